@@ -1,0 +1,11 @@
+/* Pages standard output when it is a terminal: PERF_PAGER, pager.CMD / core.pager of the config, PAGER, less. As git's: LESS=FRX unless set. */
+#pragma once
+
+#include <stdbool.h>
+
+/* Starts the pager for `command` unless output is no terminal, or paging is off (--no-pager, pager.COMMAND = false). */
+void pager_start(const char *command);
+/* Closes the output and waits for the pager; called by main. */
+void pager_finish(void);
+/* Output goes to a person: a terminal, or a pager on one. Colours depend on it (and on NO_COLOR, --stdio-color). */
+bool output_is_terminal(void);

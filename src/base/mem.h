@@ -1,0 +1,22 @@
+/* Allocation that cannot fail: running out of memory ends the program with a message (exit status 1), after the hook had its chance. */
+#pragma once
+
+#include <stdarg.h>
+#include <stddef.h>
+
+void *mem_alloc(size_t size) __attribute__((malloc, warn_unused_result));
+void *mem_zalloc(size_t size) __attribute__((malloc, warn_unused_result));
+/* An array of count × size bytes; an overflow counts as out of memory. */
+void *mem_alloc_array(size_t count, size_t size) __attribute__((malloc, warn_unused_result));
+void *mem_zalloc_array(size_t count, size_t size) __attribute__((malloc, warn_unused_result));
+void *mem_resize(void *pointer, size_t size) __attribute__((warn_unused_result));
+char *mem_strdup(const char *string) __attribute__((malloc, warn_unused_result));
+char *mem_strndup(const char *string, size_t length) __attribute__((malloc, warn_unused_result));
+char *mem_printf(const char *format, ...) __attribute__((malloc, format(printf, 1, 2), warn_unused_result));
+char *mem_vprintf(const char *format, va_list args) __attribute__((malloc, format(printf, 1, 0), warn_unused_result));
+
+/* Ends the program for want of memory. */
+void mem_exhausted(void) __attribute__((noreturn));
+
+/* Called once before the program ends for want of memory: `record` closes its file in it. It must not allocate. */
+void mem_set_exhausted_hook(void (*hook)(void));

@@ -1,0 +1,44 @@
+/* A growing byte string: what text is put together in. Always terminated by a NUL, which `len` does not count. All zero is empty. */
+#pragma once
+
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct strbuf {
+	char *data; /* NULL until something is added; strbuf_str() is never NULL */
+	size_t len;
+	size_t cap;
+};
+
+void strbuf_deinit(struct strbuf *buf);
+/* Empties it and keeps the memory. */
+void strbuf_clear(struct strbuf *buf);
+/* Makes room for `extra` more bytes and the NUL, and returns where they go; after writing n of them call strbuf_advance(buf, n). */
+char *strbuf_reserve(struct strbuf *buf, size_t extra);
+static inline void strbuf_advance(struct strbuf *buf, size_t n)
+{
+	buf->len += n;
+	buf->data[buf->len] = '\0';
+}
+
+void strbuf_add(struct strbuf *buf, const void *data, size_t len);
+void strbuf_add_str(struct strbuf *buf, const char *string);
+void strbuf_add_char(struct strbuf *buf, char c);
+void strbuf_add_chars(struct strbuf *buf, char c, size_t count);
+void strbuf_printf(struct strbuf *buf, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void strbuf_vprintf(struct strbuf *buf, const char *format, va_list args) __attribute__((format(printf, 2, 0)));
+
+/* Decimal and lower-case hexadecimal, right-aligned in `width` (filled with spaces); width 0 = as long as needed. Much faster than printf. */
+void strbuf_add_u64(struct strbuf *buf, uint64_t value, unsigned int width);
+void strbuf_add_hex(struct strbuf *buf, uint64_t value, unsigned int width);
+
+/* The text as a C string, "" when nothing was added. */
+static inline const char *strbuf_str(const struct strbuf *buf)
+{
+	return buf->data ? buf->data : "";
+}
+
+/* Hands the text over: the caller frees it; the buffer is empty afterwards. Never NULL. */
+char *strbuf_detach(struct strbuf *buf);

@@ -1,0 +1,28 @@
+/* Text from outside (names in recordings, files, processes) made harmless, and small helpers on C strings. */
+#pragma once
+
+#include "base/strbuf.h"
+
+/* Adds `len` bytes; control characters, DEL, invalid UTF-8 and C1 controls become \xNN, so that no name can move the cursor or colour a terminal.
+ * Tabs and newlines too. */
+void text_add_safe(struct strbuf *buf, const char *string, size_t len);
+/* True when text_add_safe() would change nothing: lets hot paths copy. */
+bool text_is_safe(const char *string, size_t len);
+/* The same for HTML and XML text and attribute values: & < > " ' are escaped as well. */
+void text_add_html(struct strbuf *buf, const char *string, size_t len);
+/* A JSON string with its quotes. */
+void text_add_json(struct strbuf *buf, const char *string, size_t len);
+/* A CSV field, quoted when it has to be. */
+void text_add_csv(struct strbuf *buf, const char *string, size_t len, char separator);
+/* Columns that the UTF-8 text takes on a terminal. */
+size_t text_width(const char *string, size_t len);
+
+bool str_starts_with(const char *string, const char *prefix);
+bool str_ends_with(const char *string, const char *suffix);
+/* Shell-like * ? [a-z] over the whole string. */
+bool str_glob_match(const char *pattern, const char *string);
+bool str_has_glob(const char *pattern);
+/* Damerau-Levenshtein distance, for "did you mean". */
+unsigned int str_distance(const char *a, const char *b);
+/* The nearest of `count` names to `word`, or NULL when none is near. */
+const char *str_nearest(const char *word, const char *const *names, size_t count);

@@ -1,0 +1,55 @@
+/* An event: something that can be counted or sampled, as asked for on a command line or as described in a recording. */
+#pragma once
+
+#include "base/arena.h"
+#include "base/vec.h"
+#include "event/attr.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct tracepoint; /* event/tracepoint.h */
+
+struct event {
+	const char *name; /* as the kernel's perf prints it: "cycles:u", "sched:sched_switch"; never NULL */
+	struct event_attr attr;
+	unsigned int index;  /* position in its list */
+	unsigned int leader; /* index of the group's leader; its own for a single event or a leader */
+	unsigned int members; /* of the group, the leader included; 1 for a single event; 0 for a member that isn't the leader */
+	const char *group_name; /* of a leader whose group has a name, else NULL */
+
+	/* Recordings: the ids of its counters. Recording: filled when the counters are open. */
+	VEC(uint64_t) ids;
+
+	/* Tracepoints: system and name ("sched", "sched_switch") and the parsed format, NULL when there is none. */
+	const char *tp_system;
+	const char *tp_name;
+	const struct tracepoint *tracepoint;
+
+	/* Asked for: */
+	const char *filter;	/* --filter, or NULL */
+	const char *pmu_name;	/* "cpu", "software", …, or NULL */
+	const char *pmu_cpus;	/* the PMU's cpumask ("0-3"), or NULL: any */
+	bool precise_max;	/* :P, and the default: as precise as the hardware can */
+	bool weak_group;	/* :W */
+	bool sample_read;	/* :S */
+	bool exclusive_group;	/* :e */
+	bool bpf_counter;	/* :b */
+	bool user_modified;	/* the text named user/kernel/hypervisor: defaults do not touch it */
+	bool period_given;	/* a period= or freq= term: -c and -F do not touch it */
+	bool callgraph_given;	/* call-graph= term */
+	const char *callgraph;	/* its value */
+	uint32_t stack_size;	/* stack-size= term, 0 = none */
+	const char *unit;	/* of counts, "" = none */
+	double scale;		/* 1 = none */
+	const char *cgroup;	/* -G, or NULL */
+};
+
+struct event_list {
+	struct arena arena; /* owns the events and their strings */
+	VEC(struct event *) events;
+};
+
+void event_list_deinit(struct event_list *list);
+/* A zeroed event with its index, its own leader, scale 1; lives as long as the list. */
+struct event *event_list_add(struct event_list *list, const char *name);

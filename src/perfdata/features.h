@@ -1,0 +1,143 @@
+/* Header features of a perf.data: what the recorder noted about the machine. The same structure is read and written.
+ * Absent ones are NULL, 0 or empty; `present` has their bits. Strings are owned by `arena`. */
+#pragma once
+
+#include "base/arena.h"
+#include "base/buildid.h"
+#include "base/vec.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum feature {
+	FEATURE_TRACING_DATA = 1,
+	FEATURE_BUILD_ID = 2,
+	FEATURE_HOSTNAME = 3,
+	FEATURE_OSRELEASE = 4,
+	FEATURE_VERSION = 5,
+	FEATURE_ARCH = 6,
+	FEATURE_NRCPUS = 7,
+	FEATURE_CPUDESC = 8,
+	FEATURE_CPUID = 9,
+	FEATURE_TOTAL_MEM = 10,
+	FEATURE_CMDLINE = 11,
+	FEATURE_EVENT_DESC = 12,
+	FEATURE_CPU_TOPOLOGY = 13,
+	FEATURE_NUMA_TOPOLOGY = 14,
+	FEATURE_BRANCH_STACK = 15,
+	FEATURE_PMU_MAPPINGS = 16,
+	FEATURE_GROUP_DESC = 17,
+	FEATURE_AUXTRACE = 18,
+	FEATURE_STAT = 19,
+	FEATURE_CACHE = 20,
+	FEATURE_SAMPLE_TIME = 21,
+	FEATURE_MEM_TOPOLOGY = 22,
+	FEATURE_CLOCKID = 23,
+	FEATURE_DIR_FORMAT = 24,
+	FEATURE_BPF_PROG_INFO = 25,
+	FEATURE_BPF_BTF = 26,
+	FEATURE_COMPRESSED = 27,
+	FEATURE_CPU_PMU_CAPS = 28,
+	FEATURE_CLOCK_DATA = 29,
+	FEATURE_HYBRID_TOPOLOGY = 30,
+	FEATURE_PMU_CAPS = 31,
+	FEATURE_COUNT,
+};
+
+struct feature_build_id {
+	uint16_t misc; /* CPUMODE_* of the record header */
+	int32_t pid;   /* -1 = host */
+	struct buildid id;
+	const char *filename;
+};
+
+struct feature_cpu {
+	int32_t core_id, socket_id, die_id; /* -1 = unknown */
+};
+
+struct feature_node {
+	uint32_t node;
+	uint64_t mem_total_kb, mem_free_kb;
+	const char *cpus;
+};
+
+struct feature_pmu {
+	uint32_t type;
+	const char *name;
+};
+
+struct feature_cache {
+	uint32_t level, line_size, sets, ways;
+	const char *type, *size, *map;
+};
+
+struct feature_group {
+	const char *name;
+	uint32_t leader, members;
+};
+
+struct feature_mem_node {
+	uint64_t node;
+	uint64_t bits;		/* size of the bitmap in bits */
+	const uint64_t *bitmap; /* (bits + 63) / 64 words */
+};
+
+struct feature_pmu_caps {
+	const char *pmu_name;	   /* "cpu" for FEATURE_CPU_PMU_CAPS */
+	const char *const *names;
+	const char *const *values;
+	uint32_t count;
+};
+
+struct feature_hybrid {
+	const char *pmu_name;
+	const char *cpus;
+};
+
+struct feature_bpf_prog {
+	const void *data; /* struct perf_bpil-like: info length, data length, arrays mask, bpf_prog_info, data */
+	uint64_t size;
+	uint32_t id; /* from its info */
+};
+
+struct feature_btf {
+	uint32_t id;
+	const void *data;
+	uint32_t size;
+};
+
+struct features {
+	struct arena arena;
+	uint64_t present[4]; /* 256 bits by enum feature */
+	const char *hostname, *os_release, *version, *arch, *cpu_desc, *cpuid;
+	uint32_t cpus_online, cpus_available;
+	uint64_t total_memory_kb;
+	const char **command_line; /* NULL-terminated */
+	uint32_t command_line_count;
+	VEC(struct feature_build_id) build_ids;
+	const char **core_siblings, **die_siblings, **thread_siblings; /* lists as text, NULL-terminated or NULL */
+	VEC(struct feature_cpu) cpus; /* by CPU number */
+	bool has_dies;
+	VEC(struct feature_node) numa_nodes;
+	VEC(struct feature_pmu) pmus;
+	VEC(struct feature_group) groups;
+	VEC(struct feature_cache) caches;
+	uint64_t first_sample_ns, last_sample_ns;
+	uint64_t memory_block_size;
+	VEC(struct feature_mem_node) memory_nodes;
+	uint64_t clock_resolution_ns; /* FEATURE_CLOCKID */
+	uint32_t clock_id;	      /* FEATURE_CLOCK_DATA */
+	uint64_t clock_wall_ns, clock_clockid_ns;
+	uint64_t dir_version;
+	VEC(struct feature_bpf_prog) bpf_progs;
+	VEC(struct feature_btf) btfs;
+	uint32_t compress_type, compress_level, compress_ratio, compress_mmap_len;
+	VEC(struct feature_pmu_caps) pmu_caps; /* CPU_PMU_CAPS and PMU_CAPS */
+	VEC(struct feature_hybrid) hybrids;
+};
+
+bool features_has(const struct features *features, unsigned int feature);
+void features_set(struct features *features, unsigned int feature);
+void features_deinit(struct features *features);
+/* "HOSTNAME" …; NULL for an unknown bit. */
+const char *feature_name(unsigned int feature);

@@ -1,0 +1,107 @@
+/* Layout: where the fields of an event's samples are, computed once for each event from its attr.
+ *
+ * All decoding works on records in native byte order whose start is 8-byte aligned; perfdata/swap.h makes them so. Every size, offset and count in a
+ * record is checked against the record's end before it is used.
+ */
+#pragma once
+
+#include "base/error.h"
+#include "event/event.h"
+#include "perfdata/records.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct sample_layout {
+	uint64_t sample_type;
+	uint64_t read_format;
+	uint64_t branch_sample_type;
+	uint64_t regs_user_mask;
+	uint64_t regs_intr_mask;
+	bool sample_id_all;
+	/* Byte offsets from the record's start into the fixed part; 0 = the field isn't there. */
+	uint16_t identifier, ip, tid, time, addr, id, stream_id, cpu, period;
+	uint16_t variable; /* where the variable part begins */
+	uint16_t trailer;  /* bytes of the sample_id trailer of non-sample records; 0 without sample_id_all */
+	/* Distances of the trailer's fields back from the record's end; 0 = isn't there. */
+	uint16_t trailer_tid, trailer_time, trailer_id, trailer_stream_id, trailer_cpu, trailer_identifier;
+};
+
+void sample_layout_init(struct sample_layout *layout, const struct event_attr *attr);
+
+struct branch_entry {
+	uint64_t from;
+	uint64_t to;
+	uint64_t flags; /* bit 0 mispredicted, 1 predicted, 2 in_tx, 3 abort, 4-19 cycles, 20-23 type, 24-25 spec, 26-29 new_type, 30-32 priv */
+};
+
+struct sample_counter {
+	uint64_t value;
+	uint64_t id;   /* 0 without PERF_FORMAT_ID */
+	uint64_t lost; /* 0 without PERF_FORMAT_LOST */
+};
+
+struct sample_regs {
+	uint64_t abi; /* 0 = none, 1 = 32-bit, 2 = 64-bit */
+	uint64_t mask;
+	const uint64_t *values; /* one for each bit of mask, lowest first; NULL without registers */
+};
+
+/* One decoded sample. Pointers are into the record: valid as long as it is. Fields that the event doesn't have are 0 (ids, pid, tid and cpu: -1). */
+struct sample {
+	const struct record_header *header;
+	uint8_t cpumode; /* enum cpumode */
+	uint64_t ip;
+	uint32_t pid, tid;
+	uint64_t time;
+	uint64_t addr;
+	uint64_t id;
+	uint64_t stream_id;
+	uint32_t cpu;
+	uint64_t period; /* attr.sample_period where the sample has none */
+	/* PERF_SAMPLE_READ */
+	uint64_t time_enabled, time_running;
+	uint64_t counter_count;	  /* 1 without PERF_FORMAT_GROUP */
+	const uint64_t *counters; /* packed as in the record; sample_counter() reads one */
+	/* PERF_SAMPLE_CALLCHAIN; with markers */
+	uint64_t chain_count;
+	const uint64_t *chain;
+	const void *raw;
+	uint32_t raw_size;
+	uint64_t branch_count;
+	uint64_t branch_hw_index; /* -1 = none */
+	const struct branch_entry *branches;
+	const uint64_t *branch_counters; /* or NULL */
+	struct sample_regs regs_user;
+	struct sample_regs regs_intr;
+	const void *stack;     /* user stack copy, from its stack pointer upwards */
+	uint64_t stack_size;   /* as asked for */
+	uint64_t stack_valid;  /* bytes that were really copied */
+	uint64_t weight;       /* WEIGHT, or var1_dw of WEIGHT_STRUCT */
+	uint16_t ins_lat;      /* var2_w */
+	uint16_t p_stage_cyc;  /* var3_w (retire latency) */
+	uint64_t data_src;
+	uint64_t transaction;
+	uint64_t phys_addr;
+	uint64_t cgroup;
+	uint64_t data_page_size;
+	uint64_t code_page_size;
+	uint64_t aux_size;
+	const void *aux;
+};
+
+/* The common tail of non-sample records (sample_id_all). Fields that aren't there: time 0, the others -1. */
+struct sample_id {
+	uint32_t pid, tid;
+	uint64_t time;
+	uint64_t id;
+	uint64_t stream_id;
+	uint32_t cpu;
+};
+
+/* Decodes a RECORD_SAMPLE. Returns NULL, or in words what is wrong with it (a literal, for counting and for -v). */
+const char *sample_decode(const struct sample_layout *layout, const struct event_attr *attr, const struct record_header *header, struct sample *ret);
+/* Only the fixed part up to `period`: the fast path for keys that need no more. Same returns. */
+const char *sample_decode_fixed(const struct sample_layout *layout, const struct event_attr *attr, const struct record_header *header, struct sample *ret);
+void sample_id_decode(const struct sample_layout *layout, const struct record_header *header, struct sample_id *ret);
+struct sample_counter sample_counter(const struct sample_layout *layout, const struct sample *sample, uint64_t index);

@@ -1,0 +1,31 @@
+/* A tree of frames with weights, for call graphs and flame graphs: children by label, each node with its own and its total weight. */
+#pragma once
+
+#include "base/arena.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum frame_kind { FRAME_USER, FRAME_KERNEL, FRAME_JIT, FRAME_INLINED, FRAME_OTHER };
+
+struct calltree_node {
+	const char *label;  /* interned by the tree's maker: equal labels have equal pointers */
+	uint8_t kind;	    /* enum frame_kind */
+	uint64_t self;	    /* weight that ends here */
+	uint64_t total;	    /* self and all below */
+	uint64_t self_count, total_count; /* samples */
+	struct calltree_node *parent;
+	struct calltree_node *children; /* first; sorted as the maker says */
+	struct calltree_node *sibling;	/* next child of the same parent */
+};
+
+struct calltree {
+	struct arena arena;
+	struct calltree_node root; /* label NULL */
+	uint64_t nodes;
+};
+
+struct calltree *calltree_create(void);
+void calltree_destroy(struct calltree *tree);
+/* Adds a path given outermost first. */
+void calltree_add(struct calltree *tree, const char *const *labels, const uint8_t *kinds, size_t depth, uint64_t weight, uint64_t count);

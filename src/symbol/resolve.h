@@ -1,0 +1,56 @@
+/* Address → frame: map, file, symbol. Symbol tables load on first use, once, in parallel by dso; afterwards they are immutable. */
+#pragma once
+
+#include "base/error.h"
+#include "model/machine.h"
+#include "symbol/symtab.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct symbol_options {
+	const char *symfs;	  /* prefix of every file looked at, or NULL */
+	const char *vmlinux;	  /* or NULL */
+	const char *kallsyms;	  /* file to use instead of /proc/kallsyms, or NULL */
+	const char *proc;	  /* "/proc", for tests another tree */
+	const char *buildid_dir;  /* build-id cache, default ~/.debug */
+	bool ignore_vmlinux;
+	bool load_modules;	  /* from files, without kallsyms */
+	bool demangle;
+	bool demangle_kernel;
+	bool same_machine;	  /* the recording was made by the kernel that runs now (release and build-id agree): /proc/kallsyms may be used */
+};
+
+struct resolver;
+struct resolver *resolver_create(struct machine *machine, const struct symbol_options *options);
+void resolver_destroy(struct resolver *resolver);
+
+struct frame {
+	uint64_t ip;
+	uint64_t dso_addr;	     /* map_to_dso(): what symbols and lines are looked up with; = ip without a map */
+	const struct map *map;	     /* NULL = not mapped */
+	const struct symbol *symbol; /* NULL = no symbol */
+	uint8_t cpumode;
+};
+
+/* Resolves one address. Thread-safe. `maps` NULL: nothing is known of it. */
+void resolver_frame(struct resolver *resolver, const struct maps *maps, uint8_t cpumode, uint64_t ip, uint64_t time, struct frame *ret);
+/* The symbol of a dso address, NULL when there is none. Thread-safe. */
+const struct symbol *resolver_symbol(struct resolver *resolver, struct dso *dso, uint64_t dso_addr);
+/* Loads the symbol tables of these dsos on the session's jobs; a later lookup then never waits. */
+void resolver_load(struct resolver *resolver, struct dso *const *dsos, size_t count, unsigned int jobs);
+
+/* Why a file has no (good) symbols, for the hint under a table. */
+enum symbol_source {
+	SYMBOLS_NOT_LOADED,
+	SYMBOLS_FULL,	      /* .symtab, debug file, kallsyms, … */
+	SYMBOLS_DYNAMIC_ONLY, /* stripped: only exported names */
+	SYMBOLS_NO_FILE,      /* the file is not there */
+	SYMBOLS_WRONG_FILE,   /* its build-id differs from the recorded one */
+	SYMBOLS_NONE,	      /* the file has none */
+	SYMBOLS_FORBIDDEN,    /* kptr_restrict, permission */
+	SYMBOLS_NO_JIT_MAP,   /* anonymous memory without perf-PID.map */
+};
+enum symbol_source resolver_source(struct resolver *resolver, const struct dso *dso);
+/* The file the symbols were read from, or NULL. */
+const char *resolver_source_path(struct resolver *resolver, const struct dso *dso);

@@ -1,0 +1,30 @@
+/* A view renders results. One file, one `const struct view_ops view_NAME`; it sees results only, never sessions or analyses. */
+#pragma once
+
+#include "base/error.h"
+#include "base/strbuf.h"
+#include "result/calltree.h"
+#include "result/table.h"
+
+#include <stdio.h>
+
+struct view_options {
+	const char *title;
+	const char *unit;	/* of weights: "samples", "ns", an event's name */
+	char separator;		/* 0 = aligned columns */
+	bool color;
+	bool header;		/* column titles and comment lines */
+	unsigned int columns;	/* terminal width; 0 = unlimited */
+};
+
+struct view_ops {
+	const char *name;
+	const char *summary;
+	/* Either may be NULL: the view cannot show that. */
+	struct error *(*table)(const struct table *table, const struct view_options *options, FILE *out);
+	struct error *(*calltree)(const struct calltree *tree, const struct view_options *options, FILE *out);
+};
+
+/* All views; ends with NULL. Made by the build. */
+extern const struct view_ops *const view_list[];
+const struct view_ops *view_find(const char *name);

@@ -1,5 +1,5 @@
-/* The stack of a sample as frames, innermost first: call chain markers interpreted, branch stacks of LBR call graphs joined, user stacks unwound where
- * registers and stack bytes were recorded. One place for script, report, flame graphs. */
+/* The stack of a sample as frames, innermost first: call chain markers interpreted, branch stacks of LBR call graphs joined, user stacks
+ * unwound where registers and stack bytes were recorded. One place for script, report, flame graphs. */
 #pragma once
 
 #include "event/event.h"
@@ -21,5 +21,5 @@ struct stack {
 void stack_deinit(struct stack *stack);
 
 /* Fills `stack` for the sample. Without a call chain: one frame, the sample's ip. */
-void stack_resolve(struct resolver *resolver, const struct machine *machine, const struct thread *thread, const struct event *event, const struct sample *sample,
-		   uint64_t model_time, const struct stack_options *options, struct stack *stack);
+void stack_resolve(struct resolver *resolver, const struct machine *machine, const struct thread *thread, const struct event *event,
+		   const struct sample *sample, uint64_t model_time, const struct stack_options *options, struct stack *stack);

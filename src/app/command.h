@@ -8,8 +8,9 @@ struct command {
 	const char *summary;	      /* one line for `perf help` */
 	const char *const *usage;     /* synopsis lines after "perf NAME ", NULL-terminated */
 	const struct option *options; /* for help, completion and the man page */
-	/* argv[0] is the command's name. *ret_status becomes the exit status when NULL is returned (0 beforehand). An error is printed by main: exit
-	 * status 129 for ERROR_USAGE (with the usage), else 255 as the kernel's perf does for most failures (-1), unless *ret_status was set. */
+	/* argv[0] is the command's name. *ret_status becomes the exit status when NULL is returned (0 beforehand). An error is printed by
+	 * main: exit status 129 for ERROR_USAGE (with the usage), else 255 as the kernel's perf does for most failures (-1), unless
+	 * *ret_status was set. */
 	struct error *(*run)(int argc, char **argv, int *ret_status);
 };
 

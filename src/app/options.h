@@ -2,15 +2,14 @@
  *
  *	struct report_options { const char *input; bool quiet; … };
  *	static const struct option report_options[] = {
- *		OPTION_STRING('i', "input", struct report_options, input, "FILE", "recording to read (default perf.data, - for standard input)"),
- *		OPTION_FLAG('q', "quiet", struct report_options, quiet, "only the table"),
- *		OPTION_CUSTOM('s', "sort", struct report_options, sort, "KEYS", "sort keys", parse_sort),
- *		OPTION_GROUP(symbol_option_group, struct report_options, symbols),
- *		OPTION_END,
+ *		OPTION_STRING('i', "input", struct report_options, input, "FILE", "recording to read (default perf.data, - for standard
+ *input)"), OPTION_FLAG('q', "quiet", struct report_options, quiet, "only the table"), OPTION_CUSTOM('s', "sort", struct report_options,
+ *sort, "KEYS", "sort keys", parse_sort), OPTION_GROUP(symbol_option_group, struct report_options, symbols), OPTION_END,
  *	};
  *
- * From the table come: parsing (short bundles, --name=value, --name value, unique abbreviations, --no-name for every row that can be negated),
- * -h / --help, man page option sections, shell completion. A group is a table of its own over its own struct, embedded in the command's.
+ * From the table come: parsing (short bundles, --name=value, --name value, unique abbreviations, --no-name for every row that can be
+ *negated), -h / --help, man page option sections, shell completion. A group is a table of its own over its own struct, embedded in the
+ *command's.
  */
 #pragma once
 
@@ -22,14 +21,14 @@
 
 enum option_kind {
 	OPTION_KIND_END,
-	OPTION_KIND_FLAG,	/* bool: set, cleared by --no- */
-	OPTION_KIND_COUNT,	/* int: counts its uses (-vv); --no- sets 0 */
-	OPTION_KIND_STRING,	/* const char *: the argument itself, not copied; --no- sets NULL */
-	OPTION_KIND_U64,	/* uint64_t */
-	OPTION_KIND_INT,	/* int */
-	OPTION_KIND_CUSTOM,	/* parse() is called */
-	OPTION_KIND_GROUP,	/* all rows of another table, whose struct is embedded at `offset` */
-	OPTION_KIND_HEADING,	/* a heading in the help: `help` */
+	OPTION_KIND_FLAG,    /* bool: set, cleared by --no- */
+	OPTION_KIND_COUNT,   /* int: counts its uses (-vv); --no- sets 0 */
+	OPTION_KIND_STRING,  /* const char *: the argument itself, not copied; --no- sets NULL */
+	OPTION_KIND_U64,     /* uint64_t */
+	OPTION_KIND_INT,     /* int */
+	OPTION_KIND_CUSTOM,  /* parse() is called */
+	OPTION_KIND_GROUP,   /* all rows of another table, whose struct is embedded at `offset` */
+	OPTION_KIND_HEADING, /* a heading in the help: `help` */
 };
 
 enum option_flag {
@@ -38,7 +37,8 @@ enum option_flag {
 	OPTION_NO_ARGUMENT = 1 << 2,	   /* a custom option without an argument */
 	OPTION_HIDDEN = 1 << 3,		   /* works, is not listed: an alias kept for compatibility */
 	OPTION_INVERTED = 1 << 4,	   /* a flag whose use sets false */
-	OPTION_LAST_ARGUMENT = 1 << 5,	   /* optional argument that is also taken from the next word when that doesn't begin with '-' and more words follow (record -z, --switch-output style) */
+	OPTION_LAST_ARGUMENT = 1 << 5, /* optional argument that is also taken from the next word when that doesn't begin with '-' and more
+					  words follow (record -z, --switch-output style) */
 };
 
 struct option;
@@ -49,33 +49,67 @@ typedef struct error *option_parse_fn(const struct option *option, const char *a
 
 struct option {
 	enum option_kind kind;
-	char short_name;	/* 0 = none */
-	const char *long_name;	/* NULL = none; several spellings are several rows, the others hidden */
+	char short_name;       /* 0 = none */
+	const char *long_name; /* NULL = none; several spellings are several rows, the others hidden */
 	size_t offset;
-	const char *argument;	/* placeholder in the help, e.g. "FILE" */
+	const char *argument; /* placeholder in the help, e.g. "FILE" */
 	const char *help;
 	option_parse_fn *parse;
 	const struct option *group;
 	unsigned int flags;
 };
 
-#define OPTION_FLAG(s, l, type, field, h) {OPTION_KIND_FLAG, s, l, offsetof(type, field), NULL, h, NULL, NULL, 0}
-#define OPTION_FLAG_INVERTED(s, l, type, field, h) {OPTION_KIND_FLAG, s, l, offsetof(type, field), NULL, h, NULL, NULL, OPTION_INVERTED}
-#define OPTION_COUNT(s, l, type, field, h) {OPTION_KIND_COUNT, s, l, offsetof(type, field), NULL, h, NULL, NULL, 0}
-#define OPTION_STRING(s, l, type, field, a, h) {OPTION_KIND_STRING, s, l, offsetof(type, field), a, h, NULL, NULL, 0}
-#define OPTION_U64(s, l, type, field, a, h) {OPTION_KIND_U64, s, l, offsetof(type, field), a, h, NULL, NULL, 0}
-#define OPTION_INT(s, l, type, field, a, h) {OPTION_KIND_INT, s, l, offsetof(type, field), a, h, NULL, NULL, 0}
-#define OPTION_CUSTOM(s, l, type, field, a, h, p) {OPTION_KIND_CUSTOM, s, l, offsetof(type, field), a, h, p, NULL, 0}
-#define OPTION_CUSTOM_FLAGS(s, l, type, field, a, h, p, f) {OPTION_KIND_CUSTOM, s, l, offsetof(type, field), a, h, p, NULL, f}
-#define OPTION_GROUP(g, type, field) {OPTION_KIND_GROUP, 0, NULL, offsetof(type, field), NULL, NULL, NULL, g, 0}
-#define OPTION_HEADING(h) {OPTION_KIND_HEADING, 0, NULL, 0, NULL, h, NULL, NULL, 0}
-#define OPTION_END {OPTION_KIND_END, 0, NULL, 0, NULL, NULL, NULL, NULL, 0}
+#define OPTION_FLAG(s, l, type, field, h)                                             \
+	{                                                                             \
+		OPTION_KIND_FLAG, s, l, offsetof(type, field), NULL, h, NULL, NULL, 0 \
+	}
+#define OPTION_FLAG_INVERTED(s, l, type, field, h)                                                  \
+	{                                                                                           \
+		OPTION_KIND_FLAG, s, l, offsetof(type, field), NULL, h, NULL, NULL, OPTION_INVERTED \
+	}
+#define OPTION_COUNT(s, l, type, field, h)                                             \
+	{                                                                              \
+		OPTION_KIND_COUNT, s, l, offsetof(type, field), NULL, h, NULL, NULL, 0 \
+	}
+#define OPTION_STRING(s, l, type, field, a, h)                                       \
+	{                                                                            \
+		OPTION_KIND_STRING, s, l, offsetof(type, field), a, h, NULL, NULL, 0 \
+	}
+#define OPTION_U64(s, l, type, field, a, h)                                       \
+	{                                                                         \
+		OPTION_KIND_U64, s, l, offsetof(type, field), a, h, NULL, NULL, 0 \
+	}
+#define OPTION_INT(s, l, type, field, a, h)                                       \
+	{                                                                         \
+		OPTION_KIND_INT, s, l, offsetof(type, field), a, h, NULL, NULL, 0 \
+	}
+#define OPTION_CUSTOM(s, l, type, field, a, h, p)                                 \
+	{                                                                         \
+		OPTION_KIND_CUSTOM, s, l, offsetof(type, field), a, h, p, NULL, 0 \
+	}
+#define OPTION_CUSTOM_FLAGS(s, l, type, field, a, h, p, f)                        \
+	{                                                                         \
+		OPTION_KIND_CUSTOM, s, l, offsetof(type, field), a, h, p, NULL, f \
+	}
+#define OPTION_GROUP(g, type, field)                                                      \
+	{                                                                                 \
+		OPTION_KIND_GROUP, 0, NULL, offsetof(type, field), NULL, NULL, NULL, g, 0 \
+	}
+#define OPTION_HEADING(h)                                               \
+	{                                                               \
+		OPTION_KIND_HEADING, 0, NULL, 0, NULL, h, NULL, NULL, 0 \
+	}
+#define OPTION_END                                                     \
+	{                                                              \
+		OPTION_KIND_END, 0, NULL, 0, NULL, NULL, NULL, NULL, 0 \
+	}
 
 enum options_mode {
-	OPTIONS_PERMUTE,	   /* options and words may be mixed; "--" ends the options */
+	OPTIONS_PERMUTE,	    /* options and words may be mixed; "--" ends the options */
 	OPTIONS_STOP_AT_FIRST_WORD, /* the first word ends the options: it begins a workload's command line */
 };
 
-/* Parses argv[1…]. The words that are left are moved to argv[0…] and counted in *ret_words (argv[*ret_words] = NULL). -h and --help return an error of
- * kind ERROR_USAGE with an empty message: the caller returns it and main prints the help. Errors name the option and, for unknown ones, the nearest. */
+/* Parses argv[1…]. The words that are left are moved to argv[0…] and counted in *ret_words (argv[*ret_words] = NULL). -h and --help return
+ * an error of kind ERROR_USAGE with an empty message: the caller returns it and main prints the help. Errors name the option and, for
+ * unknown ones, the nearest. */
 struct error *options_parse(const struct option *options, enum options_mode mode, int argc, char **argv, void *values, int *ret_words);

@@ -1,4 +1,5 @@
-/* Pages standard output when it is a terminal: PERF_PAGER, pager.CMD / core.pager of the config, PAGER, less. As git's: LESS=FRX unless set. */
+/* Pages standard output when it is a terminal: PERF_PAGER, pager.CMD / core.pager of the config, PAGER, less. As git's: LESS=FRX unless
+ * set. */
 #pragma once
 
 #include <stdbool.h>

@@ -1,4 +1,5 @@
-/* Arena: many small allocations with one owner, freed together. Pointers stay valid until arena_deinit(). Not thread-safe: one owner each. */
+/* Arena: many small allocations with one owner, freed together. Pointers stay valid until arena_deinit(). Not thread-safe: one owner each.
+ */
 #pragma once
 
 #include <stddef.h>
@@ -8,7 +9,7 @@ struct arena {
 	struct arena_block *block; /* newest block, linked to the older ones */
 	uint8_t *next;		   /* first free byte of it */
 	uint8_t *end;
-	size_t used;		   /* bytes handed out, for statistics */
+	size_t used; /* bytes handed out, for statistics */
 };
 
 /* All zero is a valid empty arena, so `struct arena a = {0}` does as well. */

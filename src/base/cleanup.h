@@ -28,17 +28,17 @@ static inline void cleanup_fclose_file(FILE **file)
 #define cleanup_fclose cleanup(cleanup_fclose_file)
 
 /* The value of a guarded pointer, which is set to NULL: the guard lets go of it. */
-#define take_pointer(pointer)                     \
-	({                                        \
-		__auto_type taken_ = (pointer);   \
-		(pointer) = NULL;                 \
-		taken_;                           \
+#define take_pointer(pointer)                   \
+	({                                      \
+		__auto_type taken_ = (pointer); \
+		(pointer) = NULL;               \
+		taken_;                         \
 	})
 
 /* The same for a file descriptor: -1 is left behind. */
-#define take_fd(fd)                   \
-	({                            \
-		int taken_ = (fd);    \
-		(fd) = -1;            \
-		taken_;               \
+#define take_fd(fd)                \
+	({                         \
+		int taken_ = (fd); \
+		(fd) = -1;         \
+		taken_;            \
 	})

@@ -1,4 +1,5 @@
-/* Checked reading of foreign bytes: every bound is tested, any alignment is fine, values are swapped when the data is of the other byte order.
+/* Checked reading of foreign bytes: every bound is tested, any alignment is fine, values are swapped when the data is of the other byte
+ * order.
  *
  * A read past the end sets `failed`, returns 0 or NULL and moves nothing; so a parser can read a whole structure and test `failed` once.
  */
@@ -44,14 +45,14 @@ static inline uint8_t cursor_u8(struct cursor *cursor)
 	return p ? *p : 0;
 }
 
-#define CURSOR_READ(bits)                                                       \
-	static inline uint##bits##_t cursor_u##bits(struct cursor *cursor)      \
-	{                                                                       \
-		uint##bits##_t value = 0;                                       \
-		const void *p = cursor_bytes(cursor, sizeof(value));            \
-		if (p)                                                          \
-			memcpy(&value, p, sizeof(value));                       \
-		return cursor->swap ? __builtin_bswap##bits(value) : value;     \
+#define CURSOR_READ(bits)                                                   \
+	static inline uint##bits##_t cursor_u##bits(struct cursor *cursor)  \
+	{                                                                   \
+		uint##bits##_t value = 0;                                   \
+		const void *p = cursor_bytes(cursor, sizeof(value));        \
+		if (p)                                                      \
+			memcpy(&value, p, sizeof(value));                   \
+		return cursor->swap ? __builtin_bswap##bits(value) : value; \
 	}
 CURSOR_READ(16)
 CURSOR_READ(32)

@@ -1,8 +1,9 @@
 /* Errors as values.
  *
- * A function that can fail returns `struct error *`: NULL is success, anything else must be handled, returned or freed. The message says what
- * happened, why, and where possible the command that mends it. Context is put in front on the way up (error_wrap), so that a message reads
- * "perf.data: record at 0x1f40: sample of 48 bytes, its event needs 56". Only app/main.c prints errors. A miss (no such symbol) is no error.
+ * A function that can fail returns `struct error *`: NULL is success, anything else must be handled, returned or freed. The message says
+ * what happened, why, and where possible the command that mends it. Context is put in front on the way up (error_wrap), so that a message
+ * reads "perf.data: record at 0x1f40: sample of 48 bytes, its event needs 56". Only app/main.c prints errors. A miss (no such symbol) is no
+ * error.
  */
 #pragma once
 
@@ -11,11 +12,11 @@
 
 enum error_kind {
 	ERROR_OTHER,
-	ERROR_SYSTEM,		/* a system call failed: error_errno() is set */
-	ERROR_USAGE,		/* the command line is wrong: main prints the usage hint, exit status 129 */
-	ERROR_FORMAT,		/* data from outside is not what it should be */
-	ERROR_UNSUPPORTED,	/* this machine, kernel or build cannot do it */
-	ERROR_PERMISSION,	/* somebody may do it, this user may not */
+	ERROR_SYSTEM,	   /* a system call failed: error_errno() is set */
+	ERROR_USAGE,	   /* the command line is wrong: main prints the usage hint, exit status 129 */
+	ERROR_FORMAT,	   /* data from outside is not what it should be */
+	ERROR_UNSUPPORTED, /* this machine, kernel or build cannot do it */
+	ERROR_PERMISSION,  /* somebody may do it, this user may not */
 };
 
 struct error;

@@ -1,5 +1,5 @@
-/* A whole file, mapped read-only. A file that shrinks while it is mapped does not kill us: pages that went away read as zero (a SIGBUS handler,
- * installed on first use, puts zero pages in their place). */
+/* A whole file, mapped read-only. A file that shrinks while it is mapped does not kill us: pages that went away read as zero (a SIGBUS
+ * handler, installed on first use, puts zero pages in their place). */
 #pragma once
 
 #include "base/error.h"

@@ -30,7 +30,8 @@ void strbuf_add_chars(struct strbuf *buf, char c, size_t count);
 void strbuf_printf(struct strbuf *buf, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void strbuf_vprintf(struct strbuf *buf, const char *format, va_list args) __attribute__((format(printf, 2, 0)));
 
-/* Decimal and lower-case hexadecimal, right-aligned in `width` (filled with spaces); width 0 = as long as needed. Much faster than printf. */
+/* Decimal and lower-case hexadecimal, right-aligned in `width` (filled with spaces); width 0 = as long as needed. Much faster than printf.
+ */
 void strbuf_add_u64(struct strbuf *buf, uint64_t value, unsigned int width);
 void strbuf_add_hex(struct strbuf *buf, uint64_t value, unsigned int width);
 

@@ -42,9 +42,9 @@ static inline size_t vec_grown(size_t cap, size_t need)
 		}                                                                                 \
 	} while (0)
 
-#define vec_push(vec, ...)                              \
-	do {                                            \
-		vec_reserve(vec, (vec)->len + 1);       \
+#define vec_push(vec, ...)                               \
+	do {                                             \
+		vec_reserve(vec, (vec)->len + 1);        \
 		(vec)->data[(vec)->len++] = __VA_ARGS__; \
 	} while (0)
 
@@ -57,9 +57,9 @@ static inline size_t vec_grown(size_t cap, size_t need)
 
 #define vec_last(vec) (&(vec)->data[(vec)->len - 1])
 
-#define vec_deinit(vec)                    \
-	do {                               \
-		free((vec)->data);         \
-		(vec)->data = NULL;        \
+#define vec_deinit(vec)                      \
+	do {                                 \
+		free((vec)->data);           \
+		(vec)->data = NULL;          \
 		(vec)->len = (vec)->cap = 0; \
 	} while (0)

@@ -13,9 +13,9 @@ struct tracepoint; /* event/tracepoint.h */
 struct event {
 	const char *name; /* as the kernel's perf prints it: "cycles:u", "sched:sched_switch"; never NULL */
 	struct event_attr attr;
-	unsigned int index;  /* position in its list */
-	unsigned int leader; /* index of the group's leader; its own for a single event or a leader */
-	unsigned int members; /* of the group, the leader included; 1 for a single event; 0 for a member that isn't the leader */
+	unsigned int index;	/* position in its list */
+	unsigned int leader;	/* index of the group's leader; its own for a single event or a leader */
+	unsigned int members;	/* of the group, the leader included; 1 for a single event; 0 for a member that isn't the leader */
 	const char *group_name; /* of a leader whose group has a name, else NULL */
 
 	/* Recordings: the ids of its counters. Recording: filled when the counters are open. */
@@ -27,22 +27,22 @@ struct event {
 	const struct tracepoint *tracepoint;
 
 	/* Asked for: */
-	const char *filter;	/* --filter, or NULL */
-	const char *pmu_name;	/* "cpu", "software", …, or NULL */
-	const char *pmu_cpus;	/* the PMU's cpumask ("0-3"), or NULL: any */
-	bool precise_max;	/* :P, and the default: as precise as the hardware can */
-	bool weak_group;	/* :W */
-	bool sample_read;	/* :S */
-	bool exclusive_group;	/* :e */
-	bool bpf_counter;	/* :b */
-	bool user_modified;	/* the text named user/kernel/hypervisor: defaults do not touch it */
-	bool period_given;	/* a period= or freq= term: -c and -F do not touch it */
-	bool callgraph_given;	/* call-graph= term */
-	const char *callgraph;	/* its value */
-	uint32_t stack_size;	/* stack-size= term, 0 = none */
-	const char *unit;	/* of counts, "" = none */
-	double scale;		/* 1 = none */
-	const char *cgroup;	/* -G, or NULL */
+	const char *filter;    /* --filter, or NULL */
+	const char *pmu_name;  /* "cpu", "software", …, or NULL */
+	const char *pmu_cpus;  /* the PMU's cpumask ("0-3"), or NULL: any */
+	bool precise_max;      /* :P, and the default: as precise as the hardware can */
+	bool weak_group;       /* :W */
+	bool sample_read;      /* :S */
+	bool exclusive_group;  /* :e */
+	bool bpf_counter;      /* :b */
+	bool user_modified;    /* the text named user/kernel/hypervisor: defaults do not touch it */
+	bool period_given;     /* a period= or freq= term: -c and -F do not touch it */
+	bool callgraph_given;  /* call-graph= term */
+	const char *callgraph; /* its value */
+	uint32_t stack_size;   /* stack-size= term, 0 = none */
+	const char *unit;      /* of counts, "" = none */
+	double scale;	       /* 1 = none */
+	const char *cgroup;    /* -G, or NULL */
 };
 
 struct event_list {

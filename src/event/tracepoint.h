@@ -8,7 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* All formats known: read from a recording's header or from tracefs. Immutable after loading, so shared between threads; printing is not (lock inside). */
+/* All formats known: read from a recording's header or from tracefs. Immutable after loading, so shared between threads; printing is not
+ * (lock inside). */
 struct tracepoint_formats;
 
 enum tracepoint_field_flag {
@@ -18,7 +19,7 @@ enum tracepoint_field_flag {
 	TRACEPOINT_FIELD_DYNAMIC = 1 << 3,  /* __data_loc: the 4 bytes hold offset | length << 16 */
 	TRACEPOINT_FIELD_RELATIVE = 1 << 4, /* __rel_loc */
 	TRACEPOINT_FIELD_POINTER = 1 << 5,
-	TRACEPOINT_FIELD_COMMON = 1 << 6,   /* one of common_type, common_flags, … */
+	TRACEPOINT_FIELD_COMMON = 1 << 6, /* one of common_type, common_flags, … */
 };
 
 struct tracepoint_field {
@@ -41,7 +42,8 @@ struct tracepoint {
 	struct tracepoint_formats *formats;
 };
 
-/* From the TRACING_DATA section of a recording (`swap` is found out from the data itself). Damaged data gives an error; what was read before it stays usable. */
+/* From the TRACING_DATA section of a recording (`swap` is found out from the data itself). Damaged data gives an error; what was read
+ * before it stays usable. */
 struct error *tracepoint_formats_load_data(const void *data, size_t size, struct tracepoint_formats **ret);
 struct tracepoint_formats *tracepoint_formats_create(void);
 void tracepoint_formats_destroy(struct tracepoint_formats *formats);
@@ -56,5 +58,6 @@ uint64_t tracepoint_read(const struct tracepoint_field *field, const void *raw, 
 /* A string field, static or dynamic; "" when damaged. The string ends at *ret_len at the latest. */
 const char *tracepoint_read_string(const struct tracepoint_field *field, const void *raw, size_t size, size_t *ret_len);
 
-/* What `perf script` prints behind the event's name: the print format applied to the record. Unsafe bytes are escaped by the caller's text_add_safe(). */
+/* What `perf script` prints behind the event's name: the print format applied to the record. Unsafe bytes are escaped by the caller's
+ * text_add_safe(). */
 void tracepoint_print(const struct tracepoint *tracepoint, const void *raw, size_t size, struct strbuf *out);

@@ -1,7 +1,7 @@
 /* The machine: who ran where. Processes, threads, their names, what they had mapped, and the kernel's own map.
  *
- * Everything is asked "at time t" and append-only: entries are added in time order, never changed, never moved, never freed before the machine.
- * So a finished machine is read by many threads without locks. Time 0 means "since ever".
+ * Everything is asked "at time t" and append-only: entries are added in time order, never changed, never moved, never freed before the
+ * machine. So a finished machine is read by many threads without locks. Time 0 means "since ever".
  *  - A map is found as the newest entry that covers the address and isn't newer than t: the kernel never reports munmap.
  *  - exec starts a new `struct maps`; fork copies nothing: the child's maps point to the parent's, up to the time of the fork.
  *  - A reused pid is a new process with a later start.
@@ -24,25 +24,26 @@ enum dso_kind {
 	DSO_KERNEL,	   /* [kernel.kallsyms] or vmlinux */
 	DSO_KERNEL_MODULE, /* [name] or a .ko path */
 	DSO_VDSO,
-	DSO_BPF,	   /* bpf_prog_… from KSYMBOL */
-	DSO_KSYMBOL,	   /* other out-of-line kernel code */
-	DSO_ANON,	   /* //anon, [heap], [stack]: JIT code may live there (perf-PID.map) */
+	DSO_BPF,     /* bpf_prog_… from KSYMBOL */
+	DSO_KSYMBOL, /* other out-of-line kernel code */
+	DSO_ANON,    /* //anon, [heap], [stack]: JIT code may live there (perf-PID.map) */
 	DSO_GUEST_KERNEL,
 	DSO_UNKNOWN,
 };
 
 struct symtab; /* symbol/symtab.h */
 
-/* A file (or what stands for one) that code is mapped from. One for each distinct (name, build-id, device/inode where known, pid for JIT). */
+/* A file (or what stands for one) that code is mapped from. One for each distinct (name, build-id, device/inode where known, pid for JIT).
+ */
 struct dso {
 	unsigned int index; /* in machine->dsos */
 	enum dso_kind kind;
 	const char *name;	/* long name: the path as recorded */
 	const char *short_name; /* last component, or [module] */
 	struct buildid build_id;
-	uint32_t pid;		/* a process that had it mapped: for /proc/PID/root and perf-PID.map; 0 = none */
-	bool kernel;		/* in kernel space */
-	uint64_t text_start;	/* kernel and modules: address of the first map */
+	uint32_t pid;	     /* a process that had it mapped: for /proc/PID/root and perf-PID.map; 0 = none */
+	bool kernel;	     /* in kernel space */
+	uint64_t text_start; /* kernel and modules: address of the first map */
 	/* Owned by the symbol layer; NULL until loaded, then never changed (published with release order). */
 	struct symtab *_Atomic symtab;
 };
@@ -50,7 +51,7 @@ struct dso {
 struct map {
 	uint64_t start, end; /* addresses in the address space, end exclusive */
 	uint64_t pgoff;
-	uint64_t time;	     /* when it appeared; 0 = was there before the recording */
+	uint64_t time; /* when it appeared; 0 = was there before the recording */
 	struct dso *dso;
 	uint32_t prot, flags; /* MMAP2, else 0 */
 	uint32_t major, minor;
@@ -65,7 +66,8 @@ struct maps;
 const struct map *maps_find(const struct maps *maps, uint64_t addr, uint64_t time);
 /* A number that is the same for two times exactly when every maps_find() answers the same at both: part of any cache key. */
 uint64_t maps_epoch(const struct maps *maps, uint64_t time);
-/* All entries in the order of their addition, the parent's (before the fork) first. For --mmaps and build-ids. Calls visit until it returns false. */
+/* All entries in the order of their addition, the parent's (before the fork) first. For --mmaps and build-ids. Calls visit until it returns
+ * false. */
 void maps_visit(const struct maps *maps, bool (*visit)(const struct map *map, void *context), void *context);
 
 struct process;
@@ -78,9 +80,9 @@ struct thread_comm {
 
 struct thread {
 	uint32_t pid, tid;
-	uint64_t start;	      /* time of the fork; 0 = was there before */
-	uint64_t exit;	      /* UINT64_MAX = still there */
-	uint32_t ppid;	      /* parent process; -1 = unknown */
+	uint64_t start; /* time of the fork; 0 = was there before */
+	uint64_t exit;	/* UINT64_MAX = still there */
+	uint32_t ppid;	/* parent process; -1 = unknown */
 	struct process *process;
 	VEC(struct thread_comm) comms;
 	struct thread *older; /* earlier thread with the same tid */
@@ -120,11 +122,11 @@ struct machine {
 	VEC(struct process *) processes;
 	VEC(struct dso *) dsos;
 	VEC(struct cgroup) cgroups;
-	struct maps *kernel_maps;  /* kernel, modules, BPF, ksymbols */
-	struct dso *kernel;	   /* NULL until seen */
-	uint64_t kernel_start;	   /* address from which on it's kernel space, for deciding a mode where a record doesn't say */
-	const char *os_release;	   /* of the recording, or NULL */
-	const char *arch;	   /* "x86_64", "aarch64", … */
+	struct maps *kernel_maps; /* kernel, modules, BPF, ksymbols */
+	struct dso *kernel;	  /* NULL until seen */
+	uint64_t kernel_start;	  /* address from which on it's kernel space, for deciding a mode where a record doesn't say */
+	const char *os_release;	  /* of the recording, or NULL */
+	const char *arch;	  /* "x86_64", "aarch64", … */
 	bool is_64bit;
 	struct machine_private *private;
 };
@@ -145,8 +147,8 @@ const struct maps *machine_maps(const struct machine *machine, const struct thre
 /* The path of a cgroup id; NULL when unknown. */
 const char *machine_cgroup(const struct machine *machine, uint64_t id);
 
-/* Building it, in time order (ties: file order); only while one thread owns the machine. Session/apply.c translates records into these calls.
- * pid or tid -1 (records about no process) change nothing. */
+/* Building it, in time order (ties: file order); only while one thread owns the machine. Session/apply.c translates records into these
+ * calls. pid or tid -1 (records about no process) change nothing. */
 struct map_description {
 	uint32_t pid, tid;
 	uint64_t start, end, pgoff;
@@ -162,7 +164,8 @@ void machine_add_kernel_map(struct machine *machine, const struct map_descriptio
 void machine_add_comm(struct machine *machine, uint32_t pid, uint32_t tid, const char *name, bool exec, uint64_t time);
 void machine_add_fork(struct machine *machine, uint32_t pid, uint32_t tid, uint32_t ppid, uint32_t ptid, uint64_t time);
 void machine_add_exit(struct machine *machine, uint32_t pid, uint32_t tid, uint64_t time);
-void machine_add_ksymbol(struct machine *machine, uint64_t address, uint32_t length, const char *name, bool bpf, bool unregister, uint64_t time);
+void machine_add_ksymbol(struct machine *machine, uint64_t address, uint32_t length, const char *name, bool bpf, bool unregister,
+			 uint64_t time);
 void machine_add_cgroup(struct machine *machine, uint64_t id, const char *path);
 void machine_add_namespaces(struct machine *machine, uint32_t pid, uint32_t tid, const struct process_namespaces *namespaces);
 /* Build-ids of the header's table: given to dsos of that name that have none. */

@@ -83,7 +83,7 @@ struct feature_mem_node {
 };
 
 struct feature_pmu_caps {
-	const char *pmu_name;	   /* "cpu" for FEATURE_CPU_PMU_CAPS */
+	const char *pmu_name; /* "cpu" for FEATURE_CPU_PMU_CAPS */
 	const char *const *names;
 	const char *const *values;
 	uint32_t count;
@@ -116,7 +116,7 @@ struct features {
 	uint32_t command_line_count;
 	VEC(struct feature_build_id) build_ids;
 	const char **core_siblings, **die_siblings, **thread_siblings; /* lists as text, NULL-terminated or NULL */
-	VEC(struct feature_cpu) cpus; /* by CPU number */
+	VEC(struct feature_cpu) cpus;				       /* by CPU number */
 	bool has_dies;
 	VEC(struct feature_node) numa_nodes;
 	VEC(struct feature_pmu) pmus;

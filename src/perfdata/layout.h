@@ -1,7 +1,7 @@
 /* Layout: where the fields of an event's samples are, computed once for each event from its attr.
  *
- * All decoding works on records in native byte order whose start is 8-byte aligned; perfdata/swap.h makes them so. Every size, offset and count in a
- * record is checked against the record's end before it is used.
+ * All decoding works on records in native byte order whose start is 8-byte aligned; perfdata/swap.h makes them so. Every size, offset and
+ * count in a record is checked against the record's end before it is used.
  */
 #pragma once
 
@@ -32,7 +32,8 @@ void sample_layout_init(struct sample_layout *layout, const struct event_attr *a
 struct branch_entry {
 	uint64_t from;
 	uint64_t to;
-	uint64_t flags; /* bit 0 mispredicted, 1 predicted, 2 in_tx, 3 abort, 4-19 cycles, 20-23 type, 24-25 spec, 26-29 new_type, 30-32 priv */
+	uint64_t flags; /* bit 0 mispredicted, 1 predicted, 2 in_tx, 3 abort, 4-19 cycles, 20-23 type, 24-25 spec, 26-29 new_type, 30-32
+			   priv */
 };
 
 struct sample_counter {
@@ -47,7 +48,8 @@ struct sample_regs {
 	const uint64_t *values; /* one for each bit of mask, lowest first; NULL without registers */
 };
 
-/* One decoded sample. Pointers are into the record: valid as long as it is. Fields that the event doesn't have are 0 (ids, pid, tid and cpu: -1). */
+/* One decoded sample. Pointers are into the record: valid as long as it is. Fields that the event doesn't have are 0 (ids, pid, tid and
+ * cpu: -1). */
 struct sample {
 	const struct record_header *header;
 	uint8_t cpumode; /* enum cpumode */
@@ -74,12 +76,12 @@ struct sample {
 	const uint64_t *branch_counters; /* or NULL */
 	struct sample_regs regs_user;
 	struct sample_regs regs_intr;
-	const void *stack;     /* user stack copy, from its stack pointer upwards */
-	uint64_t stack_size;   /* as asked for */
-	uint64_t stack_valid;  /* bytes that were really copied */
-	uint64_t weight;       /* WEIGHT, or var1_dw of WEIGHT_STRUCT */
-	uint16_t ins_lat;      /* var2_w */
-	uint16_t p_stage_cyc;  /* var3_w (retire latency) */
+	const void *stack;    /* user stack copy, from its stack pointer upwards */
+	uint64_t stack_size;  /* as asked for */
+	uint64_t stack_valid; /* bytes that were really copied */
+	uint64_t weight;      /* WEIGHT, or var1_dw of WEIGHT_STRUCT */
+	uint16_t ins_lat;     /* var2_w */
+	uint16_t p_stage_cyc; /* var3_w (retire latency) */
 	uint64_t data_src;
 	uint64_t transaction;
 	uint64_t phys_addr;
@@ -100,8 +102,10 @@ struct sample_id {
 };
 
 /* Decodes a RECORD_SAMPLE. Returns NULL, or in words what is wrong with it (a literal, for counting and for -v). */
-const char *sample_decode(const struct sample_layout *layout, const struct event_attr *attr, const struct record_header *header, struct sample *ret);
+const char *sample_decode(const struct sample_layout *layout, const struct event_attr *attr, const struct record_header *header,
+			  struct sample *ret);
 /* Only the fixed part up to `period`: the fast path for keys that need no more. Same returns. */
-const char *sample_decode_fixed(const struct sample_layout *layout, const struct event_attr *attr, const struct record_header *header, struct sample *ret);
+const char *sample_decode_fixed(const struct sample_layout *layout, const struct event_attr *attr, const struct record_header *header,
+				struct sample *ret);
 void sample_id_decode(const struct sample_layout *layout, const struct record_header *header, struct sample_id *ret);
 struct sample_counter sample_counter(const struct sample_layout *layout, const struct sample *sample, uint64_t index);

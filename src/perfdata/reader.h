@@ -1,9 +1,11 @@
-/* Reader: one perf.data as a description (events, header features) and a stream of records in the file's order. No policy, no time order, no model.
+/* Reader: one perf.data as a description (events, header features) and a stream of records in the file's order. No policy, no time order,
+ * no model.
  *
- * Whatever the input is (file, v1 file, pipe, directory, compressed, foreign byte order, misaligned), its records come out native, 8-byte aligned and
- * decompressed. Two kinds of input:
- *  - stable: the records are in one mapping that lives as long as the reader, and can be walked as often as wanted, by offset and from several threads.
- *    Plain files are mapped as they are; compressed, foreign and directory input is first spooled to a nameless temporary file and that is mapped.
+ * Whatever the input is (file, v1 file, pipe, directory, compressed, foreign byte order, misaligned), its records come out native, 8-byte
+ * aligned and decompressed. Two kinds of input:
+ *  - stable: the records are in one mapping that lives as long as the reader, and can be walked as often as wanted, by offset and from
+ * several threads. Plain files are mapped as they are; compressed, foreign and directory input is first spooled to a nameless temporary
+ * file and that is mapped.
  *  - streaming (pipes, when not spooled): records come once, in order, in chunks that the caller holds and releases.
  */
 #pragma once
@@ -26,9 +28,9 @@ struct reader_trouble {
 	uint64_t broken_records;  /* too short for their type, unknown event id, … : skipped */
 	const char *first_broken; /* what was wrong with the first one, or NULL */
 	uint64_t first_broken_offset;
-	bool truncated;		  /* the data ends in the middle of a record, or before its declared end */
-	bool unfinished;	  /* the recorder was killed: data size 0 in the header; read up to the end of the file */
-	uint64_t auxtrace_bytes;  /* hardware trace that was skipped */
+	bool truncated;		 /* the data ends in the middle of a record, or before its declared end */
+	bool unfinished;	 /* the recorder was killed: data size 0 in the header; read up to the end of the file */
+	uint64_t auxtrace_bytes; /* hardware trace that was skipped */
 };
 
 struct reader {
@@ -36,21 +38,22 @@ struct reader {
 	struct event_list events;
 	const struct sample_layout *layouts; /* one for each event, by index */
 	struct features features;
-	struct tracepoint_formats *formats;  /* NULL without tracing data */
-	bool swapped;	  /* the recording is of the other byte order (records come out native all the same) */
-	bool pipe;	  /* it has the pipe format */
-	bool has_times;	  /* samples have PERF_SAMPLE_TIME */
-	bool stable;	  /* see above */
-	uint64_t data_offset; /* stable: first record's offset in `records` … */
-	uint64_t data_end;    /* … and the end */
-	const uint8_t *records; /* stable: the mapping (record at records + offset) */
+	struct tracepoint_formats *formats; /* NULL without tracing data */
+	bool swapped;			    /* the recording is of the other byte order (records come out native all the same) */
+	bool pipe;			    /* it has the pipe format */
+	bool has_times;			    /* samples have PERF_SAMPLE_TIME */
+	bool stable;			    /* see above */
+	uint64_t data_offset;		    /* stable: first record's offset in `records` … */
+	uint64_t data_end;		    /* … and the end */
+	const uint8_t *records;		    /* stable: the mapping (record at records + offset) */
 	struct reader_trouble trouble;
 	/* private from here */
 	struct reader_private *private;
 };
 
 struct reader_options {
-	const char *path; /* "-" = standard input, NULL = "perf.data" (standard input when that is a pipe with data and perf.data doesn't exist: no) */
+	const char *path; /* "-" = standard input, NULL = "perf.data" (standard input when that is a pipe with data and perf.data doesn't
+			     exist: no) */
 	bool force;	  /* accept a file of another owner */
 	bool streaming;	  /* pipes: don't spool, the caller reads once in order */
 	void (*progress)(void *context, uint64_t done, uint64_t total); /* while spooling; may be NULL */
@@ -65,12 +68,13 @@ struct event *reader_event(const struct reader *reader, const struct record_head
 /* By id; NULL when unknown. */
 struct event *reader_event_by_id(const struct reader *reader, uint64_t id);
 
-/* Stable input. The record at `offset`, or NULL at the end or when what follows cannot be a record (trouble is set). `*offset` moves to the next one;
- * the bytes of RECORD_AUXTRACE are passed over. Thread-safe apart from trouble, which only the first pass (`note` true) writes. */
+/* Stable input. The record at `offset`, or NULL at the end or when what follows cannot be a record (trouble is set). `*offset` moves to the
+ * next one; the bytes of RECORD_AUXTRACE are passed over. Thread-safe apart from trouble, which only the first pass (`note` true) writes.
+ */
 const struct record_header *reader_record(struct reader *reader, uint64_t *offset, bool note);
 
-/* Streaming input: the next piece of whole records. Events, features and formats are complete as soon as the first record that is no header record
- * was returned. Release each chunk. */
+/* Streaming input: the next piece of whole records. Events, features and formats are complete as soon as the first record that is no header
+ * record was returned. Release each chunk. */
 struct reader_chunk {
 	const uint8_t *data;
 	size_t size;

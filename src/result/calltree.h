@@ -9,10 +9,10 @@
 enum frame_kind { FRAME_USER, FRAME_KERNEL, FRAME_JIT, FRAME_INLINED, FRAME_OTHER };
 
 struct calltree_node {
-	const char *label;  /* interned by the tree's maker: equal labels have equal pointers */
-	uint8_t kind;	    /* enum frame_kind */
-	uint64_t self;	    /* weight that ends here */
-	uint64_t total;	    /* self and all below */
+	const char *label;		  /* interned by the tree's maker: equal labels have equal pointers */
+	uint8_t kind;			  /* enum frame_kind */
+	uint64_t self;			  /* weight that ends here */
+	uint64_t total;			  /* self and all below */
 	uint64_t self_count, total_count; /* samples */
 	struct calltree_node *parent;
 	struct calltree_node *children; /* first; sorted as the maker says */

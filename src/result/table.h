@@ -1,4 +1,5 @@
-/* Result of an analysis as rows and columns: plain data. CSV and JSON use a column's id and raw values, stdio and TUI its title and pretty ones. */
+/* Result of an analysis as rows and columns: plain data. CSV and JSON use a column's id and raw values, stdio and TUI its title and pretty
+ * ones. */
 #pragma once
 
 #include "base/arena.h"
@@ -38,12 +39,12 @@ union cell {
 };
 
 struct row {
-	union cell *cells;	 /* one for each column */
-	uint64_t value;		 /* what percentages of its call tree relate to */
-	struct calltree *tree;	 /* call graph under this row, or NULL */
-	struct row *children;	 /* --hierarchy, or NULL */
+	union cell *cells;     /* one for each column */
+	uint64_t value;	       /* what percentages of its call tree relate to */
+	struct calltree *tree; /* call graph under this row, or NULL */
+	struct row *children;  /* --hierarchy, or NULL */
 	size_t child_count;
-	unsigned int depth;	 /* of hierarchy rows */
+	unsigned int depth; /* of hierarchy rows */
 };
 
 struct table {

@@ -4,9 +4,9 @@
  *  - session_next(): every record in time order, for commands that tell a story (script, trace, sched);
  *  - session_reduce(): samples in any order on several threads, for commands that add up (report, flamegraph, annotate).
  *
- * A file is read in two passes over one mapping. Pass 1 (in session_open) hops over the record headers, applies all side-band to the machine in time
- * order, counts records by type and event, and notes cuts for the workers. Pass 2 decodes samples. For session_next() on a streaming pipe there is one pass:
- * side-band is applied when its turn comes.
+ * A file is read in two passes over one mapping. Pass 1 (in session_open) hops over the record headers, applies all side-band to the
+ * machine in time order, counts records by type and event, and notes cuts for the workers. Pass 2 decodes samples. For session_next() on a
+ * streaming pipe there is one pass: side-band is applied when its turn comes.
  *
  * Times: where samples have no time stamps, a record's offset in the file serves as its time in the model.
  */
@@ -23,7 +23,9 @@
 struct session_filter {
 	const uint64_t *cpus; /* bitmap, or NULL */
 	size_t cpu_words;
-	struct time_range { uint64_t begin, end; } *times; /* both inclusive */
+	struct time_range {
+		uint64_t begin, end;
+	} * times; /* both inclusive */
 	size_t time_count;
 	/* --time "10%-20%", "10%/2": resolved against the recording's first and last sample; NULL = none. Fills `times`. */
 	const char *time_text;
@@ -32,8 +34,8 @@ struct session_filter {
 struct session_options {
 	struct reader_options input;
 	struct session_filter filter;
-	unsigned int jobs;	/* 0 = pool_default_jobs() */
-	bool streaming;		/* session_next() will be used: don't spool a pipe */
+	unsigned int jobs; /* 0 = pool_default_jobs() */
+	bool streaming;	   /* session_next() will be used: don't spool a pipe */
 	bool show_progress;
 	void (*progress)(void *context, uint64_t done, uint64_t total);
 	void *progress_context;
@@ -41,7 +43,7 @@ struct session_options {
 
 struct event_counts {
 	uint64_t samples;
-	uint64_t lost;	      /* from LOST records and PERF_FORMAT_LOST reads of this event */
+	uint64_t lost;	       /* from LOST records and PERF_FORMAT_LOST reads of this event */
 	uint64_t lost_samples; /* from LOST_SAMPLES */
 	uint64_t throttles;
 };
@@ -50,10 +52,10 @@ struct session {
 	struct reader *reader;
 	struct machine *machine;
 	/* Complete after session_open() for stable input, else at the end. */
-	uint64_t record_counts[256];	  /* by type; 0 = unknown types */
+	uint64_t record_counts[256];	   /* by type; 0 = unknown types */
 	struct event_counts *event_counts; /* by event index */
-	uint64_t lost;			  /* in total */
-	uint64_t first_time, last_time;	  /* of samples */
+	uint64_t lost;			   /* in total */
+	uint64_t first_time, last_time;	   /* of samples */
 	unsigned int jobs;
 	struct session_private *private;
 };
@@ -70,7 +72,8 @@ struct record {
 	struct event *event;		    /* NULL for records without one */
 };
 
-/* 1: *ret is the next record that passed the filter (side-band always passes, already applied to the machine). 0: end. -1: *ret_error is set. */
+/* 1: *ret is the next record that passed the filter (side-band always passes, already applied to the machine). 0: end. -1: *ret_error is
+ * set. */
 int session_next(struct session *session, struct record *ret, struct error **ret_error);
 
 /* Any order, any number of threads; what comes out depends on neither. */
@@ -82,7 +85,7 @@ struct reducer {
 	/* Adds `from` to `into`; `from` is empty afterwards. Called on one thread. */
 	void (*merge)(void *into, void *from, void *context);
 	void (*deinit)(void *state, void *context); /* may be NULL */
-	bool fixed_only; /* sample_decode_fixed() is enough */
+	bool fixed_only;			    /* sample_decode_fixed() is enough */
 };
 /* Returns the merged state (freed by the caller with free() after its own deinit). */
 struct error *session_reduce(struct session *session, const struct reducer *reducer, void *context, void **ret_state);

@@ -9,16 +9,16 @@
 #include <stdint.h>
 
 struct symbol_options {
-	const char *symfs;	  /* prefix of every file looked at, or NULL */
-	const char *vmlinux;	  /* or NULL */
-	const char *kallsyms;	  /* file to use instead of /proc/kallsyms, or NULL */
-	const char *proc;	  /* "/proc", for tests another tree */
-	const char *buildid_dir;  /* build-id cache, default ~/.debug */
+	const char *symfs;	 /* prefix of every file looked at, or NULL */
+	const char *vmlinux;	 /* or NULL */
+	const char *kallsyms;	 /* file to use instead of /proc/kallsyms, or NULL */
+	const char *proc;	 /* "/proc", for tests another tree */
+	const char *buildid_dir; /* build-id cache, default ~/.debug */
 	bool ignore_vmlinux;
-	bool load_modules;	  /* from files, without kallsyms */
+	bool load_modules; /* from files, without kallsyms */
 	bool demangle;
 	bool demangle_kernel;
-	bool same_machine;	  /* the recording was made by the kernel that runs now (release and build-id agree): /proc/kallsyms may be used */
+	bool same_machine; /* the recording was made by the kernel that runs now (release and build-id agree): /proc/kallsyms may be used */
 };
 
 struct resolver;

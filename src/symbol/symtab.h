@@ -16,7 +16,7 @@ struct symtab {
 	const struct symbol *symbols;
 	size_t count;
 	struct dso *dso;
-	int source; /* enum symbol_source */
+	int source;	  /* enum symbol_source */
 	const char *path; /* file it was read from, or NULL */
 	struct symtab_private *private;
 };

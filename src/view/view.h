@@ -10,11 +10,11 @@
 
 struct view_options {
 	const char *title;
-	const char *unit;	/* of weights: "samples", "ns", an event's name */
-	char separator;		/* 0 = aligned columns */
+	const char *unit; /* of weights: "samples", "ns", an event's name */
+	char separator;	  /* 0 = aligned columns */
 	bool color;
-	bool header;		/* column titles and comment lines */
-	unsigned int columns;	/* terminal width; 0 = unlimited */
+	bool header;	      /* column titles and comment lines */
+	unsigned int columns; /* terminal width; 0 = unlimited */
 };
 
 struct view_ops {

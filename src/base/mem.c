@@ -1,0 +1,98 @@
+/* Allocation that ends the program when memory runs out. The check for overflow in count × size is here, so that callers need none. */
+#include "base/mem.h"
+
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static void (*exhausted_hook)(void);
+
+void mem_set_exhausted_hook(void (*hook)(void))
+{
+	exhausted_hook = hook;
+}
+
+void mem_exhausted(void)
+{
+	void (*hook)(void) = exhausted_hook;
+	exhausted_hook = NULL;
+	if (hook)
+		hook();
+	static const char message[] = "perf: out of memory\n";
+	ssize_t ignored = write(STDERR_FILENO, message, sizeof(message) - 1);
+	(void)ignored;
+	_exit(1);
+}
+
+static void *checked(void *pointer, size_t size)
+{
+	if (!pointer && size)
+		mem_exhausted();
+	return pointer;
+}
+
+static size_t array_size(size_t count, size_t size)
+{
+	size_t bytes;
+	if (__builtin_mul_overflow(count, size, &bytes))
+		mem_exhausted();
+	return bytes;
+}
+
+void *mem_alloc(size_t size)
+{
+	return checked(malloc(size), size);
+}
+
+void *mem_zalloc(size_t size)
+{
+	return checked(calloc(1, size), size);
+}
+
+void *mem_alloc_array(size_t count, size_t size)
+{
+	return mem_alloc(array_size(count, size));
+}
+
+void *mem_zalloc_array(size_t count, size_t size)
+{
+	return mem_zalloc(array_size(count, size));
+}
+
+void *mem_resize(void *pointer, size_t size)
+{
+	return checked(realloc(pointer, size), size);
+}
+
+char *mem_strndup(const char *string, size_t length)
+{
+	length = strnlen(string, length);
+	char *copy = mem_alloc(length + 1);
+	memcpy(copy, string, length);
+	copy[length] = '\0';
+	return copy;
+}
+
+char *mem_strdup(const char *string)
+{
+	return mem_strndup(string, strlen(string));
+}
+
+char *mem_vprintf(const char *format, va_list args)
+{
+	char *text;
+	if (vasprintf(&text, format, args) < 0)
+		mem_exhausted();
+	return text;
+}
+
+char *mem_printf(const char *format, ...)
+{
+	va_list args;
+	va_start(args, format);
+	char *text = mem_vprintf(format, args);
+	va_end(args);
+	return text;
+}

@@ -1,0 +1,116 @@
+/* Growing strings. The number writers go digit by digit into the reserved room: no format string is read. */
+#include "base/strbuf.h"
+
+#include "base/mem.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void strbuf_deinit(struct strbuf *buf)
+{
+	free(buf->data);
+	*buf = (struct strbuf){0};
+}
+
+void strbuf_clear(struct strbuf *buf)
+{
+	buf->len = 0;
+	if (buf->data)
+		buf->data[0] = '\0';
+}
+
+char *strbuf_reserve(struct strbuf *buf, size_t extra)
+{
+	size_t need = buf->len + extra + 1;
+	if (need < extra)
+		mem_exhausted();
+	if (need > buf->cap) {
+		size_t cap = buf->cap * 2;
+		buf->cap = cap > need ? cap : need < 64 ? 64 : need;
+		buf->data = mem_resize(buf->data, buf->cap);
+	}
+	return buf->data + buf->len;
+}
+
+void strbuf_add(struct strbuf *buf, const void *data, size_t len)
+{
+	char *to = strbuf_reserve(buf, len);
+	if (len)
+		memcpy(to, data, len);
+	strbuf_advance(buf, len);
+}
+
+void strbuf_add_str(struct strbuf *buf, const char *string)
+{
+	strbuf_add(buf, string, strlen(string));
+}
+
+void strbuf_add_char(struct strbuf *buf, char c)
+{
+	*strbuf_reserve(buf, 1) = c;
+	strbuf_advance(buf, 1);
+}
+
+void strbuf_add_chars(struct strbuf *buf, char c, size_t count)
+{
+	memset(strbuf_reserve(buf, count), c, count);
+	strbuf_advance(buf, count);
+}
+
+void strbuf_vprintf(struct strbuf *buf, const char *format, va_list args)
+{
+	va_list again;
+	va_copy(again, args);
+	size_t room = buf->cap > buf->len ? buf->cap - buf->len : 0;
+	int len = vsnprintf(room ? buf->data + buf->len : NULL, room, format, args);
+	if (len >= 0 && (size_t)len >= room)
+		vsnprintf(strbuf_reserve(buf, (size_t)len), (size_t)len + 1, format, again);
+	va_end(again);
+	if (len > 0)
+		strbuf_advance(buf, (size_t)len);
+}
+
+void strbuf_printf(struct strbuf *buf, const char *format, ...)
+{
+	va_list args;
+	va_start(args, format);
+	strbuf_vprintf(buf, format, args);
+	va_end(args);
+}
+
+static void add_right_aligned(struct strbuf *buf, const char *digits, size_t count, unsigned int width)
+{
+	size_t fill = width > count ? width - count : 0;
+	char *to = strbuf_reserve(buf, fill + count);
+	memset(to, ' ', fill);
+	memcpy(to + fill, digits, count);
+	strbuf_advance(buf, fill + count);
+}
+
+void strbuf_add_u64(struct strbuf *buf, uint64_t value, unsigned int width)
+{
+	char digits[20];
+	char *at = digits + sizeof(digits);
+	do
+		*--at = (char)('0' + value % 10);
+	while (value /= 10);
+	add_right_aligned(buf, at, (size_t)(digits + sizeof(digits) - at), width);
+}
+
+void strbuf_add_hex(struct strbuf *buf, uint64_t value, unsigned int width)
+{
+	char digits[16];
+	char *at = digits + sizeof(digits);
+	do
+		*--at = "0123456789abcdef"[value & 15];
+	while (value >>= 4);
+	add_right_aligned(buf, at, (size_t)(digits + sizeof(digits) - at), width);
+}
+
+char *strbuf_detach(struct strbuf *buf)
+{
+	char *text = buf->data ? buf->data : mem_zalloc(1);
+	*buf = (struct strbuf){0};
+	return text;
+}

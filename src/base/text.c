@@ -1,0 +1,208 @@
+/* Foreign text made harmless for terminals, HTML, JSON and CSV; globs; nearest names. */
+#include "base/text.h"
+
+#include "base/mem.h"
+
+#include <ctype.h>
+#include <fnmatch.h>
+#include <stdlib.h>
+#include <string.h>
+#include <wchar.h>
+
+/* The length of the well-formed UTF-8 sequence at `at` that is no control character, 0 when there is none. */
+static size_t utf8_safe_length(const unsigned char *at, const unsigned char *end, uint32_t *ret_code)
+{
+	static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
+	size_t length = at[0] < 0x80 ? 1 : at[0] < 0xc2 ? 0 : at[0] < 0xe0 ? 2 : at[0] < 0xf0 ? 3 : at[0] < 0xf5 ? 4 : 0;
+	if (!length || (size_t)(end - at) < length)
+		return 0;
+	uint32_t code = length == 1 ? at[0] : at[0] & (0x7fu >> length);
+	for (size_t i = 1; i < length; i++) {
+		if ((at[i] & 0xc0) != 0x80)
+			return 0;
+		code = code << 6 | (at[i] & 0x3f);
+	}
+	bool control = code < 0x20 || (code >= 0x7f && code < 0xa0);
+	bool direction = (code >= 0x202a && code <= 0x202e) || (code >= 0x2066 && code <= 0x2069) || code == 0x2028 || code == 0x2029;
+	bool surrogate = code >= 0xd800 && code < 0xe000;
+	if (control || direction || surrogate || code > 0x10ffff || (length > 1 && code < least[length]))
+		return 0;
+	*ret_code = code;
+	return length;
+}
+
+static bool is_plain(unsigned char c)
+{
+	return c >= 0x20 && c < 0x7f;
+}
+
+bool text_is_safe(const char *string, size_t len)
+{
+	const unsigned char *at = (const unsigned char *)string, *end = at + len;
+	while (at < end) {
+		uint32_t code;
+		size_t length = is_plain(*at) ? 1 : utf8_safe_length(at, end, &code);
+		if (!length)
+			return false;
+		at += length;
+	}
+	return true;
+}
+
+/* Walks the text; safe pieces go to add_piece, every other byte becomes the escape given by `format` (one %02x). */
+static void add_escaped(struct strbuf *buf, const char *string, size_t len, const char *escape,
+			void (*add_piece)(struct strbuf *buf, const char *piece, size_t len))
+{
+	const unsigned char *at = (const unsigned char *)string, *end = at + len;
+	while (at < end) {
+		uint32_t code;
+		size_t length = is_plain(*at) ? 1 : utf8_safe_length(at, end, &code);
+		if (length)
+			add_piece(buf, (const char *)at, length);
+		else
+			strbuf_printf(buf, "%s%02x", escape, *at);
+		at += length ? length : 1;
+	}
+}
+
+static void add_as_is(struct strbuf *buf, const char *piece, size_t len)
+{
+	strbuf_add(buf, piece, len);
+}
+
+void text_add_safe(struct strbuf *buf, const char *string, size_t len)
+{
+	if (text_is_safe(string, len))
+		strbuf_add(buf, string, len);
+	else
+		add_escaped(buf, string, len, "\\x", add_as_is);
+}
+
+static void add_html_piece(struct strbuf *buf, const char *piece, size_t len)
+{
+	const char *entity = *piece == '&'    ? "&amp;"
+			     : *piece == '<'  ? "&lt;"
+			     : *piece == '>'  ? "&gt;"
+			     : *piece == '"'  ? "&quot;"
+			     : *piece == '\'' ? "&#39;"
+					      : NULL;
+	if (entity)
+		strbuf_add_str(buf, entity);
+	else
+		strbuf_add(buf, piece, len);
+}
+
+void text_add_html(struct strbuf *buf, const char *string, size_t len)
+{
+	add_escaped(buf, string, len, "\\x", add_html_piece);
+}
+
+static void add_json_piece(struct strbuf *buf, const char *piece, size_t len)
+{
+	if (*piece == '"' || *piece == '\\')
+		strbuf_add_char(buf, '\\');
+	strbuf_add(buf, piece, len);
+}
+
+void text_add_json(struct strbuf *buf, const char *string, size_t len)
+{
+	strbuf_add_char(buf, '"');
+	add_escaped(buf, string, len, "\\u00", add_json_piece);
+	strbuf_add_char(buf, '"');
+}
+
+void text_add_csv(struct strbuf *buf, const char *string, size_t len, char separator)
+{
+	if (!memchr(string, separator, len) && !memchr(string, '"', len) && !memchr(string, '\n', len)) {
+		text_add_safe(buf, string, len);
+		return;
+	}
+	struct strbuf safe = {0};
+	text_add_safe(&safe, string, len);
+	strbuf_add_char(buf, '"');
+	for (size_t i = 0; i < safe.len; i++) {
+		if (safe.data[i] == '"')
+			strbuf_add_char(buf, '"');
+		strbuf_add_char(buf, safe.data[i]);
+	}
+	strbuf_add_char(buf, '"');
+	strbuf_deinit(&safe);
+}
+
+size_t text_width(const char *string, size_t len)
+{
+	const unsigned char *at = (const unsigned char *)string, *end = at + len;
+	size_t width = 0;
+	while (at < end) {
+		uint32_t code = 0;
+		size_t length = utf8_safe_length(at, end, &code);
+		int columns = length > 1 ? wcwidth((wchar_t)code) : 1;
+		width += columns > 0 ? (size_t)columns : length > 1 && columns < 0 ? 1 : 0;
+		at += length ? length : 1;
+	}
+	return width;
+}
+
+bool str_starts_with(const char *string, const char *prefix)
+{
+	return strncmp(string, prefix, strlen(prefix)) == 0;
+}
+
+bool str_ends_with(const char *string, const char *suffix)
+{
+	size_t len = strlen(string), tail = strlen(suffix);
+	return len >= tail && memcmp(string + len - tail, suffix, tail) == 0;
+}
+
+bool str_glob_match(const char *pattern, const char *string)
+{
+	return fnmatch(pattern, string, 0) == 0;
+}
+
+bool str_has_glob(const char *pattern)
+{
+	return strpbrk(pattern, "*?[") != NULL;
+}
+
+static unsigned int min3(unsigned int a, unsigned int b, unsigned int c)
+{
+	unsigned int least = a < b ? a : b;
+	return least < c ? least : c;
+}
+
+unsigned int str_distance(const char *a, const char *b)
+{
+	size_t rows = strnlen(a, 255), columns = strnlen(b, 255);
+	unsigned int table[3][256];
+	for (size_t j = 0; j <= columns; j++)
+		table[0][j] = (unsigned int)j;
+	for (size_t i = 1; i <= rows; i++) {
+		unsigned int *now = table[i % 3], *before = table[(i + 2) % 3], *before2 = table[(i + 1) % 3];
+		now[0] = (unsigned int)i;
+		for (size_t j = 1; j <= columns; j++) {
+			bool same = a[i - 1] == b[j - 1];
+			now[j] = min3(before[j] + 1, now[j - 1] + 1, before[j - 1] + !same);
+			bool swapped = i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1];
+			if (swapped && before2[j - 2] + 1 < now[j])
+				now[j] = before2[j - 2] + 1;
+		}
+	}
+	return table[rows % 3][columns];
+}
+
+const char *str_nearest(const char *word, const char *const *names, size_t count)
+{
+	const char *nearest = NULL;
+	unsigned int least = (unsigned int)strlen(word) / 3 + 1;
+	for (size_t i = 0; i < count; i++) {
+		unsigned int distance = str_distance(word, names[i]);
+		bool prefix = *word && str_starts_with(names[i], word);
+		if (prefix)
+			distance = distance > 0 ? 1 : 0;
+		if (distance <= least && (!nearest || distance < least)) {
+			least = distance;
+			nearest = names[i];
+		}
+	}
+	return nearest;
+}

@@ -134,6 +134,10 @@ struct features {
 	uint32_t compress_type, compress_level, compress_ratio, compress_mmap_len;
 	VEC(struct feature_pmu_caps) pmu_caps; /* CPU_PMU_CAPS and PMU_CAPS */
 	VEC(struct feature_hybrid) hybrids;
+	/* FEATURE_TRACING_DATA: formats of tracepoints as trace-cmd's files hold them. Writing: owned by the arena. Reading: valid until
+	 * reader_open() returns; the parsed form is reader.formats. */
+	const void *tracing_data;
+	uint64_t tracing_data_size;
 };
 
 bool features_has(const struct features *features, unsigned int feature);

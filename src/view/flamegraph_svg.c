@@ -1,0 +1,28 @@
+/* Flame graph as one SVG file: a picture without scripts, zoom and search with them. */
+#include "view/flamegraph_internal.h"
+
+#include <errno.h>
+
+enum { WIDTH = 1200 };
+
+static struct error *show_calltree(const struct calltree *tree, const struct view_options *options, FILE *out)
+{
+	const char *unit = options->unit ? options->unit : "samples";
+	struct strbuf text = {0};
+	strbuf_add_str(&text, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
+	flamegraph_add_controls(&text, tree, options, WIDTH);
+	flamegraph_add_frames(&text, tree, unit, WIDTH);
+	strbuf_add_str(&text, "</g>\n<script><![CDATA[\n");
+	flamegraph_add_data(&text, tree, unit, WIDTH, false);
+	strbuf_add_str(&text, flamegraph_script);
+	strbuf_add_str(&text, "]]></script>\n</svg>\n");
+	bool written = fwrite(text.data, 1, text.len, out) == text.len;
+	strbuf_deinit(&text);
+	return written ? NULL : error_system(errno, "flame graph");
+}
+
+const struct view_ops view_flamegraph_svg = {
+	.name = "svg",
+	.summary = "flame graph as one SVG file",
+	.calltree = show_calltree,
+};

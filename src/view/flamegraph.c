@@ -17,7 +17,7 @@ const char flamegraph_script[] = {
 };
 
 enum { ROW = 17, PAD = 10, TOP = 64, TEXT_ROOM = 3 };
-static const double CHAR_WIDTH = 6.9, LEAST_WIDTH = 0.3; /* pixels */
+static const double LETTER_WIDTH = 6.9, LEAST_WIDTH = 0.3; /* pixels */
 
 static unsigned int tree_depth(const struct calltree *tree)
 {
@@ -87,7 +87,7 @@ static void add_frame(struct strbuf *out, const struct calltree_node *node, size
 		      100.0 * (double)node->total / (double)whole, x, y, width - 0.4 > LEAST_WIDTH ? width - 0.4 : LEAST_WIDTH, ROW - 1);
 	add_color(out, node, !node->label);
 	strbuf_add_str(out, "\"/>");
-	double room = floor((width - 6) / CHAR_WIDTH);
+	double room = floor((width - 6) / LETTER_WIDTH);
 	if (room >= TEXT_ROOM) {
 		strbuf_printf(out, "<text x=\"%.2f\" y=\"%.0f\">", x + 3, y + 12);
 		size_t shown = length <= (size_t)room ? length : (size_t)room - 2;

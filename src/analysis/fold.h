@@ -1,0 +1,138 @@
+/* Fold: the samples of a session added up by who ran and where, with their stacks. Report, flame graphs and other sums start from it.
+ *
+ * Two steps, so that millions of samples cost little:
+ *  1. Every sample only finds its entry: (event, actor, both pieces of its stack, extra values). A piece is the kernel's or the user's part of a call
+ *     chain; equal pieces are kept once, as a pointer to the first record that has them. Nothing is resolved, nothing is copied.
+ *  2. Every piece is resolved once into ids of frames, equal frames (same file and symbol, or same file and address) have equal ids.
+ *
+ *	sample ──► entry ──┬─ actor (thread, name)
+ *	                   ├─ leaf  (frame of the sampled address)
+ *	                   ├─ inner piece: kernel part  ──► frame ids, innermost first
+ *	                   └─ outer piece: user part    ──► frame ids, innermost first
+ *
+ * The stack, innermost first, is the inner piece's frames and then the outer piece's. Ids depend on the number of jobs: results must be ordered by names
+ * and addresses, never by ids.
+ */
+#pragma once
+
+#include "base/error.h"
+#include "result/calltree.h"
+#include "session/session.h"
+#include "symbol/resolve.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define FOLD_NONE UINT32_MAX
+
+struct fold_sample {
+	const struct event *event;
+	const struct sample *sample;
+	const struct thread *thread;
+	const char *comm;
+	uint64_t model_time;
+};
+
+struct fold_options {
+	bool chains;		 /* stacks matter; false: only the sampled address */
+	bool by_address;	 /* two addresses in one symbol are two frames */
+	bool keep_outermost;	 /* a stack deeper than max_stack loses its innermost frames, else its outermost ones */
+	bool hide_unresolved;	 /* frames without a symbol are left out of stacks, and samples whose address has none are not counted */
+	bool comms_only;	 /* threads needn't be told apart, only their names */
+	unsigned int max_stack;	 /* frames; 0 = 127 */
+	unsigned int jobs;	 /* 0 = the session's */
+	/* Further filter; may be NULL. Called on several threads. */
+	bool (*accept)(void *context, const struct fold_sample *sample);
+	/* Raw values by which entries are told apart as well (cpu, weight, …): fills `extra_words` words. May be NULL. Called on several threads. */
+	unsigned int extra_words;
+	void (*extra)(void *context, const struct fold_sample *sample, uint64_t *words);
+	/* Values that are added up for each entry besides count and period; may be NULL. */
+	void *context;
+};
+
+struct fold_actor {
+	const struct thread *thread; /* the first one of that name with comms_only; never NULL */
+	const char *comm;	     /* interned by the machine: equal names, equal pointers */
+};
+
+/* A resolved place. */
+struct fold_frame {
+	uint64_t ip;		     /* of the first occurrence; significant without symbol */
+	const struct map *map;	     /* NULL = not mapped; of the first occurrence */
+	const struct symbol *symbol; /* NULL = none */
+	uint8_t cpumode;
+};
+
+struct fold_piece {
+	const uint64_t *ips; /* as recorded, with markers; into the recording or the fold's arena */
+	uint32_t count;
+	uint32_t space;	     /* private: which address space */
+	uint32_t frames;     /* first one in fold->frame_ids */
+	uint32_t frame_count;
+};
+
+struct fold_entry {
+	uint32_t event;	    /* index */
+	uint32_t actor;	    /* in fold->actors */
+	uint32_t leaf;	    /* frame of the sample's ip */
+	uint32_t inner;	    /* piece or FOLD_NONE */
+	uint32_t outer;	    /* piece or FOLD_NONE */
+	uint32_t extra;	    /* words at fold->extras + extra × extra_words; 0 when there are none */
+	uint64_t count;	    /* samples */
+	uint64_t period;    /* their sum */
+	const struct record_header *first; /* the first sample of it in the file */
+};
+
+struct fold {
+	struct session *session;
+	struct fold_entry *entries; /* in no useful order */
+	size_t entry_count;
+	struct fold_piece *pieces;
+	size_t piece_count;
+	struct fold_actor *actors;
+	size_t actor_count;
+	uint32_t *frame_ids;
+	struct fold_frame *frames; /* by id */
+	size_t frame_count;
+	uint64_t *extras;
+	unsigned int extra_words;
+	struct fold_private *private;
+};
+
+/* Reads all samples of the session (session_reduce) that pass its filter and `options->accept`, and resolves them. */
+struct error *fold_create(struct session *session, struct resolver *resolver, const struct fold_options *options, struct fold **ret);
+void fold_destroy(struct fold *fold);
+
+/* How many frames the stack of an entry has, and the frame at a depth (0 = innermost). Without a chain it is the leaf alone. */
+static inline uint32_t fold_depth(const struct fold *fold, const struct fold_entry *entry)
+{
+	uint32_t depth = (entry->inner == FOLD_NONE ? 0 : fold->pieces[entry->inner].frame_count) +
+			 (entry->outer == FOLD_NONE ? 0 : fold->pieces[entry->outer].frame_count);
+	return depth || entry->inner != FOLD_NONE || entry->outer != FOLD_NONE ? depth : 1;
+}
+
+static inline uint32_t fold_frame_id(const struct fold *fold, const struct fold_entry *entry, uint32_t depth)
+{
+	if (entry->inner != FOLD_NONE) {
+		const struct fold_piece *inner = &fold->pieces[entry->inner];
+		if (depth < inner->frame_count)
+			return fold->frame_ids[inner->frames + depth];
+		depth -= inner->frame_count;
+	}
+	return entry->outer == FOLD_NONE ? entry->leaf : fold->frame_ids[fold->pieces[entry->outer].frames + depth];
+}
+
+/* What a frame is called: the symbol, else "[file]" for mapped and "[unknown]" for other addresses. Unsafe bytes are still in it. Interned: lives as long
+ * as the fold; equal names have equal pointers. Not thread-safe. */
+const char *fold_frame_name(struct fold *fold, uint32_t frame);
+enum frame_kind fold_frame_kind(const struct fold *fold, uint32_t frame);
+
+struct fold_calltree_options {
+	int event;	   /* index; -1 = all */
+	bool by_comm;	   /* the names of the threads are the root's children */
+	bool by_thread;	   /* "comm-pid/tid" instead */
+	bool inverted;	   /* callees at the root */
+	bool count;	   /* weigh by samples, else by period */
+};
+/* The stacks as one tree, outermost frame at the root (unless inverted), children sorted by label. Destroy with calltree_destroy() before the fold. */
+struct calltree *fold_calltree(struct fold *fold, const struct fold_calltree_options *options);

@@ -6,24 +6,23 @@
 
 /* -i, -f/--force, --symfs, -k/--vmlinux, --kallsyms, -m/--modules, --ignore-vmlinux, --demangle, --demangle-kernel, --jobs N */
 struct input_options {
-	const char *input; /* NULL = perf.data in the current directory */
-	bool force;	   /* read a file that belongs to another user */
-	int jobs;	   /* 0 = as many as there are CPUs */
+	const char *input;	/* NULL = perf.data in the current directory */
+	bool force;		/* read a file that belongs to another user */
+	int jobs;		/* 0 = as many as there are CPUs */
 	const char *symfs;
 	const char *vmlinux;
 	const char *kallsyms;
 	bool ignore_vmlinux;
 	bool load_modules;
-	bool demangle; /* default true: call input_options_init() */
+	bool demangle;		/* default true: call input_options_init() */
 	bool demangle_kernel;
 };
 extern const struct option input_option_group[];
 void input_options_init(struct input_options *options);
 
-/* Which samples count: -C/--cpu, --comms, --pid, --tid, --dsos, --symbols, --time live in the commands that have them, with these parsers.
- */
+/* Which samples count: -C/--cpu, --comms, --pid, --tid, --dsos, --symbols, --time live in the commands that have them, with these parsers. */
 
-/* -v and -q set the log level. */
+/* -v and -q set the log level: each use takes effect when it is parsed. */
 struct output_options {
 	int verbose;
 	bool quiet;

@@ -14,6 +14,7 @@
 #pragma once
 
 #include "base/error.h"
+#include "base/strbuf.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -113,3 +114,10 @@ enum options_mode {
  * an error of kind ERROR_USAGE with an empty message: the caller returns it and main prints the help. Errors name the option and, for
  * unknown ones, the nearest. */
 struct error *options_parse(const struct option *options, enum options_mode mode, int argc, char **argv, void *values, int *ret_words);
+
+/* The listed options with their headings and explanations, wrapped at `columns`. */
+void options_add_help(struct strbuf *out, const struct option *options, unsigned int columns);
+/* The long names with their dashes, separated by spaces: for shell completion. */
+void options_add_names(struct strbuf *out, const struct option *options);
+/* The same as help, as rows "OPTIONS<tab>EXPLANATION", headings with nothing before the tab: from this the option sections of man pages are made. */
+void options_add_rows(struct strbuf *out, const struct option *options);

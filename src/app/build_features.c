@@ -1,0 +1,32 @@
+/* The table of what this build contains (build_features.h). A library that gets optional becomes a row that follows its meson option. */
+#include "app/build_features.h"
+
+#include <stddef.h>
+
+const struct build_feature build_features[] = {
+	{"aio", "HAVE_AIO_SUPPORT", false},
+	{"auxtrace", "HAVE_AUXTRACE_SUPPORT", false},
+	{"bpf", "HAVE_LIBBPF_SUPPORT", false},
+	{"bpf_skeletons", "HAVE_BPF_SKEL", false},
+	{"debuginfod", "HAVE_DEBUGINFOD_SUPPORT", false},
+	{"dwarf", "HAVE_DWARF_SUPPORT", true},
+	{"dwarf_getlocations", "HAVE_DWARF_GETLOCATIONS_SUPPORT", true},
+	{"dwarf-unwind", "HAVE_DWARF_UNWIND_SUPPORT", true},
+	{"libbfd", "HAVE_LIBBFD_SUPPORT", false},
+	{"libcapstone", "HAVE_LIBCAPSTONE_SUPPORT", false},
+	{"libcrypto", "HAVE_LIBCRYPTO_SUPPORT", false},
+	{"libdw-dwarf-unwind", "HAVE_DWARF_SUPPORT", true},
+	{"libelf", "HAVE_LIBELF_SUPPORT", true},
+	{"libnuma", "HAVE_LIBNUMA_SUPPORT", false},
+	{"libopencsd", "HAVE_CSTRACE_SUPPORT", false},
+	{"libperl", "HAVE_LIBPERL_SUPPORT", false},
+	{"libpfm4", "HAVE_LIBPFM", false},
+	{"libpython", "HAVE_LIBPYTHON_SUPPORT", false},
+	{"libslang", "HAVE_SLANG_SUPPORT", false},
+	{"libtraceevent", "HAVE_LIBTRACEEVENT", true},
+	{"libunwind", "HAVE_LIBUNWIND_SUPPORT", false},
+	{"lzma", "HAVE_LZMA_SUPPORT", true},
+	{"zlib", "HAVE_ZLIB_SUPPORT", true},
+	{"zstd", "HAVE_ZSTD_SUPPORT", true},
+	{NULL, NULL, false},
+};

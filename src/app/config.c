@@ -1,0 +1,279 @@
+/* Reading and writing of the configuration files (config.h): an INI dialect with quotes, comments and continued lines, read line by line. */
+#include "app/config.h"
+
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/text.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+
+static const char override_variable[] = "PERF_CONFIG_PARAMETERS";
+
+static void config_set(struct config *config, const char *name, const char *value)
+{
+	for (size_t i = 0; i < config->entries.len; i++) {
+		struct config_entry *entry = &config->entries.data[i];
+		if (!strcasecmp(entry->name, name)) {
+			free(entry->value);
+			entry->value = mem_strdup(value);
+			return;
+		}
+	}
+	vec_push(&config->entries, (struct config_entry){mem_strdup(name), mem_strdup(value)});
+}
+
+/* The value behind "=": outer blanks and comments go, quotes protect both, backslash escapes as in C. */
+static bool parse_value(const char *text, struct strbuf *ret)
+{
+	bool quoted = false;
+	size_t keep = 0; /* length up to the last character that is no trailing blank */
+	strbuf_clear(ret);
+	while (*text && isspace((unsigned char)*text))
+		text++;
+	for (; *text; text++) {
+		char c = *text;
+		if (c == '"') {
+			quoted = !quoted;
+			keep = ret->len;
+			continue;
+		}
+		if (!quoted && (c == '#' || c == ';'))
+			break;
+		if (c == '\\' && text[1]) {
+			c = *++text;
+			c = c == 'n' ? '\n' : c == 't' ? '\t' : c;
+			strbuf_add_char(ret, c);
+			keep = ret->len;
+			continue;
+		}
+		strbuf_add_char(ret, c);
+		if (quoted || !isspace((unsigned char)c))
+			keep = ret->len;
+	}
+	if (ret->data) {
+		ret->len = keep;
+		ret->data[keep] = '\0';
+	}
+	return !quoted;
+}
+
+/* "[section]" or "[section "sub"]" becomes "section" or "section.sub". */
+static bool parse_section(const char *line, struct strbuf *ret)
+{
+	strbuf_clear(ret);
+	const char *end = strrchr(line, ']');
+	if (!end)
+		return false;
+	for (const char *c = line + 1; c < end; c++) {
+		if (*c == '"')
+			continue;
+		if (isspace((unsigned char)*c)) {
+			if (ret->len && c[1] == '"')
+				strbuf_add_char(ret, '.');
+			continue;
+		}
+		strbuf_add_char(ret, (char)tolower((unsigned char)*c));
+	}
+	return ret->len > 0;
+}
+
+/* Splits "key = value" or "key"; `key` is made of letters, digits, - and _. */
+static bool parse_assignment(const char *line, struct strbuf *ret_key, struct strbuf *ret_value)
+{
+	strbuf_clear(ret_key);
+	strbuf_clear(ret_value);
+	for (; isalnum((unsigned char)*line) || *line == '-' || *line == '_' || *line == '.'; line++)
+		strbuf_add_char(ret_key, (char)tolower((unsigned char)*line));
+	while (*line && isspace((unsigned char)*line))
+		line++;
+	if (!ret_key->len)
+		return false;
+	if (!*line || *line == '#' || *line == ';') {
+		strbuf_add_str(ret_value, "true");
+		return true;
+	}
+	return *line == '=' && parse_value(line + 1, ret_value);
+}
+
+struct line_reader {
+	FILE *file;
+	char *line;
+	size_t cap;
+	unsigned int number;
+	struct strbuf text;
+};
+
+/* One logical line without its newline: a backslash at the end joins the next. */
+static bool read_line(struct line_reader *reader)
+{
+	ssize_t len;
+	bool any = false;
+	strbuf_clear(&reader->text);
+	while ((len = getline(&reader->line, &reader->cap, reader->file)) > 0) {
+		any = true;
+		reader->number++;
+		while (len && (reader->line[len - 1] == '\n' || reader->line[len - 1] == '\r'))
+			len--;
+		bool more = len && reader->line[len - 1] == '\\';
+		strbuf_add(&reader->text, reader->line, (size_t)(more ? len - 1 : len));
+		if (!more)
+			break;
+	}
+	return any;
+}
+
+static struct error *read_stream(FILE *file, const char *path, struct config *config)
+{
+	struct line_reader reader = {.file = file};
+	struct strbuf section = {0}, key = {0}, value = {0};
+	struct error *error = NULL;
+	while (!error && read_line(&reader)) {
+		const char *line = strbuf_str(&reader.text);
+		if (reader.number == 1 && str_starts_with(line, "\xef\xbb\xbf"))
+			line += 3;
+		while (isspace((unsigned char)*line))
+			line++;
+		if (!*line || *line == '#' || *line == ';')
+			continue;
+		bool fine = *line == '[' ? parse_section(line, &section) : section.len && parse_assignment(line, &key, &value);
+		if (!fine) {
+			error = error_new("%s:%u: this is neither [section] nor key = value", path, reader.number);
+		} else if (*line != '[') {
+			cleanup_free char *name = mem_printf("%s.%s", strbuf_str(&section), strbuf_str(&key));
+			config_set(config, name, strbuf_str(&value));
+		}
+	}
+	strbuf_deinit(&section);
+	strbuf_deinit(&key);
+	strbuf_deinit(&value);
+	strbuf_deinit(&reader.text);
+	free(reader.line);
+	return error;
+}
+
+static struct error *read_file(const char *path, struct config *config)
+{
+	cleanup_fclose FILE *file = fopen(path, "re");
+	if (!file)
+		return errno == ENOENT || errno == ENOTDIR || errno == EACCES ? NULL : error_system(errno, "%s", path);
+	struct stat status;
+	if (fstat(fileno(file), &status))
+		return error_system(errno, "%s", path);
+	if (status.st_uid != 0 && status.st_uid != geteuid()) {
+		log_warning("%s is not read: it belongs neither to you nor to root", path);
+		return NULL;
+	}
+	return S_ISDIR(status.st_mode) ? NULL : read_stream(file, path, config);
+}
+
+/* Overrides stand in one environment variable, one in a line. */
+static void read_overrides(struct config *config)
+{
+	const char *text = getenv(override_variable);
+	while (text && *text) {
+		size_t len = strcspn(text, "\n");
+		cleanup_free char *line = mem_strndup(text, len);
+		char *equals = strchr(line, '=');
+		if (equals)
+			*equals = '\0';
+		config_set(config, line, equals ? equals + 1 : "true");
+		text += len + (text[len] == '\n');
+	}
+}
+
+char *config_user_path(void)
+{
+	const char *home = getenv("HOME");
+	return home && *home ? mem_printf("%s/.perfconfig", home) : NULL;
+}
+
+const char *config_system_path(void)
+{
+	return "/etc/perfconfig";
+}
+
+struct error *config_open(struct config *ret)
+{
+	struct config config = {0};
+	struct error *error = NULL;
+	const char *only = getenv("PERF_CONFIG");
+	if (only) {
+		error = read_file(only, &config);
+	} else {
+		cleanup_free char *user = config_user_path();
+		if (!getenv("PERF_CONFIG_NOSYSTEM"))
+			error = read_file(config_system_path(), &config);
+		if (!error && user && !getenv("PERF_CONFIG_NOGLOBAL"))
+			error = read_file(user, &config);
+	}
+	if (error) {
+		config_close(&config);
+		return error;
+	}
+	read_overrides(&config);
+	*ret = config;
+	return NULL;
+}
+
+struct error *config_open_file(const char *path, struct config *ret)
+{
+	struct config config = {0};
+	struct error *error = read_file(path, &config);
+	if (error)
+		config_close(&config);
+	else
+		*ret = config;
+	return error;
+}
+
+void config_close(struct config *config)
+{
+	for (size_t i = 0; i < config->entries.len; i++) {
+		free(config->entries.data[i].name);
+		free(config->entries.data[i].value);
+	}
+	vec_deinit(&config->entries);
+}
+
+const char *config_get(const struct config *config, const char *name)
+{
+	for (size_t i = 0; i < config->entries.len; i++)
+		if (!strcasecmp(config->entries.data[i].name, name))
+			return config->entries.data[i].value;
+	return NULL;
+}
+
+static bool is_one_of(const char *value, const char *const words[4])
+{
+	for (int i = 0; i < 4; i++)
+		if (!strcasecmp(value, words[i]))
+			return true;
+	return false;
+}
+
+bool config_get_bool(const struct config *config, const char *name, bool fallback)
+{
+	static const char *const yes[4] = {"true", "yes", "on", "1"};
+	static const char *const no[4] = {"false", "no", "off", "0"};
+	const char *value = config_get(config, name);
+	if (!value)
+		return fallback;
+	return is_one_of(value, yes) || (!is_one_of(value, no) && fallback);
+}
+
+bool config_override(const char *assignment)
+{
+	const char *dot = strchr(assignment, '.');
+	if (!dot || dot == assignment || dot > assignment + strcspn(assignment, "=") || strchr(assignment, '\n'))
+		return false;
+	const char *before = getenv(override_variable);
+	cleanup_free char *value = mem_printf("%s%s%s", before ? before : "", before && *before ? "\n" : "", assignment);
+	setenv(override_variable, value, 1);
+	return true;
+}

@@ -1,0 +1,100 @@
+/* perf config: shows and changes values of the configuration files (app/config.h). */
+#include "app/config.h"
+#include "app/command.h"
+
+#include "base/cleanup.h"
+#include "base/mem.h"
+
+#include <stdio.h>
+#include <string.h>
+
+struct config_options {
+	bool list;
+	bool user;
+	bool system;
+};
+
+static const struct option config_options[] = {
+	OPTION_FLAG('l', "list", struct config_options, list, "show all values"),
+	OPTION_FLAG(0, "user", struct config_options, user, "only ~/.perfconfig"),
+	OPTION_FLAG(0, "system", struct config_options, system, "only /etc/perfconfig"),
+	OPTION_END,
+};
+
+/* The one file that is shown or changed; NULL when all are shown. */
+static struct error *choose_file(const struct config_options *options, bool write, char **ret)
+{
+	*ret = NULL;
+	if (options->user && options->system)
+		return error_new_kind(ERROR_USAGE, "--user and --system exclude each other");
+	if (options->system)
+		*ret = mem_strdup(config_system_path());
+	else if (write && getenv("PERF_CONFIG"))
+		*ret = mem_strdup(getenv("PERF_CONFIG"));
+	else if (options->user || write)
+		*ret = config_user_path();
+	if (!*ret && (options->user || write))
+		return error_new("there is no ~/.perfconfig: HOME is not set");
+	return NULL;
+}
+
+static struct error *show(const struct config *config, const char *name)
+{
+	if (!strchr(name, '.'))
+		return error_new_kind(ERROR_USAGE, "'%s' has no section: a name is section.key", name);
+	const char *value = config_get(config, name);
+	if (value)
+		printf("%s=%s\n", name, value);
+	return NULL;
+}
+
+static struct error *change(const char *path, const char *assignment)
+{
+	size_t len = strcspn(assignment, "=");
+	cleanup_free char *name = mem_strndup(assignment, len);
+	return config_write(path, name, assignment + len + 1);
+}
+
+static struct error *show_or_change(const struct config_options *options, int words, char **argv)
+{
+	struct error *error = NULL;
+	for (int i = 0; i < words && !error; i++) {
+		bool write = strchr(argv[i], '=') != NULL;
+		struct config config = {0};
+		cleanup_free char *path = NULL;
+		error = choose_file(options, write, &path);
+		if (!error && write)
+			error = change(path, argv[i]);
+		else if (!error)
+			error = path ? config_open_file(path, &config) : config_open(&config);
+		if (!error && !write)
+			error = show(&config, argv[i]);
+		config_close(&config);
+	}
+	return error;
+}
+
+static struct error *run(int argc, char **argv, int *ret_status)
+{
+	struct config_options options = {0};
+	int words;
+	struct error *error = options_parse(config_options, OPTIONS_PERMUTE, argc, argv, &options, &words);
+	if (error)
+		return error;
+	if (options.list && words)
+		return error_new_kind(ERROR_USAGE, "--list takes no names");
+	if (words)
+		return show_or_change(&options, words, argv);
+	struct config config = {0};
+	cleanup_free char *path = NULL;
+	error = choose_file(&options, false, &path);
+	if (!error)
+		error = path ? config_open_file(path, &config) : config_open(&config);
+	for (size_t i = 0; i < config.entries.len; i++)
+		printf("%s=%s\n", config.entries.data[i].name, config.entries.data[i].value);
+	config_close(&config);
+	return error;
+}
+
+static const char *const usage[] = {"[--user | --system] [-l]", "[--user | --system] SECTION.KEY[=VALUE]…", NULL};
+const struct command cmd_config = {"config", "Show and change the configuration", usage, config_options, run};

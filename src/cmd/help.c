@@ -1,0 +1,95 @@
+/* perf help: the list of commands, or a command's manual page; where that is not installed, its option help. */
+#include "app/command.h"
+#include "app/usage.h"
+
+#include "base/cleanup.h"
+#include "base/mem.h"
+#include "base/text.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct help_options {
+	bool all;
+	bool rows;
+};
+
+static const struct option help_options[] = {
+	OPTION_FLAG('a', "all", struct help_options, all, "list all commands"),
+	{OPTION_KIND_FLAG, 0, "option-rows", offsetof(struct help_options, rows), NULL, NULL, NULL, NULL, OPTION_HIDDEN},
+	OPTION_END,
+};
+
+/* The manual page in the folder that `meson install` puts it in, or in the build folder beside this program. NULL when there is none. */
+static char *find_page(const char *name)
+{
+	char self[4096];
+	ssize_t len = readlink("/proc/self/exe", self, sizeof(self) - 1);
+	if (len <= 0)
+		return NULL;
+	self[len] = '\0';
+	*strrchr(self, '/') = '\0';
+	static const char *const places[] = {"../share/man/man1", "../doc/man"};
+	for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++) {
+		char *path = mem_printf("%s/%s/perf-%s.1", self, places[i], name);
+		if (!access(path, R_OK))
+			return path;
+		free(path);
+	}
+	return NULL;
+}
+
+/* Becomes the manual viewer; comes back when there is no page or no viewer. */
+static void show_page(const struct command *command)
+{
+	cleanup_free char *page = isatty(STDOUT_FILENO) ? find_page(command->name) : NULL;
+	if (!page)
+		return;
+	fflush(stdout);
+	execlp("man", "man", page, (char *)NULL);
+}
+
+static void print_rows(const struct command *command)
+{
+	struct strbuf rows = {0};
+	for (const char *const *line = command->usage; line && *line; line++)
+		strbuf_printf(&rows, "usage\t%s\n", *line);
+	strbuf_printf(&rows, "summary\t%s\n", command->summary);
+	if (command->options)
+		options_add_rows(&rows, command->options);
+	fputs(strbuf_str(&rows), stdout);
+	strbuf_deinit(&rows);
+}
+
+static struct error *run(int argc, char **argv, int *ret_status)
+{
+	struct help_options options = {0};
+	int words;
+	struct error *error = options_parse(help_options, OPTIONS_PERMUTE, argc, argv, &options, &words);
+	if (error)
+		return error;
+	if (!words || options.all) {
+		usage_show();
+		return NULL;
+	}
+	const struct command *command = command_find(argv[0]);
+	if (!command) {
+		struct strbuf safe = {0};
+		text_add_safe(&safe, argv[0], strlen(argv[0]));
+		error = error_new("there is no command '%s'; 'perf help' lists them", strbuf_str(&safe));
+		strbuf_deinit(&safe);
+		return error;
+	}
+	if (options.rows) {
+		print_rows(command);
+		return NULL;
+	}
+	show_page(command);
+	usage_show_command(command);
+	return NULL;
+}
+
+static const char *const usage[] = {"[COMMAND]", NULL};
+const struct command cmd_help = {"help", "Explain perf or one of its commands", usage, help_options, run};

@@ -1,0 +1,173 @@
+/* Reading /proc. Threads and processes come and go while it is read: who vanished is no error unless asked for by number. */
+#include "kernel/proc.h"
+
+#include "base/cleanup.h"
+#include "base/number.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pwd.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+bool proc_read_line(const char *path, char *buffer, size_t size)
+{
+	cleanup_close int fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	ssize_t length = read(fd, buffer, size - 1);
+	if (length < 0)
+		return false;
+	buffer[length] = '\0';
+	buffer[strcspn(buffer, "\n")] = '\0';
+	return true;
+}
+
+bool proc_read_int(const char *path, int64_t *ret)
+{
+	char text[64];
+	return proc_read_line(path, text, sizeof(text)) && number_parse_s64(text, ret);
+}
+
+int proc_read_file(int dir, const char *path, struct strbuf *buffer)
+{
+	cleanup_close int fd = openat(dir, path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	for (size_t want = 4096;; want = 65536) {
+		char *at = strbuf_reserve(buffer, want);
+		ssize_t length = read(fd, at, want);
+		if (length < 0 && errno == EINTR)
+			continue;
+		if (length <= 0)
+			return length < 0 ? -errno : 0;
+		strbuf_advance(buffer, (size_t)length);
+	}
+}
+
+static int compare_pids(const void *a, const void *b)
+{
+	pid_t x = *(const pid_t *)a, y = *(const pid_t *)b;
+	return (x > y) - (x < y);
+}
+
+/* Adds the entries of a directory that are numbers. */
+static int add_numbers(const char *path, struct pid_list *list)
+{
+	DIR *dir = opendir(path);
+	if (!dir)
+		return -errno;
+	for (const struct dirent *entry; (entry = readdir(dir));) {
+		uint32_t pid;
+		if (entry->d_name[0] >= '1' && entry->d_name[0] <= '9' && number_parse_u32(entry->d_name, &pid))
+			vec_push(list, (pid_t)pid);
+	}
+	closedir(dir);
+	return 0;
+}
+
+static void sort_pids(struct pid_list *list)
+{
+	if (list->len > 1)
+		qsort(list->data, list->len, sizeof(*list->data), compare_pids);
+}
+
+struct error *proc_threads(pid_t pid, struct pid_list *ret)
+{
+	char path[64];
+	struct pid_list list = {0};
+
+	snprintf(path, sizeof(path), "/proc/%d/task", pid);
+	int status = add_numbers(path, &list);
+	if (status < 0 || !list.len) {
+		vec_deinit(&list);
+		if (status == -ENOENT || status == 0)
+			return error_new("there is no process %d", pid);
+		return error_system(-status, "%s", path);
+	}
+	sort_pids(&list);
+	for (size_t i = 0; i < list.len; i++)
+		vec_push(ret, list.data[i]);
+	vec_deinit(&list);
+	return NULL;
+}
+
+struct error *proc_processes(struct pid_list *ret)
+{
+	int status = add_numbers("/proc", ret);
+	if (status < 0)
+		return error_system(-status, "/proc");
+	sort_pids(ret);
+	return NULL;
+}
+
+struct error *proc_threads_of_user(uid_t uid, struct pid_list *ret)
+{
+	struct pid_list all = {0};
+	struct error *error = proc_processes(&all);
+
+	for (size_t i = 0; !error && i < all.len; i++) {
+		char path[64];
+		struct stat status;
+		snprintf(path, sizeof(path), "/proc/%d", all.data[i]);
+		if (stat(path, &status) == 0 && status.st_uid == uid)
+			error_free(proc_threads(all.data[i], ret)); /* ended meanwhile: fine */
+	}
+	vec_deinit(&all);
+	if (!error && !ret->len)
+		error = error_new("user %u has no process", (unsigned int)uid);
+	return error;
+}
+
+static struct error *add_pid(const char *word, bool threads, struct pid_list *ret)
+{
+	uint32_t pid;
+
+	if (!number_parse_u32(word, &pid) || !pid || pid > INT32_MAX)
+		return error_new_kind(ERROR_USAGE, "'%s' is no %s number", word, threads ? "thread" : "process");
+	if (!threads)
+		return proc_threads((pid_t)pid, ret);
+	char path[64];
+	snprintf(path, sizeof(path), "/proc/%u/comm", pid);
+	if (access(path, F_OK) < 0)
+		return error_new("there is no thread %u", pid);
+	vec_push(ret, (pid_t)pid);
+	return NULL;
+}
+
+struct error *proc_parse_pids(const char *text, bool threads, struct pid_list *ret)
+{
+	cleanup_free char *copy = mem_strdup(text);
+	struct error *error = NULL;
+	char *rest = copy, *word;
+
+	while (!error && (word = strsep(&rest, ",")))
+		error = add_pid(word, threads, ret);
+	if (error)
+		return error;
+	/* The same one twice would be counted twice. */
+	sort_pids(ret);
+	size_t kept = 0;
+	for (size_t i = 0; i < ret->len; i++)
+		if (!kept || ret->data[kept - 1] != ret->data[i])
+			ret->data[kept++] = ret->data[i];
+	ret->len = kept;
+	return NULL;
+}
+
+struct error *proc_parse_user(const char *text, uid_t *ret)
+{
+	uint32_t number;
+	const struct passwd *user = getpwnam(text);
+
+	if (user) {
+		*ret = user->pw_uid;
+		return NULL;
+	}
+	if (!number_parse_u32(text, &number))
+		return error_new("there is no user '%s'", text);
+	*ret = number;
+	return NULL;
+}

@@ -1,0 +1,36 @@
+/* What /proc and its like say: small files read whole, and the threads of processes. */
+#pragma once
+
+#include "base/error.h"
+#include "base/strbuf.h"
+#include "base/vec.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* The first line of a small file, without its newline. False when it cannot be read. */
+bool proc_read_line(const char *path, char *buffer, size_t size);
+bool proc_read_int(const char *path, int64_t *ret);
+/* Adds the whole file to `buffer`, with large reads (a file in /proc changes between reads). `dir` is a directory descriptor or AT_FDCWD.
+ * Returns 0 or -errno. */
+int proc_read_file(int dir, const char *path, struct strbuf *buffer);
+
+/* A VEC(pid_t) with a name. */
+struct pid_list {
+	pid_t *data;
+	size_t len;
+	size_t cap;
+};
+
+/* The threads of a process, sorted; an error when it doesn't exist. */
+struct error *proc_threads(pid_t pid, struct pid_list *ret);
+/* All threads of all processes of a user. */
+struct error *proc_threads_of_user(uid_t uid, struct pid_list *ret);
+/* Every process, sorted. */
+struct error *proc_processes(struct pid_list *ret);
+/* Comma-separated numbers; each must exist as a process (or a thread with `threads`). */
+struct error *proc_parse_pids(const char *text, bool threads, struct pid_list *ret);
+/* A user's name or number. */
+struct error *proc_parse_user(const char *text, uid_t *ret);

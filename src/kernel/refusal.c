@@ -1,0 +1,201 @@
+/* Explaining refusals. The kernel gives one number; what it means follows from the attribute, the sysctls, the capabilities and whether we are
+ * confined. Facts: kernel/events/core.c (SYSCALL_DEFINE5(perf_event_open) and perf_allow_*), Documentation/admin-guide/perf-security.rst. */
+#include "kernel/refusal.h"
+
+#include "base/strbuf.h"
+#include "kernel/limits.h"
+#include "kernel/proc.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static bool is_confined(void)
+{
+	char line[256];
+	struct strbuf status = {0};
+	bool confined = false;
+
+	if (proc_read_file(-100, "/proc/self/status", &status) == 0) {
+		const char *seccomp = strstr(strbuf_str(&status), "\nSeccomp:");
+		confined = seccomp && strtol(seccomp + 9, NULL, 10) != 0;
+	}
+	strbuf_deinit(&status);
+	return confined || access("/.dockerenv", F_OK) == 0 || access("/run/.containerenv", F_OK) == 0 ||
+	       (proc_read_line("/proc/1/environ", line, sizeof(line)) && strstr(line, "container="));
+}
+
+/* What somebody without a capability may do at a level of kernel.perf_event_paranoid. */
+static const char *allowed_at(int level)
+{
+	if (level < 0)
+		return "everything";
+	if (level == 0)
+		return "everything but raw tracepoint data of other users";
+	if (level == 1)
+		return "your own processes in user and kernel space, but not whole CPUs (-a, -C) nor tracepoints of others";
+	if (level == 2)
+		return "your own processes in user space only (cycles:u, cpu-clock:u), no kernel space, no whole CPUs (-a, -C)";
+	return "nothing";
+}
+
+/* The highest level at which what was asked for would be allowed. */
+static int needed_level(const struct refusal *refusal)
+{
+	if (refusal->attr->type == PERF_TYPE_TRACEPOINT && (refusal->attr->sample_type & PERF_SAMPLE_RAW))
+		return -1;
+	if (refusal->pid == -1)
+		return 0;
+	return refusal->attr->exclude_kernel ? 2 : 1;
+}
+
+static void add_paranoid(struct strbuf *text, const struct refusal *refusal)
+{
+	int level = limits_paranoid(), need = needed_level(refusal);
+
+	strbuf_printf(text, "kernel.perf_event_paranoid is %d, which allows users without CAP_PERFMON %s.\n", level, allowed_at(level));
+	strbuf_printf(text, "To allow this to everybody until the next boot:  sudo sysctl kernel.perf_event_paranoid=%d\n", need);
+	strbuf_add_str(text, "To allow it for this program only:  sudo setcap cap_perfmon,cap_sys_ptrace,cap_syslog+ep \"$(readlink -f \"$(command -v perf)\")\"\n");
+	strbuf_add_str(text, "Or run it with sudo");
+}
+
+static void explain_permission(struct strbuf *text, const struct refusal *refusal)
+{
+	bool capable = limits_has_perfmon();
+
+	if (capable && is_confined()) {
+		strbuf_add_str(text, "not allowed in this container or sandbox: its seccomp filter blocks perf_event_open().\n");
+		strbuf_add_str(text, "Start the container with --cap-add PERFMON and a seccomp profile that allows perf_event_open");
+		return;
+	}
+	if (capable) {
+		strbuf_add_str(text, "not allowed although this user has CAP_PERFMON: a security module (SELinux, AppArmor, lockdown) forbids it; see dmesg");
+		return;
+	}
+	if (refusal->pid > 0 && limits_paranoid() < needed_level(refusal) + 1 && refusal->attr->type != PERF_TYPE_TRACEPOINT) {
+		strbuf_printf(text, "process %d belongs to another user (or may not be traced).\n", refusal->pid);
+		strbuf_add_str(text, "Run perf as that user, with sudo, or give it CAP_PERFMON and CAP_SYS_PTRACE");
+		return;
+	}
+	strbuf_add_str(text, "not allowed. ");
+	add_paranoid(text, refusal);
+	if (is_confined())
+		strbuf_add_str(text, ".\nThis looks like a container, whose seccomp filter may block perf_event_open() as well");
+}
+
+static void explain_unsupported(struct strbuf *text, const struct refusal *refusal)
+{
+	const struct perf_event_attr *attr = refusal->attr;
+
+	if (attr->sample_type & PERF_SAMPLE_BRANCH_STACK)
+		strbuf_add_str(text, "branch stacks (-b, -j, --call-graph lbr) need branch recording hardware (LBR, BRBE), which this event or machine "
+				     "does not have. For call chains use -g (frame pointers) or --call-graph dwarf");
+	else if (attr->type == PERF_TYPE_HARDWARE || attr->type == PERF_TYPE_HW_CACHE || attr->type == PERF_TYPE_RAW)
+		strbuf_add_str(text, "this machine has no hardware counter for it (a virtual machine without a PMU?). cpu-clock, task-clock, page-faults, "
+				     "context-switches and tracepoints work everywhere");
+	else if (attr->precise_ip)
+		strbuf_add_str(text, "precise sampling (:p, :pp, :ppp) is not supported for it here; leave the p away");
+	else if (attr->type == PERF_TYPE_BREAKPOINT)
+		strbuf_add_str(text, "this machine has no such hardware breakpoint");
+	else
+		strbuf_add_str(text, "not supported by this kernel or machine");
+}
+
+static void explain_invalid(struct strbuf *text, const struct refusal *refusal)
+{
+	const struct perf_event_attr *attr = refusal->attr;
+
+	if (attr->sample_type & PERF_SAMPLE_BRANCH_STACK)
+		explain_unsupported(text, refusal);
+	else if (attr->type == PERF_TYPE_BREAKPOINT)
+		strbuf_add_str(text, "the kernel cannot set this breakpoint: addresses must be a multiple of the length (1, 2, 4, 8), :x has length 8");
+	else if (attr->precise_ip)
+		strbuf_add_str(text, "precise sampling (:p, :pp, :ppp) is not supported for it here; leave the p away");
+	else if (attr->use_clockid)
+		strbuf_add_str(text, "this kernel cannot use the clock of -k for it; try -k mono");
+	else if (attr->build_id)
+		strbuf_add_str(text, "--buildid-mmap needs Linux 5.12");
+	else if (attr->cgroup)
+		strbuf_add_str(text, "--all-cgroups needs Linux 5.7 and CONFIG_CGROUP_PERF");
+	else if (attr->namespaces)
+		strbuf_add_str(text, "--namespaces needs Linux 4.12");
+	else if (attr->write_backward)
+		strbuf_add_str(text, "--overwrite needs Linux 4.7");
+	else if (attr->sample_type & (PERF_SAMPLE_DATA_PAGE_SIZE | PERF_SAMPLE_CODE_PAGE_SIZE))
+		strbuf_add_str(text, "--data-page-size and --code-page-size need Linux 5.11");
+	else if (refusal->group)
+		strbuf_add_str(text, "it cannot be counted in this group (too many events for the hardware, or of different kinds)");
+	else
+		strbuf_add_str(text, "the kernel does not accept this event with these options");
+}
+
+struct error *refusal_explain(const struct refusal *refusal)
+{
+	struct strbuf text = {0};
+	enum error_kind kind = ERROR_UNSUPPORTED;
+
+	strbuf_printf(&text, "%s: ", refusal->event);
+	switch (refusal->error) {
+	case EACCES:
+	case EPERM:
+		kind = ERROR_PERMISSION;
+		explain_permission(&text, refusal);
+		break;
+	case ENOENT:
+	case ENXIO:
+	case EOPNOTSUPP:
+		explain_unsupported(&text, refusal);
+		break;
+	case ENODEV:
+		if (refusal->cpu >= 0)
+			strbuf_printf(&text, "CPU %d is offline, or has no hardware for it", refusal->cpu);
+		else
+			explain_unsupported(&text, refusal);
+		break;
+	case ENOSYS:
+		strbuf_add_str(&text, "this kernel has no perf_event_open() (built without CONFIG_PERF_EVENTS, or hidden by a container)");
+		break;
+	case EMFILE:
+		strbuf_add_str(&text, "too many open files: each event takes one descriptor for each CPU and thread.\nRaise the limit:  ulimit -n 1000000");
+		break;
+	case ENOSPC:
+		strbuf_add_str(&text, refusal->attr->type == PERF_TYPE_BREAKPOINT
+					  ? "all hardware breakpoints are in use (x86 has 4)"
+					  : "the kernel has no room for it (kernel.perf_event_max_stack too deep, or counters in use)");
+		break;
+	case EBUSY:
+		strbuf_add_str(&text, "the counter is in use by somebody else (another profiler, or the NMI watchdog: "
+				      "sudo sysctl kernel.nmi_watchdog=0)");
+		break;
+	case ESRCH:
+		strbuf_printf(&text, "process %d has ended", refusal->pid);
+		break;
+	case EOVERFLOW:
+		strbuf_add_str(&text, "call chains deeper than kernel.perf_event_max_stack were asked for");
+		break;
+	case EINVAL:
+	case E2BIG:
+		explain_invalid(&text, refusal);
+		break;
+	default:
+		kind = ERROR_SYSTEM;
+		strbuf_printf(&text, "perf_event_open: %s", strerror(refusal->error));
+	}
+	struct error *error = error_new_kind(kind, "%s", strbuf_str(&text));
+	strbuf_deinit(&text);
+	return error;
+}
+
+struct error *refusal_explain_ring(int error, size_t pages, size_t rings)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	size_t kb = (pages + 1) * page / 1024;
+
+	if (error != EPERM)
+		return error_system(error, "mapping %zu buffers of %zu KB", rings, kb);
+	return error_new_kind(ERROR_PERMISSION,
+			      "%zu buffers of %zu KB are more than this user may lock in memory (kernel.perf_event_mlock_kb is %zu, for each CPU, and "
+			      "ulimit -l).\nUse a smaller -m, or:  sudo sysctl kernel.perf_event_mlock_kb=%zu",
+			      rings, kb, limits_mlock_bytes() / 1024, kb);
+}

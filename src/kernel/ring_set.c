@@ -1,0 +1,63 @@
+/* One ring for each CPU, or for each thread when the target has no CPUs. The kernel lets counters share a ring (PERF_EVENT_IOC_SET_OUTPUT) when
+ * they are on the same CPU, or on the same thread without one. */
+#include "kernel/ring_set.h"
+
+#include "base/mem.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+
+struct slot_range {
+	size_t begin, end; /* of counter.fds */
+};
+
+static int open_slot(struct ring_set *set, const struct counter *const *counters, size_t count, struct slot_range slots, int cpu, bool overwrite)
+{
+	struct ring *ring = NULL;
+
+	for (size_t slot = slots.begin; slot < slots.end; slot++)
+		for (size_t i = 0; i < count; i++) {
+			int fd = counters[i]->fds[slot];
+			if (fd < 0)
+				continue;
+			if (ring) {
+				if (ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, ring->fd) < 0)
+					return -errno;
+				continue;
+			}
+			int status = ring_open(&set->rings[set->count], fd, cpu, set->pages, overwrite);
+			if (status < 0)
+				return status;
+			ring = &set->rings[set->count++];
+		}
+	return 0;
+}
+
+int ring_set_open(struct ring_set *set, const struct counter *const *counters, size_t count, const struct counter_target *target, size_t pages,
+		  bool overwrite)
+{
+	bool by_thread = target->cpu_count == 1 && target->cpus[0] < 0;
+	size_t rings = by_thread ? target->thread_count : target->cpu_count;
+
+	*set = (struct ring_set){.rings = mem_zalloc_array(rings, sizeof(*set->rings)), .pages = pages};
+	for (size_t i = 0; i < rings; i++) {
+		struct slot_range slots = by_thread ? (struct slot_range){i, i + 1}
+						    : (struct slot_range){i * target->thread_count, (i + 1) * target->thread_count};
+		int status = open_slot(set, counters, count, slots, by_thread ? -1 : target->cpus[i], overwrite);
+		if (status < 0) {
+			ring_set_close(set);
+			return status;
+		}
+	}
+	return 0;
+}
+
+void ring_set_close(struct ring_set *set)
+{
+	for (size_t i = 0; i < set->count; i++)
+		ring_close(&set->rings[i]);
+	free(set->rings);
+	*set = (struct ring_set){0};
+}

@@ -1,0 +1,17 @@
+/* The rings of one recording: one for each CPU (or thread) of the target, shared by all events and threads there. */
+#pragma once
+
+#include "kernel/counter.h"
+#include "kernel/ring.h"
+
+struct ring_set {
+	struct ring *rings;
+	size_t count;
+	size_t pages; /* data pages of each */
+};
+
+/* Maps a ring for each CPU of the target on the first descriptor opened there and directs all others to it. `counters` are `count` counters of
+ * the same target. `pages` a power of two. Returns 0 or -errno (EPERM: more than may be locked); nothing stays mapped then. */
+int ring_set_open(struct ring_set *set, const struct counter *const *counters, size_t count, const struct counter_target *target, size_t pages,
+		  bool overwrite);
+void ring_set_close(struct ring_set *set);

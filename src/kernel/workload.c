@@ -1,0 +1,123 @@
+/* Starting a program in two steps: fork, then exec on command. Between the steps counters are attached to the child's pid with enable_on_exec, so
+ * that not one instruction of ours is measured as the program's. A second pipe, closed by a successful exec, brings the errno of a failed one. */
+#include "kernel/workload.h"
+
+#include "base/cleanup.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static void child_run(char *const *argv, bool piped, int release, int failure)
+{
+	char byte;
+	ssize_t got;
+
+	prctl(PR_SET_NAME, "perf-exec");
+	signal(SIGINT, SIG_DFL);
+	signal(SIGTERM, SIG_DFL);
+	signal(SIGPIPE, SIG_DFL);
+	sigset_t none;
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	if (piped)
+		dup2(STDERR_FILENO, STDOUT_FILENO);
+	do
+		got = read(release, &byte, 1);
+	while (got < 0 && errno == EINTR);
+	if (got != 1) /* the recorder gave up */
+		_exit(127);
+	execvp(argv[0], argv);
+	int code = errno;
+	if (write(failure, &code, sizeof(code)) != sizeof(code))
+		_exit(126);
+	_exit(127);
+}
+
+struct error *workload_start(struct workload *workload, char *const *argv, bool piped)
+{
+	int release[2], failure[2];
+
+	*workload = (struct workload){.pidfd = -1, .release = -1, .failure = -1};
+	if (pipe2(release, O_CLOEXEC) < 0)
+		return error_system(errno, "pipe");
+	if (pipe2(failure, O_CLOEXEC) < 0) {
+		close(release[0]);
+		close(release[1]);
+		return error_system(errno, "pipe");
+	}
+	pid_t pid = fork();
+	if (pid == 0) {
+		close(release[1]);
+		close(failure[0]);
+		child_run(argv, piped, release[0], failure[1]);
+	}
+	int code = errno;
+	close(release[0]);
+	close(failure[1]);
+	if (pid < 0) {
+		close(release[1]);
+		close(failure[0]);
+		return error_system(code, "fork");
+	}
+	workload->pid = pid;
+	workload->release = release[1];
+	workload->failure = failure[0];
+	workload->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+	return NULL;
+}
+
+struct error *workload_release(struct workload *workload)
+{
+	int code = 0;
+	ssize_t got;
+
+	if (write(workload->release, "", 1) != 1)
+		return error_system(errno, "starting the command");
+	close(take_fd(workload->release));
+	do
+		got = read(workload->failure, &code, sizeof(code));
+	while (got < 0 && errno == EINTR);
+	close(take_fd(workload->failure));
+	if (got == sizeof(code))
+		return error_system(code, "cannot start the command");
+	return NULL;
+}
+
+bool workload_ended(struct workload *workload)
+{
+	if (!workload->pid || workload->waited)
+		return true;
+	if (waitpid(workload->pid, &workload->status, WNOHANG) == workload->pid)
+		workload->waited = true;
+	return workload->waited;
+}
+
+void workload_stop(struct workload *workload)
+{
+	if (!workload->pid || workload_ended(workload))
+		return;
+	if (workload->release >= 0)
+		close(take_fd(workload->release)); /* still held: it ends by itself */
+	else
+		kill(workload->pid, SIGTERM);
+	while (waitpid(workload->pid, &workload->status, 0) < 0 && errno == EINTR)
+		;
+	workload->waited = true;
+}
+
+void workload_deinit(struct workload *workload)
+{
+	if (!workload->pid)
+		return;
+	workload_stop(workload);
+	if (workload->pidfd >= 0)
+		close(take_fd(workload->pidfd));
+	if (workload->failure >= 0)
+		close(take_fd(workload->failure));
+}

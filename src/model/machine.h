@@ -3,8 +3,9 @@
  * Everything is asked "at time t" and append-only: entries are added in time order, never changed, never moved, never freed before the
  * machine. So a finished machine is read by many threads without locks. Time 0 means "since ever".
  *  - A map is found as the newest entry that covers the address and isn't newer than t: the kernel never reports munmap.
- *  - exec starts a new `struct maps`; fork copies nothing: the child's maps point to the parent's, up to the time of the fork.
- *  - A reused pid is a new process with a later start.
+ *  - fork copies nothing: the child starts with the very tree of the parent's maps at that time. exec changes no maps: what the old program had mapped
+ *    stays until something new covers it, as in the kernel's perf (a sample inside execve() still has the old program's return address).
+ *  - A reused pid is a new process with a later start. An exit ends nothing: samples of a dying thread come after it.
  * Strings are interned: equal names have equal pointers.
  */
 #pragma once
@@ -38,8 +39,9 @@ struct symtab; /* symbol/symtab.h */
 struct dso {
 	unsigned int index; /* in machine->dsos */
 	enum dso_kind kind;
-	const char *name;	/* long name: the path as recorded */
-	const char *short_name; /* last component, or [module] */
+	const char *name;	 /* long name: the path as recorded; what files are looked for by */
+	const char *script_name; /* what `perf script` prints in brackets: the name, but for modules without a path in the build-id table "[module]" */
+	const char *short_name;	 /* what the sort key "dso" shows: last component, "[module]", "[JIT] tid 17", "anon" for "//anon" */
 	struct buildid build_id;
 	uint32_t pid;	     /* a process that had it mapped: for /proc/PID/root and perf-PID.map; 0 = none */
 	bool kernel;	     /* in kernel space */
@@ -59,7 +61,7 @@ struct map {
 	bool identity; /* kernel, perf-PID.map, BPF: symbols are by absolute address; else dso address = address - start + pgoff */
 };
 
-/* One address space from exec to exec. */
+/* One address space. */
 struct maps;
 
 /* The newest entry at `time` that covers `addr`, or NULL. */
@@ -96,6 +98,7 @@ struct process_maps {
 
 /* What a NAMESPACES record says: device and inode of each namespace, by the kernel's numbering (NET, UTS, IPC, PID, USER, MNT, CGROUP). */
 struct process_namespaces {
+	struct process_namespaces *older;
 	uint64_t time;
 	uint64_t device[8], inode[8];
 	uint32_t count;
@@ -104,9 +107,9 @@ struct process_namespaces {
 struct process {
 	uint32_t pid;
 	uint64_t start;
-	VEC(struct process_maps) maps; /* a new one for each exec */
-	VEC(struct process_namespaces) namespaces;
-	struct thread *leader;
+	struct maps *maps;
+	struct process_namespaces *namespaces; /* of the whole process, newest first; NULL = none recorded */
+	struct thread *leader;		       /* NULL when pid is -1 */
 };
 
 struct cgroup {
@@ -136,14 +139,21 @@ void machine_destroy(struct machine *machine);
 
 /* The thread `tid` at `time`; NULL when no record ever mentioned it. `pid` may be -1. Safe in parallel on a finished machine. */
 struct thread *machine_thread(const struct machine *machine, uint32_t pid, uint32_t tid, uint64_t time);
-/* The same, but makes a nameless one (":TID") when there is none. Safe in parallel (a lock on that rare path). */
+/* The same, but makes a nameless one (":TID") when there is none; never NULL. On a finished machine safe in parallel (no lock once the thread is made). */
 struct thread *machine_thread_or_new(struct machine *machine, uint32_t pid, uint32_t tid, uint64_t time);
 /* Its name at `time`: the newest comm not newer; else ":TID". Interned. */
 const char *thread_comm(const struct thread *thread, uint64_t time);
-/* The address space of the thread's process at `time`; never NULL. */
-const struct maps *thread_maps(const struct thread *thread, uint64_t time);
+/* The same, but a thread that got its first name later is called by that one already: how the kernel's report shows it. */
+const char *thread_comm_settled(const struct thread *thread, uint64_t time);
+/* The name since its newest exec before `time`, or since its start: what it was called before it renamed itself. */
+const char *thread_comm_exec(const struct thread *thread, uint64_t time);
+/* The address space of the thread's process; never NULL. */
+static inline const struct maps *thread_maps(const struct thread *thread)
+{
+	return thread->process->maps;
+}
 /* By mode: kernel maps for kernel addresses, the thread's for user ones; NULL for guests and hypervisors. */
-const struct maps *machine_maps(const struct machine *machine, const struct thread *thread, uint8_t cpumode, uint64_t time);
+const struct maps *machine_maps(const struct machine *machine, const struct thread *thread, uint8_t cpumode);
 /* The path of a cgroup id; NULL when unknown. */
 const char *machine_cgroup(const struct machine *machine, uint64_t id);
 
@@ -162,14 +172,17 @@ void machine_add_map(struct machine *machine, const struct map_description *desc
 /* The kernel and its modules: MMAP records of kernel mode; "[kernel.kallsyms]_text", "[module]" and module paths. */
 void machine_add_kernel_map(struct machine *machine, const struct map_description *description, uint64_t time);
 void machine_add_comm(struct machine *machine, uint32_t pid, uint32_t tid, const char *name, bool exec, uint64_t time);
-void machine_add_fork(struct machine *machine, uint32_t pid, uint32_t tid, uint32_t ppid, uint32_t ptid, uint64_t time);
+/* `copies_maps` false: a fork that was made up for a process that ran already; its maps are reported one by one. */
+void machine_add_fork(struct machine *machine, uint32_t pid, uint32_t tid, uint32_t ppid, uint32_t ptid, bool copies_maps, uint64_t time);
 void machine_add_exit(struct machine *machine, uint32_t pid, uint32_t tid, uint64_t time);
 void machine_add_ksymbol(struct machine *machine, uint64_t address, uint32_t length, const char *name, bool bpf, bool unregister,
 			 uint64_t time);
 void machine_add_cgroup(struct machine *machine, uint64_t id, const char *path);
 void machine_add_namespaces(struct machine *machine, uint32_t pid, uint32_t tid, const struct process_namespaces *namespaces);
-/* Build-ids of the header's table: given to dsos of that name that have none. */
+/* An entry of the header's build-id table: makes the dso, and holds for later maps of that name that bring no build-id of their own. */
 void machine_note_build_id(struct machine *machine, const char *filename, const struct buildid *id, bool kernel, bool guest);
+/* From now on nothing is added: asking is safe from many threads. */
+void machine_finish(struct machine *machine);
 
 /* The address by which a dso's symbols are looked up ("map ip"): file offset based for files, absolute for identity maps. */
 static inline uint64_t map_to_dso(const struct map *map, uint64_t addr)

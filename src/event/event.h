@@ -10,6 +10,12 @@
 
 struct tracepoint; /* event/tracepoint.h */
 
+/* Answers to a yes-or-no term that may not be there. */
+enum event_choice { EVENT_UNSET, EVENT_NO, EVENT_YES };
+
+/* Values that `stat` finds out without a counter. The attr of such an event is that of `dummy`. */
+enum event_tool { EVENT_TOOL_NONE, EVENT_TOOL_DURATION_TIME, EVENT_TOOL_USER_TIME, EVENT_TOOL_SYSTEM_TIME };
+
 struct event {
 	const char *name; /* as the kernel's perf prints it: "cycles:u", "sched:sched_switch"; never NULL */
 	struct event_attr attr;
@@ -27,22 +33,37 @@ struct event {
 	const struct tracepoint *tracepoint;
 
 	/* Asked for: */
-	const char *filter;    /* --filter, or NULL */
-	const char *pmu_name;  /* "cpu", "software", …, or NULL */
-	const char *pmu_cpus;  /* the PMU's cpumask ("0-3"), or NULL: any */
-	bool precise_max;      /* :P, and the default: as precise as the hardware can */
-	bool weak_group;       /* :W */
-	bool sample_read;      /* :S */
-	bool exclusive_group;  /* :e */
-	bool bpf_counter;      /* :b */
-	bool user_modified;    /* the text named user/kernel/hypervisor: defaults do not touch it */
-	bool period_given;     /* a period= or freq= term: -c and -F do not touch it */
-	bool callgraph_given;  /* call-graph= term */
-	const char *callgraph; /* its value */
-	uint32_t stack_size;   /* stack-size= term, 0 = none */
-	const char *unit;      /* of counts, "" = none */
-	double scale;	       /* 1 = none */
-	const char *cgroup;    /* -G, or NULL */
+	const char *filter;	  /* --filter, or NULL */
+	const char *pmu_name;	  /* "cpu", "software", …, or NULL */
+	const char *pmu_cpus;	  /* the PMU's cpumask ("0-3"), or NULL: any */
+	enum event_tool tool;	  /* counted by the tool itself, not by the kernel */
+	bool precise_max;	  /* :P, and the default: as precise as the hardware can */
+	bool weak_group;	  /* :W */
+	bool sample_read;	  /* :S */
+	bool exclusive_group;	  /* :e */
+	bool bpf_counter;	  /* :b */
+	bool user_modified;	  /* the text named user/kernel/hypervisor: defaults do not touch it */
+	bool exclude_sides_given; /* the text named guest or host */
+
+	/* The terms between slashes. They win over a command's options: event_apply_terms() in event/defaults.h. */
+	bool period_given;	 /* period= or freq=, already in attr: -c and -F do not touch it */
+	bool callgraph_given;	 /* call-graph= */
+	const char *callgraph;	 /* its value: "fp", "dwarf", "lbr", "no" */
+	uint32_t stack_size;	 /* stack-size=, bytes; 0 = none */
+	uint32_t max_stack;	 /* max-stack=, frames; 0 = none */
+	const char *branch_type; /* branch_type=, or NULL */
+	enum event_choice time;
+	enum event_choice inherit;
+	enum event_choice overwrite;
+	bool percore;
+	bool aux_output;
+	uint32_t aux_sample_size;  /* bytes; 0 = none */
+	uint64_t max_events;	   /* nr=; 0 = no limit */
+	const char *driver_config; /* "name[=value]" of an @ term, or NULL */
+
+	const char *unit;   /* of counts, "" = none */
+	double scale;	    /* 1 = none */
+	const char *cgroup; /* -G, or NULL */
 };
 
 struct event_list {

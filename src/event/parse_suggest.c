@@ -1,0 +1,83 @@
+/* What to say about a name that is no event: the nearest known one. */
+#include "event/parse_internal.h"
+
+#include "base/text.h"
+#include "event/builtin.h"
+
+#include <string.h>
+
+struct candidates {
+	VEC(const char *) names;
+	struct arena arena;
+};
+
+static void add_cache_name(void *context, const char *name, uint64_t config)
+{
+	struct candidates *candidates = context;
+
+	(void)config;
+	vec_push(&candidates->names, arena_strdup(&candidates->arena, name));
+}
+
+static void add_builtin_names(struct candidates *candidates)
+{
+	size_t count;
+	const struct builtin_event *events = builtin_events(&count);
+
+	for (size_t i = 0; i < count; i++) {
+		vec_push(&candidates->names, events[i].name);
+		if (events[i].alias)
+			vec_push(&candidates->names, events[i].alias);
+	}
+}
+
+static void add_pmu_names(struct candidates *candidates, struct pmu_list *pmus)
+{
+	for (size_t i = 0; i < pmus->pmus.len; i++) {
+		struct pmu *pmu = pmus->pmus.data[i];
+		pmu_load(pmus, pmu);
+		for (size_t j = 0; j < pmu->aliases.len; j++)
+			vec_push(&candidates->names, pmu->aliases.data[j].name);
+	}
+}
+
+/* A tracepoint of that name in any system, as "system:name", or NULL. */
+static const char *find_in_systems(struct parser *parser, struct candidates *candidates, const char *name)
+{
+	struct tracefs_names systems = {0};
+	const char *tracefs, *found = NULL;
+	struct error *error = event_catalog_tracefs(parser->catalog, &tracefs);
+	int id;
+
+	if (!error)
+		error = tracefs_systems(tracefs, &systems);
+	for (size_t i = 0; !error && !found && i < systems.names.len; i++)
+		if (!strchr(name, '/') && tracefs_event_id(tracefs, systems.names.data[i], name, &id))
+			found = arena_printf(&candidates->arena, "%s:%s", systems.names.data[i], name);
+	error_free(error);
+	tracefs_names_deinit(&systems);
+	return found;
+}
+
+struct error *parse_unknown_name(struct parser *parser, const char *at, const char *name)
+{
+	struct candidates candidates = {0};
+	struct pmu_list *pmus = event_catalog_pmus(parser->catalog);
+	char *hint = NULL;
+
+	add_builtin_names(&candidates);
+	builtin_visit_cache(add_cache_name, &candidates);
+	add_pmu_names(&candidates, pmus);
+	const char *near = str_nearest(name, candidates.names.data, candidates.names.len);
+	if (!near)
+		near = find_in_systems(parser, &candidates, name);
+	if (near)
+		hint = mem_printf("did you mean '%s'?", near);
+	else if (pmu_by_name(pmus, name))
+		hint = mem_printf("this is a PMU: write %s/EVENT/ or %s/config=NUMBER/", name, name);
+	struct error *error = parse_fail(parser, at, hint ? hint : "perf list shows the events that there are", "unknown event '%s'", name);
+	free(hint);
+	vec_deinit(&candidates.names);
+	arena_deinit(&candidates.arena);
+	return error;
+}

@@ -1,0 +1,349 @@
+/* Terms between slashes: reading them, and what each does to an event.
+ *
+ * A name is looked for in the table of general terms, then among the PMU's formats, then among its named events (whose text is terms again,
+ * applied in place). A name without a value means 1. */
+#include "event/parse_internal.h"
+
+#include "base/cleanup.h"
+#include "base/number.h"
+#include "base/text.h"
+#include "event/builtin.h"
+
+#include <linux/perf_event.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+enum term_kind {
+	TERM_CONFIG,	  /* a whole config word: not for tracepoints */
+	TERM_PERIOD,
+	TERM_FREQ,
+	TERM_U32,	  /* into an event field at `offset` */
+	TERM_U64,
+	TERM_STRING,
+	TERM_BOOL,
+	TERM_CHOICE,	  /* yes or no */
+	TERM_CHOICE_NOT,  /* the same with "no-" in front */
+	TERM_NAME,
+	TERM_CALLGRAPH,
+};
+
+struct term_rule {
+	const char *name;
+	enum term_kind kind;
+	size_t offset; /* in struct event */
+	bool no_tracepoint;
+};
+
+#define FIELD(field) offsetof(struct event, field)
+static const struct term_rule rules[] = {
+	{"config", TERM_CONFIG, FIELD(attr.config), true},
+	{"config1", TERM_CONFIG, FIELD(attr.config1), true},
+	{"config2", TERM_CONFIG, FIELD(attr.config2), true},
+	{"config3", TERM_CONFIG, FIELD(attr.config3), true},
+	{"name", TERM_NAME, 0, true},
+	{"period", TERM_PERIOD, 0, false},
+	{"freq", TERM_FREQ, 0, true},
+	{"branch_type", TERM_STRING, FIELD(branch_type), false},
+	{"time", TERM_CHOICE, FIELD(time), false},
+	{"call-graph", TERM_CALLGRAPH, FIELD(callgraph), false},
+	{"stack-size", TERM_U32, FIELD(stack_size), false},
+	{"max-stack", TERM_U32, FIELD(max_stack), false},
+	{"inherit", TERM_CHOICE, FIELD(inherit), false},
+	{"no-inherit", TERM_CHOICE_NOT, FIELD(inherit), false},
+	{"overwrite", TERM_CHOICE, FIELD(overwrite), false},
+	{"no-overwrite", TERM_CHOICE_NOT, FIELD(overwrite), false},
+	{"nr", TERM_U64, FIELD(max_events), false},
+	{"percore", TERM_BOOL, FIELD(percore), false},
+	{"aux-output", TERM_BOOL, FIELD(aux_output), false},
+	{"aux-sample-size", TERM_U32, FIELD(aux_sample_size), false},
+};
+#undef FIELD
+
+static bool is_term_char(char c)
+{
+	return c && !strchr(",/=", c);
+}
+
+/* A value: up to ',' or '/', or between quotes. */
+static struct error *parse_value(struct parser *parser, struct term *term)
+{
+	struct arena *arena = &parser->list->arena;
+
+	term->value_at = parser->at;
+	if (*parser->at == '\'' || *parser->at == '"') {
+		const char *begin = parser->at + 1, *end = strchr(begin, *parser->at);
+		if (!end)
+			return parse_fail(parser, parser->at, "a second quote", "the quoted value doesn't end");
+		term->value = arena_strndup(arena, begin, (size_t)(end - begin));
+		parser->at = end + 1;
+		return NULL;
+	}
+	const char *begin = parser->at;
+	parser->at += strcspn(begin, ",/");
+	if (parser->at == begin)
+		return parse_fail(parser, begin, "a value", "nothing behind '%s='", term->name);
+	term->value = arena_strndup(arena, begin, (size_t)(parser->at - begin));
+	return NULL;
+}
+
+static struct error *parse_term(struct parser *parser, struct term_list *ret)
+{
+	parser->at += strspn(parser->at, " \t\n");
+	const char *begin = parser->at;
+	while (is_term_char(*parser->at))
+		parser->at++;
+	if (parser->at == begin)
+		return parse_fail(parser, begin, "NAME or NAME=VALUE", "a term is missing");
+	struct term term = {.at = begin, .name = arena_strndup(&parser->list->arena, begin, (size_t)(parser->at - begin))};
+	term.value_at = begin;
+	if (*parser->at == '=') {
+		parser->at++;
+		struct error *error = parse_value(parser, &term);
+		if (error)
+			return error;
+	}
+	vec_push(&ret->terms, term);
+	return NULL;
+}
+
+struct error *parse_terms(struct parser *parser, struct term_list *ret)
+{
+	const char *open = parser->at;
+
+	if (*open != '/')
+		return NULL;
+	ret->present = true;
+	parser->at++;
+	if (*parser->at == '/') {
+		parser->at++;
+		return NULL;
+	}
+	for (;;) {
+		struct error *error = parse_term(parser, ret);
+		if (error)
+			return error;
+		if (*parser->at == '/') {
+			parser->at++;
+			return NULL;
+		}
+		if (*parser->at != ',')
+			return parse_fail(parser, parser->at, "',' and another term, or '/'", "the terms that '/' opens don't end");
+		parser->at++;
+	}
+}
+
+static struct error *term_number(struct parser *parser, const struct term *term, uint64_t max, uint64_t *ret)
+{
+	*ret = 1;
+	if (term->value && !number_parse_u64(term->value, ret))
+		return parse_fail(parser, term->value_at, "a number", "the value of '%s' is no number", term->name);
+	if (*ret > max)
+		return parse_fail(parser, term->value_at, NULL, "the value of '%s' is above the highest possible, %#llx", term->name, (unsigned long long)max);
+	return NULL;
+}
+
+static struct error *apply_number(struct parser *parser, struct event *event, const struct term_rule *rule, const struct term *term)
+{
+	uint64_t value;
+	uint64_t max = rule->kind == TERM_U32 ? UINT32_MAX : rule->kind >= TERM_BOOL ? 1 : UINT64_MAX;
+	struct error *error = term_number(parser, term, max, &value);
+	void *field = (char *)event + rule->offset;
+
+	if (error)
+		return error;
+	switch (rule->kind) {
+	case TERM_CONFIG:
+	case TERM_U64:
+		*(uint64_t *)field = value;
+		break;
+	case TERM_U32:
+		*(uint32_t *)field = (uint32_t)value;
+		break;
+	case TERM_BOOL:
+		*(bool *)field = value;
+		break;
+	case TERM_CHOICE:
+		*(enum event_choice *)field = value ? EVENT_YES : EVENT_NO;
+		break;
+	case TERM_CHOICE_NOT:
+		*(enum event_choice *)field = value ? EVENT_NO : EVENT_YES;
+		break;
+	default: /* TERM_PERIOD, TERM_FREQ */
+		event->attr.sample_period = value;
+		event->attr.freq = rule->kind == TERM_FREQ;
+		event->period_given = true;
+	}
+	return NULL;
+}
+
+static struct error *apply_string(struct parser *parser, struct event *event, const struct term_rule *rule, const struct term *term)
+{
+	static const char *const graphs[] = {"fp", "dwarf", "lbr", "no"};
+
+	if (!term->value)
+		return parse_fail(parser, term->at, "a value, as in name=value", "'%s' needs a value", term->name);
+	if (rule->kind == TERM_NAME) {
+		event->name = term->value;
+		return NULL;
+	}
+	*(const char **)((char *)event + rule->offset) = term->value;
+	if (rule->kind != TERM_CALLGRAPH)
+		return NULL;
+	event->callgraph_given = true;
+	for (size_t i = 0; i < sizeof(graphs) / sizeof(graphs[0]); i++)
+		if (!strcmp(term->value, graphs[i]))
+			return NULL;
+	return parse_fail(parser, term->value_at, "fp, dwarf, lbr or no", "'%s' is no kind of call graph", term->value);
+}
+
+static const struct term_rule *find_rule(const char *name)
+{
+	for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++)
+		if (!strcmp(rules[i].name, name))
+			return &rules[i];
+	return NULL;
+}
+
+static uint64_t *config_word(struct event_attr *attr, uint32_t word)
+{
+	return word == 0 ? &attr->config : word == 1 ? &attr->config1 : word == 2 ? &attr->config2 : &attr->config3;
+}
+
+static struct error *apply_format(struct parser *parser, struct event *event, const struct pmu_format *format, const struct term *term)
+{
+	unsigned int bits = (unsigned int)__builtin_popcountll(format->mask);
+	uint64_t value, *word = config_word(&event->attr, format->word);
+	struct error *error = term_number(parser, term, UINT64_MAX >> (64 - bits), &value);
+
+	if (error)
+		return error;
+	for (unsigned int bit = 0; bit < 64; bit++) {
+		uint64_t mask = 1ull << bit;
+		if (!(format->mask & mask))
+			continue;
+		*word = (*word & ~mask) | (value & 1 ? mask : 0);
+		value >>= 1;
+	}
+	return NULL;
+}
+
+/* The value that the user gave for a parameter "name=?" of a named event. */
+static const struct term *find_term(const struct term_list *terms, const char *name)
+{
+	for (size_t i = 0; terms && i < terms->terms.len; i++)
+		if (!strcmp(terms->terms.data[i].name, name) && terms->terms.data[i].value)
+			return &terms->terms.data[i];
+	return NULL;
+}
+
+/* Applies the text behind a named event: terms, too, whose place in a message is that of the name. */
+static struct error *apply_alias(struct parser *parser, struct event *event, const struct pmu *pmu, const struct pmu_alias *alias, const struct term *term,
+				 const struct term_list *given)
+{
+	cleanup_free char *text = mem_printf("/%s/", alias->terms);
+	struct parser inner = {.list = parser->list, .catalog = parser->catalog, .text = text, .at = text};
+	struct term_list terms = {0};
+	struct error *error = parse_terms(&inner, &terms);
+
+	for (size_t i = 0; !error && i < terms.terms.len; i++) {
+		struct term *part = &terms.terms.data[i];
+		part->at = part->value_at = term->at;
+		const struct pmu_format *format = pmu_format(pmu, part->name);
+		if (part->value && !strcmp(part->value, "?")) {
+			if (!find_term(given, part->name))
+				error = parse_fail(parser, term->at, NULL, "the event '%s' needs a value for '%s'", term->name, part->name);
+		} else if (format) {
+			error = apply_format(parser, event, format, part);
+		} else if (find_rule(part->name)) {
+			error = apply_number(parser, event, find_rule(part->name), part);
+		}
+	}
+	vec_deinit(&terms.terms);
+	if (alias->unit)
+		event->unit = arena_strdup(&parser->list->arena, alias->unit);
+	event->scale = alias->scale;
+	return error;
+}
+
+/* The PMU's named event for a term without a value; generic names have two spellings. */
+static const struct pmu_alias *find_alias(const struct pmu *pmu, const struct term *term)
+{
+	const struct pmu_alias *alias = pmu_alias(pmu, term->name);
+	const struct builtin_event *builtin = alias ? NULL : builtin_find(term->name, strlen(term->name));
+
+	if (alias || !builtin)
+		return alias;
+	alias = pmu_alias(pmu, builtin->name);
+	return alias || !builtin->alias ? alias : pmu_alias(pmu, builtin->alias);
+}
+
+static struct error *unknown_term(struct parser *parser, const struct event *event, const struct pmu *pmu, const struct term *term)
+{
+	struct strbuf hint = {0};
+
+	strbuf_add_str(&hint, "known are: ");
+	for (size_t i = 0; pmu && i < pmu->formats.len; i++)
+		strbuf_printf(&hint, "%s, ", pmu->formats.data[i].name);
+	for (size_t i = 0; pmu && i < pmu->aliases.len && i < 20; i++)
+		strbuf_printf(&hint, "%s, ", pmu->aliases.data[i].name);
+	for (size_t i = 0, any = 0; i < sizeof(rules) / sizeof(rules[0]); i++)
+		if (!rules[i].no_tracepoint || event->attr.type != PERF_TYPE_TRACEPOINT)
+			strbuf_printf(&hint, "%s%s", any++ ? ", " : "", rules[i].name);
+	struct error *error = parse_fail(parser, term->at, strbuf_str(&hint), pmu ? "unknown term '%s' for the PMU '%s'" : "unknown term '%s'", term->name,
+					 pmu ? pmu->name : "");
+	strbuf_deinit(&hint);
+	return error;
+}
+
+static struct error *apply_pmu_term(struct parser *parser, struct event *event, const struct pmu *pmu, const struct term *term,
+				    const struct term_list *terms)
+{
+	const struct pmu_format *format = pmu_format(pmu, term->name);
+	const struct pmu_alias *alias = term->value ? NULL : find_alias(pmu, term);
+	uint64_t config;
+
+	if (alias)
+		return apply_alias(parser, event, pmu, alias, term, terms);
+	if (format)
+		return apply_format(parser, event, format, term);
+	if (!term->value && term->name[0] == 'r' && number_parse_hex(term->name + 1, &config)) {
+		event->attr.config = config;
+		return NULL;
+	}
+	return unknown_term(parser, event, pmu, term);
+}
+
+static struct error *apply_term(struct parser *parser, struct event *event, const struct pmu *pmu, const struct term *term, const struct term_list *terms)
+{
+	const struct term_rule *rule = find_rule(term->name);
+
+	if (term->name[0] == '@') {
+		event->driver_config = term->value ? arena_printf(&parser->list->arena, "%s=%s", term->name + 1, term->value) : term->name + 1;
+		return NULL;
+	}
+	if (rule && rule->no_tracepoint && event->attr.type == PERF_TYPE_TRACEPOINT)
+		rule = NULL;
+	if (!rule)
+		return pmu ? apply_pmu_term(parser, event, pmu, term, terms) : unknown_term(parser, event, pmu, term);
+	if (rule->kind == TERM_STRING || rule->kind == TERM_NAME || rule->kind == TERM_CALLGRAPH)
+		return apply_string(parser, event, rule, term);
+	return apply_number(parser, event, rule, term);
+}
+
+struct error *parse_apply_terms(struct parser *parser, struct event *event, const struct pmu *pmu, const struct term_list *terms)
+{
+	/* Named events first: the terms beside them change parts of what they stand for. */
+	for (int pass = 0; pass < 2; pass++) {
+		for (size_t i = 0; i < terms->terms.len; i++) {
+			const struct term *term = &terms->terms.data[i];
+			bool named = pmu && !term->value && !find_rule(term->name) && find_alias(pmu, term);
+			if (named != (pass == 0))
+				continue;
+			struct error *error = apply_term(parser, event, pmu, term, terms);
+			if (error)
+				return error;
+		}
+	}
+	return NULL;
+}

@@ -1,0 +1,116 @@
+/* Tracepoints on the command line: SYSTEM:EVENT with patterns on either side, looked up in tracefs. */
+#include "event/parse_internal.h"
+
+#include "base/text.h"
+
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct error *add_tracepoint(struct parser *parser, const char *system, const char *name, int id, const struct term_list *terms)
+{
+	struct arena *arena = &parser->list->arena;
+	struct event *event = event_list_add(parser->list, "");
+
+	event->name = arena_printf(arena, "%s:%s", system, name);
+	event->tp_system = arena_strdup(arena, system);
+	event->tp_name = arena_strdup(arena, name);
+	event->attr.type = PERF_TYPE_TRACEPOINT;
+	event->attr.config = (uint64_t)id;
+	event->attr.sample_type = PERF_SAMPLE_RAW | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU | PERF_SAMPLE_PERIOD;
+	event->attr.sample_period = 1;
+	event->attr.exclude_guest = 1;
+	return parse_apply_terms(parser, event, NULL, terms);
+}
+
+/* All events of one system that match. */
+static struct error *add_matching(struct parser *parser, const char *tracefs, const char *system, const char *pattern, const struct term_list *terms)
+{
+	struct tracefs_names events = {0};
+	struct error *error = tracefs_events(tracefs, system, &events);
+	int id;
+
+	for (size_t i = 0; !error && i < events.names.len; i++)
+		if (str_glob_match(pattern, events.names.data[i]) && tracefs_event_id(tracefs, system, events.names.data[i], &id))
+			error = add_tracepoint(parser, system, events.names.data[i], id, terms);
+	tracefs_names_deinit(&events);
+	return error;
+}
+
+/* The nearest name in the list, NULL when none is near. */
+static const char *nearest(const char *word, const struct tracefs_names *list)
+{
+	return str_nearest(word, (const char *const *)list->names.data, list->names.len);
+}
+
+static struct error *unknown_tracepoint(struct parser *parser, const char *tracefs, const char *at, const char *system, const char *event)
+{
+	struct tracefs_names systems = {0}, events = {0};
+	struct error *error = tracefs_systems(tracefs, &systems);
+	const char *near = NULL, *in = system;
+	struct strbuf hint = {0};
+
+	if (!tracefs_has_system(tracefs, system) && !str_has_glob(system) && !error) {
+		near = nearest(system, &systems);
+		in = near ? near : system;
+	}
+	if (!error)
+		error = tracefs_events(tracefs, in, &events);
+	const char *near_event = error ? NULL : nearest(event, &events);
+	if (near_event && strcmp(near_event, event))
+		strbuf_printf(&hint, "did you mean '%s:%s'?", in, near_event);
+	else if (near)
+		strbuf_printf(&hint, "did you mean '%s:%s'?", near, event);
+	else if (!tracefs_has_system(tracefs, system))
+		strbuf_printf(&hint, "this kernel has no tracepoints of '%s': perf list tracepoint shows all", system);
+	else
+		strbuf_printf(&hint, "perf list '%s:*' shows those of '%s'", system, system);
+	error_free(error);
+	error = parse_fail(parser, at, strbuf_str(&hint), "unknown tracepoint '%s:%s'", system, event);
+	strbuf_deinit(&hint);
+	tracefs_names_deinit(&systems);
+	tracefs_names_deinit(&events);
+	return error;
+}
+
+/* Every system that matches a pattern. */
+static struct error *add_systems(struct parser *parser, const char *tracefs, const char *pattern, const char *event, const struct term_list *terms)
+{
+	struct tracefs_names systems = {0};
+	struct error *error = tracefs_systems(tracefs, &systems);
+
+	for (size_t i = 0; !error && i < systems.names.len; i++)
+		if (str_glob_match(pattern, systems.names.data[i]))
+			error = add_matching(parser, tracefs, systems.names.data[i], event, terms);
+	tracefs_names_deinit(&systems);
+	return error;
+}
+
+struct error *parse_tracepoints(struct parser *parser, const char *at, const char *system, const char *event, const struct term_list *terms)
+{
+	size_t before = parser->list->events.len;
+	const char *tracefs;
+	int id;
+	struct error *error = event_catalog_tracefs(parser->catalog, &tracefs);
+
+	if (error)
+		return error_wrap(error, "event '%s:%s'", system, event);
+	errno = 0;
+	if (strchr(system, '/') || strchr(event, '/') || !strcmp(system, "..") || !strcmp(event, ".."))
+		return unknown_tracepoint(parser, tracefs, at, system, event);
+	if (str_has_glob(system))
+		error = add_systems(parser, tracefs, system, event, terms);
+	else if (str_has_glob(event))
+		error = add_matching(parser, tracefs, system, event, terms);
+	else if (tracefs_event_id(tracefs, system, event, &id))
+		error = add_tracepoint(parser, system, event, id, terms);
+	else if (errno == EACCES || errno == EPERM)
+		return error_new_kind(ERROR_PERMISSION,
+				      "no permission to read the tracepoint %s:%s: run as root, or let everybody read it:\n"
+				      "  sudo mount -o remount,mode=755 /sys/kernel/tracing",
+				      system, event);
+	if (!error && parser->list->events.len == before)
+		error = unknown_tracepoint(parser, tracefs, at, system, event);
+	return error;
+}

@@ -1,0 +1,58 @@
+/* PMUs as /sys/bus/event_source/devices describes them: type numbers, formats of their config words, named events, CPUs, capabilities. */
+#pragma once
+
+#include "base/arena.h"
+#include "base/error.h"
+#include "base/vec.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Where a named value goes: its bit 0 to the lowest set bit of `mask`, and so on upwards. */
+struct pmu_format {
+	const char *name;
+	uint32_t word; /* 0 = config, 1 = config1, 2 = config2, 3 = config3 */
+	uint64_t mask;
+};
+
+/* A named event: events/NAME and its companions NAME.unit, NAME.scale, NAME.per-pkg, NAME.snapshot. */
+struct pmu_alias {
+	const char *name;
+	const char *terms; /* "event=0x3c,umask=0x1" */
+	const char *unit;  /* NULL = none */
+	double scale;	   /* 1 = none */
+	bool per_package, snapshot;
+};
+
+struct pmu_capability {
+	const char *name, *value;
+};
+
+struct pmu {
+	const char *name;
+	const char *path; /* of its directory */
+	uint32_t type;
+	/* Filled by pmu_load(): */
+	bool loaded;
+	const char *cpus; /* "cpumask" (uncore: where to open) or "cpus" (a core kind of a hybrid machine), NULL = any CPU */
+	bool is_core;	  /* counts what a CPU's core executes */
+	VEC(struct pmu_format) formats;
+	VEC(struct pmu_alias) aliases;
+	VEC(struct pmu_capability) capabilities; /* sorted as in the directory */
+};
+
+struct pmu_list {
+	struct arena arena;
+	VEC(struct pmu *) pmus; /* in the order of the directory */
+};
+
+/* Reads names and types from `root`/sys/bus/event_source/devices (`root` "" = this machine). A machine without it has an empty list. */
+struct pmu_list *pmu_list_load(const char *root);
+void pmu_list_destroy(struct pmu_list *list);
+/* Reads the rest of one PMU; does nothing the second time. */
+void pmu_load(struct pmu_list *list, struct pmu *pmu);
+struct pmu *pmu_by_name(const struct pmu_list *list, const char *name);
+
+/* NULL when `pmu` has none of that name (the case of letters does not matter for aliases). `pmu` must be loaded. */
+const struct pmu_format *pmu_format(const struct pmu *pmu, const char *name);
+const struct pmu_alias *pmu_alias(const struct pmu *pmu, const char *name);

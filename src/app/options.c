@@ -1,5 +1,6 @@
-/* Parsing of command lines by option tables (options.h): a single walk over the words. Every word is looked up in the table, groups are walked as
- * part of it with their offset added, so no flattened copy is made. Help texts and completion read the same tables in options_help.c. */
+/* Parsing of command lines by option tables (options.h): a single walk over the words. Every word is looked up in the table, groups are
+ * walked as part of it with their offset added, so no flattened copy is made. Help texts and completion read the same tables in
+ * options_help.c. */
 #include "app/options.h"
 
 #include "base/number.h"
@@ -279,4 +280,32 @@ struct error *options_parse(const struct option *options, enum options_mode mode
 	argv[words] = NULL;
 	*ret_words = words;
 	return NULL;
+}
+
+int options_span(const struct option *options, char *const *argv)
+{
+	const char *word = argv[0];
+	if (!word || word[0] != '-' || !word[1] || !strcmp(word, "--"))
+		return 0;
+	struct match match = {0};
+	bool attached = false;
+	if (word[1] == '-') {
+		size_t len = strcspn(word + 2, "=");
+		find_long(options, word + 2, len, 0, &match);
+		if (match.ambiguous)
+			return 0;
+		attached = word[2 + len];
+	} else {
+		for (const char *letter = word + 1; *letter && !attached; letter++) {
+			match.option = find_short(options, *letter, 0, &match.offset);
+			if (!match.option)
+				return 0;
+			attached = takes_argument(match.option) && letter[1];
+		}
+	}
+	if (!match.option)
+		return 0;
+	bool next_word = takes_argument(match.option) && !match.negated && !attached && argv[1] &&
+			 !(match.option->flags & (OPTION_OPTIONAL_ARGUMENT | OPTION_LAST_ARGUMENT));
+	return next_word ? 2 : 1;
 }

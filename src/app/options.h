@@ -121,3 +121,7 @@ void options_add_help(struct strbuf *out, const struct option *options, unsigned
 void options_add_names(struct strbuf *out, const struct option *options);
 /* The same as help, as rows "OPTIONS<tab>EXPLANATION", headings with nothing before the tab: from this the option sections of man pages are made. */
 void options_add_rows(struct strbuf *out, const struct option *options);
+
+/* How many words of `argv` the option that begins there takes by this table, 0 when the table doesn't know it. Lets a command pass options on to another:
+ * `perf flamegraph -F 99 -- CMD` hands -F 99 to record. */
+int options_span(const struct option *options, char *const *argv);

@@ -1,0 +1,84 @@
+/* Opening a recording for analysis: options → session → resolver. */
+#include "cmd/opening.h"
+
+#include "base/mem.h"
+#include "base/number.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+
+static void show_progress(void *context, uint64_t done, uint64_t total)
+{
+	struct progress *progress = context;
+	progress->total = total;
+	progress_update(progress, done);
+}
+
+static struct error *parse_cpus(const char *text, struct opening *opening, struct session_filter *filter)
+{
+	int *cpus;
+	size_t count;
+	if (!number_parse_list(text, &cpus, &count))
+		return error_new_kind(ERROR_USAGE, "-C %s: not a list of CPUs like 0-3,7", text);
+	filter->cpu_words = count ? (size_t)cpus[count - 1] / 64 + 1 : 1;
+	opening->cpu_bits = mem_zalloc_array(filter->cpu_words, sizeof(uint64_t));
+	for (size_t i = 0; i < count; i++)
+		opening->cpu_bits[cpus[i] / 64] |= 1ull << (cpus[i] % 64);
+	filter->cpus = opening->cpu_bits;
+	free(cpus);
+	return NULL;
+}
+
+/* Whether the kernel that runs now is the recorded one, by its release. What a recording doesn't tell is taken for yes. */
+static bool is_same_machine(const struct machine *machine)
+{
+	struct utsname name;
+	return !machine->os_release || uname(&name) || strcmp(machine->os_release, name.release) == 0;
+}
+
+struct error *opening_begin(struct opening *opening, const struct opening_options *options)
+{
+	const struct input_options *input = options->input;
+	struct session_options session_options = {
+		.input = {.path = input->input,
+			  .force = input->force,
+			  .streaming = options->streaming,
+			  .progress = show_progress,
+			  .progress_context = &opening->progress},
+		.filter.time_text = options->time,
+		.jobs = (unsigned int)input->jobs,
+		.streaming = options->streaming,
+		.progress = show_progress,
+		.progress_context = &opening->progress,
+	};
+	*opening = (struct opening){0};
+	struct error *error = options->cpus ? parse_cpus(options->cpus, opening, &session_options.filter) : NULL;
+	if (error)
+		return error;
+	progress_begin(&opening->progress, "Reading", 0);
+	error = session_open(&session_options, &opening->session);
+	progress_end(&opening->progress);
+	if (error)
+		return error;
+	struct symbol_options symbols = {
+		.symfs = input->symfs,
+		.vmlinux = input->vmlinux,
+		.kallsyms = input->kallsyms,
+		.ignore_vmlinux = input->ignore_vmlinux,
+		.load_modules = input->load_modules,
+		.demangle = input->demangle,
+		.demangle_kernel = input->demangle_kernel,
+		.same_machine = is_same_machine(opening->session->machine),
+	};
+	opening->resolver = resolver_create(opening->session->machine, &symbols);
+	return NULL;
+}
+
+void opening_end(struct opening *opening)
+{
+	resolver_destroy(opening->resolver);
+	session_close(opening->session);
+	free(opening->cpu_bits);
+	*opening = (struct opening){0};
+}

@@ -5,6 +5,7 @@
 #include "base/arena.h"
 #include "base/buildid.h"
 #include "base/vec.h"
+#include "event/attr.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -106,6 +107,14 @@ struct feature_btf {
 	uint32_t size;
 };
 
+/* One event as FEATURE_EVENT_DESC describes it; reader.events has the same, merged with what else is known. */
+struct feature_event_desc {
+	const char *name;
+	struct event_attr attr;
+	const uint64_t *ids;
+	uint32_t id_count;
+};
+
 struct features {
 	struct arena arena;
 	uint64_t present[4]; /* 256 bits by enum feature */
@@ -134,6 +143,7 @@ struct features {
 	uint32_t compress_type, compress_level, compress_ratio, compress_mmap_len;
 	VEC(struct feature_pmu_caps) pmu_caps; /* CPU_PMU_CAPS and PMU_CAPS */
 	VEC(struct feature_hybrid) hybrids;
+	VEC(struct feature_event_desc) event_descs; /* reading only: the writer makes them from its events */
 	/* FEATURE_TRACING_DATA: formats of tracepoints as trace-cmd's files hold them. Writing: owned by the arena. Reading: valid until
 	 * reader_open() returns; the parsed form is reader.formats. */
 	const void *tracing_data;

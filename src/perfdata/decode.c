@@ -1,0 +1,302 @@
+/* Samples and record trailers into structures: the hottest code of every analysis. Fields of the fixed part are read at positions that were
+ * computed once (layout.c); the variable part is walked once, each length checked against what is left before it is used.
+ *
+ * Not done here: byte order (swap.c did it), ids of events (reader.c). */
+#include "perfdata/layout.h"
+
+#include <linux/perf_event.h>
+#include <string.h>
+
+/* The part of a record that is still to be read; all of it is 8-byte words. */
+struct words {
+	const uint64_t *at;
+	const uint64_t *end;
+};
+
+static inline uint64_t words_left(const struct words *words)
+{
+	return (uint64_t)(words->end - words->at);
+}
+
+static inline uint64_t field_u64(const uint8_t *record, uint16_t offset)
+{
+	return offset ? *(const uint64_t *)(record + offset) : 0;
+}
+
+static inline void decode_fixed(const struct sample_layout *layout, const struct event_attr *attr, const struct record_header *header,
+				struct sample *ret)
+{
+	const uint8_t *record = (const uint8_t *)header;
+	ret->header = header;
+	ret->cpumode = header->misc & RECORD_MISC_CPUMODE;
+	ret->ip = field_u64(record, layout->ip);
+	ret->time = field_u64(record, layout->time);
+	ret->addr = field_u64(record, layout->addr);
+	ret->pid = ret->tid = ret->cpu = -1;
+	ret->id = ret->stream_id = -1;
+	if (layout->tid) {
+		const uint32_t *ids = (const uint32_t *)(record + layout->tid);
+		ret->pid = ids[0];
+		ret->tid = ids[1];
+	}
+	if (layout->id)
+		ret->id = *(const uint64_t *)(record + layout->id);
+	else if (layout->identifier)
+		ret->id = *(const uint64_t *)(record + layout->identifier);
+	if (layout->stream_id)
+		ret->stream_id = *(const uint64_t *)(record + layout->stream_id);
+	if (layout->cpu)
+		ret->cpu = *(const uint32_t *)(record + layout->cpu);
+	ret->period = layout->period ? *(const uint64_t *)(record + layout->period) : attr->sample_period;
+	ret->branch_hw_index = -1;
+}
+
+const char *sample_decode_fixed(const struct sample_layout *layout, const struct event_attr *attr, const struct record_header *header,
+				struct sample *ret)
+{
+	if (header->size < layout->variable)
+		return "sample shorter than its event's fields";
+	memset(ret, 0, sizeof(*ret));
+	decode_fixed(layout, attr, header, ret);
+	return NULL;
+}
+
+/* {value, [enabled], [running], [id], [lost]}, or {count, [enabled], [running], count × {value, [id], [lost]}} */
+static const char *decode_read(uint64_t format, struct words *words, struct sample *ret)
+{
+	unsigned int per_counter = 1 + !!(format & PERF_FORMAT_ID) + !!(format & EVENT_FORMAT_LOST);
+	unsigned int times = !!(format & PERF_FORMAT_TOTAL_TIME_ENABLED) + !!(format & PERF_FORMAT_TOTAL_TIME_RUNNING);
+	bool group = format & PERF_FORMAT_GROUP;
+	if (words_left(words) < (group ? 1 : per_counter) + times)
+		return "sample ends within its counters";
+	ret->counters = words->at;
+	ret->counter_count = group ? words->at[0] : 1;
+	const uint64_t *time = words->at + 1;
+	if (format & PERF_FORMAT_TOTAL_TIME_ENABLED)
+		ret->time_enabled = *time++;
+	if (format & PERF_FORMAT_TOTAL_TIME_RUNNING)
+		ret->time_running = *time++;
+	if (!group) {
+		words->at += per_counter + times;
+		return NULL;
+	}
+	words->at = time;
+	ret->counters = time;
+	if (ret->counter_count > words_left(words) / per_counter)
+		return "sample with more counters than fit in it";
+	words->at += ret->counter_count * per_counter;
+	return NULL;
+}
+
+static const char *decode_chain(struct words *words, struct sample *ret)
+{
+	if (!words_left(words) || words->at[0] > words_left(words) - 1)
+		return "call chain longer than its sample";
+	ret->chain_count = words->at[0];
+	ret->chain = words->at + 1;
+	words->at += 1 + ret->chain_count;
+	return NULL;
+}
+
+/* A 32-bit length, the bytes, and padding to the next word. */
+static const char *decode_raw(struct words *words, struct sample *ret)
+{
+	if (!words_left(words))
+		return "sample ends before its raw data";
+	uint32_t size = *(const uint32_t *)words->at;
+	uint64_t taken = ((uint64_t)size + sizeof(size) + 7) / 8;
+	if (taken > words_left(words))
+		return "raw data longer than its sample";
+	ret->raw = (const uint8_t *)words->at + sizeof(size);
+	ret->raw_size = size;
+	words->at += taken;
+	return NULL;
+}
+
+static const char *decode_branches(const struct sample_layout *layout, struct words *words, struct sample *ret)
+{
+	bool hw_index = layout->branch_sample_type & PERF_SAMPLE_BRANCH_HW_INDEX;
+	bool counters = layout->branch_sample_type & EVENT_BRANCH_COUNTERS;
+	if (words_left(words) < 1u + hw_index)
+		return "sample ends before its branches";
+	uint64_t count = *words->at++;
+	if (hw_index)
+		ret->branch_hw_index = *words->at++;
+	if (count > words_left(words) / (3 + counters))
+		return "more branches than fit in the sample";
+	ret->branch_count = count;
+	ret->branches = (const struct branch_entry *)words->at;
+	words->at += 3 * count;
+	if (counters) {
+		ret->branch_counters = words->at;
+		words->at += count;
+	}
+	return NULL;
+}
+
+static const char *decode_regs(uint64_t mask, struct words *words, struct sample_regs *ret)
+{
+	if (!words_left(words))
+		return "sample ends before its registers";
+	ret->abi = *words->at++;
+	if (!ret->abi)
+		return NULL;
+	unsigned int count = __builtin_popcountll(mask);
+	if (count > words_left(words))
+		return "sample ends within its registers";
+	ret->mask = mask;
+	ret->values = words->at;
+	words->at += count;
+	return NULL;
+}
+
+static const char *decode_stack(struct words *words, struct sample *ret)
+{
+	if (!words_left(words))
+		return "sample ends before its stack";
+	uint64_t size = *words->at++;
+	if (!size)
+		return NULL;
+	uint64_t taken = size / 8 + !!(size % 8);
+	if (taken >= words_left(words))
+		return "stack copy longer than its sample";
+	ret->stack = words->at;
+	ret->stack_size = size;
+	words->at += taken;
+	ret->stack_valid = *words->at < size ? *words->at : size;
+	words->at++;
+	return NULL;
+}
+
+static const char *decode_aux(struct words *words, struct sample *ret)
+{
+	if (!words_left(words))
+		return "sample ends before its hardware trace";
+	uint64_t size = *words->at++;
+	uint64_t taken = size / 8 + !!(size % 8);
+	if (taken > words_left(words))
+		return "hardware trace longer than its sample";
+	ret->aux = words->at;
+	ret->aux_size = size;
+	words->at += taken;
+	return NULL;
+}
+
+static inline bool decode_u64(struct words *words, uint64_t *ret)
+{
+	if (words->at == words->end)
+		return false;
+	*ret = *words->at++;
+	return true;
+}
+
+static bool decode_weight(uint64_t type, struct words *words, struct sample *ret)
+{
+	uint64_t weight;
+	if (!decode_u64(words, &weight))
+		return false;
+	ret->weight = weight;
+	if (type & PERF_SAMPLE_WEIGHT_STRUCT) {
+		ret->weight = (uint32_t)weight;
+		ret->ins_lat = weight >> 32;
+		ret->p_stage_cyc = weight >> 48;
+	}
+	return true;
+}
+
+/* What comes behind the user stack: rare fields. */
+static const char *decode_rest(const struct sample_layout *layout, struct words *words, struct sample *ret)
+{
+	static const char too_short[] = "sample ends before its last fields";
+	uint64_t type = layout->sample_type;
+	const char *broken;
+
+	if ((type & (PERF_SAMPLE_WEIGHT | PERF_SAMPLE_WEIGHT_STRUCT)) && !decode_weight(type, words, ret))
+		return too_short;
+	if ((type & PERF_SAMPLE_DATA_SRC) && !decode_u64(words, &ret->data_src))
+		return too_short;
+	if ((type & PERF_SAMPLE_TRANSACTION) && !decode_u64(words, &ret->transaction))
+		return too_short;
+	if ((type & PERF_SAMPLE_REGS_INTR) && (broken = decode_regs(layout->regs_intr_mask, words, &ret->regs_intr)))
+		return broken;
+	if ((type & PERF_SAMPLE_PHYS_ADDR) && !decode_u64(words, &ret->phys_addr))
+		return too_short;
+	if ((type & PERF_SAMPLE_CGROUP) && !decode_u64(words, &ret->cgroup))
+		return too_short;
+	if ((type & PERF_SAMPLE_DATA_PAGE_SIZE) && !decode_u64(words, &ret->data_page_size))
+		return too_short;
+	if ((type & PERF_SAMPLE_CODE_PAGE_SIZE) && !decode_u64(words, &ret->code_page_size))
+		return too_short;
+	if ((type & PERF_SAMPLE_AUX) && (broken = decode_aux(words, ret)))
+		return broken;
+	return NULL;
+}
+
+const char *sample_decode(const struct sample_layout *layout, const struct event_attr *attr, const struct record_header *header,
+			  struct sample *ret)
+{
+	const char *broken = sample_decode_fixed(layout, attr, header, ret);
+	if (broken)
+		return broken;
+	const uint8_t *record = (const uint8_t *)header;
+	struct words words = {(const uint64_t *)(record + layout->variable), (const uint64_t *)(record + (header->size & ~7u))};
+	uint64_t type = layout->sample_type;
+
+	if ((type & PERF_SAMPLE_READ) && (broken = decode_read(layout->read_format, &words, ret)))
+		return broken;
+	if ((type & PERF_SAMPLE_CALLCHAIN) && (broken = decode_chain(&words, ret)))
+		return broken;
+	if ((type & PERF_SAMPLE_RAW) && (broken = decode_raw(&words, ret)))
+		return broken;
+	if ((type & PERF_SAMPLE_BRANCH_STACK) && (broken = decode_branches(layout, &words, ret)))
+		return broken;
+	if ((type & PERF_SAMPLE_REGS_USER) && (broken = decode_regs(layout->regs_user_mask, &words, &ret->regs_user)))
+		return broken;
+	if ((type & PERF_SAMPLE_STACK_USER) && (broken = decode_stack(&words, ret)))
+		return broken;
+	if (type >= PERF_SAMPLE_WEIGHT)
+		return decode_rest(layout, &words, ret);
+	return NULL;
+}
+
+void sample_id_decode(const struct sample_layout *layout, const struct record_header *header, struct sample_id *ret)
+{
+	*ret = (struct sample_id){.pid = -1, .tid = -1, .id = -1, .stream_id = -1, .cpu = -1};
+	if (!layout->trailer || header->size < sizeof(*header) + layout->trailer)
+		return;
+	const uint8_t *end = (const uint8_t *)header + header->size;
+	if (layout->trailer_tid) {
+		const uint32_t *ids = (const uint32_t *)(end - layout->trailer_tid);
+		ret->pid = ids[0];
+		ret->tid = ids[1];
+	}
+	if (layout->trailer_time)
+		ret->time = *(const uint64_t *)(end - layout->trailer_time);
+	if (layout->trailer_id)
+		ret->id = *(const uint64_t *)(end - layout->trailer_id);
+	else if (layout->trailer_identifier)
+		ret->id = *(const uint64_t *)(end - layout->trailer_identifier);
+	if (layout->trailer_stream_id)
+		ret->stream_id = *(const uint64_t *)(end - layout->trailer_stream_id);
+	if (layout->trailer_cpu)
+		ret->cpu = *(const uint32_t *)(end - layout->trailer_cpu);
+}
+
+struct sample_counter sample_counter(const struct sample_layout *layout, const struct sample *sample, uint64_t index)
+{
+	uint64_t format = layout->read_format;
+	const uint64_t *at = sample->counters;
+	struct sample_counter counter = {0};
+	if (index >= sample->counter_count)
+		return counter;
+	if (format & PERF_FORMAT_GROUP)
+		at += index * (1 + !!(format & PERF_FORMAT_ID) + !!(format & EVENT_FORMAT_LOST));
+	counter.value = *at++;
+	if (!(format & PERF_FORMAT_GROUP))
+		at += !!(format & PERF_FORMAT_TOTAL_TIME_ENABLED) + !!(format & PERF_FORMAT_TOTAL_TIME_RUNNING);
+	if (format & PERF_FORMAT_ID)
+		counter.id = *at++;
+	if (format & EVENT_FORMAT_LOST)
+		counter.lost = *at;
+	return counter;
+}

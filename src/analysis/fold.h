@@ -38,7 +38,6 @@ struct fold_options {
 	bool by_address;	 /* two addresses in one symbol are two frames */
 	bool keep_outermost;	 /* a stack deeper than max_stack loses its innermost frames, else its outermost ones */
 	bool hide_unresolved;	 /* frames without a symbol are left out of stacks, and samples whose address has none are not counted */
-	bool comms_only;	 /* threads needn't be told apart, only their names */
 	unsigned int max_stack;	 /* frames; 0 = 127 */
 	unsigned int jobs;	 /* 0 = the session's */
 	/* Further filter; may be NULL. Called on several threads. */
@@ -46,40 +45,47 @@ struct fold_options {
 	/* Raw values by which entries are told apart as well (cpu, weight, …): fills `extra_words` words. May be NULL. Called on several threads. */
 	unsigned int extra_words;
 	void (*extra)(void *context, const struct fold_sample *sample, uint64_t *words);
-	/* Values that are added up for each entry besides count and period; may be NULL. */
-	void *context;
+	void *context; /* for accept and extra */
 };
 
+/* Who: a thread under one of its names, in one address space. */
 struct fold_actor {
-	const struct thread *thread; /* the first one of that name with comms_only; never NULL */
+	const struct thread *thread; /* never NULL */
 	const char *comm;	     /* interned by the machine: equal names, equal pointers */
+	uint32_t user_space, kernel_space; /* private */
 };
 
 /* A resolved place. */
 struct fold_frame {
-	uint64_t ip;		     /* of the first occurrence; significant without symbol */
-	const struct map *map;	     /* NULL = not mapped; of the first occurrence */
+	uint64_t ip;		     /* without a symbol, or with by_address: the address; else that of some occurrence */
+	const struct map *map;	     /* NULL = not mapped; that of some occurrence */
 	const struct symbol *symbol; /* NULL = none */
 	uint8_t cpumode;
 };
 
 struct fold_piece {
-	const uint64_t *ips; /* as recorded, with markers; into the recording or the fold's arena */
+	const uint64_t *ips; /* as recorded, with markers; into the recording or the fold's memory */
+	uint32_t hash;	     /* private */
 	uint32_t count;
 	uint32_t space;	     /* private: which address space */
-	uint32_t frames;     /* first one in fold->frame_ids */
+	uint32_t frames;     /* first one in fold->frame_ids; private until resolved */
 	uint32_t frame_count;
+	bool kernel;	     /* an inner piece */
 };
 
 struct fold_entry {
-	uint32_t event;	    /* index */
-	uint32_t actor;	    /* in fold->actors */
-	uint32_t leaf;	    /* frame of the sample's ip */
-	uint32_t inner;	    /* piece or FOLD_NONE */
-	uint32_t outer;	    /* piece or FOLD_NONE */
-	uint32_t extra;	    /* words at fold->extras + extra × extra_words; 0 when there are none */
-	uint64_t count;	    /* samples */
-	uint64_t period;    /* their sum */
+	union {
+		uint64_t ip;   /* private, until resolved */
+		uint32_t leaf; /* frame of the sampled address */
+	};
+	uint32_t actor; /* in fold->actors */
+	uint32_t inner; /* piece or FOLD_NONE */
+	uint32_t outer; /* piece or FOLD_NONE */
+	uint32_t extra; /* words at fold->extras + extra × extra_words; 0 when there are none */
+	uint32_t count; /* samples */
+	uint16_t event; /* index */
+	uint8_t cpumode;
+	uint64_t period; /* their sum */
 	const struct record_header *first; /* the first sample of it in the file */
 };
 

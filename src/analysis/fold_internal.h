@@ -1,0 +1,40 @@
+/* What fold.c (adding up), fold_resolve.c (frames) and fold_tree.c (trees) share. */
+#pragma once
+
+#include "analysis/fold.h"
+#include "analysis/id_table.h"
+#include "analysis/stack.h"
+#include "base/arena.h"
+#include "base/hash.h"
+#include "base/intern.h"
+#include "base/vec.h"
+
+/* An address space in one state. */
+struct fold_space {
+	const struct maps *maps; /* NULL = nothing is known of it */
+	uint64_t epoch;
+	uint64_t time; /* a time at which it is in that state */
+};
+
+/* Distinct elements and how to find them. One per worker, merged into one. */
+struct fold_sums {
+	VEC(struct fold_entry) entries;
+	VEC(struct fold_piece) pieces;
+	VEC(struct fold_actor) actors;
+	VEC(struct fold_space) spaces;
+	VEC(uint64_t) extras;
+	uint32_t extra_count;
+	struct id_table entry_ids, piece_ids, actor_ids, space_ids, extra_ids;
+	struct arena arena; /* unwound chains */
+};
+
+struct fold_private {
+	struct fold_options options;
+	struct resolver *resolver;
+	struct fold_sums *sums; /* owns what struct fold points to */
+	struct intern names;
+	const char **frame_names; /* by frame, NULL = not made yet */
+};
+
+/* Phase 2: fills frames, frame_ids, the pieces' frames and the entries' leaves. */
+void fold_resolve(struct fold *fold);

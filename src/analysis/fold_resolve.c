@@ -1,0 +1,222 @@
+/* Fold, second step: frames. Each piece and each sampled address is resolved once, in parallel; equal frames get equal ids.
+ *
+ * Most addresses repeat, so that a worker first asks a small direct-mapped table of its own, (space, address) → frame. What isn't there goes to the
+ * resolver, and then to one of many shards of the table of frames, each under a lock of its own.
+ *
+ * frame id = number in its shard × SHARDS + shard. At the end ids are packed. Not done here: names (fold_tree.c).
+ */
+#include "analysis/fold_internal.h"
+
+#include "base/pool.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SHARDS = 64, CACHE_SLOTS = 1 << 15, PIECES_PER_ITEM = 2048, ENTRIES_PER_ITEM = 8192 };
+
+struct frame_shard {
+	pthread_mutex_t lock;
+	VEC(struct fold_frame) frames;
+	struct id_table ids;
+	uint32_t first; /* packed id of its first frame */
+};
+
+struct cache_slot {
+	uint64_t ip;
+	uint32_t key; /* space and mode; 0 = empty */
+	uint32_t frame;
+};
+
+struct resolve {
+	struct fold *fold;
+	struct resolver *resolver;
+	const struct fold_options *options;
+	const struct machine *machine;
+	struct fold_sums *sums;
+	struct frame_shard shards[SHARDS];
+	struct cache_slot **caches; /* one for each worker */
+};
+
+static bool frame_same(const struct fold_frame *a, const struct fold_frame *b, bool by_address)
+{
+	if (a->symbol || b->symbol)
+		return a->symbol == b->symbol && (!by_address || a->ip == b->ip);
+	if (a->ip != b->ip || a->cpumode != b->cpumode || !a->map != !b->map)
+		return false;
+	return a->map == b->map || (a->map->dso == b->map->dso && map_to_dso(a->map, a->ip) == map_to_dso(b->map, b->ip));
+}
+
+static uint32_t shard_frame(struct resolve *resolve, const struct fold_frame *frame)
+{
+	bool by_address = resolve->options->by_address;
+	uint64_t wide = frame->symbol ? hash_combine((uintptr_t)frame->symbol, by_address ? frame->ip : 0)
+				      : hash_combine(frame->ip, frame->map ? (uintptr_t)frame->map->dso : 1);
+	struct frame_shard *shard = &resolve->shards[(wide >> 40) % SHARDS];
+	uint32_t hash = (uint32_t)wide, id;
+	struct id_probe probe;
+	pthread_mutex_lock(&shard->lock);
+	for (id = id_table_first(&shard->ids, hash, &probe); id != ID_NONE; id = id_table_next(&shard->ids, &probe))
+		if (frame_same(&shard->frames.data[id], frame, by_address))
+			break;
+	if (id == ID_NONE) {
+		id = (uint32_t)shard->frames.len;
+		vec_push(&shard->frames, *frame);
+		id_table_insert(&shard->ids, hash, id);
+	}
+	pthread_mutex_unlock(&shard->lock);
+	return id * SHARDS + (uint32_t)(shard - resolve->shards);
+}
+
+/* FOLD_NONE when unresolved frames are hidden and this one is. */
+static uint32_t resolve_address(struct resolve *resolve, unsigned int worker, uint32_t space_id, uint8_t cpumode, uint64_t ip)
+{
+	uint32_t key = (space_id << 3 | cpumode) + 1;
+	struct cache_slot *slot = &resolve->caches[worker][hash_combine(ip, key) % CACHE_SLOTS];
+	if (slot->key == key && slot->ip == ip)
+		return slot->frame;
+	const struct fold_space *space = &resolve->sums->spaces.data[space_id];
+	const struct maps *maps = cpumode == CPUMODE_KERNEL ? resolve->machine->kernel_maps : cpumode == CPUMODE_USER ? space->maps : NULL;
+	struct frame found = {.ip = ip, .cpumode = cpumode};
+	resolver_frame(resolve->resolver, maps, cpumode, ip, space->time, &found);
+	struct fold_frame frame = {.ip = ip, .map = found.map, .symbol = found.symbol, .cpumode = cpumode};
+	uint32_t id = resolve->options->hide_unresolved && !frame.symbol ? FOLD_NONE : shard_frame(resolve, &frame);
+	*slot = (struct cache_slot){.ip = ip, .key = key, .frame = id};
+	return id;
+}
+
+static uint8_t marker_mode(uint64_t marker)
+{
+	switch (marker) {
+	case CALLCHAIN_KERNEL:
+		return CPUMODE_KERNEL;
+	case CALLCHAIN_USER:
+	case CALLCHAIN_USER_DEFERRED:
+		return CPUMODE_USER;
+	case CALLCHAIN_GUEST_KERNEL:
+		return CPUMODE_GUEST_KERNEL;
+	case CALLCHAIN_GUEST_USER:
+		return CPUMODE_GUEST_USER;
+	case CALLCHAIN_HYPERVISOR:
+		return CPUMODE_HYPERVISOR;
+	default:
+		return CPUMODE_UNKNOWN;
+	}
+}
+
+static void resolve_piece(struct resolve *resolve, unsigned int worker, struct fold_piece *piece)
+{
+	uint32_t *ids = resolve->fold->frame_ids + piece->frames, count = 0;
+	uint8_t mode = piece->kernel ? CPUMODE_KERNEL : CPUMODE_USER;
+	for (uint32_t i = 0; i < piece->count; i++) {
+		uint64_t ip = piece->ips[i];
+		if (ip >= CALLCHAIN_CONTEXT_MAX) {
+			mode = marker_mode(ip);
+			continue;
+		}
+		uint32_t id = resolve_address(resolve, worker, piece->space, mode, ip);
+		if (id != FOLD_NONE)
+			ids[count++] = id;
+	}
+	piece->frame_count = count;
+}
+
+static void resolve_pieces(void *context, unsigned int worker, size_t item)
+{
+	struct resolve *resolve = context;
+	size_t end = (item + 1) * PIECES_PER_ITEM;
+	if (end > resolve->fold->piece_count)
+		end = resolve->fold->piece_count;
+	for (size_t i = item * PIECES_PER_ITEM; i < end; i++)
+		resolve_piece(resolve, worker, &resolve->fold->pieces[i]);
+}
+
+static void resolve_leaves(void *context, unsigned int worker, size_t item)
+{
+	struct resolve *resolve = context;
+	size_t end = (item + 1) * ENTRIES_PER_ITEM;
+	if (end > resolve->fold->entry_count)
+		end = resolve->fold->entry_count;
+	for (size_t i = item * ENTRIES_PER_ITEM; i < end; i++) {
+		struct fold_entry *entry = &resolve->fold->entries[i];
+		const struct fold_actor *actor = &resolve->fold->actors[entry->actor];
+		uint32_t space = entry->cpumode == CPUMODE_KERNEL ? actor->kernel_space : actor->user_space;
+		uint64_t ip = entry->ip;
+		entry->ip = 0;
+		entry->leaf = resolve_address(resolve, worker, space, entry->cpumode, ip);
+	}
+}
+
+/* Ids from shard-wise to packed. */
+static uint32_t packed(const struct resolve *resolve, uint32_t id)
+{
+	return id == FOLD_NONE ? id : resolve->shards[id % SHARDS].first + id / SHARDS;
+}
+
+static void pack_pieces(void *context, unsigned int worker, size_t item)
+{
+	const struct resolve *resolve = context;
+	struct fold *fold = resolve->fold;
+	for (size_t i = item * PIECES_PER_ITEM; i < fold->piece_count && i < (item + 1) * PIECES_PER_ITEM; i++)
+		for (uint32_t f = 0; f < fold->pieces[i].frame_count; f++) {
+			uint32_t *id = &fold->frame_ids[fold->pieces[i].frames + f];
+			*id = packed(resolve, *id);
+		}
+}
+
+static void pack(struct resolve *resolve, unsigned int jobs)
+{
+	struct fold *fold = resolve->fold;
+	uint32_t total = 0;
+	for (unsigned int i = 0; i < SHARDS; i++) {
+		id_table_deinit(&resolve->shards[i].ids);
+		resolve->shards[i].first = total;
+		total += (uint32_t)resolve->shards[i].frames.len;
+	}
+	fold->frames = mem_alloc_array(total + 1, sizeof(*fold->frames));
+	fold->frame_count = total;
+	for (unsigned int i = 0; i < SHARDS; i++) {
+		struct frame_shard *shard = &resolve->shards[i];
+		if (shard->frames.len)
+			memcpy(fold->frames + shard->first, shard->frames.data, shard->frames.len * sizeof(*fold->frames));
+		vec_deinit(&shard->frames);
+	}
+	pool_run(jobs, (fold->piece_count + PIECES_PER_ITEM - 1) / PIECES_PER_ITEM, pack_pieces, resolve);
+	size_t kept = 0;
+	for (size_t i = 0; i < fold->entry_count; i++) {
+		if (fold->entries[i].leaf == FOLD_NONE)
+			continue;
+		fold->entries[i].leaf = packed(resolve, fold->entries[i].leaf);
+		fold->entries[kept++] = fold->entries[i];
+	}
+	fold->entry_count = kept;
+}
+
+void fold_resolve(struct fold *fold)
+{
+	unsigned int jobs = fold->private->options.jobs;
+	struct resolve resolve = {.fold = fold,
+				  .resolver = fold->private->resolver,
+				  .options = &fold->private->options,
+				  .machine = fold->session->machine,
+				  .sums = fold->private->sums};
+	size_t words = 0;
+	for (size_t i = 0; i < fold->piece_count; i++) {
+		fold->pieces[i].frames = (uint32_t)words;
+		words += fold->pieces[i].count;
+	}
+	fold->frame_ids = mem_alloc_array(words + 1, sizeof(*fold->frame_ids));
+	resolve.caches = mem_alloc_array(jobs, sizeof(*resolve.caches));
+	for (unsigned int i = 0; i < jobs; i++)
+		resolve.caches[i] = mem_zalloc_array(CACHE_SLOTS, sizeof(**resolve.caches));
+	for (unsigned int i = 0; i < SHARDS; i++)
+		pthread_mutex_init(&resolve.shards[i].lock, NULL);
+	pool_run(jobs, (fold->piece_count + PIECES_PER_ITEM - 1) / PIECES_PER_ITEM, resolve_pieces, &resolve);
+	pool_run(jobs, (fold->entry_count + ENTRIES_PER_ITEM - 1) / ENTRIES_PER_ITEM, resolve_leaves, &resolve);
+	for (unsigned int i = 0; i < jobs; i++)
+		free(resolve.caches[i]);
+	free(resolve.caches);
+	pack(&resolve, jobs);
+	for (unsigned int i = 0; i < SHARDS; i++)
+		pthread_mutex_destroy(&resolve.shards[i].lock);
+}

@@ -1,0 +1,86 @@
+/* Fold: names of frames, and the whole fold as one call tree (flame graphs). */
+#include "analysis/fold_internal.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const char *frame_name(struct fold *fold, const struct fold_frame *frame)
+{
+	struct intern *names = &fold->private->names;
+	if (frame->symbol)
+		return intern_string(names, frame->symbol->name);
+	if (!frame->map)
+		return intern_string(names, "[unknown]");
+	const char *file = frame->map->dso->short_name;
+	char text[512];
+	if (file[0] == '[')
+		return intern_string(names, file);
+	snprintf(text, sizeof(text), "[%s]", file);
+	return intern_string(names, text);
+}
+
+const char *fold_frame_name(struct fold *fold, uint32_t frame)
+{
+	struct fold_private *private = fold->private;
+	if (!private->frame_names)
+		private->frame_names = mem_zalloc_array(fold->frame_count + 1, sizeof(*private->frame_names));
+	if (!private->frame_names[frame])
+		private->frame_names[frame] = frame_name(fold, &fold->frames[frame]);
+	return private->frame_names[frame];
+}
+
+enum frame_kind fold_frame_kind(const struct fold *fold, uint32_t frame)
+{
+	const struct fold_frame *place = &fold->frames[frame];
+	if (place->cpumode == CPUMODE_KERNEL || (place->map && place->map->dso->kernel))
+		return FRAME_KERNEL;
+	if (place->map && place->map->dso->kind == DSO_ANON)
+		return FRAME_JIT;
+	return place->cpumode == CPUMODE_USER ? FRAME_USER : FRAME_OTHER;
+}
+
+static const char *root_label(struct fold *fold, const struct fold_actor *actor, const struct fold_calltree_options *options)
+{
+	if (!options->by_thread)
+		return actor->comm;
+	char text[96];
+	snprintf(text, sizeof(text), "%s-%u/%u", actor->comm, actor->thread->pid, actor->thread->tid);
+	return intern_string(&fold->private->names, text);
+}
+
+static int by_label(const struct calltree_node *a, const struct calltree_node *b)
+{
+	return strcmp(a->label, b->label);
+}
+
+static void add_entry(struct fold *fold, struct calltree *tree, const struct fold_entry *entry, const struct fold_calltree_options *options)
+{
+	struct calltree_node *node = &tree->root;
+	uint64_t weight = options->count ? entry->count : entry->period;
+	node->total += weight;
+	node->total_count += entry->count;
+	if (options->by_comm || options->by_thread) {
+		node = calltree_child(tree, node, root_label(fold, &fold->actors[entry->actor], options), FRAME_OTHER);
+		node->total += weight;
+		node->total_count += entry->count;
+	}
+	uint32_t depth = fold_depth(fold, entry);
+	for (uint32_t i = 0; i < depth; i++) {
+		uint32_t frame = fold_frame_id(fold, entry, options->inverted ? i : depth - 1 - i);
+		node = calltree_child(tree, node, fold_frame_name(fold, frame), (uint8_t)fold_frame_kind(fold, frame));
+		node->total += weight;
+		node->total_count += entry->count;
+	}
+	node->self += weight;
+	node->self_count += entry->count;
+}
+
+struct calltree *fold_calltree(struct fold *fold, const struct fold_calltree_options *options)
+{
+	struct calltree *tree = calltree_create();
+	for (size_t i = 0; i < fold->entry_count; i++)
+		if (options->event < 0 || fold->entries[i].event == options->event)
+			add_entry(fold, tree, &fold->entries[i], options);
+	calltree_sort(&tree->root, by_label);
+	return tree;
+}

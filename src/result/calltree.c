@@ -1,0 +1,111 @@
+/* Trees of frames: storage, and paths added one by one. Children are found through a hash of (parent, label), so that wide nodes cost no more than narrow ones. */
+#include "result/calltree.h"
+
+#include "base/hash.h"
+#include "base/mem.h"
+
+#include <stdlib.h>
+
+struct calltree *calltree_create(void)
+{
+	return mem_zalloc(sizeof(struct calltree));
+}
+
+void calltree_destroy(struct calltree *tree)
+{
+	if (!tree)
+		return;
+	arena_deinit(&tree->arena);
+	free(tree->slots);
+	free(tree);
+}
+
+static uint64_t slot_of(const struct calltree *tree, const struct calltree_node *parent, const char *label)
+{
+	return hash_combine((uintptr_t)parent, (uintptr_t)label) & tree->mask;
+}
+
+static void grow(struct calltree *tree)
+{
+	struct calltree_node **old = tree->slots;
+	uint64_t count = old ? tree->mask + 1 : 0;
+	tree->mask = old ? tree->mask * 2 + 1 : 63;
+	tree->slots = mem_zalloc_array(tree->mask + 1, sizeof(*tree->slots));
+	for (uint64_t i = 0; i < count; i++) {
+		if (!old[i])
+			continue;
+		uint64_t at = slot_of(tree, old[i]->parent, old[i]->label);
+		while (tree->slots[at])
+			at = (at + 1) & tree->mask;
+		tree->slots[at] = old[i];
+	}
+	free(old);
+}
+
+struct calltree_node *calltree_child(struct calltree *tree, struct calltree_node *parent, const char *label, uint8_t kind)
+{
+	if ((tree->nodes + 1) * 4 > (tree->slots ? tree->mask + 1 : 0) * 3)
+		grow(tree);
+	uint64_t at = slot_of(tree, parent, label);
+	for (; tree->slots[at]; at = (at + 1) & tree->mask)
+		if (tree->slots[at]->parent == parent && tree->slots[at]->label == label)
+			return tree->slots[at];
+	struct calltree_node *node = arena_zalloc(&tree->arena, sizeof(*node));
+	node->label = label;
+	node->kind = kind;
+	node->parent = parent;
+	node->sibling = parent->children;
+	parent->children = node;
+	tree->slots[at] = node;
+	tree->nodes++;
+	return node;
+}
+
+void calltree_add(struct calltree *tree, const char *const *labels, const uint8_t *kinds, size_t depth, uint64_t weight, uint64_t count)
+{
+	struct calltree_node *node = &tree->root;
+	node->total += weight;
+	node->total_count += count;
+	for (size_t i = 0; i < depth; i++) {
+		node = calltree_child(tree, node, labels[i], kinds ? kinds[i] : FRAME_OTHER);
+		node->total += weight;
+		node->total_count += count;
+	}
+	node->self += weight;
+	node->self_count += count;
+}
+
+/* Merge sort of one list of siblings. */
+static struct calltree_node *sort_siblings(struct calltree_node *list, size_t count, int (*compare)(const struct calltree_node *, const struct calltree_node *))
+{
+	if (count < 2)
+		return list;
+	struct calltree_node *middle = list, *last = NULL;
+	for (size_t i = 0; i < count / 2; i++) {
+		last = middle;
+		middle = middle->sibling;
+	}
+	last->sibling = NULL;
+	struct calltree_node *a = sort_siblings(list, count / 2, compare), *b = sort_siblings(middle, count - count / 2, compare);
+	struct calltree_node *head = NULL, **tail = &head;
+	while (a && b) {
+		struct calltree_node **least = compare(a, b) <= 0 ? &a : &b;
+		*tail = *least;
+		tail = &(*least)->sibling;
+		*least = (*least)->sibling;
+	}
+	*tail = a ? a : b;
+	return head;
+}
+
+void calltree_sort(struct calltree_node *node, int (*compare)(const struct calltree_node *, const struct calltree_node *))
+{
+	/* In a loop over the deepest-first order a stack of nodes would be needed; depth is bounded by the length of call chains. */
+	size_t count = 0;
+	for (struct calltree_node *child = node->children; child; child = child->sibling)
+		count++;
+	node->children = sort_siblings(node->children, count, compare);
+	for (struct calltree_node *child = node->children; child; child = child->sibling)
+		if (child->children)
+			calltree_sort(child, compare);
+}

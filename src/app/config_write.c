@@ -120,7 +120,7 @@ struct error *config_write(const char *path, const char *name, const char *value
 {
 	const char *dot = strrchr(name, '.');
 	if (!dot || dot == name || !dot[1])
-		return error_new_kind(ERROR_USAGE, "'%s' has no section: a name is section.key", name);
+		return error_new("'%s' has no section: a name is section.key", name);
 	struct edit edit = {.section = name, .section_len = (size_t)(dot - name), .key = dot + 1, .value = value};
 	struct strbuf old = {0}, new = {0};
 	struct error *error = read_text(path, &old);

@@ -41,7 +41,7 @@ static struct error *choose_file(const struct config_options *options, bool writ
 static struct error *show(const struct config *config, const char *name)
 {
 	if (!strchr(name, '.'))
-		return error_new_kind(ERROR_USAGE, "'%s' has no section: a name is section.key", name);
+		return error_new("'%s' has no section: a name is section.key", name);
 	const char *value = config_get(config, name);
 	if (value)
 		printf("%s=%s\n", name, value);

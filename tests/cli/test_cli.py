@@ -1,0 +1,121 @@
+"""The command line as a whole: help, errors, exit statuses, configuration, the pager. Statuses are compared with the kernel's perf."""
+import os
+import pathlib
+import pty
+import re
+import subprocess
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+
+
+@pytest.mark.parametrize("words", [
+    [], ["help"], ["--help"], ["-h"], ["--version"], ["-v"], ["version"], ["version", "--build-options"], ["-vv"],
+    ["bogus"], ["--bogus"], ["config", "-h"], ["config", "--bogus"], ["config", "nosection"], ["config", "-l"],
+    ["config", "a.b"], ["version", "--bogus"], ["--list-cmds"], ["--list-opts"],
+    ["report", "-i", "/nonexistent"], ["report", "-h"], ["report", "--bogus"], ["record", "-F"], ["record", "-h"],
+    ["script", "-i", "/nonexistent"], ["evlist", "-i", "/nonexistent"], ["buildid-list", "-i", "/nonexistent"],
+    ["record", "-o", "/dev/null", "/nonexistent/program"], ["help", "report"],
+], ids=" ".join)
+def test_exit_status_is_the_kernel_tools(perf, oracle, words, tmp_path):
+    environment = {**os.environ, "HOME": str(tmp_path), "PERF_CONFIG": str(tmp_path / "none")}
+    ours = perf(*words, cwd=tmp_path, env=environment)
+    theirs = oracle(*words, cwd=tmp_path, env=environment)
+    assert ours.returncode == theirs.returncode, ours.stderr
+    assert ours.stdout or ours.stderr or words[0] == "config"
+
+
+def test_version_line(perf):
+    assert re.fullmatch(r"perf version \S+\n", perf("--version").stdout)
+
+
+def test_every_command_explains_itself(perf):
+    names = perf("--list-cmds").stdout.split()
+    assert {"help", "version", "config", "check"} <= set(names) and names == sorted(names)
+    overview = perf("help").stdout
+    for name in names:
+        assert re.search(rf"^  {name}\s+\S", overview, re.MULTILINE)
+        text = perf(name, "-h")
+        assert text.returncode == 129 and text.stdout.startswith(f"perf {name}: ") and not text.stderr
+        assert f"Usage: perf {name}" in text.stdout
+        for option in perf(name, "--list-opts").stdout.split():
+            assert re.search(rf"{option}\b", text.stdout), option
+        assert (ROOT / "doc/man" / f"perf-{name}.md").exists(), f"no manual page for {name}"
+
+
+def test_did_you_mean(perf):
+    assert "Did you mean 'version'?" in perf("versoin").stderr
+    wrong = perf("config", "--lsit")
+    assert wrong.returncode == 129 and "did you mean --list?" in wrong.stderr and not wrong.stdout
+
+
+def test_no_control_characters_from_the_command_line(perf):
+    for words in (["\x1b[31mred"], ["--\x1b[31mred"], ["help", "\x1b[31m"], ["config", "--\x1bx"], ["check", "feature", "\x1b[1m"]):
+        done = perf(*words)
+        assert done.returncode != 0 and "\x1b" not in done.stdout + done.stderr
+
+
+def test_check_feature(perf):
+    done = perf("check", "feature", "zstd,HAVE_LIBELF_SUPPORT")
+    assert done.returncode == 0 and done.stdout.count("[ on  ]") == 2
+    assert perf("check", "-q", "feature", "zstd").stdout == ""
+    assert perf("check", "feature", "libbfd").returncode == 1
+    assert perf("check", "feature", "bogus").returncode not in (0, 129)
+    assert perf("check").returncode == 129
+
+
+def test_config_writes_what_the_kernel_tool_reads(perf, oracle, tmp_path):
+    home = {**{k: v for k, v in os.environ.items() if k != "PERF_CONFIG"}, "HOME": str(tmp_path)}
+    file = tmp_path / ".perfconfig"
+    file.write_text("# mine\n[report]\n\tpercent-limit = 1 # note\n[ui]\n\tshow-headers = true\n")
+    for change in ("report.percent-limit=2", "report.children=false", "core.pager=less -S", "ui.show-headers=off"):
+        assert perf("config", change, env=home).returncode == 0
+    assert file.read_text() == ("# mine\n[report]\n\tpercent-limit = 2\n\tchildren = false\n[ui]\n\tshow-headers = off\n"
+                                "[core]\n\tpager = less -S\n")
+    listing = sorted(perf("config", "-l", env=home).stdout.splitlines())
+    assert listing == sorted(oracle("config", "-l", env=home).stdout.splitlines())
+    assert perf("config", "core.pager", env=home).stdout == "core.pager=less -S\n"
+    assert perf("-c", "core.pager=more", "config", "core.pager", env=home).stdout == "core.pager=more\n"
+    file.write_text("nonsense\n")
+    broken = perf("config", "-l", env=home)
+    assert broken.returncode == 255 and ".perfconfig:1" in broken.stderr
+
+
+def on_terminal(command, environment):
+    """Runs a command with a terminal as its output; returns status and text."""
+    master, slave = pty.openpty()
+    child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=slave, stderr=slave, env={**os.environ, **environment})
+    os.close(slave)
+    text = b""
+    while True:
+        try:
+            got = os.read(master, 4096)
+        except OSError:
+            break
+        if not got:
+            break
+        text += got
+    os.close(master)
+    return child.wait(30), text.decode()
+
+
+def test_pager(perf, tmp_path):
+    mark = {"PERF_PAGER": "sed s/^/paged:/"}
+    status, text = on_terminal([perf.path, "config", "-h"], mark)
+    assert status == 129 and "paged:perf config" in text
+    assert "paged:" not in on_terminal([perf.path, "--no-pager", "config", "-h"], mark)[1]
+    config = tmp_path / "config"
+    config.write_text("[pager]\n\tconfig = false\n")
+    assert "paged:" not in on_terminal([perf.path, "config", "-h"], {**mark, "PERF_CONFIG": str(config)})[1]
+    config.write_text("[pager]\n\tconfig = sed s/^/mine:/\n")
+    assert "mine:perf config" in on_terminal([perf.path, "config", "-h"], {**mark, "PERF_CONFIG": str(config)})[1]
+    config.write_text("[core]\n\tpager = no-such-pager-at-all\n")
+    status, text = on_terminal([perf.path, "config", "-h"], {"PERF_CONFIG": str(config)})
+    assert status == 129 and "perf config" in text
+
+
+def test_full_disk_is_an_error(perf):
+    with open("/dev/full", "w", encoding="ascii") as full:
+        done = subprocess.run([perf.path, "version"], stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == 255 and "No space left" in done.stderr

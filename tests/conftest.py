@@ -1,0 +1,115 @@
+"""What all Python tests share: the program under test, the kernel's perf as oracle, recordings of others, and reasons to skip."""
+import ctypes
+import os
+import pathlib
+import platform
+import shutil
+import struct
+import subprocess
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+PERF_EVENT_OPEN = {"x86_64": 298, "aarch64": 241}
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "sanitize: is also run with the AddressSanitizer build")
+    config.addinivalue_line("markers", "threads: is also run with the ThreadSanitizer build")
+
+
+class Program:
+    """A perf to run: perf("report", "--stdio", cwd=…) gives a CompletedProcess with text output."""
+
+    def __init__(self, path):
+        self.path = str(path)
+
+    def __str__(self):
+        return self.path
+
+    def __fspath__(self):
+        return self.path
+
+    def __call__(self, *words, timeout=120, text=True, **arguments):
+        arguments.setdefault("stdin", subprocess.DEVNULL)
+        arguments.setdefault("capture_output", True)
+        if text:
+            arguments.setdefault("errors", "surrogateescape")
+        return subprocess.run([self.path, *map(str, words)], timeout=timeout, text=text, check=False, **arguments)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def environment():
+    """No configuration of the person who runs the tests, plain output."""
+    os.environ["PERF_CONFIG"] = "/dev/null"
+    os.environ["LC_ALL"] = "C"
+    os.environ.pop("PERF_PAGER", None)
+
+
+@pytest.fixture(scope="session")
+def perf():
+    path = pathlib.Path(os.environ.get("PERF", ROOT / "build/perf"))
+    assert path.exists(), f"{path} is not built"
+    return Program(path.resolve())
+
+
+@pytest.fixture(scope="session")
+def oracle():
+    path = os.environ.get("ORACLE", "/usr/bin/perf")
+    if not shutil.which(path) or subprocess.run([path, "--version"], capture_output=True, check=False).returncode:
+        pytest.skip(f"the kernel's perf is not installed at {path} (package linux-perf)")
+    return Program(path)
+
+
+@pytest.fixture(scope="session")
+def corpus():
+    """The folder of recordings made by others."""
+    path = pathlib.Path(os.environ.get("CORPUS", ROOT.parent / "shared/corpus"))
+    if not path.is_dir():
+        pytest.skip(f"no recordings of others at {path}")
+    return path
+
+
+def open_event(kind, config, pid, cpu):
+    """Tries perf_event_open for a disabled event; returns 0 or the errno."""
+    number = PERF_EVENT_OPEN.get(platform.machine())
+    if number is None:
+        return 0
+    libc = ctypes.CDLL(None, use_errno=True)
+    attr = ctypes.create_string_buffer(struct.pack("<IIQQQQQ", kind, 64, config, 0, 0, 0, 1), 64)
+    fd = libc.syscall(number, attr, pid, cpu, -1, 0)
+    if fd < 0:
+        return ctypes.get_errno()
+    os.close(fd)
+    return 0
+
+
+@pytest.fixture(scope="session")
+def live():
+    """The running kernel lets this user measure the own processes (a software event)."""
+    error = open_event(1, 0, 0, -1)
+    if error:
+        pytest.skip(f"perf_event_open is refused here: {os.strerror(error)}")
+
+
+@pytest.fixture(scope="session")
+def live_system(live):
+    """… and the whole system."""
+    error = open_event(1, 0, -1, 0)
+    if error:
+        pytest.skip(f"system-wide measuring is refused here: {os.strerror(error)}")
+
+
+@pytest.fixture(scope="session")
+def tracefs():
+    """The tracepoints can be read."""
+    for path in ("/sys/kernel/tracing", "/sys/kernel/debug/tracing"):
+        if os.access(f"{path}/events/sched/sched_switch/format", os.R_OK):
+            return pathlib.Path(path)
+    pytest.skip("tracepoints can't be read here: tracefs is not mounted, or this user may not")
+
+
+@pytest.fixture
+def root():
+    if os.geteuid() != 0:
+        pytest.skip("needs root")

@@ -1,6 +1,7 @@
 /* Reading and writing of the configuration files (config.h): an INI dialect with quotes, comments and continued lines, read line by line. */
 #include "app/config.h"
 
+#include "app/options.h"
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -257,14 +258,35 @@ static bool is_one_of(const char *value, const char *const words[4])
 	return false;
 }
 
-bool config_get_bool(const struct config *config, const char *name, bool fallback)
+bool config_parse_bool(const char *text, bool *ret)
 {
 	static const char *const yes[4] = {"true", "yes", "on", "1"};
 	static const char *const no[4] = {"false", "no", "off", "0"};
+	bool truth = is_one_of(text, yes);
+	if (!truth && !is_one_of(text, no))
+		return false;
+	*ret = truth;
+	return true;
+}
+
+bool config_get_bool(const struct config *config, const char *name, bool fallback)
+{
 	const char *value = config_get(config, name);
-	if (!value)
-		return fallback;
-	return is_one_of(value, yes) || (!is_one_of(value, no) && fallback);
+	bool truth;
+	return value && config_parse_bool(value, &truth) ? truth : fallback;
+}
+
+struct error *config_apply(const struct config_binding *bindings, const struct option *options, void *values)
+{
+	struct config config = {0};
+	struct error *error = config_open(&config);
+	for (const struct config_binding *binding = bindings; !error && binding->key; binding++) {
+		const char *value = config_get(&config, binding->key);
+		if (value)
+			error = error_wrap(options_set(options, binding->option, mem_strdup(value), values), "configuration: %s", binding->key);
+	}
+	config_close(&config);
+	return error;
 }
 
 bool config_override(const char *assignment)

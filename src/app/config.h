@@ -36,6 +36,21 @@ const char *config_get(const struct config *config, const char *name);
 /* True, false, or `fallback` when the name is not set or is no truth value (true yes on 1, false no off 0). */
 bool config_get_bool(const struct config *config, const char *name, bool fallback);
 
+/* true yes on 1, false no off 0; false is returned for anything else. */
+bool config_parse_bool(const char *text, bool *ret);
+
+/* A key that gives an option of a command its value: {"report.percent-limit", "percent-limit"}. Arrays end with a NULL key. */
+struct config_binding {
+	const char *key;
+	const char *option;
+};
+
+struct option;
+
+/* Sets the options for which the configuration has values, as if they had been typed; call it before options_parse(), so that the command line wins.
+ * Values stay allocated until the program ends. */
+struct error *config_apply(const struct config_binding *bindings, const struct option *options, void *values);
+
 /* The files: freed by the caller; config_user_path() is NULL without HOME. */
 char *config_user_path(void);
 const char *config_system_path(void);

@@ -3,6 +3,7 @@
  * options_help.c. */
 #include "app/options.h"
 
+#include "app/config.h"
 #include "base/number.h"
 #include "base/strbuf.h"
 #include "base/text.h"
@@ -308,4 +309,20 @@ int options_span(const struct option *options, char *const *argv)
 	bool next_word = takes_argument(match.option) && !match.negated && !attached && argv[1] &&
 			 !(match.option->flags & (OPTION_OPTIONAL_ARGUMENT | OPTION_LAST_ARGUMENT));
 	return next_word ? 2 : 1;
+}
+
+struct error *options_set(const struct option *options, const char *long_name, const char *argument, void *values)
+{
+	struct match match = {0};
+	find_long(options, long_name, strlen(long_name), 0, &match);
+	if (!match.exact)
+		return error_new("there is no option --%s", long_name);
+	if (!takes_argument(match.option)) {
+		bool truth;
+		if (!config_parse_bool(argument, &truth))
+			return error_new_kind(ERROR_USAGE, "'%s' is neither true nor false", argument);
+		match.negated ^= !truth;
+		argument = NULL;
+	}
+	return apply(&match, argument, (char *)values + match.offset);
 }

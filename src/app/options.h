@@ -115,6 +115,10 @@ enum options_mode {
  * unknown ones, the nearest. */
 struct error *options_parse(const struct option *options, enum options_mode mode, int argc, char **argv, void *values, int *ret_words);
 
+/* Uses one option by its long name as a command line would: `argument` "true" or "false" sets or negates a row without an argument. For values that
+ * come from the configuration (config_apply). Strings are not copied. */
+struct error *options_set(const struct option *options, const char *long_name, const char *argument, void *values);
+
 /* The listed options with their headings and explanations, wrapped at `columns`. */
 void options_add_help(struct strbuf *out, const struct option *options, unsigned int columns);
 /* The long names with their dashes, separated by spaces: for shell completion. */

@@ -3,8 +3,9 @@
  * Everything is asked "at time t" and append-only: entries are added in time order, never changed, never moved, never freed before the
  * machine. So a finished machine is read by many threads without locks. Time 0 means "since ever".
  *  - A map is found as the newest entry that covers the address and isn't newer than t: the kernel never reports munmap.
- *  - fork copies nothing: the child starts with the very tree of the parent's maps at that time. exec changes no maps: what the old program had mapped
- *    stays until something new covers it, as in the kernel's perf (a sample inside execve() still has the old program's return address).
+ *  - fork copies nothing: the child starts with the very tree of the parent's maps at that time. exec changes no maps: what the old program
+ * had mapped stays until something new covers it, as in the kernel's perf (a sample inside execve() still has the old program's return
+ * address).
  *  - A reused pid is a new process with a later start. An exit ends nothing: samples of a dying thread come after it.
  * Strings are interned: equal names have equal pointers.
  */
@@ -40,12 +41,19 @@ struct dso {
 	unsigned int index; /* in machine->dsos */
 	enum dso_kind kind;
 	const char *name;	 /* long name: the path as recorded; what files are looked for by */
-	const char *script_name; /* what `perf script` prints in brackets: the name, but for modules without a path in the build-id table "[module]" */
+	const char *script_name; /* what `perf script` prints in brackets: the name, but for modules without a path in the build-id table
+				    "[module]" */
 	const char *short_name;	 /* what the sort key "dso" shows: last component, "[module]", "[JIT] tid 17", "anon" for "//anon" */
 	struct buildid build_id;
 	uint32_t pid;	     /* a process that had it mapped: for /proc/PID/root and perf-PID.map; 0 = none */
 	bool kernel;	     /* in kernel space */
-	uint64_t text_start; /* kernel and modules: address of the first map */
+	uint64_t text_start; /* kernel, modules, BPF programs: address of the first map */
+	uint64_t text_end;
+	/* What the dso is known by besides its name; all 0 = unknown. */
+	uint32_t major, minor;
+	uint64_t inode, inode_generation;
+	bool header_build_id;	    /* build_id comes from the header's table */
+	struct dso *next_same_name; /* model: others of the same name */
 	/* Owned by the symbol layer; NULL until loaded, then never changed (published with release order). */
 	struct symtab *_Atomic symtab;
 };
@@ -66,11 +74,14 @@ struct maps;
 
 /* The newest entry at `time` that covers `addr`, or NULL. */
 const struct map *maps_find(const struct maps *maps, uint64_t addr, uint64_t time);
-/* A number that is the same for two times exactly when every maps_find() answers the same at both: part of any cache key. */
+/* Names a state of an address space: whenever two calls return the same number, maps_find() answers the same for both, even if the `maps`
+ * differ (a child that has mapped nothing since its fork has its parent's epoch). 0 = empty. So (epoch, address) is a complete cache key.
+ * NULL maps are empty. */
 uint64_t maps_epoch(const struct maps *maps, uint64_t time);
-/* All entries in the order of their addition, the parent's (before the fork) first. For --mmaps and build-ids. Calls visit until it returns
- * false. */
-void maps_visit(const struct maps *maps, bool (*visit)(const struct map *map, void *context), void *context);
+/* What is visible at `time`, in the order of the addresses: [start, end) is the part of `map` that nothing newer covers. Until visit
+ * returns false. */
+typedef bool (*maps_visitor)(const struct map *map, uint64_t start, uint64_t end, void *context);
+void maps_visit(const struct maps *maps, uint64_t time, maps_visitor visit, void *context);
 
 struct process;
 
@@ -84,16 +95,16 @@ struct thread {
 	uint32_t pid, tid;
 	uint64_t start; /* time of the fork; 0 = was there before */
 	uint64_t exit;	/* UINT64_MAX = still there */
-	uint32_t ppid;	/* parent process; -1 = unknown */
+	uint32_t ppid;	/* the parent THREAD's id (as the kernel tool's --tasks has it); -1 = unknown */
 	struct process *process;
-	VEC(struct thread_comm) comms;
+	/* Names in the order of time; may be empty. Grown in the machine's arena. */
+	struct thread_comm *comms;
+	uint32_t comm_count, comm_capacity;
+	const char *nameless; /* ":TID", for times before the first name; NULL when it has a name from its start on */
 	struct thread *older; /* earlier thread with the same tid */
-	unsigned int index;   /* in machine->threads */
-};
-
-struct process_maps {
-	uint64_t time;
-	struct maps *maps;
+	struct thread *jump;  /* model: a shortcut along ->older */
+	uint32_t depth;	      /* model: length of ->older */
+	unsigned int index;   /* in machine->threads; UINT_MAX for threads that only samples mention */
 };
 
 /* What a NAMESPACES record says: device and inode of each namespace, by the kernel's numbering (NET, UTS, IPC, PID, USER, MNT, CGROUP). */
@@ -127,9 +138,13 @@ struct machine {
 	VEC(struct cgroup) cgroups;
 	struct maps *kernel_maps; /* kernel, modules, BPF, ksymbols */
 	struct dso *kernel;	  /* NULL until seen */
-	uint64_t kernel_start;	  /* address from which on it's kernel space, for deciding a mode where a record doesn't say */
-	const char *os_release;	  /* of the recording, or NULL */
-	const char *arch;	  /* "x86_64", "aarch64", … */
+	/* The symbol whose recorded address tells how far the kernel was moved from where vmlinux was linked ("_text", "_stext"); NULL or 0
+	 * = unknown (0: kptr_restrict was on while recording). */
+	const char *kernel_reloc_symbol;
+	uint64_t kernel_reloc_address;
+	uint64_t kernel_start;	/* address from which on it's kernel space, for deciding a mode where a record doesn't say */
+	const char *os_release; /* of the recording, or NULL */
+	const char *arch;	/* "x86_64", "aarch64", … */
 	bool is_64bit;
 	struct machine_private *private;
 };
@@ -139,7 +154,8 @@ void machine_destroy(struct machine *machine);
 
 /* The thread `tid` at `time`; NULL when no record ever mentioned it. `pid` may be -1. Safe in parallel on a finished machine. */
 struct thread *machine_thread(const struct machine *machine, uint32_t pid, uint32_t tid, uint64_t time);
-/* The same, but makes a nameless one (":TID") when there is none; never NULL. On a finished machine safe in parallel (no lock once the thread is made). */
+/* The same, but makes a nameless one (":TID") when there is none; never NULL. On a finished machine safe in parallel (no lock once the
+ * thread is made). */
 struct thread *machine_thread_or_new(struct machine *machine, uint32_t pid, uint32_t tid, uint64_t time);
 /* Its name at `time`: the newest comm not newer; else ":TID". Interned. */
 const char *thread_comm(const struct thread *thread, uint64_t time);

@@ -1,0 +1,191 @@
+/* The machine as a whole: its life, the kernel's own address space, control groups. Threads are in thread.c, address spaces in maps.c,
+ * files in dso.c. */
+#include "model/machine.h"
+
+#include "base/text.h"
+#include "model/model_internal.h"
+
+#include <string.h>
+#include <sys/mman.h>
+
+#define KERNEL_MAP_NAME "[kernel.kallsyms]"
+
+/* The values of enum cpumode in perfdata/records.h, which this layer doesn't see: PERF_RECORD_MISC_KERNEL and _USER of the kernel's
+ * interface. */
+enum { MODE_KERNEL = 1, MODE_USER = 2 };
+
+struct machine *machine_create(void)
+{
+	struct machine *machine = mem_zalloc(sizeof(*machine));
+	machine->private = mem_zalloc(sizeof(*machine->private));
+	pthread_mutex_init(&machine->private->strays.lock, NULL);
+	machine->kernel_maps = maps_create(machine);
+	machine->kernel_start = (uint64_t)1 << 63;
+	machine->is_64bit = true;
+	machine_add_comm(machine, 0, 0, "swapper", false, 0);
+	return machine;
+}
+
+void machine_destroy(struct machine *machine)
+{
+	if (!machine)
+		return;
+	struct machine_private *private = machine->private;
+	for (struct stray_table *table = private->strays.table, *older; table; table = older) {
+		older = table->older;
+		free(table);
+	}
+	pthread_mutex_destroy(&private->strays.lock);
+	map64_deinit(&private->dsos_by_name);
+	map64_deinit(&private->dsos_by_id);
+	map64_deinit(&private->modules);
+	map64_deinit(&private->cgroups);
+	map64_deinit(&machine->threads_by_tid);
+	vec_deinit(&machine->threads);
+	vec_deinit(&machine->processes);
+	vec_deinit(&machine->dsos);
+	vec_deinit(&machine->cgroups);
+	intern_deinit(&machine->strings);
+	arena_deinit(&machine->arena);
+	free(private);
+	free(machine);
+}
+
+void machine_finish(struct machine *machine)
+{
+	machine->private->finished = true;
+}
+
+uint64_t machine_advance(struct machine *machine, uint64_t time)
+{
+	if (time > machine->private->time)
+		machine->private->time = time;
+	return machine->private->time;
+}
+
+/* ---- maps ---- */
+
+static struct map *map_create(struct machine *machine, const struct map_description *description, struct dso *dso, uint64_t time)
+{
+	struct map *map = arena_alloc(&machine->arena, sizeof(*map));
+	*map = (struct map){
+		.start = description->start,
+		.end = description->end,
+		.pgoff = description->pgoff,
+		.time = machine_advance(machine, time),
+		.dso = dso,
+		.prot = description->prot,
+		.flags = description->flags,
+		.major = description->major,
+		.minor = description->minor,
+		.inode = description->inode,
+		.inode_generation = description->inode_generation,
+	};
+	return map;
+}
+
+void machine_add_map(struct machine *machine, const struct map_description *description, uint64_t time)
+{
+	struct thread *thread = machine_current_thread(machine, description->pid, description->tid);
+	struct dso *dso = dso_for_map(machine, description);
+	struct map *map = map_create(machine, description, dso, time);
+	map->identity = dso_name_is_anonymous(description->name) || description->flags & MAP_HUGETLB;
+	if (dso->kind == DSO_VDSO)
+		map->pgoff = 0;
+	maps_insert(thread->process->maps, map);
+}
+
+static void add_kernel_text(struct machine *machine, const struct map_description *description, uint64_t time)
+{
+	struct dso *kernel = dso_for_kernel(machine, description);
+	struct map *map = map_create(machine, description, kernel, time);
+	map->identity = true;
+	map->pgoff = 0;
+	if (!map->start && !map->end) /* what a recorder writes that isn't allowed to know the addresses */
+		map->end = UINT64_MAX;
+	if (kernel->text_end)
+		maps_remove(machine->kernel_maps, kernel->text_start, kernel->text_end, map->time);
+	kernel->text_start = map->start;
+	kernel->text_end = map->end;
+	maps_insert(machine->kernel_maps, map);
+	if (description->pgoff) {
+		machine->kernel_reloc_symbol = intern_string(&machine->strings, description->name + strlen(KERNEL_MAP_NAME));
+		machine->kernel_reloc_address = description->pgoff;
+	}
+	/* On x86-64 the trampolines of page-table isolation lie below the kernel's text, but in the upper half. */
+	if (map->start && (machine->arch ? strcmp(machine->arch, "x86_64") != 0 : map->start >> 63 == 0))
+		machine->kernel_start = map->start;
+}
+
+static void add_module(struct machine *machine, const struct map_description *description, uint64_t time)
+{
+	struct dso *dso = dso_for_module(machine, description);
+	struct map *map = map_create(machine, description, dso, time);
+	map->pgoff = 0;
+	dso->text_start = map->start;
+	dso->text_end = map->end;
+	maps_insert(machine->kernel_maps, map);
+}
+
+void machine_add_kernel_map(struct machine *machine, const struct map_description *description, uint64_t time)
+{
+	const char *name = description->name;
+	if (str_starts_with(name, KERNEL_MAP_NAME))
+		add_kernel_text(machine, description, time);
+	else if (str_starts_with(name, "[guest.kernel.kallsyms"))
+		; /* addresses of another machine */
+	else if (name[0] == '/' || name[0] == '[')
+		add_module(machine, description, time);
+}
+
+void machine_add_ksymbol(struct machine *machine, uint64_t address, uint32_t length, const char *name, bool bpf, bool unregister,
+			 uint64_t time)
+{
+	time = machine_advance(machine, time);
+	const struct map *covering = maps_find(machine->kernel_maps, address, UINT64_MAX);
+	if (unregister) {
+		if (covering && covering->dso != machine->kernel)
+			maps_remove(machine->kernel_maps, covering->start, covering->end, time);
+		return;
+	}
+	if (covering || !length || address + length < address)
+		return;
+	struct dso *dso = dso_for_ksymbol(machine, name, bpf);
+	dso->text_start = address;
+	dso->text_end = address + length;
+	struct map_description description = {.start = address, .end = address + length, .name = name};
+	struct map *map = map_create(machine, &description, dso, time);
+	map->identity = true;
+	maps_insert(machine->kernel_maps, map);
+}
+
+const struct maps *machine_maps(const struct machine *machine, const struct thread *thread, uint8_t cpumode)
+{
+	switch (cpumode) {
+	case MODE_KERNEL:
+		return machine->kernel_maps;
+	case MODE_USER:
+		return thread_maps(thread);
+	default:
+		return NULL;
+	}
+}
+
+/* ---- control groups ---- */
+
+void machine_add_cgroup(struct machine *machine, uint64_t id, const char *path)
+{
+	bool is_new;
+	uint64_t *slot = map64_insert(&machine->private->cgroups, id, &is_new);
+	if (!is_new)
+		return;
+	struct cgroup cgroup = {.id = id, .path = intern_string(&machine->strings, path)};
+	*slot = (uintptr_t)cgroup.path;
+	vec_push(&machine->cgroups, cgroup);
+}
+
+const char *machine_cgroup(const struct machine *machine, uint64_t id)
+{
+	const uint64_t *slot = map64_find(&machine->private->cgroups, id);
+	return slot ? (const char *)(uintptr_t)*slot : NULL;
+}

@@ -1,0 +1,276 @@
+/* Address spaces, asked at a time.
+ *
+ * Problem: at any time of the recording, which map covers an address? Maps are only ever added; a new one hides what it covers; a fork
+ *makes a copy that goes its own way. There may be thousands of maps in one process, and hostile files have forks of forks without end.
+ *
+ * Idea: a balanced (AVL) tree of disjoint pieces, ordered by address, of which every state is kept. A change copies the path from the root
+ *to where it happens and shares all the rest; a version is a time and a root. So a lookup is a binary search over versions and a walk down
+ *one tree, a fork copies one pointer, and no chain of parents is ever followed.
+ *
+ *	versions of a process:   t=0      t=17     t=20           the child's:  t=18 (fork)
+ *	                          │        │        │                            │
+ *	                          A        A'───────┼───────────────────────────►A'      A' shares all but one path with A
+ *
+ * Nodes made for the newest version are changed in place as long as time stands still and nobody else has got the root: the thousands of
+ *maps that a recording starts with (all at time 0) cost no copies. `edit` marks them.
+ *
+ * Not done here: what is mapped (dso.c), and by whom (thread.c).
+ */
+#include "model/model_internal.h"
+
+#include <string.h>
+
+struct maps_node {
+	uint64_t start, end; /* the visible part of the map */
+	const struct map *map;
+	struct maps_node *left, *right;
+	uint32_t edit;
+	uint32_t height;
+};
+
+struct maps *maps_create(struct machine *machine)
+{
+	struct maps *maps = arena_zalloc(&machine->arena, sizeof(*maps));
+	maps->machine = machine;
+	return maps;
+}
+
+/* ---- asking ---- */
+
+static const struct maps_version *version_at(const struct maps *maps, uint64_t time)
+{
+	if (!maps || !maps->count)
+		return NULL;
+	const struct maps_version *versions = maps->versions;
+	uint32_t low = 0, high = maps->count - 1;
+	if (versions[high].time <= time)
+		return &versions[high];
+	if (versions[0].time > time)
+		return NULL;
+	/* versions[low] isn't newer than `time`, versions[high] is. */
+	while (high - low > 1) {
+		uint32_t middle = low + (high - low) / 2;
+		if (versions[middle].time <= time)
+			low = middle;
+		else
+			high = middle;
+	}
+	return &versions[low];
+}
+
+const struct map *maps_find(const struct maps *maps, uint64_t addr, uint64_t time)
+{
+	const struct maps_version *version = version_at(maps, time);
+	const struct maps_node *node = version ? version->root : NULL;
+	while (node) {
+		if (addr < node->start)
+			node = node->left;
+		else if (addr >= node->end)
+			node = node->right;
+		else
+			return node->map;
+	}
+	return NULL;
+}
+
+uint64_t maps_epoch(const struct maps *maps, uint64_t time)
+{
+	const struct maps_version *version = version_at(maps, time);
+	return version ? version->epoch : 0;
+}
+
+void maps_visit(const struct maps *maps, uint64_t time, maps_visitor visit, void *context)
+{
+	const struct maps_version *version = version_at(maps, time);
+	const struct maps_node *node = version ? version->root : NULL;
+	const struct maps_node *stack[64]; /* an AVL tree of 2^44 nodes is no higher */
+	size_t depth = 0;
+	while (node || depth) {
+		while (node) {
+			stack[depth++] = node;
+			node = node->left;
+		}
+		node = stack[--depth];
+		if (!visit(node->map, node->start, node->end, context))
+			return;
+		node = node->right;
+	}
+}
+
+/* ---- the tree ---- */
+
+static uint32_t height(const struct maps_node *node)
+{
+	return node ? node->height : 0;
+}
+
+static struct maps_node *node_create(struct maps *maps, uint64_t start, uint64_t end, const struct map *map)
+{
+	struct maps_node *node = arena_alloc(&maps->machine->arena, sizeof(*node));
+	*node = (struct maps_node){.start = start, .end = end, .map = map, .edit = maps->edit, .height = 1};
+	return node;
+}
+
+/* The node itself when it may be changed, else a copy that may. */
+static struct maps_node *node_edit(struct maps *maps, struct maps_node *node)
+{
+	if (node->edit == maps->edit)
+		return node;
+	struct maps_node *copy = arena_copy(&maps->machine->arena, node, sizeof(*node));
+	copy->edit = maps->edit;
+	return copy;
+}
+
+static struct maps_node *node_link(struct maps_node *node, struct maps_node *left, struct maps_node *right)
+{
+	uint32_t l = height(left), r = height(right);
+	node->left = left;
+	node->right = right;
+	node->height = 1 + (l > r ? l : r);
+	return node;
+}
+
+/* `node`, which may be changed, over two trees whose heights differ by at most 2. */
+static struct maps_node *node_balance(struct maps *maps, struct maps_node *node, struct maps_node *left, struct maps_node *right)
+{
+	if (height(left) > height(right) + 1) {
+		left = node_edit(maps, left);
+		if (height(left->left) >= height(left->right)) {
+			node_link(node, left->right, right);
+			return node_link(left, left->left, node);
+		}
+		struct maps_node *top = node_edit(maps, left->right);
+		node_link(left, left->left, top->left);
+		node_link(node, top->right, right);
+		return node_link(top, left, node);
+	}
+	if (height(right) > height(left) + 1) {
+		right = node_edit(maps, right);
+		if (height(right->right) >= height(right->left)) {
+			node_link(node, left, right->left);
+			return node_link(right, node, right->right);
+		}
+		struct maps_node *top = node_edit(maps, right->left);
+		node_link(right, top->right, right->right);
+		node_link(node, left, top->left);
+		return node_link(top, node, right);
+	}
+	return node_link(node, left, right);
+}
+
+/* One tree of `left`, `node` (which may be changed) and `right`, in this order, of any heights. As deep a recursion as their heights
+ * differ. */
+static struct maps_node *tree_join(struct maps *maps, struct maps_node *left, struct maps_node *node, struct maps_node *right)
+{
+	if (height(left) > height(right) + 1) {
+		left = node_edit(maps, left);
+		return node_balance(maps, left, left->left, tree_join(maps, left->right, node, right));
+	}
+	if (height(right) > height(left) + 1) {
+		right = node_edit(maps, right);
+		return node_balance(maps, right, tree_join(maps, left, node, right->left), right->right);
+	}
+	return node_link(node, left, right);
+}
+
+/* Takes the lowest node out of `tree`, which isn't empty. */
+static struct maps_node *tree_take_lowest(struct maps *maps, struct maps_node *tree, struct maps_node **ret_lowest)
+{
+	if (!tree->left) {
+		*ret_lowest = tree;
+		return tree->right;
+	}
+	tree = node_edit(maps, tree);
+	return node_balance(maps, tree, tree_take_lowest(maps, tree->left, ret_lowest), tree->right);
+}
+
+static struct maps_node *tree_concatenate(struct maps *maps, struct maps_node *left, struct maps_node *right)
+{
+	if (!right)
+		return left;
+	struct maps_node *middle;
+	right = tree_take_lowest(maps, right, &middle);
+	return tree_join(maps, left, node_edit(maps, middle), right);
+}
+
+/* What lies below `addr` and what doesn't; a piece that `addr` is in the middle of is cut in two. */
+static void tree_split(struct maps *maps, struct maps_node *tree, uint64_t addr, struct maps_node **ret_left, struct maps_node **ret_right)
+{
+	if (!tree) {
+		*ret_left = *ret_right = NULL;
+		return;
+	}
+	struct maps_node *left = tree->left, *right = tree->right, *part;
+	if (addr <= tree->start) {
+		tree_split(maps, left, addr, ret_left, &part);
+		*ret_right = tree_join(maps, part, node_edit(maps, tree), right);
+	} else if (addr >= tree->end) {
+		tree_split(maps, right, addr, &part, ret_right);
+		*ret_left = tree_join(maps, left, node_edit(maps, tree), part);
+	} else {
+		struct maps_node *low = node_create(maps, tree->start, addr, tree->map);
+		struct maps_node *high = node_create(maps, addr, tree->end, tree->map);
+		*ret_left = tree_join(maps, left, low, NULL);
+		*ret_right = tree_join(maps, NULL, high, right);
+	}
+}
+
+/* ---- changing ---- */
+
+/* The version that a change at `time` goes into: the newest one when it is of that time, else a new one that starts as that. */
+static struct maps_version *version_for_change(struct maps *maps, uint64_t time)
+{
+	struct machine *machine = maps->machine;
+	struct maps_version *newest = maps->count ? &maps->versions[maps->count - 1] : NULL;
+	if (!newest || newest->time != time) {
+		if (maps->count == maps->capacity) {
+			uint32_t capacity = maps->capacity ? maps->capacity * 2 : 2;
+			struct maps_version *grown = arena_alloc(&machine->arena, capacity * sizeof(*grown));
+			if (maps->count)
+				memcpy(grown, maps->versions, maps->count * sizeof(*grown));
+			maps->versions = grown;
+			maps->capacity = capacity;
+		}
+		maps->versions[maps->count] = newest ? maps->versions[maps->count - 1] : (struct maps_version){0};
+		newest = &maps->versions[maps->count++];
+		newest->time = time;
+		maps->edit = 0;
+	}
+	if (!maps->edit)
+		maps->edit = ++machine->private->edits;
+	newest->epoch = ++machine->private->epochs;
+	return newest;
+}
+
+void maps_insert(struct maps *maps, const struct map *map)
+{
+	if (map->start >= map->end)
+		return;
+	struct maps_version *version = version_for_change(maps, map->time);
+	struct maps_node *left, *right, *hidden;
+	tree_split(maps, (struct maps_node *)version->root, map->start, &left, &right);
+	tree_split(maps, right, map->end, &hidden, &right);
+	version->root = tree_join(maps, left, node_create(maps, map->start, map->end, map), right);
+}
+
+void maps_remove(struct maps *maps, uint64_t start, uint64_t end, uint64_t time)
+{
+	if (start >= end || !maps->count)
+		return;
+	struct maps_version *version = version_for_change(maps, time);
+	struct maps_node *left, *right, *hidden;
+	tree_split(maps, (struct maps_node *)version->root, start, &left, &right);
+	tree_split(maps, right, end, &hidden, &right);
+	version->root = tree_concatenate(maps, left, right);
+}
+
+void maps_inherit(struct maps *child, struct maps *parent, uint64_t time)
+{
+	if (!parent->count || child->count)
+		return;
+	const struct maps_version *newest = &parent->versions[parent->count - 1];
+	parent->edit = 0; /* its tree is shared from now on */
+	struct maps_version *version = version_for_change(child, time);
+	version->root = newest->root;
+	version->epoch = newest->epoch;
+}

@@ -1,0 +1,79 @@
+/* What the files of the model share and nobody else sees. */
+#pragma once
+
+#include "model/machine.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+/* ---- maps.c ---- */
+
+struct maps_node;
+
+/* A state of an address space, from `time` to the next version's. */
+struct maps_version {
+	uint64_t time;
+	uint64_t epoch;
+	const struct maps_node *root;
+};
+
+struct maps {
+	struct machine *machine;
+	struct maps_version *versions;
+	uint32_t count, capacity;
+	uint32_t edit; /* nodes with this mark belong to the newest version alone and may still be changed; 0 = none may */
+};
+
+struct maps *maps_create(struct machine *machine);
+/* Puts `map` over what was there. */
+void maps_insert(struct maps *maps, const struct map *map);
+/* Takes [start, end) away. */
+void maps_remove(struct maps *maps, uint64_t start, uint64_t end, uint64_t time);
+/* `child`, which must be new, starts as `parent` is at the time of its newest version. */
+void maps_inherit(struct maps *child, struct maps *parent, uint64_t time);
+
+/* ---- dso.c ---- */
+
+/* The dso that a map is of, made on first use. */
+struct dso *dso_for_map(struct machine *machine, const struct map_description *description);
+struct dso *dso_for_module(struct machine *machine, const struct map_description *description);
+struct dso *dso_for_kernel(struct machine *machine, const struct map_description *description);
+/* A new one in any case, known by its address. */
+struct dso *dso_for_ksymbol(struct machine *machine, const char *name, bool bpf);
+/* Memory that isn't from a file: addresses have no meaning relative to it. */
+bool dso_name_is_anonymous(const char *name);
+
+/* ---- thread.c ---- */
+
+/* The newest thread of that id, made when there is none. */
+struct thread *machine_current_thread(struct machine *machine, uint32_t pid, uint32_t tid);
+
+/* Threads that only samples mention, found by workers at the same time. Readers take no lock: the table is replaced, never changed but from
+ * empty to used. */
+struct stray_table {
+	size_t mask;
+	struct stray_table *older; /* kept until the end: a reader may still be in it */
+	struct thread *_Atomic slots[];
+};
+
+struct strays {
+	pthread_mutex_t lock;
+	struct stray_table *_Atomic table;
+	size_t count;
+};
+
+struct machine_private {
+	bool finished;
+	uint64_t time;	 /* of the newest addition */
+	uint64_t epochs; /* given out so far */
+	uint32_t edits;
+	struct map64 dsos_by_name; /* interned name → struct dso *, oldest */
+	struct map64 dsos_by_id;   /* hash of name and identity → struct dso * */
+	struct map64 modules;	   /* interned "[name]" → struct dso * */
+	struct map64 cgroups;	   /* id → interned path */
+	struct dso *vdso;
+	struct strays strays;
+};
+
+/* `time`, or the time of the newest addition when that is later: the model is added to in the order of time. */
+uint64_t machine_advance(struct machine *machine, uint64_t time);

@@ -1,0 +1,225 @@
+/* Threads, names, forks and files as the kernel's perf tells them. */
+#include "model/machine.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <sys/mman.h>
+
+#include <cmocka.h>
+
+#define NEVER UINT64_MAX
+
+static const char *comm(struct machine *machine, uint32_t tid, uint64_t time)
+{
+	return thread_comm(machine_thread_or_new(machine, UINT32_MAX, tid, time), time);
+}
+
+static const struct map *add_map(struct machine *machine, uint32_t pid, uint64_t start, const char *name, uint32_t prot, uint64_t inode,
+				 uint64_t time)
+{
+	struct map_description description = {
+		.pid = pid, .tid = pid, .start = start, .end = start + 0x1000, .name = name, .prot = prot, .inode = inode};
+	machine_add_map(machine, &description, time);
+	return maps_find(thread_maps(machine_thread(machine, pid, pid, time)), start, time);
+}
+
+static void test_names(void **state)
+{
+	struct machine *machine = machine_create();
+	assert_string_equal(comm(machine, 0, 0), "swapper");
+	machine_add_comm(machine, 10, 10, "sh", false, 0);
+	machine_add_fork(machine, 20, 20, 10, 10, true, 100);
+	machine_add_comm(machine, 20, 20, "make", true, 200);
+	machine_add_comm(machine, 20, 20, "renamed", false, 300);
+	assert_string_equal(comm(machine, 10, 1000), "sh");
+	assert_string_equal(comm(machine, 20, 150), "sh");
+	assert_string_equal(comm(machine, 20, 250), "make");
+	assert_string_equal(comm(machine, 20, NEVER), "renamed");
+	assert_string_equal(thread_comm_exec(machine_thread(machine, 20, 20, 400), 400), "make");
+	/* before the fork nobody had the id */
+	assert_null(machine_thread(machine, 20, 20, 99));
+	machine_finish(machine);
+	assert_string_equal(comm(machine, 20, 99), ":20");
+	assert_string_equal(comm(machine, UINT32_MAX, 99), ":-1");
+	assert_ptr_equal(machine_thread_or_new(machine, 7, 8, 50), machine_thread_or_new(machine, 7, 8, 60));
+	assert_ptr_equal(machine_thread_or_new(machine, 7, 8, 50)->process, machine_thread_or_new(machine, 7, 7, 60)->process);
+	machine_destroy(machine);
+}
+
+static void test_nameless(void **state)
+{
+	struct machine *machine = machine_create();
+	/* a nameless parent has no name to pass on */
+	machine_add_fork(machine, 31, 31, 30, 30, true, 10);
+	assert_string_equal(comm(machine, 31, 11), ":31");
+	machine_add_comm(machine, 31, 31, "late", false, 20);
+	assert_string_equal(comm(machine, 31, 11), ":31");
+	assert_string_equal(thread_comm_settled(machine_thread(machine, 31, 31, 11), 11), "late");
+	assert_string_equal(comm(machine, 31, 20), "late");
+	/* the bearer of the parent's id is of another process: it is replaced */
+	machine_add_comm(machine, 40, 41, "old", false, 30);
+	machine_add_fork(machine, 50, 50, 42, 41, true, 40);
+	assert_string_equal(comm(machine, 50, 41), ":50");
+	assert_string_equal(comm(machine, 41, 41), ":41");
+	assert_string_equal(comm(machine, 41, 39), "old");
+	machine_destroy(machine);
+}
+
+static void test_reused_ids(void **state)
+{
+	struct machine *machine = machine_create();
+	machine_add_comm(machine, 1, 1, "init", false, 0);
+	const uint64_t count = 20000;
+	char name[32];
+	for (uint64_t i = 1; i <= count; i++) {
+		machine_add_fork(machine, 5, 5, 1, 1, true, i * 10);
+		snprintf(name, sizeof(name), "n%d", (int)i);
+		machine_add_comm(machine, 5, 5, name, true, i * 10 + 5);
+	}
+	for (uint64_t i = 1; i <= count; i++) {
+		snprintf(name, sizeof(name), "n%d", (int)i);
+		assert_string_equal(comm(machine, 5, i * 10 + 7), name);
+		assert_string_equal(comm(machine, 5, i * 10 + 2), "init");
+	}
+	machine_destroy(machine);
+}
+
+/* Forks of forks without end: no recursion, no cost but the thread itself; and all of them see the first one's map. */
+static void test_deep_forks(void **state)
+{
+	struct machine *machine = machine_create();
+	const struct map *map = add_map(machine, 1, 0x1000, "/bin/bomb", PROT_EXEC, 1, 0);
+	for (uint32_t i = 1; i < 300000; i++)
+		machine_add_fork(machine, i + 1, i + 1, i, i, true, i);
+	struct thread *last = machine_thread(machine, 300000, 300000, NEVER);
+	assert_ptr_equal(maps_find(thread_maps(last), 0x1000, NEVER), map);
+	assert_true(machine->arena.used < 300000u * 500);
+	machine_destroy(machine);
+}
+
+static void test_forked_maps(void **state)
+{
+	struct machine *machine = machine_create();
+	const struct map *sh = add_map(machine, 10, 0x1000, "/bin/sh", PROT_EXEC, 1, 0);
+	machine_add_fork(machine, 20, 20, 10, 10, true, 100);
+	machine_add_fork(machine, 10, 11, 10, 10, true, 110);
+	const struct map *late = add_map(machine, 10, 0x5000, "/lib/late.so", PROT_EXEC, 2, 120);
+	const struct maps *child = thread_maps(machine_thread(machine, 20, 20, NEVER));
+	const struct maps *sibling = thread_maps(machine_thread(machine, 10, 11, NEVER));
+	assert_ptr_equal(maps_find(child, 0x1000, NEVER), sh);
+	assert_null(maps_find(child, 0x5000, NEVER));
+	assert_ptr_equal(maps_find(sibling, 0x5000, NEVER), late);
+	assert_null(maps_find(sibling, 0x5000, 119));
+	/* a fork made up by the recorder copies nothing */
+	machine_add_fork(machine, 30, 30, 10, 10, false, 130);
+	assert_null(maps_find(thread_maps(machine_thread(machine, 30, 30, NEVER)), 0x1000, NEVER));
+	machine_destroy(machine);
+}
+
+static void test_dso_names(void **state)
+{
+	static const struct {
+		const char *mapped;
+		uint32_t prot;
+		const char *name, *short_name;
+		bool identity;
+	} cases[] = {
+		{"/usr/lib/libc.so.6", PROT_EXEC, "/usr/lib/libc.so.6", "libc.so.6", false},
+		{"//anon", PROT_READ, "//anon", "anon", true},
+		{"//anon", PROT_EXEC, "/tmp/perf-9.map", "[JIT] tid 9", true},
+		{"[heap]", PROT_READ, "[heap]", "[heap]", true},
+		{"[heap]", PROT_EXEC, "/tmp/perf-9.map", "[JIT] tid 9", true},
+		{"[stack]", PROT_READ, "[stack]", "[stack]", true},
+		{"[vdso]", PROT_EXEC, "[vdso]", "[vdso]", false},
+		{"[vsyscall]", PROT_EXEC, "[vsyscall]", "[vsyscall]", false},
+		{"/SYSV00000000 (deleted)", PROT_READ, "/SYSV00000000 (deleted)", "SYSV00000000 (deleted)", true},
+		{"/memfd:jit (deleted)", PROT_EXEC, "/memfd:jit (deleted)", "memfd:jit (deleted)", false},
+		{"/opt/gone (deleted)", PROT_EXEC, "/opt/gone (deleted)", "gone (deleted)", false},
+		{"/dev/zero (deleted)", PROT_EXEC, "/tmp/perf-9.map", "[JIT] tid 9", true},
+	};
+	struct machine *machine = machine_create();
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const struct map *map = add_map(machine, 9, 0x100000 * (i + 1), cases[i].mapped, cases[i].prot, 0, 0);
+		assert_string_equal(map->dso->name, cases[i].name);
+		assert_string_equal(map->dso->script_name, cases[i].name);
+		assert_string_equal(map->dso->short_name, cases[i].short_name);
+		assert_int_equal(map->identity, cases[i].identity);
+	}
+	machine_destroy(machine);
+}
+
+static void test_dso_identity(void **state)
+{
+	struct machine *machine = machine_create();
+	struct buildid id = {.data = {1, 2, 3}, .size = 20};
+	machine_note_build_id(machine, "/bin/x", &id, false, false);
+	const struct dso *a = add_map(machine, 1, 0x1000, "/bin/x", PROT_EXEC, 11, 0)->dso;
+	const struct dso *b = add_map(machine, 1, 0x3000, "/bin/x", PROT_EXEC, 12, 0)->dso;
+	const struct dso *again = add_map(machine, 2, 0x1000, "/bin/x", PROT_EXEC, 11, 0)->dso;
+	const struct dso *unknown = add_map(machine, 3, 0x1000, "/bin/x", PROT_EXEC, 0, 0)->dso;
+	assert_ptr_not_equal(a, b);
+	assert_ptr_equal(a, again);
+	assert_ptr_equal(a, unknown);
+	assert_true(buildid_equal(&a->build_id, &id) && buildid_equal(&b->build_id, &id));
+	machine_destroy(machine);
+}
+
+static void add_kernel(struct machine *machine, uint64_t start, uint64_t end, uint64_t pgoff, const char *name)
+{
+	struct map_description description = {.pid = UINT32_MAX, .start = start, .end = end, .pgoff = pgoff, .name = name};
+	machine_add_kernel_map(machine, &description, 0);
+}
+
+static void test_kernel(void **state)
+{
+	struct machine *machine = machine_create();
+	const uint64_t text = 0xffffffff81000000, modules = 0xffffffffc0000000;
+	struct buildid id = {.data = {7}, .size = 20};
+	machine_note_build_id(machine, "[kernel.kallsyms]", &id, true, false);
+	machine_note_build_id(machine, "/lib/modules/6.1/ext4.ko.xz", &id, true, false);
+	add_kernel(machine, text, modules, text, "[kernel.kallsyms]_text");
+	add_kernel(machine, modules, modules + 0x1000, 0, "/lib/modules/6.1/snd-pcm.ko.xz");
+	add_kernel(machine, modules + 0x1000, modules + 0x2000, 0, "/lib/modules/6.1/ext4.ko.xz");
+	add_kernel(machine, modules + 0x2000, modules + 0x3000, 0, "[overlay]");
+	const struct maps *maps = machine->kernel_maps;
+	const struct map *kernel = maps_find(maps, text + 5, 0);
+	assert_ptr_equal(kernel->dso, machine->kernel);
+	assert_true(kernel->identity && buildid_equal(&kernel->dso->build_id, &id));
+	assert_string_equal(machine->kernel_reloc_symbol, "_text");
+	const struct dso *sound = maps_find(maps, modules + 1, 0)->dso, *ext4 = maps_find(maps, modules + 0x1001, 0)->dso;
+	assert_string_equal(sound->script_name, "[snd_pcm]");
+	assert_string_equal(sound->name, "/lib/modules/6.1/snd-pcm.ko.xz");
+	assert_string_equal(ext4->script_name, "/lib/modules/6.1/ext4.ko.xz");
+	assert_string_equal(ext4->short_name, "[ext4]");
+	assert_string_equal(maps_find(maps, modules + 0x2001, 0)->dso->script_name, "[overlay]");
+	machine_add_ksymbol(machine, modules + 0x9000, 0x100, "bpf_prog_1_x", true, false, 50);
+	assert_null(maps_find(maps, modules + 0x9010, 49));
+	assert_string_equal(maps_find(maps, modules + 0x9010, 50)->dso->name, "bpf_prog_1_x");
+	machine_add_ksymbol(machine, modules + 0x9000, 0x100, "bpf_prog_1_x", true, true, 60);
+	assert_null(maps_find(maps, modules + 0x9010, 60));
+	machine_destroy(machine);
+}
+
+static void test_cgroups(void **state)
+{
+	struct machine *machine = machine_create();
+	machine_add_cgroup(machine, 1, "/");
+	machine_add_cgroup(machine, 9, "/a.slice");
+	machine_add_cgroup(machine, 9, "/other");
+	assert_string_equal(machine_cgroup(machine, 9), "/a.slice");
+	assert_null(machine_cgroup(machine, 10));
+	machine_destroy(machine);
+}
+
+int model_machine_tests(void);
+int model_machine_tests(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_names),	     cmocka_unit_test(test_nameless),	 cmocka_unit_test(test_reused_ids),
+		cmocka_unit_test(test_deep_forks),   cmocka_unit_test(test_forked_maps), cmocka_unit_test(test_dso_names),
+		cmocka_unit_test(test_dso_identity), cmocka_unit_test(test_kernel),	 cmocka_unit_test(test_cgroups),
+	};
+	return cmocka_run_group_tests_name("model/machine", tests, NULL, NULL);
+}

@@ -31,7 +31,7 @@ static char *find_page(const char *name)
 		return NULL;
 	self[len] = '\0';
 	*strrchr(self, '/') = '\0';
-	static const char *const places[] = {"../share/man/man1", "doc/man"};
+	static const char *const places[] = {"../share/man/man1", "doc"};
 	for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++) {
 		char *path = mem_printf("%s/%s/perf-%s.1", self, places[i], name);
 		if (!access(path, R_OK))

@@ -299,3 +299,22 @@ bool config_override(const char *assignment)
 	setenv(override_variable, value, 1);
 	return true;
 }
+
+char *config_buildid_dir(void)
+{
+	struct config config = {0};
+	const char *home = getenv("HOME");
+	const char *chosen = getenv("PERF_BUILDID_DIR");
+	error_free(config_open(&config));
+	if (!chosen)
+		chosen = config_get(&config, "buildid.dir");
+	char *ret = NULL;
+	if (!chosen)
+		ret = home && *home ? mem_printf("%s/.debug", home) : NULL;
+	else if (str_starts_with(chosen, "~/") && home)
+		ret = mem_printf("%s/%s", home, chosen + 2);
+	else
+		ret = mem_strdup(chosen);
+	config_close(&config);
+	return ret;
+}

@@ -27,7 +27,7 @@ static uint64_t now_ns(void)
 void progress_begin(struct progress *progress, const char *title, uint64_t total)
 {
 	*progress = (struct progress){.title = title, .total = total, .state = PROGRESS_OFF};
-	if (total && log_level() > LOG_QUIET && isatty(STDERR_FILENO)) {
+	if (log_level() > LOG_QUIET && isatty(STDERR_FILENO)) {
 		progress->state = PROGRESS_WAITING;
 		progress->started_ns = now_ns();
 		progress->drawn_ns = progress->started_ns + first_after_ns - every_ns;
@@ -50,7 +50,7 @@ static void draw(const struct progress *progress, uint64_t done)
 
 void progress_update(struct progress *progress, uint64_t done)
 {
-	if (progress->state == PROGRESS_OFF)
+	if (progress->state == PROGRESS_OFF || !progress->total)
 		return;
 	uint64_t now = now_ns();
 	if (now - progress->drawn_ns < every_ns || now < progress->drawn_ns)

@@ -5,7 +5,7 @@
 
 struct progress {
 	const char *title;
-	uint64_t total;
+	uint64_t total; /* 0 = not known yet: nothing is drawn; may be set later */
 	uint64_t started_ns;
 	uint64_t drawn_ns;
 	int state;

@@ -66,7 +66,8 @@ enum {
 	RECORD_MISC_PROC_MAP_PARSE_TIMEOUT = 1 << 12,
 	RECORD_MISC_MMAP_DATA = 1 << 13,
 	RECORD_MISC_COMM_EXEC = 1 << 13,
-	RECORD_MISC_FORK_EXEC = 1 << 13, /* made up by the recorder for a process that ran already: the maps follow, don't copy the parent's */
+	RECORD_MISC_FORK_EXEC =
+		1 << 13, /* made up by the recorder for a process that ran already: the maps follow, don't copy the parent's */
 	RECORD_MISC_SWITCH_OUT = 1 << 13,
 	RECORD_MISC_EXACT_IP = 1 << 14,
 	RECORD_MISC_SWITCH_OUT_PREEMPT = 1 << 14,

@@ -1,0 +1,41 @@
+/* Within perfdata: what the two forms of the writer share. */
+#pragma once
+
+#include "perfdata/header.h"
+#include "perfdata/writer.h"
+
+#include "base/strbuf.h"
+
+enum {
+	PIECES_MAX = 62,
+	COMPRESSED_RECORD_MAX = UINT16_MAX & ~7,
+	CHUNK_MIN = 64 << 10,
+	CHUNK_DEFAULT = 4 << 20,
+	CHUNK_MAX = 16 << 20,
+};
+
+struct writer {
+	const struct event_list *events;
+	char *path;
+	int fd;
+	bool pipe;
+	int failed; /* errno of the write that failed, 0 = none */
+	uint32_t attr_size;
+	struct compressor *compressor;
+	int compression_level;
+	size_t chunk_size; /* most bytes that one COMPRESSED record stands for */
+	struct writer_totals totals;
+	bool round_open; /* something was added since the last FINISHED_ROUND */
+	size_t buffered;
+	uint8_t buffer[256 << 10] __attribute__((aligned(8)));
+};
+
+/* Writes all pieces (which are changed); `data`: they belong to the data section. */
+struct error *writer_write(struct writer *writer, struct iovec *pieces, int count, bool data);
+/* Adds the bytes of a feature, completed by what the writer knows. */
+bool writer_encode_feature(const struct writer *writer, const struct features *features, unsigned int feature, struct strbuf *out);
+
+/* The head of the pipe form: `bits` are the features to send. */
+struct error *writer_pipe_head(struct writer *writer, const struct features *features, const uint64_t bits[4]);
+/* Build-ids, which are known only now. */
+struct error *writer_pipe_tail(struct writer *writer, const struct features *features);

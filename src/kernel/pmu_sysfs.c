@@ -180,15 +180,23 @@ static void load_cpus(struct pmu_list *list, struct pmu *pmu)
 	pmu->is_core |= !strcmp(pmu->name, "cpu");
 }
 
+void pmu_load_head(struct pmu_list *list, struct pmu *pmu)
+{
+	if (pmu->head_loaded)
+		return;
+	pmu->head_loaded = true;
+	load_directory(list, pmu, "caps", add_capability);
+	load_cpus(list, pmu);
+}
+
 void pmu_load(struct pmu_list *list, struct pmu *pmu)
 {
 	if (pmu->loaded)
 		return;
 	pmu->loaded = true;
+	pmu_load_head(list, pmu);
 	load_directory(list, pmu, "format", add_format);
 	load_directory(list, pmu, "events", add_alias);
-	load_directory(list, pmu, "caps", add_capability);
-	load_cpus(list, pmu);
 }
 
 const struct pmu_format *pmu_format(const struct pmu *pmu, const char *name)

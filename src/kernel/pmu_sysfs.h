@@ -32,13 +32,14 @@ struct pmu {
 	const char *name;
 	const char *path; /* of its directory */
 	uint32_t type;
-	/* Filled by pmu_load(): */
-	bool loaded;
+	/* Filled by pmu_load_head(): */
 	const char *cpus; /* "cpumask" (uncore: where to open) or "cpus" (a core kind of a hybrid machine), NULL = any CPU */
 	bool is_core;	  /* counts what a CPU's core executes */
+	VEC(struct pmu_capability) capabilities; /* in the order of the directory */
+	/* Filled by pmu_load(): */
 	VEC(struct pmu_format) formats;
 	VEC(struct pmu_alias) aliases;
-	VEC(struct pmu_capability) capabilities; /* sorted as in the directory */
+	bool head_loaded, loaded;
 };
 
 struct pmu_list {
@@ -49,7 +50,9 @@ struct pmu_list {
 /* Reads names and types from `root`/sys/bus/event_source/devices (`root` "" = this machine). A machine without it has an empty list. */
 struct pmu_list *pmu_list_load(const char *root);
 void pmu_list_destroy(struct pmu_list *list);
-/* Reads the rest of one PMU; does nothing the second time. */
+/* Reads CPUs and capabilities of one PMU; does nothing the second time. */
+void pmu_load_head(struct pmu_list *list, struct pmu *pmu);
+/* Reads all of it. */
 void pmu_load(struct pmu_list *list, struct pmu *pmu);
 struct pmu *pmu_by_name(const struct pmu_list *list, const char *name);
 

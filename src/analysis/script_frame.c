@@ -1,0 +1,105 @@
+/* Addresses as text: ip, stacks, the address of the data, and branches that are samples themselves. */
+#include "analysis/script_internal.h"
+#include "analysis/script_stacks.h"
+
+#include "base/text.h"
+
+#include <string.h>
+
+void script_add_symbol(const struct frame *frame, bool offset, struct strbuf *out)
+{
+	if (!frame->symbol) {
+		strbuf_add(out, "[unknown]", 9);
+		return;
+	}
+	const char *name = frame->symbol->name;
+	text_add_safe(out, name, strlen(name));
+	if (!offset)
+		return;
+	strbuf_add(out, "+0x", 3);
+	strbuf_add_hex(out, frame->dso_addr - frame->symbol->start, 0);
+}
+
+void script_add_dso(const struct script_text *text, const struct map *map, struct strbuf *out)
+{
+	const char *name = "[unknown]";
+	if (map)
+		name = text->options.kernel_path && map->dso->kernel ? map->dso->name : map->dso->script_name;
+	text_add_safe(out, name, strlen(name));
+}
+
+void script_add_place(const struct script_text *text, const struct script_plan *plan, const struct frame *frame, struct strbuf *out)
+{
+	if (script_shows(plan, SCRIPT_SYM)) {
+		strbuf_add_char(out, ' ');
+		script_add_symbol(frame, script_shows(plan, SCRIPT_SYMOFF), out);
+	}
+	if (!script_shows(plan, SCRIPT_DSO) && !script_shows(plan, SCRIPT_DSOFF))
+		return;
+	strbuf_add(out, " (", 2);
+	script_add_dso(text, frame->map, out);
+	if (script_shows(plan, SCRIPT_DSOFF) && frame->map && !frame->map->dso->kernel) {
+		strbuf_add(out, "+0x", 3);
+		strbuf_add_hex(out, frame->dso_addr, 0);
+	}
+	strbuf_add_char(out, ')');
+}
+
+void script_resolve_ip(struct script_text *text, const struct script_sample *at, uint8_t cpumode, uint64_t ip, struct frame *ret)
+{
+	const struct maps *maps = at->thread ? machine_maps(text->machine, at->thread, cpumode) : NULL;
+	resolver_frame(text->resolver, maps, cpumode, ip, at->model_time, ret);
+}
+
+void script_resolve_data(struct script_text *text, const struct script_sample *at, uint64_t addr, struct frame *ret)
+{
+	bool kernel = addr >= text->machine->kernel_start;
+	uint8_t cpumode = at->sample->cpumode;
+	if (cpumode == CPUMODE_KERNEL || cpumode == CPUMODE_USER)
+		cpumode = kernel ? CPUMODE_KERNEL : CPUMODE_USER;
+	else if (cpumode == CPUMODE_GUEST_KERNEL || cpumode == CPUMODE_GUEST_USER)
+		cpumode = kernel ? CPUMODE_GUEST_KERNEL : CPUMODE_GUEST_USER;
+	script_resolve_ip(text, at, cpumode, addr, ret);
+}
+
+void script_print_addr(struct script_text *text, const struct script_sample *at, struct strbuf *out)
+{
+	strbuf_add_hex(out, at->sample->addr, 16);
+	if (!at->plan->addr_is_symbol)
+		return;
+	struct frame frame;
+	script_resolve_data(text, at, at->sample->addr, &frame);
+	script_add_place(text, at->plan, &frame, out);
+}
+
+static void add_ip(struct script_text *text, const struct script_sample *at, struct strbuf *out)
+{
+	strbuf_add_hex(out, at->sample->ip, 16);
+	if (!(at->plan->fields & (SCRIPT_BIT(SCRIPT_SYM) | SCRIPT_BIT(SCRIPT_DSO) | SCRIPT_BIT(SCRIPT_DSOFF))))
+		return;
+	struct frame frame;
+	script_resolve_ip(text, at, at->sample->cpumode, at->sample->ip, &frame);
+	script_add_place(text, at->plan, &frame, out);
+}
+
+void script_print_ip(struct script_text *text, const struct script_sample *at, struct strbuf *out)
+{
+	if (at->plan->stacks) {
+		strbuf_add_char(out, '\n');
+		script_stacks_add(text, at, out);
+	} else {
+		strbuf_add_char(out, ' ');
+		add_ip(text, at, out);
+	}
+}
+
+/* "from => to" */
+void script_print_branch(struct script_text *text, const struct script_sample *at, struct strbuf *out)
+{
+	if (script_shows(at->plan, SCRIPT_IP))
+		script_print_ip(text, at, out);
+	if (script_shows(at->plan, SCRIPT_ADDR)) {
+		strbuf_add(out, " => ", 4);
+		script_print_addr(text, at, out);
+	}
+}

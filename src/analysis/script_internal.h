@@ -1,0 +1,95 @@
+/* What the files of `perf script`'s text share. */
+#pragma once
+
+#include "analysis/script_fields.h"
+#include "analysis/script_text.h"
+#include "perfdata/layout.h"
+#include "symbol/resolve.h"
+
+/* One sample on its way to its line. */
+struct script_sample {
+	const struct event *event;
+	const struct sample *sample;
+	struct thread *thread; /* NULL: no process */
+	uint64_t model_time;
+	const struct script_plan *plan;
+	uint32_t type; /* of the record: RECORD_SAMPLE, or the side-band record whose beginning of line is printed */
+	uint16_t misc;
+};
+
+/* How the samples of one event are printed. */
+struct script_plan {
+	uint64_t fields; /* SCRIPT_BIT()s */
+	enum script_type type;
+	bool branch_trace;  /* every branch of a program: printed as "from => to" */
+	bool stacks;	    /* stacks are printed, one frame a line */
+	bool comm_aligned;  /* 16 columns; names before stacks aren't */
+	bool addr_is_symbol; /* the sampled address belongs to code or data with a name */
+	bool plain_chain;   /* its stacks come from the call chain alone: no unwinding, no branch records */
+	struct strbuf name; /* of the event, right-aligned, with ": " */
+	unsigned int prints; /* used entries of print */
+	unsigned int prefix; /* how many of them belong to the beginning of the line that side-band records have too */
+	void (*print[SCRIPT_FIELD_COUNT])(struct script_text *text, const struct script_sample *at, struct strbuf *out);
+};
+
+typedef void script_field_print(struct script_text *text, const struct script_sample *at, struct strbuf *out);
+
+struct script_field_row {
+	const char *name;
+	uint64_t sample_type;	/* PERF_SAMPLE_* bits of which the event needs one; 0 = none */
+	const char *content;	/* these bits in messages */
+	unsigned int not_types; /* bits by enum script_type: makes no sense for these */
+	script_field_print *print;
+	const char *help;
+};
+
+extern const struct script_field_row script_field_table[SCRIPT_FIELD_COUNT];
+
+static inline bool script_shows(const struct script_plan *plan, enum script_field field)
+{
+	return plan->fields & SCRIPT_BIT(field);
+}
+
+struct script_text {
+	const struct session *session;
+	const struct machine *machine;
+	struct resolver *resolver;
+	struct script_text_options options;
+	struct script_plan *plans; /* by event index */
+	size_t plan_count;
+	struct script_stacks *stacks;
+	struct stack stack;	   /* scratch */
+	struct strbuf safe;	   /* scratch */
+	uint64_t first_time;	   /* --reltime; 0 = none yet */
+	uint64_t previous_time;	   /* --deltatime */
+	size_t memory_width;	   /* widest text of a data source so far: later ones are filled up to it */
+};
+
+const struct script_plan *script_plan_of(struct script_text *text, const struct event *event);
+/* The beginning of a line: who, where, when. */
+void script_text_prefix(struct script_text *text, const struct script_sample *at, struct strbuf *out);
+
+/* Numbers written at `to`, which has room for them; returned is where they end. Right-aligned in `width` columns. */
+char *script_put_u64(char *to, uint64_t value, unsigned int width);
+char *script_put_hex(char *to, uint64_t value, unsigned int width);
+
+/* "name+0xoff", "[unknown]" without a symbol. */
+void script_add_symbol(const struct frame *frame, bool offset, struct strbuf *out);
+/* "file", without brackets; `path` tells the kernel's file instead of [kernel.kallsyms]. */
+void script_add_dso(const struct script_text *text, const struct map *map, struct strbuf *out);
+/* " symbol+0xoff (file)", as far as the plan shows them. */
+void script_add_place(const struct script_text *text, const struct script_plan *plan, const struct frame *frame, struct strbuf *out);
+/* The frame of a code address. */
+void script_resolve_ip(struct script_text *text, const struct script_sample *at, uint8_t cpumode, uint64_t ip, struct frame *ret);
+/* The frame of an address that comes with a sample of `cpumode`: kernel or user space is told by the address itself. */
+void script_resolve_data(struct script_text *text, const struct script_sample *at, uint64_t addr, struct frame *ret);
+
+/* Fields, by file. */
+script_field_print script_print_comm, script_print_pid, script_print_tid, script_print_cpu, script_print_misc, script_print_tod, script_print_time,
+	script_print_period, script_print_event, script_print_trace;
+script_field_print script_print_addr, script_print_ip, script_print_branch;
+script_field_print script_print_data_src, script_print_weight, script_print_ins_lat, script_print_retire_lat, script_print_phys_addr,
+	script_print_data_page_size, script_print_code_page_size, script_print_cgroup;
+script_field_print script_print_iregs, script_print_uregs;
+script_field_print script_print_brstack, script_print_brstacksym, script_print_brstackoff;
+script_field_print script_print_bpf_output;

@@ -1,0 +1,212 @@
+/* The beginning of a line: thread, CPU, time, period, event, and what a tracepoint tells. Numbers are written digit by digit: these fields are printed for
+ * each of millions of samples. */
+#include "analysis/script_internal.h"
+
+#include "base/text.h"
+#include "event/tracepoint.h"
+
+#include <string.h>
+#include <time.h>
+
+enum { NS_PER_SEC = 1000000000 };
+
+static char *put_right_aligned(char *to, const char *digits, size_t count, unsigned int width)
+{
+	for (size_t fill = count; fill < width; fill++)
+		*to++ = ' ';
+	memcpy(to, digits, count);
+	return to + count;
+}
+
+char *script_put_u64(char *to, uint64_t value, unsigned int width)
+{
+	char digits[20];
+	char *at = digits + sizeof(digits);
+	do
+		*--at = (char)('0' + value % 10);
+	while (value /= 10);
+	return put_right_aligned(to, at, (size_t)(digits + sizeof(digits) - at), width);
+}
+
+char *script_put_hex(char *to, uint64_t value, unsigned int width)
+{
+	char digits[16];
+	char *at = digits + sizeof(digits);
+	do
+		*--at = "0123456789abcdef"[value & 15];
+	while (value >>= 4);
+	return put_right_aligned(to, at, (size_t)(digits + sizeof(digits) - at), width);
+}
+
+/* "%*d" of a number that was read as unsigned: -1 is how records say "none". */
+static char *put_signed(char *to, uint32_t value, unsigned int width)
+{
+	int32_t number = (int32_t)value;
+	if (number >= 0)
+		return script_put_u64(to, value, width);
+	char digits[12] = "-";
+	char *end = script_put_u64(digits + 1, (uint64_t) - (int64_t)number, 0);
+	return put_right_aligned(to, digits, (size_t)(end - digits), width);
+}
+
+static void advance_to(struct strbuf *out, const char *end)
+{
+	strbuf_advance(out, (size_t)(end - (out->data + out->len)));
+}
+
+static void add_text_right_aligned(const char *string, size_t width, struct strbuf *out)
+{
+	size_t length = strlen(string);
+	strbuf_add_chars(out, ' ', width > length ? width - length : 0);
+	text_add_safe(out, string, length);
+}
+
+void script_print_comm(struct script_text *text, const struct script_sample *at, struct strbuf *out)
+{
+	const char *comm = at->thread ? thread_comm(at->thread, at->model_time) : ":-1";
+	add_text_right_aligned(comm, at->plan->comm_aligned ? 16 : 0, out);
+	strbuf_add_char(out, ' ');
+}
+
+void script_print_pid(struct script_text *text, const struct script_sample *at, struct strbuf *out)
+{
+	char *to = put_signed(strbuf_reserve(out, 32), at->sample->pid, 5);
+	if (script_shows(at->plan, SCRIPT_TID)) {
+		*to++ = '/';
+		char *tid = to;
+		to = put_signed(to, at->sample->tid, 0);
+		while (to < tid + 5)
+			*to++ = ' ';
+	}
+	*to++ = ' ';
+	advance_to(out, to);
+}
+
+void script_print_tid(struct script_text *text, const struct script_sample *at, struct strbuf *out)
+{
+	char *to = put_signed(strbuf_reserve(out, 16), at->sample->tid, 5);
+	*to++ = ' ';
+	advance_to(out, to);
+}
+
+void script_print_cpu(struct script_text *text, const struct script_sample *at, struct strbuf *out)
+{
+	uint32_t cpu = at->sample->cpu;
+	char *to = strbuf_reserve(out, 16);
+	*to++ = '[';
+	if (cpu < 1000) {
+		*to++ = (char)('0' + cpu / 100);
+		*to++ = (char)('0' + cpu / 10 % 10);
+		*to++ = (char)('0' + cpu % 10);
+	} else if ((int32_t)cpu == -1) {
+		memcpy(to, "-01", 3);
+		to += 3;
+	} else {
+		to = put_signed(to, cpu, 0);
+	}
+	*to++ = ']';
+	*to++ = ' ';
+	advance_to(out, to);
+}
+
+/* The modes are numbers, but each letter is printed when all bits of its mode are set. */
+static char *put_modes(char *to, uint16_t misc)
+{
+	static const char letters[] = {[CPUMODE_KERNEL] = 'K', [CPUMODE_USER] = 'U', [CPUMODE_HYPERVISOR] = 'H', [CPUMODE_GUEST_KERNEL] = 'G', [CPUMODE_GUEST_USER] = 'g'};
+	for (unsigned int mode = CPUMODE_KERNEL; mode <= CPUMODE_GUEST_USER; mode++)
+		if ((misc & mode) == mode)
+			*to++ = letters[mode];
+	return to;
+}
+
+void script_print_misc(struct script_text *text, const struct script_sample *at, struct strbuf *out)
+{
+	char *start = strbuf_reserve(out, 32), *to = put_modes(start, at->misc);
+	if ((at->type == RECORD_MMAP || at->type == RECORD_MMAP2) && at->misc & RECORD_MISC_MMAP_DATA)
+		*to++ = 'M';
+	if (at->type == RECORD_COMM && at->misc & RECORD_MISC_COMM_EXEC)
+		*to++ = 'E';
+	if ((at->type == RECORD_SWITCH || at->type == RECORD_SWITCH_CPU_WIDE) && at->misc & RECORD_MISC_SWITCH_OUT) {
+		*to++ = 'S';
+		if (at->misc & RECORD_MISC_SWITCH_OUT_PREEMPT)
+			*to++ = 'p';
+	}
+	while (to < start + 6)
+		*to++ = ' ';
+	advance_to(out, to);
+}
+
+/* A fraction of a second with all its digits. */
+static char *put_fraction(char *to, uint32_t value, unsigned int digits)
+{
+	for (unsigned int i = digits; i-- > 0; value /= 10)
+		to[i] = (char)('0' + value % 10);
+	return to + digits;
+}
+
+void script_print_tod(struct script_text *text, const struct script_sample *at, struct strbuf *out)
+{
+	const struct features *features = &text->session->reader->features;
+	uint64_t wall = at->sample->time - features->clock_clockid_ns + features->clock_wall_ns;
+	time_t seconds = (time_t)(wall / NS_PER_SEC);
+	struct tm tm;
+	char date[64] = "";
+	if (localtime_r(&seconds, &tm))
+		strftime(date, sizeof(date), "%F %H:%M:%S", &tm);
+	strbuf_add_str(out, date);
+	char *to = strbuf_reserve(out, 16);
+	*to++ = '.';
+	uint32_t rest = (uint32_t)(wall % NS_PER_SEC);
+	to = text->options.nanoseconds ? put_fraction(to, rest, 9) : put_fraction(to, rest / 1000, 6);
+	*to++ = ' ';
+	advance_to(out, to);
+}
+
+static uint64_t shown_time(struct script_text *text, uint64_t time)
+{
+	if (text->options.relative) {
+		if (!text->first_time)
+			text->first_time = time;
+		return time - text->first_time;
+	}
+	if (text->options.delta) {
+		uint64_t delta = text->previous_time ? time - text->previous_time : 0;
+		text->previous_time = time;
+		return delta;
+	}
+	return time;
+}
+
+void script_print_time(struct script_text *text, const struct script_sample *at, struct strbuf *out)
+{
+	uint64_t time = shown_time(text, at->sample->time);
+	uint32_t rest = (uint32_t)(time % NS_PER_SEC);
+	/* Seconds take 5 columns, with 9 decimals and with 6. */
+	char *to = script_put_u64(strbuf_reserve(out, 40), time / NS_PER_SEC, 5);
+	*to++ = '.';
+	to = text->options.nanoseconds ? put_fraction(to, rest, 9) : put_fraction(to, rest / 1000, 6);
+	*to++ = ':';
+	*to++ = ' ';
+	advance_to(out, to);
+}
+
+void script_print_period(struct script_text *text, const struct script_sample *at, struct strbuf *out)
+{
+	char *to = script_put_u64(strbuf_reserve(out, 32), at->sample->period, 10);
+	*to++ = ' ';
+	advance_to(out, to);
+}
+
+void script_print_event(struct script_text *text, const struct script_sample *at, struct strbuf *out)
+{
+	strbuf_add(out, at->plan->name.data, at->plan->name.len);
+}
+
+void script_print_trace(struct script_text *text, const struct script_sample *at, struct strbuf *out)
+{
+	if (!at->event->tracepoint || at->plan->type != SCRIPT_TRACEPOINT)
+		return;
+	strbuf_clear(&text->safe);
+	tracepoint_print(at->event->tracepoint, at->sample->raw, at->sample->raw_size, &text->safe);
+	text_add_safe(out, text->safe.data, text->safe.len);
+}

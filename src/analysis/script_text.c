@@ -1,0 +1,173 @@
+/* `struct script_text`: how the samples of each event are printed, worked out once, and then sample by sample.
+ *
+ * For each event a plan holds the print functions of its fields in the order of the line; a sample is one pass over them. Everything that is the same
+ * for all samples of an event (its padded name, whether stacks follow) is in the plan. The fields' own text is in script_line.c and its neighbours. */
+#include "analysis/script_internal.h"
+#include "analysis/script_stacks.h"
+
+#include "base/mem.h"
+#include "base/text.h"
+
+#include <linux/perf_event.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define BIT(field) SCRIPT_BIT(SCRIPT_##field)
+
+/* The beginning of a line that side-band records share with samples: who, where, when. */
+#define PREFIX (BIT(COMM) | BIT(PID) | BIT(TID) | BIT(CPU) | BIT(MISC) | BIT(TOD) | BIT(TIME))
+
+static bool is_page_fault(const struct event_attr *attr)
+{
+	return attr->type == PERF_TYPE_SOFTWARE && (attr->config == PERF_COUNT_SW_PAGE_FAULTS || attr->config == PERF_COUNT_SW_PAGE_FAULTS_MIN ||
+						    attr->config == PERF_COUNT_SW_PAGE_FAULTS_MAJ);
+}
+
+/* Each branch is a sample: what hardware branch tracing records, and what decoded traces are turned into. */
+static bool is_branch_trace(const struct event_attr *attr)
+{
+	return attr->type == PERF_TYPE_HARDWARE && attr->config & PERF_COUNT_HW_BRANCH_INSTRUCTIONS && attr->sample_period == 1;
+}
+
+static void plan_prints(struct script_plan *plan)
+{
+	uint64_t fields = plan->fields;
+	if (plan->branch_trace)
+		fields &= PREFIX | BIT(PERIOD) | BIT(EVENT);
+	/* Of several ways to show the same, the first. */
+	if (fields & BIT(BRSTACK))
+		fields &= ~(BIT(BRSTACKSYM) | BIT(BRSTACKOFF));
+	if (fields & BIT(BRSTACKSYM))
+		fields &= ~BIT(BRSTACKOFF);
+	if (fields & BIT(PID))
+		fields &= ~BIT(TID);
+	for (size_t field = 0; field < SCRIPT_FIELD_COUNT; field++) {
+		script_field_print *print = script_field_table[field].print;
+		if (!(fields & SCRIPT_BIT(field)) || !print)
+			continue;
+		plan->print[plan->prints++] = print;
+		if (PREFIX & SCRIPT_BIT(field))
+			plan->prefix = plan->prints;
+	}
+	if (plan->branch_trace)
+		plan->print[plan->prints++] = script_print_branch;
+}
+
+static void plan_init(struct script_plan *plan, const struct event *event, const struct script_text_options *options, size_t name_width)
+{
+	const struct event_attr *attr = &event->attr;
+	plan->type = script_type_of(event);
+	plan->fields = options->fields.shown[plan->type];
+	plan->stacks = options->callchains && attr->sample_type & PERF_SAMPLE_CALLCHAIN;
+	plan->comm_aligned = !(plan->stacks && plan->fields & BIT(IP));
+	plan->branch_trace = is_branch_trace(attr);
+	plan->addr_is_symbol = is_page_fault(attr) || plan->branch_trace;
+	plan->plain_chain = !(attr->sample_type & (PERF_SAMPLE_STACK_USER | PERF_SAMPLE_BRANCH_STACK));
+	if (plan->type != SCRIPT_SOFTWARE || attr->config != PERF_COUNT_SW_BPF_OUTPUT)
+		plan->fields &= ~BIT(BPF_OUTPUT);
+	if (plan->branch_trace && attr->sample_type & PERF_SAMPLE_ADDR && !options->fields.chosen[plan->type])
+		plan->fields |= BIT(ADDR);
+	size_t length = strlen(event->name);
+	strbuf_add_chars(&plan->name, ' ', name_width > length ? name_width - length : 0);
+	text_add_safe(&plan->name, event->name, length);
+	strbuf_add_str(&plan->name, ": ");
+	if (plan->fields)
+		plan_prints(plan);
+}
+
+/* Events of a pipe can come after the first samples; their plans are added when needed. */
+static void add_plans(struct script_text *text)
+{
+	const struct event_list *events = &text->session->reader->events;
+	size_t width = 0;
+	for (size_t i = 0; i < events->events.len; i++) {
+		size_t length = strlen(events->events.data[i]->name);
+		width = length > width ? length : width;
+	}
+	size_t count = events->events.len;
+	text->plans = mem_resize(text->plans, (count ? count : 1) * sizeof(*text->plans));
+	for (; text->plan_count < count; text->plan_count++) {
+		struct script_plan *plan = &text->plans[text->plan_count];
+		*plan = (struct script_plan){0};
+		plan_init(plan, events->events.data[text->plan_count], &text->options, width);
+	}
+}
+
+static const struct script_plan *plan_of(struct script_text *text, const struct event *event)
+{
+	if (event->index >= text->plan_count)
+		add_plans(text);
+	return &text->plans[event->index];
+}
+
+struct script_text *script_text_create(const struct session *session, struct resolver *resolver, const struct script_text_options *options)
+{
+	struct script_text *text = mem_zalloc(sizeof(*text));
+	text->session = session;
+	text->machine = session->machine;
+	text->resolver = resolver;
+	text->options = *options;
+	text->stacks = script_stacks_create();
+	add_plans(text);
+	return text;
+}
+
+void script_text_destroy(struct script_text *text)
+{
+	if (!text)
+		return;
+	for (size_t i = 0; i < text->plan_count; i++)
+		strbuf_deinit(&text->plans[i].name);
+	free(text->plans);
+	script_stacks_destroy(text->stacks);
+	stack_deinit(&text->stack);
+	strbuf_deinit(&text->safe);
+	free(text);
+}
+
+bool script_text_ordered(const struct script_text *text)
+{
+	uint64_t shown = 0;
+	for (size_t i = 0; i < text->plan_count; i++)
+		shown |= text->plans[i].fields;
+	return text->options.relative || text->options.delta || shown & BIT(DATA_SRC);
+}
+
+bool script_text_shows(struct script_text *text, const struct event *event)
+{
+	return plan_of(text, event)->fields != 0;
+}
+
+/* Room for one line without its stack: every field that writes through the pointer of strbuf_reserve() asks for itself as well. */
+enum { LINE_ROOM = 512 };
+
+void script_text_sample(struct script_text *text, const struct record *record, const struct sample *sample, struct thread *thread, struct strbuf *out)
+{
+	const struct script_plan *plan = plan_of(text, record->event);
+	if (!plan->fields)
+		return;
+	const struct script_sample at = {
+		.event = record->event,
+		.sample = sample,
+		.thread = thread,
+		.model_time = record->model_time,
+		.plan = plan,
+		.type = record->header->type,
+		.misc = record->header->misc,
+	};
+	strbuf_reserve(out, LINE_ROOM);
+	for (unsigned int i = 0; i < plan->prints; i++)
+		plan->print[i](text, &at, out);
+	strbuf_add_char(out, '\n');
+}
+
+void script_text_prefix(struct script_text *text, const struct script_sample *at, struct strbuf *out)
+{
+	for (unsigned int i = 0; i < at->plan->prefix; i++)
+		at->plan->print[i](text, at, out);
+}
+
+const struct script_plan *script_plan_of(struct script_text *text, const struct event *event)
+{
+	return plan_of(text, event);
+}

@@ -16,12 +16,14 @@ struct symbol_options {
 	const char *buildid_dir; /* build-id cache, default ~/.debug */
 	bool ignore_vmlinux;
 	bool load_modules; /* from files, without kallsyms */
+	bool force;	   /* use perf-PID.map files that belong to other users */
 	bool demangle;
 	bool demangle_kernel;
 	bool same_machine; /* the recording was made by the kernel that runs now (release and build-id agree): /proc/kallsyms may be used */
 };
 
 struct resolver;
+/* The strings of `options` must outlive it. It owns the symbol tables that it hangs into the machine's dsos: destroy it before the machine. */
 struct resolver *resolver_create(struct machine *machine, const struct symbol_options *options);
 void resolver_destroy(struct resolver *resolver);
 
@@ -37,6 +39,8 @@ struct frame {
 void resolver_frame(struct resolver *resolver, const struct maps *maps, uint8_t cpumode, uint64_t ip, uint64_t time, struct frame *ret);
 /* The symbol of a dso address, NULL when there is none. Thread-safe. */
 const struct symbol *resolver_symbol(struct resolver *resolver, struct dso *dso, uint64_t dso_addr);
+/* The whole table, loaded if it wasn't; never NULL, maybe empty. Thread-safe. */
+const struct symtab *resolver_symtab(struct resolver *resolver, struct dso *dso);
 /* Loads the symbol tables of these dsos on the session's jobs; a later lookup then never waits. */
 void resolver_load(struct resolver *resolver, struct dso *const *dsos, size_t count, unsigned int jobs);
 
@@ -52,5 +56,7 @@ enum symbol_source {
 	SYMBOLS_NO_JIT_MAP,   /* anonymous memory without perf-PID.map */
 };
 enum symbol_source resolver_source(struct resolver *resolver, const struct dso *dso);
+/* The same in words, for a person: "stripped: only exported names". */
+const char *symbol_source_text(enum symbol_source source);
 /* The file the symbols were read from, or NULL. */
 const char *resolver_source_path(struct resolver *resolver, const struct dso *dso);

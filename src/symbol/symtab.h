@@ -1,27 +1,66 @@
-/* Symbol table of one dso: sorted, without overlaps, immutable once published. */
+/* Symbol table of one dso: sorted by start, immutable once published, but for names, which become
+ * readable when a lookup first returns them.
+ *
+ * Symbols may overlap in a file (labels inside assembler functions); which of them covers an address is decided when the table is built, so
+ * that a lookup is one binary search. */
 #pragma once
 
+#include "base/arena.h"
+#include "base/vec.h"
+
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 struct symbol {
 	uint64_t start, end; /* dso addresses as map_to_dso() gives them, end exclusive */
-	const char *name;    /* demangled, made safe to print? no: as it is; views make it safe */
+	const char *name;    /* demangled in symbols that a lookup returned, else maybe not yet: symtab_at(). As it is in the file: views make it
+				safe to print */
 	uint8_t binding;     /* STB_LOCAL, STB_GLOBAL, STB_WEAK */
 	uint8_t type;	     /* STT_FUNC, STT_OBJECT, … */
+	bool mangled;	     /* private: the name isn't readable yet */
+	bool ifunc_alias;    /* another name of this address is an indirect function */
 	uint32_t index;	     /* in its table */
 };
 
 struct symtab {
 	const struct symbol *symbols;
 	size_t count;
-	struct dso *dso;
-	int source;	  /* enum symbol_source */
+	struct dso *dso; /* NULL until published */
+	int source;	 /* enum symbol_source, symbol/resolve.h */
 	const char *path; /* file it was read from, or NULL */
 	struct symtab_private *private;
 };
 
-/* The symbol that covers `addr`, or NULL. */
+/* The symbol that covers `addr`, or NULL. Thread-safe. */
 const struct symbol *symtab_find(const struct symtab *symtab, uint64_t addr);
-/* By name; NULL when there is none. */
+/* Symbol `index`, its name demangled. Thread-safe. */
+const struct symbol *symtab_at(const struct symtab *symtab, size_t index);
+/* By name, demangled or as in the file; NULL when there is none. Thread-safe; builds nothing, walks the table. */
 const struct symbol *symtab_by_name(const struct symtab *symtab, const char *name);
+void symtab_destroy(struct symtab *symtab);
+
+/* Putting one together. Names may point anywhere (a mapped file): symtab_build() copies those that stay. */
+struct symbol_builder {
+	VEC(struct symbol) symbols;
+	struct arena names; /* of names that are in no file */
+	bool demangle;
+};
+
+static inline void symbol_builder_add(struct symbol_builder *builder, uint64_t start, uint64_t size, uint8_t binding, uint8_t type, const char *name)
+{
+	uint64_t end = size > UINT64_MAX - start ? UINT64_MAX : start + size;
+	vec_push(&builder->symbols, (struct symbol){.start = start, .end = end, .name = name, .binding = binding, .type = type});
+}
+
+void symbol_builder_deinit(struct symbol_builder *builder);
+/* Sorts by address (stable), gives symbols without a size the space up to the next one, and leaves one symbol for each address. Call it after
+ * each table of names that was added: the kernel's perf does so, and sizes depend on it. `kallsyms`: `index` says which module a
+ * symbol is of, and the last symbol of each ends with its page, not with the next one's start. */
+void symbol_builder_settle(struct symbol_builder *builder, bool kallsyms);
+/* The finished table; the builder is empty afterwards. */
+struct symtab *symtab_build(struct symbol_builder *builder, int source, const char *path);
+
+/* Which of two symbols of the same address is the one to show: true for `a`. What counts, in this order: has a size, has a type, not weak,
+ * global, fewer leading underscores, longer name. */
+bool symbol_preferred(const struct symbol *a, const struct symbol *b);

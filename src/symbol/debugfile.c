@@ -1,0 +1,305 @@
+/* Finding files with symbols: a list of places, tried in order. Each place makes a path from the recorded name and build-id. */
+#include "symbol/debugfile.h"
+
+#include "base/cleanup.h"
+#include "base/mem.h"
+#include "base/strbuf.h"
+#include "base/text.h"
+#include "symbol/elf_symbols.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+struct search {
+	const struct symbol_options *options;
+	char *name; /* recorded path */
+	struct buildid build_id;
+	char root[64];	  /* "/proc/PID/root" when the process lives in another mount namespace, else "" */
+	char *link;	  /* of .gnu_debuglink, or NULL */
+	char *cache_dir;  /* or NULL */
+	struct symbol_files *result;
+};
+
+char *buildid_cache_dir(const struct symbol_options *options)
+{
+	const char *home = getenv("HOME"), *given = getenv("PERF_BUILDID_DIR");
+	if (options->buildid_dir)
+		return mem_strdup(options->buildid_dir);
+	if (given && *given)
+		return mem_strdup(given);
+	return home && *home ? mem_printf("%s/.debug", home) : NULL;
+}
+
+char *buildid_cache_path(const char *cache_dir, const struct buildid *id, const char *file)
+{
+	char text[41];
+	buildid_format(id, text);
+	return mem_printf("%s/.build-id/%.2s/%s/%s", cache_dir, text, text + 2, file);
+}
+
+/* Older kernel tools made the entry a link to the file itself, without a directory. */
+static char *old_cache_path(const char *cache_dir, const struct buildid *id)
+{
+	char *path = buildid_cache_path(cache_dir, id, "");
+	path[strlen(path) - 1] = '\0';
+	return path;
+}
+
+enum place {
+	PLACE_LINK,	   /* .gnu_debuglink's name beside the file */
+	PLACE_LINK_DEBUG,  /* and in .debug/ */
+	PLACE_LINK_SYSTEM, /* and below /usr/lib/debug */
+	PLACE_CACHE,	   /* build-id cache: the file */
+	PLACE_CACHE_OLD,
+	PLACE_CACHE_VDSO,
+	PLACE_CACHE_DEBUG,   /* build-id cache: its debug file */
+	PLACE_DEBUG_SUFFIX,  /* /usr/lib/debug/PATH.debug */
+	PLACE_DEBUG_PATH,    /* /usr/lib/debug/PATH */
+	PLACE_BUILD_ID,	     /* /usr/lib/debug/.build-id/xx/yyyy.debug */
+	PLACE_FILE,	     /* itself */
+	PLACE_LOCAL_DEBUG,   /* DIR/.debug/NAME */
+	PLACE_MERGED_USR,    /* /usr/lib/debug/PATH without its /usr */
+	PLACE_DEBUGINFOD,    /* what debuginfod clients fetched earlier */
+	PLACES,
+};
+
+static char *debuginfod_path(const struct search *search)
+{
+	char text[41];
+	buildid_format(&search->build_id, text);
+	const char *cache = getenv("DEBUGINFOD_CACHE_PATH"), *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+	if (cache && *cache)
+		return mem_printf("%s/%s/debuginfo", cache, text);
+	if (xdg && *xdg)
+		return mem_printf("%s/debuginfod_client/%s/debuginfo", xdg, text);
+	return home ? mem_printf("%s/.cache/debuginfod_client/%s/debuginfo", home, text) : NULL;
+}
+
+/* Length of the directory part with its slash. */
+static int directory_len(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	return slash ? (int)(slash - path) + 1 : 0;
+}
+
+static char *place_by_build_id(const struct search *search, enum place place, const char *prefix)
+{
+	char text[41];
+	if (!search->build_id.size)
+		return NULL;
+	if (place == PLACE_BUILD_ID) {
+		buildid_format(&search->build_id, text);
+		return mem_printf("%s/usr/lib/debug/.build-id/%.2s/%s.debug", prefix, text, text + 2);
+	}
+	if (place == PLACE_DEBUGINFOD)
+		return debuginfod_path(search);
+	if (!search->cache_dir)
+		return NULL;
+	if (place == PLACE_CACHE_OLD)
+		return old_cache_path(search->cache_dir, &search->build_id);
+	return buildid_cache_path(search->cache_dir, &search->build_id,
+				  place == PLACE_CACHE ? "elf" : place == PLACE_CACHE_VDSO ? "vdso" : "debug");
+}
+
+/* The path of a place, or NULL when it makes none. */
+static char *place_path(const struct search *search, enum place place)
+{
+	cleanup_free char *prefix = mem_printf("%s%s", search->options->symfs ? search->options->symfs : "", search->root);
+	const char *name = search->name, *link = search->link;
+	int dir = directory_len(name);
+	switch (place) {
+	case PLACE_LINK:
+		return link ? mem_printf("%s%.*s%s", prefix, dir, name, link) : NULL;
+	case PLACE_LINK_DEBUG:
+		return link ? mem_printf("%s%.*s.debug/%s", prefix, dir, name, link) : NULL;
+	case PLACE_LINK_SYSTEM:
+		return link ? mem_printf("%s/usr/lib/debug%.*s%s", prefix, dir, name, link) : NULL;
+	case PLACE_DEBUG_SUFFIX:
+		return mem_printf("%s/usr/lib/debug%s.debug", prefix, name);
+	case PLACE_DEBUG_PATH:
+		return mem_printf("%s/usr/lib/debug%s", prefix, name);
+	case PLACE_FILE:
+		return mem_printf("%s%s", prefix, name);
+	case PLACE_LOCAL_DEBUG:
+		return mem_printf("%s%.*s.debug/%s", prefix, dir, name, name + dir);
+	case PLACE_MERGED_USR:
+		return str_starts_with(name, "/usr/") ? mem_printf("%s/usr/lib/debug%s", prefix, name + 4) : NULL;
+	default:
+		return place_by_build_id(search, place, prefix);
+	}
+}
+
+/* Opens a candidate; false when it is not there or not the right one, which is noted. */
+static bool open_candidate(struct search *search, const char *path, enum place place, struct elf_file *ret)
+{
+	struct stat status;
+	if (stat(path, &status) || !S_ISREG(status.st_mode))
+		return false;
+	bool itself = place == PLACE_FILE;
+	search->result->present |= itself;
+	struct error *error = elf_open(path, ret);
+	if (error) {
+		search->result->forbidden |= itself && (error_errno(error) == EACCES || error_errno(error) == EPERM);
+		error_free(error);
+		return false;
+	}
+	if (!search->build_id.size || buildid_equal(&search->build_id, &ret->build_id))
+		return true;
+	search->result->wrong_build |= itself;
+	elf_close(ret);
+	return false;
+}
+
+static void take_candidate(struct symbol_files *result, struct elf_file *elf, const char *path)
+{
+	bool dynsym = elf_has_dynsym(elf);
+	if (!result->symbols && elf_has_symtab(elf)) {
+		result->with_symtab = *elf;
+		result->symbols = &result->with_symtab;
+		free(result->path);
+		result->path = mem_strdup(path);
+		if (dynsym && !result->runtime)
+			result->runtime = result->symbols;
+	} else if (!result->runtime && dynsym) {
+		result->with_dynsym = *elf;
+		result->runtime = &result->with_dynsym;
+		if (!result->path)
+			result->path = mem_strdup(path);
+	} else {
+		elf_close(elf);
+	}
+}
+
+static void try_places(struct search *search)
+{
+	struct symbol_files *result = search->result;
+	for (int place = 0; place < PLACES && !(result->symbols && result->runtime); place++) {
+		cleanup_free char *path = place_path(search, (enum place)place);
+		struct elf_file elf = {0};
+		if (path && open_candidate(search, path, (enum place)place, &elf))
+			take_candidate(result, &elf, path);
+	}
+}
+
+/* Does the process live in another mount namespace? Then its paths are to be looked up below /proc/PID/root. */
+static bool other_mounts(const char *proc, uint32_t pid)
+{
+	char path[64];
+	struct stat theirs, ours;
+	snprintf(path, sizeof(path), "%s/%u/ns/mnt", proc, pid);
+	if (stat(path, &theirs))
+		return false;
+	snprintf(path, sizeof(path), "%s/self/ns/mnt", proc);
+	return !stat(path, &ours) && (theirs.st_dev != ours.st_dev || theirs.st_ino != ours.st_ino);
+}
+
+/* Build-id and debug link of the file itself, as far as it is there and not known to be another one. */
+static void look_at_file(struct search *search)
+{
+	cleanup_free char *path = place_path(search, PLACE_FILE);
+	struct stat status;
+	struct elf_file elf = {0};
+	if (stat(path, &status) || !S_ISREG(status.st_mode))
+		return;
+	struct error *error = elf_open(path, &elf);
+	if (error) {
+		error_free(error);
+		return;
+	}
+	if (!search->build_id.size)
+		search->build_id = elf.build_id;
+	const char *link = elf_debuglink(&elf);
+	if (link && !strchr(link, '/') && buildid_equal(&search->build_id, &elf.build_id))
+		search->link = mem_strdup(link);
+	elf_close(&elf);
+}
+
+/* "/usr/bin/x (deleted)": the file was replaced; a new one of the same name is only good with the same build-id. */
+static char *plain_name(const struct dso *dso)
+{
+	static const char deleted[] = " (deleted)";
+	size_t len = strlen(dso->name);
+	if (dso->build_id.size && str_ends_with(dso->name, deleted))
+		len -= strlen(deleted);
+	return mem_strndup(dso->name, len);
+}
+
+static void search_init(struct search *search, const struct symbol_options *options, const struct dso *dso, struct symbol_files *result)
+{
+	const char *proc = options->proc ? options->proc : "/proc";
+	*search = (struct search){.options = options, .name = plain_name(dso), .build_id = dso->build_id, .result = result};
+	search->cache_dir = buildid_cache_dir(options);
+	if (dso->pid && options->same_machine && other_mounts(proc, dso->pid))
+		snprintf(search->root, sizeof(search->root), "%s/%u/root", proc, dso->pid);
+	look_at_file(search);
+}
+
+static void search_deinit(struct search *search)
+{
+	free(search->name);
+	free(search->link);
+	free(search->cache_dir);
+}
+
+void symbol_files_find(const struct symbol_options *options, const struct dso *dso, struct symbol_files *ret)
+{
+	struct search search;
+	*ret = (struct symbol_files){0};
+	search_init(&search, options, dso, ret);
+	try_places(&search);
+	if (search.root[0] && !ret->symbols) { /* debug files of the host serve containers too */
+		search.root[0] = '\0';
+		try_places(&search);
+	}
+	search_deinit(&search);
+	if (!ret->symbols)
+		ret->symbols = ret->runtime;
+	if (!ret->runtime)
+		ret->runtime = ret->symbols;
+}
+
+void symbol_files_close(struct symbol_files *files)
+{
+	elf_close(&files->with_symtab);
+	elf_close(&files->with_dynsym);
+	free(files->path);
+	*files = (struct symbol_files){0};
+}
+
+static bool runtime_open(const struct symbol_options *options, const struct dso *dso, struct elf_file *ret, char **ret_path)
+{
+	static const enum place places[] = {PLACE_FILE, PLACE_CACHE, PLACE_CACHE_OLD, PLACE_CACHE_VDSO};
+	struct symbol_files result = {0};
+	struct search search;
+	bool found = false;
+	search_init(&search, options, dso, &result);
+	for (int round = 0; round < 2 && !found; round++) {
+		for (size_t i = 0; i < sizeof(places) / sizeof(places[0]) && !found; i++) {
+			cleanup_free char *path = place_path(&search, places[i]);
+			found = path && open_candidate(&search, path, places[i], ret);
+			if (found && ret_path)
+				*ret_path = take_pointer(path);
+		}
+		search.root[0] = '\0';
+	}
+	search_deinit(&search);
+	return found;
+}
+
+bool runtime_file_open(const struct symbol_options *options, const struct dso *dso, struct elf_file *ret)
+{
+	return runtime_open(options, dso, ret, NULL);
+}
+
+char *runtime_file_path(const struct symbol_options *options, const struct dso *dso)
+{
+	struct elf_file elf = {0};
+	char *path = NULL;
+	if (runtime_open(options, dso, &elf, &path))
+		elf_close(&elf);
+	return path;
+}

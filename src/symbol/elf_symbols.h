@@ -1,0 +1,31 @@
+/* The symbols of an ELF file, as the kernel's perf chooses them. */
+#pragma once
+
+#include "symbol/elf.h"
+#include "symbol/symtab.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* How a symbol's value becomes the dso address that lookups use. */
+enum elf_addressing {
+	ELF_FILE_OFFSET, /* user files: offset in the file, by the loadable segments (what mmap events tell) */
+	ELF_VIRTUAL,	 /* vmlinux: as linked, plus `relocation` */
+	ELF_MODULE,	 /* .ko: placed behind one another from `relocation`, the address of its text */
+};
+
+struct elf_symbols_options {
+	enum elf_addressing addressing;
+	uint64_t relocation;
+	bool demangle;
+};
+
+bool elf_has_symtab(const struct elf_file *elf);
+bool elf_has_dynsym(const struct elf_file *elf);
+/* Adds the symbols of `symbols` (.symtab, then .dynsym), then the names of procedure linkage table entries of `runtime`, the file that was
+ * mapped; both may be the same. A debug file keeps no contents, so offsets come from `runtime`. Names point into the files' bytes. */
+void elf_symbols_add(const struct elf_file *symbols, const struct elf_file *runtime, const struct elf_symbols_options *options,
+		     struct symbol_builder *builder);
+/* Only its .symtab: for mini debug information, which adds to the file's own tables. */
+void elf_symbols_add_table(const struct elf_file *symbols, const struct elf_file *runtime, const struct elf_symbols_options *options,
+			   struct symbol_builder *builder);

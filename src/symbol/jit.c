@@ -1,0 +1,115 @@
+/* perf-PID.map files. The format has no escapes: the name is the rest of the line. */
+#include "symbol/jit.h"
+
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "base/text.h"
+
+#include <ctype.h>
+#include <elf.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+enum { MAP_SIZE_LIMIT = 1 << 30 };
+
+/* The pid in "/tmp/perf-PID.map", or 0. */
+static uint32_t pid_in_name(const char *name)
+{
+	unsigned int pid;
+	int end = 0;
+	if (sscanf(name, "/tmp/perf-%u.map%n", &pid, &end) != 1 || !end || name[end])
+		return 0;
+	return pid;
+}
+
+bool jit_dso(const struct dso *dso)
+{
+	return dso->kind == DSO_ANON || pid_in_name(dso->name);
+}
+
+/* Its number in the innermost pid namespace: the run-time compiler names the file by that. */
+static uint32_t inner_pid(const char *proc, uint32_t pid)
+{
+	char path[64], line[256];
+	snprintf(path, sizeof(path), "%s/%u/status", proc, pid);
+	cleanup_fclose FILE *file = fopen(path, "re");
+	while (file && fgets(line, sizeof(line), file)) {
+		if (!str_starts_with(line, "NStgid:"))
+			continue;
+		char *last = line + strlen(line);
+		while (last > line && isspace((unsigned char)last[-1]))
+			*--last = '\0';
+		while (last > line && isdigit((unsigned char)last[-1]))
+			last--;
+		return (uint32_t)strtoul(last, NULL, 10);
+	}
+	return pid;
+}
+
+/* Reads a trusted file; NULL when there is none. */
+static char *read_trusted(const char *path, const struct symbol_options *options, size_t *ret_size, bool *ret_forbidden)
+{
+	struct stat status;
+	cleanup_close int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	if (fd < 0 || fstat(fd, &status) || !S_ISREG(status.st_mode) || status.st_size > MAP_SIZE_LIMIT)
+		return NULL;
+	if (!options->force && status.st_uid && status.st_uid != geteuid()) {
+		log_warning("%s belongs to another user and is not used; -f uses it all the same", path);
+		*ret_forbidden = true;
+		return NULL;
+	}
+	size_t size = 0;
+	char *text = mem_alloc((size_t)status.st_size + 1);
+	for (ssize_t n; size < (size_t)status.st_size && (n = read(fd, text + size, (size_t)status.st_size - size)) > 0;)
+		size += (size_t)n;
+	text[size] = '\0';
+	*ret_size = size;
+	return text;
+}
+
+static void parse_map(char *text, size_t size, struct symbol_builder *builder)
+{
+	for (char *line = text, *next; line < text + size; line = next) {
+		char *newline = memchr(line, '\n', (size_t)(text + size - line)), *end;
+		next = newline ? newline + 1 : text + size;
+		if (newline)
+			*newline = '\0';
+		uint64_t start = strtoull(line, &end, 16);
+		if (end == line || *end != ' ')
+			continue;
+		uint64_t length = strtoull(end, &end, 16);
+		while (*end == ' ')
+			end++;
+		if (*end)
+			symbol_builder_add(builder, start, length, STB_GLOBAL, STT_FUNC, end);
+	}
+	symbol_builder_settle(builder, false);
+}
+
+struct symtab *jit_load(const struct symbol_options *options, const struct dso *dso)
+{
+	const char *proc = options->proc ? options->proc : "/proc";
+	const char *symfs = options->symfs ? options->symfs : "";
+	uint32_t pid = pid_in_name(dso->name);
+	struct symbol_builder builder = {0};
+	bool forbidden = false;
+	size_t size = 0;
+	char path[512];
+	cleanup_free char *text = NULL;
+	if (!pid)
+		pid = dso->pid;
+	if (pid && options->same_machine && !options->symfs) {
+		snprintf(path, sizeof(path), "%s/%u/root/tmp/perf-%u.map", proc, pid, inner_pid(proc, pid));
+		text = read_trusted(path, options, &size, &forbidden);
+	}
+	if (pid && !text && !forbidden) {
+		snprintf(path, sizeof(path), "%s/tmp/perf-%u.map", symfs, pid);
+		text = read_trusted(path, options, &size, &forbidden);
+	}
+	if (text)
+		parse_map(text, size, &builder);
+	enum symbol_source source = text ? SYMBOLS_FULL : forbidden ? SYMBOLS_FORBIDDEN : SYMBOLS_NO_JIT_MAP;
+	return symtab_build(&builder, source, text ? path : NULL);
+}

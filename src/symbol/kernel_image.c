@@ -1,0 +1,292 @@
+/* Where the kernel's symbols come from: a file the user names; a vmlinux whose build-id is the recorded one; the copy of kallsyms that
+ * `record` put into the build-id cache; /proc/kallsyms, if the running kernel is the recorded one.
+ *
+ * The kernel may have been loaded elsewhere than the list or file says (KASLR). The recording tells where its text was: symbols move by the
+ * difference.
+ */
+#include "symbol/kernel_image.h"
+
+#include "base/cleanup.h"
+#include "base/mapping.h"
+#include "base/text.h"
+#include "symbol/debugfile.h"
+#include "symbol/elf_symbols.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/utsname.h>
+
+void kernel_symbols_init(struct kernel_symbols *kernel)
+{
+	*kernel = (struct kernel_symbols){.why_not = SYMBOLS_NO_FILE};
+	pthread_mutex_init(&kernel->lock, NULL);
+}
+
+void kernel_symbols_deinit(struct kernel_symbols *kernel)
+{
+	kallsyms_close(&kernel->kallsyms);
+	pthread_mutex_destroy(&kernel->lock);
+	free(kernel->path);
+}
+
+struct map_search {
+	const struct dso *dso;
+	const struct map *found;
+};
+
+static bool visit_map(const struct map *map, uint64_t start, uint64_t end, void *context)
+{
+	struct map_search *search = context;
+	(void)start, (void)end;
+	if (map->dso == search->dso)
+		search->found = map;
+	return true;
+}
+
+/* Is the dso looked up by absolute addresses? Else its addresses count from the start of its text. */
+static bool absolute_addresses(const struct machine *machine, const struct dso *dso)
+{
+	struct map_search search = {.dso = dso};
+	if (machine->kernel_maps)
+		maps_visit(machine->kernel_maps, UINT64_MAX, visit_map, &search);
+	return search.found && search.found->identity;
+}
+
+struct symtab *kernel_ksymbol_load(const struct machine *machine, const struct dso *dso)
+{
+	struct symbol_builder builder = {0};
+	uint64_t start = absolute_addresses(machine, dso) ? dso->text_start : 0;
+	symbol_builder_add(&builder, start, dso->text_end - dso->text_start, STB_LOCAL, STT_FUNC, dso->name);
+	symbol_builder_settle(&builder, false);
+	return symtab_build(&builder, SYMBOLS_FULL, NULL);
+}
+
+static const char *text_symbol(const struct machine *machine)
+{
+	return machine->kernel_reloc_symbol && *machine->kernel_reloc_symbol ? machine->kernel_reloc_symbol : "_text";
+}
+
+static bool running_build_id(struct buildid *ret)
+{
+	char notes[4096];
+	cleanup_close int fd = open("/sys/kernel/notes", O_RDONLY | O_CLOEXEC);
+	ssize_t size = fd >= 0 ? read(fd, notes, sizeof(notes)) : -1;
+	return size > 0 && elf_notes_build_id(notes, (size_t)size, false, ret);
+}
+
+/* Is the kernel that runs now the recorded one? */
+static bool is_running(const struct symbol_options *options, const struct dso *dso)
+{
+	struct buildid running;
+	if (!options->same_machine)
+		return false;
+	return !dso->build_id.size || !running_build_id(&running) || buildid_equal(&running, &dso->build_id);
+}
+
+/* Opens the list at `path` if it is any good. */
+static bool open_list(struct kernel_symbols *kernel, const char *path)
+{
+	struct kallsyms list;
+	struct error *error = kallsyms_open(path, &list);
+	if (error) {
+		if (error_errno(error) == EACCES || error_errno(error) == EPERM)
+			kernel->why_not = SYMBOLS_FORBIDDEN;
+		error_free(error);
+		return false;
+	}
+	if (list.restricted) {
+		kernel->why_not = SYMBOLS_FORBIDDEN;
+		kallsyms_close(&list);
+		return false;
+	}
+	if (!list.settled.symbols.len) {
+		kallsyms_close(&list);
+		return false;
+	}
+	kernel->kallsyms = list;
+	kernel->path = mem_strdup(path);
+	return true;
+}
+
+static bool find_list(struct kernel_symbols *kernel, const struct symbol_options *options, const struct dso *dso)
+{
+	if (options->kallsyms)
+		return open_list(kernel, options->kallsyms);
+	if (options->symfs)
+		return false;
+	if (is_running(options, dso)) {
+		cleanup_free char *path = mem_printf("%s/kallsyms", options->proc ? options->proc : "/proc");
+		if (open_list(kernel, path))
+			return true;
+	}
+	cleanup_free char *cache = dso->build_id.size ? buildid_cache_dir(options) : NULL;
+	if (!cache)
+		return false;
+	cleanup_free char *path = buildid_cache_path(cache, &dso->build_id, "kallsyms");
+	return open_list(kernel, path);
+}
+
+/* The list for the kernel `dso`, read on the first call. */
+static const struct kallsyms *kallsyms_for(struct kernel_symbols *kernel, const struct symbol_options *options, const struct machine *machine,
+					   const struct dso *dso)
+{
+	pthread_mutex_lock(&kernel->lock);
+	uint64_t listed;
+	if (!kernel->tried && dso && find_list(kernel, options, dso) && machine->kernel_reloc_address &&
+	    kallsyms_address(&kernel->kallsyms, text_symbol(machine), &listed))
+		kernel->moved = machine->kernel_reloc_address - listed;
+	kernel->tried = true;
+	pthread_mutex_unlock(&kernel->lock);
+	return kernel->kallsyms.text ? &kernel->kallsyms : NULL;
+}
+
+/* ---- vmlinux ---- */
+
+static bool linked_text_address(const struct elf_file *elf, const char *name, uint64_t *ret)
+{
+	const struct elf_section *table = elf_section(elf, ".symtab");
+	struct elf_symbol symbol;
+	for (uint64_t i = 0; table && elf_symbol_at(elf, table, i, &symbol); i++) {
+		if (strcmp(symbol.name, name) != 0)
+			continue;
+		*ret = symbol.value;
+		return true;
+	}
+	return false;
+}
+
+static struct symtab *load_vmlinux(const char *path, const struct symbol_options *options, const struct machine *machine, const struct dso *dso,
+				   bool any_build)
+{
+	struct elf_file elf = {0};
+	struct error *error = elf_open(path, &elf);
+	if (error) {
+		error_free(error);
+		return NULL;
+	}
+	struct symtab *symtab = NULL;
+	bool right = any_build || (dso->build_id.size && buildid_equal(&elf.build_id, &dso->build_id));
+	if (right && elf_has_symtab(&elf)) {
+		struct elf_symbols_options how = {.addressing = ELF_VIRTUAL, .demangle = options->demangle_kernel};
+		struct symbol_builder builder = {0};
+		uint64_t linked;
+		if (machine->kernel_reloc_address && linked_text_address(&elf, text_symbol(machine), &linked))
+			how.relocation = machine->kernel_reloc_address - linked;
+		elf_symbols_add(&elf, &elf, &how, &builder);
+		symtab = symtab_build(&builder, SYMBOLS_FULL, path);
+	}
+	elf_close(&elf);
+	return symtab;
+}
+
+static struct symtab *find_vmlinux(const struct symbol_options *options, const struct machine *machine, const struct dso *dso)
+{
+	static const struct {
+		const char *before, *behind; /* the release */
+	} places[] = {
+		{"/boot/vmlinux-", ""},
+		{"/usr/lib/debug/boot/vmlinux-", ""},
+		{"/lib/modules/", "/build/vmlinux"},
+		{"/usr/lib/debug/lib/modules/", "/vmlinux"},
+		{"/usr/lib/debug/boot/vmlinux-", ".debug"},
+	};
+	struct utsname name;
+	const char *release = machine->os_release, *symfs = options->symfs ? options->symfs : "";
+	if (dso->build_id.size) {
+		cleanup_free char *cache = buildid_cache_dir(options);
+		cleanup_free char *path = cache ? buildid_cache_path(cache, &dso->build_id, "elf") : NULL;
+		struct symtab *symtab = path ? load_vmlinux(path, options, machine, dso, false) : NULL;
+		symtab = symtab ? symtab : load_vmlinux("vmlinux", options, machine, dso, false);
+		if (symtab)
+			return symtab;
+	}
+	if (!release && !uname(&name))
+		release = name.release;
+	for (size_t i = 0; release && i < sizeof(places) / sizeof(places[0]); i++) {
+		cleanup_free char *path = mem_printf("%s%s%s%s", symfs, places[i].before, release, places[i].behind);
+		struct symtab *symtab = load_vmlinux(path, options, machine, dso, !dso->build_id.size);
+		if (symtab)
+			return symtab;
+	}
+	return NULL;
+}
+
+static struct symtab *empty_table(enum symbol_source source)
+{
+	struct symbol_builder builder = {0};
+	return symtab_build(&builder, source, NULL);
+}
+
+static struct symtab *table_from_list(struct kernel_symbols *kernel, const struct symbol_options *options, const struct machine *machine,
+				      const struct dso *dso)
+{
+	const struct kallsyms *list = kallsyms_for(kernel, options, machine, dso);
+	struct symbol_builder builder = {0};
+	if (!list)
+		return empty_table(kernel->why_not);
+	kallsyms_pick(list, NULL, kernel->moved, &builder);
+	return symtab_build(&builder, SYMBOLS_FULL, kernel->path);
+}
+
+struct symtab *kernel_image_load(struct kernel_symbols *kernel, const struct symbol_options *options, const struct machine *machine,
+				 const struct dso *dso)
+{
+	struct symtab *symtab = NULL;
+	if (options->kallsyms)
+		return table_from_list(kernel, options, machine, dso);
+	if (options->vmlinux)
+		symtab = load_vmlinux(options->vmlinux, options, machine, dso, true);
+	else if (dso->name[0] == '/')
+		symtab = load_vmlinux(dso->name, options, machine, dso, !dso->build_id.size);
+	if (!symtab && !options->ignore_vmlinux)
+		symtab = find_vmlinux(options, machine, dso);
+	return symtab ? symtab : table_from_list(kernel, options, machine, dso);
+}
+
+/* ---- modules ---- */
+
+/* "ext4" of "[ext4]" or "/lib/modules/…/ext4.ko.xz". Freed by the caller. */
+static char *module_name_of(const struct dso *dso)
+{
+	const char *name = strrchr(dso->name, '/');
+	name = name ? name + 1 : dso->name;
+	if (*name == '[')
+		return mem_strndup(name + 1, strcspn(name + 1, "]"));
+	const char *end = strstr(name, ".ko");
+	return mem_strndup(name, end ? (size_t)(end - name) : strlen(name));
+}
+
+static struct symtab *module_from_file(const struct symbol_options *options, const struct dso *dso, uint64_t base)
+{
+	struct symbol_files files;
+	struct symtab *symtab = NULL;
+	symbol_files_find(options, dso, &files);
+	if (files.symbols && elf_has_symtab(files.symbols)) {
+		struct elf_symbols_options how = {.addressing = ELF_MODULE, .relocation = base, .demangle = options->demangle_kernel};
+		struct symbol_builder builder = {0};
+		elf_symbols_add(files.symbols, files.runtime, &how, &builder);
+		symtab = symtab_build(&builder, SYMBOLS_FULL, files.path);
+	}
+	symbol_files_close(&files);
+	return symtab;
+}
+
+struct symtab *kernel_module_load(struct kernel_symbols *kernel, const struct symbol_options *options, const struct machine *machine,
+				  const struct dso *dso)
+{
+	uint64_t base = absolute_addresses(machine, dso) ? dso->text_start : 0;
+	struct symtab *symtab = dso->name[0] == '/' ? module_from_file(options, dso, base) : NULL;
+	if (symtab)
+		return symtab;
+	const struct kallsyms *list = options->load_modules ? NULL : kallsyms_for(kernel, options, machine, machine->kernel);
+	struct symbol_builder builder = {0};
+	if (!list)
+		return empty_table(kernel->why_not);
+	cleanup_free char *name = module_name_of(dso);
+	kallsyms_pick(list, name, base - dso->text_start, &builder);
+	enum symbol_source source = builder.symbols.len ? SYMBOLS_FULL : SYMBOLS_NO_FILE;
+	return symtab_build(&builder, source, kernel->path);
+}

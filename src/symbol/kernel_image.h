@@ -1,0 +1,30 @@
+/* Symbols of the kernel and its modules: vmlinux, .ko files, kallsyms, in the build-id cache or of the running kernel. */
+#pragma once
+
+#include "symbol/kallsyms.h"
+#include "symbol/resolve.h"
+#include "symbol/symtab.h"
+
+#include <pthread.h>
+
+/* kallsyms is read once for the kernel and all its modules. */
+struct kernel_symbols {
+	pthread_mutex_t lock;
+	bool tried;
+	struct kallsyms kallsyms; /* text NULL: none was found */
+	enum symbol_source why_not;
+	char *path;
+	uint64_t moved; /* recorded minus listed address of the kernel's text (another boot, KASLR) */
+};
+
+void kernel_symbols_init(struct kernel_symbols *kernel);
+void kernel_symbols_deinit(struct kernel_symbols *kernel);
+
+/* The kernel's table. Never NULL. */
+struct symtab *kernel_image_load(struct kernel_symbols *kernel, const struct symbol_options *options, const struct machine *machine,
+				 const struct dso *dso);
+/* A module's table. Never NULL. */
+struct symtab *kernel_module_load(struct kernel_symbols *kernel, const struct symbol_options *options, const struct machine *machine,
+				  const struct dso *dso);
+/* BPF programs and other code that the kernel told of by KSYMBOL records: one symbol each. Never NULL. */
+struct symtab *kernel_ksymbol_load(const struct machine *machine, const struct dso *dso);

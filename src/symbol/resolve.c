@@ -1,0 +1,217 @@
+/* Address → frame. The machine says which map covers an address; the map's dso has a symbol table, loaded when it is first needed.
+ *
+ * Loading: many threads may ask for the same table at once. One of a few locks, chosen by the dso's number, is held while a table loads, so
+ * different files load in parallel and each only once; the finished table is published by a store with release order and never changes.
+ */
+#include "symbol/resolve.h"
+
+#include "base/mem.h"
+#include "base/pool.h"
+#include "symbol/debugfile.h"
+#include "symbol/elf_symbols.h"
+#include "symbol/jit.h"
+#include "symbol/kernel_image.h"
+#include "symbol/minidebug.h"
+#include "symbol/vdso.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+enum { LOAD_LOCKS = 64 };
+
+struct resolver {
+	struct machine *machine;
+	struct symbol_options options;
+	struct kernel_symbols kernel;
+	pthread_mutex_t load_locks[LOAD_LOCKS];
+};
+
+struct resolver *resolver_create(struct machine *machine, const struct symbol_options *options)
+{
+	struct resolver *resolver = mem_zalloc(sizeof(*resolver));
+	resolver->machine = machine;
+	resolver->options = *options;
+	kernel_symbols_init(&resolver->kernel);
+	for (size_t i = 0; i < LOAD_LOCKS; i++)
+		pthread_mutex_init(&resolver->load_locks[i], NULL);
+	return resolver;
+}
+
+void resolver_destroy(struct resolver *resolver)
+{
+	if (!resolver)
+		return;
+	for (size_t i = 0; i < resolver->machine->dsos.len; i++)
+		symtab_destroy(atomic_exchange(&resolver->machine->dsos.data[i]->symtab, NULL));
+	kernel_symbols_deinit(&resolver->kernel);
+	for (size_t i = 0; i < LOAD_LOCKS; i++)
+		pthread_mutex_destroy(&resolver->load_locks[i]);
+	free(resolver);
+}
+
+/* ---- loading ---- */
+
+static struct symtab *empty_table(enum symbol_source source)
+{
+	struct symbol_builder builder = {0};
+	return symtab_build(&builder, source, NULL);
+}
+
+static enum symbol_source why_nothing(const struct symbol_files *files)
+{
+	if (files->forbidden)
+		return SYMBOLS_FORBIDDEN;
+	if (files->wrong_build)
+		return SYMBOLS_WRONG_FILE;
+	return files->present ? SYMBOLS_NONE : SYMBOLS_NO_FILE;
+}
+
+static struct symtab *load_file(const struct symbol_options *options, const struct dso *dso)
+{
+	struct symbol_files files;
+	symbol_files_find(options, dso, &files);
+	if (!files.symbols) {
+		struct symtab *nothing = empty_table(why_nothing(&files));
+		symbol_files_close(&files);
+		return nothing;
+	}
+	struct elf_symbols_options how = {.addressing = ELF_FILE_OFFSET, .demangle = options->demangle};
+	struct symbol_builder builder = {0};
+	struct elf_file mini = {0};
+	enum symbol_source source = elf_has_symtab(files.symbols) ? SYMBOLS_FULL : SYMBOLS_DYNAMIC_ONLY;
+	if (source == SYMBOLS_DYNAMIC_ONLY && minidebug_open(files.runtime, &mini)) {
+		elf_symbols_add_table(&mini, files.runtime, &how, &builder);
+		source = SYMBOLS_FULL;
+	}
+	elf_symbols_add(files.symbols, files.runtime, &how, &builder);
+	if (!builder.symbols.len)
+		source = SYMBOLS_NONE;
+	struct symtab *symtab = symtab_build(&builder, source, files.path);
+	elf_close(&mini);
+	symbol_files_close(&files);
+	return symtab;
+}
+
+static struct symtab *load_vdso(const struct symbol_options *options, const struct dso *dso)
+{
+	struct elf_file elf = {0};
+	if (!options->same_machine || !vdso_open(&dso->build_id, &elf))
+		return load_file(options, dso);
+	struct elf_symbols_options how = {.addressing = ELF_FILE_OFFSET, .demangle = options->demangle};
+	struct symbol_builder builder = {0};
+	elf_symbols_add(&elf, &elf, &how, &builder);
+	struct symtab *symtab = symtab_build(&builder, SYMBOLS_FULL, NULL);
+	elf_close(&elf);
+	return symtab;
+}
+
+static struct symtab *load(struct resolver *resolver, const struct dso *dso)
+{
+	const struct symbol_options *options = &resolver->options;
+	if (jit_dso(dso))
+		return jit_load(options, dso);
+	switch (dso->kind) {
+	case DSO_KERNEL:
+		return kernel_image_load(&resolver->kernel, options, resolver->machine, dso);
+	case DSO_KERNEL_MODULE:
+		return kernel_module_load(&resolver->kernel, options, resolver->machine, dso);
+	case DSO_BPF:
+	case DSO_KSYMBOL:
+		return kernel_ksymbol_load(resolver->machine, dso);
+	case DSO_VDSO:
+		return load_vdso(options, dso);
+	case DSO_FILE:
+		return load_file(options, dso);
+	default:
+		return empty_table(SYMBOLS_NONE);
+	}
+}
+
+static const struct symtab *table_of(struct resolver *resolver, struct dso *dso)
+{
+	struct symtab *symtab = atomic_load_explicit(&dso->symtab, memory_order_acquire);
+	if (symtab)
+		return symtab;
+	pthread_mutex_t *lock = &resolver->load_locks[dso->index % LOAD_LOCKS];
+	pthread_mutex_lock(lock);
+	symtab = atomic_load_explicit(&dso->symtab, memory_order_acquire);
+	if (!symtab) {
+		symtab = load(resolver, dso);
+		symtab->dso = dso;
+		atomic_store_explicit(&dso->symtab, symtab, memory_order_release);
+	}
+	pthread_mutex_unlock(lock);
+	return symtab;
+}
+
+struct load_list {
+	struct resolver *resolver;
+	struct dso *const *dsos;
+};
+
+static void load_one(void *context, unsigned int worker, size_t item)
+{
+	const struct load_list *list = context;
+	(void)worker;
+	table_of(list->resolver, list->dsos[item]);
+}
+
+void resolver_load(struct resolver *resolver, struct dso *const *dsos, size_t count, unsigned int jobs)
+{
+	struct load_list list = {resolver, dsos};
+	pool_run(jobs, count, load_one, &list);
+}
+
+/* ---- lookup ---- */
+
+const struct symtab *resolver_symtab(struct resolver *resolver, struct dso *dso)
+{
+	return table_of(resolver, dso);
+}
+
+const struct symbol *resolver_symbol(struct resolver *resolver, struct dso *dso, uint64_t dso_addr)
+{
+	return symtab_find(table_of(resolver, dso), dso_addr);
+}
+
+void resolver_frame(struct resolver *resolver, const struct maps *maps, uint8_t cpumode, uint64_t ip, uint64_t time, struct frame *ret)
+{
+	*ret = (struct frame){.ip = ip, .dso_addr = ip, .cpumode = cpumode};
+	ret->map = maps ? maps_find(maps, ip, time) : NULL;
+	if (!ret->map)
+		return;
+	ret->dso_addr = map_to_dso(ret->map, ip);
+	ret->symbol = resolver_symbol(resolver, ret->map->dso, ret->dso_addr);
+}
+
+/* ---- reasons ---- */
+
+enum symbol_source resolver_source(struct resolver *resolver, const struct dso *dso)
+{
+	const struct symtab *symtab = atomic_load_explicit(&((struct dso *)dso)->symtab, memory_order_acquire);
+	(void)resolver;
+	return symtab ? (enum symbol_source)symtab->source : SYMBOLS_NOT_LOADED;
+}
+
+const char *resolver_source_path(struct resolver *resolver, const struct dso *dso)
+{
+	const struct symtab *symtab = atomic_load_explicit(&((struct dso *)dso)->symtab, memory_order_acquire);
+	(void)resolver;
+	return symtab ? symtab->path : NULL;
+}
+
+const char *symbol_source_text(enum symbol_source source)
+{
+	static const char *const texts[] = {
+		[SYMBOLS_NOT_LOADED] = "not looked at",
+		[SYMBOLS_FULL] = "complete",
+		[SYMBOLS_DYNAMIC_ONLY] = "stripped: only exported names",
+		[SYMBOLS_NO_FILE] = "file not found",
+		[SYMBOLS_WRONG_FILE] = "the file has changed since the recording (other build-id)",
+		[SYMBOLS_NONE] = "the file has no names",
+		[SYMBOLS_FORBIDDEN] = "permission denied",
+		[SYMBOLS_NO_JIT_MAP] = "generated code without a perf-PID.map",
+	};
+	return (size_t)source < sizeof(texts) / sizeof(texts[0]) ? texts[source] : "";
+}

@@ -1,0 +1,308 @@
+/* Symbol tables: settling of raw symbol lists, and lookup.
+ *
+ * Settling follows the kernel's perf step by step, because which name an address gets is what people compare: symbols without a size are
+ * stretched to the next one, then of all symbols with one address the best is kept. Both are done again after each table that was added.
+ *
+ * Lookup: starts of the intervals in one packed array (8 bytes each, so that a binary search touches few cache lines). Without overlaps
+ * interval i is symbol i; else `owners` says which symbol it is.
+ *
+ * Names: one block for all. Demangling is slow (1 µs and more) and most symbols are never looked up, so it is done when a lookup first
+ * returns the symbol: the readable name is published by compare-and-swap, then `mangled` is cleared with release order.
+ */
+#include "symbol/symtab.h"
+
+#include "symbol/demangle.h"
+#include "symbol/overlap.h"
+
+#include <elf.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct symtab_private {
+	uint64_t *starts; /* of intervals, sorted */
+	uint32_t *owners; /* symbol of each interval, or OVERLAP_NONE; NULL: interval i is symbol i */
+	size_t interval_count;
+	char *names; /* one block */
+	size_t name_bytes;
+};
+
+void symbol_builder_deinit(struct symbol_builder *builder)
+{
+	vec_deinit(&builder->symbols);
+	arena_deinit(&builder->names);
+}
+
+/* The readable name of a symbol for comparing; *ret_owned is to be freed. */
+static const char *readable_name(const struct symbol *symbol, char **ret_owned)
+{
+	*ret_owned = symbol->mangled ? demangle(symbol->name) : NULL;
+	return *ret_owned ? *ret_owned : symbol->name;
+}
+
+static size_t underscores(const char *name)
+{
+	return strspn(name, "_");
+}
+
+static bool name_preferred(const char *a, const char *b)
+{
+	if (underscores(a) != underscores(b))
+		return underscores(a) < underscores(b);
+	if (strlen(a) != strlen(b))
+		return strlen(a) > strlen(b);
+	/* Kernels before 4.17 had "SyS_x" as aliases of "sys_x". */
+	return strncmp(a, "SyS", 3) && strncmp(a, "compat_SyS", 10);
+}
+
+bool symbol_preferred(const struct symbol *a, const struct symbol *b)
+{
+	bool sized_a = a->end != a->start, sized_b = b->end != b->start;
+	if (sized_a != sized_b)
+		return sized_a;
+	if (a->type != b->type && (a->type == STT_NOTYPE || b->type == STT_NOTYPE))
+		return b->type == STT_NOTYPE;
+	if ((a->binding == STB_WEAK) != (b->binding == STB_WEAK))
+		return b->binding == STB_WEAK;
+	if ((a->binding == STB_GLOBAL) != (b->binding == STB_GLOBAL))
+		return a->binding == STB_GLOBAL;
+	if (!strcmp(a->name, b->name))
+		return true;
+	char *owned_a, *owned_b;
+	const char *name_a = readable_name(a, &owned_a), *name_b = readable_name(b, &owned_b);
+	bool preferred = name_preferred(name_a, name_b);
+	free(owned_a);
+	free(owned_b);
+	return preferred;
+}
+
+struct sort_key {
+	uint64_t start;
+	uint32_t index;
+};
+
+enum { DIGIT_BITS = 11, DIGITS = 1 << DIGIT_BITS };
+
+/* One stable pass of a radix sort; false, with nothing done, when all keys have the same digit. */
+static bool radix_pass(const struct sort_key *from, struct sort_key *to, size_t count, unsigned int shift)
+{
+	size_t places[DIGITS] = {0};
+	for (size_t i = 0; i < count; i++)
+		places[from[i].start >> shift & (DIGITS - 1)]++;
+	if (places[from[0].start >> shift & (DIGITS - 1)] == count)
+		return false;
+	size_t place = 0;
+	for (size_t digit = 0; digit < DIGITS; digit++) {
+		size_t here = places[digit];
+		places[digit] = place;
+		place += here;
+	}
+	for (size_t i = 0; i < count; i++)
+		to[places[from[i].start >> shift & (DIGITS - 1)]++] = from[i];
+	return true;
+}
+
+/* Symbols of one address stay in the order of their addition. */
+static void sort_by_start(struct symbol_builder *builder)
+{
+	struct symbol *symbols = builder->symbols.data;
+	size_t count = builder->symbols.len, i = 1;
+	while (i < count && symbols[i - 1].start <= symbols[i].start)
+		i++;
+	if (i >= count)
+		return;
+	struct sort_key *keys = mem_alloc_array(count, sizeof(*keys)), *other = mem_alloc_array(count, sizeof(*keys));
+	for (i = 0; i < count; i++)
+		keys[i] = (struct sort_key){symbols[i].start, (uint32_t)i};
+	for (unsigned int shift = 0; shift < 64; shift += DIGIT_BITS) {
+		if (!radix_pass(keys, other, count, shift))
+			continue;
+		struct sort_key *swapped = keys;
+		keys = other;
+		other = swapped;
+	}
+	struct symbol *sorted = mem_alloc_array(count, sizeof(*sorted));
+	for (i = 0; i < count; i++)
+		sorted[i] = symbols[keys[i].index];
+	free(keys);
+	free(other);
+	free(symbols);
+	builder->symbols.data = sorted;
+	builder->symbols.cap = count;
+}
+
+enum { PAGE = 4096 };
+
+static uint64_t page_up(uint64_t address)
+{
+	return (address + PAGE - 1) & ~(uint64_t)(PAGE - 1);
+}
+
+/* Kernel and modules lie far from each other: the last symbol of each ends with its page. */
+static uint64_t stretched_end(const struct symbol *symbol, const struct symbol *next, bool kallsyms)
+{
+	return kallsyms && symbol->index != next->index ? page_up(symbol->end + PAGE) : next->start;
+}
+
+static void stretch_unsized(struct symbol_builder *builder, bool kallsyms)
+{
+	struct symbol *symbols = builder->symbols.data;
+	size_t count = builder->symbols.len;
+	for (size_t i = 0; i + 1 < count; i++)
+		if (symbols[i].end == symbols[i].start)
+			symbols[i].end = stretched_end(&symbols[i], &symbols[i + 1], kallsyms);
+	if (count && symbols[count - 1].end == symbols[count - 1].start)
+		symbols[count - 1].end = page_up(symbols[count - 1].start) + PAGE;
+}
+
+static void keep_one_of_each(struct symbol_builder *builder)
+{
+	struct symbol *symbols = builder->symbols.data;
+	size_t kept = 0;
+	for (size_t i = 0; i < builder->symbols.len; i++) {
+		if (!kept || symbols[kept - 1].start != symbols[i].start) {
+			symbols[kept++] = symbols[i];
+			continue;
+		}
+		struct symbol *best = &symbols[kept - 1];
+		bool ifunc = best->ifunc_alias || symbols[i].ifunc_alias;
+		if (symbol_preferred(best, &symbols[i])) {
+			best->ifunc_alias = ifunc || symbols[i].type == STT_GNU_IFUNC;
+		} else {
+			ifunc |= best->type == STT_GNU_IFUNC;
+			*best = symbols[i];
+			best->ifunc_alias = ifunc;
+		}
+	}
+	builder->symbols.len = kept;
+}
+
+void symbol_builder_settle(struct symbol_builder *builder, bool kallsyms)
+{
+	if (builder->demangle)
+		for (size_t i = 0; i < builder->symbols.len; i++)
+			builder->symbols.data[i].mangled = demangle_candidate(builder->symbols.data[i].name);
+	sort_by_start(builder);
+	stretch_unsized(builder, kallsyms);
+	keep_one_of_each(builder);
+}
+
+enum { LONG_NAME = 4096 };
+
+/* Copies the names into one block. In a hostile file all symbols can share one huge name: then names are cut. */
+static void gather_names(struct symtab_private *private, struct symbol *symbols, size_t count)
+{
+	size_t total = 0;
+	for (size_t i = 0; i < count; i++)
+		total += strlen(symbols[i].name) + 1;
+	size_t limit = total / LONG_NAME <= count + LONG_NAME ? SIZE_MAX : LONG_NAME;
+	if (limit == LONG_NAME)
+		total = count * (LONG_NAME + 1);
+	char *at = private->names = mem_alloc(total);
+	for (size_t i = 0; i < count; i++) {
+		size_t len = strnlen(symbols[i].name, limit);
+		symbols[i].name = memcpy(at, symbols[i].name, len);
+		at[len] = '\0';
+		at += len + 1;
+	}
+	private->name_bytes = (size_t)(at - private->names);
+}
+
+struct symtab *symtab_build(struct symbol_builder *builder, int source, const char *path)
+{
+	struct symtab *symtab = mem_zalloc(sizeof(*symtab));
+	struct symtab_private *private = mem_zalloc(sizeof(*private));
+	size_t count = builder->symbols.len;
+	struct symbol *symbols = count ? mem_resize(builder->symbols.data, count * sizeof(*symbols)) : NULL;
+	builder->symbols.data = NULL;
+	gather_names(private, symbols, count);
+	symbol_builder_deinit(builder);
+	for (size_t i = 0; i < count; i++)
+		symbols[i].index = (uint32_t)i;
+	private->interval_count = overlap_flatten(symbols, count, &private->starts, &private->owners);
+	symtab->symbols = symbols;
+	symtab->count = count;
+	symtab->source = source;
+	symtab->path = path ? mem_strdup(path) : NULL;
+	symtab->private = private;
+	return symtab;
+}
+
+static bool in_block(const struct symtab_private *private, const char *name)
+{
+	return name >= private->names && name < private->names + private->name_bytes;
+}
+
+void symtab_destroy(struct symtab *symtab)
+{
+	if (!symtab)
+		return;
+	for (size_t i = 0; i < symtab->count; i++)
+		if (!in_block(symtab->private, symtab->symbols[i].name))
+			free((char *)symtab->symbols[i].name);
+	free(symtab->private->starts);
+	free(symtab->private->owners);
+	free(symtab->private->names);
+	free(symtab->private);
+	free((void *)symtab->symbols);
+	free((char *)symtab->path);
+	free(symtab);
+}
+
+/* Makes the name readable. Many threads may do so at once: one wins, the others drop their copy. */
+static const struct symbol *with_readable_name(const struct symtab *symtab, size_t index)
+{
+	struct symbol *symbol = (struct symbol *)&symtab->symbols[index];
+	if (!__atomic_load_n(&symbol->mangled, __ATOMIC_ACQUIRE))
+		return symbol;
+	const char *mangled = __atomic_load_n(&symbol->name, __ATOMIC_ACQUIRE);
+	char *readable = in_block(symtab->private, mangled) ? demangle(mangled) : NULL;
+	if (readable && !__atomic_compare_exchange_n(&symbol->name, &mangled, readable, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+		free(readable);
+	__atomic_store_n(&symbol->mangled, false, __ATOMIC_RELEASE);
+	return symbol;
+}
+
+const struct symbol *symtab_at(const struct symtab *symtab, size_t index)
+{
+	return index < symtab->count ? with_readable_name(symtab, index) : NULL;
+}
+
+/* The last interval that starts at or before `addr`, plus one; 0 when none does. */
+static size_t interval_after(const struct symtab_private *private, uint64_t addr)
+{
+	const uint64_t *base = private->starts;
+	size_t left = private->interval_count;
+	if (!left || addr < base[0])
+		return 0;
+	while (left > 1) {
+		size_t half = left / 2;
+		base = base[half] <= addr ? base + half : base;
+		left -= half;
+	}
+	return (size_t)(base - private->starts) + 1;
+}
+
+const struct symbol *symtab_find(const struct symtab *symtab, uint64_t addr)
+{
+	const struct symtab_private *private = symtab->private;
+	size_t after = interval_after(private, addr);
+	if (!after)
+		return NULL;
+	uint32_t owner = private->owners ? private->owners[after - 1] : (uint32_t)(after - 1);
+	if (owner == OVERLAP_NONE)
+		return NULL;
+	const struct symbol *symbol = &symtab->symbols[owner];
+	if (addr >= symbol->end && addr != symbol->start)
+		return NULL;
+	return with_readable_name(symtab, owner);
+}
+
+const struct symbol *symtab_by_name(const struct symtab *symtab, const char *name)
+{
+	for (size_t i = 0; i < symtab->count; i++) {
+		const struct symbol *symbol = symtab_at(symtab, i);
+		if (!strcmp(symbol->name, name))
+			return symbol;
+	}
+	return NULL;
+}

@@ -1,0 +1,73 @@
+"""The README's promise: a clone in an empty folder builds itself on first use, and `meson install` puts everything in its place."""
+import os
+import pathlib
+import shutil
+import subprocess
+import time
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+
+
+def run(command, **arguments):
+    return subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False, timeout=900, **arguments)
+
+
+@pytest.fixture(scope="module")
+def clone(tmp_path_factory):
+    if not (ROOT / ".git").exists():
+        pytest.skip("these sources are no git repository")
+    for program in ("meson", "ninja", "pkg-config"):
+        if not shutil.which(program):
+            pytest.skip(f"{program} is not installed")
+    folder = tmp_path_factory.mktemp("clone") / "perf-ng"
+    done = run(["git", "clone", "-q", ROOT, folder])
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+def fastest(command):
+    best = 1.0
+    for _ in range(20):
+        started = time.perf_counter()
+        subprocess.run(command, stdout=subprocess.DEVNULL, check=True)
+        best = min(best, time.perf_counter() - started)
+    return best
+
+
+def test_first_use_builds_and_later_uses_cost_nothing(clone, tmp_path):
+    first = run([clone / "perf", "version"], cwd=tmp_path)
+    assert first.returncode == 0, first.stderr
+    assert first.stdout.startswith("perf version ") and first.stdout.count("\n") == 1
+    assert "building in" in first.stderr
+    second = run([clone / "perf", "version"], cwd=tmp_path)
+    assert second.stderr == "" and second.stdout == first.stdout
+    link = tmp_path / "link"
+    link.symlink_to(clone / "perf")
+    assert run([link, "version"]).stdout == first.stdout
+    assert run([clone / "perf", "bogus"]).returncode == 1
+    assert fastest([clone / "perf", "version"]) - fastest([clone / "build/perf", "version"]) < 0.005
+
+
+def test_install(clone, tmp_path):
+    done = run(["meson", "install", "-C", clone / "build", "--no-rebuild"], env={**os.environ, "DESTDIR": str(tmp_path)})
+    assert done.returncode == 0, done.stdout + done.stderr
+    program = next(tmp_path.rglob("bin/perf"))
+    pages = {path.name for path in tmp_path.rglob("man1/*.1")}
+    for name in run([program, "--list-cmds"]).stdout.split():
+        assert f"perf-{name}.1" in pages
+    assert "perf.1" in pages and next(tmp_path.rglob("bash-completion/completions/perf")).is_file()
+    if shutil.which("man"):
+        for page in tmp_path.rglob("man1/*.1"):
+            shown = run(["man", "--warnings", "-P", "cat", page], env={**os.environ, "LC_ALL": "C.UTF-8", "MANWIDTH": "100"})
+            assert shown.returncode == 0 and not shown.stderr, page
+            assert "NAME" in shown.stdout and "{{" not in shown.stdout
+
+
+def test_completion(clone):
+    script = ('source "$1/completion/perf.bash"; complete_words() { COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); COMPREPLY=(); _perf; '
+              'echo "${COMPREPLY[*]}"; }; complete_words "$1/build/perf" conf; complete_words "$1/build/perf" config --sys; '
+              'complete_words "$1/build/perf" help vers')
+    done = run(["bash", "-c", script, "bash", clone])
+    assert done.stdout.splitlines() == ["config", "--system", "version"], done.stderr

@@ -1,6 +1,7 @@
 /* Opening a recording for analysis: options → session → resolver. */
 #include "cmd/opening.h"
 
+#include "app/config.h"
 #include "base/mem.h"
 #include "base/number.h"
 
@@ -61,10 +62,12 @@ struct error *opening_begin(struct opening *opening, const struct opening_option
 	progress_end(&opening->progress);
 	if (error)
 		return error;
+	opening->buildid_dir = config_buildid_dir();
 	struct symbol_options symbols = {
 		.symfs = input->symfs,
 		.vmlinux = input->vmlinux,
 		.kallsyms = input->kallsyms,
+		.buildid_dir = opening->buildid_dir,
 		.ignore_vmlinux = input->ignore_vmlinux,
 		.load_modules = input->load_modules,
 		.demangle = input->demangle,
@@ -80,5 +83,6 @@ void opening_end(struct opening *opening)
 	resolver_destroy(opening->resolver);
 	session_close(opening->session);
 	free(opening->cpu_bits);
+	free(opening->buildid_dir);
 	*opening = (struct opening){0};
 }

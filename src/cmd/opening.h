@@ -17,6 +17,7 @@ struct opening {
 	struct session *session;
 	struct resolver *resolver;
 	uint64_t *cpu_bits; /* the filter's */
+	char *buildid_dir;  /* of the configuration, or NULL */
 	struct progress progress;
 };
 

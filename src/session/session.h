@@ -4,15 +4,22 @@
  *  - session_next(): every record in time order, for commands that tell a story (script, trace, sched);
  *  - session_reduce(): samples in any order on several threads, for commands that add up (report, flamegraph, annotate).
  *
- * A file is read in two passes over one mapping. Pass 1 (in session_open) hops over the record headers, applies all side-band to the
- * machine in time order, counts records by type and event, and notes cuts for the workers. Pass 2 decodes samples. For session_next() on a
- * streaming pipe there is one pass: side-band is applied when its turn comes.
+ * Reading at large, in two passes over one mapping: pass 1 (in session_open) hops over the record headers, applies all side-band to the
+ * machine in the order of time, counts records by type and event, and notes cuts for the workers; the machine is finished then. Pass 2
+ * decodes samples. Reading as a stream (options.streaming, for session_next() only): one pass; side-band is applied to the machine when its
+ * turn comes, so the machine grows while records are delivered and must be asked by the thread that calls session_next(). It is the only
+ * way for a pipe that isn't to be spooled, and the quicker one for a command that may stop early.
+ *
+ * The order of session_next() is the kernel tool's: records with a time in the order of time (ties: of the file), round by round (order.h);
+ * those without one, and those that the recorder made up (type >= 64), as soon as they are met in the file. Without times, or when only
+ * samples have them, everything comes in the file's order.
  *
  * Times: where samples have no time stamps, a record's offset in the file serves as its time in the model.
  */
 #pragma once
 
 #include "base/error.h"
+#include "base/strbuf.h"
 #include "model/machine.h"
 #include "perfdata/reader.h"
 
@@ -35,27 +42,27 @@ struct session_options {
 	struct reader_options input;
 	struct session_filter filter;
 	unsigned int jobs; /* 0 = pool_default_jobs() */
-	bool streaming;	   /* session_next() will be used: don't spool a pipe */
-	bool show_progress;
+	bool streaming;	   /* only session_next() will be used, on one thread: one pass, pipes aren't spooled */
 	void (*progress)(void *context, uint64_t done, uint64_t total);
 	void *progress_context;
 };
 
 struct event_counts {
 	uint64_t samples;
-	uint64_t lost;	       /* from LOST records and PERF_FORMAT_LOST reads of this event */
-	uint64_t lost_samples; /* from LOST_SAMPLES */
+	uint64_t lost;	       /* records of any kind that a full ring swallowed, by LOST records with this event's id */
+	uint64_t lost_samples; /* from LOST_SAMPLES: what this event's counters lost (the same losses seen from the other side) */
 	uint64_t throttles;
 };
 
 struct session {
 	struct reader *reader;
 	struct machine *machine;
-	/* Complete after session_open() for stable input, else at the end. */
-	uint64_t record_counts[256];	   /* by type; 0 = unknown types */
-	struct event_counts *event_counts; /* by event index */
-	uint64_t lost;			   /* in total */
-	uint64_t first_time, last_time;	   /* of samples */
+	/* Complete after session_open(), when streaming at the end. */
+	uint64_t record_counts[256];	   /* by type; 0 = all types above 255 */
+	struct event_counts *event_counts; /* by event index; as long as reader->events, NULL when that is empty */
+	uint64_t lost, lost_samples;	   /* in total, of events that aren't known too */
+	uint64_t lost_chunks;		   /* LOST records */
+	uint64_t first_time, last_time;	   /* of samples; 0 = none has a time */
 	unsigned int jobs;
 	struct session_private *private;
 };
@@ -67,14 +74,16 @@ void session_close(struct session *session);
 struct record {
 	const struct record_header *header; /* valid until the next session_next() */
 	uint64_t time;			    /* 0 = none */
-	uint64_t model_time;		    /* what to ask the machine with */
+	uint64_t model_time;		    /* what to ask the machine with; never less than the one before when streaming */
 	uint64_t offset;		    /* in the file */
-	struct event *event;		    /* NULL for records without one */
+	struct event *event;		    /* of samples never NULL; of others by their trailer, or NULL */
 };
 
 /* 1: *ret is the next record that passed the filter (side-band always passes, already applied to the machine). 0: end. -1: *ret_error is
  * set. */
 int session_next(struct session *session, struct record *ret, struct error **ret_error);
+/* Decodes the sample that session_next() gave; false when it is broken, which is counted: go on with the next. */
+bool session_decode(struct session *session, const struct record *record, struct sample *ret);
 
 /* Any order, any number of threads; what comes out depends on neither. */
 struct reducer {
@@ -87,5 +96,15 @@ struct reducer {
 	void (*deinit)(void *state, void *context); /* may be NULL */
 	bool fixed_only;			    /* sample_decode_fixed() is enough */
 };
-/* Returns the merged state (freed by the caller with free() after its own deinit). */
+/* Returns the merged state (freed by the caller with free() after its own deinit). The input must be stable: not a pipe opened with
+ * `streaming`. */
 struct error *session_reduce(struct session *session, const struct reducer *reducer, void *context, void **ret_state);
+
+/* ---- what every reader tells at its end ---- */
+
+/* Adds one plain sentence when records were lost: how many, of which events, what to do. Event names are made safe. Nothing when nothing
+ * was lost. */
+void session_loss_text(const struct session *session, struct strbuf *out);
+/* The same for what was wrong with the input: cut short, broken or unknown records, hardware trace that isn't decoded. One sentence each,
+ * separated by newlines, none at the end. */
+void session_trouble_text(const struct session *session, struct strbuf *out);

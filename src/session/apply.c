@@ -1,0 +1,267 @@
+/* Side-band records into the machine, and losses into the counts.
+ *
+ * Records come checked by the reader: of their type's least size and with a NUL behind their names; so the structures here are the records
+ * themselves. A name ends where the NUL is. Sources of the layouts: include/uapi/linux/perf_event.h.
+ */
+#include "session/session_internal.h"
+
+#include <string.h>
+#include <sys/mman.h>
+
+struct record_mmap {
+	struct record_header header;
+	uint32_t pid, tid;
+	uint64_t start, length, pgoff;
+	char name[];
+};
+
+struct record_mmap2 {
+	struct record_header header;
+	uint32_t pid, tid;
+	uint64_t start, length, pgoff;
+	union {
+		struct {
+			uint32_t major, minor;
+			uint64_t inode, inode_generation;
+		};
+		struct {
+			uint8_t build_id_size;
+			uint8_t reserved[3];
+			uint8_t build_id[20];
+		};
+	};
+	uint32_t prot, flags;
+	char name[];
+};
+
+struct record_comm {
+	struct record_header header;
+	uint32_t pid, tid;
+	char name[];
+};
+
+struct record_task { /* FORK and EXIT */
+	struct record_header header;
+	uint32_t pid, ppid, tid, ptid;
+	uint64_t time;
+};
+
+struct record_ksymbol {
+	struct record_header header;
+	uint64_t address;
+	uint32_t length;
+	uint16_t type;	/* 1 = BPF, 2 = out of line */
+	uint16_t flags; /* bit 0: unregistered */
+	char name[];
+};
+
+struct record_cgroup {
+	struct record_header header;
+	uint64_t id;
+	char path[];
+};
+
+struct record_namespaces {
+	struct record_header header;
+	uint32_t pid, tid;
+	uint64_t count;
+	struct {
+		uint64_t device, inode;
+	} links[];
+};
+
+struct record_build_id {
+	struct record_header header;
+	int32_t pid;
+	uint8_t data[20];
+	uint8_t size; /* with bit 15 of misc */
+	uint8_t reserved[3];
+	char name[];
+};
+
+struct record_lost {
+	struct record_header header;
+	uint64_t id, count;
+};
+
+struct record_lost_samples {
+	struct record_header header;
+	uint64_t count;
+};
+
+enum { MISC_BUILD_ID_SIZE = 1 << 15, KSYMBOL_BPF = 1, KSYMBOL_UNREGISTER = 1 };
+
+static bool is_kernel_mode(const struct record_header *header)
+{
+	uint16_t mode = header->misc & RECORD_MISC_CPUMODE;
+	return mode == CPUMODE_KERNEL || mode == CPUMODE_GUEST_KERNEL;
+}
+
+static void add_map(struct machine *machine, const struct record_header *header, struct map_description *map, uint64_t length,
+		    uint64_t time)
+{
+	map->end = map->start + length < map->start ? UINT64_MAX : map->start + length;
+	if (is_kernel_mode(header))
+		machine_add_kernel_map(machine, map, time);
+	else
+		machine_add_map(machine, map, time);
+}
+
+static void apply_mmap(struct machine *machine, const struct record_header *header, uint64_t time)
+{
+	const struct record_mmap *record = (const void *)header;
+	bool data = header->misc & RECORD_MISC_MMAP_DATA;
+	struct map_description map = {
+		.pid = record->pid,
+		.tid = record->tid,
+		.start = record->start,
+		.pgoff = record->pgoff,
+		.name = record->name,
+		.prot = data ? 0 : PROT_EXEC,
+		.data = data,
+	};
+	add_map(machine, header, &map, record->length, time);
+}
+
+static void apply_mmap2(struct machine *machine, const struct record_header *header, uint64_t time)
+{
+	const struct record_mmap2 *record = (const void *)header;
+	struct map_description map = {
+		.pid = record->pid,
+		.tid = record->tid,
+		.start = record->start,
+		.pgoff = record->pgoff,
+		.name = record->name,
+		.prot = record->prot,
+		.flags = record->flags,
+		.data = header->misc & RECORD_MISC_MMAP_DATA,
+	};
+	if (header->misc & RECORD_MISC_MMAP_BUILD_ID) {
+		map.build_id.size = record->build_id_size <= sizeof(map.build_id.data) ? record->build_id_size : sizeof(map.build_id.data);
+		memcpy(map.build_id.data, record->build_id, map.build_id.size);
+	} else {
+		map.major = record->major;
+		map.minor = record->minor;
+		map.inode = record->inode;
+		map.inode_generation = record->inode_generation;
+	}
+	add_map(machine, header, &map, record->length, time);
+}
+
+static void apply_namespaces(struct machine *machine, const struct record_header *header, uint64_t time)
+{
+	const struct record_namespaces *record = (const void *)header;
+	struct process_namespaces namespaces = {.time = time};
+	uint64_t fit = (header->size - sizeof(*record)) / sizeof(record->links[0]);
+	uint64_t most = sizeof(namespaces.inode) / sizeof(namespaces.inode[0]);
+	uint64_t count = record->count < fit ? record->count : fit;
+	namespaces.count = count < most ? count : most;
+	for (uint32_t i = 0; i < namespaces.count; i++) {
+		namespaces.device[i] = record->links[i].device;
+		namespaces.inode[i] = record->links[i].inode;
+	}
+	machine_add_namespaces(machine, record->pid, record->tid, &namespaces);
+}
+
+static void apply_build_id(struct machine *machine, const struct record_header *header)
+{
+	const struct record_build_id *record = (const void *)header;
+	struct buildid id = {.size = sizeof(id.data)};
+	if (!memchr(record->name, 0, header->size - sizeof(*record)))
+		return;
+	if (header->misc & MISC_BUILD_ID_SIZE && record->size < id.size)
+		id.size = record->size;
+	memcpy(id.data, record->data, id.size);
+	apply_build_id_entry(machine, header->misc, record->name, &id);
+}
+
+void apply_build_id_entry(struct machine *machine, uint16_t misc, const char *name, const struct buildid *id)
+{
+	uint16_t mode = misc & RECORD_MISC_CPUMODE;
+	bool kernel = mode == CPUMODE_KERNEL || mode == CPUMODE_GUEST_KERNEL;
+	if (mode == CPUMODE_UNKNOWN || mode == CPUMODE_HYPERVISOR || mode > CPUMODE_GUEST_USER)
+		return;
+	machine_note_build_id(machine, name, id, kernel, mode == CPUMODE_GUEST_KERNEL);
+}
+
+static void apply_ksymbol(struct machine *machine, const struct record_header *header, uint64_t time)
+{
+	const struct record_ksymbol *record = (const void *)header;
+	machine_add_ksymbol(machine, record->address, record->length, record->name, record->type == KSYMBOL_BPF,
+			    record->flags & KSYMBOL_UNREGISTER, time);
+}
+
+bool apply_is_sideband(uint32_t type)
+{
+	switch (type) {
+	case RECORD_MMAP:
+	case RECORD_MMAP2:
+	case RECORD_COMM:
+	case RECORD_FORK:
+	case RECORD_EXIT:
+	case RECORD_KSYMBOL:
+	case RECORD_CGROUP:
+	case RECORD_NAMESPACES:
+	case RECORD_HEADER_BUILD_ID:
+		return true;
+	default:
+		return false;
+	}
+}
+
+void apply_sideband(struct machine *machine, const struct record_header *header, uint64_t time)
+{
+	const struct record_comm *comm = (const void *)header;
+	const struct record_task *task = (const void *)header;
+	const struct record_cgroup *cgroup = (const void *)header;
+	switch (header->type) {
+	case RECORD_MMAP:
+		return apply_mmap(machine, header, time);
+	case RECORD_MMAP2:
+		return apply_mmap2(machine, header, time);
+	case RECORD_COMM:
+		return machine_add_comm(machine, comm->pid, comm->tid, comm->name, header->misc & RECORD_MISC_COMM_EXEC, time);
+	case RECORD_FORK:
+		return machine_add_fork(machine, task->pid, task->tid, task->ppid, task->ptid, !(header->misc & RECORD_MISC_FORK_EXEC),
+					time);
+	case RECORD_EXIT:
+		return machine_add_exit(machine, task->pid, task->tid, time);
+	case RECORD_KSYMBOL:
+		return apply_ksymbol(machine, header, time);
+	case RECORD_CGROUP:
+		return machine_add_cgroup(machine, cgroup->id, cgroup->path);
+	case RECORD_NAMESPACES:
+		return apply_namespaces(machine, header, time);
+	case RECORD_HEADER_BUILD_ID:
+		return apply_build_id(machine, header);
+	default:
+		return;
+	}
+}
+
+void apply_loss(struct session *session, const struct record_header *header)
+{
+	const struct record_lost *lost = (const void *)header;
+	const struct record_lost_samples *lost_samples = (const void *)header;
+	struct event *event = header->type == RECORD_LOST ? reader_event_by_id(session->reader, lost->id) : NULL;
+	if (!event)
+		event = reader_event(session->reader, header);
+	struct event_counts *counts = event ? &session->event_counts[event->index] : NULL;
+	switch (header->type) {
+	case RECORD_LOST:
+		session->lost += lost->count;
+		session->lost_chunks++;
+		if (counts)
+			counts->lost += lost->count;
+		break;
+	case RECORD_LOST_SAMPLES:
+		session->lost_samples += lost_samples->count;
+		if (counts)
+			counts->lost_samples += lost_samples->count;
+		break;
+	case RECORD_THROTTLE:
+		if (counts)
+			counts->throttles++;
+		break;
+	}
+}

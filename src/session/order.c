@@ -1,0 +1,190 @@
+/* The round sorter (the contract is in order.h).
+ *
+ * What is drained from one ring is ascending, so the sort is a natural merge sort: it finds the ascending stretches and merges them
+ * pairwise; a round of n records from c rings costs n log c steps. What is left over from earlier rounds is kept as sorted runs, each at
+ * least twice as long as the next one: hostile streams (a round mark after every record, times far in the future) cost a logarithm, not a
+ * square.
+ */
+#include "session/order.h"
+
+#include <string.h>
+
+void order_deinit(struct order *order)
+{
+	vec_deinit(&order->incoming);
+	vec_deinit(&order->scratch);
+	vec_deinit(&order->bounds);
+	vec_deinit(&order->ready.items);
+	for (size_t i = 0; i < order->runs.len; i++)
+		vec_deinit(&order->runs.data[i].items);
+	vec_deinit(&order->runs);
+}
+
+void order_push(struct order *order, uint64_t time, uint64_t offset)
+{
+	if (!order->held++ || time > order->newest)
+		order->newest = time;
+	vec_push(&order->incoming, (struct order_item){.time = time, .offset = offset});
+}
+
+static bool item_before(const struct order_item *a, const struct order_item *b)
+{
+	return a->time < b->time || (a->time == b->time && a->offset < b->offset);
+}
+
+/* Merges two sorted stretches into `to`. */
+static void merge(const struct order_item *a, size_t a_count, const struct order_item *b, size_t b_count, struct order_item *to)
+{
+	const struct order_item *a_end = a + a_count, *b_end = b + b_count;
+	while (a < a_end && b < b_end)
+		*to++ = item_before(b, a) ? *b++ : *a++;
+	memcpy(to, a, (size_t)(a_end - a) * sizeof(*a));
+	memcpy(to + (a_end - a), b, (size_t)(b_end - b) * sizeof(*b));
+}
+
+/* Where ascending stretches begin, and the end. */
+static void find_stretches(struct order *order)
+{
+	const order_items *items = &order->incoming;
+	order->bounds.len = 0;
+	vec_push(&order->bounds, 0);
+	for (size_t i = 1; i < items->len; i++)
+		if (items->data[i].time < items->data[i - 1].time)
+			vec_push(&order->bounds, i);
+	vec_push(&order->bounds, items->len);
+}
+
+static void sort_incoming(struct order *order)
+{
+	find_stretches(order);
+	size_t *bounds = order->bounds.data;
+	size_t stretches = order->bounds.len - 1;
+	if (stretches > 1)
+		vec_reserve(&order->scratch, order->incoming.len);
+	while (stretches > 1) {
+		const struct order_item *from = order->incoming.data;
+		struct order_item *to = order->scratch.data;
+		size_t merged = 0;
+		for (size_t i = 0; i < stretches; i += 2) {
+			size_t begin = bounds[i], middle = bounds[i + 1], end = i + 2 <= stretches ? bounds[i + 2] : middle;
+			merge(from + begin, middle - begin, from + middle, end - middle, to + begin);
+			bounds[merged++] = begin;
+		}
+		bounds[merged] = order->incoming.len;
+		stretches = merged;
+		order->scratch.len = order->incoming.len;
+		order_items sorted = order->scratch;
+		order->scratch = order->incoming;
+		order->incoming = sorted;
+	}
+}
+
+static size_t run_left(const struct order_run *run)
+{
+	return run->items.len - run->at;
+}
+
+/* How many of the run's items are not newer than `limit`. */
+static size_t run_count_until(const struct order_run *run, uint64_t limit)
+{
+	size_t low = run->at, high = run->items.len;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		if (run->items.data[middle].time <= limit)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low - run->at;
+}
+
+/* Takes `count` items from the run into what is ready. */
+static void take(struct order *order, struct order_run *run, size_t count)
+{
+	struct order_run *ready = &order->ready;
+	const struct order_item *items = run->items.data + run->at;
+	run->at += count;
+	order->held -= count;
+	if (!ready->items.len) {
+		vec_reserve(&ready->items, count);
+		memcpy(ready->items.data, items, count * sizeof(*items));
+		ready->items.len = count;
+		return;
+	}
+	vec_reserve(&order->scratch, ready->items.len + count);
+	merge(ready->items.data, ready->items.len, items, count, order->scratch.data);
+	order->scratch.len = ready->items.len + count;
+	order_items merged = order->scratch;
+	order->scratch = ready->items;
+	ready->items = merged;
+}
+
+static void drop_empty_runs(struct order *order)
+{
+	size_t kept = 0;
+	for (size_t i = 0; i < order->runs.len; i++) {
+		struct order_run *run = &order->runs.data[i];
+		if (run_left(run))
+			order->runs.data[kept++] = *run;
+		else
+			vec_deinit(&run->items);
+	}
+	order->runs.len = kept;
+}
+
+/* Merges the newest runs until each is at least twice as long as the next. */
+static void compact_runs(struct order *order)
+{
+	while (order->runs.len >= 2) {
+		struct order_run *a = &order->runs.data[order->runs.len - 2], *b = a + 1;
+		if (run_left(a) >= 2 * run_left(b))
+			return;
+		struct order_run both = {0};
+		size_t count = run_left(a) + run_left(b);
+		vec_reserve(&both.items, count);
+		merge(a->items.data + a->at, run_left(a), b->items.data + b->at, run_left(b), both.items.data);
+		both.items.len = count;
+		vec_deinit(&a->items);
+		vec_deinit(&b->items);
+		*a = both;
+		order->runs.len--;
+	}
+}
+
+static void release(struct order *order, uint64_t limit)
+{
+	order->ready.at = order->ready.items.len = 0;
+	sort_incoming(order);
+	struct order_run fresh = {.items = order->incoming};
+	size_t count = run_count_until(&fresh, limit);
+	for (size_t i = order->runs.len; i-- > 0;) {
+		struct order_run *run = &order->runs.data[i];
+		size_t run_count = run_count_until(run, limit);
+		if (run_count)
+			take(order, run, run_count);
+	}
+	if (count)
+		take(order, &fresh, count);
+	drop_empty_runs(order);
+	order->incoming.len = 0;
+	if (!run_left(&fresh))
+		return;
+	/* The rest of the round becomes a run of its own, in memory of its size. */
+	struct order_run rest = {0};
+	vec_reserve(&rest.items, run_left(&fresh));
+	memcpy(rest.items.data, fresh.items.data + fresh.at, run_left(&fresh) * sizeof(*rest.items.data));
+	rest.items.len = run_left(&fresh);
+	vec_push(&order->runs, rest);
+	compact_runs(order);
+}
+
+void order_finish_round(struct order *order)
+{
+	release(order, order->limit);
+	order->limit = order->newest;
+}
+
+void order_finish(struct order *order)
+{
+	release(order, UINT64_MAX);
+}

@@ -1,0 +1,124 @@
+/* Samples in any order on several threads.
+ *
+ * The file is cut into pieces of a few MB between records (pass 1 noted where). Each worker has a state of its own and takes the next piece
+ *that nobody has taken yet; when all are done, the states are merged one after the other. Nothing is shared but what no longer changes:
+ *mapping, layouts, machine.
+ *
+ *	pieces   |  0  |  1  |  2  |  3  |  4  | …
+ *	worker 0    ▲           ▲     ▲                state 0 ◄── merge ── state 1
+ *	worker 1          ▲                 ▲
+ */
+#include "base/pool.h"
+#include "session/session_internal.h"
+
+struct worker {
+	void *state;
+	uint64_t broken;
+	const char *first_broken;
+	uint64_t first_broken_offset;
+};
+
+struct reduction {
+	struct session *session;
+	const struct reducer *reducer;
+	void *context;
+	struct worker *workers;
+};
+
+static void note_broken(struct worker *worker, uint64_t offset, const char *what)
+{
+	if (!worker->broken++ || offset < worker->first_broken_offset) {
+		worker->first_broken = what;
+		worker->first_broken_offset = offset;
+	}
+}
+
+static void reduce_sample(struct reduction *reduction, struct worker *worker, const struct record_header *header, uint64_t offset)
+{
+	const struct session *session = reduction->session;
+	const struct reducer *reducer = reduction->reducer;
+	const struct filter *filter = &session->private->filter;
+	const struct event *event = reader_event(session->reader, header);
+	struct sample sample;
+	if (!event)
+		return; /* pass 1 counted it */
+	const struct sample_layout *layout = &session->reader->layouts[event->index];
+	bool look_first = filter->active || reducer->fixed_only;
+	const char *broken = look_first ? sample_decode_fixed(layout, &event->attr, header, &sample) : NULL;
+	if (!broken && filter->active && !(filter_accepts_cpu(filter, sample.cpu) && filter_accepts_time(filter, sample.time)))
+		return;
+	if (!broken && !reducer->fixed_only)
+		broken = sample_decode(layout, &event->attr, header, &sample);
+	if (broken)
+		return note_broken(worker, offset, broken);
+	uint64_t model_time = session->private->file_order ? offset : sample.time ? sample.time : UINT64_MAX;
+	reducer->sample(worker->state, reduction->context, event, &sample, model_time);
+}
+
+static void reduce_piece(void *context, unsigned int index, size_t piece)
+{
+	struct reduction *reduction = context;
+	struct worker *worker = &reduction->workers[index];
+	struct reader *reader = reduction->session->reader;
+	const uint64_t *cuts = reduction->session->private->cuts.data;
+	uint64_t offset = cuts[piece], end = cuts[piece + 1];
+	if (!worker->state) {
+		worker->state = mem_zalloc(reduction->reducer->state_size);
+		reduction->reducer->init(worker->state, reduction->context);
+	}
+	while (offset < end) {
+		uint64_t next = offset;
+		const struct record_header *header = reader_record(reader, &next, false);
+		if (!header)
+			return;
+		if (header->type == RECORD_SAMPLE && next <= end)
+			reduce_sample(reduction, worker, header, next - header->size);
+		offset = next;
+	}
+}
+
+/* All states into the first one; what was broken into the session's count. */
+static void *merge_workers(struct reduction *reduction, unsigned int jobs)
+{
+	const struct reducer *reducer = reduction->reducer;
+	struct reader_trouble *trouble = &reduction->session->reader->trouble;
+	void *merged = NULL;
+	for (unsigned int i = 0; i < jobs; i++) {
+		struct worker *worker = &reduction->workers[i];
+		if (worker->broken && (!trouble->broken_records || worker->first_broken_offset < trouble->first_broken_offset)) {
+			trouble->first_broken = worker->first_broken;
+			trouble->first_broken_offset = worker->first_broken_offset;
+		}
+		trouble->broken_records += worker->broken;
+		if (!merged) {
+			merged = worker->state;
+			continue;
+		}
+		if (!worker->state)
+			continue;
+		reducer->merge(merged, worker->state, reduction->context);
+		if (reducer->deinit)
+			reducer->deinit(worker->state, reduction->context);
+		free(worker->state);
+	}
+	if (!merged) {
+		merged = mem_zalloc(reducer->state_size);
+		reducer->init(merged, reduction->context);
+	}
+	return merged;
+}
+
+struct error *session_reduce(struct session *session, const struct reducer *reducer, void *context, void **ret_state)
+{
+	struct error *error = session_prepare(session);
+	if (error)
+		return error;
+	size_t pieces = session->private->cuts.len > 1 ? session->private->cuts.len - 1 : 0;
+	unsigned int jobs = session->jobs < pieces ? session->jobs : pieces ? (unsigned int)pieces : 1;
+	struct reduction reduction = {.session = session, .reducer = reducer, .context = context};
+	reduction.workers = mem_zalloc_array(jobs, sizeof(*reduction.workers));
+	pool_run(jobs, pieces, reduce_piece, &reduction);
+	*ret_state = merge_workers(&reduction, jobs);
+	free(reduction.workers);
+	return NULL;
+}

@@ -1,0 +1,383 @@
+/* A session's life, pass 1, and the records in order.
+ *
+ * Pass 1 hops from record header to record header. All it looks at in a sample is its time (and its id, with several events): one cache
+ *line.
+ *
+ *	reader ──► source ──┬─ a time: held, (time, offset) into the order ──► FINISHED_ROUND ──► ready ─┬─► deliver: side-band into the
+ *	  (file order)      └─ none: at once ───────────────────────────────────────────────────────────┘    machine, filter, command
+ *
+ * Not done here: what records change (apply.c), the order (order.c), parallel reading (reduce.c).
+ */
+#include "session/session.h"
+
+#include "base/pool.h"
+#include "session/session_internal.h"
+
+#include <string.h>
+
+enum { CUT_DISTANCE = 2 << 20, PROGRESS_DISTANCE = 16 << 20 };
+
+void session_note_broken(struct session *session, uint64_t offset, const char *what)
+{
+	struct reader_trouble *trouble = &session->reader->trouble;
+	if (!trouble->broken_records++) {
+		trouble->first_broken = what;
+		trouble->first_broken_offset = offset;
+	}
+}
+
+/* ---- times ---- */
+
+/* Events may have come since the last look (in a stream they come with its first records). */
+static void look_at_events(struct session *session)
+{
+	struct session_private *private = session->private;
+	const struct reader *reader = session->reader;
+	size_t count = reader->events.events.len;
+	if (count == private->known_events)
+		return;
+	session->event_counts = mem_resize(session->event_counts, count * sizeof(*session->event_counts));
+	memset(session->event_counts + private->known_events, 0, (count - private->known_events) * sizeof(*session->event_counts));
+	private->known_events = count;
+	private->uniform = true;
+	private->sample_time = reader->layouts[0].time;
+	private->trailer_time = reader->layouts[0].trailer_time;
+	for (size_t i = 1; i < count; i++)
+		if (reader->layouts[i].time != private->sample_time || reader->layouts[i].trailer_time != private->trailer_time)
+	private->uniform = false;
+	/* Without times of side-band nothing can be put in order; a pipe doesn't know that in time. */
+	private->file_order = !reader->has_times || (!reader->pipe && !reader->layouts[0].sample_id_all);
+}
+
+static uint64_t time_at(const struct record_header *header, uint16_t from_start, uint16_t from_end)
+{
+	uint64_t time = 0;
+	if (header->type == RECORD_SAMPLE) {
+		if (from_start && header->size >= from_start + sizeof(time))
+			memcpy(&time, (const uint8_t *)header + from_start, sizeof(time));
+	} else if (from_end && header->size >= sizeof(*header) + from_end) {
+		memcpy(&time, (const uint8_t *)header + header->size - from_end, sizeof(time));
+	}
+	return time == UINT64_MAX ? 0 : time;
+}
+
+uint64_t session_record_time(const struct session *session, const struct record_header *header)
+{
+	const struct session_private *private = session->private;
+	if (header->type >= RECORD_USER_START)
+		return 0;
+	if (private->uniform)
+		return time_at(header, private->sample_time, private->trailer_time);
+	const struct event *event = reader_event(session->reader, header);
+	const struct sample_layout *layout = event ? &session->reader->layouts[event->index] : NULL;
+	return layout ? time_at(header, layout->time, layout->trailer_time) : 0;
+}
+
+/* ---- counting, on the first reading ---- */
+
+static void count_record(struct session *session, const struct record_header *header, uint64_t time, uint64_t offset)
+{
+	session->record_counts[header->type < 256 ? header->type : 0]++;
+	switch (header->type) {
+	case RECORD_SAMPLE: {
+		const struct event *event = reader_event(session->reader, header);
+		if (!event) {
+			session_note_broken(session, offset, "sample of an event that the recording doesn't describe");
+			return;
+		}
+		session->event_counts[event->index].samples++;
+		if (!time)
+			return;
+		if (!session->first_time || time < session->first_time)
+			session->first_time = time;
+		if (time > session->last_time)
+			session->last_time = time;
+		return;
+	}
+	case RECORD_LOST:
+	case RECORD_LOST_SAMPLES:
+	case RECORD_THROTTLE:
+		apply_loss(session, header);
+	}
+}
+
+static void report_progress(const struct session *session, uint64_t offset)
+{
+	const struct session_options *options = &session->private->options;
+	if (options->progress)
+		options->progress(options->progress_context, offset, reader_file_size(session->reader));
+}
+
+/* ---- pass 1 ---- */
+
+static void add_cut(struct session *session, uint64_t offset)
+{
+	vec_push(&session->private->cuts, offset);
+}
+
+/* Hops over all records: counts, cuts, and the side-band into `sideband`. */
+static struct error *scan_records(struct session *session, struct order *sideband)
+{
+	struct reader *reader = session->reader;
+	struct session_private *private = session->private;
+	struct source source;
+	struct error *error = NULL;
+	const struct record_header *header;
+	uint64_t offset, next_cut = 0, next_progress = reader->data_offset + PROGRESS_DISTANCE;
+	source_init(&source, reader, true);
+	while ((header = source_next(&source, &offset, &error))) {
+		__builtin_prefetch((const uint8_t *)header + 1024);
+		uint64_t time = session_record_time(session, header);
+		count_record(session, header, time, offset);
+		if (apply_is_sideband(header->type))
+			order_push(sideband, private->file_order ? offset : time, offset);
+		if (offset >= next_cut) {
+			add_cut(session, offset);
+			next_cut = offset + CUT_DISTANCE;
+		}
+		if (offset >= next_progress) {
+			report_progress(session, offset);
+			next_progress = offset + PROGRESS_DISTANCE;
+		}
+	}
+	add_cut(session, source.offset);
+	source_deinit(&source);
+	return error;
+}
+
+struct error *session_prepare(struct session *session)
+{
+	struct session_private *private = session->private;
+	if (private->prepared)
+		return NULL;
+	if (!session->reader->stable)
+		return error_new(
+			"this needs the whole recording, which a pipe that is read as it comes doesn't give: write it to a file first");
+	struct order sideband = {0};
+	struct error *error = scan_records(session, &sideband);
+	order_finish(&sideband);
+	struct order_item item;
+	while (!error && order_pop(&sideband, &item)) {
+		uint64_t offset = item.offset;
+		const struct record_header *header = reader_record(session->reader, &offset, false);
+		apply_sideband(session->machine, header, item.time);
+	}
+	order_deinit(&sideband);
+	machine_finish(session->machine);
+	private->prepared = true;
+	return error;
+}
+
+/* ---- life ---- */
+
+static void describe_machine(struct session *session)
+{
+	const struct features *features = &session->reader->features;
+	struct machine *machine = session->machine;
+	machine->os_release = features->os_release;
+	machine->arch = features->arch;
+	if (features->arch)
+		machine->is_64bit = strstr(features->arch, "64") || !strcmp(features->arch, "alpha") || !strcmp(features->arch, "s390x");
+	for (size_t i = 0; i < features->build_ids.len; i++) {
+		const struct feature_build_id *entry = &features->build_ids.data[i];
+		apply_build_id_entry(machine, entry->misc, entry->filename, &entry->id);
+	}
+}
+
+static struct error *check_cpu_filter(const struct session *session)
+{
+	const struct reader *reader = session->reader;
+	if (!session->private->options.filter.cpus)
+		return NULL;
+	for (size_t i = 0; i < reader->events.events.len; i++)
+		if (!reader->layouts[i].cpu)
+			return error_new("the samples of %s have no CPU: leave out -C, or record with -a or --sample-cpu",
+					 reader->events.events.data[i]->name);
+	return NULL;
+}
+
+static struct error *prepare_filter(struct session *session)
+{
+	struct session_private *private = session->private;
+	const struct features *features = &session->reader->features;
+	struct error *error = check_cpu_filter(session);
+	if (error)
+		return error;
+	if (filter_text_is_relative(private->options.filter.time_text)) {
+		if (!features->last_sample_ns && (error = session_prepare(session)))
+			return error;
+	}
+	uint64_t first = features->last_sample_ns ? features->first_sample_ns : session->first_time;
+	uint64_t last = features->last_sample_ns ? features->last_sample_ns : session->last_time;
+	return filter_init(&private->filter, &private->options.filter, first, last);
+}
+
+static struct error *begin(struct session *session)
+{
+	struct session_private *private = session->private;
+	struct error *error = reader_open(&private->options.input, &session->reader);
+	if (error)
+		return error;
+	look_at_events(session);
+	describe_machine(session);
+	source_init(&private->source, session->reader, true);
+	if (!private->options.streaming && (error = session_prepare(session)))
+		return error;
+	return prepare_filter(session);
+}
+
+struct error *session_open(const struct session_options *options, struct session **ret)
+{
+	struct session *session = mem_zalloc(sizeof(*session));
+	session->private = mem_zalloc(sizeof(*session->private));
+	session->private->options = *options;
+	session->private->options.input.streaming |= options->streaming;
+	session->jobs = options->jobs ? options->jobs : pool_default_jobs();
+	session->machine = machine_create();
+	struct error *error = begin(session);
+	if (error) {
+		session_close(session);
+		return error;
+	}
+	*ret = session;
+	return NULL;
+}
+
+void session_close(struct session *session)
+{
+	if (!session)
+		return;
+	struct session_private *private = session->private;
+	if (session->reader)
+		source_deinit(&private->source);
+	order_deinit(&private->order);
+	filter_deinit(&private->filter);
+	vec_deinit(&private->cuts);
+	machine_destroy(session->machine);
+	reader_close(session->reader);
+	free(session->event_counts);
+	free(private);
+	free(session);
+}
+
+/* ---- in order ---- */
+
+static bool wants(const struct session *session, const struct record *record)
+{
+	const struct filter *filter = &session->private->filter;
+	if (!filter->active)
+		return true;
+	const struct sample_layout *layout = &session->reader->layouts[record->event->index];
+	uint32_t cpu = UINT32_MAX;
+	if (layout->cpu)
+		memcpy(&cpu, (const uint8_t *)record->header + layout->cpu, sizeof(cpu));
+	return filter_accepts_cpu(filter, cpu) && filter_accepts_time(filter, record->time);
+}
+
+/* Fills `ret` and applies the record; false when it isn't to be seen by the command. */
+static bool deliver(struct session *session, const struct record_header *header, uint64_t offset, uint64_t time, struct record *ret)
+{
+	struct session_private *private = session->private;
+	uint64_t model_time = private->file_order ? offset : time;
+	if (model_time > private->clock)
+	private->clock = model_time;
+	if (!private->prepared || !model_time)
+		model_time = private->clock;
+	*ret = (struct record){.header = header, .time = time, .model_time = model_time, .offset = offset};
+	if (header->type < RECORD_USER_START)
+		ret->event = reader_event(session->reader, header);
+	if (header->type != RECORD_SAMPLE) {
+		if (!private->prepared && apply_is_sideband(header->type))
+			apply_sideband(session->machine, header, model_time);
+		return true;
+	}
+	return ret->event && header->size >= session->reader->layouts[ret->event->index].variable && wants(session, ret);
+}
+
+/* The next record of the source: delivered (true, and *ret_shown tells whether it is to be seen), or put into the order (false). */
+static bool scan_one(struct session *session, const struct record_header *header, uint64_t offset, struct record *ret, bool *ret_shown)
+{
+	struct session_private *private = session->private;
+	look_at_events(session);
+	uint64_t time = session_record_time(session, header);
+	if (!private->prepared)
+		count_record(session, header, time, offset);
+	if (time && !private->file_order) {
+		order_push(&private->order, time, offset);
+		source_hold(&private->source, offset);
+		return false;
+	}
+	private->round_mark = header->type == RECORD_FINISHED_ROUND && !private->file_order;
+	*ret_shown = deliver(session, header, offset, time, ret);
+	return true;
+}
+
+/* 1: delivered. 0: the order has something ready now, or the end is reached. -1: error. */
+static int scan(struct session *session, struct record *ret, bool *ret_shown, struct error **ret_error)
+{
+	struct session_private *private = session->private;
+	const struct record_header *header;
+	uint64_t offset;
+	if (private->round_mark) {
+		private->round_mark = false;
+		order_finish_round(&private->order);
+		return 0;
+	}
+	while ((header = source_next(&private->source, &offset, ret_error)))
+		if (scan_one(session, header, offset, ret, ret_shown))
+			return 1;
+	if (*ret_error)
+		return -1;
+	private->scanned = true;
+	order_finish(&private->order);
+	return 0;
+}
+
+/* Readying the first call: the source begins anew after pass 1. */
+static void start(struct session *session)
+{
+	struct session_private *private = session->private;
+	private->started = true;
+	if (session->reader->stable)
+		source_init(&private->source, session->reader, !private->prepared);
+}
+
+int session_next(struct session *session, struct record *ret, struct error **ret_error)
+{
+	struct session_private *private = session->private;
+	struct order_item item;
+	bool shown = false;
+	*ret_error = NULL;
+	if (!private->started)
+		start(session);
+	for (;;) {
+		if (private->holding) {
+			private->holding = false;
+			source_let_go(&private->source, private->held_offset);
+		}
+		if (order_pop(&private->order, &item)) {
+			const struct record_header *header = source_at(&private->source, item.offset);
+			private->holding = true;
+			private->held_offset = item.offset;
+			shown = deliver(session, header, item.offset, item.time, ret);
+		} else if (private->scanned) {
+			return 0;
+		} else {
+			int found = scan(session, ret, &shown, ret_error);
+			if (found < 0)
+				return -1;
+			if (!found)
+				continue;
+		}
+		if (shown)
+			return 1;
+	}
+}
+
+bool session_decode(struct session *session, const struct record *record, struct sample *ret)
+{
+	const char *broken = sample_decode(&session->reader->layouts[record->event->index], &record->event->attr, record->header, ret);
+	if (broken)
+		session_note_broken(session, record->offset, broken);
+	return !broken;
+}

@@ -1,0 +1,95 @@
+/* What the files of the session share and nobody else sees. */
+#pragma once
+
+#include "session/order.h"
+#include "session/session.h"
+
+/* ---- source.c: the records of a stable mapping or of a stream of chunks, one after the other, and again by offset while they are held
+ * ---- */
+
+/* A piece of a stream that is kept because records in it wait for their turn. */
+struct held_chunk {
+	struct reader_chunk *chunk; /* NULL = given back */
+	uint64_t offset;
+	size_t waiting; /* records */
+	bool read;	/* to its end */
+};
+
+struct source {
+	struct reader *reader;
+	uint64_t offset; /* of the next record */
+	bool note;	 /* first reading: the reader notes troubles */
+	/* Streams: in order of their offsets; the first `released` ones are gone. */
+	VEC(struct held_chunk) chunks;
+	size_t released;
+	size_t at; /* position in the newest chunk */
+};
+
+void source_init(struct source *source, struct reader *reader, bool note);
+void source_deinit(struct source *source);
+/* The next record and its offset; NULL at the end or on an error. A stream's record is valid until the next call, or as long as it is held.
+ */
+const struct record_header *source_next(struct source *source, uint64_t *ret_offset, struct error **ret_error);
+/* Keeps the record at `offset` readable until it is let go of, once for each hold. */
+void source_hold(struct source *source, uint64_t offset);
+void source_let_go(struct source *source, uint64_t offset);
+const struct record_header *source_at(struct source *source, uint64_t offset);
+
+/* ---- apply.c ---- */
+
+/* Whether records of the type change the machine. */
+bool apply_is_sideband(uint32_t type);
+void apply_sideband(struct machine *machine, const struct record_header *header, uint64_t time);
+void apply_build_id_entry(struct machine *machine, uint16_t misc, const char *name, const struct buildid *id);
+/* LOST, LOST_SAMPLES and THROTTLE into the counts. */
+void apply_loss(struct session *session, const struct record_header *header);
+
+/* ---- filter.c ---- */
+
+struct filter {
+	const uint64_t *cpus;
+	size_t cpu_words;
+	VEC(struct time_range) times;
+	bool active;
+};
+
+/* True when the text has percentages, for which the recording's first and last time must be known. */
+bool filter_text_is_relative(const char *text);
+struct error *filter_init(struct filter *filter, const struct session_filter *wanted, uint64_t first_time, uint64_t last_time);
+void filter_deinit(struct filter *filter);
+bool filter_accepts_time(const struct filter *filter, uint64_t time);
+static inline bool filter_accepts_cpu(const struct filter *filter, uint32_t cpu)
+{
+	return !filter->cpus || (cpu / 64 < filter->cpu_words && filter->cpus[cpu / 64] >> cpu % 64 & 1);
+}
+
+/* ---- session.c ---- */
+
+struct session_private {
+	struct session_options options;
+	bool prepared;	 /* pass 1 is done, the machine is finished */
+	bool started;	 /* session_next() was called */
+	bool file_order; /* times don't decide: offsets are times */
+	size_t known_events;
+	/* Where all events have the time: lets pass 1 do without the event. 0 with `uniform` = none has one. */
+	bool uniform;
+	uint16_t sample_time, trailer_time;
+	VEC(uint64_t) cuts; /* pass 1: offsets where workers may begin, and the end */
+	struct filter filter;
+
+	/* session_next() */
+	struct source source;
+	struct order order;
+	bool scanned;	 /* the source is at its end */
+	bool round_mark; /* a FINISHED_ROUND was delivered: the round is to be finished now */
+	bool holding;	 /* the record delivered last came from the order and is still held */
+	uint64_t held_offset;
+	uint64_t clock; /* the newest time delivered */
+};
+
+/* The time of a record of the stream; 0 = none. */
+uint64_t session_record_time(const struct session *session, const struct record_header *header);
+/* Runs pass 1 if it wasn't run yet. */
+struct error *session_prepare(struct session *session);
+/* Counts a broken record; for one thread. */
+void session_note_broken(struct session *session, uint64_t offset, const char *what);

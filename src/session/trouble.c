@@ -1,0 +1,91 @@
+/* What was lost and what was wrong, in plain sentences for the end of an output. */
+#include "base/number.h"
+#include "base/text.h"
+#include "session/session_internal.h"
+
+#include <string.h>
+
+static uint64_t event_loss(const struct session *session, size_t index)
+{
+	const struct event_counts *counts = &session->event_counts[index];
+	return session->lost_samples ? counts->lost_samples : counts->lost;
+}
+
+/* " (cycles 5, sched:sched_switch 7)"; nothing for a single event. */
+static void add_events(const struct session *session, struct strbuf *out)
+{
+	const struct event_list *list = &session->reader->events;
+	char number[32];
+	const char *between = " (";
+	if (session->private->known_events < 2)
+		return;
+	for (size_t i = 0; i < session->private->known_events; i++) {
+		uint64_t lost = event_loss(session, i);
+		if (!lost)
+			continue;
+		const char *name = list->events.data[i]->name;
+		strbuf_add_str(out, between);
+		text_add_safe(out, name, strlen(name));
+		strbuf_printf(out, " %s", number_format_grouped(lost, number));
+		between = ", ";
+	}
+	if (between[0] == ',')
+		strbuf_add_char(out, ')');
+}
+
+void session_loss_text(const struct session *session, struct strbuf *out)
+{
+	char lost_text[32], kept_text[32];
+	uint64_t lost = session->lost_samples ? session->lost_samples : session->lost;
+	uint64_t kept = session->record_counts[RECORD_SAMPLE];
+	if (!lost)
+		return;
+	double share = 100.0 * (double)lost / ((double)lost + (double)kept);
+	strbuf_printf(out, "%s %s lost", number_format_grouped(lost, lost_text), session->lost_samples ? "samples were" : "records were");
+	add_events(session, out);
+	strbuf_printf(out,
+		      ", %s samples are here (%.*f%% lost): the buffers were full; record with larger ones (-m) or less often (a lower -F)",
+		      number_format_grouped(kept, kept_text), share < 1 ? 2 : 0, share);
+}
+
+static void begin_sentence(struct strbuf *out)
+{
+	if (out->len)
+		strbuf_add_char(out, '\n');
+}
+
+static const char *plural(uint64_t count)
+{
+	return count == 1 ? "" : "s";
+}
+
+void session_trouble_text(const struct session *session, struct strbuf *out)
+{
+	const struct reader_trouble *trouble = &session->reader->trouble;
+	char number[32];
+	if (trouble->unfinished) {
+		begin_sentence(out);
+		strbuf_add_str(out, "the recorder didn't finish this file: what it had written by then is shown");
+	}
+	if (trouble->truncated) {
+		begin_sentence(out);
+		strbuf_add_str(out, "the file is cut short: it ends within its records");
+	}
+	if (trouble->broken_records) {
+		begin_sentence(out);
+		strbuf_printf(out, "%s broken record%s left out, the first at 0x%llx: %s",
+			      number_format_grouped(trouble->broken_records, number), plural(trouble->broken_records),
+			      (unsigned long long)trouble->first_broken_offset,
+			      trouble->first_broken ? trouble->first_broken : "not a record");
+	}
+	if (trouble->unknown_records) {
+		begin_sentence(out);
+		strbuf_printf(out, "%s record%s of unknown types left out: made by a newer perf?",
+			      number_format_grouped(trouble->unknown_records, number), plural(trouble->unknown_records));
+	}
+	if (trouble->auxtrace_bytes) {
+		begin_sentence(out);
+		strbuf_printf(out, "%s of hardware trace (AUX area) left out: it isn't decoded",
+			      number_format_bytes(trouble->auxtrace_bytes, number));
+	}
+}

@@ -5,15 +5,12 @@
 #include <stdlib.h>
 #include <zstd.h>
 
-enum { BLOCK_SIZE = 128 << 10 };
-
 struct compressor {
 	ZSTD_CCtx *context;
 };
 
 struct decompressor {
 	ZSTD_DCtx *context;
-	uint8_t block[BLOCK_SIZE];
 };
 
 struct error *compressor_create(int level, struct compressor **ret)
@@ -75,22 +72,16 @@ void decompressor_reset(struct decompressor *decompressor)
 	ZSTD_DCtx_reset(decompressor->context, ZSTD_reset_session_only);
 }
 
-bool decompressor_feed(struct decompressor *decompressor, const void *data, size_t size,
-		       void (*take)(void *context, const uint8_t *bytes, size_t size), void *context)
+ssize_t decompressor_step(struct decompressor *decompressor, struct compress_input *input, void *output, size_t size, bool *ret_more)
 {
-	ZSTD_inBuffer in = {data, size, 0};
-	bool full = false;
-	while (in.pos < in.size || full) {
-		ZSTD_outBuffer out = {decompressor->block, BLOCK_SIZE, 0};
-		size_t before = in.pos;
-		size_t status = ZSTD_decompressStream(decompressor->context, &out, &in);
-		if (ZSTD_isError(status))
-			return false;
-		if (out.pos)
-			take(context, decompressor->block, out.pos);
-		full = out.pos == BLOCK_SIZE;
-		if (in.pos == before && !out.pos)
-			return true;
-	}
-	return true;
+	ZSTD_inBuffer in = {input->at, input->left, 0};
+	ZSTD_outBuffer out = {output, size, 0};
+	size_t status = ZSTD_decompressStream(decompressor->context, &out, &in);
+	if (ZSTD_isError(status))
+		return -1;
+	input->at += in.pos;
+	input->left -= in.pos;
+	bool moved = in.pos || out.pos;
+	*ret_more = moved && (input->left || out.pos == size);
+	return (ssize_t)out.pos;
 }

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 struct compressor;
 
@@ -28,7 +29,6 @@ void decompressor_destroy(struct decompressor *decompressor);
 /* Forgets the stream: the next bytes begin another one. */
 void decompressor_reset(struct decompressor *decompressor);
 
-/* Inflates the next piece of a stream in steps, so that memory doesn't depend on what it grows to: calls take(context, bytes, size) for
- * each block. False when the data is damaged; what came out before it was handed out. */
-bool decompressor_feed(struct decompressor *decompressor, const void *data, size_t size,
-		       void (*take)(void *context, const uint8_t *bytes, size_t size), void *context);
+/* Takes from `input` (which moves on) and gives up to `size` bytes. Call until *ret_more is false: then the input is used up and nothing is
+ * held back. Returns the bytes given, or -1 when the data is damaged. */
+ssize_t decompressor_step(struct decompressor *decompressor, struct compress_input *input, void *output, size_t size, bool *ret_more);

@@ -9,6 +9,8 @@
 #include "perfdata/features_read.h"
 #include "perfdata/reader_internal.h"
 #include "perfdata/records_internal.h"
+#include "perfdata/stream.h"
+#include "perfdata/swap.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -98,44 +100,225 @@ static void read_features(struct reader *reader)
 }
 
 /* Formats that cannot be read cost the names of fields, not the recording. */
-static void load_formats(struct reader *reader)
+void reader_load_formats(struct reader *reader, const void *data, size_t size)
 {
-	if (!reader->features.tracing_data_size || reader->formats)
-		return;
-	struct error *error =
-		tracepoint_formats_load_data(reader->features.tracing_data, reader->features.tracing_data_size, &reader->formats);
-	error_free(error);
+	if (size && !reader->formats)
+		error_free(tracepoint_formats_load_data(data, size, &reader->formats));
+	features_set(&reader->features, FEATURE_TRACING_DATA);
+	reader->private->events_changed = true;
 }
 
-static struct error *open_file_form(struct reader *reader)
+/* Brings the data section into the file's bounds. Its size is written last: still 0, or with no features behind it although there is more,
+ * when the recorder was killed. Then all that follows is data. */
+static void settle_data_section(struct reader *reader)
 {
-	struct reader_private *private = reader->private;
-	struct file_header *header = &private->header;
-	struct error *error = header_read(private->file.data, private->file.size, private->kind, header);
-	if (error)
-		return error;
-	uint64_t size = private->file.size;
+	struct file_header *header = &reader->private->header;
+	uint64_t size = reader->private->file.size;
+	const uint64_t *features = header->features;
 	if (header->data.offset > size) {
 		header->data = (struct file_section){.offset = size};
 		reader->trouble.truncated = true;
-	} else if (!header->data.size) {
-		/* Written last: still 0 when the recorder was killed. What follows the head is data then, and there are no features. */
-		reader->trouble.unfinished = size > header->data.offset;
-		header->data.size = size - header->data.offset;
+		return;
+	}
+	uint64_t room = size - header->data.offset;
+	bool no_features = !(features[0] | features[1] | features[2] | features[3]);
+	if (!header->data.size || (no_features && header->data.size < room && header->size >= FILE_HEADER_SIZE)) {
+		reader->trouble.unfinished = room > header->data.size;
+		header->data.size = room;
 		memset(header->features, 0, sizeof(header->features));
-	} else if (header->data.size > size - header->data.offset) {
-		header->data.size = size - header->data.offset;
+	} else if (header->data.size > room) {
+		header->data.size = room;
 		reader->trouble.truncated = true;
 	}
+}
+
+/* A killed recorder could not note that it compressed: looks for the first such record. */
+static bool is_compressed(struct reader *reader)
+{
+	const struct file_section data = reader->private->header.data;
+	const uint8_t *at = reader->private->file.data + data.offset;
+	uint64_t left = data.size;
+	struct record_header head;
+	if (features_has(&reader->features, FEATURE_COMPRESSED))
+		return true;
+	if (!reader->trouble.unfinished && features_has(&reader->features, FEATURE_EVENT_DESC))
+		return false;
+	for (; left >= sizeof(head); at += head.size, left -= head.size) {
+		memcpy(&head, at, sizeof(head));
+		if (reader->swapped)
+			swap_header(&head);
+		if (head.type == RECORD_COMPRESSED || head.type == RECORD_COMPRESSED2)
+			return true;
+		if (head.type == RECORD_AUXTRACE || head.size < sizeof(head) || head.size > left)
+			return false;
+	}
+	return false;
+}
+
+static void set_stable(struct reader *reader, const struct mapping *mapping, uint64_t offset, uint64_t size)
+{
+	reader->stable = true;
+	reader->records = mapping->data;
+	reader->data_offset = offset;
+	reader->data_end = offset + size;
+}
+
+static struct error *write_all(int fd, const uint8_t *data, size_t size)
+{
+	while (size) {
+		ssize_t done = write(fd, data, size);
+		if (done < 0 && errno == EINTR)
+			continue;
+		if (done <= 0)
+			return error_system(done < 0 ? errno : ENOSPC,
+					    "writing the temporary file that the records are unpacked to (TMPDIR "
+					    "chooses where)");
+		data += done;
+		size -= (size_t)done;
+	}
+	return NULL;
+}
+
+/* Runs the stream to its end, into a temporary file that becomes the reader's records. */
+static struct error *spool(struct reader *reader, struct stream *stream, const struct reader_options *options)
+{
+	struct reader_private *private = reader->private;
+	cleanup_close int fd = -1;
+	struct error *error = mapping_create_temporary(&fd);
+	bool more = true;
+	while (!error && more) {
+		struct reader_chunk *chunk = NULL;
+		error = stream_fill(stream, false, &chunk);
+		more = chunk != NULL;
+		if (!error && chunk)
+			error = write_all(fd, chunk->data, chunk->size);
+		stream_chunk_free(chunk);
+		if (options->progress)
+			options->progress(options->progress_context, stream_position(stream), private->file_size);
+	}
+	if (!error)
+		error = mapping_open_fd(fd, reader->path, &private->spool);
+	if (error)
+		return error;
+	private->payloads_removed = true;
+	private->headers_done = UINT64_MAX;
+	set_stable(reader, &private->spool, 0, private->spool.size);
+	return NULL;
+}
+
+static struct error *open_file_form(struct reader *reader, const struct reader_options *options)
+{
+	struct reader_private *private = reader->private;
+	struct error *error = header_read(private->file.data, private->file.size, private->kind, &private->header);
+	if (error)
+		return error;
+	settle_data_section(reader);
 	if ((error = read_attrs(reader)))
 		return error;
 	read_features(reader);
-	load_formats(reader);
-	reader->stable = true;
-	reader->records = private->file.data;
-	reader->data_offset = header->data.offset;
-	reader->data_end = header->data.offset + header->data.size;
-	return NULL;
+	if (reader->features.tracing_data_size)
+		reader_load_formats(reader, reader->features.tracing_data, reader->features.tracing_data_size);
+	reader_settle_headers(reader);
+	const struct file_section data = private->header.data;
+	if (!reader->swapped && data.offset % 8 == 0 && !private->directory_files.len && !is_compressed(reader)) {
+		set_stable(reader, &private->file, data.offset, data.size);
+		return NULL;
+	}
+	struct stream *stream = stream_create_memory(reader, private->file.data + data.offset, data.size);
+	for (size_t i = 0; i < private->directory_files.len; i++)
+		stream_add_memory(stream, private->directory_files.data[i].data, private->directory_files.data[i].size);
+	error = spool(reader, stream, options);
+	stream_destroy(stream);
+	return error;
+}
+
+/* ── Pipe form ── */
+
+/* One maker's pipes begin with features as records of their own types: the first is a text whose length tells. */
+static bool has_vendor_features(const uint8_t *data, size_t size, bool swapped)
+{
+	struct record_header head;
+	uint32_t length;
+	if (size < PIPE_HEADER_SIZE + sizeof(head) + sizeof(length))
+		return false;
+	memcpy(&head, data + PIPE_HEADER_SIZE, sizeof(head));
+	memcpy(&length, data + PIPE_HEADER_SIZE + sizeof(head), sizeof(length));
+	if (swapped)
+		return false;
+	return head.type == RECORD_VENDOR_FEATURES && head.size == length + sizeof(head) + sizeof(length);
+}
+
+/* Whether a mapped pipe form can be walked where it lies. */
+static bool pipe_is_plain(const struct reader *reader)
+{
+	const struct mapping *file = &reader->private->file;
+	uint64_t at = PIPE_HEADER_SIZE;
+	struct record_header head;
+	if (reader->swapped || reader->private->vendor_features)
+		return false;
+	while (file->size - at >= sizeof(head)) {
+		memcpy(&head, file->data + at, sizeof(head));
+		if (at % 8 || head.type == RECORD_COMPRESSED || head.type == RECORD_COMPRESSED2)
+			return false;
+		if (head.size < sizeof(head) || head.size > file->size - at || !reader_is_header_record(reader, head.type))
+			return true;
+		uint64_t feature = 0;
+		if (head.type == RECORD_HEADER_FEATURE && head.size >= 16)
+			memcpy(&feature, file->data + at + sizeof(head), sizeof(feature));
+		if (feature == FEATURE_COMPRESSED)
+			return false;
+		uint32_t following = 0;
+		if (head.type == RECORD_HEADER_TRACING_DATA && head.size >= 12)
+			memcpy(&following, file->data + at + sizeof(head), sizeof(following));
+		at += head.size;
+		at += following < file->size - at ? following : file->size - at;
+	}
+	return at % 8 == 0;
+}
+
+static void apply_record(struct reader *reader, const struct record_header *header, uint64_t end);
+
+/* Applies what describes the recording, up to the first record that doesn't. */
+static void read_pipe_headers(struct reader *reader)
+{
+	uint64_t offset = reader->data_offset;
+	const struct record_header *header;
+	while ((header = reader_record(reader, &offset, false)) && reader_is_header_record(reader, header->type)) {
+		apply_record(reader, header, offset);
+		reader->private->headers_done = offset;
+	}
+	reader_settle_headers(reader);
+}
+
+static struct error *open_pipe_form(struct reader *reader, const struct reader_options *options)
+{
+	struct reader_private *private = reader->private;
+	const struct mapping *file = &private->file;
+	private->vendor_features = has_vendor_features(file->data, file->size, reader->swapped);
+	if (pipe_is_plain(reader)) {
+		set_stable(reader, file, PIPE_HEADER_SIZE, file->size - PIPE_HEADER_SIZE);
+		read_pipe_headers(reader);
+		return NULL;
+	}
+	struct stream *stream = stream_create_memory(reader, file->data + PIPE_HEADER_SIZE, file->size - PIPE_HEADER_SIZE);
+	struct error *error = spool(reader, stream, options);
+	stream_destroy(stream);
+	return error;
+}
+
+/* A real pipe. `begun` are the bytes that were read to recognise it. */
+static struct error *open_pipe_fd(struct reader *reader, const struct reader_options *options, int fd, const uint8_t *begun, size_t size)
+{
+	struct reader_private *private = reader->private;
+	private->vendor_features = has_vendor_features(begun, size, reader->swapped);
+	struct stream *stream = stream_create_fd(reader, fd, begun + PIPE_HEADER_SIZE, size - PIPE_HEADER_SIZE);
+	if (!options->streaming) {
+		struct error *error = spool(reader, stream, options);
+		stream_destroy(stream);
+		return error;
+	}
+	private->stream = stream;
+	return stream_fill(stream, true, &private->first_chunk);
 }
 
 /* ── Opening ── */
@@ -161,22 +344,94 @@ static struct error *open_input(struct reader *reader, const struct reader_optio
 	return NULL;
 }
 
-static struct error *open_reader(struct reader *reader, const struct reader_options *options)
+static struct error *recognise(struct reader *reader, const void *data, size_t size)
+{
+	if (!size)
+		return error_new_kind(ERROR_FORMAT, "it is empty");
+	if (!header_detect(data, size, &reader->private->kind))
+		return error_new_kind(ERROR_FORMAT, "not a recording: its first bytes are not those of a perf.data");
+	reader->swapped = reader->private->kind.swapped;
+	reader->pipe = reader->private->kind.pipe;
+	return NULL;
+}
+
+static struct error *open_mapped(struct reader *reader, const struct reader_options *options, int fd)
 {
 	struct reader_private *private = reader->private;
-	cleanup_close int fd = -1;
-	struct error *error = open_input(reader, options, &fd);
-	if (error)
-		return error;
-	error = mapping_open_fd(fd, reader->path, &private->file);
+	struct error *error = mapping_open_fd(fd, reader->path, &private->file);
 	if (error)
 		return error;
 	private->file_size = private->file.size;
-	if (!header_detect(private->file.data, private->file.size, &private->kind))
-		return error_new_kind(ERROR_FORMAT, "not a recording: its first bytes are not those of a perf.data");
-	reader->swapped = private->kind.swapped;
-	reader->pipe = private->kind.pipe;
-	return open_file_form(reader);
+	error = recognise(reader, private->file.data, private->file.size);
+	if (error)
+		return error;
+	return reader->pipe ? open_pipe_form(reader, options) : open_file_form(reader, options);
+}
+
+/* The file form out of a pipe (cat perf.data | …): it needs seeking, so it becomes a file first. */
+static struct error *open_piped_file(struct reader *reader, const struct reader_options *options, int fd, const uint8_t *begun, size_t size)
+{
+	enum { BLOCK = 64 << 10 };
+	cleanup_close int temporary = -1;
+	cleanup_free uint8_t *block = mem_alloc(BLOCK);
+	struct error *error = mapping_create_temporary(&temporary);
+	if (!error)
+		error = write_all(temporary, begun, size);
+	while (!error) {
+		ssize_t got = read(fd, block, BLOCK);
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got < 0)
+			return error_system(errno, "reading");
+		if (!got)
+			return open_mapped(reader, options, temporary);
+		error = write_all(temporary, block, (size_t)got);
+	}
+	return error;
+}
+
+static struct error *open_unmappable(struct reader *reader, const struct reader_options *options, int *fd)
+{
+	uint8_t begun[PIPE_HEADER_SIZE + 16];
+	size_t size = 0;
+	while (size < sizeof(begun)) {
+		ssize_t got = read(*fd, begun + size, sizeof(begun) - size);
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got < 0)
+			return error_system(errno, "reading");
+		if (!got)
+			break;
+		size += (size_t)got;
+	}
+	struct error *error = recognise(reader, begun, size);
+	if (error)
+		return error;
+	if (!reader->pipe)
+		return open_piped_file(reader, options, *fd, begun, size);
+	return open_pipe_fd(reader, options, take_fd(*fd), begun, size);
+}
+
+static struct error *open_reader(struct reader *reader, const struct reader_options *options)
+{
+	cleanup_close int fd = -1;
+	struct stat st;
+	struct error *error = open_input(reader, options, &fd);
+	if (error)
+		return error;
+	if (fstat(fd, &st) < 0)
+		return error_system(errno, "its kind");
+	if (S_ISDIR(st.st_mode)) {
+		int data = -1;
+		error = reader_open_directory(reader, fd, &data);
+		if (error)
+			return error;
+		close(fd);
+		fd = data;
+	} else if (!S_ISREG(st.st_mode)) {
+		return open_unmappable(reader, options, &fd);
+	}
+	return open_mapped(reader, options, fd);
 }
 
 struct error *reader_open(const struct reader_options *options, struct reader **ret)
@@ -202,8 +457,13 @@ void reader_close(struct reader *reader)
 	if (!reader)
 		return;
 	struct reader_private *private = reader->private;
+	stream_destroy(private->stream);
+	stream_chunk_free(private->first_chunk);
 	mapping_close(&private->file);
 	mapping_close(&private->spool);
+	for (size_t i = 0; i < private->directory_files.len; i++)
+		mapping_close(&private->directory_files.data[i]);
+	vec_deinit(&private->directory_files);
 	vec_deinit(&private->layouts);
 	vec_deinit(&private->tracing_data);
 	map64_deinit(&private->ids);
@@ -247,7 +507,7 @@ static uint64_t payload_size(const struct reader *reader, const struct record_he
 	if (header->type == RECORD_AUXTRACE && header->size >= 16)
 		return *(const uint64_t *)(header + 1);
 	if (header->type == RECORD_HEADER_TRACING_DATA && header->size >= 12 && reader->pipe)
-		return ((uint64_t) * (const uint32_t *)(header + 1) + 7) & ~7ull;
+		return *(const uint32_t *)(header + 1);
 	return 0;
 }
 
@@ -263,6 +523,18 @@ static bool accept_record(struct reader *reader, const struct record_header *hea
 	if (broken && note)
 		note_broken(reader, at, broken);
 	return !broken;
+}
+
+/* `end` is behind the record's payload. */
+static void apply_record(struct reader *reader, const struct record_header *header, uint64_t end)
+{
+	if (header->type == RECORD_HEADER_TRACING_DATA) {
+		uint64_t size = payload_size(reader, header);
+		if (size && size <= end - reader->data_offset)
+			reader_load_formats(reader, reader->records + end - size, size);
+	} else {
+		reader_apply_header(reader, header, false);
+	}
 }
 
 const struct record_header *reader_record(struct reader *reader, uint64_t *offset, bool note)
@@ -291,7 +563,32 @@ const struct record_header *reader_record(struct reader *reader, uint64_t *offse
 		*offset = at + head.size + payload;
 		if (note && head.type == RECORD_AUXTRACE)
 			reader->trouble.auxtrace_bytes += payload;
-		if (accept_record(reader, header, at, note))
-			return header;
+		if (!accept_record(reader, header, at, note))
+			continue;
+		if (note && head.type >= RECORD_USER_START && at >= reader->private->headers_done &&
+		    reader_is_header_record(reader, head.type)) {
+			reader->private->headers_done = *offset;
+			apply_record(reader, header, *offset);
+			reader_settle_headers(reader);
+		}
+		return header;
 	}
+}
+
+/* ── Streaming ── */
+
+struct error *reader_next_chunk(struct reader *reader, struct reader_chunk **ret)
+{
+	struct reader_private *private = reader->private;
+	if (private->first_chunk) {
+		*ret = take_pointer(private->first_chunk);
+		return NULL;
+	}
+	*ret = NULL;
+	return private->stream ? stream_fill(private->stream, false, ret) : NULL;
+}
+
+void reader_chunk_release(struct reader *reader, struct reader_chunk *chunk)
+{
+	stream_chunk_free(chunk);
 }

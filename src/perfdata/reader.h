@@ -43,6 +43,7 @@ struct reader {
 	bool pipe;			    /* it has the pipe format */
 	bool has_times;			    /* samples have PERF_SAMPLE_TIME */
 	bool stable;			    /* see above */
+	bool unordered;			    /* directory: FINISHED_ROUND says nothing about order, its files come one after another */
 	uint64_t data_offset;		    /* stable: first record's offset in `records` … */
 	uint64_t data_end;		    /* … and the end */
 	const uint8_t *records;		    /* stable: the mapping (record at records + offset) */

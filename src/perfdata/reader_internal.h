@@ -14,11 +14,14 @@ struct stream;
 
 struct reader_private {
 	struct header_kind kind;
-	struct file_header header; /* file form */
-	struct mapping file;	   /* the input itself, where it can be mapped */
-	struct mapping spool;	   /* its records made native, where that was needed */
-	struct stream *stream;	   /* streaming input, else NULL */
-	bool payloads_removed;	   /* what follows AUXTRACE and TRACING_DATA isn't in `records` */
+	struct file_header header;	     /* file form */
+	struct mapping file;		     /* the input itself, where it can be mapped */
+	struct mapping spool;		     /* its records made native, where that was needed */
+	struct stream *stream;		     /* streaming input, else NULL */
+	struct reader_chunk *first_chunk;    /* what opening it brought along */
+	bool vendor_features;		     /* record types 69 to 82 are features, not ID_INDEX and so on */
+	bool payloads_removed;		     /* what follows AUXTRACE and TRACING_DATA isn't in `records` */
+	VEC(struct mapping) directory_files; /* data.0, data.1, … of a directory */
 	uint64_t file_size;
 	uint64_t headers_done; /* header records before this offset were applied */
 
@@ -41,7 +44,7 @@ struct reader_private {
 	struct arena copies_arena;
 };
 
-/* Makes layouts, id tables, names and groups of reader->events fit what is known by now. */
+/* Makes layouts and id tables of reader->events fit what is known by now. */
 void reader_update_events(struct reader *reader);
 
 /* An event of the recording, from its attribute. */
@@ -50,6 +53,19 @@ struct event *reader_add_event(struct reader *reader, const struct event_attr *a
 /* Names, groups, units and tracepoint formats from the features into the events. */
 void reader_merge_features(struct reader *reader);
 
+/* A directory holds a file `data` of the file form and files data.N with more records: maps those and opens `data`. */
+struct error *reader_open_directory(struct reader *reader, int directory, int *ret_fd);
+
+/* Parses formats of tracepoints. When that fails, or there are some already, nothing happens. */
+void reader_load_formats(struct reader *reader, const void *data, size_t size);
+
+/* The record types that one maker used for features in pipes. */
+enum { RECORD_VENDOR_FEATURES = 69, RECORD_VENDOR_FEATURES_LAST = 82 };
+
+/* Whether a record of the type describes the recording rather than what happened in it. */
+bool reader_is_header_record(const struct reader *reader, uint32_t type);
 /* Applies a record that describes the recording (HEADER_ATTR, HEADER_FEATURE, EVENT_UPDATE, HEADER_BUILD_ID, ID_INDEX); others are ignored.
- * `header` is native. */
-void reader_apply_header(struct reader *reader, const struct record_header *header);
+ * `header` is native, what follows it is swapped when `swap`. */
+void reader_apply_header(struct reader *reader, const struct record_header *header, bool swap);
+/* After the last of them: brings the events up to date if something changed. */
+void reader_settle_headers(struct reader *reader);

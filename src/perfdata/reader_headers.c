@@ -1,0 +1,145 @@
+/* Records that describe the recording itself: the pipe form consists of them where the file form has sections; some occur in files, too. */
+#include "base/cursor.h"
+#include "perfdata/features_read.h"
+#include "perfdata/reader_internal.h"
+
+#include <linux/perf_event.h>
+#include <string.h>
+
+enum { UPDATE_UNIT, UPDATE_SCALE, UPDATE_NAME, UPDATE_CPUS };
+
+static void apply_attr(struct reader *reader, struct cursor *cursor)
+{
+	struct event_attr attr;
+	size_t size;
+	if (!attr_read(cursor->at, cursor_left(cursor), cursor->swap, &attr, &size))
+		return;
+	cursor_bytes(cursor, size);
+	struct event *event = reader_add_event(reader, &attr);
+	while (cursor_left(cursor) >= sizeof(uint64_t))
+		vec_push(&event->ids, cursor_u64(cursor));
+}
+
+static const char *rest_as_text(struct reader *reader, struct cursor *cursor)
+{
+	size_t left = cursor_left(cursor);
+	return arena_strndup(&reader->events.arena, (const char *)cursor->at, strnlen((const char *)cursor->at, left));
+}
+
+static struct event *event_with_id(const struct reader *reader, uint64_t id)
+{
+	const struct event_list *list = &reader->events;
+	for (size_t i = 0; i < list->events.len; i++)
+		for (size_t j = 0; j < list->events.data[i]->ids.len; j++)
+			if (list->events.data[i]->ids.data[j] == id)
+				return list->events.data[i];
+	return NULL;
+}
+
+static void apply_update(struct reader *reader, struct cursor *cursor)
+{
+	uint64_t what = cursor_u64(cursor);
+	uint64_t id = cursor_u64(cursor);
+	struct event *event = reader->events.events.len == 1 ? reader->events.events.data[0] : event_with_id(reader, id);
+	if (!event)
+		return;
+	if (what == UPDATE_UNIT) {
+		event->unit = rest_as_text(reader, cursor);
+	} else if (what == UPDATE_NAME) {
+		event->name = rest_as_text(reader, cursor);
+		reader->private->events_changed = true;
+	} else if (what == UPDATE_SCALE) {
+		uint64_t bits = cursor_u64(cursor);
+		if (!cursor->failed)
+			memcpy(&event->scale, &bits, sizeof(event->scale));
+	}
+}
+
+/* Which ids there are, for events whose attribute came without: entries of id, index of the event, CPU and thread. */
+static void apply_id_index(struct reader *reader, struct cursor *cursor)
+{
+	uint64_t count = cursor_u64(cursor);
+	uint64_t entries = cursor_left(cursor) / (4 * sizeof(uint64_t));
+	for (uint64_t i = 0; i < count && i < entries; i++) {
+		uint64_t id = cursor_u64(cursor);
+		uint64_t index = cursor_u64(cursor);
+		cursor_bytes(cursor, 2 * sizeof(uint64_t));
+		if (index < reader->events.events.len && !reader_event_by_id(reader, id)) {
+			vec_push(&reader->events.events.data[index]->ids, id);
+			reader->private->events_changed = true;
+		}
+	}
+}
+
+static void apply_feature(struct reader *reader, struct cursor *cursor)
+{
+	uint64_t feature = cursor_u64(cursor);
+	if (!cursor->failed && feature < 256)
+		features_read(&reader->features, (unsigned int)feature, cursor->at, cursor_left(cursor), cursor->swap);
+	if (feature == FEATURE_EVENT_DESC || feature == FEATURE_GROUP_DESC)
+		reader->private->events_changed = true;
+}
+
+/* Chromium OS recorded pipes with one record type for each feature, counted on from HOSTNAME at 69. */
+static void apply_vendor_feature(struct reader *reader, const struct record_header *header, struct cursor *cursor)
+{
+	unsigned int feature = header->type - RECORD_VENDOR_FEATURES + FEATURE_HOSTNAME;
+	features_read(&reader->features, feature, cursor->at, cursor_left(cursor), cursor->swap);
+	reader->private->events_changed = true;
+}
+
+bool reader_is_header_record(const struct reader *reader, uint32_t type)
+{
+	switch (type) {
+	case RECORD_HEADER_ATTR:
+	case RECORD_HEADER_EVENT_TYPE:
+	case RECORD_HEADER_TRACING_DATA:
+	case RECORD_HEADER_BUILD_ID:
+	case RECORD_HEADER_FEATURE:
+	case RECORD_EVENT_UPDATE:
+	case RECORD_ID_INDEX:
+	case RECORD_AUXTRACE_INFO:
+	case RECORD_THREAD_MAP:
+	case RECORD_CPU_MAP:
+	case RECORD_STAT_CONFIG:
+	case RECORD_TIME_CONV:
+		return true;
+	}
+	return reader->private->vendor_features && type >= RECORD_VENDOR_FEATURES && type <= RECORD_VENDOR_FEATURES_LAST;
+}
+
+void reader_apply_header(struct reader *reader, const struct record_header *header, bool swap)
+{
+	struct cursor cursor = cursor_init(header + 1, header->size - sizeof(*header), swap);
+	if (reader->private->vendor_features && header->type >= RECORD_VENDOR_FEATURES && header->type <= RECORD_VENDOR_FEATURES_LAST) {
+		apply_vendor_feature(reader, header, &cursor);
+		return;
+	}
+	switch (header->type) {
+	case RECORD_HEADER_ATTR:
+		if (reader->pipe)
+			apply_attr(reader, &cursor);
+		break;
+	case RECORD_EVENT_UPDATE:
+		apply_update(reader, &cursor);
+		break;
+	case RECORD_HEADER_FEATURE:
+		apply_feature(reader, &cursor);
+		break;
+	case RECORD_HEADER_BUILD_ID:
+		features_set(&reader->features, FEATURE_BUILD_ID);
+		features_read_build_id(&reader->features, header, cursor.at, cursor_left(&cursor), swap, false);
+		break;
+	case RECORD_ID_INDEX:
+		apply_id_index(reader, &cursor);
+		break;
+	}
+}
+
+void reader_settle_headers(struct reader *reader)
+{
+	if (!reader->private->events_changed)
+		return;
+	reader_merge_features(reader);
+	reader_update_events(reader);
+}

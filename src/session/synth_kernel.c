@@ -1,0 +1,281 @@
+/* Side-band of what isn't a process: the kernel's text, its modules, cgroups, BPF programs.
+ *
+ * The kernel's end is the expensive part: /proc/kallsyms is sorted by address and its end of text lies in the middle of some 100,000 lines (40 ms).
+ * /proc/iomem has the size of the kernel's code in one of its first lines, where it may be read; the start is among the first symbols. */
+#include "session/synth.h"
+
+#include "base/cleanup.h"
+#include "base/number.h"
+#include "kernel/proc.h"
+#include "session/synth_internal.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/bpf.h>
+#include <mntent.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+static void put_kernel_map(struct synth *synth, uint64_t start, uint64_t size, uint64_t offset, const char *name)
+{
+	size_t begin = synth_begin(synth, RECORD_MMAP, CPUMODE_KERNEL);
+
+	synth_put_u32(synth, UINT32_MAX);
+	synth_put_u32(synth, 0);
+	synth_put_u64(synth, start);
+	synth_put_u64(synth, size);
+	synth_put_u64(synth, offset);
+	synth_put_string(synth, name, strlen(name));
+	synth_end(synth, begin);
+}
+
+/* Size of the kernel's text in memory, from "  01000000-022090c7 : Kernel code"; 0 = unknown (unprivileged: all zero). */
+static uint64_t kernel_code_size(void)
+{
+	struct strbuf text = {0};
+	uint64_t size = 0;
+
+	if (proc_read_file(AT_FDCWD, "/proc/iomem", &text) == 0) {
+		const char *line = strstr(strbuf_str(&text), " : Kernel code\n");
+		while (line && line > text.data && line[-1] != '\n')
+			line--;
+		char *end;
+		uint64_t first = line ? strtoull(line, &end, 16) : 0;
+		uint64_t last = line && *end == '-' ? strtoull(end + 1, NULL, 16) : 0;
+		size = last > first ? last - first + 1 : 0;
+	}
+	strbuf_deinit(&text);
+	return size;
+}
+
+/* Looks through /proc/kallsyms block by block until both names were seen (NULL = not wanted). */
+static void find_symbols(const char *first_name, uint64_t *ret_first, const char *last_name, uint64_t *ret_last)
+{
+	cleanup_close int fd = open("/proc/kallsyms", O_RDONLY | O_CLOEXEC);
+	char block[65536 + 1];
+	size_t kept = 0;
+	bool want_first = true, want_last = last_name;
+	ssize_t length;
+
+	while (fd >= 0 && (want_first || want_last) && (length = read(fd, block + kept, sizeof(block) - 1 - kept)) > 0) {
+		char *line = block, *end;
+		block[kept + (size_t)length] = '\0';
+		for (; (want_first || want_last) && (end = strchr(line, '\n')); line = end + 1) {
+			const char *name = strchr(line, ' ');
+			if (!name || name + 3 > end)
+				continue;
+			name += 3;
+			size_t size = (size_t)(end - name);
+			if (want_first && size == strlen(first_name) && !memcmp(name, first_name, size)) {
+				*ret_first = strtoull(line, NULL, 16);
+				want_first = false;
+			} else if (want_last && size == strlen(last_name) && !memcmp(name, last_name, size)) {
+				*ret_last = strtoull(line, NULL, 16);
+				want_last = false;
+			}
+		}
+		kept = strlen(line);
+		memmove(block, line, kept);
+	}
+}
+
+/* Names of module files by module: "kernel/fs/ext4/ext4.ko: …" lines of modules.dep, where - in file names stands for _ in module names. */
+static bool module_path(const struct strbuf *dep, const char *release, const char *module, struct strbuf *ret)
+{
+	size_t length = strlen(module);
+
+	for (const char *line = strbuf_str(dep); *line;) {
+		const char *end = strchrnul(line, '\n'), *colon = memchr(line, ':', (size_t)(end - line));
+		const char *base = colon;
+		while (base && base > line && base[-1] != '/')
+			base--;
+		bool same = base && (size_t)(colon - base) > length && base[length] == '.';
+		for (size_t i = 0; same && i < length; i++)
+			same = base[i] == module[i] || (base[i] == '-' && module[i] == '_');
+		if (same) {
+			strbuf_clear(ret);
+			strbuf_printf(ret, "/lib/modules/%s/%.*s", release, (int)(colon - line), line);
+			return true;
+		}
+		line = *end ? end + 1 : end;
+	}
+	return false;
+}
+
+/* "name size refs users state 0xaddress" */
+static void put_modules(struct synth *synth)
+{
+	struct strbuf modules = {0}, dep = {0}, path = {0};
+	struct utsname system;
+	char dep_path[256];
+
+	if (proc_read_file(AT_FDCWD, "/proc/modules", &modules) == 0 && modules.len && uname(&system) == 0) {
+		snprintf(dep_path, sizeof(dep_path), "/lib/modules/%s/modules.dep", system.release);
+		proc_read_file(AT_FDCWD, dep_path, &dep);
+	}
+	for (char *rest = modules.data, *line; rest && (line = strsep(&rest, "\n"));) {
+		char *words[6] = {0};
+		int count = 0;
+		for (char *word; count < 6 && (word = strsep(&line, " "));)
+			words[count++] = word;
+		uint64_t size, address;
+		if (count < 6 || !number_parse_u64(words[1], &size) || !number_parse_hex(words[5], &address) || !address)
+			continue;
+		if (!module_path(&dep, system.release, words[0], &path)) {
+			strbuf_clear(&path);
+			strbuf_printf(&path, "[%s]", words[0]);
+		}
+		put_kernel_map(synth, address, size, 0, strbuf_str(&path));
+	}
+	strbuf_deinit(&modules);
+	strbuf_deinit(&dep);
+	strbuf_deinit(&path);
+}
+
+bool synth_kernel(struct synth *synth)
+{
+	uint64_t start = 0, end = 0, size = kernel_code_size();
+
+	find_symbols("_text", &start, size ? NULL : "_etext", &end);
+	if (!start)
+		return false;
+	if (!size)
+		size = end > start ? end - start : 0;
+	put_kernel_map(synth, start, size ? size : UINT64_MAX - start, start, "[kernel.kallsyms]_text");
+	put_modules(synth);
+	return true;
+}
+
+/* The mount point of the hierarchy that perf events belong to: the perf_event controller of version 1, else version 2. */
+static bool cgroup_mount(struct strbuf *ret)
+{
+	FILE *mounts = setmntent("/proc/self/mounts", "re");
+	bool found = false, found_v1 = false;
+
+	for (const struct mntent *entry; mounts && !found_v1 && (entry = getmntent(mounts));) {
+		bool v1 = !strcmp(entry->mnt_type, "cgroup") && hasmntopt(entry, "perf_event");
+		if (!v1 && (found || strcmp(entry->mnt_type, "cgroup2")))
+			continue;
+		strbuf_clear(ret);
+		strbuf_add_str(ret, entry->mnt_dir);
+		found = true;
+		found_v1 = v1;
+	}
+	if (mounts)
+		endmntent(mounts);
+	return found;
+}
+
+static void put_cgroup(struct synth *synth, const char *path, const char *name)
+{
+	struct {
+		struct file_handle handle;
+		uint64_t id;
+	} file = {.handle.handle_bytes = sizeof(uint64_t)};
+	int mount;
+
+	if (name_to_handle_at(AT_FDCWD, path, &file.handle, &mount, 0) < 0)
+		return;
+	size_t begin = synth_begin(synth, RECORD_CGROUP, 0);
+	synth_put_u64(synth, file.id);
+	synth_put_string(synth, name, strlen(name));
+	synth_end(synth, begin);
+}
+
+static void walk_cgroups(struct synth *synth, struct strbuf *path, size_t root, unsigned int depth)
+{
+	put_cgroup(synth, path->data, path->len > root ? path->data + root : "/");
+	DIR *dir = depth < 64 ? opendir(path->data) : NULL;
+	for (const struct dirent *entry; dir && (entry = readdir(dir));) {
+		if (entry->d_type != DT_DIR || entry->d_name[0] == '.')
+			continue;
+		size_t length = path->len;
+		strbuf_add_char(path, '/');
+		strbuf_add_str(path, entry->d_name);
+		walk_cgroups(synth, path, root, depth + 1);
+		path->len = length;
+		path->data[length] = '\0';
+	}
+	if (dir)
+		closedir(dir);
+}
+
+void synth_cgroups(struct synth *synth)
+{
+	struct strbuf path = {0};
+
+	if (cgroup_mount(&path))
+		walk_cgroups(synth, &path, path.len, 0);
+	strbuf_deinit(&path);
+}
+
+static long bpf_call(int command, union bpf_attr *attr)
+{
+	return syscall(SYS_bpf, command, attr, sizeof(*attr));
+}
+
+enum { KSYMBOL_TYPE_BPF = 1, BPF_EVENT_PROG_LOAD = 1 };
+
+/* The name under which the kernel lists a program's code: bpf_prog_TAG_NAME. */
+static void program_symbol(const struct bpf_prog_info *info, char name[128])
+{
+	int length = snprintf(name, 128, "bpf_prog_");
+
+	for (size_t i = 0; i < sizeof(info->tag); i++)
+		length += snprintf(name + length, 128 - (size_t)length, "%02x", info->tag[i]);
+	if (info->name[0])
+		snprintf(name + length, 128 - (size_t)length, "_%.16s", info->name);
+	else
+		snprintf(name + length, 128 - (size_t)length, "_F");
+}
+
+static void put_program(struct synth *synth, int fd)
+{
+	enum { MAX_FUNCTIONS = 256 };
+	uint64_t addresses[MAX_FUNCTIONS] = {0};
+	uint32_t lengths[MAX_FUNCTIONS] = {0};
+	struct bpf_prog_info info = {.nr_jited_ksyms = MAX_FUNCTIONS, .jited_ksyms = (uintptr_t)addresses, .nr_jited_func_lens = MAX_FUNCTIONS,
+				     .jited_func_lens = (uintptr_t)lengths};
+	union bpf_attr attr = {.info = {.bpf_fd = (uint32_t)fd, .info_len = sizeof(info), .info = (uintptr_t)&info}};
+	char name[128];
+
+	if (bpf_call(BPF_OBJ_GET_INFO_BY_FD, &attr) < 0)
+		return;
+	program_symbol(&info, name);
+	for (uint32_t i = 0; i < info.nr_jited_ksyms && i < info.nr_jited_func_lens && i < MAX_FUNCTIONS; i++) {
+		if (!addresses[i])
+			continue;
+		size_t begin = synth_begin(synth, RECORD_KSYMBOL, 0);
+		synth_put_u64(synth, addresses[i]);
+		synth_put_u32(synth, lengths[i]);
+		synth_put_u16(synth, KSYMBOL_TYPE_BPF);
+		synth_put_u16(synth, 0);
+		synth_put_string(synth, name, strlen(name));
+		synth_end(synth, begin);
+	}
+	size_t begin = synth_begin(synth, RECORD_BPF_EVENT, 0);
+	synth_put_u16(synth, BPF_EVENT_PROG_LOAD);
+	synth_put_u16(synth, 0);
+	synth_put_u32(synth, info.id);
+	synth_put(synth, info.tag, sizeof(info.tag));
+	synth_end(synth, begin);
+}
+
+void synth_bpf(struct synth *synth)
+{
+	for (uint32_t id = 0;;) {
+		union bpf_attr next = {.start_id = id};
+		if (bpf_call(BPF_PROG_GET_NEXT_ID, &next) < 0)
+			return;
+		id = next.next_id;
+		union bpf_attr by_id = {.prog_id = id};
+		cleanup_close int fd = (int)bpf_call(BPF_PROG_GET_FD_BY_ID, &by_id);
+		if (fd >= 0)
+			put_program(synth, fd);
+	}
+}

@@ -3,7 +3,7 @@
 #include "kernel/ring.h"
 
 #include <errno.h>
-#include <string.h>
+#include <stdlib.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -24,7 +24,8 @@ void ring_close(struct ring *ring)
 {
 	if (ring->page)
 		munmap(ring->page, ring->mask + 1 + (size_t)sysconf(_SC_PAGESIZE));
-	ring->page = NULL;
+	free(ring->members);
+	*ring = (struct ring){.fd = -1};
 }
 
 static int ring_pieces(const struct ring *ring, uint64_t begin, uint64_t end, struct iovec pieces[2])

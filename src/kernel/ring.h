@@ -19,6 +19,9 @@ struct ring {
 	uint64_t position; /* forward: where the next read begins; overwrite: where the last one began */
 	uint64_t end;	   /* of the last read */
 	bool overwrite;
+	/* All counters that write into it, for polling: a descriptor hangs up when its thread ends, though others still write. */
+	int *members;
+	size_t member_count, member_watched;
 };
 
 /* Maps `pages` (a power of two) pages of data. Returns 0 or -errno. */

@@ -13,6 +13,18 @@ struct slot_range {
 	size_t begin, end; /* of counter.fds */
 };
 
+static void add_member(struct ring *ring, int fd)
+{
+	if (!(ring->member_count & (ring->member_count - 1))) /* 0 or a power of two: full */
+		ring->members = mem_resize(ring->members, (ring->member_count ? 2 * ring->member_count : 1) * sizeof(*ring->members));
+	ring->members[ring->member_count++] = fd;
+}
+
+int ring_next_member(struct ring *ring)
+{
+	return ring->member_watched < ring->member_count ? ring->members[ring->member_watched++] : -1;
+}
+
 static int open_slot(struct ring_set *set, const struct counter *const *counters, size_t count, struct slot_range slots, int cpu, bool overwrite)
 {
 	struct ring *ring = NULL;
@@ -25,12 +37,14 @@ static int open_slot(struct ring_set *set, const struct counter *const *counters
 			if (ring) {
 				if (ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, ring->fd) < 0)
 					return -errno;
+				add_member(ring, fd);
 				continue;
 			}
 			int status = ring_open(&set->rings[set->count], fd, cpu, set->pages, overwrite);
 			if (status < 0)
 				return status;
 			ring = &set->rings[set->count++];
+			add_member(ring, fd);
 		}
 	return 0;
 }

@@ -15,3 +15,5 @@ struct ring_set {
 int ring_set_open(struct ring_set *set, const struct counter *const *counters, size_t count, const struct counter_target *target, size_t pages,
 		  bool overwrite);
 void ring_set_close(struct ring_set *set);
+/* The next descriptor to poll for a ring, after the one given out before has hung up; -1 when there is none left. */
+int ring_next_member(struct ring *ring);

@@ -9,7 +9,6 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -43,7 +42,7 @@ struct error *workload_start(struct workload *workload, char *const *argv, bool 
 {
 	int release[2], failure[2];
 
-	*workload = (struct workload){.pidfd = -1, .release = -1, .failure = -1};
+	*workload = (struct workload){.release = -1, .failure = -1};
 	if (pipe2(release, O_CLOEXEC) < 0)
 		return error_system(errno, "pipe");
 	if (pipe2(failure, O_CLOEXEC) < 0) {
@@ -68,7 +67,6 @@ struct error *workload_start(struct workload *workload, char *const *argv, bool 
 	workload->pid = pid;
 	workload->release = release[1];
 	workload->failure = failure[0];
-	workload->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
 	return NULL;
 }
 
@@ -116,8 +114,6 @@ void workload_deinit(struct workload *workload)
 	if (!workload->pid)
 		return;
 	workload_stop(workload);
-	if (workload->pidfd >= 0)
-		close(take_fd(workload->pidfd));
 	if (workload->failure >= 0)
 		close(take_fd(workload->failure));
 }

@@ -8,7 +8,6 @@
 
 struct workload {
 	pid_t pid;    /* 0 = none */
-	int pidfd;    /* readable when it has ended; -1 when the kernel has none */
 	int release;  /* pipe: a byte lets it go */
 	int failure;  /* pipe: errno of a failed exec */
 	bool waited;

@@ -1,0 +1,210 @@
+/* Opening events. What may give way does: precision, kernel space, the event "cycles" itself where there is no hardware for it, and weak groups; each
+ * only as far as the person did not insist. What cannot is explained. */
+#include "session/counters.h"
+
+#include "base/cleanup.h"
+#include "base/mem.h"
+#include "base/number.h"
+#include "kernel/limits.h"
+#include "kernel/refusal.h"
+#include "session/sampling.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/perf_event.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/statfs.h>
+#include <unistd.h>
+
+/* The same bytes under the kernel's name (event/attr.h). */
+static struct perf_event_attr *kernel_attr(struct event *event)
+{
+	return (struct perf_event_attr *)&event->attr;
+}
+
+static struct error *open_cgroup(const char *name, int *ret)
+{
+	static const char *const roots[] = {"/sys/fs/cgroup/perf_event", "/sys/fs/cgroup", "/sys/fs/cgroup/unified"};
+	char path[4096];
+
+	for (size_t i = 0; i < sizeof(roots) / sizeof(roots[0]); i++) {
+		struct statfs fs;
+		snprintf(path, sizeof(path), "%s/%s", roots[i], name);
+		*ret = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		if (*ret < 0)
+			continue;
+		if (fstatfs(*ret, &fs) == 0 && (fs.f_type == 0x27e0eb /* cgroup */ || fs.f_type == 0x63677270 /* cgroup2 */))
+			return NULL;
+		close(*ret);
+	}
+	return error_new("there is no control group '%s' (looked in /sys/fs/cgroup)", name);
+}
+
+/* Takes something back after a refusal. True when it is worth trying again. */
+static bool fall_back(struct counters *counters, struct event_list *events, struct event *event, int error)
+{
+	if ((error == ENOENT || error == ENXIO || error == ENODEV || error == EOPNOTSUPP) && sampling_fall_back_to_clock(events, event))
+		return counters->fell_back_to_clock = true;
+	if ((error == EACCES || error == EPERM) && !limits_can_profile_kernel() && limits_paranoid() == 2 &&
+	    sampling_fall_back_to_user(events, event))
+		return counters->fell_back_to_user = true;
+	return false;
+}
+
+static struct error *open_event(struct counters *counters, struct event_list *events, struct event *event)
+{
+	struct counter_target target = counters->target;
+	const struct counter *leader = event->leader == event->index ? NULL : &counters->each[event->leader];
+	cleanup_close int cgroup = -1;
+	cleanup_free int *only = NULL;
+	size_t only_count = 0;
+	struct counter_failure failure;
+	/* The default event has no words of a person as its name: it is named after what could be had. */
+	bool named_by_us = event->precise_max && !strchr(event->name, ':');
+	bool for_user_only = false;
+
+	if (event->cgroup) {
+		struct error *error = open_cgroup(event->cgroup, &cgroup);
+		if (error)
+			return error;
+		target.cgroup = cgroup;
+	}
+	if (event->pmu_cpus)
+		number_parse_list(event->pmu_cpus, &only, &only_count);
+	while (counter_open(&counters->each[event->index], &counters->state, kernel_attr(event), event->precise_max, &target, leader, only, only_count,
+			    &failure) < 0) {
+		if (fall_back(counters, events, event, failure.error)) {
+			for_user_only |= counters->fell_back_to_user;
+			continue;
+		}
+		struct refusal refusal = {.error = failure.error, .event = event->name, .attr = kernel_attr(event), .cpu = failure.cpu,
+					  .pid = failure.thread, .group = leader};
+		return refusal_explain(&refusal);
+	}
+	if (named_by_us && !for_user_only)
+		sampling_rename(events, event, event->attr.type == PERF_TYPE_SOFTWARE ? "cpu-clock" : "cycles");
+	return NULL;
+}
+
+/* A weak group that the hardware cannot hold becomes single events. */
+static bool break_weak_group(struct counters *counters, struct event_list *events, struct event *member, struct error *error)
+{
+	struct event *leader = events->events.data[member->leader];
+
+	if (!leader->weak_group || leader == member || error_kind(error) == ERROR_PERMISSION)
+		return false;
+	for (unsigned int i = leader->index; i < member->index; i++)
+		counter_close(&counters->each[i]);
+	unsigned int end = leader->index + leader->members;
+	for (unsigned int i = leader->index; i < end && i < events->events.len; i++) {
+		struct event *event = events->events.data[i];
+		event->attr.disabled = 1;
+		event->attr.enable_on_exec = leader->attr.enable_on_exec;
+		event->leader = i;
+		event->members = 1;
+	}
+	return true;
+}
+
+static struct error *apply_filters(const struct counters *counters, const struct event_list *events)
+{
+	for (size_t i = 0; i < events->events.len; i++) {
+		const struct event *event = events->events.data[i];
+		int status = event->filter ? counter_set_filter(&counters->each[i], event->filter) : 0;
+		if (status == -EINVAL)
+			return error_new("%s: the kernel does not understand the filter '%s': look at the fields in its format file in "
+					 "/sys/kernel/tracing/events",
+					 event->name, event->filter);
+		if (status < 0)
+			return error_system(-status, "%s: filter '%s'", event->name, event->filter);
+	}
+	return NULL;
+}
+
+static void collect_ids(const struct counters *counters, struct event_list *events)
+{
+	for (size_t i = 0; i < events->events.len; i++) {
+		struct event *event = events->events.data[i];
+		const struct counter *counter = &counters->each[i];
+		event->ids.len = 0;
+		for (size_t slot = 0; slot < counter->cpu_count * counter->thread_count; slot++)
+			if (counter->fds[slot] >= 0)
+				vec_push(&event->ids, counter->ids[slot]);
+	}
+}
+
+struct error *counters_open(struct counters *counters, struct event_list *events, const struct counter_target *target)
+{
+	size_t count = events->events.len;
+
+	*counters = (struct counters){.each = mem_zalloc_array(count, sizeof(*counters->each)), .count = count, .target = *target};
+	counters->target.cgroup = -1;
+	limits_raise_files(count * target->cpu_count * target->thread_count);
+	for (size_t i = 0; i < count; i++) {
+		struct event *event = events->events.data[i];
+		struct error *error = open_event(counters, events, event);
+		if (!error)
+			continue;
+		unsigned int leader = event->leader;
+		if (break_weak_group(counters, events, event, error)) {
+			error_free(error);
+			i = (size_t)leader - 1; /* once more from there; the loop's increment undoes a wrap below 0 */
+			continue;
+		}
+		counters_close(counters);
+		return error;
+	}
+	collect_ids(counters, events);
+	struct error *error = apply_filters(counters, events);
+	if (error)
+		counters_close(counters);
+	return error;
+}
+
+void counters_close(struct counters *counters)
+{
+	for (size_t i = 0; i < counters->count; i++)
+		counter_close(&counters->each[i]);
+	free(counters->each);
+	*counters = (struct counters){0};
+}
+
+void counters_enable(struct counters *counters, const struct event_list *events)
+{
+	for (size_t i = 0; i < counters->count; i++)
+		if (events->events.data[i]->leader == i)
+			counter_enable(&counters->each[i]);
+}
+
+void counters_disable(struct counters *counters, const struct event_list *events)
+{
+	for (size_t i = 0; i < counters->count; i++)
+		if (events->events.data[i]->leader == i)
+			counter_disable(&counters->each[i]);
+}
+
+const struct counter **counters_list(const struct counters *counters)
+{
+	const struct counter **list = mem_alloc_array(counters->count, sizeof(*list));
+
+	for (size_t i = 0; i < counters->count; i++)
+		list[i] = &counters->each[i];
+	return list;
+}
+
+uint64_t counters_lost(const struct counter *counter, const struct event_attr *attr, size_t slot)
+{
+	uint64_t values[5];
+	size_t count = 1;
+
+	/* With PERF_FORMAT_GROUP the layout depends on the group: its members say nothing of their own there. */
+	if (!(attr->read_format & EVENT_FORMAT_LOST) || (attr->read_format & PERF_FORMAT_GROUP) || counter->fds[slot] < 0)
+		return 0;
+	count += (attr->read_format & PERF_FORMAT_TOTAL_TIME_ENABLED) != 0;
+	count += (attr->read_format & PERF_FORMAT_TOTAL_TIME_RUNNING) != 0;
+	count += (attr->read_format & PERF_FORMAT_ID) != 0;
+	if (read(counter->fds[slot], values, sizeof(values)) < (ssize_t)((count + 1) * sizeof(values[0])))
+		return 0;
+	return values[count];
+}

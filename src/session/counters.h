@@ -1,0 +1,29 @@
+/* The counters of a list of events, opened with every fallback there is and refusals explained. For record, top, stat and trace. */
+#pragma once
+
+#include "base/error.h"
+#include "event/event.h"
+#include "kernel/counter.h"
+
+struct counters {
+	struct counter *each; /* one for each event, by index */
+	size_t count;
+	struct counter_target target; /* of events without a cgroup; its arrays belong to the caller */
+	struct perf_open state;
+	bool fell_back_to_clock; /* cycles cannot be counted here */
+	bool fell_back_to_user;	 /* the kernel may not be measured */
+};
+
+/* Opens all events on the target, fills in their ids, and applies their filters. Attributes may have changed to what the kernel accepts, and with them
+ * names. Nothing stays open after an error. */
+struct error *counters_open(struct counters *counters, struct event_list *events, const struct counter_target *target);
+void counters_close(struct counters *counters);
+
+/* Group leaders only: members follow. */
+void counters_enable(struct counters *counters, const struct event_list *events);
+void counters_disable(struct counters *counters, const struct event_list *events);
+/* Pointers to each, as ring_set_open() and synth_id_index() want them; freed by the caller. */
+const struct counter **counters_list(const struct counters *counters);
+
+/* Samples of an event that one of its counters had to drop since its opening (PERF_FORMAT_LOST); 0 where the kernel doesn't tell. */
+uint64_t counters_lost(const struct counter *counter, const struct event_attr *attr, size_t slot);

@@ -1,0 +1,410 @@
+/* The pump. One thread, one epoll_wait(): a ring's wake-up (the kernel gives it when the ring is half full), the workload's end, a signal, a timer,
+ * a command. After each wake-up all rings are drained and the round is marked, so that readers can sort what came before.
+ * What isn't done here: files (recorder_output.c), side-band (recorder_synth.c), deciding what to measure (cmd/record.c). */
+#include "session/recorder_internal.h"
+
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "kernel/limits.h"
+#include "kernel/refusal.h"
+#include "session/synth.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/signalfd.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+/* What an epoll event is about: the kind in the upper half, an index below. */
+enum source { SOURCE_RING = 1, SOURCE_THREAD, SOURCE_SIGNAL, SOURCE_DELAY, SOURCE_SWITCH, SOURCE_CONTROL };
+
+static void watch(struct recorder *recorder, int fd, uint32_t events, enum source source, size_t index)
+{
+	struct epoll_event event = {.events = events, .data.u64 = (uint64_t)source << 32 | index};
+
+	if (fd >= 0)
+		epoll_ctl(recorder->epoll, EPOLL_CTL_ADD, fd, &event);
+}
+
+static void unwatch(struct recorder *recorder, int fd)
+{
+	epoll_ctl(recorder->epoll, EPOLL_CTL_DEL, fd, NULL);
+}
+
+static int open_timer(uint64_t first_ns, uint64_t every_ns)
+{
+	struct itimerspec times = {.it_value = {(time_t)(first_ns / 1000000000u), (long)(first_ns % 1000000000u)},
+				   .it_interval = {(time_t)(every_ns / 1000000000u), (long)(every_ns % 1000000000u)}};
+	int fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+
+	if (fd >= 0)
+		timerfd_settime(fd, 0, &times, NULL);
+	return fd;
+}
+
+static struct error *open_rings(struct recorder *recorder)
+{
+	const struct recorder_options *options = recorder->options;
+	cleanup_free const struct counter **list = counters_list(recorder->counters);
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	size_t pages = options->ring_pages ? options->ring_pages : 512 * 1024 / page;
+	int status;
+
+	for (;;) {
+		status = ring_set_open(&recorder->rings, list, recorder->counters->count, &recorder->counters->target, pages, options->overwrite);
+		if (status != -EPERM || options->ring_pages || pages == 1)
+			break;
+		pages /= 2; /* more than this user may lock: a smaller ring is better than none */
+	}
+	if (status < 0)
+		return refusal_explain_ring(-status, pages, recorder->counters->target.cpu_count);
+	if (pages * page < 512 * 1024 && !options->ring_pages)
+		log_info("buffers of %zu KB for each CPU: kernel.perf_event_mlock_kb allows no more\n", pages * page / 1024);
+	return NULL;
+}
+
+/* The signals that we act upon are taken from a descriptor: no handlers, no races. */
+static void open_signals(struct recorder *recorder)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGUSR2);
+	sigaddset(&set, SIGCHLD);
+	sigprocmask(SIG_BLOCK, &set, &recorder->old_mask);
+	signal(SIGPIPE, SIG_IGN);
+	recorder->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	watch(recorder, recorder->signals, EPOLLIN, SOURCE_SIGNAL, 0);
+}
+
+/* A target of threads is gone when each of them has ended: their counters hang up. One descriptor for each thread is enough. */
+static void watch_threads(struct recorder *recorder)
+{
+	const struct counter *counter = &recorder->counters->each[0];
+	const struct counter_target *target = &recorder->counters->target;
+
+	if (target->threads[0] < 0 || (recorder->workload && recorder->options->is_workload_target))
+		return;
+	for (size_t i = 0; i < target->thread_count; i++) {
+		int fd = counter->fds[i], copy = fd < 0 ? -1 : dup(fd); /* the ring's own descriptor may be watched already */
+		if (copy < 0)
+			continue;
+		watch(recorder, copy, EPOLLHUP, SOURCE_THREAD, (size_t)copy);
+		recorder->alive++;
+	}
+}
+
+struct error *recorder_create(const struct recorder_options *options, struct event_list *events, struct counters *counters, struct workload *workload,
+			      struct recorder **ret)
+{
+	struct recorder *recorder = mem_zalloc(sizeof(*recorder));
+	struct error *error = NULL;
+
+	recorder->options = options;
+	recorder->events = events;
+	recorder->counters = counters;
+	recorder->workload = workload;
+	recorder->signals = recorder->timer_delay = recorder->timer_switch = -1;
+	recorder->trailer = synth_trailer_size(&events->events.data[0]->attr);
+	control_init(&recorder->control);
+	recorder->epoll = epoll_create1(EPOLL_CLOEXEC);
+	open_signals(recorder);
+	error = open_rings(recorder);
+	if (!error && options->control)
+		error = control_open(&recorder->control, options->control);
+	if (!error)
+		error = recorder_open_output(recorder);
+	if (error) {
+		recorder_destroy(recorder);
+		return error;
+	}
+	for (size_t i = 0; i < recorder->rings.count && !options->overwrite; i++)
+		watch(recorder, ring_next_member(&recorder->rings.rings[i]), EPOLLIN, SOURCE_RING, i);
+	watch(recorder, recorder->control.in, EPOLLIN, SOURCE_CONTROL, 0);
+	watch_threads(recorder);
+	*ret = recorder;
+	return NULL;
+}
+
+static struct error *drain_ring(struct recorder *recorder, struct ring *ring, uint64_t *bytes)
+{
+	struct iovec pieces[2];
+	int count;
+
+	if (ring->overwrite)
+		ring_pause(ring, true);
+	count = ring_read(ring, pieces);
+	struct error *error = count ? writer_append(recorder->writer, pieces, count) : NULL;
+	for (int i = 0; i < count; i++)
+		*bytes += pieces[i].iov_len;
+	if (!error)
+		ring_consume(ring);
+	if (ring->overwrite)
+		ring_pause(ring, false);
+	return error;
+}
+
+struct error *recorder_drain(struct recorder *recorder, bool all, uint64_t *ret_bytes)
+{
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; i < recorder->rings.count; i++) {
+		struct ring *ring = &recorder->rings.rings[i];
+		if (!all && !ring->overwrite && ring_pending(ring) < recorder->options->flush_bytes)
+			continue;
+		struct error *error = drain_ring(recorder, ring, &bytes);
+		if (error)
+			return error;
+	}
+	*ret_bytes = bytes;
+	return bytes ? writer_finish_round(recorder->writer) : NULL;
+}
+
+/* Counters that no exec enables. */
+static void enable(struct recorder *recorder)
+{
+	counters_enable(recorder->counters, recorder->events);
+}
+
+static struct error *start(struct recorder *recorder)
+{
+	const struct recorder_options *options = recorder->options;
+	struct error *error = NULL;
+
+	if (options->delay_ms) {
+		if (!options->quiet)
+			fprintf(stderr, "Events disabled\n");
+	} else if (!options->is_workload_target) {
+		enable(recorder);
+	}
+	if (recorder->workload)
+		error = workload_release(recorder->workload);
+	if (options->delay_ms > 0) {
+		recorder->timer_delay = open_timer((uint64_t)options->delay_ms * 1000000u, 0);
+		watch(recorder, recorder->timer_delay, EPOLLIN, SOURCE_DELAY, 0);
+	}
+	if (options->switch_time_ns) {
+		recorder->timer_switch = open_timer(options->switch_time_ns, options->switch_time_ns);
+		watch(recorder, recorder->timer_switch, EPOLLIN, SOURCE_SWITCH, 0);
+	}
+	return error;
+}
+
+static void take_signals(struct recorder *recorder)
+{
+	struct signalfd_siginfo info;
+
+	while (read(recorder->signals, &info, sizeof(info)) == sizeof(info)) {
+		if (info.ssi_signo == SIGCHLD) {
+			recorder->stop |= recorder->workload && workload_ended(recorder->workload);
+		} else if (info.ssi_signo != SIGUSR2) {
+			recorder->stop = true;
+			recorder->totals.signal = (int)info.ssi_signo;
+		} else if (recorder->options->switch_output && !recorder->options->switch_size && !recorder->options->switch_time_ns) {
+			recorder->switch_wanted = true;
+		} else if (recorder->options->overwrite) {
+			recorder->snapshot_wanted = true;
+		}
+	}
+}
+
+/* "enable NAME": one event only. */
+static void switch_events(struct recorder *recorder, const char *name, bool on)
+{
+	for (size_t i = 0; i < recorder->counters->count; i++) {
+		const struct event *event = recorder->events->events.data[i];
+		if ((!*name && event->leader == i) || !strcmp(name, event->name))
+			on ? counter_enable(&recorder->counters->each[i]) : counter_disable(&recorder->counters->each[i]);
+	}
+	if (!recorder->options->quiet && !*name)
+		fprintf(stderr, "Events %s\n", on ? "enabled" : "disabled");
+}
+
+static void take_commands(struct recorder *recorder)
+{
+	for (;;) {
+		const char *argument = "";
+		enum control_command command = control_read(&recorder->control, &argument);
+		switch (command) {
+		case CONTROL_NONE:
+			return;
+		case CONTROL_CLOSED:
+			unwatch(recorder, recorder->control.in);
+			return;
+		case CONTROL_UNKNOWN:
+			log_warning("--control: unknown command\n");
+			continue;
+		case CONTROL_ENABLE:
+		case CONTROL_DISABLE:
+			switch_events(recorder, argument, command == CONTROL_ENABLE);
+			break;
+		case CONTROL_SNAPSHOT:
+			if (recorder->options->switch_output)
+				recorder->switch_wanted = true;
+			else
+				recorder->snapshot_wanted = true;
+			break;
+		case CONTROL_STOP:
+			recorder->stop = true;
+			break;
+		case CONTROL_EVLIST:
+			for (size_t i = 0; i < recorder->events->events.len; i++)
+				printf("%s\n", recorder->events->events.data[i]->name);
+			fflush(stdout);
+			break;
+		case CONTROL_PING:
+			break;
+		}
+		control_acknowledge(&recorder->control);
+	}
+}
+
+/* The thread behind a ring's descriptor has ended; others may go on writing into the ring. */
+static void watch_next_member(struct recorder *recorder, size_t index)
+{
+	struct ring *ring = &recorder->rings.rings[index];
+
+	unwatch(recorder, ring->members[ring->member_watched - 1]);
+	watch(recorder, ring_next_member(ring), EPOLLIN, SOURCE_RING, index);
+}
+
+static void take_event(struct recorder *recorder, const struct epoll_event *event)
+{
+	uint64_t ticks;
+	size_t index = (uint32_t)event->data.u64;
+
+	switch ((enum source)(event->data.u64 >> 32)) {
+	case SOURCE_RING:
+		if (event->events & (EPOLLHUP | EPOLLERR))
+			watch_next_member(recorder, index);
+		break;
+	case SOURCE_THREAD:
+		if (!(event->events & (EPOLLHUP | EPOLLERR)))
+			break;
+		unwatch(recorder, (int)index);
+		close((int)index);
+		recorder->stop |= --recorder->alive == 0;
+		break;
+	case SOURCE_SIGNAL:
+		take_signals(recorder);
+		break;
+	case SOURCE_DELAY:
+		unwatch(recorder, recorder->timer_delay);
+		switch_events(recorder, "", true);
+		break;
+	case SOURCE_SWITCH:
+		recorder->switch_wanted |= read(recorder->timer_switch, &ticks, sizeof(ticks)) > 0;
+		break;
+	case SOURCE_CONTROL:
+		take_commands(recorder);
+		break;
+	}
+}
+
+/* What the last round calls for. */
+static struct error *after_round(struct recorder *recorder)
+{
+	const struct recorder_options *options = recorder->options;
+	uint64_t bytes, written = writer_totals(recorder->writer).data_bytes;
+	struct error *error = NULL;
+
+	if (options->max_size && recorder->totals.written.data_bytes + written > options->max_size) {
+		recorder->totals.reached_max_size = true;
+		recorder->stop = true;
+	}
+	if (options->switch_output && options->switch_size && written > options->switch_size)
+		recorder->switch_wanted = true;
+	if (recorder->snapshot_wanted || (recorder->switch_wanted && options->overwrite)) {
+		error = recorder_synthesize(recorder);
+		if (!error)
+			error = recorder_drain(recorder, true, &bytes);
+		recorder->snapshot_wanted = false;
+	}
+	if (!error && recorder->switch_wanted && !recorder->stop) {
+		recorder->switch_wanted = false;
+		error = recorder_switch_output(recorder);
+	}
+	return error;
+}
+
+static struct error *pump(struct recorder *recorder)
+{
+	struct epoll_event events[64];
+	uint64_t bytes = 0;
+	struct error *error = NULL;
+
+	while (!recorder->stop && !error) {
+		int count = epoll_wait(recorder->epoll, events, 64, -1);
+		if (count < 0 && errno != EINTR)
+			return error_system(errno, "epoll_wait");
+		recorder->totals.wakeups++;
+		for (int i = 0; i < count; i++)
+			take_event(recorder, &events[i]);
+		if (!recorder->options->overwrite)
+			error = recorder_drain(recorder, false, &bytes);
+		if (!error)
+			error = after_round(recorder);
+	}
+	return error;
+}
+
+struct error *recorder_run(struct recorder *recorder)
+{
+	const struct recorder_options *options = recorder->options;
+	uint64_t bytes;
+	bool late = options->overwrite || options->tail_synthesize;
+	struct error *error = late ? NULL : recorder_synthesize(recorder);
+
+	if (!error)
+		error = start(recorder);
+	if (!error)
+		error = pump(recorder);
+	counters_disable(recorder->counters, recorder->events);
+	if (!error && late)
+		error = recorder_synthesize(recorder);
+	if (!error)
+		error = recorder_drain(recorder, true, &bytes);
+	return error;
+}
+
+struct error *recorder_finish(struct recorder *recorder)
+{
+	struct error *error = recorder->writer ? recorder_write_lost(recorder) : NULL;
+	struct error *close_error = recorder_close_output(recorder, true);
+
+	if (error)
+		error_free(close_error);
+	return error ? error : close_error;
+}
+
+const struct recorder_totals *recorder_totals(const struct recorder *recorder)
+{
+	return &recorder->totals;
+}
+
+void recorder_destroy(struct recorder *recorder)
+{
+	if (!recorder)
+		return;
+	writer_close(recorder->writer);
+	ring_set_close(&recorder->rings);
+	control_close(&recorder->control);
+	int fds[] = {recorder->epoll, recorder->signals, recorder->timer_delay, recorder->timer_switch};
+	for (size_t i = 0; i < sizeof(fds) / sizeof(fds[0]); i++)
+		if (fds[i] >= 0)
+			close(fds[i]);
+	for (size_t i = 0; i < recorder->old_file_count; i++)
+		free(recorder->old_files[i]);
+	free(recorder->old_files);
+	free(recorder->totals.lost_by_event);
+	free(recorder->totals.last_path);
+	sigprocmask(SIG_SETMASK, &recorder->old_mask, NULL);
+	free(recorder);
+}

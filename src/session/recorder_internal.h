@@ -1,0 +1,38 @@
+/* The recorder's parts: within session/recorder*.c. */
+#pragma once
+
+#include "kernel/ring_set.h"
+#include "session/control.h"
+#include "session/recorder.h"
+
+struct recorder {
+	const struct recorder_options *options;
+	struct event_list *events;
+	struct counters *counters;
+	struct workload *workload;
+	struct ring_set rings;
+	struct writer *writer;
+	struct control control;
+	int epoll, signals, timer_delay, timer_switch;
+	sigset_t old_mask;
+	size_t trailer;	   /* sample_id bytes of our own records */
+	size_t alive;	   /* threads of the target that still run; only where that matters */
+	uint64_t done_bytes; /* of outputs that are complete */
+	uint64_t output_start_bytes;
+	struct recorder_totals totals;
+	char **old_files; /* of --switch-output, oldest first */
+	size_t old_file_count;
+	bool stop;
+	bool switch_wanted;
+	bool snapshot_wanted;
+};
+
+/* recorder_output.c: files */
+struct error *recorder_open_output(struct recorder *recorder);
+struct error *recorder_close_output(struct recorder *recorder, bool last);
+struct error *recorder_switch_output(struct recorder *recorder);
+/* recorder_synth.c */
+struct error *recorder_synthesize(struct recorder *recorder);
+struct error *recorder_write_lost(struct recorder *recorder);
+/* recorder.c: takes what is in the rings. *ret_bytes: how much it was. */
+struct error *recorder_drain(struct recorder *recorder, bool all, uint64_t *ret_bytes);

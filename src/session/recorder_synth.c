@@ -1,0 +1,120 @@
+/* What the recorder itself adds to a recording: the side-band of what already runs, and how much was lost. */
+#include "session/recorder_internal.h"
+
+#include "base/cleanup.h"
+#include "perfdata/records.h"
+#include "session/synth.h"
+
+#include <linux/perf_event.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Our own records go to the writer one by one: they aren't compressed. */
+static struct error *write_records(struct recorder *recorder, const struct strbuf *records)
+{
+	for (size_t at = 0; at < records->len;) {
+		const struct record_header *header = (const void *)(records->data + at);
+		struct error *error = writer_add(recorder->writer, header, header->size);
+		if (error)
+			return error;
+		at += header->size;
+	}
+	return NULL;
+}
+
+static void synthesize_recording(struct recorder *recorder, struct synth *synth)
+{
+	const struct counters *counters = recorder->counters;
+	cleanup_free const struct counter **list = counters_list(counters);
+	bool pipe = writer_is_pipe(recorder->writer);
+
+	synth_id_index(synth, list, counters->count, &counters->target);
+	if (!synth_kernel(synth))
+		recorder->totals.addresses_hidden = true;
+	for (size_t i = 0; i < recorder->events->events.len; i++)
+		synth_event_update(synth, recorder->events->events.data[i], pipe);
+	synth_thread_map(synth, counters->target.threads, counters->target.thread_count);
+	if (counters->target.cpus[0] >= 0)
+		synth_cpu_map(synth, counters->target.cpus, counters->target.cpu_count);
+	synth_bpf(synth);
+}
+
+struct error *recorder_synthesize(struct recorder *recorder)
+{
+	const struct recorder_options *options = recorder->options;
+	const struct counter_target *target = &recorder->counters->target;
+	struct strbuf records = {0};
+	struct synth synth = {.out = &records, .trailer = recorder->trailer, .data_maps = options->data_maps, .namespaces = options->namespaces,
+			      .map_timeout_ns = options->map_timeout_ns};
+
+	synthesize_recording(recorder, &synth);
+	if (options->synthesize_cgroups)
+		synth_cgroups(&synth);
+	if (options->synthesize_tasks && options->all_tasks)
+		synth_all_tasks(&synth, options->synth_jobs);
+	else if (options->synthesize_tasks)
+		synth_threads(&synth, target->threads, target->thread_count, options->is_workload_target);
+	if (recorder->workload && !options->is_workload_target && options->synthesize_tasks && !options->all_tasks)
+		synth_threads(&synth, &recorder->workload->pid, 1, true);
+	recorder->totals.map_timeouts += synth.map_timeouts;
+	struct error *error = write_records(recorder, &records);
+	if (!error)
+		error = writer_finish_init(recorder->writer);
+	strbuf_deinit(&records);
+	return error;
+}
+
+/* One LOST_SAMPLES record for each counter that dropped samples, with the counter's ids in its trailer. */
+static void put_lost(struct strbuf *out, const struct event_attr *attr, uint64_t lost, uint64_t id, int cpu, pid_t thread)
+{
+	struct {
+		struct record_header header;
+		uint64_t lost;
+		uint64_t trailer[8];
+	} record = {.header.type = RECORD_LOST_SAMPLES, .lost = lost};
+	size_t words = 0;
+
+	if (attr->sample_id_all) {
+		if (attr->sample_type & PERF_SAMPLE_TID)
+			record.trailer[words++] = (uint64_t)(uint32_t)(thread > 0 ? thread : -1) * 0x100000001u;
+		if (attr->sample_type & PERF_SAMPLE_TIME)
+			record.trailer[words++] = 0;
+		if (attr->sample_type & PERF_SAMPLE_ID)
+			record.trailer[words++] = id;
+		if (attr->sample_type & PERF_SAMPLE_STREAM_ID)
+			record.trailer[words++] = id;
+		if (attr->sample_type & PERF_SAMPLE_CPU)
+			record.trailer[words++] = (uint32_t)cpu;
+		if (attr->sample_type & PERF_SAMPLE_IDENTIFIER)
+			record.trailer[words++] = id;
+	}
+	record.header.size = (uint16_t)(sizeof(record.header) + 8 + words * 8);
+	strbuf_add(out, &record, record.header.size);
+}
+
+struct error *recorder_write_lost(struct recorder *recorder)
+{
+	const struct counter_target *target = &recorder->counters->target;
+	struct strbuf records = {0};
+
+	if (!recorder->totals.lost_by_event)
+		recorder->totals.lost_by_event = mem_zalloc_array(recorder->counters->count, sizeof(uint64_t));
+	for (size_t i = 0; i < recorder->counters->count; i++) {
+		const struct event *event = recorder->events->events.data[i];
+		const struct counter *counter = &recorder->counters->each[i];
+		uint64_t event_lost = 0;
+		for (size_t slot = 0; slot < counter->cpu_count * counter->thread_count; slot++) {
+			uint64_t lost = counters_lost(counter, &event->attr, slot);
+			if (!lost)
+				continue;
+			event_lost += lost;
+			put_lost(&records, &event->attr, lost, counter->ids[slot], target->cpus[slot / target->thread_count],
+				 target->threads[slot % target->thread_count]);
+		}
+		recorder->totals.lost += event_lost - recorder->totals.lost_by_event[i];
+		recorder->totals.lost_by_event[i] = event_lost;
+	}
+	struct error *error = write_records(recorder, &records);
+	strbuf_deinit(&records);
+	return error;
+}

@@ -1,0 +1,370 @@
+/* perf record: samples events into a perf.data. What is measured is decided here; moving the bytes is session/recorder.h's. */
+#include "cmd/record.h"
+
+#include "app/command.h"
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "event/parse.h"
+#include "kernel/cpus.h"
+#include "kernel/limits.h"
+#include "kernel/proc.h"
+#include "session/gather.h"
+
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* Everything a recording needs, released together. */
+struct recording {
+	struct record_options options;
+	struct event_catalog *catalog;
+	struct event_list events;
+	struct counters counters;
+	struct workload workload;
+	struct recorder *recorder;
+	int *cpus;
+	size_t cpu_count;
+	struct pid_list threads;
+	char **arguments; /* of the command line, for the header */
+	struct features features;
+};
+
+static void recording_deinit(struct recording *recording)
+{
+	recorder_destroy(recording->recorder);
+	workload_deinit(&recording->workload);
+	features_deinit(&recording->features);
+	event_list_deinit(&recording->events);
+	event_catalog_destroy(recording->catalog);
+	vec_deinit(&recording->threads);
+	vec_deinit(&recording->options.words);
+	free(recording->cpus);
+	free(recording->arguments);
+}
+
+/* A further condition, and'ed to what there is. */
+static void add_filter(struct event_list *events, struct event *event, const char *filter)
+{
+	event->filter = event->filter ? arena_printf(&events->arena, "(%s) && (%s)", event->filter, filter)
+				      : arena_strdup(&events->arena, filter);
+}
+
+/* --filter and --exclude-perf: on the tracepoints of the last -e. */
+static struct error *filter_events(struct event_list *events, size_t first, const struct record_event_word *word)
+{
+	char own[64];
+	bool exclude = word->kind == WORD_EXCLUDE_PERF;
+	const char *option = exclude ? "--exclude-perf" : "--filter";
+
+	if (!events->events.len)
+		return error_new_kind(ERROR_USAGE, "%s belongs behind the -e of its tracepoint", option);
+	snprintf(own, sizeof(own), "common_pid != %d", getpid());
+	for (size_t i = first; i < events->events.len; i++) {
+		struct event *event = events->events.data[i];
+		if (event->attr.type != PERF_TYPE_TRACEPOINT)
+			return error_new_kind(ERROR_USAGE, "%s works on tracepoints only, not on %s", option, event->name);
+		add_filter(events, event, exclude ? own : word->text);
+	}
+	return NULL;
+}
+
+/* -G a,b: the first events without a group get them in turn; a single one is for all. */
+static struct error *assign_cgroups(struct event_list *events, const char *text)
+{
+	cleanup_free char *copy = mem_strdup(text);
+	char *rest = copy, *word;
+	size_t at = 0;
+	bool single = !strchr(text, ',');
+
+	if (!events->events.len)
+		return error_new_kind(ERROR_USAGE, "-G belongs behind the -e of its events");
+	while ((word = strsep(&rest, ","))) {
+		for (; at < events->events.len && events->events.data[at]->cgroup; at++)
+			;
+		if (at == events->events.len)
+			return error_new_kind(ERROR_USAGE, "-G names more groups than there are events");
+		for (; at < events->events.len; at++) {
+			if (*word && !events->events.data[at]->cgroup)
+				events->events.data[at]->cgroup = arena_strdup(&events->arena, word);
+			if (!single) {
+				at++;
+				break;
+			}
+		}
+	}
+	return NULL;
+}
+
+static struct error *choose_events(struct recording *recording)
+{
+	struct event_list *events = &recording->events;
+	size_t first = 0;
+	struct error *error = NULL;
+
+	recording->catalog = event_catalog_create("");
+	for (size_t i = 0; i < recording->options.words.len && !error; i++) {
+		const struct record_event_word *word = &recording->options.words.data[i];
+		switch (word->kind) {
+		case WORD_EVENT:
+			first = events->events.len;
+			error = event_parse(events, recording->catalog, word->text);
+			break;
+		case WORD_FILTER:
+		case WORD_EXCLUDE_PERF:
+			error = filter_events(events, first, word);
+			break;
+		case WORD_CGROUP:
+			error = assign_cgroups(events, word->text);
+			if (!error && !recording->options.sampling.by_cpu)
+				error = error_new_kind(ERROR_USAGE, "-G measures control groups on whole CPUs: it needs -a or -C");
+			break;
+		}
+	}
+	if (!error && !events->events.len)
+		sampling_add_default(events, !limits_can_profile_kernel());
+	return error;
+}
+
+/* Which CPUs and which threads. */
+static struct error *choose_target(struct recording *recording, struct counter_target *ret)
+{
+	const struct record_options *options = &recording->options;
+	static const int any_cpu = -1;
+	static const pid_t any_thread = -1;
+	struct error *error = NULL;
+	uid_t uid;
+
+	if (options->cpus)
+		error = cpus_parse(options->cpus, &recording->cpus, &recording->cpu_count);
+	else if (!options->sampling.per_thread)
+		cpus_online(&recording->cpus, &recording->cpu_count);
+	if (!error && options->pids)
+		error = proc_parse_pids(options->pids, false, &recording->threads);
+	if (!error && options->tids)
+		error = proc_parse_pids(options->tids, true, &recording->threads);
+	if (!error && options->user) {
+		error = proc_parse_user(options->user, &uid);
+		if (!error)
+			error = proc_threads_of_user(uid, &recording->threads);
+	}
+	if (error)
+		return error;
+	if (options->sampling.workload)
+		vec_push(&recording->threads, recording->workload.pid);
+	*ret = (struct counter_target){.cpus = &any_cpu, .cpu_count = 1, .threads = &any_thread, .thread_count = 1, .cgroup = -1};
+	if (recording->cpus) {
+		ret->cpus = recording->cpus;
+		ret->cpu_count = recording->cpu_count;
+	}
+	if (!options->sampling.by_cpu) {
+		ret->threads = recording->threads.data;
+		ret->thread_count = recording->threads.len;
+	}
+	return NULL;
+}
+
+static void note_machine(struct recording *recording)
+{
+	struct gather_options gather = {.arguments = (const char *const *)recording->arguments, .catalog = recording->catalog};
+
+	gather_features(&gather, &recording->features);
+	error_free(gather_tracing_data(recording->catalog, &recording->events, &recording->features));
+	if (recording->options.sampling.clockid_given)
+		gather_clock(recording->options.sampling.clockid, &recording->features);
+}
+
+static struct error *describe(void *context, const char *path, const struct features **ret)
+{
+	struct recording *recording = context;
+
+	*ret = &recording->features;
+	return NULL;
+}
+
+static const struct features *describe_pipe(void *context)
+{
+	struct recording *recording = context;
+
+	return &recording->features;
+}
+
+static void tell_fallbacks(const struct counters *counters)
+{
+	if (counters->fell_back_to_clock)
+		log_warning("This machine cannot count cycles (no hardware PMU): sampling by the CPU's clock (cpu-clock) instead.\n");
+	if (counters->fell_back_to_user)
+		log_warning("kernel.perf_event_paranoid is %d: only the programs' own code is sampled, not the kernel's. To see both:  "
+			    "sudo sysctl kernel.perf_event_paranoid=1\n",
+			    limits_paranoid());
+}
+
+static const char *plural(uint64_t count)
+{
+	return count == 1 ? "" : "s";
+}
+
+static void tell_totals(const struct recording *recording)
+{
+	const struct recorder_totals *totals = recorder_totals(recording->recorder);
+	char ratio[96] = "", *name = totals->last_path;
+
+	if (totals->reached_max_size)
+		fprintf(stderr, "[ perf record: perf size limit reached (%llu KB), stopping session ]\n",
+			(unsigned long long)(totals->written.data_bytes >> 10));
+	fprintf(stderr, "[ perf record: Woken up %llu times to write data ]\n", (unsigned long long)totals->wakeups);
+	if (totals->written.compressed_bytes)
+		snprintf(ratio, sizeof(ratio), ", compressed (original %.3f MB, ratio is %.3f)", (double)totals->written.appended_bytes / 1048576,
+			 (double)totals->written.appended_bytes / (double)totals->written.compressed_bytes);
+	fprintf(stderr, "[ perf record: Captured and wrote %.3f MB %s%s ]\n", (double)totals->written.data_bytes / 1048576, name, ratio);
+}
+
+static void tell_losses(const struct recording *recording)
+{
+	const struct recorder_totals *totals = recorder_totals(recording->recorder);
+
+	if (totals->addresses_hidden)
+		log_warning("Kernel addresses are hidden (kernel.kptr_restrict is %d): kernel samples will have no names. To see them:  "
+			    "sudo sysctl kernel.kptr_restrict=0\n",
+			    limits_kptr_restrict());
+	if (totals->map_timeouts)
+		log_warning("The maps of %u process%s took longer than --proc-map-timeout and are incomplete.\n", totals->map_timeouts,
+			    totals->map_timeouts == 1 ? "" : "es");
+	for (size_t i = 0; totals->lost && i < recording->events.events.len; i++)
+		if (totals->lost_by_event[i])
+			log_warning("%s: %llu sample%s lost, the buffers were full. Use larger ones (-m 2M) or a lower rate (-F).\n",
+				    recording->events.events.data[i]->name, (unsigned long long)totals->lost_by_event[i],
+				    plural(totals->lost_by_event[i]));
+}
+
+/* Tracepoints take the kernel tens of milliseconds each to close (it waits for all CPUs to pass a quiet state), and so does our exit. Nobody has to wait
+ * for that: a child that outlives us holds the descriptors. */
+static void leave_closing_to_child(void)
+{
+	pid_t pid = fork();
+
+	if (pid)
+		return;
+	setsid();
+	signal(SIGCHLD, SIG_DFL);
+	close(0);
+	close(1);
+	close(2);
+	_exit(0);
+}
+
+static bool closes_slowly(const struct event_list *events)
+{
+	for (size_t i = 0; i < events->events.len; i++)
+		if (events->events.data[i]->attr.type == PERF_TYPE_TRACEPOINT)
+			return true;
+	return false;
+}
+
+/* The exit status is the workload's; who is ended by a signal ends by the same one. */
+static void take_status(const struct recording *recording, int *ret_status)
+{
+	const struct workload *workload = &recording->workload;
+	int signal_number = recorder_totals(recording->recorder)->signal;
+
+	if (workload->pid && workload->waited) {
+		if (WIFEXITED(workload->status))
+			*ret_status = WEXITSTATUS(workload->status);
+		else if (WIFSIGNALED(workload->status))
+			signal_number = WTERMSIG(workload->status);
+	}
+	if (signal_number) {
+		fflush(NULL);
+		signal(signal_number, SIG_DFL);
+		sigset_t set;
+		sigemptyset(&set);
+		sigaddset(&set, signal_number);
+		sigprocmask(SIG_UNBLOCK, &set, NULL);
+		raise(signal_number);
+	}
+}
+
+static struct error *record(struct recording *recording, char **command, int *ret_status)
+{
+	struct record_options *options = &recording->options;
+	struct counter_target target;
+	struct error *error = choose_events(recording);
+
+	if (!error && options->dry_run) {
+		*ret_status = 0;
+		return NULL;
+	}
+	if (!error && *command)
+		error = workload_start(&recording->workload, command, options->recorder.output && !strcmp(options->recorder.output, "-"));
+	if (!error)
+		error = choose_target(recording, &target);
+	if (!error)
+		error = sampling_configure(&recording->events, &options->sampling);
+	if (!error)
+		error = counters_open(&recording->counters, &recording->events, &target);
+	if (error)
+		return error;
+	tell_fallbacks(&recording->counters);
+	note_machine(recording);
+	options->recorder.context = recording;
+	options->recorder.describe = describe;
+	options->recorder.describe_pipe = describe_pipe;
+	options->recorder.synth_jobs = options->synth_jobs > 0 ? (unsigned int)options->synth_jobs : 2;
+	error = recorder_create(&options->recorder, &recording->events, &recording->counters, recording->workload.pid ? &recording->workload : NULL,
+				&recording->recorder);
+	if (error)
+		return error;
+	error = recorder_run(recording->recorder);
+	workload_stop(&recording->workload);
+	struct error *finish_error = recorder_finish(recording->recorder);
+	if (!error)
+		error = finish_error;
+	else
+		error_free(finish_error);
+	if (!options->verbosity.quiet)
+		tell_totals(recording);
+	tell_losses(recording);
+	if (closes_slowly(&recording->events))
+		leave_closing_to_child();
+	if (!error)
+		take_status(recording, ret_status);
+	return error;
+}
+
+static struct error *run(int argc, char **argv, int *ret_status)
+{
+	struct recording recording = {0};
+	int words = 0;
+
+	record_options_init(&recording.options);
+	recording.arguments = mem_zalloc_array((size_t)argc + 1, sizeof(*recording.arguments));
+	memcpy(recording.arguments, argv, (size_t)argc * sizeof(*argv));
+	struct error *error = options_parse(record_option_table, OPTIONS_STOP_AT_FIRST_WORD, argc, argv, &recording.options, &words);
+	if (!error)
+		error = record_options_check(&recording.options, words > 0);
+	if (!error && recording.options.realtime) {
+		struct sched_param priority = {.sched_priority = recording.options.realtime};
+		if (sched_setscheduler(0, SCHED_FIFO, &priority) < 0)
+			error = error_system(errno, "real-time priority %d (-r)", recording.options.realtime);
+	}
+	if (!error)
+		error = record(&recording, argv, ret_status);
+	recording_deinit(&recording);
+	return error;
+}
+
+static const char *const usage[] = {"[OPTIONS] [--] COMMAND [ARGUMENTS]", "[OPTIONS] -a | -p PID | -t TID | -C CPUS | -u USER [-- COMMAND [ARGUMENTS]]",
+				    NULL};
+
+const struct command cmd_record = {
+    .name = "record",
+    .summary = "Sample events of a command, of processes or of everything into perf.data",
+    .usage = usage,
+    .options = record_option_table,
+    .run = run,
+};

@@ -1,0 +1,47 @@
+/* What the options of `perf record` hold; within cmd/record*.c. */
+#pragma once
+
+#include "app/groups.h"
+#include "base/vec.h"
+#include "event/catalog.h"
+#include "session/recorder.h"
+#include "session/sampling.h"
+
+/* Options about events work on the events named before them, so they are kept in their order. */
+struct record_event_word {
+	enum { WORD_EVENT, WORD_FILTER, WORD_EXCLUDE_PERF, WORD_CGROUP } kind;
+	const char *text;
+};
+
+struct record_event_words {
+	struct record_event_word *data;
+	size_t len, cap;
+};
+
+struct record_options {
+	struct output_options verbosity;
+	struct record_event_words words;
+	struct sampling sampling;
+	struct recorder_options recorder;
+
+	const char *pids, *tids, *user, *cpus;
+	bool system_wide;
+	bool strict_freq;
+	bool max_freq;
+	bool no_inherit_given;
+	bool freq_given;
+	bool dry_run;
+	bool no_buildid;       /* -B */
+	bool no_buildid_cache; /* -N */
+	bool buildid_all;
+	bool timestamp_boundary;
+	int realtime;
+	int switch_max_files;
+	uint64_t map_timeout_ms;
+	int synth_jobs;
+};
+
+extern const struct option record_option_table[];
+void record_options_init(struct record_options *options);
+/* What follows from several options together, and what they exclude. */
+struct error *record_options_check(struct record_options *options, bool workload);

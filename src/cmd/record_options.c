@@ -1,0 +1,411 @@
+/* The options of `perf record`. */
+#include "cmd/record.h"
+
+#include "base/log.h"
+#include "base/number.h"
+#include "base/text.h"
+#include "kernel/limits.h"
+
+#include <linux/perf_event.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static struct error *add_word(struct record_event_words *words, int kind, const char *text)
+{
+	vec_push(words, (struct record_event_word){.kind = kind, .text = text});
+	return NULL;
+}
+
+static struct error *parse_event(const struct option *option, const char *argument, bool negated, void *field)
+{
+	return add_word(field, WORD_EVENT, argument);
+}
+
+static struct error *parse_filter(const struct option *option, const char *argument, bool negated, void *field)
+{
+	return add_word(field, WORD_FILTER, argument);
+}
+
+static struct error *parse_exclude_perf(const struct option *option, const char *argument, bool negated, void *field)
+{
+	return add_word(field, WORD_EXCLUDE_PERF, NULL);
+}
+
+static struct error *parse_cgroup(const struct option *option, const char *argument, bool negated, void *field)
+{
+	return add_word(field, WORD_CGROUP, argument);
+}
+
+static struct error *parse_freq(const struct option *option, const char *argument, bool negated, void *field)
+{
+	struct record_options *options = field;
+
+	options->freq_given = true;
+	if (!strcasecmp(argument, "max")) {
+		options->max_freq = true;
+		return NULL;
+	}
+	options->max_freq = false;
+	if (!number_parse_u64(argument, &options->sampling.freq))
+		return error_new_kind(ERROR_USAGE, "'%s' is no frequency in Hz, nor 'max'", argument);
+	return NULL;
+}
+
+static struct error *parse_no_inherit(const struct option *option, const char *argument, bool negated, void *field)
+{
+	struct record_options *options = field;
+
+	options->sampling.no_inherit = !negated;
+	options->no_inherit_given = true;
+	return NULL;
+}
+
+static struct error *parse_g(const struct option *option, const char *argument, bool negated, void *field)
+{
+	struct sampling *sampling = field;
+
+	if (negated)
+		sampling->callgraph = CALLGRAPH_NONE;
+	else if (sampling->callgraph == CALLGRAPH_UNSET || sampling->callgraph == CALLGRAPH_NONE)
+		sampling->callgraph = CALLGRAPH_FP;
+	return NULL;
+}
+
+static struct error *parse_callgraph(const struct option *option, const char *argument, bool negated, void *field)
+{
+	struct sampling *sampling = field;
+
+	if (!negated)
+		return sampling_parse_callgraph(argument, sampling);
+	sampling->callgraph = CALLGRAPH_NONE;
+	return NULL;
+}
+
+static struct error *parse_branch_any(const struct option *option, const char *argument, bool negated, void *field)
+{
+	*(uint64_t *)field = PERF_SAMPLE_BRANCH_ANY;
+	return NULL;
+}
+
+static struct error *parse_branch(const struct option *option, const char *argument, bool negated, void *field)
+{
+	return sampling_parse_branch(argument ? argument : "any", field);
+}
+
+static struct error *parse_regs(const struct option *option, const char *argument, bool negated, void *field)
+{
+	if (argument)
+		return sampling_parse_regs(argument, field);
+	*(uint64_t *)field = sampling_unwind_regs();
+	return NULL;
+}
+
+static struct error *parse_period_bit(const struct option *option, const char *argument, bool negated, void *field)
+{
+	*(enum event_choice *)field = negated ? EVENT_NO : EVENT_YES;
+	return NULL;
+}
+
+static struct error *parse_timestamp(const struct option *option, const char *argument, bool negated, void *field)
+{
+	struct sampling *sampling = field;
+
+	sampling->time = !negated;
+	sampling->no_time = negated;
+	return NULL;
+}
+
+/* "16" pages, "64K", "1M"; the kernel wants a power of two. A part behind a comma (AUX area) has no meaning here. */
+static struct error *parse_pages(const struct option *option, const char *argument, bool negated, void *field)
+{
+	uint64_t pages, page = (uint64_t)sysconf(_SC_PAGESIZE);
+	size_t *ret = field;
+
+	if (!number_parse_u64(argument, &pages)) {
+		if (!number_parse_size(argument, &pages))
+			return error_new_kind(ERROR_USAGE, "'%s' is no number of pages, nor a size such as 512K", argument);
+		pages = (pages + page - 1) / page;
+	}
+	if (!pages || pages > (1ull << 40) / page)
+		return error_new_kind(ERROR_USAGE, "'%s': at least one page, at most 1T", argument);
+	for (*ret = 1; *ret < pages;)
+		*ret *= 2;
+	if (*ret != pages)
+		log_info("rounded up to %zu pages\n", *ret);
+	return NULL;
+}
+
+static struct error *parse_size(const struct option *option, const char *argument, bool negated, void *field)
+{
+	uint64_t *ret = field;
+
+	if (negated)
+		*ret = 0;
+	else if (!number_parse_size(argument, ret) || !*ret)
+		return error_new_kind(ERROR_USAGE, "'%s' is no size such as 512K, 10M or 1G", argument);
+	return NULL;
+}
+
+static struct error *parse_compression(const struct option *option, const char *argument, bool negated, void *field)
+{
+	uint32_t level = 1;
+
+	if (negated)
+		level = 0;
+	else if (argument && (!number_parse_u32(argument, &level) || level > 22))
+		return error_new_kind(ERROR_USAGE, "'%s' is no compression level from 0 to 22", argument);
+	*(int *)field = (int)level;
+	return NULL;
+}
+
+static struct error *parse_delay(const struct option *option, const char *argument, bool negated, void *field)
+{
+	int64_t *ret = field;
+
+	if (!number_parse_s64(argument, ret) || *ret < -1)
+		return error_new_kind(ERROR_USAGE, "'%s' is no delay in milliseconds, nor -1 (start disabled)", argument);
+	return NULL;
+}
+
+static struct error *parse_switch_output(const struct option *option, const char *argument, bool negated, void *field)
+{
+	struct recorder_options *options = field;
+
+	options->switch_output = !negated;
+	options->switch_size = options->switch_time_ns = 0;
+	if (negated || !argument || !strcmp(argument, "signal"))
+		return NULL;
+	size_t length = strlen(argument);
+	const char *units = "smhd";
+	const char *unit = length > 1 ? strchr(units, argument[length - 1]) : NULL;
+	char number[32];
+	uint64_t value;
+	static const uint64_t seconds[] = {1, 60, 3600, 86400};
+	if (unit && *unit && length < sizeof(number)) {
+		snprintf(number, sizeof(number), "%.*s", (int)length - 1, argument);
+		if (number_parse_u64(number, &value) && value) {
+			options->switch_time_ns = value * seconds[unit - units] * 1000000000u;
+			return NULL;
+		}
+	} else if (number_parse_size(argument, &value) && value) {
+		options->switch_size = value;
+		return NULL;
+	}
+	return error_new_kind(ERROR_USAGE, "'%s': signal, a size (BKMG behind it) or a time (smhd behind it)", argument);
+}
+
+static struct error *parse_clock(const struct option *option, const char *argument, bool negated, void *field)
+{
+	struct sampling *sampling = field;
+
+	sampling->clockid_given = !negated;
+	return negated ? NULL : sampling_parse_clock(argument, &sampling->clockid);
+}
+
+static struct error *parse_synth(const struct option *option, const char *argument, bool negated, void *field)
+{
+	struct recorder_options *options = field;
+	bool all = !strcmp(argument, "all"), none = !strcmp(argument, "no");
+
+	if (!all && !none && strcmp(argument, "task") && strcmp(argument, "mmap") && strcmp(argument, "cgroup"))
+		return error_new_kind(ERROR_USAGE, "'%s': no, all, task, mmap or cgroup", argument);
+	options->synthesize_tasks = !none && strcmp(argument, "cgroup");
+	options->synthesize_cgroups = all || !strcmp(argument, "cgroup");
+	return NULL;
+}
+
+#define O struct record_options
+#define CUSTOM(s, l, field, a, h, p) OPTION_CUSTOM_FLAGS(s, l, O, field, a, h, p, OPTION_NO_NEGATION)
+#define NEGATABLE(s, l, field, a, h, p) OPTION_CUSTOM(s, l, O, field, a, h, p)
+#define OPTIONAL(s, l, field, a, h, p) OPTION_CUSTOM_FLAGS(s, l, O, field, a, h, p, OPTION_OPTIONAL_ARGUMENT)
+/* The callback gets the whole structure. */
+#define WHOLE(s, l, a, h, p, f)                                       \
+	{                                                             \
+		OPTION_KIND_CUSTOM, s, l, 0, a, h, p, NULL, f         \
+	}
+
+const struct option record_option_table[] = {
+	OPTION_HEADING("What is measured"),
+	OPTION_FLAG('a', "all-cpus", O, system_wide, "everything, on all CPUs (also without a command or target)"),
+	OPTION_STRING('C', "cpu", O, cpus, "LIST", "everything on these CPUs, such as 0-3,7"),
+	OPTION_STRING('p', "pid", O, pids, "PIDS", "these processes, with all their threads (comma-separated)"),
+	OPTION_STRING('t', "tid", O, tids, "TIDS", "these threads"),
+	OPTION_STRING('u', "uid", O, user, "USER", "the processes of a user, by name or number"),
+	WHOLE('i', "no-inherit", NULL, "do not follow children and new threads", parse_no_inherit, OPTION_NO_ARGUMENT),
+	OPTION_FLAG(0, "per-thread", O, sampling.per_thread, "one buffer for each thread instead of each CPU"),
+	CUSTOM('D', "delay", recorder.delay_ms, "MS", "start to measure so many milliseconds after the command; -1: when --control says enable",
+	       parse_delay),
+
+	OPTION_HEADING("Events"),
+	CUSTOM('e', "event", words, "EVENT", "what to sample (see 'perf list'); repeatable", parse_event),
+	CUSTOM(0, "filter", words, "FILTER", "condition on the fields of the tracepoints named before it", parse_filter),
+	OPTION_CUSTOM_FLAGS(0, "exclude-perf", O, words, NULL, "do not record perf itself (tracepoints named before it)", parse_exclude_perf,
+			    OPTION_NO_ARGUMENT | OPTION_NO_NEGATION),
+	CUSTOM('G', "cgroup", words, "NAMES", "only what runs in this control group: one for each event named before it, or one for all",
+	       parse_cgroup),
+	WHOLE('F', "freq", "HZ", "samples a second, or 'max' (default 4000)", parse_freq, OPTION_NO_NEGATION),
+	OPTION_FLAG(0, "strict-freq", O, strict_freq, "fail when -F is more than the kernel allows"),
+	OPTION_U64('c', "count", O, sampling.period, "N", "a sample every N events, instead of -F"),
+	OPTION_FLAG(0, "all-kernel", O, sampling.all_kernel, "only the kernel's part"),
+	OPTION_FLAG(0, "all-user", O, sampling.all_user, "only the programs' part"),
+
+	OPTION_HEADING("What a sample holds"),
+	OPTION_CUSTOM_FLAGS('g', NULL, O, sampling, NULL, "call chains by frame pointers", parse_g, OPTION_NO_ARGUMENT),
+	NEGATABLE(0, "call-graph", sampling, "MODE", "call chains: fp, dwarf[,BYTES] (copies the stack), lbr", parse_callgraph),
+	OPTION_FLAG(0, "kernel-callchains", O, sampling.kernel_callchains, "only the kernel's part of call chains"),
+	OPTION_FLAG(0, "user-callchains", O, sampling.user_callchains, "only the program's part of call chains"),
+	OPTION_CUSTOM_FLAGS('b', "branch-any", O, sampling.branch_type, NULL, "the last taken branches, of any kind", parse_branch_any,
+			    OPTION_NO_ARGUMENT | OPTION_NO_NEGATION),
+	OPTIONAL('j', "branch-filter", sampling.branch_type, "KINDS", "the last taken branches: any, any_call, u, k, …", parse_branch),
+	OPTION_FLAG('d', "data", O, sampling.address, "data addresses"),
+	OPTION_FLAG(0, "phys-data", O, sampling.phys_address, "physical data addresses"),
+	{OPTION_KIND_FLAG, 0, "phys-addr", offsetof(O, sampling.phys_address), NULL, "the same", NULL, NULL, OPTION_HIDDEN},
+	OPTION_FLAG(0, "data-page-size", O, sampling.data_page_size, "page sizes of data addresses"),
+	OPTION_FLAG(0, "code-page-size", O, sampling.code_page_size, "page sizes of code addresses"),
+	OPTION_FLAG('W', "weight", O, sampling.weight, "weights (latencies), where the event has them"),
+	OPTION_FLAG(0, "transaction", O, sampling.transaction, "transaction flags"),
+	OPTIONAL('I', "intr-regs", sampling.intr_regs, "REGS", "registers at the interrupt, all or these (ax,ip,…)", parse_regs),
+	OPTIONAL(0, "user-regs", sampling.user_regs, "REGS", "registers of the program, all or these", parse_regs),
+	OPTION_CUSTOM_FLAGS('P', "period", O, sampling.period_bit, NULL, "the period of each sample", parse_period_bit, OPTION_NO_ARGUMENT),
+	OPTION_CUSTOM_FLAGS('T', "timestamp", O, sampling, NULL, "time stamps", parse_timestamp, OPTION_NO_ARGUMENT),
+	OPTION_FLAG(0, "sample-cpu", O, sampling.cpu, "the CPU"),
+	OPTION_FLAG(0, "sample-identifier", O, sampling.identifier, "the event's id in front of each record"),
+	OPTION_FLAG('R', "raw-samples", O, sampling.raw, "raw data of tracepoints (theirs have it anyway)"),
+	OPTION_FLAG('n', "no-samples", O, sampling.no_samples, "no samples at all, only side-band"),
+	NEGATABLE('k', "clockid", sampling, "CLOCK", "clock of the time stamps: mono, raw, real, boot, tai", parse_clock),
+
+	OPTION_HEADING("What else is recorded"),
+	OPTION_FLAG('s', "stat", O, sampling.thread_counts, "counts for each thread"),
+	OPTION_FLAG(0, "running-time", O, sampling.running_time, "how long counters were enabled and running"),
+	OPTION_FLAG(0, "switch-events", O, sampling.switch_events, "context switches"),
+	OPTION_FLAG(0, "namespaces", O, sampling.namespaces, "namespaces of processes"),
+	OPTION_FLAG(0, "all-cgroups", O, sampling.cgroups, "control groups of samples"),
+	OPTION_FLAG('B', "no-buildid", O, no_buildid, "do not look for build-ids"),
+	OPTION_FLAG('N', "no-buildid-cache", O, no_buildid_cache, "do not keep copies of the recorded programs in ~/.debug"),
+	OPTION_FLAG(0, "buildid-all", O, buildid_all, "build-ids of all files, not only of those that samples hit"),
+	OPTION_FLAG(0, "buildid-mmap", O, sampling.build_id_mmap, "build-ids in the mmap records, and none afterwards"),
+	OPTION_FLAG(0, "no-bpf-event", O, sampling.no_bpf_event, "do not record loading of BPF programs"),
+	CUSTOM(0, "synth", recorder, "WHAT", "side-band of what already runs: no, all, task, mmap, cgroup", parse_synth),
+	OPTION_U64(0, "proc-map-timeout", O, map_timeout_ms, "MS", "give up reading a process' maps after this time (default 500)"),
+	OPTION_INT(0, "num-thread-synthesize", O, synth_jobs, "N", "threads that read /proc (default: one for each CPU)"),
+	OPTION_FLAG(0, "tail-synthesize", O, recorder.tail_synthesize, "read /proc at the end instead of the beginning"),
+
+	OPTION_HEADING("Output"),
+	OPTION_STRING('o', "output", O, recorder.output, "FILE", "recording (default perf.data, - for standard output)"),
+	OPTIONAL('z', "compression-level", recorder.compression_level, "LEVEL", "compress by zstd (1 to 22, default 1)", parse_compression),
+	NEGATABLE(0, "max-size", recorder.max_size, "SIZE", "stop when the file is so large", parse_size),
+	OPTIONAL(0, "switch-output", recorder, "WHEN", "begin a new file at SIGUSR2, or when it is so large (10M) or old (30s)", parse_switch_output),
+	OPTION_INT(0, "switch-max-files", O, switch_max_files, "N", "with --switch-output: keep only the newest N files"),
+	OPTION_FLAG(0, "timestamp-filename", O, recorder.timestamp_filename, "put the time behind the file's name"),
+	OPTION_FLAG(0, "timestamp-boundary", O, timestamp_boundary, "note the times of the first and last sample in the header"),
+	OPTION_FLAG(0, "overwrite", O, recorder.overwrite, "keep only the newest records, written at the end or at SIGUSR2"),
+	OPTION_STRING(0, "control", O, recorder.control, "CHANNEL", "take commands (enable, disable, snapshot, stop, ping) from fd:IN[,OUT] or fifo:IN[,OUT]"),
+
+	OPTION_HEADING("How"),
+	CUSTOM('m', "mmap-pages", recorder.ring_pages, "PAGES", "size of each buffer in pages, or as 64K, 1M (default 512K)", parse_pages),
+	NEGATABLE(0, "mmap-flush", recorder.flush_bytes, "SIZE", "write a buffer only when it holds so much", parse_size),
+	OPTION_FLAG(0, "no-buffering", O, sampling.no_buffering, "write each sample at once"),
+	OPTION_INT('r', "realtime", O, realtime, "PRIORITY", "collect with this real-time priority"),
+	OPTION_FLAG(0, "dry-run", O, dry_run, "check options and events, measure nothing"),
+	OPTION_GROUP(output_option_group, O, verbosity),
+	OPTION_END,
+};
+
+void record_options_init(struct record_options *options)
+{
+	*options = (struct record_options){.map_timeout_ms = 500};
+	options->recorder.synthesize_tasks = true;
+}
+
+static struct error *check_freq(struct record_options *options)
+{
+	struct sampling *sampling = &options->sampling;
+	uint64_t max = limits_max_sample_rate();
+
+	if (options->max_freq) {
+		if (!max)
+			return error_new("-F max: kernel.perf_event_max_sample_rate cannot be read");
+		sampling->freq = max;
+		log_info("sampling with the highest frequency that is allowed, %llu Hz\n", (unsigned long long)max);
+	}
+	if (sampling->period) {
+		sampling->freq = 0;
+		return NULL;
+	}
+	if (!options->freq_given)
+		sampling->freq = SAMPLING_FREQ_DEFAULT;
+	if (!sampling->freq)
+		return error_new_kind(ERROR_USAGE, "a frequency (-F) or a period (-c) of 0 samples nothing");
+	if (!max || sampling->freq <= max)
+		return NULL;
+	if (options->strict_freq)
+		return error_new("-F %llu is more than the kernel allows: %llu Hz. To raise that:  sudo sysctl kernel.perf_event_max_sample_rate=%llu",
+				 (unsigned long long)sampling->freq, (unsigned long long)max, (unsigned long long)sampling->freq);
+	log_warning("%llu Hz are more than the kernel allows: sampling with %llu Hz. To raise the limit:  "
+		    "sudo sysctl kernel.perf_event_max_sample_rate=%llu\n",
+		    (unsigned long long)sampling->freq, (unsigned long long)max, (unsigned long long)sampling->freq);
+	sampling->freq = max;
+	return NULL;
+}
+
+/* Ways to choose that exclude each other: the more particular one wins, with a word. */
+static void check_target(struct record_options *options)
+{
+	bool tasks = options->pids || options->tids || options->user;
+
+	if (tasks && options->cpus) {
+		log_warning("-p, -t and -u choose processes: -C is left aside\n");
+		options->cpus = NULL;
+	}
+	if (tasks && options->system_wide) {
+		log_warning("-p, -t and -u choose processes: -a is left aside\n");
+		options->system_wide = false;
+	}
+	if ((options->pids || options->tids) && options->user) {
+		log_warning("-p and -t choose processes: -u is left aside\n");
+		options->user = NULL;
+	}
+	if (options->sampling.per_thread && (options->system_wide || options->cpus)) {
+		log_warning("-a and -C measure CPUs: --per-thread is left aside\n");
+		options->sampling.per_thread = false;
+	}
+}
+
+struct error *record_options_check(struct record_options *options, bool workload)
+{
+	struct sampling *sampling = &options->sampling;
+	struct recorder_options *recorder = &options->recorder;
+
+	check_target(options);
+	bool tasks = options->pids || options->tids || options->user;
+	if (!workload && !tasks && !options->cpus)
+		options->system_wide = true;
+	sampling->by_cpu = options->system_wide || options->cpus;
+	sampling->workload = workload && !tasks && !sampling->by_cpu;
+	sampling->delayed = recorder->delay_ms != 0;
+	if (options->tids && !options->no_inherit_given)
+		sampling->no_inherit = true;
+	if (sampling->callgraph == CALLGRAPH_DWARF)
+		sampling->address = true; /* so that data maps are known as well: frames may lie anywhere */
+	if (sampling->kernel_callchains && sampling->user_callchains)
+		return error_new_kind(ERROR_USAGE, "--kernel-callchains and --user-callchains exclude each other");
+	if (sampling->all_kernel && sampling->all_user)
+		return error_new_kind(ERROR_USAGE, "--all-kernel and --all-user exclude each other");
+	if (recorder->delay_ms < 0 && !recorder->control)
+		log_warning("-D -1 without --control: nothing will enable the events\n");
+	if (recorder->output && !strcmp(recorder->output, "-") && (recorder->switch_output || recorder->timestamp_filename))
+		return error_new_kind(ERROR_USAGE, "--switch-output and --timestamp-filename need a file, not standard output");
+	if (options->switch_max_files < 0)
+		return error_new_kind(ERROR_USAGE, "--switch-max-files: a number of files");
+	recorder->switch_max_files = (unsigned int)options->switch_max_files;
+	sampling->overwrite = recorder->overwrite;
+	recorder->quiet = options->verbosity.quiet;
+	recorder->namespaces = sampling->namespaces;
+	recorder->synthesize_cgroups |= sampling->cgroups;
+	recorder->data_maps = sampling->address;
+	recorder->is_workload_target = sampling->workload;
+	recorder->all_tasks = sampling->by_cpu;
+	recorder->map_timeout_ns = options->map_timeout_ms * 1000000u;
+	return check_freq(options);
+}

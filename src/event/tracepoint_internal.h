@@ -30,13 +30,16 @@ struct tracepoint_formats {
 	pthread_mutex_t lock;
 	struct tep_handle *tep;
 	const char *kallsyms, *printk, *cmdlines; /* texts from the recording, or NULL */
+	struct map64 printk_by_address;		  /* address → text in the arena */
 	tracepoint_resolver resolver;
 	void *resolver_context;
-	uint64_t resolver_start; /* scratch of the bridge to libtraceevent, under `lock` */
 };
 
 /* Parses a format file into `ret` (name, id, fields, print format) with memory of `arena`. */
 struct error *tracepoint_parse_format(struct arena *arena, const char *text, size_t size, bool swap, struct tracepoint *ret);
+
+/* The string of the kernel at `address`, from the recording's printk formats; NULL when it has none. */
+const char *tracepoint_printk(const struct tracepoint_formats *formats, uint64_t address);
 
 /* The compiled print format; never NULL. `event` is libtraceevent's view of it. It lives in `arena`. */
 struct tracepoint_program *tracepoint_compile(struct tracepoint_formats *formats, const struct tracepoint *tracepoint, struct tep_event *event);

@@ -5,6 +5,7 @@
 #include <event-parse.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 #include <trace-seq.h>
 
 /* libtraceevent's way of asking for a function's name; it changes *addr to the function's start. Only ever called under the lock. */
@@ -32,10 +33,41 @@ static void give_tables(struct tracepoint_formats *formats)
 		tep_parse_kallsyms(formats->tep, formats->kallsyms);
 }
 
+/* Lines of the form: 0xffffffff81234567 : "text\n" */
+static void parse_printk(struct tracepoint_formats *formats)
+{
+	for (const char *line = formats->printk; line && *line; line += strcspn(line, "\n"), line += *line == '\n') {
+		char *colon;
+		uint64_t address = strtoull(line, &colon, 16);
+		const char *text = colon + strspn(colon, " ");
+		if (colon == line || *text != ':')
+			continue;
+		text += 1 + (text[1] == ' ');
+		size_t len = strcspn(text, "\n");
+		if (len && *text == '"') {
+			text++;
+			len--;
+		}
+		if (len && text[len - 1] == '"')
+			len--;
+		if (len >= 2 && text[len - 2] == '\\' && text[len - 1] == 'n')
+			len -= 2;
+		*map64_insert(&formats->printk_by_address, address, NULL) = (uintptr_t)arena_strndup(&formats->arena, text, len);
+	}
+}
+
+const char *tracepoint_printk(const struct tracepoint_formats *formats, uint64_t address)
+{
+	const uint64_t *text = map64_find(&formats->printk_by_address, address);
+
+	return text ? (const char *)(uintptr_t)*text : NULL;
+}
+
 static struct tep_handle *handle(struct tracepoint_formats *formats)
 {
 	if (formats->tep)
 		return formats->tep;
+	parse_printk(formats);
 	tep_set_loglevel(TEP_LOG_NONE);
 	formats->tep = tep_alloc();
 	if (!formats->tep)
@@ -78,7 +110,9 @@ static void print_slowly(const struct tracepoint *tracepoint, const void *raw, s
 	pthread_mutex_lock(&formats->lock);
 	trace_seq_init(&text);
 	tep_print_event(formats->tep, &text, &record, "%s", TEP_PRINT_INFO);
-	strbuf_add(out, text.buffer, text.len);
+	for (unsigned int i = 0; i < text.len; i++) /* %c of 0 leaves one */
+		if (text.buffer[i])
+			strbuf_add_char(out, text.buffer[i]);
 	trace_seq_destroy(&text);
 	pthread_mutex_unlock(&formats->lock);
 }
@@ -100,6 +134,7 @@ void tracepoint_formats_destroy(struct tracepoint_formats *formats)
 	if (formats->tep)
 		tep_free(formats->tep);
 	pthread_mutex_destroy(&formats->lock);
+	map64_deinit(&formats->printk_by_address);
 	map64_deinit(&formats->by_id);
 	map64_deinit(&formats->by_name);
 	vec_deinit(&formats->tracepoints);

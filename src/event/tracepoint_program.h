@@ -1,0 +1,90 @@
+/* A print format as a program: a list of steps, each of which adds some text. tracepoint_compile.c makes it, tracepoint_run.c runs it. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* An integer expression over the record's fields. All values are 64-bit and unsigned, as libtraceevent computes. */
+enum node_kind {
+	NODE_VALUE,	      /* `value` */
+	NODE_FIELD,	      /* `size` bytes at `offset` */
+	NODE_ELEMENT,	      /* `size` bytes at offset + size × left */
+	NODE_DYNAMIC_ELEMENT, /* `size` bytes at (what the __data_loc at `offset` points to) + left */
+	NODE_DYNAMIC_LENGTH,  /* of what the __data_loc at `offset` points to */
+	NODE_MASK,	      /* left & value: a cast */
+	NODE_NOT,
+	NODE_INVERT,
+	NODE_BINARY, /* `operation`: one or two characters of C */
+	NODE_CHOICE, /* left ? right : third */
+};
+
+#define NODE_OPERATION(a, b) ((uint16_t)((a) << 8 | (b)))
+
+struct node {
+	enum node_kind kind;
+	uint16_t operation;
+	bool relative; /* __rel_loc */
+	uint32_t offset, size;
+	uint64_t value;
+	const struct node *left, *right, *third;
+};
+
+/* A name of a flag or symbol. */
+struct flag_name {
+	int64_t value; /* -1: one that isn't known */
+	const char *text;
+};
+
+enum text_kind {
+	TEXT_NONE,     /* nothing is printed, whatever the width */
+	TEXT_CONSTANT, /* `constant` */
+	TEXT_FIELD,    /* characters in the record: `size` of them at `offset`; size 0 = to the record's end */
+	TEXT_POINTER,  /* the field holds the address of a string of the kernel's printk formats */
+	TEXT_DYNAMIC,  /* where the __data_loc at `offset` points to */
+	TEXT_FLAGS,    /* `names` of the bits of `value`, `constant` between them */
+	TEXT_SYMBOL,   /* the one of `names` that `value` is */
+	TEXT_HEX,      /* `value` bytes in hexadecimal, `constant` between them */
+	TEXT_NUMBERS,  /* {0x1,0x2}: `value` numbers of `element` bytes */
+	TEXT_BITMASK,  /* __get_bitmask */
+	TEXT_CHOICE,   /* `value` ? first : second */
+};
+
+struct text_source {
+	enum text_kind kind;
+	bool dynamic;  /* HEX, NUMBERS: at what the __data_loc points to */
+	bool relative; /* … which is a __rel_loc */
+	uint32_t offset, size;
+	const char *constant;
+	const struct node *value, *element;
+	const struct flag_name *names;
+	size_t name_count;
+	const struct text_source *first, *second;
+};
+
+/* One conversion of printf. */
+struct conversion {
+	char letter; /* d u x X o c s */
+	int8_t bits; /* 8, 16, 32 or 64 */
+	bool minus, zero, plus, alternate;
+	bool star_width, star_precision; /* given by `star` of the step */
+	int width, precision;		 /* 0 and -1 = none */
+};
+
+enum step_kind { STEP_TEXT, STEP_NUMBER, STEP_POINTER, STEP_FUNCTION, STEP_FUNCTION_OFFSET, STEP_STRING };
+
+struct step {
+	enum step_kind kind;
+	struct conversion conversion;
+	const char *text; /* STEP_TEXT */
+	uint32_t len;
+	const struct node *value;
+	const struct node *star;
+	const struct text_source *source;
+};
+
+struct tracepoint_program {
+	bool slow; /* libtraceevent prints */
+	const struct step *steps;
+	size_t count;
+};

@@ -1,0 +1,474 @@
+/* Running a print format's program over a record. Every access is checked against the record's end: a field that isn't inside reads as 0 or nothing. */
+#include "event/tracepoint_program.h"
+
+#include "event/tracepoint_internal.h"
+
+#include <ctype.h>
+#include <string.h>
+
+struct run {
+	const struct tracepoint_formats *formats;
+	const uint8_t *raw;
+	size_t size;
+	struct strbuf *out;
+};
+
+static uint64_t read_number(const struct run *run, uint64_t offset, uint32_t size)
+{
+	bool swap = run->formats->swap;
+	uint16_t u16;
+	uint32_t u32;
+	uint64_t u64;
+
+	if (offset > run->size || size > run->size - offset)
+		return 0;
+	const uint8_t *at = run->raw + offset;
+	switch (size) {
+	case 1:
+		return *at;
+	case 2:
+		memcpy(&u16, at, 2);
+		return swap ? __builtin_bswap16(u16) : u16;
+	case 4:
+		memcpy(&u32, at, 4);
+		return swap ? __builtin_bswap32(u32) : u32;
+	case 8:
+		memcpy(&u64, at, 8);
+		return swap ? __builtin_bswap64(u64) : u64;
+	default:
+		return 0;
+	}
+}
+
+/* Where the __data_loc at `field` points to; length 0 when that isn't inside the record. */
+static uint64_t locate(const struct run *run, uint32_t field, bool relative, uint64_t *ret_len)
+{
+	uint64_t location = read_number(run, field, 4), offset = location & 0xffff, len = location >> 16;
+
+	if (relative)
+		offset += field + 4;
+	*ret_len = offset > run->size || len > run->size - offset ? 0 : len;
+	return offset > run->size ? 0 : offset;
+}
+
+static uint64_t calculate(uint16_t operation, uint64_t left, uint64_t right)
+{
+	switch (operation) {
+	case NODE_OPERATION('!', '='):
+		return left != right;
+	case NODE_OPERATION('=', '='):
+		return left == right;
+	case NODE_OPERATION('|', 0):
+		return left | right;
+	case NODE_OPERATION('|', '|'):
+		return left || right;
+	case NODE_OPERATION('&', 0):
+		return left & right;
+	case NODE_OPERATION('&', '&'):
+		return left && right;
+	case NODE_OPERATION('<', 0):
+		return left < right;
+	case NODE_OPERATION('<', '='):
+		return left <= right;
+	case NODE_OPERATION('<', '<'):
+		return left << (right & 63);
+	case NODE_OPERATION('>', 0):
+		return left > right;
+	case NODE_OPERATION('>', '='):
+		return left >= right;
+	case NODE_OPERATION('>', '>'):
+		return left >> (right & 63);
+	case NODE_OPERATION('-', 0):
+		return left - right;
+	case NODE_OPERATION('+', 0):
+		return left + right;
+	case NODE_OPERATION('*', 0):
+		return left * right;
+	case NODE_OPERATION('/', 0):
+		return right ? left / right : 0;
+	case NODE_OPERATION('%', 0):
+		return right ? left % right : 0;
+	}
+	return 0;
+}
+
+static uint64_t evaluate(const struct run *run, const struct node *node)
+{
+	uint64_t len;
+
+	switch (node->kind) {
+	case NODE_VALUE:
+		return node->value;
+	case NODE_FIELD:
+		return read_number(run, node->offset, node->size);
+	case NODE_ELEMENT:
+		return read_number(run, node->offset + (uint32_t)(evaluate(run, node->left) * node->size), node->size);
+	case NODE_DYNAMIC_ELEMENT:
+		return read_number(run, locate(run, node->offset, node->relative, &len) + (uint32_t)evaluate(run, node->left), node->size);
+	case NODE_DYNAMIC_LENGTH:
+		locate(run, node->offset, node->relative, &len);
+		return len;
+	case NODE_MASK:
+		return evaluate(run, node->left) & node->value;
+	case NODE_NOT:
+		return !evaluate(run, node->left);
+	case NODE_INVERT:
+		return ~evaluate(run, node->left);
+	case NODE_BINARY:
+		return calculate(node->operation, evaluate(run, node->left), evaluate(run, node->right));
+	case NODE_CHOICE:
+		return evaluate(run, evaluate(run, node->left) ? node->right : node->third);
+	}
+	return 0;
+}
+
+/* Pads `len` bytes to the width. */
+static void add_padded(struct strbuf *out, const char *text, size_t len, int width, bool minus)
+{
+	size_t pad = width > 0 && (size_t)width > len ? (size_t)width - len : 0;
+
+	if (pad && !minus)
+		strbuf_add_chars(out, ' ', pad);
+	strbuf_add(out, text, len);
+	if (pad && minus)
+		strbuf_add_chars(out, ' ', pad);
+}
+
+/* Digits of `value`, written backwards from `end`; returns their start. */
+static char *digits_of(char *end, uint64_t value, char letter)
+{
+	const char *digits = letter == 'X' ? "0123456789ABCDEF" : "0123456789abcdef";
+	unsigned int base = letter == 'x' || letter == 'X' ? 16 : letter == 'o' ? 8 : 10;
+
+	if (base == 10) {
+		do
+			*--end = (char)('0' + value % 10);
+		while (value /= 10);
+		return end;
+	}
+	unsigned int shift = base == 16 ? 4 : 3;
+	do
+		*--end = digits[value & (base - 1)];
+	while (value >>= shift);
+	return end;
+}
+
+static void add_number(struct strbuf *out, const struct conversion *conversion, uint64_t value, int width, int precision)
+{
+	char buffer[32], prefix[3] = "", *end = buffer + sizeof(buffer);
+	unsigned int shift = 64 - (unsigned int)conversion->bits, prefixes = 0;
+	bool negative = false;
+
+	if (conversion->letter == 'd') {
+		int64_t number = (int64_t)(value << shift) >> shift;
+		negative = number < 0;
+		value = negative ? 0 - (uint64_t)number : (uint64_t)number;
+	} else {
+		value = value << shift >> shift;
+	}
+	char *start = digits_of(end, value, conversion->letter);
+	if (precision == 0 && value == 0)
+		start = end;
+	if (negative || (conversion->plus && conversion->letter == 'd'))
+		prefix[prefixes++] = negative ? '-' : '+';
+	if (conversion->alternate && value && (conversion->letter == 'x' || conversion->letter == 'X')) {
+		prefix[prefixes++] = '0';
+		prefix[prefixes++] = conversion->letter;
+	}
+	int len = (int)(end - start), zeros = precision > len ? precision - len : 0;
+	if (conversion->alternate && conversion->letter == 'o' && !zeros && (len == 0 || *start != '0'))
+		zeros = 1;
+	if (conversion->zero && !conversion->minus && precision < 0 && width > len + zeros + (int)prefixes)
+		zeros = width - len - (int)prefixes;
+	int pad = width - len - zeros - (int)prefixes;
+	if (pad > 0 && !conversion->minus)
+		strbuf_add_chars(out, ' ', (size_t)pad);
+	strbuf_add(out, prefix, prefixes);
+	strbuf_add_chars(out, '0', (size_t)zeros);
+	strbuf_add(out, start, (size_t)len);
+	if (pad > 0 && conversion->minus)
+		strbuf_add_chars(out, ' ', (size_t)pad);
+}
+
+/* Width and precision, with what '*' stands for in this record. */
+static void resolve(const struct run *run, const struct step *step, int *ret_width, int *ret_precision)
+{
+	int star = step->star ? (int)evaluate(run, step->star) : -1;
+
+	if (star > 65536)
+		star = 65536;
+	*ret_width = step->conversion.star_width ? star : step->conversion.width;
+	*ret_precision = step->conversion.star_precision ? star : step->conversion.precision;
+}
+
+static void run_number(const struct run *run, const struct step *step)
+{
+	const struct conversion *conversion = &step->conversion;
+	uint64_t value = evaluate(run, step->value);
+	int width, precision;
+
+	resolve(run, step, &width, &precision);
+	if (conversion->letter == 'c') {
+		char c = (char)value;
+		add_padded(run->out, &c, c != 0, width, conversion->minus);
+	} else {
+		add_number(run->out, conversion, value, width, precision);
+	}
+}
+
+static void add_hex_number(struct strbuf *out, uint64_t value)
+{
+	strbuf_add(out, "0x", 2);
+	strbuf_add_hex(out, value, 0);
+}
+
+static void run_function(const struct run *run, const struct step *step)
+{
+	uint64_t address = evaluate(run, step->value), start = address;
+	const char *module = NULL;
+	const char *name = run->formats->resolver ? run->formats->resolver(run->formats->resolver_context, address, &start, &module) : NULL;
+
+	if (!name) {
+		add_hex_number(run->out, address);
+		return;
+	}
+	strbuf_add_str(run->out, name);
+	if (step->kind == STEP_FUNCTION_OFFSET) {
+		strbuf_add_char(run->out, '+');
+		add_hex_number(run->out, address - start);
+	}
+}
+
+/* How a string conversion puts one text: width and precision apply to it. */
+struct text_style {
+	int width, precision;
+	bool minus;
+};
+
+static void put(const struct run *run, const struct text_style *style, const char *text, size_t len)
+{
+	if (style->precision >= 0 && len > (size_t)style->precision)
+		len = (size_t)style->precision;
+	add_padded(run->out, text, len, style->width, style->minus);
+}
+
+static void put_flags(const struct run *run, const struct text_source *source, const struct text_style *style)
+{
+	int64_t value = (int64_t)evaluate(run, source->value);
+	bool any = false;
+
+	for (size_t i = 0; i < source->name_count; i++) {
+		const struct flag_name *name = &source->names[i];
+		if (!value && name->value < 0) {
+			put(run, style, name->text, strlen(name->text));
+			break;
+		}
+		if (name->value <= 0 || (value & name->value) != name->value)
+			continue;
+		if (any)
+			strbuf_add_str(run->out, source->constant);
+		put(run, style, name->text, strlen(name->text));
+		any = true;
+		value &= ~name->value;
+	}
+	if (!value)
+		return;
+	if (any)
+		strbuf_add_str(run->out, source->constant);
+	add_hex_number(run->out, (uint64_t)value);
+}
+
+static void put_symbol(const struct run *run, const struct text_source *source, const struct text_style *style)
+{
+	uint64_t value = evaluate(run, source->value);
+
+	for (size_t i = 0; i < source->name_count; i++) {
+		if ((uint64_t)source->names[i].value != value)
+			continue;
+		put(run, style, source->names[i].text, strlen(source->names[i].text));
+		return;
+	}
+	add_hex_number(run->out, value);
+}
+
+/* The bytes that HEX and NUMBERS print, cut at the record's end. */
+static const uint8_t *bytes_of(const struct run *run, const struct text_source *source, size_t *ret_left)
+{
+	uint64_t len, offset = source->dynamic ? locate(run, source->offset, source->relative, &len) : source->offset;
+
+	if (offset > run->size)
+		offset = run->size;
+	*ret_left = run->size - offset;
+	return run->raw + offset;
+}
+
+static void put_hex(const struct run *run, const struct text_source *source)
+{
+	uint32_t count = (uint32_t)evaluate(run, source->value);
+	size_t left;
+	const uint8_t *bytes = bytes_of(run, source, &left);
+
+	if (count > left)
+		count = (uint32_t)left;
+	for (uint32_t i = 0; i < count; i++) {
+		char pair[2] = {"0123456789abcdef"[bytes[i] >> 4], "0123456789abcdef"[bytes[i] & 15]};
+		if (i)
+			strbuf_add_str(run->out, source->constant);
+		strbuf_add(run->out, pair, 2);
+	}
+}
+
+static void put_numbers(const struct run *run, const struct text_source *source)
+{
+	uint32_t count = (uint32_t)evaluate(run, source->value);
+	uint64_t size = (uint32_t)evaluate(run, source->element), number;
+	size_t left;
+	const uint8_t *bytes = bytes_of(run, source, &left);
+
+	strbuf_add_char(run->out, '{');
+	for (uint32_t i = 0; i < count; i++) {
+		bool bad = size != 1 && size != 2 && size != 4 && size != 8;
+		if (bad && left) {
+			strbuf_add_str(run->out, i ? ",BAD SIZE:" : "BAD SIZE:");
+			strbuf_printf(run->out, "%d ", (int)size);
+			size = 1;
+		} else if (i) {
+			strbuf_add_char(run->out, ',');
+		}
+		if (left < size)
+			break;
+		number = 0;
+		memcpy(&number, bytes, size);
+		add_hex_number(run->out, number);
+		bytes += size;
+		left -= size;
+	}
+	strbuf_add_char(run->out, '}');
+}
+
+/* A mask of bits as hexadecimal digits, highest first, with a comma after every 32 bits. */
+static void put_bitmask(const struct run *run, const struct text_source *source, const struct text_style *style)
+{
+	uint64_t len, offset = locate(run, source->offset, source->relative, &len);
+	struct strbuf text = {0};
+
+	for (uint64_t i = len; i-- > 0;) {
+		uint8_t byte = run->raw[offset + (run->formats->big_endian ? len - 1 - i : i)];
+		strbuf_add_char(&text, "0123456789abcdef"[byte >> 4]);
+		strbuf_add_char(&text, "0123456789abcdef"[byte & 15]);
+		if (i && i % 4 == 0)
+			strbuf_add_char(&text, ',');
+	}
+	put(run, style, strbuf_str(&text), text.len);
+	strbuf_deinit(&text);
+}
+
+static void put_pointer(const struct run *run, const struct text_source *source)
+{
+	uint64_t address = read_number(run, source->offset, source->size);
+	const char *text = tracepoint_printk(run->formats, address);
+
+	if (text)
+		strbuf_add_str(run->out, text);
+	else
+		strbuf_add_hex(run->out, address, 0);
+}
+
+static void put_bytes(const struct run *run, const struct text_style *style, uint64_t offset, uint64_t len)
+{
+	if (offset > run->size)
+		return;
+	if (!len || len > run->size - offset)
+		len = run->size - offset;
+	put(run, style, (const char *)run->raw + offset, strnlen((const char *)run->raw + offset, len));
+}
+
+static void put_text(const struct run *run, const struct text_source *source, const struct text_style *style)
+{
+	uint64_t len, offset;
+
+	switch (source->kind) {
+	case TEXT_NONE:
+		break;
+	case TEXT_CONSTANT:
+		put(run, style, source->constant, strlen(source->constant));
+		break;
+	case TEXT_FIELD:
+		put_bytes(run, style, source->offset, source->size);
+		break;
+	case TEXT_POINTER:
+		put_pointer(run, source);
+		break;
+	case TEXT_DYNAMIC:
+		offset = locate(run, source->offset, source->relative, &len);
+		if (len)
+			put_bytes(run, style, offset, len);
+		break;
+	case TEXT_FLAGS:
+		put_flags(run, source, style);
+		break;
+	case TEXT_SYMBOL:
+		put_symbol(run, source, style);
+		break;
+	case TEXT_HEX:
+		put_hex(run, source);
+		break;
+	case TEXT_NUMBERS:
+		put_numbers(run, source);
+		break;
+	case TEXT_BITMASK:
+		put_bitmask(run, source, style);
+		break;
+	case TEXT_CHOICE:
+		put_text(run, evaluate(run, source->value) ? source->first : source->second, style);
+		break;
+	}
+}
+
+static void run_string(const struct run *run, const struct step *step)
+{
+	struct text_style style = {.minus = step->conversion.minus};
+
+	resolve(run, step, &style.width, &style.precision);
+	put_text(run, step->source, &style);
+}
+
+static void run_pointer(const struct run *run, const struct step *step)
+{
+	uint64_t value = evaluate(run, step->value);
+
+	if (value)
+		add_hex_number(run->out, value);
+	else
+		strbuf_add_str(run->out, "(nil)");
+}
+
+bool tracepoint_run(const struct tracepoint_program *program, const struct tracepoint_formats *formats, const void *raw, size_t size, struct strbuf *out)
+{
+	struct run run = {.formats = formats, .raw = raw, .size = size, .out = out};
+
+	if (program->slow)
+		return false;
+	for (size_t i = 0; i < program->count; i++) {
+		const struct step *step = &program->steps[i];
+		switch (step->kind) {
+		case STEP_TEXT:
+			strbuf_add(out, step->text, step->len);
+			break;
+		case STEP_NUMBER:
+			run_number(&run, step);
+			break;
+		case STEP_POINTER:
+			run_pointer(&run, step);
+			break;
+		case STEP_FUNCTION:
+		case STEP_FUNCTION_OFFSET:
+			run_function(&run, step);
+			break;
+		case STEP_STRING:
+			run_string(&run, step);
+			break;
+		}
+	}
+	return true;
+}

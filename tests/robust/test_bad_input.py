@@ -1,0 +1,111 @@
+"""Whatever a recording holds: no crash, no hang, no unbounded memory, no control characters in the output, and the sanitizers find nothing."""
+import concurrent.futures
+import os
+import pathlib
+import resource
+import subprocess
+
+import pytest
+
+COMMANDS = {
+    "report": ["report", "--stdio"],
+    "report-jobs": ["report", "--stdio", "--jobs", "4", "--sort", "comm,pid,dso,sym,cpu"],
+    "script": ["script"],
+    "script-all": ["script", "--show-mmap-events", "--show-task-events", "--header"],
+    "dump": ["script", "-D"],
+    "evlist": ["evlist", "-v"],
+    "buildid-list": ["buildid-list"],
+    "folded": ["flamegraph", "--folded"],
+}
+MEMORY = 4 << 30
+SANITIZED = "ASAN_OPTIONS" in os.environ  # set by tools/run-tests: address space limits don't go with sanitizers
+
+
+def limit():
+    if not SANITIZED:
+        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+
+
+def examine(perf, words, path, data=None):
+    """Runs a command on a file; returns what is wrong, or None."""
+    try:
+        done = subprocess.run([perf.path, *words, "-f", "-i", str(path)], input=data, stdin=None if data else subprocess.DEVNULL,
+                              capture_output=True, timeout=120, check=False, preexec_fn=limit)
+    except subprocess.TimeoutExpired:
+        return f"{path}: hangs"
+    if done.returncode < 0 or b"Sanitizer" in done.stderr or b"runtime error:" in done.stderr or done.returncode in (134, 139):
+        return f"{path}: status {done.returncode}\n{done.stderr[-3000:].decode(errors='replace')}"
+    if done.returncode not in (0, 255):
+        return f"{path}: status {done.returncode}\n{done.stderr[-500:].decode(errors='replace')}"
+    if done.returncode and not done.stderr:
+        return f"{path}: fails without a word"
+    if b"\x1b" in done.stdout or b"\x1b" in done.stderr:
+        return f"{path}: an escape character in the output"
+    return None
+
+
+def examine_all(perf, words, cases):
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        problems = [problem for problem in pool.map(lambda case: examine(perf, words, *case), cases) if problem]
+    assert not problems, "\n".join(problems[:10])
+
+
+@pytest.mark.sanitize
+@pytest.mark.threads
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_recording_of_others(perf, corpus, name):
+    files = [path for path in sorted(corpus.rglob("*")) if path.is_file() and path.suffix not in (".tsv", ".txt", ".md")]
+    assert len(files) > 100
+    examine_all(perf, COMMANDS[name], [(path,) for path in files])
+
+
+def small_file(corpus):
+    return (corpus / "GrapheneOS+platform_system_extras/simpleperf/scripts/test/script_testdata/perf_test_vmlinux.data").read_bytes()
+
+
+@pytest.mark.sanitize
+@pytest.mark.parametrize("name", ["report", "script", "dump", "evlist"])
+def test_every_truncation(perf, corpus, tmp_path, name):
+    data = small_file(corpus)
+    cases = []
+    for size in range(0, len(data), 29 if SANITIZED else 1):
+        path = tmp_path / str(size)
+        path.write_bytes(data[:size])
+        cases.append((path,))
+    examine_all(perf, COMMANDS[name], cases)
+
+
+@pytest.mark.sanitize
+@pytest.mark.parametrize("name", ["report", "script", "dump", "evlist"])
+def test_every_changed_byte(perf, corpus, tmp_path, name):
+    data = small_file(corpus)
+    cases = []
+    for position in range(0, len(data), 23 if SANITIZED else 1):
+        changed = bytearray(data)
+        changed[position] ^= (0xFF, 0x80, 0x01, 0x7F)[position % 4]
+        path = tmp_path / str(position)
+        path.write_bytes(changed)
+        cases.append((path,))
+    examine_all(perf, COMMANDS[name], cases)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_no_recording_at_all(perf, tmp_path, name):
+    (tmp_path / "empty").touch()
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "text").write_text("this is no recording\n" * 20)
+    for file in ("empty", "folder", "text", "missing", "/dev/null"):
+        done = perf(*COMMANDS[name], "-i", tmp_path / file)
+        assert done.returncode == 255 and done.stderr.startswith("perf "), f"{file}: {done.returncode} {done.stderr}"
+        assert file in done.stderr
+
+
+@pytest.mark.sanitize
+@pytest.mark.threads
+def test_one_thread_or_many_say_the_same(perf, corpus):
+    files = sorted(path for path in corpus.rglob("*.data") if path.stat().st_size > 50000)[:20]
+    for path in files:
+        for words in (COMMANDS["report"], COMMANDS["folded"], ["report", "--stdio", "--no-children", "--sort", "dso,sym", "-g", "none"]):
+            one = perf(*words, "-f", "--jobs", "1", "-i", path, text=False)
+            many = perf(*words, "-f", "--jobs", "5", "-i", path, text=False)
+            assert one.stdout == many.stdout and one.returncode == many.returncode, f"{path}: {words}"

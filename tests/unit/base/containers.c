@@ -1,0 +1,156 @@
+/* Growing strings and arrays, arenas, interned strings, the 64-bit map, the cursor: against simple models with many elements. */
+#include "base/arena.h"
+#include "base/buildid.h"
+#include "base/cursor.h"
+#include "base/hash.h"
+#include "base/intern.h"
+#include "base/strbuf.h"
+#include "base/vec.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static void strings(void **state)
+{
+	struct strbuf text = {0};
+	assert_string_equal(strbuf_str(&text), "");
+	strbuf_add_u64(&text, UINT64_MAX, 0);
+	strbuf_add_u64(&text, 0, 3);
+	strbuf_add_hex(&text, 0xdeadbeef, 10);
+	strbuf_add_hex(&text, UINT64_MAX, 4);
+	assert_string_equal(strbuf_str(&text), "18446744073709551615  0  deadbeefffffffffffffffff");
+	strbuf_clear(&text);
+	for (int i = 0; i < 1000; i++)
+		strbuf_printf(&text, "%d,%s", i, i % 100 ? "" : "a longer piece of text that makes the buffer grow in the middle of one call");
+	assert_int_equal(strlen(text.data), text.len);
+	strbuf_clear(&text);
+	strbuf_add_chars(&text, 'x', 3);
+	char *taken = strbuf_detach(&text);
+	assert_string_equal(taken, "xxx");
+	free(taken);
+	taken = strbuf_detach(&text);
+	assert_string_equal(taken, "");
+	free(taken);
+	strbuf_deinit(&text);
+}
+
+static void arrays(void **state)
+{
+	VEC(int) numbers = {0};
+	for (int i = 0; i < 10000; i++)
+		vec_push(&numbers, i);
+	*vec_add(&numbers) = 10000;
+	assert_int_equal(numbers.len, 10001);
+	for (int i = 0; i <= 10000; i++)
+		assert_int_equal(numbers.data[i], i);
+	assert_int_equal(*vec_last(&numbers), 10000);
+	vec_deinit(&numbers);
+}
+
+static void arenas(void **state)
+{
+	struct arena arena = {0}, other = {0};
+	char *first = arena_strdup(&arena, "first"), *theirs = arena_printf(&other, "%d", 42);
+	for (size_t size = 0; size < 5000; size += 7) {
+		uint8_t *bytes = arena_alloc(&arena, size);
+		assert_int_equal((uintptr_t)bytes % 8, 0);
+		memset(bytes, 0xff, size);
+	}
+	uint8_t *large = arena_zalloc(&arena, 10 << 20);
+	assert_int_equal(large[(10 << 20) - 1], 0);
+	arena_combine(&arena, &other);
+	arena_deinit(&other);
+	assert_string_equal(first, "first");
+	assert_string_equal(theirs, "42");
+	arena_deinit(&arena);
+}
+
+static void interning(void **state)
+{
+	struct intern table = {0};
+	const char *pointers[2000];
+	char name[20];
+	for (int i = 0; i < 2000; i++) {
+		snprintf(name, sizeof(name), "name-%d", i);
+		pointers[i] = intern_string(&table, name);
+	}
+	for (int i = 0; i < 2000; i++) {
+		snprintf(name, sizeof(name), "name-%d+tail", i);
+		assert_ptr_equal(intern_bytes(&table, name, strcspn(name, "+")), pointers[i]);
+	}
+	assert_ptr_equal(intern_bytes(&table, "a\0b", 3), intern_string(&table, "a"));
+	assert_ptr_not_equal(intern_string(&table, ""), intern_string(&table, "a"));
+	intern_deinit(&table);
+}
+
+static void map(void **state)
+{
+	struct map64 map = {0};
+	bool is_new;
+	assert_null(map64_find(&map, 0));
+	for (uint64_t i = 0; i < 20000; i++) {
+		*map64_insert(&map, i * 4096, &is_new) = i;
+		assert_true(is_new);
+	}
+	for (uint64_t i = 0; i < 20000; i++) {
+		assert_int_equal(*map64_find(&map, i * 4096), i);
+		assert_int_equal(*map64_insert(&map, i * 4096, &is_new), i);
+		assert_false(is_new);
+	}
+	assert_null(map64_find(&map, 1));
+	assert_int_equal(map.count, 20000);
+	map64_deinit(&map);
+}
+
+static void hashes_differ(void **state)
+{
+	uint64_t words[4] = {1, 2, 3, 4}, others[4] = {1, 2, 4, 3};
+	struct hash128 a = hash_words(words, 4, 0), b = hash_words(others, 4, 0), c = hash_words(words, 3, 0), d = hash_words(words, 4, 1);
+	assert_true(a.lo != b.lo && a.lo != c.lo && a.lo != d.lo && a.hi != b.hi);
+	assert_true(hash_bytes("abc", 3) == hash_bytes("abcd", 3));
+	assert_true(hash_bytes("abc", 3) != hash_bytes("abcd", 4));
+}
+
+static void cursors(void **state)
+{
+	const uint8_t data[] = {1, 2, 3, 4, 5, 6, 7, 'h', 'i', 0, 'x'};
+	struct cursor cursor = cursor_init(data, sizeof(data), false), swapped = cursor_init(data, sizeof(data), true);
+	assert_int_equal(cursor_u8(&cursor), 1);
+	assert_int_equal(cursor_u16(&cursor), 0x0302);
+	assert_int_equal(cursor_u32(&cursor), 0x07060504);
+	assert_string_equal(cursor_string(&cursor), "hi");
+	assert_null(cursor_string(&cursor));
+	assert_true(cursor.failed);
+	assert_int_equal(cursor_u8(&cursor), 0);
+	assert_int_equal(cursor_u64(&swapped), 0x0102030405060768);
+	assert_int_equal(cursor_left(&swapped), 3);
+	assert_null(cursor_bytes(&swapped, SIZE_MAX));
+	assert_true(swapped.failed);
+}
+
+static void build_ids(void **state)
+{
+	struct buildid id = {0}, same = {0};
+	char text[41];
+	assert_true(buildid_parse("00ff10abcdef", &id));
+	assert_int_equal(id.size, 6);
+	assert_string_equal(buildid_format(&id, text), "00ff10abcdef");
+	assert_true(buildid_parse("00FF10ABCDEF", &same) && buildid_equal(&id, &same));
+	assert_false(buildid_parse("0", &same));
+	assert_false(buildid_parse("zz", &same));
+	assert_false(buildid_parse("000102030405060708090a0b0c0d0e0f1011121314", &same));
+}
+
+int base_containers_tests(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(strings), cmocka_unit_test(arrays),	    cmocka_unit_test(arenas),  cmocka_unit_test(interning),
+		cmocka_unit_test(map),	   cmocka_unit_test(hashes_differ), cmocka_unit_test(cursors), cmocka_unit_test(build_ids),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,108 @@
+/* What touches the system: mapped files that shrink, temporary files, parallel loops, errors. */
+#include "base/error.h"
+#include "base/mapping.h"
+#include "base/pool.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static void a_file_that_shrinks_reads_as_zero(void **state)
+{
+	char path[] = "/tmp/perf-unit-mapping-XXXXXX";
+	int fd = mkstemp(path);
+	size_t size = (size_t)sysconf(_SC_PAGESIZE) * 3;
+	char *bytes = malloc(size);
+	memset(bytes, 'x', size);
+	assert_int_equal(write(fd, bytes, size), size);
+	free(bytes);
+	struct mapping mapping;
+	assert_null(mapping_open(path, &mapping));
+	assert_int_equal(mapping.size, size);
+	assert_int_equal(mapping.data[size - 1], 'x');
+	assert_int_equal(ftruncate(fd, 10), 0);
+	assert_int_equal(mapping.data[9], 'x');
+	assert_int_equal(mapping.data[size / 2], 0);
+	assert_int_equal(mapping.data[size - 1], 0);
+	mapping_close(&mapping);
+	assert_null(mapping.data);
+	assert_int_equal(ftruncate(fd, 0), 0);
+	assert_null(mapping_open(path, &mapping));
+	assert_null(mapping.data);
+	assert_int_equal(mapping.size, 0);
+	mapping_close(&mapping);
+	close(fd);
+	unlink(path);
+}
+
+static void what_is_no_file(void **state)
+{
+	struct mapping mapping;
+	static const char *const paths[] = {"/nonexistent/file", "/tmp", "/dev/null"};
+	for (size_t i = 0; i < sizeof(paths) / sizeof(*paths); i++) {
+		struct error *error = mapping_open(paths[i], &mapping);
+		assert_non_null(error);
+		assert_non_null(strstr(error_message(error), paths[i]));
+		error_free(error);
+	}
+}
+
+static void temporary_files(void **state)
+{
+	int fd;
+	assert_null(mapping_create_temporary(&fd));
+	assert_int_equal(write(fd, "x", 1), 1);
+	close(fd);
+	setenv("TMPDIR", "/nonexistent", 1);
+	assert_null(mapping_create_temporary(&fd));
+	close(fd);
+	unsetenv("TMPDIR");
+}
+
+static void count(void *context, unsigned int worker, size_t item)
+{
+	atomic_fetch_add(&((_Atomic unsigned int *)context)[item], worker < 8 ? 1 : 100);
+}
+
+static void every_item_once(void **state)
+{
+	static const size_t sizes[] = {0, 1, 7, 5000};
+	for (unsigned int jobs = 1; jobs <= 8; jobs += 7) {
+		for (size_t i = 0; i < 4; i++) {
+			_Atomic unsigned int *done = calloc(sizes[i] + 1, sizeof(*done));
+			pool_run(jobs, sizes[i], count, done);
+			for (size_t item = 0; item < sizes[i]; item++)
+				assert_int_equal(done[item], 1);
+			assert_int_equal(done[sizes[i]], 0);
+			free((void *)done);
+		}
+	}
+	assert_true(pool_default_jobs() >= 1);
+}
+
+static void errors_gather_context(void **state)
+{
+	struct error *error = error_system(ENOSPC, "writing %d bytes", 7);
+	error = error_wrap(error, "perf.data: record at %#x", 0x1f40);
+	assert_string_equal(error_message(error), "perf.data: record at 0x1f40: writing 7 bytes: No space left on device");
+	assert_int_equal(error_kind(error), ERROR_SYSTEM);
+	assert_int_equal(error_errno(error), ENOSPC);
+	error_free(error);
+	assert_null(error_wrap(NULL, "nothing"));
+	error_free(NULL);
+}
+
+int base_system_tests(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_file_that_shrinks_reads_as_zero), cmocka_unit_test(what_is_no_file),	     cmocka_unit_test(temporary_files),
+		cmocka_unit_test(every_item_once),		     cmocka_unit_test(errors_gather_context),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -10,16 +10,22 @@
 #include <stdint.h>
 
 struct stack_options {
-	unsigned int max_depth; /* frames, as --max-stack; default 127 */
+	unsigned int max_depth; /* frames, as --max-stack; 0 = the default, 127 */
 	bool hide_unresolved;
 };
 
 /* Reusable storage for one thread's results. All zero is empty. */
 struct stack {
 	VEC(struct frame) frames;
+	struct unwind_cache *unwind_cache;
 };
 void stack_deinit(struct stack *stack);
 
-/* Fills `stack` for the sample. Without a call chain: one frame, the sample's ip. */
+/* Fills `stack` for the sample. An event without call chains has one frame, the sample's ip; one with them can have none at all.
+ * In unwound stacks the address of a caller is one byte less than where it will go on: that lies in the call, which may be a function's last
+ * instruction. */
 void stack_resolve(struct resolver *resolver, const struct machine *machine, const struct thread *thread, const struct event *event,
 		   const struct sample *sample, uint64_t model_time, const struct stack_options *options, struct stack *stack);
+/* The same without looking up maps and symbols: only `ip` and `cpumode` of the frames are set, hide_unresolved has no effect. */
+void stack_addresses(struct resolver *resolver, const struct machine *machine, const struct thread *thread, const struct event *event,
+		     const struct sample *sample, uint64_t model_time, const struct stack_options *options, struct stack *stack);

@@ -56,6 +56,7 @@ struct dso {
 	struct dso *next_same_name; /* model: others of the same name */
 	/* Owned by the symbol layer; NULL until loaded, then never changed (published with release order). */
 	struct symtab *_Atomic symtab;
+	void *_Atomic unwind; /* what the unwinder keeps for the file: resolver_attachment() */
 };
 
 struct map {

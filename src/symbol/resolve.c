@@ -25,6 +25,7 @@ struct resolver {
 	struct symbol_options options;
 	struct kernel_symbols kernel;
 	pthread_mutex_t load_locks[LOAD_LOCKS];
+	void (*_Atomic destroy_attachment)(void *attachment);
 };
 
 struct resolver *resolver_create(struct machine *machine, const struct symbol_options *options)
@@ -42,8 +43,14 @@ void resolver_destroy(struct resolver *resolver)
 {
 	if (!resolver)
 		return;
-	for (size_t i = 0; i < resolver->machine->dsos.len; i++)
-		symtab_destroy(atomic_exchange(&resolver->machine->dsos.data[i]->symtab, NULL));
+	void (*destroy)(void *) = atomic_load(&resolver->destroy_attachment);
+	for (size_t i = 0; i < resolver->machine->dsos.len; i++) {
+		struct dso *dso = resolver->machine->dsos.data[i];
+		void *attachment = atomic_exchange(&dso->unwind, NULL);
+		if (attachment)
+			destroy(attachment);
+		symtab_destroy(atomic_exchange(&dso->symtab, NULL));
+	}
 	kernel_symbols_deinit(&resolver->kernel);
 	for (size_t i = 0; i < LOAD_LOCKS; i++)
 		pthread_mutex_destroy(&resolver->load_locks[i]);
@@ -161,6 +168,29 @@ void resolver_load(struct resolver *resolver, struct dso *const *dsos, size_t co
 {
 	struct load_list list = {resolver, dsos};
 	pool_run(jobs, count, load_one, &list);
+}
+
+void *resolver_attachment(struct resolver *resolver, struct dso *dso, void *(*make)(const struct symbol_options *options, const struct dso *dso),
+			  void (*destroy)(void *attachment))
+{
+	void *attachment = atomic_load_explicit(&dso->unwind, memory_order_acquire);
+	if (attachment)
+		return attachment;
+	pthread_mutex_t *lock = &resolver->load_locks[dso->index % LOAD_LOCKS];
+	pthread_mutex_lock(lock);
+	attachment = atomic_load_explicit(&dso->unwind, memory_order_acquire);
+	if (!attachment) {
+		attachment = make(&resolver->options, dso);
+		atomic_store(&resolver->destroy_attachment, destroy);
+		atomic_store_explicit(&dso->unwind, attachment, memory_order_release);
+	}
+	pthread_mutex_unlock(lock);
+	return attachment;
+}
+
+const struct symbol_options *resolver_options(const struct resolver *resolver)
+{
+	return &resolver->options;
 }
 
 /* ---- lookup ---- */

@@ -44,6 +44,12 @@ const struct symtab *resolver_symtab(struct resolver *resolver, struct dso *dso)
 /* Loads the symbol tables of these dsos on the session's jobs; a later lookup then never waits. */
 void resolver_load(struct resolver *resolver, struct dso *const *dsos, size_t count, unsigned int jobs);
 
+const struct symbol_options *resolver_options(const struct resolver *resolver);
+/* What a higher layer keeps for a dso (unwind tables): made by `make` on first use, once; destroyed by `destroy` with the resolver. May be NULL only
+ * if `make` returns NULL, which is asked again then. All callers of one resolver must pass the same functions. Thread-safe. */
+void *resolver_attachment(struct resolver *resolver, struct dso *dso, void *(*make)(const struct symbol_options *options, const struct dso *dso),
+			  void (*destroy)(void *attachment));
+
 /* Why a file has no (good) symbols, for the hint under a table. */
 enum symbol_source {
 	SYMBOLS_NOT_LOADED,

@@ -1,0 +1,153 @@
+/* Stacks of samples.
+ *
+ * A call chain is a list of addresses with markers between them that say which space the following ones are in; it begins in user space.
+ * Addresses and their modes are collected first, from up to three sources:
+ *  - the chain itself; a marker nobody knows makes the whole chain worthless (the kernel's perf drops it too);
+ *  - with branch stacks in call-stack mode (LBR), the chain's user part is replaced by the branch stack: where the newest call went, then
+ *    where each call came from;
+ *  - with user registers and stack bytes, the user part is unwound and put behind the chain.
+ * Then each is looked up.
+ */
+#include "analysis/stack.h"
+
+#include "unwind/unwind.h"
+
+#include <linux/perf_event.h>
+
+enum { DEFAULT_DEPTH = 127, BRANCHES_MAX = 1024 };
+
+void stack_deinit(struct stack *stack)
+{
+	vec_deinit(&stack->frames);
+	unwind_cache_destroy(stack->unwind_cache);
+	stack->unwind_cache = NULL;
+}
+
+static void add(struct stack *stack, uint64_t ip, uint8_t cpumode)
+{
+	vec_push(&stack->frames, (struct frame){.ip = ip, .dso_addr = ip, .cpumode = cpumode});
+}
+
+/* False for an unknown marker. */
+static bool marker_mode(uint64_t marker, uint8_t *ret)
+{
+	switch (marker) {
+	case CALLCHAIN_HYPERVISOR:
+		*ret = CPUMODE_HYPERVISOR;
+		return true;
+	case CALLCHAIN_KERNEL:
+		*ret = CPUMODE_KERNEL;
+		return true;
+	case CALLCHAIN_USER:
+		*ret = CPUMODE_USER;
+		return true;
+	case CALLCHAIN_GUEST_KERNEL:
+		*ret = CPUMODE_GUEST_KERNEL;
+		return true;
+	case CALLCHAIN_GUEST:
+	case CALLCHAIN_GUEST_USER:
+		*ret = CPUMODE_GUEST_USER;
+		return true;
+	default:
+		return false;
+	}
+}
+
+static void add_chain(const struct sample *sample, uint64_t count, unsigned int depth, struct stack *stack)
+{
+	uint8_t mode = CPUMODE_USER;
+	for (uint64_t i = 0; i < count && stack->frames.len < depth; i++) {
+		uint64_t ip = sample->chain[i];
+		if (ip == CALLCHAIN_USER_DEFERRED)
+			return; /* a cookie follows: the user part comes in a record of its own */
+		if (ip < CALLCHAIN_CONTEXT_MAX) {
+			add(stack, ip, mode);
+		} else if (!marker_mode(ip, &mode)) {
+			stack->frames.len = 0;
+			return;
+		}
+	}
+}
+
+/* Index of the user marker, chain_count when there is none. */
+static uint64_t user_part(const struct sample *sample)
+{
+	uint64_t i = 0;
+	while (i < sample->chain_count && sample->chain[i] != CALLCHAIN_USER)
+		i++;
+	return i;
+}
+
+/* A call graph of branches; false when the sample has no user part to replace. */
+static bool add_branches(const struct sample *sample, unsigned int depth, struct stack *stack)
+{
+	uint64_t user = user_part(sample);
+	if (user == sample->chain_count)
+		return false;
+	uint64_t branches = sample->branch_count < BRANCHES_MAX ? sample->branch_count : BRANCHES_MAX;
+	add_chain(sample, user, UINT32_MAX, stack);
+	if (branches)
+		add(stack, sample->branches[0].to, CPUMODE_USER);
+	for (uint64_t i = 0; i < branches; i++)
+		add(stack, sample->branches[i].from, CPUMODE_USER);
+	if (stack->frames.len > depth + BRANCHES_MAX)
+		stack->frames.len = depth + BRANCHES_MAX;
+	return true;
+}
+
+static void add_unwound(struct resolver *resolver, const struct machine *machine, const struct thread *thread, const struct sample *sample,
+			uint64_t time, unsigned int depth, struct stack *stack)
+{
+	struct unwind_input input = {
+		.arch = machine->arch,
+		.abi = sample->regs_user.abi,
+		.mask = sample->regs_user.mask,
+		.registers = sample->regs_user.values,
+		.stack = sample->stack,
+		.stack_size = sample->stack_valid < sample->stack_size ? sample->stack_valid : sample->stack_size,
+		.maps = thread ? thread_maps(thread) : NULL,
+		.time = time,
+	};
+	size_t base = stack->frames.len;
+	vec_reserve(&stack->frames, base + depth);
+	uint64_t ips[DEFAULT_DEPTH], *list = depth <= DEFAULT_DEPTH ? ips : mem_alloc_array(depth, sizeof(*list));
+	size_t count = unwind_user(resolver, &stack->unwind_cache, &input, list, depth);
+	for (size_t i = 0; i < count; i++)
+		add(stack, list[i], CPUMODE_USER);
+	if (list != ips)
+		free(list);
+}
+
+void stack_addresses(struct resolver *resolver, const struct machine *machine, const struct thread *thread, const struct event *event,
+		     const struct sample *sample, uint64_t model_time, const struct stack_options *options, struct stack *stack)
+{
+	const struct event_attr *attr = &event->attr;
+	unsigned int depth = options->max_depth ? options->max_depth : DEFAULT_DEPTH;
+	stack->frames.len = 0;
+	if (!(attr->sample_type & PERF_SAMPLE_CALLCHAIN)) {
+		add(stack, sample->ip, sample->cpumode);
+		return;
+	}
+	bool call_stack = (attr->sample_type & PERF_SAMPLE_BRANCH_STACK) && (attr->branch_sample_type & PERF_SAMPLE_BRANCH_CALL_STACK);
+	if (call_stack && add_branches(sample, depth, stack))
+		return;
+	add_chain(sample, sample->chain_count, depth, stack);
+	if (sample->regs_user.values && sample->stack && sample->stack_size)
+		add_unwound(resolver, machine, thread, sample, model_time, depth, stack);
+}
+
+void stack_resolve(struct resolver *resolver, const struct machine *machine, const struct thread *thread, const struct event *event,
+		   const struct sample *sample, uint64_t model_time, const struct stack_options *options, struct stack *stack)
+{
+	stack_addresses(resolver, machine, thread, event, sample, model_time, options, stack);
+	const struct maps *user = thread ? thread_maps(thread) : NULL;
+	size_t kept = 0;
+	for (size_t i = 0; i < stack->frames.len; i++) {
+		struct frame frame = stack->frames.data[i];
+		const struct maps *maps = frame.cpumode == CPUMODE_KERNEL ? machine->kernel_maps : frame.cpumode == CPUMODE_USER ? user : NULL;
+		resolver_frame(resolver, maps, frame.cpumode, frame.ip, model_time, &frame);
+		if (frame.symbol || !options->hide_unresolved)
+			stack->frames.data[kept++] = frame;
+	}
+	stack->frames.len = kept;
+}

@@ -1,0 +1,79 @@
+/* Finding a file's call frame information: .eh_frame of the mapped file, .debug_frame of it or of its debug file. */
+#include "unwind/tables.h"
+
+#include "base/mem.h"
+#include "symbol/vdso.h"
+
+#include <elf.h>
+#include <stdlib.h>
+
+static void open_eh_frame(struct unwind_tables *tables)
+{
+	const struct elf_file *elf = &tables->runtime;
+	const struct elf_section *section = elf_section(elf, ".eh_frame");
+	const uint8_t *data = section ? elf_section_data(elf, section) : NULL;
+	if (data)
+		cfi_section_init(&tables->sections[0], elf, data, section->size, section->addr, true);
+}
+
+static void open_debug_frame(struct unwind_tables *tables, const struct elf_file *elf)
+{
+	const struct elf_section *section = elf ? elf_section(elf, ".debug_frame") : NULL;
+	size_t size;
+	const uint8_t *data = section ? elf_section_inflate(elf, section, &size, &tables->inflated) : NULL;
+	if (data)
+		cfi_section_init(&tables->sections[1], elf, data, size, 0, false);
+}
+
+void *unwind_tables_make(const struct symbol_options *options, const struct dso *dso)
+{
+	struct unwind_tables *tables = mem_zalloc(sizeof(*tables));
+	if (dso->kind == DSO_VDSO && options->same_machine && vdso_open(&dso->build_id, &tables->runtime)) {
+		open_eh_frame(tables);
+		return tables;
+	}
+	if (dso->kind != DSO_FILE && dso->kind != DSO_VDSO)
+		return tables;
+	if (runtime_file_open(options, dso, &tables->runtime))
+		open_eh_frame(tables);
+	symbol_files_find(options, dso, &tables->files);
+	if (tables->runtime.data && elf_section(&tables->runtime, ".debug_frame"))
+		open_debug_frame(tables, &tables->runtime);
+	else
+		open_debug_frame(tables, tables->files.symbols);
+	if (!tables->sections[1].count)
+		symbol_files_close(&tables->files);
+	return tables;
+}
+
+void unwind_tables_destroy(void *attachment)
+{
+	struct unwind_tables *tables = attachment;
+	cfi_section_deinit(&tables->sections[0]);
+	cfi_section_deinit(&tables->sections[1]);
+	free(tables->inflated);
+	symbol_files_close(&tables->files);
+	elf_close(&tables->runtime);
+	free(tables);
+}
+
+bool unwind_tables_vaddr(const struct unwind_tables *tables, uint64_t dso_addr, uint64_t *ret)
+{
+	const struct elf_file *elf = &tables->runtime;
+	bool found = false;
+	for (uint32_t i = 0; i < elf->segment_count; i++) {
+		const struct elf_segment *segment = &elf->segments[i];
+		if (segment->type != PT_LOAD || dso_addr < segment->offset || dso_addr - segment->offset >= segment->filesz)
+			continue;
+		*ret = dso_addr - segment->offset + segment->vaddr;
+		if (segment->flags & PF_X)
+			return true;
+		found = true;
+	}
+	return found;
+}
+
+bool unwind_tables_row(const struct unwind_tables *tables, uint64_t vaddr, struct cfi_row *ret)
+{
+	return cfi_section_row(&tables->sections[0], vaddr, ret) || cfi_section_row(&tables->sections[1], vaddr, ret);
+}

@@ -1,0 +1,22 @@
+/* What the unwinder keeps for each file: its call frame information. */
+#pragma once
+
+#include "symbol/debugfile.h"
+#include "symbol/resolve.h"
+#include "unwind/cfi.h"
+
+struct unwind_tables {
+	struct elf_file runtime;   /* the mapped file */
+	struct symbol_files files; /* its debug file, for .debug_frame */
+	void *inflated;
+	struct cfi_section sections[2]; /* .eh_frame, then .debug_frame; count 0 = none */
+};
+
+/* For resolver_attachment(). Never NULL: a file that is not there has empty tables. */
+void *unwind_tables_make(const struct symbol_options *options, const struct dso *dso);
+void unwind_tables_destroy(void *attachment);
+
+/* The virtual address in the file of a dso address (file offset); false when no segment covers it. */
+bool unwind_tables_vaddr(const struct unwind_tables *tables, uint64_t dso_addr, uint64_t *ret);
+/* The rules for a virtual address. */
+bool unwind_tables_row(const struct unwind_tables *tables, uint64_t vaddr, struct cfi_row *ret);

@@ -1,0 +1,30 @@
+/* Unwinding of user stacks: registers and stack bytes of a sample → return addresses, by the call frame information of the mapped files.
+ *
+ * A pure function of what the sample recorded and the files: nothing is read from a living process. Tables are built once for each file
+ * and then shared by all threads. x86-64 and arm64. */
+#pragma once
+
+#include "model/machine.h"
+#include "symbol/resolve.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct unwind_input {
+	const char *arch;	   /* machine->arch: "x86_64", "aarch64" */
+	uint64_t abi;		   /* 2 = 64-bit process; others are not unwound */
+	uint64_t mask;		   /* which registers there are, by the kernel's numbers (asm/perf_regs.h) */
+	const uint64_t *registers; /* one value for each bit, lowest first */
+	const void *stack;	   /* bytes from the stack pointer upwards */
+	uint64_t stack_size;
+	const struct maps *maps; /* may be NULL: only the instruction pointer comes out */
+	uint64_t time;		 /* model time for `maps` */
+};
+
+/* One thread's memory of rules it has used. */
+struct unwind_cache;
+void unwind_cache_destroy(struct unwind_cache *cache);
+
+/* Writes up to `max` addresses, innermost first, and returns how many. The first is the instruction pointer; a caller's is one less than where it
+ * goes on, except below a signal frame. Thread-safe. `*cache` is NULL at first and kept by the calling thread. */
+size_t unwind_user(struct resolver *resolver, struct unwind_cache **cache, const struct unwind_input *input, uint64_t *ips, size_t max);

@@ -56,21 +56,6 @@ static void apply_update(struct reader *reader, struct cursor *cursor)
 }
 
 /* Which ids there are, for events whose attribute came without: entries of id, index of the event, CPU and thread. */
-static void apply_id_index(struct reader *reader, struct cursor *cursor)
-{
-	uint64_t count = cursor_u64(cursor);
-	uint64_t entries = cursor_left(cursor) / (4 * sizeof(uint64_t));
-	for (uint64_t i = 0; i < count && i < entries; i++) {
-		uint64_t id = cursor_u64(cursor);
-		uint64_t index = cursor_u64(cursor);
-		cursor_bytes(cursor, 2 * sizeof(uint64_t));
-		if (index < reader->events.events.len && !reader_event_by_id(reader, id)) {
-			vec_push(&reader->events.events.data[index]->ids, id);
-			reader->private->events_changed = true;
-		}
-	}
-}
-
 static void apply_feature(struct reader *reader, struct cursor *cursor)
 {
 	uint64_t feature = cursor_u64(cursor);
@@ -129,9 +114,6 @@ void reader_apply_header(struct reader *reader, const struct record_header *head
 	case RECORD_HEADER_BUILD_ID:
 		features_set(&reader->features, FEATURE_BUILD_ID);
 		features_read_build_id(&reader->features, header, cursor.at, cursor_left(&cursor), swap, false);
-		break;
-	case RECORD_ID_INDEX:
-		apply_id_index(reader, &cursor);
 		break;
 	}
 }

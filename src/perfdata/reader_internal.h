@@ -64,7 +64,7 @@ enum { RECORD_VENDOR_FEATURES = 69, RECORD_VENDOR_FEATURES_LAST = 82 };
 
 /* Whether a record of the type describes the recording rather than what happened in it. */
 bool reader_is_header_record(const struct reader *reader, uint32_t type);
-/* Applies a record that describes the recording (HEADER_ATTR, HEADER_FEATURE, EVENT_UPDATE, HEADER_BUILD_ID, ID_INDEX); others are ignored.
+/* Applies a record that describes the recording (HEADER_ATTR, HEADER_FEATURE, EVENT_UPDATE, HEADER_BUILD_ID); others are ignored.
  * `header` is native, what follows it is swapped when `swap`. */
 void reader_apply_header(struct reader *reader, const struct record_header *header, bool swap);
 /* After the last of them: brings the events up to date if something changed. */

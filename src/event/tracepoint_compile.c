@@ -1,8 +1,8 @@
 /* From libtraceevent's tree of a print format to a program.
  *
  * The format is C source as the kernel shows it: "prev_comm=%s …", REC->prev_comm, … with helpers like __print_flags(). libtraceevent parses it once;
- * here its tree is turned into steps that need no look-ups of names, no printf and no allocation. Whatever isn't known here (plug-ins' functions, the
- * rarer kinds of %p, binary printk) makes the whole program "slow": libtraceevent prints then. The output is meant to be the same, byte for byte;
+ * here its tree is turned into steps that need no look-ups of names, no printf and no allocation. For the little that isn't known here (binary printk,
+ * addresses of dynamic arrays) libtraceevent prints. The output is meant to be the same, byte for byte;
  * where libtraceevent would read behind the record, nothing is read. */
 #include "event/tracepoint_program.h"
 
@@ -303,7 +303,9 @@ static bool compile_source(struct compiler *compiler, struct text_source *source
 	case TEP_PRINT_STRING:
 		return compile_located(compiler, source, TEXT_DYNAMIC, arg->string.field, arg->string.string);
 	case TEP_PRINT_BITMASK:
-		return compile_located(compiler, source, TEXT_BITMASK, arg->bitmask.field, arg->bitmask.bitmask);
+	case TEP_PRINT_CPUMASK:
+		return compile_located(compiler, source, arg->type == TEP_PRINT_BITMASK ? TEXT_BITMASK : TEXT_CPUMASK, arg->bitmask.field,
+				       arg->bitmask.bitmask);
 	case TEP_PRINT_FLAGS:
 		source->kind = TEXT_FLAGS;
 		source->value = compile_number(compiler, arg->flags.field);
@@ -363,13 +365,69 @@ static const char *compile_literal(struct compiler *compiler, const char *format
 	return format;
 }
 
-/* The letters of %p…: only plain pointers and functions are compiled. */
+/* How many letters behind %p belong to it. */
+static size_t special_letters(const char *at)
+{
+	size_t len = 1;
+
+	switch (at[0]) {
+	case 'M':
+	case 'm':
+		return len + (at[1] == 'R' || at[1] == 'F');
+	case 'U':
+		return len + (at[1] && strchr("LlBb", at[1]));
+	case 'h':
+		return len + (at[1] && strchr("CDN", at[1]));
+	case 'I':
+	case 'i':
+		if (!at[1] || !strchr("46S", at[1]))
+			return len;
+		len++;
+		if (at[1] == 'S')
+			len += strspn(at + len, "pfs");
+		if (at[1] != '6' && at[len] && strchr("hnlb", at[len]))
+			len++;
+		return len + (at[1] != '4' && at[len] == 'c');
+	}
+	return 0;
+}
+
+/* %pM, %pI4, %pU, %ph and their like: the bytes of a field, or of a dynamic array for %pIS and %ph. */
+static bool compile_special(struct compiler *compiler, struct step *step, const char **at, const struct tep_print_arg *arg)
+{
+	size_t len = special_letters(*at);
+	struct text_source *source = arena_zalloc(compiler->arena, sizeof(*source));
+	const char *letters = arena_strndup(compiler->arena, *at, len);
+	bool field = letters[0] != 'h', dynamic = letters[0] == 'h' || letters[1] == 'S';
+	static const struct node zero;
+
+	while (arg->type == TEP_PRINT_TYPE && letters[0] != 'h')
+		arg = arg->typecast.item;
+	if (arg->type == TEP_PRINT_FUNC)
+		return false;
+	*at += len;
+	step->kind = STEP_SPECIAL;
+	step->text = letters;
+	step->source = source;
+	source->value = &zero;
+	if ((arg->type == TEP_PRINT_FIELD && field) || (arg->type == TEP_PRINT_DYNAMIC_ARRAY && dynamic)) {
+		bool compiled = compile_bytes(compiler, source, arg);
+		vec_push(&compiler->steps, *step);
+		return compiled;
+	}
+	step->kind = STEP_TEXT;
+	step->text = arena_printf(compiler->arena, "ARG TYPE NOT FIELD BUT %d", (int)arg->type);
+	step->len = (uint32_t)strlen(step->text);
+	vec_push(&compiler->steps, *step);
+	return true;
+}
+
 static bool compile_pointer(struct compiler *compiler, struct step *step, const char **at, const struct tep_print_arg *arg)
 {
 	char kind = **at;
 
 	if (kind && strchr("MmIiUh", kind))
-		return false;
+		return compile_special(compiler, step, at, arg);
 	step->kind = STEP_POINTER;
 	if (kind && strchr("FfSs", kind)) {
 		if (!compiler->formats->resolver && compiler->formats->kallsyms)
@@ -473,11 +531,13 @@ static bool compile_format(struct compiler *compiler)
 
 struct tracepoint_program *tracepoint_compile(struct tracepoint_formats *formats, const struct tracepoint *tracepoint, struct tep_event *event)
 {
-	const int special = TEP_EVENT_FL_ISBPRINT | TEP_EVENT_FL_PRINTRAW | (int)TEP_EVENT_FL_FAILED;
 	struct tracepoint_program *program = arena_zalloc(&formats->arena, sizeof(*program));
 	struct compiler compiler = {.arena = &formats->arena, .formats = formats, .event = event};
 
-	program->slow = !event || event->handler || (event->flags & special) || !compile_format(&compiler);
+	if (!event || (event->flags & (int)TEP_EVENT_FL_FAILED))
+		program->kind = PROGRAM_FIELDS;
+	else if (event->handler || (event->flags & (TEP_EVENT_FL_ISBPRINT | TEP_EVENT_FL_PRINTRAW)) || !compile_format(&compiler))
+		program->kind = PROGRAM_LIBRARY;
 	program->steps = arena_copy(&formats->arena, compiler.steps.data, compiler.steps.len * sizeof(*compiler.steps.data));
 	program->count = compiler.steps.len;
 	vec_deinit(&compiler.steps);

@@ -1,6 +1,7 @@
 /* Printing records. libtraceevent parses a tracepoint's format when its first record is printed; from its tree comes a program (tracepoint_compile.c)
  * that prints without it. Where there is no such program, libtraceevent prints, under the lock, for it is not safe with threads. */
 #include "event/tracepoint_internal.h"
+#include "event/tracepoint_program.h"
 
 #include <event-parse.h>
 #include <stdatomic.h>
@@ -123,7 +124,11 @@ void tracepoint_print(const struct tracepoint *tracepoint, const void *raw, size
 
 	if (!program)
 		program = prepare(tracepoint);
-	if (!tracepoint_run(program, tracepoint->formats, raw, size, out))
+	if (tracepoint_run(program, tracepoint->formats, raw, size, out))
+		return;
+	if (program->kind == PROGRAM_FIELDS)
+		tracepoint_print_fields(tracepoint, raw, size, out);
+	else
 		print_slowly(tracepoint, raw, size, out);
 }
 

@@ -1,6 +1,8 @@
 /* A print format as a program: a list of steps, each of which adds some text. tracepoint_compile.c makes it, tracepoint_run.c runs it. */
 #pragma once
 
+#include "base/strbuf.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -47,6 +49,7 @@ enum text_kind {
 	TEXT_HEX,      /* `value` bytes in hexadecimal, `constant` between them */
 	TEXT_NUMBERS,  /* {0x1,0x2}: `value` numbers of `element` bytes */
 	TEXT_BITMASK,  /* __get_bitmask */
+	TEXT_CPUMASK,  /* __get_cpumask: "0-3,7" */
 	TEXT_CHOICE,   /* `value` ? first : second */
 };
 
@@ -71,20 +74,48 @@ struct conversion {
 	int width, precision;		 /* 0 and -1 = none */
 };
 
-enum step_kind { STEP_TEXT, STEP_NUMBER, STEP_POINTER, STEP_FUNCTION, STEP_FUNCTION_OFFSET, STEP_STRING };
+enum step_kind {
+	STEP_TEXT,
+	STEP_NUMBER,
+	STEP_POINTER,
+	STEP_FUNCTION,
+	STEP_FUNCTION_OFFSET,
+	STEP_STRING,
+	STEP_SPECIAL, /* %pM %pI4 %pU %ph …: `text` are the letters behind %p, `source` says where the bytes are */
+};
 
 struct step {
 	enum step_kind kind;
 	struct conversion conversion;
-	const char *text; /* STEP_TEXT */
-	uint32_t len;
+	const char *text;
+	uint32_t len; /* of STEP_TEXT's text */
 	const struct node *value;
 	const struct node *star;
 	const struct text_source *source;
 };
 
+enum program_kind {
+	PROGRAM_STEPS,
+	PROGRAM_FIELDS,	 /* the format isn't understood: all fields are listed */
+	PROGRAM_LIBRARY, /* libtraceevent prints */
+};
+
 struct tracepoint_program {
-	bool slow; /* libtraceevent prints */
+	enum program_kind kind;
 	const struct step *steps;
 	size_t count;
 };
+
+/* The record that a program runs over. */
+struct run {
+	const struct tracepoint_formats *formats;
+	const uint8_t *raw;
+	size_t size;
+	struct strbuf *out;
+};
+
+/* The bytes of a source that is a field or what a __data_loc points to; *ret_left of them up to the record's end, *ret_len of them meant. */
+const uint8_t *run_bytes(const struct run *run, const struct text_source *source, size_t *ret_left, size_t *ret_len);
+
+/* STEP_SPECIAL. `limit`: the value of '*', or 1. */
+void run_special(const struct run *run, const struct step *step, int limit);

@@ -6,12 +6,8 @@
 #include <ctype.h>
 #include <string.h>
 
-struct run {
-	const struct tracepoint_formats *formats;
-	const uint8_t *raw;
-	size_t size;
-	struct strbuf *out;
-};
+/* No text is padded further. */
+enum { STAR_MAX = 65536 };
 
 static uint64_t read_number(const struct run *run, uint64_t offset, uint32_t size)
 {
@@ -195,8 +191,8 @@ static void resolve(const struct run *run, const struct step *step, int *ret_wid
 {
 	int star = step->star ? (int)evaluate(run, step->star) : -1;
 
-	if (star > 65536)
-		star = 65536;
+	if (star > STAR_MAX)
+		star = STAR_MAX;
 	*ret_width = step->conversion.star_width ? star : step->conversion.width;
 	*ret_precision = step->conversion.star_precision ? star : step->conversion.precision;
 }
@@ -291,22 +287,22 @@ static void put_symbol(const struct run *run, const struct text_source *source, 
 	add_hex_number(run->out, value);
 }
 
-/* The bytes that HEX and NUMBERS print, cut at the record's end. */
-static const uint8_t *bytes_of(const struct run *run, const struct text_source *source, size_t *ret_left)
+const uint8_t *run_bytes(const struct run *run, const struct text_source *source, size_t *ret_left, size_t *ret_len)
 {
-	uint64_t len, offset = source->dynamic ? locate(run, source->offset, source->relative, &len) : source->offset;
+	uint64_t len = source->size, offset = source->dynamic ? locate(run, source->offset, source->relative, &len) : source->offset;
 
 	if (offset > run->size)
 		offset = run->size;
 	*ret_left = run->size - offset;
+	*ret_len = (size_t)len;
 	return run->raw + offset;
 }
 
 static void put_hex(const struct run *run, const struct text_source *source)
 {
 	uint32_t count = (uint32_t)evaluate(run, source->value);
-	size_t left;
-	const uint8_t *bytes = bytes_of(run, source, &left);
+	size_t left, len;
+	const uint8_t *bytes = run_bytes(run, source, &left, &len);
 
 	if (count > left)
 		count = (uint32_t)left;
@@ -322,8 +318,8 @@ static void put_numbers(const struct run *run, const struct text_source *source)
 {
 	uint32_t count = (uint32_t)evaluate(run, source->value);
 	uint64_t size = (uint32_t)evaluate(run, source->element), number;
-	size_t left;
-	const uint8_t *bytes = bytes_of(run, source, &left);
+	size_t left, len;
+	const uint8_t *bytes = run_bytes(run, source, &left, &len);
 
 	strbuf_add_char(run->out, '{');
 	for (uint32_t i = 0; i < count; i++) {
@@ -358,6 +354,29 @@ static void put_bitmask(const struct run *run, const struct text_source *source,
 		strbuf_add_char(&text, "0123456789abcdef"[byte & 15]);
 		if (i && i % 4 == 0)
 			strbuf_add_char(&text, ',');
+	}
+	put(run, style, strbuf_str(&text), text.len);
+	strbuf_deinit(&text);
+}
+
+/* A mask of CPUs as a list: "0-3,7". */
+static void put_cpumask(const struct run *run, const struct text_source *source, const struct text_style *style)
+{
+	uint64_t len, offset = locate(run, source->offset, source->relative, &len);
+	struct strbuf text = {0};
+	int64_t first = -1;
+
+	for (uint64_t bit = 0; bit <= len * 8; bit++) {
+		uint64_t byte = run->formats->big_endian ? len - 1 - bit / 8 : bit / 8;
+		bool set = bit < len * 8 && run->raw[offset + byte] >> bit % 8 & 1;
+		if (set && first < 0)
+			first = (int64_t)bit;
+		if (set || first < 0)
+			continue;
+		strbuf_printf(&text, "%s%lld", text.len ? "," : "", (long long)first);
+		if ((int64_t)bit > first + 1)
+			strbuf_printf(&text, "-%llu", (unsigned long long)bit - 1);
+		first = -1;
 	}
 	put(run, style, strbuf_str(&text), text.len);
 	strbuf_deinit(&text);
@@ -419,6 +438,9 @@ static void put_text(const struct run *run, const struct text_source *source, co
 	case TEXT_BITMASK:
 		put_bitmask(run, source, style);
 		break;
+	case TEXT_CPUMASK:
+		put_cpumask(run, source, style);
+		break;
 	case TEXT_CHOICE:
 		put_text(run, evaluate(run, source->value) ? source->first : source->second, style);
 		break;
@@ -447,7 +469,7 @@ bool tracepoint_run(const struct tracepoint_program *program, const struct trace
 {
 	struct run run = {.formats = formats, .raw = raw, .size = size, .out = out};
 
-	if (program->slow)
+	if (program->kind != PROGRAM_STEPS)
 		return false;
 	for (size_t i = 0; i < program->count; i++) {
 		const struct step *step = &program->steps[i];
@@ -467,6 +489,9 @@ bool tracepoint_run(const struct tracepoint_program *program, const struct trace
 			break;
 		case STEP_STRING:
 			run_string(&run, step);
+			break;
+		case STEP_SPECIAL:
+			run_special(&run, step, step->star ? (int)evaluate(&run, step->star) : 1);
 			break;
 		}
 	}

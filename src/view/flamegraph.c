@@ -12,33 +12,12 @@
 #include <math.h>
 #include <string.h>
 
-const char flamegraph_script[] = {
+static const char flamegraph_script[] = {
 #include "view/flamegraph_script.h"
 };
 
 enum { ROW = 17, PAD = 10, TOP = 64, TEXT_ROOM = 3 };
 static const double LETTER_WIDTH = 6.9, LEAST_WIDTH = 0.3; /* pixels */
-
-static unsigned int tree_depth(const struct calltree *tree)
-{
-	unsigned int depth = 0, deepest = 0;
-	const struct calltree_node *node = &tree->root;
-	while (node) {
-		if (depth > deepest)
-			deepest = depth;
-		if (node->children) {
-			node = node->children;
-			depth++;
-			continue;
-		}
-		while (node && !node->sibling) {
-			node = node->parent;
-			depth--;
-		}
-		node = node ? node->sibling : NULL;
-	}
-	return deepest;
-}
 
 /* The next node in preorder, going below `node` only when `enter`; NULL at the end. */
 static const struct calltree_node *next_node(const struct calltree_node *node, bool enter, unsigned int *depth)
@@ -74,12 +53,54 @@ static void add_color(struct strbuf *out, const struct calltree_node *node, bool
 		strbuf_printf(out, "hsl(%.0f,85%%,%.0f%%)", 42 + 14 * a, 60 + 12 * b);
 }
 
-static void add_frame(struct strbuf *out, const struct calltree_node *node, size_t index, double x, double y, double width, uint64_t whole,
-		      const char *unit)
+/* A walk over the frames that are wide enough to be seen, in preorder. `index` counts the others too, as flamegraph_add_script() numbers
+ * them. */
+struct visible_walk {
+	const struct calltree_node *node;
+	size_t index;
+	unsigned int depth;
+	unsigned int hidden_at; /* below this depth nothing is seen until the walk comes back to it */
+	double scale;		/* pixels for a weight of 1 */
+	double width;
+	double start[FLAMEGRAPH_DEEPEST + 2]; /* by depth: where the next frame begins */
+};
+
+static void visible_walk_init(struct visible_walk *walk, const struct calltree *tree, unsigned int width)
 {
+	*walk = (struct visible_walk){.node = &tree->root, .hidden_at = UINT_MAX, .start = {PAD}};
+	walk->scale = tree->root.total ? (double)(width - 2 * PAD) / (double)tree->root.total : 0;
+}
+
+static void visible_walk_step(struct visible_walk *walk)
+{
+	walk->node = next_node(walk->node, walk->depth < FLAMEGRAPH_DEEPEST, &walk->depth);
+	walk->index++;
+}
+
+/* True for the next visible frame, whose left edge is *ret_x; false at the end. Call visible_walk_step() after each. */
+static bool visible_walk_find(struct visible_walk *walk, double *ret_x)
+{
+	for (; walk->node; visible_walk_step(walk)) {
+		if (walk->depth > walk->hidden_at)
+			continue;
+		walk->width = (double)walk->node->total * walk->scale;
+		*ret_x = walk->start[walk->depth];
+		walk->start[walk->depth + 1] = *ret_x;
+		walk->start[walk->depth] += walk->width;
+		walk->hidden_at = walk->width < LEAST_WIDTH ? walk->depth : UINT_MAX;
+		if (walk->hidden_at == UINT_MAX)
+			return true;
+	}
+	return false;
+}
+
+static void add_frame(struct strbuf *out, const struct visible_walk *walk, double x, double y, uint64_t whole, const char *unit)
+{
+	const struct calltree_node *node = walk->node;
+	double width = walk->width;
 	const char *label = node->label ? node->label : "all";
 	size_t length = strlen(label);
-	strbuf_printf(out, "<g data-i=\"%zu\"><title>", index);
+	strbuf_printf(out, "<g data-i=\"%zu\"><title>", walk->index);
 	text_add_html(out, label, length);
 	strbuf_printf(out, " (%llu ", (unsigned long long)node->total);
 	text_add_html(out, unit, strlen(unit));
@@ -99,41 +120,29 @@ static void add_frame(struct strbuf *out, const struct calltree_node *node, size
 	strbuf_add_str(out, "</g>\n");
 }
 
-void flamegraph_add_frames(struct strbuf *out, const struct calltree *tree, const char *unit, unsigned int width)
+/* In pixels: the drawing ends above the deepest frame that can be seen. */
+static unsigned int flamegraph_height(const struct calltree *tree, unsigned int width)
 {
-	uint64_t whole = tree->root.total;
-	if (!whole)
-		return;
-	double scale = (double)(width - 2 * PAD) / (double)whole;
-	double height = flamegraph_height(tree);
-	double starts[FLAMEGRAPH_DEEPEST + 2] = {PAD}; /* by depth: where the next frame begins */
-	unsigned int depth = 0;
-	size_t index = 0;
-	/* `index` counts all nodes in the order in which flamegraph_add_data() writes them: below an invisible one they are only counted.
-	 */
-	unsigned int hidden_at = UINT_MAX;
-	for (const struct calltree_node *node = &tree->root; node; index++) {
-		bool visible = depth <= hidden_at;
-		if (visible)
-			hidden_at = UINT_MAX;
-		bool deep = depth >= FLAMEGRAPH_DEEPEST;
-		if (visible && !deep) {
-			double frame_width = (double)node->total * scale;
-			if (frame_width >= LEAST_WIDTH)
-				add_frame(out, node, index, starts[depth], height - PAD - (depth + 1) * ROW, frame_width, whole, unit);
-			else
-				hidden_at = depth;
-			starts[depth + 1] = starts[depth];
-			starts[depth] += frame_width;
-		}
-		node = next_node(node, !deep, &depth);
-	}
+	struct visible_walk walk;
+	unsigned int deepest = 0;
+	double x;
+	for (visible_walk_init(&walk, tree, width); visible_walk_find(&walk, &x); visible_walk_step(&walk))
+		if (walk.depth > deepest)
+			deepest = walk.depth;
+	return TOP + (deepest + 1) * ROW + PAD;
 }
 
-unsigned int flamegraph_height(const struct calltree *tree)
+static void add_frames(struct strbuf *out, const struct calltree *tree, const char *unit, unsigned int width, unsigned int height)
 {
-	unsigned int depth = tree_depth(tree);
-	return TOP + ((depth > FLAMEGRAPH_DEEPEST ? FLAMEGRAPH_DEEPEST : depth) + 1) * ROW + PAD;
+	struct visible_walk walk;
+	double x;
+	for (visible_walk_init(&walk, tree, width); visible_walk_find(&walk, &x); visible_walk_step(&walk))
+		add_frame(out, &walk, x, (double)height - PAD - (walk.depth + 1) * ROW, tree->root.total, unit);
+}
+
+const char *flamegraph_unit(const struct view_options *options)
+{
+	return options->unit ? options->unit : "samples";
 }
 
 /* A JSON string in which neither markup nor the end of a script can begin. */
@@ -166,11 +175,12 @@ static void add_labels(struct strbuf *out, const struct calltree *tree, struct m
 	}
 }
 
-void flamegraph_add_data(struct strbuf *out, const struct calltree *tree, const char *unit, unsigned int width, bool page)
+void flamegraph_add_script(struct strbuf *out, const struct calltree *tree, const struct view_options *options, unsigned int width,
+			   bool page)
 {
 	struct map64 numbers = {0};
 	strbuf_printf(out, "var FLAME={width:%u,page:%s,inverted:false,unit:", width, page ? "true" : "false");
-	add_script_string(out, unit);
+	add_script_string(out, flamegraph_unit(options));
 	strbuf_add_str(out, ",labels:[");
 	add_labels(out, tree, &numbers);
 	strbuf_add_str(out, "],\nnodes:[");
@@ -185,26 +195,36 @@ void flamegraph_add_data(struct strbuf *out, const struct calltree *tree, const 
 		strbuf_add_u64(out, node->total, 0);
 	}
 	strbuf_add_str(out, "]};\n");
+	strbuf_add_str(out, flamegraph_script);
 	map64_deinit(&numbers);
 }
 
-void flamegraph_add_controls(struct strbuf *out, const struct calltree *tree, const struct view_options *options, unsigned int width)
+/* Title, buttons and the line that tells about a frame. Drawn over the frames: it stays in sight when a tall graph is scrolled. */
+static void add_header(struct strbuf *out, const char *title)
 {
-	unsigned int height = flamegraph_height(tree);
+	strbuf_add_str(out, "<g id=\"header\"><rect width=\"100%\" height=\"60\" fill=\"#fdfcf7\" fill-opacity=\"0.9\"/>\n"
+			    "<text x=\"10\" y=\"20\" font-size=\"15\" font-weight=\"bold\">");
+	text_add_html(out, title, strlen(title));
+	strbuf_add_str(
+		out,
+		"</text>\n<text id=\"reset\" class=\"button\" x=\"10\" y=\"38\">Reset zoom (Esc)</text>"
+		"<text id=\"search\" class=\"button\" x=\"150\" y=\"38\">Search (/)</text>"
+		"<text id=\"invert\" class=\"button\" x=\"250\" y=\"38\">Invert (i)</text>"
+		"<text x=\"350\" y=\"38\" fill=\"#666\">arrows move, Enter zooms</text>"
+		"<text id=\"found\" x=\"560\" y=\"38\" fill=\"#a0a\"> </text>\n<text id=\"details\" x=\"10\" y=\"56\"> </text>\n</g>\n");
+}
+
+void flamegraph_add_drawing(struct strbuf *out, const struct calltree *tree, const struct view_options *options, unsigned int width)
+{
+	unsigned int height = flamegraph_height(tree, width);
 	strbuf_printf(
 		out,
 		"<svg id=\"flame\" xmlns=\"http://www.w3.org/2000/svg\" width=\"%u\" height=\"%u\" viewBox=\"0 0 %u %u\" role=\"img\" "
 		"font-family=\"monospace\" font-size=\"11.5\">\n"
 		"<style>#flame{background:#fdfcf7}#frames g{cursor:pointer}#frames g:hover rect,.focus rect{stroke:#000;stroke-width:1}"
-		"#frames text{pointer-events:none}.button{cursor:pointer;fill:#36c;text-decoration:underline}</style>\n"
-		"<text x=\"10\" y=\"20\" font-size=\"15\" font-weight=\"bold\">",
+		"#frames text{pointer-events:none}.button{cursor:pointer;fill:#36c;text-decoration:underline}</style>\n<g id=\"frames\">\n",
 		width, height, width, height);
-	const char *title = options->title ? options->title : "Flame graph";
-	text_add_html(out, title, strlen(title));
-	strbuf_add_str(out, "</text>\n<text id=\"reset\" class=\"button\" x=\"10\" y=\"38\">Reset zoom (Esc)</text>"
-			    "<text id=\"search\" class=\"button\" x=\"150\" y=\"38\">Search (/)</text>"
-			    "<text id=\"invert\" class=\"button\" x=\"250\" y=\"38\">Invert (i)</text>"
-			    "<text x=\"350\" y=\"38\" fill=\"#666\">arrows move, Enter zooms</text>"
-			    "<text id=\"found\" x=\"560\" y=\"38\" fill=\"#a0a\"> </text>\n<text id=\"details\" x=\"10\" y=\"56\"> "
-			    "</text>\n<g id=\"frames\">\n");
+	add_frames(out, tree, flamegraph_unit(options), width, height);
+	strbuf_add_str(out, "</g>\n");
+	add_header(out, options->title ? options->title : "Flame graph");
 }

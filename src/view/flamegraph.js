@@ -11,9 +11,9 @@
 	var data = FLAME, count = data.nodes.length / 3;
 	var depth = new Uint16Array(count), label = new Int32Array(count), kind = new Uint8Array(count), end = new Int32Array(count);
 	var parent = new Int32Array(count), total = new Float64Array(count), start = new Float64Array(count);
-	var matched = null, zoomed = 0, focus = 0, inverted = data.inverted, deepest = 0, width = 0;
+	var matched = null, zoomed = 0, focus = 0, inverted = data.inverted, shown = 0, width = 0;
 	var svg = document.getElementById('flame'), frames = document.getElementById('frames'), details = document.getElementById('details');
-	var found = document.getElementById('found'), byIndex = new Map();
+	var found = document.getElementById('found'), header = document.getElementById('header'), byIndex = new Map();
 
 	function unpack() {
 		var stack = [], next = [];
@@ -28,7 +28,6 @@
 			if (d) next[d - 1] += total[i];
 			next[d] = start[i];
 			stack.push(i);
-			if (d > deepest) deepest = d;
 		}
 		while (stack.length) end[stack.pop()] = count;
 	}
@@ -57,7 +56,7 @@
 		return 'hsl(' + (42 + 14 * a) + ',85%,' + (60 + 12 * b) + '%)';
 	}
 
-	function height() { return TOP + (deepest + 1) * ROW + PAD; }
+	function height() { return TOP + (shown + 1) * ROW + PAD; }
 	function top(d) { return inverted ? TOP + d * ROW : height() - PAD - (d + 1) * ROW; }
 
 	function draw_frame(i, x, w, faded) {
@@ -86,23 +85,34 @@
 	function draw() {
 		width = data.page ? Math.max(400, window.innerWidth - 16) : data.width;
 		var whole = width - 2 * PAD, scale = total[zoomed] ? whole / total[zoomed] : 0, out = document.createDocumentFragment();
+		var visible = [];
+		shown = 0;
+		for (var i = zoomed; i < end[zoomed];) {
+			if (total[i] * scale < 0.5 && i !== zoomed) {
+				i = end[i];
+				continue;
+			}
+			visible.push(i);
+			if (depth[i] > shown) shown = depth[i];
+			i++;
+		}
 		svg.setAttribute('viewBox', '0 0 ' + width + ' ' + height());
 		svg.setAttribute('width', width);
 		svg.setAttribute('height', height());
 		byIndex.clear();
 		for (var up = parent[zoomed]; up >= 0; up = parent[up]) out.appendChild(draw_frame(up, PAD, whole, true));
-		for (var i = zoomed; i < end[zoomed];) {
-			var w = total[i] * scale;
-			if (w < 0.5 && i !== zoomed) {
-				i = end[i];
-				continue;
-			}
-			out.appendChild(draw_frame(i, PAD + (start[i] - start[zoomed]) * scale, w, false));
-			i++;
-		}
+		for (i of visible) out.appendChild(draw_frame(i, PAD + (start[i] - start[zoomed]) * scale, total[i] * scale, false));
 		frames.replaceChildren(out);
 		show_found();
+		show_root();
 	}
+
+	/* The root stays in sight: at the bottom, or with `inverted` at the top; the header goes along with the window. */
+	function show_root() {
+		window.scrollTo(0, inverted ? 0 : svg.getBoundingClientRect().bottom + window.scrollY);
+		move_header();
+	}
+	function move_header() { header.setAttribute('transform', 'translate(0,' + Math.max(0, -svg.getBoundingClientRect().top) + ')'); }
 
 	/* Matched weight: of the outermost matching frame of each stack, so that nothing counts twice. */
 	function show_found() {
@@ -211,6 +221,7 @@
 		}
 	});
 	window.addEventListener('keydown', on_key);
+	window.addEventListener('scroll', move_header);
 	if (data.page) window.addEventListener('resize', draw);
 	draw();
 	window.flame = { search: search, zoom: zoom, invert: invert, count: count };

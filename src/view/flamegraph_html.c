@@ -10,7 +10,6 @@ enum { WIDTH = 1200 };
 
 static struct error *show_calltree(const struct calltree *tree, const struct view_options *options, FILE *out)
 {
-	const char *unit = options->unit ? options->unit : "samples";
 	const char *title = options->title ? options->title : "Flame graph";
 	struct strbuf text = {0};
 	strbuf_add_str(&text, "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
@@ -18,10 +17,9 @@ static struct error *show_calltree(const struct calltree *tree, const struct vie
 			      "style-src 'unsafe-inline'\">\n<title>");
 	text_add_html(&text, title, strlen(title));
 	strbuf_add_str(&text, "</title>\n<style>body{margin:8px;background:#fdfcf7}svg{display:block}</style></head><body>\n");
-	flamegraph_add_controls(&text, tree, options, WIDTH);
-	strbuf_add_str(&text, "</g>\n</svg>\n<script>\n");
-	flamegraph_add_data(&text, tree, unit, WIDTH, true);
-	strbuf_add_str(&text, flamegraph_script);
+	flamegraph_add_drawing(&text, tree, options, WIDTH);
+	strbuf_add_str(&text, "</svg>\n<script>\n");
+	flamegraph_add_script(&text, tree, options, WIDTH, true);
 	strbuf_add_str(&text, "</script>\n</body></html>\n");
 	bool written = fwrite(text.data, 1, text.len, out) == text.len;
 	strbuf_deinit(&text);

@@ -7,14 +7,11 @@ enum { WIDTH = 1200 };
 
 static struct error *show_calltree(const struct calltree *tree, const struct view_options *options, FILE *out)
 {
-	const char *unit = options->unit ? options->unit : "samples";
 	struct strbuf text = {0};
 	strbuf_add_str(&text, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
-	flamegraph_add_controls(&text, tree, options, WIDTH);
-	flamegraph_add_frames(&text, tree, unit, WIDTH);
-	strbuf_add_str(&text, "</g>\n<script><![CDATA[\n");
-	flamegraph_add_data(&text, tree, unit, WIDTH, false);
-	strbuf_add_str(&text, flamegraph_script);
+	flamegraph_add_drawing(&text, tree, options, WIDTH);
+	strbuf_add_str(&text, "<script><![CDATA[\n");
+	flamegraph_add_script(&text, tree, options, WIDTH, false);
 	strbuf_add_str(&text, "]]></script>\n</svg>\n");
 	bool written = fwrite(text.data, 1, text.len, out) == text.len;
 	strbuf_deinit(&text);

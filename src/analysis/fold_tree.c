@@ -1,14 +1,46 @@
 /* Fold: names of frames, and the whole fold as one call tree (flame graphs). */
 #include "analysis/fold_internal.h"
 
+#include "base/strbuf.h"
+
 #include <stdio.h>
 #include <string.h>
+
+/* Where the parameters of a C++ or Rust name begin; its end when there are none. Go methods, as in "net/http.(*Client).Do", keep their
+ * parentheses. */
+static size_t parameters_begin(const char *name)
+{
+	static const char anonymous[] = "(anonymous namespace)";
+	const char *method = strstr(name, ".(");
+	if (method && strstr(method, ")."))
+		return strlen(name);
+	for (const char *at = name; (at = strchr(at, '(')); at++)
+		if (strncmp(at, anonymous, sizeof(anonymous) - 1))
+			return (size_t)(at - name);
+	return strlen(name);
+}
+
+/* A function's name as a label: without parameters, without quotes, and without the semicolons that separate folded frames. These are the
+ * rules of the public stackcollapse scripts, so that folded stacks compare equal. */
+static const char *function_label(struct intern *names, const char *name)
+{
+	if (!strpbrk(name, "(;\"'"))
+		return intern_string(names, name);
+	struct strbuf label = {0};
+	size_t len = parameters_begin(name);
+	for (size_t i = 0; i < len; i++)
+		if (name[i] != '"' && name[i] != '\'')
+			strbuf_add_char(&label, name[i] == ';' ? ':' : name[i]);
+	const char *interned = intern_bytes(names, strbuf_str(&label), label.len);
+	strbuf_deinit(&label);
+	return interned;
+}
 
 static const char *frame_name(struct fold *fold, const struct fold_frame *frame)
 {
 	struct intern *names = &fold->private->names;
 	if (frame->symbol)
-		return intern_string(names, frame->symbol->name);
+		return function_label(names, frame->symbol->name);
 	if (!frame->map)
 		return intern_string(names, "[unknown]");
 	const char *file = frame->map->dso->short_name;
@@ -23,9 +55,9 @@ const char *fold_frame_name(struct fold *fold, uint32_t frame)
 {
 	struct fold_private *private = fold->private;
 	if (!private->frame_names)
-		private->frame_names = mem_zalloc_array(fold->frame_count + 1, sizeof(*private->frame_names));
+	private->frame_names = mem_zalloc_array(fold->frame_count + 1, sizeof(*private->frame_names));
 	if (!private->frame_names[frame])
-		private->frame_names[frame] = frame_name(fold, &fold->frames[frame]);
+	private->frame_names[frame] = frame_name(fold, &fold->frames[frame]);
 	return private->frame_names[frame];
 }
 
@@ -39,12 +71,17 @@ enum frame_kind fold_frame_kind(const struct fold *fold, uint32_t frame)
 	return place->cpumode == CPUMODE_USER ? FRAME_USER : FRAME_OTHER;
 }
 
+/* A thread's label; spaces become underscores, as in the public scripts: a folded line has one space, before its count. */
 static const char *root_label(struct fold *fold, const struct fold_actor *actor, const struct fold_calltree_options *options)
 {
-	if (!options->by_thread)
-		return actor->comm;
 	char text[96];
-	snprintf(text, sizeof(text), "%s-%u/%u", actor->comm, actor->thread->pid, actor->thread->tid);
+	if (options->by_thread)
+		snprintf(text, sizeof(text), "%s-%u/%u", actor->comm, actor->thread->pid, actor->thread->tid);
+	else
+		snprintf(text, sizeof(text), "%s", actor->comm);
+	for (char *at = text; *at; at++)
+		if (*at == ' ' || *at == ';')
+			*at = *at == ' ' ? '_' : ':';
 	return intern_string(&fold->private->names, text);
 }
 

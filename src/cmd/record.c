@@ -344,7 +344,9 @@ static struct error *run(int argc, char **argv, int *ret_status)
 	record_options_init(&recording.options);
 	recording.arguments = mem_zalloc_array((size_t)argc + 1, sizeof(*recording.arguments));
 	memcpy(recording.arguments, argv, (size_t)argc * sizeof(*argv));
-	struct error *error = options_parse(record_option_table, OPTIONS_STOP_AT_FIRST_WORD, argc, argv, &recording.options, &words);
+	struct error *error = record_options_configure(&recording.options);
+	if (!error)
+		error = options_parse(record_option_table, OPTIONS_STOP_AT_FIRST_WORD, argc, argv, &recording.options, &words);
 	if (!error)
 		error = record_options_check(&recording.options, words > 0);
 	if (!error && recording.options.realtime) {

@@ -43,5 +43,7 @@ struct record_options {
 
 extern const struct option record_option_table[];
 void record_options_init(struct record_options *options);
+/* What the configuration says (record.build-id); the command line comes afterwards. */
+struct error *record_options_configure(struct record_options *options);
 /* What follows from several options together, and what they exclude. */
 struct error *record_options_check(struct record_options *options, bool workload);

@@ -1,7 +1,10 @@
 /* The options of `perf record`. */
 #include "cmd/record.h"
 
+#include "app/config.h"
+#include "base/cleanup.h"
 #include "base/log.h"
+#include "base/mem.h"
 #include "base/number.h"
 #include "base/text.h"
 #include "kernel/limits.h"
@@ -61,6 +64,23 @@ static struct error *parse_no_inherit(const struct option *option, const char *a
 	return NULL;
 }
 
+/* -g alone: the mode of the configuration, else frame pointers. */
+static struct error *configured_callgraph(struct sampling *sampling)
+{
+	struct config config = {0};
+	struct error *error = config_open(&config);
+	const char *mode = config_get(&config, "call-graph.record-mode");
+	const char *size = config_get(&config, "call-graph.dump-size");
+	if (!error && mode) {
+		cleanup_free char *text = mem_printf("%s%s%s", mode, size && !strcmp(mode, "dwarf") ? "," : "", size && !strcmp(mode, "dwarf") ? size : "");
+		error = error_wrap(sampling_parse_callgraph(text, sampling), "configuration: call-graph.record-mode");
+	} else {
+		sampling->callgraph = CALLGRAPH_FP;
+	}
+	config_close(&config);
+	return error;
+}
+
 static struct error *parse_g(const struct option *option, const char *argument, bool negated, void *field)
 {
 	struct sampling *sampling = field;
@@ -68,7 +88,7 @@ static struct error *parse_g(const struct option *option, const char *argument, 
 	if (negated)
 		sampling->callgraph = CALLGRAPH_NONE;
 	else if (sampling->callgraph == CALLGRAPH_UNSET || sampling->callgraph == CALLGRAPH_NONE)
-		sampling->callgraph = CALLGRAPH_FP;
+		return configured_callgraph(sampling);
 	return NULL;
 }
 
@@ -316,6 +336,23 @@ void record_options_init(struct record_options *options)
 {
 	*options = (struct record_options){.map_timeout_ms = 500};
 	options->recorder.synthesize_tasks = true;
+}
+
+struct error *record_options_configure(struct record_options *options)
+{
+	struct config config = {0};
+	struct error *error = config_open(&config);
+	const char *mode = config_get(&config, "record.build-id");
+	if (mode && !strcmp(mode, "skip"))
+		options->no_buildid = true;
+	else if (mode && !strcmp(mode, "no-cache"))
+		options->no_buildid_cache = true;
+	else if (mode && !strcmp(mode, "mmap"))
+		options->sampling.build_id_mmap = true;
+	else if (mode && strcmp(mode, "cache"))
+		error = error_new("configuration: record.build-id: '%s' is none of cache, no-cache, skip, mmap", mode);
+	config_close(&config);
+	return error;
 }
 
 static struct error *check_freq(struct record_options *options)

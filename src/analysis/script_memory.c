@@ -70,7 +70,7 @@ static void add_level(uint64_t source, struct strbuf *out)
 	if (remote)
 		strbuf_add_str(out, "Remote ");
 	if (hop)
-		strbuf_add_str(out, hops[hop] ? hops[hop] : "");
+		strbuf_printf(out, "%s ", hops[hop] ? hops[hop] : "unknown");
 	else
 		added = add_names(names, LEVEL_BITS, bits & ~(unsigned int)(BIT_HIT | BIT_MISS), out);
 	if (number) {

@@ -1,0 +1,160 @@
+/* perf script: the samples of a recording as lines of text, in time order.
+ *
+ *	            true  4711 [001]  1446.229506:     250000 cpu-clock:  ffffffff816cdca3 step_into+0x183 ([kernel.kallsyms])
+ *
+ * Programs read these lines (stackcollapse-perf.pl and many more): they are, byte for byte, those of the kernel's perf. This file has the options; the
+ * loop is in script_run.c, the text in analysis/script_*.c. */
+#include "cmd/script.h"
+
+#include "app/command.h"
+#include "app/pager.h"
+
+#include <linux/perf_event.h>
+#include <string.h>
+
+enum { DEFAULT_MAX_STACK = 127 };
+
+static struct error *parse_fields(const struct option *option, const char *argument, bool negated, void *field)
+{
+	return script_fields_parse(field, argument);
+}
+
+static struct script_filter *filter_of(void *field)
+{
+	return field;
+}
+
+static struct error *parse_comms(const struct option *option, const char *argument, bool negated, void *field)
+{
+	return script_filter_add_names(filter_of(field), argument, &filter_of(field)->comms);
+}
+
+static struct error *parse_dsos(const struct option *option, const char *argument, bool negated, void *field)
+{
+	return script_filter_add_names(filter_of(field), argument, &filter_of(field)->dsos);
+}
+
+static struct error *parse_symbols(const struct option *option, const char *argument, bool negated, void *field)
+{
+	return script_filter_add_symbols(filter_of(field), argument);
+}
+
+static struct error *parse_ids(const struct option *option, const char *argument, bool negated, void *field)
+{
+	return script_filter_add_ids(argument, field);
+}
+
+static struct error *parse_stop_at(const struct option *option, const char *argument, bool negated, void *field)
+{
+	return script_filter_add_names(filter_of(field), argument, &filter_of(field)->stop_at);
+}
+
+/* Scripts that are written for speed say --no-inline: calls that the compiler inlined have no lines of their own here. */
+static struct error *parse_inline(const struct option *option, const char *argument, bool negated, void *field)
+{
+	return negated ? NULL : error_new_kind(ERROR_USAGE, "only --no-inline");
+}
+
+#define TYPE struct script_options
+static const struct option script_options[] = {
+	OPTION_GROUP(input_option_group, TYPE, input),
+	OPTION_GROUP(output_option_group, TYPE, output),
+	OPTION_HEADING("What is shown of a sample"),
+	OPTION_CUSTOM_FLAGS('F', "fields", TYPE, fields, "[TYPE:]FIELD,…",
+			    "fields of the lines; with + and - added and taken away. TYPE: hw sw trace cache raw break other. FIELD: comm pid tid cpu misc tod time "
+			    "period event trace addr data_src weight ins_lat retire_lat ip sym symoff dso dsoff iregs uregs brstack brstacksym brstackoff "
+			    "bpf-output phys_addr data_page_size code_page_size cgroup",
+			    parse_fields, OPTION_NO_NEGATION),
+	OPTION_FLAG('G', "hide-call-graph", TYPE, hide_call_graph, "no stacks: one line a sample"),
+	OPTION_U64(0, "max-stack", TYPE, max_stack, "N", "at most N frames of a stack (127)"),
+	OPTION_CUSTOM_FLAGS(0, "stop-bt", TYPE, filter, "SYMBOL,…", "stacks end at these functions", parse_stop_at, OPTION_NO_NEGATION),
+	OPTION_FLAG(0, "ns", TYPE, nanoseconds, "times with nine decimals"),
+	OPTION_FLAG(0, "reltime", TYPE, relative, "times count from the first line"),
+	OPTION_FLAG(0, "deltatime", TYPE, delta, "times count from the line before"),
+	OPTION_FLAG(0, "show-kernel-path", TYPE, kernel_path, "the kernel's file instead of [kernel.kallsyms]"),
+	OPTION_CUSTOM_FLAGS(0, "inline", TYPE, input, NULL, "", parse_inline, OPTION_HIDDEN | OPTION_NO_ARGUMENT),
+	OPTION_HEADING("Which samples"),
+	OPTION_STRING('C', "cpu", TYPE, cpus, "CPUS", "of these CPUs, like 0-3,7"),
+	OPTION_CUSTOM_FLAGS('c', "comms", TYPE, filter, "NAME,…", "of threads with these names", parse_comms, OPTION_NO_NEGATION),
+	OPTION_CUSTOM_FLAGS(0, "pid", TYPE, filter.pids, "PID,…", "of these processes", parse_ids, OPTION_NO_NEGATION),
+	OPTION_CUSTOM_FLAGS(0, "tid", TYPE, filter.tids, "TID,…", "of these threads", parse_ids, OPTION_NO_NEGATION),
+	OPTION_CUSTOM_FLAGS(0, "dsos", TYPE, filter, "FILE,…", "in these files", parse_dsos, OPTION_NO_NEGATION),
+	OPTION_CUSTOM_FLAGS('S', "symbols", TYPE, filter, "SYMBOL,…", "in these functions, or at these addresses (0x…)", parse_symbols, OPTION_NO_NEGATION),
+	OPTION_U64(0, "addr-range", TYPE, filter.address_range, "N", "with -S 0x…: so many bytes from the address on"),
+	OPTION_STRING(0, "time", TYPE, time, "TIMES", "of this span: START,STOP in seconds, or parts like 10%-20% and 10%/2"),
+	OPTION_STRING(0, "switch-on", TYPE, switch_on, "EVENT", "after this event"),
+	OPTION_STRING(0, "switch-off", TYPE, switch_off, "EVENT", "up to this event"),
+	OPTION_FLAG(0, "show-on-off-events", TYPE, filter.show_on_off, "with --switch-on and --switch-off: these events too"),
+	OPTION_HEADING("Other records"),
+	OPTION_FLAG(0, "show-task-events", TYPE, show_tasks, "names, forks and exits of threads"),
+	OPTION_FLAG(0, "show-mmap-events", TYPE, show_mmaps, "what was mapped where"),
+	OPTION_FLAG(0, "show-namespace-events", TYPE, show_namespaces, "namespaces of processes"),
+	OPTION_FLAG(0, "show-switch-events", TYPE, show_switches, "context switches (recorded with --switch-events)"),
+	OPTION_FLAG(0, "show-lost-events", TYPE, show_lost, "where records were lost"),
+	OPTION_FLAG(0, "show-round-events", TYPE, show_rounds, "how often the recorder had emptied all buffers"),
+	OPTION_FLAG(0, "show-bpf-events", TYPE, show_bpf, "BPF programs and kernel symbols that came and went"),
+	OPTION_FLAG(0, "show-cgroup-events", TYPE, show_cgroups, "control groups"),
+	OPTION_FLAG(0, "show-text-poke-events", TYPE, show_text_pokes, "changes of kernel code"),
+	OPTION_HEADING("Output"),
+	OPTION_FLAG(0, "per-event-dump", TYPE, per_event_dump, "one file an event: RECORDING.EVENT.dump"),
+	OPTION_END,
+};
+
+static struct error *prepare(struct script_options *options, const struct opening *opening)
+{
+	const struct reader *reader = opening->session->reader;
+	const struct script_offer offer = {
+		.events = &reader->events,
+		.pipe = reader->pipe,
+		.callchains = !options->hide_call_graph,
+		.has_clock_data = features_has(&reader->features, FEATURE_CLOCK_DATA),
+	};
+	struct error *error = script_fields_check(&options->fields, &offer);
+	if (error)
+		return error;
+	if (options->filter.stop_at.len)
+		vec_push(&options->filter.stop_at, NULL);
+	return script_filter_set_switches(&options->filter, &reader->events, options->switch_on, options->switch_off);
+}
+
+static struct error *open_and_run(struct script_options *options)
+{
+	const struct opening_options opening_options = {.input = &options->input, .cpus = options->cpus, .time = options->time, .streaming = true};
+	struct opening opening = {0};
+	struct error *error = opening_begin(&opening, &opening_options);
+	if (!error)
+		error = prepare(options, &opening);
+	if (!error) {
+		pager_start("script");
+		error = script_run(options, &opening);
+	}
+	opening_end(&opening);
+	return error;
+}
+
+static struct error *run(int argc, char **argv, int *ret_status)
+{
+	struct script_options options = {.max_stack = DEFAULT_MAX_STACK};
+	input_options_init(&options.input);
+	script_fields_init(&options.fields);
+	int words;
+	struct error *error = options_parse(script_options, OPTIONS_PERMUTE, argc, argv, &options, &words);
+	if (!error && words)
+		error = error_new_kind(ERROR_USAGE, "\"%s\" is no option", argv[0]);
+	if (!error && options.relative && options.delta)
+		error = error_new_kind(ERROR_USAGE, "times count either from the first line (--reltime) or from the line before (--deltatime)");
+	if (!error)
+		error = open_and_run(&options);
+	script_filter_deinit(&options.filter);
+	return error;
+}
+
+static const char *const usage[] = {"[OPTIONS]", NULL};
+
+const struct command cmd_script = {
+	.name = "script",
+	.summary = "print the samples of a recording as lines of text",
+	.usage = usage,
+	.options = script_options,
+	.run = run,
+};

@@ -1,0 +1,26 @@
+/* What the files of `perf script` share: its options, and its two halves. */
+#pragma once
+
+#include "analysis/script_filter.h"
+#include "analysis/script_text.h"
+#include "app/groups.h"
+#include "cmd/opening.h"
+
+struct script_options {
+	struct input_options input;
+	struct output_options output;
+	struct script_fields fields;
+	struct script_filter filter;
+	const char *cpus;
+	const char *time;
+	const char *switch_on, *switch_off;
+	uint64_t max_stack;
+	bool hide_call_graph;
+	bool nanoseconds, relative, delta;
+	bool kernel_path;
+	bool show_tasks, show_mmaps, show_namespaces, show_switches, show_lost, show_rounds, show_bpf, show_cgroups, show_text_pokes;
+	bool per_event_dump;
+};
+
+/* Prints the samples, and the side-band records that were asked for. */
+struct error *script_run(const struct script_options *options, struct opening *opening);

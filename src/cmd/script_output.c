@@ -1,0 +1,53 @@
+/* Large writes. The first ones are small, so that `perf script | head` has its lines at once; then they grow to a megabyte. */
+#include "cmd/script_output.h"
+
+#include <errno.h>
+#include <unistd.h>
+
+enum { FIRST_LIMIT = 4 << 10, LARGEST_LIMIT = 1 << 20 };
+
+void script_output_init(struct script_output *output, int fd, bool prompt)
+{
+	*output = (struct script_output){.fd = fd, .limit = FIRST_LIMIT};
+	if (prompt)
+		return;
+	strbuf_reserve(&output->text, LARGEST_LIMIT + LARGEST_LIMIT / 16);
+}
+
+void script_output_deinit(struct script_output *output)
+{
+	strbuf_deinit(&output->text);
+}
+
+struct error *script_output_write(struct script_output *output, const char *data, size_t size)
+{
+	while (size && !output->closed) {
+		ssize_t written = write(output->fd, data, size);
+		if (written >= 0) {
+			data += written;
+			size -= (size_t)written;
+			output->written += (uint64_t)written;
+		} else if (errno == EPIPE) {
+			output->closed = true;
+		} else if (errno != EINTR) {
+			return error_system(errno, "writing the output");
+		}
+	}
+	return NULL;
+}
+
+struct error *script_output_flush(struct script_output *output)
+{
+	struct error *error = script_output_write(output, output->text.data, output->text.len);
+	strbuf_clear(&output->text);
+	return error;
+}
+
+struct error *script_output_flush_full(struct script_output *output)
+{
+	if (output->text.len < output->limit)
+		return NULL;
+	if (output->text.cap > output->limit * 2 && output->limit < LARGEST_LIMIT)
+		output->limit *= 2;
+	return script_output_flush(output);
+}

@@ -421,6 +421,7 @@ static struct error *open_reader(struct reader *reader, const struct reader_opti
 		return error;
 	if (fstat(fd, &st) < 0)
 		return error_system(errno, "its kind");
+	reader->private->file_time = st.st_ctime;
 	if (S_ISDIR(st.st_mode)) {
 		int data = -1;
 		error = reader_open_directory(reader, fd, &data);

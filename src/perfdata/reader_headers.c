@@ -55,7 +55,6 @@ static void apply_update(struct reader *reader, struct cursor *cursor)
 	}
 }
 
-/* Which ids there are, for events whose attribute came without: entries of id, index of the event, CPU and thread. */
 static void apply_feature(struct reader *reader, struct cursor *cursor)
 {
 	uint64_t feature = cursor_u64(cursor);

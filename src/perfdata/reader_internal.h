@@ -9,6 +9,7 @@
 #include "perfdata/reader.h"
 
 #include <pthread.h>
+#include <time.h>
 
 struct stream;
 
@@ -23,6 +24,7 @@ struct reader_private {
 	bool payloads_removed;		     /* what follows AUXTRACE and TRACING_DATA isn't in `records` */
 	VEC(struct mapping) directory_files; /* data.0, data.1, … of a directory */
 	uint64_t file_size;
+	time_t file_time;      /* when the file was last changed: the kernel's perf takes that for when it was recorded */
 	uint64_t headers_done; /* header records before this offset were applied */
 
 	VEC(struct sample_layout) layouts;

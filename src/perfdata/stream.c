@@ -186,6 +186,11 @@ static void note_broken(struct stream *stream, const char *what)
 	}
 }
 
+static bool is_vendor_feature(const struct reader *reader, uint32_t type)
+{
+	return reader->private->vendor_features && type >= RECORD_VENDOR_FEATURES && type <= RECORD_VENDOR_FEATURES_LAST;
+}
+
 static struct record_header *chunk_add(struct stream *stream, const void *record, size_t size)
 {
 	size_t padded = (size + 7) & ~(size_t)7;
@@ -210,7 +215,7 @@ static struct record_header *chunk_add(struct stream *stream, const void *record
 static void take_record(struct stream *stream, const struct record_header *head, const uint8_t *record)
 {
 	struct reader *reader = stream->reader;
-	const struct record_kind *kind = record_kind(head->type);
+	const struct record_kind *kind = is_vendor_feature(reader, head->type) ? NULL : record_kind(head->type);
 	bool describes = reader_is_header_record(reader, head->type);
 	if (!kind && !describes) {
 		reader->trouble.unknown_records++;
@@ -344,6 +349,7 @@ static bool skip(struct stream *stream, enum peeked *ret, struct error **ret_err
 		size_t size = stream->skip < stream->left ? stream->skip : stream->left;
 		use_up(stream, size);
 		stream->skip -= size;
+		stream->reader->trouble.auxtrace_bytes += size;
 	}
 	return true;
 }
@@ -380,6 +386,8 @@ static struct error *take_tracing_data(struct stream *stream, uint64_t size)
 static uint64_t payload(const struct stream *stream, const struct record_header *head)
 {
 	const uint8_t *fields = stream->at + sizeof(*head);
+	if (is_vendor_feature(stream->reader, head->type))
+		return 0;
 	if (head->type == RECORD_AUXTRACE && head->size >= 16) {
 		uint64_t size;
 		memcpy(&size, fields, sizeof(size));
@@ -411,7 +419,7 @@ static enum peeked step(struct stream *stream, struct error **ret_error)
 		stream->reader->trouble.truncated |= peeked == PEEK_END && stream->left;
 		return peeked;
 	}
-	if (head.type == RECORD_COMPRESSED || head.type == RECORD_COMPRESSED2) {
+	if ((head.type == RECORD_COMPRESSED || head.type == RECORD_COMPRESSED2) && !is_vendor_feature(stream->reader, head.type)) {
 		begin_inflating(stream, &head);
 		return PEEKED;
 	}
@@ -422,8 +430,6 @@ static enum peeked step(struct stream *stream, struct error **ret_error)
 		*ret_error = take_tracing_data(stream, following);
 		return *ret_error ? PEEK_ERROR : PEEKED;
 	}
-	if (head.type == RECORD_AUXTRACE)
-		stream->reader->trouble.auxtrace_bytes += following;
 	stream->skip = following;
 	return PEEKED;
 }

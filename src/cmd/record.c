@@ -4,6 +4,7 @@
 #include "app/command.h"
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "event/filter.h"
 #include "event/parse.h"
 #include "kernel/cpus.h"
 #include "kernel/limits.h"
@@ -56,8 +57,9 @@ static void add_filter(struct event_list *events, struct event *event, const cha
 }
 
 /* --filter and --exclude-perf: on the tracepoints of the last -e. */
-static struct error *filter_events(struct event_list *events, size_t first, const struct record_event_word *word)
+static struct error *filter_events(struct recording *recording, size_t first, const struct record_event_word *word)
 {
+	struct event_list *events = &recording->events;
 	char own[64];
 	bool exclude = word->kind == WORD_EXCLUDE_PERF;
 	const char *option = exclude ? "--exclude-perf" : "--filter";
@@ -69,6 +71,9 @@ static struct error *filter_events(struct event_list *events, size_t first, cons
 		struct event *event = events->events.data[i];
 		if (event->attr.type != PERF_TYPE_TRACEPOINT)
 			return error_new_kind(ERROR_USAGE, "%s works on tracepoints only, not on %s", option, event->name);
+		struct error *error = exclude ? NULL : filter_check_event(recording->catalog, event, word->text);
+		if (error)
+			return error;
 		add_filter(events, event, exclude ? own : word->text);
 	}
 	return NULL;
@@ -117,7 +122,7 @@ static struct error *choose_events(struct recording *recording)
 			break;
 		case WORD_FILTER:
 		case WORD_EXCLUDE_PERF:
-			error = filter_events(events, first, word);
+			error = filter_events(recording, first, word);
 			break;
 		case WORD_CGROUP:
 			error = assign_cgroups(events, word->text);

@@ -1,0 +1,222 @@
+/* Checking a filter: a recursive descent over the kernel's grammar (kernel/trace/trace_events_filter.c). Nothing is evaluated here. */
+#include "event/filter.h"
+
+#include "base/text.h"
+
+#include <ctype.h>
+#include <string.h>
+
+/* Parentheses and '!' nest no deeper. */
+enum { DEPTH_MAX = 256 };
+
+struct checker {
+	const struct tracepoint *tracepoint;
+	const char *text;
+	const char *at;
+	unsigned int depth;
+};
+
+static struct error *fail(const struct checker *checker, const char *at, const char *hint, const char *format, ...)
+	__attribute__((format(printf, 4, 5)));
+
+static struct error *fail(const struct checker *checker, const char *at, const char *hint, const char *format, ...)
+{
+	struct strbuf message = {0}, before = {0};
+	va_list args;
+
+	strbuf_printf(&message, "filter of %s:%s: ", checker->tracepoint->system, checker->tracepoint->name);
+	va_start(args, format);
+	strbuf_vprintf(&message, format, args);
+	va_end(args);
+	text_add_safe(&before, checker->text, (size_t)(at - checker->text));
+	strbuf_printf(&message, "\n  %s", strbuf_str(&before));
+	text_add_safe(&message, at, strlen(at));
+	strbuf_add_str(&message, "\n  ");
+	strbuf_add_chars(&message, ' ', text_width(strbuf_str(&before), before.len));
+	strbuf_printf(&message, "^ %s", hint);
+	struct error *error = error_new_kind(ERROR_USAGE, "%s", strbuf_str(&message));
+	strbuf_deinit(&message);
+	strbuf_deinit(&before);
+	return error;
+}
+
+static void skip_space(struct checker *checker)
+{
+	checker->at += strspn(checker->at, " \t\n");
+}
+
+static struct error *unknown_field(const struct checker *checker, const char *at, const char *name, size_t len)
+{
+	struct strbuf hint = {0};
+
+	strbuf_add_str(&hint, "its fields are:");
+	for (size_t i = 0; i < checker->tracepoint->field_count; i++)
+		if (!(checker->tracepoint->fields[i].flags & TRACEPOINT_FIELD_COMMON))
+			strbuf_printf(&hint, " %s", checker->tracepoint->fields[i].name);
+	strbuf_add_str(&hint, "; any tracepoint has: common_pid CPU COMM");
+	struct error *error = fail(checker, at, strbuf_str(&hint), "there is no field '%.*s'", (int)len, name);
+	strbuf_deinit(&hint);
+	return error;
+}
+
+/* What a name in a filter stands for: `ret_text` says whether it is compared as text. */
+static struct error *check_field(struct checker *checker, bool *ret_text)
+{
+	static const char *const numbers[] = {"CPU", "cpu"}, *const texts[] = {"COMM", "comm"};
+	const char *begin = checker->at;
+	size_t len = 0;
+
+	while (isalnum((unsigned char)begin[len]) || begin[len] == '_')
+		len++;
+	if (!len)
+		return fail(checker, begin, "a condition, such as: prev_pid == 42 && prev_comm ~ \"ssh*\"", *begin ? "'%c' where a field is expected"
+														       : "a condition is missing", *begin);
+	char *name = mem_strndup(begin, len);
+	const struct tracepoint_field *field = tracepoint_field(checker->tracepoint, name);
+	bool is_number = field != NULL;
+	*ret_text = field && (field->flags & TRACEPOINT_FIELD_STRING);
+	for (size_t i = 0; !field && i < 2; i++) {
+		is_number |= !strcmp(name, numbers[i]);
+		*ret_text |= !strcmp(name, texts[i]);
+	}
+	free(name);
+	checker->at += len;
+	if (str_starts_with(checker->at, ".ustring")) {
+		*ret_text = true;
+		checker->at += 8;
+	} else if (str_starts_with(checker->at, ".function")) {
+		checker->at += 9;
+	}
+	return is_number || *ret_text ? NULL : unknown_field(checker, begin, begin, len);
+}
+
+static struct error *check_operator(struct checker *checker, bool text)
+{
+	static const char *const operators[] = {"==", "!=", "<=", ">=", "<", ">", "&", "~"};
+	const char *begin = checker->at;
+
+	for (size_t i = 0; i < sizeof(operators) / sizeof(operators[0]); i++) {
+		if (!str_starts_with(begin, operators[i]) || str_starts_with(begin, "&&"))
+			continue;
+		checker->at += strlen(operators[i]);
+		if (text && i >= 2 && i != 7)
+			return fail(checker, begin, "== or != for the same text, ~ for a pattern", "texts cannot be compared with '%s'", operators[i]);
+		if (!text && i == 7)
+			return fail(checker, begin, "== != < <= > >= or &", "a number has no pattern");
+		return NULL;
+	}
+	return fail(checker, begin, text ? "==, != or ~" : "== != < <= > >= or &",
+		    *begin == '=' ? "'=' does not compare" : "a comparison is missing");
+}
+
+static struct error *check_quoted(struct checker *checker)
+{
+	const char *begin = checker->at, *end = strchr(begin + 1, *begin);
+
+	if (!end)
+		return fail(checker, begin, "a second quote", "the quoted text does not end");
+	checker->at = end + 1;
+	return NULL;
+}
+
+static struct error *check_value(struct checker *checker, bool text)
+{
+	const char *begin = checker->at;
+
+	if (*begin == '"' || *begin == '\'')
+		return check_quoted(checker);
+	if (str_starts_with(begin, "CPUS{")) {
+		const char *end = strchr(begin, '}');
+		checker->at = end ? end + 1 : begin;
+		return end ? NULL : fail(checker, begin, "CPUS{0-3,7}", "the list of CPUs does not end");
+	}
+	if (text)
+		return fail(checker, begin, "quotes, as in \"name\"", *begin ? "a text needs quotes around it" : "the text to compare with is missing");
+	const char *digits = begin + (*begin == '-');
+	size_t len = strspn(digits, "0123456789abcdefxABCDEFX");
+	if (!isdigit((unsigned char)*digits) || isalnum((unsigned char)digits[len]) || digits[len] == '_')
+		return fail(checker, begin, "a number", *begin ? "this is no number" : "the number to compare with is missing");
+	checker->at = digits + len;
+	return NULL;
+}
+
+static struct error *check_condition(struct checker *checker);
+
+static struct error *check_term(struct checker *checker)
+{
+	bool text = false;
+
+	skip_space(checker);
+	if (++checker->depth > DEPTH_MAX)
+		return fail(checker, checker->at, "fewer parentheses", "the condition is nested too deeply");
+	struct error *error;
+	if (*checker->at == '!') {
+		checker->at++;
+		error = check_term(checker);
+	} else if (*checker->at == '(') {
+		const char *open = checker->at++;
+		error = check_condition(checker);
+		if (!error && *checker->at != ')')
+			error = fail(checker, open, "this one", "a parenthesis is not closed");
+		checker->at += !error;
+	} else {
+		error = check_field(checker, &text);
+		skip_space(checker);
+		if (!error)
+			error = check_operator(checker, text);
+		skip_space(checker);
+		if (!error)
+			error = check_value(checker, text);
+	}
+	checker->depth--;
+	skip_space(checker);
+	return error;
+}
+
+static struct error *check_condition(struct checker *checker)
+{
+	for (;;) {
+		struct error *error = check_term(checker);
+		if (error)
+			return error;
+		if (!str_starts_with(checker->at, "&&") && !str_starts_with(checker->at, "||"))
+			return NULL;
+		checker->at += 2;
+	}
+}
+
+struct error *filter_check(const struct tracepoint *tracepoint, const char *filter)
+{
+	struct checker checker = {.tracepoint = tracepoint, .text = filter, .at = filter};
+	struct error *error;
+
+	skip_space(&checker);
+	if (!strcmp(checker.at, "0")) /* clears a filter */
+		return NULL;
+	error = check_condition(&checker);
+	if (!error && *checker.at)
+		error = fail(&checker, checker.at, "&& or || and another condition, or the end", "'%c' is not understood here", *checker.at);
+	return error;
+}
+
+struct error *filter_check_event(struct event_catalog *catalog, const struct event *event, const char *filter)
+{
+	struct tracepoint_formats *formats = tracepoint_formats_create();
+	struct strbuf text = {0};
+	const char *tracefs;
+	struct error *error = event_catalog_tracefs(catalog, &tracefs);
+
+	if (!error)
+		error = tracefs_event_format(tracefs, event->tp_system, event->tp_name, &text);
+	if (!error)
+		error = tracepoint_formats_add(formats, event->tp_system, strbuf_str(&text), text.len);
+	if (error) {
+		error_free(error);
+		error = NULL;
+	} else {
+		error = filter_check(tracepoint_by_index(formats, 0), filter);
+	}
+	strbuf_deinit(&text);
+	tracepoint_formats_destroy(formats);
+	return error;
+}

@@ -293,8 +293,10 @@ static struct error *record_and_draw(struct flamegraph *flamegraph, char **argv,
 	int words;
 	struct error *error = options_parse(flamegraph_option_table, OPTIONS_PERMUTE, (int)split.own.len - 1, split.own.data,
 					    &flamegraph->options, &words);
+	enum log_level level = log_level();
 	if (!error)
 		error = record->run((int)split.record.len - 1, split.record.data, ret_status);
+	log_set_level(level); /* record's -q is not ours */
 	if (!error) {
 		flamegraph->options.input.input = path;
 		if (!flamegraph->options.title)

@@ -205,10 +205,24 @@ const struct symbol *resolver_symbol(struct resolver *resolver, struct dso *dso,
 	return symtab_find(table_of(resolver, dso), dso_addr);
 }
 
+/* The kernel's code reaches further than its map tells: initialisation code lies behind what is recorded as the end. Its symbols say how far. */
+static const struct map *find_kernel_image(struct resolver *resolver, const struct maps *maps, uint64_t ip, uint64_t time)
+{
+	struct dso *kernel = resolver->machine->kernel;
+	const struct map *map = kernel ? maps_find(maps, kernel->text_start, time) : NULL;
+	if (!map || map->dso != kernel)
+		return NULL;
+	const struct symtab *symtab = table_of(resolver, kernel);
+	bool inside = symtab->count && ip >= symtab->symbols[0].start && ip < symtab->symbols[symtab->count - 1].end;
+	return inside ? map : NULL;
+}
+
 void resolver_frame(struct resolver *resolver, const struct maps *maps, uint8_t cpumode, uint64_t ip, uint64_t time, struct frame *ret)
 {
 	*ret = (struct frame){.ip = ip, .dso_addr = ip, .cpumode = cpumode};
 	ret->map = maps ? maps_find(maps, ip, time) : NULL;
+	if (!ret->map && maps && maps == resolver->machine->kernel_maps)
+		ret->map = find_kernel_image(resolver, maps, ip, time);
 	if (!ret->map)
 		return;
 	ret->dso_addr = map_to_dso(ret->map, ip);

@@ -29,7 +29,6 @@ struct record_options {
 	bool strict_freq;
 	bool max_freq;
 	bool no_inherit_given;
-	bool freq_given;
 	bool dry_run;
 	bool no_buildid;       /* -B */
 	bool no_buildid_cache; /* -N */

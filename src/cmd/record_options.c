@@ -44,7 +44,7 @@ static struct error *parse_freq(const struct option *option, const char *argumen
 {
 	struct record_options *options = field;
 
-	options->freq_given = true;
+	options->sampling.freq_given = true;
 	if (!strcasecmp(argument, "max")) {
 		options->max_freq = true;
 		return NULL;
@@ -366,11 +366,13 @@ static struct error *check_freq(struct record_options *options)
 		sampling->freq = max;
 		log_info("sampling with the highest frequency that is allowed, %llu Hz\n", (unsigned long long)max);
 	}
+	if (sampling->period && sampling->freq_given)
+		return error_new_kind(ERROR_USAGE, "-F (samples a second) and -c (a sample every N events) exclude each other");
 	if (sampling->period) {
 		sampling->freq = 0;
 		return NULL;
 	}
-	if (!options->freq_given)
+	if (!sampling->freq_given)
 		sampling->freq = SAMPLING_FREQ_DEFAULT;
 	if (!sampling->freq)
 		return error_new_kind(ERROR_USAGE, "a frequency (-F) or a period (-c) of 0 samples nothing");

@@ -71,6 +71,8 @@ static struct error *configure_event_callgraph(struct event *event, const struct
 				return error_wrap(error, "%s", event->name);
 			mode = own.callgraph;
 			stack_size = SAMPLING_STACK_DEFAULT;
+			if (mode == CALLGRAPH_DWARF)
+				set_bit(&event->attr, PERF_SAMPLE_ADDR | PERF_SAMPLE_DATA_SRC);
 		}
 	}
 	if (event->stack_size)
@@ -91,8 +93,11 @@ static void configure_rate(struct event *event, const struct sampling *sampling)
 			attr->sample_period = sampling->period;
 		}
 	} else if (!event->period_given && sampling->period) {
-		attr->sample_period = sampling->period; /* -c counts for tracepoints, too */
+		attr->sample_period = sampling->period; /* -c and -F count for tracepoints, too */
 		attr->freq = 0;
+	} else if (!event->period_given && sampling->freq_given) {
+		attr->sample_freq = sampling->freq;
+		attr->freq = 1;
 	}
 	if (attr->freq)
 		set_bit(attr, PERF_SAMPLE_PERIOD);
@@ -100,8 +105,10 @@ static void configure_rate(struct event *event, const struct sampling *sampling)
 		attr->sample_freq = 0;
 }
 
-static void configure_content(struct event_attr *attr, const struct sampling *sampling)
+static void configure_content(struct event *event, const struct sampling *sampling)
 {
+	struct event_attr *attr = &event->attr;
+	bool dummy = is_dummy(event);
 	static const struct {
 		size_t flag;
 		uint64_t bits;
@@ -129,11 +136,11 @@ static void configure_content(struct event_attr *attr, const struct sampling *sa
 		set_bit(attr, PERF_SAMPLE_BRANCH_STACK);
 		attr->branch_sample_type = sampling->branch_type;
 	}
-	if (sampling->user_regs) {
+	if (sampling->user_regs && !dummy) {
 		set_bit(attr, PERF_SAMPLE_REGS_USER);
 		attr->sample_regs_user |= sampling->user_regs;
 	}
-	if (sampling->intr_regs) {
+	if (sampling->intr_regs && !dummy) {
 		set_bit(attr, PERF_SAMPLE_REGS_INTR);
 		attr->sample_regs_intr |= sampling->intr_regs;
 	}
@@ -143,11 +150,11 @@ static void configure_scope(struct event *event, const struct sampling *sampling
 {
 	struct event_attr *attr = &event->attr;
 
-	if (sampling->all_kernel && !event->user_modified) {
+	if (sampling->all_kernel) {
 		attr->exclude_kernel = 0;
 		attr->exclude_user = 1;
 	}
-	if (sampling->all_user && !event->user_modified) {
+	if (sampling->all_user) {
 		attr->exclude_kernel = 1;
 		attr->exclude_user = 0;
 	}
@@ -175,7 +182,7 @@ static struct error *configure_event(struct event *event, const struct sampling 
 	attr->read_format |= PERF_FORMAT_ID | EVENT_FORMAT_LOST;
 	set_bit(attr, PERF_SAMPLE_IP | PERF_SAMPLE_TID);
 	configure_rate(event, sampling);
-	configure_content(attr, sampling);
+	configure_content(event, sampling);
 	if (sampling->thread_counts || sampling->running_time)
 		attr->read_format |= PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING;
 	attr->inherit_stat = sampling->thread_counts;
@@ -183,12 +190,14 @@ static struct error *configure_event(struct event *event, const struct sampling 
 	if (error)
 		return error;
 	configure_scope(event, sampling);
-	if (event == tracking->event)
+	if (event == tracking->event) {
 		configure_tracking(attr, sampling);
+		attr->mmap_data |= (attr->sample_type & PERF_SAMPLE_STACK_USER) != 0;
+	}
 	if (event->precise_max)
 		attr->precise_ip = 3;
 
-	bool immediate = event == tracking->event && tracking->added && !(sampling->delayed && !sampling->by_cpu);
+	bool immediate = event == tracking->event && tracking->added && !(sampling->delayed && sampling->workload);
 	attr->disabled = leads && !immediate;
 	attr->enable_on_exec = leads && !immediate && sampling->workload && (!sampling->delayed || tracking->added);
 	if (sampling->delayed && event != tracking->event)
@@ -237,6 +246,14 @@ static void configure_ids(struct event_list *events, bool identifier)
 	}
 }
 
+static struct event *find_dummy(const struct event_list *events)
+{
+	for (size_t i = 0; i < events->events.len; i++)
+		if (is_dummy(events->events.data[i]))
+			return events->events.data[i];
+	return NULL;
+}
+
 /* The dummy event measures nothing and listens to side-band from the beginning, whole CPUs or before a delayed start. */
 static struct event *add_tracking(struct event_list *events)
 {
@@ -259,7 +276,7 @@ struct error *sampling_configure(struct event_list *events, const struct samplin
 		}
 	}
 	if (sampling->by_cpu || sampling->delayed) {
-		tracking.event = add_tracking(events);
+		tracking.event = find_dummy(events) ?: add_tracking(events);
 		tracking.added = true;
 	} else {
 		tracking.event = events->events.data[0];

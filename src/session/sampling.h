@@ -15,6 +15,7 @@ enum { SAMPLING_FREQ_DEFAULT = 4000, SAMPLING_STACK_DEFAULT = 8192, SAMPLING_STA
 struct sampling {
 	uint64_t freq;	 /* samples a second; 0 = by period */
 	uint64_t period; /* one sample each so many events; 0 = by frequency */
+	bool freq_given; /* by the person: it counts for events that have a period of their own as well (tracepoints) */
 
 	enum callgraph_mode callgraph;
 	uint32_t stack_size;	 /* dwarf: bytes of stack, a multiple of 8 */

@@ -34,6 +34,8 @@ struct recording {
 	struct pid_list threads;
 	char **arguments; /* of the command line, for the header */
 	struct features features;
+	struct record_summary summary;
+	bool examined; /* the summary is known */
 };
 
 static void recording_deinit(struct recording *recording)
@@ -41,6 +43,7 @@ static void recording_deinit(struct recording *recording)
 	recorder_destroy(recording->recorder);
 	workload_deinit(&recording->workload);
 	features_deinit(&recording->features);
+	strbuf_deinit(&recording->summary.losses);
 	event_list_deinit(&recording->events);
 	event_catalog_destroy(recording->catalog);
 	vec_deinit(&recording->threads);
@@ -189,6 +192,16 @@ static struct error *describe(void *context, const char *path, const struct feat
 	struct recording *recording = context;
 
 	*ret = &recording->features;
+	if (recording->options.no_buildid)
+		return NULL;
+	struct error *error = record_examine(path, &recording->options, &recording->features, &recording->summary);
+	if (error) {
+		/* The recording is whole without it. */
+		log_warning("no build-ids: %s\n", error_message(error));
+		error_free(error);
+		return NULL;
+	}
+	recording->examined = true;
 	return NULL;
 }
 
@@ -217,7 +230,7 @@ static const char *plural(uint64_t count)
 static void tell_totals(const struct recording *recording)
 {
 	const struct recorder_totals *totals = recorder_totals(recording->recorder);
-	char ratio[96] = "", *name = totals->last_path;
+	char ratio[96] = "", samples[64] = "", *name = totals->last_path;
 
 	if (totals->reached_max_size)
 		fprintf(stderr, "[ perf record: perf size limit reached (%llu KB), stopping session ]\n",
@@ -226,7 +239,9 @@ static void tell_totals(const struct recording *recording)
 	if (totals->written.compressed_bytes)
 		snprintf(ratio, sizeof(ratio), ", compressed (original %.3f MB, ratio is %.3f)", (double)totals->written.appended_bytes / 1048576,
 			 (double)totals->written.appended_bytes / (double)totals->written.compressed_bytes);
-	fprintf(stderr, "[ perf record: Captured and wrote %.3f MB %s%s ]\n", (double)totals->written.data_bytes / 1048576, name, ratio);
+	if (recording->examined && recording->summary.samples)
+		snprintf(samples, sizeof(samples), " (%llu samples)", (unsigned long long)recording->summary.samples);
+	fprintf(stderr, "[ perf record: Captured and wrote %.3f MB %s%s%s ]\n", (double)totals->written.data_bytes / 1048576, name, samples, ratio);
 }
 
 static void tell_losses(const struct recording *recording)
@@ -240,26 +255,29 @@ static void tell_losses(const struct recording *recording)
 	if (totals->map_timeouts)
 		log_warning("The maps of %u process%s took longer than --proc-map-timeout and are incomplete.\n", totals->map_timeouts,
 			    totals->map_timeouts == 1 ? "" : "es");
-	for (size_t i = 0; totals->lost && i < recording->events.events.len; i++)
+	if (recording->summary.losses.len)
+		log_warning("%s\n", strbuf_str(&recording->summary.losses));
+	for (size_t i = 0; !recording->examined && totals->lost && i < recording->events.events.len; i++)
 		if (totals->lost_by_event[i])
 			log_warning("%s: %llu sample%s lost, the buffers were full. Use larger ones (-m 2M) or a lower rate (-F).\n",
 				    recording->events.events.data[i]->name, (unsigned long long)totals->lost_by_event[i],
 				    plural(totals->lost_by_event[i]));
 }
 
-/* Tracepoints take the kernel tens of milliseconds each to close (it waits for all CPUs to pass a quiet state), and so does our exit. Nobody has to wait
- * for that: a child that outlives us holds the descriptors. */
-static void leave_closing_to_child(void)
+/* What takes long and nobody has to wait for is left to a child that outlives us. It holds the descriptors of tracepoints, which take the kernel tens
+ * of milliseconds each to close (it waits until all CPUs have passed a quiet state), and it fills the build-id cache. */
+static void leave_rest_to_child(const struct recording *recording, bool cache)
 {
 	pid_t pid = fork();
 
 	if (pid)
 		return;
 	setsid();
-	signal(SIGCHLD, SIG_DFL);
 	close(0);
 	close(1);
 	close(2);
+	if (cache)
+		record_fill_cache(&recording->features);
 	_exit(0);
 }
 
@@ -334,8 +352,9 @@ static struct error *record(struct recording *recording, char **command, int *re
 	if (!options->verbosity.quiet)
 		tell_totals(recording);
 	tell_losses(recording);
-	if (closes_slowly(&recording->events))
-		leave_closing_to_child();
+	bool cache = recording->features.build_ids.len && !options->no_buildid_cache;
+	if (cache || closes_slowly(&recording->events))
+		leave_rest_to_child(recording, cache);
 	if (!error)
 		take_status(recording, ret_status);
 	return error;

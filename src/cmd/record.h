@@ -46,3 +46,15 @@ void record_options_init(struct record_options *options);
 struct error *record_options_configure(struct record_options *options);
 /* What follows from several options together, and what they exclude. */
 struct error *record_options_check(struct record_options *options, bool workload);
+
+struct record_summary {
+	uint64_t samples;
+	uint64_t throttles;
+	struct strbuf losses; /* sentences about lost records, of the last file */
+};
+
+/* Reads the recording just written: counts, the times of the first and last sample, and the build-ids of the files that samples hit (or of all)
+ * for its header. */
+struct error *record_examine(const char *path, const struct record_options *options, struct features *features, struct record_summary *summary);
+/* Puts the files of the build-ids into the build-id cache, where they aren't yet. May take its time. */
+void record_fill_cache(const struct features *features);

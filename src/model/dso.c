@@ -98,14 +98,16 @@ static bool dso_is_anyones(const struct dso *dso)
 	return !dso->major && !dso->minor && !dso->inode && !dso->inode_generation && (!dso->build_id.size || dso->header_build_id);
 }
 
+/* Maps that the recorder made up from /proc don't know the inode's generation: 0 there agrees with any. */
 static bool dso_is(const struct dso *dso, const char *name, const struct map_description *id)
 {
 	if (dso->name != name)
 		return false;
 	if (id->build_id.size)
 		return buildid_equal(&dso->build_id, &id->build_id);
-	return dso->major == id->major && dso->minor == id->minor && dso->inode == id->inode &&
-	       dso->inode_generation == id->inode_generation;
+	if (dso->inode_generation && id->inode_generation && dso->inode_generation != id->inode_generation)
+		return false;
+	return dso->major == id->major && dso->minor == id->minor && dso->inode == id->inode;
 }
 
 static uint64_t identity_hash(const char *name, const struct map_description *id)
@@ -113,8 +115,7 @@ static uint64_t identity_hash(const char *name, const struct map_description *id
 	uint64_t hash = (uintptr_t)name;
 	if (id->build_id.size)
 		return hash_combine(hash, hash_bytes(id->build_id.data, id->build_id.size));
-	hash = hash_combine(hash, (uint64_t)id->major << 32 | id->minor);
-	return hash_combine(hash_combine(hash, id->inode), id->inode_generation);
+	return hash_combine(hash_combine(hash, (uint64_t)id->major << 32 | id->minor), id->inode);
 }
 
 static void dso_set_identity(struct dso *dso, const struct map_description *id)
@@ -167,8 +168,13 @@ static struct dso *dso_find_or_add(struct machine *machine, const char *text, co
 	struct dso *first = dso_by_name(machine, name);
 	if (identity_is_empty(id))
 		return first ? first : dso_add_named(machine, name, kind);
-	uint64_t *slot = map64_insert(&machine->private->dsos_by_id, identity_hash(name, id), NULL);
+	uint64_t hash = identity_hash(name, id);
+	uint64_t *slot = map64_insert(&machine->private->dsos_by_id, hash, NULL);
 	struct dso *dso = (struct dso *)(uintptr_t)*slot;
+	if (dso && dso->name == name && !dso_is(dso, name, id)) { /* the inode was used again */
+		slot = map64_insert(&machine->private->dsos_by_id, hash_combine(hash, id->inode_generation), NULL);
+		dso = (struct dso *)(uintptr_t)*slot;
+	}
 	if (dso && dso_is(dso, name, id))
 		return dso;
 	dso = first && dso_is_anyones(first) ? first : dso_add_named(machine, name, kind);

@@ -1,6 +1,7 @@
 /* What the files of the session share and nobody else sees. */
 #pragma once
 
+#include "session/apply.h"
 #include "session/order.h"
 #include "session/session.h"
 
@@ -37,10 +38,6 @@ const struct record_header *source_at(struct source *source, uint64_t offset);
 
 /* ---- apply.c ---- */
 
-/* Whether records of the type change the machine. */
-bool apply_is_sideband(uint32_t type);
-void apply_sideband(struct machine *machine, const struct record_header *header, uint64_t time);
-void apply_build_id_entry(struct machine *machine, uint16_t misc, const char *name, const struct buildid *id);
 /* LOST, LOST_SAMPLES and THROTTLE into the counts. */
 void apply_loss(struct session *session, const struct record_header *header);
 

@@ -159,6 +159,18 @@ static void test_dso_identity(void **state)
 	const struct dso *b = add_map(machine, 1, 0x3000, "/bin/x", PROT_EXEC, 12, 0)->dso;
 	const struct dso *again = add_map(machine, 2, 0x1000, "/bin/x", PROT_EXEC, 11, 0)->dso;
 	const struct dso *unknown = add_map(machine, 3, 0x1000, "/bin/x", PROT_EXEC, 0, 0)->dso;
+	struct map_description made_up = {.pid = 4, .tid = 4, .start = 0x1000, .end = 0x2000, .name = "/bin/y", .inode = 5},
+			       first = made_up, second = made_up;
+	first.inode_generation = 77;
+	second.inode_generation = 78;
+	first.start += 0x1000, first.end += 0x1000;
+	second.start += 0x2000, second.end += 0x2000;
+	machine_add_map(machine, &first, 0);
+	machine_add_map(machine, &second, 0);
+	machine_add_map(machine, &made_up, 0);
+	const struct maps *maps = thread_maps(machine_thread(machine, 4, 4, 0));
+	assert_ptr_equal(maps_find(maps, 0x1000, 0)->dso, maps_find(maps, 0x2000, 0)->dso);
+	assert_ptr_not_equal(maps_find(maps, 0x2000, 0)->dso, maps_find(maps, 0x3000, 0)->dso);
 	assert_ptr_not_equal(a, b);
 	assert_ptr_equal(a, again);
 	assert_ptr_equal(a, unknown);

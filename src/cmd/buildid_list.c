@@ -1,0 +1,248 @@
+/* perf buildid-list: the build-ids of the files in a recording, of the running kernel and its modules, or of one ELF file.
+ *
+ *	e4f18d9dc1d0e6fc2b17e93e885a647b3c0a6fc1 [kernel.kallsyms]
+ *	135afc8c6d1b9e02356cce218bf0109c3687ad9f /usr/bin/bash
+ *
+ * The recording's own table is shown when it has one: no record is read then. Without a table, or with -H, the files that samples hit. */
+#include "app/command.h"
+#include "app/groups.h"
+#include "base/text.h"
+#include "base/vec.h"
+#include "kernel/proc.h"
+#include "session/apply.h"
+#include "session/session.h"
+#include "session/synth.h"
+#include "symbol/elf.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+
+struct buildid_list_options {
+	const char *input;
+	bool force;
+	bool with_hits;
+	bool kernel;
+	bool kernel_maps;
+	struct output_options output;
+};
+
+static const struct option buildid_list_options[] = {
+	OPTION_STRING('i', "input", struct buildid_list_options, input, "FILE",
+		      "recording or ELF file to read (default perf.data; - for standard input)"),
+	OPTION_FLAG('f', "force", struct buildid_list_options, force, "read the recording even when it belongs to another user"),
+	OPTION_FLAG('H', "with-hits", struct buildid_list_options, with_hits, "only files in which there are samples"),
+	OPTION_FLAG('k', "kernel", struct buildid_list_options, kernel, "the build-id of the running kernel"),
+	OPTION_FLAG('m', "kernel-maps", struct buildid_list_options, kernel_maps,
+		    "build-ids and addresses of the running kernel and its modules"),
+	OPTION_GROUP(output_option_group, struct buildid_list_options, output),
+	OPTION_END,
+};
+
+static void add_safe_line(struct strbuf *out, const char *name)
+{
+	text_add_safe(out, name, strlen(name));
+	strbuf_add_char(out, '\n');
+}
+
+/* ---- the running kernel ---- */
+
+static bool read_notes(const char *path, struct buildid *ret)
+{
+	struct strbuf notes = {0};
+	bool found = proc_read_file(AT_FDCWD, path, &notes) == 0 && elf_notes_build_id(notes.data, notes.len, false, ret);
+	strbuf_deinit(&notes);
+	return found;
+}
+
+static struct error *show_kernel(struct strbuf *out)
+{
+	struct buildid id;
+	char hex[41];
+	if (!read_notes("/sys/kernel/notes", &id))
+		return error_new("/sys/kernel/notes has no build-id: the running kernel doesn't tell its own");
+	strbuf_printf(out, "%s\n", buildid_format(&id, hex));
+	return NULL;
+}
+
+/* "[e1000]" or a path → /sys/module/e1000/notes/.note.gnu.build-id */
+static bool read_module_notes(const struct dso *dso, struct buildid *ret)
+{
+	char path[256];
+	size_t length = strlen(dso->short_name);
+	if (length < 3 || dso->short_name[0] != '[')
+		return false;
+	snprintf(path, sizeof(path), "/sys/module/%.*s/notes/.note.gnu.build-id", (int)(length - 2), dso->short_name + 1);
+	return read_notes(path, ret);
+}
+
+static bool show_kernel_map(const struct map *map, uint64_t start, uint64_t end, void *context)
+{
+	struct strbuf *out = context;
+	struct buildid id = {0};
+	char hex[41];
+	if (map->dso->kind == DSO_KERNEL)
+		read_notes("/sys/kernel/notes", &id);
+	else
+		read_module_notes(map->dso, &id);
+	strbuf_printf(out, "%s %16llx %16llx ", buildid_format(&id, hex), (unsigned long long)start, (unsigned long long)end);
+	add_safe_line(out, map->dso->name);
+	return true;
+}
+
+/* The recorder's view of the kernel, put into a machine as if it had been recorded. */
+static struct error *show_kernel_maps(struct strbuf *out)
+{
+	struct strbuf records = {0};
+	struct synth synth = {.out = &records};
+	struct machine *machine = machine_create();
+	synth_kernel(&synth);
+	for (size_t at = 0; at < records.len;) {
+		const struct record_header *header = (const struct record_header *)(records.data + at);
+		apply_sideband(machine, header, 0);
+		at += header->size;
+	}
+	maps_visit(machine->kernel_maps, 0, show_kernel_map, out);
+	machine_destroy(machine);
+	strbuf_deinit(&records);
+	return out->len ? NULL : error_new("the kernel hides its addresses: as root, 'sysctl kernel.kptr_restrict=1' shows them");
+}
+
+/* ---- a recording ---- */
+
+struct hits {
+	struct machine *machine;
+	bool *by_dso; /* by index; of one worker */
+};
+
+static void hits_init(void *state, void *context)
+{
+	const struct machine *machine = context;
+	struct hits *hits = state;
+	hits->machine = context;
+	hits->by_dso = mem_zalloc_array(machine->dsos.len + 1, sizeof(*hits->by_dso));
+}
+
+static void hits_sample(void *state, void *context, const struct event *event, const struct sample *sample, uint64_t model_time)
+{
+	struct hits *hits = state;
+	const struct thread *thread = machine_thread_or_new(hits->machine, sample->pid, sample->tid, model_time);
+	const struct map *map = maps_find(machine_maps(hits->machine, thread, sample->cpumode), sample->ip, model_time);
+	if (map)
+		hits->by_dso[map->dso->index] = true;
+}
+
+static void hits_deinit(void *state, void *context)
+{
+	struct hits *hits = state;
+	free(hits->by_dso);
+}
+
+static void hits_merge(void *into, void *from, void *context)
+{
+	const struct machine *machine = context;
+	struct hits *a = into, *b = from;
+	for (size_t i = 0; i < machine->dsos.len; i++)
+		a->by_dso[i] |= b->by_dso[i];
+}
+
+/* `hit` NULL: the header's table. */
+static void show_dsos(const struct session *session, const bool *hit, struct strbuf *out)
+{
+	const struct machine *machine = session->machine;
+	char hex[41];
+	for (size_t i = 0; i < machine->dsos.len; i++) {
+		const struct dso *dso = machine->dsos.data[i];
+		if (hit ? !hit[i] : !dso->header_build_id)
+			continue;
+		strbuf_printf(out, "%-40s ", buildid_format(&dso->build_id, hex));
+		add_safe_line(out, dso->name);
+	}
+}
+
+static struct error *show_hits(struct session *session, struct strbuf *out)
+{
+	static const struct reducer reducer = {
+		.state_size = sizeof(struct hits),
+		.init = hits_init,
+		.sample = hits_sample,
+		.merge = hits_merge,
+		.deinit = hits_deinit,
+		.fixed_only = true,
+	};
+	struct hits *hits;
+	struct error *error = session_reduce(session, &reducer, session->machine, (void **)&hits);
+	if (error)
+		return error;
+	show_dsos(session, hits->by_dso, out);
+	hits_deinit(hits, NULL);
+	free(hits);
+	return NULL;
+}
+
+/* As a stream where possible: then the file's records aren't looked at before they are needed. */
+static struct error *open_recording(const struct buildid_list_options *options, bool streaming, struct session **ret)
+{
+	struct session_options session_options = {
+		.input = {.path = options->input, .force = options->force},
+		.streaming = streaming && !(options->input && !strcmp(options->input, "-")),
+	};
+	return session_open(&session_options, ret);
+}
+
+static struct error *show_recording(const struct buildid_list_options *options, struct strbuf *out)
+{
+	struct session *session;
+	struct error *error = open_recording(options, true, &session);
+	if (error)
+		return error;
+	const struct features *features = &session->reader->features;
+	/* Hardware trace isn't decoded, so nobody knows what it hits. */
+	bool with_hits = options->with_hits && !features_has(features, FEATURE_AUXTRACE);
+	if (with_hits || !features_has(features, FEATURE_BUILD_ID)) {
+		if (!session->reader->stable) {
+			session_close(session);
+			if ((error = open_recording(options, false, &session)))
+				return error;
+		}
+		error = show_hits(session, out);
+	} else {
+		show_dsos(session, NULL, out);
+	}
+	session_close(session);
+	return error;
+}
+
+static bool show_elf(const char *path, struct strbuf *out)
+{
+	struct buildid id;
+	char hex[41];
+	if (!path || !strcmp(path, "-") || !elf_read_build_id(path, &id))
+		return false;
+	strbuf_printf(out, "%s\n", buildid_format(&id, hex));
+	return true;
+}
+
+static struct error *run(int argc, char **argv, int *ret_status)
+{
+	struct buildid_list_options options = {0};
+	int words;
+	struct error *error = options_parse(buildid_list_options, OPTIONS_PERMUTE, argc, argv, &options, &words);
+	if (error)
+		return error;
+	if (words)
+		return error_new_kind(ERROR_USAGE, "'%s' isn't expected: the file is named by -i", argv[0]);
+	struct strbuf out = {0};
+	if (options.kernel)
+		error = show_kernel(&out);
+	else if (options.kernel_maps)
+		error = show_kernel_maps(&out);
+	else if (!show_elf(options.input, &out))
+		error = show_recording(&options, &out);
+	fputs(strbuf_str(&out), stdout);
+	strbuf_deinit(&out);
+	return error;
+}
+
+static const char *const usage[] = {"[options]", NULL};
+const struct command cmd_buildid_list = {"buildid-list", "List the build-ids in a recording", usage, buildid_list_options, run};

@@ -312,6 +312,11 @@ static bool advance(struct machine_state *state, uint64_t delta)
 	return state->place <= state->address;
 }
 
+static uint64_t read_delta(uint8_t op, struct cursor *at)
+{
+	return op == DW_CFA_advance_loc1 ? cursor_u8(at) : op == DW_CFA_advance_loc2 ? cursor_u16(at) : cursor_u32(at);
+}
+
 /* Instructions with operands of their own. Returns 1: go on, 0: the row is reached, -1: broken. */
 static int run_extended(struct machine_state *state, uint8_t op, struct cursor *at)
 {
@@ -324,11 +329,9 @@ static int run_extended(struct machine_state *state, uint8_t op, struct cursor *
 		state->place = read_pointer(state->section, at, state->cie->pointer_encoding, state->cie->address_size);
 		return state->place <= state->address;
 	case DW_CFA_advance_loc1:
-		return advance(state, cursor_u8(at));
 	case DW_CFA_advance_loc2:
-		return advance(state, cursor_u16(at));
 	case DW_CFA_advance_loc4:
-		return advance(state, cursor_u32(at));
+		return advance(state, read_delta(op, at));
 	case DW_CFA_offset_extended:
 		reg = leb128_unsigned(at);
 		set_rule(state, reg, CFI_AT_OFFSET, (int64_t)leb128_unsigned(at) * align);

@@ -94,12 +94,29 @@ static void register_set(struct registers *regs, unsigned int reg, uint64_t valu
 	regs->known |= (uint64_t)1 << reg;
 }
 
+/* Memory that was not recorded: constant data is in the mapped file; all else that is mapped reads as 0, as the kernel's perf has it. So a stack
+ * that was cut off ends with the frame -1: the reader sees that there was more. */
+static bool read_unrecorded(const struct walk *walk, uint64_t address, unsigned int size, uint64_t *ret)
+{
+	const struct map *map = walk->input->maps ? maps_find(walk->input->maps, address, walk->input->time) : NULL;
+	*ret = 0;
+	if (!map || map->dso->kind != DSO_FILE)
+		return map;
+	const struct unwind_tables *tables = resolver_attachment(walk->resolver, map->dso, unwind_tables_make, unwind_tables_destroy);
+	uint64_t offset = map_to_dso(map, address);
+	if (offset < tables->runtime.size && size <= tables->runtime.size - offset)
+		memcpy(ret, tables->runtime.data + offset, size);
+	return true;
+}
+
 static bool read_stack(void *context, uint64_t address, unsigned int size, uint64_t *ret)
 {
 	const struct walk *walk = context;
 	uint64_t offset = address - walk->stack_start, value = 0;
-	if (size > sizeof(value) || offset > walk->input->stack_size || size > walk->input->stack_size - offset)
+	if (size > sizeof(value))
 		return false;
+	if (offset >= walk->input->stack_size || size >= walk->input->stack_size - offset)
+		return read_unrecorded(walk, address, size, ret);
 	memcpy(&value, (const uint8_t *)walk->input->stack + offset, size);
 	*ret = value;
 	return true;
@@ -207,7 +224,7 @@ static bool step_by_row(struct walk *walk, const struct cfi_row *row)
 	if (row->return_signed)
 		ip = without_signature(ip);
 	uint64_t sp = walk->regs.value[walk->arch->sp];
-	if (!ip || (ip == walk->ip && cfa == sp))
+	if (ip == walk->ip && cfa == sp)
 		return false;
 	walk->regs = caller;
 	walk->ip = ip;

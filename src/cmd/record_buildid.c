@@ -120,6 +120,7 @@ static bool module_build_id(const struct dso *dso, struct buildid *ret)
 
 static bool find_build_id(const struct dso *dso, struct buildid *ret)
 {
+	static const struct buildid any;
 	struct elf_file vdso;
 
 	if (dso->build_id.size) {
@@ -132,7 +133,7 @@ static bool find_build_id(const struct dso *dso, struct buildid *ret)
 	case DSO_KERNEL_MODULE:
 		return module_build_id(dso, ret);
 	case DSO_VDSO:
-		if (!vdso_open(NULL, &vdso))
+		if (!vdso_open(&any, &vdso))
 			return false;
 		*ret = vdso.build_id;
 		elf_close(&vdso);
@@ -249,10 +250,11 @@ static bool put_file(const char *from, const char *to, bool may_link)
 
 static bool put_vdso(const char *to)
 {
+	static const struct buildid any;
 	struct elf_file vdso;
 	bool done = false;
 
-	if (!vdso_open(NULL, &vdso))
+	if (!vdso_open(&any, &vdso))
 		return false;
 	cleanup_close int out = open(to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
 	done = out >= 0 && write(out, vdso.data, vdso.size) == (ssize_t)vdso.size;

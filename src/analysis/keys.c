@@ -1,0 +1,106 @@
+/* The table of keys and how names find them. Values are made in keys_place.c, keys_extra.c and keys_trace.c. */
+#include "analysis/keys_internal.h"
+
+#include "base/text.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define TOTAL(n, a, t, which, k, w) \
+	{.name = n, .alias = a, .title = t, .domain = KEY_TOTAL, .total = which, .kind = k, .align = ALIGN_RIGHT, .width = w}
+#define ACTOR(n, t, w, ...) {.name = n, .title = t, .domain = KEY_ACTOR, .width = w, .words = 1, __VA_ARGS__}
+#define PLACE(n, a, t, f, ident, nwords, ...) \
+	{.name = n, .alias = a, .title = t, .domain = KEY_PLACE, .flags = f, .identify = ident, .words = nwords, __VA_ARGS__}
+#define EXTRA(n, t, w, f, ext, ...) \
+	{.name = n, .title = t, .domain = KEY_EXTRA, .width = w, .flags = f, .extract = ext, .words = 1, __VA_ARGS__}
+
+const struct key key_table[] = {
+	TOTAL("overhead", NULL, "Overhead", TOTAL_OVERHEAD, COLUMN_PERCENT, 8),
+	TOTAL("overhead_sys", NULL, "sys", TOTAL_OVERHEAD_SYS, COLUMN_PERCENT, 8),
+	TOTAL("overhead_us", NULL, "usr", TOTAL_OVERHEAD_US, COLUMN_PERCENT, 8),
+	TOTAL("overhead_guest_sys", NULL, "guest sys", TOTAL_OVERHEAD_GUEST_SYS, COLUMN_PERCENT, 9),
+	TOTAL("overhead_guest_us", NULL, "guest usr", TOTAL_OVERHEAD_GUEST_US, COLUMN_PERCENT, 9),
+	TOTAL("overhead_children", NULL, "Children", TOTAL_OVERHEAD_CHILDREN, COLUMN_PERCENT, 8),
+	TOTAL("sample", NULL, "Samples", TOTAL_SAMPLES, COLUMN_COUNT, 12),
+	TOTAL("period", NULL, "Period", TOTAL_PERIOD, COLUMN_COUNT, 12),
+
+	ACTOR("pid", "    Pid:Command", 15, .identify = key_tid_identify, .number = key_tid_number, .text = key_pid_text),
+	ACTOR("tgid", "Pid", 7, .identify = key_tgid_identify, .number = key_tgid_number, .align = ALIGN_RIGHT, .kind = COLUMN_COUNT),
+	ACTOR("tid", "Tid", 7, .identify = key_tid_identify, .number = key_tid_number, .align = ALIGN_RIGHT, .kind = COLUMN_COUNT),
+	ACTOR("comm", "Command", 0, .identify = key_comm_identify, .string = key_comm_string),
+	ACTOR("cgroup_id", "cgroup id (dev/inode)", 20, .identify = key_cgroup_id_identify, .number = key_cgroup_id_number, .text = key_cgroup_id_text),
+	PLACE("dso", NULL, "Shared Object", KEY_HAS_DSO, key_dso_identify, 1, .string = key_dso_string, .text = key_dso_text),
+	PLACE("symbol", "sym", "Symbol", KEY_HAS_SYM, key_sym_identify, 5, .string = key_sym_string, .text = key_sym_text),
+	PLACE("symbol_size", NULL, "Symbol size", 0, key_symbol_size_identify, 1, .number = key_symbol_size_number, .text = key_symbol_size_text, .align = ALIGN_RIGHT),
+	PLACE("dso_size", NULL, "DSO size", 0, key_dso_size_identify, 1, .number = key_dso_size_number, .text = key_dso_size_text, .align = ALIGN_RIGHT),
+	PLACE("ipc_null", NULL, "IPC   [IPC Coverage]", KEY_HIDDEN, key_null_identify, 0, .number = key_null_number, .text = key_null_text),
+	{.name = "parent", .title = "Parent symbol", .domain = KEY_STACK, .words = 1, .identify = key_parent_identify, .string = key_parent_string, .text = key_parent_text},
+
+	EXTRA("cpu", "CPU", 3, 0, key_cpu_extract, .number = key_word_number, .text = key_cpu_text, .align = ALIGN_RIGHT),
+	EXTRA("socket", "Socket", 6, 0, key_socket_extract, .number = key_word_number, .text = key_socket_text, .align = ALIGN_RIGHT),
+	EXTRA("local_weight", "Local Weight", 12, KEY_DESCENDING, key_weight_extract, .number = key_word_number, .kind = COLUMN_COUNT),
+	EXTRA("weight", "Weight", 12, KEY_DESCENDING, key_weight_extract, .number = key_word_number, .text = key_weight_text, .kind = COLUMN_COUNT),
+	EXTRA("local_ins_lat", "Local INSTR Latency", 12, KEY_DESCENDING, key_ins_lat_extract, .number = key_word_number, .kind = COLUMN_COUNT),
+	EXTRA("ins_lat", "INSTR Latency", 12, KEY_DESCENDING, key_ins_lat_extract, .number = key_word_number, .text = key_weight_text, .kind = COLUMN_COUNT),
+	EXTRA("local_p_stage_cyc", "Local Pipeline Stage Cycle", 12, KEY_DESCENDING, key_p_stage_extract, .number = key_word_number, .kind = COLUMN_COUNT),
+	EXTRA("p_stage_cyc", "Pipeline Stage Cycle", 12, KEY_DESCENDING, key_p_stage_extract, .number = key_word_number, .kind = COLUMN_COUNT),
+	EXTRA("transaction", "Transaction                ", 0, KEY_DESCENDING, key_transaction_extract, .number = key_word_number, .text = key_transaction_text),
+	EXTRA("trace", "Trace output", 0, 0, key_trace_extract, .string = key_trace_string),
+	EXTRA("cgroup", "Cgroup", 6, 0, key_cgroup_extract, .number = key_word_number, .text = key_cgroup_text),
+	EXTRA("time", "Time", 12, 0, key_time_extract, .number = key_word_number, .text = key_time_text),
+	EXTRA("code_page_size", "Code Page Size", 0, KEY_DESCENDING, key_code_page_extract, .number = key_word_number, .text = key_page_size_text),
+	EXTRA("addr", "Address", 18, 0, key_addr_extract, .number = key_word_number, .text = key_addr_text),
+	EXTRA("type", "Event", 0, 0, key_event_extract, .string = key_event_string),
+
+	PLACE("dso_from", NULL, "Source Shared Object", KEY_BRANCH | KEY_DESCENDING, key_dso_identify, 1, .string = key_dso_string, .text = key_dso_text),
+	PLACE("dso_to", NULL, "Target Shared Object", KEY_BRANCH | KEY_DESCENDING, key_dso_to_identify, 1, .string = key_dso_to_string, .text = key_dso_to_text),
+	PLACE("symbol_from", "sym_from", "Source Symbol", KEY_BRANCH | KEY_HAS_SYM, key_sym_identify, 5, .number = key_sym_number, .text = key_sym_text),
+	PLACE("symbol_to", "sym_to", "Target Symbol", KEY_BRANCH | KEY_HAS_SYM, key_sym_to_identify, 5, .number = key_sym_to_number, .text = key_sym_to_text),
+	PLACE("addr_from", NULL, "Source Address", KEY_BRANCH, key_addr_from_identify, 1, .number = key_addr_from_number, .text = key_addr_from_text),
+	PLACE("addr_to", NULL, "Target Address", KEY_BRANCH, key_addr_to_identify, 1, .number = key_addr_to_number, .text = key_addr_to_text),
+	EXTRA("mispredict", "Branch Mispredicted", 0, KEY_BRANCH, key_mispredict_extract, .number = key_word_number, .text = key_mispredict_text),
+	EXTRA("abort", "Transaction abort", 0, KEY_BRANCH, key_abort_extract, .number = key_word_number, .text = key_flag_text),
+	EXTRA("in_tx", "Branch in transaction", 0, KEY_BRANCH, key_in_tx_extract, .number = key_word_number, .text = key_in_tx_text),
+	EXTRA("cycles", "Basic Block Cycles", 0, KEY_BRANCH | KEY_DESCENDING, key_cycles_extract, .number = key_word_number, .text = key_cycles_text),
+	EXTRA("ipc_lbr", "IPC   [IPC Coverage]", 0, KEY_BRANCH | KEY_HIDDEN, key_null_extract, .number = key_word_number, .text = key_null_text),
+	{.name = NULL},
+};
+
+static bool name_matches(const struct key *key, const char *name)
+{
+	size_t length = strlen(name);
+	return !strncasecmp(key->name, name, length) || (key->alias && !strncasecmp(key->alias, name, length));
+}
+
+const struct key *key_find(const char *name, bool branch_mode)
+{
+	if (!*name)
+		return NULL;
+	for (const struct key *key = key_table; key->name; key++)
+		if (!strcmp(key->name, name) || (key->alias && !strcmp(key->alias, name)))
+			return key;
+	for (const struct key *key = key_table; key->name; key++)
+		if (name_matches(key, name) && !(key->flags & KEY_HIDDEN))
+			return key;
+	return NULL;
+}
+
+void key_names(struct strbuf *out, unsigned int margin, unsigned int width)
+{
+	unsigned int column = margin;
+	for (const struct key *key = key_table; key->name; key++) {
+		if (key->flags & KEY_HIDDEN)
+			continue;
+		unsigned int length = (unsigned int)strlen(key->name);
+		if (column + length + 1 > width) {
+			strbuf_add_char(out, '\n');
+			strbuf_add_chars(out, ' ', margin);
+			column = margin;
+		} else if (key != key_table) {
+			strbuf_add_char(out, ' ');
+			column++;
+		}
+		strbuf_add_str(out, key->name);
+		column += length;
+	}
+}

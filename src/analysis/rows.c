@@ -1,0 +1,291 @@
+/* Rows: adding up. Making classes is done in rows_classes.c, sorting in rows_sort.c. */
+#include "analysis/rows_internal.h"
+
+#include "base/hash.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static uint32_t row_hash(uint32_t actor, uint32_t place, uint32_t extra)
+{
+	return (uint32_t)hash_combine((uint64_t)actor << 32 | place, extra);
+}
+
+uint32_t rows_find(const struct rows *rows, uint32_t actor, uint32_t place, uint32_t extra)
+{
+	struct id_probe probe;
+	const struct id_table *ids = &rows->private->row_ids;
+	for (uint32_t id = id_table_first(ids, row_hash(actor, place, extra), &probe); id != ID_NONE; id = id_table_next(ids, &probe)) {
+		const struct rows_row *row = &rows->rows[id];
+		if (row->actor == actor && row->place == place && row->extra == extra)
+			return id;
+	}
+	return FOLD_NONE;
+}
+
+/* Rows while they are made. */
+struct sums {
+	struct rows *rows;
+	VEC(struct rows_row) list;
+	VEC(struct row_sums) sums;
+	VEC(struct row_modes) modes;
+	VEC(uint16_t) depths;
+	VEC(uint32_t) stamps; /* the last entry that was added to it, +1 */
+};
+
+static uint32_t row_for(struct sums *sums, uint32_t actor, uint32_t place, uint32_t extra, uint32_t entry)
+{
+	struct rows *rows = sums->rows;
+	rows->rows = sums->list.data;
+	uint32_t id = rows_find(rows, actor, place, extra);
+	if (id != FOLD_NONE) {
+		struct rows_row *row = &sums->list.data[id];
+		if (rows->fold->entries[entry].first < rows->fold->entries[row->first].first)
+			row->first = entry;
+		return id;
+	}
+	id = (uint32_t)sums->list.len;
+	vec_push(&sums->list, (struct rows_row){.actor = actor, .place = place, .extra = extra, .first = entry});
+	for (size_t i = 0; i < rows->options.event_count; i++)
+		vec_push(&sums->sums, (struct row_sums){0});
+	if (rows->options.by_mode)
+		vec_push(&sums->modes, (struct row_modes){0});
+	if (rows->options.children) {
+		vec_push(&sums->depths, 0);
+		vec_push(&sums->stamps, 0);
+	}
+	id_table_insert(&rows->private->row_ids, row_hash(actor, place, extra), id);
+	return id;
+}
+
+static void add_mode(struct row_modes *modes, uint8_t cpumode, uint64_t period)
+{
+	switch (cpumode) {
+	case CPUMODE_KERNEL:
+		modes->sys += period;
+		break;
+	case CPUMODE_USER:
+		modes->us += period;
+		break;
+	case CPUMODE_GUEST_KERNEL:
+		modes->guest_sys += period;
+		break;
+	case CPUMODE_GUEST_USER:
+		modes->guest_us += period;
+		break;
+	}
+}
+
+int rows_event(const struct rows *rows, const struct fold_entry *entry)
+{
+	return rows->private->event_position[entry->event];
+}
+
+static uint32_t self_place(const struct rows *rows, const struct fold_entry *entry)
+{
+	return rows->options.branches ? rows->private->pair_class[entry->outer] : rows->private->self_class[entry->leaf];
+}
+
+static void note_depth(struct sums *sums, uint32_t row, uint32_t depth)
+{
+	if (depth > UINT16_MAX)
+		depth = UINT16_MAX;
+	if (depth > sums->depths.data[row])
+		sums->depths.data[row] = (uint16_t)depth;
+}
+
+/* Adds to the rows of all frames, once for each row. */
+static void add_callers(struct sums *sums, uint32_t index, uint32_t actor, uint32_t extra, int event)
+{
+	const struct rows *rows = sums->rows;
+	const struct fold *fold = rows->fold;
+	const struct fold_entry *entry = &fold->entries[index];
+	if (entry->inner == FOLD_NONE && entry->outer == FOLD_NONE)
+		return;
+	uint32_t depth = fold_depth(fold, entry);
+	for (uint32_t i = 0; i < depth; i++) {
+		uint32_t at = rows->options.caller_order ? depth - 1 - i : i;
+		uint32_t place = rows->private->caller_class[fold_frame_id(fold, entry, at)];
+		uint32_t row = row_for(sums, actor, place, extra, index);
+		if (sums->stamps.data[row] == index + 1)
+			continue;
+		sums->stamps.data[row] = index + 1;
+		sums->sums.data[row * rows->options.event_count + (size_t)event].children += entry->period;
+		note_depth(sums, row, depth - i);
+	}
+}
+
+static void add_entry(struct sums *sums, uint32_t index)
+{
+	struct rows *rows = sums->rows;
+	const struct fold_entry *entry = &rows->fold->entries[index];
+	int event = rows_event(rows, entry);
+	if (event < 0)
+		return;
+	uint32_t actor = rows->private->actor_class[entry->actor], extra = rows_entry_extra(rows, entry);
+	uint32_t place = self_place(rows, entry);
+	if (place == FOLD_NONE)
+		return;
+	uint32_t row = row_for(sums, actor, place, extra, index);
+	struct row_sums *self = &sums->sums.data[row * rows->options.event_count + (size_t)event];
+	self->period += entry->period;
+	self->count += entry->count;
+	rows->total[event] += entry->period;
+	rows->samples[event] += entry->count;
+	bool shown = (!rows->options.shown || rows->options.shown(rows->options.context, rows->fold, entry)) &&
+		     (!rows->options.exclude_other || !rows->private->parent_key || rows->private->parents.data[extra].parent);
+	if (shown) {
+		rows->total_shown[event] += entry->period;
+		rows->samples_shown[event] += entry->count;
+	}
+	if (rows->options.by_mode)
+		add_mode(&sums->modes.data[row], entry->cpumode, entry->period);
+	if (!rows->options.children)
+		return;
+	self->children += entry->period;
+	sums->stamps.data[row] = index + 1;
+	note_depth(sums, row, fold_depth(rows->fold, entry));
+	add_callers(sums, index, actor, extra, event);
+}
+
+static bool row_shown(const struct rows *rows, uint32_t row)
+{
+	const struct fold_entry *entry = &rows->fold->entries[rows->rows[row].first];
+	if (rows->options.exclude_other && rows->private->parent_key && !rows->private->parents.data[rows->rows[row].extra].parent)
+		return false;
+	return !rows->options.shown || rows->options.shown(rows->options.context, rows->fold, entry);
+}
+
+static void make_order(struct rows *rows)
+{
+	rows->order = mem_alloc_array(rows->row_count + 1, sizeof(*rows->order));
+	for (uint32_t i = 0; i < rows->row_count; i++)
+		if (row_shown(rows, i))
+			rows->order[rows->shown_count++] = i;
+	rows_sort(rows);
+}
+
+struct rows *rows_create(struct fold *fold, struct key_context *context, const struct rows_options *options)
+{
+	struct rows *rows = mem_zalloc(sizeof(*rows));
+	rows->fold = fold;
+	rows->context = context;
+	rows->options = *options;
+	rows->private = mem_zalloc(sizeof(*rows->private));
+	size_t events = fold->session->reader->events.events.len;
+	rows->private->event_position = mem_alloc_array(events + 1, sizeof(int));
+	for (size_t i = 0; i < events; i++)
+		rows->private->event_position[i] = -1;
+	for (size_t i = 0; i < options->event_count; i++)
+		rows->private->event_position[options->events[i]->index] = (int)i;
+	rows->total = mem_zalloc_array(options->event_count * 4 + 1, sizeof(uint64_t));
+	rows->total_shown = rows->total + options->event_count;
+	rows->samples = rows->total_shown + options->event_count;
+	rows->samples_shown = rows->samples + options->event_count;
+	classes_create(rows);
+	struct sums sums = {.rows = rows};
+	for (uint32_t i = 0; i < fold->entry_count; i++)
+		add_entry(&sums, i);
+	rows->rows = sums.list.data;
+	rows->row_count = sums.list.len;
+	rows->sums = sums.sums.data;
+	rows->modes = sums.modes.data;
+	rows->private->depths = sums.depths.data;
+	vec_deinit(&sums.stamps);
+	classes_rank(rows);
+	make_order(rows);
+	return rows;
+}
+
+void rows_destroy(struct rows *rows)
+{
+	if (!rows)
+		return;
+	classes_destroy(rows);
+	id_table_deinit(&rows->private->row_ids);
+	free(rows->private->depths);
+	free(rows->private->event_position);
+	free(rows->private);
+	free(rows->rows);
+	free(rows->sums);
+	free(rows->modes);
+	free(rows->order);
+	free(rows->total);
+	free(rows);
+}
+
+uint32_t rows_find_caller(const struct rows *rows, const struct fold_entry *entry, uint32_t frame)
+{
+	const struct rows_private *private = rows->private;
+	return rows_find(rows, private->actor_class[entry->actor], private->caller_class[frame], rows_entry_extra(rows, entry));
+}
+
+uint32_t rows_find_self(const struct rows *rows, const struct fold_entry *entry)
+{
+	return rows_find(rows, rows->private->actor_class[entry->actor], self_place(rows, entry), rows_entry_extra(rows, entry));
+}
+
+static char mode_level(uint8_t cpumode)
+{
+	static const char levels[] = {[CPUMODE_KERNEL] = 'k', [CPUMODE_USER] = '.', [CPUMODE_HYPERVISOR] = 'H', [CPUMODE_GUEST_KERNEL] = 'g', [CPUMODE_GUEST_USER] = 'u'};
+	return cpumode < sizeof(levels) && levels[cpumode] ? levels[cpumode] : 'H';
+}
+
+/* The level letter: k, ., g, u, H. An address that isn't mapped has that of the frame looked at before it, beginning with the sample's own: as the kernel's
+ * tool shows it. */
+static char row_level(const struct rows *rows, uint32_t row, const struct key_source *source)
+{
+	const struct fold *fold = rows->fold;
+	if (rows->options.branches)
+		return mode_level(source->place->cpumode);
+	if (!source->caller)
+		return mode_level(source->place->cpumode);
+	if (source->place->map)
+		return source->place->map->dso->kernel ? 'k' : source->place->cpumode == CPUMODE_USER ? '.' : mode_level(source->place->cpumode);
+	const struct fold_entry *entry = &fold->entries[rows->rows[row].first];
+	char level = mode_level(entry->cpumode);
+	uint32_t depth = fold_depth(fold, entry);
+	for (uint32_t i = 0; i < depth; i++) {
+		uint32_t frame = fold_frame_id(fold, entry, rows->options.caller_order ? depth - 1 - i : i);
+		if (fold->frames[frame].map)
+			level = fold->frames[frame].map->dso->kernel ? 'k' : mode_level(fold->frames[frame].cpumode);
+		if (rows->private->caller_class[frame] == rows->rows[row].place)
+			return level;
+	}
+	return level;
+}
+
+void rows_source(const struct rows *rows, uint32_t row, const struct key *key, struct key_source *ret)
+{
+	uint32_t class = classes_of_row(rows, row, key);
+	if (key->domain == KEY_STACK) {
+		*ret = (struct key_source){.parent = rows->private->parents.data[class].parent};
+		return;
+	}
+	unsigned int domain = key->domain == KEY_ACTOR ? CLASS_ACTOR : key->domain == KEY_PLACE ? CLASS_PLACE : CLASS_EXTRA;
+	classes_source(rows, domain, class, key, ret);
+	if (key->domain == KEY_PLACE)
+		ret->level = row_level(rows, row, ret);
+	ret->count = rows->sums[row * rows->options.event_count].count;
+}
+
+unsigned int rows_width(struct rows *rows, const struct key *key)
+{
+	struct strbuf text = {0};
+	size_t widest = 0;
+	for (size_t i = 0; i < rows->shown_count; i++) {
+		struct key_source source;
+		rows_source(rows, rows->order[i], key, &source);
+		strbuf_clear(&text);
+		if (key->text)
+			key->text(rows->context, key, &source, &text);
+		else if (key->string)
+			strbuf_add_str(&text, key->string(rows->context, key, &source) ?: "");
+		else
+			strbuf_add_u64(&text, (uint64_t)key->number(rows->context, key, &source), 0);
+		if (text.len > widest)
+			widest = text.len;
+	}
+	strbuf_deinit(&text);
+	return (unsigned int)widest;
+}

@@ -1,0 +1,79 @@
+/* Rows: the entries of a fold added up by the keys that were asked for, with what their callers add to them.
+ *
+ * A row is (actor class, place class, extra class): a class is one distinct combination of the keys of that domain, so that adding up compares three small
+ * numbers. Every class knows its rank for each key, so that sorting compares small numbers too.
+ *
+ * Children mode: a sample adds to the row of every frame of its stack, once for each row, however often the frame occurs in it.
+ */
+#pragma once
+
+#include "analysis/keys.h"
+
+enum { ROWS_KEYS_MAX = 64 };
+
+struct rows_options {
+	const struct event *const *events; /* one, or a group's */
+	size_t event_count;
+	const struct key *const *keys; /* identity, in sort order; without KEY_TOTAL ones */
+	size_t key_count;
+	const struct key *const *sort; /* all that decide the order, first one first */
+	size_t sort_count;
+	size_t sort_event; /* which of the events decides it */
+	bool children;
+	bool by_mode;	   /* sums for each cpumode */
+	bool branches;	   /* places are (from, to) pairs */
+	bool caller_order; /* call chains are looked at from the outside in */
+	bool exclude_other; /* rows without a parent are filtered */
+	/* May be NULL: entries for which it is false add to totals, but rows whose first sample is such a one aren't shown. */
+	bool (*shown)(void *context, const struct fold *fold, const struct fold_entry *entry);
+	void *context;
+	unsigned int jobs;
+};
+
+struct row_sums {
+	uint64_t period;
+	uint64_t children;
+	uint64_t count;
+};
+
+struct row_modes {
+	uint64_t sys, us, guest_sys, guest_us;
+};
+
+struct rows_row {
+	uint32_t actor, place, extra; /* classes */
+	uint32_t first;		      /* entry whose first sample made it */
+};
+
+struct class_table; /* rows_classes.c */
+
+struct rows {
+	struct fold *fold;
+	struct key_context *context;
+	struct rows_options options;
+	struct rows_row *rows;
+	struct row_sums *sums;	 /* row × event_count + event */
+	struct row_modes *modes; /* by row, with by_mode */
+	uint32_t *order;	 /* sorted; filtered ones are left out */
+	size_t row_count;
+	size_t shown_count; /* in `order` */
+	uint64_t *total;	  /* by event: periods of all samples */
+	uint64_t *total_shown;	  /* … of those that pass the filter */
+	uint64_t *samples;	  /* by event */
+	uint64_t *samples_shown;
+	struct rows_private *private;
+};
+
+/* Keeps pointers to `fold`, `context` and the arrays of `options`. */
+struct rows *rows_create(struct fold *fold, struct key_context *context, const struct rows_options *options);
+void rows_destroy(struct rows *rows);
+
+/* What a cell is made from. */
+void rows_source(const struct rows *rows, uint32_t row, const struct key *key, struct key_source *ret);
+/* The longest text of a key over all shown rows, at most `most` long. */
+unsigned int rows_width(struct rows *rows, const struct key *key);
+/* The row of a frame as a caller, and of an entry itself; FOLD_NONE when there is none. Thread-safe. */
+uint32_t rows_find_caller(const struct rows *rows, const struct fold_entry *entry, uint32_t frame);
+uint32_t rows_find_self(const struct rows *rows, const struct fold_entry *entry);
+/* Which of the events it belongs to, or -1. */
+int rows_event(const struct rows *rows, const struct fold_entry *entry);

@@ -1,0 +1,374 @@
+/* Classes: distinct combinations of keys, and their ranks.
+ *
+ * Classes are made before samples are added up, one for each actor, frame and extra that an entry uses. Words that tell them apart aren't stored: they are
+ * made again from the representative when hashes are equal.
+ */
+#include "analysis/rows_internal.h"
+
+#include "base/hash.h"
+
+#include <regex.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { WORDS_MAX = ROWS_KEYS_MAX * 2 };
+
+static void source_of(const struct rows *rows, unsigned int domain, uint32_t representative, struct key_source *ret)
+{
+	const struct fold *fold = rows->fold;
+	*ret = (struct key_source){.level = '.'};
+	if (domain == CLASS_ACTOR) {
+		ret->actor = &fold->actors[representative];
+	} else if (domain == CLASS_EXTRA) {
+		ret->words = fold->extras + (size_t)representative * fold->extra_words;
+	} else if (rows->options.branches) {
+		const struct fold_piece *pair = &fold->pieces[representative];
+		ret->place = &fold->frames[fold->frame_ids[pair->frames]];
+		ret->target = &fold->frames[fold->frame_ids[pair->frames + (pair->frame_count > 1)]];
+	} else {
+		ret->place = &fold->frames[representative & ~PLACE_CALLER];
+		ret->caller = representative & PLACE_CALLER;
+	}
+}
+
+static unsigned int identify(const struct rows *rows, const struct classes *classes, unsigned int domain, uint32_t representative, uint64_t *words)
+{
+	struct key_source source;
+	source_of(rows, domain, representative, &source);
+	unsigned int count = 0;
+	for (unsigned int i = 0; i < classes->key_count; i++) {
+		classes->keys[i]->identify(rows->context, &source, words + count);
+		count += classes->keys[i]->words;
+	}
+	return count;
+}
+
+static uint32_t class_of(struct rows *rows, unsigned int domain, uint32_t representative)
+{
+	struct classes *classes = &rows->private->classes[domain];
+	uint64_t words[WORDS_MAX], known[WORDS_MAX];
+	unsigned int count = identify(rows, classes, domain, representative, words);
+	uint32_t hash = (uint32_t)hash_words(words, count, 0).lo;
+	struct id_probe probe;
+	for (uint32_t id = id_table_first(&classes->ids, hash, &probe); id != ID_NONE; id = id_table_next(&classes->ids, &probe)) {
+		identify(rows, classes, domain, classes->representatives.data[id], known);
+		if (!memcmp(words, known, count * sizeof(*words)))
+			return id;
+	}
+	uint32_t id = (uint32_t)classes->representatives.len;
+	vec_push(&classes->representatives, representative);
+	id_table_insert(&classes->ids, hash, id);
+	return id;
+}
+
+static uint32_t *none_array(size_t count)
+{
+	uint32_t *array = mem_alloc_array(count + 1, sizeof(*array));
+	memset(array, 0xff, (count + 1) * sizeof(*array));
+	return array;
+}
+
+static void add_callers(struct rows *rows, const struct fold_piece *piece)
+{
+	struct rows_private *private = rows->private;
+	for (uint32_t i = 0; i < piece->frame_count; i++) {
+		uint32_t frame = rows->fold->frame_ids[piece->frames + i];
+		if (private->caller_class[frame] != FOLD_NONE)
+			continue;
+		const struct fold_frame *place = &rows->fold->frames[frame];
+		bool same = place->symbol || !place->map || map_to_dso(place->map, place->ip) == place->ip;
+		if (same && private->self_class[frame] != FOLD_NONE)
+			private->caller_class[frame] = private->self_class[frame];
+		else
+			private->caller_class[frame] = class_of(rows, CLASS_PLACE, frame | PLACE_CALLER);
+	}
+}
+
+static void make_places(struct rows *rows)
+{
+	struct rows_private *private = rows->private;
+	struct fold *fold = rows->fold;
+	if (rows->options.branches) {
+		private->pair_class = none_array(fold->piece_count);
+		for (size_t i = 0; i < fold->piece_count; i++)
+			if (fold->pieces[i].frame_count)
+				private->pair_class[i] = class_of(rows, CLASS_PLACE, (uint32_t)i);
+		return;
+	}
+	private->self_class = none_array(fold->frame_count);
+	for (size_t i = 0; i < fold->entry_count; i++) {
+		uint32_t leaf = fold->entries[i].leaf;
+		if (private->self_class[leaf] == FOLD_NONE)
+			private->self_class[leaf] = class_of(rows, CLASS_PLACE, leaf);
+	}
+	if (!rows->options.children)
+		return;
+	private->caller_class = none_array(fold->frame_count);
+	for (size_t i = 0; i < fold->piece_count; i++)
+		add_callers(rows, &fold->pieces[i]);
+}
+
+/* Extras are told apart by their words, but some keys by a text that the words stand for: then classes are made of texts. */
+static void make_extras(struct rows *rows)
+{
+	struct rows_private *private = rows->private;
+	struct classes *classes = &private->classes[CLASS_EXTRA];
+	struct fold *fold = rows->fold;
+	size_t extras = 1;
+	for (size_t i = 0; i < fold->entry_count; i++)
+		if (fold->entries[i].extra >= extras)
+			extras = fold->entries[i].extra + (size_t)1;
+	private->extra_class = none_array(extras);
+	for (size_t i = 0; i < fold->entry_count; i++) {
+		uint32_t extra = fold->entries[i].extra;
+		if (private->extra_class[extra] != FOLD_NONE)
+			continue;
+		uint64_t words[ROWS_KEYS_MAX];
+		unsigned int count = 0;
+		struct key_source source = {.words = fold->extras, .entry = &fold->entries[i]};
+		for (unsigned int k = 0; k < classes->key_count; k++) {
+			const struct key *key = classes->keys[k];
+			source.words = fold->extras + (size_t)extra * fold->extra_words + k;
+			words[count++] = key->string ? (uintptr_t)key->string(rows->context, key, &source) : source.words[0];
+		}
+		uint32_t hash = (uint32_t)hash_words(words, count, 0).lo, id;
+		struct id_probe probe;
+		for (id = id_table_first(&classes->ids, hash, &probe); id != ID_NONE; id = id_table_next(&classes->ids, &probe)) {
+			uint64_t known[ROWS_KEYS_MAX];
+			struct key_source other = {.entry = &fold->entries[classes->entries.data[id]]};
+			for (unsigned int k = 0; k < count; k++) {
+				const struct key *key = classes->keys[k];
+				other.words = fold->extras + (size_t)classes->representatives.data[id] * fold->extra_words + k;
+				known[k] = key->string ? (uintptr_t)key->string(rows->context, key, &other) : other.words[0];
+			}
+			if (!memcmp(words, known, count * sizeof(*words)))
+				break;
+		}
+		if (id == ID_NONE) {
+			id = (uint32_t)classes->representatives.len;
+			vec_push(&classes->representatives, extra);
+			vec_push(&classes->entries, (uint32_t)i);
+			id_table_insert(&classes->ids, hash, id);
+		}
+		private->extra_class[extra] = id;
+	}
+}
+
+const struct symbol *rows_parent(const struct rows *rows, const struct fold_entry *entry)
+{
+	const struct fold *fold = rows->fold;
+	uint32_t depth = fold_depth(fold, entry);
+	for (uint32_t i = 0; i < depth; i++) {
+		const struct symbol *symbol = fold->frames[fold_frame_id(fold, entry, rows->options.caller_order ? depth - 1 - i : i)].symbol;
+		if (symbol && !regexec(rows->context->parent_regex, symbol->name, 0, NULL, 0))
+			return symbol;
+	}
+	return NULL;
+}
+
+static void make_parents(struct rows *rows)
+{
+	struct rows_private *private = rows->private;
+	struct fold *fold = rows->fold;
+	private->entry_extra = mem_alloc_array(fold->entry_count + 1, sizeof(*private->entry_extra));
+	for (size_t i = 0; i < fold->entry_count; i++) {
+		bool chain = fold->entries[i].inner != FOLD_NONE || fold->entries[i].outer != FOLD_NONE;
+		struct parent_class wanted = {.extra = private->extra_class[fold->entries[i].extra],
+					      .parent = chain ? rows_parent(rows, &fold->entries[i]) : NULL};
+		uint32_t hash = (uint32_t)hash_combine((uintptr_t)wanted.parent, wanted.extra), id;
+		struct id_probe probe;
+		for (id = id_table_first(&private->parent_ids, hash, &probe); id != ID_NONE; id = id_table_next(&private->parent_ids, &probe))
+			if (private->parents.data[id].extra == wanted.extra && private->parents.data[id].parent == wanted.parent)
+				break;
+		if (id == ID_NONE) {
+			id = (uint32_t)private->parents.len;
+			vec_push(&private->parents, wanted);
+			id_table_insert(&private->parent_ids, hash, id);
+		}
+		private->entry_extra[i] = id;
+	}
+}
+
+static unsigned int domain_of(const struct key *key)
+{
+	return key->domain == KEY_ACTOR ? CLASS_ACTOR : key->domain == KEY_PLACE ? CLASS_PLACE : CLASS_EXTRA;
+}
+
+void classes_create(struct rows *rows)
+{
+	struct rows_private *private = rows->private;
+	for (size_t i = 0; i < rows->options.key_count; i++) {
+		const struct key *key = rows->options.keys[i];
+		if (key->domain == KEY_STACK) {
+			private->parent_key = key;
+			continue;
+		}
+		struct classes *classes = &private->classes[domain_of(key)];
+		classes->keys[classes->key_count++] = key;
+	}
+	private->actor_class = none_array(rows->fold->actor_count);
+	for (size_t i = 0; i < rows->fold->actor_count; i++)
+		private->actor_class[i] = class_of(rows, CLASS_ACTOR, (uint32_t)i);
+	make_places(rows);
+	make_extras(rows);
+	if (private->parent_key)
+		make_parents(rows);
+	for (unsigned int i = 0; i < CLASS_DOMAINS; i++)
+		id_table_deinit(&private->classes[i].ids);
+}
+
+void classes_destroy(struct rows *rows)
+{
+	struct rows_private *private = rows->private;
+	for (unsigned int i = 0; i < CLASS_DOMAINS; i++) {
+		struct classes *classes = &private->classes[i];
+		vec_deinit(&classes->representatives);
+		vec_deinit(&classes->entries);
+		id_table_deinit(&classes->ids);
+		for (unsigned int k = 0; k < classes->key_count; k++)
+			free(classes->ranks[k]);
+	}
+	vec_deinit(&private->parents);
+	id_table_deinit(&private->parent_ids);
+	free(private->parent_ranks);
+	free(private->entry_extra);
+	free(private->actor_class);
+	free(private->self_class);
+	free(private->caller_class);
+	free(private->pair_class);
+	free(private->extra_class);
+}
+
+uint32_t rows_entry_extra(const struct rows *rows, const struct fold_entry *entry)
+{
+	const struct rows_private *private = rows->private;
+	return private->entry_extra ? private->entry_extra[entry - rows->fold->entries] : private->extra_class[entry->extra];
+}
+
+uint32_t classes_of_row(const struct rows *rows, uint32_t row, const struct key *key)
+{
+	const struct rows_row *r = &rows->rows[row];
+	switch (key->domain) {
+	case KEY_ACTOR:
+		return r->actor;
+	case KEY_PLACE:
+		return r->place;
+	case KEY_STACK:
+		return r->extra;
+	default:
+		return rows->private->parent_key ? rows->private->parents.data[r->extra].extra : r->extra;
+	}
+}
+
+void classes_source(const struct rows *rows, unsigned int domain, uint32_t class, const struct key *key, struct key_source *ret)
+{
+	const struct classes *classes = &rows->private->classes[domain];
+	source_of(rows, domain, classes->representatives.data[class], ret);
+	if (domain != CLASS_EXTRA)
+		return;
+	ret->entry = &rows->fold->entries[classes->entries.data[class]];
+	for (unsigned int i = 0; i < classes->key_count && classes->keys[i] != key; i++)
+		ret->words += classes->keys[i]->words;
+}
+
+/* Ranks: the number of smaller distinct values. */
+
+struct ranked {
+	const char *string;
+	int64_t number;
+	uint32_t class;
+};
+
+static int by_string(const void *a, const void *b)
+{
+	const char *x = ((const struct ranked *)a)->string, *y = ((const struct ranked *)b)->string;
+	if (x == y)
+		return 0;
+	if (!x || !y)
+		return x ? -1 : 1;
+	return strcmp(x, y);
+}
+
+static int by_number(const void *a, const void *b)
+{
+	int64_t x = ((const struct ranked *)a)->number, y = ((const struct ranked *)b)->number;
+	return (x > y) - (x < y);
+}
+
+/* Strings repeat a lot and are interned or immutable: each pointer is sorted once. */
+static void rank_strings(struct ranked *values, size_t count, uint32_t *ranks)
+{
+	struct map64 seen = {0};
+	VEC(struct ranked) distinct = {0};
+	for (size_t i = 0; i < count; i++) {
+		bool new;
+		map64_insert(&seen, (uintptr_t)values[i].string, &new);
+		if (new)
+			vec_push(&distinct, values[i]);
+	}
+	if (distinct.len)
+		qsort(distinct.data, distinct.len, sizeof(*distinct.data), by_string);
+	uint32_t rank = 0;
+	for (size_t i = 0; i < distinct.len; i++) {
+		if (i && by_string(&distinct.data[i - 1], &distinct.data[i]))
+			rank++;
+		*map64_find(&seen, (uintptr_t)distinct.data[i].string) = rank;
+	}
+	for (size_t i = 0; i < count; i++)
+		ranks[values[i].class] = (uint32_t)*map64_find(&seen, (uintptr_t)values[i].string);
+	vec_deinit(&distinct);
+	map64_deinit(&seen);
+}
+
+static void rank_numbers(struct ranked *values, size_t count, uint32_t *ranks)
+{
+	qsort(values, count, sizeof(*values), by_number);
+	uint32_t rank = 0;
+	for (size_t i = 0; i < count; i++) {
+		if (i && values[i - 1].number != values[i].number)
+			rank++;
+		ranks[values[i].class] = rank;
+	}
+}
+
+static uint32_t *rank_key(struct rows *rows, unsigned int domain, const struct key *key)
+{
+	size_t count = rows->private->classes[domain].representatives.len;
+	struct ranked *values = mem_alloc_array(count + 1, sizeof(*values));
+	uint32_t *ranks = mem_alloc_array(count + 1, sizeof(*ranks));
+	for (size_t i = 0; i < count; i++) {
+		struct key_source source;
+		classes_source(rows, domain, (uint32_t)i, key, &source);
+		values[i] = (struct ranked){.class = (uint32_t)i};
+		if (key->string)
+			values[i].string = key->string(rows->context, key, &source);
+		else
+			values[i].number = key->number(rows->context, key, &source);
+	}
+	if (key->string)
+		rank_strings(values, count, ranks);
+	else
+		rank_numbers(values, count, ranks);
+	free(values);
+	if (key->flags & KEY_DESCENDING)
+		for (size_t i = 0; i < count; i++)
+			ranks[i] = UINT32_MAX - ranks[i];
+	return ranks;
+}
+
+void classes_rank(struct rows *rows)
+{
+	struct rows_private *private = rows->private;
+	for (unsigned int d = 0; d < CLASS_DOMAINS; d++)
+		for (unsigned int k = 0; k < private->classes[d].key_count; k++)
+			private->classes[d].ranks[k] = rank_key(rows, d, private->classes[d].keys[k]);
+	if (!private->parent_key)
+		return;
+	size_t count = private->parents.len;
+	struct ranked *values = mem_alloc_array(count + 1, sizeof(*values));
+	private->parent_ranks = mem_alloc_array(count + 1, sizeof(*private->parent_ranks));
+	for (size_t i = 0; i < count; i++)
+		values[i] = (struct ranked){.class = (uint32_t)i, .string = private->parents.data[i].parent ? private->parents.data[i].parent->name : NULL};
+	rank_strings(values, count, private->parent_ranks);
+	free(values);
+}

@@ -1,5 +1,4 @@
-/* Result of an analysis as rows and columns: plain data. CSV and JSON use a column's id and raw values, stdio and TUI its title and pretty
- * ones. */
+/* Result of an analysis as rows and columns: plain data. CSV and JSON use a column's id and raw values, stdio and TUI its title and pretty ones. */
 #pragma once
 
 #include "base/arena.h"
@@ -27,9 +26,11 @@ struct column {
 	const char *title; /* "Overhead", "Symbol" */
 	enum column_kind kind;
 	enum column_align align;
-	unsigned int min_width; /* 0 = from the content */
-	unsigned int width;	/* 0 = from the content; else fixed (-w) */
+	unsigned int min_width; /* of the content; with table.fetch the content isn't looked at for it */
+	unsigned int width;	/* 0 = from title and content; else fixed (-w): longer text is cut */
 	unsigned int decimals;	/* of PERCENT and REAL */
+	bool joined;		/* stands under the title of the column before, without a gap: one value for each event of a group */
+	bool padded;		/* filled up with spaces even as the last column */
 };
 
 union cell {
@@ -39,12 +40,25 @@ union cell {
 };
 
 struct row {
-	union cell *cells;     /* one for each column */
-	uint64_t value;	       /* what percentages of its call tree relate to */
-	struct calltree *tree; /* call graph under this row, or NULL */
-	struct row *children;  /* --hierarchy, or NULL */
+	union cell *cells;	 /* one for each column */
+	uint64_t value;		 /* what percentages of its call tree relate to */
+	struct calltree *tree;	 /* call graph under this row, or NULL */
+	struct row *children;	 /* --hierarchy, or NULL */
 	size_t child_count;
-	unsigned int depth; /* of hierarchy rows */
+	unsigned int depth;	 /* of hierarchy rows */
+};
+
+/* How the call graphs of rows are drawn. */
+enum graph_style { GRAPH_NONE, GRAPH_TREE, GRAPH_FRACTAL, GRAPH_FLAT, GRAPH_FOLDED };
+enum graph_value { GRAPH_PERCENT, GRAPH_PERIOD, GRAPH_COUNT };
+
+struct table_graph {
+	enum graph_style style;
+	enum graph_value value;
+	uint64_t total;	       /* 100 %, but for FRACTAL */
+	uint32_t most_entries; /* of each branch; 0 = all */
+	uint64_t least;	       /* FLAT, FOLDED: lighter stacks are left out */
+	bool skip_first;       /* the first frame is the row itself: isn't repeated */
 };
 
 struct table {
@@ -54,7 +68,26 @@ struct table {
 	VEC(struct row) rows;
 	VEC(const char *) header; /* comment lines above the table, without '#' */
 	VEC(const char *) footer; /* hints below it */
+	struct table_graph graph;
+	/* Large tables make their rows when they are shown: `fetched` rows follow those of `rows`. The row is valid until the next call. */
+	size_t fetched;
+	void (*fetch)(void *context, size_t index, struct row *ret);
+	void *fetch_context;
 };
 
 struct table *table_create(void);
 void table_destroy(struct table *table);
+
+static inline size_t table_row_count(const struct table *table)
+{
+	return table->rows.len + table->fetched;
+}
+
+/* The row, in `scratch` when it had to be made. */
+static inline const struct row *table_row(const struct table *table, size_t index, struct row *scratch)
+{
+	if (index < table->rows.len)
+		return &table->rows.data[index];
+	table->fetch(table->fetch_context, index - table->rows.len, scratch);
+	return scratch;
+}

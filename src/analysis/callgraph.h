@@ -1,0 +1,23 @@
+/* Call graphs: the tree of the call chains under a row, for the rows that are heavy enough to show one. */
+#pragma once
+
+#include "analysis/rows.h"
+#include "result/calltree.h"
+
+enum callgraph_mode { CALLGRAPH_NONE, CALLGRAPH_GRAPH, CALLGRAPH_FRACTAL, CALLGRAPH_FLAT, CALLGRAPH_FOLDED };
+
+struct callgraph_options {
+	enum callgraph_mode mode;
+	double min_percent;  /* of all samples; FRACTAL: of the parent */
+	double least_row;    /* rows below this percentage show none */
+	bool relative;	     /* percentages relate to the samples that pass the filter */
+};
+
+struct callgraphs;
+
+/* The graphs of all shown rows that have branches of at least min_percent. Branches below are left out, but count in their parents. Order as
+ * rows_options.caller_order. */
+struct callgraphs *callgraphs_create(struct rows *rows, const struct callgraph_options *options);
+void callgraphs_destroy(struct callgraphs *graphs);
+/* NULL when it has none. */
+struct calltree *callgraphs_row(const struct callgraphs *graphs, uint32_t row);

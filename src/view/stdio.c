@@ -1,0 +1,214 @@
+/* Tables as text for people: aligned columns under a header of comment lines, call graphs below their rows. The layout is the one the kernel's perf made
+ * known, so that scripts which read it keep working. Graphs are drawn in stdio_graph.c. */
+#include "view/stdio_internal.h"
+
+#include "base/text.h"
+#include "view/view.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct layout {
+	const struct table *table;
+	const struct view_options *options;
+	unsigned int *widths; /* by column */
+	struct strbuf out;
+	FILE *file;
+	size_t last; /* the last column */
+};
+
+static void flush(struct layout *layout)
+{
+	fwrite(layout->out.data, 1, layout->out.len, layout->file);
+	strbuf_clear(&layout->out);
+}
+
+static bool is_text(const struct column *column)
+{
+	return column->kind == COLUMN_TEXT;
+}
+
+/* The text of a cell without padding. */
+static void add_value(const struct column *column, union cell cell, const struct view_options *options, unsigned int width, struct strbuf *out)
+{
+	switch (column->kind) {
+	case COLUMN_TEXT:
+		if (cell.text)
+			text_add_safe(out, cell.text, strlen(cell.text));
+		break;
+	case COLUMN_PERCENT:
+	case COLUMN_REAL:
+		strbuf_printf(out, " %*.*f%s", options->separator || width < 2 ? 0 : (int)width - 2, (int)column->decimals, cell.real,
+			      column->kind == COLUMN_PERCENT ? "%" : "");
+		break;
+	case COLUMN_ADDRESS:
+		strbuf_printf(out, "%#lx", cell.integer);
+		break;
+	default:
+		if (options->separator)
+			strbuf_add_char(out, ' ');
+		strbuf_add_u64(out, cell.integer, 0);
+	}
+}
+
+/* With a separator it may not appear inside a cell. */
+static void replace_separator(char *text, size_t length, char separator)
+{
+	for (size_t i = 0; separator && i < length; i++)
+		if (text[i] == separator)
+			text[i] = '.';
+}
+
+static void add_padded(struct layout *layout, size_t index, union cell cell)
+{
+	const struct column *column = &layout->table->columns.data[index];
+	unsigned int width = layout->widths[index];
+	struct strbuf *out = &layout->out;
+	size_t start = out->len;
+	unsigned int inner = column->width && !is_text(column) ? column->width : width;
+	add_value(column, cell, layout->options, inner, out);
+	if (column->width && is_text(column) && out->len - start > column->width) {
+		out->len = start + column->width;
+		out->data[out->len] = '\0';
+	}
+	size_t length = out->len - start;
+	replace_separator(out->data + start, length, layout->options->separator);
+	if (length >= width || (column->joined && layout->options->separator))
+		return;
+	bool right = column->align == ALIGN_RIGHT && !layout->options->separator && !(column->kind == COLUMN_PERCENT);
+	size_t pad = width - length;
+	if (right) {
+		strbuf_add_chars(out, ' ', pad);
+		memmove(out->data + start + pad, out->data + start, length);
+		memset(out->data + start, ' ', pad);
+	} else if (index != layout->last || column->padded) {
+		strbuf_add_chars(out, ' ', pad);
+	}
+}
+
+static void add_gap(struct layout *layout, size_t column)
+{
+	if (column == 0 || layout->table->columns.data[column].joined)
+		return;
+	if (layout->options->separator)
+		strbuf_add_char(&layout->out, layout->options->separator);
+	else
+		strbuf_add_chars(&layout->out, ' ', 2);
+}
+
+static void add_row(struct layout *layout, const struct row *row)
+{
+	if (!layout->options->separator)
+		strbuf_add_chars(&layout->out, ' ', 2);
+	for (size_t i = 0; i < layout->table->columns.len; i++) {
+		add_gap(layout, i);
+		size_t start = layout->out.len;
+		bool group = i + 1 < layout->table->columns.len && layout->table->columns.data[i + 1].joined;
+		if (!group || !layout->options->separator) {
+			add_padded(layout, i, row->cells[i]);
+			continue;
+		}
+		/* A group's values in one field. */
+		unsigned int width = 0;
+		size_t end = i;
+		for (; end < layout->table->columns.len && (end == i || layout->table->columns.data[end].joined); end++) {
+			add_value(&layout->table->columns.data[end], row->cells[end], layout->options, layout->widths[end], &layout->out);
+			width += layout->widths[end];
+		}
+		if (layout->out.len - start < width)
+			strbuf_add_chars(&layout->out, ' ', width - (layout->out.len - start));
+		i = end - 1;
+	}
+	strbuf_add_char(&layout->out, '\n');
+	if (row->tree)
+		stdio_add_graph(&layout->table->graph, row, &layout->out);
+	if (layout->out.len > 1 << 16)
+		flush(layout);
+}
+
+/* The width of a title: that of its column and of those joined to it. */
+static unsigned int title_width(const struct layout *layout, size_t column)
+{
+	unsigned int width = layout->widths[column];
+	for (size_t i = column + 1; i < layout->table->columns.len && layout->table->columns.data[i].joined; i++)
+		width += layout->widths[i];
+	return width;
+}
+
+static void add_titles(struct layout *layout)
+{
+	const struct table *table = layout->table;
+	strbuf_add_str(&layout->out, "# ");
+	for (size_t i = 0; i < table->columns.len; i++) {
+		const struct column *column = &table->columns.data[i];
+		if (column->joined)
+			continue;
+		add_gap(layout, i);
+		size_t width = title_width(layout, i), length = strlen(column->title);
+		bool right = !is_text(column) && column->align == ALIGN_RIGHT;
+		right |= is_text(column) && column->align == ALIGN_RIGHT;
+		if (column->width && is_text(column) && length > width)
+			length = width;
+		if (right && length < width)
+			strbuf_add_chars(&layout->out, ' ', width - length);
+		strbuf_add(&layout->out, column->title, length);
+		if (!right && length < width)
+			strbuf_add_chars(&layout->out, ' ', width - length);
+	}
+	strbuf_add_char(&layout->out, '\n');
+	if (layout->options->separator)
+		return;
+	strbuf_add_str(&layout->out, "# ");
+	for (size_t i = 0; i < table->columns.len; i++) {
+		if (table->columns.data[i].joined)
+			continue;
+		add_gap(layout, i);
+		strbuf_add_chars(&layout->out, '.', title_width(layout, i));
+	}
+	strbuf_add_str(&layout->out, "\n#\n");
+}
+
+static void measure(struct layout *layout)
+{
+	const struct table *table = layout->table;
+	struct strbuf text = {0};
+	for (size_t i = 0; i < table->columns.len; i++) {
+		const struct column *column = &table->columns.data[i];
+		size_t width = column->joined ? 0 : strlen(column->title);
+		if (column->width) {
+			layout->widths[i] = is_text(column) ? column->width : column->width > width ? column->width : (unsigned int)width;
+			continue;
+		}
+		if (column->min_width > width)
+			width = column->min_width;
+		for (size_t r = 0; r < table->rows.len; r++) {
+			strbuf_clear(&text);
+			add_value(column, table->rows.data[r].cells[i], layout->options, 0, &text);
+			if (text.len > width)
+				width = text.len;
+		}
+		layout->widths[i] = (unsigned int)width;
+	}
+	strbuf_deinit(&text);
+}
+
+static struct error *stdio_table(const struct table *table, const struct view_options *options, FILE *out)
+{
+	struct layout layout = {.table = table, .options = options, .file = out, .last = table->columns.len - 1};
+	layout.widths = mem_zalloc_array(table->columns.len + 1, sizeof(*layout.widths));
+	measure(&layout);
+	if (options->header) {
+		for (size_t i = 0; i < table->header.len; i++)
+			strbuf_printf(&layout.out, "#%s%s\n", *table->header.data[i] ? " " : "", table->header.data[i]);
+		add_titles(&layout);
+	}
+	struct row scratch;
+	for (size_t i = 0; i < table_row_count(table); i++)
+		add_row(&layout, table_row(table, i, &scratch));
+	flush(&layout);
+	strbuf_deinit(&layout.out);
+	free(layout.widths);
+	return NULL;
+}
+
+const struct view_ops view_stdio = {.name = "stdio", .summary = "aligned text", .table = stdio_table};

@@ -239,6 +239,30 @@ static struct fold_actor make_actor(struct fold_sums *sums, const struct machine
 	};
 }
 
+/* Every branch counts 1, whatever the sample's period. */
+static void add_branches(struct fold_context *context, struct fold_worker *worker, const struct fold_sample *in, const struct fold_actor *actor,
+			 struct fold_entry entry)
+{
+	const struct fold_options *options = context->options;
+	struct sample one = *in->sample;
+	struct fold_sample branch = *in;
+	branch.sample = &one;
+	one.branch_count = 1;
+	one.period = entry.period = 1;
+	entry.ip = 0;
+	for (uint64_t i = 0; i < in->sample->branch_count; i++) {
+		one.branches = &in->sample->branches[i];
+		if (options->extra) {
+			options->extra(options->context, &branch, worker->extra);
+			entry.extra = sums_extra(&worker->sums, worker->extra, options->extra_words);
+		}
+		struct fold_piece pair = {.ips = &one.branches->from, .count = 2, .space = actor->user_space};
+		pair.hash = piece_hash(pair.ips, pair.count, pair.space);
+		entry.outer = sums_piece(&worker->sums, &pair);
+		sums_entry(&worker->sums, &entry);
+	}
+}
+
 static void fold_add(void *state, void *argument, const struct event *event, const struct sample *sample, uint64_t model_time)
 {
 	struct fold_worker *worker = state;
@@ -262,6 +286,10 @@ static void fold_add(void *state, void *argument, const struct event *event, con
 		.period = sample->period,
 		.first = sample->header,
 	};
+	if (options->branches) {
+		add_branches(context, worker, &in, &actor, entry);
+		return;
+	}
 	if (options->extra) {
 		options->extra(options->context, &in, worker->extra);
 		entry.extra = sums_extra(sums, worker->extra, options->extra_words);

@@ -35,6 +35,7 @@ struct fold_sample {
 
 struct fold_options {
 	bool chains;		 /* stacks matter; false: only the sampled address */
+	bool branches;		 /* each branch record of a sample is an entry, its outer piece (from, to); chains aren't looked at */
 	bool by_address;	 /* two addresses in one symbol are two frames */
 	bool keep_outermost;	 /* a stack deeper than max_stack loses its innermost frames, else its outermost ones */
 	bool hide_unresolved;	 /* frames without a symbol are left out of stacks, and samples whose address has none are not counted */

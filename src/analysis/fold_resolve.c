@@ -104,6 +104,17 @@ static uint8_t marker_mode(uint64_t marker)
 	}
 }
 
+/* A branch from one address to another: the space is seen by the address. Both are kept also when unresolved ones are hidden, or none. */
+static void resolve_branch(struct resolve *resolve, unsigned int worker, struct fold_piece *piece)
+{
+	uint32_t *ids = resolve->fold->frame_ids + piece->frames;
+	for (uint32_t i = 0; i < 2; i++) {
+		bool kernel = piece->ips[i] >= resolve->machine->kernel_start && resolve->machine->kernel_start;
+		ids[i] = resolve_address(resolve, worker, piece->space, kernel ? CPUMODE_KERNEL : CPUMODE_USER, piece->ips[i]);
+	}
+	piece->frame_count = ids[0] == FOLD_NONE || ids[1] == FOLD_NONE ? 0 : 2;
+}
+
 static void resolve_piece(struct resolve *resolve, unsigned int worker, struct fold_piece *piece)
 {
 	uint32_t *ids = resolve->fold->frame_ids + piece->frames, count = 0;
@@ -127,8 +138,9 @@ static void resolve_pieces(void *context, unsigned int worker, size_t item)
 	size_t end = (item + 1) * PIECES_PER_ITEM;
 	if (end > resolve->fold->piece_count)
 		end = resolve->fold->piece_count;
+	void (*one)(struct resolve *, unsigned int, struct fold_piece *) = resolve->options->branches ? resolve_branch : resolve_piece;
 	for (size_t i = item * PIECES_PER_ITEM; i < end; i++)
-		resolve_piece(resolve, worker, &resolve->fold->pieces[i]);
+		one(resolve, worker, &resolve->fold->pieces[i]);
 }
 
 static void resolve_leaves(void *context, unsigned int worker, size_t item)

@@ -50,9 +50,9 @@ static inline uint32_t id_table_next(const struct id_table *table, struct id_pro
 
 static inline uint32_t id_table_first(const struct id_table *table, uint32_t hash, struct id_probe *probe)
 {
+	*probe = (struct id_probe){.at = hash & table->mask, .tag = hash};
 	if (!table->slots)
 		return ID_NONE;
-	*probe = (struct id_probe){.at = hash & table->mask, .tag = hash};
 	return id_table_next(table, probe);
 }
 

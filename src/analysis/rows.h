@@ -21,6 +21,7 @@ struct rows_options {
 	size_t sort_event; /* which of the events decides it */
 	bool children;
 	bool by_mode;	   /* sums for each cpumode */
+	bool tie_by_depth; /* children mode: rows with equal sums by the depth of what hangs below */
 	bool branches;	   /* places are (from, to) pairs */
 	bool caller_order; /* call chains are looked at from the outside in */
 	bool exclude_other; /* rows without a parent are filtered */

@@ -36,7 +36,7 @@ static int compare_total(const struct rows *rows, uint32_t a, uint32_t b, enum k
 	for (size_t i = 0; !result && i < rows->options.event_count; i++)
 		if (i != first)
 			result = compare_u64(total_value(rows, a, total, i), total_value(rows, b, total, i));
-	if (result || total != TOTAL_OVERHEAD_CHILDREN || !rows->options.children)
+	if (result || total != TOTAL_OVERHEAD_CHILDREN || !rows->options.children || !rows->options.tie_by_depth)
 		return result;
 	/* Callers above what they call when both have the same: by the depth of what hangs below them. */
 	const struct fold *fold = rows->fold;

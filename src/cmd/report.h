@@ -1,0 +1,112 @@
+/* perf report: what its files share. */
+#pragma once
+
+#include "analysis/callgraph.h"
+#include "analysis/fold.h"
+#include "analysis/keys.h"
+#include "analysis/rows.h"
+#include "app/groups.h"
+#include "base/error.h"
+#include "cmd/opening.h"
+#include "result/table.h"
+
+#include <regex.h>
+
+/* A list of names given as "a,b,c". */
+struct name_list {
+	VEC(const char *) names;
+	char *text; /* owns them */
+};
+
+struct callgraph_choice {
+	bool given;	      /* -g was used */
+	enum callgraph_mode mode;
+	double min_percent;
+	uint32_t most_entries;
+	bool order_given;
+	bool caller;
+	bool by_address;
+	enum graph_value value;
+	bool branches; /* with the last branches before the chain */
+};
+
+struct report_options {
+	struct input_options input;
+	struct output_options output;
+	const char *sort, *fields;
+	const char *cpus, *time;
+	struct name_list comms, dsos, symbols, pids, tids;
+	const char *symbol_filter;
+	const char *parent;
+	const char *ignore_callees;
+	bool exclude_other;
+	bool hide_unresolved;
+	bool children;
+	bool show_samples, show_period, show_modes, show_threads;
+	bool stats, tasks, mmaps, header, header_only, show_info, dump;
+	bool inverted;
+	struct callgraph_choice callgraph;
+	uint64_t max_stack;
+	bool group;
+	int group_sort_index;
+	const char *separator;
+	const char *widths;
+	bool branch_stack, no_branch_stack, branch_history;
+	bool hierarchy;
+	double percent_limit;
+	bool relative;
+	bool raw_trace;
+	bool nanoseconds;
+	bool skip_empty;
+	int socket;
+	uint64_t time_quantum_ns;
+	const char *switch_on, *switch_off;
+	bool show_on_off;
+	const char *format;
+};
+
+/* A report under way. */
+struct report {
+	struct report_options *options;
+	struct opening opening;
+	struct session *session;
+	struct key_context context;
+	struct intern strings;
+	struct arena arena;
+	struct key_list sort;	/* in order */
+	struct key_list shown;	/* columns */
+	struct key_list extras; /* sort keys that the fold keeps apart */
+	struct fold *fold;
+	bool branch_mode, children, chains, caller_order;
+	regex_t parent_regex;
+	bool has_parent_regex;
+	bool *event_matches; /* --switch-on/off */
+	struct time_range *windows;
+	size_t window_count;
+	uint64_t unresolved; /* for the hint */
+};
+
+/* report_keys.c: fills sort, shown and extras from -s and -F. */
+struct error *report_setup_keys(struct report *report);
+/* The one name of a filter, or NULL: then the column says nothing. */
+bool report_is_elided(const struct report *report, const struct key *key);
+
+/* report_filter.c */
+struct error *report_setup_filter(struct report *report);
+bool report_accept(void *context, const struct fold_sample *sample);
+void report_extra(void *context, const struct fold_sample *sample, uint64_t *words);
+bool report_shown(void *context, const struct fold *fold, const struct fold_entry *entry);
+struct error *name_list_set(struct name_list *list, const char *text);
+bool name_list_has(const struct name_list *list, const char *name);
+
+/* report_table.c: rows → table; shown with the view. */
+struct error *report_show_events(struct report *report);
+/* report_hierarchy.c */
+struct error *report_show_hierarchy(struct report *report, struct rows *rows, struct table *table);
+
+/* report_extra.c: other things than tables. */
+void report_stats(const struct session *session, bool skip_empty);
+void report_tasks(const struct session *session, bool with_maps);
+void report_threads(const struct session *session);
+/* report_hint.c: which files lacked symbols, losses, trouble. */
+void report_hints(struct report *report);

@@ -1,0 +1,161 @@
+/* perf report: which keys and columns, from -s, -F and what else asks for columns.
+ *
+ * -s alone: the overheads come first, in the order of rows and as columns. -F alone: its fields are the order too. Both: columns as -F says, then keys that
+ * are only sorted by. A '+' in front adds to the default. */
+#include "cmd/report.h"
+
+#include "base/text.h"
+
+#include <string.h>
+
+static const char DEFAULT_SORT[] = "comm,dso,symbol";
+static const char BRANCH_SORT[] = "comm,dso_from,symbol_from,symbol_to,cycles";
+
+static void add_once(struct key_list *list, const struct key *key)
+{
+	for (size_t i = 0; i < list->keys.len; i++) {
+		const struct key *known = list->keys.data[i];
+		if (known == key || (known->field && known->field == key->field && known->event == key->event))
+			return;
+	}
+	vec_push(&list->keys, key);
+}
+
+static const struct key *by_name(const char *name)
+{
+	return key_find(name, true);
+}
+
+static struct error *add_name(struct report *report, const char *name, const char *option, struct key_list *list)
+{
+	const struct key *key = key_find(name, report->branch_mode);
+	if (key && (key->flags & KEY_BRANCH) && !report->branch_mode)
+		return error_new_kind(ERROR_USAGE, "%s %s: needs branch records: record with -b, report with -b", option, name);
+	if (key) {
+		add_once(list, key);
+		return NULL;
+	}
+	struct key_list dynamic = {0};
+	bool found = key_find_dynamic(name, &report->session->reader->events, &report->arena, &dynamic);
+	for (size_t i = 0; i < dynamic.keys.len; i++)
+		add_once(list, dynamic.keys.data[i]);
+	vec_deinit(&dynamic.keys);
+	if (found)
+		return NULL;
+	struct strbuf names = {0};
+	key_names(&names, 2, 100);
+	struct error *error = error_new_kind(ERROR_USAGE, "%s: there is no key '%s'; the keys are\n  %s\nand fields of recorded tracepoints", option, name,
+					     strbuf_str(&names));
+	strbuf_deinit(&names);
+	return error;
+}
+
+static struct error *add_names(struct report *report, const char *text, const char *option, struct key_list *list)
+{
+	char *copy = arena_strdup(&report->arena, text), *save = NULL;
+	for (char *name = strtok_r(copy, ", {}", &save); name; name = strtok_r(NULL, ", {}", &save)) {
+		struct error *error = add_name(report, name, option, list);
+		if (error)
+			return error;
+	}
+	return NULL;
+}
+
+static bool is_strict(const char *order)
+{
+	return order && *order != '+';
+}
+
+/* The text of -s as it counts: with the default where it is added to or not given, and with the overheads in front. */
+static const char *sort_text(struct report *report)
+{
+	const struct report_options *options = report->options;
+	const char *defaults = report->branch_mode ? BRANCH_SORT : DEFAULT_SORT, *text = options->sort;
+	if (!text) {
+		if (is_strict(options->fields))
+			return "";
+		text = defaults;
+	} else if (*text == '+') {
+		text = arena_printf(&report->arena, "%s,%s", defaults, text + 1);
+	} else if (strstr(text, "symbol")) {
+		/* The kernel tool then has a column for what annotation knows. */
+		text = arena_printf(&report->arena, "%s,%s", text, report->branch_mode ? "ipc_lbr" : "ipc_null");
+	}
+	if (is_strict(options->fields))
+		return text;
+	if (!strstr(text, "overhead"))
+		text = arena_printf(&report->arena, "overhead,%s", text);
+	if (report->children && !strstr(text, "overhead_children"))
+		text = arena_printf(&report->arena, "overhead_children,%s", text);
+	return text;
+}
+
+static void default_columns(struct report *report)
+{
+	const struct report_options *options = report->options;
+	struct key_list *shown = &report->shown;
+	if (is_strict(options->fields))
+		return;
+	if (report->children)
+		add_once(shown, by_name("overhead_children"));
+	add_once(shown, by_name("overhead"));
+	if (options->show_modes) {
+		add_once(shown, by_name("overhead_sys"));
+		add_once(shown, by_name("overhead_us"));
+	}
+	if (options->show_samples)
+		add_once(shown, by_name("sample"));
+	if (options->show_period)
+		add_once(shown, by_name("period"));
+}
+
+struct error *report_setup_keys(struct report *report)
+{
+	const struct report_options *options = report->options;
+	struct error *error = add_names(report, sort_text(report), "-s", &report->sort);
+	if (error)
+		return error;
+	if (options->parent)
+		add_once(&report->sort, by_name("parent"));
+	default_columns(report);
+	if (options->fields) {
+		error = add_names(report, options->fields + (*options->fields == '+'), "-F", &report->shown);
+		if (error)
+			return error;
+	}
+	for (size_t i = 0; i < report->sort.keys.len; i++)
+		add_once(&report->shown, report->sort.keys.data[i]);
+	for (size_t i = 0; i < report->shown.keys.len; i++)
+		add_once(&report->sort, report->shown.keys.data[i]);
+	if (report->sort.keys.len > ROWS_KEYS_MAX)
+		return error_new_kind(ERROR_USAGE, "-s, -F: more than %d keys", ROWS_KEYS_MAX);
+	for (size_t i = 0; i < report->sort.keys.len; i++) {
+		const struct key *key = report->sort.keys.data[i];
+		if (key->domain == KEY_EXTRA)
+			vec_push(&report->extras.keys, key);
+		if (key->flags & KEY_HAS_DSO)
+			report->context.has_dso = true;
+		if (!strcmp(key->name, "parent") && !report->chains)
+			return error_new_kind(ERROR_USAGE, "-s parent: the recording has no call chains; record with -g");
+	}
+	return NULL;
+}
+
+static bool filtered_to_one(const struct report *report, const struct key *key)
+{
+	const struct report_options *options = report->options;
+	return (!strcmp(key->name, "comm") && options->comms.names.len == 1) || (!strcmp(key->name, "dso") && options->dsos.names.len == 1) ||
+	       (!strcmp(key->name, "symbol") && options->symbols.names.len == 1);
+}
+
+bool report_is_elided(const struct report *report, const struct key *key)
+{
+	if (!filtered_to_one(report, key))
+		return false;
+	for (size_t i = 0; i < report->shown.keys.len; i++) {
+		const struct key *other = report->shown.keys.data[i];
+		if (other->domain != KEY_TOTAL && !filtered_to_one(report, other))
+			return true;
+	}
+	return false;
+}

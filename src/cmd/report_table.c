@@ -1,0 +1,364 @@
+/* perf report: from rows to a table, for each event or group, and out through a view. */
+#include "cmd/report.h"
+
+#include "app/pager.h"
+#include "base/text.h"
+#include "view/view.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* One table under way: makes rows when they are shown. */
+struct maker {
+	struct report *report;
+	struct rows *rows;
+	struct callgraphs *graphs;
+	struct table *table;
+	VEC(const struct key *) keys; /* by column */
+	VEC(size_t) events;	      /* by column: which of the group's */
+	size_t *visible;	      /* rows above the limit: positions in rows->order */
+	size_t visible_count;
+	union cell *cells;
+	struct strbuf *texts;
+	uint64_t *totals;
+};
+
+static double percent(uint64_t part, uint64_t total)
+{
+	return total ? 100.0 * (double)part / (double)total : 0;
+}
+
+static uint64_t modes_value(const struct row_modes *modes, enum key_total total)
+{
+	switch (total) {
+	case TOTAL_OVERHEAD_SYS:
+		return modes->sys;
+	case TOTAL_OVERHEAD_US:
+		return modes->us;
+	case TOTAL_OVERHEAD_GUEST_SYS:
+		return modes->guest_sys;
+	default:
+		return modes->guest_us;
+	}
+}
+
+static union cell total_cell(const struct maker *maker, uint32_t row, const struct key *key, size_t event)
+{
+	const struct rows *rows = maker->rows;
+	const struct row_sums *sums = &rows->sums[row * rows->options.event_count + event];
+	uint64_t total = maker->totals[event];
+	switch (key->total) {
+	case TOTAL_OVERHEAD_CHILDREN:
+		return (union cell){.real = percent(rows->options.children ? sums->children : sums->period, total)};
+	case TOTAL_OVERHEAD:
+		return (union cell){.real = percent(sums->period, total)};
+	case TOTAL_SAMPLES:
+		return (union cell){.integer = sums->count};
+	case TOTAL_PERIOD:
+		return (union cell){.integer = sums->period};
+	default:
+		return (union cell){.real = percent(rows->modes ? modes_value(&rows->modes[row], key->total) : 0, total)};
+	}
+}
+
+static union cell key_cell(struct maker *maker, uint32_t row, const struct key *key, struct strbuf *text)
+{
+	struct rows *rows = maker->rows;
+	struct key_source source;
+	rows_source(rows, row, key, &source);
+	if (!key->text && key->string)
+		return (union cell){.text = key->string(rows->context, key, &source)};
+	if (!key->text)
+		return (union cell){.integer = (uint64_t)key->number(rows->context, key, &source)};
+	strbuf_clear(text);
+	key->text(rows->context, key, &source, text);
+	return (union cell){.text = strbuf_str(text)};
+}
+
+static void fetch_row(void *context, size_t index, struct row *ret)
+{
+	struct maker *maker = context;
+	uint32_t row = maker->rows->order[maker->visible[index]];
+	for (size_t i = 0; i < maker->keys.len; i++) {
+		const struct key *key = maker->keys.data[i];
+		maker->cells[i] = key->domain == KEY_TOTAL ? total_cell(maker, row, key, maker->events.data[i])
+							   : key_cell(maker, row, key, &maker->texts[i]);
+	}
+	const struct row_sums *sums = &maker->rows->sums[row * maker->rows->options.event_count];
+	*ret = (struct row){.cells = maker->cells,
+			    .value = maker->rows->options.children ? sums->children : sums->period,
+			    .tree = maker->graphs ? callgraphs_row(maker->graphs, row) : NULL};
+}
+
+/* Widths as the kernel tool has them: of names by what the thread is called last, of unresolved files at least 16. */
+static unsigned int content_width(struct maker *maker, const struct key *key)
+{
+	struct rows *rows = maker->rows;
+	unsigned int widest = 0;
+	if (!strcmp(key->name, "comm") || !strcmp(key->name, "pid")) {
+		for (size_t i = 0; i < rows->shown_count; i++) {
+			const struct fold_entry *entry = &rows->fold->entries[rows->rows[rows->order[i]].first];
+			size_t length = strlen(thread_comm(rows->fold->actors[entry->actor].thread, UINT64_MAX));
+			if (length > widest)
+				widest = (unsigned int)length;
+		}
+		return key->name[0] == 'c' ? widest : widest + 8;
+	}
+	widest = rows_width(rows, key);
+	bool unresolved = false;
+	if (!strcmp(key->name, "dso") && widest < 16)
+		for (size_t i = 0; i < rows->shown_count && !unresolved; i++) {
+			struct key_source source;
+			rows_source(rows, rows->order[i], key, &source);
+			unresolved = !source.place->symbol;
+		}
+	return unresolved ? 16 : widest;
+}
+
+static void add_column(struct maker *maker, const struct key *key, size_t event)
+{
+	static const char *const padded[] = {"comm", "dso", "pid", "parent", "weight", "local_weight", "trace", "ipc_null", "ipc_lbr", "ins_lat", "local_ins_lat"};
+	struct column column = {.id = key->name, .title = key->title, .kind = key->text ? COLUMN_TEXT : key->kind, .align = key->align, .decimals = 2};
+	if (event)
+		column.joined = true;
+	for (size_t i = 0; i < sizeof(padded) / sizeof(padded[0]); i++)
+		if (!strcmp(padded[i], key->name))
+			column.padded = true;
+	if (key->domain == KEY_TOTAL) {
+		column.min_width = key->width;
+		if (key->total == TOTAL_OVERHEAD && maker->report->children)
+			column.title = "Self";
+	} else {
+		unsigned int width = content_width(maker, key);
+		column.min_width = width > key->width ? width : key->width;
+	}
+	vec_push(&maker->table->columns, column);
+	vec_push(&maker->keys, key);
+	vec_push(&maker->events, event);
+}
+
+static void set_widths(struct maker *maker)
+{
+	const char *text = maker->report->options->widths;
+	size_t column = 0;
+	while (text && *text && column < maker->table->columns.len) {
+		char *end;
+		unsigned long width = strtoul(text, &end, 10);
+		if (width)
+			maker->table->columns.data[column].width = (unsigned int)width;
+		column++;
+		if (*end != ',')
+			break;
+		text = end + 1;
+	}
+}
+
+static void make_columns(struct maker *maker)
+{
+	const struct report *report = maker->report;
+	const struct rows *rows = maker->rows;
+	for (size_t i = 0; i < report->shown.keys.len; i++) {
+		const struct key *key = report->shown.keys.data[i];
+		if (report_is_elided(report, key) || (key->event && rows_event(rows, &(struct fold_entry){.event = (uint16_t)key->event->index}) < 0))
+			continue;
+		size_t events = key->domain == KEY_TOTAL ? rows->options.event_count : 1;
+		for (size_t event = 0; event < events; event++)
+			add_column(maker, key, event);
+	}
+	set_widths(maker);
+	maker->cells = mem_zalloc_array(maker->keys.len + 1, sizeof(*maker->cells));
+	maker->texts = mem_zalloc_array(maker->keys.len + 1, sizeof(*maker->texts));
+}
+
+static void choose_rows(struct maker *maker)
+{
+	const struct rows *rows = maker->rows;
+	double limit = maker->report->options->percent_limit;
+	maker->visible = mem_alloc_array(rows->shown_count + 1, sizeof(*maker->visible));
+	for (size_t i = 0; i < rows->shown_count; i++) {
+		const struct row_sums *sums = &rows->sums[rows->order[i] * rows->options.event_count];
+		if (limit <= 0 || percent(rows->options.children ? sums->children : sums->period, maker->totals[0]) >= limit)
+			maker->visible[maker->visible_count++] = i;
+	}
+}
+
+/* "4K", and a space where there is no unit. */
+static void add_rounded(struct strbuf *out, uint64_t value)
+{
+	static const char units[] = " KMGTPE";
+	unsigned int unit = 0;
+	while (value > 1000 && unit < 6) {
+		value /= 1000;
+		unit++;
+	}
+	strbuf_printf(out, "%lu%c", value, units[unit]);
+}
+
+static void add_group_name(const struct rows *rows, struct strbuf *out)
+{
+	const struct event *leader = rows->options.events[0];
+	if (rows->options.event_count == 1) {
+		strbuf_printf(out, "of event '%s'", leader->name);
+		return;
+	}
+	strbuf_printf(out, "of events '%s { ", leader->group_name ? leader->group_name : "anon group");
+	for (size_t i = 0; i < rows->options.event_count; i++)
+		strbuf_printf(out, "%s%s", i ? ", " : "", rows->options.events[i]->name);
+	strbuf_add_str(out, " }'");
+}
+
+static void make_header(struct maker *maker)
+{
+	const struct rows *rows = maker->rows;
+	struct table *table = maker->table;
+	bool relative = maker->report->options->relative;
+	uint64_t samples = 0, period = 0;
+	for (size_t i = 0; i < rows->options.event_count; i++) {
+		samples += relative ? rows->samples_shown[i] : rows->samples[i];
+		period += relative ? rows->total_shown[i] : rows->total[i];
+	}
+	struct strbuf line = {0};
+	strbuf_add_str(&line, "Samples: ");
+	add_rounded(&line, samples);
+	strbuf_add_char(&line, ' ');
+	add_group_name(rows, &line);
+	if (maker->report->options->socket >= 0)
+		strbuf_printf(&line, "\n# Processor Socket: %d", maker->report->options->socket);
+	vec_push(&table->header, arena_strdup(&table->arena, strbuf_str(&line)));
+	vec_push(&table->header, arena_printf(&table->arena, "Event count (approx.): %lu", period));
+	vec_push(&table->header, "");
+	strbuf_deinit(&line);
+}
+
+static void make_graphs(struct maker *maker)
+{
+	const struct report *report = maker->report;
+	const struct callgraph_choice *choice = &report->options->callgraph;
+	if (!report->chains || choice->mode == CALLGRAPH_NONE || report->branch_mode)
+		return;
+	struct callgraph_options options = {.mode = choice->mode,
+					    .min_percent = choice->min_percent,
+					    .least_row = report->options->percent_limit,
+					    .relative = report->options->relative};
+	maker->graphs = callgraphs_create(maker->rows, &options);
+	static const enum graph_style styles[] = {[CALLGRAPH_GRAPH] = GRAPH_TREE, [CALLGRAPH_FRACTAL] = GRAPH_FRACTAL, [CALLGRAPH_FLAT] = GRAPH_FLAT, [CALLGRAPH_FOLDED] = GRAPH_FOLDED};
+	maker->table->graph = (struct table_graph){
+		.style = styles[choice->mode],
+		.value = choice->value,
+		.total = maker->totals[0],
+		.most_entries = choice->most_entries,
+		.least = (uint64_t)((double)maker->totals[0] * choice->min_percent / 100),
+		.skip_first = !report->options->fields && report->options->sort && str_starts_with(report->options->sort, "sym"),
+	};
+}
+
+static const struct view_ops *choose_view(const char *format)
+{
+	return view_find(format ? format : "stdio");
+}
+
+static struct error *show_table(struct maker *maker)
+{
+	const struct report_options *options = maker->report->options;
+	struct table *table = maker->table;
+	table->fetched = maker->visible_count;
+	table->fetch = fetch_row;
+	table->fetch_context = maker;
+	table->title = maker->rows->options.events[0]->name;
+	struct view_options view = {.title = table->title, .header = !options->output.quiet, .separator = options->separator ? options->separator[0] : 0};
+	const struct view_ops *ops = choose_view(options->format);
+	struct error *error = ops->table(table, &view, stdout);
+	if (!error && !options->format)
+		fputs("\n\n", stdout);
+	return error;
+}
+
+static void maker_deinit(struct maker *maker)
+{
+	callgraphs_destroy(maker->graphs);
+	table_destroy(maker->table);
+	for (size_t i = 0; i < maker->keys.len; i++)
+		strbuf_deinit(&maker->texts[i]);
+	vec_deinit(&maker->keys);
+	vec_deinit(&maker->events);
+	free(maker->visible);
+	free(maker->cells);
+	free(maker->texts);
+}
+
+static struct rows *make_rows(struct report *report, const struct event *const *events, size_t count, const struct key **identity)
+{
+	const struct report_options *options = report->options;
+	size_t keys = 0;
+	for (size_t i = 0; i < report->sort.keys.len; i++) {
+		const struct key *key = report->sort.keys.data[i];
+		if (key->domain != KEY_TOTAL)
+			identity[keys++] = key;
+	}
+	bool filtered = options->comms.names.len || options->dsos.names.len || options->symbols.names.len || options->pids.names.len || options->tids.names.len ||
+			options->symbol_filter;
+	struct rows_options rows = {
+		.events = events,
+		.event_count = count,
+		.keys = identity,
+		.key_count = keys,
+		.sort = report->sort.keys.data,
+		.sort_count = report->sort.keys.len,
+		.sort_event = options->group_sort_index > 0 && (size_t)options->group_sort_index < count ? (size_t)options->group_sort_index : 0,
+		.children = report->children,
+		.by_mode = options->show_modes,
+		.branches = report->branch_mode,
+		.caller_order = report->caller_order,
+		.tie_by_depth = options->callgraph.mode != CALLGRAPH_NONE,
+		.exclude_other = options->exclude_other && report->has_parent_regex && options->parent,
+		.shown = filtered ? report_shown : NULL,
+		.context = report,
+		.jobs = report->session->jobs,
+	};
+	for (size_t i = 0; i < report->sort.keys.len; i++)
+		if (report->sort.keys.data[i]->domain == KEY_TOTAL && report->sort.keys.data[i]->total >= TOTAL_OVERHEAD_SYS &&
+		    report->sort.keys.data[i]->total <= TOTAL_OVERHEAD_GUEST_US)
+			rows.by_mode = true;
+	return rows_create(report->fold, &report->context, &rows);
+}
+
+static struct error *show_events(struct report *report, const struct event *const *events, size_t count)
+{
+	const struct key *identity[ROWS_KEYS_MAX];
+	struct rows *rows = make_rows(report, events, count, identity);
+	struct maker maker = {.report = report, .rows = rows, .table = table_create()};
+	maker.totals = report->options->relative ? rows->total_shown : rows->total;
+	make_header(&maker);
+	make_columns(&maker);
+	choose_rows(&maker);
+	make_graphs(&maker);
+	struct error *error = report->options->hierarchy ? report_show_hierarchy(report, rows, maker.table) : show_table(&maker);
+	maker_deinit(&maker);
+	rows_destroy(rows);
+	return error;
+}
+
+struct error *report_show_events(struct report *report)
+{
+	const struct event_list *list = &report->session->reader->events;
+	for (size_t i = 0; i < list->events.len; i++) {
+		const struct event *event = list->events.data[i];
+		bool group = report->options->group && event->members > 1;
+		if (report->options->group && event->leader != event->index)
+			continue;
+		const struct event *members[64];
+		size_t count = 0;
+		uint64_t samples = 0;
+		for (size_t m = i; m < list->events.len && count < 64 && (m == i || (group && list->events.data[m]->leader == event->index)); m++) {
+			members[count++] = list->events.data[m];
+			samples += report->session->event_counts[m].samples;
+		}
+		if (!samples && report->options->skip_empty)
+			continue;
+		struct error *error = show_events(report, members, count);
+		if (error)
+			return error;
+	}
+	return NULL;
+}

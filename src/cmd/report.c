@@ -93,7 +93,7 @@ static const struct option report_options[] = {
 	OPTION_CUSTOM_FLAGS(0, "time-quantum", TYPE, time_quantum_ns, "TIME", "steps of the key 'time' (default 100ms)", parse_quantum, OPTION_NO_NEGATION),
 	OPTION_FLAG(0, "skip-empty", TYPE, skip_empty, "no tables for events without samples (default)"),
 	OPTION_HEADING("Call graphs"),
-	OPTION_CUSTOM_FLAGS('g', "call-graph", TYPE, callgraph, "STYLE,…", callgraph_choice_help, callgraph_choice_parse, OPTION_OPTIONAL_ARGUMENT),
+	OPTION_CUSTOM_FLAGS('g', "call-graph", TYPE, callgraph, "STYLE,…", callgraph_choice_help, callgraph_choice_parse, OPTION_OPTIONAL_ARGUMENT | OPTION_LAST_ARGUMENT),
 	OPTION_FLAG('G', "inverted", TYPE, inverted, "call graphs from the outermost caller inwards"),
 	OPTION_U64(0, "max-stack", TYPE, max_stack, "N", "at most N frames of a stack (127)"),
 	OPTION_STRING('p', "parent", TYPE, parent, "REGEX", "callers by which rows are told apart; see the key 'parent'"),

@@ -248,10 +248,11 @@ static void tell_losses(const struct recording *recording)
 {
 	const struct recorder_totals *totals = recorder_totals(recording->recorder);
 
+	int restricted = limits_kptr_restrict();
 	if (totals->addresses_hidden)
-		log_warning("Kernel addresses are hidden (kernel.kptr_restrict is %d): kernel samples will have no names. To see them:  "
-			    "sudo sysctl kernel.kptr_restrict=0\n",
-			    limits_kptr_restrict());
+		log_warning("Kernel addresses are hidden (kernel.kptr_restrict is %d%s): kernel samples will have no names. To see them:  "
+			    "sudo sysctl kernel.kptr_restrict=0 kernel.perf_event_paranoid=1\n",
+			    restricted, restricted ? "" : ", but kernel.perf_event_paranoid is above 1");
 	if (totals->map_timeouts)
 		log_warning("The maps of %u process%s took longer than --proc-map-timeout and are incomplete.\n", totals->map_timeouts,
 			    totals->map_timeouts == 1 ? "" : "es");

@@ -110,7 +110,7 @@ static struct error *parse_branch_any(const struct option *option, const char *a
 
 static struct error *parse_branch(const struct option *option, const char *argument, bool negated, void *field)
 {
-	return sampling_parse_branch(argument ? argument : "any", field);
+	return sampling_parse_branch(argument, field);
 }
 
 static struct error *parse_regs(const struct option *option, const char *argument, bool negated, void *field)
@@ -277,7 +277,7 @@ const struct option record_option_table[] = {
 	OPTION_FLAG(0, "user-callchains", O, sampling.user_callchains, "only the program's part of call chains"),
 	OPTION_CUSTOM_FLAGS('b', "branch-any", O, sampling.branch_type, NULL, "the last taken branches, of any kind", parse_branch_any,
 			    OPTION_NO_ARGUMENT | OPTION_NO_NEGATION),
-	OPTIONAL('j', "branch-filter", sampling.branch_type, "KINDS", "the last taken branches: any, any_call, u, k, …", parse_branch),
+	CUSTOM('j', "branch-filter", sampling.branch_type, "KINDS", "the last taken branches: any, any_call, u, k, …", parse_branch),
 	OPTION_FLAG('d', "data", O, sampling.address, "data addresses"),
 	OPTION_FLAG(0, "phys-data", O, sampling.phys_address, "physical data addresses"),
 	{OPTION_KIND_FLAG, 0, "phys-addr", offsetof(O, sampling.phys_address), NULL, "the same", NULL, NULL, OPTION_HIDDEN},

@@ -34,10 +34,10 @@ static const char *allowed_at(int level)
 	if (level == 0)
 		return "everything but raw tracepoint data of other users";
 	if (level == 1)
-		return "your own processes in user and kernel space, but not whole CPUs (-a, -C) nor tracepoints of others";
+		return "their own processes in user and kernel space, but not whole CPUs (-a, -C) nor tracepoints of others";
 	if (level == 2)
-		return "your own processes in user space only (cycles:u, cpu-clock:u), no kernel space, no whole CPUs (-a, -C)";
-	return "nothing";
+		return "their own processes in user space only (cycles:u, cpu-clock:u), no kernel space, no whole CPUs (-a, -C)";
+	return "nothing (kernels of Debian, Ubuntu and Android) or their own processes in user space only (others)";
 }
 
 /* The highest level at which what was asked for would be allowed. */
@@ -80,7 +80,7 @@ static void explain_permission(struct strbuf *text, const struct refusal *refusa
 	}
 	strbuf_add_str(text, "not allowed. ");
 	add_paranoid(text, refusal);
-	if (is_confined())
+	if (limits_paranoid() <= needed_level(refusal) && is_confined())
 		strbuf_add_str(text, ".\nThis looks like a container, whose seccomp filter may block perf_event_open() as well");
 }
 

@@ -46,7 +46,7 @@ static bool fall_back(struct counters *counters, struct event_list *events, stru
 {
 	if ((error == ENOENT || error == ENXIO || error == ENODEV || error == EOPNOTSUPP) && sampling_fall_back_to_clock(events, event))
 		return counters->fell_back_to_clock = true;
-	if ((error == EACCES || error == EPERM) && !limits_can_profile_kernel() && limits_paranoid() == 2 &&
+	if ((error == EACCES || error == EPERM) && !limits_can_profile_kernel() && limits_paranoid() >= 2 &&
 	    sampling_fall_back_to_user(events, event))
 		return counters->fell_back_to_user = true;
 	return false;

@@ -22,6 +22,14 @@ static struct error *write_records(struct recorder *recorder, const struct strbu
 	return NULL;
 }
 
+static bool samples_kernel(const struct event_list *events)
+{
+	for (size_t i = 0; i < events->events.len; i++)
+		if (!events->events.data[i]->attr.exclude_kernel && events->events.data[i]->attr.config != PERF_COUNT_SW_DUMMY)
+			return true;
+	return false;
+}
+
 static void synthesize_recording(struct recorder *recorder, struct synth *synth)
 {
 	const struct counters *counters = recorder->counters;
@@ -30,7 +38,7 @@ static void synthesize_recording(struct recorder *recorder, struct synth *synth)
 
 	synth_id_index(synth, list, counters->count, &counters->target);
 	if (!synth_kernel(synth))
-		recorder->totals.addresses_hidden = true;
+		recorder->totals.addresses_hidden = samples_kernel(recorder->events);
 	for (size_t i = 0; i < recorder->events->events.len; i++)
 		synth_event_update(synth, recorder->events->events.data[i], pipe);
 	synth_thread_map(synth, counters->target.threads, counters->target.thread_count);

@@ -1,4 +1,5 @@
-/* Tables of the generic events. The numbers are the kernel's (include/uapi/linux/perf_event.h); the spellings are those of the kernel's perf. */
+/* Tables of the generic events. The numbers are the kernel's (include/uapi/linux/perf_event.h); the spellings are those of the kernel's
+ * perf. */
 #include "event/builtin.h"
 
 #include <linux/perf_event.h>
@@ -6,9 +7,18 @@
 #include <string.h>
 #include <strings.h>
 
-#define HARDWARE(name, alias, number) {name, alias, PERF_TYPE_HARDWARE, PERF_COUNT_HW_##number, EVENT_TOOL_NONE}
-#define SOFTWARE(name, alias, number) {name, alias, PERF_TYPE_SOFTWARE, PERF_COUNT_SW_##number, EVENT_TOOL_NONE}
-#define TOOL(name, number) {name, NULL, PERF_TYPE_SOFTWARE, PERF_COUNT_SW_DUMMY, EVENT_TOOL_##number}
+#define HARDWARE(name, alias, number)                                                    \
+	{                                                                                \
+		name, alias, PERF_TYPE_HARDWARE, PERF_COUNT_HW_##number, EVENT_TOOL_NONE \
+	}
+#define SOFTWARE(name, alias, number)                                                    \
+	{                                                                                \
+		name, alias, PERF_TYPE_SOFTWARE, PERF_COUNT_SW_##number, EVENT_TOOL_NONE \
+	}
+#define TOOL(name, number)                                                               \
+	{                                                                                \
+		name, NULL, PERF_TYPE_SOFTWARE, PERF_COUNT_SW_DUMMY, EVENT_TOOL_##number \
+	}
 
 static const struct builtin_event events[] = {
 	HARDWARE("branch-instructions", "branches", BRANCH_INSTRUCTIONS),
@@ -83,7 +93,7 @@ static const char *const results[PERF_COUNT_HW_CACHE_RESULT_MAX][SPELLINGS] = {
 
 /* Which operations a cache knows: bits of 1 << PERF_COUNT_HW_CACHE_OP_*. */
 static const unsigned int valid_operations[PERF_COUNT_HW_CACHE_MAX] = {
-	[PERF_COUNT_HW_CACHE_L1D] = 7, [PERF_COUNT_HW_CACHE_L1I] = 5,  [PERF_COUNT_HW_CACHE_LL] = 7,   [PERF_COUNT_HW_CACHE_DTLB] = 7,
+	[PERF_COUNT_HW_CACHE_L1D] = 7,	[PERF_COUNT_HW_CACHE_L1I] = 5, [PERF_COUNT_HW_CACHE_LL] = 7,   [PERF_COUNT_HW_CACHE_DTLB] = 7,
 	[PERF_COUNT_HW_CACHE_ITLB] = 1, [PERF_COUNT_HW_CACHE_BPU] = 1, [PERF_COUNT_HW_CACHE_NODE] = 7,
 };
 

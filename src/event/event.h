@@ -34,6 +34,7 @@ struct event {
 
 	/* Asked for: */
 	const char *filter;	  /* --filter, or NULL */
+	bool is_default;	  /* nobody asked for it by name: it may be called what it turns out to be */
 	const char *pmu_name;	  /* "cpu", "software", …, or NULL */
 	const char *pmu_cpus;	  /* the PMU's cpumask ("0-3"), or NULL: any */
 	enum event_tool tool;	  /* counted by the tool itself, not by the kernel */

@@ -69,8 +69,8 @@ static struct error *check_field(struct checker *checker, bool *ret_text)
 	while (isalnum((unsigned char)begin[len]) || begin[len] == '_')
 		len++;
 	if (!len)
-		return fail(checker, begin, "a condition, such as: prev_pid == 42 && prev_comm ~ \"ssh*\"", *begin ? "'%c' where a field is expected"
-														       : "a condition is missing", *begin);
+		return fail(checker, begin, "a condition, such as: prev_pid == 42 && prev_comm ~ \"ssh*\"",
+			    *begin ? "'%c' where a field is expected" : "a condition is missing", *begin);
 	char *name = mem_strndup(begin, len);
 	const struct tracepoint_field *field = tracepoint_field(checker->tracepoint, name);
 	bool is_number = field != NULL;
@@ -100,7 +100,8 @@ static struct error *check_operator(struct checker *checker, bool text)
 			continue;
 		checker->at += strlen(operators[i]);
 		if (text && i >= 2 && i != 7)
-			return fail(checker, begin, "== or != for the same text, ~ for a pattern", "texts cannot be compared with '%s'", operators[i]);
+			return fail(checker, begin, "== or != for the same text, ~ for a pattern", "texts cannot be compared with '%s'",
+				    operators[i]);
 		if (!text && i == 7)
 			return fail(checker, begin, "== != < <= > >= or &", "a number has no pattern");
 		return NULL;
@@ -131,7 +132,8 @@ static struct error *check_value(struct checker *checker, bool text)
 		return end ? NULL : fail(checker, begin, "CPUS{0-3,7}", "the list of CPUs does not end");
 	}
 	if (text)
-		return fail(checker, begin, "quotes, as in \"name\"", *begin ? "a text needs quotes around it" : "the text to compare with is missing");
+		return fail(checker, begin, "quotes, as in \"name\"",
+			    *begin ? "a text needs quotes around it" : "the text to compare with is missing");
 	const char *digits = begin + (*begin == '-');
 	size_t len = strspn(digits, "0123456789abcdefxABCDEFX");
 	if (!isdigit((unsigned char)*digits) || isalnum((unsigned char)digits[len]) || digits[len] == '_')
@@ -195,7 +197,8 @@ struct error *filter_check(const struct tracepoint *tracepoint, const char *filt
 		return NULL;
 	error = check_condition(&checker);
 	if (!error && *checker.at)
-		error = fail(&checker, checker.at, "&& or || and another condition, or the end", "'%c' is not understood here", *checker.at);
+		error = fail(&checker, checker.at, "&& or || and another condition, or the end", "'%c' is not understood here",
+			     *checker.at);
 	return error;
 }
 

@@ -12,7 +12,8 @@
 #include "event/event.h"
 #include "event/tracepoint.h"
 
-/* Checks `filter` against a tracepoint's fields. The error (ERROR_USAGE) shows the place, what was expected there, and the fields that there are. */
+/* Checks `filter` against a tracepoint's fields. The error (ERROR_USAGE) shows the place, what was expected there, and the fields that
+ * there are. */
 struct error *filter_check(const struct tracepoint *tracepoint, const char *filter);
 
 /* The same for a tracepoint of this machine by its event; NULL when its format cannot be read (the kernel decides then). */

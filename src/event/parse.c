@@ -1,5 +1,5 @@
-/* The event grammar: lists, groups, and the kinds of events by the form of their name. A hand-written parser that reads each character once;
- * terms, modifiers and tracepoints have their own files. */
+/* The event grammar: lists, groups, and the kinds of events by the form of their name. A hand-written parser that reads each character
+ * once; terms, modifiers and tracepoints have their own files. */
 #include "event/parse_internal.h"
 
 #include "base/cleanup.h"
@@ -304,8 +304,8 @@ static struct error *parse_event(struct parser *parser)
 	struct error *error;
 
 	if (end == begin)
-		return parse_fail(parser, begin, "an event, such as cycles, cpu-clock:u or sched:sched_switch", *begin ? "'%c' where an event is expected"
-																	: "an event is missing", *begin);
+		return parse_fail(parser, begin, "an event, such as cycles, cpu-clock:u or sched:sched_switch",
+				  *begin ? "'%c' where an event is expected" : "an event is missing", *begin);
 	if (str_starts_with(begin, "mem:")) {
 		error = parse_breakpoint(parser, begin);
 	} else {
@@ -376,7 +376,8 @@ static struct error *parse_list(struct parser *parser)
 		if (*parser->at == ',')
 			parser->at++;
 		else if (end == parser->at)
-			return parse_fail(parser, parser->at, "',' and another event, or the end", "'%c' is not understood here", *parser->at);
+			return parse_fail(parser, parser->at, "',' and another event, or the end", "'%c' is not understood here",
+					  *parser->at);
 		skip_space(parser);
 	}
 }

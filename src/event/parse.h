@@ -23,6 +23,6 @@
 #include "event/catalog.h"
 #include "event/event.h"
 
-/* Adds the events of `text` to `list`. An error (ERROR_USAGE; ERROR_PERMISSION when tracefs is closed to this user) shows the place in the text
- * and names what was expected or is near; `list` is then as before. */
+/* Adds the events of `text` to `list`. An error (ERROR_USAGE; ERROR_PERMISSION when tracefs is closed to this user) shows the place in the
+ * text and names what was expected or is near; `list` is then as before. */
 struct error *event_parse(struct event_list *list, struct event_catalog *catalog, const char *text);

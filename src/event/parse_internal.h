@@ -39,7 +39,8 @@ bool parse_is_modifier(char c);
 struct error *parse_modifiers(struct parser *parser, size_t first, bool group);
 
 /* "SYSTEM:EVENT": adds the tracepoints that match. `at` is where the text of it starts. */
-struct error *parse_tracepoints(struct parser *parser, const char *at, const char *system, const char *event, const struct term_list *terms);
+struct error *parse_tracepoints(struct parser *parser, const char *at, const char *system, const char *event,
+				const struct term_list *terms);
 
 /* The error for a name that nobody knows, with the nearest known names. */
 struct error *parse_unknown_name(struct parser *parser, const char *at, const char *name);

@@ -1,7 +1,7 @@
 /* Modifiers: the letters behind an event or a group.
  *
- * u, k and h name what is counted: the first of them excludes everything else. G and H do the same for guest and host. The letters of a group are
- * added to what each member has. */
+ * u, k and h name what is counted: the first of them excludes everything else. G and H do the same for guest and host. The letters of a
+ * group are added to what each member has. */
 #include "event/parse_internal.h"
 
 #include <ctype.h>
@@ -124,7 +124,8 @@ struct error *parse_modifiers(struct parser *parser, size_t first, bool group)
 		text++;
 	size_t len = strspn(text, letters);
 	if (isalnum((unsigned char)text[len]))
-		return parse_fail(parser, text + len, "known are u k h (user, kernel, hypervisor), G H (guest, host), p pp ppp P (precise), S D W e I b",
+		return parse_fail(parser, text + len,
+				  "known are u k h (user, kernel, hypervisor), G H (guest, host), p pp ppp P (precise), S D W e I b",
 				  "'%c' is no modifier", text[len]);
 	struct error *error = check(parser, text, len);
 	if (error)

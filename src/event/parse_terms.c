@@ -15,15 +15,15 @@
 #include <string.h>
 
 enum term_kind {
-	TERM_CONFIG,	  /* a whole config word: not for tracepoints */
+	TERM_CONFIG, /* a whole config word: not for tracepoints */
 	TERM_PERIOD,
 	TERM_FREQ,
-	TERM_U32,	  /* into an event field at `offset` */
+	TERM_U32, /* into an event field at `offset` */
 	TERM_U64,
 	TERM_STRING,
 	TERM_BOOL,
-	TERM_CHOICE,	  /* yes or no */
-	TERM_CHOICE_NOT,  /* the same with "no-" in front */
+	TERM_CHOICE,	 /* yes or no */
+	TERM_CHOICE_NOT, /* the same with "no-" in front */
 	TERM_NAME,
 	TERM_CALLGRAPH,
 };
@@ -139,7 +139,8 @@ static struct error *term_number(struct parser *parser, const struct term *term,
 	if (term->value && !number_parse_u64(term->value, ret))
 		return parse_fail(parser, term->value_at, "a number", "the value of '%s' is no number", term->name);
 	if (*ret > max)
-		return parse_fail(parser, term->value_at, NULL, "the value of '%s' is above the highest possible, %#llx", term->name, (unsigned long long)max);
+		return parse_fail(parser, term->value_at, NULL, "the value of '%s' is above the highest possible, %#llx", term->name,
+				  (unsigned long long)max);
 	return NULL;
 }
 
@@ -238,8 +239,8 @@ static const struct term *find_term(const struct term_list *terms, const char *n
 }
 
 /* Applies the text behind a named event: terms, too, whose place in a message is that of the name. */
-static struct error *apply_alias(struct parser *parser, struct event *event, const struct pmu *pmu, const struct pmu_alias *alias, const struct term *term,
-				 const struct term_list *given)
+static struct error *apply_alias(struct parser *parser, struct event *event, const struct pmu *pmu, const struct pmu_alias *alias,
+				 const struct term *term, const struct term_list *given)
 {
 	cleanup_free char *text = mem_printf("/%s/", alias->terms);
 	struct parser inner = {.list = parser->list, .catalog = parser->catalog, .text = text, .at = text};
@@ -290,8 +291,9 @@ static struct error *unknown_term(struct parser *parser, const struct event *eve
 	for (size_t i = 0, any = 0; i < sizeof(rules) / sizeof(rules[0]); i++)
 		if (!rules[i].no_tracepoint || event->attr.type != PERF_TYPE_TRACEPOINT)
 			strbuf_printf(&hint, "%s%s", any++ ? ", " : "", rules[i].name);
-	struct error *error = parse_fail(parser, term->at, strbuf_str(&hint), pmu ? "unknown term '%s' for the PMU '%s'" : "unknown term '%s'", term->name,
-					 pmu ? pmu->name : "");
+	struct error *error =
+		parse_fail(parser, term->at, strbuf_str(&hint), pmu ? "unknown term '%s' for the PMU '%s'" : "unknown term '%s'",
+			   term->name, pmu ? pmu->name : "");
 	strbuf_deinit(&hint);
 	return error;
 }
@@ -314,12 +316,14 @@ static struct error *apply_pmu_term(struct parser *parser, struct event *event, 
 	return unknown_term(parser, event, pmu, term);
 }
 
-static struct error *apply_term(struct parser *parser, struct event *event, const struct pmu *pmu, const struct term *term, const struct term_list *terms)
+static struct error *apply_term(struct parser *parser, struct event *event, const struct pmu *pmu, const struct term *term,
+				const struct term_list *terms)
 {
 	const struct term_rule *rule = find_rule(term->name);
 
 	if (term->name[0] == '@') {
-		event->driver_config = term->value ? arena_printf(&parser->list->arena, "%s=%s", term->name + 1, term->value) : term->name + 1;
+		event->driver_config =
+			term->value ? arena_printf(&parser->list->arena, "%s=%s", term->name + 1, term->value) : term->name + 1;
 		return NULL;
 	}
 	if (rule && rule->no_tracepoint && event->attr.type == PERF_TYPE_TRACEPOINT)

@@ -25,7 +25,8 @@ static struct error *add_tracepoint(struct parser *parser, const char *system, c
 }
 
 /* All events of one system that match. */
-static struct error *add_matching(struct parser *parser, const char *tracefs, const char *system, const char *pattern, const struct term_list *terms)
+static struct error *add_matching(struct parser *parser, const char *tracefs, const char *system, const char *pattern,
+				  const struct term_list *terms)
 {
 	struct tracefs_names events = {0};
 	struct error *error = tracefs_events(tracefs, system, &events);
@@ -75,7 +76,8 @@ static struct error *unknown_tracepoint(struct parser *parser, const char *trace
 }
 
 /* Every system that matches a pattern. */
-static struct error *add_systems(struct parser *parser, const char *tracefs, const char *pattern, const char *event, const struct term_list *terms)
+static struct error *add_systems(struct parser *parser, const char *tracefs, const char *pattern, const char *event,
+				 const struct term_list *terms)
 {
 	struct tracefs_names systems = {0};
 	struct error *error = tracefs_systems(tracefs, &systems);

@@ -1,7 +1,7 @@
 /* Formats of tracepoints: where the fields are and how a record is printed.
  *
- * Fields are read with offsets of our own. Printing takes the kernel's print format as libtraceevent parses it and compiles it, at the first record
- * of a tracepoint, into a short program; what that cannot express is left to libtraceevent.
+ * Fields are read with offsets of our own. Printing takes the kernel's print format as libtraceevent parses it and compiles it, at the
+ * first record of a tracepoint, into a short program; what that cannot express is left to libtraceevent.
  *
  * Raw records are bytes as recorded: integers are in the byte order of the machine that recorded them, which the formats know.
  */
@@ -14,8 +14,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* All formats known: read from a recording's header or from tracefs. Immutable after loading, so shared between threads (a printer is made under
- * a lock when first needed). */
+/* All formats known: read from a recording's header or from tracefs. Immutable after loading, so shared between threads (a printer is made
+ * under a lock when first needed). */
 struct tracepoint_formats;
 
 enum tracepoint_field_flag {
@@ -25,8 +25,8 @@ enum tracepoint_field_flag {
 	TRACEPOINT_FIELD_DYNAMIC = 1 << 3,  /* __data_loc: the 4 bytes hold offset | length << 16 */
 	TRACEPOINT_FIELD_RELATIVE = 1 << 4, /* __rel_loc: the offset counts from the field's end */
 	TRACEPOINT_FIELD_POINTER = 1 << 5,
-	TRACEPOINT_FIELD_COMMON = 1 << 6,   /* one of common_type, common_flags, … */
-	TRACEPOINT_FIELD_SWAPPED = 1 << 7,  /* recorded in the other byte order */
+	TRACEPOINT_FIELD_COMMON = 1 << 6,  /* one of common_type, common_flags, … */
+	TRACEPOINT_FIELD_SWAPPED = 1 << 7, /* recorded in the other byte order */
 };
 
 struct tracepoint_field {
@@ -49,8 +49,8 @@ struct tracepoint {
 	struct tracepoint_private *private;
 };
 
-/* From the TRACING_DATA section of a recording, whose byte order is found out from the data itself. Damaged data gives an error; what was read
- * before the damage is in *ret all the same (never NULL). Formats are copied. */
+/* From the TRACING_DATA section of a recording, whose byte order is found out from the data itself. Damaged data gives an error; what was
+ * read before the damage is in *ret all the same (never NULL). Formats are copied. */
 struct error *tracepoint_formats_load_data(const void *data, size_t size, struct tracepoint_formats **ret);
 /* An empty set, for formats of this machine. */
 struct tracepoint_formats *tracepoint_formats_create(void);
@@ -63,8 +63,9 @@ const struct tracepoint *tracepoint_by_id(const struct tracepoint_formats *forma
 const struct tracepoint *tracepoint_by_name(const struct tracepoint_formats *formats, const char *system, const char *name);
 const struct tracepoint_field *tracepoint_field(const struct tracepoint *tracepoint, const char *name);
 
-/* Who names kernel functions (%ps, %pS): returns the symbol that covers `address`, its start and its module (NULL: the kernel itself), or NULL. It must
- * be safe to call from several threads. Without one, the names come from the recording's own table, which newer recorders leave empty. */
+/* Who names kernel functions (%ps, %pS): returns the symbol that covers `address`, its start and its module (NULL: the kernel itself), or
+ * NULL. It must be safe to call from several threads. Without one, the names come from the recording's own table, which newer recorders
+ * leave empty. */
 typedef const char *(*tracepoint_resolver)(void *context, uint64_t address, uint64_t *ret_start, const char **ret_module);
 void tracepoint_formats_set_resolver(struct tracepoint_formats *formats, tracepoint_resolver resolver, void *context);
 
@@ -75,5 +76,6 @@ const void *tracepoint_read_bytes(const struct tracepoint_field *field, const vo
 /* A string field, static or dynamic; "" when damaged. The string ends at *ret_len at the latest and need not have a NUL. */
 const char *tracepoint_read_string(const struct tracepoint_field *field, const void *raw, size_t size, size_t *ret_len);
 
-/* What `perf script` prints behind the event's name: the print format applied to the record. Unsafe bytes are escaped by the caller's text_add_safe(). */
+/* What `perf script` prints behind the event's name: the print format applied to the record. Unsafe bytes are escaped by the caller's
+ * text_add_safe(). */
 void tracepoint_print(const struct tracepoint *tracepoint, const void *raw, size_t size, struct strbuf *out);

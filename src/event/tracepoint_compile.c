@@ -1,9 +1,9 @@
 /* From libtraceevent's tree of a print format to a program.
  *
- * The format is C source as the kernel shows it: "prev_comm=%s …", REC->prev_comm, … with helpers like __print_flags(). libtraceevent parses it once;
- * here its tree is turned into steps that need no look-ups of names, no printf and no allocation. For the little that isn't known here (binary printk,
- * addresses of dynamic arrays) libtraceevent prints. The output is meant to be the same, byte for byte;
- * where libtraceevent would read behind the record, nothing is read. */
+ * The format is C source as the kernel shows it: "prev_comm=%s …", REC->prev_comm, … with helpers like __print_flags(). libtraceevent
+ * parses it once; here its tree is turned into steps that need no look-ups of names, no printf and no allocation. For the little that isn't
+ * known here (binary printk, addresses of dynamic arrays) libtraceevent prints. The output is meant to be the same, byte for byte; where
+ * libtraceevent would read behind the record, nothing is read. */
 #include "event/tracepoint_program.h"
 
 #include "event/tracepoint_internal.h"
@@ -50,9 +50,12 @@ static uint64_t cast_mask(const char *type, bool pointed)
 		len = len > 1 && type[len - 1] == '*' ? len - 2 : 0;
 	else if (len && type[len - 1] == '*')
 		return UINT64_MAX;
-	static const struct { const char *name; uint64_t mask; } casts[] = {
-		{"u8", 0xff}, {"s8", 0xff}, {"char", 0xff}, {"unsigned char", 0xff},
-		{"u16", 0xffff}, {"s16", 0xffff}, {"short", 0xffff}, {"unsigned short", 0xffff},
+	static const struct {
+		const char *name;
+		uint64_t mask;
+	} casts[] = {
+		{"u8", 0xff},	     {"s8", 0xff},	  {"char", 0xff},      {"unsigned char", 0xff},
+		{"u16", 0xffff},     {"s16", 0xffff},	  {"short", 0xffff},   {"unsigned short", 0xffff},
 		{"u32", 0xffffffff}, {"s32", 0xffffffff}, {"int", 0xffffffff}, {"unsigned int", 0xffffffff},
 	};
 	for (size_t i = 0; i < sizeof(casts) / sizeof(casts[0]); i++)
@@ -105,7 +108,8 @@ static const struct node *compile_element(struct compiler *compiler, const struc
 
 static const struct node *compile_binary(struct compiler *compiler, const struct tep_print_arg *arg)
 {
-	static const char *const known[] = {"!=", "|", "||", "&", "&&", "<", "<<", "<=", ">", ">>", ">=", "==", "-", "+", "/", "%", "*", "^"};
+	static const char *const known[] = {"!=", "|",	"||", "&", "&&", "<", "<<", "<=", ">",
+					    ">>", ">=", "==", "-", "+",	 "/", "%",  "*",  "^"};
 	const char *op = arg->op.op;
 	bool is_known = false;
 
@@ -208,8 +212,8 @@ static const struct node *compile_number(struct compiler *compiler, const struct
 /* Values of flags that formats name without the number. */
 static int64_t flag_value(const char *text)
 {
-	static const char *const softirqs[] = {"HI_SOFTIRQ", "TIMER_SOFTIRQ", "NET_TX_SOFTIRQ", "NET_RX_SOFTIRQ", "BLOCK_SOFTIRQ",
-					       "IRQ_POLL_SOFTIRQ", "TASKLET_SOFTIRQ", "SCHED_SOFTIRQ", "HRTIMER_SOFTIRQ", "RCU_SOFTIRQ"};
+	static const char *const softirqs[] = {"HI_SOFTIRQ",	   "TIMER_SOFTIRQ",   "NET_TX_SOFTIRQ", "NET_RX_SOFTIRQ",  "BLOCK_SOFTIRQ",
+					       "IRQ_POLL_SOFTIRQ", "TASKLET_SOFTIRQ", "SCHED_SOFTIRQ",	"HRTIMER_SOFTIRQ", "RCU_SOFTIRQ"};
 
 	if (isdigit((unsigned char)text[0]))
 		return (int64_t)strtoull(text, NULL, 0);
@@ -253,7 +257,8 @@ static bool compile_bytes(struct compiler *compiler, struct text_source *source,
 	return source->value;
 }
 
-static bool compile_located(struct compiler *compiler, struct text_source *source, enum text_kind kind, struct tep_format_field *field, const char *name)
+static bool compile_located(struct compiler *compiler, struct text_source *source, enum text_kind kind, struct tep_format_field *field,
+			    const char *name)
 {
 	field = find_field(compiler, field, name);
 	if (!field)
@@ -458,7 +463,8 @@ static bool compile_value(struct compiler *compiler, struct step *step, char let
 }
 
 /* Flags, width and precision of a conversion; `arg` moves over what '*' takes. False for what isn't known. */
-static bool compile_modifiers(struct compiler *compiler, struct step *step, const char **at, int *ret_longs, const struct tep_print_arg **arg)
+static bool compile_modifiers(struct compiler *compiler, struct step *step, const char **at, int *ret_longs,
+			      const struct tep_print_arg **arg)
 {
 	struct conversion *conversion = &step->conversion;
 	int *number = &conversion->width;
@@ -529,7 +535,8 @@ static bool compile_format(struct compiler *compiler)
 	return true;
 }
 
-struct tracepoint_program *tracepoint_compile(struct tracepoint_formats *formats, const struct tracepoint *tracepoint, struct tep_event *event)
+struct tracepoint_program *tracepoint_compile(struct tracepoint_formats *formats, const struct tracepoint *tracepoint,
+					      struct tep_event *event)
 {
 	struct tracepoint_program *program = arena_zalloc(&formats->arena, sizeof(*program));
 	struct compiler compiler = {.arena = &formats->arena, .formats = formats, .event = event};

@@ -43,7 +43,8 @@ static bool has_word(const char *text, const char *word)
 	size_t len = strlen(word);
 
 	for (const char *at = text; (at = strstr(at, word)); at++)
-		if ((at == text || !(isalnum((unsigned char)at[-1]) || at[-1] == '_')) && !(isalnum((unsigned char)at[len]) || at[len] == '_'))
+		if ((at == text || !(isalnum((unsigned char)at[-1]) || at[-1] == '_')) &&
+		    !(isalnum((unsigned char)at[len]) || at[len] == '_'))
 			return true;
 	return false;
 }
@@ -51,9 +52,12 @@ static bool has_word(const char *text, const char *word)
 /* Size of an element of a dynamic array by its type; 4 for types that aren't known. */
 static uint32_t element_size(const char *type, uint32_t long_size)
 {
-	static const struct { const char *word; uint32_t size; } sizes[] = {
-		{"char", 1}, {"u8", 1}, {"s8", 1}, {"__u8", 1}, {"bool", 1}, {"short", 2}, {"u16", 2}, {"s16", 2}, {"__u16", 2},
-		{"u64", 8}, {"s64", 8}, {"__u64", 8}, {"u32", 4}, {"s32", 4}, {"__u32", 4}, {"int", 4},
+	static const struct {
+		const char *word;
+		uint32_t size;
+	} sizes[] = {
+		{"char", 1},  {"u8", 1},  {"s8", 1},  {"__u8", 1},  {"bool", 1}, {"short", 2}, {"u16", 2},   {"s16", 2},
+		{"__u16", 2}, {"u64", 8}, {"s64", 8}, {"__u64", 8}, {"u32", 4},	 {"s32", 4},   {"__u32", 4}, {"int", 4},
 	};
 
 	if (has_word(type, "long"))

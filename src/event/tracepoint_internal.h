@@ -42,9 +42,11 @@ struct error *tracepoint_parse_format(struct arena *arena, const char *text, siz
 const char *tracepoint_printk(const struct tracepoint_formats *formats, uint64_t address);
 
 /* The compiled print format; never NULL. `event` is libtraceevent's view of it. It lives in `arena`. */
-struct tracepoint_program *tracepoint_compile(struct tracepoint_formats *formats, const struct tracepoint *tracepoint, struct tep_event *event);
+struct tracepoint_program *tracepoint_compile(struct tracepoint_formats *formats, const struct tracepoint *tracepoint,
+					      struct tep_event *event);
 /* Runs it; false when libtraceevent has to print. */
-bool tracepoint_run(const struct tracepoint_program *program, const struct tracepoint_formats *formats, const void *raw, size_t size, struct strbuf *out);
+bool tracepoint_run(const struct tracepoint_program *program, const struct tracepoint_formats *formats, const void *raw, size_t size,
+		    struct strbuf *out);
 
 /* For a format that libtraceevent does not understand: "[FAILED TO PARSE] name=value …". */
 void tracepoint_print_fields(const struct tracepoint *tracepoint, const void *raw, size_t size, struct strbuf *out);

@@ -1,5 +1,6 @@
-/* Printing records. libtraceevent parses a tracepoint's format when its first record is printed; from its tree comes a program (tracepoint_compile.c)
- * that prints without it. Where there is no such program, libtraceevent prints, under the lock, for it is not safe with threads. */
+/* Printing records. libtraceevent parses a tracepoint's format when its first record is printed; from its tree comes a program
+ * (tracepoint_compile.c) that prints without it. Where there is no such program, libtraceevent prints, under the lock, for it is not safe
+ * with threads. */
 #include "event/tracepoint_internal.h"
 #include "event/tracepoint_program.h"
 

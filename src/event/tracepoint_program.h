@@ -114,7 +114,8 @@ struct run {
 	struct strbuf *out;
 };
 
-/* The bytes of a source that is a field or what a __data_loc points to; *ret_left of them up to the record's end, *ret_len of them meant. */
+/* The bytes of a source that is a field or what a __data_loc points to; *ret_left of them up to the record's end, *ret_len of them meant.
+ */
 const uint8_t *run_bytes(const struct run *run, const struct text_source *source, size_t *ret_left, size_t *ret_len);
 
 /* STEP_SPECIAL. `limit`: the value of '*', or 1. */

@@ -1,4 +1,5 @@
-/* Running a print format's program over a record. Every access is checked against the record's end: a field that isn't inside reads as 0 or nothing. */
+/* Running a print format's program over a record. Every access is checked against the record's end: a field that isn't inside reads as 0 or
+ * nothing. */
 #include "event/tracepoint_program.h"
 
 #include "event/tracepoint_internal.h"
@@ -465,7 +466,8 @@ static void run_pointer(const struct run *run, const struct step *step)
 		strbuf_add_str(run->out, "(nil)");
 }
 
-bool tracepoint_run(const struct tracepoint_program *program, const struct tracepoint_formats *formats, const void *raw, size_t size, struct strbuf *out)
+bool tracepoint_run(const struct tracepoint_program *program, const struct tracepoint_formats *formats, const void *raw, size_t size,
+		    struct strbuf *out)
 {
 	struct run run = {.formats = formats, .raw = raw, .size = size, .out = out};
 

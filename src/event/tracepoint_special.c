@@ -1,5 +1,5 @@
-/* The kernel's special pointers in print formats: %pM (MAC address), %pI4 %pI6 %pIS (IP addresses), %pU (UUID), %ph (bytes). What they print is
- * described in the kernel's Documentation/core-api/printk-formats.rst. */
+/* The kernel's special pointers in print formats: %pM (MAC address), %pI4 %pI6 %pIS (IP addresses), %pU (UUID), %ph (bytes). What they
+ * print is described in the kernel's Documentation/core-api/printk-formats.rst. */
 #include "event/tracepoint_program.h"
 
 #include "event/tracepoint_internal.h"

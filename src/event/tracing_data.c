@@ -1,4 +1,5 @@
-/* Writing what tracepoint_data.c reads: the layout is there. Tables that a reader no longer needs (kallsyms) are left empty, as the kernel's perf does. */
+/* Writing what tracepoint_data.c reads: the layout is there. Tables that a reader no longer needs (kallsyms) are left empty, as the
+ * kernel's perf does. */
 #include "event/tracing_data.h"
 
 #include "base/cleanup.h"

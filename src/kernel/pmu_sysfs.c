@@ -128,7 +128,8 @@ static void add_alias(struct pmu_list *list, struct pmu *pmu, const char *dir, c
 	struct pmu_alias alias = {.scale = 1};
 	char line[1024];
 
-	if (str_ends_with(name, ".unit") || str_ends_with(name, ".scale") || str_ends_with(name, ".per-pkg") || str_ends_with(name, ".snapshot"))
+	if (str_ends_with(name, ".unit") || str_ends_with(name, ".scale") || str_ends_with(name, ".per-pkg") ||
+	    str_ends_with(name, ".snapshot"))
 		return;
 	if (!proc_read_line(path, line, sizeof(line)))
 		return;

@@ -31,9 +31,10 @@ struct error *tracefs_find(const char *root, char **ret_path)
 		present |= stat(path, &st) == 0;
 	}
 	if (forbidden)
-		return error_new_kind(ERROR_PERMISSION,
-				      "no permission to read tracefs, which describes the tracepoints: run as root, or let everybody read it:\n"
-				      "  sudo mount -o remount,mode=755 /sys/kernel/tracing");
+		return error_new_kind(
+			ERROR_PERMISSION,
+			"no permission to read tracefs, which describes the tracepoints: run as root, or let everybody read it:\n"
+			"  sudo mount -o remount,mode=755 /sys/kernel/tracing");
 	if (present)
 		return error_new_kind(ERROR_UNSUPPORTED, "tracefs, which describes the tracepoints, is not mounted:\n"
 							 "  sudo mount -t tracefs nodev /sys/kernel/tracing");

@@ -7,8 +7,9 @@
 
 #include <stdbool.h>
 
-/* Where tracefs is mounted: `root`/sys/kernel/tracing, else `root`/sys/kernel/debug/tracing (`root` "" = this machine; tests give a fake tree).
- * The error says what is missing and how to mend it: the mount, the right to look into it, or the kernel's support. Freed by the caller. */
+/* Where tracefs is mounted: `root`/sys/kernel/tracing, else `root`/sys/kernel/debug/tracing (`root` "" = this machine; tests give a fake
+ * tree). The error says what is missing and how to mend it: the mount, the right to look into it, or the kernel's support. Freed by the
+ * caller. */
 struct error *tracefs_find(const char *root, char **ret_path);
 
 struct tracefs_names {

@@ -61,7 +61,7 @@ static struct error *open_event(struct counters *counters, struct event_list *ev
 	size_t only_count = 0;
 	struct counter_failure failure;
 	/* The default event has no words of a person as its name: it is named after what could be had. */
-	bool named_by_us = event->precise_max && !strchr(event->name, ':');
+	bool named_by_us = event->is_default;
 	bool for_user_only = false;
 
 	if (event->cgroup) {

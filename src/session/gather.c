@@ -1,4 +1,5 @@
-/* The machine's facts for a recording's header: names, counts, the command line and PMUs. CPUs, caches and memory are in gather_topology.c. */
+/* The machine's facts for a recording's header: names, counts, the command line and PMUs. CPUs, caches and memory are in gather_topology.c.
+ */
 #include "session/gather_internal.h"
 
 #include "base/cleanup.h"

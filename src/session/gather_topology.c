@@ -24,7 +24,8 @@ static bool has_text(const struct text_list *list, const char *text)
 }
 
 /* Adds the list of CPUs in cpuN/topology/FILE, or in the file of its older name, unless it is known. */
-static void add_siblings(struct features *features, const char *root, uint32_t cpu, const char *file, const char *older, struct text_list *list)
+static void add_siblings(struct features *features, const char *root, uint32_t cpu, const char *file, const char *older,
+			 struct text_list *list)
 {
 	const char *text = gather_line(features, root, "/sys/devices/system/cpu/cpu%u/topology/%s", cpu, file);
 

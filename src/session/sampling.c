@@ -75,6 +75,8 @@ static struct error *configure_event_callgraph(struct event *event, const struct
 				set_bit(&event->attr, PERF_SAMPLE_ADDR | PERF_SAMPLE_DATA_SRC);
 		}
 	}
+	if (mode == CALLGRAPH_UNSET && event->max_stack)
+		mode = CALLGRAPH_FP; /* who limits the stack wants one */
 	if (event->stack_size)
 		stack_size = (event->stack_size + 7) & ~7u;
 	configure_callgraph(&event->attr, sampling, mode, stack_size);
@@ -300,6 +302,7 @@ struct event *sampling_add_default(struct event_list *events, bool exclude_kerne
 	event->attr.config = PERF_COUNT_HW_CPU_CYCLES;
 	event->attr.exclude_kernel = exclude_kernel;
 	event->precise_max = true;
+	event->is_default = true;
 	return event;
 }
 

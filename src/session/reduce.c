@@ -11,8 +11,11 @@
 #include "base/pool.h"
 #include "session/session_internal.h"
 
+#include <string.h>
+
 struct worker {
 	void *state;
+	reading_values values; /* of the counters, where the worker is */
 	uint64_t broken;
 	const char *first_broken;
 	uint64_t first_broken_offset;
@@ -36,23 +39,31 @@ static void note_broken(struct worker *worker, uint64_t offset, const char *what
 static void reduce_sample(struct reduction *reduction, struct worker *worker, const struct record_header *header, uint64_t offset)
 {
 	const struct session *session = reduction->session;
+	const struct session_private *private = session->private;
 	const struct reducer *reducer = reduction->reducer;
-	const struct filter *filter = &session->private->filter;
 	const struct event *event = reader_event(session->reader, header);
 	struct sample sample;
 	if (!event)
 		return; /* pass 1 counted it */
 	const struct sample_layout *layout = &session->reader->layouts[event->index];
-	bool look_first = filter->active || reducer->fixed_only;
+	bool splits = readings_splits(&private->readings, layout);
+	bool look_first = private->filter.active || (reducer->fixed_only && !splits);
 	const char *broken = look_first ? sample_decode_fixed(layout, &event->attr, header, &sample) : NULL;
-	if (!broken && filter->active && !(filter_accepts_cpu(filter, sample.cpu) && filter_accepts_time(filter, sample.time)))
+	bool wanted = broken || !private->filter.active ||
+		      (filter_accepts_cpu(&private->filter, sample.cpu) && filter_accepts_time(&private->filter, sample.time));
+	if (!wanted && !splits)
 		return;
-	if (!broken && !reducer->fixed_only)
+	if (!broken && (!reducer->fixed_only || splits))
 		broken = sample_decode(layout, &event->attr, header, &sample);
 	if (broken)
 		return note_broken(worker, offset, broken);
-	uint64_t model_time = session->private->file_order ? offset : sample.time ? sample.time : UINT64_MAX;
-	reducer->sample(worker->state, reduction->context, event, &sample, model_time);
+	uint64_t model_time = private->file_order ? offset : sample.time ? sample.time : UINT64_MAX;
+	if (!splits)
+		return reducer->sample(worker->state, reduction->context, event, &sample, model_time);
+	uint64_t index = 0;
+	while ((event = readings_next(&private->readings, session->reader, layout, worker->values, &index, &sample)))
+		if (wanted)
+			reducer->sample(worker->state, reduction->context, event, &sample, model_time);
 }
 
 static void reduce_piece(void *context, unsigned int index, size_t piece)
@@ -61,10 +72,16 @@ static void reduce_piece(void *context, unsigned int index, size_t piece)
 	struct worker *worker = &reduction->workers[index];
 	struct reader *reader = reduction->session->reader;
 	const uint64_t *cuts = reduction->session->private->cuts.data;
+	const struct readings *readings = &reduction->session->private->readings;
 	uint64_t offset = cuts[piece], end = cuts[piece + 1];
 	if (!worker->state) {
 		worker->state = mem_zalloc(reduction->reducer->state_size);
 		reduction->reducer->init(worker->state, reduction->context);
+	}
+	if (readings->present) {
+		if (!worker->values)
+			worker->values = reading_values_create(readings);
+		memcpy(worker->values, reduction->session->private->cut_values.data[piece], readings->count * sizeof(*worker->values));
 	}
 	while (offset < end) {
 		uint64_t next = offset;
@@ -85,6 +102,7 @@ static void *merge_workers(struct reduction *reduction, unsigned int jobs)
 	void *merged = NULL;
 	for (unsigned int i = 0; i < jobs; i++) {
 		struct worker *worker = &reduction->workers[i];
+		free(worker->values);
 		if (worker->broken && (!trouble->broken_records || worker->first_broken_offset < trouble->first_broken_offset)) {
 			trouble->first_broken = worker->first_broken;
 			trouble->first_broken_offset = worker->first_broken_offset;

@@ -15,7 +15,7 @@
 
 #include <string.h>
 
-enum { CUT_DISTANCE = 2 << 20, PROGRESS_DISTANCE = 16 << 20 };
+enum { CUT_DISTANCE = 2 << 20, PROGRESS_DISTANCE = 16 << 20, CUT_VALUES_MAX = 64 << 20 };
 
 void session_note_broken(struct session *session, uint64_t offset, const char *what)
 {
@@ -45,6 +45,9 @@ static void look_at_events(struct session *session)
 	for (size_t i = 1; i < count; i++)
 		if (reader->layouts[i].time != private->sample_time || reader->layouts[i].trailer_time != private->trailer_time)
 	private->uniform = false;
+	readings_init(&private->readings, reader);
+	free(private->values);
+	private->values = reading_values_create(&private->readings);
 	/* Without times of side-band nothing can be put in order; a pipe doesn't know that in time. */
 	private->file_order = !reader->has_times || (!reader->pipe && !reader->layouts[0].sample_id_all);
 }
@@ -110,9 +113,33 @@ static void report_progress(const struct session *session, uint64_t offset)
 
 /* ---- pass 1 ---- */
 
-static void add_cut(struct session *session, uint64_t offset)
+/* `values` are the counters' at that place. Where counters are so many that their values at each cut would not fit, there are fewer cuts.
+ */
+static void add_cut(struct session *session, uint64_t offset, const uint64_t *values)
 {
-	vec_push(&session->private->cuts, offset);
+	struct session_private *private = session->private;
+	size_t size = (private->readings.count + 1) * sizeof(*values);
+	if (values && private->cut_values.len >= 1 + CUT_VALUES_MAX / size)
+		return;
+	vec_push(&private->cuts, offset);
+	if (values) {
+		vec_push(&private->cut_values, reading_values_create(&private->readings));
+		memcpy(*vec_last(&private->cut_values), values, size);
+	}
+}
+
+/* Takes note of the counters read with a sample. */
+static void follow_readings(const struct session *session, const struct record_header *header, reading_values values)
+{
+	const struct session_private *private = session->private;
+	const struct event *event = reader_event(session->reader, header);
+	const struct sample_layout *layout = event ? &session->reader->layouts[event->index] : NULL;
+	struct sample sample;
+	uint64_t index = 0;
+	if (!layout || !readings_splits(&private->readings, layout) || sample_decode(layout, &event->attr, header, &sample))
+		return;
+	while (readings_next(&private->readings, session->reader, layout, values, &index, &sample))
+		;
 }
 
 /* Hops over all records: counts, cuts, and the side-band into `sideband`. */
@@ -124,6 +151,7 @@ static struct error *scan_records(struct session *session, struct order *sideban
 	struct error *error = NULL;
 	const struct record_header *header;
 	uint64_t offset, next_cut = 0, next_progress = reader->data_offset + PROGRESS_DISTANCE;
+	reading_values values = private->readings.present ? reading_values_create(&private->readings) : NULL;
 	source_init(&source, reader, true);
 	while ((header = source_next(&source, &offset, &error))) {
 		__builtin_prefetch((const uint8_t *)header + 1024);
@@ -132,15 +160,18 @@ static struct error *scan_records(struct session *session, struct order *sideban
 		if (apply_is_sideband(header->type))
 			order_push(sideband, private->file_order ? offset : time, offset);
 		if (offset >= next_cut) {
-			add_cut(session, offset);
+			add_cut(session, offset, values);
 			next_cut = offset + CUT_DISTANCE;
 		}
+		if (values && header->type == RECORD_SAMPLE)
+			follow_readings(session, header, values);
 		if (offset >= next_progress) {
 			report_progress(session, offset);
 			next_progress = offset + PROGRESS_DISTANCE;
 		}
 	}
-	add_cut(session, source.offset);
+	vec_push(&private->cuts, source.offset);
+	free(values);
 	source_deinit(&source);
 	return error;
 }
@@ -253,6 +284,11 @@ void session_close(struct session *session)
 	order_deinit(&private->order);
 	filter_deinit(&private->filter);
 	vec_deinit(&private->cuts);
+	for (size_t i = 0; i < private->cut_values.len; i++)
+		free(private->cut_values.data[i]);
+	vec_deinit(&private->cut_values);
+	readings_deinit(&private->readings);
+	free(private->values);
 	machine_destroy(session->machine);
 	reader_close(session->reader);
 	free(session->event_counts);
@@ -291,7 +327,44 @@ static bool deliver(struct session *session, const struct record_header *header,
 			apply_sideband(session->machine, header, model_time);
 		return true;
 	}
-	return ret->event && header->size >= session->reader->layouts[ret->event->index].variable && wants(session, ret);
+	if (!ret->event || header->size < session->reader->layouts[ret->event->index].variable)
+		return false;
+	if (wants(session, ret))
+		return true;
+	if (private->readings.present)
+		follow_readings(session, header, private->values);
+	return false;
+}
+
+/* The next member of the sample whose group is being delivered. */
+static bool next_member(struct session *session, struct record *ret)
+{
+	struct session_private *private = session->private;
+	const struct sample_layout *layout = &session->reader->layouts[private->group.event->index];
+	const struct event *event =
+		readings_next(&private->readings, session->reader, layout, private->values, &private->group_index, &private->group_sample);
+	private->in_group = event;
+	if (!event)
+		return false;
+	*ret = private->group;
+	ret->event = event;
+	ret->is_member = true;
+	ret->member_id = private->group_sample.id;
+	ret->member_period = private->group_sample.period;
+	return true;
+}
+
+/* A record that deliver() wants to be seen: as it is, or as the first of its members. */
+static bool show(struct session *session, struct record *ret)
+{
+	struct session_private *private = session->private;
+	if (ret->header->type != RECORD_SAMPLE || !readings_splits(&private->readings, &session->reader->layouts[ret->event->index]))
+		return true;
+	if (!session_decode(session, ret, &private->group_sample))
+		return false;
+	private->group = *ret;
+	private->group_index = 0;
+	return next_member(session, ret);
 }
 
 /* The next record of the source: delivered (true, and *ret_shown tells whether it is to be seen), or put into the order (false). */
@@ -338,6 +411,8 @@ static void start(struct session *session)
 {
 	struct session_private *private = session->private;
 	private->started = true;
+	if (private->values)
+		memset(private->values, 0, (private->readings.count + 1) * sizeof(*private->values));
 	if (session->reader->stable)
 		source_init(&private->source, session->reader, !private->prepared);
 }
@@ -350,6 +425,8 @@ int session_next(struct session *session, struct record *ret, struct error **ret
 	*ret_error = NULL;
 	if (!private->started)
 		start(session);
+	if (private->in_group && next_member(session, ret))
+		return 1;
 	for (;;) {
 		if (private->holding) {
 			private->holding = false;
@@ -369,15 +446,20 @@ int session_next(struct session *session, struct record *ret, struct error **ret
 			if (!found)
 				continue;
 		}
-		if (shown)
+		if (shown && show(session, ret))
 			return 1;
 	}
 }
 
 bool session_decode(struct session *session, const struct record *record, struct sample *ret)
 {
-	const char *broken = sample_decode(&session->reader->layouts[record->event->index], &record->event->attr, record->header, ret);
+	const struct event *event = record->is_member ? session->private->group.event : record->event;
+	const char *broken = sample_decode(&session->reader->layouts[event->index], &event->attr, record->header, ret);
 	if (broken)
 		session_note_broken(session, record->offset, broken);
+	if (record->is_member) {
+		ret->id = record->member_id;
+		ret->period = record->member_period;
+	}
 	return !broken;
 }

@@ -76,20 +76,26 @@ struct record {
 	uint64_t time;			    /* 0 = none */
 	uint64_t model_time;		    /* what to ask the machine with; never less than the one before when streaming */
 	uint64_t offset;		    /* in the file */
-	struct event *event;		    /* of samples never NULL; of others by their trailer, or NULL */
+	const struct event *event;	    /* of samples never NULL; of others by their trailer, or NULL */
+	/* A sample with counters read for its group is delivered once for each of them that advanced, with that one's event, id and period.
+	 */
+	bool is_member;
+	uint64_t member_id, member_period;
 };
 
 /* 1: *ret is the next record that passed the filter (side-band always passes, already applied to the machine). 0: end. -1: *ret_error is
  * set. */
 int session_next(struct session *session, struct record *ret, struct error **ret_error);
-/* Decodes the sample that session_next() gave; false when it is broken, which is counted: go on with the next. */
+/* Decodes the sample that session_next() gave (use this, not sample_decode(): a member's id and period are not in its record). False when
+ * it is broken, which is counted: go on with the next. */
 bool session_decode(struct session *session, const struct record *record, struct sample *ret);
 
 /* Any order, any number of threads; what comes out depends on neither. */
 struct reducer {
 	size_t state_size;
 	void (*init)(void *state, void *context);
-	/* A decoded sample. Its pointers stay valid until session_close() (stable input is guaranteed here). */
+	/* A decoded sample (of a group with counters read: once for each member that advanced). Its pointers stay valid until
+	 * session_close() (stable input is guaranteed here). */
 	void (*sample)(void *state, void *context, const struct event *event, const struct sample *sample, uint64_t model_time);
 	/* Adds `from` to `into`; `from` is empty afterwards. Called on one thread. */
 	void (*merge)(void *into, void *from, void *context);

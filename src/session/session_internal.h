@@ -3,6 +3,7 @@
 
 #include "session/apply.h"
 #include "session/order.h"
+#include "session/readings.h"
 #include "session/session.h"
 
 /* ---- source.c: the records of a stable mapping or of a stream of chunks, one after the other, and again by offset while they are held
@@ -72,6 +73,8 @@ struct session_private {
 	bool uniform;
 	uint16_t sample_time, trailer_time;
 	VEC(uint64_t) cuts; /* pass 1: offsets where workers may begin, and the end */
+	struct readings readings;
+	VEC(reading_values) cut_values; /* at each cut, where counters are read */
 	struct filter filter;
 
 	/* session_next() */
@@ -82,6 +85,11 @@ struct session_private {
 	bool holding;	 /* the record delivered last came from the order and is still held */
 	uint64_t held_offset;
 	uint64_t clock; /* the newest time delivered */
+	reading_values values;
+	struct record group; /* the sample whose members are being delivered */
+	struct sample group_sample;
+	uint64_t group_index; /* of its next member */
+	bool in_group;
 };
 
 /* The time of a record of the stream; 0 = none. */

@@ -376,7 +376,7 @@ static const struct {
 	[FEATURE_COMPRESSED] = {print_compressed},
 	[FEATURE_CPU_PMU_CAPS] = {print_cpu_pmu_caps},
 	[FEATURE_CLOCK_DATA] = {print_clock_data},
-	[FEATURE_HYBRID_TOPOLOGY] = {print_hybrid},
+	[FEATURE_HYBRID_TOPOLOGY] = {print_hybrid, true},
 	[FEATURE_PMU_CAPS] = {print_pmu_caps},
 };
 
@@ -408,7 +408,7 @@ void features_print(const struct reader *reader, bool full, struct strbuf *out)
 	char date[32];
 	if (!ctime_r(&private->file_time, date))
 		strcpy(date, "?\n");
-	strbuf_printf(out, "# ========\n# captured on    : %s# header version : %u\n", date, 1u);
+	strbuf_printf(out, "# ========\n# captured on    : %s# header version : %u\n", date, private->kind.v1 ? 0u : 1u);
 	strbuf_printf(out, "# data offset    : %" PRIu64 "\n# data size      : %" PRIu64 "\n# feat offset    : %" PRIu64 "\n",
 		      header->data.offset, header->data.size, header->data.offset + header->data.size);
 	/* In the pipe form features come as records, and the kernel's perf prints them behind the block. */

@@ -155,12 +155,12 @@ static const char *decode_stack(struct words *words, struct sample *ret)
 	if (!words_left(words))
 		return "sample ends before its stack";
 	uint64_t size = *words->at++;
+	ret->stack = words->at;
 	if (!size)
 		return NULL;
 	uint64_t taken = size / 8 + !!(size % 8);
 	if (taken >= words_left(words))
 		return "stack copy longer than its sample";
-	ret->stack = words->at;
 	ret->stack_size = size;
 	words->at += taken;
 	ret->stack_valid = *words->at < size ? *words->at : size;

@@ -251,10 +251,8 @@ static void dump_cpu_mask(struct dump *dump)
 {
 	bool first = true;
 	unsigned int words = u16_at(dump, 10), width = u16_at(dump, 12);
-	size_t at = width == 8 ? 16 : 14;
+	size_t at = width == 8 ? 18 : 14;
 	unsigned int bits = words * width * 8;
-	if (width == 4 && dump->header->size >= 16 + words * width)
-		at = 16;
 	for (unsigned int i = 0; i < bits && at + i / 8 < dump->header->size; i++) {
 		const uint8_t *mask = (const uint8_t *)dump->header + at;
 		unsigned int last = i;
@@ -312,11 +310,13 @@ static void dump_time_conv(struct dump *dump)
 {
 	strbuf_printf(dump->out, "\n... Time Shift      %" PRIu64 "\n... Time Muliplier  %" PRIu64 "\n... Time Zero       %" PRIu64 "\n",
 		      u64_at(dump, 8), u64_at(dump, 16), u64_at(dump, 24));
-	if (dump->header->size < 56)
-		return;
-	strbuf_printf(dump->out,
-		      "... Time Cycles     %" PRIu64 "\n... Time Mask       %#" PRIx64 "\n... Cap Time Zero   %d\n... Cap Time Short  %d\n",
-		      u64_at(dump, 32), u64_at(dump, 40), *((const uint8_t *)dump->header + 48), *((const uint8_t *)dump->header + 49));
+	if (dump->header->size >= 56) {
+		const uint8_t *flags = (const uint8_t *)dump->header + 48;
+		strbuf_printf(dump->out, "... Time Cycles     %" PRIu64 "\n... Time Mask       %#" PRIx64 "\n", u64_at(dump, 32),
+			      u64_at(dump, 40));
+		strbuf_printf(dump->out, "... Cap Time Zero   %d\n... Cap Time Short  %d\n", flags[0], flags[1]);
+	}
+	strbuf_add_str(dump->out, ": unhandled!\n");
 }
 
 static void dump_auxtrace(struct dump *dump)
@@ -342,7 +342,7 @@ static void dump_stat_round(struct dump *dump)
 	strbuf_printf(dump->out, "\n... time %" PRIu64 ", type %s\n", u64_at(dump, 16), u64_at(dump, 8) ? "FINAL" : "INTERVAL");
 }
 
-static void dump_finished_round(struct dump *dump)
+static void dump_nothing(struct dump *dump)
 {
 	strbuf_add_char(dump->out, '\n');
 }
@@ -358,6 +358,8 @@ static void (*const dumpers[RECORD_USER_MAX])(struct dump *) = {
 	[RECORD_LOST] = dump_lost,
 	[RECORD_COMM] = dump_comm,
 	[RECORD_EXIT] = dump_task,
+	[RECORD_THROTTLE] = dump_nothing,
+	[RECORD_UNTHROTTLE] = dump_nothing,
 	[RECORD_FORK] = dump_task,
 	[RECORD_READ] = dump_read,
 	[RECORD_SAMPLE] = dump_sample,
@@ -377,7 +379,7 @@ static void (*const dumpers[RECORD_USER_MAX])(struct dump *) = {
 	[RECORD_HEADER_TRACING_DATA] = dump_header_record,
 	[RECORD_HEADER_BUILD_ID] = dump_header_record,
 	[RECORD_HEADER_FEATURE] = dump_header_record,
-	[RECORD_FINISHED_ROUND] = dump_finished_round,
+	[RECORD_FINISHED_ROUND] = dump_nothing,
 	[RECORD_ID_INDEX] = dump_id_index,
 	[RECORD_AUXTRACE_INFO] = dump_auxtrace_info,
 	[RECORD_AUXTRACE] = dump_auxtrace,

@@ -25,16 +25,15 @@ static const char *branch_type_name(unsigned int type, unsigned int new_type)
 
 static void dump_branches(struct dump *dump)
 {
-	static const char *const speculation[] = {"", "SPEC_WRONG_PATH", "NON_SPEC_CORRECT_PATH", "SPEC_CORRECT_PATH"};
 	const struct sample *sample = &dump->sample;
 	strbuf_printf(dump->out, "... branch stack: nr:%" PRIu64 "\n", sample->branch_count);
 	for (uint64_t i = 0; i < sample->branch_count; i++) {
 		const struct branch_entry *entry = &sample->branches[i];
 		uint64_t flags = entry->flags;
-		strbuf_printf(dump->out, "..... %2" PRIu64 ": %016" PRIx64 " -> %016" PRIx64 " %u cycles %s%s%s%s %x %s %s\n", i,
-			      entry->from, entry->to, (unsigned int)(flags >> 4 & 0xffff), flags & 1 ? "M" : " ", flags & 2 ? "P" : " ",
+		strbuf_printf(dump->out, "..... %2" PRIu64 ": %016" PRIx64 " -> %016" PRIx64 " %u cycles %s%s%s%s %x %s\n", i, entry->from,
+			      entry->to, (unsigned int)(flags >> 4 & 0xffff), flags & 1 ? "M" : " ", flags & 2 ? "P" : " ",
 			      flags & 8 ? "A" : " ", flags & 4 ? "T" : " ", (unsigned int)(flags >> 33),
-			      branch_type_name(flags >> 20 & 15, flags >> 26 & 15), speculation[flags >> 24 & 3]);
+			      branch_type_name(flags >> 20 & 15, flags >> 26 & 15));
 	}
 }
 
@@ -112,7 +111,8 @@ static void dump_fields(struct dump *dump, const struct sample_layout *layout)
 	if (type & PERF_SAMPLE_REGS_INTR)
 		dump_regs(dump, "intr", &sample->regs_intr);
 	if (type & PERF_SAMPLE_STACK_USER) {
-		uint64_t offset = sample->stack ? (uint64_t)((const uint8_t *)sample->stack - (const uint8_t *)dump->header) : 0;
+		/* of the size, which lies before the bytes */
+		uint64_t offset = (uint64_t)((const uint8_t *)sample->stack - (const uint8_t *)dump->header) - 8;
 		strbuf_printf(dump->out, "... ustack: size %" PRIu64 ", offset 0x%" PRIx64 "\n", sample->stack_valid, offset);
 	}
 	if (type & (PERF_SAMPLE_WEIGHT | PERF_SAMPLE_WEIGHT_STRUCT))

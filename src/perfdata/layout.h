@@ -76,7 +76,7 @@ struct sample {
 	const uint64_t *branch_counters; /* or NULL */
 	struct sample_regs regs_user;
 	struct sample_regs regs_intr;
-	const void *stack;    /* user stack copy, from its stack pointer upwards */
+	const void *stack;    /* user stack copy, from its stack pointer upwards; with stack_size 0 there are no bytes */
 	uint64_t stack_size;  /* as asked for */
 	uint64_t stack_valid; /* bytes that were really copied */
 	uint64_t weight;      /* WEIGHT, or var1_dw of WEIGHT_STRUCT */

@@ -353,7 +353,7 @@ static const struct text_source *compile_text(struct compiler *compiler, const s
 /* Text of the format up to the next conversion: escapes resolved, %% made one. Returns where it ends. */
 static const char *compile_literal(struct compiler *compiler, const char *format)
 {
-	char *text = arena_alloc(compiler->arena, strlen(format) + 1);
+	char *text = arena_zalloc(compiler->arena, strlen(format) + 1 + STEP_TEXT_PADDING);
 	uint32_t len = 0;
 
 	for (; *format && !(*format == '%' && format[1] != '%'); format++) {
@@ -421,8 +421,8 @@ static bool compile_special(struct compiler *compiler, struct step *step, const 
 		return compiled;
 	}
 	step->kind = STEP_TEXT;
-	step->text = arena_printf(compiler->arena, "ARG TYPE NOT FIELD BUT %d", (int)arg->type);
-	step->len = (uint32_t)strlen(step->text);
+	step->text = arena_printf(compiler->arena, "ARG TYPE NOT FIELD BUT %d%*s", (int)arg->type, STEP_TEXT_PADDING, "");
+	step->len = (uint32_t)strlen(step->text) - STEP_TEXT_PADDING;
 	vec_push(&compiler->steps, *step);
 	return true;
 }
@@ -445,6 +445,16 @@ static bool compile_pointer(struct compiler *compiler, struct step *step, const 
 	return step->value;
 }
 
+/* Conversions without any ornament have shorter ways. */
+static enum step_kind number_kind(const struct conversion *conversion)
+{
+	if (conversion->width || conversion->precision >= 0 || conversion->plus || conversion->alternate || conversion->star_width)
+		return STEP_NUMBER;
+	if (conversion->letter == 'd' || conversion->letter == 'u')
+		return STEP_DECIMAL;
+	return conversion->letter == 'x' ? STEP_HEX : STEP_NUMBER;
+}
+
 static bool compile_value(struct compiler *compiler, struct step *step, char letter, int longs, const struct tep_print_arg *arg)
 {
 	if (longs < -2 || longs > 2)
@@ -453,7 +463,7 @@ static bool compile_value(struct compiler *compiler, struct step *step, char let
 	step->conversion.bits = longs == -2 ? 8 : longs == -1 ? 16 : longs == 0 ? 32 : 64;
 	if (longs == 1 && compiler->formats->long_size == 4)
 		step->conversion.bits = sizeof(long) * 8;
-	step->kind = letter == 's' ? STEP_STRING : STEP_NUMBER;
+	step->kind = letter == 's' ? STEP_STRING : number_kind(&step->conversion);
 	if (letter == 's')
 		step->source = compile_text(compiler, arg);
 	else

@@ -74,9 +74,13 @@ struct conversion {
 	int width, precision;		 /* 0 and -1 = none */
 };
 
+enum { STEP_TEXT_PADDING = 16 };
+
 enum step_kind {
 	STEP_TEXT,
 	STEP_NUMBER,
+	STEP_DECIMAL, /* %d %u %ld … without width or anything: the common ones */
+	STEP_HEX,     /* %x %lx … */
 	STEP_POINTER,
 	STEP_FUNCTION,
 	STEP_FUNCTION_OFFSET,
@@ -88,7 +92,7 @@ struct step {
 	enum step_kind kind;
 	struct conversion conversion;
 	const char *text;
-	uint32_t len; /* of STEP_TEXT's text */
+	uint32_t len; /* of STEP_TEXT's text, behind which STEP_TEXT_PADDING bytes can be read */
 	const struct node *value;
 	const struct node *star;
 	const struct text_source *source;
@@ -106,17 +110,24 @@ struct tracepoint_program {
 	size_t count;
 };
 
-/* The record that a program runs over. */
+/* The record that a program runs over, and the text that grows: [out->data, at) is filled, [at, end) is reserved. Text is put here without
+ * calls; functions that use `out` itself are framed by run_close() and run_open(). */
 struct run {
 	const struct tracepoint_formats *formats;
 	const uint8_t *raw;
 	size_t size;
 	struct strbuf *out;
+	char *at, *end;
 };
+
+/* Makes room for `need` bytes and takes `at` and `end` from `out`. */
+void run_open(struct run *run, size_t need);
+/* Hands what was put down to `out`. */
+void run_close(struct run *run);
 
 /* The bytes of a source that is a field or what a __data_loc points to; *ret_left of them up to the record's end, *ret_len of them meant.
  */
 const uint8_t *run_bytes(const struct run *run, const struct text_source *source, size_t *ret_left, size_t *ret_len);
 
-/* STEP_SPECIAL. `limit`: the value of '*', or 1. */
+/* STEP_SPECIAL, into run->out. `limit`: the value of '*', or 1. */
 void run_special(const struct run *run, const struct step *step, int limit);

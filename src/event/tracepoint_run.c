@@ -10,6 +10,9 @@
 /* No text is padded further. */
 enum { STAR_MAX = 65536 };
 
+/* Room that is always there for small pieces. */
+enum { RESERVE = 256 };
+
 static uint64_t read_number(const struct run *run, uint64_t offset, uint32_t size)
 {
 	bool swap = run->formats->swap;
@@ -119,53 +122,140 @@ static uint64_t evaluate(const struct run *run, const struct node *node)
 	return 0;
 }
 
+void run_open(struct run *run, size_t need)
+{
+	run->at = strbuf_reserve(run->out, need + RESERVE);
+	run->end = run->at + need + RESERVE;
+}
+
+void run_close(struct run *run)
+{
+	strbuf_advance(run->out, (size_t)(run->at - run->out->data) - run->out->len);
+}
+
+static void grow(struct run *run, size_t need)
+{
+	run_close(run);
+	run_open(run, need);
+}
+
+static inline void need_room(struct run *run, size_t need)
+{
+	if (__builtin_expect((size_t)(run->end - run->at) < need, 0))
+		grow(run, need);
+}
+
+static void put_bytes_raw(struct run *run, const void *text, size_t len)
+{
+	need_room(run, len);
+	memcpy(run->at, text, len);
+	run->at += len;
+}
+
+static void put_chars(struct run *run, char c, size_t count)
+{
+	need_room(run, count);
+	memset(run->at, c, count);
+	run->at += count;
+}
+
+static void put_string(struct run *run, const char *text)
+{
+	put_bytes_raw(run, text, strlen(text));
+}
+
 /* Pads `len` bytes to the width. */
-static void add_padded(struct strbuf *out, const char *text, size_t len, int width, bool minus)
+static void put_padded(struct run *run, const char *text, size_t len, int width, bool minus)
 {
 	size_t pad = width > 0 && (size_t)width > len ? (size_t)width - len : 0;
 
 	if (pad && !minus)
-		strbuf_add_chars(out, ' ', pad);
-	strbuf_add(out, text, len);
+		put_chars(run, ' ', pad);
+	put_bytes_raw(run, text, len);
 	if (pad && minus)
-		strbuf_add_chars(out, ' ', pad);
+		put_chars(run, ' ', pad);
+}
+
+static const char digit_pairs[] = "0001020304050607080910111213141516171819202122232425262728293031323334353637383940414243444546474849"
+				  "5051525354555657585960616263646566676869707172737475767778798081828384858687888990919293949596979899";
+
+static char *decimal_digits(char *end, uint64_t value)
+{
+	while (value >= 100) {
+		end -= 2;
+		memcpy(end, digit_pairs + value % 100 * 2, 2);
+		value /= 100;
+	}
+	if (value >= 10) {
+		end -= 2;
+		memcpy(end, digit_pairs + value * 2, 2);
+		return end;
+	}
+	*--end = (char)('0' + value);
+	return end;
 }
 
 /* Digits of `value`, written backwards from `end`; returns their start. */
 static char *digits_of(char *end, uint64_t value, char letter)
 {
 	const char *digits = letter == 'X' ? "0123456789ABCDEF" : "0123456789abcdef";
-	unsigned int base = letter == 'x' || letter == 'X' ? 16 : letter == 'o' ? 8 : 10;
+	unsigned int shift = letter == 'o' ? 3 : 4;
 
-	if (base == 10) {
-		do
-			*--end = (char)('0' + value % 10);
-		while (value /= 10);
-		return end;
-	}
-	unsigned int shift = base == 16 ? 4 : 3;
+	if (letter == 'd' || letter == 'u')
+		return decimal_digits(end, value);
 	do
-		*--end = digits[value & (base - 1)];
+		*--end = digits[value & ((1u << shift) - 1)];
 	while (value >>= shift);
 	return end;
 }
 
-static void add_number(struct strbuf *out, const struct conversion *conversion, uint64_t value, int width, int precision)
+static void put_hex_number(struct run *run, uint64_t value)
+{
+	unsigned int digits = value ? (67 - (unsigned int)__builtin_clzll(value)) / 4 : 1;
+
+	need_room(run, 16);
+	for (unsigned int i = digits; i-- > 0; value >>= 4)
+		run->at[i] = "0123456789abcdef"[value & 15];
+	run->at += digits;
+}
+
+static void put_address(struct run *run, uint64_t value)
+{
+	put_bytes_raw(run, "0x", 2);
+	put_hex_number(run, value);
+}
+
+static void put_decimal(struct run *run, uint64_t value, bool negative)
+{
+	char buffer[24], *end = buffer + sizeof(buffer), *start = decimal_digits(end, negative ? 0 - value : value);
+
+	if (negative)
+		*--start = '-';
+	need_room(run, sizeof(buffer));
+	size_t len = (size_t)(end - start);
+	memcpy(run->at, start, len);
+	run->at += len;
+}
+
+/* The value as a conversion of that many bits sees it. */
+static inline uint64_t cut(const struct conversion *conversion, uint64_t value)
+{
+	unsigned int shift = 64 - (unsigned int)conversion->bits;
+
+	return conversion->letter == 'd' ? (uint64_t)((int64_t)(value << shift) >> shift) : value << shift >> shift;
+}
+
+static void put_number(struct run *run, const struct conversion *conversion, uint64_t value, int width, int precision)
 {
 	char buffer[32], prefix[3] = "", *end = buffer + sizeof(buffer);
-	unsigned int shift = 64 - (unsigned int)conversion->bits, prefixes = 0;
-	bool negative = false;
+	unsigned int prefixes = 0;
+	bool negative;
 
-	if (conversion->letter == 'd') {
-		int64_t number = (int64_t)(value << shift) >> shift;
-		negative = number < 0;
-		value = negative ? 0 - (uint64_t)number : (uint64_t)number;
-	} else {
-		value = value << shift >> shift;
-	}
-	char *start = digits_of(end, value, conversion->letter);
-	if (precision == 0 && value == 0)
-		start = end;
+	value = cut(conversion, value);
+	negative = conversion->letter == 'd' && (int64_t)value < 0;
+	if (negative)
+		value = 0 - value;
+	char *start = precision == 0 && value == 0 ? end : digits_of(end, value, conversion->letter);
 	if (negative || (conversion->plus && conversion->letter == 'd'))
 		prefix[prefixes++] = negative ? '-' : '+';
 	if (conversion->alternate && value && (conversion->letter == 'x' || conversion->letter == 'X')) {
@@ -179,12 +269,12 @@ static void add_number(struct strbuf *out, const struct conversion *conversion, 
 		zeros = width - len - (int)prefixes;
 	int pad = width - len - zeros - (int)prefixes;
 	if (pad > 0 && !conversion->minus)
-		strbuf_add_chars(out, ' ', (size_t)pad);
-	strbuf_add(out, prefix, prefixes);
-	strbuf_add_chars(out, '0', (size_t)zeros);
-	strbuf_add(out, start, (size_t)len);
+		put_chars(run, ' ', (size_t)pad);
+	put_bytes_raw(run, prefix, prefixes);
+	put_chars(run, '0', (size_t)zeros);
+	put_bytes_raw(run, start, (size_t)len);
 	if (pad > 0 && conversion->minus)
-		strbuf_add_chars(out, ' ', (size_t)pad);
+		put_chars(run, ' ', (size_t)pad);
 }
 
 /* Width and precision, with what '*' stands for in this record. */
@@ -198,7 +288,7 @@ static void resolve(const struct run *run, const struct step *step, int *ret_wid
 	*ret_precision = step->conversion.star_precision ? star : step->conversion.precision;
 }
 
-static void run_number(const struct run *run, const struct step *step)
+static void run_number(struct run *run, const struct step *step)
 {
 	const struct conversion *conversion = &step->conversion;
 	uint64_t value = evaluate(run, step->value);
@@ -207,32 +297,26 @@ static void run_number(const struct run *run, const struct step *step)
 	resolve(run, step, &width, &precision);
 	if (conversion->letter == 'c') {
 		char c = (char)value;
-		add_padded(run->out, &c, c != 0, width, conversion->minus);
+		put_padded(run, &c, c != 0, width, conversion->minus);
 	} else {
-		add_number(run->out, conversion, value, width, precision);
+		put_number(run, conversion, value, width, precision);
 	}
 }
 
-static void add_hex_number(struct strbuf *out, uint64_t value)
-{
-	strbuf_add(out, "0x", 2);
-	strbuf_add_hex(out, value, 0);
-}
-
-static void run_function(const struct run *run, const struct step *step)
+static void run_function(struct run *run, const struct step *step)
 {
 	uint64_t address = evaluate(run, step->value), start = address;
 	const char *module = NULL;
 	const char *name = run->formats->resolver ? run->formats->resolver(run->formats->resolver_context, address, &start, &module) : NULL;
 
 	if (!name) {
-		add_hex_number(run->out, address);
+		put_address(run, address);
 		return;
 	}
-	strbuf_add_str(run->out, name);
+	put_string(run, name);
 	if (step->kind == STEP_FUNCTION_OFFSET) {
-		strbuf_add_char(run->out, '+');
-		add_hex_number(run->out, address - start);
+		put_bytes_raw(run, "+", 1);
+		put_address(run, address - start);
 	}
 }
 
@@ -242,14 +326,14 @@ struct text_style {
 	bool minus;
 };
 
-static void put(const struct run *run, const struct text_style *style, const char *text, size_t len)
+static void put(struct run *run, const struct text_style *style, const char *text, size_t len)
 {
 	if (style->precision >= 0 && len > (size_t)style->precision)
 		len = (size_t)style->precision;
-	add_padded(run->out, text, len, style->width, style->minus);
+	put_padded(run, text, len, style->width, style->minus);
 }
 
-static void put_flags(const struct run *run, const struct text_source *source, const struct text_style *style)
+static void put_flags(struct run *run, const struct text_source *source, const struct text_style *style)
 {
 	int64_t value = (int64_t)evaluate(run, source->value);
 	bool any = false;
@@ -263,7 +347,7 @@ static void put_flags(const struct run *run, const struct text_source *source, c
 		if (name->value <= 0 || (value & name->value) != name->value)
 			continue;
 		if (any)
-			strbuf_add_str(run->out, source->constant);
+			put_string(run, source->constant);
 		put(run, style, name->text, strlen(name->text));
 		any = true;
 		value &= ~name->value;
@@ -271,11 +355,11 @@ static void put_flags(const struct run *run, const struct text_source *source, c
 	if (!value)
 		return;
 	if (any)
-		strbuf_add_str(run->out, source->constant);
-	add_hex_number(run->out, (uint64_t)value);
+		put_string(run, source->constant);
+	put_address(run, (uint64_t)value);
 }
 
-static void put_symbol(const struct run *run, const struct text_source *source, const struct text_style *style)
+static void put_symbol(struct run *run, const struct text_source *source, const struct text_style *style)
 {
 	uint64_t value = evaluate(run, source->value);
 
@@ -285,7 +369,7 @@ static void put_symbol(const struct run *run, const struct text_source *source, 
 		put(run, style, source->names[i].text, strlen(source->names[i].text));
 		return;
 	}
-	add_hex_number(run->out, value);
+	put_address(run, value);
 }
 
 const uint8_t *run_bytes(const struct run *run, const struct text_source *source, size_t *ret_left, size_t *ret_len)
@@ -299,7 +383,7 @@ const uint8_t *run_bytes(const struct run *run, const struct text_source *source
 	return run->raw + offset;
 }
 
-static void put_hex(const struct run *run, const struct text_source *source)
+static void put_hex(struct run *run, const struct text_source *source)
 {
 	uint32_t count = (uint32_t)evaluate(run, source->value);
 	size_t left, len;
@@ -310,41 +394,42 @@ static void put_hex(const struct run *run, const struct text_source *source)
 	for (uint32_t i = 0; i < count; i++) {
 		char pair[2] = {"0123456789abcdef"[bytes[i] >> 4], "0123456789abcdef"[bytes[i] & 15]};
 		if (i)
-			strbuf_add_str(run->out, source->constant);
-		strbuf_add(run->out, pair, 2);
+			put_string(run, source->constant);
+		put_bytes_raw(run, pair, 2);
 	}
 }
 
-static void put_numbers(const struct run *run, const struct text_source *source)
+static void put_numbers(struct run *run, const struct text_source *source)
 {
 	uint32_t count = (uint32_t)evaluate(run, source->value);
 	uint64_t size = (uint32_t)evaluate(run, source->element), number;
 	size_t left, len;
 	const uint8_t *bytes = run_bytes(run, source, &left, &len);
 
-	strbuf_add_char(run->out, '{');
+	put_bytes_raw(run, "{", 1);
 	for (uint32_t i = 0; i < count; i++) {
 		bool bad = size != 1 && size != 2 && size != 4 && size != 8;
 		if (bad && left) {
-			strbuf_add_str(run->out, i ? ",BAD SIZE:" : "BAD SIZE:");
-			strbuf_printf(run->out, "%d ", (int)size);
+			put_string(run, i ? ",BAD SIZE:" : "BAD SIZE:");
+			put_decimal(run, (uint64_t)(int64_t)(int)size, (int)size < 0);
+			put_bytes_raw(run, " ", 1);
 			size = 1;
 		} else if (i) {
-			strbuf_add_char(run->out, ',');
+			put_bytes_raw(run, ",", 1);
 		}
 		if (left < size)
 			break;
 		number = 0;
 		memcpy(&number, bytes, size);
-		add_hex_number(run->out, number);
+		put_address(run, number);
 		bytes += size;
 		left -= size;
 	}
-	strbuf_add_char(run->out, '}');
+	put_bytes_raw(run, "}", 1);
 }
 
 /* A mask of bits as hexadecimal digits, highest first, with a comma after every 32 bits. */
-static void put_bitmask(const struct run *run, const struct text_source *source, const struct text_style *style)
+static void put_bitmask(struct run *run, const struct text_source *source, const struct text_style *style)
 {
 	uint64_t len, offset = locate(run, source->offset, source->relative, &len);
 	struct strbuf text = {0};
@@ -361,7 +446,7 @@ static void put_bitmask(const struct run *run, const struct text_source *source,
 }
 
 /* A mask of CPUs as a list: "0-3,7". */
-static void put_cpumask(const struct run *run, const struct text_source *source, const struct text_style *style)
+static void put_cpumask(struct run *run, const struct text_source *source, const struct text_style *style)
 {
 	uint64_t len, offset = locate(run, source->offset, source->relative, &len);
 	struct strbuf text = {0};
@@ -383,18 +468,18 @@ static void put_cpumask(const struct run *run, const struct text_source *source,
 	strbuf_deinit(&text);
 }
 
-static void put_pointer(const struct run *run, const struct text_source *source)
+static void put_pointer(struct run *run, const struct text_source *source)
 {
 	uint64_t address = read_number(run, source->offset, source->size);
 	const char *text = tracepoint_printk(run->formats, address);
 
 	if (text)
-		strbuf_add_str(run->out, text);
+		put_string(run, text);
 	else
-		strbuf_add_hex(run->out, address, 0);
+		put_hex_number(run, address);
 }
 
-static void put_bytes(const struct run *run, const struct text_style *style, uint64_t offset, uint64_t len)
+static void put_bytes(struct run *run, const struct text_style *style, uint64_t offset, uint64_t len)
 {
 	if (offset > run->size)
 		return;
@@ -403,7 +488,7 @@ static void put_bytes(const struct run *run, const struct text_style *style, uin
 	put(run, style, (const char *)run->raw + offset, strnlen((const char *)run->raw + offset, len));
 }
 
-static void put_text(const struct run *run, const struct text_source *source, const struct text_style *style)
+static void put_text(struct run *run, const struct text_source *source, const struct text_style *style)
 {
 	uint64_t len, offset;
 
@@ -448,7 +533,7 @@ static void put_text(const struct run *run, const struct text_source *source, co
 	}
 }
 
-static void run_string(const struct run *run, const struct step *step)
+static void run_string(struct run *run, const struct step *step)
 {
 	struct text_style style = {.minus = step->conversion.minus};
 
@@ -456,14 +541,68 @@ static void run_string(const struct run *run, const struct step *step)
 	put_text(run, step->source, &style);
 }
 
-static void run_pointer(const struct run *run, const struct step *step)
+static void run_pointer(struct run *run, const struct step *step)
 {
 	uint64_t value = evaluate(run, step->value);
 
 	if (value)
-		add_hex_number(run->out, value);
+		put_address(run, value);
 	else
-		strbuf_add_str(run->out, "(nil)");
+		put_string(run, "(nil)");
+}
+
+static void run_text(struct run *run, const struct step *step)
+{
+	need_room(run, step->len + STEP_TEXT_PADDING);
+	for (uint32_t i = 0; i < step->len; i += STEP_TEXT_PADDING)
+		memcpy(run->at + i, step->text + i, STEP_TEXT_PADDING);
+	run->at += step->len;
+}
+
+static inline uint64_t value_of(const struct run *run, const struct step *step)
+{
+	uint64_t value;
+
+	if (step->value->kind != NODE_FIELD || step->value->size != 8 || run->formats->swap || step->value->offset + 8ull > run->size)
+		return evaluate(run, step->value);
+	memcpy(&value, run->raw + step->value->offset, sizeof(value));
+	return value;
+}
+
+static void run_step(struct run *run, const struct step *step)
+{
+	uint64_t value;
+
+	switch (step->kind) {
+	case STEP_TEXT:
+		run_text(run, step);
+		break;
+	case STEP_NUMBER:
+		run_number(run, step);
+		break;
+	case STEP_DECIMAL:
+		value = cut(&step->conversion, value_of(run, step));
+		put_decimal(run, value, step->conversion.letter == 'd' && (int64_t)value < 0);
+		break;
+	case STEP_HEX:
+		put_hex_number(run, cut(&step->conversion, value_of(run, step)));
+		break;
+	case STEP_POINTER:
+		run_pointer(run, step);
+		break;
+	case STEP_FUNCTION:
+	case STEP_FUNCTION_OFFSET:
+		run_function(run, step);
+		break;
+	case STEP_STRING:
+		run_string(run, step);
+		break;
+	case STEP_SPECIAL:
+		run_close(run);
+		run_special(run, step, step->star ? (int)evaluate(run, step->star) : 1);
+		run_open(run, 0);
+		break;
+	}
 }
 
 bool tracepoint_run(const struct tracepoint_program *program, const struct tracepoint_formats *formats, const void *raw, size_t size,
@@ -473,29 +612,9 @@ bool tracepoint_run(const struct tracepoint_program *program, const struct trace
 
 	if (program->kind != PROGRAM_STEPS)
 		return false;
-	for (size_t i = 0; i < program->count; i++) {
-		const struct step *step = &program->steps[i];
-		switch (step->kind) {
-		case STEP_TEXT:
-			strbuf_add(out, step->text, step->len);
-			break;
-		case STEP_NUMBER:
-			run_number(&run, step);
-			break;
-		case STEP_POINTER:
-			run_pointer(&run, step);
-			break;
-		case STEP_FUNCTION:
-		case STEP_FUNCTION_OFFSET:
-			run_function(&run, step);
-			break;
-		case STEP_STRING:
-			run_string(&run, step);
-			break;
-		case STEP_SPECIAL:
-			run_special(&run, step, step->star ? (int)evaluate(&run, step->star) : 1);
-			break;
-		}
-	}
+	run_open(&run, 0);
+	for (size_t i = 0; i < program->count; i++)
+		run_step(&run, &program->steps[i]);
+	run_close(&run);
 	return true;
 }

@@ -88,11 +88,12 @@ static bool parse_range(char *text, struct time_range *ret)
 {
 	char *comma = strchr(text, ',');
 	*ret = (struct time_range){0, UINT64_MAX};
-	if (comma)
-		*comma = '\0';
+	if (!comma)
+		return false;
+	*comma = '\0';
 	if (*text && !number_parse_timestamp(text, &ret->begin))
 		return false;
-	if (comma && comma[1] && !number_parse_timestamp(comma + 1, &ret->end))
+	if (comma[1] && !number_parse_timestamp(comma + 1, &ret->end))
 		return false;
 	return ret->begin <= ret->end;
 }

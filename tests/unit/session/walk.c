@@ -1,0 +1,210 @@
+/* Recordings made on the spot by the kernel's perf, walked in order and reduced: order, names and times must be those that its `script`
+ * prints, and a reduction must not depend on the number of workers. */
+#include "base/hash.h"
+#include "session/session.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#define WORKLOAD \
+	"sh -c 'for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16; do ls /usr/lib >/dev/null; (cat /etc/passwd | sort >/dev/null); done'"
+
+struct recording {
+	const char *options;
+	const char *more_fields; /* beside comm, pid, tid and event */
+};
+
+static const struct recording recordings[] = {
+	{"-g -F 5000", ",time,ip,dso"},
+	{"-a -F 5000", ",time,ip,dso"},
+	{"-a -F 2000 --all-cgroups --namespaces --switch-events -T -d", ",time,ip,dso"},
+	{"-e '{cpu-clock,page-faults}:S' -c 100000", ",time,ip,dso"},
+	{"--no-timestamp -F 5000", ",ip,dso"},
+	{"-z -a -F 5000", ",time,ip,dso"},
+	{"-e cpu-clock,page-faults,context-switches -c 100000 -d", ",time,ip,dso"},
+	{"--buildid-mmap -F 5000", ",time,ip,dso"},
+};
+
+/* Words separated by single spaces. */
+static void squeeze(struct strbuf *out, const char *line)
+{
+	bool gap = false;
+	for (; *line; line++) {
+		if (*line == ' ' || *line == '\t' || *line == '\n') {
+			gap = true;
+			continue;
+		}
+		if (gap && out->len && out->data[out->len - 1] != '\n')
+			strbuf_add_char(out, ' ');
+		gap = false;
+		strbuf_add_char(out, *line);
+	}
+	strbuf_add_char(out, '\n');
+}
+
+static bool run(const char *command)
+{
+	return system(command) == 0;
+}
+
+static bool record(const struct recording *recording, const char *path)
+{
+	char command[1024];
+	snprintf(command, sizeof(command), "/usr/bin/perf record -q -o %s %s -- " WORKLOAD " >/dev/null 2>&1", path, recording->options);
+	return run(command);
+}
+
+static char *oracle_text(const struct recording *recording, const char *path)
+{
+	char command[1024], line[4096];
+	struct strbuf out = {0};
+	snprintf(command, sizeof(command), "/usr/bin/perf script -G -i %s -F comm,pid,tid,event%s 2>/dev/null", path,
+		 recording->more_fields);
+	FILE *pipe = popen(command, "r");
+	assert_non_null(pipe);
+	while (fgets(line, sizeof(line), pipe))
+		squeeze(&out, line);
+	pclose(pipe);
+	return out.data;
+}
+
+static void add_sample(struct strbuf *out, struct session *session, const struct record *record, bool times)
+{
+	struct sample sample;
+	char time[64] = "", line[4096];
+	if (!session_decode(session, record, &sample))
+		return;
+	const struct thread *thread = machine_thread_or_new(session->machine, sample.pid, sample.tid, record->model_time);
+	const struct map *map = maps_find(machine_maps(session->machine, thread, sample.cpumode), sample.ip, record->model_time);
+	if (times)
+		snprintf(time, sizeof(time), "%llu.%06llu: ", (unsigned long long)sample.time / 1000000000,
+			 (unsigned long long)sample.time / 1000 % 1000000);
+	snprintf(line, sizeof(line), "%s %d/%d %s%s: %llx (%s)", thread_comm(thread, record->model_time), (int)sample.pid, (int)sample.tid,
+		 time, record->event->name, (unsigned long long)sample.ip, map ? map->dso->script_name : "[unknown]");
+	squeeze(out, line);
+}
+
+static char *our_text(const struct recording *recording, const char *path, bool streaming)
+{
+	struct session_options options = {.input.path = path, .streaming = streaming};
+	struct session *session;
+	struct record record;
+	struct strbuf out = {0};
+	struct error *error = session_open(&options, &session);
+	assert_null(error);
+	int more;
+	while ((more = session_next(session, &record, &error)) > 0)
+		if (record.header->type == RECORD_SAMPLE)
+			add_sample(&out, session, &record, strstr(recording->more_fields, "time") != NULL);
+	assert_int_equal(more, 0);
+	session_close(session);
+	return out.data;
+}
+
+static void check_text(const char *ours, const char *theirs, const char *options, const char *how)
+{
+	if (strcmp(ours, theirs) == 0)
+		return;
+	while (*ours && *ours == *theirs)
+		ours++, theirs++;
+	fail_msg("perf record %s, %s: differs at '%.60s', expected '%.60s'", options, how, ours, theirs);
+}
+
+/* Sums that tell who ran where, in any order. */
+struct sums {
+	uint64_t samples, hash;
+};
+
+static void sums_init(void *state, void *context)
+{
+}
+
+static void sums_sample(void *state, void *context, const struct event *event, const struct sample *sample, uint64_t model_time)
+{
+	struct sums *sums = state;
+	struct machine *machine = context;
+	const struct thread *thread = machine_thread_or_new(machine, sample->pid, sample->tid, model_time);
+	const struct map *map = maps_find(machine_maps(machine, thread, sample->cpumode), sample->ip, model_time);
+	const char *comm = thread_comm(thread, model_time);
+	uint64_t hash = hash_combine(hash_bytes(comm, strlen(comm)), map ? map->dso->index + 1 : 0);
+	sums->samples++;
+	sums->hash += hash_combine(hash, sample->period + event->index);
+}
+
+static void sums_merge(void *into, void *from, void *context)
+{
+	struct sums *a = into, *b = from;
+	a->samples += b->samples;
+	a->hash += b->hash;
+}
+
+static struct sums reduce(const char *path, unsigned int jobs)
+{
+	static const struct reducer reducer = {
+		.state_size = sizeof(struct sums), .init = sums_init, .sample = sums_sample, .merge = sums_merge};
+	struct session_options options = {.input.path = path, .jobs = jobs};
+	struct session *session;
+	struct sums *sums;
+	assert_null(session_open(&options, &session));
+	assert_null(session_reduce(session, &reducer, session->machine, (void **)&sums));
+	struct sums result = *sums;
+	free(sums);
+	session_close(session);
+	return result;
+}
+
+static void check_recording(const struct recording *recording, const char *path)
+{
+	char *theirs = oracle_text(recording, path);
+	char *two_passes = our_text(recording, path, false), *one_pass = our_text(recording, path, true);
+	assert_non_null(theirs);
+	check_text(two_passes, theirs, recording->options, "in two passes");
+	check_text(one_pass, theirs, recording->options, "as a stream");
+	struct sums one = reduce(path, 1), many = reduce(path, 5);
+	assert_true(one.samples > 0);
+	assert_int_equal(one.samples, many.samples);
+	assert_int_equal(one.hash, many.hash);
+	free(theirs);
+	free(two_passes);
+	free(one_pass);
+}
+
+static void test_recordings(void **state)
+{
+	char directory[] = "/tmp/perf-walk-XXXXXX", path[64];
+	if (!run("/usr/bin/perf --version >/dev/null 2>&1")) {
+		print_message("skipped: the kernel's perf isn't installed (package linux-perf)\n");
+		skip();
+	}
+	assert_non_null(mkdtemp(directory));
+	snprintf(path, sizeof(path), "%s/perf.data", directory);
+	size_t checked = 0;
+	for (size_t i = 0; i < sizeof(recordings) / sizeof(recordings[0]); i++) {
+		if (!record(&recordings[i], path)) {
+			print_message("left out: perf record %s isn't possible here\n", recordings[i].options);
+			continue;
+		}
+		check_recording(&recordings[i], path);
+		checked++;
+	}
+	unlink(path);
+	rmdir(directory);
+	if (!checked)
+		skip();
+}
+
+int session_walk_tests(void);
+int session_walk_tests(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_recordings),
+	};
+	return cmocka_run_group_tests_name("session/walk", tests, NULL, NULL);
+}

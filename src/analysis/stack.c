@@ -144,7 +144,9 @@ void stack_resolve(struct resolver *resolver, const struct machine *machine, con
 	size_t kept = 0;
 	for (size_t i = 0; i < stack->frames.len; i++) {
 		struct frame frame = stack->frames.data[i];
-		const struct maps *maps = frame.cpumode == CPUMODE_KERNEL ? machine->kernel_maps : frame.cpumode == CPUMODE_USER ? user : NULL;
+		const struct maps *maps = frame.cpumode == CPUMODE_KERNEL ? machine->kernel_maps
+					  : frame.cpumode == CPUMODE_USER ? user
+									  : NULL;
 		resolver_frame(resolver, maps, frame.cpumode, frame.ip, model_time, &frame);
 		if (frame.symbol || !options->hide_unresolved)
 			stack->frames.data[kept++] = frame;

@@ -22,8 +22,8 @@ struct stack {
 void stack_deinit(struct stack *stack);
 
 /* Fills `stack` for the sample. An event without call chains has one frame, the sample's ip; one with them can have none at all.
- * In unwound stacks the address of a caller is one byte less than where it will go on: that lies in the call, which may be a function's last
- * instruction. */
+ * In unwound stacks the address of a caller is one byte less than where it will go on: that lies in the call, which may be a function's
+ * last instruction. */
 void stack_resolve(struct resolver *resolver, const struct machine *machine, const struct thread *thread, const struct event *event,
 		   const struct sample *sample, uint64_t model_time, const struct stack_options *options, struct stack *stack);
 /* The same without looking up maps and symbols: only `ip` and `cpumode` of the frames are set, hide_unresolved has no effect. */

@@ -18,9 +18,9 @@ struct search {
 	const struct symbol_options *options;
 	char *name; /* recorded path */
 	struct buildid build_id;
-	char root[64];	  /* "/proc/PID/root" when the process lives in another mount namespace, else "" */
-	char *link;	  /* of .gnu_debuglink, or NULL */
-	char *cache_dir;  /* or NULL */
+	char root[64];	 /* "/proc/PID/root" when the process lives in another mount namespace, else "" */
+	char *link;	 /* of .gnu_debuglink, or NULL */
+	char *cache_dir; /* or NULL */
 	struct symbol_files *result;
 };
 
@@ -56,14 +56,14 @@ enum place {
 	PLACE_CACHE,	   /* build-id cache: the file */
 	PLACE_CACHE_OLD,
 	PLACE_CACHE_VDSO,
-	PLACE_CACHE_DEBUG,   /* build-id cache: its debug file */
-	PLACE_DEBUG_SUFFIX,  /* /usr/lib/debug/PATH.debug */
-	PLACE_DEBUG_PATH,    /* /usr/lib/debug/PATH */
-	PLACE_BUILD_ID,	     /* /usr/lib/debug/.build-id/xx/yyyy.debug */
-	PLACE_FILE,	     /* itself */
-	PLACE_LOCAL_DEBUG,   /* DIR/.debug/NAME */
-	PLACE_MERGED_USR,    /* /usr/lib/debug/PATH without its /usr */
-	PLACE_DEBUGINFOD,    /* what debuginfod clients fetched earlier */
+	PLACE_CACHE_DEBUG,  /* build-id cache: its debug file */
+	PLACE_DEBUG_SUFFIX, /* /usr/lib/debug/PATH.debug */
+	PLACE_DEBUG_PATH,   /* /usr/lib/debug/PATH */
+	PLACE_BUILD_ID,	    /* /usr/lib/debug/.build-id/xx/yyyy.debug */
+	PLACE_FILE,	    /* itself */
+	PLACE_LOCAL_DEBUG,  /* DIR/.debug/NAME */
+	PLACE_MERGED_USR,   /* /usr/lib/debug/PATH without its /usr */
+	PLACE_DEBUGINFOD,   /* what debuginfod clients fetched earlier */
 	PLACES,
 };
 
@@ -102,7 +102,9 @@ static char *place_by_build_id(const struct search *search, enum place place, co
 	if (place == PLACE_CACHE_OLD)
 		return old_cache_path(search->cache_dir, &search->build_id);
 	return buildid_cache_path(search->cache_dir, &search->build_id,
-				  place == PLACE_CACHE ? "elf" : place == PLACE_CACHE_VDSO ? "vdso" : "debug");
+				  place == PLACE_CACHE	      ? "elf"
+				  : place == PLACE_CACHE_VDSO ? "vdso"
+							      : "debug");
 }
 
 /* The path of a place, or NULL when it makes none. */

@@ -8,8 +8,8 @@
 
 /* What was found. All zero is nothing. */
 struct symbol_files {
-	const struct elf_file *symbols; /* has .symtab, or at least .dynsym; NULL: none was found */
-	const struct elf_file *runtime; /* the file as it was mapped (has .dynsym), else the same as symbols */
+	const struct elf_file *symbols;		  /* has .symtab, or at least .dynsym; NULL: none was found */
+	const struct elf_file *runtime;		  /* the file as it was mapped (has .dynsym), else the same as symbols */
 	struct elf_file with_symtab, with_dynsym; /* storage of the two; may be one and the same file */
 	bool present;				  /* a file of that name was there, right or wrong */
 	bool wrong_build;			  /* and its build-id was another */

@@ -45,7 +45,8 @@ struct table_place {
 	uint32_t count, entry_size, names;
 };
 
-static void read_section(const struct elf_file *elf, const struct table_place *place, uint32_t index, struct elf_section *ret, uint32_t *ret_name)
+static void read_section(const struct elf_file *elf, const struct table_place *place, uint32_t index, struct elf_section *ret,
+			 uint32_t *ret_name)
 {
 	struct cursor at = cursor_at(elf, place->offset + (uint64_t)index * place->entry_size, place->entry_size);
 	bool wide = elf->is_64bit;
@@ -155,7 +156,8 @@ static struct error *read_headers(struct elf_file *elf, const char *name)
 	const uint8_t *ident = elf->data;
 	if (elf->size < EI_NIDENT || memcmp(ident, ELFMAG, SELFMAG))
 		return error_new_kind(ERROR_FORMAT, "%s: not an ELF file", name);
-	if ((ident[EI_CLASS] != ELFCLASS32 && ident[EI_CLASS] != ELFCLASS64) || (ident[EI_DATA] != ELFDATA2LSB && ident[EI_DATA] != ELFDATA2MSB))
+	if ((ident[EI_CLASS] != ELFCLASS32 && ident[EI_CLASS] != ELFCLASS64) ||
+	    (ident[EI_DATA] != ELFDATA2LSB && ident[EI_DATA] != ELFDATA2MSB))
 		return error_new_kind(ERROR_FORMAT, "%s: unknown ELF class or byte order", name);
 	elf->is_64bit = ident[EI_CLASS] == ELFCLASS64;
 	elf->swap = (ident[EI_DATA] == ELFDATA2MSB) != (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__);

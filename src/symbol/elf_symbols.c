@@ -1,7 +1,7 @@
 /* Which ELF symbols count, and where they are.
  *
- * Functions, indirect functions, objects, and labels (no type) in sections that have "text" or "data" in their name; not undefined, absolute,
- * in sections that are not loaded, or ARM's mapping symbols ($a, $d, …). The same choice as the kernel's perf makes.
+ * Functions, indirect functions, objects, and labels (no type) in sections that have "text" or "data" in their name; not undefined,
+ * absolute, in sections that are not loaded, or ARM's mapping symbols ($a, $d, …). The same choice as the kernel's perf makes.
  */
 #include "symbol/elf_symbols.h"
 
@@ -31,7 +31,8 @@ struct reading {
 static bool is_label(const struct elf_symbol *symbol)
 {
 	unsigned int visibility = ELF64_ST_VISIBILITY(symbol->other);
-	return ELF64_ST_TYPE(symbol->info) == STT_NOTYPE && symbol->section != SHN_ABS && visibility != STV_HIDDEN && visibility != STV_INTERNAL;
+	return ELF64_ST_TYPE(symbol->info) == STT_NOTYPE && symbol->section != SHN_ABS && visibility != STV_HIDDEN &&
+	       visibility != STV_INTERNAL;
 }
 
 static bool is_mapping_symbol(const struct elf_file *elf, const char *name)
@@ -99,7 +100,8 @@ static void add_table(const struct reading *reading, const char *name, uint32_t 
 	symbol_builder_settle(builder, false);
 }
 
-static struct reading reading_init(const struct elf_file *symbols, const struct elf_file *runtime, const struct elf_symbols_options *options)
+static struct reading reading_init(const struct elf_file *symbols, const struct elf_file *runtime,
+				   const struct elf_symbols_options *options)
 {
 	struct reading reading = {.symbols = symbols, .runtime = runtime, .options = options};
 	if (options->addressing == ELF_MODULE)

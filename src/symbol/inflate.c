@@ -1,4 +1,5 @@
-/* Unpacking of whole buffers. The libraries' streaming interfaces fill a buffer that doubles until the stream ends or the limit is reached. */
+/* Unpacking of whole buffers. The libraries' streaming interfaces fill a buffer that doubles until the stream ends or the limit is reached.
+ */
 #include "symbol/inflate.h"
 
 #include "base/mem.h"

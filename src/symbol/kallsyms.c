@@ -1,5 +1,5 @@
-/* Lines "ffffffff81000000 T _text", modules' with "\t[name]" behind. The file is read in one go and parsed in place: 200,000 lines are 8 MB, and
- * the kernel needs longer to write them than we to read.
+/* Lines "ffffffff81000000 T _text", modules' with "\t[name]" behind. The file is read in one go and parsed in place: 200,000 lines are 8
+ * MB, and the kernel needs longer to write them than we to read.
  *
  * Sizes: none are given, so a symbol goes up to the next one. They are settled over all lines, the other modules' too, before the ones that
  * are wanted are picked: the last symbol of a module must not swallow the gap behind it.

@@ -9,14 +9,14 @@
 
 /* A whole list, read and settled once; the tables of the kernel and of its modules are picked from it. Read by several threads at once. */
 struct kallsyms {
-	char *text;			/* the names are in it */
-	struct symbol_builder settled;	/* all symbols; their `index` is that of their module */
-	VEC(const char *) modules;	/* modules.data[0] is NULL: the kernel itself */
-	bool restricted;		/* all addresses are 0: kptr_restrict or missing privileges */
+	char *text;		       /* the names are in it */
+	struct symbol_builder settled; /* all symbols; their `index` is that of their module */
+	VEC(const char *) modules;     /* modules.data[0] is NULL: the kernel itself */
+	bool restricted;	       /* all addresses are 0: kptr_restrict or missing privileges */
 };
 
-/* Reads the file ("/proc/kallsyms" is not a regular file: its size is only known at the end). Symbols of types T, W, D and B count, as for the
- * kernel's perf. */
+/* Reads the file ("/proc/kallsyms" is not a regular file: its size is only known at the end). Symbols of types T, W, D and B count, as for
+ * the kernel's perf. */
 struct error *kallsyms_open(const char *path, struct kallsyms *ret);
 void kallsyms_close(struct kallsyms *kallsyms);
 

@@ -130,8 +130,8 @@ static bool find_list(struct kernel_symbols *kernel, const struct symbol_options
 }
 
 /* The list for the kernel `dso`, read on the first call. */
-static const struct kallsyms *kallsyms_for(struct kernel_symbols *kernel, const struct symbol_options *options, const struct machine *machine,
-					   const struct dso *dso)
+static const struct kallsyms *kallsyms_for(struct kernel_symbols *kernel, const struct symbol_options *options,
+					   const struct machine *machine, const struct dso *dso)
 {
 	pthread_mutex_lock(&kernel->lock);
 	uint64_t listed;
@@ -158,8 +158,8 @@ static bool linked_text_address(const struct elf_file *elf, const char *name, ui
 	return false;
 }
 
-static struct symtab *load_vmlinux(const char *path, const struct symbol_options *options, const struct machine *machine, const struct dso *dso,
-				   bool any_build)
+static struct symtab *load_vmlinux(const char *path, const struct symbol_options *options, const struct machine *machine,
+				   const struct dso *dso, bool any_build)
 {
 	struct elf_file elf = {0};
 	struct error *error = elf_open(path, &elf);

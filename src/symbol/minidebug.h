@@ -1,4 +1,5 @@
-/* Mini debug information: a small, xz-compressed ELF file with .symtab in the section .gnu_debugdata of a stripped file (Fedora and others). */
+/* Mini debug information: a small, xz-compressed ELF file with .symtab in the section .gnu_debugdata of a stripped file (Fedora and
+ * others). */
 #pragma once
 
 #include "symbol/elf.h"

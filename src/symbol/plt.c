@@ -131,8 +131,7 @@ static void add_by_jump(const struct elf_file *elf, const struct elf_section *dy
 		uint64_t left = plt->size - at;
 		if (!jump_slot(code + at, left < step ? left : step, plt->addr + at, &key.offset))
 			continue;
-		const struct relocation *found =
-			bsearch(&key, list->entries.data, list->entries.len, sizeof(key), compare_relocations);
+		const struct relocation *found = bsearch(&key, list->entries.data, list->entries.len, sizeof(key), compare_relocations);
 		if (found)
 			add_entry(elf, dynsym, found->symbol, plt->offset + at, step, builder);
 	}

@@ -170,8 +170,8 @@ void resolver_load(struct resolver *resolver, struct dso *const *dsos, size_t co
 	pool_run(jobs, count, load_one, &list);
 }
 
-void *resolver_attachment(struct resolver *resolver, struct dso *dso, void *(*make)(const struct symbol_options *options, const struct dso *dso),
-			  void (*destroy)(void *attachment))
+void *resolver_attachment(struct resolver *resolver, struct dso *dso,
+			  void *(*make)(const struct symbol_options *options, const struct dso *dso), void (*destroy)(void *attachment))
 {
 	void *attachment = atomic_load_explicit(&dso->unwind, memory_order_acquire);
 	if (attachment)
@@ -205,7 +205,8 @@ const struct symbol *resolver_symbol(struct resolver *resolver, struct dso *dso,
 	return symtab_find(table_of(resolver, dso), dso_addr);
 }
 
-/* The kernel's code reaches further than its map tells: initialisation code lies behind what is recorded as the end. Its symbols say how far. */
+/* The kernel's code reaches further than its map tells: initialisation code lies behind what is recorded as the end. Its symbols say how
+ * far. */
 static const struct map *find_kernel_image(struct resolver *resolver, const struct maps *maps, uint64_t ip, uint64_t time)
 {
 	struct dso *kernel = resolver->machine->kernel;

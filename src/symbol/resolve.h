@@ -23,7 +23,8 @@ struct symbol_options {
 };
 
 struct resolver;
-/* The strings of `options` must outlive it. It owns the symbol tables that it hangs into the machine's dsos: destroy it before the machine. */
+/* The strings of `options` must outlive it. It owns the symbol tables that it hangs into the machine's dsos: destroy it before the machine.
+ */
 struct resolver *resolver_create(struct machine *machine, const struct symbol_options *options);
 void resolver_destroy(struct resolver *resolver);
 
@@ -45,10 +46,10 @@ const struct symtab *resolver_symtab(struct resolver *resolver, struct dso *dso)
 void resolver_load(struct resolver *resolver, struct dso *const *dsos, size_t count, unsigned int jobs);
 
 const struct symbol_options *resolver_options(const struct resolver *resolver);
-/* What a higher layer keeps for a dso (unwind tables): made by `make` on first use, once; destroyed by `destroy` with the resolver. May be NULL only
- * if `make` returns NULL, which is asked again then. All callers of one resolver must pass the same functions. Thread-safe. */
-void *resolver_attachment(struct resolver *resolver, struct dso *dso, void *(*make)(const struct symbol_options *options, const struct dso *dso),
-			  void (*destroy)(void *attachment));
+/* What a higher layer keeps for a dso (unwind tables): made by `make` on first use, once; destroyed by `destroy` with the resolver. May be
+ * NULL only if `make` returns NULL, which is asked again then. All callers of one resolver must pass the same functions. Thread-safe. */
+void *resolver_attachment(struct resolver *resolver, struct dso *dso,
+			  void *(*make)(const struct symbol_options *options, const struct dso *dso), void (*destroy)(void *attachment));
 
 /* Why a file has no (good) symbols, for the hint under a table. */
 enum symbol_source {

@@ -14,20 +14,20 @@
 
 struct symbol {
 	uint64_t start, end; /* dso addresses as map_to_dso() gives them, end exclusive */
-	const char *name;    /* demangled in symbols that a lookup returned, else maybe not yet: symtab_at(). As it is in the file: views make it
-				safe to print */
-	uint8_t binding;     /* STB_LOCAL, STB_GLOBAL, STB_WEAK */
-	uint8_t type;	     /* STT_FUNC, STT_OBJECT, … */
-	bool mangled;	     /* private: the name isn't readable yet */
-	bool ifunc_alias;    /* another name of this address is an indirect function */
-	uint32_t index;	     /* in its table */
+	const char *name; /* demangled in symbols that a lookup returned, else maybe not yet: symtab_at(). As it is in the file: views make
+			     it safe to print */
+	uint8_t binding;  /* STB_LOCAL, STB_GLOBAL, STB_WEAK */
+	uint8_t type;	  /* STT_FUNC, STT_OBJECT, … */
+	bool mangled;	  /* private: the name isn't readable yet */
+	bool ifunc_alias; /* another name of this address is an indirect function */
+	uint32_t index;	  /* in its table */
 };
 
 struct symtab {
 	const struct symbol *symbols;
 	size_t count;
-	struct dso *dso; /* NULL until published */
-	int source;	 /* enum symbol_source, symbol/resolve.h */
+	struct dso *dso;  /* NULL until published */
+	int source;	  /* enum symbol_source, symbol/resolve.h */
 	const char *path; /* file it was read from, or NULL */
 	struct symtab_private *private;
 };
@@ -47,15 +47,16 @@ struct symbol_builder {
 	bool demangle;
 };
 
-static inline void symbol_builder_add(struct symbol_builder *builder, uint64_t start, uint64_t size, uint8_t binding, uint8_t type, const char *name)
+static inline void symbol_builder_add(struct symbol_builder *builder, uint64_t start, uint64_t size, uint8_t binding, uint8_t type,
+				      const char *name)
 {
 	uint64_t end = size > UINT64_MAX - start ? UINT64_MAX : start + size;
 	vec_push(&builder->symbols, (struct symbol){.start = start, .end = end, .name = name, .binding = binding, .type = type});
 }
 
 void symbol_builder_deinit(struct symbol_builder *builder);
-/* Sorts by address (stable), gives symbols without a size the space up to the next one, and leaves one symbol for each address. Call it after
- * each table of names that was added: the kernel's perf does so, and sizes depend on it. `kallsyms`: `index` says which module a
+/* Sorts by address (stable), gives symbols without a size the space up to the next one, and leaves one symbol for each address. Call it
+ * after each table of names that was added: the kernel's perf does so, and sizes depend on it. `kallsyms`: `index` says which module a
  * symbol is of, and the last symbol of each ends with its page, not with the next one's start. */
 void symbol_builder_settle(struct symbol_builder *builder, bool kallsyms);
 /* The finished table; the builder is empty afterwards. */

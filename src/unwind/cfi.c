@@ -1,7 +1,7 @@
 /* Call frame information: an index of functions (FDEs), and the interpreter of their little programs.
  *
- * The index is made by one walk over the section, which is as fast as reading .eh_frame_hdr and does not have to trust it. A program is run when a
- * row is asked for; whoever asks often keeps rows (unwind.c).
+ * The index is made by one walk over the section, which is as fast as reading .eh_frame_hdr and does not have to trust it. A program is run
+ * when a row is asked for; whoever asks often keeps rows (unwind.c).
  */
 #include "unwind/cfi.h"
 
@@ -187,7 +187,8 @@ static int compare_entries(const void *a, const void *b)
 	return x->start < y->start ? -1 : x->start > y->start;
 }
 
-void cfi_section_init(struct cfi_section *section, const struct elf_file *elf, const uint8_t *data, size_t size, uint64_t address, bool eh_frame)
+void cfi_section_init(struct cfi_section *section, const struct elf_file *elf, const uint8_t *data, size_t size, uint64_t address,
+		      bool eh_frame)
 {
 	VEC(struct cfi_entry) entries = {0};
 	struct cie cie = {0};
@@ -195,7 +196,8 @@ void cfi_section_init(struct cfi_section *section, const struct elf_file *elf, c
 	struct cursor at;
 	struct fde fde;
 	bool wide, cie_good = false;
-	*section = (struct cfi_section){.data = data, .size = size < UINT32_MAX ? size : UINT32_MAX, .address = address, .eh_frame = eh_frame};
+	*section =
+		(struct cfi_section){.data = data, .size = size < UINT32_MAX ? size : UINT32_MAX, .address = address, .eh_frame = eh_frame};
 	section->is_64bit = elf->is_64bit;
 	section->swap = elf->swap;
 	section->machine = elf->machine;
@@ -339,10 +341,6 @@ static int run_extended(struct machine_state *state, uint8_t op, struct cursor *
 	case DW_CFA_offset_extended_sf:
 		reg = leb128_unsigned(at);
 		set_rule(state, reg, CFI_AT_OFFSET, leb128_signed(at) * align);
-		return 1;
-	case DW_CFA_GNU_negative_offset_extended:
-		reg = leb128_unsigned(at);
-		set_rule(state, reg, CFI_AT_OFFSET, -(int64_t)leb128_unsigned(at) * align);
 		return 1;
 	case DW_CFA_val_offset:
 		reg = leb128_unsigned(at);

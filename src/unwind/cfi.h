@@ -10,32 +10,32 @@
 enum { CFI_REGISTERS = 33 }; /* x86-64: 0-15 and 16 = return address; arm64: x0-x30, sp = 31, 32 unused. Others are ignored */
 
 enum cfi_kind {
-	CFI_SAME,	      /* not changed: rules of this kind aren't stored */
-	CFI_UNDEFINED,	      /* lost; of the return address: there is no caller */
-	CFI_AT_OFFSET,	      /* saved at CFA + value */
-	CFI_IS_OFFSET,	      /* is CFA + value */
-	CFI_IN_REGISTER,      /* in register number `value` */
-	CFI_AT_EXPRESSION,    /* saved where the expression says */
-	CFI_IS_EXPRESSION,    /* is what the expression says */
+	CFI_SAME,	   /* not changed: rules of this kind aren't stored */
+	CFI_UNDEFINED,	   /* lost; of the return address: there is no caller */
+	CFI_AT_OFFSET,	   /* saved at CFA + value */
+	CFI_IS_OFFSET,	   /* is CFA + value */
+	CFI_IN_REGISTER,   /* in register number `value` */
+	CFI_AT_EXPRESSION, /* saved where the expression says */
+	CFI_IS_EXPRESSION, /* is what the expression says */
 };
 
 struct cfi_rule {
 	uint8_t reg;
-	uint8_t kind;	/* enum cfi_kind */
+	uint8_t kind;	 /* enum cfi_kind */
 	uint16_t length; /* of an expression */
-	int32_t value;	/* offset; register; expression: its place in the section */
+	int32_t value;	 /* offset; register; expression: its place in the section */
 };
 
 /* What holds from one instruction on to the next row. */
 struct cfi_row {
-	uint8_t cfa_kind;     /* CFI_IS_OFFSET (of register cfa_register) or CFI_IS_EXPRESSION */
+	uint8_t cfa_kind; /* CFI_IS_OFFSET (of register cfa_register) or CFI_IS_EXPRESSION */
 	uint8_t cfa_register;
 	uint8_t return_register;
 	uint8_t count;
-	bool signal_frame;    /* the caller was interrupted, it did not call */
-	bool return_signed;   /* arm64: the return address carries an authentication code */
-	uint16_t cfa_length;  /* of the expression */
-	int32_t cfa_value;    /* offset, or the expression's place */
+	bool signal_frame;	/* the caller was interrupted, it did not call */
+	bool return_signed;	/* arm64: the return address carries an authentication code */
+	uint16_t cfa_length;	/* of the expression */
+	int32_t cfa_value;	/* offset, or the expression's place */
 	const uint8_t *section; /* expressions are in it */
 	struct cfi_rule rules[CFI_REGISTERS];
 };
@@ -59,7 +59,8 @@ struct cfi_section {
 };
 
 /* Finds all functions in a section of call frame information. `elf` says how its pointers are written. */
-void cfi_section_init(struct cfi_section *section, const struct elf_file *elf, const uint8_t *data, size_t size, uint64_t address, bool eh_frame);
+void cfi_section_init(struct cfi_section *section, const struct elf_file *elf, const uint8_t *data, size_t size, uint64_t address,
+		      bool eh_frame);
 void cfi_section_deinit(struct cfi_section *section);
 /* The row for a virtual address; false when no function covers it or its program is broken. */
 bool cfi_section_row(const struct cfi_section *section, uint64_t address, struct cfi_row *ret);

@@ -15,4 +15,5 @@ struct expression_context {
 };
 
 /* Runs it with `first` on the stack (if `has_first`); false when it is broken, needs what isn't known, or goes on too long. */
-bool expression_evaluate(const struct expression_context *context, const uint8_t *code, size_t size, bool has_first, uint64_t first, uint64_t *ret);
+bool expression_evaluate(const struct expression_context *context, const uint8_t *code, size_t size, bool has_first, uint64_t first,
+			 uint64_t *ret);

@@ -1,11 +1,11 @@
 /* Stepping from frame to frame.
  *
  * Each step: the address says which file, the file's call frame information says where the canonical frame address (CFA) is and where the
- * caller's registers were saved; they are read from the recorded stack bytes. Rules that were used are kept in a small direct-mapped table for
- * each thread, because stacks of one program pass through the same calls over and over.
+ * caller's registers were saved; they are read from the recorded stack bytes. Rules that were used are kept in a small direct-mapped table
+ * for each thread, because stacks of one program pass through the same calls over and over.
  *
- * Without rules: procedure linkage stubs have pushed nothing but the return address; else the frame pointer is tried, which must point a little
- * above the last frame.
+ * Without rules: procedure linkage stubs have pushed nothing but the return address; else the frame pointer is tried, which must point a
+ * little above the last frame.
  */
 #include "unwind/unwind.h"
 
@@ -37,17 +37,17 @@ void unwind_cache_destroy(struct unwind_cache *cache)
 /* DWARF numbers, and how the kernel's numbers map to them. Source: System V psABI x86-64 figure 3.36; DWARF for AArch64. */
 struct unwind_arch {
 	const char *name;
-	uint8_t sp, fp, ip;    /* DWARF numbers; ip: where the return address is put */
-	uint8_t ip_kernel;     /* the kernel's number of the instruction pointer */
+	uint8_t sp, fp, ip;	       /* DWARF numbers; ip: where the return address is put */
+	uint8_t ip_kernel;	       /* the kernel's number of the instruction pointer */
 	uint8_t kernel[CFI_REGISTERS]; /* kernel number of each DWARF register, 0xff = none */
 };
 
 #define NONE 0xff
 static const struct unwind_arch archs[] = {
-	{"x86_64", 7, 6, 16, 8, {0, 3, 2, 1, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23, 8, NONE, NONE, NONE, NONE, NONE, NONE, NONE,
-				 NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE}},
-	{"aarch64", 31, 29, 30, 32, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23,
-				     24, 25, 26, 27, 28, 29, 30, 31, NONE}},
+	{"x86_64", 7, 6, 16, 8, {0,    3,    2,	   1,	 4,    5,    6,	   7,	 16,   17,   18,   19,	 20,   21,   22,   23,	8,
+				 NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE}},
+	{"aarch64", 31, 29, 30, 32, {0,	 1,  2,	 3,  4,	 5,  6,	 7,  8,	 9,  10, 11, 12, 13, 14, 15,  16,
+				     17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, NONE}},
 };
 
 static const struct unwind_arch *find_arch(const char *name)
@@ -94,8 +94,8 @@ static void register_set(struct registers *regs, unsigned int reg, uint64_t valu
 	regs->known |= (uint64_t)1 << reg;
 }
 
-/* Memory that was not recorded: constant data is in the mapped file; all else that is mapped reads as 0, as the kernel's perf has it. So a stack
- * that was cut off ends with the frame -1: the reader sees that there was more. */
+/* Memory that was not recorded: constant data is in the mapped file; all else that is mapped reads as 0, as the kernel's perf has it. So a
+ * stack that was cut off ends with the frame -1: the reader sees that there was more. */
 static bool read_unrecorded(const struct walk *walk, uint64_t address, unsigned int size, uint64_t *ret)
 {
 	const struct map *map = walk->input->maps ? maps_find(walk->input->maps, address, walk->input->time) : NULL;
@@ -150,7 +150,8 @@ static const struct cfi_row *find_row(struct walk *walk, uint64_t address)
 	return &cached->row;
 }
 
-static bool evaluate(const struct walk *walk, const struct cfi_row *row, int32_t place, uint16_t length, const uint64_t *first, uint64_t *ret)
+static bool evaluate(const struct walk *walk, const struct cfi_row *row, int32_t place, uint16_t length, const uint64_t *first,
+		     uint64_t *ret)
 {
 	struct expression_context context = {
 		.registers = walk->regs.value,
@@ -173,7 +174,8 @@ static bool find_cfa(const struct walk *walk, const struct cfi_row *row, uint64_
 }
 
 /* One register of the caller. */
-static void apply_rule(const struct walk *walk, const struct cfi_row *row, const struct cfi_rule *rule, uint64_t cfa, struct registers *caller)
+static void apply_rule(const struct walk *walk, const struct cfi_row *row, const struct cfi_rule *rule, uint64_t cfa,
+		       struct registers *caller)
 {
 	uint64_t value = 0, place = cfa + (uint64_t)(int64_t)rule->value;
 	bool good = false;

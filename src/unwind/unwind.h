@@ -25,6 +25,6 @@ struct unwind_input {
 struct unwind_cache;
 void unwind_cache_destroy(struct unwind_cache *cache);
 
-/* Writes up to `max` addresses, innermost first, and returns how many. The first is the instruction pointer; a caller's is one less than where it
- * goes on, except below a signal frame. Thread-safe. `*cache` is NULL at first and kept by the calling thread. */
+/* Writes up to `max` addresses, innermost first, and returns how many. The first is the instruction pointer; a caller's is one less than
+ * where it goes on, except below a signal frame. Thread-safe. `*cache` is NULL at first and kept by the calling thread. */
 size_t unwind_user(struct resolver *resolver, struct unwind_cache **cache, const struct unwind_input *input, uint64_t *ips, size_t max);

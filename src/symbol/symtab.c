@@ -132,15 +132,17 @@ static void sort_by_start(struct symbol_builder *builder)
 
 enum { PAGE = 4096 };
 
-static uint64_t page_up(uint64_t address)
+/* The end of the page behind the one that `address` is in, or begins. */
+static uint64_t page_behind(uint64_t address)
 {
-	return (address + PAGE - 1) & ~(uint64_t)(PAGE - 1);
+	uint64_t last = UINT64_MAX & ~(uint64_t)(PAGE - 1);
+	return address > last - PAGE ? UINT64_MAX : ((address + PAGE - 1) & ~(uint64_t)(PAGE - 1)) + PAGE;
 }
 
 /* Kernel and modules lie far from each other: the last symbol of each ends with its page. */
 static uint64_t stretched_end(const struct symbol *symbol, const struct symbol *next, bool kallsyms)
 {
-	return kallsyms && symbol->index != next->index ? page_up(symbol->end + PAGE) : next->start;
+	return kallsyms && symbol->index != next->index ? page_behind(symbol->end) : next->start;
 }
 
 static void stretch_unsized(struct symbol_builder *builder, bool kallsyms)
@@ -151,7 +153,7 @@ static void stretch_unsized(struct symbol_builder *builder, bool kallsyms)
 		if (symbols[i].end == symbols[i].start)
 			symbols[i].end = stretched_end(&symbols[i], &symbols[i + 1], kallsyms);
 	if (count && symbols[count - 1].end == symbols[count - 1].start)
-		symbols[count - 1].end = page_up(symbols[count - 1].start) + PAGE;
+		symbols[count - 1].end = page_behind(symbols[count - 1].start);
 }
 
 static void keep_one_of_each(struct symbol_builder *builder)

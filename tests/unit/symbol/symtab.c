@@ -1,0 +1,183 @@
+/* Symbol tables: sizes, aliases, overlaps, lazy names. What is expected was observed with the kernel's perf. */
+#include "symbol/symtab.h"
+#include "symbol/kallsyms.h"
+
+#include <elf.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static const char *name_at(const struct symtab *symtab, uint64_t address)
+{
+	const struct symbol *symbol = symtab_find(symtab, address);
+	return symbol ? symbol->name : "";
+}
+
+static void sizes_are_guessed(void **state)
+{
+	struct symbol_builder builder = {0};
+	symbol_builder_add(&builder, 0x3000, 0, STB_GLOBAL, STT_FUNC, "last");
+	symbol_builder_add(&builder, 0x1000, 0x10, STB_GLOBAL, STT_FUNC, "sized");
+	symbol_builder_add(&builder, 0x2000, 0, STB_GLOBAL, STT_FUNC, "unsized");
+	symbol_builder_settle(&builder, false);
+	struct symtab *symtab = symtab_build(&builder, 0, NULL);
+	assert_string_equal(name_at(symtab, 0xfff), "");
+	assert_string_equal(name_at(symtab, 0x100f), "sized");
+	assert_string_equal(name_at(symtab, 0x1010), "");
+	assert_string_equal(name_at(symtab, 0x2fff), "unsized");
+	assert_string_equal(name_at(symtab, 0x3fff), "last");
+	assert_string_equal(name_at(symtab, 0x4000), "");
+	symtab_destroy(symtab);
+}
+
+static void one_of_the_aliases(void **state)
+{
+	static const struct {
+		struct symbol a, b;
+		bool first;
+	} pairs[] = {
+		{{.end = 8, .name = "a"}, {.end = 0, .name = "longer", .binding = STB_GLOBAL}, true},
+		{{.end = 8, .name = "label"}, {.end = 8, .name = "f", .type = STT_FUNC}, false},
+		{{.end = 8, .name = "weak", .binding = STB_WEAK}, {.end = 8, .name = "l"}, false},
+		{{.end = 8, .name = "local"}, {.end = 8, .name = "g", .binding = STB_GLOBAL}, false},
+		{{.end = 8, .name = "__long_name"}, {.end = 8, .name = "_n"}, false},
+		{{.end = 8, .name = "long_name"}, {.end = 8, .name = "name"}, true},
+		{{.end = 8, .name = "SyS_x"}, {.end = 8, .name = "sys_x"}, false},
+		{{.end = 8, .name = "same1"}, {.end = 8, .name = "same2"}, true},
+	};
+	for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++)
+		assert_int_equal(symbol_preferred(&pairs[i].a, &pairs[i].b), pairs[i].first);
+}
+
+/* Every address of random overlapping symbols, against the definition: the symbol that starts last of those that cover it. */
+static void overlaps(void **state)
+{
+	enum { SPACE = 400 };
+	for (unsigned int seed = 1; seed < 200; seed++) {
+		char owner[SPACE] = {0}, names[40][2];
+		struct symbol_builder builder = {0};
+		uint64_t start = 0, starts[40], ends[40];
+		size_t count = 0;
+		srand(seed);
+		for (; count < 40 && start < SPACE - 60; count++) {
+			start += 1 + (uint64_t)rand() % 12;
+			names[count][0] = (char)('A' + count);
+			names[count][1] = '\0';
+			starts[count] = start;
+			ends[count] = start + 1 + (uint64_t)rand() % (rand() % 4 ? 10 : 50);
+			symbol_builder_add(&builder, start, ends[count] - start, STB_GLOBAL, STT_FUNC, names[count]);
+		}
+		for (size_t i = 0; i < count; i++)
+			for (uint64_t at = starts[i]; at < ends[i]; at++)
+				owner[at] = names[i][0];
+		symbol_builder_settle(&builder, false);
+		struct symtab *symtab = symtab_build(&builder, 0, NULL);
+		for (uint64_t at = 0; at < SPACE; at++)
+			assert_int_equal(name_at(symtab, at)[0], owner[at]);
+		symtab_destroy(symtab);
+	}
+}
+
+struct asking {
+	const struct symtab *symtab;
+	const char *answer;
+};
+
+static void *ask(void *context)
+{
+	struct asking *asking = context;
+	for (int i = 0; i < 1000; i++)
+		asking->answer = name_at(asking->symtab, 0x1000);
+	return NULL;
+}
+
+static void names_become_readable(void **state)
+{
+	static const char *const names[][2] = {
+		{"_ZN3foo1A3getERKNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEE", "foo::A::get"},
+		{"_ZN4core3fmt9Formatter3pad17h0123456789abcdefE", "core::fmt::Formatter::pad"},
+		{"_RNvC6_123foo3bar", "123foo::bar"},
+		{"_D8demangle4testFaZv", "demangle.test(char)"},
+		{"camlStdlib__List__map_123", "Stdlib.List.map_123"},
+		{"_Z3barv@plt", "bar@plt"},
+		{"_Znot_mangled", "_Znot_mangled"},
+	};
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		struct symbol_builder builder = {.demangle = true};
+		symbol_builder_add(&builder, 0x1000, 8, STB_GLOBAL, STT_FUNC, names[i][0]);
+		symbol_builder_settle(&builder, false);
+		struct symtab *symtab = symtab_build(&builder, 0, NULL);
+		struct asking asking[4];
+		pthread_t threads[4];
+		for (int k = 0; k < 4; k++) {
+			asking[k] = (struct asking){symtab, NULL};
+			pthread_create(&threads[k], NULL, ask, &asking[k]);
+		}
+		for (int k = 0; k < 4; k++)
+			pthread_join(threads[k], NULL);
+		for (int k = 0; k < 4; k++)
+			assert_string_equal(asking[k].answer, names[i][1]);
+		assert_ptr_equal(symtab_by_name(symtab, names[i][1]), symtab_find(symtab, 0x1000));
+		symtab_destroy(symtab);
+	}
+}
+
+static void write_list(char *path, const char *text)
+{
+	strcpy(path, "/tmp/kallsyms-XXXXXX");
+	int fd = mkstemp(path);
+	assert_true(fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text));
+	close(fd);
+}
+
+static void kernel_list(void **state)
+{
+	static const char text[] =
+		"ffffffff81000000 T _text\nffffffff81000000 T other_name\nffffffff81000040 t local\n"
+		"ffffffff81000080 r constant\nffffffff81000100 W weak\nnot a line\n\n"
+		"ffffffffc0000000 t init\t[one_mod]\nffffffffc0000100 t exit\t[one_mod]\nffffffffc0100000 d data\t[two]\n";
+	char path[64];
+	write_list(path, text);
+	struct kallsyms list;
+	assert_null(kallsyms_open(path, &list));
+	assert_false(list.restricted);
+	uint64_t address;
+	assert_true(kallsyms_address(&list, "_text", &address) || kallsyms_address(&list, "other_name", &address));
+	struct symbol_builder builder = {0};
+	kallsyms_pick(&list, NULL, 0x1000, &builder);
+	struct symtab *kernel = symtab_build(&builder, 0, path);
+	assert_string_equal(name_at(kernel, 0xffffffff81001000), "other_name");
+	assert_string_equal(name_at(kernel, 0xffffffff81001090), "local");
+	assert_string_equal(name_at(kernel, 0xffffffff81001100), "weak");
+	assert_string_equal(name_at(kernel, 0xffffffff81002fff), "weak");
+	assert_string_equal(name_at(kernel, 0xffffffff81003000), "");
+	kallsyms_pick(&list, "one-mod", 0, &builder);
+	struct symtab *module = symtab_build(&builder, 0, path);
+	assert_int_equal(module->count, 2);
+	assert_string_equal(name_at(module, 0xffffffffc0000fff), "exit");
+	symtab_destroy(kernel);
+	symtab_destroy(module);
+	kallsyms_close(&list);
+	unlink(path);
+	write_list(path, "0000000000000000 T _text\n0000000000000000 T a\n");
+	assert_null(kallsyms_open(path, &list));
+	assert_true(list.restricted);
+	kallsyms_close(&list);
+	unlink(path);
+}
+
+int symbol_symtab_tests(void);
+int symbol_symtab_tests(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(sizes_are_guessed),	 cmocka_unit_test(one_of_the_aliases), cmocka_unit_test(overlaps),
+		cmocka_unit_test(names_become_readable), cmocka_unit_test(kernel_list),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -205,7 +205,7 @@ static struct error *describe(void *context, const char *path, const struct feat
 	return NULL;
 }
 
-static const struct features *describe_pipe(void *context)
+static const struct features *describe_ahead(void *context)
 {
 	struct recording *recording = context;
 
@@ -337,7 +337,7 @@ static struct error *record(struct recording *recording, char **command, int *re
 	note_machine(recording);
 	options->recorder.context = recording;
 	options->recorder.describe = describe;
-	options->recorder.describe_pipe = describe_pipe;
+	options->recorder.describe_ahead = describe_ahead;
 	options->recorder.synth_jobs = options->synth_jobs > 0 ? (unsigned int)options->synth_jobs : 2;
 	error = recorder_create(&options->recorder, &recording->events, &recording->counters, recording->workload.pid ? &recording->workload : NULL,
 				&recording->recorder);

@@ -54,30 +54,71 @@ static void update_data_size(struct writer *writer)
 	(void)done; /* the bytes are there already: no room is needed; on devices it doesn't matter */
 }
 
-/* Forgets a half written piece, so that the file ends with a whole record. */
-static void cut_back(struct writer *writer)
+/* How many of the `size` bytes that were just written at the file's end are whole records. */
+static uint64_t whole_records(const struct writer *writer, uint64_t size)
 {
-	if (writer->pipe)
-		return;
-	if (ftruncate(writer->fd, (off_t)writer->totals.file_bytes) == 0)
-		lseek(writer->fd, (off_t)writer->totals.file_bytes, SEEK_SET);
+	uint64_t at = 0;
+	struct record_header header;
+	while (at + sizeof(header) <= size && pread(writer->fd, &header, sizeof(header), (off_t)(writer->totals.file_bytes + at)) == sizeof(header) &&
+	       header.size >= sizeof(header) && at + header.size <= size)
+		at += header.size;
+	return at;
+}
+
+/* Counts `size` bytes of data (and the standby table behind them) as written, and lets the header know. */
+static void account_data(struct writer *writer, uint64_t size)
+{
+	uint64_t table_at = writer->totals.file_bytes;
+	uint64_t absorbed = writer->standby && writer->totals.data_bytes ? writer->standby_size - sizeof(struct record_header) : 0;
+	if (writer->standby) {
+		writer->totals.data_bytes += absorbed + size + sizeof(struct record_header);
+		writer->totals.file_bytes += size + writer->standby_size;
+		if (absorbed)
+			writer_standby_absorb(writer, table_at - absorbed);
+	} else {
+		writer->totals.data_bytes += size;
+		writer->totals.file_bytes += size;
+	}
 	update_data_size(writer);
 }
 
-struct error *writer_write(struct writer *writer, struct iovec *pieces, int count, bool data)
+/* `written` bytes of a failed write have reached the disk: keeps the whole records of them, and forgets the rest. The room that the rest took is what
+ * the standby table goes to. */
+static void cut_back(struct writer *writer, uint64_t written, bool data)
 {
+	if (writer->pipe)
+		return;
+	uint64_t room = written > writer->standby_size ? written - writer->standby_size : 0;
+	uint64_t keep = data ? whole_records(writer, room) : 0;
+	uint64_t begin = writer->totals.file_bytes;
+	if (keep && writer->standby &&
+	    pwrite(writer->fd, writer->standby, writer->standby_size, (off_t)(begin + keep)) != (ssize_t)writer->standby_size)
+		keep = 0;
+	uint64_t end = keep ? begin + keep + writer->standby_size : begin;
+	if (ftruncate(writer->fd, (off_t)end) == 0)
+		lseek(writer->fd, (off_t)end, SEEK_SET);
+	if (keep)
+		account_data(writer, keep);
+}
+
+struct error *writer_write(struct writer *writer, const struct iovec *given, int count, bool data)
+{
+	struct iovec all[PIECES_MAX + 2], *pieces = all;
 	size_t total = 0;
 	struct error *error = failed_before(writer);
 	if (error)
 		return error;
+	memcpy(all, given, (size_t)count * sizeof(*all));
+	if (data && writer->standby)
+		all[count++] = (struct iovec){writer->standby, writer->standby_size};
 	while (count > 0) {
 		ssize_t done = writev(writer->fd, pieces, count);
 		if (done < 0 && errno == EINTR)
 			continue;
 		if (done <= 0) {
-			error = write_failed(writer, done < 0 ? errno : ENOSPC);
-			cut_back(writer);
-			return error;
+			int code = done < 0 ? errno : ENOSPC;
+			cut_back(writer, total, data);
+			return write_failed(writer, code);
 		}
 		total += (size_t)done;
 		while (count > 0 && (size_t)done >= pieces->iov_len) {
@@ -90,11 +131,10 @@ struct error *writer_write(struct writer *writer, struct iovec *pieces, int coun
 			pieces->iov_len -= (size_t)done;
 		}
 	}
-	writer->totals.file_bytes += total;
-	if (data) {
-		writer->totals.data_bytes += total;
-		update_data_size(writer);
-	}
+	if (data)
+		account_data(writer, total - (writer->standby ? writer->standby_size : 0));
+	else
+		writer->totals.file_bytes += total;
 	return NULL;
 }
 
@@ -115,13 +155,12 @@ void writer_emergency(struct writer *writer)
 {
 	if (writer->failed || !writer->buffered)
 		return;
-	ssize_t done = write(writer->fd, writer->buffer, writer->buffered);
-	if (done != (ssize_t)writer->buffered)
+	struct iovec pieces[] = {{writer->buffer, writer->buffered}, {writer->standby, writer->standby_size}};
+	size_t size = writer->buffered + writer->standby_size;
+	if (writev(writer->fd, pieces, writer->standby ? 2 : 1) != (ssize_t)size)
 		return;
-	writer->totals.data_bytes += writer->buffered;
-	writer->totals.file_bytes += writer->buffered;
+	account_data(writer, writer->buffered);
 	writer->buffered = 0;
-	update_data_size(writer);
 }
 
 /* ── Head ── */
@@ -183,16 +222,34 @@ static struct file_header make_header(const struct writer *writer)
 	for (size_t i = 0; i < list->events.len; i++)
 		at += list->events.data[i]->ids.len * sizeof(uint64_t);
 	header.attrs = (struct file_section){at, list->events.len * header.attr_size};
-	header.data.offset = at + header.attrs.size;
+	header.data.offset = writer->data_offset ? writer->data_offset : at + header.attrs.size;
 	header.event_types.offset = 0;
 	return header;
 }
 
-static struct error *write_head(struct writer *writer)
+/* Recordings that cannot be understood without their features. */
+static bool needs_standby(const struct writer *writer, const struct features *features)
+{
+	const struct event_list *list = writer->events;
+	bool tracepoints = false;
+	for (size_t i = 0; i < list->events.len; i++)
+		tracepoints |= list->events.data[i]->attr.type == PERF_TYPE_TRACEPOINT;
+	return features && (tracepoints || writer->compressor);
+}
+
+static struct error *write_head(struct writer *writer, const struct features *features)
 {
 	const struct event_list *list = writer->events;
 	struct file_header header = make_header(writer);
-	struct strbuf out = {0};
+	struct strbuf out = {0}, sections = {0};
+	uint64_t bits[4];
+	if (needs_standby(writer, features)) {
+		own_features(writer, features, bits);
+		writer_standby_prepare(writer, features, bits, header.data.offset, &sections);
+		header.data.offset += sections.len;
+		memcpy(header.features, writer->standby_bits, sizeof(header.features));
+	}
+	writer->data_offset = header.data.offset;
 	strbuf_add(&out, &header, sizeof(header));
 	for (size_t i = 0; i < list->events.len; i++)
 		if (list->events.data[i]->ids.len)
@@ -206,7 +263,12 @@ static struct error *write_head(struct writer *writer)
 		strbuf_add(&out, &ids, sizeof(ids));
 		ids.offset += ids.size;
 	}
+	strbuf_add(&out, strbuf_str(&sections), sections.len);
 	struct error *error = write_bytes(writer, out.data, out.len, false);
+	struct iovec nothing = {&out, 0};
+	if (!error && writer->standby)
+		error = writer_write(writer, &nothing, 1, true);
+	strbuf_deinit(&sections);
 	strbuf_deinit(&out);
 	return error;
 }
@@ -235,7 +297,7 @@ struct error *writer_open(const struct writer_options *options, const struct eve
 		own_features(writer, features, bits);
 		error = writer_pipe_head(writer, features, bits);
 	} else if (!error) {
-		error = write_head(writer);
+		error = write_head(writer, features);
 	}
 	if (error) {
 		writer_close(writer);
@@ -399,11 +461,15 @@ static struct error *write_feature_sections(struct writer *writer, const struct 
 
 static struct error *finish_file(struct writer *writer, const struct features *features)
 {
-	uint64_t bits[4], written[4] = {0};
+	uint64_t bits[4], written[4] = {0}, table_at = writer->totals.file_bytes - (writer->standby_size - sizeof(struct record_header));
 	own_features(writer, features, bits);
 	struct error *error = write_feature_sections(writer, features, bits, written);
 	if (error)
 		return error_wrap(error, "header features");
+	if (writer->standby) {
+		writer_standby_absorb(writer, table_at);
+		writer->totals.data_bytes += writer->standby_size - sizeof(struct record_header);
+	}
 	struct file_header header = make_header(writer);
 	header.data.size = writer->totals.data_bytes;
 	memcpy(header.features, written, sizeof(written));
@@ -439,6 +505,7 @@ void writer_close(struct writer *writer)
 		close(writer->fd);
 	}
 	compressor_destroy(writer->compressor);
+	free(writer->standby);
 	free(writer->path);
 	free(writer);
 }

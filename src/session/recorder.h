@@ -41,8 +41,8 @@ struct recorder_options {
 	/* Called when an output's data is complete, before its header features are written, with the path (not for pipes): gives the features, which may
 	 * be NULL. They must live until the next call. */
 	struct error *(*describe)(void *context, const char *path, const struct features **ret);
-	/* For pipes the features go first. */
-	const struct features *(*describe_pipe)(void *context);
+	/* What is known of the features when an output is opened: pipes send them first, files keep some for the case of a kill. */
+	const struct features *(*describe_ahead)(void *context);
 	void *context;
 };
 

@@ -28,8 +28,7 @@ struct error *recorder_open_output(struct recorder *recorder)
 	const struct recorder_options *options = recorder->options;
 	struct writer_options writer = {.path = options->output, .compression_level = options->compression_level, .keep_old = true,
 					.ring_size = recorder->rings.pages * (size_t)sysconf(_SC_PAGESIZE)};
-	bool pipe = options->output && !strcmp(options->output, "-");
-	const struct features *features = pipe && options->describe_pipe ? options->describe_pipe(options->context) : NULL;
+	const struct features *features = options->describe_ahead ? options->describe_ahead(options->context) : NULL;
 
 	return writer_open(&writer, recorder->events, features, &recorder->writer);
 }

@@ -15,7 +15,9 @@
 
 #include <string.h>
 
-enum { CUT_DISTANCE = 2 << 20, PROGRESS_DISTANCE = 16 << 20, CUT_VALUES_MAX = 64 << 20 };
+/* Pieces for workers: many enough for an even share, large enough to be worth the hand-over. */
+enum { CUT_MAX = 2 << 20, CUT_MIN = 16 << 10, CUTS_WANTED = 64 };
+enum { PROGRESS_DISTANCE = 16 << 20, CUT_VALUES_MAX = 64 << 20 };
 
 void session_note_broken(struct session *session, uint64_t offset, const char *what)
 {
@@ -142,6 +144,12 @@ static void follow_readings(const struct session *session, const struct record_h
 		;
 }
 
+static uint64_t cut_distance(const struct reader *reader)
+{
+	uint64_t distance = (reader->data_end - reader->data_offset) / CUTS_WANTED;
+	return distance < CUT_MIN ? CUT_MIN : distance > CUT_MAX ? CUT_MAX : distance;
+}
+
 /* Hops over all records: counts, cuts, and the side-band into `sideband`. */
 static struct error *scan_records(struct session *session, struct order *sideband)
 {
@@ -150,7 +158,7 @@ static struct error *scan_records(struct session *session, struct order *sideban
 	struct source source;
 	struct error *error = NULL;
 	const struct record_header *header;
-	uint64_t offset, next_cut = 0, next_progress = reader->data_offset + PROGRESS_DISTANCE;
+	uint64_t offset, distance = cut_distance(reader), next_cut = 0, next_progress = reader->data_offset + PROGRESS_DISTANCE;
 	reading_values values = private->readings.present ? reading_values_create(&private->readings) : NULL;
 	source_init(&source, reader, true);
 	while ((header = source_next(&source, &offset, &error))) {
@@ -161,7 +169,7 @@ static struct error *scan_records(struct session *session, struct order *sideban
 			order_push(sideband, private->file_order ? offset : time, offset);
 		if (offset >= next_cut) {
 			add_cut(session, offset, values);
-			next_cut = offset + CUT_DISTANCE;
+			next_cut = offset + distance;
 		}
 		if (values && header->type == RECORD_SAMPLE)
 			follow_readings(session, header, values);

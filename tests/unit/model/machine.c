@@ -1,6 +1,8 @@
 /* Threads, names, forks and files as the kernel's perf tells them. */
 #include "model/machine.h"
 
+#include "base/pool.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -178,6 +180,36 @@ static void test_dso_identity(void **state)
 	machine_destroy(machine);
 }
 
+/* Threads that only samples mention, met by several workers at once: one for each id, and found again. */
+struct stray_hunt {
+	struct machine *machine;
+	struct thread *found[8][2000];
+};
+
+static void hunt_strays(void *context, unsigned int worker, size_t item)
+{
+	struct stray_hunt *hunt = context;
+	for (uint32_t i = 0; i < 2000; i++) {
+		uint32_t id = (i * 7 + (uint32_t)item * 31) % 2000;
+		hunt->found[item][id] = machine_thread_or_new(hunt->machine, 100000 + id / 3, 100000 + id, 5);
+	}
+}
+
+static void test_strays(void **state)
+{
+	struct stray_hunt *hunt = mem_zalloc(sizeof(*hunt));
+	hunt->machine = machine_create();
+	machine_add_comm(hunt->machine, 100010, 100010, "late", false, 100);
+	machine_finish(hunt->machine);
+	pool_run(4, 8, hunt_strays, hunt);
+	for (size_t item = 1; item < 8; item++)
+		assert_memory_equal(hunt->found[0], hunt->found[item], sizeof(hunt->found[0]));
+	assert_string_equal(thread_comm(hunt->found[0][1234], 5), ":101234");
+	assert_ptr_equal(hunt->found[0][31]->process->leader, hunt->found[0][10]);
+	machine_destroy(hunt->machine);
+	free(hunt);
+}
+
 static void add_kernel(struct machine *machine, uint64_t start, uint64_t end, uint64_t pgoff, const char *name)
 {
 	struct map_description description = {.pid = UINT32_MAX, .start = start, .end = end, .pgoff = pgoff, .name = name};
@@ -232,6 +264,7 @@ int model_machine_tests(void)
 		cmocka_unit_test(test_names),	     cmocka_unit_test(test_nameless),	 cmocka_unit_test(test_reused_ids),
 		cmocka_unit_test(test_deep_forks),   cmocka_unit_test(test_forked_maps), cmocka_unit_test(test_dso_names),
 		cmocka_unit_test(test_dso_identity), cmocka_unit_test(test_kernel),	 cmocka_unit_test(test_cgroups),
+		cmocka_unit_test(test_strays),
 	};
 	return cmocka_run_group_tests_name("model/machine", tests, NULL, NULL);
 }

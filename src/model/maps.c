@@ -215,6 +215,24 @@ static void tree_split(struct maps *maps, struct maps_node *tree, uint64_t addr,
 	}
 }
 
+static bool tree_touches(const struct maps_node *tree, uint64_t start, uint64_t end)
+{
+	while (tree && (end <= tree->start || start >= tree->end))
+		tree = end <= tree->start ? tree->left : tree->right;
+	return tree != NULL;
+}
+
+/* Puts `fresh` where nothing is: the usual case, which copies one path only. */
+static struct maps_node *tree_add(struct maps *maps, struct maps_node *tree, struct maps_node *fresh)
+{
+	if (!tree)
+		return fresh;
+	tree = node_edit(maps, tree);
+	if (fresh->start < tree->start)
+		return node_balance(maps, tree, tree_add(maps, tree->left, fresh), tree->right);
+	return node_balance(maps, tree, tree->left, tree_add(maps, tree->right, fresh));
+}
+
 /* ---- changing ---- */
 
 /* The version that a change at `time` goes into: the newest one when it is of that time, else a new one that starts as that. */
@@ -247,10 +265,15 @@ void maps_insert(struct maps *maps, const struct map *map)
 	if (map->start >= map->end)
 		return;
 	struct maps_version *version = version_for_change(maps, map->time);
-	struct maps_node *left, *right, *hidden;
-	tree_split(maps, (struct maps_node *)version->root, map->start, &left, &right);
+	struct maps_node *tree = (struct maps_node *)version->root, *left, *right, *hidden;
+	struct maps_node *fresh = node_create(maps, map->start, map->end, map);
+	if (!tree_touches(tree, map->start, map->end)) {
+		version->root = tree_add(maps, tree, fresh);
+		return;
+	}
+	tree_split(maps, tree, map->start, &left, &right);
 	tree_split(maps, right, map->end, &hidden, &right);
-	version->root = tree_join(maps, left, node_create(maps, map->start, map->end, map), right);
+	version->root = tree_join(maps, left, fresh, right);
 }
 
 void maps_remove(struct maps *maps, uint64_t start, uint64_t end, uint64_t time)

@@ -10,6 +10,7 @@
  */
 #include "analysis/callgraph.h"
 
+#include "analysis/fold_internal.h"
 #include "base/mem.h"
 
 #include <math.h>
@@ -50,8 +51,15 @@ static uint64_t row_value(const struct rows *rows, uint32_t row)
 static const char *frame_label(struct rows *rows, uint32_t id)
 {
 	const struct fold_frame *frame = &rows->fold->frames[id];
-	if (frame->symbol)
+	if (frame->symbol && !rows->fold->private->options.by_address)
 		return intern_string(rows->context->strings, frame->symbol->name);
+	if (frame->symbol) {
+		struct strbuf place = {0};
+		strbuf_printf(&place, "%s +%lu", frame->symbol->name, map_to_dso(frame->map, frame->ip) - frame->symbol->start);
+		const char *label = intern_string(rows->context->strings, strbuf_str(&place));
+		strbuf_deinit(&place);
+		return label;
+	}
 	char text[32];
 	snprintf(text, sizeof(text), "%#lx", frame->ip);
 	return intern_string(rows->context->strings, text);
@@ -63,7 +71,7 @@ static int compare_frames(const struct fold_frame *a, const struct fold_frame *b
 	int64_t x = a->map ? (int64_t)a->map->dso->index : -1, y = b->map ? (int64_t)b->map->dso->index : -1;
 	if (x != y)
 		return x > y ? -1 : 1;
-	bool symbols = a->symbol && b->symbol && a->symbol != b->symbol;
+	bool symbols = a->symbol && b->symbol && a->symbol->start != b->symbol->start;
 	uint64_t u = symbols ? a->symbol->start : a->ip, v = symbols ? b->symbol->start : b->ip;
 	return u > v ? -1 : u < v;
 }
@@ -71,8 +79,10 @@ static int compare_frames(const struct fold_frame *a, const struct fold_frame *b
 static int compare_groups(const void *x, const void *y, void *context)
 {
 	const struct group *a = x, *b = y;
-	const struct fold *fold = context;
-	if (a->weight != b->weight)
+	const struct callgraphs *graphs = context;
+	const struct fold *fold = graphs->rows->fold;
+	bool listed = graphs->options.mode == CALLGRAPH_FLAT || graphs->options.mode == CALLGRAPH_FOLDED;
+	if (!listed && a->weight != b->weight)
 		return a->weight > b->weight ? -1 : 1;
 	return compare_frames(&fold->frames[a->frame], &fold->frames[b->frame]);
 }
@@ -112,7 +122,7 @@ static void partition(struct callgraphs *graphs, struct calltree_node *node, con
 		group->count += entry->count;
 		group->refs++;
 	}
-	qsort_r(list->groups.data, list->groups.len, sizeof(*list->groups.data), compare_groups, graphs->rows->fold);
+	qsort_r(list->groups.data, list->groups.len, sizeof(*list->groups.data), compare_groups, graphs);
 	uint32_t *starts = mem_alloc_array(list->groups.len + 1, sizeof(*starts)), at = 0;
 	for (size_t i = 0; i < list->groups.len; i++) {
 		graphs->group_of[list->groups.data[i].frame] = (uint32_t)i + 1;
@@ -141,8 +151,10 @@ static void grow(struct callgraphs *graphs, struct calltree *tree, struct calltr
 	size_t at = 0;
 	for (size_t i = 0; i < list.groups.len; i++) {
 		const struct group *group = &list.groups.data[i];
-		if (group->weight < least)
-			break;
+		if (group->weight < least) {
+			at += group->refs;
+			continue;
+		}
 		struct calltree_node *child = arena_zalloc(&tree->arena, sizeof(*child));
 		*child = (struct calltree_node){.label = frame_label(graphs->rows, group->frame),
 						.kind = (uint8_t)fold_frame_kind(graphs->rows->fold, group->frame),

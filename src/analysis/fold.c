@@ -98,6 +98,12 @@ static uint32_t sums_extra(struct fold_sums *sums, const uint64_t *words, unsign
 	return id;
 }
 
+static bool is_earlier(const struct fold_sums *sums, const struct fold_entry *a, const struct fold_entry *b)
+{
+	uint64_t x = fold_record_time(&sums->layouts[a->event], a->first), y = fold_record_time(&sums->layouts[b->event], b->first);
+	return x != y ? x < y : a->first < b->first;
+}
+
 /* Adds `entry` to the one that is the same but for count, period and first. */
 static void sums_entry(struct fold_sums *sums, const struct fold_entry *entry)
 {
@@ -111,7 +117,7 @@ static void sums_entry(struct fold_sums *sums, const struct fold_entry *entry)
 			continue;
 		known->count += entry->count;
 		known->period += entry->period;
-		if (entry->first < known->first)
+		if (is_earlier(sums, entry, known))
 			known->first = entry->first;
 		return;
 	}
@@ -306,7 +312,8 @@ static void worker_init(void *state, void *argument)
 {
 	struct fold_worker *worker = state;
 	struct fold_context *context = argument;
-	*worker = (struct fold_worker){.extra = mem_alloc_array(context->options->extra_words + 1, sizeof(uint64_t))};
+	*worker = (struct fold_worker){.sums.layouts = context->fold->session->reader->layouts,
+				       .extra = mem_alloc_array(context->options->extra_words + 1, sizeof(uint64_t))};
 }
 
 static void sums_free_tables(struct fold_sums *sums)
@@ -412,6 +419,34 @@ static void publish(struct fold *fold)
 	fold->extra_words = fold->private->options.extra_words;
 }
 
+struct moment {
+	uint64_t time;
+	const struct record_header *first;
+	uint32_t entry;
+};
+
+static int compare_moments(const void *x, const void *y)
+{
+	const struct moment *a = x, *b = y;
+	if (a->time != b->time)
+		return a->time < b->time ? -1 : 1;
+	return a->first < b->first ? -1 : a->first > b->first;
+}
+
+void fold_order(struct fold *fold)
+{
+	struct moment *moments = mem_alloc_array(fold->entry_count + 1, sizeof(*moments));
+	for (uint32_t i = 0; i < fold->entry_count; i++) {
+		const struct fold_entry *entry = &fold->entries[i];
+		moments[i] = (struct moment){fold_record_time(&fold->session->reader->layouts[entry->event], entry->first), entry->first, i};
+	}
+	qsort(moments, fold->entry_count, sizeof(*moments), compare_moments);
+	fold->by_time = mem_alloc_array(fold->entry_count + 1, sizeof(*fold->by_time));
+	for (uint32_t i = 0; i < fold->entry_count; i++)
+		fold->by_time[i] = moments[i].entry;
+	free(moments);
+}
+
 struct error *fold_create(struct session *session, struct resolver *resolver, const struct fold_options *options, struct fold **ret)
 {
 	static const struct reducer reducer = {
@@ -437,6 +472,7 @@ struct error *fold_create(struct session *session, struct resolver *resolver, co
 	free(worker);
 	publish(fold);
 	fold_resolve(fold);
+	fold_order(fold);
 	*ret = fold;
 	return NULL;
 }
@@ -452,6 +488,7 @@ void fold_destroy(struct fold *fold)
 	intern_deinit(&fold->private->names);
 	free(fold->private->frame_names);
 	free(fold->private);
+	free(fold->by_time);
 	free(fold->frame_ids);
 	free(fold->frames);
 	free(fold);

@@ -87,13 +87,14 @@ struct fold_entry {
 	uint16_t event; /* index */
 	uint8_t cpumode;
 	uint64_t period; /* their sum */
-	const struct record_header *first; /* the first sample of it in the file */
+	const struct record_header *first; /* its first sample, by time */
 };
 
 struct fold {
 	struct session *session;
 	struct fold_entry *entries; /* in no useful order */
 	size_t entry_count;
+	uint32_t *by_time; /* entries in the order of their first samples */
 	struct fold_piece *pieces;
 	size_t piece_count;
 	struct fold_actor *actors;

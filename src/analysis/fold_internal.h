@@ -18,6 +18,7 @@ struct fold_space {
 
 /* Distinct elements and how to find them. One per worker, merged into one. */
 struct fold_sums {
+	const struct sample_layout *layouts; /* by event: where times are */
 	VEC(struct fold_entry) entries;
 	VEC(struct fold_piece) pieces;
 	VEC(struct fold_actor) actors;
@@ -36,5 +37,13 @@ struct fold_private {
 	const char **frame_names; /* by frame, NULL = not made yet */
 };
 
+/* The time of a sample; 0 when it has none. */
+static inline uint64_t fold_record_time(const struct sample_layout *layout, const struct record_header *header)
+{
+	return layout->time ? *(const uint64_t *)((const char *)header + layout->time) : 0;
+}
+
+/* Fills by_time. */
+void fold_order(struct fold *fold);
 /* Phase 2: fills frames, frame_ids, the pieces' frames and the entries' leaves. */
 void fold_resolve(struct fold *fold);

@@ -38,12 +38,8 @@ static uint32_t row_for(struct sums *sums, uint32_t actor, uint32_t place, uint3
 	struct rows *rows = sums->rows;
 	rows->rows = sums->list.data;
 	uint32_t id = rows_find(rows, actor, place, extra);
-	if (id != FOLD_NONE) {
-		struct rows_row *row = &sums->list.data[id];
-		if (rows->fold->entries[entry].first < rows->fold->entries[row->first].first)
-			row->first = entry;
+	if (id != FOLD_NONE)
 		return id;
-	}
 	id = (uint32_t)sums->list.len;
 	vec_push(&sums->list, (struct rows_row){.actor = actor, .place = place, .extra = extra, .first = entry});
 	for (size_t i = 0; i < rows->options.event_count; i++)
@@ -185,7 +181,7 @@ struct rows *rows_create(struct fold *fold, struct key_context *context, const s
 	classes_create(rows);
 	struct sums sums = {.rows = rows};
 	for (uint32_t i = 0; i < fold->entry_count; i++)
-		add_entry(&sums, i);
+		add_entry(&sums, fold->by_time[i]);
 	rows->rows = sums.list.data;
 	rows->row_count = sums.list.len;
 	rows->sums = sums.sums.data;

@@ -16,7 +16,8 @@ struct rows_options {
 	size_t event_count;
 	const struct key *const *keys; /* identity, in sort order; without KEY_TOTAL ones */
 	size_t key_count;
-	const struct key *const *sort; /* all that decide the order, first one first */
+	const struct key *const *sort; /* all keys, first one first */
+	const bool *sort_skipped;      /* by position in sort: tells rows apart, but doesn't order them */
 	size_t sort_count;
 	size_t sort_event; /* which of the events decides it */
 	bool children;

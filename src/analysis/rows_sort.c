@@ -69,37 +69,169 @@ static int compare_place(const struct rows *rows, uint32_t a, uint32_t b)
 	const struct fold_frame *p = x.place, *q = y.place;
 	uint64_t u = p->symbol ? p->symbol->start : p->map && !x.caller ? map_to_dso(p->map, p->ip) : p->ip;
 	uint64_t v = q->symbol ? q->symbol->start : q->map && !y.caller ? map_to_dso(q->map, q->ip) : q->ip;
-	return u == v ? 0 : (int64_t)(u - v) < 0 ? -1 : 1;
+	return ((int64_t)u > (int64_t)v) - ((int64_t)u < (int64_t)v);
 }
 
-static int compare_rows(const void *x, const void *y, void *context)
+static int compare_key(const struct rows *rows, uint32_t a, uint32_t b, const struct key *key)
 {
-	const struct rows *rows = context;
-	uint32_t a = *(const uint32_t *)x, b = *(const uint32_t *)y;
+	const uint32_t *ranks = ranks_of(rows, key);
+	if (!ranks)
+		return 0;
+	uint32_t u = ranks[classes_of_row(rows, a, key)], v = ranks[classes_of_row(rows, b, key)];
+	return (u > v) - (u < v);
+}
+
+/* What the sort keys say. Not transitive in children mode: see compare_total(). */
+static int compare_sorted(const struct rows *rows, uint32_t a, uint32_t b)
+{
 	for (size_t i = 0; i < rows->options.sort_count; i++) {
 		const struct key *key = rows->options.sort[i];
-		int result = 0;
-		if (key->domain == KEY_TOTAL) {
-			result = compare_total(rows, a, b, key->total);
-		} else {
-			const uint32_t *ranks = ranks_of(rows, key);
-			if (!ranks)
-				continue;
-			uint32_t u = ranks[classes_of_row(rows, a, key)], v = ranks[classes_of_row(rows, b, key)];
-			result = (u > v) - (u < v);
-		}
+		if (rows->options.sort_skipped[i])
+			continue;
+		int result = key->domain == KEY_TOTAL ? compare_total(rows, a, b, key->total) : compare_key(rows, a, b, key);
+		if (result)
+			return result;
+	}
+	return 0;
+}
+
+/* By what tells rows apart, symbols by address. Rows that are still equal: as they were made. */
+static int compare_identity(const struct rows *rows, uint32_t a, uint32_t b)
+{
+	for (size_t i = 0; i < rows->options.sort_count; i++) {
+		const struct key *key = rows->options.sort[i];
+		if (key->domain == KEY_TOTAL)
+			continue;
+		int result = key->flags & KEY_HAS_SYM ? compare_place(rows, a, b) : compare_key(rows, a, b, key);
 		if (result)
 			return result;
 	}
 	int result = compare_place(rows, a, b);
-	if (result)
-		return result;
-	/* Whatever is left must not depend on the numbering. */
-	const struct record_header *first_a = rows->fold->entries[rows->rows[a].first].first, *first_b = rows->fold->entries[rows->rows[b].first].first;
-	return (first_a > first_b) - (first_a < first_b);
+	return result ? result : (a > b) - (a < b);
 }
+
+static int by_identity(const void *x, const void *y, void *context)
+{
+	return compare_identity(context, *(const uint32_t *)x, *(const uint32_t *)y);
+}
+
+static int by_keys(const void *x, const void *y, void *context)
+{
+	uint32_t a = *(const uint32_t *)x, b = *(const uint32_t *)y;
+	int result = compare_sorted(context, a, b);
+	return result ? result : compare_identity(context, a, b);
+}
+
+/* A red-black tree of rows, filled in the order of their identity and read from the left. */
+
+enum { NIL = 0 };
+
+struct tree_node {
+	uint32_t parent, left, right;
+	uint32_t row;
+	bool red;
+};
+
+struct tree {
+	struct tree_node *nodes; /* nodes[0] is nobody */
+	uint32_t root;
+};
+
+static void rotate(struct tree *tree, uint32_t x, bool left)
+{
+	struct tree_node *n = tree->nodes;
+	uint32_t y = left ? n[x].right : n[x].left, inner = left ? n[y].left : n[y].right, up = n[x].parent;
+	*(left ? &n[x].right : &n[x].left) = inner;
+	if (inner)
+		n[inner].parent = x;
+	*(left ? &n[y].left : &n[y].right) = x;
+	n[y].parent = up;
+	n[x].parent = y;
+	if (!up)
+		tree->root = y;
+	else if (n[up].left == x)
+		n[up].left = y;
+	else
+		n[up].right = y;
+}
+
+static void rebalance(struct tree *tree, uint32_t x)
+{
+	struct tree_node *n = tree->nodes;
+	while (n[x].parent && n[n[x].parent].red) {
+		uint32_t parent = n[x].parent, grand = n[parent].parent;
+		bool left = n[grand].left == parent;
+		uint32_t uncle = left ? n[grand].right : n[grand].left;
+		if (n[uncle].red) {
+			n[parent].red = n[uncle].red = false;
+			n[grand].red = true;
+			x = grand;
+			continue;
+		}
+		if (x == (left ? n[parent].right : n[parent].left)) {
+			rotate(tree, parent, left);
+			x = parent;
+			parent = n[x].parent;
+		}
+		n[parent].red = false;
+		n[grand].red = true;
+		rotate(tree, grand, !left);
+	}
+	n[tree->root].red = false;
+}
+
+static void insert(struct tree *tree, const struct rows *rows, uint32_t x)
+{
+	struct tree_node *n = tree->nodes;
+	uint32_t at = tree->root, parent = NIL;
+	bool left = false;
+	while (at) {
+		parent = at;
+		left = compare_sorted(rows, n[x].row, n[at].row) < 0;
+		at = left ? n[at].left : n[at].right;
+	}
+	n[x].parent = parent;
+	n[x].red = true;
+	if (!parent)
+		tree->root = x;
+	else
+		*(left ? &n[parent].left : &n[parent].right) = x;
+	rebalance(tree, x);
+}
+
+/* The order that the kernel tool's rows come out in when keys contradict each other: it fills such a tree. */
+static void sort_by_tree(struct rows *rows)
+{
+	qsort_r(rows->order, rows->shown_count, sizeof(*rows->order), by_identity, rows);
+	struct tree tree = {.nodes = mem_zalloc_array(rows->shown_count + 1, sizeof(*tree.nodes))};
+	for (uint32_t i = 0; i < rows->shown_count; i++) {
+		tree.nodes[i + 1].row = rows->order[i];
+		insert(&tree, rows, i + 1);
+	}
+	uint32_t at = tree.root, count = 0;
+	while (at && tree.nodes[at].left)
+		at = tree.nodes[at].left;
+	while (at) {
+		rows->order[count++] = tree.nodes[at].row;
+		if (tree.nodes[at].right) {
+			at = tree.nodes[at].right;
+			while (tree.nodes[at].left)
+				at = tree.nodes[at].left;
+			continue;
+		}
+		uint32_t child = at;
+		for (at = tree.nodes[at].parent; at && tree.nodes[at].right == child; at = tree.nodes[at].parent)
+			child = at;
+	}
+	free(tree.nodes);
+}
+
+enum { TREE_ROWS_MAX = 1 << 15 };
 
 void rows_sort(struct rows *rows)
 {
-	qsort_r(rows->order, rows->shown_count, sizeof(*rows->order), compare_rows, rows);
+	if (rows->options.children && rows->options.tie_by_depth && rows->shown_count <= TREE_ROWS_MAX)
+		sort_by_tree(rows);
+	else
+		qsort_r(rows->order, rows->shown_count, sizeof(*rows->order), by_keys, rows);
 }

@@ -9,6 +9,7 @@
 #include "base/number.h"
 #include "base/text.h"
 #include "cmd/report_callgraph.h"
+#include "perfdata/features_print.h"
 #include "view/view.h"
 
 #include <linux/perf_event.h>
@@ -97,7 +98,7 @@ static const struct option report_options[] = {
 	OPTION_FLAG('G', "inverted", TYPE, inverted, "call graphs from the outermost caller inwards"),
 	OPTION_U64(0, "max-stack", TYPE, max_stack, "N", "at most N frames of a stack (127)"),
 	OPTION_STRING('p', "parent", TYPE, parent, "REGEX", "callers by which rows are told apart; see the key 'parent'"),
-	OPTION_FLAG('x', "exclude-other", TYPE, exclude_other, "with -p: only what has such a caller (default)"),
+	OPTION_FLAG('x', "exclude-other", TYPE, exclude_other, "only what has a parent by -p"),
 	OPTION_HEADING("Which samples"),
 	OPTION_STRING('C', "cpu", TYPE, cpus, "CPUS", "of these CPUs, like 0-3,7"),
 	OPTION_CUSTOM_FLAGS('c', "comms", TYPE, comms, "NAME,…", "of threads with these names", parse_list, OPTION_NO_NEGATION),
@@ -118,6 +119,7 @@ static const struct option report_options[] = {
 	OPTION_FLAG(0, "tasks", TYPE, tasks, "the tree of tasks"),
 	OPTION_FLAG(0, "mmaps", TYPE, mmaps, "the tree of tasks with what they mapped"),
 	OPTION_FLAG(0, "header", TYPE, header, "the recording's header above the report"),
+	OPTION_FLAG('I', "show-info", TYPE, show_info, "with --header: CPU and NUMA topology too"),
 	OPTION_FLAG(0, "header-only", TYPE, header_only, "the recording's header alone"),
 	OPTION_HEADING("Output"),
 	OPTION_CUSTOM_FLAGS(0, "format", TYPE, format, "FORMAT", "csv, json or folded (stacks), for programs", parse_format, OPTION_NO_NEGATION),
@@ -127,7 +129,7 @@ static const struct option report_options[] = {
 
 static void options_init(struct report_options *options)
 {
-	*options = (struct report_options){.children = true, .skip_empty = true, .exclude_other = true, .socket = -1, .time_quantum_ns = 100000000};
+	*options = (struct report_options){.children = true, .skip_empty = true, .socket = -1, .time_quantum_ns = 100000000};
 	input_options_init(&options->input);
 	callgraph_choice_init(&options->callgraph);
 }
@@ -151,6 +153,10 @@ static struct error *look_at_recording(struct report *report)
 	if (options->callgraph.given && !report->chains)
 		return error_new("-g: the recording has no call chains; record with -g");
 	report->children = options->children && report->chains && !report->branch_mode && !options->hierarchy;
+	report->group = options->group;
+	for (size_t i = 0; i < events->events.len; i++)
+		if (events->events.data[i]->members > 1)
+			report->group = true;
 	report->caller_order = options->callgraph.order_given ? options->callgraph.caller : options->inverted || report->children;
 	return NULL;
 }
@@ -210,6 +216,14 @@ static uint64_t lost_samples(const struct session *session)
 	return lost;
 }
 
+static void print_header(const struct session *session, bool full)
+{
+	struct strbuf text = {0};
+	features_print(session->reader, full, &text);
+	fwrite(strbuf_str(&text), 1, text.len, stdout);
+	strbuf_deinit(&text);
+}
+
 static void print_elided(const struct report *report)
 {
 	static const char *const names[] = {"comm", "dso", "symbol"};
@@ -224,7 +238,9 @@ static void print_top(const struct report *report)
 {
 	if (report->options->output.quiet || report->options->format)
 		return;
-	if (!report->options->header)
+	if (report->options->header)
+		print_header(report->session, report->options->show_info);
+	else
 		printf("# To display the perf.data header info, please use --header/--header-only options.\n#\n");
 	print_elided(report);
 	printf("#\n# Total Lost Samples: %lu\n#\n", lost_samples(report->session));
@@ -265,6 +281,11 @@ static struct error *show(struct report *report)
 {
 	struct report_options *options = report->options;
 	report->session = report->opening.session;
+	if (options->header_only) {
+		pager_start("report");
+		print_header(report->session, options->show_info);
+		return NULL;
+	}
 	if (options->stats || options->tasks || options->mmaps) {
 		pager_start("report");
 		if (options->stats)

@@ -77,7 +77,7 @@ struct report {
 	struct key_list shown;	/* columns */
 	struct key_list extras; /* sort keys that the fold keeps apart */
 	struct fold *fold;
-	bool branch_mode, children, chains, caller_order;
+	bool branch_mode, children, chains, caller_order, group;
 	regex_t parent_regex;
 	bool has_parent_regex;
 	bool *event_matches; /* --switch-on/off */

@@ -66,11 +66,20 @@ static bool is_strict(const char *order)
 	return order && *order != '+';
 }
 
+static bool only_tracepoints(const struct report *report)
+{
+	const struct event_list *events = &report->session->reader->events;
+	for (size_t i = 0; i < events->events.len; i++)
+		if (!events->events.data[i]->tp_name)
+			return false;
+	return true;
+}
+
 /* The text of -s as it counts: with the default where it is added to or not given, and with the overheads in front. */
 static const char *sort_text(struct report *report)
 {
 	const struct report_options *options = report->options;
-	const char *defaults = report->branch_mode ? BRANCH_SORT : DEFAULT_SORT, *text = options->sort;
+	const char *defaults = report->branch_mode ? BRANCH_SORT : only_tracepoints(report) ? (options->raw_trace ? "trace_fields" : "trace") : DEFAULT_SORT, *text = options->sort;
 	if (!text) {
 		if (is_strict(options->fields))
 			return "";
@@ -141,6 +150,14 @@ struct error *report_setup_keys(struct report *report)
 	return NULL;
 }
 
+static bool is_shown(const struct report *report, const struct key *key)
+{
+	for (size_t i = 0; i < report->shown.keys.len; i++)
+		if (report->shown.keys.data[i] == key)
+			return true;
+	return false;
+}
+
 static bool filtered_to_one(const struct report *report, const struct key *key)
 {
 	const struct report_options *options = report->options;
@@ -150,7 +167,7 @@ static bool filtered_to_one(const struct report *report, const struct key *key)
 
 bool report_is_elided(const struct report *report, const struct key *key)
 {
-	if (!filtered_to_one(report, key))
+	if (!filtered_to_one(report, key) || !is_shown(report, key))
 		return false;
 	for (size_t i = 0; i < report->shown.keys.len; i++) {
 		const struct key *other = report->shown.keys.data[i];

@@ -118,7 +118,7 @@ static unsigned int content_width(struct maker *maker, const struct key *key)
 
 static void add_column(struct maker *maker, const struct key *key, size_t event)
 {
-	static const char *const padded[] = {"comm", "dso", "pid", "parent", "weight", "local_weight", "trace", "ipc_null", "ipc_lbr", "ins_lat", "local_ins_lat"};
+	static const char *const padded[] = {"comm", "dso", "pid", "parent", "weight", "local_weight", "trace", "ipc_null", "ipc_lbr", "ins_lat", "local_ins_lat", "transaction", "code_page_size", "addr"};
 	struct column column = {.id = key->name, .title = key->title, .kind = key->text ? COLUMN_TEXT : key->kind, .align = key->align, .decimals = 2};
 	if (event)
 		column.joined = true;
@@ -127,10 +127,12 @@ static void add_column(struct maker *maker, const struct key *key, size_t event)
 			column.padded = true;
 	if (key->domain == KEY_TOTAL) {
 		column.min_width = key->width;
-		if (key->total == TOTAL_OVERHEAD && maker->report->children)
+		const char *fields = maker->report->options->fields;
+		if (key->total == TOTAL_OVERHEAD && maker->report->children && (!fields || *fields == '+'))
 			column.title = "Self";
 	} else {
-		unsigned int width = content_width(maker, key);
+		bool fixed = !strcmp(key->name, "cpu") || !strcmp(key->name, "socket");
+		unsigned int width = fixed ? 0 : !strcmp(key->name, "time") && maker->report->options->nanoseconds ? 16 : content_width(maker, key);
 		column.min_width = width > key->width ? width : key->width;
 	}
 	vec_push(&maker->table->columns, column);
@@ -198,14 +200,12 @@ static void add_rounded(struct strbuf *out, uint64_t value)
 static void add_group_name(const struct rows *rows, struct strbuf *out)
 {
 	const struct event *leader = rows->options.events[0];
-	if (rows->options.event_count == 1) {
-		strbuf_printf(out, "of event '%s'", leader->name);
-		return;
-	}
-	strbuf_printf(out, "of events '%s { ", leader->group_name ? leader->group_name : "anon group");
+	strbuf_printf(out, "of event%s '", rows->options.event_count > 1 ? "s" : "");
+	if (leader->members > 1)
+		strbuf_printf(out, "%s { ", leader->group_name ? leader->group_name : "anon group");
 	for (size_t i = 0; i < rows->options.event_count; i++)
 		strbuf_printf(out, "%s%s", i ? ", " : "", rows->options.events[i]->name);
-	strbuf_add_str(out, " }'");
+	strbuf_add_str(out, leader->members > 1 ? " }'" : "'");
 }
 
 static void make_header(struct maker *maker)
@@ -223,6 +223,8 @@ static void make_header(struct maker *maker)
 	add_rounded(&line, samples);
 	strbuf_add_char(&line, ' ');
 	add_group_name(rows, &line);
+	if (maker->report->options->time)
+		strbuf_printf(&line, " (time slices: %s)", maker->report->options->time);
 	if (maker->report->options->socket >= 0)
 		strbuf_printf(&line, "\n# Processor Socket: %d", maker->report->options->socket);
 	vec_push(&table->header, arena_strdup(&table->arena, strbuf_str(&line)));
@@ -287,12 +289,13 @@ static void maker_deinit(struct maker *maker)
 	free(maker->texts);
 }
 
-static struct rows *make_rows(struct report *report, const struct event *const *events, size_t count, const struct key **identity)
+static struct rows *make_rows(struct report *report, const struct event *const *events, size_t count, const struct key **identity, bool *skipped)
 {
 	const struct report_options *options = report->options;
 	size_t keys = 0;
 	for (size_t i = 0; i < report->sort.keys.len; i++) {
 		const struct key *key = report->sort.keys.data[i];
+		skipped[i] = report_is_elided(report, key);
 		if (key->domain != KEY_TOTAL)
 			identity[keys++] = key;
 	}
@@ -304,6 +307,7 @@ static struct rows *make_rows(struct report *report, const struct event *const *
 		.keys = identity,
 		.key_count = keys,
 		.sort = report->sort.keys.data,
+		.sort_skipped = skipped,
 		.sort_count = report->sort.keys.len,
 		.sort_event = options->group_sort_index > 0 && (size_t)options->group_sort_index < count ? (size_t)options->group_sort_index : 0,
 		.children = report->children,
@@ -326,7 +330,8 @@ static struct rows *make_rows(struct report *report, const struct event *const *
 static struct error *show_events(struct report *report, const struct event *const *events, size_t count)
 {
 	const struct key *identity[ROWS_KEYS_MAX];
-	struct rows *rows = make_rows(report, events, count, identity);
+	bool skipped[ROWS_KEYS_MAX];
+	struct rows *rows = make_rows(report, events, count, identity, skipped);
 	struct maker maker = {.report = report, .rows = rows, .table = table_create()};
 	maker.totals = report->options->relative ? rows->total_shown : rows->total;
 	make_header(&maker);
@@ -339,18 +344,29 @@ static struct error *show_events(struct report *report, const struct event *cons
 	return error;
 }
 
+static bool has_groups(const struct event_list *list)
+{
+	for (size_t i = 0; i < list->events.len; i++)
+		if (list->events.data[i]->members > 1)
+			return true;
+	return false;
+}
+
+/* With --group all events of a recording without groups are one. */
 struct error *report_show_events(struct report *report)
 {
 	const struct event_list *list = &report->session->reader->events;
 	for (size_t i = 0; i < list->events.len; i++) {
 		const struct event *event = list->events.data[i];
-		bool group = report->options->group && event->members > 1;
-		if (report->options->group && event->leader != event->index)
+		bool group = report->group && (event->members > 1 || !has_groups(list));
+		if (report->group && (has_groups(list) ? event->leader != event->index : i > 0))
 			continue;
 		const struct event *members[64];
 		size_t count = 0;
 		uint64_t samples = 0;
-		for (size_t m = i; m < list->events.len && count < 64 && (m == i || (group && list->events.data[m]->leader == event->index)); m++) {
+		for (size_t m = i; m < list->events.len && count < 64 && (m == i || group); m++) {
+			if (has_groups(list) && list->events.data[m]->leader != event->index)
+				continue;
 			members[count++] = list->events.data[m];
 			samples += report->session->event_counts[m].samples;
 		}

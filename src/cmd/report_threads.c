@@ -46,16 +46,28 @@ static void add_read(struct thread_counts *counts, const struct session *session
 	counts->seen[event->index] = true;
 }
 
+static void widen(int *width, uint64_t value)
+{
+	int digits = snprintf(NULL, 0, "%lu", value);
+	if (digits > *width)
+		*width = digits;
+}
+
 static void print_counts(const struct thread_counts *counts, const struct event_list *events)
 {
-	printf("# %5s  %5s", "PID", "TID");
+	int pid_width = 3, tid_width = 3;
+	for (size_t t = 0; t < counts->list.len; t++) {
+		widen(&pid_width, counts->list.data[t].pid);
+		widen(&tid_width, counts->list.data[t].tid);
+	}
+	printf("# %*s  %*s", pid_width, "PID", tid_width, "TID");
 	for (size_t i = 0; i < counts->events; i++)
 		if (counts->seen[i])
 			printf("  %*s", 0, events->events.data[i]->name);
 	printf("\n");
 	for (size_t t = 0; t < counts->list.len; t++) {
 		const struct thread_count *count = &counts->list.data[t];
-		printf("  %5d  %5d", (int)count->pid, (int)count->tid);
+		printf("  %*d  %*d", pid_width, (int)count->pid, tid_width, (int)count->tid);
 		for (size_t i = 0; i < counts->events; i++) {
 			if (!counts->seen[i])
 				continue;

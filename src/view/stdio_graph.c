@@ -207,7 +207,8 @@ static void draw_list(const struct table_graph *graph, const struct row *row, st
 		const struct calltree_node *node = endings.list.data[i].node;
 		if (!folded)
 			strbuf_add_chars(out, ' ', 11);
-		add_value(graph, node->self, node->self_count, graph->total, out);
+		/* Folded: what ends here; flat: with what goes on from here. */
+		add_value(graph, folded ? node->self : node->total, folded ? node->self_count : node->total_count, graph->total, out);
 		if (!folded)
 			strbuf_add_char(out, '\n');
 		add_path(node, folded, out);

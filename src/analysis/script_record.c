@@ -176,7 +176,7 @@ static const struct record_row *record_row_of(uint32_t type)
 	return NULL;
 }
 
-/* The thread whose name stands before the record. A fork's new thread has its parent's name; asking for the parent's gives the one that it had then,
+/* The thread whose name stands before the record, NULL when it isn't known. A fork's new thread has its parent's name; asking for the parent's gives the one that it had then,
  * also among the records of time 0, where the new one's own name may have followed. */
 static struct thread *thread_of(struct script_text *text, const struct record *record, const struct payload *payload, uint32_t pid, uint32_t tid)
 {
@@ -197,8 +197,6 @@ static void add_prefix(struct script_text *text, const struct record *record, co
 	uint32_t pid = row->pid_offset < 0 ? id.pid : get_u32(payload, (size_t)row->pid_offset);
 	uint32_t tid = row->tid_offset < 0 ? id.tid : get_u32(payload, (size_t)row->tid_offset);
 	struct thread *thread = thread_of(text, record, payload, pid, tid);
-	if (!thread)
-		return;
 	struct sample sample = {.header = record->header, .pid = id.pid, .tid = id.tid, .time = id.time, .cpu = id.cpu};
 	if (!layout->sample_id_all) {
 		sample.pid = pid;

@@ -2,54 +2,62 @@
  *
  *	call chain    ffffffff82200809 ffffffff8158c221 | 7f48abe7d645 556025fa11f0
  *	segments      kernel: hash of its words        | user: hash of its words   → text of the whole segment
- *	places        (epoch, address), direct-mapped                              → text of one line
- *	lines         (file, address in the file)                                  → text of one line, shared by all processes
+ *	places        (epoch, address), direct-mapped                              → map and symbol
+ *	files         by number                                                    → " (path)\n"
  *
- * A chain is cut at its markers into segments of one address space. A segment that was seen before is one copy. A new one is put together from lines: by the
- * epoch of the address space (which names all that is mapped where) and the address; or, when the process is new, by the file and the address in it, which
- * is what the line shows. Only a line that nobody had before looks for a symbol. Texts are kept in two buffers of bounded size that are thrown away
- * when full; a segment's text is kept only when it comes a second time, since most come once.
+ * A chain is cut at its markers into segments of one address space. A segment that was seen before is one copy. A new one is put together line by line: map and
+ * symbol by the epoch of the address space (which names all that is mapped where) and the address, or else looked up; the file's name is ready made.
+ * Lines themselves aren't kept: most addresses of a fast recording come once, and to compose a line costs less than to miss the cache for it. Texts of
+ * segments are kept within bounds (thrown away when full), and only when they come a second time.
  *
  * Stacks that need unwinding or branch records, and --stop-bt, go the straight way through stack_resolve(). */
 #include "analysis/script_stacks.h"
 
 #include "base/hash.h"
 #include "base/mem.h"
+#include "base/text.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 enum {
-	PLACE_SLOTS = 1 << 15,
-	SEEN_SLOTS = 1 << 16,
-	FIRST_SLOTS = 1 << 10,
-	TEXT_LIMIT = 24 << 20, /* bytes of each text buffer */
+	PLACE_SLOTS = 1 << 12,
+	SEGMENT_SLOTS = 1 << 14,
+	TEXT_LIMIT = 16 << 20, /* bytes of segments' text */
 };
 
-/* A piece of a text buffer, found by two words; `length` 0 = empty slot. */
-struct entry {
-	uint64_t first, second;
+/* A resolved address. */
+struct place {
+	uint64_t space; /* epoch and mode */
+	uint64_t ip;
+	const struct map *map;
+	const struct symbol *symbol;
+};
+
+/* A segment that came before. Its text is kept from the second time on; until then `length` is 0. */
+struct segment {
+	struct hash128 hash;
+	uint32_t offset, length; /* in segment_text */
+};
+
+struct piece {
 	uint32_t offset, length;
 };
 
-/* Open addressing; grows until its text is full, then starts anew. */
-struct text_table {
-	struct entry *slots;
-	size_t count, mask;
-	struct strbuf text;
-};
-
 struct script_stacks {
-	struct text_table lines, segments;
-	struct entry *places;
-	uint64_t *seen; /* hashes of segments that came once */
+	struct place *places;	  /* direct-mapped */
+	struct segment *segments; /* direct-mapped; their text is thrown away as a whole */
+	struct strbuf segment_text;
+	/* By dso->index + 1, 0 for no file: " (path)\n", made safe. */
+	VEC(struct piece) files;
+	struct strbuf file_text;
 };
 
 struct script_stacks *script_stacks_create(void)
 {
 	struct script_stacks *stacks = mem_zalloc(sizeof(*stacks));
 	stacks->places = mem_zalloc_array(PLACE_SLOTS, sizeof(*stacks->places));
-	stacks->seen = mem_zalloc_array(SEEN_SLOTS, sizeof(*stacks->seen));
+	stacks->segments = mem_zalloc_array(SEGMENT_SLOTS, sizeof(*stacks->segments));
 	return stacks;
 }
 
@@ -57,67 +65,12 @@ void script_stacks_destroy(struct script_stacks *stacks)
 {
 	if (!stacks)
 		return;
-	free(stacks->lines.slots);
-	free(stacks->segments.slots);
-	strbuf_deinit(&stacks->lines.text);
-	strbuf_deinit(&stacks->segments.text);
+	strbuf_deinit(&stacks->segment_text);
+	strbuf_deinit(&stacks->file_text);
+	vec_deinit(&stacks->files);
 	free(stacks->places);
-	free(stacks->seen);
+	free(stacks->segments);
 	free(stacks);
-}
-
-static struct entry *table_slot(const struct text_table *table, uint64_t first, uint64_t second)
-{
-	for (size_t i = hash_combine(first, second) & table->mask;; i = (i + 1) & table->mask) {
-		struct entry *slot = &table->slots[i];
-		if (!slot->length || (slot->first == first && slot->second == second))
-			return slot;
-	}
-}
-
-static void table_grow(struct text_table *table)
-{
-	struct text_table grown = *table;
-	size_t slots = table->slots ? (table->mask + 1) * 2 : FIRST_SLOTS;
-	grown.slots = mem_zalloc_array(slots, sizeof(*grown.slots));
-	grown.mask = slots - 1;
-	for (size_t i = 0; table->slots && i <= table->mask; i++)
-		if (table->slots[i].length)
-			*table_slot(&grown, table->slots[i].first, table->slots[i].second) = table->slots[i];
-	free(table->slots);
-	*table = grown;
-}
-
-/* NULL when it isn't there. */
-static const struct entry *table_find(const struct text_table *table, uint64_t first, uint64_t second)
-{
-	if (!table->slots)
-		return NULL;
-	const struct entry *slot = table_slot(table, first, second);
-	return slot->length ? slot : NULL;
-}
-
-static bool table_is_full(const struct text_table *table)
-{
-	return table->text.len > TEXT_LIMIT;
-}
-
-static void table_clear(struct text_table *table)
-{
-	memset(table->slots, 0, (table->mask + 1) * sizeof(*table->slots));
-	table->count = 0;
-	strbuf_clear(&table->text);
-}
-
-/* Files the last `length` bytes of the table's text. */
-static struct entry table_add(struct text_table *table, uint64_t first, uint64_t second, size_t offset)
-{
-	if (!table->slots || (table->count + 1) * 4 > (table->mask + 1) * 3)
-		table_grow(table);
-	struct entry entry = {first, second, (uint32_t)offset, (uint32_t)(table->text.len - offset)};
-	*table_slot(table, first, second) = entry;
-	table->count++;
-	return entry;
 }
 
 /* A program's addresses are shown as those of its file, the kernel's as they are. */
@@ -156,90 +109,125 @@ static void add_resolved(struct script_text *text, const struct script_sample *a
 /* What a segment's lines depend on besides its addresses. */
 struct space {
 	const struct maps *maps;
-	uint64_t epoch;
-	uint64_t key; /* of epoch, mode and the fields shown */
+	uint64_t key; /* of epoch and mode */
 	uint8_t mode;
 };
 
 static void space_init(struct space *space, const struct script_text *text, const struct script_sample *at, uint8_t mode)
 {
-	const uint64_t look_fields = SCRIPT_BIT(SCRIPT_SYM) | SCRIPT_BIT(SCRIPT_SYMOFF) | SCRIPT_BIT(SCRIPT_DSO) | SCRIPT_BIT(SCRIPT_DSOFF);
 	space->maps = at->thread ? machine_maps(text->machine, at->thread, mode) : NULL;
-	space->epoch = maps_epoch(space->maps, at->model_time);
+	space->key = maps_epoch(space->maps, at->model_time) << 3 | mode;
 	space->mode = mode;
-	space->key = space->epoch << 8 | (at->plan->fields & look_fields) >> SCRIPT_SYM << 4 | mode;
 }
 
-/* The line of an address, from the files' lines or anew. */
-static struct entry find_line(struct script_text *text, const struct script_sample *at, const struct space *space, uint64_t ip)
+/* Map and symbol of an address. */
+static void find_place(struct script_text *text, const struct script_sample *at, const struct space *space, uint64_t ip, struct frame *ret)
 {
-	struct text_table *lines = &text->stacks->lines;
-	const struct map *map = space->maps ? maps_find(space->maps, ip, at->model_time) : NULL;
-	uint64_t owner = 0, address = ip;
-	if (map) {
-		owner = map->dso->kernel ? (uint64_t)(uintptr_t)map : (uint64_t)(uintptr_t)map->dso;
-		address = map->dso->kernel ? ip : map_to_dso(map, ip);
+	struct place *place = &text->stacks->places[hash_u64(space->key ^ ip << 20 ^ ip) & (PLACE_SLOTS - 1)];
+	if (place->space == space->key && place->ip == ip) {
+		*ret = (struct frame){.ip = ip, .dso_addr = place->map ? map_to_dso(place->map, ip) : ip, .map = place->map, .symbol = place->symbol};
+		return;
 	}
-	/* Unmapped addresses are of no file; their own epoch tells them apart. */
-	owner = owner ? owner << 8 | (space->key & 0xff) : ~space->key;
-	const struct entry *known = table_find(lines, owner, address);
-	if (known)
-		return *known;
-	struct frame frame;
-	resolver_frame(text->resolver, space->maps, space->mode, ip, at->model_time, &frame);
-	size_t offset = lines->text.len;
-	add_frame(text, at->plan, &frame, &lines->text);
-	return table_add(lines, owner, address, offset);
+	resolver_frame(text->resolver, space->maps, space->mode, ip, at->model_time, ret);
+	*place = (struct place){space->key, ip, ret->map, ret->symbol};
 }
+
+/* The end of a line: the file in brackets. */
+static struct piece file_piece(const struct script_text *text, const struct map *map)
+{
+	struct script_stacks *stacks = text->stacks;
+	size_t index = map ? map->dso->index + 1 : 0;
+	if (index < stacks->files.len && stacks->files.data[index].length)
+		return stacks->files.data[index];
+	while (stacks->files.len <= index)
+		vec_push(&stacks->files, (struct piece){0});
+	size_t offset = stacks->file_text.len;
+	strbuf_add_str(&stacks->file_text, " (");
+	script_add_dso(text, map, &stacks->file_text);
+	strbuf_add_str(&stacks->file_text, ")\n");
+	return stacks->files.data[index] = (struct piece){(uint32_t)offset, (uint32_t)(stacks->file_text.len - offset)};
+}
+
+/* Copies a name that has no byte outside of plain ASCII, and returns its end; NULL when it has, or is longer than `limit`. */
+static char *put_plain(char *to, const char *name, size_t limit)
+{
+	size_t i = 0;
+	for (; name[i]; i++) {
+		if ((unsigned char)(name[i] - 0x20) >= 0x7f - 0x20 || i == limit)
+			return NULL;
+		to[i] = name[i];
+	}
+	return to + i;
+}
+
+/* "\t%16x name+0xoff (file)\n", the usual line, composed in one place. Returns false when something about the symbol is unusual. */
+static bool add_usual_line(const struct script_text *text, const struct frame *frame, struct strbuf *out)
+{
+	enum { NAME_LIMIT = 512, NUMBERS = 64 };
+	struct piece file = file_piece(text, frame->map);
+	char *start = strbuf_reserve(out, NAME_LIMIT + NUMBERS + file.length), *to = start;
+	bool in_file = frame->map && !frame->map->dso->kernel;
+	*to++ = '\t';
+	to = script_put_hex(to, in_file ? frame->dso_addr : frame->ip, 16);
+	*to++ = ' ';
+	if (frame->symbol) {
+		to = put_plain(to, frame->symbol->name, NAME_LIMIT);
+		if (!to)
+			return false;
+		memcpy(to, "+0x", 3);
+		to = script_put_hex(to + 3, frame->dso_addr - frame->symbol->start, 0);
+	} else {
+		memcpy(to, "[unknown]", 9);
+		to += 9;
+	}
+	memcpy(to, text->stacks->file_text.data + file.offset, file.length);
+	strbuf_advance(out, (size_t)(to - start) + file.length);
+	return true;
+}
+
+/* The fields that decide how a frame's line looks. */
+static const uint64_t look_fields = SCRIPT_BIT(SCRIPT_SYM) | SCRIPT_BIT(SCRIPT_SYMOFF) | SCRIPT_BIT(SCRIPT_DSO) | SCRIPT_BIT(SCRIPT_DSOFF);
+static const uint64_t usual_look = SCRIPT_BIT(SCRIPT_SYM) | SCRIPT_BIT(SCRIPT_SYMOFF) | SCRIPT_BIT(SCRIPT_DSO);
 
 static void add_line(struct script_text *text, const struct script_sample *at, const struct space *space, uint64_t ip, struct strbuf *out)
 {
-	struct script_stacks *stacks = text->stacks;
-	struct entry *place = &stacks->places[hash_combine(space->key, ip) & (PLACE_SLOTS - 1)];
-	if (!place->length || place->first != space->key || place->second != ip) {
-		*place = find_line(text, at, space, ip);
-		place->first = space->key;
-		place->second = ip;
-	}
-	strbuf_add(out, stacks->lines.text.data + place->offset, place->length);
+	struct frame frame;
+	find_place(text, at, space, ip, &frame);
+	if ((at->plan->fields & look_fields) != usual_look || !add_usual_line(text, &frame, out))
+		add_frame(text, at->plan, &frame, out);
 }
 
-/* Throws the lines away when they are too many; nothing points into them then. */
-static void bound_lines(struct script_stacks *stacks)
+static void keep_segment(struct script_stacks *stacks, struct segment *segment, const char *lines, size_t length)
 {
-	if (!table_is_full(&stacks->lines))
-		return;
-	table_clear(&stacks->lines);
-	memset(stacks->places, 0, PLACE_SLOTS * sizeof(*stacks->places));
+	if (stacks->segment_text.len + length > TEXT_LIMIT) {
+		strbuf_clear(&stacks->segment_text);
+		memset(stacks->segments, 0, SEGMENT_SLOTS * sizeof(*stacks->segments));
+		if (length > TEXT_LIMIT)
+			return;
+	}
+	segment->offset = (uint32_t)stacks->segment_text.len;
+	segment->length = (uint32_t)length;
+	strbuf_add(&stacks->segment_text, lines, length);
 }
 
 static void add_segment(struct script_text *text, const struct script_sample *at, uint8_t mode, const uint64_t *words, size_t count, struct strbuf *out)
 {
 	struct script_stacks *stacks = text->stacks;
 	struct space space;
-	if (!count)
-		return;
 	space_init(&space, text, at, mode);
-	struct hash128 hash = hash_words(words, count, space.key);
-	const struct entry *known = table_find(&stacks->segments, hash.lo, hash.hi);
-	if (known) {
-		strbuf_add(out, stacks->segments.text.data + known->offset, known->length);
+	struct hash128 hash = hash_words(words, count, space.key << 4 | (at->plan->fields & look_fields) >> SCRIPT_SYM);
+	struct segment *segment = &stacks->segments[hash.lo & (SEGMENT_SLOTS - 1)];
+	bool again = segment->hash.lo == hash.lo && segment->hash.hi == hash.hi;
+	if (again && segment->length) {
+		strbuf_add(out, stacks->segment_text.data + segment->offset, segment->length);
 		return;
 	}
-	bound_lines(stacks);
 	size_t start = out->len;
 	for (size_t i = 0; i < count; i++)
 		add_line(text, at, &space, words[i], out);
-	uint64_t *seen = &stacks->seen[hash.lo & (SEEN_SLOTS - 1)];
-	if (*seen != hash.hi) {
-		*seen = hash.hi;
-		return;
-	}
-	if (table_is_full(&stacks->segments))
-		table_clear(&stacks->segments);
-	size_t offset = stacks->segments.text.len;
-	strbuf_add(&stacks->segments.text, out->data + start, out->len - start);
-	table_add(&stacks->segments, hash.lo, hash.hi, offset);
+	*segment = (struct segment){.hash = hash};
+	if (again)
+		keep_segment(stacks, segment, out->data + start, out->len - start);
 }
 
 /* The mode that a marker announces, 0 for markers that make no sense: the kernel's perf shows nothing of such a chain. */

@@ -49,6 +49,8 @@ static bool wants_record(const struct script_options *options, uint32_t type)
 		return options->show_switches;
 	case RECORD_LOST:
 		return options->show_lost;
+	case RECORD_FINISHED_ROUND:
+		return options->show_rounds;
 	case RECORD_KSYMBOL:
 		return options->show_bpf || options->show_text_pokes;
 	case RECORD_BPF_EVENT:
@@ -165,21 +167,10 @@ static struct error *close_dumps(struct run *run)
 	return error;
 }
 
-/* Rounds say where the recorder had emptied all rings; they have no place in time, and come first. */
-static void show_rounds(struct run *run)
-{
-	for (uint64_t i = 0; i < run->session->record_counts[RECORD_FINISHED_ROUND]; i++) {
-		strbuf_add_str(&run->output.text, record_type_name(RECORD_FINISHED_ROUND));
-		strbuf_add_char(&run->output.text, '\n');
-	}
-}
-
 static struct error *show_all(struct run *run)
 {
 	struct error *error = run->options->per_event_dump ? open_dumps(run) : NULL;
 	struct record record;
-	if (!error && run->options->show_rounds)
-		show_rounds(run);
 	while (!error && !run->output.closed && session_next(run->session, &record, &error) > 0)
 		error = show_record(run, &record);
 	if (!error)

@@ -27,6 +27,7 @@ static struct error *parse_cpus(const char *text, struct opening *opening, struc
 	for (size_t i = 0; i < count; i++)
 		opening->cpu_bits[cpus[i] / 64] |= 1ull << (cpus[i] % 64);
 	filter->cpus = opening->cpu_bits;
+	opening->cpu_words = filter->cpu_words;
 	free(cpus);
 	return NULL;
 }

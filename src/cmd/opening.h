@@ -16,7 +16,8 @@ struct opening_options {
 struct opening {
 	struct session *session;
 	struct resolver *resolver;
-	uint64_t *cpu_bits; /* the filter's */
+	uint64_t *cpu_bits; /* the filter's, or NULL */
+	size_t cpu_words;
 	char *buildid_dir;  /* of the configuration, or NULL */
 	struct progress progress;
 };

@@ -1,5 +1,6 @@
 /* The loop of `perf script`: records in time order, filtered, made into text, written. */
 #include "cmd/script.h"
+#include "cmd/script_batch.h"
 #include "cmd/script_output.h"
 
 #include "base/log.h"
@@ -23,16 +24,18 @@ struct run {
 	const struct script_options *options;
 	struct session *session;
 	struct resolver *resolver;
+	struct script_text_options text_options;
 	struct script_text *text;
 	struct script_filter filter; /* a copy: it has a state */
 	bool filtered;
+	const uint64_t *cpu_bits; /* -C, or NULL: side-band isn't filtered by the session */
+	size_t cpu_words;
 	struct script_output output;
-	struct map64 counters; /* id → value, of events whose samples read their counters */
 	struct event_dump *dumps; /* by event index, or NULL */
 	size_t dump_count;
 };
 
-static bool wants_record(const struct script_options *options, uint32_t type)
+static bool wants_type(const struct script_options *options, uint32_t type)
 {
 	switch (type) {
 	case RECORD_COMM:
@@ -64,6 +67,17 @@ static bool wants_record(const struct script_options *options, uint32_t type)
 	}
 }
 
+static bool wants_record(const struct run *run, const struct record *record)
+{
+	if (!wants_type(run->options, record->header->type))
+		return false;
+	if (!run->cpu_bits || !record->event)
+		return true;
+	struct sample_id id;
+	sample_id_decode(&run->session->reader->layouts[record->event->index], record->header, &id);
+	return id.cpu == (uint32_t)-1 || (id.cpu / 64 < run->cpu_words && run->cpu_bits[id.cpu / 64] >> id.cpu % 64 & 1);
+}
+
 static struct script_output *output_for(struct run *run, const struct event *event)
 {
 	if (!run->dumps || event->index >= run->dump_count)
@@ -82,38 +96,15 @@ static struct error *show_sample(struct run *run, const struct record *record, c
 	return script_output_flush_full(output);
 }
 
-/* A sample that read its group's counters stands for one sample of each counter that has moved since it was read before. */
-static struct error *show_counters(struct run *run, const struct record *record, const struct sample *sample)
-{
-	const struct sample_layout *layout = &run->session->reader->layouts[record->event->index];
-	struct error *error = NULL;
-	for (uint64_t i = 0; i < sample->counter_count && !error; i++) {
-		struct sample_counter counter = sample_counter(layout, sample, i);
-		struct sample one = *sample;
-		struct record as_member = *record;
-		if (layout->read_format & PERF_FORMAT_ID) {
-			as_member.event = reader_event_by_id(run->session->reader, counter.id);
-			one.id = counter.id;
-		}
-		uint64_t *before = map64_insert(&run->counters, one.id, NULL);
-		one.period = counter.value - *before;
-		*before = counter.value;
-		if (as_member.event && one.period)
-			error = show_sample(run, &as_member, &one);
-	}
-	return error;
-}
-
 static struct error *show_record(struct run *run, const struct record *record)
 {
 	if (record->header->type == RECORD_SAMPLE) {
 		struct sample sample;
 		if (!session_decode(run->session, record, &sample))
 			return NULL;
-		bool counters = record->event->attr.sample_type & PERF_SAMPLE_READ;
-		return counters ? show_counters(run, record, &sample) : show_sample(run, record, &sample);
+		return show_sample(run, record, &sample);
 	}
-	if (!wants_record(run->options, record->header->type))
+	if (!wants_record(run, record))
 		return NULL;
 	script_text_record(run->text, record, &run->output.text);
 	return script_output_flush_full(&run->output);
@@ -167,7 +158,7 @@ static struct error *close_dumps(struct run *run)
 	return error;
 }
 
-static struct error *show_all(struct run *run)
+static struct error *show_one_by_one(struct run *run)
 {
 	struct error *error = run->options->per_event_dump ? open_dumps(run) : NULL;
 	struct record record;
@@ -179,6 +170,52 @@ static struct error *show_all(struct run *run)
 	if (error)
 		error_free(dump_error);
 	return error ? error : dump_error;
+}
+
+static struct error *write_piece(void *context, const char *text, size_t length)
+{
+	struct run *run = context;
+	return script_output_write(&run->output, text, length);
+}
+
+static struct script_text *create_text(void *context)
+{
+	struct run *run = context;
+	return script_text_create(run->session, run->resolver, &run->text_options);
+}
+
+static struct error *show_in_batches(struct run *run)
+{
+	struct script_batch *batch = script_batch_create(run->session, run->resolver, &run->filter, run->session->jobs, create_text, run);
+	struct error *error = NULL;
+	struct record record;
+	while (!error && !run->output.closed && session_next(run->session, &record, &error) > 0) {
+		bool full = false;
+		if (record.header->type == RECORD_SAMPLE) {
+			full = script_batch_add_sample(batch, &record);
+		} else if (wants_record(run, &record)) {
+			strbuf_clear(&run->output.text);
+			script_text_record(run->text, &record, &run->output.text);
+			full = script_batch_add_text(batch, run->output.text.data, run->output.text.len);
+		}
+		if (full)
+			error = script_batch_run(batch, write_piece, run);
+	}
+	if (!error)
+		error = script_batch_run(batch, write_piece, run);
+	script_batch_destroy(batch);
+	return error;
+}
+
+/* Several threads can make the text when each line stands for itself and the records stay where they are. */
+static bool can_batch(const struct run *run)
+{
+	const struct event_list *events = &run->session->reader->events;
+	for (size_t i = 0; i < events->events.len; i++)
+		if (events->events.data[i]->attr.sample_type & PERF_SAMPLE_READ)
+			return false;
+	return run->session->jobs > 1 && run->session->reader->stable && !run->options->per_event_dump && !script_text_ordered(run->text) &&
+	       !script_filter_is_ordered(&run->filter);
 }
 
 /* Names for the kernel addresses that tracepoints print (%pS). */
@@ -194,9 +231,9 @@ static const char *name_kernel_function(void *context, uint64_t address, uint64_
 	return frame.symbol->name;
 }
 
-static struct script_text *create_text(const struct script_options *options, struct opening *opening)
+static void init_text_options(struct script_text_options *ret, const struct script_options *options)
 {
-	const struct script_text_options text_options = {
+	*ret = (struct script_text_options){
 		.fields = options->fields,
 		.callchains = !options->hide_call_graph,
 		.nanoseconds = options->nanoseconds,
@@ -206,7 +243,6 @@ static struct script_text *create_text(const struct script_options *options, str
 		.max_stack = (unsigned int)options->max_stack,
 		.stop_at = options->filter.stop_at.len ? options->filter.stop_at.data : NULL,
 	};
-	return script_text_create(opening->session, opening->resolver, &text_options);
 }
 
 /* What is missing in the output, to standard error. */
@@ -226,16 +262,18 @@ static void tell_losses(const struct session *session)
 struct error *script_run(const struct script_options *options, struct opening *opening)
 {
 	struct run run = {.options = options, .session = opening->session, .resolver = opening->resolver, .filter = options->filter};
+	run.cpu_bits = opening->cpu_bits;
+	run.cpu_words = opening->cpu_words;
 	run.filtered = !script_filter_is_empty(&run.filter);
-	run.text = create_text(options, opening);
+	init_text_options(&run.text_options, options);
+	run.text = create_text(&run);
 	if (run.session->reader->formats)
 		tracepoint_formats_set_resolver(run.session->reader->formats, name_kernel_function, &run);
 	script_output_init(&run.output, STDOUT_FILENO, !run.session->reader->stable);
-	struct error *error = show_all(&run);
+	struct error *error = can_batch(&run) ? show_in_batches(&run) : show_one_by_one(&run);
 	if (!error)
 		tell_losses(run.session);
 	script_output_deinit(&run.output);
-	map64_deinit(&run.counters);
 	script_text_destroy(run.text);
 	return error;
 }

@@ -21,6 +21,7 @@ struct script_text_options {
 	bool delta;		     /* … from the line before */
 	bool kernel_path;	     /* the kernel's file instead of [kernel.kallsyms] */
 	unsigned int max_stack;
+	bool inlines;		     /* lines for inlined functions in unwound stacks */
 	const char *const *stop_at;  /* symbols at which a stack ends, NULL-terminated, or NULL */
 };
 

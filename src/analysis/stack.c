@@ -13,6 +13,7 @@
 #include "unwind/unwind.h"
 
 #include <linux/perf_event.h>
+#include <string.h>
 
 enum { DEFAULT_DEPTH = 127, BRANCHES_MAX = 1024 };
 
@@ -108,8 +109,6 @@ static void add_unwound(struct resolver *resolver, const struct machine *machine
 		.maps = thread ? thread_maps(thread) : NULL,
 		.time = time,
 	};
-	size_t base = stack->frames.len;
-	vec_reserve(&stack->frames, base + depth);
 	uint64_t ips[DEFAULT_DEPTH], *list = depth <= DEFAULT_DEPTH ? ips : mem_alloc_array(depth, sizeof(*list));
 	size_t count = unwind_user(resolver, &stack->unwind_cache, &input, list, depth);
 	for (size_t i = 0; i < count; i++)
@@ -124,6 +123,7 @@ void stack_addresses(struct resolver *resolver, const struct machine *machine, c
 	const struct event_attr *attr = &event->attr;
 	unsigned int depth = options->max_depth ? options->max_depth : DEFAULT_DEPTH;
 	stack->frames.len = 0;
+	stack->unwound = SIZE_MAX;
 	if (!(attr->sample_type & PERF_SAMPLE_CALLCHAIN)) {
 		add(stack, sample->ip, sample->cpumode);
 		return;
@@ -132,8 +132,23 @@ void stack_addresses(struct resolver *resolver, const struct machine *machine, c
 	if (call_stack && add_branches(sample, depth, stack))
 		return;
 	add_chain(sample, sample->chain_count, depth, stack);
+	stack->unwound = stack->frames.len;
 	if (sample->regs_user.values && sample->stack && sample->stack_size)
 		add_unwound(resolver, machine, thread, sample, model_time, depth, stack);
+}
+
+/* Adds the frame, or one for each function at its address. Their offsets count from the start of the symbol that contains them all. */
+static void add_expanded(struct resolver *resolver, struct frame *frame, struct stack *stack)
+{
+	const struct debug_frame *functions;
+	size_t count = frame->symbol ? resolver_functions(resolver, frame->map->dso, frame->dso_addr, &functions) : 0;
+	for (size_t i = 0; i < count; i++) {
+		bool real = !functions[i].name || strcmp(functions[i].name, frame->symbol->name) == 0;
+		frame->inlined = real ? NULL : functions[i].name;
+		vec_push(&stack->frames, *frame);
+	}
+	if (!count)
+		vec_push(&stack->frames, *frame);
 }
 
 void stack_resolve(struct resolver *resolver, const struct machine *machine, const struct thread *thread, const struct event *event,
@@ -141,15 +156,22 @@ void stack_resolve(struct resolver *resolver, const struct machine *machine, con
 {
 	stack_addresses(resolver, machine, thread, event, sample, model_time, options, stack);
 	const struct maps *user = thread ? thread_maps(thread) : NULL;
-	size_t kept = 0;
-	for (size_t i = 0; i < stack->frames.len; i++) {
+	size_t count = stack->frames.len;
+	/* Resolved frames are put behind the addresses and then moved to the front, because one address can become many. */
+	for (size_t i = 0; i < count; i++) {
 		struct frame frame = stack->frames.data[i];
 		const struct maps *maps = frame.cpumode == CPUMODE_KERNEL ? machine->kernel_maps
 					  : frame.cpumode == CPUMODE_USER ? user
 									  : NULL;
 		resolver_frame(resolver, maps, frame.cpumode, frame.ip, model_time, &frame);
-		if (frame.symbol || !options->hide_unresolved)
-			stack->frames.data[kept++] = frame;
+		if (!frame.symbol && options->hide_unresolved)
+			continue;
+		if (options->inlines && i >= stack->unwound)
+			add_expanded(resolver, &frame, stack);
+		else
+			vec_push(&stack->frames, frame);
 	}
-	stack->frames.len = kept;
+	stack->frames.len -= count;
+	if (stack->frames.len)
+		memmove(stack->frames.data, stack->frames.data + count, stack->frames.len * sizeof(*stack->frames.data));
 }

@@ -12,11 +12,14 @@
 struct stack_options {
 	unsigned int max_depth; /* frames, as --max-stack; 0 = the default, 127 */
 	bool hide_unresolved;
+	bool inlines; /* unwound stacks: a frame for each function that debug information says was inlined there, as the kernel's perf has
+			 it */
 };
 
 /* Reusable storage for one thread's results. All zero is empty. */
 struct stack {
 	VEC(struct frame) frames;
+	size_t unwound; /* index of the first unwound frame, before expansion; SIZE_MAX = none */
 	struct unwind_cache *unwind_cache;
 };
 void stack_deinit(struct stack *stack);

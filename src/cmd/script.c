@@ -49,12 +49,6 @@ static struct error *parse_stop_at(const struct option *option, const char *argu
 	return script_filter_add_names(filter_of(field), argument, &filter_of(field)->stop_at);
 }
 
-/* Scripts that are written for speed say --no-inline: calls that the compiler inlined have no lines of their own here. */
-static struct error *parse_inline(const struct option *option, const char *argument, bool negated, void *field)
-{
-	return negated ? NULL : error_new_kind(ERROR_USAGE, "only --no-inline");
-}
-
 #define TYPE struct script_options
 static const struct option script_options[] = {
 	OPTION_GROUP(input_option_group, TYPE, input),
@@ -72,7 +66,7 @@ static const struct option script_options[] = {
 	OPTION_FLAG(0, "reltime", TYPE, relative, "times count from the first line"),
 	OPTION_FLAG(0, "deltatime", TYPE, delta, "times count from the line before"),
 	OPTION_FLAG(0, "show-kernel-path", TYPE, kernel_path, "the kernel's file instead of [kernel.kallsyms]"),
-	OPTION_CUSTOM_FLAGS(0, "inline", TYPE, input, NULL, "", parse_inline, OPTION_HIDDEN | OPTION_NO_ARGUMENT),
+	OPTION_FLAG(0, "inline", TYPE, inlines, "unwound stacks have a line for each inlined function (default, where there is debug information)"),
 	OPTION_HEADING("Which samples"),
 	OPTION_STRING('C', "cpu", TYPE, cpus, "CPUS", "of these CPUs, like 0-3,7"),
 	OPTION_CUSTOM_FLAGS('c', "comms", TYPE, filter, "NAME,…", "of threads with these names", parse_comms, OPTION_NO_NEGATION),
@@ -134,7 +128,7 @@ static struct error *open_and_run(struct script_options *options)
 
 static struct error *run(int argc, char **argv, int *ret_status)
 {
-	struct script_options options = {.max_stack = DEFAULT_MAX_STACK};
+	struct script_options options = {.max_stack = DEFAULT_MAX_STACK, .inlines = true};
 	input_options_init(&options.input);
 	script_fields_init(&options.fields);
 	int words;

@@ -16,6 +16,7 @@ struct script_options {
 	const char *switch_on, *switch_off;
 	uint64_t max_stack;
 	bool hide_call_graph;
+	bool inlines;
 	bool nanoseconds, relative, delta;
 	bool kernel_path;
 	bool show_tasks, show_mmaps, show_namespaces, show_switches, show_lost, show_rounds, show_bpf, show_cgroups, show_text_pokes;

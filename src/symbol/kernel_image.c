@@ -177,6 +177,7 @@ static struct symtab *load_vmlinux(const char *path, const struct symbol_options
 			how.relocation = machine->kernel_reloc_address - linked;
 		elf_symbols_add(&elf, &elf, &how, &builder);
 		symtab = symtab_build(&builder, SYMBOLS_FULL, path);
+		symtab_set_relocation(symtab, how.relocation);
 	}
 	elf_close(&elf);
 	return symtab;

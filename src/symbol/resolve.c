@@ -95,6 +95,7 @@ static struct symtab *load_file(const struct symbol_options *options, const stru
 	if (!builder.symbols.len)
 		source = SYMBOLS_NONE;
 	struct symtab *symtab = symtab_build(&builder, source, files.path);
+	symtab_set_segments(symtab, files.runtime);
 	elf_close(&mini);
 	symbol_files_close(&files);
 	return symtab;
@@ -228,6 +229,13 @@ void resolver_frame(struct resolver *resolver, const struct maps *maps, uint8_t 
 		return;
 	ret->dso_addr = map_to_dso(ret->map, ip);
 	ret->symbol = resolver_symbol(resolver, ret->map->dso, ret->dso_addr);
+}
+
+size_t resolver_functions(struct resolver *resolver, struct dso *dso, uint64_t dso_addr, const struct debug_frame **ret)
+{
+	const struct symtab *symtab = table_of(resolver, dso);
+	struct debug_info *info = symtab_debug_info(symtab);
+	return info ? debug_info_frames(info, symtab_vaddr(symtab, dso_addr), ret) : 0;
 }
 
 /* ---- reasons ---- */

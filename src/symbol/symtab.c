@@ -11,10 +11,13 @@
  */
 #include "symbol/symtab.h"
 
+#include "symbol/debug_info.h"
 #include "symbol/demangle.h"
+#include "symbol/elf.h"
 #include "symbol/overlap.h"
 
 #include <elf.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,6 +27,9 @@ struct symtab_private {
 	size_t interval_count;
 	char *names; /* one block */
 	size_t name_bytes;
+	pthread_mutex_t debug_lock;
+	bool debug_tried;
+	struct debug_info *debug_info;
 };
 
 void symbol_builder_deinit(struct symbol_builder *builder)
@@ -226,6 +232,7 @@ struct symtab *symtab_build(struct symbol_builder *builder, int source, const ch
 	symtab->source = source;
 	symtab->path = path ? mem_strdup(path) : NULL;
 	symtab->private = private;
+	pthread_mutex_init(&private->debug_lock, NULL);
 	return symtab;
 }
 
@@ -241,6 +248,9 @@ void symtab_destroy(struct symtab *symtab)
 	for (size_t i = 0; i < symtab->count; i++)
 		if (!in_block(symtab->private, symtab->symbols[i].name))
 			free((char *)symtab->symbols[i].name);
+	debug_info_close(symtab->private->debug_info);
+	pthread_mutex_destroy(&symtab->private->debug_lock);
+	free(symtab->segments);
 	free(symtab->private->starts);
 	free(symtab->private->owners);
 	free(symtab->private->names);
@@ -307,4 +317,45 @@ const struct symbol *symtab_by_name(const struct symtab *symtab, const char *nam
 			return symbol;
 	}
 	return NULL;
+}
+
+/* ---- the file behind it ---- */
+
+void symtab_set_segments(struct symtab *symtab, const struct elf_file *runtime)
+{
+	symtab->segments = mem_zalloc_array(runtime->segment_count + 1, sizeof(*symtab->segments));
+	for (uint32_t i = 0; i < runtime->segment_count; i++) {
+		const struct elf_segment *segment = &runtime->segments[i];
+		if (segment->type == PT_LOAD)
+			symtab->segments[symtab->segment_count++] =
+				(struct symtab_segment){segment->offset, segment->filesz, segment->vaddr};
+	}
+}
+
+void symtab_set_relocation(struct symtab *symtab, uint64_t relocation)
+{
+	symtab->segments = mem_zalloc(sizeof(*symtab->segments));
+	symtab->segments[0] = (struct symtab_segment){.size = UINT64_MAX, .vaddr = 0 - relocation};
+	symtab->segment_count = 1;
+}
+
+uint64_t symtab_vaddr(const struct symtab *symtab, uint64_t dso_addr)
+{
+	for (size_t i = 0; i < symtab->segment_count; i++) {
+		const struct symtab_segment *segment = &symtab->segments[i];
+		if (dso_addr >= segment->dso_addr && dso_addr - segment->dso_addr < segment->size)
+			return dso_addr - segment->dso_addr + segment->vaddr;
+	}
+	return dso_addr;
+}
+
+struct debug_info *symtab_debug_info(const struct symtab *symtab)
+{
+	struct symtab_private *private = symtab->private;
+	pthread_mutex_lock(&private->debug_lock);
+	if (!private->debug_tried && symtab->path && symtab->segment_count)
+	private->debug_info = debug_info_open(symtab->path);
+	private->debug_tried = true;
+	pthread_mutex_unlock(&private->debug_lock);
+	return private->debug_info;
 }

@@ -29,8 +29,23 @@ struct symtab {
 	struct dso *dso;  /* NULL until published */
 	int source;	  /* enum symbol_source, symbol/resolve.h */
 	const char *path; /* file it was read from, or NULL */
+	/* How dso addresses become virtual addresses of the file, where the two differ. */
+	struct symtab_segment {
+		uint64_t dso_addr, size, vaddr;
+	} * segments;
+	size_t segment_count;
 	struct symtab_private *private;
 };
+
+struct elf_file;
+/* Notes the loadable segments of the file that was mapped. */
+void symtab_set_segments(struct symtab *symtab, const struct elf_file *runtime);
+/* Notes that the file's addresses are moved by `relocation` (kernel). */
+void symtab_set_relocation(struct symtab *symtab, uint64_t relocation);
+/* The virtual address in the file, which its debug information and disassembly speak of; `dso_addr` itself where nothing else is known. */
+uint64_t symtab_vaddr(const struct symtab *symtab, uint64_t dso_addr);
+/* The debug information of the file the symbols are from; NULL when there is none. Opened on first use. Thread-safe. */
+struct debug_info *symtab_debug_info(const struct symtab *symtab);
 
 /* The symbol that covers `addr`, or NULL. Thread-safe. */
 const struct symbol *symtab_find(const struct symtab *symtab, uint64_t addr);

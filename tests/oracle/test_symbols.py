@@ -136,12 +136,13 @@ def test_kernel(perf, oracle, tmp_path):
     compare(perf, oracle, tmp_path / "perf.data", len(addresses), lambda ours, theirs: False)
 
 
-def stacks(program, path):
-    text = program("script", "--no-inline", "-i", path, timeout=300).stdout
+def stacks(program, path, *options):
+    text = program("script", *options, "-i", path, timeout=300).stdout
     return [block.splitlines() for block in text.split("\n\n") if block.strip()]
 
 
-def test_unwinding(perf, oracle, tmp_path):
+@pytest.mark.parametrize("inlines", ["--no-inline", "--inline"])
+def test_unwinding(perf, oracle, tmp_path, inlines):
     """User stacks by call frame information: the kernel's perf gives up early or guesses now and then; never are ours shorter than its own,
     and nearly all are the same or continue where it stopped."""
     if not shutil.which("gcc"):
@@ -154,17 +155,18 @@ def test_unwinding(perf, oracle, tmp_path):
         #include <string.h>
         static volatile double s;
         static int cmp(const void *a, const void *b) { for (int i = 0; i < 20; i++) s += sin(i); return *(int *)a - *(int *)b; }
-        __attribute__((noinline)) static void rec(int n) { char b[n * 16 + 1]; memset(b, n, sizeof b); if (n) { rec(n - 1); s += b[n]; }
+        static inline __attribute__((always_inline)) void more(int n, char *b) { for (int i = 0; i < n; i++) s += b[i] * cos(i); }
+        __attribute__((noinline)) static void rec(int n) { char b[n * 16 + 1]; memset(b, n, sizeof b); more(n * 16, b); if (n) { rec(n - 1); s += b[n]; }
             else { int a[256]; for (int i = 0; i < 256; i++) a[i] = rand(); qsort(a, 256, 4, cmp); } }
         static void handler(int sig) { for (int i = 0; i < 100000; i++) s += sqrt(i); }
         int main(void) { signal(SIGUSR1, handler); for (int i = 0; i < 60; i++) { rec(i % 30); if (i % 3 == 0) raise(SIGUSR1); } return 0; }
     """)
-    subprocess.run(["gcc", "-O2", "-fomit-frame-pointer", "-o", "x", "x.c", "-lm"], cwd=tmp_path, check=True)
+    subprocess.run(["gcc", "-O2", "-g", "-fomit-frame-pointer", "-o", "x", "x.c", "-lm"], cwd=tmp_path, check=True)
     done = oracle("record", "-q", "-F", "1000", "--call-graph", "dwarf,16384", "-o", tmp_path / "perf.data", tmp_path / "x")
     if done.returncode:
         pytest.skip(f"recording is not possible here: {done.stderr}")
     kinds = collections.Counter()
-    for ours, theirs in zip(stacks(perf, tmp_path / "perf.data"), stacks(oracle, tmp_path / "perf.data"), strict=True):
+    for ours, theirs in zip(stacks(perf, tmp_path / "perf.data", inlines), stacks(oracle, tmp_path / "perf.data", inlines), strict=True):
         assert ours[0] == theirs[0] and len(ours) >= len(theirs)
         kinds["same" if ours == theirs else "longer" if ours[: len(theirs)] == theirs else "other"] += 1
     assert kinds["same"] > 10 and kinds["other"] * 20 <= kinds.total(), kinds

@@ -1,0 +1,22 @@
+/* Debug information of one file (DWARF): source lines, and which functions were inlined at an address. Read when first asked; all functions
+ * are thread-safe. Strings live as long as the debug information. */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct debug_info;
+
+/* Opens a file with debug information (the debug file of a stripped one); NULL when it has none. */
+struct debug_info *debug_info_open(const char *path);
+void debug_info_close(struct debug_info *info);
+
+/* A function at an address: the one whose code it is, or one whose call was replaced by its code. */
+struct debug_frame {
+	const char *name; /* readable, as for symbols */
+	const char *file; /* where execution is in this function: for all but the innermost, the call; NULL = unknown */
+	unsigned int line;
+};
+
+/* The functions at a virtual address of the file, innermost first, the last one not inlined. Returns how many; 0 when nothing is known. */
+size_t debug_info_frames(struct debug_info *info, uint64_t vaddr, const struct debug_frame **ret);

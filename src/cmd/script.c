@@ -8,8 +8,10 @@
 
 #include "app/command.h"
 #include "app/pager.h"
+#include "perfdata/features_print.h"
 
 #include <linux/perf_event.h>
+#include <stdio.h>
 #include <string.h>
 
 enum { DEFAULT_MAX_STACK = 127 };
@@ -90,6 +92,10 @@ static const struct option script_options[] = {
 	OPTION_FLAG(0, "show-cgroup-events", TYPE, show_cgroups, "control groups"),
 	OPTION_FLAG(0, "show-text-poke-events", TYPE, show_text_pokes, "changes of kernel code"),
 	OPTION_HEADING("Output"),
+	OPTION_FLAG(0, "header", TYPE, header, "the recording's header first: host, machine, events"),
+	OPTION_FLAG(0, "header-only", TYPE, header_only, "nothing but the header"),
+	OPTION_FLAG('I', "show-info", TYPE, full_header, "with them: topology, caches and memory too"),
+	OPTION_FLAG('D', "dump-raw-trace", TYPE, dump, "the bytes and fields of every record"),
 	OPTION_FLAG(0, "per-event-dump", TYPE, per_event_dump, "one file an event: RECORDING.EVENT.dump"),
 	OPTION_END,
 };
@@ -111,16 +117,28 @@ static struct error *prepare(struct script_options *options, const struct openin
 	return script_filter_set_switches(&options->filter, &reader->events, options->switch_on, options->switch_off);
 }
 
+static void print_header(const struct reader *reader, bool full)
+{
+	struct strbuf text = {0};
+	features_print(reader, full, &text);
+	fwrite(strbuf_str(&text), 1, text.len, stdout);
+	fflush(stdout);
+	strbuf_deinit(&text);
+}
+
 static struct error *open_and_run(struct script_options *options)
 {
 	const struct opening_options opening_options = {.input = &options->input, .cpus = options->cpus, .time = options->time, .streaming = true};
 	struct opening opening = {0};
 	struct error *error = opening_begin(&opening, &opening_options);
-	if (!error)
+	if (!error && !options->header_only)
 		error = prepare(options, &opening);
 	if (!error) {
 		pager_start("script");
-		error = script_run(options, &opening);
+		if (options->header || options->header_only)
+			print_header(opening.session->reader, options->full_header);
+		if (!options->header_only)
+			error = script_run(options, &opening);
 	}
 	opening_end(&opening);
 	return error;

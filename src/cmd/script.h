@@ -21,6 +21,8 @@ struct script_options {
 	bool kernel_path;
 	bool show_tasks, show_mmaps, show_namespaces, show_switches, show_lost, show_rounds, show_bpf, show_cgroups, show_text_pokes;
 	bool per_event_dump;
+	bool dump;	  /* every record's bytes */
+	bool header, header_only, full_header;
 };
 
 /* Prints the samples, and the side-band records that were asked for. */

@@ -1,4 +1,5 @@
 /* The loop of `perf script`: records in time order, filtered, made into text, written. */
+#include "cmd/dumping.h"
 #include "cmd/script.h"
 #include "cmd/script_batch.h"
 #include "cmd/script_output.h"
@@ -162,8 +163,13 @@ static struct error *show_one_by_one(struct run *run)
 {
 	struct error *error = run->options->per_event_dump ? open_dumps(run) : NULL;
 	struct record record;
-	while (!error && !run->output.closed && session_next(run->session, &record, &error) > 0)
+	uint64_t dumped = UINT64_MAX; /* offset: a group's sample comes several times */
+	while (!error && !run->output.closed && session_next(run->session, &record, &error) > 0) {
+		if (run->options->dump && record.offset != dumped)
+			dumping_add_record(run->session, &record, &run->output.text);
+		dumped = record.offset;
 		error = show_record(run, &record);
+	}
 	if (!error)
 		error = script_output_flush(&run->output);
 	struct error *dump_error = close_dumps(run);
@@ -214,7 +220,7 @@ static bool can_batch(const struct run *run)
 	for (size_t i = 0; i < events->events.len; i++)
 		if (events->events.data[i]->attr.sample_type & PERF_SAMPLE_READ)
 			return false;
-	return run->session->jobs > 1 && run->session->reader->stable && !run->options->per_event_dump && !script_text_ordered(run->text) &&
+	return run->session->jobs > 1 && run->session->reader->stable && !run->options->per_event_dump && !run->options->dump && !script_text_ordered(run->text) &&
 	       !script_filter_is_ordered(&run->filter);
 }
 

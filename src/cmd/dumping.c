@@ -1,0 +1,40 @@
+/* The dump of a record with what only the machine knows: thread and file. */
+#include "cmd/dumping.h"
+
+#include "arch/registers.h"
+#include "base/text.h"
+#include "perfdata/dump.h"
+
+#include <string.h>
+
+static const char *own_register_name(unsigned int index)
+{
+	return register_name(NULL, index);
+}
+
+static void add_file(const struct machine *machine, const struct thread *thread, const struct sample *sample, uint64_t time, struct strbuf *out)
+{
+	const struct maps *maps = thread ? machine_maps(machine, thread, sample->cpumode) : NULL;
+	const struct map *map = maps ? maps_find(maps, sample->ip, time) : NULL;
+	const char *name = map ? map->dso->name : sample->cpumode == CPUMODE_HYPERVISOR ? "[hypervisor]" : "<not found>";
+	strbuf_add_str(out, " ...... dso: ");
+	text_add_safe(out, name, strlen(name));
+	strbuf_add_char(out, '\n');
+}
+
+void dumping_add_record(const struct session *session, const struct record *record, struct strbuf *out)
+{
+	const struct reader *reader = session->reader;
+	const struct dump_options options = {.register_name = own_register_name};
+	struct sample sample;
+	dump_record(reader, record->header, record->offset, record->event, &options, out);
+	if (record->header->type != RECORD_SAMPLE ||
+	    sample_decode_fixed(&reader->layouts[record->event->index], &record->event->attr, record->header, &sample))
+		return;
+	const struct thread *thread = machine_thread_or_new(session->machine, sample.pid, sample.tid, record->model_time);
+	const char *comm = thread ? thread_comm(thread, record->model_time) : ":-1";
+	strbuf_add_str(out, " ... thread: ");
+	text_add_safe(out, comm, strlen(comm));
+	strbuf_printf(out, ":%d\n", (int)sample.tid);
+	add_file(session->machine, thread, &sample, record->model_time, out);
+}

@@ -179,13 +179,17 @@ static struct error *write_all(int fd, const uint8_t *data, size_t size)
 	return NULL;
 }
 
-/* Runs the stream to its end, into a temporary file that becomes the reader's records. */
-static struct error *spool(struct reader *reader, struct stream *stream, const struct reader_options *options)
+/* Runs the stream to its end, into a temporary file that becomes the reader's records. They begin at `start`, as in the input, so that
+ * offsets in messages mean the same. */
+static struct error *spool(struct reader *reader, struct stream *stream, uint64_t start, const struct reader_options *options)
 {
 	struct reader_private *private = reader->private;
 	cleanup_close int fd = -1;
 	struct error *error = mapping_create_temporary(&fd);
 	bool more = true;
+	start = (start + 7) & ~7ull;
+	if (!error && (ftruncate(fd, (off_t)start) < 0 || lseek(fd, (off_t)start, SEEK_SET) < 0))
+		error = error_system(errno, "temporary file");
 	while (!error && more) {
 		struct reader_chunk *chunk = NULL;
 		error = stream_fill(stream, false, &chunk);
@@ -202,7 +206,7 @@ static struct error *spool(struct reader *reader, struct stream *stream, const s
 		return error;
 	private->payloads_removed = true;
 	private->headers_done = UINT64_MAX;
-	set_stable(reader, &private->spool, 0, private->spool.size);
+	set_stable(reader, &private->spool, start, private->spool.size - start);
 	return NULL;
 }
 
@@ -227,7 +231,7 @@ static struct error *open_file_form(struct reader *reader, const struct reader_o
 	struct stream *stream = stream_create_memory(reader, private->file.data + data.offset, data.size);
 	for (size_t i = 0; i < private->directory_files.len; i++)
 		stream_add_memory(stream, private->directory_files.data[i].data, private->directory_files.data[i].size);
-	error = spool(reader, stream, options);
+	error = spool(reader, stream, data.offset, options);
 	stream_destroy(stream);
 	return error;
 }
@@ -301,7 +305,7 @@ static struct error *open_pipe_form(struct reader *reader, const struct reader_o
 		return NULL;
 	}
 	struct stream *stream = stream_create_memory(reader, file->data + PIPE_HEADER_SIZE, file->size - PIPE_HEADER_SIZE);
-	struct error *error = spool(reader, stream, options);
+	struct error *error = spool(reader, stream, PIPE_HEADER_SIZE, options);
 	stream_destroy(stream);
 	return error;
 }
@@ -313,7 +317,7 @@ static struct error *open_pipe_fd(struct reader *reader, const struct reader_opt
 	private->vendor_features = has_vendor_features(begun, size, reader->swapped);
 	struct stream *stream = stream_create_fd(reader, fd, begun + PIPE_HEADER_SIZE, size - PIPE_HEADER_SIZE);
 	if (!options->streaming) {
-		struct error *error = spool(reader, stream, options);
+		struct error *error = spool(reader, stream, PIPE_HEADER_SIZE, options);
 		stream_destroy(stream);
 		return error;
 	}

@@ -1,0 +1,375 @@
+#!/usr/bin/env python3
+"""Makes a perf.data of a text: file or pipe form, native or foreign byte order, compressed. It knows the format by itself (nothing is shared
+with src/), so that it judges the reader.
+
+    tests/lib/recording.py [--pipe] [--swap] [--compress] TEXT OUTPUT
+
+One line of the text is one thing; '#' begins a comment:
+
+    feature hostname box                     hostname osrelease version arch cpudesc cpuid: a text
+    feature cmdline perf record -g ls        words
+    feature nrcpus 4                         available and online
+    feature sample_time 100 900              nanoseconds
+    feature build_id 0123abcd /bin/ls        several are put together; misc=2 by default (user)
+    feature event_desc | group_desc          of the events
+    event cycles:u type=0 config=0 freq=1000 sample=IP|TID|TIME|ID read=ID flags=sample_id_all,mmap,comm ids=1,2 members=2 size=128
+    mmap pid=1 tid=1 addr=0x400000 len=0x1000 pgoff=0 time=5 misc=2 name=/bin/ls
+    mmap2 … maj=8 min=1 ino=5 prot=5 flags=2
+    comm pid=1 tid=1 name=ls exec=1
+    fork pid=2 ppid=1 tid=2 ptid=1 time=7        exit: the same
+    lost id=1 lost=9          lost_samples lost=3          throttle id=1          switch out=1          cgroup id=5 name=/a
+    namespaces pid=1 tid=1 ns=4/0xeffffff9,…     ksymbol addr= len= name=     bpf type=1 flags=0 id=7
+    sample event=0 ip=0x400123 pid=1 tid=1 time=10 addr=0 cpu=0 period=1 id=1 chain=user,0x400123,0x401000 raw=00ff
+           regs=1,2 abi=2 stack=0011223344556677 dyn=8 branch=0x1>0x2/M5,… weight=3 data_src=0x1 read=5 transaction=0 phys=0 …
+    round
+    record type=99 misc=0 data=hex              any record; `size=` overrides what its header says
+
+Every record takes time=, pid=, tid=, id=, cpu= for its sample_id trailer.
+"""
+import argparse
+import ctypes
+import ctypes.util
+import shlex
+import struct
+import sys
+
+FEATURES = {"build_id": 2, "hostname": 3, "osrelease": 4, "version": 5, "arch": 6, "nrcpus": 7, "cpudesc": 8, "cpuid": 9, "cmdline": 11,
+            "event_desc": 12, "group_desc": 17, "sample_time": 21, "compressed": 27}
+SAMPLE = {name: 1 << bit for bit, name in enumerate(
+    "IP TID TIME ADDR READ CALLCHAIN ID CPU PERIOD STREAM_ID RAW BRANCH_STACK REGS_USER STACK_USER WEIGHT DATA_SRC IDENTIFIER TRANSACTION "
+    "REGS_INTR PHYS_ADDR AUX CGROUP DATA_PAGE_SIZE CODE_PAGE_SIZE WEIGHT_STRUCT".split())}
+READ = {"ENABLED": 1, "RUNNING": 2, "ID": 4, "GROUP": 8, "LOST": 16}
+FLAGS = {name: bit for bit, name in enumerate(
+    "disabled inherit pinned exclusive exclude_user exclude_kernel exclude_hv exclude_idle mmap comm freq inherit_stat enable_on_exec task "
+    "watermark precise1 precise2 mmap_data sample_id_all exclude_host exclude_guest exclude_callchain_kernel exclude_callchain_user mmap2 "
+    "comm_exec use_clockid context_switch write_backward namespaces ksymbol bpf_event aux_output cgroup text_poke build_id".split())}
+CONTEXT = {"hv": -32, "kernel": -128, "user": -512, "guest": -2048}
+TYPES = {"mmap": 1, "lost": 2, "comm": 3, "exit": 4, "throttle": 5, "unthrottle": 6, "fork": 7, "sample": 9, "mmap2": 10, "lost_samples": 13,
+         "switch": 14, "namespaces": 16, "ksymbol": 17, "bpf": 18, "cgroup": 19, "round": 68}
+
+
+def bits(text, table):
+    return sum(table[name] for name in text.split("|") if name) if text else 0
+
+
+def number(text):
+    return int(text, 0)
+
+
+class Event:
+    def __init__(self, name, fields):
+        self.name = name
+        self.type = number(fields.get("type", "1"))
+        self.config = number(fields.get("config", "0"))
+        self.sample = bits(fields.get("sample", "IP|TID|TIME"), SAMPLE)
+        self.read = bits(fields.get("read", ""), READ)
+        self.flags = {flag for flag in fields.get("flags", "sample_id_all").split(",") if flag}
+        self.period = number(fields.get("freq", fields.get("period", "1")))
+        if "freq" in fields:
+            self.flags.add("freq")
+        self.ids = [number(i) for i in fields.get("ids", "").split(",") if i]
+        self.members = number(fields.get("members", "1"))
+        self.size = number(fields.get("size", "128"))
+        self.regs_user = number(fields.get("regs_user", "0"))
+        self.regs_intr = number(fields.get("regs_intr", "0"))
+        self.stack = number(fields.get("stack", "0"))
+        self.branch = number(fields.get("branch", "0"))
+
+
+class Maker:
+    def __init__(self, text, swap=False, pipe=False, compress=False):
+        self.order = ">" if swap else "<"
+        self.pipe, self.compress = pipe, compress
+        self.events, self.features, self.build_ids, self.records = [], {}, [], []
+        lines = text.replace("\\\n", " ").splitlines()
+        for line in lines:
+            words = shlex.split(line, comments=True)
+            if words:
+                self.line(words)
+
+    def line(self, words):
+        if words[0] == "feature":
+            self.features.setdefault(words[1], []).append(words[2:])
+            return
+        fields = dict(word.split("=", 1) for word in words[1:] if "=" in word)
+        if words[0] == "event":
+            self.events.append(Event(words[1], fields))
+        else:
+            self.records.append((words[0], fields))
+
+    # ── Numbers ──
+
+    def pack(self, letters, *values):
+        sizes = {"B": 8, "H": 16, "I": 32, "Q": 64}
+        masked = [value & ((1 << sizes[letter]) - 1) for letter, value in zip(letters, values)]
+        return struct.pack(self.order + letters, *masked)
+
+    @staticmethod
+    def padded(data, size=8):
+        return data + bytes(-len(data) % size)
+
+    def string(self, text):
+        data = self.padded(text.encode() + b"\0", 64)
+        return self.pack("I", len(data)) + data
+
+    def flags(self, names):
+        """A bit field: each byte's bits lie the other way round in the foreign order."""
+        value = sum(1 << FLAGS[name] for name in names)
+        data = value.to_bytes(8, "little")
+        if self.order == ">":
+            data = bytes(int(f"{byte:08b}"[::-1], 2) for byte in data)
+        return data
+
+    def attr(self, event):
+        data = self.pack("IIQQQQ", event.type, event.size, event.config, event.period, event.sample, event.read) + self.flags(event.flags)
+        data += self.pack("IIQQQQIIQIHHIIQQ", 0, 0, 0, 0, event.branch, event.regs_user, event.stack, 0, event.regs_intr, 0, 0, 0, 0, 0, 0, 0)
+        return (data + bytes(event.size))[:event.size]
+
+    # ── Features ──
+
+    def feature(self, name, uses):
+        words = uses[0] if uses else []
+        if name in ("hostname", "osrelease", "version", "arch", "cpudesc", "cpuid"):
+            return self.string(" ".join(words))
+        if name == "cmdline":
+            return self.pack("I", len(words)) + b"".join(map(self.string, words))
+        if name == "nrcpus":
+            return self.pack("II", number(words[0]), number(words[0]))
+        if name == "sample_time":
+            return self.pack("QQ", number(words[0]), number(words[1]))
+        if name == "build_id":
+            return b"".join(self.build_id(use, 0) for use in uses)
+        if name == "event_desc":
+            data = self.pack("II", len(self.events), 128)
+            for event in self.events:
+                attr = (self.attr(event) + bytes(128))[:128]
+                data += attr + self.pack("I", len(event.ids)) + self.string(event.name) + self.pack("Q" * len(event.ids), *event.ids)
+            return data
+        if name == "group_desc":
+            leaders = [(i, event) for i, event in enumerate(self.events) if event.members > 1]
+            return self.pack("I", len(leaders)) + b"".join(
+                self.string("{anon_group}") + self.pack("II", i, event.members) for i, event in leaders)
+        if name == "compressed":
+            return self.pack("IIIII", 1, 1, 1, 1, 1 << 20)
+        raise ValueError(name)
+
+    def build_id(self, use, record_type):
+        data = bytes.fromhex(use[0])
+        name = self.padded(use[1].encode() + b"\0", 64)
+        body = self.pack("I", -1) + (data + bytes(20))[:20] + self.pack("B", len(data)) + bytes(3) + name
+        return self.header(record_type, 2 | 1 << 15, 8 + len(body)) + body
+
+    # ── Records ──
+
+    def header(self, kind, misc, size):
+        return self.pack("IHH", kind, misc, size)
+
+    def event_of(self, fields):
+        if "event" in fields:
+            return self.events[number(fields["event"])]
+        wanted = number(fields.get("id", "0"))
+        return next((event for event in self.events if wanted in event.ids), self.events[0])
+
+    def trailer(self, fields):
+        event = self.events[0]
+        if "sample_id_all" not in event.flags:
+            return b""
+
+        def get(name):
+            return number(fields.get(name, "0"))
+        parts = [("TID", "II", (get("pid"), get("tid"))), ("TIME", "Q", (get("time"),)), ("ID", "Q", (get("id"),)),
+                 ("STREAM_ID", "Q", (get("id"),)), ("CPU", "II", (get("cpu"), 0)), ("IDENTIFIER", "Q", (get("id"),))]
+        return b"".join(self.pack(letters, *values) for name, letters, values in parts if event.sample & SAMPLE[name])
+
+    def read_values(self, event, fields):
+        def counter(value):
+            data = self.pack("Q", value)
+            return data
+        ids = event.ids or [0]
+        value = number(fields.get("read", "0"))
+        times = b"".join(self.pack("Q", number(fields.get(name, "0"))) for name, bit in (("enabled", 1), ("running", 2)) if event.read & bit)
+        extra = (self.pack("Q", ids[0]) if event.read & 4 else b"") + (self.pack("Q", 0) if event.read & 16 else b"")
+        if event.read & 8:
+            return self.pack("Q", 1) + times + counter(value) + extra
+        return counter(value) + times + extra
+
+    def branches(self, event, text):
+        entries = []
+        for entry in filter(None, text.split(",")):
+            source, rest = entry.split(">")
+            target, _, flags = rest.partition("/")
+            cycles = int(flags.lstrip("MP") or "0")
+            wrong = "M" in flags
+            native = (1 if wrong else 2) | cycles << 4
+            if self.order == ">":
+                native = (1 << 63 if wrong else 1 << 62) | cycles << 44
+            entries.append(self.pack("QQQ", number(source), number(target), native))
+        index = self.pack("Q", 0) if event.branch & 1 << 17 else b""
+        return self.pack("Q", len(entries)) + index + b"".join(entries)
+
+    def sample(self, fields):
+        event = self.event_of(fields)
+
+        def get(name, default="0"):
+            return number(fields.get(name, default))
+
+        def u64(name):
+            return self.pack("Q", get(name))
+        identity = get("id", str(event.ids[0]) if event.ids else "0")
+        chain = [CONTEXT[word] if word in CONTEXT else number(word) for word in fields.get("chain", "").split(",") if word]
+        raw = bytes.fromhex(fields.get("raw", ""))
+        regs = [number(word) for word in fields.get("regs", "").split(",") if word]
+        intr = [number(word) for word in fields.get("intr", "").split(",") if word]
+        stack = bytes.fromhex(fields.get("stack", ""))
+        parts = {
+            "IDENTIFIER": lambda: self.pack("Q", identity), "IP": lambda: u64("ip"),
+            "TID": lambda: self.pack("II", get("pid"), get("tid", fields.get("pid", "0"))), "TIME": lambda: u64("time"),
+            "ADDR": lambda: u64("addr"), "ID": lambda: self.pack("Q", identity), "STREAM_ID": lambda: self.pack("Q", identity),
+            "CPU": lambda: self.pack("II", get("cpu"), 0), "PERIOD": lambda: self.pack("Q", get("period", "1")),
+            "READ": lambda: self.read_values(event, fields),
+            "CALLCHAIN": lambda: self.pack("Q" * (1 + len(chain)), len(chain), *chain),
+            "RAW": lambda: self.padded(self.pack("I", len(raw) + -(len(raw) + 4) % 8) + raw),
+            "BRANCH_STACK": lambda: self.branches(event, fields.get("branch", "")),
+            "REGS_USER": lambda: self.pack("Q" * (1 + len(regs)), get("abi", "2") if regs else 0, *regs),
+            "STACK_USER": lambda: self.pack("Q", len(stack)) + stack + (self.pack("Q", get("dyn", str(len(stack)))) if stack else b""),
+            "WEIGHT": lambda: u64("weight"), "WEIGHT_STRUCT": lambda: self.pack("IHH", get("weight"), get("ins_lat"), get("p_stage")),
+            "DATA_SRC": lambda: u64("data_src"), "TRANSACTION": lambda: u64("transaction"),
+            "REGS_INTR": lambda: self.pack("Q" * (1 + len(intr)), 2 if intr else 0, *intr), "PHYS_ADDR": lambda: u64("phys"),
+            "CGROUP": lambda: u64("cgroup"), "DATA_PAGE_SIZE": lambda: u64("data_page"), "CODE_PAGE_SIZE": lambda: u64("code_page"),
+        }
+        return b"".join(make() for name, make in parts.items() if event.sample & SAMPLE[name])
+
+    def body(self, kind, fields):
+        def get(name, default="0"):
+            return number(fields.get(name, default))
+        name = self.padded(fields.get("name", "").encode() + b"\0")
+        task = self.pack("II", get("pid"), get("tid"))
+        place = self.pack("QQQ", get("addr"), get("len"), get("pgoff"))
+        if kind == "sample":
+            return self.sample(fields)
+        if kind == "record":
+            return bytes.fromhex(fields.get("data", ""))
+        bodies = {
+            "mmap": lambda: task + place + name,
+            "mmap2": lambda: task + place + self.pack("IIQQII", get("maj"), get("min"), get("ino"), 0, get("prot", "5"), get("flags", "2"))
+            + name,
+            "comm": lambda: task + name,
+            "fork": lambda: self.pack("IIIIQ", get("pid"), get("ppid"), get("tid"), get("ptid"), get("time")),
+            "exit": lambda: self.pack("IIIIQ", get("pid"), get("ppid"), get("tid"), get("ptid"), get("time")),
+            "lost": lambda: self.pack("QQ", get("id"), get("lost")),
+            "lost_samples": lambda: self.pack("Q", get("lost")),
+            "throttle": lambda: self.pack("QQQ", get("time"), get("id"), get("id")),
+            "unthrottle": lambda: self.pack("QQQ", get("time"), get("id"), get("id")),
+            "switch": lambda: b"",
+            "cgroup": lambda: self.pack("Q", get("cgroup")) + name,
+            "ksymbol": lambda: self.pack("QIHH", get("addr"), get("len"), 1, 0) + name,
+            "bpf": lambda: self.pack("HHI", get("type"), get("flags"), get("id")) + bytes(8),
+            "namespaces": lambda: self.namespaces(task, fields),
+            "round": lambda: b"",
+        }
+        return bodies[kind]() + (self.trailer(fields) if kind != "round" else b"")
+
+    def namespaces(self, task, fields):
+        pairs = [pair.split("/") for pair in fields.get("ns", "").split(",") if pair]
+        return task + self.pack("Q", len(pairs)) + b"".join(self.pack("QQ", number(a), number(b)) for a, b in pairs)
+
+    def record(self, kind, fields):
+        misc = number(fields.get("misc", "2"))
+        if fields.get("exec") == "1" or fields.get("out") == "1":
+            misc |= 1 << 13
+        body = self.body(kind, fields)
+        size = number(fields.get("size", str(8 + len(body))))
+        record_type = number(fields["type"]) if kind == "record" else TYPES[kind]
+        return self.header(record_type, misc, size) + body
+
+    def data(self):
+        records = [self.record(kind, fields) for kind, fields in self.records]
+        if not self.compress:
+            return b"".join(records)
+        packed = Zstd()
+        half = len(records) // 2
+        parts = (packed.feed(b"".join(records[:half])), packed.feed(b"".join(records[half:])))
+        return b"".join(self.header(81, 0, 8 + len(part)) + part for part in parts)
+
+    # ── Forms ──
+
+    def make(self):
+        if self.compress:
+            self.features["compressed"] = [[]]
+        return self.make_pipe() if self.pipe else self.make_file()
+
+    def make_pipe(self):
+        out = self.pack("QQ", 0x32454C4946524550, 16)
+        for event in self.events:
+            body = self.attr(event) + self.pack("Q" * len(event.ids), *event.ids)
+            out += self.header(64, 0, 8 + len(body)) + body
+        for name, uses in self.features.items():
+            if name == "build_id":
+                continue
+            body = self.padded(self.pack("Q", FEATURES[name]) + self.feature(name, uses))
+            out += self.header(80, 0, 8 + len(body)) + body
+        out += b"".join(self.build_id(use, 67) for use in self.features.get("build_id", []))
+        return out + self.data()
+
+    def make_file(self):
+        attr_size = max(event.size for event in self.events) + 16
+        ids, attrs = b"", b""
+        for event in self.events:
+            attrs += (self.attr(event) + bytes(attr_size))[:attr_size - 16] + self.pack("QQ", 104 + len(ids), 8 * len(event.ids))
+            ids += self.pack("Q" * len(event.ids), *event.ids)
+        data = self.data()
+        data_offset = 104 + len(ids) + len(attrs)
+        features = sorted((FEATURES[name], self.feature(name, uses)) for name, uses in self.features.items())
+        at = data_offset + len(data) + 16 * len(features)
+        table, sections, bitmap = b"", b"", 0
+        for bit, section in features:
+            table += self.pack("QQ", at + len(sections), len(section))
+            sections += section
+            bitmap |= 1 << bit
+        header = self.pack("QQQ", 0x32454C4946524550, 104, attr_size) + self.pack("QQ", 104 + len(ids), len(attrs))
+        header += self.pack("QQQQ", data_offset, len(data), 0, 0) + self.pack("QQQQ", bitmap, 0, 0, 0)
+        return header + ids + attrs + data + table + sections
+
+
+class Zstd:
+    """A stream that is never ended, flushed after each piece: as the kernel's perf compresses."""
+
+    class Buffer(ctypes.Structure):
+        _fields_ = [("data", ctypes.c_void_p), ("size", ctypes.c_size_t), ("pos", ctypes.c_size_t)]
+
+    def __init__(self):
+        self.library = ctypes.CDLL(ctypes.util.find_library("zstd") or "libzstd.so.1")
+        self.library.ZSTD_createCCtx.restype = ctypes.c_void_p
+        self.library.ZSTD_compressStream2.restype = ctypes.c_size_t
+        self.context = ctypes.c_void_p(self.library.ZSTD_createCCtx())
+
+    def feed(self, data):
+        room = ctypes.create_string_buffer(len(data) + 1024)
+        source = ctypes.create_string_buffer(data, len(data))
+        out = self.Buffer(ctypes.cast(room, ctypes.c_void_p), len(room), 0)
+        into = self.Buffer(ctypes.cast(source, ctypes.c_void_p), len(data), 0)
+        self.library.ZSTD_compressStream2(self.context, ctypes.byref(out), ctypes.byref(into), 1)
+        return room.raw[:out.pos]
+
+
+def make(text, **options):
+    """The bytes of the recording that `text` describes; options: swap, pipe, compress."""
+    return Maker(text, **options).make()
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--pipe", action="store_true")
+    parser.add_argument("--swap", action="store_true")
+    parser.add_argument("--compress", action="store_true")
+    parser.add_argument("text")
+    parser.add_argument("output")
+    options = parser.parse_args()
+    with sys.stdin if options.text == "-" else open(options.text, encoding="utf-8") as file:
+        data = make(file.read(), swap=options.swap, pipe=options.pipe, compress=options.compress)
+    with sys.stdout.buffer if options.output == "-" else open(options.output, "wb") as file:
+        file.write(data)
+
+
+if __name__ == "__main__":
+    main()

@@ -335,8 +335,12 @@ static bool deliver(struct session *session, const struct record_header *header,
 			apply_sideband(session->machine, header, model_time);
 		return true;
 	}
-	if (!ret->event || header->size < session->reader->layouts[ret->event->index].variable)
+	if (!ret->event)
+		return false; /* counted when it was read first */
+	if (header->size < session->reader->layouts[ret->event->index].variable) {
+		session_note_broken(session, offset, "sample shorter than its event's fields");
 		return false;
+	}
 	if (wants(session, ret))
 		return true;
 	if (private->readings.present)

@@ -186,7 +186,7 @@ static bool unwound_chain(struct fold_context *context, struct fold_worker *work
 	if (!unwind && !lbr)
 		return false;
 	struct stack_options options = {.max_depth = context->options->max_stack ? context->options->max_stack : 127};
-	stack_resolve(context->resolver, context->machine, in->thread, in->event, in->sample, in->model_time, &options, &worker->stack);
+	stack_addresses(context->resolver, context->machine, in->thread, in->event, in->sample, in->model_time, &options, &worker->stack);
 	worker->words.len = 0;
 	uint8_t mode = CPUMODE_UNKNOWN;
 	for (size_t i = 0; i < worker->stack.frames.len; i++) {

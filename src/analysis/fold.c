@@ -153,7 +153,7 @@ static uint64_t chain_split(const uint64_t *chain, uint64_t count)
 		return 0;
 	uint64_t split = count;
 	for (uint64_t i = 1; i < count; i++) {
-		if (chain[i] < CALLCHAIN_CONTEXT_MAX)
+		if (!stack_is_marker(chain[i]))
 			continue;
 		if (chain[i] != CALLCHAIN_USER || split != count)
 			return 0;

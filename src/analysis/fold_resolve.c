@@ -6,6 +6,7 @@
  * frame id = number in its shard × SHARDS + shard. At the end ids are packed. Not done here: names (fold_tree.c).
  */
 #include "analysis/fold_internal.h"
+#include "analysis/stack.h"
 
 #include "base/pool.h"
 
@@ -121,7 +122,7 @@ static void resolve_piece(struct resolve *resolve, unsigned int worker, struct f
 	uint8_t mode = piece->kernel ? CPUMODE_KERNEL : CPUMODE_USER;
 	for (uint32_t i = 0; i < piece->count; i++) {
 		uint64_t ip = piece->ips[i];
-		if (ip >= CALLCHAIN_CONTEXT_MAX) {
+		if (stack_is_marker(ip)) {
 			mode = marker_mode(ip);
 			continue;
 		}

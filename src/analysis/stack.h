@@ -7,7 +7,16 @@
 #include "session/session.h"
 #include "symbol/resolve.h"
 
+#include <stdbool.h>
 #include <stdint.h>
+
+/* The address of the frame that ends a user stack of which not enough was recorded. It looks like a marker of call chains, but is none. */
+#define STACK_CUT_OFF UINT64_MAX
+
+static inline bool stack_is_marker(uint64_t word)
+{
+	return word >= CALLCHAIN_CONTEXT_MAX && word != STACK_CUT_OFF;
+}
 
 struct stack_options {
 	unsigned int max_depth; /* frames, as --max-stack; 0 = the default, 127 */

@@ -282,8 +282,10 @@ struct error *config_apply(const struct config_binding *bindings, const struct o
 	struct error *error = config_open(&config);
 	for (const struct config_binding *binding = bindings; !error && binding->key; binding++) {
 		const char *value = config_get(&config, binding->key);
-		if (value)
-			error = error_wrap(options_set(options, binding->option, mem_strdup(value), values), "configuration: %s", binding->key);
+		struct error *wrong = value ? options_set(options, binding->option, mem_strdup(value), values) : NULL;
+		if (wrong) /* not a wrong command line */
+			error = error_new("configuration: %s: %s", binding->key, error_message(wrong));
+		error_free(wrong);
 	}
 	config_close(&config);
 	return error;

@@ -4,6 +4,7 @@
  * call graph options in report_callgraph.c. */
 #include "cmd/report.h"
 
+#include "app/config.h"
 #include "app/command.h"
 #include "app/pager.h"
 #include "base/number.h"
@@ -322,12 +323,30 @@ static void report_deinit(struct report *report)
 	opening_end(&report->opening);
 }
 
+/* Keys of the configuration that preset options; the styles of call graphs don't ask for them. */
+static const struct config_binding configuration[] = {
+	{"report.percent-limit", "percent-limit"},
+	{"report.children", "children"},
+	{"report.sort_order", "sort"},
+	{"report.group", "group"},
+	{"report.skip-empty", "skip-empty"},
+	{"hist.percentage", "percentage"},
+	{"call-graph.print-type", "call-graph"},
+	{"call-graph.order", "call-graph"},
+	{"call-graph.sort-key", "call-graph"},
+	{"call-graph.threshold", "call-graph"},
+	{0},
+};
+
 static struct error *run(int argc, char **argv, int *ret_status)
 {
 	struct report_options options;
 	options_init(&options);
 	int words;
-	struct error *error = options_parse(report_options, OPTIONS_PERMUTE, argc, argv, &options, &words);
+	struct error *error = config_apply(configuration, report_options, &options);
+	options.callgraph.given = false;
+	if (!error)
+		error = options_parse(report_options, OPTIONS_PERMUTE, argc, argv, &options, &words);
 	if (error)
 		return error;
 	if (words == 1 && !options.symbol_filter)

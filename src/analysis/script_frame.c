@@ -12,7 +12,7 @@ void script_add_symbol(const struct frame *frame, bool offset, struct strbuf *ou
 		strbuf_add(out, "[unknown]", 9);
 		return;
 	}
-	const char *name = frame->inlined ? frame->inlined : frame->symbol->name;
+	const char *name = frame->symbol->name;
 	text_add_safe(out, name, strlen(name));
 	if (!offset)
 		return;
@@ -34,9 +34,10 @@ void script_add_place(const struct script_text *text, const struct script_plan *
 		strbuf_add_char(out, ' ');
 		script_add_symbol(frame, script_shows(plan, SCRIPT_SYMOFF), out);
 	}
-	if (frame->inlined)
+	bool inlined = frame->symbol && frame->symbol->inlined;
+	if (inlined)
 		strbuf_add_str(out, " (inlined)");
-	if (frame->inlined || (!script_shows(plan, SCRIPT_DSO) && !script_shows(plan, SCRIPT_DSOFF)))
+	if (inlined || (!script_shows(plan, SCRIPT_DSO) && !script_shows(plan, SCRIPT_DSOFF)))
 		return;
 	strbuf_add(out, " (", 2);
 	script_add_dso(text, frame->map, out);

@@ -137,14 +137,13 @@ void stack_addresses(struct resolver *resolver, const struct machine *machine, c
 		add_unwound(resolver, machine, thread, sample, model_time, depth, stack);
 }
 
-/* Adds the frame, or one for each function at its address. Their offsets count from the start of the symbol that contains them all. */
+/* Adds the frame, or one for each function at its address. */
 static void add_expanded(struct resolver *resolver, struct frame *frame, struct stack *stack)
 {
-	const struct debug_frame *functions;
-	size_t count = frame->symbol ? resolver_functions(resolver, frame->map->dso, frame->dso_addr, &functions) : 0;
+	const struct code_function *functions;
+	size_t count = resolver_functions(resolver, frame, &functions);
 	for (size_t i = 0; i < count; i++) {
-		bool real = !functions[i].name || strcmp(functions[i].name, frame->symbol->name) == 0;
-		frame->inlined = real ? NULL : functions[i].name;
+		frame->symbol = functions[i].symbol;
 		vec_push(&stack->frames, *frame);
 	}
 	if (!count)

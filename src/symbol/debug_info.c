@@ -8,24 +8,22 @@
  *	  inlined  |------|                function there, or to one whose surroundings contain the address: go up until one
  *	    inlined  |--|      ^address    does
  *
- * Answers are kept. A lock guards it all, because libdw reads lazily into its own tables.
+ * libdw reads lazily into its own tables: one thread at a time.
  */
 #include "symbol/debug_info.h"
 
 #include "base/arena.h"
-#include "base/hash.h"
 #include "base/vec.h"
 #include "symbol/demangle.h"
 
 #include <dwarf.h>
 #include <elfutils/libdw.h>
 #include <fcntl.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-enum { DEPTH_MAX = 200, FRAMES_MAX = 256, NO_FUNCTION = -1 };
+enum { DEPTH_MAX = 200, NO_FUNCTION = -1 };
 
 struct range {
 	uint64_t low, high;
@@ -46,20 +44,12 @@ struct unit {
 	VEC(struct range) unsorted, sorted;
 };
 
-struct answer {
-	struct debug_frame *frames;
-	size_t count;
-};
-
 struct debug_info {
-	pthread_mutex_t lock;
 	int fd;
 	Dwarf *dwarf;
 	struct arena arena;
 	VEC(struct unit) units;
 	VEC(struct range) unit_ranges; /* sorted */
-	struct map64 answer_index;     /* vaddr → index + 1 in answers */
-	VEC(struct answer) answers;
 };
 
 static int compare_ranges(const void *a, const void *b)
@@ -103,7 +93,6 @@ struct debug_info *debug_info_open(const char *path)
 	struct debug_info *info = mem_zalloc(sizeof(*info));
 	info->fd = fd;
 	info->dwarf = dwarf;
-	pthread_mutex_init(&info->lock, NULL);
 	index_units(info);
 	return info;
 }
@@ -119,10 +108,7 @@ void debug_info_close(struct debug_info *info)
 	}
 	vec_deinit(&info->units);
 	vec_deinit(&info->unit_ranges);
-	vec_deinit(&info->answers);
-	map64_deinit(&info->answer_index);
 	arena_deinit(&info->arena);
-	pthread_mutex_destroy(&info->lock);
 	dwarf_end(info->dwarf);
 	close(info->fd);
 	free(info);
@@ -279,46 +265,29 @@ static struct unit *find_unit(struct debug_info *info, uint64_t vaddr)
 	return range && vaddr < range->high ? &info->units.data[range->owner] : NULL;
 }
 
-static struct answer look_up(struct debug_info *info, uint64_t vaddr)
+size_t debug_info_frames(struct debug_info *info, uint64_t vaddr, struct debug_frame *ret)
 {
 	struct unit *unit = find_unit(info, vaddr);
-	struct debug_frame frames[FRAMES_MAX];
 	size_t count = 0;
 	if (!unit)
-		return (struct answer){0};
+		return 0;
 	if (!unit->indexed)
 		index_functions(unit);
-	frames[0] = (struct debug_frame){0};
-	place_of_address(&unit->die, vaddr, &frames[0]);
+	ret[0] = (struct debug_frame){0};
+	place_of_address(&unit->die, vaddr, &ret[0]);
 	Dwarf *dwarf = dwarf_cu_getdwarf(unit->die.cu);
-	for (int32_t number = innermost_function(unit, vaddr); number != NO_FUNCTION && count < FRAMES_MAX - 1;) {
+	for (int32_t number = innermost_function(unit, vaddr); number != NO_FUNCTION && count < DEBUG_FRAMES_MAX - 1;) {
 		const struct function *function = &unit->functions.data[number];
 		Dwarf_Die die;
 		if (!dwarf_offdie(dwarf, function->die, &die))
 			break;
-		frames[count].name = function_name(info, &die);
+		ret[count].name = function_name(info, &die);
 		count++;
 		if (dwarf_tag(&die) != DW_TAG_inlined_subroutine)
 			break;
-		frames[count] = (struct debug_frame){0};
-		place_of_call(&unit->die, &die, &frames[count]);
+		ret[count] = (struct debug_frame){0};
+		place_of_call(&unit->die, &die, &ret[count]);
 		number = function->parent;
 	}
-	if (!count && frames[0].file)
-		count = 1; /* a line without a function: assembler */
-	return (struct answer){arena_copy(&info->arena, frames, count * sizeof(frames[0])), count};
-}
-
-size_t debug_info_frames(struct debug_info *info, uint64_t vaddr, const struct debug_frame **ret)
-{
-	pthread_mutex_lock(&info->lock);
-	uint64_t *slot = map64_insert(&info->answer_index, vaddr, NULL);
-	if (!*slot) {
-		vec_push(&info->answers, look_up(info, vaddr));
-		*slot = info->answers.len;
-	}
-	struct answer answer = info->answers.data[*slot - 1];
-	pthread_mutex_unlock(&info->lock);
-	*ret = answer.frames;
-	return answer.count;
+	return count || !ret[0].file ? count : 1; /* a line without a function: assembler */
 }

@@ -1,5 +1,5 @@
-/* Debug information of one file (DWARF): source lines, and which functions were inlined at an address. Read when first asked; all functions
- * are thread-safe. Strings live as long as the debug information. */
+/* Debug information of one file (DWARF): source lines, and which functions were inlined at an address. One thread at a time.
+ * Strings live as long as the debug information. */
 #pragma once
 
 #include <stddef.h>
@@ -18,5 +18,8 @@ struct debug_frame {
 	unsigned int line;
 };
 
-/* The functions at a virtual address of the file, innermost first, the last one not inlined. Returns how many; 0 when nothing is known. */
-size_t debug_info_frames(struct debug_info *info, uint64_t vaddr, const struct debug_frame **ret);
+enum { DEBUG_FRAMES_MAX = 256 };
+
+/* The functions at a virtual address of the file, innermost first, the last one not inlined. Writes at most DEBUG_FRAMES_MAX and returns
+ * how many; 0 when nothing is known. */
+size_t debug_info_frames(struct debug_info *info, uint64_t vaddr, struct debug_frame *ret);

@@ -231,11 +231,9 @@ void resolver_frame(struct resolver *resolver, const struct maps *maps, uint8_t 
 	ret->symbol = resolver_symbol(resolver, ret->map->dso, ret->dso_addr);
 }
 
-size_t resolver_functions(struct resolver *resolver, struct dso *dso, uint64_t dso_addr, const struct debug_frame **ret)
+size_t resolver_functions(struct resolver *resolver, const struct frame *frame, const struct code_function **ret)
 {
-	const struct symtab *symtab = table_of(resolver, dso);
-	struct debug_info *info = symtab_debug_info(symtab);
-	return info ? debug_info_frames(info, symtab_vaddr(symtab, dso_addr), ret) : 0;
+	return frame->symbol ? symtab_functions(table_of(resolver, frame->map->dso), frame->dso_addr, frame->symbol, ret) : 0;
 }
 
 /* ---- reasons ---- */

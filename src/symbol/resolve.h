@@ -3,7 +3,7 @@
 
 #include "base/error.h"
 #include "model/machine.h"
-#include "symbol/debug_info.h"
+#include "symbol/functions.h"
 #include "symbol/symtab.h"
 
 #include <stdbool.h>
@@ -34,7 +34,6 @@ struct frame {
 	uint64_t dso_addr;	     /* map_to_dso(): what symbols and lines are looked up with; = ip without a map */
 	const struct map *map;	     /* NULL = not mapped */
 	const struct symbol *symbol; /* NULL = no symbol */
-	const char *inlined; /* a function whose code the compiler put into the symbol's: to be shown instead of its name; else NULL */
 	uint8_t cpumode;
 };
 
@@ -42,9 +41,9 @@ struct frame {
 void resolver_frame(struct resolver *resolver, const struct maps *maps, uint8_t cpumode, uint64_t ip, uint64_t time, struct frame *ret);
 /* The symbol of a dso address, NULL when there is none. Thread-safe. */
 const struct symbol *resolver_symbol(struct resolver *resolver, struct dso *dso, uint64_t dso_addr);
-/* The functions at a dso address by debug information, innermost first: inlined ones, then the one around them. Returns how many, 0 without
- * debug information; they live as long as the resolver. Thread-safe. */
-size_t resolver_functions(struct resolver *resolver, struct dso *dso, uint64_t dso_addr, const struct debug_frame **ret);
+/* The functions at a resolved frame's address by debug information, innermost first: inlined ones, then the one around them. Returns how
+ * many, 0 without debug information; they live as long as the resolver. Thread-safe. */
+size_t resolver_functions(struct resolver *resolver, const struct frame *frame, const struct code_function **ret);
 /* The whole table, loaded if it wasn't; never NULL, maybe empty. Thread-safe. */
 const struct symtab *resolver_symtab(struct resolver *resolver, struct dso *dso);
 /* Loads the symbol tables of these dsos on the session's jobs; a later lookup then never waits. */

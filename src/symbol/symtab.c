@@ -11,13 +11,12 @@
  */
 #include "symbol/symtab.h"
 
-#include "symbol/debug_info.h"
 #include "symbol/demangle.h"
 #include "symbol/elf.h"
+#include "symbol/functions.h"
 #include "symbol/overlap.h"
 
 #include <elf.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,9 +26,7 @@ struct symtab_private {
 	size_t interval_count;
 	char *names; /* one block */
 	size_t name_bytes;
-	pthread_mutex_t debug_lock;
-	bool debug_tried;
-	struct debug_info *debug_info;
+	struct functions *functions; /* NULL: the file has no debug information that fits */
 };
 
 void symbol_builder_deinit(struct symbol_builder *builder)
@@ -232,7 +229,6 @@ struct symtab *symtab_build(struct symbol_builder *builder, int source, const ch
 	symtab->source = source;
 	symtab->path = path ? mem_strdup(path) : NULL;
 	symtab->private = private;
-	pthread_mutex_init(&private->debug_lock, NULL);
 	return symtab;
 }
 
@@ -248,8 +244,7 @@ void symtab_destroy(struct symtab *symtab)
 	for (size_t i = 0; i < symtab->count; i++)
 		if (!in_block(symtab->private, symtab->symbols[i].name))
 			free((char *)symtab->symbols[i].name);
-	debug_info_close(symtab->private->debug_info);
-	pthread_mutex_destroy(&symtab->private->debug_lock);
+	functions_destroy(symtab->private->functions);
 	free(symtab->segments);
 	free(symtab->private->starts);
 	free(symtab->private->owners);
@@ -330,6 +325,8 @@ void symtab_set_segments(struct symtab *symtab, const struct elf_file *runtime)
 			symtab->segments[symtab->segment_count++] =
 				(struct symtab_segment){segment->offset, segment->filesz, segment->vaddr};
 	}
+	if (symtab->path)
+		symtab->private->functions = functions_create(symtab->path);
 }
 
 void symtab_set_relocation(struct symtab *symtab, uint64_t relocation)
@@ -337,6 +334,8 @@ void symtab_set_relocation(struct symtab *symtab, uint64_t relocation)
 	symtab->segments = mem_zalloc(sizeof(*symtab->segments));
 	symtab->segments[0] = (struct symtab_segment){.size = UINT64_MAX, .vaddr = 0 - relocation};
 	symtab->segment_count = 1;
+	if (symtab->path)
+		symtab->private->functions = functions_create(symtab->path);
 }
 
 uint64_t symtab_vaddr(const struct symtab *symtab, uint64_t dso_addr)
@@ -349,13 +348,8 @@ uint64_t symtab_vaddr(const struct symtab *symtab, uint64_t dso_addr)
 	return dso_addr;
 }
 
-struct debug_info *symtab_debug_info(const struct symtab *symtab)
+size_t symtab_functions(const struct symtab *symtab, uint64_t dso_addr, const struct symbol *symbol, const struct code_function **ret)
 {
-	struct symtab_private *private = symtab->private;
-	pthread_mutex_lock(&private->debug_lock);
-	if (!private->debug_tried && symtab->path && symtab->segment_count)
-	private->debug_info = debug_info_open(symtab->path);
-	private->debug_tried = true;
-	pthread_mutex_unlock(&private->debug_lock);
-	return private->debug_info;
+	struct functions *functions = symtab->private->functions;
+	return functions ? functions_at(functions, symtab_vaddr(symtab, dso_addr), symbol, ret) : 0;
 }

@@ -19,6 +19,7 @@ struct symbol {
 	uint8_t binding;  /* STB_LOCAL, STB_GLOBAL, STB_WEAK */
 	uint8_t type;	  /* STT_FUNC, STT_OBJECT, … */
 	bool mangled;	  /* private: the name isn't readable yet */
+	bool inlined;	  /* made for a function that debug information says was inlined here; in no table */
 	bool ifunc_alias; /* another name of this address is an indirect function */
 	uint32_t index;	  /* in its table */
 };
@@ -44,8 +45,10 @@ void symtab_set_segments(struct symtab *symtab, const struct elf_file *runtime);
 void symtab_set_relocation(struct symtab *symtab, uint64_t relocation);
 /* The virtual address in the file, which its debug information and disassembly speak of; `dso_addr` itself where nothing else is known. */
 uint64_t symtab_vaddr(const struct symtab *symtab, uint64_t dso_addr);
-/* The debug information of the file the symbols are from; NULL when there is none. Opened on first use. Thread-safe. */
-struct debug_info *symtab_debug_info(const struct symtab *symtab);
+struct code_function;
+/* The functions at an address that `symbol` covers, innermost first, by debug information of the file the symbols are from; 0 = none.
+ * symbol/functions.h. Thread-safe. */
+size_t symtab_functions(const struct symtab *symtab, uint64_t dso_addr, const struct symbol *symbol, const struct code_function **ret);
 
 /* The symbol that covers `addr`, or NULL. Thread-safe. */
 const struct symbol *symtab_find(const struct symtab *symtab, uint64_t addr);

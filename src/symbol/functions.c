@@ -1,0 +1,104 @@
+/* Functions by debug information. Answers are kept, because stacks pass through the same places over and over. A function that was inlined
+ * into another one becomes a symbol: equal ones (same surrounding symbol, same name) are the same object, so that whoever compares symbols
+ * needs to know nothing of this. A lock guards it all. */
+#include "symbol/functions.h"
+
+#include "base/arena.h"
+#include "base/hash.h"
+#include "base/intern.h"
+#include "base/mem.h"
+#include "symbol/debug_info.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct answer {
+	const struct code_function *functions;
+	size_t count;
+};
+
+struct functions {
+	pthread_mutex_t lock;
+	const char *path;
+	bool tried;
+	struct debug_info *info; /* NULL = none */
+	struct arena arena;
+	struct intern names;
+	struct map64 answer_index; /* vaddr → index + 1 */
+	VEC(struct answer) answers;
+	struct map64 inlined; /* hash of (surrounding symbol, name) → struct symbol * */
+};
+
+struct functions *functions_create(const char *path)
+{
+	struct functions *functions = mem_zalloc(sizeof(*functions));
+	functions->path = path;
+	pthread_mutex_init(&functions->lock, NULL);
+	return functions;
+}
+
+void functions_destroy(struct functions *functions)
+{
+	if (!functions)
+		return;
+	debug_info_close(functions->info);
+	arena_deinit(&functions->arena);
+	intern_deinit(&functions->names);
+	map64_deinit(&functions->answer_index);
+	map64_deinit(&functions->inlined);
+	vec_deinit(&functions->answers);
+	pthread_mutex_destroy(&functions->lock);
+	free(functions);
+}
+
+/* The symbol of an inlined function. Keys are hashes of 64 bits of two pointers: collisions are probed for. */
+static const struct symbol *inlined_symbol(struct functions *functions, const struct symbol *around, const char *name)
+{
+	const char *kept = intern_string(&functions->names, name);
+	for (uint64_t key = hash_combine((uintptr_t)around, (uintptr_t)kept);; key++) {
+		uint64_t *slot = map64_insert(&functions->inlined, key, NULL);
+		struct symbol *symbol = (struct symbol *)(uintptr_t)*slot;
+		if (symbol && (symbol->name != kept || symbol->start != around->start))
+			continue;
+		if (!symbol) {
+			symbol = arena_copy(&functions->arena, around, sizeof(*around));
+			symbol->name = kept;
+			symbol->inlined = true;
+			symbol->mangled = false;
+			*slot = (uintptr_t)symbol;
+		}
+		return symbol;
+	}
+}
+
+static struct answer look_up(struct functions *functions, uint64_t vaddr, const struct symbol *symbol)
+{
+	struct debug_frame frames[DEBUG_FRAMES_MAX];
+	size_t count = functions->info ? debug_info_frames(functions->info, vaddr, frames) : 0;
+	struct code_function *found = arena_alloc(&functions->arena, count * sizeof(*found));
+	for (size_t i = 0; i < count; i++) {
+		bool itself = !frames[i].name || !strcmp(frames[i].name, symbol->name);
+		found[i].symbol = itself ? symbol : inlined_symbol(functions, symbol, frames[i].name);
+		found[i].file = frames[i].file;
+		found[i].line = frames[i].line;
+	}
+	return (struct answer){found, count};
+}
+
+size_t functions_at(struct functions *functions, uint64_t vaddr, const struct symbol *symbol, const struct code_function **ret)
+{
+	pthread_mutex_lock(&functions->lock);
+	if (!functions->tried)
+		functions->info = debug_info_open(functions->path);
+	functions->tried = true;
+	uint64_t *slot = map64_insert(&functions->answer_index, vaddr, NULL);
+	if (!*slot) {
+		vec_push(&functions->answers, look_up(functions, vaddr, symbol));
+		*slot = functions->answers.len;
+	}
+	struct answer answer = functions->answers.data[*slot - 1];
+	pthread_mutex_unlock(&functions->lock);
+	*ret = answer.functions;
+	return answer.count;
+}

@@ -1,0 +1,261 @@
+/* Texts of -e on a machine that is not here: PMUs with formats and named events, a hybrid CPU, two memory controllers, a few tracepoints. */
+#include "event/parse.h"
+
+#include "base/strbuf.h"
+#include "event/defaults.h"
+
+#include <linux/perf_event.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#define DEVICES "sys/bus/event_source/devices/"
+#define EVENTS "sys/kernel/tracing/events/"
+
+static const char *const tree[][2] = {
+	{DEVICES "cpu/type", "4"},
+	{DEVICES "cpu/format/event", "config:0-7,32-35"},
+	{DEVICES "cpu/format/umask", "config:8-15"},
+	{DEVICES "cpu/format/inv", "config:23"},
+	{DEVICES "cpu/format/ldlat", "config1:0-15"},
+	{DEVICES "cpu/events/cpu-cycles", "event=0x3c"},
+	{DEVICES "cpu/events/mem-loads", "event=0xcd,umask=0x1,ldlat=3"},
+	{DEVICES "cpu/events/parameter", "event=0x1,umask=?"},
+	{DEVICES "uncore_imc_0/type", "14"},
+	{DEVICES "uncore_imc_0/cpumask", "0,28"},
+	{DEVICES "uncore_imc_0/format/event", "config:0-7"},
+	{DEVICES "uncore_imc_0/events/cas_count_read", "event=0x04"},
+	{DEVICES "uncore_imc_0/events/cas_count_read.scale", "6.103515625e-5"},
+	{DEVICES "uncore_imc_0/events/cas_count_read.unit", "MiB"},
+	{DEVICES "uncore_imc_1/type", "15"},
+	{DEVICES "uncore_imc_1/cpumask", "0,28"},
+	{DEVICES "uncore_imc_1/format/event", "config:0-7"},
+	{DEVICES "uncore_imc_1/events/cas_count_read", "event=0x04"},
+	{EVENTS "sched/sched_switch/id", "314"},
+	{EVENTS "sched/sched_waking/id", "318"},
+	{EVENTS "irq/irq_entry/id", "21"},
+};
+
+static char root[] = "/tmp/perf-parse-XXXXXX";
+static struct event_catalog *catalog;
+
+static int make_tree(void **state)
+{
+	char path[512];
+
+	assert_non_null(mkdtemp(root));
+	for (size_t i = 0; i < sizeof(tree) / sizeof(tree[0]); i++) {
+		snprintf(path, sizeof(path), "%s/%s", root, tree[i][0]);
+		for (char *slash = path + sizeof(root); (slash = strchr(slash, '/')); slash++) {
+			*slash = '\0';
+			mkdir(path, 0755);
+			*slash = '/';
+		}
+		FILE *file = fopen(path, "w");
+		assert_non_null(file);
+		fprintf(file, "%s\n", tree[i][1]);
+		fclose(file);
+	}
+	catalog = event_catalog_create(root);
+	return 0;
+}
+
+static int remove_tree(void **state)
+{
+	char command[64];
+
+	event_catalog_destroy(catalog);
+	snprintf(command, sizeof(command), "rm -r %s", root);
+	return system(command);
+}
+
+/* The events of a text as "NAME TYPE:CONFIG[,c1=…][,period=…|freq=…][ PMU CPUS]" separated by "; ", in an order that does not depend on directories. */
+static char *describe(const char *text)
+{
+	struct event_list list = {0};
+	struct strbuf out = {0};
+	struct error *error = event_parse(&list, catalog, text);
+
+	if (error) {
+		fprintf(stderr, "%s: %s\n", text, error_message(error));
+		error_free(error);
+	}
+	for (size_t i = 0; i < list.events.len; i++) {
+		const struct event *event = list.events.data[i];
+		const struct event_attr *attr = &event->attr;
+		strbuf_printf(&out, "%s%s %u:%llx", i ? "; " : "", event->name, attr->type, (unsigned long long)attr->config);
+		if (attr->config1)
+			strbuf_printf(&out, ",c1=%llx", (unsigned long long)attr->config1);
+		if (attr->sample_period)
+			strbuf_printf(&out, attr->freq ? ",freq=%llu" : ",period=%llu", (unsigned long long)attr->sample_period);
+		if (attr->precise_ip)
+			strbuf_printf(&out, ",p%u", attr->precise_ip);
+		if (attr->exclude_user || attr->exclude_kernel)
+			strbuf_printf(&out, ",%s%s", attr->exclude_user ? "" : "u", attr->exclude_kernel ? "" : "k");
+		if (event->pmu_cpus)
+			strbuf_printf(&out, " cpus=%s", event->pmu_cpus);
+		if (event->unit[0])
+			strbuf_printf(&out, " %g %s", event->scale, event->unit);
+	}
+	event_list_deinit(&list);
+	return strbuf_detach(&out);
+}
+
+static void texts(void **state)
+{
+	static const char *const cases[][2] = {
+		{"cycles", "cycles 0:0"},
+		{"branches:u", "branches:u 0:4,u"},
+		{"cpu/event=0x3c,umask=1/", "cpu/event=0x3c,umask=1/ 4:13c"},
+		{"cpu/event=0x13c,inv/k", "cpu/event=0x13c,inv/k 4:10080003c,k"},
+		{"cpu/mem-loads/pp", "cpu/mem-loads/pp 4:1cd,c1=3,p2"},
+		{"cpu/mem-loads,ldlat=30/", "cpu/mem-loads,ldlat=30/ 4:1cd,c1=1e"},
+		{"cpu/ldlat=30,mem-loads/", "cpu/ldlat=30,mem-loads/ 4:1cd,c1=1e"},
+		{"cpu/cycles/", "cpu/cycles/ 4:3c"},
+		{"cpu/parameter,umask=7/", "cpu/parameter,umask=7/ 4:701"},
+		{"cpu/r1a8/", "cpu/r1a8/ 4:1a8"},
+		{"cpu/config=0x1a8,period=5,name=x/u", "x 4:1a8,period=5,u"},
+		{"mem-loads", "mem-loads 4:1cd,c1=3"},
+		{"r1a8", "r1a8 4:1a8"},
+		{"uncore_imc_0/cas_count_read/", "uncore_imc_0/cas_count_read/ 14:4 cpus=0,28 6.10352e-05 MiB"},
+		{"L1-dcache-load-misses,LLC-stores,iTLB-loads", "L1-dcache-load-misses 3:10000; LLC-stores 3:102; iTLB-loads 3:4"},
+		{"l1-d-read-miss", "l1-d-read-miss 3:10000"},
+		{"sched:sched_switch", "sched:sched_switch 2:13a,period=1"},
+		{"irq:*,sched:*switch:u", "irq:irq_entry 2:15,period=1; sched:sched_switch 2:13a,period=1,u"},
+		{"cs/freq=99/", "cs/freq=99/ 1:3,freq=99"},
+		{"{cycles,cs}:k", "cycles 0:0,k; cs 1:3,k"},
+		{"mem:0x10/8:w", "mem:0x10 5:0,c1=10,period=1"},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		char *described = describe(cases[i][0]);
+		assert_string_equal(described, cases[i][1]);
+		free(described);
+	}
+}
+
+/* A name stands for all PMUs that begin with it, also without "uncore_", or match it. */
+static void several_pmus(void **state)
+{
+	static const char *const names[] = {"uncore_imc/cas_count_read/", "imc/event=4/", "uncore_*/event=4/", "cas_count_read", "uncore_imc_*/event=4/"};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		struct event_list list = {0};
+		assert_null(event_parse(&list, catalog, names[i]));
+		assert_int_equal(list.events.len, 2);
+		assert_int_equal(list.events.data[0]->attr.type + list.events.data[1]->attr.type, 29);
+		assert_int_equal(list.events.data[1]->attr.config, 4);
+		assert_string_equal(list.events.data[0]->name, names[i]);
+		event_list_deinit(&list);
+	}
+}
+
+static void groups(void **state)
+{
+	struct event_list list = {0};
+
+	assert_null(event_parse(&list, catalog, "cs, front{cycles:u,instructions,faults}:S , task-clock"));
+	assert_int_equal(list.events.len, 5);
+	const struct event *leader = list.events.data[1], *member = list.events.data[3];
+	assert_string_equal(leader->group_name, "front");
+	assert_int_equal(leader->members, 3);
+	assert_int_equal(member->leader, 1);
+	assert_int_equal(member->members, 0);
+	assert_true(leader->sample_read && leader->attr.exclude_kernel && !member->attr.exclude_kernel);
+	assert_int_equal(list.events.data[4]->members, 1);
+	event_list_deinit(&list);
+}
+
+static void terms(void **state)
+{
+	struct event_list list = {0};
+
+	assert_null(event_parse(&list, catalog, "cycles/period=9,time=0,no-inherit,overwrite,max-stack=7,call-graph=dwarf,stack-size=64,aux-output,percore/"));
+	struct event *event = list.events.data[0];
+	event->attr.sample_type = PERF_SAMPLE_TIME | PERF_SAMPLE_PERIOD;
+	event->attr.inherit = 1;
+	event_apply_terms(event);
+	assert_int_equal(event->attr.sample_type, 0);
+	assert_int_equal(event->attr.inherit, 0);
+	assert_int_equal(event->attr.write_backward, 1);
+	assert_int_equal(event->attr.sample_max_stack, 7);
+	assert_int_equal(event->attr.aux_output, 1);
+	assert_true(event->period_given && event->percore && event->callgraph_given && event->stack_size == 64);
+	assert_string_equal(event->callgraph, "dwarf");
+	event_list_deinit(&list);
+}
+
+/* The mistake, and the text that stands under it. */
+static void mistakes(void **state)
+{
+	static const struct { const char *text; int column; const char *hint; } cases[] = {
+		{"", 0, "an event"},
+		{"cycles,", 7, "an event"},
+		{"cycles,foo", 7, "perf list"},
+		{"cycls", 0, "did you mean 'cycles'?"},
+		{"cycles:x", 7, "known are"},
+		{"cycles:uku", 9, NULL},
+		{"cycles:pppp", 10, "ppp"},
+		{"cycles/period", -1, NULL},
+		{"cycles/period=x/", 14, "a number"},
+		{"cycles/foo/", 7, "known are: config"},
+		{"cycles/name/", 7, "a value"},
+		{"cpu/umask=0x100/", 10, NULL},
+		{"cpu/parameter/", 4, NULL},
+		{"cpu/foo=1/", 4, "known are: "},
+		{"gpu/foo/", 0, "this machine has: "},
+		{"{cycles,cs", 10, "',' or '}'"},
+		{"sched:sched_swich", 0, "did you mean 'sched:sched_switch'?"},
+		{"sched:", -1, NULL},
+		{"shed:sched_switch", 0, "did you mean 'sched:sched_switch'?"},
+		{"sched_switch", 0, "did you mean 'sched:sched_switch'?"},
+		{"mem:x", 4, "an address"},
+		{"cycles}", 6, "',' and another event"},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct event_list list = {0};
+		struct error *error = event_parse(&list, catalog, cases[i].text);
+		assert_non_null(error);
+		assert_int_equal(list.events.len, 0);
+		assert_int_equal(error_kind(error), ERROR_USAGE);
+		const char *caret = strrchr(error_message(error), '\n');
+		assert_non_null(caret);
+		if (cases[i].column >= 0)
+			assert_int_equal(strchr(caret, '^') - caret - 3, cases[i].column);
+		if (cases[i].hint && !strstr(caret, cases[i].hint))
+			fail_msg("%s: %s", cases[i].text, error_message(error));
+		error_free(error);
+		event_list_deinit(&list);
+	}
+}
+
+static void no_tracefs(void **state)
+{
+	struct event_list list = {0};
+	struct event_catalog *nothing = event_catalog_create("/nonexistent");
+	struct error *error = event_parse(&list, nothing, "sched:sched_switch");
+
+	assert_non_null(error);
+	assert_int_equal(error_kind(error), ERROR_UNSUPPORTED);
+	error_free(error);
+	assert_null(event_parse(&list, nothing, "cycles"));
+	event_list_deinit(&list);
+	event_catalog_destroy(nothing);
+}
+
+int event_parse_tests(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(texts), cmocka_unit_test(several_pmus), cmocka_unit_test(groups),
+		cmocka_unit_test(terms), cmocka_unit_test(mistakes),	 cmocka_unit_test(no_tracefs),
+	};
+
+	return cmocka_run_group_tests_name("event/parse", tests, make_tree, remove_tree);
+}

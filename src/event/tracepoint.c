@@ -1,6 +1,7 @@
 /* The set of known formats, and reading fields of raw records. */
 #include "event/tracepoint_internal.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 struct tracepoint_formats *tracepoint_formats_create(void)
@@ -9,9 +10,21 @@ struct tracepoint_formats *tracepoint_formats_create(void)
 
 	formats->big_endian = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__;
 	formats->long_size = sizeof(long);
-	formats->page_size = 4096;
 	pthread_mutex_init(&formats->lock, NULL);
 	return formats;
+}
+
+void tracepoint_formats_destroy(struct tracepoint_formats *formats)
+{
+	if (!formats)
+		return;
+	pthread_mutex_destroy(&formats->lock);
+	map64_deinit(&formats->printk_by_address);
+	map64_deinit(&formats->by_id);
+	map64_deinit(&formats->by_name);
+	vec_deinit(&formats->tracepoints);
+	arena_deinit(&formats->arena);
+	free(formats);
 }
 
 static uint64_t name_key(const char *system, const char *name)
@@ -24,9 +37,7 @@ struct error *tracepoint_formats_add(struct tracepoint_formats *formats, const c
 	struct tracepoint *tracepoint = arena_zalloc(&formats->arena, sizeof(*tracepoint));
 	struct tracepoint_private *private = arena_zalloc(&formats->arena, sizeof(*private));
 
-	private->text = arena_strndup(&formats->arena, text, size);
-	private->size = strlen(private->text);
-	struct error *error = tracepoint_parse_format(&formats->arena, private->text, private->size, formats->swap, tracepoint);
+	struct error *error = tracepoint_parse_format(&formats->arena, text, strnlen(text, size), formats->swap, tracepoint);
 	if (error)
 		return error_wrap(error, "%s", system);
 	tracepoint->system = arena_strdup(&formats->arena, system);
@@ -148,4 +159,11 @@ const char *tracepoint_read_string(const struct tracepoint_field *field, const v
 
 	*ret_len = bytes ? strnlen(bytes, len) : 0;
 	return bytes ? bytes : "";
+}
+
+const char *tracepoint_printk(const struct tracepoint_formats *formats, uint64_t address)
+{
+	const uint64_t *text = map64_find(&formats->printk_by_address, address);
+
+	return text ? (const char *)(uintptr_t)*text : NULL;
 }

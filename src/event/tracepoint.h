@@ -1,7 +1,7 @@
 /* Formats of tracepoints: where the fields are and how a record is printed.
  *
- * Fields are read with offsets of our own. Printing takes the kernel's print format as libtraceevent parses it and compiles it, at the
- * first record of a tracepoint, into a short program; what that cannot express is left to libtraceevent.
+ * The kernel's print format is compiled, at the first record of a tracepoint, into a short program; one that isn't understood lists all
+ * fields.
  *
  * Raw records are bytes as recorded: integers are in the byte order of the machine that recorded them, which the formats know.
  */

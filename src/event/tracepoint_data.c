@@ -72,12 +72,37 @@ static void load_formats(struct cursor *cursor, struct tracepoint_formats *forma
 	}
 }
 
-static const char *load_table(struct cursor *cursor, struct tracepoint_formats *formats, uint64_t size)
+/* One line of the printk formats: 0xffffffff81234567 : "text\n" */
+static void add_printk(struct tracepoint_formats *formats, const char *line, size_t len)
 {
-	size_t len;
-	const char *text = sized_text(cursor, size, &len);
+	char *colon;
+	uint64_t address = strtoull(line, &colon, 16);
+	const char *text = colon + strspn(colon, " "), *end = line + len;
 
-	return text && len ? arena_strndup(&formats->arena, text, len) : NULL;
+	if (colon == line || text >= end || *text != ':')
+		return;
+	text += 1 + (text[1] == ' ');
+	text += text < end && *text == '"';
+	end -= end > text && end[-1] == '"';
+	if (end - text >= 2 && end[-2] == '\\' && end[-1] == 'n')
+		end -= 2;
+	if (end >= text)
+		*map64_insert(&formats->printk_by_address, address, NULL) =
+			(uintptr_t)arena_strndup(&formats->arena, text, (size_t)(end - text));
+}
+
+static void load_printk(struct cursor *cursor, struct tracepoint_formats *formats)
+{
+	size_t size;
+	const char *text = sized_text(cursor, cursor_u32(cursor), &size);
+	char *copy = text ? mem_strndup(text, size) : NULL;
+
+	for (const char *line = copy; line && *line;) {
+		size_t len = strcspn(line, "\n");
+		add_printk(formats, line, len);
+		line += len + (line[len] == '\n');
+	}
+	free(copy);
 }
 
 struct error *tracepoint_formats_load_data(const void *data, size_t size, struct tracepoint_formats **ret)
@@ -90,17 +115,16 @@ struct error *tracepoint_formats_load_data(const void *data, size_t size, struct
 
 	if (!start || memcmp(start, magic, sizeof(magic)))
 		return error_new_kind(ERROR_FORMAT, "the tracing data doesn't begin as it should");
-	const char *version = cursor_string(&cursor);
+	cursor_string(&cursor); /* the version: what it adds comes behind what is read here */
 	formats->big_endian = cursor_u8(&cursor);
 	formats->swap = formats->big_endian != (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__);
 	cursor.swap = formats->swap;
 	formats->long_size = cursor_u8(&cursor);
-	formats->page_size = cursor_u32(&cursor);
+	cursor_u32(&cursor); /* page size */
 	load_formats(&cursor, formats, &error);
-	formats->kallsyms = load_table(&cursor, formats, cursor_u32(&cursor));
-	formats->printk = load_table(&cursor, formats, cursor_u32(&cursor));
-	if (version && strtod(version, NULL) >= 0.6)
-		formats->cmdlines = load_table(&cursor, formats, cursor_u64(&cursor));
+	size_t kallsyms;
+	sized_text(&cursor, cursor_u32(&cursor), &kallsyms);
+	load_printk(&cursor, formats);
 	if (!error && cursor.failed)
 		error = error_new_kind(ERROR_FORMAT, "the tracing data ends after %zu of its tracepoints", formats->tracepoints.len);
 	return error;

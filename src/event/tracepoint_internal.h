@@ -8,13 +8,9 @@
 
 #include <pthread.h>
 
-struct tep_handle;
-struct tep_event;
 struct tracepoint_program;
 
 struct tracepoint_private {
-	const char *text; /* the whole format file, NUL-terminated */
-	size_t size;
 	_Atomic(struct tracepoint_program *) program; /* NULL until first printed */
 };
 
@@ -25,12 +21,10 @@ struct tracepoint_formats {
 	struct map64 by_name; /* hash of system and name → index + 1 */
 	bool big_endian;      /* the recording machine */
 	bool swap;	      /* … is not like this one */
-	uint32_t long_size, page_size;
-	/* Printing: libtraceevent's own state, made at the first print. */
-	pthread_mutex_t lock;
-	struct tep_handle *tep;
-	const char *kallsyms, *printk, *cmdlines; /* texts from the recording, or NULL */
-	struct map64 printk_by_address;		  /* address → text in the arena */
+	uint32_t long_size;
+	/* Printing: */
+	pthread_mutex_t lock;		/* while a program is made */
+	struct map64 printk_by_address; /* address of a string of the kernel → its text in the arena */
 	tracepoint_resolver resolver;
 	void *resolver_context;
 };
@@ -41,12 +35,11 @@ struct error *tracepoint_parse_format(struct arena *arena, const char *text, siz
 /* The string of the kernel at `address`, from the recording's printk formats; NULL when it has none. */
 const char *tracepoint_printk(const struct tracepoint_formats *formats, uint64_t address);
 
-/* The compiled print format; never NULL. `event` is libtraceevent's view of it. It lives in `arena`. */
-struct tracepoint_program *tracepoint_compile(struct tracepoint_formats *formats, const struct tracepoint *tracepoint,
-					      struct tep_event *event);
-/* Runs it; false when libtraceevent has to print. */
+/* The compiled print format; never NULL. It lives in the formats' arena. */
+struct tracepoint_program *tracepoint_compile(struct tracepoint_formats *formats, const struct tracepoint *tracepoint);
+/* Runs it; false when the format was not understood. */
 bool tracepoint_run(const struct tracepoint_program *program, const struct tracepoint_formats *formats, const void *raw, size_t size,
 		    struct strbuf *out);
 
-/* For a format that libtraceevent does not understand: "[FAILED TO PARSE] name=value …". */
+/* For a format that is not understood: "[FAILED TO PARSE] name=value …". */
 void tracepoint_print_fields(const struct tracepoint *tracepoint, const void *raw, size_t size, struct strbuf *out);

@@ -98,14 +98,8 @@ struct step {
 	const struct text_source *source;
 };
 
-enum program_kind {
-	PROGRAM_STEPS,
-	PROGRAM_FIELDS,	 /* the format isn't understood: all fields are listed */
-	PROGRAM_LIBRARY, /* libtraceevent prints */
-};
-
 struct tracepoint_program {
-	enum program_kind kind;
+	bool understood; /* else there are no steps, and all fields are listed */
 	const struct step *steps;
 	size_t count;
 };

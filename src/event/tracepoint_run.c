@@ -2,6 +2,7 @@
  * nothing. */
 #include "event/tracepoint_program.h"
 
+#include "event/print_format.h"
 #include "event/tracepoint_internal.h"
 
 #include <ctype.h>
@@ -610,11 +611,19 @@ bool tracepoint_run(const struct tracepoint_program *program, const struct trace
 {
 	struct run run = {.formats = formats, .raw = raw, .size = size, .out = out};
 
-	if (program->kind != PROGRAM_STEPS)
+	if (!program->understood)
 		return false;
 	run_open(&run, 0);
 	for (size_t i = 0; i < program->count; i++)
 		run_step(&run, &program->steps[i]);
 	run_close(&run);
 	return true;
+}
+
+uint64_t tracepoint_constant(const struct node *node)
+{
+	static const struct tracepoint_formats none;
+	struct run run = {.formats = &none};
+
+	return evaluate(&run, node);
 }

@@ -1,4 +1,5 @@
-/* Texts of -e on a machine that is not here: PMUs with formats and named events, a hybrid CPU, two memory controllers, a few tracepoints. */
+/* Texts of -e on a machine that is not here: PMUs with formats and named events, a hybrid CPU, two memory controllers, a few tracepoints.
+ */
 #include "event/parse.h"
 
 #include "base/strbuf.h"
@@ -75,7 +76,8 @@ static int remove_tree(void **state)
 	return system(command);
 }
 
-/* The events of a text as "NAME TYPE:CONFIG[,c1=…][,period=…|freq=…][ PMU CPUS]" separated by "; ", in an order that does not depend on directories. */
+/* The events of a text as "NAME TYPE:CONFIG[,c1=…][,period=…|freq=…][ PMU CPUS]" separated by "; ", in an order that does not depend on
+ * directories. */
 static char *describe(const char *text)
 {
 	struct event_list list = {0};
@@ -143,7 +145,8 @@ static void texts(void **state)
 /* A name stands for all PMUs that begin with it, also without "uncore_", or match it. */
 static void several_pmus(void **state)
 {
-	static const char *const names[] = {"uncore_imc/cas_count_read/", "imc/event=4/", "uncore_*/event=4/", "cas_count_read", "uncore_imc_*/event=4/"};
+	static const char *const names[] = {"uncore_imc/cas_count_read/", "imc/event=4/", "uncore_*/event=4/", "cas_count_read",
+					    "uncore_imc_*/event=4/"};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		struct event_list list = {0};
@@ -176,7 +179,9 @@ static void terms(void **state)
 {
 	struct event_list list = {0};
 
-	assert_null(event_parse(&list, catalog, "cycles/period=9,time=0,no-inherit,overwrite,max-stack=7,call-graph=dwarf,stack-size=64,aux-output,percore/"));
+	assert_null(
+		event_parse(&list, catalog,
+			    "cycles/period=9,time=0,no-inherit,overwrite,max-stack=7,call-graph=dwarf,stack-size=64,aux-output,percore/"));
 	struct event *event = list.events.data[0];
 	event->attr.sample_type = PERF_SAMPLE_TIME | PERF_SAMPLE_PERIOD;
 	event->attr.inherit = 1;
@@ -194,7 +199,11 @@ static void terms(void **state)
 /* The mistake, and the text that stands under it. */
 static void mistakes(void **state)
 {
-	static const struct { const char *text; int column; const char *hint; } cases[] = {
+	static const struct {
+		const char *text;
+		int column;
+		const char *hint;
+	} cases[] = {
 		{"", 0, "an event"},
 		{"cycles,", 7, "an event"},
 		{"cycles,foo", 7, "perf list"},

@@ -21,6 +21,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 OURS = os.environ.get('PERF', os.path.join(ROOT, 'build', 'perf'))
 THEIRS = os.environ.get('KERNEL_PERF', '/usr/bin/perf')
 DIR = os.environ.get('BENCH_DIR', '/var/tmp/perf-bench')
+COMPILE = f'rm -rf {DIR}/build && meson setup {DIR}/build {ROOT} >/dev/null && CCACHE_DISABLE=1 ninja -C {DIR}/build >/dev/null'
 FLAMEGRAPH = os.environ.get('FLAMEGRAPH_DIR', os.path.join(DIR, 'FlameGraph'))
 
 
@@ -147,7 +148,7 @@ def recorder_cpu(perf, arguments, workload, out):
 def record_cases():
     syscalls = f'dd if=/dev/zero of=/dev/null bs=1 count=500000'
     for name, arguments, workload in (
-            ('record-compile', '-F 10000 -a -g', f'make -s -C {ROOT} bench-compile'),
+            ('record-compile', '-F 10000 -a -g', f'bash -c "{COMPILE}"'),
             ('record-syscalls', "-e 'raw_syscalls:*'", syscalls)):
         for _ in range(2):
             ours = recorder_cpu(OURS, arguments, workload, file('r1'))
@@ -175,162 +176,11 @@ def make_data():
 
     record('small.data', '-F 1000 -- dd if=/dev/zero of=/dev/null bs=1M count=2000')
     record('tracepoints.data', "-e 'raw_syscalls:*' -- dd if=/dev/zero of=/dev/null bs=1 count=500000")
-    record('compile.data', f'-F 10000 -a -g -- timeout 100 bash -c "while make -s -C {ROOT} bench-compile; do :; done" || true')
+    record('compile.data', f'-F 10000 -a -g -- timeout 100 bash -c "while {COMPILE}; do :; done" || true')
     record('growth-5.data', '-F 20000 -g -- timeout 6 sh -c "while :; do ls -lR /usr/share/doc >/dev/null; done" || true')
     for name, times in (('growth-6.data', 10), ('growth-7.data', 100)):
         if not os.path.exists(file(name)):
             subprocess.run([os.path.join(ROOT, 'bench', 'repeat.py'), file('growth-5.data'), file(name), str(times)], check=True)
-
-
-CASES = {
-    'report-children': ('report --stdio', 'compile.data', 1, 25),
-    'report-flat': ('report --stdio --no-children -g none', 'compile.data', 1, 10),
-    'script': ('script', 'compile.data', 1, 10),
-    'report-tracepoints': ('report --stdio', 'tracepoints.data', 2, 5),
-    'script-tracepoints': ('script', 'tracepoints.data', 2, 5),
-    'evlist': ('evlist', 'compile.data', 10, 1),
-    'report-small': ('report --stdio', 'small.data', 10, 1),
-}
-
-
-class Usage:
-    """What one run cost."""
-
-    def __init__(self, wall, cpu, anon):
-        self.wall, self.cpu, self.anon = wall, cpu, anon
-
-
-def watch_memory(pid, peak, stop):
-    path = f'/proc/{pid}/status'
-    while not stop.is_set():
-        try:
-            with open(path) as status:
-                for line in status:
-                    if line.startswith('RssAnon'):
-                        peak[0] = max(peak[0], int(line.split()[1]))
-                        break
-        except OSError:
-            return
-        stop.wait(0.002)
-
-
-def measure(command, cwd=DIR):
-    """Runs a shell command line, output thrown away."""
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    started = time.monotonic()
-    process = subprocess.Popen(command, shell=True, executable='/bin/bash', cwd=cwd, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-                               stdin=subprocess.DEVNULL)
-    peak, stop = [0], threading.Event()
-    watcher = threading.Thread(target=watch_memory, args=(process.pid, peak, stop))
-    watcher.start()
-    process.wait()
-    wall = time.monotonic() - started
-    stop.set()
-    watcher.join()
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return Usage(wall, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, peak[0])
-
-
-def pair(name, ours, theirs, runs, bar):
-    measure(ours)
-    if runs > 1:
-        measure(theirs)
-    mine, other = [], []
-    for _ in range(runs):
-        mine.append(measure(ours))
-        other.append(measure(theirs))
-    for _ in range(max(0, 3 - runs)):
-        mine.append(measure(ours))
-
-    def median(results, what):
-        return statistics.median(getattr(r, what) for r in results)
-
-    wall = median(other, 'wall') / median(mine, 'wall')
-    anon = median(other, 'anon') / max(1, median(mine, 'anon'))
-    cpu = median(other, 'cpu') / max(1e-4, median(mine, 'cpu'))
-    print(f'{name:22} ours {median(mine, "wall"):8.3f} s {median(mine, "anon") / 1024:8.1f} MB   theirs {median(other, "wall"):8.3f} s '
-          f'{median(other, "anon") / 1024:8.1f} MB   faster {wall:7.1f}x (bar {bar}x)  cpu {cpu:6.1f}x  anon {anon:6.1f}x', flush=True)
-
-
-def file_case(name):
-    arguments, data, runs, bar = FILE_CASES[name]
-    pair(name, f'exec {OURS} {arguments} -i {file(data)}', f'exec {THEIRS} {arguments} -i {file(data)}', runs, bar)
-
-
-def flamegraph_case():
-    data = file('compile.data')
-    pair('flamegraph', f'exec {OURS} flamegraph -i {data} -o /dev/null',
-         f'{THEIRS} script -i {data} | {FLAMEGRAPH}/stackcollapse-perf.pl | {FLAMEGRAPH}/flamegraph.pl', 1, 50)
-
-
-def head_case():
-    data = file('compile.data')
-    pair('script-head', f'{OURS} script -i {data} | head -1', f'{THEIRS} script -i {data} | head -1', 3, 1)
-
-
-def start_case():
-    pair('version', f'exec {OURS} --version', f'exec {THEIRS} --version', 20, 1)
-
-
-def record_true_case():
-    pair('record-true', f'exec {OURS} record -o {file("t1")} true', f'exec {THEIRS} record -o {file("t2")} true', 5, 20)
-
-
-def recorder_cpu(perf, arguments, workload, out):
-    """CPU seconds of the recorder alone, losses, and the workload's wall time."""
-    process = subprocess.Popen([perf, 'record', '-o', out, *shlex.split(arguments), '--', *shlex.split(workload)], cwd=DIR, stdout=subprocess.DEVNULL,
-                               stderr=subprocess.PIPE, text=True)
-    started = time.monotonic()
-    ticks = 0
-    while process.poll() is None:
-        try:
-            with open(f'/proc/{process.pid}/stat') as stat:
-                fields = stat.read().rsplit(')', 1)[1].split()
-                ticks = int(fields[11]) + int(fields[12])
-        except OSError:
-            pass
-        time.sleep(0.01)
-    wall = time.monotonic() - started
-    process.stderr.read()
-    lost = subprocess.run([THEIRS, 'report', '--stats', '-i', out], capture_output=True, text=True).stdout
-    lost = sum(int(line.split(':')[1].split()[0]) for line in lost.splitlines() if 'LOST' in line and ':' in line)
-    return ticks / os.sysconf('SC_CLK_TCK'), lost, wall
-
-
-def record_cases():
-    syscalls = f'dd if=/dev/zero of=/dev/null bs=1 count=500000'
-    for name, arguments, workload in (
-            ('record-compile', '-F 10000 -a -g', f'make -s -C {ROOT} bench-compile'),
-            ('record-syscalls', "-e 'raw_syscalls:*'", syscalls)):
-        for _ in range(2):
-            ours = recorder_cpu(OURS, arguments, workload, file('r1'))
-            theirs = recorder_cpu(THEIRS, arguments, workload, file('r2'))
-            print(f'{name:22} ours cpu {ours[0]:.2f} s lost {ours[1]} wall {ours[2]:.2f} s   theirs cpu {theirs[0]:.2f} s lost {theirs[1]} '
-                  f'wall {theirs[2]:.2f} s', flush=True)
-
-
-def growth_case():
-    """Time and memory of report over 10^5, 10^6, 10^7 samples of one program."""
-    for name in ('growth-5.data', 'growth-6.data', 'growth-7.data'):
-        if not os.path.exists(file(name)):
-            print(f'{name}: not there (bench.py data makes it)')
-            continue
-        usage = measure(f'exec {OURS} report --stdio -i {file(name)}')
-        print(f'growth {name:16} {usage.wall:8.3f} s {usage.anon / 1024:8.1f} MB', flush=True)
-
-
-def make_data():
-    os.makedirs(DIR, exist_ok=True)
-
-    def record(name, arguments):
-        if not os.path.exists(file(name)):
-            subprocess.run(f'{THEIRS} record -o {file(name)} {arguments}', shell=True, check=True, cwd=DIR, stdout=subprocess.DEVNULL)
-
-    record('small.data', '-F 1000 -- dd if=/dev/zero of=/dev/null bs=1M count=2000')
-    record('tracepoints.data', "-e 'raw_syscalls:*' -- dd if=/dev/zero of=/dev/null bs=1 count=500000")
-    record('compile.data', f'-F 10000 -a -g -- timeout 100 bash -c "while make -s -C {ROOT} bench-compile; do :; done" || true')
-    for name, seconds in (('growth-5.data', 5), ('growth-6.data', 50)):
-        record(name, f'-F 20000 -g -- timeout {seconds} sh -c "while :; do ls -lR /usr/share/doc >/dev/null; done" || true')
 
 
 CASES = {name: (lambda name=name: file_case(name)) for name in FILE_CASES}

@@ -51,11 +51,16 @@ static uint64_t row_value(const struct rows *rows, uint32_t row)
 static const char *frame_label(struct rows *rows, uint32_t id)
 {
 	const struct fold_frame *frame = &rows->fold->frames[id];
-	if (frame->symbol && !rows->fold->private->options.by_address)
+	bool by_address = rows->fold->private->options.by_address, inlined = frame->symbol && frame->symbol->inlined;
+	if (frame->symbol && !by_address && !inlined)
 		return intern_string(rows->context->strings, frame->symbol->name);
 	if (frame->symbol) {
 		struct strbuf place = {0};
-		strbuf_printf(&place, "%s +%lu", frame->symbol->name, map_to_dso(frame->map, frame->ip) - frame->symbol->start);
+		strbuf_add_str(&place, frame->symbol->name);
+		if (by_address)
+			strbuf_printf(&place, " +%lu", map_to_dso(frame->map, frame->ip) - frame->symbol->start);
+		if (inlined)
+			strbuf_add_str(&place, " (inlined)");
 		const char *label = intern_string(rows->context->strings, strbuf_str(&place));
 		strbuf_deinit(&place);
 		return label;

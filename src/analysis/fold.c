@@ -208,6 +208,7 @@ static void add_unwound(struct fold_worker *worker, const struct fold_actor *act
 	for (size_t i = known; i < sums->pieces.len; i++) {
 		struct fold_piece *piece = &sums->pieces.data[i];
 		piece->ips = arena_copy(&sums->arena, piece->ips, piece->count * sizeof(*piece->ips));
+		piece->unwound = !piece->kernel && worker->stack.unwound != SIZE_MAX;
 	}
 }
 

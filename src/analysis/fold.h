@@ -38,6 +38,7 @@ struct fold_options {
 	bool branches;		 /* each branch record of a sample is an entry, its outer piece (from, to); chains aren't looked at */
 	bool by_address;	 /* two addresses in one symbol are two frames */
 	bool keep_outermost;	 /* a stack deeper than max_stack loses its innermost frames, else its outermost ones */
+	bool inlines;		 /* unwound stacks have a frame for each inlined function (debug information) */
 	bool hide_unresolved;	 /* frames without a symbol are left out of stacks, and samples whose address has none are not counted */
 	unsigned int max_stack;	 /* frames; 0 = 127 */
 	unsigned int jobs;	 /* 0 = the session's */
@@ -72,6 +73,7 @@ struct fold_piece {
 	uint32_t frames;     /* first one in fold->frame_ids; private until resolved */
 	uint32_t frame_count;
 	bool kernel;	     /* an inner piece */
+	bool unwound;	     /* from registers and stack bytes */
 };
 
 struct fold_entry {

@@ -29,6 +29,12 @@ struct cache_slot {
 	uint32_t frame;
 };
 
+/* Frames of unwound pieces: an address can become several, so that they don't fit where the others have their places. */
+struct expanded {
+	VEC(uint32_t) ids;
+	uint32_t base; /* their place behind the others, at the end */
+};
+
 struct resolve {
 	struct fold *fold;
 	struct resolver *resolver;
@@ -37,6 +43,7 @@ struct resolve {
 	struct fold_sums *sums;
 	struct frame_shard shards[SHARDS];
 	struct cache_slot **caches; /* one for each worker */
+	struct expanded *expanded;  /* the same */
 };
 
 static bool frame_same(const struct fold_frame *a, const struct fold_frame *b, bool by_address)
@@ -133,6 +140,63 @@ static void resolve_piece(struct resolve *resolve, unsigned int worker, struct f
 	piece->frame_count = count;
 }
 
+/* Adds the frames of an address: one for each function that was inlined there, and the one around them. */
+static void expand_address(struct resolve *resolve, unsigned int worker, uint32_t space_id, uint64_t ip)
+{
+	const struct fold_space *space = &resolve->sums->spaces.data[space_id];
+	struct expanded *expanded = &resolve->expanded[worker];
+	const struct code_function *functions;
+	struct frame found;
+	resolver_frame(resolve->resolver, space->maps, CPUMODE_USER, ip, space->time, &found);
+	size_t count = resolver_functions(resolve->resolver, &found, &functions);
+	for (size_t i = 0; i < count; i++) {
+		struct fold_frame frame = {.ip = ip, .map = found.map, .symbol = functions[i].symbol, .cpumode = CPUMODE_USER};
+		vec_push(&expanded->ids, shard_frame(resolve, &frame));
+	}
+	if (count)
+		return;
+	uint32_t id = resolve_address(resolve, worker, space_id, CPUMODE_USER, ip);
+	if (id != FOLD_NONE)
+		vec_push(&expanded->ids, id);
+}
+
+static void resolve_unwound(struct resolve *resolve, unsigned int worker, struct fold_piece *piece)
+{
+	struct expanded *expanded = &resolve->expanded[worker];
+	piece->hash = worker; /* until place_expanded() */
+	piece->frames = (uint32_t)expanded->ids.len;
+	for (uint32_t i = 0; i < piece->count; i++)
+		if (!stack_is_marker(piece->ips[i]))
+			expand_address(resolve, worker, piece->space, piece->ips[i]);
+	piece->frame_count = (uint32_t)expanded->ids.len - piece->frames;
+}
+
+static bool has_inlines(const struct resolve *resolve, const struct fold_piece *piece)
+{
+	return resolve->options->inlines && piece->unwound;
+}
+
+/* Puts the frames of unwound pieces behind the others'. */
+static void place_expanded(struct resolve *resolve, size_t words, unsigned int jobs)
+{
+	struct fold *fold = resolve->fold;
+	size_t total = words;
+	for (unsigned int i = 0; i < jobs; i++) {
+		resolve->expanded[i].base = (uint32_t)total;
+		total += resolve->expanded[i].ids.len;
+	}
+	if (total == words)
+		return;
+	fold->frame_ids = mem_resize(fold->frame_ids, (total + 1) * sizeof(*fold->frame_ids));
+	for (unsigned int i = 0; i < jobs; i++)
+		if (resolve->expanded[i].ids.len)
+			memcpy(fold->frame_ids + resolve->expanded[i].base, resolve->expanded[i].ids.data,
+			       resolve->expanded[i].ids.len * sizeof(uint32_t));
+	for (size_t i = 0; i < fold->piece_count; i++)
+		if (has_inlines(resolve, &fold->pieces[i]))
+			fold->pieces[i].frames += resolve->expanded[fold->pieces[i].hash].base;
+}
+
 static void resolve_pieces(void *context, unsigned int worker, size_t item)
 {
 	struct resolve *resolve = context;
@@ -140,8 +204,10 @@ static void resolve_pieces(void *context, unsigned int worker, size_t item)
 	if (end > resolve->fold->piece_count)
 		end = resolve->fold->piece_count;
 	void (*one)(struct resolve *, unsigned int, struct fold_piece *) = resolve->options->branches ? resolve_branch : resolve_piece;
-	for (size_t i = item * PIECES_PER_ITEM; i < end; i++)
-		one(resolve, worker, &resolve->fold->pieces[i]);
+	for (size_t i = item * PIECES_PER_ITEM; i < end; i++) {
+		struct fold_piece *piece = &resolve->fold->pieces[i];
+		(has_inlines(resolve, piece) ? resolve_unwound : one)(resolve, worker, piece);
+	}
 }
 
 static void resolve_leaves(void *context, unsigned int worker, size_t item)
@@ -220,15 +286,20 @@ void fold_resolve(struct fold *fold)
 	}
 	fold->frame_ids = mem_alloc_array(words + 1, sizeof(*fold->frame_ids));
 	resolve.caches = mem_alloc_array(jobs, sizeof(*resolve.caches));
+	resolve.expanded = mem_zalloc_array(jobs, sizeof(*resolve.expanded));
 	for (unsigned int i = 0; i < jobs; i++)
 		resolve.caches[i] = mem_zalloc_array(CACHE_SLOTS, sizeof(**resolve.caches));
 	for (unsigned int i = 0; i < SHARDS; i++)
 		pthread_mutex_init(&resolve.shards[i].lock, NULL);
 	pool_run(jobs, (fold->piece_count + PIECES_PER_ITEM - 1) / PIECES_PER_ITEM, resolve_pieces, &resolve);
 	pool_run(jobs, (fold->entry_count + ENTRIES_PER_ITEM - 1) / ENTRIES_PER_ITEM, resolve_leaves, &resolve);
-	for (unsigned int i = 0; i < jobs; i++)
+	place_expanded(&resolve, words, jobs);
+	for (unsigned int i = 0; i < jobs; i++) {
 		free(resolve.caches[i]);
+		vec_deinit(&resolve.expanded[i].ids);
+	}
 	free(resolve.caches);
+	free(resolve.expanded);
 	pack(&resolve, jobs);
 	for (unsigned int i = 0; i < SHARDS; i++)
 		pthread_mutex_destroy(&resolve.shards[i].lock);

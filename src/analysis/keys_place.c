@@ -125,7 +125,8 @@ uint64_t key_place_address(const struct fold_frame *place, bool caller)
 
 static void identify_symbol(const struct key_context *context, const struct fold_frame *place, bool caller, uint64_t *words)
 {
-	words[0] = place->symbol != NULL;
+	/* Inlined functions have the range of the function around them. */
+	words[0] = place->symbol && place->symbol->inlined ? (uintptr_t)place->symbol->name : place->symbol != NULL;
 	words[1] = place->symbol ? place->symbol->start : key_place_address(place, caller);
 	words[2] = place->symbol ? place->symbol->end : 0;
 	words[3] = context->has_dso ? 0 : (uintptr_t)dso_name(context, place);
@@ -169,6 +170,8 @@ static void add_symbol(const struct key_context *context, const struct fold_fram
 		strbuf_add_str(out, place->symbol->name);
 	else
 		strbuf_printf(out, "%#.16lx", address);
+	if (place->symbol && place->symbol->inlined)
+		strbuf_add_str(out, " (inlined)");
 }
 
 void key_sym_text(struct key_context *context, const struct key *key, const struct key_source *source, struct strbuf *out)

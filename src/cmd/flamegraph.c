@@ -146,6 +146,7 @@ static struct error *build_tree(struct flamegraph *flamegraph)
 		return error;
 	struct fold_options fold = {
 		.chains = true,
+		.inlines = true,
 		.max_stack = (unsigned int)options->max_stack,
 		.accept = accept_sample,
 		.context = flamegraph,

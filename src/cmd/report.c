@@ -111,6 +111,7 @@ static const struct option report_options[] = {
 	OPTION_INT(0, "socket-filter", TYPE, socket, "N", "of this processor socket"),
 	OPTION_STRING(0, "time", TYPE, time, "FROM,TO", "in these seconds; or 10%-20%, 10%/2"),
 	OPTION_FLAG('U', "hide-unresolved", TYPE, hide_unresolved, "only what has a function name"),
+	OPTION_FLAG(0, "inline", TYPE, inlines, "unwound stacks have a frame for each inlined function (default, where there is debug information)"),
 	OPTION_STRING(0, "switch-on", TYPE, switch_on, "EVENT", "after this event"),
 	OPTION_STRING(0, "switch-off", TYPE, switch_off, "EVENT", "until this event"),
 	OPTION_FLAG(0, "show-on-off-events", TYPE, show_on_off, "with the events of --switch-on and --switch-off themselves"),
@@ -130,7 +131,7 @@ static const struct option report_options[] = {
 
 static void options_init(struct report_options *options)
 {
-	*options = (struct report_options){.children = true, .skip_empty = true, .socket = -1, .time_quantum_ns = 100000000};
+	*options = (struct report_options){.children = true, .inlines = true, .skip_empty = true, .socket = -1, .time_quantum_ns = 100000000};
 	input_options_init(&options->input);
 	callgraph_choice_init(&options->callgraph);
 }
@@ -197,6 +198,7 @@ static struct error *make_fold(struct report *report)
 		.branches = report->branch_mode,
 		.by_address = options->callgraph.by_address,
 		.keep_outermost = report->caller_order,
+		.inlines = options->inlines,
 		.hide_unresolved = options->hide_unresolved,
 		.max_stack = (unsigned int)options->max_stack,
 		.accept = filters ? report_accept : NULL,

@@ -41,6 +41,7 @@ struct report_options {
 	const char *ignore_callees;
 	bool exclude_other;
 	bool hide_unresolved;
+	bool inlines;
 	bool children;
 	bool show_samples, show_period, show_modes, show_threads;
 	bool stats, tasks, mmaps, header, header_only, show_info, dump;

@@ -14,6 +14,7 @@ struct checker {
 	const char *text;
 	const char *at;
 	unsigned int depth;
+	bool function; /* the field just read is compared with a function of the kernel */
 };
 
 static struct error *fail(const struct checker *checker, const char *at, const char *hint, const char *format, ...)
@@ -84,9 +85,9 @@ static struct error *check_field(struct checker *checker, bool *ret_text)
 	if (str_starts_with(checker->at, ".ustring")) {
 		*ret_text = true;
 		checker->at += 8;
-	} else if (str_starts_with(checker->at, ".function")) {
-		checker->at += 9;
 	}
+	checker->function = str_starts_with(checker->at, ".function");
+	checker->at += checker->function ? 9 : 0;
 	return is_number || *ret_text ? NULL : unknown_field(checker, begin, begin, len);
 }
 
@@ -134,6 +135,11 @@ static struct error *check_value(struct checker *checker, bool text)
 	if (text)
 		return fail(checker, begin, "quotes, as in \"name\"",
 			    *begin ? "a text needs quotes around it" : "the text to compare with is missing");
+	if (checker->function && (isalpha((unsigned char)*begin) || *begin == '_')) {
+		while (isalnum((unsigned char)*checker->at) || *checker->at == '_' || *checker->at == '.')
+			checker->at++;
+		return NULL;
+	}
 	const char *digits = begin + (*begin == '-');
 	size_t len = strspn(digits, "0123456789abcdefxABCDEFX");
 	if (!isdigit((unsigned char)*digits) || isalnum((unsigned char)digits[len]) || digits[len] == '_')

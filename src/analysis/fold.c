@@ -208,7 +208,7 @@ static void add_unwound(struct fold_worker *worker, const struct fold_actor *act
 	for (size_t i = known; i < sums->pieces.len; i++) {
 		struct fold_piece *piece = &sums->pieces.data[i];
 		piece->ips = arena_copy(&sums->arena, piece->ips, piece->count * sizeof(*piece->ips));
-		piece->unwound = !piece->kernel && worker->stack.unwound != SIZE_MAX;
+		piece->unwound = !piece->kernel && worker->stack.unwound;
 	}
 }
 
@@ -224,6 +224,7 @@ static void add_recorded(struct fold_context *context, struct fold_worker *worke
 		return;
 	}
 	/* What is left needs the marker that it stood under. */
+	worker->stack.unwound = 0;
 	worker->words.len = 0;
 	uint64_t marker = begin;
 	while (marker > 0 && chain[marker] < CALLCHAIN_CONTEXT_MAX)

@@ -123,7 +123,7 @@ void stack_addresses(struct resolver *resolver, const struct machine *machine, c
 	const struct event_attr *attr = &event->attr;
 	unsigned int depth = options->max_depth ? options->max_depth : DEFAULT_DEPTH;
 	stack->frames.len = 0;
-	stack->unwound = SIZE_MAX;
+	stack->unwound = 0;
 	if (!(attr->sample_type & PERF_SAMPLE_CALLCHAIN)) {
 		add(stack, sample->ip, sample->cpumode);
 		return;
@@ -132,9 +132,10 @@ void stack_addresses(struct resolver *resolver, const struct machine *machine, c
 	if (call_stack && add_branches(sample, depth, stack))
 		return;
 	add_chain(sample, sample->chain_count, depth, stack);
-	stack->unwound = stack->frames.len;
-	if (sample->regs_user.values && sample->stack && sample->stack_size)
+	if (sample->regs_user.values && sample->stack && sample->stack_size) {
+		stack->unwound = stack->frames.len + 1;
 		add_unwound(resolver, machine, thread, sample, model_time, depth, stack);
+	}
 }
 
 /* Adds the frame, or one for each function at its address. */
@@ -165,7 +166,7 @@ void stack_resolve(struct resolver *resolver, const struct machine *machine, con
 		resolver_frame(resolver, maps, frame.cpumode, frame.ip, model_time, &frame);
 		if (!frame.symbol && options->hide_unresolved)
 			continue;
-		if (options->inlines && i >= stack->unwound)
+		if (options->inlines && stack->unwound && i >= stack->unwound - 1)
 			add_expanded(resolver, &frame, stack);
 		else
 			vec_push(&stack->frames, frame);

@@ -28,7 +28,7 @@ struct stack_options {
 /* Reusable storage for one thread's results. All zero is empty. */
 struct stack {
 	VEC(struct frame) frames;
-	size_t unwound; /* index of the first unwound frame, before expansion; SIZE_MAX = none */
+	size_t unwound; /* number of the first unwound frame, before expansion, plus one; 0 = none */
 	struct unwind_cache *unwind_cache;
 };
 void stack_deinit(struct stack *stack);

@@ -259,6 +259,14 @@ const char *sample_decode(const struct sample_layout *layout, const struct event
 	return NULL;
 }
 
+/* Records of tools have no trailer and may have any size: what is read from their end means nothing, but it must not be misaligned. */
+static inline uint64_t trailer_u64(const uint8_t *end, uint16_t distance)
+{
+	uint64_t value;
+	memcpy(&value, end - distance, sizeof(value));
+	return value;
+}
+
 void sample_id_decode(const struct sample_layout *layout, const struct record_header *header, struct sample_id *ret)
 {
 	*ret = (struct sample_id){.pid = -1, .tid = -1, .id = -1, .stream_id = -1, .cpu = -1};
@@ -266,20 +274,20 @@ void sample_id_decode(const struct sample_layout *layout, const struct record_he
 		return;
 	const uint8_t *end = (const uint8_t *)header + header->size;
 	if (layout->trailer_tid) {
-		const uint32_t *ids = (const uint32_t *)(end - layout->trailer_tid);
-		ret->pid = ids[0];
-		ret->tid = ids[1];
+		uint64_t ids = trailer_u64(end, layout->trailer_tid);
+		memcpy(&ret->pid, &ids, sizeof(ret->pid));
+		memcpy(&ret->tid, (const uint8_t *)&ids + sizeof(ret->pid), sizeof(ret->tid));
 	}
 	if (layout->trailer_time)
-		ret->time = *(const uint64_t *)(end - layout->trailer_time);
+		ret->time = trailer_u64(end, layout->trailer_time);
 	if (layout->trailer_id)
-		ret->id = *(const uint64_t *)(end - layout->trailer_id);
+		ret->id = trailer_u64(end, layout->trailer_id);
 	else if (layout->trailer_identifier)
-		ret->id = *(const uint64_t *)(end - layout->trailer_identifier);
+		ret->id = trailer_u64(end, layout->trailer_identifier);
 	if (layout->trailer_stream_id)
-		ret->stream_id = *(const uint64_t *)(end - layout->trailer_stream_id);
+		ret->stream_id = trailer_u64(end, layout->trailer_stream_id);
 	if (layout->trailer_cpu)
-		ret->cpu = *(const uint32_t *)(end - layout->trailer_cpu);
+		memcpy(&ret->cpu, end - layout->trailer_cpu, sizeof(ret->cpu));
 }
 
 struct sample_counter sample_counter(const struct sample_layout *layout, const struct sample *sample, uint64_t index)

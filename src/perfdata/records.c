@@ -70,6 +70,8 @@ const char *record_check(const struct record_kind *kind, const struct record_hea
 {
 	if (header->size < kind->least_size)
 		return "record too short for its type";
+	if (header->type < RECORD_USER_START && header->size % 8)
+		return "size isn't a multiple of 8";
 	if (kind->text_offset && !memchr((const uint8_t *)header + kind->text_offset, 0, (size_t)header->size - kind->text_offset))
 		return "name without an end";
 	return NULL;

@@ -222,8 +222,8 @@ static void take_record(struct stream *stream, const struct record_header *head,
 		return;
 	}
 	size_t padded = (head->size + 7u) & ~7u;
-	if (padded > UINT16_MAX || (padded != head->size && head->type < RECORD_USER_START)) {
-		note_broken(stream, "record whose size isn't a multiple of 8");
+	if (padded > UINT16_MAX) {
+		note_broken(stream, "size isn't a multiple of 8");
 		return;
 	}
 	if (!describes)

@@ -197,7 +197,7 @@ static struct error *describe(void *context, const char *path, const struct feat
 	struct error *error = record_examine(path, &recording->options, &recording->features, &recording->summary);
 	if (error) {
 		/* The recording is whole without it. */
-		log_warning("no build-ids: %s\n", error_message(error));
+		log_warning("no build-ids: %s", error_message(error));
 		error_free(error);
 		return NULL;
 	}
@@ -215,10 +215,10 @@ static const struct features *describe_ahead(void *context)
 static void tell_fallbacks(const struct counters *counters)
 {
 	if (counters->fell_back_to_clock)
-		log_warning("This machine cannot count cycles (no hardware PMU): sampling by the CPU's clock (cpu-clock) instead.\n");
+		log_warning("This machine cannot count cycles (no hardware PMU): sampling by the CPU's clock (cpu-clock) instead.");
 	if (counters->fell_back_to_user)
 		log_warning("kernel.perf_event_paranoid is %d: only the programs' own code is sampled, not the kernel's. To see both:  "
-			    "sudo sysctl kernel.perf_event_paranoid=1\n",
+			    "sudo sysctl kernel.perf_event_paranoid=1",
 			    limits_paranoid());
 }
 
@@ -251,16 +251,16 @@ static void tell_losses(const struct recording *recording)
 	int restricted = limits_kptr_restrict();
 	if (totals->addresses_hidden)
 		log_warning("Kernel addresses are hidden (kernel.kptr_restrict is %d%s): kernel samples will have no names. To see them:  "
-			    "sudo sysctl kernel.kptr_restrict=0 kernel.perf_event_paranoid=1\n",
+			    "sudo sysctl kernel.kptr_restrict=0 kernel.perf_event_paranoid=1",
 			    restricted, restricted ? "" : ", but kernel.perf_event_paranoid is above 1");
 	if (totals->map_timeouts)
-		log_warning("The maps of %u process%s took longer than --proc-map-timeout and are incomplete.\n", totals->map_timeouts,
+		log_warning("The maps of %u process%s took longer than --proc-map-timeout and are incomplete.", totals->map_timeouts,
 			    totals->map_timeouts == 1 ? "" : "es");
 	if (recording->summary.losses.len)
-		log_warning("%s\n", strbuf_str(&recording->summary.losses));
+		log_warning("%s", strbuf_str(&recording->summary.losses));
 	for (size_t i = 0; !recording->examined && totals->lost && i < recording->events.events.len; i++)
 		if (totals->lost_by_event[i])
-			log_warning("%s: %llu sample%s lost, the buffers were full. Use larger ones (-m 2M) or a lower rate (-F).\n",
+			log_warning("%s: %llu sample%s lost, the buffers were full. Use larger ones (-m 2M) or a lower rate (-F).",
 				    recording->events.events.data[i]->name, (unsigned long long)totals->lost_by_event[i],
 				    plural(totals->lost_by_event[i]));
 }

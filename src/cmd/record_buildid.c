@@ -285,7 +285,7 @@ static void cache_file(const char *cache, const struct feature_build_id *entry)
 	cleanup_free char *link_path = mem_printf("%s/%s", link_dir, id + 2);
 	cleanup_free char *target = mem_printf("../..%s%s/%s", slash, name, id);
 	if (make_directories(link_dir) && symlink(target, link_path) < 0)
-		log_debug("%s: %s\n", link_path, strerror(errno));
+		log_debug("%s: %s", link_path, strerror(errno));
 }
 
 void record_fill_cache(const struct features *features)

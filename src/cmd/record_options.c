@@ -152,7 +152,7 @@ static struct error *parse_pages(const struct option *option, const char *argume
 	for (*ret = 1; *ret < pages;)
 		*ret *= 2;
 	if (*ret != pages)
-		log_info("rounded up to %zu pages\n", *ret);
+		log_info("rounded up to %zu pages", *ret);
 	return NULL;
 }
 
@@ -364,7 +364,7 @@ static struct error *check_freq(struct record_options *options)
 		if (!max)
 			return error_new("-F max: kernel.perf_event_max_sample_rate cannot be read");
 		sampling->freq = max;
-		log_info("sampling with the highest frequency that is allowed, %llu Hz\n", (unsigned long long)max);
+		log_info("sampling with the highest frequency that is allowed, %llu Hz", (unsigned long long)max);
 	}
 	if (sampling->period && sampling->freq_given)
 		return error_new_kind(ERROR_USAGE, "-F (samples a second) and -c (a sample every N events) exclude each other");
@@ -382,7 +382,7 @@ static struct error *check_freq(struct record_options *options)
 		return error_new("-F %llu is more than the kernel allows: %llu Hz. To raise that:  sudo sysctl kernel.perf_event_max_sample_rate=%llu",
 				 (unsigned long long)sampling->freq, (unsigned long long)max, (unsigned long long)sampling->freq);
 	log_warning("%llu Hz are more than the kernel allows: sampling with %llu Hz. To raise the limit:  "
-		    "sudo sysctl kernel.perf_event_max_sample_rate=%llu\n",
+		    "sudo sysctl kernel.perf_event_max_sample_rate=%llu",
 		    (unsigned long long)sampling->freq, (unsigned long long)max, (unsigned long long)sampling->freq);
 	sampling->freq = max;
 	return NULL;
@@ -394,19 +394,19 @@ static void check_target(struct record_options *options)
 	bool tasks = options->pids || options->tids || options->user;
 
 	if (tasks && options->cpus) {
-		log_warning("-p, -t and -u choose processes: -C is left aside\n");
+		log_warning("-p, -t and -u choose processes: -C is left aside");
 		options->cpus = NULL;
 	}
 	if (tasks && options->system_wide) {
-		log_warning("-p, -t and -u choose processes: -a is left aside\n");
+		log_warning("-p, -t and -u choose processes: -a is left aside");
 		options->system_wide = false;
 	}
 	if ((options->pids || options->tids) && options->user) {
-		log_warning("-p and -t choose processes: -u is left aside\n");
+		log_warning("-p and -t choose processes: -u is left aside");
 		options->user = NULL;
 	}
 	if (options->sampling.per_thread && (options->system_wide || options->cpus)) {
-		log_warning("-a and -C measure CPUs: --per-thread is left aside\n");
+		log_warning("-a and -C measure CPUs: --per-thread is left aside");
 		options->sampling.per_thread = false;
 	}
 }
@@ -432,7 +432,7 @@ struct error *record_options_check(struct record_options *options, bool workload
 	if (sampling->all_kernel && sampling->all_user)
 		return error_new_kind(ERROR_USAGE, "--all-kernel and --all-user exclude each other");
 	if (recorder->delay_ms < 0 && !recorder->control)
-		log_warning("-D -1 without --control: nothing will enable the events\n");
+		log_warning("-D -1 without --control: nothing will enable the events");
 	if (recorder->output && !strcmp(recorder->output, "-") && (recorder->switch_output || recorder->timestamp_filename))
 		return error_new_kind(ERROR_USAGE, "--switch-output and --timestamp-filename need a file, not standard output");
 	if (options->switch_max_files < 0)

@@ -64,7 +64,7 @@ static struct error *open_rings(struct recorder *recorder)
 	if (status < 0)
 		return refusal_explain_ring(-status, pages, recorder->counters->target.cpu_count);
 	if (pages * page < 512 * 1024 && !options->ring_pages)
-		log_info("buffers of %zu KB for each CPU: kernel.perf_event_mlock_kb allows no more\n", pages * page / 1024);
+		log_info("buffers of %zu KB for each CPU: kernel.perf_event_mlock_kb allows no more", pages * page / 1024);
 	return NULL;
 }
 
@@ -239,7 +239,7 @@ static void take_commands(struct recorder *recorder)
 			unwatch(recorder, recorder->control.in);
 			return;
 		case CONTROL_UNKNOWN:
-			log_warning("--control: unknown command\n");
+			log_warning("--control: unknown command");
 			continue;
 		case CONTROL_ENABLE:
 		case CONTROL_DISABLE:

@@ -323,7 +323,7 @@ const struct option record_option_table[] = {
 	OPTION_STRING(0, "control", O, recorder.control, "CHANNEL", "take commands (enable, disable, snapshot, stop, ping) from fd:IN[,OUT] or fifo:IN[,OUT]"),
 
 	OPTION_HEADING("How"),
-	CUSTOM('m', "mmap-pages", recorder.ring_pages, "PAGES", "size of each buffer in pages, or as 64K, 1M (default 512K)", parse_pages),
+	CUSTOM('m', "mmap-pages", recorder.ring_pages, "PAGES", "size of each buffer in pages, or as 64K, 1M (default 512K, with -a and tracepoints 2M)", parse_pages),
 	NEGATABLE(0, "mmap-flush", recorder.flush_bytes, "SIZE", "write a buffer only when it holds so much", parse_size),
 	OPTION_FLAG(0, "no-buffering", O, sampling.no_buffering, "write each sample at once"),
 	OPTION_INT('r', "realtime", O, realtime, "PRIORITY", "collect with this real-time priority"),

@@ -47,23 +47,39 @@ static int open_timer(uint64_t first_ns, uint64_t every_ns)
 	return fd;
 }
 
+/* 512 KB a ring is what everybody may lock. Where records come thick and fast, who isn't limited gets rings that bear with a busy machine, as long as all
+ * together stay small. */
+static size_t default_ring_bytes(const struct recorder *recorder)
+{
+	enum { SMALL = 512 << 10, LARGE = 2 << 20, TOGETHER = 64 << 20 };
+	const struct counter_target *target = &recorder->counters->target;
+	size_t rings = target->cpus[0] < 0 ? target->thread_count : target->cpu_count;
+	bool many = target->threads[0] < 0;
+
+	for (size_t i = 0; i < recorder->events->events.len; i++)
+		many |= recorder->events->events.data[i]->attr.type == PERF_TYPE_TRACEPOINT;
+	return many && limits_has_perfmon() && rings * LARGE <= TOGETHER ? LARGE : SMALL;
+}
+
 static struct error *open_rings(struct recorder *recorder)
 {
 	const struct recorder_options *options = recorder->options;
 	cleanup_free const struct counter **list = counters_list(recorder->counters);
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
-	size_t pages = options->ring_pages ? options->ring_pages : 512 * 1024 / page;
+	const struct counter_target *target = &recorder->counters->target;
+	size_t wanted = default_ring_bytes(recorder);
+	size_t pages = options->ring_pages ? options->ring_pages : wanted / page;
 	int status;
 
 	for (;;) {
-		status = ring_set_open(&recorder->rings, list, recorder->counters->count, &recorder->counters->target, pages, options->overwrite);
+		status = ring_set_open(&recorder->rings, list, recorder->counters->count, target, pages, options->overwrite);
 		if (status != -EPERM || options->ring_pages || pages == 1)
 			break;
 		pages /= 2; /* more than this user may lock: a smaller ring is better than none */
 	}
 	if (status < 0)
-		return refusal_explain_ring(-status, pages, recorder->counters->target.cpu_count);
-	if (pages * page < 512 * 1024 && !options->ring_pages)
+		return refusal_explain_ring(-status, pages, target->cpu_count);
+	if (pages * page < wanted && !options->ring_pages)
 		log_info("buffers of %zu KB for each CPU: kernel.perf_event_mlock_kb allows no more", pages * page / 1024);
 	return NULL;
 }
@@ -404,6 +420,7 @@ void recorder_destroy(struct recorder *recorder)
 		free(recorder->old_files[i]);
 	free(recorder->old_files);
 	free(recorder->totals.lost_by_event);
+	free(recorder->lost_written);
 	free(recorder->totals.last_path);
 	sigprocmask(SIG_SETMASK, &recorder->old_mask, NULL);
 	free(recorder);

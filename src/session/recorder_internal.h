@@ -1,6 +1,7 @@
 /* The recorder's parts: within session/recorder*.c. */
 #pragma once
 
+#include "base/strbuf.h"
 #include "kernel/ring_set.h"
 #include "session/control.h"
 #include "session/recorder.h"
@@ -16,6 +17,7 @@ struct recorder {
 	int epoll, signals, timer_delay, timer_switch;
 	sigset_t old_mask;
 	size_t trailer;	   /* sample_id bytes of our own records */
+	uint64_t *lost_written; /* by event × slot: what was noted in earlier outputs */
 	size_t alive;	   /* threads of the target that still run; only where that matters */
 	uint64_t done_bytes; /* of outputs that are complete */
 	uint64_t output_start_bytes;
@@ -33,6 +35,9 @@ struct error *recorder_close_output(struct recorder *recorder, bool last);
 struct error *recorder_switch_output(struct recorder *recorder);
 /* recorder_synth.c */
 struct error *recorder_synthesize(struct recorder *recorder);
+/* The same in two steps: look now, write to an output that is opened later. */
+void recorder_take_tasks(struct recorder *recorder, struct strbuf *records);
+struct error *recorder_write_init(struct recorder *recorder, const struct strbuf *tasks);
 struct error *recorder_write_lost(struct recorder *recorder);
 /* recorder.c: takes what is in the rings. *ret_bytes: how much it was. */
 struct error *recorder_drain(struct recorder *recorder, bool all, uint64_t *ret_bytes);

@@ -106,12 +106,17 @@ struct error *recorder_close_output(struct recorder *recorder, bool last)
 struct error *recorder_switch_output(struct recorder *recorder)
 {
 	struct error *error = recorder_write_lost(recorder);
+	struct strbuf tasks = {0};
 
+	/* At once after the last draining: who ends before we look has its name in the old file only. */
+	if (!recorder->options->overwrite)
+		recorder_take_tasks(recorder, &tasks);
 	if (!error)
 		error = recorder_close_output(recorder, false);
 	if (!error)
 		error = recorder_open_output(recorder);
 	if (!error && !recorder->options->overwrite)
-		error = recorder_synthesize(recorder);
+		error = recorder_write_init(recorder, &tasks);
+	strbuf_deinit(&tasks);
 	return error;
 }

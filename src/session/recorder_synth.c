@@ -47,15 +47,14 @@ static void synthesize_recording(struct recorder *recorder, struct synth *synth)
 	synth_bpf(synth);
 }
 
-struct error *recorder_synthesize(struct recorder *recorder)
+/* What runs now; needs no output. */
+void recorder_take_tasks(struct recorder *recorder, struct strbuf *records)
 {
 	const struct recorder_options *options = recorder->options;
 	const struct counter_target *target = &recorder->counters->target;
-	struct strbuf records = {0};
-	struct synth synth = {.out = &records, .trailer = recorder->trailer, .data_maps = options->data_maps, .namespaces = options->namespaces,
+	struct synth synth = {.out = records, .trailer = recorder->trailer, .data_maps = options->data_maps, .namespaces = options->namespaces,
 			      .map_timeout_ns = options->map_timeout_ns};
 
-	synthesize_recording(recorder, &synth);
 	if (options->synthesize_cgroups)
 		synth_cgroups(&synth);
 	if (options->synthesize_tasks && options->all_tasks)
@@ -65,10 +64,31 @@ struct error *recorder_synthesize(struct recorder *recorder)
 	if (recorder->workload && !options->is_workload_target && options->synthesize_tasks && !options->all_tasks)
 		synth_threads(&synth, &recorder->workload->pid, 1, true);
 	recorder->totals.map_timeouts += synth.map_timeouts;
+}
+
+struct error *recorder_write_init(struct recorder *recorder, const struct strbuf *tasks)
+{
+	struct strbuf records = {0};
+	struct synth synth = {.out = &records, .trailer = recorder->trailer};
+
+	synthesize_recording(recorder, &synth);
 	struct error *error = write_records(recorder, &records);
+	strbuf_deinit(&records);
+	if (!error)
+		error = write_records(recorder, tasks);
 	if (!error)
 		error = writer_finish_init(recorder->writer);
-	strbuf_deinit(&records);
+	/* On the disk: without it what a killed recorder leaves has no names. */
+	return error ? error : writer_flush(recorder->writer);
+}
+
+struct error *recorder_synthesize(struct recorder *recorder)
+{
+	struct strbuf tasks = {0};
+
+	recorder_take_tasks(recorder, &tasks);
+	struct error *error = recorder_write_init(recorder, &tasks);
+	strbuf_deinit(&tasks);
 	return error;
 }
 
@@ -105,22 +125,26 @@ struct error *recorder_write_lost(struct recorder *recorder)
 	const struct counter_target *target = &recorder->counters->target;
 	struct strbuf records = {0};
 
-	if (!recorder->totals.lost_by_event)
+	size_t slots = target->cpu_count * target->thread_count;
+
+	if (!recorder->totals.lost_by_event) {
 		recorder->totals.lost_by_event = mem_zalloc_array(recorder->counters->count, sizeof(uint64_t));
+		recorder->lost_written = mem_zalloc_array(recorder->counters->count * slots, sizeof(uint64_t));
+	}
 	for (size_t i = 0; i < recorder->counters->count; i++) {
 		const struct event *event = recorder->events->events.data[i];
 		const struct counter *counter = &recorder->counters->each[i];
-		uint64_t event_lost = 0;
-		for (size_t slot = 0; slot < counter->cpu_count * counter->thread_count; slot++) {
-			uint64_t lost = counters_lost(counter, &event->attr, slot);
-			if (!lost)
+		for (size_t slot = 0; slot < slots; slot++) {
+			uint64_t *before = &recorder->lost_written[i * slots + slot];
+			uint64_t now = counters_lost(counter, &event->attr, slot), lost = now - *before;
+			if (now <= *before)
 				continue;
-			event_lost += lost;
+			*before = now;
+			recorder->totals.lost += lost;
+			recorder->totals.lost_by_event[i] += lost;
 			put_lost(&records, &event->attr, lost, counter->ids[slot], target->cpus[slot / target->thread_count],
 				 target->threads[slot % target->thread_count]);
 		}
-		recorder->totals.lost += event_lost - recorder->totals.lost_by_event[i];
-		recorder->totals.lost_by_event[i] = event_lost;
 	}
 	struct error *error = write_records(recorder, &records);
 	strbuf_deinit(&records);

@@ -1,0 +1,364 @@
+"""perf record on the running kernel: what it opens against the kernel's perf, what it writes as the kernel's perf reads it, modes, losses."""
+import os
+import re
+import signal
+import subprocess
+import time
+
+import pytest
+
+# Options and a command; PID is a process of ours. The counters that both open must have the same attributes.
+SAME_ATTRIBUTES = [
+    "true",
+    "-a true",
+    "-g -a true",
+    "-F 99 true",
+    "-F max true",
+    "-c 1000 true",
+    "-e {cpu-clock,page-faults} true",
+    "-e cpu-clock,page-faults true",
+    "-e {cpu-clock,page-faults}:S true",
+    "-a -e {cpu-clock,page-faults}:S true",
+    "-e {cpu-clock,task-clock},page-faults -a true",
+    "-d true",
+    "-a -d -s -T -W true",
+    "-s -a true",
+    "-P -c 100000 true",
+    "--no-period true",
+    "--no-timestamp true",
+    "-W true",
+    "-R true",
+    "--phys-data true",
+    "--data-page-size -a true",
+    "--code-page-size -a true",
+    "--sample-cpu true",
+    "--sample-identifier true",
+    "--switch-events true",
+    "-a --switch-events true",
+    "--namespaces -a true",
+    "--all-cgroups -a true",
+    "--call-graph dwarf true",
+    "-a --call-graph dwarf,4001 true",
+    "--call-graph fp true",
+    "--user-regs=ax,ip true",
+    "-a --intr-regs=ax true",
+    "--intr-regs true",
+    "-k mono true",
+    "--kernel-callchains -g true",
+    "--user-callchains -g -a true",
+    "-D 10 true",
+    "-D 10 -a true",
+    "-D -1 sleep 0.1",
+    "--overwrite -a true",
+    "--buildid-mmap -a true",
+    "-i true",
+    "-n true",
+    "--all-kernel true",
+    "--all-user -e cpu-clock:k true",
+    "--running-time true",
+    "--transaction -a true",
+    "--no-bpf-event true",
+    "-z true",
+    "--per-thread true",
+    "-p PID true",
+    "-t PID true",
+    "-p PID -g true",
+    "-C 0 true",
+    "-e dummy:u -a true",
+    "-e mem:0x1000/8:w -a true",
+    "-e page-faults -c 1 true",
+    "-e cpu-clock:u true",
+    "-e cpu-clock:ppp true",
+    "-e cycles true",
+    "-e cycles:u true",
+    "-e cycles:k,cycles:u true",
+    "-e task-clock/freq=100/ true",
+    "-e cpu-clock/call-graph=dwarf,stack-size=1024/ true",
+    "-e cpu-clock/call-graph=no/,page-faults -g true",
+    "-e cpu-clock/period=100000/,page-faults -c 10 true",
+    "-e cpu-clock/max-stack=5/ -g true",
+    "-e context-switches -a true",
+    "--no-buffering true",
+    "-F 999999 true",
+]
+SAME_ATTRIBUTES_TRACEPOINTS = [
+    "-e sched:sched_switch true",
+    "-e sched:sched_switch -c 5 true",
+    "-e sched:sched_switch -F 100 true",
+    "-a -e raw_syscalls:sys_enter,raw_syscalls:sys_exit true",
+    "-e cpu-clock,sched:sched_switch -g true",
+    "-e cpu-clock -e page-faults -e sched:sched_process_exec -a -g true",
+    "-D 10 -e sched:sched_switch -g true",
+    "--per-thread -e sched:sched_switch true",
+    "-e cpu-clock -G / -a true",
+]
+
+
+def attributes(program, oracle, words, path):
+    """Exit status and `evlist -v` of a recording."""
+    path.unlink(missing_ok=True)
+    done = program("record", "-q", "-o", path, *[str(os.getpid()) if word == "PID" else word for word in words.split()])
+    return done.returncode, oracle("evlist", "-v", "-i", path).stdout
+
+
+@pytest.mark.parametrize("words", SAME_ATTRIBUTES)
+def test_attributes(perf, oracle, live_system, tmp_path, words):
+    assert attributes(perf, oracle, words, tmp_path / "ours") == attributes(oracle, oracle, words, tmp_path / "theirs")
+
+
+@pytest.mark.parametrize("words", SAME_ATTRIBUTES_TRACEPOINTS)
+def test_attributes_of_tracepoints(perf, oracle, live_system, tracefs, tmp_path, words):
+    assert attributes(perf, oracle, words, tmp_path / "ours") == attributes(oracle, oracle, words, tmp_path / "theirs")
+
+
+# What both read the same way from our recordings.
+READ_ALIKE = [
+    "-g",
+    "-a -g",
+    "-d -s -T -W",
+    "-z -g",
+    "-e cpu-clock,page-faults",
+    "-e {cpu-clock,page-faults}:S",
+    "--switch-events -a",
+    "--all-cgroups --namespaces -a",
+    "--call-graph dwarf",
+    "-e sched:sched_switch,sched:sched_process_fork -a -g",
+    "-e raw_syscalls:sys_enter",
+    "-k mono -a",
+    "--per-thread",
+]
+
+
+@pytest.mark.parametrize("words", READ_ALIKE)
+def test_kernels_perf_reads_it(perf, oracle, live_system, tracefs, tmp_path, words):
+    path = tmp_path / "perf.data"
+    done = perf("record", "-o", path, *words.split(), "--", "sh", "-c", "ls -l /usr/lib; exit 5")
+    assert done.returncode == 5, done.stderr
+    assert re.search(r"^\[ perf record: Captured and wrote \d+\.\d{3} MB .* \(\d+ samples\)", done.stderr, re.MULTILINE)
+    theirs = oracle("script", "-i", path)
+    assert theirs.returncode == 0 and theirs.stdout.count("\n") > 1
+    assert perf("script", "-i", path).stdout == theirs.stdout
+    for way in (["evlist", "-v"], ["buildid-list"], ["report", "--header-only", "-I"]):
+        assert perf(*way, "-i", path).stdout == oracle(*way, "-i", path).stdout, way
+
+
+def test_header_says_what_the_kernels_perf_says(perf, oracle, live_system, tracefs, tmp_path):
+    """Every feature that the kernel's perf notes, with the same content, but for sizes, times, ids and the command line."""
+    texts = []
+    for program in (perf, oracle):
+        path = tmp_path / f"{len(texts)}"
+        assert program("record", "-q", "-g", "-o", path, "-a", "-e", "cpu-clock,sched:sched_switch", "true").returncode == 0
+        texts.append(oracle("report", "--header-only", "-I", "-i", path).stdout)
+    varies = r"^# (captured|data |feat |perf version|cmdline|event|node\d+ meminfo|time of|sample duration|missing).*"
+    ours, theirs = (re.sub(varies, "", text, flags=re.MULTILINE) for text in texts)
+    assert ours == theirs
+    missing = [set(re.search(r"# missing features: (.*)", text).group(1).split()) for text in texts]
+    assert missing[0] - missing[1] <= {"BPF_PROG_INFO", "BPF_BTF", "PMU_CAPS"}, "noted even when empty there"
+
+
+def test_pipe(perf, oracle, live, tmp_path):
+    done = subprocess.run(f"{perf} record -o - -g -- ls -l /usr/lib | tee {tmp_path}/stream | {oracle} script", shell=True, capture_output=True,
+                          text=True, check=False)
+    assert done.stdout.count("\n") > 3, done.stderr
+    with open(tmp_path / "stream", "rb") as stream:
+        assert perf("script", "-i", "-", stdin=stream).stdout == done.stdout
+
+
+def samples(oracle, path, fields="comm,tid"):
+    done = oracle("script", "-F", fields, "-i", path)
+    return [line.split() for line in done.stdout.splitlines() if line.strip()]
+
+
+@pytest.mark.parametrize("command,status", [("exit 0", 0), ("exit 3", 3), ("kill -9 $$", -9), ("kill -TERM $$", -15)])
+def test_status_is_the_commands(perf, live, tmp_path, command, status):
+    assert perf("record", "-o", tmp_path / "perf.data", "--", "sh", "-c", command).returncode == status
+
+
+def test_command_that_cannot_be_started(perf, live, tmp_path):
+    done = perf("record", "-o", tmp_path / "perf.data", "/nonexistent")
+    assert done.returncode == 255 and "No such file" in done.stderr
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_signal_ends_the_recording(perf, oracle, live_system, tmp_path, number):
+    path = tmp_path / "perf.data"
+    with subprocess.Popen([perf, "record", "-a", "-o", path], stderr=subprocess.PIPE, text=True) as running:
+        time.sleep(0.4)
+        running.send_signal(number)
+        _, text = running.communicate(timeout=10)
+    assert running.returncode == -number and "Captured and wrote" in text
+    assert samples(oracle, path)
+
+
+@pytest.fixture
+def spinner():
+    with subprocess.Popen(["sh", "-c", "while :; do :; done"]) as child:
+        yield child
+        child.kill()
+
+
+def test_process(perf, oracle, live, spinner, tmp_path):
+    path = tmp_path / "perf.data"
+    for option in ("-p", "-t"):
+        assert perf("record", "-q", "-o", path, option, spinner.pid, "--", "sleep", "0.3").returncode == 0
+        found = samples(oracle, path)
+        assert found and {tid for _, tid in found} == {str(spinner.pid)}
+
+
+def test_ends_with_the_process(perf, oracle, live, tmp_path):
+    with subprocess.Popen(["sh", "-c", "sleep 0.2; i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done"]) as child:
+        done = perf("record", "-o", tmp_path / "perf.data", "-p", child.pid, timeout=30)
+    assert done.returncode == 0 and samples(oracle, tmp_path / "perf.data")
+
+
+def test_children_are_followed(perf, oracle, live, tmp_path):
+    loop = "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done"
+    counts = []
+    for options in ([], ["--no-inherit"]):
+        path = tmp_path / "perf.data"
+        assert perf("record", "-q", *options, "-o", path, "--", "sh", "-c", f"sh -c '{loop}'; true").returncode == 0
+        counts.append(len({tid for _, tid in samples(oracle, path)}))
+    assert counts[0] == 2 and counts[1] <= 1
+
+
+def test_user(perf, oracle, live, root, tmp_path):
+    with subprocess.Popen(["setpriv", "--reuid", "65534", "--clear-groups", "sh", "-c", "while :; do :; done"]) as child:
+        time.sleep(0.2)
+        done = perf("record", "-q", "-u", "65534", "-o", tmp_path / "perf.data", "--", "sleep", "0.3")
+        child.kill()
+    assert done.returncode == 0, done.stderr
+    assert str(child.pid) in {tid for _, tid in samples(oracle, tmp_path / "perf.data")}
+
+
+def test_one_cpu(perf, oracle, live_system, spinner, tmp_path):
+    path = tmp_path / "perf.data"
+    assert perf("record", "-q", "-C", "0", "-o", path, "--", "sleep", "0.3").returncode == 0
+    assert {cpu for cpu, in samples(oracle, path, "cpu")} <= {"[000]"}
+
+
+def test_delay(perf, oracle, live, tmp_path):
+    """Names and maps are known although measuring began after they came."""
+    path = tmp_path / "perf.data"
+    done = perf("record", "-D", "200", "-o", path, "--", "sh", "-c", "i=0; while [ $i -lt 1000000 ]; do i=$((i+1)); done")
+    assert done.returncode == 0 and "Events disabled" in done.stderr and "Events enabled" in done.stderr
+    assert {comm for comm, _ in samples(oracle, path)} == {"sh"}
+
+
+def test_control(perf, oracle, live_system, tmp_path):
+    path, commands, answers = tmp_path / "perf.data", tmp_path / "commands", tmp_path / "answers"
+    os.mkfifo(commands)
+    os.mkfifo(answers)
+    with subprocess.Popen([perf, "record", "-a", "-D", "-1", "--control", f"fifo:{commands},{answers}", "-o", path],
+                          stderr=subprocess.PIPE, text=True) as running:
+        def say(command):
+            with open(commands, "w", encoding="ascii") as fifo:
+                fifo.write(command + "\n")
+            with open(answers, "rb", buffering=0) as fifo:
+                assert fifo.read(4) == b"ack\n"
+        for command in ("ping", "enable"):
+            say(command)
+        time.sleep(0.3)
+        for command in ("disable", "stop"):
+            say(command)
+        running.communicate(timeout=10)
+    assert running.returncode == 0 and samples(oracle, path)
+
+
+def test_switch_output(perf, oracle, live_system, tmp_path):
+    done = perf("record", "-F", "5000", "-a", "-g", "--switch-output=200K", "--switch-max-files", "3", "-o", tmp_path / "out", "--",
+                "sh", "-c", "for i in 1 2 3 4 5 6; do ls -lR /usr/share > /dev/null; done")
+    files = sorted(tmp_path.glob("out.*"))
+    assert done.returncode == 0 and done.stderr.count("Dump") > 3 and len(files) == 3
+    for path in files[:2]:
+        lines = samples(oracle, path)
+        nameless = sum(comm.startswith(":") for comm, _ in lines)
+        assert lines and nameless <= len(lines) / 100, "each file knows all names, but of who ended in the very moment of switching"
+
+
+def test_snapshots(perf, oracle, live_system, tmp_path):
+    with subprocess.Popen([perf, "record", "-a", "-g", "--overwrite", "--switch-output", "-o", tmp_path / "out"], stderr=subprocess.PIPE,
+                          text=True) as running:
+        for _ in range(2):
+            time.sleep(0.5)
+            running.send_signal(signal.SIGUSR2)
+        time.sleep(0.3)
+        running.send_signal(signal.SIGINT)
+        running.communicate(timeout=10)
+    files = sorted(tmp_path.glob("out.*"))
+    assert len(files) == 3
+    assert all(samples(oracle, path) for path in files[:2])
+
+
+def test_max_size(perf, oracle, live_system, tmp_path):
+    path = tmp_path / "perf.data"
+    done = perf("record", "-a", "-g", "-F", "10000", "-m", "64K", "--max-size", "1M", "-o", path, timeout=60)
+    assert done.returncode == 0 and "size limit reached" in done.stderr
+    assert 1 << 20 <= path.stat().st_size < 2 << 20 and samples(oracle, path)
+
+
+def test_losses_are_counted(perf, oracle, live, tracefs, tmp_path):
+    """Rings of one page cannot hold what dd does: all that was lost is said, noted for readers, and adds up."""
+    path, count = tmp_path / "perf.data", 40000
+    done = perf("record", "-m", "1", "-e", "raw_syscalls:sys_enter", "-o", path, "--", "dd", "if=/dev/zero", "of=/dev/null", "bs=1", f"count={count}")
+    assert done.returncode == 0
+    read = len(samples(oracle, path))
+    lost = re.search(r"raw_syscalls:sys_enter ([\d,]+)", done.stderr) or re.search(r"([\d,]+) (?:samples|records) were lost", done.stderr)
+    assert lost, done.stderr
+    assert 2 * count < read + int(lost.group(1).replace(",", "")) < 2 * count + 1000
+    assert "-m" in done.stderr
+    assert "lost" in perf("report", "--stdio", "-i", path).stderr
+
+
+def test_filter_and_exclude_perf(perf, oracle, live_system, tracefs, tmp_path):
+    path = tmp_path / "perf.data"
+    done = perf("record", "-q", "-a", "-e", "raw_syscalls:sys_enter", "--filter", "id == 39", "--exclude-perf", "-o", path, "--",
+                "sh", "-c", "ls > /dev/null")
+    assert done.returncode == 0, done.stderr
+    assert {line[0] for line in samples(oracle, path, "trace") if line[0] != "NR"} == set()
+    assert "NR 1 " not in oracle("script", "-i", path).stdout
+
+
+def test_timestamp_filename_and_old_file(perf, live, tmp_path):
+    for _ in range(2):
+        assert perf("record", "-q", "-o", tmp_path / "out", "true").returncode == 0
+    assert (tmp_path / "out.old").exists()
+    assert perf("record", "-q", "--timestamp-filename", "-o", tmp_path / "stamped", "true").returncode == 0
+    assert [path for path in tmp_path.iterdir() if re.fullmatch(r"stamped\.\d{16}", path.name)]
+
+
+def test_dry_run(perf, tmp_path):
+    assert perf("record", "--dry-run", "-o", tmp_path / "out", "-e", "cpu-clock", "true").returncode == 0
+    assert perf("record", "--dry-run", "-e", "nosuch", "true").returncode == 129
+    assert not list(tmp_path.iterdir())
+
+
+def test_nobody_waits(perf, live, tracefs, tmp_path):
+    """The prompt is back at once, also after tracepoints, which the kernel closes slowly."""
+    for options in ([], ["-e", "sched:*"]):
+        times = []
+        for _ in range(5):
+            start = time.monotonic()
+            perf("record", "-q", *options, "-o", tmp_path / "perf.data", "true")
+            times.append(time.monotonic() - start)
+        assert min(times) < 0.25, (options, times)
+
+
+def test_build_ids(perf, oracle, live, tmp_path, monkeypatch):
+    monkeypatch.setenv("PERF_BUILDID_DIR", str(tmp_path / "cache"))
+    ids = {}
+    for options in ([], ["--buildid-all"], ["-B"], ["--buildid-mmap"]):
+        path = tmp_path / "perf.data"
+        assert perf("record", "-q", *options, "-N", "-F", "20000", "-o", path, "--", "ls", "-lR", "/usr/share/doc").returncode == 0
+        ids[" ".join(options)] = oracle("buildid-list", "-i", path).stdout.splitlines()
+    named = [line for line in ids[""] if line.endswith("libc.so.6")]
+    assert named and set(named) <= set(ids["--buildid-all"]) and len(ids["--buildid-all"]) >= len(ids[""])
+    assert not [line for line in ids["-B"] if re.match("[0-9a-f]{40} ", line)]
+    assert not (tmp_path / "cache").exists()
+    assert perf("record", "-q", "-F", "20000", "-o", path, "--", "ls", "-lR", "/usr/share/doc").returncode == 0
+    build_id = named[0].split()[0]
+    wanted = tmp_path / "cache/.build-id" / build_id[:2] / build_id[2:] / "elf"
+    for _ in range(50):
+        if wanted.exists():
+            break
+        time.sleep(0.1)
+    assert wanted.read_bytes()[:4] == b"\x7fELF"

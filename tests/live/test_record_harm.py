@@ -1,0 +1,169 @@
+"""perf record when things go wrong: killed, full disks, closed pipes, other people's files, refusals."""
+import os
+import random
+import resource
+import signal
+import subprocess
+import time
+
+import pytest
+
+LOADS = [["-a", "-g", "-F", "10000"], ["-a", "-z", "-F", "10000"], ["-a", "-m", "4", "-F", "20000"], ["-a", "-e", "raw_syscalls:*"],
+         ["-a", "-z", "-m", "16", "-e", "sched:*"]]
+
+
+@pytest.mark.parametrize("options", LOADS, ids=" ".join)
+def test_killed(perf, oracle, live_system, tracefs, tmp_path, options):
+    """What was flushed before a SIGKILL is whole, for us and for the kernel's perf, formats of tracepoints and compression too."""
+    path = tmp_path / "perf.data"
+    with subprocess.Popen(["sh", "-c", "while :; do ls -lR /usr/lib; done"], stdout=subprocess.DEVNULL, start_new_session=True) as load:
+        with subprocess.Popen([perf, "record", "-q", *options, "-o", path], stderr=subprocess.DEVNULL) as running:
+            time.sleep(random.uniform(0.3, 1.5))
+            running.kill()
+        os.killpg(load.pid, signal.SIGKILL)
+    theirs = oracle("script", "-i", path)
+    ours = perf("script", "-i", path)
+    assert theirs.returncode == 0 and ours.returncode == 0, theirs.stderr + ours.stderr
+    assert ours.stdout == theirs.stdout
+    size = oracle("report", "--header-only", "-i", path).stdout
+    assert "data size" in size
+
+
+@pytest.fixture
+def small_disk(root, tmp_path):
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=400k", "none", folder], check=False).returncode:
+        pytest.skip("mounting a small tmpfs is refused here")
+    yield folder
+    subprocess.run(["umount", folder], check=True)
+
+
+@pytest.mark.parametrize("options", [["-a", "-g"], ["-e", "raw_syscalls:sys_enter"], ["-z", "-a", "-g"]], ids=" ".join)
+def test_full_disk(perf, oracle, live_system, tracefs, small_disk, options):
+    path = small_disk / "perf.data"
+    done = perf("record", "-F", "20000", *options, "-o", path, "--", "ls", "-lR", "/usr/share")
+    assert done.returncode == 255 and "the disk is full" in done.stderr
+    theirs = oracle("script", "-i", path)
+    assert theirs.returncode == 0 and theirs.stdout.count("\n") > 100
+    assert perf("script", "-i", path).stdout == theirs.stdout
+
+
+def test_file_size_limit(perf, oracle, live_system, tmp_path):
+    path = tmp_path / "perf.data"
+
+    def limit():
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (300 << 10, 300 << 10))
+    done = perf("record", "-F", "20000", "-a", "-g", "-o", path, "--", "ls", "-lR", "/usr/share", preexec_fn=limit)
+    assert done.returncode == 255 and "file size limit" in done.stderr
+    assert oracle("script", "-i", path).stdout.count("\n") > 100
+
+
+def test_reader_of_the_pipe_goes_away(perf, live_system):
+    done = subprocess.run(f"{perf} record -F 20000 -a -g -o - -- ls -lR /usr/share | head -c 1000 > /dev/null; echo ${{PIPESTATUS[0]}}",
+                          shell=True, executable="/bin/bash", capture_output=True, text=True, timeout=60, check=False)
+    assert done.stdout.strip() == "255" and "has ended" in done.stderr
+
+
+def test_not_through_links_nor_into_foreign_files(perf, live, root, tmp_path):
+    (tmp_path / "link").symlink_to(tmp_path / "target")
+    done = perf("record", "-o", tmp_path / "link", "true")
+    assert done.returncode == 255 and "symbolic link" in done.stderr and not (tmp_path / "target").exists()
+    foreign = tmp_path / "foreign"
+    foreign.touch()
+    os.chown(foreign, 65534, 65534)
+    done = perf("record", "-o", foreign, "true")
+    assert done.returncode == 255 and "65534" in done.stderr and foreign.stat().st_size == 0
+
+
+REFUSALS = [
+    (["-p", "999999999", "true"], 255, "no process 999999999"),
+    (["-p", "abc", "true"], 129, "no process number"),
+    (["-t", "999999999", "true"], 255, "no thread 999999999"),
+    (["-u", "no-such-user", "true"], 255, "no user"),
+    (["-C", "99999", "true"], 255, "not online"),
+    (["-C", "x", "true"], 129, "list of CPUs"),
+    (["-o", "/nonexistent/x", "true"], 255, "No such file"),
+    (["-F", "0", "true"], 129, "samples nothing"),
+    (["-F", "10", "-c", "10", "true"], 129, "exclude each other"),
+    (["--filter", "x == 1", "true"], 129, "--filter"),
+    (["-e", "cpu-clock", "--filter", "x == 1", "true"], 129, "--filter"),
+    (["-G", "/", "true"], 129, "-G"),
+    (["-e", "cpu-clock", "-G", "/", "true"], 129, "-a or -C"),
+    (["-e", "cpu-clock", "-a", "-G", "no-such-group", "true"], 255, "no-such-group"),
+    (["-k", "sundial", "true"], 129, "sundial"),
+    (["--call-graph", "psychic", "true"], 129, "psychic"),
+    (["--call-graph", "dwarf,70000", "true"], 129, "65528"),
+    (["-j", "oak", "true"], 129, "oak"),
+    (["--user-regs=foo", "true"], 129, "foo"),
+    (["-D", "-5", "true"], 129, "delay"),
+    (["-z99", "true"], 129, "22"),
+    (["-m", "many", "true"], 129, "many"),
+    (["--switch-output=never", "true"], 129, "never"),
+    (["--control", "smoke:signals", "true"], 255, "fd:IN"),
+]
+
+
+@pytest.mark.parametrize("words,status,text", REFUSALS, ids=lambda value: " ".join(value) if isinstance(value, list) else "")
+def test_refused_options(perf, live_system, tmp_path, words, status, text):
+    done = perf("record", *words, cwd=tmp_path)
+    assert (done.returncode, text in done.stderr) == (status, True) or (text in done.stderr and status == 255 and done.returncode == 129), done.stderr
+
+
+def test_unsupported_here(perf, live, tmp_path):
+    with open("/proc/cpuinfo", encoding="utf8") as info:
+        if os.path.isdir("/sys/bus/event_source/devices/cpu") or not info:
+            pytest.skip("this machine has a hardware PMU")
+    done = perf("record", "-e", "instructions", "true", cwd=tmp_path)
+    assert done.returncode == 255 and "no hardware counter" in done.stderr and "cpu-clock" in done.stderr
+    done = perf("record", "-b", "true", cwd=tmp_path)
+    assert done.returncode == 255 and "branch" in done.stderr and "--call-graph dwarf" in done.stderr
+
+
+@pytest.fixture
+def paranoid(root):
+    """Sets kernel.perf_event_paranoid for the time of a test."""
+    path = "/proc/sys/kernel/perf_event_paranoid"
+    with open(path, encoding="ascii") as file:
+        before = file.read()
+
+    def level(value):
+        with open(path, "w", encoding="ascii") as file:
+            file.write(str(value))
+    try:
+        level(before)
+    except OSError:
+        pytest.skip("kernel.perf_event_paranoid cannot be changed here")
+    yield level
+    level(before)
+
+
+def as_nobody(perf, *words, folder):
+    return subprocess.run(["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", perf, *words], cwd=folder, capture_output=True,
+                          text=True, check=False)
+
+
+def test_what_each_paranoid_level_allows(perf, paranoid, tmp_path):
+    try:
+        os.chown(tmp_path, 65534, 65534)
+        for folder in tmp_path.parents[:-2]:
+            os.chmod(folder, os.stat(folder).st_mode | 0o111)
+    except OSError:
+        pytest.skip("the test's folder cannot be opened to another user")
+    if as_nobody(perf, "--version", folder=tmp_path).returncode:
+        pytest.skip("the program cannot be run by another user from where it is")
+    paranoid(2)
+    assert as_nobody(perf, "record", "true", folder=tmp_path).returncode == 0
+    done = as_nobody(perf, "record", "-a", "true", folder=tmp_path)
+    assert done.returncode == 255
+    for text in ("perf_event_paranoid is 2", "sysctl kernel.perf_event_paranoid=0", "CAP_PERFMON", "setcap"):
+        assert text in done.stderr
+    done = as_nobody(perf, "record", "-e", "cycles:k", "true", folder=tmp_path)
+    assert done.returncode == 255 and "sysctl kernel.perf_event_paranoid=1" in done.stderr
+    done = as_nobody(perf, "record", "-p", "1", "true", folder=tmp_path)
+    assert done.returncode == 255 and "another user" in done.stderr
+    paranoid(1)
+    assert "hidden" not in as_nobody(perf, "record", "true", folder=tmp_path).stderr
+    paranoid(0)
+    assert as_nobody(perf, "record", "-a", "true", folder=tmp_path).returncode == 0

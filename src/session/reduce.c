@@ -57,7 +57,7 @@ static void reduce_sample(struct reduction *reduction, struct worker *worker, co
 		broken = sample_decode(layout, &event->attr, header, &sample);
 	if (broken)
 		return note_broken(worker, offset, broken);
-	uint64_t model_time = private->file_order ? offset : sample.time ? sample.time : UINT64_MAX;
+	uint64_t model_time = private->offset_times ? offset : sample.time ? sample.time : UINT64_MAX;
 	if (!splits)
 		return reducer->sample(worker->state, reduction->context, event, &sample, model_time);
 	uint64_t index = 0;

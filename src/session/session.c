@@ -51,7 +51,11 @@ static void look_at_events(struct session *session)
 	free(private->values);
 	private->values = reading_values_create(&private->readings);
 	/* Without times of side-band nothing can be put in order; a pipe doesn't know that in time. */
-	private->file_order = !reader->has_times || (!reader->pipe && !reader->layouts[0].sample_id_all);
+	bool any_time = false;
+	for (size_t i = 0; i < count; i++)
+		any_time |= reader->layouts[i].time != 0;
+	private->file_order = !any_time || (!reader->pipe && !reader->layouts[0].sample_id_all);
+	private->offset_times = private->file_order || !reader->has_times;
 }
 
 static uint64_t time_at(const struct record_header *header, uint16_t from_start, uint16_t from_end)
@@ -166,7 +170,7 @@ static struct error *scan_records(struct session *session, struct order *sideban
 		uint64_t time = session_record_time(session, header);
 		count_record(session, header, time, offset);
 		if (apply_is_sideband(header->type))
-			order_push(sideband, private->file_order ? offset : time, offset);
+			order_push(sideband, private->offset_times ? offset : time, offset);
 		if (offset >= next_cut) {
 			add_cut(session, offset, values);
 			next_cut = offset + distance;
@@ -322,7 +326,8 @@ static bool wants(const struct session *session, const struct record *record)
 static bool deliver(struct session *session, const struct record_header *header, uint64_t offset, uint64_t time, struct record *ret)
 {
 	struct session_private *private = session->private;
-	uint64_t model_time = private->file_order ? offset : time;
+	bool by_offset = private->prepared ? private->offset_times : private->file_order;
+	uint64_t model_time = by_offset ? offset : time;
 	if (model_time > private->clock)
 	private->clock = model_time;
 	if (!private->prepared || !model_time)

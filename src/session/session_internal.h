@@ -65,9 +65,10 @@ static inline bool filter_accepts_cpu(const struct filter *filter, uint32_t cpu)
 
 struct session_private {
 	struct session_options options;
-	bool prepared;	 /* pass 1 is done, the machine is finished */
-	bool started;	 /* session_next() was called */
-	bool file_order; /* times don't decide: offsets are times */
+	bool prepared;	   /* pass 1 is done, the machine is finished */
+	bool started;	   /* session_next() was called */
+	bool file_order;   /* session_next() delivers in the order of the file */
+	bool offset_times; /* pass 1 and reductions: some samples have no time, so offsets are the model's times */
 	size_t known_events;
 	/* Where all events have the time: lets pass 1 do without the event. 0 with `uniform` = none has one. */
 	bool uniform;

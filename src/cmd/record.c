@@ -185,6 +185,8 @@ static void note_machine(struct recording *recording)
 	error_free(gather_tracing_data(recording->catalog, &recording->events, &recording->features));
 	if (recording->options.sampling.clockid_given)
 		gather_clock(recording->options.sampling.clockid, &recording->features);
+	if (!recording->options.sampling.no_bpf_event)
+		gather_bpf(&recording->features);
 }
 
 static struct error *describe(void *context, const char *path, const struct features **ret)

@@ -25,3 +25,6 @@ struct error *gather_tracing_data(struct event_catalog *catalog, const struct ev
 /* CLOCKID and CLOCK_DATA, for recordings with a clock of their own (-k): its resolution, and one moment by it and by the wall clock. Call
  * it when the recording starts. */
 void gather_clock(clockid_t clock, struct features *features);
+
+/* BPF_PROG_INFO and BPF_BTF: the programs that are loaded now. */
+void gather_bpf(struct features *features);

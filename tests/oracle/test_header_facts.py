@@ -1,0 +1,46 @@
+"""What a recording says about the machine is what the kernel's perf says about it."""
+import re
+import subprocess
+
+import pytest
+
+RECORDINGS = [
+    [],
+    ["-k", "mono"],
+    ["-e", "sched:sched_switch"],
+    ["-a"],
+]
+# Times, sizes and names of tools; memory that is free now; ids of counters. Empty sections are left out by us.
+CHANGING = re.compile(r"^# (captured on|data offset|data size|feat offset|perf version|cmdline|event :|time of|sample duration|reference time|clockid|missing)"
+                      r"|, free = .*")
+
+
+def header(oracle, path):
+    out = subprocess.run([oracle, "report", "--header-only", "-I", "-i", path], capture_output=True, text=True, check=True).stdout
+    return [CHANGING.sub("", line) for line in out.splitlines() if not CHANGING.match(line)]
+
+
+def missing(oracle, path):
+    out = subprocess.run([oracle, "report", "--header-only", "-I", "-i", path], capture_output=True, text=True, check=True).stdout
+    return set(re.search(r"missing features: (.*)", out)[1].split())
+
+
+@pytest.mark.parametrize("options", RECORDINGS, ids=" ".join)
+def test_facts(perf, oracle, tmp_path, options):
+    for tool, name in ((perf, "ours"), (oracle, "theirs")):
+        done = subprocess.run([tool, "record", "-q", "-o", tmp_path / name, *options, "true"], capture_output=True, text=True, check=False)
+        if tool is oracle and done.returncode:
+            pytest.skip(f"the kernel's perf cannot record here: {done.stderr.strip()}")
+        assert done.returncode == 0, done.stderr
+    assert header(oracle, tmp_path / "ours") == header(oracle, tmp_path / "theirs")
+    optional = {"BPF_PROG_INFO", "BPF_BTF", "PMU_CAPS", "BUILD_ID", "SAMPLE_TIME"}
+    assert missing(oracle, tmp_path / "ours") - optional == missing(oracle, tmp_path / "theirs") - optional
+
+
+def test_clock(perf, oracle, tmp_path):
+    path = tmp_path / "x"
+    assert perf("record", "-q", "-k", "boot", "-o", path, "true").returncode == 0
+    out = subprocess.run([oracle, "report", "--header-only", "-i", path], capture_output=True, text=True, check=True).stdout
+    assert re.search(r"clockid: boottime \(7\)", out)
+    wall = re.search(r"reference time: .* = (\d+)\.\d+ \(TOD\) = \d+\.\d+ \(boottime\)", out)
+    assert wall and abs(int(wall[1]) - path.stat().st_mtime) < 60

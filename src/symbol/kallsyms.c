@@ -82,6 +82,19 @@ static uint32_t module_index(struct kallsyms *kallsyms, char *module)
 	return (uint32_t)kallsyms->modules.len - 1;
 }
 
+/* The landmarks, before aliases of their addresses push them out. */
+static void note_landmark(struct kallsyms *kallsyms, const struct line *line)
+{
+	if (line->name[0] != '_' || line->module)
+		return;
+	if (!strcmp(line->name, "_text"))
+		kallsyms->text_start = line->address;
+	else if (!strcmp(line->name, "_stext"))
+		kallsyms->stext = line->address;
+	else if (!strcmp(line->name, "_etext"))
+		kallsyms->etext = line->address;
+}
+
 static void parse(struct kallsyms *kallsyms, size_t size)
 {
 	char *at = kallsyms->text;
@@ -93,6 +106,7 @@ static void parse(struct kallsyms *kallsyms, size_t size)
 	while (next_line(&at, kallsyms->text + size, &line)) {
 		lines++;
 		any_address |= line.address;
+		note_landmark(kallsyms, &line);
 		if (!type_counts(line.type) || line.name[0] == '$')
 			continue;
 		symbol_builder_add(&kallsyms->settled, line.address, 0, binding_of(line.type), type_of(line.type), line.name);
@@ -151,14 +165,20 @@ void kallsyms_close(struct kallsyms *kallsyms)
 
 bool kallsyms_address(const struct kallsyms *kallsyms, const char *name, uint64_t *ret)
 {
-	for (size_t i = 0; i < kallsyms->settled.symbols.len; i++) {
+	*ret = 0;
+	if (!strcmp(name, "_text"))
+		*ret = kallsyms->text_start;
+	else if (!strcmp(name, "_stext"))
+		*ret = kallsyms->stext;
+	else if (!strcmp(name, "_etext"))
+		*ret = kallsyms->etext;
+	for (size_t i = 0; !*ret && i < kallsyms->settled.symbols.len; i++) {
 		const struct symbol *symbol = &kallsyms->settled.symbols.data[i];
 		if (symbol->index || strcmp(symbol->name, name) != 0)
 			continue;
 		*ret = symbol->start;
-		return true;
 	}
-	return false;
+	return *ret;
 }
 
 /* Modules' names have '_' where the names of their files may have '-'. */

@@ -9,10 +9,11 @@
 
 /* A whole list, read and settled once; the tables of the kernel and of its modules are picked from it. Read by several threads at once. */
 struct kallsyms {
-	char *text;		       /* the names are in it */
-	struct symbol_builder settled; /* all symbols; their `index` is that of their module */
-	VEC(const char *) modules;     /* modules.data[0] is NULL: the kernel itself */
-	bool restricted;	       /* all addresses are 0: kptr_restrict or missing privileges */
+	char *text;			   /* the names are in it */
+	struct symbol_builder settled;	   /* all symbols; their `index` is that of their module */
+	VEC(const char *) modules;	   /* modules.data[0] is NULL: the kernel itself */
+	uint64_t text_start, stext, etext; /* addresses of _text, _stext, _etext; 0 = not listed */
+	bool restricted;		   /* all addresses are 0: kptr_restrict or missing privileges */
 };
 
 /* Reads the file ("/proc/kallsyms" is not a regular file: its size is only known at the end). Symbols of types T, W, D and B count, as for
@@ -20,7 +21,8 @@ struct kallsyms {
 struct error *kallsyms_open(const char *path, struct kallsyms *ret);
 void kallsyms_close(struct kallsyms *kallsyms);
 
-/* The address of the kernel's symbol of that name; false when there is none. */
+/* The address of the kernel's symbol of that name; false when there is none. Only _text, _stext and _etext are sure to be found: of other
+ * names of one address one was kept. */
 bool kallsyms_address(const struct kallsyms *kallsyms, const char *name, uint64_t *ret);
 /* Adds the symbols of one module ("ext4"), or with NULL the kernel's, each moved by `delta`. Names point into `kallsyms`. */
 void kallsyms_pick(const struct kallsyms *kallsyms, const char *module, uint64_t delta, struct symbol_builder *builder);

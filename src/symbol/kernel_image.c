@@ -1,5 +1,6 @@
 /* Where the kernel's symbols come from: a file the user names; a vmlinux whose build-id is the recorded one; the copy of kallsyms that
- * `record` put into the build-id cache; /proc/kallsyms, if the running kernel is the recorded one.
+ * `record` put into the build-id cache; /proc/kallsyms, if the running kernel is the recorded one. Modules: their files; then
+ * /proc/kallsyms before the copy.
  *
  * The kernel may have been loaded elsewhere than the list or file says (KASLR). The recording tells where its text was: symbols move by the
  * difference.
@@ -21,15 +22,17 @@
 
 void kernel_symbols_init(struct kernel_symbols *kernel)
 {
-	*kernel = (struct kernel_symbols){.why_not = SYMBOLS_NO_FILE};
+	*kernel = (struct kernel_symbols){.kernel.why_not = SYMBOLS_NO_FILE, .modules.why_not = SYMBOLS_NO_FILE};
 	pthread_mutex_init(&kernel->lock, NULL);
 }
 
 void kernel_symbols_deinit(struct kernel_symbols *kernel)
 {
-	kallsyms_close(&kernel->kallsyms);
+	kallsyms_close(&kernel->kernel.kallsyms);
+	kallsyms_close(&kernel->modules.kallsyms);
+	free(kernel->kernel.path);
+	free(kernel->modules.path);
 	pthread_mutex_destroy(&kernel->lock);
-	free(kernel->path);
 }
 
 struct map_search {
@@ -87,60 +90,70 @@ static bool is_running(const struct symbol_options *options, const struct dso *d
 }
 
 /* Opens the list at `path` if it is any good. */
-static bool open_list(struct kernel_symbols *kernel, const char *path)
+static bool open_list(struct kernel_list *list, const char *path)
 {
-	struct kallsyms list;
-	struct error *error = kallsyms_open(path, &list);
-	if (error) {
-		if (error_errno(error) == EACCES || error_errno(error) == EPERM)
-			kernel->why_not = SYMBOLS_FORBIDDEN;
+	struct kallsyms found = {0};
+	struct error *error = kallsyms_open(path, &found);
+	bool denied = error ? error_errno(error) == EACCES || error_errno(error) == EPERM : found.restricted;
+	if (error)
 		error_free(error);
+	if (denied)
+		list->why_not = SYMBOLS_FORBIDDEN;
+	if (denied || !found.settled.symbols.len) {
+		kallsyms_close(&found);
 		return false;
 	}
-	if (list.restricted) {
-		kernel->why_not = SYMBOLS_FORBIDDEN;
-		kallsyms_close(&list);
-		return false;
-	}
-	if (!list.settled.symbols.len) {
-		kallsyms_close(&list);
-		return false;
-	}
-	kernel->kallsyms = list;
-	kernel->path = mem_strdup(path);
+	list->kallsyms = found;
+	list->path = mem_strdup(path);
 	return true;
 }
 
-static bool find_list(struct kernel_symbols *kernel, const struct symbol_options *options, const struct dso *dso)
+static bool open_running(struct kernel_list *list, const struct symbol_options *options, const struct dso *dso)
 {
-	if (options->kallsyms)
-		return open_list(kernel, options->kallsyms);
-	if (options->symfs)
-		return false;
-	if (is_running(options, dso)) {
-		cleanup_free char *path = mem_printf("%s/kallsyms", options->proc ? options->proc : "/proc");
-		if (open_list(kernel, path))
-			return true;
-	}
-	cleanup_free char *cache = dso->build_id.size ? buildid_cache_dir(options) : NULL;
-	if (!cache)
-		return false;
-	cleanup_free char *path = buildid_cache_path(cache, &dso->build_id, "kallsyms");
-	return open_list(kernel, path);
+	cleanup_free char *path = mem_printf("%s/kallsyms", options->proc ? options->proc : "/proc");
+	return is_running(options, dso) && open_list(list, path);
 }
 
-/* The list for the kernel `dso`, read on the first call. */
-static const struct kallsyms *kallsyms_for(struct kernel_symbols *kernel, const struct symbol_options *options,
-					   const struct machine *machine, const struct dso *dso)
+/* The copy in the build-id cache; not one that was cut off. */
+static bool open_kept(struct kernel_list *list, const struct symbol_options *options, const struct dso *dso)
 {
-	pthread_mutex_lock(&kernel->lock);
+	uint64_t address;
+	cleanup_free char *cache = dso->build_id.size ? buildid_cache_dir(options) : NULL;
+	cleanup_free char *path = cache ? buildid_cache_path(cache, &dso->build_id, "kallsyms") : NULL;
+	if (!path || !open_list(list, path))
+		return false;
+	if (kallsyms_address(&list->kallsyms, "_text", &address) && kallsyms_address(&list->kallsyms, "_etext", &address))
+		return true;
+	kallsyms_close(&list->kallsyms);
+	free(take_pointer(list->path));
+	return false;
+}
+
+static bool find_list(struct kernel_list *list, const struct symbol_options *options, const struct dso *dso, bool for_modules)
+{
+	if (options->kallsyms)
+		return open_list(list, options->kallsyms);
+	if (options->symfs)
+		return false;
+	if (for_modules)
+		return open_running(list, options, dso) || open_kept(list, options, dso);
+	return open_kept(list, options, dso) || open_running(list, options, dso);
+}
+
+/* The list for the kernel, or for its modules; read on the first call. NULL when there is none: why_not of the one asked for tells. */
+static const struct kernel_list *list_for(struct kernel_symbols *kernel, const struct symbol_options *options,
+					  const struct machine *machine, bool for_modules)
+{
+	struct kernel_list *list = for_modules ? &kernel->modules : &kernel->kernel;
+	const struct dso *dso = machine->kernel;
 	uint64_t listed;
-	if (!kernel->tried && dso && find_list(kernel, options, dso) && machine->kernel_reloc_address &&
-	    kallsyms_address(&kernel->kallsyms, text_symbol(machine), &listed))
-		kernel->moved = machine->kernel_reloc_address - listed;
-	kernel->tried = true;
+	pthread_mutex_lock(&kernel->lock);
+	if (!list->tried && dso && find_list(list, options, dso, for_modules) && machine->kernel_reloc_address &&
+	    kallsyms_address(&list->kallsyms, text_symbol(machine), &listed))
+		list->moved = machine->kernel_reloc_address - listed;
+	list->tried = true;
 	pthread_mutex_unlock(&kernel->lock);
-	return kernel->kallsyms.text ? &kernel->kallsyms : NULL;
+	return list->kallsyms.text ? list : NULL;
 }
 
 /* ---- vmlinux ---- */
@@ -221,15 +234,14 @@ static struct symtab *empty_table(enum symbol_source source)
 	return symtab_build(&builder, source, NULL);
 }
 
-static struct symtab *table_from_list(struct kernel_symbols *kernel, const struct symbol_options *options, const struct machine *machine,
-				      const struct dso *dso)
+static struct symtab *table_from_list(struct kernel_symbols *kernel, const struct symbol_options *options, const struct machine *machine)
 {
-	const struct kallsyms *list = kallsyms_for(kernel, options, machine, dso);
+	const struct kernel_list *list = list_for(kernel, options, machine, false);
 	struct symbol_builder builder = {0};
 	if (!list)
-		return empty_table(kernel->why_not);
-	kallsyms_pick(list, NULL, kernel->moved, &builder);
-	return symtab_build(&builder, SYMBOLS_FULL, kernel->path);
+		return empty_table(kernel->kernel.why_not);
+	kallsyms_pick(&list->kallsyms, NULL, list->moved, &builder);
+	return symtab_build(&builder, SYMBOLS_FULL, list->path);
 }
 
 struct symtab *kernel_image_load(struct kernel_symbols *kernel, const struct symbol_options *options, const struct machine *machine,
@@ -237,14 +249,14 @@ struct symtab *kernel_image_load(struct kernel_symbols *kernel, const struct sym
 {
 	struct symtab *symtab = NULL;
 	if (options->kallsyms)
-		return table_from_list(kernel, options, machine, dso);
+		return table_from_list(kernel, options, machine);
 	if (options->vmlinux)
 		symtab = load_vmlinux(options->vmlinux, options, machine, dso, true);
 	else if (dso->name[0] == '/')
 		symtab = load_vmlinux(dso->name, options, machine, dso, !dso->build_id.size);
 	if (!symtab && !options->ignore_vmlinux)
 		symtab = find_vmlinux(options, machine, dso);
-	return symtab ? symtab : table_from_list(kernel, options, machine, dso);
+	return symtab ? symtab : table_from_list(kernel, options, machine);
 }
 
 /* ---- modules ---- */
@@ -282,12 +294,12 @@ struct symtab *kernel_module_load(struct kernel_symbols *kernel, const struct sy
 	struct symtab *symtab = dso->name[0] == '/' ? module_from_file(options, dso, base) : NULL;
 	if (symtab)
 		return symtab;
-	const struct kallsyms *list = options->load_modules ? NULL : kallsyms_for(kernel, options, machine, machine->kernel);
+	const struct kernel_list *list = options->load_modules ? NULL : list_for(kernel, options, machine, true);
 	struct symbol_builder builder = {0};
 	if (!list)
-		return empty_table(kernel->why_not);
+		return empty_table(kernel->modules.why_not);
 	cleanup_free char *name = module_name_of(dso);
-	kallsyms_pick(list, name, base - dso->text_start, &builder);
+	kallsyms_pick(&list->kallsyms, name, base - dso->text_start, &builder);
 	enum symbol_source source = builder.symbols.len ? SYMBOLS_FULL : SYMBOLS_NO_FILE;
-	return symtab_build(&builder, source, kernel->path);
+	return symtab_build(&builder, source, list->path);
 }

@@ -7,14 +7,20 @@
 
 #include <pthread.h>
 
-/* kallsyms is read once for the kernel and all its modules. */
-struct kernel_symbols {
-	pthread_mutex_t lock;
+/* One list of symbols, read once. */
+struct kernel_list {
 	bool tried;
 	struct kallsyms kallsyms; /* text NULL: none was found */
 	enum symbol_source why_not;
 	char *path;
 	uint64_t moved; /* recorded minus listed address of the kernel's text (another boot, KASLR) */
+};
+
+/* The kernel's own symbols are the same in each boot, so they can come from a copy that was kept, which is read much faster than the kernel
+ * writes /proc/kallsyms; modules' addresses are not. */
+struct kernel_symbols {
+	pthread_mutex_t lock;
+	struct kernel_list kernel, modules;
 };
 
 void kernel_symbols_init(struct kernel_symbols *kernel);

@@ -148,7 +148,9 @@ static void kernel_list(void **state)
 	assert_null(kallsyms_open(path, &list));
 	assert_false(list.restricted);
 	uint64_t address;
-	assert_true(kallsyms_address(&list, "_text", &address) || kallsyms_address(&list, "other_name", &address));
+	assert_true(kallsyms_address(&list, "_text", &address) && address == 0xffffffff81000000);
+	assert_true(kallsyms_address(&list, "local", &address) && address == 0xffffffff81000040);
+	assert_false(kallsyms_address(&list, "exit", &address));
 	struct symbol_builder builder = {0};
 	kallsyms_pick(&list, NULL, 0x1000, &builder);
 	struct symtab *kernel = symtab_build(&builder, 0, path);

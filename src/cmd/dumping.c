@@ -22,12 +22,14 @@ static void add_file(const struct machine *machine, const struct thread *thread,
 	strbuf_add_char(out, '\n');
 }
 
-void dumping_add_record(const struct session *session, const struct record *record, struct strbuf *out)
+void dumping_add_record(const struct session *session, const struct record *record, uint64_t *offset, struct strbuf *out)
 {
 	const struct reader *reader = session->reader;
 	const struct dump_options options = {.register_name = own_register_name};
 	struct sample sample;
-	dump_record(reader, record->header, record->offset, record->event, &options, out);
+	if (record->offset != *offset)
+		dump_record(reader, record->header, record->offset, record->event, &options, out);
+	*offset = record->offset;
 	if (record->header->type != RECORD_SAMPLE ||
 	    sample_decode_fixed(&reader->layouts[record->event->index], &record->event->attr, record->header, &sample))
 		return;

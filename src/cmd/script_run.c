@@ -163,11 +163,10 @@ static struct error *show_one_by_one(struct run *run)
 {
 	struct error *error = run->options->per_event_dump ? open_dumps(run) : NULL;
 	struct record record;
-	uint64_t dumped = UINT64_MAX; /* offset: a group's sample comes several times */
+	uint64_t dumped = UINT64_MAX;
 	while (!error && !run->output.closed && session_next(run->session, &record, &error) > 0) {
-		if (run->options->dump && record.offset != dumped)
-			dumping_add_record(run->session, &record, &run->output.text);
-		dumped = record.offset;
+		if (run->options->dump)
+			dumping_add_record(run->session, &record, &dumped, &run->output.text);
 		error = show_record(run, &record);
 	}
 	if (!error)

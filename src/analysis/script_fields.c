@@ -92,7 +92,8 @@ static struct error *unknown_field(const char *name)
 	return error;
 }
 
-static void apply_word(struct script_fields *fields, unsigned int type, uint64_t bit, bool remove)
+/* What is named for all types must be there. For one type, as for a type's usual set, what an event hasn't got is left out. */
+static void apply_word(struct script_fields *fields, unsigned int type, uint64_t bit, bool remove, bool must)
 {
 	fields->chosen[type] = true;
 	if (remove) {
@@ -101,7 +102,7 @@ static void apply_word(struct script_fields *fields, unsigned int type, uint64_t
 		fields->removed[type] |= bit;
 	} else {
 		fields->shown[type] |= bit;
-		fields->asked[type] |= bit;
+		fields->asked[type] |= must ? bit : 0;
 		fields->removed[type] &= ~bit;
 	}
 }
@@ -122,14 +123,14 @@ static struct error *parse_word(struct parse *parse, const char *word)
 	if (parse->type >= 0) {
 		if (not_types >> parse->type & 1)
 			return error_new_kind(ERROR_USAGE, "%s events have no \"%s\"", type_table[parse->type].name, word);
-		apply_word(parse->fields, (unsigned int)parse->type, SCRIPT_BIT(field), sign == '-');
+		apply_word(parse->fields, (unsigned int)parse->type, SCRIPT_BIT(field), sign == '-', false);
 		return NULL;
 	}
 	for (unsigned int type = 0; type < SCRIPT_TYPE_COUNT; type++) {
 		if (not_types >> type & 1)
 			log_info("%s events have no \"%s\": passed over", type_table[type].name, word);
 		else
-			apply_word(parse->fields, type, SCRIPT_BIT(field), sign == '-');
+			apply_word(parse->fields, type, SCRIPT_BIT(field), sign == '-', true);
 	}
 	return NULL;
 }

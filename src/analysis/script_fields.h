@@ -67,7 +67,7 @@ enum script_type script_type_of(const struct event *event);
 /* What is to be shown, by type; sets of SCRIPT_BIT(). */
 struct script_fields {
 	uint64_t shown[SCRIPT_TYPE_COUNT];
-	uint64_t asked[SCRIPT_TYPE_COUNT];   /* named by the user: an event without them is an error */
+	uint64_t asked[SCRIPT_TYPE_COUNT];   /* named by the user for all types: an event without them is an error */
 	uint64_t removed[SCRIPT_TYPE_COUNT]; /* taken away by the user: nothing adds them again */
 	bool chosen[SCRIPT_TYPE_COUNT];	     /* the user gave the whole set */
 };

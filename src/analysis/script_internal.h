@@ -15,6 +15,7 @@ struct script_sample {
 	const struct script_plan *plan;
 	uint32_t type; /* of the record: RECORD_SAMPLE, or the side-band record whose beginning of line is printed */
 	uint16_t misc;
+	const char *comm; /* instead of the thread's name; NULL = that one */
 };
 
 /* How the samples of one event are printed. */

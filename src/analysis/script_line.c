@@ -63,7 +63,7 @@ static void add_text_right_aligned(const char *string, size_t width, struct strb
 
 void script_print_comm(struct script_text *text, const struct script_sample *at, struct strbuf *out)
 {
-	const char *comm = at->thread ? thread_comm(at->thread, at->model_time) : ":-1";
+	const char *comm = at->comm ? at->comm : at->thread ? thread_comm(at->thread, at->model_time) : ":-1";
 	add_text_right_aligned(comm, at->plan->comm_aligned ? 16 : 0, out);
 	strbuf_add_char(out, ' ');
 }

@@ -3,6 +3,7 @@
 
 #include "base/text.h"
 
+#include <stdio.h>
 #include <string.h>
 
 /* The bytes behind the header; fields are read with their bounds checked. */
@@ -176,16 +177,16 @@ static const struct record_row *record_row_of(uint32_t type)
 	return NULL;
 }
 
-/* The thread whose name stands before the record, NULL when it isn't known. A fork's new thread has its parent's name; asking for the parent's gives the one that it had then,
- * also among the records of time 0, where the new one's own name may have followed. */
-static struct thread *thread_of(struct script_text *text, const struct record *record, const struct payload *payload, uint32_t pid, uint32_t tid)
+/* A new thread has its parent's name. Asking for the parent's gives the one that it had then, also among the records of time 0, where the new one's own
+ * name may have followed; of an unknown parent it has none. */
+static const char *name_after_fork(struct machine *machine, const struct record *record, const struct payload *payload, const struct thread *thread, char buffer[16])
 {
-	struct machine *machine = text->session->machine;
-	if (record->header->type == RECORD_FORK) {
-		pid = get_u32(payload, 4);
-		tid = get_u32(payload, 12);
-	}
-	return (int32_t)tid == -1 ? NULL : machine_thread_or_new(machine, pid, tid, record->model_time);
+	const struct thread *parent = machine_thread_or_new(machine, get_u32(payload, 4), get_u32(payload, 12), record->model_time);
+	const char *name = thread_comm(parent, record->model_time);
+	if (name[0] != ':')
+		return name;
+	snprintf(buffer, 16, ":%d", (int)thread->tid);
+	return buffer;
 }
 
 static void add_prefix(struct script_text *text, const struct record *record, const struct record_row *row, const struct payload *payload,
@@ -196,7 +197,9 @@ static void add_prefix(struct script_text *text, const struct record *record, co
 	sample_id_decode(layout, record->header, &id);
 	uint32_t pid = row->pid_offset < 0 ? id.pid : get_u32(payload, (size_t)row->pid_offset);
 	uint32_t tid = row->tid_offset < 0 ? id.tid : get_u32(payload, (size_t)row->tid_offset);
-	struct thread *thread = thread_of(text, record, payload, pid, tid);
+	struct machine *machine = text->session->machine;
+	struct thread *thread = (int32_t)tid == -1 ? NULL : machine_thread_or_new(machine, pid, tid, record->model_time);
+	char buffer[16];
 	struct sample sample = {.header = record->header, .pid = id.pid, .tid = id.tid, .time = id.time, .cpu = id.cpu};
 	if (!layout->sample_id_all) {
 		sample.pid = pid;
@@ -212,6 +215,7 @@ static void add_prefix(struct script_text *text, const struct record *record, co
 		.plan = script_plan_of(text, record->event),
 		.type = record->header->type,
 		.misc = record->header->misc,
+		.comm = thread && record->header->type == RECORD_FORK ? name_after_fork(machine, record, payload, thread, buffer) : NULL,
 	};
 	script_text_prefix(text, &at, out);
 }

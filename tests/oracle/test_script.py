@@ -1,0 +1,326 @@
+"""perf script against the kernel's perf 6.1: recordings of every kind, made here by both recorders, printed with many options, line by line."""
+import itertools
+import re
+import shutil
+import struct
+import subprocess
+
+import pytest
+
+# A thread, children that fork and exec, files, page faults: something of everything.
+PROGRAM = r"""
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+volatile long sink;
+static char buffer[4096];
+__attribute__((noinline)) void leaf(int n) { for (int i = 0; i < n; i++) sink += i * 3; }
+__attribute__((noinline)) void middle(int n) { leaf(n); leaf(n / 2); }
+__attribute__((noinline)) void deep(int depth) { if (depth) deep(depth - 1); else middle(300000); sink++; }
+static void *work(void *argument) { for (int i = 0; i < 10; i++) { deep(5); usleep(200); } return argument; }
+int main(void)
+{
+	pthread_t thread;
+	pthread_create(&thread, NULL, work, NULL);
+	for (int i = 0; i < 2; i++) {
+		pid_t pid = fork();
+		if (!pid) {
+			memset(malloc(1 << 20), 1, 1 << 20);
+			deep(3);
+			execl("/bin/true", "true", NULL);
+			_exit(1);
+		}
+		waitpid(pid, NULL, 0);
+		FILE *file = fopen("/etc/passwd", "r");
+		while (file && fgets(buffer, sizeof(buffer), file))
+			;
+		if (file)
+			fclose(file);
+		deep(8);
+	}
+	pthread_join(thread, NULL);
+	return 0;
+}
+"""
+
+# name → words for `perf record`
+RECORDINGS = {
+    "plain": [],
+    "stacks": ["-g"],
+    "system": ["-a", "-g"],
+    "tracepoints": ["-a", "-e", "sched:*"],
+    "tracepoint-stacks": ["-a", "-g", "-e", "sched:sched_switch,sched:sched_wakeup"],
+    "syscalls": ["-e", "syscalls:*"],
+    "raw-syscalls": ["-a", "-g", "-e", "raw_syscalls:*"],
+    "functions": ["-a", "-e", "irq:*,timer:*,workqueue:*"],
+    "group": ["-e", "{cpu-clock,page-faults,context-switches}"],
+    "group-read": ["-g", "-e", "{cpu-clock,page-faults,task-clock}:S"],
+    "memory": ["-d", "-s", "-T", "-W"],
+    "compressed": ["-z", "-g"],
+    "several": ["-e", "cpu-clock,page-faults,context-switches,minor-faults,sched:sched_switch,task-clock:u"],
+    "several-stacks": ["-a", "-g", "-e", "cpu-clock,page-faults,context-switches,sched:sched_switch"],
+    "switches": ["--switch-events", "-a"],
+    "cgroups": ["--all-cgroups", "-a"],
+    "namespaces": ["--namespaces"],
+    "software": ["-e", "cpu-clock,task-clock,page-faults,cpu-migrations,dummy,bpf-output"],
+    "registers": ["-g", "--intr-regs", "--user-regs=ip,sp,ax"],
+    "pages": ["--phys-data", "-d", "--code-page-size", "--data-page-size"],
+    "faults": ["-d", "-g", "-e", "page-faults", "-c", "1"],
+    "everything": ["-P", "-T", "--sample-cpu", "--sample-identifier", "-R", "--transaction"],
+    "clock": ["-k", "CLOCK_MONOTONIC", "-g"],
+    "build-ids": ["--buildid-mmap", "-g"],
+    "per-thread": ["--per-thread"],
+    "dummy": ["-e", "dummy"],
+}
+OURS = ["plain", "system", "tracepoint-stacks", "group-read", "memory", "compressed", "several-stacks", "switches", "registers", "namespaces"]
+
+# Options that are tried on every recording, and more on some.
+EVERYWHERE = [[], ["-G"], ["-F", "comm,pid,tid,time,event,ip,sym,symoff,dso"]]
+STACKS = [["--max-stack", "3"], ["-F", "ip,sym"], ["-F", "+misc"], ["-F", "-dso"], ["--stop-bt", "deep"], ["--no-demangle"], ["-F", "comm,ip,dso"]]
+TIMES = [["--ns"], ["--reltime"], ["--deltatime", "--ns"], ["--time", "20%-60%"], ["--time", "10%/2"]]
+RECORDS = [["--show-task-events", "--show-mmap-events"], ["--show-switch-events", "-C", "0"],
+           ["--show-namespace-events", "--show-cgroup-events", "--show-lost-events", "--show-bpf-events", "--show-text-poke-events"]]
+FILTERS = [["-c", "true,swapper"], ["--tid", "0"], ["-S", "leaf,0xffffffff81000000"], ["--dsos", "[kernel.kallsyms]"], ["-C", "1"]]
+OPTIONS = {
+    "plain": TIMES + FILTERS[:1] + FILTERS[2:4] + [["-F", "-ip"], ["-F", "sw:-comm,+pid"], ["-F", "event,period"], ["-F", "sym,dso"], ["--header"]],
+    "stacks": STACKS + TIMES[:1] + RECORDS[:1] + [["-D"]],
+    "system": STACKS[:3] + FILTERS + RECORDS,
+    "tracepoints": [["-F", "+period"], ["-F", "trace:comm,trace"], ["--switch-on", "sched:sched_wakeup"], ["--time", "0%-30%"]],
+    "tracepoint-stacks": [["-F", "trace:+period"], ["-F", "trace:comm,trace,ip"], ["-F", "hw:+misc"], *STACKS[:1]],
+    "group-read": [["-D"], ["-F", "+misc"]],
+    "memory": [["-F", "+data_src,+weight"], ["-F", "+addr"], ["-F", "ip,sym,weight,ins_lat,data_src"]],
+    "compressed": [["--show-task-events"], ["--show-mmap-events", "--ns"]],
+    "several": [["-F", "trace:"], ["-F", "trace:comm", "-F", "sw:pid,ip"], ["--deltatime"], ["-F", "+brstack"]],
+    "several-stacks": [["-F", "+misc"], ["--show-task-events"]],
+    "switches": RECORDS,
+    "cgroups": RECORDS,
+    "namespaces": RECORDS,
+    "registers": [["-F", "+iregs,+uregs"], ["-F", "ip,iregs"]],
+    "pages": [["-F", "+phys_addr,+data_page_size,+code_page_size"], ["-F", "addr,ip,sym,dso"]],
+    "faults": [["-F", "+addr"], ["-F", "addr,sym"], ["-F", "addr,ip,sym,dso,symoff", "-G"]],
+    "clock": [["-F", "+tod"], ["-F", "tod,ip", "--ns"]],
+    "build-ids": RECORDS[:1],
+    "dummy": RECORDS[:1],
+}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    path = tmp_path_factory.mktemp("script")
+    (path / "work.c").write_text(PROGRAM)
+    subprocess.run(["gcc", "-O1", "-fno-omit-frame-pointer", "-pthread", "-o", "work", "work.c"], cwd=path, check=True)
+    return path
+
+
+@pytest.fixture(scope="module")
+def record(folder, oracle):
+    """Makes each recording once. Skips what this machine can't record."""
+    made = {}
+
+    def make(recorder, name, words):
+        path = folder / f"{name}.{'theirs' if recorder is oracle else 'ours'}.data"
+        if path not in made:
+            result = recorder("record", "-o", path, *words, "--", "./work", cwd=folder)
+            made[path] = None if path.exists() and result.returncode == 0 else result.stderr.strip()[-300:]
+        if made[path] is not None:
+            pytest.skip(f"perf record {' '.join(words)} is not possible here: {made[path]}")
+        return path
+
+    return make
+
+
+def explained(theirs, ours):
+    """Names of linkage stubs outside of .plt are ours only."""
+    return ours == theirs or (b"[unknown]" in theirs and re.sub(rb"\S+@plt(\+0x[0-9a-f]+)?", b"[unknown]", ours) == theirs)
+
+
+def assert_same(theirs, ours, what):
+    lines = list(itertools.zip_longest(theirs.splitlines(), ours.splitlines()))
+    wrong = [(i, a, b) for i, (a, b) in enumerate(lines) if a is None or b is None or not explained(a, b)]
+    text = "\n".join(f"line {i}:\n  theirs {a!r}\n  ours   {b!r}" for i, a, b in wrong[:5])
+    assert not wrong, f"{what}: {len(wrong)} of {len(lines)} lines differ\n{text}"
+
+
+def both(perf, oracle, path, options, **arguments):
+    theirs = oracle("script", "-i", path, *options, text=False, **arguments)
+    ours = perf("script", "-i", path, *options, text=False, **arguments)
+    assert (ours.returncode == 0) == (theirs.returncode == 0), ours.stderr + theirs.stderr
+    return theirs.stdout, ours.stdout
+
+
+def cases(names):
+    for name in names:
+        for options in EVERYWHERE + OPTIONS.get(name, []):
+            yield pytest.param(name, options, id=f"{name}:{' '.join(options) or 'default'}")
+
+
+@pytest.mark.parametrize("name,options", cases(RECORDINGS))
+def test_theirs(perf, oracle, record, name, options):
+    path = record(oracle, name, RECORDINGS[name])
+    theirs, ours = both(perf, oracle, path, options, cwd=path.parent)
+    assert_same(theirs, ours, f"{name} {options}")
+    assert theirs or name == "dummy" or options, "the recording is empty"
+
+
+def test_time_without_times_in_the_header(perf, oracle, record):
+    """Compressed recordings don't tell their first and last sample; theirs can't take parts of them."""
+    path = record(oracle, "compressed", RECORDINGS["compressed"])
+    parts = [perf("script", "-i", path, "-G", "--time", part).stdout for part in ("0%-50%", "50%-100%")]
+    assert all(parts)
+    assert "".join(parts) == perf("script", "-i", path, "-G").stdout
+
+
+@pytest.mark.parametrize("name,options", [(name, options) for name in OURS for options in [[], *OPTIONS.get(name, [])[-2:]]])
+def test_ours(perf, oracle, record, name, options):
+    path = record(perf, name, RECORDINGS[name])
+    theirs, ours = both(perf, oracle, path, options, cwd=path.parent)
+    assert_same(theirs, ours, f"our {name} {options}")
+
+
+@pytest.mark.parametrize("words", [["-g"], ["-a", "-e", "sched:sched_switch,cpu-clock"], ["-z", "-g"]])
+@pytest.mark.parametrize("options", [[], ["-F", "+misc"], ["--show-task-events"]])
+def test_pipe(perf, oracle, folder, words, options):
+    data = oracle("record", "-o", "-", *words, "--", "./work", cwd=folder, text=False).stdout
+    if not data:
+        pytest.skip("perf record -o - is not possible here")
+    theirs = oracle("script", "-i", "-", *options, text=False, stdin=None, input=data, cwd=folder).stdout
+    ours = perf("script", "-i", "-", *options, text=False, stdin=None, input=data, cwd=folder).stdout
+    assert_same(theirs, ours, f"pipe {words} {options}")
+
+
+def change_event(path, out, kind, config, period=None):
+    """The recording with its first event turned into another one; without the feature that holds its name."""
+    data = bytearray(path.read_bytes())
+    attrs, records, size = struct.unpack_from("<Q", data, 24)[0], *struct.unpack_from("<QQ", data, 40)
+    features = [bit for bit in range(256) if data[72 + bit // 8] >> bit % 8 & 1]
+    sections = [data[records + size + 16 * i : records + size + 16 * i + 16] for i in range(len(features))]
+    kept = [section for bit, section in zip(features, sections) if bit != 12]
+    data[records + size : records + size + 16 * len(kept)] = b"".join(kept)
+    data[72 + 1] &= ~(1 << 4)
+    struct.pack_into("<I", data, attrs, kind)
+    struct.pack_into("<Q", data, attrs + 8, config)
+    if period:
+        struct.pack_into("<Q", data, attrs + 16, period)
+        struct.pack_into("<Q", data, attrs + 40, struct.unpack_from("<Q", data, attrs + 40)[0] & ~(1 << 10))
+    out.write_bytes(data)
+    return out
+
+
+# Types of events that this machine hasn't got: hardware, cache, raw, breakpoint, two of PMUs, and traced branches.
+@pytest.mark.parametrize("kind,config,period", [(0, 0, None), (3, 0, None), (4, 0x1C2, None), (5, 0, None), (7, 0, None), (20, 0, None), (0, 4, 1)])
+@pytest.mark.parametrize("name", ["plain", "system", "memory", "faults"])
+@pytest.mark.parametrize("options", [[], ["-F", "hw:comm,ip,sym", "-F", "raw:comm,ip,addr"], ["-F", "+misc"]])
+def test_types(perf, oracle, record, folder, kind, config, period, name, options):
+    path = change_event(record(oracle, name, RECORDINGS[name]), folder / "changed.data", kind, config, period)
+    theirs, ours = both(perf, oracle, path, options)
+    assert_same(theirs, ours, f"{name} as type {kind} {options}")
+
+
+def test_bpf_output(perf, oracle, record, folder):
+    """Raw bytes as a BPF program's output. Theirs prints bytes above 0xa0 as they are."""
+    path = change_event(record(oracle, "tracepoint-stacks", RECORDINGS["tracepoint-stacks"]), folder / "changed.data", 1, 10)
+    theirs, ours = both(perf, oracle, path, [])
+    plain = re.compile(rb"[\x80-\xff]")
+    assert_same(plain.sub(b".", theirs), ours, "bpf-output")
+    assert b"BPF output: 0000:" in ours
+
+
+def test_data_sources(perf, oracle, record, folder):
+    """Every name of every part of a memory sample's data source, and usual combinations."""
+    data = bytearray(record(oracle, "memory", RECORDINGS["memory"]).read_bytes())
+    at, size = struct.unpack_from("<QQ", data, 40)
+    end, number = at + size, 0
+    fields = struct.unpack_from("<Q", data, struct.unpack_from("<Q", data, 24)[0] + 24)[0]
+    source = 8 + 8 * sum(fields >> bit & 1 for bit in (16, 0, 1, 2, 3, 6, 9, 7, 8, 14, 24))
+    values = [1 << bit for bit in range(43)]
+    values += [0x5080021 | level << 33 for level in range(16)] + [0x11868100242, 0x10268100142, 0x2A << 33 | 0x29, 0x08 << 40 | 0x142, 5 | 3 << 43]
+    while at < end:
+        kind, _, length = struct.unpack_from("<IHH", data, at)
+        if kind == 9 and fields >> 15 & 1:
+            struct.pack_into("<Q", data, at + source, values[number % len(values)])
+            number += 1
+        at += length
+    assert number > 10
+    path = folder / "sources.data"
+    path.write_bytes(data)
+    theirs, ours = both(perf, oracle, path, ["-F", "data_src"])
+    assert_same(theirs, ours, "data sources")
+
+
+def test_per_event_dump(perf, oracle, record, tmp_path):
+    source = record(oracle, "several", RECORDINGS["several"])
+    texts = []
+    for tool in (oracle, perf):
+        folder = tmp_path / str(len(texts))
+        folder.mkdir()
+        shutil.copy(source, folder / "perf.data")
+        told = re.sub(r"[\d.]+ MB", "MB", tool("script", "--per-event-dump", "-i", "perf.data", cwd=folder).stdout)  # theirs counts before it has written
+        texts.append({"": told, **{path.name: path.read_text() for path in folder.glob("*.dump")}})
+    assert texts[0] == texts[1]
+    assert len(texts[1]) > 5
+
+
+def test_one_job_as_many(perf, record, oracle):
+    for name in ("system", "tracepoints", "several-stacks"):
+        path = record(oracle, name, RECORDINGS[name])
+        assert perf("script", "-i", path, "--jobs", "1").stdout == perf("script", "-i", path, "--jobs", "3").stdout
+
+
+# What stackcollapse-perf.pl and its kin read: a line for the sample, a line for each frame, an empty line.
+SAMPLE = re.compile(r"^(\S.*?)\s+(\d+)/?(\d+)*\s+(\[\d+\]\s+)?[\d.]+:\s+(\d+\s+)?[^:]\S*:\s*")
+FRAME = re.compile(r"^\s*([0-9a-f]+)\s(.+) \((\S.*)\)$")
+
+
+@pytest.mark.parametrize("name", ["stacks", "system", "raw-syscalls"])
+def test_grammar_of_stacks(perf, oracle, record, name):
+    text = perf("script", "-i", record(oracle, name, RECORDINGS[name])).stdout
+    samples = text.split("\n\n")
+    assert samples.pop() == ""
+    assert len(samples) > 10
+    for sample in samples:
+        head, *frames = sample.split("\n")
+        assert SAMPLE.match(head), head
+        for frame in frames:
+            assert FRAME.match(frame), frame
+
+
+def test_switch_off_ends(perf, oracle, record):
+    """After --switch-off nothing is shown (the kernel's perf leaves out just that one sample)."""
+    path = record(oracle, "several", RECORDINGS["several"])
+    lines = perf("script", "-i", path).stdout.splitlines()
+    first = next(i for i, line in enumerate(lines) if "sched:sched_switch:" in line)
+    assert perf("script", "-i", path, "--switch-off", "sched:sched_switch").stdout.splitlines() == lines[:first]
+    shown = perf("script", "-i", path, "--switch-off", "sched:sched_switch", "--show-on-off-events").stdout.splitlines()
+    assert shown == lines[: first + 1]
+
+
+@pytest.mark.parametrize("words,text", [
+    (["-F", "nonsense"], "nonsense"),
+    (["-F", "comm,+tid"], "+"),
+    (["-F", ""], "none"),
+    (["-F", "sw:trace"], "trace"),
+    (["-F", "nonsense:comm"], "nonsense"),
+    (["--reltime", "--deltatime"], "--reltime"),
+    (["--pid", "1x"], "1x"),
+])
+def test_wrong_usage(perf, words, text):
+    result = perf("script", *words)
+    assert result.returncode == 129
+    assert text in result.stderr
+
+
+@pytest.mark.parametrize("words", [["-F", "+weight"], ["-F", "iregs"], ["-F", "+tod"], ["--switch-on", "nonsense"]])
+def test_asked_for_but_not_recorded(perf, oracle, record, words):
+    result = perf("script", "-i", record(oracle, "plain", RECORDINGS["plain"]), *words)
+    assert result.returncode != 0
+    assert result.stderr and not result.stdout
+
+
+def test_reader_that_leaves(perf, oracle, record):
+    path = record(oracle, "raw-syscalls", RECORDINGS["raw-syscalls"])
+    result = subprocess.run(f"'{perf}' script -i '{path}' | head -1", shell=True, capture_output=True, text=True, check=True, timeout=60)
+    assert result.stdout.count("\n") == 1
+    assert not result.stderr

@@ -21,8 +21,8 @@ def test_killed(perf, oracle, live_system, tracefs, tmp_path, options):
             time.sleep(random.uniform(0.3, 1.5))
             running.kill()
         os.killpg(load.pid, signal.SIGKILL)
-    theirs = oracle("script", "-F", "-sym,-dso", "-i", path)
-    ours = perf("script", "-F", "-sym,-dso", "-i", path)
+    theirs = oracle("script", "-F", "-symoff,-sym,-dso", "-i", path)
+    ours = perf("script", "-F", "-symoff,-sym,-dso", "-i", path)
     assert theirs.returncode == 0 and ours.returncode == 0, theirs.stderr + ours.stderr
     assert ours.stdout == theirs.stdout
     size = oracle("report", "--header-only", "-i", path).stdout
@@ -44,9 +44,9 @@ def test_full_disk(perf, oracle, live_system, tracefs, small_disk, options):
     path = small_disk / "perf.data"
     done = perf("record", "-F", "20000", *options, "-o", path, "--", "ls", "-lR", "/usr/share")
     assert done.returncode == 255 and "the disk is full" in done.stderr
-    theirs = oracle("script", "-F", "-sym,-dso", "-i", path)
+    theirs = oracle("script", "-F", "-symoff,-sym,-dso", "-i", path)
     assert theirs.returncode == 0 and theirs.stdout.count("\n") > 100
-    assert perf("script", "-F", "-sym,-dso", "-i", path).stdout == theirs.stdout
+    assert perf("script", "-F", "-symoff,-sym,-dso", "-i", path).stdout == theirs.stdout
 
 
 def test_file_size_limit(perf, oracle, live_system, tmp_path):

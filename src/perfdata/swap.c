@@ -279,8 +279,10 @@ void swap_record(const struct reader *reader, struct record_header *header)
 		swap_sample(reader, header, &swapper);
 		return;
 	}
-	const struct sample_layout *first = reader->events.events.len ? &reader->layouts[0] : NULL;
-	if (header->type < RECORD_USER_START && first && first->trailer && header->size >= sizeof(*header) + first->trailer) {
+	/* While the recording is still being described, there are events without layouts: no kernel record comes then. */
+	bool from_kernel = header->type < RECORD_USER_START && reader->events.events.len;
+	const struct sample_layout *first = from_kernel ? &reader->layouts[0] : NULL;
+	if (first && first->trailer && header->size >= sizeof(*header) + first->trailer) {
 		swapper.end -= first->trailer;
 		swap_trailer(first, header);
 	}

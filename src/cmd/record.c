@@ -55,8 +55,8 @@ static void recording_deinit(struct recording *recording)
 /* A further condition, and'ed to what there is. */
 static void add_filter(struct event_list *events, struct event *event, const char *filter)
 {
-	event->filter = event->filter ? arena_printf(&events->arena, "(%s) && (%s)", event->filter, filter)
-				      : arena_strdup(&events->arena, filter);
+	event->filter =
+		event->filter ? arena_printf(&events->arena, "(%s) && (%s)", event->filter, filter) : arena_strdup(&events->arena, filter);
 }
 
 /* --filter and --exclude-perf: on the tracepoints of the last -e. */
@@ -239,11 +239,13 @@ static void tell_totals(const struct recording *recording)
 			(unsigned long long)(totals->written.data_bytes >> 10));
 	fprintf(stderr, "[ perf record: Woken up %llu times to write data ]\n", (unsigned long long)totals->wakeups);
 	if (totals->written.compressed_bytes)
-		snprintf(ratio, sizeof(ratio), ", compressed (original %.3f MB, ratio is %.3f)", (double)totals->written.appended_bytes / 1048576,
+		snprintf(ratio, sizeof(ratio), ", compressed (original %.3f MB, ratio is %.3f)",
+			 (double)totals->written.appended_bytes / 1048576,
 			 (double)totals->written.appended_bytes / (double)totals->written.compressed_bytes);
 	if (recording->examined && recording->summary.samples)
 		snprintf(samples, sizeof(samples), " (%llu samples)", (unsigned long long)recording->summary.samples);
-	fprintf(stderr, "[ perf record: Captured and wrote %.3f MB %s%s%s ]\n", (double)totals->written.data_bytes / 1048576, name, samples, ratio);
+	fprintf(stderr, "[ perf record: Captured and wrote %.3f MB %s%s%s ]\n", (double)totals->written.data_bytes / 1048576, name, samples,
+		ratio);
 }
 
 static void tell_losses(const struct recording *recording)
@@ -267,8 +269,8 @@ static void tell_losses(const struct recording *recording)
 				    plural(totals->lost_by_event[i]));
 }
 
-/* What takes long and nobody has to wait for is left to a child that outlives us. It holds the descriptors of tracepoints, which take the kernel tens
- * of milliseconds each to close (it waits until all CPUs have passed a quiet state), and it fills the build-id cache. */
+/* What takes long and nobody has to wait for is left to a child that outlives us. It holds the descriptors of tracepoints, which take the
+ * kernel tens of milliseconds each to close (it waits until all CPUs have passed a quiet state), and it fills the build-id cache. */
 static void leave_rest_to_child(const struct recording *recording, bool cache)
 {
 	pid_t pid = fork();
@@ -341,8 +343,8 @@ static struct error *record(struct recording *recording, char **command, int *re
 	options->recorder.describe = describe;
 	options->recorder.describe_ahead = describe_ahead;
 	options->recorder.synth_jobs = options->synth_jobs > 0 ? (unsigned int)options->synth_jobs : 2;
-	error = recorder_create(&options->recorder, &recording->events, &recording->counters, recording->workload.pid ? &recording->workload : NULL,
-				&recording->recorder);
+	error = recorder_create(&options->recorder, &recording->events, &recording->counters,
+				recording->workload.pid ? &recording->workload : NULL, &recording->recorder);
 	if (error)
 		return error;
 	error = recorder_run(recording->recorder);
@@ -387,13 +389,13 @@ static struct error *run(int argc, char **argv, int *ret_status)
 	return error;
 }
 
-static const char *const usage[] = {"[OPTIONS] [--] COMMAND [ARGUMENTS]", "[OPTIONS] -a | -p PID | -t TID | -C CPUS | -u USER [-- COMMAND [ARGUMENTS]]",
-				    NULL};
+static const char *const usage[] = {"[OPTIONS] [--] COMMAND [ARGUMENTS]",
+				    "[OPTIONS] -a | -p PID | -t TID | -C CPUS | -u USER [-- COMMAND [ARGUMENTS]]", NULL};
 
 const struct command cmd_record = {
-    .name = "record",
-    .summary = "Sample events of a command, of processes or of everything into perf.data",
-    .usage = usage,
-    .options = record_option_table,
-    .run = run,
+	.name = "record",
+	.summary = "Sample events of a command, of processes or of everything into perf.data",
+	.usage = usage,
+	.options = record_option_table,
+	.run = run,
 };

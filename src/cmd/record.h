@@ -53,8 +53,9 @@ struct record_summary {
 	struct strbuf losses; /* sentences about lost records, of the last file */
 };
 
-/* Reads the recording just written: counts, the times of the first and last sample, and the build-ids of the files that samples hit (or of all)
- * for its header. */
-struct error *record_examine(const char *path, const struct record_options *options, struct features *features, struct record_summary *summary);
+/* Reads the recording just written: counts, the times of the first and last sample, and the build-ids of the files that samples hit (or of
+ * all) for its header. */
+struct error *record_examine(const char *path, const struct record_options *options, struct features *features,
+			     struct record_summary *summary);
 /* Puts the files of the build-ids into the build-id cache, where they aren't yet. May take its time. */
 void record_fill_cache(const struct features *features);

@@ -1,8 +1,8 @@
-/* After the recording: the file just written is read once more, in parallel, to see which files the samples hit; their build-ids go into its header,
- * and copies of them into the build-id cache, so that the recording can be understood when the files have changed.
+/* After the recording: the file just written is read once more, in parallel, to see which files the samples hit; their build-ids go into
+ * its header, and copies of them into the build-id cache, so that the recording can be understood when the files have changed.
  *
- * Only the sample's own address is looked up, not its call chain: that takes a tenth of the time, and every frame's file is in some sample's way.
- * Copying isn't waited for: the caller does it in a process of its own. */
+ * Only the sample's own address is looked up, not its call chain: that takes a tenth of the time, and every frame's file is in some
+ * sample's way. Copying isn't waited for: the caller does it in a process of its own. */
 #include "cmd/record.h"
 
 #include "app/config.h"
@@ -66,12 +66,12 @@ static void hits_deinit(void *state, void *context)
 }
 
 static const struct reducer hits_reducer = {
-    .state_size = sizeof(struct hits),
-    .init = hits_init,
-    .sample = hits_sample,
-    .merge = hits_merge,
-    .deinit = hits_deinit,
-    .fixed_only = true,
+	.state_size = sizeof(struct hits),
+	.init = hits_init,
+	.sample = hits_sample,
+	.merge = hits_merge,
+	.deinit = hits_deinit,
+	.fixed_only = true,
 };
 
 static bool same_namespace(uint32_t pid, const char *name)
@@ -177,7 +177,8 @@ static struct error *note_build_ids(struct session *session, bool all, struct fe
 	return NULL;
 }
 
-struct error *record_examine(const char *path, const struct record_options *options, struct features *features, struct record_summary *summary)
+struct error *record_examine(const char *path, const struct record_options *options, struct features *features,
+			     struct record_summary *summary)
 {
 	struct session_options session_options = {.input = {.path = path, .force = true}};
 	struct session *session;

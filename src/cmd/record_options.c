@@ -72,7 +72,8 @@ static struct error *configured_callgraph(struct sampling *sampling)
 	const char *mode = config_get(&config, "call-graph.record-mode");
 	const char *size = config_get(&config, "call-graph.dump-size");
 	if (!error && mode) {
-		cleanup_free char *text = mem_printf("%s%s%s", mode, size && !strcmp(mode, "dwarf") ? "," : "", size && !strcmp(mode, "dwarf") ? size : "");
+		cleanup_free char *text =
+			mem_printf("%s%s%s", mode, size && !strcmp(mode, "dwarf") ? "," : "", size && !strcmp(mode, "dwarf") ? size : "");
 		error = error_wrap(sampling_parse_callgraph(text, sampling), "configuration: call-graph.record-mode");
 	} else {
 		sampling->callgraph = CALLGRAPH_FP;
@@ -240,9 +241,9 @@ static struct error *parse_synth(const struct option *option, const char *argume
 #define NEGATABLE(s, l, field, a, h, p) OPTION_CUSTOM(s, l, O, field, a, h, p)
 #define OPTIONAL(s, l, field, a, h, p) OPTION_CUSTOM_FLAGS(s, l, O, field, a, h, p, OPTION_OPTIONAL_ARGUMENT)
 /* The callback gets the whole structure. */
-#define WHOLE(s, l, a, h, p, f)                                       \
-	{                                                             \
-		OPTION_KIND_CUSTOM, s, l, 0, a, h, p, NULL, f         \
+#define WHOLE(s, l, a, h, p, f)                               \
+	{                                                     \
+		OPTION_KIND_CUSTOM, s, l, 0, a, h, p, NULL, f \
 	}
 
 const struct option record_option_table[] = {
@@ -254,14 +255,14 @@ const struct option record_option_table[] = {
 	OPTION_STRING('u', "uid", O, user, "USER", "the processes of a user, by name or number"),
 	WHOLE('i', "no-inherit", NULL, "do not follow children and new threads", parse_no_inherit, OPTION_NO_ARGUMENT),
 	OPTION_FLAG(0, "per-thread", O, sampling.per_thread, "one buffer for each thread instead of each CPU"),
-	CUSTOM('D', "delay", recorder.delay_ms, "MS", "start to measure so many milliseconds after the command; -1: when --control says enable",
-	       parse_delay),
+	CUSTOM('D', "delay", recorder.delay_ms, "MS",
+	       "start to measure so many milliseconds after the command; -1: when --control says enable", parse_delay),
 
 	OPTION_HEADING("Events"),
 	CUSTOM('e', "event", words, "EVENT", "what to sample (see 'perf list'); repeatable", parse_event),
 	CUSTOM(0, "filter", words, "FILTER", "condition on the fields of the tracepoints named before it", parse_filter),
-	OPTION_CUSTOM_FLAGS(0, "exclude-perf", O, words, NULL, "do not record perf itself (tracepoints named before it)", parse_exclude_perf,
-			    OPTION_NO_ARGUMENT | OPTION_NO_NEGATION),
+	OPTION_CUSTOM_FLAGS(0, "exclude-perf", O, words, NULL, "do not record perf itself (tracepoints named before it)",
+			    parse_exclude_perf, OPTION_NO_ARGUMENT | OPTION_NO_NEGATION),
 	CUSTOM('G', "cgroup", words, "NAMES", "only what runs in this control group: one for each event named before it, or one for all",
 	       parse_cgroup),
 	WHOLE('F', "freq", "HZ", "samples a second, or 'max' (default 4000)", parse_freq, OPTION_NO_NEGATION),
@@ -315,15 +316,18 @@ const struct option record_option_table[] = {
 	OPTION_STRING('o', "output", O, recorder.output, "FILE", "recording (default perf.data, - for standard output)"),
 	OPTIONAL('z', "compression-level", recorder.compression_level, "LEVEL", "compress by zstd (1 to 22, default 1)", parse_compression),
 	NEGATABLE(0, "max-size", recorder.max_size, "SIZE", "stop when the file is so large", parse_size),
-	OPTIONAL(0, "switch-output", recorder, "WHEN", "begin a new file at SIGUSR2, or when it is so large (10M) or old (30s)", parse_switch_output),
+	OPTIONAL(0, "switch-output", recorder, "WHEN", "begin a new file at SIGUSR2, or when it is so large (10M) or old (30s)",
+		 parse_switch_output),
 	OPTION_INT(0, "switch-max-files", O, switch_max_files, "N", "with --switch-output: keep only the newest N files"),
 	OPTION_FLAG(0, "timestamp-filename", O, recorder.timestamp_filename, "put the time behind the file's name"),
 	OPTION_FLAG(0, "timestamp-boundary", O, timestamp_boundary, "note the times of the first and last sample in the header"),
 	OPTION_FLAG(0, "overwrite", O, recorder.overwrite, "keep only the newest records, written at the end or at SIGUSR2"),
-	OPTION_STRING(0, "control", O, recorder.control, "CHANNEL", "take commands (enable, disable, snapshot, stop, ping) from fd:IN[,OUT] or fifo:IN[,OUT]"),
+	OPTION_STRING(0, "control", O, recorder.control, "CHANNEL",
+		      "take commands (enable, disable, snapshot, stop, ping) from fd:IN[,OUT] or fifo:IN[,OUT]"),
 
 	OPTION_HEADING("How"),
-	CUSTOM('m', "mmap-pages", recorder.ring_pages, "PAGES", "size of each buffer in pages, or as 64K, 1M (default 512K, with -a and tracepoints 2M)", parse_pages),
+	CUSTOM('m', "mmap-pages", recorder.ring_pages, "PAGES",
+	       "size of each buffer in pages, or as 64K, 1M (default 512K, with -a and tracepoints 2M)", parse_pages),
 	NEGATABLE(0, "mmap-flush", recorder.flush_bytes, "SIZE", "write a buffer only when it holds so much", parse_size),
 	OPTION_FLAG(0, "no-buffering", O, sampling.no_buffering, "write each sample at once"),
 	OPTION_INT('r', "realtime", O, realtime, "PRIORITY", "collect with this real-time priority"),
@@ -379,7 +383,8 @@ static struct error *check_freq(struct record_options *options)
 	if (!max || sampling->freq <= max)
 		return NULL;
 	if (options->strict_freq)
-		return error_new("-F %llu is more than the kernel allows: %llu Hz. To raise that:  sudo sysctl kernel.perf_event_max_sample_rate=%llu",
+		return error_new("-F %llu is more than the kernel allows: %llu Hz. To raise that:  sudo sysctl "
+				 "kernel.perf_event_max_sample_rate=%llu",
 				 (unsigned long long)sampling->freq, (unsigned long long)max, (unsigned long long)sampling->freq);
 	log_warning("%llu Hz are more than the kernel allows: sampling with %llu Hz. To raise the limit:  "
 		    "sudo sysctl kernel.perf_event_max_sample_rate=%llu",

@@ -8,8 +8,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* Where counters are opened. Either CPUs × threads (`threads` is the single -1 for everything that runs there), or threads only (`cpus` is the
- * single -1). Both arrays belong to the caller. */
+/* Where counters are opened. Either CPUs × threads (`threads` is the single -1 for everything that runs there), or threads only (`cpus` is
+ * the single -1). Both arrays belong to the caller. */
 struct counter_target {
 	const int *cpus;
 	size_t cpu_count;
@@ -31,8 +31,9 @@ struct counter_failure {
 	pid_t thread;
 };
 
-/* Opens the event everywhere. `leader` is the counter that leads its group, or NULL; `only_cpus` a sorted list of the CPUs that the PMU serves, or
- * NULL. Threads that ended meanwhile are left out unless none is left. Returns 0, or -errno with `ret_failure` set; nothing stays open then. */
+/* Opens the event everywhere. `leader` is the counter that leads its group, or NULL; `only_cpus` a sorted list of the CPUs that the PMU
+ * serves, or NULL. Threads that ended meanwhile are left out unless none is left. Returns 0, or -errno with `ret_failure` set; nothing
+ * stays open then. */
 int counter_open(struct counter *counter, struct perf_open *state, struct perf_event_attr *attr, bool precise_max,
 		 const struct counter_target *target, const struct counter *leader, const int *only_cpus, size_t only_count,
 		 struct counter_failure *ret_failure);

@@ -1,6 +1,6 @@
-/* Opening counters with step-by-step fallback. The kernel says EINVAL to anything it doesn't know, so the only way to find out what it was is to
- * ask again with less; each step takes away one thing, the youngest first, and only if the attribute has it. What isn't done here: falling back to
- * another event (session/sampling.c), and explaining refusals (refusal.c). */
+/* Opening counters with step-by-step fallback. The kernel says EINVAL to anything it doesn't know, so the only way to find out what it was
+ * is to ask again with less; each step takes away one thing, the youngest first, and only if the attribute has it. What isn't done here:
+ * falling back to another event (session/sampling.c), and explaining refusals (refusal.c). */
 #include "kernel/perf_open.h"
 
 #include <errno.h>
@@ -62,8 +62,8 @@ static bool drop_feature(struct perf_event_attr *attr, enum perf_feature feature
 }
 
 static const enum perf_feature drop_order[] = {
-    PERF_FEATURE_INHERIT_READ, PERF_FEATURE_READ_LOST, PERF_FEATURE_WEIGHT_STRUCT, PERF_FEATURE_BPF_EVENT,
-    PERF_FEATURE_KSYMBOL,      PERF_FEATURE_COMM_EXEC, PERF_FEATURE_MMAP2,	   PERF_FEATURE_EXCLUDE_GUEST,
+	PERF_FEATURE_INHERIT_READ, PERF_FEATURE_READ_LOST, PERF_FEATURE_WEIGHT_STRUCT, PERF_FEATURE_BPF_EVENT,
+	PERF_FEATURE_KSYMBOL,	   PERF_FEATURE_COMM_EXEC, PERF_FEATURE_MMAP2,	       PERF_FEATURE_EXCLUDE_GUEST,
 };
 enum { DROP_COUNT = sizeof(drop_order) / sizeof(drop_order[0]) };
 
@@ -102,7 +102,8 @@ static int open_less_precise(struct perf_open *state, struct perf_event_attr *at
 	return fd;
 }
 
-int perf_open_counter(struct perf_open *state, struct perf_event_attr *attr, bool precise_max, pid_t pid, int cpu, int group, unsigned long flags)
+int perf_open_counter(struct perf_open *state, struct perf_event_attr *attr, bool precise_max, pid_t pid, int cpu, int group,
+		      unsigned long flags)
 {
 	drop_missing(state, attr);
 	int first = open_once(state, attr, pid, cpu, group, flags);
@@ -120,8 +121,8 @@ int perf_open_counter(struct perf_open *state, struct perf_event_attr *attr, boo
 	struct perf_open trial = *state;
 	if (!(trial.missing & PERF_FEATURE_CLOEXEC)) {
 		/* Only kernels before 3.14 lack it, and they lack everything below as well. */
-		struct perf_event_attr tiny = {.type = PERF_TYPE_SOFTWARE, .size = PERF_ATTR_SIZE_VER0, .config = PERF_COUNT_SW_CPU_CLOCK,
-					       .exclude_kernel = 1};
+		struct perf_event_attr tiny = {
+			.type = PERF_TYPE_SOFTWARE, .size = PERF_ATTR_SIZE_VER0, .config = PERF_COUNT_SW_CPU_CLOCK, .exclude_kernel = 1};
 		int fd = perf_open_raw(&tiny, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
 		if (fd == -EINVAL)
 			trial.missing |= PERF_FEATURE_CLOEXEC;

@@ -1,9 +1,9 @@
 /* Opening counters: perf_event_open() with what this kernel cannot do left out.
  *
- * Kernels before the newest refuse attributes that they don't know with EINVAL or E2BIG, without saying which. So what was asked for is taken back
- * step by step, newest addition first, until the kernel agrees; what had to go is remembered in `struct perf_open`, so that it is found out once
- * for all counters. Things that the person asked for are never taken back silently: they stay and the refusal is explained (kernel/refusal.h).
- * The attribute is the kernel's structure; event/attr.h has the same layout. */
+ * Kernels before the newest refuse attributes that they don't know with EINVAL or E2BIG, without saying which. So what was asked for is
+ * taken back step by step, newest addition first, until the kernel agrees; what had to go is remembered in `struct perf_open`, so that it
+ * is found out once for all counters. Things that the person asked for are never taken back silently: they stay and the refusal is
+ * explained (kernel/refusal.h). The attribute is the kernel's structure; event/attr.h has the same layout. */
 #pragma once
 
 #include <linux/perf_event.h>
@@ -28,9 +28,11 @@ struct perf_open {
 	uint32_t missing; /* enum perf_feature */
 };
 
-/* Opens one counter. Returns a file descriptor (close-on-exec), or -errno. `attr` may have lost features that the kernel lacks; `precise_max`: its
- * precise_ip is lowered until the hardware agrees. `pid` -1 = every process of `cpu`, `cpu` -1 = wherever the thread runs, `group` -1 = none. */
-int perf_open_counter(struct perf_open *state, struct perf_event_attr *attr, bool precise_max, pid_t pid, int cpu, int group, unsigned long flags);
+/* Opens one counter. Returns a file descriptor (close-on-exec), or -errno. `attr` may have lost features that the kernel lacks;
+ * `precise_max`: its precise_ip is lowered until the hardware agrees. `pid` -1 = every process of `cpu`, `cpu` -1 = wherever the thread
+ * runs, `group` -1 = none. */
+int perf_open_counter(struct perf_open *state, struct perf_event_attr *attr, bool precise_max, pid_t pid, int cpu, int group,
+		      unsigned long flags);
 
 /* The bare system call: a descriptor or -errno. */
 int perf_open_raw(const struct perf_event_attr *attr, pid_t pid, int cpu, int group, unsigned long flags);

@@ -1,5 +1,6 @@
-/* Explaining refusals. The kernel gives one number; what it means follows from the attribute, the sysctls, the capabilities and whether we are
- * confined. Facts: kernel/events/core.c (SYSCALL_DEFINE5(perf_event_open) and perf_allow_*), Documentation/admin-guide/perf-security.rst. */
+/* Explaining refusals. The kernel gives one number; what it means follows from the attribute, the sysctls, the capabilities and whether we
+ * are confined. Facts: kernel/events/core.c (SYSCALL_DEFINE5(perf_event_open) and perf_allow_*),
+ * Documentation/admin-guide/perf-security.rst. */
 #include "kernel/refusal.h"
 
 #include "base/strbuf.h"
@@ -56,7 +57,8 @@ static void add_paranoid(struct strbuf *text, const struct refusal *refusal)
 
 	strbuf_printf(text, "kernel.perf_event_paranoid is %d, which allows users without CAP_PERFMON %s.\n", level, allowed_at(level));
 	strbuf_printf(text, "To allow this to everybody until the next boot:  sudo sysctl kernel.perf_event_paranoid=%d\n", need);
-	strbuf_add_str(text, "To allow it for this program only:  sudo setcap cap_perfmon,cap_sys_ptrace,cap_syslog+ep \"$(readlink -f \"$(command -v perf)\")\"\n");
+	strbuf_add_str(text, "To allow it for this program only:  sudo setcap cap_perfmon,cap_sys_ptrace,cap_syslog+ep \"$(readlink -f "
+			     "\"$(command -v perf)\")\"\n");
 	strbuf_add_str(text, "Or run it with sudo");
 }
 
@@ -70,7 +72,8 @@ static void explain_permission(struct strbuf *text, const struct refusal *refusa
 		return;
 	}
 	if (capable) {
-		strbuf_add_str(text, "not allowed although this user has CAP_PERFMON: a security module (SELinux, AppArmor, lockdown) forbids it; see dmesg");
+		strbuf_add_str(text, "not allowed although this user has CAP_PERFMON: a security module (SELinux, AppArmor, lockdown) "
+				     "forbids it; see dmesg");
 		return;
 	}
 	if (refusal->pid > 0 && limits_paranoid() < needed_level(refusal) + 1 && refusal->attr->type != PERF_TYPE_TRACEPOINT) {
@@ -89,10 +92,13 @@ static void explain_unsupported(struct strbuf *text, const struct refusal *refus
 	const struct perf_event_attr *attr = refusal->attr;
 
 	if (attr->sample_type & PERF_SAMPLE_BRANCH_STACK)
-		strbuf_add_str(text, "branch stacks (-b, -j, --call-graph lbr) need branch recording hardware (LBR, BRBE), which this event or machine "
-				     "does not have. For call chains use -g (frame pointers) or --call-graph dwarf");
+		strbuf_add_str(
+			text,
+			"branch stacks (-b, -j, --call-graph lbr) need branch recording hardware (LBR, BRBE), which this event or machine "
+			"does not have. For call chains use -g (frame pointers) or --call-graph dwarf");
 	else if (attr->type == PERF_TYPE_HARDWARE || attr->type == PERF_TYPE_HW_CACHE || attr->type == PERF_TYPE_RAW)
-		strbuf_add_str(text, "this machine has no hardware counter for it (a virtual machine without a PMU?). cpu-clock, task-clock, page-faults, "
+		strbuf_add_str(text, "this machine has no hardware counter for it (a virtual machine without a PMU?). cpu-clock, "
+				     "task-clock, page-faults, "
 				     "context-switches and tracepoints work everywhere");
 	else if (attr->precise_ip)
 		strbuf_add_str(text, "precise sampling (:p, :pp, :ppp) is not supported for it here; leave the p away");
@@ -109,7 +115,9 @@ static void explain_invalid(struct strbuf *text, const struct refusal *refusal)
 	if (attr->sample_type & PERF_SAMPLE_BRANCH_STACK)
 		explain_unsupported(text, refusal);
 	else if (attr->type == PERF_TYPE_BREAKPOINT)
-		strbuf_add_str(text, "the kernel cannot set this breakpoint: addresses must be a multiple of the length (1, 2, 4, 8), :x has length 8");
+		strbuf_add_str(
+			text,
+			"the kernel cannot set this breakpoint: addresses must be a multiple of the length (1, 2, 4, 8), :x has length 8");
 	else if (attr->precise_ip)
 		strbuf_add_str(text, "precise sampling (:p, :pp, :ppp) is not supported for it here; leave the p away");
 	else if (attr->use_clockid)
@@ -157,12 +165,13 @@ struct error *refusal_explain(const struct refusal *refusal)
 		strbuf_add_str(&text, "this kernel has no perf_event_open() (built without CONFIG_PERF_EVENTS, or hidden by a container)");
 		break;
 	case EMFILE:
-		strbuf_add_str(&text, "too many open files: each event takes one descriptor for each CPU and thread.\nRaise the limit:  ulimit -n 1000000");
+		strbuf_add_str(&text, "too many open files: each event takes one descriptor for each CPU and thread.\nRaise the limit:  "
+				      "ulimit -n 1000000");
 		break;
 	case ENOSPC:
 		strbuf_add_str(&text, refusal->attr->type == PERF_TYPE_BREAKPOINT
-					  ? "all hardware breakpoints are in use (x86 has 4)"
-					  : "the kernel has no room for it (kernel.perf_event_max_stack too deep, or counters in use)");
+					      ? "all hardware breakpoints are in use (x86 has 4)"
+					      : "the kernel has no room for it (kernel.perf_event_max_stack too deep, or counters in use)");
 		break;
 	case EBUSY:
 		strbuf_add_str(&text, "the counter is in use by somebody else (another profiler, or the NMI watchdog: "
@@ -194,8 +203,9 @@ struct error *refusal_explain_ring(int error, size_t pages, size_t rings)
 
 	if (error != EPERM)
 		return error_system(error, "mapping %zu buffers of %zu KB", rings, kb);
-	return error_new_kind(ERROR_PERMISSION,
-			      "%zu buffers of %zu KB are more than this user may lock in memory (kernel.perf_event_mlock_kb is %zu, for each CPU, and "
-			      "ulimit -l).\nUse a smaller -m, or:  sudo sysctl kernel.perf_event_mlock_kb=%zu",
-			      rings, kb, limits_mlock_bytes() / 1024, kb);
+	return error_new_kind(
+		ERROR_PERMISSION,
+		"%zu buffers of %zu KB are more than this user may lock in memory (kernel.perf_event_mlock_kb is %zu, for each CPU, and "
+		"ulimit -l).\nUse a smaller -m, or:  sudo sysctl kernel.perf_event_mlock_kb=%zu",
+		rings, kb, limits_mlock_bytes() / 1024, kb);
 }

@@ -8,12 +8,12 @@
 #include <sys/types.h>
 
 struct refusal {
-	int error;	       /* errno of perf_event_open() */
-	const char *event;     /* its name, as typed or printed */
+	int error;	   /* errno of perf_event_open() */
+	const char *event; /* its name, as typed or printed */
 	const struct perf_event_attr *attr;
-	int cpu;	       /* -1 = any */
-	pid_t pid;	       /* -1 = every process of `cpu` */
-	bool group;	       /* it was to join a group */
+	int cpu;    /* -1 = any */
+	pid_t pid;  /* -1 = every process of `cpu` */
+	bool group; /* it was to join a group */
 };
 
 /* Never NULL. */

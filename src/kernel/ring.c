@@ -1,5 +1,5 @@
-/* Reading kernel rings without copying. The kernel moves data_head with release order after a record is complete; we move data_tail after we are
- * done with the bytes (include/uapi/linux/perf_event.h describes the protocol). */
+/* Reading kernel rings without copying. The kernel moves data_head with release order after a record is complete; we move data_tail after
+ * we are done with the bytes (include/uapi/linux/perf_event.h describes the protocol). */
 #include "kernel/ring.h"
 
 #include <errno.h>
@@ -15,7 +15,11 @@ int ring_open(struct ring *ring, int fd, int cpu, size_t pages, bool overwrite)
 
 	if (map == MAP_FAILED)
 		return -errno;
-	*ring = (struct ring){.fd = fd, .cpu = cpu, .page = map, .data = (uint8_t *)map + page_size, .mask = pages * page_size - 1,
+	*ring = (struct ring){.fd = fd,
+			      .cpu = cpu,
+			      .page = map,
+			      .data = (uint8_t *)map + page_size,
+			      .mask = pages * page_size - 1,
 			      .overwrite = overwrite};
 	return 0;
 }
@@ -42,8 +46,8 @@ static int ring_pieces(const struct ring *ring, uint64_t begin, uint64_t end, st
 	return 2;
 }
 
-/* The end of what a backward ring holds: its records are walked from the newest until they meet unwritten memory or have gone round once, where
- * the oldest one is damaged and left out. */
+/* The end of what a backward ring holds: its records are walked from the newest until they meet unwritten memory or have gone round once,
+ * where the oldest one is damaged and left out. */
 static uint64_t overwrite_end(const struct ring *ring, uint64_t head)
 {
 	uint64_t at = head;

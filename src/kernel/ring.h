@@ -1,7 +1,7 @@
 /* A ring: one kernel buffer, mapped, that counters write their records into.
  *
- * Forward rings are read from `position` to the kernel's head, and what was read is given back by ring_consume(). Overwrite rings are written
- * backwards by the kernel and never given back: the newest record is first, and what is in them is read while they are paused. */
+ * Forward rings are read from `position` to the kernel's head, and what was read is given back by ring_consume(). Overwrite rings are
+ * written backwards by the kernel and never given back: the newest record is first, and what is in them is read while they are paused. */
 #pragma once
 
 #include <linux/perf_event.h>

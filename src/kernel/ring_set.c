@@ -1,5 +1,5 @@
-/* One ring for each CPU, or for each thread when the target has no CPUs. The kernel lets counters share a ring (PERF_EVENT_IOC_SET_OUTPUT) when
- * they are on the same CPU, or on the same thread without one. */
+/* One ring for each CPU, or for each thread when the target has no CPUs. The kernel lets counters share a ring (PERF_EVENT_IOC_SET_OUTPUT)
+ * when they are on the same CPU, or on the same thread without one. */
 #include "kernel/ring_set.h"
 
 #include "base/mem.h"
@@ -25,7 +25,8 @@ int ring_next_member(struct ring *ring)
 	return ring->member_watched < ring->member_count ? ring->members[ring->member_watched++] : -1;
 }
 
-static int open_slot(struct ring_set *set, const struct counter *const *counters, size_t count, struct slot_range slots, int cpu, bool overwrite)
+static int open_slot(struct ring_set *set, const struct counter *const *counters, size_t count, struct slot_range slots, int cpu,
+		     bool overwrite)
 {
 	struct ring *ring = NULL;
 
@@ -49,8 +50,8 @@ static int open_slot(struct ring_set *set, const struct counter *const *counters
 	return 0;
 }
 
-int ring_set_open(struct ring_set *set, const struct counter *const *counters, size_t count, const struct counter_target *target, size_t pages,
-		  bool overwrite)
+int ring_set_open(struct ring_set *set, const struct counter *const *counters, size_t count, const struct counter_target *target,
+		  size_t pages, bool overwrite)
 {
 	bool by_thread = target->cpu_count == 1 && target->cpus[0] < 0;
 	size_t rings = by_thread ? target->thread_count : target->cpu_count;

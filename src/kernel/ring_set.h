@@ -10,10 +10,10 @@ struct ring_set {
 	size_t pages; /* data pages of each */
 };
 
-/* Maps a ring for each CPU of the target on the first descriptor opened there and directs all others to it. `counters` are `count` counters of
- * the same target. `pages` a power of two. Returns 0 or -errno (EPERM: more than may be locked); nothing stays mapped then. */
-int ring_set_open(struct ring_set *set, const struct counter *const *counters, size_t count, const struct counter_target *target, size_t pages,
-		  bool overwrite);
+/* Maps a ring for each CPU of the target on the first descriptor opened there and directs all others to it. `counters` are `count` counters
+ * of the same target. `pages` a power of two. Returns 0 or -errno (EPERM: more than may be locked); nothing stays mapped then. */
+int ring_set_open(struct ring_set *set, const struct counter *const *counters, size_t count, const struct counter_target *target,
+		  size_t pages, bool overwrite);
 void ring_set_close(struct ring_set *set);
 /* The next descriptor to poll for a ring, after the one given out before has hung up; -1 when there is none left. */
 int ring_next_member(struct ring *ring);

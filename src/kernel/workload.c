@@ -1,5 +1,6 @@
-/* Starting a program in two steps: fork, then exec on command. Between the steps counters are attached to the child's pid with enable_on_exec, so
- * that not one instruction of ours is measured as the program's. A second pipe, closed by a successful exec, brings the errno of a failed one. */
+/* Starting a program in two steps: fork, then exec on command. Between the steps counters are attached to the child's pid with
+ * enable_on_exec, so that not one instruction of ours is measured as the program's. A second pipe, closed by a successful exec, brings the
+ * errno of a failed one. */
 #include "kernel/workload.h"
 
 #include "base/cleanup.h"

@@ -7,11 +7,11 @@
 #include <sys/types.h>
 
 struct workload {
-	pid_t pid;    /* 0 = none */
-	int release;  /* pipe: a byte lets it go */
-	int failure;  /* pipe: errno of a failed exec */
+	pid_t pid;   /* 0 = none */
+	int release; /* pipe: a byte lets it go */
+	int failure; /* pipe: errno of a failed exec */
 	bool waited;
-	int status;   /* as of waitpid() */
+	int status; /* as of waitpid() */
 };
 
 /* Forks the child and holds it. Until released its name is "perf-exec". `piped`: standard output carries our data, so the child's goes to

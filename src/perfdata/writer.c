@@ -59,7 +59,8 @@ static uint64_t whole_records(const struct writer *writer, uint64_t size)
 {
 	uint64_t at = 0;
 	struct record_header header;
-	while (at + sizeof(header) <= size && pread(writer->fd, &header, sizeof(header), (off_t)(writer->totals.file_bytes + at)) == sizeof(header) &&
+	while (at + sizeof(header) <= size &&
+	       pread(writer->fd, &header, sizeof(header), (off_t)(writer->totals.file_bytes + at)) == sizeof(header) &&
 	       header.size >= sizeof(header) && at + header.size <= size)
 		at += header.size;
 	return at;
@@ -82,8 +83,8 @@ static void account_data(struct writer *writer, uint64_t size)
 	update_data_size(writer);
 }
 
-/* `written` bytes of a failed write have reached the disk: keeps the whole records of them, and forgets the rest. The room that the rest took is what
- * the standby table goes to. */
+/* `written` bytes of a failed write have reached the disk: keeps the whole records of them, and forgets the rest. The room that the rest
+ * took is what the standby table goes to. */
 static void cut_back(struct writer *writer, uint64_t written, bool data)
 {
 	if (writer->pipe)

@@ -40,8 +40,9 @@ struct writer_options {
 };
 
 /* Opens the output and writes the head. `events` have their ids and must live as long as the writer. `features` may be NULL for a file, but
- * recordings with tracepoints or compression are readable after a kill only with them (without build-ids); for a pipe they are sent now, so they must be complete but for build_ids (with tracing_data where there are tracepoints). Errors say why and
- * what to do: a symbolic link or another user's file when running as root, no space, no permission. */
+ * recordings with tracepoints or compression are readable after a kill only with them (without build-ids); for a pipe they are sent now, so
+ * they must be complete but for build_ids (with tracing_data where there are tracepoints). Errors say why and what to do: a symbolic link
+ * or another user's file when running as root, no space, no permission. */
 struct error *writer_open(const struct writer_options *options, const struct event_list *events, const struct features *features,
 			  struct writer **ret);
 

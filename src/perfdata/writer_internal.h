@@ -40,7 +40,8 @@ struct error *writer_write(struct writer *writer, const struct iovec *pieces, in
 bool writer_encode_feature(const struct writer *writer, const struct features *features, unsigned int feature, struct strbuf *out);
 
 /* Encodes the features that are known at the start to `out`, which will be at `at` in the file, and makes the table. */
-void writer_standby_prepare(struct writer *writer, const struct features *features, const uint64_t bits[4], uint64_t at, struct strbuf *out);
+void writer_standby_prepare(struct writer *writer, const struct features *features, const uint64_t bits[4], uint64_t at,
+			    struct strbuf *out);
 /* Makes the table at `table_at` part of the record before it, since more data follows. */
 void writer_standby_absorb(struct writer *writer, uint64_t table_at);
 

@@ -1,15 +1,15 @@
 /* Features for a recording whose recorder is killed.
  *
- * Readers find the table of feature sections where the data ends. That is too late for recordings that cannot be read without their features: those
- * with tracepoints (formats) and compressed ones (sizes). So these get the sections ahead, between the attributes and the data, and the table
- * behind every piece of data that is written:
+ * Readers find the table of feature sections where the data ends. That is too late for recordings that cannot be read without their
+ *features: those with tracepoints (formats) and compressed ones (sizes). So these get the sections ahead, between the attributes and the
+ *data, and the table behind every piece of data that is written:
  *
  *	header | ids | attributes | sections | data … E | table          data.size up to and with E, an empty record of 8 bytes
  *	header | ids | attributes | sections | data … E[table] data … E | table
  *
- * When more data follows, E grows over the old table: it becomes the payload of a record of a type that all readers pass over without a word
- * (HEADER_EVENT_TYPE, meaningless since 2011). Data is written first, then E's size, then the header's data size: at every moment what the header
- * says is whole. */
+ * When more data follows, E grows over the old table: it becomes the payload of a record of a type that all readers pass over without a
+ *word (HEADER_EVENT_TYPE, meaningless since 2011). Data is written first, then E's size, then the header's data size: at every moment what
+ *the header says is whole. */
 #include "base/mem.h"
 #include "perfdata/features_write.h"
 #include "perfdata/writer_internal.h"
@@ -33,7 +33,8 @@ void writer_standby_prepare(struct writer *writer, const struct features *featur
 	memset(writer->standby_bits, 0, sizeof(writer->standby_bits));
 	for (unsigned int feature = 0; feature < FEATURE_COUNT; feature++) {
 		size_t start = out->len;
-		if (!(bits[feature / 64] >> feature % 64 & 1) || comes_later(feature) || !writer_encode_feature(writer, features, feature, out))
+		if (!(bits[feature / 64] >> feature % 64 & 1) || comes_later(feature) ||
+		    !writer_encode_feature(writer, features, feature, out))
 			continue;
 		table[count++] = (struct file_section){at + (start - first), out->len - start};
 		writer->standby_bits[feature / 64] |= 1ull << feature % 64;

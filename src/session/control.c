@@ -55,8 +55,8 @@ static const struct {
 	const char *name;
 	enum control_command command;
 } commands[] = {
-    {"enable", CONTROL_ENABLE}, {"disable", CONTROL_DISABLE}, {"snapshot", CONTROL_SNAPSHOT},
-    {"ping", CONTROL_PING},	{"stop", CONTROL_STOP},	      {"evlist", CONTROL_EVLIST},
+	{"enable", CONTROL_ENABLE}, {"disable", CONTROL_DISABLE}, {"snapshot", CONTROL_SNAPSHOT},
+	{"ping", CONTROL_PING},	    {"stop", CONTROL_STOP},	  {"evlist", CONTROL_EVLIST},
 };
 
 static enum control_command interpret(char *line, const char **ret_argument)

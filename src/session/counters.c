@@ -1,5 +1,5 @@
-/* Opening events. What may give way does: precision, kernel space, the event "cycles" itself where there is no hardware for it, and weak groups; each
- * only as far as the person did not insist. What cannot is explained. */
+/* Opening events. What may give way does: precision, kernel space, the event "cycles" itself where there is no hardware for it, and weak
+ * groups; each only as far as the person did not insist. What cannot is explained. */
 #include "session/counters.h"
 
 #include "base/cleanup.h"
@@ -72,14 +72,18 @@ static struct error *open_event(struct counters *counters, struct event_list *ev
 	}
 	if (event->pmu_cpus)
 		number_parse_list(event->pmu_cpus, &only, &only_count);
-	while (counter_open(&counters->each[event->index], &counters->state, kernel_attr(event), event->precise_max, &target, leader, only, only_count,
-			    &failure) < 0) {
+	while (counter_open(&counters->each[event->index], &counters->state, kernel_attr(event), event->precise_max, &target, leader, only,
+			    only_count, &failure) < 0) {
 		if (fall_back(counters, events, event, failure.error)) {
 			for_user_only |= counters->fell_back_to_user;
 			continue;
 		}
-		struct refusal refusal = {.error = failure.error, .event = event->name, .attr = kernel_attr(event), .cpu = failure.cpu,
-					  .pid = failure.thread, .group = leader};
+		struct refusal refusal = {.error = failure.error,
+					  .event = event->name,
+					  .attr = kernel_attr(event),
+					  .cpu = failure.cpu,
+					  .pid = failure.thread,
+					  .group = leader};
 		return refusal_explain(&refusal);
 	}
 	if (named_by_us && !for_user_only)

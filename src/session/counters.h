@@ -14,8 +14,8 @@ struct counters {
 	bool fell_back_to_user;	 /* the kernel may not be measured */
 };
 
-/* Opens all events on the target, fills in their ids, and applies their filters. Attributes may have changed to what the kernel accepts, and with them
- * names. Nothing stays open after an error. */
+/* Opens all events on the target, fills in their ids, and applies their filters. Attributes may have changed to what the kernel accepts,
+ * and with them names. Nothing stays open after an error. */
 struct error *counters_open(struct counters *counters, struct event_list *events, const struct counter_target *target);
 void counters_close(struct counters *counters);
 

@@ -1,6 +1,6 @@
-/* The pump. One thread, one epoll_wait(): a ring's wake-up (the kernel gives it when the ring is half full), the workload's end, a signal, a timer,
- * a command. After each wake-up all rings are drained and the round is marked, so that readers can sort what came before.
- * What isn't done here: files (recorder_output.c), side-band (recorder_synth.c), deciding what to measure (cmd/record.c). */
+/* The pump. One thread, one epoll_wait(): a ring's wake-up (the kernel gives it when the ring is half full), the workload's end, a signal,
+ * a timer, a command. After each wake-up all rings are drained and the round is marked, so that readers can sort what came before. What
+ * isn't done here: files (recorder_output.c), side-band (recorder_synth.c), deciding what to measure (cmd/record.c). */
 #include "session/recorder_internal.h"
 
 #include "base/cleanup.h"
@@ -47,8 +47,8 @@ static int open_timer(uint64_t first_ns, uint64_t every_ns)
 	return fd;
 }
 
-/* 512 KB a ring is what everybody may lock. Where records come thick and fast, who isn't limited gets rings that bear with a busy machine, as long as all
- * together stay small. */
+/* 512 KB a ring is what everybody may lock. Where records come thick and fast, who isn't limited gets rings that bear with a busy machine,
+ * as long as all together stay small. */
 static size_t default_ring_bytes(const struct recorder *recorder)
 {
 	enum { SMALL = 512 << 10, LARGE = 2 << 20, TOGETHER = 64 << 20 };
@@ -117,8 +117,8 @@ static void watch_threads(struct recorder *recorder)
 	}
 }
 
-struct error *recorder_create(const struct recorder_options *options, struct event_list *events, struct counters *counters, struct workload *workload,
-			      struct recorder **ret)
+struct error *recorder_create(const struct recorder_options *options, struct event_list *events, struct counters *counters,
+			      struct workload *workload, struct recorder **ret)
 {
 	struct recorder *recorder = mem_zalloc(sizeof(*recorder));
 	struct error *error = NULL;

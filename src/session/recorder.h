@@ -1,7 +1,8 @@
 /* The recorder: a pump from rings to a perf.data. It doesn't look into what it moves.
  *
- * It sleeps in one epoll_wait() on everything that can happen: a ring half full, the workload's end, signals, timers, the control channel. Nothing
- * wakes it up without a need. Loss is counted at the end from the counters themselves and written down as records, so that every reader knows. */
+ * It sleeps in one epoll_wait() on everything that can happen: a ring half full, the workload's end, signals, timers, the control channel.
+ * Nothing wakes it up without a need. Loss is counted at the end from the counters themselves and written down as records, so that every
+ * reader knows. */
 #pragma once
 
 #include "base/error.h"
@@ -13,23 +14,23 @@
 #include <stdint.h>
 
 struct recorder_options {
-	const char *output;	 /* NULL = perf.data, "-" = standard output */
+	const char *output; /* NULL = perf.data, "-" = standard output */
 	int compression_level;
-	size_t ring_pages;	 /* 0 = 512 KB, 2 MB for whole CPUs and tracepoints, less where that is more than may be locked */
+	size_t ring_pages; /* 0 = 512 KB, 2 MB for whole CPUs and tracepoints, less where that is more than may be locked */
 	bool overwrite;
 	bool quiet;
 
 	/* When the output goes to a new file: */
 	bool switch_output;
-	uint64_t switch_size;	 /* bytes; 0 = not by size */
-	uint64_t switch_time_ns; /* 0 = not by time */
+	uint64_t switch_size;	       /* bytes; 0 = not by size */
+	uint64_t switch_time_ns;       /* 0 = not by time */
 	unsigned int switch_max_files; /* the older ones are deleted; 0 = keep all */
 	bool timestamp_filename;
 
-	uint64_t max_size;	 /* bytes; 0 = no limit */
-	int64_t delay_ms;	 /* start to measure later; -1 = when the control channel says so; 0 = at once */
-	const char *control;	 /* argument of --control, or NULL */
-	uint64_t flush_bytes;	 /* read a ring only when it holds so much; 0 = always */
+	uint64_t max_size;    /* bytes; 0 = no limit */
+	int64_t delay_ms;     /* start to measure later; -1 = when the control channel says so; 0 = at once */
+	const char *control;  /* argument of --control, or NULL */
+	uint64_t flush_bytes; /* read a ring only when it holds so much; 0 = always */
 
 	/* Side-band of what already runs: */
 	bool synthesize_tasks, synthesize_cgroups, namespaces, data_maps, tail_synthesize;
@@ -38,8 +39,8 @@ struct recorder_options {
 	uint64_t map_timeout_ns;
 	unsigned int synth_jobs;
 
-	/* Called when an output's data is complete, before its header features are written, with the path (not for pipes): gives the features, which may
-	 * be NULL. They must live until the next call. */
+	/* Called when an output's data is complete, before its header features are written, with the path (not for pipes): gives the
+	 * features, which may be NULL. They must live until the next call. */
 	struct error *(*describe)(void *context, const char *path, const struct features **ret);
 	/* What is known of the features when an output is opened: pipes send them first, files keep some for the case of a kill. */
 	const struct features *(*describe_ahead)(void *context);
@@ -49,23 +50,23 @@ struct recorder_options {
 /* What happened, for the closing lines. */
 struct recorder_totals {
 	uint64_t wakeups;
-	uint64_t lost;	     /* samples and records that the kernel had to drop for want of room, over all events */
+	uint64_t lost; /* samples and records that the kernel had to drop for want of room, over all events */
 	uint64_t *lost_by_event;
-	uint64_t rings_full; /* how many LOST records… counted by the kernel's readers; 0 = none seen here */
+	uint64_t rings_full;	      /* how many LOST records… counted by the kernel's readers; 0 = none seen here */
 	struct writer_totals written; /* all outputs together */
 	unsigned int files;
-	char *last_path;	      /* of the last output */
-	int signal;		      /* that ended the recording, or 0 */
+	char *last_path; /* of the last output */
+	int signal;	 /* that ended the recording, or 0 */
 	bool reached_max_size;
-	bool addresses_hidden;	      /* kptr_restrict: no kernel map */
+	bool addresses_hidden; /* kptr_restrict: no kernel map */
 	unsigned int map_timeouts;
 };
 
 struct recorder;
 
 /* Maps the rings and opens the output. All arguments live as long as the recorder; `workload` may be NULL. */
-struct error *recorder_create(const struct recorder_options *options, struct event_list *events, struct counters *counters, struct workload *workload,
-			      struct recorder **ret);
+struct error *recorder_create(const struct recorder_options *options, struct event_list *events, struct counters *counters,
+			      struct workload *workload, struct recorder **ret);
 /* Records until the workload ends, the target is gone, a signal or the control channel says stop, or --max-size is reached. */
 struct error *recorder_run(struct recorder *recorder);
 /* Completes the output. To be called also after a failed recorder_run(): what was written stays readable. */

@@ -16,10 +16,10 @@ struct recorder {
 	struct control control;
 	int epoll, signals, timer_delay, timer_switch;
 	sigset_t old_mask;
-	size_t trailer;	   /* sample_id bytes of our own records */
+	size_t trailer;		/* sample_id bytes of our own records */
 	uint64_t *lost_written; /* by event × slot: what was noted in earlier outputs */
-	size_t alive;	   /* threads of the target that still run; only where that matters */
-	uint64_t done_bytes; /* of outputs that are complete */
+	size_t alive;		/* threads of the target that still run; only where that matters */
+	uint64_t done_bytes;	/* of outputs that are complete */
 	uint64_t output_start_bytes;
 	struct recorder_totals totals;
 	char **old_files; /* of --switch-output, oldest first */

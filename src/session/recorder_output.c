@@ -26,7 +26,9 @@ char *recorder_timestamped(const char *path)
 struct error *recorder_open_output(struct recorder *recorder)
 {
 	const struct recorder_options *options = recorder->options;
-	struct writer_options writer = {.path = options->output, .compression_level = options->compression_level, .keep_old = true,
+	struct writer_options writer = {.path = options->output,
+					.compression_level = options->compression_level,
+					.keep_old = true,
 					.ring_size = recorder->rings.pages * (size_t)sysconf(_SC_PAGESIZE)};
 	const struct features *features = options->describe_ahead ? options->describe_ahead(options->context) : NULL;
 
@@ -98,8 +100,8 @@ struct error *recorder_close_output(struct recorder *recorder, bool last)
 	if (!error && !pipe && (options->switch_output || options->timestamp_filename))
 		error = stamp_output(recorder, path);
 	free(recorder->totals.last_path);
-	recorder->totals.last_path = options->switch_output || options->timestamp_filename ? mem_printf("%s.<timestamp>", path)
-											     : take_pointer(path);
+	recorder->totals.last_path =
+		options->switch_output || options->timestamp_filename ? mem_printf("%s.<timestamp>", path) : take_pointer(path);
 	return error;
 }
 

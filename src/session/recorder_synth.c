@@ -52,7 +52,10 @@ void recorder_take_tasks(struct recorder *recorder, struct strbuf *records)
 {
 	const struct recorder_options *options = recorder->options;
 	const struct counter_target *target = &recorder->counters->target;
-	struct synth synth = {.out = records, .trailer = recorder->trailer, .data_maps = options->data_maps, .namespaces = options->namespaces,
+	struct synth synth = {.out = records,
+			      .trailer = recorder->trailer,
+			      .data_maps = options->data_maps,
+			      .namespaces = options->namespaces,
 			      .map_timeout_ns = options->map_timeout_ns};
 
 	if (options->synthesize_cgroups)

@@ -1,5 +1,5 @@
-/* From options to attributes. The order matters: what an event's own text says (terms between slashes) comes last and wins; then the ids, which all
- * events of a recording must carry at the same place as soon as there is more than one. */
+/* From options to attributes. The order matters: what an event's own text says (terms between slashes) comes last and wins; then the ids,
+ * which all events of a recording must carry at the same place as soon as there is more than one. */
 #include "session/sampling.h"
 
 #include "event/defaults.h"
@@ -115,16 +115,16 @@ static void configure_content(struct event *event, const struct sampling *sampli
 		size_t flag;
 		uint64_t bits;
 	} bits[] = {
-	    {offsetof(struct sampling, address), PERF_SAMPLE_ADDR | PERF_SAMPLE_DATA_SRC},
-	    {offsetof(struct sampling, phys_address), PERF_SAMPLE_PHYS_ADDR},
-	    {offsetof(struct sampling, data_page_size), PERF_SAMPLE_DATA_PAGE_SIZE},
-	    {offsetof(struct sampling, code_page_size), PERF_SAMPLE_CODE_PAGE_SIZE},
-	    {offsetof(struct sampling, cpu), PERF_SAMPLE_CPU},
-	    {offsetof(struct sampling, by_cpu), PERF_SAMPLE_CPU},
-	    {offsetof(struct sampling, raw), PERF_SAMPLE_TIME | PERF_SAMPLE_RAW | PERF_SAMPLE_CPU},
-	    {offsetof(struct sampling, weight), PERF_SAMPLE_WEIGHT_STRUCT},
-	    {offsetof(struct sampling, transaction), PERF_SAMPLE_TRANSACTION},
-	    {offsetof(struct sampling, cgroups), PERF_SAMPLE_CGROUP},
+		{offsetof(struct sampling, address), PERF_SAMPLE_ADDR | PERF_SAMPLE_DATA_SRC},
+		{offsetof(struct sampling, phys_address), PERF_SAMPLE_PHYS_ADDR},
+		{offsetof(struct sampling, data_page_size), PERF_SAMPLE_DATA_PAGE_SIZE},
+		{offsetof(struct sampling, code_page_size), PERF_SAMPLE_CODE_PAGE_SIZE},
+		{offsetof(struct sampling, cpu), PERF_SAMPLE_CPU},
+		{offsetof(struct sampling, by_cpu), PERF_SAMPLE_CPU},
+		{offsetof(struct sampling, raw), PERF_SAMPLE_TIME | PERF_SAMPLE_RAW | PERF_SAMPLE_CPU},
+		{offsetof(struct sampling, weight), PERF_SAMPLE_WEIGHT_STRUCT},
+		{offsetof(struct sampling, transaction), PERF_SAMPLE_TRANSACTION},
+		{offsetof(struct sampling, cgroups), PERF_SAMPLE_CGROUP},
 	};
 
 	for (size_t i = 0; i < sizeof(bits) / sizeof(bits[0]); i++)

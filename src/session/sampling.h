@@ -1,5 +1,5 @@
-/* Sampling: what the options of record and top make of an event's attribute. The attributes are those that the kernel's perf opens for the same
- * options, so that recordings of both read alike. */
+/* Sampling: what the options of record and top make of an event's attribute. The attributes are those that the kernel's perf opens for the
+ * same options, so that recordings of both read alike. */
 #pragma once
 
 #include "base/error.h"
@@ -18,28 +18,28 @@ struct sampling {
 	bool freq_given; /* by the person: it counts for events that have a period of their own as well (tracepoints) */
 
 	enum callgraph_mode callgraph;
-	uint32_t stack_size;	 /* dwarf: bytes of stack, a multiple of 8 */
-	uint32_t max_stack;	 /* frames of a call chain, 0 = the kernel's limit */
-	bool kernel_callchains;	 /* only the kernel's part of call chains */
-	bool user_callchains;	 /* only the user's */
-	uint64_t branch_type;	 /* PERF_SAMPLE_BRANCH_*; 0 = no branch stacks */
-	uint64_t user_regs;	 /* registers by bit of the architecture's perf_regs.h */
+	uint32_t stack_size;	/* dwarf: bytes of stack, a multiple of 8 */
+	uint32_t max_stack;	/* frames of a call chain, 0 = the kernel's limit */
+	bool kernel_callchains; /* only the kernel's part of call chains */
+	bool user_callchains;	/* only the user's */
+	uint64_t branch_type;	/* PERF_SAMPLE_BRANCH_*; 0 = no branch stacks */
+	uint64_t user_regs;	/* registers by bit of the architecture's perf_regs.h */
 	uint64_t intr_regs;
 
-	bool address;	       /* -d */
+	bool address; /* -d */
 	bool phys_address;
 	bool data_page_size;
 	bool code_page_size;
-	bool no_time;	       /* --no-timestamp */
-	bool time;	       /* -T: even where there would be none */
+	bool no_time;		      /* --no-timestamp */
+	bool time;		      /* -T: even where there would be none */
 	enum event_choice period_bit; /* -P and --no-period */
-	bool cpu;	       /* --sample-cpu */
+	bool cpu;		      /* --sample-cpu */
 	bool identifier;
 	bool raw;
 	bool weight;
 	bool transaction;
-	bool no_samples;       /* -n: only counts and side-band */
-	bool thread_counts;    /* -s */
+	bool no_samples;    /* -n: only counts and side-band */
+	bool thread_counts; /* -s */
 	bool running_time;
 	bool no_inherit;
 	bool all_user, all_kernel;
@@ -49,8 +49,8 @@ struct sampling {
 	bool build_id_mmap;
 	bool no_bpf_event;
 	bool overwrite;
-	bool no_buffering;     /* wake up for every sample */
-	bool group;	       /* --group: all events in one */
+	bool no_buffering; /* wake up for every sample */
+	bool group;	   /* --group: all events in one */
 	bool clockid_given;
 	int32_t clockid;
 

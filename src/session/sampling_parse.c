@@ -47,27 +47,27 @@ struct named_bits {
 };
 
 static const struct named_bits branch_names[] = {
-    {"u", PERF_SAMPLE_BRANCH_USER},
-    {"k", PERF_SAMPLE_BRANCH_KERNEL},
-    {"hv", PERF_SAMPLE_BRANCH_HV},
-    {"any", PERF_SAMPLE_BRANCH_ANY},
-    {"any_call", PERF_SAMPLE_BRANCH_ANY_CALL},
-    {"any_ret", PERF_SAMPLE_BRANCH_ANY_RETURN},
-    {"ind_call", PERF_SAMPLE_BRANCH_IND_CALL},
-    {"abort_tx", PERF_SAMPLE_BRANCH_ABORT_TX},
-    {"in_tx", PERF_SAMPLE_BRANCH_IN_TX},
-    {"no_tx", PERF_SAMPLE_BRANCH_NO_TX},
-    {"cond", PERF_SAMPLE_BRANCH_COND},
-    {"ind_jmp", PERF_SAMPLE_BRANCH_IND_JUMP},
-    {"call", PERF_SAMPLE_BRANCH_CALL},
-    {"no_flags", PERF_SAMPLE_BRANCH_NO_FLAGS},
-    {"no_cycles", PERF_SAMPLE_BRANCH_NO_CYCLES},
-    {"save_type", PERF_SAMPLE_BRANCH_TYPE_SAVE},
-    {"stack", PERF_SAMPLE_BRANCH_CALL_STACK},
-    {"hw_index", PERF_SAMPLE_BRANCH_HW_INDEX},
-    {"priv", 1u << 18},
-    {"counter", EVENT_BRANCH_COUNTERS},
-    {NULL, 0},
+	{"u", PERF_SAMPLE_BRANCH_USER},
+	{"k", PERF_SAMPLE_BRANCH_KERNEL},
+	{"hv", PERF_SAMPLE_BRANCH_HV},
+	{"any", PERF_SAMPLE_BRANCH_ANY},
+	{"any_call", PERF_SAMPLE_BRANCH_ANY_CALL},
+	{"any_ret", PERF_SAMPLE_BRANCH_ANY_RETURN},
+	{"ind_call", PERF_SAMPLE_BRANCH_IND_CALL},
+	{"abort_tx", PERF_SAMPLE_BRANCH_ABORT_TX},
+	{"in_tx", PERF_SAMPLE_BRANCH_IN_TX},
+	{"no_tx", PERF_SAMPLE_BRANCH_NO_TX},
+	{"cond", PERF_SAMPLE_BRANCH_COND},
+	{"ind_jmp", PERF_SAMPLE_BRANCH_IND_JUMP},
+	{"call", PERF_SAMPLE_BRANCH_CALL},
+	{"no_flags", PERF_SAMPLE_BRANCH_NO_FLAGS},
+	{"no_cycles", PERF_SAMPLE_BRANCH_NO_CYCLES},
+	{"save_type", PERF_SAMPLE_BRANCH_TYPE_SAVE},
+	{"stack", PERF_SAMPLE_BRANCH_CALL_STACK},
+	{"hw_index", PERF_SAMPLE_BRANCH_HW_INDEX},
+	{"priv", 1u << 18},
+	{"counter", EVENT_BRANCH_COUNTERS},
+	{NULL, 0},
 };
 
 /* Adds the bits of each comma-separated word. */
@@ -108,19 +108,18 @@ struct error *sampling_parse_branch(const char *text, uint64_t *ret)
 /* Bits as in arch/ARCH/include/uapi/asm/perf_regs.h. */
 static const struct named_bits register_names[] = {
 #if defined(__x86_64__) || defined(__i386__)
-    {"ax", 1 << 0},   {"bx", 1 << 1},	{"cx", 1 << 2},	  {"dx", 1 << 3},   {"si", 1 << 4},   {"di", 1 << 5},
-    {"bp", 1 << 6},   {"sp", 1 << 7},	{"ip", 1 << 8},	  {"flags", 1 << 9}, {"cs", 1 << 10}, {"ss", 1 << 11},
-    {"r8", 1 << 16},  {"r9", 1 << 17},	{"r10", 1 << 18}, {"r11", 1 << 19}, {"r12", 1 << 20}, {"r13", 1 << 21},
-    {"r14", 1 << 22}, {"r15", 1 << 23},
+	{"ax", 1 << 0},	  {"bx", 1 << 1},   {"cx", 1 << 2},    {"dx", 1 << 3},	 {"si", 1 << 4},   {"di", 1 << 5},   {"bp", 1 << 6},
+	{"sp", 1 << 7},	  {"ip", 1 << 8},   {"flags", 1 << 9}, {"cs", 1 << 10},	 {"ss", 1 << 11},  {"r8", 1 << 16},  {"r9", 1 << 17},
+	{"r10", 1 << 18}, {"r11", 1 << 19}, {"r12", 1 << 20},  {"r13", 1 << 21}, {"r14", 1 << 22}, {"r15", 1 << 23},
 #elif defined(__aarch64__)
-    {"x0", 1ull << 0},	 {"x1", 1ull << 1},   {"x2", 1ull << 2},   {"x3", 1ull << 3},	{"x4", 1ull << 4},   {"x5", 1ull << 5},
-    {"x6", 1ull << 6},	 {"x7", 1ull << 7},   {"x8", 1ull << 8},   {"x9", 1ull << 9},	{"x10", 1ull << 10}, {"x11", 1ull << 11},
-    {"x12", 1ull << 12}, {"x13", 1ull << 13}, {"x14", 1ull << 14}, {"x15", 1ull << 15}, {"x16", 1ull << 16}, {"x17", 1ull << 17},
-    {"x18", 1ull << 18}, {"x19", 1ull << 19}, {"x20", 1ull << 20}, {"x21", 1ull << 21}, {"x22", 1ull << 22}, {"x23", 1ull << 23},
-    {"x24", 1ull << 24}, {"x25", 1ull << 25}, {"x26", 1ull << 26}, {"x27", 1ull << 27}, {"x28", 1ull << 28}, {"x29", 1ull << 29},
-    {"lr", 1ull << 30},	 {"sp", 1ull << 31},  {"pc", 1ull << 32},
+	{"x0", 1ull << 0},   {"x1", 1ull << 1},	  {"x2", 1ull << 2},   {"x3", 1ull << 3},   {"x4", 1ull << 4},	 {"x5", 1ull << 5},
+	{"x6", 1ull << 6},   {"x7", 1ull << 7},	  {"x8", 1ull << 8},   {"x9", 1ull << 9},   {"x10", 1ull << 10}, {"x11", 1ull << 11},
+	{"x12", 1ull << 12}, {"x13", 1ull << 13}, {"x14", 1ull << 14}, {"x15", 1ull << 15}, {"x16", 1ull << 16}, {"x17", 1ull << 17},
+	{"x18", 1ull << 18}, {"x19", 1ull << 19}, {"x20", 1ull << 20}, {"x21", 1ull << 21}, {"x22", 1ull << 22}, {"x23", 1ull << 23},
+	{"x24", 1ull << 24}, {"x25", 1ull << 25}, {"x26", 1ull << 26}, {"x27", 1ull << 27}, {"x28", 1ull << 28}, {"x29", 1ull << 29},
+	{"lr", 1ull << 30},  {"sp", 1ull << 31},  {"pc", 1ull << 32},
 #endif
-    {NULL, 0},
+	{NULL, 0},
 };
 
 struct error *sampling_parse_regs(const char *text, uint64_t *ret)
@@ -143,9 +142,15 @@ struct error *sampling_parse_clock(const char *text, int32_t *ret)
 		const char *name;
 		int32_t id;
 	} clocks[] = {
-	    {"monotonic", CLOCK_MONOTONIC}, {"monotonic_raw", CLOCK_MONOTONIC_RAW}, {"realtime", CLOCK_REALTIME}, {"boottime", CLOCK_BOOTTIME},
-	    {"tai", CLOCK_TAI},		    {"mono", CLOCK_MONOTONIC},		    {"raw", CLOCK_MONOTONIC_RAW}, {"real", CLOCK_REALTIME},
-	    {"boot", CLOCK_BOOTTIME},
+		{"monotonic", CLOCK_MONOTONIC},
+		{"monotonic_raw", CLOCK_MONOTONIC_RAW},
+		{"realtime", CLOCK_REALTIME},
+		{"boottime", CLOCK_BOOTTIME},
+		{"tai", CLOCK_TAI},
+		{"mono", CLOCK_MONOTONIC},
+		{"raw", CLOCK_MONOTONIC_RAW},
+		{"real", CLOCK_REALTIME},
+		{"boot", CLOCK_BOOTTIME},
 	};
 	int64_t number;
 

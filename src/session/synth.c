@@ -13,7 +13,8 @@ enum { CPU_MAP_CPUS = 0 };
 
 size_t synth_trailer_size(const struct event_attr *attr)
 {
-	uint64_t parts = PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ID | PERF_SAMPLE_STREAM_ID | PERF_SAMPLE_CPU | PERF_SAMPLE_IDENTIFIER;
+	uint64_t parts =
+		PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ID | PERF_SAMPLE_STREAM_ID | PERF_SAMPLE_CPU | PERF_SAMPLE_IDENTIFIER;
 
 	return attr->sample_id_all ? 8 * (size_t)__builtin_popcountll(attr->sample_type & parts) : 0;
 }

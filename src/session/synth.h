@@ -1,6 +1,6 @@
-/* Synthetic records: what the kernel would have told had we listened from the start. The kernel reports what happens from now on; who already
- * runs, what is mapped, the kernel itself, loaded BPF programs, cgroups: that is made up here from /proc, /sys and bpf(2), in the same record
- * formats, with time 0 and zeros in the sample_id trailer.
+/* Synthetic records: what the kernel would have told had we listened from the start. The kernel reports what happens from now on; who
+ * already runs, what is mapped, the kernel itself, loaded BPF programs, cgroups: that is made up here from /proc, /sys and bpf(2), in the
+ * same record formats, with time 0 and zeros in the sample_id trailer.
  *
  * All functions add whole records to a buffer and never fail: what cannot be read (who just ended, what we may not see) is left out. */
 #pragma once
@@ -16,11 +16,11 @@
 
 struct synth {
 	struct strbuf *out;
-	size_t trailer;		 /* bytes of sample_id that records of this recording end with */
-	bool data_maps;		 /* -d: maps without execute permission as well */
+	size_t trailer; /* bytes of sample_id that records of this recording end with */
+	bool data_maps; /* -d: maps without execute permission as well */
 	bool namespaces;
-	bool build_ids;		 /* put build-ids into MMAP2 records */
-	uint64_t map_timeout_ns; /* give up a process whose maps take longer; 0 = never */
+	bool build_ids;		   /* put build-ids into MMAP2 records */
+	uint64_t map_timeout_ns;   /* give up a process whose maps take longer; 0 = never */
 	unsigned int map_timeouts; /* how many were given up */
 };
 
@@ -36,8 +36,8 @@ void synth_cgroups(struct synth *synth);
 
 /* Everything that runs: FORK, COMM, NAMESPACES, MMAP2. On up to `jobs` threads. */
 void synth_all_tasks(struct synth *synth, unsigned int jobs);
-/* COMM, NAMESPACES, MMAP2 of the given threads, each process' maps once; `is_workload`: they have not exec'ed yet, so their maps are ours and are
- * left out. */
+/* COMM, NAMESPACES, MMAP2 of the given threads, each process' maps once; `is_workload`: they have not exec'ed yet, so their maps are ours
+ * and are left out. */
 void synth_threads(struct synth *synth, const pid_t *threads, size_t count, bool is_workload);
 
 /* User-range records that describe the recording. */

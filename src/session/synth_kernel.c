@@ -1,7 +1,8 @@
 /* Side-band of what isn't a process: the kernel's text, its modules, cgroups, BPF programs.
  *
- * The kernel's end is the expensive part: /proc/kallsyms is sorted by address and its end of text lies in the middle of some 100,000 lines (40 ms).
- * /proc/iomem has the size of the kernel's code in one of its first lines, where it may be read; the start is among the first symbols. */
+ * The kernel's end is the expensive part: /proc/kallsyms is sorted by address and its end of text lies in the middle of some 100,000 lines
+ * (40 ms). /proc/iomem has the size of the kernel's code in one of its first lines, where it may be read; the start is among the first
+ * symbols. */
 #include "session/synth.h"
 
 #include "base/cleanup.h"
@@ -239,7 +240,9 @@ static void put_program(struct synth *synth, int fd)
 	enum { MAX_FUNCTIONS = 256 };
 	uint64_t addresses[MAX_FUNCTIONS] = {0};
 	uint32_t lengths[MAX_FUNCTIONS] = {0};
-	struct bpf_prog_info info = {.nr_jited_ksyms = MAX_FUNCTIONS, .jited_ksyms = (uintptr_t)addresses, .nr_jited_func_lens = MAX_FUNCTIONS,
+	struct bpf_prog_info info = {.nr_jited_ksyms = MAX_FUNCTIONS,
+				     .jited_ksyms = (uintptr_t)addresses,
+				     .nr_jited_func_lens = MAX_FUNCTIONS,
 				     .jited_func_lens = (uintptr_t)lengths};
 	union bpf_attr attr = {.info = {.bpf_fd = (uint32_t)fd, .info_len = sizeof(info), .info = (uintptr_t)&info}};
 	char name[128];

@@ -1,7 +1,7 @@
-/* Side-band of running processes. Speed matters: a machine has thousands, and nobody waits for a profiler. So: one directory descriptor a process,
- * large reads, no stdio, no scanf, and the processes shared out to a few threads; every process' records go to a buffer of its own and the buffers
- * are joined in the order of the pids, so that the result doesn't depend on who was first.
- * Facts: proc(5) for the files; record formats: include/uapi/linux/perf_event.h. */
+/* Side-band of running processes. Speed matters: a machine has thousands, and nobody waits for a profiler. So: one directory descriptor a
+ * process, large reads, no stdio, no scanf, and the processes shared out to a few threads; every process' records go to a buffer of its own
+ * and the buffers are joined in the order of the pids, so that the result doesn't depend on who was first. Facts: proc(5) for the files;
+ * record formats: include/uapi/linux/perf_event.h. */
 #include "session/synth.h"
 
 #include "base/cleanup.h"
@@ -286,7 +286,8 @@ void synth_all_tasks(struct synth *synth, unsigned int jobs)
 
 	error_free(proc_processes(&pids));
 	size_t items = (pids.len + PROCESSES_PER_ITEM - 1) / PROCESSES_PER_ITEM;
-	struct all_tasks all = {synth, &pids, mem_zalloc_array(items + 1, sizeof(*all.buffers)), mem_zalloc_array(items + 1, sizeof(*all.timeouts))};
+	struct all_tasks all = {synth, &pids, mem_zalloc_array(items + 1, sizeof(*all.buffers)),
+				mem_zalloc_array(items + 1, sizeof(*all.timeouts))};
 	pool_run(jobs, items, run_item, &all);
 	for (size_t i = 0; i < items; i++) {
 		strbuf_add(synth->out, strbuf_str(&all.buffers[i]), all.buffers[i].len);

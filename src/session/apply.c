@@ -84,6 +84,11 @@ struct record_lost {
 	uint64_t id, count;
 };
 
+struct record_throttle {
+	struct record_header header;
+	uint64_t time, id, stream_id;
+};
+
 struct record_lost_samples {
 	struct record_header header;
 	uint64_t count;
@@ -243,7 +248,10 @@ void apply_loss(struct session *session, const struct record_header *header)
 {
 	const struct record_lost *lost = (const void *)header;
 	const struct record_lost_samples *lost_samples = (const void *)header;
-	struct event *event = header->type == RECORD_LOST ? reader_event_by_id(session->reader, lost->id) : NULL;
+	const struct record_throttle *throttle = (const void *)header;
+	struct event *event = header->type == RECORD_LOST	? reader_event_by_id(session->reader, lost->id)
+			      : header->type == RECORD_THROTTLE ? reader_event_by_id(session->reader, throttle->id)
+								: NULL;
 	if (!event)
 		event = reader_event(session->reader, header);
 	struct event_counts *counts = event ? &session->event_counts[event->index] : NULL;

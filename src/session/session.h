@@ -108,8 +108,8 @@ struct error *session_reduce(struct session *session, const struct reducer *redu
 
 /* ---- what every reader tells at its end ---- */
 
-/* Adds one plain sentence when records were lost: how many, of which events, what to do. Event names are made safe. Nothing when nothing
- * was lost. */
+/* Adds a plain sentence when records were lost, and one when the kernel throttled sampling: how often, of which events, what to do. Event
+ * names are made safe. Sentences are separated by newlines, none at the end. Nothing when nothing was lost. */
 void session_loss_text(const struct session *session, struct strbuf *out);
 /* The same for what was wrong with the input: cut short, broken or unknown records, hardware trace that isn't decoded. One sentence each,
  * separated by newlines, none at the end. */

@@ -5,14 +5,16 @@
 
 #include <string.h>
 
-static uint64_t event_loss(const struct session *session, size_t index)
+enum count { COUNT_LOST, COUNT_LOST_SAMPLES, COUNT_THROTTLES };
+
+static uint64_t event_count(const struct session *session, size_t index, enum count what)
 {
 	const struct event_counts *counts = &session->event_counts[index];
-	return session->lost_samples ? counts->lost_samples : counts->lost;
+	return what == COUNT_LOST ? counts->lost : what == COUNT_LOST_SAMPLES ? counts->lost_samples : counts->throttles;
 }
 
 /* " (cycles 5, sched:sched_switch 7)"; nothing for a single event. */
-static void add_events(const struct session *session, struct strbuf *out)
+static void add_events(const struct session *session, enum count what, struct strbuf *out)
 {
 	const struct event_list *list = &session->reader->events;
 	char number[32];
@@ -20,29 +22,27 @@ static void add_events(const struct session *session, struct strbuf *out)
 	if (session->private->known_events < 2)
 		return;
 	for (size_t i = 0; i < session->private->known_events; i++) {
-		uint64_t lost = event_loss(session, i);
-		if (!lost)
+		uint64_t count = event_count(session, i, what);
+		if (!count)
 			continue;
 		const char *name = list->events.data[i]->name;
 		strbuf_add_str(out, between);
 		text_add_safe(out, name, strlen(name));
-		strbuf_printf(out, " %s", number_format_grouped(lost, number));
+		strbuf_printf(out, " %s", number_format_grouped(count, number));
 		between = ", ";
 	}
 	if (between[0] == ',')
 		strbuf_add_char(out, ')');
 }
 
-void session_loss_text(const struct session *session, struct strbuf *out)
+static void add_loss(const struct session *session, struct strbuf *out)
 {
 	char lost_text[32], kept_text[32];
 	uint64_t lost = session->lost_samples ? session->lost_samples : session->lost;
 	uint64_t kept = session->record_counts[RECORD_SAMPLE];
-	if (!lost)
-		return;
 	double share = 100.0 * (double)lost / ((double)lost + (double)kept);
 	strbuf_printf(out, "%s %s lost", number_format_grouped(lost, lost_text), session->lost_samples ? "samples were" : "records were");
-	add_events(session, out);
+	add_events(session, session->lost_samples ? COUNT_LOST_SAMPLES : COUNT_LOST, out);
 	strbuf_printf(out,
 		      ", %s samples are here (%.*f%% lost): the buffers were full; record with larger ones (-m) or less often (a lower -F)",
 		      number_format_grouped(kept, kept_text), share < 1 ? 2 : 0, share);
@@ -57,6 +57,20 @@ static void begin_sentence(struct strbuf *out)
 static const char *plural(uint64_t count)
 {
 	return count == 1 ? "" : "s";
+}
+
+void session_loss_text(const struct session *session, struct strbuf *out)
+{
+	char number[32];
+	uint64_t throttles = session->record_counts[RECORD_THROTTLE];
+	if (session->lost_samples || session->lost)
+		add_loss(session, out);
+	if (!throttles)
+		return;
+	begin_sentence(out);
+	strbuf_printf(out, "the kernel paused sampling %s time%s", number_format_grouped(throttles, number), plural(throttles));
+	add_events(session, COUNT_THROTTLES, out);
+	strbuf_add_str(out, ", because samples came too fast (throttling): record less often (a lower -F, a larger -c)");
 }
 
 void session_trouble_text(const struct session *session, struct strbuf *out)

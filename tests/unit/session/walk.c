@@ -3,18 +3,112 @@
 #include "base/hash.h"
 #include "session/session.h"
 
+#include <fcntl.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
-#define WORKLOAD \
-	"sh -c 'for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16; do ls /usr/lib >/dev/null; (cat /etc/passwd | sort >/dev/null); done'"
+/* ---- the workload: this very program, started again with the variable set; it ends before main() ---- */
+
+#define STAGE "PERF_WALK_WORKLOAD"
+
+static void spin(void)
+{
+	for (volatile int i = 0; i < 400000; i++)
+		;
+}
+
+/* x86-64: mov ecx,400000; dec ecx; jne; ret. Elsewhere nothing runs there, the map counts all the same. */
+static void run_in(void *memory)
+{
+	static const unsigned char code[] = {0xb9, 0x80, 0x1a, 0x06, 0x00, 0xff, 0xc9, 0x75, 0xfc, 0xc3};
+	if (memory == MAP_FAILED)
+		return;
+#ifdef __x86_64__
+	memcpy(memory, code, sizeof(code));
+	((void (*)(void))memory)();
+#endif
+}
+
+static void *run_thread(void *argument)
+{
+	spin();
+	prctl(PR_SET_NAME, argument);
+	spin();
+	return NULL;
+}
+
+/* The next process gets this id, where that may be set: ids are used again. */
+static void wish_pid(int pid)
+{
+	FILE *file = fopen("/proc/sys/kernel/ns_last_pid", "w");
+	if (!file)
+		return;
+	fprintf(file, "%d", pid - 1);
+	fclose(file);
+}
+
+static void run_child(int number)
+{
+	char name[16];
+	snprintf(name, sizeof(name), "child-%d", number);
+	spin();
+	prctl(PR_SET_NAME, name);
+	spin();
+	if (number % 3 == 0 && fork() == 0) {
+		setenv(STAGE, "leaf", 1);
+		execl("/proc/self/exe", "leaf", NULL);
+	}
+	wait(NULL);
+	if (number % 3 == 1)
+		execl("/bin/true", "true", NULL);
+	_exit(0);
+}
+
+static void run_workload(void)
+{
+	int memory = memfd_create("jit", 0);
+	pthread_t threads[3];
+	if (memory < 0 || ftruncate(memory, 4096))
+		_exit(1);
+	run_in(mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+	run_in(mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_SHARED, memory, 0));
+	for (int i = 0; i < 12; i++) {
+		wish_pid(27000 + i % 2);
+		if (fork() == 0)
+			run_child(i);
+		wait(NULL);
+	}
+	for (size_t i = 0; i < 3; i++)
+		pthread_create(&threads[i], NULL, run_thread, (char *[]){"first", "second", "third"}[i]);
+	for (size_t i = 0; i < 3; i++)
+		pthread_join(threads[i], NULL);
+	setenv(STAGE, "leaf", 1);
+	execl("/proc/self/exe", "final", NULL);
+}
+
+__attribute__((constructor)) static void workload_main(void)
+{
+	const char *stage = getenv(STAGE);
+	if (!stage)
+		return;
+	if (!strcmp(stage, "all"))
+		run_workload();
+	spin();
+	_exit(0);
+}
+
+/* ---- recordings ---- */
 
 struct recording {
 	const char *options;
@@ -56,8 +150,12 @@ static bool run(const char *command)
 
 static bool record(const struct recording *recording, const char *path)
 {
-	char command[1024];
-	snprintf(command, sizeof(command), "/usr/bin/perf record -q -o %s %s -- " WORKLOAD " >/dev/null 2>&1", path, recording->options);
+	char command[1024], program[512];
+	ssize_t length = readlink("/proc/self/exe", program, sizeof(program) - 1);
+	assert_true(length > 0);
+	program[length] = '\0';
+	snprintf(command, sizeof(command), STAGE "=all /usr/bin/perf record -q -o %s %s -- %s >/dev/null 2>&1", path, recording->options,
+		 program);
 	return run(command);
 }
 

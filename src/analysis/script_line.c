@@ -206,7 +206,5 @@ void script_print_trace(struct script_text *text, const struct script_sample *at
 {
 	if (!at->event->tracepoint || at->plan->type != SCRIPT_TRACEPOINT)
 		return;
-	strbuf_clear(&text->safe);
-	tracepoint_print(at->event->tracepoint, at->sample->raw, at->sample->raw_size, &text->safe);
-	text_add_safe(out, text->safe.data, text->safe.len);
+	tracepoint_print(at->event->tracepoint, at->sample->raw, at->sample->raw_size, out);
 }

@@ -7,6 +7,7 @@
  *print_helpers.c. */
 #include "event/print_format.h"
 
+#include "base/text.h"
 #include "event/print_helpers.h"
 
 #include <ctype.h>
@@ -84,6 +85,20 @@ char *format_parse_string(struct format_parser *parser)
 	char *copy = arena_strndup(parser->arena, strbuf_str(&text), text.len);
 	strbuf_deinit(&text);
 	return copy;
+}
+
+/* A constant text, safe to print. */
+char *format_parse_text(struct format_parser *parser)
+{
+	char *text = format_parse_string(parser);
+	struct strbuf safe = {0};
+
+	if (!text || text_is_safe(text, strlen(text)))
+		return text;
+	text_add_safe(&safe, text, strlen(text));
+	text = arena_strndup(parser->arena, safe.data, safe.len);
+	strbuf_deinit(&safe);
+	return text;
 }
 
 char *format_parse_name(struct format_parser *parser)
@@ -315,7 +330,7 @@ static bool parse_primary(struct format_parser *parser, struct operand *ret)
 		return false;
 	if (*parser->token == '"') {
 		text = format_text(parser, TEXT_CONSTANT);
-		text->constant = format_parse_string(parser);
+		text->constant = format_parse_text(parser);
 		*ret = (struct operand){.number = format_value(parser, 0), .text = text};
 		return true;
 	}

@@ -60,7 +60,7 @@ static bool parse_flags(struct format_parser *parser, enum text_kind kind, struc
 		return false;
 	source->value = value.number;
 	source->constant = "";
-	if (kind == TEXT_FLAGS && (!format_accept(parser, ",") || !(source->constant = format_parse_string(parser))))
+	if (kind == TEXT_FLAGS && (!format_accept(parser, ",") || !(source->constant = format_parse_text(parser))))
 		return false;
 	ret->text = source;
 	ret->number = format_value(parser, 0);

@@ -6,6 +6,8 @@
 /* Parses "(ARGUMENTS)" of the helper `name`. False when it is not known or misused. */
 bool format_parse_helper(struct format_parser *parser, const char *name, struct operand *ret);
 
+/* String literals as one text that is safe to print; NULL when there is none. */
+char *format_parse_text(struct format_parser *parser);
 /* A word that isn't a number, as a copy; NULL when the current token is something else. */
 char *format_parse_name(struct format_parser *parser);
 struct node *format_node(struct format_parser *parser, enum node_kind kind);

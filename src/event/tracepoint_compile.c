@@ -6,6 +6,7 @@
  * output is meant to be that of libtraceevent, which the kernel's perf uses, byte for byte. */
 #include "event/tracepoint_program.h"
 
+#include "base/text.h"
 #include "event/print_format.h"
 #include "event/tracepoint_internal.h"
 
@@ -17,23 +18,37 @@ struct compiler {
 	VEC(struct step) steps;
 };
 
-/* Text of the format up to the next conversion: escapes resolved, %% made one. Returns where it ends. */
+/* Text of the format up to the next conversion: escapes resolved, %% made one, controls but tab and newline shown. Returns where it ends.
+ */
 static const char *compile_literal(struct compiler *compiler, const char *format)
 {
-	char *text = arena_zalloc(compiler->arena, strlen(format) + 1 + STEP_TEXT_PADDING);
-	uint32_t len = 0;
+	static const char padding[STEP_TEXT_PADDING];
+	struct strbuf text = {0};
 
 	for (; *format && !(*format == '%' && format[1] != '%'); format++) {
+		size_t plain = strcspn(format, "\\%\t\n");
 		char c = *format;
+		if (plain) {
+			text_add_safe(&text, format, plain);
+			format += plain - 1;
+			continue;
+		}
 		if (c == '\\' && format[1]) {
 			c = *++format;
 			c = c == 'n' ? '\n' : c == 't' ? '\t' : c == 'r' ? '\r' : c;
 		} else if (c == '%') {
 			format++;
 		}
-		text[len++] = c;
+		if (c == '\n' || c == '\t')
+			strbuf_add_char(&text, c);
+		else
+			text_add_safe(&text, &c, 1);
 	}
-	vec_push(&compiler->steps, (struct step){.kind = STEP_TEXT, .text = text, .len = len});
+	struct step step = {.kind = STEP_TEXT, .len = (uint32_t)text.len};
+	strbuf_add(&text, padding, sizeof(padding));
+	step.text = arena_copy(compiler->arena, text.data, text.len);
+	strbuf_deinit(&text);
+	vec_push(&compiler->steps, step);
 	return format;
 }
 

@@ -15,6 +15,7 @@
 #include "event/tracepoint_internal.h"
 
 #include "base/cursor.h"
+#include "base/text.h"
 
 #include <stdlib.h>
 #include <string.h>

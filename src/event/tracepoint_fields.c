@@ -1,6 +1,8 @@
 /* Listing the fields of a record whose print format is not understood. */
 #include "event/tracepoint_internal.h"
 
+#include "base/text.h"
+
 #include <ctype.h>
 #include <string.h>
 
@@ -18,7 +20,7 @@ static void print_array(const struct tracepoint_field *field, const void *raw, s
 	const uint8_t *bytes = tracepoint_read_bytes(field, raw, size, &len);
 
 	if ((field->flags & TRACEPOINT_FIELD_STRING) && is_printable(bytes, len)) {
-		strbuf_add(out, bytes, bytes ? strnlen((const char *)bytes, len) : 0);
+		text_add_safe(out, (const char *)bytes, bytes ? strnlen((const char *)bytes, len) : 0);
 		return;
 	}
 	strbuf_add_str(out, "ARRAY[");

@@ -2,6 +2,7 @@
  * nothing. */
 #include "event/tracepoint_program.h"
 
+#include "base/text.h"
 #include "event/print_format.h"
 #include "event/tracepoint_internal.h"
 
@@ -165,6 +166,18 @@ static void put_string(struct run *run, const char *text)
 	put_bytes_raw(run, text, strlen(text));
 }
 
+/* Bytes of the record or a name from elsewhere: what could control a terminal is escaped. */
+static void put_safe(struct run *run, const char *text, size_t len)
+{
+	if (__builtin_expect(text_is_safe(text, len), 1)) {
+		put_bytes_raw(run, text, len);
+		return;
+	}
+	run_close(run);
+	text_add_safe(run->out, text, len);
+	run_open(run, 0);
+}
+
 /* Pads `len` bytes to the width. */
 static void put_padded(struct run *run, const char *text, size_t len, int width, bool minus)
 {
@@ -172,7 +185,7 @@ static void put_padded(struct run *run, const char *text, size_t len, int width,
 
 	if (pad && !minus)
 		put_chars(run, ' ', pad);
-	put_bytes_raw(run, text, len);
+	put_safe(run, text, len);
 	if (pad && minus)
 		put_chars(run, ' ', pad);
 }
@@ -314,7 +327,7 @@ static void run_function(struct run *run, const struct step *step)
 		put_address(run, address);
 		return;
 	}
-	put_string(run, name);
+	put_safe(run, name, strlen(name));
 	if (step->kind == STEP_FUNCTION_OFFSET) {
 		put_bytes_raw(run, "+", 1);
 		put_address(run, address - start);

@@ -17,11 +17,12 @@
 	"\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n" \
 	"\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n"
 #define FIELD(declaration, offset, size, sign) "\tfield:" declaration ";\toffset:" #offset ";\tsize:" #size ";\tsigned:" #sign ";\n"
-#define FIELDS                                                                                                       \
-	FIELD("char comm[16]", 8, 16, 0)                                                                             \
-	FIELD("s32 number", 24, 4, 1) FIELD("u64 big", 32, 8, 0) FIELD("__data_loc char[] text", 40, 4, 0)           \
-		FIELD("__rel_loc char[] near", 44, 4, 0) FIELD("u16 list[4]", 48, 8, 0) FIELD("u8 mac[6]", 56, 6, 0) \
-			FIELD("u8 byte", 62, 1, 0) FIELD("bool yes", 63, 1, 0) FIELD("void * pointer", 64, 8, 0)
+#define FIELDS                                                                                                                     \
+	FIELD("char comm[16]", 8, 16, 0)                                                                                           \
+	FIELD("s32 number", 24, 4, 1)                                                                                              \
+	FIELD("u64 big", 32, 8, 0) FIELD("__data_loc char[] text", 40, 4, 0) FIELD("__rel_loc char[] near", 44, 4, 0)              \
+		FIELD("u16 list[4]", 48, 8, 0) FIELD("u8 mac[6]", 56, 6, 0) FIELD("u8 byte", 62, 1, 0) FIELD("bool yes", 63, 1, 0) \
+			FIELD("void * pointer", 64, 8, 0)
 
 static struct tracepoint_formats *formats_with(const char *print_format)
 {
@@ -124,6 +125,22 @@ static void printing(void **state)
 		assert_string_equal(printed, cases[i][1]);
 		free(printed);
 	}
+}
+
+/* Neither a record nor a format can reach the terminal. */
+static void escapes(void **state)
+{
+	struct tracepoint_formats *formats = formats_with("\"\x1b[1m\\r\\t%s %s %c%s\", REC->comm, REC->yes ? \"\x1b\" : \"\", REC->byte, "
+							  "__print_flags(1, \"\", { 1, \"\x07\" })");
+	struct strbuf out = {0};
+	uint8_t record[88];
+
+	size_t size = make_record(record);
+	memcpy(record + 8, "a\x1b]0;\xc3\xa4\n", 9);
+	tracepoint_print(tracepoint_by_id(formats, 7), record, size, &out);
+	assert_string_equal(strbuf_str(&out), "\\x1b[1m\\x0d\ta\\x1b]0;\xc3\xa4\\x0a \\x1b \\xc8\\x07");
+	strbuf_deinit(&out);
+	tracepoint_formats_destroy(formats);
 }
 
 /* A record that ends anywhere, and formats that make no sense, print something or nothing. */
@@ -298,8 +315,8 @@ static void filters(void **state)
 int event_tracepoint_tests(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(printing), cmocka_unit_test(damage),  cmocka_unit_test(fields),
-		cmocka_unit_test(sections), cmocka_unit_test(filters),
+		cmocka_unit_test(printing), cmocka_unit_test(escapes),	cmocka_unit_test(damage),
+		cmocka_unit_test(fields),   cmocka_unit_test(sections), cmocka_unit_test(filters),
 	};
 
 	return cmocka_run_group_tests_name("event/tracepoint", tests, NULL, NULL);

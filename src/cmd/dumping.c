@@ -7,11 +7,6 @@
 
 #include <string.h>
 
-static const char *own_register_name(unsigned int index)
-{
-	return register_name(NULL, index);
-}
-
 static void add_file(const struct machine *machine, const struct thread *thread, const struct sample *sample, uint64_t time, struct strbuf *out)
 {
 	const struct maps *maps = thread ? machine_maps(machine, thread, sample->cpumode) : NULL;
@@ -25,7 +20,7 @@ static void add_file(const struct machine *machine, const struct thread *thread,
 void dumping_add_record(const struct session *session, const struct record *record, uint64_t *offset, struct strbuf *out)
 {
 	const struct reader *reader = session->reader;
-	const struct dump_options options = {.register_name = own_register_name};
+	const struct dump_options options = {.register_name = register_name};
 	struct sample sample;
 	if (record->offset != *offset)
 		dump_record(reader, record->header, record->offset, record->event, &options, out);

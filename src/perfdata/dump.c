@@ -236,52 +236,65 @@ static void add_range(struct dump *dump, bool *first, unsigned int from, unsigne
 
 enum { CPU_MAP_LIST, CPU_MAP_MASK, CPU_MAP_RANGE };
 
-static bool cpu_map_has(const struct dump *dump, unsigned int index, unsigned int *ret_cpu)
+/* CPU number `index` of a list, whose count lies at `at`. */
+static bool cpu_list_has(const struct dump *dump, size_t at, unsigned int index, unsigned int *ret_cpu)
 {
-	uint16_t type = u16_at(dump, 8);
-	if (type == CPU_MAP_LIST) {
-		*ret_cpu = u16_at(dump, 12 + 2 * index);
-		return index < u16_at(dump, 10) && 12 + 2 * (index + 1) <= dump->header->size;
-	}
-	return false;
+	*ret_cpu = u16_at(dump, at + 2 + 2 * index);
+	return index < u16_at(dump, at) && at + 2 + 2 * (index + 1) <= dump->header->size;
 }
 
-static void dump_cpu_mask(struct dump *dump)
+static void dump_cpu_list(struct dump *dump, size_t at)
 {
 	bool first = true;
-	unsigned int words = u16_at(dump, 10), width = u16_at(dump, 12);
-	size_t at = width == 8 ? 18 : 14;
+	unsigned int cpu, next;
+	for (unsigned int i = 0; cpu_list_has(dump, at, i, &cpu); i++) {
+		unsigned int last = cpu;
+		while (cpu_list_has(dump, at, i + 1, &next) && next == last + 1) {
+			last = next;
+			i++;
+		}
+		add_range(dump, &first, cpu, last);
+	}
+}
+
+/* Count and width of the words, then the words; those of 8 bytes are padded to where an older structure had them. */
+static void dump_cpu_mask(struct dump *dump, size_t start)
+{
+	bool first = true;
+	unsigned int words = u16_at(dump, start), width = u16_at(dump, start + 2);
 	unsigned int bits = words * width * 8;
-	for (unsigned int i = 0; i < bits && at + i / 8 < dump->header->size; i++) {
-		const uint8_t *mask = (const uint8_t *)dump->header + at;
+	size_t at = start + (width == 8 ? 8 : 4);
+	const uint8_t *mask = (const uint8_t *)dump->header + at;
+	if (at + words * width > dump->header->size)
+		return;
+	for (unsigned int i = 0; i < bits; i++) {
 		unsigned int last = i;
 		if (!(mask[i / 8] >> i % 8 & 1))
 			continue;
-		while (last + 1 < bits && at + (last + 1) / 8 < dump->header->size && mask[(last + 1) / 8] >> (last + 1) % 8 & 1)
+		while (last + 1 < bits && mask[(last + 1) / 8] >> (last + 1) % 8 & 1)
 			last++;
 		add_range(dump, &first, i, last);
 		i = last;
 	}
 }
 
-static void dump_cpu_map(struct dump *dump)
+/* A set of CPUs in one of three forms, as " 0-3,7" and a newline. */
+static void dump_cpus(struct dump *dump, size_t at)
 {
 	bool first = true;
-	unsigned int cpu, next;
-	strbuf_add_char(dump->out, ':');
-	if (u16_at(dump, 8) == CPU_MAP_MASK)
-		dump_cpu_mask(dump);
-	else if (u16_at(dump, 8) == CPU_MAP_RANGE)
-		add_range(dump, &first, u16_at(dump, 12), u16_at(dump, 14));
-	for (unsigned int i = 0; cpu_map_has(dump, i, &cpu); i++) {
-		unsigned int last = cpu;
-		while (cpu_map_has(dump, i + 1, &next) && next == last + 1) {
-			last = next;
-			i++;
-		}
-		add_range(dump, &first, cpu, last);
-	}
+	if (u16_at(dump, at) == CPU_MAP_LIST)
+		dump_cpu_list(dump, at + 2);
+	else if (u16_at(dump, at) == CPU_MAP_MASK)
+		dump_cpu_mask(dump, at + 2);
+	else if (u16_at(dump, at) == CPU_MAP_RANGE)
+		add_range(dump, &first, u16_at(dump, at + 4), u16_at(dump, at + 6));
 	strbuf_add_char(dump->out, '\n');
+}
+
+static void dump_cpu_map(struct dump *dump)
+{
+	strbuf_add_char(dump->out, ':');
+	dump_cpus(dump, 8);
 }
 
 static void dump_event_update(struct dump *dump)
@@ -299,7 +312,8 @@ static void dump_event_update(struct dump *dump)
 		add_text_at(dump, 24);
 		strbuf_add_char(dump->out, '\n');
 	} else if (what == CPUS) {
-		strbuf_add_str(dump->out, "... cpus:\n");
+		strbuf_add_str(dump->out, "...");
+		dump_cpus(dump, 24);
 	} else {
 		strbuf_add_str(dump->out, "... unknown type\n");
 	}

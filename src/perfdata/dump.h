@@ -5,8 +5,9 @@
 #include "perfdata/reader.h"
 
 struct dump_options {
-	/* Name of a register by its bit in the masks, or NULL; may be NULL altogether. */
-	const char *(*register_name)(unsigned int index);
+	/* Name of a register by its bit in the masks, for an architecture as uname calls it (NULL: this machine's), or NULL when there is
+	 * no such; may be NULL altogether. */
+	const char *(*register_name)(const char *arch, unsigned int index);
 };
 
 /* Adds one record. `offset` is where it begins in the reader's records (or stream), `event` the one it belongs to, or NULL. For a sample

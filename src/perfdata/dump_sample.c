@@ -51,7 +51,7 @@ static void dump_regs(struct dump *dump, const char *title, const struct sample_
 			continue;
 		const char *name = NULL;
 		if (dump->options && dump->options->register_name)
-			name = dump->options->register_name(bit);
+			name = dump->options->register_name(dump->reader->features.arch, bit);
 		strbuf_printf(dump->out, ".... %-5s 0x%016" PRIx64 "\n", name ? name : "unknown", *value++);
 	}
 }

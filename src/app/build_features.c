@@ -1,4 +1,6 @@
-/* The table of what this build contains (build_features.h). A library that gets optional becomes a row that follows its meson option. */
+/* The table of what this build contains (build_features.h). A row tells whether the thing can be done, by the library of that name or by code of our own:
+ * tracepoints are read and stacks are unwound without libtraceevent and libunwind. A library that gets optional becomes a row that follows its meson
+ * option. */
 #include "app/build_features.h"
 
 #include <stddef.h>
@@ -15,7 +17,7 @@ const struct build_feature build_features[] = {
 	{"libbfd", "HAVE_LIBBFD_SUPPORT", false},
 	{"libcapstone", "HAVE_LIBCAPSTONE_SUPPORT", false},
 	{"libcrypto", "HAVE_LIBCRYPTO_SUPPORT", false},
-	{"libdw-dwarf-unwind", "HAVE_DWARF_SUPPORT", true},
+	{"libdw-dwarf-unwind", "HAVE_DWARF_SUPPORT", false},
 	{"libelf", "HAVE_LIBELF_SUPPORT", true},
 	{"libnuma", "HAVE_LIBNUMA_SUPPORT", false},
 	{"libopencsd", "HAVE_CSTRACE_SUPPORT", false},

@@ -5,6 +5,7 @@
 
 #include "base/strbuf.h"
 #include "kernel/limits.h"
+#include "kernel/perf_open.h"
 #include "kernel/proc.h"
 
 #include <errno.h>
@@ -62,10 +63,25 @@ static void add_paranoid(struct strbuf *text, const struct refusal *refusal)
 	strbuf_add_str(text, "Or run it with sudo");
 }
 
+/* Some tracepoints lie on the way of sampling itself (irq_vectors:irq_work_*): the kernel samples them for nobody, though it counts them. */
+static bool is_only_for_counting(const struct refusal *refusal)
+{
+	struct perf_event_attr attr = {.size = PERF_ATTR_SIZE_VER5, .type = refusal->attr->type, .config = refusal->attr->config, .disabled = 1};
+	int fd = refusal->attr->type == PERF_TYPE_TRACEPOINT ? perf_open_raw(&attr, 0, -1, -1, 0) : -1;
+
+	if (fd >= 0)
+		close(fd);
+	return fd >= 0;
+}
+
 static void explain_permission(struct strbuf *text, const struct refusal *refusal)
 {
 	bool capable = limits_has_perfmon();
 
+	if (capable && is_only_for_counting(refusal)) {
+		strbuf_add_str(text, "the kernel does not sample this tracepoint, since sampling itself runs into it; perf stat can count it");
+		return;
+	}
 	if (capable && is_confined()) {
 		strbuf_add_str(text, "not allowed in this container or sandbox: its seccomp filter blocks perf_event_open().\n");
 		strbuf_add_str(text, "Start the container with --cap-add PERFMON and a seccomp profile that allows perf_event_open");

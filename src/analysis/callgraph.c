@@ -11,18 +11,22 @@
 #include "analysis/callgraph.h"
 
 #include "analysis/fold_internal.h"
+#include "analysis/rows_internal.h"
 #include "base/mem.h"
+#include "base/pool.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { REFS_PER_BATCH = 4 << 20 };
+enum { REFS_PER_BATCH = 4 << 20, ENTRIES_PER_ITEM = 1 << 16 };
+
+#define REF_GROUP 0x80000000u
 
 struct ref {
-	uint32_t entry;
-	int32_t at; /* next frame's depth */
+	uint32_t source; /* an entry, or a group of entries with the same kernel part | REF_GROUP */
+	int32_t at;	 /* next frame's depth */
 };
 
 struct group {
@@ -31,16 +35,40 @@ struct group {
 	uint32_t refs;
 };
 
+struct group_list {
+	VEC(struct group) groups;
+};
+
+/* What a worker needs to grow trees. */
+struct grower {
+	uint32_t *group_of; /* by frame: group + 1 while a list is sorted, else 0 */
+	struct ref *other;
+	size_t other_cap;
+};
+
 struct callgraphs {
 	struct rows *rows;
 	struct callgraph_options options;
 	uint64_t min_hit;
 	struct calltree **trees; /* by hot row */
-	uint32_t *hot;		 /* by row: number among the hot ones, or FOLD_NONE */
-	uint32_t *hot_rows;
+	uint32_t *hot_rows;	 /* row numbers */
 	size_t hot_count;
-	uint32_t *group_of; /* by frame: group + 1 while a list is sorted, else 0 */
+	uint64_t *hot_places;	/* bitmap of place classes */
+	struct id_table hot_ids; /* by rows_hash() */
 };
+
+static uint32_t find_hot(const struct callgraphs *graphs, uint32_t actor, uint32_t place, uint32_t extra)
+{
+	if (!(graphs->hot_places[place / 64] >> (place % 64) & 1))
+		return FOLD_NONE;
+	struct id_probe probe;
+	for (uint32_t id = id_table_first(&graphs->hot_ids, rows_hash(actor, place, extra), &probe); id != ID_NONE; id = id_table_next(&graphs->hot_ids, &probe)) {
+		const struct rows_row *row = &graphs->rows->rows[graphs->hot_rows[id]];
+		if (row->actor == actor && row->place == place && row->extra == extra)
+			return id;
+	}
+	return FOLD_NONE;
+}
 
 static uint64_t row_value(const struct rows *rows, uint32_t row)
 {
@@ -92,63 +120,78 @@ static int compare_groups(const void *x, const void *y, void *context)
 	return compare_frames(&fold->frames[a->frame], &fold->frames[b->frame]);
 }
 
+struct weight {
+	uint64_t period, count;
+};
+
+static struct weight ref_weight(const struct callgraphs *graphs, const struct ref *ref)
+{
+	if (ref->source & REF_GROUP) {
+		const struct row_group *group = &graphs->rows->private->groups.data[ref->source & ~REF_GROUP];
+		return (struct weight){group->period, group->count};
+	}
+	const struct fold_entry *entry = &graphs->rows->fold->entries[ref->source];
+	return (struct weight){entry->period, entry->count};
+}
+
 static bool ref_next(const struct callgraphs *graphs, const struct ref *ref, uint32_t *frame)
 {
-	const struct fold *fold = graphs->rows->fold;
-	const struct fold_entry *entry = &fold->entries[ref->entry];
-	if (ref->at < 0 || (!graphs->rows->options.caller_order && (uint32_t)ref->at >= fold_depth(fold, entry)))
+	if (ref->at < 0)
 		return false;
-	*frame = fold_frame_id(fold, entry, (uint32_t)ref->at);
+	const struct rows *rows = graphs->rows;
+	uint32_t index = ref->source & REF_GROUP ? rows->private->groups.data[ref->source & ~REF_GROUP].first : ref->source;
+	const struct fold_entry *entry = &rows->fold->entries[index];
+	if (!rows->options.caller_order && (uint32_t)ref->at >= fold_depth(rows->fold, entry))
+		return false;
+	*frame = fold_frame_id(rows->fold, entry, (uint32_t)ref->at);
 	return true;
 }
 
-struct group_list {
-	VEC(struct group) groups;
-};
-
 /* Sorts `refs` into `sorted` by their next frame; those that end are left out and counted as the node's own. Groups in the order of the lists. */
-static void partition(struct callgraphs *graphs, struct calltree_node *node, const struct ref *refs, size_t count, struct ref *sorted, struct group_list *list)
+static void partition(const struct callgraphs *graphs, struct grower *grower, struct calltree_node *node, const struct ref *refs, size_t count, struct ref *sorted,
+		      struct group_list *list)
 {
-	const struct fold *fold = graphs->rows->fold;
+	uint32_t *group_of = grower->group_of, frame;
 	for (size_t i = 0; i < count; i++) {
-		const struct fold_entry *entry = &fold->entries[refs[i].entry];
-		uint32_t frame;
+		struct weight weight = ref_weight(graphs, &refs[i]);
 		if (!ref_next(graphs, &refs[i], &frame)) {
-			node->self += entry->period;
-			node->self_count += entry->count;
+			node->self += weight.period;
+			node->self_count += weight.count;
 			continue;
 		}
-		if (!graphs->group_of[frame]) {
+		if (!group_of[frame]) {
 			vec_push(&list->groups, (struct group){.frame = frame});
-			graphs->group_of[frame] = (uint32_t)list->groups.len;
+			group_of[frame] = (uint32_t)list->groups.len;
 		}
-		struct group *group = &list->groups.data[graphs->group_of[frame] - 1];
-		group->weight += entry->period;
-		group->count += entry->count;
+		struct group *group = &list->groups.data[group_of[frame] - 1];
+		group->weight += weight.period;
+		group->count += weight.count;
 		group->refs++;
 	}
-	qsort_r(list->groups.data, list->groups.len, sizeof(*list->groups.data), compare_groups, graphs);
-	uint32_t *starts = mem_alloc_array(list->groups.len + 1, sizeof(*starts)), at = 0;
+	if (!list->groups.len)
+		return;
+	qsort_r(list->groups.data, list->groups.len, sizeof(*list->groups.data), compare_groups, (void *)graphs);
+	uint32_t *starts = mem_alloc_array(list->groups.len, sizeof(*starts)), at = 0;
 	for (size_t i = 0; i < list->groups.len; i++) {
-		graphs->group_of[list->groups.data[i].frame] = (uint32_t)i + 1;
+		group_of[list->groups.data[i].frame] = (uint32_t)i + 1;
 		starts[i] = at;
 		at += list->groups.data[i].refs;
 	}
 	int32_t step = graphs->rows->options.caller_order ? -1 : 1;
-	for (size_t i = 0; i < count; i++) {
-		uint32_t frame;
+	for (size_t i = 0; i < count; i++)
 		if (ref_next(graphs, &refs[i], &frame))
-			sorted[starts[graphs->group_of[frame] - 1]++] = (struct ref){.entry = refs[i].entry, .at = refs[i].at + step};
-	}
+			sorted[starts[group_of[frame] - 1]++] = (struct ref){.source = refs[i].source, .at = refs[i].at + step};
 	for (size_t i = 0; i < list->groups.len; i++)
-		graphs->group_of[list->groups.data[i].frame] = 0;
+		group_of[list->groups.data[i].frame] = 0;
 	free(starts);
 }
 
-static void grow(struct callgraphs *graphs, struct calltree *tree, struct calltree_node *node, struct ref *refs, size_t count, struct ref *other)
+/* The node's label is its frame's id until label_nodes(): names are interned on one thread. */
+static void grow(const struct callgraphs *graphs, struct grower *grower, struct calltree *tree, struct calltree_node *node, struct ref *refs, size_t count,
+		 struct ref *other)
 {
 	struct group_list list = {0};
-	partition(graphs, node, refs, count, other, &list);
+	partition(graphs, grower, node, refs, count, other, &list);
 	uint64_t below = node->total - node->self, least = graphs->min_hit;
 	if (graphs->options.mode == CALLGRAPH_FRACTAL)
 		least = (uint64_t)ceil((double)below * graphs->options.min_percent / 100);
@@ -161,7 +204,7 @@ static void grow(struct callgraphs *graphs, struct calltree *tree, struct calltr
 			continue;
 		}
 		struct calltree_node *child = arena_zalloc(&tree->arena, sizeof(*child));
-		*child = (struct calltree_node){.label = frame_label(graphs->rows, group->frame),
+		*child = (struct calltree_node){.label = (const char *)(uintptr_t)group->frame,
 						.kind = (uint8_t)fold_frame_kind(graphs->rows->fold, group->frame),
 						.total = group->weight,
 						.total_count = group->count,
@@ -169,104 +212,172 @@ static void grow(struct callgraphs *graphs, struct calltree *tree, struct calltr
 		*tail = child;
 		tail = &child->sibling;
 		tree->nodes++;
-		grow(graphs, tree, child, other + at, group->refs, refs + at);
+		grow(graphs, grower, tree, child, other + at, group->refs, refs + at);
 		at += group->refs;
 	}
 	vec_deinit(&list.groups);
 }
 
-/* Calls visit for each (hot row, reference) of an entry. */
-static void visit_entry(const struct callgraphs *graphs, uint32_t index, uint32_t *seen, void (*visit)(void *context, uint32_t hot, struct ref ref), void *context)
+static void label_nodes(struct callgraphs *graphs, struct calltree_node *node)
 {
-	const struct rows *rows = graphs->rows;
+	for (struct calltree_node *child = node->children; child; child = child->sibling) {
+		child->label = frame_label(graphs->rows, (uint32_t)(uintptr_t)child->label);
+		label_nodes(graphs, child);
+	}
+}
+
+/* Finding the references of hot rows. */
+
+struct gather {
+	const struct callgraphs *graphs;
+	uint32_t *seen;	  /* by hot row: the stamp that was there */
+	uint32_t stamp;
+	uint32_t *counts; /* by hot row */
+	uint32_t *starts; /* of the batch's rows */
+	struct ref *refs; /* NULL: count only */
+	uint32_t first, end; /* the batch: hot rows */
+};
+
+static void add_ref(struct gather *gather, uint32_t hot, uint32_t source, uint32_t at)
+{
+	if (hot == FOLD_NONE || gather->seen[hot] == gather->stamp)
+		return;
+	gather->seen[hot] = gather->stamp;
+	if (!gather->refs)
+		gather->counts[hot]++;
+	else if (hot >= gather->first && hot < gather->end)
+		gather->refs[gather->starts[hot]++] = (struct ref){.source = source, .at = (int32_t)at};
+}
+
+/* Kernel parts, in caller order: what is below a frame is the same for the whole group. */
+static void visit_group(struct gather *gather, uint32_t index)
+{
+	const struct rows *rows = gather->graphs->rows;
+	const struct row_group *group = &rows->private->groups.data[index];
+	const struct fold_piece *piece = &rows->fold->pieces[group->inner];
+	if (group->event)
+		return;
+	gather->stamp++;
+	uint32_t self = find_hot(gather->graphs, group->actor, group->self, group->extra);
+	if (self != FOLD_NONE)
+		gather->seen[self] = gather->stamp;
+	for (uint32_t at = piece->frame_count; at-- > 0;) {
+		uint32_t place = rows->private->caller_class[rows->fold->frame_ids[piece->frames + at]];
+		add_ref(gather, find_hot(gather->graphs, group->actor, place, group->extra), index | REF_GROUP, at);
+	}
+}
+
+static bool inner_has(const struct rows *rows, const struct fold_piece *inner, uint32_t place)
+{
+	for (uint32_t i = 0; i < inner->frame_count; i++)
+		if (rows->private->caller_class[rows->fold->frame_ids[inner->frames + i]] == place)
+			return true;
+	return false;
+}
+
+static void visit_entry(struct gather *gather, uint32_t index)
+{
+	const struct rows *rows = gather->graphs->rows;
+	const struct rows_private *private = rows->private;
 	const struct fold *fold = rows->fold;
 	const struct fold_entry *entry = &fold->entries[index];
 	if (rows_event(rows, entry) != 0 || (entry->inner == FOLD_NONE && entry->outer == FOLD_NONE))
 		return;
-	uint32_t depth = fold_depth(fold, entry);
+	uint32_t depth = fold_depth(fold, entry), actor = private->actor_class[entry->actor], extra = rows_entry_extra(rows, entry);
 	bool caller = rows->options.caller_order;
-	uint32_t row = rows_find_self(rows, entry), hot = row == FOLD_NONE ? FOLD_NONE : graphs->hot[row];
-	if (hot != FOLD_NONE) {
-		visit(context, hot, (struct ref){.entry = index, .at = caller ? (int32_t)depth - 1 : 0});
-		seen[hot] = index + 1;
-	}
-	for (uint32_t i = 0; rows->options.children && i < depth; i++) {
+	gather->stamp++;
+	add_ref(gather, find_hot(gather->graphs, actor, rows_self_place(rows, entry), extra), index, caller ? depth - 1 : 0);
+	if (!rows->options.children)
+		return;
+	const struct fold_piece *inner = entry->inner == FOLD_NONE ? NULL : &fold->pieces[entry->inner];
+	bool grouped = caller && inner;
+	for (uint32_t i = 0; i < depth - (grouped ? inner->frame_count : 0); i++) {
 		uint32_t at = caller ? depth - 1 - i : i;
-		row = rows_find_caller(rows, entry, fold_frame_id(fold, entry, at));
-		hot = row == FOLD_NONE ? FOLD_NONE : graphs->hot[row];
-		if (hot == FOLD_NONE || seen[hot] == index + 1)
+		uint32_t place = private->caller_class[fold_frame_id(fold, entry, at)];
+		uint32_t hot = find_hot(gather->graphs, actor, place, extra);
+		/* In caller order the outermost one counts: the group must not add it again. That is so rare that such rows are left to the group. */
+		if (hot != FOLD_NONE && grouped && inner_has(rows, inner, place))
 			continue;
-		seen[hot] = index + 1;
-		visit(context, hot, (struct ref){.entry = index, .at = (int32_t)at});
+		add_ref(gather, hot, index, at);
 	}
 }
 
-struct gather {
-	uint32_t *counts; /* by hot row */
-	uint32_t *starts; /* of the batch's rows */
-	struct ref *refs;
-	uint32_t first, end; /* the batch: hot rows */
+static void scan(struct gather *gather)
+{
+	const struct rows *rows = gather->graphs->rows;
+	memset(gather->seen, 0, gather->graphs->hot_count * sizeof(*gather->seen));
+	gather->stamp = 0;
+	for (uint32_t i = 0; i < rows->fold->entry_count; i++)
+		visit_entry(gather, i);
+	for (uint32_t i = 0; rows->options.caller_order && i < rows->private->groups.len; i++)
+		visit_group(gather, i);
+}
+
+struct batch {
+	struct callgraphs *graphs;
+	struct gather *gather;
+	struct grower *growers;
+	struct ref **lists; /* by hot row of the batch */
 };
 
-static void count_ref(void *context, uint32_t hot, struct ref ref)
+static void build_row(void *context, unsigned int worker, size_t item)
 {
-	struct gather *gather = context;
-	gather->counts[hot]++;
-}
-
-static void take_ref(void *context, uint32_t hot, struct ref ref)
-{
-	struct gather *gather = context;
-	if (hot >= gather->first && hot < gather->end)
-		gather->refs[gather->starts[hot]++] = ref;
-}
-
-static void scan(const struct callgraphs *graphs, void (*visit)(void *context, uint32_t hot, struct ref ref), void *context)
-{
-	uint32_t *seen = mem_zalloc_array(graphs->hot_count + 1, sizeof(*seen));
-	for (uint32_t i = 0; i < graphs->rows->fold->entry_count; i++)
-		visit_entry(graphs, i, seen, visit, context);
-	free(seen);
-}
-
-static void build_row(struct callgraphs *graphs, uint32_t hot, struct ref *refs, uint32_t count, struct ref *other)
-{
-	const struct fold *fold = graphs->rows->fold;
+	struct batch *batch = context;
+	const struct callgraphs *graphs = batch->graphs;
+	struct grower *grower = &batch->growers[worker];
+	uint32_t hot = batch->gather->first + (uint32_t)item, count = batch->gather->counts[hot];
+	if (!grower->group_of)
+		grower->group_of = mem_zalloc_array(graphs->rows->fold->frame_count + 1, sizeof(*grower->group_of));
+	if (count > grower->other_cap) {
+		free(grower->other);
+		grower->other = mem_alloc_array(count, sizeof(*grower->other));
+		grower->other_cap = count;
+	}
 	struct calltree *tree = calltree_create();
 	for (uint32_t i = 0; i < count; i++) {
-		tree->root.total += fold->entries[refs[i].entry].period;
-		tree->root.total_count += fold->entries[refs[i].entry].count;
+		struct weight weight = ref_weight(graphs, &batch->lists[item][i]);
+		tree->root.total += weight.period;
+		tree->root.total_count += weight.count;
 	}
-	grow(graphs, tree, &tree->root, refs, count, other);
+	grow(graphs, grower, tree, &tree->root, batch->lists[item], count, grower->other);
 	graphs->trees[hot] = tree;
 }
 
 static void build_batch(struct callgraphs *graphs, struct gather *gather)
 {
-	size_t total = 0, largest = 0;
+	unsigned int jobs = graphs->rows->options.jobs ? graphs->rows->options.jobs : 1;
+	size_t total = 0, rows = gather->end - gather->first;
 	for (uint32_t h = gather->first; h < gather->end; h++) {
 		gather->starts[h] = (uint32_t)total;
 		total += gather->counts[h];
-		if (gather->counts[h] > largest)
-			largest = gather->counts[h];
 	}
 	gather->refs = mem_alloc_array(total + 1, sizeof(*gather->refs));
-	struct ref *other = mem_alloc_array(largest + 1, sizeof(*other));
-	scan(graphs, take_ref, gather);
-	struct ref *at = gather->refs;
-	for (uint32_t h = gather->first; h < gather->end; at += gather->counts[h], h++)
-		build_row(graphs, h, at, gather->counts[h], other);
-	free(other);
+	scan(gather);
+	struct batch batch = {.graphs = graphs, .gather = gather};
+	batch.growers = mem_zalloc_array(jobs, sizeof(*batch.growers));
+	batch.lists = mem_alloc_array(rows + 1, sizeof(*batch.lists));
+	for (size_t i = 0, at = 0; i < rows; at += gather->counts[gather->first + i], i++)
+		batch.lists[i] = gather->refs + at;
+	pool_run(jobs, rows, build_row, &batch);
+	for (unsigned int i = 0; i < jobs; i++) {
+		free(batch.growers[i].group_of);
+		free(batch.growers[i].other);
+	}
+	for (uint32_t h = gather->first; h < gather->end; h++)
+		label_nodes(graphs, &graphs->trees[h]->root);
+	free(batch.growers);
+	free(batch.lists);
 	free(gather->refs);
+	gather->refs = NULL;
 }
 
 static void build_all(struct callgraphs *graphs)
 {
-	struct gather gather = {0};
+	struct gather gather = {.graphs = graphs};
 	gather.counts = mem_zalloc_array(graphs->hot_count + 1, sizeof(*gather.counts));
 	gather.starts = mem_zalloc_array(graphs->hot_count + 1, sizeof(*gather.starts));
-	graphs->group_of = mem_zalloc_array(graphs->rows->fold->frame_count + 1, sizeof(*graphs->group_of));
-	scan(graphs, count_ref, &gather);
+	gather.seen = mem_zalloc_array(graphs->hot_count + 1, sizeof(*gather.seen));
+	scan(&gather);
 	while (gather.first < graphs->hot_count) {
 		size_t refs = 0;
 		gather.end = gather.first;
@@ -275,9 +386,17 @@ static void build_all(struct callgraphs *graphs)
 		build_batch(graphs, &gather);
 		gather.first = gather.end;
 	}
-	free(graphs->group_of);
 	free(gather.counts);
 	free(gather.starts);
+	free(gather.seen);
+}
+
+static void add_hot(struct callgraphs *graphs, uint32_t row)
+{
+	const struct rows_row *r = &graphs->rows->rows[row];
+	id_table_insert(&graphs->hot_ids, rows_hash(r->actor, r->place, r->extra), (uint32_t)graphs->hot_count);
+	graphs->hot_places[r->place / 64] |= (uint64_t)1 << (r->place % 64);
+	graphs->hot_rows[graphs->hot_count++] = row;
 }
 
 struct callgraphs *callgraphs_create(struct rows *rows, const struct callgraph_options *options)
@@ -287,16 +406,14 @@ struct callgraphs *callgraphs_create(struct rows *rows, const struct callgraph_o
 	graphs->options = *options;
 	uint64_t total = options->relative ? rows->total_shown[0] : rows->total[0];
 	graphs->min_hit = (uint64_t)((double)total * (options->min_percent / 100));
-	graphs->hot = mem_alloc_array(rows->row_count + 1, sizeof(*graphs->hot));
-	memset(graphs->hot, 0xff, (rows->row_count + 1) * sizeof(*graphs->hot));
-	graphs->hot_rows = mem_alloc_array(rows->row_count + 1, sizeof(*graphs->hot_rows));
+	graphs->hot_places = mem_zalloc_array(rows->private->classes[CLASS_PLACE].representatives.len / 64 + 1, sizeof(*graphs->hot_places));
+	graphs->hot_rows = mem_alloc_array(rows->shown_count + 1, sizeof(*graphs->hot_rows));
 	for (size_t i = 0; i < rows->shown_count; i++) {
 		uint32_t row = rows->order[i];
 		uint64_t value = row_value(rows, row);
 		if (!value || (options->mode != CALLGRAPH_FRACTAL && value < graphs->min_hit) || 100.0 * (double)value / (double)total < options->least_row)
 			continue;
-		graphs->hot[row] = (uint32_t)graphs->hot_count;
-		graphs->hot_rows[graphs->hot_count++] = row;
+		add_hot(graphs, row);
 	}
 	graphs->trees = mem_zalloc_array(graphs->hot_count + 1, sizeof(*graphs->trees));
 	build_all(graphs);
@@ -310,12 +427,15 @@ void callgraphs_destroy(struct callgraphs *graphs)
 	for (size_t i = 0; i < graphs->hot_count; i++)
 		calltree_destroy(graphs->trees[i]);
 	free(graphs->trees);
-	free(graphs->hot);
+	free(graphs->hot_places);
+	id_table_deinit(&graphs->hot_ids);
 	free(graphs->hot_rows);
 	free(graphs);
 }
 
 struct calltree *callgraphs_row(const struct callgraphs *graphs, uint32_t row)
 {
-	return graphs->hot[row] == FOLD_NONE ? NULL : graphs->trees[graphs->hot[row]];
+	const struct rows_row *r = &graphs->rows->rows[row];
+	uint32_t hot = find_hot(graphs, r->actor, r->place, r->extra);
+	return hot == FOLD_NONE ? NULL : graphs->trees[hot];
 }

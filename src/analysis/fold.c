@@ -8,6 +8,7 @@
 
 #include "base/mem.h"
 #include "base/pool.h"
+#include "base/radix.h"
 
 #include <linux/perf_event.h>
 #include <stdlib.h>
@@ -421,32 +422,62 @@ static void publish(struct fold *fold)
 	fold->extra_words = fold->private->options.extra_words;
 }
 
-struct moment {
-	uint64_t time;
-	const struct record_header *first;
-	uint32_t entry;
-};
-
-static int compare_moments(const void *x, const void *y)
+static uint64_t entry_time(const void *context, uint32_t index)
 {
-	const struct moment *a = x, *b = y;
-	if (a->time != b->time)
-		return a->time < b->time ? -1 : 1;
-	return a->first < b->first ? -1 : a->first > b->first;
+	const struct fold *fold = context;
+	const struct fold_entry *entry = &fold->entries[index];
+	return fold_record_time(&fold->session->reader->layouts[entry->event], entry->first);
+}
+
+/* Puts entries with equal times in the order of the file. */
+static void order_ties(const struct fold *fold, uint32_t *order)
+{
+	for (size_t i = 1; i < fold->entry_count; i++) {
+		uint32_t moved = order[i];
+		uint64_t time = entry_time(fold, moved);
+		size_t at = i;
+		for (; at && fold->entries[order[at - 1]].first > fold->entries[moved].first && entry_time(fold, order[at - 1]) == time; at--)
+			order[at] = order[at - 1];
+		order[at] = moved;
+	}
+}
+
+static uint64_t entry_place(const void *context, uint32_t index)
+{
+	return (uintptr_t)((const struct fold *)context)->entries[index].first;
+}
+
+/* Moves entries to where `order` says: position i gets entry order[i]. Each cycle of the permutation is walked once. */
+static void permute(struct fold_entry *entries, uint32_t *order, size_t count)
+{
+	for (uint32_t start = 0; start < count; start++) {
+		if (order[start] == start)
+			continue;
+		struct fold_entry first = entries[start];
+		uint32_t at = start;
+		while (order[at] != start) {
+			uint32_t from = order[at];
+			entries[at] = entries[from];
+			order[at] = at;
+			at = from;
+		}
+		entries[at] = first;
+		order[at] = at;
+	}
 }
 
 void fold_order(struct fold *fold)
 {
-	struct moment *moments = mem_alloc_array(fold->entry_count + 1, sizeof(*moments));
-	for (uint32_t i = 0; i < fold->entry_count; i++) {
-		const struct fold_entry *entry = &fold->entries[i];
-		moments[i] = (struct moment){fold_record_time(&fold->session->reader->layouts[entry->event], entry->first), entry->first, i};
-	}
-	qsort(moments, fold->entry_count, sizeof(*moments), compare_moments);
-	fold->by_time = mem_alloc_array(fold->entry_count + 1, sizeof(*fold->by_time));
+	uint32_t *order = mem_alloc_array(fold->entry_count + 1, sizeof(*order));
 	for (uint32_t i = 0; i < fold->entry_count; i++)
-		fold->by_time[i] = moments[i].entry;
-	free(moments);
+		order[i] = i;
+	radix_sort(order, fold->entry_count, entry_place, fold);
+	if (fold->session->reader->has_times) {
+		radix_sort(order, fold->entry_count, entry_time, fold);
+		order_ties(fold, order);
+	}
+	permute(fold->entries, order, fold->entry_count);
+	free(order);
 }
 
 struct error *fold_create(struct session *session, struct resolver *resolver, const struct fold_options *options, struct fold **ret)
@@ -490,7 +521,6 @@ void fold_destroy(struct fold *fold)
 	intern_deinit(&fold->private->names);
 	free(fold->private->frame_names);
 	free(fold->private);
-	free(fold->by_time);
 	free(fold->frame_ids);
 	free(fold->frames);
 	free(fold);

@@ -94,9 +94,8 @@ struct fold_entry {
 
 struct fold {
 	struct session *session;
-	struct fold_entry *entries; /* in no useful order */
+	struct fold_entry *entries; /* in the order of their first samples */
 	size_t entry_count;
-	uint32_t *by_time; /* entries in the order of their first samples */
 	struct fold_piece *pieces;
 	size_t piece_count;
 	struct fold_actor *actors;

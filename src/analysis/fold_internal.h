@@ -43,7 +43,7 @@ static inline uint64_t fold_record_time(const struct sample_layout *layout, cons
 	return layout->time ? *(const uint64_t *)((const char *)header + layout->time) : 0;
 }
 
-/* Fills by_time. */
+/* Sorts the entries by the time of their first samples. */
 void fold_order(struct fold *fold);
 /* Phase 2: fills frames, frame_ids, the pieces' frames and the entries' leaves. */
 void fold_resolve(struct fold *fold);

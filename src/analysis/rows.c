@@ -1,21 +1,14 @@
-/* Rows: adding up. Making classes is done in rows_classes.c, sorting in rows_sort.c. */
+/* Rows: their life, and what is asked of them. Classes are made in rows_classes.c, sums in rows_add.c, the order in rows_sort.c. */
 #include "analysis/rows_internal.h"
-
-#include "base/hash.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-static uint32_t row_hash(uint32_t actor, uint32_t place, uint32_t extra)
-{
-	return (uint32_t)hash_combine((uint64_t)actor << 32 | place, extra);
-}
 
 uint32_t rows_find(const struct rows *rows, uint32_t actor, uint32_t place, uint32_t extra)
 {
 	struct id_probe probe;
 	const struct id_table *ids = &rows->private->row_ids;
-	for (uint32_t id = id_table_first(ids, row_hash(actor, place, extra), &probe); id != ID_NONE; id = id_table_next(ids, &probe)) {
+	for (uint32_t id = id_table_first(ids, rows_hash(actor, place, extra), &probe); id != ID_NONE; id = id_table_next(ids, &probe)) {
 		const struct rows_row *row = &rows->rows[id];
 		if (row->actor == actor && row->place == place && row->extra == extra)
 			return id;
@@ -23,125 +16,9 @@ uint32_t rows_find(const struct rows *rows, uint32_t actor, uint32_t place, uint
 	return FOLD_NONE;
 }
 
-/* Rows while they are made. */
-struct sums {
-	struct rows *rows;
-	VEC(struct rows_row) list;
-	VEC(struct row_sums) sums;
-	VEC(struct row_modes) modes;
-	VEC(uint16_t) depths;
-	VEC(uint32_t) stamps; /* the last entry that was added to it, +1 */
-};
-
-static uint32_t row_for(struct sums *sums, uint32_t actor, uint32_t place, uint32_t extra, uint32_t entry)
-{
-	struct rows *rows = sums->rows;
-	rows->rows = sums->list.data;
-	uint32_t id = rows_find(rows, actor, place, extra);
-	if (id != FOLD_NONE)
-		return id;
-	id = (uint32_t)sums->list.len;
-	vec_push(&sums->list, (struct rows_row){.actor = actor, .place = place, .extra = extra, .first = entry});
-	for (size_t i = 0; i < rows->options.event_count; i++)
-		vec_push(&sums->sums, (struct row_sums){0});
-	if (rows->options.by_mode)
-		vec_push(&sums->modes, (struct row_modes){0});
-	if (rows->options.children) {
-		vec_push(&sums->depths, 0);
-		vec_push(&sums->stamps, 0);
-	}
-	id_table_insert(&rows->private->row_ids, row_hash(actor, place, extra), id);
-	return id;
-}
-
-static void add_mode(struct row_modes *modes, uint8_t cpumode, uint64_t period)
-{
-	switch (cpumode) {
-	case CPUMODE_KERNEL:
-		modes->sys += period;
-		break;
-	case CPUMODE_USER:
-		modes->us += period;
-		break;
-	case CPUMODE_GUEST_KERNEL:
-		modes->guest_sys += period;
-		break;
-	case CPUMODE_GUEST_USER:
-		modes->guest_us += period;
-		break;
-	}
-}
-
 int rows_event(const struct rows *rows, const struct fold_entry *entry)
 {
 	return rows->private->event_position[entry->event];
-}
-
-static uint32_t self_place(const struct rows *rows, const struct fold_entry *entry)
-{
-	return rows->options.branches ? rows->private->pair_class[entry->outer] : rows->private->self_class[entry->leaf];
-}
-
-static void note_depth(struct sums *sums, uint32_t row, uint32_t depth)
-{
-	if (depth > UINT16_MAX)
-		depth = UINT16_MAX;
-	if (depth > sums->depths.data[row])
-		sums->depths.data[row] = (uint16_t)depth;
-}
-
-/* Adds to the rows of all frames, once for each row. */
-static void add_callers(struct sums *sums, uint32_t index, uint32_t actor, uint32_t extra, int event)
-{
-	const struct rows *rows = sums->rows;
-	const struct fold *fold = rows->fold;
-	const struct fold_entry *entry = &fold->entries[index];
-	if (entry->inner == FOLD_NONE && entry->outer == FOLD_NONE)
-		return;
-	uint32_t depth = fold_depth(fold, entry);
-	for (uint32_t i = 0; i < depth; i++) {
-		uint32_t at = rows->options.caller_order ? depth - 1 - i : i;
-		uint32_t place = rows->private->caller_class[fold_frame_id(fold, entry, at)];
-		uint32_t row = row_for(sums, actor, place, extra, index);
-		if (sums->stamps.data[row] == index + 1)
-			continue;
-		sums->stamps.data[row] = index + 1;
-		sums->sums.data[row * rows->options.event_count + (size_t)event].children += entry->period;
-		note_depth(sums, row, depth - i);
-	}
-}
-
-static void add_entry(struct sums *sums, uint32_t index)
-{
-	struct rows *rows = sums->rows;
-	const struct fold_entry *entry = &rows->fold->entries[index];
-	int event = rows_event(rows, entry);
-	if (event < 0)
-		return;
-	uint32_t actor = rows->private->actor_class[entry->actor], extra = rows_entry_extra(rows, entry);
-	uint32_t place = self_place(rows, entry);
-	if (place == FOLD_NONE)
-		return;
-	uint32_t row = row_for(sums, actor, place, extra, index);
-	struct row_sums *self = &sums->sums.data[row * rows->options.event_count + (size_t)event];
-	self->period += entry->period;
-	self->count += entry->count;
-	rows->total[event] += entry->period;
-	rows->samples[event] += entry->count;
-	bool shown = (!rows->options.shown || rows->options.shown(rows->options.context, rows->fold, entry)) &&
-		     (!rows->options.exclude_other || !rows->private->parent_key || rows->private->parents.data[extra].parent);
-	if (shown) {
-		rows->total_shown[event] += entry->period;
-		rows->samples_shown[event] += entry->count;
-	}
-	if (rows->options.by_mode)
-		add_mode(&sums->modes.data[row], entry->cpumode, entry->period);
-	if (!rows->options.children)
-		return;
-	self->children += entry->period;
-	sums->stamps.data[row] = index + 1;
-	note_depth(sums, row, fold_depth(rows->fold, entry));
-	add_callers(sums, index, actor, extra, event);
 }
 
 static bool row_shown(const struct rows *rows, uint32_t row)
@@ -179,15 +56,7 @@ struct rows *rows_create(struct fold *fold, struct key_context *context, const s
 	rows->samples = rows->total_shown + options->event_count;
 	rows->samples_shown = rows->samples + options->event_count;
 	classes_create(rows);
-	struct sums sums = {.rows = rows};
-	for (uint32_t i = 0; i < fold->entry_count; i++)
-		add_entry(&sums, fold->by_time[i]);
-	rows->rows = sums.list.data;
-	rows->row_count = sums.list.len;
-	rows->sums = sums.sums.data;
-	rows->modes = sums.modes.data;
-	rows->private->depths = sums.depths.data;
-	vec_deinit(&sums.stamps);
+	rows_add_all(rows);
 	classes_rank(rows);
 	make_order(rows);
 	return rows;
@@ -200,6 +69,7 @@ void rows_destroy(struct rows *rows)
 	classes_destroy(rows);
 	id_table_deinit(&rows->private->row_ids);
 	free(rows->private->depths);
+	vec_deinit(&rows->private->groups);
 	free(rows->private->event_position);
 	free(rows->private);
 	free(rows->rows);
@@ -218,7 +88,7 @@ uint32_t rows_find_caller(const struct rows *rows, const struct fold_entry *entr
 
 uint32_t rows_find_self(const struct rows *rows, const struct fold_entry *entry)
 {
-	return rows_find(rows, rows->private->actor_class[entry->actor], self_place(rows, entry), rows_entry_extra(rows, entry));
+	return rows_find(rows, rows->private->actor_class[entry->actor], rows_self_place(rows, entry), rows_entry_extra(rows, entry));
 }
 
 static char mode_level(uint8_t cpumode)

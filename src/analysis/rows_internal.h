@@ -3,6 +3,7 @@
 
 #include "analysis/id_table.h"
 #include "analysis/rows.h"
+#include "base/hash.h"
 
 enum { CLASS_ACTOR, CLASS_PLACE, CLASS_EXTRA, CLASS_DOMAINS };
 
@@ -24,7 +25,20 @@ struct parent_class {
 	const struct symbol *parent;
 };
 
+/* Entries that have the same kernel part: its frames are looked at once for all of them. */
+struct row_group {
+	uint32_t actor, extra, self; /* classes; the self place */
+	uint32_t inner;
+	uint32_t first;	   /* entry */
+	uint32_t count;	   /* samples */
+	uint64_t period;
+	uint16_t depth;	   /* the deepest stack's */
+	uint8_t cpumode;
+	uint8_t event;	   /* position */
+};
+
 struct rows_private {
+	VEC(struct row_group) groups;
 	struct classes classes[CLASS_DOMAINS];
 	const struct key *parent_key;
 	uint32_t *parent_ranks;
@@ -52,5 +66,17 @@ uint32_t rows_entry_extra(const struct rows *rows, const struct fold_entry *entr
 /* Parent of an entry's stack: the symbol that matches, FOLD order as asked. */
 const struct symbol *rows_parent(const struct rows *rows, const struct fold_entry *entry);
 
+static inline uint32_t rows_hash(uint32_t actor, uint32_t place, uint32_t extra)
+{
+	return (uint32_t)hash_combine((uint64_t)actor << 32 | place, extra);
+}
+
+static inline uint32_t rows_self_place(const struct rows *rows, const struct fold_entry *entry)
+{
+	return rows->options.branches ? rows->private->pair_class[entry->outer] : rows->private->self_class[entry->leaf];
+}
+
+/* Adds all entries up: fills rows, sums, modes, depths, totals. */
+void rows_add_all(struct rows *rows);
 void rows_sort(struct rows *rows);
 uint32_t rows_find(const struct rows *rows, uint32_t actor, uint32_t place, uint32_t extra);

@@ -118,7 +118,7 @@ static unsigned int content_width(struct maker *maker, const struct key *key)
 
 static void add_column(struct maker *maker, const struct key *key, size_t event)
 {
-	static const char *const padded[] = {"comm", "dso", "pid", "parent", "weight", "local_weight", "trace", "ipc_null", "ipc_lbr", "ins_lat", "local_ins_lat", "transaction", "code_page_size", "addr"};
+	static const char *const padded[] = {"comm", "dso", "pid", "parent", "weight", "local_weight", "ipc_null", "ipc_lbr", "ins_lat", "local_ins_lat", "transaction", "code_page_size", "addr"};
 	struct column column = {.id = key->name, .title = key->title, .kind = key->text ? COLUMN_TEXT : key->kind, .align = key->align, .decimals = 2};
 	if (event)
 		column.joined = true;

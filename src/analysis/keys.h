@@ -76,6 +76,8 @@ struct key {
 	int64_t (*number)(struct key_context *context, const struct key *key, const struct key_source *source);
 	/* Text of the cell; NULL: the string or the number. */
 	void (*text)(struct key_context *context, const struct key *key, const struct key_source *source, struct strbuf *out);
+	/* Length of the text, where it is known without making it; may be NULL. */
+	unsigned int (*length)(const struct key_context *context, const struct key_source *source);
 	/* Dynamic keys. */
 	const struct event *event;
 	const struct tracepoint_field *field;

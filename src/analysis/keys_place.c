@@ -110,6 +110,12 @@ void key_dso_text(struct key_context *context, const struct key *key, const stru
 	add_dso(context, source->place, out);
 }
 
+unsigned int key_dso_length(const struct key_context *context, const struct key_source *source)
+{
+	const char *name = dso_name(context, source->place);
+	return (unsigned int)strlen(name ? name : "[unknown]");
+}
+
 void key_dso_to_text(struct key_context *context, const struct key *key, const struct key_source *source, struct strbuf *out)
 {
 	add_dso(context, source->target, out);
@@ -158,6 +164,16 @@ int64_t key_sym_to_number(struct key_context *context, const struct key *key, co
 	return (int64_t)(source->target->symbol ? source->target->symbol->start : key_place_address(source->target, source->caller));
 }
 
+/* %#.16lx: 0 has no 0x. */
+static void add_wide_hex(uint64_t value, struct strbuf *out)
+{
+	static const char digits[] = "0123456789abcdef";
+	char text[18] = {'0', 'x'};
+	for (int i = 0; i < 16; i++)
+		text[17 - i] = digits[value >> (4 * i) & 15];
+	strbuf_add(out, text + (value ? 0 : 2), value ? 18 : 16);
+}
+
 static void add_symbol(const struct key_context *context, const struct fold_frame *place, char level, bool caller, struct strbuf *out)
 {
 	uint64_t address = key_place_address(place, caller);
@@ -169,7 +185,7 @@ static void add_symbol(const struct key_context *context, const struct fold_fram
 	if (place->symbol)
 		strbuf_add_str(out, place->symbol->name);
 	else
-		strbuf_printf(out, "%#.16lx", address);
+		add_wide_hex(address, out);
 	if (place->symbol && place->symbol->inlined)
 		strbuf_add_str(out, " (inlined)");
 }
@@ -177,6 +193,13 @@ static void add_symbol(const struct key_context *context, const struct fold_fram
 void key_sym_text(struct key_context *context, const struct key *key, const struct key_source *source, struct strbuf *out)
 {
 	add_symbol(context, source->place, source->level, source->caller, out);
+}
+
+/* "[k] name" or "[k] 0x0123456789abcdef"; with -v the address and a letter before it. */
+unsigned int key_sym_length(const struct key_context *context, const struct key_source *source)
+{
+	const struct symbol *symbol = source->place->symbol;
+	return 4 + (context->verbose ? 21 : 0) + (symbol ? (unsigned int)strlen(symbol->name) : 18);
 }
 
 static char place_level(const struct fold_frame *place)

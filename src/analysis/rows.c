@@ -121,7 +121,8 @@ static char row_level(const struct rows *rows, uint32_t row, const struct key_so
 	return level;
 }
 
-void rows_source(const struct rows *rows, uint32_t row, const struct key *key, struct key_source *ret)
+/* All but the level. */
+static void plain_source(const struct rows *rows, uint32_t row, const struct key *key, struct key_source *ret)
 {
 	uint32_t class = classes_of_row(rows, row, key);
 	if (key->domain == KEY_STACK) {
@@ -130,28 +131,62 @@ void rows_source(const struct rows *rows, uint32_t row, const struct key *key, s
 	}
 	unsigned int domain = key->domain == KEY_ACTOR ? CLASS_ACTOR : key->domain == KEY_PLACE ? CLASS_PLACE : CLASS_EXTRA;
 	classes_source(rows, domain, class, key, ret);
-	if (key->domain == KEY_PLACE)
-		ret->level = row_level(rows, row, ret);
 	ret->count = rows->sums[row * rows->options.event_count].count;
 }
 
+void rows_source(const struct rows *rows, uint32_t row, const struct key *key, struct key_source *ret)
+{
+	plain_source(rows, row, key, ret);
+	if (key->domain == KEY_PLACE)
+		ret->level = row_level(rows, row, ret);
+}
+
+static size_t classes_with(const struct rows *rows, const struct key *key)
+{
+	switch (key->domain) {
+	case KEY_ACTOR:
+		return rows->private->classes[CLASS_ACTOR].representatives.len;
+	case KEY_PLACE:
+		return rows->private->classes[CLASS_PLACE].representatives.len;
+	case KEY_STACK:
+		return rows->private->parents.len;
+	default:
+		return rows->private->classes[CLASS_EXTRA].representatives.len;
+	}
+}
+
+static size_t text_length(const struct rows *rows, const struct key *key, const struct key_source *source, struct strbuf *text)
+{
+	if (key->length)
+		return key->length(rows->context, source);
+	strbuf_clear(text);
+	if (key->text)
+		key->text(rows->context, key, source, text);
+	else if (key->string)
+		strbuf_add_str(text, key->string(rows->context, key, source) ?: "");
+	else
+		strbuf_add_u64(text, (uint64_t)key->number(rows->context, key, source), 0);
+	return text->len;
+}
+
+/* One look at each class that a shown row has. */
 unsigned int rows_width(struct rows *rows, const struct key *key)
 {
 	struct strbuf text = {0};
 	size_t widest = 0;
+	uint64_t *seen = mem_zalloc_array(classes_with(rows, key) / 64 + 1, sizeof(*seen));
 	for (size_t i = 0; i < rows->shown_count; i++) {
+		uint32_t class = classes_of_row(rows, rows->order[i], key);
+		if (seen[class / 64] >> (class % 64) & 1)
+			continue;
+		seen[class / 64] |= (uint64_t)1 << (class % 64);
 		struct key_source source;
-		rows_source(rows, rows->order[i], key, &source);
-		strbuf_clear(&text);
-		if (key->text)
-			key->text(rows->context, key, &source, &text);
-		else if (key->string)
-			strbuf_add_str(&text, key->string(rows->context, key, &source) ?: "");
-		else
-			strbuf_add_u64(&text, (uint64_t)key->number(rows->context, key, &source), 0);
-		if (text.len > widest)
-			widest = text.len;
+		plain_source(rows, rows->order[i], key, &source);
+		size_t length = text_length(rows, key, &source, &text);
+		if (length > widest)
+			widest = length;
 	}
+	free(seen);
 	strbuf_deinit(&text);
 	return (unsigned int)widest;
 }

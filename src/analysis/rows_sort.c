@@ -1,5 +1,6 @@
 /* Rows: their order. By the sums and ranks that the sort keys name; rows that are equal in all of them by address. */
 #include "analysis/rows_internal.h"
+#include "base/radix.h"
 
 #include <stdlib.h>
 
@@ -57,19 +58,22 @@ static const uint32_t *ranks_of(const struct rows *rows, const struct key *key)
 	return NULL;
 }
 
+static int64_t place_address(const struct rows *rows, uint32_t place)
+{
+	struct key_source source;
+	static const struct key any = {.domain = KEY_PLACE};
+	classes_source(rows, CLASS_PLACE, place, &any, &source);
+	const struct fold_frame *frame = source.place;
+	return (int64_t)(frame->symbol ? frame->symbol->start : frame->map && !source.caller ? map_to_dso(frame->map, frame->ip) : frame->ip);
+}
+
 /* Rows with equal ranks: by address, as signed numbers. */
 static int compare_place(const struct rows *rows, uint32_t a, uint32_t b)
 {
 	if (rows->rows[a].place == rows->rows[b].place)
 		return 0;
-	struct key_source x, y;
-	static const struct key any = {.domain = KEY_PLACE};
-	classes_source(rows, CLASS_PLACE, rows->rows[a].place, &any, &x);
-	classes_source(rows, CLASS_PLACE, rows->rows[b].place, &any, &y);
-	const struct fold_frame *p = x.place, *q = y.place;
-	uint64_t u = p->symbol ? p->symbol->start : p->map && !x.caller ? map_to_dso(p->map, p->ip) : p->ip;
-	uint64_t v = q->symbol ? q->symbol->start : q->map && !y.caller ? map_to_dso(q->map, q->ip) : q->ip;
-	return ((int64_t)u > (int64_t)v) - ((int64_t)u < (int64_t)v);
+	int64_t u = place_address(rows, rows->rows[a].place), v = place_address(rows, rows->rows[b].place);
+	return (u > v) - (u < v);
 }
 
 static int compare_key(const struct rows *rows, uint32_t a, uint32_t b, const struct key *key)
@@ -95,7 +99,7 @@ static int compare_sorted(const struct rows *rows, uint32_t a, uint32_t b)
 	return 0;
 }
 
-/* By what tells rows apart, symbols by address. Rows that are still equal: as they were made. */
+/* By what tells rows apart, symbols by address. Rows that are still equal: the earlier one first. */
 static int compare_identity(const struct rows *rows, uint32_t a, uint32_t b)
 {
 	for (size_t i = 0; i < rows->options.sort_count; i++) {
@@ -107,7 +111,8 @@ static int compare_identity(const struct rows *rows, uint32_t a, uint32_t b)
 			return result;
 	}
 	int result = compare_place(rows, a, b);
-	return result ? result : (a > b) - (a < b);
+	uint32_t first_a = rows->rows[a].first, first_b = rows->rows[b].first;
+	return result ? result : (first_a > first_b) - (first_a < first_b);
 }
 
 static int by_identity(const void *x, const void *y, void *context)
@@ -115,11 +120,62 @@ static int by_identity(const void *x, const void *y, void *context)
 	return compare_identity(context, *(const uint32_t *)x, *(const uint32_t *)y);
 }
 
-static int by_keys(const void *x, const void *y, void *context)
+/* Many rows: one pass of a stable sort for each key, the least significant first. */
+
+struct pass {
+	const struct rows *rows;
+	const struct key *key;
+	const uint32_t *ranks;
+	size_t event;
+};
+
+static uint64_t rank_value(const void *context, uint32_t row)
 {
-	uint32_t a = *(const uint32_t *)x, b = *(const uint32_t *)y;
-	int result = compare_sorted(context, a, b);
-	return result ? result : compare_identity(context, a, b);
+	const struct pass *pass = context;
+	return pass->ranks[classes_of_row(pass->rows, row, pass->key)];
+}
+
+static uint64_t descending_total(const void *context, uint32_t row)
+{
+	const struct pass *pass = context;
+	return ~total_value(pass->rows, row, pass->key->total, pass->event);
+}
+
+static uint64_t place_value(const void *context, uint32_t row)
+{
+	const struct pass *pass = context;
+	return (uint64_t)place_address(pass->rows, pass->rows->rows[row].place) ^ (uint64_t)1 << 63;
+}
+
+static uint64_t first_value(const void *context, uint32_t row)
+{
+	return ((const struct rows *)context)->rows[row].first;
+}
+
+static void sort_by_passes(struct rows *rows)
+{
+	const struct rows_options *options = &rows->options;
+	struct pass pass = {.rows = rows};
+	radix_sort(rows->order, rows->shown_count, first_value, rows);
+	radix_sort(rows->order, rows->shown_count, place_value, &pass);
+	for (size_t i = options->sort_count; i-- > 0;) {
+		if (options->sort_skipped[i])
+			continue;
+		pass.key = options->sort[i];
+		if (pass.key->domain != KEY_TOTAL) {
+			pass.ranks = ranks_of(rows, pass.key);
+			if (pass.ranks)
+				radix_sort(rows->order, rows->shown_count, rank_value, &pass);
+			continue;
+		}
+		for (size_t event = options->event_count; event-- > 0;) {
+			pass.event = event;
+			if (event != options->sort_event)
+				radix_sort(rows->order, rows->shown_count, descending_total, &pass);
+		}
+		pass.event = options->sort_event;
+		radix_sort(rows->order, rows->shown_count, descending_total, &pass);
+	}
 }
 
 /* A red-black tree of rows, filled in the order of their identity and read from the left. */
@@ -200,11 +256,11 @@ static void insert(struct tree *tree, const struct rows *rows, uint32_t x)
 }
 
 /* The order that the kernel tool's rows come out in when keys contradict each other: it fills such a tree. */
-static void sort_by_tree(struct rows *rows)
+static void sort_by_tree(struct rows *rows, size_t rows_count)
 {
-	qsort_r(rows->order, rows->shown_count, sizeof(*rows->order), by_identity, rows);
-	struct tree tree = {.nodes = mem_zalloc_array(rows->shown_count + 1, sizeof(*tree.nodes))};
-	for (uint32_t i = 0; i < rows->shown_count; i++) {
+	qsort_r(rows->order, rows_count, sizeof(*rows->order), by_identity, rows);
+	struct tree tree = {.nodes = mem_zalloc_array(rows_count + 1, sizeof(*tree.nodes))};
+	for (uint32_t i = 0; i < rows_count; i++) {
 		tree.nodes[i + 1].row = rows->order[i];
 		insert(&tree, rows, i + 1);
 	}
@@ -226,12 +282,28 @@ static void sort_by_tree(struct rows *rows)
 	free(tree.nodes);
 }
 
-enum { TREE_ROWS_MAX = 1 << 15 };
+enum { TREE_ROWS_MAX = 1 << 14 };
+
+/* Where the rows that can be sorted by a tree end: rows with equal sums belong together. */
+static size_t tree_end(const struct rows *rows)
+{
+	if (rows->shown_count <= TREE_ROWS_MAX)
+		return rows->shown_count;
+	size_t end = TREE_ROWS_MAX;
+	while (end && total_value(rows, rows->order[end], TOTAL_OVERHEAD_CHILDREN, rows->options.sort_event) ==
+			      total_value(rows, rows->order[end - 1], TOTAL_OVERHEAD_CHILDREN, rows->options.sort_event))
+		end--;
+	return end;
+}
 
 void rows_sort(struct rows *rows)
 {
-	if (rows->options.children && rows->options.tie_by_depth && rows->shown_count <= TREE_ROWS_MAX)
-		sort_by_tree(rows);
-	else
-		qsort_r(rows->order, rows->shown_count, sizeof(*rows->order), by_keys, rows);
+	const struct rows_options *options = &rows->options;
+	bool tree = options->children && options->tie_by_depth && options->sort_count && options->sort[0]->domain == KEY_TOTAL &&
+		    options->sort[0]->total == TOTAL_OVERHEAD_CHILDREN;
+	bool whole = options->children && options->tie_by_depth && rows->shown_count <= TREE_ROWS_MAX;
+	if (!whole)
+		sort_by_passes(rows);
+	if (whole || tree)
+		sort_by_tree(rows, tree_end(rows));
 }

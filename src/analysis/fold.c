@@ -63,11 +63,11 @@ static uint32_t sums_actor(struct fold_sums *sums, const struct fold_actor *acto
 }
 
 /* `piece` has everything but frames. */
-static uint32_t sums_piece(struct fold_sums *sums, const struct fold_piece *piece)
+static uint32_t sums_piece(struct fold_sums *sums, const struct chain_piece *piece)
 {
 	struct id_probe probe;
 	for (uint32_t id = id_table_first(&sums->piece_ids, piece->hash, &probe); id != ID_NONE; id = id_table_next(&sums->piece_ids, &probe)) {
-		const struct fold_piece *known = &sums->pieces.data[id];
+		const struct chain_piece *known = &sums->pieces.data[id];
 		if (known->space == piece->space && known->count == piece->count && known->kernel == piece->kernel &&
 		    !memcmp(known->ips, piece->ips, piece->count * sizeof(*piece->ips)))
 			return id;
@@ -167,12 +167,12 @@ static void add_chain(struct fold_sums *sums, const struct fold_actor *actor, co
 {
 	uint64_t split = chain_split(chain, count);
 	if (split) {
-		struct fold_piece inner = {.ips = chain, .count = (uint32_t)split, .space = actor->kernel_space, .kernel = true};
+		struct chain_piece inner = {.ips = chain, .count = (uint32_t)split, .space = actor->kernel_space, .kernel = 1};
 		inner.hash = piece_hash(chain, split, inner.space);
 		entry->inner = sums_piece(sums, &inner);
 	}
 	if (split < count) {
-		struct fold_piece outer = {.ips = chain + split, .count = (uint32_t)(count - split), .space = actor->user_space};
+		struct chain_piece outer = {.ips = chain + split, .count = (uint32_t)(count - split), .space = actor->user_space};
 		outer.hash = piece_hash(outer.ips, outer.count, outer.space);
 		entry->outer = sums_piece(sums, &outer);
 	}
@@ -207,7 +207,7 @@ static void add_unwound(struct fold_worker *worker, const struct fold_actor *act
 	size_t known = sums->pieces.len;
 	add_chain(sums, actor, worker->words.data, worker->words.len, entry);
 	for (size_t i = known; i < sums->pieces.len; i++) {
-		struct fold_piece *piece = &sums->pieces.data[i];
+		struct chain_piece *piece = &sums->pieces.data[i];
 		piece->ips = arena_copy(&sums->arena, piece->ips, piece->count * sizeof(*piece->ips));
 		piece->unwound = !piece->kernel && worker->stack.unwound;
 	}
@@ -265,7 +265,7 @@ static void add_branches(struct fold_context *context, struct fold_worker *worke
 			options->extra(options->context, &branch, worker->extra);
 			entry.extra = sums_extra(&worker->sums, worker->extra, options->extra_words);
 		}
-		struct fold_piece pair = {.ips = &one.branches->from, .count = 2, .space = actor->user_space};
+		struct chain_piece pair = {.ips = &one.branches->from, .count = 2, .space = actor->user_space};
 		pair.hash = piece_hash(pair.ips, pair.count, pair.space);
 		entry.outer = sums_piece(&worker->sums, &pair);
 		sums_entry(&worker->sums, &entry);
@@ -365,6 +365,7 @@ static void merge_actors(struct fold_sums *into, const struct fold_sums *from, u
 
 static void merge_entries(struct fold_sums *into, const struct fold_sums *from, const uint32_t *actors, const uint32_t *pieces, const uint32_t *extras)
 {
+	vec_reserve(&into->entries, into->entries.len + from->entries.len);
 	for (size_t i = 0; i < from->entries.len; i++) {
 		struct fold_entry entry = from->entries.data[i];
 		entry.actor = actors[entry.actor];
@@ -388,13 +389,16 @@ static void worker_merge(void *state, void *other, void *argument)
 	uint32_t *actors = mem_alloc_array(from->actors.len, sizeof(*actors));
 	uint32_t *pieces = mem_alloc_array(from->pieces.len + 1, sizeof(*pieces));
 	uint32_t *extras = options->extra ? mem_alloc_array(from->extra_count, sizeof(*extras)) : NULL;
+	sums_free_tables(from);
 	merge_actors(into, from, spaces, actors);
+	vec_reserve(&into->pieces, into->pieces.len + from->pieces.len);
 	for (size_t i = 0; i < from->pieces.len; i++) {
-		struct fold_piece piece = from->pieces.data[i];
+		struct chain_piece piece = from->pieces.data[i];
 		piece.space = spaces[piece.space];
 		piece.hash = piece_hash(piece.ips, piece.count, piece.space);
 		pieces[i] = sums_piece(into, &piece);
 	}
+	vec_deinit(&from->pieces);
 	for (uint32_t i = 0; extras && i < from->extra_count; i++)
 		extras[i] = sums_extra(into, from->extras.data + (size_t)i * options->extra_words, options->extra_words);
 	merge_entries(into, from, actors, pieces, extras);
@@ -414,7 +418,6 @@ static void publish(struct fold *fold)
 	sums_free_tables(sums);
 	fold->entries = sums->entries.data;
 	fold->entry_count = sums->entries.len;
-	fold->pieces = sums->pieces.data;
 	fold->piece_count = sums->pieces.len;
 	fold->actors = sums->actors.data;
 	fold->actor_count = sums->actors.len;
@@ -520,6 +523,7 @@ void fold_destroy(struct fold *fold)
 	}
 	intern_deinit(&fold->private->names);
 	free(fold->private->frame_names);
+	free(fold->private->pieces);
 	free(fold->private);
 	free(fold->frame_ids);
 	free(fold->frames);

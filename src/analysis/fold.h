@@ -65,15 +65,11 @@ struct fold_frame {
 	uint8_t cpumode;
 };
 
+/* Part of a stack. */
 struct fold_piece {
-	const uint64_t *ips; /* as recorded, with markers; into the recording or the fold's memory */
-	uint32_t hash;	     /* private */
-	uint32_t count;
-	uint32_t space;	     /* private: which address space */
-	uint32_t frames;     /* first one in fold->frame_ids; private until resolved */
-	uint32_t frame_count;
-	bool kernel;	     /* an inner piece */
-	bool unwound;	     /* from registers and stack bytes */
+	uint32_t frames; /* first one in fold->frame_ids */
+	uint32_t frame_count : 31;
+	uint32_t kernel : 1; /* an inner piece */
 };
 
 struct fold_entry {

@@ -16,11 +16,21 @@ struct fold_space {
 	uint64_t time; /* a time at which it is in that state */
 };
 
+/* Part of a chain as recorded, with markers. */
+struct chain_piece {
+	const uint64_t *ips; /* into the recording or the arena */
+	uint32_t hash;
+	uint32_t count : 30;
+	uint32_t kernel : 1;
+	uint32_t unwound : 1; /* from registers and stack bytes */
+	uint32_t space;
+};
+
 /* Distinct elements and how to find them. One per worker, merged into one. */
 struct fold_sums {
 	const struct sample_layout *layouts; /* by event: where times are */
 	VEC(struct fold_entry) entries;
-	VEC(struct fold_piece) pieces;
+	VEC(struct chain_piece) pieces;
 	VEC(struct fold_actor) actors;
 	VEC(struct fold_space) spaces;
 	VEC(uint64_t) extras;
@@ -35,6 +45,7 @@ struct fold_private {
 	struct fold_sums *sums; /* owns what struct fold points to */
 	struct intern names;
 	const char **frame_names; /* by frame, NULL = not made yet */
+	struct fold_piece *pieces;
 };
 
 /* The time of a sample; 0 when it has none. */

@@ -113,19 +113,19 @@ static uint8_t marker_mode(uint64_t marker)
 }
 
 /* A branch from one address to another: the space is seen by the address. Both are kept also when unresolved ones are hidden, or none. */
-static void resolve_branch(struct resolve *resolve, unsigned int worker, struct fold_piece *piece)
+static void resolve_branch(struct resolve *resolve, unsigned int worker, struct chain_piece *piece, struct fold_piece *ret)
 {
-	uint32_t *ids = resolve->fold->frame_ids + piece->frames;
+	uint32_t *ids = resolve->fold->frame_ids + ret->frames;
 	for (uint32_t i = 0; i < 2; i++) {
 		bool kernel = piece->ips[i] >= resolve->machine->kernel_start && resolve->machine->kernel_start;
 		ids[i] = resolve_address(resolve, worker, piece->space, kernel ? CPUMODE_KERNEL : CPUMODE_USER, piece->ips[i]);
 	}
-	piece->frame_count = ids[0] == FOLD_NONE || ids[1] == FOLD_NONE ? 0 : 2;
+	ret->frame_count = ids[0] == FOLD_NONE || ids[1] == FOLD_NONE ? 0 : 2;
 }
 
-static void resolve_piece(struct resolve *resolve, unsigned int worker, struct fold_piece *piece)
+static void resolve_piece(struct resolve *resolve, unsigned int worker, struct chain_piece *piece, struct fold_piece *ret)
 {
-	uint32_t *ids = resolve->fold->frame_ids + piece->frames, count = 0;
+	uint32_t *ids = resolve->fold->frame_ids + ret->frames, count = 0;
 	uint8_t mode = piece->kernel ? CPUMODE_KERNEL : CPUMODE_USER;
 	for (uint32_t i = 0; i < piece->count; i++) {
 		uint64_t ip = piece->ips[i];
@@ -137,7 +137,7 @@ static void resolve_piece(struct resolve *resolve, unsigned int worker, struct f
 		if (id != FOLD_NONE)
 			ids[count++] = id;
 	}
-	piece->frame_count = count;
+	ret->frame_count = count;
 }
 
 /* Adds the frames of an address: one for each function that was inlined there, and the one around them. */
@@ -160,18 +160,18 @@ static void expand_address(struct resolve *resolve, unsigned int worker, uint32_
 		vec_push(&expanded->ids, id);
 }
 
-static void resolve_unwound(struct resolve *resolve, unsigned int worker, struct fold_piece *piece)
+static void resolve_unwound(struct resolve *resolve, unsigned int worker, struct chain_piece *piece, struct fold_piece *ret)
 {
 	struct expanded *expanded = &resolve->expanded[worker];
 	piece->hash = worker; /* until place_expanded() */
-	piece->frames = (uint32_t)expanded->ids.len;
+	ret->frames = (uint32_t)expanded->ids.len;
 	for (uint32_t i = 0; i < piece->count; i++)
 		if (!stack_is_marker(piece->ips[i]))
 			expand_address(resolve, worker, piece->space, piece->ips[i]);
-	piece->frame_count = (uint32_t)expanded->ids.len - piece->frames;
+	ret->frame_count = (uint32_t)expanded->ids.len - ret->frames;
 }
 
-static bool has_inlines(const struct resolve *resolve, const struct fold_piece *piece)
+static bool has_inlines(const struct resolve *resolve, const struct chain_piece *piece)
 {
 	return resolve->options->inlines && piece->unwound;
 }
@@ -193,8 +193,8 @@ static void place_expanded(struct resolve *resolve, size_t words, unsigned int j
 			memcpy(fold->frame_ids + resolve->expanded[i].base, resolve->expanded[i].ids.data,
 			       resolve->expanded[i].ids.len * sizeof(uint32_t));
 	for (size_t i = 0; i < fold->piece_count; i++)
-		if (has_inlines(resolve, &fold->pieces[i]))
-			fold->pieces[i].frames += resolve->expanded[fold->pieces[i].hash].base;
+		if (has_inlines(resolve, &resolve->sums->pieces.data[i]))
+			fold->pieces[i].frames += resolve->expanded[resolve->sums->pieces.data[i].hash].base;
 }
 
 static void resolve_pieces(void *context, unsigned int worker, size_t item)
@@ -203,10 +203,10 @@ static void resolve_pieces(void *context, unsigned int worker, size_t item)
 	size_t end = (item + 1) * PIECES_PER_ITEM;
 	if (end > resolve->fold->piece_count)
 		end = resolve->fold->piece_count;
-	void (*one)(struct resolve *, unsigned int, struct fold_piece *) = resolve->options->branches ? resolve_branch : resolve_piece;
+	void (*one)(struct resolve *, unsigned int, struct chain_piece *, struct fold_piece *) = resolve->options->branches ? resolve_branch : resolve_piece;
 	for (size_t i = item * PIECES_PER_ITEM; i < end; i++) {
-		struct fold_piece *piece = &resolve->fold->pieces[i];
-		(has_inlines(resolve, piece) ? resolve_unwound : one)(resolve, worker, piece);
+		struct chain_piece *piece = &resolve->sums->pieces.data[i];
+		(has_inlines(resolve, piece) ? resolve_unwound : one)(resolve, worker, piece, &resolve->fold->pieces[i]);
 	}
 }
 
@@ -232,18 +232,31 @@ static uint32_t packed(const struct resolve *resolve, uint32_t id)
 	return id == FOLD_NONE ? id : resolve->shards[id % SHARDS].first + id / SHARDS;
 }
 
-static void pack_pieces(void *context, unsigned int worker, size_t item)
+/* Closes the gaps that markers left. Pieces with inlined functions are longer than they were recorded and stand at the end: then into a new array. */
+static void pack_pieces(const struct resolve *resolve)
 {
-	const struct resolve *resolve = context;
 	struct fold *fold = resolve->fold;
-	for (size_t i = item * PIECES_PER_ITEM; i < fold->piece_count && i < (item + 1) * PIECES_PER_ITEM; i++)
-		for (uint32_t f = 0; f < fold->pieces[i].frame_count; f++) {
-			uint32_t *id = &fold->frame_ids[fold->pieces[i].frames + f];
-			*id = packed(resolve, *id);
-		}
+	uint32_t at = 0, *ids = fold->frame_ids, *from = fold->frame_ids;
+	size_t total = 0;
+	for (size_t i = 0; i < fold->piece_count; i++)
+		total += fold->pieces[i].frame_count;
+	if (resolve->options->inlines)
+		ids = mem_alloc_array(total + 1, sizeof(*ids));
+	for (size_t i = 0; i < fold->piece_count; i++) {
+		struct fold_piece *piece = &fold->pieces[i];
+		const uint32_t *old = from + piece->frames;
+		piece->frames = at;
+		for (uint32_t f = 0; f < piece->frame_count; f++)
+			ids[at++] = packed(resolve, old[f]);
+	}
+	if (ids != from)
+		free(from);
+	else
+		ids = mem_resize(ids, (total + 1) * sizeof(*ids));
+	fold->frame_ids = ids;
 }
 
-static void pack(struct resolve *resolve, unsigned int jobs)
+static void pack(struct resolve *resolve)
 {
 	struct fold *fold = resolve->fold;
 	uint32_t total = 0;
@@ -260,7 +273,7 @@ static void pack(struct resolve *resolve, unsigned int jobs)
 			memcpy(fold->frames + shard->first, shard->frames.data, shard->frames.len * sizeof(*fold->frames));
 		vec_deinit(&shard->frames);
 	}
-	pool_run(jobs, (fold->piece_count + PIECES_PER_ITEM - 1) / PIECES_PER_ITEM, pack_pieces, resolve);
+	pack_pieces(resolve);
 	size_t kept = 0;
 	for (size_t i = 0; i < fold->entry_count; i++) {
 		if (fold->entries[i].leaf == FOLD_NONE)
@@ -280,9 +293,11 @@ void fold_resolve(struct fold *fold)
 				  .machine = fold->session->machine,
 				  .sums = fold->private->sums};
 	size_t words = 0;
+	fold->pieces = fold->private->pieces = mem_alloc_array(fold->piece_count + 1, sizeof(*fold->pieces));
 	for (size_t i = 0; i < fold->piece_count; i++) {
-		fold->pieces[i].frames = (uint32_t)words;
-		words += fold->pieces[i].count;
+		const struct chain_piece *piece = &resolve.sums->pieces.data[i];
+		fold->pieces[i] = (struct fold_piece){.frames = (uint32_t)words, .kernel = piece->kernel};
+		words += piece->count;
 	}
 	fold->frame_ids = mem_alloc_array(words + 1, sizeof(*fold->frame_ids));
 	resolve.caches = mem_alloc_array(jobs, sizeof(*resolve.caches));
@@ -300,7 +315,8 @@ void fold_resolve(struct fold *fold)
 	}
 	free(resolve.caches);
 	free(resolve.expanded);
-	pack(&resolve, jobs);
+	vec_deinit(&resolve.sums->pieces);
+	pack(&resolve);
 	for (unsigned int i = 0; i < SHARDS; i++)
 		pthread_mutex_destroy(&resolve.shards[i].lock);
 }

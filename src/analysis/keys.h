@@ -53,6 +53,7 @@ struct key_source {
 	const uint64_t *words;		/* this key's extra words */
 	const struct fold_entry *entry; /* one of the class' entries */
 	const struct symbol *parent;
+	const char *string;		/* KEY_EXTRA with a string: that, made before */
 	uint64_t count;			/* samples of the row, for weights */
 };
 

@@ -4,18 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-uint32_t rows_find(const struct rows *rows, uint32_t actor, uint32_t place, uint32_t extra)
-{
-	struct id_probe probe;
-	const struct id_table *ids = &rows->private->row_ids;
-	for (uint32_t id = id_table_first(ids, rows_hash(actor, place, extra), &probe); id != ID_NONE; id = id_table_next(ids, &probe)) {
-		const struct rows_row *row = &rows->rows[id];
-		if (row->actor == actor && row->place == place && row->extra == extra)
-			return id;
-	}
-	return FOLD_NONE;
-}
-
 int rows_event(const struct rows *rows, const struct fold_entry *entry)
 {
 	return rows->private->event_position[entry->event];
@@ -67,7 +55,6 @@ void rows_destroy(struct rows *rows)
 	if (!rows)
 		return;
 	classes_destroy(rows);
-	id_table_deinit(&rows->private->row_ids);
 	free(rows->private->depths);
 	vec_deinit(&rows->private->groups);
 	free(rows->private->event_position);
@@ -78,17 +65,6 @@ void rows_destroy(struct rows *rows)
 	free(rows->order);
 	free(rows->total);
 	free(rows);
-}
-
-uint32_t rows_find_caller(const struct rows *rows, const struct fold_entry *entry, uint32_t frame)
-{
-	const struct rows_private *private = rows->private;
-	return rows_find(rows, private->actor_class[entry->actor], private->caller_class[frame], rows_entry_extra(rows, entry));
-}
-
-uint32_t rows_find_self(const struct rows *rows, const struct fold_entry *entry)
-{
-	return rows_find(rows, rows->private->actor_class[entry->actor], rows_self_place(rows, entry), rows_entry_extra(rows, entry));
 }
 
 static char mode_level(uint8_t cpumode)
@@ -163,7 +139,7 @@ static size_t text_length(const struct rows *rows, const struct key *key, const 
 	if (key->text)
 		key->text(rows->context, key, source, text);
 	else if (key->string)
-		strbuf_add_str(text, key->string(rows->context, key, source) ?: "");
+		strbuf_add_str(text, (source->string ? source->string : key->string(rows->context, key, source)) ?: "");
 	else
 		strbuf_add_u64(text, (uint64_t)key->number(rows->context, key, source), 0);
 	return text->len;

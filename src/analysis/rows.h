@@ -74,8 +74,5 @@ void rows_destroy(struct rows *rows);
 void rows_source(const struct rows *rows, uint32_t row, const struct key *key, struct key_source *ret);
 /* The longest text of a key over all shown rows, at most `most` long. */
 unsigned int rows_width(struct rows *rows, const struct key *key);
-/* The row of a frame as a caller, and of an entry itself; FOLD_NONE when there is none. Thread-safe. */
-uint32_t rows_find_caller(const struct rows *rows, const struct fold_entry *entry, uint32_t frame);
-uint32_t rows_find_self(const struct rows *rows, const struct fold_entry *entry);
 /* Which of the events it belongs to, or -1. */
 int rows_event(const struct rows *rows, const struct fold_entry *entry);

@@ -333,7 +333,7 @@ void rows_add_all(struct rows *rows)
 	rows->sums = sum->set.sums.data;
 	rows->modes = sum->set.modes.data;
 	rows->private->depths = sum->set.depths.data;
-	rows->private->row_ids = sum->set.ids;
+	id_table_deinit(&sum->set.ids);
 	rows->private->groups.data = sum->groups.data;
 	rows->private->groups.len = sum->groups.len;
 	for (size_t i = 0; i < rows->options.event_count * 4; i++)

@@ -109,48 +109,51 @@ static void make_places(struct rows *rows)
 }
 
 /* Extras are told apart by their words, but some keys by a text that the words stand for: then classes are made of texts. */
+static unsigned int extra_words(struct rows *rows, uint32_t extra, uint32_t entry, uint64_t *words)
+{
+	const struct classes *classes = &rows->private->classes[CLASS_EXTRA];
+	const struct fold *fold = rows->fold;
+	unsigned int count = 0;
+	for (unsigned int k = 0; k < classes->key_count; k++) {
+		const struct key *key = classes->keys[k];
+		struct key_source source = {.words = fold->extras + (size_t)extra * fold->extra_words + k, .entry = &fold->entries[entry]};
+		words[count++] = key->string ? (uintptr_t)key->string(rows->context, key, &source) : source.words[0];
+	}
+	return count;
+}
+
+static uint32_t extra_class(struct rows *rows, uint32_t extra, uint32_t entry)
+{
+	struct classes *classes = &rows->private->classes[CLASS_EXTRA];
+	uint64_t words[ROWS_KEYS_MAX];
+	unsigned int count = extra_words(rows, extra, entry, words);
+	uint32_t hash = (uint32_t)hash_words(words, count, 0).lo;
+	struct id_probe probe;
+	for (uint32_t id = id_table_first(&classes->ids, hash, &probe); id != ID_NONE; id = id_table_next(&classes->ids, &probe))
+		if (!memcmp(words, classes->words.data + (size_t)id * count, count * sizeof(*words)))
+			return id;
+	uint32_t id = (uint32_t)classes->representatives.len;
+	vec_push(&classes->representatives, extra);
+	vec_push(&classes->entries, entry);
+	for (unsigned int i = 0; i < count; i++)
+		vec_push(&classes->words, words[i]);
+	id_table_insert(&classes->ids, hash, id);
+	return id;
+}
+
 static void make_extras(struct rows *rows)
 {
 	struct rows_private *private = rows->private;
-	struct classes *classes = &private->classes[CLASS_EXTRA];
 	struct fold *fold = rows->fold;
 	size_t extras = 1;
 	for (size_t i = 0; i < fold->entry_count; i++)
 		if (fold->entries[i].extra >= extras)
 			extras = fold->entries[i].extra + (size_t)1;
 	private->extra_class = none_array(extras);
-	for (size_t i = 0; i < fold->entry_count; i++) {
+	for (uint32_t i = 0; i < fold->entry_count; i++) {
 		uint32_t extra = fold->entries[i].extra;
-		if (private->extra_class[extra] != FOLD_NONE)
-			continue;
-		uint64_t words[ROWS_KEYS_MAX];
-		unsigned int count = 0;
-		struct key_source source = {.words = fold->extras, .entry = &fold->entries[i]};
-		for (unsigned int k = 0; k < classes->key_count; k++) {
-			const struct key *key = classes->keys[k];
-			source.words = fold->extras + (size_t)extra * fold->extra_words + k;
-			words[count++] = key->string ? (uintptr_t)key->string(rows->context, key, &source) : source.words[0];
-		}
-		uint32_t hash = (uint32_t)hash_words(words, count, 0).lo, id;
-		struct id_probe probe;
-		for (id = id_table_first(&classes->ids, hash, &probe); id != ID_NONE; id = id_table_next(&classes->ids, &probe)) {
-			uint64_t known[ROWS_KEYS_MAX];
-			struct key_source other = {.entry = &fold->entries[classes->entries.data[id]]};
-			for (unsigned int k = 0; k < count; k++) {
-				const struct key *key = classes->keys[k];
-				other.words = fold->extras + (size_t)classes->representatives.data[id] * fold->extra_words + k;
-				known[k] = key->string ? (uintptr_t)key->string(rows->context, key, &other) : other.words[0];
-			}
-			if (!memcmp(words, known, count * sizeof(*words)))
-				break;
-		}
-		if (id == ID_NONE) {
-			id = (uint32_t)classes->representatives.len;
-			vec_push(&classes->representatives, extra);
-			vec_push(&classes->entries, (uint32_t)i);
-			id_table_insert(&classes->ids, hash, id);
-		}
-		private->extra_class[extra] = id;
+		if (private->extra_class[extra] == FOLD_NONE && rows_event(rows, &fold->entries[i]) >= 0)
+			private->extra_class[extra] = extra_class(rows, extra, i);
 	}
 }
 
@@ -224,6 +227,7 @@ void classes_destroy(struct rows *rows)
 		struct classes *classes = &private->classes[i];
 		vec_deinit(&classes->representatives);
 		vec_deinit(&classes->entries);
+		vec_deinit(&classes->words);
 		id_table_deinit(&classes->ids);
 		for (unsigned int k = 0; k < classes->key_count; k++)
 			free(classes->ranks[k]);
@@ -267,8 +271,12 @@ void classes_source(const struct rows *rows, unsigned int domain, uint32_t class
 	if (domain != CLASS_EXTRA)
 		return;
 	ret->entry = &rows->fold->entries[classes->entries.data[class]];
-	for (unsigned int i = 0; i < classes->key_count && classes->keys[i] != key; i++)
-		ret->words += classes->keys[i]->words;
+	unsigned int k = 0;
+	while (k + 1 < classes->key_count && classes->keys[k] != key)
+		k++;
+	ret->words += k;
+	if (key->string)
+		ret->string = (const char *)(uintptr_t)classes->words.data[(size_t)class * classes->key_count + k];
 }
 
 /* Ranks: the number of smaller distinct values. */
@@ -341,7 +349,7 @@ static uint32_t *rank_key(struct rows *rows, unsigned int domain, const struct k
 		classes_source(rows, domain, (uint32_t)i, key, &source);
 		values[i] = (struct ranked){.class = (uint32_t)i};
 		if (key->string)
-			values[i].string = key->string(rows->context, key, &source);
+			values[i].string = source.string ? source.string : key->string(rows->context, key, &source);
 		else
 			values[i].number = key->number(rows->context, key, &source);
 	}

@@ -11,6 +11,7 @@ enum { CLASS_ACTOR, CLASS_PLACE, CLASS_EXTRA, CLASS_DOMAINS };
 struct classes {
 	VEC(uint32_t) representatives;
 	VEC(uint32_t) entries; /* CLASS_EXTRA: an entry that has it */
+	VEC(uint64_t) words;   /* CLASS_EXTRA: one for each key; of keys with a string its address */
 	struct id_table ids;
 	const struct key *keys[ROWS_KEYS_MAX];
 	unsigned int key_count;
@@ -51,7 +52,6 @@ struct rows_private {
 	uint32_t *pair_class; /* branch mode: by piece */
 	uint32_t *extra_class; /* by extra */
 	uint16_t *depths;      /* by row, children mode: the longest chain */
-	struct id_table row_ids;
 	int *event_position; /* by event index: position among the events or -1 */
 };
 
@@ -79,4 +79,3 @@ static inline uint32_t rows_self_place(const struct rows *rows, const struct fol
 /* Adds all entries up: fills rows, sums, modes, depths, totals. */
 void rows_add_all(struct rows *rows);
 void rows_sort(struct rows *rows);
-uint32_t rows_find(const struct rows *rows, uint32_t actor, uint32_t place, uint32_t extra);

@@ -17,10 +17,8 @@ struct maker {
 	struct table *table;
 	VEC(const struct key *) keys; /* by column */
 	VEC(size_t) events;	      /* by column: which of the group's */
-	size_t *visible;	      /* rows above the limit: positions in rows->order */
+	uint32_t *visible;	      /* rows above the limit: positions in rows->order; NULL = all */
 	size_t visible_count;
-	union cell *cells;
-	struct strbuf *texts;
 	uint64_t *totals;
 };
 
@@ -62,13 +60,13 @@ static union cell total_cell(const struct maker *maker, uint32_t row, const stru
 	}
 }
 
-static union cell key_cell(struct maker *maker, uint32_t row, const struct key *key, struct strbuf *text)
+static union cell key_cell(const struct maker *maker, uint32_t row, const struct key *key, struct strbuf *text)
 {
 	struct rows *rows = maker->rows;
 	struct key_source source;
 	rows_source(rows, row, key, &source);
 	if (!key->text && key->string)
-		return (union cell){.text = key->string(rows->context, key, &source)};
+		return (union cell){.text = source.string ? source.string : key->string(rows->context, key, &source)};
 	if (!key->text)
 		return (union cell){.integer = (uint64_t)key->number(rows->context, key, &source)};
 	strbuf_clear(text);
@@ -76,17 +74,17 @@ static union cell key_cell(struct maker *maker, uint32_t row, const struct key *
 	return (union cell){.text = strbuf_str(text)};
 }
 
-static void fetch_row(void *context, size_t index, struct row *ret)
+static void fetch_row(const void *context, size_t index, struct row_scratch *scratch, struct row *ret)
 {
-	struct maker *maker = context;
-	uint32_t row = maker->rows->order[maker->visible[index]];
+	const struct maker *maker = context;
+	uint32_t row = maker->rows->order[maker->visible ? maker->visible[index] : index];
 	for (size_t i = 0; i < maker->keys.len; i++) {
 		const struct key *key = maker->keys.data[i];
-		maker->cells[i] = key->domain == KEY_TOTAL ? total_cell(maker, row, key, maker->events.data[i])
-							   : key_cell(maker, row, key, &maker->texts[i]);
+		scratch->cells[i] = key->domain == KEY_TOTAL ? total_cell(maker, row, key, maker->events.data[i])
+							   : key_cell(maker, row, key, &scratch->texts[i]);
 	}
 	const struct row_sums *sums = &maker->rows->sums[row * maker->rows->options.event_count];
-	*ret = (struct row){.cells = maker->cells,
+	*ret = (struct row){.cells = scratch->cells,
 			    .value = maker->rows->options.children ? sums->children : sums->period,
 			    .tree = maker->graphs ? callgraphs_row(maker->graphs, row) : NULL};
 }
@@ -169,18 +167,20 @@ static void make_columns(struct maker *maker)
 			add_column(maker, key, event);
 	}
 	set_widths(maker);
-	maker->cells = mem_zalloc_array(maker->keys.len + 1, sizeof(*maker->cells));
-	maker->texts = mem_zalloc_array(maker->keys.len + 1, sizeof(*maker->texts));
 }
 
 static void choose_rows(struct maker *maker)
 {
 	const struct rows *rows = maker->rows;
 	double limit = maker->report->options->percent_limit;
+	maker->visible_count = rows->shown_count;
+	if (limit <= 0)
+		return;
+	maker->visible_count = 0;
 	maker->visible = mem_alloc_array(rows->shown_count + 1, sizeof(*maker->visible));
-	for (size_t i = 0; i < rows->shown_count; i++) {
+	for (uint32_t i = 0; i < rows->shown_count; i++) {
 		const struct row_sums *sums = &rows->sums[rows->order[i] * rows->options.event_count];
-		if (limit <= 0 || percent(rows->options.children ? sums->children : sums->period, maker->totals[0]) >= limit)
+		if (percent(rows->options.children ? sums->children : sums->period, maker->totals[0]) >= limit)
 			maker->visible[maker->visible_count++] = i;
 	}
 }
@@ -268,7 +268,7 @@ static struct error *show_table(struct maker *maker)
 	table->fetch = fetch_row;
 	table->fetch_context = maker;
 	table->title = maker->rows->options.events[0]->name;
-	struct view_options view = {.title = table->title, .header = !options->output.quiet, .separator = options->separator ? options->separator[0] : 0};
+	struct view_options view = {.title = table->title, .header = !options->output.quiet, .jobs = maker->report->session->jobs, .separator = options->separator ? options->separator[0] : 0};
 	const struct view_ops *ops = choose_view(options->format);
 	struct error *error = ops->table(table, &view, stdout);
 	if (!error && !options->format)
@@ -280,13 +280,9 @@ static void maker_deinit(struct maker *maker)
 {
 	callgraphs_destroy(maker->graphs);
 	table_destroy(maker->table);
-	for (size_t i = 0; i < maker->keys.len; i++)
-		strbuf_deinit(&maker->texts[i]);
 	vec_deinit(&maker->keys);
 	vec_deinit(&maker->events);
 	free(maker->visible);
-	free(maker->cells);
-	free(maker->texts);
 }
 
 static struct rows *make_rows(struct report *report, const struct event *const *events, size_t count, const struct key **identity, bool *skipped)

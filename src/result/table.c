@@ -5,6 +5,22 @@
 
 #include <stdlib.h>
 
+void row_scratch_init(struct row_scratch *scratch, const struct table *table)
+{
+	scratch->columns = table->columns.len;
+	scratch->cells = mem_zalloc_array(scratch->columns + 1, sizeof(*scratch->cells));
+	scratch->texts = mem_zalloc_array(scratch->columns + 1, sizeof(*scratch->texts));
+}
+
+void row_scratch_deinit(struct row_scratch *scratch)
+{
+	for (size_t i = 0; i < scratch->columns; i++)
+		strbuf_deinit(&scratch->texts[i]);
+	free(scratch->cells);
+	free(scratch->texts);
+	*scratch = (struct row_scratch){0};
+}
+
 struct table *table_create(void)
 {
 	return mem_zalloc(sizeof(struct table));

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/arena.h"
+#include "base/strbuf.h"
 #include "base/vec.h"
 
 #include <stdbool.h>
@@ -48,6 +49,13 @@ struct row {
 	unsigned int depth;	 /* of hierarchy rows */
 };
 
+/* Where rows are made that aren't stored. */
+struct row_scratch {
+	union cell *cells;
+	struct strbuf *texts; /* one for each column */
+	size_t columns;
+};
+
 /* How the call graphs of rows are drawn. */
 enum graph_style { GRAPH_NONE, GRAPH_TREE, GRAPH_FRACTAL, GRAPH_FLAT, GRAPH_FOLDED };
 enum graph_value { GRAPH_PERCENT, GRAPH_PERIOD, GRAPH_COUNT };
@@ -69,25 +77,29 @@ struct table {
 	VEC(const char *) header; /* comment lines above the table, without '#' */
 	VEC(const char *) footer; /* hints below it */
 	struct table_graph graph;
-	/* Large tables make their rows when they are shown: `fetched` rows follow those of `rows`. The row is valid until the next call. */
+	/* Large tables make their rows when they are shown: `fetched` rows follow those of `rows`. */
 	size_t fetched;
-	void (*fetch)(void *context, size_t index, struct row *ret);
-	void *fetch_context;
+	/* Fills scratch->cells. May be called on several threads, each with a scratch of its own. */
+	void (*fetch)(const void *context, size_t index, struct row_scratch *scratch, struct row *ret);
+	const void *fetch_context;
 };
 
 struct table *table_create(void);
 void table_destroy(struct table *table);
+
+void row_scratch_init(struct row_scratch *scratch, const struct table *table);
+void row_scratch_deinit(struct row_scratch *scratch);
 
 static inline size_t table_row_count(const struct table *table)
 {
 	return table->rows.len + table->fetched;
 }
 
-/* The row, in `scratch` when it had to be made. */
-static inline const struct row *table_row(const struct table *table, size_t index, struct row *scratch)
+/* The row, or `made` when it had to be made: valid until the next one is made in this scratch. */
+static inline const struct row *table_row(const struct table *table, size_t index, struct row_scratch *scratch, struct row *made)
 {
 	if (index < table->rows.len)
 		return &table->rows.data[index];
-	table->fetch(table->fetch_context, index - table->rows.len, scratch);
-	return scratch;
+	table->fetch(table->fetch_context, index - table->rows.len, scratch, made);
+	return made;
 }

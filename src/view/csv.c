@@ -44,9 +44,11 @@ static struct error *csv_table(const struct table *table, const struct view_opti
 		}
 		strbuf_add_char(&out, '\n');
 	}
-	struct row scratch;
+	struct row made;
+	struct row_scratch scratch;
+	row_scratch_init(&scratch, table);
 	for (size_t r = 0; r < table_row_count(table); r++) {
-		const struct row *row = table_row(table, r, &scratch);
+		const struct row *row = table_row(table, r, &scratch, &made);
 		text_add_csv(&out, table->title ? table->title : "", table->title ? strlen(table->title) : 0, separator);
 		for (size_t i = 0; i < table->columns.len; i++) {
 			strbuf_add_char(&out, separator);
@@ -59,6 +61,7 @@ static struct error *csv_table(const struct table *table, const struct view_opti
 		}
 	}
 	fwrite(strbuf_str(&out), 1, out.len, file);
+	row_scratch_deinit(&scratch);
 	strbuf_deinit(&out);
 	return NULL;
 }

@@ -66,15 +66,18 @@ static void add_row(const struct table *table, const struct row *row, struct str
 static struct error *json_table(const struct table *table, const struct view_options *options, FILE *file)
 {
 	struct strbuf out = {0};
-	struct row scratch;
+	struct row made;
+	struct row_scratch scratch;
+	row_scratch_init(&scratch, table);
 	for (size_t r = 0; r < table_row_count(table); r++) {
-		add_row(table, table_row(table, r, &scratch), &out);
+		add_row(table, table_row(table, r, &scratch, &made), &out);
 		if (out.len > 1 << 16) {
 			fwrite(out.data, 1, out.len, file);
 			strbuf_clear(&out);
 		}
 	}
 	fwrite(strbuf_str(&out), 1, out.len, file);
+	row_scratch_deinit(&scratch);
 	strbuf_deinit(&out);
 	return NULL;
 }

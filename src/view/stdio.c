@@ -2,6 +2,7 @@
  * known, so that scripts which read it keep working. Graphs are drawn in stdio_graph.c. */
 #include "view/stdio_internal.h"
 
+#include "base/pool.h"
 #include "base/text.h"
 #include "view/view.h"
 
@@ -12,25 +13,50 @@ struct layout {
 	const struct table *table;
 	const struct view_options *options;
 	unsigned int *widths; /* by column */
-	struct strbuf out;
-	FILE *file;
-	size_t last; /* the last column */
+	size_t last;	      /* the last column */
+	struct strbuf out;    /* each piece of work has its own */
+	struct number_cache *numbers;
 };
 
-static void flush(struct layout *layout)
-{
-	fwrite(layout->out.data, 1, layout->out.len, layout->file);
-	strbuf_clear(&layout->out);
-}
+/* Rows of little weight have few different percentages: their texts are kept. */
+struct number_cache {
+	struct cached_number {
+		double value;
+		unsigned int width;
+		uint8_t length;
+		char text[27];
+	} slots[256];
+};
 
 static bool is_text(const struct column *column)
 {
 	return column->kind == COLUMN_TEXT;
 }
 
-/* The text of a cell without padding. */
-static void add_value(const struct column *column, union cell cell, const struct view_options *options, unsigned int width, struct strbuf *out)
+static void add_real(const struct layout *layout, const struct column *column, double value, unsigned int width, struct strbuf *out)
 {
+	int inner = layout->options->separator || width < 2 ? 0 : (int)width - 2;
+	const char *unit = column->kind == COLUMN_PERCENT ? "%" : "";
+	uint64_t bits;
+	memcpy(&bits, &value, sizeof(bits));
+	struct cached_number *slot = layout->numbers ? &layout->numbers->slots[(bits * 0x9e3779b97f4a7c15u) >> 56] : NULL;
+	if (slot && slot->length && slot->value == value && slot->width == width) {
+		strbuf_add(out, slot->text, slot->length);
+		return;
+	}
+	size_t start = out->len;
+	strbuf_printf(out, " %*.*f%s", inner, (int)column->decimals, value, unit);
+	size_t length = out->len - start;
+	if (slot && length <= sizeof(slot->text)) {
+		*slot = (struct cached_number){.value = value, .width = width, .length = (uint8_t)length};
+		memcpy(slot->text, out->data + start, length);
+	}
+}
+
+/* The text of a cell without padding. */
+static void add_value(const struct layout *layout, const struct column *column, union cell cell, unsigned int width, struct strbuf *out)
+{
+	const struct view_options *options = layout->options;
 	switch (column->kind) {
 	case COLUMN_TEXT:
 		if (cell.text)
@@ -38,8 +64,7 @@ static void add_value(const struct column *column, union cell cell, const struct
 		break;
 	case COLUMN_PERCENT:
 	case COLUMN_REAL:
-		strbuf_printf(out, " %*.*f%s", options->separator || width < 2 ? 0 : (int)width - 2, (int)column->decimals, cell.real,
-			      column->kind == COLUMN_PERCENT ? "%" : "");
+		add_real(layout, column, cell.real, width, out);
 		break;
 	case COLUMN_ADDRESS:
 		strbuf_printf(out, "%#lx", cell.integer);
@@ -66,7 +91,7 @@ static void add_padded(struct layout *layout, size_t index, union cell cell)
 	struct strbuf *out = &layout->out;
 	size_t start = out->len;
 	unsigned int inner = column->width && !is_text(column) ? column->width : width;
-	add_value(column, cell, layout->options, inner, out);
+	add_value(layout, column, cell, inner, out);
 	if (column->width && is_text(column) && out->len - start > column->width) {
 		out->len = start + column->width;
 		out->data[out->len] = '\0';
@@ -112,7 +137,7 @@ static void add_row(struct layout *layout, const struct row *row)
 		unsigned int width = 0;
 		size_t end = i;
 		for (; end < layout->table->columns.len && (end == i || layout->table->columns.data[end].joined); end++) {
-			add_value(&layout->table->columns.data[end], row->cells[end], layout->options, layout->widths[end], &layout->out);
+			add_value(layout, &layout->table->columns.data[end], row->cells[end], layout->widths[end], &layout->out);
 			width += layout->widths[end];
 		}
 		if (layout->out.len - start < width)
@@ -122,8 +147,51 @@ static void add_row(struct layout *layout, const struct row *row)
 	strbuf_add_char(&layout->out, '\n');
 	if (row->tree)
 		stdio_add_graph(&layout->table->graph, row, &layout->out);
-	if (layout->out.len > 1 << 16)
-		flush(layout);
+}
+
+enum { ROWS_PER_ITEM = 2048, ITEMS_PER_ROUND = 64 };
+
+/* Rows are put into text by several threads, a round of pieces at a time, and written in order. */
+struct round {
+	const struct layout *layout;
+	struct layout *items;
+	size_t first; /* piece */
+};
+
+static void render_item(void *context, unsigned int worker, size_t item)
+{
+	struct round *round = context;
+	struct layout *layout = &round->items[item];
+	struct strbuf out = layout->out;
+	*layout = *round->layout;
+	layout->out = out;
+	layout->numbers = mem_zalloc(sizeof(*layout->numbers));
+	struct row_scratch scratch;
+	struct row made;
+	row_scratch_init(&scratch, layout->table);
+	size_t begin = (round->first + item) * ROWS_PER_ITEM, end = begin + ROWS_PER_ITEM, count = table_row_count(layout->table);
+	for (size_t i = begin; i < end && i < count; i++)
+		add_row(layout, table_row(layout->table, i, &scratch, &made));
+	row_scratch_deinit(&scratch);
+	free(layout->numbers);
+	layout->numbers = NULL;
+}
+
+static void add_rows(const struct layout *layout, FILE *file)
+{
+	size_t items = (table_row_count(layout->table) + ROWS_PER_ITEM - 1) / ROWS_PER_ITEM;
+	struct round round = {.layout = layout, .items = mem_zalloc_array(ITEMS_PER_ROUND, sizeof(*round.items))};
+	for (; round.first < items; round.first += ITEMS_PER_ROUND) {
+		size_t count = items - round.first < ITEMS_PER_ROUND ? items - round.first : ITEMS_PER_ROUND;
+		pool_run(layout->options->jobs ? layout->options->jobs : 1, count, render_item, &round);
+		for (size_t i = 0; i < count; i++) {
+			fwrite(strbuf_str(&round.items[i].out), 1, round.items[i].out.len, file);
+			strbuf_clear(&round.items[i].out);
+		}
+	}
+	for (size_t i = 0; i < ITEMS_PER_ROUND; i++)
+		strbuf_deinit(&round.items[i].out);
+	free(round.items);
 }
 
 /* The width of a title: that of its column and of those joined to it. */
@@ -183,7 +251,7 @@ static void measure(struct layout *layout)
 			width = column->min_width;
 		for (size_t r = 0; r < table->rows.len; r++) {
 			strbuf_clear(&text);
-			add_value(column, table->rows.data[r].cells[i], layout->options, 0, &text);
+			add_value(layout, column, table->rows.data[r].cells[i], 0, &text);
 			if (text.len > width)
 				width = text.len;
 		}
@@ -194,7 +262,7 @@ static void measure(struct layout *layout)
 
 static struct error *stdio_table(const struct table *table, const struct view_options *options, FILE *out)
 {
-	struct layout layout = {.table = table, .options = options, .file = out, .last = table->columns.len - 1};
+	struct layout layout = {.table = table, .options = options, .last = table->columns.len - 1};
 	layout.widths = mem_zalloc_array(table->columns.len + 1, sizeof(*layout.widths));
 	measure(&layout);
 	if (options->header) {
@@ -202,11 +270,9 @@ static struct error *stdio_table(const struct table *table, const struct view_op
 			strbuf_printf(&layout.out, "#%s%s\n", *table->header.data[i] ? " " : "", table->header.data[i]);
 		add_titles(&layout);
 	}
-	struct row scratch;
-	for (size_t i = 0; i < table_row_count(table); i++)
-		add_row(&layout, table_row(table, i, &scratch));
-	flush(&layout);
+	fwrite(strbuf_str(&layout.out), 1, layout.out.len, out);
 	strbuf_deinit(&layout.out);
+	add_rows(&layout, out);
 	free(layout.widths);
 	return NULL;
 }

@@ -15,6 +15,7 @@ struct view_options {
 	bool color;
 	bool header;	      /* column titles and comment lines */
 	unsigned int columns; /* terminal width; 0 = unlimited */
+	unsigned int jobs;    /* threads to make text with; 0 = 1 */
 };
 
 struct view_ops {

@@ -142,7 +142,7 @@ static const struct node *binary(struct format_parser *parser, const char *opera
 	node->operation = NODE_OPERATION(operation[0], operation[1]);
 	node->left = left;
 	node->right = right;
-	return node;
+	return left->kind == NODE_VALUE && right->kind == NODE_VALUE ? format_value(parser, tracepoint_constant(node)) : node;
 }
 
 /* A field of the record as number and as text: text where it is an array of characters, or a pointer to a string that the kernel's table
@@ -201,7 +201,7 @@ static const struct node *masked(struct format_parser *parser, const struct node
 	struct node *node = format_node(parser, NODE_MASK);
 	node->left = of;
 	node->value = mask;
-	return node;
+	return of->kind == NODE_VALUE ? format_value(parser, of->value & mask) : node;
 }
 
 static bool parse_unary(struct format_parser *parser, struct operand *ret);

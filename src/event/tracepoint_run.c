@@ -573,14 +573,24 @@ static void run_text(struct run *run, const struct step *step)
 	run->at += step->len;
 }
 
+/* The step's value; the common ones, whole fields in our byte order, without a call. */
 static inline uint64_t value_of(const struct run *run, const struct step *step)
 {
-	uint64_t value;
+	const struct node *node = step->value;
+	uint64_t wide;
+	uint32_t narrow;
 
-	if (step->value->kind != NODE_FIELD || step->value->size != 8 || run->formats->swap || step->value->offset + 8ull > run->size)
-		return evaluate(run, step->value);
-	memcpy(&value, run->raw + step->value->offset, sizeof(value));
-	return value;
+	if (node->kind == NODE_FIELD && !run->formats->swap && node->offset + 8ull <= run->size) {
+		if (node->size == 8) {
+			memcpy(&wide, run->raw + node->offset, sizeof(wide));
+			return wide;
+		}
+		if (node->size == 4) {
+			memcpy(&narrow, run->raw + node->offset, sizeof(narrow));
+			return narrow;
+		}
+	}
+	return evaluate(run, node);
 }
 
 static void run_step(struct run *run, const struct step *step)

@@ -20,12 +20,19 @@ void command_add_usage(struct strbuf *out, const struct command *command)
 		strbuf_printf(out, "Usage: perf %s\n", command->name);
 }
 
+static bool begins_with_heading(const struct option *options)
+{
+	while (options->kind == OPTION_KIND_GROUP)
+		options = options->group;
+	return options->kind == OPTION_KIND_HEADING;
+}
+
 void command_add_help(struct strbuf *out, const struct command *command, unsigned int columns)
 {
 	strbuf_printf(out, "perf %s: %s\n\n", command->name, command->summary);
 	command_add_usage(out, command);
 	if (command->options) {
-		if (command->options->kind != OPTION_KIND_HEADING)
+		if (!begins_with_heading(command->options))
 			strbuf_add_char(out, '\n');
 		options_add_help(out, command->options, columns);
 	}

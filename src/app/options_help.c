@@ -69,7 +69,7 @@ static void add_option(struct strbuf *out, const struct option *option, unsigned
 	size_t start = out->len;
 	strbuf_add_chars(out, ' ', option->short_name ? HELP_INDENT : HELP_INDENT + 4);
 	add_synopsis(out, option);
-	size_t used = out->len - start;
+	size_t used = text_width(out->data + start, out->len - start);
 	if (used + 2 > HELP_COLUMN) {
 		strbuf_add_char(out, '\n');
 		used = 0;

@@ -165,7 +165,7 @@ static const char *const usage[] = {"[OPTIONS]", NULL};
 
 const struct command cmd_script = {
 	.name = "script",
-	.summary = "print the samples of a recording as lines of text",
+	.summary = "Print the samples of a recording as lines of text",
 	.usage = usage,
 	.options = script_options,
 	.run = run,

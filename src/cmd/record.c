@@ -182,6 +182,7 @@ static void note_machine(struct recording *recording)
 	struct gather_options gather = {.arguments = (const char *const *)recording->arguments, .catalog = recording->catalog};
 
 	gather_features(&gather, &recording->features);
+	features_set(&recording->features, FEATURE_PMU_CAPS); /* also when empty, as the kernel's perf does */
 	error_free(gather_tracing_data(recording->catalog, &recording->events, &recording->features));
 	if (recording->options.sampling.clockid_given)
 		gather_clock(recording->options.sampling.clockid, &recording->features);

@@ -1,4 +1,4 @@
-/* Side-band of what isn't a process: the kernel's text, its modules, cgroups, BPF programs.
+/* Side-band of what isn't a process: the kernel's text, its modules, cgroups.
  *
  * The kernel's end is the expensive part: /proc/kallsyms is sorted by address and its end of text lies in the middle of some 100,000 lines
  * (40 ms). /proc/iomem has the size of the kernel's code in one of its first lines, where it may be read; the start is among the first
@@ -13,12 +13,10 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/bpf.h>
 #include <mntent.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -213,72 +211,4 @@ void synth_cgroups(struct synth *synth)
 	if (cgroup_mount(&path))
 		walk_cgroups(synth, &path, path.len, 0);
 	strbuf_deinit(&path);
-}
-
-static long bpf_call(int command, union bpf_attr *attr)
-{
-	return syscall(SYS_bpf, command, attr, sizeof(*attr));
-}
-
-enum { KSYMBOL_TYPE_BPF = 1, BPF_EVENT_PROG_LOAD = 1 };
-
-/* The name under which the kernel lists a program's code: bpf_prog_TAG_NAME. */
-static void program_symbol(const struct bpf_prog_info *info, char name[128])
-{
-	int length = snprintf(name, 128, "bpf_prog_");
-
-	for (size_t i = 0; i < sizeof(info->tag); i++)
-		length += snprintf(name + length, 128 - (size_t)length, "%02x", info->tag[i]);
-	if (info->name[0])
-		snprintf(name + length, 128 - (size_t)length, "_%.16s", info->name);
-	else
-		snprintf(name + length, 128 - (size_t)length, "_F");
-}
-
-static void put_program(struct synth *synth, int fd)
-{
-	enum { MAX_FUNCTIONS = 256 };
-	uint64_t addresses[MAX_FUNCTIONS] = {0};
-	uint32_t lengths[MAX_FUNCTIONS] = {0};
-	struct bpf_prog_info info = {.nr_jited_ksyms = MAX_FUNCTIONS,
-				     .jited_ksyms = (uintptr_t)addresses,
-				     .nr_jited_func_lens = MAX_FUNCTIONS,
-				     .jited_func_lens = (uintptr_t)lengths};
-	union bpf_attr attr = {.info = {.bpf_fd = (uint32_t)fd, .info_len = sizeof(info), .info = (uintptr_t)&info}};
-	char name[128];
-
-	if (bpf_call(BPF_OBJ_GET_INFO_BY_FD, &attr) < 0)
-		return;
-	program_symbol(&info, name);
-	for (uint32_t i = 0; i < info.nr_jited_ksyms && i < info.nr_jited_func_lens && i < MAX_FUNCTIONS; i++) {
-		if (!addresses[i])
-			continue;
-		size_t begin = synth_begin(synth, RECORD_KSYMBOL, 0);
-		synth_put_u64(synth, addresses[i]);
-		synth_put_u32(synth, lengths[i]);
-		synth_put_u16(synth, KSYMBOL_TYPE_BPF);
-		synth_put_u16(synth, 0);
-		synth_put_string(synth, name, strlen(name));
-		synth_end(synth, begin);
-	}
-	size_t begin = synth_begin(synth, RECORD_BPF_EVENT, 0);
-	synth_put_u16(synth, BPF_EVENT_PROG_LOAD);
-	synth_put_u16(synth, 0);
-	synth_put_u32(synth, info.id);
-	synth_put(synth, info.tag, sizeof(info.tag));
-	synth_end(synth, begin);
-}
-
-void synth_bpf(struct synth *synth)
-{
-	for (uint32_t id = 0;;) {
-		union bpf_attr next = {.start_id = id};
-		if (bpf_call(BPF_PROG_GET_NEXT_ID, &next) < 0)
-			return;
-		id = next.next_id;
-		union bpf_attr by_id = {.prog_id = id};
-		cleanup_close int fd = (int)bpf_call(BPF_PROG_GET_FD_BY_ID, &by_id);
-		if (fd >= 0)
-			put_program(synth, fd);
-	}
 }

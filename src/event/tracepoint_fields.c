@@ -20,7 +20,8 @@ static void print_array(const struct tracepoint_field *field, const void *raw, s
 	const uint8_t *bytes = tracepoint_read_bytes(field, raw, size, &len);
 
 	if ((field->flags & TRACEPOINT_FIELD_STRING) && is_printable(bytes, len)) {
-		text_add_safe(out, (const char *)bytes, bytes ? strnlen((const char *)bytes, len) : 0);
+		if (len)
+			text_add_safe(out, (const char *)bytes, strnlen((const char *)bytes, len));
 		return;
 	}
 	strbuf_add_str(out, "ARRAY[");

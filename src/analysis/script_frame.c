@@ -75,16 +75,6 @@ void script_print_addr(struct script_text *text, const struct script_sample *at,
 	script_add_place(text, at->plan, &frame, out);
 }
 
-static void add_ip(struct script_text *text, const struct script_sample *at, struct strbuf *out)
-{
-	strbuf_add_hex(out, at->sample->ip, 16);
-	if (!(at->plan->fields & (SCRIPT_BIT(SCRIPT_SYM) | SCRIPT_BIT(SCRIPT_DSO) | SCRIPT_BIT(SCRIPT_DSOFF))))
-		return;
-	struct frame frame;
-	script_resolve_ip(text, at, at->sample->cpumode, at->sample->ip, &frame);
-	script_add_place(text, at->plan, &frame, out);
-}
-
 void script_print_ip(struct script_text *text, const struct script_sample *at, struct strbuf *out)
 {
 	if (at->plan->stacks) {
@@ -92,7 +82,7 @@ void script_print_ip(struct script_text *text, const struct script_sample *at, s
 		script_stacks_add(text, at, out);
 	} else {
 		strbuf_add_char(out, ' ');
-		add_ip(text, at, out);
+		script_stacks_add_ip(text, at, out);
 	}
 }
 

@@ -3,7 +3,7 @@
  *	call chain    ffffffff82200809 ffffffff8158c221 | 7f48abe7d645 556025fa11f0
  *	segments      kernel: hash of its words        | user: hash of its words   → text of the whole segment
  *	places        (epoch, address), direct-mapped                              → map and symbol
- *	files         by number                                                    → " (path)\n"
+ *	files         by number                                                    → " (path)"
  *
  * A chain is cut at its markers into segments of one address space. A segment that was seen before is one copy. A new one is put together line by line: map and
  * symbol by the epoch of the address space (which names all that is mapped where) and the address, or else looked up; the file's name is ready made.
@@ -24,6 +24,9 @@ enum {
 	PLACE_SLOTS = 1 << 12,
 	SEGMENT_SLOTS = 1 << 14,
 	TEXT_LIMIT = 16 << 20, /* bytes of segments' text */
+	WIDE = 32,	       /* bytes copied at a time; behind all text that is copied so there is room for as much */
+	NAME_LIMIT = 512,      /* longer names of symbols are unusual */
+	USUAL_ROOM = NAME_LIMIT + WIDE + 64,
 };
 
 /* A resolved address. */
@@ -36,7 +39,7 @@ struct place {
 
 /* A segment that came before. Its text is kept from the second time on; until then `length` is 0. */
 struct segment {
-	struct hash128 hash;
+	uint64_t hash;		 /* the half that its slot isn't chosen by */
 	uint32_t offset, length; /* in segment_text */
 };
 
@@ -48,7 +51,7 @@ struct script_stacks {
 	struct place *places;	  /* direct-mapped */
 	struct segment *segments; /* direct-mapped; their text is thrown away as a whole */
 	struct strbuf segment_text;
-	/* By dso->index + 1, 0 for no file: " (path)\n", made safe. */
+	/* By dso->index + 1, 0 for no file: " (path)", made safe. */
 	VEC(struct piece) files;
 	struct strbuf file_text;
 };
@@ -132,6 +135,21 @@ static void find_place(struct script_text *text, const struct script_sample *at,
 	*place = (struct place){space->key, ip, ret->map, ret->symbol};
 }
 
+/* Copies to `to` in large pieces, and up to a piece too far at both places. */
+static char *put_wide(char *to, const char *from, size_t length)
+{
+	char *end = to + length;
+	for (; to < end; to += WIDE, from += WIDE)
+		memcpy(to, from, WIDE);
+	return end;
+}
+
+static void add_wide(struct strbuf *out, const struct strbuf *text, size_t offset, size_t length)
+{
+	put_wide(strbuf_reserve(out, length + WIDE), text->data + offset, length);
+	strbuf_advance(out, length);
+}
+
 /* The end of a line: the file in brackets. */
 static struct piece file_piece(const struct script_text *text, const struct map *map)
 {
@@ -144,7 +162,8 @@ static struct piece file_piece(const struct script_text *text, const struct map 
 	size_t offset = stacks->file_text.len;
 	strbuf_add_str(&stacks->file_text, " (");
 	script_add_dso(text, map, &stacks->file_text);
-	strbuf_add_str(&stacks->file_text, ")\n");
+	strbuf_add_str(&stacks->file_text, ")");
+	strbuf_reserve(&stacks->file_text, WIDE);
 	return stacks->files.data[index] = (struct piece){(uint32_t)offset, (uint32_t)(stacks->file_text.len - offset)};
 }
 
@@ -160,28 +179,36 @@ static char *put_plain(char *to, const char *name, size_t limit)
 	return to + i;
 }
 
-/* "\t%16x name+0xoff (file)\n", the usual line, composed in one place. Returns false when something about the symbol is unusual. */
-static bool add_usual_line(const struct script_text *text, const struct frame *frame, struct strbuf *out)
+/* The usual look of a place, " name+0xoff (file)", composed at once. NULL when something about the symbol's name is unusual. `to` has room for
+ * USUAL_ROOM bytes and the file's. */
+static char *put_usual_place(const struct script_text *text, const struct frame *frame, struct piece file, char *to)
 {
-	enum { NAME_LIMIT = 512, NUMBERS = 64 };
-	struct piece file = file_piece(text, frame->map);
-	char *start = strbuf_reserve(out, NAME_LIMIT + NUMBERS + file.length), *to = start;
-	bool in_file = frame->map && !frame->map->dso->kernel;
-	*to++ = '\t';
-	to = script_put_hex(to, in_file ? frame->dso_addr : frame->ip, 16);
 	*to++ = ' ';
 	if (frame->symbol) {
 		to = put_plain(to, frame->symbol->name, NAME_LIMIT);
 		if (!to)
-			return false;
+			return NULL;
 		memcpy(to, "+0x", 3);
 		to = script_put_hex(to + 3, frame->dso_addr - frame->symbol->start, 0);
 	} else {
 		memcpy(to, "[unknown]", 9);
 		to += 9;
 	}
-	memcpy(to, text->stacks->file_text.data + file.offset, file.length);
-	strbuf_advance(out, (size_t)(to - start) + file.length);
+	return put_wide(to, text->stacks->file_text.data + file.offset, file.length);
+}
+
+static bool add_usual_line(const struct script_text *text, const struct frame *frame, struct strbuf *out)
+{
+	struct piece file = file_piece(text, frame->map);
+	char *start = strbuf_reserve(out, USUAL_ROOM + file.length), *to = start;
+	bool in_file = frame->map && !frame->map->dso->kernel;
+	*to++ = '\t';
+	to = script_put_hex(to, in_file ? frame->dso_addr : frame->ip, 16);
+	to = put_usual_place(text, frame, file, to);
+	if (!to)
+		return false;
+	*to++ = '\n';
+	strbuf_advance(out, (size_t)(to - start));
 	return true;
 }
 
@@ -208,6 +235,7 @@ static void keep_segment(struct script_stacks *stacks, struct segment *segment, 
 	segment->offset = (uint32_t)stacks->segment_text.len;
 	segment->length = (uint32_t)length;
 	strbuf_add(&stacks->segment_text, lines, length);
+	strbuf_reserve(&stacks->segment_text, WIDE);
 }
 
 static void add_segment(struct script_text *text, const struct script_sample *at, uint8_t mode, const uint64_t *words, size_t count, struct strbuf *out)
@@ -217,15 +245,15 @@ static void add_segment(struct script_text *text, const struct script_sample *at
 	space_init(&space, text, at, mode);
 	struct hash128 hash = hash_words(words, count, space.key << 4 | (at->plan->fields & look_fields) >> SCRIPT_SYM);
 	struct segment *segment = &stacks->segments[hash.lo & (SEGMENT_SLOTS - 1)];
-	bool again = segment->hash.lo == hash.lo && segment->hash.hi == hash.hi;
+	bool again = segment->hash == hash.hi;
 	if (again && segment->length) {
-		strbuf_add(out, stacks->segment_text.data + segment->offset, segment->length);
+		add_wide(out, &stacks->segment_text, segment->offset, segment->length);
 		return;
 	}
 	size_t start = out->len;
 	for (size_t i = 0; i < count; i++)
 		add_line(text, at, &space, words[i], out);
-	*segment = (struct segment){.hash = hash};
+	*segment = (struct segment){.hash = hash.hi};
 	if (again)
 		keep_segment(stacks, segment, out->data + start, out->len - start);
 }
@@ -267,6 +295,25 @@ static void add_chain(struct script_text *text, const struct script_sample *at, 
 		add_segment(text, at, mode, chain + i, end - i, out);
 		i = end;
 	}
+}
+
+void script_stacks_add_ip(struct script_text *text, const struct script_sample *at, struct strbuf *out)
+{
+	struct space space;
+	struct frame frame;
+	strbuf_add_hex(out, at->sample->ip, 16);
+	if (!(at->plan->fields & look_fields))
+		return;
+	space_init(&space, text, at, at->sample->cpumode);
+	find_place(text, at, &space, at->sample->ip, &frame);
+	struct piece file = file_piece(text, frame.map);
+	char *start = strbuf_reserve(out, USUAL_ROOM + file.length), *end = NULL;
+	if ((at->plan->fields & look_fields) == usual_look)
+		end = put_usual_place(text, &frame, file, start);
+	if (end)
+		strbuf_advance(out, (size_t)(end - start));
+	else
+		script_add_place(text, at->plan, &frame, out);
 }
 
 void script_stacks_add(struct script_text *text, const struct script_sample *at, struct strbuf *out)

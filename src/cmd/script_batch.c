@@ -6,6 +6,7 @@
 #include "base/pool.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 enum {
 	SLICE = 256,	      /* records a thread takes at a time */
@@ -68,16 +69,21 @@ void script_batch_destroy(struct script_batch *batch)
 	free(batch);
 }
 
+/* Process and thread of a sample; what else is wrong with it is found, and counted, when it becomes text. */
+static struct thread *thread_of(struct session *session, const struct record *record)
+{
+	const struct sample_layout *layout = &session->reader->layouts[record->event->index];
+	uint32_t ids[2] = {(uint32_t)-1, (uint32_t)-1};
+	if (layout->tid && layout->tid + sizeof(ids) <= record->header->size)
+		memcpy(ids, (const uint8_t *)record->header + layout->tid, sizeof(ids));
+	return machine_thread_or_new(session->machine, ids[0], ids[1], record->model_time);
+}
+
 bool script_batch_add_sample(struct script_batch *batch, const struct record *record)
 {
-	struct reader *reader = batch->session->reader;
-	struct sample sample;
-	/* What is wrong with a record is found, and counted, when it becomes text. */
-	if (sample_decode_fixed(&reader->layouts[record->event->index], &record->event->attr, record->header, &sample))
-		sample.pid = sample.tid = (uint32_t)-1;
 	struct item *item = &batch->items[batch->count++];
 	item->record = *record;
-	item->thread = machine_thread_or_new(batch->session->machine, sample.pid, sample.tid, record->model_time);
+	item->thread = thread_of(batch->session, record);
 	return batch->count >= batch->limit;
 }
 

@@ -3,7 +3,8 @@
  * Settling follows the kernel's perf step by step, because which name an address gets is what people compare: symbols without a size are
  * stretched to the next one, then of all symbols with one address the best is kept. Both are done again after each table that was added.
  *
- * Lookup: starts of the intervals in one packed array (8 bytes each, so that a binary search touches few cache lines). Without overlaps
+ * Lookup: starts of the intervals in one packed array (8 bytes each, so that a search touches few cache lines), and buckets of addresses that say
+ * between which of them to search. Without overlaps
  * interval i is symbol i; else `owners` says which symbol it is.
  *
  * Names: one block for all. Demangling is slow (1 µs and more) and most symbols are never looked up, so it is done when a lookup first
@@ -24,6 +25,9 @@ struct symtab_private {
 	uint64_t *starts; /* of intervals, sorted */
 	uint32_t *owners; /* symbol of each interval, or OVERLAP_NONE; NULL: interval i is symbol i */
 	size_t interval_count;
+	/* Bucket b is the interval that covers starts[0] + (b << bucket_shift): a binary search has only what lies between two buckets left. */
+	uint32_t *buckets;
+	unsigned int bucket_shift;
 	char *names; /* one block */
 	size_t name_bytes;
 	struct functions *functions; /* NULL: the file has no debug information that fits */
@@ -212,6 +216,26 @@ static void gather_names(struct symtab_private *private, struct symbol *symbols,
 	private->name_bytes = (size_t)(at - private->names);
 }
 
+/* About one bucket an interval. */
+static void make_buckets(struct symtab_private *private)
+{
+	size_t count = private->interval_count;
+	if (!count)
+		return;
+	const uint64_t *starts = private->starts;
+	uint64_t span = starts[count - 1] - starts[0];
+	while (span >> private->bucket_shift > count)
+		private->bucket_shift++;
+	size_t buckets = (size_t)(span >> private->bucket_shift) + 2, interval = 0;
+	private->buckets = mem_alloc_array(buckets, sizeof(*private->buckets));
+	for (size_t bucket = 0; bucket < buckets; bucket++) {
+		while (interval + 1 < count && starts[interval + 1] - starts[0] <= (uint64_t)bucket << private->bucket_shift)
+			interval++;
+		private->buckets[bucket] = (uint32_t)interval;
+	}
+	private->buckets[buckets - 1] = (uint32_t)(count - 1);
+}
+
 struct symtab *symtab_build(struct symbol_builder *builder, int source, const char *path)
 {
 	struct symtab *symtab = mem_zalloc(sizeof(*symtab));
@@ -224,6 +248,7 @@ struct symtab *symtab_build(struct symbol_builder *builder, int source, const ch
 	for (size_t i = 0; i < count; i++)
 		symbols[i].index = (uint32_t)i;
 	private->interval_count = overlap_flatten(symbols, count, &private->starts, &private->owners);
+	make_buckets(private);
 	symtab->symbols = symbols;
 	symtab->count = count;
 	symtab->source = source;
@@ -247,6 +272,7 @@ void symtab_destroy(struct symtab *symtab)
 	functions_destroy(symtab->private->functions);
 	free(symtab->segments);
 	free(symtab->private->starts);
+	free(symtab->private->buckets);
 	free(symtab->private->owners);
 	free(symtab->private->names);
 	free(symtab->private);
@@ -277,16 +303,21 @@ const struct symbol *symtab_at(const struct symtab *symtab, size_t index)
 /* The last interval that starts at or before `addr`, plus one; 0 when none does. */
 static size_t interval_after(const struct symtab_private *private, uint64_t addr)
 {
-	const uint64_t *base = private->starts;
-	size_t left = private->interval_count;
-	if (!left || addr < base[0])
+	const uint64_t *starts = private->starts;
+	size_t count = private->interval_count;
+	if (!count || addr < starts[0])
 		return 0;
+	if (addr >= starts[count - 1])
+		return count;
+	const uint32_t *bucket = &private->buckets[(addr - starts[0]) >> private->bucket_shift];
+	const uint64_t *base = starts + bucket[0];
+	size_t left = bucket[1] - bucket[0] + 1;
 	while (left > 1) {
 		size_t half = left / 2;
 		base = base[half] <= addr ? base + half : base;
 		left -= half;
 	}
-	return (size_t)(base - private->starts) + 1;
+	return (size_t)(base - starts) + 1;
 }
 
 const struct symbol *symtab_find(const struct symtab *symtab, uint64_t addr)

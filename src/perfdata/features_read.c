@@ -397,8 +397,9 @@ static void (*const readers[FEATURE_COUNT])(struct features *, struct cursor *) 
 
 bool features_read(struct features *features, unsigned int feature, const void *data, size_t size, bool swap)
 {
+	bool again = features_has(features, feature);
 	features_set(features, feature);
-	if (feature >= FEATURE_COUNT || !readers[feature])
+	if (feature >= FEATURE_COUNT || !readers[feature] || again)
 		return true;
 	struct cursor cursor = cursor_init(data, size, swap);
 	readers[feature](features, &cursor);

@@ -102,10 +102,12 @@ static void read_features(struct reader *reader)
 /* Formats that cannot be read cost the names of fields, not the recording. */
 void reader_load_formats(struct reader *reader, const void *data, size_t size)
 {
+	if (reader->private->settled >= READER_SETTLED_MAX)
+		return;
 	if (size && !reader->formats)
 		error_free(tracepoint_formats_load_data(data, size, &reader->formats));
 	features_set(&reader->features, FEATURE_TRACING_DATA);
-	reader->private->events_changed = true;
+	reader_events_changed(reader);
 }
 
 /* Brings the data section into the file's bounds. Its size is written last: still 0, or with no features behind it although there is more,
@@ -490,14 +492,17 @@ uint64_t reader_file_size(const struct reader *reader)
 
 /* ── Walking stable input ── */
 
-/* A record that doesn't begin at a multiple of 8: its aligned copy, the same one each time. */
+/* No recorder makes files in which many records lie askew: they are rare, or somebody wants to fill our memory. */
+enum { COPIES_MAX = 1 << 20 };
+
+/* A record that doesn't begin at a multiple of 8: its aligned copy, the same one each time. NULL: there are too many. */
 static const struct record_header *aligned_copy(struct reader *reader, uint64_t offset, uint16_t size)
 {
 	struct reader_private *private = reader->private;
 	pthread_mutex_lock(&private->copies_lock);
 	bool fresh;
 	uint64_t *slot = map64_insert(&private->copies, offset, &fresh);
-	if (fresh)
+	if (fresh && private->copies.count <= COPIES_MAX)
 		*slot = (uintptr_t)arena_copy(&private->copies_arena, reader->records + offset, size);
 	const void *copy = (const void *)(uintptr_t)*slot;
 	pthread_mutex_unlock(&private->copies_lock);
@@ -557,8 +562,10 @@ const struct record_header *reader_record(struct reader *reader, uint64_t *offse
 			return NULL;
 		}
 		const struct record_header *header = (const struct record_header *)(reader->records + at);
-		if (at & 7)
-			header = aligned_copy(reader, at, head.size);
+		if (at & 7 && !(header = aligned_copy(reader, at, head.size))) {
+			reader->trouble.truncated |= note;
+			return NULL;
+		}
 		uint64_t payload = payload_size(reader, header);
 		uint64_t left = reader->data_end - at - head.size;
 		if (payload > left) {

@@ -7,11 +7,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+void reader_events_changed(struct reader *reader)
+{
+	reader->private->tables_outdated = true;
+	reader->private->names_outdated = true;
+}
+
 struct event *reader_add_event(struct reader *reader, const struct event_attr *attr)
 {
 	struct event *event = event_list_add(&reader->events, "");
 	event->attr = *attr;
-	reader->private->events_changed = true;
+	reader_events_changed(reader);
 	return event;
 }
 
@@ -85,7 +91,8 @@ void reader_merge_features(struct reader *reader)
 		event->name = arena_strdup(&list->arena, strbuf_str(&name));
 		strbuf_deinit(&name);
 	}
-	reader->private->events_changed = true;
+	reader->private->names_outdated = false;
+	reader->private->tables_outdated = true; /* descriptions bring ids */
 }
 
 /* A table by id where ids lie close together, which they do: the kernel counts them up. */
@@ -94,7 +101,7 @@ static void update_near(struct reader_private *private, uint64_t lowest, uint64_
 	free(private->near);
 	private->near = NULL;
 	private->near_count = 0;
-	if (!count || highest - lowest >= 16 * (uint64_t)count + 1024)
+	if (!count || highest - lowest >= 4 * (uint64_t)count + 1024)
 		return;
 	private->near_base = lowest;
 	private->near_count = highest - lowest + 1;
@@ -131,9 +138,10 @@ void reader_update_events(struct reader *reader)
 {
 	struct reader_private *private = reader->private;
 	const struct event_list *list = &reader->events;
-	if (!private->events_changed)
+	if (!private->tables_outdated)
 		return;
-	private->events_changed = false;
+	private->tables_outdated = false;
+	private->settled++;
 	private->layouts.len = 0;
 	reader->has_times = list->events.len > 0;
 	for (size_t i = 0; i < list->events.len; i++) {

@@ -26,28 +26,24 @@ static const char *rest_as_text(struct reader *reader, struct cursor *cursor)
 	return arena_strndup(&reader->events.arena, (const char *)cursor->at, strnlen((const char *)cursor->at, left));
 }
 
-static struct event *event_with_id(const struct reader *reader, uint64_t id)
+static struct event *event_to_update(struct reader *reader, uint64_t id)
 {
-	const struct event_list *list = &reader->events;
-	for (size_t i = 0; i < list->events.len; i++)
-		for (size_t j = 0; j < list->events.data[i]->ids.len; j++)
-			if (list->events.data[i]->ids.data[j] == id)
-				return list->events.data[i];
-	return NULL;
+	if (reader->events.events.len == 1)
+		return reader->events.events.data[0];
+	reader_update_events(reader);
+	return reader_event_by_id(reader, id);
 }
 
 static void apply_update(struct reader *reader, struct cursor *cursor)
 {
 	uint64_t what = cursor_u64(cursor);
-	uint64_t id = cursor_u64(cursor);
-	struct event *event = reader->events.events.len == 1 ? reader->events.events.data[0] : event_with_id(reader, id);
+	struct event *event = event_to_update(reader, cursor_u64(cursor));
 	if (!event)
 		return;
 	if (what == UPDATE_UNIT) {
 		event->unit = rest_as_text(reader, cursor);
 	} else if (what == UPDATE_NAME) {
 		event->name = rest_as_text(reader, cursor);
-		reader->private->events_changed = true;
 	} else if (what == UPDATE_SCALE) {
 		uint64_t bits = cursor_u64(cursor);
 		if (!cursor->failed)
@@ -61,7 +57,7 @@ static void apply_feature(struct reader *reader, struct cursor *cursor)
 	if (!cursor->failed && feature < 256)
 		features_read(&reader->features, (unsigned int)feature, cursor->at, cursor_left(cursor), cursor->swap);
 	if (feature == FEATURE_EVENT_DESC || feature == FEATURE_GROUP_DESC)
-		reader->private->events_changed = true;
+		reader_events_changed(reader);
 }
 
 /* Chromium OS recorded pipes with one record type for each feature, counted on from HOSTNAME at 69. */
@@ -69,7 +65,7 @@ static void apply_vendor_feature(struct reader *reader, const struct record_head
 {
 	unsigned int feature = header->type - RECORD_VENDOR_FEATURES + FEATURE_HOSTNAME;
 	features_read(&reader->features, feature, cursor->at, cursor_left(cursor), cursor->swap);
-	reader->private->events_changed = true;
+	reader_events_changed(reader);
 }
 
 bool reader_is_header_record(const struct reader *reader, uint32_t type)
@@ -95,6 +91,8 @@ bool reader_is_header_record(const struct reader *reader, uint32_t type)
 void reader_apply_header(struct reader *reader, const struct record_header *header, bool swap)
 {
 	struct cursor cursor = cursor_init(header + 1, header->size - sizeof(*header), swap);
+	if (reader->private->settled >= READER_SETTLED_MAX)
+		return;
 	if (reader->private->vendor_features && header->type >= RECORD_VENDOR_FEATURES && header->type <= RECORD_VENDOR_FEATURES_LAST) {
 		apply_vendor_feature(reader, header, &cursor);
 		return;
@@ -119,8 +117,7 @@ void reader_apply_header(struct reader *reader, const struct record_header *head
 
 void reader_settle_headers(struct reader *reader)
 {
-	if (!reader->private->events_changed)
-		return;
-	reader_merge_features(reader);
+	if (reader->private->names_outdated)
+		reader_merge_features(reader);
 	reader_update_events(reader);
 }

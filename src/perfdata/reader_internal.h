@@ -38,7 +38,9 @@ struct reader_private {
 	/* Where samples and other records have their id: the same for all events of a recording. */
 	uint16_t sample_id_offset;
 	uint16_t trailer_id_offset; /* from the end */
-	bool events_changed;	    /* the tables above are to be made anew */
+	bool tables_outdated;	    /* events came or got ids since the tables above were made */
+	bool names_outdated;	    /* … since names, groups and formats were given to the events */
+	unsigned int settled;	    /* how often either was brought up to date */
 
 	/* Records that lie misaligned in the mapping, copied when first asked for. */
 	pthread_mutex_t copies_lock;
@@ -46,6 +48,12 @@ struct reader_private {
 	struct arena copies_arena;
 };
 
+/* Bringing tables and names up to date costs as much as there are events. An honest recording is described at its beginning; one that goes
+ * on describing itself is not listened to any more after so many times. */
+enum { READER_SETTLED_MAX = 64 };
+
+/* To be called when events, their ids or what names them changed. */
+void reader_events_changed(struct reader *reader);
 /* Makes layouts and id tables of reader->events fit what is known by now. */
 void reader_update_events(struct reader *reader);
 

@@ -71,9 +71,11 @@ static void name_events(struct parser *parser, size_t first, const char *begin)
 {
 	const char *name = arena_text(parser, begin, parser->at);
 
-	for (size_t i = first; i < parser->list->events.len; i++)
-		if (!event_at(parser, i)->name[0])
-			event_at(parser, i)->name = name;
+	for (size_t i = first; i < parser->list->events.len; i++) {
+		struct event *event = event_at(parser, i);
+		if (!event->name[0])
+			event->name = parser->per_core_kind ? arena_printf(&parser->list->arena, "%s/%s/", event->pmu_name, name) : name;
+	}
 }
 
 /* mem:ADDR[/LEN][:ACCESS] */
@@ -197,30 +199,59 @@ static struct error *parse_alias(struct parser *parser, const char *begin, const
 	return NULL;
 }
 
-/* Generic, cache and raw events; *ret_found false: the name is none of them. */
+/* The attr.config of a generic event of one PMU, where several count the same: its type in the upper half (PERF_PMU_TYPE_SHIFT of the
+ * kernel). */
+enum { PMU_TYPE_SHIFT = 32 };
+
+/* An event of the CPU's cores. Where there are several kinds of cores (Intel's cpu_core and cpu_atom), one for each. */
+static void add_core_event(struct parser *parser, uint32_t type, uint64_t config)
+{
+	struct pmu_list *pmus = event_catalog_pmus(parser->catalog);
+
+	parser->per_core_kind = pmu_by_name(pmus, "cpu_core") && pmu_by_name(pmus, "cpu_atom");
+	if (!parser->per_core_kind) {
+		add_event(parser, "", type, config);
+		return;
+	}
+	for (size_t i = 0; i < pmus->pmus.len; i++) {
+		struct pmu *pmu = pmus->pmus.data[i];
+		if (!str_starts_with(pmu->name, "cpu_"))
+			continue;
+		pmu_load_head(pmus, pmu);
+		struct event *event = add_event(parser, "", type, config | (uint64_t)pmu->type << PMU_TYPE_SHIFT);
+		event->pmu_name = arena_strdup(&parser->list->arena, pmu->name);
+		event->pmu_cpus = pmu->cpus ? arena_strdup(&parser->list->arena, pmu->cpus) : NULL;
+		if (type != PERF_TYPE_RAW)
+			continue;
+		event->attr.type = pmu->type;
+		event->attr.config = config;
+	}
+}
+
+/* Generic, cache and raw events; false: the name is none of them. */
 static bool add_builtin(struct parser *parser, const char *name, size_t len)
 {
 	const struct builtin_event *builtin = builtin_find(name, len);
 	uint64_t config;
 
-	if (builtin) {
+	if (builtin && builtin->type == PERF_TYPE_HARDWARE) {
+		add_core_event(parser, builtin->type, builtin->config);
+	} else if (builtin) {
 		struct event *event = add_event(parser, "", builtin->type, builtin->config);
 		event->tool = builtin->tool;
-		if (builtin->type == PERF_TYPE_SOFTWARE && builtin->config == PERF_COUNT_SW_BPF_OUTPUT) {
+		if (builtin->config == PERF_COUNT_SW_BPF_OUTPUT) {
 			event->attr.sample_type = PERF_SAMPLE_RAW | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU | PERF_SAMPLE_PERIOD;
 			event->attr.sample_period = 1;
 		}
-		return true;
+	} else if (builtin_find_cache(name, len, &config)) {
+		add_core_event(parser, PERF_TYPE_HW_CACHE, config);
+	} else if (name[0] == 'r' && len > 1 && strspn(name + 1, "0123456789abcdefABCDEF") == len - 1 &&
+		   number_parse_hex(name + 1, &config)) {
+		add_core_event(parser, PERF_TYPE_RAW, config);
+	} else {
+		return false;
 	}
-	if (builtin_find_cache(name, len, &config)) {
-		add_event(parser, "", PERF_TYPE_HW_CACHE, config);
-		return true;
-	}
-	if (name[0] == 'r' && len > 1 && strspn(name + 1, "0123456789abcdefABCDEF") == len - 1 && number_parse_hex(name + 1, &config)) {
-		add_event(parser, "", PERF_TYPE_RAW, config);
-		return true;
-	}
-	return false;
+	return true;
 }
 
 static bool is_name_char(char c)
@@ -274,8 +305,10 @@ static struct error *parse_named(struct parser *parser, const char *begin, const
 	bool found = builtin;
 	struct error *error = parse_terms(parser, &terms);
 
+	for (size_t i = first; !error && builtin && i < parser->list->events.len; i++)
+		error = parse_apply_terms(parser, event_at(parser, i), NULL, &terms);
 	if (!error && builtin)
-		error = parse_apply_terms(parser, event_at(parser, first), NULL, &terms);
+		;
 	else if (!error && terms.present)
 		error = parse_pmu(parser, begin, name, &terms);
 	else if (!error)
@@ -303,6 +336,7 @@ static struct error *parse_event(struct parser *parser)
 	size_t first = parser->list->events.len;
 	struct error *error;
 
+	parser->per_core_kind = false;
 	if (end == begin)
 		return parse_fail(parser, begin, "an event, such as cycles, cpu-clock:u or sched:sched_switch",
 				  *begin ? "'%c' where an event is expected" : "an event is missing", *begin);
@@ -325,23 +359,63 @@ static struct error *parse_event(struct parser *parser)
 	return error;
 }
 
-/* The events from `first` on become one group. */
-static void make_group(struct parser *parser, size_t first, const char *name)
+static bool is_same_pmu(const struct event *a, const struct event *b)
 {
-	size_t count = parser->list->events.len - first;
+	return a->pmu_name && b->pmu_name && !strcmp(a->pmu_name, b->pmu_name);
+}
 
-	for (size_t i = first; i < parser->list->events.len; i++) {
-		event_at(parser, i)->leader = (unsigned int)first;
-		event_at(parser, i)->members = i == first ? (unsigned int)count : 0;
+/* Sorts the events from `first` on by kind of cores, in each kind in the order of the text: a group lies on one PMU. */
+static void sort_by_core_kind(struct parser *parser, size_t first)
+{
+	struct event **events = parser->list->events.data;
+	size_t len = parser->list->events.len;
+
+	for (size_t done = first; done < len;) {
+		const struct event *kind = events[done];
+		size_t to = ++done;
+		for (size_t i = done; i < len; i++) {
+			struct event *event = events[i];
+			if (!is_same_pmu(event, kind))
+				continue;
+			memmove(&events[to + 1], &events[to], (i - to) * sizeof(*events));
+			events[to++] = event;
+		}
+		done = to;
 	}
-	if (count && name[0])
+	for (size_t i = first; i < len; i++)
+		events[i]->index = (unsigned int)i;
+}
+
+static void make_group(struct parser *parser, size_t first, size_t end, const char *name)
+{
+	for (size_t i = first; i < end; i++) {
+		event_at(parser, i)->leader = (unsigned int)first;
+		event_at(parser, i)->members = i == first ? (unsigned int)(end - first) : 0;
+	}
+	if (name[0])
 		event_at(parser, first)->group_name = name;
+}
+
+/* The events from `first` on become one group; one for each kind of cores when they are of several. */
+static void make_groups(struct parser *parser, size_t first, bool per_core_kind, const char *name)
+{
+	size_t len = parser->list->events.len;
+
+	if (per_core_kind)
+		sort_by_core_kind(parser, first);
+	for (size_t begin = first, i = first + 1; begin < len; i++) {
+		if (i < len && (!per_core_kind || is_same_pmu(event_at(parser, i), event_at(parser, begin))))
+			continue;
+		make_group(parser, begin, i, name);
+		begin = i;
+	}
 }
 
 static struct error *parse_group(struct parser *parser, const char *open)
 {
 	const char *name = arena_text(parser, parser->at, open);
 	size_t first = parser->list->events.len;
+	bool per_core_kind = false;
 
 	parser->at = open + 1;
 	for (;;) {
@@ -349,6 +423,7 @@ static struct error *parse_group(struct parser *parser, const char *open)
 		struct error *error = parse_event(parser);
 		if (error)
 			return error;
+		per_core_kind |= parser->per_core_kind;
 		skip_space(parser);
 		if (*parser->at == '}')
 			break;
@@ -357,7 +432,7 @@ static struct error *parse_group(struct parser *parser, const char *open)
 		parser->at++;
 	}
 	parser->at++;
-	make_group(parser, first, name);
+	make_groups(parser, first, per_core_kind, name);
 	return parse_modifiers(parser, first, true);
 }
 

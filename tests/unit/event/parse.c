@@ -245,6 +245,45 @@ static void mistakes(void **state)
 	}
 }
 
+/* Two kinds of cores: an event of the CPU is one of each kind, and a group is a group of each. */
+static void hybrid(void **state)
+{
+	static const char *const files[][2] = {
+		{"cpu_core/type", "4"}, {"cpu_core/cpus", "0-7"}, {"cpu_atom/type", "10"}, {"cpu_atom/cpus", "8-15"}};
+	char other[] = "/tmp/perf-hybrid-XXXXXX", path[512];
+	struct event_list list = {0};
+
+	assert_non_null(mkdtemp(other));
+	for (size_t i = 0; i < 4; i++) {
+		snprintf(path, sizeof(path), "mkdir -p %s/" DEVICES "%.8s && echo %s > %s/" DEVICES "%s", other, files[i][0], files[i][1],
+			 other, files[i][0]);
+		assert_int_equal(system(path), 0);
+	}
+	struct event_catalog *catalog_of_two = event_catalog_create(other);
+	assert_null(event_parse(&list, catalog_of_two, "cycles:u,cs,r1a8,{cycles,instructions/period=7/,LLC-loads}:k"));
+	assert_int_equal(list.events.len, 11);
+	unsigned int cores = 0;
+	for (size_t i = 0; i < list.events.len; i++) {
+		const struct event *event = list.events.data[i];
+		assert_int_equal(event->index, i);
+		cores += event->pmu_name && !strcmp(event->pmu_name, "cpu_core");
+	}
+	assert_int_equal(cores, 5);
+	const struct event *first = list.events.data[0], *leader = list.events.data[5], *other_leader = list.events.data[8];
+	assert_string_equal(first->name, !strcmp(first->pmu_name, "cpu_core") ? "cpu_core/cycles:u/" : "cpu_atom/cycles:u/");
+	assert_int_equal(first->attr.config, !strcmp(first->pmu_name, "cpu_core") ? 4ull << 32 : 10ull << 32);
+	assert_int_equal(list.events.data[3]->attr.type + list.events.data[4]->attr.type, 14);
+	assert_true(leader->members == 3 && leader->leader == 5 && other_leader->members == 3 && other_leader->leader == 8);
+	assert_string_not_equal(leader->pmu_name, other_leader->pmu_name);
+	assert_string_equal(leader->pmu_name, list.events.data[7]->pmu_name);
+	assert_true(list.events.data[6]->attr.sample_period == 7 && list.events.data[9]->attr.sample_period == 7);
+	assert_true(leader->attr.exclude_user && other_leader->attr.exclude_user);
+	event_list_deinit(&list);
+	event_catalog_destroy(catalog_of_two);
+	snprintf(path, sizeof(path), "rm -r %s", other);
+	assert_int_equal(system(path), 0);
+}
+
 static void no_tracefs(void **state)
 {
 	struct event_list list = {0};
@@ -262,8 +301,8 @@ static void no_tracefs(void **state)
 int event_parse_tests(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(texts), cmocka_unit_test(several_pmus), cmocka_unit_test(groups),
-		cmocka_unit_test(terms), cmocka_unit_test(mistakes),	 cmocka_unit_test(no_tracefs),
+		cmocka_unit_test(texts),    cmocka_unit_test(several_pmus), cmocka_unit_test(groups), cmocka_unit_test(terms),
+		cmocka_unit_test(mistakes), cmocka_unit_test(no_tracefs),   cmocka_unit_test(hybrid),
 	};
 
 	return cmocka_run_group_tests_name("event/parse", tests, make_tree, remove_tree);

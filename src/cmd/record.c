@@ -135,7 +135,7 @@ static struct error *choose_events(struct recording *recording)
 		}
 	}
 	if (!error && !events->events.len)
-		sampling_add_default(events, !limits_can_profile_kernel());
+		error = sampling_add_default(events, recording->catalog, !limits_can_profile_kernel());
 	return error;
 }
 

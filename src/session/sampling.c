@@ -3,6 +3,7 @@
 #include "session/sampling.h"
 
 #include "event/defaults.h"
+#include "event/parse.h"
 
 #include <linux/perf_event.h>
 #include <string.h>
@@ -294,16 +295,19 @@ struct error *sampling_configure(struct event_list *events, const struct samplin
 	return NULL;
 }
 
-struct event *sampling_add_default(struct event_list *events, bool exclude_kernel)
+struct error *sampling_add_default(struct event_list *events, struct event_catalog *catalog, bool exclude_kernel)
 {
-	struct event *event = event_list_add(events, "cycles");
+	size_t first = events->events.len;
+	struct error *error = event_parse(events, catalog, "cycles");
 
-	event->attr.type = PERF_TYPE_HARDWARE;
-	event->attr.config = PERF_COUNT_HW_CPU_CYCLES;
-	event->attr.exclude_kernel = exclude_kernel;
-	event->precise_max = true;
-	event->is_default = true;
-	return event;
+	for (size_t i = first; i < events->events.len; i++) {
+		struct event *event = events->events.data[i];
+		event->attr.exclude_kernel = exclude_kernel;
+		event->attr.exclude_guest = 0;
+		event->precise_max = true;
+		event->is_default = !event->pmu_name;
+	}
+	return error;
 }
 
 void sampling_rename(struct event_list *events, struct event *event, const char *base)

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "base/error.h"
+#include "event/catalog.h"
 #include "event/event.h"
 
 #include <stdbool.h>
@@ -64,8 +65,8 @@ struct sampling {
 /* Configures all events; adds the dummy event that listens to side-band where the events themselves cannot (whole CPUs, delayed start). */
 struct error *sampling_configure(struct event_list *events, const struct sampling *sampling);
 
-/* The default event: the finest clock of cycles there is. */
-struct event *sampling_add_default(struct event_list *events, bool exclude_kernel);
+/* The default event: the finest clock of cycles there is; one for each kind of cores. */
+struct error *sampling_add_default(struct event_list *events, struct event_catalog *catalog, bool exclude_kernel);
 
 /* When the hardware doesn't count cycles, samples of the CPU's clock do as well. True when the event was changed. */
 bool sampling_fall_back_to_clock(struct event_list *events, struct event *event);

@@ -38,6 +38,8 @@ static bool is_plain(unsigned char c)
 
 bool text_is_safe(const char *string, size_t len)
 {
+	if (!len) /* `string` may be NULL then */
+		return true;
 	const unsigned char *at = (const unsigned char *)string, *end = at + len;
 	while (at < end) {
 		uint32_t code;
@@ -72,6 +74,8 @@ static void add_as_is(struct strbuf *buf, const char *piece, size_t len)
 
 void text_add_safe(struct strbuf *buf, const char *string, size_t len)
 {
+	if (!len)
+		return;
 	if (text_is_safe(string, len))
 		strbuf_add(buf, string, len);
 	else

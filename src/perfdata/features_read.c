@@ -20,6 +20,8 @@ static const char *read_string(struct features *features, struct cursor *cursor)
 static const char **read_strings(struct features *features, struct cursor *cursor, uint32_t *ret_count)
 {
 	uint32_t count = cursor_u32(cursor);
+	if (ret_count)
+		*ret_count = 0;
 	if (count > cursor_left(cursor) / sizeof(uint32_t))
 		cursor->failed = true;
 	if (cursor->failed)

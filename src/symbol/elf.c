@@ -58,7 +58,7 @@ static void read_section(const struct elf_file *elf, const struct table_place *p
 	ret->size = cursor_word(&at, wide);
 	ret->link = cursor_u32(&at);
 	ret->info = cursor_u32(&at);
-	cursor_word(&at, wide);
+	ret->align = cursor_word(&at, wide);
 	ret->entsize = cursor_word(&at, wide);
 	ret->name = "";
 	if (at.failed)

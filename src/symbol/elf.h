@@ -15,7 +15,7 @@ struct elf_section {
 	uint32_t type;	  /* SHT_* */
 	uint32_t link, info;
 	uint64_t flags; /* SHF_* */
-	uint64_t addr, offset, size, entsize;
+	uint64_t addr, offset, size, align, entsize;
 };
 
 struct elf_segment {

@@ -5,9 +5,12 @@
  */
 #include "symbol/elf_symbols.h"
 
+#include "base/mem.h"
+#include "base/text.h"
 #include "symbol/plt.h"
 
 #include <elf.h>
+#include <stdlib.h>
 #include <string.h>
 
 bool elf_has_symtab(const struct elf_file *elf)
@@ -22,10 +25,12 @@ bool elf_has_dynsym(const struct elf_file *elf)
 	return section && section->type == SHT_DYNSYM;
 }
 
+#define NOT_PLACED UINT64_MAX
+
 struct reading {
 	const struct elf_file *symbols, *runtime;
 	const struct elf_symbols_options *options;
-	const struct elf_section *text; /* of a module */
+	uint64_t *places; /* of a module's sections, NOT_PLACED for those that aren't in its text; NULL for other files */
 };
 
 static bool is_label(const struct elf_symbol *symbol)
@@ -64,16 +69,19 @@ static const struct elf_section *section_of(const struct reading *reading, const
 		return NULL;
 	if (section->type == SHT_NOBITS && symbol->section < reading->runtime->section_count)
 		section = &reading->runtime->sections[symbol->section];
+	if (reading->places && reading->places[symbol->section] == NOT_PLACED)
+		return NULL;
 	return section;
 }
 
-static uint64_t dso_address(const struct reading *reading, const struct elf_section *section, uint64_t value)
+static uint64_t dso_address(const struct reading *reading, const struct elf_section *section, const struct elf_symbol *symbol)
 {
+	uint64_t value = symbol->value;
 	const struct elf_symbols_options *options = reading->options;
 	if (options->addressing == ELF_VIRTUAL)
 		return value + options->relocation;
 	if (options->addressing == ELF_MODULE)
-		return value - section->addr + section->offset - (reading->text ? reading->text->offset : 0) + options->relocation;
+		return value + reading->places[symbol->section] + options->relocation;
 	const struct elf_segment *segment = elf_segment_of(reading->runtime, value);
 	return segment ? value - segment->vaddr + segment->offset : value - section->addr + section->offset;
 }
@@ -94,10 +102,28 @@ static void add_table(const struct reading *reading, const char *name, uint32_t 
 			continue;
 		if (elf->machine == EM_ARM && ELF64_ST_TYPE(symbol.info) == STT_FUNC)
 			symbol.value &= ~(uint64_t)1; /* the flag of Thumb code */
-		symbol_builder_add(builder, dso_address(reading, section, symbol.value), symbol.size, ELF64_ST_BIND(symbol.info),
+		symbol_builder_add(builder, dso_address(reading, section, &symbol), symbol.size, ELF64_ST_BIND(symbol.info),
 				   ELF64_ST_TYPE(symbol.info), symbol.name);
 	}
 	symbol_builder_settle(builder, false);
+}
+
+/* Where the kernel's loader puts the sections with code: one behind the other in the order of the file, aligned, but for those of the
+ * initialisation, which go elsewhere and away. Source: layout_sections() in kernel/module/main.c. */
+static uint64_t *module_layout(const struct elf_file *elf)
+{
+	const uint64_t code = SHF_ALLOC | SHF_EXECINSTR;
+	uint64_t *places = mem_alloc_array(elf->section_count + 1, sizeof(*places)), end = 0;
+	for (uint32_t i = 0; i < elf->section_count; i++) {
+		const struct elf_section *section = &elf->sections[i];
+		places[i] = NOT_PLACED;
+		if ((section->flags & code) != code || str_starts_with(section->name, ".init"))
+			continue;
+		uint64_t align = section->align ? section->align : 1;
+		places[i] = (end + align - 1) / align * align;
+		end = places[i] + section->size;
+	}
+	return places;
 }
 
 static struct reading reading_init(const struct elf_file *symbols, const struct elf_file *runtime,
@@ -105,7 +131,7 @@ static struct reading reading_init(const struct elf_file *symbols, const struct 
 {
 	struct reading reading = {.symbols = symbols, .runtime = runtime, .options = options};
 	if (options->addressing == ELF_MODULE)
-		reading.text = elf_section(symbols, ".text");
+		reading.places = module_layout(symbols);
 	return reading;
 }
 
@@ -115,6 +141,7 @@ void elf_symbols_add_table(const struct elf_file *symbols, const struct elf_file
 	struct reading reading = reading_init(symbols, runtime, options);
 	builder->demangle = options->demangle;
 	add_table(&reading, ".symtab", SHT_SYMTAB, builder);
+	free(reading.places);
 }
 
 void elf_symbols_add(const struct elf_file *symbols, const struct elf_file *runtime, const struct elf_symbols_options *options,
@@ -123,6 +150,7 @@ void elf_symbols_add(const struct elf_file *symbols, const struct elf_file *runt
 	struct reading reading = reading_init(symbols, runtime, options);
 	elf_symbols_add_table(symbols, runtime, options, builder);
 	add_table(&reading, ".dynsym", SHT_DYNSYM, builder);
+	free(reading.places);
 	if (options->addressing == ELF_FILE_OFFSET)
 		plt_symbols_add(runtime, builder);
 }

@@ -11,7 +11,7 @@
 enum elf_addressing {
 	ELF_FILE_OFFSET, /* user files: offset in the file, by the loadable segments (what mmap events tell) */
 	ELF_VIRTUAL,	 /* vmlinux: as linked, plus `relocation` */
-	ELF_MODULE,	 /* .ko: placed behind one another from `relocation`, the address of its text */
+	ELF_MODULE,	 /* .ko: only code that stays, placed as the kernel's loader does, `relocation` is where it begins */
 };
 
 struct elf_symbols_options {

@@ -37,7 +37,7 @@ void unwind_cache_destroy(struct unwind_cache *cache)
 /* DWARF numbers, and how the kernel's numbers map to them. Source: System V psABI x86-64 figure 3.36; DWARF for AArch64. */
 struct unwind_arch {
 	const char *name;
-	uint8_t sp, fp, ip;	       /* DWARF numbers; ip: where the return address is put */
+	uint8_t sp, fp, ip;	       /* DWARF numbers; ip: of the return address where that is no register, else NONE */
 	uint8_t ip_kernel;	       /* the kernel's number of the instruction pointer */
 	uint8_t kernel[CFI_REGISTERS]; /* kernel number of each DWARF register, 0xff = none */
 };
@@ -46,8 +46,8 @@ struct unwind_arch {
 static const struct unwind_arch archs[] = {
 	{"x86_64", 7, 6, 16, 8, {0,    3,    2,	   1,	 4,    5,    6,	   7,	 16,   17,   18,   19,	 20,   21,   22,   23,	8,
 				 NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE}},
-	{"aarch64", 31, 29, 30, 32, {0,	 1,  2,	 3,  4,	 5,  6,	 7,  8,	 9,  10, 11, 12, 13, 14, 15,  16,
-				     17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, NONE}},
+	{"aarch64", 31, 29, NONE, 32, {0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12, 13, 14, 15,	16,
+				       17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, NONE}},
 };
 
 static const struct unwind_arch *find_arch(const char *name)
@@ -218,6 +218,8 @@ static bool step_by_row(struct walk *walk, const struct cfi_row *row)
 	if (!find_cfa(walk, row, &cfa))
 		return false;
 	struct registers caller = walk->regs;
+	if (walk->arch->ip != NONE)
+		caller.known &= ~((uint64_t)1 << walk->arch->ip);
 	register_set(&caller, walk->arch->sp, cfa);
 	for (unsigned int i = 0; i < row->count; i++)
 		apply_rule(walk, row, &row->rules[i], cfa, &caller);

@@ -136,6 +136,41 @@ def test_kernel(perf, oracle, tmp_path):
     compare(perf, oracle, tmp_path / "perf.data", len(addresses), lambda ours, theirs: False)
 
 
+@pytest.mark.parametrize("moved", [0, 0x1000000])
+def test_kernel_files(perf, oracle, tmp_path, moved):
+    """A vmlinux (loaded elsewhere than linked) and a module, both made up."""
+    if not shutil.which("gcc"):
+        pytest.skip("no C compiler")
+    (tmp_path / "foo.c").write_text("""
+        __attribute__((noinline)) int mod_a(int x) { return x * 3; }
+        static __attribute__((noinline, used)) int mod_b(int x) { return mod_a(x) + 1; }
+        __attribute__((section(".init.text"))) int mod_init(void) { return mod_b(2); }
+        int mod_data[10] = {1};
+        struct { char n[64]; } __this_module __attribute__((section(".gnu.linkonce.this_module")));
+    """)
+    (tmp_path / "vmlinux.c").write_text("""
+        void _start(void) {}
+        __attribute__((noinline)) int kern_a(int x) { return x + 2; }
+        static __attribute__((noinline, used)) int kern_b(int x) { return x * 7; }
+        asm(".globl _text\\n.set _text,_start\\n.globl _stext\\n.set _stext,_start");
+    """)
+    subprocess.run(["gcc", "-O1", "-c", "-o", "foo.ko", "foo.c"], cwd=tmp_path, check=True)
+    link = "-O1 -fno-pic -nostdlib -static -no-pie -Wl,-Ttext=0xffffffff81000000 -Wl,--build-id -mcmodel=kernel -o vmlinux vmlinux.c"
+    if subprocess.run(["gcc", *link.split()], cwd=tmp_path, check=False).returncode:
+        pytest.skip("this compiler cannot link at kernel addresses")
+    text, module = 0xFFFFFFFF81000000 + moved, 0xFFFFFFFFC0001000
+    records = [
+        record(1, 1, struct.pack("<IIQQQ", 0xFFFFFFFF, 0, text, 0x1000000, text) + string("[kernel.kallsyms]_text") + sample_id(0, 1)),
+        record(1, 1, struct.pack("<IIQQQ", 0xFFFFFFFF, 0, module, 0x2000, 0) + string(tmp_path / "foo.ko") + sample_id(0, 1)),
+        record(3, 0, struct.pack("<II", PID, PID) + string("x") + sample_id(PID, 1)),
+    ]
+    addresses = {text + i for i in range(0x20)} | {module + i for i in range(0x40)}
+    write_recording(tmp_path / "perf.data", records + samples(addresses, 1))
+    command = ["script", "-k", tmp_path / "vmlinux", "-i", tmp_path / "perf.data", "-F", "ip,sym,symoff"]
+    ours, theirs = perf(*command).stdout, oracle(*command).stdout
+    assert ours == theirs and "kern_b+0x1" in ours and "mod_b+0x2" in ours
+
+
 def stacks(program, path, *options):
     text = program("script", *options, "-i", path, timeout=300).stdout
     return [block.splitlines() for block in text.split("\n\n") if block.strip()]

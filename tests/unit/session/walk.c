@@ -24,14 +24,14 @@
 
 static void spin(void)
 {
-	for (volatile int i = 0; i < 400000; i++)
+	for (volatile int i = 0; i < 3000000; i++)
 		;
 }
 
-/* x86-64: mov ecx,400000; dec ecx; jne; ret. Elsewhere nothing runs there, the map counts all the same. */
+/* x86-64: mov ecx,2000000; dec ecx; jne; ret. Elsewhere nothing runs there, the map counts all the same. */
 static void run_in(void *memory)
 {
-	static const unsigned char code[] = {0xb9, 0x80, 0x1a, 0x06, 0x00, 0xff, 0xc9, 0x75, 0xfc, 0xc3};
+	static const unsigned char code[] = {0xb9, 0x80, 0x84, 0x1e, 0x00, 0xff, 0xc9, 0x75, 0xfc, 0xc3};
 	if (memory == MAP_FAILED)
 		return;
 #ifdef __x86_64__

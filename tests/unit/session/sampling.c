@@ -97,8 +97,12 @@ static void test_tracking(void **state)
 static void test_fallbacks(void **state)
 {
 	struct event_list events = {0};
-	struct event *event = sampling_add_default(&events, false);
+	struct event_catalog *catalog = event_catalog_create("/nonexistent");
 
+	assert_null(sampling_add_default(&events, catalog, false));
+	assert_int_equal(events.events.len, 1);
+	struct event *event = events.events.data[0];
+	assert_string_equal(event->name, "cycles");
 	event->attr.precise_ip = 3;
 	assert_true(sampling_fall_back_to_clock(&events, event));
 	assert_string_equal(event->name, "cpu-clock:ppp");
@@ -111,6 +115,7 @@ static void test_fallbacks(void **state)
 	kernel->attr.exclude_user = 1;
 	assert_false(sampling_fall_back_to_user(&events, kernel));
 	event_list_deinit(&events);
+	event_catalog_destroy(catalog);
 }
 
 int session_sampling_tests(void);

@@ -189,12 +189,26 @@ static void setup_context(struct report *report)
 	};
 }
 
+/* Whether what is shown depends on whole stacks; else the sampled address is enough, which is much quicker. */
+static bool needs_stacks(const struct report *report)
+{
+	const struct report_options *options = report->options;
+	if (!report->chains || report->branch_mode)
+		return false;
+	bool parents = options->exclude_other;
+	for (size_t i = 0; i < report->sort.keys.len; i++)
+		parents |= report->sort.keys.data[i]->domain == KEY_STACK;
+	for (size_t i = 0; i < report->shown.keys.len; i++)
+		parents |= report->shown.keys.data[i]->domain == KEY_STACK;
+	return report->children || parents || options->format || options->callgraph.mode != CALLGRAPH_NONE;
+}
+
 static struct error *make_fold(struct report *report)
 {
 	const struct report_options *options = report->options;
 	bool filters = report->windows || options->socket >= 0;
 	struct fold_options fold = {
-		.chains = report->chains && !report->branch_mode,
+		.chains = needs_stacks(report),
 		.branches = report->branch_mode,
 		.by_address = options->callgraph.by_address,
 		.keep_outermost = report->caller_order,

@@ -4,6 +4,7 @@
 
 #include "base/log.h"
 #include "base/text.h"
+#include "symbol/remedy.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -37,16 +38,22 @@ static void symbol_hint(struct report *report)
 	}
 	qsort(lacking, dsos, sizeof(*lacking), by_count);
 	if (all && unnamed * 20 >= all && lacking[0].count) {
-		struct strbuf text = {0};
+		struct strbuf text = {0}, remedy = {0};
 		strbuf_printf(&text, "%.0f%% of the samples have no function name:", 100.0 * (double)unnamed / (double)all);
 		for (size_t i = 0; i < dsos && i < 3 && lacking[i].count * 50 >= all; i++) {
 			strbuf_add_str(&text, i ? "; " : " ");
 			text_add_safe(&text, lacking[i].dso->name, strlen(lacking[i].dso->name));
-			strbuf_printf(&text, " (%.0f%%: %s)", 100.0 * (double)lacking[i].count / (double)all,
+			strbuf_printf(&text, " (%.0f%%: %s", 100.0 * (double)lacking[i].count / (double)all,
 				      symbol_source_text(resolver_source(report->opening.resolver, lacking[i].dso)));
+			resolver_remedy(report->opening.resolver, lacking[i].dso, &remedy);
+			if (remedy.len)
+				strbuf_printf(&text, "; %s", strbuf_str(&remedy));
+			strbuf_clear(&remedy);
+			strbuf_add_char(&text, ')');
 		}
 		log_warning("%s", strbuf_str(&text));
 		strbuf_deinit(&text);
+		strbuf_deinit(&remedy);
 	}
 	free(lacking);
 }

@@ -339,12 +339,11 @@ static struct error *open_input(struct reader *reader, const struct reader_optio
 	int fd = open(reader->path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0) {
 		bool hint = errno == ENOENT && !options->path;
-		return error_system(errno, "cannot open %s%s", reader->path, hint ? " (try 'perf record' first)" : "");
+		return error_system(errno, "cannot be opened%s", hint ? " (make one by 'perf record' first)" : "");
 	}
 	if (fstat(fd, &st) == 0 && !options->force && st.st_uid && st.st_uid != geteuid()) {
 		close(fd);
-		return error_new_kind(ERROR_PERMISSION, "%s belongs to another user, neither you nor root; use -f to read it all the same",
-				      reader->path);
+		return error_new_kind(ERROR_PERMISSION, "belongs to another user, neither you nor root; use -f to read it all the same");
 	}
 	*ret_fd = fd;
 	return NULL;
@@ -435,6 +434,8 @@ static struct error *open_reader(struct reader *reader, const struct reader_opti
 			return error;
 		close(fd);
 		fd = data;
+		if (fstat(fd, &st) == 0)
+			reader->private->file_time = st.st_ctime;
 	} else if (!S_ISREG(st.st_mode)) {
 		return open_unmappable(reader, options, &fd);
 	}

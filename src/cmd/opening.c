@@ -9,11 +9,17 @@
 #include <string.h>
 #include <sys/utsname.h>
 
+/* Each pass over the records begins with 0 and ends with `total`. */
 static void show_progress(void *context, uint64_t done, uint64_t total)
 {
 	struct progress *progress = context;
+	if (!done)
+		progress_begin(progress, "Reading", total);
 	progress->total = total;
-	progress_update(progress, done);
+	if (done < total)
+		progress_update(progress, done);
+	else
+		progress_end(progress);
 }
 
 static struct error *parse_cpus(const char *text, struct opening *opening, struct session_filter *filter)

@@ -74,6 +74,8 @@ static void reduce_piece(void *context, unsigned int index, size_t piece)
 	const uint64_t *cuts = reduction->session->private->cuts.data;
 	const struct readings *readings = &reduction->session->private->readings;
 	uint64_t offset = cuts[piece], end = cuts[piece + 1];
+	if (index == 0)
+		session_report_progress(reduction->session, offset);
 	if (!worker->state) {
 		worker->state = mem_zalloc(reduction->reducer->state_size);
 		reduction->reducer->init(worker->state, reduction->context);
@@ -135,7 +137,9 @@ struct error *session_reduce(struct session *session, const struct reducer *redu
 	unsigned int jobs = session->jobs < pieces ? session->jobs : pieces ? (unsigned int)pieces : 1;
 	struct reduction reduction = {.session = session, .reducer = reducer, .context = context};
 	reduction.workers = mem_zalloc_array(jobs, sizeof(*reduction.workers));
+	session_report_progress(session, 0);
 	pool_run(jobs, pieces, reduce_piece, &reduction);
+	session_report_progress(session, session->reader->data_end);
 	*ret_state = merge_workers(&reduction, jobs);
 	free(reduction.workers);
 	return NULL;

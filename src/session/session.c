@@ -110,11 +110,13 @@ static void count_record(struct session *session, const struct record_header *he
 	}
 }
 
-static void report_progress(const struct session *session, uint64_t offset)
+void session_report_progress(const struct session *session, uint64_t offset)
 {
 	const struct session_options *options = &session->private->options;
-	if (options->progress)
-		options->progress(options->progress_context, offset, reader_file_size(session->reader));
+	const struct reader *reader = session->reader;
+	if (options->progress && reader->data_end > reader->data_offset)
+		options->progress(options->progress_context, offset < reader->data_offset ? 0 : offset - reader->data_offset,
+				  reader->data_end - reader->data_offset);
 }
 
 /* ---- pass 1 ---- */
@@ -165,6 +167,7 @@ static struct error *scan_records(struct session *session, struct order *sideban
 	uint64_t offset, distance = cut_distance(reader), next_cut = 0, next_progress = reader->data_offset + PROGRESS_DISTANCE;
 	reading_values values = private->readings.present ? reading_values_create(&private->readings) : NULL;
 	source_init(&source, reader, true);
+	session_report_progress(session, 0);
 	while ((header = source_next(&source, &offset, &error))) {
 		__builtin_prefetch((const uint8_t *)header + 1024);
 		uint64_t time = session_record_time(session, header);
@@ -178,11 +181,12 @@ static struct error *scan_records(struct session *session, struct order *sideban
 		if (values && header->type == RECORD_SAMPLE)
 			follow_readings(session, header, values);
 		if (offset >= next_progress) {
-			report_progress(session, offset);
+			session_report_progress(session, offset);
 			next_progress = offset + PROGRESS_DISTANCE;
 		}
 	}
 	vec_push(&private->cuts, source.offset);
+	session_report_progress(session, reader->data_end);
 	free(values);
 	source_deinit(&source);
 	return error;

@@ -18,6 +18,16 @@ struct script_sample {
 	const char *comm; /* instead of the thread's name; NULL = that one */
 };
 
+/* A field is either short, and put where there is room for SCRIPT_PUT_ROOM bytes (returned is its end), or added as a piece of text. */
+enum { SCRIPT_PUT_ROOM = 48 };
+typedef char *script_field_put(struct script_text *text, const struct script_sample *at, char *to);
+typedef void script_field_print(struct script_text *text, const struct script_sample *at, struct strbuf *out);
+
+struct script_step {
+	script_field_put *put; /* or NULL */
+	script_field_print *print;
+};
+
 /* How the samples of one event are printed. */
 struct script_plan {
 	uint64_t fields; /* SCRIPT_BIT()s */
@@ -28,19 +38,18 @@ struct script_plan {
 	bool addr_is_symbol; /* the sampled address belongs to code or data with a name */
 	bool plain_chain;   /* its stacks come from the call chain alone: no unwinding, no branch records */
 	struct strbuf name; /* of the event, right-aligned, with ": " */
-	unsigned int prints; /* used entries of print */
-	unsigned int prefix; /* how many of them belong to the beginning of the line that side-band records have too */
-	void (*print[SCRIPT_FIELD_COUNT])(struct script_text *text, const struct script_sample *at, struct strbuf *out);
+	unsigned int steps_used;
+	unsigned int prefix; /* how many steps belong to the beginning of the line that side-band records have too */
+	struct script_step steps[SCRIPT_FIELD_COUNT];
 };
-
-typedef void script_field_print(struct script_text *text, const struct script_sample *at, struct strbuf *out);
 
 struct script_field_row {
 	const char *name;
 	uint64_t sample_type;	/* PERF_SAMPLE_* bits of which the event needs one; 0 = none */
 	const char *content;	/* these bits in messages */
 	unsigned int not_types; /* bits by enum script_type: makes no sense for these */
-	script_field_print *print;
+	script_field_put *put;
+	script_field_print *print; /* neither: the field changes how others print */
 	const char *help;
 };
 
@@ -74,6 +83,9 @@ void script_text_prefix(struct script_text *text, const struct script_sample *at
 char *script_put_u64(char *to, uint64_t value, unsigned int width);
 char *script_put_hex(char *to, uint64_t value, unsigned int width);
 
+/* Copies a name that has only plain ASCII, and returns its end; NULL when it has other bytes, or more than `limit`. */
+char *script_put_plain(char *to, const char *name, size_t limit);
+
 /* "name+0xoff", "[unknown]" without a symbol. */
 void script_add_symbol(const struct frame *frame, bool offset, struct strbuf *out);
 /* "file", without brackets; `path` tells the kernel's file instead of [kernel.kallsyms]. */
@@ -86,11 +98,11 @@ void script_resolve_ip(struct script_text *text, const struct script_sample *at,
 void script_resolve_data(struct script_text *text, const struct script_sample *at, uint64_t addr, struct frame *ret);
 
 /* Fields, by file. */
-script_field_print script_print_comm, script_print_pid, script_print_tid, script_print_cpu, script_print_misc, script_print_tod, script_print_time,
-	script_print_period, script_print_event, script_print_trace;
+script_field_put script_put_pid, script_put_tid, script_put_cpu, script_put_misc, script_put_time, script_put_period;
+script_field_print script_print_comm, script_print_tod, script_print_event, script_print_trace;
 script_field_print script_print_addr, script_print_ip, script_print_branch;
-script_field_print script_print_data_src, script_print_weight, script_print_ins_lat, script_print_retire_lat, script_print_phys_addr,
-	script_print_data_page_size, script_print_code_page_size, script_print_cgroup;
+script_field_put script_put_weight, script_put_ins_lat, script_put_retire_lat, script_put_phys_addr;
+script_field_print script_print_data_src, script_print_data_page_size, script_print_code_page_size, script_print_cgroup;
 script_field_print script_print_iregs, script_print_uregs;
 script_field_print script_print_brstack, script_print_brstacksym, script_print_brstackoff;
 script_field_print script_print_bpf_output;

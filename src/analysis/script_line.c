@@ -30,12 +30,24 @@ char *script_put_u64(char *to, uint64_t value, unsigned int width)
 
 char *script_put_hex(char *to, uint64_t value, unsigned int width)
 {
-	char digits[16];
-	char *at = digits + sizeof(digits);
-	do
+	unsigned int count = value ? (67 - (unsigned int)__builtin_clzll(value)) / 4 : 1, size = count > width ? count : width;
+	char *at = to + size;
+	for (; count; count--, value >>= 4)
 		*--at = "0123456789abcdef"[value & 15];
-	while (value >>= 4);
-	return put_right_aligned(to, at, (size_t)(digits + sizeof(digits) - at), width);
+	while (at > to)
+		*--at = ' ';
+	return to + size;
+}
+
+char *script_put_plain(char *to, const char *name, size_t limit)
+{
+	size_t i = 0;
+	for (; name[i]; i++) {
+		if ((unsigned char)(name[i] - 0x20) >= 0x7f - 0x20 || i == limit)
+			return NULL;
+		to[i] = name[i];
+	}
+	return to + i;
 }
 
 /* "%*d" of a number that was read as unsigned: -1 is how records say "none". */
@@ -54,23 +66,27 @@ static void advance_to(struct strbuf *out, const char *end)
 	strbuf_advance(out, (size_t)(end - (out->data + out->len)));
 }
 
-static void add_text_right_aligned(const char *string, size_t width, struct strbuf *out)
-{
-	size_t length = strlen(string);
-	strbuf_add_chars(out, ' ', width > length ? width - length : 0);
-	text_add_safe(out, string, length);
-}
-
 void script_print_comm(struct script_text *text, const struct script_sample *at, struct strbuf *out)
 {
+	enum { NAME_LIMIT = 64 };
 	const char *comm = at->comm ? at->comm : at->thread ? thread_comm(at->thread, at->model_time) : ":-1";
-	add_text_right_aligned(comm, at->plan->comm_aligned ? 16 : 0, out);
+	size_t length = strlen(comm), width = at->plan->comm_aligned ? 16 : 0, fill = width > length ? width - length : 0;
+	char *to = strbuf_reserve(out, width + NAME_LIMIT + 1);
+	memset(to, ' ', fill);
+	char *end = script_put_plain(to + fill, comm, NAME_LIMIT);
+	if (end) {
+		*end++ = ' ';
+		strbuf_advance(out, (size_t)(end - to));
+		return;
+	}
+	strbuf_add_chars(out, ' ', fill);
+	text_add_safe(out, comm, length);
 	strbuf_add_char(out, ' ');
 }
 
-void script_print_pid(struct script_text *text, const struct script_sample *at, struct strbuf *out)
+char *script_put_pid(struct script_text *text, const struct script_sample *at, char *to)
 {
-	char *to = put_signed(strbuf_reserve(out, 32), at->sample->pid, 5);
+	to = put_signed(to, at->sample->pid, 5);
 	if (script_shows(at->plan, SCRIPT_TID)) {
 		*to++ = '/';
 		char *tid = to;
@@ -79,20 +95,19 @@ void script_print_pid(struct script_text *text, const struct script_sample *at, 
 			*to++ = ' ';
 	}
 	*to++ = ' ';
-	advance_to(out, to);
+	return to;
 }
 
-void script_print_tid(struct script_text *text, const struct script_sample *at, struct strbuf *out)
+char *script_put_tid(struct script_text *text, const struct script_sample *at, char *to)
 {
-	char *to = put_signed(strbuf_reserve(out, 16), at->sample->tid, 5);
+	to = put_signed(to, at->sample->tid, 5);
 	*to++ = ' ';
-	advance_to(out, to);
+	return to;
 }
 
-void script_print_cpu(struct script_text *text, const struct script_sample *at, struct strbuf *out)
+char *script_put_cpu(struct script_text *text, const struct script_sample *at, char *to)
 {
 	uint32_t cpu = at->sample->cpu;
-	char *to = strbuf_reserve(out, 16);
 	*to++ = '[';
 	if (cpu < 1000) {
 		*to++ = (char)('0' + cpu / 100);
@@ -106,7 +121,7 @@ void script_print_cpu(struct script_text *text, const struct script_sample *at, 
 	}
 	*to++ = ']';
 	*to++ = ' ';
-	advance_to(out, to);
+	return to;
 }
 
 /* The modes are numbers, but each letter is printed when all bits of its mode are set. */
@@ -119,9 +134,10 @@ static char *put_modes(char *to, uint16_t misc)
 	return to;
 }
 
-void script_print_misc(struct script_text *text, const struct script_sample *at, struct strbuf *out)
+char *script_put_misc(struct script_text *text, const struct script_sample *at, char *to)
 {
-	char *start = strbuf_reserve(out, 32), *to = put_modes(start, at->misc);
+	char *start = to;
+	to = put_modes(to, at->misc);
 	if ((at->type == RECORD_MMAP || at->type == RECORD_MMAP2) && at->misc & RECORD_MISC_MMAP_DATA)
 		*to++ = 'M';
 	if (at->type == RECORD_COMM && at->misc & RECORD_MISC_COMM_EXEC)
@@ -133,7 +149,7 @@ void script_print_misc(struct script_text *text, const struct script_sample *at,
 	}
 	while (to < start + 6)
 		*to++ = ' ';
-	advance_to(out, to);
+	return to;
 }
 
 /* A fraction of a second with all its digits. */
@@ -177,24 +193,24 @@ static uint64_t shown_time(struct script_text *text, uint64_t time)
 	return time;
 }
 
-void script_print_time(struct script_text *text, const struct script_sample *at, struct strbuf *out)
+char *script_put_time(struct script_text *text, const struct script_sample *at, char *to)
 {
 	uint64_t time = shown_time(text, at->sample->time);
 	uint32_t rest = (uint32_t)(time % NS_PER_SEC);
 	/* Seconds take 5 columns, with 9 decimals and with 6. */
-	char *to = script_put_u64(strbuf_reserve(out, 40), time / NS_PER_SEC, 5);
+	to = script_put_u64(to, time / NS_PER_SEC, 5);
 	*to++ = '.';
 	to = text->options.nanoseconds ? put_fraction(to, rest, 9) : put_fraction(to, rest / 1000, 6);
 	*to++ = ':';
 	*to++ = ' ';
-	advance_to(out, to);
+	return to;
 }
 
-void script_print_period(struct script_text *text, const struct script_sample *at, struct strbuf *out)
+char *script_put_period(struct script_text *text, const struct script_sample *at, char *to)
 {
-	char *to = script_put_u64(strbuf_reserve(out, 32), at->sample->period, 10);
+	to = script_put_u64(to, at->sample->period, 10);
 	*to++ = ' ';
-	advance_to(out, to);
+	return to;
 }
 
 void script_print_event(struct script_text *text, const struct script_sample *at, struct strbuf *out)

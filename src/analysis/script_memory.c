@@ -139,24 +139,24 @@ void script_print_data_src(struct script_text *text, const struct script_sample 
 	strbuf_add_chars(out, ' ', text->memory_width - width);
 }
 
-void script_print_weight(struct script_text *text, const struct script_sample *at, struct strbuf *out)
+char *script_put_weight(struct script_text *text, const struct script_sample *at, char *to)
 {
-	strbuf_add_u64(out, at->sample->weight, 16);
+	return script_put_u64(to, at->sample->weight, 16);
 }
 
-void script_print_ins_lat(struct script_text *text, const struct script_sample *at, struct strbuf *out)
+char *script_put_ins_lat(struct script_text *text, const struct script_sample *at, char *to)
 {
-	strbuf_add_u64(out, at->sample->ins_lat, 16);
+	return script_put_u64(to, at->sample->ins_lat, 16);
 }
 
-void script_print_retire_lat(struct script_text *text, const struct script_sample *at, struct strbuf *out)
+char *script_put_retire_lat(struct script_text *text, const struct script_sample *at, char *to)
 {
-	strbuf_add_u64(out, at->sample->p_stage_cyc, 16);
+	return script_put_u64(to, at->sample->p_stage_cyc, 16);
 }
 
-void script_print_phys_addr(struct script_text *text, const struct script_sample *at, struct strbuf *out)
+char *script_put_phys_addr(struct script_text *text, const struct script_sample *at, char *to)
 {
-	strbuf_add_hex(out, at->sample->phys_addr, 16);
+	return script_put_hex(to, at->sample->phys_addr, 16);
 }
 
 /* " 4K", " 2M" …; " N/A" for none. */

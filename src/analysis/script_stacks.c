@@ -167,25 +167,13 @@ static struct piece file_piece(const struct script_text *text, const struct map 
 	return stacks->files.data[index] = (struct piece){(uint32_t)offset, (uint32_t)(stacks->file_text.len - offset)};
 }
 
-/* Copies a name that has no byte outside of plain ASCII, and returns its end; NULL when it has, or is longer than `limit`. */
-static char *put_plain(char *to, const char *name, size_t limit)
-{
-	size_t i = 0;
-	for (; name[i]; i++) {
-		if ((unsigned char)(name[i] - 0x20) >= 0x7f - 0x20 || i == limit)
-			return NULL;
-		to[i] = name[i];
-	}
-	return to + i;
-}
-
 /* The usual look of a place, " name+0xoff (file)", composed at once. NULL when something about the symbol's name is unusual. `to` has room for
  * USUAL_ROOM bytes and the file's. */
 static char *put_usual_place(const struct script_text *text, const struct frame *frame, struct piece file, char *to)
 {
 	*to++ = ' ';
 	if (frame->symbol) {
-		to = put_plain(to, frame->symbol->name, NAME_LIMIT);
+		to = script_put_plain(to, frame->symbol->name, NAME_LIMIT);
 		if (!to)
 			return NULL;
 		memcpy(to, "+0x", 3);

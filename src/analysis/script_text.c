@@ -42,15 +42,15 @@ static void plan_prints(struct script_plan *plan)
 	if (fields & BIT(PID))
 		fields &= ~BIT(TID);
 	for (size_t field = 0; field < SCRIPT_FIELD_COUNT; field++) {
-		script_field_print *print = script_field_table[field].print;
-		if (!(fields & SCRIPT_BIT(field)) || !print)
+		const struct script_field_row *row = &script_field_table[field];
+		if (!(fields & SCRIPT_BIT(field)) || (!row->put && !row->print))
 			continue;
-		plan->print[plan->prints++] = print;
+		plan->steps[plan->steps_used++] = (struct script_step){row->put, row->print};
 		if (PREFIX & SCRIPT_BIT(field))
-			plan->prefix = plan->prints;
+			plan->prefix = plan->steps_used;
 	}
 	if (plan->branch_trace)
-		plan->print[plan->prints++] = script_print_branch;
+		plan->steps[plan->steps_used++] = (struct script_step){.print = script_print_branch};
 }
 
 static void plan_init(struct script_plan *plan, const struct event *event, const struct script_text_options *options, size_t name_width)
@@ -138,8 +138,20 @@ bool script_text_shows(struct script_text *text, const struct event *event)
 	return plan_of(text, event)->fields != 0;
 }
 
-/* Room for one line without its stack: every field that writes through the pointer of strbuf_reserve() asks for itself as well. */
-enum { LINE_ROOM = 512 };
+static void take_steps(struct script_text *text, const struct script_sample *at, unsigned int steps, struct strbuf *out)
+{
+	const struct script_step *step = at->plan->steps, *end = step + steps;
+	while (step < end) {
+		if (!step->put) {
+			step++->print(text, at, out);
+			continue;
+		}
+		char *start = strbuf_reserve(out, SCRIPT_PUT_ROOM * SCRIPT_FIELD_COUNT), *to = start;
+		while (step < end && step->put)
+			to = step++->put(text, at, to);
+		strbuf_advance(out, (size_t)(to - start));
+	}
+}
 
 void script_text_sample(struct script_text *text, const struct record *record, const struct sample *sample, struct thread *thread, struct strbuf *out)
 {
@@ -155,16 +167,13 @@ void script_text_sample(struct script_text *text, const struct record *record, c
 		.type = record->header->type,
 		.misc = record->header->misc,
 	};
-	strbuf_reserve(out, LINE_ROOM);
-	for (unsigned int i = 0; i < plan->prints; i++)
-		plan->print[i](text, &at, out);
+	take_steps(text, &at, plan->steps_used, out);
 	strbuf_add_char(out, '\n');
 }
 
 void script_text_prefix(struct script_text *text, const struct script_sample *at, struct strbuf *out)
 {
-	for (unsigned int i = 0; i < at->plan->prefix; i++)
-		at->plan->print[i](text, at, out);
+	take_steps(text, at, at->plan->prefix, out);
 }
 
 const struct script_plan *script_plan_of(struct script_text *text, const struct event *event)

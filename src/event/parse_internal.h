@@ -6,8 +6,8 @@
 struct parser {
 	struct event_list *list;
 	struct event_catalog *catalog;
-	const char *text; /* all of it, for messages */
-	const char *at;	  /* next character */
+	const char *text;   /* all of it, for messages */
+	const char *at;	    /* next character */
 	bool per_core_kind; /* the event just read stands for one of each kind of cores */
 };
 

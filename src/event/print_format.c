@@ -165,7 +165,7 @@ static bool field_operand(struct format_parser *parser, const char *name, struct
 }
 
 /* The bits that a cast to `type`, a list of words, keeps; to what it points to when `pointed`. */
-static uint64_t cast_mask(const char *type, bool pointed, uint32_t long_size)
+static uint64_t cast_mask(const char *type, bool pointed)
 {
 	static const struct {
 		const char *name;
@@ -176,7 +176,6 @@ static uint64_t cast_mask(const char *type, bool pointed, uint32_t long_size)
 	};
 	size_t len = strlen(type);
 
-	(void)long_size;
 	if (len && type[len - 1] == '*') {
 		if (!pointed)
 			return UINT64_MAX;
@@ -265,8 +264,8 @@ static bool parse_cast(struct format_parser *parser, struct operand *ret)
 		return false;
 	*ret = of;
 	ret->text = format_text(parser, TEXT_NONE);
-	ret->number = masked(parser, of.number, cast_mask(type, false, parser->formats->long_size));
-	ret->cast_mask = cast_mask(type, true, parser->formats->long_size);
+	ret->number = masked(parser, of.number, cast_mask(type, false));
+	ret->cast_mask = cast_mask(type, true);
 	return true;
 }
 
@@ -362,6 +361,10 @@ static bool parse_index(struct format_parser *parser, struct operand *operand)
 	node->size = field->element_size;
 	node->relative = field->flags & TRACEPOINT_FIELD_RELATIVE;
 	node->left = index.number;
+	if (!operand->dynamic && index.number->kind == NODE_VALUE) { /* an element that is always the same one is a field */
+		node->kind = NODE_FIELD;
+		node->offset += (uint32_t)(index.number->value * field->element_size);
+	}
 	uint64_t mask = operand->cast_mask ? operand->cast_mask : UINT64_MAX;
 	*operand = (struct operand){.number = masked(parser, node, mask), .text = format_text(parser, TEXT_NONE)};
 	return true;

@@ -118,6 +118,14 @@ struct run {
 void run_open(struct run *run, size_t need);
 /* Hands what was put down to `out`. */
 void run_close(struct run *run);
+/* Makes room for `need` more bytes. */
+void run_grow(struct run *run, size_t need);
+
+/* `size` bytes at `offset` as an unsigned number. */
+uint64_t run_read(const struct run *run, uint64_t offset, uint32_t size);
+/* Where the __data_loc at `field` points to; length 0 when that isn't inside the record. */
+uint64_t run_locate(const struct run *run, uint32_t field, bool relative, uint64_t *ret_len);
+uint64_t run_evaluate(const struct run *run, const struct node *node);
 
 /* The bytes of a source that is a field or what a __data_loc points to; *ret_left of them up to the record's end, *ret_len of them meant.
  */
@@ -125,3 +133,10 @@ const uint8_t *run_bytes(const struct run *run, const struct text_source *source
 
 /* STEP_SPECIAL, into run->out. `limit`: the value of '*', or 1. */
 void run_special(const struct run *run, const struct step *step, int limit);
+
+/* How a string conversion puts one text: width and precision apply to it. */
+struct text_style {
+	int width, precision; /* 0 and -1 = none */
+	bool minus;
+};
+void run_put_text(struct run *run, const struct text_source *source, const struct text_style *style);

@@ -28,9 +28,12 @@ static bool line_number(const char *at, const char *end, const char *key, uint32
 	for (; at + len < end; at++) {
 		if (memcmp(at, key, len))
 			continue;
-		char *after;
-		unsigned long value = strtoul(at + len, &after, 10);
-		if (after == at + len || value > UINT32_MAX)
+		/* a copy, since no NUL ends the line */
+		char digits[24] = "", *after;
+		size_t left = (size_t)(end - at) - len;
+		memcpy(digits, at + len, left < sizeof(digits) - 1 ? left : sizeof(digits) - 1);
+		unsigned long value = strtoul(digits, &after, 10);
+		if (after == digits || value > UINT32_MAX)
 			return false;
 		*ret = (uint32_t)value;
 		return true;
@@ -165,7 +168,8 @@ struct error *tracepoint_parse_format(struct arena *arena, const char *text, siz
 			ret->id = (int)id;
 			have_id = true;
 		} else if (left > 10 && !memcmp(at, "print fmt:", 10)) {
-			at += 10 + strspn(at + 10, " ");
+			for (at += 10; at < end && *at == ' ';)
+				at++;
 			ret->print_format = arena_strndup(arena, at, (size_t)(end - at));
 			break;
 		}

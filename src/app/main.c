@@ -113,7 +113,6 @@ static bool read_globals(int argc, char **argv, int *next, int *ret_status)
 	for (; *next < argc && argv[*next][0] == '-' && !alias_of(argv[*next]); ++*next) {
 		const char *word = argv[*next];
 		if (!strcmp(word, "--no-pager")) {
-			setenv("PERF_PAGER", "cat", 1);
 			config_override("pager.off=true");
 		} else if (!strcmp(word, "-p") || !strcmp(word, "--paginate")) {
 			setenv("PERF_PAGINATE", "1", 1);

@@ -26,7 +26,7 @@ static bool is_runnable(const char *command)
 {
 	size_t len = strcspn(command, " \t|;&<>");
 	const char *path = getenv("PATH");
-	if (memchr(command, '/', len))
+	if (memchr(command, '/', len) || memchr(command, '=', len)) /* a path, or the shell's VARIABLE=VALUE */
 		return true;
 	for (const char *dir = path ? path : "/usr/bin:/bin"; dir; dir = strchr(dir, ':') ? strchr(dir, ':') + 1 : NULL) {
 		cleanup_free char *file = mem_printf("%.*s/%.*s", (int)strcspn(dir, ":"), dir, (int)len, command);
@@ -44,7 +44,7 @@ static char *choose_pager(const char *command)
 	cleanup_free char *key = mem_printf("pager.%s", command);
 	const char *mine = config_get(&config, key);
 	const char *chosen = NULL;
-	bool on = config_get_bool(&config, key, true) || getenv("PERF_PAGINATE");
+	bool on = (config_get_bool(&config, key, true) && !config_get_bool(&config, "pager.off", false)) || getenv("PERF_PAGINATE");
 	if (mine && on && config_get_bool(&config, key, false) == false)
 		chosen = mine; /* neither true nor false: it is a command */
 	if (!chosen)

@@ -101,6 +101,10 @@ def on_terminal(command, environment):
 
 
 def test_pager(perf, tmp_path):
+    try:
+        os.close(os.open("/dev/ptmx", os.O_RDWR))
+    except OSError as error:
+        pytest.skip(f"no pseudo terminals here: {error.strerror}")
     mark = {"PERF_PAGER": "sed s/^/paged:/"}
     status, text = on_terminal([perf.path, "config", "-h"], mark)
     assert status == 129 and "paged:perf config" in text
@@ -110,6 +114,7 @@ def test_pager(perf, tmp_path):
     assert "paged:" not in on_terminal([perf.path, "config", "-h"], {**mark, "PERF_CONFIG": str(config)})[1]
     config.write_text("[pager]\n\tconfig = sed s/^/mine:/\n")
     assert "mine:perf config" in on_terminal([perf.path, "config", "-h"], {**mark, "PERF_CONFIG": str(config)})[1]
+    assert "mine:" not in on_terminal([perf.path, "--no-pager", "config", "-h"], {**mark, "PERF_CONFIG": str(config)})[1]
     config.write_text("[core]\n\tpager = no-such-pager-at-all\n")
     status, text = on_terminal([perf.path, "config", "-h"], {"PERF_CONFIG": str(config)})
     assert status == 129 and "perf config" in text

@@ -42,9 +42,7 @@ void machine_destroy(struct machine *machine)
 	map64_deinit(&private->cgroups);
 	map64_deinit(&machine->threads_by_tid);
 	vec_deinit(&machine->threads);
-	vec_deinit(&machine->processes);
 	vec_deinit(&machine->dsos);
-	vec_deinit(&machine->cgroups);
 	intern_deinit(&machine->strings);
 	arena_deinit(&machine->arena);
 	free(private);
@@ -177,11 +175,8 @@ void machine_add_cgroup(struct machine *machine, uint64_t id, const char *path)
 {
 	bool is_new;
 	uint64_t *slot = map64_insert(&machine->private->cgroups, id, &is_new);
-	if (!is_new)
-		return;
-	struct cgroup cgroup = {.id = id, .path = intern_string(&machine->strings, path)};
-	*slot = (uintptr_t)cgroup.path;
-	vec_push(&machine->cgroups, cgroup);
+	if (is_new)
+		*slot = (uintptr_t)intern_string(&machine->strings, path);
 }
 
 const char *machine_cgroup(const struct machine *machine, uint64_t id)

@@ -124,19 +124,12 @@ struct process {
 	struct thread *leader;		       /* NULL when pid is -1 */
 };
 
-struct cgroup {
-	uint64_t id;
-	const char *path;
-};
-
 struct machine {
 	struct arena arena;
 	struct intern strings;
 	struct map64 threads_by_tid; /* tid → struct thread *, newest; ->older leads back */
 	VEC(struct thread *) threads;
-	VEC(struct process *) processes;
 	VEC(struct dso *) dsos;
-	VEC(struct cgroup) cgroups;
 	struct maps *kernel_maps; /* kernel, modules, BPF, ksymbols */
 	struct dso *kernel;	  /* NULL until seen */
 	/* The symbol whose recorded address tells how far the kernel was moved from where vmlinux was linked ("_text", "_stext"); NULL or 0
@@ -183,7 +176,6 @@ struct map_description {
 	struct buildid build_id;
 	uint32_t prot, flags, major, minor;
 	uint64_t inode, inode_generation;
-	bool data; /* mapped without execute permission (MMAP_DATA) */
 };
 void machine_add_map(struct machine *machine, const struct map_description *description, uint64_t time);
 /* The kernel and its modules: MMAP records of kernel mode; "[kernel.kallsyms]_text", "[module]" and module paths. */

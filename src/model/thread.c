@@ -51,7 +51,6 @@ static void thread_join_process(struct machine *machine, struct thread *thread)
 	if (thread->pid == thread->tid || thread->pid == UINT32_MAX) {
 		thread->process = process_create(machine, thread->pid, thread->start);
 		thread->process->leader = thread->pid == UINT32_MAX ? NULL : thread;
-		vec_push(&machine->processes, thread->process);
 	} else {
 		thread->process = machine_current_thread(machine, thread->pid, thread->pid)->process;
 	}

@@ -123,7 +123,6 @@ static void apply_mmap(struct machine *machine, const struct record_header *head
 		.pgoff = record->pgoff,
 		.name = record->name,
 		.prot = data ? 0 : PROT_EXEC,
-		.data = data,
 	};
 	add_map(machine, header, &map, record->length, time);
 }
@@ -139,7 +138,6 @@ static void apply_mmap2(struct machine *machine, const struct record_header *hea
 		.name = record->name,
 		.prot = record->prot,
 		.flags = record->flags,
-		.data = header->misc & RECORD_MISC_MMAP_DATA,
 	};
 	if (header->misc & RECORD_MISC_MMAP_BUILD_ID) {
 		map.build_id.size = record->build_id_size <= sizeof(map.build_id.data) ? record->build_id_size : sizeof(map.build_id.data);

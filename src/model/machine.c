@@ -21,7 +21,6 @@ struct machine *machine_create(void)
 	pthread_mutex_init(&machine->private->strays.lock, NULL);
 	machine->kernel_maps = maps_create(machine);
 	machine->kernel_start = (uint64_t)1 << 63;
-	machine->is_64bit = true;
 	machine_add_comm(machine, 0, 0, "swapper", false, 0);
 	return machine;
 }

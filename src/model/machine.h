@@ -139,7 +139,6 @@ struct machine {
 	uint64_t kernel_start;	/* address from which on it's kernel space, for deciding a mode where a record doesn't say */
 	const char *os_release; /* of the recording, or NULL */
 	const char *arch;	/* "x86_64", "aarch64", … */
-	bool is_64bit;
 	struct machine_private *private;
 };
 
@@ -155,8 +154,6 @@ struct thread *machine_thread_or_new(struct machine *machine, uint32_t pid, uint
 const char *thread_comm(const struct thread *thread, uint64_t time);
 /* The same, but a thread that got its first name later is called by that one already: how the kernel's report shows it. */
 const char *thread_comm_settled(const struct thread *thread, uint64_t time);
-/* The name since its newest exec before `time`, or since its start: what it was called before it renamed itself. */
-const char *thread_comm_exec(const struct thread *thread, uint64_t time);
 /* The address space of the thread's process; never NULL. */
 static inline const struct maps *thread_maps(const struct thread *thread)
 {

@@ -212,16 +212,6 @@ const char *thread_comm_settled(const struct thread *thread, uint64_t time)
 	return thread->comm_count ? thread->comms[0].name : thread->nameless;
 }
 
-const char *thread_comm_exec(const struct thread *thread, uint64_t time)
-{
-	const struct thread_comm *comm = comm_at(thread, time);
-	if (!comm)
-		return thread_comm(thread, time);
-	while (!comm->exec && comm > thread->comms)
-		comm--;
-	return comm->name;
-}
-
 /* ---- strays ---- */
 
 static size_t stray_slot(uint32_t pid, uint32_t tid)

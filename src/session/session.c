@@ -223,8 +223,6 @@ static void describe_machine(struct session *session)
 	struct machine *machine = session->machine;
 	machine->os_release = features->os_release;
 	machine->arch = features->arch;
-	if (features->arch)
-		machine->is_64bit = strstr(features->arch, "64") || !strcmp(features->arch, "alpha") || !strcmp(features->arch, "s390x");
 	for (size_t i = 0; i < features->build_ids.len; i++) {
 		const struct feature_build_id *entry = &features->build_ids.data[i];
 		apply_build_id_entry(machine, entry->misc, entry->filename, &entry->id);

@@ -39,7 +39,6 @@ static void test_names(void **state)
 	assert_string_equal(comm(machine, 20, 150), "sh");
 	assert_string_equal(comm(machine, 20, 250), "make");
 	assert_string_equal(comm(machine, 20, NEVER), "renamed");
-	assert_string_equal(thread_comm_exec(machine_thread(machine, 20, 20, 400), 400), "make");
 	/* before the fork nobody had the id */
 	assert_null(machine_thread(machine, 20, 20, 99));
 	machine_finish(machine);

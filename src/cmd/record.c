@@ -4,6 +4,7 @@
 #include "app/command.h"
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "base/pool.h"
 #include "event/filter.h"
 #include "event/parse.h"
 #include "kernel/cpus.h"
@@ -195,7 +196,7 @@ static struct error *describe(void *context, const char *path, const struct feat
 	struct recording *recording = context;
 
 	*ret = &recording->features;
-	if (recording->options.no_buildid)
+	if (recording->options.no_buildid && !recording->options.timestamp_boundary)
 		return NULL;
 	struct error *error = record_examine(path, &recording->options, &recording->features, &recording->summary);
 	if (error) {
@@ -343,7 +344,7 @@ static struct error *record(struct recording *recording, char **command, int *re
 	options->recorder.context = recording;
 	options->recorder.describe = describe;
 	options->recorder.describe_ahead = describe_ahead;
-	options->recorder.synth_jobs = options->synth_jobs > 0 ? (unsigned int)options->synth_jobs : 2;
+	options->recorder.synth_jobs = options->synth_jobs > 0 ? (unsigned int)options->synth_jobs : pool_default_jobs();
 	error = recorder_create(&options->recorder, &recording->events, &recording->counters,
 				recording->workload.pid ? &recording->workload : NULL, &recording->recorder);
 	if (error)

@@ -49,8 +49,7 @@ struct error *record_options_check(struct record_options *options, bool workload
 
 struct record_summary {
 	uint64_t samples;
-	uint64_t throttles;
-	struct strbuf losses; /* sentences about lost records, of the last file */
+	struct strbuf losses; /* sentences about lost records and throttling, of the last file */
 };
 
 /* Reads the recording just written: counts, the times of the first and last sample, and the build-ids of the files that samples hit (or of

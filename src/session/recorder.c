@@ -79,6 +79,7 @@ static struct error *open_rings(struct recorder *recorder)
 	}
 	if (status < 0)
 		return refusal_explain_ring(-status, pages, target->cpu_count);
+	log_info("%zu buffers of %zu KB", recorder->rings.count, pages * page / 1024);
 	if (pages * page < wanted && !options->ring_pages)
 		log_info("buffers of %zu KB for each CPU: kernel.perf_event_mlock_kb allows no more", pages * page / 1024);
 	return NULL;

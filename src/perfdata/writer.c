@@ -27,13 +27,13 @@ static struct error *write_failed(struct writer *writer, int code)
 {
 	const char *hint = "";
 	if (code == ENOSPC)
-		hint = ": the disk is full; make room, use -z or a lower -F, or another place with -o";
+		hint = " (the disk is full: make room, use -z or a lower -F, or another place with -o)";
 	else if (code == EDQUOT)
-		hint = ": your disk quota is used up; make room, use -z or a lower -F, or another place with -o";
+		hint = " (your disk quota is used up: make room, use -z or a lower -F, or another place with -o)";
 	else if (code == EFBIG)
-		hint = ": the file size limit is reached (ulimit -f)";
+		hint = " (the limit of file sizes is reached: ulimit -f)";
 	else if (code == EPIPE)
-		hint = ": the program that reads the pipe has ended";
+		hint = " (the program that reads the pipe has ended)";
 	writer->failed = code;
 	return error_system(code, "writing %s failed after %llu bytes%s", writer->path, (unsigned long long)writer->totals.file_bytes,
 			    hint);

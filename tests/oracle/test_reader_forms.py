@@ -63,3 +63,46 @@ def test_pipe_of_the_kernels_perf(perf, oracle, live_system, tmp_path):
         mine = perf("script", "-i", "-", stdin=ours)
         other = oracle("script", "-i", "-", stdin=theirs)
     assert mine.stdout == other.stdout
+
+
+PLAIN = """
+event cycles type=0 config=0 period=1000 sample=IP|TID|TIME|PERIOD ids=1 size={size} flags={flags}
+comm pid=10 tid=10 name=prog
+mmap pid=10 tid=10 addr=0x400000 len=0x2000 name=/bin/prog
+sample ip=0x400123 pid=10 tid=10 time=1000000000 period=7
+sample ip=0x400456 pid=10 tid=10 time=2000000000 period=8
+exit pid=10 ppid=1 tid=10 ptid=1
+"""
+
+
+@pytest.mark.parametrize("flags", ["sample_id_all", ""])
+@pytest.mark.parametrize("size", [64, 72, 80, 96, 104, 112, 120, 128, 136, 144, 4096])
+@pytest.mark.parametrize("form", FORMS[:4], ids=form_name)
+def test_attribute_sizes(perf, oracle, tmp_path, form, size, flags):
+    """From the oldest attributes to such as nobody knows yet, with and without times in the side-band."""
+    path, usual = tmp_path / "some.data", tmp_path / "usual.data"
+    path.write_bytes(recording.make(PLAIN.format(size=size, flags=flags), **form))
+    usual.write_bytes(recording.make(PLAIN.format(size=112, flags=flags), **form))
+    words = ["script", "--show-mmap-events", "--show-task-events"]
+    ours = perf(*words, "-i", path)
+    assert ours.stdout == perf(*words, "-i", usual).stdout
+    if not form["swap"] and size <= 128:
+        assert ours.stdout == oracle(*words, "-i", path).stdout
+
+
+def test_events_of_different_formats(perf, oracle, tmp_path):
+    """Each event its own fields; what they share is where the id is."""
+    path = tmp_path / "mixed.data"
+    path.write_bytes(recording.make("""
+event cycles type=0 config=0 period=1000 sample=IDENTIFIER|IP|TID|TIME|CALLCHAIN ids=1
+event instructions type=0 config=1 freq=99 sample=IDENTIFIER|IP|TID|TIME|ADDR|CPU|PERIOD|READ read=ID|ENABLED|RUNNING|LOST ids=2
+event page-faults type=1 config=2 period=1 sample=IDENTIFIER|IP|TID|TIME|WEIGHT|DATA_SRC ids=3
+feature event_desc
+comm pid=10 tid=10 name=prog
+sample event=0 ip=0x400123 pid=10 tid=10 time=1000000000 chain=user,0x400123,0x400456
+sample event=1 ip=0x400124 pid=10 tid=10 time=1000001000 addr=0x77 cpu=1 period=5 read=9 enabled=1 running=1
+sample event=2 ip=0x400125 pid=10 tid=10 time=1000002000 weight=3 data_src=0x68100142
+"""))
+    ours = perf("script", "-i", path)
+    assert len(ours.stdout.splitlines()) > 4
+    assert ours.stdout == oracle("script", "-i", path).stdout

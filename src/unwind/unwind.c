@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CACHE_ROWS = 1024, FRAME_POINTER_REACH = 0x4000 };
+enum { CACHE_ROWS = 4096, FRAME_POINTER_REACH = 0x4000 };
 
 struct cached_row {
 	const struct unwind_tables *tables; /* NULL = empty */

@@ -70,20 +70,13 @@ static void add_chain(const struct sample *sample, uint64_t count, unsigned int 
 	}
 }
 
-/* Index of the user marker, chain_count when there is none. */
-static uint64_t user_part(const struct sample *sample)
-{
-	uint64_t i = 0;
-	while (i < sample->chain_count && sample->chain[i] != CALLCHAIN_USER)
-		i++;
-	return i;
-}
-
-/* A call graph of branches; false when the sample has no user part to replace. */
+/* A call graph of branches; false when the sample has no user part to replace among its first `depth` words. */
 static bool add_branches(const struct sample *sample, unsigned int depth, struct stack *stack)
 {
-	uint64_t user = user_part(sample);
-	if (user == sample->chain_count)
+	uint64_t limit = sample->chain_count < depth ? sample->chain_count : depth, user = 0;
+	while (user < limit && sample->chain[user] != CALLCHAIN_USER)
+		user++;
+	if (user == limit)
 		return false;
 	uint64_t branches = sample->branch_count < BRANCHES_MAX ? sample->branch_count : BRANCHES_MAX;
 	add_chain(sample, user, UINT32_MAX, stack);
@@ -91,8 +84,6 @@ static bool add_branches(const struct sample *sample, unsigned int depth, struct
 		add(stack, sample->branches[0].to, CPUMODE_USER);
 	for (uint64_t i = 0; i < branches; i++)
 		add(stack, sample->branches[i].from, CPUMODE_USER);
-	if (stack->frames.len > depth + BRANCHES_MAX)
-		stack->frames.len = depth + BRANCHES_MAX;
 	return true;
 }
 

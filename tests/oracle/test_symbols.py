@@ -26,10 +26,11 @@ def sample_id(pid, time):
     return struct.pack("<IIQ", pid, pid, time)
 
 
-def write_recording(path, records):
-    """One event: cpu-clock with ip, tid and time; mmap, comm and sample_id_all."""
+def write_recording(path, records, sample_type=7, branch_type=0):
+    """One event: cpu-clock with ip, tid and time (or what is asked for); mmap, comm and sample_id_all."""
     flags = 1 << 8 | 1 << 9 | 1 << 18 | 1 << 23
-    attr = struct.pack("<IIQQQQQ", 1, 112, 0, 1, 7, 0, flags) + bytes(64) + struct.pack("<QQ", 0, 0)
+    attr = struct.pack("<IIQQQQQIIQQQ", 1, 112, 0, 1, sample_type, 0, flags, 0, 0, 0, 0, branch_type) + bytes(112 - 80)
+    attr += struct.pack("<QQ", 0, 0)
     data = b"".join(records)
     header = struct.pack("<8s8Q", b"PERFILE2", 104, len(attr), 104, len(attr), 104 + len(attr), len(data), 0, 0) + bytes(32)
     path.write_bytes(header + attr + data)
@@ -205,3 +206,33 @@ def test_unwinding(perf, oracle, tmp_path, inlines):
         assert ours[0] == theirs[0] and len(ours) >= len(theirs)
         kinds["same" if ours == theirs else "longer" if ours[: len(theirs)] == theirs else "other"] += 1
     assert kinds["same"] > 10 and kinds["other"] * 20 <= kinds.total(), kinds
+
+
+def test_branch_call_graphs(perf, oracle, tmp_path):
+    """Chains whose user part is replaced by a branch stack (LBR), made up; with stacks cut at several depths."""
+    library = pathlib.Path("/usr/lib/x86_64-linux-gnu/libc.so.6").resolve()
+    listed = pathlib.Path("/proc/kallsyms").read_text().splitlines()
+    text = next((int(line.split()[0], 16) for line in listed if line.endswith(" _text")), 0)
+    if not text or not library.exists():
+        pytest.skip("no C library at its usual place, or /proc/kallsyms hides its addresses")
+    kernel_marker, user_marker, user_ip = 2**64 - 128, 2**64 - 512, BASE + 0x26000
+    records = [
+        record(3, 0, struct.pack("<II", PID, PID) + string("x") + sample_id(PID, 1)),
+        record(1, 1, struct.pack("<IIQQQ", 0xFFFFFFFF, 0, text, 0x1000000, text) + string("[kernel.kallsyms]_text") + sample_id(0, 1)),
+    ]
+    for time, (offset, start, _, _, memsz) in enumerate(segments(library), 2):
+        first, last = start & ~0xFFF, (start + memsz + 0xFFF) & ~0xFFF
+        where = struct.pack("<IIQQQIIQQII", PID, PID, BASE + first, last - first, offset & ~0xFFF, 8, 1, 5, 0, 5, 2)
+        records.append(record(10, 2, where + string(library) + sample_id(PID, time)))
+    for i in range(60):
+        chain = [kernel_marker] + [text + 0x1000 * (i + k) for k in range(i % 5 + 1)] if i % 3 else []
+        chain += [user_marker] + [user_ip + 0x100 * (i + k) for k in range(i % 4 + 1)] if i % 3 != 2 else []
+        branches = [(user_ip + 0x111 * (i + k), user_ip + 0x77 * (i * k + 1), 0) for k in range(i % 31 + 1)]
+        body = struct.pack("<QIIQQ", chain[1], PID, PID, 1000 + i, len(chain)) + struct.pack(f"<{len(chain)}Q", *chain)
+        body += struct.pack("<Q", len(branches)) + b"".join(struct.pack("<3Q", *branch) for branch in branches)
+        records.append(record(9, 1 if i % 3 else 2, body))
+    write_recording(tmp_path / "perf.data", records, sample_type=7 | 1 << 5 | 1 << 11, branch_type=1 | 1 << 11)
+    for depth in (2, 3, 5, 40, 127):
+        command = ["script", "--max-stack", depth, "-i", tmp_path / "perf.data"]
+        ours, theirs = perf(*command).stdout, oracle(*command).stdout
+        assert ours == theirs and theirs.count("\n") > 100, f"--max-stack {depth}"

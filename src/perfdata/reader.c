@@ -6,6 +6,7 @@
  * Not done here: time order, decoding (decode.c), what a record means. */
 #include "perfdata/reader.h"
 #include "base/cleanup.h"
+#include "base/cursor.h"
 #include "perfdata/features_read.h"
 #include "perfdata/reader_internal.h"
 #include "perfdata/records_internal.h"
@@ -212,6 +213,24 @@ static struct error *spool(struct reader *reader, struct stream *stream, uint64_
 	return NULL;
 }
 
+/* simpleperf puts the formats of tracepoints into the first record: under the number of pipes or one of its own, with the data inside the
+ * record. */
+static void read_leading_formats(struct reader *reader)
+{
+	const struct file_section data = reader->private->header.data;
+	struct cursor cursor = cursor_init(reader->private->file.data + data.offset, data.size, reader->swapped);
+	uint32_t type = cursor_u32(&cursor);
+
+	if (type != RECORD_HEADER_TRACING_DATA && type != RECORD_SIMPLEPERF_TRACING_DATA)
+		return;
+	cursor_u16(&cursor);
+	uint16_t size = cursor_u16(&cursor);
+	uint32_t payload = cursor_u32(&cursor);
+	const void *formats = cursor_bytes(&cursor, payload);
+	if (formats && size >= 12 && payload <= size - 12u)
+		reader_load_formats(reader, formats, payload);
+}
+
 static struct error *open_file_form(struct reader *reader, const struct reader_options *options)
 {
 	struct reader_private *private = reader->private;
@@ -224,6 +243,8 @@ static struct error *open_file_form(struct reader *reader, const struct reader_o
 	read_features(reader);
 	if (reader->features.tracing_data_size)
 		reader_load_formats(reader, reader->features.tracing_data, reader->features.tracing_data_size);
+	else
+		read_leading_formats(reader);
 	reader_settle_headers(reader);
 	const struct file_section data = private->header.data;
 	if (!reader->swapped && data.offset % 8 == 0 && !private->directory_files.len && !is_compressed(reader)) {

@@ -58,6 +58,9 @@ enum record_type {
 	RECORD_COMPRESSED2 = 83,
 	RECORD_BPF_METADATA = 84,
 	RECORD_USER_MAX,
+
+	/* Others' numbers. */
+	RECORD_SIMPLEPERF_TRACING_DATA = 32777,
 };
 
 /* record_header.misc */

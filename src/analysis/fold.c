@@ -11,6 +11,7 @@
 #include "base/radix.h"
 
 #include <linux/perf_event.h>
+#include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -487,6 +488,8 @@ struct error *fold_create(struct session *session, struct resolver *resolver, co
 {
 	static const struct reducer reducer = {
 		.state_size = sizeof(struct fold_worker), .init = worker_init, .sample = fold_add, .merge = worker_merge, .deinit = worker_deinit};
+	/* Large arrays go back to the system when they are freed: the next step needs the memory. */
+	mallopt(M_MMAP_THRESHOLD, 4 << 20);
 	struct fold *fold = mem_zalloc(sizeof(*fold));
 	fold->session = session;
 	fold->private = mem_zalloc(sizeof(*fold->private));

@@ -34,7 +34,8 @@ static int compare_total(const struct rows *rows, uint32_t a, uint32_t b, enum k
 {
 	size_t first = rows->options.sort_event;
 	int result = compare_u64(total_value(rows, a, total, first), total_value(rows, b, total, first));
-	for (size_t i = 0; !result && i < rows->options.event_count; i++)
+	/* The leader doesn't count when another event is asked for. */
+	for (size_t i = 1; !result && i < rows->options.event_count; i++)
 		if (i != first)
 			result = compare_u64(total_value(rows, a, total, i), total_value(rows, b, total, i));
 	if (result || total != TOTAL_OVERHEAD_CHILDREN || !rows->options.children || !rows->options.tie_by_depth)
@@ -168,7 +169,7 @@ static void sort_by_passes(struct rows *rows)
 				radix_sort(rows->order, rows->shown_count, rank_value, &pass);
 			continue;
 		}
-		for (size_t event = options->event_count; event-- > 0;) {
+		for (size_t event = options->event_count; event-- > 1;) {
 			pass.event = event;
 			if (event != options->sort_event)
 				radix_sort(rows->order, rows->shown_count, descending_total, &pass);

@@ -116,13 +116,14 @@ static unsigned int content_width(struct maker *maker, const struct key *key)
 
 static void add_column(struct maker *maker, const struct key *key, size_t event)
 {
-	static const char *const padded[] = {"comm", "dso", "pid", "parent", "weight", "local_weight", "ipc_null", "ipc_lbr", "ins_lat", "local_ins_lat", "transaction", "code_page_size", "addr"};
+	static const char *const ragged[] = {"symbol", "symbol_to", "time", "trace", "cgroup"};
 	struct column column = {.id = key->name, .title = key->title, .kind = key->text ? COLUMN_TEXT : key->kind, .align = key->align, .decimals = 2};
 	if (event)
 		column.joined = true;
-	for (size_t i = 0; i < sizeof(padded) / sizeof(padded[0]); i++)
-		if (!strcmp(padded[i], key->name))
-			column.padded = true;
+	column.padded = true;
+	for (size_t i = 0; i < sizeof(ragged) / sizeof(ragged[0]); i++)
+		if (!strcmp(ragged[i], key->name))
+			column.padded = false;
 	if (key->domain == KEY_TOTAL) {
 		column.min_width = key->width;
 		const char *fields = maker->report->options->fields;

@@ -1,0 +1,216 @@
+"""perf report --stdio against the kernel's perf 6.1: the same recordings, many sets of options, line by line."""
+import collections
+import json
+import re
+import shutil
+import subprocess
+
+import pytest
+
+PROGRAM = r"""
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+volatile long sink;
+__attribute__((noinline)) int fib(int n) { return n < 2 ? n : fib(n - 1) + fib(n - 2); }
+__attribute__((noinline)) void leaf(int n) { for (int i = 0; i < n; i++) sink += i * i; }
+__attribute__((noinline)) void middle(int n) { leaf(n); leaf(n / 2); }
+__attribute__((noinline)) void recurse(int depth, int n) { if (!depth) { middle(n); return; } recurse(depth - 1, n); sink++; }
+int main(void)
+{
+	struct stat st;
+	for (int i = 0; i < 30; i++) {
+		sink += fib(22);
+		recurse(i % 7, 1000000);
+		char *memory = malloc(1 << 22);
+		for (int j = 0; j < 1 << 22; j += 4096)
+			memory[j] = 1;
+		free(memory);
+		for (int j = 0; j < 2000; j++)
+			stat("/usr/bin/perf", &st);
+	}
+	if (!fork())
+		execl("/bin/ls", "ls", "-lR", "/usr/lib/python3", NULL);
+	return 0;
+}
+"""
+
+# name → words for `perf record`
+RECORDINGS = {
+    "chains": ["-g", "-F", "2000", "-e", "cpu-clock"],
+    "wide": ["-a", "-g", "-F", "997", "-e", "cpu-clock"],
+    "flat": ["-F", "2000", "-e", "cpu-clock"],
+    "several": ["-e", "cpu-clock,page-faults", "-F", "2000"],
+    "several-chains": ["-e", "cpu-clock,page-faults", "-F", "2000", "-g"],
+    "group": ["-e", "{cpu-clock,page-faults,context-switches}", "-F", "2000"],
+    "switches": ["-a", "-e", "sched:sched_switch,sched:sched_wakeup"],
+    "switch-chains": ["-a", "-g", "-e", "sched:sched_switch"],
+    "syscalls": ["-e", "syscalls:sys_enter_newstat", "-e", "syscalls:sys_enter_openat"],
+    "extras": ["-s", "-d", "-T", "-W", "--sample-cpu", "-F", "2000", "-e", "cpu-clock"],
+    "cgroups": ["-a", "--all-cgroups", "-F", "997", "-e", "cpu-clock"],
+}
+CHAINS = ["chains", "wide", "several-chains", "switch-chains"]
+PLAIN = ["flat", "several", "group", "switches", "extras"]
+EVERY = CHAINS + PLAIN
+
+# options → recordings
+CASES = [
+    ("", EVERY + ["syscalls"]),
+    ("--no-children", EVERY),
+    ("-g none", EVERY),
+    ("--no-children -g none", CHAINS),
+    ("-s sym", EVERY),
+    ("-s comm", EVERY),
+    ("-s dso,sym -g none", EVERY),
+    ("-s pid,comm", EVERY),
+    ("-s cpu --no-children -g none", ["wide", "switches", "extras", "cgroups"]),
+    ("-s socket,cpu --no-children -g none", ["wide", "switches"]),
+    ("-s cgroup,comm --no-children", ["cgroups"]),
+    ("-s symbol_size,sym -g none", ["flat", "chains"]),
+    ("-s local_weight,weight,comm", ["extras"]),
+    ("-s time --no-children -g none", ["flat", "wide", "switches"]),
+    ("-s time,comm --time-quantum 10ms --no-children -g none", ["extras"]),
+    ("-s parent,comm -g none", ["chains", "wide"]),
+    ("-p sys_newstat -s parent,sym -g none", ["chains"]),
+    ("-p sys_newstat -x -g none", ["chains"]),
+    ("-s prev_comm,next_comm", ["switches"]),
+    ("-s sched:sched_switch.prev_pid,next_prio", ["switches"]),
+    ("-s trace_fields", ["syscalls"]),
+    ("-s trace --raw-trace", ["syscalls"]),
+    ("-s +cpu -g none", ["extras"]),
+    ("-n", EVERY),
+    ("-n --show-total-period -g none", EVERY),
+    ("--show-cpu-utilization -g none", EVERY),
+    ("-F overhead,sample,comm,sym -g none", EVERY),
+    ("-F period,comm", PLAIN),
+    ("-F +period,sample -g none", CHAINS),
+    ("-F sym,overhead -g none", EVERY),
+    ("-s comm,overhead -g none", EVERY),
+    ("-g flat", ["chains"]),
+    ("-g folded", ["chains"]),
+    ("-g callee", CHAINS),
+    ("-g caller --no-children", CHAINS),
+    ("-g graph,2,3", CHAINS),
+    ("-g count", CHAINS),
+    ("-g period --no-children", CHAINS),
+    ("-G", CHAINS),
+    ("--max-stack 3", CHAINS),
+    ("--max-stack 3 --no-children", CHAINS),
+    ("--percent-limit 1", EVERY),
+    ("-t , -g none", EVERY),
+    ("-w 8,10,20 -g none", EVERY),
+    ("-q -g none", EVERY),
+    ("-c ls -g none", EVERY),
+    ("-c ls --percentage relative --no-children -g none", EVERY),
+    ("-d [kernel.kallsyms] -g none", ["chains", "flat"]),
+    ("-S leaf --no-children", ["chains"]),
+    ("-U -g none", ["chains", "flat"]),
+    ("-C 0 -g none", ["wide", "cgroups"]),
+    ("--time 10%-50% -g none", ["chains", "extras"]),
+    ("--group -n", ["group"]),
+    ("--group --group-sort-idx 1", ["group"]),
+    ("-T -g none", ["extras"]),
+    ("--stats", EVERY),
+    ("--hierarchy", EVERY),
+    ("--hierarchy -s dso,sym -g none", EVERY),
+]
+
+
+@pytest.fixture(scope="module")
+def recordings(oracle, tmp_path_factory):
+    if not shutil.which("gcc"):
+        pytest.skip("gcc is not installed")
+    directory = tmp_path_factory.mktemp("report")
+    (directory / "prog.c").write_text(PROGRAM)
+    subprocess.run(["gcc", "-O1", "-fno-omit-frame-pointer", "-fno-optimize-sibling-calls", "-o", directory / "prog", directory / "prog.c"], check=True)
+    made = {}
+    for name, words in RECORDINGS.items():
+        done = oracle("record", "-o", directory / f"{name}.data", *words, "--", directory / "prog", cwd=directory)
+        if done.returncode == 0:
+            made[name] = directory / f"{name}.data"
+    if "flat" not in made:
+        pytest.skip("the kernel's perf may not record here")
+    return made
+
+
+def lines_of(text):
+    """Without the tip of the day, and what is only there for it."""
+    lines = re.sub(r"#\n# \((Tip|Cannot)[^\n]*\n#\n", "", text).split("\n")
+    while lines and lines[-1] in ("", "#"):
+        lines.pop()
+    return lines
+
+
+def moved(ours, theirs, directory):
+    (directory / "ours").write_text("\n".join(ours) + "\n", errors="surrogateescape")
+    (directory / "theirs").write_text("\n".join(theirs) + "\n", errors="surrogateescape")
+    done = subprocess.run(["diff", directory / "ours", directory / "theirs"], capture_output=True, text=True, errors="replace", check=False)
+    return sum(line.startswith("<") for line in done.stdout.split("\n"))
+
+
+def report(program, path, words):
+    done = program("report", "--stdio", "-i", path, *words)
+    assert done.returncode == 0, done.stderr
+    return lines_of(done.stdout)
+
+
+@pytest.mark.parametrize("options,names", CASES, ids=[case[0] or "defaults" for case in CASES])
+def test_same_text(perf, oracle, recordings, tmp_path, options, names):
+    looked_at = [name for name in names if name in recordings]
+    if not looked_at:
+        pytest.skip(f"none of {names} could be recorded here")
+    for name in looked_at:
+        theirs = report(oracle, recordings[name], options.split())
+        ours = report(perf, recordings[name], options.split())
+        if ours == theirs:
+            continue
+        # What the kernel's perf doesn't name: entries of the PLT that it has no section for. Everything else must be there.
+        missing = collections.Counter(theirs) - collections.Counter(ours)
+        extra = collections.Counter(ours) - collections.Counter(theirs)
+        unnamed = [line for line in extra.elements() if "@plt" not in line]
+        assert not unnamed and sum(missing.values()) == sum(extra.values()), (name, list(missing)[:10], list(extra)[:10])
+        if not extra:
+            # The same lines: rows that are equal in all keys may stand in another order, but only a few of them.
+            assert moved(ours, theirs, tmp_path) <= len(theirs) // 20, name
+
+
+def test_rows_do_not_depend_on_jobs(perf, recordings):
+    for name, path in recordings.items():
+        for words in ([], ["--no-children"], ["-s", "comm", "-n"], ["-g", "fractal"]):
+            if words[:1] == ["-g"] and name not in CHAINS:
+                continue
+            texts = {perf("report", "--stdio", "-i", path, "--jobs", jobs, *words).stdout for jobs in (1, 2, 4)}
+            assert len(texts) == 1, (name, words)
+
+
+def test_formats_hold_the_same_rows(perf, recordings):
+    """CSV and JSON have the percentages and names of the text."""
+    path = recordings["flat"]
+    text = report(perf, path, ["-n"])
+    rows = [line.split() for line in text if line and not line.startswith("#")]
+    csv = perf("report", "--format", "csv", "-n", "-i", path).stdout.splitlines()
+    assert csv[0] == "event,overhead,sample,comm,dso,symbol"
+    assert all(abs(float(line.split(",")[1]) - float(row[0].rstrip("%"))) <= 0.0051 for line, row in zip(csv[1:], rows, strict=True))
+    objects = [json.loads(line) for line in perf("report", "--format", "json", "-n", "-i", path).stdout.splitlines()]
+    assert [str(one["sample"]) for one in objects] == [row[1] for row in rows]
+    assert all(one["event"] == "cpu-clock" for one in objects)
+
+
+def test_folded_sums_up_to_the_periods(perf, recordings):
+    path = recordings["chains"]
+    total = int(next(line for line in report(perf, path, []) if "Event count" in line).split(":")[1])
+    folded = perf("report", "--format", "folded", "-i", path).stdout.splitlines()
+    assert sum(int(line.rsplit(" ", 1)[1]) for line in folded) == total
+    assert any(line.startswith("prog;") and ";main;" in line for line in folded)
+
+
+def test_hint_names_files_without_symbols(perf, recordings, tmp_path):
+    copy = tmp_path / "prog"
+    source = recordings["flat"].parent / "prog"
+    shutil.copy(source, copy)
+    subprocess.run(["strip", "--remove-section=.note.gnu.build-id", copy], check=True)
+    data = tmp_path / "stripped.data"
+    assert perf("record", "-o", data, "-e", "cpu-clock", "-F", "2000", "--", copy).returncode == 0
+    done = perf("report", "--stdio", "-i", data)
+    assert str(copy) in done.stderr and "no function name" in done.stderr, done.stderr

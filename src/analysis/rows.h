@@ -55,7 +55,7 @@ struct rows {
 	struct rows_options options;
 	struct rows_row *rows;
 	struct row_sums *sums;	 /* row × event_count + event */
-	struct row_modes *modes; /* by row, with by_mode */
+	struct row_modes *modes; /* the same, with by_mode; else NULL */
 	uint32_t *order;	 /* sorted; filtered ones are left out */
 	size_t row_count;
 	size_t shown_count; /* in `order` */
@@ -74,5 +74,7 @@ void rows_destroy(struct rows *rows);
 void rows_source(const struct rows *rows, uint32_t row, const struct key *key, struct key_source *ret);
 /* The longest text of a key over all shown rows, at most `most` long. */
 unsigned int rows_width(struct rows *rows, const struct key *key);
+/* The order that a key alone gives to two rows; symbols and places that are equal in it by address. */
+int rows_compare_key(const struct rows *rows, uint32_t a, uint32_t b, const struct key *key);
 /* Which of the events it belongs to, or -1. */
 int rows_event(const struct rows *rows, const struct fold_entry *entry);

@@ -53,10 +53,11 @@ static uint32_t row_for(struct adder *adder, uint32_t actor, uint32_t place, uin
 	}
 	uint32_t id = (uint32_t)set->rows.len;
 	vec_push(&set->rows, (struct rows_row){.actor = actor, .place = place, .extra = extra, .first = entry});
-	for (size_t i = 0; i < options->event_count; i++)
+	for (size_t i = 0; i < options->event_count; i++) {
 		vec_push(&set->sums, (struct row_sums){0});
-	if (options->by_mode)
-		vec_push(&set->modes, (struct row_modes){0});
+		if (options->by_mode)
+			vec_push(&set->modes, (struct row_modes){0});
+	}
 	if (options->children) {
 		vec_push(&set->depths, 0);
 		vec_push(&set->stamps, 0);
@@ -114,7 +115,7 @@ static void add_self(struct adder *adder, const struct row_group *group)
 	sums->period += group->period;
 	sums->count += group->count;
 	if (adder->rows->options.by_mode)
-		add_mode(&adder->set.modes.data[row], group->cpumode, group->period);
+		add_mode(&adder->set.modes.data[row * adder->rows->options.event_count + group->event], group->cpumode, group->period);
 	if (!adder->rows->options.children)
 		return;
 	sums->children += group->period;
@@ -264,9 +265,9 @@ static void merge_row(struct adder *into, const struct adder *from, uint32_t id)
 		sum->children += sums->children;
 		sum->count += sums->count;
 	}
-	if (options->by_mode) {
-		const struct row_modes *modes = &from->set.modes.data[id];
-		struct row_modes *sum = &into->set.modes.data[to];
+	for (size_t i = 0; options->by_mode && i < options->event_count; i++) {
+		const struct row_modes *modes = &from->set.modes.data[id * options->event_count + i];
+		struct row_modes *sum = &into->set.modes.data[to * options->event_count + i];
 		sum->sys += modes->sys;
 		sum->us += modes->us;
 		sum->guest_sys += modes->guest_sys;

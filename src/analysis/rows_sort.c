@@ -18,13 +18,13 @@ static uint64_t total_value(const struct rows *rows, uint32_t row, enum key_tota
 	case TOTAL_SAMPLES:
 		return sums->count;
 	case TOTAL_OVERHEAD_SYS:
-		return rows->modes ? rows->modes[row].sys : 0;
+		return rows->modes ? rows->modes[row * rows->options.event_count + event].sys : 0;
 	case TOTAL_OVERHEAD_US:
-		return rows->modes ? rows->modes[row].us : 0;
+		return rows->modes ? rows->modes[row * rows->options.event_count + event].us : 0;
 	case TOTAL_OVERHEAD_GUEST_SYS:
-		return rows->modes ? rows->modes[row].guest_sys : 0;
+		return rows->modes ? rows->modes[row * rows->options.event_count + event].guest_sys : 0;
 	case TOTAL_OVERHEAD_GUEST_US:
-		return rows->modes ? rows->modes[row].guest_us : 0;
+		return rows->modes ? rows->modes[row * rows->options.event_count + event].guest_us : 0;
 	default:
 		return sums->period;
 	}
@@ -84,6 +84,12 @@ static int compare_key(const struct rows *rows, uint32_t a, uint32_t b, const st
 		return 0;
 	uint32_t u = ranks[classes_of_row(rows, a, key)], v = ranks[classes_of_row(rows, b, key)];
 	return (u > v) - (u < v);
+}
+
+int rows_compare_key(const struct rows *rows, uint32_t a, uint32_t b, const struct key *key)
+{
+	int result = compare_key(rows, a, b, key);
+	return result || key->domain != KEY_PLACE ? result : compare_place(rows, a, b);
 }
 
 /* What the sort keys say. Not transitive in children mode: see compare_total(). */

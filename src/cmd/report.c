@@ -159,7 +159,7 @@ static struct error *look_at_recording(struct report *report)
 	for (size_t i = 0; i < events->events.len; i++)
 		if (events->events.data[i]->members > 1)
 			report->group = true;
-	report->caller_order = options->callgraph.order_given ? options->callgraph.caller : options->inverted || report->children;
+	report->caller_order = options->callgraph.order_given ? options->callgraph.caller : options->inverted || report->children || (options->hierarchy && options->children && report->chains);
 	return NULL;
 }
 

@@ -102,8 +102,6 @@ bool name_list_has(const struct name_list *list, const char *name);
 
 /* report_table.c: rows → table; shown with the view. */
 struct error *report_show_events(struct report *report);
-/* report_hierarchy.c */
-struct error *report_show_hierarchy(struct report *report, struct rows *rows, struct table *table);
 
 /* report_extra.c: other things than tables. */
 void report_stats(const struct session *session, bool skip_empty);

@@ -1,5 +1,5 @@
 /* perf report: from rows to a table, for each event or group, and out through a view. */
-#include "cmd/report.h"
+#include "cmd/report_table.h"
 
 #include "app/pager.h"
 #include "base/text.h"
@@ -8,24 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* One table under way: makes rows when they are shown. */
-struct maker {
-	struct report *report;
-	struct rows *rows;
-	struct callgraphs *graphs;
-	struct table *table;
-	VEC(const struct key *) keys; /* by column */
-	VEC(size_t) events;	      /* by column: which of the group's */
-	uint32_t *visible;	      /* rows above the limit: positions in rows->order; NULL = all */
-	size_t visible_count;
-	uint64_t *totals;
-};
-
-static double percent(uint64_t part, uint64_t total)
-{
-	return total ? 100.0 * (double)part / (double)total : 0;
-}
 
 static uint64_t modes_value(const struct row_modes *modes, enum key_total total)
 {
@@ -41,26 +23,24 @@ static uint64_t modes_value(const struct row_modes *modes, enum key_total total)
 	}
 }
 
-static union cell total_cell(const struct maker *maker, uint32_t row, const struct key *key, size_t event)
+union cell report_total_cell(const struct maker *maker, const struct row_sums *sums, const struct row_modes *modes, const struct key *key, size_t event)
 {
-	const struct rows *rows = maker->rows;
-	const struct row_sums *sums = &rows->sums[row * rows->options.event_count + event];
 	uint64_t total = maker->totals[event];
 	switch (key->total) {
 	case TOTAL_OVERHEAD_CHILDREN:
-		return (union cell){.real = percent(rows->options.children ? sums->children : sums->period, total)};
+		return (union cell){.real = report_percent(maker->rows->options.children ? sums->children : sums->period, total)};
 	case TOTAL_OVERHEAD:
-		return (union cell){.real = percent(sums->period, total)};
+		return (union cell){.real = report_percent(sums->period, total)};
 	case TOTAL_SAMPLES:
 		return (union cell){.integer = sums->count};
 	case TOTAL_PERIOD:
 		return (union cell){.integer = sums->period};
 	default:
-		return (union cell){.real = percent(rows->modes ? modes_value(&rows->modes[row], key->total) : 0, total)};
+		return (union cell){.real = report_percent(modes ? modes_value(modes, key->total) : 0, total)};
 	}
 }
 
-static union cell key_cell(const struct maker *maker, uint32_t row, const struct key *key, struct strbuf *text)
+union cell report_key_cell(const struct maker *maker, uint32_t row, const struct key *key, struct strbuf *text)
 {
 	struct rows *rows = maker->rows;
 	struct key_source source;
@@ -74,14 +54,21 @@ static union cell key_cell(const struct maker *maker, uint32_t row, const struct
 	return (union cell){.text = strbuf_str(text)};
 }
 
+static union cell row_total(const struct maker *maker, uint32_t row, const struct key *key, size_t event)
+{
+	const struct rows *rows = maker->rows;
+	size_t at = row * rows->options.event_count + event;
+	return report_total_cell(maker, &rows->sums[at], rows->modes ? &rows->modes[at] : NULL, key, event);
+}
+
 static void fetch_row(const void *context, size_t index, struct row_scratch *scratch, struct row *ret)
 {
 	const struct maker *maker = context;
 	uint32_t row = maker->rows->order[maker->visible ? maker->visible[index] : index];
 	for (size_t i = 0; i < maker->keys.len; i++) {
 		const struct key *key = maker->keys.data[i];
-		scratch->cells[i] = key->domain == KEY_TOTAL ? total_cell(maker, row, key, maker->events.data[i])
-							   : key_cell(maker, row, key, &scratch->texts[i]);
+		scratch->cells[i] = key->domain == KEY_TOTAL ? row_total(maker, row, key, maker->events.data[i])
+							   : report_key_cell(maker, row, key, &scratch->texts[i]);
 	}
 	const struct row_sums *sums = &maker->rows->sums[row * maker->rows->options.event_count];
 	*ret = (struct row){.cells = scratch->cells,
@@ -114,25 +101,39 @@ static unsigned int content_width(struct maker *maker, const struct key *key)
 	return unresolved ? 16 : widest;
 }
 
-static void add_column(struct maker *maker, const struct key *key, size_t event)
+bool report_is_padded(const struct key *key)
 {
 	static const char *const ragged[] = {"symbol", "symbol_to", "time", "trace", "cgroup"};
+	for (size_t i = 0; i < sizeof(ragged) / sizeof(ragged[0]); i++)
+		if (!strcmp(ragged[i], key->name))
+			return false;
+	return true;
+}
+
+unsigned int report_key_width(struct maker *maker, const struct key *key)
+{
+	if (!strcmp(key->name, "cpu") || !strcmp(key->name, "socket"))
+		return key->width;
+	if (!strcmp(key->name, "trace") && maker->rows->shown_count == 1)
+		return (unsigned int)strlen(key->title);
+	bool fixed_time = !strcmp(key->name, "time") && maker->report->options->nanoseconds;
+	unsigned int width = fixed_time ? 16 : content_width(maker, key);
+	return width > key->width ? width : key->width;
+}
+
+static void add_column(struct maker *maker, const struct key *key, size_t event)
+{
 	struct column column = {.id = key->name, .title = key->title, .kind = key->text ? COLUMN_TEXT : key->kind, .align = key->align, .decimals = 2};
 	if (event)
 		column.joined = true;
-	column.padded = true;
-	for (size_t i = 0; i < sizeof(ragged) / sizeof(ragged[0]); i++)
-		if (!strcmp(ragged[i], key->name))
-			column.padded = false;
+	column.padded = report_is_padded(key);
 	if (key->domain == KEY_TOTAL) {
 		column.min_width = key->width;
 		const char *fields = maker->report->options->fields;
 		if (key->total == TOTAL_OVERHEAD && maker->report->children && (!fields || *fields == '+'))
 			column.title = "Self";
 	} else {
-		bool fixed = !strcmp(key->name, "cpu") || !strcmp(key->name, "socket");
-		unsigned int width = fixed ? 0 : !strcmp(key->name, "time") && maker->report->options->nanoseconds ? 16 : content_width(maker, key);
-		column.min_width = width > key->width ? width : key->width;
+		column.min_width = report_key_width(maker, key);
 	}
 	vec_push(&maker->table->columns, column);
 	vec_push(&maker->keys, key);
@@ -163,6 +164,8 @@ static void make_columns(struct maker *maker)
 		const struct key *key = report->shown.keys.data[i];
 		if (report_is_elided(report, key) || (key->event && rows_event(rows, &(struct fold_entry){.event = (uint16_t)key->event->index}) < 0))
 			continue;
+		if (report->options->hierarchy && key->domain != KEY_TOTAL)
+			continue;
 		size_t events = key->domain == KEY_TOTAL ? rows->options.event_count : 1;
 		for (size_t event = 0; event < events; event++)
 			add_column(maker, key, event);
@@ -181,7 +184,7 @@ static void choose_rows(struct maker *maker)
 	maker->visible = mem_alloc_array(rows->shown_count + 1, sizeof(*maker->visible));
 	for (uint32_t i = 0; i < rows->shown_count; i++) {
 		const struct row_sums *sums = &rows->sums[rows->order[i] * rows->options.event_count];
-		if (percent(rows->options.children ? sums->children : sums->period, maker->totals[0]) >= limit)
+		if (report_percent(rows->options.children ? sums->children : sums->period, maker->totals[0]) >= limit)
 			maker->visible[maker->visible_count++] = i;
 	}
 }
@@ -261,20 +264,28 @@ static const struct view_ops *choose_view(const char *format)
 	return view_find(format ? format : "stdio");
 }
 
-static struct error *show_table(struct maker *maker)
+struct error *report_render(struct maker *maker)
 {
 	const struct report_options *options = maker->report->options;
 	struct table *table = maker->table;
-	table->fetched = maker->visible_count;
-	table->fetch = fetch_row;
-	table->fetch_context = maker;
 	table->title = maker->rows->options.events[0]->name;
-	struct view_options view = {.title = table->title, .header = !options->output.quiet, .jobs = maker->report->session->jobs, .separator = options->separator ? options->separator[0] : 0};
+	struct view_options view = {.title = table->title,
+				    .header = !options->output.quiet,
+				    .jobs = maker->report->session->jobs,
+				    .separator = options->separator ? options->separator[0] : 0};
 	const struct view_ops *ops = choose_view(options->format);
 	struct error *error = ops->table(table, &view, stdout);
 	if (!error && !options->format)
 		fputs("\n\n", stdout);
 	return error;
+}
+
+static struct error *show_table(struct maker *maker)
+{
+	maker->table->fetched = maker->visible_count;
+	maker->table->fetch = fetch_row;
+	maker->table->fetch_context = maker;
+	return report_render(maker);
 }
 
 static void maker_deinit(struct maker *maker)
@@ -335,7 +346,7 @@ static struct error *show_events(struct report *report, const struct event *cons
 	make_columns(&maker);
 	choose_rows(&maker);
 	make_graphs(&maker);
-	struct error *error = report->options->hierarchy ? report_show_hierarchy(report, rows, maker.table) : show_table(&maker);
+	struct error *error = report->options->hierarchy ? report_show_hierarchy(&maker) : show_table(&maker);
 	maker_deinit(&maker);
 	rows_destroy(rows);
 	return error;

@@ -44,9 +44,8 @@ struct row {
 	union cell *cells;	 /* one for each column */
 	uint64_t value;		 /* what percentages of its call tree relate to */
 	struct calltree *tree;	 /* call graph under this row, or NULL */
-	struct row *children;	 /* --hierarchy, or NULL */
-	size_t child_count;
-	unsigned int depth;	 /* of hierarchy rows */
+	unsigned int depth;	 /* with table.levels */
+	bool note;		 /* with table.levels: only the last cell, a remark */
 };
 
 /* Where rows are made that aren't stored. */
@@ -77,6 +76,7 @@ struct table {
 	VEC(const char *) header; /* comment lines above the table, without '#' */
 	VEC(const char *) footer; /* hints below it */
 	struct table_graph graph;
+	unsigned int levels;	  /* rows stand below others, indented by their depth; the last column is their name; 0 = a flat table */
 	/* Large tables make their rows when they are shown: `fetched` rows follow those of `rows`. */
 	size_t fetched;
 	/* Fills scratch->cells. May be called on several threads, each with a scratch of its own. */

@@ -121,11 +121,35 @@ static void add_gap(struct layout *layout, size_t column)
 		strbuf_add_chars(&layout->out, ' ', 2);
 }
 
+enum { LEVEL_INDENT = 3 };
+
+static unsigned int levels_indent(const struct layout *layout)
+{
+	return layout->table->levels && !layout->options->separator ? (layout->table->levels - 1) * LEVEL_INDENT : 0;
+}
+
+/* A remark in the place of rows that are left out. */
+static void add_note(struct layout *layout, const struct row *row)
+{
+	size_t width = 4 + (layout->table->levels + row->depth) * LEVEL_INDENT;
+	for (size_t i = 0; i < layout->last; i++)
+		width += layout->widths[i] + (i && !layout->table->columns.data[i].joined ? 2 : 0);
+	strbuf_add_chars(&layout->out, ' ', width);
+	strbuf_printf(&layout->out, "%s\n", row->cells[layout->last].text);
+}
+
 static void add_row(struct layout *layout, const struct row *row)
 {
+	if (row->note) {
+		add_note(layout, row);
+		return;
+	}
+	strbuf_add_chars(&layout->out, ' ', row->depth * LEVEL_INDENT);
 	if (!layout->options->separator)
 		strbuf_add_chars(&layout->out, ' ', 2);
 	for (size_t i = 0; i < layout->table->columns.len; i++) {
+		if (i == layout->last)
+			strbuf_add_chars(&layout->out, ' ', levels_indent(layout));
 		add_gap(layout, i);
 		size_t start = layout->out.len;
 		bool group = i + 1 < layout->table->columns.len && layout->table->columns.data[i + 1].joined;
@@ -207,6 +231,7 @@ static void add_titles(struct layout *layout)
 {
 	const struct table *table = layout->table;
 	strbuf_add_str(&layout->out, "# ");
+	strbuf_add_chars(&layout->out, ' ', levels_indent(layout));
 	for (size_t i = 0; i < table->columns.len; i++) {
 		const struct column *column = &table->columns.data[i];
 		if (column->joined)
@@ -220,17 +245,21 @@ static void add_titles(struct layout *layout)
 		if (right && length < width)
 			strbuf_add_chars(&layout->out, ' ', width - length);
 		strbuf_add(&layout->out, column->title, length);
-		if (!right && length < width)
+		if (!right && length < width && !(table->levels && i == layout->last))
 			strbuf_add_chars(&layout->out, ' ', width - length);
 	}
 	strbuf_add_char(&layout->out, '\n');
-	if (layout->options->separator)
+	if (layout->options->separator && !table->levels)
 		return;
 	strbuf_add_str(&layout->out, "# ");
+	strbuf_add_chars(&layout->out, '.', levels_indent(layout));
 	for (size_t i = 0; i < table->columns.len; i++) {
 		if (table->columns.data[i].joined)
 			continue;
-		add_gap(layout, i);
+		if (i && i != layout->last && table->levels)
+			strbuf_add_chars(&layout->out, '.', 2);
+		else
+			add_gap(layout, i);
 		strbuf_add_chars(&layout->out, '.', title_width(layout, i));
 	}
 	strbuf_add_str(&layout->out, "\n#\n");

@@ -75,7 +75,12 @@ struct error *parse_unknown_name(struct parser *parser, const char *at, const ch
 		hint = mem_printf("did you mean '%s'?", near);
 	else if (pmu_by_name(pmus, name))
 		hint = mem_printf("this is a PMU: write %s/EVENT/ or %s/config=NUMBER/", name, name);
-	struct error *error = parse_fail(parser, at, hint ? hint : "perf list shows the events that there are", "unknown event '%s'", name);
+	struct error *error =
+		parse_fail(parser, at,
+			   hint ? hint
+				: "there are hardware events (cycles), software events (cpu-clock, page-faults), cache events "
+				  "(LLC-loads), those of PMUs (msr/tsc/) and tracepoints (sched:sched_switch)",
+			   "unknown event '%s'", name);
 	free(hint);
 	vec_deinit(&candidates.names);
 	arena_deinit(&candidates.arena);

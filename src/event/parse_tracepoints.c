@@ -7,6 +7,7 @@
 #include <linux/perf_event.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static struct error *add_tracepoint(struct parser *parser, const char *system, const char *name, int id, const struct term_list *terms)
 {
@@ -45,33 +46,58 @@ static const char *nearest(const char *word, const struct tracefs_names *list)
 	return str_nearest(word, (const char *const *)list->names.data, list->names.len);
 }
 
-static struct error *unknown_tracepoint(struct parser *parser, const char *tracefs, const char *at, const char *system, const char *event)
+/* What is known about tracepoints that some kernels lack. */
+static bool explain_missing(const char *tracefs, const char *system, const char *event, struct strbuf *hint)
+{
+	bool user = str_starts_with(system, "probe_") || !strcmp(system, "uprobes");
+
+	if (!strcmp(system, "sched") && str_starts_with(event, "sched_stat_")) {
+		strbuf_add_str(hint, "this kernel was built without CONFIG_SCHEDSTATS; sched:sched_switch and sched:sched_waking tell when "
+				     "threads sleep and wait");
+		return true;
+	}
+	if (!user && strcmp(system, "probe") && strcmp(system, "kprobes"))
+		return false;
+	char *path = mem_printf("%s/%s", tracefs, user ? "uprobe_events" : "kprobe_events");
+	if (access(path, F_OK) == 0)
+		strbuf_printf(hint, "no such probe was made: %s is where they are", path);
+	else
+		strbuf_printf(hint, "this kernel was built without %s", user ? "CONFIG_UPROBE_EVENTS" : "CONFIG_KPROBE_EVENTS");
+	free(path);
+	return true;
+}
+
+/* The nearest tracepoint there is, or where to look. */
+static void suggest(const char *tracefs, const char *system, const char *event, struct strbuf *hint)
 {
 	struct tracefs_names systems = {0}, events = {0};
-	struct error *error = tracefs_systems(tracefs, &systems);
-	const char *near = NULL, *in = system;
-	struct strbuf hint = {0};
+	bool known = tracefs_has_system(tracefs, system);
+	const char *near = NULL;
 
-	if (!tracefs_has_system(tracefs, system) && !str_has_glob(system) && !error) {
+	error_free(tracefs_systems(tracefs, &systems));
+	if (!known && !str_has_glob(system))
 		near = nearest(system, &systems);
-		in = near ? near : system;
-	}
-	if (!error)
-		error = tracefs_events(tracefs, in, &events);
-	const char *near_event = error ? NULL : nearest(event, &events);
-	if (near_event && strcmp(near_event, event))
-		strbuf_printf(&hint, "did you mean '%s:%s'?", in, near_event);
+	const char *in = near ? near : system;
+	error_free(tracefs_events(tracefs, in, &events));
+	const char *near_event = nearest(event, &events);
+	if (near_event && (near || strcmp(near_event, event)))
+		strbuf_printf(hint, "did you mean '%s:%s'?", in, near_event);
 	else if (near)
-		strbuf_printf(&hint, "did you mean '%s:%s'?", near, event);
-	else if (!tracefs_has_system(tracefs, system))
-		strbuf_printf(&hint, "this kernel has no tracepoints of '%s': perf list tracepoint shows all", system);
+		strbuf_printf(hint, "did you mean '%s:%s'?", near, event);
 	else
-		strbuf_printf(&hint, "perf list '%s:*' shows those of '%s'", system, system);
-	error_free(error);
-	error = parse_fail(parser, at, strbuf_str(&hint), "unknown tracepoint '%s:%s'", system, event);
-	strbuf_deinit(&hint);
+		strbuf_printf(hint, "the tracepoints of this kernel are in %s/events%s%s", tracefs, known ? "/" : "", known ? system : "");
 	tracefs_names_deinit(&systems);
 	tracefs_names_deinit(&events);
+}
+
+static struct error *unknown_tracepoint(struct parser *parser, const char *tracefs, const char *at, const char *system, const char *event)
+{
+	struct strbuf hint = {0};
+
+	if (!explain_missing(tracefs, system, event, &hint))
+		suggest(tracefs, system, event, &hint);
+	struct error *error = parse_fail(parser, at, strbuf_str(&hint), "unknown tracepoint '%s:%s'", system, event);
+	strbuf_deinit(&hint);
 	return error;
 }
 

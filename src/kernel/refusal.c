@@ -79,7 +79,7 @@ static void explain_permission(struct strbuf *text, const struct refusal *refusa
 	bool capable = limits_has_perfmon();
 
 	if (capable && is_only_for_counting(refusal)) {
-		strbuf_add_str(text, "the kernel does not sample this tracepoint, since sampling itself runs into it; perf stat can count it");
+		strbuf_add_str(text, "the kernel does not sample this tracepoint, since sampling itself runs into it");
 		return;
 	}
 	if (capable && is_confined()) {

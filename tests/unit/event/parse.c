@@ -206,7 +206,7 @@ static void mistakes(void **state)
 	} cases[] = {
 		{"", 0, "an event"},
 		{"cycles,", 7, "an event"},
-		{"cycles,foo", 7, "perf list"},
+		{"cycles,foo", 7, "software events"},
 		{"cycls", 0, "did you mean 'cycles'?"},
 		{"cycles:x", 7, "known are"},
 		{"cycles:uku", 9, NULL},
@@ -223,6 +223,9 @@ static void mistakes(void **state)
 		{"sched:sched_swich", 0, "did you mean 'sched:sched_switch'?"},
 		{"sched:", -1, NULL},
 		{"shed:sched_switch", 0, "did you mean 'sched:sched_switch'?"},
+		{"sched:sched_stat_sleep", 0, "CONFIG_SCHEDSTATS"},
+		{"probe:x", 0, "CONFIG_KPROBE_EVENTS"},
+		{"sched:nothing_like_it", 0, "/events/sched"},
 		{"sched_switch", 0, "did you mean 'sched:sched_switch'?"},
 		{"mem:x", 4, "an address"},
 		{"cycles}", 6, "',' and another event"},

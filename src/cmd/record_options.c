@@ -259,7 +259,7 @@ const struct option record_option_table[] = {
 	       "start to measure so many milliseconds after the command; -1: when --control says enable", parse_delay),
 
 	OPTION_HEADING("Events"),
-	CUSTOM('e', "event", words, "EVENT", "what to sample (see 'perf list'); repeatable", parse_event),
+	CUSTOM('e', "event", words, "EVENT", "what to sample: cycles, cpu-clock:u, sched:sched_switch, …; repeatable", parse_event),
 	CUSTOM(0, "filter", words, "FILTER", "condition on the fields of the tracepoints named before it", parse_filter),
 	OPTION_CUSTOM_FLAGS(0, "exclude-perf", O, words, NULL, "do not record perf itself (tracepoints named before it)",
 			    parse_exclude_perf, OPTION_NO_ARGUMENT | OPTION_NO_NEGATION),

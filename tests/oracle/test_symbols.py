@@ -236,3 +236,61 @@ def test_branch_call_graphs(perf, oracle, tmp_path):
         command = ["script", "--max-stack", depth, "-i", tmp_path / "perf.data"]
         ours, theirs = perf(*command).stdout, oracle(*command).stdout
         assert ours == theirs and theirs.count("\n") > 100, f"--max-stack {depth}"
+
+
+STRIPPED = {
+    "debug file by build-id": ["objcopy --only-keep-debug x d", "install -D d sym/usr/lib/debug/.build-id/{id:.2}/{rest}.debug"],
+    "debug file by path": ["objcopy --only-keep-debug x d", "install -D d sym/usr/lib/debug{path}.debug"],
+    "fetched by a debuginfod client": ["objcopy --only-keep-debug x d", "install -D d cache/debuginfod_client/{id}/debuginfo"],
+    "mini debug information": ["objcopy -S --keep-symbol=hidden x d", "xz -f d", "objcopy --add-section .gnu_debugdata=d.xz x.stripped"],
+    "copy in the build-id cache": ["install -D x home/.debug/.build-id/{id:.2}/{rest}/elf"],
+    "nothing": [],
+}
+
+
+@pytest.mark.parametrize("place", STRIPPED)
+def test_places(perf, tmp_path, monkeypatch, place):
+    """The name of a function of a stripped program, from each place where it can be; never from a file of another build."""
+    if not all(shutil.which(tool) for tool in ("gcc", "objcopy", "xz", "readelf")):
+        pytest.skip("gcc, objcopy, xz or readelf is missing")
+    source = "static __attribute__((noinline)) int hidden(int x) {{ return x * {factor}; }} int main(int c, char **v) {{ return hidden(c); }}"
+    start = None
+    for factor in (5, 7):  # two builds of one name: what belongs to the second must not be used for the first
+        (tmp_path / "x.c").write_text(source.format(factor=factor))
+        subprocess.run(["gcc", "-O1", "-Wl,--build-id", "-o", "x", "x.c"], cwd=tmp_path, check=True)
+        subprocess.run(["strip", "-o", "x.stripped", "x"], cwd=tmp_path, check=True)
+        notes = subprocess.run(["readelf", "-n", "x"], cwd=tmp_path, capture_output=True, text=True, check=True).stdout
+        build_id = notes.split("Build ID:")[1].split()[0]
+        if factor == 5:
+            recorded_id = build_id
+            (tmp_path / "x.stripped").rename(tmp_path / "first")
+            (tmp_path / "x").rename(tmp_path / "x.first")
+    for use, expected in (("second", False), ("first", True)):
+        for name in ("sym", "cache", "home"):
+            shutil.rmtree(tmp_path / name, ignore_errors=True)
+        if use == "first":
+            (tmp_path / "first").rename(tmp_path / "x.stripped")
+            (tmp_path / "x.first").rename(tmp_path / "x")
+        path = tmp_path / "x.stripped"
+        words = {"id": recorded_id, "rest": recorded_id[2:], "path": path}
+        for command in STRIPPED[place]:
+            subprocess.run(command.format(**words).split(), cwd=tmp_path, check=True)
+        table = subprocess.run(["nm", "x"], cwd=tmp_path, capture_output=True, text=True, check=True).stdout
+        start = next(int(line.split()[0], 16) for line in table.splitlines() if line.endswith(" t hidden"))
+        where = struct.pack("<IIQQQ", PID, PID, BASE, 0x1000000, 0) + bytes([20, 0, 0, 0]) + bytes.fromhex(recorded_id) + struct.pack("<II", 5, 2)
+        records = [
+            record(3, 0, struct.pack("<II", PID, PID) + string("x") + sample_id(PID, 1)),
+            record(10, 2 | 1 << 14, where + string(path) + sample_id(PID, 2)),
+        ]
+        write_recording(tmp_path / "perf.data", records + samples({BASE + start}, 2))
+        symfs = tmp_path / "sym"
+        if place.startswith("debug file"):
+            (symfs / str(path)[1:]).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(path, symfs / str(path)[1:])
+        monkeypatch.setenv("HOME", str(tmp_path / "home"))
+        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+        options = ["--symfs", symfs] if place.startswith("debug file") else []
+        lines = names(perf, tmp_path / "perf.data") if not options else perf(
+            "script", *options, "-i", tmp_path / "perf.data", "-F", "ip,sym,symoff").stdout.splitlines()
+        found = "hidden+0x0" in lines[0]
+        assert found == (expected and place != "nothing"), (use, lines)

@@ -57,6 +57,7 @@ struct error *opening_begin(struct opening *opening, const struct opening_option
 		.filter.time_text = options->time,
 		.jobs = (unsigned int)input->jobs,
 		.streaming = options->streaming,
+		.unordered = options->unordered,
 		.progress = show_progress,
 		.progress_context = &opening->progress,
 	};

@@ -11,6 +11,7 @@ struct opening_options {
 	const char *cpus; /* "0-3,7" or NULL */
 	const char *time; /* --time, or NULL */
 	bool streaming;	  /* session_next() will be used */
+	bool unordered;	  /* … and gives the order of the file */
 };
 
 struct opening {

@@ -87,7 +87,7 @@ static const struct option script_options[] = {
 	OPTION_FLAG(0, "show-namespace-events", TYPE, show_namespaces, "namespaces of processes"),
 	OPTION_FLAG(0, "show-switch-events", TYPE, show_switches, "context switches (recorded with --switch-events)"),
 	OPTION_FLAG(0, "show-lost-events", TYPE, show_lost, "where records were lost"),
-	OPTION_FLAG(0, "show-round-events", TYPE, show_rounds, "how often the recorder had emptied all buffers"),
+	OPTION_FLAG(0, "show-round-events", TYPE, show_rounds, "where the recorder had emptied all buffers; the order is the file's then"),
 	OPTION_FLAG(0, "show-bpf-events", TYPE, show_bpf, "BPF programs and kernel symbols that came and went"),
 	OPTION_FLAG(0, "show-cgroup-events", TYPE, show_cgroups, "control groups"),
 	OPTION_FLAG(0, "show-text-poke-events", TYPE, show_text_pokes, "changes of kernel code"),
@@ -128,7 +128,12 @@ static void print_header(const struct reader *reader, bool full)
 
 static struct error *open_and_run(struct script_options *options)
 {
-	const struct opening_options opening_options = {.input = &options->input, .cpus = options->cpus, .time = options->time, .streaming = true};
+	/* Marks of rounds mean something only among records that aren't put in order. */
+	const struct opening_options opening_options = {.input = &options->input,
+							.cpus = options->cpus,
+							.time = options->time,
+							.streaming = true,
+							.unordered = options->show_rounds};
 	struct opening opening = {0};
 	struct error *error = opening_begin(&opening, &opening_options);
 	if (!error && !options->header_only)

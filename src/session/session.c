@@ -54,7 +54,7 @@ static void look_at_events(struct session *session)
 	bool any_time = false;
 	for (size_t i = 0; i < count; i++)
 		any_time |= reader->layouts[i].time != 0;
-	private->file_order = !any_time || (!reader->pipe && !reader->layouts[0].sample_id_all);
+	private->file_order = private->options.unordered || !any_time || (!reader->pipe && !reader->layouts[0].sample_id_all);
 	private->offset_times = private->file_order || !reader->has_times;
 }
 

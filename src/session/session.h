@@ -43,6 +43,7 @@ struct session_options {
 	struct session_filter filter;
 	unsigned int jobs; /* 0 = pool_default_jobs() */
 	bool streaming;	   /* only session_next() will be used, on one thread: one pass, pipes aren't spooled */
+	bool unordered;	   /* session_next() delivers in the order of the file, whatever the times */
 	/* Called now and then while a pass over all records runs, in session_open() and in session_reduce(): with done 0 at its beginning
 	 * and done = total at its end, always on the calling thread. May be NULL. */
 	void (*progress)(void *context, uint64_t done, uint64_t total);

@@ -17,6 +17,9 @@
 /* Nesting of expressions that is still parsed. */
 enum { DEPTH_MAX = 500 };
 
+/* Parts of expressions in one format that are still parsed: a long chain of operators is evaluated as deeply as it is long. */
+enum { NODES_MAX = 10000 };
+
 static bool is_word_char(char c)
 {
 	return isalnum((unsigned char)c) || c == '_';
@@ -115,6 +118,7 @@ struct node *format_node(struct format_parser *parser, enum node_kind kind)
 	struct node *node = arena_zalloc(parser->arena, sizeof(*node));
 
 	node->kind = kind;
+	parser->nodes++;
 	return node;
 }
 
@@ -409,7 +413,7 @@ static bool parse_unary(struct format_parser *parser, struct operand *ret)
 {
 	bool understood;
 
-	if (!parser->token_len || parser->depth >= DEPTH_MAX)
+	if (!parser->token_len || parser->depth >= DEPTH_MAX || parser->nodes >= NODES_MAX)
 		return false;
 	parser->depth++;
 	if (is_token(parser, "!") || is_token(parser, "~") || is_token(parser, "-") || is_token(parser, "+") || is_token(parser, "&"))

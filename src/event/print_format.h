@@ -22,6 +22,7 @@ struct format_parser {
 	const char *token;  /* the current token … */
 	size_t token_len;   /* … and its length; 0 at the end */
 	unsigned int depth; /* of nesting */
+	unsigned int nodes; /* made so far */
 };
 
 /* Starts at `text`: the first token is current. */

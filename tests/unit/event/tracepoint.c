@@ -17,12 +17,12 @@
 	"\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n" \
 	"\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n"
 #define FIELD(declaration, offset, size, sign) "\tfield:" declaration ";\toffset:" #offset ";\tsize:" #size ";\tsigned:" #sign ";\n"
-#define FIELDS                                                                                                                     \
-	FIELD("char comm[16]", 8, 16, 0)                                                                                           \
-	FIELD("s32 number", 24, 4, 1)                                                                                              \
-	FIELD("u64 big", 32, 8, 0) FIELD("__data_loc char[] text", 40, 4, 0) FIELD("__rel_loc char[] near", 44, 4, 0)              \
-		FIELD("u16 list[4]", 48, 8, 0) FIELD("u8 mac[6]", 56, 6, 0) FIELD("u8 byte", 62, 1, 0) FIELD("bool yes", 63, 1, 0) \
-			FIELD("void * pointer", 64, 8, 0)
+#define FIELDS                                                                                                            \
+	FIELD("char comm[16]", 8, 16, 0)                                                                                  \
+	FIELD("s32 number", 24, 4, 1)                                                                                     \
+	FIELD("u64 big", 32, 8, 0)                                                                                        \
+	FIELD("__data_loc char[] text", 40, 4, 0) FIELD("__rel_loc char[] near", 44, 4, 0) FIELD("u16 list[4]", 48, 8, 0) \
+		FIELD("u8 mac[6]", 56, 6, 0) FIELD("u8 byte", 62, 1, 0) FIELD("bool yes", 63, 1, 0) FIELD("void * pointer", 64, 8, 0)
 
 static struct tracepoint_formats *formats_with(const char *print_format)
 {
@@ -171,6 +171,23 @@ static void damage(void **state)
 			free(print(formats[i], size));
 }
 
+/* Expressions of any length end. */
+static void long_formats(void **state)
+{
+	static const char *const pieces[][3] = {
+		{"", "REC->number + ", "1"}, {"", "REC->number ? 1 : ", "2"}, {"", "(", "1"}, {"", "!", "1"}, {"", "1, ", "1"}};
+
+	for (size_t i = 0; i < sizeof(pieces) / sizeof(pieces[0]); i++) {
+		struct strbuf format = {0};
+		strbuf_add_str(&format, "\"%d\", ");
+		for (int j = 0; j < 200000; j++)
+			strbuf_add_str(&format, pieces[i][1]);
+		strbuf_add_str(&format, pieces[i][2]);
+		free(print(strbuf_str(&format), 88));
+		strbuf_deinit(&format);
+	}
+}
+
 static void fields(void **state)
 {
 	struct tracepoint_formats *formats = formats_with("\"\"");
@@ -315,7 +332,7 @@ static void filters(void **state)
 int event_tracepoint_tests(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(printing), cmocka_unit_test(escapes),	cmocka_unit_test(damage),
+		cmocka_unit_test(printing), cmocka_unit_test(escapes),	cmocka_unit_test(damage),  cmocka_unit_test(long_formats),
 		cmocka_unit_test(fields),   cmocka_unit_test(sections), cmocka_unit_test(filters),
 	};
 

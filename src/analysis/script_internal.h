@@ -69,7 +69,6 @@ struct script_text {
 	size_t plan_count;
 	struct script_stacks *stacks;
 	struct stack stack;	   /* scratch */
-	struct strbuf safe;	   /* scratch */
 	uint64_t first_time;	   /* --reltime; 0 = none yet */
 	uint64_t previous_time;	   /* --deltatime */
 	size_t memory_width;	   /* widest text of a data source so far: later ones are filled up to it */

@@ -220,7 +220,6 @@ void script_print_event(struct script_text *text, const struct script_sample *at
 
 void script_print_trace(struct script_text *text, const struct script_sample *at, struct strbuf *out)
 {
-	if (!at->event->tracepoint || at->plan->type != SCRIPT_TRACEPOINT)
-		return;
-	tracepoint_print(at->event->tracepoint, at->sample->raw, at->sample->raw_size, out);
+	if (at->event->tracepoint && at->plan->type == SCRIPT_TRACEPOINT)
+		tracepoint_print(at->event->tracepoint, at->sample->raw, at->sample->raw_size, out);
 }

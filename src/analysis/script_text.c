@@ -121,7 +121,6 @@ void script_text_destroy(struct script_text *text)
 	free(text->plans);
 	script_stacks_destroy(text->stacks);
 	stack_deinit(&text->stack);
-	strbuf_deinit(&text->safe);
 	free(text);
 }
 

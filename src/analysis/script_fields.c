@@ -35,6 +35,7 @@ const struct script_field_row script_field_table[SCRIPT_FIELD_COUNT] = {
 	[SCRIPT_SYMOFF] = {"symoff", 0, NULL, 0, NULL, NULL, "offset in the function"},
 	[SCRIPT_DSO] = {"dso", 0, NULL, 0, NULL, NULL, "its file"},
 	[SCRIPT_DSOFF] = {"dsoff", 0, NULL, 0, NULL, NULL, "offset in the file"},
+	[SCRIPT_SRCLINE] = {"srcline", PERF_SAMPLE_IP, "IP", 0, NULL, NULL, "source file and line, on a line of its own"},
 	[SCRIPT_IREGS] = {"iregs", PERF_SAMPLE_REGS_INTR, "IREGS", 0, NULL, script_print_iregs, "registers when the sample was taken"},
 	[SCRIPT_UREGS] = {"uregs", PERF_SAMPLE_REGS_USER, "UREGS", 0, NULL, script_print_uregs, "registers of user space"},
 	[SCRIPT_BRSTACK] = {"brstack", 0, NULL, 0, NULL, script_print_brstack, "last branches: from/to/mispredicted/transaction/abort/cycles"},

@@ -3,6 +3,7 @@
 #include "analysis/script_stacks.h"
 
 #include "base/text.h"
+#include "symbol/functions.h"
 
 #include <string.h>
 
@@ -34,10 +35,7 @@ void script_add_place(const struct script_text *text, const struct script_plan *
 		strbuf_add_char(out, ' ');
 		script_add_symbol(frame, script_shows(plan, SCRIPT_SYMOFF), out);
 	}
-	bool inlined = frame->symbol && frame->symbol->inlined;
-	if (inlined)
-		strbuf_add_str(out, " (inlined)");
-	if (inlined || (!script_shows(plan, SCRIPT_DSO) && !script_shows(plan, SCRIPT_DSOFF)))
+	if ((frame->symbol && frame->symbol->inlined) || (!script_shows(plan, SCRIPT_DSO) && !script_shows(plan, SCRIPT_DSOFF)))
 		return;
 	strbuf_add(out, " (", 2);
 	script_add_dso(text, frame->map, out);
@@ -46,6 +44,43 @@ void script_add_place(const struct script_text *text, const struct script_plan *
 		strbuf_add_hex(out, frame->dso_addr, 0);
 	}
 	strbuf_add_char(out, ')');
+}
+
+/* The source line of a frame. An unwound stack has a frame for each function that was inlined at an address, with a line for each; otherwise the
+ * address has one frame, and its line is the innermost. */
+static const struct code_function *find_source(const struct script_text *text, const struct script_plan *plan, const struct frame *frame)
+{
+	const struct code_function *functions;
+	size_t count = resolver_functions(text->resolver, frame, &functions);
+	for (size_t i = 0; i < count && !plan->plain_chain; i++)
+		if (functions[i].symbol == frame->symbol)
+			return &functions[i];
+	return count ? functions : NULL;
+}
+
+static void add_source(const struct script_text *text, const struct script_plan *plan, const struct frame *frame, struct strbuf *out)
+{
+	if (!frame->map)
+		return;
+	const struct code_function *function = find_source(text, plan, frame);
+	const char *file = function ? function->file : NULL, *name = file ? file : frame->map->dso->short_name, *slash = strrchr(name, '/');
+	if (slash && !text->options.source_path)
+		name = slash + 1;
+	strbuf_add(out, "\n  ", 3);
+	text_add_safe(out, name, strlen(name));
+	if (file)
+		strbuf_printf(out, ":%u", function->line);
+	else
+		strbuf_printf(out, "[%llx]", (unsigned long long)frame->dso_addr);
+}
+
+void script_add_frame(const struct script_text *text, const struct script_plan *plan, const struct frame *frame, struct strbuf *out)
+{
+	script_add_place(text, plan, frame, out);
+	if (script_shows(plan, SCRIPT_SRCLINE))
+		add_source(text, plan, frame, out);
+	if (frame->symbol && frame->symbol->inlined)
+		strbuf_add_str(out, " (inlined)");
 }
 
 void script_resolve_ip(struct script_text *text, const struct script_sample *at, uint8_t cpumode, uint64_t ip, struct frame *ret)

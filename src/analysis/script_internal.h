@@ -91,6 +91,8 @@ void script_add_symbol(const struct frame *frame, bool offset, struct strbuf *ou
 void script_add_dso(const struct script_text *text, const struct map *map, struct strbuf *out);
 /* " symbol+0xoff (file)", as far as the plan shows them. */
 void script_add_place(const struct script_text *text, const struct script_plan *plan, const struct frame *frame, struct strbuf *out);
+/* The same of a frame of a stack: with its source line, and whether it is inlined. */
+void script_add_frame(const struct script_text *text, const struct script_plan *plan, const struct frame *frame, struct strbuf *out);
 /* The frame of a code address. */
 void script_resolve_ip(struct script_text *text, const struct script_sample *at, uint8_t cpumode, uint64_t ip, struct frame *ret);
 /* The frame of an address that comes with a sample of `cpumode`: kernel or user space is told by the address itself. */

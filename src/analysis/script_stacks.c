@@ -82,7 +82,7 @@ static void add_frame(const struct script_text *text, const struct script_plan *
 	bool in_file = frame->map && !frame->map->dso->kernel;
 	strbuf_add_char(out, '\t');
 	strbuf_add_hex(out, in_file ? frame->dso_addr : frame->ip, 16);
-	script_add_place(text, plan, frame, out);
+	script_add_frame(text, plan, frame, out);
 	strbuf_add_char(out, '\n');
 }
 
@@ -201,7 +201,8 @@ static bool add_usual_line(const struct script_text *text, const struct frame *f
 }
 
 /* The fields that decide how a frame's line looks. */
-static const uint64_t look_fields = SCRIPT_BIT(SCRIPT_SYM) | SCRIPT_BIT(SCRIPT_SYMOFF) | SCRIPT_BIT(SCRIPT_DSO) | SCRIPT_BIT(SCRIPT_DSOFF);
+static const uint64_t look_fields = SCRIPT_BIT(SCRIPT_SYM) | SCRIPT_BIT(SCRIPT_SYMOFF) | SCRIPT_BIT(SCRIPT_DSO) | SCRIPT_BIT(SCRIPT_DSOFF) |
+				    SCRIPT_BIT(SCRIPT_SRCLINE);
 static const uint64_t usual_look = SCRIPT_BIT(SCRIPT_SYM) | SCRIPT_BIT(SCRIPT_SYMOFF) | SCRIPT_BIT(SCRIPT_DSO);
 
 static void add_line(struct script_text *text, const struct script_sample *at, const struct space *space, uint64_t ip, struct strbuf *out)
@@ -231,7 +232,7 @@ static void add_segment(struct script_text *text, const struct script_sample *at
 	struct script_stacks *stacks = text->stacks;
 	struct space space;
 	space_init(&space, text, at, mode);
-	struct hash128 hash = hash_words(words, count, space.key << 4 | (at->plan->fields & look_fields) >> SCRIPT_SYM);
+	struct hash128 hash = hash_words(words, count, space.key << 5 | (at->plan->fields & look_fields) >> SCRIPT_SYM);
 	struct segment *segment = &stacks->segments[hash.lo & (SEGMENT_SLOTS - 1)];
 	bool again = segment->hash == hash.hi;
 	if (again && segment->length) {
@@ -301,7 +302,7 @@ void script_stacks_add_ip(struct script_text *text, const struct script_sample *
 	if (end)
 		strbuf_advance(out, (size_t)(end - start));
 	else
-		script_add_place(text, at->plan, &frame, out);
+		script_add_frame(text, at->plan, &frame, out);
 }
 
 void script_stacks_add(struct script_text *text, const struct script_sample *at, struct strbuf *out)

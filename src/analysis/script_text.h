@@ -20,6 +20,7 @@ struct script_text_options {
 	bool relative;		     /* times count from the first line */
 	bool delta;		     /* … from the line before */
 	bool kernel_path;	     /* the kernel's file instead of [kernel.kallsyms] */
+	bool source_path;	     /* source files with their paths */
 	unsigned int max_stack;
 	bool inlines;		     /* lines for inlined functions in unwound stacks */
 	const char *const *stop_at;  /* symbols at which a stack ends, NULL-terminated, or NULL */

@@ -58,7 +58,7 @@ static const struct option script_options[] = {
 	OPTION_HEADING("What is shown of a sample"),
 	OPTION_CUSTOM_FLAGS('F', "fields", TYPE, fields, "[TYPE:]FIELD,…",
 			    "fields of the lines; with + and - added and taken away. TYPE: hw sw trace cache raw break other. FIELD: comm pid tid cpu misc tod time "
-			    "period event trace addr data_src weight ins_lat retire_lat ip sym symoff dso dsoff iregs uregs brstack brstacksym brstackoff "
+			    "period event trace addr data_src weight ins_lat retire_lat ip sym symoff dso dsoff srcline iregs uregs brstack brstacksym brstackoff "
 			    "bpf-output phys_addr data_page_size code_page_size cgroup",
 			    parse_fields, OPTION_NO_NEGATION),
 	OPTION_FLAG('G', "hide-call-graph", TYPE, hide_call_graph, "no stacks: one line a sample"),
@@ -68,6 +68,7 @@ static const struct option script_options[] = {
 	OPTION_FLAG(0, "reltime", TYPE, relative, "times count from the first line"),
 	OPTION_FLAG(0, "deltatime", TYPE, delta, "times count from the line before"),
 	OPTION_FLAG(0, "show-kernel-path", TYPE, kernel_path, "the kernel's file instead of [kernel.kallsyms]"),
+	OPTION_FLAG(0, "full-source-path", TYPE, source_path, "source files with their paths"),
 	OPTION_FLAG(0, "inline", TYPE, inlines, "unwound stacks have a line for each inlined function (default, where there is debug information)"),
 	OPTION_HEADING("Which samples"),
 	OPTION_STRING('C', "cpu", TYPE, cpus, "CPUS", "of these CPUs, like 0-3,7"),

@@ -18,7 +18,7 @@ struct script_options {
 	bool hide_call_graph;
 	bool inlines;
 	bool nanoseconds, relative, delta;
-	bool kernel_path;
+	bool kernel_path, source_path;
 	bool show_tasks, show_mmaps, show_namespaces, show_switches, show_lost, show_rounds, show_bpf, show_cgroups, show_text_pokes;
 	bool per_event_dump;
 	bool dump;	  /* every record's bytes */

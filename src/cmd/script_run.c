@@ -245,6 +245,7 @@ static void init_text_options(struct script_text_options *ret, const struct scri
 		.relative = options->relative,
 		.delta = options->delta,
 		.kernel_path = options->kernel_path,
+		.source_path = options->source_path,
 		.max_stack = (unsigned int)options->max_stack,
 		.inlines = options->inlines,
 		.stop_at = options->filter.stop_at.len ? options->filter.stop_at.data : NULL,

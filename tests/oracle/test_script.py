@@ -111,7 +111,7 @@ OPTIONS = {
 def folder(tmp_path_factory):
     path = tmp_path_factory.mktemp("script")
     (path / "work.c").write_text(PROGRAM)
-    subprocess.run(["gcc", "-O1", "-fno-omit-frame-pointer", "-pthread", "-o", "work", "work.c"], cwd=path, check=True)
+    subprocess.run(["gcc", "-O1", "-g", "-fno-omit-frame-pointer", "-pthread", "-o", "work", "work.c"], cwd=path, check=True)
     return path
 
 
@@ -232,6 +232,21 @@ def test_bpf_output(perf, oracle, record, folder):
     plain = re.compile(rb"[\x80-\xff]")
     assert_same(plain.sub(b".", theirs), ours, "bpf-output")
     assert b"BPF output: 0000:" in ours
+
+
+# Theirs names the compiled file where the line is of one that it includes, and has ":0" where no line is known.
+SOURCE = re.compile(rb"^  (\S*?)(?::(\d+)|\[[0-9a-f]+\])( \(inlined\))?$")
+
+
+@pytest.mark.parametrize("name,options", [("stacks", ["-F", "+srcline"]), ("plain", ["-F", "ip,sym,srcline"])])
+def test_source_lines(perf, oracle, record, name, options):
+    theirs, ours = both(perf, oracle, record(oracle, name, RECORDINGS[name]), options)
+    lines = list(itertools.zip_longest(theirs.splitlines(), ours.splitlines(), fillvalue=b""))
+    own = [(a, b) for a, b in lines if b"work.c:" in a]
+    assert own
+    for a, b in lines:
+        c, d = SOURCE.match(a), SOURCE.match(b)
+        assert explained(a, b) or (a, b) not in own and c and d and (c[2] == d[2] or a == b"  :0"), (a, b)
 
 
 def test_data_sources(perf, oracle, record, folder):

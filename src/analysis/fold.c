@@ -238,6 +238,33 @@ static void add_recorded(struct fold_context *context, struct fold_worker *worke
 	add_unwound(worker, actor, entry);
 }
 
+/* A branch's target and source, newest first, then the call chain without what the newest branch shows already: the caller that it came from (a return address
+ * is at most 8 bytes behind its call). */
+static bool add_history(struct fold_context *context, struct fold_worker *worker, const struct fold_actor *actor, const struct sample *sample, struct fold_entry *entry)
+{
+	if (!sample->branch_count)
+		return false;
+	worker->words.len = 0;
+	worker->stack.unwound = 0;
+	vec_push(&worker->words, FOLD_BY_ADDRESS);
+	for (uint64_t i = 0; i < sample->branch_count; i++) {
+		vec_push(&worker->words, sample->branches[i].to);
+		vec_push(&worker->words, sample->branches[i].from);
+	}
+	uint64_t skipped = 0;
+	for (uint64_t i = 0; i < sample->branch_count && skipped < sample->chain_count; i++) {
+		uint64_t caller = sample->chain[skipped], from = sample->branches[i].from;
+		if (from < caller && caller - from <= 8)
+			skipped++;
+	}
+	for (uint64_t i = skipped; i < sample->chain_count; i++)
+		vec_push(&worker->words, sample->chain[i]);
+	uint64_t most = context->options->max_stack ? context->options->max_stack : 127;
+	worker->words.len = chain_limit(worker->words.data, worker->words.len, most);
+	add_unwound(worker, actor, entry);
+	return true;
+}
+
 static struct fold_actor make_actor(struct fold_sums *sums, const struct machine *machine, const struct fold_sample *in)
 {
 	const struct maps *user = thread_maps(in->thread);
@@ -303,6 +330,10 @@ static void fold_add(void *state, void *argument, const struct event *event, con
 	if (options->extra) {
 		options->extra(options->context, &in, worker->extra);
 		entry.extra = sums_extra(sums, worker->extra, options->extra_words);
+	}
+	if (options->branch_history && add_history(context, worker, &actor, sample, &entry)) {
+		sums_entry(sums, &entry);
+		return;
 	}
 	if (options->chains && unwound_chain(context, worker, &in)) {
 		add_unwound(worker, &actor, &entry);

@@ -36,6 +36,7 @@ struct fold_sample {
 struct fold_options {
 	bool chains;		 /* stacks matter; false: only the sampled address */
 	bool branches;		 /* each branch record of a sample is an entry, its outer piece (from, to); chains aren't looked at */
+	bool branch_history;	 /* stacks begin with the branches before the sample, the last one first: to, from, to, from, … */
 	bool by_address;	 /* two addresses in one symbol are two frames */
 	bool keep_outermost;	 /* a stack deeper than max_stack loses its innermost frames, else its outermost ones */
 	bool inlines;		 /* unwound stacks have a frame for each inlined function (debug information) */

@@ -9,6 +9,9 @@
 #include "base/intern.h"
 #include "base/vec.h"
 
+/* Our own marker in chains: what follows is user or kernel by its address. */
+#define FOLD_BY_ADDRESS ((uint64_t)-3)
+
 /* An address space in one state. */
 struct fold_space {
 	const struct maps *maps; /* NULL = nothing is known of it */

@@ -112,14 +112,19 @@ static uint8_t marker_mode(uint64_t marker)
 	}
 }
 
+/* The mode of an address that came without one. */
+static uint8_t mode_by_address(const struct resolve *resolve, uint64_t ip)
+{
+	uint64_t start = resolve->machine->kernel_start;
+	return start && ip >= start ? CPUMODE_KERNEL : CPUMODE_USER;
+}
+
 /* A branch from one address to another: the space is seen by the address. Both are kept also when unresolved ones are hidden, or none. */
 static void resolve_branch(struct resolve *resolve, unsigned int worker, struct chain_piece *piece, struct fold_piece *ret)
 {
 	uint32_t *ids = resolve->fold->frame_ids + ret->frames;
-	for (uint32_t i = 0; i < 2; i++) {
-		bool kernel = piece->ips[i] >= resolve->machine->kernel_start && resolve->machine->kernel_start;
-		ids[i] = resolve_address(resolve, worker, piece->space, kernel ? CPUMODE_KERNEL : CPUMODE_USER, piece->ips[i]);
-	}
+	for (uint32_t i = 0; i < 2; i++)
+		ids[i] = resolve_address(resolve, worker, piece->space, mode_by_address(resolve, piece->ips[i]), piece->ips[i]);
 	ret->frame_count = ids[0] == FOLD_NONE || ids[1] == FOLD_NONE ? 0 : 2;
 }
 
@@ -127,9 +132,13 @@ static void resolve_piece(struct resolve *resolve, unsigned int worker, struct c
 {
 	uint32_t *ids = resolve->fold->frame_ids + ret->frames, count = 0;
 	uint8_t mode = piece->kernel ? CPUMODE_KERNEL : CPUMODE_USER;
+	bool by_address = false;
 	for (uint32_t i = 0; i < piece->count; i++) {
 		uint64_t ip = piece->ips[i];
+		if (ip == FOLD_BY_ADDRESS || by_address)
+			mode = mode_by_address(resolve, ip);
 		if (stack_is_marker(ip)) {
+			by_address = ip == FOLD_BY_ADDRESS;
 			mode = marker_mode(ip);
 			continue;
 		}

@@ -9,6 +9,7 @@
 #include "app/pager.h"
 #include "base/number.h"
 #include "base/text.h"
+#include "cmd/dumping.h"
 #include "cmd/report_callgraph.h"
 #include "perfdata/features_print.h"
 #include "view/view.h"
@@ -66,6 +67,12 @@ static struct error *parse_group_sort(const struct option *option, const char *a
 	return NULL;
 }
 
+static struct error *parse_branches(const struct option *option, const char *argument, bool negated, void *field)
+{
+	*(enum branch_choice *)field = negated ? BRANCHES_NEVER : BRANCHES_WANTED;
+	return NULL;
+}
+
 static struct error *ignore(const struct option *option, const char *argument, bool negated, void *field)
 {
 	return NULL;
@@ -85,7 +92,7 @@ static const struct option report_options[] = {
 	OPTION_FLAG(0, "group", TYPE, group, "the events of a group in one table"),
 	OPTION_CUSTOM_FLAGS(0, "group-sort-idx", TYPE, group_sort_index, "N", "sort a group's table by its event N (from 0)", parse_group_sort, OPTION_NO_NEGATION),
 	OPTION_FLAG('H', "hierarchy", TYPE, hierarchy, "rows of the first key, below each those of the second, and so on"),
-	OPTION_FLAG('b', "branch-stack", TYPE, branch_stack, "rows are branches: from, to (default when there are branch records; --no-branch-stack)"),
+	OPTION_CUSTOM_FLAGS('b', "branch-stack", TYPE, branches, NULL, "rows are branches: from, to (default when there are branch records; --no-branch-stack)", parse_branches, OPTION_NO_ARGUMENT),
 	OPTION_CUSTOM_FLAGS(0, "percent-limit", TYPE, percent_limit, "PERCENT", "leave out rows and branches below it", parse_percent, OPTION_NO_NEGATION),
 	OPTION_CUSTOM_FLAGS(0, "percentage", TYPE, relative, "WHAT", "with a filter: 'relative' to what is left or 'absolute' (default)", parse_percentage, OPTION_NO_NEGATION),
 	OPTION_STRING('w', "column-widths", TYPE, widths, "N,…", "widths of the columns"),
@@ -96,6 +103,7 @@ static const struct option report_options[] = {
 	OPTION_FLAG(0, "skip-empty", TYPE, skip_empty, "no tables for events without samples (default)"),
 	OPTION_HEADING("Call graphs"),
 	OPTION_CUSTOM_FLAGS('g', "call-graph", TYPE, callgraph, "STYLE,…", callgraph_choice_help, callgraph_choice_parse, OPTION_OPTIONAL_ARGUMENT | OPTION_LAST_ARGUMENT),
+	OPTION_FLAG(0, "branch-history", TYPE, branch_history, "stacks begin with the last branches before the sample"),
 	OPTION_FLAG('G', "inverted", TYPE, inverted, "call graphs from the outermost caller inwards"),
 	OPTION_U64(0, "max-stack", TYPE, max_stack, "N", "at most N frames of a stack (127)"),
 	OPTION_STRING('p', "parent", TYPE, parent, "REGEX", "callers by which rows are told apart; see the key 'parent'"),
@@ -116,6 +124,7 @@ static const struct option report_options[] = {
 	OPTION_STRING(0, "switch-off", TYPE, switch_off, "EVENT", "until this event"),
 	OPTION_FLAG(0, "show-on-off-events", TYPE, show_on_off, "with the events of --switch-on and --switch-off themselves"),
 	OPTION_HEADING("Other reports"),
+	OPTION_FLAG('D', "dump-raw-trace", TYPE, dump, "all records, byte by byte"),
 	OPTION_FLAG('T', "threads", TYPE, show_threads, "what each thread counted, of recordings made with -s"),
 	OPTION_FLAG(0, "stats", TYPE, stats, "how many records of each kind"),
 	OPTION_FLAG(0, "tasks", TYPE, tasks, "the tree of tasks"),
@@ -149,12 +158,17 @@ static struct error *look_at_recording(struct report *report)
 	bool lbr_stacks = (types & PERF_SAMPLE_BRANCH_STACK) && (branches & PERF_SAMPLE_BRANCH_CALL_STACK);
 	report->chains = (types & PERF_SAMPLE_CALLCHAIN) || lbr_stacks;
 	bool has_branches = (types & PERF_SAMPLE_BRANCH_STACK) && !lbr_stacks;
-	report->branch_mode = has_branches && !options->no_branch_stack;
-	if (options->branch_stack && !has_branches)
+	report->branch_history = options->branch_history && has_branches;
+	if (options->branch_history && !has_branches && !report->chains)
+		return error_new("--branch-history: the recording has neither branch records nor call chains; record with -b or -g");
+	bool recorded_chains = report->chains;
+	report->chains |= report->branch_history;
+	report->branch_mode = has_branches && options->branches != BRANCHES_NEVER && !report->branch_history;
+	if (options->branches == BRANCHES_WANTED && !has_branches)
 		return error_new("-b: the recording has no branch records; record with -b");
 	if (options->callgraph.given && !report->chains)
 		return error_new("-g: the recording has no call chains; record with -g");
-	report->children = options->children && report->chains && !report->branch_mode && !options->hierarchy;
+	report->children = options->children && recorded_chains && !report->branch_mode && !options->hierarchy;
 	report->group = options->group;
 	for (size_t i = 0; i < events->events.len; i++)
 		if (events->events.data[i]->members > 1)
@@ -210,7 +224,8 @@ static struct error *make_fold(struct report *report)
 	struct fold_options fold = {
 		.chains = needs_stacks(report),
 		.branches = report->branch_mode,
-		.by_address = options->callgraph.by_address,
+		.by_address = options->callgraph.by_address || report->branch_history,
+		.branch_history = report->branch_history,
 		.keep_outermost = report->caller_order,
 		.inlines = options->inlines,
 		.hide_unresolved = options->hide_unresolved,
@@ -294,6 +309,24 @@ static struct error *show_tables(struct report *report)
 	return report_show_events(report);
 }
 
+static struct error *dump_records(struct session *session)
+{
+	pager_start("report");
+	struct strbuf text = {0};
+	struct record record;
+	struct error *error = NULL;
+	uint64_t offset = UINT64_MAX;
+	while (session_next(session, &record, &error) > 0) {
+		dumping_add_record(session, &record, &offset, &text);
+		fwrite(strbuf_str(&text), 1, text.len, stdout);
+		strbuf_clear(&text);
+	}
+	strbuf_deinit(&text);
+	if (!error)
+		report_stats(session, true);
+	return error;
+}
+
 static struct error *show(struct report *report)
 {
 	struct report_options *options = report->options;
@@ -303,6 +336,8 @@ static struct error *show(struct report *report)
 		print_header(report->session, options->show_info);
 		return NULL;
 	}
+	if (options->dump)
+		return dump_records(report->session);
 	if (options->stats || options->tasks || options->mmaps) {
 		pager_start("report");
 		if (options->stats)

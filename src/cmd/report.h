@@ -38,7 +38,6 @@ struct report_options {
 	struct name_list comms, dsos, symbols, pids, tids;
 	const char *symbol_filter;
 	const char *parent;
-	const char *ignore_callees;
 	bool exclude_other;
 	bool hide_unresolved;
 	bool inlines;
@@ -52,7 +51,8 @@ struct report_options {
 	int group_sort_index;
 	const char *separator;
 	const char *widths;
-	bool branch_stack, no_branch_stack, branch_history;
+	enum branch_choice { BRANCHES_IF_RECORDED, BRANCHES_WANTED, BRANCHES_NEVER } branches;
+	bool branch_history;
 	bool hierarchy;
 	double percent_limit;
 	bool relative;
@@ -78,13 +78,11 @@ struct report {
 	struct key_list shown;	/* columns */
 	struct key_list extras; /* sort keys that the fold keeps apart */
 	struct fold *fold;
-	bool branch_mode, children, chains, caller_order, group;
+	bool branch_mode, branch_history, children, chains, caller_order, group;
 	regex_t parent_regex;
 	bool has_parent_regex;
-	bool *event_matches; /* --switch-on/off */
 	struct time_range *windows;
 	size_t window_count;
-	uint64_t unresolved; /* for the hint */
 };
 
 /* report_keys.c: fills sort, shown and extras from -s and -F. */

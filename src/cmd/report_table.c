@@ -114,8 +114,6 @@ unsigned int report_key_width(struct maker *maker, const struct key *key)
 {
 	if (!strcmp(key->name, "cpu") || !strcmp(key->name, "socket"))
 		return key->width;
-	if (!strcmp(key->name, "trace") && maker->rows->shown_count == 1)
-		return (unsigned int)strlen(key->title);
 	bool fixed_time = !strcmp(key->name, "time") && maker->report->options->nanoseconds;
 	unsigned int width = fixed_time ? 16 : content_width(maker, key);
 	return width > key->width ? width : key->width;

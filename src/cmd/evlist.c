@@ -96,7 +96,8 @@ static struct error *run(int argc, char **argv, int *ret_status)
 		return error_new_kind(ERROR_USAGE, "--group option is not compatible with other options");
 
 	struct reader *reader;
-	error = reader_open(&(struct reader_options){.path = options.input, .force = options.force, .streaming = true}, &reader);
+	error = reader_open(&(struct reader_options){.path = options.input, .force = options.force, .streaming = true, .head_only = true},
+			    &reader);
 	if (error)
 		return error;
 	struct strbuf out = {0};

@@ -251,6 +251,8 @@ static struct error *open_file_form(struct reader *reader, const struct reader_o
 		set_stable(reader, &private->file, data.offset, data.size);
 		return NULL;
 	}
+	if (options->head_only)
+		return NULL;
 	struct stream *stream = stream_create_memory(reader, private->file.data + data.offset, data.size);
 	for (size_t i = 0; i < private->directory_files.len; i++)
 		stream_add_memory(stream, private->directory_files.data[i].data, private->directory_files.data[i].size);
@@ -328,6 +330,10 @@ static struct error *open_pipe_form(struct reader *reader, const struct reader_o
 		return NULL;
 	}
 	struct stream *stream = stream_create_memory(reader, file->data + PIPE_HEADER_SIZE, file->size - PIPE_HEADER_SIZE);
+	if (options->head_only) {
+		private->stream = stream;
+		return stream_fill(stream, true, &private->first_chunk);
+	}
 	struct error *error = spool(reader, stream, PIPE_HEADER_SIZE, options);
 	stream_destroy(stream);
 	return error;

@@ -57,6 +57,7 @@ struct reader_options {
 			     exist: no) */
 	bool force;	  /* accept a file of another owner */
 	bool streaming;	  /* pipes: don't spool, the caller reads once in order */
+	bool head_only;	  /* events and header features are enough: nothing is spooled, and there may be no records to walk */
 	void (*progress)(void *context, uint64_t done, uint64_t total); /* while spooling; may be NULL */
 	void *progress_context;
 };

@@ -31,7 +31,7 @@ static struct error *write_failed(struct writer *writer, int code)
 	else if (code == EDQUOT)
 		hint = " (your disk quota is used up: make room, use -z or a lower -F, or another place with -o)";
 	else if (code == EFBIG)
-		hint = " (the limit of file sizes is reached: ulimit -f)";
+		hint = " (the file size limit is reached: ulimit -f)";
 	else if (code == EPIPE)
 		hint = " (the program that reads the pipe has ended)";
 	writer->failed = code;
@@ -149,6 +149,7 @@ struct error *writer_flush(struct writer *writer)
 {
 	size_t size = writer->buffered;
 	writer->buffered = 0;
+	writer->round_unwritten = false;
 	return write_bytes(writer, writer->buffer, size, true);
 }
 
@@ -377,8 +378,22 @@ static struct error *append_compressed(struct writer *writer, const struct iovec
 			left -= size;
 		}
 	}
-	/* What is in the buffer must not grow old: a killed recorder would lose it. */
-	return writer_flush(writer);
+	return NULL;
+}
+
+/* Copying a little costs less than a system call for each ring. `total` is the size of all pieces: they go to the buffer as one, since a
+ * record may straddle them. */
+static struct error *append_copied(struct writer *writer, const struct iovec *pieces, int count, size_t total)
+{
+	struct error *error = NULL;
+	if (total > sizeof(writer->buffer) - writer->buffered && (error = writer_flush(writer)))
+		return error;
+	for (int i = 0; i < count; i++) {
+		memcpy(writer->buffer + writer->buffered, pieces[i].iov_base, pieces[i].iov_len);
+		writer->buffered += pieces[i].iov_len;
+	}
+	writer->round_unwritten = true;
+	return NULL;
 }
 
 struct error *writer_append(struct writer *writer, const struct iovec *pieces, int count)
@@ -389,10 +404,12 @@ struct error *writer_append(struct writer *writer, const struct iovec *pieces, i
 		total += pieces[i].iov_len;
 	if (error || !total)
 		return error;
-	writer->round_open = true;
+	writer->round_open = writer->round_unwritten = true;
 	writer->totals.appended_bytes += total;
 	if (writer->compressor)
 		return append_compressed(writer, pieces, count);
+	if (total <= COPIED_MAX)
+		return append_copied(writer, pieces, count, total);
 
 	struct iovec all[PIECES_MAX + 1];
 	int n = 0;
@@ -408,6 +425,7 @@ struct error *writer_append(struct writer *writer, const struct iovec *pieces, i
 	for (int i = 0; i < count; i++)
 		if (pieces[i].iov_len)
 			all[n++] = pieces[i];
+	writer->round_unwritten = false;
 	return writer_write(writer, all, n, true);
 }
 
@@ -423,7 +441,8 @@ struct error *writer_finish_round(struct writer *writer)
 		return failed_before(writer);
 	struct error *error = add_bare(writer, RECORD_FINISHED_ROUND);
 	writer->round_open = false;
-	return error;
+	/* What was appended must not grow old: a killed recorder would lose it. The bare record can wait for the next write. */
+	return error || !writer->round_unwritten ? error : writer_flush(writer);
 }
 
 struct error *writer_finish_init(struct writer *writer)

@@ -5,16 +5,16 @@
  *
  *	writer_open()          header, attributes and ids are on disk (pipe: all header records are sent)
  *	writer_add() …         records that were made up here (side-band of what already runs): collected in a small buffer
- *	writer_append() …      pieces of rings: written straight from where they are, or compressed
+ *	writer_append() …      pieces of rings: written straight from where they are, or compressed (little ones wait for the round's end)
  *	writer_finish_round()  after each pass over all rings: what was appended before can be sorted
  *	writer_finish_data()   the data section is complete; a file can be opened with reader_open() now, to look for build-ids
  *	writer_finish()        feature sections and the final header (pipe: build-ids)
  *	writer_close()
  *
  * A recorder that is killed leaves a readable file at any time: its header's data size is moved forward after every write, and covers whole
- * records only. After a failed write (disk full, quota, broken pipe) the file is cut back to the last whole record, every later call
- *returns an error at once, and writer_finish() still completes the header as far as the disk allows: such a file holds all that was written
- *before and never claims more.
+ * records only; at the end of a round all that was appended is written. After a failed write (disk full, quota, broken pipe) the file is
+ *cut back to the last whole record, every later call returns an error at once, and writer_finish() still completes the header as far as the
+ *disk allows: such a file holds all that was written before and never claims more.
  *
  * The kernel's perf from 5.2 on (COMPRESSED) reads everything written here. Not thread-safe.
  */

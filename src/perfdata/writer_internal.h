@@ -8,6 +8,7 @@
 
 enum {
 	PIECES_MAX = 62,
+	COPIED_MAX = 16 << 10, /* pieces up to this size go through the buffer */
 	COMPRESSED_RECORD_MAX = UINT16_MAX & ~7,
 	CHUNK_MIN = 64 << 10,
 	CHUNK_DEFAULT = 4 << 20,
@@ -29,7 +30,8 @@ struct writer {
 	size_t standby_size;
 	uint64_t standby_bits[4];
 	uint64_t data_offset;
-	bool round_open; /* something was added since the last FINISHED_ROUND */
+	bool round_open;      /* something was added since the last FINISHED_ROUND */
+	bool round_unwritten; /* of what was appended since then, something is in the buffer */
 	size_t buffered;
 	uint8_t buffer[256 << 10] __attribute__((aligned(8)));
 };

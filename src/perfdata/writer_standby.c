@@ -18,9 +18,11 @@
 #include <string.h>
 #include <unistd.h>
 
-static bool comes_later(unsigned int feature)
+/* The table is written again and again: it holds only what a reader cannot do without. */
+static bool is_indispensable(unsigned int feature)
 {
-	return feature == FEATURE_BUILD_ID || feature == FEATURE_SAMPLE_TIME;
+	return feature == FEATURE_TRACING_DATA || feature == FEATURE_ARCH || feature == FEATURE_EVENT_DESC ||
+	       feature == FEATURE_GROUP_DESC || feature == FEATURE_COMPRESSED;
 }
 
 void writer_standby_prepare(struct writer *writer, const struct features *features, const uint64_t bits[4], uint64_t at, struct strbuf *out)
@@ -33,7 +35,7 @@ void writer_standby_prepare(struct writer *writer, const struct features *featur
 	memset(writer->standby_bits, 0, sizeof(writer->standby_bits));
 	for (unsigned int feature = 0; feature < FEATURE_COUNT; feature++) {
 		size_t start = out->len;
-		if (!(bits[feature / 64] >> feature % 64 & 1) || comes_later(feature) ||
+		if (!(bits[feature / 64] >> feature % 64 & 1) || !is_indispensable(feature) ||
 		    !writer_encode_feature(writer, features, feature, out))
 			continue;
 		table[count++] = (struct file_section){at + (start - first), out->len - start};

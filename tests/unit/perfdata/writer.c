@@ -154,6 +154,7 @@ static void test_killed(void **state)
 		assert_int_equal(count_samples(fixture->path, false), 0);
 		for (unsigned int i = 1; i <= 20; i++) {
 			no_error(append_samples(writer, 5));
+			no_error(writer_finish_round(writer));
 			assert_int_equal(count_samples(fixture->path, false), 5 * i);
 		}
 		writer_close(writer);
@@ -196,7 +197,7 @@ static void test_no_room(void **state)
 	assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
 	struct error *error = NULL;
 	unsigned int appended = 0;
-	while (!(error = append_samples(writer, 100)))
+	while (!(error = append_samples(writer, 100)) && !(error = writer_finish_round(writer)))
 		appended += 100;
 	assert_int_equal(error_errno(error), EFBIG);
 	assert_non_null(strstr(error_message(error), "ulimit"));

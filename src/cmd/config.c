@@ -3,7 +3,9 @@
 #include "app/command.h"
 
 #include "base/cleanup.h"
+#include "base/log.h"
 #include "base/mem.h"
+#include "base/text.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -48,10 +50,29 @@ static struct error *show(const struct config *config, const char *name)
 	return NULL;
 }
 
+/* The keys that change something here. Others may stand in a file: the kernel's tool has them. */
+static const char *const known_keys[] = {
+	"pager.*",	    "core.pager",	    "buildid.dir",	    "hist.percentage",		"record.build-id",	 "report.sort_order",
+	"report.children",  "report.percent-limit", "report.group",	    "report.skip-empty",	"call-graph.record-mode", "call-graph.dump-size",
+	"call-graph.order", "call-graph.sort-key",  "call-graph.threshold", "call-graph.print-type",
+};
+
+static void warn_if_unknown(const char *name)
+{
+	for (size_t i = 0; i < sizeof(known_keys) / sizeof(*known_keys); i++)
+		if (str_glob_match(known_keys[i], name))
+			return;
+	struct strbuf safe = {0};
+	text_add_safe(&safe, name, strlen(name));
+	log_warning("%s is written, but changes nothing in this perf; 'perf help config' lists what does", strbuf_str(&safe));
+	strbuf_deinit(&safe);
+}
+
 static struct error *change(const char *path, const char *assignment)
 {
 	size_t len = strcspn(assignment, "=");
 	cleanup_free char *name = mem_strndup(assignment, len);
+	warn_if_unknown(name);
 	return config_write(path, name, assignment + len + 1);
 }
 

@@ -69,8 +69,11 @@ def test_config_writes_what_the_kernel_tool_reads(perf, oracle, tmp_path):
     home = {**{k: v for k, v in os.environ.items() if k != "PERF_CONFIG"}, "HOME": str(tmp_path)}
     file = tmp_path / ".perfconfig"
     file.write_text("# mine\n[report]\n\tpercent-limit = 1 # note\n[ui]\n\tshow-headers = true\n")
+    assert "changes nothing" in perf("config", "colors.top=red", env=home).stderr
+    file.write_text(file.read_text().replace("[colors]\n\ttop = red\n", ""))
     for change in ("report.percent-limit=2", "report.children=false", "core.pager=less -S", "ui.show-headers=off"):
-        assert perf("config", change, env=home).returncode == 0
+        done = perf("config", change, env=home)
+        assert done.returncode == 0 and ("changes nothing" in done.stderr) == change.startswith("ui.")
     assert file.read_text() == ("# mine\n[report]\n\tpercent-limit = 2\n\tchildren = false\n[ui]\n\tshow-headers = off\n"
                                 "[core]\n\tpager = less -S\n")
     listing = sorted(perf("config", "-l", env=home).stdout.splitlines())

@@ -60,7 +60,6 @@ struct event {
 	bool aux_output;
 	uint32_t aux_sample_size;  /* bytes; 0 = none */
 	uint64_t max_events;	   /* nr=; 0 = no limit */
-	const char *driver_config; /* "name[=value]" of an @ term, or NULL */
 
 	const char *unit;   /* of counts, "" = none */
 	double scale;	    /* 1 = none */

@@ -321,11 +321,6 @@ static struct error *apply_term(struct parser *parser, struct event *event, cons
 {
 	const struct term_rule *rule = find_rule(term->name);
 
-	if (term->name[0] == '@') {
-		event->driver_config =
-			term->value ? arena_printf(&parser->list->arena, "%s=%s", term->name + 1, term->value) : term->name + 1;
-		return NULL;
-	}
 	if (rule && rule->no_tracepoint && event->attr.type == PERF_TYPE_TRACEPOINT)
 		rule = NULL;
 	if (!rule)

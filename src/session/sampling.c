@@ -171,6 +171,23 @@ static void configure_scope(struct event *event, const struct sampling *sampling
 	}
 }
 
+/* The branch_type= term: "no" or kinds of branches, instead of those of -b and -j. */
+static struct error *configure_event_branches(struct event *event)
+{
+	struct event_attr *attr = &event->attr;
+	uint64_t kinds = 0;
+
+	if (strcmp(event->branch_type, "no")) {
+		struct error *error = sampling_parse_branch(event->branch_type, &kinds);
+		if (error)
+			return error_wrap(error, "%s", event->name);
+	}
+	attr->sample_type &= ~(uint64_t)PERF_SAMPLE_BRANCH_STACK;
+	attr->sample_type |= kinds ? PERF_SAMPLE_BRANCH_STACK : 0;
+	attr->branch_sample_type = kinds;
+	return NULL;
+}
+
 static struct error *configure_event(struct event *event, const struct sampling *sampling, const struct tracking *tracking)
 {
 	struct event_attr *attr = &event->attr;
@@ -206,6 +223,8 @@ static struct error *configure_event(struct event *event, const struct sampling 
 	if (sampling->delayed && event != tracking->event)
 		attr->enable_on_exec = 0;
 	event_apply_terms(event);
+	if (event->branch_type && (error = configure_event_branches(event)))
+		return error;
 	if (sampling->period_bit == EVENT_NO)
 		attr->sample_type &= ~(uint64_t)PERF_SAMPLE_PERIOD;
 	if (is_dummy(event))

@@ -103,7 +103,7 @@ static void debug_package(const struct dso *dso, struct strbuf *out)
 static void kernel_remedy(struct resolver *resolver, enum symbol_source source, struct strbuf *out)
 {
 	if (source == SYMBOLS_FORBIDDEN)
-		strbuf_add_str(out, "the kernel hides its addresses: run as root, or 'sysctl kernel.kptr_restrict=0'");
+		strbuf_add_str(out, "the kernel hides its addresses (kptr_restrict): run as root, or 'sysctl kernel.kptr_restrict=0'");
 	else if (!resolver_options(resolver)->same_machine)
 		strbuf_add_str(
 			out, "this is not the kernel that was recorded: give its vmlinux with -k, or its list of symbols with --kallsyms");
@@ -126,7 +126,7 @@ void resolver_remedy(struct resolver *resolver, const struct dso *dso, struct st
 	else if (source == SYMBOLS_FORBIDDEN)
 		strbuf_add_str(out, "run the report as a user who may read it");
 	else if (source == SYMBOLS_WRONG_FILE)
-		strbuf_add_str(out, "it was replaced after the recording; copies that 'perf record' keeps (without -N) prevent this");
+		strbuf_add_str(out, "'perf record' keeps copies of files against this, unless -N is given");
 	else if (source == SYMBOLS_NO_FILE && dso->kind == DSO_FILE)
 		strbuf_add_str(out, "--symfs says below which directory files are");
 	else if (dso->kind == DSO_FILE)

@@ -506,10 +506,11 @@ void fold_order(struct fold *fold)
 	uint32_t *order = mem_alloc_array(fold->entry_count + 1, sizeof(*order));
 	for (uint32_t i = 0; i < fold->entry_count; i++)
 		order[i] = i;
-	radix_sort(order, fold->entry_count, entry_place, fold);
 	if (fold->session->reader->has_times) {
 		radix_sort(order, fold->entry_count, entry_time, fold);
 		order_ties(fold, order);
+	} else {
+		radix_sort(order, fold->entry_count, entry_place, fold);
 	}
 	permute(fold->entries, order, fold->entry_count);
 	free(order);
@@ -542,6 +543,7 @@ struct error *fold_create(struct session *session, struct resolver *resolver, co
 	free(worker);
 	publish(fold);
 	fold_resolve(fold);
+	malloc_trim(0);
 	fold_order(fold);
 	*ret = fold;
 	return NULL;

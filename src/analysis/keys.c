@@ -62,7 +62,7 @@ const struct key key_table[] = {
 	EXTRA("abort", "Transaction abort", 0, KEY_BRANCH, key_abort_extract, .number = key_word_number, .text = key_flag_text),
 	EXTRA("in_tx", "Branch in transaction", 0, KEY_BRANCH, key_in_tx_extract, .number = key_word_number, .text = key_in_tx_text),
 	EXTRA("cycles", "Basic Block Cycles", 0, KEY_BRANCH | KEY_DESCENDING, key_cycles_extract, .number = key_word_number, .text = key_cycles_text),
-	EXTRA("ipc_lbr", "IPC   [IPC Coverage]", 0, KEY_BRANCH | KEY_HIDDEN, key_null_extract, .number = key_word_number, .text = key_null_text),
+	EXTRA("ipc_lbr", "IPC   [IPC Coverage]", 0, KEY_BRANCH | KEY_HIDDEN, key_null_extract, .number = key_word_number, .text = key_cycles_text),
 	{.name = NULL},
 };
 

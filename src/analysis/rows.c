@@ -17,13 +17,20 @@ static bool row_shown(const struct rows *rows, uint32_t row)
 	return !rows->options.shown || rows->options.shown(rows->options.context, rows->fold, entry);
 }
 
+/* All rows are sorted: where keys contradict each other, rows that aren't shown have a say in the order of the others. */
 static void make_order(struct rows *rows)
 {
 	rows->order = mem_alloc_array(rows->row_count + 1, sizeof(*rows->order));
 	for (uint32_t i = 0; i < rows->row_count; i++)
-		if (row_shown(rows, i))
-			rows->order[rows->shown_count++] = i;
+		rows->order[i] = i;
+	rows->shown_count = rows->row_count;
 	rows_sort(rows);
+	if (!rows->options.shown && !rows->options.exclude_other)
+		return;
+	rows->shown_count = 0;
+	for (size_t i = 0; i < rows->row_count; i++)
+		if (row_shown(rows, rows->order[i]))
+			rows->order[rows->shown_count++] = rows->order[i];
 }
 
 struct rows *rows_create(struct fold *fold, struct key_context *context, const struct rows_options *options)
@@ -97,22 +104,20 @@ static char row_level(const struct rows *rows, uint32_t row, const struct key_so
 	return level;
 }
 
-/* All but the level. */
-static void plain_source(const struct rows *rows, uint32_t row, const struct key *key, struct key_source *ret)
+static void class_source(const struct rows *rows, uint32_t class, const struct key *key, struct key_source *ret)
 {
-	uint32_t class = classes_of_row(rows, row, key);
 	if (key->domain == KEY_STACK) {
 		*ret = (struct key_source){.parent = rows->private->parents.data[class].parent};
 		return;
 	}
 	unsigned int domain = key->domain == KEY_ACTOR ? CLASS_ACTOR : key->domain == KEY_PLACE ? CLASS_PLACE : CLASS_EXTRA;
 	classes_source(rows, domain, class, key, ret);
-	ret->count = rows->sums[row * rows->options.event_count].count;
 }
 
 void rows_source(const struct rows *rows, uint32_t row, const struct key *key, struct key_source *ret)
 {
-	plain_source(rows, row, key, ret);
+	class_source(rows, classes_of_row(rows, row, key), key, ret);
+	ret->count = rows->sums[row * rows->options.event_count].count;
 	if (key->domain == KEY_PLACE)
 		ret->level = row_level(rows, row, ret);
 }
@@ -145,24 +150,49 @@ static size_t text_length(const struct rows *rows, const struct key *key, const 
 	return text->len;
 }
 
+static uint64_t *shown_classes(const struct rows *rows, const struct key *key, size_t count)
+{
+	uint64_t *shown = mem_zalloc_array(count / 64 + 1, sizeof(*shown));
+	for (size_t i = 0; i < rows->shown_count; i++) {
+		uint32_t class = classes_of_row(rows, rows->order[i], key);
+		shown[class / 64] |= (uint64_t)1 << (class % 64);
+	}
+	return shown;
+}
+
 /* One look at each class that a shown row has. */
 unsigned int rows_width(struct rows *rows, const struct key *key)
 {
 	struct strbuf text = {0};
-	size_t widest = 0;
-	uint64_t *seen = mem_zalloc_array(classes_with(rows, key) / 64 + 1, sizeof(*seen));
-	for (size_t i = 0; i < rows->shown_count; i++) {
-		uint32_t class = classes_of_row(rows, rows->order[i], key);
-		if (seen[class / 64] >> (class % 64) & 1)
+	size_t widest = 0, count = classes_with(rows, key);
+	uint64_t *shown = shown_classes(rows, key, count);
+	for (uint32_t class = 0; class < count; class++) {
+		if (!(shown[class / 64] >> (class % 64) & 1))
 			continue;
-		seen[class / 64] |= (uint64_t)1 << (class % 64);
 		struct key_source source;
-		plain_source(rows, rows->order[i], key, &source);
+		class_source(rows, class, key, &source);
 		size_t length = text_length(rows, key, &source, &text);
 		if (length > widest)
 			widest = length;
 	}
-	free(seen);
+	free(shown);
 	strbuf_deinit(&text);
 	return (unsigned int)widest;
+}
+
+/* Whether a shown row's place has no symbol. */
+bool rows_have_unresolved(const struct rows *rows, const struct key *key)
+{
+	size_t count = classes_with(rows, key);
+	uint64_t *shown = shown_classes(rows, key, count);
+	bool found = false;
+	for (uint32_t class = 0; class < count && !found; class++) {
+		struct key_source source;
+		if (!(shown[class / 64] >> (class % 64) & 1))
+			continue;
+		class_source(rows, class, key, &source);
+		found = !source.place->symbol;
+	}
+	free(shown);
+	return found;
 }

@@ -72,8 +72,10 @@ void rows_destroy(struct rows *rows);
 
 /* What a cell is made from. */
 void rows_source(const struct rows *rows, uint32_t row, const struct key *key, struct key_source *ret);
-/* The longest text of a key over all shown rows, at most `most` long. */
+/* The longest text of a key over all shown rows. */
 unsigned int rows_width(struct rows *rows, const struct key *key);
+/* Whether a shown row's place has no symbol. */
+bool rows_have_unresolved(const struct rows *rows, const struct key *key);
 /* The order that a key alone gives to two rows; symbols and places that are equal in it by address. */
 int rows_compare_key(const struct rows *rows, uint32_t a, uint32_t b, const struct key *key);
 /* Which of the events it belongs to, or -1. */

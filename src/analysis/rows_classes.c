@@ -68,20 +68,38 @@ static uint32_t *none_array(size_t count)
 	return array;
 }
 
-static void add_callers(struct rows *rows, const struct fold_piece *piece)
+static bool bit(const uint64_t *bits, size_t index)
+{
+	return bits[index / 64] >> (index % 64) & 1;
+}
+
+static void set_bit(uint64_t *bits, size_t index)
+{
+	bits[index / 64] |= (uint64_t)1 << (index % 64);
+}
+
+/* In the order of the frames, so that later walks over classes go through memory in order. */
+static void make_frame_classes(struct rows *rows, const uint64_t *leaves, const uint64_t *callers)
 {
 	struct rows_private *private = rows->private;
-	for (uint32_t i = 0; i < piece->frame_count; i++) {
-		uint32_t frame = rows->fold->frame_ids[piece->frames + i];
-		if (private->caller_class[frame] != FOLD_NONE)
-			continue;
+	for (uint32_t frame = 0; frame < rows->fold->frame_count; frame++) {
 		const struct fold_frame *place = &rows->fold->frames[frame];
+		if (bit(leaves, frame))
+			private->self_class[frame] = class_of(rows, CLASS_PLACE, frame);
+		if (!callers || !bit(callers, frame))
+			continue;
 		bool same = place->symbol || !place->map || map_to_dso(place->map, place->ip) == place->ip;
-		if (same && private->self_class[frame] != FOLD_NONE)
-			private->caller_class[frame] = private->self_class[frame];
-		else
-			private->caller_class[frame] = class_of(rows, CLASS_PLACE, frame | PLACE_CALLER);
+		private->caller_class[frame] = same && bit(leaves, frame) ? private->self_class[frame] : class_of(rows, CLASS_PLACE, frame | PLACE_CALLER);
 	}
+}
+
+static void make_pair_classes(struct rows *rows)
+{
+	struct rows_private *private = rows->private;
+	private->pair_class = none_array(rows->fold->piece_count);
+	for (size_t i = 0; i < rows->fold->piece_count; i++)
+		if (rows->fold->pieces[i].frame_count)
+			private->pair_class[i] = class_of(rows, CLASS_PLACE, (uint32_t)i);
 }
 
 static void make_places(struct rows *rows)
@@ -89,23 +107,23 @@ static void make_places(struct rows *rows)
 	struct rows_private *private = rows->private;
 	struct fold *fold = rows->fold;
 	if (rows->options.branches) {
-		private->pair_class = none_array(fold->piece_count);
-		for (size_t i = 0; i < fold->piece_count; i++)
-			if (fold->pieces[i].frame_count)
-				private->pair_class[i] = class_of(rows, CLASS_PLACE, (uint32_t)i);
+		make_pair_classes(rows);
 		return;
 	}
+	uint64_t *leaves = mem_zalloc_array(fold->frame_count / 64 + 1, sizeof(*leaves)), *callers = NULL;
+	for (size_t i = 0; i < fold->entry_count; i++)
+		set_bit(leaves, fold->entries[i].leaf);
 	private->self_class = none_array(fold->frame_count);
-	for (size_t i = 0; i < fold->entry_count; i++) {
-		uint32_t leaf = fold->entries[i].leaf;
-		if (private->self_class[leaf] == FOLD_NONE)
-			private->self_class[leaf] = class_of(rows, CLASS_PLACE, leaf);
+	if (rows->options.children) {
+		callers = mem_zalloc_array(fold->frame_count / 64 + 1, sizeof(*callers));
+		private->caller_class = none_array(fold->frame_count);
+		for (size_t i = 0; i < fold->piece_count; i++)
+			for (uint32_t f = 0; f < fold->pieces[i].frame_count; f++)
+				set_bit(callers, fold->frame_ids[fold->pieces[i].frames + f]);
 	}
-	if (!rows->options.children)
-		return;
-	private->caller_class = none_array(fold->frame_count);
-	for (size_t i = 0; i < fold->piece_count; i++)
-		add_callers(rows, &fold->pieces[i]);
+	make_frame_classes(rows, leaves, callers);
+	free(leaves);
+	free(callers);
 }
 
 /* Extras are told apart by their words, but some keys by a text that the words stand for: then classes are made of texts. */

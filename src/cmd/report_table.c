@@ -91,13 +91,7 @@ static unsigned int content_width(struct maker *maker, const struct key *key)
 		return key->name[0] == 'c' ? widest : widest + 8;
 	}
 	widest = rows_width(rows, key);
-	bool unresolved = false;
-	if (!strcmp(key->name, "dso") && widest < 16)
-		for (size_t i = 0; i < rows->shown_count && !unresolved; i++) {
-			struct key_source source;
-			rows_source(rows, rows->order[i], key, &source);
-			unresolved = !source.place->symbol;
-		}
+	bool unresolved = !strcmp(key->name, "dso") && widest < 16 && rows_have_unresolved(rows, key);
 	return unresolved ? 16 : widest;
 }
 

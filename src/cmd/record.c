@@ -42,6 +42,7 @@ struct recording {
 static void recording_deinit(struct recording *recording)
 {
 	recorder_destroy(recording->recorder);
+	counters_abandon(&recording->counters);
 	workload_deinit(&recording->workload);
 	features_deinit(&recording->features);
 	strbuf_deinit(&recording->summary.losses);
@@ -280,11 +281,11 @@ static void leave_rest_to_child(const struct recording *recording, bool cache)
 	if (pid)
 		return;
 	setsid();
-	close(0);
-	close(1);
-	close(2);
+	counters_keep_only(&recording->counters); /* nobody shall wait for the end of a pipe of ours, either */
 	if (cache)
 		record_fill_cache(&recording->features);
+	if (chdir("/") < 0)
+		_exit(1);
 	_exit(0);
 }
 

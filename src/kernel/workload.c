@@ -19,12 +19,6 @@ static void child_run(char *const *argv, bool piped, int release, int failure)
 	ssize_t got;
 
 	prctl(PR_SET_NAME, "perf-exec");
-	signal(SIGINT, SIG_DFL);
-	signal(SIGTERM, SIG_DFL);
-	signal(SIGPIPE, SIG_DFL);
-	sigset_t none;
-	sigemptyset(&none);
-	sigprocmask(SIG_SETMASK, &none, NULL);
 	if (piped)
 		dup2(STDERR_FILENO, STDOUT_FILENO);
 	do

@@ -14,7 +14,7 @@ struct workload {
 	int status; /* as of waitpid() */
 };
 
-/* Forks the child and holds it. Until released its name is "perf-exec". `piped`: standard output carries our data, so the child's goes to
+/* Forks the child and holds it. It has the signals as they are now: start it before blocking or ignoring any. Until released its name is "perf-exec". `piped`: standard output carries our data, so the child's goes to
  * standard error. */
 struct error *workload_start(struct workload *workload, char *const *argv, bool piped);
 /* Lets it exec. When that fails the error says why (of kind ERROR_SYSTEM). */

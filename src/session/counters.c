@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/statfs.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 /* The same bytes under the kernel's name (event/attr.h). */
@@ -172,6 +173,36 @@ void counters_close(struct counters *counters)
 		counter_close(&counters->each[i]);
 	free(counters->each);
 	*counters = (struct counters){0};
+}
+
+void counters_abandon(struct counters *counters)
+{
+	for (size_t i = 0; i < counters->count; i++) {
+		free(counters->each[i].fds);
+		free(counters->each[i].ids);
+	}
+	free(counters->each);
+	*counters = (struct counters){0};
+}
+
+void counters_keep_only(const struct counters *counters)
+{
+	size_t slots = counters->target.cpu_count * counters->target.thread_count;
+	int highest = -1;
+
+	for (size_t i = 0; i < counters->count; i++)
+		for (size_t slot = 0; slot < slots; slot++)
+			if (counters->each[i].fds[slot] > highest)
+				highest = counters->each[i].fds[slot];
+	cleanup_free bool *kept = mem_zalloc_array((size_t)highest + 2, sizeof(*kept));
+	for (size_t i = 0; i < counters->count; i++)
+		for (size_t slot = 0; slot < slots; slot++)
+			if (counters->each[i].fds[slot] >= 0)
+				kept[counters->each[i].fds[slot]] = true;
+	for (int fd = 0; fd <= highest; fd++)
+		if (!kept[fd])
+			close(fd);
+	syscall(SYS_close_range, (unsigned int)highest + 1, ~0u, 0);
 }
 
 void counters_enable(struct counters *counters, const struct event_list *events)

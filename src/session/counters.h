@@ -18,6 +18,10 @@ struct counters {
  * and with them names. Nothing stays open after an error. */
 struct error *counters_open(struct counters *counters, struct event_list *events, const struct counter_target *target);
 void counters_close(struct counters *counters);
+/* Frees the memory only: the descriptors are closed by the end of the process. */
+void counters_abandon(struct counters *counters);
+/* For a child that is to outlive us: closes every descriptor of the process but those of the counters. */
+void counters_keep_only(const struct counters *counters);
 
 /* Group leaders only: members follow. */
 void counters_enable(struct counters *counters, const struct event_list *events);

@@ -111,6 +111,19 @@ void reader_load_formats(struct reader *reader, const void *data, size_t size)
 	reader_events_changed(reader);
 }
 
+/* A recording without any record: where its data would begin, the table of feature sections does, and its first entry points behind it. */
+static bool is_empty_recording(const struct reader_private *private)
+{
+	const struct file_header *header = &private->header;
+	uint64_t first, count = 0;
+	for (int i = 0; i < 4; i++)
+		count += (uint64_t)__builtin_popcountll(header->features[i]);
+	if (!count || private->file.size - header->data.offset < count * sizeof(struct file_section))
+		return false;
+	memcpy(&first, private->file.data + header->data.offset, sizeof(first));
+	return (private->kind.swapped ? __builtin_bswap64(first) : first) == header->data.offset + count * sizeof(struct file_section);
+}
+
 /* Brings the data section into the file's bounds. Its size is written last: still 0, or with no features behind it although there is more,
  * when the recorder was killed. Then all that follows is data. */
 static void settle_data_section(struct reader *reader)
@@ -123,6 +136,8 @@ static void settle_data_section(struct reader *reader)
 		reader->trouble.truncated = true;
 		return;
 	}
+	if (!header->data.size && is_empty_recording(reader->private))
+		return;
 	uint64_t room = size - header->data.offset;
 	bool no_features = !(features[0] | features[1] | features[2] | features[3]);
 	if (!header->data.size || (no_features && header->data.size < room && header->size >= FILE_HEADER_SIZE)) {

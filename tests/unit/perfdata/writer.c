@@ -162,6 +162,15 @@ static void test_killed(void **state)
 	}
 }
 
+static void test_empty(void **state)
+{
+	struct fixture *fixture = *state;
+	struct writer *writer = open_writer(fixture, 0);
+	no_error(writer_finish(writer, &fixture->features));
+	writer_close(writer);
+	assert_int_equal(count_samples(fixture->path, true), 0);
+}
+
 static void test_pipe(void **state)
 {
 	struct fixture *fixture = *state;
@@ -258,6 +267,7 @@ int perfdata_writer_tests(void)
 		cmocka_unit_test_setup_teardown(test_file, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_compressed, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_killed, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_empty, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_pipe, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_no_room, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_old_is_kept, set_up, tear_down),

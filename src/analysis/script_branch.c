@@ -54,8 +54,8 @@ static void add_offset(struct script_text *text, const struct script_sample *at,
 	add_file(text, at, &frame, out);
 }
 
-static void add_branches(struct script_text *text, const struct script_sample *at, const char *before, add_end_fn *add_end, const char *after,
-			 struct strbuf *out)
+static void add_branches(struct script_text *text, const struct script_sample *at, const char *before, add_end_fn *add_end,
+			 const char *after, struct strbuf *out)
 {
 	for (uint64_t i = 0; i < at->sample->branch_count; i++) {
 		const struct branch_entry *branch = &at->sample->branches[i];

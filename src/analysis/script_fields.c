@@ -1,8 +1,8 @@
 /* Which fields a line of `perf script` has: the table, -F, and what a recording's events allow.
  *
- * Each type of event has its set. -F either replaces sets ("comm,ip", "sw:comm,ip") or changes them ("+addr,-cpu", "trace:+period"). Then the first event
- * of each type decides what its type can show: what it hasn't sampled is dropped from the usual set, and is an error where it was asked for. How the
- * fields look is not told here but in the other script_*.c files. */
+ * Each type of event has its set. -F either replaces sets ("comm,ip", "sw:comm,ip") or changes them ("+addr,-cpu", "trace:+period"). Then
+ * the first event of each type decides what its type can show: what it hasn't sampled is dropped from the usual set, and is an error where
+ * it was asked for. How the fields look is not told here but in the other script_*.c files. */
 #include "analysis/script_internal.h"
 
 #include "base/log.h"
@@ -19,17 +19,22 @@ const struct script_field_row script_field_table[SCRIPT_FIELD_COUNT] = {
 	[SCRIPT_PID] = {"pid", PERF_SAMPLE_TID, "TID", 0, script_put_pid, NULL, "process"},
 	[SCRIPT_TID] = {"tid", PERF_SAMPLE_TID, "TID", 0, script_put_tid, NULL, "thread"},
 	[SCRIPT_CPU] = {"cpu", PERF_SAMPLE_CPU, "CPU", 0, script_put_cpu, NULL, "CPU"},
-	[SCRIPT_MISC] = {"misc", 0, NULL, 0, script_put_misc, NULL, "mode and flags of the record: K kernel, U user, H hypervisor, G and g guest …"},
+	[SCRIPT_MISC] = {"misc", 0, NULL, 0, script_put_misc, NULL,
+			 "mode and flags of the record: K kernel, U user, H hypervisor, G and g guest …"},
 	[SCRIPT_TOD] = {"tod", 0, NULL, 0, NULL, script_print_tod, "wall-clock date and time (recorded with -k)"},
 	[SCRIPT_TIME] = {"time", PERF_SAMPLE_TIME, "TIME", 0, script_put_time, NULL, "time stamp in seconds"},
 	[SCRIPT_PERIOD] = {"period", 0, NULL, 0, script_put_period, NULL, "events that the sample stands for"},
 	[SCRIPT_EVENT] = {"event", 0, NULL, 0, NULL, script_print_event, "name of the event"},
 	[SCRIPT_TRACE] = {"trace", 0, NULL, NOT_TRACEPOINT, NULL, script_print_trace, "what a tracepoint tells"},
 	[SCRIPT_ADDR] = {"addr", PERF_SAMPLE_ADDR, "ADDR", 0, NULL, script_print_addr, "address of the data, or target of the branch"},
-	[SCRIPT_DATA_SRC] = {"data_src", PERF_SAMPLE_DATA_SRC, "DATA_SRC", 0, NULL, script_print_data_src, "where the data came from: cache level, snoop, TLB, lock"},
-	[SCRIPT_WEIGHT] = {"weight", PERF_SAMPLE_WEIGHT | PERF_SAMPLE_WEIGHT_STRUCT, "WEIGHT", 0, script_put_weight, NULL, "cost of the access"},
-	[SCRIPT_INS_LAT] = {"ins_lat", PERF_SAMPLE_WEIGHT_STRUCT, "WEIGHT_STRUCT", 0, script_put_ins_lat, NULL, "latency of the instruction"},
-	[SCRIPT_RETIRE_LAT] = {"retire_lat", PERF_SAMPLE_WEIGHT_STRUCT, "WEIGHT_STRUCT", 0, script_put_retire_lat, NULL, "latency of its retirement"},
+	[SCRIPT_DATA_SRC] = {"data_src", PERF_SAMPLE_DATA_SRC, "DATA_SRC", 0, NULL, script_print_data_src,
+			     "where the data came from: cache level, snoop, TLB, lock"},
+	[SCRIPT_WEIGHT] = {"weight", PERF_SAMPLE_WEIGHT | PERF_SAMPLE_WEIGHT_STRUCT, "WEIGHT", 0, script_put_weight, NULL,
+			   "cost of the access"},
+	[SCRIPT_INS_LAT] = {"ins_lat", PERF_SAMPLE_WEIGHT_STRUCT, "WEIGHT_STRUCT", 0, script_put_ins_lat, NULL,
+			    "latency of the instruction"},
+	[SCRIPT_RETIRE_LAT] = {"retire_lat", PERF_SAMPLE_WEIGHT_STRUCT, "WEIGHT_STRUCT", 0, script_put_retire_lat, NULL,
+			       "latency of its retirement"},
 	[SCRIPT_IP] = {"ip", PERF_SAMPLE_IP, "IP", 0, NULL, script_print_ip, "address of the code, or the stack"},
 	[SCRIPT_SYM] = {"sym", 0, NULL, 0, NULL, NULL, "its function"},
 	[SCRIPT_SYMOFF] = {"symoff", 0, NULL, 0, NULL, NULL, "offset in the function"},
@@ -38,14 +43,19 @@ const struct script_field_row script_field_table[SCRIPT_FIELD_COUNT] = {
 	[SCRIPT_SRCLINE] = {"srcline", PERF_SAMPLE_IP, "IP", 0, NULL, NULL, "source file and line, on a line of its own"},
 	[SCRIPT_IREGS] = {"iregs", PERF_SAMPLE_REGS_INTR, "IREGS", 0, NULL, script_print_iregs, "registers when the sample was taken"},
 	[SCRIPT_UREGS] = {"uregs", PERF_SAMPLE_REGS_USER, "UREGS", 0, NULL, script_print_uregs, "registers of user space"},
-	[SCRIPT_BRSTACK] = {"brstack", 0, NULL, 0, NULL, script_print_brstack, "last branches: from/to/mispredicted/transaction/abort/cycles"},
+	[SCRIPT_BRSTACK] = {"brstack", 0, NULL, 0, NULL, script_print_brstack,
+			    "last branches: from/to/mispredicted/transaction/abort/cycles"},
 	[SCRIPT_BRSTACKSYM] = {"brstacksym", 0, NULL, 0, NULL, script_print_brstacksym, "the same with functions"},
 	[SCRIPT_BRSTACKOFF] = {"brstackoff", 0, NULL, 0, NULL, script_print_brstackoff, "the same with offsets in files"},
 	[SCRIPT_BPF_OUTPUT] = {"bpf-output", 0, NULL, ~TYPE(SOFTWARE), NULL, script_print_bpf_output, "what a BPF program sent"},
-	[SCRIPT_PHYS_ADDR] = {"phys_addr", PERF_SAMPLE_PHYS_ADDR, "PHYS_ADDR", 0, script_put_phys_addr, NULL, "physical address of the data"},
-	[SCRIPT_DATA_PAGE_SIZE] = {"data_page_size", PERF_SAMPLE_DATA_PAGE_SIZE, "DATA_PAGE_SIZE", 0, NULL, script_print_data_page_size, "size of the data's page"},
-	[SCRIPT_CODE_PAGE_SIZE] = {"code_page_size", PERF_SAMPLE_CODE_PAGE_SIZE, "CODE_PAGE_SIZE", 0, NULL, script_print_code_page_size, "size of the code's page"},
-	[SCRIPT_CGROUP] = {"cgroup", PERF_SAMPLE_CGROUP, "CGROUP", 0, NULL, script_print_cgroup, "control group (recorded with --all-cgroups)"},
+	[SCRIPT_PHYS_ADDR] = {"phys_addr", PERF_SAMPLE_PHYS_ADDR, "PHYS_ADDR", 0, script_put_phys_addr, NULL,
+			      "physical address of the data"},
+	[SCRIPT_DATA_PAGE_SIZE] = {"data_page_size", PERF_SAMPLE_DATA_PAGE_SIZE, "DATA_PAGE_SIZE", 0, NULL, script_print_data_page_size,
+				   "size of the data's page"},
+	[SCRIPT_CODE_PAGE_SIZE] = {"code_page_size", PERF_SAMPLE_CODE_PAGE_SIZE, "CODE_PAGE_SIZE", 0, NULL, script_print_code_page_size,
+				   "size of the code's page"},
+	[SCRIPT_CGROUP] = {"cgroup", PERF_SAMPLE_CGROUP, "CGROUP", 0, NULL, script_print_cgroup,
+			   "control group (recorded with --all-cgroups)"},
 };
 
 #define BIT(field) SCRIPT_BIT(SCRIPT_##field)
@@ -60,7 +70,9 @@ static const struct script_type_row {
 	[SCRIPT_SOFTWARE] = {"sw", "software", USUAL | BIT(BPF_OUTPUT)},
 	[SCRIPT_TRACEPOINT] = {"trace", "tracepoint", BIT(COMM) | BIT(TID) | BIT(CPU) | BIT(TIME) | BIT(EVENT) | BIT(TRACE)},
 	[SCRIPT_CACHE] = {"cache", "hardware cache", USUAL},
-	[SCRIPT_RAW] = {"raw", "raw", USUAL | BIT(ADDR) | BIT(DATA_SRC) | BIT(WEIGHT) | BIT(INS_LAT) | BIT(PHYS_ADDR) | BIT(DATA_PAGE_SIZE) | BIT(CODE_PAGE_SIZE)},
+	[SCRIPT_RAW] = {"raw", "raw",
+			USUAL | BIT(ADDR) | BIT(DATA_SRC) | BIT(WEIGHT) | BIT(INS_LAT) | BIT(PHYS_ADDR) | BIT(DATA_PAGE_SIZE) |
+				BIT(CODE_PAGE_SIZE)},
 	[SCRIPT_BREAKPOINT] = {"break", "breakpoint", USUAL},
 	[SCRIPT_OTHER] = {"other", "other", USUAL},
 };
@@ -80,8 +92,8 @@ void script_fields_init(struct script_fields *fields)
 /* -F, one word after the other. */
 struct parse {
 	struct script_fields *fields;
-	int type;	/* -1: all that the field makes sense for */
-	char mode;	/* '=' replaces, '~' changes, 0 = not known yet */
+	int type;  /* -1: all that the field makes sense for */
+	char mode; /* '=' replaces, '~' changes, 0 = not known yet */
 };
 
 static struct error *unknown_field(const char *name)
@@ -143,7 +155,8 @@ static struct error *parse_type(const char *name, size_t len, int *ret)
 			*ret = type;
 			return NULL;
 		}
-	return error_new_kind(ERROR_USAGE, "there is no type of events \"%.*s:\"; types are hw sw trace cache raw break other", (int)len, name);
+	return error_new_kind(ERROR_USAGE, "there is no type of events \"%.*s:\"; types are hw sw trace cache raw break other", (int)len,
+			      name);
 }
 
 /* A list without signs replaces what the type, or every type, would show. */

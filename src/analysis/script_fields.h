@@ -1,9 +1,11 @@
 /* The fields of `perf script` lines: which there are, what -F asks for, and what each event of a recording can show.
  *
- * A field is one row of script_field_table (script_fields.c): its name, its help, what an event must have sampled for it, and the function that prints
- * it. The table's order is the order on the line. Rows without a print function change how others print (sym, dso, symoff belong to ip and addr).
+ * A field is one row of script_field_table (script_fields.c): its name, its help, what an event must have sampled for it, and the function
+ * that prints it. The table's order is the order on the line. Rows without a print function change how others print (sym, dso, symoff
+ * belong to ip and addr).
  *
- * Fields are chosen for types of events ("hw:", "sw:", "trace:" …), and start from each type's usual set. Facts: behaviour of the kernel's perf 6.1.
+ * Fields are chosen for types of events ("hw:", "sw:", "trace:" …), and start from each type's usual set. Facts: behaviour of the kernel's
+ * perf 6.1.
  */
 #pragma once
 
@@ -86,7 +88,8 @@ struct script_offer {
 	bool has_clock_data; /* the wall clock is known (tod) */
 };
 
-/* Takes away what the events of each type haven't sampled (an error where the user asked for it) and adds stacks to tracepoints that have them. */
+/* Takes away what the events of each type haven't sampled (an error where the user asked for it) and adds stacks to tracepoints that have
+ * them. */
 struct error *script_fields_check(struct script_fields *fields, const struct script_offer *offer);
 
 /* Names and what they mean, for the help; `ret` gets one line a field. */

@@ -100,7 +100,8 @@ struct error *script_filter_set_switches(struct script_filter *filter, const str
 
 bool script_filter_is_empty(const struct script_filter *filter)
 {
-	return !filter->comms.len && !filter->pids.len && !filter->tids.len && !filter->dsos.len && !filter->symbols.len && !filter->on && !filter->off;
+	return !filter->comms.len && !filter->pids.len && !filter->tids.len && !filter->dsos.len && !filter->symbols.len && !filter->on &&
+	       !filter->off;
 }
 
 bool script_filter_is_ordered(const struct script_filter *filter)
@@ -135,7 +136,8 @@ static bool passes_thread(const struct script_filter *filter, const struct threa
 
 static bool has_dso(const struct script_filter *filter, const struct map *map)
 {
-	return map && (has_name(filter->dsos.data, filter->dsos.len, map->dso->name) || has_name(filter->dsos.data, filter->dsos.len, map->dso->short_name));
+	return map && (has_name(filter->dsos.data, filter->dsos.len, map->dso->name) ||
+		       has_name(filter->dsos.data, filter->dsos.len, map->dso->short_name));
 }
 
 static bool has_address(const struct script_filter *filter, uint64_t address)
@@ -171,8 +173,8 @@ static bool passes_switches(struct script_filter *filter, const struct event *ev
 	return true;
 }
 
-bool script_filter_passes(struct script_filter *filter, const struct machine *machine, struct resolver *resolver, const struct record *record,
-			  const struct sample *sample, const struct thread *thread)
+bool script_filter_passes(struct script_filter *filter, const struct machine *machine, struct resolver *resolver,
+			  const struct record *record, const struct sample *sample, const struct thread *thread)
 {
 	if (thread && !passes_thread(filter, thread, record->model_time))
 		return false;

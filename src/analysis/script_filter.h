@@ -1,4 +1,5 @@
-/* Which samples `perf script` shows, besides CPUs and times (which the session filters): names, processes, files, symbols, and between which events. */
+/* Which samples `perf script` shows, besides CPUs and times (which the session filters): names, processes, files, symbols, and between
+ * which events. */
 #pragma once
 
 #include "base/error.h"
@@ -30,8 +31,8 @@ struct script_filter {
 	struct script_names symbols;
 	struct script_names stop_at; /* functions at which stacks end (no filter, but the same kind of list) */
 	VEC(uint64_t) addresses;     /* the symbols that are hexadecimal numbers */
-	uint64_t address_range;	 /* bytes from each of them on; 0 = these very addresses */
-	const struct event *on;	 /* --switch-on, or NULL */
+	uint64_t address_range;	     /* bytes from each of them on; 0 = these very addresses */
+	const struct event *on;	     /* --switch-on, or NULL */
 	const struct event *off;
 	bool show_on_off;
 	bool discarding; /* before `on`, after `off` */
@@ -52,5 +53,5 @@ struct error *script_filter_set_switches(struct script_filter *filter, const str
 bool script_filter_is_empty(const struct script_filter *filter);
 /* The filter's answer depends on the samples before. */
 bool script_filter_is_ordered(const struct script_filter *filter);
-bool script_filter_passes(struct script_filter *filter, const struct machine *machine, struct resolver *resolver, const struct record *record,
-			  const struct sample *sample, const struct thread *thread);
+bool script_filter_passes(struct script_filter *filter, const struct machine *machine, struct resolver *resolver,
+			  const struct record *record, const struct sample *sample, const struct thread *thread);

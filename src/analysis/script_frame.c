@@ -46,8 +46,8 @@ void script_add_place(const struct script_text *text, const struct script_plan *
 	strbuf_add_char(out, ')');
 }
 
-/* The source line of a frame. An unwound stack has a frame for each function that was inlined at an address, with a line for each; otherwise the
- * address has one frame, and its line is the innermost. */
+/* The source line of a frame. An unwound stack has a frame for each function that was inlined at an address, with a line for each;
+ * otherwise the address has one frame, and its line is the innermost. */
 static const struct code_function *find_source(const struct script_text *text, const struct script_plan *plan, const struct frame *frame)
 {
 	const struct code_function *functions;

@@ -32,12 +32,12 @@ struct script_step {
 struct script_plan {
 	uint64_t fields; /* SCRIPT_BIT()s */
 	enum script_type type;
-	bool branch_trace;  /* every branch of a program: printed as "from => to" */
-	bool stacks;	    /* stacks are printed, one frame a line */
-	bool comm_aligned;  /* 16 columns; names before stacks aren't */
+	bool branch_trace;   /* every branch of a program: printed as "from => to" */
+	bool stacks;	     /* stacks are printed, one frame a line */
+	bool comm_aligned;   /* 16 columns; names before stacks aren't */
 	bool addr_is_symbol; /* the sampled address belongs to code or data with a name */
-	bool plain_chain;   /* its stacks come from the call chain alone: no unwinding, no branch records */
-	struct strbuf name; /* of the event, right-aligned, with ": " */
+	bool plain_chain;    /* its stacks come from the call chain alone: no unwinding, no branch records */
+	struct strbuf name;  /* of the event, right-aligned, with ": " */
 	unsigned int steps_used;
 	unsigned int prefix; /* how many steps belong to the beginning of the line that side-band records have too */
 	struct script_step steps[SCRIPT_FIELD_COUNT];
@@ -68,10 +68,10 @@ struct script_text {
 	struct script_plan *plans; /* by event index */
 	size_t plan_count;
 	struct script_stacks *stacks;
-	struct stack stack;	   /* scratch */
-	uint64_t first_time;	   /* --reltime; 0 = none yet */
-	uint64_t previous_time;	   /* --deltatime */
-	size_t memory_width;	   /* widest text of a data source so far: later ones are filled up to it */
+	struct stack stack;	/* scratch */
+	uint64_t first_time;	/* --reltime; 0 = none yet */
+	uint64_t previous_time; /* --deltatime */
+	size_t memory_width;	/* widest text of a data source so far: later ones are filled up to it */
 };
 
 const struct script_plan *script_plan_of(struct script_text *text, const struct event *event);

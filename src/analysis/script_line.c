@@ -1,5 +1,5 @@
-/* The beginning of a line: thread, CPU, time, period, event, and what a tracepoint tells. Numbers are written digit by digit: these fields are printed for
- * each of millions of samples. */
+/* The beginning of a line: thread, CPU, time, period, event, and what a tracepoint tells. Numbers are written digit by digit: these fields
+ * are printed for each of millions of samples. */
 #include "analysis/script_internal.h"
 
 #include "base/text.h"
@@ -127,7 +127,11 @@ char *script_put_cpu(struct script_text *text, const struct script_sample *at, c
 /* The modes are numbers, but each letter is printed when all bits of its mode are set. */
 static char *put_modes(char *to, uint16_t misc)
 {
-	static const char letters[] = {[CPUMODE_KERNEL] = 'K', [CPUMODE_USER] = 'U', [CPUMODE_HYPERVISOR] = 'H', [CPUMODE_GUEST_KERNEL] = 'G', [CPUMODE_GUEST_USER] = 'g'};
+	static const char letters[] = {[CPUMODE_KERNEL] = 'K',
+				       [CPUMODE_USER] = 'U',
+				       [CPUMODE_HYPERVISOR] = 'H',
+				       [CPUMODE_GUEST_KERNEL] = 'G',
+				       [CPUMODE_GUEST_USER] = 'g'};
 	for (unsigned int mode = CPUMODE_KERNEL; mode <= CPUMODE_GUEST_USER; mode++)
 		if ((misc & mode) == mode)
 			*to++ = letters[mode];

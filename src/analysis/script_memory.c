@@ -1,5 +1,5 @@
-/* What a memory sample tells: where the data came from, what it cost, pages, control groups. The bits are those of perf_event.h (union perf_mem_data_src);
- * the words are those that people and scripts know from the kernel's perf. */
+/* What a memory sample tells: where the data came from, what it cost, pages, control groups. The bits are those of perf_event.h (union
+ * perf_mem_data_src); the words are those that people and scripts know from the kernel's perf. */
 #include "analysis/script_internal.h"
 
 #include "base/text.h"
@@ -8,16 +8,26 @@
 
 /* Fields of the data source: first bit, number of bits. */
 enum {
-	OP_SHIFT = 0, OP_BITS = 5,
-	LEVEL_SHIFT = 5, LEVEL_BITS = 14,
-	SNOOP_SHIFT = 19, SNOOP_BITS = 5,
-	LOCK_SHIFT = 24, LOCK_BITS = 2,
-	TLB_SHIFT = 26, TLB_BITS = 7,
-	LEVEL_NUMBER_SHIFT = 33, LEVEL_NUMBER_BITS = 4,
-	REMOTE_SHIFT = 37, REMOTE_BITS = 1,
-	SNOOPX_SHIFT = 38, SNOOPX_BITS = 2,
-	BLOCK_SHIFT = 40, BLOCK_BITS = 3,
-	HOPS_SHIFT = 43, HOPS_BITS = 3,
+	OP_SHIFT = 0,
+	OP_BITS = 5,
+	LEVEL_SHIFT = 5,
+	LEVEL_BITS = 14,
+	SNOOP_SHIFT = 19,
+	SNOOP_BITS = 5,
+	LOCK_SHIFT = 24,
+	LOCK_BITS = 2,
+	TLB_SHIFT = 26,
+	TLB_BITS = 7,
+	LEVEL_NUMBER_SHIFT = 33,
+	LEVEL_NUMBER_BITS = 4,
+	REMOTE_SHIFT = 37,
+	REMOTE_BITS = 1,
+	SNOOPX_SHIFT = 38,
+	SNOOPX_BITS = 2,
+	BLOCK_SHIFT = 40,
+	BLOCK_BITS = 3,
+	HOPS_SHIFT = 43,
+	HOPS_BITS = 3,
 };
 #define PART(source, name) ((unsigned int)((source) >> name##_SHIFT & ((1u << name##_BITS) - 1)))
 
@@ -61,10 +71,23 @@ static void add_level_number(unsigned int number, struct strbuf *out)
 
 static void add_level(uint64_t source, struct strbuf *out)
 {
-	static const char *const names[LEVEL_BITS] = {"N/A", "HIT", "MISS", "L1", "LFB/MAB", "L2", "L3", "Local RAM", "Remote RAM (1 hop)",
-		"Remote RAM (2 hops)", "Remote Cache (1 hop)", "Remote Cache (2 hops)", "I/O", "Uncached"};
+	static const char *const names[LEVEL_BITS] = {"N/A",
+						      "HIT",
+						      "MISS",
+						      "L1",
+						      "LFB/MAB",
+						      "L2",
+						      "L3",
+						      "Local RAM",
+						      "Remote RAM (1 hop)",
+						      "Remote RAM (2 hops)",
+						      "Remote Cache (1 hop)",
+						      "Remote Cache (2 hops)",
+						      "I/O",
+						      "Uncached"};
 	static const char *const hops[1 << HOPS_BITS] = {"N/A", "core, same node", "node, same socket", "socket, same board", "board"};
-	unsigned int bits = PART(source, LEVEL), number = PART(source, LEVEL_NUMBER), hop = PART(source, HOPS), remote = PART(source, REMOTE);
+	unsigned int bits = PART(source, LEVEL), number = PART(source, LEVEL_NUMBER), hop = PART(source, HOPS),
+		     remote = PART(source, REMOTE);
 	size_t start = out->len;
 	unsigned int added = 0;
 	if (remote)
@@ -125,7 +148,8 @@ void script_print_data_src(struct script_text *text, const struct script_sample 
 	static const struct {
 		const char *title;
 		void (*add)(uint64_t source, struct strbuf *out);
-	} parts[] = {{" |OP ", add_operation}, {"|LVL ", add_level}, {"|SNP ", add_snoop}, {"|TLB ", add_tlb}, {"|LCK ", add_lock}, {"|BLK ", add_block}};
+	} parts[] = {{" |OP ", add_operation}, {"|LVL ", add_level}, {"|SNP ", add_snoop},
+		     {"|TLB ", add_tlb},       {"|LCK ", add_lock},  {"|BLK ", add_block}};
 	uint64_t source = at->sample->data_src;
 	size_t start = out->len;
 	strbuf_add_hex(out, source, 16);

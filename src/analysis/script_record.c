@@ -1,4 +1,5 @@
-/* Side-band records as lines: "PERF_RECORD_COMM exec: true:17/17". Before it stands what the lines of samples begin with, where the record's event is known. */
+/* Side-band records as lines: "PERF_RECORD_COMM exec: true:17/17". Before it stands what the lines of samples begin with, where the
+ * record's event is known. */
 #include "analysis/script_internal.h"
 
 #include "base/text.h"
@@ -31,7 +32,8 @@ static uint64_t get_u64(const struct payload *payload, size_t offset)
 static void add_name(const struct payload *payload, size_t offset, struct strbuf *out)
 {
 	if (offset < payload->size)
-		text_add_safe(out, (const char *)payload->data + offset, strnlen((const char *)payload->data + offset, payload->size - offset));
+		text_add_safe(out, (const char *)payload->data + offset,
+			      strnlen((const char *)payload->data + offset, payload->size - offset));
 }
 
 typedef void add_record_fn(const struct record_header *header, const struct payload *payload, struct strbuf *out);
@@ -45,13 +47,15 @@ static void add_comm(const struct record_header *header, const struct payload *p
 
 static void add_task(const struct record_header *header, const struct payload *payload, struct strbuf *out)
 {
-	strbuf_printf(out, "(%d:%d):(%d:%d)", (int)get_u32(payload, 0), (int)get_u32(payload, 8), (int)get_u32(payload, 4), (int)get_u32(payload, 12));
+	strbuf_printf(out, "(%d:%d):(%d:%d)", (int)get_u32(payload, 0), (int)get_u32(payload, 8), (int)get_u32(payload, 4),
+		      (int)get_u32(payload, 12));
 }
 
 static void add_range(const struct payload *payload, struct strbuf *out)
 {
-	strbuf_printf(out, " %d/%d: [%#llx(%#llx) @ %#llx", (int)get_u32(payload, 0), (int)get_u32(payload, 4), (unsigned long long)get_u64(payload, 8),
-		      (unsigned long long)get_u64(payload, 16), (unsigned long long)get_u64(payload, 24));
+	strbuf_printf(out, " %d/%d: [%#llx(%#llx) @ %#llx", (int)get_u32(payload, 0), (int)get_u32(payload, 4),
+		      (unsigned long long)get_u64(payload, 8), (unsigned long long)get_u64(payload, 16),
+		      (unsigned long long)get_u64(payload, 24));
 }
 
 static void add_mmap(const struct record_header *header, const struct payload *payload, struct strbuf *out)
@@ -72,11 +76,12 @@ static void add_mmap2(const struct record_header *header, const struct payload *
 			strbuf_printf(out, "%02x", payload->data[36 + i]);
 		strbuf_add_char(out, '>');
 	} else {
-		strbuf_printf(out, " %02x:%02x %llu %llu", get_u32(payload, 32), get_u32(payload, 36), (unsigned long long)get_u64(payload, 40),
-			      (unsigned long long)get_u64(payload, 48));
+		strbuf_printf(out, " %02x:%02x %llu %llu", get_u32(payload, 32), get_u32(payload, 36),
+			      (unsigned long long)get_u64(payload, 40), (unsigned long long)get_u64(payload, 48));
 	}
 	uint32_t prot = get_u32(payload, 56), flags = get_u32(payload, 60);
-	strbuf_printf(out, "]: %c%c%c%c ", prot & READ ? 'r' : '-', prot & WRITE ? 'w' : '-', prot & EXEC ? 'x' : '-', flags & SHARED ? 's' : 'p');
+	strbuf_printf(out, "]: %c%c%c%c ", prot & READ ? 'r' : '-', prot & WRITE ? 'w' : '-', prot & EXEC ? 'x' : '-',
+		      flags & SHARED ? 's' : 'p');
 	add_name(payload, 64, out);
 }
 
@@ -103,14 +108,16 @@ static void add_namespaces(const struct record_header *header, const struct payl
 		if (i && i % 4 == 0)
 			strbuf_add_str(out, "\n\t\t ");
 		strbuf_printf(out, "%u/%s: %llu/%#llx%s", (unsigned int)i, i < sizeof(names) / sizeof(*names) ? names[i] : "unknown",
-			      (unsigned long long)get_u64(payload, 16 + i * 16), (unsigned long long)get_u64(payload, 24 + i * 16), i + 1 != count ? ", " : "]");
+			      (unsigned long long)get_u64(payload, 16 + i * 16), (unsigned long long)get_u64(payload, 24 + i * 16),
+			      i + 1 != count ? ", " : "]");
 	}
 }
 
 static void add_ksymbol(const struct record_header *header, const struct payload *payload, struct strbuf *out)
 {
 	uint32_t kind = get_u32(payload, 12);
-	strbuf_printf(out, " addr %llx len %u type %u flags 0x%x name ", (unsigned long long)get_u64(payload, 0), get_u32(payload, 8), kind & 0xffff, kind >> 16);
+	strbuf_printf(out, " addr %llx len %u type %u flags 0x%x name ", (unsigned long long)get_u64(payload, 0), get_u32(payload, 8),
+		      kind & 0xffff, kind >> 16);
 	add_name(payload, 16, out);
 }
 
@@ -177,9 +184,10 @@ static const struct record_row *record_row_of(uint32_t type)
 	return NULL;
 }
 
-/* A new thread has its parent's name. Asking for the parent's gives the one that it had then, also among the records of time 0, where the new one's own
- * name may have followed; of an unknown parent it has none. */
-static const char *name_after_fork(struct machine *machine, const struct record *record, const struct payload *payload, const struct thread *thread, char buffer[16])
+/* A new thread has its parent's name. Asking for the parent's gives the one that it had then, also among the records of time 0, where the
+ * new one's own name may have followed; of an unknown parent it has none. */
+static const char *name_after_fork(struct machine *machine, const struct record *record, const struct payload *payload,
+				   const struct thread *thread, char buffer[16])
 {
 	const struct thread *parent = machine_thread_or_new(machine, get_u32(payload, 4), get_u32(payload, 12), record->model_time);
 	const char *name = thread_comm(parent, record->model_time);
@@ -224,7 +232,8 @@ void script_text_record(struct script_text *text, const struct record *record, s
 {
 	const struct record_header *header = record->header;
 	const struct record_row *row = record_row_of(header->type);
-	size_t trailer = record->event ? text->session->reader->layouts[record->event->index].trailer : 0, size = header->size - sizeof(*header);
+	size_t trailer = record->event ? text->session->reader->layouts[record->event->index].trailer : 0,
+	       size = header->size - sizeof(*header);
 	struct payload payload = {(const uint8_t *)(header + 1), size > trailer ? size - trailer : 0};
 	if (row && record->event)
 		add_prefix(text, record, row, &payload, out);

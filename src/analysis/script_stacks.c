@@ -5,10 +5,11 @@
  *	places        (epoch, address), direct-mapped                              → map and symbol
  *	files         by number                                                    → " (path)"
  *
- * A chain is cut at its markers into segments of one address space. A segment that was seen before is one copy. A new one is put together line by line: map and
- * symbol by the epoch of the address space (which names all that is mapped where) and the address, or else looked up; the file's name is ready made.
- * Lines themselves aren't kept: most addresses of a fast recording come once, and to compose a line costs less than to miss the cache for it. Texts of
- * segments are kept within bounds (thrown away when full), and only when they come a second time.
+ * A chain is cut at its markers into segments of one address space. A segment that was seen before is one copy. A new one is put together
+ *line by line: map and symbol by the epoch of the address space (which names all that is mapped where) and the address, or else looked up;
+ *the file's name is ready made. Lines themselves aren't kept: most addresses of a fast recording come once, and to compose a line costs
+ *less than to miss the cache for it. Texts of segments are kept within bounds (thrown away when full), and only when they come a second
+ *time.
  *
  * Stacks that need unwinding or branch records, and --stop-bt, go the straight way through stack_resolve(). */
 #include "analysis/script_stacks.h"
@@ -128,7 +129,8 @@ static void find_place(struct script_text *text, const struct script_sample *at,
 {
 	struct place *place = &text->stacks->places[hash_u64(space->key ^ ip << 20 ^ ip) & (PLACE_SLOTS - 1)];
 	if (place->space == space->key && place->ip == ip) {
-		*ret = (struct frame){.ip = ip, .dso_addr = place->map ? map_to_dso(place->map, ip) : ip, .map = place->map, .symbol = place->symbol};
+		*ret = (struct frame){
+			.ip = ip, .dso_addr = place->map ? map_to_dso(place->map, ip) : ip, .map = place->map, .symbol = place->symbol};
 		return;
 	}
 	resolver_frame(text->resolver, space->maps, space->mode, ip, at->model_time, ret);
@@ -167,8 +169,8 @@ static struct piece file_piece(const struct script_text *text, const struct map 
 	return stacks->files.data[index] = (struct piece){(uint32_t)offset, (uint32_t)(stacks->file_text.len - offset)};
 }
 
-/* The usual look of a place, " name+0xoff (file)", composed at once. NULL when something about the symbol's name is unusual. `to` has room for
- * USUAL_ROOM bytes and the file's. */
+/* The usual look of a place, " name+0xoff (file)", composed at once. NULL when something about the symbol's name is unusual. `to` has room
+ * for USUAL_ROOM bytes and the file's. */
 static char *put_usual_place(const struct script_text *text, const struct frame *frame, struct piece file, char *to)
 {
 	*to++ = ' ';
@@ -201,8 +203,8 @@ static bool add_usual_line(const struct script_text *text, const struct frame *f
 }
 
 /* The fields that decide how a frame's line looks. */
-static const uint64_t look_fields = SCRIPT_BIT(SCRIPT_SYM) | SCRIPT_BIT(SCRIPT_SYMOFF) | SCRIPT_BIT(SCRIPT_DSO) | SCRIPT_BIT(SCRIPT_DSOFF) |
-				    SCRIPT_BIT(SCRIPT_SRCLINE);
+static const uint64_t look_fields =
+	SCRIPT_BIT(SCRIPT_SYM) | SCRIPT_BIT(SCRIPT_SYMOFF) | SCRIPT_BIT(SCRIPT_DSO) | SCRIPT_BIT(SCRIPT_DSOFF) | SCRIPT_BIT(SCRIPT_SRCLINE);
 static const uint64_t usual_look = SCRIPT_BIT(SCRIPT_SYM) | SCRIPT_BIT(SCRIPT_SYMOFF) | SCRIPT_BIT(SCRIPT_DSO);
 
 static void add_line(struct script_text *text, const struct script_sample *at, const struct space *space, uint64_t ip, struct strbuf *out)
@@ -227,7 +229,8 @@ static void keep_segment(struct script_stacks *stacks, struct segment *segment, 
 	strbuf_reserve(&stacks->segment_text, WIDE);
 }
 
-static void add_segment(struct script_text *text, const struct script_sample *at, uint8_t mode, const uint64_t *words, size_t count, struct strbuf *out)
+static void add_segment(struct script_text *text, const struct script_sample *at, uint8_t mode, const uint64_t *words, size_t count,
+			struct strbuf *out)
 {
 	struct script_stacks *stacks = text->stacks;
 	struct space space;

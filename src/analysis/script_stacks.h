@@ -1,4 +1,5 @@
-/* What stacks look like: the text of whole call chains, and of single frames, remembered within bounds. Private to script_*.c; one owner. */
+/* What stacks look like: the text of whole call chains, and of single frames, remembered within bounds. Private to script_*.c; one owner.
+ */
 #pragma once
 
 #include "analysis/script_internal.h"

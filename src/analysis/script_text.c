@@ -1,7 +1,8 @@
 /* `struct script_text`: how the samples of each event are printed, worked out once, and then sample by sample.
  *
- * For each event a plan holds the print functions of its fields in the order of the line; a sample is one pass over them. Everything that is the same
- * for all samples of an event (its padded name, whether stacks follow) is in the plan. The fields' own text is in script_line.c and its neighbours. */
+ * For each event a plan holds the print functions of its fields in the order of the line; a sample is one pass over them. Everything that
+ * is the same for all samples of an event (its padded name, whether stacks follow) is in the plan. The fields' own text is in script_line.c
+ * and its neighbours. */
 #include "analysis/script_internal.h"
 #include "analysis/script_stacks.h"
 
@@ -19,8 +20,9 @@
 
 static bool is_page_fault(const struct event_attr *attr)
 {
-	return attr->type == PERF_TYPE_SOFTWARE && (attr->config == PERF_COUNT_SW_PAGE_FAULTS || attr->config == PERF_COUNT_SW_PAGE_FAULTS_MIN ||
-						    attr->config == PERF_COUNT_SW_PAGE_FAULTS_MAJ);
+	return attr->type == PERF_TYPE_SOFTWARE &&
+	       (attr->config == PERF_COUNT_SW_PAGE_FAULTS || attr->config == PERF_COUNT_SW_PAGE_FAULTS_MIN ||
+		attr->config == PERF_COUNT_SW_PAGE_FAULTS_MAJ);
 }
 
 /* Each branch is a sample: what hardware branch tracing records, and what decoded traces are turned into. */
@@ -152,7 +154,8 @@ static void take_steps(struct script_text *text, const struct script_sample *at,
 	}
 }
 
-void script_text_sample(struct script_text *text, const struct record *record, const struct sample *sample, struct thread *thread, struct strbuf *out)
+void script_text_sample(struct script_text *text, const struct record *record, const struct sample *sample, struct thread *thread,
+			struct strbuf *out)
 {
 	const struct script_plan *plan = plan_of(text, record->event);
 	if (!plan->fields)

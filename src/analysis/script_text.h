@@ -1,7 +1,7 @@
 /* Samples and side-band records as the lines of `perf script`, byte for byte those of the kernel's perf.
  *
- * One `struct script_text` belongs to one thread; it holds caches of what frames and stacks look like, bounded in size. Several may work side by side
- * on one session, unless options make a line depend on the lines before it (script_text_ordered()).
+ * One `struct script_text` belongs to one thread; it holds caches of what frames and stacks look like, bounded in size. Several may work
+ * side by side on one session, unless options make a line depend on the lines before it (script_text_ordered()).
  */
 #pragma once
 
@@ -22,8 +22,8 @@ struct script_text_options {
 	bool kernel_path;	     /* the kernel's file instead of [kernel.kallsyms] */
 	bool source_path;	     /* source files with their paths */
 	unsigned int max_stack;
-	bool inlines;		     /* lines for inlined functions in unwound stacks */
-	const char *const *stop_at;  /* symbols at which a stack ends, NULL-terminated, or NULL */
+	bool inlines;		    /* lines for inlined functions in unwound stacks */
+	const char *const *stop_at; /* symbols at which a stack ends, NULL-terminated, or NULL */
 };
 
 struct script_text *script_text_create(const struct session *session, struct resolver *resolver, const struct script_text_options *options);
@@ -34,7 +34,8 @@ bool script_text_ordered(const struct script_text *text);
 /* The event prints anything at all. */
 bool script_text_shows(struct script_text *text, const struct event *event);
 /* Adds the line or lines of a sample. */
-void script_text_sample(struct script_text *text, const struct record *record, const struct sample *sample, struct thread *thread, struct strbuf *out);
+void script_text_sample(struct script_text *text, const struct record *record, const struct sample *sample, struct thread *thread,
+			struct strbuf *out);
 
 /* Adds the line or lines of a side-band record. */
 void script_text_record(struct script_text *text, const struct record *record, struct strbuf *out);

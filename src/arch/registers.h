@@ -4,6 +4,6 @@
 
 enum { REGISTER_LIMIT = 64 };
 
-/* The name of register `number` ("AX", "sp"), as the kernel's perf prints and accepts it; NULL where there is none. `arch` is uname's machine name of the
- * recording ("x86_64", "aarch64", "armv7l", …); NULL means this machine's. */
+/* The name of register `number` ("AX", "sp"), as the kernel's perf prints and accepts it; NULL where there is none. `arch` is uname's
+ * machine name of the recording ("x86_64", "aarch64", "armv7l", …); NULL means this machine's. */
 const char *register_name(const char *arch, unsigned int number);

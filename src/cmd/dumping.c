@@ -7,7 +7,8 @@
 
 #include <string.h>
 
-static void add_file(const struct machine *machine, const struct thread *thread, const struct sample *sample, uint64_t time, struct strbuf *out)
+static void add_file(const struct machine *machine, const struct thread *thread, const struct sample *sample, uint64_t time,
+		     struct strbuf *out)
 {
 	const struct maps *maps = thread ? machine_maps(machine, thread, sample->cpumode) : NULL;
 	const struct map *map = maps ? maps_find(maps, sample->ip, time) : NULL;

@@ -2,8 +2,8 @@
  *
  *	            true  4711 [001]  1446.229506:     250000 cpu-clock:  ffffffff816cdca3 step_into+0x183 ([kernel.kallsyms])
  *
- * Programs read these lines (stackcollapse-perf.pl and many more): they are, byte for byte, those of the kernel's perf. This file has the options; the
- * loop is in script_run.c, the text in analysis/script_*.c. */
+ * Programs read these lines (stackcollapse-perf.pl and many more): they are, byte for byte, those of the kernel's perf. This file has the
+ *options; the loop is in script_run.c, the text in analysis/script_*.c. */
 #include "cmd/script.h"
 
 #include "app/command.h"
@@ -11,6 +11,7 @@
 #include "perfdata/features_print.h"
 
 #include <linux/perf_event.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -18,7 +19,9 @@ enum { DEFAULT_MAX_STACK = 127 };
 
 static struct error *parse_fields(const struct option *option, const char *argument, bool negated, void *field)
 {
-	return script_fields_parse(field, argument);
+	struct script_options *options = (struct script_options *)((char *)field - offsetof(struct script_options, fields));
+	options->list_fields |= strcmp(argument, "help") == 0;
+	return options->list_fields ? NULL : script_fields_parse(&options->fields, argument);
 }
 
 static struct script_filter *filter_of(void *field)
@@ -57,9 +60,9 @@ static const struct option script_options[] = {
 	OPTION_GROUP(output_option_group, TYPE, output),
 	OPTION_HEADING("What is shown of a sample"),
 	OPTION_CUSTOM_FLAGS('F', "fields", TYPE, fields, "[TYPE:]FIELD,…",
-			    "fields of the lines; with + and - added and taken away. TYPE: hw sw trace cache raw break other. FIELD: comm pid tid cpu misc tod time "
-			    "period event trace addr data_src weight ins_lat retire_lat ip sym symoff dso dsoff srcline iregs uregs brstack brstacksym brstackoff "
-			    "bpf-output phys_addr data_page_size code_page_size cgroup",
+			    "fields of the lines, for a TYPE of events (hw sw trace cache raw break other) or for all; with + and - added "
+			    "to the usual ones "
+			    "and taken away. -F help lists them",
 			    parse_fields, OPTION_NO_NEGATION),
 	OPTION_FLAG('G', "hide-call-graph", TYPE, hide_call_graph, "no stacks: one line a sample"),
 	OPTION_U64(0, "max-stack", TYPE, max_stack, "N", "at most N frames of a stack (127)"),
@@ -69,14 +72,16 @@ static const struct option script_options[] = {
 	OPTION_FLAG(0, "deltatime", TYPE, delta, "times count from the line before"),
 	OPTION_FLAG(0, "show-kernel-path", TYPE, kernel_path, "the kernel's file instead of [kernel.kallsyms]"),
 	OPTION_FLAG(0, "full-source-path", TYPE, source_path, "source files with their paths"),
-	OPTION_FLAG(0, "inline", TYPE, inlines, "unwound stacks have a line for each inlined function (default, where there is debug information)"),
+	OPTION_FLAG(0, "inline", TYPE, inlines,
+		    "unwound stacks have a line for each inlined function (default, where there is debug information)"),
 	OPTION_HEADING("Which samples"),
 	OPTION_STRING('C', "cpu", TYPE, cpus, "CPUS", "of these CPUs, like 0-3,7"),
 	OPTION_CUSTOM_FLAGS('c', "comms", TYPE, filter, "NAME,…", "of threads with these names", parse_comms, OPTION_NO_NEGATION),
 	OPTION_CUSTOM_FLAGS(0, "pid", TYPE, filter.pids, "PID,…", "of these processes", parse_ids, OPTION_NO_NEGATION),
 	OPTION_CUSTOM_FLAGS(0, "tid", TYPE, filter.tids, "TID,…", "of these threads", parse_ids, OPTION_NO_NEGATION),
 	OPTION_CUSTOM_FLAGS(0, "dsos", TYPE, filter, "FILE,…", "in these files", parse_dsos, OPTION_NO_NEGATION),
-	OPTION_CUSTOM_FLAGS('S', "symbols", TYPE, filter, "SYMBOL,…", "in these functions, or at these addresses (0x…)", parse_symbols, OPTION_NO_NEGATION),
+	OPTION_CUSTOM_FLAGS('S', "symbols", TYPE, filter, "SYMBOL,…", "in these functions, or at these addresses (0x…)", parse_symbols,
+			    OPTION_NO_NEGATION),
 	OPTION_U64(0, "addr-range", TYPE, filter.address_range, "N", "with -S 0x…: so many bytes from the address on"),
 	OPTION_STRING(0, "time", TYPE, time, "TIMES", "of this span: START,STOP in seconds, or parts like 10%-20% and 10%/2"),
 	OPTION_STRING(0, "switch-on", TYPE, switch_on, "EVENT", "after this event"),
@@ -150,6 +155,14 @@ static struct error *open_and_run(struct script_options *options)
 	return error;
 }
 
+static void list_fields(void)
+{
+	struct strbuf text = {0};
+	script_fields_describe(&text);
+	fputs(strbuf_str(&text), stdout);
+	strbuf_deinit(&text);
+}
+
 static struct error *run(int argc, char **argv, int *ret_status)
 {
 	struct script_options options = {.max_stack = DEFAULT_MAX_STACK, .inlines = true};
@@ -160,8 +173,11 @@ static struct error *run(int argc, char **argv, int *ret_status)
 	if (!error && words)
 		error = error_new_kind(ERROR_USAGE, "\"%s\" is no option", argv[0]);
 	if (!error && options.relative && options.delta)
-		error = error_new_kind(ERROR_USAGE, "times count either from the first line (--reltime) or from the line before (--deltatime)");
-	if (!error)
+		error = error_new_kind(ERROR_USAGE,
+				       "times count either from the first line (--reltime) or from the line before (--deltatime)");
+	if (!error && options.list_fields)
+		list_fields();
+	else if (!error)
 		error = open_and_run(&options);
 	script_filter_deinit(&options.filter);
 	return error;

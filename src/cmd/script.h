@@ -10,6 +10,7 @@ struct script_options {
 	struct input_options input;
 	struct output_options output;
 	struct script_fields fields;
+	bool list_fields; /* -F help */
 	struct script_filter filter;
 	const char *cpus;
 	const char *time;
@@ -21,7 +22,7 @@ struct script_options {
 	bool kernel_path, source_path;
 	bool show_tasks, show_mmaps, show_namespaces, show_switches, show_lost, show_rounds, show_bpf, show_cgroups, show_text_pokes;
 	bool per_event_dump;
-	bool dump;	  /* every record's bytes */
+	bool dump; /* every record's bytes */
 	bool header, header_only, full_header;
 };
 

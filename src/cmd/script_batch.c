@@ -1,5 +1,6 @@
-/* Samples become text on several threads: one thread reads a few thousand records (the machine grows meanwhile), then all threads make slices of them into
- * text (the machine rests), then the slices are written in order. The first batches are small, so that the first lines come at once. */
+/* Samples become text on several threads: one thread reads a few thousand records (the machine grows meanwhile), then all threads make
+ * slices of them into text (the machine rests), then the slices are written in order. The first batches are small, so that the first lines
+ * come at once. */
 #include "cmd/script_batch.h"
 
 #include "base/mem.h"
@@ -9,7 +10,7 @@
 #include <string.h>
 
 enum {
-	SLICE = 256,	      /* records a thread takes at a time */
+	SLICE = 256, /* records a thread takes at a time */
 	FIRST_RECORDS = 64,
 	MOST_RECORDS = 8192,
 	MOST_SLICES = MOST_RECORDS / SLICE,
@@ -17,7 +18,7 @@ enum {
 };
 
 struct item {
-	struct record record;  /* header NULL: text that is there already */
+	struct record record; /* header NULL: text that is there already */
 	struct thread *thread;
 	size_t offset, length; /* of that text */
 };
@@ -39,8 +40,8 @@ struct script_batch {
 	struct slice slices[MOST_SLICES];
 };
 
-struct script_batch *script_batch_create(struct session *session, struct resolver *resolver, const struct script_filter *filter, unsigned int jobs,
-					 struct script_text *(*create_text)(void *context), void *context)
+struct script_batch *script_batch_create(struct session *session, struct resolver *resolver, const struct script_filter *filter,
+					 unsigned int jobs, struct script_text *(*create_text)(void *context), void *context)
 {
 	struct script_batch *batch = mem_zalloc(sizeof(*batch));
 	batch->session = session;
@@ -107,8 +108,8 @@ static void format_item(struct script_batch *batch, struct script_text *text, co
 		return;
 	}
 	/* Without events' switches the filter has no state to change. */
-	if (batch->filter &&
-	    !script_filter_passes((struct script_filter *)batch->filter, batch->session->machine, batch->resolver, record, &sample, item->thread))
+	if (batch->filter && !script_filter_passes((struct script_filter *)batch->filter, batch->session->machine, batch->resolver, record,
+						   &sample, item->thread))
 		return;
 	script_text_sample(text, record, &sample, item->thread, &slice->text);
 }
@@ -134,7 +135,8 @@ static void note_broken(struct script_batch *batch, size_t number)
 	}
 }
 
-struct error *script_batch_run(struct script_batch *batch, struct error *(*write)(void *context, const char *text, size_t length), void *context)
+struct error *script_batch_run(struct script_batch *batch, struct error *(*write)(void *context, const char *text, size_t length),
+			       void *context)
 {
 	size_t slices = (batch->count + SLICE - 1) / SLICE, total = 0;
 	struct error *error = NULL;

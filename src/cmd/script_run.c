@@ -148,8 +148,8 @@ static struct error *close_dumps(struct run *run)
 		if (dump->output.fd >= 0 && !error)
 			error = script_output_flush(&dump->output);
 		if (dump->output.fd >= 0 && !error)
-			printf("[ perf script: Wrote %.3f MB %s (%llu samples) ]\n", (double)dump->output.written / 1024.0 / 1024.0, dump->path,
-			       (unsigned long long)dump->samples);
+			printf("[ perf script: Wrote %.3f MB %s (%llu samples) ]\n", (double)dump->output.written / 1024.0 / 1024.0,
+			       dump->path, (unsigned long long)dump->samples);
 		if (dump->output.fd >= 0)
 			close(dump->output.fd);
 		script_output_deinit(&dump->output);
@@ -219,8 +219,8 @@ static bool can_batch(const struct run *run)
 	for (size_t i = 0; i < events->events.len; i++)
 		if (events->events.data[i]->attr.sample_type & PERF_SAMPLE_READ)
 			return false;
-	return run->session->jobs > 1 && run->session->reader->stable && !run->options->per_event_dump && !run->options->dump && !script_text_ordered(run->text) &&
-	       !script_filter_is_ordered(&run->filter);
+	return run->session->jobs > 1 && run->session->reader->stable && !run->options->per_event_dump && !run->options->dump &&
+	       !script_text_ordered(run->text) && !script_filter_is_ordered(&run->filter);
 }
 
 /* Names for the kernel addresses that tracepoints print (%pS). */

@@ -92,6 +92,7 @@ def test_same_text(perf, oracle, corpus, options):
     assert compared > 30
 
 
+@pytest.mark.sanitize
 def test_sample_counts(perf, corpus):
     """Also of recordings that the kernel's perf 6.1 can't read: no crash, and every sample that the manifest counts."""
     wrong = []

@@ -284,6 +284,7 @@ def test_per_event_dump(perf, oracle, record, tmp_path):
     assert len(texts[1]) > 5
 
 
+@pytest.mark.threads
 def test_one_job_as_many(perf, record, oracle):
     for name in ("system", "tracepoints", "several-stacks"):
         path = record(oracle, name, RECORDINGS[name])
@@ -316,6 +317,16 @@ def test_switch_off_ends(perf, oracle, record):
     assert perf("script", "-i", path, "--switch-off", "sched:sched_switch").stdout.splitlines() == lines[:first]
     shown = perf("script", "-i", path, "--switch-off", "sched:sched_switch", "--show-on-off-events").stdout.splitlines()
     assert shown == lines[: first + 1]
+
+
+def test_list_of_fields(perf):
+    """Each field has its words of help, and can be asked for."""
+    lines = perf("script", "-F", "help").stdout.splitlines()
+    assert len(lines) > 25 and all(len(line.split()) > 1 for line in lines)
+    for line in lines:
+        kind = {"trace": "trace", "bpf-output": "sw"}.get(line.split()[0], "hw")
+        result = perf("script", "-F", f"{kind}:{line.split()[0]}", "-i", "/nonexistent")
+        assert "/nonexistent" in result.stderr, result.stderr
 
 
 @pytest.mark.parametrize("words,text", [

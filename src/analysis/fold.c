@@ -543,7 +543,6 @@ struct error *fold_create(struct session *session, struct resolver *resolver, co
 	free(worker);
 	publish(fold);
 	fold_resolve(fold);
-	malloc_trim(0);
 	fold_order(fold);
 	*ret = fold;
 	return NULL;

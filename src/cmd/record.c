@@ -184,7 +184,10 @@ static void note_machine(struct recording *recording)
 	struct gather_options gather = {.arguments = (const char *const *)recording->arguments, .catalog = recording->catalog};
 
 	gather_features(&gather, &recording->features);
-	features_set(&recording->features, FEATURE_PMU_CAPS); /* also when empty, as the kernel's perf does */
+	/* Also when empty, as the kernel's perf does. */
+	static const enum feature always[] = {FEATURE_PMU_CAPS, FEATURE_BPF_PROG_INFO, FEATURE_BPF_BTF};
+	for (size_t i = 0; i < sizeof(always) / sizeof(always[0]); i++)
+		features_set(&recording->features, always[i]);
 	error_free(gather_tracing_data(recording->catalog, &recording->events, &recording->features));
 	if (recording->options.sampling.clockid_given)
 		gather_clock(recording->options.sampling.clockid, &recording->features);

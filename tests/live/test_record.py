@@ -135,7 +135,9 @@ def test_kernels_perf_reads_it(perf, oracle, live_system, tracefs, tmp_path, wor
     done = perf("record", "-o", path, *words.split(), "--", "sh", "-c", "ls -l /usr/lib; exit 5")
     assert done.returncode == 5, done.stderr
     assert re.search(r"^\[ perf record: Captured and wrote \d+\.\d{3} MB .* \(\d+ samples\)", done.stderr, re.MULTILINE)
-    fields = ["-F", "-symoff,-sym,-dso"] # symbols have their own tests
+    fields = ["-F", "-symoff,-sym,-dso"]  # symbols have their own tests, and unwinding has
+    if "dwarf" in words:
+        fields.append("-G")
     theirs = oracle("script", *fields, "-i", path)
     assert theirs.returncode == 0 and theirs.stdout.count("\n") > 1
     assert perf("script", *fields, "-i", path).stdout == theirs.stdout

@@ -1,7 +1,7 @@
 /* Samples and record trailers into structures: the hottest code of every analysis. Fields of the fixed part are read at positions that were
  * computed once (layout.c); the variable part is walked once, each length checked against what is left before it is used.
  *
- * Not done here: byte order (swap.c did it), ids of events (reader.c). */
+ * Not done here: byte order (swap.c did it), ids of events (reader_events.c). */
 #include "perfdata/layout.h"
 
 #include <linux/perf_event.h>

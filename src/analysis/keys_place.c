@@ -135,7 +135,7 @@ static void identify_symbol(const struct key_context *context, const struct fold
 	words[0] = place->symbol && place->symbol->inlined ? (uintptr_t)place->symbol->name : place->symbol != NULL;
 	words[1] = place->symbol ? place->symbol->start : key_place_address(place, caller);
 	words[2] = place->symbol ? place->symbol->end : 0;
-	words[3] = context->has_dso ? 0 : (uintptr_t)dso_name(context, place);
+	words[3] = context->has_dso || !place->symbol ? 0 : (uintptr_t)dso_name(context, place);
 	words[4] = 0;
 }
 

@@ -231,7 +231,7 @@ static struct error *make_fold(struct report *report)
 		.hide_unresolved = options->hide_unresolved,
 		.max_stack = (unsigned int)options->max_stack,
 		.accept = filters ? report_accept : NULL,
-		.extra_words = (unsigned int)report->extras.keys.len,
+		.extra_words = report->extra_words,
 		.extra = report->extras.keys.len ? report_extra : NULL,
 		.context = report,
 	};

@@ -77,6 +77,7 @@ struct report {
 	struct key_list sort;	/* in order */
 	struct key_list shown;	/* columns */
 	struct key_list extras; /* sort keys that the fold keeps apart */
+	unsigned int extra_words;
 	struct fold *fold;
 	bool branch_mode, branch_history, children, chains, caller_order, group;
 	regex_t parent_regex;

@@ -148,8 +148,14 @@ bool report_accept(void *context, const struct fold_sample *sample)
 void report_extra(void *context, const struct fold_sample *sample, uint64_t *words)
 {
 	const struct report *report = context;
-	for (size_t i = 0; i < report->extras.keys.len; i++)
-		report->extras.keys.data[i]->extract(&report->context, report->extras.keys.data[i], sample, words + i);
+	unsigned int word = 0;
+	for (size_t i = 0; i < report->extras.keys.len; i++) {
+		const struct key *key = report->extras.keys.data[i];
+		if (report->group || !key->event || key->event == sample->event)
+			key->extract(&report->context, key, sample, words + word++);
+	}
+	while (word < report->extra_words)
+		words[word++] = 0;
 }
 
 static bool dso_listed(const struct name_list *list, const struct fold_frame *place)

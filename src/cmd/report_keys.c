@@ -119,6 +119,26 @@ static void default_columns(struct report *report)
 		add_once(shown, by_name("period"));
 }
 
+/* Fields of different tracepoints use the same words, unless events are shown together. */
+static struct error *count_words(struct report *report)
+{
+	size_t shared = 0, most = 0;
+	const struct event_list *events = &report->session->reader->events;
+	for (size_t k = 0; k < report->extras.keys.len; k++)
+		shared += report->group || !report->extras.keys.data[k]->event;
+	for (size_t i = 0; i < events->events.len && !report->group; i++) {
+		size_t own = 0;
+		for (size_t k = 0; k < report->extras.keys.len; k++)
+			own += report->extras.keys.data[k]->event == events->events.data[i];
+		if (own > most)
+			most = own;
+	}
+	report->extra_words = (unsigned int)(shared + most);
+	if (report->extra_words > ROWS_KEYS_MAX)
+		return error_new_kind(ERROR_USAGE, "-s, -F: more than %d keys", ROWS_KEYS_MAX);
+	return NULL;
+}
+
 struct error *report_setup_keys(struct report *report)
 {
 	const struct report_options *options = report->options;
@@ -137,8 +157,6 @@ struct error *report_setup_keys(struct report *report)
 		add_once(&report->shown, report->sort.keys.data[i]);
 	for (size_t i = 0; i < report->shown.keys.len; i++)
 		add_once(&report->sort, report->shown.keys.data[i]);
-	if (report->sort.keys.len > ROWS_KEYS_MAX)
-		return error_new_kind(ERROR_USAGE, "-s, -F: more than %d keys", ROWS_KEYS_MAX);
 	for (size_t i = 0; i < report->sort.keys.len; i++) {
 		const struct key *key = report->sort.keys.data[i];
 		if (key->domain == KEY_EXTRA)
@@ -148,7 +166,7 @@ struct error *report_setup_keys(struct report *report)
 		if (!strcmp(key->name, "parent") && !report->chains)
 			return error_new_kind(ERROR_USAGE, "-s parent: the recording has no call chains; record with -g");
 	}
-	return NULL;
+	return count_words(report);
 }
 
 static bool is_shown(const struct report *report, const struct key *key)

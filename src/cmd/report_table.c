@@ -139,9 +139,9 @@ static void set_widths(struct maker *maker)
 	while (text && *text && column < maker->table->columns.len) {
 		char *end;
 		unsigned long width = strtoul(text, &end, 10);
-		if (width)
-			maker->table->columns.data[column].width = (unsigned int)width;
-		column++;
+		do {
+			maker->table->columns.data[column++].width = (unsigned int)width;
+		} while (column < maker->table->columns.len && maker->table->columns.data[column].joined);
 		if (*end != ',')
 			break;
 		text = end + 1;
@@ -289,29 +289,57 @@ static void maker_deinit(struct maker *maker)
 	free(maker->visible);
 }
 
-static struct rows *make_rows(struct report *report, const struct event *const *events, size_t count, const struct key **identity, bool *skipped)
+/* The keys that say something about these events: fields of other tracepoints don't. */
+struct event_keys {
+	const struct key *sort[ROWS_KEYS_MAX];
+	const struct key *identity[ROWS_KEYS_MAX];
+	bool skipped[ROWS_KEYS_MAX];
+	size_t count, identity_count;
+	bool by_mode;
+};
+
+static bool is_about(const struct key *key, const struct event *const *events, size_t count)
 {
-	const struct report_options *options = report->options;
-	size_t keys = 0;
+	for (size_t i = 0; i < count; i++)
+		if (key->event == events[i])
+			return true;
+	return !key->event;
+}
+
+static struct error *choose_keys(const struct report *report, const struct event *const *events, size_t count, struct event_keys *keys)
+{
 	for (size_t i = 0; i < report->sort.keys.len; i++) {
 		const struct key *key = report->sort.keys.data[i];
-		skipped[i] = report_is_elided(report, key);
+		if (!is_about(key, events, count))
+			continue;
+		if (keys->count == ROWS_KEYS_MAX)
+			return error_new_kind(ERROR_USAGE, "-s, -F: more than %d keys for %s", ROWS_KEYS_MAX, events[0]->name);
+		keys->skipped[keys->count] = report_is_elided(report, key);
+		keys->sort[keys->count++] = key;
 		if (key->domain != KEY_TOTAL)
-			identity[keys++] = key;
+			keys->identity[keys->identity_count++] = key;
+		else if (key->total >= TOTAL_OVERHEAD_SYS && key->total <= TOTAL_OVERHEAD_GUEST_US)
+			keys->by_mode = true;
 	}
+	return NULL;
+}
+
+static struct rows *make_rows(struct report *report, const struct event *const *events, size_t count, const struct event_keys *keys)
+{
+	const struct report_options *options = report->options;
 	bool filtered = options->comms.names.len || options->dsos.names.len || options->symbols.names.len || options->pids.names.len || options->tids.names.len ||
 			options->symbol_filter;
 	struct rows_options rows = {
 		.events = events,
 		.event_count = count,
-		.keys = identity,
-		.key_count = keys,
-		.sort = report->sort.keys.data,
-		.sort_skipped = skipped,
-		.sort_count = report->sort.keys.len,
+		.keys = keys->identity,
+		.key_count = keys->identity_count,
+		.sort = keys->sort,
+		.sort_skipped = keys->skipped,
+		.sort_count = keys->count,
 		.sort_event = options->group_sort_index > 0 && (size_t)options->group_sort_index < count ? (size_t)options->group_sort_index : 0,
 		.children = report->children,
-		.by_mode = options->show_modes,
+		.by_mode = options->show_modes || keys->by_mode,
 		.branches = report->branch_mode,
 		.caller_order = report->caller_order,
 		.tie_by_depth = options->callgraph.mode != CALLGRAPH_NONE,
@@ -320,25 +348,23 @@ static struct rows *make_rows(struct report *report, const struct event *const *
 		.context = report,
 		.jobs = report->session->jobs,
 	};
-	for (size_t i = 0; i < report->sort.keys.len; i++)
-		if (report->sort.keys.data[i]->domain == KEY_TOTAL && report->sort.keys.data[i]->total >= TOTAL_OVERHEAD_SYS &&
-		    report->sort.keys.data[i]->total <= TOTAL_OVERHEAD_GUEST_US)
-			rows.by_mode = true;
 	return rows_create(report->fold, &report->context, &rows);
 }
 
 static struct error *show_events(struct report *report, const struct event *const *events, size_t count)
 {
-	const struct key *identity[ROWS_KEYS_MAX];
-	bool skipped[ROWS_KEYS_MAX];
-	struct rows *rows = make_rows(report, events, count, identity, skipped);
+	struct event_keys keys = {0};
+	struct error *error = choose_keys(report, events, count, &keys);
+	if (error)
+		return error;
+	struct rows *rows = make_rows(report, events, count, &keys);
 	struct maker maker = {.report = report, .rows = rows, .table = table_create()};
 	maker.totals = report->options->relative ? rows->total_shown : rows->total;
 	make_header(&maker);
 	make_columns(&maker);
 	choose_rows(&maker);
 	make_graphs(&maker);
-	struct error *error = report->options->hierarchy ? report_show_hierarchy(&maker) : show_table(&maker);
+	error = report->options->hierarchy ? report_show_hierarchy(&maker) : show_table(&maker);
 	maker_deinit(&maker);
 	rows_destroy(rows);
 	return error;

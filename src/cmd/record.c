@@ -347,6 +347,8 @@ static struct error *record(struct recording *recording, char **command, int *re
 	note_machine(recording);
 	options->recorder.context = recording;
 	options->recorder.describe = describe;
+	if (options->sampling.build_id_mmap)
+		options->recorder.build_id = record_read_build_id;
 	options->recorder.describe_ahead = describe_ahead;
 	options->recorder.synth_jobs = options->synth_jobs > 0 ? (unsigned int)options->synth_jobs : pool_default_jobs();
 	error = recorder_create(&options->recorder, &recording->events, &recording->counters,

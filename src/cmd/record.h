@@ -56,5 +56,7 @@ struct record_summary {
  * all) for its header. */
 struct error *record_examine(const char *path, const struct record_options *options, struct features *features,
 			     struct record_summary *summary);
+/* The build-id of a file, a module or "[kernel.kallsyms]…". */
+bool record_read_build_id(const char *path, struct buildid *ret);
 /* Puts the files of the build-ids into the build-id cache, where they aren't yet. May take its time. */
 void record_fill_cache(const struct features *features);

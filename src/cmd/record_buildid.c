@@ -147,6 +147,15 @@ static bool find_build_id(const struct dso *dso, struct buildid *ret)
 	}
 }
 
+bool record_read_build_id(const char *path, struct buildid *ret)
+{
+	struct dso module = {.name = path};
+
+	if (*path == '/' && strncmp(path, "/lib/modules/", 13))
+		return elf_read_build_id(path, ret);
+	return str_starts_with(path, "[kernel.") ? notes_build_id("/sys/kernel/notes", ret) : module_build_id(&module, ret);
+}
+
 static void note_build_id(struct features *features, const struct dso *dso)
 {
 	struct feature_build_id entry = {.misc = dso->kernel ? CPUMODE_KERNEL : CPUMODE_USER, .pid = -1};

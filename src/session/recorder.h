@@ -37,6 +37,7 @@ struct recorder_options {
 	bool is_workload_target; /* the target is only the workload */
 	bool all_tasks;		 /* -a, -C */
 	uint64_t map_timeout_ns;
+	bool (*build_id)(const char *path, struct buildid *ret); /* --buildid-mmap: reads them for MMAP2 records; else NULL */
 	unsigned int synth_jobs;
 
 	/* Called when an output's data is complete, before its header features are written, with the path (not for pipes): gives the

@@ -56,7 +56,8 @@ void recorder_take_tasks(struct recorder *recorder, struct strbuf *records)
 			      .trailer = recorder->trailer,
 			      .data_maps = options->data_maps,
 			      .namespaces = options->namespaces,
-			      .map_timeout_ns = options->map_timeout_ns};
+			      .map_timeout_ns = options->map_timeout_ns,
+			      .build_id = options->build_id};
 
 	if (options->synthesize_cgroups)
 		synth_cgroups(&synth);
@@ -72,7 +73,7 @@ void recorder_take_tasks(struct recorder *recorder, struct strbuf *records)
 struct error *recorder_write_init(struct recorder *recorder, const struct strbuf *tasks)
 {
 	struct strbuf records = {0};
-	struct synth synth = {.out = &records, .trailer = recorder->trailer};
+	struct synth synth = {.out = &records, .trailer = recorder->trailer, .build_id = recorder->options->build_id};
 
 	synthesize_recording(recorder, &synth);
 	struct error *error = write_records(recorder, &records);

@@ -54,6 +54,14 @@ void synth_put_string(struct synth *synth, const char *string, size_t length)
 	strbuf_add_chars(synth->out, '\0', 8 - length % 8);
 }
 
+void synth_put_build_id(struct synth *synth, const struct buildid *id)
+{
+	uint8_t fields[24] = {id->size};
+
+	memcpy(fields + 4, id->data, id->size);
+	synth_put(synth, fields, sizeof(fields));
+}
+
 void synth_end(struct synth *synth, size_t begin)
 {
 	struct strbuf *out = synth->out;

@@ -5,6 +5,7 @@
  * All functions add whole records to a buffer and never fail: what cannot be read (who just ended, what we may not see) is left out. */
 #pragma once
 
+#include "base/buildid.h"
 #include "base/strbuf.h"
 #include "event/event.h"
 #include "kernel/counter.h"
@@ -19,7 +20,9 @@ struct synth {
 	size_t trailer; /* bytes of sample_id that records of this recording end with */
 	bool data_maps; /* -d: maps without execute permission as well */
 	bool namespaces;
-	bool build_ids;		   /* put build-ids into MMAP2 records */
+	/* Puts build-ids into MMAP2 records (--buildid-mmap): reads that of a file, or NULL for device and inode instead. Called from
+	 * several threads. */
+	bool (*build_id)(const char *path, struct buildid *ret);
 	uint64_t map_timeout_ns;   /* give up a process whose maps take longer; 0 = never */
 	unsigned int map_timeouts; /* how many were given up */
 };
@@ -27,7 +30,8 @@ struct synth {
 /* Bytes of the sample_id trailer that an event's side-band records have. */
 size_t synth_trailer_size(const struct event_attr *attr);
 
-/* The kernel's text ("[kernel.kallsyms]_text") and its modules. False when the kernel hides its addresses (kptr_restrict). */
+/* The kernel's text ("[kernel.kallsyms]_text") and its modules; with its build-id when `build_id` can read "[kernel.kallsyms]". False when
+ * the kernel hides its addresses (kptr_restrict). */
 bool synth_kernel(struct synth *synth);
 /* KSYMBOL and BPF_EVENT of every loaded BPF program that we may see. */
 void synth_bpf(struct synth *synth);

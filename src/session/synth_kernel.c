@@ -22,13 +22,20 @@
 
 static void put_kernel_map(struct synth *synth, uint64_t start, uint64_t size, uint64_t offset, const char *name)
 {
-	size_t begin = synth_begin(synth, RECORD_MMAP, CPUMODE_KERNEL);
+	struct buildid id = {0};
+	bool identified = synth->build_id && synth->build_id(name, &id);
+	size_t begin =
+		synth_begin(synth, identified ? RECORD_MMAP2 : RECORD_MMAP, CPUMODE_KERNEL | (identified ? RECORD_MISC_MMAP_BUILD_ID : 0));
 
 	synth_put_u32(synth, UINT32_MAX);
 	synth_put_u32(synth, 0);
 	synth_put_u64(synth, start);
 	synth_put_u64(synth, size);
 	synth_put_u64(synth, offset);
+	if (identified) {
+		synth_put_build_id(synth, &id);
+		synth_put_u64(synth, 0); /* protection and flags */
+	}
 	synth_put_string(synth, name, strlen(name));
 	synth_end(synth, begin);
 }

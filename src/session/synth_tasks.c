@@ -5,6 +5,7 @@
 #include "session/synth.h"
 
 #include "base/cleanup.h"
+#include "base/hash.h"
 #include "base/mem.h"
 #include "base/number.h"
 #include "base/pool.h"
@@ -180,8 +181,44 @@ static bool parse_map_line(const char *at, const char *end, struct map_line *ret
 	return true;
 }
 
-static void put_map(struct synth *synth, const struct task *task, const struct map_line *map, uint16_t extra_misc)
+/* Files are mapped by many processes: what was read once is remembered by device and inode. */
+struct known_ids {
+	struct map64 index; /* to 1 + the position in `ids` */
+	struct {
+		struct buildid *data;
+		size_t len, cap;
+	} ids;
+};
+
+static void known_ids_deinit(struct known_ids *known)
 {
+	map64_deinit(&known->index);
+	vec_deinit(&known->ids);
+}
+
+static bool find_build_id(const struct synth *synth, struct known_ids *known, const struct task *task, const struct map_line *map,
+			  struct buildid *ret)
+{
+	bool new;
+
+	if (!synth->build_id || !map->execute || !map->name_length || *map->name != '/' || !map->inode)
+		return false;
+	uint64_t *position = map64_insert(&known->index, hash_combine((uint64_t)map->major << 32 | map->minor, map->inode), &new);
+	if (new) {
+		struct buildid id = {0};
+		cleanup_free char *path = mem_printf("/proc/%d/root%.*s", task->pid, (int)map->name_length, map->name);
+		if (!synth->build_id(path, &id))
+			id.size = 0;
+		vec_push(&known->ids, id);
+		*position = known->ids.len;
+	}
+	*ret = known->ids.data[*position - 1];
+	return ret->size > 0;
+}
+
+static void put_map(struct synth *synth, const struct task *task, const struct map_line *map, uint16_t extra_misc, struct known_ids *known)
+{
+	struct buildid id;
 	uint16_t misc = CPUMODE_USER | (map->execute ? 0 : RECORD_MISC_MMAP_DATA) | extra_misc;
 	const char *name = map->name_length ? map->name : "//anon";
 	size_t length = map->name_length ? map->name_length : strlen("//anon");
@@ -191,24 +228,42 @@ static void put_map(struct synth *synth, const struct task *task, const struct m
 		name = "//anon";
 		length = strlen("//anon");
 	}
-	size_t begin = synth_begin(synth, RECORD_MMAP2, misc);
+	bool identified = find_build_id(synth, known, task, map, &id);
+	size_t begin = synth_begin(synth, RECORD_MMAP2, misc | (identified ? RECORD_MISC_MMAP_BUILD_ID : 0));
 	synth_put_u32(synth, (uint32_t)task->pid);
 	synth_put_u32(synth, (uint32_t)task->tid);
 	synth_put_u64(synth, map->start);
 	synth_put_u64(synth, map->end - map->start);
 	synth_put_u64(synth, map->offset);
-	synth_put_u32(synth, map->major);
-	synth_put_u32(synth, map->minor);
-	synth_put_u64(synth, map->inode);
-	synth_put_u64(synth, 0);
+	if (identified) {
+		synth_put_build_id(synth, &id);
+	} else {
+		synth_put_u32(synth, map->major);
+		synth_put_u32(synth, map->minor);
+		synth_put_u64(synth, map->inode);
+		synth_put_u64(synth, 0);
+	}
 	synth_put_u32(synth, map->prot);
 	synth_put_u32(synth, map->flags);
 	synth_put_string(synth, name, length);
 	synth_end(synth, begin);
 }
 
-static void put_maps(struct synth *synth, int dir, const char *path, const struct task *task, struct strbuf *text)
+/* What a worker keeps from process to process. */
+struct scratch {
+	struct strbuf text;
+	struct known_ids known;
+};
+
+static void scratch_deinit(struct scratch *scratch)
 {
+	strbuf_deinit(&scratch->text);
+	known_ids_deinit(&scratch->known);
+}
+
+static void put_maps(struct synth *synth, int dir, const char *path, const struct task *task, struct scratch *scratch)
+{
+	struct strbuf *text = &scratch->text;
 	uint64_t deadline = synth->map_timeout_ns ? now_ns() + synth->map_timeout_ns : UINT64_MAX;
 	bool late = false;
 
@@ -220,7 +275,7 @@ static void put_maps(struct synth *synth, int dir, const char *path, const struc
 		struct map_line map;
 		if (parse_map_line(line, end, &map) && (map.execute || (synth->data_maps && (map.prot & PROT_READ)))) {
 			late = deadline != UINT64_MAX && now_ns() > deadline;
-			put_map(synth, task, &map, late ? RECORD_MISC_PROC_MAP_PARSE_TIMEOUT : 0);
+			put_map(synth, task, &map, late ? RECORD_MISC_PROC_MAP_PARSE_TIMEOUT : 0, &scratch->known);
 		}
 		line = *end ? end + 1 : end;
 	}
@@ -228,8 +283,9 @@ static void put_maps(struct synth *synth, int dir, const char *path, const struc
 }
 
 /* A whole process: its main thread, maps, other threads. */
-static void put_process(struct synth *synth, pid_t pid, struct strbuf *text)
+static void put_process(struct synth *synth, pid_t pid, struct scratch *scratch)
 {
+	struct strbuf *text = &scratch->text;
 	char path[64];
 	struct task task = {.tid = pid};
 	struct pid_list threads = {0};
@@ -242,7 +298,7 @@ static void put_process(struct synth *synth, pid_t pid, struct strbuf *text)
 	put_comm(synth, &task);
 	if (synth->namespaces)
 		put_namespaces(synth, dir, &task);
-	put_maps(synth, dir, "maps", &task, text);
+	put_maps(synth, dir, "maps", &task, scratch);
 	error_free(proc_threads(pid, &threads));
 	for (size_t i = 0; i < threads.len; i++) {
 		struct task thread = {.tid = threads.data[i]};
@@ -270,14 +326,14 @@ static void run_item(void *context, unsigned int worker, size_t item)
 {
 	const struct all_tasks *all = context;
 	struct synth mine = *all->synth;
-	struct strbuf text = {0};
+	struct scratch scratch = {0};
 
 	mine.out = &all->buffers[item];
 	mine.map_timeouts = 0;
 	for (size_t i = item * PROCESSES_PER_ITEM; i < all->pids->len && i < (item + 1) * PROCESSES_PER_ITEM; i++)
-		put_process(&mine, all->pids->data[i], &text);
+		put_process(&mine, all->pids->data[i], &scratch);
 	all->timeouts[item] = mine.map_timeouts;
-	strbuf_deinit(&text);
+	scratch_deinit(&scratch);
 }
 
 void synth_all_tasks(struct synth *synth, unsigned int jobs)
@@ -301,7 +357,7 @@ void synth_all_tasks(struct synth *synth, unsigned int jobs)
 
 void synth_threads(struct synth *synth, const pid_t *threads, size_t count, bool is_workload)
 {
-	struct strbuf text = {0};
+	struct scratch scratch = {0};
 	struct pid_list done = {0}; /* processes whose maps are out; few in practice, and sorted input keeps them at the end */
 
 	for (size_t i = 0; i < count; i++) {
@@ -309,7 +365,7 @@ void synth_threads(struct synth *synth, const pid_t *threads, size_t count, bool
 		struct task task = {.tid = threads[i]};
 		snprintf(path, sizeof(path), "/proc/%d", threads[i]);
 		cleanup_close int dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-		if (dir < 0 || !read_status(dir, "status", &text, &task))
+		if (dir < 0 || !read_status(dir, "status", &scratch.text, &task))
 			continue;
 		put_comm(synth, &task);
 		if (synth->namespaces)
@@ -325,13 +381,13 @@ void synth_threads(struct synth *synth, const pid_t *threads, size_t count, bool
 		leader.tid = task.pid;
 		if (task.tid != task.pid) {
 			snprintf(path, sizeof(path), "/proc/%d/status", task.pid);
-			if (read_status(AT_FDCWD, path, &text, &leader)) {
+			if (read_status(AT_FDCWD, path, &scratch.text, &leader)) {
 				leader.tid = leader.pid;
 				put_comm(synth, &leader);
 			}
 		}
-		put_maps(synth, dir, "maps", &leader, &text);
+		put_maps(synth, dir, "maps", &leader, &scratch);
 	}
 	vec_deinit(&done);
-	strbuf_deinit(&text);
+	scratch_deinit(&scratch);
 }

@@ -267,6 +267,21 @@ def test_control(perf, oracle, live_system, tmp_path):
     assert running.returncode == 0 and samples(oracle, path)
 
 
+def test_control_by_descriptors(perf, oracle, live_system, tmp_path):
+    path = tmp_path / "perf.data"
+    commands, answers = os.pipe(), os.pipe()
+    with subprocess.Popen([perf, "record", "-q", "-a", "--control", f"fd:{commands[0]},{answers[1]}", "-o", path],
+                          pass_fds=(commands[0], answers[1])) as running:
+        os.write(commands[1], b"ping\n")
+        assert os.read(answers[0], 4) == b"ack\n"
+        time.sleep(0.2)
+        os.write(commands[1], b"stop\n")
+        assert running.wait(timeout=10) == 0
+    for fd in commands + answers:
+        os.close(fd)
+    assert samples(oracle, path)
+
+
 def test_switch_output(perf, oracle, live_system, tmp_path):
     done = perf("record", "-F", "5000", "-a", "-g", "--switch-output=200K", "--switch-max-files", "3", "-o", tmp_path / "out", "--",
                 "sh", "-c", "for i in 1 2 3 4 5 6; do ls -lR /usr/share > /dev/null; done")

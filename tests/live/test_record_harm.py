@@ -1,13 +1,17 @@
 """perf record when things go wrong: killed, full disks, closed pipes, other people's files, refusals."""
+import ctypes
 import os
+import platform
 import random
 import resource
 import signal
+import struct
 import subprocess
 import time
 
 import pytest
 
+PERF_EVENT_OPEN = {"x86_64": 298, "aarch64": 241}
 LOADS = [["-a", "-g", "-F", "10000"], ["-a", "-z", "-F", "10000"], ["-a", "-m", "4", "-F", "20000"], ["-a", "-e", "raw_syscalls:*"],
          ["-a", "-z", "-m", "16", "-e", "sched:*"]]
 
@@ -167,3 +171,30 @@ def test_what_each_paranoid_level_allows(perf, paranoid, tmp_path):
     assert "hidden" not in as_nobody(perf, "record", "true", folder=tmp_path).stderr
     paranoid(0)
     assert as_nobody(perf, "record", "-a", "true", folder=tmp_path).returncode == 0
+
+
+def test_limit_of_open_files_is_raised(perf, live_system, tracefs, tmp_path):
+    """Hundreds of descriptors under a soft limit of 64; the command itself keeps its limit."""
+    def limit():
+        resource.setrlimit(resource.RLIMIT_NOFILE, (64, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+    done = perf("record", "-q", "-a", "-e", "block:*,sched:*,irq:*,timer:*,signal:*", "-o", tmp_path / "perf.data", "--", "sh", "-c", "ulimit -n",
+                preexec_fn=limit)
+    assert (done.returncode, done.stdout) == (0, "64\n"), done.stderr
+
+
+def block_perf_event_open():
+    """A seccomp filter as containers have it: perf_event_open() fails with EPERM."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    number = PERF_EVENT_OPEN[platform.machine()]
+    steps = [(0x20, 0, 0, 0), (0x15, 0, 1, number), (6, 0, 0, 0x00050000 | 1), (6, 0, 0, 0x7FFF0000)]
+    code = ctypes.create_string_buffer(b"".join(struct.pack("<HBBI", *step) for step in steps))
+    program = struct.pack("<HxxxxxxQ", len(steps), ctypes.addressof(code))
+    libc.prctl(38, 1, 0, 0, 0)
+    libc.prctl(22, 2, program, 0, 0)
+
+
+def test_container(perf, live, root, tmp_path):
+    if platform.machine() not in PERF_EVENT_OPEN:
+        pytest.skip("the number of perf_event_open() is not known for this machine")
+    done = perf("record", "true", cwd=tmp_path, preexec_fn=block_perf_event_open)
+    assert done.returncode == 255 and "seccomp" in done.stderr and "--cap-add PERFMON" in done.stderr

@@ -41,7 +41,8 @@ static struct error *add_name(struct report *report, const char *name, const cha
 	for (size_t i = 0; i < dynamic.keys.len; i++)
 		add_once(list, dynamic.keys.data[i]);
 	vec_deinit(&dynamic.keys);
-	if (found)
+	/* Without tracepoints there are no fields to show, which is no mistake. */
+	if (found || !strcmp(name, "trace_fields"))
 		return NULL;
 	struct strbuf names = {0};
 	key_names(&names, 2, 100);
@@ -163,7 +164,7 @@ struct error *report_setup_keys(struct report *report)
 			vec_push(&report->extras.keys, key);
 		if (key->flags & KEY_HAS_DSO)
 			report->context.has_dso = true;
-		if (!strcmp(key->name, "parent") && !report->chains)
+		if (key->domain == KEY_STACK && !report->chains)
 			return error_new_kind(ERROR_USAGE, "-s parent: the recording has no call chains; record with -g");
 	}
 	return count_words(report);
@@ -180,6 +181,8 @@ static bool is_shown(const struct report *report, const struct key *key)
 static bool filtered_to_one(const struct report *report, const struct key *key)
 {
 	const struct report_options *options = report->options;
+	if (key->flags & KEY_DYNAMIC)
+		return false;
 	return (!strcmp(key->name, "comm") && options->comms.names.len == 1) || (!strcmp(key->name, "dso") && options->dsos.names.len == 1) ||
 	       (!strcmp(key->name, "symbol") && options->symbols.names.len == 1);
 }

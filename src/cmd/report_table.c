@@ -81,7 +81,7 @@ static unsigned int content_width(struct maker *maker, const struct key *key)
 {
 	struct rows *rows = maker->rows;
 	unsigned int widest = 0;
-	if (!strcmp(key->name, "comm") || !strcmp(key->name, "pid")) {
+	if (key->domain == KEY_ACTOR && (!strcmp(key->name, "comm") || !strcmp(key->name, "pid"))) {
 		for (size_t i = 0; i < rows->shown_count; i++) {
 			const struct fold_entry *entry = &rows->fold->entries[rows->rows[rows->order[i]].first];
 			size_t length = strlen(thread_comm(rows->fold->actors[entry->actor].thread, UINT64_MAX));
@@ -91,7 +91,7 @@ static unsigned int content_width(struct maker *maker, const struct key *key)
 		return key->name[0] == 'c' ? widest : widest + 8;
 	}
 	widest = rows_width(rows, key);
-	bool unresolved = !strcmp(key->name, "dso") && widest < 16 && rows_have_unresolved(rows, key);
+	bool unresolved = key->domain == KEY_PLACE && !strcmp(key->name, "dso") && widest < 16 && rows_have_unresolved(rows, key);
 	return unresolved ? 16 : widest;
 }
 
@@ -99,13 +99,17 @@ bool report_is_padded(const struct key *key)
 {
 	static const char *const ragged[] = {"symbol", "symbol_to", "time", "trace", "cgroup"};
 	for (size_t i = 0; i < sizeof(ragged) / sizeof(ragged[0]); i++)
-		if (!strcmp(ragged[i], key->name))
+		if (!strcmp(ragged[i], key->name) && !(key->flags & KEY_DYNAMIC))
 			return false;
 	return true;
 }
 
 unsigned int report_key_width(struct maker *maker, const struct key *key)
 {
+	if (key->flags & KEY_DYNAMIC) {
+		unsigned int content = rows_width(maker->rows, key);
+		return content > key->width ? content : key->width;
+	}
 	if (!strcmp(key->name, "cpu") || !strcmp(key->name, "socket"))
 		return key->width;
 	bool fixed_time = !strcmp(key->name, "time") && maker->report->options->nanoseconds;

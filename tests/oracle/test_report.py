@@ -114,7 +114,7 @@ CASES = [
     ("--group --group-sort-idx 1", ["group"]),
     ("-T -g none", ["extras"]),
     ("--stats", EVERY),
-    ("--hierarchy", EVERY),
+    ("--hierarchy", TIDY),
     ("--hierarchy -s dso,sym -g none", TIDY),
 ]
 

@@ -4,15 +4,17 @@
 #include "cmd/script_batch.h"
 
 #include "base/mem.h"
-#include "base/pool.h"
 
+#include <limits.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum {
-	SLICE = 256, /* records a thread takes at a time */
+	SLICE = 64, /* records a thread takes at a time */
 	FIRST_RECORDS = 64,
-	MOST_RECORDS = 8192,
+	MOST_RECORDS = 2048,
 	MOST_SLICES = MOST_RECORDS / SLICE,
 	MUCH_TEXT = 8 << 20, /* bytes of a batch; then the next one is smaller */
 };
@@ -28,17 +30,34 @@ struct slice {
 	bool broken; /* a record of it could not be decoded */
 };
 
+struct helper {
+	struct script_batch *batch;
+	pthread_t thread;
+	struct script_text *text;
+};
+
 struct script_batch {
 	struct session *session;
 	struct resolver *resolver;
 	const struct script_filter *filter; /* NULL: all pass */
-	unsigned int jobs;
-	struct script_text **texts; /* by worker */
+	struct script_text *text;	    /* of the thread that reads */
+	struct helper *helpers;
+	unsigned int helper_count;
 	struct item *items;
 	size_t count, limit;
 	struct strbuf between;
 	struct slice slices[MOST_SLICES];
+
+	/* A new run: the helpers are woken, all take slices until there are none. */
+	pthread_mutex_t lock;
+	pthread_cond_t begin, end;
+	unsigned int run;     /* its number; UINT_MAX = the helpers are to end */
+	unsigned int working; /* helpers that aren't done with it */
+	size_t slice_count;
+	_Atomic size_t next_slice;
 };
+
+static void *help(void *argument);
 
 struct script_batch *script_batch_create(struct session *session, struct resolver *resolver, const struct script_filter *filter,
 					 unsigned int jobs, struct script_text *(*create_text)(void *context), void *context)
@@ -47,25 +66,51 @@ struct script_batch *script_batch_create(struct session *session, struct resolve
 	batch->session = session;
 	batch->resolver = resolver;
 	batch->filter = script_filter_is_empty(filter) ? NULL : filter;
-	batch->jobs = jobs;
-	batch->texts = mem_alloc_array(jobs, sizeof(*batch->texts));
-	for (unsigned int i = 0; i < jobs; i++)
-		batch->texts[i] = create_text(context);
+	batch->text = create_text(context);
 	batch->items = mem_alloc_array(MOST_RECORDS, sizeof(*batch->items));
 	batch->limit = FIRST_RECORDS;
+	pthread_mutex_init(&batch->lock, NULL);
+	pthread_cond_init(&batch->begin, NULL);
+	pthread_cond_init(&batch->end, NULL);
+	batch->helpers = mem_zalloc_array(jobs, sizeof(*batch->helpers));
+	for (unsigned int i = 0; i + 1 < jobs; i++) {
+		struct helper *helper = &batch->helpers[i];
+		*helper = (struct helper){.batch = batch, .text = create_text(context)};
+		if (pthread_create(&helper->thread, NULL, help, helper)) {
+			script_text_destroy(helper->text);
+			break; /* fewer do as well */
+		}
+		batch->helper_count++;
+	}
 	return batch;
+}
+
+static void wake_helpers(struct script_batch *batch, unsigned int run)
+{
+	pthread_mutex_lock(&batch->lock);
+	batch->run = run;
+	batch->working = batch->helper_count;
+	pthread_cond_broadcast(&batch->begin);
+	pthread_mutex_unlock(&batch->lock);
 }
 
 void script_batch_destroy(struct script_batch *batch)
 {
 	if (!batch)
 		return;
-	for (unsigned int i = 0; i < batch->jobs; i++)
-		script_text_destroy(batch->texts[i]);
+	wake_helpers(batch, UINT_MAX);
+	for (unsigned int i = 0; i < batch->helper_count; i++) {
+		pthread_join(batch->helpers[i].thread, NULL);
+		script_text_destroy(batch->helpers[i].text);
+	}
+	pthread_cond_destroy(&batch->begin);
+	pthread_cond_destroy(&batch->end);
+	pthread_mutex_destroy(&batch->lock);
 	for (size_t i = 0; i < MOST_SLICES; i++)
 		strbuf_deinit(&batch->slices[i].text);
 	strbuf_deinit(&batch->between);
-	free(batch->texts);
+	script_text_destroy(batch->text);
+	free(batch->helpers);
 	free(batch->items);
 	free(batch);
 }
@@ -114,15 +159,49 @@ static void format_item(struct script_batch *batch, struct script_text *text, co
 	script_text_sample(text, record, &sample, item->thread, &slice->text);
 }
 
-static void format_slice(void *context, unsigned int worker, size_t number)
+static void format_slices(struct script_batch *batch, struct script_text *text)
 {
-	struct script_batch *batch = context;
-	struct slice *slice = &batch->slices[number];
-	size_t begin = number * SLICE, end = begin + SLICE < batch->count ? begin + SLICE : batch->count;
-	strbuf_clear(&slice->text);
-	slice->broken = false;
-	for (size_t i = begin; i < end; i++)
-		format_item(batch, batch->texts[worker], &batch->items[i], slice);
+	for (size_t number; (number = atomic_fetch_add(&batch->next_slice, 1)) < batch->slice_count;) {
+		struct slice *slice = &batch->slices[number];
+		size_t begin = number * SLICE, end = begin + SLICE < batch->count ? begin + SLICE : batch->count;
+		strbuf_clear(&slice->text);
+		slice->broken = false;
+		for (size_t i = begin; i < end; i++)
+			format_item(batch, text, &batch->items[i], slice);
+	}
+}
+
+static void *help(void *argument)
+{
+	struct helper *helper = argument;
+	struct script_batch *batch = helper->batch;
+	unsigned int done = 0;
+	pthread_mutex_lock(&batch->lock);
+	for (;;) {
+		while (batch->run == done)
+			pthread_cond_wait(&batch->begin, &batch->lock);
+		done = batch->run;
+		if (done == UINT_MAX)
+			break;
+		pthread_mutex_unlock(&batch->lock);
+		format_slices(batch, helper->text);
+		pthread_mutex_lock(&batch->lock);
+		if (--batch->working == 0)
+			pthread_cond_signal(&batch->end);
+	}
+	pthread_mutex_unlock(&batch->lock);
+	return NULL;
+}
+
+static void format_all(struct script_batch *batch)
+{
+	atomic_store(&batch->next_slice, 0);
+	wake_helpers(batch, batch->run + 1 == UINT_MAX ? 1 : batch->run + 1);
+	format_slices(batch, batch->text);
+	pthread_mutex_lock(&batch->lock);
+	while (batch->working)
+		pthread_cond_wait(&batch->end, &batch->lock);
+	pthread_mutex_unlock(&batch->lock);
 }
 
 /* Has the broken ones counted, on this one thread. */
@@ -138,10 +217,11 @@ static void note_broken(struct script_batch *batch, size_t number)
 struct error *script_batch_run(struct script_batch *batch, struct error *(*write)(void *context, const char *text, size_t length),
 			       void *context)
 {
-	size_t slices = (batch->count + SLICE - 1) / SLICE, total = 0;
+	size_t total = 0;
 	struct error *error = NULL;
-	pool_run(batch->jobs, slices, format_slice, batch);
-	for (size_t i = 0; i < slices && !error; i++) {
+	batch->slice_count = (batch->count + SLICE - 1) / SLICE;
+	format_all(batch);
+	for (size_t i = 0; i < batch->slice_count && !error; i++) {
 		struct slice *slice = &batch->slices[i];
 		if (slice->broken)
 			note_broken(batch, i);

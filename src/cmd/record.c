@@ -5,6 +5,7 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "base/pool.h"
+#include "base/text.h"
 #include "event/filter.h"
 #include "event/parse.h"
 #include "kernel/cpus.h"
@@ -111,6 +112,19 @@ static struct error *assign_cgroups(struct event_list *events, const char *text)
 	return NULL;
 }
 
+/* Hardware trace needs an AUX buffer beside the ring; this recorder has none. */
+static struct error *refuse_hardware_trace(const struct event *event)
+{
+	static const char *const tracers[] = {"intel_pt", "intel_bts", "arm_spe", "cs_etm", "hisi_ptt", "s390_cpum_sf"};
+
+	for (size_t i = 0; event->pmu_name && i < sizeof(tracers) / sizeof(tracers[0]); i++)
+		if (str_starts_with(event->pmu_name, tracers[i]))
+			return error_new_kind(ERROR_UNSUPPORTED,
+					      "%s: recording hardware trace (AUX areas) is not supported; sample cycles instead",
+					      event->name);
+	return NULL;
+}
+
 static struct error *choose_events(struct recording *recording)
 {
 	struct event_list *events = &recording->events;
@@ -136,6 +150,8 @@ static struct error *choose_events(struct recording *recording)
 			break;
 		}
 	}
+	for (size_t i = 0; i < events->events.len && !error; i++)
+		error = refuse_hardware_trace(events->events.data[i]);
 	if (!error && !events->events.len)
 		error = sampling_add_default(events, recording->catalog, !limits_can_profile_kernel());
 	return error;

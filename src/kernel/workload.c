@@ -8,6 +8,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -33,11 +35,36 @@ static void child_run(char *const *argv, bool piped, int release, int failure)
 	_exit(127);
 }
 
+/* 0, or why the command cannot be run: found out before anything else is set up for it. */
+static int look_for(const char *name)
+{
+	const char *path = getenv("PATH");
+	int reason = ENOENT;
+
+	if (strchr(name, '/') || !path)
+		return access(name, X_OK) < 0 ? errno : 0;
+	for (const char *at = path;; at++) {
+		size_t length = strcspn(at, ":");
+		char file[4096];
+		snprintf(file, sizeof(file), "%.*s/%s", length ? (int)length : 1, length ? at : ".", name);
+		if (access(file, X_OK) == 0)
+			return 0;
+		if (errno == EACCES)
+			reason = EACCES;
+		at += length;
+		if (!*at)
+			return reason;
+	}
+}
+
 struct error *workload_start(struct workload *workload, char *const *argv, bool piped)
 {
 	int release[2], failure[2];
 
 	*workload = (struct workload){.release = -1, .failure = -1};
+	int reason = look_for(argv[0]);
+	if (reason)
+		return error_system(reason, "cannot start '%s'", argv[0]);
 	if (pipe2(release, O_CLOEXEC) < 0)
 		return error_system(errno, "pipe");
 	if (pipe2(failure, O_CLOEXEC) < 0) {

@@ -8,10 +8,11 @@ enum { FIRST_LIMIT = 4 << 10, LARGEST_LIMIT = 1 << 20 };
 
 void script_output_init(struct script_output *output, int fd, bool prompt)
 {
-	*output = (struct script_output){.fd = fd, .limit = FIRST_LIMIT};
-	if (prompt)
-		return;
-	strbuf_reserve(&output->text, LARGEST_LIMIT + LARGEST_LIMIT / 16);
+	*output = (struct script_output){.fd = fd, .limit = FIRST_LIMIT, .prompt = prompt};
+	if (isatty(fd)) {
+		output->prompt = true;
+		output->limit = 1; /* a person is looking: each line at once */
+	}
 }
 
 void script_output_deinit(struct script_output *output)
@@ -47,7 +48,7 @@ struct error *script_output_flush_full(struct script_output *output)
 {
 	if (output->text.len < output->limit)
 		return NULL;
-	if (output->text.cap > output->limit * 2 && output->limit < LARGEST_LIMIT)
+	if (!output->prompt && output->limit < LARGEST_LIMIT)
 		output->limit *= 2;
 	return script_output_flush(output);
 }

@@ -10,6 +10,7 @@ struct script_output {
 	int fd;
 	bool closed; /* nobody reads any more: the end of `perf script | head` */
 	struct strbuf text;
+	bool prompt;	  /* the limit doesn't grow */
 	size_t limit;	  /* bytes that are collected before they are written */
 	uint64_t written; /* bytes */
 };

@@ -219,6 +219,20 @@ static void resolve_pieces(void *context, unsigned int worker, size_t item)
 	}
 }
 
+/* Mostly the sampled address is the first one of the stack, whose frame is known already. */
+static uint32_t leaf_of_stack(const struct resolve *resolve, const struct fold_entry *entry)
+{
+	uint32_t id = entry->inner != FOLD_NONE ? entry->inner : entry->outer;
+	if (id == FOLD_NONE || resolve->options->hide_unresolved || resolve->options->branches)
+		return FOLD_NONE;
+	const struct chain_piece *piece = &resolve->sums->pieces.data[id];
+	uint64_t marker = piece->kernel ? CALLCHAIN_KERNEL : CALLCHAIN_USER;
+	uint8_t mode = piece->kernel ? CPUMODE_KERNEL : CPUMODE_USER;
+	if (piece->count < 2 || piece->ips[0] != marker || piece->ips[1] != entry->ip || stack_is_marker(entry->ip) || mode != entry->cpumode || piece->unwound)
+		return FOLD_NONE;
+	return resolve->fold->frame_ids[resolve->fold->pieces[id].frames];
+}
+
 static void resolve_leaves(void *context, unsigned int worker, size_t item)
 {
 	struct resolve *resolve = context;
@@ -230,8 +244,9 @@ static void resolve_leaves(void *context, unsigned int worker, size_t item)
 		const struct fold_actor *actor = &resolve->fold->actors[entry->actor];
 		uint32_t space = entry->cpumode == CPUMODE_KERNEL ? actor->kernel_space : actor->user_space;
 		uint64_t ip = entry->ip;
+		uint32_t leaf = leaf_of_stack(resolve, entry);
 		entry->ip = 0;
-		entry->leaf = resolve_address(resolve, worker, space, entry->cpumode, ip);
+		entry->leaf = leaf != FOLD_NONE ? leaf : resolve_address(resolve, worker, space, entry->cpumode, ip);
 	}
 }
 

@@ -464,22 +464,27 @@ static uint64_t entry_time(const void *context, uint32_t index)
 	return fold_record_time(&fold->session->reader->layouts[entry->event], entry->first);
 }
 
-/* Puts entries with equal times in the order of the file. */
-static void order_ties(const struct fold *fold, uint32_t *order)
-{
-	for (size_t i = 1; i < fold->entry_count; i++) {
-		uint32_t moved = order[i];
-		uint64_t time = entry_time(fold, moved);
-		size_t at = i;
-		for (; at && fold->entries[order[at - 1]].first > fold->entries[moved].first && entry_time(fold, order[at - 1]) == time; at--)
-			order[at] = order[at - 1];
-		order[at] = moved;
-	}
-}
-
 static uint64_t entry_place(const void *context, uint32_t index)
 {
 	return (uintptr_t)((const struct fold *)context)->entries[index].first;
+}
+
+static int compare_place(const void *x, const void *y, void *fold)
+{
+	uint64_t a = entry_place(fold, *(const uint32_t *)x), b = entry_place(fold, *(const uint32_t *)y);
+	return (a > b) - (a < b);
+}
+
+/* Puts entries with equal times in the order of the file. */
+static void order_ties(const struct fold *fold, uint32_t *order)
+{
+	for (size_t begin = 0, end; begin < fold->entry_count; begin = end) {
+		uint64_t time = entry_time(fold, order[begin]);
+		for (end = begin + 1; end < fold->entry_count && entry_time(fold, order[end]) == time; end++)
+			;
+		if (end - begin > 1)
+			qsort_r(order + begin, end - begin, sizeof(*order), compare_place, (void *)fold);
+	}
 }
 
 /* Moves entries to where `order` says: position i gets entry order[i]. Each cycle of the permutation is walked once. */

@@ -22,8 +22,18 @@ struct fold_context {
 	struct resolver *resolver;
 };
 
+enum { RECENT_ACTORS = 64 };
+
+struct recent_actor {
+	const struct thread *thread;
+	const char *comm;
+	uint64_t user_epoch, kernel_epoch;
+	uint32_t actor;
+};
+
 struct fold_worker {
 	struct fold_sums sums;
+	struct recent_actor recent[RECENT_ACTORS];
 	struct stack stack;
 	VEC(uint64_t) words;
 	uint64_t *extra;
@@ -265,15 +275,26 @@ static bool add_history(struct fold_context *context, struct fold_worker *worker
 	return true;
 }
 
-static struct fold_actor make_actor(struct fold_sums *sums, const struct machine *machine, const struct fold_sample *in)
+/* The number of who it was. The same threads come again and again: a small table in front. */
+static uint32_t find_actor(struct fold_worker *worker, const struct machine *machine, const struct fold_sample *in)
 {
 	const struct maps *user = thread_maps(in->thread);
-	return (struct fold_actor){
+	uint64_t user_epoch = maps_epoch(user, in->model_time), kernel_epoch = maps_epoch(machine->kernel_maps, in->model_time);
+	struct recent_actor *recent = &worker->recent[in->thread->index % RECENT_ACTORS];
+	if (recent->thread == in->thread && recent->comm == in->comm && recent->user_epoch == user_epoch && recent->kernel_epoch == kernel_epoch)
+		return recent->actor;
+	struct fold_actor actor = {
 		.thread = in->thread,
 		.comm = in->comm,
-		.user_space = sums_space(sums, user, maps_epoch(user, in->model_time), in->model_time),
-		.kernel_space = sums_space(sums, machine->kernel_maps, maps_epoch(machine->kernel_maps, in->model_time), in->model_time),
+		.user_space = sums_space(&worker->sums, user, user_epoch, in->model_time),
+		.kernel_space = sums_space(&worker->sums, machine->kernel_maps, kernel_epoch, in->model_time),
 	};
+	*recent = (struct recent_actor){.thread = in->thread,
+					.comm = in->comm,
+					.user_epoch = user_epoch,
+					.kernel_epoch = kernel_epoch,
+					.actor = sums_actor(&worker->sums, &actor)};
+	return recent->actor;
 }
 
 /* Every branch counts 1, whatever the sample's period. */
@@ -311,10 +332,11 @@ static void fold_add(void *state, void *argument, const struct event *event, con
 	if (options->accept && !options->accept(options->context, &in))
 		return;
 	struct fold_sums *sums = &worker->sums;
-	struct fold_actor actor = make_actor(sums, context->machine, &in);
+	uint32_t who = find_actor(worker, context->machine, &in);
+	const struct fold_actor actor = sums->actors.data[who];
 	struct fold_entry entry = {
 		.ip = sample->ip,
-		.actor = sums_actor(sums, &actor),
+		.actor = who,
 		.inner = FOLD_NONE,
 		.outer = FOLD_NONE,
 		.count = 1,

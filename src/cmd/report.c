@@ -389,29 +389,45 @@ static const struct config_binding configuration[] = {
 	{0},
 };
 
+static struct error *use_words(int words, char **argv, struct report_options *options)
+{
+	if (words == 1 && !options->symbol_filter)
+		options->symbol_filter = argv[0];
+	else if (words)
+		return error_new_kind(ERROR_USAGE, "'%s' is not understood", argv[words > 1]);
+	if (options->callgraph.mode != CALLGRAPH_NONE && options->percent_limit > 0)
+		options->callgraph.min_percent = options->percent_limit;
+	return NULL;
+}
+
+static void options_deinit(struct report_options *options)
+{
+	name_list_deinit(&options->comms);
+	name_list_deinit(&options->dsos);
+	name_list_deinit(&options->symbols);
+	name_list_deinit(&options->pids);
+	name_list_deinit(&options->tids);
+}
+
 static struct error *run(int argc, char **argv, int *ret_status)
 {
 	struct report_options options;
 	options_init(&options);
-	int words;
+	int words = 0;
 	struct error *error = config_apply(configuration, report_options, &options);
 	options.callgraph.given = false;
 	if (!error)
 		error = options_parse(report_options, OPTIONS_PERMUTE, argc, argv, &options, &words);
-	if (error)
-		return error;
-	if (words == 1 && !options.symbol_filter)
-		options.symbol_filter = argv[0];
-	else if (words)
-		return error_new_kind(ERROR_USAGE, "'%s' is not understood", argv[words > 1]);
-	if (options.callgraph.mode != CALLGRAPH_NONE && options.percent_limit > 0)
-		options.callgraph.min_percent = options.percent_limit;
+	if (!error)
+		error = use_words(words, argv, &options);
 	struct report report = {.options = &options};
 	struct opening_options opening = {.input = &options.input, .cpus = options.cpus, .time = options.time};
-	error = opening_begin(&report.opening, &opening);
+	if (!error)
+		error = opening_begin(&report.opening, &opening);
 	if (!error)
 		error = show(&report);
 	report_deinit(&report);
+	options_deinit(&options);
 	return error;
 }
 

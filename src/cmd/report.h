@@ -97,6 +97,7 @@ bool report_accept(void *context, const struct fold_sample *sample);
 void report_extra(void *context, const struct fold_sample *sample, uint64_t *words);
 bool report_shown(void *context, const struct fold *fold, const struct fold_entry *entry);
 struct error *name_list_set(struct name_list *list, const char *text);
+void name_list_deinit(struct name_list *list);
 bool name_list_has(const struct name_list *list, const char *name);
 
 /* report_table.c: rows → table; shown with the view. */

@@ -38,6 +38,13 @@ struct error *name_list_set(struct name_list *list, const char *text)
 	return NULL;
 }
 
+void name_list_deinit(struct name_list *list)
+{
+	vec_deinit(&list->names);
+	free(list->text);
+	list->text = NULL;
+}
+
 bool name_list_has(const struct name_list *list, const char *name)
 {
 	for (size_t i = 0; i < list->names.len; i++)

@@ -186,25 +186,6 @@ static struct error *note_build_ids(struct session *session, bool all, struct fe
 	return NULL;
 }
 
-/* The kernel pauses an event that comes too often; how many samples that cost, nobody knows. */
-static void add_throttling(const struct session *session, struct strbuf *out)
-{
-	for (size_t i = 0; i < session->reader->events.events.len; i++) {
-		unsigned long long times = session->event_counts[i].throttles;
-		if (!times)
-			continue;
-		if (out->len)
-			strbuf_add_char(out, '\n');
-		const char *name = session->reader->events.events.data[i]->name;
-		text_add_safe(out, name, strlen(name));
-		strbuf_printf(
-			out,
-			" was paused %llu time%s by the kernel because it came too often, so samples are missing: use a lower -F or a "
-			"higher -c, or raise kernel.perf_event_max_sample_rate",
-			times, times == 1 ? "" : "s");
-	}
-}
-
 struct error *record_examine(const char *path, const struct record_options *options, struct features *features,
 			     struct record_summary *summary)
 {
@@ -219,7 +200,6 @@ struct error *record_examine(const char *path, const struct record_options *opti
 	}
 	strbuf_clear(&summary->losses);
 	session_loss_text(session, &summary->losses);
-	add_throttling(session, &summary->losses);
 	if (session->first_time) {
 		features->first_sample_ns = session->first_time;
 		features->last_sample_ns = session->last_time;

@@ -1,5 +1,6 @@
-/* The program's entry: global options, the choice of the command, the only place where errors are printed, and the exit statuses of the kernel's perf:
- * 129 for a wrong command line (and for -h), 1 for no or an unknown command, 255 for a failure, else what the command says. */
+/* The program's entry: global options, the choice of the command, the only place where errors are printed, and the exit statuses of the
+ * kernel's perf: 129 for a wrong command line (and for -h), 1 for no or an unknown command, 255 for a failure, else what the command says.
+ */
 #include "app/command.h"
 #include "app/config.h"
 #include "app/pager.h"
@@ -80,6 +81,19 @@ static int run(const struct command *command, int argc, char **argv)
 	return status;
 }
 
+/* Commands of the kernel's tool that are no mistyped ones of ours. */
+static bool is_kernel_tool_command(const char *name)
+{
+	static const char *const names[] = {"annotate", "archive",   "bench",  "buildid-cache", "c2c",	    "daemon", "data",
+					    "diff",	"ftrace",    "inject", "iostat",	"kallsyms", "kmem",   "kvm",
+					    "kwork",	"list",	     "lock",   "mem",		"probe",    "sched",  "stat",
+					    "test",	"timechart", "top",    "trace"};
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		if (!strcmp(names[i], name))
+			return true;
+	return false;
+}
+
 static int run_named(const char *name, int argc, char **argv)
 {
 	const struct command *command = command_find(name);
@@ -87,12 +101,16 @@ static int run_named(const char *name, int argc, char **argv)
 	struct strbuf safe = {0};
 	if (command)
 		return run(command, argc, argv);
+	if (is_kernel_tool_command(name)) {
+		fprintf(stderr, "perf: this version does not have '%s' yet; 'perf help' lists the commands that it has\n", name);
+		return STATUS_NO_COMMAND;
+	}
 	for (const struct command *const *known = command_list; *known; known++)
 		vec_push(&names, (*known)->name);
 	const char *nearest = str_nearest(name, names.data, names.len);
 	text_add_safe(&safe, name, strlen(name));
-	fprintf(stderr, "perf: '%s' is not a perf command; 'perf help' lists them%s%s%s\n", strbuf_str(&safe), nearest ? ". Did you mean '" : "",
-		nearest ? nearest : "", nearest ? "'?" : "");
+	fprintf(stderr, "perf: '%s' is not a perf command; 'perf help' lists them%s%s%s\n", strbuf_str(&safe),
+		nearest ? ". Did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "");
 	strbuf_deinit(&safe);
 	vec_deinit(&names);
 	return STATUS_NO_COMMAND;

@@ -195,9 +195,8 @@ struct error *record_examine(const char *path, const struct record_options *opti
 
 	if (error)
 		return error;
-	for (size_t i = 0; i < session->reader->events.events.len; i++) {
+	for (size_t i = 0; i < session->reader->events.events.len; i++)
 		summary->samples += session->event_counts[i].samples;
-	}
 	strbuf_clear(&summary->losses);
 	session_loss_text(session, &summary->losses);
 	if (session->first_time) {

@@ -4,6 +4,7 @@
 usage: kill_record.py [TIMES]      (default 50; PERF=build/perf, ORACLE=/usr/bin/perf)
 
 Each recording must be read by both without an error, with the same lines, and must not claim to be longer than it is. The last line counts."""
+import itertools
 import os
 import pathlib
 import random
@@ -41,7 +42,11 @@ def once(folder, way):
     status, ours, message = read(PERF, path)
     if status:
         return f"ours: {message}", 0
-    return ("" if ours == theirs else "differs"), theirs.count("\n")
+    if ours != theirs:
+        pairs = itertools.zip_longest(theirs.splitlines(), ours.splitlines())
+        number, (line, own) = next((i, pair) for i, pair in enumerate(pairs) if pair[0] != pair[1])
+        return f"line {number} differs: theirs {line!r}, ours {own!r}", 0
+    return "", theirs.count("\n")
 
 
 def main():

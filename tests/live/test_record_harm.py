@@ -28,7 +28,8 @@ def test_killed(perf, oracle, live_system, tracefs, tmp_path, options):
     theirs = oracle("script", "-F", "-symoff,-sym,-dso", "-i", path)
     ours = perf("script", "-F", "-symoff,-sym,-dso", "-i", path)
     assert theirs.returncode == 0 and ours.returncode == 0, theirs.stderr + ours.stderr
-    assert ours.stdout == theirs.stdout
+    # Killed between writing and noting the new size in the header: we read what is there, the kernel's perf what the header says.
+    assert ours.stdout.startswith(theirs.stdout)
     size = oracle("report", "--header-only", "-i", path).stdout
     assert "data size" in size
 

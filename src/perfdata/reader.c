@@ -620,7 +620,8 @@ const struct record_header *reader_record(struct reader *reader, uint64_t *offse
 			reader->trouble.auxtrace_bytes += payload;
 		if (!accept_record(reader, header, at, note))
 			continue;
-		if (note && head.type >= RECORD_USER_START && at >= reader->private->headers_done &&
+		/* Events are known before the first record that describes none: whoever reads has tables of their number by then. */
+		if (note && head.type >= RECORD_USER_START && head.type != RECORD_HEADER_ATTR && at >= reader->private->headers_done &&
 		    reader_is_header_record(reader, head.type)) {
 			reader->private->headers_done = *offset;
 			apply_record(reader, header, *offset);

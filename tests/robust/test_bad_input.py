@@ -1,6 +1,7 @@
 """Whatever a recording holds: no crash, no hang, no unbounded memory, no control characters in the output, and the sanitizers find nothing."""
 import concurrent.futures
 import os
+import struct
 import subprocess
 
 import pytest
@@ -120,3 +121,25 @@ def test_one_thread_or_many_say_the_same(perf, corpus):
             one = perf(*words, "-f", "--jobs", "1", "-i", path, text=False)
             many = perf(*words, "-f", "--jobs", "5", "-i", path, text=False)
             assert one.stdout == many.stdout and one.returncode == many.returncode, f"{path}: {words}"
+
+
+@pytest.mark.sanitize
+def test_events_that_come_late(perf, tmp_path):
+    """A pipe's recording may describe events behind its first sample: the tables were made without them."""
+    def record(kind, payload):
+        return struct.pack("<IHH", kind, 2, 8 + len(payload)) + payload
+
+    def attribute(number):
+        sample_type = 1 << 16 | 7  # IDENTIFIER, IP, TID, TIME
+        return record(64, struct.pack("<IIQQQQQ", 1, 128, 0, 1000, sample_type, 0, 1 << 18).ljust(128, b"\0") + struct.pack("<Q", number))
+
+    def sample(number):
+        return record(9, struct.pack("<QQIIQ", number, 0x400000, 1, 1, 10 + number))
+
+    late = range(2, 2000)
+    data = b"PERFILE2" + struct.pack("<Q", 16) + attribute(1) + sample(1)
+    data += b"".join(map(attribute, late)) + b"".join(map(sample, late))
+    path = tmp_path / "late.data"
+    path.write_bytes(data)
+    for words in COMMANDS.values():
+        assert not (examine(perf, words, path) or examine(perf, words, "-", data))

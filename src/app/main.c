@@ -40,7 +40,9 @@ static int report_error(const struct command *command, struct error *error, int 
 		usage_show_command(command);
 	} else {
 		struct strbuf text = {0};
-		strbuf_printf(&text, "perf %s: %s\n", command->name, message);
+		strbuf_printf(&text, "perf %s: ", command->name);
+		text_add_safe_lines(&text, message);
+		strbuf_add_char(&text, '\n');
 		if (usage) {
 			command_add_usage(&text, command);
 			strbuf_printf(&text, "'perf %s -h' lists the options.\n", command->name);

@@ -51,7 +51,7 @@ bool text_is_safe(const char *string, size_t len)
 	return true;
 }
 
-/* Walks the text; safe pieces go to add_piece, every other byte becomes the escape given by `format` (one %02x). */
+/* Walks the text; safe pieces go to add_piece, every other byte becomes `escape` and its two hexadecimal digits. */
 static void add_escaped(struct strbuf *buf, const char *string, size_t len, const char *escape,
 			void (*add_piece)(struct strbuf *buf, const char *piece, size_t len))
 {
@@ -80,6 +80,18 @@ void text_add_safe(struct strbuf *buf, const char *string, size_t len)
 		strbuf_add(buf, string, len);
 	else
 		add_escaped(buf, string, len, "\\x", add_as_is);
+}
+
+void text_add_safe_lines(struct strbuf *buf, const char *string)
+{
+	for (;;) {
+		size_t len = strcspn(string, "\n");
+		text_add_safe(buf, string, len);
+		if (!string[len])
+			return;
+		strbuf_add_char(buf, '\n');
+		string += len + 1;
+	}
 }
 
 static void add_html_piece(struct strbuf *buf, const char *piece, size_t len)

@@ -6,6 +6,8 @@
 /* Adds `len` bytes; control characters, DEL, invalid UTF-8 and C1 controls become \xNN, so that no name can move the cursor or colour a
  * terminal. Tabs and newlines too. */
 void text_add_safe(struct strbuf *buf, const char *string, size_t len);
+/* The same for a message of several lines: newlines stay. */
+void text_add_safe_lines(struct strbuf *buf, const char *string);
 /* True when text_add_safe() would change nothing: lets hot paths copy. */
 bool text_is_safe(const char *string, size_t len);
 /* The same for HTML and XML text and attribute values: & < > " ' are escaped as well. */

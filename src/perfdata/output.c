@@ -4,7 +4,7 @@
  *	a regular file         renamed to NAME.old or cut to zero; as root only when it belongs to root
  *	a symbolic link        followed, but as root only to devices and pipes (/dev/stdout)
  *	a FIFO                 gets the pipe format
- *	a device (/dev/null)   written like a file
+ *	a device (/dev/null)   written like a file; a disk is refused
  *	a directory            refused
  */
 #include "perfdata/output.h"
@@ -79,11 +79,18 @@ static struct error *open_regular(const char *path, const struct stat *st, bool 
 	return NULL;
 }
 
-static struct error *open_special(const char *path, bool pipe, struct output *ret)
+/* Opens the device or pipe that `st` was found to be: what was put in its place since then is left alone. */
+static struct error *open_special(const char *path, const struct stat *st, struct output *ret)
 {
+	struct stat now;
+	bool pipe = S_ISFIFO(st->st_mode);
 	int fd = open(path, (pipe ? O_WRONLY : O_RDWR) | O_CLOEXEC);
 	if (fd < 0)
 		return error_system(errno, "cannot open %s", path);
+	if (fstat(fd, &now) < 0 || now.st_dev != st->st_dev || now.st_ino != st->st_ino || now.st_mode != st->st_mode) {
+		close(fd);
+		return error_new_kind(ERROR_PERMISSION, "%s was replaced while it was opened: not written", path);
+	}
 	*ret = (struct output){.fd = fd, .pipe = pipe};
 	return NULL;
 }
@@ -111,5 +118,7 @@ struct error *output_open(const char *path, bool keep_old, struct output *ret)
 		return error_new("%s is a directory; remove it or choose another file with -o", path);
 	if (S_ISREG(st.st_mode))
 		return open_regular(path, &st, keep_old, ret);
-	return open_special(path, S_ISFIFO(st.st_mode) || S_ISSOCK(st.st_mode), ret);
+	if (S_ISBLK(st.st_mode))
+		return error_new("%s is a disk; choose a file with -o", path);
+	return open_special(path, &st, ret);
 }

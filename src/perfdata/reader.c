@@ -375,7 +375,7 @@ static struct error *open_input(struct reader *reader, const struct reader_optio
 {
 	struct stat st;
 	if (!strcmp(reader->path, "-")) {
-		*ret_fd = dup(STDIN_FILENO);
+		*ret_fd = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3);
 		return *ret_fd < 0 ? error_system(errno, "standard input") : NULL;
 	}
 	int fd = open(reader->path, O_RDONLY | O_CLOEXEC);
@@ -564,12 +564,20 @@ static uint64_t payload_size(const struct reader *reader, const struct record_he
 	return 0;
 }
 
+/* Nothing is written on later passes: several threads make them. */
+static void note_truncated(struct reader *reader, bool note)
+{
+	if (note)
+		reader->trouble.truncated = true;
+}
+
 /* Whether a record is handed out; what is wrong with it is noted. `at` is where it begins. */
 static bool accept_record(struct reader *reader, const struct record_header *header, uint64_t at, bool note)
 {
 	const struct record_kind *kind = record_kind(header->type);
 	if (!kind) {
-		reader->trouble.unknown_records += note;
+		if (note)
+			reader->trouble.unknown_records++;
 		return false;
 	}
 	const char *broken = record_check(kind, header);
@@ -596,24 +604,24 @@ const struct record_header *reader_record(struct reader *reader, uint64_t *offse
 		uint64_t at = *offset;
 		struct record_header head;
 		if (at >= reader->data_end || reader->data_end - at < sizeof(head)) {
-			reader->trouble.truncated |= note && at < reader->data_end;
+			note_truncated(reader, note && at < reader->data_end);
 			return NULL;
 		}
 		memcpy(&head, reader->records + at, sizeof(head));
 		if (head.size < sizeof(head) || head.size > reader->data_end - at) {
-			reader->trouble.truncated |= note;
+			note_truncated(reader, note);
 			return NULL;
 		}
 		const struct record_header *header = (const struct record_header *)(reader->records + at);
 		if (at & 7 && !(header = aligned_copy(reader, at, head.size))) {
-			reader->trouble.truncated |= note;
+			note_truncated(reader, note);
 			return NULL;
 		}
 		uint64_t payload = payload_size(reader, header);
 		uint64_t left = reader->data_end - at - head.size;
 		if (payload > left) {
 			payload = left;
-			reader->trouble.truncated |= note;
+			note_truncated(reader, note);
 		}
 		*offset = at + head.size + payload;
 		if (note && head.type == RECORD_AUXTRACE)

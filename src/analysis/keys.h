@@ -96,9 +96,7 @@ struct key_context {
 	bool nanoseconds;
 	bool raw_trace;
 	uint64_t time_quantum_ns; /* 0 = none */
-	unsigned int comm_width;
 	void *parent_regex; /* regex_t *, or NULL */
-	const char *parent_pattern;
 };
 
 struct key_list {

@@ -134,11 +134,6 @@ bool script_text_ordered(const struct script_text *text)
 	return text->options.relative || text->options.delta || shown & BIT(DATA_SRC);
 }
 
-bool script_text_shows(struct script_text *text, const struct event *event)
-{
-	return plan_of(text, event)->fields != 0;
-}
-
 static void take_steps(struct script_text *text, const struct script_sample *at, unsigned int steps, struct strbuf *out)
 {
 	const struct script_step *step = at->plan->steps, *end = step + steps;

@@ -31,8 +31,6 @@ void script_text_destroy(struct script_text *text);
 
 /* Each line must be made after the ones before it, by one object. */
 bool script_text_ordered(const struct script_text *text);
-/* The event prints anything at all. */
-bool script_text_shows(struct script_text *text, const struct event *event);
 /* Adds the line or lines of a sample. */
 void script_text_sample(struct script_text *text, const struct record *record, const struct sample *sample, struct thread *thread,
 			struct strbuf *out);

@@ -133,11 +133,6 @@ void pager_finish(void)
 	pager_pid = 0;
 }
 
-bool output_is_terminal(void)
-{
-	return pager_pid || isatty(STDOUT_FILENO);
-}
-
 unsigned int output_columns(void)
 {
 	if (pager_pid)

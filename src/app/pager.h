@@ -1,14 +1,10 @@
 /* Pages standard output when it is a terminal: PERF_PAGER, pager.CMD / core.pager of the config, PAGER, less. As git's: LESS=FRX unless set. */
 #pragma once
 
-#include <stdbool.h>
-
 /* Starts the pager for `command` unless output is no terminal, or paging is off (--no-pager, pager.COMMAND = false). Standard error is paged too,
  * so call it right before the first output: what comes earlier (progress, warnings) goes to the terminal. */
 void pager_start(const char *command);
 /* Closes the output and waits for the pager; called by main. */
 void pager_finish(void);
-/* Output goes to a person: a terminal, or a pager on one. Colours depend on it (and on NO_COLOR, --stdio-color). */
-bool output_is_terminal(void);
-/* Columns of that terminal; 0 when there is none, which means no limit. */
+/* Columns of the terminal that output goes to, also through a pager; 0 when there is none, which means no limit. */
 unsigned int output_columns(void);

@@ -16,11 +16,6 @@ struct arena_block {
 	uint8_t data[] __attribute__((aligned(ALIGNMENT)));
 };
 
-void arena_init(struct arena *arena)
-{
-	*arena = (struct arena){0};
-}
-
 void arena_deinit(struct arena *arena)
 {
 	for (struct arena_block *block = arena->block, *older; block; block = older) {

@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* All zero is a valid empty one. */
 struct arena {
 	struct arena_block *block; /* newest block, linked to the older ones */
 	uint8_t *next;		   /* first free byte of it */
@@ -12,8 +13,6 @@ struct arena {
 	size_t used; /* bytes handed out, for statistics */
 };
 
-/* All zero is a valid empty arena, so `struct arena a = {0}` does as well. */
-void arena_init(struct arena *arena);
 void arena_deinit(struct arena *arena);
 
 /* 8-byte aligned, uninitialised. `size` may be 0. */

@@ -7,19 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
-static void (*exhausted_hook)(void);
-
-void mem_set_exhausted_hook(void (*hook)(void))
-{
-	exhausted_hook = hook;
-}
-
 void mem_exhausted(void)
 {
-	void (*hook)(void) = exhausted_hook;
-	exhausted_hook = NULL;
-	if (hook)
-		hook();
 	static const char message[] = "perf: out of memory\n";
 	ssize_t ignored = write(STDERR_FILENO, message, sizeof(message) - 1);
 	(void)ignored;

@@ -1,4 +1,4 @@
-/* Allocation that cannot fail: running out of memory ends the program with a message (exit status 1), after the hook had its chance. */
+/* Allocation that cannot fail: running out of memory ends the program with a message (exit status 1). */
 #pragma once
 
 #include <stdarg.h>
@@ -17,6 +17,3 @@ char *mem_vprintf(const char *format, va_list args) __attribute__((malloc, forma
 
 /* Ends the program for want of memory. */
 void mem_exhausted(void) __attribute__((noreturn));
-
-/* Called once before the program ends for want of memory: `record` closes its file in it. It must not allocate. */
-void mem_set_exhausted_hook(void (*hook)(void));

@@ -25,7 +25,6 @@ int counter_open(struct counter *counter, struct perf_open *state, struct perf_e
 {
 	size_t slots = target->cpu_count * target->thread_count, opened = 0;
 	bool cgroup = target->cgroup >= 0;
-	int last = -ESRCH;
 
 	counter->cpu_count = target->cpu_count;
 	counter->thread_count = target->thread_count;
@@ -53,9 +52,9 @@ int counter_open(struct counter *counter, struct perf_open *state, struct perf_e
 	}
 	if (opened || leader || only_cpus)
 		return 0;
-	*ret_failure = (struct counter_failure){.error = -last, .cpu = -1, .thread = target->threads[0]};
+	*ret_failure = (struct counter_failure){.error = ESRCH, .cpu = -1, .thread = target->threads[0]};
 	counter_close(counter);
-	return last;
+	return -ESRCH;
 }
 
 void counter_close(struct counter *counter)

@@ -38,11 +38,6 @@ int limits_kptr_restrict(void)
 	return (int)sysctl("/proc/sys/kernel/kptr_restrict", 0);
 }
 
-unsigned int limits_max_stack(void)
-{
-	return (unsigned int)sysctl("/proc/sys/kernel/perf_event_max_stack", 127);
-}
-
 static bool has_capability(int number)
 {
 	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};

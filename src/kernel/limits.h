@@ -13,8 +13,6 @@ uint64_t limits_max_sample_rate(void);
 size_t limits_mlock_bytes(void);
 /* kernel.kptr_restrict; 0 when it cannot be read. */
 int limits_kptr_restrict(void);
-/* kernel.perf_event_max_stack: deepest call chain. */
-unsigned int limits_max_stack(void);
 /* May this process measure like root: CAP_PERFMON or CAP_SYS_ADMIN is effective. */
 bool limits_has_perfmon(void);
 /* May kernel space be sampled: capability or perf_event_paranoid < 2. */

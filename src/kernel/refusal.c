@@ -9,6 +9,7 @@
 #include "kernel/proc.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -19,7 +20,7 @@ static bool is_confined(void)
 	struct strbuf status = {0};
 	bool confined = false;
 
-	if (proc_read_file(-100, "/proc/self/status", &status) == 0) {
+	if (proc_read_file(AT_FDCWD, "/proc/self/status", &status) == 0) {
 		const char *seccomp = strstr(strbuf_str(&status), "\nSeccomp:");
 		confined = seccomp && strtol(seccomp + 9, NULL, 10) != 0;
 	}

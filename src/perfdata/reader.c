@@ -528,11 +528,6 @@ void reader_close(struct reader *reader)
 	free(reader);
 }
 
-uint64_t reader_file_size(const struct reader *reader)
-{
-	return reader->private->file_size;
-}
-
 /* ── Walking stable input ── */
 
 /* No recorder makes files in which many records lie askew: they are rare, or somebody wants to fill our memory. */

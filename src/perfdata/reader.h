@@ -53,8 +53,7 @@ struct reader {
 };
 
 struct reader_options {
-	const char *path; /* "-" = standard input, NULL = "perf.data" (standard input when that is a pipe with data and perf.data doesn't
-			     exist: no) */
+	const char *path; /* "-" = standard input, NULL = "perf.data" */
 	bool force;	  /* accept a file of another owner */
 	bool streaming;	  /* pipes: don't spool, the caller reads once in order */
 	bool head_only;	  /* events and header features are enough: nothing is spooled, and there may be no records to walk */
@@ -84,6 +83,3 @@ struct reader_chunk {
 };
 struct error *reader_next_chunk(struct reader *reader, struct reader_chunk **ret); /* *ret = NULL: end */
 void reader_chunk_release(struct reader *reader, struct reader_chunk *chunk);
-
-/* The size of the file that was opened, for progress and headers; 0 = unknown. */
-uint64_t reader_file_size(const struct reader *reader);

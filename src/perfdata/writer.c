@@ -153,18 +153,6 @@ struct error *writer_flush(struct writer *writer)
 	return write_bytes(writer, writer->buffer, size, true);
 }
 
-void writer_emergency(struct writer *writer)
-{
-	if (writer->failed || !writer->buffered)
-		return;
-	struct iovec pieces[] = {{writer->buffer, writer->buffered}, {writer->standby, writer->standby_size}};
-	size_t size = writer->buffered + writer->standby_size;
-	if (writev(writer->fd, pieces, writer->standby ? 2 : 1) != (ssize_t)size)
-		return;
-	account_data(writer, writer->buffered);
-	writer->buffered = 0;
-}
-
 /* ── Head ── */
 
 /* The oldest size that holds what the events need: readers refuse sizes that they don't know. */
@@ -225,7 +213,6 @@ static struct file_header make_header(const struct writer *writer)
 		at += list->events.data[i]->ids.len * sizeof(uint64_t);
 	header.attrs = (struct file_section){at, list->events.len * header.attr_size};
 	header.data.offset = writer->data_offset ? writer->data_offset : at + header.attrs.size;
-	header.event_types.offset = 0;
 	return header;
 }
 
@@ -521,7 +508,8 @@ void writer_close(struct writer *writer)
 	if (!writer)
 		return;
 	if (writer->fd >= 0) {
-		writer_emergency(writer);
+		if (!writer->failed)
+			error_free(writer_flush(writer));
 		close(writer->fd);
 	}
 	compressor_destroy(writer->compressor);

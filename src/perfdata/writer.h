@@ -66,7 +66,8 @@ struct error *writer_flush(struct writer *writer);
 struct error *writer_finish_data(struct writer *writer);
 /* `features` may be NULL: none. EVENT_DESC, GROUP_DESC, BRANCH_STACK and COMPRESSED are added from what the writer knows. */
 struct error *writer_finish(struct writer *writer, const struct features *features);
-/* Closes and frees; does nothing for NULL. Without writer_finish() the file stays as a killed recorder leaves it. */
+/* Writes what is still in the buffer, closes and frees; does nothing for NULL. Without writer_finish() the file stays as a killed recorder
+ * leaves it. */
 void writer_close(struct writer *writer);
 
 /* What was written so far, for --max-size, --switch-output=SIZE and the closing line. */
@@ -77,6 +78,3 @@ struct writer_totals {
 	uint64_t compressed_bytes; /* what they became; 0 without compression */
 };
 struct writer_totals writer_totals(const struct writer *writer);
-
-/* For a signal handler or mem_set_exhausted_hook(): puts what is in the buffer on disk with plain system calls; allocates nothing. */
-void writer_emergency(struct writer *writer);

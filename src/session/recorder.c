@@ -184,12 +184,6 @@ struct error *recorder_drain(struct recorder *recorder, bool all, uint64_t *ret_
 	return bytes ? writer_finish_round(recorder->writer) : NULL;
 }
 
-/* Counters that no exec enables. */
-static void enable(struct recorder *recorder)
-{
-	counters_enable(recorder->counters, recorder->events);
-}
-
 static struct error *start(struct recorder *recorder)
 {
 	const struct recorder_options *options = recorder->options;
@@ -199,7 +193,7 @@ static struct error *start(struct recorder *recorder)
 		if (!options->quiet)
 			fprintf(stderr, "Events disabled\n");
 	} else if (!options->is_workload_target) {
-		enable(recorder);
+		counters_enable(recorder->counters, recorder->events); /* no exec enables them */
 	}
 	if (recorder->workload)
 		error = workload_release(recorder->workload);
@@ -394,7 +388,7 @@ struct error *recorder_run(struct recorder *recorder)
 struct error *recorder_finish(struct recorder *recorder)
 {
 	struct error *error = recorder->writer ? recorder_write_lost(recorder) : NULL;
-	struct error *close_error = recorder_close_output(recorder, true);
+	struct error *close_error = recorder_close_output(recorder);
 
 	if (error)
 		error_free(close_error);

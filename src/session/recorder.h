@@ -53,7 +53,6 @@ struct recorder_totals {
 	uint64_t wakeups;
 	uint64_t lost; /* samples and records that the kernel had to drop for want of room, over all events */
 	uint64_t *lost_by_event;
-	uint64_t rings_full;	      /* how many LOST records… counted by the kernel's readers; 0 = none seen here */
 	struct writer_totals written; /* all outputs together */
 	unsigned int files;
 	char *last_path; /* of the last output */
@@ -75,6 +74,3 @@ struct error *recorder_finish(struct recorder *recorder);
 const struct recorder_totals *recorder_totals(const struct recorder *recorder);
 /* Doesn't close the counters. */
 void recorder_destroy(struct recorder *recorder);
-
-/* "perf.data" → "perf.data.2026112107443012". */
-char *recorder_timestamped(const char *path);

@@ -19,8 +19,6 @@ struct recorder {
 	size_t trailer;		/* sample_id bytes of our own records */
 	uint64_t *lost_written; /* by event × slot: what was noted in earlier outputs */
 	size_t alive;		/* threads of the target that still run; only where that matters */
-	uint64_t done_bytes;	/* of outputs that are complete */
-	uint64_t output_start_bytes;
 	struct recorder_totals totals;
 	char **old_files; /* of --switch-output, oldest first */
 	size_t old_file_count;
@@ -31,7 +29,7 @@ struct recorder {
 
 /* recorder_output.c: files */
 struct error *recorder_open_output(struct recorder *recorder);
-struct error *recorder_close_output(struct recorder *recorder, bool last);
+struct error *recorder_close_output(struct recorder *recorder);
 struct error *recorder_switch_output(struct recorder *recorder);
 /* recorder_synth.c */
 struct error *recorder_synthesize(struct recorder *recorder);

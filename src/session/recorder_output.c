@@ -11,7 +11,8 @@
 #include <time.h>
 #include <unistd.h>
 
-char *recorder_timestamped(const char *path)
+/* "perf.data" → "perf.data.2026112107443012". */
+static char *timestamped(const char *path)
 {
 	struct timeval now;
 	struct tm local;
@@ -50,7 +51,7 @@ static void forget_oldest(struct recorder *recorder)
 /* Gives a complete output its final name. */
 static struct error *stamp_output(struct recorder *recorder, const char *path)
 {
-	char *stamped = recorder_timestamped(path);
+	char *stamped = timestamped(path);
 
 	if (rename(path, stamped) < 0) {
 		struct error *error = error_system(errno, "renaming %s to %s", path, stamped);
@@ -77,7 +78,7 @@ static void add_totals(struct recorder *recorder)
 	recorder->totals.files++;
 }
 
-struct error *recorder_close_output(struct recorder *recorder, bool last)
+struct error *recorder_close_output(struct recorder *recorder)
 {
 	const struct recorder_options *options = recorder->options;
 	const struct features *features = NULL;
@@ -114,7 +115,7 @@ struct error *recorder_switch_output(struct recorder *recorder)
 	if (!recorder->options->overwrite)
 		recorder_take_tasks(recorder, &tasks);
 	if (!error)
-		error = recorder_close_output(recorder, false);
+		error = recorder_close_output(recorder);
 	if (!error)
 		error = recorder_open_output(recorder);
 	if (!error && !recorder->options->overwrite)

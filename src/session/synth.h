@@ -48,7 +48,7 @@ void synth_threads(struct synth *synth, const pid_t *threads, size_t count, bool
 void synth_id_index(struct synth *synth, const struct counter *const *counters, size_t count, const struct counter_target *target);
 void synth_thread_map(struct synth *synth, const pid_t *threads, size_t count);
 void synth_cpu_map(struct synth *synth, const int *cpus, size_t count);
-/* Unit, scale, CPUs and (pipe) name of an event: what the attribute doesn't hold. */
+/* Unit, scale and (pipe) name of an event: what the attribute doesn't hold. */
 void synth_event_update(struct synth *synth, const struct event *event, bool name);
 
 /* Records are at most this long. */

@@ -272,7 +272,7 @@ void symbol_files_close(struct symbol_files *files)
 	*files = (struct symbol_files){0};
 }
 
-static bool runtime_open(const struct symbol_options *options, const struct dso *dso, struct elf_file *ret, char **ret_path)
+bool runtime_file_open(const struct symbol_options *options, const struct dso *dso, struct elf_file *ret)
 {
 	static const enum place places[] = {PLACE_FILE, PLACE_CACHE, PLACE_CACHE_OLD, PLACE_CACHE_VDSO};
 	struct symbol_files result = {0};
@@ -283,25 +283,9 @@ static bool runtime_open(const struct symbol_options *options, const struct dso 
 		for (size_t i = 0; i < sizeof(places) / sizeof(places[0]) && !found; i++) {
 			cleanup_free char *path = place_path(&search, places[i]);
 			found = path && open_candidate(&search, path, places[i], ret);
-			if (found && ret_path)
-				*ret_path = take_pointer(path);
 		}
 		search.root[0] = '\0';
 	}
 	search_deinit(&search);
 	return found;
-}
-
-bool runtime_file_open(const struct symbol_options *options, const struct dso *dso, struct elf_file *ret)
-{
-	return runtime_open(options, dso, ret, NULL);
-}
-
-char *runtime_file_path(const struct symbol_options *options, const struct dso *dso)
-{
-	struct elf_file elf = {0};
-	char *path = NULL;
-	if (runtime_open(options, dso, &elf, &path))
-		elf_close(&elf);
-	return path;
 }

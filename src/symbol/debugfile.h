@@ -25,8 +25,6 @@ void symbol_files_close(struct symbol_files *files);
 
 /* The file to read code or unwind tables from (not a debug file): the mapped file itself or its copy in a cache. */
 bool runtime_file_open(const struct symbol_options *options, const struct dso *dso, struct elf_file *ret);
-/* The same as a path, for libraries that open files themselves. Freed by the caller; NULL when there is none. */
-char *runtime_file_path(const struct symbol_options *options, const struct dso *dso);
 
 /* An entry of the build-id cache: DIR/.build-id/xx/yyyy/FILE. FILE is "elf", "debug", "kallsyms", "vdso", "probes". Freed by the caller. */
 char *buildid_cache_path(const char *cache_dir, const struct buildid *id, const char *file);

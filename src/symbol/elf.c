@@ -240,14 +240,6 @@ const struct elf_section *elf_section(const struct elf_file *elf, const char *na
 	return NULL;
 }
 
-const struct elf_section *elf_section_of_type(const struct elf_file *elf, uint32_t type)
-{
-	for (uint32_t i = 1; i < elf->section_count; i++)
-		if (elf->sections[i].type == type)
-			return &elf->sections[i];
-	return NULL;
-}
-
 const uint8_t *elf_section_data(const struct elf_file *elf, const struct elf_section *section)
 {
 	if (section->type == SHT_NOBITS)

@@ -55,8 +55,6 @@ void elf_close(struct elf_file *elf);
 
 /* NULL when there is none. */
 const struct elf_section *elf_section(const struct elf_file *elf, const char *name);
-/* The first of a type. */
-const struct elf_section *elf_section_of_type(const struct elf_file *elf, uint32_t type);
 /* The bytes of a section, NULL for SHT_NOBITS or when it is not wholly within the file. */
 const uint8_t *elf_section_data(const struct elf_file *elf, const struct elf_section *section);
 /* The same, inflated if the section is compressed (SHF_COMPRESSED); free() *ret_owned afterwards, it may be NULL. */

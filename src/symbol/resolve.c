@@ -6,7 +6,6 @@
 #include "symbol/resolve.h"
 
 #include "base/mem.h"
-#include "base/pool.h"
 #include "symbol/debugfile.h"
 #include "symbol/elf_symbols.h"
 #include "symbol/jit.h"
@@ -153,24 +152,6 @@ static const struct symtab *table_of(struct resolver *resolver, struct dso *dso)
 	return symtab;
 }
 
-struct load_list {
-	struct resolver *resolver;
-	struct dso *const *dsos;
-};
-
-static void load_one(void *context, unsigned int worker, size_t item)
-{
-	const struct load_list *list = context;
-	(void)worker;
-	table_of(list->resolver, list->dsos[item]);
-}
-
-void resolver_load(struct resolver *resolver, struct dso *const *dsos, size_t count, unsigned int jobs)
-{
-	struct load_list list = {resolver, dsos};
-	pool_run(jobs, count, load_one, &list);
-}
-
 void *resolver_attachment(struct resolver *resolver, struct dso *dso,
 			  void *(*make)(const struct symbol_options *options, const struct dso *dso), void (*destroy)(void *attachment))
 {
@@ -195,11 +176,6 @@ const struct symbol_options *resolver_options(const struct resolver *resolver)
 }
 
 /* ---- lookup ---- */
-
-const struct symtab *resolver_symtab(struct resolver *resolver, struct dso *dso)
-{
-	return table_of(resolver, dso);
-}
 
 const struct symbol *resolver_symbol(struct resolver *resolver, struct dso *dso, uint64_t dso_addr)
 {
@@ -243,13 +219,6 @@ enum symbol_source resolver_source(struct resolver *resolver, const struct dso *
 	const struct symtab *symtab = atomic_load_explicit(&((struct dso *)dso)->symtab, memory_order_acquire);
 	(void)resolver;
 	return symtab ? (enum symbol_source)symtab->source : SYMBOLS_NOT_LOADED;
-}
-
-const char *resolver_source_path(struct resolver *resolver, const struct dso *dso)
-{
-	const struct symtab *symtab = atomic_load_explicit(&((struct dso *)dso)->symtab, memory_order_acquire);
-	(void)resolver;
-	return symtab ? symtab->path : NULL;
 }
 
 const char *symbol_source_text(enum symbol_source source)

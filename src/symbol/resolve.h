@@ -44,10 +44,6 @@ const struct symbol *resolver_symbol(struct resolver *resolver, struct dso *dso,
 /* The functions at a resolved frame's address by debug information, innermost first: inlined ones, then the one around them. Returns how
  * many, 0 without debug information; they live as long as the resolver. Thread-safe. */
 size_t resolver_functions(struct resolver *resolver, const struct frame *frame, const struct code_function **ret);
-/* The whole table, loaded if it wasn't; never NULL, maybe empty. Thread-safe. */
-const struct symtab *resolver_symtab(struct resolver *resolver, struct dso *dso);
-/* Loads the symbol tables of these dsos on the session's jobs; a later lookup then never waits. */
-void resolver_load(struct resolver *resolver, struct dso *const *dsos, size_t count, unsigned int jobs);
 
 const struct symbol_options *resolver_options(const struct resolver *resolver);
 /* What a higher layer keeps for a dso (unwind tables): made by `make` on first use, once; destroyed by `destroy` with the resolver. May be
@@ -69,5 +65,3 @@ enum symbol_source {
 enum symbol_source resolver_source(struct resolver *resolver, const struct dso *dso);
 /* The same in words, for a person: "stripped: only exported names". */
 const char *symbol_source_text(enum symbol_source source);
-/* The file the symbols were read from, or NULL. */
-const char *resolver_source_path(struct resolver *resolver, const struct dso *dso);

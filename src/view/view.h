@@ -12,7 +12,6 @@ struct view_options {
 	const char *title;
 	const char *unit; /* of weights: "samples", "ns", an event's name */
 	char separator;	  /* 0 = aligned columns */
-	bool color;
 	bool header;	      /* column titles and comment lines */
 	unsigned int columns; /* terminal width; 0 = unlimited */
 	unsigned int jobs;    /* threads to make text with; 0 = 1 */

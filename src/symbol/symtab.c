@@ -3,15 +3,15 @@
  * Settling follows the kernel's perf step by step, because which name an address gets is what people compare: symbols without a size are
  * stretched to the next one, then of all symbols with one address the best is kept. Both are done again after each table that was added.
  *
- * Lookup: starts of the intervals in one packed array (8 bytes each, so that a search touches few cache lines), and buckets of addresses that say
- * between which of them to search. Without overlaps
- * interval i is symbol i; else `owners` says which symbol it is.
+ * Lookup: starts of the intervals in one packed array (8 bytes each, so that a search touches few cache lines), and buckets of addresses
+ * that say between which of them to search. Without overlaps interval i is symbol i; else `owners` says which symbol it is.
  *
  * Names: one block for all. Demangling is slow (1 µs and more) and most symbols are never looked up, so it is done when a lookup first
  * returns the symbol: the readable name is published by compare-and-swap, then `mangled` is cleared with release order.
  */
 #include "symbol/symtab.h"
 
+#include "base/radix.h"
 #include "symbol/demangle.h"
 #include "symbol/elf.h"
 #include "symbol/functions.h"
@@ -82,30 +82,9 @@ bool symbol_preferred(const struct symbol *a, const struct symbol *b)
 	return preferred;
 }
 
-struct sort_key {
-	uint64_t start;
-	uint32_t index;
-};
-
-enum { DIGIT_BITS = 11, DIGITS = 1 << DIGIT_BITS };
-
-/* One stable pass of a radix sort; false, with nothing done, when all keys have the same digit. */
-static bool radix_pass(const struct sort_key *from, struct sort_key *to, size_t count, unsigned int shift)
+static uint64_t start_of(const void *context, uint32_t index)
 {
-	size_t places[DIGITS] = {0};
-	for (size_t i = 0; i < count; i++)
-		places[from[i].start >> shift & (DIGITS - 1)]++;
-	if (places[from[0].start >> shift & (DIGITS - 1)] == count)
-		return false;
-	size_t place = 0;
-	for (size_t digit = 0; digit < DIGITS; digit++) {
-		size_t here = places[digit];
-		places[digit] = place;
-		place += here;
-	}
-	for (size_t i = 0; i < count; i++)
-		to[places[from[i].start >> shift & (DIGITS - 1)]++] = from[i];
-	return true;
+	return ((const struct symbol *)context)[index].start;
 }
 
 /* Symbols of one address stay in the order of their addition. */
@@ -117,21 +96,14 @@ static void sort_by_start(struct symbol_builder *builder)
 		i++;
 	if (i >= count)
 		return;
-	struct sort_key *keys = mem_alloc_array(count, sizeof(*keys)), *other = mem_alloc_array(count, sizeof(*keys));
+	uint32_t *order = mem_alloc_array(count, sizeof(*order));
 	for (i = 0; i < count; i++)
-		keys[i] = (struct sort_key){symbols[i].start, (uint32_t)i};
-	for (unsigned int shift = 0; shift < 64; shift += DIGIT_BITS) {
-		if (!radix_pass(keys, other, count, shift))
-			continue;
-		struct sort_key *swapped = keys;
-		keys = other;
-		other = swapped;
-	}
+		order[i] = (uint32_t)i;
+	radix_sort(order, count, start_of, symbols);
 	struct symbol *sorted = mem_alloc_array(count, sizeof(*sorted));
 	for (i = 0; i < count; i++)
-		sorted[i] = symbols[keys[i].index];
-	free(keys);
-	free(other);
+		sorted[i] = symbols[order[i]];
+	free(order);
 	free(symbols);
 	builder->symbols.data = sorted;
 	builder->symbols.cap = count;

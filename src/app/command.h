@@ -3,6 +3,9 @@
 
 #include "app/options.h"
 
+/* A command's status beyond this one: the number of a signal, by which the program is to end, behind it. */
+enum { COMMAND_ENDS_BY_SIGNAL = 256 };
+
 struct command {
 	const char *name;	      /* "buildid-list" */
 	const char *summary;	      /* one line for `perf help` */

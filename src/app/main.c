@@ -65,6 +65,17 @@ static int check_output(int status)
 	return status ? status : STATUS_FAILURE;
 }
 
+/* Whoever started us shall see the signal itself, as shells tell it from a status. */
+static void end_by_signal(int number)
+{
+	sigset_t set;
+	sigemptyset(&set);
+	sigaddset(&set, number);
+	signal(number, SIG_DFL);
+	sigprocmask(SIG_UNBLOCK, &set, NULL);
+	raise(number);
+}
+
 static int run(const struct command *command, int argc, char **argv)
 {
 	int status = 0;
@@ -80,6 +91,8 @@ static int run(const struct command *command, int argc, char **argv)
 	status = error ? report_error(command, error, status) : status;
 	status = check_output(status);
 	pager_finish();
+	if (status > COMMAND_ENDS_BY_SIGNAL)
+		end_by_signal(status - COMMAND_ENDS_BY_SIGNAL);
 	return status;
 }
 

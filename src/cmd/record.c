@@ -16,7 +16,6 @@
 #include <errno.h>
 #include <linux/perf_event.h>
 #include <sched.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -328,15 +327,8 @@ static void take_status(const struct recording *recording, int *ret_status)
 		else if (WIFSIGNALED(workload->status))
 			signal_number = WTERMSIG(workload->status);
 	}
-	if (signal_number) {
-		fflush(NULL);
-		signal(signal_number, SIG_DFL);
-		sigset_t set;
-		sigemptyset(&set);
-		sigaddset(&set, signal_number);
-		sigprocmask(SIG_UNBLOCK, &set, NULL);
-		raise(signal_number);
-	}
+	if (signal_number)
+		*ret_status = COMMAND_ENDS_BY_SIGNAL + signal_number;
 }
 
 static struct error *record(struct recording *recording, char **command, int *ret_status)

@@ -51,7 +51,6 @@ struct error *opening_begin(struct opening *opening, const struct opening_option
 	struct session_options session_options = {
 		.input = {.path = input->input,
 			  .force = input->force,
-			  .streaming = options->streaming,
 			  .progress = show_progress,
 			  .progress_context = &opening->progress},
 		.filter.time_text = options->time,
@@ -78,6 +77,7 @@ struct error *opening_begin(struct opening *opening, const struct opening_option
 		.buildid_dir = opening->buildid_dir,
 		.ignore_vmlinux = input->ignore_vmlinux,
 		.load_modules = input->load_modules,
+		.force = input->force,
 		.demangle = input->demangle,
 		.demangle_kernel = input->demangle_kernel,
 		.same_machine = is_same_machine(opening->session->machine),

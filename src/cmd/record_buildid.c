@@ -74,19 +74,19 @@ static const struct reducer hits_reducer = {
 	.fixed_only = true,
 };
 
-static bool same_namespace(uint32_t pid, const char *name)
+static bool sees_our_files(uint32_t pid)
 {
 	char path[64];
 	struct stat own, other;
 
-	snprintf(path, sizeof(path), "/proc/%u/ns/%s", pid, name);
+	snprintf(path, sizeof(path), "/proc/%u/ns/mnt", pid);
 	return stat("/proc/self/ns/mnt", &own) < 0 || stat(path, &other) < 0 || (own.st_ino == other.st_ino && own.st_dev == other.st_dev);
 }
 
 /* Where the file is for us: below /proc/PID/root when its process sees another file system. */
 static char *visible_path(const struct dso *dso)
 {
-	if (dso->pid && !same_namespace(dso->pid, "mnt"))
+	if (dso->pid && !sees_our_files(dso->pid))
 		return mem_printf("/proc/%u/root%s", dso->pid, dso->name);
 	return mem_strdup(dso->name);
 }
@@ -277,12 +277,18 @@ static void cache_file(const char *cache, const struct feature_build_id *entry)
 	struct stat status;
 	const char *name = entry->filename;
 	bool kernel = !strcmp(name, "[kernel.kallsyms]"), vdso = !strcmp(name, "[vdso]");
+	struct buildid own;
 
 	buildid_format(&entry->id, id);
 	const char *slash = *name == '/' ? "" : "/";
 	cleanup_free char *dir = mem_printf("%s%s%s/%s", cache, slash, name, id);
 	cleanup_free char *file = mem_printf("%s/%s", dir, kernel ? "kallsyms" : vdso ? "vdso" : "elf");
-	if (stat(file, &status) == 0 || (!kernel && !vdso && *name != '/') || !make_directories(dir))
+	if (stat(file, &status) == 0 || (!kernel && !vdso && *name != '/'))
+		return;
+	/* A container's file has a namesake here, or it was replaced meanwhile. */
+	if (!kernel && !vdso && (!elf_read_build_id(name, &own) || !buildid_equal(&own, &entry->id)))
+		return;
+	if (!make_directories(dir))
 		return;
 	bool done = vdso ? put_vdso(file) : put_file(kernel ? "/proc/kallsyms" : name, file, !kernel);
 	if (!done) {

@@ -20,8 +20,6 @@ struct input_options {
 extern const struct option input_option_group[];
 void input_options_init(struct input_options *options);
 
-/* Which samples count: -C/--cpu, --comms, --pid, --tid, --dsos, --symbols, --time live in the commands that have them, with these parsers. */
-
 /* -v and -q set the log level: each use takes effect when it is parsed. */
 struct output_options {
 	int verbose;

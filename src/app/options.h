@@ -38,8 +38,7 @@ enum option_flag {
 	OPTION_NO_ARGUMENT = 1 << 2,	   /* a custom option without an argument */
 	OPTION_HIDDEN = 1 << 3,		   /* works, is not listed: an alias kept for compatibility */
 	OPTION_INVERTED = 1 << 4,	   /* a flag whose use sets false */
-	OPTION_LAST_ARGUMENT = 1 << 5, /* optional argument that is also taken from the next word when that doesn't begin with '-' and more
-					  words follow (record -z, --switch-output style) */
+	OPTION_LAST_ARGUMENT = 1 << 5,	   /* an optional argument that is also taken from the next word, when that doesn't begin with '-' */
 };
 
 struct option;

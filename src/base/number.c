@@ -160,7 +160,7 @@ bool number_parse_list(const char *text, int **ret, size_t *ret_count)
 		last = first;
 		if (*at == '-' && !parse_unsigned(at + 1, 10, &at, &last))
 			goto bad;
-		if (last < first || last >= LARGEST || last - first > LARGEST - numbers.len)
+		if (last < first || last >= LARGEST || last - first >= LARGEST - numbers.len)
 			goto bad;
 		for (uint64_t i = first; i <= last; i++)
 			vec_push(&numbers, (int)i);

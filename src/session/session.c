@@ -46,7 +46,7 @@ static void look_at_events(struct session *session)
 	private->trailer_time = reader->layouts[0].trailer_time;
 	for (size_t i = 1; i < count; i++)
 		if (reader->layouts[i].time != private->sample_time || reader->layouts[i].trailer_time != private->trailer_time)
-	private->uniform = false;
+			private->uniform = false;
 	readings_init(&private->readings, reader);
 	free(private->values);
 	private->values = reading_values_create(&private->readings);

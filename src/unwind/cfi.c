@@ -314,6 +314,12 @@ static bool advance(struct machine_state *state, uint64_t delta)
 	return state->place <= state->address;
 }
 
+/* An offset in units of the CIE. In a hostile file the product overflows, to whatever. */
+static int64_t scaled(const struct machine_state *state, uint64_t factor)
+{
+	return (int64_t)(factor * (uint64_t)state->cie->data_align);
+}
+
 static uint64_t read_delta(uint8_t op, struct cursor *at)
 {
 	return op == DW_CFA_advance_loc1 ? cursor_u8(at) : op == DW_CFA_advance_loc2 ? cursor_u16(at) : cursor_u32(at);
@@ -322,7 +328,6 @@ static uint64_t read_delta(uint8_t op, struct cursor *at)
 /* Instructions with operands of their own. Returns 1: go on, 0: the row is reached, -1: broken. */
 static int run_extended(struct machine_state *state, uint8_t op, struct cursor *at)
 {
-	int64_t align = state->cie->data_align;
 	uint64_t reg;
 	switch (op) {
 	case DW_CFA_nop:
@@ -336,19 +341,19 @@ static int run_extended(struct machine_state *state, uint8_t op, struct cursor *
 		return advance(state, read_delta(op, at));
 	case DW_CFA_offset_extended:
 		reg = leb128_unsigned(at);
-		set_rule(state, reg, CFI_AT_OFFSET, (int64_t)leb128_unsigned(at) * align);
+		set_rule(state, reg, CFI_AT_OFFSET, scaled(state, leb128_unsigned(at)));
 		return 1;
 	case DW_CFA_offset_extended_sf:
 		reg = leb128_unsigned(at);
-		set_rule(state, reg, CFI_AT_OFFSET, leb128_signed(at) * align);
+		set_rule(state, reg, CFI_AT_OFFSET, scaled(state, (uint64_t)leb128_signed(at)));
 		return 1;
 	case DW_CFA_val_offset:
 		reg = leb128_unsigned(at);
-		set_rule(state, reg, CFI_IS_OFFSET, (int64_t)leb128_unsigned(at) * align);
+		set_rule(state, reg, CFI_IS_OFFSET, scaled(state, leb128_unsigned(at)));
 		return 1;
 	case DW_CFA_val_offset_sf:
 		reg = leb128_unsigned(at);
-		set_rule(state, reg, CFI_IS_OFFSET, leb128_signed(at) * align);
+		set_rule(state, reg, CFI_IS_OFFSET, scaled(state, (uint64_t)leb128_signed(at)));
 		return 1;
 	case DW_CFA_restore_extended:
 		restore_rule(state, leb128_unsigned(at));
@@ -373,7 +378,7 @@ static int run_extended(struct machine_state *state, uint8_t op, struct cursor *
 		return 1;
 	case DW_CFA_def_cfa_sf:
 		reg = leb128_unsigned(at);
-		set_cfa(state, reg, leb128_signed(at) * align);
+		set_cfa(state, reg, scaled(state, (uint64_t)leb128_signed(at)));
 		return 1;
 	case DW_CFA_def_cfa_register:
 		set_cfa(state, leb128_unsigned(at), state->now.cfa_value);
@@ -382,7 +387,7 @@ static int run_extended(struct machine_state *state, uint8_t op, struct cursor *
 		set_cfa(state, state->now.cfa_register, (int64_t)leb128_unsigned(at));
 		return 1;
 	case DW_CFA_def_cfa_offset_sf:
-		set_cfa(state, state->now.cfa_register, leb128_signed(at) * align);
+		set_cfa(state, state->now.cfa_register, scaled(state, (uint64_t)leb128_signed(at)));
 		return 1;
 	case DW_CFA_def_cfa_expression:
 		state->now.cfa_kind = CFI_IS_EXPRESSION;
@@ -412,7 +417,7 @@ static bool run(struct machine_state *state, struct cursor at)
 			status = advance(state, op & 0x3f);
 			break;
 		case DW_CFA_offset:
-			set_rule(state, op & 0x3f, CFI_AT_OFFSET, (int64_t)leb128_unsigned(&at) * state->cie->data_align);
+			set_rule(state, op & 0x3f, CFI_AT_OFFSET, scaled(state, leb128_unsigned(&at)));
 			break;
 		case DW_CFA_restore:
 			restore_rule(state, op & 0x3f);

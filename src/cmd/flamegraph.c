@@ -222,8 +222,11 @@ static struct error *write_picture(const struct flamegraph *flamegraph)
 	struct error *error = write_file(flamegraph, view, &view_options, output);
 	if (!error && log_level() >= LOG_WARNING) {
 		char samples[32];
+		struct strbuf name = {0};
+		text_add_safe(&name, flamegraph->event->name, strlen(flamegraph->event->name));
 		fprintf(stderr, "[ perf flamegraph: %s samples of %s drawn in %s ]\n",
-			number_format_grouped(flamegraph->tree->root.total_count, samples), flamegraph->event->name, output);
+			number_format_grouped(flamegraph->tree->root.total_count, samples), strbuf_str(&name), output);
+		strbuf_deinit(&name);
 	}
 	return error;
 }

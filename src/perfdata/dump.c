@@ -105,8 +105,10 @@ static void dump_read(struct dump *dump)
 {
 	uint64_t format = dump->event ? dump->event->attr.read_format : 0;
 	size_t at = 24;
-	strbuf_printf(dump->out, ": %d %d %s %" PRIu64 "\n", s32_at(dump, 8), s32_at(dump, 12), dump->event ? dump->event->name : "",
-		      u64_at(dump, 16));
+	const char *name = dump->event ? dump->event->name : "";
+	strbuf_printf(dump->out, ": %d %d ", s32_at(dump, 8), s32_at(dump, 12));
+	text_add_safe(dump->out, name, strlen(name));
+	strbuf_printf(dump->out, " %" PRIu64 "\n", u64_at(dump, 16));
 	if (format & PERF_FORMAT_TOTAL_TIME_ENABLED) {
 		strbuf_printf(dump->out, "... time enabled : %" PRIu64 "\n", u64_at(dump, at));
 		at += 8;

@@ -244,7 +244,7 @@ static void add_titles(struct layout *layout)
 			length = width;
 		if (right && length < width)
 			strbuf_add_chars(&layout->out, ' ', width - length);
-		strbuf_add(&layout->out, column->title, length);
+		text_add_safe(&layout->out, column->title, length);
 		if (!right && length < width && !(table->levels && i == layout->last))
 			strbuf_add_chars(&layout->out, ' ', width - length);
 	}
@@ -289,6 +289,14 @@ static void measure(struct layout *layout)
 	strbuf_deinit(&text);
 }
 
+/* Event names are in it as recorded. */
+static void add_comment(struct layout *layout, const char *text)
+{
+	strbuf_add_str(&layout->out, *text ? "# " : "#");
+	text_add_safe_lines(&layout->out, text);
+	strbuf_add_char(&layout->out, '\n');
+}
+
 static struct error *stdio_table(const struct table *table, const struct view_options *options, FILE *out)
 {
 	struct layout layout = {.table = table, .options = options, .last = table->columns.len - 1};
@@ -296,7 +304,7 @@ static struct error *stdio_table(const struct table *table, const struct view_op
 	measure(&layout);
 	if (options->header) {
 		for (size_t i = 0; i < table->header.len; i++)
-			strbuf_printf(&layout.out, "#%s%s\n", *table->header.data[i] ? " " : "", table->header.data[i]);
+			add_comment(&layout, table->header.data[i]);
 		add_titles(&layout);
 	}
 	fwrite(strbuf_str(&layout.out), 1, layout.out.len, out);

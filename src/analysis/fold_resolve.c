@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SHARDS = 64, CACHE_SLOTS = 1 << 15, PIECES_PER_ITEM = 2048, ENTRIES_PER_ITEM = 8192 };
+enum { SHARDS = 64, CACHE_SLOTS = 1 << 17, PIECES_PER_ITEM = 2048, ENTRIES_PER_ITEM = 8192 };
 
 struct frame_shard {
 	pthread_mutex_t lock;

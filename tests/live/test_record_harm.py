@@ -47,7 +47,7 @@ def small_disk(root, tmp_path):
 @pytest.mark.parametrize("options", [["-a", "-g"], ["-e", "raw_syscalls:sys_enter"], ["-z", "-a", "-g"]], ids=" ".join)
 def test_full_disk(perf, oracle, live_system, tracefs, small_disk, options):
     path = small_disk / "perf.data"
-    done = perf("record", "-F", "20000", *options, "-o", path, "--", "ls", "-lR", "/usr/share")
+    done = perf("record", "-F", "20000", *options, "-o", path, "--", "sh", "-c", "for i in $(seq 30); do ls -lR /usr/share; done")
     assert done.returncode == 255 and "the disk is full" in done.stderr
     theirs = oracle("script", "-F", "-symoff,-sym,-dso", "-i", path)
     assert theirs.returncode == 0 and theirs.stdout.count("\n") > 100

@@ -18,6 +18,7 @@ static const char *short_name(uint32_t type)
 
 void report_stats(const struct session *session, bool skip_empty)
 {
+	struct strbuf safe = {0};
 	uint64_t total = 0;
 	for (unsigned int i = 0; i < 256; i++)
 		total += session->record_counts[i];
@@ -32,12 +33,16 @@ void report_stats(const struct session *session, bool skip_empty)
 		const struct event_counts *counts = &session->event_counts[i];
 		if (skip_empty && !counts->samples && !counts->lost_samples)
 			continue;
-		printf("%s stats:\n", session->reader->events.events.data[i]->name);
+		const char *name = session->reader->events.events.data[i]->name;
+		strbuf_clear(&safe);
+		text_add_safe(&safe, name, strlen(name));
+		printf("%s stats:\n", strbuf_str(&safe));
 		if (counts->samples)
 			printf("%16s events: %10" PRIu64 "\n", "SAMPLE", counts->samples);
 		if (counts->lost_samples)
 			printf("%16s events: %10" PRIu64 "\n", "LOST_SAMPLES", counts->lost_samples);
 	}
+	strbuf_deinit(&safe);
 }
 
 static int by_tid(const void *a, const void *b)

@@ -1,6 +1,8 @@
 /* perf report -T: the READ records of a recording made with -s: what each thread counted of each event. */
 #include "cmd/report.h"
 
+#include "base/text.h"
+
 #include <linux/perf_event.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -61,10 +63,15 @@ static void print_counts(const struct thread_counts *counts, const struct event_
 		widen(&tid_width, counts->list.data[t].tid);
 	}
 	printf("# %*s  %*s", pid_width, "PID", tid_width, "TID");
-	for (size_t i = 0; i < counts->events; i++)
-		if (counts->seen[i])
-			printf("  %*s", 0, events->events.data[i]->name);
-	printf("\n");
+	struct strbuf names = {0};
+	for (size_t i = 0; i < counts->events; i++) {
+		if (!counts->seen[i])
+			continue;
+		strbuf_add_str(&names, "  ");
+		text_add_safe(&names, events->events.data[i]->name, strlen(events->events.data[i]->name));
+	}
+	printf("%s\n", strbuf_str(&names));
+	strbuf_deinit(&names);
 	for (size_t t = 0; t < counts->list.len; t++) {
 		const struct thread_count *count = &counts->list.data[t];
 		printf("  %*d  %*d", pid_width, (int)count->pid, tid_width, (int)count->tid);

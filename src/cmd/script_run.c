@@ -6,6 +6,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/text.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -113,7 +114,11 @@ static struct error *show_record(struct run *run, const struct record *record)
 
 static struct error *open_dump(struct event_dump *dump, const char *recording, const struct event *event)
 {
-	dump->path = mem_printf("%s.%s.dump", recording, event->name);
+	struct strbuf path = {0};
+	strbuf_printf(&path, "%s.", recording);
+	text_add_safe(&path, event->name, strlen(event->name));
+	strbuf_add_str(&path, ".dump");
+	dump->path = strbuf_detach(&path);
 	for (char *at = dump->path + strlen(recording); *at; at++)
 		if (*at == '/')
 			*at = '_';

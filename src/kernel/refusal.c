@@ -64,10 +64,12 @@ static void add_paranoid(struct strbuf *text, const struct refusal *refusal)
 	strbuf_add_str(text, "Or run it with sudo");
 }
 
-/* Some tracepoints lie on the way of sampling itself (irq_vectors:irq_work_*): the kernel samples them for nobody, though it counts them. */
+/* Some tracepoints lie on the way of sampling itself (irq_vectors:irq_work_*): the kernel samples them for nobody, though it counts them.
+ */
 static bool is_only_for_counting(const struct refusal *refusal)
 {
-	struct perf_event_attr attr = {.size = PERF_ATTR_SIZE_VER5, .type = refusal->attr->type, .config = refusal->attr->config, .disabled = 1};
+	struct perf_event_attr attr = {
+		.size = PERF_ATTR_SIZE_VER5, .type = refusal->attr->type, .config = refusal->attr->config, .disabled = 1};
 	int fd = refusal->attr->type == PERF_TYPE_TRACEPOINT ? perf_open_raw(&attr, 0, -1, -1, 0) : -1;
 
 	if (fd >= 0)

@@ -38,7 +38,7 @@ def test_killed(perf, oracle, live_system, tracefs, tmp_path, options):
 def small_disk(root, tmp_path):
     folder = tmp_path / "disk"
     folder.mkdir()
-    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=400k", "none", folder], check=False).returncode:
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=200k", "none", folder], check=False).returncode:
         pytest.skip("mounting a small tmpfs is refused here")
     yield folder
     subprocess.run(["umount", folder], check=True)

@@ -72,7 +72,7 @@ def small_file(perf, tmp_path_factory):
 
 def damaged(name):
     """A command for a damaged recording; without the kernel's symbols, which take longer to load than the rest."""
-    return COMMANDS[name] + (["--kallsyms", "/dev/null"] if name in ("report", "script") else [])
+    return COMMANDS[name] + (["--kallsyms", "/dev/null"] if name != "evlist" else [])
 
 
 @pytest.mark.sanitize

@@ -24,8 +24,8 @@ def tidy(function, module):
 
 
 def collapse(text):
-    """Folded stacks of `perf script` text: {stack: weight}. Stacks without frames are left out: the scripts can't know the sampled address of those."""
-    stacks = collections.Counter()
+    """Folded stacks of `perf script` text: {stack: weight}, and {comm: weight} of the samples without frames, whose address the text doesn't tell."""
+    stacks, frameless = collections.Counter(), collections.Counter()
     for block in text.split("\n\n"):
         lines = [line for line in block.splitlines() if line and not line.startswith("#")]
         head = HEAD.match(lines[0]) if lines else None
@@ -35,7 +35,9 @@ def collapse(text):
         if frames:
             labels = [tidy(function, module) for _, function, module in reversed(frames)]
             stacks[";".join([head[1].replace(" ", "_"), *labels])] += int(head[4])
-    return stacks
+        else:
+            frameless[head[1].replace(" ", "_")] += int(head[4])
+    return stacks, frameless
 
 
 def read_folded(text):
@@ -54,15 +56,29 @@ def recording(oracle, live, tmp_path_factory):
     return path
 
 
+def forget_plt_names(stacks, expected):
+    """Stacks with calls through .plt.got and .plt.sec, which the kernel's perf 6.1 leaves unnamed: put where it counts them."""
+    result = collections.Counter({stack: weight for stack, weight in stacks.items() if stack in expected or "@plt" not in stack})
+    for stack in stacks.keys() - result.keys():
+        pattern = re.compile(re.sub(r"[^;]*@plt", "@@", re.escape(stack).replace("\\;", ";")).replace("@@", r"\[(?!unknown\])[^;]*\]"))
+        same = (other for other in expected if pattern.fullmatch(other) and expected[other] - result[other] >= stacks[stack])
+        result[next(same, stack)] += stacks[stack]
+    return result
+
+
 def test_folded_like_public_scripts(perf, oracle, recording):
     ours = perf("flamegraph", "-i", recording, "--folded")
     assert ours.returncode == 0, ours.stderr
-    expected = collapse(oracle("script", "-i", recording).stdout)
-    got = read_folded(ours.stdout)
+    expected, frameless = collapse(oracle("script", "-i", recording).stdout)
+    got = forget_plt_names(read_folded(ours.stdout), expected)
     assert sum(expected.values()) > 0
+    assert not expected - got
     # Ours also has the samples whose call chain is empty, as one frame: their address.
-    got = collections.Counter({stack: weight for stack, weight in got.items() if stack in expected or stack.count(";") > 1})
-    assert got == expected
+    more = collections.Counter()
+    for stack, weight in (got - expected).items():
+        assert stack.count(";") == 1, stack
+        more[stack.split(";")[0]] += weight
+    assert more == frameless
 
 
 def test_own_recording_in_one_go(perf, live, tmp_path):

@@ -19,6 +19,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -290,11 +291,25 @@ static void tell_losses(const struct recording *recording)
 				    plural(totals->lost_by_event[i]));
 }
 
+/* Sleeps until the process that made us has ended and closed its descriptors: only then are ours the last ones, and closing them is what takes long. */
+static void outlive(pid_t parent)
+{
+	const struct timespec longest = {.tv_sec = 10};
+	sigset_t ended;
+
+	sigemptyset(&ended);
+	sigaddset(&ended, SIGUSR1);
+	sigprocmask(SIG_BLOCK, &ended, NULL);
+	prctl(PR_SET_PDEATHSIG, SIGUSR1);
+	if (getppid() == parent)
+		sigtimedwait(&ended, NULL, &longest);
+}
+
 /* What takes long and nobody has to wait for is left to a child that outlives us. It holds the descriptors of tracepoints, which take the
  * kernel tens of milliseconds each to close (it waits until all CPUs have passed a quiet state), and it fills the build-id cache. */
 static void leave_rest_to_child(const struct recording *recording, bool cache)
 {
-	pid_t pid = fork();
+	pid_t parent = getpid(), pid = fork();
 
 	if (pid)
 		return;
@@ -304,6 +319,7 @@ static void leave_rest_to_child(const struct recording *recording, bool cache)
 		record_fill_cache(&recording->features);
 	if (chdir("/") < 0)
 		_exit(1);
+	outlive(parent);
 	_exit(0);
 }
 

@@ -15,7 +15,7 @@ const struct build_feature build_features[] = {
 	{"dwarf_getlocations", "HAVE_DWARF_GETLOCATIONS_SUPPORT", true},
 	{"dwarf-unwind", "HAVE_DWARF_UNWIND_SUPPORT", true},
 	{"libbfd", "HAVE_LIBBFD_SUPPORT", false},
-	{"libcapstone", "HAVE_LIBCAPSTONE_SUPPORT", false},
+	{"libcapstone", "HAVE_LIBCAPSTONE_SUPPORT", true},
 	{"libcrypto", "HAVE_LIBCRYPTO_SUPPORT", false},
 	{"libdw-dwarf-unwind", "HAVE_DWARF_SUPPORT", false},
 	{"libelf", "HAVE_LIBELF_SUPPORT", true},

@@ -340,7 +340,7 @@ static void fold_add(void *state, void *argument, const struct event *event, con
 		.inner = FOLD_NONE,
 		.outer = FOLD_NONE,
 		.count = 1,
-		.event = (uint16_t)event->index,
+		.event = event->index & (READER_EVENTS_MAX - 1),
 		.cpumode = sample->cpumode,
 		.period = sample->period,
 		.first = sample->header,

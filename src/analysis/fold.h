@@ -83,7 +83,7 @@ struct fold_entry {
 	uint32_t outer; /* piece or FOLD_NONE */
 	uint32_t extra; /* words at fold->extras + extra × extra_words; 0 when there are none */
 	uint32_t count; /* samples */
-	uint16_t event; /* index */
+	uint32_t event : 24; /* index, below READER_EVENTS_MAX */
 	uint8_t cpumode;
 	uint64_t period; /* their sum */
 	const struct record_header *first; /* its first sample, by time */

@@ -386,16 +386,17 @@ static bool has_groups(const struct event_list *list)
 struct error *report_show_events(struct report *report)
 {
 	const struct event_list *list = &report->session->reader->events;
+	const bool groups = has_groups(list);
 	for (size_t i = 0; i < list->events.len; i++) {
 		const struct event *event = list->events.data[i];
-		bool group = report->group && (event->members > 1 || !has_groups(list));
-		if (report->group && (has_groups(list) ? event->leader != event->index : i > 0))
+		bool group = report->group && (event->members > 1 || !groups);
+		if (report->group && (groups ? event->leader != event->index : i > 0))
 			continue;
 		const struct event *members[64];
 		size_t count = 0;
 		uint64_t samples = 0;
 		for (size_t m = i; m < list->events.len && count < 64 && (m == i || group); m++) {
-			if (has_groups(list) && list->events.data[m]->leader != event->index)
+			if (group && groups && list->events.data[m]->leader != event->index)
 				continue;
 			members[count++] = list->events.data[m];
 			samples += report->session->event_counts[m].samples;

@@ -56,6 +56,8 @@ static struct error *read_attrs(struct reader *reader)
 		if (!attr_read(at, room, reader->swapped, &attr, &size))
 			return error_new_kind(ERROR_FORMAT, "attribute %llu is damaged", (unsigned long long)i);
 		struct event *event = reader_add_event(reader, &attr);
+		if (!event)
+			return error_new_kind(ERROR_FORMAT, "more than %d events: no recorder makes such a file, it is damaged", READER_EVENTS_MAX);
 		memcpy(&ids, at + room, sizeof(ids));
 		if (reader->swapped) {
 			ids.offset = __builtin_bswap64(ids.offset);

@@ -33,6 +33,9 @@ struct reader_trouble {
 	uint64_t auxtrace_bytes; /* hardware trace that was skipped */
 };
 
+/* More events than this aren't taken: no recorder makes so many (all tracepoints of a kernel are a few thousand). A power of two. */
+enum { READER_EVENTS_MAX = 1 << 20 };
+
 struct reader {
 	const char *path;
 	struct event_list events;

@@ -15,6 +15,8 @@ void reader_events_changed(struct reader *reader)
 
 struct event *reader_add_event(struct reader *reader, const struct event_attr *attr)
 {
+	if (reader->events.events.len >= READER_EVENTS_MAX)
+		return NULL;
 	struct event *event = event_list_add(&reader->events, "");
 	event->attr = *attr;
 	reader_events_changed(reader);

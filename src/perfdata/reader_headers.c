@@ -16,6 +16,11 @@ static void apply_attr(struct reader *reader, struct cursor *cursor)
 		return;
 	cursor_bytes(cursor, size);
 	struct event *event = reader_add_event(reader, &attr);
+	if (!event) {
+		if (!reader->trouble.broken_records++)
+			reader->trouble.first_broken = "an event more than can be";
+		return;
+	}
 	while (cursor_left(cursor) >= sizeof(uint64_t))
 		vec_push(&event->ids, cursor_u64(cursor));
 }

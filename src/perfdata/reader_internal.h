@@ -57,7 +57,7 @@ void reader_events_changed(struct reader *reader);
 /* Makes layouts and id tables of reader->events fit what is known by now. */
 void reader_update_events(struct reader *reader);
 
-/* An event of the recording, from its attribute. */
+/* An event of the recording, from its attribute. NULL: there are READER_EVENTS_MAX already. */
 struct event *reader_add_event(struct reader *reader, const struct event_attr *attr);
 
 /* Names, groups, units and tracepoint formats from the features into the events. */

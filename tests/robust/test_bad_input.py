@@ -143,3 +143,34 @@ def test_events_that_come_late(perf, tmp_path):
     path.write_bytes(data)
     for words in COMMANDS.values():
         assert not (examine(perf, words, path) or examine(perf, words, "-", data))
+
+
+def recording_of_events(count, last):
+    """A file of `count` events without fields to speak of; the last one's samples have call chains. The samples are of the events in `last`."""
+    def attribute(chain):
+        sample_type = 1 << 16 | 7 | (32 if chain else 0)  # IDENTIFIER, IP, TID, TIME, CALLCHAIN
+        return struct.pack("<IIQQQQQ", 1, 64, 0, 1000, sample_type, 0, 1 << 18).ljust(64, b"\0")
+
+    attr_size, ids = 64 + 16, 104
+    attrs = ids + 8 * count
+    data = attrs + attr_size * count
+    samples = b""
+    for number in last:
+        fields = struct.pack("<QQIIQ", number + 1, 0x400000 + number, 1, 1, 10 + number)
+        fields += struct.pack("<QQ", 1, 0x400000 + number) if number == count - 1 else b""
+        samples += struct.pack("<IHH", 9, 2, 8 + len(fields)) + fields
+    head = b"PERFILE2" + struct.pack("<12Q", 104, attr_size, attrs, attr_size * count, data, len(samples), 0, 0, 0, 0, 0, 0)
+    numbers = struct.pack(f"<{count}Q", *range(1, count + 1))
+    body = b"".join(attribute(i == count - 1) + struct.pack("<QQ", ids + 8 * i, 8) for i in range(count))
+    return head + numbers + body + samples
+
+
+@pytest.mark.sanitize
+def test_more_events_than_16_bits(perf, tmp_path):
+    """The last event's samples have another layout than those of the event with the same low 16 bits of its number."""
+    path = tmp_path / "many.data"
+    path.write_bytes(recording_of_events(65536 + 4, [0, 65536 + 3]))
+    assert not examine(perf, COMMANDS["report"], path)
+    done = perf("report", "--stdio", "-f", "-i", path, "--sort", "sym", "-g", "none", "--no-children")
+    rows = [line.split() for line in done.stdout.splitlines() if line and not line.startswith("#")]
+    assert sorted(row[-1] for row in rows) == ["0x0000000000400000", "0x0000000000410003"]

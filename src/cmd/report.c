@@ -67,6 +67,12 @@ static struct error *parse_group_sort(const struct option *option, const char *a
 	return NULL;
 }
 
+static struct error *parse_group(const struct option *option, const char *argument, bool negated, void *field)
+{
+	*(enum group_choice *)field = negated ? GROUPS_NEVER : GROUPS_WANTED;
+	return NULL;
+}
+
 static struct error *parse_branches(const struct option *option, const char *argument, bool negated, void *field)
 {
 	*(enum branch_choice *)field = negated ? BRANCHES_NEVER : BRANCHES_WANTED;
@@ -89,7 +95,7 @@ static const struct option report_options[] = {
 	OPTION_FLAG(0, "show-total-period", TYPE, show_period, "a column with the sum of periods"),
 	OPTION_FLAG(0, "show-cpu-utilization", TYPE, show_modes, "columns for kernel and user mode"),
 	OPTION_FLAG(0, "children", TYPE, children, "add what callees use to their callers (default with call chains; --no-children)"),
-	OPTION_FLAG(0, "group", TYPE, group, "the events of a group in one table"),
+	OPTION_CUSTOM_FLAGS(0, "group", TYPE, group, NULL, "all events in one table (default: those that were recorded as a group; --no-group)", parse_group, OPTION_NO_ARGUMENT),
 	OPTION_CUSTOM_FLAGS(0, "group-sort-idx", TYPE, group_sort_index, "N", "sort a group's table by its event N (from 0)", parse_group_sort, OPTION_NO_NEGATION),
 	OPTION_FLAG('H', "hierarchy", TYPE, hierarchy, "rows of the first key, below each those of the second, and so on"),
 	OPTION_CUSTOM_FLAGS('b', "branch-stack", TYPE, branches, NULL, "rows are branches: from, to (default when there are branch records; --no-branch-stack)", parse_branches, OPTION_NO_ARGUMENT),
@@ -169,9 +175,9 @@ static struct error *look_at_recording(struct report *report)
 	if (options->callgraph.given && !report->chains)
 		return error_new("-g: the recording has no call chains; record with -g");
 	report->children = options->children && recorded_chains && !report->branch_mode && !options->hierarchy;
-	report->group = options->group;
+	report->group = options->group == GROUPS_WANTED;
 	for (size_t i = 0; i < events->events.len; i++)
-		if (events->events.data[i]->members > 1)
+		if (events->events.data[i]->members > 1 && options->group != GROUPS_NEVER)
 			report->group = true;
 	report->caller_order = options->callgraph.order_given ? options->callgraph.caller : options->inverted || report->children || (options->hierarchy && options->children && report->chains);
 	return NULL;
@@ -416,6 +422,8 @@ static struct error *run(int argc, char **argv, int *ret_status)
 	int words = 0;
 	struct error *error = config_apply(configuration, report_options, &options);
 	options.callgraph.given = false;
+	if (options.group == GROUPS_WANTED)
+		options.group = GROUPS_IF_RECORDED;
 	if (!error)
 		error = options_parse(report_options, OPTIONS_PERMUTE, argc, argv, &options, &words);
 	if (!error)

@@ -47,7 +47,7 @@ struct report_options {
 	bool inverted;
 	struct callgraph_choice callgraph;
 	uint64_t max_stack;
-	bool group;
+	enum group_choice { GROUPS_IF_RECORDED, GROUPS_WANTED, GROUPS_NEVER } group;
 	int group_sort_index;
 	const char *separator;
 	const char *widths;

@@ -200,12 +200,13 @@ static void add_rounded(struct strbuf *out, uint64_t value)
 static void add_group_name(const struct rows *rows, struct strbuf *out)
 {
 	const struct event *leader = rows->options.events[0];
-	strbuf_printf(out, "of event%s '", rows->options.event_count > 1 ? "s" : "");
-	if (leader->members > 1)
+	bool several = rows->options.event_count > 1, group = several && leader->members > 1;
+	strbuf_printf(out, "of event%s '", several ? "s" : "");
+	if (group)
 		strbuf_printf(out, "%s { ", leader->group_name ? leader->group_name : "anon group");
 	for (size_t i = 0; i < rows->options.event_count; i++)
 		strbuf_printf(out, "%s%s", i ? ", " : "", rows->options.events[i]->name);
-	strbuf_add_str(out, leader->members > 1 ? " }'" : "'");
+	strbuf_add_str(out, group ? " }'" : "'");
 }
 
 static void make_header(struct maker *maker)

@@ -177,6 +177,15 @@ def test_same_text(perf, oracle, recordings, tmp_path, options, names):
             assert moved(ours, theirs, tmp_path) <= len(theirs) // 8, name
 
 
+def test_members_of_a_group_apart(perf, oracle, recordings):
+    """The kernel's perf says "events" above the table of a single one."""
+    if "group" not in recordings:
+        pytest.skip("no group could be recorded here")
+    words = ["--no-group", "-s", "sym"]
+    theirs = [re.sub(r" of events ('[^,]*')", r" of event \1", line) for line in report(oracle, recordings["group"], words)]
+    assert report(perf, recordings["group"], words) == theirs
+
+
 def test_rows_do_not_depend_on_jobs(perf, recordings):
     for name, path in recordings.items():
         for words in ([], ["--no-children"], ["-s", "comm", "-n"], ["-g", "fractal"]):

@@ -74,18 +74,15 @@ static void put_numbers(struct run *run, const struct text_source *source)
 	const uint8_t *bytes = run_bytes(run, source, &left, &len);
 
 	put_bytes_raw(run, "{", 1);
-	for (uint32_t i = 0; i < count; i++) {
-		bool bad = size != 1 && size != 2 && size != 4 && size != 8;
-		if (bad && left) {
-			put_string(run, i ? ",BAD SIZE:" : "BAD SIZE:");
-			put_decimal(run, (uint64_t)(int64_t)(int)size, (int)size < 0);
-			put_bytes_raw(run, " ", 1);
-			size = 1;
-		} else if (i) {
+	if (size != 1 && size != 2 && size != 4 && size != 8 && count && left) {
+		put_string(run, "BAD SIZE:");
+		put_decimal(run, (uint64_t)(int64_t)(int)size, (int)size < 0);
+		put_bytes_raw(run, " ", 1);
+		size = 1;
+	}
+	for (uint32_t i = 0; i < count && left && left >= size; i++) {
+		if (i)
 			put_bytes_raw(run, ",", 1);
-		}
-		if (left < size)
-			break;
 		number = 0;
 		memcpy(&number, bytes, size);
 		put_address(run, number);
@@ -141,7 +138,7 @@ static void put_pointer(struct run *run, const struct text_source *source)
 	const char *text = tracepoint_printk(run->formats, address);
 
 	if (text)
-		put_string(run, text);
+		put_safe(run, text, strlen(text));
 	else
 		put_hex_number(run, address);
 }

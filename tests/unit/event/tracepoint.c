@@ -109,6 +109,7 @@ static void printing(void **state)
 		{"\"%s %s\", __print_array(REC->list, 4, 2), __print_array(__get_dynamic_array(text), __get_dynamic_array_len(text) - 1, "
 		 "1)",
 		 "{0x1,0x2,0x3,0xffff} {0x68,0x65,0x6c,0x6c,0x6f}"},
+		{"\"%s %s\", __print_array(REC->list, 3, 0), __print_array(REC->mac, 2, 16)", "{BAD SIZE:0 0x1,0x0,0x2} {BAD SIZE:16 0x2,0x42}"},
 		{"\"%pM %pm %pMF\", REC->mac, REC->mac, REC->mac", "02:42:ac:11:00:0f 0242ac11000f 02-42-ac-11-00-0f"},
 		{"\"%pI4 %pi4\", REC->number, REC->number", "251.255.255.255 251.255.255.255"},
 		{"\"%*ph\", 3, __get_dynamic_array(text)", "68 65 6c"},
@@ -150,6 +151,7 @@ static void damage(void **state)
 		"\"%s %s %s %d %llu %pM %s %s %s\", REC->comm, __get_str(text), __get_rel_str(near), REC->list[REC->byte], REC->big, "
 		"REC->mac, "
 		"__print_hex(REC->mac, 4000000000), __print_array(REC->list, REC->big, 8), __get_bitmask(text)",
+		"\"%s\", __print_array(REC->pointer, 4000000000, 0)",
 		"\"%d\", 1 / 0",
 		"\"%d\", REC->byte % 0",
 		"\"%llx\", 1 << 200",
@@ -223,7 +225,7 @@ static void add(struct strbuf *out, const void *data, size_t size, bool swap)
 static void make_section(struct strbuf *out, bool swap)
 {
 	static const char text[] = HEAD("thing", 7) FIELDS "\nprint fmt: \"%d %llx %s\", REC->number, REC->big, REC->pointer\n";
-	static const char printk[] = "0x1122334455667788 : \"a string\\n\"\n";
+	static const char printk[] = "0x1122334455667788 : \"a \x1b string\\n\"\n";
 	uint32_t page = 4096, none = 0, one = 1;
 	uint64_t size = 0;
 
@@ -272,7 +274,7 @@ static void sections(void **state)
 		const struct tracepoint *tracepoint = tracepoint_by_id(formats, 7);
 		assert_int_equal(tracepoint_read(tracepoint_field(tracepoint, "number"), record, sizeof(record)), -5);
 		tracepoint_print(tracepoint, record, sizeof(record), &out);
-		assert_string_equal(strbuf_str(&out), "-5 fedcba9876543210 a string");
+		assert_string_equal(strbuf_str(&out), "-5 fedcba9876543210 a \\x1b string");
 		tracepoint_formats_destroy(formats);
 		/* Cut anywhere, it is an error, and what was whole is there. */
 		for (size_t len = 0; len < section.len - 8; len++) {

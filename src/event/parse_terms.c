@@ -198,6 +198,13 @@ static struct error *apply_string(struct parser *parser, struct event *event, co
 	return parse_fail(parser, term->value_at, "fp, dwarf, lbr or no", "'%s' is no kind of call graph", term->value);
 }
 
+static struct error *apply_rule(struct parser *parser, struct event *event, const struct term_rule *rule, const struct term *term)
+{
+	if (rule->kind == TERM_STRING || rule->kind == TERM_NAME || rule->kind == TERM_CALLGRAPH)
+		return apply_string(parser, event, rule, term);
+	return apply_number(parser, event, rule, term);
+}
+
 static const struct term_rule *find_rule(const char *name)
 {
 	for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++)
@@ -257,7 +264,7 @@ static struct error *apply_alias(struct parser *parser, struct event *event, con
 		} else if (format) {
 			error = apply_format(parser, event, format, part);
 		} else if (find_rule(part->name)) {
-			error = apply_number(parser, event, find_rule(part->name), part);
+			error = apply_rule(parser, event, find_rule(part->name), part);
 		}
 	}
 	vec_deinit(&terms.terms);
@@ -325,9 +332,7 @@ static struct error *apply_term(struct parser *parser, struct event *event, cons
 		rule = NULL;
 	if (!rule)
 		return pmu ? apply_pmu_term(parser, event, pmu, term, terms) : unknown_term(parser, event, pmu, term);
-	if (rule->kind == TERM_STRING || rule->kind == TERM_NAME || rule->kind == TERM_CALLGRAPH)
-		return apply_string(parser, event, rule, term);
-	return apply_number(parser, event, rule, term);
+	return apply_rule(parser, event, rule, term);
 }
 
 struct error *parse_apply_terms(struct parser *parser, struct event *event, const struct pmu *pmu, const struct term_list *terms)

@@ -4,7 +4,7 @@
  *	                     └───────────────────────────────► record ─┴─► swap ─► apply headers ─► chunk
  *
  * Memory is bounded whatever the input says: a raw record has at most 64 KB, inflating stops whenever the chunk is full and goes on with
- *the next one, and payloads are passed over in pieces.
+ * the next one, and payloads are passed over in pieces.
  *
  * Not done here: where chunks go (reader.c: to a temporary file, or to the caller). */
 #include "perfdata/stream.h"
@@ -19,6 +19,7 @@
 
 enum {
 	CHUNK_TARGET = 1 << 20,	   /* a chunk is given out when it is as long */
+	HEADERS_MAX = 64 << 20,	   /* … or as long without a record that isn't of the headers: those of all tracepoints are some MB */
 	INFLATE_BLOCK = 128 << 10, /* room for each step of inflating */
 	READ_SIZE = 256 << 10,
 	TRACING_DATA_MAX = 256 << 20,
@@ -438,7 +439,7 @@ struct error *stream_fill(struct stream *stream, bool past_headers, struct reade
 {
 	struct error *error = NULL;
 	stream->past_headers = !past_headers;
-	while (!stream->chunk || stream->chunk->size < CHUNK_TARGET || !stream->past_headers) {
+	while (!stream->chunk || stream->chunk->size < (stream->past_headers ? CHUNK_TARGET : HEADERS_MAX)) {
 		if (stream->inflating) {
 			inflate(stream);
 			continue;

@@ -174,3 +174,16 @@ def test_more_events_than_16_bits(perf, tmp_path):
     done = perf("report", "--stdio", "-f", "-i", path, "--sort", "sym", "-g", "none", "--no-children")
     rows = [line.split() for line in done.stdout.splitlines() if line and not line.startswith("#")]
     assert sorted(row[-1] for row in rows) == ["0x0000000000400000", "0x0000000000410003"]
+
+
+@pytest.mark.skipif(SANITIZED, reason="limits of address space don't go with sanitizers")
+def test_headers_without_end(perf):
+    """A pipe that goes on describing itself is read in bounded memory."""
+    block = struct.pack("<IHH", 73, 0, 65528).ljust(65528, b"\0")  # THREAD_MAP, which says nothing here
+    command = ["sh", "-c", 'ulimit -v 500000; exec "$0" "$@"', perf.path, "script", "-i", "-"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        process.stdin.write(b"PERFILE2" + struct.pack("<Q", 16))
+        for _ in range(12000):
+            process.stdin.write(block)
+        out, error = process.communicate(timeout=120)
+    assert process.returncode == 0, error

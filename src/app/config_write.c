@@ -1,17 +1,16 @@
 /* Changing one value in a configuration file: the line is replaced where it stands, or added to its section; everything else is kept byte for byte.
- * The new file is written beside the old one and renamed over it, so that there is always a whole file. */
+ * There is always a whole file (base/replacement.h). */
 #include "app/config.h"
 
 #include "base/cleanup.h"
 #include "base/mem.h"
+#include "base/replacement.h"
 
 #include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 struct edit {
 	const char *section; /* as in the name: "a" or "a.sub" */
@@ -103,17 +102,12 @@ static struct error *read_text(const char *path, struct strbuf *ret)
 
 static struct error *replace_file(const char *path, const struct strbuf *text)
 {
-	cleanup_free char *beside = mem_printf("%s.new", path);
-	FILE *file = fopen(beside, "we");
-	if (!file)
-		return error_system(errno, "%s", beside);
-	bool fine = fwrite(strbuf_str(text), 1, text->len, file) == text->len;
-	if (fclose(file) || !fine || rename(beside, path)) {
-		struct error *error = error_system(errno, "%s", path);
-		unlink(beside);
+	struct replacement file;
+	struct error *error = replacement_begin(path, &file);
+	if (error)
 		return error;
-	}
-	return NULL;
+	fwrite(strbuf_str(text), 1, text->len, file.file);
+	return replacement_end(&file, NULL);
 }
 
 struct error *config_write(const char *path, const char *name, const char *value)

@@ -5,7 +5,7 @@
  *	perf flamegraph -F 999 -- make -j4          records with call graphs into a temporary file, and draws
  *
  * The frames are weighed by samples, as stackcollapse-perf.pl does, or with --period by the event's period. With several events the first
- *one that has samples is drawn, unless --show-event names another.
+ * one that has samples is drawn, unless --show-event names another.
  */
 #include "analysis/fold.h"
 #include "app/command.h"
@@ -14,15 +14,13 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/number.h"
+#include "base/replacement.h"
 #include "base/text.h"
 #include "cmd/opening.h"
 #include "view/view.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 
 struct flamegraph_options {
 	struct input_options input;
@@ -174,30 +172,12 @@ static const struct view_ops *choose_view(const struct flamegraph_options *optio
 	return view_find(str_ends_with(output, ".svg") || !strcmp(output, "-") ? "svg" : "html");
 }
 
-/* The picture goes to a new file that takes the old one's place when it is complete. */
 static struct error *write_file(const struct flamegraph *flamegraph, const struct view_ops *view, const struct view_options *view_options,
 				const char *path)
 {
-	cleanup_free char *temporary = mem_printf("%s.new", path);
-	int fd = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0666);
-	FILE *file = fd < 0 ? NULL : fdopen(fd, "w");
-	if (!file)
-		return error_system(errno, "%s", temporary);
-	struct error *error = view->calltree(flamegraph->tree, view_options, file);
-	if (fclose(file) && !error)
-		error = error_system(errno, "%s", temporary);
-	if (!error && rename(temporary, path))
-		error = error_system(errno, "%s", path);
-	if (error)
-		unlink(temporary);
-	return error_wrap(error, "cannot write %s", path);
-}
-
-/* A device or pipe is written as it is. */
-static bool is_special(const char *path)
-{
-	struct stat status;
-	return stat(path, &status) == 0 && !S_ISREG(status.st_mode);
+	struct replacement file;
+	struct error *error = replacement_begin(path, &file);
+	return error ? error : replacement_end(&file, view->calltree(flamegraph->tree, view_options, file.file));
 }
 
 static struct error *write_picture(const struct flamegraph *flamegraph)
@@ -212,13 +192,6 @@ static struct error *write_picture(const struct flamegraph *flamegraph)
 	const char *output = options->output ? options->output : options->folded ? "-" : "flamegraph.html";
 	if (!strcmp(output, "-"))
 		return view->calltree(flamegraph->tree, &view_options, stdout);
-	if (is_special(output)) {
-		FILE *file = fopen(output, "w");
-		if (!file)
-			return error_system(errno, "%s", output);
-		struct error *error = view->calltree(flamegraph->tree, &view_options, file);
-		return fclose(file) && !error ? error_system(errno, "%s", output) : error;
-	}
 	struct error *error = write_file(flamegraph, view, &view_options, output);
 	if (!error && log_level() >= LOG_WARNING) {
 		char samples[32];
@@ -285,9 +258,10 @@ static void split_command_line(char **argv, const struct option *record_options,
 static struct error *record_and_draw(struct flamegraph *flamegraph, char **argv, int *ret_status)
 {
 	const struct command *record = command_find("record");
-	char directory[] = "/tmp/perf-flamegraph-XXXXXX";
-	if (!mkdtemp(directory))
-		return error_system(errno, "%s", directory);
+	cleanup_free char *directory = NULL;
+	struct error *error = temporary_directory("perf-flamegraph", &directory);
+	if (error)
+		return error;
 	cleanup_free char *path = mem_printf("%s/perf.data", directory);
 	struct split split = {0};
 	char *begin[] = {"record", "-q", "-g", "-o", path};
@@ -295,7 +269,7 @@ static struct error *record_and_draw(struct flamegraph *flamegraph, char **argv,
 		vec_push(&split.record, begin[i]);
 	split_command_line(argv, record->options, &split);
 	int words;
-	struct error *error = options_parse(flamegraph_option_table, OPTIONS_PERMUTE, (int)split.own.len - 1, split.own.data,
+	error = options_parse(flamegraph_option_table, OPTIONS_PERMUTE, (int)split.own.len - 1, split.own.data,
 					    &flamegraph->options, &words);
 	enum log_level level = log_level();
 	if (!error)

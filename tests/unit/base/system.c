@@ -1,7 +1,8 @@
-/* What touches the system: mapped files that shrink, temporary files, parallel loops, errors. */
+/* What touches the system: mapped files that shrink, temporary files, files that are replaced, parallel loops, errors. */
 #include "base/error.h"
 #include "base/mapping.h"
 #include "base/pool.h"
+#include "base/replacement.h"
 
 #include <errno.h>
 #include <setjmp.h>
@@ -9,6 +10,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -65,6 +67,67 @@ static void temporary_files(void **state)
 	unsetenv("TMPDIR");
 }
 
+static void expect_text(const char *path, const char *text)
+{
+	char found[64] = "";
+	FILE *file = fopen(path, "r");
+	assert_non_null(file);
+	assert_true(fgets(found, sizeof(found), file) || !*text);
+	fclose(file);
+	assert_string_equal(found, text);
+}
+
+static void replace(const char *path, const char *text)
+{
+	struct replacement file;
+	assert_null(replacement_begin(path, &file));
+	fputs(text, file.file);
+	assert_null(replacement_end(&file, NULL));
+	expect_text(path, text);
+}
+
+static unsigned int mode_of(const char *path)
+{
+	struct stat st;
+	assert_int_equal(lstat(path, &st), 0);
+	return st.st_mode;
+}
+
+/* The mode stays, links stay links, what goes wrong leaves the old file, and nothing else is left behind. */
+static void replaced_files(void **state)
+{
+	char *directory, file[64], other[64];
+	struct replacement replacement;
+	setenv("TMPDIR", "/nonexistent", 1);
+	assert_null(temporary_directory("perf-unit", &directory));
+	unsetenv("TMPDIR");
+	snprintf(file, sizeof(file), "%s/file", directory);
+	snprintf(other, sizeof(other), "%s/link", directory);
+	mode_t mask = umask(027);
+	replace(file, "one");
+	umask(mask);
+	assert_int_equal(mode_of(file), S_IFREG | 0640);
+	chmod(file, 0604);
+	replace(file, "two");
+	assert_int_equal(mode_of(file), S_IFREG | 0604);
+	assert_int_equal(symlink("file", other), 0);
+	replace(other, "three");
+	assert_true(S_ISLNK(mode_of(other)));
+	expect_text(file, "three");
+	assert_null(replacement_begin(file, &replacement));
+	fputs("four", replacement.file);
+	error_free(replacement_end(&replacement, error_new("failed")));
+	expect_text(file, "three");
+	unlink(file);
+	replace(other, "made through the link");
+	unlink(file);
+	unlink(other);
+	replace("/dev/null", "");
+	assert_true(S_ISCHR(mode_of("/dev/null")));
+	assert_int_equal(rmdir(directory), 0);
+	free(directory);
+}
+
 static void count(void *context, unsigned int worker, size_t item)
 {
 	atomic_fetch_add(&((_Atomic unsigned int *)context)[item], worker < 8 ? 1 : 100);
@@ -102,6 +165,7 @@ int base_system_tests(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_file_that_shrinks_reads_as_zero), cmocka_unit_test(what_is_no_file),	     cmocka_unit_test(temporary_files),
+		cmocka_unit_test(replaced_files),
 		cmocka_unit_test(every_item_once),		     cmocka_unit_test(errors_gather_context),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

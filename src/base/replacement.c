@@ -1,0 +1,117 @@
+/* Files that are replaced as a whole, and directories for what is only needed for a while. */
+#include "base/replacement.h"
+#include "base/cleanup.h"
+#include "base/mem.h"
+#include "base/text.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+
+/* What is to be replaced for `path`: NULL when it is to be written as it is. */
+static struct error *find_target(const char *path, char **ret)
+{
+	struct stat link, target;
+	*ret = NULL;
+	if (lstat(path, &link)) {
+		if (errno != ENOENT)
+			return error_system(errno, "%s", path);
+		*ret = mem_strdup(path);
+		return NULL;
+	}
+	if (str_starts_with(path, "/dev/") || str_starts_with(path, "/proc/"))
+		return NULL;
+	if (S_ISLNK(link.st_mode) && link.st_uid && link.st_uid != geteuid())
+		return error_new_kind(ERROR_PERMISSION, "%s is a symbolic link of another user: not written through it; remove it or choose another file", path);
+	if (stat(path, &target) || !S_ISREG(target.st_mode))
+		return NULL;
+	char *real = realpath(path, NULL);
+	if (!real)
+		return error_system(errno, "%s", path);
+	*ret = real;
+	return NULL;
+}
+
+/* A file that nobody else can have put there. open() instead of mkstemp(), so that its rights are those that the umask leaves. */
+static int create_beside(const char *path, char **ret_name)
+{
+	for (;;) {
+		uint32_t number;
+		if (getrandom(&number, sizeof(number), 0) != sizeof(number))
+			return -1;
+		cleanup_free char *name = mem_printf("%s.%08x", path, number);
+		int fd = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+		if (fd < 0 && errno == EEXIST)
+			continue;
+		if (fd >= 0)
+			*ret_name = take_pointer(name);
+		return fd;
+	}
+}
+
+/* The file at `path` lends its rights to the new one, if it is ours: the rights that somebody else chose are not for what we write. */
+static void keep_mode(const char *path, int fd)
+{
+	struct stat old;
+	if (stat(path, &old) == 0 && old.st_uid == geteuid())
+		fchmod(fd, old.st_mode & 0777);
+}
+
+struct error *replacement_begin(const char *path, struct replacement *ret)
+{
+	struct replacement made = {0};
+	struct error *error = find_target(path, &made.path);
+	if (error)
+		return error;
+	int fd = made.path ? create_beside(made.path, &made.beside) : open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+	if (fd < 0) {
+		error = error_system(errno, "cannot write %s", path);
+		free(made.path);
+		return error;
+	}
+	if (made.path)
+		keep_mode(made.path, fd);
+	else
+		made.path = mem_strdup(path);
+	made.file = fdopen(fd, "w");
+	if (!made.file)
+		mem_exhausted();
+	*ret = made;
+	return NULL;
+}
+
+struct error *replacement_end(struct replacement *replacement, struct error *error)
+{
+	const char *path = replacement->path, *beside = replacement->beside;
+	bool failed = ferror(replacement->file);
+	if ((fclose(replacement->file) || failed) && !error)
+		error = error_system(errno ? errno : EIO, "cannot write %s", path);
+	if (beside && !error && rename(beside, path))
+		error = error_system(errno, "cannot write %s", path);
+	if (beside && error)
+		unlink(beside);
+	free(replacement->path);
+	free(replacement->beside);
+	*replacement = (struct replacement){0};
+	return error;
+}
+
+struct error *temporary_directory(const char *name, char **ret_path)
+{
+	const char *places[] = {getenv("TMPDIR"), "/tmp", "/var/tmp"};
+	int reason = ENOENT;
+	for (size_t i = 0; i < 3; i++) {
+		if (!places[i] || !*places[i])
+			continue;
+		char *path = mem_printf("%s/%s-XXXXXX", places[i], name);
+		if (mkdtemp(path)) {
+			*ret_path = path;
+			return NULL;
+		}
+		reason = errno;
+		free(path);
+	}
+	return error_system(reason, "no place for a temporary directory in TMPDIR, /tmp or /var/tmp");
+}

@@ -1,0 +1,26 @@
+/* Writing a file so that its name always stands for a whole one: the new contents go to a neighbour (NAME.XXXXXXXX, made by nobody
+ * else) that takes the old file's place when it is complete.
+ *
+ *	nothing yet              created, with the rights that the umask leaves
+ *	a regular file           replaced; the new one has its rights if it is ours
+ *	a symbolic link          its target is replaced, if the link belongs to us or root, else refused
+ *	a link to nothing, a device, a pipe, what is in /dev or /proc      opened and written as it is
+ */
+#pragma once
+
+#include "base/error.h"
+
+#include <stdio.h>
+
+struct replacement {
+	FILE *file;   /* to write to */
+	char *path;   /* private: what is replaced */
+	char *beside; /* private: the neighbour; NULL: written as it is */
+};
+
+struct error *replacement_begin(const char *path, struct replacement *ret);
+/* Closes the file. With `error`, which is returned, the old file stays; else the new one takes its place. */
+struct error *replacement_end(struct replacement *replacement, struct error *error);
+
+/* A new directory of our own in TMPDIR, /tmp or /var/tmp: NAME-XXXXXX. Its path is freed by the caller. */
+struct error *temporary_directory(const char *name, char **ret_path);

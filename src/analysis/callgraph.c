@@ -144,6 +144,8 @@ static bool ref_next(const struct callgraphs *graphs, const struct ref *ref, uin
 	if (!rows->options.caller_order && (uint32_t)ref->at >= fold_depth(rows->fold, entry))
 		return false;
 	*frame = fold_frame_id(rows->fold, entry, (uint32_t)ref->at);
+	if (rows->fold->functions)
+		*frame = rows->fold->functions[*frame];
 	return true;
 }
 

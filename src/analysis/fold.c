@@ -589,5 +589,6 @@ void fold_destroy(struct fold *fold)
 	free(fold->private);
 	free(fold->frame_ids);
 	free(fold->frames);
+	free(fold->functions);
 	free(fold);
 }

@@ -38,6 +38,7 @@ struct fold_options {
 	bool branches;		 /* each branch record of a sample is an entry, its outer piece (from, to); chains aren't looked at */
 	bool branch_history;	 /* stacks begin with the branches before the sample, the last one first: to, from, to, from, … */
 	bool by_address;	 /* two addresses in one symbol are two frames */
+	bool by_line;		 /* the same, but call graphs don't tell them apart (fold->functions) */
 	bool keep_outermost;	 /* a stack deeper than max_stack loses its innermost frames, else its outermost ones */
 	bool inlines;		 /* unwound stacks have a frame for each inlined function (debug information) */
 	bool hide_unresolved;	 /* frames without a symbol are left out of stacks, and samples whose address has none are not counted */
@@ -100,6 +101,7 @@ struct fold {
 	uint32_t *frame_ids;
 	struct fold_frame *frames; /* by id */
 	size_t frame_count;
+	uint32_t *functions;	    /* by_line: by frame, the one that stands for all of its function; else NULL */
 	uint64_t *extras;
 	unsigned int extra_words;
 	struct fold_private *private;

@@ -57,7 +57,7 @@ static bool frame_same(const struct fold_frame *a, const struct fold_frame *b, b
 
 static uint32_t shard_frame(struct resolve *resolve, const struct fold_frame *frame)
 {
-	bool by_address = resolve->options->by_address;
+	bool by_address = resolve->options->by_address || resolve->options->by_line;
 	uint64_t wide = frame->symbol ? hash_combine((uintptr_t)frame->symbol, by_address ? frame->ip : 0)
 				      : hash_combine(frame->ip, frame->map ? (uintptr_t)frame->map->dso : 1);
 	struct frame_shard *shard = &resolve->shards[(wide >> 40) % SHARDS];
@@ -308,6 +308,25 @@ static void pack(struct resolve *resolve)
 	fold->entry_count = kept;
 }
 
+/* Which frame stands for all of the same function. */
+static uint32_t *find_functions(const struct fold *fold)
+{
+	struct map64 first = {0};
+	uint32_t *functions = mem_alloc_array(fold->frame_count + 1, sizeof(*functions));
+	for (uint32_t i = 0; i < fold->frame_count; i++) {
+		bool new;
+		functions[i] = i;
+		if (!fold->frames[i].symbol)
+			continue;
+		uint64_t *slot = map64_insert(&first, (uintptr_t)fold->frames[i].symbol, &new);
+		if (new)
+			*slot = i;
+		functions[i] = (uint32_t)*slot;
+	}
+	map64_deinit(&first);
+	return functions;
+}
+
 void fold_resolve(struct fold *fold)
 {
 	unsigned int jobs = fold->private->options.jobs;
@@ -341,6 +360,8 @@ void fold_resolve(struct fold *fold)
 	free(resolve.expanded);
 	vec_deinit(&resolve.sums->pieces);
 	pack(&resolve);
+	if (resolve.options->by_line && !resolve.options->by_address)
+		fold->functions = find_functions(fold);
 	for (unsigned int i = 0; i < SHARDS; i++)
 		pthread_mutex_destroy(&resolve.shards[i].lock);
 }

@@ -1,6 +1,7 @@
 /* Keys of who and where: threads, files, symbols, addresses. */
 #include "analysis/keys_internal.h"
 
+#include "analysis/source_lines.h"
 #include "base/text.h"
 
 #include <regex.h>
@@ -295,6 +296,38 @@ const char *key_parent_string(struct key_context *context, const struct key *key
 void key_parent_text(struct key_context *context, const struct key *key, const struct key_source *source, struct strbuf *out)
 {
 	strbuf_add_str(out, source->parent ? source->parent->name : "[other]");
+}
+
+/* Source lines. */
+
+const char *key_srcline_string(struct key_context *context, const struct key *key, const struct key_source *source)
+{
+	return source_lines_line(context->lines, source->place, source->caller);
+}
+
+const char *key_srcfile_string(struct key_context *context, const struct key *key, const struct key_source *source)
+{
+	return source_lines_file(context->lines, source->place, source->caller);
+}
+
+const char *key_srcline_to_string(struct key_context *context, const struct key *key, const struct key_source *source)
+{
+	return source_lines_line(context->lines, source->target, source->caller);
+}
+
+void key_srcline_identify(const struct key_context *context, const struct key_source *source, uint64_t *words)
+{
+	words[0] = (uintptr_t)source_lines_line(context->lines, source->place, source->caller);
+}
+
+void key_srcfile_identify(const struct key_context *context, const struct key_source *source, uint64_t *words)
+{
+	words[0] = (uintptr_t)source_lines_file(context->lines, source->place, source->caller);
+}
+
+void key_srcline_to_identify(const struct key_context *context, const struct key_source *source, uint64_t *words)
+{
+	words[0] = (uintptr_t)source_lines_line(context->lines, source->target, source->caller);
 }
 
 /* Branch addresses: the symbol and the distance from its start. */

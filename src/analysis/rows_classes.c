@@ -88,7 +88,7 @@ static void make_frame_classes(struct rows *rows, const uint64_t *leaves, const 
 			private->self_class[frame] = class_of(rows, CLASS_PLACE, frame);
 		if (!callers || !bit(callers, frame))
 			continue;
-		bool same = place->symbol || !place->map || map_to_dso(place->map, place->ip) == place->ip;
+		bool same = (place->symbol && !rows->fold->functions) || !place->map || map_to_dso(place->map, place->ip) == place->ip;
 		private->caller_class[frame] = same && bit(leaves, frame) ? private->self_class[frame] : class_of(rows, CLASS_PLACE, frame | PLACE_CALLER);
 	}
 }

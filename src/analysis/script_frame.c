@@ -1,9 +1,9 @@
 /* Addresses as text: ip, stacks, the address of the data, and branches that are samples themselves. */
 #include "analysis/script_internal.h"
 #include "analysis/script_stacks.h"
+#include "analysis/source_lines.h"
 
 #include "base/text.h"
-#include "symbol/functions.h"
 
 #include <string.h>
 
@@ -46,26 +46,14 @@ void script_add_place(const struct script_text *text, const struct script_plan *
 	strbuf_add_char(out, ')');
 }
 
-/* The source line of a frame. An unwound stack has a frame for each function that was inlined at an address, with a line for each;
- * otherwise the address has one frame, and its line is the innermost. */
-static const struct code_function *find_source(const struct script_text *text, const struct script_plan *plan, const struct frame *frame)
-{
-	const struct code_function *functions;
-	size_t count = resolver_functions(text->resolver, frame, &functions);
-	for (size_t i = 0; i < count && !plan->plain_chain; i++)
-		if (functions[i].symbol == frame->symbol)
-			return &functions[i];
-	return count ? functions : NULL;
-}
-
+/* The source line of a frame, in unwound stacks its own function's. */
 static void add_source(const struct script_text *text, const struct script_plan *plan, const struct frame *frame, struct strbuf *out)
 {
 	if (!frame->map)
 		return;
-	const struct code_function *function = find_source(text, plan, frame);
-	const char *file = function ? function->file : NULL, *name = file ? file : frame->map->dso->short_name, *slash = strrchr(name, '/');
-	if (slash && !text->options.source_path)
-		name = slash + 1;
+	const struct code_function *function = source_find(text->resolver, frame, !plan->plain_chain);
+	const char *file = function ? function->file : NULL;
+	const char *name = source_file(file ? file : frame->map->dso->short_name, text->options.source_path);
 	strbuf_add(out, "\n  ", 3);
 	text_add_safe(out, name, strlen(name));
 	if (file)

@@ -4,6 +4,7 @@
  * call graph options in report_callgraph.c. */
 #include "cmd/report.h"
 
+#include "analysis/source_lines.h"
 #include "app/config.h"
 #include "app/command.h"
 #include "app/pager.h"
@@ -104,6 +105,7 @@ static const struct option report_options[] = {
 	OPTION_STRING('w', "column-widths", TYPE, widths, "N,…", "widths of the columns"),
 	OPTION_STRING('t', "field-separator", TYPE, separator, "CHAR", "between columns, instead of spaces"),
 	OPTION_FLAG(0, "raw-trace", TYPE, raw_trace, "fields of tracepoints as recorded"),
+	OPTION_FLAG(0, "full-source-path", TYPE, full_source_path, "source files with their paths"),
 	OPTION_FLAG(0, "ns", TYPE, nanoseconds, "times with nine decimals"),
 	OPTION_CUSTOM_FLAGS(0, "time-quantum", TYPE, time_quantum_ns, "TIME", "steps of the key 'time' (default 100ms)", parse_quantum, OPTION_NO_NEGATION),
 	OPTION_FLAG(0, "skip-empty", TYPE, skip_empty, "no tables for events without samples (default)"),
@@ -162,6 +164,7 @@ static struct error *look_at_recording(struct report *report)
 		branches |= events->events.data[i]->attr.branch_sample_type;
 	}
 	bool lbr_stacks = (types & PERF_SAMPLE_BRANCH_STACK) && (branches & PERF_SAMPLE_BRANCH_CALL_STACK);
+	report->unwound = (types & PERF_SAMPLE_REGS_USER) && (types & PERF_SAMPLE_STACK_USER);
 	report->chains = (types & PERF_SAMPLE_CALLCHAIN) || lbr_stacks;
 	bool has_branches = (types & PERF_SAMPLE_BRANCH_STACK) && !lbr_stacks;
 	report->branch_history = options->branch_history && has_branches;
@@ -207,6 +210,7 @@ static void setup_context(struct report *report)
 		.raw_trace = options->raw_trace,
 		.time_quantum_ns = options->time_quantum_ns,
 	};
+	report->context.lines = source_lines_create(report->opening.resolver, options->full_source_path, options->inlines && report->unwound);
 }
 
 /* Whether what is shown depends on whole stacks; else the sampled address is enough, which is much quicker. */
@@ -231,6 +235,7 @@ static struct error *make_fold(struct report *report)
 		.chains = needs_stacks(report),
 		.branches = report->branch_mode,
 		.by_address = options->callgraph.by_address || report->branch_history,
+		.by_line = report->by_line,
 		.branch_history = report->branch_history,
 		.keep_outermost = report->caller_order,
 		.inlines = options->inlines,
@@ -375,6 +380,7 @@ static void report_deinit(struct report *report)
 	free(report->windows);
 	if (report->has_parent_regex)
 		regfree(&report->parent_regex);
+	source_lines_destroy(report->context.lines);
 	intern_deinit(&report->strings);
 	arena_deinit(&report->arena);
 	opening_end(&report->opening);

@@ -57,6 +57,7 @@ struct report_options {
 	double percent_limit;
 	bool relative;
 	bool raw_trace;
+	bool full_source_path;
 	bool nanoseconds;
 	bool skip_empty;
 	int socket;
@@ -79,6 +80,8 @@ struct report {
 	struct key_list extras; /* sort keys that the fold keeps apart */
 	unsigned int extra_words;
 	struct fold *fold;
+	bool by_line; /* a key tells addresses in one function apart */
+	bool unwound; /* there are stacks of registers and stack bytes */
 	bool branch_mode, branch_history, children, chains, caller_order, group;
 	regex_t parent_regex;
 	bool has_parent_regex;

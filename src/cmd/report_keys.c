@@ -164,6 +164,8 @@ struct error *report_setup_keys(struct report *report)
 			vec_push(&report->extras.keys, key);
 		if (key->flags & KEY_HAS_DSO)
 			report->context.has_dso = true;
+		if (key->flags & KEY_BY_ADDRESS)
+			report->by_line = true;
 		if (key->domain == KEY_STACK && !report->chains)
 			return error_new_kind(ERROR_USAGE, "-s parent: the recording has no call chains; record with -g");
 	}

@@ -97,7 +97,7 @@ static unsigned int content_width(struct maker *maker, const struct key *key)
 
 bool report_is_padded(const struct key *key)
 {
-	static const char *const ragged[] = {"symbol", "symbol_to", "time", "trace", "cgroup"};
+	static const char *const ragged[] = {"symbol", "symbol_to", "time", "trace", "cgroup", "srcline", "srcfile", "srcline_to"};
 	for (size_t i = 0; i < sizeof(ragged) / sizeof(ragged[0]); i++)
 		if (!strcmp(ragged[i], key->name) && !(key->flags & KEY_DYNAMIC))
 			return false;

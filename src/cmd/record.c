@@ -125,6 +125,20 @@ static struct error *refuse_hardware_trace(const struct event *event)
 	return NULL;
 }
 
+/* What says how to count would have no effect on samples. */
+static struct error *refuse_counting(const struct event *event)
+{
+	if (event->max_events)
+		return error_new_kind(ERROR_UNSUPPORTED,
+				      "%s: nr= limits what 'perf trace' shows; a recording ends with its command, by Ctrl-C or at --max-size", event->name);
+	if (event->percore)
+		return error_new_kind(ERROR_UNSUPPORTED,
+				      "%s: percore adds up the counts of a core's threads, which is for 'perf stat'; leave it out to sample", event->name);
+	if (event->bpf_counter)
+		return error_new_kind(ERROR_UNSUPPORTED, "%s: the modifier b counts by BPF, which is for 'perf stat'; leave it out to sample", event->name);
+	return NULL;
+}
+
 static struct error *choose_events(struct recording *recording)
 {
 	struct event_list *events = &recording->events;
@@ -151,7 +165,7 @@ static struct error *choose_events(struct recording *recording)
 		}
 	}
 	for (size_t i = 0; i < events->events.len && !error; i++)
-		error = refuse_hardware_trace(events->events.data[i]);
+		error = refuse_hardware_trace(events->events.data[i]) ?: refuse_counting(events->events.data[i]);
 	if (!error && !events->events.len)
 		error = sampling_add_default(events, recording->catalog, !limits_can_profile_kernel());
 	return error;

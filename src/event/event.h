@@ -41,7 +41,6 @@ struct event {
 	bool precise_max;	  /* :P, and the default: as precise as the hardware can */
 	bool weak_group;	  /* :W */
 	bool sample_read;	  /* :S */
-	bool exclusive_group;	  /* :e */
 	bool bpf_counter;	  /* :b */
 	bool user_modified;	  /* the text named user/kernel/hypervisor: defaults do not touch it */
 	bool exclude_sides_given; /* the text named guest or host */

@@ -98,8 +98,7 @@ static void apply(struct event *event, const char *text, size_t len, bool group)
 	event->exclude_sides_given = sides.said;
 	if (event->leader == event->index) {
 		event->attr.pinned = memchr(text, 'D', len) || (group && event->attr.pinned);
-		event->exclusive_group = memchr(text, 'e', len) || (group && event->exclusive_group);
-		event->attr.exclusive = event->exclusive_group;
+		event->attr.exclusive = memchr(text, 'e', len) || (group && event->attr.exclusive);
 	}
 }
 

@@ -4,18 +4,18 @@
  *	135afc8c6d1b9e02356cce218bf0109c3687ad9f /usr/bin/bash
  *
  * The recording's own table is shown when it has one: no record is read then. Without a table, or with -H, the files that samples hit. */
+#include "analysis/hits.h"
 #include "app/command.h"
 #include "app/groups.h"
 #include "base/text.h"
-#include "base/vec.h"
-#include "kernel/proc.h"
 #include "session/apply.h"
 #include "session/session.h"
 #include "session/synth.h"
 #include "symbol/elf.h"
+#include "symbol/running_kernel.h"
 
-#include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 struct buildid_list_options {
@@ -47,33 +47,14 @@ static void add_safe_line(struct strbuf *out, const char *name)
 
 /* ---- the running kernel ---- */
 
-static bool read_notes(const char *path, struct buildid *ret)
-{
-	struct strbuf notes = {0};
-	bool found = proc_read_file(AT_FDCWD, path, &notes) == 0 && elf_notes_build_id(notes.data, notes.len, false, ret);
-	strbuf_deinit(&notes);
-	return found;
-}
-
 static struct error *show_kernel(struct strbuf *out)
 {
 	struct buildid id;
 	char hex[41];
-	if (!read_notes("/sys/kernel/notes", &id))
+	if (!running_kernel_build_id(&id))
 		return error_new("/sys/kernel/notes has no build-id: the running kernel doesn't tell its own");
 	strbuf_printf(out, "%s\n", buildid_format(&id, hex));
 	return NULL;
-}
-
-/* "[e1000]" or a path → /sys/module/e1000/notes/.note.gnu.build-id */
-static bool read_module_notes(const struct dso *dso, struct buildid *ret)
-{
-	char path[256];
-	size_t length = strlen(dso->short_name);
-	if (length < 3 || dso->short_name[0] != '[')
-		return false;
-	snprintf(path, sizeof(path), "/sys/module/%.*s/notes/.note.gnu.build-id", (int)(length - 2), dso->short_name + 1);
-	return read_notes(path, ret);
 }
 
 static bool show_kernel_map(const struct map *map, uint64_t start, uint64_t end, void *context)
@@ -82,9 +63,9 @@ static bool show_kernel_map(const struct map *map, uint64_t start, uint64_t end,
 	struct buildid id = {0};
 	char hex[41];
 	if (map->dso->kind == DSO_KERNEL)
-		read_notes("/sys/kernel/notes", &id);
+		running_kernel_build_id(&id);
 	else
-		read_module_notes(map->dso, &id);
+		running_module_build_id(map->dso->name, &id);
 	strbuf_printf(out, "%s %16llx %16llx ", buildid_format(&id, hex), (unsigned long long)start, (unsigned long long)end);
 	add_safe_line(out, map->dso->name);
 	return true;
@@ -110,42 +91,6 @@ static struct error *show_kernel_maps(struct strbuf *out)
 
 /* ---- a recording ---- */
 
-struct hits {
-	struct machine *machine;
-	bool *by_dso; /* by index; of one worker */
-};
-
-static void hits_init(void *state, void *context)
-{
-	const struct machine *machine = context;
-	struct hits *hits = state;
-	hits->machine = context;
-	hits->by_dso = mem_zalloc_array(machine->dsos.len + 1, sizeof(*hits->by_dso));
-}
-
-static void hits_sample(void *state, void *context, const struct event *event, const struct sample *sample, uint64_t model_time)
-{
-	struct hits *hits = state;
-	const struct thread *thread = machine_thread_or_new(hits->machine, sample->pid, sample->tid, model_time);
-	const struct map *map = maps_find(machine_maps(hits->machine, thread, sample->cpumode), sample->ip, model_time);
-	if (map)
-		hits->by_dso[map->dso->index] = true;
-}
-
-static void hits_deinit(void *state, void *context)
-{
-	struct hits *hits = state;
-	free(hits->by_dso);
-}
-
-static void hits_merge(void *into, void *from, void *context)
-{
-	const struct machine *machine = context;
-	struct hits *a = into, *b = from;
-	for (size_t i = 0; i < machine->dsos.len; i++)
-		a->by_dso[i] |= b->by_dso[i];
-}
-
 /* `hit` NULL: the header's table. */
 static void show_dsos(const struct session *session, const bool *hit, struct strbuf *out)
 {
@@ -162,21 +107,12 @@ static void show_dsos(const struct session *session, const bool *hit, struct str
 
 static struct error *show_hits(struct session *session, struct strbuf *out)
 {
-	static const struct reducer reducer = {
-		.state_size = sizeof(struct hits),
-		.init = hits_init,
-		.sample = hits_sample,
-		.merge = hits_merge,
-		.deinit = hits_deinit,
-		.fixed_only = true,
-	};
-	struct hits *hits;
-	struct error *error = session_reduce(session, &reducer, session->machine, (void **)&hits);
+	bool *hit;
+	struct error *error = hits_find(session, &hit);
 	if (error)
 		return error;
-	show_dsos(session, hits->by_dso, out);
-	hits_deinit(hits, NULL);
-	free(hits);
+	show_dsos(session, hit, out);
+	free(hit);
 	return NULL;
 }
 

@@ -1,19 +1,19 @@
 /* After the recording: the file just written is read once more, in parallel, to see which files the samples hit; their build-ids go into
  * its header, and copies of them into the build-id cache, so that the recording can be understood when the files have changed.
- *
- * Only the sample's own address is looked up, not its call chain: that takes a tenth of the time, and every frame's file is in some
- * sample's way. Copying isn't waited for: the caller does it in a process of its own. */
+ * Copying isn't waited for: the caller does it in a process of its own. */
 #include "cmd/record.h"
 
+#include "analysis/hits.h"
 #include "app/config.h"
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/text.h"
-#include "kernel/proc.h"
 #include "perfdata/records.h"
 #include "session/session.h"
+#include "symbol/debugfile.h"
 #include "symbol/elf.h"
+#include "symbol/running_kernel.h"
 #include "symbol/vdso.h"
 
 #include <errno.h>
@@ -25,97 +25,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-struct hits {
-	uint8_t *by_dso;
-};
-
-static void hits_init(void *state, void *context)
-{
-	const struct session *session = context;
-	struct hits *hits = state;
-
-	hits->by_dso = mem_zalloc(session->machine->dsos.len + 1);
-}
-
-static void hits_sample(void *state, void *context, const struct event *event, const struct sample *sample, uint64_t time)
-{
-	const struct session *session = context;
-	struct hits *hits = state;
-	const struct thread *thread = machine_thread_or_new(session->machine, sample->pid, sample->tid, time);
-	const struct maps *maps = machine_maps(session->machine, thread, sample->cpumode);
-	const struct map *map = maps ? maps_find(maps, sample->ip, time) : NULL;
-
-	if (map && map->dso)
-		hits->by_dso[map->dso->index] = 1;
-}
-
-static void hits_merge(void *into, void *from, void *context)
-{
-	const struct session *session = context;
-	struct hits *to = into, *other = from;
-
-	for (size_t i = 0; i < session->machine->dsos.len; i++)
-		to->by_dso[i] |= other->by_dso[i];
-	free(other->by_dso);
-	other->by_dso = NULL;
-}
-
-static void hits_deinit(void *state, void *context)
-{
-	free(((struct hits *)state)->by_dso);
-}
-
-static const struct reducer hits_reducer = {
-	.state_size = sizeof(struct hits),
-	.init = hits_init,
-	.sample = hits_sample,
-	.merge = hits_merge,
-	.deinit = hits_deinit,
-	.fixed_only = true,
-};
-
-static bool sees_our_files(uint32_t pid)
-{
-	char path[64];
-	struct stat own, other;
-
-	snprintf(path, sizeof(path), "/proc/%u/ns/mnt", pid);
-	return stat("/proc/self/ns/mnt", &own) < 0 || stat(path, &other) < 0 || (own.st_ino == other.st_ino && own.st_dev == other.st_dev);
-}
-
 /* Where the file is for us: below /proc/PID/root when its process sees another file system. */
 static char *visible_path(const struct dso *dso)
 {
-	if (dso->pid && !sees_our_files(dso->pid))
+	if (dso->pid && process_has_other_mounts("/proc", dso->pid))
 		return mem_printf("/proc/%u/root%s", dso->pid, dso->name);
 	return mem_strdup(dso->name);
-}
-
-static bool notes_build_id(const char *path, struct buildid *ret)
-{
-	struct strbuf notes = {0};
-	bool found = proc_read_file(AT_FDCWD, path, &notes) == 0 && elf_notes_build_id(strbuf_str(&notes), notes.len, false, ret);
-
-	strbuf_deinit(&notes);
-	return found;
-}
-
-/* "/lib/modules/…/ext4.ko.xz" or "[ext4]" → /sys/module/ext4/… */
-static bool module_build_id(const struct dso *dso, struct buildid *ret)
-{
-	char name[128], path[256];
-	const char *base = strrchr(dso->name, '/');
-
-	base = base ? base + 1 : dso->name;
-	base += *base == '[';
-	size_t length = strcspn(base, ".]");
-	if (length >= sizeof(name))
-		return false;
-	for (size_t i = 0; i < length; i++)
-		name[i] = base[i] == '-' ? '_' : base[i];
-	name[length] = '\0';
-	snprintf(path, sizeof(path), "/sys/module/%s/notes/.note.gnu.build-id", name);
-	return notes_build_id(path, ret);
 }
 
 static bool find_build_id(const struct dso *dso, struct buildid *ret)
@@ -129,9 +44,9 @@ static bool find_build_id(const struct dso *dso, struct buildid *ret)
 	}
 	switch (dso->kind) {
 	case DSO_KERNEL:
-		return notes_build_id("/sys/kernel/notes", ret);
+		return running_kernel_build_id(ret);
 	case DSO_KERNEL_MODULE:
-		return module_build_id(dso, ret);
+		return running_module_build_id(dso->name, ret);
 	case DSO_VDSO:
 		if (!vdso_open(&any, &vdso))
 			return false;
@@ -149,11 +64,9 @@ static bool find_build_id(const struct dso *dso, struct buildid *ret)
 
 bool record_read_build_id(const char *path, struct buildid *ret)
 {
-	struct dso module = {.name = path};
-
 	if (*path == '/' && strncmp(path, "/lib/modules/", 13))
 		return elf_read_build_id(path, ret);
-	return str_starts_with(path, "[kernel.") ? notes_build_id("/sys/kernel/notes", ret) : module_build_id(&module, ret);
+	return str_starts_with(path, "[kernel.") ? running_kernel_build_id(ret) : running_module_build_id(path, ret);
 }
 
 static void note_build_id(struct features *features, const struct dso *dso)
@@ -169,20 +82,16 @@ static void note_build_id(struct features *features, const struct dso *dso)
 
 static struct error *note_build_ids(struct session *session, bool all, struct features *features)
 {
-	void *state = NULL;
-	struct error *error = all ? NULL : session_reduce(session, &hits_reducer, session, &state);
-	const struct hits *hits = state;
+	bool *hit = NULL;
+	struct error *error = all ? NULL : hits_find(session, &hit);
 
 	features->build_ids.len = 0;
 	if (error)
 		return error;
 	for (size_t i = 0; i < session->machine->dsos.len; i++)
-		if (all || hits->by_dso[i])
+		if (all || hit[i])
 			note_build_id(features, session->machine->dsos.data[i]);
-	if (state) {
-		hits_deinit(state, session);
-		free(state);
-	}
+	free(hit);
 	return NULL;
 }
 

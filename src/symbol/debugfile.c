@@ -187,8 +187,7 @@ static void try_places(struct search *search)
 	}
 }
 
-/* Does the process live in another mount namespace? Then its paths are to be looked up below /proc/PID/root. */
-static bool other_mounts(const char *proc, uint32_t pid)
+bool process_has_other_mounts(const char *proc, uint32_t pid)
 {
 	char path[64];
 	struct stat theirs, ours;
@@ -235,7 +234,7 @@ static void search_init(struct search *search, const struct symbol_options *opti
 	const char *proc = options->proc ? options->proc : "/proc";
 	*search = (struct search){.options = options, .name = plain_name(dso), .build_id = dso->build_id, .result = result};
 	search->cache_dir = buildid_cache_dir(options);
-	if (dso->pid && options->same_machine && other_mounts(proc, dso->pid))
+	if (dso->pid && options->same_machine && process_has_other_mounts(proc, dso->pid))
 		snprintf(search->root, sizeof(search->root), "%s/%u/root", proc, dso->pid);
 	look_at_file(search);
 }

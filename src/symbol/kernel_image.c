@@ -12,10 +12,10 @@
 #include "base/text.h"
 #include "symbol/debugfile.h"
 #include "symbol/elf_symbols.h"
+#include "symbol/running_kernel.h"
 
 #include <elf.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/utsname.h>
@@ -72,21 +72,13 @@ static const char *text_symbol(const struct machine *machine)
 	return machine->kernel_reloc_symbol && *machine->kernel_reloc_symbol ? machine->kernel_reloc_symbol : "_text";
 }
 
-static bool running_build_id(struct buildid *ret)
-{
-	char notes[4096];
-	cleanup_close int fd = open("/sys/kernel/notes", O_RDONLY | O_CLOEXEC);
-	ssize_t size = fd >= 0 ? read(fd, notes, sizeof(notes)) : -1;
-	return size > 0 && elf_notes_build_id(notes, (size_t)size, false, ret);
-}
-
 /* Is the kernel that runs now the recorded one? */
 static bool is_running(const struct symbol_options *options, const struct dso *dso)
 {
 	struct buildid running;
 	if (!options->same_machine)
 		return false;
-	return !dso->build_id.size || !running_build_id(&running) || buildid_equal(&running, &dso->build_id);
+	return !dso->build_id.size || !running_kernel_build_id(&running) || buildid_equal(&running, &dso->build_id);
 }
 
 /* Opens the list at `path` if it is any good. */

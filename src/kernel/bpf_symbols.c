@@ -1,6 +1,5 @@
 /* Names of BPF functions come from three places: the tag (a hash of the code) of each function, the type id of each function, and the type
- * information, which is a list that must be walked from its start. Sources of the facts: include/uapi/linux/bpf.h,
- * Documentation/bpf/btf.rst. */
+ * information (base/btf.h). Source of the facts: include/uapi/linux/bpf.h. */
 #include "kernel/bpf_symbols.h"
 
 #include "base/cursor.h"
@@ -36,56 +35,16 @@ bool bpf_symbols_open(struct bpf_symbols *symbols, uint32_t id)
 	symbols->data_size = head.data_size;
 	symbols->arrays = head.arrays;
 	if (btf)
-		bpf_btf_read(btf, &symbols->types);
+		bpf_btf_read(btf, &symbols->btf_data);
+	btf_init(&symbols->btf, symbols->btf_data.data, symbols->btf_data.len, false);
 	return true;
 }
 
 void bpf_symbols_close(struct bpf_symbols *symbols)
 {
 	strbuf_deinit(&symbols->program);
-	strbuf_deinit(&symbols->types);
-}
-
-/* Bytes that follow the 12 of a type, by its kind. */
-static size_t btf_extra(uint32_t info)
-{
-	static const struct {
-		uint8_t once, each;
-	} extra[32] = {[1] = {4, 0},  [3] = {12, 0}, [4] = {0, 12},  [5] = {0, 12}, [6] = {0, 8},
-		       [13] = {0, 8}, [14] = {4, 0}, [15] = {0, 12}, [17] = {4, 0}, [19] = {0, 12}};
-	uint32_t kind = info >> 24 & 31, members = info & 0xffff;
-
-	return extra[kind].once + (size_t)members * extra[kind].each;
-}
-
-/* The name of a type, or NULL. */
-static const char *btf_name(const struct strbuf *btf, uint32_t type)
-{
-	struct {
-		uint16_t magic;
-		uint8_t version, flags;
-		uint32_t header_size, type_offset, type_size, string_offset, string_size;
-	} header;
-
-	if (btf->len < sizeof(header))
-		return NULL;
-	memcpy(&header, btf->data, sizeof(header));
-	uint64_t types = (uint64_t)header.header_size + header.type_offset, strings = (uint64_t)header.header_size + header.string_offset;
-	if (types + header.type_size > btf->len || strings + header.string_size > btf->len)
-		return NULL;
-	struct cursor at = cursor_init(btf->data + types, header.type_size, false);
-	for (uint32_t id = 1; !at.failed; id++) {
-		uint32_t name = cursor_u32(&at), info = cursor_u32(&at);
-		cursor_u32(&at);
-		if (id < type) {
-			cursor_bytes(&at, btf_extra(info));
-			continue;
-		}
-		const char *string = btf->data + strings + name;
-		bool inside = !at.failed && name < header.string_size && memchr(string, 0, header.string_size - name);
-		return inside && *string ? string : NULL;
-	}
-	return NULL;
+	btf_deinit(&symbols->btf);
+	strbuf_deinit(&symbols->btf_data);
 }
 
 /* Copies an element of one of the arrays; false when there is none. */
@@ -115,8 +74,8 @@ bool bpf_symbols_function(const struct bpf_symbols *symbols, uint32_t function, 
 		memcpy(tag, info->tag, sizeof(tag));
 	if (function < info->nr_func_info &&
 	    element(symbols, ARRAY_FUNCTIONS, info->func_info, function, info->func_info_rec_size, types, sizeof(types)))
-		own = btf_name(&symbols->types, types[1]);
-	if (!own)
+		own = btf_type_name(&symbols->btf, types[1]);
+	if (!own || !*own)
 		own = function || !info->name[0] ? "F" : info->name;
 	snprintf(name, 256, "bpf_prog_%02x%02x%02x%02x%02x%02x%02x%02x_%.200s", tag[0], tag[1], tag[2], tag[3], tag[4], tag[5], tag[6],
 		 tag[7], own);

@@ -1,6 +1,7 @@
 /* The machine code of a loaded BPF program: its functions, with the names that the kernel's perf gives them. */
 #pragma once
 
+#include "base/btf.h"
 #include "base/strbuf.h"
 
 #include <linux/bpf.h>
@@ -9,7 +10,8 @@
 
 struct bpf_symbols {
 	struct strbuf program; /* as bpf_program_describe() says */
-	struct strbuf types;   /* its BTF, empty when it has none */
+	struct strbuf btf_data; /* of its types, empty when it has none */
+	struct btf btf;
 	struct bpf_prog_info info;
 	uint64_t arrays;
 	const uint8_t *data;

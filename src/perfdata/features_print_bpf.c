@@ -1,7 +1,8 @@
 /* BPF programs that were loaded while recording, one line each: what /proc/kallsyms would call them, where they lay, how long they were.
  *
  * The entry holds a struct bpf_prog_info whose pointers are offsets into the data behind it. Names of functions come from the program's
- * BTF. Source of the facts: include/uapi/linux/bpf.h, Documentation/bpf/btf.rst. */
+ * BTF. Source of the facts: include/uapi/linux/bpf.h. */
+#include "base/btf.h"
 #include "base/cursor.h"
 #include "base/text.h"
 #include "perfdata/features_print_internal.h"
@@ -32,6 +33,8 @@ struct program {
 	size_t info_size;
 	const uint8_t *data;
 	size_t data_size;
+	bool has_btf;
+	struct btf btf;
 	bool swap;
 };
 
@@ -56,76 +59,31 @@ static uint64_t array_number(const struct program *program, uint64_t field, uint
 					   : number_at(program->data, program->data_size, offset + index * stride, width, program->swap);
 }
 
-/* ── Names in BTF ── */
-
-/* Bytes behind the 12 of each type. */
-static size_t btf_extra(uint32_t info)
+static void find_btf(const struct features *features, struct program *program)
 {
-	size_t members = info & 0xffff;
-	switch (info >> 24 & 0x1f) {
-	case 1:	 /* int */
-	case 14: /* var */
-	case 17: /* declaration tag */
-		return 4;
-	case 3: /* array */
-		return 12;
-	case 4:	 /* struct */
-	case 5:	 /* union */
-	case 15: /* section */
-	case 19: /* 64-bit enum */
-		return members * 12;
-	case 6:	 /* enum */
-	case 13: /* function prototype */
-		return members * 8;
+	uint32_t id = (uint32_t)info_number(program, INFO_BTF_ID, 4);
+	for (size_t i = 0; id && i < features->btfs.len && !program->has_btf; i++) {
+		const struct feature_btf *btf = &features->btfs.data[i];
+		program->has_btf = btf->id == id;
+		if (program->has_btf)
+			btf_init(&program->btf, btf->data, btf->size, program->swap);
 	}
-	return 0;
-}
-
-static const char *btf_type_name(const struct feature_btf *btf, uint32_t wanted, bool swap)
-{
-	struct cursor head = cursor_init(btf->data, btf->size, swap);
-	cursor_u32(&head); /* magic, version, flags */
-	uint32_t head_size = cursor_u32(&head), types = cursor_u32(&head), types_size = cursor_u32(&head);
-	uint32_t strings = cursor_u32(&head), strings_size = cursor_u32(&head);
-	uint64_t types_at = (uint64_t)head_size + types, strings_at = (uint64_t)head_size + strings;
-	if (head.failed || types_at + types_size > btf->size || strings_at + strings_size > btf->size)
-		return NULL;
-	struct cursor type = cursor_init((const uint8_t *)btf->data + types_at, types_size, swap);
-	for (uint32_t id = 1; !type.failed; id++) {
-		uint32_t name = cursor_u32(&type), info = cursor_u32(&type);
-		cursor_u32(&type);
-		cursor_bytes(&type, btf_extra(info));
-		if (id != wanted || type.failed || name >= strings_size)
-			continue;
-		struct cursor text = cursor_init((const uint8_t *)btf->data + strings_at + name, strings_size - name, false);
-		return cursor_string(&text);
-	}
-	return NULL;
-}
-
-static const struct feature_btf *find_btf(const struct features *features, uint32_t id)
-{
-	for (size_t i = 0; id && i < features->btfs.len; i++)
-		if (features->btfs.data[i].id == id)
-			return &features->btfs.data[i];
-	return NULL;
 }
 
 /* ── Lines ── */
 
 /* bpf_prog_TAG_NAME */
-static void add_name(const struct features *features, const struct program *program, uint64_t index, uint64_t count, struct strbuf *out)
+static void add_name(const struct program *program, uint64_t index, uint64_t count, struct strbuf *out)
 {
 	uint64_t tags = info_number(program, INFO_TAGS, 8);
-	const struct feature_btf *btf = find_btf(features, (uint32_t)info_number(program, INFO_BTF_ID, 4));
 	strbuf_add_str(out, "bpf_prog_");
 	for (size_t i = 0; i < TAG_SIZE && tags <= program->data_size && tags + index * TAG_SIZE + i < program->data_size; i++)
 		strbuf_printf(out, "%02x", program->data[tags + index * TAG_SIZE + i]);
-	if (btf) {
+	if (program->has_btf) {
 		uint64_t stride = info_number(program, INFO_FUNCTION_SIZE, 4);
 		/* an entry: instruction offset, type id */
 		uint32_t type = (uint32_t)array_number(program, INFO_FUNCTIONS, index * stride + 4, 1, 4);
-		const char *name = btf_type_name(btf, type, program->swap);
+		const char *name = btf_type_name(&program->btf, type);
 		strbuf_add_char(out, '_');
 		if (name)
 			text_add_safe(out, name, strlen(name));
@@ -158,6 +116,7 @@ void bpf_program_print(const struct features *features, const struct feature_bpf
 	uint64_t count = info_number(&program, INFO_KSYM_COUNT, 4);
 	if (cursor.failed || count != info_number(&program, INFO_TAG_COUNT, 4) || count > program.data_size / TAG_SIZE)
 		return;
+	find_btf(features, &program);
 	strbuf_printf(out, "# bpf_prog_info %u:", entry->id);
 	if (count != 1)
 		strbuf_add_char(out, '\n');
@@ -166,7 +125,8 @@ void bpf_program_print(const struct features *features, const struct feature_bpf
 			strbuf_add_char(out, ' ');
 		else
 			strbuf_printf(out, "# \tsub_prog %" PRIu64 ": ", i);
-		add_name(features, &program, i, count, out);
+		add_name(&program, i, count, out);
 		add_place(&program, i, out);
 	}
+	btf_deinit(&program.btf);
 }

@@ -1,0 +1,60 @@
+/* Types follow each other without an index: 12 bytes, then as many as the kind and the number of members say. */
+#include "base/btf.h"
+
+#include "base/cursor.h"
+
+/* Bytes behind the 12 of a type. */
+static size_t extra_size(uint32_t info)
+{
+	size_t members = info & 0xffff;
+	switch (info >> 24 & 0x1f) {
+	case 1:	 /* int */
+	case 14: /* var */
+	case 17: /* declaration tag */
+		return 4;
+	case 3: /* array */
+		return 12;
+	case 4:	 /* struct */
+	case 5:	 /* union */
+	case 15: /* section */
+	case 19: /* 64-bit enum */
+		return members * 12;
+	case 6:	 /* enum */
+	case 13: /* function prototype */
+		return members * 8;
+	}
+	return 0;
+}
+
+void btf_init(struct btf *btf, const void *data, size_t size, bool swap)
+{
+	struct cursor head = cursor_init(data, size, swap);
+	*btf = (struct btf){0};
+	cursor_u32(&head); /* magic, version, flags */
+	uint32_t head_size = cursor_u32(&head), types = cursor_u32(&head), types_size = cursor_u32(&head);
+	uint32_t strings = cursor_u32(&head), strings_size = cursor_u32(&head);
+	uint64_t types_at = (uint64_t)head_size + types, strings_at = (uint64_t)head_size + strings;
+	if (head.failed || types_at + types_size > size || strings_at + strings_size > size)
+		return;
+	struct cursor type = cursor_init((const uint8_t *)data + types_at, types_size, swap);
+	const char *names = (const char *)data + strings_at;
+	while (cursor_left(&type)) {
+		uint32_t name = cursor_u32(&type), info = cursor_u32(&type);
+		cursor_u32(&type);
+		cursor_bytes(&type, extra_size(info));
+		if (type.failed)
+			break;
+		bool inside = name < strings_size && memchr(names + name, 0, strings_size - name);
+		vec_push(&btf->names, inside ? names + name : NULL);
+	}
+}
+
+void btf_deinit(struct btf *btf)
+{
+	vec_deinit(&btf->names);
+}
+
+const char *btf_type_name(const struct btf *btf, uint32_t type)
+{
+	return type && type <= btf->names.len ? btf->names.data[type - 1] : NULL;
+}

@@ -5,11 +5,17 @@
 
 #include <stddef.h>
 
+#ifdef HAVE_BPF
+#define BPF true
+#else
+#define BPF false
+#endif
+
 const struct build_feature build_features[] = {
 	{"aio", "HAVE_AIO_SUPPORT", false},
 	{"auxtrace", "HAVE_AUXTRACE_SUPPORT", false},
-	{"bpf", "HAVE_LIBBPF_SUPPORT", false},
-	{"bpf_skeletons", "HAVE_BPF_SKEL", false},
+	{"bpf", "HAVE_LIBBPF_SUPPORT", BPF},
+	{"bpf_skeletons", "HAVE_BPF_SKEL", BPF},
 	{"debuginfod", "HAVE_DEBUGINFOD_SUPPORT", false},
 	{"dwarf", "HAVE_DWARF_SUPPORT", true},
 	{"dwarf_getlocations", "HAVE_DWARF_GETLOCATIONS_SUPPORT", true},

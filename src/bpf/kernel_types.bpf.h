@@ -1,0 +1,119 @@
+/* The parts of the kernel's structures that our BPF programs read, so that no vmlinux.h is needed to build them. Where a member really is
+ * gets found when a program is loaded (CO-RE): only names and types count here, order and size don't. Names as of Linux 5.11 to 6.18. */
+#pragma once
+
+#include <linux/bpf.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+#if defined(__TARGET_ARCH_x86)
+struct pt_regs {
+	unsigned long di, si, dx, r10, r8, r9, bx, cx, bp, orig_ax, ip, sp;
+};
+#elif defined(__TARGET_ARCH_arm64)
+struct pt_regs {
+	unsigned long long regs[31], sp, pc, orig_x0;
+	int syscallno;
+};
+#else
+#error "BPF programs are written for x86-64 and arm64: build with -Dbpf=disabled"
+#endif
+
+struct thread_info {
+	unsigned int status;
+	unsigned long flags;
+};
+
+struct qstr {
+	unsigned long long hash_len;
+	const unsigned char *name;
+};
+
+struct super_block {
+	unsigned long s_magic;
+};
+
+struct inode {
+	unsigned short i_mode;
+	unsigned int i_rdev;
+	unsigned long i_ino;
+	struct super_block *i_sb;
+};
+
+struct hlist_bl_node {
+	struct hlist_bl_node *next, **pprev;
+};
+
+struct dentry {
+	struct hlist_bl_node d_hash;
+	struct dentry *d_parent;
+	struct qstr d_name;
+	struct inode *d_inode;
+	unsigned int d_flags;
+};
+
+struct vfsmount {
+	struct dentry *mnt_root;
+};
+
+struct mount {
+	struct mount *mnt_parent;
+	struct dentry *mnt_mountpoint;
+	struct vfsmount mnt;
+};
+
+struct path {
+	struct vfsmount *mnt;
+	struct dentry *dentry;
+};
+
+struct file {
+	struct path f_path;
+	struct inode *f_inode;
+};
+
+struct fdtable {
+	unsigned int max_fds;
+	struct file **fd;
+};
+
+struct files_struct {
+	struct fdtable *fdt;
+};
+
+struct mm_struct {
+	unsigned long arg_start, arg_end, env_start, env_end;
+};
+
+typedef struct {
+	unsigned int val;
+} kuid_t;
+
+struct cred {
+	kuid_t uid;
+};
+
+struct upid {
+	int nr;
+};
+
+struct pid {
+	unsigned int level;
+	struct upid numbers[1];
+};
+
+struct task_struct {
+	struct thread_info thread_info;
+	int pid;
+	int tgid;
+	char comm[16];
+	struct files_struct *files;
+	struct mm_struct *mm;
+	const struct cred *cred;
+	struct task_struct *group_leader;
+	struct pid *thread_pid;
+};
+
+#pragma clang attribute pop

@@ -1,0 +1,14 @@
+/* May and can this process load BPF programs here? */
+#pragma once
+
+#include "base/error.h"
+
+/* NULL when it can; else why not, and what to do: this build has none of them, the user may not, the kernel lacks type information. Loaders
+ * ask by themselves. */
+struct error *bpf_support_check(void);
+
+/* The kernel refused to load or attach `what` with `error` (-errno as of libbpf): in words. Never NULL. */
+struct error *bpf_support_explain(int error, const char *what);
+
+/* What libbpf has to say goes to the log (-vv) instead of standard error. */
+void bpf_support_redirect_log(void);

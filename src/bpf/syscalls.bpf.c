@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: Dual MIT/GPL
+/* System calls, seen where they enter and leave the kernel.
+ *
+ * The entry notes time and arguments in the thread's storage; the exit copies what pointers point to and sends one record for the whole
+ *call, or adds the call to its sum. Memory is read at the exit because pages that the program has not touched yet are there only then (a
+ *BPF program cannot wait for a page). What the call itself changes is read at the entry and sent in a record of its own. So is the entry of
+ *a call that sleeps, at the moment when it goes to sleep: who looks sees what the thread waits for.
+ *
+ *	sys_enter ──► thread storage ──► sys_exit ──► call record ──► ring
+ *	                   │                    └──► sums
+ *	                   └─► sched_switch ──► record of the entry
+ *
+ * File descriptors get the id of their file; what path an id means is sent before it is first used. */
+#include "bpf/syscalls_files.bpf.h"
+#include "bpf/syscalls_memory.bpf.h"
+#include "bpf/syscalls_sums.bpf.h"
+#include "bpf/syscalls_who.bpf.h"
+
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_tracing.h>
+
+char LICENSE[] SEC("license") = "Dual MIT/GPL";
+
+enum {
+	TS_COMPAT = 2,	    /* arch/x86/include/asm/thread_info.h: a 32-bit call */
+	TIF_32BIT_BIT = 22, /* arch/arm64/include/asm/thread_info.h */
+};
+
+/* ---- a call ---- */
+
+enum moment { MOMENT_ENTRY, MOMENT_SLEEP, MOMENT_EXIT };
+
+static __always_inline bool is_wanted(uint8_t when, enum moment moment, int64_t result)
+{
+	if (moment == MOMENT_EXIT)
+		return when == CALL_AT_EXIT || when == CALL_AT_BOTH || (when == CALL_AT_EXIT_GOOD && result >= 0);
+	return when == CALL_AT_ENTRY || when == CALL_AT_BOTH || (moment == MOMENT_SLEEP && when == CALL_AT_EXIT);
+}
+
+static __always_inline void send_call(struct thread *thread, const struct call_plan *plan, enum moment moment, uint64_t duration,
+				      int64_t result, uint64_t result_file)
+{
+	struct scratch *scratch = get_scratch();
+	uint32_t at = 0;
+
+	if (!scratch)
+		return;
+	struct call_record *record = &scratch->record;
+	record->duration = duration;
+	record->result = result;
+	__builtin_memcpy(record->arguments, thread->arguments, sizeof(record->arguments));
+	record->files[0] = thread->files[0];
+	record->files[1] = thread->files[1];
+	record->files[2] = result_file;
+	record->lost = lost;
+	record->number = thread->number;
+	record->flags = (thread->compat ? CALL_COMPAT : 0) | (moment == MOMENT_EXIT ? 0 : CALL_ENTERED) |
+			(moment == MOMENT_SLEEP ? CALL_SLEEPS : 0);
+	for (uint32_t i = 0; i < SYSCALLS_ARGS && i < plan->arguments; i++)
+		if (plan->argument[i].copy && is_wanted(plan->argument[i].when, moment, result))
+			at = add_argument(at, plan, thread, i, moment == MOMENT_EXIT ? CALL_PIECE_EXIT : CALL_PIECE_ENTRY,
+					  moment == MOMENT_EXIT ? result : INT64_MAX);
+	if (at > sizeof(scratch->data))
+		return;
+	record->pieces = at;
+	fill_header(&record->thread, thread, SYSCALLS_RECORD_CALL, sizeof(*record) + at, thread->entered);
+	send(scratch, sizeof(*record) + at);
+}
+
+/* ---- where it happens ---- */
+
+static __always_inline bool is_compat(struct task_struct *task)
+{
+#if defined(__TARGET_ARCH_x86)
+	return task->thread_info.status & TS_COMPAT;
+#else
+	return task->thread_info.flags >> TIF_32BIT_BIT & 1;
+#endif
+}
+
+static __always_inline void note_arguments(struct thread *thread, struct pt_regs *regs)
+{
+#if defined(__TARGET_ARCH_x86)
+	if (thread->compat) {
+		thread->arguments[0] = (uint32_t)regs->bx;
+		thread->arguments[1] = (uint32_t)regs->cx;
+		thread->arguments[2] = (uint32_t)regs->dx;
+		thread->arguments[3] = (uint32_t)regs->si;
+		thread->arguments[4] = (uint32_t)regs->di;
+		thread->arguments[5] = (uint32_t)regs->bp;
+		return;
+	}
+	thread->arguments[0] = regs->di;
+	thread->arguments[1] = regs->si;
+	thread->arguments[2] = regs->dx;
+	thread->arguments[3] = regs->r10;
+	thread->arguments[4] = regs->r8;
+	thread->arguments[5] = regs->r9;
+#else
+	thread->arguments[0] = regs->orig_x0;
+	for (int i = 1; i < SYSCALLS_ARGS; i++)
+		thread->arguments[i] = regs->regs[i];
+#endif
+}
+
+static __always_inline void note_files(struct thread *thread, struct task_struct *task, const struct call_plan *plan)
+{
+	uint32_t found = 0;
+
+	thread->files[0] = thread->files[1] = 0;
+	for (uint32_t i = 0; i < SYSCALLS_ARGS && i < plan->arguments && found < 2; i++)
+		if (plan->argument[i].is_file) {
+			uint64_t id = file_id(thread, task, thread->arguments[i]);
+			if (found++)
+				thread->files[1] = id;
+			else
+				thread->files[0] = id;
+		}
+}
+
+SEC("tp_btf/sys_enter")
+int BPF_PROG(enter_call, struct pt_regs *regs, long number)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	bool compat = is_compat(task);
+	uint32_t index = ((uint32_t)number & (SYSCALLS_NATIVE - 1)) + (compat ? SYSCALLS_NATIVE : 0), cpu;
+	const struct call_plan *plan = bpf_map_lookup_elem(&calls, &index);
+	struct thread *thread;
+	uint8_t *on_cpu;
+
+	if (!plan || !plan->selected || (unsigned long)number >= SYSCALLS_NATIVE || paused)
+		return 0;
+	if (config.on_cpus) {
+		cpu = bpf_get_smp_processor_id();
+		on_cpu = bpf_map_lookup_elem(&cpus, &cpu);
+		if (!on_cpu || !*on_cpu)
+			return 0;
+	}
+	thread = bpf_task_storage_get(&threads, task, NULL, 0);
+	if (!thread && !(thread = adopt(task)))
+		return 0;
+	if (thread->awaits_exec && !plan->replaces)
+		return 0;
+	if (!thread->tid)
+		note_ids(thread, task);
+	thread->number = index;
+	thread->compat = compat;
+	thread->told = 0;
+	tell_name(thread, task);
+	if (config.calls) {
+		note_arguments(thread, regs);
+		if (config.files)
+			note_files(thread, task, plan);
+	}
+	thread->in_call = 1;
+	thread->entered = bpf_ktime_get_ns();
+	if (config.calls && plan->at_entry && !(config.failures && plan->never_exits))
+		send_call(thread, plan, MOMENT_ENTRY, 0, 0, 0);
+	return 0;
+}
+
+SEC("tp_btf/sys_exit")
+int BPF_PROG(exit_call, struct pt_regs *regs, long result)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct thread *thread = bpf_task_storage_get(&threads, task, NULL, 0);
+	const struct call_plan *plan;
+	uint32_t number;
+	uint64_t duration, file = 0;
+
+	if (!thread || !thread->in_call)
+		return 0;
+	duration = bpf_ktime_get_ns() - thread->entered;
+	thread->in_call = 0;
+	number = thread->number;
+	plan = bpf_map_lookup_elem(&calls, &number);
+	if (!plan)
+		return 0;
+	if (plan->replaces && !result) {
+		thread->awaits_exec = 0;
+		note_ids(thread, task);
+		tell_name(thread, task);
+	}
+	if (thread->awaits_exec || duration < config.shortest || (config.failures && (result >= 0 || result < -LARGEST_ERRNO)))
+		return 0;
+	if (config.sums)
+		add_to_sum(thread, duration, result);
+	if (!config.calls)
+		return 0;
+	if (config.files && plan->returns_file && result >= 0)
+		file = file_id(thread, task, result);
+	send_call(thread, plan, MOMENT_EXIT, duration, result, file);
+	return 0;
+}
+
+SEC("tp_btf/sched_switch")
+int BPF_PROG(leave_cpu, bool preempted, struct task_struct *task)
+{
+	struct thread *thread;
+	const struct call_plan *plan;
+	uint32_t number;
+
+	if (preempted)
+		return 0;
+	thread = bpf_task_storage_get(&threads, task, NULL, 0);
+	if (!thread || !thread->in_call || thread->told || thread->awaits_exec)
+		return 0;
+	number = thread->number;
+	plan = bpf_map_lookup_elem(&calls, &number);
+	if (!plan || plan->never_exits)
+		return 0;
+	thread->told = 1;
+	send_call(thread, plan, MOMENT_SLEEP, 0, 0, 0);
+	return 0;
+}
+
+SEC("tp_btf/sched_process_fork")
+int BPF_PROG(begin_thread, struct task_struct *parent, struct task_struct *child)
+{
+	struct thread *thread = bpf_task_storage_get(&threads, parent, NULL, 0), *new;
+	struct fork_record record = {};
+	uint32_t tid, value = SYSCALLS_TARGET_THREAD;
+
+	if (!config.inherit || !thread || thread->awaits_exec)
+		return 0;
+	new = bpf_task_storage_get(&threads, child, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (!new) { /* no memory just now: it is found by its first call */
+		tid = visible_pid(child);
+		bpf_map_update_elem(&targets, &tid, &value, BPF_ANY);
+		return 0;
+	}
+	note_ids(new, child);
+	__builtin_memcpy(new->name, thread->name, sizeof(new->name));
+	fill_header(&record.thread, new, SYSCALLS_RECORD_FORK, sizeof(record), bpf_ktime_get_ns());
+	record.parent_pid = thread->pid;
+	record.parent_tid = thread->tid;
+	send(&record, sizeof(record));
+	return 0;
+}
+
+SEC("tp_btf/sched_process_exit")
+int BPF_PROG(end_thread, struct task_struct *task)
+{
+	struct thread *thread = bpf_task_storage_get(&threads, task, NULL, 0);
+	struct thread_record record = {};
+
+	if (!thread || thread->awaits_exec)
+		return 0;
+	fill_header(&record, thread, SYSCALLS_RECORD_EXIT, sizeof(record), bpf_ktime_get_ns());
+	thread->in_call = 0;
+	send(&record, sizeof(record));
+	return 0;
+}
+
+/* Run once by the loader, never attached: in which pid namespace is it? */
+SEC("raw_tp")
+int find_level(void *context)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+
+	level = BPF_CORE_READ(task, thread_pid, level);
+	return 0;
+}

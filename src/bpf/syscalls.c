@@ -1,0 +1,178 @@
+/* Loads syscalls.bpf.c and reads what it sends (syscalls.h). */
+#include "bpf/syscalls.h"
+
+#include "base/mem.h"
+#include "bpf/ring.h"
+#include "bpf/support.h"
+#include "syscalls.skel.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+enum { MOST_SUMS = 1 << 20, RELEASE_BYTES = 1 << 16 };
+
+struct bpf_syscalls {
+	struct syscalls_bpf *skeleton;
+	struct bpf_ring ring;
+};
+
+static void size_maps(struct syscalls_bpf *skeleton, const struct bpf_syscalls_options *options)
+{
+	const struct syscalls_config *config = &options->config;
+
+	bpf_map__set_max_entries(skeleton->maps.ring, (uint32_t)options->ring_bytes);
+	if (config->sums)
+		bpf_map__set_max_entries(skeleton->maps.sums, MOST_SUMS);
+	if (config->histograms)
+		bpf_map__set_max_entries(skeleton->maps.histograms, MOST_SUMS);
+	if (config->errors)
+		bpf_map__set_max_entries(skeleton->maps.errors, MOST_SUMS);
+	if (config->on_cpus)
+		bpf_map__set_max_entries(skeleton->maps.cpus, (uint32_t)libbpf_num_possible_cpus());
+	/* What would cost and isn't needed stays away. */
+	bpf_program__set_autoload(skeleton->progs.leave_cpu, config->calls && !config->shortest && !config->failures);
+	bpf_program__set_autoload(skeleton->progs.begin_thread, config->inherit);
+}
+
+/* In the initial pid namespace, tasks have one number; else the program must know how deep we are. */
+static int find_level(struct syscalls_bpf *skeleton)
+{
+	LIBBPF_OPTS(bpf_test_run_opts, options);
+
+	return bpf_prog_test_run_opts(bpf_program__fd(skeleton->progs.find_level), &options);
+}
+
+static struct error *fill_maps(struct syscalls_bpf *skeleton, const struct bpf_syscalls_options *options)
+{
+	uint32_t zero = 0;
+	uint8_t one = 1;
+	int error = 0;
+
+	for (uint32_t i = 0; i < SYSCALLS_NUMBERS && !error; i++)
+		if (options->plans[i].selected)
+			error = bpf_map__update_elem(skeleton->maps.calls, &i, sizeof(i), &options->plans[i], sizeof(options->plans[i]),
+						     BPF_ANY);
+	for (size_t i = 0; options->config.on_cpus && i < options->cpu_count && !error; i++)
+		error = bpf_map__update_elem(skeleton->maps.cpus, &options->cpus[i], sizeof(int), &one, sizeof(one), BPF_ANY);
+	if (options->config.in_cgroup && !error)
+		error = bpf_map__update_elem(skeleton->maps.cgroups, &zero, sizeof(zero), &options->cgroup, sizeof(options->cgroup),
+					     BPF_ANY);
+	return error ? error_system(-error, "the maps of the BPF program cannot be filled") : NULL;
+}
+
+struct error *bpf_syscalls_open(const struct bpf_syscalls_options *options, struct bpf_syscalls **ret)
+{
+	struct error *error = bpf_support_check();
+	if (error)
+		return error;
+	bpf_support_redirect_log();
+	struct bpf_syscalls *syscalls = mem_zalloc(sizeof(*syscalls));
+	syscalls->skeleton = syscalls_bpf__open();
+	if (!syscalls->skeleton) {
+		error = bpf_support_explain(errno, "the BPF program for system calls");
+	} else {
+		struct syscalls_config *config = (struct syscalls_config *)&syscalls->skeleton->rodata->config;
+		*config = options->config;
+		config->wake_bytes = (uint32_t)options->ring_bytes / 4;
+		size_maps(syscalls->skeleton, options);
+		int failure = syscalls_bpf__load(syscalls->skeleton);
+		if (!failure)
+			failure = find_level(syscalls->skeleton);
+		error = failure ? bpf_support_explain(failure, "the BPF program for system calls") : fill_maps(syscalls->skeleton, options);
+	}
+	if (!error)
+		error = bpf_ring_open(&syscalls->ring, bpf_map__fd(syscalls->skeleton->maps.ring), options->ring_bytes);
+	if (error)
+		bpf_syscalls_close(syscalls);
+	else
+		*ret = syscalls;
+	return error;
+}
+
+void bpf_syscalls_close(struct bpf_syscalls *syscalls)
+{
+	if (!syscalls)
+		return;
+	bpf_ring_close(&syscalls->ring);
+	syscalls_bpf__destroy(syscalls->skeleton);
+	free(syscalls);
+}
+
+struct error *bpf_syscalls_add_target(struct bpf_syscalls *syscalls, pid_t id, enum syscalls_target target)
+{
+	uint32_t key = (uint32_t)id, value = target;
+	int error = bpf_map__update_elem(syscalls->skeleton->maps.targets, &key, sizeof(key), &value, sizeof(value), BPF_ANY);
+
+	return error ? error_system(-error, "process %d cannot be traced", (int)id) : NULL;
+}
+
+struct error *bpf_syscalls_start(struct bpf_syscalls *syscalls)
+{
+	int error = syscalls_bpf__attach(syscalls->skeleton);
+
+	return error ? bpf_support_explain(error, "the BPF program for system calls") : NULL;
+}
+
+void bpf_syscalls_stop(struct bpf_syscalls *syscalls)
+{
+	syscalls_bpf__detach(syscalls->skeleton);
+}
+
+void bpf_syscalls_pause(struct bpf_syscalls *syscalls, bool pause)
+{
+	__atomic_store_n(&syscalls->skeleton->bss->paused, pause, __ATOMIC_RELAXED);
+}
+
+const struct syscalls_record *bpf_syscalls_next(struct bpf_syscalls *syscalls)
+{
+	const struct syscalls_record *record;
+	uint32_t size;
+
+	if (bpf_ring_held(&syscalls->ring) >= RELEASE_BYTES)
+		bpf_ring_release(&syscalls->ring);
+	record = bpf_ring_next(&syscalls->ring, &size);
+	if (!record) {
+		bpf_ring_release(&syscalls->ring);
+		__atomic_store_n(&syscalls->skeleton->bss->woken, 0, __ATOMIC_RELAXED);
+	}
+	return record;
+}
+
+int bpf_syscalls_fd(const struct bpf_syscalls *syscalls)
+{
+	return syscalls->ring.fd;
+}
+
+uint64_t bpf_syscalls_lost(const struct bpf_syscalls *syscalls)
+{
+	return __atomic_load_n(&syscalls->skeleton->bss->lost, __ATOMIC_RELAXED);
+}
+
+uint64_t bpf_syscalls_unsummed(const struct bpf_syscalls *syscalls)
+{
+	return __atomic_load_n(&syscalls->skeleton->bss->unsummed, __ATOMIC_RELAXED);
+}
+
+bool bpf_syscalls_next_sum(struct bpf_syscalls *syscalls, bool first, struct call_sum_key *key, struct call_sum *ret,
+			   struct call_histogram *ret_histogram)
+{
+	const struct bpf_map *sums = syscalls->skeleton->maps.sums, *histograms = syscalls->skeleton->maps.histograms;
+
+	if (bpf_map__get_next_key(sums, first ? NULL : key, key, sizeof(*key)) ||
+	    bpf_map__lookup_elem(sums, key, sizeof(*key), ret, sizeof(*ret), 0))
+		return false;
+	if (ret_histogram && bpf_map__lookup_elem(histograms, key, sizeof(*key), ret_histogram, sizeof(*ret_histogram), 0))
+		*ret_histogram = (struct call_histogram){0};
+	return true;
+}
+
+bool bpf_syscalls_next_error(struct bpf_syscalls *syscalls, bool first, struct call_errno_key *key, uint64_t *ret_count)
+{
+	const struct bpf_map *errors = syscalls->skeleton->maps.errors;
+
+	return !bpf_map__get_next_key(errors, first ? NULL : key, key, sizeof(*key)) &&
+	       !bpf_map__lookup_elem(errors, key, sizeof(*key), ret_count, sizeof(*ret_count), 0);
+}

@@ -1,0 +1,63 @@
+/* In place of the loaders in a build without BPF programs: opening one says so, and as nothing can be open the rest is never reached. */
+#include "bpf/support.h"
+#include "bpf/syscalls.h"
+
+#include <stdlib.h>
+
+struct error *bpf_syscalls_open(const struct bpf_syscalls_options *options, struct bpf_syscalls **ret)
+{
+	return bpf_support_check();
+}
+
+void bpf_syscalls_close(struct bpf_syscalls *syscalls)
+{
+}
+
+struct error *bpf_syscalls_add_target(struct bpf_syscalls *syscalls, pid_t id, enum syscalls_target target)
+{
+	abort();
+}
+
+struct error *bpf_syscalls_start(struct bpf_syscalls *syscalls)
+{
+	abort();
+}
+
+void bpf_syscalls_stop(struct bpf_syscalls *syscalls)
+{
+}
+
+void bpf_syscalls_pause(struct bpf_syscalls *syscalls, bool pause)
+{
+}
+
+const struct syscalls_record *bpf_syscalls_next(struct bpf_syscalls *syscalls)
+{
+	return NULL;
+}
+
+int bpf_syscalls_fd(const struct bpf_syscalls *syscalls)
+{
+	return -1;
+}
+
+uint64_t bpf_syscalls_lost(const struct bpf_syscalls *syscalls)
+{
+	return 0;
+}
+
+uint64_t bpf_syscalls_unsummed(const struct bpf_syscalls *syscalls)
+{
+	return 0;
+}
+
+bool bpf_syscalls_next_sum(struct bpf_syscalls *syscalls, bool first, struct call_sum_key *key, struct call_sum *ret,
+			   struct call_histogram *ret_histogram)
+{
+	return false;
+}
+
+bool bpf_syscalls_next_error(struct bpf_syscalls *syscalls, bool first, struct call_errno_key *key, uint64_t *ret_count)
+{
+	return false;
+}

@@ -1,9 +1,6 @@
 /* Fold: the samples of a session added up by who ran and where, with their stacks. Report, flame graphs and other sums start from it.
  *
- * Two steps, so that millions of samples cost little:
- *  1. Every sample only finds its entry: (event, actor, both pieces of its stack, extra values). A piece is the kernel's or the user's part of a call
- *     chain; equal pieces are kept once, as a pointer to the first record that has them. Nothing is resolved, nothing is copied.
- *  2. Every piece is resolved once into ids of frames, equal frames (same file and symbol, or same file and address) have equal ids.
+ * Every sample's addresses are turned into frames at once, so that what is the same code in many processes is one entry:
  *
  *	sample ──► entry ──┬─ actor (thread, name)
  *	                   ├─ leaf  (frame of the sampled address)
@@ -37,8 +34,10 @@ struct fold_options {
 	bool chains;		 /* stacks matter; false: only the sampled address */
 	bool branches;		 /* each branch record of a sample is an entry, its outer piece (from, to); chains aren't looked at */
 	bool branch_history;	 /* stacks begin with the branches before the sample, the last one first: to, from, to, from, … */
+	bool threads;		 /* threads of one name are told apart; else an entry's actor is whose sample was the first */
 	bool by_address;	 /* two addresses in one symbol are two frames */
-	bool by_line;		 /* the same, but call graphs don't tell them apart (fold->functions) */
+	bool by_line;		 /* the same, by addresses in memory; but call graphs don't tell them apart (fold->functions) */
+	bool by_file;		 /* all addresses of a file without a symbol are one frame, as are all that aren't mapped */
 	bool keep_outermost;	 /* a stack deeper than max_stack loses its innermost frames, else its outermost ones */
 	bool inlines;		 /* unwound stacks have a frame for each inlined function (debug information) */
 	bool hide_unresolved;	 /* frames without a symbol are left out of stacks, and samples whose address has none are not counted */
@@ -56,7 +55,6 @@ struct fold_options {
 struct fold_actor {
 	const struct thread *thread; /* never NULL */
 	const char *comm;	     /* interned by the machine: equal names, equal pointers */
-	uint32_t user_space, kernel_space; /* private */
 };
 
 /* A resolved place. */
@@ -75,11 +73,9 @@ struct fold_piece {
 };
 
 struct fold_entry {
-	union {
-		uint64_t ip;   /* private, until resolved */
-		uint32_t leaf; /* frame of the sampled address */
-	};
-	uint32_t actor; /* in fold->actors */
+	uint32_t leaf;	/* frame of the sampled address */
+	uint32_t actor; /* in fold->actors: the first sample's */
+	uint32_t who;	/* private: an actor that stands for all that entries don't tell apart */
 	uint32_t inner; /* piece or FOLD_NONE */
 	uint32_t outer; /* piece or FOLD_NONE */
 	uint32_t extra; /* words at fold->extras + extra × extra_words; 0 when there are none */
@@ -87,6 +83,7 @@ struct fold_entry {
 	uint32_t event : 24; /* index, below READER_EVENTS_MAX */
 	uint8_t cpumode;
 	uint64_t period; /* their sum */
+	uint64_t time;	 /* of its first sample; 0 when it has none */
 	const struct record_header *first; /* its first sample, by time */
 };
 

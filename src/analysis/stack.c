@@ -29,8 +29,7 @@ static void add(struct stack *stack, uint64_t ip, uint8_t cpumode)
 	vec_push(&stack->frames, (struct frame){.ip = ip, .dso_addr = ip, .cpumode = cpumode});
 }
 
-/* False for an unknown marker. */
-static bool marker_mode(uint64_t marker, uint8_t *ret)
+bool stack_marker_mode(uint64_t marker, uint8_t *ret)
 {
 	switch (marker) {
 	case CALLCHAIN_HYPERVISOR:
@@ -63,7 +62,7 @@ static void add_chain(const struct sample *sample, uint64_t count, unsigned int 
 			return; /* a cookie follows: the user part comes in a record of its own */
 		if (ip < CALLCHAIN_CONTEXT_MAX) {
 			add(stack, ip, mode);
-		} else if (!marker_mode(ip, &mode)) {
+		} else if (!stack_marker_mode(ip, &mode)) {
 			stack->frames.len = 0;
 			return;
 		}

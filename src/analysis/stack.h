@@ -18,6 +18,9 @@ static inline bool stack_is_marker(uint64_t word)
 	return word >= CALLCHAIN_CONTEXT_MAX && word != STACK_CUT_OFF;
 }
 
+/* The space that a marker announces; false for an unknown one. */
+bool stack_marker_mode(uint64_t marker, uint8_t *ret);
+
 struct stack_options {
 	unsigned int max_depth; /* frames, as --max-stack; 0 = the default, 127 */
 	bool hide_unresolved;

@@ -144,6 +144,8 @@ static struct error *build_tree(struct flamegraph *flamegraph)
 		return error;
 	struct fold_options fold = {
 		.chains = true,
+		.threads = options->by_thread,
+		.by_file = true,
 		.inlines = true,
 		.max_stack = (unsigned int)options->max_stack,
 		.accept = accept_sample,

@@ -227,6 +227,17 @@ static bool needs_stacks(const struct report *report)
 	return report->children || parents || options->format || options->callgraph.mode != CALLGRAPH_NONE;
 }
 
+/* Whether threads of one name are told apart by what is shown. */
+static bool needs_threads(const struct report *report)
+{
+	if (report->options->pids.names.len || report->options->tids.names.len)
+		return true;
+	for (size_t i = 0; i < report->sort.keys.len; i++)
+		if (report->sort.keys.data[i]->domain == KEY_ACTOR && strcmp(report->sort.keys.data[i]->name, "comm") != 0)
+			return true;
+	return false;
+}
+
 static struct error *make_fold(struct report *report)
 {
 	const struct report_options *options = report->options;
@@ -234,6 +245,7 @@ static struct error *make_fold(struct report *report)
 	struct fold_options fold = {
 		.chains = needs_stacks(report),
 		.branches = report->branch_mode,
+		.threads = needs_threads(report),
 		.by_address = options->callgraph.by_address || report->branch_history,
 		.by_line = report->by_line,
 		.branch_history = report->branch_history,

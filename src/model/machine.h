@@ -79,6 +79,15 @@ const struct map *maps_find(const struct maps *maps, uint64_t addr, uint64_t tim
  * differ (a child that has mapped nothing since its fork has its parent's epoch). 0 = empty. So (epoch, address) is a complete cache key.
  * NULL maps are empty. */
 uint64_t maps_epoch(const struct maps *maps, uint64_t time);
+/* An address space in one state, valid for the times from..last: for callers that ask for many addresses of it. All zero is the empty one. */
+struct maps_state {
+	uint64_t epoch;
+	uint64_t from, last;
+	const struct maps_node *root;
+};
+struct maps_state maps_state_at(const struct maps *maps, uint64_t time);
+/* As maps_find(); also for which addresses around `addr` the answer, NULL as well, is the same: [*ret_start, *ret_end). */
+const struct map *maps_state_find(const struct maps_state *state, uint64_t addr, uint64_t *ret_start, uint64_t *ret_end);
 /* What is visible at `time`, in the order of the addresses: [start, end) is the part of `map` that nothing newer covers. Until visit
  * returns false. */
 typedef bool (*maps_visitor)(const struct map *map, uint64_t start, uint64_t end, void *context);

@@ -79,6 +79,38 @@ uint64_t maps_epoch(const struct maps *maps, uint64_t time)
 	return version ? version->epoch : 0;
 }
 
+struct maps_state maps_state_at(const struct maps *maps, uint64_t time)
+{
+	const struct maps_version *version = version_at(maps, time);
+	if (!version)
+		return (struct maps_state){.last = maps && maps->count ? maps->versions[0].time - 1 : UINT64_MAX};
+	bool newest = version == &maps->versions[maps->count - 1];
+	return (struct maps_state){
+		.epoch = version->epoch, .from = version->time, .last = newest ? UINT64_MAX : version[1].time - 1, .root = version->root};
+}
+
+const struct map *maps_state_find(const struct maps_state *state, uint64_t addr, uint64_t *ret_start, uint64_t *ret_end)
+{
+	const struct maps_node *node = state->root;
+	uint64_t start = 0, end = UINT64_MAX;
+	while (node) {
+		if (addr < node->start) {
+			end = node->start;
+			node = node->left;
+		} else if (addr >= node->end) {
+			start = node->end;
+			node = node->right;
+		} else {
+			start = node->start;
+			end = node->end;
+			break;
+		}
+	}
+	*ret_start = start;
+	*ret_end = end;
+	return node ? node->map : NULL;
+}
+
 void maps_visit(const struct maps *maps, uint64_t time, maps_visitor visit, void *context)
 {
 	const struct maps_version *version = version_at(maps, time);

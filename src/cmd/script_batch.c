@@ -205,7 +205,7 @@ static void format_all(struct script_batch *batch)
 }
 
 /* Has the broken ones counted, on this one thread. */
-static void note_broken(struct script_batch *batch, size_t number)
+static void count_broken(struct script_batch *batch, size_t number)
 {
 	for (size_t i = number * SLICE; i < (number + 1) * SLICE && i < batch->count; i++) {
 		struct sample sample;
@@ -224,7 +224,7 @@ struct error *script_batch_run(struct script_batch *batch, struct error *(*write
 	for (size_t i = 0; i < batch->slice_count && !error; i++) {
 		struct slice *slice = &batch->slices[i];
 		if (slice->broken)
-			note_broken(batch, i);
+			count_broken(batch, i);
 		total += slice->text.len;
 		error = write(context, slice->text.data, slice->text.len);
 	}

@@ -301,19 +301,18 @@ static void dump_cpu_map(struct dump *dump)
 
 static void dump_event_update(struct dump *dump)
 {
-	enum { UNIT, SCALE, NAME, CPUS };
 	uint64_t what = u64_at(dump, 8);
 	strbuf_printf(dump->out, "\n... id:    %" PRIu64 "\n", u64_at(dump, 16));
-	if (what == SCALE) {
+	if (what == EVENT_UPDATE_SCALE) {
 		uint64_t bits = u64_at(dump, 24);
 		double scale;
 		memcpy(&scale, &bits, sizeof(scale));
 		strbuf_printf(dump->out, "... scale: %f\n", scale);
-	} else if (what == UNIT || what == NAME) {
-		strbuf_add_str(dump->out, what == UNIT ? "... unit:  " : "... name:  ");
+	} else if (what == EVENT_UPDATE_UNIT || what == EVENT_UPDATE_NAME) {
+		strbuf_add_str(dump->out, what == EVENT_UPDATE_UNIT ? "... unit:  " : "... name:  ");
 		add_text_at(dump, 24);
 		strbuf_add_char(dump->out, '\n');
-	} else if (what == CPUS) {
+	} else if (what == EVENT_UPDATE_CPUS) {
 		strbuf_add_str(dump->out, "...");
 		dump_cpus(dump, 24);
 	} else {

@@ -2,6 +2,8 @@
  * that the kernel's perf uses, modifiers included. */
 #include "perfdata/event_name.h"
 
+#include "event/modifiers.h"
+
 #include <linux/hw_breakpoint.h>
 #include <linux/perf_event.h>
 #include <stdbool.h>
@@ -17,36 +19,6 @@ static const char *const cache_operations[] = {"load", "store", "prefetch"};
 static const char *const cache_operation_lists[] = {"loads", "stores", "prefetches"};
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
-/* Which modes count, as letters behind a colon, where that differs from the default. */
-static void add_modifiers(const struct event_attr *attr, struct strbuf *out)
-{
-	char letters[10];
-	size_t n = 0;
-	bool guests_excluded_by_default = false;
-	if (attr->exclude_kernel || attr->exclude_user || attr->exclude_hv) {
-		guests_excluded_by_default = true;
-		if (!attr->exclude_kernel)
-			letters[n++] = 'k';
-		if (!attr->exclude_user)
-			letters[n++] = 'u';
-		if (!attr->exclude_hv)
-			letters[n++] = 'h';
-	}
-	if (attr->precise_ip) {
-		guests_excluded_by_default = true;
-		for (unsigned int i = 0; i < attr->precise_ip; i++)
-			letters[n++] = 'p';
-	}
-	if (attr->exclude_host || attr->exclude_guest == guests_excluded_by_default) {
-		if (!attr->exclude_host)
-			letters[n++] = 'H';
-		if (!attr->exclude_guest)
-			letters[n++] = 'G';
-	}
-	if (n)
-		strbuf_printf(out, ":%.*s", (int)n, letters);
-}
 
 static void add_cache_name(uint64_t config, struct strbuf *out)
 {
@@ -97,5 +69,5 @@ void event_name_from_attr(const struct event_attr *attr, struct strbuf *out)
 		strbuf_printf(out, "unknown attr type: %u", attr->type);
 		return;
 	}
-	add_modifiers(attr, out);
+	event_add_modifiers(attr, out);
 }

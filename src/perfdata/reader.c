@@ -19,14 +19,6 @@
 #include <string.h>
 #include <sys/stat.h>
 
-static void note_broken(struct reader *reader, uint64_t offset, const char *what)
-{
-	if (!reader->trouble.broken_records++) {
-		reader->trouble.first_broken = what;
-		reader->trouble.first_broken_offset = offset;
-	}
-}
-
 /* ── File form ── */
 
 static void read_ids(struct reader *reader, struct event *event, struct file_section section)
@@ -313,9 +305,7 @@ static bool pipe_is_plain(const struct reader *reader)
 			memcpy(&feature, file->data + at + sizeof(head), sizeof(feature));
 		if (feature == FEATURE_COMPRESSED)
 			return false;
-		uint32_t following = 0;
-		if (head.type == RECORD_HEADER_TRACING_DATA && head.size >= 12)
-			memcpy(&following, file->data + at + sizeof(head), sizeof(following));
+		uint64_t following = reader_payload_size(reader, &head, file->data + at + sizeof(head));
 		at += head.size;
 		at += following < file->size - at ? following : file->size - at;
 	}
@@ -549,16 +539,11 @@ static const struct record_header *aligned_copy(struct reader *reader, uint64_t 
 	return copy;
 }
 
-/* Bytes that follow a record without being counted in its size. */
+/* … in the mapping, which is native; spooling took them out. */
 static uint64_t payload_size(const struct reader *reader, const struct record_header *header)
 {
-	if (reader->private->payloads_removed)
-		return 0;
-	if (header->type == RECORD_AUXTRACE && header->size >= 16)
-		return *(const uint64_t *)(header + 1);
-	if (header->type == RECORD_HEADER_TRACING_DATA && header->size >= 12 && reader->pipe)
-		return *(const uint32_t *)(header + 1);
-	return 0;
+	bool has_none = header->type != RECORD_AUXTRACE && header->type != RECORD_HEADER_TRACING_DATA;
+	return has_none || reader->private->payloads_removed ? 0 : reader_payload_size(reader, header, header + 1);
 }
 
 /* Nothing is written on later passes: several threads make them. */
@@ -579,7 +564,7 @@ static bool accept_record(struct reader *reader, const struct record_header *hea
 	}
 	const char *broken = record_check(kind, header);
 	if (broken && note)
-		note_broken(reader, at, broken);
+		reader_trouble_note(&reader->trouble, at, broken);
 	return !broken;
 }
 

@@ -33,6 +33,15 @@ struct reader_trouble {
 	uint64_t auxtrace_bytes; /* hardware trace that was skipped */
 };
 
+/* Counts a broken record; of all, the one that comes first in the file is remembered. `what` is a literal. */
+static inline void reader_trouble_note(struct reader_trouble *trouble, uint64_t offset, const char *what)
+{
+	if (!trouble->broken_records++ || offset < trouble->first_broken_offset) {
+		trouble->first_broken = what;
+		trouble->first_broken_offset = offset;
+	}
+}
+
 /* More events than this aren't taken: no recorder makes so many (all tracepoints of a kernel are a few thousand). A power of two. */
 enum { READER_EVENTS_MAX = 1 << 20 };
 

@@ -6,8 +6,6 @@
 #include <linux/perf_event.h>
 #include <string.h>
 
-enum { UPDATE_UNIT, UPDATE_SCALE, UPDATE_NAME, UPDATE_CPUS };
-
 static void apply_attr(struct reader *reader, struct cursor *cursor)
 {
 	struct event_attr attr;
@@ -17,8 +15,7 @@ static void apply_attr(struct reader *reader, struct cursor *cursor)
 	cursor_bytes(cursor, size);
 	struct event *event = reader_add_event(reader, &attr);
 	if (!event) {
-		if (!reader->trouble.broken_records++)
-			reader->trouble.first_broken = "an event more than can be";
+		reader_trouble_note(&reader->trouble, 0, "an event more than can be");
 		return;
 	}
 	while (cursor_left(cursor) >= sizeof(uint64_t))
@@ -45,11 +42,11 @@ static void apply_update(struct reader *reader, struct cursor *cursor)
 	struct event *event = event_to_update(reader, cursor_u64(cursor));
 	if (!event)
 		return;
-	if (what == UPDATE_UNIT) {
+	if (what == EVENT_UPDATE_UNIT) {
 		event->unit = rest_as_text(reader, cursor);
-	} else if (what == UPDATE_NAME) {
+	} else if (what == EVENT_UPDATE_NAME) {
 		event->name = rest_as_text(reader, cursor);
-	} else if (what == UPDATE_SCALE) {
+	} else if (what == EVENT_UPDATE_SCALE) {
 		uint64_t bits = cursor_u64(cursor);
 		if (!cursor->failed)
 			memcpy(&event->scale, &bits, sizeof(event->scale));
@@ -90,7 +87,19 @@ bool reader_is_header_record(const struct reader *reader, uint32_t type)
 	case RECORD_TIME_CONV:
 		return true;
 	}
-	return reader->private->vendor_features && type >= RECORD_VENDOR_FEATURES && type <= RECORD_VENDOR_FEATURES_LAST;
+	return reader_is_vendor_feature(reader, type);
+}
+
+uint64_t reader_payload_size(const struct reader *reader, const struct record_header *header, const void *fields)
+{
+	struct cursor cursor = cursor_init(fields, header->size - sizeof(*header), reader->swapped);
+	if (reader_is_vendor_feature(reader, header->type))
+		return 0;
+	if (header->type == RECORD_AUXTRACE)
+		return cursor_u64(&cursor);
+	if (header->type == RECORD_HEADER_TRACING_DATA && reader->pipe)
+		return cursor_u32(&cursor);
+	return 0;
 }
 
 void reader_apply_header(struct reader *reader, const struct record_header *header, bool swap)
@@ -98,7 +107,7 @@ void reader_apply_header(struct reader *reader, const struct record_header *head
 	struct cursor cursor = cursor_init(header + 1, header->size - sizeof(*header), swap);
 	if (reader->private->settled >= READER_SETTLED_MAX)
 		return;
-	if (reader->private->vendor_features && header->type >= RECORD_VENDOR_FEATURES && header->type <= RECORD_VENDOR_FEATURES_LAST) {
+	if (reader_is_vendor_feature(reader, header->type)) {
 		apply_vendor_feature(reader, header, &cursor);
 		return;
 	}

@@ -72,6 +72,13 @@ void reader_load_formats(struct reader *reader, const void *data, size_t size);
 /* The record types that one maker used for features in pipes. */
 enum { RECORD_VENDOR_FEATURES = 69, RECORD_VENDOR_FEATURES_LAST = 82 };
 
+static inline bool reader_is_vendor_feature(const struct reader *reader, uint32_t type)
+{
+	return reader->private->vendor_features && type >= RECORD_VENDOR_FEATURES && type <= RECORD_VENDOR_FEATURES_LAST;
+}
+/* Bytes that follow a record without being counted in its size. The header is native; `fields`, what is behind it, is as in the input. */
+uint64_t reader_payload_size(const struct reader *reader, const struct record_header *header, const void *fields);
+
 /* Whether a record of the type describes the recording rather than what happened in it. */
 bool reader_is_header_record(const struct reader *reader, uint32_t type);
 /* Applies a record that describes the recording (HEADER_ATTR, HEADER_FEATURE, EVENT_UPDATE, HEADER_BUILD_ID); others are ignored.

@@ -63,6 +63,9 @@ enum record_type {
 	RECORD_SIMPLEPERF_TRACING_DATA = 32777,
 };
 
+/* What an EVENT_UPDATE says of an event: u64 of these, u64 id, the value. */
+enum event_update { EVENT_UPDATE_UNIT, EVENT_UPDATE_SCALE, EVENT_UPDATE_NAME, EVENT_UPDATE_CPUS };
+
 /* record_header.misc */
 enum {
 	RECORD_MISC_CPUMODE = 7, /* mask of enum cpumode */

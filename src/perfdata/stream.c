@@ -180,16 +180,7 @@ static bool next_piece(struct stream *stream)
 
 static void note_broken(struct stream *stream, const char *what)
 {
-	struct reader_trouble *trouble = &stream->reader->trouble;
-	if (!trouble->broken_records++) {
-		trouble->first_broken = what;
-		trouble->first_broken_offset = stream->position;
-	}
-}
-
-static bool is_vendor_feature(const struct reader *reader, uint32_t type)
-{
-	return reader->private->vendor_features && type >= RECORD_VENDOR_FEATURES && type <= RECORD_VENDOR_FEATURES_LAST;
+	reader_trouble_note(&stream->reader->trouble, stream->position, what);
 }
 
 static struct record_header *chunk_add(struct stream *stream, const void *record, size_t size)
@@ -216,7 +207,7 @@ static struct record_header *chunk_add(struct stream *stream, const void *record
 static void take_record(struct stream *stream, const struct record_header *head, const uint8_t *record)
 {
 	struct reader *reader = stream->reader;
-	const struct record_kind *kind = is_vendor_feature(reader, head->type) ? NULL : record_kind(head->type);
+	const struct record_kind *kind = reader_is_vendor_feature(reader, head->type) ? NULL : record_kind(head->type);
 	bool describes = reader_is_header_record(reader, head->type);
 	if (!kind && !describes) {
 		reader->trouble.unknown_records++;
@@ -384,24 +375,6 @@ static struct error *take_tracing_data(struct stream *stream, uint64_t size)
 	return error;
 }
 
-static uint64_t payload(const struct stream *stream, const struct record_header *head)
-{
-	const uint8_t *fields = stream->at + sizeof(*head);
-	if (is_vendor_feature(stream->reader, head->type))
-		return 0;
-	if (head->type == RECORD_AUXTRACE && head->size >= 16) {
-		uint64_t size;
-		memcpy(&size, fields, sizeof(size));
-		return stream->reader->swapped ? __builtin_bswap64(size) : size;
-	}
-	if (head->type == RECORD_HEADER_TRACING_DATA && head->size >= 12) {
-		uint32_t size;
-		memcpy(&size, fields, sizeof(size));
-		return stream->reader->swapped ? __builtin_bswap32(size) : size;
-	}
-	return 0;
-}
-
 /* The next raw record: into the chunk, or the start of inflating. */
 static enum peeked step(struct stream *stream, struct error **ret_error)
 {
@@ -420,14 +393,14 @@ static enum peeked step(struct stream *stream, struct error **ret_error)
 		stream->reader->trouble.truncated |= peeked == PEEK_END && stream->left;
 		return peeked;
 	}
-	if ((head.type == RECORD_COMPRESSED || head.type == RECORD_COMPRESSED2) && !is_vendor_feature(stream->reader, head.type)) {
+	if ((head.type == RECORD_COMPRESSED || head.type == RECORD_COMPRESSED2) && !reader_is_vendor_feature(stream->reader, head.type)) {
 		begin_inflating(stream, &head);
 		return PEEKED;
 	}
-	uint64_t following = payload(stream, &head);
+	uint64_t following = reader_payload_size(stream->reader, &head, stream->at + sizeof(head));
 	take_record(stream, &head, stream->at);
 	use_up(stream, head.size);
-	if (head.type == RECORD_HEADER_TRACING_DATA) {
+	if (head.type == RECORD_HEADER_TRACING_DATA && following) {
 		*ret_error = take_tracing_data(stream, following);
 		return *ret_error ? PEEK_ERROR : PEEKED;
 	}

@@ -42,26 +42,6 @@ static struct error *add_attr(const struct writer *writer, const struct event *e
 	return NULL;
 }
 
-enum event_update { UPDATE_UNIT, UPDATE_SCALE, UPDATE_NAME, UPDATE_CPUS };
-
-static void add_update(const struct event *event, enum event_update what, const void *data, size_t size, struct strbuf *out)
-{
-	uint64_t fields[2] = {what, event->ids.len ? event->ids.data[0] : 0};
-	size_t start = begin(out, RECORD_EVENT_UPDATE);
-	strbuf_add(out, fields, sizeof(fields));
-	strbuf_add(out, data, size);
-	end(out, start);
-}
-
-static void add_updates(const struct event *event, struct strbuf *out)
-{
-	if (event->unit && *event->unit)
-		add_update(event, UPDATE_UNIT, event->unit, strlen(event->unit) + 1, out);
-	if (event->scale != 1 && event->scale != 0)
-		add_update(event, UPDATE_SCALE, &event->scale, sizeof(event->scale), out);
-	add_update(event, UPDATE_NAME, event->name, strlen(event->name) + 1, out);
-}
-
 static void add_feature(const struct writer *writer, const struct features *features, unsigned int feature, struct strbuf *out)
 {
 	uint64_t id = feature;
@@ -101,8 +81,6 @@ struct error *writer_pipe_head(struct writer *writer, const struct features *fea
 	for (unsigned int feature = 0; feature < FEATURE_COUNT; feature++)
 		if (bits[feature / 64] >> feature % 64 & 1 && feature_goes_ahead(feature))
 			add_feature(writer, features, feature, &out);
-	for (size_t i = 0; i < list->events.len; i++)
-		add_updates(list->events.data[i], &out);
 	if (features && features->tracing_data_size)
 		add_tracing_data(features, &out);
 	if (!error) {

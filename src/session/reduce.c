@@ -16,9 +16,7 @@
 struct worker {
 	void *state;
 	reading_values values; /* of the counters, where the worker is */
-	uint64_t broken;
-	const char *first_broken;
-	uint64_t first_broken_offset;
+	struct reader_trouble trouble; /* only broken records */
 };
 
 struct reduction {
@@ -27,14 +25,6 @@ struct reduction {
 	void *context;
 	struct worker *workers;
 };
-
-static void note_broken(struct worker *worker, uint64_t offset, const char *what)
-{
-	if (!worker->broken++ || offset < worker->first_broken_offset) {
-		worker->first_broken = what;
-		worker->first_broken_offset = offset;
-	}
-}
 
 static void reduce_sample(struct reduction *reduction, struct worker *worker, const struct record_header *header, uint64_t offset)
 {
@@ -56,7 +46,7 @@ static void reduce_sample(struct reduction *reduction, struct worker *worker, co
 	if (!broken && (!reducer->fixed_only || splits))
 		broken = sample_decode(layout, &event->attr, header, &sample);
 	if (broken)
-		return note_broken(worker, offset, broken);
+		return reader_trouble_note(&worker->trouble, offset, broken);
 	uint64_t model_time = private->offset_times ? offset : sample.time ? sample.time : UINT64_MAX;
 	if (!splits)
 		return reducer->sample(worker->state, reduction->context, event, &sample, model_time);
@@ -105,11 +95,11 @@ static void *merge_workers(struct reduction *reduction, unsigned int jobs)
 	for (unsigned int i = 0; i < jobs; i++) {
 		struct worker *worker = &reduction->workers[i];
 		free(worker->values);
-		if (worker->broken && (!trouble->broken_records || worker->first_broken_offset < trouble->first_broken_offset)) {
-			trouble->first_broken = worker->first_broken;
-			trouble->first_broken_offset = worker->first_broken_offset;
+		if (worker->trouble.broken_records) {
+			uint64_t before = trouble->broken_records;
+			reader_trouble_note(trouble, worker->trouble.first_broken_offset, worker->trouble.first_broken);
+			trouble->broken_records = before + worker->trouble.broken_records;
 		}
-		trouble->broken_records += worker->broken;
 		if (!merged) {
 			merged = worker->state;
 			continue;

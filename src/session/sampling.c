@@ -3,6 +3,7 @@
 #include "session/sampling.h"
 
 #include "event/defaults.h"
+#include "event/modifiers.h"
 #include "event/parse.h"
 
 #include <linux/perf_event.h>
@@ -331,31 +332,12 @@ struct error *sampling_add_default(struct event_list *events, struct event_catal
 
 void sampling_rename(struct event_list *events, struct event *event, const char *base)
 {
-	const struct event_attr *attr = &event->attr;
-	char mods[16];
-	size_t length = 0;
-	bool guest_default = false;
+	struct strbuf name = {0};
 
-	if (attr->exclude_kernel || attr->exclude_user || attr->exclude_hv) {
-		if (!attr->exclude_kernel)
-			mods[length++] = 'k';
-		if (!attr->exclude_user)
-			mods[length++] = 'u';
-		if (!attr->exclude_hv)
-			mods[length++] = 'h';
-		guest_default = true;
-	}
-	for (unsigned int i = 0; i < attr->precise_ip; i++)
-		mods[length++] = 'p';
-	guest_default |= attr->precise_ip > 0;
-	if (attr->exclude_host || attr->exclude_guest == guest_default) {
-		if (!attr->exclude_host)
-			mods[length++] = 'H';
-		if (!attr->exclude_guest)
-			mods[length++] = 'G';
-	}
-	mods[length] = '\0';
-	event->name = length ? arena_printf(&events->arena, "%s:%s", base, mods) : arena_strdup(&events->arena, base);
+	strbuf_add_str(&name, base);
+	event_add_modifiers(&event->attr, &name);
+	event->name = arena_strdup(&events->arena, strbuf_str(&name));
+	strbuf_deinit(&name);
 }
 
 bool sampling_fall_back_to_clock(struct event_list *events, struct event *event)

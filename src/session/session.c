@@ -19,15 +19,6 @@
 enum { CUT_MAX = 2 << 20, CUT_MIN = 16 << 10, CUTS_WANTED = 64 };
 enum { PROGRESS_DISTANCE = 16 << 20, CUT_VALUES_MAX = 64 << 20 };
 
-void session_note_broken(struct session *session, uint64_t offset, const char *what)
-{
-	struct reader_trouble *trouble = &session->reader->trouble;
-	if (!trouble->broken_records++) {
-		trouble->first_broken = what;
-		trouble->first_broken_offset = offset;
-	}
-}
-
 /* ---- times ---- */
 
 /* Events may have come since the last look (in a stream they come with its first records). */
@@ -91,7 +82,7 @@ static void count_record(struct session *session, const struct record_header *he
 	case RECORD_SAMPLE: {
 		const struct event *event = reader_event(session->reader, header);
 		if (!event) {
-			session_note_broken(session, offset, "sample of an event that the recording doesn't describe");
+			reader_trouble_note(&session->reader->trouble, offset, "sample of an event that the recording doesn't describe");
 			return;
 		}
 		session->event_counts[event->index].samples++;
@@ -345,7 +336,7 @@ static bool deliver(struct session *session, const struct record_header *header,
 	if (!ret->event)
 		return false; /* counted when it was read first */
 	if (header->size < session->reader->layouts[ret->event->index].variable) {
-		session_note_broken(session, offset, "sample shorter than its event's fields");
+		reader_trouble_note(&session->reader->trouble, offset, "sample shorter than its event's fields");
 		return false;
 	}
 	if (wants(session, ret))
@@ -475,7 +466,7 @@ bool session_decode(struct session *session, const struct record *record, struct
 	const struct event *event = record->is_member ? session->private->group.event : record->event;
 	const char *broken = sample_decode(&session->reader->layouts[event->index], &event->attr, record->header, ret);
 	if (broken)
-		session_note_broken(session, record->offset, broken);
+		reader_trouble_note(&session->reader->trouble, record->offset, broken);
 	if (record->is_member) {
 		ret->id = record->member_id;
 		ret->period = record->member_period;

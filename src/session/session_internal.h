@@ -99,5 +99,3 @@ uint64_t session_record_time(const struct session *session, const struct record_
 struct error *session_prepare(struct session *session);
 /* How far a pass is: 0 at its beginning, data_end at its end. For the thread that opened the session. */
 void session_report_progress(const struct session *session, uint64_t offset);
-/* Counts a broken record; for one thread. */
-void session_note_broken(struct session *session, uint64_t offset, const char *what);

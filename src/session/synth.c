@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { UPDATE_UNIT, UPDATE_SCALE, UPDATE_NAME, UPDATE_CPUS };
 enum { CPU_MAP_CPUS = 0 };
 
 size_t synth_trailer_size(const struct event_attr *attr)
@@ -147,7 +146,7 @@ void synth_cpu_map(struct synth *synth, const int *cpus, size_t count)
 	synth_end(synth, begin);
 }
 
-static void event_update(struct synth *synth, const struct event *event, uint64_t what, const void *data, size_t size)
+static void event_update(struct synth *synth, const struct event *event, enum event_update what, const void *data, size_t size)
 {
 	size_t begin = synth_begin(synth, RECORD_EVENT_UPDATE, 0);
 
@@ -160,9 +159,9 @@ static void event_update(struct synth *synth, const struct event *event, uint64_
 void synth_event_update(struct synth *synth, const struct event *event, bool name)
 {
 	if (event->unit && *event->unit)
-		event_update(synth, event, UPDATE_UNIT, event->unit, strlen(event->unit) + 1);
+		event_update(synth, event, EVENT_UPDATE_UNIT, event->unit, strlen(event->unit) + 1);
 	if (event->scale != 1)
-		event_update(synth, event, UPDATE_SCALE, &event->scale, sizeof(event->scale));
+		event_update(synth, event, EVENT_UPDATE_SCALE, &event->scale, sizeof(event->scale));
 	if (name)
-		event_update(synth, event, UPDATE_NAME, event->name, strlen(event->name) + 1);
+		event_update(synth, event, EVENT_UPDATE_NAME, event->name, strlen(event->name) + 1);
 }

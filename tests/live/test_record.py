@@ -165,6 +165,8 @@ def test_pipe(perf, oracle, live, tmp_path):
     assert done.stdout.count("\n") > 3, done.stderr
     with open(tmp_path / "stream", "rb") as stream:
         assert perf("script", "-i", "-", stdin=stream).stdout == done.stdout
+    dump = perf("script", "-D", "-i", tmp_path / "stream").stdout
+    assert dump.count("PERF_RECORD_EVENT_UPDATE") == 1  # the event's name
 
 
 def samples(oracle, path, fields="comm,tid"):

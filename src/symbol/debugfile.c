@@ -21,6 +21,8 @@ struct search {
 	char root[64];	 /* "/proc/PID/root" when the process lives in another mount namespace, else "" */
 	char *link;	 /* of .gnu_debuglink, or NULL */
 	char *cache_dir; /* or NULL */
+	char *file_path; /* of the file itself … */
+	struct elf_file file; /* … that was opened for its link and build-id; all zero when it wasn't, or was handed on */
 	struct symbol_files *result;
 };
 
@@ -143,8 +145,12 @@ static bool open_candidate(struct search *search, const char *path, enum place p
 		return false;
 	bool itself = place == PLACE_FILE;
 	search->result->present |= itself;
-	struct error *error = elf_open(path, ret);
-	if (error) {
+	bool have_it = itself && search->file.data && !strcmp(path, search->file_path);
+	struct error *error = have_it ? NULL : elf_open(path, ret);
+	if (have_it) {
+		*ret = search->file;
+		search->file = (struct elf_file){0};
+	} else if (error) {
 		search->result->forbidden |= itself && (error_errno(error) == EACCES || error_errno(error) == EPERM);
 		error_free(error);
 		return false;
@@ -201,22 +207,20 @@ bool process_has_other_mounts(const char *proc, uint32_t pid)
 /* Build-id and debug link of the file itself, as far as it is there and not known to be another one. */
 static void look_at_file(struct search *search)
 {
-	cleanup_free char *path = place_path(search, PLACE_FILE);
 	struct stat status;
-	struct elf_file elf = {0};
-	if (stat(path, &status) || !S_ISREG(status.st_mode))
+	search->file_path = place_path(search, PLACE_FILE);
+	if (stat(search->file_path, &status) || !S_ISREG(status.st_mode))
 		return;
-	struct error *error = elf_open(path, &elf);
+	struct error *error = elf_open(search->file_path, &search->file);
 	if (error) {
 		error_free(error);
 		return;
 	}
 	if (!search->build_id.size)
-		search->build_id = elf.build_id;
-	const char *link = elf_debuglink(&elf);
-	if (link && !strchr(link, '/') && buildid_equal(&search->build_id, &elf.build_id))
+		search->build_id = search->file.build_id;
+	const char *link = elf_debuglink(&search->file);
+	if (link && !strchr(link, '/') && buildid_equal(&search->build_id, &search->file.build_id))
 		search->link = mem_strdup(link);
-	elf_close(&elf);
 }
 
 /* "/usr/bin/x (deleted)": the file was replaced; a new one of the same name is only good with the same build-id. */
@@ -244,6 +248,8 @@ static void search_deinit(struct search *search)
 	free(search->name);
 	free(search->link);
 	free(search->cache_dir);
+	free(search->file_path);
+	elf_close(&search->file);
 }
 
 void symbol_files_find(const struct symbol_options *options, const struct dso *dso, struct symbol_files *ret)

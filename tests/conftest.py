@@ -1,5 +1,6 @@
 """What all Python tests share: the program under test, the kernel's perf as oracle, recordings of others, and reasons to skip."""
 import ctypes
+import fcntl
 import os
 import pathlib
 import platform
@@ -113,3 +114,22 @@ def tracefs():
 def root():
     if os.geteuid() != 0:
         pytest.skip("needs root")
+
+
+@pytest.fixture
+def paranoid(root):
+    """Sets kernel.perf_event_paranoid for the time of a test. It is one for the whole machine: tests that use it wait for each other."""
+    path = "/proc/sys/kernel/perf_event_paranoid"
+    with open(path, encoding="ascii") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        before = held.read()
+
+        def level(value):
+            with open(path, "w", encoding="ascii") as file:
+                file.write(str(value))
+        try:
+            level(before)
+        except OSError:
+            pytest.skip("kernel.perf_event_paranoid cannot be changed here")
+        yield level
+        level(before)

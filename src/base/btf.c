@@ -3,6 +3,8 @@
 
 #include "base/cursor.h"
 
+#include <string.h>
+
 /* Bytes behind the 12 of a type. */
 static size_t extra_size(uint32_t info)
 {
@@ -46,15 +48,25 @@ void btf_init(struct btf *btf, const void *data, size_t size, bool swap)
 			break;
 		bool inside = name < strings_size && memchr(names + name, 0, strings_size - name);
 		vec_push(&btf->names, inside ? names + name : NULL);
+		vec_push(&btf->kinds, (uint8_t)(info >> 24 & 0x1f));
 	}
 }
 
 void btf_deinit(struct btf *btf)
 {
 	vec_deinit(&btf->names);
+	vec_deinit(&btf->kinds);
 }
 
 const char *btf_type_name(const struct btf *btf, uint32_t type)
 {
 	return type && type <= btf->names.len ? btf->names.data[type - 1] : NULL;
+}
+
+uint32_t btf_find(const struct btf *btf, enum btf_kind kind, const char *name)
+{
+	for (size_t i = 0; i < btf->names.len; i++)
+		if (btf->kinds.data[i] == kind && btf->names.data[i] && !strcmp(btf->names.data[i], name))
+			return (uint32_t)i + 1;
+	return 0;
 }

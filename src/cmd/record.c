@@ -10,6 +10,7 @@
 #include "event/parse.h"
 #include "kernel/cpus.h"
 #include "kernel/limits.h"
+#include "kernel/mend.h"
 #include "kernel/proc.h"
 #include "session/gather.h"
 
@@ -252,12 +253,15 @@ static const struct features *describe_ahead(void *context)
 
 static void tell_fallbacks(const struct counters *counters)
 {
+	struct strbuf remedy = {0};
+
 	if (counters->fell_back_to_clock)
 		log_warning("This machine cannot count cycles (no hardware PMU): sampling by the CPU's clock (cpu-clock) instead.");
+	mend_paranoid(&remedy, 1);
 	if (counters->fell_back_to_user)
-		log_warning("kernel.perf_event_paranoid is %d: only the programs' own code is sampled, not the kernel's. To see both:  "
-			    "sudo sysctl kernel.perf_event_paranoid=1",
-			    limits_paranoid());
+		log_warning("kernel.perf_event_paranoid is %d: only the programs' own code is sampled, not the kernel's. To see both:  %s",
+			    limits_paranoid(), strbuf_str(&remedy));
+	strbuf_deinit(&remedy);
 }
 
 static const char *plural(uint64_t count)
@@ -284,15 +288,23 @@ static void tell_totals(const struct recording *recording)
 		ratio);
 }
 
+static void tell_hidden_addresses(void)
+{
+	struct strbuf remedy = {0};
+	int restricted = limits_kptr_restrict();
+
+	mend_kernel_addresses(&remedy);
+	log_warning("Kernel addresses are hidden (kernel.kptr_restrict is %d%s): kernel samples will have no names. To see them:  %s",
+		    restricted, restricted ? "" : ", but kernel.perf_event_paranoid is above 1", strbuf_str(&remedy));
+	strbuf_deinit(&remedy);
+}
+
 static void tell_losses(const struct recording *recording)
 {
 	const struct recorder_totals *totals = recorder_totals(recording->recorder);
 
-	int restricted = limits_kptr_restrict();
 	if (totals->addresses_hidden)
-		log_warning("Kernel addresses are hidden (kernel.kptr_restrict is %d%s): kernel samples will have no names. To see them:  "
-			    "sudo sysctl kernel.kptr_restrict=0 kernel.perf_event_paranoid=1",
-			    restricted, restricted ? "" : ", but kernel.perf_event_paranoid is above 1");
+		tell_hidden_addresses();
 	if (totals->map_timeouts)
 		log_warning("The maps of %u process%s took longer than --proc-map-timeout and are incomplete.", totals->map_timeouts,
 			    totals->map_timeouts == 1 ? "" : "es");
@@ -305,7 +317,8 @@ static void tell_losses(const struct recording *recording)
 				    plural(totals->lost_by_event[i]));
 }
 
-/* Sleeps until the process that made us has ended and closed its descriptors: only then are ours the last ones, and closing them is what takes long. */
+/* Sleeps until the process that made us has ended and closed its descriptors: only then are ours the last ones, and closing them is what
+ * takes long. */
 static void outlive(pid_t parent)
 {
 	const struct timespec longest = {.tv_sec = 10};

@@ -2,6 +2,7 @@
 #include "event/parse_internal.h"
 
 #include "base/text.h"
+#include "kernel/mend.h"
 
 #include <errno.h>
 #include <linux/perf_event.h>
@@ -115,6 +116,18 @@ static struct error *add_systems(struct parser *parser, const char *tracefs, con
 	return error;
 }
 
+static struct error *refuse_tracepoint(const char *tracefs, const char *system, const char *event)
+{
+	struct strbuf remedy = {0};
+
+	mend_tracefs_rights(&remedy, tracefs);
+	struct error *error = error_new_kind(ERROR_PERMISSION,
+					     "no permission to read the tracepoint %s:%s: run as root, or let your group read it:\n  %s",
+					     system, event, strbuf_str(&remedy));
+	strbuf_deinit(&remedy);
+	return error;
+}
+
 struct error *parse_tracepoints(struct parser *parser, const char *at, const char *system, const char *event, const struct term_list *terms)
 {
 	size_t before = parser->list->events.len;
@@ -134,10 +147,7 @@ struct error *parse_tracepoints(struct parser *parser, const char *at, const cha
 	else if (tracefs_event_id(tracefs, system, event, &id))
 		error = add_tracepoint(parser, system, event, id, terms);
 	else if (errno == EACCES || errno == EPERM)
-		return error_new_kind(ERROR_PERMISSION,
-				      "no permission to read the tracepoint %s:%s: run as root, or let everybody read it:\n"
-				      "  sudo mount -o remount,mode=755 /sys/kernel/tracing",
-				      system, event);
+		return refuse_tracepoint(tracefs, system, event);
 	if (!error && parser->list->events.len == before)
 		error = unknown_tracepoint(parser, tracefs, at, system, event);
 	return error;

@@ -1,6 +1,7 @@
 /* Reading the kernel's limits, and raising the one that is ours to raise. */
 #include "kernel/limits.h"
 
+#include "kernel/confinement.h"
 #include "kernel/proc.h"
 
 #include <linux/capability.h>
@@ -50,7 +51,8 @@ static bool has_capability(int number)
 
 bool limits_has_perfmon(void)
 {
-	return has_capability(PERFMON) || has_capability(CAP_SYS_ADMIN);
+	/* perfmon_capable(): capabilities of a user namespace don't count. */
+	return (has_capability(PERFMON) || has_capability(CAP_SYS_ADMIN)) && !confinement_has_namespace("user");
 }
 
 bool limits_can_profile_kernel(void)

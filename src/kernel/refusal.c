@@ -4,30 +4,16 @@
 #include "kernel/refusal.h"
 
 #include "base/strbuf.h"
+#include "kernel/confinement.h"
+#include "kernel/hypervisor.h"
 #include "kernel/limits.h"
+#include "kernel/measure.h"
+#include "kernel/mend.h"
 #include "kernel/perf_open.h"
-#include "kernel/proc.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-static bool is_confined(void)
-{
-	char line[256];
-	struct strbuf status = {0};
-	bool confined = false;
-
-	if (proc_read_file(AT_FDCWD, "/proc/self/status", &status) == 0) {
-		const char *seccomp = strstr(strbuf_str(&status), "\nSeccomp:");
-		confined = seccomp && strtol(seccomp + 9, NULL, 10) != 0;
-	}
-	strbuf_deinit(&status);
-	return confined || access("/.dockerenv", F_OK) == 0 || access("/run/.containerenv", F_OK) == 0 ||
-	       (proc_read_line("/proc/1/environ", line, sizeof(line)) && strstr(line, "container="));
-}
 
 /* What somebody without a capability may do at a level of kernel.perf_event_paranoid. */
 static const char *allowed_at(int level)
@@ -38,9 +24,11 @@ static const char *allowed_at(int level)
 		return "everything but raw tracepoint data of other users";
 	if (level == 1)
 		return "their own processes in user and kernel space, but not whole CPUs (-a, -C) nor tracepoints of others";
-	if (level == 2)
-		return "their own processes in user space only (cycles:u, cpu-clock:u), no kernel space, no whole CPUs (-a, -C)";
-	return "nothing (kernels of Debian, Ubuntu and Android) or their own processes in user space only (others)";
+	/* Mainline kernels take higher levels as 2; those of Debian, Ubuntu and Android allow nothing. */
+	struct perf_event_attr attr = measure_attr(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK, false);
+	if (level > 2 && measure_can_open(&attr, 0, -1) < 0)
+		return "nothing on this kernel";
+	return "their own processes in user space only (cycles:u, cpu-clock:u), no kernel space, no whole CPUs (-a, -C)";
 }
 
 /* The highest level at which what was asked for would be allowed. */
@@ -58,7 +46,9 @@ static void add_paranoid(struct strbuf *text, const struct refusal *refusal)
 	int level = limits_paranoid(), need = needed_level(refusal);
 
 	strbuf_printf(text, "kernel.perf_event_paranoid is %d, which allows users without CAP_PERFMON %s.\n", level, allowed_at(level));
-	strbuf_printf(text, "To allow this to everybody until the next boot:  sudo sysctl kernel.perf_event_paranoid=%d\n", need);
+	strbuf_add_str(text, "To allow this to everybody until the next boot:  ");
+	mend_paranoid(text, need);
+	strbuf_add_char(text, '\n');
 	strbuf_add_str(text, "To allow it for this program only:  sudo setcap cap_perfmon,cap_sys_ptrace,cap_syslog+ep \"$(readlink -f "
 			     "\"$(command -v perf)\")\"\n");
 	strbuf_add_str(text, "Or run it with sudo");
@@ -77,17 +67,22 @@ static bool is_only_for_counting(const struct refusal *refusal)
 	return fd >= 0;
 }
 
+static void explain_confinement(struct strbuf *text)
+{
+	strbuf_add_str(text, "not allowed in this container or sandbox: a seccomp filter keeps perf_event_open() from the kernel.\n"
+			     "Start the container with " MEND_CONTAINER);
+}
+
 static void explain_permission(struct strbuf *text, const struct refusal *refusal)
 {
 	bool capable = limits_has_perfmon();
 
-	if (capable && is_only_for_counting(refusal)) {
-		strbuf_add_str(text, "the kernel does not sample this tracepoint, since sampling itself runs into it");
+	if (confinement_probe(CONFINEMENT_PERF_EVENT_OPEN)) {
+		explain_confinement(text);
 		return;
 	}
-	if (capable && is_confined()) {
-		strbuf_add_str(text, "not allowed in this container or sandbox: its seccomp filter blocks perf_event_open().\n");
-		strbuf_add_str(text, "Start the container with --cap-add PERFMON and a seccomp profile that allows perf_event_open");
+	if (capable && is_only_for_counting(refusal)) {
+		strbuf_add_str(text, "the kernel does not sample this tracepoint, since sampling itself runs into it");
 		return;
 	}
 	if (capable) {
@@ -102,8 +97,17 @@ static void explain_permission(struct strbuf *text, const struct refusal *refusa
 	}
 	strbuf_add_str(text, "not allowed. ");
 	add_paranoid(text, refusal);
-	if (limits_paranoid() <= needed_level(refusal) && is_confined())
-		strbuf_add_str(text, ".\nThis looks like a container, whose seccomp filter may block perf_event_open() as well");
+}
+
+static void explain_no_counter(struct strbuf *text)
+{
+	char buffer[64];
+	const char *hypervisor = hypervisor_name(buffer, sizeof(buffer));
+
+	strbuf_add_str(text, "this machine has no hardware counter for it");
+	if (hypervisor)
+		strbuf_printf(text, " (a virtual machine of %s: 'perf doctor pmu' tells more)", hypervisor);
+	strbuf_add_str(text, ". cpu-clock, task-clock, page-faults, context-switches and tracepoints work everywhere");
 }
 
 static void explain_unsupported(struct strbuf *text, const struct refusal *refusal)
@@ -116,9 +120,7 @@ static void explain_unsupported(struct strbuf *text, const struct refusal *refus
 			"branch stacks (-b, -j, --call-graph lbr) need branch recording hardware (LBR, BRBE), which this event or machine "
 			"does not have. For call chains use -g (frame pointers) or --call-graph dwarf");
 	else if (attr->type == PERF_TYPE_HARDWARE || attr->type == PERF_TYPE_HW_CACHE || attr->type == PERF_TYPE_RAW)
-		strbuf_add_str(text, "this machine has no hardware counter for it (a virtual machine without a PMU?). cpu-clock, "
-				     "task-clock, page-faults, "
-				     "context-switches and tracepoints work everywhere");
+		explain_no_counter(text);
 	else if (attr->precise_ip)
 		strbuf_add_str(text, "precise sampling (:p, :pp, :ppp) is not supported for it here; leave the p away");
 	else if (attr->type == PERF_TYPE_BREAKPOINT)
@@ -181,7 +183,10 @@ struct error *refusal_explain(const struct refusal *refusal)
 			explain_unsupported(&text, refusal);
 		break;
 	case ENOSYS:
-		strbuf_add_str(&text, "this kernel has no perf_event_open() (built without CONFIG_PERF_EVENTS, or hidden by a container)");
+		if (access("/proc/sys/kernel/perf_event_paranoid", F_OK) == 0)
+			explain_confinement(&text);
+		else
+			strbuf_add_str(&text, "this kernel has no perf_event_open() (built without CONFIG_PERF_EVENTS)");
 		break;
 	case EMFILE:
 		strbuf_add_str(&text, "too many open files: each event takes one descriptor for each CPU and thread.\nRaise the limit:  "
@@ -193,8 +198,8 @@ struct error *refusal_explain(const struct refusal *refusal)
 					      : "the kernel has no room for it (kernel.perf_event_max_stack too deep, or counters in use)");
 		break;
 	case EBUSY:
-		strbuf_add_str(&text, "the counter is in use by somebody else (another profiler, or the NMI watchdog: "
-				      "sudo sysctl kernel.nmi_watchdog=0)");
+		strbuf_add_str(&text,
+			       "the counter is in use by somebody else (another profiler, or the NMI watchdog: " MEND_NMI_WATCHDOG ")");
 		break;
 	case ESRCH:
 		strbuf_printf(&text, "process %d has ended", refusal->pid);
@@ -222,9 +227,13 @@ struct error *refusal_explain_ring(int error, size_t pages, size_t rings)
 
 	if (error != EPERM)
 		return error_system(error, "mapping %zu buffers of %zu KB", rings, kb);
-	return error_new_kind(
+	struct strbuf remedy = {0};
+	mend_mlock(&remedy, kb);
+	struct error *result = error_new_kind(
 		ERROR_PERMISSION,
 		"%zu buffers of %zu KB are more than this user may lock in memory (kernel.perf_event_mlock_kb is %zu, for each CPU, and "
-		"ulimit -l).\nUse a smaller -m, or:  sudo sysctl kernel.perf_event_mlock_kb=%zu",
-		rings, kb, limits_mlock_bytes() / 1024, kb);
+		"ulimit -l).\nUse a smaller -m, or:  %s",
+		rings, kb, limits_mlock_bytes() / 1024, strbuf_str(&remedy));
+	strbuf_deinit(&remedy);
+	return result;
 }

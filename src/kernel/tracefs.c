@@ -2,6 +2,7 @@
 #include "kernel/tracefs.h"
 
 #include "base/cleanup.h"
+#include "kernel/mend.h"
 #include "kernel/proc.h"
 
 #include <dirent.h>
@@ -14,31 +15,72 @@
 
 static const char *const mount_points[] = {"/sys/kernel/tracing", "/sys/kernel/debug/tracing"};
 
+/* Can the directory of events be read, and the files below it? They may be closed though the directory is open. */
+static enum tracefs_state look_into(const char *path)
+{
+	cleanup_free char *events = mem_printf("%s/events", path);
+	cleanup_free char *file = mem_printf("%s/header_page", events);
+	struct stat st;
+
+	if (stat(events, &st) < 0) {
+		if (errno == EACCES || errno == EPERM)
+			return TRACEFS_FORBIDDEN;
+		return stat(path, &st) == 0 ? TRACEFS_NOT_MOUNTED : TRACEFS_ABSENT;
+	}
+	if (access(events, R_OK | X_OK) < 0 || (access(file, R_OK) < 0 && errno == EACCES))
+		return TRACEFS_FORBIDDEN;
+	return TRACEFS_READABLE;
+}
+
+enum tracefs_state tracefs_look(const char *root, char **ret_path)
+{
+	enum tracefs_state best = TRACEFS_ABSENT;
+
+	*ret_path = NULL;
+	for (size_t i = 0; i < sizeof(mount_points) / sizeof(mount_points[0]) && best != TRACEFS_READABLE; i++) {
+		cleanup_free char *path = mem_printf("%s%s", root ? root : "", mount_points[i]);
+		enum tracefs_state state = look_into(path);
+		/* debugfs is closed to all but root: whether tracefs is in it cannot be seen, and it need not be. */
+		if (state == TRACEFS_FORBIDDEN && i && best == TRACEFS_NOT_MOUNTED)
+			continue;
+		if (state >= best)
+			continue;
+		best = state;
+		free(*ret_path);
+		*ret_path = state <= TRACEFS_FORBIDDEN ? take_pointer(path) : NULL;
+	}
+	return best;
+}
+
 struct error *tracefs_find(const char *root, char **ret_path)
 {
-	bool forbidden = false, present = false;
+	cleanup_free char *path = NULL;
+	struct strbuf remedy = {0};
+	struct error *error = NULL;
 
-	for (size_t i = 0; i < sizeof(mount_points) / sizeof(mount_points[0]); i++) {
-		cleanup_free char *path = mem_printf("%s%s", root ? root : "", mount_points[i]);
-		cleanup_free char *events = mem_printf("%s/events", path);
-		struct stat st;
-
-		if (stat(events, &st) == 0 && access(events, R_OK | X_OK) == 0) {
-			*ret_path = take_pointer(path);
-			return NULL;
-		}
-		forbidden |= errno == EACCES || errno == EPERM;
-		present |= stat(path, &st) == 0;
-	}
-	if (forbidden)
-		return error_new_kind(
+	switch (tracefs_look(root, &path)) {
+	case TRACEFS_READABLE:
+		*ret_path = take_pointer(path);
+		break;
+	case TRACEFS_FORBIDDEN:
+		mend_tracefs_rights(&remedy, path);
+		error = error_new_kind(
 			ERROR_PERMISSION,
-			"no permission to read tracefs, which describes the tracepoints: run as root, or let everybody read it:\n"
-			"  sudo mount -o remount,mode=755 /sys/kernel/tracing");
-	if (present)
-		return error_new_kind(ERROR_UNSUPPORTED, "tracefs, which describes the tracepoints, is not mounted:\n"
-							 "  sudo mount -t tracefs nodev /sys/kernel/tracing");
-	return error_new_kind(ERROR_UNSUPPORTED, "this kernel has no tracefs (CONFIG_TRACING is off), so there are no tracepoints");
+			"no permission to read tracefs, which describes the tracepoints: run as root, or let your group read it:\n"
+			"  %s",
+			strbuf_str(&remedy));
+		strbuf_deinit(&remedy);
+		break;
+	case TRACEFS_NOT_MOUNTED:
+		error = error_new_kind(ERROR_UNSUPPORTED,
+				       "tracefs, which describes the tracepoints, is not mounted:\n  " MEND_TRACEFS_MOUNT);
+		break;
+	case TRACEFS_ABSENT:
+		error = error_new_kind(ERROR_UNSUPPORTED,
+				       "this kernel has no tracefs (CONFIG_TRACING is off), so there are no tracepoints");
+		break;
+	}
+	return error;
 }
 
 void tracefs_names_deinit(struct tracefs_names *list)

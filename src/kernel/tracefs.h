@@ -7,9 +7,18 @@
 
 #include <stdbool.h>
 
+enum tracefs_state {
+	TRACEFS_READABLE,
+	TRACEFS_FORBIDDEN, /* mounted, but this user may not read what is in it */
+	TRACEFS_NOT_MOUNTED,
+	TRACEFS_ABSENT, /* this kernel has none */
+};
+
 /* Where tracefs is mounted: `root`/sys/kernel/tracing, else `root`/sys/kernel/debug/tracing (`root` "" = this machine; tests give a fake
- * tree). The error says what is missing and how to mend it: the mount, the right to look into it, or the kernel's support. Freed by the
- * caller. */
+ * tree). *ret_path is set for TRACEFS_READABLE and TRACEFS_FORBIDDEN, freed by the caller. */
+enum tracefs_state tracefs_look(const char *root, char **ret_path);
+
+/* The same for who needs it: the error says what is missing and how to mend it. */
 struct error *tracefs_find(const char *root, char **ret_path);
 
 struct tracefs_names {

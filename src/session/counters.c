@@ -5,16 +5,15 @@
 #include "base/cleanup.h"
 #include "base/mem.h"
 #include "base/number.h"
+#include "kernel/cgroups.h"
 #include "kernel/limits.h"
 #include "kernel/refusal.h"
 #include "session/sampling.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <linux/perf_event.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/statfs.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -22,24 +21,6 @@
 static struct perf_event_attr *kernel_attr(struct event *event)
 {
 	return (struct perf_event_attr *)&event->attr;
-}
-
-static struct error *open_cgroup(const char *name, int *ret)
-{
-	static const char *const roots[] = {"/sys/fs/cgroup/perf_event", "/sys/fs/cgroup", "/sys/fs/cgroup/unified"};
-	char path[4096];
-
-	for (size_t i = 0; i < sizeof(roots) / sizeof(roots[0]); i++) {
-		struct statfs fs;
-		snprintf(path, sizeof(path), "%s/%s", roots[i], name);
-		*ret = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-		if (*ret < 0)
-			continue;
-		if (fstatfs(*ret, &fs) == 0 && (fs.f_type == 0x27e0eb /* cgroup */ || fs.f_type == 0x63677270 /* cgroup2 */))
-			return NULL;
-		close(*ret);
-	}
-	return error_new("there is no control group '%s' (looked in /sys/fs/cgroup)", name);
 }
 
 /* Takes something back after a refusal. True when it is worth trying again. */
@@ -66,9 +47,9 @@ static struct error *open_event(struct counters *counters, struct event_list *ev
 	bool for_user_only = false;
 
 	if (event->cgroup) {
-		struct error *error = open_cgroup(event->cgroup, &cgroup);
-		if (error)
-			return error;
+		cgroup = cgroups_open(event->cgroup, NULL, 0);
+		if (cgroup < 0)
+			return error_new("there is no control group '%s' (looked in /sys/fs/cgroup)", event->cgroup);
 		target.cgroup = cgroup;
 	}
 	if (event->pmu_cpus)

@@ -188,7 +188,9 @@ static struct symtab *load_vmlinux(const char *path, const struct symbol_options
 	return symtab;
 }
 
-static struct symtab *find_vmlinux(const struct symbol_options *options, const struct machine *machine, const struct dso *dso)
+/* Where an image may be: candidate number `i`, freed by the caller; NULL when there are no more. The first two are taken only by their
+ * build-id. */
+static char *vmlinux_candidate(const struct symbol_options *options, const struct buildid *id, const char *release, size_t i)
 {
 	static const struct {
 		const char *before, *behind; /* the release */
@@ -199,25 +201,57 @@ static struct symtab *find_vmlinux(const struct symbol_options *options, const s
 		{"/usr/lib/debug/lib/modules/", "/vmlinux"},
 		{"/usr/lib/debug/boot/vmlinux-", ".debug"},
 	};
+	cleanup_free char *cache = i == 0 && id->size ? buildid_cache_dir(options) : NULL;
+
+	if (i == 0)
+		return cache ? buildid_cache_path(cache, id, "elf") : mem_strdup("");
+	if (i == 1)
+		return mem_strdup(id->size ? "vmlinux" : "");
+	i -= 2;
+	if (!release || i >= sizeof(places) / sizeof(places[0]))
+		return NULL;
+	return mem_printf("%s%s%s%s", options->symfs ? options->symfs : "", places[i].before, release, places[i].behind);
+}
+
+static struct symtab *find_vmlinux(const struct symbol_options *options, const struct machine *machine, const struct dso *dso)
+{
 	struct utsname name;
-	const char *release = machine->os_release, *symfs = options->symfs ? options->symfs : "";
-	if (dso->build_id.size) {
-		cleanup_free char *cache = buildid_cache_dir(options);
-		cleanup_free char *path = cache ? buildid_cache_path(cache, &dso->build_id, "elf") : NULL;
-		struct symtab *symtab = path ? load_vmlinux(path, options, machine, dso, false) : NULL;
-		symtab = symtab ? symtab : load_vmlinux("vmlinux", options, machine, dso, false);
-		if (symtab)
-			return symtab;
-	}
+	const char *release = machine->os_release;
+	struct symtab *symtab = NULL;
+
 	if (!release && !uname(&name))
 		release = name.release;
-	for (size_t i = 0; release && i < sizeof(places) / sizeof(places[0]); i++) {
-		cleanup_free char *path = mem_printf("%s%s%s%s", symfs, places[i].before, release, places[i].behind);
-		struct symtab *symtab = load_vmlinux(path, options, machine, dso, !dso->build_id.size);
-		if (symtab)
-			return symtab;
+	for (size_t i = 0; !symtab; i++) {
+		cleanup_free char *path = vmlinux_candidate(options, &dso->build_id, release, i);
+		if (!path)
+			break;
+		if (*path)
+			symtab = load_vmlinux(path, options, machine, dso, !dso->build_id.size);
 	}
-	return NULL;
+	return symtab;
+}
+
+char *kernel_image_running(const struct symbol_options *options)
+{
+	struct utsname name;
+	struct buildid id;
+
+	if (!running_kernel_build_id(&id) || uname(&name))
+		return NULL;
+	for (size_t i = 0;; i++) {
+		struct elf_file elf = {0};
+		cleanup_free char *path = vmlinux_candidate(options, &id, name.release, i);
+		if (!path)
+			return NULL;
+		struct error *error = *path ? elf_open(path, &elf) : error_new("none");
+		bool right = !error && buildid_equal(&elf.build_id, &id) && elf_has_symtab(&elf);
+		if (error)
+			error_free(error);
+		else
+			elf_close(&elf);
+		if (right)
+			return take_pointer(path);
+	}
 }
 
 static struct symtab *empty_table(enum symbol_source source)

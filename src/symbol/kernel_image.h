@@ -32,5 +32,7 @@ struct symtab *kernel_image_load(struct kernel_symbols *kernel, const struct sym
 /* A module's table. Never NULL. */
 struct symtab *kernel_module_load(struct kernel_symbols *kernel, const struct symbol_options *options, const struct machine *machine,
 				  const struct dso *dso);
+/* The path of a file with the symbols of the kernel that runs now, known by its build-id; freed by the caller, NULL when there is none. */
+char *kernel_image_running(const struct symbol_options *options);
 /* BPF programs and other code that the kernel told of by KSYMBOL records: one symbol each. Never NULL. */
 struct symtab *kernel_ksymbol_load(const struct machine *machine, const struct dso *dso);

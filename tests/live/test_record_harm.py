@@ -129,24 +129,6 @@ def test_unsupported_here(perf, live, tmp_path):
     assert done.returncode == 255 and "branch" in done.stderr and "--call-graph dwarf" in done.stderr
 
 
-@pytest.fixture
-def paranoid(root):
-    """Sets kernel.perf_event_paranoid for the time of a test."""
-    path = "/proc/sys/kernel/perf_event_paranoid"
-    with open(path, encoding="ascii") as file:
-        before = file.read()
-
-    def level(value):
-        with open(path, "w", encoding="ascii") as file:
-            file.write(str(value))
-    try:
-        level(before)
-    except OSError:
-        pytest.skip("kernel.perf_event_paranoid cannot be changed here")
-    yield level
-    level(before)
-
-
 def as_nobody(perf, *words, folder):
     return subprocess.run(["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", perf, *words], cwd=folder, capture_output=True,
                           text=True, check=False)

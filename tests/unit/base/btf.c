@@ -59,6 +59,10 @@ static void names(void **state)
 		assert_null(btf_type_name(&btf, 5)); /* its name lies outside */
 		assert_null(btf_type_name(&btf, 0));
 		assert_null(btf_type_name(&btf, 6));
+		assert_int_equal(btf_find(&btf, BTF_FUNCTION, "run"), 4);
+		assert_int_equal(btf_find(&btf, BTF_STRUCTURE, "pair"), 2);
+		assert_int_equal(btf_find(&btf, BTF_FUNCTION, "pair"), 0);
+		assert_int_equal(btf_find(&btf, BTF_TYPEDEF, "none"), 0);
 		btf_deinit(&btf);
 		for (size_t size = 0; size < data.len; size++) {
 			btf_init(&btf, data.data, size, swap);

@@ -1,0 +1,19 @@
+/* The probes' functions, for the table in probe.c. */
+#pragma once
+
+#include "kernel/probe.h"
+
+typedef void probe_function(struct probe_context *context, struct probe_result *ret);
+
+/* probes_machine.c */
+probe_function probe_kernel, probe_confinement, probe_pmu, probe_precise, probe_branches, probe_clocks;
+/* probes_rights.c */
+probe_function probe_own_programs, probe_kernel_code, probe_whole_system, probe_tracepoint_data, probe_kernel_addresses, probe_rings,
+	probe_files, probe_sample_rate;
+/* probes_events.c */
+probe_function probe_software, probe_breakpoints, probe_tracefs, probe_tracepoints, probe_kprobes, probe_uprobes, probe_cgroups,
+	probe_schedstats;
+/* probes_bpf.c */
+probe_function probe_bpf, probe_btf;
+/* probes_stacks.c */
+probe_function probe_stack_fp, probe_stack_dwarf, probe_stack_lbr;

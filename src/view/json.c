@@ -1,33 +1,13 @@
 /* Tables as JSON, one object a line (JSON Lines): {"event": …, column ids: raw values, "callgraph": […]}. */
 #include "base/text.h"
+#include "view/rows.h"
 #include "view/view.h"
 
-#include <math.h>
 #include <string.h>
 
 static void add_string(struct strbuf *out, const char *text)
 {
 	text_add_json(out, text ? text : "", text ? strlen(text) : 0);
-}
-
-static void add_cell(const struct column *column, union cell cell, struct strbuf *out)
-{
-	switch (column->kind) {
-	case COLUMN_TEXT: {
-		const char *begin = cell.text ? cell.text : "";
-		while (*begin == ' ')
-			begin++;
-		size_t length = strlen(begin);
-		text_add_json(out, begin, length);
-		break;
-	}
-	case COLUMN_PERCENT:
-	case COLUMN_REAL:
-		strbuf_printf(out, "%.*f", (int)column->decimals + 2, isfinite(cell.real) ? cell.real : 0);
-		break;
-	default:
-		strbuf_add_u64(out, cell.integer, 0);
-	}
 }
 
 static void add_children(const struct calltree_node *node, struct strbuf *out)
@@ -46,7 +26,7 @@ static void add_children(const struct calltree_node *node, struct strbuf *out)
 	strbuf_add_char(out, ']');
 }
 
-static void add_row(const struct table *table, const struct row *row, struct strbuf *out)
+static void add_row(const struct table *table, const struct row *row, const void *context, struct strbuf *out)
 {
 	strbuf_add_str(out, "{\"event\":");
 	add_string(out, table->title);
@@ -54,7 +34,10 @@ static void add_row(const struct table *table, const struct row *row, struct str
 		strbuf_add_char(out, ',');
 		add_string(out, table->columns.data[i].id);
 		strbuf_add_char(out, ':');
-		add_cell(&table->columns.data[i], row->cells[i], out);
+		if (table->columns.data[i].kind == COLUMN_TEXT)
+			add_string(out, rows_text(row->cells[i]));
+		else
+			rows_add_number(&table->columns.data[i], row->cells[i], out);
 	}
 	if (row->tree && row->tree->root.children) {
 		strbuf_add_str(out, ",\"callgraph\":");
@@ -66,18 +49,7 @@ static void add_row(const struct table *table, const struct row *row, struct str
 static struct error *json_table(const struct table *table, const struct view_options *options, FILE *file)
 {
 	struct strbuf out = {0};
-	struct row made;
-	struct row_scratch scratch;
-	row_scratch_init(&scratch, table);
-	for (size_t r = 0; r < table_row_count(table); r++) {
-		add_row(table, table_row(table, r, &scratch, &made), &out);
-		if (out.len > 1 << 16) {
-			fwrite(out.data, 1, out.len, file);
-			strbuf_clear(&out);
-		}
-	}
-	fwrite(strbuf_str(&out), 1, out.len, file);
-	row_scratch_deinit(&scratch);
+	rows_write(table, &out, file, add_row, NULL);
 	strbuf_deinit(&out);
 	return NULL;
 }

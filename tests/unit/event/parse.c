@@ -4,6 +4,7 @@
 
 #include "base/strbuf.h"
 #include "event/defaults.h"
+#include "tree.h"
 
 #include <linux/perf_event.h>
 #include <setjmp.h>
@@ -11,15 +12,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <cmocka.h>
 
 #define DEVICES "sys/bus/event_source/devices/"
 #define EVENTS "sys/kernel/tracing/events/"
 
-static const char *const tree[][2] = {
+static tree_file tree[] = {
 	{DEVICES "cpu/type", "4"},
 	{DEVICES "cpu/format/event", "config:0-7,32-35"},
 	{DEVICES "cpu/format/umask", "config:8-15"},
@@ -49,32 +48,15 @@ static struct event_catalog *catalog;
 
 static int make_tree(void **state)
 {
-	char path[512];
-
-	assert_non_null(mkdtemp(root));
-	for (size_t i = 0; i < sizeof(tree) / sizeof(tree[0]); i++) {
-		snprintf(path, sizeof(path), "%s/%s", root, tree[i][0]);
-		for (char *slash = path + sizeof(root); (slash = strchr(slash, '/')); slash++) {
-			*slash = '\0';
-			mkdir(path, 0755);
-			*slash = '/';
-		}
-		FILE *file = fopen(path, "w");
-		assert_non_null(file);
-		fprintf(file, "%s\n", tree[i][1]);
-		fclose(file);
-	}
+	tree_make(root, tree, sizeof(tree) / sizeof(tree[0]));
 	catalog = event_catalog_create(root);
 	return 0;
 }
 
 static int remove_tree(void **state)
 {
-	char command[64];
-
 	event_catalog_destroy(catalog);
-	snprintf(command, sizeof(command), "rm -r %s", root);
-	return system(command);
+	return tree_remove(root);
 }
 
 /* The events of a text as "NAME TYPE:CONFIG[,c1=…][,period=…|freq=…][ PMU CPUS]" separated by "; ", in an order that does not depend on
@@ -253,17 +235,14 @@ static void mistakes(void **state)
 /* Two kinds of cores: an event of the CPU is one of each kind, and a group is a group of each. */
 static void hybrid(void **state)
 {
-	static const char *const files[][2] = {
-		{"cpu_core/type", "4"}, {"cpu_core/cpus", "0-7"}, {"cpu_atom/type", "10"}, {"cpu_atom/cpus", "8-15"}};
-	char other[] = "/tmp/perf-hybrid-XXXXXX", path[512];
+	static tree_file files[] = {{DEVICES "cpu_core/type", "4"},
+				    {DEVICES "cpu_core/cpus", "0-7"},
+				    {DEVICES "cpu_atom/type", "10"},
+				    {DEVICES "cpu_atom/cpus", "8-15"}};
+	char other[] = "/tmp/perf-hybrid-XXXXXX";
 	struct event_list list = {0};
 
-	assert_non_null(mkdtemp(other));
-	for (size_t i = 0; i < 4; i++) {
-		snprintf(path, sizeof(path), "mkdir -p %s/" DEVICES "%.8s && echo %s > %s/" DEVICES "%s", other, files[i][0], files[i][1],
-			 other, files[i][0]);
-		assert_int_equal(system(path), 0);
-	}
+	tree_make(other, files, 4);
 	struct event_catalog *catalog_of_two = event_catalog_create(other);
 	assert_null(event_parse(&list, catalog_of_two, "cycles:u,cs,r1a8,{cycles,instructions/period=7/,LLC-loads}:k"));
 	assert_int_equal(list.events.len, 11);
@@ -285,8 +264,7 @@ static void hybrid(void **state)
 	assert_true(leader->attr.exclude_user && other_leader->attr.exclude_user);
 	event_list_deinit(&list);
 	event_catalog_destroy(catalog_of_two);
-	snprintf(path, sizeof(path), "rm -r %s", other);
-	assert_int_equal(system(path), 0);
+	assert_int_equal(tree_remove(other), 0);
 }
 
 static void no_tracefs(void **state)

@@ -1,13 +1,13 @@
 /* Facts of a machine that is not here: an arm64 server with two sockets, and one with two kinds of cores. */
 #include "session/gather.h"
 
+#include "tree.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -15,7 +15,7 @@
 #define NODE "sys/devices/system/node/"
 #define PMU "sys/bus/event_source/devices/"
 
-static const char *const tree[][2] = {
+static tree_file tree[] = {
 	{"proc/cpuinfo", "processor\t: 0\nBogoMIPS\t: 50.00\nmodel name\t: Neo   Verse   N1\n"},
 	{"proc/meminfo", "MemTotal:       16384000 kB\nMemFree:         1000 kB\n"},
 	{CPU "online", "0-1"},
@@ -59,30 +59,13 @@ static char root[] = "/tmp/perf-gather-XXXXXX";
 
 static int make_tree(void **state)
 {
-	char path[512];
-
-	assert_non_null(mkdtemp(root));
-	for (size_t i = 0; i < sizeof(tree) / sizeof(tree[0]); i++) {
-		snprintf(path, sizeof(path), "%s/%s", root, tree[i][0]);
-		for (char *slash = path + sizeof(root); (slash = strchr(slash, '/')); slash++) {
-			*slash = '\0';
-			mkdir(path, 0755);
-			*slash = '/';
-		}
-		FILE *file = fopen(path, "w");
-		assert_non_null(file);
-		fprintf(file, "%s\n", tree[i][1]);
-		fclose(file);
-	}
+	tree_make(root, tree, sizeof(tree) / sizeof(tree[0]));
 	return 0;
 }
 
 static int remove_tree(void **state)
 {
-	char command[64];
-
-	snprintf(command, sizeof(command), "rm -r %s", root);
-	return system(command);
+	return tree_remove(root);
 }
 
 static void check_memory(const struct features *features)

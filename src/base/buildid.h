@@ -13,4 +13,3 @@ struct buildid {
 bool buildid_equal(const struct buildid *a, const struct buildid *b);
 /* Lower-case hexadecimal digits with a NUL; "" when there is none. Returns `buffer`. */
 const char *buildid_format(const struct buildid *id, char buffer[41]);
-bool buildid_parse(const char *text, struct buildid *ret);

@@ -54,11 +54,6 @@ struct error *tracepoint_formats_add(struct tracepoint_formats *formats, const c
 	return NULL;
 }
 
-size_t tracepoint_formats_count(const struct tracepoint_formats *formats)
-{
-	return formats->tracepoints.len;
-}
-
 const struct tracepoint *tracepoint_by_index(const struct tracepoint_formats *formats, size_t index)
 {
 	return formats->tracepoints.data[index];

@@ -57,7 +57,7 @@ struct tracepoint_formats *tracepoint_formats_create(void);
 void tracepoint_formats_destroy(struct tracepoint_formats *formats);
 /* Adds one format file's text. */
 struct error *tracepoint_formats_add(struct tracepoint_formats *formats, const char *system, const char *text, size_t size);
-size_t tracepoint_formats_count(const struct tracepoint_formats *formats);
+/* The one that was added as number `index`, from 0; there must be so many. */
 const struct tracepoint *tracepoint_by_index(const struct tracepoint_formats *formats, size_t index);
 const struct tracepoint *tracepoint_by_id(const struct tracepoint_formats *formats, int id);
 const struct tracepoint *tracepoint_by_name(const struct tracepoint_formats *formats, const char *system, const char *name);

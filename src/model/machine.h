@@ -154,9 +154,9 @@ struct machine {
 struct machine *machine_create(void);
 void machine_destroy(struct machine *machine);
 
-/* The thread `tid` at `time`; NULL when no record ever mentioned it. `pid` may be -1. Safe in parallel on a finished machine. */
-struct thread *machine_thread(const struct machine *machine, uint32_t pid, uint32_t tid, uint64_t time);
-/* The same, but makes a nameless one (":TID") when there is none; never NULL. On a finished machine safe in parallel (no lock once the
+/* The thread `tid` at `time`; NULL when no record ever mentioned it. Safe in parallel on a finished machine. */
+struct thread *machine_thread(const struct machine *machine, uint32_t tid, uint64_t time);
+/* The same of a process (`pid` may be -1), but makes a nameless one (":TID") when there is none; never NULL. On a finished machine safe in parallel (no lock once the
  * thread is made). */
 struct thread *machine_thread_or_new(struct machine *machine, uint32_t pid, uint32_t tid, uint64_t time);
 /* Its name at `time`: the newest comm not newer; else ":TID". Interned. */
@@ -189,7 +189,7 @@ void machine_add_kernel_map(struct machine *machine, const struct map_descriptio
 void machine_add_comm(struct machine *machine, uint32_t pid, uint32_t tid, const char *name, bool exec, uint64_t time);
 /* `copies_maps` false: a fork that was made up for a process that ran already; its maps are reported one by one. */
 void machine_add_fork(struct machine *machine, uint32_t pid, uint32_t tid, uint32_t ppid, uint32_t ptid, bool copies_maps, uint64_t time);
-void machine_add_exit(struct machine *machine, uint32_t pid, uint32_t tid, uint64_t time);
+void machine_add_exit(struct machine *machine, uint32_t tid, uint64_t time);
 void machine_add_ksymbol(struct machine *machine, uint64_t address, uint32_t length, const char *name, bool bpf, bool unregister,
 			 uint64_t time);
 void machine_add_cgroup(struct machine *machine, uint64_t id, const char *path);

@@ -150,7 +150,7 @@ void machine_add_fork(struct machine *machine, uint32_t pid, uint32_t tid, uint3
 		maps_inherit(thread->process->maps, parent->process->maps, time);
 }
 
-void machine_add_exit(struct machine *machine, uint32_t pid, uint32_t tid, uint64_t time)
+void machine_add_exit(struct machine *machine, uint32_t tid, uint64_t time)
 {
 	time = machine_advance(machine, time);
 	struct thread *thread = newest_thread(machine, tid);
@@ -169,7 +169,7 @@ void machine_add_namespaces(struct machine *machine, uint32_t pid, uint32_t tid,
 
 /* ---- asking ---- */
 
-struct thread *machine_thread(const struct machine *machine, uint32_t pid, uint32_t tid, uint64_t time)
+struct thread *machine_thread(const struct machine *machine, uint32_t tid, uint64_t time)
 {
 	struct thread *thread = newest_thread(machine, tid);
 	while (thread && thread->start > time)
@@ -272,7 +272,7 @@ static struct thread *stray_add(struct machine *machine, uint32_t pid, uint32_t 
 		thread->process = process_create(machine, pid, 0);
 		thread->process->leader = pid == UINT32_MAX ? NULL : thread;
 	} else {
-		struct thread *leader = machine_thread(machine, pid, pid, time);
+		struct thread *leader = machine_thread(machine, pid, time);
 		thread->process = (leader ? leader : stray_add(machine, pid, pid, time))->process;
 	}
 	stray_put(strays_reserve(machine), thread);
@@ -287,7 +287,7 @@ struct thread *machine_thread_or_new(struct machine *machine, uint32_t pid, uint
 		if (thread->start <= time)
 			return thread;
 	}
-	struct thread *thread = machine_thread(machine, pid, tid, time);
+	struct thread *thread = machine_thread(machine, tid, time);
 	if (thread)
 		return thread;
 	struct strays *strays = &machine->private->strays;

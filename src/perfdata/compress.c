@@ -37,16 +37,16 @@ void compressor_destroy(struct compressor *compressor)
 	free(compressor);
 }
 
-size_t compressor_step(struct compressor *compressor, struct compress_input *input, bool flush, void *output, size_t size, bool *ret_more)
+size_t compressor_step(struct compressor *compressor, struct compress_input *input, void *output, size_t size, bool *ret_more)
 {
 	ZSTD_inBuffer in = {input->at, input->left, 0};
 	ZSTD_outBuffer out = {output, size, 0};
-	size_t left = ZSTD_compressStream2(compressor->context, &out, &in, flush ? ZSTD_e_flush : ZSTD_e_continue);
+	size_t left = ZSTD_compressStream2(compressor->context, &out, &in, ZSTD_e_flush);
 	if (ZSTD_isError(left)) /* only for want of memory: levels and buffers are right */
 		mem_exhausted();
 	input->at += in.pos;
 	input->left -= in.pos;
-	*ret_more = input->left || (flush && left);
+	*ret_more = input->left || left;
 	return out.pos;
 }
 

@@ -18,9 +18,9 @@ struct compress_input {
 	size_t left;
 };
 
-/* Takes from `input` (which moves on) and gives up to `size` bytes. With `flush`, once the input is used up, everything taken so far comes
+/* Takes from `input` (which moves on) and gives up to `size` bytes. Once the input is used up, everything taken so far comes
  * out; *ret_more says that there was no room for all of it: call again. Returns the bytes given. */
-size_t compressor_step(struct compressor *compressor, struct compress_input *input, bool flush, void *output, size_t size, bool *ret_more);
+size_t compressor_step(struct compressor *compressor, struct compress_input *input, void *output, size_t size, bool *ret_more);
 
 struct decompressor;
 

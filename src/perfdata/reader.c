@@ -634,7 +634,7 @@ struct error *reader_next_chunk(struct reader *reader, struct reader_chunk **ret
 	return private->stream ? stream_fill(private->stream, false, ret) : NULL;
 }
 
-void reader_chunk_release(struct reader *reader, struct reader_chunk *chunk)
+void reader_chunk_release(struct reader_chunk *chunk)
 {
 	stream_chunk_free(chunk);
 }

@@ -87,11 +87,11 @@ struct event *reader_event_by_id(const struct reader *reader, uint64_t id);
 const struct record_header *reader_record(struct reader *reader, uint64_t *offset, bool note);
 
 /* Streaming input: the next piece of whole records. Events, features and formats are complete as soon as the first record that is no header
- * record was returned. Release each chunk. */
+ * record was returned. Release each chunk with reader_chunk_release(). */
 struct reader_chunk {
 	const uint8_t *data;
 	size_t size;
 	uint64_t offset; /* of its first byte in the stream, for messages */
 };
 struct error *reader_next_chunk(struct reader *reader, struct reader_chunk **ret); /* *ret = NULL: end */
-void reader_chunk_release(struct reader *reader, struct reader_chunk *chunk);
+void reader_chunk_release(struct reader_chunk *chunk);

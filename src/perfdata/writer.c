@@ -15,6 +15,7 @@
 #include "perfdata/output.h"
 #include "perfdata/writer_internal.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <linux/perf_event.h>
 #include <stddef.h>
@@ -339,7 +340,7 @@ static struct error *compress(struct writer *writer, struct compress_input input
 		if (sizeof(writer->buffer) - writer->buffered < COMPRESSED_RECORD_MAX && (error = writer_flush(writer)))
 			return error;
 		uint8_t *at = writer->buffer + writer->buffered;
-		size_t size = compressor_step(writer->compressor, &input, true, at + sizeof(header), COMPRESSED_RECORD_MAX - sizeof(header),
+		size_t size = compressor_step(writer->compressor, &input, at + sizeof(header), COMPRESSED_RECORD_MAX - sizeof(header),
 					      &more);
 		if (!size)
 			continue;
@@ -387,6 +388,7 @@ struct error *writer_append(struct writer *writer, const struct iovec *pieces, i
 {
 	struct error *error = failed_before(writer);
 	size_t total = 0;
+	assert(count <= PIECES_MAX);
 	for (int i = 0; i < count; i++)
 		total += pieces[i].iov_len;
 	if (error || !total)
@@ -400,12 +402,6 @@ struct error *writer_append(struct writer *writer, const struct iovec *pieces, i
 
 	struct iovec all[PIECES_MAX + 1];
 	int n = 0;
-	if (count > PIECES_MAX) {
-		for (int i = 0; i < count; i += PIECES_MAX)
-			if ((error = writer_append(writer, pieces + i, count - i < PIECES_MAX ? count - i : PIECES_MAX)))
-				return error;
-		return NULL;
-	}
 	if (writer->buffered)
 		all[n++] = (struct iovec){writer->buffer, writer->buffered};
 	writer->buffered = 0;

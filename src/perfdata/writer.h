@@ -53,7 +53,7 @@ const char *writer_path(const struct writer *writer);
 
 /* Adds one whole record; it is copied. Not compressed. */
 struct error *writer_add(struct writer *writer, const void *record, size_t size);
-/* Appends whole records that lie in `count` pieces (a ring that wraps: two; a record may straddle pieces). Nothing is kept: the pieces can
+/* Appends whole records that lie in `count` pieces (at most 62; a ring that wraps: two; a record may straddle pieces). Nothing is kept: the pieces can
  * be reused on return. */
 struct error *writer_append(struct writer *writer, const struct iovec *pieces, int count);
 /* FINISHED_ROUND; nothing when no byte was appended since the last one. */

@@ -1,4 +1,4 @@
-/* Trees of frames: storage, and paths added one by one. Children are found through a hash of (parent, label), so that wide nodes cost no more than narrow ones. */
+/* Trees of frames: storage. Children are found through a hash of (parent, label), so that wide nodes cost no more than narrow ones. */
 #include "result/calltree.h"
 
 #include "base/hash.h"
@@ -59,20 +59,6 @@ struct calltree_node *calltree_child(struct calltree *tree, struct calltree_node
 	tree->slots[at] = node;
 	tree->nodes++;
 	return node;
-}
-
-void calltree_add(struct calltree *tree, const char *const *labels, const uint8_t *kinds, size_t depth, uint64_t weight, uint64_t count)
-{
-	struct calltree_node *node = &tree->root;
-	node->total += weight;
-	node->total_count += count;
-	for (size_t i = 0; i < depth; i++) {
-		node = calltree_child(tree, node, labels[i], kinds ? kinds[i] : FRAME_OTHER);
-		node->total += weight;
-		node->total_count += count;
-	}
-	node->self += weight;
-	node->self_count += count;
 }
 
 /* Merge sort of one list of siblings. */

@@ -30,8 +30,6 @@ struct calltree {
 
 struct calltree *calltree_create(void);
 void calltree_destroy(struct calltree *tree);
-/* Adds a path given outermost first. */
-void calltree_add(struct calltree *tree, const char *const *labels, const uint8_t *kinds, size_t depth, uint64_t weight, uint64_t count);
 /* The child of that label, made when there is none. */
 struct calltree_node *calltree_child(struct calltree *tree, struct calltree_node *parent, const char *label, uint8_t kind);
 /* Sorts the children of `node` and of all nodes below it. */

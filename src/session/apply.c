@@ -228,7 +228,7 @@ void apply_sideband(struct machine *machine, const struct record_header *header,
 		return machine_add_fork(machine, task->pid, task->tid, task->ppid, task->ptid, !(header->misc & RECORD_MISC_FORK_EXEC),
 					time);
 	case RECORD_EXIT:
-		return machine_add_exit(machine, task->pid, task->tid, time);
+		return machine_add_exit(machine, task->tid, time);
 	case RECORD_KSYMBOL:
 		return apply_ksymbol(machine, header, time);
 	case RECORD_CGROUP:

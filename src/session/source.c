@@ -16,7 +16,7 @@ void source_deinit(struct source *source)
 {
 	for (size_t i = source->released; i < source->chunks.len; i++)
 		if (source->chunks.data[i].chunk)
-			reader_chunk_release(source->reader, source->chunks.data[i].chunk);
+			reader_chunk_release(source->chunks.data[i].chunk);
 	vec_deinit(&source->chunks);
 }
 
@@ -24,7 +24,7 @@ static void give_back(struct source *source, struct held_chunk *held)
 {
 	if (!held->chunk || held->waiting || !held->read)
 		return;
-	reader_chunk_release(source->reader, held->chunk);
+	reader_chunk_release(held->chunk);
 	held->chunk = NULL;
 	while (source->released < source->chunks.len && !source->chunks.data[source->released].chunk)
 		source->released++;

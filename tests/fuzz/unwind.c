@@ -48,7 +48,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		.abi = 2,
 		.mask = registers[0] & 1 ? 0xff01ff : registers[2],
 		.registers = registers,
-		.maps = thread_maps(machine_thread(machine, 1, 1, 3)),
+		.maps = thread_maps(machine_thread(machine, 1, 3)),
 		.time = 3,
 		.stack_size = size - sizeof(registers),
 	};

@@ -24,7 +24,7 @@ static const struct map *add_map(struct machine *machine, uint32_t pid, uint64_t
 	struct map_description description = {
 		.pid = pid, .tid = pid, .start = start, .end = start + 0x1000, .name = name, .prot = prot, .inode = inode};
 	machine_add_map(machine, &description, time);
-	return maps_find(thread_maps(machine_thread(machine, pid, pid, time)), start, time);
+	return maps_find(thread_maps(machine_thread(machine, pid, time)), start, time);
 }
 
 static void test_names(void **state)
@@ -40,7 +40,7 @@ static void test_names(void **state)
 	assert_string_equal(comm(machine, 20, 250), "make");
 	assert_string_equal(comm(machine, 20, NEVER), "renamed");
 	/* before the fork nobody had the id */
-	assert_null(machine_thread(machine, 20, 20, 99));
+	assert_null(machine_thread(machine, 20, 99));
 	machine_finish(machine);
 	assert_string_equal(comm(machine, 20, 99), ":20");
 	assert_string_equal(comm(machine, UINT32_MAX, 99), ":-1");
@@ -57,7 +57,7 @@ static void test_nameless(void **state)
 	assert_string_equal(comm(machine, 31, 11), ":31");
 	machine_add_comm(machine, 31, 31, "late", false, 20);
 	assert_string_equal(comm(machine, 31, 11), ":31");
-	assert_string_equal(thread_comm_settled(machine_thread(machine, 31, 31, 11), 11), "late");
+	assert_string_equal(thread_comm_settled(machine_thread(machine, 31, 11), 11), "late");
 	assert_string_equal(comm(machine, 31, 20), "late");
 	/* the bearer of the parent's id is of another process: it is replaced */
 	machine_add_comm(machine, 40, 41, "old", false, 30);
@@ -94,7 +94,7 @@ static void test_deep_forks(void **state)
 	const struct map *map = add_map(machine, 1, 0x1000, "/bin/bomb", PROT_EXEC, 1, 0);
 	for (uint32_t i = 1; i < 300000; i++)
 		machine_add_fork(machine, i + 1, i + 1, i, i, true, i);
-	struct thread *last = machine_thread(machine, 300000, 300000, NEVER);
+	struct thread *last = machine_thread(machine, 300000, NEVER);
 	assert_ptr_equal(maps_find(thread_maps(last), 0x1000, NEVER), map);
 	assert_true(machine->arena.used < 300000u * 500);
 	machine_destroy(machine);
@@ -107,15 +107,15 @@ static void test_forked_maps(void **state)
 	machine_add_fork(machine, 20, 20, 10, 10, true, 100);
 	machine_add_fork(machine, 10, 11, 10, 10, true, 110);
 	const struct map *late = add_map(machine, 10, 0x5000, "/lib/late.so", PROT_EXEC, 2, 120);
-	const struct maps *child = thread_maps(machine_thread(machine, 20, 20, NEVER));
-	const struct maps *sibling = thread_maps(machine_thread(machine, 10, 11, NEVER));
+	const struct maps *child = thread_maps(machine_thread(machine, 20, NEVER));
+	const struct maps *sibling = thread_maps(machine_thread(machine, 11, NEVER));
 	assert_ptr_equal(maps_find(child, 0x1000, NEVER), sh);
 	assert_null(maps_find(child, 0x5000, NEVER));
 	assert_ptr_equal(maps_find(sibling, 0x5000, NEVER), late);
 	assert_null(maps_find(sibling, 0x5000, 119));
 	/* a fork made up by the recorder copies nothing */
 	machine_add_fork(machine, 30, 30, 10, 10, false, 130);
-	assert_null(maps_find(thread_maps(machine_thread(machine, 30, 30, NEVER)), 0x1000, NEVER));
+	assert_null(maps_find(thread_maps(machine_thread(machine, 30, NEVER)), 0x1000, NEVER));
 	machine_destroy(machine);
 }
 
@@ -169,7 +169,7 @@ static void test_dso_identity(void **state)
 	machine_add_map(machine, &first, 0);
 	machine_add_map(machine, &second, 0);
 	machine_add_map(machine, &made_up, 0);
-	const struct maps *maps = thread_maps(machine_thread(machine, 4, 4, 0));
+	const struct maps *maps = thread_maps(machine_thread(machine, 4, 0));
 	assert_ptr_equal(maps_find(maps, 0x1000, 0)->dso, maps_find(maps, 0x2000, 0)->dso);
 	assert_ptr_not_equal(maps_find(maps, 0x2000, 0)->dso, maps_find(maps, 0x3000, 0)->dso);
 	assert_ptr_not_equal(a, b);

@@ -1,6 +1,8 @@
 /* Call trees: paths share their beginnings, weights add up, siblings are sorted. */
 #include "result/calltree.h"
 
+#include "paths.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -18,10 +20,10 @@ static void paths_share(void **state)
 {
 	static const char a[] = "a", b[] = "b", c[] = "c";
 	struct calltree *tree = calltree_create();
-	calltree_add(tree, (const char *const[]){a, c}, NULL, 2, 5, 1);
-	calltree_add(tree, (const char *const[]){a, b}, NULL, 2, 7, 2);
-	calltree_add(tree, (const char *const[]){a}, NULL, 1, 1, 1);
-	calltree_add(tree, (const char *const[]){a, b, a}, NULL, 3, 2, 1);
+	calltree_add_path(tree, (const char *const[]){a, c}, 2, 5, 1);
+	calltree_add_path(tree, (const char *const[]){a, b}, 2, 7, 2);
+	calltree_add_path(tree, (const char *const[]){a}, 1, 1, 1);
+	calltree_add_path(tree, (const char *const[]){a, b, a}, 3, 2, 1);
 	calltree_sort(&tree->root, by_label);
 	assert_int_equal(tree->nodes, 4);
 	assert_int_equal(tree->root.total, 15);
@@ -46,7 +48,7 @@ static void wide_nodes(void **state)
 	for (int round = 0; round < 3; round++)
 		for (int i = 0; i < 5000; i++) {
 			snprintf(labels[i], sizeof(labels[i]), "%d", 4999 - i);
-			calltree_add(tree, (const char *const[]){labels[i]}, NULL, 1, 1, 1);
+			calltree_add_path(tree, (const char *const[]){labels[i]}, 1, 1, 1);
 		}
 	assert_int_equal(tree->nodes, 5000);
 	calltree_sort(&tree->root, by_label);

@@ -1,6 +1,8 @@
 /* Tables and call graphs as text: the layout that scripts read. */
 #include "view/view.h"
 
+#include "paths.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -53,9 +55,9 @@ static struct calltree *make_tree(void)
 {
 	struct calltree *tree = calltree_create();
 	static const char main_label[] = "main", parse[] = "parse", token[] = "token", run[] = "run";
-	calltree_add(tree, (const char *const[]){main_label, parse, token}, NULL, 3, 60, 6);
-	calltree_add(tree, (const char *const[]){main_label, run}, NULL, 2, 30, 3);
-	calltree_add(tree, (const char *const[]){main_label}, NULL, 1, 10, 1);
+	calltree_add_path(tree, (const char *const[]){main_label, parse, token}, 3, 60, 6);
+	calltree_add_path(tree, (const char *const[]){main_label, run}, 2, 30, 3);
+	calltree_add_path(tree, (const char *const[]){main_label}, 1, 10, 1);
 	return tree;
 }
 

@@ -135,8 +135,6 @@ bool builtin_find_cache(const char *name, size_t len, uint64_t *ret_config)
 		}
 		at += 1 + size;
 	}
-	if (!have_operation && !have_result)
-		return false;
 	*ret_config = cache | (uint64_t)operation << 8 | (uint64_t)result << 16;
 	return (valid_operations[cache] >> operation) & 1;
 }

@@ -21,8 +21,8 @@ const struct builtin_event *builtin_events(size_t *ret_count);
 /* The event of this name or alias (`len` bytes), or NULL. */
 const struct builtin_event *builtin_find(const char *name, size_t len);
 
-/* "L1-dcache-load-misses", "LLC-loads", "l1d-read-miss" …: CACHE[-OPERATION][-RESULT] in any spelling the tables know. False when it is
- * none. */
+/* "L1-dcache-load-misses", "LLC-loads", "l1d-read-miss", "LLC" …: CACHE[-OPERATION][-RESULT] in any spelling the tables know; without
+ * them it is loads, and accesses. False when it is none. */
 bool builtin_find_cache(const char *name, size_t len, uint64_t *ret_config);
 
 /* The cache events that make sense (an instruction cache isn't written), by their usual names. Calls visit for each. */

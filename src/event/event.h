@@ -33,10 +33,14 @@ struct event {
 	const struct tracepoint *tracepoint;
 
 	/* Asked for: */
-	const char *filter;	  /* --filter, or NULL */
-	bool is_default;	  /* nobody asked for it by name: it may be called what it turns out to be */
-	const char *pmu_name;	  /* "cpu", "software", …, or NULL */
-	const char *pmu_cpus;	  /* the PMU's cpumask ("0-3"), or NULL: any */
+	const char *filter;   /* --filter, or NULL */
+	bool is_default;      /* nobody asked for it by name: it may be called what it turns out to be */
+	const char *pmu_name; /* "cpu", "software", …, or NULL */
+	const char *pmu_cpus; /* the PMU's cpumask ("0-3"), or NULL: any */
+	bool core_kind;	      /* one of several kinds of cores counts it (pmu_name); where the others run it sees nothing */
+	/* The text stood for several PMUs: the first event of those that count parts of one thing, so that their sum is what the text
+	 * means (uncore_imc_0, uncore_imc_1 …; with core_kind: the kinds of cores). NULL for that first one and for all others. */
+	const struct event *part_of;
 	enum event_tool tool;	  /* counted by the tool itself, not by the kernel */
 	bool precise_max;	  /* :P, and the default: as precise as the hardware can */
 	bool weak_group;	  /* :W */
@@ -57,12 +61,15 @@ struct event {
 	enum event_choice overwrite;
 	bool percore;
 	bool aux_output;
-	uint32_t aux_sample_size;  /* bytes; 0 = none */
-	uint64_t max_events;	   /* nr=; 0 = no limit */
+	uint32_t aux_sample_size; /* bytes; 0 = none */
+	uint64_t max_events;	  /* nr=; 0 = no limit */
 
-	const char *unit;   /* of counts, "" = none */
-	double scale;	    /* 1 = none */
-	const char *cgroup; /* -G, or NULL */
+	const char *unit;      /* of counts, "" = none */
+	double scale;	       /* 1 = none */
+	bool per_package;      /* counts for a whole package: one CPU of it is enough */
+	bool snapshot;	       /* the value is a level, not a count that grows */
+	const char *metric_id; /* metric-id=, or NULL */
+	const char *cgroup;    /* -G, or NULL */
 };
 
 struct event_list {

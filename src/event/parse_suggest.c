@@ -86,3 +86,15 @@ struct error *parse_unknown_name(struct parser *parser, const char *at, const ch
 	arena_deinit(&candidates.arena);
 	return error;
 }
+
+struct error *parse_unknown_pmu(struct parser *parser, const char *at, const char *name)
+{
+	struct pmu_list *pmus = event_catalog_pmus(parser->catalog);
+	struct strbuf hint = {0};
+
+	for (size_t i = 0; i < pmus->pmus.len && i < 20; i++)
+		strbuf_printf(&hint, "%s%s", i ? ", " : "this machine has: ", pmus->pmus.data[i]->name);
+	struct error *error = parse_fail(parser, at, hint.len ? strbuf_str(&hint) : NULL, "no PMU '%s' on this machine", name);
+	strbuf_deinit(&hint);
+	return error;
+}

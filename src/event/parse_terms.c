@@ -57,6 +57,7 @@ static const struct term_rule rules[] = {
 	{"percore", TERM_BOOL, FIELD(percore), false},
 	{"aux-output", TERM_BOOL, FIELD(aux_output), false},
 	{"aux-sample-size", TERM_U32, FIELD(aux_sample_size), false},
+	{"metric-id", TERM_STRING, FIELD(metric_id), false},
 };
 #undef FIELD
 
@@ -136,7 +137,7 @@ struct error *parse_terms(struct parser *parser, struct term_list *ret)
 static struct error *term_number(struct parser *parser, const struct term *term, uint64_t max, uint64_t *ret)
 {
 	*ret = 1;
-	if (term->value && !number_parse_u64(term->value, ret))
+	if (term->value && !parse_number(term->value, ret))
 		return parse_fail(parser, term->value_at, "a number", "the value of '%s' is no number", term->name);
 	if (*ret > max)
 		return parse_fail(parser, term->value_at, NULL, "the value of '%s' is above the highest possible, %#llx", term->name,
@@ -218,14 +219,10 @@ static uint64_t *config_word(struct event_attr *attr, uint32_t word)
 	return word == 0 ? &attr->config : word == 1 ? &attr->config1 : word == 2 ? &attr->config2 : &attr->config3;
 }
 
-static struct error *apply_format(struct parser *parser, struct event *event, const struct pmu_format *format, const struct term *term)
+static void set_format(struct event *event, const struct pmu_format *format, uint64_t value)
 {
-	unsigned int bits = (unsigned int)__builtin_popcountll(format->mask);
-	uint64_t value, *word = config_word(&event->attr, format->word);
-	struct error *error = term_number(parser, term, UINT64_MAX >> (64 - bits), &value);
+	uint64_t *word = config_word(&event->attr, format->word);
 
-	if (error)
-		return error;
 	for (unsigned int bit = 0; bit < 64; bit++) {
 		uint64_t mask = 1ull << bit;
 		if (!(format->mask & mask))
@@ -233,7 +230,23 @@ static struct error *apply_format(struct parser *parser, struct event *event, co
 		*word = (*word & ~mask) | (value & 1 ? mask : 0);
 		value >>= 1;
 	}
-	return NULL;
+}
+
+static struct error *apply_format(struct parser *parser, struct event *event, const struct pmu_format *format, const struct term *term)
+{
+	unsigned int bits = (unsigned int)__builtin_popcountll(format->mask);
+	uint64_t value;
+	struct error *error = term_number(parser, term, UINT64_MAX >> (64 - bits), &value);
+
+	if (!error)
+		set_format(event, format, value);
+	return error;
+}
+
+/* "r1a8", "r0x1a8": the whole config. */
+static bool is_raw(const struct term *term, uint64_t *ret)
+{
+	return !term->value && term->name[0] == 'r' && number_parse_hex(term->name + 1, ret);
 }
 
 /* The value that the user gave for a parameter "name=?" of a named event. */
@@ -271,19 +284,9 @@ static struct error *apply_alias(struct parser *parser, struct event *event, con
 	if (alias->unit)
 		event->unit = arena_strdup(&parser->list->arena, alias->unit);
 	event->scale = alias->scale;
+	event->per_package = alias->per_package;
+	event->snapshot = alias->snapshot;
 	return error;
-}
-
-/* The PMU's named event for a term without a value; generic names have two spellings. */
-static const struct pmu_alias *find_alias(const struct pmu *pmu, const struct term *term)
-{
-	const struct pmu_alias *alias = pmu_alias(pmu, term->name);
-	const struct builtin_event *builtin = alias ? NULL : builtin_find(term->name, strlen(term->name));
-
-	if (alias || !builtin)
-		return alias;
-	alias = pmu_alias(pmu, builtin->name);
-	return alias || !builtin->alias ? alias : pmu_alias(pmu, builtin->alias);
 }
 
 static struct error *unknown_term(struct parser *parser, const struct event *event, const struct pmu *pmu, const struct term *term)
@@ -305,22 +308,57 @@ static struct error *unknown_term(struct parser *parser, const struct event *eve
 	return error;
 }
 
+/* "@NAME": where a hardware tracer (CoreSight) sends its stream. The driver wants a hash of the name in its format "sinkid". */
+static struct error *apply_sink(struct parser *parser, struct event *event, const struct pmu *pmu, const struct term *term)
+{
+	const struct pmu_format *format = pmu_format(pmu, "sinkid");
+	uint64_t hash;
+
+	if (!format || term->value)
+		return parse_fail(parser, term->at, NULL, "the driver of the PMU '%s' takes no settings behind '@'", pmu->name);
+	if (!pmu_sink(pmu, term->name + 1, &hash))
+		return parse_fail(parser, term->at, "the names are those in the PMU's folder 'sinks' in sysfs",
+				  "no trace sink '%s' on this machine", term->name + 1);
+	set_format(event, format, hash);
+	return NULL;
+}
+
+/* A generic event of one kind of cores, which the PMU doesn't list itself: cpu_core/instructions/, cpu_atom/LLC-loads/. */
+static bool apply_generic(struct event *event, const struct pmu *pmu, const struct term *term)
+{
+	size_t len = strlen(term->name);
+	const struct builtin_event *builtin = builtin_find(term->name, len);
+	uint64_t config, of_pmu = event->core_kind ? (uint64_t)pmu->type << PMU_TYPE_SHIFT : 0;
+
+	if (!pmu->is_core || term->value)
+		return false;
+	if (builtin && builtin->type == PERF_TYPE_HARDWARE)
+		config = builtin->config;
+	else if (builtin || !builtin_find_cache(term->name, len, &config))
+		return false;
+	event->attr.type = builtin ? PERF_TYPE_HARDWARE : PERF_TYPE_HW_CACHE;
+	event->attr.config = config | of_pmu;
+	return true;
+}
+
 static struct error *apply_pmu_term(struct parser *parser, struct event *event, const struct pmu *pmu, const struct term *term,
 				    const struct term_list *terms)
 {
 	const struct pmu_format *format = pmu_format(pmu, term->name);
-	const struct pmu_alias *alias = term->value ? NULL : find_alias(pmu, term);
+	const struct pmu_alias *alias = term->value ? NULL : pmu_alias(pmu, term->name);
 	uint64_t config;
 
 	if (alias)
 		return apply_alias(parser, event, pmu, alias, term, terms);
 	if (format)
 		return apply_format(parser, event, format, term);
-	if (!term->value && term->name[0] == 'r' && number_parse_hex(term->name + 1, &config)) {
+	if (term->name[0] == '@')
+		return apply_sink(parser, event, pmu, term);
+	if (is_raw(term, &config))
 		event->attr.config = config;
-		return NULL;
-	}
-	return unknown_term(parser, event, pmu, term);
+	else if (!apply_generic(event, pmu, term))
+		return unknown_term(parser, event, pmu, term);
+	return NULL;
 }
 
 static struct error *apply_term(struct parser *parser, struct event *event, const struct pmu *pmu, const struct term *term,
@@ -328,23 +366,32 @@ static struct error *apply_term(struct parser *parser, struct event *event, cons
 {
 	const struct term_rule *rule = find_rule(term->name);
 
-	if (rule && rule->no_tracepoint && event->attr.type == PERF_TYPE_TRACEPOINT)
+	if (rule && rule->no_tracepoint && !pmu && event->attr.type == PERF_TYPE_TRACEPOINT)
 		rule = NULL;
 	if (!rule)
 		return pmu ? apply_pmu_term(parser, event, pmu, term, terms) : unknown_term(parser, event, pmu, term);
 	return apply_rule(parser, event, rule, term);
 }
 
+/* Whole config words come first, then named events, then the terms beside them, which change parts of what those stand for. */
+static int term_turn(const struct pmu *pmu, const struct term *term)
+{
+	const struct term_rule *rule = find_rule(term->name);
+	uint64_t config;
+
+	if (rule)
+		return rule->kind == TERM_CONFIG ? 0 : 2;
+	if (pmu && !term->value && pmu_alias(pmu, term->name))
+		return 1;
+	return is_raw(term, &config) ? 0 : 2;
+}
+
 struct error *parse_apply_terms(struct parser *parser, struct event *event, const struct pmu *pmu, const struct term_list *terms)
 {
-	/* Named events first: the terms beside them change parts of what they stand for. */
-	for (int pass = 0; pass < 2; pass++) {
+	for (int turn = 0; turn < 3; turn++) {
 		for (size_t i = 0; i < terms->terms.len; i++) {
 			const struct term *term = &terms->terms.data[i];
-			bool named = pmu && !term->value && !find_rule(term->name) && find_alias(pmu, term);
-			if (named != (pass == 0))
-				continue;
-			struct error *error = apply_term(parser, event, pmu, term, terms);
+			struct error *error = term_turn(pmu, term) == turn ? apply_term(parser, event, pmu, term, terms) : NULL;
 			if (error)
 				return error;
 		}

@@ -10,19 +10,22 @@
 #include <string.h>
 #include <unistd.h>
 
+/* The event is this tracepoint: it samples raw data, each time. */
+static void become_tracepoint(struct parser *parser, struct event *event, const char *system, const char *name)
+{
+	event->tp_system = arena_strdup(&parser->list->arena, system);
+	event->tp_name = arena_strdup(&parser->list->arena, name);
+	event->attr.sample_type = PERF_SAMPLE_RAW | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU | PERF_SAMPLE_PERIOD;
+	if (!event->period_given)
+		event->attr.sample_period = 1;
+}
+
 static struct error *add_tracepoint(struct parser *parser, const char *system, const char *name, int id, const struct term_list *terms)
 {
-	struct arena *arena = &parser->list->arena;
-	struct event *event = event_list_add(parser->list, "");
+	struct event *event = parse_add_event(parser, PERF_TYPE_TRACEPOINT, (uint64_t)id);
 
-	event->name = arena_printf(arena, "%s:%s", system, name);
-	event->tp_system = arena_strdup(arena, system);
-	event->tp_name = arena_strdup(arena, name);
-	event->attr.type = PERF_TYPE_TRACEPOINT;
-	event->attr.config = (uint64_t)id;
-	event->attr.sample_type = PERF_SAMPLE_RAW | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU | PERF_SAMPLE_PERIOD;
-	event->attr.sample_period = 1;
-	event->attr.exclude_guest = 1;
+	event->name = arena_printf(&parser->list->arena, "%s:%s", system, name);
+	become_tracepoint(parser, event, system, name);
 	return parse_apply_terms(parser, event, NULL, terms);
 }
 
@@ -150,5 +153,40 @@ struct error *parse_tracepoints(struct parser *parser, const char *at, const cha
 		return refuse_tracepoint(tracefs, system, event);
 	if (!error && parser->list->events.len == before)
 		error = unknown_tracepoint(parser, tracefs, at, system, event);
+	return error;
+}
+
+/* The event of `system` with this number. */
+static bool find_number(struct parser *parser, struct event *event, const char *tracefs, const char *system)
+{
+	struct tracefs_names events = {0};
+	bool found = false;
+	int id;
+
+	error_free(tracefs_events(tracefs, system, &events));
+	for (size_t i = 0; i < events.names.len && !found; i++) {
+		found = tracefs_event_id(tracefs, system, events.names.data[i], &id) && (uint64_t)id == event->attr.config;
+		if (found)
+			become_tracepoint(parser, event, system, events.names.data[i]);
+	}
+	tracefs_names_deinit(&events);
+	return found;
+}
+
+struct error *parse_tracepoint_number(struct parser *parser, struct event *event, const char *at)
+{
+	struct tracefs_names systems = {0};
+	const char *tracefs;
+	bool found = false;
+	struct error *error = event_catalog_tracefs(parser->catalog, &tracefs);
+
+	if (!error)
+		error = tracefs_systems(tracefs, &systems);
+	for (size_t i = 0; !error && !found && i < systems.names.len; i++)
+		found = find_number(parser, event, tracefs, systems.names.data[i]);
+	tracefs_names_deinit(&systems);
+	if (!error && !found)
+		error = parse_fail(parser, at, "tracepoints are better named: sched:sched_switch", "no tracepoint has the number %llu",
+				   (unsigned long long)event->attr.config);
 	return error;
 }

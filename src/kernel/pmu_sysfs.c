@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <unistd.h>
 
 /* Calls visit for each name in PATH/SUB, hidden ones left out. */
 static void visit_directory(const char *path, void (*visit)(struct pmu_list *list, struct pmu *pmu, const char *dir, const char *name),
@@ -39,12 +40,19 @@ static void add_pmu(struct pmu_list *list, struct pmu *unused, const char *dir, 
 	vec_push(&list->pmus, pmu);
 }
 
+static int compare_names(const void *a, const void *b)
+{
+	return strverscmp((*(struct pmu *const *)a)->name, (*(struct pmu *const *)b)->name);
+}
+
 struct pmu_list *pmu_list_load(const char *root)
 {
 	struct pmu_list *list = mem_zalloc(sizeof(*list));
 	cleanup_free char *path = mem_printf("%s/sys/bus/event_source/devices", root ? root : "");
 
 	visit_directory(path, add_pmu, list, NULL);
+	if (list->pmus.len)
+		qsort(list->pmus.data, list->pmus.len, sizeof(*list->pmus.data), compare_names);
 	return list;
 }
 
@@ -69,6 +77,67 @@ struct pmu *pmu_by_name(const struct pmu_list *list, const char *name)
 		if (!strcmp(list->pmus.data[i]->name, name))
 			return list->pmus.data[i];
 	return NULL;
+}
+
+struct pmu *pmu_find(struct pmu_list *list, const char *name)
+{
+	struct pmu *found = pmu_by_name(list, name);
+
+	for (size_t i = 0; !found && i < list->pmus.len; i++) {
+		struct pmu *pmu = list->pmus.data[i];
+		pmu_load_head(list, pmu);
+		if (pmu->other_name && !strcmp(pmu->other_name, name))
+			found = pmu;
+	}
+	return found;
+}
+
+/* Cheaper than pmu_load_head(): big machines have a hundred PMUs and no command is without this question. */
+static bool describes_cores(const struct pmu *pmu)
+{
+	cleanup_free char *path = mem_printf("%s/cpus", pmu->path);
+
+	return !strcmp(pmu->name, "cpu") || access(path, F_OK) == 0;
+}
+
+size_t pmu_core_kinds(struct pmu_list *list, struct pmu **ret, size_t max)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < list->pmus.len; i++) {
+		struct pmu *pmu = list->pmus.data[i];
+		if (!describes_cores(pmu))
+			continue;
+		pmu_load_head(list, pmu);
+		if (count < max)
+			ret[count] = pmu;
+		count++;
+	}
+	return count;
+}
+
+size_t pmu_stem(const char *name)
+{
+	size_t len = strlen(name), end = len;
+
+	while (end && strchr("0123456789abcdef", name[end - 1]))
+		end--;
+	/* Letters make a number only behind '_', and only a long one: "uncore_ha_0" has the stem "uncore_ha", "cpu_a" itself. */
+	if (end && name[end - 1] == '_' && len - end > 2)
+		return end - 1;
+	for (end = len; end && name[end - 1] >= '0' && name[end - 1] <= '9';)
+		end--;
+	if (!end || end == len)
+		return len;
+	return name[end - 1] == '_' && end > 1 ? end - 1 : end;
+}
+
+bool pmu_sink(const struct pmu *pmu, const char *name, uint64_t *ret)
+{
+	cleanup_free char *path = strchr(name, '/') ? NULL : mem_printf("%s/sinks/%s", pmu->path, name);
+	char line[64];
+
+	return path && proc_read_line(path, line, sizeof(line)) && number_parse_hex(line, ret);
 }
 
 /* "0-7,32-35" or "4" as a mask; false for anything else. */
@@ -188,6 +257,10 @@ void pmu_load_head(struct pmu_list *list, struct pmu *pmu)
 	pmu->head_loaded = true;
 	load_directory(list, pmu, "caps", add_capability);
 	load_cpus(list, pmu);
+	cleanup_free char *path = mem_printf("%s/alias", pmu->path);
+	char line[256];
+	if (proc_read_line(path, line, sizeof(line)) && line[0])
+		pmu->other_name = arena_strdup(&list->arena, line);
 }
 
 void pmu_load(struct pmu_list *list, struct pmu *pmu)

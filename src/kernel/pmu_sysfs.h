@@ -33,8 +33,9 @@ struct pmu {
 	const char *path; /* of its directory */
 	uint32_t type;
 	/* Filled by pmu_load_head(): */
-	const char *cpus; /* "cpumask" (uncore: where to open) or "cpus" (a core kind of a hybrid machine), NULL = any CPU */
-	bool is_core;	  /* counts what a CPU's core executes */
+	const char *cpus;	/* "cpumask" (uncore: where to open) or "cpus" (a core kind of a hybrid machine), NULL = any CPU */
+	bool is_core;		/* counts what a CPU's core executes */
+	const char *other_name; /* the file "alias": a second name (HiSilicon, s390), or NULL */
 	VEC(struct pmu_capability) capabilities; /* in the order of the directory */
 	/* Filled by pmu_load(): */
 	VEC(struct pmu_format) formats;
@@ -44,7 +45,7 @@ struct pmu {
 
 struct pmu_list {
 	struct arena arena;
-	VEC(struct pmu *) pmus; /* in the order of the directory */
+	VEC(struct pmu *) pmus; /* by name, numbers in it by value: uncore_imc_2 before uncore_imc_10 */
 };
 
 /* Reads names and types from `root`/sys/bus/event_source/devices (`root` "" = this machine). A machine without it has an empty list. */
@@ -55,6 +56,16 @@ void pmu_load_head(struct pmu_list *list, struct pmu *pmu);
 /* Reads all of it. */
 void pmu_load(struct pmu_list *list, struct pmu *pmu);
 struct pmu *pmu_by_name(const struct pmu_list *list, const char *name);
+/* By its name or its second name; NULL when there is none. */
+struct pmu *pmu_find(struct pmu_list *list, const char *name);
+
+/* The PMUs that describe a kind of cores: one on most machines, several where cores differ (Intel's cpu_core and cpu_atom, big.LITTLE);
+ * none without hardware counters. Writes at most `max` and returns how many there are. */
+size_t pmu_core_kinds(struct pmu_list *list, struct pmu **ret, size_t max);
+/* Bytes of a PMU's name without what numbers its instances: "uncore_imc" of uncore_imc_0, "mrvl_ddr_pmu" of mrvl_ddr_pmu_87e1b0000000. */
+size_t pmu_stem(const char *name);
+/* The hash that a tracer's driver gave one of its trace sinks (sinks/NAME of CoreSight); false when the PMU has no such sink. */
+bool pmu_sink(const struct pmu *pmu, const char *name, uint64_t *ret);
 
 /* NULL when `pmu` has none of that name (the case of letters does not matter for aliases). `pmu` must be loaded. */
 const struct pmu_format *pmu_format(const struct pmu *pmu, const char *name);

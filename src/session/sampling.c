@@ -288,6 +288,15 @@ static struct event *add_tracking(struct event_list *events)
 	return event;
 }
 
+/* What happens on other CPUs is unknown to an event of one kind of cores. */
+static bool is_bound_to_cores(const struct event_list *events)
+{
+	for (size_t i = 0; i < events->events.len; i++)
+		if (events->events.data[i]->core_kind)
+			return true;
+	return false;
+}
+
 struct error *sampling_configure(struct event_list *events, const struct sampling *sampling)
 {
 	struct tracking tracking = {0};
@@ -298,7 +307,7 @@ struct error *sampling_configure(struct event_list *events, const struct samplin
 			events->events.data[i]->members = i ? 0 : (unsigned int)events->events.len;
 		}
 	}
-	if (sampling->by_cpu || sampling->delayed) {
+	if (sampling->by_cpu || sampling->delayed || is_bound_to_cores(events)) {
 		tracking.event = find_dummy(events) ?: add_tracking(events);
 		tracking.added = true;
 	} else {

@@ -15,9 +15,15 @@ CHANGING = re.compile(r"^# (captured on|data offset|data size|feat offset|perf v
                       r"|, free = .*")
 
 
+def tidy(line):
+    """PMUs in the order of their names, as we have them; the kernel's perf takes the directory's."""
+    title, _, pmus = line.partition("# pmu mappings: ")
+    return "# pmu mappings: " + ", ".join(sorted(pmus.split(", "))) if pmus and not title else CHANGING.sub("", line)
+
+
 def header(oracle, path):
     out = subprocess.run([oracle, "report", "--header-only", "-I", "-i", path], capture_output=True, text=True, check=True).stdout
-    return [CHANGING.sub("", line) for line in out.splitlines() if not CHANGING.match(line)]
+    return [tidy(line) for line in out.splitlines() if not CHANGING.match(line)]
 
 
 def missing(oracle, path):

@@ -38,6 +38,19 @@ static tree_file tree[] = {
 	{DEVICES "uncore_imc_1/cpumask", "0,28"},
 	{DEVICES "uncore_imc_1/format/event", "config:0-7"},
 	{DEVICES "uncore_imc_1/events/cas_count_read", "event=0x04"},
+	{DEVICES "uncore_imc_1/events/level", "event=0x07"},
+	{DEVICES "uncore_imc_1/events/level.per-pkg", "1"},
+	{DEVICES "uncore_imc_1/events/level.snapshot", "1"},
+	{DEVICES "uncore_ddr_87e1b0000000/type", "16"},
+	{DEVICES "uncore_ddr_87e1b0000000/format/eventid", "config:0-8"},
+	{DEVICES "uncore_ddr_87e1b1000000/type", "17"},
+	{DEVICES "uncore_ddr_87e1b1000000/format/eventid", "config:0-8"},
+	{DEVICES "hisi_1/type", "18"},
+	{DEVICES "hisi_1/alias", "hisi_second_name"},
+	{DEVICES "hisi_1/format/scattered", "config1:0,8-9,63"},
+	{DEVICES "cs_etm/type", "19"},
+	{DEVICES "cs_etm/format/sinkid", "config2:0-31"},
+	{DEVICES "cs_etm/sinks/tmc_etr0", "0x1234abcd"},
 	{EVENTS "sched/sched_switch/id", "314"},
 	{EVENTS "sched/sched_waking/id", "318"},
 	{EVENTS "irq/irq_entry/id", "21"},
@@ -77,6 +90,10 @@ static char *describe(const char *text)
 		strbuf_printf(&out, "%s%s %u:%llx", i ? "; " : "", event->name, attr->type, (unsigned long long)attr->config);
 		if (attr->config1)
 			strbuf_printf(&out, ",c1=%llx", (unsigned long long)attr->config1);
+		if (attr->config2)
+			strbuf_printf(&out, ",c2=%llx", (unsigned long long)attr->config2);
+		if (attr->config3)
+			strbuf_printf(&out, ",c3=%llx", (unsigned long long)attr->config3);
 		if (attr->sample_period)
 			strbuf_printf(&out, attr->freq ? ",freq=%llu" : ",period=%llu", (unsigned long long)attr->sample_period);
 		if (attr->precise_ip)
@@ -102,7 +119,8 @@ static void texts(void **state)
 		{"cpu/mem-loads/pp", "cpu/mem-loads/pp 4:1cd,c1=3,p2"},
 		{"cpu/mem-loads,ldlat=30/", "cpu/mem-loads,ldlat=30/ 4:1cd,c1=1e"},
 		{"cpu/ldlat=30,mem-loads/", "cpu/ldlat=30,mem-loads/ 4:1cd,c1=1e"},
-		{"cpu/cycles/", "cpu/cycles/ 4:3c"},
+		{"cpu/cycles/", "cpu/cycles/ 0:0"},
+		{"cpu/cpu-cycles/", "cpu/cpu-cycles/ 4:3c"},
 		{"cpu/parameter,umask=7/", "cpu/parameter,umask=7/ 4:701"},
 		{"cpu/named/", "other 4:2"},
 		{"cpu/r1a8/", "cpu/r1a8/ 4:1a8"},
@@ -116,7 +134,24 @@ static void texts(void **state)
 		{"irq:*,sched:*switch:u", "irq:irq_entry 2:15,period=1; sched:sched_switch 2:13a,period=1,u"},
 		{"cs/freq=99/", "cs/freq=99/ 1:3,freq=99"},
 		{"{cycles,cs}:k", "cycles 0:0,k; cs 1:3,k"},
-		{"mem:0x10/8:w", "mem:0x10 5:0,c1=10,period=1"},
+		{"mem:0x10/8:w", "mem:0x10 5:0,c1=10,c2=8,period=1"},
+		{"mem:0x10:u", "mem:0x10:u 5:0,c1=10,c2=4,period=1,u"},
+		{"mem:16:x/name=here/", "here 5:0,c1=10,c2=8,period=1"},
+		{"cpu/config=1,config1=2,config2=0x3,config3=4/", "cpu/config=1,config1=2,config2=0x3,config3=4/ 4:1,c1=2,c2=3,c3=4"},
+		{"cpu/event=1,config=0x300/", "cpu/event=1,config=0x300/ 4:301"},
+		{"cpu/r0x1a8,inv/", "cpu/r0x1a8,inv/ 4:8001a8"},
+		{"cpu/instructions/u", "cpu/instructions/u 0:1,u"},
+		{"cpu/LLC-load-misses/", "cpu/LLC-load-misses/ 3:10002"},
+		{"mem-loads/ldlat=30/", "mem-loads/ldlat=30/ 4:1cd,c1=1e"},
+		{"cpu/event=010/", "cpu/event=010/ 4:a"},
+		{"LLC,iTLB,bpu-miss", "LLC 3:2; iTLB 3:4; bpu-miss 3:10005"},
+		{"1:3/name=x/,0x1:0x4:u", "x 1:3; 0x1:0x4:u 1:4,u"},
+		{"2:318", "2:318 2:13e,period=1"},
+		{"cycles/metric-id=a,name='b,c d'/", "b,c d 0:0"},
+		{"hisi_1/scattered=0x9/", "hisi_1/scattered=0x9/ 18:0,c1=8000000000000001"},
+		{"hisi_second_name/scattered=6/", "hisi_second_name/scattered=6/ 18:0,c1=300"},
+		{"cs_etm/@tmc_etr0/u", "cs_etm/@tmc_etr0/u 19:0,c2=1234abcd,u"},
+		{"level", "level 15:7 cpus=0,28"},
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -126,19 +161,70 @@ static void texts(void **state)
 	}
 }
 
-/* A name stands for all PMUs that begin with it, also without "uncore_", or match it. */
+/* A name stands for all PMUs that begin with it, also without "uncore_", or match it. Those without such a term are left out. */
 static void several_pmus(void **state)
 {
-	static const char *const names[] = {"uncore_imc/cas_count_read/", "imc/event=4/", "uncore_*/event=4/", "cas_count_read",
-					    "uncore_imc_*/event=4/"};
+	static const char *const names[] = {"uncore_imc/cas_count_read/", "imc/event=4/",  "uncore_*/event=4/", "cas_count_read",
+					    "uncore_imc_*/event=4/",	  "*imc*/event=4/"};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		struct event_list list = {0};
 		assert_null(event_parse(&list, catalog, names[i]));
 		assert_int_equal(list.events.len, 2);
-		assert_int_equal(list.events.data[0]->attr.type + list.events.data[1]->attr.type, 29);
+		assert_int_equal(list.events.data[0]->attr.type, 14);
+		assert_int_equal(list.events.data[1]->attr.type, 15);
 		assert_int_equal(list.events.data[1]->attr.config, 4);
 		assert_string_equal(list.events.data[0]->name, names[i]);
+		assert_null(list.events.data[0]->part_of);
+		assert_ptr_equal(list.events.data[1]->part_of, list.events.data[0]);
+		event_list_deinit(&list);
+	}
+}
+
+/* What a name stands for is added up per sort of PMU. */
+static void sums(void **state)
+{
+	struct event_list list = {0};
+
+	assert_null(event_parse(&list, catalog, "ddr/eventid=3/,uncore*/config=1/,uncore_imc_1/level/"));
+	assert_int_equal(list.events.len, 2 + 4 + 1);
+	struct event *const *events = list.events.data;
+	assert_int_equal(events[0]->attr.type, 16);
+	assert_ptr_equal(events[1]->part_of, events[0]);
+	static const unsigned int types[] = {16, 17, 14, 15};
+	for (size_t i = 0; i < 4; i++)
+		assert_int_equal(events[2 + i]->attr.type, types[i]);
+	assert_null(events[2]->part_of);
+	assert_ptr_equal(events[3]->part_of, events[2]);
+	assert_null(events[4]->part_of);
+	assert_ptr_equal(events[5]->part_of, events[4]);
+	assert_true(events[6]->per_package && events[6]->snapshot && !events[5]->per_package);
+	event_list_deinit(&list);
+}
+
+/* A group lies on one PMU; software joins whatever there is. */
+static void groups_of_pmus(void **state)
+{
+	static const struct {
+		const char *text;
+		const char *leaders; /* of each event, as digits */
+	} cases[] = {
+		{"{cycles,cpu/event=1/,r1a8,LLC-loads}", "0000"},
+		{"{imc/event=1/,imc/event=2/}", "0022"},
+		{"{cs,imc/event=1/,sched:sched_switch,imc/event=2/}:W", "000044"},
+		{"{cs,faults}", "00"},
+		{"{mem:0x10,uncore_imc_0/event=1/}", "00"},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct event_list list = {0};
+		char leaders[16] = "";
+		assert_null(event_parse(&list, catalog, cases[i].text));
+		for (size_t j = 0; j < list.events.len; j++) {
+			leaders[j] = (char)('0' + list.events.data[j]->leader);
+			assert_int_equal(list.events.data[j]->index, j);
+		}
+		assert_string_equal(leaders, cases[i].leaders);
 		event_list_deinit(&list);
 	}
 }
@@ -213,6 +299,12 @@ static void mistakes(void **state)
 		{"sched_switch", 0, "did you mean 'sched:sched_switch'?"},
 		{"mem:x", 4, "an address"},
 		{"cycles}", 6, "',' and another event"},
+		{"cpu/@foo/", 4, NULL},
+		{"cs_etm/@tmc_etf9/", 7, "'sinks'"},
+		{"uncore*/nothing=1/", 8, "known are: "},
+		{"mem:0x10/q", 10, "another term"},
+		{"mem:0x10:rr", 10, "each of r, w, x once"},
+		{"2:9999", 0, "sched:sched_switch"},
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -254,14 +346,36 @@ static void hybrid(void **state)
 	}
 	assert_int_equal(cores, 5);
 	const struct event *first = list.events.data[0], *leader = list.events.data[5], *other_leader = list.events.data[8];
-	assert_string_equal(first->name, !strcmp(first->pmu_name, "cpu_core") ? "cpu_core/cycles:u/" : "cpu_atom/cycles:u/");
-	assert_int_equal(first->attr.config, !strcmp(first->pmu_name, "cpu_core") ? 4ull << 32 : 10ull << 32);
+	assert_string_equal(first->name, "cpu_atom/cycles:u/");
+	assert_int_equal(first->attr.config, 10ull << 32);
+	assert_string_equal(first->pmu_cpus, "8-15");
+	assert_ptr_equal(list.events.data[1]->part_of, first);
 	assert_int_equal(list.events.data[3]->attr.type + list.events.data[4]->attr.type, 14);
 	assert_true(leader->members == 3 && leader->leader == 5 && other_leader->members == 3 && other_leader->leader == 8);
 	assert_string_not_equal(leader->pmu_name, other_leader->pmu_name);
 	assert_string_equal(leader->pmu_name, list.events.data[7]->pmu_name);
 	assert_true(list.events.data[6]->attr.sample_period == 7 && list.events.data[9]->attr.sample_period == 7);
 	assert_true(leader->attr.exclude_user && other_leader->attr.exclude_user);
+	event_list_deinit(&list);
+	list = (struct event_list){0};
+	assert_null(event_parse(&list, catalog_of_two, "{cpu/instructions/,cs},cpu_core/LLC-loads/,cpu_atom/r7,name=x/,cycles/period=3/"));
+	static const struct {
+		const char *name;
+		uint32_t type;
+		uint64_t config;
+	} wanted[] = {
+		{"cpu/instructions/", 0, 10ull << 32 | 1},  {"cs", 1, 3},	    {"cpu/instructions/", 0, 4ull << 32 | 1},
+		{"cpu_core/LLC-loads/", 3, 4ull << 32 | 2}, {"cpu_atom/x/", 10, 7}, {"cycles/period=3/", 0, 10ull << 32},
+		{"cycles/period=3/", 0, 4ull << 32},
+	};
+	assert_int_equal(list.events.len, sizeof(wanted) / sizeof(wanted[0]));
+	for (size_t i = 0; i < list.events.len; i++) {
+		const struct event *event = list.events.data[i];
+		assert_string_equal(event->name, wanted[i].name);
+		assert_int_equal(event->attr.type, wanted[i].type);
+		assert_int_equal(event->attr.config, wanted[i].config);
+		assert_int_equal(event->core_kind, wanted[i].type != 1);
+	}
 	event_list_deinit(&list);
 	event_catalog_destroy(catalog_of_two);
 	assert_int_equal(tree_remove(other), 0);
@@ -284,7 +398,8 @@ static void no_tracefs(void **state)
 int event_parse_tests(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(texts),    cmocka_unit_test(several_pmus), cmocka_unit_test(groups), cmocka_unit_test(terms),
+		cmocka_unit_test(texts),    cmocka_unit_test(several_pmus), cmocka_unit_test(groups),
+		cmocka_unit_test(terms),    cmocka_unit_test(sums),	    cmocka_unit_test(groups_of_pmus),
 		cmocka_unit_test(mistakes), cmocka_unit_test(no_tracefs),   cmocka_unit_test(hybrid),
 	};
 

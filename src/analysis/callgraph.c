@@ -12,6 +12,7 @@
 
 #include "analysis/fold_internal.h"
 #include "analysis/rows_internal.h"
+#include "analysis/source_lines.h"
 #include "base/mem.h"
 #include "base/pool.h"
 
@@ -85,7 +86,9 @@ static const char *frame_label(struct rows *rows, uint32_t id)
 	if (frame->symbol) {
 		struct strbuf place = {0};
 		strbuf_add_str(&place, frame->symbol->name);
-		if (by_address)
+		if (by_address && *source_lines_file(rows->context->lines, frame, true))
+			strbuf_printf(&place, " %s", source_lines_line(rows->context->lines, frame, true));
+		else if (by_address)
 			strbuf_printf(&place, " +%lu", map_to_dso(frame->map, frame->ip) - frame->symbol->start);
 		if (inlined)
 			strbuf_add_str(&place, " (inlined)");

@@ -108,6 +108,9 @@ struct fold {
 struct error *fold_create(struct session *session, struct resolver *resolver, const struct fold_options *options, struct fold **ret);
 void fold_destroy(struct fold *fold);
 
+/* Cuts stacks at functions that match: these become where it was sampled, what they called is left out. */
+void fold_cut_callees(struct fold *fold, bool (*matches)(void *context, const struct symbol *symbol), void *context);
+
 /* How many frames the stack of an entry has, and the frame at a depth (0 = innermost). Without a chain it is the leaf alone. */
 static inline uint32_t fold_depth(const struct fold *fold, const struct fold_entry *entry)
 {

@@ -361,7 +361,8 @@ static void add_address(const struct fold_frame *place, struct strbuf *out)
 	}
 	strbuf_add_str(out, place->symbol->name);
 	uint64_t offset = key_place_address(place, false) - place->symbol->start;
-	strbuf_printf(out, "+0x%lx", offset);
+	if (offset)
+		strbuf_printf(out, "+0x%lx", offset);
 }
 
 void key_addr_from_text(struct key_context *context, const struct key *key, const struct key_source *source, struct strbuf *out)

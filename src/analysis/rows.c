@@ -14,6 +14,12 @@ static bool row_shown(const struct rows *rows, uint32_t row)
 	const struct fold_entry *entry = &rows->fold->entries[rows->rows[row].first];
 	if (rows->options.exclude_other && rows->private->parent_key && !rows->private->parents.data[rows->rows[row].extra].parent)
 		return false;
+	if (rows->options.place_shown) {
+		struct key_source source;
+		classes_source(rows, CLASS_PLACE, rows->rows[row].place, NULL, &source);
+		if (!rows->options.place_shown(rows->options.context, source.place))
+			return false;
+	}
 	return !rows->options.shown || rows->options.shown(rows->options.context, rows->fold, entry);
 }
 
@@ -25,7 +31,7 @@ static void make_order(struct rows *rows)
 		rows->order[i] = i;
 	rows->shown_count = rows->row_count;
 	rows_sort(rows);
-	if (!rows->options.shown && !rows->options.exclude_other)
+	if (!rows->options.shown && !rows->options.place_shown && !rows->options.exclude_other)
 		return;
 	rows->shown_count = 0;
 	for (size_t i = 0; i < rows->row_count; i++)

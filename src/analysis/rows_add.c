@@ -180,7 +180,8 @@ static void add_totals(struct adder *adder, const struct fold_entry *entry, unsi
 		return;
 	if (options->exclude_other && rows->private->parent_key && !rows->private->parents.data[extra].parent)
 		return;
-	adder->totals[events + event] += entry->period;
+	if (!options->place_shown || options->place_shown(options->context, &rows->fold->frames[entry->leaf]))
+		adder->totals[events + event] += entry->period;
 	adder->totals[3 * events + event] += entry->count;
 }
 

@@ -60,7 +60,8 @@ static uint64_t place_address(const struct fold_frame *place)
 static uint64_t *slot_of(struct map64 *texts, const struct fold_frame *place, bool own)
 {
 	uint64_t where = hash_combine(place->map ? (uintptr_t)place->map->dso : 1, place_address(place));
-	return map64_insert(texts, hash_combine(where, (uintptr_t)place->symbol + own), NULL);
+	uint64_t key = hash_combine(where, (uintptr_t)place->symbol + own), *known = map64_find(texts, key);
+	return known ? known : map64_insert(texts, key, NULL);
 }
 
 static const struct code_function *find(const struct source_lines *lines, const struct fold_frame *place, bool own)

@@ -13,7 +13,7 @@ const struct code_function *source_find(struct resolver *resolver, const struct 
 /* The file's name, with its path or without: the end of `path`. */
 const char *source_file(const char *path, bool full_path);
 
-/* The lines of places of a fold, each made once. Not thread-safe. */
+/* The lines of places of a fold, each made once. Thread-safe only for places that were asked for before. */
 struct source_lines;
 /* `own`: callers' lines are those in their own functions, as in unwound stacks. */
 struct source_lines *source_lines_create(struct resolver *resolver, bool full_path, bool own);

@@ -152,6 +152,11 @@ static struct error *apply_int(const struct option *option, const char *argument
 	return NULL;
 }
 
+struct error *option_refuse(const struct option *option, const char *argument, bool negated, void *field)
+{
+	return error_new_kind(ERROR_UNSUPPORTED, "%s", option->help);
+}
+
 static struct error *apply(const struct match *match, const char *argument, void *field)
 {
 	const struct option *option = match->option;

@@ -99,10 +99,17 @@ struct option {
 	{                                                               \
 		OPTION_KIND_HEADING, 0, NULL, 0, NULL, h, NULL, NULL, 0 \
 	}
+/* An option of the kernel's perf that can't be had here: not listed; `why` is a sentence that says what to use instead. */
+#define OPTION_REFUSED(s, l, a, why)                                                                                                       \
+	{                                                                                                                                  \
+		OPTION_KIND_CUSTOM, s, l, 0, a, why, option_refuse, NULL, OPTION_HIDDEN | OPTION_OPTIONAL_ARGUMENT                         \
+	}
 #define OPTION_END                                                     \
 	{                                                              \
 		OPTION_KIND_END, 0, NULL, 0, NULL, NULL, NULL, NULL, 0 \
 	}
+
+option_parse_fn option_refuse;
 
 enum options_mode {
 	OPTIONS_PERMUTE,	    /* options and words may be mixed; "--" ends the options */

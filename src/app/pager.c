@@ -139,3 +139,9 @@ unsigned int output_columns(void)
 		return pager_columns;
 	return isatty(STDOUT_FILENO) ? terminal_columns() : 0;
 }
+
+bool output_color(void)
+{
+	const char *terminal = getenv("TERM"), *refused = getenv("NO_COLOR");
+	return output_columns() && terminal && strcmp(terminal, "dumb") && (!refused || !*refused);
+}

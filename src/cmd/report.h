@@ -5,6 +5,7 @@
 #include "analysis/fold.h"
 #include "analysis/keys.h"
 #include "analysis/rows.h"
+#include "app/config.h"
 #include "app/groups.h"
 #include "base/error.h"
 #include "cmd/opening.h"
@@ -58,6 +59,10 @@ struct report_options {
 	bool relative;
 	bool raw_trace;
 	bool full_source_path;
+	const char *ignore_callees; /* regular expression, or NULL */
+	bool raw_counts;	    /* -T: one line a count */
+	bool disable_order;	    /* -D: in the order of the file */
+	enum color_choice { COLOR_ON_TERMINALS, COLOR_ALWAYS, COLOR_NEVER } color;
 	bool nanoseconds;
 	bool skip_empty;
 	int socket;
@@ -89,12 +94,20 @@ struct report {
 	size_t window_count;
 };
 
+/* report_options.c */
+extern const struct option report_option_table[];
+/* Keys of the configuration that preset options; the styles of call graphs don't ask for them. */
+extern const struct config_binding report_configuration[];
+void report_options_init(struct report_options *options);
+void report_options_deinit(struct report_options *options);
+
 /* report_keys.c: fills sort, shown and extras from -s and -F. */
 struct error *report_setup_keys(struct report *report);
 /* The one name of a filter, or NULL: then the column says nothing. */
 bool report_is_elided(const struct report *report, const struct key *key);
 
 /* report_filter.c */
+bool report_place_shown(void *context, const struct fold_frame *place);
 struct error *report_setup_filter(struct report *report);
 bool report_accept(void *context, const struct fold_sample *sample);
 void report_extra(void *context, const struct fold_sample *sample, uint64_t *words);
@@ -109,6 +122,6 @@ struct error *report_show_events(struct report *report);
 /* report_extra.c: other things than tables. */
 void report_stats(const struct session *session, bool skip_empty);
 void report_tasks(const struct session *session, bool with_maps);
-void report_threads(const struct session *session);
+void report_threads(const struct session *session, bool raw);
 /* report_hint.c: which files lacked symbols, losses, trouble. */
 void report_hints(struct report *report);

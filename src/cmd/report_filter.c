@@ -198,7 +198,11 @@ bool report_shown(void *context, const struct fold *fold, const struct fold_entr
 	const struct fold_frame *place = &fold->frames[entry->leaf];
 	if (options->dsos.names.len && !dso_listed(&options->dsos, place))
 		return false;
-	if (options->symbols.names.len && !symbol_listed(&options->symbols, place))
-		return false;
-	return !options->symbol_filter || (place->symbol && strstr(place->symbol->name, options->symbol_filter));
+	return !options->symbols.names.len || symbol_listed(&options->symbols, place);
+}
+
+bool report_place_shown(void *context, const struct fold_frame *place)
+{
+	const struct report *report = context;
+	return place->symbol && strstr(place->symbol->name, report->options->symbol_filter);
 }

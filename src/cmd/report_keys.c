@@ -9,7 +9,7 @@
 #include <string.h>
 
 static const char DEFAULT_SORT[] = "comm,dso,symbol";
-static const char HISTORY_SORT[] = "symbol,dso";
+static const char HISTORY_SORT[] = "srcline,symbol,dso";
 static const char BRANCH_SORT[] = "comm,dso_from,symbol_from,symbol_to,cycles";
 
 static void add_once(struct key_list *list, const struct key *key)
@@ -81,7 +81,7 @@ static bool only_tracepoints(const struct report *report)
 static const char *sort_text(struct report *report)
 {
 	const struct report_options *options = report->options;
-	const char *defaults = report->branch_mode ? BRANCH_SORT : report->branch_history ? HISTORY_SORT : only_tracepoints(report) ? (options->raw_trace ? "trace_fields" : "trace") : DEFAULT_SORT, *text = options->sort;
+	const char *defaults = report->branch_mode ? BRANCH_SORT : report->options->branch_history ? HISTORY_SORT : only_tracepoints(report) ? (options->raw_trace ? "trace_fields" : "trace") : DEFAULT_SORT, *text = options->sort;
 	if (!text) {
 		if (is_strict(options->fields))
 			return "";

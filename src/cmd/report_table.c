@@ -97,7 +97,7 @@ static unsigned int content_width(struct maker *maker, const struct key *key)
 
 bool report_is_padded(const struct key *key)
 {
-	static const char *const ragged[] = {"symbol", "symbol_to", "time", "trace", "cgroup", "srcline", "srcfile", "srcline_to"};
+	static const char *const ragged[] = {"symbol", "symbol_to", "addr_to", "time", "trace", "cgroup", "srcline", "srcfile"};
 	for (size_t i = 0; i < sizeof(ragged) / sizeof(ragged[0]); i++)
 		if (!strcmp(ragged[i], key->name) && !(key->flags & KEY_DYNAMIC))
 			return false;
@@ -268,6 +268,7 @@ struct error *report_render(struct maker *maker)
 	table->title = maker->rows->options.events[0]->name;
 	struct view_options view = {.title = table->title,
 				    .header = !options->output.quiet,
+				    .color = options->color == COLOR_ALWAYS || (options->color == COLOR_ON_TERMINALS && output_color()),
 				    .jobs = maker->report->session->jobs,
 				    .separator = options->separator ? options->separator[0] : 0};
 	const struct view_ops *ops = choose_view(options->format);
@@ -332,8 +333,7 @@ static struct error *choose_keys(const struct report *report, const struct event
 static struct rows *make_rows(struct report *report, const struct event *const *events, size_t count, const struct event_keys *keys)
 {
 	const struct report_options *options = report->options;
-	bool filtered = options->comms.names.len || options->dsos.names.len || options->symbols.names.len || options->pids.names.len || options->tids.names.len ||
-			options->symbol_filter;
+	bool filtered = options->comms.names.len || options->dsos.names.len || options->symbols.names.len || options->pids.names.len || options->tids.names.len;
 	struct rows_options rows = {
 		.events = events,
 		.event_count = count,
@@ -350,6 +350,7 @@ static struct rows *make_rows(struct report *report, const struct event *const *
 		.tie_by_depth = options->callgraph.mode != CALLGRAPH_NONE,
 		.exclude_other = options->exclude_other && report->has_parent_regex && options->parent,
 		.shown = filtered ? report_shown : NULL,
+		.place_shown = options->symbol_filter ? report_place_shown : NULL,
 		.context = report,
 		.jobs = report->session->jobs,
 	};

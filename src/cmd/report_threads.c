@@ -84,7 +84,38 @@ static void print_counts(const struct thread_counts *counts, const struct event_
 	}
 }
 
-void report_threads(const struct session *session)
+/* One line for each thread and event. */
+static void print_raw_counts(const struct thread_counts *counts, const struct event_list *events)
+{
+	int pid_width = 3, tid_width = 3, name_width = 4, raw_width = 3, count_width = 5;
+	for (size_t t = 0; t < counts->list.len; t++) {
+		const struct thread_count *count = &counts->list.data[t];
+		widen(&pid_width, count->pid);
+		widen(&tid_width, count->tid);
+		for (size_t i = 0; i < counts->events; i++)
+			widen(&count_width, count->values[i]);
+	}
+	for (size_t i = 0; i < counts->events; i++) {
+		int name = (int)strlen(events->events.data[i]->name), raw = snprintf(NULL, 0, "%x", events->events.data[i]->index);
+		name_width = counts->seen[i] && name > name_width ? name : name_width;
+		raw_width = counts->seen[i] && raw > raw_width ? raw : raw_width;
+	}
+	printf("# %*s  %*s  %*s  %*s  %*s\n", pid_width, "PID", tid_width, "TID", name_width, "Name", raw_width, "Raw", count_width, "Count");
+	struct strbuf name = {0};
+	for (size_t t = 0; t < counts->list.len; t++)
+		for (size_t i = 0; i < counts->events; i++) {
+			const struct thread_count *count = &counts->list.data[t];
+			if (!counts->seen[i])
+				continue;
+			strbuf_clear(&name);
+			text_add_safe(&name, events->events.data[i]->name, strlen(events->events.data[i]->name));
+			printf("  %*d  %*d  %*s  %*x  %*lu\n", pid_width, (int)count->pid, tid_width, (int)count->tid, name_width,
+			       strbuf_str(&name), raw_width, events->events.data[i]->index, count_width, count->values[i]);
+		}
+	strbuf_deinit(&name);
+}
+
+void report_threads(const struct session *session, bool raw)
 {
 	const struct reader *reader = session->reader;
 	struct thread_counts counts = {.events = reader->events.events.len};
@@ -94,7 +125,7 @@ void report_threads(const struct session *session)
 	while ((header = reader_record(session->reader, &offset, false)))
 		if (header->type == RECORD_READ)
 			add_read(&counts, session, header);
-	print_counts(&counts, &reader->events);
+	(raw ? print_raw_counts : print_counts)(&counts, &reader->events);
 	for (size_t i = 0; i < counts.list.len; i++)
 		free(counts.list.data[i].values);
 	vec_deinit(&counts.list);

@@ -84,7 +84,12 @@ static void replace_separator(char *text, size_t length, char separator)
 			text[i] = '.';
 }
 
-static void add_padded(struct layout *layout, size_t index, union cell cell)
+const char *stdio_color(double percent)
+{
+	return percent >= 5 ? "\033[31m" : percent > 0.5 ? "\033[32m" : NULL;
+}
+
+static void add_plain(struct layout *layout, size_t index, union cell cell)
 {
 	const struct column *column = &layout->table->columns.data[index];
 	unsigned int width = layout->widths[index];
@@ -109,6 +114,17 @@ static void add_padded(struct layout *layout, size_t index, union cell cell)
 	} else if (index != layout->last || column->padded) {
 		strbuf_add_chars(out, ' ', pad);
 	}
+}
+
+static void add_padded(struct layout *layout, size_t index, union cell cell)
+{
+	bool percent = layout->options->color && layout->table->columns.data[index].kind == COLUMN_PERCENT;
+	const char *color = percent ? stdio_color(cell.real) : NULL;
+	if (color)
+		strbuf_add_str(&layout->out, color);
+	add_plain(layout, index, cell);
+	if (color)
+		strbuf_add_str(&layout->out, STDIO_COLOR_END);
 }
 
 static void add_gap(struct layout *layout, size_t column)
@@ -170,7 +186,7 @@ static void add_row(struct layout *layout, const struct row *row)
 	}
 	strbuf_add_char(&layout->out, '\n');
 	if (row->tree)
-		stdio_add_graph(&layout->table->graph, row, &layout->out);
+		stdio_add_graph(&layout->table->graph, row, layout->options->color, &layout->out);
 }
 
 enum { ROWS_PER_ITEM = 2048, ITEMS_PER_ROUND = 64 };

@@ -22,6 +22,7 @@ enum { MARGIN = 12, INDENT = 11 };
 struct drawing {
 	const struct table_graph *graph;
 	struct strbuf *out;
+	bool color;
 	unsigned int margin;
 	struct strbuf bars; /* the bars of the open levels: "|          " or "           " for each */
 };
@@ -31,14 +32,20 @@ static void add_label(const struct calltree_node *node, struct strbuf *out)
 	text_add_safe(out, node->label, strlen(node->label));
 }
 
-static void add_value(const struct table_graph *graph, uint64_t weight, uint64_t count, uint64_t total, struct strbuf *out)
+static void add_value(const struct table_graph *graph, uint64_t weight, uint64_t count, uint64_t total, bool colored, struct strbuf *out)
 {
+	double percent = total ? (double)weight * 100.0 / (double)total : 0.0;
+	const char *color = colored && graph->value == GRAPH_PERCENT ? stdio_color(percent) : NULL;
+	if (color)
+		strbuf_add_str(out, color);
 	if (graph->value == GRAPH_COUNT)
 		strbuf_add_u64(out, count, 0);
 	else if (graph->value == GRAPH_PERIOD)
 		strbuf_add_u64(out, weight, 0);
 	else
-		strbuf_printf(out, "%.2f%%", total ? (double)weight * 100.0 / (double)total : 0.0);
+		strbuf_printf(out, "%.2f%%", percent);
+	if (color)
+		strbuf_add_str(out, STDIO_COLOR_END);
 }
 
 /* The node below that is drawn together with this one, or NULL. */
@@ -73,7 +80,7 @@ static void draw_branch(struct drawing *drawing, const struct calltree_node *nod
 	struct strbuf *out = drawing->out;
 	add_margin(drawing);
 	strbuf_add_str(out, bar ? "|--" : " --");
-	add_value(drawing->graph, node->total, node->total_count, total, out);
+	add_value(drawing->graph, node->total, node->total_count, total, drawing->color, out);
 	strbuf_add_str(out, "--");
 	add_label(node, out);
 	strbuf_add_char(out, '\n');
@@ -93,7 +100,7 @@ static void draw_rest(struct drawing *drawing, uint64_t weight, uint64_t count, 
 {
 	add_margin(drawing);
 	strbuf_add_str(drawing->out, " --");
-	add_value(drawing->graph, weight, count, total, drawing->out);
+	add_value(drawing->graph, weight, count, total, drawing->color, drawing->out);
 	strbuf_add_str(drawing->out, "--[...]\n");
 }
 
@@ -121,9 +128,9 @@ static void draw_children(struct drawing *drawing, const struct calltree_node *n
 }
 
 /* GRAPH_TREE and GRAPH_FRACTAL. */
-static void draw_tree(const struct table_graph *graph, const struct row *row, struct strbuf *out)
+static void draw_tree(const struct table_graph *graph, const struct row *row, bool color, struct strbuf *out)
 {
-	struct drawing drawing = {.graph = graph, .out = out};
+	struct drawing drawing = {.graph = graph, .out = out, .color = color};
 	const struct calltree_node *node = &row->tree->root, *only = node->children;
 	size_t before = out->len;
 	uint64_t total = graph->style == GRAPH_FRACTAL ? row->value : graph->total;
@@ -196,7 +203,7 @@ static void add_path(const struct calltree_node *node, bool folded, struct strbu
 		strbuf_add_char(out, '\n');
 }
 
-static void draw_list(const struct table_graph *graph, const struct row *row, struct strbuf *out)
+static void draw_list(const struct table_graph *graph, const struct row *row, bool color, struct strbuf *out)
 {
 	struct endings endings = {0};
 	collect(&row->tree->root, graph->least, &endings);
@@ -208,7 +215,7 @@ static void draw_list(const struct table_graph *graph, const struct row *row, st
 		if (!folded)
 			strbuf_add_chars(out, ' ', 11);
 		/* Folded: what ends here; flat: with what goes on from here. */
-		add_value(graph, folded ? node->self : node->total, folded ? node->self_count : node->total_count, graph->total, out);
+		add_value(graph, folded ? node->self : node->total, folded ? node->self_count : node->total_count, graph->total, color, out);
 		if (!folded)
 			strbuf_add_char(out, '\n');
 		add_path(node, folded, out);
@@ -217,16 +224,16 @@ static void draw_list(const struct table_graph *graph, const struct row *row, st
 	vec_deinit(&endings.list);
 }
 
-void stdio_add_graph(const struct table_graph *graph, const struct row *row, struct strbuf *out)
+void stdio_add_graph(const struct table_graph *graph, const struct row *row, bool color, struct strbuf *out)
 {
 	switch (graph->style) {
 	case GRAPH_TREE:
 	case GRAPH_FRACTAL:
-		draw_tree(graph, row, out);
+		draw_tree(graph, row, color, out);
 		break;
 	case GRAPH_FLAT:
 	case GRAPH_FOLDED:
-		draw_list(graph, row, out);
+		draw_list(graph, row, color, out);
 		break;
 	case GRAPH_NONE:
 		break;

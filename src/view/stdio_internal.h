@@ -5,5 +5,8 @@
 #include "result/calltree.h"
 #include "result/table.h"
 
+/* The escape sequence that a percentage begins with; NULL where it is too small for a colour. */
+const char *stdio_color(double percent);
+#define STDIO_COLOR_END "\033[m"
 /* The graph of one row, and an empty line when anything was drawn. */
-void stdio_add_graph(const struct table_graph *graph, const struct row *row, struct strbuf *out);
+void stdio_add_graph(const struct table_graph *graph, const struct row *row, bool color, struct strbuf *out);

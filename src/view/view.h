@@ -13,6 +13,7 @@ struct view_options {
 	const char *unit; /* of weights: "samples", "ns", an event's name */
 	char separator;	  /* 0 = aligned columns */
 	bool header;	      /* column titles and comment lines */
+	bool color;	      /* percentages in colours, for a terminal */
 	unsigned int columns; /* terminal width; 0 = unlimited */
 	unsigned int jobs;    /* threads to make text with; 0 = 1 */
 };

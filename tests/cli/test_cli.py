@@ -127,3 +127,29 @@ def test_full_disk_is_an_error(perf):
     with open("/dev/full", "w", encoding="ascii") as full:
         done = subprocess.run([perf.path, "version"], stdout=full, stderr=subprocess.PIPE, text=True, check=False)
     assert done.returncode == 255 and "No space left" in done.stderr
+
+
+@pytest.mark.parametrize("words", [
+    ["report", "--tui"], ["report", "-M", "intel"], ["report", "--objdump=/usr/bin/objdump"], ["report", "--samples", "5"],
+    ["report", "--percent-type", "local-hits"], ["report", "--source"], ["report", "--asm-raw"], ["report", "--prefix", "/a", "--prefix-strip", "1"],
+    ["report", "--itrace=i100us"], ["report", "-x"],
+], ids=" ".join)
+def test_what_cannot_be_had_says_what_to_use(perf, words):
+    done = perf(*words)
+    assert done.returncode not in (0, None) and not done.stdout
+    assert re.search(r"use |instead|say with", done.stderr), done.stderr
+    assert not words[1].startswith("--") or words[1] not in perf(words[0], "-h").stdout
+
+
+def test_colours_only_on_terminals(perf, tmp_path):
+    data = tmp_path / "perf.data"
+    if perf("record", "-o", data, "-e", "cpu-clock", "--", "ls", "-lR", "/usr/lib/python3").returncode != 0:
+        pytest.skip("recording is refused here")
+    assert "\x1b[31m" not in perf("report", "--stdio", "-i", data).stdout
+
+    def on_terminal(**more):
+        return subprocess.run(["script", "-qec", f"{perf} --no-pager report --stdio -i {data}", "/dev/null"], capture_output=True, text=True,
+                              env={**os.environ, "TERM": "xterm", **more}, check=False).stdout
+    assert "\x1b[31m" in on_terminal()
+    assert "\x1b[31m" not in on_terminal(NO_COLOR="1")
+    assert "\x1b[31m" not in on_terminal(TERM="dumb")

@@ -12,6 +12,7 @@ One line of the text is one thing; '#' begins a comment:
     feature sample_time 100 900              nanoseconds
     feature build_id 0123abcd /bin/ls        several are put together; misc=2 by default (user)
     feature event_desc | group_desc          of the events
+    feature branch_stack                     there are branch records
     event cycles:u type=0 config=0 freq=1000 sample=IP|TID|TIME|ID read=ID flags=sample_id_all,mmap,comm ids=1,2 members=2 size=128
     mmap pid=1 tid=1 addr=0x400000 len=0x1000 pgoff=0 time=5 misc=2 name=/bin/ls
     mmap2 … maj=8 min=1 ino=5 prot=5 flags=2
@@ -34,7 +35,7 @@ import struct
 import sys
 
 FEATURES = {"build_id": 2, "hostname": 3, "osrelease": 4, "version": 5, "arch": 6, "nrcpus": 7, "cpudesc": 8, "cpuid": 9, "cmdline": 11,
-            "event_desc": 12, "group_desc": 17, "sample_time": 21, "compressed": 27}
+            "event_desc": 12, "branch_stack": 15, "group_desc": 17, "sample_time": 21, "compressed": 27}
 SAMPLE = {name: 1 << bit for bit, name in enumerate(
     "IP TID TIME ADDR READ CALLCHAIN ID CPU PERIOD STREAM_ID RAW BRANCH_STACK REGS_USER STACK_USER WEIGHT DATA_SRC IDENTIFIER TRANSACTION "
     "REGS_INTR PHYS_ADDR AUX CGROUP DATA_PAGE_SIZE CODE_PAGE_SIZE WEIGHT_STRUCT".split())}
@@ -149,6 +150,8 @@ class Maker:
             leaders = [(i, event) for i, event in enumerate(self.events) if event.members > 1]
             return self.pack("I", len(leaders)) + b"".join(
                 self.string("{anon_group}") + self.pack("II", i, event.members) for i, event in leaders)
+        if name == "branch_stack":
+            return b""
         if name == "compressed":
             return self.pack("IIIII", 1, 1, 1, 1, 1 << 20)
         raise ValueError(name)

@@ -1,9 +1,16 @@
 """Options of perf report that the kernel's perf 6.1 has too, on a program with debug information: the same rows."""
+import collections
+import pathlib
 import re
 import shutil
 import subprocess
+import sys
 
 import pytest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
+import branches
+import recording
 
 PROGRAM = r"""
 #include <stdlib.h>
@@ -73,8 +80,9 @@ def rows(program, path, words):
 
 
 def own_rows(program, path, words):
-    """Of the program alone: of libraries it depends on the machine whether their lines are known."""
-    return rows(program, path, [*words, "-d", "prog"])
+    """Of the program alone: of libraries it depends on the machine whether their lines are known. The kernel's perf calls entries of the PLT
+    _init."""
+    return [row for row in rows(program, path, [*words, "-d", "prog"]) if "@plt" not in row and "_init" not in row]
 
 
 LINE_CASES = ["srcline", "srcfile", "srcline,sym", "dso,srcfile", "comm,srcline,srcfile"]
@@ -114,3 +122,67 @@ def test_lines_of_callers(perf, oracle, recordings):
     assert any(row[-2:] == ["twist", "(inlined)"] for row in ours)
     chains = own_rows(perf, recordings["chains"], words)
     assert any(re.search(r"prog\.c:\d+ +\[\.\] main", row) for row in chains)
+
+
+def text(program, path, words):
+    done = program("report", "--stdio", "-i", path, *words)
+    assert done.returncode == 0, done.stderr
+    return [line for line in done.stdout.split("\n") if line.strip(" #") and not re.match(r"# \((Tip|Cannot)", line)]
+
+
+@pytest.mark.parametrize("words", ["--no-children --ignore-callees ^vfs", "--no-children --ignore-callees leaf|lookup", "-g callee --ignore-callees leaf",
+                                   "--symbol-filter le", "--symbol-filter le --percentage relative -g none", "--stdio-color always",
+                                   "--stdio-color always --no-children -n --show-cpu-utilization", "--stdio-color always -g folded", "--disable-order"])
+def test_same_text(perf, oracle, recordings, words):
+    theirs = text(oracle, recordings["chains"], words.split())
+    assert text(perf, recordings["chains"], words.split()) == theirs
+    assert len(theirs) > 10
+
+
+def test_graphs_by_address_tell_lines(perf, oracle, recordings):
+    """The program's frames, with their lines. (Of libraries without debug information the kernel's perf says "??:0".)"""
+    def frames(program):
+        found = re.findall(r"(\w+ prog\.c:\d+)", "\n".join(text(program, recordings["dwarf"], ["-g", "address", "--no-children"])))
+        return collections.Counter(found)
+    ours = frames(perf)
+    assert ours == frames(oracle)
+    assert any(frame.startswith("main ") for frame in ours)
+
+
+def test_counts_of_threads_one_by_one(perf, oracle, tmp_path, live):
+    """The kernel's perf forgets the ends of the lines."""
+    data = tmp_path / "stat.data"
+    assert oracle("record", "-s", "-o", data, "-e", "cpu-clock,page-faults", "--", "sh", "-c", "ls / >/dev/null; ls / >/dev/null").returncode == 0
+
+    def words(program):
+        out = program("report", "--stdio", "-T", "--pretty", "raw", "-i", data).stdout
+        return out[out.index("# ", out.rindex("PID") - 10):].split()
+    ours = words(perf)
+    assert ours == words(oracle)
+    assert ours.count("page-faults") >= 2
+
+
+def test_dump_in_the_order_of_the_file(perf, recordings):
+    """Offsets only grow; in the order of time they needn't."""
+    out = perf("report", "-D", "--disable-order", "-i", recordings["chains"]).stdout
+    offsets = [int(offset, 16) for offset in re.findall(r"^(?:\d+ )*(0x[0-9a-f]+) \[0x[0-9a-f]+\]: PERF_RECORD", out, re.M)]
+    assert len(offsets) > 100 and offsets == sorted(offsets)
+
+
+@pytest.fixture(scope="module")
+def branch_data(oracle, tmp_path_factory):
+    """A program's true branches as branch records."""
+    if not shutil.which("gcc") or not shutil.which("objdump"):
+        pytest.skip("gcc or objdump is not installed")
+    directory = tmp_path_factory.mktemp("branches")
+    _, script = branches.make(directory)
+    (directory / "perf.data").write_bytes(recording.Maker(script).make())
+    return directory / "perf.data"
+
+
+@pytest.mark.parametrize("words", ["", "-s srcline_from,srcline_to", "-s addr_from,addr_to", "-s dso_from,mispredict,comm", "-s in_tx,abort,comm",
+                                   "-s srcline_to,cycles -n"])
+def test_branches(perf, oracle, branch_data, words):
+    theirs = text(oracle, branch_data, words.split())
+    assert text(perf, branch_data, words.split()) == theirs
+    assert len(theirs) > 6

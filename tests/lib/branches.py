@@ -1,0 +1,128 @@
+"""Recordings with branch records on machines that have none: a program is stepped through instruction by instruction, and every jump that it
+makes becomes a branch record, as the processor would have kept it. `make(directory)` gives the program's path and a text for recording.py."""
+import re
+import subprocess
+
+PROGRAM = r"""
+volatile long sink;
+__attribute__((noinline)) long square(long n)
+{
+	return n * n + sink;
+}
+__attribute__((noinline)) long sum(int n)
+{
+	long total = 0;
+	for (int i = 0; i < n; i++) {
+		if (i & 1)
+			total += square(i);
+		else
+			total ^= i;
+	}
+	return total;
+}
+__attribute__((noinline)) int fib(int n)
+{
+	return n < 2 ? n : fib(n - 1) + fib(n - 2);
+}
+int main(void)
+{
+	for (int i = 0; i < 200; i++) {
+		sink += sum(20);
+		if (i % 3 == 0)
+			sink += fib(7);
+	}
+	return 0;
+}
+"""
+
+# Prints the address and frame chain of each instruction from main() to its end, as "ip caller caller…".
+STEPPER = r"""
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/ptrace.h>
+#include <sys/user.h>
+#include <sys/wait.h>
+#include <unistd.h>
+int main(int argc, char **argv)
+{
+	unsigned long begin = strtoul(argv[1], NULL, 16), low = strtoul(argv[2], NULL, 16), high = strtoul(argv[3], NULL, 16), end = 0;
+	pid_t child = fork();
+	if (!child) {
+		ptrace(PTRACE_TRACEME, 0, 0, 0);
+		execv(argv[4], argv + 4);
+		_exit(127);
+	}
+	int status;
+	waitpid(child, &status, 0);
+	for (int inside = 0; !WIFEXITED(status); waitpid(child, &status, 0)) {
+		struct user_regs_struct regs;
+		if (ptrace(PTRACE_GETREGS, child, 0, &regs))
+			break;
+		if (regs.rip == begin && !inside) {
+			inside = 1;
+			end = ptrace(PTRACE_PEEKDATA, child, regs.rsp, 0);
+		}
+		if (inside && regs.rip == end)
+			break;
+		if (inside && regs.rip >= low && regs.rip < high)
+			printf("%llx\n", regs.rip);
+		ptrace(PTRACE_SINGLESTEP, child, 0, 0);
+	}
+	ptrace(PTRACE_KILL, child, 0, 0);
+	return 0;
+}
+"""
+
+
+def run(*words, directory=None):
+    return subprocess.run(words, cwd=directory, check=True, capture_output=True, text=True).stdout
+
+
+def instructions(program):
+    """Address → size."""
+    sizes, last = {}, None
+    for line in run("objdump", "-d", "-w", program).splitlines():
+        found = re.match(r" +([0-9a-f]+):\t((?:[0-9a-f]{2} )+)", line)
+        if found:
+            last = int(found.group(1), 16)
+            sizes[last] = len(found.group(2).split())
+    return sizes
+
+
+def taken(steps, sizes):
+    """The jumps among the steps: (index of the step behind it, from, to)."""
+    return [(i + 1, a, b) for i, (a, b) in enumerate(zip(steps, steps[1:])) if b != a + sizes[a]]
+
+
+def make(directory, depth=16, every=7, chains=False):
+    """A sample at every so many branches, with the last `depth` of them. The cycles of a branch are made up from its addresses."""
+    (directory / "loops.c").write_text(PROGRAM)
+    (directory / "stepper.c").write_text(STEPPER)
+    run("gcc", "-g", "-O1", "-no-pie", "-fno-omit-frame-pointer", "-fno-optimize-sibling-calls", "-o", "loops", "loops.c", directory=directory)
+    run("gcc", "-O1", "-o", "stepper", "stepper.c", directory=directory)
+    program = directory / "loops"
+    symbols = {name: int(address, 16) for address, _, name in (line.split() for line in run("nm", "--defined-only", program).splitlines())}
+    low, high = symbols["_init"], symbols["_fini"]
+    steps = [int(word, 16) for word in run(directory / "stepper", f"{symbols['main']:x}", f"{low:x}", f"{high:x}", program).split()]
+    branches = taken(steps, instructions(program))
+    kind = "IP|TID|TIME|PERIOD|BRANCH_STACK" + ("|CALLCHAIN" if chains else "")
+    text = ["feature hostname box", "feature arch x86_64", "feature branch_stack", f"feature cmdline perf record -b {program}",
+            f"event cycles type=0 config=0 period=1000 sample={kind} branch=0x8 flags=sample_id_all,mmap,comm,mmap2",
+            "comm pid=77 tid=77 name=loops exec=1 time=1",
+            f"mmap2 pid=77 tid=77 addr=0x401000 len=0x1000 pgoff=0x1000 time=2 prot=5 flags=2 name={program}"]
+    stack, chain_at = [], {}
+    for index, source, target in branches:
+        if stack and target == stack[-1]:
+            stack.pop()
+        elif target in (symbols["square"], symbols["sum"], symbols["fib"]):
+            stack.append(source + 5)
+        chain_at[index] = list(stack)
+    for number in range(depth, len(branches), every):
+        index = branches[number][0]
+        last = branches[number - depth + 1:number + 1][::-1]
+        entries = ",".join(f"{a:#x}>{b:#x}/{'M' if (a ^ b) % 11 == 0 else 'P'}{(a * 7 + b) % 23 + 1}" for _, a, b in last)
+        words = f"sample ip={steps[index]:#x} pid=77 tid=77 time={10 + number} period=1000 branch={entries}"
+        if chains:
+            words += " chain=" + ",".join(["user", *(f"{ip:#x}" for ip in [steps[index], *chain_at[index][::-1]])])
+        text.append(words)
+    return program, "\n".join(text) + "\n"

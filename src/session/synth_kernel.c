@@ -59,32 +59,45 @@ static uint64_t kernel_code_size(void)
 	return size;
 }
 
-/* Looks through /proc/kallsyms block by block until both names were seen (NULL = not wanted). */
-static void find_symbols(const char *first_name, uint64_t *ret_first, const char *last_name, uint64_t *ret_last)
+struct landmarks {
+	uint64_t text, stext, etext; /* 0 = not seen */
+	bool want_etext;
+};
+
+/* Takes in one line, "ffff800008010000 T _stext"; returns false when nothing more is of use. Where the list begins with the code behind the
+ * image's head (arm64), there is no _text: by order of addresses, it isn't to come once a line lies above _stext. */
+static bool note_landmark(struct landmarks *marks, const char *line, const char *end)
+{
+	const char *name = strchr(line, ' ');
+	if (!name || name + 3 > end)
+		return true;
+	name += 3;
+	size_t size = (size_t)(end - name);
+	if (size == strlen("_text") && !memcmp(name, "_text", size))
+		marks->text = strtoull(line, NULL, 16);
+	else if (size == strlen("_stext") && !memcmp(name, "_stext", size))
+		marks->stext = strtoull(line, NULL, 16);
+	else if (size == strlen("_etext") && !memcmp(name, "_etext", size))
+		marks->etext = strtoull(line, NULL, 16);
+	if (marks->want_etext)
+		return !marks->etext;
+	return !marks->text && (!marks->stext || strtoull(line, NULL, 16) <= marks->stext);
+}
+
+/* Looks through /proc/kallsyms block by block until everything wanted was seen. */
+static void find_landmarks(struct landmarks *marks)
 {
 	cleanup_close int fd = open("/proc/kallsyms", O_RDONLY | O_CLOEXEC);
 	char block[65536 + 1];
 	size_t kept = 0;
-	bool want_first = true, want_last = last_name;
+	bool more = true;
 	ssize_t length;
 
-	while (fd >= 0 && (want_first || want_last) && (length = read(fd, block + kept, sizeof(block) - 1 - kept)) > 0) {
+	while (fd >= 0 && more && (length = read(fd, block + kept, sizeof(block) - 1 - kept)) > 0) {
 		char *line = block, *end;
 		block[kept + (size_t)length] = '\0';
-		for (; (want_first || want_last) && (end = strchr(line, '\n')); line = end + 1) {
-			const char *name = strchr(line, ' ');
-			if (!name || name + 3 > end)
-				continue;
-			name += 3;
-			size_t size = (size_t)(end - name);
-			if (want_first && size == strlen(first_name) && !memcmp(name, first_name, size)) {
-				*ret_first = strtoull(line, NULL, 16);
-				want_first = false;
-			} else if (want_last && size == strlen(last_name) && !memcmp(name, last_name, size)) {
-				*ret_last = strtoull(line, NULL, 16);
-				want_last = false;
-			}
-		}
+		for (; more && (end = strchr(line, '\n')); line = end + 1)
+			more = note_landmark(marks, line, end);
 		kept = strlen(line);
 		memmove(block, line, kept);
 	}
@@ -145,14 +158,16 @@ static void put_modules(struct synth *synth)
 
 bool synth_kernel(struct synth *synth)
 {
-	uint64_t start = 0, end = 0, size = kernel_code_size();
+	uint64_t size = kernel_code_size();
+	struct landmarks marks = {.want_etext = !size};
 
-	find_symbols("_text", &start, size ? NULL : "_etext", &end);
+	find_landmarks(&marks);
+	uint64_t start = marks.text ? marks.text : marks.stext;
 	if (!start)
 		return false;
 	if (!size)
-		size = end > start ? end - start : 0;
-	put_kernel_map(synth, start, size ? size : UINT64_MAX - start, start, "[kernel.kallsyms]_text");
+		size = marks.etext > start ? marks.etext - start : UINT64_MAX - start;
+	put_kernel_map(synth, start, size, start, marks.text ? "[kernel.kallsyms]_text" : "[kernel.kallsyms]_stext");
 	put_modules(synth);
 	return true;
 }

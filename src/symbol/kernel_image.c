@@ -114,7 +114,8 @@ static bool open_kept(struct kernel_list *list, const struct symbol_options *opt
 	cleanup_free char *path = cache ? buildid_cache_path(cache, &dso->build_id, "kallsyms") : NULL;
 	if (!path || !open_list(list, path))
 		return false;
-	if (kallsyms_address(&list->kallsyms, "_text", &address) && kallsyms_address(&list->kallsyms, "_etext", &address))
+	bool begins = kallsyms_address(&list->kallsyms, "_text", &address) || kallsyms_address(&list->kallsyms, "_stext", &address);
+	if (begins && kallsyms_address(&list->kallsyms, "_etext", &address))
 		return true;
 	kallsyms_close(&list->kallsyms);
 	free(take_pointer(list->path));

@@ -114,10 +114,15 @@ static void add_kernel_text(struct machine *machine, const struct map_descriptio
 		machine->kernel_start = map->start;
 }
 
+/* Since Linux 6.4 /proc/modules gives where a module's text begins, but the size of all its parts, which lie elsewhere: such a map reaches
+ * into the modules behind it. It ends where the next one begins, in whatever order they come. */
 static void add_module(struct machine *machine, const struct map_description *description, uint64_t time)
 {
 	struct dso *dso = dso_for_module(machine, description);
 	struct map *map = map_create(machine, description, dso, time);
+	const struct map *next = maps_next(machine->kernel_maps, map->start);
+	if (next && next->start > map->start && next->start < map->end)
+		map->end = next->start;
 	map->pgoff = 0;
 	dso->text_start = map->start;
 	dso->text_end = map->end;

@@ -73,6 +73,17 @@ const struct map *maps_find(const struct maps *maps, uint64_t addr, uint64_t tim
 	return NULL;
 }
 
+const struct map *maps_next(const struct maps *maps, uint64_t addr)
+{
+	const struct maps_node *node = maps->count ? maps->versions[maps->count - 1].root : NULL, *next = NULL;
+	while (node) {
+		if (node->start > addr)
+			next = node;
+		node = node->start > addr ? node->left : node->right;
+	}
+	return next ? next->map : NULL;
+}
+
 uint64_t maps_epoch(const struct maps *maps, uint64_t time)
 {
 	const struct maps_version *version = version_at(maps, time);

@@ -25,6 +25,8 @@ struct maps {
 };
 
 struct maps *maps_create(struct machine *machine);
+/* Of the newest state: the map of the lowest piece that begins above `addr`, or NULL. */
+const struct map *maps_next(const struct maps *maps, uint64_t addr);
 /* Puts `map` over what was there. */
 void maps_insert(struct maps *maps, const struct map *map);
 /* Takes [start, end) away. */

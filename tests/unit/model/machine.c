@@ -245,6 +245,24 @@ static void test_kernel(void **state)
 	machine_destroy(machine);
 }
 
+/* Modules whose sizes reach into the ones behind them, as kernels since 6.4 tell them, in three orders. */
+static void test_modules_overlap(void **state)
+{
+	static const char *names[] = {"[a]", "[b]", "[c]"};
+	static const size_t orders[][3] = {{0, 1, 2}, {2, 1, 0}, {1, 0, 2}};
+	for (size_t i = 0; i < 3; i++) {
+		struct machine *machine = machine_create();
+		for (size_t j = 0; j < 3; j++) {
+			uint64_t start = 0xffffffffc0000000 + 0x2000 * orders[i][j];
+			add_kernel(machine, start, start + 0x8000, 0, names[orders[i][j]]);
+		}
+		for (uint64_t offset = 0; offset < 0x6000; offset += 0x1000)
+			assert_string_equal(maps_find(machine->kernel_maps, 0xffffffffc0000000 + offset, 0)->dso->name,
+					    names[offset / 0x2000]);
+		machine_destroy(machine);
+	}
+}
+
 static void test_cgroups(void **state)
 {
 	struct machine *machine = machine_create();
@@ -262,8 +280,8 @@ int model_machine_tests(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_names),	     cmocka_unit_test(test_nameless),	 cmocka_unit_test(test_reused_ids),
 		cmocka_unit_test(test_deep_forks),   cmocka_unit_test(test_forked_maps), cmocka_unit_test(test_dso_names),
-		cmocka_unit_test(test_dso_identity), cmocka_unit_test(test_kernel),	 cmocka_unit_test(test_cgroups),
-		cmocka_unit_test(test_strays),
+		cmocka_unit_test(test_dso_identity), cmocka_unit_test(test_kernel),	 cmocka_unit_test(test_modules_overlap),
+		cmocka_unit_test(test_cgroups),	     cmocka_unit_test(test_strays),
 	};
 	return cmocka_run_group_tests_name("model/machine", tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
 # make: builds build/perf, installing what is missing. make test: all tests; the last line counts them.
-.PHONY: all test check install clean format
+.PHONY: all test check guest-test guest-shell arm64 install clean format
 
 all:
 	@tools/build
@@ -12,6 +12,21 @@ test: all
 check: all
 	@tools/install-packages build test
 	@tools/run-tests checks unit
+
+# make guest-test GUEST=arm64 TEST=record: one test in one guest; all tests, or all guests, without TEST or GUEST.
+guest-test: all
+	@tools/install-packages build test
+	@tests/guest/run -v $(or $(GUEST),all) $(TEST)
+
+# make guest-shell GUEST=arm64: a shell in a guest.
+guest-shell: all
+	@tools/install-packages build test
+	@tests/guest/run --shell $(GUEST)
+
+# build-arm64/perf, cross-compiled.
+arm64:
+	@tools/install-packages build test
+	@tools/build-arm64
 
 install: all
 	@meson install -C build

@@ -394,7 +394,6 @@ static struct error *record(struct recording *recording, char **command, int *re
 		error = counters_open(&recording->counters, &recording->events, &target);
 	if (error)
 		return error;
-	tell_fallbacks(&recording->counters);
 	note_machine(recording);
 	options->recorder.context = recording;
 	options->recorder.describe = describe;
@@ -406,6 +405,7 @@ static struct error *record(struct recording *recording, char **command, int *re
 				recording->workload.pid ? &recording->workload : NULL, &recording->recorder);
 	if (error)
 		return error;
+	tell_fallbacks(&recording->counters);
 	error = recorder_run(recording->recorder);
 	workload_stop(&recording->workload);
 	struct error *finish_error = recorder_finish(recording->recorder);

@@ -310,8 +310,14 @@ static struct error *run(int argc, char **argv, int *ret_status)
 		error = use_words(words, argv, &options);
 	struct report report = {.options = &options};
 	struct opening_options opening = {.input = &options.input, .cpus = options.cpus, .time = options.time, .unordered = options.disable_order && options.dump};
-	if (!error)
-		error = opening_begin(&report.opening, &opening);
+	if (!error && (error = opening_begin(&report.opening, &opening))) {
+		/* A mistake in the options is told first. */
+		struct error *mistake = report_check_keys(&options);
+		if (mistake) {
+			error_free(error);
+			error = mistake;
+		}
+	}
 	if (!error)
 		error = show(&report);
 	report_deinit(&report);

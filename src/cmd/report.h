@@ -103,6 +103,8 @@ void report_options_deinit(struct report_options *options);
 
 /* report_keys.c: fills sort, shown and extras from -s and -F. */
 struct error *report_setup_keys(struct report *report);
+/* Without a recording: names that are no keys and could only be fields of tracepoints. */
+struct error *report_check_keys(const struct report_options *options);
 /* The one name of a filter, or NULL: then the column says nothing. */
 bool report_is_elided(const struct report *report, const struct key *key);
 

@@ -4,6 +4,8 @@
  * are only sorted by. A '+' in front adds to the default. */
 #include "cmd/report.h"
 
+#include "base/cleanup.h"
+#include "base/mem.h"
 #include "base/text.h"
 
 #include <string.h>
@@ -27,6 +29,16 @@ static const struct key *by_name(const char *name)
 	return key_find(name, true);
 }
 
+static struct error *unknown_key(const char *name, const char *option)
+{
+	struct strbuf names = {0};
+	key_names(&names, 2, 100);
+	struct error *error = error_new_kind(ERROR_USAGE, "%s: there is no key '%s'; the keys are\n  %s\nand fields of recorded tracepoints", option, name,
+					     strbuf_str(&names));
+	strbuf_deinit(&names);
+	return error;
+}
+
 static struct error *add_name(struct report *report, const char *name, const char *option, struct key_list *list)
 {
 	const struct key *key = key_find(name, report->branch_mode);
@@ -44,12 +56,7 @@ static struct error *add_name(struct report *report, const char *name, const cha
 	/* Without tracepoints there are no fields to show, which is no mistake. */
 	if (found || !strcmp(name, "trace_fields"))
 		return NULL;
-	struct strbuf names = {0};
-	key_names(&names, 2, 100);
-	struct error *error = error_new_kind(ERROR_USAGE, "%s: there is no key '%s'; the keys are\n  %s\nand fields of recorded tracepoints", option, name,
-					     strbuf_str(&names));
-	strbuf_deinit(&names);
-	return error;
+	return unknown_key(name, option);
 }
 
 static struct error *add_names(struct report *report, const char *text, const char *option, struct key_list *list)
@@ -61,6 +68,22 @@ static struct error *add_names(struct report *report, const char *text, const ch
 			return error;
 	}
 	return NULL;
+}
+
+/* What no recording can make right, but tracepoints with such a field. */
+static struct error *check_names(const char *text, const char *option)
+{
+	cleanup_free char *copy = text ? mem_strdup(text + (*text == '+')) : NULL;
+	char *rest = copy;
+	for (char *name = strsep(&rest, ", {}"); name; name = strsep(&rest, ", {}"))
+		if (*name && !key_find(name, true) && !strpbrk(name, ".:") && strcmp(name, "trace_fields"))
+			return unknown_key(name, option);
+	return NULL;
+}
+
+struct error *report_check_keys(const struct report_options *options)
+{
+	return check_names(options->sort, "-s") ?: check_names(options->fields, "-F");
 }
 
 static bool is_strict(const char *order)

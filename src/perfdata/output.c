@@ -27,6 +27,15 @@ static struct error *open_stdout(struct output *ret)
 	return NULL;
 }
 
+/* A file that could not be made or moved because of where it is. */
+static struct error *refuse_place(const char *what, const char *path, int reason)
+{
+	if (reason != EACCES && reason != EPERM && reason != EROFS)
+		return error_system(reason, "%s %s", what, path);
+	return error_new_kind(ERROR_PERMISSION, "%s %s: %s. Write it where you may, as with  -o %s", what, path, strerror(reason),
+			      access("/tmp/perf.data", F_OK) ? "/tmp/perf.data" : "FILE");
+}
+
 static struct error *check_regular(const char *path, const struct stat *st)
 {
 	if (geteuid() == 0 && st->st_uid != 0)
@@ -42,7 +51,7 @@ static struct error *move_aside(const char *path)
 {
 	cleanup_free char *old = mem_printf("%s.old", path);
 	if (rename(path, old) < 0)
-		return error_system(errno, "cannot rename the existing %s to %s", path, old);
+		return refuse_place("cannot keep the older recording as", old, errno);
 	return NULL;
 }
 
@@ -65,7 +74,7 @@ static struct error *open_regular(const char *path, const struct stat *st, bool 
 		flags |= O_NOFOLLOW;
 	int fd = open(path, flags, 0600);
 	if (fd < 0)
-		return error_system(errno, "cannot create %s", path);
+		return refuse_place("cannot create", path, errno);
 	if (fstat(fd, &now) == 0 && S_ISREG(now.st_mode) && (error = check_regular(path, &now))) {
 		close(fd);
 		return error;

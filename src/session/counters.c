@@ -42,6 +42,7 @@ static struct error *open_event(struct counters *counters, struct event_list *ev
 	cleanup_free int *only = NULL;
 	size_t only_count = 0;
 	struct counter_failure failure;
+	const char *asked_for = event->name;
 	/* The default event has no words of a person as its name: it is named after what could be had. */
 	bool named_by_us = event->is_default;
 	bool for_user_only = false;
@@ -61,7 +62,7 @@ static struct error *open_event(struct counters *counters, struct event_list *ev
 			continue;
 		}
 		struct refusal refusal = {.error = failure.error,
-					  .event = event->name,
+					  .event = asked_for,
 					  .attr = kernel_attr(event),
 					  .cpu = failure.cpu,
 					  .pid = failure.thread,

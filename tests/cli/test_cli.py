@@ -50,6 +50,14 @@ def test_did_you_mean(perf):
     assert wrong.returncode == 129 and "did you mean --list?" in wrong.stderr and not wrong.stdout
 
 
+def test_mistakes_in_options_are_told_before_a_missing_file(perf, tmp_path):
+    for words, key in ((["--sort", "comm,foo"], "foo"), (["-F", "+bar"], "bar")):
+        done = perf("report", *words, cwd=tmp_path)
+        assert done.returncode == 129 and f"no key '{key}'" in done.stderr
+    done = perf("report", "--sort", "comm,sched:sched_switch.prev_comm", cwd=tmp_path)
+    assert done.returncode == 255 and "cannot be opened" in done.stderr
+
+
 def test_no_control_characters_from_the_command_line(perf):
     for words in (["\x1b[31mred"], ["--\x1b[31mred"], ["help", "\x1b[31m"], ["config", "--\x1bx"], ["check", "feature", "\x1b[1m"]):
         done = perf(*words)

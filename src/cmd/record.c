@@ -6,12 +6,11 @@
 #include "base/log.h"
 #include "base/pool.h"
 #include "base/text.h"
-#include "event/filter.h"
-#include "event/parse.h"
 #include "kernel/cpus.h"
 #include "kernel/limits.h"
 #include "kernel/mend.h"
 #include "kernel/proc.h"
+#include "session/afterwards.h"
 #include "session/gather.h"
 
 #include <errno.h>
@@ -20,7 +19,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -56,63 +54,6 @@ static void recording_deinit(struct recording *recording)
 	free(recording->arguments);
 }
 
-/* A further condition, and'ed to what there is. */
-static void add_filter(struct event_list *events, struct event *event, const char *filter)
-{
-	event->filter =
-		event->filter ? arena_printf(&events->arena, "(%s) && (%s)", event->filter, filter) : arena_strdup(&events->arena, filter);
-}
-
-/* --filter and --exclude-perf: on the tracepoints of the last -e. */
-static struct error *filter_events(struct recording *recording, size_t first, const struct record_event_word *word)
-{
-	struct event_list *events = &recording->events;
-	char own[64];
-	bool exclude = word->kind == WORD_EXCLUDE_PERF;
-	const char *option = exclude ? "--exclude-perf" : "--filter";
-
-	if (!events->events.len)
-		return error_new_kind(ERROR_USAGE, "%s belongs behind the -e of its tracepoint", option);
-	snprintf(own, sizeof(own), "common_pid != %d", getpid());
-	for (size_t i = first; i < events->events.len; i++) {
-		struct event *event = events->events.data[i];
-		if (event->attr.type != PERF_TYPE_TRACEPOINT)
-			return error_new_kind(ERROR_USAGE, "%s works on tracepoints only, not on %s", option, event->name);
-		struct error *error = exclude ? NULL : filter_check_event(recording->catalog, event, word->text);
-		if (error)
-			return error;
-		add_filter(events, event, exclude ? own : word->text);
-	}
-	return NULL;
-}
-
-/* -G a,b: the first events without a group get them in turn; a single one is for all. */
-static struct error *assign_cgroups(struct event_list *events, const char *text)
-{
-	cleanup_free char *copy = mem_strdup(text);
-	char *rest = copy, *word;
-	size_t at = 0;
-	bool single = !strchr(text, ',');
-
-	if (!events->events.len)
-		return error_new_kind(ERROR_USAGE, "-G belongs behind the -e of its events");
-	while ((word = strsep(&rest, ","))) {
-		for (; at < events->events.len && events->events.data[at]->cgroup; at++)
-			;
-		if (at == events->events.len)
-			return error_new_kind(ERROR_USAGE, "-G names more groups than there are events");
-		for (; at < events->events.len; at++) {
-			if (*word && !events->events.data[at]->cgroup)
-				events->events.data[at]->cgroup = arena_strdup(&events->arena, word);
-			if (!single) {
-				at++;
-				break;
-			}
-		}
-	}
-	return NULL;
-}
-
 /* Hardware trace needs an AUX buffer beside the ring; this recorder has none. */
 static struct error *refuse_hardware_trace(const struct event *event)
 {
@@ -143,28 +84,9 @@ static struct error *refuse_counting(const struct event *event)
 static struct error *choose_events(struct recording *recording)
 {
 	struct event_list *events = &recording->events;
-	size_t first = 0;
-	struct error *error = NULL;
 
 	recording->catalog = event_catalog_create("");
-	for (size_t i = 0; i < recording->options.words.len && !error; i++) {
-		const struct record_event_word *word = &recording->options.words.data[i];
-		switch (word->kind) {
-		case WORD_EVENT:
-			first = events->events.len;
-			error = event_parse(events, recording->catalog, word->text);
-			break;
-		case WORD_FILTER:
-		case WORD_EXCLUDE_PERF:
-			error = filter_events(recording, first, word);
-			break;
-		case WORD_CGROUP:
-			error = assign_cgroups(events, word->text);
-			if (!error && !recording->options.sampling.by_cpu)
-				error = error_new_kind(ERROR_USAGE, "-G measures control groups on whole CPUs: it needs -a or -C");
-			break;
-		}
-	}
+	struct error *error = event_words_apply(&recording->options.words, events, recording->catalog, recording->options.sampling.by_cpu);
 	for (size_t i = 0; i < events->events.len && !error; i++)
 		error = refuse_hardware_trace(events->events.data[i]) ?: refuse_counting(events->events.data[i]);
 	if (!error && !events->events.len)
@@ -317,45 +239,9 @@ static void tell_losses(const struct recording *recording)
 				    plural(totals->lost_by_event[i]));
 }
 
-/* Sleeps until the process that made us has ended and closed its descriptors: only then are ours the last ones, and closing them is what
- * takes long. */
-static void outlive(pid_t parent)
+static void fill_cache(const void *context)
 {
-	const struct timespec longest = {.tv_sec = 10};
-	sigset_t ended;
-
-	sigemptyset(&ended);
-	sigaddset(&ended, SIGUSR1);
-	sigprocmask(SIG_BLOCK, &ended, NULL);
-	prctl(PR_SET_PDEATHSIG, SIGUSR1);
-	if (getppid() == parent)
-		sigtimedwait(&ended, NULL, &longest);
-}
-
-/* What takes long and nobody has to wait for is left to a child that outlives us. It holds the descriptors of tracepoints, which take the
- * kernel tens of milliseconds each to close (it waits until all CPUs have passed a quiet state), and it fills the build-id cache. */
-static void leave_rest_to_child(const struct recording *recording, bool cache)
-{
-	pid_t parent = getpid(), pid = fork();
-
-	if (pid)
-		return;
-	setsid();
-	counters_keep_only(&recording->counters); /* nobody shall wait for the end of a pipe of ours, either */
-	if (cache)
-		record_fill_cache(&recording->features);
-	if (chdir("/") < 0)
-		_exit(1);
-	outlive(parent);
-	_exit(0);
-}
-
-static bool closes_slowly(const struct event_list *events)
-{
-	for (size_t i = 0; i < events->events.len; i++)
-		if (events->events.data[i]->attr.type == PERF_TYPE_TRACEPOINT)
-			return true;
-	return false;
+	record_fill_cache(context);
 }
 
 /* The exit status is the workload's; who is ended by a signal ends by the same one. */
@@ -417,8 +303,8 @@ static struct error *record(struct recording *recording, char **command, int *re
 		tell_totals(recording);
 	tell_losses(recording);
 	bool cache = recording->features.build_ids.len && !options->no_buildid_cache;
-	if (cache || closes_slowly(&recording->events))
-		leave_rest_to_child(recording, cache);
+	if (cache || afterwards_is_needed(&recording->events))
+		afterwards_leave(&recording->counters, cache ? fill_cache : NULL, &recording->features);
 	if (!error)
 		take_status(recording, ret_status);
 	return error;

@@ -2,25 +2,13 @@
 #pragma once
 
 #include "app/groups.h"
-#include "base/vec.h"
-#include "event/catalog.h"
+#include "cmd/event_words.h"
 #include "session/recorder.h"
 #include "session/sampling.h"
 
-/* Options about events work on the events named before them, so they are kept in their order. */
-struct record_event_word {
-	enum { WORD_EVENT, WORD_FILTER, WORD_EXCLUDE_PERF, WORD_CGROUP } kind;
-	const char *text;
-};
-
-struct record_event_words {
-	struct record_event_word *data;
-	size_t len, cap;
-};
-
 struct record_options {
 	struct output_options verbosity;
-	struct record_event_words words;
+	struct event_words words;
 	struct sampling sampling;
 	struct recorder_options recorder;
 

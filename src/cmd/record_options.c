@@ -14,32 +14,6 @@
 #include <string.h>
 #include <unistd.h>
 
-static struct error *add_word(struct record_event_words *words, int kind, const char *text)
-{
-	vec_push(words, (struct record_event_word){.kind = kind, .text = text});
-	return NULL;
-}
-
-static struct error *parse_event(const struct option *option, const char *argument, bool negated, void *field)
-{
-	return add_word(field, WORD_EVENT, argument);
-}
-
-static struct error *parse_filter(const struct option *option, const char *argument, bool negated, void *field)
-{
-	return add_word(field, WORD_FILTER, argument);
-}
-
-static struct error *parse_exclude_perf(const struct option *option, const char *argument, bool negated, void *field)
-{
-	return add_word(field, WORD_EXCLUDE_PERF, NULL);
-}
-
-static struct error *parse_cgroup(const struct option *option, const char *argument, bool negated, void *field)
-{
-	return add_word(field, WORD_CGROUP, argument);
-}
-
 static struct error *parse_freq(const struct option *option, const char *argument, bool negated, void *field)
 {
 	struct record_options *options = field;
@@ -259,12 +233,12 @@ const struct option record_option_table[] = {
 	       "start to measure so many milliseconds after the command; -1: when --control says enable", parse_delay),
 
 	OPTION_HEADING("Events"),
-	CUSTOM('e', "event", words, "EVENT", "what to sample: cycles, cpu-clock:u, sched:sched_switch, …; repeatable", parse_event),
-	CUSTOM(0, "filter", words, "FILTER", "condition on the fields of the tracepoints named before it", parse_filter),
+	CUSTOM('e', "event", words, "EVENT", "what to sample: cycles, cpu-clock:u, sched:sched_switch, …; repeatable", event_words_parse_event),
+	CUSTOM(0, "filter", words, "FILTER", "condition on the fields of the tracepoints named before it", event_words_parse_filter),
 	OPTION_CUSTOM_FLAGS(0, "exclude-perf", O, words, NULL, "do not record perf itself (tracepoints named before it)",
-			    parse_exclude_perf, OPTION_NO_ARGUMENT | OPTION_NO_NEGATION),
+			    event_words_parse_exclude_perf, OPTION_NO_ARGUMENT | OPTION_NO_NEGATION),
 	CUSTOM('G', "cgroup", words, "NAMES", "only what runs in this control group: one for each event named before it, or one for all",
-	       parse_cgroup),
+	       event_words_parse_cgroup),
 	WHOLE('F', "freq", "HZ", "samples a second, or 'max' (default 4000)", parse_freq, OPTION_NO_NEGATION),
 	OPTION_FLAG(0, "strict-freq", O, strict_freq, "fail when -F is more than the kernel allows"),
 	OPTION_U64('c', "count", O, sampling.period, "N", "a sample every N events, instead of -F"),

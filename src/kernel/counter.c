@@ -47,7 +47,8 @@ int counter_open(struct counter *counter, struct perf_open *state, struct perf_e
 			return fd;
 		}
 		counter->fds[slot] = fd;
-		counter->ids[slot] = perf_open_id(fd);
+		if (attr->read_format & PERF_FORMAT_ID)
+			counter->ids[slot] = perf_open_id(fd);
 		opened++;
 	}
 	if (opened || leader || only_cpus)
@@ -59,7 +60,7 @@ int counter_open(struct counter *counter, struct perf_open *state, struct perf_e
 
 void counter_close(struct counter *counter)
 {
-	for (size_t i = 0; i < counter->cpu_count * counter->thread_count; i++)
+	for (size_t i = 0; i < counter_slots(counter); i++)
 		if (counter->fds && counter->fds[i] >= 0)
 			close(counter->fds[i]);
 	free(counter->fds);
@@ -67,9 +68,15 @@ void counter_close(struct counter *counter)
 	memset(counter, 0, sizeof(*counter));
 }
 
+size_t counter_read(const struct counter *counter, size_t slot, uint64_t *words, size_t count)
+{
+	ssize_t got = counter->fds[slot] < 0 ? 0 : read(counter->fds[slot], words, count * sizeof(*words));
+	return got < 0 ? 0 : (size_t)got / sizeof(*words);
+}
+
 int counter_ioctl(const struct counter *counter, unsigned long request, unsigned long argument)
 {
-	for (size_t i = 0; i < counter->cpu_count * counter->thread_count; i++)
+	for (size_t i = 0; i < counter_slots(counter); i++)
 		if (counter->fds[i] >= 0 && ioctl(counter->fds[i], request, argument) < 0)
 			return -errno;
 	return 0;

@@ -20,9 +20,14 @@ struct counter_target {
 
 struct counter {
 	int *fds;      /* by cpu × thread_count + thread; -1 = not there (the thread had ended, the PMU isn't on that CPU) */
-	uint64_t *ids; /* the same; 0 where fds is -1 */
-	size_t cpu_count, thread_count;
+	uint64_t *ids; /* the same; 0 where fds is -1, and without PERF_FORMAT_ID */
+	size_t cpu_count, thread_count; /* 0 = not opened */
 };
+
+static inline size_t counter_slots(const struct counter *counter)
+{
+	return counter->cpu_count * counter->thread_count;
+}
 
 /* What could not be opened. */
 struct counter_failure {
@@ -38,6 +43,8 @@ int counter_open(struct counter *counter, struct perf_open *state, struct perf_e
 		 const struct counter_target *target, const struct counter *leader, const int *only_cpus, size_t only_count,
 		 struct counter_failure *ret_failure);
 void counter_close(struct counter *counter);
+/* Reads up to `count` words of what the attribute's read_format asks for. Returns how many, 0 when there are none. */
+size_t counter_read(const struct counter *counter, size_t slot, uint64_t *words, size_t count);
 
 /* Applies an ioctl to all descriptors. Returns 0, or the first -errno. */
 int counter_ioctl(const struct counter *counter, unsigned long request, unsigned long argument);

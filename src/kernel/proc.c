@@ -121,6 +121,17 @@ struct error *proc_threads_of_user(uid_t uid, struct pid_list *ret)
 	return error;
 }
 
+struct error *proc_all_threads(struct pid_list *ret)
+{
+	struct pid_list all = {0};
+	struct error *error = proc_processes(&all);
+
+	for (size_t i = 0; !error && i < all.len; i++)
+		error_free(proc_threads(all.data[i], ret)); /* ended meanwhile: fine */
+	vec_deinit(&all);
+	return error;
+}
+
 static struct error *add_pid(const char *word, bool threads, struct pid_list *ret)
 {
 	uint32_t pid;

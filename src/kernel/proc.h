@@ -28,6 +28,8 @@ struct pid_list {
 struct error *proc_threads(pid_t pid, struct pid_list *ret);
 /* All threads of all processes of a user. */
 struct error *proc_threads_of_user(uid_t uid, struct pid_list *ret);
+/* All threads of all processes. */
+struct error *proc_all_threads(struct pid_list *ret);
 /* Every process, sorted. */
 struct error *proc_processes(struct pid_list *ret);
 /* Comma-separated numbers; each must exist as a process (or a thread with `threads`). */

@@ -113,7 +113,7 @@ bool workload_ended(struct workload *workload)
 {
 	if (!workload->pid || workload->waited)
 		return true;
-	if (waitpid(workload->pid, &workload->status, WNOHANG) == workload->pid)
+	if (wait4(workload->pid, &workload->status, WNOHANG, &workload->usage) == workload->pid)
 		workload->waited = true;
 	return workload->waited;
 }
@@ -126,7 +126,7 @@ void workload_stop(struct workload *workload)
 		close(take_fd(workload->release)); /* still held: it ends by itself */
 	else
 		kill(workload->pid, SIGTERM);
-	while (waitpid(workload->pid, &workload->status, 0) < 0 && errno == EINTR)
+	while (wait4(workload->pid, &workload->status, 0, &workload->usage) < 0 && errno == EINTR)
 		;
 	workload->waited = true;
 }

@@ -4,6 +4,7 @@
 #include "base/error.h"
 
 #include <stdbool.h>
+#include <sys/resource.h>
 #include <sys/types.h>
 
 struct workload {
@@ -12,6 +13,7 @@ struct workload {
 	int failure; /* pipe: errno of a failed exec */
 	bool waited;
 	int status; /* as of waitpid() */
+	struct rusage usage; /* of it and the children it waited for; valid when waited */
 };
 
 /* Forks the child and holds it. It has the signals as they are now: start it before blocking or ignoring any. Until released its name is "perf-exec". `piped`: standard output carries our data, so the child's goes to

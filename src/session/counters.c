@@ -23,15 +23,47 @@ static struct perf_event_attr *kernel_attr(struct event *event)
 	return (struct perf_event_attr *)&event->attr;
 }
 
+static bool is_absent(int error)
+{
+	return error == ENOENT || error == ENXIO || error == ENODEV || error == EOPNOTSUPP;
+}
+
 /* Takes something back after a refusal. True when it is worth trying again. */
 static bool fall_back(struct counters *counters, struct event_list *events, struct event *event, int error)
 {
-	if ((error == ENOENT || error == ENXIO || error == ENODEV || error == EOPNOTSUPP) && sampling_fall_back_to_clock(events, event))
+	if (!counters->absent && is_absent(error) && sampling_fall_back_to_clock(events, event))
 		return counters->fell_back_to_clock = true;
 	if ((error == EACCES || error == EPERM) && !limits_can_profile_kernel() && limits_paranoid() >= 2 &&
 	    sampling_fall_back_to_user(events, event))
 		return counters->fell_back_to_user = true;
 	return false;
+}
+
+static void ungroup(struct event_list *events, struct event *leader)
+{
+	unsigned int end = leader->index + leader->members;
+
+	for (unsigned int i = leader->index; i < end && i < events->events.len; i++) {
+		struct event *event = events->events.data[i];
+		event->attr.disabled = 1;
+		event->attr.enable_on_exec = leader->attr.enable_on_exec;
+		event->leader = i;
+		event->members = 1;
+	}
+}
+
+/* After a refusal: the event may be left out. What a weak group cannot hold may fit alone, and whose leader is left out fits alone, too. */
+static bool may_be_absent(const struct counters *counters, struct event_list *events, struct event *event, int error)
+{
+	struct event *leader = events->events.data[event->leader];
+
+	if (!counters->absent || !(is_absent(error) || error == EINVAL))
+		return false;
+	if (leader->weak_group && leader != event)
+		return false;
+	if (leader->weak_group)
+		ungroup(events, leader);
+	return true;
 }
 
 static struct error *open_event(struct counters *counters, struct event_list *events, struct event *event)
@@ -61,6 +93,10 @@ static struct error *open_event(struct counters *counters, struct event_list *ev
 			for_user_only |= counters->fell_back_to_user;
 			continue;
 		}
+		if (may_be_absent(counters, events, event, failure.error)) {
+			counters->absent[event->index] = true;
+			return NULL;
+		}
 		struct refusal refusal = {.error = failure.error,
 					  .event = asked_for,
 					  .attr = kernel_attr(event),
@@ -83,14 +119,7 @@ static bool break_weak_group(struct counters *counters, struct event_list *event
 		return false;
 	for (unsigned int i = leader->index; i < member->index; i++)
 		counter_close(&counters->each[i]);
-	unsigned int end = leader->index + leader->members;
-	for (unsigned int i = leader->index; i < end && i < events->events.len; i++) {
-		struct event *event = events->events.data[i];
-		event->attr.disabled = 1;
-		event->attr.enable_on_exec = leader->attr.enable_on_exec;
-		event->leader = i;
-		event->members = 1;
-	}
+	ungroup(events, leader);
 	return true;
 }
 
@@ -115,22 +144,33 @@ static void collect_ids(const struct counters *counters, struct event_list *even
 		struct event *event = events->events.data[i];
 		const struct counter *counter = &counters->each[i];
 		event->ids.len = 0;
-		for (size_t slot = 0; slot < counter->cpu_count * counter->thread_count; slot++)
+		for (size_t slot = 0; slot < counter_slots(counter); slot++)
 			if (counter->fds[slot] >= 0)
 				vec_push(&event->ids, counter->ids[slot]);
 	}
 }
 
-struct error *counters_open(struct counters *counters, struct event_list *events, const struct counter_target *target)
+/* Nothing to open: the tool counts it, or the leader of its group is absent. */
+static bool is_left_out(struct counters *counters, const struct event *event)
+{
+	if (!counters->absent)
+		return false;
+	if (counters->absent[event->leader])
+		counters->absent[event->index] = true;
+	return counters->absent[event->index] || event->tool;
+}
+
+static struct error *open_all(struct counters *counters, struct event_list *events, const struct counter_target *target, bool *absent)
 {
 	size_t count = events->events.len;
 
-	*counters = (struct counters){.each = mem_zalloc_array(count, sizeof(*counters->each)), .count = count, .target = *target};
+	*counters = (struct counters){
+		.each = mem_zalloc_array(count, sizeof(*counters->each)), .count = count, .target = *target, .absent = absent};
 	counters->target.cgroup = -1;
 	limits_raise_files(count * target->cpu_count * target->thread_count);
 	for (size_t i = 0; i < count; i++) {
 		struct event *event = events->events.data[i];
-		struct error *error = open_event(counters, events, event);
+		struct error *error = is_left_out(counters, event) ? NULL : open_event(counters, events, event);
 		if (!error)
 			continue;
 		unsigned int leader = event->leader;
@@ -149,11 +189,22 @@ struct error *counters_open(struct counters *counters, struct event_list *events
 	return error;
 }
 
+struct error *counters_open(struct counters *counters, struct event_list *events, const struct counter_target *target)
+{
+	return open_all(counters, events, target, NULL);
+}
+
+struct error *counters_open_present(struct counters *counters, struct event_list *events, const struct counter_target *target)
+{
+	return open_all(counters, events, target, mem_zalloc_array(events->events.len + 1, sizeof(bool)));
+}
+
 void counters_close(struct counters *counters)
 {
 	for (size_t i = 0; i < counters->count; i++)
 		counter_close(&counters->each[i]);
 	free(counters->each);
+	free(counters->absent);
 	*counters = (struct counters){0};
 }
 
@@ -164,21 +215,21 @@ void counters_abandon(struct counters *counters)
 		free(counters->each[i].ids);
 	}
 	free(counters->each);
+	free(counters->absent);
 	*counters = (struct counters){0};
 }
 
 void counters_keep_only(const struct counters *counters)
 {
-	size_t slots = counters->target.cpu_count * counters->target.thread_count;
 	int highest = -1;
 
 	for (size_t i = 0; i < counters->count; i++)
-		for (size_t slot = 0; slot < slots; slot++)
+		for (size_t slot = 0; slot < counter_slots(&counters->each[i]); slot++)
 			if (counters->each[i].fds[slot] > highest)
 				highest = counters->each[i].fds[slot];
 	cleanup_free bool *kept = mem_zalloc_array((size_t)highest + 2, sizeof(*kept));
 	for (size_t i = 0; i < counters->count; i++)
-		for (size_t slot = 0; slot < slots; slot++)
+		for (size_t slot = 0; slot < counter_slots(&counters->each[i]); slot++)
 			if (counters->each[i].fds[slot] >= 0)
 				kept[counters->each[i].fds[slot]] = true;
 	for (int fd = 0; fd <= highest; fd++)

@@ -10,6 +10,7 @@ struct counters {
 	size_t count;
 	struct counter_target target; /* of events without a cgroup; its arrays belong to the caller */
 	struct perf_open state;
+	bool *absent; /* by event: this machine cannot count it; only after counters_open_present() */
 	bool fell_back_to_clock; /* cycles cannot be counted here */
 	bool fell_back_to_user;	 /* the kernel may not be measured */
 };
@@ -17,6 +18,9 @@ struct counters {
 /* Opens all events on the target, fills in their ids, and applies their filters. Attributes may have changed to what the kernel accepts,
  * and with them names. Nothing stays open after an error. */
 struct error *counters_open(struct counters *counters, struct event_list *events, const struct counter_target *target);
+/* The same, but events that this machine cannot count are only marked, as are the members of a group whose leader it cannot count. Events that
+ * the tool counts itself are not opened. No other event is taken instead. */
+struct error *counters_open_present(struct counters *counters, struct event_list *events, const struct counter_target *target);
 void counters_close(struct counters *counters);
 /* Frees the memory only: the descriptors are closed by the end of the process. */
 void counters_abandon(struct counters *counters);

@@ -1,5 +1,6 @@
 /* Tables as comma-separated values: the columns' ids, then raw values. */
 #include "base/text.h"
+#include "view/counting_internal.h"
 #include "view/rows.h"
 #include "view/view.h"
 
@@ -49,4 +50,4 @@ static struct error *csv_table(const struct table *table, const struct view_opti
 	return NULL;
 }
 
-const struct view_ops view_csv = {.name = "csv", .summary = "comma-separated values", .table = csv_table};
+const struct view_ops view_csv = {.name = "csv", .summary = "comma-separated values", .table = csv_table, .counting = csv_counting};

@@ -1,5 +1,6 @@
 /* Tables as JSON, one object a line (JSON Lines): {"event": …, column ids: raw values, "callgraph": […]}. */
 #include "base/text.h"
+#include "view/counting_internal.h"
 #include "view/rows.h"
 #include "view/view.h"
 
@@ -54,4 +55,4 @@ static struct error *json_table(const struct table *table, const struct view_opt
 	return NULL;
 }
 
-const struct view_ops view_json = {.name = "json", .summary = "one JSON object a row", .table = json_table};
+const struct view_ops view_json = {.name = "json", .summary = "one JSON object a row", .table = json_table, .counting = json_counting};

@@ -4,6 +4,7 @@
 
 #include "base/pool.h"
 #include "base/text.h"
+#include "view/counting_internal.h"
 #include "view/view.h"
 
 #include <stdlib.h>
@@ -330,4 +331,4 @@ static struct error *stdio_table(const struct table *table, const struct view_op
 	return NULL;
 }
 
-const struct view_ops view_stdio = {.name = "stdio", .summary = "aligned text", .table = stdio_table};
+const struct view_ops view_stdio = {.name = "stdio", .summary = "aligned text", .table = stdio_table, .counting = stdio_counting};

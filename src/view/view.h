@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/strbuf.h"
 #include "result/calltree.h"
+#include "result/counting.h"
 #include "result/table.h"
 
 #include <stdio.h>
@@ -16,14 +17,23 @@ struct view_options {
 	bool color;	      /* percentages in colours, for a terminal */
 	unsigned int columns; /* terminal width; 0 = unlimited */
 	unsigned int jobs;    /* threads to make text with; 0 = 1 */
+
+	/* Of counting: */
+	const char *between; /* fields of csv; NULL = "," */
+	bool ungrouped;	     /* large numbers without thousands' separators */
+	bool colours;	     /* mark bad figures */
+	bool only_figures;   /* no counts */
+	bool table;	     /* each run's time */
+	bool plain_summary;  /* csv: the summary's lines don't say that they are one */
 };
 
 struct view_ops {
 	const char *name;
 	const char *summary;
-	/* Either may be NULL: the view cannot show that. */
+	/* Each may be NULL: the view cannot show that. */
 	struct error *(*table)(const struct table *table, const struct view_options *options, FILE *out);
 	struct error *(*calltree)(const struct calltree *tree, const struct view_options *options, FILE *out);
+	struct error *(*counting)(const struct counting *counting, const struct view_options *options, FILE *out);
 };
 
 /* All views; ends with NULL. Made by the build. */

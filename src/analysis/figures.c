@@ -1,0 +1,200 @@
+/* Figures from counts. Which two events make a figure stands in one table; events are matched by what they count, not by their names, and
+ * only with one another when they count the same parts (user, kernel, hypervisor), the same group of processes and on the same PMU. */
+#include "analysis/figures.h"
+
+#include "base/mem.h"
+
+#include <linux/perf_event.h>
+#include <math.h>
+#include <string.h>
+
+#define CACHE(cache, operation, result) \
+	PERF_COUNT_HW_CACHE_##cache | PERF_COUNT_HW_CACHE_OP_##operation << 8 | PERF_COUNT_HW_CACHE_RESULT_##result << 16
+
+struct figure_rule {
+	uint32_t type;
+	uint64_t config; /* of the event with the figure */
+	uint64_t base;	 /* of the one it is divided by; the same type */
+	const char *unit;
+	const char *sign; /* behind the number */
+	unsigned int width, decimals;
+	double low, medium, high; /* from where it is coloured; 0 = never. Falling: below */
+};
+
+static const struct figure_rule rules[] = {
+	{PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS, PERF_COUNT_HW_CPU_CYCLES, "insn per cycle", "", 7, 2, 0, 0, 0},
+	{PERF_TYPE_HARDWARE, PERF_COUNT_HW_BRANCH_MISSES, PERF_COUNT_HW_BRANCH_INSTRUCTIONS, "of all branches", "%", 7, 2, 5, 10, 20},
+	{PERF_TYPE_HARDWARE, PERF_COUNT_HW_CACHE_MISSES, PERF_COUNT_HW_CACHE_REFERENCES, "of all cache refs", " %", 8, 3, 0, 0, 0},
+	{PERF_TYPE_HARDWARE, PERF_COUNT_HW_STALLED_CYCLES_FRONTEND, PERF_COUNT_HW_CPU_CYCLES, "frontend cycles idle", "%", 7, 2, 10, 30, 50},
+	{PERF_TYPE_HARDWARE, PERF_COUNT_HW_STALLED_CYCLES_BACKEND, PERF_COUNT_HW_CPU_CYCLES, "backend cycles idle", "%", 7, 2, 20, 50, 75},
+	{PERF_TYPE_HW_CACHE, CACHE(L1D, READ, MISS), CACHE(L1D, READ, ACCESS), "of all L1-dcache accesses", "%", 7, 2, 5, 10, 20},
+	{PERF_TYPE_HW_CACHE, CACHE(L1I, READ, MISS), CACHE(L1I, READ, ACCESS), "of all L1-icache accesses", "%", 7, 2, 5, 10, 20},
+	{PERF_TYPE_HW_CACHE, CACHE(LL, READ, MISS), CACHE(LL, READ, ACCESS), "of all LL-cache accesses", "%", 7, 2, 5, 10, 20},
+	{PERF_TYPE_HW_CACHE, CACHE(DTLB, READ, MISS), CACHE(DTLB, READ, ACCESS), "of all dTLB cache accesses", "%", 7, 2, 5, 10, 20},
+	{PERF_TYPE_HW_CACHE, CACHE(ITLB, READ, MISS), CACHE(ITLB, READ, ACCESS), "of all iTLB cache accesses", "%", 7, 2, 5, 10, 20},
+};
+
+static bool same_scope(const struct event *a, const struct event *b)
+{
+	if (a->attr.exclude_user != b->attr.exclude_user || a->attr.exclude_kernel != b->attr.exclude_kernel ||
+	    a->attr.exclude_hv != b->attr.exclude_hv)
+		return false;
+	if ((a->cgroup != NULL) != (b->cgroup != NULL) || (a->cgroup && strcmp(a->cgroup, b->cgroup)))
+		return false;
+	return !a->pmu_name || !b->pmu_name || !strcmp(a->pmu_name, b->pmu_name);
+}
+
+static bool counts_this(const struct event *event, uint32_t type, uint64_t config)
+{
+	return !event->tool && event->attr.type == type && event->attr.config == config;
+}
+
+/* The value of the counted event of this kind that goes with `event`; those of its own group first. False when there is none. */
+static bool find_value(const struct counts *counts, const struct event *event, uint32_t type, uint64_t config, size_t place, double *ret)
+{
+	const struct event_list *events = counts->events;
+	bool found = false;
+
+	for (size_t i = 0; i < events->events.len; i++) {
+		const struct event *other = events->events.data[i];
+		const struct count_total *total = counts_total(counts, i, place);
+		if (!counts_this(other, type, config) || !count_total_is_counted(total) || !same_scope(event, other))
+			continue;
+		if (!found || other->leader == event->leader)
+			*ret = total->value.mean;
+		found = true;
+	}
+	return found;
+}
+
+/* The time that the place was measured for, in ns: the clock among the events. */
+static bool find_clock(const struct counts *counts, const struct event *event, size_t place, double *ret)
+{
+	static const uint64_t clocks[] = {PERF_COUNT_SW_TASK_CLOCK, PERF_COUNT_SW_CPU_CLOCK};
+	struct event any = *event;
+
+	/* Clocks have no user or kernel part. */
+	for (size_t i = 0; i < counts->events->events.len; i++) {
+		const struct event *other = counts->events->events.data[i];
+		for (size_t c = 0; c < 2; c++) {
+			if (!counts_this(other, PERF_TYPE_SOFTWARE, clocks[c]))
+				continue;
+			any.attr.exclude_user = other->attr.exclude_user;
+			any.attr.exclude_kernel = other->attr.exclude_kernel;
+			any.attr.exclude_hv = other->attr.exclude_hv;
+			any.pmu_name = NULL;
+			if (find_value(counts, &any, PERF_TYPE_SOFTWARE, clocks[c], place, ret) && *ret > 0)
+				return true;
+		}
+	}
+	return false;
+}
+
+static enum counting_level level_of(const struct figure_rule *rule, double value)
+{
+	if (!rule->high)
+		return COUNTING_PLAIN;
+	return value > rule->high ? COUNTING_HIGH : value > rule->medium ? COUNTING_MEDIUM : value > rule->low ? COUNTING_LOW : COUNTING_PLAIN;
+}
+
+static struct counting_figure by_rule(const struct counts *counts, const struct figure_rule *rule, const struct event *event, double value,
+				      size_t place, bool counted)
+{
+	struct counting_figure figure = {
+		.unit = rule->unit, .alone = true, .sign = rule->sign, .width = rule->width, .decimals = rule->decimals};
+	double base;
+
+	if (!counted || !find_value(counts, event, rule->type, rule->base, place, &base) || base == 0)
+		return figure;
+	figure.known = true;
+	figure.value = value / base * (*rule->sign ? 100 : 1);
+	figure.level = level_of(rule, figure.value);
+	return figure;
+}
+
+/* "stalled cycles per insn", below the instructions. */
+static bool stalled_per_instruction(const struct counts *counts, const struct event *event, double value, size_t place,
+				    struct counting_figure *ret)
+{
+	double front = 0, back = 0;
+
+	find_value(counts, event, PERF_TYPE_HARDWARE, PERF_COUNT_HW_STALLED_CYCLES_FRONTEND, place, &front);
+	find_value(counts, event, PERF_TYPE_HARDWARE, PERF_COUNT_HW_STALLED_CYCLES_BACKEND, place, &back);
+	double stalled = fmax(front, back);
+	if (stalled <= 0 || value <= 0)
+		return false;
+	*ret = (struct counting_figure){.unit = "stalled cycles per insn",
+					.sign = "",
+					.alone = true,
+					.known = true,
+					.value = stalled / value,
+					.width = 7,
+					.decimals = 2};
+	return true;
+}
+
+/* How many CPUs were busy, of a clock's own time and the time that passed. */
+static struct counting_figure cpus_utilized(const struct counts *counts, double value, bool counted)
+{
+	double elapsed_ns = counts->elapsed.mean * 1e9;
+	bool known = counted && elapsed_ns > 0;
+
+	return (struct counting_figure){
+		.unit = "CPUs utilized", .sign = "", .known = known, .value = known ? value / elapsed_ns : 0, .width = 8, .decimals = 3};
+}
+
+static struct counting_figure per_second(double value, double clock_ns)
+{
+	static const char *const units[] = {"/sec", "K/sec", "M/sec", "G/sec"};
+	struct counting_figure figure = {.sign = "", .known = true, .value = value / clock_ns * 1e9, .width = 8, .decimals = 3};
+	size_t unit = 0;
+
+	for (; unit < 3 && figure.value > 1000; unit++)
+		figure.value /= 1000;
+	figure.unit = units[unit];
+	return figure;
+}
+
+static bool is_clock(const struct event *event)
+{
+	return counts_this(event, PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK) ||
+	       counts_this(event, PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK);
+}
+
+static unsigned int compute(const struct counts *counts, const struct event *event, double value, size_t place, bool counted,
+			    struct counting_figure figures[2])
+{
+	double clock;
+
+	for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++) {
+		if (!counts_this(event, rules[i].type, rules[i].config))
+			continue;
+		figures[0] = by_rule(counts, &rules[i], event, value, place, counted);
+		if (rules[i].config == PERF_COUNT_HW_INSTRUCTIONS && rules[i].type == PERF_TYPE_HARDWARE && counted &&
+		    stalled_per_instruction(counts, event, value, place, &figures[1]))
+			return 2;
+		return 1;
+	}
+	bool has_clock = counted && find_clock(counts, event, place, &clock);
+	if (is_clock(event)) {
+		figures[0] = cpus_utilized(counts, value, counted);
+	} else if (counts_this(event, PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES)) {
+		figures[0] = (struct counting_figure){
+			.unit = "GHz", .sign = "", .alone = true, .known = has_clock, .value = has_clock ? value / clock : 0, .width = 8, .decimals = 3};
+	} else if (has_clock) {
+		figures[0] = per_second(value, clock);
+	} else {
+		return 0;
+	}
+	return 1;
+}
+
+const struct counting_figure *figures_of(const struct counts *counts, size_t event, size_t place, bool counted, struct arena *arena,
+					 unsigned int *ret_count)
+{
+	struct counting_figure figures[2];
+	double value = counts_total(counts, event, place)->value.mean;
+
+	*ret_count = compute(counts, counts->events->events.data[event], value, place, counted, figures);
+	return *ret_count ? arena_copy(arena, figures, *ret_count * sizeof(*figures)) : NULL;
+}

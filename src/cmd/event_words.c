@@ -1,0 +1,121 @@
+/* -e, --filter, --exclude-perf and -G in the order of the command line. */
+#include "cmd/event_words.h"
+
+#include "base/cleanup.h"
+#include "base/mem.h"
+#include "base/vec.h"
+#include "event/filter.h"
+#include "event/parse.h"
+
+#include <linux/perf_event.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static struct error *add_word(struct event_words *words, int kind, const char *text)
+{
+	vec_push(words, (struct event_word){.kind = kind, .text = text});
+	return NULL;
+}
+
+struct error *event_words_parse_event(const struct option *option, const char *argument, bool negated, void *field)
+{
+	return add_word(field, WORD_EVENT, argument);
+}
+
+struct error *event_words_parse_filter(const struct option *option, const char *argument, bool negated, void *field)
+{
+	return add_word(field, WORD_FILTER, argument);
+}
+
+struct error *event_words_parse_exclude_perf(const struct option *option, const char *argument, bool negated, void *field)
+{
+	return add_word(field, WORD_EXCLUDE_PERF, NULL);
+}
+
+struct error *event_words_parse_cgroup(const struct option *option, const char *argument, bool negated, void *field)
+{
+	return add_word(field, WORD_CGROUP, argument);
+}
+
+/* A further condition, and'ed to what there is. */
+static void add_filter(struct event_list *events, struct event *event, const char *filter)
+{
+	event->filter =
+		event->filter ? arena_printf(&events->arena, "(%s) && (%s)", event->filter, filter) : arena_strdup(&events->arena, filter);
+}
+
+/* --filter and --exclude-perf: on the tracepoints of the last -e. */
+static struct error *filter_events(struct event_list *events, struct event_catalog *catalog, size_t first, const struct event_word *word)
+{
+	char own[64];
+	bool exclude = word->kind == WORD_EXCLUDE_PERF;
+	const char *option = exclude ? "--exclude-perf" : "--filter";
+
+	if (!events->events.len)
+		return error_new_kind(ERROR_USAGE, "%s belongs behind the -e of its tracepoint", option);
+	snprintf(own, sizeof(own), "common_pid != %d", getpid());
+	for (size_t i = first; i < events->events.len; i++) {
+		struct event *event = events->events.data[i];
+		if (event->attr.type != PERF_TYPE_TRACEPOINT)
+			return error_new_kind(ERROR_USAGE, "%s works on tracepoints only, not on %s", option, event->name);
+		struct error *error = exclude ? NULL : filter_check_event(catalog, event, word->text);
+		if (error)
+			return error;
+		add_filter(events, event, exclude ? own : word->text);
+	}
+	return NULL;
+}
+
+/* -G a,b: the first events without a group get them in turn; a single one is for all. */
+static struct error *assign_cgroups(struct event_list *events, const char *text)
+{
+	cleanup_free char *copy = mem_strdup(text);
+	char *rest = copy, *word;
+	size_t at = 0;
+	bool single = !strchr(text, ',');
+
+	if (!events->events.len)
+		return error_new_kind(ERROR_USAGE, "-G belongs behind the -e of its events");
+	while ((word = strsep(&rest, ","))) {
+		for (; at < events->events.len && events->events.data[at]->cgroup; at++)
+			;
+		if (at == events->events.len)
+			return error_new_kind(ERROR_USAGE, "-G names more groups than there are events");
+		for (; at < events->events.len; at++) {
+			if (*word && !events->events.data[at]->cgroup)
+				events->events.data[at]->cgroup = arena_strdup(&events->arena, word);
+			if (!single) {
+				at++;
+				break;
+			}
+		}
+	}
+	return NULL;
+}
+
+struct error *event_words_apply(const struct event_words *words, struct event_list *events, struct event_catalog *catalog, bool by_cpu)
+{
+	size_t first = 0;
+	struct error *error = NULL;
+
+	for (size_t i = 0; i < words->len && !error; i++) {
+		const struct event_word *word = &words->data[i];
+		switch (word->kind) {
+		case WORD_EVENT:
+			first = events->events.len;
+			error = event_parse(events, catalog, word->text);
+			break;
+		case WORD_FILTER:
+		case WORD_EXCLUDE_PERF:
+			error = filter_events(events, catalog, first, word);
+			break;
+		case WORD_CGROUP:
+			error = assign_cgroups(events, word->text);
+			if (!error && !by_cpu)
+				error = error_new_kind(ERROR_USAGE, "-G measures control groups on whole CPUs: it needs -a or -C");
+			break;
+		}
+	}
+	return error;
+}

@@ -1,0 +1,183 @@
+/* perf stat: counts events of a command, of processes or of everything. */
+#include "cmd/stat.h"
+
+#include "app/command.h"
+#include "base/cleanup.h"
+#include "base/mem.h"
+#include "kernel/cpus.h"
+#include "session/afterwards.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static void run_deinit(struct stat_run *run)
+{
+	for (size_t i = 0; i < run->events.events.len && run->now; i++) {
+		free(run->now[i]);
+		free(run->before[i]);
+	}
+	free(run->now);
+	free(run->before);
+	counts_deinit(&run->counts);
+	counts_deinit(&run->total);
+	vec_deinit(&run->each_elapsed);
+	counters_abandon(&run->counters);
+	workload_deinit(&run->workload);
+	arena_deinit(&run->place_arena);
+	event_list_deinit(&run->events);
+	event_catalog_destroy(run->catalog);
+	vec_deinit(&run->threads);
+	vec_deinit(&run->options.words);
+	free(run->cpus);
+	free(run->what);
+	if (run->out && run->out != stderr)
+		fclose(run->out);
+}
+
+/* Which CPUs and which threads. */
+static struct error *choose_target(struct stat_run *run)
+{
+	const struct stat_options *options = &run->options;
+	struct error *error = NULL;
+	uid_t uid;
+
+	if (options->cpus)
+		error = cpus_parse(options->cpus, &run->cpus, &run->cpu_count);
+	else if (options->system_wide)
+		cpus_online(&run->cpus, &run->cpu_count);
+	if (!error && options->pids)
+		error = proc_parse_pids(options->pids, false, &run->threads);
+	if (!error && options->tids)
+		error = proc_parse_pids(options->tids, true, &run->threads);
+	if (!error && options->user) {
+		error = proc_parse_user(options->user, &uid);
+		if (!error)
+			error = proc_threads_of_user(uid, &run->threads);
+	}
+	if (!error && options->system_wide && options->per == STAT_PER_THREAD)
+		error = proc_all_threads(&run->threads);
+	return error;
+}
+
+/* As the title says it. */
+static char *describe_target(const struct stat_run *run)
+{
+	const struct stat_options *options = &run->options;
+	struct strbuf text = {0};
+
+	if (options->cpus)
+		strbuf_printf(&text, "'CPU(s) %s'", options->cpus);
+	else if (options->system_wide)
+		strbuf_add_str(&text, "'system wide'");
+	else if (options->pids)
+		strbuf_printf(&text, "process id '%s'", options->pids);
+	else if (options->tids)
+		strbuf_printf(&text, "thread id '%s'", options->tids);
+	else if (options->user)
+		strbuf_printf(&text, "user '%s'", options->user);
+	for (char **word = run->command; word && *word && !text.len; word++) {
+		strbuf_printf(&text, "'%s", *word);
+		while (*++word)
+			strbuf_printf(&text, " %s", *word);
+		strbuf_add_char(&text, '\'');
+		break;
+	}
+	return strbuf_detach(&text);
+}
+
+static struct error *run_around(const char *option, const char *command)
+{
+	if (!command)
+		return NULL;
+	int status = system(command);
+	if (status == -1 || !WIFEXITED(status) || WEXITSTATUS(status))
+		return error_new("%s '%s' has failed", option, command);
+	return NULL;
+}
+
+static struct error *measure_once(struct stat_run *run)
+{
+	struct error *error = run_around("--pre", run->options.pre);
+
+	if (error)
+		return error;
+	if (run->options.sync)
+		sync();
+	error = stat_measure(run);
+	return error ? error : run_around("--post", run->options.post);
+}
+
+static struct error *measure(struct stat_run *run)
+{
+	const struct stat_options *options = &run->options;
+	struct error *error = stat_choose_events(run);
+
+	if (!error)
+		error = choose_target(run);
+	if (!error)
+		error = stat_choose_places(run);
+	if (!error)
+		error = stat_open_output(run);
+	if (error)
+		return error;
+	run->what = describe_target(run);
+	counts_init(&run->counts, &run->events, &run->places);
+	counts_init(&run->total, &run->events, &run->places);
+	run->counts.raw = run->total.raw = options->no_scale;
+	for (int done = 0; !run->stop && !error && (!options->repeat || done < options->repeat); done++) {
+		error = measure_once(run);
+		if (error || options->repeat)
+			continue;
+		stat_show(run);
+		counts_clear(&run->counts);
+		counts_clear(&run->total);
+		run->each_elapsed.len = 0;
+	}
+	if (!error && options->repeat)
+		stat_show(run);
+	if (afterwards_is_needed(&run->events))
+		afterwards_leave(&run->counters, NULL, NULL);
+	return error;
+}
+
+/* The exit status is the workload's; who is ended by a signal ends by the same one. */
+static void take_status(const struct stat_run *run, int *ret_status)
+{
+	const struct workload *workload = &run->workload;
+
+	if (run->signal)
+		*ret_status = COMMAND_ENDS_BY_SIGNAL + run->signal;
+	else if (workload->pid && workload->waited && !run->options.timeout_ms)
+		*ret_status = WIFEXITED(workload->status) ? WEXITSTATUS(workload->status) : 128 + WTERMSIG(workload->status);
+}
+
+static struct error *run_command(int argc, char **argv, int *ret_status)
+{
+	struct stat_run run = {0};
+	int words = 0;
+
+	stat_options_init(&run.options);
+	struct error *error = options_parse(stat_option_table, OPTIONS_STOP_AT_FIRST_WORD, argc, argv, &run.options, &words);
+	run.command = words ? argv : NULL;
+	if (!error)
+		error = stat_options_check(&run.options, words > 0);
+	if (!error)
+		error = measure(&run);
+	if (!error)
+		take_status(&run, ret_status);
+	run_deinit(&run);
+	return error;
+}
+
+static const char *const usage[] = {"[OPTIONS] [--] COMMAND [ARGUMENTS]",
+				    "[OPTIONS] -a | -p PID | -t TID | -C CPUS | -u USER [-- COMMAND [ARGUMENTS]]", NULL};
+
+const struct command cmd_stat = {
+	.name = "stat",
+	.summary = "Count events of a command, of processes or of everything",
+	.usage = usage,
+	.options = stat_option_table,
+	.run = run_command,
+};

@@ -1,0 +1,356 @@
+/* One run of `perf stat`: start the command, open the counters on it, let it go, and sleep until it ends, a timer rings, somebody says stop,
+ * or what is watched is gone. */
+#include "cmd/stat.h"
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "kernel/poller.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+enum tag { TAG_SIGNAL = 1, TAG_INTERVAL, TAG_TIMEOUT, TAG_DELAY, TAG_CONTROL, TAG_THREAD };
+
+struct measuring {
+	struct stat_run *run;
+	struct poller poller;
+	struct control control;
+	int timers[3];
+	size_t alive; /* watched threads */
+	bool done, interrupted;
+};
+
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static bool is_workload_target(const struct stat_run *run)
+{
+	return run->command && !stat_by_cpu(&run->options) && !stat_by_task(&run->options);
+}
+
+/* Where the counters go. The workload's process is the only thread of its target. */
+static void choose_target(struct stat_run *run, struct counter_target *ret)
+{
+	static const int any_cpu = -1;
+	static const pid_t any_thread = -1;
+	bool by_cpu = stat_by_cpu(&run->options) && run->options.per != STAT_PER_THREAD;
+
+	if (is_workload_target(run)) {
+		run->threads.len = 0;
+		vec_push(&run->threads, run->workload.pid);
+	}
+	*ret = (struct counter_target){.cpus = &any_cpu, .cpu_count = 1, .threads = &any_thread, .thread_count = 1, .cgroup = -1};
+	if (by_cpu) {
+		ret->cpus = run->cpus;
+		ret->cpu_count = run->cpu_count;
+	} else {
+		ret->threads = run->threads.data;
+		ret->thread_count = run->threads.len;
+	}
+}
+
+static void allocate_cells(struct stat_run *run, size_t cells)
+{
+	size_t events = run->events.events.len;
+
+	if (!run->now) {
+		run->now = mem_zalloc_array(events + 1, sizeof(*run->now));
+		run->before = mem_zalloc_array(events + 1, sizeof(*run->before));
+	}
+	run->cells = cells;
+	for (size_t i = 0; i < events; i++) {
+		free(run->now[i]);
+		free(run->before[i]);
+		run->now[i] = mem_zalloc_array(cells + 1, sizeof(**run->now));
+		run->before[i] = mem_zalloc_array(cells + 1, sizeof(**run->before));
+	}
+}
+
+static struct error *open_counters(struct stat_run *run)
+{
+	const struct stat_options *options = &run->options;
+	struct counting_scope scope = {.no_inherit = options->no_inherit,
+				       .all_user = options->all_user,
+				       .all_kernel = options->all_kernel,
+				       .by_cpu = stat_by_cpu(options),
+				       .workload = is_workload_target(run),
+				       .delayed = options->delay_ms != 0,
+				       .no_bundles = options->control != NULL};
+	struct counter_target target;
+
+	choose_target(run, &target);
+	counting_configure(&run->events, &scope);
+	allocate_cells(run, target.cpu_count * target.thread_count);
+	/* The counters of the run before are closed only now: as long as a tracepoint has another one, closing doesn't wait. */
+	struct counters before = run->counters;
+	struct error *error = counters_open_present(&run->counters, &run->events, &target);
+	counters_close(&before);
+	return error;
+}
+
+static void watch_threads(struct measuring *measuring)
+{
+	struct stat_run *run = measuring->run;
+
+	if (!stat_by_task(&run->options) || run->command)
+		return;
+	/* The counters of a thread hang up when it ends: one is enough. */
+	for (size_t i = 0; i < run->counters.count && !measuring->alive; i++) {
+		const struct counter *counter = &run->counters.each[i];
+		for (size_t slot = 0; slot < counter_slots(counter); slot++) {
+			if (counter->fds[slot] < 0)
+				continue;
+			poller_watch(&measuring->poller, counter->fds[slot], EPOLLHUP, TAG_THREAD | (uint64_t)counter->fds[slot] << 32);
+			measuring->alive++;
+		}
+	}
+}
+
+/* Adds what was counted since `before` to the numbers to be shown. */
+static void add_counts(struct stat_run *run, struct counts *counts, bool since_before, uint64_t length_ns)
+{
+	const struct counter_target *target = &run->counters.target;
+
+	for (size_t i = 0; i < run->events.events.len; i++) {
+		const struct event *event = run->events.events.data[i];
+		const struct rusage *usage = &run->workload.usage;
+		switch (event->tool) {
+		case EVENT_TOOL_NONE:
+			counts_add_run(counts, i, run->now[i], since_before ? run->before[i] : NULL, target->cpu_count, target->thread_count);
+			break;
+		case EVENT_TOOL_DURATION_TIME:
+			counts_add_tool(counts, i, length_ns);
+			break;
+		case EVENT_TOOL_USER_TIME:
+			counts_add_tool(counts, i, (uint64_t)usage->ru_utime.tv_sec * 1000000000u + (uint64_t)usage->ru_utime.tv_usec * 1000);
+			break;
+		case EVENT_TOOL_SYSTEM_TIME:
+			counts_add_tool(counts, i, (uint64_t)usage->ru_stime.tv_sec * 1000000000u + (uint64_t)usage->ru_stime.tv_usec * 1000);
+			break;
+		}
+	}
+	statistics_add(&counts->elapsed, (double)length_ns / 1e9);
+}
+
+static void finish_interval(struct stat_run *run, uint64_t time_ns)
+{
+	counting_read(&run->counters, &run->events, run->now);
+	counts_clear(&run->counts);
+	add_counts(run, &run->counts, true, time_ns - run->shown_ns);
+	for (size_t i = 0; i < run->events.events.len; i++)
+		memcpy(run->before[i], run->now[i], run->cells * sizeof(**run->now));
+	run->shown_ns = time_ns;
+	run->intervals++;
+	stat_show_interval(run, time_ns - run->start_ns);
+}
+
+static void take_signals(struct measuring *measuring)
+{
+	struct stat_run *run = measuring->run;
+	struct signalfd_siginfo info;
+
+	while (poller_next_signal(&measuring->poller, &info)) {
+		if (info.ssi_signo == SIGCHLD) {
+			measuring->done |= run->command && workload_ended(&run->workload);
+			continue;
+		}
+		/* A command that got Ctrl-C as well may end in its own way; it is asked only when the signal was for us alone. The second time
+		 * nobody waits for it. */
+		bool wait = run->command && !measuring->interrupted && !workload_ended(&run->workload);
+		if (wait && info.ssi_code != SI_KERNEL)
+			kill(run->workload.pid, (int)info.ssi_signo);
+		run->signal = (int)info.ssi_signo;
+		run->stop = true;
+		measuring->interrupted = true;
+		measuring->done |= !wait;
+	}
+}
+
+static void begin(struct stat_run *run)
+{
+	run->start_ns = run->shown_ns = now_ns();
+}
+
+static void switch_events(struct measuring *measuring, const char *name, bool on)
+{
+	struct stat_run *run = measuring->run;
+
+	if (on && !run->start_ns)
+		begin(run);
+	for (size_t i = 0; i < run->counters.count; i++) {
+		const struct event *event = run->events.events.data[i];
+		const struct counter *counter = &run->counters.each[i];
+		if ((!*name && event->leader == i) || (*name && !strcmp(name, event->name)))
+			on ? counter_enable(counter) : counter_disable(counter);
+	}
+	if (!run->options.verbosity.quiet && !*name)
+		fprintf(stderr, "Events %s\n", on ? "enabled" : "disabled");
+}
+
+static void take_commands(struct measuring *measuring)
+{
+	for (;;) {
+		const char *argument = "";
+		enum control_command command = control_read(&measuring->control, &argument);
+		switch (command) {
+		case CONTROL_NONE:
+			return;
+		case CONTROL_CLOSED:
+			poller_unwatch(&measuring->poller, measuring->control.in);
+			return;
+		case CONTROL_UNKNOWN:
+			log_warning("--control: unknown command");
+			continue;
+		case CONTROL_ENABLE:
+		case CONTROL_DISABLE:
+			switch_events(measuring, argument, command == CONTROL_ENABLE);
+			break;
+		case CONTROL_STOP:
+			measuring->done = measuring->run->stop = true;
+			break;
+		case CONTROL_SNAPSHOT:
+		case CONTROL_EVLIST:
+		case CONTROL_PING:
+			break;
+		}
+		control_acknowledge(&measuring->control);
+	}
+}
+
+static void take_event(struct measuring *measuring, const struct epoll_event *event)
+{
+	struct stat_run *run = measuring->run;
+	uint64_t ticks;
+
+	switch ((enum tag)(uint32_t)event->data.u64) {
+	case TAG_SIGNAL:
+		take_signals(measuring);
+		break;
+	case TAG_INTERVAL:
+		if (read(measuring->timers[0], &ticks, sizeof(ticks)) != sizeof(ticks) || !run->start_ns)
+			break;
+		finish_interval(run, now_ns());
+		measuring->done |= run->options.interval_count && run->intervals == run->options.interval_count;
+		break;
+	case TAG_TIMEOUT:
+		measuring->done = true;
+		break;
+	case TAG_DELAY:
+		poller_unwatch(&measuring->poller, measuring->timers[2]);
+		switch_events(measuring, "", true);
+		break;
+	case TAG_CONTROL:
+		take_commands(measuring);
+		break;
+	case TAG_THREAD:
+		if (!(event->events & (EPOLLHUP | EPOLLERR)))
+			break;
+		poller_unwatch(&measuring->poller, (int)(event->data.u64 >> 32));
+		measuring->done |= --measuring->alive == 0;
+		break;
+	}
+}
+
+static struct error *start(struct measuring *measuring)
+{
+	struct stat_run *run = measuring->run;
+	const struct stat_options *options = &run->options;
+	struct poller *poller = &measuring->poller;
+	struct error *error = NULL;
+
+	if (options->timeout_ms)
+		measuring->timers[1] = poller_timer(poller, options->timeout_ms * 1000000u, 0, TAG_TIMEOUT);
+	if (options->delay_ms > 0)
+		measuring->timers[2] = poller_timer(poller, (uint64_t)options->delay_ms * 1000000u, 0, TAG_DELAY);
+	run->start_ns = 0;
+	if (options->delay_ms) {
+		if (!options->verbosity.quiet)
+			fprintf(stderr, "Events disabled\n");
+	} else {
+		if (!is_workload_target(run))
+			counters_enable(&run->counters, &run->events);
+		begin(run);
+	}
+	if (run->command)
+		error = workload_release(&run->workload);
+	if (options->interval_ms)
+		measuring->timers[0] = poller_timer(poller, options->interval_ms * 1000000u, options->interval_ms * 1000000u, TAG_INTERVAL);
+	return error;
+}
+
+static void finish(struct stat_run *run)
+{
+	uint64_t end_ns = now_ns();
+	const struct rusage *usage = &run->workload.usage;
+
+	if (!run->start_ns)
+		run->start_ns = run->shown_ns = end_ns; /* never enabled */
+	if (!is_workload_target(run) || !run->workload.waited)
+		counters_disable(&run->counters, &run->events);
+	if (run->command)
+		workload_stop(&run->workload);
+	if (run->options.interval_ms && !(run->options.interval_count && run->intervals >= run->options.interval_count))
+		finish_interval(run, end_ns);
+	else
+		counting_read(&run->counters, &run->events, run->now);
+	struct counts *counts = run->options.interval_ms ? &run->total : &run->counts;
+	double elapsed = (double)(end_ns - run->start_ns) / 1e9;
+	add_counts(run, counts, false, end_ns - run->start_ns);
+	statistics_add(&counts->user, (double)usage->ru_utime.tv_sec + (double)usage->ru_utime.tv_usec / 1e6);
+	statistics_add(&counts->system, (double)usage->ru_stime.tv_sec + (double)usage->ru_stime.tv_usec / 1e6);
+	vec_push(&run->each_elapsed, elapsed);
+}
+
+static struct error *wait_for_end(struct measuring *measuring)
+{
+	struct epoll_event events[16];
+
+	while (!measuring->done) {
+		int count = poller_wait(&measuring->poller, events, 16);
+		if (count < 0)
+			return error_system(errno, "epoll_wait");
+		for (int i = 0; i < count; i++)
+			take_event(measuring, &events[i]);
+	}
+	return NULL;
+}
+
+struct error *stat_measure(struct stat_run *run)
+{
+	static const int signals[] = {SIGINT, SIGTERM, SIGCHLD, 0};
+	struct measuring measuring = {.run = run, .timers = {-1, -1, -1}};
+	struct error *error = run->command ? workload_start(&run->workload, run->command, false) : NULL;
+
+	if (error)
+		return error;
+	poller_open(&measuring.poller);
+	poller_take_signals(&measuring.poller, signals, TAG_SIGNAL);
+	control_init(&measuring.control);
+	if (run->options.control)
+		error = control_open(&measuring.control, run->options.control);
+	poller_watch(&measuring.poller, measuring.control.in, EPOLLIN, TAG_CONTROL);
+	if (!error)
+		error = open_counters(run);
+	if (!error) {
+		watch_threads(&measuring);
+		error = start(&measuring);
+	}
+	if (!error)
+		error = wait_for_end(&measuring);
+	if (!error)
+		finish(run);
+	for (size_t i = 0; i < 3; i++)
+		if (measuring.timers[i] >= 0)
+			close(measuring.timers[i]);
+	control_close(&measuring.control);
+	poller_close(&measuring.poller);
+	return error;
+}

@@ -1,0 +1,211 @@
+/* The options of `perf stat`. */
+#include "cmd/stat.h"
+
+#include "base/log.h"
+#include "base/number.h"
+
+#include <string.h>
+
+static struct error *parse_delay(const struct option *option, const char *argument, bool negated, void *field)
+{
+	int64_t *ret = field;
+
+	if (!number_parse_s64(argument, ret) || *ret < -1)
+		return error_new_kind(ERROR_USAGE, "'%s' is no delay in milliseconds, nor -1 (start disabled)", argument);
+	return NULL;
+}
+
+static struct error *parse_repeat(const struct option *option, const char *argument, bool negated, void *field)
+{
+	struct stat_options *options = field;
+	uint32_t runs;
+
+	if (!number_parse_u32(argument, &runs) || runs > 1000000)
+		return error_new_kind(ERROR_USAGE, "'%s' is no number of runs (0 = until Ctrl-C)", argument);
+	options->repeat = (int)runs;
+	options->repeat_given = true;
+	return NULL;
+}
+
+static struct error *parse_milliseconds(const struct option *option, const char *argument, bool negated, void *field)
+{
+	uint64_t *ret = field;
+
+	if (!number_parse_u64(argument, ret) || *ret > 1u << 31)
+		return error_new_kind(ERROR_USAGE, "'%s' is no number of milliseconds", argument);
+	if (*ret < 10 && !strcmp(option->long_name, "timeout"))
+		return error_new_kind(ERROR_USAGE, "at least 10 milliseconds");
+	if (!*ret)
+		return error_new_kind(ERROR_USAGE, "at least 1 millisecond");
+	return NULL;
+}
+
+static struct error *parse_separator(const struct option *option, const char *argument, bool negated, void *field)
+{
+	struct stat_options *options = field;
+
+	options->separator = strcmp(argument, "\\t") ? argument : "\t";
+	options->format = STAT_CSV;
+	return NULL;
+}
+
+static struct error *parse_json(const struct option *option, const char *argument, bool negated, void *field)
+{
+	*(enum stat_format *)field = negated ? STAT_TEXT : STAT_JSON;
+	return NULL;
+}
+
+static struct error *set_per(struct stat_options *options, enum stat_per per, bool negated)
+{
+	options->per = negated ? STAT_PER_ALL : per;
+	return NULL;
+}
+
+#define PER(function, place)                                                                                        \
+	static struct error *function(const struct option *option, const char *argument, bool negated, void *field) \
+	{                                                                                                           \
+		return set_per(field, place, negated);                                                              \
+	}
+PER(parse_per_cpu, STAT_PER_CPU)
+PER(parse_per_socket, STAT_PER_SOCKET)
+PER(parse_per_die, STAT_PER_DIE)
+PER(parse_per_cluster, STAT_PER_CLUSTER)
+PER(parse_per_core, STAT_PER_CORE)
+PER(parse_per_node, STAT_PER_NODE)
+PER(parse_per_thread, STAT_PER_THREAD)
+
+static struct error *parse_per_cache(const struct option *option, const char *argument, bool negated, void *field)
+{
+	struct stat_options *options = field;
+	const char *digits = argument && (*argument == 'l' || *argument == 'L') ? argument + 1 : argument;
+	uint32_t level = 0;
+
+	if (digits && (!number_parse_u32(digits, &level) || level < 1 || level > 9))
+		return error_new_kind(ERROR_USAGE, "'%s' is no cache level such as L2", argument);
+	options->cache_level = (int)level;
+	return set_per(options, STAT_PER_CACHE, negated);
+}
+
+#define O struct stat_options
+#define CUSTOM(s, l, field, a, h, p) OPTION_CUSTOM_FLAGS(s, l, O, field, a, h, p, OPTION_NO_NEGATION)
+/* The callback gets the whole structure. */
+#define WHOLE(s, l, a, h, p, f)                               \
+	{                                                     \
+		OPTION_KIND_CUSTOM, s, l, 0, a, h, p, NULL, f \
+	}
+
+const struct option stat_option_table[] = {
+	OPTION_HEADING("What is measured"),
+	OPTION_FLAG('a', "all-cpus", O, system_wide, "everything, on all CPUs (also without a command or target)"),
+	OPTION_STRING('C', "cpu", O, cpus, "LIST", "everything on these CPUs, such as 0-3,7"),
+	OPTION_STRING('p', "pid", O, pids, "PIDS", "these processes, with all their threads (comma-separated)"),
+	OPTION_STRING('t', "tid", O, tids, "TIDS", "these threads"),
+	OPTION_STRING('u', "uid", O, user, "USER", "the processes of a user, by name or number"),
+	OPTION_FLAG('i', "no-inherit", O, no_inherit, "do not follow children and new threads"),
+	CUSTOM('D', "delay", delay_ms, "MS", "start to count so many milliseconds after the command; -1: when --control says enable",
+	       parse_delay),
+	CUSTOM(0, "timeout", timeout_ms, "MS", "stop after this time", parse_milliseconds),
+	WHOLE('r', "repeat", "N", "run the command N times, show means and deviations; 0: again and again, until Ctrl-C", parse_repeat,
+	      OPTION_NO_NEGATION),
+	OPTION_FLAG('S', "sync", O, sync, "write out the file systems before each run (sync)"),
+	OPTION_STRING(0, "pre", O, pre, "COMMAND", "run this before each run"),
+	OPTION_STRING(0, "post", O, post, "COMMAND", "run this after each run"),
+	OPTION_STRING(0, "control", O, control, "CHANNEL", "take commands (enable, disable, stop, ping) from fd:IN[,OUT] or fifo:IN[,OUT]"),
+
+	OPTION_HEADING("Events"),
+	CUSTOM('e', "event", words, "EVENT", "what to count: cycles, page-faults, 'syscalls:*', …; repeatable", event_words_parse_event),
+	OPTION_COUNT('d', "detailed", O, detailed, "also the caches (-dd: more of them, -ddd: prefetches)"),
+	CUSTOM(0, "filter", words, "FILTER", "condition on the fields of the tracepoints named before it", event_words_parse_filter),
+	CUSTOM('G', "cgroup", words, "NAMES", "only what runs in this control group: one for each event named before it, or one for all",
+	       event_words_parse_cgroup),
+	OPTION_FLAG(0, "all-kernel", O, all_kernel, "only the kernel's part"),
+	OPTION_FLAG(0, "all-user", O, all_user, "only the programs' part"),
+	OPTION_FLAG('n', "null", O, null_run, "no counters: only the time"),
+	OPTION_FLAG(0, "no-scale", O, no_scale, "do not scale counters that ran only part of the time"),
+
+	OPTION_HEADING("Kept apart by"),
+	WHOLE('A', "no-aggr", NULL, "CPU (with -a or -C)", parse_per_cpu, OPTION_NO_ARGUMENT),
+	WHOLE(0, "per-socket", NULL, "socket", parse_per_socket, OPTION_NO_ARGUMENT),
+	WHOLE(0, "per-die", NULL, "die", parse_per_die, OPTION_NO_ARGUMENT),
+	WHOLE(0, "per-cluster", NULL, "cluster of cores", parse_per_cluster, OPTION_NO_ARGUMENT),
+	WHOLE(0, "per-cache", "LEVEL", "shared cache, of this level (L2, L3 …; default: the last)", parse_per_cache, OPTION_OPTIONAL_ARGUMENT),
+	WHOLE(0, "per-core", NULL, "core", parse_per_core, OPTION_NO_ARGUMENT),
+	WHOLE(0, "per-node", NULL, "memory node", parse_per_node, OPTION_NO_ARGUMENT),
+	WHOLE(0, "per-thread", NULL, "thread (with -p, -t, -u or -a)", parse_per_thread, OPTION_NO_ARGUMENT),
+
+	OPTION_HEADING("Output"),
+	CUSTOM('I', "interval-print", interval_ms, "MS", "print what was counted every so many milliseconds", parse_milliseconds),
+	OPTION_U64(0, "interval-count", O, interval_count, "N", "with -I: stop after N intervals"),
+	OPTION_FLAG(0, "interval-clear", O, interval_clear, "with -I: clear the screen before each"),
+	OPTION_FLAG(0, "summary", O, summary, "with -I: the whole at the end"),
+	WHOLE('x', "field-separator", "SEPARATOR", "fields with this between them, for programs", parse_separator, OPTION_NO_NEGATION),
+	OPTION_CUSTOM_FLAGS('j', "json-output", O, format, NULL, "JSON, one object a line", parse_json, OPTION_NO_ARGUMENT),
+	OPTION_STRING('o', "output", O, output, "FILE", "write to this file"),
+	OPTION_FLAG(0, "append", O, append, "with -o: to its end"),
+	OPTION_INT(0, "log-fd", O, log_fd, "N", "write to this descriptor"),
+	OPTION_FLAG(0, "metric-only", O, metric_only, "only computed figures, no counts"),
+	OPTION_FLAG(0, "no-csv-summary", O, no_csv_summary, "with --summary and -x: lines of the summary don't say that they are"),
+	OPTION_FLAG(0, "table", O, table, "with -r: the time of each run"),
+	OPTION_FLAG_INVERTED('B', "big-num", O, ungrouped, "thousands' separators in large numbers (default; --no-big-num: none)"),
+	OPTION_GROUP(output_option_group, O, verbosity),
+	OPTION_END,
+};
+
+void stat_options_init(struct stat_options *options)
+{
+	*options = (struct stat_options){.repeat = 1, .log_fd = -1};
+}
+
+/* Ways to choose that exclude each other: the more particular one wins, with a word. */
+static void check_target(struct stat_options *options)
+{
+	bool tasks = stat_by_task(options);
+
+	if (tasks && options->cpus) {
+		log_warning("-p, -t and -u choose processes: -C is left aside");
+		options->cpus = NULL;
+	}
+	if (tasks && options->system_wide) {
+		log_warning("-p, -t and -u choose processes: -a is left aside");
+		options->system_wide = false;
+	}
+	if ((options->pids || options->tids) && options->user) {
+		log_warning("-p and -t choose processes: -u is left aside");
+		options->user = NULL;
+	}
+}
+
+static struct error *check_output(const struct stat_options *options)
+{
+	if (options->output && options->log_fd >= 0)
+		return error_new_kind(ERROR_USAGE, "-o and --log-fd exclude each other");
+	if (options->separator && options->format == STAT_JSON)
+		return error_new_kind(ERROR_USAGE, "-x and -j exclude each other");
+	if (options->append && !options->output && options->log_fd < 0)
+		return error_new_kind(ERROR_USAGE, "--append needs -o");
+	if (options->interval_count && !options->interval_ms)
+		return error_new_kind(ERROR_USAGE, "--interval-count needs -I");
+	if (options->timeout_ms && options->interval_ms)
+		return error_new_kind(ERROR_USAGE, "--timeout and -I exclude each other: use --interval-count");
+	if (options->table && options->repeat <= 1)
+		return error_new_kind(ERROR_USAGE, "--table shows each of several runs: it needs -r");
+	return NULL;
+}
+
+struct error *stat_options_check(struct stat_options *options, bool workload)
+{
+	check_target(options);
+	if (!workload && !stat_by_task(options) && !options->cpus)
+		options->system_wide = true;
+	if (!stat_by_cpu(options) && options->per != STAT_PER_ALL && options->per != STAT_PER_THREAD)
+		return error_new_kind(ERROR_USAGE, "counts can be kept apart by CPU, core, socket … only of whole CPUs: add -a or -C");
+	if (options->per == STAT_PER_THREAD && ((workload && !stat_by_task(options) && !options->system_wide) || options->cpus))
+		return error_new_kind(ERROR_USAGE, "--per-thread needs -p, -t, -u or -a");
+	if (options->repeat_given && !workload)
+		return error_new_kind(ERROR_USAGE, "-r repeats a command, and there is none");
+	if (options->all_kernel && options->all_user)
+		return error_new_kind(ERROR_USAGE, "--all-kernel and --all-user exclude each other");
+	if (options->delay_ms < 0 && !options->control)
+		log_warning("-D -1 without --control: nothing will enable the events");
+	return check_output(options);
+}

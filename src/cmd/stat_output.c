@@ -1,0 +1,97 @@
+/* Where the counts go and in which form. */
+#include "cmd/stat.h"
+
+#include "base/mem.h"
+#include "view/view.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+/* Intervals repeat their titles every so often. */
+enum { TITLES_EVERY = 25 };
+
+static struct error *open_descriptor(struct stat_run *run)
+{
+	int fd = dup(run->options.log_fd);
+
+	if (fd >= 0)
+		fcntl(fd, F_SETFD, FD_CLOEXEC);
+	run->out = fd < 0 ? NULL : fdopen(fd, run->options.append ? "a" : "w");
+	return run->out ? NULL : error_system(errno, "--log-fd %d", run->options.log_fd);
+}
+
+struct error *stat_open_output(struct stat_run *run)
+{
+	const struct stat_options *options = &run->options;
+	time_t now = time(NULL);
+	char text[64];
+
+	run->out = stderr;
+	if (options->log_fd >= 0)
+		return open_descriptor(run);
+	if (!options->output)
+		return NULL;
+	run->out = fopen(options->output, options->append ? "ae" : "we");
+	if (!run->out)
+		return error_system(errno, "%s", options->output);
+	fprintf(run->out, "# started on %s\n", ctime_r(&now, text));
+	return NULL;
+}
+
+static void show(struct stat_run *run, struct counting *result, bool header)
+{
+	static const char *const views[] = {[STAT_TEXT] = "stdio", [STAT_CSV] = "csv", [STAT_JSON] = "json"};
+	const struct stat_options *options = &run->options;
+	struct view_options view = {.header = header,
+				    .between = options->separator,
+				    .ungrouped = options->ungrouped,
+				    .colours = isatty(fileno(run->out)),
+				    .only_figures = options->metric_only,
+				    .table = options->table,
+				    .plain_summary = options->no_csv_summary};
+
+	error_free(view_find(views[options->format])->counting(result, &view, run->out));
+	fflush(run->out);
+	counting_destroy(result);
+}
+
+static struct counting *make_result(struct stat_run *run, const struct counts *counts)
+{
+	bool threads = run->places.by == COUNTS_BY_THREAD;
+	struct counts_result_options options = {
+		.absent = run->counters.absent, .sort = threads, .skip_idle = threads && !stat_by_task(&run->options)};
+
+	return counts_result(counts, &options);
+}
+
+void stat_show_interval(struct stat_run *run, uint64_t time_ns)
+{
+	struct counting *result;
+
+	if (run->options.verbosity.quiet)
+		return;
+	result = make_result(run, &run->counts);
+	result->interval = true;
+	result->time_ns = time_ns;
+	if (run->options.interval_clear)
+		fputs("\033[H\033[2J", run->out);
+	show(run, result, run->options.interval_clear || (run->intervals - 1) % TITLES_EVERY == 0);
+}
+
+void stat_show(struct stat_run *run)
+{
+	bool of_intervals = run->options.interval_ms;
+	struct counting *result;
+
+	if (run->options.verbosity.quiet || (of_intervals && !run->options.summary))
+		return;
+	result = make_result(run, of_intervals ? &run->total : &run->counts);
+	result->what = run->what;
+	result->summary = of_intervals;
+	result->has_times = run->command && !stat_by_cpu(&run->options) && !stat_by_task(&run->options) && result->runs <= 1;
+	result->each_elapsed = run->each_elapsed.data;
+	show(run, result, true);
+}

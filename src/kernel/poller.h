@@ -1,0 +1,33 @@
+/* Sleeping until something happens: descriptors, timers and signals in one epoll set. Signals are taken from a descriptor: no handlers, no
+ * races. */
+#pragma once
+
+#include <signal.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/epoll.h>
+#include <sys/signalfd.h>
+
+struct poller {
+	int epoll;
+	int signals; /* -1 = none are taken */
+	sigset_t old_mask;
+};
+
+void poller_open(struct poller *poller);
+void poller_close(struct poller *poller);
+
+/* `events` as of epoll; `tag` comes back in data.u64. Does nothing with fd -1. */
+void poller_watch(struct poller *poller, int fd, uint32_t events, uint64_t tag);
+void poller_unwatch(struct poller *poller, int fd);
+
+/* Blocks these signals (a list that ends with 0) until poller_close(), and lets them wake up the poller. SIGPIPE is ignored from now on. */
+void poller_take_signals(struct poller *poller, const int *list, uint64_t tag);
+/* The next one that came; false = no more. */
+int poller_next_signal(struct poller *poller, struct signalfd_siginfo *ret);
+
+/* A timer: first after `first_ns`, then every `every_ns` (0 = once). Returns its descriptor, which the caller closes; -1 = failed. */
+int poller_timer(struct poller *poller, uint64_t first_ns, uint64_t every_ns, uint64_t tag);
+
+/* As epoll_wait(), without a limit of time. Interrupted calls return 0. */
+int poller_wait(struct poller *poller, struct epoll_event *events, int most);

@@ -1,0 +1,17 @@
+/* Making and releasing counting results. */
+#include "result/counting.h"
+
+struct counting *counting_create(void)
+{
+	return mem_zalloc(sizeof(struct counting));
+}
+
+void counting_destroy(struct counting *counting)
+{
+	if (!counting)
+		return;
+	vec_deinit(&counting->rows);
+	vec_deinit(&counting->remarks);
+	arena_deinit(&counting->arena);
+	free(counting);
+}

@@ -1,0 +1,126 @@
+/* Counting with a separator between fields, for programs. The order of the fields is that of the kernel's perf:
+ *
+ *	[time] [place [CPUs]] value unit event [cgroup] [deviation] running-ns running-% figure unit-of-figure
+ */
+#include "base/text.h"
+#include "view/counting_internal.h"
+
+#include <string.h>
+
+static void add_text(struct strbuf *out, const char *text)
+{
+	text_add_safe(out, text, strlen(text));
+}
+
+static void add_lead(struct strbuf *out, const struct counting *counting, const struct counting_row *row, const struct view_options *options,
+		     const char *between)
+{
+	if (counting->interval) {
+		counting_add_time(out, counting->time_ns);
+		strbuf_add_str(out, between);
+	} else if (counting->summary && !options->plain_summary) {
+		strbuf_printf(out, "%16s%s", "summary", between);
+	}
+	if (!counting->places)
+		return;
+	add_text(out, row->place);
+	strbuf_add_str(out, between);
+	if (counting->places->members)
+		strbuf_printf(out, "%u%s", row->members, between);
+}
+
+static void add_value(struct strbuf *out, const struct counting_row *row)
+{
+	if (row->state == COUNTING_COUNTED)
+		strbuf_printf(out, "%.*f", row->real ? 2 : 0, row->value);
+	else
+		strbuf_add_str(out, row->state == COUNTING_NOT_COUNTED ? "<not counted>" : "<not supported>");
+}
+
+static void add_figure(struct strbuf *out, const struct counting_figure *figure, const char *between)
+{
+	if (figure && figure->known)
+		strbuf_printf(out, "%s%.*f%s%s", between, (int)figure->decimals, figure->value, between, figure->unit);
+	else
+		strbuf_printf(out, "%s%s", between, between);
+}
+
+static void add_row(struct strbuf *out, const struct counting *counting, const struct counting_row *row, const struct view_options *options,
+		    const char *between)
+{
+	bool counted = row->state == COUNTING_COUNTED;
+	unsigned int empty = 4 + counting->cgroups + (counting->runs > 1);
+
+	add_lead(out, counting, row, options, between);
+	add_value(out, row);
+	strbuf_add_str(out, between);
+	add_text(out, row->unit);
+	strbuf_add_str(out, between);
+	add_text(out, row->event);
+	strbuf_add_str(out, between);
+	if (counting->cgroups) {
+		add_text(out, row->cgroup ? row->cgroup : "");
+		strbuf_add_str(out, between);
+	}
+	if (counting->runs > 1)
+		strbuf_printf(out, "%.2f%%%s", row->deviation, between);
+	strbuf_printf(out, "%lu%s%.2f", row->running_ns, between, row->running);
+	add_figure(out, counted && row->figure_count ? &row->figures[0] : NULL, between);
+	strbuf_add_char(out, '\n');
+	for (unsigned int i = 1; counted && i < row->figure_count; i++) {
+		add_lead(out, counting, row, options, between);
+		for (unsigned int field = 0; field < empty; field++)
+			strbuf_add_str(out, between);
+		add_figure(out, &row->figures[i], between);
+		strbuf_add_char(out, '\n');
+	}
+}
+
+static void add_only_figures(struct strbuf *out, const struct counting *counting, const struct view_options *options, const char *between,
+			     size_t first, bool titles)
+{
+	size_t end = counting_place_end(counting, first);
+
+	for (size_t i = first; i < end; i++) {
+		const struct counting_row *row = &counting->rows.data[i];
+		for (unsigned int f = 0; f < row->figure_count; f++) {
+			const struct counting_figure *figure = &row->figures[f];
+			if (!figure->alone)
+				continue;
+			if (titles)
+				counting_add_title(out, row, figure);
+			else if (figure->known)
+				strbuf_printf(out, "%.*f", (int)figure->decimals, figure->value);
+			strbuf_add_str(out, between);
+		}
+	}
+	strbuf_add_char(out, '\n');
+}
+
+struct error *csv_counting(const struct counting *counting, const struct view_options *options, FILE *file)
+{
+	const char *between = options->between ? options->between : ",";
+	struct strbuf out = {0};
+
+	if (options->only_figures && options->header && counting->rows.len) {
+		if (counting->interval)
+			strbuf_printf(&out, "time%s", between);
+		if (counting->places)
+			strbuf_printf(&out, "%s%s%s", counting->places->key, between, counting->places->members ? "cpus" : "");
+		if (counting->places && counting->places->members)
+			strbuf_add_str(&out, between);
+		add_only_figures(&out, counting, options, between, 0, true);
+	}
+	for (size_t i = 0; i < counting->rows.len;) {
+		if (!options->only_figures) {
+			add_row(&out, counting, &counting->rows.data[i++], options, between);
+			continue;
+		}
+		add_lead(&out, counting, &counting->rows.data[i], options, between);
+		add_only_figures(&out, counting, options, between, i, false);
+		i = counting_place_end(counting, i);
+	}
+	fwrite(strbuf_str(&out), 1, out.len, file);
+	strbuf_deinit(&out);
+	return NULL;
+}

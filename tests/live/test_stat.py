@@ -1,0 +1,96 @@
+"""perf stat on this machine: exact counts, targets, exit statuses, and that nobody waits for closing tracepoints."""
+import json
+import os
+import signal
+import subprocess
+import time
+
+import pytest
+
+pytestmark = pytest.mark.usefixtures("live")
+
+
+def rows(done, separator=","):
+    """{event: fields} of -x output."""
+    return {line.split(separator)[2]: line.split(separator) for line in done.stderr.splitlines() if line.count(separator) >= 4}
+
+
+def test_default_events(perf):
+    done = perf("stat", "true")
+    assert done.returncode == 0 and "Performance counter stats for 'true':" in done.stderr
+    for event in ("task-clock", "context-switches", "cpu-migrations", "page-faults", "cycles", "instructions", "branches", "branch-misses"):
+        assert event in done.stderr
+    assert "CPUs utilized" in done.stderr and "seconds time elapsed" in done.stderr and "seconds user" in done.stderr
+
+
+@pytest.mark.usefixtures("tracefs", "root")
+def test_counts_are_exact(perf):
+    """dd makes one read and one write for each block, and a few more."""
+    counts = {}
+    for blocks in (0, 1000):
+        done = perf("stat", "-x,", "-e", "syscalls:sys_enter_read,syscalls:sys_enter_write", "dd", "if=/dev/zero", "of=/dev/null", "bs=1",
+                    f"count={blocks}", "status=none")
+        counts[blocks] = {event: int(fields[0]) for event, fields in rows(done).items()}
+    assert {event: counts[1000][event] - count for event, count in counts[0].items()} == {
+        "syscalls:sys_enter_read": 1000, "syscalls:sys_enter_write": 1000}
+
+
+def test_status_is_the_commands(perf):
+    assert perf("stat", "-x,", "sh", "-c", "exit 3").returncode == 3
+    assert perf("stat", "-x,", "sh", "-c", "kill -9 $$").returncode == 128 + 9
+    missing = perf("stat", "no-such-program")
+    assert missing.returncode == 255 and "no-such-program" in missing.stderr
+
+
+def test_interrupted_shows_counts(perf):
+    process = subprocess.Popen([perf, "stat", "-e", "task-clock", "sleep", "100"], stderr=subprocess.PIPE, text=True)
+    time.sleep(0.5)
+    process.send_signal(signal.SIGINT)
+    text = process.communicate(timeout=10)[1]
+    assert "task-clock" in text and process.returncode == -signal.SIGINT
+
+
+@pytest.mark.usefixtures("tracefs", "root")
+def test_hundreds_of_events_and_nobody_waits(perf):
+    started = time.monotonic()
+    done = perf("stat", "-x,", "-e", "syscalls:*", "true")
+    took = time.monotonic() - started
+    counts = rows(done)
+    assert done.returncode == 0 and len(counts) > 500
+    assert int(counts["syscalls:sys_exit_execve"][0]) == 1 and int(counts["syscalls:sys_enter_exit_group"][0]) == 1
+    assert took < 10  # closing them takes the kernel half a minute
+
+
+def test_json_lines(perf):
+    done = perf("stat", "-j", "-e", "task-clock,page-faults", "true")
+    lines = [json.loads(line) for line in done.stderr.splitlines()]
+    assert [line["event"] for line in lines] == ["task-clock", "page-faults"]
+    assert float(lines[1]["counter-value"]) > 10
+
+
+def test_pid_until_it_ends(perf):
+    target = subprocess.Popen(["sleep", "0.5"])
+    done = perf("stat", "-e", "context-switches", "-p", target.pid, timeout=20)
+    target.wait()
+    assert done.returncode == 0 and f"process id '{target.pid}'" in done.stderr
+
+
+def test_runs(perf):
+    done = perf("stat", "-r", "5", "--table", "-e", "page-faults", "true")
+    assert "(5 runs)" in done.stderr and "Table of individual measurements" in done.stderr and "+-" in done.stderr
+
+
+def test_output_file(perf, tmp_path):
+    path = tmp_path / "out"
+    for words in ([], ["--append"]):
+        done = perf("stat", "-o", path, *words, "-e", "page-faults", "true")
+        assert done.returncode == 0 and not done.stderr
+    text = path.read_text()
+    assert text.startswith("# started on ") and text.count("page-faults") == 2
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
+def test_system_wide(perf, live_system):
+    done = perf("stat", "-a", "-A", "-x,", "-e", "cpu-clock", "sleep", "0.1")
+    lines = done.stderr.splitlines()
+    assert len(lines) == len(os.sched_getaffinity(0)) and lines[0].startswith("CPU0,")

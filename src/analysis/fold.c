@@ -1,7 +1,7 @@
 /* Fold: every sample finds its entry.
  *
- * Nearly all time goes into a few look-ups per sample. Addresses become frames through small tables of the worker (fold_place.c); the frames of each part
- * of the stack become a piece, and what a sample was then an entry, in tables that all workers share (fold_tables.c).
+ * Nearly all time goes into a few look-ups per sample, which wait for memory. So a worker collects samples, as who they were of and the addresses of their
+ * stacks, and does each step for all of a batch: addresses become frames (fold_place.c), frames pieces and entries (fold_set.c).
  */
 #include "analysis/fold_internal.h"
 
@@ -19,7 +19,7 @@ struct fold_context {
 	struct resolver *resolver;
 };
 
-enum { RECENT_ACTORS = 1024 };
+enum { RECENT_ACTORS = 1024, BATCH = 32 };
 
 /* Who ran, and where its files were: the same threads come again and again. */
 struct recent_actor {
@@ -29,23 +29,36 @@ struct recent_actor {
 	uint32_t actor, who;
 };
 
+/* A sample of the batch: its own address, the kernel's part and the user's part of its stack are look-ups in a row. */
+struct pending {
+	struct fold_entry entry;
+	uint32_t first, inner_count, outer_count;
+	bool has_leaf, has_inner, has_outer;
+	bool pair; /* the outer part is a branch's two ends: none without the other */
+};
+
 struct fold_worker {
 	struct fold_places places;
+	struct fold_set *set;
 	struct recent_actor *recent;
 	struct maps_state kernel;
 	struct stack stack;
 	VEC(uint64_t) words;
-	VEC(uint32_t) frames; /* of the piece that is being made */
 	uint64_t *extra;
+	size_t count; /* of the batch */
+	struct pending pending[BATCH];
+	struct fold_item items[BATCH];
+	VEC(struct fold_lookup) lookups;
+	VEC(uint32_t) frames;
 };
 
-/* A sample on its way. */
+/* A sample on its way into the batch. */
 struct adding {
 	struct fold_context *context;
 	struct fold_worker *worker;
 	const struct fold_sample *in;
 	const struct maps_state *space; /* of the thread's process */
-	struct fold_entry *entry;
+	struct pending *pending;
 	bool unwound; /* the user part comes from registers and stack bytes: inlined functions are looked for */
 };
 
@@ -93,43 +106,28 @@ static uint8_t mode_by_address(const struct machine *machine, uint64_t ip)
 	return start && ip >= start ? CPUMODE_KERNEL : CPUMODE_USER;
 }
 
-static const struct maps_state *state_for(const struct adding *adding, uint8_t cpumode)
-{
-	return cpumode == CPUMODE_KERNEL ? &adding->worker->kernel : cpumode == CPUMODE_USER ? adding->space : NULL;
-}
-
-static uint32_t frame_of(const struct adding *adding, uint8_t cpumode, uint64_t ip)
-{
-	return fold_places_frame(&adding->worker->places, state_for(adding, cpumode), cpumode, ip);
-}
-
-static uint32_t piece_of(const struct adding *adding, bool kernel)
+static void push_lookup(const struct adding *adding, uint8_t cpumode, uint64_t ip)
 {
 	struct fold_worker *worker = adding->worker;
-	return fold_tables_piece(adding->context->tables, worker->frames.data, (uint32_t)worker->frames.len, kernel);
-}
-
-static void push_frames(const struct adding *adding, uint8_t mode, uint64_t ip)
-{
-	struct fold_worker *worker = adding->worker;
-	if (adding->unwound && adding->context->options->inlines && mode == CPUMODE_USER) {
-		const uint32_t *frames;
-		size_t count = fold_places_functions(&worker->places, adding->space, ip, &frames);
-		for (size_t i = 0; i < count; i++)
-			vec_push(&worker->frames, frames[i]);
+	const struct maps_state *state = cpumode == CPUMODE_KERNEL ? &worker->kernel : cpumode == CPUMODE_USER ? adding->space : NULL;
+	struct fold_lookup lookup = fold_places_begin(&worker->places, state, cpumode, ip);
+	if (!adding->unwound || !adding->context->options->inlines || cpumode != CPUMODE_USER) {
+		vec_push(&worker->lookups, lookup);
 		return;
 	}
-	uint32_t frame = frame_of(adding, mode, ip);
-	if (frame != FOLD_NONE)
-		vec_push(&worker->frames, frame);
+	const uint32_t *frames;
+	size_t count = fold_places_functions(&worker->places, &lookup, &frames);
+	for (size_t i = 0; i < count; i++)
+		vec_push(&worker->lookups, (struct fold_lookup){.frame = frames[i]});
+	if (!count)
+		vec_push(&worker->lookups, lookup);
 }
 
-/* A part of a chain with its markers. */
-static uint32_t make_piece(const struct adding *adding, const uint64_t *words, uint64_t count, bool kernel)
+/* A part of a chain with its markers; returns how many addresses. */
+static uint32_t push_part(const struct adding *adding, const uint64_t *words, uint64_t count, uint8_t mode)
 {
-	uint8_t mode = kernel ? CPUMODE_KERNEL : CPUMODE_USER;
+	size_t before = adding->worker->lookups.len;
 	bool by_address = false;
-	adding->worker->frames.len = 0;
 	for (uint64_t i = 0; i < count; i++) {
 		uint64_t ip = words[i];
 		if (by_address)
@@ -140,18 +138,19 @@ static uint32_t make_piece(const struct adding *adding, const uint64_t *words, u
 				mode = CPUMODE_UNKNOWN;
 			continue;
 		}
-		push_frames(adding, mode, ip);
+		push_lookup(adding, mode, ip);
 	}
-	return piece_of(adding, kernel);
+	return (uint32_t)(adding->worker->lookups.len - before);
 }
 
 static void add_chain(const struct adding *adding, const uint64_t *chain, uint64_t count)
 {
 	uint64_t split = chain_split(chain, count);
-	if (split)
-		adding->entry->inner = make_piece(adding, chain, split, true);
-	if (split < count)
-		adding->entry->outer = make_piece(adding, chain + split, count - split, false);
+	struct pending *pending = adding->pending;
+	pending->has_inner = split > 0;
+	pending->has_outer = split < count;
+	pending->inner_count = push_part(adding, chain, split, CPUMODE_KERNEL);
+	pending->outer_count = push_part(adding, chain + split, count - split, CPUMODE_USER);
 }
 
 /* The chain of samples that have user registers and stack, or branch stacks as call graph: made by the resolver of stacks, into worker->words. */
@@ -232,39 +231,95 @@ static bool add_history(const struct adding *adding)
 	return true;
 }
 
-/* A branch from one address to another: the space is seen by the address. Both are kept, or none. */
-static void make_branch_piece(const struct adding *adding, const struct branch_entry *branch)
+/* ---- the batch ---- */
+
+/* The frames of look-ups that have one; of a pair both or none. */
+static uint32_t push_frames(struct fold_worker *worker, uint32_t first, uint32_t count, bool pair)
 {
-	const struct machine *machine = adding->context->machine;
-	uint32_t from = frame_of(adding, mode_by_address(machine, branch->from), branch->from);
-	uint32_t to = frame_of(adding, mode_by_address(machine, branch->to), branch->to);
-	adding->worker->frames.len = 0;
-	if (from != FOLD_NONE && to != FOLD_NONE) {
-		vec_push(&adding->worker->frames, from);
-		vec_push(&adding->worker->frames, to);
-	}
-	adding->entry->outer = piece_of(adding, false);
+	size_t before = worker->frames.len;
+	for (uint32_t i = first; i < first + count; i++)
+		if (worker->lookups.data[i].frame != FOLD_NONE)
+			vec_push(&worker->frames, worker->lookups.data[i].frame);
+	if (pair && worker->frames.len - before != count)
+		worker->frames.len = before;
+	return (uint32_t)(worker->frames.len - before);
 }
 
-/* Every branch counts 1, whatever the sample's period. */
-static void add_branches(const struct adding *adding)
+/* False when samples at such an address aren't counted. */
+static bool make_item(struct fold_worker *worker, const struct pending *pending, struct fold_item *item)
 {
+	uint32_t inner = pending->first + pending->has_leaf;
+	*item = (struct fold_item){.entry = pending->entry, .has_inner = pending->has_inner, .has_outer = pending->has_outer};
+	if (pending->has_leaf)
+		item->entry.leaf = worker->lookups.data[pending->first].frame;
+	if (item->entry.leaf == FOLD_NONE)
+		return false;
+	item->frames = worker->frames.data + worker->frames.len;
+	item->inner_count = push_frames(worker, inner, pending->inner_count, false);
+	item->outer_count = push_frames(worker, inner + pending->inner_count, pending->outer_count, pending->pair);
+	return true;
+}
+
+static void flush(struct fold_worker *worker)
+{
+	size_t items = 0;
+	for (size_t i = 0; i < worker->lookups.len; i++)
+		fold_places_finish(&worker->places, &worker->lookups.data[i]);
+	worker->frames.len = 0;
+	vec_reserve(&worker->frames, worker->lookups.len + 1);
+	for (size_t i = 0; i < worker->count; i++)
+		items += make_item(worker, &worker->pending[i], &worker->items[items]);
+	fold_set_add(worker->set, worker->items, items);
+	worker->count = 0;
+	worker->lookups.len = 0;
+}
+
+static struct pending *next_pending(struct fold_worker *worker, const struct fold_entry *entry)
+{
+	if (worker->count == BATCH)
+		flush(worker);
+	struct pending *pending = &worker->pending[worker->count++];
+	*pending = (struct pending){.entry = *entry, .first = (uint32_t)worker->lookups.len};
+	return pending;
+}
+
+/* ---- samples ---- */
+
+/* Every branch counts 1, whatever the sample's period. From and to: the space is seen by the address. */
+static void add_branches(struct adding *adding, struct fold_entry *entry)
+{
+	const struct machine *machine = adding->context->machine;
 	const struct fold_options *options = adding->context->options;
 	const struct fold_sample *in = adding->in;
 	struct sample one = *in->sample;
 	struct fold_sample branch = *in;
 	branch.sample = &one;
 	one.branch_count = 1;
-	one.period = adding->entry->period = 1;
+	one.period = entry->period = 1;
 	for (uint64_t i = 0; i < in->sample->branch_count; i++) {
 		one.branches = &in->sample->branches[i];
 		if (options->extra) {
 			options->extra(options->context, &branch, adding->worker->extra);
-			adding->entry->extra = fold_tables_extra(adding->context->tables, adding->worker->extra);
+			entry->extra = fold_tables_extra(adding->context->tables, adding->worker->extra);
 		}
-		make_branch_piece(adding, one.branches);
-		fold_tables_entry(adding->context->tables, adding->entry);
+		struct pending *pending = next_pending(adding->worker, entry);
+		pending->has_outer = pending->pair = true;
+		pending->outer_count = 2;
+		push_lookup(adding, mode_by_address(machine, one.branches->from), one.branches->from);
+		push_lookup(adding, mode_by_address(machine, one.branches->to), one.branches->to);
 	}
+}
+
+/* Where such samples were doesn't matter (the same frame for all), unless those without a symbol are hidden. */
+static bool begin_branches(struct adding *adding, struct fold_entry *entry)
+{
+	struct fold_worker *worker = adding->worker;
+	const struct sample *sample = adding->in->sample;
+	const struct maps_state *state = sample->cpumode == CPUMODE_KERNEL ? &worker->kernel : adding->space;
+	struct fold_lookup lookup = fold_places_begin(&worker->places, state, sample->cpumode, sample->ip);
+	fold_places_finish(&worker->places, &lookup);
+	entry->leaf = fold_tables_frame(adding->context->tables, &(struct fold_frame){0});
+	return lookup.frame != FOLD_NONE;
 }
 
 /* Who it was, from the small table in front of all actors. */
@@ -320,22 +375,20 @@ static void fold_add(void *state, void *argument, const struct event *event, con
 		.time = sample->time,
 		.first = sample->header,
 	};
-	struct adding adding = {.context = context, .worker = worker, .in = &in, .space = &actor->space, .entry = &entry};
-	entry.leaf = frame_of(&adding, sample->cpumode, sample->ip);
-	if (entry.leaf == FOLD_NONE)
-		return;
+	struct adding adding = {.context = context, .worker = worker, .in = &in, .space = &actor->space};
 	if (options->branches) {
-		/* Where the sample was doesn't matter: the same frame for all. */
-		entry.leaf = fold_tables_frame(context->tables, &(struct fold_frame){0});
-		add_branches(&adding);
+		if (begin_branches(&adding, &entry))
+			add_branches(&adding, &entry);
 		return;
 	}
 	if (options->extra) {
 		options->extra(options->context, &in, worker->extra);
 		entry.extra = fold_tables_extra(context->tables, worker->extra);
 	}
+	adding.pending = next_pending(worker, &entry);
+	adding.pending->has_leaf = true;
+	push_lookup(&adding, sample->cpumode, sample->ip);
 	add_stack(&adding);
-	fold_tables_entry(context->tables, &entry);
 }
 
 static void worker_init(void *state, void *argument)
@@ -346,6 +399,7 @@ static void worker_init(void *state, void *argument)
 				       .recent = mem_zalloc_array(RECENT_ACTORS, sizeof(*worker->recent)),
 				       .extra = mem_alloc_array(context->options->extra_words + 1, sizeof(uint64_t))};
 	fold_places_init(&worker->places, context->tables, context->resolver, context->machine);
+	worker->set = fold_tables_add_set(context->tables);
 }
 
 static void worker_deinit(void *state, void *argument)
@@ -356,16 +410,17 @@ static void worker_deinit(void *state, void *argument)
 	free(worker->recent);
 	stack_deinit(&worker->stack);
 	vec_deinit(&worker->words);
+	vec_deinit(&worker->lookups);
 	vec_deinit(&worker->frames);
 	free(worker->extra);
 }
 
-/* Workers share their tables: nothing is left to be merged. */
+/* Sets are merged later, in parallel: fold_pack(). */
 static void worker_merge(void *state, void *other, void *argument)
 {
 	(void)state;
-	(void)other;
 	(void)argument;
+	flush(other);
 }
 
 /* Whether more of a sample is looked at than its fixed part. */
@@ -396,9 +451,10 @@ struct error *fold_create(struct session *session, struct resolver *resolver, co
 	struct fold_worker *worker = NULL;
 	struct error *error = session_reduce(session, &reducer, &context, (void **)&worker);
 	if (!error) {
+		flush(worker);
 		worker_deinit(worker, &context);
 		free(worker);
-		fold_tables_pack(tables, fold);
+		fold_pack(tables, fold);
 		*ret = fold;
 	} else {
 		fold_destroy(fold);

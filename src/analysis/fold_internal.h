@@ -1,4 +1,12 @@
-/* What fold.c (samples), fold_place.c (addresses), fold_tables.c (distinct elements) and fold_tree.c (trees) share. */
+/* What the parts of fold share:
+ *
+ *	fold.c          samples: who, which addresses, in batches
+ *	fold_place.c    addresses → frames                        each worker's
+ *	fold_set.c      frames → pieces → entries                 each worker's
+ *	fold_tables.c   distinct frames, actors, extra values     all workers'
+ *	fold_pack.c     the workers' sets → one, as arrays
+ *	fold_tree.c     call trees of the result
+ */
 #pragma once
 
 #include "analysis/fold.h"
@@ -14,42 +22,14 @@
 /* Our own marker in chains: what follows is user or kernel by its address. */
 #define FOLD_BY_ADDRESS ((uint64_t)-3)
 
+/* Elements are in shards by hash: workers rarely meet at the lock of one, and sets are merged shard by shard, in parallel. Until fold_pack() an id is:
+ * number in its shard × FOLD_SHARDS + shard. */
 enum { FOLD_SHARDS = 64 };
 
-/* Distinct elements, shared by all workers: each kind in shards by hash, each shard under a lock of its own, so that nothing has to be merged. Until
- * fold_tables_pack() an id is: number in its shard × FOLD_SHARDS + shard. */
-struct frame_shard {
-	pthread_mutex_t lock;
-	VEC(struct fold_frame) frames;
-	struct id_table ids;
-	uint32_t first; /* packed id of its first element */
-};
-
-struct piece_shard {
-	pthread_mutex_t lock;
-	VEC(struct fold_piece) pieces;
-	VEC(uint32_t) frames; /* ids */
-	struct id_table ids;
-	uint32_t first, first_frame;
-};
-
-struct entry_shard {
-	pthread_mutex_t lock;
-	VEC(struct fold_entry) entries;
-	struct id_table ids;
-};
-
-struct fold_tables {
-	struct frame_shard frames[FOLD_SHARDS];
-	struct piece_shard pieces[FOLD_SHARDS];
-	struct entry_shard entries[FOLD_SHARDS];
-	pthread_mutex_t lock; /* of actors and extras */
-	VEC(struct fold_actor) actors;
-	VEC(uint64_t) extras;
-	uint32_t extra_count;
-	struct id_table actor_ids, extra_ids;
-	const struct fold_options *options;
-};
+static inline unsigned int fold_shard(uint64_t hash)
+{
+	return (unsigned int)(hash >> 32) % FOLD_SHARDS;
+}
 
 struct fold_private {
 	struct fold_options options;
@@ -57,20 +37,48 @@ struct fold_private {
 	const char **frame_names; /* by frame, NULL = not made yet */
 };
 
+/* ---- what all workers share ---- */
+
+struct frame_shard {
+	pthread_mutex_t lock;
+	VEC(struct fold_frame) frames;
+	struct id_table ids;
+	uint32_t first; /* packed id of its first element */
+};
+
+struct fold_tables {
+	struct frame_shard frames[FOLD_SHARDS];
+	pthread_mutex_t lock; /* of the rest */
+	VEC(struct fold_actor) actors;
+	VEC(uint64_t) extras;
+	uint32_t extra_count;
+	struct id_table actor_ids, extra_ids;
+	VEC(struct fold_set *) sets; /* of the workers */
+	const struct fold_options *options;
+};
+
 struct fold_tables *fold_tables_create(const struct fold_options *options);
 void fold_tables_destroy(struct fold_tables *tables);
 /* The ids of what is equal to the argument, which is copied when it is new. Safe on many threads. */
 uint32_t fold_tables_frame(struct fold_tables *tables, const struct fold_frame *frame);
-uint32_t fold_tables_piece(struct fold_tables *tables, const uint32_t *frames, uint32_t count, bool kernel);
 uint32_t fold_tables_extra(struct fold_tables *tables, const uint64_t *words);
 /* Of `actor` and, as *ret_who, of the first one that options->threads doesn't tell it apart from. */
 uint32_t fold_tables_actor(struct fold_tables *tables, const struct fold_actor *actor, uint32_t *ret_who);
-/* Adds `entry` to the one that is the same but for count, period, actor and first sample. */
-void fold_tables_entry(struct fold_tables *tables, const struct fold_entry *entry);
-/* Moves all into the fold's arrays, with ids that are indexes; the entries in the order of their first samples. The tables are empty afterwards. */
-void fold_tables_pack(struct fold_tables *tables, struct fold *fold);
+/* A new set, which the tables own. Safe on many threads. */
+struct fold_set *fold_tables_add_set(struct fold_tables *tables);
 
-/* Addresses to frames, one for each worker: what it has seen is kept in small direct-mapped tables of its own. */
+/* ---- addresses to frames ---- */
+
+/* A look-up of one address, in two steps with others between them: the memory that the second one needs is on its way by then. */
+struct fold_lookup {
+	const struct map *map; /* NULL = not mapped */
+	uint64_t ip;
+	uint64_t address; /* in the file; = ip when it isn't mapped */
+	uint32_t key;	  /* private: file and mode; 0 = `frame` is set already */
+	uint32_t frame;	  /* FOLD_NONE: unresolved, and those are hidden */
+	uint8_t cpumode;
+};
+
 struct fold_places {
 	struct fold_tables *tables;
 	struct resolver *resolver;
@@ -78,16 +86,65 @@ struct fold_places {
 	const struct machine *machine;
 	struct place_map *maps;	    /* (state, address) → map */
 	struct place_frame *frames; /* (file, address in it) → frame */
+	struct place_symbol *symbols; /* symbol → frame */
 	struct id_table expansion_ids;
 	VEC(struct place_expansion) expansions;
 	VEC(uint32_t) expanded; /* frames of functions and of those inlined in them */
-	uint32_t single;	/* what fold_places_functions() returns for the others */
 };
 
 void fold_places_init(struct fold_places *places, struct fold_tables *tables, struct resolver *resolver, const struct machine *machine);
 void fold_places_deinit(struct fold_places *places);
-/* The frame of an address; FOLD_NONE when unresolved ones are hidden and this is one. */
-uint32_t fold_places_frame(struct fold_places *places, const struct maps_state *state, uint8_t cpumode, uint64_t ip);
-/* The frames of an address in a user stack, innermost first: one for each function that was inlined there and the one around them; just the address' own
- * where debug information says nothing. Valid until the next call. */
-size_t fold_places_functions(struct fold_places *places, const struct maps_state *state, uint64_t ip, const uint32_t **ret);
+/* Step 1. `state` NULL: nothing is mapped. */
+struct fold_lookup fold_places_begin(struct fold_places *places, const struct maps_state *state, uint8_t cpumode, uint64_t ip);
+/* Step 2: sets lookup->frame. */
+void fold_places_finish(struct fold_places *places, struct fold_lookup *lookup);
+/* The frames of an address in a user stack by debug information, innermost first: one for each function that was inlined there and the one around them.
+ * Returns their number, 0 where it says nothing; valid until the next call. */
+size_t fold_places_functions(struct fold_places *places, const struct fold_lookup *lookup, const uint32_t **ret);
+
+/* ---- frames to entries ---- */
+
+struct piece_shard {
+	VEC(struct fold_piece) pieces;
+	VEC(uint64_t) hashes; /* of the pieces */
+	VEC(uint32_t) frames; /* ids */
+	struct id_table ids;
+	uint32_t first, first_frame; /* fold_pack.c */
+};
+
+struct entry_shard {
+	VEC(struct fold_entry) entries;
+	struct id_table ids;
+};
+
+/* A worker's distinct pieces and entries. */
+struct fold_set {
+	struct piece_shard pieces[FOLD_SHARDS];
+	struct entry_shard entries[FOLD_SHARDS];
+};
+
+/* A sample whose frames are known. */
+struct fold_item {
+	struct fold_entry entry; /* inner and outer are set here */
+	const uint32_t *frames;	 /* the kernel's part, then the user's */
+	uint32_t inner_count, outer_count;
+	bool has_inner, has_outer; /* a part may be there and have no frames: hidden ones */
+	uint64_t inner_hash, outer_hash, hash; /* private */
+};
+
+/* Adds the items in stages, each for all of them, so that what one stage reads was asked for in the one before. */
+void fold_set_add(struct fold_set *set, struct fold_item *items, size_t count);
+void fold_set_deinit(struct fold_set *set);
+/* Adds to the entry that is the same but for count, period, actor and first sample. `hash` is fold_set_hash()'s. */
+void fold_set_entry(struct fold_set *set, const struct fold_entry *entry, uint64_t hash);
+uint32_t fold_set_piece(struct fold_set *set, const uint32_t *frames, uint32_t count, bool kernel, uint64_t hash);
+/* By contents, not by numbers that only this set knows. */
+uint64_t fold_set_hash(const struct fold_entry *entry, uint64_t inner_hash, uint64_t outer_hash);
+
+static inline uint64_t fold_set_piece_hash(const struct fold_set *set, uint32_t id)
+{
+	return id == FOLD_NONE ? 0 : set->pieces[id % FOLD_SHARDS].hashes.data[id / FOLD_SHARDS];
+}
+
+/* Moves all into the fold's arrays, with ids that are indexes; the entries in the order of their first samples. The tables are empty afterwards. */
+void fold_pack(struct fold_tables *tables, struct fold *fold);

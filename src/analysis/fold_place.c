@@ -4,23 +4,33 @@
  *
  *	(state of the address space, address / 64 K) ──► piece of a map ──► file, address in it ──► frame
  *
- * What isn't in the second one goes to the resolver and then to the table of frames that all workers share.
+ * What isn't in the second one goes to the resolver, and from its symbol to the frame. Only new symbols go to the table that all workers share.
  */
 #include "analysis/fold_internal.h"
 
 #include <stdlib.h>
 
-enum { MAP_SLOTS = 1 << 12, FRAME_SLOTS = 1 << 17, PAGE_SHIFT = 16 };
+enum { MAP_SLOTS = 1 << 12, FRAME_SLOTS = 1 << 17, SYMBOL_SLOTS = 1 << 14, PAGE_SHIFT = 16 };
+
+/* In place of a frame: there is no symbol, and what is there is known by its address in memory. */
+#define BY_MEMORY (FOLD_NONE - 1)
 
 struct place_map {
 	uint64_t epoch; /* + 1; 0 = empty */
 	uint64_t start, end;
+	uint64_t offset; /* from the address in memory to that in the file */
 	const struct map *map;
+	uint32_t file; /* its number + 1; 0 = not mapped */
 };
 
 struct place_frame {
-	uint64_t address; /* in the file; of what isn't mapped, or must be known by its address in memory, that */
+	uint64_t address; /* in the file, or in memory */
 	uint32_t key;	  /* file, cpumode and which of the two addresses; 0 = empty */
+	uint32_t frame;
+};
+
+struct place_symbol {
+	const struct symbol *symbol;
 	uint32_t frame;
 };
 
@@ -36,26 +46,30 @@ void fold_places_init(struct fold_places *places, struct fold_tables *tables, st
 	*places = (struct fold_places){.tables = tables, .resolver = resolver, .options = tables->options, .machine = machine};
 	places->maps = mem_zalloc_array(MAP_SLOTS, sizeof(*places->maps));
 	places->frames = mem_zalloc_array(FRAME_SLOTS, sizeof(*places->frames));
+	places->symbols = mem_zalloc_array(SYMBOL_SLOTS, sizeof(*places->symbols));
 }
 
 void fold_places_deinit(struct fold_places *places)
 {
 	free(places->maps);
 	free(places->frames);
+	free(places->symbols);
 	id_table_deinit(&places->expansion_ids);
 	vec_deinit(&places->expansions);
 	vec_deinit(&places->expanded);
 }
 
-static const struct map *find_map(struct fold_places *places, const struct maps_state *state, uint64_t ip)
+static const struct place_map *find_map(struct fold_places *places, const struct maps_state *state, uint64_t ip)
 {
 	uint64_t epoch = state->epoch + 1;
 	struct place_map *slot = &places->maps[hash_combine(ip >> PAGE_SHIFT, epoch) % MAP_SLOTS];
-	if (slot->epoch != epoch || ip < slot->start || ip >= slot->end) {
-		slot->map = maps_state_find(state, ip, &slot->start, &slot->end);
-		slot->epoch = epoch;
-	}
-	return slot->map;
+	if (slot->epoch == epoch && ip >= slot->start && ip < slot->end)
+		return slot;
+	slot->map = maps_state_find(state, ip, &slot->start, &slot->end);
+	slot->epoch = epoch;
+	slot->file = slot->map ? slot->map->dso->index + 1 : 0;
+	slot->offset = slot->map ? map_to_dso(slot->map, 0) : 0;
+	return slot;
 }
 
 static struct place_frame *frame_slot(struct fold_places *places, uint32_t key, uint64_t address)
@@ -63,72 +77,94 @@ static struct place_frame *frame_slot(struct fold_places *places, uint32_t key, 
 	return &places->frames[hash_combine(address, key) % FRAME_SLOTS];
 }
 
-/* Whether what is at an address is told apart by where it is in memory: callers without a symbol are shown with that. */
-static bool by_memory(const struct fold_places *places, const struct map *map, uint64_t address)
+struct fold_lookup fold_places_begin(struct fold_places *places, const struct maps_state *state, uint8_t cpumode, uint64_t ip)
 {
-	const struct fold_options *options = places->options;
-	if (!map || map->identity)
-		return false;
-	return options->by_line || (options->chains && !options->by_file && !resolver_symbol(places->resolver, map->dso, address));
+	static const struct place_map nothing;
+	const struct place_map *found = state ? find_map(places, state, ip) : &nothing;
+	struct fold_lookup lookup = {.map = found->map, .ip = ip, .address = ip + found->offset, .cpumode = cpumode};
+	lookup.key = (found->file << 4 | (uint32_t)cpumode << 1) + 1;
+	__builtin_prefetch(frame_slot(places, lookup.key, lookup.address));
+	return lookup;
 }
 
-/* Not in the tables: the whole way. */
-static uint32_t resolve(struct fold_places *places, const struct map *map, uint8_t cpumode, uint64_t ip)
+/* A frame with a symbol. */
+static uint32_t symbol_frame(struct fold_places *places, const struct fold_frame *frame)
 {
-	struct fold_frame frame = {.ip = ip, .map = map, .cpumode = cpumode};
-	if (map) {
-		frame.symbol = resolver_symbol(places->resolver, map->dso, map_to_dso(map, ip));
-	} else if (cpumode == CPUMODE_KERNEL) {
+	if (places->options->by_address || places->options->by_line)
+		return fold_tables_frame(places->tables, frame);
+	struct place_symbol *slot = &places->symbols[hash_u64((uintptr_t)frame->symbol) % SYMBOL_SLOTS];
+	if (slot->symbol != frame->symbol)
+		*slot = (struct place_symbol){.symbol = frame->symbol, .frame = fold_tables_frame(places->tables, frame)};
+	return slot->frame;
+}
+
+/* Not in the table: the whole way. May be BY_MEMORY. */
+static uint32_t resolve(struct fold_places *places, const struct fold_lookup *lookup)
+{
+	const struct fold_options *options = places->options;
+	struct fold_frame frame = {.ip = lookup->ip, .map = lookup->map, .cpumode = lookup->cpumode};
+	if (lookup->map) {
+		frame.symbol = resolver_symbol(places->resolver, lookup->map->dso, lookup->address);
+	} else if (lookup->cpumode == CPUMODE_KERNEL) {
 		struct frame found;
-		resolver_frame(places->resolver, places->machine->kernel_maps, cpumode, ip, UINT64_MAX, &found);
+		resolver_frame(places->resolver, places->machine->kernel_maps, lookup->cpumode, lookup->ip, UINT64_MAX, &found);
 		frame.map = found.map;
 		frame.symbol = found.symbol;
 	}
-	return places->options->hide_unresolved && !frame.symbol ? FOLD_NONE : fold_tables_frame(places->tables, &frame);
+	bool elsewhere = lookup->map && lookup->address != lookup->ip;
+	if (frame.symbol)
+		return elsewhere && options->by_line ? BY_MEMORY : symbol_frame(places, &frame);
+	if (options->hide_unresolved)
+		return FOLD_NONE;
+	return elsewhere && options->chains && !options->by_file ? BY_MEMORY : fold_tables_frame(places->tables, &frame);
 }
 
-uint32_t fold_places_frame(struct fold_places *places, const struct maps_state *state, uint8_t cpumode, uint64_t ip)
+/* By the address in memory: callers without a symbol are shown with that. */
+static uint32_t resolve_by_memory(struct fold_places *places, const struct fold_lookup *lookup)
 {
-	const struct map *map = state ? find_map(places, state, ip) : NULL;
-	uint32_t key = ((map ? map->dso->index + 1 : 0) << 4 | cpumode << 1) + 1;
-	uint64_t address = map ? map_to_dso(map, ip) : ip;
-	struct place_frame *slot = frame_slot(places, key, address);
-	if (slot->key == key && slot->address == address)
+	uint32_t key = lookup->key + 1;
+	struct place_frame *slot = frame_slot(places, key, lookup->ip);
+	if (slot->key == key && slot->address == lookup->ip)
 		return slot->frame;
-	if (by_memory(places, map, address)) {
-		key++;
-		address = ip;
-		slot = frame_slot(places, key, address);
-		if (slot->key == key && slot->address == address)
-			return slot->frame;
-	}
-	uint32_t frame = resolve(places, map, cpumode, ip);
-	*slot = (struct place_frame){.address = address, .key = key, .frame = frame};
-	return frame;
+	struct fold_frame frame = {.ip = lookup->ip, .map = lookup->map, .cpumode = lookup->cpumode};
+	if (places->options->by_line)
+		frame.symbol = resolver_symbol(places->resolver, lookup->map->dso, lookup->address);
+	*slot = (struct place_frame){.address = lookup->ip, .key = key, .frame = fold_tables_frame(places->tables, &frame)};
+	return slot->frame;
 }
 
-static const struct place_expansion *find_expansion(struct fold_places *places, const struct map *map, uint64_t address, uint32_t hash)
+void fold_places_finish(struct fold_places *places, struct fold_lookup *lookup)
+{
+	if (!lookup->key)
+		return;
+	struct place_frame *slot = frame_slot(places, lookup->key, lookup->address);
+	if (slot->key != lookup->key || slot->address != lookup->address)
+		*slot = (struct place_frame){.address = lookup->address, .key = lookup->key, .frame = resolve(places, lookup)};
+	lookup->frame = slot->frame == BY_MEMORY ? resolve_by_memory(places, lookup) : slot->frame;
+}
+
+static const struct place_expansion *find_expansion(struct fold_places *places, const struct fold_lookup *lookup, uint32_t hash)
 {
 	struct id_probe probe;
 	for (uint32_t id = id_table_first(&places->expansion_ids, hash, &probe); id != ID_NONE; id = id_table_next(&places->expansion_ids, &probe)) {
 		const struct place_expansion *known = &places->expansions.data[id];
-		if (known->dso == map->dso && known->address == address)
+		if (known->dso == lookup->map->dso && known->address == lookup->address)
 			return known;
 	}
 	return NULL;
 }
 
 /* Asks debug information. */
-static const struct place_expansion *expand(struct fold_places *places, const struct map *map, uint64_t ip, uint32_t hash)
+static const struct place_expansion *expand(struct fold_places *places, const struct fold_lookup *lookup, uint32_t hash)
 {
-	struct frame found = {.ip = ip, .dso_addr = map_to_dso(map, ip), .map = map, .cpumode = CPUMODE_USER};
-	found.symbol = resolver_symbol(places->resolver, map->dso, found.dso_addr);
+	struct frame found = {.ip = lookup->ip, .dso_addr = lookup->address, .map = lookup->map, .cpumode = CPUMODE_USER};
+	found.symbol = resolver_symbol(places->resolver, lookup->map->dso, lookup->address);
 	const struct code_function *functions;
 	size_t count = resolver_functions(places->resolver, &found, &functions);
 	struct place_expansion expansion = {
-		.dso = map->dso, .address = found.dso_addr, .first = (uint32_t)places->expanded.len, .count = (uint32_t)count};
+		.dso = lookup->map->dso, .address = lookup->address, .first = (uint32_t)places->expanded.len, .count = (uint32_t)count};
 	for (size_t i = 0; i < count; i++) {
-		struct fold_frame frame = {.ip = ip, .map = map, .symbol = functions[i].symbol, .cpumode = CPUMODE_USER};
+		struct fold_frame frame = {.ip = lookup->ip, .map = lookup->map, .symbol = functions[i].symbol, .cpumode = CPUMODE_USER};
 		vec_push(&places->expanded, fold_tables_frame(places->tables, &frame));
 	}
 	id_table_insert(&places->expansion_ids, hash, (uint32_t)places->expansions.len);
@@ -136,21 +172,14 @@ static const struct place_expansion *expand(struct fold_places *places, const st
 	return vec_last(&places->expansions);
 }
 
-size_t fold_places_functions(struct fold_places *places, const struct maps_state *state, uint64_t ip, const uint32_t **ret)
+size_t fold_places_functions(struct fold_places *places, const struct fold_lookup *lookup, const uint32_t **ret)
 {
-	const struct map *map = state ? find_map(places, state, ip) : NULL;
-	if (map) {
-		uint64_t address = map_to_dso(map, ip);
-		uint32_t hash = (uint32_t)hash_combine((uintptr_t)map->dso, address);
-		const struct place_expansion *expansion = find_expansion(places, map, address, hash);
-		if (!expansion)
-			expansion = expand(places, map, ip, hash);
-		*ret = places->expanded.data + expansion->first;
-		if (expansion->count)
-			return expansion->count;
-	}
-	uint32_t frame = fold_places_frame(places, state, CPUMODE_USER, ip);
-	places->single = frame;
-	*ret = &places->single;
-	return frame != FOLD_NONE;
+	if (!lookup->map)
+		return 0;
+	uint32_t hash = (uint32_t)hash_combine((uintptr_t)lookup->map->dso, lookup->address);
+	const struct place_expansion *expansion = find_expansion(places, lookup, hash);
+	if (!expansion)
+		expansion = expand(places, lookup, hash);
+	*ret = places->expanded.data + expansion->first;
+	return expansion->count;
 }

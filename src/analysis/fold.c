@@ -180,6 +180,16 @@ static bool unwound_chain(struct adding *adding)
 	return true;
 }
 
+/* A marker nobody knows makes a chain worthless, as in stack.c: garbage that was followed as frame pointers can look like one. */
+static bool has_unknown_marker(const uint64_t *chain, uint64_t count)
+{
+	uint8_t mode;
+	for (uint64_t i = 0; i < count; i++)
+		if (chain[i] >= CALLCHAIN_CONTEXT_MAX && chain[i] != CALLCHAIN_USER_DEFERRED && !stack_marker_mode(chain[i], &mode))
+			return true;
+	return false;
+}
+
 static void add_recorded(const struct adding *adding)
 {
 	const struct fold_options *options = adding->context->options;
@@ -188,6 +198,10 @@ static void add_recorded(const struct adding *adding)
 	uint64_t count = adding->in->sample->chain_count;
 	uint64_t most = options->max_stack ? options->max_stack : 127;
 	uint64_t begin = count > most && options->keep_outermost ? chain_outermost(chain, count, most) : 0;
+	if (has_unknown_marker(chain, count)) {
+		adding->pending->has_outer = true;
+		return;
+	}
 	if (!begin) {
 		add_chain(adding, chain, options->keep_outermost ? count : chain_limit(chain, count, most));
 		return;

@@ -412,7 +412,7 @@ static void worker_init(void *state, void *argument)
 	*worker = (struct fold_worker){.kernel = maps_state_at(context->machine->kernel_maps, 0),
 				       .recent = mem_zalloc_array(RECENT_ACTORS, sizeof(*worker->recent)),
 				       .extra = mem_alloc_array(context->options->extra_words + 1, sizeof(uint64_t))};
-	fold_places_init(&worker->places, context->tables, context->resolver, context->machine);
+	fold_places_init(&worker->places, context->tables, context->resolver, context->machine, context->fold->session->record_counts[RECORD_SAMPLE]);
 	worker->set = fold_tables_add_set(context->tables);
 }
 

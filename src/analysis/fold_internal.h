@@ -86,13 +86,15 @@ struct fold_places {
 	const struct machine *machine;
 	struct place_map *maps;	    /* (state, address) → map */
 	struct place_frame *frames; /* (file, address in it) → frame */
+	uint64_t frame_mask;
 	struct place_symbol *symbols; /* symbol → frame */
 	struct id_table expansion_ids;
 	VEC(struct place_expansion) expansions;
 	VEC(uint32_t) expanded; /* frames of functions and of those inlined in them */
 };
 
-void fold_places_init(struct fold_places *places, struct fold_tables *tables, struct resolver *resolver, const struct machine *machine);
+/* `samples`: how many there are in all, for the size of the tables. */
+void fold_places_init(struct fold_places *places, struct fold_tables *tables, struct resolver *resolver, const struct machine *machine, uint64_t samples);
 void fold_places_deinit(struct fold_places *places);
 /* Step 1. `state` NULL: nothing is mapped. */
 struct fold_lookup fold_places_begin(struct fold_places *places, const struct maps_state *state, uint8_t cpumode, uint64_t ip);

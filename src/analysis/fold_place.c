@@ -10,7 +10,7 @@
 
 #include <stdlib.h>
 
-enum { MAP_SLOTS = 1 << 12, FRAME_SLOTS = 1 << 17, SYMBOL_SLOTS = 1 << 14, PAGE_SHIFT = 16 };
+enum { MAP_SLOTS = 1 << 12, FRAME_SLOTS_LEAST = 1 << 12, FRAME_SLOTS_MOST = 1 << 19, SYMBOL_SLOTS = 1 << 14, PAGE_SHIFT = 16 };
 
 /* In place of a frame: there is no symbol, and what is there is known by its address in memory. */
 #define BY_MEMORY (FOLD_NONE - 1)
@@ -41,11 +41,14 @@ struct place_expansion {
 	uint32_t first, count;
 };
 
-void fold_places_init(struct fold_places *places, struct fold_tables *tables, struct resolver *resolver, const struct machine *machine)
+void fold_places_init(struct fold_places *places, struct fold_tables *tables, struct resolver *resolver, const struct machine *machine, uint64_t samples)
 {
-	*places = (struct fold_places){.tables = tables, .resolver = resolver, .options = tables->options, .machine = machine};
+	uint64_t slots = FRAME_SLOTS_LEAST;
+	while (slots < FRAME_SLOTS_MOST && slots * 4 < samples)
+		slots *= 2;
+	*places = (struct fold_places){.tables = tables, .resolver = resolver, .options = tables->options, .machine = machine, .frame_mask = slots - 1};
 	places->maps = mem_zalloc_array(MAP_SLOTS, sizeof(*places->maps));
-	places->frames = mem_zalloc_array(FRAME_SLOTS, sizeof(*places->frames));
+	places->frames = mem_zalloc_array(slots, sizeof(*places->frames));
 	places->symbols = mem_zalloc_array(SYMBOL_SLOTS, sizeof(*places->symbols));
 }
 
@@ -74,7 +77,7 @@ static const struct place_map *find_map(struct fold_places *places, const struct
 
 static struct place_frame *frame_slot(struct fold_places *places, uint32_t key, uint64_t address)
 {
-	return &places->frames[hash_combine(address, key) % FRAME_SLOTS];
+	return &places->frames[hash_combine(address, key) & places->frame_mask];
 }
 
 struct fold_lookup fold_places_begin(struct fold_places *places, const struct maps_state *state, uint8_t cpumode, uint64_t ip)

@@ -2,6 +2,7 @@
 #include "cmd/report_table.h"
 
 #include "app/pager.h"
+#include "base/mem.h"
 #include "base/text.h"
 #include "view/view.h"
 
@@ -76,21 +77,32 @@ static void fetch_row(const void *context, size_t index, struct row_scratch *scr
 			    .tree = maker->graphs ? callgraphs_row(maker->graphs, row) : NULL};
 }
 
-/* Widths as the kernel tool has them: of names by what the thread is called last, of unresolved files at least 16. */
+/* The longest name of those whose samples made the rows, by what the threads are called last. */
+static unsigned int names_width(const struct rows *rows)
+{
+	const struct fold *fold = rows->fold;
+	unsigned int widest = 0;
+	bool *seen = mem_zalloc_array(fold->actor_count + 1, sizeof(*seen));
+	for (size_t i = 0; i < rows->shown_count; i++) {
+		uint32_t actor = fold->entries[rows->rows[rows->order[i]].first].actor;
+		if (seen[actor])
+			continue;
+		seen[actor] = true;
+		size_t length = strlen(thread_comm(fold->actors[actor].thread, UINT64_MAX));
+		if (length > widest)
+			widest = (unsigned int)length;
+	}
+	free(seen);
+	return widest;
+}
+
+/* Widths as the kernel tool has them: of unresolved files at least 16. */
 static unsigned int content_width(struct maker *maker, const struct key *key)
 {
 	struct rows *rows = maker->rows;
-	unsigned int widest = 0;
-	if (key->domain == KEY_ACTOR && (!strcmp(key->name, "comm") || !strcmp(key->name, "pid"))) {
-		for (size_t i = 0; i < rows->shown_count; i++) {
-			const struct fold_entry *entry = &rows->fold->entries[rows->rows[rows->order[i]].first];
-			size_t length = strlen(thread_comm(rows->fold->actors[entry->actor].thread, UINT64_MAX));
-			if (length > widest)
-				widest = (unsigned int)length;
-		}
-		return key->name[0] == 'c' ? widest : widest + 8;
-	}
-	widest = rows_width(rows, key);
+	if (key->domain == KEY_ACTOR && (!strcmp(key->name, "comm") || !strcmp(key->name, "pid")))
+		return names_width(rows) + (key->name[0] == 'c' ? 0 : 8);
+	unsigned int widest = rows_width(rows, key);
 	bool unresolved = key->domain == KEY_PLACE && !strcmp(key->name, "dso") && widest < 16 && rows_have_unresolved(rows, key);
 	return unresolved ? 16 : widest;
 }

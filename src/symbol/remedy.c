@@ -3,14 +3,19 @@
 #include "symbol/remedy.h"
 
 #include "base/cleanup.h"
-#include "base/mapping.h"
 #include "base/mem.h"
+#include "base/pool.h"
 #include "base/text.h"
+#include "base/vec.h"
 
 #include <dirent.h>
+#include <fcntl.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 enum distribution { DISTRIBUTION_OTHER, DISTRIBUTION_DEBIAN, DISTRIBUTION_FEDORA, DISTRIBUTION_SUSE };
 
@@ -32,47 +37,69 @@ static enum distribution distribution_here(void)
 	return found;
 }
 
-/* Does the list name the path on a line of its own? */
-static bool list_has(const char *list_path, const char *path)
+/* Looking through dpkg's lists: a thousand small files. */
+struct package_search {
+	const char *path; /* without /usr: with a merged /usr, lists may say either */
+	VEC(char *) lists; /* names of files */
+	int directory;
+	_Atomic size_t found; /* number + 1 of the list that names the path; 0 = none yet */
+};
+
+enum { LISTS_PER_ITEM = 32 };
+
+/* Is the path, maybe with "/usr" before it, a line of its own? */
+static bool text_has_line(const char *text, size_t size, const char *path)
 {
-	struct mapping list = {0};
-	struct error *error = mapping_open(list_path, &list);
-	size_t len = strlen(path);
-	bool found = false;
-	if (error) {
-		error_free(error);
+	static const char usr[] = "/usr";
+	size_t len = strlen(path), before = sizeof(usr) - 1;
+	for (const char *at = text; (at = memmem(at, (size_t)(text + size - at), path, len)); at += len) {
+		const char *line = (size_t)(at - text) >= before && !memcmp(at - before, usr, before) ? at - before : at;
+		if ((line == text || line[-1] == '\n') && (at + len == text + size || at[len] == '\n'))
+			return true;
+	}
+	return false;
+}
+
+static bool list_has(int directory, const char *name, const char *path)
+{
+	struct stat st;
+	cleanup_close int fd = openat(directory, name, O_RDONLY | O_CLOEXEC);
+	if (fd < 0 || fstat(fd, &st) || st.st_size <= 0)
 		return false;
-	}
-	for (const uint8_t *at = list.data, *end = list.data + list.size; !found && at && at < end;) {
-		at = memmem(at, (size_t)(end - at), path, len);
-		if (!at)
-			break;
-		found = (at == list.data || at[-1] == '\n') && (at + len == end || at[len] == '\n');
-		at += len;
-	}
-	mapping_close(&list);
-	return found;
+	cleanup_free char *text = mem_alloc((size_t)st.st_size);
+	ssize_t size = read(fd, text, (size_t)st.st_size);
+	return size > 0 && text_has_line(text, (size_t)size, path);
+}
+
+static void search_lists(void *context, unsigned int worker, size_t item)
+{
+	struct package_search *search = context;
+	(void)worker;
+	for (size_t i = item * LISTS_PER_ITEM; i < search->lists.len && i < (item + 1) * LISTS_PER_ITEM && !atomic_load(&search->found); i++)
+		if (list_has(search->directory, search->lists.data[i], search->path))
+			atomic_store(&search->found, i + 1);
 }
 
 /* Debian's package that a file is from; freed by the caller, NULL when none is known. */
 static char *debian_package(const char *path)
 {
-	static const char directory[] = "/var/lib/dpkg/info";
-	DIR *dir = opendir(directory);
 	char *package = NULL;
-	/* Merged /usr: lists may still say /lib. */
-	const char *without_usr = str_starts_with(path, "/usr/") ? path + 4 : path;
-	for (struct dirent *entry; dir && !package && (entry = readdir(dir));) {
-		if (!str_ends_with(entry->d_name, ".list"))
-			continue;
-		cleanup_free char *list = mem_printf("%s/%s", directory, entry->d_name);
-		if (list_has(list, path) || (without_usr != path && list_has(list, without_usr)))
-			package = mem_strndup(entry->d_name, strcspn(entry->d_name, ":") < strlen(entry->d_name)
-								     ? strcspn(entry->d_name, ":")
-								     : strlen(entry->d_name) - strlen(".list"));
+	DIR *dir = opendir("/var/lib/dpkg/info");
+	if (!dir)
+		return NULL;
+	struct package_search search = {.path = str_starts_with(path, "/usr/") ? path + 4 : path, .directory = dirfd(dir)};
+	for (struct dirent *entry; (entry = readdir(dir));)
+		if (str_ends_with(entry->d_name, ".list"))
+			vec_push(&search.lists, mem_strdup(entry->d_name));
+	pool_run(pool_default_jobs(), (search.lists.len + LISTS_PER_ITEM - 1) / LISTS_PER_ITEM, search_lists, &search);
+	if (search.found) {
+		const char *name = search.lists.data[search.found - 1], *colon = strchr(name, ':');
+		package = mem_strndup(name, colon ? (size_t)(colon - name) : strlen(name) - strlen(".list"));
 	}
-	if (dir)
-		closedir(dir);
+	for (size_t i = 0; i < search.lists.len; i++)
+		free(search.lists.data[i]);
+	vec_deinit(&search.lists);
+	closedir(dir);
 	return package;
 }
 

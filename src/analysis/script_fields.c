@@ -96,8 +96,24 @@ struct parse {
 	char mode; /* '=' replaces, '~' changes, 0 = not known yet */
 };
 
+/* Fields of the kernel's perf that can't be had. */
+static const struct {
+	const char *name, *why;
+} refused_fields[] = {
+	{"flags", "tells of branches that instruction traces (Intel PT, Arm CoreSight) are decoded to, which isn't done here; use brstack"},
+	{"callindent", "tells of calls that instruction traces (Intel PT, Arm CoreSight) are decoded to, which isn't done here; use brstack"},
+	{"ipc", "tells of what instruction traces (Intel PT, Arm CoreSight) are decoded to, which isn't done here; use brstackinsn"},
+	{"synth", "tells of what instruction traces (Intel PT, Arm CoreSight) are decoded to, which isn't done here; use brstack"},
+	{"metric", "is not computed for samples; use perf stat -M"},
+	{"machine_pid", "would tell guests apart, which isn't done here; record inside of the guest"},
+	{"vcpu", "would tell guests apart, which isn't done here; record inside of the guest"},
+};
+
 static struct error *unknown_field(const char *name)
 {
+	for (size_t i = 0; i < sizeof(refused_fields) / sizeof(refused_fields[0]); i++)
+		if (!strcmp(refused_fields[i].name, name))
+			return error_new_kind(ERROR_UNSUPPORTED, "the field \"%s\" %s", name, refused_fields[i].why);
 	struct strbuf names = {0};
 	script_fields_list(&names);
 	struct error *error = error_new_kind(ERROR_USAGE, "there is no field \"%s\"; fields are %s", name, strbuf_str(&names));
@@ -211,6 +227,8 @@ static struct error *check_event(struct script_fields *fields, const struct even
 			return error_new("\"symoff\" is an offset in a symbol: add \"sym\"");
 		*shown &= ~BIT(SYMOFF);
 	}
+	if (fields->asked[type] & BIT(SRCLINE) && !(*shown & BIT(IP)))
+		return error_new("\"srcline\" is the line of an address: add \"ip\"");
 	if (!(event->attr.sample_type & (PERF_SAMPLE_IP | PERF_SAMPLE_ADDR))) {
 		if (fields->asked[type] & (BIT(SYM) | BIT(DSO)))
 			return error_new("samples of %s have no address that could have a symbol or a file", event->name);

@@ -143,7 +143,7 @@ static bool has_dso(const struct script_filter *filter, const struct map *map)
 static bool has_address(const struct script_filter *filter, uint64_t address)
 {
 	for (size_t i = 0; i < filter->addresses.len; i++)
-		if (address - filter->addresses.data[i] <= (filter->address_range ? filter->address_range : 0))
+		if (address - filter->addresses.data[i] < (filter->address_range ? filter->address_range : 1))
 			return true;
 	return false;
 }

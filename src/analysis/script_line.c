@@ -66,11 +66,25 @@ static void advance_to(struct strbuf *out, const char *end)
 	strbuf_advance(out, (size_t)(end - (out->data + out->len)));
 }
 
+/* Eight columns, never more. */
+static void add_short_comm(const char *comm, size_t length, struct strbuf *out)
+{
+	enum { SHORT = 8 };
+	strbuf_add_chars(out, ' ', length < SHORT ? SHORT - length : 0);
+	text_add_safe(out, comm, length < SHORT ? length : SHORT);
+	strbuf_add_char(out, ' ');
+}
+
 void script_print_comm(struct script_text *text, const struct script_sample *at, struct strbuf *out)
 {
 	enum { NAME_LIMIT = 64 };
 	const char *comm = at->comm ? at->comm : at->thread ? thread_comm(at->thread, at->model_time) : ":-1";
-	size_t length = strlen(comm), width = at->plan->comm_aligned ? 16 : 0, fill = width > length ? width - length : 0;
+	size_t length = strlen(comm), width = at->plan->comm_aligned ? 16 : 0;
+	if (text->options.latency) {
+		add_short_comm(comm, length, out);
+		return;
+	}
+	size_t fill = width > length ? width - length : 0;
 	char *to = strbuf_reserve(out, width + NAME_LIMIT + 1);
 	memset(to, ' ', fill);
 	char *end = script_put_plain(to + fill, comm, NAME_LIMIT);
@@ -108,6 +122,11 @@ char *script_put_tid(struct script_text *text, const struct script_sample *at, c
 char *script_put_cpu(struct script_text *text, const struct script_sample *at, char *to)
 {
 	uint32_t cpu = at->sample->cpu;
+	if (text->options.latency) {
+		to = put_signed(to, cpu, 3);
+		*to++ = ' ';
+		return to;
+	}
 	*to++ = '[';
 	if (cpu < 1000) {
 		*to++ = (char)('0' + cpu / 100);

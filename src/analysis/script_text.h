@@ -19,6 +19,7 @@ struct script_text_options {
 	bool nanoseconds;	     /* times with nine decimals */
 	bool relative;		     /* times count from the first line */
 	bool delta;		     /* … from the line before */
+	bool latency;		     /* narrower names and CPUs, as latency tracers have them */
 	bool kernel_path;	     /* the kernel's file instead of [kernel.kallsyms] */
 	bool source_path;	     /* source files with their paths */
 	unsigned int max_stack;

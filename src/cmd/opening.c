@@ -5,9 +5,11 @@
 #include "base/mem.h"
 #include "base/number.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
+#include <unistd.h>
 
 /* Each pass over the records begins with 0 and ends with `total`. */
 static void show_progress(void *context, uint64_t done, uint64_t total)
@@ -45,6 +47,15 @@ static bool is_same_machine(const struct machine *machine)
 	return !machine->os_release || uname(&name) || strcmp(machine->os_release, name.release) == 0;
 }
 
+static struct error *check_files(const struct input_options *input)
+{
+	if (input->vmlinux && access(input->vmlinux, R_OK))
+		return error_system(errno, "-k %s", input->vmlinux);
+	if (input->kallsyms && access(input->kallsyms, R_OK))
+		return error_system(errno, "--kallsyms %s", input->kallsyms);
+	return NULL;
+}
+
 struct error *opening_begin(struct opening *opening, const struct opening_options *options)
 {
 	const struct input_options *input = options->input;
@@ -61,7 +72,10 @@ struct error *opening_begin(struct opening *opening, const struct opening_option
 		.progress_context = &opening->progress,
 	};
 	*opening = (struct opening){0};
-	struct error *error = options->cpus ? parse_cpus(options->cpus, opening, &session_options.filter) : NULL;
+	struct error *error = check_files(input);
+	if (error)
+		return error;
+	error = options->cpus ? parse_cpus(options->cpus, opening, &session_options.filter) : NULL;
 	if (error)
 		return error;
 	progress_begin(&opening->progress, "Reading", 0);
@@ -71,7 +85,7 @@ struct error *opening_begin(struct opening *opening, const struct opening_option
 		return error;
 	opening->buildid_dir = config_buildid_dir();
 	struct symbol_options symbols = {
-		.symfs = input->symfs,
+		.symfs = input->symfs && strcmp(input->symfs, "/") ? input->symfs : NULL,
 		.vmlinux = input->vmlinux,
 		.kallsyms = input->kallsyms,
 		.buildid_dir = opening->buildid_dir,

@@ -54,6 +54,8 @@ static struct error *parse_stop_at(const struct option *option, const char *argu
 	return script_filter_add_names(filter_of(field), argument, &filter_of(field)->stop_at);
 }
 
+#define NO_TRACES "instruction traces of hardware (Intel PT, Arm CoreSight) aren't decoded; record branches with -b and use -F +brstack"
+#define NO_GUESTS "symbols of guests aren't looked up from the host; record and look inside of the guest"
 #define TYPE struct script_options
 static const struct option script_options[] = {
 	OPTION_GROUP(input_option_group, TYPE, input),
@@ -70,6 +72,7 @@ static const struct option script_options[] = {
 	OPTION_FLAG(0, "ns", TYPE, nanoseconds, "times with nine decimals"),
 	OPTION_FLAG(0, "reltime", TYPE, relative, "times count from the first line"),
 	OPTION_FLAG(0, "deltatime", TYPE, delta, "times count from the line before"),
+	OPTION_FLAG('L', "Latency", TYPE, latency, "names in 8 columns and CPUs without brackets"),
 	OPTION_FLAG(0, "show-kernel-path", TYPE, kernel_path, "the kernel's file instead of [kernel.kallsyms]"),
 	OPTION_FLAG(0, "full-source-path", TYPE, source_path, "source files with their paths"),
 	OPTION_FLAG(0, "inline", TYPE, inlines,
@@ -102,7 +105,21 @@ static const struct option script_options[] = {
 	OPTION_FLAG(0, "header-only", TYPE, header_only, "nothing but the header"),
 	OPTION_FLAG('I', "show-info", TYPE, full_header, "with them: topology, caches and memory too"),
 	OPTION_FLAG('D', "dump-raw-trace", TYPE, dump, "the bytes and fields of every record"),
+	OPTION_FLAG(0, "dump-unsorted-raw-trace", TYPE, dump_unsorted, "the same, in the order of the file"),
+	OPTION_FLAG('d', "debug-mode", TYPE, check_order, "no text: only say where times go back in spite of sorting"),
 	OPTION_FLAG(0, "per-event-dump", TYPE, per_event_dump, "one file an event: RECORDING.EVENT.dump"),
+	OPTION_REFUSED(0, "itrace", "OPTIONS", NO_TRACES),
+	OPTION_REFUSED(0, "insn-trace", NULL, NO_TRACES),
+	OPTION_REFUSED(0, "call-trace", NULL, NO_TRACES),
+	OPTION_REFUSED(0, "call-ret-trace", NULL, NO_TRACES),
+	OPTION_REFUSED(0, "graph-function", "SYMBOL,…", NO_TRACES),
+	OPTION_REFUSED(0, "xed", NULL, "no program is needed to take code apart; use -F +disasm"),
+	OPTION_REFUSED(0, "addr2line", "PATH", "no program is needed to find source lines; use -F +srcline"),
+	OPTION_REFUSED(0, "guest-code", NULL, NO_GUESTS),
+	OPTION_REFUSED(0, "guestmount", "DIRECTORY", NO_GUESTS),
+	OPTION_REFUSED(0, "guestvmlinux", "FILE", NO_GUESTS),
+	OPTION_REFUSED(0, "guestkallsyms", "FILE", NO_GUESTS),
+	OPTION_REFUSED(0, "guestmodules", "FILE", NO_GUESTS),
 	OPTION_END,
 };
 
@@ -139,7 +156,7 @@ static struct error *open_and_run(struct script_options *options)
 							.cpus = options->cpus,
 							.time = options->time,
 							.streaming = true,
-							.unordered = options->show_rounds};
+							.unordered = options->show_rounds || options->dump_unsorted};
 	struct opening opening = {0};
 	struct error *error = opening_begin(&opening, &opening_options);
 	if (!error && !options->header_only)
@@ -175,6 +192,7 @@ static struct error *run(int argc, char **argv, int *ret_status)
 	if (!error && options.relative && options.delta)
 		error = error_new_kind(ERROR_USAGE,
 				       "times count either from the first line (--reltime) or from the line before (--deltatime)");
+	options.dump |= options.dump_unsorted;
 	if (!error && options.list_fields)
 		list_fields();
 	else if (!error)

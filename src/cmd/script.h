@@ -18,11 +18,13 @@ struct script_options {
 	uint64_t max_stack;
 	bool hide_call_graph;
 	bool inlines;
-	bool nanoseconds, relative, delta;
+	bool nanoseconds, relative, delta, latency;
 	bool kernel_path, source_path;
 	bool show_tasks, show_mmaps, show_namespaces, show_switches, show_lost, show_rounds, show_bpf, show_cgroups, show_text_pokes;
 	bool per_event_dump;
-	bool dump; /* every record's bytes */
+	bool dump;	    /* every record's bytes */
+	bool dump_unsorted; /* the same, in the order of the file */
+	bool check_order;   /* say where times go back */
 	bool header, header_only, full_header;
 };
 

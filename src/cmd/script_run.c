@@ -35,6 +35,7 @@ struct run {
 	struct script_output output;
 	struct event_dump *dumps; /* by event index, or NULL */
 	size_t dump_count;
+	uint64_t last_time, misplaced; /* -d */
 };
 
 static bool wants_type(const struct script_options *options, uint32_t type)
@@ -88,8 +89,22 @@ static struct script_output *output_for(struct run *run, const struct event *eve
 	return &run->dumps[event->index].output;
 }
 
+/* -d: after sorting no time should go back. */
+static void check_order(struct run *run, const struct sample *sample)
+{
+	if (sample->time < run->last_time) {
+		fprintf(stderr, "Samples misordered, previous: %llu this: %llu\n", (unsigned long long)run->last_time, (unsigned long long)sample->time);
+		run->misplaced++;
+	}
+	run->last_time = sample->time;
+}
+
 static struct error *show_sample(struct run *run, const struct record *record, const struct sample *sample)
 {
+	if (run->options->check_order) {
+		check_order(run, sample);
+		return NULL;
+	}
 	struct thread *thread = machine_thread_or_new(run->session->machine, sample->pid, sample->tid, record->model_time);
 	if (run->filtered && !script_filter_passes(&run->filter, run->session->machine, run->resolver, record, sample, thread))
 		return NULL;
@@ -225,6 +240,7 @@ static bool can_batch(const struct run *run)
 		if (events->events.data[i]->attr.sample_type & PERF_SAMPLE_READ)
 			return false;
 	return run->session->jobs > 1 && run->session->reader->stable && !run->options->per_event_dump && !run->options->dump &&
+	       !run->options->check_order &&
 	       !script_text_ordered(run->text) && !script_filter_is_ordered(&run->filter);
 }
 
@@ -249,6 +265,7 @@ static void init_text_options(struct script_text_options *ret, const struct scri
 		.nanoseconds = options->nanoseconds,
 		.relative = options->relative,
 		.delta = options->delta,
+		.latency = options->latency,
 		.kernel_path = options->kernel_path,
 		.source_path = options->source_path,
 		.max_stack = (unsigned int)options->max_stack,
@@ -283,6 +300,8 @@ struct error *script_run(const struct script_options *options, struct opening *o
 		tracepoint_formats_set_resolver(run.session->reader->formats, name_kernel_function, &run);
 	script_output_init(&run.output, STDOUT_FILENO, !run.session->reader->stable);
 	struct error *error = can_batch(&run) ? show_in_batches(&run) : show_one_by_one(&run);
+	if (!error && options->check_order)
+		fprintf(stderr, "Misordered timestamps: %llu\n", (unsigned long long)run.misplaced);
 	if (!error)
 		tell_losses(run.session);
 	script_output_deinit(&run.output);

@@ -85,10 +85,10 @@ RECORDS = [["--show-task-events", "--show-mmap-events"], ["--show-switch-events"
            ["--show-namespace-events", "--show-cgroup-events", "--show-lost-events", "--show-bpf-events", "--show-text-poke-events"]]
 FILTERS = [["-c", "true,swapper"], ["--tid", "0"], ["-S", "leaf,0xffffffff81000000"], ["--dsos", "[kernel.kallsyms]"], ["-C", "1"]]
 OPTIONS = {
-    "plain": TIMES + FILTERS[:1] + FILTERS[2:4] + [["-F", "-ip"], ["-F", "sw:-comm,+pid"], ["-F", "event,period"], ["-F", "sym,dso"], ["--header"]],
+    "plain": TIMES + FILTERS[:1] + FILTERS[2:4] + [["-F", "-ip"], ["-F", "sw:-comm,+pid"], ["-F", "event,period"], ["-F", "sym,dso"], ["--header"], ["-L"], ["-d"], ["--symfs", "/"]],
     "stacks": STACKS + TIMES[:1] + RECORDS[:1] + [["-D"]],
-    "system": STACKS[:3] + FILTERS + RECORDS,
-    "tracepoints": [["-F", "+period"], ["-F", "trace:comm,trace"], ["--switch-on", "sched:sched_wakeup"], ["--time", "0%-30%"]],
+    "system": STACKS[:3] + FILTERS + RECORDS + [["-L", "--ns"]],
+    "tracepoints": [["-F", "+period"], ["-L"], ["-d"], ["-F", "trace:comm,trace"], ["--switch-on", "sched:sched_wakeup"], ["--time", "0%-30%"]],
     "tracepoint-stacks": [["-F", "trace:+period"], ["-F", "trace:comm,trace,ip"], ["-F", "hw:+misc"], *STACKS[:1]],
     "group-read": [["-D"], ["-F", "+misc"]],
     "memory": [["-F", "+data_src,+weight"], ["-F", "+addr"], ["-F", "ip,sym,weight,ins_lat,data_src"]],
@@ -344,11 +344,39 @@ def test_wrong_usage(perf, words, text):
     assert text in result.stderr
 
 
-@pytest.mark.parametrize("words", [["-F", "+weight"], ["-F", "iregs"], ["-F", "+tod"], ["--switch-on", "nonsense"]])
+@pytest.mark.parametrize("words", [["-F", "+weight"], ["-F", "iregs"], ["-F", "+tod"], ["--switch-on", "nonsense"], ["-F", "comm,srcline"],
+                                   ["-k", "/nonexistent"], ["--kallsyms", "/nonexistent"]])
 def test_asked_for_but_not_recorded(perf, oracle, record, words):
     result = perf("script", "-i", record(oracle, "plain", RECORDINGS["plain"]), *words)
     assert result.returncode != 0
     assert result.stderr and not result.stdout
+
+
+def test_range_of_addresses(perf, oracle, record):
+    path = record(oracle, "plain", RECORDINGS["plain"])
+    address = int(perf("script", "-i", path, "-F", "ip", "--dsos", "work").stdout.split()[0], 16)
+    for words, inside in ((["-S", f"{address:#x}"], True), (["-S", f"{address - 15:#x}", "--addr-range", "16"], True),
+                          (["-S", f"{address - 16:#x}", "--addr-range", "16"], False)):
+        theirs, ours = both(perf, oracle, path, words)
+        assert_same(theirs, ours, words)
+        assert (f" {address:x} ".encode() in ours) == inside
+
+
+def test_dump_in_the_order_of_the_file(perf, oracle, record):
+    """The kernel's perf calls the ends of rounds unhandled."""
+    path = record(oracle, "system", RECORDINGS["system"])
+    theirs, ours = both(perf, oracle, path, ["--dump-unsorted-raw-trace"])
+    assert theirs.replace(b": unhandled!", b"") == ours.replace(b": unhandled!", b"")
+    offsets = [int(word, 16) for word in re.findall(rb"^(?:-?\d+ )*(0x[0-9a-f]+) \[0x", ours, re.M)]
+    assert len(offsets) > 50 and offsets == sorted(offsets)
+
+
+@pytest.mark.parametrize("words", [["--itrace=b"], ["--insn-trace"], ["--call-trace"], ["--xed"], ["-F", "+flags"], ["-F", "+callindent"], ["-F", "+ipc"],
+                                   ["-F", "+metric"], ["--guest-code"], ["--addr2line", "/usr/bin/addr2line"]], ids=" ".join)
+def test_what_cannot_be_had_says_what_to_use(perf, words):
+    result = perf("script", *words)
+    assert result.returncode not in (0, 129) and not result.stdout
+    assert re.search(r"; (use|record) ", result.stderr), result.stderr
 
 
 def test_reader_that_leaves(perf, oracle, record):

@@ -102,7 +102,7 @@ static bool is_kernel_tool_command(const char *name)
 	static const char *const names[] = {"annotate", "archive",   "bench",  "buildid-cache", "c2c",	    "daemon", "data",
 					    "diff",	"ftrace",    "inject", "iostat",	"kallsyms", "kmem",   "kvm",
 					    "kwork",	"list",	     "lock",   "mem",		"probe",    "sched",
-					    "test",	"timechart", "top",    "trace"};
+					    "timechart", "top",    "trace"};
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
 		if (!strcmp(names[i], name))
 			return true;

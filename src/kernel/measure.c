@@ -5,6 +5,7 @@
 #include "kernel/ring.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -50,15 +51,15 @@ int measure_count(const struct perf_event_attr *attr, measure_work *work, void *
 	return status;
 }
 
-int measure_records(const struct perf_event_attr *attr, size_t pages, measure_work *work, void *context, struct strbuf *records)
+int measure_records(const struct perf_event_attr *attr, int cpu, size_t pages, measure_work *work, void *context, struct strbuf *records)
 {
 	struct ring ring;
 	struct iovec pieces[2];
-	int fd = perf_open_raw(attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
+	int fd = perf_open_raw(attr, 0, cpu, -1, PERF_FLAG_FD_CLOEXEC);
 
 	if (fd < 0)
 		return fd;
-	int status = ring_open(&ring, fd, -1, pages, attr->write_backward);
+	int status = ring_open(&ring, fd, cpu, pages, attr->write_backward);
 	if (status < 0) {
 		close(fd);
 		return status;
@@ -124,4 +125,13 @@ void measure_spin(void *context)
 	while (now_ns() < end)
 		for (volatile int i = 0; i < 1000; i++)
 			;
+}
+
+void measure_on_cpu(int cpu)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET((size_t)cpu, &set);
+	sched_setaffinity(0, sizeof(set), &set);
 }

@@ -21,8 +21,10 @@ int measure_can_open(const struct perf_event_attr *attr, int pid, int cpu);
  * when nobody waits: closing a tracepoint takes the kernel tens of milliseconds. */
 int measure_count(const struct perf_event_attr *attr, measure_work *work, void *context, uint64_t *ret, int *kept);
 
-/* Appends the records that come while `work` runs, whole, to `records`; `pages` is the ring's size. 0, or -errno. */
-int measure_records(const struct perf_event_attr *attr, size_t pages, measure_work *work, void *context, struct strbuf *records);
+/* Appends the records that come while `work` runs, whole, to `records`; `pages` is the ring's size. `cpu` -1: wherever we run. 0, or
+ * -errno.
+ */
+int measure_records(const struct perf_event_attr *attr, int cpu, size_t pages, measure_work *work, void *context, struct strbuf *records);
 
 /* The next record of that type at or behind *at (NULL: from the beginning), or NULL. *at is set behind it. */
 const struct perf_event_header *measure_find(const struct strbuf *records, size_t *at, uint32_t type);
@@ -35,3 +37,6 @@ void measure_touch_pages(void *context);
 void measure_call_getppid(void *context);
 /* Computes for `*(uint64_t *)context` nanoseconds. */
 void measure_spin(void *context);
+
+/* Keeps the calling thread, and children that it makes, on one CPU. */
+void measure_on_cpu(int cpu);

@@ -148,7 +148,7 @@ static bool overflows(uint64_t config)
 
 	attr.sample_period = SAMPLE_PERIOD;
 	attr.sample_type = PERF_SAMPLE_IP;
-	bool come = measure_records(&attr, 8, measure_spin, &spin, &records) == 0 && measure_find(&records, &at, PERF_RECORD_SAMPLE);
+	bool come = measure_records(&attr, -1, 8, measure_spin, &spin, &records) == 0 && measure_find(&records, &at, PERF_RECORD_SAMPLE);
 	strbuf_deinit(&records);
 	return come;
 }
@@ -317,7 +317,7 @@ static int clock_agrees(clockid_t id)
 	attr.use_clockid = 1;
 	attr.clockid = id;
 	before = read_clock(id);
-	int status = measure_records(&attr, 8, measure_touch_pages, &pages, &records);
+	int status = measure_records(&attr, -1, 8, measure_touch_pages, &pages, &records);
 	after = read_clock(id);
 	const struct perf_event_header *sample = status ? NULL : measure_find(&records, &at, PERF_RECORD_SAMPLE);
 	if (sample && sample->size >= sizeof(*sample) + sizeof(time))

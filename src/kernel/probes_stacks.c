@@ -112,7 +112,7 @@ static int chain_reaches(void (*function)(struct known *), size_t *ret_length)
 	bool found = false;
 
 	attr.exclude_callchain_kernel = 1;
-	int status = measure_records(&attr, 8, run_work, &work, &records);
+	int status = measure_records(&attr, -1, 8, run_work, &work, &records);
 	const uint64_t *chain = status ? NULL : find_fault(&records, &work.known, &size);
 	uint64_t count = chain && size >= 8 && chain[0] <= (size - 8) / 8 ? chain[0] : 0;
 	for (uint64_t i = 1; i < count; i++)
@@ -170,7 +170,7 @@ void probe_stack_dwarf(struct probe_context *context, struct probe_result *ret)
 
 	attr.sample_regs_user = 1ull << REGISTER_STACK | 1ull << REGISTER_CODE;
 	attr.sample_stack_user = STACK_BYTES;
-	int status = measure_records(&attr, 32, run_work, &work, &records);
+	int status = measure_records(&attr, -1, 32, run_work, &work, &records);
 	const uint64_t *words = status ? NULL : find_fault(&records, &work.known, &size);
 	bool right = words && stack_is_right(words, size);
 	strbuf_deinit(&records);

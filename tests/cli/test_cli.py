@@ -12,7 +12,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 
 @pytest.mark.parametrize("words", [
     [], ["help"], ["--help"], ["-h"], ["--version"], ["-v"], ["version"], ["version", "--build-options"], ["-vv"],
-    ["bogus"], ["--bogus"], ["config", "-h"], ["config", "--bogus"], ["config", "nosection"], ["config", "-l"],
+    ["bogus"], ["--bogus"], ["config", "-h"], ["test", "list"], ["test", "-h"], ["test", "-w", "nosuch"], ["config", "--bogus"], ["config", "nosection"], ["config", "-l"],
     ["config", "a.b"], ["version", "--bogus"], ["--list-cmds"], ["--list-opts"],
     ["report", "-i", "/nonexistent"], ["report", "-h"], ["report", "--bogus"], ["record", "-F"], ["record", "-h"],
     ["script", "-i", "/nonexistent"], ["evlist", "-i", "/nonexistent"], ["buildid-list", "-i", "/nonexistent"],

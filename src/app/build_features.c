@@ -10,6 +10,11 @@
 #else
 #define BPF false
 #endif
+#ifdef HAVE_LIBPFM
+#define LIBPFM true
+#else
+#define LIBPFM false
+#endif
 
 const struct build_feature build_features[] = {
 	{"aio", "HAVE_AIO_SUPPORT", false},
@@ -28,7 +33,7 @@ const struct build_feature build_features[] = {
 	{"libnuma", "HAVE_LIBNUMA_SUPPORT", false},
 	{"libopencsd", "HAVE_CSTRACE_SUPPORT", false},
 	{"libperl", "HAVE_LIBPERL_SUPPORT", false},
-	{"libpfm4", "HAVE_LIBPFM", false},
+	{"libpfm4", "HAVE_LIBPFM", LIBPFM},
 	{"libpython", "HAVE_LIBPYTHON_SUPPORT", false},
 	{"libslang", "HAVE_SLANG_SUPPORT", false},
 	{"libtraceevent", "HAVE_LIBTRACEEVENT", true},

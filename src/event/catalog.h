@@ -14,5 +14,15 @@ void event_catalog_destroy(struct event_catalog *catalog);
 /* Every PMU; pmu_load() reads the details of one. Lives as long as the catalog. */
 struct pmu_list *event_catalog_pmus(struct event_catalog *catalog);
 
+/* --cputype: events of the cores are only those of one kind of cores, by its PMU's name, with or without "cpu_" (core, atom). An error when
+ * there is no such kind. */
+struct error *event_catalog_choose_cores(struct event_catalog *catalog, const char *kind);
+/* The PMUs of the kinds of cores when there are several, only the chosen one then; writes at most `max` and returns how many. 0 on machines
+ * where all cores are of one kind. */
+size_t event_catalog_core_kinds(struct event_catalog *catalog, struct pmu **ret, size_t max);
+
+/* False for a kind of cores that was not chosen. `pmu` has its head loaded. */
+bool event_catalog_is_chosen(const struct event_catalog *catalog, const struct pmu *pmu);
+
 /* Where tracefs is; the error says why there is none. Lives as long as the catalog. */
 struct error *event_catalog_tracefs(struct event_catalog *catalog, const char **ret_path);

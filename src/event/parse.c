@@ -6,6 +6,7 @@
 #include "base/number.h"
 #include "base/text.h"
 #include "event/builtin.h"
+#include "event/vendor.h"
 
 #include <ctype.h>
 #include <linux/hw_breakpoint.h>
@@ -187,7 +188,16 @@ static bool parse_numeric(struct parser *parser, const char *name)
 	return true;
 }
 
-/* NAME ":" EVENT */
+/* The name of a vendor's event. Looked for last: names of PMUs and tracepoints need no library. */
+static struct error *parse_vendor_name(struct parser *parser, const char *name, const struct term_list *terms, bool *ret_found)
+{
+	struct event *event = vendor_add(parser->list, parser->catalog, name);
+
+	*ret_found = event != NULL;
+	return event ? parse_apply_terms(parser, event, NULL, terms) : NULL;
+}
+
+/* NAME ":" EVENT: a tracepoint, or a vendor's event with its unit. */
 static struct error *parse_system_event(struct parser *parser, const char *begin, const char *name)
 {
 	const char *event = parser->at + 1, *end = name_end(event);
@@ -197,7 +207,10 @@ static struct error *parse_system_event(struct parser *parser, const char *begin
 	if (end == event)
 		return parse_fail(parser, event, "the name of a tracepoint", "nothing behind '%s:'", name);
 	struct error *error = parse_terms(parser, &terms);
-	if (!error)
+	bool found = false;
+	if (!error && !parse_has_system(parser, name))
+		error = parse_vendor_name(parser, parse_text(parser, begin, end), &terms, &found);
+	if (!error && !found)
 		error = parse_tracepoints(parser, begin, name, parse_text(parser, event, end), &terms);
 	vec_deinit(&terms.terms);
 	return error;
@@ -226,6 +239,8 @@ static struct error *parse_named(struct parser *parser, const char *begin, const
 		error = parse_pmu(parser, begin, name, &terms, &found);
 	else if (!error)
 		error = parse_alias(parser, begin, name, &terms, &found);
+	if (!error && !found)
+		error = parse_vendor_name(parser, name, &terms, &found);
 	if (!error && !found)
 		error = terms.present ? parse_unknown_pmu(parser, begin, name) : parse_unknown_name(parser, begin, name);
 	vec_deinit(&terms.terms);

@@ -62,6 +62,8 @@ struct error *parse_modifiers(struct parser *parser, size_t first, bool group);
 struct error *parse_tracepoints(struct parser *parser, const char *at, const char *system, const char *event,
 				const struct term_list *terms);
 
+/* True when tracefs is there and has such a system (or may have: a pattern). */
+bool parse_has_system(struct parser *parser, const char *system);
 /* Finds out which tracepoint an event of type PERF_TYPE_TRACEPOINT is that was given by its number. */
 struct error *parse_tracepoint_number(struct parser *parser, struct event *event, const char *at);
 
@@ -69,3 +71,5 @@ struct error *parse_tracepoint_number(struct parser *parser, struct event *event
 struct error *parse_unknown_name(struct parser *parser, const char *at, const char *name);
 /* The error for the name of a PMU that isn't there. */
 struct error *parse_unknown_pmu(struct parser *parser, const char *at, const char *name);
+/* The vendor's event whose name is near "EVENT:UNIT", freed by the caller; NULL when none is. */
+char *parse_nearest_vendor_name(const char *name);

@@ -8,17 +8,6 @@
 #include <linux/perf_event.h>
 #include <string.h>
 
-/* More kinds of cores than any machine has. */
-enum { CORE_KINDS_MAX = 16 };
-
-/* The PMUs of the kinds of cores, when there are several; else 0. */
-static size_t several_core_kinds(struct parser *parser, struct pmu *ret[CORE_KINDS_MAX])
-{
-	size_t count = pmu_core_kinds(event_catalog_pmus(parser->catalog), ret, CORE_KINDS_MAX);
-
-	return count > CORE_KINDS_MAX ? CORE_KINDS_MAX : count > 1 ? count : 0;
-}
-
 struct event *parse_add_event(struct parser *parser, uint32_t type, uint64_t config)
 {
 	struct event *event = event_list_add(parser->list, "");
@@ -37,8 +26,8 @@ static void bind_to_pmu(struct parser *parser, struct event *event, const struct
 
 void parse_add_core_event(struct parser *parser, uint32_t type, uint64_t config)
 {
-	struct pmu *kinds[CORE_KINDS_MAX];
-	size_t count = several_core_kinds(parser, kinds), first = parser->list->events.len;
+	struct pmu *kinds[PMU_CORE_KINDS_MAX];
+	size_t count = event_catalog_core_kinds(parser->catalog, kinds, PMU_CORE_KINDS_MAX), first = parser->list->events.len;
 
 	if (!count)
 		parse_add_event(parser, type, config);
@@ -54,12 +43,12 @@ void parse_add_core_event(struct parser *parser, uint32_t type, uint64_t config)
 
 static struct error *add_pmu_event(struct parser *parser, struct pmu *pmu, const struct term_list *terms)
 {
-	struct pmu *kinds[CORE_KINDS_MAX];
+	struct pmu *kinds[PMU_CORE_KINDS_MAX];
 
 	pmu_load(event_catalog_pmus(parser->catalog), pmu);
 	struct event *event = parse_add_event(parser, pmu->type, 0);
 	bind_to_pmu(parser, event, pmu);
-	event->core_kind = pmu->is_core && several_core_kinds(parser, kinds);
+	event->core_kind = pmu->is_core && event_catalog_core_kinds(parser->catalog, kinds, PMU_CORE_KINDS_MAX);
 	return parse_apply_terms(parser, event, pmu, terms);
 }
 
@@ -105,8 +94,11 @@ static void join_parts(struct parser *parser, size_t first)
 static void try_pmu(struct parser *parser, struct pmu *pmu, const struct term_list *terms, size_t first, struct error **failure)
 {
 	size_t before = parser->list->events.len;
-	struct error *error = add_pmu_event(parser, pmu, terms);
 
+	pmu_load_head(event_catalog_pmus(parser->catalog), pmu);
+	if (!event_catalog_is_chosen(parser->catalog, pmu))
+		return;
+	struct error *error = add_pmu_event(parser, pmu, terms);
 	if (!error) {
 		join_parts(parser, first);
 		return;

@@ -3,12 +3,16 @@
 
 #include "base/text.h"
 #include "event/builtin.h"
+#include "event/vendor.h"
 
+#include <ctype.h>
 #include <string.h>
 
 struct candidates {
 	VEC(const char *) names;
 	struct arena arena;
+	bool lower_case; /* vendors' names, which may be typed so */
+	char separator;	 /* before the unit of a vendor's event */
 };
 
 static void add_cache_name(void *context, const char *name, uint64_t config)
@@ -41,6 +45,42 @@ static void add_pmu_names(struct candidates *candidates, struct pmu_list *pmus)
 	}
 }
 
+static void add_vendor_text(struct candidates *candidates, char *text)
+{
+	for (char *c = text; candidates->lower_case && *c; c++)
+		*c = (char)tolower((unsigned char)*c);
+	vec_push(&candidates->names, text);
+}
+
+static void add_vendor_name(void *context, const struct vendor_event *event)
+{
+	struct candidates *candidates = context;
+
+	if (event->is_first)
+		add_vendor_text(candidates, arena_strdup(&candidates->arena, event->name));
+	if (event->unit)
+		add_vendor_text(candidates, arena_printf(&candidates->arena, "%s%c%s", event->name, candidates->separator, event->unit));
+}
+
+static bool has_lower_case(const char *text)
+{
+	while (*text && !islower((unsigned char)*text))
+		text++;
+	return *text;
+}
+
+char *parse_nearest_vendor_name(const char *name)
+{
+	struct candidates candidates = {.lower_case = has_lower_case(name), .separator = ':'};
+
+	vendor_visit(add_vendor_name, &candidates);
+	const char *nearest = str_nearest(name, candidates.names.data, candidates.names.len);
+	char *copy = nearest ? mem_strdup(nearest) : NULL;
+	vec_deinit(&candidates.names);
+	arena_deinit(&candidates.arena);
+	return copy;
+}
+
 /* A tracepoint of that name in any system, as "system:name", or NULL. */
 static const char *find_in_systems(struct parser *parser, struct candidates *candidates, const char *name)
 {
@@ -61,13 +101,14 @@ static const char *find_in_systems(struct parser *parser, struct candidates *can
 
 struct error *parse_unknown_name(struct parser *parser, const char *at, const char *name)
 {
-	struct candidates candidates = {0};
+	struct candidates candidates = {.lower_case = has_lower_case(name), .separator = '.'};
 	struct pmu_list *pmus = event_catalog_pmus(parser->catalog);
 	char *hint = NULL;
 
 	add_builtin_names(&candidates);
 	builtin_visit_cache(add_cache_name, &candidates);
 	add_pmu_names(&candidates, pmus);
+	vendor_visit(add_vendor_name, &candidates);
 	const char *near = str_nearest(name, candidates.names.data, candidates.names.len);
 	if (!near)
 		near = find_in_systems(parser, &candidates, name);

@@ -1,6 +1,7 @@
 /* Tracepoints on the command line: SYSTEM:EVENT with patterns on either side, looked up in tracefs. */
 #include "event/parse_internal.h"
 
+#include "base/cleanup.h"
 #include "base/text.h"
 #include "kernel/mend.h"
 
@@ -71,7 +72,7 @@ static bool explain_missing(const char *tracefs, const char *system, const char 
 	return true;
 }
 
-/* The nearest tracepoint there is, or where to look. */
+/* The nearest tracepoint there is, or vendor's event where there is no such system, or where to look. */
 static void suggest(const char *tracefs, const char *system, const char *event, struct strbuf *hint)
 {
 	struct tracefs_names systems = {0}, events = {0};
@@ -82,12 +83,14 @@ static void suggest(const char *tracefs, const char *system, const char *event, 
 	if (!known && !str_has_glob(system))
 		near = nearest(system, &systems);
 	const char *in = near ? near : system;
+	cleanup_free char *text = known || near ? NULL : mem_printf("%s:%s", system, event);
+	cleanup_free char *vendor = text ? parse_nearest_vendor_name(text) : NULL;
 	error_free(tracefs_events(tracefs, in, &events));
 	const char *near_event = nearest(event, &events);
 	if (near_event && (near || strcmp(near_event, event)))
 		strbuf_printf(hint, "did you mean '%s:%s'?", in, near_event);
-	else if (near)
-		strbuf_printf(hint, "did you mean '%s:%s'?", near, event);
+	else if (near || vendor)
+		strbuf_printf(hint, "did you mean '%s%s%s'?", near ? near : vendor, near ? ":" : "", near ? event : "");
 	else
 		strbuf_printf(hint, "the tracepoints of this kernel are in %s/events%s%s", tracefs, known ? "/" : "", known ? system : "");
 	tracefs_names_deinit(&systems);
@@ -189,4 +192,14 @@ struct error *parse_tracepoint_number(struct parser *parser, struct event *event
 		error = parse_fail(parser, at, "tracepoints are better named: sched:sched_switch", "no tracepoint has the number %llu",
 				   (unsigned long long)event->attr.config);
 	return error;
+}
+
+bool parse_has_system(struct parser *parser, const char *system)
+{
+	const char *tracefs;
+	struct error *error = event_catalog_tracefs(parser->catalog, &tracefs);
+	bool has = str_has_glob(system) || (!error && tracefs_has_system(tracefs, system));
+
+	error_free(error);
+	return has;
 }

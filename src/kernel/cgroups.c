@@ -2,9 +2,14 @@
  * another file system of the same name is none. */
 #include "kernel/cgroups.h"
 
+#include "base/cleanup.h"
+
+#include <dirent.h>
 #include <fcntl.h>
 #include <linux/magic.h>
+#include <regex.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/statfs.h>
 #include <unistd.h>
 
@@ -27,4 +32,62 @@ int cgroups_open(const char *name, char *path, size_t size)
 		close(fd);
 	}
 	return -1;
+}
+
+/* Adds the groups below `path`, which ends with '/', that match. `prefix` bytes of paths are not part of a group's name. */
+static void walk(const char *path, size_t prefix, const regex_t *pattern, struct cgroups_names *ret)
+{
+	DIR *dir = opendir(path);
+
+	if (!dir)
+		return;
+	for (struct dirent *entry; (entry = readdir(dir));) {
+		if (entry->d_type != DT_DIR || entry->d_name[0] == '.')
+			continue;
+		cleanup_free char *below = mem_printf("%s%s/", path, entry->d_name);
+		cleanup_free char *name = mem_strndup(below + prefix, strlen(below) - prefix - 1);
+		if (!regexec(pattern, name, 0, NULL, 0))
+			vec_push(&ret->names, mem_strdup(name));
+		walk(below, prefix, pattern, ret);
+	}
+	closedir(dir);
+}
+
+static int compare(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+struct error *cgroups_find_below(const char *path, const char *pattern, struct cgroups_names *ret)
+{
+	regex_t compiled;
+	int status = regcomp(&compiled, pattern, REG_EXTENDED | REG_NOSUB);
+
+	if (status) {
+		char reason[128];
+		regerror(status, &compiled, reason, sizeof(reason));
+		return error_new_kind(ERROR_USAGE, "'%s' is no regular expression: %s", pattern, reason);
+	}
+	walk(path, strlen(path), &compiled, ret);
+	if (ret->names.len)
+		qsort(ret->names.data, ret->names.len, sizeof(*ret->names.data), compare);
+	regfree(&compiled);
+	return NULL;
+}
+
+struct error *cgroups_find(const char *pattern, struct cgroups_names *ret)
+{
+	char path[4096];
+	cleanup_close int fd = cgroups_open("", path, sizeof(path));
+
+	if (fd < 0)
+		return error_new_kind(ERROR_UNSUPPORTED, "no control groups are mounted in /sys/fs/cgroup");
+	return cgroups_find_below(path, pattern, ret);
+}
+
+void cgroups_names_deinit(struct cgroups_names *list)
+{
+	for (size_t i = 0; i < list->names.len; i++)
+		free(list->names.data[i]);
+	vec_deinit(&list->names);
 }

@@ -1,8 +1,22 @@
 /* Control groups that counters can be told apart by: the hierarchies of perf_event (version 1) and of version 2. */
 #pragma once
 
+#include "base/error.h"
+#include "base/vec.h"
+
 #include <stddef.h>
 
 /* Opens the directory of a group by its path below the root ("/", "user.slice"). Returns a descriptor, and the directory's path in `path`
  * (which may be NULL); -1 when there is none. */
 int cgroups_open(const char *name, char *path, size_t size);
+
+struct cgroups_names {
+	VEC(char *) names; /* paths below the hierarchy's root, without a leading '/' */
+};
+
+/* The groups whose path matches a POSIX extended regular expression, sorted; the root is none of them. An error for a bad expression or
+ * when there is no hierarchy; that none matches is an empty list. */
+struct error *cgroups_find(const char *pattern, struct cgroups_names *ret);
+/* The same below a directory ("/sys/fs/cgroup/"), for tests. */
+struct error *cgroups_find_below(const char *path, const char *pattern, struct cgroups_names *ret);
+void cgroups_names_deinit(struct cgroups_names *list);

@@ -59,6 +59,9 @@ struct pmu *pmu_by_name(const struct pmu_list *list, const char *name);
 /* By its name or its second name; NULL when there is none. */
 struct pmu *pmu_find(struct pmu_list *list, const char *name);
 
+/* More kinds of cores than any machine has. */
+enum { PMU_CORE_KINDS_MAX = 16 };
+
 /* The PMUs that describe a kind of cores: one on most machines, several where cores differ (Intel's cpu_core and cpu_atom, big.LITTLE);
  * none without hardware counters. Writes at most `max` and returns how many there are. */
 size_t pmu_core_kinds(struct pmu_list *list, struct pmu **ret, size_t max);

@@ -377,6 +377,17 @@ static void hybrid(void **state)
 		assert_int_equal(event->core_kind, wanted[i].type != 1);
 	}
 	event_list_deinit(&list);
+	list = (struct event_list){0};
+	assert_null(event_catalog_choose_cores(catalog_of_two, "core"));
+	assert_null(event_parse(&list, catalog_of_two, "cycles,cpu/r5/,cpu_atom/r6/"));
+	assert_int_equal(list.events.len, 3);
+	assert_string_equal(list.events.data[0]->name, "cpu_core/cycles/");
+	assert_string_equal(list.events.data[1]->pmu_name, "cpu_core");
+	assert_string_equal(list.events.data[2]->pmu_name, "cpu_atom");
+	struct error *error = event_catalog_choose_cores(catalog_of_two, "big");
+	assert_non_null(strstr(error_message(error), "atom, core"));
+	error_free(error);
+	event_list_deinit(&list);
 	event_catalog_destroy(catalog_of_two);
 	assert_int_equal(tree_remove(other), 0);
 }

@@ -331,3 +331,12 @@ struct error *options_set(const struct option *options, const char *long_name, c
 	}
 	return apply(&match, argument, (char *)values + match.offset);
 }
+
+struct error *option_percent(const struct option *option, const char *argument, bool negated, void *field)
+{
+	double percent;
+	if (!number_parse_double(argument, &percent) || percent < 0 || percent > 100)
+		return error_new_kind(ERROR_USAGE, "'%s' is not a percentage from 0 to 100", argument);
+	*(double *)field = percent;
+	return NULL;
+}

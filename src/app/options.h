@@ -135,3 +135,6 @@ void options_add_rows(struct strbuf *out, const struct option *options);
 /* How many words of `argv` the option that begins there takes by this table, 0 when the table doesn't know it. Lets a command pass options on to another:
  * `perf flamegraph -F 99 -- CMD` hands -F 99 to record. */
 int options_span(const struct option *options, char *const *argv);
+
+/* Parsers for OPTION_CUSTOM(): a percentage from 0 to 100 (a double). */
+option_parse_fn option_percent;

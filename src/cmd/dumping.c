@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "perfdata/dump.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static void add_file(const struct machine *machine, const struct thread *thread, const struct sample *sample, uint64_t time,
@@ -35,4 +36,19 @@ void dumping_add_record(const struct session *session, const struct record *reco
 	text_add_safe(out, comm, strlen(comm));
 	strbuf_printf(out, ":%d\n", (int)sample.tid);
 	add_file(session->machine, thread, &sample, record->model_time, out);
+}
+
+struct error *dumping_all(struct session *session)
+{
+	struct strbuf text = {0};
+	struct record record;
+	struct error *error = NULL;
+	uint64_t offset = UINT64_MAX;
+	while (session_next(session, &record, &error) > 0) {
+		dumping_add_record(session, &record, &offset, &text);
+		fwrite(strbuf_str(&text), 1, text.len, stdout);
+		strbuf_clear(&text);
+	}
+	strbuf_deinit(&text);
+	return error;
 }

@@ -8,3 +8,5 @@
  * UINT64_MAX at first, is kept for the caller: a record that is delivered several times (once for each counter of a group) has its bytes
  * dumped once. */
 void dumping_add_record(const struct session *session, const struct record *record, uint64_t *offset, struct strbuf *out);
+/* Dumps all records of a session to standard output. */
+struct error *dumping_all(struct session *session);

@@ -45,10 +45,7 @@ static struct error *look_at_recording(struct report *report)
 	if (options->callgraph.given && !report->chains)
 		return error_new("-g: the recording has no call chains; record with -g");
 	report->children = options->children && recorded_chains && !report->branch_mode && !options->hierarchy;
-	report->group = options->group == GROUPS_WANTED;
-	for (size_t i = 0; i < events->events.len; i++)
-		if (events->events.data[i]->members > 1 && options->group != GROUPS_NEVER)
-			report->group = true;
+	report->group = event_sets_together(events, options->group);
 	report->caller_order = options->callgraph.order_given ? options->callgraph.caller : options->inverted || report->children || (options->hierarchy && options->children && report->chains);
 	return NULL;
 }
@@ -219,16 +216,7 @@ static struct error *show_tables(struct report *report)
 static struct error *dump_records(struct session *session)
 {
 	pager_start("report");
-	struct strbuf text = {0};
-	struct record record;
-	struct error *error = NULL;
-	uint64_t offset = UINT64_MAX;
-	while (session_next(session, &record, &error) > 0) {
-		dumping_add_record(session, &record, &offset, &text);
-		fwrite(strbuf_str(&text), 1, text.len, stdout);
-		strbuf_clear(&text);
-	}
-	strbuf_deinit(&text);
+	struct error *error = dumping_all(session);
 	if (!error)
 		report_stats(session, true);
 	return error;

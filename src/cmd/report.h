@@ -8,16 +8,12 @@
 #include "app/config.h"
 #include "app/groups.h"
 #include "base/error.h"
+#include "cmd/name_list.h"
 #include "cmd/opening.h"
+#include "event/event_set.h"
 #include "result/table.h"
 
 #include <regex.h>
-
-/* A list of names given as "a,b,c". */
-struct name_list {
-	VEC(const char *) names;
-	char *text; /* owns them */
-};
 
 struct callgraph_choice {
 	bool given;	      /* -g was used */
@@ -48,7 +44,7 @@ struct report_options {
 	bool inverted;
 	struct callgraph_choice callgraph;
 	uint64_t max_stack;
-	enum group_choice { GROUPS_IF_RECORDED, GROUPS_WANTED, GROUPS_NEVER } group;
+	enum group_choice group;
 	int group_sort_index;
 	const char *separator;
 	const char *widths;
@@ -114,9 +110,6 @@ struct error *report_setup_filter(struct report *report);
 bool report_accept(void *context, const struct fold_sample *sample);
 void report_extra(void *context, const struct fold_sample *sample, uint64_t *words);
 bool report_shown(void *context, const struct fold *fold, const struct fold_entry *entry);
-struct error *name_list_set(struct name_list *list, const char *text);
-void name_list_deinit(struct name_list *list);
-bool name_list_has(const struct name_list *list, const char *name);
 
 /* report_table.c: rows → table; shown with the view. */
 struct error *report_show_events(struct report *report);

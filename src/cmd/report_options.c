@@ -7,18 +7,6 @@
 
 #include <string.h>
 
-static struct error *parse_list(const struct option *option, const char *argument, bool negated, void *field)
-{
-	return name_list_set(field, argument);
-}
-
-static struct error *parse_percent(const struct option *option, const char *argument, bool negated, void *field)
-{
-	if (!number_parse_double(argument, field) || *(double *)field < 0 || *(double *)field > 100)
-		return error_new_kind(ERROR_USAGE, "'%s' is not a percentage from 0 to 100", argument);
-	return NULL;
-}
-
 static struct error *parse_percentage(const struct option *option, const char *argument, bool negated, void *field)
 {
 	bool relative = !strcmp(argument, "relative");
@@ -107,7 +95,7 @@ const struct option report_option_table[] = {
 	OPTION_CUSTOM_FLAGS(0, "group-sort-idx", TYPE, group_sort_index, "N", "sort a group's table by its event N (from 0)", parse_group_sort, OPTION_NO_NEGATION),
 	OPTION_FLAG('H', "hierarchy", TYPE, hierarchy, "rows of the first key, below each those of the second, and so on"),
 	OPTION_CUSTOM_FLAGS('b', "branch-stack", TYPE, branches, NULL, "rows are branches: from, to (default when there are branch records; --no-branch-stack)", parse_branches, OPTION_NO_ARGUMENT),
-	OPTION_CUSTOM_FLAGS(0, "percent-limit", TYPE, percent_limit, "PERCENT", "leave out rows and branches below it", parse_percent, OPTION_NO_NEGATION),
+	OPTION_CUSTOM_FLAGS(0, "percent-limit", TYPE, percent_limit, "PERCENT", "leave out rows and branches below it", option_percent, OPTION_NO_NEGATION),
 	OPTION_CUSTOM_FLAGS(0, "percentage", TYPE, relative, "WHAT", "with a filter: 'relative' to what is left or 'absolute' (default)", parse_percentage, OPTION_NO_NEGATION),
 	OPTION_STRING('w', "column-widths", TYPE, widths, "N,…", "widths of the columns"),
 	OPTION_STRING('t', "field-separator", TYPE, separator, "CHAR", "between columns, instead of spaces"),
@@ -126,12 +114,12 @@ const struct option report_option_table[] = {
 	OPTION_FLAG('x', "exclude-other", TYPE, exclude_other, "only what has a parent by -p"),
 	OPTION_HEADING("Which samples"),
 	OPTION_STRING('C', "cpu", TYPE, cpus, "CPUS", "of these CPUs, like 0-3,7"),
-	OPTION_CUSTOM_FLAGS('c', "comms", TYPE, comms, "NAME,…", "of threads with these names", parse_list, OPTION_NO_NEGATION),
-	OPTION_CUSTOM_FLAGS('d', "dsos", TYPE, dsos, "FILE,…", "in these files", parse_list, OPTION_NO_NEGATION),
-	OPTION_CUSTOM_FLAGS('S', "symbols", TYPE, symbols, "NAME,…", "in these functions", parse_list, OPTION_NO_NEGATION),
+	OPTION_CUSTOM_FLAGS('c', "comms", TYPE, comms, "NAME,…", "of threads with these names", name_list_option, OPTION_NO_NEGATION),
+	OPTION_CUSTOM_FLAGS('d', "dsos", TYPE, dsos, "FILE,…", "in these files", name_list_option, OPTION_NO_NEGATION),
+	OPTION_CUSTOM_FLAGS('S', "symbols", TYPE, symbols, "NAME,…", "in these functions", name_list_option, OPTION_NO_NEGATION),
 	OPTION_STRING(0, "symbol-filter", TYPE, symbol_filter, "TEXT", "in functions whose name contains TEXT"),
-	OPTION_CUSTOM_FLAGS(0, "pid", TYPE, pids, "PID,…", "of these processes", parse_list, OPTION_NO_NEGATION),
-	OPTION_CUSTOM_FLAGS(0, "tid", TYPE, tids, "TID,…", "of these threads", parse_list, OPTION_NO_NEGATION),
+	OPTION_CUSTOM_FLAGS(0, "pid", TYPE, pids, "PID,…", "of these processes", name_list_option, OPTION_NO_NEGATION),
+	OPTION_CUSTOM_FLAGS(0, "tid", TYPE, tids, "TID,…", "of these threads", name_list_option, OPTION_NO_NEGATION),
 	OPTION_INT(0, "socket-filter", TYPE, socket, "N", "of this processor socket"),
 	OPTION_STRING(0, "time", TYPE, time, "FROM,TO", "in these seconds; or 10%-20%, 10%/2"),
 	OPTION_FLAG('U', "hide-unresolved", TYPE, hide_unresolved, "only what has a function name"),

@@ -209,18 +209,6 @@ static void add_rounded(struct strbuf *out, uint64_t value)
 	strbuf_printf(out, "%lu%c", value, units[unit]);
 }
 
-static void add_group_name(const struct rows *rows, struct strbuf *out)
-{
-	const struct event *leader = rows->options.events[0];
-	bool several = rows->options.event_count > 1, group = several && leader->members > 1;
-	strbuf_printf(out, "of event%s '", several ? "s" : "");
-	if (group)
-		strbuf_printf(out, "%s { ", leader->group_name ? leader->group_name : "anon group");
-	for (size_t i = 0; i < rows->options.event_count; i++)
-		strbuf_printf(out, "%s%s", i ? ", " : "", rows->options.events[i]->name);
-	strbuf_add_str(out, group ? " }'" : "'");
-}
-
 static void make_header(struct maker *maker)
 {
 	const struct rows *rows = maker->rows;
@@ -234,8 +222,9 @@ static void make_header(struct maker *maker)
 	struct strbuf line = {0};
 	strbuf_add_str(&line, "Samples: ");
 	add_rounded(&line, samples);
-	strbuf_add_char(&line, ' ');
-	add_group_name(rows, &line);
+	strbuf_printf(&line, " of event%s '", rows->options.event_count > 1 ? "s" : "");
+	event_set_add_name(rows->options.events, rows->options.event_count, &line);
+	strbuf_add_char(&line, '\'');
 	if (maker->report->options->time)
 		strbuf_printf(&line, " (time slices: %s)", maker->report->options->time);
 	if (maker->report->options->socket >= 0)
@@ -388,38 +377,18 @@ static struct error *show_events(struct report *report, const struct event *cons
 	return error;
 }
 
-static bool has_groups(const struct event_list *list)
-{
-	for (size_t i = 0; i < list->events.len; i++)
-		if (list->events.data[i]->members > 1)
-			return true;
-	return false;
-}
-
 /* With --group all events of a recording without groups are one. */
 struct error *report_show_events(struct report *report)
 {
-	const struct event_list *list = &report->session->reader->events;
-	const bool groups = has_groups(list);
-	for (size_t i = 0; i < list->events.len; i++) {
-		const struct event *event = list->events.data[i];
-		bool group = report->group && (event->members > 1 || !groups);
-		if (report->group && (groups ? event->leader != event->index : i > 0))
-			continue;
-		const struct event *members[64];
-		size_t count = 0;
+	struct event_set set = {0};
+	struct error *error = NULL;
+	while (!error && event_set_next(&report->session->reader->events, report->group, &set)) {
 		uint64_t samples = 0;
-		for (size_t m = i; m < list->events.len && count < 64 && (m == i || group); m++) {
-			if (group && groups && list->events.data[m]->leader != event->index)
-				continue;
-			members[count++] = list->events.data[m];
-			samples += report->session->event_counts[m].samples;
-		}
-		if (!samples && report->options->skip_empty)
-			continue;
-		struct error *error = show_events(report, members, count);
-		if (error)
-			return error;
+		for (size_t i = 0; i < set.events.len; i++)
+			samples += report->session->event_counts[set.events.data[i]->index].samples;
+		if (samples || !report->options->skip_empty)
+			error = show_events(report, set.events.data, set.events.len);
 	}
-	return NULL;
+	event_set_deinit(&set);
+	return error;
 }

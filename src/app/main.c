@@ -99,7 +99,7 @@ static int run(const struct command *command, int argc, char **argv)
 /* Commands of the kernel's tool that are no mistyped ones of ours. */
 static bool is_kernel_tool_command(const char *name)
 {
-	static const char *const names[] = {"annotate", "archive",   "bench",  "buildid-cache", "c2c",	    "daemon", "data",
+	static const char *const names[] = {"archive",   "bench",  "buildid-cache", "c2c",	    "daemon", "data",
 					    "diff",	"ftrace",    "inject", "iostat",	"kallsyms", "kmem",   "kvm",
 					    "kwork",	"list",	     "lock",   "mem",		"probe",    "sched",
 					    "timechart", "top",    "trace"};

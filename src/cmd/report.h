@@ -6,6 +6,7 @@
 #include "analysis/keys.h"
 #include "analysis/rows.h"
 #include "app/config.h"
+#include "app/color.h"
 #include "app/groups.h"
 #include "base/error.h"
 #include "cmd/name_list.h"
@@ -58,7 +59,7 @@ struct report_options {
 	const char *ignore_callees; /* regular expression, or NULL */
 	bool raw_counts;	    /* -T: one line a count */
 	bool disable_order;	    /* -D: in the order of the file */
-	enum color_choice { COLOR_ON_TERMINALS, COLOR_ALWAYS, COLOR_NEVER } color;
+	enum color_choice color;
 	bool nanoseconds;
 	bool skip_empty;
 	int socket;

@@ -55,17 +55,6 @@ static struct error *parse_branches(const struct option *option, const char *arg
 	return NULL;
 }
 
-static struct error *parse_color(const struct option *option, const char *argument, bool negated, void *field)
-{
-	static const char *const choices[] = {[COLOR_ON_TERMINALS] = "auto", [COLOR_ALWAYS] = "always", [COLOR_NEVER] = "never"};
-	for (size_t i = 0; i < sizeof(choices) / sizeof(choices[0]); i++)
-		if (!strcmp(argument, choices[i])) {
-			*(enum color_choice *)field = (enum color_choice)i;
-			return NULL;
-		}
-	return error_new_kind(ERROR_USAGE, "'%s': always, never or auto", argument);
-}
-
 static struct error *parse_pretty(const struct option *option, const char *argument, bool negated, void *field)
 {
 	bool raw = !strcmp(argument, "raw");
@@ -141,7 +130,7 @@ const struct option report_option_table[] = {
 	OPTION_HEADING("Output"),
 	OPTION_CUSTOM_FLAGS(0, "format", TYPE, format, "FORMAT", "csv, json or folded (stacks), for programs", parse_format, OPTION_NO_NEGATION),
 	OPTION_CUSTOM_FLAGS(0, "stdio", TYPE, input, NULL, "text (the default)", ignore, OPTION_NO_ARGUMENT),
-	OPTION_CUSTOM_FLAGS(0, "stdio-color", TYPE, color, "WHEN", "percentages in colours: always, never or auto (on terminals, the default)", parse_color, OPTION_NO_NEGATION),
+	OPTION_CUSTOM_FLAGS(0, "stdio-color", TYPE, color, "WHEN", "percentages in colours: always, never or auto (on terminals, the default)", color_choice_option, OPTION_NO_NEGATION),
 	OPTION_REFUSED(0, "itrace", "OPTIONS", "instruction traces of hardware (Intel PT, Arm CoreSight) aren't decoded; record branches with -b instead"),
 	OPTION_REFUSED('M', "disassembler-style", "STYLE", "the report shows no instructions; use 'perf annotate'"),
 	OPTION_REFUSED(0, "asm-raw", NULL, "the report shows no instructions; use 'perf annotate'"),

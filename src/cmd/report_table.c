@@ -269,7 +269,7 @@ struct error *report_render(struct maker *maker)
 	table->title = maker->rows->options.events[0]->name;
 	struct view_options view = {.title = table->title,
 				    .header = !options->output.quiet,
-				    .color = options->color == COLOR_ALWAYS || (options->color == COLOR_ON_TERMINALS && output_color()),
+				    .color = color_wanted(options->color),
 				    .jobs = maker->report->session->jobs,
 				    .separator = options->separator ? options->separator[0] : 0};
 	const struct view_ops *ops = choose_view(options->format);

@@ -314,6 +314,20 @@ bool elf_symbol_at(const struct elf_file *elf, const struct elf_section *table, 
 	return true;
 }
 
+bool elf_relocation_at(const struct elf_file *elf, const struct elf_section *section, uint64_t index, struct elf_relocation *ret)
+{
+	size_t word = elf->is_64bit ? 8 : 4;
+	size_t entry = word * (section->type == SHT_RELA ? 3 : 2);
+	const uint8_t *data = elf_section_data(elf, section);
+	if (!data || index >= section->size / entry)
+		return false;
+	struct cursor at = cursor_init(data + index * entry, entry, elf->swap);
+	ret->offset = cursor_word(&at, elf->is_64bit);
+	uint64_t info = cursor_word(&at, elf->is_64bit);
+	ret->symbol = elf->is_64bit ? ELF64_R_SYM(info) : ELF32_R_SYM(info);
+	return true;
+}
+
 bool elf_read_build_id(const char *path, struct buildid *ret)
 {
 	struct elf_file elf = {0};

@@ -46,6 +46,11 @@ struct elf_symbol {
 	uint8_t info, other;
 };
 
+struct elf_relocation {
+	uint64_t offset; /* of what is relocated: an address, in relocatable files (ET_REL) within the section */
+	uint64_t symbol; /* in the table that the section is linked to; 0 = none */
+};
+
 /* Opens a regular file. Compressed ones (gzip, xz, zstd, by content) are inflated: kernel modules come that way. */
 struct error *elf_open(const char *path, struct elf_file *ret);
 /* Takes over `bytes`, which malloc() made, also when it fails. */
@@ -67,6 +72,9 @@ const char *elf_debuglink(const struct elf_file *elf);
 /* Symbols of a SHT_SYMTAB or SHT_DYNSYM section: how many, and one of them. False when `index` is out of range. */
 uint64_t elf_symbol_count(const struct elf_file *elf, const struct elf_section *table);
 bool elf_symbol_at(const struct elf_file *elf, const struct elf_section *table, uint64_t index, struct elf_symbol *ret);
+
+/* Entry `index` of a SHT_REL or SHT_RELA section. False when it is out of range. */
+bool elf_relocation_at(const struct elf_file *elf, const struct elf_section *section, uint64_t index, struct elf_relocation *ret);
 
 /* Only the build-id of the file at `path`; false when there is none or no such file. */
 bool elf_read_build_id(const char *path, struct buildid *ret);

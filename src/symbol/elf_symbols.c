@@ -25,12 +25,10 @@ bool elf_has_dynsym(const struct elf_file *elf)
 	return section && section->type == SHT_DYNSYM;
 }
 
-#define NOT_PLACED UINT64_MAX
-
 struct reading {
 	const struct elf_file *symbols, *runtime;
 	const struct elf_symbols_options *options;
-	uint64_t *places; /* of a module's sections, NOT_PLACED for those that aren't in its text; NULL for other files */
+	uint64_t *places; /* of a module's sections, ELF_NOT_PLACED for those that aren't in its text; NULL for other files */
 };
 
 static bool is_label(const struct elf_symbol *symbol)
@@ -69,7 +67,7 @@ static const struct elf_section *section_of(const struct reading *reading, const
 		return NULL;
 	if (section->type == SHT_NOBITS && symbol->section < reading->runtime->section_count)
 		section = &reading->runtime->sections[symbol->section];
-	if (reading->places && reading->places[symbol->section] == NOT_PLACED)
+	if (reading->places && reading->places[symbol->section] == ELF_NOT_PLACED)
 		return NULL;
 	return section;
 }
@@ -110,13 +108,13 @@ static void add_table(const struct reading *reading, const char *name, uint32_t 
 
 /* Where the kernel's loader puts the sections with code: one behind the other in the order of the file, aligned, but for those of the
  * initialisation, which go elsewhere and away. Source: layout_sections() in kernel/module/main.c. */
-static uint64_t *module_layout(const struct elf_file *elf)
+uint64_t *elf_module_layout(const struct elf_file *elf)
 {
 	const uint64_t code = SHF_ALLOC | SHF_EXECINSTR;
 	uint64_t *places = mem_alloc_array(elf->section_count + 1, sizeof(*places)), end = 0;
 	for (uint32_t i = 0; i < elf->section_count; i++) {
 		const struct elf_section *section = &elf->sections[i];
-		places[i] = NOT_PLACED;
+		places[i] = ELF_NOT_PLACED;
 		if ((section->flags & code) != code || str_starts_with(section->name, ".init"))
 			continue;
 		uint64_t align = section->align ? section->align : 1;
@@ -131,7 +129,7 @@ static struct reading reading_init(const struct elf_file *symbols, const struct 
 {
 	struct reading reading = {.symbols = symbols, .runtime = runtime, .options = options};
 	if (options->addressing == ELF_MODULE)
-		reading.places = module_layout(symbols);
+		reading.places = elf_module_layout(symbols);
 	return reading;
 }
 

@@ -20,6 +20,11 @@ struct elf_symbols_options {
 	bool demangle;
 };
 
+/* Where the kernel's loader puts the sections of a module: one element for each section, its distance from the module's beginning, or
+ * ELF_NOT_PLACED for those that aren't code that stays. Freed by the caller. */
+#define ELF_NOT_PLACED UINT64_MAX
+uint64_t *elf_module_layout(const struct elf_file *elf);
+
 bool elf_has_symtab(const struct elf_file *elf);
 bool elf_has_dynsym(const struct elf_file *elf);
 /* Adds the symbols of `symbols` (.symtab, then .dynsym), then the names of procedure linkage table entries of `runtime`, the file that was

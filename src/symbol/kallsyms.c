@@ -207,3 +207,19 @@ void kallsyms_pick(const struct kallsyms *kallsyms, const char *module, uint64_t
 		vec_push(&builder->symbols, symbol);
 	}
 }
+
+bool kallsyms_read_address(const char *path, const char *name, uint64_t *ret)
+{
+	cleanup_fclose FILE *file = fopen(path, "re");
+	cleanup_free char *text = NULL;
+	size_t capacity = 0;
+	struct line line;
+	for (ssize_t size; file && (size = getline(&text, &capacity, file)) > 0;) {
+		char *at = text;
+		if (!next_line(&at, text + size - 1, &line) || line.module || strcmp(line.name, name) != 0)
+			continue;
+		*ret = line.address;
+		return line.address != 0;
+	}
+	return false;
+}

@@ -26,3 +26,6 @@ void kallsyms_close(struct kallsyms *kallsyms);
 bool kallsyms_address(const struct kallsyms *kallsyms, const char *name, uint64_t *ret);
 /* Adds the symbols of one module ("ext4"), or with NULL the kernel's, each moved by `delta`. Names point into `kallsyms`. */
 void kallsyms_pick(const struct kallsyms *kallsyms, const char *module, uint64_t delta, struct symbol_builder *builder);
+/* The address of one symbol of the kernel, read without the rest of the list: quick for those at its beginning (_text, _stext). False when
+ * there is none, or its address is hidden. */
+bool kallsyms_read_address(const char *path, const char *name, uint64_t *ret);

@@ -61,10 +61,15 @@ static bool absolute_addresses(const struct machine *machine, const struct dso *
 struct symtab *kernel_ksymbol_load(const struct machine *machine, const struct dso *dso)
 {
 	struct symbol_builder builder = {0};
-	uint64_t start = absolute_addresses(machine, dso) ? dso->text_start : 0;
+	uint64_t start = kernel_module_base(machine, dso);
 	symbol_builder_add(&builder, start, dso->text_end - dso->text_start, STB_LOCAL, STT_FUNC, dso->name);
 	symbol_builder_settle(&builder, false);
 	return symtab_build(&builder, SYMBOLS_FULL, NULL);
+}
+
+uint64_t kernel_module_base(const struct machine *machine, const struct dso *dso)
+{
+	return absolute_addresses(machine, dso) ? dso->text_start : 0;
 }
 
 static const char *text_symbol(const struct machine *machine)
@@ -79,6 +84,17 @@ static bool is_running(const struct symbol_options *options, const struct dso *d
 	if (!options->same_machine)
 		return false;
 	return !dso->build_id.size || !running_kernel_build_id(&running) || buildid_equal(&running, &dso->build_id);
+}
+
+bool kernel_is_running(const struct symbol_options *options, const struct machine *machine, uint64_t *ret_moved)
+{
+	uint64_t now;
+	cleanup_free char *path = mem_printf("%s/kallsyms", options->proc ? options->proc : "/proc");
+	if (!machine->kernel || !is_running(options, machine->kernel) || !machine->kernel_reloc_address ||
+	    !kallsyms_read_address(path, text_symbol(machine), &now))
+		return false;
+	*ret_moved = now - machine->kernel_reloc_address;
+	return true;
 }
 
 /* Opens the list at `path` if it is any good. */
@@ -317,7 +333,7 @@ static struct symtab *module_from_file(const struct symbol_options *options, con
 struct symtab *kernel_module_load(struct kernel_symbols *kernel, const struct symbol_options *options, const struct machine *machine,
 				  const struct dso *dso)
 {
-	uint64_t base = absolute_addresses(machine, dso) ? dso->text_start : 0;
+	uint64_t base = kernel_module_base(machine, dso);
 	struct symtab *symtab = dso->name[0] == '/' ? module_from_file(options, dso, base) : NULL;
 	if (symtab)
 		return symtab;

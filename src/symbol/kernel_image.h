@@ -36,3 +36,9 @@ struct symtab *kernel_module_load(struct kernel_symbols *kernel, const struct sy
 char *kernel_image_running(const struct symbol_options *options);
 /* BPF programs and other code that the kernel told of by KSYMBOL records: one symbol each. Never NULL. */
 struct symtab *kernel_ksymbol_load(const struct machine *machine, const struct dso *dso);
+
+/* Where a module's addresses begin: dso addresses minus this count from its first byte. */
+uint64_t kernel_module_base(const struct machine *machine, const struct dso *dso);
+/* Is the kernel that runs now the recorded one? *ret_moved is what to add to recorded addresses of its own code for those of now: it differs
+ * from 0 after another boot. Modules have other addresses then. */
+bool kernel_is_running(const struct symbol_options *options, const struct machine *machine, uint64_t *ret_moved);

@@ -5,7 +5,7 @@
  */
 #include "symbol/plt.h"
 
-#include "base/cursor.h"
+#include "base/mem.h"
 
 #include <elf.h>
 #include <stdlib.h>
@@ -37,25 +37,6 @@ static struct plt_shape plt_shape(const struct elf_file *elf, const struct elf_s
 	}
 }
 
-struct relocation {
-	uint64_t offset; /* address of the slot */
-	uint64_t symbol; /* in .dynsym */
-};
-
-static bool relocation_at(const struct elf_file *elf, const struct elf_section *section, uint64_t index, struct relocation *ret)
-{
-	size_t word = elf->is_64bit ? 8 : 4;
-	size_t entry = word * (section->type == SHT_RELA ? 3 : 2);
-	const uint8_t *data = elf_section_data(elf, section);
-	if (!data || index >= section->size / entry)
-		return false;
-	struct cursor at = cursor_init(data + index * entry, entry, elf->swap);
-	ret->offset = elf->is_64bit ? cursor_u64(&at) : cursor_u32(&at);
-	uint64_t info = elf->is_64bit ? cursor_u64(&at) : cursor_u32(&at);
-	ret->symbol = elf->is_64bit ? ELF64_R_SYM(info) : ELF32_R_SYM(info);
-	return true;
-}
-
 static void add_entry(const struct elf_file *elf, const struct elf_section *dynsym, uint64_t symbol_index, uint64_t start, uint64_t size,
 		      struct symbol_builder *builder)
 {
@@ -75,9 +56,9 @@ static void add_ordered(const struct elf_file *elf, const struct elf_section *dy
 	if (!plt || !relocations || relocations->link >= elf->section_count || &elf->sections[relocations->link] != dynsym)
 		return;
 	struct plt_shape shape = plt_shape(elf, plt);
-	struct relocation relocation;
+	struct elf_relocation relocation;
 	uint64_t at = shape.header_size;
-	for (uint64_t i = 0; at < plt->size && shape.entry_size && relocation_at(elf, relocations, i, &relocation); i++) {
+	for (uint64_t i = 0; at < plt->size && shape.entry_size && elf_relocation_at(elf, relocations, i, &relocation); i++) {
 		add_entry(elf, dynsym, relocation.symbol, plt->offset + at, shape.entry_size, builder);
 		at += shape.entry_size;
 	}
@@ -85,26 +66,32 @@ static void add_ordered(const struct elf_file *elf, const struct elf_section *dy
 
 static int compare_relocations(const void *a, const void *b)
 {
-	const struct relocation *x = a, *y = b;
+	const struct elf_relocation *x = a, *y = b;
 	return x->offset < y->offset ? -1 : x->offset > y->offset;
 }
 
 struct relocation_list {
-	VEC(struct relocation) entries; /* sorted by slot */
+	VEC(struct elf_relocation) entries; /* sorted by slot */
 };
 
 static void gather_relocations(const struct elf_file *elf, struct relocation_list *list)
 {
 	static const char *const names[] = {".rela.plt", ".rela.dyn", ".rel.plt", ".rel.dyn"};
-	struct relocation relocation;
+	struct elf_relocation relocation;
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		const struct elf_section *section = elf_section(elf, names[i]);
-		for (uint64_t k = 0; section && relocation_at(elf, section, k, &relocation); k++)
+		for (uint64_t k = 0; section && elf_relocation_at(elf, section, k, &relocation); k++)
 			if (relocation.symbol)
 				vec_push(&list->entries, relocation);
 	}
 	if (list->entries.len)
 		qsort(list->entries.data, list->entries.len, sizeof(relocation), compare_relocations);
+}
+
+static const struct elf_relocation *find_relocation(const struct relocation_list *list, uint64_t slot)
+{
+	const struct elf_relocation key = {.offset = slot};
+	return list->entries.len ? bsearch(&key, list->entries.data, list->entries.len, sizeof(key), compare_relocations) : NULL;
 }
 
 /* The slot that the entry at `code` (address `address`) jumps through: FF 25 and a distance, maybe behind endbr64, bnd or cs prefixes. */
@@ -127,11 +114,10 @@ static void add_by_jump(const struct elf_file *elf, const struct elf_section *dy
 	uint64_t step = plt->entsize == 8 ? 8 : 16;
 	const uint8_t *code = elf_section_data(elf, plt);
 	for (uint64_t at = 0; code && at + 8 <= plt->size; at += step) {
-		struct relocation key;
-		uint64_t left = plt->size - at;
-		if (!jump_slot(code + at, left < step ? left : step, plt->addr + at, &key.offset))
+		uint64_t slot, left = plt->size - at;
+		if (!jump_slot(code + at, left < step ? left : step, plt->addr + at, &slot))
 			continue;
-		const struct relocation *found = bsearch(&key, list->entries.data, list->entries.len, sizeof(key), compare_relocations);
+		const struct elf_relocation *found = find_relocation(list, slot);
 		if (found)
 			add_entry(elf, dynsym, found->symbol, plt->offset + at, step, builder);
 	}
@@ -157,4 +143,36 @@ void plt_symbols_add(const struct elf_file *elf, struct symbol_builder *builder)
 	}
 	if (builder->symbols.len != before)
 		symbol_builder_settle(builder, false);
+}
+
+struct plt_slots {
+	const struct elf_file *elf;
+	const struct elf_section *dynsym; /* NULL = no slots */
+	struct relocation_list list;
+};
+
+struct plt_slots *plt_slots_create(const struct elf_file *elf)
+{
+	struct plt_slots *slots = mem_zalloc(sizeof(*slots));
+	const struct elf_section *dynsym = elf_section(elf, ".dynsym");
+	slots->elf = elf;
+	slots->dynsym = dynsym && dynsym->type == SHT_DYNSYM ? dynsym : NULL;
+	if (slots->dynsym)
+		gather_relocations(elf, &slots->list);
+	return slots;
+}
+
+void plt_slots_destroy(struct plt_slots *slots)
+{
+	if (!slots)
+		return;
+	vec_deinit(&slots->list.entries);
+	free(slots);
+}
+
+const char *plt_slot_name(const struct plt_slots *slots, uint64_t address)
+{
+	const struct elf_relocation *found = find_relocation(&slots->list, address);
+	struct elf_symbol symbol;
+	return found && elf_symbol_at(slots->elf, slots->dynsym, found->symbol, &symbol) && *symbol.name ? symbol.name : NULL;
 }

@@ -175,7 +175,17 @@ const struct symbol_options *resolver_options(const struct resolver *resolver)
 	return &resolver->options;
 }
 
+const struct machine *resolver_machine(const struct resolver *resolver)
+{
+	return resolver->machine;
+}
+
 /* ---- lookup ---- */
+
+const struct symtab *resolver_symtab(struct resolver *resolver, struct dso *dso)
+{
+	return table_of(resolver, dso);
+}
 
 const struct symbol *resolver_symbol(struct resolver *resolver, struct dso *dso, uint64_t dso_addr)
 {
@@ -205,6 +215,15 @@ void resolver_frame(struct resolver *resolver, const struct maps *maps, uint8_t 
 		return;
 	ret->dso_addr = map_to_dso(ret->map, ip);
 	ret->symbol = resolver_symbol(resolver, ret->map->dso, ret->dso_addr);
+}
+
+const struct symbol *resolver_kernel_symbol(struct resolver *resolver, uint64_t address, uint64_t *ret_start)
+{
+	struct frame frame;
+	resolver_frame(resolver, resolver->machine->kernel_maps, 0, address, UINT64_MAX, &frame);
+	if (frame.symbol)
+		*ret_start = address - (frame.dso_addr - frame.symbol->start);
+	return frame.symbol;
 }
 
 size_t resolver_functions(struct resolver *resolver, const struct frame *frame, const struct code_function **ret)

@@ -41,11 +41,17 @@ struct frame {
 void resolver_frame(struct resolver *resolver, const struct maps *maps, uint8_t cpumode, uint64_t ip, uint64_t time, struct frame *ret);
 /* The symbol of a dso address, NULL when there is none. Thread-safe. */
 const struct symbol *resolver_symbol(struct resolver *resolver, struct dso *dso, uint64_t dso_addr);
+/* The same of an absolute address in the kernel or what it has loaded, as they were at the end of the recording. *ret_start: where in the
+ * kernel's memory the symbol begins. */
+const struct symbol *resolver_kernel_symbol(struct resolver *resolver, uint64_t address, uint64_t *ret_start);
+/* All symbols of a dso. Never NULL. Thread-safe. */
+const struct symtab *resolver_symtab(struct resolver *resolver, struct dso *dso);
 /* The functions at a resolved frame's address by debug information, innermost first: inlined ones, then the one around them. Returns how
  * many, 0 without debug information; they live as long as the resolver. Thread-safe. */
 size_t resolver_functions(struct resolver *resolver, const struct frame *frame, const struct code_function **ret);
 
 const struct symbol_options *resolver_options(const struct resolver *resolver);
+const struct machine *resolver_machine(const struct resolver *resolver);
 /* What a higher layer keeps for a dso (unwind tables): made by `make` on first use, once; destroyed by `destroy` with the resolver. May be
  * NULL only if `make` returns NULL, which is asked again then. All callers of one resolver must pass the same functions. Thread-safe. */
 void *resolver_attachment(struct resolver *resolver, struct dso *dso,

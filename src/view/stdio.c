@@ -331,4 +331,4 @@ static struct error *stdio_table(const struct table *table, const struct view_op
 	return NULL;
 }
 
-const struct view_ops view_stdio = {.name = "stdio", .summary = "aligned text", .table = stdio_table, .counting = stdio_counting};
+const struct view_ops view_stdio = {.name = "stdio", .summary = "aligned text", .table = stdio_table, .annotation = stdio_annotation, .counting = stdio_counting};

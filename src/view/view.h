@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "base/strbuf.h"
+#include "result/annotation.h"
 #include "result/calltree.h"
 #include "result/counting.h"
 #include "result/table.h"
@@ -34,6 +35,7 @@ struct view_ops {
 	struct error *(*table)(const struct table *table, const struct view_options *options, FILE *out);
 	struct error *(*calltree)(const struct calltree *tree, const struct view_options *options, FILE *out);
 	struct error *(*counting)(const struct counting *counting, const struct view_options *options, FILE *out);
+	struct error *(*annotation)(const struct annotation *annotation, const struct view_options *options, FILE *out);
 };
 
 /* All views; ends with NULL. Made by the build. */

@@ -1,0 +1,408 @@
+/* perf annotate: functions taken apart: what each instruction and each source line costs.
+ *
+ *	perf annotate                       every function with samples, the hottest first
+ *	perf annotate -s FUNCTION           one of them
+ *	perf annotate --stdio2 -l           with offsets and arrows; a summary by source lines
+ *	perf annotate --format json         for programs
+ *
+ * Events of a group stand side by side; others follow one another, each with its functions. Functions without code (no vmlinux, generated code without
+ * a jitdump, …) are told of together at the end. */
+#include "analysis/annotate.h"
+
+#include "app/color.h"
+#include "app/command.h"
+#include "app/config.h"
+#include "app/groups.h"
+#include "app/pager.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/number.h"
+#include "base/text.h"
+#include "cmd/dumping.h"
+#include "cmd/name_list.h"
+#include "cmd/opening.h"
+#include "event/event_set.h"
+#include "view/view.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct annotate_command {
+	struct input_options input;
+	struct output_options output;
+	const char *symbol;
+	struct name_list dsos;
+	const char *cpus, *time;
+	enum group_choice group;
+	double percent_limit;
+	bool skip_missing, dump;
+	bool samples, period;
+	bool print_lines, full_paths, source, raw, compact;
+	struct percent_type {
+		bool global, hits;
+	} percent_type;
+	enum disasm_syntax syntax;
+	const char *prefix;
+	uint64_t prefix_strip;
+	enum color_choice color;
+	const char *format, *separator;
+};
+
+/* ---- options ---- */
+
+static struct error *parse_syntax(const struct option *option, const char *argument, bool negated, void *field)
+{
+	bool intel = !strcmp(argument, "intel");
+	if (!intel && strcmp(argument, "att"))
+		return error_new_kind(ERROR_USAGE, "'%s': att or intel", argument);
+	*(enum disasm_syntax *)field = intel ? DISASM_INTEL : DISASM_ATT;
+	return NULL;
+}
+
+/* Both words in any order. */
+static struct error *parse_percent_type(const struct option *option, const char *argument, bool negated, void *field)
+{
+	static const struct {
+		const char *name, *other;
+		struct percent_type type;
+	} types[] = {
+		{"local-period", "period-local", {false, false}},
+		{"local-hits", "hits-local", {false, true}},
+		{"global-period", "period-global", {true, false}},
+		{"global-hits", "hits-global", {true, true}},
+	};
+	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++)
+		if (!strcmp(argument, types[i].name) || !strcmp(argument, types[i].other)) {
+			*(struct percent_type *)field = types[i].type;
+			return NULL;
+		}
+	return error_new_kind(ERROR_USAGE, "'%s': local-period, local-hits, global-period or global-hits", argument);
+}
+
+static struct error *parse_group(const struct option *option, const char *argument, bool negated, void *field)
+{
+	*(enum group_choice *)field = negated ? GROUPS_NEVER : GROUPS_WANTED;
+	return NULL;
+}
+
+static struct error *parse_style(const struct option *option, const char *argument, bool negated, void *field)
+{
+	*(bool *)field = !strcmp(option->long_name, "stdio2");
+	return NULL;
+}
+
+static struct error *parse_format(const struct option *option, const char *argument, bool negated, void *field)
+{
+	if (strcmp(argument, "csv") && strcmp(argument, "json"))
+		return error_new_kind(ERROR_USAGE, "'%s': csv or json", argument);
+	*(const char **)field = argument;
+	return NULL;
+}
+
+static struct error *needs_no_program(const struct option *option, const char *argument, bool negated, void *field)
+{
+	log_warning("--%s is not needed: perf disassembles and reads source lines itself", option->long_name);
+	return NULL;
+}
+
+#define TYPE struct annotate_command
+static const struct option annotate_options[] = {
+	OPTION_GROUP(input_option_group, TYPE, input),
+	OPTION_GROUP(output_option_group, TYPE, output),
+	OPTION_HEADING("Which functions"),
+	OPTION_STRING('s', "symbol", TYPE, symbol, "FUNCTION", "this one (default: all with samples, the hottest first); * and ? stand for anything"),
+	OPTION_CUSTOM_FLAGS('d', "dsos", TYPE, dsos, "FILE,…", "those in these files", name_list_option, OPTION_NO_NEGATION),
+	OPTION_STRING('C', "cpu", TYPE, cpus, "CPUS", "samples of these CPUs, like 0-3,7"),
+	OPTION_STRING(0, "time", TYPE, time, "FROM,TO", "samples of these seconds; or 10%-20%, 10%/2"),
+	OPTION_CUSTOM_FLAGS(0, "percent-limit", TYPE, percent_limit, "PERCENT", "leave out functions below it", option_percent, OPTION_NO_NEGATION),
+	OPTION_FLAG(0, "skip-missing", TYPE, skip_missing, "say nothing of functions without code"),
+	OPTION_CUSTOM_FLAGS(0, "group", TYPE, group, NULL, "all events side by side (default: those that were recorded as a group; --no-group)", parse_group, OPTION_NO_ARGUMENT),
+	OPTION_HEADING("What is shown"),
+	OPTION_CUSTOM_FLAGS(0, "percent-type", TYPE, percent_type, "TYPE", "local-period (default), local-hits: shares of the function; global-period, global-hits: of the recording", parse_percent_type, OPTION_NO_NEGATION),
+	OPTION_FLAG('n', "show-nr-samples", TYPE, samples, "numbers of samples instead of percentages"),
+	OPTION_FLAG(0, "show-total-period", TYPE, period, "sums of periods instead of percentages"),
+	OPTION_FLAG('l', "print-line", TYPE, print_lines, "a summary by source lines, and the line behind each instruction with samples"),
+	OPTION_FLAG('P', "full-paths", TYPE, full_paths, "names of files with their paths"),
+	OPTION_FLAG(0, "source", TYPE, source, "source text between the instructions (default; --no-source)"),
+	OPTION_FLAG(0, "asm-raw", TYPE, raw, "the bytes of each instruction"),
+	OPTION_CUSTOM_FLAGS('M', "disassembler-style", TYPE, syntax, "STYLE", "x86: att (default) or intel", parse_syntax, OPTION_NO_NEGATION),
+	OPTION_STRING(0, "prefix", TYPE, prefix, "DIRECTORY", "put before absolute names of source files: where they are now"),
+	OPTION_U64(0, "prefix-strip", TYPE, prefix_strip, "N", "take N leading directories off first; with --prefix"),
+	OPTION_CUSTOM_FLAGS(0, "objdump", TYPE, input, "PROGRAM", "not needed: taken for compatibility", needs_no_program, OPTION_NO_NEGATION),
+	OPTION_CUSTOM_FLAGS(0, "addr2line", TYPE, input, "PROGRAM", "not needed: taken for compatibility", needs_no_program, OPTION_NO_NEGATION),
+	OPTION_HEADING("Output"),
+	OPTION_CUSTOM_FLAGS(0, "stdio", TYPE, compact, NULL, "text with addresses (the default)", parse_style, OPTION_NO_ARGUMENT | OPTION_NO_NEGATION),
+	OPTION_CUSTOM_FLAGS(0, "stdio2", TYPE, compact, NULL, "text with offsets, arrows for jumps, and names in place of addresses", parse_style, OPTION_NO_ARGUMENT | OPTION_NO_NEGATION),
+	OPTION_CUSTOM_FLAGS(0, "stdio-color", TYPE, color, "WHEN", "colours: always, never or auto (on terminals, the default)", color_choice_option, OPTION_NO_NEGATION),
+	OPTION_CUSTOM_FLAGS(0, "format", TYPE, format, "FORMAT", "csv or json: one row an instruction, for programs", parse_format, OPTION_NO_NEGATION),
+	OPTION_STRING('x', "field-separator", TYPE, separator, "CHAR", "csv with this character between the fields"),
+	OPTION_FLAG('D', "dump-raw-trace", TYPE, dump, "all records of the recording, byte by byte"),
+	OPTION_END,
+};
+
+static struct error *check_options(struct annotate_command *command, int words, char **argv)
+{
+	if (words == 1 && !command->symbol)
+		command->symbol = argv[0];
+	else if (words)
+		return error_new_kind(ERROR_USAGE, "'%s' is not understood: one function is named at most", argv[words - 1]);
+	if (command->samples && command->period)
+		return error_new_kind(ERROR_USAGE, "--show-nr-samples and --show-total-period exclude each other");
+	if (command->prefix_strip && !command->prefix)
+		return error_new_kind(ERROR_USAGE, "--prefix-strip needs --prefix");
+	if (command->separator && (strlen(command->separator) != 1 || (command->format && strcmp(command->format, "csv"))))
+		return error_new_kind(ERROR_USAGE, "-x is one character, for csv");
+	if (command->separator)
+		command->format = "csv";
+	return NULL;
+}
+
+/* ---- which functions ---- */
+
+/* Why functions aren't shown, and how many. */
+struct missing {
+	char *why;
+	const char *first;
+	uint64_t functions;
+	double percent;
+};
+
+struct work {
+	const struct annotate_command *command;
+	struct opening opening;
+	struct annotate *annotate;
+	VEC(struct missing) missing;
+	uint64_t matching, shown;
+};
+
+/* The name as typed, or without the compiler's ending and C++'s parameters: "sum" for "sum.constprop.0" and "sum(int)". */
+static bool name_matches(const char *wanted, const char *name)
+{
+	size_t length = strlen(wanted);
+	if (str_has_glob(wanted) && str_glob_match(wanted, name))
+		return true;
+	return !strncmp(name, wanted, length) && (!name[length] || name[length] == '.' || name[length] == '(');
+}
+
+static bool is_wanted(const struct annotate_command *command, const struct annotate_function *function)
+{
+	const struct name_list *dsos = &command->dsos;
+	if (command->symbol && !name_matches(command->symbol, function->symbol->name))
+		return false;
+	return !dsos->names.len || name_list_has(dsos, function->dso->short_name) || name_list_has(dsos, function->dso->name);
+}
+
+static double global_percent(const struct annotate *annotate, const struct annotate_function *function, unsigned int event)
+{
+	uint64_t total = annotate->totals[event].period;
+	return total ? 100.0 * (double)function->values[event].period / (double)total : 0;
+}
+
+static struct error *nothing_found(const struct work *work)
+{
+	const struct annotate *annotate = work->annotate;
+	const char *wanted = work->command->symbol;
+	if (!annotate->function_count)
+		return error_new("the recording has no samples in known functions%s",
+				 work->opening.session->record_counts[RECORD_SAMPLE] ? ""
+										     : ": it has none at all");
+	if (!wanted)
+		return error_new("no function in these files has samples; 'perf report -s dso' lists those that have");
+	const char **names = mem_alloc_array(annotate->function_count, sizeof(*names));
+	for (size_t i = 0; i < annotate->function_count; i++)
+		names[i] = annotate->functions[i].symbol->name;
+	const char *nearest = str_nearest(wanted, names, annotate->function_count);
+	struct error *error = error_new("no function called '%s' has samples%s%s%s", wanted, nearest ? "; do you mean '" : "",
+					nearest ? nearest : "; 'perf report -s sym' lists those that have", nearest ? "'?" : "");
+	free(names);
+	return error;
+}
+
+/* ---- showing ---- */
+
+static void note_missing(struct work *work, const struct annotate_function *function, double percent, struct error *error)
+{
+	const char *why = error_message(error);
+	struct missing *found = NULL;
+	for (size_t i = 0; i < work->missing.len && !found; i++)
+		if (!strcmp(work->missing.data[i].why, why))
+			found = &work->missing.data[i];
+	if (!found) {
+		found = vec_add(&work->missing);
+		*found = (struct missing){.why = mem_strdup(why), .first = function->symbol->name};
+	}
+	found->functions++;
+	found->percent += percent;
+	error_free(error);
+}
+
+static void warn_of_missing(const struct work *work)
+{
+	if (work->command->skip_missing)
+		return;
+	for (size_t i = 0; i < work->missing.len; i++) {
+		const struct missing *missing = &work->missing.data[i];
+		struct strbuf name = {0};
+		text_add_safe(&name, missing->first, strlen(missing->first));
+		if (missing->functions == 1)
+			log_warning("%s (%.2f%%) is not shown: %s", strbuf_str(&name), missing->percent, missing->why);
+		else
+			log_warning("%s and %lu more functions (%.2f%% together) are not shown: %s", strbuf_str(&name), missing->functions - 1,
+				    missing->percent, missing->why);
+		strbuf_deinit(&name);
+	}
+}
+
+static struct annotation_style style_of(const struct annotate_command *command)
+{
+	return (struct annotation_style){
+		.show = command->samples  ? ANNOTATION_SAMPLES
+			: command->period ? ANNOTATION_PERIOD
+					  : ANNOTATION_PERCENT,
+		.global = command->percent_type.global,
+		.hits = command->percent_type.hits,
+		.full_paths = command->full_paths,
+		.raw = command->raw,
+		.print_lines = command->print_lines,
+		.compact = command->compact,
+		.counts = command->output.verbose > 0,
+		.least_percent = 0.5,
+	};
+}
+
+static struct error *write_annotation(const struct annotate_command *command, const struct annotation *annotation, bool header)
+{
+	struct view_options view = {.separator = command->separator ? command->separator[0] : 0, .header = header, .color = color_wanted(command->color)};
+	if (!command->format)
+		return view_find("stdio")->annotation(annotation, &view, stdout);
+	struct table *table = annotation_table(annotation);
+	struct error *error = view_find(command->format)->table(table, &view, stdout);
+	table_destroy(table);
+	return error;
+}
+
+static struct error *show_function(struct work *work, const struct annotate_function *function, const struct event_set *set,
+				   const unsigned int *events)
+{
+	struct annotation *annotation;
+	struct error *error = annotate_function(work->annotate, function, events, set->events.len, &annotation);
+	if (error) {
+		note_missing(work, function, global_percent(work->annotate, function, events[0]), error);
+		return NULL;
+	}
+	struct strbuf name = {0};
+	event_set_add_name(set->events.data, set->events.len, &name);
+	annotation->events_name = arena_strdup(&annotation->arena, strbuf_str(&name));
+	strbuf_deinit(&name);
+	const struct event *leader = set->events.data[0];
+	annotation->frequency = leader->attr.freq ? leader->attr.sample_period : 0;
+	for (size_t i = 0; i < set->events.len; i++)
+		annotation->events[i].name = set->events.data[i]->name;
+	annotation->style = style_of(work->command);
+	annotation_sum_sources(annotation);
+	error = write_annotation(work->command, annotation, !work->shown);
+	annotation_destroy(annotation);
+	work->shown++;
+	return error;
+}
+
+static struct error *show_set(struct work *work, const struct event_set *set)
+{
+	unsigned int *events = mem_alloc_array(set->events.len, sizeof(*events));
+	for (size_t i = 0; i < set->events.len; i++)
+		events[i] = set->events.data[i]->index;
+	uint32_t *order;
+	size_t count = annotate_order(work->annotate, events, set->events.len, &order);
+	struct error *error = NULL;
+	for (size_t i = 0; i < count && !error; i++) {
+		const struct annotate_function *function = &work->annotate->functions[order[i]];
+		if (!is_wanted(work->command, function))
+			continue;
+		work->matching++;
+		if (global_percent(work->annotate, function, events[0]) >= work->command->percent_limit)
+			error = show_function(work, function, set, events);
+	}
+	free(order);
+	free(events);
+	return error;
+}
+
+static struct error *show(struct work *work)
+{
+	const struct annotate_command *command = work->command;
+	const struct event_list *list = &work->opening.session->reader->events;
+	const bool together = event_sets_together(list, command->group);
+	struct event_set set = {0};
+	struct error *error = NULL;
+	pager_start("annotate");
+	while (!error && event_set_next(list, together, &set))
+		error = show_set(work, &set);
+	event_set_deinit(&set);
+	if (!error && !work->matching)
+		error = nothing_found(work);
+	fflush(stdout);
+	if (error)
+		return error;
+	if (work->shown || !work->missing.len) {
+		warn_of_missing(work);
+		return NULL;
+	}
+	return error_new("%s: %s", work->missing.data[0].first, work->missing.data[0].why);
+}
+
+static struct error *annotate(struct work *work)
+{
+	const struct annotate_command *command = work->command;
+	const struct annotate_options options = {
+		.syntax = command->syntax,
+		.source = command->source,
+		.files = {.symfs = command->input.symfs, .prefix = command->prefix, .prefix_strip = (unsigned int)command->prefix_strip},
+	};
+	struct opening_options opening = {.input = &command->input, .cpus = command->cpus, .time = command->time};
+	struct error *error = opening_begin(&work->opening, &opening);
+	if (error)
+		return error;
+	if (command->dump) {
+		pager_start("annotate");
+		return dumping_all(work->opening.session);
+	}
+	error = annotate_create(work->opening.session, work->opening.resolver, &options, &work->annotate);
+	return error ? error : show(work);
+}
+
+static void work_deinit(struct work *work)
+{
+	for (size_t i = 0; i < work->missing.len; i++)
+		free(work->missing.data[i].why);
+	vec_deinit(&work->missing);
+	annotate_destroy(work->annotate);
+	opening_end(&work->opening);
+}
+
+/* Keys of the configuration that preset options. */
+static const struct config_binding configuration[] = {
+	{"annotate.disassembler_style", "disassembler-style"},
+	{0},
+};
+
+static struct error *run(int argc, char **argv, int *ret_status)
+{
+	struct annotate_command command = {.source = true};
+	int words;
+	input_options_init(&command.input);
+	struct error *error = config_apply(configuration, annotate_options, &command);
+	if (!error)
+		error = options_parse(annotate_options, OPTIONS_PERMUTE, argc, argv, &command, &words);
+	if (!error)
+		error = check_options(&command, words, argv);
+	struct work work = {.command = &command};
+	if (!error)
+		error = annotate(&work);
+	work_deinit(&work);
+	name_list_deinit(&command.dsos);
+	return error;
+}
+
+static const char *const usage[] = {"[-i FILE] [-s FUNCTION] [OPTIONS] [FUNCTION]", NULL};
+const struct command cmd_annotate = {"annotate", "Show what each instruction and source line of a function costs", usage, annotate_options, run};

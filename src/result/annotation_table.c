@@ -1,0 +1,71 @@
+/* Annotations as tables. */
+#include "base/strbuf.h"
+#include "result/annotation.h"
+#include "result/table.h"
+
+enum { FUNCTION, FILE_NAME, ADDRESS, OFFSET, INSTRUCTION, TARGET, SOURCE, LINE, FIXED_COLUMNS, EVENT_COLUMNS = 3 };
+
+static void add_column(struct table *table, const char *id, enum column_kind kind, unsigned int decimals)
+{
+	vec_push(&table->columns, (struct column){.id = id, .title = id, .kind = kind, .decimals = decimals});
+}
+
+static void add_columns(struct table *table, const struct annotation *annotation)
+{
+	static const struct {
+		const char *id;
+		enum column_kind kind;
+	} fixed[FIXED_COLUMNS] = {
+		[FUNCTION] = {"function", COLUMN_TEXT},	      [FILE_NAME] = {"dso", COLUMN_TEXT}, [ADDRESS] = {"address", COLUMN_ADDRESS},
+		[OFFSET] = {"offset", COLUMN_ADDRESS},	      [INSTRUCTION] = {"instruction", COLUMN_TEXT},
+		[TARGET] = {"target", COLUMN_TEXT},	      [SOURCE] = {"source", COLUMN_TEXT}, [LINE] = {"line", COLUMN_COUNT},
+	}, values[EVENT_COLUMNS] = {{"percent", COLUMN_PERCENT}, {"samples", COLUMN_COUNT}, {"period", COLUMN_COUNT}};
+	for (size_t i = 0; i < FIXED_COLUMNS; i++)
+		add_column(table, fixed[i].id, fixed[i].kind, 0);
+	for (size_t event = 0; event < annotation->event_count; event++)
+		for (size_t i = 0; i < EVENT_COLUMNS; i++) {
+			const char *id = values[i].id;
+			if (annotation->event_count > 1)
+				id = arena_printf(&table->arena, "%s:%s", id, annotation->events[event].name);
+			add_column(table, id, values[i].kind, 2);
+		}
+}
+
+static const char *full_name(struct arena *arena, const struct annotation_name *name)
+{
+	return name->name && name->offset ? arena_printf(arena, "%s+0x%lx", name->name, name->offset) : name->name;
+}
+
+static void add_row(struct table *table, const struct annotation *annotation, size_t index)
+{
+	const struct annotation_line *line = &annotation->lines.data[index];
+	union cell *cells = arena_zalloc(&table->arena, table->columns.len * sizeof(*cells));
+	const struct annotation_name *name = line->target_name.name ? &line->target_name : &line->reference_name;
+	cells[FUNCTION].text = annotation->function;
+	cells[FILE_NAME].text = annotation->path;
+	cells[ADDRESS].integer = line->address;
+	cells[OFFSET].integer = line->address - annotation->start;
+	cells[INSTRUCTION].text = arena_printf(&table->arena, "%s%s%s", line->mnemonic, *line->operands ? " " : "", line->operands);
+	cells[TARGET].text = full_name(&table->arena, name);
+	cells[SOURCE].text = line->file;
+	cells[LINE].integer = line->line;
+	union cell *value = cells + FIXED_COLUMNS;
+	for (size_t event = 0; event < annotation->event_count; event++) {
+		const struct annotation_value *of = annotation_value(annotation, index, event);
+		*value++ = (union cell){.real = annotation_percent(annotation, of, event)};
+		*value++ = (union cell){.integer = of->samples};
+		*value++ = (union cell){.integer = of->period};
+	}
+	vec_push(&table->rows, (struct row){.cells = cells});
+}
+
+struct table *annotation_table(const struct annotation *annotation)
+{
+	struct table *table = table_create();
+	table->title = arena_strdup(&table->arena, annotation->events_name);
+	add_columns(table, annotation);
+	for (size_t i = 0; i < annotation->lines.len; i++)
+		if (annotation->lines.data[i].kind == ANNOTATION_INSTRUCTION)
+			add_row(table, annotation, i);
+	return table;
+}

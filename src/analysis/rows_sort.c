@@ -1,8 +1,11 @@
 /* Rows: their order. By the sums and ranks that the sort keys name; rows that are equal in all of them by address. */
 #include "analysis/rows_internal.h"
-#include "base/radix.h"
+#include "base/mem.h"
+#include "base/pool.h"
+#include "base/vec.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 static int compare_u64(uint64_t a, uint64_t b)
 {
@@ -127,62 +130,198 @@ static int by_identity(const void *x, const void *y, void *context)
 	return compare_identity(context, *(const uint32_t *)x, *(const uint32_t *)y);
 }
 
-/* Many rows: one pass of a stable sort for each key, the least significant first. */
+/* Many rows: all that orders a row is packed into a few words, bit after bit, the most significant first. Parts of the rows are sorted in parallel, then
+ * merged.
+ *
+ *	| overhead, largest first | rank of comm | rank of dso | rank of symbol | address | first entry |
+ */
 
-struct pass {
-	const struct rows *rows;
+enum { FIELDS_MAX = ROWS_KEYS_MAX + 64 };
+
+struct sort_field {
+	enum { FIELD_TOTAL, FIELD_RANK, FIELD_PLACE, FIELD_FIRST } kind;
 	const struct key *key;
 	const uint32_t *ranks;
 	size_t event;
+	uint64_t base; /* totals: the largest one, from which they count down; ranks: the smallest one */
+	unsigned int bits;
 };
 
-static uint64_t rank_value(const void *context, uint32_t row)
+struct sort_item {
+	uint32_t row;
+	uint64_t words[];
+};
+
+struct sorting {
+	const struct rows *rows;
+	VEC(struct sort_field) fields;
+	size_t words; /* of an item */
+	size_t size;  /* of an item, bytes */
+	unsigned int jobs;
+	char *items, *merged;
+	size_t step; /* items in a sorted part */
+};
+
+static unsigned int bits_of(uint64_t value)
 {
-	const struct pass *pass = context;
-	return pass->ranks[classes_of_row(pass->rows, row, pass->key)];
+	return value ? 64 - (unsigned int)__builtin_clzl(value) : 0;
 }
 
-static uint64_t descending_total(const void *context, uint32_t row)
+static void add_total_field(struct sorting *sorting, const struct key *key, size_t event)
 {
-	const struct pass *pass = context;
-	return ~total_value(pass->rows, row, pass->key->total, pass->event);
+	const struct rows *rows = sorting->rows;
+	uint64_t largest = 0;
+	for (uint32_t i = 0; i < rows->row_count; i++) {
+		uint64_t value = total_value(rows, i, key->total, event);
+		largest = value > largest ? value : largest;
+	}
+	vec_push(&sorting->fields,
+		 (struct sort_field){.kind = FIELD_TOTAL, .key = key, .event = event, .base = largest, .bits = bits_of(largest)});
 }
 
-static uint64_t place_value(const void *context, uint32_t row)
+static void add_rank_field(struct sorting *sorting, const struct key *key)
 {
-	const struct pass *pass = context;
-	return (uint64_t)place_address(pass->rows, pass->rows->rows[row].place) ^ (uint64_t)1 << 63;
+	const struct rows *rows = sorting->rows;
+	const uint32_t *ranks = ranks_of(rows, key);
+	if (!ranks)
+		return;
+	uint32_t smallest = UINT32_MAX, largest = 0;
+	for (uint32_t i = 0; i < rows->row_count; i++) {
+		uint32_t rank = ranks[classes_of_row(rows, i, key)];
+		smallest = rank < smallest ? rank : smallest;
+		largest = rank > largest ? rank : largest;
+	}
+	vec_push(&sorting->fields,
+		 (struct sort_field){.kind = FIELD_RANK, .key = key, .ranks = ranks, .base = smallest, .bits = bits_of(largest - smallest)});
 }
 
-static uint64_t first_value(const void *context, uint32_t row)
+static void choose_fields(struct sorting *sorting)
 {
-	return ((const struct rows *)context)->rows[row].first;
-}
-
-static void sort_by_passes(struct rows *rows)
-{
-	const struct rows_options *options = &rows->options;
-	struct pass pass = {.rows = rows};
-	radix_sort(rows->order, rows->shown_count, first_value, rows);
-	radix_sort(rows->order, rows->shown_count, place_value, &pass);
-	for (size_t i = options->sort_count; i-- > 0;) {
+	const struct rows_options *options = &sorting->rows->options;
+	for (size_t i = 0; i < options->sort_count; i++) {
+		const struct key *key = options->sort[i];
 		if (options->sort_skipped[i])
 			continue;
-		pass.key = options->sort[i];
-		if (pass.key->domain != KEY_TOTAL) {
-			pass.ranks = ranks_of(rows, pass.key);
-			if (pass.ranks)
-				radix_sort(rows->order, rows->shown_count, rank_value, &pass);
+		if (key->domain != KEY_TOTAL) {
+			add_rank_field(sorting, key);
 			continue;
 		}
-		for (size_t event = options->event_count; event-- > 1;) {
-			pass.event = event;
+		add_total_field(sorting, key, options->sort_event);
+		for (size_t event = 1; event < options->event_count; event++)
 			if (event != options->sort_event)
-				radix_sort(rows->order, rows->shown_count, descending_total, &pass);
-		}
-		pass.event = options->sort_event;
-		radix_sort(rows->order, rows->shown_count, descending_total, &pass);
+				add_total_field(sorting, key, event);
 	}
+	vec_push(&sorting->fields, (struct sort_field){.kind = FIELD_PLACE, .bits = 64});
+	vec_push(&sorting->fields, (struct sort_field){.kind = FIELD_FIRST, .bits = 32});
+	unsigned int bits = 0;
+	for (size_t i = 0; i < sorting->fields.len; i++)
+		bits += sorting->fields.data[i].bits;
+	sorting->words = (bits + 63) / 64;
+	sorting->size = sizeof(struct sort_item) + sorting->words * sizeof(uint64_t);
+}
+
+static uint64_t field_value(const struct rows *rows, const struct sort_field *field, uint32_t row)
+{
+	switch (field->kind) {
+	case FIELD_TOTAL:
+		return field->base - total_value(rows, row, field->key->total, field->event);
+	case FIELD_RANK:
+		return field->ranks[classes_of_row(rows, row, field->key)] - field->base;
+	case FIELD_PLACE:
+		return (uint64_t)place_address(rows, rows->rows[row].place) ^ (uint64_t)1 << 63;
+	default:
+		return rows->rows[row].first;
+	}
+}
+
+static struct sort_item *item_at(const struct sorting *sorting, char *items, size_t index)
+{
+	return (struct sort_item *)(items + index * sorting->size);
+}
+
+static void make_item(const struct sorting *sorting, uint32_t row, struct sort_item *item)
+{
+	unsigned int at = 0;
+	item->row = row;
+	for (size_t i = 0; i < sorting->words; i++)
+		item->words[i] = 0;
+	for (size_t i = 0; i < sorting->fields.len; i++) {
+		const struct sort_field *field = &sorting->fields.data[i];
+		if (!field->bits)
+			continue;
+		uint64_t value = field_value(sorting->rows, field, row);
+		unsigned int room = 64 - at % 64;
+		if (field->bits <= room) {
+			item->words[at / 64] |= value << (room - field->bits);
+		} else {
+			item->words[at / 64] |= value >> (field->bits - room);
+			item->words[at / 64 + 1] |= value << (64 - (field->bits - room));
+		}
+		at += field->bits;
+	}
+}
+
+static int compare_items(const void *x, const void *y, void *context)
+{
+	const struct sorting *sorting = context;
+	const struct sort_item *a = x, *b = y;
+	for (size_t i = 0; i < sorting->words; i++)
+		if (a->words[i] != b->words[i])
+			return a->words[i] < b->words[i] ? -1 : 1;
+	return 0;
+}
+
+static size_t end_of(const struct sorting *sorting, size_t begin)
+{
+	size_t end = begin + sorting->step, count = sorting->rows->row_count;
+	return end < count ? end : count;
+}
+
+static void sort_part(void *context, unsigned int worker, size_t part)
+{
+	struct sorting *sorting = context;
+	size_t begin = part * sorting->step, end = end_of(sorting, begin);
+	(void)worker;
+	for (size_t i = begin; i < end; i++)
+		make_item(sorting, (uint32_t)i, item_at(sorting, sorting->items, i));
+	qsort_r(item_at(sorting, sorting->items, begin), end - begin, sorting->size, compare_items, sorting);
+}
+
+/* Two sorted parts that follow each other become one. */
+static void merge_parts(void *context, unsigned int worker, size_t pair)
+{
+	struct sorting *sorting = context;
+	size_t a = 2 * pair * sorting->step, middle = end_of(sorting, a), b = middle, end = end_of(sorting, middle);
+	(void)worker;
+	for (size_t to = a; to < end; to++) {
+		bool first = b == end || (a < middle && compare_items(item_at(sorting, sorting->items, a), item_at(sorting, sorting->items, b), sorting) <= 0);
+		memcpy(item_at(sorting, sorting->merged, to), item_at(sorting, sorting->items, first ? a++ : b++), sorting->size);
+	}
+}
+
+static void sort_by_words(struct rows *rows)
+{
+	struct sorting sorting = {.rows = rows, .jobs = rows->options.jobs ? rows->options.jobs : 1};
+	choose_fields(&sorting);
+	size_t count = rows->row_count, parts = 1;
+	while (parts < sorting.jobs && count / parts > 4096)
+		parts *= 2;
+	sorting.step = (count + parts - 1) / parts;
+	sorting.items = mem_alloc_array(count + 1, sorting.size);
+	sorting.merged = parts > 1 ? mem_alloc_array(count + 1, sorting.size) : NULL;
+	pool_run(sorting.jobs, parts, sort_part, &sorting);
+	for (; parts > 1; parts /= 2) {
+		pool_run(sorting.jobs, parts / 2, merge_parts, &sorting);
+		char *other = sorting.items;
+		sorting.items = sorting.merged;
+		sorting.merged = other;
+		sorting.step *= 2;
+	}
+	for (size_t i = 0; i < count; i++)
+		rows->order[i] = item_at(&sorting, sorting.items, i)->row;
+	free(sorting.items);
+	free(sorting.merged);
+	vec_deinit(&sorting.fields);
 }
 
 /* A red-black tree of rows, filled in the order of their identity and read from the left. */
@@ -310,7 +449,7 @@ void rows_sort(struct rows *rows)
 		    options->sort[0]->total == TOTAL_OVERHEAD_CHILDREN;
 	bool whole = options->children && options->tie_by_depth && rows->shown_count <= TREE_ROWS_MAX;
 	if (!whole)
-		sort_by_passes(rows);
+		sort_by_words(rows);
 	if (whole || tree)
 		sort_by_tree(rows, tree_end(rows));
 }

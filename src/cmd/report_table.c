@@ -2,6 +2,7 @@
 #include "cmd/report_table.h"
 
 #include "app/pager.h"
+#include "base/cleanup.h"
 #include "base/mem.h"
 #include "base/text.h"
 #include "view/view.h"
@@ -377,16 +378,26 @@ static struct error *show_events(struct report *report, const struct event *cons
 	return error;
 }
 
+/* By index: whether the event has samples that passed the filter. Freed by the caller. */
+static bool *events_with_samples(const struct report *report)
+{
+	bool *found = mem_zalloc_array(report->session->reader->events.events.len + 1, sizeof(*found));
+	for (size_t i = 0; i < report->fold->entry_count; i++)
+		found[report->fold->entries[i].event] = true;
+	return found;
+}
+
 /* With --group all events of a recording without groups are one. */
 struct error *report_show_events(struct report *report)
 {
 	struct event_set set = {0};
 	struct error *error = NULL;
+	cleanup_free bool *with_samples = events_with_samples(report);
 	while (!error && event_set_next(&report->session->reader->events, report->group, &set)) {
-		uint64_t samples = 0;
+		bool any = !report->options->skip_empty;
 		for (size_t i = 0; i < set.events.len; i++)
-			samples += report->session->event_counts[set.events.data[i]->index].samples;
-		if (samples || !report->options->skip_empty)
+			any |= with_samples[set.events.data[i]->index];
+		if (any)
 			error = show_events(report, set.events.data, set.events.len);
 	}
 	event_set_deinit(&set);

@@ -40,7 +40,7 @@ static void reduce_sample(struct reduction *reduction, struct worker *worker, co
 	bool look_first = private->filter.active || (reducer->fixed_only && !splits);
 	const char *broken = look_first ? sample_decode_fixed(layout, &event->attr, header, &sample) : NULL;
 	bool wanted = broken || !private->filter.active ||
-		      (filter_accepts_cpu(&private->filter, sample.cpu) && filter_accepts_time(&private->filter, sample.time));
+		      (filter_accepts_cpu(&private->filter, sample.cpu) && filter_accepts_time(&private->filter, layout->time ? sample.time : FILTER_NO_TIME));
 	if (!wanted && !splits)
 		return;
 	if (!broken && (!reducer->fixed_only || splits))

@@ -232,11 +232,23 @@ static struct error *check_cpu_filter(const struct session *session)
 	return NULL;
 }
 
+static struct error *check_time_filter(const struct session *session)
+{
+	const struct session_filter *filter = &session->private->options.filter;
+	const struct reader *reader = session->reader;
+	if (!filter->time_text || !reader->events.events.len)
+		return NULL;
+	for (size_t i = 0; i < reader->events.events.len; i++)
+		if (reader->layouts[i].time)
+			return NULL;
+	return error_new("--time %s: the samples of this recording have no times; leave it out, or record with -T", filter->time_text);
+}
+
 static struct error *prepare_filter(struct session *session)
 {
 	struct session_private *private = session->private;
 	const struct features *features = &session->reader->features;
-	struct error *error = check_cpu_filter(session);
+	struct error *error = check_cpu_filter(session) ?: check_time_filter(session);
 	if (error)
 		return error;
 	if (filter_text_is_relative(private->options.filter.time_text)) {
@@ -312,7 +324,7 @@ static bool wants(const struct session *session, const struct record *record)
 	uint32_t cpu = UINT32_MAX;
 	if (layout->cpu)
 		memcpy(&cpu, (const uint8_t *)record->header + layout->cpu, sizeof(cpu));
-	return filter_accepts_cpu(filter, cpu) && filter_accepts_time(filter, record->time);
+	return filter_accepts_cpu(filter, cpu) && filter_accepts_time(filter, layout->time ? record->time : FILTER_NO_TIME);
 }
 
 /* Fills `ret` and applies the record; false when it isn't to be seen by the command. */

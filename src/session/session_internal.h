@@ -55,6 +55,8 @@ struct filter {
 bool filter_text_is_relative(const char *text);
 struct error *filter_init(struct filter *filter, const struct session_filter *wanted, uint64_t first_time, uint64_t last_time);
 void filter_deinit(struct filter *filter);
+/* Samples of events without times are in ranges without an end only, as for the kernel's perf. */
+#define FILTER_NO_TIME UINT64_MAX
 bool filter_accepts_time(const struct filter *filter, uint64_t time);
 static inline bool filter_accepts_cpu(const struct filter *filter, uint32_t cpu)
 {

@@ -43,6 +43,8 @@ RECORDINGS = {
     "flat": ["-F", "2000", "-e", "cpu-clock"],
     "several": ["-e", "cpu-clock,page-faults", "-F", "2000"],
     "several-chains": ["-e", "cpu-clock,page-faults", "-F", "2000", "-g"],
+    "timeless": ["-e", "cpu-clock/time=0/"],
+    "half-timeless": ["-e", "cpu-clock/time=0/,task-clock"],
     "group": ["-e", "{cpu-clock,page-faults,context-switches}", "-F", "2000"],
     "switches": ["-a", "-e", "sched:sched_switch,sched:sched_wakeup"],
     "switch-chains": ["-a", "-g", "-e", "sched:sched_switch"],
@@ -175,6 +177,25 @@ def test_same_text(perf, oracle, recordings, tmp_path, options, names):
         if not extra:
             # The same lines: rows that are equal in all keys may stand in another order, but only a few of them.
             assert moved(ours, theirs, tmp_path) <= len(theirs) // 8, name
+
+
+def test_times_of_a_recording_without_times(perf, recordings):
+    if "timeless" not in recordings:
+        pytest.skip("no recording without times could be made here")
+    for words in (["--time", "1,2"], ["--time", "10%-20%"]):
+        for command in ("report", "script"):
+            done = perf(command, *words, "-i", recordings["timeless"])
+            assert done.returncode == 255 and "have no times" in done.stderr and not done.stdout
+
+
+def test_times_of_an_event_without_times(perf, oracle, recordings):
+    """Its samples are only in ranges without an end; an event without samples in the range has no table."""
+    if "half-timeless" not in recordings:
+        pytest.skip("no such recording could be made here")
+    for times, tables in (("0,1000000", 1), ("1,", 2)):
+        heads = [[line for line in report(program, recordings["half-timeless"], ["--time", times, "-s", "sym"]) if line.startswith("# Samples: ")]
+                 for program in (perf, oracle)]
+        assert heads[0] == heads[1] and len(heads[0]) == tables
 
 
 def test_members_of_a_group_apart(perf, oracle, recordings):

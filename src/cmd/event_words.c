@@ -1,4 +1,4 @@
-/* -e, --filter, --exclude-perf and -G in the order of the command line. */
+/* -e, --pfm-events, --filter, --exclude-perf and -G in the order of the command line. */
 #include "cmd/event_words.h"
 
 #include "base/cleanup.h"
@@ -6,6 +6,7 @@
 #include "base/vec.h"
 #include "event/filter.h"
 #include "event/parse.h"
+#include "event/vendor.h"
 
 #include <linux/perf_event.h>
 #include <stdio.h>
@@ -21,6 +22,11 @@ static struct error *add_word(struct event_words *words, int kind, const char *t
 struct error *event_words_parse_event(const struct option *option, const char *argument, bool negated, void *field)
 {
 	return add_word(field, WORD_EVENT, argument);
+}
+
+struct error *event_words_parse_pfm(const struct option *option, const char *argument, bool negated, void *field)
+{
+	return add_word(field, WORD_PFM, argument);
 }
 
 struct error *event_words_parse_filter(const struct option *option, const char *argument, bool negated, void *field)
@@ -105,6 +111,10 @@ struct error *event_words_apply(const struct event_words *words, struct event_li
 		case WORD_EVENT:
 			first = events->events.len;
 			error = event_parse(events, catalog, word->text);
+			break;
+		case WORD_PFM:
+			first = events->events.len;
+			error = vendor_parse(events, catalog, word->text);
 			break;
 		case WORD_FILTER:
 		case WORD_EXCLUDE_PERF:

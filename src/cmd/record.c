@@ -70,6 +70,13 @@ static struct error *refuse_hardware_trace(const struct event *event)
 /* What says how to count would have no effect on samples. */
 static struct error *refuse_counting(const struct event *event)
 {
+	if (event->tool)
+		return error_new_kind(ERROR_UNSUPPORTED, "%s is a time that 'perf stat' takes at the end; sample cpu-clock or task-clock instead",
+				      event->name);
+	if (event->aux_output || event->aux_sample_size)
+		return error_new_kind(ERROR_UNSUPPORTED,
+				      "%s: %s= belongs to hardware trace (AUX areas), which is not supported; leave it out to sample", event->name,
+				      event->aux_output ? "aux-output" : "aux-sample-size");
 	if (event->max_events)
 		return error_new_kind(ERROR_UNSUPPORTED,
 				      "%s: nr= limits what 'perf trace' shows; a recording ends with its command, by Ctrl-C or at --max-size", event->name);

@@ -234,6 +234,8 @@ const struct option record_option_table[] = {
 
 	OPTION_HEADING("Events"),
 	CUSTOM('e', "event", words, "EVENT", "what to sample: cycles, cpu-clock:u, sched:sched_switch, …; repeatable", event_words_parse_event),
+	CUSTOM(0, "pfm-events", words, "EVENT", "the same by the names of libpfm4 (perf list pfm), with its modifiers and in groups {…}",
+	       event_words_parse_pfm),
 	CUSTOM(0, "filter", words, "FILTER", "condition on the fields of the tracepoints named before it", event_words_parse_filter),
 	OPTION_CUSTOM_FLAGS(0, "exclude-perf", O, words, NULL, "do not record perf itself (tracepoints named before it)",
 			    event_words_parse_exclude_perf, OPTION_NO_ARGUMENT | OPTION_NO_NEGATION),
@@ -295,7 +297,7 @@ const struct option record_option_table[] = {
 	OPTION_INT(0, "switch-max-files", O, switch_max_files, "N", "with --switch-output: keep only the newest N files"),
 	OPTION_FLAG(0, "timestamp-filename", O, recorder.timestamp_filename, "put the time behind the file's name"),
 	OPTION_FLAG(0, "timestamp-boundary", O, timestamp_boundary, "note the times of the first and last sample in the header"),
-	OPTION_FLAG(0, "overwrite", O, recorder.overwrite, "keep only the newest records, written at the end or at SIGUSR2"),
+	OPTION_FLAG(0, "overwrite", O, sampling.overwrite, "keep only the newest records, written at the end or at SIGUSR2"),
 	OPTION_STRING(0, "control", O, recorder.control, "CHANNEL",
 		      "take commands (enable, disable, snapshot, stop, ping) from fd:IN[,OUT] or fifo:IN[,OUT]"),
 
@@ -417,7 +419,6 @@ struct error *record_options_check(struct record_options *options, bool workload
 	if (options->switch_max_files < 0)
 		return error_new_kind(ERROR_USAGE, "--switch-max-files: a number of files");
 	recorder->switch_max_files = (unsigned int)options->switch_max_files;
-	sampling->overwrite = recorder->overwrite;
 	recorder->quiet = options->verbosity.quiet;
 	recorder->namespaces = sampling->namespaces;
 	recorder->synthesize_cgroups |= sampling->cgroups;

@@ -115,6 +115,8 @@ const struct option stat_option_table[] = {
 	OPTION_HEADING("Events"),
 	CUSTOM('e', "event", words, "EVENT", "what to count: cycles, page-faults, 'syscalls:*', …; repeatable", event_words_parse_event),
 	OPTION_COUNT('d', "detailed", O, detailed, "also the caches (-dd: more of them, -ddd: prefetches)"),
+	CUSTOM(0, "pfm-events", words, "EVENT", "the same by the names of libpfm4 (perf list pfm), with its modifiers and in groups {…}",
+	       event_words_parse_pfm),
 	CUSTOM(0, "filter", words, "FILTER", "condition on the fields of the tracepoints named before it", event_words_parse_filter),
 	CUSTOM('G', "cgroup", words, "NAMES", "only what runs in this control group: one for each event named before it, or one for all",
 	       event_words_parse_cgroup),

@@ -61,18 +61,27 @@ static size_t default_ring_bytes(const struct recorder *recorder)
 	return many && limits_has_perfmon() && rings * LARGE <= TOGETHER ? LARGE : SMALL;
 }
 
+bool recorder_overwrites_all(const struct recorder *recorder)
+{
+	return recorder->rings.overwritten == recorder->rings.count;
+}
+
 static struct error *open_rings(struct recorder *recorder)
 {
 	const struct recorder_options *options = recorder->options;
-	cleanup_free const struct counter **list = counters_list(recorder->counters);
+	size_t count = recorder->counters->count;
+	cleanup_free struct ring_set_counter *list = mem_alloc_array(count, sizeof(*list));
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 	const struct counter_target *target = &recorder->counters->target;
 	size_t wanted = default_ring_bytes(recorder);
 	size_t pages = options->ring_pages ? options->ring_pages : wanted / page;
 	int status;
 
+	for (size_t i = 0; i < count; i++)
+		list[i] = (struct ring_set_counter){.counter = &recorder->counters->each[i],
+						    .overwrite = recorder->events->events.data[i]->attr.write_backward};
 	for (;;) {
-		status = ring_set_open(&recorder->rings, list, recorder->counters->count, target, pages, options->overwrite);
+		status = ring_set_open(&recorder->rings, list, count, target, pages);
 		if (status != -EPERM || options->ring_pages || pages == 1)
 			break;
 		pages /= 2; /* more than this user may lock: a smaller ring is better than none */
@@ -142,8 +151,9 @@ struct error *recorder_create(const struct recorder_options *options, struct eve
 		recorder_destroy(recorder);
 		return error;
 	}
-	for (size_t i = 0; i < recorder->rings.count && !options->overwrite; i++)
-		watch(recorder, ring_next_member(&recorder->rings.rings[i]), EPOLLIN, SOURCE_RING, i);
+	for (size_t i = 0; i < recorder->rings.count; i++)
+		if (!recorder->rings.rings[i].overwrite)
+			watch(recorder, ring_next_member(&recorder->rings.rings[i]), EPOLLIN, SOURCE_RING, i);
 	watch(recorder, recorder->control.in, EPOLLIN, SOURCE_CONTROL, 0);
 	watch_threads(recorder);
 	*ret = recorder;
@@ -174,14 +184,18 @@ struct error *recorder_drain(struct recorder *recorder, bool all, uint64_t *ret_
 
 	for (size_t i = 0; i < recorder->rings.count; i++) {
 		struct ring *ring = &recorder->rings.rings[i];
-		if (!all && !ring->overwrite && ring_pending(ring) < recorder->options->flush_bytes)
+		if (!all && (ring->overwrite || ring_pending(ring) < recorder->options->flush_bytes))
 			continue;
 		struct error *error = drain_ring(recorder, ring, &bytes);
 		if (error)
 			return error;
 	}
 	*ret_bytes = bytes;
-	return bytes ? writer_finish_round(recorder->writer) : NULL;
+	/* What comes at the end from rings that are overwritten is older than the rounds of the others would allow. */
+	bool rounds = !recorder->rings.overwritten || recorder_overwrites_all(recorder);
+	if (!bytes)
+		return NULL;
+	return rounds ? writer_finish_round(recorder->writer) : writer_flush(recorder->writer);
 }
 
 static struct error *start(struct recorder *recorder)
@@ -220,7 +234,7 @@ static void take_signals(struct recorder *recorder)
 			recorder->totals.signal = (int)info.ssi_signo;
 		} else if (recorder->options->switch_output && !recorder->options->switch_size && !recorder->options->switch_time_ns) {
 			recorder->switch_wanted = true;
-		} else if (recorder->options->overwrite) {
+		} else if (recorder->rings.overwritten) {
 			recorder->snapshot_wanted = true;
 		}
 	}
@@ -332,8 +346,8 @@ static struct error *after_round(struct recorder *recorder)
 	}
 	if (options->switch_output && options->switch_size && written > options->switch_size)
 		recorder->switch_wanted = true;
-	if (recorder->snapshot_wanted || (recorder->switch_wanted && options->overwrite)) {
-		error = recorder_synthesize(recorder);
+	if (recorder->snapshot_wanted || (recorder->switch_wanted && recorder->rings.overwritten)) {
+		error = recorder_overwrites_all(recorder) ? recorder_synthesize(recorder) : NULL;
 		if (!error)
 			error = recorder_drain(recorder, true, &bytes);
 		recorder->snapshot_wanted = false;
@@ -358,8 +372,7 @@ static struct error *pump(struct recorder *recorder)
 		recorder->totals.wakeups++;
 		for (int i = 0; i < count; i++)
 			take_event(recorder, &events[i]);
-		if (!recorder->options->overwrite)
-			error = recorder_drain(recorder, false, &bytes);
+		error = recorder_drain(recorder, false, &bytes);
 		if (!error)
 			error = after_round(recorder);
 	}
@@ -370,7 +383,7 @@ struct error *recorder_run(struct recorder *recorder)
 {
 	const struct recorder_options *options = recorder->options;
 	uint64_t bytes;
-	bool late = options->overwrite || options->tail_synthesize;
+	bool late = recorder_overwrites_all(recorder) || options->tail_synthesize;
 	struct error *error = late ? NULL : recorder_synthesize(recorder);
 
 	if (!error)

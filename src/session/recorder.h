@@ -17,7 +17,6 @@ struct recorder_options {
 	const char *output; /* NULL = perf.data, "-" = standard output */
 	int compression_level;
 	size_t ring_pages; /* 0 = 512 KB, 2 MB for whole CPUs and tracepoints, less where that is more than may be locked */
-	bool overwrite;
 	bool quiet;
 
 	/* When the output goes to a new file: */

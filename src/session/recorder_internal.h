@@ -37,5 +37,7 @@ struct error *recorder_synthesize(struct recorder *recorder);
 void recorder_take_tasks(struct recorder *recorder, struct strbuf *records);
 struct error *recorder_write_init(struct recorder *recorder, const struct strbuf *tasks);
 struct error *recorder_write_lost(struct recorder *recorder);
+/* recorder.c: nothing is written before the end or a snapshot, so what runs already is looked at then. */
+bool recorder_overwrites_all(const struct recorder *recorder);
 /* recorder.c: takes what is in the rings. *ret_bytes: how much it was. */
 struct error *recorder_drain(struct recorder *recorder, bool all, uint64_t *ret_bytes);

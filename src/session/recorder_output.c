@@ -112,13 +112,13 @@ struct error *recorder_switch_output(struct recorder *recorder)
 	struct strbuf tasks = {0};
 
 	/* At once after the last draining: who ends before we look has its name in the old file only. */
-	if (!recorder->options->overwrite)
+	if (!recorder_overwrites_all(recorder))
 		recorder_take_tasks(recorder, &tasks);
 	if (!error)
 		error = recorder_close_output(recorder);
 	if (!error)
 		error = recorder_open_output(recorder);
-	if (!error && !recorder->options->overwrite)
+	if (!error && !recorder_overwrites_all(recorder))
 		error = recorder_write_init(recorder, &tasks);
 	strbuf_deinit(&tasks);
 	return error;

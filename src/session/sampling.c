@@ -297,6 +297,17 @@ static bool is_bound_to_cores(const struct event_list *events)
 	return false;
 }
 
+/* The first event whose records aren't overwritten: the others would lose side-band with what is old. */
+static const struct event *first_lasting(const struct event_list *events, const struct sampling *sampling)
+{
+	for (size_t i = 0; i < events->events.len; i++) {
+		const struct event *event = events->events.data[i];
+		if (event->overwrite == EVENT_NO || (!event->overwrite && !sampling->overwrite))
+			return event;
+	}
+	return events->events.data[0];
+}
+
 struct error *sampling_configure(struct event_list *events, const struct sampling *sampling)
 {
 	struct tracking tracking = {0};
@@ -311,7 +322,7 @@ struct error *sampling_configure(struct event_list *events, const struct samplin
 		tracking.event = find_dummy(events) ?: add_tracking(events);
 		tracking.added = true;
 	} else {
-		tracking.event = events->events.data[0];
+		tracking.event = first_lasting(events, sampling);
 	}
 	for (size_t i = 0; i < events->events.len; i++) {
 		struct event *event = events->events.data[i];

@@ -309,6 +309,23 @@ def test_snapshots(perf, oracle, live_system, tmp_path):
     assert all(samples(oracle, path) for path in files[:2])
 
 
+def test_overwriting_beside_others(perf, oracle, live, tracefs, tmp_path):
+    """An event that keeps only its newest samples beside one that keeps all, in one page each: in one recording, in order, with all names."""
+    path = tmp_path / "perf.data"
+    done = perf("record", "-m", "1", "-e", "raw_syscalls:sys_enter/overwrite/", "-e", "sched:sched_process_exit", "-o", path, "--",
+                "sh", "-c", "for i in 1 2 3; do dd if=/dev/zero of=/dev/null bs=1 count=2000 2> /dev/null; done")
+    assert done.returncode == 0, done.stderr
+    lines = [re.match(r" *(.+?) +(\d+) \[\d+\] +([\d.]+): +(\S+):", line).groups()
+             for line in perf("script", "-F", "comm,tid,cpu,time,event", "-i", path).stdout.splitlines()]
+    assert [name for name, _, _, event in lines if event == "sched:sched_process_exit"] == ["dd", "dd", "dd", "sh"]
+    newest = [name for name, _, _, event in lines if event == "raw_syscalls:sys_enter"]
+    assert 10 < len(newest) < 500 and newest[-1] == "sh" and set(newest) <= {"dd", "sh"}
+    times = [float(time) for _, _, time, _ in lines]
+    assert times == sorted(times)
+    theirs = subprocess.run([oracle, "script", "-F", "comm,tid,cpu,time,event", "-i", path], capture_output=True, text=True, check=True).stdout
+    assert len(theirs.splitlines()) == len(lines)
+
+
 def test_max_size(perf, oracle, live_system, tmp_path):
     path = tmp_path / "perf.data"
     done = perf("record", "-a", "-g", "-F", "10000", "-m", "64K", "--max-size", "1M", "-o", path, timeout=60)

@@ -2,6 +2,7 @@
 import os
 import pathlib
 import platform
+import re
 import shutil
 import subprocess
 
@@ -17,14 +18,16 @@ HERE = {
     "numbers": "r1a8 r1A8:u rffff 1:3 1:3:u 1:0x3 0x1:3 1:3/name=x/ r1a8/name=x/ 4:0x1a8:k 3:0x10002 0:0:pp",
     "users": "cycles:u cycles:k cycles:h cycles:uk cycles:uh cycles:kh cycles:ukh cycles:G cycles:H cycles:GH cycles:uG cycles:kH cycles:uGH cycles:I cs:I",
     "precise": "cycles:p cycles:pp cycles:ppp cycles:up cycles:kppp cycles:Gp cycles:P cycles:uP",
-    "letters": "cycles:D cycles:e cycles:W cycles:S cycles:uS cycles:uDe cycles:b cycles:uIW cycles: cs:",
+    "letters": "cycles:D cycles:e cycles:W cycles:S cycles:uS cycles:uDe cycles:uIW cycles: cs:",
     "terms": """cycles/name=x/u cycles/period=1000/ cycles/freq=99/ cycles//u cycles/freq=99,period=100/ cs/period=0x10,name=y/ cs/period=010/ cs/time=0/
         cs/time=1/ cs/time/ cs/no-inherit/ cs/inherit/ cs/inherit=0/ cs/no-inherit=0/ cs/config=4/ cs/config1=4/ cs/config2=5/ cycles/config=1/
-        cycles/percore/ cs/percore=1/ cs/nr=3/ cycles/name=a:b/ cycles/name='a:b,c'/ cycles/metric-id=foo/ L1-dcache-loads/name=x/ dummy/freq=100/
+        cycles/name=a:b/ cycles/name='a:b,c'/ cycles/metric-id=foo/ L1-dcache-loads/name=x/ dummy/freq=100/
         cycles/name=x,period=5/pp""",
     "chains": """cs/call-graph=fp/ cs/call-graph=dwarf/ cs/call-graph=dwarf,stack-size=1024/ cs/call-graph=fp,max-stack=10/ cs/call-graph=no/ cs/max-stack=10/
         cs/stack-size=512/ sched:sched_switch/call-graph=fp/ sched:sched_switch/max-stack=3/""",
-    "more terms": "cs/branch_type=any/ cs/branch_type=u/ cs/aux-output/",
+    "more terms": "cs/branch_type=any/ cs/branch_type=u/ cs/overwrite/ cs/overwrite=1,no-inherit/ faults/max-stack=5,no-inherit,time=0/",
+    "software PMU": """cpu-clock// cpu-clock//u cpu-clock:uk cpu-clock:kp cpu-clock:H cpu-clock:P cpu-clock:W software/config=1/ software/config=0x2/u 1:9:u
+        dummy:HG cpu-clock/config=1/ cpu-clock/config1=5/ task-clock/freq=1000,name=foo/u""",
     "no-overwrite": "cs/no-overwrite/ cs/overwrite=0/",
     "groups": """{cycles,cs} {cycles,cs}:S {cycles,cs}:D {cycles,cs}:e {cycles,cs}:W {cycles,cs}:u {cycles:k,cs}:u {cycles:k,cs:G}:p grp{cycles,cs} {cycles}
         {cycles,instructions:u}:uW {cycles:u,instructions}:kpp {cycles,{}}""".replace(" {cycles,{}}", ""),
@@ -212,3 +215,34 @@ def test_refused(perf, oracle, live, tracefs, machines, tmp_path, machine):
 def test_enough():
     lists = [*HERE.values(), *CPU.values(), *CPU_WIDE.values(), *HYBRID.values()]
     assert sum(len(text.split()) for text in lists) >= 150
+
+
+def test_shown_place(perf, tmp_path):
+    for text in ["xx", "cpu-clock,xx", "cpu-clock,,task-clock", "cpu-clock:q", "cpu-clock:uu", "cpu-clock:pppp", "cpu-clock/foo/", "gpu/cycles/", "msr/foo/",
+                 "{cpu-clock", "foo:bar", "sched:sched_foo", "sched:foo*", "cpu-clock/period=foo/", "cpu-clock/call-graph=x/", "cpu-clock/period", ""]:
+        done = perf("record", "-o", tmp_path / "x", "-e", text, "true")
+        assert done.returncode == 129, text
+        assert re.search(r"\n +\^", done.stderr), text
+        assert not (tmp_path / "x").exists()
+
+
+def test_nearest_names(perf, tracefs, tmp_path):
+    for text, near in (("cpu-clok", "cpu-clock"), ("shed:sched_switch", "sched:sched_switch"), ("sched:sched_swich", "sched:sched_switch"),
+                       ("sched_switch", "sched:sched_switch"), ("L1-dcache-lod-misses", "L1-dcache-load-misses")):
+        done = perf("record", "-o", tmp_path / "x", "-e", text, "true")
+        assert f"^ did you mean '{near}'?" in done.stderr, text
+
+
+def test_vendor(perf, oracle, live, machines, tmp_path):
+    """Intel's manual for Skylake (Volume 3B): MEM_LOAD_RETIRED is D1H, its L3_MISS 20H."""
+    if " on " not in perf("check", "feature", "libpfm4").stdout:
+        pytest.skip("built without libpfm4")
+    environment = dict(os.environ, LD_PRELOAD=str(machines / "any_pmu.so"), LIBPFM_FORCE_PMU="skl")
+    for option, text, modifiers in (("-e", "mem_load_retired.l3_miss:u", "exclude_kernel: 1"), ("-e", "MEM_LOAD_RETIRED:L3_MISS/period=5/", "sample_freq }: 5,"),
+                                    ("--pfm-events", "MEM_LOAD_RETIRED:L3_MISS:u:period=7", "sample_freq }: 7,")):
+        done = perf("record", "-o", tmp_path / "x", option, text, "true", env=environment)
+        assert done.returncode == 0, done.stderr
+        [line] = events(oracle, tmp_path / "x", "-v")
+        assert line.startswith(f"{text}: type: 4, size: 128, config: 0x20d1,") and modifiers in line
+    done = perf("record", "--pfm-events", "mem_load_retired:l3_mis", "true", env=environment)
+    assert done.returncode == 129 and "did you mean 'MEM_LOAD_RETIRED:L3_MISS'" in done.stderr

@@ -10,6 +10,7 @@
  * the next one's. */
 #include "analysis/annotate_internal.h"
 
+#include "analysis/source_lines.h"
 #include "base/mem.h"
 #include "base/text.h"
 #include "symbol/gnu_syntax.h"
@@ -84,7 +85,7 @@ static void add_source_line(struct making *making, const char *file, uint32_t nu
 	line->line = number;
 }
 
-/* Does something else end with this line? A blank one, the end of a function, the end of a comment. */
+/* Does something else end with this line? A blank one, the end of a function, of a declaration, of a comment. */
 static bool is_border(struct making *making, const char *file, uint64_t number)
 {
 	const char *text;
@@ -93,7 +94,10 @@ static bool is_border(struct making *making, const char *file, uint64_t number)
 		return true;
 	while (size && (text[size - 1] == ' ' || text[size - 1] == '\t'))
 		size--;
-	return !size || text[0] == '}' || text[0] == '#' || (size >= 2 && text[size - 2] == '*' && text[size - 1] == '/');
+	if (!size || text[0] == '}' || text[0] == '#' || (size >= 2 && text[size - 2] == '*' && text[size - 1] == '/'))
+		return true;
+	bool indented = text[0] == ' ' || text[0] == '\t';
+	return !indented && (text[size - 1] == ';' || text[size - 1] == '}');
 }
 
 /* The first line of a function's code is often the brace: its head is above. */
@@ -313,8 +317,8 @@ struct error *annotate_function(struct annotate *annotate, const struct annotate
 		return error;
 	struct annotation *annotation = making.annotation = annotation_create();
 	annotation->function = function->symbol->name;
-	annotation->path = function->dso->name;
-	annotation->file = function->dso->short_name;
+	annotation->path = code_file_path(code->file);
+	annotation->file = annotation->path[0] == '[' ? function->dso->short_name : source_file(annotation->path, false);
 	annotation->section = making.range.section;
 	annotation->start = making.range.address;
 	annotation->event_count = event_count;

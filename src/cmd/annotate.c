@@ -346,6 +346,7 @@ static struct error *show(struct work *work)
 		return error;
 	if (work->shown || !work->missing.len) {
 		warn_of_missing(work);
+		opening_warn(&work->opening);
 		return NULL;
 	}
 	return error_new("%s: %s", work->missing.data[0].first, work->missing.data[0].why);

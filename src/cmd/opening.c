@@ -2,6 +2,7 @@
 #include "cmd/opening.h"
 
 #include "app/config.h"
+#include "base/log.h"
 #include "base/mem.h"
 #include "base/number.h"
 
@@ -107,4 +108,17 @@ void opening_end(struct opening *opening)
 	free(opening->cpu_bits);
 	free(opening->buildid_dir);
 	*opening = (struct opening){0};
+}
+
+void opening_warn(const struct opening *opening)
+{
+	struct strbuf text = {0};
+	session_loss_text(opening->session, &text);
+	if (text.len)
+		log_warning("%s", strbuf_str(&text));
+	strbuf_clear(&text);
+	session_trouble_text(opening->session, &text);
+	if (text.len)
+		log_warning("%s", strbuf_str(&text));
+	strbuf_deinit(&text);
 }

@@ -64,13 +64,5 @@ void report_hints(struct report *report)
 		return;
 	if (report->fold && !report->branch_mode)
 		symbol_hint(report);
-	struct strbuf text = {0};
-	session_loss_text(report->session, &text);
-	if (text.len)
-		log_warning("%s", strbuf_str(&text));
-	strbuf_clear(&text);
-	session_trouble_text(report->session, &text);
-	if (text.len)
-		log_warning("%s", strbuf_str(&text));
-	strbuf_deinit(&text);
+	opening_warn(&report->opening);
 }

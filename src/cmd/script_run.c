@@ -274,20 +274,6 @@ static void init_text_options(struct script_text_options *ret, const struct scri
 	};
 }
 
-/* What is missing in the output, to standard error. */
-static void tell_losses(const struct session *session)
-{
-	struct strbuf text = {0};
-	session_loss_text(session, &text);
-	if (text.len)
-		log_warning("%s", text.data);
-	strbuf_clear(&text);
-	session_trouble_text(session, &text);
-	if (text.len)
-		log_warning("%s", text.data);
-	strbuf_deinit(&text);
-}
-
 struct error *script_run(const struct script_options *options, struct opening *opening)
 {
 	struct run run = {.options = options, .session = opening->session, .resolver = opening->resolver, .filter = options->filter};
@@ -303,7 +289,7 @@ struct error *script_run(const struct script_options *options, struct opening *o
 	if (!error && options->check_order)
 		fprintf(stderr, "Misordered timestamps: %llu\n", (unsigned long long)run.misplaced);
 	if (!error)
-		tell_losses(run.session);
+		opening_warn(opening);
 	script_output_deinit(&run.output);
 	script_text_destroy(run.text);
 	return error;

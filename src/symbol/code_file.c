@@ -39,6 +39,11 @@ struct code_file {
 	uint8_t *buffer; /* what was read from kcore */
 };
 
+const char *code_file_path(const struct code_file *file)
+{
+	return file->place == CODE_VMLINUX ? resolver_symtab(file->resolver, file->dso)->path : file->dso->name;
+}
+
 const char *code_file_arch(const struct code_file *file)
 {
 	static const struct {

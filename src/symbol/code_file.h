@@ -16,6 +16,8 @@ struct code_file;
 /* An error says why there is no code and what to do. The resolver must outlive it. One thread at a time. */
 struct error *code_file_open(struct resolver *resolver, struct dso *dso, struct code_file **ret);
 void code_file_close(struct code_file *file);
+/* The file that the code is read from, as recorded where it is the mapped one; "[kernel.kallsyms]" and the like for memory. */
+const char *code_file_path(const struct code_file *file);
 /* The processor that the code is for, as disasm_open() takes it; NULL is this machine's. */
 const char *code_file_arch(const struct code_file *file);
 

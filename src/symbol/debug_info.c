@@ -8,7 +8,8 @@
  *	  inlined  |------|                function there, or to one whose surroundings contain the address: go up until one
  *	    inlined  |--|      ^address    does
  *
- * libdw reads lazily into its own tables: one thread at a time.
+ * libdw reads lazily into its own tables: one thread at a time. Relocatable files (kernel modules) go through libdwfl, which relocates the
+ * debug information and gives each section an address of its own.
  */
 #include "symbol/debug_info.h"
 
@@ -17,7 +18,8 @@
 #include "symbol/demangle.h"
 
 #include <dwarf.h>
-#include <elfutils/libdw.h>
+#include <elf.h>
+#include <elfutils/libdwfl.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,6 +48,8 @@ struct unit {
 
 struct debug_info {
 	int fd;
+	Dwfl *dwfl; /* of relocatable files, else NULL */
+	Elf *elf;   /* the same */
 	Dwarf *dwarf;
 	struct arena arena;
 	VEC(struct unit) units;
@@ -81,20 +85,70 @@ static void index_units(struct debug_info *info)
 		qsort(info->unit_ranges.data, info->unit_ranges.len, sizeof(struct range), compare_ranges);
 }
 
+/* Anything but an ELF file that is linked: a module, maybe compressed. */
+static bool is_relocatable(int fd)
+{
+	Elf64_Half type;
+	unsigned char head[EI_NIDENT + sizeof(type)];
+	if (pread(fd, head, sizeof(head), 0) != sizeof(head) || memcmp(head, ELFMAG, SELFMAG) != 0)
+		return true;
+	memcpy(&type, head + EI_NIDENT, sizeof(type));
+	return type == ET_REL || type == ET_REL << 8;
+}
+
+static int no_other_file(Dwfl_Module *module, void **user, const char *name, Dwarf_Addr base, const char *file, const char *link,
+			 GElf_Word crc, char **ret_name)
+{
+	return -1;
+}
+
+static bool open_relocatable(struct debug_info *info, const char *path)
+{
+	static const Dwfl_Callbacks callbacks = {.section_address = dwfl_offline_section_address, .find_debuginfo = no_other_file};
+	Dwarf_Addr bias;
+	info->dwfl = dwfl_begin(&callbacks);
+	Dwfl_Module *module = info->dwfl ? dwfl_report_offline(info->dwfl, "", path, -1) : NULL;
+	if (!module || dwfl_report_end(info->dwfl, NULL, NULL) != 0)
+		return false;
+	info->elf = dwfl_module_getelf(module, &bias);
+	info->dwarf = dwfl_module_getdwarf(module, &bias);
+	return info->elf && info->dwarf;
+}
+
+static void close_files(struct debug_info *info)
+{
+	if (info->dwfl)
+		dwfl_end(info->dwfl);
+	else if (info->dwarf)
+		dwarf_end(info->dwarf);
+	if (info->fd >= 0)
+		close(info->fd);
+}
+
 struct debug_info *debug_info_open(const char *path)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	Dwarf *dwarf = fd >= 0 ? dwarf_begin(fd, DWARF_C_READ) : NULL;
-	if (!dwarf) {
-		if (fd >= 0)
-			close(fd);
+	struct debug_info files = {.fd = open(path, O_RDONLY | O_CLOEXEC)};
+	if (files.fd < 0)
+		return NULL;
+	bool ok = is_relocatable(files.fd) ? open_relocatable(&files, path) : (files.dwarf = dwarf_begin(files.fd, DWARF_C_READ)) != NULL;
+	if (!ok) {
+		close_files(&files);
 		return NULL;
 	}
 	struct debug_info *info = mem_zalloc(sizeof(*info));
-	info->fd = fd;
-	info->dwarf = dwarf;
+	*info = files;
 	index_units(info);
 	return info;
+}
+
+/* The address that the debug information has for a section's. */
+static uint64_t relocated(const struct debug_info *info, uint64_t vaddr)
+{
+	GElf_Shdr header;
+	Elf_Scn *section = info->elf ? elf_getscn(info->elf, (size_t)(vaddr >> 40)) : NULL;
+	if (!section || !gelf_getshdr(section, &header))
+		return vaddr;
+	return header.sh_addr + (vaddr - debug_info_section_address((uint32_t)(vaddr >> 40), 0));
 }
 
 void debug_info_close(struct debug_info *info)
@@ -109,8 +163,7 @@ void debug_info_close(struct debug_info *info)
 	vec_deinit(&info->units);
 	vec_deinit(&info->unit_ranges);
 	arena_deinit(&info->arena);
-	dwarf_end(info->dwarf);
-	close(info->fd);
+	close_files(info);
 	free(info);
 }
 
@@ -267,6 +320,7 @@ static struct unit *find_unit(struct debug_info *info, uint64_t vaddr)
 
 size_t debug_info_frames(struct debug_info *info, uint64_t vaddr, struct debug_frame *ret)
 {
+	vaddr = relocated(info, vaddr);
 	struct unit *unit = find_unit(info, vaddr);
 	size_t count = 0;
 	if (!unit)

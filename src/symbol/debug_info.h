@@ -20,6 +20,12 @@ struct debug_frame {
 
 enum { DEBUG_FRAMES_MAX = 256 };
 
+/* In relocatable files (kernel modules) each section begins at 0: there the number of the section is part of a virtual address. */
+static inline uint64_t debug_info_section_address(uint32_t section, uint64_t offset)
+{
+	return (uint64_t)section << 40 | offset;
+}
+
 /* The functions at a virtual address of the file, innermost first, the last one not inlined. Writes at most DEBUG_FRAMES_MAX and returns
  * how many; 0 when nothing is known. */
 size_t debug_info_frames(struct debug_info *info, uint64_t vaddr, struct debug_frame *ret);

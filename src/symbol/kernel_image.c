@@ -325,6 +325,8 @@ static struct symtab *module_from_file(const struct symbol_options *options, con
 		struct symbol_builder builder = {0};
 		elf_symbols_add(files.symbols, files.runtime, &how, &builder);
 		symtab = symtab_build(&builder, SYMBOLS_FULL, files.path);
+		cleanup_free uint64_t *layout = elf_module_layout(files.symbols);
+		symtab_set_layout(symtab, files.symbols, layout, base);
 	}
 	symbol_files_close(&files);
 	return symtab;

@@ -12,8 +12,9 @@
 #include "symbol/symtab.h"
 
 #include "base/radix.h"
+#include "symbol/debug_info.h"
 #include "symbol/demangle.h"
-#include "symbol/elf.h"
+#include "symbol/elf_symbols.h"
 #include "symbol/functions.h"
 #include "symbol/overlap.h"
 
@@ -337,6 +338,17 @@ void symtab_set_relocation(struct symtab *symtab, uint64_t relocation)
 	symtab->segments = mem_zalloc(sizeof(*symtab->segments));
 	symtab->segments[0] = (struct symtab_segment){.size = UINT64_MAX, .vaddr = 0 - relocation};
 	symtab->segment_count = 1;
+	if (symtab->path)
+		symtab->private->functions = functions_create(symtab->path);
+}
+
+void symtab_set_layout(struct symtab *symtab, const struct elf_file *module, const uint64_t *layout, uint64_t base)
+{
+	symtab->segments = mem_zalloc_array(module->section_count + 1, sizeof(*symtab->segments));
+	for (uint32_t i = 0; i < module->section_count; i++)
+		if (layout[i] != ELF_NOT_PLACED)
+			symtab->segments[symtab->segment_count++] = (struct symtab_segment){
+				base + layout[i], module->sections[i].size, debug_info_section_address(i, 0)};
 	if (symtab->path)
 		symtab->private->functions = functions_create(symtab->path);
 }

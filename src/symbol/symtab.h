@@ -43,6 +43,8 @@ struct elf_file;
 void symtab_set_segments(struct symtab *symtab, const struct elf_file *runtime);
 /* Notes that the file's addresses are moved by `relocation` (kernel). */
 void symtab_set_relocation(struct symtab *symtab, uint64_t relocation);
+/* Notes where the loader has put a module's sections: each its distance from `base`, by elf_module_layout(). */
+void symtab_set_layout(struct symtab *symtab, const struct elf_file *module, const uint64_t *layout, uint64_t base);
 /* The virtual address in the file, which its debug information and disassembly speak of; `dso_addr` itself where nothing else is known. */
 uint64_t symtab_vaddr(const struct symtab *symtab, uint64_t dso_addr);
 struct code_function;

@@ -39,13 +39,20 @@ static void merge_descriptions(struct reader *reader)
 	}
 }
 
+/* Results have a column for each event of a group. What claims to be a larger one is a damaged or hostile file: its events stay single. */
+enum { GROUP_MAX = 128 };
+
+/* Recorders list groups in the order of the events. */
 static void merge_groups(struct reader *reader)
 {
 	struct event_list *list = &reader->events;
+	uint64_t end = 0;
 	for (size_t i = 0; i < reader->features.groups.len; i++) {
 		const struct feature_group *group = &reader->features.groups.data[i];
-		if (group->leader >= list->events.len || group->members < 2 || group->members > list->events.len - group->leader)
+		uint64_t next = (uint64_t)group->leader + group->members;
+		if (group->leader < end || group->members < 2 || group->members > GROUP_MAX || next > list->events.len)
 			continue;
+		end = next;
 		struct event *leader = list->events.data[group->leader];
 		leader->members = group->members;
 		if (strcmp(group->name, "{anon_group}"))

@@ -187,3 +187,17 @@ def test_headers_without_end(perf):
             process.stdin.write(block)
         out, error = process.communicate(timeout=120)
     assert process.returncode == 0, error
+
+
+def test_groups_that_are_none(perf, tmp_path):
+    """Sets of events that overlap or are as large as no group: in neither memory nor time more than single events."""
+    count = 60000
+    data = bytearray(recording_of_events(count, range(10)))
+    at = len(data)
+    groups = [(0, count)] + [(i, 3) for i in range(0, count - 3)]
+    section = struct.pack("<I", len(groups)) + b"".join(struct.pack("<I16sII", 16, b"{anon_group}", *group) for group in groups)
+    data += struct.pack("<QQ", at + 16, len(section)) + section
+    struct.pack_into("<Q", data, 72, 1 << 17)  # GROUP_DESC
+    path = tmp_path / "groups.data"
+    path.write_bytes(data)
+    assert not examine(perf, COMMANDS["report"], path)

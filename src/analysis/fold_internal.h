@@ -16,6 +16,7 @@
 #include "base/hash.h"
 #include "base/intern.h"
 #include "base/vec.h"
+#include "model/maps_cache.h"
 
 #include <pthread.h>
 
@@ -84,7 +85,7 @@ struct fold_places {
 	struct resolver *resolver;
 	const struct fold_options *options;
 	const struct machine *machine;
-	struct place_map *maps;	    /* (state, address) → map */
+	struct maps_cache maps;
 	struct place_frame *frames; /* (file, address in it) → frame */
 	uint64_t frame_mask;
 	struct place_symbol *symbols; /* symbol → frame */

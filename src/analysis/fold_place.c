@@ -2,7 +2,7 @@
  *
  * Most addresses repeat, but each process has its files elsewhere. So there are two steps, with a small direct-mapped table for each:
  *
- *	(state of the address space, address / 64 K) ──► piece of a map ──► file, address in it ──► frame
+ *	(state of the address space, address) ──► map (maps_cache.h) ──► file, address in it ──► frame
  *
  * What isn't in the second one goes to the resolver, and from its symbol to the frame. Only new symbols go to the table that all workers share.
  */
@@ -10,18 +10,10 @@
 
 #include <stdlib.h>
 
-enum { MAP_SLOTS = 1 << 12, FRAME_SLOTS_LEAST = 1 << 12, FRAME_SLOTS_MOST = 1 << 19, SYMBOL_SLOTS = 1 << 14, PAGE_SHIFT = 16 };
+enum { FRAME_SLOTS_LEAST = 1 << 12, FRAME_SLOTS_MOST = 1 << 19, SYMBOL_SLOTS = 1 << 14 };
 
 /* In place of a frame: there is no symbol, and what is there is known by its address in memory. */
 #define BY_MEMORY (FOLD_NONE - 1)
-
-struct place_map {
-	uint64_t epoch; /* + 1; 0 = empty */
-	uint64_t start, end;
-	uint64_t offset; /* from the address in memory to that in the file */
-	const struct map *map;
-	uint32_t file; /* its number + 1; 0 = not mapped */
-};
 
 struct place_frame {
 	uint64_t address; /* in the file, or in memory */
@@ -47,32 +39,19 @@ void fold_places_init(struct fold_places *places, struct fold_tables *tables, st
 	while (slots < FRAME_SLOTS_MOST && slots * 4 < samples)
 		slots *= 2;
 	*places = (struct fold_places){.tables = tables, .resolver = resolver, .options = tables->options, .machine = machine, .frame_mask = slots - 1};
-	places->maps = mem_zalloc_array(MAP_SLOTS, sizeof(*places->maps));
+	maps_cache_init(&places->maps);
 	places->frames = mem_zalloc_array(slots, sizeof(*places->frames));
 	places->symbols = mem_zalloc_array(SYMBOL_SLOTS, sizeof(*places->symbols));
 }
 
 void fold_places_deinit(struct fold_places *places)
 {
-	free(places->maps);
+	maps_cache_deinit(&places->maps);
 	free(places->frames);
 	free(places->symbols);
 	id_table_deinit(&places->expansion_ids);
 	vec_deinit(&places->expansions);
 	vec_deinit(&places->expanded);
-}
-
-static const struct place_map *find_map(struct fold_places *places, const struct maps_state *state, uint64_t ip)
-{
-	uint64_t epoch = state->epoch + 1;
-	struct place_map *slot = &places->maps[hash_combine(ip >> PAGE_SHIFT, epoch) % MAP_SLOTS];
-	if (slot->epoch == epoch && ip >= slot->start && ip < slot->end)
-		return slot;
-	slot->map = maps_state_find(state, ip, &slot->start, &slot->end);
-	slot->epoch = epoch;
-	slot->file = slot->map ? slot->map->dso->index + 1 : 0;
-	slot->offset = slot->map ? map_to_dso(slot->map, 0) : 0;
-	return slot;
 }
 
 static struct place_frame *frame_slot(struct fold_places *places, uint32_t key, uint64_t address)
@@ -82,8 +61,8 @@ static struct place_frame *frame_slot(struct fold_places *places, uint32_t key, 
 
 struct fold_lookup fold_places_begin(struct fold_places *places, const struct maps_state *state, uint8_t cpumode, uint64_t ip)
 {
-	static const struct place_map nothing;
-	const struct place_map *found = state ? find_map(places, state, ip) : &nothing;
+	static const struct maps_piece nothing;
+	const struct maps_piece *found = state ? maps_cache_find(&places->maps, state, ip) : &nothing;
 	struct fold_lookup lookup = {.map = found->map, .ip = ip, .address = ip + found->offset, .cpumode = cpumode};
 	lookup.key = (found->file << 4 | (uint32_t)cpumode << 1) + 1;
 	__builtin_prefetch(frame_slot(places, lookup.key, lookup.address));

@@ -2,12 +2,12 @@
  *
  *	call chain    ffffffff82200809 ffffffff8158c221 | 7f48abe7d645 556025fa11f0
  *	segments      kernel: hash of its words        | user: hash of its words   → text of the whole segment
- *	places        (epoch, address), direct-mapped                              → map and symbol
+ *	places        (file, address in it), direct-mapped                         → symbol
  *	files         by number                                                    → " (path)"
  *
  * A chain is cut at its markers into segments of one address space. A segment that was seen before is one copy. A new one is put together
- *line by line: map and symbol by the epoch of the address space (which names all that is mapped where) and the address, or else looked up;
- *the file's name is ready made. Lines themselves aren't kept: most addresses of a fast recording come once, and to compose a line costs
+ *line by line: symbols by the address in the file, or else looked up; the file's name is ready made. All of a segment's places are asked for before the
+ *first is read, so that the waits for memory overlap. Lines themselves aren't kept: most addresses of a fast recording come once, and to compose a line costs
  *less than to miss the cache for it. Texts of segments are kept within bounds (thrown away when full), and only when they come a second
  *time.
  *
@@ -17,13 +17,15 @@
 #include "base/hash.h"
 #include "base/mem.h"
 #include "base/text.h"
+#include "model/maps_cache.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 enum {
-	PLACE_SLOTS = 1 << 12,
-	SEGMENT_SLOTS = 1 << 14,
+	PLACE_SLOTS = 1 << 16,
+	LOOKUPS = 32, /* addresses looked up at a time */
+	SEGMENT_SLOTS = 1 << 13,
 	TEXT_LIMIT = 16 << 20, /* bytes of segments' text */
 	WIDE = 32,	       /* bytes copied at a time; behind all text that is copied so there is room for as much */
 	NAME_LIMIT = 512,      /* longer names of symbols are unusual */
@@ -32,10 +34,10 @@ enum {
 
 /* A resolved address. */
 struct place {
-	uint64_t space; /* epoch and mode */
-	uint64_t ip;
-	const struct map *map;
+	uint64_t address; /* in the file */
 	const struct symbol *symbol;
+	const char *name; /* the symbol's */
+	uint32_t file;	  /* its number + 1; 0 = empty */
 };
 
 /* A segment that came before. Its text is kept from the second time on; until then `length` is 0. */
@@ -49,6 +51,7 @@ struct piece {
 };
 
 struct script_stacks {
+	struct maps_cache maps;
 	struct place *places;	  /* direct-mapped */
 	struct segment *segments; /* direct-mapped; their text is thrown away as a whole */
 	struct strbuf segment_text;
@@ -60,6 +63,7 @@ struct script_stacks {
 struct script_stacks *script_stacks_create(void)
 {
 	struct script_stacks *stacks = mem_zalloc(sizeof(*stacks));
+	maps_cache_init(&stacks->maps);
 	stacks->places = mem_zalloc_array(PLACE_SLOTS, sizeof(*stacks->places));
 	stacks->segments = mem_zalloc_array(SEGMENT_SLOTS, sizeof(*stacks->segments));
 	return stacks;
@@ -72,6 +76,7 @@ void script_stacks_destroy(struct script_stacks *stacks)
 	strbuf_deinit(&stacks->segment_text);
 	strbuf_deinit(&stacks->file_text);
 	vec_deinit(&stacks->files);
+	maps_cache_deinit(&stacks->maps);
 	free(stacks->places);
 	free(stacks->segments);
 	free(stacks);
@@ -113,28 +118,45 @@ static void add_resolved(struct script_text *text, const struct script_sample *a
 /* What a segment's lines depend on besides its addresses. */
 struct space {
 	const struct maps *maps;
-	uint64_t key; /* of epoch and mode */
+	struct maps_state state;
 	uint8_t mode;
 };
 
 static void space_init(struct space *space, const struct script_text *text, const struct script_sample *at, uint8_t mode)
 {
 	space->maps = at->thread ? machine_maps(text->machine, at->thread, mode) : NULL;
-	space->key = maps_epoch(space->maps, at->model_time) << 3 | mode;
+	space->state = maps_state_at(space->maps, at->model_time);
 	space->mode = mode;
 }
 
-/* Map and symbol of an address. */
-static void find_place(struct script_text *text, const struct script_sample *at, const struct space *space, uint64_t ip, struct frame *ret)
+static struct place *place_slot(const struct script_stacks *stacks, uint32_t file, uint64_t address)
 {
-	struct place *place = &text->stacks->places[hash_u64(space->key ^ ip << 20 ^ ip) & (PLACE_SLOTS - 1)];
-	if (place->space == space->key && place->ip == ip) {
-		*ret = (struct frame){
-			.ip = ip, .dso_addr = place->map ? map_to_dso(place->map, ip) : ip, .map = place->map, .symbol = place->symbol};
+	return &stacks->places[hash_combine(address, file) & (PLACE_SLOTS - 1)];
+}
+
+/* The map of an address; its symbol's place is on its way into the cache then. */
+static void begin_place(struct script_text *text, const struct space *space, uint64_t ip, struct frame *ret)
+{
+	const struct maps_piece *piece = maps_cache_find(&text->stacks->maps, &space->state, ip);
+	*ret = (struct frame){.ip = ip, .dso_addr = ip + piece->offset, .map = piece->map, .cpumode = space->mode};
+	__builtin_prefetch(place_slot(text->stacks, piece->file, ret->dso_addr));
+}
+
+static void finish_place(struct script_text *text, const struct script_sample *at, const struct space *space, struct frame *frame)
+{
+	if (!frame->map) {
+		resolver_frame(text->resolver, space->maps, space->mode, frame->ip, at->model_time, frame);
 		return;
 	}
-	resolver_frame(text->resolver, space->maps, space->mode, ip, at->model_time, ret);
-	*place = (struct place){space->key, ip, ret->map, ret->symbol};
+	struct place *place = place_slot(text->stacks, frame->map->dso->index + 1, frame->dso_addr);
+	if (place->file != frame->map->dso->index + 1 || place->address != frame->dso_addr) {
+		const struct symbol *symbol = resolver_symbol(text->resolver, frame->map->dso, frame->dso_addr);
+		*place = (struct place){
+			.address = frame->dso_addr, .file = frame->map->dso->index + 1, .symbol = symbol, .name = symbol ? symbol->name : NULL};
+	}
+	frame->symbol = place->symbol;
+	__builtin_prefetch(place->symbol);
+	__builtin_prefetch(place->name);
 }
 
 /* Copies to `to` in large pieces, and up to a piece too far at both places. */
@@ -207,12 +229,25 @@ static const uint64_t look_fields =
 	SCRIPT_BIT(SCRIPT_SYM) | SCRIPT_BIT(SCRIPT_SYMOFF) | SCRIPT_BIT(SCRIPT_DSO) | SCRIPT_BIT(SCRIPT_DSOFF) | SCRIPT_BIT(SCRIPT_SRCLINE);
 static const uint64_t usual_look = SCRIPT_BIT(SCRIPT_SYM) | SCRIPT_BIT(SCRIPT_SYMOFF) | SCRIPT_BIT(SCRIPT_DSO);
 
-static void add_line(struct script_text *text, const struct script_sample *at, const struct space *space, uint64_t ip, struct strbuf *out)
+static void add_line(struct script_text *text, const struct script_sample *at, const struct frame *frame, struct strbuf *out)
 {
-	struct frame frame;
-	find_place(text, at, space, ip, &frame);
-	if ((at->plan->fields & look_fields) != usual_look || !add_usual_line(text, &frame, out))
-		add_frame(text, at->plan, &frame, out);
+	if ((at->plan->fields & look_fields) != usual_look || !add_usual_line(text, frame, out))
+		add_frame(text, at->plan, frame, out);
+}
+
+static void add_lines(struct script_text *text, const struct script_sample *at, const struct space *space, const uint64_t *words, size_t count,
+		      struct strbuf *out)
+{
+	struct frame frames[LOOKUPS];
+	for (size_t begin = 0; begin < count; begin += LOOKUPS) {
+		size_t here = count - begin < LOOKUPS ? count - begin : LOOKUPS;
+		for (size_t i = 0; i < here; i++)
+			begin_place(text, space, words[begin + i], &frames[i]);
+		for (size_t i = 0; i < here; i++)
+			finish_place(text, at, space, &frames[i]);
+		for (size_t i = 0; i < here; i++)
+			add_line(text, at, &frames[i], out);
+	}
 }
 
 static void keep_segment(struct script_stacks *stacks, struct segment *segment, const char *lines, size_t length)
@@ -235,7 +270,7 @@ static void add_segment(struct script_text *text, const struct script_sample *at
 	struct script_stacks *stacks = text->stacks;
 	struct space space;
 	space_init(&space, text, at, mode);
-	struct hash128 hash = hash_words(words, count, space.key << 5 | (at->plan->fields & look_fields) >> SCRIPT_SYM);
+	struct hash128 hash = hash_words(words, count, (space.state.epoch << 3 | mode) << 5 | (at->plan->fields & look_fields) >> SCRIPT_SYM);
 	struct segment *segment = &stacks->segments[hash.lo & (SEGMENT_SLOTS - 1)];
 	bool again = segment->hash == hash.hi;
 	if (again && segment->length) {
@@ -243,8 +278,7 @@ static void add_segment(struct script_text *text, const struct script_sample *at
 		return;
 	}
 	size_t start = out->len;
-	for (size_t i = 0; i < count; i++)
-		add_line(text, at, &space, words[i], out);
+	add_lines(text, at, &space, words, count, out);
 	*segment = (struct segment){.hash = hash.hi};
 	if (again)
 		keep_segment(stacks, segment, out->data + start, out->len - start);
@@ -297,7 +331,8 @@ void script_stacks_add_ip(struct script_text *text, const struct script_sample *
 	if (!(at->plan->fields & look_fields))
 		return;
 	space_init(&space, text, at, at->sample->cpumode);
-	find_place(text, at, &space, at->sample->ip, &frame);
+	begin_place(text, &space, at->sample->ip, &frame);
+	finish_place(text, at, &space, &frame);
 	struct piece file = file_piece(text, frame.map);
 	char *start = strbuf_reserve(out, USUAL_ROOM + file.length), *end = NULL;
 	if ((at->plan->fields & look_fields) == usual_look)

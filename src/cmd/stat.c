@@ -149,7 +149,7 @@ static void take_status(const struct stat_run *run, int *ret_status)
 
 	if (run->signal)
 		*ret_status = COMMAND_ENDS_BY_SIGNAL + run->signal;
-	else if (workload->pid && workload->waited && !run->options.timeout_ms)
+	else if (workload->pid && workload->waited && !run->cut)
 		*ret_status = WIFEXITED(workload->status) ? WEXITSTATUS(workload->status) : 128 + WTERMSIG(workload->status);
 }
 

@@ -86,6 +86,7 @@ struct stat_run {
 	uint64_t intervals;
 	int signal; /* that ended the measuring, or 0 */
 	bool stop;  /* no further runs */
+	bool cut;   /* we ended the measuring, and with it the command */
 	FILE *out;
 	char *what;
 };

@@ -214,7 +214,7 @@ static void take_commands(struct measuring *measuring)
 			switch_events(measuring, argument, command == CONTROL_ENABLE);
 			break;
 		case CONTROL_STOP:
-			measuring->done = measuring->run->stop = true;
+			measuring->done = measuring->run->stop = measuring->run->cut = true;
 			break;
 		case CONTROL_SNAPSHOT:
 		case CONTROL_EVLIST:
@@ -238,10 +238,11 @@ static void take_event(struct measuring *measuring, const struct epoll_event *ev
 		if (read(measuring->timers[0], &ticks, sizeof(ticks)) != sizeof(ticks) || !run->start_ns)
 			break;
 		finish_interval(run, now_ns());
-		measuring->done |= run->options.interval_count && run->intervals == run->options.interval_count;
+		if (run->options.interval_count && run->intervals == run->options.interval_count)
+			measuring->done = run->cut = true;
 		break;
 	case TAG_TIMEOUT:
-		measuring->done = true;
+		measuring->done = run->cut = true;
 		break;
 	case TAG_DELAY:
 		poller_unwatch(&measuring->poller, measuring->timers[2]);

@@ -211,7 +211,8 @@ static void add_each_elapsed(struct strbuf *out, const struct counting *counting
 
 static void add_footer(struct strbuf *out, const struct counting *counting, const struct view_options *options)
 {
-	strbuf_add_char(out, '\n');
+	if (counting->rows.len)
+		strbuf_add_char(out, '\n');
 	if (counting->runs <= 1) {
 		strbuf_printf(out, " %17.9f seconds time elapsed\n", counting->elapsed);
 	} else {

@@ -1,0 +1,182 @@
+"""perf stat against the kernel's perf: the same command lines give the same columns, the same names and units, and, where the counts are
+certain, the same counts."""
+import json
+import re
+import shutil
+import subprocess
+
+import pytest
+
+pytestmark = pytest.mark.usefixtures("live")
+
+TRUE = ["sleep", "0.02"]
+EVENTS = "task-clock,page-faults"
+DD = ["dd", "if=/dev/zero", "of=/dev/null", "bs=1", "count=500", "status=none"]
+NUMBER = re.compile(r"-?\d[\d,]*(\.\d+)?")
+RATE = re.compile(r"[KMG]/sec")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def complete(live_system, tracefs):
+    if not shutil.which("dd"):
+        pytest.skip("no dd")
+
+
+def run_both(perf, oracle, words):
+    return [tool("stat", *words, timeout=60) for tool in (perf, oracle)]
+
+
+def shape(text):
+    """What a value looks like: number, or words."""
+    text = text.strip()
+    return "N" if NUMBER.fullmatch(text.rstrip("%")) else RATE.sub("/sec", text)
+
+
+def csv_shapes(text, separator):
+    return [[shape(field) for field in line.split(separator)] for line in text.splitlines() if separator in line]
+
+
+# Each is a command line for both; all have -x, and so on as a person would type it.
+CSV = [
+    ["-x,", "-e", EVENTS, *TRUE],
+    ["-x,", *TRUE],
+    ["-x,", "-d", *TRUE],
+    ["-x,", "-dd", *TRUE],
+    ["-x,", "-ddd", *TRUE],
+    ["-x;", "-e", EVENTS, *TRUE],
+    ["-x", "\\t", "-e", EVENTS, *TRUE],
+    ["-x", " : ", "-e", EVENTS, *TRUE],
+    ["-x,", "-a", "-e", "cpu-clock,context-switches,cycles", *TRUE],
+    ["-x,", "-C", "0", "-e", "cpu-clock,context-switches", *TRUE],
+    ["-x,", "-a", "-A", "-e", EVENTS, *TRUE],
+    ["-x,", "-a", "--per-socket", "-e", EVENTS, *TRUE],
+    ["-x,", "-a", "--per-die", "-e", EVENTS, *TRUE],
+    ["-x,", "-a", "--per-core", "-e", EVENTS, *TRUE],
+    ["-x,", "-a", "--per-node", "-e", EVENTS, *TRUE],
+    ["-x,", "-r", "3", "-e", EVENTS, *TRUE],
+    ["-x,", "-r", "3", "-e", "cycles,page-faults", *TRUE],
+    ["-x,", "-n", *TRUE],
+    ["-x,", "-e", "page-faults", *TRUE],
+    ["-x,", "-e", "{task-clock,page-faults}", "-e", "cs", *TRUE],
+    ["-x,", "-e", "task-clock:u,page-faults:u", *TRUE],
+    ["-x,", "-e", "instructions,branch-misses,L1-dcache-load-misses,task-clock", *TRUE],
+    ["-x,", "-e", "duration_time,task-clock", *TRUE],
+    ["-x,", "-e", "raw_syscalls:sys_enter,syscalls:sys_enter_read", *TRUE],
+    ["-x,", "-a", "-e", EVENTS, "-G", "/", *TRUE],
+    ["-x,", "-i", "-e", EVENTS, *TRUE],
+    ["-x,", "--all-user", "-e", EVENTS, *TRUE],
+    ["-x,", "--no-scale", "-e", EVENTS, *TRUE],
+    ["-x,", "-I", "30", "-e", EVENTS, "-a", "sleep", "0.08"],
+    ["-x,", "-I", "30", "-A", "-e", EVENTS, "-a", "sleep", "0.08"],
+    ["-x,", "-I", "30", "--per-core", "-e", EVENTS, "-a", "sleep", "0.08"],
+    ["-x,", "-I", "30", "--interval-count", "2", "-e", EVENTS, "-a", "sleep", "0.2"],
+    ["-x,", "-I", "30", "--summary", "-e", EVENTS, "-a", "sleep", "0.08"],
+    ["-x,", "-I", "30", "--summary", "--no-csv-summary", "-e", EVENTS, "-a", "sleep", "0.08"],
+    ["-x,", "--timeout", "100", "-e", EVENTS, "-a"],
+]
+
+
+@pytest.mark.parametrize("words", CSV, ids=" ".join)
+def test_csv(perf, oracle, words):
+    separator = words[0][2:] or words[1].replace("\\t", "\t")
+    ours, theirs = run_both(perf, oracle, words)
+    assert ours.returncode == theirs.returncode, ours.stderr
+    assert csv_shapes(ours.stderr, separator) == csv_shapes(theirs.stderr, separator)
+
+
+JSON = [
+    ["-j", "-e", EVENTS, *TRUE],
+    ["-j", *TRUE],
+    ["-j", "-a", "-A", "-e", EVENTS, *TRUE],
+    ["-j", "-a", "--per-socket", "-e", EVENTS, *TRUE],
+    ["-j", "-a", "--per-die", "-e", EVENTS, *TRUE],
+    ["-j", "-a", "--per-core", "-e", EVENTS, *TRUE],
+    ["-j", "-a", "--per-node", "-e", EVENTS, *TRUE],
+    ["-j", "-r", "2", "-e", EVENTS, *TRUE],
+    ["-j", "-a", "-e", EVENTS, "-G", "/", *TRUE],
+    ["-j", "-I", "30", "-a", "-e", EVENTS, "sleep", "0.08"],
+    ["-j", "-I", "30", "-a", "-A", "-e", EVENTS, "sleep", "0.08"],
+]
+
+
+def json_shapes(text):
+    """Keys in their order, with the values that are words."""
+    return [[(key, RATE.sub("/sec", value) if isinstance(value, str) and not NUMBER.fullmatch(value) else "N") for key, value in json.loads(line).items()]
+            for line in text.splitlines() if line.startswith("{")]
+
+
+@pytest.mark.parametrize("words", JSON, ids=" ".join)
+def test_json(perf, oracle, words):
+    ours, theirs = run_both(perf, oracle, words)
+    assert json_shapes(ours.stderr) == json_shapes(theirs.stderr)
+
+
+TEXT = [
+    ["-e", EVENTS, *TRUE],
+    TRUE,
+    ["-d", *TRUE],
+    ["-a", "-e", EVENTS, *TRUE],
+    ["-C", "0,1", "-e", EVENTS, *TRUE],
+    ["-a", "-A", "-e", EVENTS, *TRUE],
+    ["-a", "--per-socket", "-e", EVENTS, *TRUE],
+    ["-a", "--per-core", "-e", EVENTS, *TRUE],
+    ["-a", "--per-die", "-e", EVENTS, *TRUE],
+    ["-a", "--per-node", "-e", EVENTS, *TRUE],
+    ["-r", "3", "-e", "task-clock", *TRUE],
+    ["-n", *TRUE],
+    ["-I", "30", "-a", "-e", EVENTS, "sleep", "0.08"],
+    ["-I", "30", "-a", "-A", "-e", EVENTS, "sleep", "0.08"],
+    ["-I", "30", "-a", "--per-core", "-e", EVENTS, "sleep", "0.08"],
+    ["-I", "30", "-a", "--per-socket", "-e", EVENTS, "sleep", "0.08"],
+    ["-I", "30", "-a", "--summary", "-e", EVENTS, "sleep", "0.08"],
+    ["-a", "-e", EVENTS, "-G", "/", *TRUE],
+]
+
+
+def text_shapes(text):
+    """Numbers as N at the column where they end, blanks at the end cut. How long a control group's counters ran is the kernel's whim."""
+    lines = []
+    for line in text.splitlines():
+        line = re.sub(r"[KMG]/sec ?", "/sec", re.sub(r" *\([\d.]+%\)$", "", line).rstrip())
+        line = re.sub(r"( *)([\d,]*\d(?:\.\d+)?)", lambda match: match.group()[:-1].replace(match.group(2)[:-1], " " * (len(match.group(2)) - 1)) + "N",
+                      line)
+        lines.append(line)
+    return lines
+
+
+@pytest.mark.parametrize("words", TEXT, ids=" ".join)
+def test_text(perf, oracle, words):
+    ours, theirs = run_both(perf, oracle, words)[0], oracle("stat", *words)
+    assert text_shapes(ours.stderr) == text_shapes(theirs.stderr)
+
+
+@pytest.mark.parametrize("event", ["syscalls:sys_enter_read", "syscalls:sys_enter_write", "raw_syscalls:sys_enter", "syscalls:sys_exit_execve",
+                                   "sched:sched_process_exec", "cpu-migrations:u"])
+def test_certain_counts(perf, oracle, event):
+    ours, theirs = [done.stderr.split(",")[0] for done in run_both(perf, oracle, ["-x,", "-e", event, *DD])]
+    assert ours == theirs
+
+
+def test_page_faults_of_a_program_that_touches_pages(perf, oracle, tmp_path):
+    """The difference between touching 100 and 1100 pages is 1000 in both."""
+    source = tmp_path / "touch.c"
+    source.write_text("""#include <stdlib.h>
+#include <sys/mman.h>
+int main(int argc, char **argv)
+{
+	size_t pages = atoi(argv[1]);
+	volatile char *memory = mmap(0, pages * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	madvise((void *)memory, pages * 4096, MADV_NOHUGEPAGE);
+	for (size_t i = 0; i < pages; i++)
+		memory[i * 4096] = 1;
+	return 0;
+}
+""")
+    program = tmp_path / "touch"
+    subprocess.run(["cc", "-O1", "-o", program, source], check=True)
+
+    def faults(tool, pages):
+        return min(int(tool("stat", "-x,", "-e", "minor-faults", program, pages).stderr.split(",")[0]) for _ in range(5))
+
+    for tool in (perf, oracle):
+        assert abs(faults(tool, 1100) - faults(tool, 100) - 1000) <= 2

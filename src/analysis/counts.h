@@ -26,14 +26,16 @@ double statistics_relative(const struct statistics *statistics);
 
 enum counts_by { COUNTS_GLOBAL, COUNTS_BY_CPU, COUNTS_BY_PLACE, COUNTS_BY_THREAD };
 
-/* Where cells belong. `cpu_places` has one index for each CPU of the target with BY_PLACE; with BY_CPU and BY_THREAD each CPU or thread is
- * a place. */
+/* Where cells belong. With BY_CPU and BY_THREAD each CPU or thread is a place. Arrays by CPU are in the order of the target. */
 struct counts_places {
 	enum counts_by by;
 	const struct counting_place_kind *kind; /* NULL with GLOBAL */
 	const char *const *labels;		/* one for each place; NULL with GLOBAL */
 	size_t count;
-	const unsigned int *cpu_places;
+	const unsigned int *cpu_places;	  /* BY_PLACE: each CPU's place */
+	const unsigned int *cpu_packages; /* each CPU's package (socket and die), for events that count for a whole one; NULL = any */
+	const unsigned int *cpu_cores;	  /* the position of the first CPU of each CPU's core, and … */
+	const char *const *core_labels;	  /* … what cores are called, for events with the term percore; NULL = no such */
 };
 
 struct count_total {
@@ -41,11 +43,18 @@ struct count_total {
 	unsigned int members;			   /* CPUs with an open counter */
 };
 
+struct metric_plan;
+
 struct counts {
 	const struct event_list *events;
 	const struct counts_places *places;
-	bool raw; /* --no-scale */
-	struct count_total *totals; /* event × place */
+	const bool *absent;		  /* by event: this machine cannot count it; NULL = all are there */
+	const struct metric_plan *metrics; /* NULL = none */
+	bool raw;			  /* --no-scale */
+	bool no_merge;			  /* events of several PMUs that count parts of one thing stay apart */
+	bool merge_cores;		  /* those of several kinds of cores don't */
+	bool percore_threads;		  /* --percore-show-thread */
+	struct count_total *totals;	  /* event × place */
 	struct statistics elapsed, user, system; /* seconds */
 };
 
@@ -54,10 +63,14 @@ void counts_deinit(struct counts *counts);
 /* Forgets all runs. */
 void counts_clear(struct counts *counts);
 
-/* Adds one run (or interval) of an event: cells by CPU × thread; `before` is where they began, NULL = at 0. */
-void counts_add_run(struct counts *counts, size_t event, const struct count *cells, const struct count *before, size_t cpus, size_t threads);
-/* The same for what the tool counts itself: a value that ran all the time, in nanoseconds. It stands in the first place. */
-void counts_add_tool(struct counts *counts, size_t event, uint64_t value_ns);
+/* What one run or interval has brought. */
+struct counts_reading {
+	struct count *const *now;    /* by event: cells by CPU × thread */
+	struct count *const *before; /* where they began; NULL = at 0 */
+	size_t cpus, threads;
+	uint64_t duration_ns, user_ns, system_ns; /* also for the events that the tool counts itself */
+};
+void counts_add(struct counts *counts, const struct counts_reading *reading);
 
 static inline const struct count_total *counts_total(const struct counts *counts, size_t event, size_t place)
 {
@@ -71,9 +84,9 @@ static inline bool count_total_is_counted(const struct count_total *total)
 }
 
 struct counts_result_options {
-	const bool *absent; /* by event, or NULL */
-	bool sort;	    /* places by their value, largest first (threads) */
-	bool skip_idle;	    /* leave out places where nothing was counted (threads of the whole system) */
+	bool sort;	/* places by their value, largest first (threads) */
+	bool skip_idle; /* leave out places where nothing was counted (threads of the whole system) */
+	bool place_by_place; /* all events of a place stand together, not all places of an event */
 };
 
 /* The rows, with their figures. What describes the whole (times, title) is the caller's to fill in. `counts` isn't needed afterwards, but

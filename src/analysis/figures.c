@@ -2,6 +2,8 @@
  * only with one another when they count the same parts (user, kernel, hypervisor), the same group of processes and on the same PMU. */
 #include "analysis/figures.h"
 
+#include "analysis/metrics.h"
+#include "base/cleanup.h"
 #include "base/mem.h"
 
 #include <linux/perf_event.h>
@@ -22,7 +24,7 @@ struct figure_rule {
 };
 
 static const struct figure_rule rules[] = {
-	{PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS, PERF_COUNT_HW_CPU_CYCLES, "insn per cycle", "", 7, 2, 0, 0, 0},
+	{PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS, PERF_COUNT_HW_CPU_CYCLES, "insn per cycle", " ", 7, 2, 0, 0, 0},
 	{PERF_TYPE_HARDWARE, PERF_COUNT_HW_BRANCH_MISSES, PERF_COUNT_HW_BRANCH_INSTRUCTIONS, "of all branches", "%", 7, 2, 5, 10, 20},
 	{PERF_TYPE_HARDWARE, PERF_COUNT_HW_CACHE_MISSES, PERF_COUNT_HW_CACHE_REFERENCES, "of all cache refs", " %", 8, 3, 0, 0, 0},
 	{PERF_TYPE_HARDWARE, PERF_COUNT_HW_STALLED_CYCLES_FRONTEND, PERF_COUNT_HW_CPU_CYCLES, "frontend cycles idle", "%", 7, 2, 10, 30, 50},
@@ -107,7 +109,7 @@ static struct counting_figure by_rule(const struct counts *counts, const struct 
 	if (!counted || !find_value(counts, event, rule->type, rule->base, place, &base) || base == 0)
 		return figure;
 	figure.known = true;
-	figure.value = value / base * (*rule->sign ? 100 : 1);
+	figure.value = value / base * (strchr(rule->sign, '%') ? 100 : 1);
 	figure.level = level_of(rule, figure.value);
 	return figure;
 }
@@ -124,7 +126,7 @@ static bool stalled_per_instruction(const struct counts *counts, const struct ev
 	if (stalled <= 0 || value <= 0)
 		return false;
 	*ret = (struct counting_figure){.unit = "stalled cycles per insn",
-					.sign = "",
+					.sign = " ",
 					.alone = true,
 					.known = true,
 					.value = stalled / value,
@@ -189,12 +191,63 @@ static unsigned int compute(const struct counts *counts, const struct event *eve
 	return 1;
 }
 
-const struct counting_figure *figures_of(const struct counts *counts, size_t event, size_t place, bool counted, struct arena *arena,
+/* The value of a metric where its events were counted, else NAN. */
+static double metric_value(const struct counts *counts, const struct metric_use *use, size_t place)
+{
+	size_t names = use->expression.names.len;
+	cleanup_free double *values = mem_alloc_array(names + 1, sizeof(*values));
+
+	for (size_t i = 0; i < names; i++) {
+		const struct event *event = use->events[i];
+		const struct count_total *total = counts_total(counts, event->index, event->tool ? 0 : place);
+		values[i] = count_total_is_counted(total) ? total->value.mean * (event->tool ? 1e-9 : 1) : NAN;
+	}
+	return metric_evaluate(&use->expression, values);
+}
+
+static struct counting_figure by_metric(const struct counts *counts, const struct metric_use *use, size_t place, struct arena *arena)
+{
+	const struct metric *metric = use->metric;
+	double value = metric_value(counts, use, place);
+	struct counting_figure figure = {.sign = "", .alone = true, .width = 8, .decimals = 2};
+
+	figure.unit = *metric->unit ? arena_printf(arena, "%s  %s", metric->unit, metric->name) : metric->name;
+	if (isnan(value))
+		return figure;
+	figure.known = true;
+	figure.value = value * metric->scale;
+	if (figure.value >= 100)
+		figure.decimals = 1;
+	if (use->threshold.root && metric_evaluate(&use->threshold, &value) != 0)
+		figure.level = COUNTING_HIGH;
+	return figure;
+}
+
+/* The metrics that stand next to this event. */
+static unsigned int compute_metrics(const struct counts *counts, const struct event *event, size_t place, struct arena *arena,
+				    const struct counting_figure **ret)
+{
+	unsigned int count = 0;
+	struct counting_figure *figures = arena_alloc(arena, (counts->metrics->uses.len + 1) * sizeof(*figures));
+
+	for (size_t i = 0; i < counts->metrics->uses.len; i++)
+		if (counts->metrics->uses.data[i].shown_at == event)
+			figures[count++] = by_metric(counts, &counts->metrics->uses.data[i], place, arena);
+	*ret = figures;
+	return count;
+}
+
+const struct counting_figure *figures_of(const struct counts *counts, size_t index, size_t place, bool counted, struct arena *arena,
 					 unsigned int *ret_count)
 {
+	const struct event *event = counts->events->events.data[index];
+	const struct counting_figure *by_metrics;
 	struct counting_figure figures[2];
-	double value = counts_total(counts, event, place)->value.mean;
 
-	*ret_count = compute(counts, counts->events->events.data[event], value, place, counted, figures);
+	if (counts->metrics && metric_plan_has_event(counts->metrics, event)) {
+		*ret_count = compute_metrics(counts, event, place, arena, &by_metrics);
+		return by_metrics;
+	}
+	*ret_count = compute(counts, event, counts_total(counts, index, place)->value.mean, place, counted, figures);
 	return *ret_count ? arena_copy(arena, figures, *ret_count * sizeof(*figures)) : NULL;
 }

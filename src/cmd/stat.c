@@ -26,10 +26,12 @@ static void run_deinit(struct stat_run *run)
 	counters_abandon(&run->counters);
 	workload_deinit(&run->workload);
 	arena_deinit(&run->place_arena);
+	metric_plan_deinit(&run->metrics);
 	event_list_deinit(&run->events);
 	event_catalog_destroy(run->catalog);
 	vec_deinit(&run->threads);
 	vec_deinit(&run->options.words);
+	vec_deinit(&run->options.metric_words);
 	free(run->cpus);
 	free(run->what);
 	if (run->out && run->out != stderr)
@@ -109,6 +111,15 @@ static struct error *measure_once(struct stat_run *run)
 	return error ? error : run_around("--post", run->options.post);
 }
 
+static void configure(const struct stat_run *run, struct counts *counts)
+{
+	counts->raw = run->options.no_scale;
+	counts->no_merge = run->options.no_merge;
+	counts->merge_cores = run->options.merge_cores;
+	counts->percore_threads = run->options.percore_threads;
+	counts->metrics = &run->metrics;
+}
+
 static struct error *measure(struct stat_run *run)
 {
 	const struct stat_options *options = &run->options;
@@ -125,7 +136,8 @@ static struct error *measure(struct stat_run *run)
 	run->what = describe_target(run);
 	counts_init(&run->counts, &run->events, &run->places);
 	counts_init(&run->total, &run->events, &run->places);
-	run->counts.raw = run->total.raw = options->no_scale;
+	configure(run, &run->counts);
+	configure(run, &run->total);
 	for (int done = 0; !run->stop && !error && (!options->repeat || done < options->repeat); done++) {
 		error = measure_once(run);
 		if (error || options->repeat)

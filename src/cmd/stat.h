@@ -2,6 +2,7 @@
 #pragma once
 
 #include "analysis/counts.h"
+#include "analysis/metrics.h"
 #include "app/groups.h"
 #include "cmd/event_words.h"
 #include "event/catalog.h"
@@ -26,6 +27,13 @@ struct stat_options {
 	bool no_inherit, all_user, all_kernel;
 	bool null_run;
 	int detailed;
+	bool transaction, topdown, smi_cost, group;
+	struct {
+		const char **data;
+		size_t len, cap;
+	} metric_words;
+	struct metric_plan_options metrics;
+	bool no_merge, merge_cores, percore_threads;
 
 	bool repeat_given;
 	int repeat;	 /* runs; 0 = until interrupted */
@@ -64,12 +72,16 @@ static inline bool stat_by_task(const struct stat_options *options)
 	return options->pids || options->tids || options->user;
 }
 
+/* Where counters are told to stop during system management interrupts (Documentation/ABI/testing/sysfs-bus-event_source-devices). */
+#define STAT_FREEZE_ON_SMI "/sys/devices/cpu/freeze_on_smi"
+
 /* Everything that measuring needs, released together. */
 struct stat_run {
 	struct stat_options options;
 	char **command; /* NULL = none */
 	struct event_catalog *catalog;
 	struct event_list events;
+	struct metric_plan metrics;
 	int *cpus;
 	size_t cpu_count;
 	struct pid_list threads;

@@ -1,7 +1,14 @@
-/* The events that `perf stat` counts when nobody names any, and those of -d. */
+/* The events that `perf stat` counts when nobody names any, those of -d, -T, --topdown and --smi-cost, and what metrics need. */
 #include "cmd/stat.h"
 
+#include "base/text.h"
 #include "event/parse.h"
+#include "kernel/cpus.h"
+#include "kernel/topology.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 /* The event is there when a core PMU names it: not every processor that counts cycles counts these. */
 static bool core_names(struct event_catalog *catalog, const char *name)
@@ -38,6 +45,119 @@ static struct error *add_defaults(struct stat_run *run)
 	return error ? error : add(run, "instructions,branches,branch-misses");
 }
 
+static struct error *add_transaction(struct stat_run *run)
+{
+	if (!core_names(run->catalog, "tx-start"))
+		return error_new_kind(ERROR_UNSUPPORTED, "-T counts hardware transactions, and this processor has none: it needs the event "
+							 "tx-start of Intel's TSX");
+	bool elision = core_names(run->catalog, "el-start") && core_names(run->catalog, "cycles-ct");
+	return add(run, elision ? "task-clock,{instructions,cycles,cpu/cycles-t/,cpu/tx-start/,cpu/el-start/,cpu/cycles-ct/}"
+				: "task-clock,{instructions,cycles,cpu/cycles-t/,cpu/tx-start/}");
+}
+
+static struct error *add_smi(struct stat_run *run)
+{
+	if (access(STAT_FREEZE_ON_SMI, F_OK) < 0)
+		return error_new_kind(ERROR_UNSUPPORTED,
+				      "--smi-cost needs an Intel processor whose counters can stop during system management interrupts: there is "
+				      "no %s",
+				      STAT_FREEZE_ON_SMI);
+	struct error *error = add(run, "{msr/aperf/,msr/smi/,cycles}");
+	return error ? error_wrap(error, "--smi-cost needs the events aperf and smi of the PMU msr") : NULL;
+}
+
+/* How many operations a core can begin in each cycle, where the kernel says so. */
+static bool find_slots(double *ret)
+{
+	int64_t slots;
+	char path[64];
+
+	for (const char *const *name = (const char *const[]){"cpu", "armv8_pmuv3_0", "armv8_pmuv3", NULL}; *name; name++) {
+		snprintf(path, sizeof(path), "/sys/bus/event_source/devices/%s/caps/slots", *name);
+		if (proc_read_int(path, &slots) && slots > 0) {
+			*ret = (double)slots;
+			return true;
+		}
+	}
+	return false;
+}
+
+/* How many different packages, dies or cores the CPUs are on. */
+static double count_different(const char *what)
+{
+	int *cpus;
+	size_t count, different = 0;
+
+	cpus_online(&cpus, &count);
+	struct cpu_topology *places = mem_alloc_array(count, sizeof(*places));
+	for (size_t i = 0; i < count; i++) {
+		struct cpu_topology *place = &places[different];
+		topology_of_cpu("", cpus[i], place);
+		if (!strcmp(what, "num_packages"))
+			place->die = -1;
+		if (strcmp(what, "num_cores"))
+			place->core = -1;
+		size_t same = 0;
+		while (same < different && (places[same].socket != place->socket || places[same].die != place->die || places[same].core != place->core))
+			same++;
+		different += same == different;
+	}
+	free(places);
+	free(cpus);
+	return (double)different;
+}
+
+static bool find_literal(const void *context, const char *name, double *ret)
+{
+	const struct stat_run *run = context;
+	int64_t number;
+
+	if (!strcmp(name, "target_cpu"))
+		*ret = stat_by_cpu(&run->options);
+	else if (!strcmp(name, "core_wide"))
+		*ret = run->options.system_wide;
+	else if (!strcasecmp(name, "smt_on"))
+		*ret = proc_read_int("/sys/devices/system/cpu/smt/active", &number) && number == 1;
+	else if (!strcmp(name, "num_cpus"))
+		*ret = (double)sysconf(_SC_NPROCESSORS_CONF);
+	else if (!strcmp(name, "num_cpus_online"))
+		*ret = (double)sysconf(_SC_NPROCESSORS_ONLN);
+	else if (!strcmp(name, "num_packages") || !strcmp(name, "num_dies") || !strcmp(name, "num_cores"))
+		*ret = count_different(name);
+	else
+		return !strcmp(name, "slots") && find_slots(ret);
+	return true;
+}
+
+static struct error *add_metrics(struct stat_run *run)
+{
+	struct metric_plan_options options = run->options.metrics;
+	struct error *error = NULL;
+
+	options.names = (struct metric_names){.literal = find_literal, .context = run};
+	for (size_t i = 0; !error && i < run->options.metric_words.len; i++)
+		error = metric_plan_add(&run->metrics, &run->events, run->catalog, run->options.metric_words.data[i], &options);
+	if (error || !run->options.topdown)
+		return error;
+	error = metric_plan_add(&run->metrics, &run->events, run->catalog, "TopdownL1", &options);
+	if (!error)
+		return NULL;
+	error_free(error);
+	return error_new_kind(ERROR_UNSUPPORTED,
+			      "--topdown needs a processor that counts its slots (Intel's events topdown-retiring … since Ice Lake, Arm's "
+			      "stall_slot and op_retired), and this machine has none of them. Instructions per cycle and cache misses:  perf "
+			      "stat -d");
+}
+
+/* All in one group: they are counted at the same time or not at all. */
+static void group_all(struct event_list *events)
+{
+	for (size_t i = 0; i < events->events.len; i++) {
+		events->events.data[i]->leader = 0;
+		events->events.data[i]->members = i ? 0 : (unsigned int)events->events.len;
+	}
+}
+
 struct error *stat_choose_events(struct stat_run *run)
 {
 	static const char *const details[] = {
@@ -51,9 +171,17 @@ struct error *stat_choose_events(struct stat_run *run)
 	if (options->null_run)
 		return NULL;
 	struct error *error = event_words_apply(&options->words, &run->events, run->catalog, stat_by_cpu(options));
+	if (!error && options->transaction)
+		error = add_transaction(run);
+	if (!error && options->smi_cost)
+		error = add_smi(run);
+	if (!error)
+		error = add_metrics(run);
 	if (!error && !run->events.events.len)
 		error = add_defaults(run);
 	for (int i = 0; !error && i < options->detailed && i < 3; i++)
 		error = add(run, details[i]);
+	if (!error && options->group)
+		group_all(&run->events);
 	return error;
 }

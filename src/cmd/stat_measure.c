@@ -114,30 +114,25 @@ static void watch_threads(struct measuring *measuring)
 	}
 }
 
+static uint64_t time_ns(const struct timeval *time)
+{
+	return (uint64_t)time->tv_sec * 1000000000u + (uint64_t)time->tv_usec * 1000;
+}
+
 /* Adds what was counted since `before` to the numbers to be shown. */
 static void add_counts(struct stat_run *run, struct counts *counts, bool since_before, uint64_t length_ns)
 {
 	const struct counter_target *target = &run->counters.target;
+	struct counts_reading reading = {.now = run->now,
+					 .before = since_before ? run->before : NULL,
+					 .cpus = target->cpu_count,
+					 .threads = target->thread_count,
+					 .duration_ns = length_ns,
+					 .user_ns = time_ns(&run->workload.usage.ru_utime),
+					 .system_ns = time_ns(&run->workload.usage.ru_stime)};
 
-	for (size_t i = 0; i < run->events.events.len; i++) {
-		const struct event *event = run->events.events.data[i];
-		const struct rusage *usage = &run->workload.usage;
-		switch (event->tool) {
-		case EVENT_TOOL_NONE:
-			counts_add_run(counts, i, run->now[i], since_before ? run->before[i] : NULL, target->cpu_count, target->thread_count);
-			break;
-		case EVENT_TOOL_DURATION_TIME:
-			counts_add_tool(counts, i, length_ns);
-			break;
-		case EVENT_TOOL_USER_TIME:
-			counts_add_tool(counts, i, (uint64_t)usage->ru_utime.tv_sec * 1000000000u + (uint64_t)usage->ru_utime.tv_usec * 1000);
-			break;
-		case EVENT_TOOL_SYSTEM_TIME:
-			counts_add_tool(counts, i, (uint64_t)usage->ru_stime.tv_sec * 1000000000u + (uint64_t)usage->ru_stime.tv_usec * 1000);
-			break;
-		}
-	}
-	statistics_add(&counts->elapsed, (double)length_ns / 1e9);
+	counts->absent = run->counters.absent;
+	counts_add(counts, &reading);
 }
 
 static void finish_interval(struct stat_run *run, uint64_t time_ns)
@@ -290,7 +285,6 @@ static struct error *start(struct measuring *measuring)
 static void finish(struct stat_run *run)
 {
 	uint64_t end_ns = now_ns();
-	const struct rusage *usage = &run->workload.usage;
 
 	if (!run->start_ns)
 		run->start_ns = run->shown_ns = end_ns; /* never enabled */
@@ -305,8 +299,6 @@ static void finish(struct stat_run *run)
 	struct counts *counts = run->options.interval_ms ? &run->total : &run->counts;
 	double elapsed = (double)(end_ns - run->start_ns) / 1e9;
 	add_counts(run, counts, false, end_ns - run->start_ns);
-	statistics_add(&counts->user, (double)usage->ru_utime.tv_sec + (double)usage->ru_utime.tv_usec / 1e6);
-	statistics_add(&counts->system, (double)usage->ru_stime.tv_sec + (double)usage->ru_stime.tv_usec / 1e6);
 	vec_push(&run->each_elapsed, elapsed);
 }
 

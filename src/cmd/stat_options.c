@@ -55,6 +55,31 @@ static struct error *parse_json(const struct option *option, const char *argumen
 	return NULL;
 }
 
+static struct error *parse_metrics(const struct option *option, const char *argument, bool negated, void *field)
+{
+	struct stat_options *options = field;
+
+	vec_push(&options->metric_words, argument);
+	return NULL;
+}
+
+/* Options of the kernel's tool that cannot be had: each says what to use instead. */
+static struct error *refuse(const struct option *option, const char *argument, bool negated, void *field)
+{
+	static const struct {
+		const char *name, *instead;
+	} refusals[] = {
+		{"iostat", "I/O bandwidth of PCIe ports needs the IIO counters of Intel Xeon servers, which this tool does not know; block "
+			   "devices:  perf stat -e 'block:*' -a"},
+		{"record-tpebs", "latencies by timed PEBS need a recorder beside the counters, which this tool does not have"},
+	};
+
+	for (size_t i = 0; i < sizeof(refusals) / sizeof(refusals[0]); i++)
+		if (!strcmp(option->long_name, refusals[i].name))
+			return error_new_kind(ERROR_UNSUPPORTED, "%s", refusals[i].instead);
+	return NULL;
+}
+
 static struct error *set_per(struct stat_options *options, enum stat_per per, bool negated)
 {
 	options->per = negated ? STAT_PER_ALL : per;
@@ -123,7 +148,23 @@ const struct option stat_option_table[] = {
 	OPTION_FLAG(0, "all-kernel", O, all_kernel, "only the kernel's part"),
 	OPTION_FLAG(0, "all-user", O, all_user, "only the programs' part"),
 	OPTION_FLAG('n', "null", O, null_run, "no counters: only the time"),
-	OPTION_FLAG(0, "no-scale", O, no_scale, "do not scale counters that ran only part of the time"),
+	OPTION_FLAG('g', "group", O, group, "all events in one group: counted at the same time or not at all"),
+	OPTION_FLAG_INVERTED(0, "scale", O, no_scale, "scale counters that ran only part of the time (default; --no-scale: raw)"),
+	OPTION_FLAG(0, "no-merge", O, no_merge, "events of several PMUs that make up one (uncore) one by one"),
+	OPTION_FLAG(0, "hybrid-merge", O, merge_cores, "the same event of several kinds of cores as one"),
+	OPTION_FLAG('T', "transaction", O, transaction, "hardware transactions (Intel TSX)"),
+	OPTION_FLAG(0, "smi-cost", O, smi_cost, "the cost of system management interrupts (Intel)"),
+
+	OPTION_HEADING("Metrics"),
+	WHOLE('M', "metrics", "METRICS", "compute these metrics or groups of metrics (comma-separated); 'perf list metric' lists them", parse_metrics,
+	      OPTION_NO_NEGATION),
+	OPTION_FLAG(0, "metric-only", O, metric_only, "only computed figures, no counts"),
+	OPTION_FLAG(0, "metric-no-group", O, metrics.no_group, "do not count the events of a metric at the same time"),
+	OPTION_FLAG(0, "metric-no-merge", O, metrics.no_merge, "metrics don't share events"),
+	OPTION_FLAG(0, "metric-no-threshold", O, metrics.no_threshold, "do not mark metrics that are worth looking at"),
+	OPTION_FLAG(0, "topdown", O, topdown, "where the processor's slots go: retiring, bad speculation, front end, back end"),
+	{OPTION_KIND_CUSTOM, 0, "iostat", 0, "PORTS", "", refuse, NULL, OPTION_HIDDEN | OPTION_OPTIONAL_ARGUMENT},
+	{OPTION_KIND_CUSTOM, 0, "record-tpebs", 0, NULL, "", refuse, NULL, OPTION_HIDDEN | OPTION_NO_ARGUMENT},
 
 	OPTION_HEADING("Kept apart by"),
 	WHOLE('A', "no-aggr", NULL, "CPU (with -a or -C)", parse_per_cpu, OPTION_NO_ARGUMENT),
@@ -133,6 +174,7 @@ const struct option stat_option_table[] = {
 	WHOLE(0, "per-cache", "LEVEL", "shared cache, of this level (L2, L3 …; default: the last)", parse_per_cache, OPTION_OPTIONAL_ARGUMENT),
 	WHOLE(0, "per-core", NULL, "core", parse_per_core, OPTION_NO_ARGUMENT),
 	WHOLE(0, "per-node", NULL, "memory node", parse_per_node, OPTION_NO_ARGUMENT),
+	OPTION_FLAG(0, "percore-show-thread", O, percore_threads, "with -A and events with the term percore: each CPU with its core's sum"),
 	WHOLE(0, "per-thread", NULL, "thread (with -p, -t, -u or -a)", parse_per_thread, OPTION_NO_ARGUMENT),
 
 	OPTION_HEADING("Output"),
@@ -145,8 +187,8 @@ const struct option stat_option_table[] = {
 	OPTION_STRING('o', "output", O, output, "FILE", "write to this file"),
 	OPTION_FLAG(0, "append", O, append, "with -o: to its end"),
 	OPTION_INT(0, "log-fd", O, log_fd, "N", "write to this descriptor"),
-	OPTION_FLAG(0, "metric-only", O, metric_only, "only computed figures, no counts"),
 	OPTION_FLAG(0, "no-csv-summary", O, no_csv_summary, "with --summary and -x: lines of the summary don't say that they are"),
+	OPTION_FLAG_INVERTED(0, "advice", O, no_advice, "sentences that read the numbers for you (default; --no-advice: none)"),
 	OPTION_FLAG(0, "table", O, table, "with -r: the time of each run"),
 	OPTION_FLAG_INVERTED('B', "big-num", O, ungrouped, "thousands' separators in large numbers (default; --no-big-num: none)"),
 	OPTION_GROUP(output_option_group, O, verbosity),

@@ -1,6 +1,7 @@
 /* Where the counts go and in which form. */
 #include "cmd/stat.h"
 
+#include "analysis/advice.h"
 #include "base/mem.h"
 #include "view/view.h"
 
@@ -62,7 +63,9 @@ static struct counting *make_result(struct stat_run *run, const struct counts *c
 {
 	bool threads = run->places.by == COUNTS_BY_THREAD;
 	struct counts_result_options options = {
-		.absent = run->counters.absent, .sort = threads, .skip_idle = threads && !stat_by_task(&run->options)};
+		.sort = threads,
+		.skip_idle = threads && !stat_by_task(&run->options),
+		.place_by_place = run->options.metric_only};
 
 	return counts_result(counts, &options);
 }
@@ -81,6 +84,22 @@ void stat_show_interval(struct stat_run *run, uint64_t time_ns)
 	show(run, result, run->options.interval_clear || (run->intervals - 1) % TITLES_EVERY == 0);
 }
 
+/* For a person who reads a table; files and programs get none. */
+static bool wants_advice(const struct stat_options *options)
+{
+	return !options->no_advice && options->format == STAT_TEXT && !options->output && options->log_fd < 0 &&
+	       options->per == STAT_PER_ALL && !options->metric_only;
+}
+
+static void add_advice(struct stat_run *run, struct counting *result)
+{
+	bool tasks = !stat_by_cpu(&run->options);
+	struct advice_scope scope = {
+		.tasks = tasks, .workload = tasks && !stat_by_task(&run->options)};
+
+	advice_add(run->options.interval_ms ? &run->total : &run->counts, &scope, result);
+}
+
 void stat_show(struct stat_run *run)
 {
 	bool of_intervals = run->options.interval_ms;
@@ -93,5 +112,7 @@ void stat_show(struct stat_run *run)
 	result->summary = of_intervals;
 	result->has_times = run->command && !stat_by_cpu(&run->options) && !stat_by_task(&run->options) && result->runs <= 1;
 	result->each_elapsed = run->each_elapsed.data;
+	if (wants_advice(&run->options))
+		add_advice(run, result);
 	show(run, result, true);
 }

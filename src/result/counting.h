@@ -23,7 +23,7 @@ struct counting_figure {
 	bool alone;	  /* is also shown where only figures are */
 	double value;
 	bool known; /* else only the unit is meaningful: what it is computed from wasn't counted */
-	const char *sign; /* directly behind the number: "%", "" */
+	const char *sign; /* directly behind the number in a table: "%", " %", "" */
 	unsigned int width, decimals;
 	enum counting_level level;
 };

@@ -73,9 +73,8 @@ static void add_figure(struct strbuf *out, const struct counting_figure *figure,
 	}
 	strbuf_add_str(out, " # ");
 	size_t used = 3 + add_figure_number(out, figure, options);
-	strbuf_add_str(out, strlen(figure->sign) == 0 && figure->decimals == 2 ? "  " : " ");
-	used += strlen(figure->sign) == 0 && figure->decimals == 2 ? 2 : 1;
-	add_padded(out, figure->unit, used < FIGURE_WIDTH ? FIGURE_WIDTH - used : 0);
+	strbuf_add_char(out, ' ');
+	add_padded(out, figure->unit, used + 1 < FIGURE_WIDTH ? FIGURE_WIDTH - used - 1 : 0);
 }
 
 static void add_place(struct strbuf *out, const struct counting *counting, const struct counting_row *row)
@@ -226,8 +225,11 @@ static void add_footer(struct strbuf *out, const struct counting *counting, cons
 	}
 	if (counting->has_times)
 		strbuf_printf(out, "\n %17.9f seconds user\n %17.9f seconds sys\n\n", counting->user, counting->system);
-	for (size_t i = 0; i < counting->remarks.len; i++)
-		strbuf_printf(out, "%s%s\n", i || counting->has_times ? "" : "\n", counting->remarks.data[i]);
+	for (size_t i = 0; i < counting->remarks.len; i++) {
+		strbuf_add_str(out, i || counting->has_times ? " " : "\n ");
+		text_add_safe(out, counting->remarks.data[i], strlen(counting->remarks.data[i]));
+		strbuf_add_char(out, '\n');
+	}
 	strbuf_add_char(out, '\n');
 }
 

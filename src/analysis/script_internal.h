@@ -65,8 +65,9 @@ struct script_text {
 	const struct machine *machine;
 	struct resolver *resolver;
 	struct script_text_options options;
-	struct script_plan *plans; /* by event index */
+	struct script_plan **plans; /* by event index; NULL until the event has a sample */
 	size_t plan_count;
+	size_t name_width; /* of the longest name of an event */
 	struct script_stacks *stacks;
 	struct stack stack;	/* scratch */
 	uint64_t first_time;	/* --reltime; 0 = none yet */

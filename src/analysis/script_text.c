@@ -77,29 +77,33 @@ static void plan_init(struct script_plan *plan, const struct event *event, const
 		plan_prints(plan);
 }
 
-/* Events of a pipe can come after the first samples; their plans are added when needed. */
-static void add_plans(struct script_text *text)
+/* Names are filled up to the width of the longest one. A hostile file's could be too long for that. */
+enum { NAME_WIDTH_MAX = 256 };
+
+/* Events of a pipe can come after the first samples. */
+static void look_at_events(struct script_text *text)
 {
 	const struct event_list *events = &text->session->reader->events;
-	size_t width = 0;
-	for (size_t i = 0; i < events->events.len; i++) {
-		size_t length = strlen(events->events.data[i]->name);
-		width = length > width ? length : width;
-	}
 	size_t count = events->events.len;
 	text->plans = mem_resize(text->plans, (count ? count : 1) * sizeof(*text->plans));
 	for (; text->plan_count < count; text->plan_count++) {
-		struct script_plan *plan = &text->plans[text->plan_count];
-		*plan = (struct script_plan){0};
-		plan_init(plan, events->events.data[text->plan_count], &text->options, width);
+		size_t length = strlen(events->events.data[text->plan_count]->name);
+		if (length > text->name_width && length <= NAME_WIDTH_MAX)
+			text->name_width = length;
+		text->plans[text->plan_count] = NULL;
 	}
 }
 
 static const struct script_plan *plan_of(struct script_text *text, const struct event *event)
 {
 	if (event->index >= text->plan_count)
-		add_plans(text);
-	return &text->plans[event->index];
+		look_at_events(text);
+	struct script_plan **plan = &text->plans[event->index];
+	if (!*plan) {
+		*plan = mem_zalloc(sizeof(**plan));
+		plan_init(*plan, event, &text->options, text->name_width);
+	}
+	return *plan;
 }
 
 struct script_text *script_text_create(const struct session *session, struct resolver *resolver, const struct script_text_options *options)
@@ -110,7 +114,7 @@ struct script_text *script_text_create(const struct session *session, struct res
 	text->resolver = resolver;
 	text->options = *options;
 	text->stacks = script_stacks_create();
-	add_plans(text);
+	look_at_events(text);
 	return text;
 }
 
@@ -118,8 +122,11 @@ void script_text_destroy(struct script_text *text)
 {
 	if (!text)
 		return;
-	for (size_t i = 0; i < text->plan_count; i++)
-		strbuf_deinit(&text->plans[i].name);
+	for (size_t i = 0; i < text->plan_count; i++) {
+		if (text->plans[i])
+			strbuf_deinit(&text->plans[i]->name);
+		free(text->plans[i]);
+	}
 	free(text->plans);
 	script_stacks_destroy(text->stacks);
 	stack_deinit(&text->stack);
@@ -129,8 +136,9 @@ void script_text_destroy(struct script_text *text)
 bool script_text_ordered(const struct script_text *text)
 {
 	uint64_t shown = 0;
-	for (size_t i = 0; i < text->plan_count; i++)
-		shown |= text->plans[i].fields;
+	const struct event_list *events = &text->session->reader->events;
+	for (size_t i = 0; i < events->events.len; i++)
+		shown |= text->options.fields.shown[script_type_of(events->events.data[i])];
 	return text->options.relative || text->options.delta || shown & BIT(DATA_SRC);
 }
 

@@ -201,3 +201,13 @@ def test_groups_that_are_none(perf, tmp_path):
     path = tmp_path / "groups.data"
     path.write_bytes(data)
     assert not examine(perf, COMMANDS["report"], path)
+
+
+@pytest.mark.skipif(SANITIZED, reason="limits of address space don't go with sanitizers")
+def test_events_without_samples_cost_little(perf, tmp_path):
+    path = tmp_path / "many.data"
+    path.write_bytes(recording_of_events(200000, [0, 199999]))
+    command = ["sh", "-c", 'ulimit -v 500000; exec "$0" "$@"', perf.path]
+    for words in (COMMANDS["script"], COMMANDS["report"]):
+        done = subprocess.run([*command, *words, "--jobs", "2", "-f", "-i", path], capture_output=True, check=False)
+        assert done.returncode == 0 and done.stdout.count(b"cpu-clock") == 2, done.stderr

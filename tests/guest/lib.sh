@@ -44,3 +44,11 @@ share() {
 at_least() {
 	[ "$1" -ge "$2" ] || fail "$3: $1, expected at least $2"
 }
+
+# near NUMBER EXPECTED TOLERANCE WHAT: a whole number that must not be farther from the expected one than the tolerance.
+near() {
+	case $1 in
+	'' | *[!0-9]*) fail "$4: '$1' is no number" ;;
+	esac
+	[ "$1" -ge $(($2 - $3)) ] && [ "$1" -le $(($2 + $3)) ] || fail "$4: $1, expected $2 ± $3"
+}

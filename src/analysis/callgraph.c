@@ -332,7 +332,7 @@ static void build_row(void *context, unsigned int worker, size_t item)
 	struct grower *grower = &batch->growers[worker];
 	uint32_t hot = batch->gather->first + (uint32_t)item, count = batch->gather->counts[hot];
 	if (!grower->group_of)
-		grower->group_of = mem_zalloc_array(graphs->rows->fold->frame_count + 1, sizeof(*grower->group_of));
+		grower->group_of = mem_zalloc_table(graphs->rows->fold->frame_count + 1, sizeof(*grower->group_of));
 	if (count > grower->other_cap) {
 		free(grower->other);
 		grower->other = mem_alloc_array(count, sizeof(*grower->other));

@@ -40,8 +40,8 @@ void fold_places_init(struct fold_places *places, struct fold_tables *tables, st
 		slots *= 2;
 	*places = (struct fold_places){.tables = tables, .resolver = resolver, .options = tables->options, .machine = machine, .frame_mask = slots - 1};
 	maps_cache_init(&places->maps);
-	places->frames = mem_zalloc_array(slots, sizeof(*places->frames));
-	places->symbols = mem_zalloc_array(SYMBOL_SLOTS, sizeof(*places->symbols));
+	places->frames = mem_zalloc_table(slots, sizeof(*places->frames));
+	places->symbols = mem_zalloc_table(SYMBOL_SLOTS, sizeof(*places->symbols));
 }
 
 void fold_places_deinit(struct fold_places *places)

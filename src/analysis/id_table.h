@@ -72,7 +72,7 @@ static inline void id_table_reserve(struct id_table *table, size_t count)
 		slots *= 2;
 	if (table->slots && slots == table->mask + 1)
 		return;
-	struct id_table larger = {.slots = mem_zalloc_array(slots, sizeof(*larger.slots)), .count = table->count, .mask = slots - 1};
+	struct id_table larger = {.slots = mem_zalloc_table(slots, sizeof(*larger.slots)), .count = table->count, .mask = slots - 1};
 	for (size_t i = 0; table->slots && i <= table->mask; i++)
 		if (table->slots[i])
 			id_table_place(&larger, table->slots[i]);

@@ -64,8 +64,8 @@ struct script_stacks *script_stacks_create(void)
 {
 	struct script_stacks *stacks = mem_zalloc(sizeof(*stacks));
 	maps_cache_init(&stacks->maps);
-	stacks->places = mem_zalloc_array(PLACE_SLOTS, sizeof(*stacks->places));
-	stacks->segments = mem_zalloc_array(SEGMENT_SLOTS, sizeof(*stacks->segments));
+	stacks->places = mem_zalloc_table(PLACE_SLOTS, sizeof(*stacks->places));
+	stacks->segments = mem_zalloc_table(SEGMENT_SLOTS, sizeof(*stacks->segments));
 	return stacks;
 }
 

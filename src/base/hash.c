@@ -69,7 +69,7 @@ uint64_t *map64_find(const struct map64 *map, uint64_t key)
 static void map64_grow(struct map64 *map)
 {
 	struct map64 larger = {.mask = map->slots ? map->mask * 2 + 1 : 15, .count = map->count};
-	larger.slots = mem_zalloc_array(larger.mask + 1, sizeof(*larger.slots));
+	larger.slots = mem_zalloc_table(larger.mask + 1, sizeof(*larger.slots));
 	for (size_t i = 0; map->slots && i <= map->mask; i++)
 		if (map->slots[i].used)
 			*slot_for(&larger, map->slots[i].key) = map->slots[i];

@@ -23,7 +23,7 @@ void intern_deinit(struct intern *table)
 static void intern_grow(struct intern *table)
 {
 	size_t mask = table->slots ? table->mask * 2 + 1 : 63;
-	struct intern_slot *slots = mem_zalloc_array(mask + 1, sizeof(*slots));
+	struct intern_slot *slots = mem_zalloc_table(mask + 1, sizeof(*slots));
 	for (size_t i = 0; table->slots && i <= table->mask; i++) {
 		if (!table->slots[i].string)
 			continue;

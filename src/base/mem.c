@@ -50,6 +50,13 @@ void *mem_zalloc_array(size_t count, size_t size)
 	return mem_zalloc(array_size(count, size));
 }
 
+void *mem_zalloc_table(size_t count, size_t size)
+{
+	void *table = mem_alloc_array(count, size);
+	explicit_bzero(table, count * size); /* memset() would be made calloc() again */
+	return table;
+}
+
 void *mem_resize(void *pointer, size_t size)
 {
 	return checked(realloc(pointer, size), size);

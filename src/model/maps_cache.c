@@ -7,7 +7,7 @@
 
 void maps_cache_init(struct maps_cache *cache)
 {
-	cache->slots = mem_zalloc_array(MAPS_CACHE_SLOTS, sizeof(*cache->slots));
+	cache->slots = mem_zalloc_table(MAPS_CACHE_SLOTS, sizeof(*cache->slots));
 }
 
 void maps_cache_deinit(struct maps_cache *cache)

@@ -30,7 +30,7 @@ static void grow(struct calltree *tree)
 	struct calltree_node **old = tree->slots;
 	uint64_t count = old ? tree->mask + 1 : 0;
 	tree->mask = old ? tree->mask * 2 + 1 : 63;
-	tree->slots = mem_zalloc_array(tree->mask + 1, sizeof(*tree->slots));
+	tree->slots = mem_zalloc_table(tree->mask + 1, sizeof(*tree->slots));
 	for (uint64_t i = 0; i < count; i++) {
 		if (!old[i])
 			continue;

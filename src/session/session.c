@@ -75,6 +75,17 @@ uint64_t session_record_time(const struct session *session, const struct record_
 
 /* ---- counting, on the first reading ---- */
 
+static void count_sample(struct session *session, const struct event *event, uint64_t time)
+{
+	session->event_counts[event->index].samples++;
+	if (!time)
+		return;
+	if (!session->first_time || time < session->first_time)
+		session->first_time = time;
+	if (time > session->last_time)
+		session->last_time = time;
+}
+
 static void count_record(struct session *session, const struct record_header *header, uint64_t time, uint64_t offset)
 {
 	session->record_counts[header->type < 256 ? header->type : 0]++;
@@ -85,13 +96,7 @@ static void count_record(struct session *session, const struct record_header *he
 			reader_trouble_note(&session->reader->trouble, offset, "sample of an event that the recording doesn't describe");
 			return;
 		}
-		session->event_counts[event->index].samples++;
-		if (!time)
-			return;
-		if (!session->first_time || time < session->first_time)
-			session->first_time = time;
-		if (time > session->last_time)
-			session->last_time = time;
+		count_sample(session, event, time);
 		return;
 	}
 	case RECORD_LOST:
@@ -147,6 +152,28 @@ static uint64_t cut_distance(const struct reader *reader)
 	return distance < CUT_MIN ? CUT_MIN : distance > CUT_MAX ? CUT_MAX : distance;
 }
 
+/* Hops over the plain samples from `offset` on, which most records are; returns where something else comes, or `end` is reached. */
+static uint64_t hop_samples(struct session *session, uint64_t offset, uint64_t end)
+{
+	const struct reader *reader = session->reader;
+	const uint64_t data_end = reader->data_end < end ? reader->data_end : end;
+	uint64_t samples = 0;
+	while (offset < data_end && reader->data_end - offset >= sizeof(struct record_header) && !(offset & 7)) {
+		const struct record_header *header = (const struct record_header *)(reader->records + offset);
+		__builtin_prefetch((const uint8_t *)header + 1024);
+		if (header->type != RECORD_SAMPLE || header->size < sizeof(*header) || header->size % 8 || header->size > reader->data_end - offset)
+			break;
+		const struct event *event = reader_event(reader, header);
+		if (!event)
+			break;
+		count_sample(session, event, time_at(header, session->private->sample_time, 0));
+		offset += header->size;
+		samples++;
+	}
+	session->record_counts[RECORD_SAMPLE] += samples;
+	return offset;
+}
+
 /* Hops over all records: counts, cuts, and the side-band into `sideband`. */
 static struct error *scan_records(struct session *session, struct order *sideband)
 {
@@ -157,6 +184,7 @@ static struct error *scan_records(struct session *session, struct order *sideban
 	const struct record_header *header;
 	uint64_t offset, distance = cut_distance(reader), next_cut = 0, next_progress = reader->data_offset + PROGRESS_DISTANCE;
 	reading_values values = private->readings.present ? reading_values_create(&private->readings) : NULL;
+	bool hops = reader->stable && private->uniform && !values;
 	source_init(&source, reader, true);
 	session_report_progress(session, 0);
 	while ((header = source_next(&source, &offset, &error))) {
@@ -175,6 +203,8 @@ static struct error *scan_records(struct session *session, struct order *sideban
 			session_report_progress(session, offset);
 			next_progress = offset + PROGRESS_DISTANCE;
 		}
+		if (hops && header->type == RECORD_SAMPLE)
+			source.offset = hop_samples(session, source.offset, next_cut < next_progress ? next_cut : next_progress);
 	}
 	vec_push(&private->cuts, source.offset);
 	session_report_progress(session, reader->data_end);

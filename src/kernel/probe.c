@@ -137,7 +137,8 @@ const char *probe_state_name(enum probe_state state)
 
 const char *probe_errno_name(int error)
 {
-	const char *name = strerrorname_np(error);
+	/* ENOTSUPP is the kernel's own (include/linux/errno.h), but gets out of bpf(). */
+	const char *name = error == 524 ? "ENOTSUPP" : strerrorname_np(error);
 
 	return name ? name : "an unknown errno";
 }

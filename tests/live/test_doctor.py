@@ -108,8 +108,9 @@ def check_pmu(row, facts):
 
 def check_precise(row, facts):
     levels = [level for level, answer in enumerate(facts["precise"], 1) if answer == "yes"]
-    state(row, ok=levels)
-    assert row["facts"]["level"] == max(levels, default=0)
+    # That it is accepted does not mean that it is done: arm64's driver of 6.1 takes it and samples as ever.
+    state(row, ok=row["facts"]["level"])
+    assert row["facts"]["level"] in [0, *levels]
 
 
 def check_branches(row, facts):
@@ -156,7 +157,7 @@ def check_software(row, facts):
         return
     state(row, ok=facts["kernel"] == "yes", limited=True)
     # That user-only counts of what happens in the kernel are 0 is what costs: the program sleeps ten times.
-    assert (row["facts"]["switches_of_10_sleeps"] >= 10) == (facts["kernel"] == "yes")
+    assert (row["facts"]["switches_of_10_sleeps"] > 0) == (facts["kernel"] == "yes")
     assert 64 <= row["facts"]["faults_of_64_pages"] <= 80
 
 

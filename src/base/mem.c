@@ -1,10 +1,13 @@
 /* Allocation that ends the program when memory runs out. The check for overflow in count × size is here, so that callers need none. */
 #include "base/mem.h"
 
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 void mem_exhausted(void)
@@ -52,8 +55,15 @@ void *mem_zalloc_array(size_t count, size_t size)
 
 void *mem_zalloc_table(size_t count, size_t size)
 {
-	void *table = mem_alloc_array(count, size);
-	explicit_bzero(table, count * size); /* memset() would be made calloc() again */
+	enum { HUGE_PAGE = 2 << 20 };
+	size_t bytes = array_size(count, size);
+	bool large = bytes >= HUGE_PAGE && bytes <= SIZE_MAX - HUGE_PAGE;
+	if (large)
+		bytes = (bytes + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;
+	void *table = large ? checked(aligned_alloc(HUGE_PAGE, bytes), bytes) : mem_alloc(bytes);
+	if (large)
+		madvise(table, bytes, MADV_HUGEPAGE); /* a look-up in small pages also waits for the page table */
+	explicit_bzero(table, bytes);		      /* memset() would be made calloc() again */
 	return table;
 }
 

@@ -1,4 +1,5 @@
 /* The address space against a plain model of it: every version must go on answering as the list of maps would, and stay a balanced tree. */
+#include "model/maps_cache.h"
 #include "model/model_internal.h"
 
 #include <setjmp.h>
@@ -20,6 +21,7 @@ struct world {
 	uint64_t births[64];
 	size_t space_count;
 	VEC(struct change) changes;
+	struct dso dso;
 	uint64_t random;
 };
 
@@ -53,7 +55,7 @@ static void add_random_change(struct world *world, uint64_t time)
 		maps_remove(world->spaces[space], start, end, time);
 	} else {
 		struct map *map = arena_zalloc(&world->machine->arena, sizeof(*map));
-		*map = (struct map){.start = start, .end = end, .time = time};
+		*map = (struct map){.start = start, .end = end, .time = time, .dso = &world->dso};
 		change.map = map;
 		maps_insert(world->spaces[space], map);
 	}
@@ -70,15 +72,36 @@ static void fork_space(struct world *world, uint64_t time)
 	vec_push(&world->changes, (struct change){.space = UINT32_MAX, .time = time, .start = child});
 }
 
+/* What is known of a state, and of the piece around an address, must hold for all of it. */
+static void check_state(struct world *world, struct maps_cache *cache, uint32_t space, uint64_t addr, uint64_t time)
+{
+	const struct maps *maps = world->spaces[space];
+	struct maps_state state = maps_state_at(maps, time);
+	assert_true(time >= state.from && time <= state.last);
+	assert_int_equal(state.epoch, maps_epoch(maps, time));
+	assert_int_equal(state.epoch, maps_epoch(maps, state.from));
+	assert_int_equal(state.epoch, maps_epoch(maps, state.last));
+	const struct maps_piece *piece = maps_cache_find(cache, &state, addr);
+	assert_ptr_equal(piece->map, maps_find(maps, addr, time));
+	assert_true(addr >= piece->start && addr < piece->end);
+	assert_ptr_equal(piece->map, maps_find(maps, piece->start, state.last));
+	assert_ptr_equal(piece->map, maps_find(maps, piece->end - 1, state.from));
+	assert_int_equal(addr + piece->offset, piece->map ? map_to_dso(piece->map, addr) : addr);
+}
+
 static void check_world(struct world *world, uint64_t end_time)
 {
+	struct maps_cache cache;
+	maps_cache_init(&cache);
 	for (int i = 0; i < 20000; i++) {
 		uint32_t space = next_random(world, world->space_count);
 		uint64_t addr = next_random(world, 380),
 			 time = world->births[space] + next_random(world, end_time - world->births[space] + 2);
 		const struct map *map = maps_find(world->spaces[space], addr, time);
 		assert_ptr_equal(map, expected(world, space, addr, time, world->changes.len));
+		check_state(world, &cache, space, addr, time);
 	}
+	maps_cache_deinit(&cache);
 }
 
 static void test_random(void **state)

@@ -222,9 +222,27 @@ struct error *metric_plan_add(struct metric_plan *plan, struct event_list *event
 	return error;
 }
 
+void metric_plan_copy(struct metric_plan *plan, size_t uses, const struct event_list *events, size_t first)
+{
+	for (size_t i = 0; i < uses; i++) {
+		const struct metric_use *from = &plan->uses.data[i];
+		size_t names = from->expression.names.len;
+		struct metric_use to = *from;
+		to.expression.names.data = arena_copy(&plan->arena, from->expression.names.data, names * sizeof(*from->expression.names.data));
+		to.is_copy = true;
+		to.events = arena_alloc(&plan->arena, (names + 1) * sizeof(*to.events));
+		for (size_t n = 0; n < names; n++)
+			to.events[n] = events->events.data[first + from->events[n]->index];
+		to.shown_at = events->events.data[first + from->shown_at->index];
+		vec_push(&plan->uses, to);
+	}
+}
+
 void metric_plan_deinit(struct metric_plan *plan)
 {
 	for (size_t i = 0; i < plan->uses.len; i++) {
+		if (plan->uses.data[i].is_copy)
+			continue;
 		metric_expression_deinit(&plan->uses.data[i].expression);
 		metric_expression_deinit(&plan->uses.data[i].threshold);
 	}

@@ -33,6 +33,7 @@ struct metric_use {
 	struct metric_expression expression, threshold; /* the second without a root = none */
 	const struct event **events; /* one for each name of the expression */
 	const struct event *shown_at; /* next to which count it stands */
+	bool is_copy;		      /* its expressions belong to another one */
 };
 
 struct metric_plan {
@@ -51,6 +52,8 @@ struct metric_plan_options {
  * known and what is near. */
 struct error *metric_plan_add(struct metric_plan *plan, struct event_list *events, struct event_catalog *catalog, const char *text,
 			      const struct metric_plan_options *options);
+/* Once more the first `uses` metrics, for copies of all events that begin at index `first`. */
+void metric_plan_copy(struct metric_plan *plan, size_t uses, const struct event_list *events, size_t first);
 void metric_plan_deinit(struct metric_plan *plan);
 /* The event was added for a metric only: its own figures aren't shown. */
 bool metric_plan_has_event(const struct metric_plan *plan, const struct event *event);

@@ -12,9 +12,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static void run_deinit(struct stat_run *run)
+void stat_run_deinit(struct stat_run *run)
 {
-	for (size_t i = 0; i < run->events.events.len && run->now; i++) {
+	for (size_t i = 0; run->now && i < run->events->events.len; i++) {
 		free(run->now[i]);
 		free(run->before[i]);
 	}
@@ -25,11 +25,14 @@ static void run_deinit(struct stat_run *run)
 	vec_deinit(&run->each_elapsed);
 	counters_abandon(&run->counters);
 	workload_deinit(&run->workload);
+	stat_record_close(run->recording);
 	arena_deinit(&run->place_arena);
+	arena_deinit(&run->name_arena);
 	metric_plan_deinit(&run->metrics);
-	event_list_deinit(&run->events);
+	event_list_deinit(&run->own_events);
 	event_catalog_destroy(run->catalog);
 	vec_deinit(&run->threads);
+	vec_deinit(&run->thread_names);
 	vec_deinit(&run->options.words);
 	vec_deinit(&run->options.metric_words);
 	free(run->cpus);
@@ -58,7 +61,7 @@ static struct error *choose_target(struct stat_run *run)
 		if (!error)
 			error = proc_threads_of_user(uid, &run->threads);
 	}
-	if (!error && options->system_wide && options->per == STAT_PER_THREAD)
+	if (!error && options->system_wide && options->display.per == STAT_PER_THREAD)
 		error = proc_all_threads(&run->threads);
 	return error;
 }
@@ -111,15 +114,6 @@ static struct error *measure_once(struct stat_run *run)
 	return error ? error : run_around("--post", run->options.post);
 }
 
-static void configure(const struct stat_run *run, struct counts *counts)
-{
-	counts->raw = run->options.no_scale;
-	counts->no_merge = run->options.no_merge;
-	counts->merge_cores = run->options.merge_cores;
-	counts->percore_threads = run->options.percore_threads;
-	counts->metrics = &run->metrics;
-}
-
 static struct error *measure(struct stat_run *run)
 {
 	const struct stat_options *options = &run->options;
@@ -128,16 +122,13 @@ static struct error *measure(struct stat_run *run)
 	if (!error)
 		error = choose_target(run);
 	if (!error)
-		error = stat_choose_places(run);
+		error = stat_choose_places(run, NULL);
 	if (!error)
 		error = stat_open_output(run);
 	if (error)
 		return error;
 	run->what = describe_target(run);
-	counts_init(&run->counts, &run->events, &run->places);
-	counts_init(&run->total, &run->events, &run->places);
-	configure(run, &run->counts);
-	configure(run, &run->total);
+	stat_prepare_counts(run);
 	for (int done = 0; !run->stop && !error && (!options->repeat || done < options->repeat); done++) {
 		error = measure_once(run);
 		if (error || options->repeat)
@@ -149,7 +140,9 @@ static struct error *measure(struct stat_run *run)
 	}
 	if (!error && options->repeat)
 		stat_show(run);
-	if (afterwards_is_needed(&run->events))
+	if (!error)
+		error = stat_record_end(run);
+	if (afterwards_is_needed(run->events))
 		afterwards_leave(&run->counters, NULL, NULL);
 	return error;
 }
@@ -165,13 +158,27 @@ static void take_status(const struct stat_run *run, int *ret_status)
 		*ret_status = WIFEXITED(workload->status) ? WEXITSTATUS(workload->status) : 128 + WTERMSIG(workload->status);
 }
 
+/* "perf stat [OPTIONS] record …" and "perf stat report …" are commands of their own; "perf stat -- record" runs a program of that name. */
+static bool is_subcommand(char **argv, int words, const char *name, const char *last_option)
+{
+	return words > 0 && !strcmp(argv[0], name) && strcmp(last_option, "--");
+}
+
 static struct error *run_command(int argc, char **argv, int *ret_status)
 {
 	struct stat_run run = {0};
 	int words = 0;
 
+	if (argc > 1 && !strcmp(argv[1], "report"))
+		return stat_report(argc - 1, argv + 1, ret_status);
+	run.arguments = mem_zalloc_array((size_t)argc + 1, sizeof(*run.arguments));
+	memcpy(run.arguments, argv, (size_t)argc * sizeof(*argv));
 	stat_options_init(&run.options);
 	struct error *error = options_parse(stat_option_table, OPTIONS_STOP_AT_FIRST_WORD, argc, argv, &run.options, &words);
+	if (!error && is_subcommand(argv, words, "record", run.arguments[argc - words - 1])) {
+		run.options.recorded = true;
+		error = options_parse(stat_option_table, OPTIONS_STOP_AT_FIRST_WORD, words, argv, &run.options, &words);
+	}
 	run.command = words ? argv : NULL;
 	if (!error)
 		error = stat_options_check(&run.options, words > 0);
@@ -179,12 +186,14 @@ static struct error *run_command(int argc, char **argv, int *ret_status)
 		error = measure(&run);
 	if (!error)
 		take_status(&run, ret_status);
-	run_deinit(&run);
+	free(run.arguments);
+	stat_run_deinit(&run);
 	return error;
 }
 
 static const char *const usage[] = {"[OPTIONS] [--] COMMAND [ARGUMENTS]",
-				    "[OPTIONS] -a | -p PID | -t TID | -C CPUS | -u USER [-- COMMAND [ARGUMENTS]]", NULL};
+				    "[OPTIONS] -a | -p PID | -t TID | -C CPUS | -u USER [-- COMMAND [ARGUMENTS]]",
+				    "record [-o FILE] [OPTIONS] [--] [COMMAND [ARGUMENTS]]", "report [-i FILE] [OPTIONS]", NULL};
 
 const struct command cmd_stat = {
 	.name = "stat",

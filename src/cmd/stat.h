@@ -18,8 +18,31 @@ enum stat_format { STAT_TEXT, STAT_CSV, STAT_JSON };
 /* What counts are kept apart by. */
 enum stat_per { STAT_PER_ALL, STAT_PER_CPU, STAT_PER_SOCKET, STAT_PER_DIE, STAT_PER_CLUSTER, STAT_PER_CACHE, STAT_PER_CORE, STAT_PER_NODE, STAT_PER_THREAD };
 
+/* How counts are shown, live or from a recording. */
+struct stat_display {
+	enum stat_per per;
+	bool per_given;
+	int cache_level; /* 0 = the last */
+	bool no_merge, merge_cores, percore_threads;
+	bool metric_only;
+	bool table;
+	bool interval_clear;
+	bool no_csv_summary;
+	bool no_advice;
+	bool ungrouped; /* numbers */
+	enum stat_format format;
+	const char *separator;
+	const char *output; /* of a live recording: where the recording goes */
+	bool append;
+	int log_fd; /* -1 = none */
+};
+
+/* Where counters are told to stop during system management interrupts (Documentation/ABI/testing/sysfs-bus-event_source-devices). */
+#define STAT_FREEZE_ON_SMI "/sys/devices/cpu/freeze_on_smi"
+
 struct stat_options {
 	struct output_options verbosity;
+	struct stat_display display;
 	struct event_words words;
 
 	const char *pids, *tids, *user, *cpus;
@@ -33,35 +56,27 @@ struct stat_options {
 		size_t len, cap;
 	} metric_words;
 	struct metric_plan_options metrics;
-	bool no_merge, merge_cores, percore_threads;
 
 	bool repeat_given;
 	int repeat;	 /* runs; 0 = until interrupted */
 	int64_t delay_ms; /* -1 = until --control says so */
 	uint64_t timeout_ms, interval_ms, interval_count;
-	bool interval_clear, summary;
+	bool summary;
 	bool sync;
 	const char *pre, *post;
 	const char *control;
 
-	enum stat_per per;
-	int cache_level; /* 0 = the last */
 	bool no_scale;
-	bool metric_only;
-	bool table;
-	bool no_csv_summary;
-	bool no_advice;
-	bool ungrouped; /* numbers */
-	enum stat_format format;
-	const char *separator;
-	const char *output;
-	bool append;
-	int log_fd; /* -1 = none */
+	const char *cputype, *for_each_cgroup;
+	bool recorded; /* perf stat record */
 };
 
 extern const struct option stat_option_table[];
+/* The field is a struct stat_display. */
+extern const struct option stat_display_group[];
 void stat_options_init(struct stat_options *options);
 /* What follows from several options together, and what they exclude. */
+struct error *stat_display_check(const struct stat_display *display);
 struct error *stat_options_check(struct stat_options *options, bool workload);
 static inline bool stat_by_cpu(const struct stat_options *options)
 {
@@ -72,25 +87,32 @@ static inline bool stat_by_task(const struct stat_options *options)
 	return options->pids || options->tids || options->user;
 }
 
-/* Where counters are told to stop during system management interrupts (Documentation/ABI/testing/sysfs-bus-event_source-devices). */
-#define STAT_FREEZE_ON_SMI "/sys/devices/cpu/freeze_on_smi"
+struct stat_recording;
 
-/* Everything that measuring needs, released together. */
+/* Everything that counting needs, live or from a recording; released together. */
 struct stat_run {
 	struct stat_options options;
-	char **command; /* NULL = none */
+	char **command;	       /* NULL = none */
+	const char **arguments; /* of the whole command line, NULL-terminated, for recordings */
 	struct event_catalog *catalog;
-	struct event_list events;
+	struct event_list own_events;
+	struct event_list *events; /* own_events, or those of a recording */
 	struct metric_plan metrics;
 	int *cpus;
 	size_t cpu_count;
 	struct pid_list threads;
+	struct {
+		const char **data;
+		size_t len, cap;
+	} thread_names; /* of a recording's threads */
+	struct arena name_arena;
 	struct counters counters;
 	struct workload workload;
 	struct arena place_arena; /* of the places' labels */
 	struct counts_places places;
-	struct count **now, **before; /* by event, cells of the target */
-	size_t cells;
+	/* By event: cells by CPU × thread, what was counted so far and up to the last interval. */
+	struct count **now, **before;
+	size_t cell_cpus, cell_threads;
 	struct counts counts; /* of what is shown next: an interval, a run, or all runs */
 	struct counts total;  /* with intervals: of the whole */
 	VEC(double) each_elapsed;
@@ -99,17 +121,40 @@ struct stat_run {
 	int signal; /* that ended the measuring, or 0 */
 	bool stop;  /* no further runs */
 	bool cut;   /* we ended the measuring, and with it the command */
+	struct stat_recording *recording; /* of perf stat record */
 	FILE *out;
 	char *what;
 };
+void stat_run_deinit(struct stat_run *run);
 
-/* stat_events.c: adds what the options ask for. */
+/* stat_events.c: adds what the options ask for to own_events. */
 struct error *stat_choose_events(struct stat_run *run);
-/* stat_places.c: fills run->places for the target. */
-struct error *stat_choose_places(struct stat_run *run);
+
+/* stat_places.c: fills run->places for the CPUs and threads. The topology is this machine's, or a recording's. */
+struct features;
+struct error *stat_choose_places(struct stat_run *run, const struct features *recorded);
+
 /* stat_measure.c: one run, from starting the command to reading the counters. */
 struct error *stat_measure(struct stat_run *run);
+
+/* stat_rounds.c: cells and what becomes of them. prepare: when events and places are known. */
+void stat_prepare_counts(struct stat_run *run);
+void stat_allocate_cells(struct stat_run *run, size_t cpus, size_t threads);
+/* An interval ended at `time_ns` (as start_ns): shows what was counted in it. The cells must be read. */
+void stat_end_interval(struct stat_run *run, uint64_t time_ns);
+/* Counting ended: the whole is added to what is shown at the end. */
+void stat_end(struct stat_run *run, uint64_t time_ns);
+
 /* stat_output.c */
 struct error *stat_open_output(struct stat_run *run);
 void stat_show_interval(struct stat_run *run, uint64_t time_ns);
 void stat_show(struct stat_run *run);
+
+/* stat_record.c: a recording of counts. begin: when the counters are open; round: when they were read, `time_ns` since the beginning. */
+struct error *stat_record_begin(struct stat_run *run);
+struct error *stat_record_round(struct stat_run *run, uint64_t time_ns, bool final);
+struct error *stat_record_end(struct stat_run *run);
+void stat_record_close(struct stat_recording *recording);
+
+/* stat_report.c: perf stat report. */
+struct error *stat_report(int argc, char **argv, int *ret_status);

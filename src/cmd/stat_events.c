@@ -2,6 +2,7 @@
 #include "cmd/stat.h"
 
 #include "base/text.h"
+#include "event/cgroups.h"
 #include "event/parse.h"
 #include "kernel/cpus.h"
 #include "kernel/topology.h"
@@ -29,7 +30,7 @@ static bool core_names(struct event_catalog *catalog, const char *name)
 
 static struct error *add(struct stat_run *run, const char *text)
 {
-	return event_parse(&run->events, run->catalog, text);
+	return event_parse(&run->own_events, run->catalog, text);
 }
 
 static struct error *add_defaults(struct stat_run *run)
@@ -136,10 +137,10 @@ static struct error *add_metrics(struct stat_run *run)
 
 	options.names = (struct metric_names){.literal = find_literal, .context = run};
 	for (size_t i = 0; !error && i < run->options.metric_words.len; i++)
-		error = metric_plan_add(&run->metrics, &run->events, run->catalog, run->options.metric_words.data[i], &options);
+		error = metric_plan_add(&run->metrics, &run->own_events, run->catalog, run->options.metric_words.data[i], &options);
 	if (error || !run->options.topdown)
 		return error;
-	error = metric_plan_add(&run->metrics, &run->events, run->catalog, "TopdownL1", &options);
+	error = metric_plan_add(&run->metrics, &run->own_events, run->catalog, "TopdownL1", &options);
 	if (!error)
 		return NULL;
 	error_free(error);
@@ -158,6 +159,17 @@ static void group_all(struct event_list *events)
 	}
 }
 
+/* Each control group has events of its own, and its own metrics. */
+static struct error *spread_over_cgroups(struct stat_run *run)
+{
+	size_t events = run->own_events.events.len, uses = run->metrics.uses.len;
+	struct error *error = event_for_each_cgroup(&run->own_events, run->options.for_each_cgroup);
+
+	for (size_t first = events; !error && first < run->own_events.events.len; first += events)
+		metric_plan_copy(&run->metrics, uses, &run->own_events, first);
+	return error;
+}
+
 struct error *stat_choose_events(struct stat_run *run)
 {
 	static const char *const details[] = {
@@ -168,20 +180,25 @@ struct error *stat_choose_events(struct stat_run *run)
 	const struct stat_options *options = &run->options;
 
 	run->catalog = event_catalog_create("");
+	run->events = &run->own_events;
 	if (options->null_run)
 		return NULL;
-	struct error *error = event_words_apply(&options->words, &run->events, run->catalog, stat_by_cpu(options));
+	struct error *error = options->cputype ? event_catalog_choose_cores(run->catalog, options->cputype) : NULL;
+	if (!error)
+		error = event_words_apply(&options->words, &run->own_events, run->catalog, stat_by_cpu(options));
 	if (!error && options->transaction)
 		error = add_transaction(run);
 	if (!error && options->smi_cost)
 		error = add_smi(run);
 	if (!error)
 		error = add_metrics(run);
-	if (!error && !run->events.events.len)
+	if (!error && !run->own_events.events.len)
 		error = add_defaults(run);
 	for (int i = 0; !error && i < options->detailed && i < 3; i++)
 		error = add(run, details[i]);
 	if (!error && options->group)
-		group_all(&run->events);
+		group_all(&run->own_events);
+	if (!error && options->for_each_cgroup)
+		error = spread_over_cgroups(run);
 	return error;
 }

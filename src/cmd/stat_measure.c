@@ -21,6 +21,7 @@ struct measuring {
 	int timers[3];
 	size_t alive; /* watched threads */
 	bool done, interrupted;
+	struct error *error; /* ends the measuring */
 };
 
 static uint64_t now_ns(void)
@@ -41,7 +42,7 @@ static void choose_target(struct stat_run *run, struct counter_target *ret)
 {
 	static const int any_cpu = -1;
 	static const pid_t any_thread = -1;
-	bool by_cpu = stat_by_cpu(&run->options) && run->options.per != STAT_PER_THREAD;
+	bool by_cpu = stat_by_cpu(&run->options) && run->options.display.per != STAT_PER_THREAD;
 
 	if (is_workload_target(run)) {
 		run->threads.len = 0;
@@ -57,23 +58,6 @@ static void choose_target(struct stat_run *run, struct counter_target *ret)
 	}
 }
 
-static void allocate_cells(struct stat_run *run, size_t cells)
-{
-	size_t events = run->events.events.len;
-
-	if (!run->now) {
-		run->now = mem_zalloc_array(events + 1, sizeof(*run->now));
-		run->before = mem_zalloc_array(events + 1, sizeof(*run->before));
-	}
-	run->cells = cells;
-	for (size_t i = 0; i < events; i++) {
-		free(run->now[i]);
-		free(run->before[i]);
-		run->now[i] = mem_zalloc_array(cells + 1, sizeof(**run->now));
-		run->before[i] = mem_zalloc_array(cells + 1, sizeof(**run->before));
-	}
-}
-
 static struct error *open_counters(struct stat_run *run)
 {
 	const struct stat_options *options = &run->options;
@@ -83,15 +67,16 @@ static struct error *open_counters(struct stat_run *run)
 				       .by_cpu = stat_by_cpu(options),
 				       .workload = is_workload_target(run),
 				       .delayed = options->delay_ms != 0,
-				       .no_bundles = options->control != NULL};
+				       .no_bundles = options->control || options->recorded,
+				       .identified = options->recorded};
 	struct counter_target target;
 
 	choose_target(run, &target);
-	counting_configure(&run->events, &scope);
-	allocate_cells(run, target.cpu_count * target.thread_count);
+	counting_configure(run->events, &scope);
+	stat_allocate_cells(run, target.cpu_count, target.thread_count);
 	/* The counters of the run before are closed only now: as long as a tracepoint has another one, closing doesn't wait. */
 	struct counters before = run->counters;
-	struct error *error = counters_open_present(&run->counters, &run->events, &target);
+	struct error *error = counters_open_present(&run->counters, run->events, &target);
 	counters_close(&before);
 	return error;
 }
@@ -114,37 +99,13 @@ static void watch_threads(struct measuring *measuring)
 	}
 }
 
-static uint64_t time_ns(const struct timeval *time)
+/* What was counted up to now: shown and recorded. */
+static struct error *finish_interval(struct stat_run *run, uint64_t time_ns)
 {
-	return (uint64_t)time->tv_sec * 1000000000u + (uint64_t)time->tv_usec * 1000;
-}
-
-/* Adds what was counted since `before` to the numbers to be shown. */
-static void add_counts(struct stat_run *run, struct counts *counts, bool since_before, uint64_t length_ns)
-{
-	const struct counter_target *target = &run->counters.target;
-	struct counts_reading reading = {.now = run->now,
-					 .before = since_before ? run->before : NULL,
-					 .cpus = target->cpu_count,
-					 .threads = target->thread_count,
-					 .duration_ns = length_ns,
-					 .user_ns = time_ns(&run->workload.usage.ru_utime),
-					 .system_ns = time_ns(&run->workload.usage.ru_stime)};
-
-	counts->absent = run->counters.absent;
-	counts_add(counts, &reading);
-}
-
-static void finish_interval(struct stat_run *run, uint64_t time_ns)
-{
-	counting_read(&run->counters, &run->events, run->now);
-	counts_clear(&run->counts);
-	add_counts(run, &run->counts, true, time_ns - run->shown_ns);
-	for (size_t i = 0; i < run->events.events.len; i++)
-		memcpy(run->before[i], run->now[i], run->cells * sizeof(**run->now));
-	run->shown_ns = time_ns;
-	run->intervals++;
-	stat_show_interval(run, time_ns - run->start_ns);
+	counting_read(&run->counters, run->events, run->now);
+	struct error *error = stat_record_round(run, time_ns - run->start_ns, false);
+	stat_end_interval(run, time_ns);
+	return error;
 }
 
 static void take_signals(struct measuring *measuring)
@@ -181,7 +142,7 @@ static void switch_events(struct measuring *measuring, const char *name, bool on
 	if (on && !run->start_ns)
 		begin(run);
 	for (size_t i = 0; i < run->counters.count; i++) {
-		const struct event *event = run->events.events.data[i];
+		const struct event *event = run->events->events.data[i];
 		const struct counter *counter = &run->counters.each[i];
 		if ((!*name && event->leader == i) || (*name && !strcmp(name, event->name)))
 			on ? counter_enable(counter) : counter_disable(counter);
@@ -232,7 +193,7 @@ static void take_event(struct measuring *measuring, const struct epoll_event *ev
 	case TAG_INTERVAL:
 		if (read(measuring->timers[0], &ticks, sizeof(ticks)) != sizeof(ticks) || !run->start_ns)
 			break;
-		finish_interval(run, now_ns());
+		measuring->error = finish_interval(run, now_ns());
 		if (run->options.interval_count && run->intervals == run->options.interval_count)
 			measuring->done = run->cut = true;
 		break;
@@ -272,7 +233,7 @@ static struct error *start(struct measuring *measuring)
 			fprintf(stderr, "Events disabled\n");
 	} else {
 		if (!is_workload_target(run))
-			counters_enable(&run->counters, &run->events);
+			counters_enable(&run->counters, run->events);
 		begin(run);
 	}
 	if (run->command)
@@ -282,45 +243,49 @@ static struct error *start(struct measuring *measuring)
 	return error;
 }
 
-static void finish(struct stat_run *run)
+static struct error *finish(struct stat_run *run)
 {
 	uint64_t end_ns = now_ns();
+	const struct stat_options *options = &run->options;
 
 	if (!run->start_ns)
 		run->start_ns = run->shown_ns = end_ns; /* never enabled */
 	if (!is_workload_target(run) || !run->workload.waited)
-		counters_disable(&run->counters, &run->events);
+		counters_disable(&run->counters, run->events);
 	if (run->command)
 		workload_stop(&run->workload);
-	if (run->options.interval_ms && !(run->options.interval_count && run->intervals >= run->options.interval_count))
-		finish_interval(run, end_ns);
-	else
-		counting_read(&run->counters, &run->events, run->now);
-	struct counts *counts = run->options.interval_ms ? &run->total : &run->counts;
-	double elapsed = (double)(end_ns - run->start_ns) / 1e9;
-	add_counts(run, counts, false, end_ns - run->start_ns);
-	vec_push(&run->each_elapsed, elapsed);
+	counting_read(&run->counters, run->events, run->now);
+	if (options->interval_ms && !(options->interval_count && run->intervals >= options->interval_count))
+		stat_end_interval(run, end_ns);
+	stat_end(run, end_ns);
+	return stat_record_round(run, end_ns - run->start_ns, true);
 }
 
 static struct error *wait_for_end(struct measuring *measuring)
 {
 	struct epoll_event events[16];
 
-	while (!measuring->done) {
+	while (!measuring->done && !measuring->error) {
 		int count = poller_wait(&measuring->poller, events, 16);
 		if (count < 0)
 			return error_system(errno, "epoll_wait");
 		for (int i = 0; i < count; i++)
 			take_event(measuring, &events[i]);
 	}
-	return NULL;
+	return measuring->error;
+}
+
+/* Standard output carries a recording. */
+static bool is_piped(const struct stat_run *run)
+{
+	return run->options.recorded && run->options.display.output && !strcmp(run->options.display.output, "-");
 }
 
 struct error *stat_measure(struct stat_run *run)
 {
 	static const int signals[] = {SIGINT, SIGTERM, SIGCHLD, 0};
 	struct measuring measuring = {.run = run, .timers = {-1, -1, -1}};
-	struct error *error = run->command ? workload_start(&run->workload, run->command, false) : NULL;
+	struct error *error = run->command ? workload_start(&run->workload, run->command, is_piped(run)) : NULL;
 
 	if (error)
 		return error;
@@ -332,6 +297,8 @@ struct error *stat_measure(struct stat_run *run)
 	poller_watch(&measuring.poller, measuring.control.in, EPOLLIN, TAG_CONTROL);
 	if (!error)
 		error = open_counters(run);
+	if (!error)
+		error = stat_record_begin(run);
 	if (!error) {
 		watch_threads(&measuring);
 		error = start(&measuring);
@@ -339,7 +306,7 @@ struct error *stat_measure(struct stat_run *run)
 	if (!error)
 		error = wait_for_end(&measuring);
 	if (!error)
-		finish(run);
+		error = finish(run);
 	for (size_t i = 0; i < 3; i++)
 		if (measuring.timers[i] >= 0)
 			close(measuring.timers[i]);

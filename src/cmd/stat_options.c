@@ -42,10 +42,10 @@ static struct error *parse_milliseconds(const struct option *option, const char 
 
 static struct error *parse_separator(const struct option *option, const char *argument, bool negated, void *field)
 {
-	struct stat_options *options = field;
+	struct stat_display *display = field;
 
-	options->separator = strcmp(argument, "\\t") ? argument : "\t";
-	options->format = STAT_CSV;
+	display->separator = strcmp(argument, "\\t") ? argument : "\t";
+	display->format = STAT_CSV;
 	return NULL;
 }
 
@@ -80,9 +80,10 @@ static struct error *refuse(const struct option *option, const char *argument, b
 	return NULL;
 }
 
-static struct error *set_per(struct stat_options *options, enum stat_per per, bool negated)
+static struct error *set_per(struct stat_display *display, enum stat_per per, bool negated)
 {
-	options->per = negated ? STAT_PER_ALL : per;
+	display->per = negated ? STAT_PER_ALL : per;
+	display->per_given = true;
 	return NULL;
 }
 
@@ -101,14 +102,14 @@ PER(parse_per_thread, STAT_PER_THREAD)
 
 static struct error *parse_per_cache(const struct option *option, const char *argument, bool negated, void *field)
 {
-	struct stat_options *options = field;
+	struct stat_display *display = field;
 	const char *digits = argument && (*argument == 'l' || *argument == 'L') ? argument + 1 : argument;
 	uint32_t level = 0;
 
 	if (digits && (!number_parse_u32(digits, &level) || level < 1 || level > 9))
 		return error_new_kind(ERROR_USAGE, "'%s' is no cache level such as L2", argument);
-	options->cache_level = (int)level;
-	return set_per(options, STAT_PER_CACHE, negated);
+	display->cache_level = (int)level;
+	return set_per(display, STAT_PER_CACHE, negated);
 }
 
 #define O struct stat_options
@@ -118,6 +119,36 @@ static struct error *parse_per_cache(const struct option *option, const char *ar
 	{                                                     \
 		OPTION_KIND_CUSTOM, s, l, 0, a, h, p, NULL, f \
 	}
+
+/* How counts are shown; the field is a struct stat_display. */
+const struct option stat_display_group[] = {
+	OPTION_HEADING("Kept apart by"),
+	WHOLE('A', "no-aggr", NULL, "CPU (with -a or -C)", parse_per_cpu, OPTION_NO_ARGUMENT),
+	WHOLE(0, "per-socket", NULL, "socket", parse_per_socket, OPTION_NO_ARGUMENT),
+	WHOLE(0, "per-die", NULL, "die", parse_per_die, OPTION_NO_ARGUMENT),
+	WHOLE(0, "per-cluster", NULL, "cluster of cores", parse_per_cluster, OPTION_NO_ARGUMENT),
+	WHOLE(0, "per-cache", "LEVEL", "shared cache, of this level (L2, L3 …; default: the last)", parse_per_cache, OPTION_OPTIONAL_ARGUMENT),
+	WHOLE(0, "per-core", NULL, "core", parse_per_core, OPTION_NO_ARGUMENT),
+	WHOLE(0, "per-node", NULL, "memory node", parse_per_node, OPTION_NO_ARGUMENT),
+	OPTION_FLAG(0, "percore-show-thread", struct stat_display, percore_threads, "with -A and events with the term percore: each CPU with its core's sum"),
+	WHOLE(0, "per-thread", NULL, "thread (with -p, -t, -u or -a)", parse_per_thread, OPTION_NO_ARGUMENT),
+	OPTION_FLAG(0, "no-merge", struct stat_display, no_merge, "events of several PMUs that make up one (uncore) one by one"),
+	OPTION_FLAG(0, "hybrid-merge", struct stat_display, merge_cores, "the same event of several kinds of cores as one"),
+
+	OPTION_HEADING("Output"),
+	WHOLE('x', "field-separator", "SEPARATOR", "fields with this between them, for programs", parse_separator, OPTION_NO_NEGATION),
+	OPTION_CUSTOM_FLAGS('j', "json-output", struct stat_display, format, NULL, "JSON, one object a line", parse_json, OPTION_NO_ARGUMENT),
+	OPTION_STRING('o', "output", struct stat_display, output, "FILE", "write to this file"),
+	OPTION_FLAG(0, "append", struct stat_display, append, "with -o: to its end"),
+	OPTION_INT(0, "log-fd", struct stat_display, log_fd, "N", "write to this descriptor"),
+	OPTION_FLAG(0, "no-csv-summary", struct stat_display, no_csv_summary, "with --summary and -x: lines of the summary don't say that they are"),
+	OPTION_FLAG_INVERTED(0, "advice", struct stat_display, no_advice, "sentences that read the numbers for you (default; --no-advice: none)"),
+	OPTION_FLAG(0, "table", struct stat_display, table, "with -r: the time of each run"),
+	OPTION_FLAG_INVERTED('B', "big-num", struct stat_display, ungrouped, "thousands' separators in large numbers (default; --no-big-num: none)"),
+	OPTION_FLAG(0, "metric-only", struct stat_display, metric_only, "only computed figures, no counts"),
+	OPTION_FLAG(0, "interval-clear", struct stat_display, interval_clear, "with -I: clear the screen before each"),
+	OPTION_END,
+};
 
 const struct option stat_option_table[] = {
 	OPTION_HEADING("What is measured"),
@@ -142,23 +173,22 @@ const struct option stat_option_table[] = {
 	OPTION_COUNT('d', "detailed", O, detailed, "also the caches (-dd: more of them, -ddd: prefetches)"),
 	CUSTOM(0, "pfm-events", words, "EVENT", "the same by the names of libpfm4 (perf list pfm), with its modifiers and in groups {…}",
 	       event_words_parse_pfm),
+	OPTION_STRING(0, "cputype", O, cputype, "KIND", "events of this kind of cores only, where there are several (core, atom)"),
 	CUSTOM(0, "filter", words, "FILTER", "condition on the fields of the tracepoints named before it", event_words_parse_filter),
 	CUSTOM('G', "cgroup", words, "NAMES", "only what runs in this control group: one for each event named before it, or one for all",
 	       event_words_parse_cgroup),
+	OPTION_STRING(0, "for-each-cgroup", O, for_each_cgroup, "NAMES", "all events in each of these control groups (names or an expression)"),
 	OPTION_FLAG(0, "all-kernel", O, all_kernel, "only the kernel's part"),
 	OPTION_FLAG(0, "all-user", O, all_user, "only the programs' part"),
 	OPTION_FLAG('n', "null", O, null_run, "no counters: only the time"),
 	OPTION_FLAG('g', "group", O, group, "all events in one group: counted at the same time or not at all"),
 	OPTION_FLAG_INVERTED(0, "scale", O, no_scale, "scale counters that ran only part of the time (default; --no-scale: raw)"),
-	OPTION_FLAG(0, "no-merge", O, no_merge, "events of several PMUs that make up one (uncore) one by one"),
-	OPTION_FLAG(0, "hybrid-merge", O, merge_cores, "the same event of several kinds of cores as one"),
 	OPTION_FLAG('T', "transaction", O, transaction, "hardware transactions (Intel TSX)"),
 	OPTION_FLAG(0, "smi-cost", O, smi_cost, "the cost of system management interrupts (Intel)"),
 
 	OPTION_HEADING("Metrics"),
 	WHOLE('M', "metrics", "METRICS", "compute these metrics or groups of metrics (comma-separated); 'perf list metric' lists them", parse_metrics,
 	      OPTION_NO_NEGATION),
-	OPTION_FLAG(0, "metric-only", O, metric_only, "only computed figures, no counts"),
 	OPTION_FLAG(0, "metric-no-group", O, metrics.no_group, "do not count the events of a metric at the same time"),
 	OPTION_FLAG(0, "metric-no-merge", O, metrics.no_merge, "metrics don't share events"),
 	OPTION_FLAG(0, "metric-no-threshold", O, metrics.no_threshold, "do not mark metrics that are worth looking at"),
@@ -166,38 +196,18 @@ const struct option stat_option_table[] = {
 	{OPTION_KIND_CUSTOM, 0, "iostat", 0, "PORTS", "", refuse, NULL, OPTION_HIDDEN | OPTION_OPTIONAL_ARGUMENT},
 	{OPTION_KIND_CUSTOM, 0, "record-tpebs", 0, NULL, "", refuse, NULL, OPTION_HIDDEN | OPTION_NO_ARGUMENT},
 
-	OPTION_HEADING("Kept apart by"),
-	WHOLE('A', "no-aggr", NULL, "CPU (with -a or -C)", parse_per_cpu, OPTION_NO_ARGUMENT),
-	WHOLE(0, "per-socket", NULL, "socket", parse_per_socket, OPTION_NO_ARGUMENT),
-	WHOLE(0, "per-die", NULL, "die", parse_per_die, OPTION_NO_ARGUMENT),
-	WHOLE(0, "per-cluster", NULL, "cluster of cores", parse_per_cluster, OPTION_NO_ARGUMENT),
-	WHOLE(0, "per-cache", "LEVEL", "shared cache, of this level (L2, L3 …; default: the last)", parse_per_cache, OPTION_OPTIONAL_ARGUMENT),
-	WHOLE(0, "per-core", NULL, "core", parse_per_core, OPTION_NO_ARGUMENT),
-	WHOLE(0, "per-node", NULL, "memory node", parse_per_node, OPTION_NO_ARGUMENT),
-	OPTION_FLAG(0, "percore-show-thread", O, percore_threads, "with -A and events with the term percore: each CPU with its core's sum"),
-	WHOLE(0, "per-thread", NULL, "thread (with -p, -t, -u or -a)", parse_per_thread, OPTION_NO_ARGUMENT),
-
-	OPTION_HEADING("Output"),
+	OPTION_HEADING("Intervals"),
 	CUSTOM('I', "interval-print", interval_ms, "MS", "print what was counted every so many milliseconds", parse_milliseconds),
 	OPTION_U64(0, "interval-count", O, interval_count, "N", "with -I: stop after N intervals"),
-	OPTION_FLAG(0, "interval-clear", O, interval_clear, "with -I: clear the screen before each"),
 	OPTION_FLAG(0, "summary", O, summary, "with -I: the whole at the end"),
-	WHOLE('x', "field-separator", "SEPARATOR", "fields with this between them, for programs", parse_separator, OPTION_NO_NEGATION),
-	OPTION_CUSTOM_FLAGS('j', "json-output", O, format, NULL, "JSON, one object a line", parse_json, OPTION_NO_ARGUMENT),
-	OPTION_STRING('o', "output", O, output, "FILE", "write to this file"),
-	OPTION_FLAG(0, "append", O, append, "with -o: to its end"),
-	OPTION_INT(0, "log-fd", O, log_fd, "N", "write to this descriptor"),
-	OPTION_FLAG(0, "no-csv-summary", O, no_csv_summary, "with --summary and -x: lines of the summary don't say that they are"),
-	OPTION_FLAG_INVERTED(0, "advice", O, no_advice, "sentences that read the numbers for you (default; --no-advice: none)"),
-	OPTION_FLAG(0, "table", O, table, "with -r: the time of each run"),
-	OPTION_FLAG_INVERTED('B', "big-num", O, ungrouped, "thousands' separators in large numbers (default; --no-big-num: none)"),
+	OPTION_GROUP(stat_display_group, O, display),
 	OPTION_GROUP(output_option_group, O, verbosity),
 	OPTION_END,
 };
 
 void stat_options_init(struct stat_options *options)
 {
-	*options = (struct stat_options){.repeat = 1, .log_fd = -1};
+	*options = (struct stat_options){.repeat = 1, .display.log_fd = -1};
 }
 
 /* Ways to choose that exclude each other: the more particular one wins, with a word. */
@@ -219,20 +229,37 @@ static void check_target(struct stat_options *options)
 	}
 }
 
+struct error *stat_display_check(const struct stat_display *display)
+{
+	if (display->output && display->log_fd >= 0)
+		return error_new_kind(ERROR_USAGE, "-o and --log-fd exclude each other");
+	if (display->separator && display->format == STAT_JSON)
+		return error_new_kind(ERROR_USAGE, "-x and -j exclude each other");
+	if (display->append && !display->output && display->log_fd < 0)
+		return error_new_kind(ERROR_USAGE, "--append needs -o");
+	return NULL;
+}
+
 static struct error *check_output(const struct stat_options *options)
 {
-	if (options->output && options->log_fd >= 0)
-		return error_new_kind(ERROR_USAGE, "-o and --log-fd exclude each other");
-	if (options->separator && options->format == STAT_JSON)
-		return error_new_kind(ERROR_USAGE, "-x and -j exclude each other");
-	if (options->append && !options->output && options->log_fd < 0)
-		return error_new_kind(ERROR_USAGE, "--append needs -o");
 	if (options->interval_count && !options->interval_ms)
 		return error_new_kind(ERROR_USAGE, "--interval-count needs -I");
 	if (options->timeout_ms && options->interval_ms)
 		return error_new_kind(ERROR_USAGE, "--timeout and -I exclude each other: use --interval-count");
-	if (options->table && options->repeat <= 1)
+	if (options->display.table && options->repeat <= 1)
 		return error_new_kind(ERROR_USAGE, "--table shows each of several runs: it needs -r");
+	return stat_display_check(&options->display);
+}
+
+/* What a recording of counts cannot hold. */
+static struct error *check_recorded(const struct stat_options *options)
+{
+	if (!options->recorded)
+		return NULL;
+	if (options->repeat_given)
+		return error_new_kind(ERROR_USAGE, "-r repeats a command, and a recording holds one run");
+	if (options->null_run)
+		return error_new_kind(ERROR_USAGE, "-n counts nothing that could be recorded");
 	return NULL;
 }
 
@@ -241,9 +268,9 @@ struct error *stat_options_check(struct stat_options *options, bool workload)
 	check_target(options);
 	if (!workload && !stat_by_task(options) && !options->cpus)
 		options->system_wide = true;
-	if (!stat_by_cpu(options) && options->per != STAT_PER_ALL && options->per != STAT_PER_THREAD)
+	if (!stat_by_cpu(options) && options->display.per != STAT_PER_ALL && options->display.per != STAT_PER_THREAD)
 		return error_new_kind(ERROR_USAGE, "counts can be kept apart by CPU, core, socket … only of whole CPUs: add -a or -C");
-	if (options->per == STAT_PER_THREAD && ((workload && !stat_by_task(options) && !options->system_wide) || options->cpus))
+	if (options->display.per == STAT_PER_THREAD && ((workload && !stat_by_task(options) && !options->system_wide) || options->cpus))
 		return error_new_kind(ERROR_USAGE, "--per-thread needs -p, -t, -u or -a");
 	if (options->repeat_given && !workload)
 		return error_new_kind(ERROR_USAGE, "-r repeats a command, and there is none");
@@ -251,5 +278,8 @@ struct error *stat_options_check(struct stat_options *options, bool workload)
 		return error_new_kind(ERROR_USAGE, "--all-kernel and --all-user exclude each other");
 	if (options->delay_ms < 0 && !options->control)
 		log_warning("-D -1 without --control: nothing will enable the events");
-	return check_output(options);
+	if (options->for_each_cgroup && !stat_by_cpu(options))
+		return error_new_kind(ERROR_USAGE, "--for-each-cgroup measures control groups on whole CPUs: it needs -a or -C");
+	struct error *error = check_recorded(options);
+	return error ? error : check_output(options);
 }

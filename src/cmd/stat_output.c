@@ -16,12 +16,12 @@ enum { TITLES_EVERY = 25 };
 
 static struct error *open_descriptor(struct stat_run *run)
 {
-	int fd = dup(run->options.log_fd);
+	int fd = dup(run->options.display.log_fd);
 
 	if (fd >= 0)
 		fcntl(fd, F_SETFD, FD_CLOEXEC);
-	run->out = fd < 0 ? NULL : fdopen(fd, run->options.append ? "a" : "w");
-	return run->out ? NULL : error_system(errno, "--log-fd %d", run->options.log_fd);
+	run->out = fd < 0 ? NULL : fdopen(fd, run->options.display.append ? "a" : "w");
+	return run->out ? NULL : error_system(errno, "--log-fd %d", run->options.display.log_fd);
 }
 
 struct error *stat_open_output(struct stat_run *run)
@@ -31,13 +31,13 @@ struct error *stat_open_output(struct stat_run *run)
 	char text[64];
 
 	run->out = stderr;
-	if (options->log_fd >= 0)
+	if (options->display.log_fd >= 0)
 		return open_descriptor(run);
-	if (!options->output)
+	if (!options->display.output || options->recorded)
 		return NULL;
-	run->out = fopen(options->output, options->append ? "ae" : "we");
+	run->out = fopen(options->display.output, options->display.append ? "ae" : "we");
 	if (!run->out)
-		return error_system(errno, "%s", options->output);
+		return error_system(errno, "%s", options->display.output);
 	fprintf(run->out, "# started on %s\n", ctime_r(&now, text));
 	return NULL;
 }
@@ -47,14 +47,14 @@ static void show(struct stat_run *run, struct counting *result, bool header)
 	static const char *const views[] = {[STAT_TEXT] = "stdio", [STAT_CSV] = "csv", [STAT_JSON] = "json"};
 	const struct stat_options *options = &run->options;
 	struct view_options view = {.header = header,
-				    .between = options->separator,
-				    .ungrouped = options->ungrouped,
+				    .between = options->display.separator,
+				    .ungrouped = options->display.ungrouped,
 				    .colours = isatty(fileno(run->out)),
-				    .only_figures = options->metric_only,
-				    .table = options->table,
-				    .plain_summary = options->no_csv_summary};
+				    .only_figures = options->display.metric_only,
+				    .table = options->display.table,
+				    .plain_summary = options->display.no_csv_summary};
 
-	error_free(view_find(views[options->format])->counting(result, &view, run->out));
+	error_free(view_find(views[options->display.format])->counting(result, &view, run->out));
 	fflush(run->out);
 	counting_destroy(result);
 }
@@ -65,7 +65,7 @@ static struct counting *make_result(struct stat_run *run, const struct counts *c
 	struct counts_result_options options = {
 		.sort = threads,
 		.skip_idle = threads && !stat_by_task(&run->options),
-		.place_by_place = run->options.metric_only};
+		.place_by_place = run->options.display.metric_only};
 
 	return counts_result(counts, &options);
 }
@@ -79,16 +79,16 @@ void stat_show_interval(struct stat_run *run, uint64_t time_ns)
 	result = make_result(run, &run->counts);
 	result->interval = true;
 	result->time_ns = time_ns;
-	if (run->options.interval_clear)
+	if (run->options.display.interval_clear)
 		fputs("\033[H\033[2J", run->out);
-	show(run, result, run->options.interval_clear || (run->intervals - 1) % TITLES_EVERY == 0);
+	show(run, result, run->options.display.interval_clear || (run->intervals - 1) % TITLES_EVERY == 0);
 }
 
 /* For a person who reads a table; files and programs get none. */
 static bool wants_advice(const struct stat_options *options)
 {
-	return !options->no_advice && options->format == STAT_TEXT && !options->output && options->log_fd < 0 &&
-	       options->per == STAT_PER_ALL && !options->metric_only;
+	return !options->display.no_advice && options->display.format == STAT_TEXT && (!options->display.output || options->recorded) && options->display.log_fd < 0 &&
+	       options->display.per == STAT_PER_ALL && !options->display.metric_only;
 }
 
 static void add_advice(struct stat_run *run, struct counting *result)

@@ -3,7 +3,9 @@
 
 #include "base/arena.h"
 #include "base/mem.h"
+#include "base/number.h"
 #include "kernel/topology.h"
+#include "perfdata/features.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -29,14 +31,39 @@ static int known(int id)
 	return id < 0 ? 0 : id;
 }
 
+/* What a recording says of the CPUs of its machine. */
+static void recorded_topology(const struct features *features, int cpu, struct cpu_topology *ret)
+{
+	*ret = (struct cpu_topology){.socket = -1, .die = -1, .cluster = -1, .core = -1, .node = -1};
+	if (cpu >= 0 && (size_t)cpu < features->cpus.len) {
+		const struct feature_cpu *ids = &features->cpus.data[cpu];
+		ret->socket = ids->socket_id;
+		ret->die = ids->die_id;
+		ret->core = ids->core_id;
+	}
+	for (size_t i = 0; i < features->numa_nodes.len; i++) {
+		int *cpus;
+		size_t count;
+		if (!number_parse_list(features->numa_nodes.data[i].cpus, &cpus, &count))
+			continue;
+		for (size_t c = 0; c < count; c++)
+			if (cpus[c] == cpu)
+				ret->node = (int)features->numa_nodes.data[i].node;
+		free(cpus);
+	}
+}
+
 /* The place of a CPU, by numbers that also sort it. */
-static struct place place_of(struct arena *arena, enum stat_per per, int cpu, int cache_level)
+static struct place place_of(struct arena *arena, enum stat_per per, int cpu, int cache_level, const struct features *recorded)
 {
 	struct cpu_topology topology;
 	struct place place = {{0}};
 	int level = 0, first = cpu;
 
-	topology_of_cpu("", cpu, &topology);
+	if (recorded)
+		recorded_topology(recorded, cpu, &topology);
+	else
+		topology_of_cpu("", cpu, &topology);
 	int socket = known(topology.socket), die = known(topology.die);
 	place.ids[0] = socket;
 	place.ids[1] = die;
@@ -81,7 +108,8 @@ static int compare_places(const void *left, const void *right)
 }
 
 /* Sorted, each once; and the index of each CPU's. */
-static void choose_by_topology(struct stat_run *run)
+static void choose_by_topology(struct stat_run *run, enum stat_per per, const struct features *recorded, const char *const **ret_labels,
+			       const unsigned int **ret_places, size_t *ret_count)
 {
 	struct arena *arena = &run->place_arena;
 	size_t count = run->cpu_count;
@@ -91,7 +119,7 @@ static void choose_by_topology(struct stat_run *run)
 	size_t unique = 0;
 
 	for (size_t i = 0; i < count; i++)
-		of_cpu[i] = sorted[i] = place_of(arena, run->options.per, run->cpus[i], run->options.cache_level);
+		of_cpu[i] = sorted[i] = place_of(arena, per, run->cpus[i], run->options.display.cache_level, recorded);
 	qsort(sorted, count, sizeof(*sorted), compare_places);
 	for (size_t i = 0; i < count; i++)
 		if (!unique || compare_places(&sorted[unique - 1], &sorted[i]))
@@ -102,43 +130,84 @@ static void choose_by_topology(struct stat_run *run)
 		const struct place *found = bsearch(&of_cpu[i], sorted, unique, sizeof(*sorted), compare_places);
 		indexes[i] = (unsigned int)(found - sorted);
 	}
-	run->places.by = COUNTS_BY_PLACE;
-	run->places.count = unique;
-	run->places.labels = labels;
-	run->places.cpu_places = indexes;
+	*ret_labels = labels;
+	*ret_places = indexes;
+	*ret_count = unique;
 }
 
-static const char *thread_label(struct arena *arena, pid_t thread)
+/* Where an event counts for a whole package or core, CPUs are told apart by that. */
+static void choose_shared(struct stat_run *run, const struct features *recorded)
 {
+	const char *const *labels;
+	const unsigned int *cores;
+	size_t count;
+	bool packages = false, percore = false;
+
+	for (size_t i = 0; i < run->events->events.len; i++) {
+		packages |= run->events->events.data[i]->per_package;
+		percore |= run->events->events.data[i]->percore;
+	}
+	if (packages)
+		choose_by_topology(run, STAT_PER_DIE, recorded, &labels, &run->places.cpu_packages, &count);
+	if (!percore || run->options.display.per != STAT_PER_CPU)
+		return;
+	choose_by_topology(run, STAT_PER_CORE, recorded, &labels, &cores, &count);
+	unsigned int *first = arena_alloc(&run->place_arena, run->cpu_count * sizeof(*first));
+	const char **core_labels = arena_alloc(&run->place_arena, run->cpu_count * sizeof(*core_labels));
+	for (size_t i = 0; i < run->cpu_count; i++) {
+		size_t same = 0;
+		while (cores[same] != cores[i])
+			same++;
+		first[i] = (unsigned int)same;
+		core_labels[i] = labels[cores[i]];
+	}
+	run->places.cpu_cores = first;
+	run->places.core_labels = core_labels;
+}
+
+static const char *thread_label(struct stat_run *run, size_t index)
+{
+	struct arena *arena = &run->place_arena;
+	pid_t thread = run->threads.data[index];
 	char path[64], comm[256];
 
+	if (index < run->thread_names.len)
+		return arena_printf(arena, "%s-%d", run->thread_names.data[index], thread);
 	snprintf(path, sizeof(path), "/proc/%d/comm", thread);
 	if (!proc_read_line(path, comm, sizeof(comm)))
 		return arena_printf(arena, "?-%d", thread);
 	return arena_printf(arena, "%s-%d", comm, thread);
 }
 
-struct error *stat_choose_places(struct stat_run *run)
+static void choose_threads_or_cpus(struct stat_run *run, bool threads)
 {
-	struct arena *arena = &run->place_arena;
-	enum stat_per per = run->options.per;
+	size_t count = threads ? run->threads.len : run->cpu_count;
+	const char **labels = arena_alloc(&run->place_arena, count * sizeof(*labels));
 
-	arena_deinit(arena);
+	for (size_t i = 0; i < count; i++)
+		labels[i] = threads ? thread_label(run, i) : arena_printf(&run->place_arena, "CPU%d", run->cpus[i]);
+	run->places.by = threads ? COUNTS_BY_THREAD : COUNTS_BY_CPU;
+	run->places.count = count;
+	run->places.labels = labels;
+}
+
+struct error *stat_choose_places(struct stat_run *run, const struct features *recorded)
+{
+	enum stat_per per = run->options.display.per;
+
 	run->places = (struct counts_places){.by = COUNTS_GLOBAL, .count = 1};
+	if (recorded && (per == STAT_PER_CLUSTER || per == STAT_PER_CACHE))
+		return error_new_kind(ERROR_USAGE, "recordings don't say which CPUs share a cluster or cache; use --per-core or --per-die");
+	if (run->cpu_count && run->cpus[0] >= 0)
+		choose_shared(run, recorded);
 	if (per == STAT_PER_ALL)
 		return NULL;
 	run->places.kind = &kinds[per];
 	if (per == STAT_PER_THREAD || per == STAT_PER_CPU) {
-		size_t count = per == STAT_PER_THREAD ? run->threads.len : run->cpu_count;
-		const char **labels = arena_alloc(arena, count * sizeof(*labels));
-		for (size_t i = 0; i < count; i++)
-			labels[i] = per == STAT_PER_THREAD ? thread_label(arena, run->threads.data[i])
-							   : arena_printf(arena, "CPU%d", run->cpus[i]);
-		run->places.by = per == STAT_PER_THREAD ? COUNTS_BY_THREAD : COUNTS_BY_CPU;
-		run->places.count = count;
-		run->places.labels = labels;
+		choose_threads_or_cpus(run, per == STAT_PER_THREAD);
 		return NULL;
 	}
-	choose_by_topology(run);
+	choose_by_topology(run, per, recorded, &run->places.labels, &run->places.cpu_places, &run->places.count);
+	run->places.by = COUNTS_BY_PLACE;
 	return NULL;
 }

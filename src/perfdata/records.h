@@ -66,6 +66,25 @@ enum record_type {
 /* What an EVENT_UPDATE says of an event: u64 of these, u64 id, the value. */
 enum event_update { EVENT_UPDATE_UNIT, EVENT_UPDATE_SCALE, EVENT_UPDATE_NAME, EVENT_UPDATE_CPUS };
 
+/* The terms of a STAT_CONFIG: u64 count, then pairs of u64. */
+enum stat_config { STAT_CONFIG_AGGR_MODE, STAT_CONFIG_INTERVAL, STAT_CONFIG_SCALE, STAT_CONFIG_AGGR_LEVEL, STAT_CONFIG_TERMS };
+
+/* What a counter has counted since the beginning. */
+struct record_stat {
+	struct record_header header;
+	uint64_t id;
+	int32_t cpu;	/* its number, -1 = any */
+	int32_t thread; /* index into the THREAD_MAP */
+	uint64_t value, enabled_ns, running_ns;
+};
+
+/* Ends a round of STAT records. */
+struct record_stat_round {
+	struct record_header header;
+	uint64_t is_final; /* 0 = an interval */
+	uint64_t time_ns;  /* since the beginning */
+};
+
 /* record_header.misc */
 enum {
 	RECORD_MISC_CPUMODE = 7, /* mask of enum cpumode */

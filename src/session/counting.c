@@ -41,7 +41,7 @@ static void leave_group(struct event_list *events, struct event *event)
 	leader->members = 1;
 }
 
-static void set_unit(struct event *event)
+void counting_set_unit(struct event *event)
 {
 	bool clock = event->attr.type == PERF_TYPE_SOFTWARE && !event->tool &&
 		     (event->attr.config == PERF_COUNT_SW_TASK_CLOCK || event->attr.config == PERF_COUNT_SW_CPU_CLOCK);
@@ -106,6 +106,10 @@ static void configure(struct event *event, const struct event *leader, const str
 	attr->read_format = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING;
 	if (leader->members > 1)
 		attr->read_format |= PERF_FORMAT_GROUP | PERF_FORMAT_ID;
+	if (scope->identified) {
+		attr->read_format |= PERF_FORMAT_ID;
+		attr->sample_type = PERF_SAMPLE_IDENTIFIER;
+	}
 	attr->inherit = !scope->no_inherit;
 	if (event->inherit)
 		attr->inherit = event->inherit == EVENT_YES;
@@ -127,7 +131,7 @@ void counting_configure(struct event_list *events, const struct counting_scope *
 		struct event *event = events->events.data[i];
 		if (event->tool)
 			leave_group(events, event);
-		set_unit(event);
+		counting_set_unit(event);
 	}
 	if (!scope->no_bundles)
 		bundle(events);
@@ -139,11 +143,11 @@ void counting_configure(struct event_list *events, const struct counting_scope *
 
 static void read_single(const struct counter *counter, struct count *cells)
 {
-	uint64_t words[3];
+	uint64_t words[4]; /* the last one, if any, is an id */
 
 	for (size_t slot = 0; slot < counter_slots(counter); slot++) {
 		cells[slot].open = counter->fds[slot] >= 0;
-		if (counter_read(counter, slot, words, 3) == 3)
+		if (counter_read(counter, slot, words, 4) >= 3)
 			cells[slot] = (struct count){.value = words[0], .enabled_ns = words[1], .running_ns = words[2], .open = true};
 	}
 }

@@ -13,13 +13,17 @@ struct counting_scope {
 	bool by_cpu;   /* whole CPUs */
 	bool workload; /* nothing but a command that we start: its exec enables the counters */
 	bool delayed;  /* enabled later, by us */
-	bool no_bundles; /* events are switched one by one (--control): each gets counters of its own */
+	bool identified; /* counters get ids, for a recording */
+	bool no_bundles; /* no groups but those that were asked for: events are switched one by one (--control), or recorded */
 };
 
 /* Sets the attributes of all events to plain counting, and gives those that count time their unit. Events that the tool counts itself leave
  * their groups. Runs of single events of the kernel's own (software, tracepoints) become groups, so that they are switched and read
  * together; the hardware has no say in whether such a group fits. */
 void counting_configure(struct event_list *events, const struct counting_scope *scope);
+
+/* Gives an event that counts time its unit and scale. */
+void counting_set_unit(struct event *event);
 
 /* What one descriptor has counted since it was opened. */
 struct count {

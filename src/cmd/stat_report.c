@@ -1,0 +1,264 @@
+/* perf stat report: shows the counts of a recording, as they were shown live or kept apart in another way. */
+#include "cmd/stat.h"
+
+#include "base/cursor.h"
+#include "base/mem.h"
+#include "base/number.h"
+#include "event/builtin.h"
+#include "perfdata/reader.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct report_options {
+	struct output_options verbosity;
+	struct stat_display display;
+	const char *input;
+	bool force;
+};
+
+static const struct option report_option_table[] = {
+	OPTION_HEADING("Input"),
+	OPTION_STRING('i', "input", struct report_options, input, "FILE", "recording to read (default perf.data; - for standard input)"),
+	OPTION_FLAG('f', "force", struct report_options, force, "read the recording even when it belongs to another user"),
+	OPTION_GROUP(stat_display_group, struct report_options, display),
+	OPTION_GROUP(output_option_group, struct report_options, verbosity),
+	OPTION_END,
+};
+
+/* Which numbering of aggregations a recording has: it changed with Linux 6.4 (which added the fourth term) and 6.9. */
+static enum stat_per recorded_per(uint64_t mode, bool has_level, const char *version)
+{
+	static const enum stat_per until_6_3[] = {STAT_PER_CPU, STAT_PER_ALL,    STAT_PER_SOCKET, STAT_PER_DIE,
+						  STAT_PER_CORE, STAT_PER_THREAD, STAT_PER_ALL,	  STAT_PER_NODE};
+	static const enum stat_per until_6_8[] = {STAT_PER_CPU,	  STAT_PER_ALL,	   STAT_PER_SOCKET, STAT_PER_DIE, STAT_PER_CACHE,
+						  STAT_PER_CORE, STAT_PER_THREAD, STAT_PER_ALL,    STAT_PER_NODE};
+	static const enum stat_per newest[] = {STAT_PER_CPU,   STAT_PER_ALL,  STAT_PER_SOCKET, STAT_PER_DIE, STAT_PER_CLUSTER,
+					       STAT_PER_CACHE, STAT_PER_CORE, STAT_PER_THREAD, STAT_PER_ALL, STAT_PER_NODE};
+	bool middle = has_level && version && version[0] == '6' && version[1] == '.' && version[2] >= '4' && version[2] <= '8' &&
+		      (version[3] < '0' || version[3] > '9');
+	size_t count = !has_level ? sizeof(until_6_3) / sizeof(until_6_3[0])
+		       : middle	  ? sizeof(until_6_8) / sizeof(until_6_8[0])
+				  : sizeof(newest) / sizeof(newest[0]);
+
+	if (mode >= count)
+		return STAT_PER_ALL;
+	return !has_level ? until_6_3[mode] : middle ? until_6_8[mode] : newest[mode];
+}
+
+static void take_config(struct stat_run *run, const struct reader *reader, struct cursor *cursor)
+{
+	uint64_t count = cursor_u64(cursor), mode = 0;
+	bool has_mode = false, has_level = false;
+
+	for (uint64_t i = 0; i < count && cursor_left(cursor) >= 16; i++) {
+		uint64_t term = cursor_u64(cursor), value = cursor_u64(cursor);
+		if (term == STAT_CONFIG_AGGR_MODE) {
+			mode = value;
+			has_mode = true;
+		} else if (term == STAT_CONFIG_INTERVAL) {
+			run->options.interval_ms = value;
+		} else if (term == STAT_CONFIG_SCALE) {
+			run->options.no_scale = !value;
+		} else if (term == STAT_CONFIG_AGGR_LEVEL) {
+			has_level = true;
+			if (!run->options.display.cache_level && value <= 9)
+				run->options.display.cache_level = (int)value;
+		}
+	}
+	if (has_mode && !run->options.display.per_given)
+		run->options.display.per = recorded_per(mode, has_level, reader->features.version);
+}
+
+static void take_threads(struct stat_run *run, struct cursor *cursor)
+{
+	uint64_t count = cursor_u64(cursor);
+
+	run->threads.len = 0;
+	run->thread_names.len = 0;
+	for (uint64_t i = 0; i < count && cursor_left(cursor) >= 24; i++) {
+		pid_t thread = (pid_t)(int64_t)cursor_u64(cursor);
+		const char *name = cursor_bytes(cursor, 16);
+		vec_push(&run->threads, thread);
+		vec_push(&run->thread_names, arena_strndup(&run->name_arena, name, strnlen(name, 16)));
+	}
+}
+
+/* More CPUs than any machine has. */
+enum { MOST_CPUS = 1 << 16 };
+
+static void take_mask(struct cursor *cursor, int *cpus, size_t *count)
+{
+	uint16_t words = cursor_u16(cursor), word_size = cursor_u16(cursor);
+
+	if (word_size == 8)
+		cursor_u32(cursor); /* padding */
+	for (unsigned int word = 0; word < words && (word_size == 4 || word_size == 8) && cursor_left(cursor) >= word_size; word++) {
+		uint64_t bits = word_size == 8 ? cursor_u64(cursor) : cursor_u32(cursor);
+		for (unsigned int bit = 0; bit < word_size * 8u; bit++)
+			if (bits >> bit & 1 && *count < MOST_CPUS)
+				cpus[(*count)++] = (int)(word * word_size * 8 + bit);
+	}
+}
+
+/* A list of u16, a bitmap, or a range: enum PERF_CPU_MAP__*. */
+static void take_cpus(struct stat_run *run, struct cursor *cursor)
+{
+	enum { LIST, MASK, RANGE };
+	uint16_t kind = cursor_u16(cursor);
+	int *cpus = mem_alloc_array(MOST_CPUS, sizeof(*cpus));
+	size_t count = 0;
+
+	if (kind == LIST) {
+		uint16_t listed = cursor_u16(cursor);
+		for (unsigned int i = 0; i < listed && cursor_left(cursor) >= 2; i++)
+			cpus[count++] = (int16_t)cursor_u16(cursor);
+	} else if (kind == MASK) {
+		take_mask(cursor, cpus, &count);
+	} else if (kind == RANGE) {
+		bool any = cursor_u8(cursor);
+		cursor_u8(cursor); /* padding */
+		unsigned int first = cursor_u16(cursor), last = cursor_u16(cursor);
+		if (any)
+			cpus[count++] = -1;
+		for (unsigned int cpu = first; cpu <= last && count < MOST_CPUS; cpu++)
+			cpus[count++] = (int)cpu;
+	}
+	free(run->cpus);
+	run->cpus = cpus;
+	run->cpu_count = count;
+}
+
+/* A counter's cell, or NULL for one that the recording doesn't describe. */
+static struct count *cell_of(const struct stat_run *run, const struct reader *reader, const struct record_stat *record)
+{
+	const struct event *event = reader_event_by_id(reader, record->id);
+	size_t cpu = 0;
+
+	while (cpu < run->cell_cpus && run->cpus[cpu] != record->cpu)
+		cpu++;
+	if (!event || cpu == run->cell_cpus || record->thread < 0 || (size_t)record->thread >= run->cell_threads)
+		return NULL;
+	return &run->now[event->index][cpu * run->cell_threads + (size_t)record->thread];
+}
+
+/* Maps and configuration have been read: cells can be made. */
+static struct error *begin(struct stat_run *run, const struct reader *reader)
+{
+	if (!run->cpu_count || !run->threads.len)
+		return error_new_kind(ERROR_FORMAT, "%s: it isn't said which CPUs and threads were counted", reader->path);
+	if (run->options.display.per != STAT_PER_ALL && run->options.display.per != STAT_PER_THREAD && run->cpus[0] < 0)
+		return error_new_kind(ERROR_USAGE, "%s: processes were counted, not CPUs: they can be kept apart by thread only", reader->path);
+	struct error *error = stat_choose_places(run, &reader->features);
+	if (error)
+		return error;
+	stat_prepare_counts(run);
+	run->counters.absent = mem_zalloc_array(run->events->events.len + 1, sizeof(bool));
+	for (size_t i = 0; i < run->events->events.len; i++)
+		run->counters.absent[i] = !run->events->events.data[i]->ids.len && !run->events->events.data[i]->tool;
+	stat_allocate_cells(run, run->cpu_count, run->threads.len);
+	return NULL;
+}
+
+static void end_round(struct stat_run *run, const struct record_stat_round *round)
+{
+	if (run->options.interval_ms)
+		stat_end_interval(run, round->time_ns);
+	if (round->is_final)
+		stat_end(run, round->time_ns);
+}
+
+static struct error *walk(struct stat_run *run, struct reader *reader)
+{
+	uint64_t offset = reader->data_offset;
+	const struct record_header *header;
+	bool begun = false, ended = false;
+	struct error *error = NULL;
+
+	while (!error && (header = reader_record(reader, &offset, true))) {
+		struct cursor cursor = cursor_init(header + 1, header->size - sizeof(*header), false);
+		struct count *cell;
+		if (header->type == RECORD_STAT_CONFIG)
+			take_config(run, reader, &cursor);
+		else if (header->type == RECORD_THREAD_MAP && !begun)
+			take_threads(run, &cursor);
+		else if (header->type == RECORD_CPU_MAP && !begun)
+			take_cpus(run, &cursor);
+		if (header->type != RECORD_STAT && header->type != RECORD_STAT_ROUND)
+			continue;
+		if (!begun)
+			error = begin(run, reader);
+		begun = true;
+		if (error)
+			break;
+		const struct record_stat *stat = (const void *)header;
+		if (header->type == RECORD_STAT_ROUND) {
+			end_round(run, (const void *)header);
+			ended |= ((const struct record_stat_round *)header)->is_final;
+		} else if ((cell = cell_of(run, reader, stat))) {
+			*cell = (struct count){
+				.value = stat->value, .enabled_ns = stat->enabled_ns, .running_ns = stat->running_ns, .open = true};
+		}
+	}
+	if (!error && !begun)
+		error = error_new_kind(ERROR_FORMAT, "%s holds no counts; 'perf stat record' makes such recordings, 'perf report' shows samples",
+				       reader->path);
+	if (!error && ended)
+		stat_show(run);
+	return error;
+}
+
+static void describe(struct stat_run *run, const struct reader *reader)
+{
+	struct strbuf text = {0};
+
+	strbuf_add_char(&text, '\'');
+	for (uint32_t i = 0; i < reader->features.command_line_count; i++)
+		strbuf_printf(&text, "%s%s", i ? " " : "", reader->features.command_line[i]);
+	strbuf_add_char(&text, '\'');
+	run->what = strbuf_detach(&text);
+}
+
+static struct error *report(struct stat_run *run, const struct report_options *options)
+{
+	struct reader_options input = {.path = options->input, .force = options->force};
+	struct reader *reader = NULL;
+	struct error *error = reader_open(&input, &reader);
+
+	if (error)
+		return error;
+	run->events = &reader->events;
+	for (size_t i = 0; i < run->events->events.len; i++) {
+		struct event *event = run->events->events.data[i];
+		const struct builtin_event *builtin = builtin_find(event->name, strlen(event->name));
+		event->tool = builtin ? builtin->tool : EVENT_TOOL_NONE;
+		counting_set_unit(event);
+	}
+	describe(run, reader);
+	error = stat_open_output(run);
+	if (!error)
+		error = walk(run, reader);
+	stat_run_deinit(run);
+	reader_close(reader);
+	return error;
+}
+
+struct error *stat_report(int argc, char **argv, int *ret_status)
+{
+	struct report_options options = {.display.log_fd = -1};
+	struct stat_run run = {0};
+	int words = 0;
+
+	struct error *error = options_parse(report_option_table, OPTIONS_PERMUTE, argc, argv, &options, &words);
+	if (!error && words)
+		error = error_new_kind(ERROR_USAGE, "'%s': report takes no words, the recording is named by -i", argv[0]);
+	if (!error)
+		error = stat_display_check(&options.display);
+	if (error)
+		return error;
+	stat_options_init(&run.options);
+	run.options.display = options.display;
+	run.options.display.no_advice = true;
+	run.options.verbosity = options.verbosity;
+	return report(&run, &options);
+}

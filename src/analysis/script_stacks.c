@@ -299,28 +299,35 @@ static uint8_t mode_of_marker(uint64_t marker)
 	}
 }
 
-static void add_chain(struct script_text *text, const struct script_sample *at, struct strbuf *out)
+/* At most *left frames of it. False when it makes no sense. */
+static bool add_words(struct script_text *text, const struct script_sample *at, const uint64_t *chain, size_t count, size_t *left, struct strbuf *out)
 {
-	const uint64_t *chain = at->sample->chain;
-	size_t count = at->sample->chain_count, left = text->options.max_stack, begin = out->len;
 	uint8_t mode = CPUMODE_USER;
-	for (size_t i = 0; i < count && left;) {
+	for (size_t i = 0; i < count && *left;) {
 		if (chain[i] >= CALLCHAIN_CONTEXT_MAX) {
 			mode = mode_of_marker(chain[i++]);
-			if (mode == CPUMODE_UNKNOWN) {
-				out->len = begin;
-				return;
-			}
+			if (mode == CPUMODE_UNKNOWN)
+				return false;
 			continue;
 		}
 		size_t end = i;
-		while (end < count && left && chain[end] < CALLCHAIN_CONTEXT_MAX) {
+		while (end < count && *left && chain[end] < CALLCHAIN_CONTEXT_MAX) {
 			end++;
-			left--;
+			--*left;
 		}
 		add_segment(text, at, mode, chain + i, end - i, out);
 		i = end;
 	}
+	return true;
+}
+
+static void add_chain(struct script_text *text, const struct script_sample *at, struct strbuf *out)
+{
+	const struct sample *sample = at->sample;
+	size_t left = text->options.max_stack, begin = out->len;
+	if (!add_words(text, at, sample->chain, sample->chain_count, &left, out) ||
+	    !add_words(text, at, sample->deferred, sample->deferred_count, &left, out))
+		out->len = begin;
 }
 
 void script_stacks_add_ip(struct script_text *text, const struct script_sample *at, struct strbuf *out)

@@ -53,20 +53,19 @@ bool stack_marker_mode(uint64_t marker, uint8_t *ret)
 	}
 }
 
-static void add_chain(const struct sample *sample, uint64_t count, unsigned int depth, struct stack *stack)
+/* False when the chain is worthless. */
+static bool add_words(const uint64_t *words, uint64_t count, unsigned int depth, struct stack *stack)
 {
 	uint8_t mode = CPUMODE_USER;
 	for (uint64_t i = 0; i < count && stack->frames.len < depth; i++) {
-		uint64_t ip = sample->chain[i];
-		if (ip == CALLCHAIN_USER_DEFERRED)
-			return; /* a cookie follows: the user part comes in a record of its own */
-		if (ip < CALLCHAIN_CONTEXT_MAX) {
-			add(stack, ip, mode);
-		} else if (!stack_marker_mode(ip, &mode)) {
+		if (words[i] < CALLCHAIN_CONTEXT_MAX) {
+			add(stack, words[i], mode);
+		} else if (!stack_marker_mode(words[i], &mode)) {
 			stack->frames.len = 0;
-			return;
+			return false;
 		}
 	}
+	return true;
 }
 
 /* A call graph of branches; false when the sample has no user part to replace among its first `depth` words. */
@@ -78,7 +77,7 @@ static bool add_branches(const struct sample *sample, unsigned int depth, struct
 	if (user == limit)
 		return false;
 	uint64_t branches = sample->branch_count < BRANCHES_MAX ? sample->branch_count : BRANCHES_MAX;
-	add_chain(sample, user, UINT32_MAX, stack);
+	add_words(sample->chain, user, UINT32_MAX, stack);
 	if (branches)
 		add(stack, sample->branches[0].to, CPUMODE_USER);
 	for (uint64_t i = 0; i < branches; i++)
@@ -121,7 +120,8 @@ void stack_addresses(struct resolver *resolver, const struct machine *machine, c
 	bool call_stack = (attr->sample_type & PERF_SAMPLE_BRANCH_STACK) && (attr->branch_sample_type & PERF_SAMPLE_BRANCH_CALL_STACK);
 	if (call_stack && add_branches(sample, depth, stack))
 		return;
-	add_chain(sample, sample->chain_count, depth, stack);
+	if (add_words(sample->chain, sample->chain_count, depth, stack))
+		add_words(sample->deferred, sample->deferred_count, depth, stack);
 	if (sample->regs_user.values && sample->stack && sample->stack_size) {
 		stack->unwound = stack->frames.len + 1;
 		add_unwound(resolver, machine, thread, sample, model_time, depth, stack);

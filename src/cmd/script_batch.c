@@ -148,7 +148,7 @@ static void format_item(struct script_batch *batch, struct script_text *text, co
 		strbuf_add(&slice->text, batch->between.data + item->offset, item->length);
 		return;
 	}
-	if (sample_decode(&batch->session->reader->layouts[record->event->index], &record->event->attr, record->header, &sample)) {
+	if (session_decode_uncounted(batch->session, record, &sample)) {
 		slice->broken = true;
 		return;
 	}

@@ -389,6 +389,7 @@ static void (*const dumpers[RECORD_USER_MAX])(struct dump *) = {
 	[RECORD_CGROUP] = dump_cgroup,
 	[RECORD_TEXT_POKE] = dump_text_poke,
 	[RECORD_AUX_OUTPUT_HW_ID] = dump_hw_id,
+	[RECORD_CALLCHAIN_DEFERRED] = dump_callchain_deferred,
 	[RECORD_HEADER_ATTR] = dump_header_record,
 	[RECORD_HEADER_TRACING_DATA] = dump_header_record,
 	[RECORD_HEADER_BUILD_ID] = dump_header_record,

@@ -15,3 +15,4 @@ struct dump {
 };
 
 void dump_sample(struct dump *dump);
+void dump_callchain_deferred(struct dump *dump);

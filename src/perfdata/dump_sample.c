@@ -12,6 +12,16 @@ static void dump_chain(struct dump *dump)
 		strbuf_printf(dump->out, "..... %2" PRIu64 ": %016" PRIx64 "\n", i, sample->chain[i]);
 }
 
+void dump_callchain_deferred(struct dump *dump)
+{
+	const uint64_t *fields = (const uint64_t *)(dump->header + 1); /* cookie, number, words */
+	uint64_t room = (dump->header->size - sizeof(*dump->header)) / sizeof(*fields) - 2;
+	strbuf_printf(dump->out, "(IP, 0x%x): %d/%d: %#" PRIx64 "\n", dump->header->misc, (int)dump->id.pid, (int)dump->id.tid, fields[0]);
+	dump->sample.chain_count = fields[1] < room ? fields[1] : room;
+	dump->sample.chain = fields + 2;
+	dump_chain(dump);
+}
+
 static const char *branch_type_name(unsigned int type, unsigned int new_type)
 {
 	static const char *const names[] = {"",	      "COND",	   "UNCOND",   "IND",  "CALL", "IND_CALL", "RET",  "SYSCALL",

@@ -68,6 +68,9 @@ struct sample {
 	/* PERF_SAMPLE_CALLCHAIN; with markers */
 	uint64_t chain_count;
 	const uint64_t *chain;
+	/* Behind the chain: the user part that the kernel recorded later, with its marker. The session finds it; sample_decode() leaves 0. */
+	uint64_t deferred_count;
+	const uint64_t *deferred;
 	const void *raw;
 	uint32_t raw_size;
 	uint64_t branch_count;

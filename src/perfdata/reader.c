@@ -203,8 +203,9 @@ static struct error *spool(struct reader *reader, struct stream *stream, uint64_
 	if (!error && (ftruncate(fd, (off_t)start) < 0 || lseek(fd, (off_t)start, SEEK_SET) < 0))
 		error = error_system(errno, "temporary file");
 	while (!error && more) {
-		struct reader_chunk *chunk = NULL;
-		error = stream_fill(stream, false, &chunk);
+		struct reader_chunk *chunk = take_pointer(private->first_chunk);
+		if (!chunk)
+			error = stream_fill(stream, false, &chunk);
 		more = chunk != NULL;
 		if (!error && chunk)
 			error = write_all(fd, chunk->data, chunk->size);
@@ -346,6 +347,14 @@ static struct error *open_pipe_form(struct reader *reader, const struct reader_o
 	return error;
 }
 
+bool reader_defers_chains(const struct reader *reader)
+{
+	for (size_t i = 0; i < reader->events.events.len; i++)
+		if (reader->events.events.data[i]->attr.defer_callchain)
+			return true;
+	return false;
+}
+
 /* A real pipe. `begun` are the bytes that were read to recognise it. */
 static struct error *open_pipe_fd(struct reader *reader, const struct reader_options *options, int fd, const uint8_t *begun, size_t size)
 {
@@ -357,8 +366,14 @@ static struct error *open_pipe_fd(struct reader *reader, const struct reader_opt
 		stream_destroy(stream);
 		return error;
 	}
+	struct error *error = stream_fill(stream, true, &private->first_chunk);
 	private->stream = stream;
-	return stream_fill(stream, true, &private->first_chunk);
+	if (error || !reader_defers_chains(reader))
+		return error;
+	/* What samples lack comes behind them. */
+	error = spool(reader, stream, PIPE_HEADER_SIZE, options);
+	stream_destroy(take_pointer(private->stream));
+	return error;
 }
 
 /* ── Opening ── */

@@ -81,6 +81,9 @@ struct event *reader_event(const struct reader *reader, const struct record_head
 /* By id; NULL when unknown. */
 struct event *reader_event_by_id(const struct reader *reader, uint64_t id);
 
+/* Whether the user parts of call chains may be in records of their own (CALLCHAIN_DEFERRED), behind their samples. Such input is never streaming. */
+bool reader_defers_chains(const struct reader *reader);
+
 /* Stable input. The record at `offset`, or NULL at the end or when what follows cannot be a record (trouble is set). `*offset` moves to the
  * next one; the bytes of RECORD_AUXTRACE are passed over. Thread-safe apart from trouble, which only the first pass (`note` true) writes.
  */

@@ -17,6 +17,7 @@ struct worker {
 	void *state;
 	reading_values values; /* of the counters, where the worker is */
 	struct reader_trouble trouble; /* only broken records */
+	VEC(uint64_t) chain;	       /* of a sample whose user part came later, put together */
 };
 
 struct reduction {
@@ -25,6 +26,19 @@ struct reduction {
 	void *context;
 	struct worker *workers;
 };
+
+/* Reducers need not know that a chain came in two parts. */
+static void join_chain(struct worker *worker, struct sample *sample)
+{
+	uint64_t count = sample->chain_count + sample->deferred_count;
+	worker->chain.len = 0;
+	vec_reserve(&worker->chain, count);
+	memcpy(worker->chain.data, sample->chain, sample->chain_count * sizeof(uint64_t));
+	memcpy(worker->chain.data + sample->chain_count, sample->deferred, sample->deferred_count * sizeof(uint64_t));
+	sample->chain = worker->chain.data;
+	sample->chain_count = count;
+	sample->deferred_count = 0;
+}
 
 static void reduce_sample(struct reduction *reduction, struct worker *worker, const struct record_header *header, uint64_t offset)
 {
@@ -47,6 +61,9 @@ static void reduce_sample(struct reduction *reduction, struct worker *worker, co
 		broken = sample_decode(layout, &event->attr, header, &sample);
 	if (broken)
 		return reader_trouble_note(&worker->trouble, offset, broken);
+	deferred_attach(&private->deferred, &event->attr, &sample);
+	if (sample.deferred_count)
+		join_chain(worker, &sample);
 	uint64_t model_time = private->offset_times ? offset : sample.time ? sample.time : UINT64_MAX;
 	if (!splits)
 		return reducer->sample(worker->state, reduction->context, event, &sample, model_time);
@@ -95,6 +112,7 @@ static void *merge_workers(struct reduction *reduction, unsigned int jobs)
 	for (unsigned int i = 0; i < jobs; i++) {
 		struct worker *worker = &reduction->workers[i];
 		free(worker->values);
+		vec_deinit(&worker->chain);
 		if (worker->trouble.broken_records) {
 			uint64_t before = trouble->broken_records;
 			reader_trouble_note(trouble, worker->trouble.first_broken_offset, worker->trouble.first_broken);

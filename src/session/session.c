@@ -174,6 +174,13 @@ static uint64_t hop_samples(struct session *session, uint64_t offset, uint64_t e
 	return offset;
 }
 
+static void note_deferred(struct session *session, const struct record_header *header, uint64_t offset)
+{
+	const char *broken = deferred_note(&session->private->deferred, session->reader, header);
+	if (broken)
+		reader_trouble_note(&session->reader->trouble, offset, broken);
+}
+
 /* Hops over all records: counts, cuts, and the side-band into `sideband`. */
 static struct error *scan_records(struct session *session, struct order *sideband)
 {
@@ -191,6 +198,8 @@ static struct error *scan_records(struct session *session, struct order *sideban
 		__builtin_prefetch((const uint8_t *)header + 1024);
 		uint64_t time = session_record_time(session, header);
 		count_record(session, header, time, offset);
+		if (header->type == RECORD_CALLCHAIN_DEFERRED)
+			note_deferred(session, header, offset);
 		if (apply_is_sideband(header->type))
 			order_push(sideband, private->offset_times ? offset : time, offset);
 		if (offset >= next_cut) {
@@ -299,6 +308,8 @@ static struct error *begin(struct session *session)
 	look_at_events(session);
 	describe_machine(session);
 	source_init(&private->source, session->reader, true);
+	if (reader_defers_chains(session->reader))
+		private->options.streaming = false;
 	if (!private->options.streaming && (error = session_prepare(session)))
 		return error;
 	return prepare_filter(session);
@@ -335,6 +346,7 @@ void session_close(struct session *session)
 		free(private->cut_values.data[i]);
 	vec_deinit(&private->cut_values);
 	readings_deinit(&private->readings);
+	deferred_deinit(&private->deferred);
 	free(private->values);
 	machine_destroy(session->machine);
 	reader_close(session->reader);
@@ -503,15 +515,23 @@ int session_next(struct session *session, struct record *ret, struct error **ret
 	}
 }
 
-bool session_decode(struct session *session, const struct record *record, struct sample *ret)
+const char *session_decode_uncounted(const struct session *session, const struct record *record, struct sample *ret)
 {
 	const struct event *event = record->is_member ? session->private->group.event : record->event;
 	const char *broken = sample_decode(&session->reader->layouts[event->index], &event->attr, record->header, ret);
-	if (broken)
-		reader_trouble_note(&session->reader->trouble, record->offset, broken);
+	if (!broken)
+		deferred_attach(&session->private->deferred, &event->attr, ret);
 	if (record->is_member) {
 		ret->id = record->member_id;
 		ret->period = record->member_period;
 	}
+	return broken;
+}
+
+bool session_decode(struct session *session, const struct record *record, struct sample *ret)
+{
+	const char *broken = session_decode_uncounted(session, record, ret);
+	if (broken)
+		reader_trouble_note(&session->reader->trouble, record->offset, broken);
 	return !broken;
 }

@@ -92,13 +92,15 @@ int session_next(struct session *session, struct record *ret, struct error **ret
 /* Decodes the sample that session_next() gave (use this, not sample_decode(): a member's id and period are not in its record). False when
  * it is broken, which is counted: go on with the next. */
 bool session_decode(struct session *session, const struct record *record, struct sample *ret);
+/* The same without counting, for several threads: what is wrong with it (a literal), or NULL. */
+const char *session_decode_uncounted(const struct session *session, const struct record *record, struct sample *ret);
 
 /* Any order, any number of threads; what comes out depends on neither. */
 struct reducer {
 	size_t state_size;
 	void (*init)(void *state, void *context);
 	/* A decoded sample (of a group with counters read: once for each member that advanced). Its pointers stay valid until
-	 * session_close() (stable input is guaranteed here). */
+	 * session_close() (stable input is guaranteed here), but `chain` only during the call. */
 	void (*sample)(void *state, void *context, const struct event *event, const struct sample *sample, uint64_t model_time);
 	/* Adds `from` to `into`; `from` is empty afterwards. Called on one thread. */
 	void (*merge)(void *into, void *from, void *context);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "session/apply.h"
+#include "session/deferred.h"
 #include "session/order.h"
 #include "session/readings.h"
 #include "session/session.h"
@@ -79,6 +80,7 @@ struct session_private {
 	struct readings readings;
 	VEC(reading_values) cut_values; /* at each cut, where counters are read */
 	struct filter filter;
+	struct deferred deferred; /* pass 1 */
 
 	/* session_next() */
 	struct source source;

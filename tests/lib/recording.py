@@ -22,6 +22,7 @@ One line of the text is one thing; '#' begins a comment:
     namespaces pid=1 tid=1 ns=4/0xeffffff9,…     ksymbol addr= len= name=     bpf type=1 flags=0 id=7
     sample event=0 ip=0x400123 pid=1 tid=1 time=10 addr=0 cpu=0 period=1 id=1 chain=user,0x400123,0x401000 raw=00ff
            regs=1,2 abi=2 stack=0011223344556677 dyn=8 branch=0x1>0x2/M5,… weight=3 data_src=0x1 read=5 transaction=0 phys=0 …
+    deferred cookie=7 tid=1 chain=user,0x401000     the end of chains that end with "deferred,7"
     round
     record type=99 misc=0 data=hex              any record; `size=` overrides what its header says
 
@@ -43,10 +44,11 @@ READ = {"ENABLED": 1, "RUNNING": 2, "ID": 4, "GROUP": 8, "LOST": 16}
 FLAGS = {name: bit for bit, name in enumerate(
     "disabled inherit pinned exclusive exclude_user exclude_kernel exclude_hv exclude_idle mmap comm freq inherit_stat enable_on_exec task "
     "watermark precise1 precise2 mmap_data sample_id_all exclude_host exclude_guest exclude_callchain_kernel exclude_callchain_user mmap2 "
-    "comm_exec use_clockid context_switch write_backward namespaces ksymbol bpf_event aux_output cgroup text_poke build_id".split())}
-CONTEXT = {"hv": -32, "kernel": -128, "user": -512, "guest": -2048}
+    "comm_exec use_clockid context_switch write_backward namespaces ksymbol bpf_event aux_output cgroup text_poke build_id inherit_thread "
+    "remove_on_exec sigtrap defer_callchain defer_output".split())}
+CONTEXT = {"hv": -32, "kernel": -128, "user": -512, "deferred": -640, "guest": -2048}
 TYPES = {"mmap": 1, "lost": 2, "comm": 3, "exit": 4, "throttle": 5, "unthrottle": 6, "fork": 7, "sample": 9, "mmap2": 10, "lost_samples": 13,
-         "switch": 14, "namespaces": 16, "ksymbol": 17, "bpf": 18, "cgroup": 19, "round": 68}
+         "switch": 14, "namespaces": 16, "ksymbol": 17, "bpf": 18, "cgroup": 19, "deferred": 22, "round": 68}
 
 
 def bits(text, table):
@@ -210,6 +212,10 @@ class Maker:
         index = self.pack("Q", 0) if event.branch & 1 << 17 else b""
         return self.pack("Q", len(entries)) + index + b"".join(entries)
 
+    @staticmethod
+    def chain(fields):
+        return [CONTEXT[word] if word in CONTEXT else number(word) for word in fields.get("chain", "").split(",") if word]
+
     def sample(self, fields):
         event = self.event_of(fields)
 
@@ -219,7 +225,7 @@ class Maker:
         def u64(name):
             return self.pack("Q", get(name))
         identity = get("id", str(event.ids[0]) if event.ids else "0")
-        chain = [CONTEXT[word] if word in CONTEXT else number(word) for word in fields.get("chain", "").split(",") if word]
+        chain = self.chain(fields)
         raw = bytes.fromhex(fields.get("raw", ""))
         regs = [number(word) for word in fields.get("regs", "").split(",") if word]
         intr = [number(word) for word in fields.get("intr", "").split(",") if word]
@@ -250,6 +256,7 @@ class Maker:
         place = self.pack("QQQ", get("addr"), get("len"), get("pgoff"))
         if kind == "sample":
             return self.sample(fields)
+        chain = self.chain(fields)
         if kind == "record":
             return bytes.fromhex(fields.get("data", ""))
         bodies = {
@@ -267,6 +274,7 @@ class Maker:
             "cgroup": lambda: self.pack("Q", get("cgroup")) + name,
             "ksymbol": lambda: self.pack("QIHH", get("addr"), get("len"), 1, 0) + name,
             "bpf": lambda: self.pack("HHI", get("type"), get("flags"), get("id")) + bytes(8),
+            "deferred": lambda: self.pack("Q" * (2 + len(chain)), get("cookie"), len(chain), *chain),
             "namespaces": lambda: self.namespaces(task, fields),
             "round": lambda: b"",
         }

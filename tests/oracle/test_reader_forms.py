@@ -39,6 +39,46 @@ def test_every_form_says_the_same(perf, tmp_path, text, form):
     assert piped.stdout == wanted.stdout
 
 
+# The same samples: with their whole call chains, and with the user parts in records of their own, as Linux 6.19 writes them: one for two samples of
+# one stay in the kernel, one of another thread with the same cookie, and one sample whose record is lost.
+CHAINS = """
+event cycles type=0 config=0 period=1000 sample=IP|TID|TIME|CALLCHAIN|IDENTIFIER flags=sample_id_all,mmap,comm{flags} ids=1
+event dummy type=1 config=9 period=1 sample=IP|TID|TIME|IDENTIFIER flags=sample_id_all,mmap,comm{flags} ids=2
+mmap pid=5 tid=5 addr=0x400000 len=0x10000 pgoff=0 time=1 misc=2 name=/bin/none
+sample id=1 ip=0xffffffff81000010 misc=1 pid=5 tid=5 time=10 chain=kernel,0xffffffff81000010,0xffffffff81000020,{a}
+sample id=1 ip=0xffffffff81000030 misc=1 pid=5 tid=5 time=11 chain=kernel,0xffffffff81000030,{a}
+sample id=1 ip=0xffffffff81000040 misc=1 pid=5 tid=6 time=12 chain=kernel,0xffffffff81000040,{b}
+{records}
+sample id=1 ip=0x400100 pid=5 tid=5 time=30 chain=user,0x400100,0x400200
+sample id=1 ip=0xffffffff81000050 misc=1 pid=5 tid=5 time=31 chain=kernel,0xffffffff81000050{lost}
+"""
+WHOLE = CHAINS.format(flags="", a="user,0x400300,0x400400", b="user,0x400500", records="", lost="")
+DEFERRED = CHAINS.format(flags=",defer_callchain", a="deferred,0x700000001", b="deferred,0x700000001", lost=",deferred,0x900000001", records="""
+deferred id=2 pid=5 tid=6 cookie=0x700000001 time=20 chain=user,0x400500
+deferred id=2 pid=5 tid=5 cookie=0x700000001 time=21 chain=user,0x400300,0x400400
+""")
+
+
+@pytest.mark.sanitize
+@pytest.mark.parametrize("form", FORMS, ids=form_name)
+def test_call_chains_that_are_completed_later(perf, tmp_path, form):
+    whole, deferred = tmp_path / "whole", tmp_path / "deferred"
+    whole.write_bytes(recording.make(WHOLE))
+    deferred.write_bytes(recording.make(DEFERRED, **form))
+    kernel = ["--kallsyms", "/dev/null"]
+    for words in (["script"], ["report", "--stdio", "--no-children", "-s", "sym", "-q"], ["report", "--stdio", "--children", "-s", "comm", "-q"],
+                  ["flamegraph", "--folded"], ["script", "--max-stack", "2"]):
+        wanted = perf(*words, *kernel, "-i", whole)
+        assert wanted.returncode == 0 and len(wanted.stdout.splitlines()) > 3, wanted.stderr
+        assert perf(*words, *kernel, "-i", deferred).stdout == wanted.stdout
+        with open(deferred, "rb") as file:
+            piped = subprocess.run(["sh", "-c", 'cat | "$@"', "sh", perf.path, *words, *kernel, "-i", "-"], stdin=file, capture_output=True, text=True,
+                                   check=False)
+        assert piped.stdout == wanted.stdout
+    dump = perf("script", "-D", *kernel, "-i", deferred).stdout
+    assert "PERF_RECORD_CALLCHAIN_DEFERRED(IP, 0x2): 5/6: 0x700000001\n... FP chain: nr:2\n" in dump
+
+
 def record(oracle, path, *words, **arguments):
     done = oracle("record", "-q", "-F", "2000", "-g", "-a", *words, "-o", path, "--", "ls", "/usr/share/doc", **arguments)
     if done.returncode:

@@ -133,3 +133,12 @@ def paranoid(root):
             pytest.skip("kernel.perf_event_paranoid cannot be changed here")
         yield level
         level(before)
+
+
+@pytest.fixture
+def bpf(root, perf):
+    """BPF programs can be loaded, and this build has them."""
+    if not os.access("/sys/kernel/btf/vmlinux", os.R_OK):
+        pytest.skip("this kernel doesn't describe its types (no BTF)")
+    if perf("check", "feature", "-q", "bpf").returncode:
+        pytest.skip("this build has no BPF programs")

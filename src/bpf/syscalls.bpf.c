@@ -38,6 +38,17 @@ static __always_inline bool is_wanted(uint8_t when, enum moment moment, int64_t 
 	return when == CALL_AT_ENTRY || when == CALL_AT_BOTH || (moment == MOMENT_SLEEP && when == CALL_AT_EXIT);
 }
 
+/* Does the call have something that must be seen at its entry? */
+static __always_inline bool begins_with_memory(const struct call_plan *plan, const struct thread *thread)
+{
+	if (plan->never_exits || plan->replaces)
+		return true;
+	for (uint32_t i = 0; i < SYSCALLS_ARGS && i < plan->arguments; i++)
+		if (plan->argument[i].when >= CALL_AT_ENTRY && thread->arguments[i])
+			return true;
+	return false;
+}
+
 static __always_inline void send_call(struct thread *thread, const struct call_plan *plan, enum moment moment, uint64_t duration,
 				      int64_t result, uint64_t result_file)
 {
@@ -59,10 +70,9 @@ static __always_inline void send_call(struct thread *thread, const struct call_p
 			(moment == MOMENT_SLEEP ? CALL_SLEEPS : 0);
 	for (uint32_t i = 0; i < SYSCALLS_ARGS && i < plan->arguments; i++)
 		if (plan->argument[i].copy && is_wanted(plan->argument[i].when, moment, result))
-			at = add_argument(at, plan, thread, i, moment == MOMENT_EXIT ? CALL_PIECE_EXIT : CALL_PIECE_ENTRY,
+			at = add_argument(at, i, moment == MOMENT_EXIT ? CALL_PIECE_EXIT : CALL_PIECE_ENTRY,
 					  moment == MOMENT_EXIT ? result : INT64_MAX);
-	if (at > sizeof(scratch->data))
-		return;
+	at &= SCRATCH_MASK; /* so that the verifier knows */
 	record->pieces = at;
 	fill_header(&record->thread, thread, SYSCALLS_RECORD_CALL, sizeof(*record) + at, thread->entered);
 	send(scratch, sizeof(*record) + at);
@@ -106,17 +116,11 @@ static __always_inline void note_arguments(struct thread *thread, struct pt_regs
 
 static __always_inline void note_files(struct thread *thread, struct task_struct *task, const struct call_plan *plan)
 {
-	uint32_t found = 0;
-
 	thread->files[0] = thread->files[1] = 0;
-	for (uint32_t i = 0; i < SYSCALLS_ARGS && i < plan->arguments && found < 2; i++)
-		if (plan->argument[i].is_file) {
-			uint64_t id = file_id(thread, task, thread->arguments[i]);
-			if (found++)
-				thread->files[1] = id;
-			else
-				thread->files[0] = id;
-		}
+	if (plan->files[0])
+		thread->files[0] = file_id(thread, task, thread->arguments[(plan->files[0] - 1) & ARGUMENT_MASK]);
+	if (plan->files[1])
+		thread->files[1] = file_id(thread, task, thread->arguments[(plan->files[1] - 1) & ARGUMENT_MASK]);
 }
 
 SEC("tp_btf/sys_enter")
@@ -155,7 +159,8 @@ int BPF_PROG(enter_call, struct pt_regs *regs, long number)
 	}
 	thread->in_call = 1;
 	thread->entered = bpf_ktime_get_ns();
-	if (config.calls && plan->at_entry && !(config.failures && plan->never_exits))
+	if (config.calls && plan->selected == CALL_SELECTED && plan->at_entry &&
+	    !((config.failures || config.shortest) && plan->never_exits) && begins_with_memory(plan, thread))
 		send_call(thread, plan, MOMENT_ENTRY, 0, 0, 0);
 	return 0;
 }
@@ -182,7 +187,8 @@ int BPF_PROG(exit_call, struct pt_regs *regs, long result)
 		note_ids(thread, task);
 		tell_name(thread, task);
 	}
-	if (thread->awaits_exec || duration < config.shortest || (config.failures && (result >= 0 || result < -LARGEST_ERRNO)))
+	if (thread->awaits_exec || plan->selected != CALL_SELECTED || duration < config.shortest ||
+	    (config.failures && (result >= 0 || result < -LARGEST_ERRNO)))
 		return 0;
 	if (config.sums)
 		add_to_sum(thread, duration, result);
@@ -208,7 +214,7 @@ int BPF_PROG(leave_cpu, bool preempted, struct task_struct *task)
 		return 0;
 	number = thread->number;
 	plan = bpf_map_lookup_elem(&calls, &number);
-	if (!plan || plan->never_exits)
+	if (!plan || plan->never_exits || plan->selected != CALL_SELECTED)
 		return 0;
 	thread->told = 1;
 	send_call(thread, plan, MOMENT_SLEEP, 0, 0, 0);

@@ -3,11 +3,12 @@
 
 #include "bpf/syscalls_state.bpf.h"
 
-enum { AT_MOST_STRINGS = 64, AT_MOST_POINTERS = 1024, AT_MOST_VECTORS = 16 };
+enum { AT_MOST_STRINGS = 64, AT_ONCE = 32, AT_MOST_VECTORS = 32, SMALL_NUMBERS = 4096, SCRATCH_MASK = (1 << 14) - 1 };
 
 struct scratch {
 	struct call_record record;
-	uint8_t data[SYSCALLS_DATA + SYSCALLS_PIECE + 64];
+	uint8_t data[SCRATCH_MASK + 1]; /* more than SYSCALLS_DATA + SYSCALLS_PIECE */
+	uint32_t counted;
 };
 
 struct {
@@ -73,6 +74,7 @@ __noinline uint32_t add_strings(uint32_t at, uint32_t argument, uint64_t address
 {
 	if (!address)
 		return at;
+	argument &= 0xff; /* without the kind */
 	for (uint32_t i = 0; i < AT_MOST_STRINGS; i++) {
 		uint64_t pointer = 0;
 		if (bpf_probe_read_user(&pointer, pointer_size == 4 ? 4 : 8, (const void *)(address + i * pointer_size)))
@@ -84,20 +86,35 @@ __noinline uint32_t add_strings(uint32_t at, uint32_t argument, uint64_t address
 	return at;
 }
 
-__noinline uint32_t count_pointers(uint32_t at, uint32_t argument, uint64_t address, uint32_t pointer_size)
+/* Long loops are cut into pieces that the verifier looks at once: each goes on where the one before ended, and adds to scratch->counted. */
+__noinline int count_some_pointers(uint64_t address, uint32_t pointer_size)
 {
-	uint32_t i;
+	struct scratch *scratch = get_scratch();
 
-	if (!address)
-		return at;
-	for (i = 0; i < AT_MOST_POINTERS; i++) {
+	if (!scratch)
+		return 1;
+	for (uint32_t i = 0; i < AT_ONCE; i++) {
 		uint64_t pointer = 0;
 		if (bpf_probe_read_user(&pointer, pointer_size == 4 ? 4 : 8, (const void *)(address + i * pointer_size)))
-			return add_piece(at, argument | CALL_PIECE_FAULT << 8, 0, 0, i);
+			return -1;
 		if (!pointer)
-			break;
+			return 1;
+		scratch->counted++;
 	}
-	return add_piece(at, argument | CALL_PIECE_COUNT << 8, 0, 0, i);
+	return 0;
+}
+
+__noinline uint32_t count_pointers(uint32_t at, uint32_t argument, uint64_t address, uint32_t pointer_size)
+{
+	struct scratch *scratch = get_scratch();
+	int done = 0;
+
+	if (!address || !scratch)
+		return at;
+	scratch->counted = 0;
+	for (uint32_t i = 0; i < AT_ONCE && !done; i++)
+		done = count_some_pointers(address + i * AT_ONCE * pointer_size, pointer_size);
+	return add_piece(at, (argument & 0xff) | (done < 0 ? CALL_PIECE_FAULT : CALL_PIECE_COUNT) << 8, 0, 0, scratch->counted);
 }
 
 /* A vector and its buffers, of which the first `bytes` bytes are of interest. */
@@ -138,20 +155,77 @@ __noinline uint32_t add_message(uint32_t at, uint32_t argument, uint64_t address
 	if (message.control)
 		at = add_piece(at, argument | CALL_PIECE_CONTROL << 8, message.control, limited(message.control_size, 512),
 			       message.control_size);
-	return add_vector(at, argument | CALL_PIECE_BUFFER << 8, message.vector, message.vector_count, bytes);
+	return add_vector(at, argument | CALL_PIECE_VECTOR << 8, message.vector, message.vector_count, bytes);
 }
 
-/* What one argument points to. `result` is what the call returned (INT64_MAX: not yet known, take all of it). */
-static __always_inline uint32_t add_argument(uint32_t at, const struct call_plan *plan, const struct thread *thread, uint32_t i,
-					     uint32_t kind, int64_t result)
+/* Directory entries: their size is at byte 16 in struct linux_dirent and in struct linux_dirent64. Returns where to go on, 0 = at the end.
+ */
+__noinline uint64_t count_some_dirents(uint64_t address, uint64_t end)
 {
+	struct scratch *scratch = get_scratch();
+
+	if (!scratch)
+		return 0;
+	for (uint32_t i = 0; i < AT_ONCE; i++) {
+		uint16_t size = 0;
+		if (address >= end || bpf_probe_read_user(&size, sizeof(size), (const void *)(address + 16)) || !size)
+			return 0;
+		address += size;
+		scratch->counted++;
+	}
+	return address;
+}
+
+__noinline uint32_t count_dirents(uint32_t at, uint32_t argument, uint64_t address, uint64_t bytes)
+{
+	struct scratch *scratch = get_scratch();
+	uint64_t end = address + bytes;
+
+	if (!scratch)
+		return at;
+	scratch->counted = 0;
+	for (uint32_t i = 0; i < 2 * AT_ONCE && address; i++)
+		address = count_some_dirents(address, end);
+	return add_piece(at, (argument & 0xff) | CALL_PIECE_COUNT << 8, 0, 0, scratch->counted);
+}
+
+/* How much a request of ioctl() reads or fills: it says so itself (include/uapi/asm-generic/ioctl.h), but for those that are older than
+ * that: terminals and sockets. */
+static __always_inline uint32_t request_size(uint32_t request)
+{
+	enum { TERMINAL = 'T', SOCKET = 0x89, TERMIOS_SIZE = 44, IFREQ_SIZE = 40 };
+	uint32_t size = request >> 16 & 0x3fff, type = request >> 8 & 0xff;
+
+	if (request >> 30)
+		return limited(size, 256);
+	if (request == 0x5421 || request == 0x541b || request == 0x5452) /* FIONBIO, FIONREAD, FIOASYNC */
+		return 4;
+	if (request == 0x5401) /* TCGETS */
+		return TERMIOS_SIZE;
+	return type == TERMINAL ? 8 : type == SOCKET ? IFREQ_SIZE : 0;
+}
+
+/* What one argument of the call in the scratch record points to. `result` is what the call returned (INT64_MAX: not yet known, take all of
+ * it). */
+__noinline uint32_t add_argument(uint32_t at, uint32_t i, uint32_t kind, int64_t result)
+{
+	struct scratch *scratch = get_scratch();
+	uint32_t number;
+
+	if (!scratch || i >= SYSCALLS_ARGS)
+		return at;
+	number = scratch->record.number;
+	const struct call_plan *plan = bpf_map_lookup_elem(&calls, &number);
+	if (!plan)
+		return at;
 	const struct call_argument *argument = &plan->argument[i];
-	uint64_t address = thread->arguments[i], count = thread->arguments[argument->length & ARGUMENT_MASK];
-	uint32_t what = i | kind << 8, pointer_size = thread->compat ? 4 : 8;
+	uint32_t what = i | kind << 8, pointer_size = scratch->record.flags & CALL_COMPAT ? 4 : 8, length = argument->length;
+	uint64_t address = scratch->record.arguments[i], count = length < SYSCALLS_ARGS ? scratch->record.arguments[length] : 0;
 	uint64_t returned = result < 0 ? 0 : result;
+	bool filled = argument->when == CALL_AT_EXIT_GOOD;
 	int32_t value = 0;
 
-	if (!address)
+	if (address < SMALL_NUMBERS) /* NULL, or not a pointer this time */
 		return at;
 	switch (argument->copy) {
 	case CALL_COPY_PATH:
@@ -178,9 +252,14 @@ static __always_inline uint32_t add_argument(uint32_t at, const struct call_plan
 	case CALL_COPY_POINTERS:
 		return count_pointers(at, what, address, pointer_size);
 	case CALL_COPY_VECTOR:
-		return pointer_size == 4 ? at : add_vector(at, what, address, count, returned);
+		return pointer_size == 4 ? at : add_vector(at, what, address, count, filled ? returned : INT64_MAX);
 	case CALL_COPY_MESSAGE:
-		return pointer_size == 4 ? at : add_message(at, what, address, returned);
+		return pointer_size == 4 ? at : add_message(at, what, address, filled ? returned : INT64_MAX);
+	case CALL_COPY_DIRENTS:
+		return count_dirents(at, what, address, returned);
+	case CALL_COPY_REQUEST:
+		value = request_size(count);
+		return value ? add_piece(at, what, address, value, value) : at;
 	}
 	return at;
 }

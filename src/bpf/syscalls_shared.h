@@ -9,6 +9,7 @@
 
 enum {
 	SYSCALLS_ARGS = 6,
+	SYSCALLS_FILES = 3,
 	SYSCALLS_NATIVE = 512,			/* numbers of the machine's own calls are below this … */
 	SYSCALLS_NUMBERS = 2 * SYSCALLS_NATIVE, /* … those of 32-bit programs (compat) are put behind them */
 	SYSCALLS_DATA = 8192,			/* bytes that can be copied for one call */
@@ -33,6 +34,8 @@ enum call_copy {
 	CALL_COPY_POINTERS, /* they are only counted */
 	CALL_COPY_VECTOR,   /* struct iovec, `length` is the argument that says how many, and what they point to */
 	CALL_COPY_MESSAGE,  /* struct msghdr, and what it points to */
+	CALL_COPY_DIRENTS,  /* directory entries, as many bytes as the call returned: they are only counted */
+	CALL_COPY_REQUEST,  /* of ioctl: `length` is the argument that is the request */
 };
 
 enum call_when {
@@ -46,20 +49,26 @@ struct call_argument {
 	uint8_t copy;	/* enum call_copy */
 	uint8_t when;	/* enum call_when */
 	uint8_t length; /* number of another argument, from 0 */
-	uint8_t is_file;
+	uint8_t unused;
 	uint16_t size;
-	uint16_t unused;
+	uint16_t unused_2;
+};
+
+enum call_selected {
+	CALL_NOT_SELECTED,
+	CALL_SELECTED,
+	CALL_FOLLOWED, /* not wanted, but the program must know when it happens: execve */
 };
 
 /* What is done about a system call; a row of the map `calls`. */
 struct call_plan {
-	uint8_t selected;
+	uint8_t selected;     /* enum call_selected */
 	uint8_t arguments;    /* those behind have nothing to copy */
 	uint8_t never_exits;  /* exit: its record is sent at the entry */
 	uint8_t returns_file; /* the result is a file descriptor */
 	uint8_t replaces;     /* execve: the process is another one afterwards */
 	uint8_t at_entry;     /* some argument is copied at the entry: a record is sent then, too */
-	uint8_t unused[2];
+	uint8_t files[2];     /* numbers of the first two arguments that are file descriptors, plus one; 0 = none */
 	struct call_argument argument[SYSCALLS_ARGS];
 };
 
@@ -94,11 +103,11 @@ struct call_record {
 	uint64_t duration;	     /* 0 with CALL_ENTERED */
 	int64_t result;
 	uint64_t arguments[SYSCALLS_ARGS];
-	uint64_t files[3]; /* ids: of the first and second argument that is a file descriptor, of the result; 0 = none */
-	uint64_t lost;	   /* records that found no room in the ring so far */
-	uint16_t number;   /* below SYSCALLS_NUMBERS */
-	uint16_t flags;	   /* enum call_flag */
-	uint32_t pieces;   /* bytes of struct call_piece behind this */
+	uint64_t files[SYSCALLS_FILES]; /* ids: of the first and second argument that is a file descriptor, of the result; 0 = none */
+	uint64_t lost;			/* records that found no room in the ring so far */
+	uint16_t number;		/* below SYSCALLS_NUMBERS */
+	uint16_t flags;			/* enum call_flag */
+	uint32_t pieces;		/* bytes of struct call_piece behind this */
 };
 
 /* Memory of an argument. Sized to a multiple of 8 with its data. */
@@ -115,6 +124,7 @@ enum call_piece_kind {
 	CALL_PIECE_ENTRY,   /* as of the entry */
 	CALL_PIECE_STRING,  /* one of several strings; of an array of pointers */
 	CALL_PIECE_BUFFER,  /* one of the buffers that a vector points to */
+	CALL_PIECE_VECTOR,  /* of a message: its vector */
 	CALL_PIECE_ADDRESS, /* of a message: the socket address */
 	CALL_PIECE_CONTROL, /* of a message: control data */
 	CALL_PIECE_COUNT,   /* no data: `wanted` pointers were counted */

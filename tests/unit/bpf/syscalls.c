@@ -22,7 +22,7 @@ static struct call_plan *plans_create(void)
 
 	plans[SYS_getppid].selected = 1;
 	plans[SYS_write] = (struct call_plan){.selected = 1, .arguments = 2};
-	plans[SYS_write].argument[0].is_file = 1;
+	plans[SYS_write].files[0] = 1;
 	plans[SYS_write].argument[1] = (struct call_argument){.copy = CALL_COPY_BYTES, .length = 2};
 	plans[SYS_openat] = (struct call_plan){.selected = 1, .arguments = 2, .returns_file = 1};
 	plans[SYS_openat].argument[1] = (struct call_argument){.copy = CALL_COPY_PATH};

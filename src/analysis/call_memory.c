@@ -1,0 +1,304 @@
+/* Memory behind the arguments of system calls: strings, buffers, lists, and arrays of structures. */
+#include "analysis/call_internal.h"
+
+#include "base/text.h"
+
+/* ---- strings ---- */
+
+/* The length of the UTF-8 character that begins here, 0 when there is none. */
+static size_t utf8_length(const uint8_t *data, size_t size)
+{
+	size_t length = *data >= 0xf0 ? 4 : *data >= 0xe0 ? 3 : 2;
+
+	return *data >= 0xc2 && length <= size && text_is_safe((const char *)data, length) ? length : 0;
+}
+
+static void print_escape(struct strbuf *out, uint8_t byte, bool digit_follows)
+{
+	static const char letters[] = "\aa\bb\tt\nn\vv\ff\rr";
+	const char *letter = byte >= '\a' && byte <= '\r' ? strchr(letters, byte) : NULL;
+
+	strbuf_add_char(out, '\\');
+	if (byte == '"' || byte == '\\')
+		strbuf_add_char(out, (char)byte);
+	else if (letter && byte != '\a' && byte != '\b')
+		strbuf_add_char(out, letter[1]);
+	else if (digit_follows || byte >= 0100)
+		strbuf_printf(out, "%03o", byte);
+	else
+		strbuf_printf(out, "%o", byte);
+}
+
+/* As C writes it: octal escapes are as short as what follows allows. */
+static void print_escaped(struct strbuf *out, const uint8_t *data, size_t size, bool utf8)
+{
+	for (size_t i = 0; i < size;) {
+		size_t begin = i, length = 0;
+		while (i < size && data[i] >= ' ' && data[i] < 0x7f && data[i] != '"' && data[i] != '\\')
+			i++;
+		strbuf_add(out, data + begin, i - begin);
+		if (i == size)
+			break;
+		if (utf8 && data[i] >= 0x80)
+			length = utf8_length(data + i, size - i);
+		if (length)
+			strbuf_add(out, data + i, length);
+		else
+			print_escape(out, data[i], i + 1 < size && data[i + 1] >= '0' && data[i + 1] <= '9');
+		i += length ? length : 1;
+	}
+}
+
+void call_print_string(struct strbuf *out, const uint8_t *data, size_t size, bool more, uint32_t limit)
+{
+	size_t length = strnlen((const char *)data, size);
+
+	if (length > limit) {
+		length = limit;
+		more = true;
+	}
+	strbuf_add_char(out, '"');
+	print_escaped(out, data, length, true);
+	strbuf_add_char(out, '"');
+	if (more)
+		strbuf_add(out, "...", 3);
+}
+
+void call_print_bytes(struct strbuf *out, const uint8_t *data, size_t size, uint64_t wanted, uint32_t limit, bool hex)
+{
+	if (size > limit)
+		size = limit;
+	strbuf_add_char(out, '"');
+	for (size_t i = 0; hex && i < size; i++)
+		strbuf_printf(out, "\\x%02x", data[i]);
+	if (!hex)
+		print_escaped(out, data, size, false);
+	strbuf_add_char(out, '"');
+	if (size < wanted)
+		strbuf_add(out, "...", 3);
+}
+
+/* ---- arrays ---- */
+
+/* The state before the call when that is what is there, or what is asked for. */
+static const struct call_memory *find_memory(const struct call_text *text, unsigned int argument)
+{
+	const struct call_memory *exit = call_memory_of(text->call, argument, CALL_MEMORY_EXIT);
+	const struct call_memory *entry = call_memory_of(text->call, argument, CALL_MEMORY_ENTRY);
+
+	return entry && (text->entry || !exit) ? entry : exit;
+}
+
+static void print_elements(struct call_text *text, const struct call_memory *memory, const struct call_type *type, bool array)
+{
+	enum { MOST_ELEMENTS = 32 };
+	size_t count = memory->size / type->size, wanted = memory->wanted / type->size;
+
+	if (array || type->bracketed)
+		strbuf_add_char(text->out, '[');
+	for (size_t i = 0; i < count && i < MOST_ELEMENTS; i++) {
+		if (i)
+			strbuf_add(text->out, ", ", 2);
+		type->print_element(text, memory->data + i * type->size);
+	}
+	if (array && (count > MOST_ELEMENTS || count < wanted))
+		strbuf_add_str(text->out, ", ...");
+	if (array || type->bracketed)
+		strbuf_add_char(text->out, ']');
+}
+
+void call_print_pointed(struct call_text *text, unsigned int argument, const struct call_type *type)
+{
+	const struct call *call = text->call;
+	const struct call_argument_description *description = &call->description->arguments[argument];
+	const struct call_memory *memory = find_memory(text, argument);
+	bool array = description->length_kind != CALL_LENGTH_ONE;
+
+	if (!memory || !call->arguments[argument] || (call->compat && !type->same_in_compat) || (!array && memory->size < type->size))
+		call_print_address(text, call->arguments[argument]);
+	else if (type->print_memory)
+		type->print_memory(text, memory);
+	else
+		print_elements(text, memory, type, array);
+}
+
+/* ---- the types ---- */
+
+static bool print_string_value(struct call_text *text, unsigned int argument, uint64_t value)
+{
+	const struct call_memory *memory = find_memory(text, argument);
+	bool whole = text->call->description->arguments[argument].type->form == CALL_FORM_PATH;
+
+	if (memory && memory->size)
+		call_print_string(text->out, memory->data, memory->size, memory->wanted, whole ? UINT32_MAX : text->style->string_limit);
+	else
+		call_print_address(text, value);
+	return true;
+}
+
+const struct call_type call_type_path = {.print_value = print_string_value, .form = CALL_FORM_PATH, .same_in_compat = true};
+const struct call_type call_type_string = {.print_value = print_string_value, .form = CALL_FORM_STRING, .same_in_compat = true};
+
+static void print_buffer(struct call_text *text, const struct call_memory *memory)
+{
+	call_print_bytes(text->out, memory->data, memory->size, memory->wanted, text->style->string_limit, false);
+}
+
+static void print_random(struct call_text *text, const struct call_memory *memory)
+{
+	call_print_bytes(text->out, memory->data, memory->size, memory->wanted, text->style->string_limit, true);
+}
+
+const struct call_type call_type_bytes = {.print_memory = print_buffer, .form = CALL_FORM_BYTES, .size = 1, .same_in_compat = true};
+const struct call_type call_type_random = {.print_memory = print_random, .form = CALL_FORM_BYTES, .size = 1, .same_in_compat = true};
+
+/* argv: one piece for each string, and one that says how it ended. */
+static bool print_strings(struct call_text *text, unsigned int argument, uint64_t value)
+{
+	const struct call *call = text->call;
+	size_t found = 0;
+	bool ended = false;
+
+	for (size_t i = 0; i < call->memory_count; i++) {
+		const struct call_memory *memory = &call->memory[i];
+		if (memory->argument != argument)
+			continue;
+		if (memory->kind == CALL_MEMORY_STRING) {
+			strbuf_add_str(text->out, found++ ? ", " : "[");
+			call_print_string(text->out, memory->data, memory->size, memory->wanted, text->style->string_limit);
+		} else if (memory->kind == CALL_MEMORY_COUNT) {
+			ended = true;
+		}
+	}
+	if (found || ended)
+		strbuf_add_str(text->out, !found ? "[]" : ended ? "]" : ", ...]");
+	else
+		call_print_address(text, value);
+	return true;
+}
+
+static bool print_pointers(struct call_text *text, unsigned int argument, uint64_t value)
+{
+	const struct call_memory *count = call_memory_of(text->call, argument, CALL_MEMORY_COUNT);
+
+	call_print_address(text, value);
+	if (count)
+		strbuf_printf(text->out, " /* %u var%s */", count->wanted, count->wanted == 1 ? "" : "s");
+	return true;
+}
+
+const struct call_type call_type_strings = {.print_value = print_strings, .form = CALL_FORM_STRINGS, .same_in_compat = true};
+const struct call_type call_type_pointers = {.print_value = print_pointers, .form = CALL_FORM_POINTERS, .same_in_compat = true};
+
+/* Numbers of the bits that are set: [0 3 5]. */
+static void print_bits(struct call_text *text, const struct call_memory *memory)
+{
+	bool first = true;
+
+	strbuf_add_char(text->out, '[');
+	for (size_t i = 0; i < (size_t)memory->size * 8; i++)
+		if (memory->data[i / 8] >> i % 8 & 1) {
+			if (!first)
+				strbuf_add_char(text->out, ' ');
+			strbuf_add_u64(text->out, i, 0);
+			first = false;
+		}
+	strbuf_add_char(text->out, ']');
+}
+
+const struct call_type call_type_cpu_set = {.print_memory = print_bits, .form = CALL_FORM_SOCKET, .size = 1, .same_in_compat = true};
+const struct call_type call_type_fdset = {.print_memory = print_bits, .form = CALL_FORM_BITS, .size = 1, .same_in_compat = true};
+
+/* Directory entries are only counted. */
+static bool print_dirents(struct call_text *text, unsigned int argument, uint64_t value)
+{
+	const struct call_memory *count = call_memory_of(text->call, argument, CALL_MEMORY_COUNT);
+
+	call_print_address(text, value);
+	if (count)
+		strbuf_printf(text->out, " /* %u entr%s */", count->wanted, count->wanted == 1 ? "y" : "ies");
+	return true;
+}
+
+const struct call_type call_type_dirents = {.print_value = print_dirents, .form = CALL_FORM_DIRENTS};
+const struct call_type call_type_dirents64 = {.print_value = print_dirents, .form = CALL_FORM_DIRENTS};
+
+static void print_u32(struct call_text *text, const uint8_t *data)
+{
+	strbuf_add_u64(text->out, get_u32(data), 0);
+}
+
+static void print_s32(struct call_text *text, const uint8_t *data)
+{
+	put_decimal(text->out, (int32_t)get_u32(data));
+}
+
+static void print_s64(struct call_text *text, const uint8_t *data)
+{
+	put_decimal(text->out, (int64_t)get_u64(data));
+}
+
+static void print_hex64(struct call_text *text, const uint8_t *data)
+{
+	call_print_address(text, get_u64(data));
+}
+
+static void print_pair(struct call_text *text, const uint8_t *data)
+{
+	print_s32(text, data);
+	strbuf_add(text->out, ", ", 2);
+	print_s32(text, data + 4);
+}
+
+#define FIXED .form = CALL_FORM_FIXED
+const struct call_type call_type_uids = {.print_element = print_u32, FIXED, .size = 4, .same_in_compat = true};
+const struct call_type call_type_uid_pointer = {.print_element = print_u32, FIXED, .size = 4, .same_in_compat = true, .bracketed = true};
+const struct call_type call_type_int_pointer = {.print_element = print_s32, FIXED, .size = 4, .same_in_compat = true, .bracketed = true};
+const struct call_type call_type_fdpair = {.print_element = print_pair, FIXED, .size = 8, .same_in_compat = true, .bracketed = true};
+const struct call_type call_type_time_pointer = {.print_element = print_s64, FIXED, .size = 8, .bracketed = true};
+const struct call_type call_type_pointer = {.print_element = print_hex64, FIXED, .size = 8, .bracketed = true};
+
+/* A number that the call reads and changes: [128 => 16]. */
+static bool print_changed(struct call_text *text, unsigned int argument, uint64_t value, int64_t (*get)(const uint8_t *data), size_t size)
+{
+	const struct call_memory *entry = call_memory_of(text->call, argument, CALL_MEMORY_ENTRY);
+	const struct call_memory *exit = call_memory_of(text->call, argument, CALL_MEMORY_EXIT);
+
+	if ((!entry || entry->size < size) && (!exit || exit->size < size)) {
+		call_print_address(text, value);
+		return true;
+	}
+	strbuf_add_char(text->out, '[');
+	if (entry && entry->size >= size)
+		put_decimal(text->out, get(entry->data));
+	if (exit && exit->size >= size && !call_failed(text->call->result) && (!entry || get(entry->data) != get(exit->data))) {
+		if (entry)
+			strbuf_add_str(text->out, " => ");
+		put_decimal(text->out, get(exit->data));
+	}
+	strbuf_add_char(text->out, ']');
+	return true;
+}
+
+static int64_t get_length(const uint8_t *data)
+{
+	return (int32_t)get_u32(data);
+}
+
+static int64_t get_offset(const uint8_t *data)
+{
+	return (int64_t)get_u64(data);
+}
+
+static bool print_length(struct call_text *text, unsigned int argument, uint64_t value)
+{
+	return print_changed(text, argument, value, get_length, 4);
+}
+
+static bool print_offset(struct call_text *text, unsigned int argument, uint64_t value)
+{
+	return print_changed(text, argument, value, get_offset, 8);
+}
+
+const struct call_type call_type_length = {.print_value = print_length, FIXED, .size = 4, .same_in_compat = true};
+const struct call_type call_type_off_pointer = {.print_value = print_offset, FIXED, .size = 8, .same_in_compat = true};

@@ -1,0 +1,358 @@
+/* perf trace live, with the BPF program: its ring is emptied when it is a quarter full, and ten times a second. */
+#include "cmd/trace.h"
+
+#include "analysis/call_sums.h"
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "cmd/trace_source.h"
+#include "kernel/cpus.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+enum { TICK_MS = 100, IDLE_TICKS = 5 };
+
+struct live {
+	struct trace *trace;
+	struct bpf_syscalls *syscalls;
+	struct trace_calls *calls;
+	int *cpus;
+	size_t cpu_count;
+	int cgroup;
+	int epoll, signals;
+	bool stop;
+	uint64_t lost; /* what has been told */
+};
+
+static void live_deinit(struct live *live)
+{
+	bpf_syscalls_close(live->syscalls);
+	trace_calls_destroy(live->calls);
+	free(live->cpus);
+	cleanup_close_fd(&live->cgroup);
+	cleanup_close_fd(&live->epoll);
+	cleanup_close_fd(&live->signals);
+}
+
+/* ---- setting up ---- */
+
+static struct error *choose(struct live *live, struct bpf_syscalls_options *ret)
+{
+	const struct trace_options *options = live->trace->options;
+	struct syscalls_config *config = &ret->config;
+	struct error *error = NULL;
+	uid_t uid;
+
+	*ret = (struct bpf_syscalls_options){.ring_bytes = options->ring_bytes, .cgroup = -1};
+	*config = (struct syscalls_config){
+		.shortest = options->shortest,
+		.string_size = (uint32_t)options->string_limit,
+		.system_wide = options->system_wide,
+		.inherit = !options->no_inherit,
+		.calls = !options->summary,
+		.sums = live->trace->sums && options->summary,
+		.histograms = options->histograms,
+		.errors = options->errno_summary,
+		.by_cgroup = options->summary_mode == TRACE_BY_CGROUP,
+		.failures = options->failures,
+		.files = !options->summary,
+	};
+	if (options->user) {
+		error = proc_parse_user(options->user, &uid);
+		config->by_user = 1;
+		config->user = error ? 0 : uid;
+	}
+	if (!error && options->cpus) {
+		error = cpus_parse(options->cpus, &live->cpus, &live->cpu_count);
+		config->on_cpus = 1;
+		ret->cpus = live->cpus;
+		ret->cpu_count = live->cpu_count;
+	}
+	return error;
+}
+
+/* We don't trace ourselves, nor who carries our output away: each line would make the next. */
+static struct error *leave_out(struct bpf_syscalls *syscalls, const struct trace_options *options)
+{
+	struct pid_list pids = {0};
+	struct error *error = bpf_syscalls_add_target(syscalls, getpid(), SYSCALLS_TARGET_NEVER);
+	pid_t parent = getppid();
+
+	while (!error && parent > 1) {
+		cleanup_free char *path = mem_printf("/proc/%d/stat", (int)parent);
+		char line[512], *end;
+		int next = 0;
+		if (!proc_read_line(path, line, sizeof(line)) || !(end = strrchr(line, ')')))
+			break;
+		if (strstr(line, "(sshd)") || strstr(line, "(gnome-terminal") || strstr(line, "(tmux"))
+			error = bpf_syscalls_add_target(syscalls, parent, SYSCALLS_TARGET_NEVER);
+		if (sscanf(end + 1, " %*c %d", &next) != 1)
+			break;
+		parent = next;
+	}
+	if (!error && options->filter_pids)
+		error = proc_parse_pids(options->filter_pids, false, &pids);
+	for (size_t i = 0; i < pids.len && !error; i++)
+		error = bpf_syscalls_add_target(syscalls, pids.data[i], SYSCALLS_TARGET_NEVER);
+	vec_deinit(&pids);
+	return error;
+}
+
+static struct error *add_targets(struct live *live)
+{
+	struct trace *trace = live->trace;
+	struct error *error = leave_out(live->syscalls, trace->options);
+
+	for (size_t i = 0; i < trace->targets.len && !error; i++)
+		error = bpf_syscalls_add_target(live->syscalls, trace->targets.data[i],
+						trace->targets_are_threads ? SYSCALLS_TARGET_THREAD : SYSCALLS_TARGET_PROCESS);
+	if (!error && trace->workload.pid && !trace->targets.len && !trace->options->system_wide)
+		error = bpf_syscalls_add_target(live->syscalls, trace->workload.pid, SYSCALLS_TARGET_COMMAND);
+	return error;
+}
+
+static struct error *open_program(struct live *live)
+{
+	struct bpf_syscalls_options options;
+	struct error *error = choose(live, &options);
+
+	if (error)
+		return error;
+	cleanup_free struct call_plan *plans = trace_table_plans(&live->trace->table);
+	options.plans = plans;
+	error = bpf_syscalls_open(&options, &live->syscalls);
+	if (!error)
+		error = add_targets(live);
+	return error;
+}
+
+static struct error *watch(struct live *live)
+{
+	struct epoll_event ring = {.events = EPOLLIN | EPOLLET}, signals = {.events = EPOLLIN, .data.u32 = 1};
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGCHLD);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	signal(SIGPIPE, SIG_IGN);
+	live->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	live->epoll = epoll_create1(EPOLL_CLOEXEC);
+	/* Edge-triggered: the ring is readable with its first byte, but we are to be woken only when the program says so. */
+	if (live->signals < 0 || live->epoll < 0 || epoll_ctl(live->epoll, EPOLL_CTL_ADD, bpf_syscalls_fd(live->syscalls), &ring) < 0 ||
+	    epoll_ctl(live->epoll, EPOLL_CTL_ADD, live->signals, &signals) < 0)
+		return error_system(errno, "waiting for system calls");
+	return NULL;
+}
+
+/* ---- following ---- */
+
+static void take_record(struct live *live, const struct syscalls_record *record)
+{
+	struct trace_printer *printer = live->trace->printer;
+	struct call_sums *sums = live->trace->sums;
+	const struct thread_record *thread = (const struct thread_record *)(const void *)record;
+	struct call call;
+	enum trace_news news = trace_calls_take(live->calls, record, &call);
+	uint64_t lost = trace_calls_lost(live->calls);
+
+	if (lost && printer)
+		trace_printer_lost(printer, lost);
+	live->lost += lost;
+	switch (news) {
+	case TRACE_CALL:
+		if (printer)
+			trace_printer_call(printer, &call);
+		if (sums && !call_never_returns(call.description))
+			call_sums_add(sums, live->trace->options->summary_mode == TRACE_TOTAL ? 0 : call.tid, &call,
+				      live->trace->options->histograms);
+		break;
+	case TRACE_WAIT:
+		if (printer)
+			trace_printer_wait(printer, &call);
+		break;
+	case TRACE_NAME:
+		if (printer)
+			trace_printer_name(printer, thread->pid, thread->tid, ((const struct name_record *)(const void *)record)->name);
+		if (sums && live->trace->options->summary_mode == TRACE_BY_THREAD)
+			call_sums_name(sums, thread->tid, ((const struct name_record *)(const void *)record)->name);
+		break;
+	case TRACE_FORK:
+		if (printer)
+			trace_printer_fork(printer, thread->pid, thread->tid,
+					   ((const struct fork_record *)(const void *)record)->parent_tid);
+		if (sums && live->trace->options->summary_mode == TRACE_BY_THREAD)
+			call_sums_inherit_name(sums, thread->tid, ((const struct fork_record *)(const void *)record)->parent_tid);
+		break;
+	case TRACE_EXIT:
+		if (printer)
+			trace_printer_exit(printer, thread->tid);
+		break;
+	case TRACE_NOTHING:
+		break;
+	}
+}
+
+/* Empties the ring; returns how many records there were. */
+static struct error *drain(struct live *live, size_t *ret_count)
+{
+	struct trace_printer *printer = live->trace->printer;
+	const struct syscalls_record *record;
+	struct error *error = NULL;
+
+	*ret_count = 0;
+	while (!error && !(printer && trace_printer_done(printer)) && (record = bpf_syscalls_next(live->syscalls))) {
+		take_record(live, record);
+		if (printer && ++*ret_count % 1024 == 0)
+			error = trace_printer_write(printer);
+	}
+	if (!error && printer)
+		error = trace_printer_write(printer);
+	live->stop |= printer && trace_printer_done(printer);
+	return error;
+}
+
+static void take_signals(struct live *live)
+{
+	struct signalfd_siginfo info;
+
+	while (read(live->signals, &info, sizeof(info)) == sizeof(info)) {
+		if (info.ssi_signo == SIGCHLD) {
+			live->stop |= live->trace->workload.pid && workload_ended(&live->trace->workload);
+		} else {
+			live->stop = true;
+			live->trace->signal = (int)info.ssi_signo;
+		}
+	}
+}
+
+/* Processes that were named and are all gone leave nothing to wait for. */
+static bool targets_gone(const struct trace *trace)
+{
+	for (size_t i = 0; i < trace->targets.len; i++)
+		if (kill(trace->targets.data[i], 0) == 0 || errno != ESRCH)
+			return false;
+	return trace->targets.len && !trace->workload.pid;
+}
+
+static struct error *follow(struct live *live)
+{
+	struct epoll_event events[4];
+	unsigned int idle = 0;
+	size_t count = 0;
+	struct error *error = NULL;
+
+	while (!live->stop && !error) {
+		int ready = epoll_wait(live->epoll, events, 4, TICK_MS);
+		if (ready < 0 && errno != EINTR)
+			return error_system(errno, "epoll_wait");
+		take_signals(live);
+		live->stop |= targets_gone(live->trace);
+		error = drain(live, &count);
+		idle = count ? 0 : idle + 1;
+		if (idle == IDLE_TICKS && live->trace->printer) {
+			trace_printer_flush_waiting(live->trace->printer);
+			if (!error)
+				error = trace_printer_write(live->trace->printer);
+		}
+	}
+	bpf_syscalls_stop(live->syscalls);
+	if (!error)
+		error = drain(live, &count);
+	return error;
+}
+
+/* ---- the end ---- */
+
+static void take_sum(struct live *live, const struct call_sum_key *key, const struct call_sum *sum, const struct call_histogram *histogram)
+{
+	struct trace *trace = live->trace;
+	enum trace_summary_mode mode = trace->options->summary_mode;
+	struct call_owner *owner = call_sums_owner(trace->sums, mode == TRACE_TOTAL ? 0 : mode == TRACE_BY_CGROUP ? key->cgroup : key->tid);
+	struct call_total *total = call_sums_total(owner, trace->table.calls[key->number % TRACE_NUMBERS]);
+
+	owner->events += 2 * sum->calls;
+	total->calls += sum->calls;
+	total->errors += sum->errors;
+	total->total += sum->total;
+	total->squares += (double)sum->squares_high * 18446744073709551616.0 + (double)sum->squares_low;
+	if (sum->shortest < total->shortest)
+		total->shortest = sum->shortest;
+	if (sum->longest > total->longest)
+		total->longest = sum->longest;
+	if (!trace->options->histograms)
+		return;
+	if (!total->slots)
+		total->slots = mem_zalloc_array(CALL_SUM_SLOTS, sizeof(*total->slots));
+	for (unsigned int i = 0; i < CALL_SUM_SLOTS; i++)
+		total->slots[i] += histogram->calls[i];
+}
+
+static void take_sums(struct live *live)
+{
+	struct trace *trace = live->trace;
+	enum trace_summary_mode mode = trace->options->summary_mode;
+	struct call_sum_key key = {0};
+	struct call_sum sum;
+	struct call_histogram histogram;
+	struct call_errno_key error = {0};
+	uint64_t count;
+
+	for (bool first = true; bpf_syscalls_next_sum(live->syscalls, first, &key, &sum, trace->options->histograms ? &histogram : NULL);
+	     first = false)
+		take_sum(live, &key, &sum, &histogram);
+	for (bool first = true; trace->options->errno_summary && bpf_syscalls_next_error(live->syscalls, first, &error, &count);
+	     first = false) {
+		struct call_owner *owner = call_sums_owner(trace->sums, mode == TRACE_TOTAL	  ? 0
+									: mode == TRACE_BY_CGROUP ? error.call.cgroup
+												  : error.call.tid);
+		call_total_add_error(call_sums_total(owner, trace->table.calls[error.call.number % TRACE_NUMBERS]), error.error, count);
+	}
+}
+
+static void tell_losses(struct live *live)
+{
+	uint64_t lost = bpf_syscalls_lost(live->syscalls), unsummed = bpf_syscalls_unsummed(live->syscalls);
+
+	if (lost > live->lost && live->trace->printer)
+		trace_printer_lost(live->trace->printer, lost - live->lost);
+	if (lost)
+		log_warning(
+			"%llu records were lost: the buffer of %llu MB was full. A larger one (-m 256M), or fewer calls (-e), would help.",
+			(unsigned long long)lost, (unsigned long long)live->trace->options->ring_bytes >> 20);
+	if (unsummed)
+		log_warning("%llu calls are missing in the sums: there were too many threads and calls to keep them apart.",
+			    (unsigned long long)unsummed);
+}
+
+struct error *trace_live(struct trace *trace)
+{
+	struct live live = {.trace = trace, .cgroup = -1, .epoll = -1, .signals = -1};
+	struct error *error = open_program(&live);
+
+	live.calls = trace_calls_create(&trace->table, (uint32_t)trace->options->string_limit);
+	if (!error)
+		error = bpf_syscalls_start(live.syscalls);
+	if (!error)
+		error = watch(&live);
+	if (!error && trace->workload.pid)
+		error = workload_release(&trace->workload);
+	if (!error)
+		error = follow(&live);
+	if (!error && trace->printer)
+		trace_printer_flush_waiting(trace->printer);
+	if (!error && trace->sums && trace->options->summary)
+		take_sums(&live);
+	if (!error)
+		tell_losses(&live);
+	live_deinit(&live);
+	return error;
+}

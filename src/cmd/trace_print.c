@@ -1,0 +1,373 @@
+/* Calls and events as lines (trace_print.h). Threads are kept by their id; text is collected and written in large pieces. */
+#include "cmd/trace_print.h"
+
+#include "analysis/call_put.h"
+#include "base/hash.h"
+#include "base/mem.h"
+#include "base/text.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { WRITE_BYTES = 1 << 16 };
+
+struct printed_thread {
+	uint32_t pid, tid;
+	char name[64]; /* safe text */
+	/* The call that waits: */
+	struct strbuf waiting; /* "nanosleep(…)"; empty = none */
+	uint64_t waiting_since;
+	bool shown; /* its entry has been printed */
+	struct printed_thread *next_waiting;
+};
+
+struct trace_printer {
+	struct trace_print_options options;
+	struct map64 threads;				      /* tid → struct printed_thread * */
+	struct printed_thread *first_waiting, **last_waiting; /* those that aren't shown yet */
+	struct strbuf text;
+	uint64_t begin; /* time of the first line; 0 = none yet */
+	uint64_t lines;
+	bool closed; /* nobody reads the output */
+};
+
+struct trace_printer *trace_printer_create(const struct trace_print_options *options)
+{
+	struct trace_printer *printer = mem_zalloc(sizeof(*printer));
+
+	printer->options = *options;
+	printer->last_waiting = &printer->first_waiting;
+	return printer;
+}
+
+static void thread_destroy(struct printed_thread *thread)
+{
+	strbuf_deinit(&thread->waiting);
+	free(thread);
+}
+
+void trace_printer_destroy(struct trace_printer *printer)
+{
+	if (!printer)
+		return;
+	for (size_t i = 0; printer->threads.count && i <= printer->threads.mask; i++)
+		if (printer->threads.slots[i].used)
+			thread_destroy((struct printed_thread *)(uintptr_t)printer->threads.slots[i].value);
+	map64_deinit(&printer->threads);
+	strbuf_deinit(&printer->text);
+	free(printer);
+}
+
+static struct printed_thread *get_thread(struct trace_printer *printer, uint32_t pid, uint32_t tid)
+{
+	bool is_new;
+	uint64_t *slot = map64_insert(&printer->threads, tid, &is_new);
+
+	if (is_new) {
+		struct printed_thread *thread = mem_zalloc(sizeof(*thread));
+		thread->pid = pid;
+		thread->tid = tid;
+		*slot = (uint64_t)(uintptr_t)thread;
+	}
+	return (struct printed_thread *)(uintptr_t)*slot;
+}
+
+static struct printed_thread *find_thread(const struct trace_printer *printer, uint32_t tid)
+{
+	uint64_t *slot = map64_find(&printer->threads, tid);
+
+	return slot ? (struct printed_thread *)(uintptr_t)*slot : NULL;
+}
+
+void trace_printer_name(struct trace_printer *printer, uint32_t pid, uint32_t tid, const char *name)
+{
+	struct printed_thread *thread = get_thread(printer, pid, tid);
+	struct strbuf safe = {0};
+
+	text_add_safe(&safe, name, strlen(name));
+	size_t length = safe.len < sizeof(thread->name) ? safe.len : sizeof(thread->name) - 1;
+	memcpy(thread->name, strbuf_str(&safe), length);
+	thread->name[length] = '\0';
+	thread->pid = pid;
+	strbuf_deinit(&safe);
+}
+
+void trace_printer_fork(struct trace_printer *printer, uint32_t pid, uint32_t tid, uint32_t parent_tid)
+{
+	struct printed_thread *thread = get_thread(printer, pid, tid), *parent = find_thread(printer, parent_tid);
+
+	thread->pid = pid;
+	if (parent)
+		memcpy(thread->name, parent->name, sizeof(thread->name));
+}
+
+const char *trace_printer_thread_name(const struct trace_printer *printer, uint32_t tid)
+{
+	const struct printed_thread *thread = find_thread(printer, tid);
+
+	return thread && *thread->name ? thread->name : NULL;
+}
+
+/* ---- calls that wait ---- */
+
+static void stop_waiting(struct trace_printer *printer, struct printed_thread *thread)
+{
+	struct printed_thread **at = &printer->first_waiting;
+
+	strbuf_clear(&thread->waiting);
+	if (thread->shown)
+		return;
+	while (*at && *at != thread)
+		at = &(*at)->next_waiting;
+	if (!*at)
+		return;
+	*at = thread->next_waiting;
+	if (!*at)
+		printer->last_waiting = at;
+}
+
+/* ---- lines ---- */
+
+static void add_head(struct trace_printer *printer, const struct printed_thread *thread, uint64_t time, uint64_t duration,
+		     bool has_duration)
+{
+	const struct trace_print_options *options = &printer->options;
+	struct strbuf *out = &printer->text;
+
+	if (options->timestamps && time) {
+		if (!printer->begin)
+			printer->begin = time;
+		put_milliseconds(out, options->full_time ? time : time >= printer->begin ? time - printer->begin : 0, 10);
+		strbuf_add_char(out, ' ');
+	} else if (options->timestamps) {
+		strbuf_add(out, "         ? ", 11);
+	}
+	if (options->durations && has_duration) {
+		strbuf_add_char(out, '(');
+		put_milliseconds(out, duration, 6);
+		strbuf_add(out, " ms): ", 6);
+	} else if (options->durations) {
+		strbuf_add(out, "(         ): ", 13);
+	}
+	if (options->threads) {
+		if (options->names) {
+			strbuf_add(out, thread->name, strnlen(thread->name, 14));
+			strbuf_add_char(out, '/');
+		}
+		strbuf_add_u64(out, thread->tid, 0);
+		strbuf_add_char(out, ' ');
+	}
+}
+
+static void align(struct strbuf *out, size_t begin, unsigned int column)
+{
+	size_t length = out->len - begin;
+
+	strbuf_add_chars(out, ' ', length < column ? column - length : 1);
+}
+
+static void end_line(struct trace_printer *printer)
+{
+	strbuf_add_char(&printer->text, '\n');
+	printer->lines++;
+}
+
+static void show_waiting(struct trace_printer *printer, struct printed_thread *thread)
+{
+	add_head(printer, thread, thread->waiting_since, 0, false);
+	size_t begin = printer->text.len;
+	strbuf_add(&printer->text, thread->waiting.data, thread->waiting.len);
+	align(&printer->text, begin, printer->options.alignment > 3 ? printer->options.alignment - 3 : 0);
+	strbuf_add_str(&printer->text, "...");
+	end_line(printer);
+	thread->shown = true;
+}
+
+/* Before a line of `thread` come the calls in which others wait. */
+static void show_others(struct trace_printer *printer, const struct printed_thread *thread)
+{
+	struct printed_thread **at = &printer->first_waiting;
+
+	while (*at) {
+		struct printed_thread *other = *at;
+		if (other == thread) {
+			at = &other->next_waiting;
+			continue;
+		}
+		show_waiting(printer, other);
+		*at = other->next_waiting;
+	}
+	printer->last_waiting = at;
+}
+
+void trace_printer_flush_waiting(struct trace_printer *printer)
+{
+	show_others(printer, NULL);
+}
+
+void trace_printer_wait(struct trace_printer *printer, const struct call *call)
+{
+	struct printed_thread *thread = get_thread(printer, call->pid, call->tid);
+
+	if (printer->options.completed_only || printer->options.json)
+		return;
+	stop_waiting(printer, thread);
+	call_add_text(call, &printer->options.style, &thread->waiting);
+	thread->waiting_since = call->time;
+	thread->shown = false;
+	thread->next_waiting = NULL;
+	*printer->last_waiting = thread;
+	printer->last_waiting = &thread->next_waiting;
+}
+
+void trace_printer_exit(struct trace_printer *printer, uint32_t tid)
+{
+	struct printed_thread *thread = find_thread(printer, tid);
+
+	if (!thread || !thread->waiting.len)
+		return;
+	struct strbuf call = thread->waiting;
+	bool shown = thread->shown;
+	thread->waiting = (struct strbuf){0};
+	stop_waiting(printer, thread);
+	show_others(printer, thread);
+	add_head(printer, thread, thread->waiting_since, 0, false);
+	size_t begin = printer->text.len;
+	if (shown) {
+		call.len = strcspn(call.data, "(");
+		strbuf_add_str(&printer->text, " ... [continued]: ");
+	}
+	strbuf_add(&printer->text, call.data, call.len);
+	if (shown)
+		strbuf_add_str(&printer->text, "())");
+	align(&printer->text, begin, printer->options.alignment);
+	strbuf_add(&printer->text, "= ?", 3);
+	end_line(printer);
+	strbuf_deinit(&call);
+}
+
+static void add_json_string(struct strbuf *out, const char *name, const char *value)
+{
+	strbuf_printf(out, ",\"%s\":", name);
+	text_add_json(out, value, strlen(value));
+}
+
+static void add_json_call(struct trace_printer *printer, const struct printed_thread *thread, const struct call *call)
+{
+	const struct call_description *description = call->description;
+	struct strbuf *out = &printer->text, value = {0};
+	bool first = true;
+
+	strbuf_printf(out, "{\"time\":%llu.%09llu,\"pid\":%u,\"tid\":%u", (unsigned long long)(call->time / 1000000000),
+		      (unsigned long long)(call->time % 1000000000), call->pid, call->tid);
+	add_json_string(out, "comm", thread->name);
+	add_json_string(out, "call", description->name);
+	strbuf_add_str(out, ",\"args\":{");
+	for (unsigned int i = 0; i < description->count; i++) {
+		strbuf_clear(&value);
+		if (!call_add_argument(call, &printer->options.style, i, &value))
+			continue;
+		strbuf_printf(out, "%s\"%s\":", first ? "" : ",", description->arguments[i].name);
+		text_add_json(out, strbuf_str(&value), value.len);
+		first = false;
+	}
+	strbuf_add_char(out, '}');
+	if (!call_never_returns(description)) {
+		strbuf_printf(out, ",\"duration_ns\":%llu,\"result\":%lld", (unsigned long long)call->duration, (long long)call->result);
+		const char *error = call_failed(call->result) ? call_error_name(-call->result) : NULL;
+		strbuf_clear(&value);
+		call_add_result(call, &printer->options.style, &value);
+		if (error)
+			add_json_string(out, "error", error);
+		add_json_string(out, "result_text", strbuf_str(&value));
+	}
+	strbuf_add_char(out, '}');
+	strbuf_deinit(&value);
+}
+
+void trace_printer_call(struct trace_printer *printer, const struct call *call)
+{
+	struct printed_thread *thread = get_thread(printer, call->pid, call->tid);
+	struct strbuf *out = &printer->text;
+
+	if (printer->options.json) {
+		add_json_call(printer, thread, call);
+		end_line(printer);
+		return;
+	}
+	bool continued = thread->waiting.len && thread->shown;
+	stop_waiting(printer, thread);
+	if (printer->first_waiting)
+		show_others(printer, thread);
+	add_head(printer, thread, call->time, call->duration, call->time && !call_never_returns(call->description));
+	size_t begin = out->len;
+	if (continued || !call->time) {
+		strbuf_add_str(out, " ... [continued]: ");
+		strbuf_add_str(out, call->description->name);
+		strbuf_add_str(out, "())");
+	} else {
+		call_add_text(call, &printer->options.style, out);
+	}
+	align(out, begin, printer->options.alignment);
+	strbuf_add(out, "= ", 2);
+	call_add_result(call, &printer->options.style, out);
+	end_line(printer);
+}
+
+void trace_printer_event(struct trace_printer *printer, uint64_t time, uint32_t pid, uint32_t tid, const char *name, const char *detail)
+{
+	struct printed_thread *thread = get_thread(printer, pid, tid);
+	struct strbuf *out = &printer->text;
+
+	if (printer->options.json) {
+		strbuf_printf(out, "{\"time\":%llu.%09llu,\"pid\":%u,\"tid\":%u", (unsigned long long)(time / 1000000000),
+			      (unsigned long long)(time % 1000000000), pid, tid);
+		add_json_string(out, "comm", thread->name);
+		add_json_string(out, "event", name);
+		add_json_string(out, "detail", detail);
+		strbuf_add_char(out, '}');
+	} else {
+		show_others(printer, NULL);
+		add_head(printer, thread, time, 0, false);
+		strbuf_printf(out, "%s(%s)", name, detail);
+	}
+	end_line(printer);
+}
+
+void trace_printer_lost(struct trace_printer *printer, uint64_t count)
+{
+	if (printer->options.json)
+		strbuf_printf(&printer->text, "{\"lost\":%llu}", (unsigned long long)count);
+	else
+		strbuf_printf(&printer->text, "LOST %llu events!", (unsigned long long)count);
+	end_line(printer);
+}
+
+struct error *trace_printer_write(struct trace_printer *printer)
+{
+	size_t at = 0;
+
+	while (at < printer->text.len && !printer->closed) {
+		ssize_t written = write(printer->options.fd, printer->text.data + at, printer->text.len - at);
+		if (written >= 0)
+			at += (size_t)written;
+		else if (errno == EPIPE)
+			printer->closed = true;
+		else if (errno != EINTR)
+			return error_system(errno, "writing the trace");
+	}
+	strbuf_clear(&printer->text);
+	return NULL;
+}
+
+bool trace_printer_done(const struct trace_printer *printer)
+{
+	return printer->closed || (printer->options.most && printer->lines >= printer->options.most);
+}
+
+uint64_t trace_printer_lines(const struct trace_printer *printer)
+{
+	return printer->lines;
+}

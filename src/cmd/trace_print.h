@@ -1,0 +1,55 @@
+/* The lines of perf trace: calls as they end, in the layout of the kernel's tool.
+ *
+ *	     0.230 (         ): sleep/42 nanosleep(rqtp: {tv_sec=1, tv_nsec=0})                          ...
+ *	     0.251 ( 0.003 ms): sh/43 getpid()                                                           = 43
+ *	     0.230 (1000.1 ms): sleep/42  ... [continued]: nanosleep())                                  = 0
+ *
+ * A call that waits is shown as soon as another thread has something to show; else only when it ends. */
+#pragma once
+
+#include "analysis/call.h"
+#include "base/error.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct trace_printer;
+
+struct trace_print_options {
+	struct call_style style;
+	int fd;
+	bool json; /* one object a line */
+	bool timestamps, full_time, durations, threads, names;
+	unsigned int alignment; /* column of the results */
+	bool completed_only;	/* calls that wait are not shown before they end */
+	uint64_t most;		/* lines; 0 = no limit */
+	bool at_once;		/* write after each batch, whatever it is */
+};
+
+struct trace_printer *trace_printer_create(const struct trace_print_options *options);
+void trace_printer_destroy(struct trace_printer *printer);
+
+/* What is known of threads. */
+void trace_printer_name(struct trace_printer *printer, uint32_t pid, uint32_t tid, const char *name);
+void trace_printer_fork(struct trace_printer *printer, uint32_t pid, uint32_t tid, uint32_t parent_tid);
+/* A call that never comes back is shown, too. */
+void trace_printer_exit(struct trace_printer *printer, uint32_t tid);
+
+/* A call waits. */
+void trace_printer_wait(struct trace_printer *printer, const struct call *call);
+/* A call has ended; or it never will (call_never_returns). Memory and texts in `call` are used only now. */
+void trace_printer_call(struct trace_printer *printer, const struct call *call);
+/* `detail` is what comes behind the event's name; safe text. */
+void trace_printer_event(struct trace_printer *printer, uint64_t time, uint32_t pid, uint32_t tid, const char *name, const char *detail);
+/* So many records were lost right here. */
+void trace_printer_lost(struct trace_printer *printer, uint64_t count);
+/* Calls that wait are shown now: nothing else happens for a while, or the trace ends. */
+void trace_printer_flush_waiting(struct trace_printer *printer);
+
+/* Writes what has been printed; call it after each batch. An output that nobody reads any more ends the trace without an error. */
+struct error *trace_printer_write(struct trace_printer *printer);
+/* Enough: --max-events is reached, or nobody reads any more. */
+bool trace_printer_done(const struct trace_printer *printer);
+uint64_t trace_printer_lines(const struct trace_printer *printer);
+/* The safe name of a thread, or NULL. */
+const char *trace_printer_thread_name(const struct trace_printer *printer, uint32_t tid);

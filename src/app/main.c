@@ -99,10 +99,9 @@ static int run(const struct command *command, int argc, char **argv)
 /* Commands of the kernel's tool that are no mistyped ones of ours. */
 static bool is_kernel_tool_command(const char *name)
 {
-	static const char *const names[] = {"archive",   "bench",  "buildid-cache", "c2c",	    "daemon", "data",
-					    "diff",	"ftrace",    "inject", "iostat",	"kallsyms", "kmem",   "kvm",
-					    "kwork",	"list",	     "lock",   "mem",		"probe",    "sched",
-					    "timechart", "top",    "trace"};
+	static const char *const names[] = {"archive", "bench",	 "buildid-cache", "c2c",      "daemon",	   "data", "diff",
+					    "ftrace",  "inject", "iostat",	  "kallsyms", "kmem",	   "kvm",  "kwork",
+					    "lock",    "mem",	 "probe",	  "sched",    "timechart", "top",  "trace"};
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
 		if (!strcmp(names[i], name))
 			return true;

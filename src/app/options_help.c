@@ -33,37 +33,6 @@ static void add_synopsis(struct strbuf *out, const struct option *option)
 		strbuf_printf(out, " %s", option->argument);
 }
 
-/* Adds `text`, of which the first line begins in column `at`, broken at spaces so that no line passes `columns`; a newline in it stays one. */
-static void add_wrapped(struct strbuf *out, const char *text, unsigned int indent, unsigned int at, unsigned int columns)
-{
-	while (*text) {
-		size_t len = strcspn(text, " \n");
-		if (at > indent && at + text_width(text, len) > columns) {
-			strbuf_add_char(out, '\n');
-			strbuf_add_chars(out, ' ', indent);
-			at = indent;
-		}
-		strbuf_add(out, text, len);
-		at += (unsigned int)text_width(text, len);
-		text += len;
-		if (*text == '\n') {
-			strbuf_add_char(out, '\n');
-			strbuf_add_chars(out, ' ', indent);
-			at = indent;
-			text++;
-		} else if (*text == ' ') {
-			if (text[1] && at + 1 + text_width(text + 1, strcspn(text + 1, " \n")) <= columns) {
-				strbuf_add_char(out, ' ');
-				at++;
-			} else {
-				at = columns;
-			}
-			text++;
-		}
-	}
-	strbuf_add_char(out, '\n');
-}
-
 static void add_option(struct strbuf *out, const struct option *option, unsigned int columns)
 {
 	size_t start = out->len;
@@ -75,7 +44,7 @@ static void add_option(struct strbuf *out, const struct option *option, unsigned
 		used = 0;
 	}
 	strbuf_add_chars(out, ' ', HELP_COLUMN - used);
-	add_wrapped(out, option->help ? option->help : "", HELP_COLUMN, HELP_COLUMN, columns);
+	text_add_wrapped(out, option->help ? option->help : "", HELP_COLUMN, HELP_COLUMN, columns);
 }
 
 void options_add_help(struct strbuf *out, const struct option *options, unsigned int columns)

@@ -222,3 +222,33 @@ const char *str_nearest(const char *word, const char *const *names, size_t count
 	}
 	return nearest;
 }
+
+void text_add_wrapped(struct strbuf *out, const char *text, unsigned int indent, unsigned int at, unsigned int columns)
+{
+	while (*text) {
+		size_t len = strcspn(text, " \n");
+		if (at > indent && at + text_width(text, len) > columns) {
+			strbuf_add_char(out, '\n');
+			strbuf_add_chars(out, ' ', indent);
+			at = indent;
+		}
+		strbuf_add(out, text, len);
+		at += (unsigned int)text_width(text, len);
+		text += len;
+		if (*text == '\n') {
+			strbuf_add_char(out, '\n');
+			strbuf_add_chars(out, ' ', indent);
+			at = indent;
+			text++;
+		} else if (*text == ' ') {
+			if (text[1] && at + 1 + text_width(text + 1, strcspn(text + 1, " \n")) <= columns) {
+				strbuf_add_char(out, ' ');
+				at++;
+			} else {
+				at = columns;
+			}
+			text++;
+		}
+	}
+	strbuf_add_char(out, '\n');
+}

@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <netdb.h>
 #include <pwd.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -188,24 +189,9 @@ static void add_coloured(struct report *report, enum probe_state state)
 static void add_wrapped(struct report *report, const char *text, unsigned int indent)
 {
 	struct strbuf safe = {0};
-	unsigned int at = indent;
 
 	text_add_safe(&safe, text, strlen(text));
-	for (const char *word = strbuf_str(&safe); *word;) {
-		size_t length = strcspn(word, " ");
-		unsigned int width = (unsigned int)text_width(word, length);
-		if (report->columns > indent + 20 && at > indent && at + width >= report->columns) {
-			strbuf_add_char(&report->text, '\n');
-			strbuf_add_chars(&report->text, ' ', indent);
-			at = indent;
-		}
-		strbuf_add(&report->text, word, length);
-		at += width + 1;
-		word += length;
-		if (*word == ' ' && *++word)
-			strbuf_add_char(&report->text, ' ');
-	}
-	strbuf_add_char(&report->text, '\n');
+	text_add_wrapped(&report->text, strbuf_str(&safe), indent, indent, report->columns > indent + 20 ? report->columns - 1 : UINT_MAX);
 	strbuf_deinit(&safe);
 }
 

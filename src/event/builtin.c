@@ -7,45 +7,47 @@
 #include <string.h>
 #include <strings.h>
 
-#define HARDWARE(name, alias, number)                                                    \
-	{                                                                                \
-		name, alias, PERF_TYPE_HARDWARE, PERF_COUNT_HW_##number, EVENT_TOOL_NONE \
+#define HARDWARE(name, alias, number, description)                                                    \
+	{                                                                                             \
+		name, alias, PERF_TYPE_HARDWARE, PERF_COUNT_HW_##number, EVENT_TOOL_NONE, description \
 	}
-#define SOFTWARE(name, alias, number)                                                    \
-	{                                                                                \
-		name, alias, PERF_TYPE_SOFTWARE, PERF_COUNT_SW_##number, EVENT_TOOL_NONE \
+#define SOFTWARE(name, alias, number, description)                                                    \
+	{                                                                                             \
+		name, alias, PERF_TYPE_SOFTWARE, PERF_COUNT_SW_##number, EVENT_TOOL_NONE, description \
 	}
-#define TOOL(name, number)                                                               \
-	{                                                                                \
-		name, NULL, PERF_TYPE_SOFTWARE, PERF_COUNT_SW_DUMMY, EVENT_TOOL_##number \
+#define TOOL(name, number, description)                                                               \
+	{                                                                                             \
+		name, NULL, PERF_TYPE_SOFTWARE, PERF_COUNT_SW_DUMMY, EVENT_TOOL_##number, description \
 	}
 
 static const struct builtin_event events[] = {
-	HARDWARE("branch-instructions", "branches", BRANCH_INSTRUCTIONS),
-	HARDWARE("branch-misses", NULL, BRANCH_MISSES),
-	HARDWARE("bus-cycles", NULL, BUS_CYCLES),
-	HARDWARE("cache-misses", NULL, CACHE_MISSES),
-	HARDWARE("cache-references", NULL, CACHE_REFERENCES),
-	HARDWARE("cpu-cycles", "cycles", CPU_CYCLES),
-	HARDWARE("instructions", NULL, INSTRUCTIONS),
-	HARDWARE("ref-cycles", NULL, REF_CPU_CYCLES),
-	HARDWARE("stalled-cycles-backend", "idle-cycles-backend", STALLED_CYCLES_BACKEND),
-	HARDWARE("stalled-cycles-frontend", "idle-cycles-frontend", STALLED_CYCLES_FRONTEND),
-	SOFTWARE("alignment-faults", NULL, ALIGNMENT_FAULTS),
-	SOFTWARE("bpf-output", NULL, BPF_OUTPUT),
-	SOFTWARE("cgroup-switches", NULL, CGROUP_SWITCHES),
-	SOFTWARE("context-switches", "cs", CONTEXT_SWITCHES),
-	SOFTWARE("cpu-clock", NULL, CPU_CLOCK),
-	SOFTWARE("cpu-migrations", "migrations", CPU_MIGRATIONS),
-	SOFTWARE("dummy", NULL, DUMMY),
-	SOFTWARE("emulation-faults", NULL, EMULATION_FAULTS),
-	SOFTWARE("major-faults", NULL, PAGE_FAULTS_MAJ),
-	SOFTWARE("minor-faults", NULL, PAGE_FAULTS_MIN),
-	SOFTWARE("page-faults", "faults", PAGE_FAULTS),
-	SOFTWARE("task-clock", NULL, TASK_CLOCK),
-	TOOL("duration_time", DURATION_TIME),
-	TOOL("user_time", USER_TIME),
-	TOOL("system_time", SYSTEM_TIME),
+	HARDWARE("branch-instructions", "branches", BRANCH_INSTRUCTIONS, "Branches that were executed to the end (retired)"),
+	HARDWARE("branch-misses", NULL, BRANCH_MISSES, "Branches whose way was predicted wrongly"),
+	HARDWARE("bus-cycles", NULL, BUS_CYCLES, "Cycles of the bus clock, whatever the core's frequency"),
+	HARDWARE("cache-misses", NULL, CACHE_MISSES, "Accesses that a cache could not serve, usually the last level"),
+	HARDWARE("cache-references", NULL, CACHE_REFERENCES, "Accesses to a cache, usually the last level"),
+	HARDWARE("cpu-cycles", "cycles", CPU_CYCLES, "Cycles of the core, at its present frequency"),
+	HARDWARE("instructions", NULL, INSTRUCTIONS, "Instructions that were executed to the end (retired)"),
+	HARDWARE("ref-cycles", NULL, REF_CPU_CYCLES, "Cycles of a clock that doesn't follow the core's frequency"),
+	HARDWARE("stalled-cycles-backend", "idle-cycles-backend", STALLED_CYCLES_BACKEND,
+		 "Cycles in which instructions had to wait for operands or execution units"),
+	HARDWARE("stalled-cycles-frontend", "idle-cycles-frontend", STALLED_CYCLES_FRONTEND,
+		 "Cycles in which fetching and decoding had no instructions to hand on"),
+	SOFTWARE("alignment-faults", NULL, ALIGNMENT_FAULTS, "Unaligned accesses that the kernel had to carry out (none on x86)"),
+	SOFTWARE("bpf-output", NULL, BPF_OUTPUT, "Data that BPF programs send; counts nothing by itself"),
+	SOFTWARE("cgroup-switches", NULL, CGROUP_SWITCHES, "Context switches to a task of another control group"),
+	SOFTWARE("context-switches", "cs", CONTEXT_SWITCHES, "Changes from one task to another on a CPU"),
+	SOFTWARE("cpu-clock", NULL, CPU_CLOCK, "Time by a clock of the CPU, in nanoseconds: what to sample without hardware counters"),
+	SOFTWARE("cpu-migrations", "migrations", CPU_MIGRATIONS, "Moves of a task to another CPU"),
+	SOFTWARE("dummy", NULL, DUMMY, "Counts nothing; records about processes and files come with it"),
+	SOFTWARE("emulation-faults", NULL, EMULATION_FAULTS, "Instructions that the kernel had to carry out in software"),
+	SOFTWARE("major-faults", NULL, PAGE_FAULTS_MAJ, "Page faults that had to wait for a disk"),
+	SOFTWARE("minor-faults", NULL, PAGE_FAULTS_MIN, "Page faults that were served from memory"),
+	SOFTWARE("page-faults", "faults", PAGE_FAULTS, "Accesses to pages that had to be mapped first"),
+	SOFTWARE("task-clock", NULL, TASK_CLOCK, "Time that the task ran on a CPU, in nanoseconds"),
+	TOOL("duration_time", DURATION_TIME, "Time that the measurement took, in nanoseconds (perf stat)"),
+	TOOL("user_time", USER_TIME, "Time that the command and its children spent in user space, in nanoseconds (perf stat)"),
+	TOOL("system_time", SYSTEM_TIME, "Time that the command and its children spent in the kernel, in nanoseconds (perf stat)"),
 };
 
 const struct builtin_event *builtin_events(size_t *ret_count)
@@ -153,4 +155,22 @@ void builtin_visit_cache(void (*visit)(void *context, const char *name, uint64_t
 					snprintf(name, sizeof(name), "%s-%s", caches[cache][0], operations[operation][1]);
 				visit(context, name, cache | (uint64_t)operation << 8 | (uint64_t)result << 16);
 			}
+}
+
+void builtin_describe_cache(uint64_t config, char *buffer, size_t size)
+{
+	static const char *const verbs[] = {"Loads from", "Stores to", "Prefetches into"};
+	static const char *const objects[PERF_COUNT_HW_CACHE_MAX] = {
+		[PERF_COUNT_HW_CACHE_L1D] = "the level 1 data cache",
+		[PERF_COUNT_HW_CACHE_L1I] = "the level 1 instruction cache",
+		[PERF_COUNT_HW_CACHE_LL] = "the last level cache",
+		[PERF_COUNT_HW_CACHE_DTLB] = "the TLB for data",
+		[PERF_COUNT_HW_CACHE_ITLB] = "the TLB for instructions",
+		[PERF_COUNT_HW_CACHE_BPU] = "the branch predictor",
+		[PERF_COUNT_HW_CACHE_NODE] = "the memory of the own NUMA node",
+	};
+	uint64_t cache = config & 0xff, operation = config >> 8 & 0xff, result = config >> 16 & 0xff;
+
+	snprintf(buffer, size, "%s %s%s", verbs[operation], objects[cache],
+		 result == PERF_COUNT_HW_CACHE_RESULT_MISS ? " that missed" : "");
 }

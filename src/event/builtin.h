@@ -13,6 +13,7 @@ struct builtin_event {
 	uint32_t type;	   /* PERF_TYPE_HARDWARE or PERF_TYPE_SOFTWARE */
 	uint64_t config;
 	enum event_tool tool;
+	const char *description;
 };
 
 /* All of them, in the order in which `perf list` shows them. */
@@ -24,6 +25,9 @@ const struct builtin_event *builtin_find(const char *name, size_t len);
 /* "L1-dcache-load-misses", "LLC-loads", "l1d-read-miss", "LLC" …: CACHE[-OPERATION][-RESULT] in any spelling the tables know; without
  * them it is loads, and accesses. False when it is none. */
 bool builtin_find_cache(const char *name, size_t len, uint64_t *ret_config);
+
+/* What a cache event counts, in words: "Loads from the level 1 data cache that missed". */
+void builtin_describe_cache(uint64_t config, char *buffer, size_t size);
 
 /* The cache events that make sense (an instruction cache isn't written), by their usual names. Calls visit for each. */
 void builtin_visit_cache(void (*visit)(void *context, const char *name, uint64_t config), void *context);

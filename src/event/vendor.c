@@ -18,18 +18,19 @@ static const char *text_or_empty(const char *text)
 	return text ? text : "";
 }
 
-static void visit_event(void (*visit)(void *context, const struct vendor_event *event), void *context, const char *pmu, int index)
+static void visit_event(void (*visit)(void *context, const struct vendor_event *event), void *context, const pfm_pmu_info_t *pmu, int index)
 {
 	pfm_event_info_t info = {.size = sizeof(info)};
 	bool any = false;
 
 	if (pfm_get_event_info(index, PFM_OS_PERF_EVENT, &info) != PFM_SUCCESS)
 		return;
-	struct vendor_event event = {.pmu = pmu,
+	struct vendor_event event = {.pmu = pmu->name,
 				     .name = info.name,
 				     .description = text_or_empty(info.desc),
-				     .code = info.code,
 				     .unit_description = "",
+				     .code = info.code,
+				     .of_core = pmu->type == PFM_PMU_TYPE_CORE,
 				     .is_first = true};
 	for (int i = 0; i < info.nattrs; i++) {
 		pfm_event_attr_info_t unit = {.size = sizeof(unit)};
@@ -57,7 +58,7 @@ void vendor_visit(void (*visit)(void *context, const struct vendor_event *event)
 		if (info.type == PFM_PMU_TYPE_OS_GENERIC)
 			continue;
 		for (int event = info.first_event; event != -1; event = pfm_get_event_next(event))
-			visit_event(visit, context, info.name, event);
+			visit_event(visit, context, &info, event);
 	}
 }
 

@@ -15,6 +15,7 @@ struct vendor_event {
 	const char *unit;	      /* a part of the event ("L3_MISS" of MEM_LOAD_RETIRED), or NULL: the event has none */
 	const char *unit_description; /* "" = none */
 	uint64_t code;		      /* the event's number, without its unit */
+	bool of_core;		      /* counted by the cores, not by another part of the chip */
 	bool is_first;		      /* of the event's units */
 };
 

@@ -263,6 +263,16 @@ void pmu_load_head(struct pmu_list *list, struct pmu *pmu)
 		pmu->other_name = arena_strdup(&list->arena, line);
 }
 
+static int compare_formats(const void *a, const void *b)
+{
+	return strcmp(((const struct pmu_format *)a)->name, ((const struct pmu_format *)b)->name);
+}
+
+static int compare_aliases(const void *a, const void *b)
+{
+	return strcmp(((const struct pmu_alias *)a)->name, ((const struct pmu_alias *)b)->name);
+}
+
 void pmu_load(struct pmu_list *list, struct pmu *pmu)
 {
 	if (pmu->loaded)
@@ -271,6 +281,10 @@ void pmu_load(struct pmu_list *list, struct pmu *pmu)
 	pmu_load_head(list, pmu);
 	load_directory(list, pmu, "format", add_format);
 	load_directory(list, pmu, "events", add_alias);
+	if (pmu->formats.len)
+		qsort(pmu->formats.data, pmu->formats.len, sizeof(*pmu->formats.data), compare_formats);
+	if (pmu->aliases.len)
+		qsort(pmu->aliases.data, pmu->aliases.len, sizeof(*pmu->aliases.data), compare_aliases);
 }
 
 const struct pmu_format *pmu_format(const struct pmu *pmu, const char *name)

@@ -37,7 +37,7 @@ struct pmu {
 	bool is_core;		/* counts what a CPU's core executes */
 	const char *other_name; /* the file "alias": a second name (HiSilicon, s390), or NULL */
 	VEC(struct pmu_capability) capabilities; /* in the order of the directory */
-	/* Filled by pmu_load(): */
+	/* Filled by pmu_load(), sorted by name: */
 	VEC(struct pmu_format) formats;
 	VEC(struct pmu_alias) aliases;
 	bool head_loaded, loaded;

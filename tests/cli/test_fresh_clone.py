@@ -71,3 +71,20 @@ def test_completion(clone):
               'complete_words "$1/build/perf" help vers')
     done = run(["bash", "-c", script, "bash", clone])
     assert done.stdout.splitlines() == ["config", "--system", "version"], done.stderr
+
+
+def test_completion_of_events(clone):
+    """As the shell sees it: words are broken at ':'."""
+    script = r"""source "$1/completion/perf.bash"; perf=$1/build/perf; IFS=' '
+    complete_line() { COMP_LINE="$perf $1"; COMP_POINT=${#COMP_LINE}; shift; COMP_WORDS=("$perf" "$@"); COMP_CWORD=$#; COMPREPLY=(); _perf; echo "${COMPREPLY[*]}"; }
+    complete_line 'record -e page-f' record -e page-f
+    complete_line 'record -e cs,cpu-cl' record -e cs,cpu-cl
+    complete_line "stat -e '{cs,cpu-mig" stat -e "'{cs,cpu-mig"
+    complete_line 'record --event=cgroup-s' record --event = cgroup-s
+    complete_line 'stat -M insn_p' stat -M insn_p
+    complete_line 'list tracep' list tracep
+    complete_line 'record -e sched:sched_process_exi' record -e sched : sched_process_exi"""
+    done = run(["bash", "-c", script, "bash", clone])
+    out = done.stdout.splitlines()
+    assert out[:6] == ["page-faults", "cs,cpu-clock", "{cs,cpu-migrations", "cgroup-switches", "insn_per_cycle", "tracepoint"], done.stdout + done.stderr
+    assert out[6] in ("sched_process_exit", "")  # tracefs may be closed

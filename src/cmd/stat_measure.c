@@ -141,12 +141,7 @@ static void switch_events(struct measuring *measuring, const char *name, bool on
 
 	if (on && !run->start_ns)
 		begin(run);
-	for (size_t i = 0; i < run->counters.count; i++) {
-		const struct event *event = run->events->events.data[i];
-		const struct counter *counter = &run->counters.each[i];
-		if ((!*name && event->leader == i) || (*name && !strcmp(name, event->name)))
-			on ? counter_enable(counter) : counter_disable(counter);
-	}
+	counters_switch(&run->counters, run->events, name, on);
 	if (!run->options.verbosity.quiet && !*name)
 		fprintf(stderr, "Events %s\n", on ? "enabled" : "disabled");
 }

@@ -252,6 +252,15 @@ void counters_disable(struct counters *counters, const struct event_list *events
 			counter_disable(&counters->each[i]);
 }
 
+void counters_switch(struct counters *counters, const struct event_list *events, const char *name, bool on)
+{
+	for (size_t i = 0; i < counters->count; i++) {
+		const struct event *event = events->events.data[i];
+		if (*name ? !strcmp(name, event->name) : event->leader == i)
+			on ? counter_enable(&counters->each[i]) : counter_disable(&counters->each[i]);
+	}
+}
+
 const struct counter **counters_list(const struct counters *counters)
 {
 	const struct counter **list = mem_alloc_array(counters->count, sizeof(*list));

@@ -30,6 +30,8 @@ void counters_keep_only(const struct counters *counters);
 /* Group leaders only: members follow. */
 void counters_enable(struct counters *counters, const struct event_list *events);
 void counters_disable(struct counters *counters, const struct event_list *events);
+/* One event by its name, or all of them ("" as the name). */
+void counters_switch(struct counters *counters, const struct event_list *events, const char *name, bool on);
 /* Pointers to each, as ring_set_open() and synth_id_index() want them; freed by the caller. */
 const struct counter **counters_list(const struct counters *counters);
 

@@ -15,36 +15,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
-#include <sys/signalfd.h>
-#include <sys/timerfd.h>
 #include <unistd.h>
 
 /* What an epoll event is about: the kind in the upper half, an index below. */
 enum source { SOURCE_RING = 1, SOURCE_THREAD, SOURCE_SIGNAL, SOURCE_DELAY, SOURCE_SWITCH, SOURCE_CONTROL };
 
-static void watch(struct recorder *recorder, int fd, uint32_t events, enum source source, size_t index)
+static uint64_t tag(enum source source, size_t index)
 {
-	struct epoll_event event = {.events = events, .data.u64 = (uint64_t)source << 32 | index};
-
-	if (fd >= 0)
-		epoll_ctl(recorder->epoll, EPOLL_CTL_ADD, fd, &event);
-}
-
-static void unwatch(struct recorder *recorder, int fd)
-{
-	epoll_ctl(recorder->epoll, EPOLL_CTL_DEL, fd, NULL);
-}
-
-static int open_timer(uint64_t first_ns, uint64_t every_ns)
-{
-	struct itimerspec times = {.it_value = {(time_t)(first_ns / 1000000000u), (long)(first_ns % 1000000000u)},
-				   .it_interval = {(time_t)(every_ns / 1000000000u), (long)(every_ns % 1000000000u)}};
-	int fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
-
-	if (fd >= 0)
-		timerfd_settime(fd, 0, &times, NULL);
-	return fd;
+	return (uint64_t)source << 32 | index;
 }
 
 /* 512 KB a ring is what everybody may lock. Where records come thick and fast, who isn't limited gets rings that bear with a busy machine,
@@ -94,22 +72,6 @@ static struct error *open_rings(struct recorder *recorder)
 	return NULL;
 }
 
-/* The signals that we act upon are taken from a descriptor: no handlers, no races. */
-static void open_signals(struct recorder *recorder)
-{
-	sigset_t set;
-
-	sigemptyset(&set);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGUSR2);
-	sigaddset(&set, SIGCHLD);
-	sigprocmask(SIG_BLOCK, &set, &recorder->old_mask);
-	signal(SIGPIPE, SIG_IGN);
-	recorder->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-	watch(recorder, recorder->signals, EPOLLIN, SOURCE_SIGNAL, 0);
-}
-
 /* A target of threads is gone when each of them has ended: their counters hang up. One descriptor for each thread is enough. */
 static void watch_threads(struct recorder *recorder)
 {
@@ -122,7 +84,7 @@ static void watch_threads(struct recorder *recorder)
 		int fd = counter->fds[i], copy = fd < 0 ? -1 : dup(fd); /* the ring's own descriptor may be watched already */
 		if (copy < 0)
 			continue;
-		watch(recorder, copy, EPOLLHUP, SOURCE_THREAD, (size_t)copy);
+		poller_watch(&recorder->poller, copy, EPOLLHUP, tag(SOURCE_THREAD, (size_t)copy));
 		recorder->alive++;
 	}
 }
@@ -130,6 +92,7 @@ static void watch_threads(struct recorder *recorder)
 struct error *recorder_create(const struct recorder_options *options, struct event_list *events, struct counters *counters,
 			      struct workload *workload, struct recorder **ret)
 {
+	static const int signals[] = {SIGINT, SIGTERM, SIGUSR2, SIGCHLD, 0};
 	struct recorder *recorder = mem_zalloc(sizeof(*recorder));
 	struct error *error = NULL;
 
@@ -137,11 +100,11 @@ struct error *recorder_create(const struct recorder_options *options, struct eve
 	recorder->events = events;
 	recorder->counters = counters;
 	recorder->workload = workload;
-	recorder->signals = recorder->timer_delay = recorder->timer_switch = -1;
+	recorder->timer_delay = recorder->timer_switch = -1;
 	recorder->trailer = synth_trailer_size(&events->events.data[0]->attr);
 	control_init(&recorder->control);
-	recorder->epoll = epoll_create1(EPOLL_CLOEXEC);
-	open_signals(recorder);
+	poller_open(&recorder->poller);
+	poller_take_signals(&recorder->poller, signals, tag(SOURCE_SIGNAL, 0));
 	error = open_rings(recorder);
 	if (!error && options->control)
 		error = control_open(&recorder->control, options->control);
@@ -153,8 +116,8 @@ struct error *recorder_create(const struct recorder_options *options, struct eve
 	}
 	for (size_t i = 0; i < recorder->rings.count; i++)
 		if (!recorder->rings.rings[i].overwrite)
-			watch(recorder, ring_next_member(&recorder->rings.rings[i]), EPOLLIN, SOURCE_RING, i);
-	watch(recorder, recorder->control.in, EPOLLIN, SOURCE_CONTROL, 0);
+			poller_watch(&recorder->poller, ring_next_member(&recorder->rings.rings[i]), EPOLLIN, tag(SOURCE_RING, i));
+	poller_watch(&recorder->poller, recorder->control.in, EPOLLIN, tag(SOURCE_CONTROL, 0));
 	watch_threads(recorder);
 	*ret = recorder;
 	return NULL;
@@ -211,14 +174,11 @@ static struct error *start(struct recorder *recorder)
 	}
 	if (recorder->workload)
 		error = workload_release(recorder->workload);
-	if (options->delay_ms > 0) {
-		recorder->timer_delay = open_timer((uint64_t)options->delay_ms * 1000000u, 0);
-		watch(recorder, recorder->timer_delay, EPOLLIN, SOURCE_DELAY, 0);
-	}
-	if (options->switch_time_ns) {
-		recorder->timer_switch = open_timer(options->switch_time_ns, options->switch_time_ns);
-		watch(recorder, recorder->timer_switch, EPOLLIN, SOURCE_SWITCH, 0);
-	}
+	if (options->delay_ms > 0)
+		recorder->timer_delay = poller_timer(&recorder->poller, (uint64_t)options->delay_ms * 1000000u, 0, tag(SOURCE_DELAY, 0));
+	if (options->switch_time_ns)
+		recorder->timer_switch =
+			poller_timer(&recorder->poller, options->switch_time_ns, options->switch_time_ns, tag(SOURCE_SWITCH, 0));
 	return error;
 }
 
@@ -226,7 +186,7 @@ static void take_signals(struct recorder *recorder)
 {
 	struct signalfd_siginfo info;
 
-	while (read(recorder->signals, &info, sizeof(info)) == sizeof(info)) {
+	while (poller_next_signal(&recorder->poller, &info)) {
 		if (info.ssi_signo == SIGCHLD) {
 			recorder->stop |= recorder->workload && workload_ended(recorder->workload);
 		} else if (info.ssi_signo != SIGUSR2) {
@@ -243,11 +203,7 @@ static void take_signals(struct recorder *recorder)
 /* "enable NAME": one event only. */
 static void switch_events(struct recorder *recorder, const char *name, bool on)
 {
-	for (size_t i = 0; i < recorder->counters->count; i++) {
-		const struct event *event = recorder->events->events.data[i];
-		if ((!*name && event->leader == i) || !strcmp(name, event->name))
-			on ? counter_enable(&recorder->counters->each[i]) : counter_disable(&recorder->counters->each[i]);
-	}
+	counters_switch(recorder->counters, recorder->events, name, on);
 	if (!recorder->options->quiet && !*name)
 		fprintf(stderr, "Events %s\n", on ? "enabled" : "disabled");
 }
@@ -261,7 +217,7 @@ static void take_commands(struct recorder *recorder)
 		case CONTROL_NONE:
 			return;
 		case CONTROL_CLOSED:
-			unwatch(recorder, recorder->control.in);
+			poller_unwatch(&recorder->poller, recorder->control.in);
 			return;
 		case CONTROL_UNKNOWN:
 			log_warning("--control: unknown command");
@@ -296,8 +252,8 @@ static void watch_next_member(struct recorder *recorder, size_t index)
 {
 	struct ring *ring = &recorder->rings.rings[index];
 
-	unwatch(recorder, ring->members[ring->member_watched - 1]);
-	watch(recorder, ring_next_member(ring), EPOLLIN, SOURCE_RING, index);
+	poller_unwatch(&recorder->poller, ring->members[ring->member_watched - 1]);
+	poller_watch(&recorder->poller, ring_next_member(ring), EPOLLIN, tag(SOURCE_RING, index));
 }
 
 static void take_event(struct recorder *recorder, const struct epoll_event *event)
@@ -313,7 +269,7 @@ static void take_event(struct recorder *recorder, const struct epoll_event *even
 	case SOURCE_THREAD:
 		if (!(event->events & (EPOLLHUP | EPOLLERR)))
 			break;
-		unwatch(recorder, (int)index);
+		poller_unwatch(&recorder->poller, (int)index);
 		close((int)index);
 		recorder->stop |= --recorder->alive == 0;
 		break;
@@ -321,7 +277,7 @@ static void take_event(struct recorder *recorder, const struct epoll_event *even
 		take_signals(recorder);
 		break;
 	case SOURCE_DELAY:
-		unwatch(recorder, recorder->timer_delay);
+		poller_unwatch(&recorder->poller, recorder->timer_delay);
 		switch_events(recorder, "", true);
 		break;
 	case SOURCE_SWITCH:
@@ -366,8 +322,8 @@ static struct error *pump(struct recorder *recorder)
 	struct error *error = NULL;
 
 	while (!recorder->stop && !error) {
-		int count = epoll_wait(recorder->epoll, events, 64, -1);
-		if (count < 0 && errno != EINTR)
+		int count = poller_wait(&recorder->poller, events, 64);
+		if (count < 0)
 			return error_system(errno, "epoll_wait");
 		recorder->totals.wakeups++;
 		for (int i = 0; i < count; i++)
@@ -420,7 +376,7 @@ void recorder_destroy(struct recorder *recorder)
 	writer_close(recorder->writer);
 	ring_set_close(&recorder->rings);
 	control_close(&recorder->control);
-	int fds[] = {recorder->epoll, recorder->signals, recorder->timer_delay, recorder->timer_switch};
+	int fds[] = {recorder->timer_delay, recorder->timer_switch};
 	for (size_t i = 0; i < sizeof(fds) / sizeof(fds[0]); i++)
 		if (fds[i] >= 0)
 			close(fds[i]);
@@ -430,6 +386,6 @@ void recorder_destroy(struct recorder *recorder)
 	free(recorder->totals.lost_by_event);
 	free(recorder->lost_written);
 	free(recorder->totals.last_path);
-	sigprocmask(SIG_SETMASK, &recorder->old_mask, NULL);
+	poller_close(&recorder->poller);
 	free(recorder);
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/strbuf.h"
+#include "kernel/poller.h"
 #include "kernel/ring_set.h"
 #include "session/control.h"
 #include "session/recorder.h"
@@ -14,8 +15,8 @@ struct recorder {
 	struct ring_set rings;
 	struct writer *writer;
 	struct control control;
-	int epoll, signals, timer_delay, timer_switch;
-	sigset_t old_mask;
+	struct poller poller;
+	int timer_delay, timer_switch;
 	size_t trailer;		/* sample_id bytes of our own records */
 	uint64_t *lost_written; /* by event × slot: what was noted in earlier outputs */
 	size_t alive;		/* threads of the target that still run; only where that matters */

@@ -4,30 +4,13 @@
 
 #include "base/log.h"
 #include "base/strbuf.h"
+#include "kernel/limits.h"
 
 #include <errno.h>
-#include <linux/capability.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #define KERNEL_TYPES "/sys/kernel/btf/vmlinux"
-
-static bool has_capability(const struct __user_cap_data_struct *data, unsigned int capability)
-{
-	return data[capability / 32].effective & (1u << capability % 32);
-}
-
-/* CAP_BPF loads programs, CAP_PERFMON lets them look at the kernel; CAP_SYS_ADMIN is both. */
-static bool may_load(void)
-{
-	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
-	struct __user_cap_data_struct data[2] = {0};
-
-	if (syscall(SYS_capget, &header, data) < 0)
-		return geteuid() == 0;
-	return has_capability(data, CAP_SYS_ADMIN) || (has_capability(data, CAP_BPF) && has_capability(data, CAP_PERFMON));
-}
 
 struct error *bpf_support_check(void)
 {
@@ -35,7 +18,7 @@ struct error *bpf_support_check(void)
 	return error_new_kind(ERROR_UNSUPPORTED,
 			      "this perf was built without BPF programs: build it where clang, bpftool and libbpf are installed");
 #endif
-	if (!may_load())
+	if (!limits_has_bpf())
 		return error_new_kind(ERROR_PERMISSION, "loading BPF programs needs root, or the capabilities CAP_BPF and CAP_PERFMON");
 	if (access(KERNEL_TYPES, R_OK) < 0)
 		return error_new_kind(ERROR_UNSUPPORTED, "this kernel doesn't describe its types (no " KERNEL_TYPES

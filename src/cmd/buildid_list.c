@@ -8,6 +8,7 @@
 #include "app/command.h"
 #include "app/groups.h"
 #include "base/text.h"
+#include "kernel/mend.h"
 #include "session/apply.h"
 #include "session/session.h"
 #include "session/synth.h"
@@ -86,7 +87,13 @@ static struct error *show_kernel_maps(struct strbuf *out)
 	maps_visit(machine->kernel_maps, 0, show_kernel_map, out);
 	machine_destroy(machine);
 	strbuf_deinit(&records);
-	return out->len ? NULL : error_new("the kernel hides its addresses: as root, 'sysctl kernel.kptr_restrict=1' shows them");
+	if (out->len)
+		return NULL;
+	struct strbuf remedy = {0};
+	mend_kernel_addresses(&remedy);
+	struct error *error = error_new_kind(ERROR_PERMISSION, "the kernel hides its addresses. To see them:  %s", strbuf_str(&remedy));
+	strbuf_deinit(&remedy);
+	return error;
 }
 
 /* ---- a recording ---- */

@@ -8,6 +8,7 @@
 #include "base/number.h"
 #include "base/text.h"
 #include "kernel/limits.h"
+#include "kernel/mend.h"
 
 #include <linux/perf_event.h>
 #include <stdio.h>
@@ -233,7 +234,8 @@ const struct option record_option_table[] = {
 	       "start to measure so many milliseconds after the command; -1: when --control says enable", parse_delay),
 
 	OPTION_HEADING("Events"),
-	CUSTOM('e', "event", words, "EVENT", "what to sample: cycles, cpu-clock:u, sched:sched_switch, …; repeatable", event_words_parse_event),
+	CUSTOM('e', "event", words, "EVENT", "what to sample: cycles, cpu-clock:u, sched:sched_switch, …; repeatable",
+	       event_words_parse_event),
 	CUSTOM(0, "pfm-events", words, "EVENT", "the same by the names of libpfm4 (perf list pfm), with its modifiers and in groups {…}",
 	       event_words_parse_pfm),
 	CUSTOM(0, "filter", words, "FILTER", "condition on the fields of the tracepoints named before it", event_words_parse_filter),
@@ -358,15 +360,18 @@ static struct error *check_freq(struct record_options *options)
 		return error_new_kind(ERROR_USAGE, "a frequency (-F) or a period (-c) of 0 samples nothing");
 	if (!max || sampling->freq <= max)
 		return NULL;
+	struct strbuf remedy = {0};
+	struct error *error = NULL;
+	mend_sample_rate(&remedy, sampling->freq);
 	if (options->strict_freq)
-		return error_new("-F %llu is more than the kernel allows: %llu Hz. To raise that:  sudo sysctl "
-				 "kernel.perf_event_max_sample_rate=%llu",
-				 (unsigned long long)sampling->freq, (unsigned long long)max, (unsigned long long)sampling->freq);
-	log_warning("%llu Hz are more than the kernel allows: sampling with %llu Hz. To raise the limit:  "
-		    "sudo sysctl kernel.perf_event_max_sample_rate=%llu",
-		    (unsigned long long)sampling->freq, (unsigned long long)max, (unsigned long long)sampling->freq);
+		error = error_new("-F %llu is more than the kernel allows: %llu Hz. To raise that:  %s", (unsigned long long)sampling->freq,
+				  (unsigned long long)max, strbuf_str(&remedy));
+	else
+		log_warning("%llu Hz are more than the kernel allows: sampling with %llu Hz. To raise the limit:  %s",
+			    (unsigned long long)sampling->freq, (unsigned long long)max, strbuf_str(&remedy));
+	strbuf_deinit(&remedy);
 	sampling->freq = max;
-	return NULL;
+	return error;
 }
 
 /* Ways to choose that exclude each other: the more particular one wins, with a word. */

@@ -380,26 +380,38 @@ static void list_checks(const struct test_run *run)
 			printf("%3zu: %s\n", run->checks.data[i].number, run->checks.data[i].row->name);
 }
 
-static struct error *run_workload(const char *name, int argc, char **argv, int *ret_status)
+static const struct workload_row *find_workload(const char *name)
+{
+	for (const struct workload_row *row = workload_rows; row->name; row++)
+		if (!strcmp(row->name, name))
+			return row;
+	return NULL;
+}
+
+static struct error *refuse_workload(const char *name)
 {
 	VEC(const char *) names = {0};
 
-	if (!strcmp(name, "list")) {
-		for (const struct workload_row *row = workload_rows; row->name; row++)
-			printf("%-10s %-10s %s\n", row->name, row->arguments, row->summary);
-		return NULL;
-	}
-	for (const struct workload_row *row = workload_rows; row->name; row++) {
-		if (!strcmp(row->name, name)) {
-			*ret_status = row->run(argc, argv);
-			return NULL;
-		}
+	for (const struct workload_row *row = workload_rows; row->name; row++)
 		vec_push(&names, row->name);
-	}
 	const char *nearest = str_nearest(name, names.data, names.len);
 	vec_deinit(&names);
 	return error_new("no workload is called '%s'%s%s%s; 'perf test -w list' lists them", name, nearest ? ", did you mean '" : "",
 			 nearest ? nearest : "", nearest ? "'?" : "");
+}
+
+static struct error *run_workload(const char *name, int argc, char **argv, int *ret_status)
+{
+	const struct workload_row *row = find_workload(name);
+
+	if (row)
+		*ret_status = row->run(argc, argv);
+	else if (strcmp(name, "list") != 0)
+		return refuse_workload(name);
+	else
+		for (row = workload_rows; row->name; row++)
+			printf("%-10s %-10s %s\n", row->name, row->arguments, row->summary);
+	return NULL;
 }
 
 static struct error *run(int argc, char **argv, int *ret_status)

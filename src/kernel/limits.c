@@ -9,7 +9,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { PERFMON = 38 };
+enum { PERFMON = 38, BPF = 39 };
 
 static int64_t sysctl(const char *path, int64_t otherwise)
 {
@@ -49,10 +49,20 @@ static bool has_capability(int number)
 	return data[number / 32].effective & (1u << (number % 32));
 }
 
+/* perfmon_capable(), bpf_capable(): capabilities of a user namespace don't count. */
+static bool has_capability_here(int number)
+{
+	return (has_capability(number) || has_capability(CAP_SYS_ADMIN)) && !confinement_has_namespace("user");
+}
+
 bool limits_has_perfmon(void)
 {
-	/* perfmon_capable(): capabilities of a user namespace don't count. */
-	return (has_capability(PERFMON) || has_capability(CAP_SYS_ADMIN)) && !confinement_has_namespace("user");
+	return has_capability_here(PERFMON);
+}
+
+bool limits_has_bpf(void)
+{
+	return has_capability_here(PERFMON) && has_capability_here(BPF);
 }
 
 bool limits_can_profile_kernel(void)

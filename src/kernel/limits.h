@@ -15,6 +15,8 @@ size_t limits_mlock_bytes(void);
 int limits_kptr_restrict(void);
 /* May this process measure like root: CAP_PERFMON or CAP_SYS_ADMIN is effective. */
 bool limits_has_perfmon(void);
+/* May this process load BPF programs that look at the kernel: CAP_BPF with CAP_PERFMON, or CAP_SYS_ADMIN. */
+bool limits_has_bpf(void);
 /* May kernel space be sampled: capability or perf_event_paranoid < 2. */
 bool limits_can_profile_kernel(void);
 /* Raises the limit of open files to hold `more` descriptors than now, as far as allowed. */

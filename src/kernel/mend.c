@@ -34,6 +34,11 @@ void mend_mlock(struct strbuf *out, size_t kb)
 	strbuf_printf(out, "sudo sysctl kernel.perf_event_mlock_kb=%zu", kb);
 }
 
+void mend_sample_rate(struct strbuf *out, uint64_t rate)
+{
+	strbuf_printf(out, "sudo sysctl kernel.perf_event_max_sample_rate=%llu", (unsigned long long)rate);
+}
+
 void mend_files(struct strbuf *out, size_t count)
 {
 	strbuf_printf(out, "sudo prlimit --pid $$ --nofile=%zu", count);

@@ -5,6 +5,7 @@
 #include "base/strbuf.h"
 
 #include <stddef.h>
+#include <stdint.h>
 
 #define MEND_TRACEFS_MOUNT "sudo mount -t tracefs nodev /sys/kernel/tracing"
 #define MEND_SCHEDSTATS "sudo sysctl kernel.sched_schedstats=1"
@@ -22,6 +23,8 @@ void mend_tracefs_rights(struct strbuf *out, const char *tracefs);
 void mend_kernel_addresses(struct strbuf *out);
 /* Allows `kb` KB of rings for each CPU. */
 void mend_mlock(struct strbuf *out, size_t kb);
+/* Allows `rate` samples a second. */
+void mend_sample_rate(struct strbuf *out, uint64_t rate);
 /* Raises the limit of open files of the shell that it is typed in. */
 void mend_files(struct strbuf *out, size_t count);
 /* How to give a virtual machine a PMU, by the hypervisor's name (kernel/hypervisor.h); nothing where no way is known. */

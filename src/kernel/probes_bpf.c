@@ -78,6 +78,12 @@ static int try_tracing(void)
 	return link < 0 ? link : 0;
 }
 
+#ifdef HAVE_BPF
+enum { BUILT_IN = true };
+#else
+enum { BUILT_IN = false };
+#endif
+
 void probe_bpf(struct probe_context *context, struct probe_result *ret)
 {
 	static const struct {
@@ -101,7 +107,11 @@ void probe_bpf(struct probe_context *context, struct probe_result *ret)
 		first = status < 0 && !first ? status : first;
 		probe_fact_status(ret, kinds[i].name, status < 0 ? status : 0);
 	}
-	if (!cannot.len) {
+	probe_fact(ret, "built_in", "%s", BUILT_IN ? "true" : "false");
+	if (!cannot.len && !BUILT_IN) {
+		probe_found(ret, PROBE_LIMITED, "%s can be loaded, but this perf was built without any (clang, bpftool, libbpf)",
+			    strbuf_str(&can));
+	} else if (!cannot.len) {
 		probe_found(ret, PROBE_OK, "%s", strbuf_str(&can));
 	} else if (can.len) {
 		probe_found(ret, PROBE_LIMITED, "%s; not %s", strbuf_str(&can), strbuf_str(&cannot));

@@ -266,7 +266,7 @@ void probe_sample_rate(struct probe_context *context, struct probe_result *ret)
 			ret, PROBE_LIMITED,
 			"at most %llu samples a second (kernel.perf_event_max_sample_rate; the kernel lowers it when they take too long)",
 			(unsigned long long)rate);
-		probe_remedy(ret, "sudo sysctl kernel.perf_event_max_sample_rate=%d", KERNEL_RATE);
+		mend_sample_rate(&ret->remedy, KERNEL_RATE);
 	} else {
 		probe_found(ret, PROBE_OK, "up to %llu samples a second", (unsigned long long)rate);
 	}

@@ -15,6 +15,8 @@
 #include <string.h>
 #include <unistd.h>
 
+enum { MANY_FILES = 1000000 };
+
 /* What somebody without a capability may do at a level of kernel.perf_event_paranoid. */
 static const char *allowed_at(int level)
 {
@@ -189,8 +191,8 @@ struct error *refusal_explain(const struct refusal *refusal)
 			strbuf_add_str(&text, "this kernel has no perf_event_open() (built without CONFIG_PERF_EVENTS)");
 		break;
 	case EMFILE:
-		strbuf_add_str(&text, "too many open files: each event takes one descriptor for each CPU and thread.\nRaise the limit:  "
-				      "ulimit -n 1000000");
+		strbuf_add_str(&text, "too many open files: each event takes one descriptor for each CPU and thread.\nRaise the limit:  ");
+		mend_files(&text, MANY_FILES);
 		break;
 	case ENOSPC:
 		strbuf_add_str(&text, refusal->attr->type == PERF_TYPE_BREAKPOINT

@@ -39,7 +39,7 @@ static enum distribution distribution_here(void)
 
 /* Looking through dpkg's lists: a thousand small files. */
 struct package_search {
-	const char *path; /* without /usr: with a merged /usr, lists may say either */
+	const char *path;  /* without /usr: with a merged /usr, lists may say either */
 	VEC(char *) lists; /* names of files */
 	int directory;
 	_Atomic size_t found; /* number + 1 of the list that names the path; 0 = none yet */
@@ -75,7 +75,8 @@ static void search_lists(void *context, unsigned int worker, size_t item)
 {
 	struct package_search *search = context;
 	(void)worker;
-	for (size_t i = item * LISTS_PER_ITEM; i < search->lists.len && i < (item + 1) * LISTS_PER_ITEM && !atomic_load(&search->found); i++)
+	for (size_t i = item * LISTS_PER_ITEM; i < search->lists.len && i < (item + 1) * LISTS_PER_ITEM && !atomic_load(&search->found);
+	     i++)
 		if (list_has(search->directory, search->lists.data[i], search->path))
 			atomic_store(&search->found, i + 1);
 }
@@ -130,7 +131,8 @@ static void debug_package(const struct dso *dso, struct strbuf *out)
 static void kernel_remedy(struct resolver *resolver, enum symbol_source source, struct strbuf *out)
 {
 	if (source == SYMBOLS_FORBIDDEN)
-		strbuf_add_str(out, "the kernel hides its addresses (kptr_restrict): run as root, or 'sysctl kernel.kptr_restrict=0'");
+		strbuf_add_str(
+			out, "the kernel hides its addresses (kptr_restrict): run as root, or do what 'perf doctor kernel-addresses' says");
 	else if (!resolver_options(resolver)->same_machine)
 		strbuf_add_str(
 			out, "this is not the kernel that was recorded: give its vmlinux with -k, or its list of symbols with --kallsyms");

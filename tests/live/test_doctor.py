@@ -226,7 +226,13 @@ def check_bpf(row, facts):
     for kind, answer in kinds.items():
         assert (row["facts"][kind] == "yes") == (answer == "yes"), kind
     answers = [row["facts"][kind] == "yes" for kind in ("tracepoint", "raw_tracepoint", "kprobe", "perf_event", "tracing")]
-    state(row, ok=all(answers), limited=any(answers))
+    state(row, ok=all(answers) and row["facts"]["built_in"], limited=any(answers))
+
+
+def test_programs_of_this_build(perf):
+    row = Case(perf, []).rows("bpf")["bpf"]
+    if "built_in" in row["facts"]:
+        assert row["facts"]["built_in"] == (perf("check", "-q", "feature", "bpf_skeletons").returncode == 0)
 
 
 def check_btf(row, facts):

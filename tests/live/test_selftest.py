@@ -163,7 +163,7 @@ def test_sqrtloop(perf, live, tmp_path):
 
 def test_brstack(perf, live, tmp_path):
     stacks, _ = profile(perf, tmp_path, "brstack", 100000000)
-    assert share(stacks, ".*brstack") > 0.9 and share(stacks, "brstack_bar ") > 0.05 and share(stacks, "brstack_foo ") > 0.02
+    assert share(stacks, ".*brstack") > 0.9 and share(stacks, "brstack_bar ") > 0.003 and share(stacks, "brstack_foo ") > 0.003
 
 
 def test_datasym(perf, live, tmp_path):

@@ -112,7 +112,10 @@ struct error *parse_unknown_name(struct parser *parser, const char *at, const ch
 	const char *near = str_nearest(name, candidates.names.data, candidates.names.len);
 	if (!near)
 		near = find_in_systems(parser, &candidates, name);
-	if (near)
+	if (str_ends_with(name, ".c") || str_ends_with(name, ".o"))
+		hint = mem_strdup("BPF programs are no events: the kernel's perf has dropped them, too (6.8); perf record --filter thins "
+				  "tracepoints out");
+	else if (near)
 		hint = mem_printf("did you mean '%s'?", near);
 	else if (pmu_by_name(pmus, name))
 		hint = mem_printf("this is a PMU: write %s/EVENT/ or %s/config=NUMBER/", name, name);
@@ -131,11 +134,18 @@ struct error *parse_unknown_name(struct parser *parser, const char *at, const ch
 struct error *parse_unknown_pmu(struct parser *parser, const char *at, const char *name)
 {
 	struct pmu_list *pmus = event_catalog_pmus(parser->catalog);
+	struct candidates candidates = {0};
 	struct strbuf hint = {0};
 
-	for (size_t i = 0; i < pmus->pmus.len && i < 20; i++)
-		strbuf_printf(&hint, "%s%s", i ? ", " : "this machine has: ", pmus->pmus.data[i]->name);
+	for (size_t i = 0; i < pmus->pmus.len; i++)
+		vec_push(&candidates.names, pmus->pmus.data[i]->name);
+	const char *near = str_nearest(name, candidates.names.data, candidates.names.len);
+	for (size_t i = 0; !near && i < candidates.names.len && i < 20; i++)
+		strbuf_printf(&hint, "%s%s", i ? ", " : "this machine has: ", candidates.names.data[i]);
+	if (near)
+		strbuf_printf(&hint, "did you mean '%s'?", near);
 	struct error *error = parse_fail(parser, at, hint.len ? strbuf_str(&hint) : NULL, "no PMU '%s' on this machine", name);
+	vec_deinit(&candidates.names);
 	strbuf_deinit(&hint);
 	return error;
 }

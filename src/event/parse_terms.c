@@ -61,6 +61,11 @@ static const struct term_rule rules[] = {
 };
 #undef FIELD
 
+struct term_names {
+	const char **data;
+	size_t len, cap;
+};
+
 static bool is_term_char(char c)
 {
 	return c && !strchr(",/=", c);
@@ -289,18 +294,34 @@ static struct error *apply_alias(struct parser *parser, struct event *event, con
 	return error;
 }
 
+static void add_term_names(const struct event *event, const struct pmu *pmu, struct term_names *names)
+{
+	for (size_t i = 0; pmu && i < pmu->formats.len; i++)
+		vec_push(names, pmu->formats.data[i].name);
+	for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++)
+		if (!rules[i].no_tracepoint || event->attr.type != PERF_TYPE_TRACEPOINT)
+			vec_push(names, rules[i].name);
+	for (size_t i = 0; pmu && i < pmu->aliases.len; i++)
+		vec_push(names, pmu->aliases.data[i].name);
+}
+
+/* The nearest name that could stand there; without one, all of them, as long as there aren't too many. */
 static struct error *unknown_term(struct parser *parser, const struct event *event, const struct pmu *pmu, const struct term *term)
 {
+	enum { SHOWN = 60 };
+	struct term_names names = {0};
 	struct strbuf hint = {0};
 
-	strbuf_add_str(&hint, "known are: ");
-	for (size_t i = 0; pmu && i < pmu->formats.len; i++)
-		strbuf_printf(&hint, "%s, ", pmu->formats.data[i].name);
-	for (size_t i = 0; pmu && i < pmu->aliases.len && i < 20; i++)
-		strbuf_printf(&hint, "%s, ", pmu->aliases.data[i].name);
-	for (size_t i = 0, any = 0; i < sizeof(rules) / sizeof(rules[0]); i++)
-		if (!rules[i].no_tracepoint || event->attr.type != PERF_TYPE_TRACEPOINT)
-			strbuf_printf(&hint, "%s%s", any++ ? ", " : "", rules[i].name);
+	add_term_names(event, pmu, &names);
+	const char *nearest = str_nearest(term->name, names.data, names.len);
+	bool all = !nearest || !strcmp(nearest, term->name); /* a name of its own may be wrong here: cycles/mem-loads=3/ */
+	if (!all)
+		strbuf_printf(&hint, "did you mean '%s'?", nearest);
+	for (size_t i = 0; all && i < names.len && i < SHOWN; i++)
+		strbuf_printf(&hint, "%s%s", i ? ", " : "known are: ", names.data[i]);
+	if (all && names.len > SHOWN)
+		strbuf_printf(&hint, " …; perf list --unit %s shows all", pmu ? pmu->name : "cpu");
+	vec_deinit(&names);
 	struct error *error =
 		parse_fail(parser, term->at, strbuf_str(&hint), pmu ? "unknown term '%s' for the PMU '%s'" : "unknown term '%s'",
 			   term->name, pmu ? pmu->name : "");

@@ -8,6 +8,7 @@
 #include "kernel/hypervisor.h"
 #include "kernel/limits.h"
 #include "kernel/measure.h"
+#include "kernel/measure.h"
 #include "kernel/mend.h"
 #include "kernel/perf_open.h"
 
@@ -131,6 +132,36 @@ static void explain_unsupported(struct strbuf *text, const struct refusal *refus
 		strbuf_add_str(text, "not supported by this kernel or machine");
 }
 
+/* True when the kernel counts the event where it wouldn't sample it, or wouldn't count it for a process: on `cpu` for `pid`. */
+static bool can_count(const struct perf_event_attr *asked, pid_t pid, int cpu)
+{
+	struct perf_event_attr attr = {.type = asked->type,
+				       .size = asked->size,
+				       .config = asked->config,
+				       .config1 = asked->config1,
+				       .config2 = asked->config2,
+				       .disabled = 1};
+
+	return !measure_can_open(&attr, pid, cpu);
+}
+
+/* PMUs of other parts of the chip, and some clocks, know no samples, or no processes. */
+static bool explain_counting_only(struct strbuf *text, const struct refusal *refusal)
+{
+	const struct perf_event_attr *attr = refusal->attr;
+	bool sampled = attr->sample_period, of_process = refusal->pid > 0;
+	int cpu = refusal->cpu < 0 ? 0 : refusal->cpu;
+
+	if (sampled && can_count(attr, refusal->pid, refusal->cpu))
+		strbuf_printf(text, "it can be counted, but not sampled:  perf stat -e %s", refusal->event);
+	else if (of_process && can_count(attr, -1, cpu))
+		strbuf_printf(text, "it counts whole CPUs, not single processes%s:  perf stat -a -e %s",
+			      sampled ? ", and cannot be sampled" : "", refusal->event);
+	else
+		return false;
+	return true;
+}
+
 static void explain_invalid(struct strbuf *text, const struct refusal *refusal)
 {
 	const struct perf_event_attr *attr = refusal->attr;
@@ -155,6 +186,8 @@ static void explain_invalid(struct strbuf *text, const struct refusal *refusal)
 		strbuf_add_str(text, "--overwrite needs Linux 4.7");
 	else if (attr->sample_type & (PERF_SAMPLE_DATA_PAGE_SIZE | PERF_SAMPLE_CODE_PAGE_SIZE))
 		strbuf_add_str(text, "--data-page-size and --code-page-size need Linux 5.11");
+	else if (!refusal->group && explain_counting_only(text, refusal))
+		return;
 	else if (refusal->group)
 		strbuf_add_str(text, "it cannot be counted in this group (too many events for the hardware, or of different kinds)");
 	else

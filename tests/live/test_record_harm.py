@@ -122,6 +122,13 @@ def test_refused_options(perf, live_system, tmp_path, words, status, text):
     assert (done.returncode, text in done.stderr) == (status, True) or (text in done.stderr and status == 255 and done.returncode == 129), done.stderr
 
 
+def test_counted_only(perf, live, tmp_path):
+    if not os.path.isdir("/sys/bus/event_source/devices/msr"):
+        pytest.skip("this machine has no PMU 'msr'")
+    done = perf("record", "-e", "msr/tsc/", "true", cwd=tmp_path)
+    assert done.returncode == 255 and "perf stat -e msr/tsc/" in done.stderr
+
+
 def test_unsupported_here(perf, live, tmp_path):
     with open("/proc/cpuinfo", encoding="utf8") as info:
         if os.path.isdir("/sys/bus/event_source/devices/cpu") or not info:

@@ -84,7 +84,7 @@ static VISIBLE void leaf(volatile int value)
 	volatile int sum = 0;
 
 	for (;;)
-		sum += value;
+		sum = sum + value;
 }
 
 static VISIBLE void parent(volatile int value)

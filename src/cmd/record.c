@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "base/pool.h"
 #include "base/text.h"
+#include "event/parse.h"
 #include "kernel/cpus.h"
 #include "kernel/limits.h"
 #include "kernel/mend.h"
@@ -28,6 +29,8 @@ struct recording {
 	struct event_catalog *catalog;
 	struct event_list events;
 	struct counters counters;
+	struct event_list switch_events; /* --switch-output-event */
+	struct counters switch_counters;
 	struct workload workload;
 	struct recorder *recorder;
 	int *cpus;
@@ -47,9 +50,13 @@ static void recording_deinit(struct recording *recording)
 	features_deinit(&recording->features);
 	strbuf_deinit(&recording->summary.losses);
 	event_list_deinit(&recording->events);
+	counters_abandon(&recording->switch_counters);
+	event_list_deinit(&recording->switch_events);
 	event_catalog_destroy(recording->catalog);
 	vec_deinit(&recording->threads);
 	vec_deinit(&recording->options.words);
+	vec_deinit(&recording->options.recorder.edges_ms);
+	vec_deinit(&recording->options.recorder.places);
 	free(recording->cpus);
 	free(recording->arguments);
 }
@@ -139,6 +146,29 @@ static struct error *choose_target(struct recording *recording, struct counter_t
 	return NULL;
 }
 
+/* --switch-output-event: every single one of these is a sample that wakes us up. */
+static struct error *open_switch_event(struct recording *recording, const struct counter_target *target)
+{
+	struct event_list *events = &recording->switch_events;
+	const char *text = recording->options.switch_event;
+	struct error *error = event_parse(events, recording->catalog, text);
+
+	for (size_t i = 0; i < events->events.len && !error; i++) {
+		struct event_attr *attr = &events->events.data[i]->attr;
+		attr->disabled = events->events.data[i]->leader == i;
+		attr->sample_type |= PERF_SAMPLE_TID;
+		attr->inherit = !recording->options.sampling.no_inherit;
+		attr->wakeup_events = 1;
+		if (!attr->sample_period)
+			attr->sample_period = 1;
+	}
+	if (!error)
+		error = counters_open(&recording->switch_counters, events, target);
+	recording->options.recorder.trigger = &recording->switch_counters;
+	recording->options.recorder.trigger_events = events;
+	return error_wrap(error, "--switch-output-event %s", text);
+}
+
 static void note_machine(struct recording *recording)
 {
 	struct gather_options gather = {.arguments = (const char *const *)recording->arguments, .catalog = recording->catalog};
@@ -149,6 +179,10 @@ static void note_machine(struct recording *recording)
 	for (size_t i = 0; i < sizeof(always) / sizeof(always[0]); i++)
 		features_set(&recording->features, always[i]);
 	error_free(gather_tracing_data(recording->catalog, &recording->events, &recording->features));
+	if (recording->options.recorder.places.len) {
+		recording->features.dir_version = 1;
+		features_set(&recording->features, FEATURE_DIR_FORMAT);
+	}
 	if (recording->options.sampling.clockid_given)
 		gather_clock(recording->options.sampling.clockid, &recording->features);
 	if (!recording->options.sampling.no_bpf_event)
@@ -285,6 +319,8 @@ static struct error *record(struct recording *recording, char **command, int *re
 		error = sampling_configure(&recording->events, &options->sampling);
 	if (!error)
 		error = counters_open(&recording->counters, &recording->events, &target);
+	if (!error && options->switch_event)
+		error = open_switch_event(recording, &target);
 	if (error)
 		return error;
 	note_machine(recording);

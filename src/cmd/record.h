@@ -24,6 +24,7 @@ struct record_options {
 	bool timestamp_boundary;
 	int realtime;
 	int switch_max_files;
+	const char *switch_event; /* --switch-output-event, or NULL */
 	uint64_t map_timeout_ms;
 	int synth_jobs;
 };

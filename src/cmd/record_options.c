@@ -7,9 +7,11 @@
 #include "base/mem.h"
 #include "base/number.h"
 #include "base/text.h"
+#include "kernel/cpus.h"
 #include "kernel/limits.h"
 #include "kernel/mend.h"
 
+#include <ctype.h>
 #include <linux/perf_event.h>
 #include <stdio.h>
 #include <string.h>
@@ -112,12 +114,14 @@ static struct error *parse_timestamp(const struct option *option, const char *ar
 	return NULL;
 }
 
-/* "16" pages, "64K", "1M"; the kernel wants a power of two. A part behind a comma (AUX area) has no meaning here. */
+/* "16" pages, "64K", "1M"; the kernel wants a power of two. */
 static struct error *parse_pages(const struct option *option, const char *argument, bool negated, void *field)
 {
 	uint64_t pages, page = (uint64_t)sysconf(_SC_PAGESIZE);
 	size_t *ret = field;
 
+	if (strchr(argument, ','))
+		return error_new_kind(ERROR_USAGE, "'%s': what is behind the comma is for hardware trace, which isn't recorded; leave it out", argument);
 	if (!number_parse_u64(argument, &pages)) {
 		if (!number_parse_size(argument, &pages))
 			return error_new_kind(ERROR_USAGE, "'%s' is no number of pages, nor a size such as 512K", argument);
@@ -155,12 +159,145 @@ static struct error *parse_compression(const struct option *option, const char *
 	return NULL;
 }
 
+/* "10-20,30-40": each later than the one before it. */
+static bool parse_ranges(const char *text, struct recorder_options *options)
+{
+	uint64_t last = 0;
+
+	for (;;) {
+		unsigned long long on, off;
+		int used = 0;
+		if (!isdigit((unsigned char)*text) || sscanf(text, "%llu-%llu%n", &on, &off, &used) != 2 || on < last || off <= on || off > UINT32_MAX)
+			return false;
+		vec_push(&options->edges_ms, on);
+		vec_push(&options->edges_ms, off);
+		last = off;
+		text += used;
+		if (!*text)
+			return true;
+		if (*text++ != ',')
+			return false;
+	}
+}
+
 static struct error *parse_delay(const struct option *option, const char *argument, bool negated, void *field)
 {
-	int64_t *ret = field;
+	struct recorder_options *options = field;
+	int64_t delay;
 
-	if (!number_parse_s64(argument, ret) || *ret < -1)
-		return error_new_kind(ERROR_USAGE, "'%s' is no delay in milliseconds, nor -1 (start disabled)", argument);
+	options->edges_ms.len = 0;
+	options->start_disabled = true;
+	if (number_parse_s64(argument, &delay) && delay >= -1 && delay <= UINT32_MAX) {
+		options->start_disabled = delay != 0;
+		if (delay > 0)
+			vec_push(&options->edges_ms, (uint64_t)delay);
+		return NULL;
+	}
+	if (!parse_ranges(argument, options))
+		return error_new_kind(ERROR_USAGE, "'%s' is no delay in milliseconds, nor ranges such as 10-20,30-40, nor -1 (start disabled)", argument);
+	return NULL;
+}
+
+/* One thread for each core, package or node. */
+static void add_units(struct recorder_options *options, enum cpus_unit unit)
+{
+	int *cpus;
+	size_t count;
+	cpu_set_t done;
+
+	CPU_ZERO(&done);
+	cpus_online(&cpus, &count);
+	for (size_t i = 0; i < count; i++) {
+		struct recorder_place place = {0};
+		if (CPU_ISSET((size_t)cpus[i], &done))
+			continue;
+		cpus_mates(cpus[i], unit, &place.cpus);
+		CPU_OR(&done, &done, &place.cpus);
+		place.affinity = place.cpus;
+		vec_push(&options->places, place);
+	}
+	free(cpus);
+}
+
+static bool parse_cpu_set(const char *text, size_t length, cpu_set_t *ret)
+{
+	char copy[4096];
+	int *cpus;
+	size_t count;
+
+	snprintf(copy, sizeof(copy), "%.*s", (int)length, text);
+	if (length >= sizeof(copy) || !number_parse_list(copy, &cpus, &count))
+		return false;
+	CPU_ZERO(ret);
+	for (size_t i = 0; i < count; i++)
+		if (cpus[i] < CPU_SETSIZE)
+			CPU_SET((size_t)cpus[i], ret);
+	free(cpus);
+	return count > 0;
+}
+
+/* "0,2-4/2-4:1,5-7/5-7": the CPUs whose buffers a thread reads, and those it may run on. */
+static bool parse_places(const char *text, struct recorder_options *options)
+{
+	cpu_set_t all, both;
+
+	CPU_ZERO(&all);
+	for (const char *end; *text; text = *end ? end + 1 : end) {
+		const char *slash = strchr(text, '/');
+		struct recorder_place place;
+		end = text + strcspn(text, ":");
+		if (!slash || slash > end || !parse_cpu_set(text, (size_t)(slash - text), &place.cpus) ||
+		    !parse_cpu_set(slash + 1, (size_t)(end - slash - 1), &place.affinity))
+			return false;
+		CPU_AND(&both, &all, &place.cpus);
+		if (CPU_COUNT(&both))
+			return false;
+		CPU_OR(&all, &all, &place.cpus);
+		vec_push(&options->places, place);
+	}
+	return options->places.len > 0;
+}
+
+static struct error *parse_threads(const struct option *option, const char *argument, bool negated, void *field)
+{
+	static const struct {
+		const char *name;
+		enum cpus_unit unit;
+	} units[] = {{"cpu", CPUS_SINGLE}, {"core", CPUS_OF_CORE}, {"package", CPUS_OF_PACKAGE}, {"numa", CPUS_OF_NODE}};
+	struct recorder_options *options = field;
+
+	options->places.len = 0;
+	if (negated)
+		return NULL;
+	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++)
+		if (!strcmp(argument ? argument : "cpu", units[i].name)) {
+			add_units(options, units[i].unit);
+			return NULL;
+		}
+	if (!parse_places(argument, options))
+		return error_new_kind(ERROR_USAGE, "'%s': cpu, core, package, numa, or for each thread CPUs/AFFINITY as in 0-3/0-3:4-7/4-7, no CPU twice",
+				      argument);
+	return NULL;
+}
+
+static struct error *parse_aio(const struct option *option, const char *argument, bool negated, void *field)
+{
+	enum { BLOCKS_MAX = 4 };
+	uint32_t blocks = 1;
+
+	if (!negated && argument && (!number_parse_u32(argument, &blocks) || !blocks || blocks > BLOCKS_MAX))
+		return error_new_kind(ERROR_USAGE, "'%s' is no number from 1 to %d", argument, BLOCKS_MAX);
+	*(unsigned int *)field = negated ? 0 : blocks;
+	return NULL;
+}
+
+static struct error *parse_affinity(const struct option *option, const char *argument, bool negated, void *field)
+{
+	bool node = !strcmp(argument, "node");
+
+	if (!node && strcmp(argument, "cpu"))
+		return error_new_kind(ERROR_USAGE, "'%s': node or cpu", argument);
+	*(enum recorder_affinity *)field = node ? AFFINITY_NODE : AFFINITY_CPU;
 	return NULL;
 }
 
@@ -191,6 +328,15 @@ static struct error *parse_switch_output(const struct option *option, const char
 	return error_new_kind(ERROR_USAGE, "'%s': signal, a size (BKMG behind it) or a time (smhd behind it)", argument);
 }
 
+static struct error *parse_switch_event(const struct option *option, const char *argument, bool negated, void *field)
+{
+	struct record_options *options = (struct record_options *)((char *)field - offsetof(struct record_options, switch_event));
+
+	options->switch_event = argument;
+	options->recorder.switch_output = true;
+	return NULL;
+}
+
 static struct error *parse_clock(const struct option *option, const char *argument, bool negated, void *field)
 {
 	struct sampling *sampling = field;
@@ -211,6 +357,8 @@ static struct error *parse_synth(const struct option *option, const char *argume
 	return NULL;
 }
 
+#define NO_AUX "hardware trace (AUX areas) isn't recorded; use -b for branches, or --overwrite to keep the newest records"
+#define NO_BPF_SOURCE "events that are BPF programs in C aren't compiled; use tracepoints with --filter"
 #define O struct record_options
 #define CUSTOM(s, l, field, a, h, p) OPTION_CUSTOM_FLAGS(s, l, O, field, a, h, p, OPTION_NO_NEGATION)
 #define NEGATABLE(s, l, field, a, h, p) OPTION_CUSTOM(s, l, O, field, a, h, p)
@@ -230,8 +378,8 @@ const struct option record_option_table[] = {
 	OPTION_STRING('u', "uid", O, user, "USER", "the processes of a user, by name or number"),
 	WHOLE('i', "no-inherit", NULL, "do not follow children and new threads", parse_no_inherit, OPTION_NO_ARGUMENT),
 	OPTION_FLAG(0, "per-thread", O, sampling.per_thread, "one buffer for each thread instead of each CPU"),
-	CUSTOM('D', "delay", recorder.delay_ms, "MS",
-	       "start to measure so many milliseconds after the command; -1: when --control says enable", parse_delay),
+	CUSTOM('D', "delay", recorder, "MS",
+	       "start to measure so many milliseconds after the command; 10-20,30-40: only then; -1: when --control says enable", parse_delay),
 
 	OPTION_HEADING("Events"),
 	CUSTOM('e', "event", words, "EVENT", "what to sample: cycles, cpu-clock:u, sched:sched_switch, …; repeatable",
@@ -245,6 +393,7 @@ const struct option record_option_table[] = {
 	       event_words_parse_cgroup),
 	WHOLE('F', "freq", "HZ", "samples a second, or 'max' (default 4000)", parse_freq, OPTION_NO_NEGATION),
 	OPTION_FLAG(0, "strict-freq", O, strict_freq, "fail when -F is more than the kernel allows"),
+	OPTION_FLAG(0, "group", O, sampling.group, "all events as one group: counted together or not at all"),
 	OPTION_U64('c', "count", O, sampling.period, "N", "a sample every N events, instead of -F"),
 	OPTION_FLAG(0, "all-kernel", O, sampling.all_kernel, "only the kernel's part"),
 	OPTION_FLAG(0, "all-user", O, sampling.all_user, "only the programs' part"),
@@ -296,6 +445,7 @@ const struct option record_option_table[] = {
 	NEGATABLE(0, "max-size", recorder.max_size, "SIZE", "stop when the file is so large", parse_size),
 	OPTIONAL(0, "switch-output", recorder, "WHEN", "begin a new file at SIGUSR2, or when it is so large (10M) or old (30s)",
 		 parse_switch_output),
+	CUSTOM(0, "switch-output-event", switch_event, "EVENT", "begin a new file when this event happens; it isn't recorded itself", parse_switch_event),
 	OPTION_INT(0, "switch-max-files", O, switch_max_files, "N", "with --switch-output: keep only the newest N files"),
 	OPTION_FLAG(0, "timestamp-filename", O, recorder.timestamp_filename, "put the time behind the file's name"),
 	OPTION_FLAG(0, "timestamp-boundary", O, timestamp_boundary, "note the times of the first and last sample in the header"),
@@ -308,9 +458,22 @@ const struct option record_option_table[] = {
 	       "size of each buffer in pages, or as 64K, 1M (default 512K, with -a and tracepoints 2M)", parse_pages),
 	NEGATABLE(0, "mmap-flush", recorder.flush_bytes, "SIZE", "write a buffer only when it holds so much", parse_size),
 	OPTION_FLAG(0, "no-buffering", O, sampling.no_buffering, "write each sample at once"),
+	OPTIONAL(0, "threads", recorder, "UNIT", "read the buffers with a thread for each cpu (default), core, package or numa node, or for sets of CPUs "
+		 "as in 0-3/0-3:4-7/4-7; the recording is a directory with a file for each buffer", parse_threads),
+	OPTIONAL(0, "aio", recorder.async_blocks, "N", "let a thread of its own write, with at most N buffers waiting for it (1 to 4, default 1)", parse_aio),
+	CUSTOM(0, "affinity", recorder.affinity, "WHERE", "read each buffer on its CPU's NUMA node (node) or on that CPU (cpu)", parse_affinity),
 	OPTION_INT('r', "realtime", O, realtime, "PRIORITY", "collect with this real-time priority"),
 	OPTION_FLAG(0, "dry-run", O, dry_run, "check options and events, measure nothing"),
 	OPTION_GROUP(output_option_group, O, verbosity),
+	OPTION_REFUSED('S', "snapshot", "OPTIONS", NO_AUX),
+	OPTION_REFUSED(0, "aux-sample", "OPTIONS", NO_AUX),
+	OPTION_REFUSED(0, "clang-path", "PROGRAM", NO_BPF_SOURCE),
+	OPTION_REFUSED(0, "clang-opt", "OPTIONS", NO_BPF_SOURCE),
+	OPTION_REFUSED(0, "setup-filter", "ACTION", "samples aren't filtered by BPF; use --filter for tracepoints, and the filters of report and script"),
+	OPTION_REFUSED(0, "vmlinux", "FILE", "no symbols are looked up while recording; use -k with report and script"),
+	OPTION_REFUSED(0, "debuginfod", "SERVERS",
+		       "nothing is fetched while recording; use 'debuginfod-find debuginfo' for files that report calls stripped, it finds what that fetched"),
+	OPTION_REFUSED(0, "off-cpu", NULL, "time off the CPU isn't sampled by BPF; use -e sched:sched_switch -g, and perf sched"),
 	OPTION_END,
 };
 
@@ -408,7 +571,7 @@ struct error *record_options_check(struct record_options *options, bool workload
 		options->system_wide = true;
 	sampling->by_cpu = options->system_wide || options->cpus;
 	sampling->workload = workload && !tasks && !sampling->by_cpu;
-	sampling->delayed = recorder->delay_ms != 0;
+	sampling->delayed = recorder->start_disabled;
 	if (options->tids && !options->no_inherit_given)
 		sampling->no_inherit = true;
 	if (sampling->callgraph == CALLGRAPH_DWARF)
@@ -417,10 +580,14 @@ struct error *record_options_check(struct record_options *options, bool workload
 		return error_new_kind(ERROR_USAGE, "--kernel-callchains and --user-callchains exclude each other");
 	if (sampling->all_kernel && sampling->all_user)
 		return error_new_kind(ERROR_USAGE, "--all-kernel and --all-user exclude each other");
-	if (recorder->delay_ms < 0 && !recorder->control)
+	if (recorder->start_disabled && !recorder->edges_ms.len && !recorder->control)
 		log_warning("-D -1 without --control: nothing will enable the events");
 	if (recorder->output && !strcmp(recorder->output, "-") && (recorder->switch_output || recorder->timestamp_filename))
 		return error_new_kind(ERROR_USAGE, "--switch-output and --timestamp-filename need a file, not standard output");
+	if (recorder->places.len && ((recorder->output && !strcmp(recorder->output, "-")) || recorder->switch_output || sampling->overwrite))
+		return error_new_kind(ERROR_USAGE, "--threads writes one directory: leave out -o -, --switch-output and --overwrite");
+	if (recorder->places.len && recorder->async_blocks)
+		return error_new_kind(ERROR_USAGE, "--threads has more than one thread to write already: leave out --aio");
 	if (options->switch_max_files < 0)
 		return error_new_kind(ERROR_USAGE, "--switch-max-files: a number of files");
 	recorder->switch_max_files = (unsigned int)options->switch_max_files;

@@ -5,7 +5,9 @@
 #include "base/number.h"
 #include "kernel/proc.h"
 
+#include <dirent.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -20,6 +22,43 @@ void cpus_online(int **ret, size_t *ret_count)
 	*ret = mem_alloc_array(*ret_count, sizeof(**ret));
 	for (size_t i = 0; i < *ret_count; i++)
 		(*ret)[i] = (int)i;
+}
+
+/* /sys/devices/system/cpu/cpuN has a link "nodeM". */
+static int node_of(int cpu)
+{
+	char path[64];
+	int node = -1;
+
+	snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%d", cpu);
+	DIR *directory = opendir(path);
+	for (struct dirent *entry; directory && (entry = readdir(directory));)
+		if (sscanf(entry->d_name, "node%d", &node) == 1)
+			break;
+	if (directory)
+		closedir(directory);
+	return node;
+}
+
+void cpus_mates(int cpu, enum cpus_unit unit, cpu_set_t *set)
+{
+	char path[96], text[4096];
+	int *list;
+	size_t count;
+
+	CPU_SET((size_t)cpu, set);
+	if (unit == CPUS_SINGLE)
+		return;
+	if (unit == CPUS_OF_NODE)
+		snprintf(path, sizeof(path), "/sys/devices/system/node/node%d/cpulist", node_of(cpu));
+	else
+		snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%d/topology/%s", cpu,
+			 unit == CPUS_OF_CORE ? "thread_siblings_list" : "core_siblings_list");
+	if (!proc_read_line(path, text, sizeof(text)) || !number_parse_list(text, &list, &count))
+		return;
+	for (size_t i = 0; i < count; i++)
+		CPU_SET((size_t)list[i], set);
+	free(list);
 }
 
 static bool list_has(const int *list, size_t count, int value)

@@ -5,7 +5,7 @@
  *	a symbolic link        followed, but as root only to devices and pipes (/dev/stdout)
  *	a FIFO                 gets the pipe format
  *	a device (/dev/null)   written like a file; a disk is refused
- *	a directory            refused
+ *	a directory            a recording is renamed to NAME.old, others are refused
  */
 #include "perfdata/output.h"
 #include "base/cleanup.h"
@@ -47,8 +47,9 @@ static struct error *check_regular(const char *path, const struct stat *st)
 	return NULL;
 }
 
-static struct error *move_aside(const char *path)
+struct error *output_move_aside(const char *path)
 {
+	output_remove_old(path);
 	cleanup_free char *old = mem_printf("%s.old", path);
 	if (rename(path, old) < 0)
 		return refuse_place("cannot keep the older recording as", old, errno);
@@ -63,7 +64,7 @@ static struct error *open_regular(const char *path, const struct stat *st, bool 
 	if (error)
 		return error;
 	if (st && keep_old && st->st_size > 0) {
-		if ((error = move_aside(path)))
+		if ((error = output_move_aside(path)))
 			return error;
 		st = NULL;
 	}
@@ -123,6 +124,10 @@ struct error *output_open(const char *path, bool keep_old, struct output *ret)
 			path, path);
 	if (dangling)
 		return open_regular(path, &link, false, ret);
+	if (S_ISDIR(st.st_mode) && !S_ISLNK(link.st_mode) && keep_old && output_is_recording_directory(path) && (geteuid() != 0 || st.st_uid == 0)) {
+		struct error *error = output_move_aside(path);
+		return error ? error : open_regular(path, NULL, keep_old, ret);
+	}
 	if (S_ISDIR(st.st_mode))
 		return error_new("%s is a directory; remove it or choose another file with -o", path);
 	if (S_ISREG(st.st_mode))

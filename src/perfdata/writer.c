@@ -9,6 +9,7 @@
  * Not done here: opening safely (output.c), encoding of features (features_write.c), the pipe's head (writer_pipe.c). */
 #include "perfdata/writer.h"
 #include "base/cleanup.h"
+#include "base/log.h"
 #include "base/mem.h"
 #include "perfdata/compress.h"
 #include "perfdata/features_write.h"
@@ -48,7 +49,7 @@ static struct error *failed_before(const struct writer *writer)
 /* Where the data ends now goes into the header: 8 bytes. */
 static void update_data_size(struct writer *writer)
 {
-	if (writer->pipe)
+	if (writer->pipe || writer->bare)
 		return;
 	uint64_t size = writer->totals.data_bytes;
 	ssize_t done = pwrite(writer->fd, &size, sizeof(size), offsetof(struct file_header, data.size));
@@ -224,7 +225,7 @@ static bool needs_standby(const struct writer *writer, const struct features *fe
 	bool tracepoints = false;
 	for (size_t i = 0; i < list->events.len; i++)
 		tracepoints |= list->events.data[i]->attr.type == PERF_TYPE_TRACEPOINT;
-	return features && (tracepoints || writer->compressor);
+	return features && (tracepoints || writer->compressor || features_has(features, FEATURE_DIR_FORMAT));
 }
 
 static struct error *write_head(struct writer *writer, const struct features *features)
@@ -279,10 +280,13 @@ struct error *writer_open(const struct writer_options *options, const struct eve
 	if (options->compression_level)
 		error = compressor_create(options->compression_level, &writer->compressor);
 	if (!error)
-		error = output_open(writer->path, options->keep_old, &output);
+		error = (options->directory ? output_open_directory : output_open)(writer->path, options->keep_old, &output);
 	writer->fd = output.fd;
 	writer->pipe = output.pipe;
-	if (!error && writer->pipe) {
+	writer->bare = options->bare;
+	if (!error && writer->bare) {
+		log_debug("writing %s", writer->path);
+	} else if (!error && writer->pipe) {
 		uint64_t bits[4];
 		own_features(writer, features, bits);
 		error = writer_pipe_head(writer, features, bits);
@@ -422,7 +426,7 @@ struct error *writer_finish_round(struct writer *writer)
 {
 	if (!writer->round_open)
 		return failed_before(writer);
-	struct error *error = add_bare(writer, RECORD_FINISHED_ROUND);
+	struct error *error = writer->bare ? NULL : add_bare(writer, RECORD_FINISHED_ROUND);
 	writer->round_open = false;
 	/* What was appended must not grow old: a killed recorder would lose it. The bare record can wait for the next write. */
 	return error || !writer->round_unwritten ? error : writer_flush(writer);
@@ -487,6 +491,8 @@ struct error *writer_finish(struct writer *writer, const struct features *featur
 	if (error)
 		return error;
 	if (writer->failed && (writer->pipe || writer->failed == EIO))
+		return failed_before(writer);
+	if (writer->bare)
 		return failed_before(writer);
 	if (writer->pipe)
 		return writer_pipe_tail(writer, features);

@@ -36,6 +36,8 @@ struct writer_options {
 	const char *path;      /* NULL = "perf.data"; "-" = standard output (pipe format); a FIFO gets the pipe format too */
 	int compression_level; /* zstd: 0 = none, 1 … 22 */
 	size_t ring_size;      /* bytes of one ring, noted for readers that uncompress; 0 = 4 MB */
+	bool directory;	       /* `path` becomes a directory, the recording its file `data` */
+	bool bare;	       /* a file of such a directory: records, but no header and no ends of rounds */
 	bool keep_old;	       /* an existing recording of that name becomes NAME.old; else it is replaced */
 };
 

@@ -20,6 +20,7 @@ struct writer {
 	char *path;
 	int fd;
 	bool pipe;
+	bool bare;
 	int failed; /* errno of the write that failed, 0 = none */
 	uint32_t attr_size;
 	struct compressor *compressor;

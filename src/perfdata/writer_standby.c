@@ -1,7 +1,7 @@
 /* Features for a recording whose recorder is killed.
  *
  * Readers find the table of feature sections where the data ends. That is too late for recordings that cannot be read without their
- *features: those with tracepoints (formats) and compressed ones (sizes). So these get the sections ahead, between the attributes and the
+ *features: those with tracepoints (formats), compressed ones (sizes) and directories (that they are). So these get the sections ahead, between the attributes and the
  *data, and the table behind every piece of data that is written:
  *
  *	header | ids | attributes | sections | data … E | table          data.size up to and with E, an empty record of 8 bytes
@@ -22,7 +22,7 @@
 static bool is_indispensable(unsigned int feature)
 {
 	return feature == FEATURE_TRACING_DATA || feature == FEATURE_ARCH || feature == FEATURE_EVENT_DESC ||
-	       feature == FEATURE_GROUP_DESC || feature == FEATURE_COMPRESSED;
+	       feature == FEATURE_GROUP_DESC || feature == FEATURE_COMPRESSED || feature == FEATURE_DIR_FORMAT;
 }
 
 void writer_standby_prepare(struct writer *writer, const struct features *features, const uint64_t bits[4], uint64_t at, struct strbuf *out)

@@ -6,6 +6,7 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "kernel/cpus.h"
 #include "kernel/limits.h"
 #include "kernel/refusal.h"
 #include "session/synth.h"
@@ -16,14 +17,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-/* What an epoll event is about: the kind in the upper half, an index below. */
-enum source { SOURCE_RING = 1, SOURCE_THREAD, SOURCE_SIGNAL, SOURCE_DELAY, SOURCE_SWITCH, SOURCE_CONTROL };
-
-static uint64_t tag(enum source source, size_t index)
-{
-	return (uint64_t)source << 32 | index;
-}
 
 /* 512 KB a ring is what everybody may lock. Where records come thick and fast, who isn't limited gets rings that bear with a busy machine,
  * as long as all together stay small. */
@@ -84,7 +77,7 @@ static void watch_threads(struct recorder *recorder)
 		int fd = counter->fds[i], copy = fd < 0 ? -1 : dup(fd); /* the ring's own descriptor may be watched already */
 		if (copy < 0)
 			continue;
-		poller_watch(&recorder->poller, copy, EPOLLHUP, tag(SOURCE_THREAD, (size_t)copy));
+		poller_watch(&recorder->poller, copy, EPOLLHUP, recorder_tag(SOURCE_THREAD, (size_t)copy));
 		recorder->alive++;
 	}
 }
@@ -92,7 +85,6 @@ static void watch_threads(struct recorder *recorder)
 struct error *recorder_create(const struct recorder_options *options, struct event_list *events, struct counters *counters,
 			      struct workload *workload, struct recorder **ret)
 {
-	static const int signals[] = {SIGINT, SIGTERM, SIGUSR2, SIGCHLD, 0};
 	struct recorder *recorder = mem_zalloc(sizeof(*recorder));
 	struct error *error = NULL;
 
@@ -100,30 +92,39 @@ struct error *recorder_create(const struct recorder_options *options, struct eve
 	recorder->events = events;
 	recorder->counters = counters;
 	recorder->workload = workload;
-	recorder->timer_delay = recorder->timer_switch = -1;
+	recorder->timer_edge = recorder->timer_switch = recorder->affinity_cpu = -1;
 	recorder->trailer = synth_trailer_size(&events->events.data[0]->attr);
 	control_init(&recorder->control);
+	static const int signals[] = {SIGINT, SIGTERM, SIGUSR2, SIGCHLD, 0};
 	poller_open(&recorder->poller);
-	poller_take_signals(&recorder->poller, signals, tag(SOURCE_SIGNAL, 0));
+	poller_take_signals(&recorder->poller, signals, recorder_tag(SOURCE_SIGNAL, 0));
 	error = open_rings(recorder);
 	if (!error && options->control)
 		error = control_open(&recorder->control, options->control);
 	if (!error)
+		error = recorder_open_trigger(recorder);
+	if (!error)
+		error = recorder_open_tracks(recorder);
+	if (!error)
 		error = recorder_open_output(recorder);
+	if (!error)
+		error = recorder_open_track_files(recorder);
+	if (!error)
+		error = recorder_open_async(recorder);
 	if (error) {
 		recorder_destroy(recorder);
 		return error;
 	}
-	for (size_t i = 0; i < recorder->rings.count; i++)
+	for (size_t i = 0; i < recorder->rings.count && !recorder->tracks; i++)
 		if (!recorder->rings.rings[i].overwrite)
-			poller_watch(&recorder->poller, ring_next_member(&recorder->rings.rings[i]), EPOLLIN, tag(SOURCE_RING, i));
-	poller_watch(&recorder->poller, recorder->control.in, EPOLLIN, tag(SOURCE_CONTROL, 0));
+			poller_watch(&recorder->poller, ring_next_member(&recorder->rings.rings[i]), EPOLLIN, recorder_tag(SOURCE_RING, i));
+	poller_watch(&recorder->poller, recorder->control.in, EPOLLIN, recorder_tag(SOURCE_CONTROL, 0));
 	watch_threads(recorder);
 	*ret = recorder;
 	return NULL;
 }
 
-static struct error *drain_ring(struct recorder *recorder, struct ring *ring, uint64_t *bytes)
+struct error *recorder_drain_ring(struct recorder *recorder, struct ring *ring, struct writer *writer, uint64_t *bytes)
 {
 	struct iovec pieces[2];
 	int count;
@@ -131,7 +132,9 @@ static struct error *drain_ring(struct recorder *recorder, struct ring *ring, ui
 	if (ring->overwrite)
 		ring_pause(ring, true);
 	count = ring_read(ring, pieces);
-	struct error *error = count ? writer_append(recorder->writer, pieces, count) : NULL;
+	struct error *error = NULL;
+	if (count)
+		error = recorder->async ? recorder_async_append(recorder, pieces, count) : writer_append(writer, pieces, count);
 	for (int i = 0; i < count; i++)
 		*bytes += pieces[i].iov_len;
 	if (!error)
@@ -139,6 +142,23 @@ static struct error *drain_ring(struct recorder *recorder, struct ring *ring, ui
 	if (ring->overwrite)
 		ring_pause(ring, false);
 	return error;
+}
+
+/* --affinity: near the ring's memory, which is where its CPU is. */
+static void move_near(struct recorder *recorder, const struct ring *ring)
+{
+	cpu_set_t wanted;
+
+	if (recorder->options->affinity == AFFINITY_FREE || ring->cpu < 0 || ring->cpu == recorder->affinity_cpu)
+		return;
+	if (recorder->affinity_cpu < 0)
+		sched_getaffinity(0, sizeof(recorder->affinity), &recorder->affinity);
+	recorder->affinity_cpu = ring->cpu;
+	CPU_ZERO(&wanted);
+	CPU_SET((size_t)ring->cpu, &wanted);
+	if (recorder->options->affinity == AFFINITY_NODE)
+		cpus_mates(ring->cpu, CPUS_OF_NODE, &wanted);
+	sched_setaffinity(0, sizeof(wanted), &wanted);
 }
 
 struct error *recorder_drain(struct recorder *recorder, bool all, uint64_t *ret_bytes)
@@ -149,7 +169,8 @@ struct error *recorder_drain(struct recorder *recorder, bool all, uint64_t *ret_
 		struct ring *ring = &recorder->rings.rings[i];
 		if (!all && (ring->overwrite || ring_pending(ring) < recorder->options->flush_bytes))
 			continue;
-		struct error *error = drain_ring(recorder, ring, &bytes);
+		move_near(recorder, ring);
+		struct error *error = recorder_drain_ring(recorder, ring, recorder->writer, &bytes);
 		if (error)
 			return error;
 	}
@@ -158,7 +179,23 @@ struct error *recorder_drain(struct recorder *recorder, bool all, uint64_t *ret_
 	bool rounds = !recorder->rings.overwritten || recorder_overwrites_all(recorder);
 	if (!bytes)
 		return NULL;
+	if (recorder->async)
+		return recorder_async_finish(recorder, rounds);
 	return rounds ? writer_finish_round(recorder->writer) : writer_flush(recorder->writer);
+}
+
+/* Sets the timer of the next edge. */
+static void await_edge(struct recorder *recorder)
+{
+	const struct recorder_options *options = recorder->options;
+
+	if (recorder->timer_edge >= 0)
+		close(recorder->timer_edge);
+	recorder->timer_edge = -1;
+	if (recorder->edge == options->edges_ms.len)
+		return;
+	uint64_t now = recorder->edge ? options->edges_ms.data[recorder->edge - 1] : 0;
+	recorder->timer_edge = poller_timer(&recorder->poller, (options->edges_ms.data[recorder->edge] - now) * 1000000u, 0, recorder_tag(SOURCE_EDGE, 0));
 }
 
 static struct error *start(struct recorder *recorder)
@@ -166,19 +203,20 @@ static struct error *start(struct recorder *recorder)
 	const struct recorder_options *options = recorder->options;
 	struct error *error = NULL;
 
-	if (options->delay_ms) {
+	if (options->start_disabled) {
 		if (!options->quiet)
 			fprintf(stderr, "Events disabled\n");
 	} else if (!options->is_workload_target) {
 		counters_enable(recorder->counters, recorder->events); /* no exec enables them */
 	}
+	if (options->trigger)
+		counters_enable(options->trigger, options->trigger_events);
 	if (recorder->workload)
 		error = workload_release(recorder->workload);
-	if (options->delay_ms > 0)
-		recorder->timer_delay = poller_timer(&recorder->poller, (uint64_t)options->delay_ms * 1000000u, 0, tag(SOURCE_DELAY, 0));
-	if (options->switch_time_ns)
-		recorder->timer_switch =
-			poller_timer(&recorder->poller, options->switch_time_ns, options->switch_time_ns, tag(SOURCE_SWITCH, 0));
+	await_edge(recorder);
+	if (options->switch_time_ns) {
+		recorder->timer_switch = poller_timer(&recorder->poller, options->switch_time_ns, options->switch_time_ns, recorder_tag(SOURCE_SWITCH, 0));
+	}
 	return error;
 }
 
@@ -247,13 +285,10 @@ static void take_commands(struct recorder *recorder)
 	}
 }
 
-/* The thread behind a ring's descriptor has ended; others may go on writing into the ring. */
-static void watch_next_member(struct recorder *recorder, size_t index)
+void recorder_watch_next_member(struct poller *poller, struct ring *ring, uint64_t tag)
 {
-	struct ring *ring = &recorder->rings.rings[index];
-
-	poller_unwatch(&recorder->poller, ring->members[ring->member_watched - 1]);
-	poller_watch(&recorder->poller, ring_next_member(ring), EPOLLIN, tag(SOURCE_RING, index));
+	poller_unwatch(poller, ring->members[ring->member_watched - 1]);
+	poller_watch(poller, ring_next_member(ring), EPOLLIN, tag);
 }
 
 static void take_event(struct recorder *recorder, const struct epoll_event *event)
@@ -264,7 +299,7 @@ static void take_event(struct recorder *recorder, const struct epoll_event *even
 	switch ((enum source)(event->data.u64 >> 32)) {
 	case SOURCE_RING:
 		if (event->events & (EPOLLHUP | EPOLLERR))
-			watch_next_member(recorder, index);
+			recorder_watch_next_member(&recorder->poller, &recorder->rings.rings[index], event->data.u64);
 		break;
 	case SOURCE_THREAD:
 		if (!(event->events & (EPOLLHUP | EPOLLERR)))
@@ -276,15 +311,21 @@ static void take_event(struct recorder *recorder, const struct epoll_event *even
 	case SOURCE_SIGNAL:
 		take_signals(recorder);
 		break;
-	case SOURCE_DELAY:
-		poller_unwatch(&recorder->poller, recorder->timer_delay);
-		switch_events(recorder, "", true);
+	case SOURCE_EDGE:
+		switch_events(recorder, "", recorder->edge++ % 2 == 0);
+		await_edge(recorder);
 		break;
 	case SOURCE_SWITCH:
 		recorder->switch_wanted |= read(recorder->timer_switch, &ticks, sizeof(ticks)) > 0;
 		break;
 	case SOURCE_CONTROL:
 		take_commands(recorder);
+		break;
+	case SOURCE_TRACKS:
+		recorder_take_track_news(recorder);
+		break;
+	case SOURCE_TRIGGER:
+		recorder_take_trigger(recorder, index, event->events & (EPOLLHUP | EPOLLERR));
 		break;
 	}
 }
@@ -293,7 +334,7 @@ static void take_event(struct recorder *recorder, const struct epoll_event *even
 static struct error *after_round(struct recorder *recorder)
 {
 	const struct recorder_options *options = recorder->options;
-	uint64_t bytes, written = writer_totals(recorder->writer).data_bytes;
+	uint64_t bytes, written = recorder_data_bytes(recorder);
 	struct error *error = NULL;
 
 	if (options->max_size && recorder->totals.written.data_bytes + written > options->max_size) {
@@ -328,7 +369,8 @@ static struct error *pump(struct recorder *recorder)
 		recorder->totals.wakeups++;
 		for (int i = 0; i < count; i++)
 			take_event(recorder, &events[i]);
-		error = recorder_drain(recorder, false, &bytes);
+		if (!recorder->tracks)
+			error = recorder_drain(recorder, false, &bytes);
 		if (!error)
 			error = after_round(recorder);
 	}
@@ -343,25 +385,39 @@ struct error *recorder_run(struct recorder *recorder)
 	struct error *error = late ? NULL : recorder_synthesize(recorder);
 
 	if (!error)
+		error = recorder_start_tracks(recorder);
+	if (!error)
 		error = start(recorder);
 	if (!error)
 		error = pump(recorder);
 	counters_disable(recorder->counters, recorder->events);
+	if (recorder->affinity_cpu >= 0)
+		sched_setaffinity(0, sizeof(recorder->affinity), &recorder->affinity);
 	if (!error && late)
 		error = recorder_synthesize(recorder);
-	if (!error)
+	if (!error && !recorder->tracks)
 		error = recorder_drain(recorder, true, &bytes);
-	return error;
+	struct error *track_error = recorder_stop_tracks(recorder);
+	if (error)
+		error_free(track_error);
+	return error ? error : track_error;
 }
 
 struct error *recorder_finish(struct recorder *recorder)
 {
-	struct error *error = recorder->writer ? recorder_write_lost(recorder) : NULL;
-	struct error *close_error = recorder_close_output(recorder);
+	struct error *errors[] = {
+		recorder_async_settle(recorder),
+		recorder->writer ? recorder_write_lost(recorder) : NULL,
+		recorder_close_output(recorder),
+	};
+	struct error *first = NULL;
 
-	if (error)
-		error_free(close_error);
-	return error ? error : close_error;
+	for (size_t i = 0; i < sizeof(errors) / sizeof(errors[0]); i++)
+		if (first)
+			error_free(errors[i]);
+		else
+			first = errors[i];
+	return first;
 }
 
 const struct recorder_totals *recorder_totals(const struct recorder *recorder)
@@ -373,19 +429,22 @@ void recorder_destroy(struct recorder *recorder)
 {
 	if (!recorder)
 		return;
+	recorder_close_tracks(recorder);
+	recorder_close_async(recorder);
 	writer_close(recorder->writer);
 	ring_set_close(&recorder->rings);
+	ring_set_close(&recorder->trigger_rings);
 	control_close(&recorder->control);
-	int fds[] = {recorder->timer_delay, recorder->timer_switch};
-	for (size_t i = 0; i < sizeof(fds) / sizeof(fds[0]); i++)
-		if (fds[i] >= 0)
-			close(fds[i]);
+	if (recorder->timer_edge >= 0)
+		close(recorder->timer_edge);
+	if (recorder->timer_switch >= 0)
+		close(recorder->timer_switch);
+	poller_close(&recorder->poller);
 	for (size_t i = 0; i < recorder->old_file_count; i++)
 		free(recorder->old_files[i]);
 	free(recorder->old_files);
 	free(recorder->totals.lost_by_event);
 	free(recorder->lost_written);
 	free(recorder->totals.last_path);
-	poller_close(&recorder->poller);
 	free(recorder);
 }

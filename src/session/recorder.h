@@ -6,12 +6,27 @@
 #pragma once
 
 #include "base/error.h"
+#include "base/vec.h"
 #include "kernel/workload.h"
 #include "perfdata/writer.h"
 #include "session/counters.h"
 
+#include <sched.h>
 #include <stdbool.h>
 #include <stdint.h>
+
+/* Where the threads that read rings may run. */
+enum recorder_affinity {
+	AFFINITY_FREE,
+	AFFINITY_NODE, /* on the NUMA node of the ring's CPU */
+	AFFINITY_CPU,  /* on that CPU */
+};
+
+/* One thread of --threads. */
+struct recorder_place {
+	cpu_set_t cpus;	    /* whose rings it reads */
+	cpu_set_t affinity; /* where it may run */
+};
 
 struct recorder_options {
 	const char *output; /* NULL = perf.data, "-" = standard output */
@@ -23,13 +38,19 @@ struct recorder_options {
 	bool switch_output;
 	uint64_t switch_size;	       /* bytes; 0 = not by size */
 	uint64_t switch_time_ns;       /* 0 = not by time */
+	struct counters *trigger;      /* when one of these has a sample; or NULL */
+	const struct event_list *trigger_events;
 	unsigned int switch_max_files; /* the older ones are deleted; 0 = keep all */
 	bool timestamp_filename;
 
 	uint64_t max_size;    /* bytes; 0 = no limit */
-	int64_t delay_ms;     /* start to measure later; -1 = when the control channel says so; 0 = at once */
+	bool start_disabled;  /* events are enabled later: by the edges, or when the control channel says so */
+	VEC(uint64_t) edges_ms; /* times since the start, in order, at which events are enabled, disabled, enabled … */
 	const char *control;  /* argument of --control, or NULL */
 	uint64_t flush_bytes; /* read a ring only when it holds so much; 0 = always */
+	enum recorder_affinity affinity;
+	unsigned int async_blocks;	   /* --aio: what at most waits for a thread that writes; 0 = there is none */
+	VEC(struct recorder_place) places; /* --threads: the output is a directory with a file for each ring; empty = one thread does it all */
 
 	/* Side-band of what already runs: */
 	bool synthesize_tasks, synthesize_cgroups, namespaces, data_maps, tail_synthesize;

@@ -7,16 +7,32 @@
 #include "session/control.h"
 #include "session/recorder.h"
 
+#include <sched.h>
+
+/* What an epoll event is about: the kind in the upper half, an index below. */
+enum source { SOURCE_RING = 1, SOURCE_THREAD, SOURCE_SIGNAL, SOURCE_EDGE, SOURCE_SWITCH, SOURCE_CONTROL, SOURCE_TRIGGER, SOURCE_TRACKS };
+
+static inline uint64_t recorder_tag(enum source source, size_t index)
+{
+	return (uint64_t)source << 32 | index;
+}
+
 struct recorder {
 	const struct recorder_options *options;
 	struct event_list *events;
 	struct counters *counters;
 	struct workload *workload;
 	struct ring_set rings;
+	struct ring_set trigger_rings;
+	struct async *async;   /* NULL without --aio */
+	struct tracks *tracks; /* NULL without --threads */
 	struct writer *writer;
 	struct control control;
 	struct poller poller;
-	int timer_delay, timer_switch;
+	int timer_edge, timer_switch;
+	size_t edge;	   /* the next of options->edges_ms */
+	int affinity_cpu;  /* whose place we run at; -1 = anywhere */
+	cpu_set_t affinity; /* where we ran before */
 	size_t trailer;		/* sample_id bytes of our own records */
 	uint64_t *lost_written; /* by event × slot: what was noted in earlier outputs */
 	size_t alive;		/* threads of the target that still run; only where that matters */
@@ -32,6 +48,31 @@ struct recorder {
 struct error *recorder_open_output(struct recorder *recorder);
 struct error *recorder_close_output(struct recorder *recorder);
 struct error *recorder_switch_output(struct recorder *recorder);
+/* Adds what a writer has written to the totals. */
+void recorder_add_totals(struct recorder *recorder, const struct writer *writer);
+/* recorder_async.c: --aio. Errors of earlier writing come with later calls. */
+struct error *recorder_open_async(struct recorder *recorder);
+struct error *recorder_async_append(struct recorder *recorder, const struct iovec *pieces, int count);
+/* After each pass over the rings; `round`: what was appended before can be sorted. */
+struct error *recorder_async_finish(struct recorder *recorder, bool round);
+/* Waits until all is written: the writer is the recorder's own again. Nothing to do without --aio. */
+struct error *recorder_async_settle(struct recorder *recorder);
+void recorder_close_async(struct recorder *recorder);
+/* How much of the output's data there is, without waiting for what is under way. */
+uint64_t recorder_data_bytes(struct recorder *recorder);
+/* recorder_tracks.c: all do nothing without --threads. */
+struct error *recorder_open_tracks(struct recorder *recorder);
+struct error *recorder_open_track_files(struct recorder *recorder);
+struct error *recorder_start_tracks(struct recorder *recorder);
+void recorder_take_track_news(struct recorder *recorder);
+/* Bytes so far. */
+uint64_t recorder_tracks_written(const struct recorder *recorder);
+/* Empties all rings, ends the threads and completes their files. */
+struct error *recorder_stop_tracks(struct recorder *recorder);
+void recorder_close_tracks(struct recorder *recorder);
+/* recorder_trigger.c */
+struct error *recorder_open_trigger(struct recorder *recorder);
+void recorder_take_trigger(struct recorder *recorder, size_t index, bool hung_up);
 /* recorder_synth.c */
 struct error *recorder_synthesize(struct recorder *recorder);
 /* The same in two steps: look now, write to an output that is opened later. */
@@ -42,3 +83,7 @@ struct error *recorder_write_lost(struct recorder *recorder);
 bool recorder_overwrites_all(const struct recorder *recorder);
 /* recorder.c: takes what is in the rings. *ret_bytes: how much it was. */
 struct error *recorder_drain(struct recorder *recorder, bool all, uint64_t *ret_bytes);
+/* Moves what is in one ring to a writer, and counts it. */
+struct error *recorder_drain_ring(struct recorder *recorder, struct ring *ring, struct writer *writer, uint64_t *bytes);
+/* The thread behind the descriptor that is watched for a ring has ended; others may go on writing into the ring. */
+void recorder_watch_next_member(struct poller *poller, struct ring *ring, uint64_t tag);

@@ -30,6 +30,7 @@ struct error *recorder_open_output(struct recorder *recorder)
 	struct writer_options writer = {.path = options->output,
 					.compression_level = options->compression_level,
 					.keep_old = true,
+					.directory = options->places.len > 0,
 					.ring_size = recorder->rings.pages * (size_t)sysconf(_SC_PAGESIZE)};
 	const struct features *features = options->describe_ahead ? options->describe_ahead(options->context) : NULL;
 
@@ -66,16 +67,15 @@ static struct error *stamp_output(struct recorder *recorder, const char *path)
 	return NULL;
 }
 
-static void add_totals(struct recorder *recorder)
+void recorder_add_totals(struct recorder *recorder, const struct writer *writer)
 {
-	struct writer_totals now = writer_totals(recorder->writer);
+	struct writer_totals now = writer_totals(writer);
 	struct writer_totals *sum = &recorder->totals.written;
 
 	sum->file_bytes += now.file_bytes;
 	sum->data_bytes += now.data_bytes;
 	sum->appended_bytes += now.appended_bytes;
 	sum->compressed_bytes += now.compressed_bytes;
-	recorder->totals.files++;
 }
 
 struct error *recorder_close_output(struct recorder *recorder)
@@ -91,7 +91,8 @@ struct error *recorder_close_output(struct recorder *recorder)
 	if (!error && options->describe && !pipe)
 		error = options->describe(options->context, path, &features);
 	struct error *finish_error = writer_finish(recorder->writer, features);
-	add_totals(recorder);
+	recorder_add_totals(recorder, recorder->writer);
+	recorder->totals.files++;
 	writer_close(recorder->writer);
 	recorder->writer = NULL;
 	if (error)
@@ -108,8 +109,11 @@ struct error *recorder_close_output(struct recorder *recorder)
 
 struct error *recorder_switch_output(struct recorder *recorder)
 {
-	struct error *error = recorder_write_lost(recorder);
+	struct error *error = recorder_async_settle(recorder);
 	struct strbuf tasks = {0};
+
+	if (!error)
+		error = recorder_write_lost(recorder);
 
 	/* At once after the last draining: who ends before we look has its name in the old file only. */
 	if (!recorder_overwrites_all(recorder))

@@ -75,8 +75,10 @@ struct error *recorder_write_init(struct recorder *recorder, const struct strbuf
 	struct strbuf records = {0};
 	struct synth synth = {.out = &records, .trailer = recorder->trailer, .build_id = recorder->options->build_id};
 
+	struct error *error = recorder_async_settle(recorder);
 	synthesize_recording(recorder, &synth);
-	struct error *error = write_records(recorder, &records);
+	if (!error)
+		error = write_records(recorder, &records);
 	strbuf_deinit(&records);
 	if (!error)
 		error = write_records(recorder, tasks);

@@ -1,0 +1,188 @@
+"""How perf record goes about it: several threads and files, a thread that writes, places on CPUs, ranges of time, groups, events that begin files."""
+import os
+import re
+import subprocess
+import time
+
+import pytest
+
+LOAD = ["sh", "-c", "for i in 1 2 3; do ls -lR /usr/lib/python3 > /dev/null; done"]
+ONLINE = len(os.sched_getaffinity(0))
+
+
+def script(program, path):
+    done = program("script", "-F", "+event", "-i", path)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def read_alike(perf, oracle, path):
+    """Both read the same; returns the lines."""
+    theirs, ours = script(oracle, path).splitlines(), script(perf, path).splitlines()
+    different = [(a, b) for a, b in zip(theirs, ours) if a != b and "@plt" not in b]
+    assert len(theirs) == len(ours) and not different, different[:3]
+    return [line for line in theirs if line and line[0] != "\t"]
+
+
+THREADS = [["--threads"], ["--threads=core"], ["--threads=package"], ["--threads=numa"], [f"--threads=0-{ONLINE - 1}/0"], ["--threads", "-z"],
+           ["--threads", "-C", "0"], ["--threads", "--per-thread"], ["--threads", "--tail-synthesize", "--mmap-flush", "4K"]]
+
+
+@pytest.mark.threads
+@pytest.mark.parametrize("words", THREADS, ids=" ".join)
+def test_threads(perf, oracle, live_system, tmp_path, words):
+    path = tmp_path / "out"
+    everything = [] if "--per-thread" in words else ["-a"]
+    done = perf("record", "-o", path, *everything, "-e", "cpu-clock", "-F", "5000", *words, "--", *LOAD)
+    assert done.returncode == 0, done.stderr
+    rings = 1 if set(words) & {"-C", "--per-thread"} else ONLINE
+    assert sorted(entry.name for entry in path.iterdir()) == ["data", *(f"data.{i}" for i in range(rings))]
+    assert path.stat().st_mode & 0o777 == 0o700
+    lines = read_alike(perf, oracle, path)
+    told = re.search(r"\((\d+) samples\)", done.stderr)
+    assert told and int(told.group(1)) == len(lines) > 1
+    assert "directory data version : 1" in oracle("report", "--header-only", "-i", path).stdout
+    if rings > 1:
+        assert len({line.split()[2] for line in lines}) == ONLINE, "every CPU is in it"
+
+
+def test_threads_keep_emptying_buffers(perf, live_system, tmp_path):
+    """More than fits into them, also when they are full before the threads begin to look."""
+    done = perf("record", "-q", "-a", "-g", "-e", "cpu-clock", "-F", "20000", "-m", "64K", "--threads", "-o", tmp_path / "out", "--", "sleep", "1")
+    assert done.returncode == 0
+    assert all((tmp_path / "out" / f"data.{i}").stat().st_size > 4 * 65536 for i in range(ONLINE))
+
+
+def test_threads_that_leave_a_buffer_unread(perf, live_system, tmp_path):
+    if ONLINE < 2:
+        pytest.skip("there is but one CPU")
+    done = perf("record", "-a", "--threads=0/0", "-o", tmp_path / "out", "true")
+    assert done.returncode == 129 and "CPU 1" in done.stderr and not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("words", [["--threads=nonsense"], ["--threads=0"], ["--threads=0/0:0/0"], ["--threads", "-o", "-"], ["--threads", "--aio"],
+                                   ["--threads", "--switch-output"], ["--threads", "--overwrite"], ["--aio=5"], ["--aio=x"], ["--affinity", "x"],
+                                   ["-D", "20-10"], ["-D", "10-20,15-30"], ["-D", "10-20,"], ["-D", "x"], ["-m", "4,4"]], ids=" ".join)
+def test_wrong_usage(perf, tmp_path, words):
+    done = perf("record", *words, "true", cwd=tmp_path)
+    assert done.returncode == 129 and "Usage: perf record" in done.stderr
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("words", [["-S"], ["--aux-sample"], ["--clang-path=x"], ["--setup-filter=pin"], ["--vmlinux=x"], ["--off-cpu"],
+                                   ["--debuginfod"]], ids=" ".join)
+def test_what_cannot_be_had_says_what_to_use(perf, tmp_path, words):
+    done = perf("record", *words, "true", cwd=tmp_path)
+    assert done.returncode == 255 and re.search(r"; use ", done.stderr) and not list(tmp_path.iterdir())
+
+
+def test_directories_and_files_become_old(perf, live, tmp_path):
+    """Whatever the last recording was, and the one before it."""
+    path, old = tmp_path / "out", tmp_path / "out.old"
+    ways = [["--threads"], [], ["--threads"], ["--threads"], [], []]
+    last = None
+    for words in ways:
+        done = perf("record", "-q", "-e", "cpu-clock", *words, "-o", path, "true")
+        assert done.returncode == 0, done.stderr
+        assert path.is_dir() == bool(words)
+        assert last is None or old.is_dir() == last
+        last = path.is_dir()
+    assert {entry.name for entry in tmp_path.iterdir()} == {"out", "out.old"}
+
+
+def test_other_directories_are_left_alone(perf, live, tmp_path):
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "letter").touch()
+    for words in ([], ["--threads"]):
+        done = perf("record", *words, "-e", "cpu-clock", "-o", tmp_path / "out", "true")
+        assert done.returncode == 255 and str(tmp_path / "out") in done.stderr
+    assert perf("record", "-q", "--threads", "-o", tmp_path / "a", "true").returncode == 0
+    (tmp_path / "a.old").mkdir()
+    (tmp_path / "a.old" / "letter").touch()
+    assert perf("record", "--threads", "-o", tmp_path / "a", "true").returncode == 255
+    assert (tmp_path / "out" / "letter").exists() and (tmp_path / "a.old" / "letter").exists() and (tmp_path / "a" / "data").exists()
+
+
+def test_directories_of_others_are_not_replaced(perf, live, root, tmp_path):
+    folder = tmp_path / "out"
+    folder.mkdir()
+    (folder / "data").touch()
+    os.chown(folder, 65534, 65534)
+    for words in ([], ["--threads"]):
+        done = perf("record", *words, "-o", folder, "true")
+        assert done.returncode == 255 and (folder / "data").exists()
+
+
+def test_threads_of_a_full_disk(perf, oracle, live_system, root, tmp_path):
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=300k", "none", disk], check=False).returncode:
+        pytest.skip("mounting a small tmpfs is refused here")
+    try:
+        for words in (["--threads"], ["--aio"]):
+            path = disk / "out"
+            done = perf("record", "-a", "-g", "-F", "20000", "-m", "64K", *words, "-o", path, "--", "sh", "-c", "for i in $(seq 30); do ls -lR /usr/share; done")
+            assert done.returncode == 255 and "the disk is full" in done.stderr, done.stderr
+            assert len(read_alike(perf, oracle, path)) > 100
+            subprocess.run(["rm", "-r", path], check=True)
+    finally:
+        subprocess.run(["umount", disk], check=True)
+
+
+@pytest.mark.threads
+@pytest.mark.parametrize("words", [["--aio"], ["--aio=4", "-m", "16", "-F", "10000"], ["--aio=2", "-z"], ["--aio", "--overwrite"]], ids=" ".join)
+def test_writing_thread(perf, oracle, live_system, tmp_path, words):
+    path = tmp_path / "out"
+    done = perf("record", "-a", "-e", "cpu-clock", "-o", path, *words, "--", *LOAD)
+    assert done.returncode == 0, done.stderr
+    lines = read_alike(perf, oracle, path)
+    assert int(re.search(r"\((\d+) samples\)", done.stderr).group(1)) == len(lines) > 10
+
+
+def test_writing_thread_and_limits(perf, oracle, live_system, tmp_path):
+    done = perf("record", "-a", "-g", "-F", "10000", "-m", "64K", "--aio", "--max-size", "1M", "-o", tmp_path / "out", timeout=60)
+    assert done.returncode == 0 and "size limit reached" in done.stderr
+    assert 1 << 20 <= (tmp_path / "out").stat().st_size < 3 << 20 and read_alike(perf, oracle, tmp_path / "out")
+
+
+def test_place_of_the_recorder(perf, live_system, tmp_path):
+    """It moves to the CPU whose buffer it reads."""
+    last = max(os.sched_getaffinity(0))
+    with subprocess.Popen([perf, "record", "-q", "-C", str(last), "--affinity", "cpu", "--no-buffering", "-e", "cpu-clock", "-o", tmp_path / "out"]) as running:
+        time.sleep(0.5)
+        allowed = os.sched_getaffinity(running.pid)
+        running.terminate()
+        running.wait()
+    assert allowed == {last}
+    assert perf("record", "-q", "-a", "--affinity=node", "-o", tmp_path / "node", "true").returncode == 0
+
+
+def test_ranges_of_time(perf, oracle, live, tmp_path):
+    path = tmp_path / "out"
+    done = perf("record", "-e", "cpu-clock", "-F", "1000", "-D", "100-200,400-500", "-o", path, "--", "timeout", "0.8", "sh", "-c", "while :; do :; done")
+    assert done.stderr.count("Events enabled") == 2 and done.stderr.count("Events disabled") == 3
+    times = [float(word.rstrip(":")) for word in oracle("script", "-F", "time", "-i", path).stdout.split()]
+    gaps = [b - a for a, b in zip(times, times[1:])]
+    assert len(times) > 20 and max(gaps) > 0.15 and times[-1] - times[0] < 0.45
+
+
+def test_group(perf, oracle, live, tmp_path):
+    names = []
+    for program in (perf, oracle):
+        path = tmp_path / "out"
+        path.unlink(missing_ok=True)
+        assert program("record", "-q", "--group", "-e", "cpu-clock,page-faults", "-o", path, "true").returncode == 0
+        names.append(oracle("evlist", "-g", "-i", path).stdout)
+    assert names[0] == names[1] and "{" in names[0]
+
+
+def test_event_that_begins_a_file(perf, oracle, live_system, tracefs, tmp_path):
+    for place in (["-a"], []):
+        for entry in tmp_path.iterdir():
+            subprocess.run(["rm", "-r", entry], check=True)
+        command = f"sleep 0.2; mkdir {tmp_path}/1; sleep 0.2; mkdir {tmp_path}/2; sleep 0.2"
+        done = perf("record", *place, "-e", "cpu-clock", "--switch-output-event", "syscalls:sys_enter_mkdir", "-o", tmp_path / "out", "--", "sh", "-c", command)
+        files = sorted(tmp_path.glob("out.*"))
+        assert done.returncode == 0 and (len(files) == 3 or (place and len(files) > 3)), done.stderr
+        assert all("sys_enter_mkdir" not in oracle("evlist", "-i", path).stdout for path in files)
+    assert perf("record", "--switch-output-event", "no:such", "-o", tmp_path / "out", "true").returncode == 129

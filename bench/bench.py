@@ -124,6 +124,31 @@ def record_true_case():
     pair('record-true', f'exec {OURS} record -o {file("t1")} true', f'exec {THEIRS} record -o {file("t2")} true', 5, 20)
 
 
+def stat_true_case():
+    pair('stat-true', f'exec {OURS} stat true', f'exec {THEIRS} stat true', 200, 1)
+
+
+def stat_events_case():
+    """Hundreds of tracepoints, until the result is there and until the prompt is back. Theirs waits half a minute for their closing."""
+    for name, until in (('stat-events-result', '2>&1 | head -20'), ('stat-events-prompt', '')):
+        results = []
+        for perf in (OURS, THEIRS):
+            started = time.monotonic()
+            subprocess.run(f"{perf} stat -e 'syscalls:*' true {until or '2>/dev/null'}", shell=True, stdout=subprocess.DEVNULL, check=False, cwd=DIR)
+            results.append(time.monotonic() - started)
+            wait_for_closing()
+        print(f'{name:22} ours {results[0]:8.3f} s   theirs {results[1]:8.3f} s   faster {results[1] / results[0]:7.1f}x (bar 50x)', flush=True)
+
+
+def wait_for_closing():
+    """Until no process holds tracepoints of a run before."""
+    for _ in range(600):
+        names = subprocess.run(['ps', '-eo', 'stat,comm'], capture_output=True, text=True, check=False).stdout.splitlines()
+        if not any(line.split()[1:] == ['perf'] and not line.startswith('Z') for line in names if line.strip()):
+            return
+        time.sleep(0.1)
+
+
 def recorder_cpu(perf, arguments, workload, out):
     """CPU seconds of the recorder alone, losses, and the workload's wall time."""
     process = subprocess.Popen([perf, 'record', '-o', out, *shlex.split(arguments), '--', *shlex.split(workload)], cwd=DIR, stdout=subprocess.DEVNULL,
@@ -184,7 +209,8 @@ def make_data():
 
 
 CASES = {name: (lambda name=name: file_case(name)) for name in FILE_CASES}
-CASES |= {'flamegraph': flamegraph_case, 'script-head': head_case, 'version': start_case, 'record-true': record_true_case, 'record': record_cases,
+CASES |= {'flamegraph': flamegraph_case, 'script-head': head_case, 'version': start_case, 'record-true': record_true_case, 'stat-true': stat_true_case,
+          'stat-events': stat_events_case, 'record': record_cases,
           'growth': growth_case}
 
 

@@ -71,13 +71,26 @@ static struct error *refuse(const struct option *option, const char *argument, b
 	} refusals[] = {
 		{"iostat", "I/O bandwidth of PCIe ports needs the IIO counters of Intel Xeon servers, which this tool does not know; block "
 			   "devices:  perf stat -e 'block:*' -a"},
+		{"bpf-counters", "counts kept in the kernel by BPF programs that many perf stat share need programs attached to hardware counters "
+				 "(Linux 5.13, CAP_BPF, CONFIG_BPF_EVENTS), which this version does not load; without the option the same is counted, "
+				 "by counters of its own"},
+		{"bpf-prog", "counting while a BPF program runs needs programs attached to its entry and exit (fentry, fexit; Linux 5.5, BTF), which "
+			     "this version does not load; what the program costs as a whole:  sudo sysctl kernel.bpf_stats_enabled=1; bpftool prog"},
+		{"bpf-attr-map", "counters shared through a pinned BPF map (--bpf-counters) are not supported"},
+		{"td-level", "only the first level of --topdown is known without the vendors' tables"},
 		{"record-tpebs", "latencies by timed PEBS need a recorder beside the counters, which this tool does not have"},
 	};
 
 	for (size_t i = 0; i < sizeof(refusals) / sizeof(refusals[0]); i++)
-		if (!strcmp(option->long_name, refusals[i].name))
+		if (!negated && !strcmp(option->long_name, refusals[i].name))
 			return error_new_kind(ERROR_UNSUPPORTED, "%s", refusals[i].instead);
 	return NULL;
+}
+
+/* 0 = as deep as known, and 1 is. */
+static struct error *parse_topdown_level(const struct option *option, const char *argument, bool negated, void *field)
+{
+	return !strcmp(argument, "0") || !strcmp(argument, "1") ? NULL : refuse(option, argument, negated, field);
 }
 
 static struct error *set_per(struct stat_display *display, enum stat_per per, bool negated)
@@ -182,7 +195,7 @@ const struct option stat_option_table[] = {
 	OPTION_FLAG(0, "all-user", O, all_user, "only the programs' part"),
 	OPTION_FLAG('n', "null", O, null_run, "no counters: only the time"),
 	OPTION_FLAG('g', "group", O, group, "all events in one group: counted at the same time or not at all"),
-	OPTION_FLAG_INVERTED(0, "scale", O, no_scale, "scale counters that ran only part of the time (default; --no-scale: raw)"),
+	OPTION_FLAG_INVERTED('c', "scale", O, no_scale, "scale counters that ran only part of the time (default; --no-scale: raw)"),
 	OPTION_FLAG('T', "transaction", O, transaction, "hardware transactions (Intel TSX)"),
 	OPTION_FLAG(0, "smi-cost", O, smi_cost, "the cost of system management interrupts (Intel)"),
 
@@ -194,6 +207,10 @@ const struct option stat_option_table[] = {
 	OPTION_FLAG(0, "metric-no-threshold", O, metrics.no_threshold, "do not mark metrics that are worth looking at"),
 	OPTION_FLAG(0, "topdown", O, topdown, "where the processor's slots go: retiring, bad speculation, front end, back end"),
 	{OPTION_KIND_CUSTOM, 0, "iostat", 0, "PORTS", "", refuse, NULL, OPTION_HIDDEN | OPTION_OPTIONAL_ARGUMENT},
+	{OPTION_KIND_CUSTOM, 0, "bpf-counters", 0, NULL, "", refuse, NULL, OPTION_HIDDEN | OPTION_NO_ARGUMENT},
+	{OPTION_KIND_CUSTOM, 'b', "bpf-prog", 0, "ID", "", refuse, NULL, OPTION_HIDDEN},
+	{OPTION_KIND_CUSTOM, 0, "bpf-attr-map", 0, "PATH", "", refuse, NULL, OPTION_HIDDEN},
+	{OPTION_KIND_CUSTOM, 0, "td-level", 0, "N", "", parse_topdown_level, NULL, OPTION_HIDDEN},
 	{OPTION_KIND_CUSTOM, 0, "record-tpebs", 0, NULL, "", refuse, NULL, OPTION_HIDDEN | OPTION_NO_ARGUMENT},
 
 	OPTION_HEADING("Intervals"),

@@ -1,6 +1,7 @@
 /* Cells: what each counter has counted, live or in a recording, and what is made of them when an interval or the whole ends. */
 #include "cmd/stat.h"
 
+#include "base/log.h"
 #include "base/mem.h"
 
 #include <stdlib.h>
@@ -73,10 +74,25 @@ void stat_end_interval(struct stat_run *run, uint64_t time_ns)
 	stat_show_interval(run, time_ns - run->start_ns);
 }
 
+/* -v: what was read, before anything is computed from it. */
+static void log_counts(const struct stat_run *run)
+{
+	for (size_t i = 0; i < run->events->events.len && log_level() >= LOG_INFO; i++) {
+		struct count sum = {0};
+		for (size_t cell = 0; cell < run->cell_cpus * run->cell_threads; cell++) {
+			sum.value += run->now[i][cell].value;
+			sum.enabled_ns += run->now[i][cell].enabled_ns;
+			sum.running_ns += run->now[i][cell].running_ns;
+		}
+		log_info("%s: %lu %lu %lu", run->events->events.data[i]->name, sum.value, sum.enabled_ns, sum.running_ns);
+	}
+}
+
 void stat_end(struct stat_run *run, uint64_t time_ns)
 {
 	struct counts *counts = run->options.interval_ms ? &run->total : &run->counts;
 
+	log_counts(run);
 	counts->absent = run->counters.absent;
 	add_counts(run, counts, NULL, time_ns - run->start_ns);
 	vec_push(&run->each_elapsed, (double)(time_ns - run->start_ns) / 1e9);

@@ -1,0 +1,174 @@
+"""perf stat as tutorials tell people to type it: each command works as written and shows what it promises; what the machine lacks is
+said in that row."""
+import http.server
+import os
+import pathlib
+import re
+import shutil
+import signal
+import subprocess
+import threading
+import time
+
+import pytest
+
+pytestmark = pytest.mark.usefixtures("live")
+
+
+def is_shown(text, *events):
+    """Each event has a row with a count, or says why not."""
+    for event in events:
+        assert re.search(rf"^ *([\d,.]+|<not supported>|<not counted>) (msec)? *{re.escape(event)}\b", text, re.MULTILINE), (event, text)
+
+
+def unprivileged():
+    os.setgid(65534)
+    os.setuid(65534)
+
+
+@pytest.fixture
+def url(tmp_path):
+    (tmp_path / "page").write_text("x" * 100000)
+
+    class Quiet(http.server.SimpleHTTPRequestHandler):
+        def __init__(self, *words):
+            super().__init__(*words, directory=tmp_path)
+
+        def log_message(self, *words):
+            pass
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Quiet)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}/page"
+    server.shutdown()
+
+
+@pytest.fixture
+def fetch(url):
+    """wget URL, or what does the same here."""
+    for program, words in (("wget", ["-q", "-O", "/dev/null"]), ("curl", ["-s", "-o", "/dev/null"])):
+        if shutil.which(program):
+            return [program, *words, url]
+    return ["/usr/bin/python3", "-c", f"import urllib.request; urllib.request.urlopen('{url}').read()"]
+
+
+@pytest.fixture
+def busy():
+    process = subprocess.Popen(["sh", "-c", "while :; do cat /proc/uptime >/dev/null; done"])
+    yield process.pid
+    process.kill()
+    process.wait()
+
+
+def test_system_wide(perf, live_system):
+    """-a sleep 5, and -a until Ctrl-C."""
+    done = perf("stat", "-a", "sleep", "0.3")
+    assert done.returncode == 0 and "stats for 'system wide'" in done.stderr
+    is_shown(done.stderr, "cpu-clock", "context-switches", "cpu-migrations", "page-faults", "cycles", "instructions")
+    process = subprocess.Popen([perf, "stat", "-a"], stderr=subprocess.PIPE, text=True)
+    time.sleep(0.5)
+    process.send_signal(signal.SIGINT)
+    assert "stats for 'system wide'" in process.communicate(timeout=20)[1]
+
+
+def test_system_wide_refused(perf, root, tmp_path):
+    level = int(pathlib.Path("/proc/sys/kernel/perf_event_paranoid").read_text())
+    if level < 1:
+        pytest.skip("everybody may measure whole CPUs here")
+    copy = shutil.copy(perf, tmp_path / "perf")
+    for path in (tmp_path, *tmp_path.parents):
+        if path != pathlib.Path("/tmp") and path.stat().st_uid == os.geteuid():
+            path.chmod(path.stat().st_mode | 0o055)
+    done = subprocess.run([copy, "stat", "-a", "sleep", "0.1"], capture_output=True, text=True, preexec_fn=unprivileged, check=False, cwd="/")
+    assert done.returncode == 255
+    assert f"kernel.perf_event_paranoid is {level}" in done.stderr and "sudo sysctl kernel.perf_event_paranoid=" in done.stderr
+
+
+def test_detailed_system_wide(perf, live_system):
+    """-dac: detailed, all CPUs, scaled."""
+    done = perf("stat", "-dac", "dd", "if=/dev/zero", "of=/dev/null", "bs=1048576", "count=100", "status=none")
+    assert done.returncode == 0
+    is_shown(done.stderr, "cpu-clock", "cycles", "L1-dcache-loads", "L1-dcache-load-misses", "LLC-loads", "LLC-load-misses")
+
+
+def test_a_program(perf, busy):
+    for words in ([], ["-d"]):
+        done = perf("stat", *words, "sh", "-c", "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done")
+        assert done.returncode == 0 and "CPUs utilized" in done.stderr and "/sec" in done.stderr
+        is_shown(done.stderr, "task-clock", "branch-misses")
+    done = perf("stat", "-p", busy, "sleep", "0.3")
+    assert done.returncode == 0 and "CPUs utilized" in done.stderr
+
+
+@pytest.mark.usefixtures("tracefs", "root")
+def test_system_calls(perf, busy):
+    done = perf("stat", "-ddd", "true")
+    is_shown(done.stderr, "iTLB-load-misses", "L1-dcache-prefetches")
+    done = perf("stat", "-x,", "-e", "syscalls:sys_enter_*", "-p", busy, "sleep", "0.5")
+    counts = {line.split(",")[2]: line.split(",")[0] for line in done.stderr.splitlines()}
+    assert len(counts) > 250 and int(counts["syscalls:sys_enter_wait4"]) > 0 and done.returncode == 0
+    done = perf("stat", "-x,", "-e", "block:*", "-a", "sleep", "0.1")
+    assert done.returncode == 0 and "block:block_rq_issue" in done.stderr
+    done = perf("stat", "-x,", "-e", "syscalls:sys_enter_*", "ls", "-R", "/etc")
+    counts = {line.split(",")[2]: line.split(",")[0] for line in done.stderr.splitlines() if line.count(",") > 3}
+    assert int(counts["syscalls:sys_enter_getdents64"]) > 2 and int(counts["syscalls:sys_enter_write"]) > 0
+
+
+def test_page_faults_of_a_process(perf, busy):
+    done = perf("stat", "-x,", "-e", "page-faults,major-faults", "-p", busy, "sleep", "0.5")
+    values = [line.split(",")[0] for line in done.stderr.splitlines()]
+    assert int(values[0]) > 100 and int(values[1]) >= 0
+
+
+def test_hardware_events(perf):
+    for events in ("branch-misses,branches", "L1-dcache-load-misses,L1-dcache-loads", "dTLB-load-misses,dTLB-loads"):
+        done = perf("stat", "-e", events, "true")
+        assert done.returncode == 0
+        is_shown(done.stderr, *events.split(","))
+
+
+@pytest.mark.usefixtures("tracefs", "root")
+def test_a_download(perf, fetch):
+    done = perf("stat", *fetch)
+    assert done.returncode == 0
+    is_shown(done.stderr, "task-clock", "page-faults")
+    done = perf("stat", "-x,", "-e", "kmem:*", "-e", "cache-references", "-e", "cache-misses", *fetch)
+    counts = {line.split(",")[2]: line.split(",")[0] for line in done.stderr.splitlines()}
+    assert int(counts["kmem:kmem_cache_alloc"]) > 100 and "cache-misses" in counts
+
+
+@pytest.mark.usefixtures("tracefs", "root")
+def test_hundreds_of_events_of_a_download(perf, fetch):
+    systems = ("skb", "net", "napi", "sched", "workqueue", "irq", "syscalls")
+    words = [word for system in systems for word in ("-e", f"{system}:*")]
+    started = time.monotonic()
+    done = perf("stat", "-x,", *words, *fetch)
+    assert done.returncode == 0 and time.monotonic() - started < 20
+    counts = {line.split(",")[2]: line.split(",")[0] for line in done.stderr.splitlines()}
+    assert len(counts) > 700 and all(any(name.startswith(system + ":") for name in counts) for system in systems)
+    assert int(counts["syscalls:sys_enter_connect"]) >= 1 and int(counts["net:net_dev_xmit"]) > 0
+
+
+@pytest.mark.parametrize("words,missing", [(["--topdown"], "topdown"), (["-T"], "TSX"), (["--smi-cost"], "freeze_on_smi"), (["--iostat"], "IIO"),
+                                           (["--bpf-counters"], "CAP_BPF"), (["-b", "1"], "fentry")], ids=str)
+def test_what_is_missing_is_said(perf, words, missing):
+    done = perf("stat", *words, "true")
+    if done.returncode == 0:
+        pytest.skip("this machine has it")
+    assert done.returncode == 255 and missing in done.stderr and done.stderr.count("\n") == 1
+
+
+def test_metrics_on_any_machine(perf):
+    done = perf("stat", "-M", "cs_per_second,IPC", "true")
+    assert done.returncode == 0 and "cs/sec  cs_per_second" in done.stderr
+    is_shown(done.stderr, "context-switches", "cycles")
+    wrong = perf("stat", "-M", "branch_mis_rate", "true")
+    assert wrong.returncode == 129 and "Did you mean 'branch_miss_rate'?" in wrong.stderr
+
+
+def test_advice_is_for_people_only(perf, tmp_path):
+    words = ["-e", "task-clock", "sleep", "0.3"]
+    assert "perf record -e sched:sched_switch" in perf("stat", *words).stderr
+    for quiet in (["--no-advice"], ["-x,"], ["-j"], ["-o", tmp_path / "file"]):
+        assert "sched_switch" not in perf("stat", *quiet, *words).stderr
+    assert "sched_switch" not in (tmp_path / "file").read_text()

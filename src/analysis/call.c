@@ -68,7 +68,8 @@ bool call_is_file(const struct call_argument_description *argument)
 
 bool call_returns_file(const struct call_description *description)
 {
-	return description->result == &call_type_fd;
+	return description->result == &call_type_fd || description->result == &call_type_special_fcntl ||
+	       description->result == &call_type_special_bpf;
 }
 
 enum call_memory_form call_memory_form(const struct call_argument_description *argument, unsigned int *ret_size)
@@ -119,7 +120,7 @@ static bool print_argument(struct call_text *text, unsigned int i)
 
 bool call_add_argument(const struct call *call, const struct call_style *style, unsigned int argument, struct strbuf *out)
 {
-	struct call_text text = {out, call, style, false};
+	struct call_text text = {out, call, style};
 
 	return print_argument(&text, argument);
 }
@@ -131,28 +132,45 @@ static void truncate(struct strbuf *out, size_t length)
 		out->data[length] = '\0';
 }
 
-void call_add_text(const struct call *call, const struct call_style *style, struct strbuf *out)
+static void add_arguments(struct call_text *text, bool filled_only)
 {
-	struct call_text text = {out, call, style, false};
-	const struct call_description *description = call->description;
+	const struct call_description *description = text->call->description;
 	bool first = true;
 
-	strbuf_add_str(out, description->name);
-	strbuf_add_char(out, '(');
 	for (unsigned int i = 0; i < description->count; i++) {
-		size_t before = out->len;
+		const struct call_argument_description *argument = &description->arguments[i];
+		size_t before = text->out->len;
+		if (filled_only && argument->direction != CALL_FILLED)
+			continue;
 		if (!first)
-			strbuf_add(out, ", ", 2);
-		if (style->names) {
-			strbuf_add_str(out, description->arguments[i].name);
-			strbuf_add(out, ": ", 2);
+			strbuf_add(text->out, ", ", 2);
+		if (text->style->names) {
+			strbuf_add_str(text->out, argument->name);
+			strbuf_add(text->out, ": ", 2);
 		}
-		if (print_argument(&text, i))
+		if (print_argument(text, i))
 			first = false;
 		else
-			truncate(out, before);
+			truncate(text->out, before);
 	}
+}
+
+void call_add_text(const struct call *call, const struct call_style *style, struct strbuf *out)
+{
+	struct call_text text = {out, call, style};
+
+	strbuf_add_str(out, call->description->name);
+	strbuf_add_char(out, '(');
+	add_arguments(&text, false);
 	strbuf_add_char(out, ')');
+}
+
+void call_add_filled(const struct call *call, const struct call_style *style, struct strbuf *out)
+{
+	struct call_text text = {out, call, style};
+
+	if (!call_failed(call->result))
+		add_arguments(&text, true);
 }
 
 static void add_error(struct strbuf *out, int64_t error)
@@ -181,7 +199,7 @@ static void add_error(struct strbuf *out, int64_t error)
 
 void call_add_result(const struct call *call, const struct call_style *style, struct strbuf *out)
 {
-	struct call_text text = {out, call, style, false};
+	struct call_text text = {out, call, style};
 
 	if (call_failed(call->result))
 		add_error(out, -call->result);

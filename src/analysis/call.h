@@ -73,6 +73,7 @@ bool call_never_returns(const struct call_description *description);
 bool call_replaces(const struct call_description *description);
 /* The argument is a file descriptor. */
 bool call_is_file(const struct call_argument_description *argument);
+/* … and so is the result, maybe */
 bool call_returns_file(const struct call_description *description);
 
 /* How the memory behind an argument is to be copied. */
@@ -146,6 +147,8 @@ struct call_style {
 
 /* "openat(dfd: CWD, …)" without a newline; of an entry with what is known then. The text is safe for a terminal. */
 void call_add_text(const struct call *call, const struct call_style *style, struct strbuf *out);
+/* Only what the call has filled, as "buf: "…""; nothing when there is nothing. */
+void call_add_filled(const struct call *call, const struct call_style *style, struct strbuf *out);
 /* "3</etc/passwd>", "-1 ENOENT (No such file or directory)", "?" for calls that never return. */
 void call_add_result(const struct call *call, const struct call_style *style, struct strbuf *out);
 /* Only the value of one argument; false when it isn't shown in this style. */

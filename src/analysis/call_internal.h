@@ -11,7 +11,6 @@ struct call_text {
 	struct strbuf *out;
 	const struct call *call;
 	const struct call_style *style;
-	bool entry; /* of what is in memory, the state before the call is wanted */
 };
 
 /* A type prints either values (of arguments, results) or memory that was copied. Memory is `size` bytes at `data`, of at least the type's
@@ -32,18 +31,19 @@ struct call_type {
 #define CALL_TYPES(X)                                                                                                                     \
 	X(int)                                                                                                                            \
 	X(uint)                                                                                                                           \
-	X(long) X(ulong) X(size) X(off) X(hex) X(ptr) X(pid) X(never) X(hidden) X(fd) X(dfd) X(flags) X(enum) X(mode) X(file_mode) X(     \
-		signal) X(access) X(uid) X(dev) X(key) X(keyring) X(ioctl) X(path) X(string) X(bytes) X(random) X(strings) X(pointers)    \
-		X(iovec) X(msghdr) X(mmsghdr) X(sockaddr) X(socket_value) X(fdset) X(cpu_set) X(dirents) X(dirents64) X(uids) X(stat) X(  \
-			statx) X(statfs) X(timespec) X(timespec_pair) X(timeval) X(timeval_pair) X(timezone) X(itimerval) X(itimerspec)   \
-			X(rlimit) X(rusage) X(tms) X(utsname) X(sysinfo) X(sigaction) X(sigset) X(siginfo) X(sigevent) X(stack) X(        \
-				pollfd) X(epoll_event) X(sembuf) X(sched_param) X(sched_attr) X(cap_header)                               \
-				X(cap_data) X(wait_status) X(fdpair) X(int_pointer) X(uid_pointer) X(off_pointer) X(time_pointer) X(      \
+	X(long)                                                                                                                           \
+	X(ulong) X(size) X(off) X(hex) X(ptr) X(pid) X(never) X(hidden) X(fd) X(dfd) X(flags) X(enum) X(mode) X(file_mode) X(signal) X(   \
+		access) X(uid) X(dev) X(key) X(keyring) X(ioctl) X(path) X(string) X(bytes) X(random) X(strings) X(pointers) X(iovec)     \
+		X(msghdr) X(mmsghdr) X(sockaddr) X(socket_value) X(fdset) X(cpu_set) X(dirents) X(dirents64) X(uids) X(stat) X(statx) X(  \
+			statfs) X(timespec) X(timespec_pair) X(timeval) X(timeval_pair) X(timezone) X(itimerval) X(itimerspec) X(rlimit)  \
+			X(rusage) X(tms) X(utsname) X(sysinfo) X(sigaction) X(sigset) X(siginfo) X(sigevent) X(stack) X(pollfd) X(        \
+				epoll_event) X(sembuf) X(sched_param) X(sched_attr) X(cap_header) X(cap_data) X(wait_status) X(fdpair)    \
+				X(int_pointer) X(uid_pointer) X(off_pointer) X(time_pointer) X(                                           \
 					pointer) X(length) X(clone_args) X(open_how) X(perf_attr) X(io_uring_params) X(special_open_mode) \
-					X(special_mmap_fd) X(special_mmap_offset) X(special_mremap_address) X(special_mount_data) X(      \
-						special_fcntl_arg) X(special_fcntl) X(special_ioctl_arg) X(special_prctl_arg)             \
-						X(special_prctl_rest) X(special_prctl) X(special_arch_prctl_arg) X(special_futex_op) X(   \
-							special_futex_value) X(special_futex_timeout)                                     \
+					X(special_node_device) X(special_mmap_fd) X(special_mmap_offset) X(special_mremap_address) X(     \
+						special_mount_data) X(special_fcntl_arg) X(special_fcntl) X(special_ioctl_arg)            \
+						X(special_prctl_arg) X(special_prctl_rest) X(special_prctl) X(special_arch_prctl_arg) X(  \
+							special_futex_op) X(special_futex_value) X(special_futex_timeout)                 \
 							X(special_futex_address) X(special_futex_value3) X(special_clone_flags) X(        \
 								special_clone_parent_tid) X(special_clone_child_tid) X(special_clone_tls) \
 								X(special_socket_protocol) X(special_socket_option)                       \

@@ -44,7 +44,7 @@ static void print_escaped(struct strbuf *out, const uint8_t *data, size_t size, 
 		if (length)
 			strbuf_add(out, data + i, length);
 		else
-			print_escape(out, data[i], i + 1 < size && data[i + 1] >= '0' && data[i + 1] <= '9');
+			print_escape(out, data[i], i + 1 < size && data[i + 1] >= '0' && data[i + 1] <= '7');
 		i += length ? length : 1;
 	}
 }
@@ -80,13 +80,15 @@ void call_print_bytes(struct strbuf *out, const uint8_t *data, size_t size, uint
 
 /* ---- arrays ---- */
 
-/* The state before the call when that is what is there, or what is asked for. */
+/* Of what the call changes, the state before it. */
 static const struct call_memory *find_memory(const struct call_text *text, unsigned int argument)
 {
 	const struct call_memory *exit = call_memory_of(text->call, argument, CALL_MEMORY_EXIT);
 	const struct call_memory *entry = call_memory_of(text->call, argument, CALL_MEMORY_ENTRY);
 
-	return entry && (text->entry || !exit) ? entry : exit;
+	bool changed = text->call->description->arguments[argument].direction == CALL_CHANGED;
+
+	return entry && (changed || !exit) ? entry : exit;
 }
 
 static void print_elements(struct call_text *text, const struct call_memory *memory, const struct call_type *type, bool array)
@@ -258,46 +260,39 @@ const struct call_type call_type_fdpair = {.print_element = print_pair, FIXED, .
 const struct call_type call_type_time_pointer = {.print_element = print_s64, FIXED, .size = 8, .bracketed = true};
 const struct call_type call_type_pointer = {.print_element = print_hex64, FIXED, .size = 8, .bracketed = true};
 
-/* A number that the call reads and changes: [128 => 16]. */
-static bool print_changed(struct call_text *text, unsigned int argument, uint64_t value, int64_t (*get)(const uint8_t *data), size_t size)
+/* A number that the call reads and changes: [128 => 16] of lengths, [0] => [100] of offsets, as strace has it. */
+static bool print_changed(struct call_text *text, unsigned int argument, uint64_t value, size_t size, const char *arrow)
 {
 	const struct call_memory *entry = call_memory_of(text->call, argument, CALL_MEMORY_ENTRY);
 	const struct call_memory *exit = call_memory_of(text->call, argument, CALL_MEMORY_EXIT);
+	int64_t before = 0, after = 0;
 
+	if (entry && entry->size >= size)
+		memcpy(&before, entry->data, size);
+	if (exit && exit->size >= size)
+		memcpy(&after, exit->data, size);
 	if ((!entry || entry->size < size) && (!exit || exit->size < size)) {
 		call_print_address(text, value);
 		return true;
 	}
 	strbuf_add_char(text->out, '[');
-	if (entry && entry->size >= size)
-		put_decimal(text->out, get(entry->data));
-	if (exit && exit->size >= size && !call_failed(text->call->result) && (!entry || get(entry->data) != get(exit->data))) {
-		if (entry)
-			strbuf_add_str(text->out, " => ");
-		put_decimal(text->out, get(exit->data));
+	put_decimal(text->out, entry && entry->size >= size ? before : after);
+	if (entry && exit && exit->size >= size && before != after && !call_failed(text->call->result)) {
+		strbuf_add_str(text->out, arrow);
+		put_decimal(text->out, after);
 	}
 	strbuf_add_char(text->out, ']');
 	return true;
 }
 
-static int64_t get_length(const uint8_t *data)
-{
-	return (int32_t)get_u32(data);
-}
-
-static int64_t get_offset(const uint8_t *data)
-{
-	return (int64_t)get_u64(data);
-}
-
 static bool print_length(struct call_text *text, unsigned int argument, uint64_t value)
 {
-	return print_changed(text, argument, value, get_length, 4);
+	return print_changed(text, argument, value, 4, " => ");
 }
 
 static bool print_offset(struct call_text *text, unsigned int argument, uint64_t value)
 {
-	return print_changed(text, argument, value, get_offset, 8);
+	return print_changed(text, argument, value, 8, "] => [");
 }
 
 const struct call_type call_type_length = {.print_value = print_length, FIXED, .size = 4, .same_in_compat = true};

@@ -11,7 +11,7 @@
 
 extern const struct constant_set constants_open, constants_fd_flags, constants_flock_type, constants_seek, constants_seals, constants_lease,
 	constants_notify, constants_termios_input, constants_termios_output, constants_termios_control, constants_termios_local,
-	constants_termios_speed, constants_seccomp_mode;
+	constants_termios_speed, constants_seccomp_mode, constants_inode_flags;
 
 /* Memory of the argument; NULL when there is too little of it. */
 static const uint8_t *memory_at(const struct call_text *text, unsigned int argument, size_t size)
@@ -165,6 +165,13 @@ static void print_number64(struct call_text *text, const uint8_t *data)
 	strbuf_printf(text->out, "[%llu]", (unsigned long long)get_u64(data));
 }
 
+static void print_inode_flags(struct call_text *text, const uint8_t *data)
+{
+	strbuf_add_char(text->out, '[');
+	constants_add_flags(text->out, &constants_inode_flags, get_u32(data), false);
+	strbuf_add_char(text->out, ']');
+}
+
 /* What the argument of a request is: how much of it, how it looks, and whether the call fills it. */
 static const struct request {
 	uint32_t request;
@@ -190,7 +197,8 @@ static const struct request {
 	{BLKGETSIZE64, 8, print_number64, true},
 	{BLKSSZGET, 4, print_number, true},
 	{BLKROGET, 4, print_number, true},
-	{FS_IOC_GETFLAGS, 4, print_number, true},
+	{FS_IOC_GETFLAGS, 4, print_inode_flags, true},
+	{FS_IOC_SETFLAGS, 4, print_inode_flags, false},
 	{TIOCSCTTY, 0, NULL, false},
 	{TIOCGPTPEER, 0, NULL, false},
 	{TCSBRK, 0, NULL, false},
@@ -300,7 +308,12 @@ static bool print_prctl_rest(struct call_text *text, unsigned int argument, uint
 
 static bool print_prctl_result(struct call_text *text, unsigned int argument, uint64_t value)
 {
+	/* include/linux/sched/coredump.h */
+	static const char *const dumpable[] = {"SUID_DUMP_DISABLE", "SUID_DUMP_USER", "SUID_DUMP_ROOT"};
+
 	put_decimal(text->out, (int64_t)value);
+	if ((uint32_t)text->call->arguments[0] == PR_GET_DUMPABLE && value < 3)
+		strbuf_printf(text->out, " (%s)", dumpable[value]);
 	return true;
 }
 

@@ -6,6 +6,7 @@
 #include <linux/futex.h>
 #include <sched.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 
 extern const struct constant_set constants_clone, constants_clone3, constants_futex, constants_poll, constants_personality,
 	constants_personality_flag, constants_sched_policy, constants_open, constants_resolve, constants_perf_type, constants_perf_hardware,
@@ -21,7 +22,18 @@ static bool print_open_mode(struct call_text *text, unsigned int argument, uint6
 
 	if (!(flags & O_CREAT) && (flags & O_TMPFILE) != O_TMPFILE)
 		return false;
-	put_octal(text->out, (uint16_t)value, (uint16_t)value ? 3 : 0);
+	put_octal(text->out, (uint16_t)value, 2);
+	return true;
+}
+
+/* Only devices have a number. */
+static bool print_node_device(struct call_text *text, unsigned int argument, uint64_t value)
+{
+	uint64_t type = text->call->arguments[argument - 1] & S_IFMT;
+
+	if (type != S_IFCHR && type != S_IFBLK)
+		return false;
+	call_print_device(text->out, (uint32_t)value);
 	return true;
 }
 
@@ -54,11 +66,12 @@ static bool print_mount_data(struct call_text *text, unsigned int argument, uint
 
 static bool print_umask(struct call_text *text, unsigned int argument, uint64_t value)
 {
-	put_octal(text->out, value, value ? 3 : 0);
+	put_octal(text->out, value, 2);
 	return true;
 }
 
 const struct call_type call_type_special_open_mode = {.print_value = print_open_mode};
+const struct call_type call_type_special_node_device = {.print_value = print_node_device};
 const struct call_type call_type_special_mmap_fd = {.print_value = print_mmap_fd};
 const struct call_type call_type_special_mmap_offset = {.print_value = print_mmap_offset};
 const struct call_type call_type_special_mremap_address = {.print_value = print_mremap_address};
@@ -388,7 +401,13 @@ static bool print_poll(struct call_text *text, unsigned int argument, uint64_t v
 			strbuf_add_char(text->out, '}');
 			first = false;
 		}
-	strbuf_add_str(text->out, "])");
+	strbuf_add_char(text->out, ']');
+	const struct call_memory *left = call_memory_of(text->call, 2, CALL_MEMORY_EXIT);
+	if (left && left->size >= 16 && !text->call->compat) {
+		strbuf_add_str(text->out, ", left ");
+		call_print_timespec(text->out, left->data);
+	}
+	strbuf_add_char(text->out, ')');
 	return true;
 }
 

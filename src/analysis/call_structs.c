@@ -281,13 +281,13 @@ struct kernel_sigaction {
 
 static void print_sigaction(struct call_text *text, const uint8_t *data)
 {
-	enum { SIGINFO = 4, RESTORER = 0x04000000 };
+	enum { RESTORER = 0x04000000 };
 	static const char *const special[] = {"SIG_DFL", "SIG_IGN"};
 	struct kernel_sigaction action;
 	struct strbuf *out = text->out;
 
 	memcpy(&action, data, sizeof(action));
-	strbuf_add_str(out, action.flags & SIGINFO && action.handler > 1 ? "{sa_sigaction=" : "{sa_handler=");
+	strbuf_add_str(out, "{sa_handler=");
 	if (action.handler < 2)
 		strbuf_add_str(out, special[action.handler]);
 	else
@@ -394,8 +394,20 @@ static void print_wait_status(struct call_text *text, const uint8_t *data)
 	}
 }
 
+/* Nothing is filled in when there was nobody to tell of. */
+static void print_wait_memory(struct call_text *text, const struct call_memory *memory)
+{
+	if (!text->call->result || memory->size < 4) {
+		call_print_address(text, text->call->arguments[memory->argument]);
+		return;
+	}
+	strbuf_add_char(text->out, '[');
+	print_wait_status(text, memory->data);
+	strbuf_add_char(text->out, ']');
+}
+
 const struct call_type call_type_wait_status = {
-	.print_element = print_wait_status, .form = CALL_FORM_FIXED, .size = 4, .same_in_compat = true, .bracketed = true};
+	.print_memory = print_wait_memory, .form = CALL_FORM_FIXED, .size = 4, .same_in_compat = true, .bracketed = true};
 
 /* ---- waiting for files ---- */
 

@@ -239,7 +239,7 @@ const struct call_type call_type_ioctl = {.print_value = print_request};
 
 void call_print_permissions(struct strbuf *out, uint64_t mode)
 {
-	put_octal(out, mode, mode ? 3 : 0);
+	put_octal(out, mode, 2);
 }
 
 void call_print_file_mode(struct strbuf *out, uint64_t mode)
@@ -255,12 +255,12 @@ void call_print_file_mode(struct strbuf *out, uint64_t mode)
 		constants_add_flags(out, &constants_stat_mode_bits, mode & SPECIAL, false);
 		strbuf_add_char(out, '|');
 	}
-	put_octal(out, type ? mode & 0777 : mode & ~(uint64_t)SPECIAL, 3);
+	put_octal(out, type ? mode & 0777 : mode & ~(uint64_t)SPECIAL, 2);
 }
 
 static bool print_mode(struct call_text *text, unsigned int argument, uint64_t value)
 {
-	put_octal(text->out, (uint16_t)value, (uint16_t)value ? 3 : 0);
+	put_octal(text->out, (uint16_t)value, 2);
 	return true;
 }
 

@@ -55,7 +55,7 @@ static void add_field(struct strbuf *out, const struct constant_set *set, uint64
 {
 	if (set->field == &constants_octal) {
 		add_bar(out, first);
-		put_octal(out, value, 3);
+		put_octal(out, value, 2);
 	} else if (value || constants_name(set->field, 0)) {
 		add_bar(out, first);
 		constants_add_enum(out, set->field, value, strip);

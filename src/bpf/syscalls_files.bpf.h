@@ -101,26 +101,30 @@ __noinline int tell_file(uint64_t id, uint64_t address)
 	return 0;
 }
 
-/* The id of a file: what it is called and where, so that it stays the same for all who have it open. 0 when there is no such descriptor. */
+/* The id of a file: what it is called and where, so that it stays the same for all who have it open. Files without a place (anonymous
+ * inodes) differ in the beginning of their names only. 0 when there is no such descriptor. */
 static __always_inline uint64_t file_id(struct thread *thread, struct task_struct *task, uint64_t descriptor)
 {
 	struct fdtable *table = task->files->fdt;
 	struct file *file = NULL;
 	struct path path = {};
-	uint64_t hash_len = 0, inode_number = 0, id;
+	struct qstr name = {};
+	uint64_t begin = 0, id;
 	struct inode *inode = NULL;
+	void *hashed = NULL;
 	uint32_t number = descriptor;
 	uint8_t one = 1;
 
 	if (number >= table->max_fds || bpf_probe_read_kernel(&file, sizeof(file), table->fd + number) || !file)
 		return 0;
 	bpf_core_read(&path, sizeof(path), &file->f_path);
-	bpf_core_read(&hash_len, sizeof(hash_len), &path.dentry->d_name.hash_len);
+	bpf_core_read(&name, sizeof(name), &path.dentry->d_name);
 	bpf_core_read(&inode, sizeof(inode), &path.dentry->d_inode);
-	bpf_core_read(&inode_number, sizeof(inode_number), &inode->i_ino);
+	bpf_core_read(&hashed, sizeof(hashed), &path.dentry->d_hash.pprev);
+	bpf_probe_read_kernel(&begin, sizeof(begin), name.name);
 	id = (uint64_t)path.dentry * 0x9e3779b97f4a7c15u ^ (uint64_t)path.mnt;
-	id = (id ^ id >> 32) * 0xd6e8feb86659fd93u ^ hash_len;
-	id = ((id ^ id >> 32) * 0xd6e8feb86659fd93u ^ inode_number) | 1;
+	id = (id ^ id >> 32) * 0xd6e8feb86659fd93u ^ name.hash_len ^ begin;
+	id = ((id ^ id >> 32) * 0xd6e8feb86659fd93u ^ (uint64_t)inode ^ (uint64_t)!hashed << 63) | 1;
 	if (id == thread->seen[0] || id == thread->seen[1] || id == thread->seen[2] || id == thread->seen[3])
 		return id;
 	thread->seen[thread->next_seen++ & (SEEN_FILES - 1)] = id;

@@ -4,6 +4,7 @@
 
 #include "analysis/call_sums.h"
 #include "app/command.h"
+#include "app/config.h"
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -261,6 +262,37 @@ static void options_init(struct trace_options *options)
 						    .style = {.names = true}}};
 }
 
+/* The section [trace] of the configuration, as the kernel's tool has it. */
+static struct error *options_configure(struct trace_options *options)
+{
+	static const struct {
+		const char *key;
+		size_t offset;
+	} flags[] = {
+		{"trace.show_timestamp", offsetof(O, print.timestamps)},  {"trace.show_duration", offsetof(O, print.durations)},
+		{"trace.show_arg_names", offsetof(O, print.style.names)}, {"trace.show_zeros", offsetof(O, print.style.zeros)},
+		{"trace.show_prefix", offsetof(O, print.style.prefixes)}, {"trace.no_inherit", offsetof(O, no_inherit)},
+	};
+	struct config config = {0};
+	struct error *error = config_open(&config);
+	uint32_t alignment;
+
+	for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]) && !error; i++) {
+		bool *flag = (bool *)((char *)options + flags[i].offset);
+		*flag = config_get_bool(&config, flags[i].key, *flag);
+	}
+	const char *text = config_get(&config, "trace.args_alignment");
+	if (text && !number_parse_u32(text, &alignment))
+		error = error_new("configuration: trace.args_alignment: '%s' is no number of columns", text);
+	else if (text)
+		options->print.alignment = alignment;
+	const char *events = config_get(&config, "trace.add_events");
+	if (!error && events && *events)
+		vec_push(&options->words, mem_strdup(events));
+	config_close(&config);
+	return error;
+}
+
 static struct error *options_check(struct trace_options *options, bool command)
 {
 	if (options->string_limit > MOST_STRING_LIMIT)
@@ -284,7 +316,9 @@ static struct error *run(int argc, char **argv, int *ret_status)
 	int words;
 
 	options_init(&options);
-	struct error *error = options_parse(trace_options, OPTIONS_STOP_AT_FIRST_WORD, argc, argv, &options, &words);
+	struct error *error = options_configure(&options);
+	if (!error)
+		error = options_parse(trace_options, OPTIONS_STOP_AT_FIRST_WORD, argc, argv, &options, &words);
 	if (!error)
 		error = options_check(&options, words);
 	if (!error) {

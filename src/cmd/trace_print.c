@@ -306,7 +306,10 @@ void trace_printer_call(struct trace_printer *printer, const struct call *call)
 	if (continued || !call->time) {
 		strbuf_add_str(out, " ... [continued]: ");
 		strbuf_add_str(out, call->description->name);
-		strbuf_add_str(out, "())");
+		strbuf_add_char(out, '(');
+		size_t before = out->len;
+		call_add_filled(call, &printer->options.style, out);
+		strbuf_add_str(out, out->len == before ? "))" : ")");
 	} else {
 		call_add_text(call, &printer->options.style, out);
 	}

@@ -8,7 +8,6 @@
 #include "kernel/hypervisor.h"
 #include "kernel/limits.h"
 #include "kernel/measure.h"
-#include "kernel/measure.h"
 #include "kernel/mend.h"
 #include "kernel/perf_open.h"
 

@@ -32,6 +32,7 @@ struct list_run {
 	struct list_options options;
 	struct event_catalog *catalog;
 	struct listing listing;
+	bool told_of_tracepoints;
 	bool by_group; /* metrics stand under the names of their groups */
 };
 
@@ -60,6 +61,18 @@ static const struct group_word group_words[] = {
 	{"metricgroups", LISTING_METRIC_GROUP, LISTING_METRIC_GROUP},
 };
 
+/* Why there are no tracepoints, once. */
+static void explain_no_tracepoints(struct list_run *run)
+{
+	const char *tracefs;
+	struct error *error = run->told_of_tracepoints ? NULL : event_catalog_tracefs(run->catalog, &tracefs);
+
+	run->told_of_tracepoints = true;
+	if (error)
+		log_warning("no tracepoints: %s", error_message(error));
+	error_free(error);
+}
+
 static void add_group(struct list_run *run, enum listing_group group, const char *tracepoints)
 {
 	struct listing_options options = {.try = true,
@@ -67,6 +80,8 @@ static void add_group(struct list_run *run, enum listing_group group, const char
 					  .fields = run->options.long_description,
 					  .tracepoints = tracepoints};
 
+	if (group == LISTING_TRACEPOINT && (!tracepoints || strchr(tracepoints, ':')) && !run->options.raw_dump)
+		explain_no_tracepoints(run);
 	if (group == LISTING_SDT)
 		list_add_sdt(&run->listing);
 	else if (group == LISTING_METRIC)

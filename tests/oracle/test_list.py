@@ -175,6 +175,20 @@ def test_nothing_found(perf, live):
     assert (done.returncode, done.stdout) == (0, "") and "no-such-event-anywhere" in done.stderr
 
 
+def test_closed_tracefs(perf, root, live, tmp_path):
+    """Who may not look into tracefs is told why there are no tracepoints."""
+    if not shutil.which("setpriv"):
+        pytest.skip("setpriv is not installed")
+    program = tmp_path / "perf"
+    shutil.copy(perf.path, program)
+    for folder in (tmp_path, *tmp_path.parents[:2]):
+        folder.chmod(0o755)
+    done = subprocess.run(["setpriv", "--reuid", "65534", "--clear-groups", program, "list", "tracepoint"], capture_output=True, text=True, check=False)
+    if "[Tracepoint event]" in done.stdout:
+        pytest.skip("tracefs is open to everybody here")
+    assert done.returncode == 0 and "no tracepoints: " in done.stderr and "/sys/kernel/tracing" in done.stderr
+
+
 def test_sdt(perf, live_system, tmp_path):
     """Static tracepoints of programs in the build-id cache."""
     if not shutil.which("gcc"):

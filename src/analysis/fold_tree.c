@@ -66,7 +66,7 @@ enum frame_kind fold_frame_kind(const struct fold *fold, uint32_t frame)
 	const struct fold_frame *place = &fold->frames[frame];
 	if (place->cpumode == CPUMODE_KERNEL || (place->map && place->map->dso->kernel))
 		return FRAME_KERNEL;
-	if (place->map && place->map->dso->kind == DSO_ANON)
+	if (place->map && (place->map->dso->kind == DSO_ANON || place->map->dso->kind == DSO_JITDUMP))
 		return FRAME_JIT;
 	return place->cpumode == CPUMODE_USER ? FRAME_USER : FRAME_OTHER;
 }

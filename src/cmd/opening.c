@@ -9,7 +9,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/utsname.h>
 #include <unistd.h>
 
 /* Each pass over the records begins with 0 and ends with `total`. */
@@ -41,13 +40,6 @@ static struct error *parse_cpus(const char *text, struct opening *opening, struc
 	return NULL;
 }
 
-/* Whether the kernel that runs now is the recorded one, by its release. What a recording doesn't tell is taken for yes. */
-static bool is_same_machine(const struct machine *machine)
-{
-	struct utsname name;
-	return !machine->os_release || uname(&name) || strcmp(machine->os_release, name.release) == 0;
-}
-
 static struct error *check_files(const struct input_options *input)
 {
 	if (input->vmlinux && access(input->vmlinux, R_OK))
@@ -66,6 +58,7 @@ struct error *opening_begin(struct opening *opening, const struct opening_option
 			  .progress = show_progress,
 			  .progress_context = &opening->progress},
 		.filter.time_text = options->time,
+		.symfs = input->symfs,
 		.jobs = (unsigned int)input->jobs,
 		.streaming = options->streaming,
 		.unordered = options->unordered,
@@ -95,7 +88,7 @@ struct error *opening_begin(struct opening *opening, const struct opening_option
 		.force = input->force,
 		.demangle = input->demangle,
 		.demangle_kernel = input->demangle_kernel,
-		.same_machine = is_same_machine(opening->session->machine),
+		.same_machine = session_is_of_this_machine(opening->session),
 	};
 	opening->resolver = resolver_create(opening->session->machine, &symbols);
 	return NULL;

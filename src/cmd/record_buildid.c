@@ -8,6 +8,7 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/process_file.h"
 #include "base/text.h"
 #include "perfdata/records.h"
 #include "session/session.h"

@@ -6,6 +6,7 @@
  *	/usr/lib/libc.so.6          the path         the path           libc.so.6
  *	//anon, [heap] … executable /tmp/perf-9.map  /tmp/perf-9.map    [JIT] tid 9
  *	//anon … not executable     //anon           //anon             anon
+ *	jit-9.dump: its code        the path         the path           [JIT] tid 9
  *	[vdso], [vdso32]            [vdso]           [vdso]             [vdso]
  *	/lib/modules/…/e-x.ko.xz    the path         [e_x]              [e_x]     (script: the path, when the header has a build-id for it)
  *	[kernel.kallsyms]_text      [kernel.kallsyms], or the name that the header's build-id table has for the kernel
@@ -16,6 +17,7 @@
 #include "model/model_internal.h"
 
 #include "base/text.h"
+#include "model/jitdump.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -137,18 +139,19 @@ static struct dso *dso_by_name(struct machine *machine, const char *name)
 	return slot ? (struct dso *)(uintptr_t)*slot : NULL;
 }
 
+static const char *jit_name(struct machine *machine, uint32_t pid)
+{
+	char name[32];
+	snprintf(name, sizeof(name), "[JIT] tid %d", (int)pid);
+	return intern_string(&machine->strings, name);
+}
+
 /* A new one that is found by its name; the oldest of a name is `first`. */
 static struct dso *dso_add_named(struct machine *machine, const char *name, enum dso_kind kind)
 {
 	struct dso *dso = dso_create(machine, name, kind);
 	unsigned int tid;
-	char jit[32];
-	if (sscanf(name, "/tmp/perf-%u.map", &tid) == 1) {
-		snprintf(jit, sizeof(jit), "[JIT] tid %d", (int)tid);
-		dso->short_name = intern_string(&machine->strings, jit);
-	} else {
-		dso->short_name = base_name(machine, name);
-	}
+	dso->short_name = sscanf(name, "/tmp/perf-%u.map", &tid) == 1 ? jit_name(machine, tid) : base_name(machine, name);
 	uint64_t *slot = map64_insert(&machine->private->dsos_by_name, (uintptr_t)dso->name, NULL);
 	struct dso *first = (struct dso *)(uintptr_t)*slot;
 	if (!first) {
@@ -256,6 +259,15 @@ struct dso *dso_for_kernel(struct machine *machine, const struct map_description
 	if (description->build_id.size)
 		kernel->build_id = description->build_id;
 	return machine->kernel = kernel;
+}
+
+struct dso *dso_for_jitdump(struct machine *machine, const struct jitdump *dump, uint32_t pid)
+{
+	struct dso *dso = dso_create(machine, dump->path, DSO_JITDUMP);
+	dso->short_name = jit_name(machine, pid);
+	dso->pid = pid;
+	dso->jitdump = dump;
+	return dso;
 }
 
 struct dso *dso_for_ksymbol(struct machine *machine, const char *name, bool bpf)

@@ -3,6 +3,7 @@
 #include "model/machine.h"
 
 #include "base/text.h"
+#include "model/jitdump.h"
 #include "model/model_internal.h"
 
 #include <string.h>
@@ -40,6 +41,8 @@ void machine_destroy(struct machine *machine)
 	map64_deinit(&private->modules);
 	map64_deinit(&private->cgroups);
 	map64_deinit(&machine->threads_by_tid);
+	for (size_t i = 0; i < machine->dsos.len; i++)
+		jitdump_close((struct jitdump *)machine->dsos.data[i]->jitdump);
 	vec_deinit(&machine->threads);
 	vec_deinit(&machine->dsos);
 	intern_deinit(&machine->strings);
@@ -90,6 +93,55 @@ void machine_add_map(struct machine *machine, const struct map_description *desc
 	if (dso->kind == DSO_VDSO)
 		map->pgoff = 0;
 	maps_insert(thread->process->maps, map);
+}
+
+static bool is_code(const struct map *map)
+{
+	return map && map->dso->kind == DSO_JITDUMP;
+}
+
+void machine_add_map_around_code(struct machine *machine, const struct map_description *description, uint64_t time)
+{
+	const struct maps_state state = maps_state_at(machine_process(machine, description->pid)->maps, UINT64_MAX);
+	VEC(struct map_description) pieces = {0};
+	struct map_description piece = *description;
+	uint64_t start, end;
+	for (uint64_t at = description->start; at < description->end; at = end) {
+		bool code = is_code(maps_state_find(&state, at, &start, &end));
+		end = end < description->end ? end : description->end;
+		piece.end = code ? at : end;
+		if ((code || end == description->end) && piece.end > piece.start)
+			vec_push(&pieces, piece);
+		if (code)
+			piece.start = end;
+	}
+	for (size_t i = 0; i < pieces.len; i++) {
+		pieces.data[i].pgoff = description->pgoff + (pieces.data[i].start - description->start);
+		machine_add_map(machine, &pieces.data[i], time);
+	}
+	vec_deinit(&pieces);
+}
+
+struct dso *machine_add_jitdump(struct machine *machine, uint32_t pid, const struct jitdump *dump)
+{
+	return dso_for_jitdump(machine, dump, pid);
+}
+
+struct process *machine_process(struct machine *machine, uint32_t pid)
+{
+	return machine_current_thread(machine, pid, pid)->process;
+}
+
+void machine_add_jit_code(struct machine *machine, struct process *process, struct dso *dso, uint64_t address, const struct jitdump_code *code,
+			  uint64_t time)
+{
+	const struct map_description description = {
+		.start = address,
+		.end = address + code->size < address ? UINT64_MAX : address + code->size,
+		.pgoff = code->offset,
+		.prot = PROT_EXEC,
+	};
+	maps_insert(process->maps, map_create(machine, &description, dso, time));
 }
 
 static void add_kernel_text(struct machine *machine, const struct map_description *description, uint64_t time)

@@ -29,11 +29,14 @@ enum dso_kind {
 	DSO_BPF,     /* bpf_prog_… from KSYMBOL */
 	DSO_KSYMBOL, /* other out-of-line kernel code */
 	DSO_ANON,    /* //anon, [heap], [stack]: JIT code may live there (perf-PID.map) */
+	DSO_JITDUMP, /* generated code, from a jitdump; dso addresses are offsets in it */
 	DSO_GUEST_KERNEL,
 	DSO_UNKNOWN,
 };
 
-struct symtab; /* symbol/symtab.h */
+struct symtab;	/* symbol/symtab.h */
+struct jitdump; /* model/jitdump.h */
+struct jitdump_code;
 
 /* A file (or what stands for one) that code is mapped from. One for each distinct (name, build-id, device/inode where known, pid for JIT).
  */
@@ -54,6 +57,7 @@ struct dso {
 	uint64_t inode, inode_generation;
 	bool header_build_id;	    /* build_id comes from the header's table */
 	struct dso *next_same_name; /* model: others of the same name */
+	const struct jitdump *jitdump; /* DSO_JITDUMP */
 	/* Owned by the symbol layer; NULL until loaded, then never changed (published with release order). */
 	struct symtab *_Atomic symtab;
 	void *_Atomic unwind; /* what the unwinder keeps for the file: resolver_attachment() */
@@ -186,6 +190,15 @@ struct map_description {
 void machine_add_map(struct machine *machine, const struct map_description *description, uint64_t time);
 /* The kernel and its modules: MMAP records of kernel mode; "[kernel.kallsyms]_text", "[module]" and module paths. */
 void machine_add_kernel_map(struct machine *machine, const struct map_description *description, uint64_t time);
+/* A jitdump, of which `dump` is a part; the machine owns it from now on. */
+struct dso *machine_add_jitdump(struct machine *machine, uint32_t pid, const struct jitdump *dump);
+/* A piece of its code is at `address` of the process from `time` on. */
+void machine_add_jit_code(struct machine *machine, struct process *process, struct dso *dso, uint64_t address, const struct jitdump_code *code,
+			  uint64_t time);
+/* A map of a process that hides no code of its jitdumps: it goes around it. */
+void machine_add_map_around_code(struct machine *machine, const struct map_description *description, uint64_t time);
+/* The process that has the id now; made when there is none. */
+struct process *machine_process(struct machine *machine, uint32_t pid);
 void machine_add_comm(struct machine *machine, uint32_t pid, uint32_t tid, const char *name, bool exec, uint64_t time);
 /* `copies_maps` false: a fork that was made up for a process that ran already; its maps are reported one by one. */
 void machine_add_fork(struct machine *machine, uint32_t pid, uint32_t tid, uint32_t ppid, uint32_t ptid, bool copies_maps, uint64_t time);

@@ -40,6 +40,8 @@ void maps_inherit(struct maps *child, struct maps *parent, uint64_t time);
 struct dso *dso_for_map(struct machine *machine, const struct map_description *description);
 struct dso *dso_for_module(struct machine *machine, const struct map_description *description);
 struct dso *dso_for_kernel(struct machine *machine, const struct map_description *description);
+/* A new one in any case. */
+struct dso *dso_for_jitdump(struct machine *machine, const struct jitdump *dump, uint32_t pid);
 /* A new one in any case, known by its address. */
 struct dso *dso_for_ksymbol(struct machine *machine, const char *name, bool bpf);
 /* Memory that isn't from a file: addresses have no meaning relative to it. */

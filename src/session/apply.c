@@ -102,38 +102,34 @@ static bool is_kernel_mode(const struct record_header *header)
 	return mode == CPUMODE_KERNEL || mode == CPUMODE_GUEST_KERNEL;
 }
 
-static void add_map(struct machine *machine, const struct record_header *header, struct map_description *map, uint64_t length,
-		    uint64_t time)
+static uint64_t map_end(uint64_t start, uint64_t length)
 {
-	map->end = map->start + length < map->start ? UINT64_MAX : map->start + length;
-	if (is_kernel_mode(header))
-		machine_add_kernel_map(machine, map, time);
-	else
-		machine_add_map(machine, map, time);
+	return start + length < start ? UINT64_MAX : start + length;
 }
 
-static void apply_mmap(struct machine *machine, const struct record_header *header, uint64_t time)
+static struct map_description describe_mmap(const struct record_header *header)
 {
 	const struct record_mmap *record = (const void *)header;
 	bool data = header->misc & RECORD_MISC_MMAP_DATA;
-	struct map_description map = {
+	return (struct map_description){
 		.pid = record->pid,
 		.tid = record->tid,
 		.start = record->start,
+		.end = map_end(record->start, record->length),
 		.pgoff = record->pgoff,
 		.name = record->name,
 		.prot = data ? 0 : PROT_EXEC,
 	};
-	add_map(machine, header, &map, record->length, time);
 }
 
-static void apply_mmap2(struct machine *machine, const struct record_header *header, uint64_t time)
+static struct map_description describe_mmap2(const struct record_header *header)
 {
 	const struct record_mmap2 *record = (const void *)header;
 	struct map_description map = {
 		.pid = record->pid,
 		.tid = record->tid,
 		.start = record->start,
+		.end = map_end(record->start, record->length),
 		.pgoff = record->pgoff,
 		.name = record->name,
 		.prot = record->prot,
@@ -148,7 +144,36 @@ static void apply_mmap2(struct machine *machine, const struct record_header *hea
 		map.inode = record->inode;
 		map.inode_generation = record->inode_generation;
 	}
-	add_map(machine, header, &map, record->length, time);
+	return map;
+}
+
+static struct map_description describe_map(const struct record_header *header)
+{
+	return header->type == RECORD_MMAP2 ? describe_mmap2(header) : describe_mmap(header);
+}
+
+static void apply_map(struct machine *machine, const struct record_header *header, uint64_t time)
+{
+	const struct map_description map = describe_map(header);
+	if (is_kernel_mode(header))
+		machine_add_kernel_map(machine, &map, time);
+	else
+		machine_add_map(machine, &map, time);
+}
+
+void apply_around_code(struct machine *machine, const struct record_header *header, uint64_t time)
+{
+	const struct map_description map = describe_map(header);
+	machine_add_map_around_code(machine, &map, time);
+}
+
+bool apply_user_map(const struct record_header *header, struct apply_map *ret)
+{
+	if (is_kernel_mode(header) || (header->type != RECORD_MMAP && header->type != RECORD_MMAP2))
+		return false;
+	const struct map_description map = describe_map(header);
+	*ret = (struct apply_map){.pid = map.pid, .start = map.start, .name = map.name};
+	return map.prot & PROT_EXEC;
 }
 
 static void apply_namespaces(struct machine *machine, const struct record_header *header, uint64_t time)
@@ -219,9 +244,8 @@ void apply_sideband(struct machine *machine, const struct record_header *header,
 	const struct record_cgroup *cgroup = (const void *)header;
 	switch (header->type) {
 	case RECORD_MMAP:
-		return apply_mmap(machine, header, time);
 	case RECORD_MMAP2:
-		return apply_mmap2(machine, header, time);
+		return apply_map(machine, header, time);
 	case RECORD_COMM:
 		return machine_add_comm(machine, comm->pid, comm->tid, comm->name, header->misc & RECORD_MISC_COMM_EXEC, time);
 	case RECORD_FORK:

@@ -14,6 +14,7 @@
 #include "session/session_internal.h"
 
 #include <string.h>
+#include <sys/utsname.h>
 
 /* Pieces for workers: many enough for an even share, large enough to be worth the hand-over. */
 enum { CUT_MAX = 2 << 20, CUT_MIN = 16 << 10, CUTS_WANTED = 64 };
@@ -222,6 +223,20 @@ static struct error *scan_records(struct session *session, struct order *sideban
 	return error;
 }
 
+/* Side-band into the machine, after the code that was generated until then. */
+static void apply_in_order(struct session *session, const struct record_header *header, uint64_t record_time, uint64_t time)
+{
+	jit_feed_until(session, time);
+	switch (jit_feed_record(session, header, record_time, time)) {
+	case JIT_APPLY:
+		return apply_sideband(session->machine, header, time);
+	case JIT_APPLY_AROUND:
+		return apply_around_code(session->machine, header, time);
+	case JIT_SKIP:
+		return;
+	}
+}
+
 struct error *session_prepare(struct session *session)
 {
 	struct session_private *private = session->private;
@@ -237,8 +252,9 @@ struct error *session_prepare(struct session *session)
 	while (!error && order_pop(&sideband, &item)) {
 		uint64_t offset = item.offset;
 		const struct record_header *header = reader_record(session->reader, &offset, false);
-		apply_sideband(session->machine, header, item.time);
+		apply_in_order(session, header, session_record_time(session, header), item.time);
 	}
+	jit_feed_until(session, UINT64_MAX);
 	order_deinit(&sideband);
 	machine_finish(session->machine);
 	private->prepared = true;
@@ -348,11 +364,19 @@ void session_close(struct session *session)
 	readings_deinit(&private->readings);
 	deferred_deinit(&private->deferred);
 	free(private->values);
+	jit_feed_deinit(private);
 	machine_destroy(session->machine);
 	reader_close(session->reader);
 	free(session->event_counts);
 	free(private);
 	free(session);
+}
+
+bool session_is_of_this_machine(const struct session *session)
+{
+	struct utsname name;
+	const char *release = session->reader->features.os_release;
+	return !release || uname(&name) || strcmp(release, name.release) == 0;
 }
 
 /* ---- in order ---- */
@@ -384,9 +408,11 @@ static bool deliver(struct session *session, const struct record_header *header,
 		ret->event = reader_event(session->reader, header);
 	if (header->type != RECORD_SAMPLE) {
 		if (!private->prepared && apply_is_sideband(header->type))
-			apply_sideband(session->machine, header, model_time);
+			apply_in_order(session, header, time, model_time);
 		return true;
 	}
+	if (!private->prepared && private->jit_sources.len)
+		jit_feed_until(session, model_time);
 	if (!ret->event)
 		return false; /* counted when it was read first */
 	if (header->size < session->reader->layouts[ret->event->index].variable) {

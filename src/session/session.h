@@ -41,6 +41,7 @@ struct session_filter {
 struct session_options {
 	struct reader_options input;
 	struct session_filter filter;
+	const char *symfs; /* jitdumps are looked for below this directory, or NULL */
 	unsigned int jobs; /* 0 = pool_default_jobs() */
 	bool streaming;	   /* only session_next() will be used, on one thread: one pass, pipes aren't spooled */
 	bool unordered;	   /* session_next() delivers in the order of the file, whatever the times */
@@ -72,6 +73,8 @@ struct session {
 
 struct error *session_open(const struct session_options *options, struct session **ret);
 void session_close(struct session *session);
+/* Whether the kernel that runs now is the recorded one, by its release. What a recording doesn't tell is taken for yes. */
+bool session_is_of_this_machine(const struct session *session);
 
 /* One record on its way to a command. */
 struct record {

@@ -1,6 +1,7 @@
 /* What the files of the session share and nobody else sees. */
 #pragma once
 
+#include "model/jitdump.h"
 #include "session/apply.h"
 #include "session/deferred.h"
 #include "session/order.h"
@@ -43,6 +44,41 @@ const struct record_header *source_at(struct source *source, uint64_t offset);
 /* LOST, LOST_SAMPLES and THROTTLE into the counts. */
 void apply_loss(struct session *session, const struct record_header *header);
 
+/* A MMAP or MMAP2 record of executable memory of a process. */
+struct apply_map {
+	uint32_t pid;
+	uint64_t start;
+	const char *name;
+};
+/* Applies such a record around the code of jitdumps. */
+void apply_around_code(struct machine *machine, const struct record_header *header, uint64_t time);
+/* False when the record is something else. */
+bool apply_user_map(const struct record_header *header, struct apply_map *ret);
+
+/* ---- jit_feed.c ---- */
+
+/* A jitdump, or the part of one that a running program has written since. */
+struct jit_source {
+	const struct jitdump *dump;
+	struct dso *dso;
+	struct process *process;
+	uint32_t pid;
+	char *path;
+	bool timed;
+	int64_t offset;	 /* from the dump's clock to the recording's */
+	uint64_t begun;	 /* time of the MMAP record */
+	uint64_t looked; /* streams: when it was read last */
+	size_t next;	 /* event of the dump */
+};
+/* What to do with a side-band record: apply it as it is, around the code of jitdumps, or not at all. */
+enum jit_verdict { JIT_APPLY, JIT_APPLY_AROUND, JIT_SKIP };
+/* Looks at a side-band record before it is applied, at `time` of the model; `record_time` is its own, 0 = none. */
+enum jit_verdict jit_feed_record(struct session *session, const struct record_header *header, uint64_t record_time, uint64_t time);
+/* Adds what was generated up to `time` of the model. */
+void jit_feed_until(struct session *session, uint64_t time);
+struct session_private;
+void jit_feed_deinit(struct session_private *private);
+
 /* ---- filter.c ---- */
 
 struct filter {
@@ -78,6 +114,7 @@ struct session_private {
 	uint16_t sample_time, trailer_time;
 	VEC(uint64_t) cuts; /* pass 1: offsets where workers may begin, and the end */
 	struct readings readings;
+	VEC(struct jit_source) jit_sources;
 	VEC(reading_values) cut_values; /* at each cut, where counters are read */
 	struct filter filter;
 	struct deferred deferred; /* pass 1 */

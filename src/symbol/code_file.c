@@ -4,6 +4,7 @@
  *	vmlinux         absolute address   ↔ linked address, moved by KASLR
  *	module          place in memory    ↔ address in its section; calls to elsewhere are relocations
  *	/proc/kcore     absolute address   ↔ the same, moved when the machine was booted since
+ *	jitdump         offset in it       ↔ where the code was in memory at first
  */
 #include "symbol/code_file.h"
 
@@ -12,6 +13,7 @@
 #include "base/mem.h"
 #include "base/strbuf.h"
 #include "base/text.h"
+#include "model/jitdump.h"
 #include "symbol/debugfile.h"
 #include "symbol/elf_symbols.h"
 #include "symbol/kcore.h"
@@ -22,13 +24,13 @@
 #include <elf.h>
 #include <string.h>
 
-enum code_place { CODE_MAPPED, CODE_VMLINUX, CODE_MODULE, CODE_KCORE };
+enum code_place { CODE_MAPPED, CODE_VMLINUX, CODE_MODULE, CODE_KCORE, CODE_JITDUMP };
 
 struct code_file {
 	struct resolver *resolver;
 	struct dso *dso;
 	enum code_place place;
-	struct elf_file elf;	 /* but for CODE_KCORE */
+	struct elf_file elf;	 /* of files */
 	uint64_t base;		 /* CODE_VMLINUX, CODE_MODULE: dso address minus address in the file; CODE_KCORE: the other way round */
 	uint64_t *layout;	 /* CODE_MODULE: elf_module_layout() */
 	struct plt_slots *slots; /* CODE_MAPPED, NULL until first asked for */
@@ -54,13 +56,16 @@ const char *code_file_arch(const struct code_file *file)
 		{EM_S390, "s390x"},	   {EM_MIPS, "mips"}, {EM_SPARCV9, "sparc64"}, {EM_RISCV, "riscv64"}, {EM_LOONGARCH, "loongarch64"},
 	};
 	const struct elf_file *elf = &file->elf;
+	uint16_t machine = elf->data ? elf->machine : 0;
+	if (file->place == CODE_JITDUMP && !file->dso->jitdump->swap)
+		machine = file->dso->jitdump->machine;
 	bool big_endian = elf->swap == (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__);
-	if (!elf->data)
+	if (!machine)
 		return resolver_machine(file->resolver)->arch;
-	if (elf->machine == EM_PPC64)
+	if (machine == EM_PPC64)
 		return big_endian ? "ppc64" : "ppc64le";
 	for (size_t i = 0; i < sizeof(archs) / sizeof(archs[0]); i++)
-		if (archs[i].machine == elf->machine)
+		if (archs[i].machine == machine)
 			return archs[i].arch;
 	return "another processor";
 }
@@ -168,6 +173,9 @@ static struct error *open_kind(struct code_file *file)
 		if (options->same_machine && vdso_open(&file->dso->build_id, &file->elf))
 			return NULL;
 		break;
+	case DSO_JITDUMP:
+		file->place = CODE_JITDUMP;
+		return NULL;
 	case DSO_ANON:
 		return no_code(file->dso, "a perf map has the names of generated code, but not the code; a jitdump has both");
 	default:
@@ -275,6 +283,16 @@ static bool read_kcore(struct code_file *file, uint64_t address, uint64_t size, 
 	return true;
 }
 
+static bool read_jitdump(const struct jitdump *dump, uint64_t offset, uint64_t size, struct code_range *ret)
+{
+	const struct jitdump_code *code = jitdump_find(dump, offset);
+	if (!code)
+		return false;
+	uint64_t distance = offset - code->offset, left = code->size - distance;
+	*ret = (struct code_range){.bytes = dump->mapping.data + offset, .size = size < left ? size : left, .address = code->address + distance};
+	return true;
+}
+
 bool code_file_read(struct code_file *file, uint64_t dso_addr, uint64_t size, struct code_range *ret)
 {
 	switch (file->place) {
@@ -284,12 +302,27 @@ bool code_file_read(struct code_file *file, uint64_t dso_addr, uint64_t size, st
 		return read_linked(&file->elf, dso_addr - file->base, size, ret);
 	case CODE_MODULE:
 		return read_module(file, dso_addr - file->base, size, ret);
+	case CODE_JITDUMP:
+		return read_jitdump(file->dso->jitdump, dso_addr, size, ret);
 	default:
 		return read_kcore(file, dso_addr + file->base, size, ret);
 	}
 }
 
 /* ---- names ---- */
+
+/* The newest code that was generated at an address in memory. */
+static bool jit_address(const struct jitdump *dump, uint64_t address, uint64_t *ret)
+{
+	for (size_t i = dump->codes.len; i-- > 0;) {
+		const struct jitdump_code *code = &dump->codes.data[i];
+		if (address < code->address || address - code->address >= code->size)
+			continue;
+		*ret = code->offset + (address - code->address);
+		return true;
+	}
+	return false;
+}
 
 /* Back from an address to the dso's; false where the file has nothing. */
 static bool dso_address(const struct code_file *file, const struct code_range *range, uint64_t address, uint64_t *ret)
@@ -311,6 +344,8 @@ static bool dso_address(const struct code_file *file, const struct code_range *r
 			return false;
 		*ret = address + file->layout[range->section_index] + file->base;
 		return true;
+	case CODE_JITDUMP:
+		return jit_address(file->dso->jitdump, address, ret);
 	default:
 		*ret = address - file->base;
 		return true;

@@ -3,6 +3,7 @@
 
 #include "base/cleanup.h"
 #include "base/mem.h"
+#include "base/process_file.h"
 #include "base/strbuf.h"
 #include "base/text.h"
 #include "symbol/elf_symbols.h"
@@ -191,17 +192,6 @@ static void try_places(struct search *search)
 		if (path && open_candidate(search, path, (enum place)place, &elf))
 			take_candidate(result, &elf, path);
 	}
-}
-
-bool process_has_other_mounts(const char *proc, uint32_t pid)
-{
-	char path[64];
-	struct stat theirs, ours;
-	snprintf(path, sizeof(path), "%s/%u/ns/mnt", proc, pid);
-	if (stat(path, &theirs))
-		return false;
-	snprintf(path, sizeof(path), "%s/self/ns/mnt", proc);
-	return !stat(path, &ours) && (theirs.st_dev != ours.st_dev || theirs.st_ino != ours.st_ino);
 }
 
 /* Build-id and debug link of the file itself, as far as it is there and not known to be another one. */

@@ -26,9 +26,6 @@ void symbol_files_close(struct symbol_files *files);
 /* The file to read code or unwind tables from (not a debug file): the mapped file itself or its copy in a cache. */
 bool runtime_file_open(const struct symbol_options *options, const struct dso *dso, struct elf_file *ret);
 
-/* Whether a process lives in another mount namespace: its paths are to be looked up below PROC/PID/root then. `proc` is "/proc". */
-bool process_has_other_mounts(const char *proc, uint32_t pid);
-
 /* An entry of the build-id cache: DIR/.build-id/xx/yyyy/FILE. FILE is "elf", "debug", "kallsyms", "vdso", "probes". Freed by the caller. */
 char *buildid_cache_path(const char *cache_dir, const struct buildid *id, const char *file);
 /* The cache's directory: of the options, else $PERF_BUILDID_DIR, else ~/.debug. Freed by the caller; NULL without a home directory. */

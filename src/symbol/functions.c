@@ -7,6 +7,7 @@
 #include "base/hash.h"
 #include "base/intern.h"
 #include "base/mem.h"
+#include "model/jitdump.h"
 #include "symbol/debug_info.h"
 
 #include <pthread.h>
@@ -23,6 +24,7 @@ struct functions {
 	const char *path;
 	bool tried;
 	struct debug_info *info; /* NULL = none */
+	const struct jitdump *dump; /* instead, or NULL */
 	struct arena arena;
 	struct intern names;
 	struct map64 answer_index; /* vaddr → index + 1 */
@@ -35,6 +37,14 @@ struct functions *functions_create(const char *path)
 	struct functions *functions = mem_zalloc(sizeof(*functions));
 	functions->path = path;
 	pthread_mutex_init(&functions->lock, NULL);
+	return functions;
+}
+
+struct functions *functions_create_jitdump(const struct jitdump *dump)
+{
+	struct functions *functions = functions_create(NULL);
+	functions->tried = true;
+	functions->dump = dump;
 	return functions;
 }
 
@@ -72,6 +82,15 @@ static const struct symbol *inlined_symbol(struct functions *functions, const st
 	}
 }
 
+static struct answer look_up_jit(struct functions *functions, uint64_t offset, const struct symbol *symbol)
+{
+	const struct jitdump_code *code = jitdump_find(functions->dump, offset);
+	struct code_function function = {.symbol = symbol};
+	if (!code || !jitdump_line(functions->dump, code, offset - code->offset, &function.file, &function.line))
+		return (struct answer){0};
+	return (struct answer){arena_copy(&functions->arena, &function, sizeof(function)), 1};
+}
+
 static struct answer look_up(struct functions *functions, uint64_t vaddr, const struct symbol *symbol)
 {
 	struct debug_frame frames[DEBUG_FRAMES_MAX];
@@ -94,7 +113,7 @@ size_t functions_at(struct functions *functions, uint64_t vaddr, const struct sy
 	functions->tried = true;
 	uint64_t *slot = map64_insert(&functions->answer_index, vaddr, NULL);
 	if (!*slot) {
-		vec_push(&functions->answers, look_up(functions, vaddr, symbol));
+		vec_push(&functions->answers, functions->dump ? look_up_jit(functions, vaddr, symbol) : look_up(functions, vaddr, symbol));
 		*slot = functions->answers.len;
 	}
 	struct answer answer = functions->answers.data[*slot - 1];

@@ -17,6 +17,8 @@ struct code_function {
 struct functions;
 /* For the file at `path`, which is opened on first use. */
 struct functions *functions_create(const char *path);
+/* For generated code: lines by the jitdump, which is asked with offsets in it. */
+struct functions *functions_create_jitdump(const struct jitdump *dump);
 void functions_destroy(struct functions *functions);
 /* Those at virtual address `vaddr` of the file, innermost first. `symbol` is the table's for this address: the one for the same address
  * must be given each time. Returns how many, 0 when there is no debug information; they live as long as `functions`. Thread-safe. */

@@ -1,13 +1,14 @@
-/* perf-PID.map files. The format has no escapes: the name is the rest of the line. */
+/* Symbols of generated code: perf-PID.map files, found by pid, and jitdumps. */
 #include "symbol/jit.h"
 
 #include "base/cleanup.h"
-#include "base/log.h"
+#include "base/process_file.h"
 #include "base/text.h"
+#include "model/jitdump.h"
+#include "symbol/perf_map.h"
 
 #include <ctype.h>
 #include <elf.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -49,17 +50,12 @@ static uint32_t inner_pid(const char *proc, uint32_t pid)
 }
 
 /* Reads a trusted file; NULL when there is none. */
-static char *read_trusted(const char *path, const struct symbol_options *options, size_t *ret_size, bool *ret_forbidden)
+static char *read_map(const char *path, const struct symbol_options *options, size_t *ret_size, bool *ret_forbidden)
 {
 	struct stat status;
-	cleanup_close int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	if (fd < 0 || fstat(fd, &status) || !S_ISREG(status.st_mode) || status.st_size > MAP_SIZE_LIMIT)
+	cleanup_close int fd = process_file_open(path, options->force, ret_forbidden);
+	if (fd < 0 || fstat(fd, &status) || status.st_size > MAP_SIZE_LIMIT)
 		return NULL;
-	if (!options->force && status.st_uid && status.st_uid != geteuid()) {
-		log_warning("%s belongs to another user and is not used; -f uses it all the same", path);
-		*ret_forbidden = true;
-		return NULL;
-	}
 	size_t size = 0;
 	char *text = mem_alloc((size_t)status.st_size + 1);
 	for (ssize_t n; size < (size_t)status.st_size && (n = read(fd, text + size, (size_t)status.st_size - size)) > 0;)
@@ -67,25 +63,6 @@ static char *read_trusted(const char *path, const struct symbol_options *options
 	text[size] = '\0';
 	*ret_size = size;
 	return text;
-}
-
-static void parse_map(char *text, size_t size, struct symbol_builder *builder)
-{
-	for (char *line = text, *next; line < text + size; line = next) {
-		char *newline = memchr(line, '\n', (size_t)(text + size - line)), *end;
-		next = newline ? newline + 1 : text + size;
-		if (newline)
-			*newline = '\0';
-		uint64_t start = strtoull(line, &end, 16);
-		if (end == line || *end != ' ')
-			continue;
-		uint64_t length = strtoull(end, &end, 16);
-		while (*end == ' ')
-			end++;
-		if (*end)
-			symbol_builder_add(builder, start, length, STB_GLOBAL, STT_FUNC, end);
-	}
-	symbol_builder_settle(builder, false);
 }
 
 struct symtab *jit_load(const struct symbol_options *options, const struct dso *dso)
@@ -102,14 +79,28 @@ struct symtab *jit_load(const struct symbol_options *options, const struct dso *
 		pid = dso->pid;
 	if (pid && options->same_machine && !options->symfs) {
 		snprintf(path, sizeof(path), "%s/%u/root/tmp/perf-%u.map", proc, pid, inner_pid(proc, pid));
-		text = read_trusted(path, options, &size, &forbidden);
+		text = read_map(path, options, &size, &forbidden);
 	}
 	if (pid && !text && !forbidden) {
 		snprintf(path, sizeof(path), "%s/tmp/perf-%u.map", symfs, pid);
-		text = read_trusted(path, options, &size, &forbidden);
+		text = read_map(path, options, &size, &forbidden);
 	}
 	if (text)
-		parse_map(text, size, &builder);
+		perf_map_parse(text, size, &builder);
 	enum symbol_source source = text ? SYMBOLS_FULL : forbidden ? SYMBOLS_FORBIDDEN : SYMBOLS_NO_JIT_MAP;
 	return symtab_build(&builder, source, text ? path : NULL);
+}
+
+struct symtab *jit_load_dump(const struct dso *dso)
+{
+	const struct jitdump *dump = dso->jitdump;
+	struct symbol_builder builder = {0};
+	for (size_t i = 0; i < dump->codes.len; i++) {
+		const struct jitdump_code *code = &dump->codes.data[i];
+		symbol_builder_add(&builder, code->offset, code->size, STB_GLOBAL, STT_FUNC, code->name);
+	}
+	symbol_builder_settle(&builder, false);
+	struct symtab *symtab = symtab_build(&builder, SYMBOLS_FULL, dump->path);
+	symtab_set_jitdump(symtab, dump);
+	return symtab;
 }

@@ -130,6 +130,8 @@ static struct symtab *load(struct resolver *resolver, const struct dso *dso)
 		return load_vdso(options, dso);
 	case DSO_FILE:
 		return load_file(options, dso);
+	case DSO_JITDUMP:
+		return jit_load_dump(dso);
 	default:
 		return empty_table(SYMBOLS_NONE);
 	}

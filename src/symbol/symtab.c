@@ -353,6 +353,11 @@ void symtab_set_layout(struct symtab *symtab, const struct elf_file *module, con
 		symtab->private->functions = functions_create(symtab->path);
 }
 
+void symtab_set_jitdump(struct symtab *symtab, const struct jitdump *dump)
+{
+	symtab->private->functions = functions_create_jitdump(dump);
+}
+
 uint64_t symtab_vaddr(const struct symtab *symtab, uint64_t dso_addr)
 {
 	for (size_t i = 0; i < symtab->segment_count; i++) {

@@ -45,6 +45,9 @@ void symtab_set_segments(struct symtab *symtab, const struct elf_file *runtime);
 void symtab_set_relocation(struct symtab *symtab, uint64_t relocation);
 /* Notes where the loader has put a module's sections: each its distance from `base`, by elf_module_layout(). */
 void symtab_set_layout(struct symtab *symtab, const struct elf_file *module, const uint64_t *layout, uint64_t base);
+/* Notes the jitdump that the symbols are from: its addresses are offsets in it. */
+struct jitdump;
+void symtab_set_jitdump(struct symtab *symtab, const struct jitdump *dump);
 /* The virtual address in the file, which its debug information and disassembly speak of; `dso_addr` itself where nothing else is known. */
 uint64_t symtab_vaddr(const struct symtab *symtab, uint64_t dso_addr);
 struct code_function;

@@ -1,6 +1,7 @@
 /* What the unwinder keeps for each file: its call frame information. */
 #pragma once
 
+#include "model/jitdump.h"
 #include "symbol/debugfile.h"
 #include "symbol/resolve.h"
 #include "unwind/cfi.h"
@@ -10,13 +11,15 @@ struct unwind_tables {
 	struct symbol_files files; /* its debug file, for .debug_frame */
 	void *inflated;
 	struct cfi_section sections[2]; /* .eh_frame, then .debug_frame; count 0 = none */
+	const struct jitdump *dump;	/* of generated code, or NULL */
+	struct cfi_section *codes;	/* for each piece of its code */
 };
 
 /* For resolver_attachment(). Never NULL: a file that is not there has empty tables. */
 void *unwind_tables_make(const struct symbol_options *options, const struct dso *dso);
 void unwind_tables_destroy(void *attachment);
 
-/* The virtual address in the file of a dso address (file offset); false when no segment covers it. */
+/* The virtual address in the file of a dso address (file offset); false when no segment covers it. Of generated code the dso address itself. */
 bool unwind_tables_vaddr(const struct unwind_tables *tables, uint64_t dso_addr, uint64_t *ret);
 /* The rules for a virtual address. */
 bool unwind_tables_row(const struct unwind_tables *tables, uint64_t vaddr, struct cfi_row *ret);

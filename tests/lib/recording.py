@@ -77,6 +77,7 @@ class Event:
         self.regs_intr = number(fields.get("regs_intr", "0"))
         self.stack = number(fields.get("stack", "0"))
         self.branch = number(fields.get("branch", "0"))
+        self.clock = number(fields.get("clock", "0"))  # with the flag use_clockid
 
 
 class Maker:
@@ -125,7 +126,7 @@ class Maker:
 
     def attr(self, event):
         data = self.pack("IIQQQQ", event.type, event.size, event.config, event.period, event.sample, event.read) + self.flags(event.flags)
-        data += self.pack("IIQQQQIIQIHHIIQQ", 0, 0, 0, 0, event.branch, event.regs_user, event.stack, 0, event.regs_intr, 0, 0, 0, 0, 0, 0, 0)
+        data += self.pack("IIQQQQIIQIHHIIQQ", 0, 0, 0, 0, event.branch, event.regs_user, event.stack, event.clock, event.regs_intr, 0, 0, 0, 0, 0, 0, 0)
         return (data + bytes(event.size))[:event.size]
 
     # ── Features ──

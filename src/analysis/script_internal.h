@@ -60,7 +60,11 @@ static inline bool script_shows(const struct script_plan *plan, enum script_fiel
 	return plan->fields & SCRIPT_BIT(field);
 }
 
+struct script_code;
+void script_code_destroy(struct script_code *code);
+
 struct script_text {
+	struct script_code *code; /* NULL until code was shown */
 	const struct session *session;
 	const struct machine *machine;
 	struct resolver *resolver;
@@ -108,3 +112,4 @@ script_field_print script_print_data_src, script_print_data_page_size, script_pr
 script_field_print script_print_iregs, script_print_uregs;
 script_field_print script_print_brstack, script_print_brstacksym, script_print_brstackoff;
 script_field_print script_print_bpf_output;
+script_field_print script_print_insn, script_print_insnlen, script_print_disasm, script_print_brstackinsn;

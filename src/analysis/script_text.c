@@ -128,6 +128,7 @@ void script_text_destroy(struct script_text *text)
 		free(text->plans[i]);
 	}
 	free(text->plans);
+	script_code_destroy(text->code);
 	script_stacks_destroy(text->stacks);
 	stack_deinit(&text->stack);
 	free(text);

@@ -68,6 +68,7 @@ static const struct option script_options[] = {
 			    parse_fields, OPTION_NO_NEGATION),
 	OPTION_FLAG('G', "hide-call-graph", TYPE, hide_call_graph, "no stacks: one line a sample"),
 	OPTION_U64(0, "max-stack", TYPE, max_stack, "N", "at most N frames of a stack (127)"),
+	OPTION_U64(0, "max-blocks", TYPE, max_blocks, "N", "with -F brstackinsn: at most N blocks of code"),
 	OPTION_CUSTOM_FLAGS(0, "stop-bt", TYPE, filter, "SYMBOL,…", "stacks end at these functions", parse_stop_at, OPTION_NO_NEGATION),
 	OPTION_FLAG(0, "ns", TYPE, nanoseconds, "times with nine decimals"),
 	OPTION_FLAG(0, "reltime", TYPE, relative, "times count from the first line"),

@@ -16,6 +16,7 @@ struct script_options {
 	const char *time;
 	const char *switch_on, *switch_off;
 	uint64_t max_stack;
+	uint64_t max_blocks;
 	bool hide_call_graph;
 	bool inlines;
 	bool nanoseconds, relative, delta, latency;

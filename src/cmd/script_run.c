@@ -266,6 +266,7 @@ static void init_text_options(struct script_text_options *ret, const struct scri
 		.relative = options->relative,
 		.delta = options->delta,
 		.latency = options->latency,
+		.max_blocks = options->max_blocks,
 		.kernel_path = options->kernel_path,
 		.source_path = options->source_path,
 		.max_stack = (unsigned int)options->max_stack,

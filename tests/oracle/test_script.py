@@ -1,11 +1,17 @@
 """perf script against the kernel's perf 6.1: recordings of every kind, made here by both recorders, printed with many options, line by line."""
 import itertools
+import pathlib
 import re
 import shutil
 import struct
 import subprocess
+import sys
 
 import pytest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
+import branches
+import recording
 
 # A thread, children that fork and exec, files, page faults: something of everything.
 PROGRAM = r"""
@@ -350,6 +356,41 @@ def test_asked_for_but_not_recorded(perf, oracle, record, words):
     result = perf("script", "-i", record(oracle, "plain", RECORDINGS["plain"]), *words)
     assert result.returncode != 0
     assert result.stderr and not result.stdout
+
+
+@pytest.mark.parametrize("words", [["-F", "+insn"], ["-F", "+insnlen"], ["-F", "ip,sym,insn,insnlen"]], ids=" ".join)
+def test_instructions(perf, oracle, record, words):
+    """Of programs. (The kernel's own code the kernel's perf finds only with a vmlinux or kcore.)"""
+    path = record(oracle, "plain", RECORDINGS["plain"])
+    theirs, ours = both(perf, oracle, path, [*words, "--dsos", "work"])
+    assert_same(theirs, ours, words)
+    assert b"insn: " in ours or b"ilen: " in ours
+
+
+def test_instructions_as_text(perf, oracle, record):
+    """binutils takes the same bytes for the same instructions."""
+    path = record(oracle, "plain", RECORDINGS["plain"])
+    lines = perf("script", "-i", path, "-F", "ip,sym,symoff,disasm", "--dsos", "work").stdout.splitlines()
+    code = subprocess.run(["objdump", "-d", "--no-show-raw-insn", path.parent / "work"], capture_output=True, text=True, check=True).stdout
+    start = int(re.search(r"^([0-9a-f]+) <leaf>:", code, re.M).group(1), 16)
+    looked_at = 0
+    for line in lines:
+        found = re.match(r" *[0-9a-f]+ leaf\+0x([0-9a-f]+)\t\t(\S+)", line)
+        if not found:
+            continue
+        name = re.search(rf"^ +{start + int(found.group(1), 16):x}:\t(\S+)", code, re.M)
+        assert name and found.group(2).startswith(name.group(1).rstrip("lqwb")), line
+        looked_at += 1
+    assert looked_at
+
+
+@pytest.mark.parametrize("words", [["-F", "ip,sym,brstackinsn"], ["-F", "comm,ip,brstackinsn,brstackinsnlen"], ["-F", "brstackinsn", "--max-blocks", "2"]], ids=" ".join)
+def test_code_between_branches(perf, oracle, folder, words):
+    path = folder / "branches.data"
+    if not path.exists():
+        path.write_bytes(recording.Maker(branches.make(folder, every=41)[1]).make())
+    theirs, ours = both(perf, oracle, path, words)
+    assert theirs == ours and b" IPC\n" in ours and b"sum+" in ours
 
 
 def test_range_of_addresses(perf, oracle, record):

@@ -222,7 +222,7 @@ static struct error *start(struct measuring *measuring)
 		measuring->timers[1] = poller_timer(poller, options->timeout_ms * 1000000u, 0, TAG_TIMEOUT);
 	if (options->delay_ms > 0)
 		measuring->timers[2] = poller_timer(poller, (uint64_t)options->delay_ms * 1000000u, 0, TAG_DELAY);
-	run->start_ns = 0;
+	run->start_ns = run->intervals = 0;
 	if (options->delay_ms) {
 		if (!options->verbosity.quiet)
 			fprintf(stderr, "Events disabled\n");

@@ -84,8 +84,8 @@ static void take_threads(struct stat_run *run, struct cursor *cursor)
 	}
 }
 
-/* More CPUs than any machine has. */
-enum { MOST_CPUS = 1 << 16 };
+/* More CPUs than any machine has, and more counters of an event than any recorder opens. */
+enum { MOST_CPUS = 1 << 16, MOST_CELLS = 1 << 20 };
 
 static void take_mask(struct cursor *cursor, int *cpus, size_t *count)
 {
@@ -147,6 +147,9 @@ static struct error *begin(struct stat_run *run, const struct reader *reader)
 {
 	if (!run->cpu_count || !run->threads.len)
 		return error_new_kind(ERROR_FORMAT, "%s: it isn't said which CPUs and threads were counted", reader->path);
+	if (run->cpu_count * run->threads.len > MOST_CELLS)
+		return error_new_kind(ERROR_FORMAT, "%s: %zu CPUs times %zu threads are more than can be counted", reader->path, run->cpu_count,
+				      run->threads.len);
 	if (run->options.display.per != STAT_PER_ALL && run->options.display.per != STAT_PER_THREAD && run->cpus[0] < 0)
 		return error_new_kind(ERROR_USAGE, "%s: processes were counted, not CPUs: they can be kept apart by thread only", reader->path);
 	struct error *error = stat_choose_places(run, &reader->features);

@@ -94,3 +94,45 @@ def test_system_wide(perf, live_system):
     done = perf("stat", "-a", "-A", "-x,", "-e", "cpu-clock", "sleep", "0.1")
     lines = done.stderr.splitlines()
     assert len(lines) == len(os.sched_getaffinity(0)) and lines[0].startswith("CPU0,")
+
+
+def test_delay_leaves_the_beginning_out(perf):
+    """The time that passed is that of counting."""
+    done = perf("stat", "-x,", "-D", "300", "-e", "duration_time", "sleep", "0.8")
+    assert 0.3e9 < int(done.stderr.splitlines()[-1].split(",")[0]) < 0.7e9 and "Events enabled" in done.stderr
+
+
+def test_control(perf, tmp_path):
+    commands, answers = tmp_path / "commands", tmp_path / "answers"
+    os.mkfifo(commands)
+    os.mkfifo(answers)
+    process = subprocess.Popen([perf, "stat", "-D", "-1", "-x,", "-e", "task-clock", "--control", f"fifo:{commands},{answers}",
+                                "sh", "-c", "while :; do :; done"], stderr=subprocess.PIPE, text=True)
+    with open(answers, "r+b", buffering=0) as heard, open(commands, "wb", buffering=0) as said:
+        for command in (b"enable\n", b"disable\n", b"ping\n", b"stop\n"):
+            said.write(command)
+            assert heard.read(4) == b"ack\n"
+            time.sleep(0.2)
+    text = process.communicate(timeout=20)[1]
+    assert process.returncode == 0 and 50 < float(text.splitlines()[-1].split(",")[0]) < 600
+
+
+def test_forever_until_interrupted(perf):
+    process = subprocess.Popen([perf, "stat", "-r", "0", "-x,", "-e", "task-clock", "sleep", "0.1"], stderr=subprocess.PIPE, text=True)
+    time.sleep(1)
+    process.send_signal(signal.SIGINT)
+    assert process.communicate(timeout=20)[1].count("task-clock") >= 3
+
+
+def test_damaged_recording_is_refused(perf, tmp_path):
+    path = tmp_path / "perf.data"
+    assert perf("stat", "record", "-o", path, "-e", "task-clock", "true").returncode == 0
+    whole = path.read_bytes()
+    for size in range(100, len(whole), 97):
+        (tmp_path / "cut").write_bytes(whole[:size])
+        done = perf("stat", "report", "-i", tmp_path / "cut")
+        assert done.returncode in (0, 255), size
+    samples = perf("record", "-q", "-o", tmp_path / "samples", "true")
+    assert samples.returncode == 0
+    done = perf("stat", "report", "-i", tmp_path / "samples")
+    assert done.returncode == 255 and "holds no counts" in done.stderr

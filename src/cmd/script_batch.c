@@ -1,5 +1,5 @@
 /* Samples become text on several threads: one thread reads a few thousand records (the machine grows meanwhile), then all threads make
- * slices of them into text (the machine rests), then the slices are written in order. The first batches are small, so that the first lines
+ * slices of them into text (the machine rests; the reading thread first reads ahead), then the slices are written in order. The first batches are small, so that the first lines
  * come at once. */
 #include "cmd/script_batch.h"
 
@@ -197,6 +197,8 @@ static void format_all(struct script_batch *batch)
 {
 	atomic_store(&batch->next_slice, 0);
 	wake_helpers(batch, batch->run + 1 == UINT_MAX ? 1 : batch->run + 1);
+	if (batch->helper_count)
+		session_read_ahead(batch->session);
 	format_slices(batch, batch->text);
 	pthread_mutex_lock(&batch->lock);
 	while (batch->working)

@@ -88,6 +88,8 @@ bool reader_defers_chains(const struct reader *reader);
  * next one; the bytes of RECORD_AUXTRACE are passed over. Thread-safe apart from trouble, which only the first pass (`note` true) writes.
  */
 const struct record_header *reader_record(struct reader *reader, uint64_t *offset, bool note);
+/* The kernel's record at `offset` if it is a sound one, which reader_record() would hand out and do nothing else; else NULL. Changes nothing. */
+const struct record_header *reader_peek(const struct reader *reader, uint64_t offset);
 
 /* Streaming input: the next piece of whole records. Events, features and formats are complete as soon as the first record that is no header
  * record was returned. Release each chunk with reader_chunk_release(). */

@@ -457,19 +457,27 @@ static bool show(struct session *session, struct record *ret)
 	return next_member(session, ret);
 }
 
+static void take_into_order(struct session *session, const struct record_header *header, uint64_t offset, uint64_t time)
+{
+	struct session_private *private = session->private;
+	if (!private->prepared)
+		count_record(session, header, time, offset);
+	order_push(&private->order, time, offset);
+	source_hold(&private->source, offset);
+}
+
 /* The next record of the source: delivered (true, and *ret_shown tells whether it is to be seen), or put into the order (false). */
 static bool scan_one(struct session *session, const struct record_header *header, uint64_t offset, struct record *ret, bool *ret_shown)
 {
 	struct session_private *private = session->private;
 	look_at_events(session);
 	uint64_t time = session_record_time(session, header);
-	if (!private->prepared)
-		count_record(session, header, time, offset);
 	if (time && !private->file_order) {
-		order_push(&private->order, time, offset);
-		source_hold(&private->source, offset);
+		take_into_order(session, header, offset, time);
 		return false;
 	}
+	if (!private->prepared)
+		count_record(session, header, time, offset);
 	private->round_mark = header->type == RECORD_FINISHED_ROUND && !private->file_order;
 	*ret_shown = deliver(session, header, offset, time, ret);
 	return true;
@@ -494,6 +502,22 @@ static int scan(struct session *session, struct record *ret, bool *ret_shown, st
 	private->scanned = true;
 	order_finish(&private->order);
 	return 0;
+}
+
+void session_read_ahead(struct session *session)
+{
+	enum { AT_ONCE = 4096 };
+	struct session_private *private = session->private;
+	if (!private->started || private->scanned || private->round_mark || private->file_order || !session->reader->stable)
+		return;
+	for (size_t i = 0; i < AT_ONCE; i++) {
+		const struct record_header *header = reader_peek(session->reader, private->source.offset);
+		uint64_t time = header ? session_record_time(session, header) : 0;
+		if (!time)
+			return;
+		take_into_order(session, header, private->source.offset, time);
+		private->source.offset += header->size;
+	}
 }
 
 /* Readying the first call: the source begins anew after pass 1. */

@@ -10,6 +10,7 @@
 #include <linux/perf_event.h>
 #include <malloc.h>
 #include <stdlib.h>
+#include <string.h>
 
 struct fold_context {
 	struct fold *fold;
@@ -218,6 +219,33 @@ static void add_recorded(const struct adding *adding)
 	add_chain(adding, worker->words.data, worker->words.len);
 }
 
+enum { HISTORY_MAX = 127 };
+
+/* Leaves out repetitions: branches that come from the same addresses as those right before them, from where their first address was first seen.
+ *
+ *	d c b a b a b a z   →   d c b a z
+ */
+static size_t drop_loops(const struct branch_entry *branches, size_t count, const struct branch_entry *kept[HISTORY_MAX])
+{
+	size_t n = count < HISTORY_MAX ? count : HISTORY_MAX;
+	for (size_t i = 0; i < n; i++)
+		kept[i] = &branches[i];
+	bool known[HISTORY_MAX] = {true}; /* where an address was first seen: repetitions are looked for from there */
+	for (size_t i = 1; i < n; i++) {
+		size_t first = 0, same = 0;
+		while (first < i && !(known[first] && kept[first]->from == kept[i]->from))
+			first++;
+		known[i] = first == i;
+		while (first + same < i && i + same < n && kept[first + same]->from == kept[i + same]->from)
+			same++;
+		if (first == i || (first + same < i && i + same < n))
+			continue;
+		memmove(kept + i, kept + i + same, (n - i - same) * sizeof(*kept));
+		n -= same;
+	}
+	return n;
+}
+
 /* A branch's target and source, newest first, then the call chain without what the newest branch shows already: the caller that it came from (a return address
  * is at most 8 bytes behind its call). */
 static bool add_history(const struct adding *adding)
@@ -228,9 +256,11 @@ static bool add_history(const struct adding *adding)
 		return false;
 	worker->words.len = 0;
 	vec_push(&worker->words, FOLD_BY_ADDRESS);
-	for (uint64_t i = 0; i < sample->branch_count; i++) {
-		vec_push(&worker->words, sample->branches[i].to);
-		vec_push(&worker->words, sample->branches[i].from);
+	const struct branch_entry *kept[HISTORY_MAX];
+	size_t kept_count = drop_loops(sample->branches, sample->branch_count, kept);
+	for (size_t i = 0; i < kept_count; i++) {
+		vec_push(&worker->words, kept[i]->to);
+		vec_push(&worker->words, kept[i]->from);
 	}
 	uint64_t skipped = 0;
 	for (uint64_t i = 0; i < sample->branch_count && skipped < sample->chain_count; i++) {

@@ -125,7 +125,7 @@ static struct error *make_fold(struct report *report)
 		.chains = needs_stacks(report),
 		.branches = report->branch_mode,
 		.threads = needs_threads(report),
-		.by_address = options->callgraph.by_address || report->branch_history,
+		.by_address = options->callgraph.by_address || options->branch_history,
 		.by_line = report->by_line,
 		.branch_history = report->branch_history,
 		.keep_outermost = report->caller_order,

@@ -11,7 +11,7 @@
 #include <string.h>
 
 static const char DEFAULT_SORT[] = "comm,dso,symbol";
-static const char HISTORY_SORT[] = "srcline,symbol,dso";
+static const char HISTORY_SORT[] = "srcline,symbol,dso,ipc_null";
 static const char BRANCH_SORT[] = "comm,dso_from,symbol_from,symbol_to,cycles";
 
 static void add_once(struct key_list *list, const struct key *key)

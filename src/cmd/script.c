@@ -55,6 +55,7 @@ static struct error *parse_stop_at(const struct option *option, const char *argu
 }
 
 #define NO_TRACES "instruction traces of hardware (Intel PT, Arm CoreSight) aren't decoded; record branches with -b and use -F +brstack"
+#define NO_FILTERS "filters in shared libraries aren't loaded; use -c, -S, --dsos, --pid and --time, or a pipe"
 #define NO_GUESTS "symbols of guests aren't looked up from the host; record and look inside of the guest"
 #define TYPE struct script_options
 static const struct option script_options[] = {
@@ -114,6 +115,10 @@ static const struct option script_options[] = {
 	OPTION_REFUSED(0, "call-trace", NULL, NO_TRACES),
 	OPTION_REFUSED(0, "call-ret-trace", NULL, NO_TRACES),
 	OPTION_REFUSED(0, "graph-function", "SYMBOL,…", NO_TRACES),
+	OPTION_REFUSED(0, "stitch-lbr", NULL, "call graphs of branch records aren't put together over several samples; use -F +brstack, or record with --call-graph dwarf"),
+	OPTION_REFUSED(0, "dlfilter", "FILE", NO_FILTERS),
+	OPTION_REFUSED(0, "dlarg", "ARGUMENT", NO_FILTERS),
+	OPTION_REFUSED(0, "list-dlfilters", NULL, NO_FILTERS),
 	OPTION_REFUSED(0, "xed", NULL, "no program is needed to take code apart; use -F +disasm"),
 	OPTION_REFUSED(0, "addr2line", "PATH", "no program is needed to find source lines; use -F +srcline"),
 	OPTION_REFUSED(0, "guest-code", NULL, NO_GUESTS),

@@ -186,3 +186,11 @@ def test_branches(perf, oracle, branch_data, words):
     theirs = text(oracle, branch_data, words.split())
     assert text(perf, branch_data, words.split()) == theirs
     assert len(theirs) > 6
+
+
+@pytest.mark.parametrize("words", ["--branch-history --no-children", "--branch-history --no-children -s sym -g graph,2"])
+def test_history_of_branches(perf, oracle, branch_data, words):
+    """Loops are folded alike. The kernel's perf puts cycles and predictions behind the names."""
+    theirs = [re.sub(r" \([a-z:0-9. %_]*\)$", "", line) for line in text(oracle, branch_data, words.split())]
+    assert text(perf, branch_data, words.split()) == theirs
+    assert len(theirs) > 100

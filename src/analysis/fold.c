@@ -154,16 +154,13 @@ static void add_chain(const struct adding *adding, const uint64_t *chain, uint64
 	pending->outer_count = push_part(adding, chain + split, count - split, CPUMODE_USER);
 }
 
-/* The chain of samples that have user registers and stack, or branch stacks as call graph: made by the resolver of stacks, into worker->words. */
+/* The chain of samples whose stack is more than the recorded chain: made by the resolver of stacks, into worker->words. */
 static bool unwound_chain(struct adding *adding)
 {
 	struct fold_context *context = adding->context;
 	struct fold_worker *worker = adding->worker;
 	const struct fold_sample *in = adding->in;
-	const struct event_attr *attr = &in->event->attr;
-	bool unwind = (attr->sample_type & PERF_SAMPLE_REGS_USER) && (attr->sample_type & PERF_SAMPLE_STACK_USER);
-	bool lbr = (attr->sample_type & PERF_SAMPLE_BRANCH_STACK) && (attr->branch_sample_type & PERF_SAMPLE_BRANCH_CALL_STACK);
-	if (!unwind && !lbr)
+	if (!stack_exceeds_chain(context->machine, &in->event->attr))
 		return false;
 	struct stack_options options = {.max_depth = context->options->max_stack ? context->options->max_stack : 127};
 	stack_addresses(context->resolver, context->machine, in->thread, in->event, in->sample, in->model_time, &options, &worker->stack);

@@ -51,7 +51,7 @@ static void add_source(const struct script_text *text, const struct script_plan 
 {
 	if (!frame->map)
 		return;
-	const struct code_function *function = source_find(text->resolver, frame, !plan->plain_chain);
+	const struct code_function *function = source_find(text->resolver, frame, plan->unwound);
 	const char *file = function ? function->file : NULL;
 	const char *name = source_file(file ? file : frame->map->dso->short_name, text->options.source_path);
 	strbuf_add(out, "\n  ", 3);

@@ -55,7 +55,8 @@ static void plan_prints(struct script_plan *plan)
 		plan->steps[plan->steps_used++] = (struct script_step){.print = script_print_branch};
 }
 
-static void plan_init(struct script_plan *plan, const struct event *event, const struct script_text_options *options, size_t name_width)
+static void plan_init(struct script_plan *plan, const struct event *event, const struct machine *machine,
+		      const struct script_text_options *options, size_t name_width)
 {
 	const struct event_attr *attr = &event->attr;
 	plan->type = script_type_of(event);
@@ -64,7 +65,8 @@ static void plan_init(struct script_plan *plan, const struct event *event, const
 	plan->comm_aligned = !(plan->stacks && plan->fields & BIT(IP));
 	plan->branch_trace = is_branch_trace(attr);
 	plan->addr_is_symbol = is_page_fault(attr) || plan->branch_trace;
-	plan->plain_chain = !(attr->sample_type & (PERF_SAMPLE_STACK_USER | PERF_SAMPLE_BRANCH_STACK));
+	plan->unwound = attr->sample_type & (PERF_SAMPLE_STACK_USER | PERF_SAMPLE_BRANCH_STACK);
+	plan->plain_chain = !(attr->sample_type & PERF_SAMPLE_BRANCH_STACK) && !stack_exceeds_chain(machine, attr);
 	if (plan->type != SCRIPT_SOFTWARE || attr->config != PERF_COUNT_SW_BPF_OUTPUT)
 		plan->fields &= ~BIT(BPF_OUTPUT);
 	if (plan->branch_trace && attr->sample_type & PERF_SAMPLE_ADDR && !options->fields.chosen[plan->type])
@@ -101,7 +103,7 @@ static const struct script_plan *plan_of(struct script_text *text, const struct 
 	struct script_plan **plan = &text->plans[event->index];
 	if (!*plan) {
 		*plan = mem_zalloc(sizeof(**plan));
-		plan_init(*plan, event, &text->options, text->name_width);
+		plan_init(*plan, event, text->machine, &text->options, text->name_width);
 	}
 	return *plan;
 }

@@ -5,7 +5,8 @@
  *  - the chain itself; a marker nobody knows makes the whole chain worthless (the kernel's perf drops it too);
  *  - with branch stacks in call-stack mode (LBR), the chain's user part is replaced by the branch stack: where the newest call went, then
  *    where each call came from;
- *  - with user registers and stack bytes, the user part is unwound and put behind the chain.
+ *  - with user registers and stack bytes, the user part is unwound and put behind the chain; with the registers alone (arm64 records the
+ *    link register), the caller of a leaf function is put where the chain lacks it.
  * Then each is looked up.
  */
 #include "analysis/stack.h"
@@ -85,10 +86,10 @@ static bool add_branches(const struct sample *sample, unsigned int depth, struct
 	return true;
 }
 
-static void add_unwound(struct resolver *resolver, const struct machine *machine, const struct thread *thread, const struct sample *sample,
-			uint64_t time, unsigned int depth, struct stack *stack)
+static struct unwind_input unwind_input_of(const struct machine *machine, const struct thread *thread, const struct sample *sample,
+					   uint64_t time)
 {
-	struct unwind_input input = {
+	return (struct unwind_input){
 		.arch = machine->arch,
 		.abi = sample->regs_user.abi,
 		.mask = sample->regs_user.mask,
@@ -98,12 +99,50 @@ static void add_unwound(struct resolver *resolver, const struct machine *machine
 		.maps = thread ? thread_maps(thread) : NULL,
 		.time = time,
 	};
+}
+
+/* Puts the caller of the innermost user function where the frame pointers have left it out. */
+static void add_leaf_caller(struct resolver *resolver, const struct machine *machine, const struct thread *thread,
+			    const struct sample *sample, uint64_t time, unsigned int depth, struct stack *stack)
+{
+	struct unwind_input input = unwind_input_of(machine, thread, sample, time);
+	size_t user = 0, count = stack->frames.len;
+	while (user < count && stack->frames.data[user].cpumode != CPUMODE_USER)
+		user++;
+	if (user == count || count >= depth)
+		return;
+	uint64_t caller = unwind_leaf_caller(resolver, &stack->unwind_cache, &input, stack->frames.data[user].ip);
+	if (!caller || (user + 1 < count && stack->frames.data[user + 1].ip == caller + 1))
+		return;
+	add(stack, caller, CPUMODE_USER);
+	struct frame frame = vec_last(&stack->frames)[0];
+	memmove(stack->frames.data + user + 2, stack->frames.data + user + 1, (count - user - 1) * sizeof(frame));
+	stack->frames.data[user + 1] = frame;
+}
+
+static void add_unwound(struct resolver *resolver, const struct machine *machine, const struct thread *thread, const struct sample *sample,
+			uint64_t time, unsigned int depth, struct stack *stack)
+{
+	struct unwind_input input = unwind_input_of(machine, thread, sample, time);
 	uint64_t ips[DEFAULT_DEPTH], *list = depth <= DEFAULT_DEPTH ? ips : mem_alloc_array(depth, sizeof(*list));
 	size_t count = unwind_user(resolver, &stack->unwind_cache, &input, list, depth);
 	for (size_t i = 0; i < count; i++)
 		add(stack, list[i], CPUMODE_USER);
 	if (list != ips)
 		free(list);
+}
+
+static bool is_branch_call_graph(const struct event_attr *attr)
+{
+	return (attr->sample_type & PERF_SAMPLE_BRANCH_STACK) && (attr->branch_sample_type & PERF_SAMPLE_BRANCH_CALL_STACK);
+}
+
+bool stack_exceeds_chain(const struct machine *machine, const struct event_attr *attr)
+{
+	if (is_branch_call_graph(attr))
+		return true;
+	return (attr->sample_type & PERF_SAMPLE_REGS_USER) &&
+	       ((attr->sample_type & PERF_SAMPLE_STACK_USER) || unwind_has_leaf_callers(machine->arch, attr->sample_regs_user));
 }
 
 void stack_addresses(struct resolver *resolver, const struct machine *machine, const struct thread *thread, const struct event *event,
@@ -117,14 +156,15 @@ void stack_addresses(struct resolver *resolver, const struct machine *machine, c
 		add(stack, sample->ip, sample->cpumode);
 		return;
 	}
-	bool call_stack = (attr->sample_type & PERF_SAMPLE_BRANCH_STACK) && (attr->branch_sample_type & PERF_SAMPLE_BRANCH_CALL_STACK);
-	if (call_stack && add_branches(sample, depth, stack))
+	if (is_branch_call_graph(attr) && add_branches(sample, depth, stack))
 		return;
 	if (add_words(sample->chain, sample->chain_count, depth, stack))
 		add_words(sample->deferred, sample->deferred_count, depth, stack);
 	if (sample->regs_user.values && sample->stack && sample->stack_size) {
 		stack->unwound = stack->frames.len + 1;
 		add_unwound(resolver, machine, thread, sample, model_time, depth, stack);
+	} else if (sample->regs_user.values) {
+		add_leaf_caller(resolver, machine, thread, sample, model_time, depth, stack);
 	}
 }
 

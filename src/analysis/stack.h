@@ -44,3 +44,5 @@ void stack_resolve(struct resolver *resolver, const struct machine *machine, con
 /* The same without looking up maps and symbols: only `ip` and `cpumode` of the frames are set, hide_unresolved has no effect. */
 void stack_addresses(struct resolver *resolver, const struct machine *machine, const struct thread *thread, const struct event *event,
 		     const struct sample *sample, uint64_t model_time, const struct stack_options *options, struct stack *stack);
+/* Whether a stack can have addresses that the chain of the event's samples has not. */
+bool stack_exceeds_chain(const struct machine *machine, const struct event_attr *attr);

@@ -55,6 +55,9 @@ static void configure_callgraph(struct event_attr *attr, const struct sampling *
 		attr->sample_regs_user |= sampling_unwind_regs();
 		attr->sample_stack_user = stack_size;
 		attr->exclude_callchain_user = 1;
+	} else if (mode == CALLGRAPH_FP && sampling_link_regs() && !attr->exclude_callchain_user) {
+		set_bit(attr, PERF_SAMPLE_REGS_USER);
+		attr->sample_regs_user |= sampling_link_regs();
 	}
 }
 

@@ -85,3 +85,6 @@ struct error *sampling_parse_regs(const char *text, uint64_t *ret);
 struct error *sampling_parse_clock(const char *text, int32_t *ret);
 /* The registers that unwinding by DWARF needs on this architecture. */
 uint64_t sampling_unwind_regs(void);
+/* The register that calls leave the return address in, where there is one: frame pointers don't lead to the callers of functions that save
+ * it nowhere. */
+uint64_t sampling_link_regs(void);

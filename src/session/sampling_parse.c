@@ -136,6 +136,15 @@ uint64_t sampling_unwind_regs(void)
 	return all;
 }
 
+uint64_t sampling_link_regs(void)
+{
+#if defined(__aarch64__)
+	return (uint64_t)1 << 30; /* lr */
+#else
+	return 0;
+#endif
+}
+
 struct error *sampling_parse_clock(const char *text, int32_t *ret)
 {
 	static const struct {

@@ -39,15 +39,16 @@ struct unwind_arch {
 	const char *name;
 	uint8_t sp, fp, ip;	       /* DWARF numbers; ip: of the return address where that is no register, else NONE */
 	uint8_t ip_kernel;	       /* the kernel's number of the instruction pointer */
+	uint8_t link;		       /* DWARF number of the register that calls leave the return address in, else NONE */
 	uint8_t kernel[CFI_REGISTERS]; /* kernel number of each DWARF register, 0xff = none */
 };
 
 #define NONE 0xff
 static const struct unwind_arch archs[] = {
-	{"x86_64", 7, 6, 16, 8, {0,    3,    2,	   1,	 4,    5,    6,	   7,	 16,   17,   18,   19,	 20,   21,   22,   23,	8,
-				 NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE}},
-	{"aarch64", 31, 29, NONE, 32, {0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12, 13, 14, 15,	16,
-				       17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, NONE}},
+	{"x86_64", 7, 6, 16, 8, NONE, {0,    3,	   2,	 1,    4,    5,	   6,	 7,    16,   17,   18,	 19,   20,   21,   22,	 23,  8,
+				       NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE}},
+	{"aarch64", 31, 29, NONE, 32, 30, {0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12, 13, 14, 15,  16,
+					   17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, NONE}},
 };
 
 static const struct unwind_arch *find_arch(const char *name)
@@ -293,4 +294,33 @@ size_t unwind_user(struct resolver *resolver, struct unwind_cache **cache, const
 			break;
 	}
 	return count;
+}
+
+static uint64_t link_bit(const struct unwind_arch *arch)
+{
+	return arch && arch->link != NONE ? (uint64_t)1 << arch->kernel[arch->link] : 0;
+}
+
+bool unwind_has_leaf_callers(const char *arch, uint64_t mask)
+{
+	return mask & link_bit(find_arch(arch));
+}
+
+uint64_t unwind_leaf_caller(struct resolver *resolver, struct unwind_cache **cache, const struct unwind_input *input, uint64_t ip)
+{
+	/* Rules for what was saved count from the stack pointer: with none at 0, what they ask for isn't there. */
+	struct unwind_input without_stack = *input;
+	without_stack.stack = NULL;
+	without_stack.stack_size = 0;
+	struct walk walk = {.input = &without_stack, .arch = find_arch(input->arch), .resolver = resolver, .ip = ip, .exact = true};
+	uint64_t bit = link_bit(walk.arch);
+	if (!(input->mask & bit) || input->abi != 2 || !input->registers)
+		return 0;
+	if (!*cache)
+		*cache = mem_zalloc(sizeof(**cache));
+	walk.cache = *cache;
+	register_set(&walk.regs, walk.arch->link, input->registers[__builtin_popcountll(input->mask & (bit - 1))]);
+	register_set(&walk.regs, walk.arch->sp, 0);
+	const struct cfi_row *row = find_row(&walk, ip);
+	return row && step_by_row(&walk, row) && walk.ip ? walk.ip - 1 : 0;
 }

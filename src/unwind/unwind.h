@@ -7,6 +7,7 @@
 #include "model/machine.h"
 #include "symbol/resolve.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -28,3 +29,10 @@ void unwind_cache_destroy(struct unwind_cache *cache);
 /* Writes up to `max` addresses, innermost first, and returns how many. The first is the instruction pointer; a caller's is one less than
  * where it goes on, except below a signal frame. Thread-safe. `*cache` is NULL at first and kept by the calling thread. */
 size_t unwind_user(struct resolver *resolver, struct unwind_cache **cache, const struct unwind_input *input, uint64_t *ips, size_t max);
+
+/* Frame pointers lead from a leaf function, which has no frame, past its caller. Where the return address stays in a register (arm64: x30)
+ * and that was recorded, the rules at `ip` tell whether it is still there: then the result is the address in the caller, one less than
+ * where it goes on, else 0. `stack` and stack pointer of the input aren't used. Thread-safe; `*cache` as above. */
+uint64_t unwind_leaf_caller(struct resolver *resolver, struct unwind_cache **cache, const struct unwind_input *input, uint64_t ip);
+/* Whether it can find any for registers of this mask. `arch` as in struct unwind_input. */
+bool unwind_has_leaf_callers(const char *arch, uint64_t mask);

@@ -75,8 +75,6 @@ static struct error *open_event(struct counters *counters, struct event_list *ev
 	size_t only_count = 0;
 	struct counter_failure failure;
 	const char *asked_for = event->name;
-	/* The default event has no words of a person as its name: it is named after what could be had. */
-	bool named_by_us = event->is_default;
 	bool for_user_only = false;
 
 	if (event->cgroup) {
@@ -105,8 +103,10 @@ static struct error *open_event(struct counters *counters, struct event_list *ev
 					  .group = leader};
 		return refusal_explain(&refusal);
 	}
-	if (named_by_us && !for_user_only)
-		sampling_rename(events, event, event->attr.type == PERF_TYPE_SOFTWARE ? "cpu-clock" : "cycles");
+	/* The clock that took the place of the default event shows the precision that it got, cycles don't: as the kernel's perf names
+	 * them. */
+	if (event->is_default && event->attr.type == PERF_TYPE_SOFTWARE && !for_user_only)
+		sampling_rename(events, event, "cpu-clock");
 	return NULL;
 }
 

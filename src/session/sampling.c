@@ -346,9 +346,10 @@ struct error *sampling_add_default(struct event_list *events, struct event_catal
 	for (size_t i = first; i < events->events.len; i++) {
 		struct event *event = events->events.data[i];
 		event->attr.exclude_kernel = exclude_kernel;
-		event->attr.exclude_guest = 0;
 		event->precise_max = true;
 		event->is_default = !event->pmu_name;
+		if (event->is_default && exclude_kernel)
+			event->name = "cycles:u";
 	}
 	return error;
 }
@@ -369,6 +370,8 @@ bool sampling_fall_back_to_clock(struct event_list *events, struct event *event)
 		return false;
 	event->attr.type = PERF_TYPE_SOFTWARE;
 	event->attr.config = PERF_COUNT_SW_CPU_CLOCK;
+	if (event->is_default)
+		event->attr.exclude_guest = 0;
 	sampling_rename(events, event, "cpu-clock");
 	return true;
 }

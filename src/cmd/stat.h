@@ -37,9 +37,6 @@ struct stat_display {
 	int log_fd; /* -1 = none */
 };
 
-/* Where counters are told to stop during system management interrupts (Documentation/ABI/testing/sysfs-bus-event_source-devices). */
-#define STAT_FREEZE_ON_SMI "/sys/devices/cpu/freeze_on_smi"
-
 struct stat_options {
 	struct output_options verbosity;
 	struct stat_display display;
@@ -50,7 +47,7 @@ struct stat_options {
 	bool no_inherit, all_user, all_kernel;
 	bool null_run;
 	int detailed;
-	bool transaction, topdown, smi_cost, group;
+	bool transaction, topdown, group;
 	struct {
 		const char **data;
 		size_t len, cap;

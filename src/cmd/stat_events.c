@@ -1,4 +1,4 @@
-/* The events that `perf stat` counts when nobody names any, those of -d, -T, --topdown and --smi-cost, and what metrics need. */
+/* The events that `perf stat` counts when nobody names any, those of -d, -T and --topdown, and what metrics need. */
 #include "cmd/stat.h"
 
 #include "base/text.h"
@@ -54,17 +54,6 @@ static struct error *add_transaction(struct stat_run *run)
 	bool elision = core_names(run->catalog, "el-start") && core_names(run->catalog, "cycles-ct");
 	return add(run, elision ? "task-clock,{instructions,cycles,cpu/cycles-t/,cpu/tx-start/,cpu/el-start/,cpu/cycles-ct/}"
 				: "task-clock,{instructions,cycles,cpu/cycles-t/,cpu/tx-start/}");
-}
-
-static struct error *add_smi(struct stat_run *run)
-{
-	if (access(STAT_FREEZE_ON_SMI, F_OK) < 0)
-		return error_new_kind(ERROR_UNSUPPORTED,
-				      "--smi-cost needs an Intel processor whose counters can stop during system management interrupts: there is "
-				      "no %s",
-				      STAT_FREEZE_ON_SMI);
-	struct error *error = add(run, "{msr/aperf/,msr/smi/,cycles}");
-	return error ? error_wrap(error, "--smi-cost needs the events aperf and smi of the PMU msr") : NULL;
 }
 
 /* How many operations a core can begin in each cycle, where the kernel says so. */
@@ -188,8 +177,6 @@ struct error *stat_choose_events(struct stat_run *run)
 		error = event_words_apply(&options->words, &run->own_events, run->catalog, stat_by_cpu(options));
 	if (!error && options->transaction)
 		error = add_transaction(run);
-	if (!error && options->smi_cost)
-		error = add_smi(run);
 	if (!error)
 		error = add_metrics(run);
 	if (!error && !run->own_events.events.len)

@@ -77,6 +77,8 @@ static struct error *refuse(const struct option *option, const char *argument, b
 		{"bpf-prog", "counting while a BPF program runs needs programs attached to its entry and exit (fentry, fexit; Linux 5.5, BTF), which "
 			     "this version does not load; what the program costs as a whole:  sudo sysctl kernel.bpf_stats_enabled=1; bpftool prog"},
 		{"bpf-attr-map", "counters shared through a pinned BPF map (--bpf-counters) are not supported"},
+		{"smi-cost", "the cost of system management interrupts needs counters that stop during them (freeze_on_smi of Intel's PMU), which this "
+			     "version does not switch; how many there are:  perf stat -a -e msr/smi/"},
 		{"td-level", "only the first level of --topdown is known without the vendors' tables"},
 		{"record-tpebs", "latencies by timed PEBS need a recorder beside the counters, which this tool does not have"},
 	};
@@ -197,7 +199,6 @@ const struct option stat_option_table[] = {
 	OPTION_FLAG('g', "group", O, group, "all events in one group: counted at the same time or not at all"),
 	OPTION_FLAG_INVERTED('c', "scale", O, no_scale, "scale counters that ran only part of the time (default; --no-scale: raw)"),
 	OPTION_FLAG('T', "transaction", O, transaction, "hardware transactions (Intel TSX)"),
-	OPTION_FLAG(0, "smi-cost", O, smi_cost, "the cost of system management interrupts (Intel)"),
 
 	OPTION_HEADING("Metrics"),
 	WHOLE('M', "metrics", "METRICS", "compute these metrics or groups of metrics (comma-separated); 'perf list metric' lists them", parse_metrics,
@@ -207,6 +208,7 @@ const struct option stat_option_table[] = {
 	OPTION_FLAG(0, "metric-no-threshold", O, metrics.no_threshold, "do not mark metrics that are worth looking at"),
 	OPTION_FLAG(0, "topdown", O, topdown, "where the processor's slots go: retiring, bad speculation, front end, back end"),
 	{OPTION_KIND_CUSTOM, 0, "iostat", 0, "PORTS", "", refuse, NULL, OPTION_HIDDEN | OPTION_OPTIONAL_ARGUMENT},
+	{OPTION_KIND_CUSTOM, 0, "smi-cost", 0, NULL, "", refuse, NULL, OPTION_HIDDEN | OPTION_NO_ARGUMENT},
 	{OPTION_KIND_CUSTOM, 0, "bpf-counters", 0, NULL, "", refuse, NULL, OPTION_HIDDEN | OPTION_NO_ARGUMENT},
 	{OPTION_KIND_CUSTOM, 'b', "bpf-prog", 0, "ID", "", refuse, NULL, OPTION_HIDDEN},
 	{OPTION_KIND_CUSTOM, 0, "bpf-attr-map", 0, "PATH", "", refuse, NULL, OPTION_HIDDEN},

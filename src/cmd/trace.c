@@ -80,6 +80,8 @@ static const struct option trace_options[] = {
 	OPTION_STRING('u', "uid", O, user, "USER", "the processes of a user, by name or number"),
 	OPTION_STRING('C', "cpu", O, cpus, "LIST", "only on these CPUs, such as 0-3,7"),
 	OPTION_FLAG(0, "no-inherit", O, no_inherit, "do not follow children and new threads"),
+	OPTION_STRING('G', "cgroup", O, cgroup, "NAME", "only what runs in this control group, or below it (with -a)"),
+	OPTION_U64('D', "delay", O, delay_ms, "MS", "begin so many milliseconds after the command"),
 	OPTION_STRING(0, "filter-pids", O, filter_pids, "PIDS", "all but these processes"),
 
 	OPTION_HEADING("What is traced"),

@@ -20,7 +20,7 @@ struct trace_options {
 	bool system_wide;
 	const char *cpus, *pids, *tids, *user, *cgroup, *filter_pids;
 	bool no_inherit;
-	int64_t delay_ms;
+	uint64_t delay_ms;
 	/* What: */
 	VEC(const char *) words; /* of -e */
 	bool no_syscalls;

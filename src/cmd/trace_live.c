@@ -15,6 +15,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/signalfd.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { TICK_MS = 100, IDLE_TICKS = 5 };
@@ -43,6 +44,22 @@ static void live_deinit(struct live *live)
 
 /* ---- setting up ---- */
 
+/* A control group of version 2, by its path or below where they are mounted. */
+static struct error *open_cgroup(const char *name, int *ret)
+{
+	static const char *const places[] = {"", "/sys/fs/cgroup/", "/sys/fs/cgroup/unified/"};
+	int reason = ENOENT;
+
+	for (size_t i = *name == '/' ? 0 : 1; i < sizeof(places) / sizeof(places[0]); i++) {
+		cleanup_free char *path = mem_printf("%s%s/", places[i], name), *probe = mem_printf("%scgroup.procs", path);
+		*ret = access(probe, F_OK) == 0 ? open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+		if (*ret >= 0)
+			return NULL;
+		reason = errno;
+	}
+	return error_system(reason, "-G: there is no control group '%s'", name);
+}
+
 static struct error *choose(struct live *live, struct bpf_syscalls_options *ret)
 {
 	const struct trace_options *options = live->trace->options;
@@ -68,6 +85,11 @@ static struct error *choose(struct live *live, struct bpf_syscalls_options *ret)
 		error = proc_parse_user(options->user, &uid);
 		config->by_user = 1;
 		config->user = error ? 0 : uid;
+	}
+	if (!error && options->cgroup) {
+		error = open_cgroup(options->cgroup, &live->cgroup);
+		config->in_cgroup = 1;
+		ret->cgroup = live->cgroup;
 	}
 	if (!error && options->cpus) {
 		error = cpus_parse(options->cpus, &live->cpus, &live->cpu_count);
@@ -243,14 +265,29 @@ static bool targets_gone(const struct trace *trace)
 	return trace->targets.len && !trace->workload.pid;
 }
 
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
 static struct error *follow(struct live *live)
 {
 	struct epoll_event events[4];
 	unsigned int idle = 0;
+	uint64_t delay = live->trace->options->delay_ms, begin = delay ? now_ns() + delay * 1000000 : 0;
 	size_t count = 0;
 	struct error *error = NULL;
 
+	if (live->trace->options->delay_ms)
+		bpf_syscalls_pause(live->syscalls, true);
 	while (!live->stop && !error) {
+		if (begin && now_ns() >= begin) {
+			bpf_syscalls_pause(live->syscalls, false);
+			begin = 0;
+		}
 		int ready = epoll_wait(live->epoll, events, 4, TICK_MS);
 		if (ready < 0 && errno != EINTR)
 			return error_system(errno, "epoll_wait");

@@ -18,7 +18,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* 512 KB a ring is what everybody may lock. Where records come thick and fast, who isn't limited gets rings that bear with a busy machine,
+/* 512 KB a ring is what everybody may lock. Where records come thick (copies of stacks) and fast, who isn't limited gets rings that bear with a busy machine,
  * as long as all together stay small. */
 static size_t default_ring_bytes(const struct recorder *recorder)
 {
@@ -27,8 +27,10 @@ static size_t default_ring_bytes(const struct recorder *recorder)
 	size_t rings = target->cpus[0] < 0 ? target->thread_count : target->cpu_count;
 	bool many = target->threads[0] < 0;
 
-	for (size_t i = 0; i < recorder->events->events.len; i++)
-		many |= recorder->events->events.data[i]->attr.type == PERF_TYPE_TRACEPOINT;
+	for (size_t i = 0; i < recorder->events->events.len; i++) {
+		const struct event_attr *attr = &recorder->events->events.data[i]->attr;
+		many |= attr->type == PERF_TYPE_TRACEPOINT || attr->sample_type & PERF_SAMPLE_STACK_USER;
+	}
 	return many && limits_has_perfmon() && rings * LARGE <= TOGETHER ? LARGE : SMALL;
 }
 
@@ -65,21 +67,15 @@ static struct error *open_rings(struct recorder *recorder)
 	return NULL;
 }
 
-/* A target of threads is gone when each of them has ended: their counters hang up. One descriptor for each thread is enough. */
-static void watch_threads(struct recorder *recorder)
+/* One descriptor of each ring is watched, and never more than one: asking the kernel about a descriptor takes back that there is something in its ring, so a
+ * second one would not be told. It hangs up when its thread has ended; then the next one's turn comes. */
+static void watch_rings(struct recorder *recorder)
 {
-	const struct counter *counter = &recorder->counters->each[0];
-	const struct counter_target *target = &recorder->counters->target;
-
-	if (target->threads[0] < 0 || (recorder->workload && recorder->options->is_workload_target))
-		return;
-	for (size_t i = 0; i < target->thread_count; i++) {
-		int fd = counter->fds[i], copy = fd < 0 ? -1 : dup(fd); /* the ring's own descriptor may be watched already */
-		if (copy < 0)
-			continue;
-		poller_watch(&recorder->poller, copy, EPOLLHUP, recorder_tag(SOURCE_THREAD, (size_t)copy));
-		recorder->alive++;
-	}
+	/* A target of threads is gone when nobody is left to write into any ring. */
+	recorder->ends_with_target = recorder->counters->target.threads[0] >= 0 && !(recorder->workload && recorder->options->is_workload_target);
+	recorder->alive = recorder->rings.count;
+	for (size_t i = 0; i < recorder->rings.count && !recorder->tracks; i++)
+		recorder_watch_next_member(&recorder->poller, &recorder->rings.rings[i], recorder_tag(SOURCE_RING, i));
 }
 
 struct error *recorder_create(const struct recorder_options *options, struct event_list *events, struct counters *counters,
@@ -115,11 +111,8 @@ struct error *recorder_create(const struct recorder_options *options, struct eve
 		recorder_destroy(recorder);
 		return error;
 	}
-	for (size_t i = 0; i < recorder->rings.count && !recorder->tracks; i++)
-		if (!recorder->rings.rings[i].overwrite)
-			poller_watch(&recorder->poller, ring_next_member(&recorder->rings.rings[i]), EPOLLIN, recorder_tag(SOURCE_RING, i));
+	watch_rings(recorder);
 	poller_watch(&recorder->poller, recorder->control.in, EPOLLIN, recorder_tag(SOURCE_CONTROL, 0));
-	watch_threads(recorder);
 	*ret = recorder;
 	return NULL;
 }
@@ -285,10 +278,13 @@ static void take_commands(struct recorder *recorder)
 	}
 }
 
-void recorder_watch_next_member(struct poller *poller, struct ring *ring, uint64_t tag)
+bool recorder_watch_next_member(struct poller *poller, struct ring *ring, uint64_t tag)
 {
-	poller_unwatch(poller, ring->members[ring->member_watched - 1]);
-	poller_watch(poller, ring_next_member(ring), EPOLLIN, tag);
+	if (ring->member_watched)
+		poller_unwatch(poller, ring->members[ring->member_watched - 1]);
+	int next = ring_next_member(ring);
+	poller_watch(poller, next, ring->overwrite ? EPOLLHUP : EPOLLIN, tag);
+	return next >= 0;
 }
 
 static void take_event(struct recorder *recorder, const struct epoll_event *event)
@@ -298,15 +294,9 @@ static void take_event(struct recorder *recorder, const struct epoll_event *even
 
 	switch ((enum source)(event->data.u64 >> 32)) {
 	case SOURCE_RING:
-		if (event->events & (EPOLLHUP | EPOLLERR))
-			recorder_watch_next_member(&recorder->poller, &recorder->rings.rings[index], event->data.u64);
-		break;
-	case SOURCE_THREAD:
-		if (!(event->events & (EPOLLHUP | EPOLLERR)))
-			break;
-		poller_unwatch(&recorder->poller, (int)index);
-		close((int)index);
-		recorder->stop |= --recorder->alive == 0;
+		if (event->events & (EPOLLHUP | EPOLLERR) &&
+		    !recorder_watch_next_member(&recorder->poller, &recorder->rings.rings[index], event->data.u64))
+			recorder->stop |= --recorder->alive == 0 && recorder->ends_with_target;
 		break;
 	case SOURCE_SIGNAL:
 		take_signals(recorder);

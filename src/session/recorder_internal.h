@@ -8,9 +8,10 @@
 #include "session/recorder.h"
 
 #include <sched.h>
+#include <stdatomic.h>
 
 /* What an epoll event is about: the kind in the upper half, an index below. */
-enum source { SOURCE_RING = 1, SOURCE_THREAD, SOURCE_SIGNAL, SOURCE_EDGE, SOURCE_SWITCH, SOURCE_CONTROL, SOURCE_TRIGGER, SOURCE_TRACKS };
+enum source { SOURCE_RING = 1, SOURCE_SIGNAL, SOURCE_EDGE, SOURCE_SWITCH, SOURCE_CONTROL, SOURCE_TRIGGER, SOURCE_TRACKS };
 
 static inline uint64_t recorder_tag(enum source source, size_t index)
 {
@@ -35,7 +36,8 @@ struct recorder {
 	cpu_set_t affinity; /* where we ran before */
 	size_t trailer;		/* sample_id bytes of our own records */
 	uint64_t *lost_written; /* by event × slot: what was noted in earlier outputs */
-	size_t alive;		/* threads of the target that still run; only where that matters */
+	atomic_size_t alive;	/* rings into which threads of the target can still write */
+	bool ends_with_target;	/* … and nothing else goes on: the recording ends with them */
 	struct recorder_totals totals;
 	char **old_files; /* of --switch-output, oldest first */
 	size_t old_file_count;
@@ -85,5 +87,6 @@ bool recorder_overwrites_all(const struct recorder *recorder);
 struct error *recorder_drain(struct recorder *recorder, bool all, uint64_t *ret_bytes);
 /* Moves what is in one ring to a writer, and counts it. */
 struct error *recorder_drain_ring(struct recorder *recorder, struct ring *ring, struct writer *writer, uint64_t *bytes);
-/* The thread behind the descriptor that is watched for a ring has ended; others may go on writing into the ring. */
-void recorder_watch_next_member(struct poller *poller, struct ring *ring, uint64_t tag);
+/* Watches the first descriptor of a ring, or the next one: the thread behind the one before has ended; others may go on writing into the ring. What the ring
+ * holds already is not told of after that: look. False when there is none left. */
+bool recorder_watch_next_member(struct poller *poller, struct ring *ring, uint64_t tag);

@@ -120,6 +120,15 @@ static struct error *drain(struct track *track, bool all)
 	return NULL;
 }
 
+static void watch_next(struct track *track, struct poller *poller, const struct epoll_event *event)
+{
+	struct recorder *recorder = track->recorder;
+	struct ring *ring = &recorder->rings.rings[track->rings[(uint32_t)event->data.u64]];
+
+	if (!recorder_watch_next_member(poller, ring, event->data.u64) && atomic_fetch_sub(&recorder->alive, 1) == 1)
+		eventfd_write(recorder->tracks->news, 1);
+}
+
 static struct error *run(struct track *track, struct poller *poller)
 {
 	const struct recorder *recorder = track->recorder;
@@ -128,7 +137,7 @@ static struct error *run(struct track *track, struct poller *poller)
 
 	poller_watch(poller, recorder->tracks->stop, EPOLLIN, recorder_tag(SOURCE_TRACKS, 0));
 	for (size_t i = 0; i < track->ring_count; i++)
-		poller_watch(poller, ring_next_member(&recorder->rings.rings[track->rings[i]]), EPOLLIN, recorder_tag(SOURCE_RING, i));
+		recorder_watch_next_member(poller, &recorder->rings.rings[track->rings[i]], recorder_tag(SOURCE_RING, i));
 	for (;;) {
 		/* Also before the first waiting, and after a new descriptor: watching one takes note of what its ring has, and epoll doesn't tell. */
 		struct error *error = drain(track, stop);
@@ -140,7 +149,7 @@ static struct error *run(struct track *track, struct poller *poller)
 		for (int i = 0; i < count; i++) {
 			stop |= events[i].data.u64 >> 32 == SOURCE_TRACKS;
 			if (events[i].data.u64 >> 32 == SOURCE_RING && events[i].events & (EPOLLHUP | EPOLLERR))
-				recorder_watch_next_member(poller, &recorder->rings.rings[track->rings[(uint32_t)events[i].data.u64]], events[i].data.u64);
+				watch_next(track, poller, &events[i]);
 		}
 	}
 }
@@ -177,6 +186,7 @@ void recorder_take_track_news(struct recorder *recorder)
 	eventfd_t count;
 
 	eventfd_read(recorder->tracks->news, &count);
+	recorder->stop |= recorder->alive == 0 && recorder->ends_with_target;
 	for (size_t i = 0; i < recorder->tracks->count; i++)
 		recorder->stop |= recorder->tracks->each[i].error != NULL;
 }

@@ -24,7 +24,7 @@ struct error *recorder_open_trigger(struct recorder *recorder)
 	if (status < 0)
 		return error_wrap(refusal_explain_ring(-status, TRIGGER_PAGES, target->cpu_count), "--switch-output-event");
 	for (size_t i = 0; i < rings->count; i++)
-		poller_watch(&recorder->poller, ring_next_member(&rings->rings[i]), EPOLLIN, recorder_tag(SOURCE_TRIGGER, i));
+		recorder_watch_next_member(&recorder->poller, &rings->rings[i], recorder_tag(SOURCE_TRIGGER, i));
 	return NULL;
 }
 
@@ -54,8 +54,6 @@ void recorder_take_trigger(struct recorder *recorder, size_t index, bool hung_up
 
 	recorder->switch_wanted |= has_sample(pieces, count);
 	ring_consume(ring);
-	if (!hung_up)
-		return;
-	poller_unwatch(&recorder->poller, ring->members[ring->member_watched - 1]);
-	poller_watch(&recorder->poller, ring_next_member(ring), EPOLLIN, recorder_tag(SOURCE_TRIGGER, index));
+	if (hung_up)
+		recorder_watch_next_member(&recorder->poller, ring, recorder_tag(SOURCE_TRIGGER, index));
 }

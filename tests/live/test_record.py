@@ -3,6 +3,7 @@ import os
 import re
 import signal
 import subprocess
+import sys
 import time
 
 import pytest
@@ -154,6 +155,10 @@ def test_header_says_what_the_kernels_perf_says(perf, oracle, live_system, trace
         texts.append(oracle("report", "--header-only", "-I", "-i", path).stdout)
     varies = r"^# (captured|data |feat |perf version|cmdline|event|node\d+ meminfo|time of|sample duration|missing).*"
     ours, theirs = (re.sub(varies, "", text, flags=re.MULTILINE) for text in texts)
+    # PMUs by name, as later versions of the kernel's perf have them; 6.1 lists them as they stand in sysfs.
+    listed = re.search(r"^# pmu mappings: (.*)", ours, re.MULTILINE).group(1)
+    theirs = re.sub(r"(^# pmu mappings: )(.*)", lambda line: line[1] + ", ".join(sorted(line[2].split(", "))), theirs, flags=re.MULTILINE)
+    assert listed.split(", ") == sorted(listed.split(", "))
     assert ours == theirs
     missing = [set(re.search(r"# missing features: (.*)", text).group(1).split()) for text in texts]
     assert missing[0] == missing[1]
@@ -167,6 +172,22 @@ def test_pipe(perf, oracle, live, tmp_path):
         assert perf("script", "-i", "-", stdin=stream).stdout == done.stdout
     dump = perf("script", "-D", "-i", tmp_path / "stream").stdout
     assert dump.count("PERF_RECORD_EVENT_UPDATE") == 1  # the event's name
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_small_buffers_of_a_running_process_are_emptied_again_and_again(perf, live, tmp_path, threads):
+    """Watching for the end of its threads must not take away the news that there is something in the buffers."""
+    program = "import threading\ndef run():\n while True: pass\n" + "threading.Thread(target=run, daemon=True).start()\n" * (threads - 1) + "run()"
+    busy = subprocess.Popen([sys.executable, "-c", program])
+    try:
+        done = perf("record", "-e", "cpu-clock", "-g", "-F", "20000", "-m", "128K", "-o", tmp_path / "perf.data", "-p", busy.pid, "--", "sleep", "2")
+    finally:
+        busy.kill()
+        busy.wait()
+    assert done.returncode == 0, done.stderr
+    assert int(re.search(r"Woken up (\d+) times", done.stderr).group(1)) > 3
+    lost = re.search(r"([\d,]+) samples were lost, ([\d,]+) samples are here", done.stderr)
+    assert not lost or int(lost.group(1).replace(",", "")) < int(lost.group(2).replace(",", "")) / 4
 
 
 def samples(oracle, path, fields="comm,tid"):

@@ -242,3 +242,35 @@ def test_output_is_kept(perf, bpf, tmp_path):
     assert len(path.read_text().splitlines()) == 1 and len(pathlib.Path(f"{path}.old").read_text().splitlines()) > 5
     done = perf("trace", "-o", "-", "-e", "execve", "echo", "x")
     assert "execve(" in done.stdout and not done.stderr
+
+
+def test_cgroup_and_delay(perf, bpf, tmp_path):
+    mounts = [line.split()[1] for line in pathlib.Path("/proc/mounts").read_text().splitlines() if line.split()[2] == "cgroup2"]
+    folder = pathlib.Path(mounts[0]) / f"perf-test-{os.getpid()}" if mounts else None
+    try:
+        folder.mkdir()
+    except (AttributeError, OSError):
+        pytest.skip("no control groups (version 2) can be made here")
+    try:
+        script = f"for i in 1 2 3; do echo {'{}'} > /dev/null; sleep 0.01; done"
+        inside = f"echo $$ > {folder}/cgroup.procs; " + script.format("inside")
+        _, lines = traced(perf, tmp_path, "-a", "-G", folder, "-e", "write", "sh", "-c", f"sh -c '{inside}'; {script.format('outside')}")
+        assert sum("inside" in line for line in lines) == 3 and not any("outside" in line for line in lines)
+    finally:
+        for _ in range(20):
+            try:
+                folder.rmdir()
+                break
+            except OSError:
+                time.sleep(0.1)
+    done = perf("trace", "-a", "-G", "no/such/group", "true")
+    assert done.returncode == 255 and "there is no control group 'no/such/group'" in done.stderr
+    _, lines = traced(perf, tmp_path, "-D", "300", "-e", "clock_nanosleep", "sh", "-c", "sleep 0.01; sleep 0.7; sleep 0.02")
+    assert len(lines) == 1 and "tv_nsec=20000000" in lines[0]
+
+
+def test_configuration(perf, bpf, tmp_path):
+    (tmp_path / "config").write_text("[trace]\nshow_timestamp = no\nshow_duration = no\nshow_arg_names = no\nshow_prefix = yes\nshow_zeros = yes\nargs_alignment = 40\n")
+    _, lines = traced(perf, tmp_path, "cat", "/dev/null", env={**os.environ, "PERF_CONFIG": str(tmp_path / "config")})
+    assert any(re.match(r'cat/\d+ openat\(AT_FDCWD, "/dev/null", O_RDONLY\) = 3</dev/null>$', line) for line in lines)
+    assert any(re.match(r"cat/\d+ brk\(NULL\) {31}= 0x", line) for line in lines)

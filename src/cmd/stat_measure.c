@@ -2,13 +2,16 @@
  * or what is watched is gone. */
 #include "cmd/stat.h"
 
+#include "base/cleanup.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "kernel/poller.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -19,7 +22,9 @@ struct measuring {
 	struct poller poller;
 	struct control control;
 	int timers[3];
-	size_t alive; /* watched threads */
+	int thread;	  /* the one whose end is waited for; < 0 = none */
+	size_t watched;	  /* threads that had their turn */
+	bool unwatchable; /* among them are some whose end cannot be seen */
 	bool done, interrupted;
 	struct error *error; /* ends the measuring */
 };
@@ -81,22 +86,35 @@ static struct error *open_counters(struct stat_run *run)
 	return error;
 }
 
-static void watch_threads(struct measuring *measuring)
+/* A descriptor that becomes readable when the thread ends; -errno. Before Linux 6.9 there is none for a thread that isn't its process's first. */
+static int open_thread(pid_t thread)
 {
-	struct stat_run *run = measuring->run;
+	enum { PIDFD_OF_THREAD = O_EXCL }; /* linux/pidfd.h: PIDFD_THREAD */
+	long fd = syscall(SYS_pidfd_open, thread, PIDFD_OF_THREAD);
 
-	if (!stat_by_task(&run->options) || run->command)
-		return;
-	/* The counters of a thread hang up when it ends: one is enough. */
-	for (size_t i = 0; i < run->counters.count && !measuring->alive; i++) {
-		const struct counter *counter = &run->counters.each[i];
-		for (size_t slot = 0; slot < counter_slots(counter); slot++) {
-			if (counter->fds[slot] < 0)
-				continue;
-			poller_watch(&measuring->poller, counter->fds[slot], EPOLLHUP, TAG_THREAD | (uint64_t)counter->fds[slot] << 32);
-			measuring->alive++;
-		}
+	if (fd < 0 && errno == EINVAL)
+		fd = syscall(SYS_pidfd_open, thread, 0);
+	return fd < 0 ? -errno : (int)fd;
+}
+
+/* One thread after the other, for as long as any of them lives: the end of the last is what counts. A counter without a ring cannot tell, it
+ * always looks hung up. */
+static void watch_next_thread(struct measuring *measuring)
+{
+	const struct pid_list *threads = &measuring->run->threads;
+
+	if (measuring->thread >= 0) {
+		poller_unwatch(&measuring->poller, measuring->thread);
+		close(take_fd(measuring->thread));
 	}
+	while (measuring->thread < 0 && measuring->watched < threads->len) {
+		measuring->thread = open_thread(threads->data[measuring->watched++]);
+		measuring->unwatchable |= measuring->thread < 0 && measuring->thread != -ESRCH;
+	}
+	if (measuring->thread >= 0)
+		poller_watch(&measuring->poller, measuring->thread, EPOLLIN, TAG_THREAD);
+	else
+		measuring->done |= !measuring->unwatchable;
 }
 
 /* What was counted up to now: shown and recorded. */
@@ -203,10 +221,7 @@ static void take_event(struct measuring *measuring, const struct epoll_event *ev
 		take_commands(measuring);
 		break;
 	case TAG_THREAD:
-		if (!(event->events & (EPOLLHUP | EPOLLERR)))
-			break;
-		poller_unwatch(&measuring->poller, (int)(event->data.u64 >> 32));
-		measuring->done |= --measuring->alive == 0;
+		watch_next_thread(measuring);
 		break;
 	}
 }
@@ -279,7 +294,7 @@ static bool is_piped(const struct stat_run *run)
 struct error *stat_measure(struct stat_run *run)
 {
 	static const int signals[] = {SIGINT, SIGTERM, SIGCHLD, 0};
-	struct measuring measuring = {.run = run, .timers = {-1, -1, -1}};
+	struct measuring measuring = {.run = run, .timers = {-1, -1, -1}, .thread = -1};
 	struct error *error = run->command ? workload_start(&run->workload, run->command, is_piped(run)) : NULL;
 
 	if (error)
@@ -295,7 +310,8 @@ struct error *stat_measure(struct stat_run *run)
 	if (!error)
 		error = stat_record_begin(run);
 	if (!error) {
-		watch_threads(&measuring);
+		if (stat_by_task(&run->options) && !run->command)
+			watch_next_thread(&measuring);
 		error = start(&measuring);
 	}
 	if (!error)
@@ -305,6 +321,8 @@ struct error *stat_measure(struct stat_run *run)
 	for (size_t i = 0; i < 3; i++)
 		if (measuring.timers[i] >= 0)
 			close(measuring.timers[i]);
+	if (measuring.thread >= 0)
+		close(measuring.thread);
 	control_close(&measuring.control);
 	poller_close(&measuring.poller);
 	return error;

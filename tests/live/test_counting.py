@@ -70,8 +70,9 @@ def test_json_lines(perf):
 
 def test_pid_until_it_ends(perf):
     target = subprocess.Popen(["sleep", "0.5"])
+    started = time.monotonic()
     done = perf("stat", "-e", "context-switches", "-p", target.pid, timeout=20)
-    target.wait()
+    assert time.monotonic() - started > 0.3 and target.poll() is not None
     assert done.returncode == 0 and f"process id '{target.pid}'" in done.stderr
 
 

@@ -1,5 +1,5 @@
 /* The parts of the kernel's structures that our BPF programs read, so that no vmlinux.h is needed to build them. Where a member really is
- * gets found when a program is loaded (CO-RE): only names and types count here, order and size don't. Names as of Linux 5.11 to 6.18. */
+ * gets found when a program is loaded (CO-RE): only names and types count here, order and size don't. Names as of Linux 5.13 to 6.18. */
 #pragma once
 
 #include <linux/bpf.h>

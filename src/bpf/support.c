@@ -35,7 +35,7 @@ struct error *bpf_support_explain(int error, const char *what)
 				      "the kernel refuses %s: it may be locked down, or sysctl kernel.unprivileged_bpf_disabled and the "
 				      "capabilities CAP_BPF and CAP_PERFMON forbid it; try as root",
 				      what);
-	return error_system(number, "the kernel cannot take %s (-vv shows what it says; Linux 5.11 or newer is needed)", what);
+	return error_system(number, "the kernel cannot take %s (-vv shows what it says; Linux 5.13 or newer is needed)", what);
 }
 
 #ifdef HAVE_BPF

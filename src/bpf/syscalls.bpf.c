@@ -258,13 +258,3 @@ int BPF_PROG(end_thread, struct task_struct *task)
 	send(&record, sizeof(record));
 	return 0;
 }
-
-/* Run once by the loader, never attached: in which pid namespace is it? */
-SEC("raw_tp")
-int find_level(void *context)
-{
-	struct task_struct *task = bpf_get_current_task_btf();
-
-	level = BPF_CORE_READ(task, thread_pid, level);
-	return 0;
-}

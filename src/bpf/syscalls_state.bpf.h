@@ -15,7 +15,6 @@ uint64_t lost;	   /* records without room in the ring */
 uint64_t unsummed; /* calls without room in the sums */
 uint32_t woken;	   /* the reader is on its way: it sets this back */
 uint32_t paused;   /* nothing is traced for now */
-uint32_t level;	   /* of our pid namespace, 0 = the initial one */
 
 /* What is known of a traced thread. */
 struct thread {

@@ -1,6 +1,7 @@
 /* Who is traced, and what it is called. */
 #pragma once
 
+#include "bpf/pids.bpf.h"
 #include "bpf/syscalls_state.bpf.h"
 
 /* By process or thread id: enum syscalls_target. */
@@ -24,28 +25,6 @@ struct {
 	__type(key, uint32_t);
 	__type(value, uint32_t);
 } cgroups SEC(".maps");
-
-/* A task's number in our pid namespace, 0 when it has none there. */
-static __always_inline uint32_t visible_pid(struct task_struct *task)
-{
-	struct pid *pid;
-	uint32_t number = 0, its_level;
-
-	if (!level)
-		return task->pid;
-	pid = task->thread_pid;
-	its_level = BPF_CORE_READ(pid, level);
-	if (its_level < level)
-		return 0;
-	bpf_core_read(&number, sizeof(number), &pid->numbers[0].nr);
-	if (level) {
-		uint64_t step = bpf_core_type_size(struct upid);
-		bpf_probe_read_kernel(&number, sizeof(number),
-				      (char *)pid + bpf_core_field_offset(struct pid, numbers) + level * step +
-					      bpf_core_field_offset(struct upid, nr));
-	}
-	return number;
-}
 
 static __always_inline void note_ids(struct thread *thread, struct task_struct *task)
 {

@@ -1,4 +1,5 @@
 /* In place of the loaders in a build without BPF programs: opening one says so, and as nothing can be open the rest is never reached. */
+#include "bpf/counters.h"
 #include "bpf/support.h"
 #include "bpf/syscalls.h"
 
@@ -60,4 +61,46 @@ bool bpf_syscalls_next_sum(struct bpf_syscalls *syscalls, bool first, struct cal
 bool bpf_syscalls_next_error(struct bpf_syscalls *syscalls, bool first, struct call_errno_key *key, uint64_t *ret_count)
 {
 	return false;
+}
+
+struct error *bpf_counters_open(const struct bpf_counters_options *options, struct bpf_counters **ret)
+{
+	return bpf_support_check();
+}
+
+void bpf_counters_close(struct bpf_counters *counters)
+{
+}
+
+struct error *bpf_counters_add_event(struct bpf_counters *counters, uint32_t event, int cpu, int fd)
+{
+	abort();
+}
+
+struct error *bpf_counters_add_target(struct bpf_counters *counters, pid_t tid, const struct counters_target *target)
+{
+	abort();
+}
+
+struct error *bpf_counters_start(struct bpf_counters *counters)
+{
+	abort();
+}
+
+void bpf_counters_set_running(struct bpf_counters *counters, bool running)
+{
+}
+
+void bpf_counters_update(struct bpf_counters *counters)
+{
+}
+
+void bpf_counters_read(struct bpf_counters *counters, uint32_t event, uint32_t cell, struct bpf_counters_value *ret)
+{
+	abort();
+}
+
+uint32_t bpf_counters_unfollowed(const struct bpf_counters *counters)
+{
+	return 0;
 }

@@ -23,6 +23,7 @@ void stat_run_deinit(struct stat_run *run)
 	counts_deinit(&run->counts);
 	counts_deinit(&run->total);
 	vec_deinit(&run->each_elapsed);
+	stat_bpf_close(run);
 	counters_abandon(&run->counters);
 	workload_deinit(&run->workload);
 	stat_record_close(run->recording);

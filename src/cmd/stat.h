@@ -4,6 +4,7 @@
 #include "analysis/counts.h"
 #include "analysis/metrics.h"
 #include "app/groups.h"
+#include "bpf/counters.h"
 #include "cmd/event_words.h"
 #include "event/catalog.h"
 #include "kernel/proc.h"
@@ -65,6 +66,7 @@ struct stat_options {
 
 	bool no_scale;
 	const char *cputype, *for_each_cgroup;
+	bool bpf_counters;
 	bool recorded; /* perf stat record */
 };
 
@@ -104,6 +106,7 @@ struct stat_run {
 	} thread_names; /* of a recording's threads */
 	struct arena name_arena;
 	struct counters counters;
+	struct bpf_counters *bpf; /* adds up what the counters of the CPUs show; NULL = counters of the target's own */
 	struct workload workload;
 	struct arena place_arena; /* of the places' labels */
 	struct counts_places places;
@@ -133,6 +136,12 @@ struct error *stat_choose_places(struct stat_run *run, const struct features *re
 
 /* stat_measure.c: one run, from starting the command to reading the counters. */
 struct error *stat_measure(struct stat_run *run);
+
+/* stat_bpf.c: counts of tasks that a BPF program keeps. open: in place of counters of the tasks' own, which would have that scope. */
+bool stat_wants_bpf(const struct stat_run *run);
+struct error *stat_bpf_open(struct stat_run *run, const struct counting_scope *tasks_scope, const struct counter_target *tasks);
+void stat_bpf_read(struct stat_run *run);
+void stat_bpf_close(struct stat_run *run);
 
 /* stat_rounds.c: cells and what becomes of them. prepare: when events and places are known. */
 void stat_prepare_counts(struct stat_run *run);

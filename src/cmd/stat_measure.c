@@ -77,6 +77,11 @@ static struct error *open_counters(struct stat_run *run)
 	struct counter_target target;
 
 	choose_target(run, &target);
+	stat_bpf_close(run);
+	if (stat_wants_bpf(run)) {
+		counters_close(&run->counters);
+		return stat_bpf_open(run, &scope, &target);
+	}
 	counting_configure(run->events, &scope);
 	stat_allocate_cells(run, target.cpu_count, target.thread_count);
 	/* The counters of the run before are closed only now: as long as a tracepoint has another one, closing doesn't wait. */
@@ -117,10 +122,18 @@ static void watch_next_thread(struct measuring *measuring)
 		measuring->done |= !measuring->unwatchable;
 }
 
+static void read_counters(struct stat_run *run)
+{
+	if (run->bpf)
+		stat_bpf_read(run);
+	else
+		counting_read(&run->counters, run->events, run->now);
+}
+
 /* What was counted up to now: shown and recorded. */
 static struct error *finish_interval(struct stat_run *run, uint64_t time_ns)
 {
-	counting_read(&run->counters, run->events, run->now);
+	read_counters(run);
 	struct error *error = stat_record_round(run, time_ns - run->start_ns, false);
 	stat_end_interval(run, time_ns);
 	return error;
@@ -160,6 +173,8 @@ static void switch_events(struct measuring *measuring, const char *name, bool on
 	if (on && !run->start_ns)
 		begin(run);
 	counters_switch(&run->counters, run->events, name, on);
+	if (run->bpf)
+		bpf_counters_set_running(run->bpf, on);
 	if (!run->options.verbosity.quiet && !*name)
 		fprintf(stderr, "Events %s\n", on ? "enabled" : "disabled");
 }
@@ -242,8 +257,10 @@ static struct error *start(struct measuring *measuring)
 		if (!options->verbosity.quiet)
 			fprintf(stderr, "Events disabled\n");
 	} else {
-		if (!is_workload_target(run))
+		if (run->bpf || !is_workload_target(run))
 			counters_enable(&run->counters, run->events);
+		if (run->bpf)
+			bpf_counters_set_running(run->bpf, true);
 		begin(run);
 	}
 	if (run->command)
@@ -260,11 +277,13 @@ static struct error *finish(struct stat_run *run)
 
 	if (!run->start_ns)
 		run->start_ns = run->shown_ns = end_ns; /* never enabled */
-	if (!is_workload_target(run) || !run->workload.waited)
+	if (run->bpf)
+		bpf_counters_set_running(run->bpf, false);
+	if (run->bpf || !is_workload_target(run) || !run->workload.waited)
 		counters_disable(&run->counters, run->events);
 	if (run->command)
 		workload_stop(&run->workload);
-	counting_read(&run->counters, run->events, run->now);
+	read_counters(run);
 	if (options->interval_ms && !(options->interval_count && run->intervals >= options->interval_count))
 		stat_end_interval(run, end_ns);
 	stat_end(run, end_ns);

@@ -71,12 +71,9 @@ static struct error *refuse(const struct option *option, const char *argument, b
 	} refusals[] = {
 		{"iostat", "I/O bandwidth of PCIe ports needs the IIO counters of Intel Xeon servers, which this tool does not know; block "
 			   "devices:  perf stat -e 'block:*' -a"},
-		{"bpf-counters", "counts kept in the kernel by BPF programs that many perf stat share need programs attached to hardware counters "
-				 "(Linux 5.13, CAP_BPF, CONFIG_BPF_EVENTS), which this version does not load; without the option the same is counted, "
-				 "by counters of its own"},
 		{"bpf-prog", "counting while a BPF program runs needs programs attached to its entry and exit (fentry, fexit; Linux 5.5, BTF), which "
 			     "this version does not load; what the program costs as a whole:  sudo sysctl kernel.bpf_stats_enabled=1; bpftool prog"},
-		{"bpf-attr-map", "counters shared through a pinned BPF map (--bpf-counters) are not supported"},
+		{"bpf-attr-map", "counters shared through a pinned BPF map are not supported; counts kept in the kernel:  --bpf-counters"},
 		{"smi-cost", "the cost of system management interrupts needs counters that stop during them (freeze_on_smi of Intel's PMU), which this "
 			     "version does not switch; how many there are:  perf stat -a -e msr/smi/"},
 		{"td-level", "only the first level of --topdown is known without the vendors' tables"},
@@ -173,6 +170,8 @@ const struct option stat_option_table[] = {
 	OPTION_STRING('t', "tid", O, tids, "TIDS", "these threads"),
 	OPTION_STRING('u', "uid", O, user, "USER", "the processes of a user, by name or number"),
 	OPTION_FLAG('i', "no-inherit", O, no_inherit, "do not follow children and new threads"),
+	OPTION_FLAG(0, "bpf-counters", O, bpf_counters,
+		    "counts of tasks are kept by a BPF program from one counter for each CPU, not one for each task (Linux 5.13, root)"),
 	CUSTOM('D', "delay", delay_ms, "MS", "start to count so many milliseconds after the command; -1: when --control says enable",
 	       parse_delay),
 	CUSTOM(0, "timeout", timeout_ms, "MS", "stop after this time", parse_milliseconds),
@@ -209,7 +208,6 @@ const struct option stat_option_table[] = {
 	OPTION_FLAG(0, "topdown", O, topdown, "where the processor's slots go: retiring, bad speculation, front end, back end"),
 	{OPTION_KIND_CUSTOM, 0, "iostat", 0, "PORTS", "", refuse, NULL, OPTION_HIDDEN | OPTION_OPTIONAL_ARGUMENT},
 	{OPTION_KIND_CUSTOM, 0, "smi-cost", 0, NULL, "", refuse, NULL, OPTION_HIDDEN | OPTION_NO_ARGUMENT},
-	{OPTION_KIND_CUSTOM, 0, "bpf-counters", 0, NULL, "", refuse, NULL, OPTION_HIDDEN | OPTION_NO_ARGUMENT},
 	{OPTION_KIND_CUSTOM, 'b', "bpf-prog", 0, "ID", "", refuse, NULL, OPTION_HIDDEN},
 	{OPTION_KIND_CUSTOM, 0, "bpf-attr-map", 0, "PATH", "", refuse, NULL, OPTION_HIDDEN},
 	{OPTION_KIND_CUSTOM, 0, "td-level", 0, "N", "", parse_topdown_level, NULL, OPTION_HIDDEN},

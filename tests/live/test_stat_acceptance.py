@@ -150,7 +150,7 @@ def test_hundreds_of_events_of_a_download(perf, fetch):
 
 
 @pytest.mark.parametrize("words,missing", [(["--topdown"], "topdown"), (["-T"], "TSX"), (["--smi-cost"], "freeze_on_smi"), (["--iostat"], "IIO"),
-                                           (["--bpf-counters"], "CAP_BPF"), (["-b", "1"], "fentry")], ids=str)
+                                           (["-b", "1"], "fentry")], ids=str)
 def test_what_is_missing_is_said(perf, words, missing):
     done = perf("stat", *words, "true")
     if done.returncode == 0:

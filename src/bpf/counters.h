@@ -1,0 +1,50 @@
+/* Counts of tasks kept in the kernel: a BPF program adds up what the counters of each CPU show while the tasks run there, so that it takes
+ * one descriptor for each event and CPU however many tasks there are.
+ *
+ *	bpf_counters_open(&options, &counters);
+ *	bpf_counters_add_event(counters, event, cpu, fd);  // for each
+ *	bpf_counters_add_target(counters, tid, &target);   // for each
+ *	bpf_counters_start(counters);
+ *	bpf_counters_set_running(counters, true);
+ *	…
+ *	bpf_counters_update(counters);
+ *	bpf_counters_read(counters, event, cell, &value);
+ *	bpf_counters_close(counters);
+ */
+#pragma once
+
+#include "base/error.h"
+#include "bpf/counters_shared.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+struct bpf_counters;
+
+struct bpf_counters_options {
+	struct counters_config config; /* cpus is filled in */
+	size_t targets;		       /* at most so many are added */
+};
+
+struct bpf_counters_value {
+	uint64_t value, enabled_ns, running_ns; /* as a counter of the tasks' own would have them */
+};
+
+/* Loads the program; an error says why that isn't possible here. */
+struct error *bpf_counters_open(const struct bpf_counters_options *options, struct bpf_counters **ret);
+/* NULL is fine. */
+void bpf_counters_close(struct bpf_counters *counters);
+/* `fd` is the event's counter for everything on `cpu`, without inheritance; it may be closed after bpf_counters_close(). */
+struct error *bpf_counters_add_event(struct bpf_counters *counters, uint32_t event, int cpu, int fd);
+/* A thread, in our pid namespace. Before bpf_counters_start(). */
+struct error *bpf_counters_add_target(struct bpf_counters *counters, pid_t tid, const struct counters_target *target);
+struct error *bpf_counters_start(struct bpf_counters *counters);
+/* To be told after the counters were enabled, and before they are disabled. */
+void bpf_counters_set_running(struct bpf_counters *counters, bool running);
+/* Adds what the tasks that run just now have used up to now. */
+void bpf_counters_update(struct bpf_counters *counters);
+/* The sum since the start; zero when it isn't there. */
+void bpf_counters_read(struct bpf_counters *counters, uint32_t event, uint32_t cell, struct bpf_counters_value *ret);
+/* New tasks that could not be followed, for lack of memory. */
+uint32_t bpf_counters_unfollowed(const struct bpf_counters *counters);

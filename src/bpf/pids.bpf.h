@@ -1,0 +1,41 @@
+/* Tasks by the numbers that they have in the pid namespace of whoever loads a program. */
+#pragma once
+
+#include "bpf/kernel_types.bpf.h"
+
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
+
+uint32_t level; /* of our pid namespace, 0 = the initial one */
+
+/* A task's number in our pid namespace, 0 when it has none there. */
+static __always_inline uint32_t visible_pid(struct task_struct *task)
+{
+	struct pid *pid;
+	uint32_t number = 0, its_level;
+
+	if (!level)
+		return task->pid;
+	pid = task->thread_pid;
+	its_level = BPF_CORE_READ(pid, level);
+	if (its_level < level)
+		return 0;
+	bpf_core_read(&number, sizeof(number), &pid->numbers[0].nr);
+	if (level) {
+		uint64_t step = bpf_core_type_size(struct upid);
+		bpf_probe_read_kernel(&number, sizeof(number),
+				      (char *)pid + bpf_core_field_offset(struct pid, numbers) + level * step +
+					      bpf_core_field_offset(struct upid, nr));
+	}
+	return number;
+}
+
+/* Run once by the loader, never attached: in which pid namespace is it? */
+SEC("raw_tp")
+int find_level(void *context)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+
+	level = BPF_CORE_READ(task, thread_pid, level);
+	return 0;
+}

@@ -1,0 +1,195 @@
+"""perf stat --bpf-counters: what the BPF program adds up in the kernel is what counters of the tasks' own count."""
+import os
+import pathlib
+import shutil
+import subprocess
+import time
+
+import pytest
+
+pytestmark = pytest.mark.usefixtures("live", "bpf")
+
+EVENTS = "task-clock,context-switches,page-faults"
+
+# 10,000 pages touched and 100 sleeps, half of each in a second thread.
+WORK = """
+import mmap, threading, time
+def work():
+    for _ in range(50):
+        room = mmap.mmap(-1, 100 * mmap.PAGESIZE)
+        if hasattr(mmap, "MADV_NOHUGEPAGE"):
+            room.madvise(mmap.MADV_NOHUGEPAGE)
+        for page in range(100):
+            room[page * mmap.PAGESIZE] = 1
+        room.close()
+        time.sleep(0.002)
+thread = threading.Thread(target=work)
+thread.start()
+work()
+thread.join()
+"""
+FAULTS, SLEEPS = 10000, 100
+
+
+def counts(text, first=0):
+    """{event: count} of lines with -x, where the count is the field `first`."""
+    rows = [line.split(",") for line in text.splitlines() if line.count(",") > first + 2]
+    return {row[first + 2].removesuffix(":b"): float(row[first]) for row in rows}
+
+
+def check_same(ours, plain, times=1):
+    """Both counted the same work, done `times` times."""
+    for found in (ours, plain):
+        assert times * FAULTS <= found["page-faults"] < times * (FAULTS + 4000), found
+        assert found["context-switches"] >= times * SLEEPS, found
+        assert found["task-clock"] > 1
+    assert abs(ours["page-faults"] - plain["page-faults"]) < 0.05 * plain["page-faults"], (ours, plain)
+
+
+def counters_of(process):
+    """How many counters it has open."""
+    kinds = []
+    for entry in pathlib.Path(f"/proc/{process.pid}/fd").iterdir():
+        try:
+            kinds.append(os.readlink(entry))
+        except FileNotFoundError:
+            pass
+    return kinds.count("anon_inode:[perf_event]")
+
+
+def wait_until_open(process):
+    before = 0
+    for _ in range(200):
+        time.sleep(0.05)
+        now = counters_of(process)
+        if now and now == before:
+            break
+        before = now
+    time.sleep(0.3)
+
+
+def test_a_command(perf):
+    words = ["-x,", "-e", EVENTS, "--", "/usr/bin/python3", "-c", WORK]
+    plain, ours, marked = (perf("stat", *option, *words) for option in ([], ["--bpf-counters"], ["-e", "page-faults:b"]))
+    assert ours.returncode == 0, ours.stderr
+    check_same(counts(ours.stderr), counts(plain.stderr))
+    check_same(counts(marked.stderr), counts(plain.stderr))
+    assert counts(ours.stderr)["task-clock"] < 3 * counts(plain.stderr)["task-clock"]
+
+
+@pytest.mark.usefixtures("tracefs")
+def test_each_switch_belongs_to_who_leaves(perf):
+    """The tracepoint fires before the kernel counts the switch."""
+    done = perf("stat", "--bpf-counters", "-x,", "-e", "context-switches,sched:sched_switch,sched:sched_process_fork", "--", "sh", "-c",
+                "for i in 1 2 3 4 5 6 7 8 9 10; do sleep 0.01; done")
+    found = counts(done.stderr)
+    assert found["context-switches"] == found["sched:sched_switch"] >= 10 and found["sched:sched_process_fork"] == 10
+
+
+def test_only_from_the_exec_on(perf):
+    """Neither our own work before the exec, nor other tasks."""
+    plain, ours = (counts(perf("stat", *option, "-x,", "-e", "page-faults,task-clock", "true").stderr) for option in ([], ["--bpf-counters"]))
+    assert abs(plain["page-faults"] - ours["page-faults"]) <= 20
+
+
+def test_children_are_followed_or_not(perf):
+    words = ["-x,", "-e", "page-faults", "--", "sh", "-c", f'/usr/bin/python3 -c "$1"; true', "sh", WORK]
+    followed, alone = (counts(perf("stat", "--bpf-counters", *option, *words).stderr)["page-faults"] for option in ([], ["-i"]))
+    assert followed >= FAULTS and alone < 1000
+
+
+@pytest.fixture
+def three():
+    """Processes that work once they are told to."""
+    processes = [subprocess.Popen(["/usr/bin/python3", "-c", "input()\n" + WORK], stdin=subprocess.PIPE) for _ in range(3)]
+    time.sleep(0.3)
+    yield processes
+    for process in processes:
+        process.kill()
+        process.wait()
+        process.stdin.close()
+
+
+def release(processes):
+    for process in processes:
+        process.stdin.write(b"\n")
+        process.stdin.flush()
+
+
+def watch(perf, processes, *words):
+    watcher = subprocess.Popen([perf, "stat", "-x,", "-e", EVENTS, *words, "-p", ",".join(str(process.pid) for process in processes)],
+                               stderr=subprocess.PIPE, text=True)
+    wait_until_open(watcher)
+    return watcher
+
+
+def test_three_processes_until_the_last_ends(perf, three):
+    plain, ours = watch(perf, three), watch(perf, three, "--bpf-counters")
+    assert counters_of(plain) == 3 * 3
+    assert counters_of(ours) == 3 * os.sysconf("SC_NPROCESSORS_ONLN")
+    release(three[:2])
+    time.sleep(1)
+    assert ours.poll() is None
+    release(three[2:])
+    results = [watcher.communicate(timeout=60)[1] for watcher in (ours, plain)]
+    check_same(counts(results[0]), counts(results[1]), times=3)
+
+
+def test_each_thread_apart(perf, three):
+    ours = watch(perf, three, "--bpf-counters", "--per-thread")
+    release(three[:1])
+    three[0].wait(60)
+    release(three[1:])
+    rows = [line.split(",") for line in ours.communicate(timeout=60)[1].splitlines()]
+    faults = {row[0].rpartition("-")[2]: float(row[1]) for row in rows if len(row) > 3 and row[3] == "page-faults"}
+    assert set(faults) == {str(process.pid) for process in three}
+    assert all(FAULTS <= count < FAULTS + 4000 for count in faults.values()), faults
+
+
+def test_intervals_see_what_runs_now(perf):
+    """A program that never leaves the CPU by itself has its share in each interval, and the intervals make up the whole."""
+    loop = "import time\nend = time.process_time() + 0.7\nwhile time.process_time() < end: pass"
+    done = perf("stat", "--bpf-counters", "-I", "100", "--summary", "-x,", "-e", "task-clock", "--", "/usr/bin/python3", "-c", loop)
+    rows = [line.strip().split(",") for line in done.stderr.splitlines() if "task-clock" in line]
+    whole = [float(row[1]) for row in rows if row[0].strip() == "summary"]
+    parts = [float(row[1]) for row in rows if row[0].strip() != "summary"]
+    assert len(whole) == 1 and len(parts) >= 5 and 700 <= whole[0] < 1000, done.stderr
+    assert abs(sum(parts) - whole[0]) < 0.1 and all(part > 0 for part in parts[:5])
+
+
+def test_time_is_that_of_the_program(perf):
+    """The kernel's own account of a busy command, which other programs on the CPU don't change."""
+    loop = "import time\nwhile time.process_time() < 0.5: pass"
+    done = perf("stat", "--bpf-counters", "-j", "-e", "task-clock,user_time,system_time", "--", "/usr/bin/python3", "-c", loop)
+    values = dict(line.split('"event" : "')[1].split('"')[0:1] + [float(line.split('"counter-value" : "')[1].split('"')[0])]
+                  for line in done.stderr.splitlines() if "counter-value" in line)
+    account = (values["user_time"] + values["system_time"]) / 1e6
+    assert 490 <= values["task-clock"] and abs(values["task-clock"] - account) < 40
+
+
+def test_repeated_runs_count_alike(perf):
+    done = perf("stat", "--bpf-counters", "-r", "3", "-x,", "-e", "page-faults", "--", "/usr/bin/python3", "-c", WORK)
+    assert FAULTS <= counts(done.stderr)["page-faults"] < FAULTS + 4000
+
+
+def test_whole_cpus_as_ever(perf):
+    done = perf("stat", "--bpf-counters", "-a", "-x,", "-e", "page-faults,duration_time,cpu-clock", "--", "/usr/bin/python3", "-c", WORK)
+    found = counts(done.stderr)
+    cpus = os.sysconf("SC_NPROCESSORS_ONLN")
+    assert found["page-faults"] >= FAULTS and abs(found["cpu-clock"] * 1e6 / cpus / found["duration_time"] - 1) < 0.1
+
+
+@pytest.mark.parametrize("words,said", [(["--control", "fd:0"], "--control"), (["record"], "record"),
+                                        (["-e", ",".join(["page-faults"] * 129)], "128")], ids=str)
+def test_what_it_cannot_is_refused(perf, words, said, tmp_path):
+    done = perf("stat", "--bpf-counters", *words, "true", cwd=tmp_path)
+    assert done.returncode == 255 and said in done.stderr and done.stderr.count("\n") == 1
+
+
+@pytest.mark.skipif(not shutil.which("setpriv"), reason="setpriv is not installed")
+def test_users_are_told_what_is_needed(perf):
+    done = subprocess.run(["setpriv", "--reuid=65534", "--clear-groups", perf, "stat", "--bpf-counters", "true"], capture_output=True, text=True,
+                          check=False, cwd="/")
+    if "setpriv" in done.stderr:
+        pytest.skip("others may not run this perf")
+    assert done.returncode == 255 and "CAP_BPF and CAP_PERFMON" in done.stderr and done.stderr.count("\n") == 1

@@ -31,11 +31,14 @@ enum {
 
 enum moment { MOMENT_ENTRY, MOMENT_SLEEP, MOMENT_EXIT };
 
+/* When a call sleeps, what was sent at its entry isn't looked at again: an execve that sleeps late has another address space by then. */
 static __always_inline bool is_wanted(uint8_t when, enum moment moment, int64_t result)
 {
 	if (moment == MOMENT_EXIT)
 		return when == CALL_AT_EXIT || when == CALL_AT_BOTH || (when == CALL_AT_EXIT_GOOD && result >= 0);
-	return when == CALL_AT_ENTRY || when == CALL_AT_BOTH || (moment == MOMENT_SLEEP && when == CALL_AT_EXIT);
+	if (moment == MOMENT_SLEEP)
+		return when == CALL_AT_EXIT;
+	return when == CALL_AT_ENTRY || when == CALL_AT_BOTH;
 }
 
 /* Does the call have something that must be seen at its entry? */

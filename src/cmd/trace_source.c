@@ -131,6 +131,8 @@ _Static_assert((int)CALL_PIECE_FAULT == (int)CALL_MEMORY_FAULT && (int)CALL_PIEC
 static void read_again(struct trace_calls *calls, const struct call_record *record, struct call_memory *memory)
 {
 	enum { MOST = 4096 };
+	if (call_replaces(calls->table->calls[record->number]))
+		return; /* the process may be another one by now */
 	uint64_t address = record->arguments[memory->argument % CALL_ARGUMENTS];
 	uint32_t wanted = memory->wanted && memory->wanted < calls->string_limit ? memory->wanted : calls->string_limit;
 	const struct call_argument_description *argument =

@@ -141,7 +141,7 @@ def test_waiting_calls(perf, bpf, tmp_path):
     _, lines = traced(perf, tmp_path, "sh", "-c", "sleep 0.2; true")
     waits = [line for line in lines if "wait4(" in line]
     assert any(line.endswith(" ...") for line in waits)
-    assert any("... [continued]: wait4())" in line for line in waits)
+    assert any("... [continued]: wait4(stat_addr: [{WIFEXITED(s) && WEXITSTATUS(s) == 0}])" in line for line in waits)
     shown = sum(line.endswith(" ...") for line in lines)
     assert shown == sum("... [continued]" in line for line in lines)
 

@@ -53,8 +53,15 @@ def normal(text, pids):
     return re.sub(r"\b\d+\b", lambda match: "PID" if match.group() in pids else match.group(), text) if pids else text
 
 
+def by_birth(threads):
+    """The calls of each thread, in the order in which the threads were made: that of their ids, which may begin anew with small ones. Which one runs
+    first is chance."""
+    first = int(next(iter(threads)))
+    return [threads[tid] for tid in sorted(threads, key=lambda tid: (int(tid) - first) % (1 << 32))]
+
+
 def strace_calls(path):
-    """{tid: [(name, arguments, result)]} in the order in which the calls ended; threads in the order of their appearance."""
+    """[[(name, arguments, result)] of each thread] in the order in which the calls ended."""
     threads, begun = collections.OrderedDict(), {}
     lines = pathlib.Path(path).read_text(errors="surrogateescape").splitlines()
     pids = {line.split(None, 1)[0] for line in lines}
@@ -75,7 +82,7 @@ def strace_calls(path):
         elif match: # a process that kills itself never gets the result, but we see it
             own = pids if match.group(1) in WITH_PROCESSES else ()
             calls.append(tuple(normal(part, own) for part in match.groups()[:2]) + (normal(match.group(3), own).replace("?", "0"),))
-    return threads
+    return by_birth(threads)
 
 
 def our_calls(path):
@@ -91,7 +98,7 @@ def our_calls(path):
         result = re.sub(r"^(\d+) \([^()]*\)$", r"\1", row["result_text"]) if row["call"] in NAMED else row["result_text"]
         own = pids if row["call"] in WITH_PROCESSES else ()
         calls.append(tuple(normal(part, own) for part in (row["call"], ", ".join(row["args"].values()), result)))
-    return threads
+    return by_birth(threads)
 
 
 def comparable(calls):
@@ -107,7 +114,7 @@ def compare(perf, strace, folder, *command, cwd=None, least=0.995):
     subprocess.run([strace, "-f", "-y", "-s", str(LIMIT), "-o", theirs, *command], check=True, stdin=subprocess.DEVNULL, capture_output=True, env=variables, cwd=cwd)
     done = perf("trace", "--json", "--string-limit", LIMIT, "-o", ours, *command, env=variables, cwd=cwd)
     assert done.returncode == 0 and not done.stderr, done.stderr
-    theirs, ours = list(strace_calls(theirs).values()), list(our_calls(ours).values())
+    theirs, ours = strace_calls(theirs), our_calls(ours)
     assert len(ours) == len(theirs)
     lines, different = 0, []
     for their, our in zip(theirs, ours):

@@ -178,7 +178,7 @@ static bool unwound_chain(struct adding *adding)
 	return true;
 }
 
-/* A marker nobody knows makes a chain worthless, as in stack.c: garbage that was followed as frame pointers can look like one. */
+/* A marker nobody knows makes what is shown of a chain worthless, as in stack.c: garbage that was followed as frame pointers can look like one. */
 static bool has_unknown_marker(const uint64_t *chain, uint64_t count)
 {
 	uint8_t mode;
@@ -196,12 +196,14 @@ static void add_recorded(const struct adding *adding)
 	uint64_t count = adding->in->sample->chain_count;
 	uint64_t most = options->max_stack ? options->max_stack : 127;
 	uint64_t begin = count > most && options->keep_outermost ? chain_outermost(chain, count, most) : 0;
-	if (has_unknown_marker(chain, count)) {
+	if (!options->keep_outermost)
+		count = chain_limit(chain, count, most);
+	if (has_unknown_marker(chain + begin, count - begin)) {
 		adding->pending->has_outer = true;
 		return;
 	}
 	if (!begin) {
-		add_chain(adding, chain, options->keep_outermost ? count : chain_limit(chain, count, most));
+		add_chain(adding, chain, count);
 		return;
 	}
 	/* What is left needs the marker that it stood under. */

@@ -97,13 +97,16 @@ static unsigned int names_width(const struct rows *rows)
 	return widest;
 }
 
-/* Widths as the kernel tool has them: of unresolved files at least 16. */
+/* Widths as the kernel tool has them: of unresolved files at least 16. Only names of commands that are longer than what their threads are called last widen
+ * the column, where it cuts them off. */
 static unsigned int content_width(struct maker *maker, const struct key *key)
 {
 	struct rows *rows = maker->rows;
-	if (key->domain == KEY_ACTOR && (!strcmp(key->name, "comm") || !strcmp(key->name, "pid")))
-		return names_width(rows) + (key->name[0] == 'c' ? 0 : 8);
 	unsigned int widest = rows_width(rows, key);
+	if (key->domain == KEY_ACTOR && (!strcmp(key->name, "comm") || !strcmp(key->name, "pid"))) {
+		unsigned int last = names_width(rows) + (key->name[0] == 'c' ? 0 : 8);
+		return last > widest ? last : widest;
+	}
 	bool unresolved = key->domain == KEY_PLACE && !strcmp(key->name, "dso") && widest < 16 && rows_have_unresolved(rows, key);
 	return unresolved ? 16 : widest;
 }

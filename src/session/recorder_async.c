@@ -14,13 +14,13 @@
 #include <string.h>
 
 struct block {
+	struct writer *writer; /* that is to write it: a switched output's blocks may still wait */
 	uint8_t *data;
 	size_t size, cap;
 	enum block_kind { BLOCK_DATA, BLOCK_ROUND, BLOCK_FLUSH } kind;
 };
 
 struct async {
-	struct writer *writer;
 	pthread_t thread;
 	pthread_mutex_t lock;
 	pthread_cond_t filled, freed;
@@ -32,16 +32,16 @@ struct async {
 	bool stop;
 };
 
-static struct error *write_block(struct async *async, const struct block *block)
+static struct error *write_block(const struct block *block)
 {
 	struct iovec piece = {block->data, block->size};
 	switch (block->kind) {
 	case BLOCK_ROUND:
-		return writer_finish_round(async->writer);
+		return writer_finish_round(block->writer);
 	case BLOCK_FLUSH:
-		return writer_flush(async->writer);
+		return writer_flush(block->writer);
 	default:
-		return writer_append(async->writer, &piece, 1);
+		return writer_append(block->writer, &piece, 1);
 	}
 }
 
@@ -58,8 +58,8 @@ static void *async_run(void *argument)
 		const struct block *block = &async->blocks[async->first];
 		if (!async->failed) {
 			pthread_mutex_unlock(&async->lock);
-			struct error *error = write_block(async, block);
-			uint64_t bytes = writer_totals(async->writer).data_bytes;
+			struct error *error = write_block(block);
+			uint64_t bytes = writer_totals(block->writer).data_bytes;
 			pthread_mutex_lock(&async->lock);
 			async->error = error;
 			async->failed = error != NULL;
@@ -125,7 +125,6 @@ static struct error *queue(struct recorder *recorder, const struct iovec *pieces
 	struct async *async = recorder->async;
 
 	pthread_mutex_lock(&async->lock);
-	async->writer = recorder->writer;
 	struct block *block = next_block(async);
 	struct error *error = take_pointer(async->error);
 	pthread_mutex_unlock(&async->lock);
@@ -133,6 +132,7 @@ static struct error *queue(struct recorder *recorder, const struct iovec *pieces
 		return error;
 	append(block, pieces, count);
 	block->kind = kind;
+	block->writer = recorder->writer;
 	pthread_mutex_lock(&async->lock);
 	async->count++;
 	pthread_cond_signal(&async->filled);

@@ -35,6 +35,7 @@ struct tracks {
 	struct writer **writers; /* by ring */
 	int stop;		 /* an eventfd that all tracks watch */
 	int news;		 /* an eventfd: a track has written something or failed */
+	atomic_bool failed; /* one of them; its error is read after it has ended */
 	atomic_uint_fast64_t written;
 };
 
@@ -163,8 +164,10 @@ static void *track_run(void *argument)
 	poller_open(&poller);
 	track->error = run(track, &poller);
 	poller_close(&poller);
-	if (track->error)
+	if (track->error) {
+		atomic_store(&track->recorder->tracks->failed, true);
 		eventfd_write(track->recorder->tracks->news, 1);
+	}
 	return NULL;
 }
 
@@ -186,9 +189,7 @@ void recorder_take_track_news(struct recorder *recorder)
 	eventfd_t count;
 
 	eventfd_read(recorder->tracks->news, &count);
-	recorder->stop |= recorder->alive == 0 && recorder->ends_with_target;
-	for (size_t i = 0; i < recorder->tracks->count; i++)
-		recorder->stop |= recorder->tracks->each[i].error != NULL;
+	recorder->stop |= (recorder->alive == 0 && recorder->ends_with_target) || atomic_load(&recorder->tracks->failed);
 }
 
 uint64_t recorder_tracks_written(const struct recorder *recorder)

@@ -157,7 +157,7 @@ def test_what_each_paranoid_level_allows(perf, paranoid, tmp_path):
     assert as_nobody(perf, "record", "true", folder=tmp_path).returncode == 0
     done = as_nobody(perf, "record", "-a", "true", folder=tmp_path)
     assert done.returncode == 255
-    for text in ("perf record: cycles: not allowed", "perf_event_paranoid is 2", "sysctl kernel.perf_event_paranoid=0", "CAP_PERFMON", "setcap"):
+    for text in ("perf record: cycles:u: not allowed", "perf_event_paranoid is 2", "sysctl kernel.perf_event_paranoid=0", "CAP_PERFMON", "setcap"):
         assert text in done.stderr
     done = as_nobody(perf, "record", "-e", "cycles:k", "true", folder=tmp_path)
     assert done.returncode == 255 and "sysctl kernel.perf_event_paranoid=1" in done.stderr

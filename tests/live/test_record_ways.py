@@ -47,8 +47,10 @@ def test_threads(perf, oracle, live_system, tmp_path, words):
 
 
 def test_threads_keep_emptying_buffers(perf, live_system, tmp_path):
-    """More than fits into them, also when they are full before the threads begin to look."""
-    done = perf("record", "-q", "-a", "-g", "-e", "cpu-clock", "-F", "20000", "-m", "64K", "--threads", "-o", tmp_path / "out", "--", "sleep", "1")
+    """More than fits into them, also when they are full before the threads begin to look. Every CPU works: the kernel pauses sampling, which it goes on with at
+    the next tick, and idle CPUs have none."""
+    busy = " ".join(f"timeout 1 taskset -c {cpu} sh -c 'while :; do :; done' &" for cpu in sorted(os.sched_getaffinity(0)))
+    done = perf("record", "-q", "-a", "-g", "-e", "cpu-clock", "-c", "50000", "-m", "64K", "--threads", "-o", tmp_path / "out", "--", "sh", "-c", f"{busy} wait")
     assert done.returncode == 0
     assert all((tmp_path / "out" / f"data.{i}").stat().st_size > 4 * 65536 for i in range(ONLINE))
 

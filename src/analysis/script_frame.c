@@ -1,4 +1,5 @@
 /* Addresses as text: ip, stacks, the address of the data, and branches that are samples themselves. */
+#include "analysis/sample_text.h"
 #include "analysis/script_internal.h"
 #include "analysis/script_stacks.h"
 #include "analysis/source_lines.h"
@@ -73,19 +74,12 @@ void script_add_frame(const struct script_text *text, const struct script_plan *
 
 void script_resolve_ip(struct script_text *text, const struct script_sample *at, uint8_t cpumode, uint64_t ip, struct frame *ret)
 {
-	const struct maps *maps = at->thread ? machine_maps(text->machine, at->thread, cpumode) : NULL;
-	resolver_frame(text->resolver, maps, cpumode, ip, at->model_time, ret);
+	sample_resolve(text->resolver, at->thread, cpumode, ip, at->model_time, ret);
 }
 
 void script_resolve_data(struct script_text *text, const struct script_sample *at, uint64_t addr, struct frame *ret)
 {
-	bool kernel = addr >= text->machine->kernel_start;
-	uint8_t cpumode = at->sample->cpumode;
-	if (cpumode == CPUMODE_KERNEL || cpumode == CPUMODE_USER)
-		cpumode = kernel ? CPUMODE_KERNEL : CPUMODE_USER;
-	else if (cpumode == CPUMODE_GUEST_KERNEL || cpumode == CPUMODE_GUEST_USER)
-		cpumode = kernel ? CPUMODE_GUEST_KERNEL : CPUMODE_GUEST_USER;
-	script_resolve_ip(text, at, cpumode, addr, ret);
+	sample_resolve_data(text->resolver, at->thread, at->sample->cpumode, addr, at->model_time, ret);
 }
 
 void script_print_addr(struct script_text *text, const struct script_sample *at, struct strbuf *out)

@@ -1,5 +1,6 @@
 /* What a memory sample tells: where the data came from, what it cost, pages, control groups. The bits are those of perf_event.h (union
  * perf_mem_data_src); the words are those that people and scripts know from the kernel's perf. */
+#include "analysis/sample_text.h"
 #include "analysis/script_internal.h"
 
 #include "base/text.h"
@@ -142,21 +143,27 @@ static void add_block(uint64_t source, struct strbuf *out)
 	strbuf_add_str(out, bits & 4 ? " Addr" : "");
 }
 
-/* Columns after it stay in line as far as lines before can tell: it is filled up to the widest so far. */
-void script_print_data_src(struct script_text *text, const struct script_sample *at, struct strbuf *out)
+void sample_text_add_data_source(uint64_t source, const char *blank, struct strbuf *out)
 {
 	static const struct {
 		const char *title;
 		void (*add)(uint64_t source, struct strbuf *out);
-	} parts[] = {{" |OP ", add_operation}, {"|LVL ", add_level}, {"|SNP ", add_snoop},
-		     {"|TLB ", add_tlb},       {"|LCK ", add_lock},  {"|BLK ", add_block}};
-	uint64_t source = at->sample->data_src;
-	size_t start = out->len;
-	strbuf_add_hex(out, source, 16);
+	} parts[] = {{"|OP ", add_operation}, {"|LVL ", add_level}, {"|SNP ", add_snoop},
+		     {"|TLB ", add_tlb},      {"|LCK ", add_lock},  {"|BLK ", add_block}};
 	for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++) {
+		strbuf_add_str(out, blank);
 		strbuf_add_str(out, parts[i].title);
 		parts[i].add(source, out);
 	}
+}
+
+/* Columns after it stay in line as far as lines before can tell: it is filled up to the widest so far. */
+void script_print_data_src(struct script_text *text, const struct script_sample *at, struct strbuf *out)
+{
+	uint64_t source = at->sample->data_src;
+	size_t start = out->len;
+	strbuf_add_hex(out, source, 16);
+	sample_text_add_data_source(source, " ", out);
 	size_t width = out->len - start;
 	if (width > text->memory_width)
 		text->memory_width = width;

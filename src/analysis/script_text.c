@@ -3,6 +3,7 @@
  * For each event a plan holds the print functions of its fields in the order of the line; a sample is one pass over them. Everything that
  * is the same for all samples of an event (its padded name, whether stacks follow) is in the plan. The fields' own text is in script_line.c
  * and its neighbours. */
+#include "analysis/sample_text.h"
 #include "analysis/script_internal.h"
 #include "analysis/script_stacks.h"
 
@@ -17,19 +18,6 @@
 
 /* The beginning of a line that side-band records share with samples: who, where, when. */
 #define PREFIX (BIT(COMM) | BIT(PID) | BIT(TID) | BIT(CPU) | BIT(MISC) | BIT(TOD) | BIT(TIME))
-
-static bool is_page_fault(const struct event_attr *attr)
-{
-	return attr->type == PERF_TYPE_SOFTWARE &&
-	       (attr->config == PERF_COUNT_SW_PAGE_FAULTS || attr->config == PERF_COUNT_SW_PAGE_FAULTS_MIN ||
-		attr->config == PERF_COUNT_SW_PAGE_FAULTS_MAJ);
-}
-
-/* Each branch is a sample: what hardware branch tracing records, and what decoded traces are turned into. */
-static bool is_branch_trace(const struct event_attr *attr)
-{
-	return attr->type == PERF_TYPE_HARDWARE && attr->config & PERF_COUNT_HW_BRANCH_INSTRUCTIONS && attr->sample_period == 1;
-}
 
 static void plan_prints(struct script_plan *plan)
 {
@@ -63,8 +51,8 @@ static void plan_init(struct script_plan *plan, const struct event *event, const
 	plan->fields = options->fields.shown[plan->type];
 	plan->stacks = options->callchains && attr->sample_type & PERF_SAMPLE_CALLCHAIN;
 	plan->comm_aligned = !(plan->stacks && plan->fields & BIT(IP));
-	plan->branch_trace = is_branch_trace(attr);
-	plan->addr_is_symbol = is_page_fault(attr) || plan->branch_trace;
+	plan->branch_trace = sample_is_branch(attr);
+	plan->addr_is_symbol = sample_addr_is_symbol(attr);
 	plan->unwound = attr->sample_type & (PERF_SAMPLE_STACK_USER | PERF_SAMPLE_BRANCH_STACK);
 	plan->plain_chain = !(attr->sample_type & PERF_SAMPLE_BRANCH_STACK) && !stack_exceeds_chain(machine, attr);
 	if (plan->type != SCRIPT_SOFTWARE || attr->config != PERF_COUNT_SW_BPF_OUTPUT)

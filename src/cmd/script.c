@@ -5,6 +5,7 @@
  * Programs read these lines (stackcollapse-perf.pl and many more): they are, byte for byte, those of the kernel's perf. This file has the
  *options; the loop is in script_run.c, the text in analysis/script_*.c. */
 #include "cmd/script.h"
+#include "cmd/script_language.h"
 
 #include "app/command.h"
 #include "app/pager.h"
@@ -54,6 +55,13 @@ static struct error *parse_stop_at(const struct option *option, const char *argu
 	return script_filter_add_names(filter_of(field), argument, &filter_of(field)->stop_at);
 }
 
+static struct error *parse_generated(const struct option *option, const char *argument, bool negated, void *field)
+{
+	const struct language_ops **generated = field;
+	*generated = language_find(argument, strlen(argument));
+	return *generated ? NULL : error_new("\"%s\" is no language for scripts; there are: %s", argument, language_names());
+}
+
 #define NO_TRACES "instruction traces of hardware (Intel PT, Arm CoreSight) aren't decoded; record branches with -b and use -F +brstack"
 #define NO_FILTERS "filters in shared libraries aren't loaded; use -c, -S, --dsos, --pid and --time, or a pipe"
 #define NO_GUESTS "symbols of guests aren't looked up from the host; record and look inside of the guest"
@@ -79,6 +87,11 @@ static const struct option script_options[] = {
 	OPTION_FLAG(0, "full-source-path", TYPE, source_path, "source files with their paths"),
 	OPTION_FLAG(0, "inline", TYPE, inlines,
 		    "unwound stacks have a line for each inlined function (default, where there is debug information)"),
+	OPTION_HEADING("Scripts"),
+	OPTION_STRING('s', "script", TYPE, script, "FILE", "hand the events to a script, in Python by its suffix .py or by python:FILE; words behind the options are its own"),
+	OPTION_CUSTOM_FLAGS('g', "gen-script", TYPE, generated, "LANGUAGE",
+			    "write a script that prints the recording's tracepoints, to begin one's own with: perf-script.py", parse_generated,
+			    OPTION_NO_NEGATION),
 	OPTION_HEADING("Which samples"),
 	OPTION_STRING('C', "cpu", TYPE, cpus, "CPUS", "of these CPUs, like 0-3,7"),
 	OPTION_CUSTOM_FLAGS('c', "comms", TYPE, filter, "NAME,…", "of threads with these names", parse_comms, OPTION_NO_NEGATION),
@@ -155,7 +168,7 @@ static void print_header(const struct reader *reader, bool full)
 	strbuf_deinit(&text);
 }
 
-static struct error *open_and_run(struct script_options *options)
+static struct error *open_and_run(struct script_options *options, int *ret_status)
 {
 	/* Marks of rounds mean something only among records that aren't put in order. */
 	const struct opening_options opening_options = {.input = &options->input,
@@ -165,13 +178,20 @@ static struct error *open_and_run(struct script_options *options)
 							.unordered = options->show_rounds || options->dump_unsorted};
 	struct opening opening = {0};
 	struct error *error = opening_begin(&opening, &opening_options);
+	if (!error && options->generated) {
+		error = script_generate(options, &opening);
+		opening_end(&opening);
+		return error;
+	}
 	if (!error && !options->header_only)
 		error = prepare(options, &opening);
 	if (!error) {
 		pager_start("script");
 		if (options->header || options->header_only)
 			print_header(opening.session->reader, options->full_header);
-		if (!options->header_only)
+		if (options->script)
+			error = script_run_language(options, &opening, ret_status);
+		else if (!options->header_only)
 			error = script_run(options, &opening);
 	}
 	opening_end(&opening);
@@ -186,14 +206,26 @@ static void list_fields(void)
 	strbuf_deinit(&text);
 }
 
+static struct error *find_language(struct script_options *options)
+{
+	options->language = language_of_script(options->script, &options->script_path);
+	if (!options->language)
+		return error_new_kind(ERROR_USAGE, "in which language %s is can't be told from its name; put one of %s and a colon before it",
+				      options->script, language_names());
+	return NULL;
+}
+
 static struct error *run(int argc, char **argv, int *ret_status)
 {
 	struct script_options options = {.max_stack = DEFAULT_MAX_STACK, .inlines = true};
 	input_options_init(&options.input);
 	script_fields_init(&options.fields);
 	int words;
-	struct error *error = options_parse(script_options, OPTIONS_PERMUTE, argc, argv, &options, &words);
-	if (!error && words)
+	struct error *error = options_parse(script_options, OPTIONS_STOP_AT_FIRST_WORD, argc, argv, &options, &words);
+	options.script_arguments = argv;
+	if (!error && options.script)
+		error = find_language(&options);
+	else if (!error && words)
 		error = error_new_kind(ERROR_USAGE, "\"%s\" is no option", argv[0]);
 	if (!error && options.relative && options.delta)
 		error = error_new_kind(ERROR_USAGE,
@@ -202,7 +234,7 @@ static struct error *run(int argc, char **argv, int *ret_status)
 	if (!error && options.list_fields)
 		list_fields();
 	else if (!error)
-		error = open_and_run(&options);
+		error = open_and_run(&options, ret_status);
 	script_filter_deinit(&options.filter);
 	return error;
 }

@@ -5,6 +5,7 @@
 #include "analysis/script_text.h"
 #include "app/groups.h"
 #include "cmd/opening.h"
+#include "language/language.h"
 
 struct script_options {
 	struct input_options input;
@@ -27,6 +28,11 @@ struct script_options {
 	bool dump_unsorted; /* the same, in the order of the file */
 	bool check_order;   /* say where times go back */
 	bool header, header_only, full_header;
+	const char *script;		    /* -s, or NULL */
+	const struct language_ops *language; /* of the script */
+	const struct language_ops *generated; /* -g */
+	const char *script_path;
+	char **script_arguments; /* NULL-terminated */
 };
 
 /* Prints the samples, and the side-band records that were asked for. */

@@ -37,6 +37,8 @@ const char *tracepoint_printk(const struct tracepoint_formats *formats, uint64_t
 
 /* The compiled print format; never NULL. It lives in the formats' arena. */
 struct tracepoint_program *tracepoint_compile(struct tracepoint_formats *formats, const struct tracepoint *tracepoint);
+/* The same, compiled when first asked for; thread-safe. */
+struct tracepoint_program *tracepoint_program_of(const struct tracepoint *tracepoint);
 /* Runs it; false when the format was not understood. */
 bool tracepoint_run(const struct tracepoint_program *program, const struct tracepoint_formats *formats, const void *raw, size_t size,
 		    struct strbuf *out);

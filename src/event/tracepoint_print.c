@@ -18,12 +18,14 @@ static struct tracepoint_program *prepare(const struct tracepoint *tracepoint)
 	return program;
 }
 
-void tracepoint_print(const struct tracepoint *tracepoint, const void *raw, size_t size, struct strbuf *out)
+struct tracepoint_program *tracepoint_program_of(const struct tracepoint *tracepoint)
 {
 	struct tracepoint_program *program = atomic_load_explicit(&tracepoint->private->program, memory_order_acquire);
+	return program ? program : prepare(tracepoint);
+}
 
-	if (!program)
-		program = prepare(tracepoint);
-	if (!tracepoint_run(program, tracepoint->formats, raw, size, out))
+void tracepoint_print(const struct tracepoint *tracepoint, const void *raw, size_t size, struct strbuf *out)
+{
+	if (!tracepoint_run(tracepoint_program_of(tracepoint), tracepoint->formats, raw, size, out))
 		tracepoint_print_fields(tracepoint, raw, size, out);
 }

@@ -1,0 +1,24 @@
+/* Parts of samples as text and as frames, for everything that shows single samples: lines, JSON, scripts. */
+#pragma once
+
+#include "base/strbuf.h"
+#include "perfdata/layout.h"
+#include "session/session.h"
+#include "symbol/resolve.h"
+
+#include <stdbool.h>
+
+/* A data source in words: "|OP LOAD|LVL L1 hit|SNP None|TLB L1 or L2 hit|LCK No|BLK  N/A"; `blank`: a space before each bar. */
+void sample_text_add_data_source(uint64_t source, const char *blank, struct strbuf *out);
+/* Registers in the order of their numbers: "   AX:0x1 " for each. */
+void sample_text_add_registers(const struct sample_regs *regs, const char *arch, struct strbuf *out);
+/* The address of such an event's samples belongs to code or data with a name: page faults, and branches that are samples themselves. */
+bool sample_addr_is_symbol(const struct event_attr *attr);
+/* Each sample of the event is a branch. */
+bool sample_is_branch(const struct event_attr *attr);
+/* The frame of an address in the space of `cpumode`; `thread` NULL: nothing is known of it. */
+void sample_resolve(struct resolver *resolver, const struct thread *thread, uint8_t cpumode, uint64_t addr, uint64_t model_time,
+		    struct frame *ret);
+/* The same of an address that comes with a sample of `cpumode`: kernel or user space is told by the address itself. */
+void sample_resolve_data(struct resolver *resolver, const struct thread *thread, uint8_t cpumode, uint64_t addr, uint64_t model_time,
+			 struct frame *ret);

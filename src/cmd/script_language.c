@@ -1,0 +1,89 @@
+/* The loop of `perf script -s`: records in time order, filtered, handed to a script's functions. */
+#include "cmd/script_language.h"
+
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "cmd/script_places.h"
+#include "language/language.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+
+struct feeding {
+	struct session *session;
+	struct resolver *resolver;
+	struct script_filter filter; /* a copy: it has a state */
+	bool filtered;
+	struct language *language;
+};
+
+static struct error *feed_sample(struct feeding *feeding, const struct record *record)
+{
+	struct sample sample;
+	if (!session_decode(feeding->session, record, &sample))
+		return NULL;
+	struct thread *thread = machine_thread_or_new(feeding->session->machine, sample.pid, sample.tid, record->model_time);
+	if (feeding->filtered &&
+	    !script_filter_passes(&feeding->filter, feeding->session->machine, feeding->resolver, record, &sample, thread))
+		return NULL;
+	const struct language_sample at = {record, &sample, thread};
+	return feeding->language->ops->sample(feeding->language, &at);
+}
+
+static struct error *feed(struct feeding *feeding)
+{
+	struct language *language = feeding->language;
+	struct error *error = language->ops->begin(language);
+	struct record record;
+	while (!error && !language->ended && session_next(feeding->session, &record, &error) > 0)
+		error = record.header->type == RECORD_SAMPLE ? feed_sample(feeding, &record) : language->ops->record(language, &record);
+	if (!error && !language->ended)
+		error = language->ops->end(language);
+	return error;
+}
+
+struct error *script_run_language(const struct script_options *options, struct opening *opening, int *ret_status)
+{
+	struct feeding feeding = {.session = opening->session, .resolver = opening->resolver, .filter = options->filter};
+	const struct language_setup setup = {
+		.session = opening->session,
+		.resolver = opening->resolver,
+		.script = options->script_path,
+		.arguments = options->script_arguments,
+		.max_stack = (unsigned int)options->max_stack,
+		.inlines = options->inlines,
+	};
+	feeding.filtered = !script_filter_is_empty(&feeding.filter);
+	script_places_export();
+	struct error *error = options->language->open(&setup, &feeding.language);
+	if (error)
+		return error;
+	if (!feeding.language->ended)
+		error = feed(&feeding);
+	*ret_status = feeding.language->status;
+	feeding.language->ops->close(feeding.language);
+	if (!error)
+		opening_warn(opening);
+	return error;
+}
+
+struct error *script_generate(const struct script_options *options, const struct opening *opening)
+{
+	struct strbuf text = {0};
+	size_t skipped;
+	cleanup_free char *path = mem_printf("perf-script.%s", options->generated->suffix);
+	options->generated->skeleton(&opening->session->reader->events, &text, &skipped);
+	if (skipped)
+		log_warning("%zu events have names that can't stand in a script; they are left out", skipped);
+	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0666);
+	FILE *file = fd < 0 ? NULL : fdopen(fd, "w");
+	bool written = file && fwrite(text.data, 1, text.len, file) == text.len;
+	struct error *error = file && fclose(file) == 0 && written ? NULL : error_system(errno, "%s", path);
+	strbuf_deinit(&text);
+	if (!error)
+		printf("generated %s script: %s\n", options->generated->title, path);
+	return error;
+}

@@ -1,0 +1,9 @@
+/* Where the scripts that are installed with us are. */
+#pragma once
+
+#include "base/error.h"
+
+/* The folder that has scripts/LANGUAGE: PERF_EXEC_PATH if it is set, else beside the program (source tree), or where it was installed to. Freed by the caller. */
+char *script_places_root(void);
+/* Lets scripts find their modules, and the commands that they start find this perf: sets PERF_EXEC_PATH, and puts the program's folder first in PATH. */
+void script_places_export(void);

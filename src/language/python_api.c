@@ -1,0 +1,85 @@
+/* Finds libpython. No version is compiled in: the one that /usr/bin/python3 stands for is tried first, since its modules are the installed ones. */
+#include "language/python_api.h"
+
+#include "base/text.h"
+
+#include <dlfcn.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { NEWEST_MINOR = 30, OLDEST_MINOR = 6 };
+
+static void *open_library(const char *name)
+{
+	/* Global: extension modules of Debian's Python refer to its symbols without naming a library. */
+	return dlopen(name, RTLD_NOW | RTLD_GLOBAL);
+}
+
+static void *open_minor(unsigned int minor)
+{
+	char name[40];
+	snprintf(name, sizeof(name), "libpython3.%u.so.1.0", minor);
+	return open_library(name);
+}
+
+/* The minor version that /usr/bin/python3 is a link to, 0 = unknown. */
+static unsigned int usual_minor(void)
+{
+	char path[PATH_MAX];
+	unsigned int minor = 0;
+	ssize_t length = readlink("/usr/bin/python3", path, sizeof(path) - 1);
+	if (length <= 0)
+		return 0;
+	path[length] = '\0';
+	const char *slash = strrchr(path, '/');
+	return sscanf(slash ? slash + 1 : path, "python3.%u", &minor) == 1 ? minor : 0;
+}
+
+static void *find_library(void)
+{
+	unsigned int usual = usual_minor();
+	void *library = usual ? open_minor(usual) : NULL;
+	for (unsigned int minor = NEWEST_MINOR; !library && minor >= OLDEST_MINOR; minor--)
+		library = open_minor(minor);
+	return library;
+}
+
+static struct error *find_functions(void *library, struct python_api *ret)
+{
+	const struct {
+		const char *name;
+		void *function;
+	} functions[] = {
+#define PYTHON_ROW(type, name, arguments) {#name, &ret->name},
+		PYTHON_FUNCTIONS(PYTHON_ROW)
+#undef PYTHON_ROW
+	};
+	for (size_t i = 0; i < sizeof(functions) / sizeof(*functions); i++) {
+		void *function = dlsym(library, functions[i].name);
+		if (!function)
+			return error_new_kind(ERROR_UNSUPPORTED, "libpython has no %s; Python 3.6 or newer is needed", functions[i].name);
+		memcpy(functions[i].function, &function, sizeof(function));
+	}
+	*(void **)&ret->PyObject_Vectorcall = dlsym(library, "PyObject_Vectorcall");
+	python_object **exit_class = dlsym(library, "PyExc_SystemExit"), **type_error = dlsym(library, "PyExc_TypeError");
+	ret->none = dlsym(library, "_Py_NoneStruct");
+	if (!exit_class || !type_error || !ret->none)
+		return error_new_kind(ERROR_UNSUPPORTED, "libpython has no None; Python 3.6 or newer is needed");
+	ret->system_exit = *exit_class;
+	ret->type_error = *type_error;
+	return NULL;
+}
+
+struct error *python_api_load(struct python_api *ret)
+{
+	const char *wanted = getenv("PERF_LIBPYTHON");
+	void *library = wanted ? open_library(wanted) : find_library();
+	if (!library && wanted)
+		return error_new_kind(ERROR_UNSUPPORTED, "%s (from PERF_LIBPYTHON) can't be loaded: %s", wanted, dlerror());
+	if (!library)
+		return error_new_kind(ERROR_UNSUPPORTED, "scripts in Python need libpython3, which isn't installed: apt install libpython3.11");
+	return find_functions(library, ret);
+}

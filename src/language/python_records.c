@@ -1,0 +1,122 @@
+/* Records that are no samples, for Python: context_switch(), throttle(), unthrottle(), auxtrace_error(), stat__EVENT() and stat__interval(). */
+#include "language/python_internal.h"
+
+#include "perfdata/layout.h"
+
+#include <string.h>
+
+/* The kernel's side of "whose": -1 is the host's machine. */
+enum { HOST_MACHINE = -1, NO_VCPU = -1 };
+
+/* ERROR_MESSAGE is the size that the tool's own format gives an AUXTRACE_ERROR's text. */
+enum { ERROR_MESSAGE = 64 };
+
+struct switch_record {
+	struct record_header header;
+	uint32_t other_pid, other_tid;
+};
+
+struct throttle_record {
+	struct record_header header;
+	uint64_t time, id, stream_id;
+};
+
+struct auxtrace_error_record {
+	struct record_header header;
+	uint32_t type, code, cpu, pid, tid, format;
+	uint64_t ip, time;
+	char message[ERROR_MESSAGE];
+};
+
+static python_object *flag(struct python *python, bool value)
+{
+	return python_share(python, value ? python->yes : python->no);
+}
+
+static struct sample_id id_of(const struct python *python, const struct record *record)
+{
+	struct sample_id id = {.pid = (uint32_t)-1, .tid = (uint32_t)-1, .cpu = (uint32_t)-1};
+	if (record->event)
+		sample_id_decode(&python->session->reader->layouts[record->event->index], record->header, &id);
+	return id;
+}
+
+static struct error *context_switch(struct python *python, const struct record *record)
+{
+	python_object *function = python_function(python, "context_switch");
+	const struct switch_record *at = (const void *)record->header;
+	bool wide = record->header->type == RECORD_SWITCH_CPU_WIDE && record->header->size >= sizeof(*at);
+	bool out = record->header->misc & RECORD_MISC_SWITCH_OUT;
+	if (!function)
+		return NULL;
+	struct sample_id id = id_of(python, record);
+	python_object *arguments[] = {
+		python_u64(python, id.time),
+		python_s64(python, (int32_t)id.cpu),
+		python_s64(python, (int32_t)id.pid),
+		python_s64(python, (int32_t)id.tid),
+		python_s64(python, wide ? (int32_t)at->other_pid : -1),
+		python_s64(python, wide ? (int32_t)at->other_tid : -1),
+		python_s64(python, HOST_MACHINE),
+		flag(python, out),
+		flag(python, out && record->header->misc & RECORD_MISC_SWITCH_OUT_PREEMPT),
+		python_s64(python, 0),
+		python_s64(python, NO_VCPU),
+	};
+	return python_call(python, function, arguments, sizeof(arguments) / sizeof(*arguments));
+}
+
+static struct error *throttle(struct python *python, const struct record *record)
+{
+	const char *name = record->header->type == RECORD_THROTTLE ? "throttle" : "unthrottle";
+	python_object *function = python_function(python, name);
+	const struct throttle_record *at = (const void *)record->header;
+	if (!function || record->header->size < sizeof(*at))
+		return NULL;
+	struct sample_id id = id_of(python, record);
+	python_object *arguments[] = {
+		python_u64(python, at->time),		 python_u64(python, at->id),
+		python_u64(python, at->stream_id),	 python_s64(python, (int32_t)id.cpu),
+		python_s64(python, (int32_t)id.pid),	 python_s64(python, (int32_t)id.tid),
+	};
+	return python_call(python, function, arguments, sizeof(arguments) / sizeof(*arguments));
+}
+
+static struct error *auxtrace_error(struct python *python, const struct record *record)
+{
+	python_object *function = python_function(python, "auxtrace_error");
+	const struct auxtrace_error_record *at = (const void *)record->header;
+	if (!function || record->header->size < sizeof(*at))
+		return NULL;
+	python_object *arguments[] = {
+		python_u64(python, at->type),
+		python_u64(python, at->code),
+		python_s64(python, (int32_t)at->cpu),
+		python_s64(python, (int32_t)at->pid),
+		python_s64(python, (int32_t)at->tid),
+		python_u64(python, at->ip),
+		python_u64(python, at->time),
+		python_text(python, at->message, strnlen(at->message, sizeof(at->message))),
+		python_u64(python, record->header->misc & RECORD_MISC_CPUMODE),
+		python_s64(python, 0),
+		python_s64(python, NO_VCPU),
+	};
+	return python_call(python, function, arguments, sizeof(arguments) / sizeof(*arguments));
+}
+
+struct error *python_record(struct language *language, const struct record *record)
+{
+	struct python *python = (struct python *)language;
+	switch (record->header->type) {
+	case RECORD_SWITCH:
+	case RECORD_SWITCH_CPU_WIDE:
+		return context_switch(python, record);
+	case RECORD_THROTTLE:
+	case RECORD_UNTHROTTLE:
+		return throttle(python, record);
+	case RECORD_AUXTRACE_ERROR:
+		return auxtrace_error(python, record);
+	default:
+		return NULL;
+	}
+}

@@ -40,7 +40,13 @@ void btf_init(struct btf *btf, const void *data, size_t size, bool swap)
 		return;
 	struct cursor type = cursor_init((const uint8_t *)data + types_at, types_size, swap);
 	const char *names = (const char *)data + strings_at;
+	btf->types = (const uint8_t *)data + types_at;
+	btf->types_size = types_size;
+	btf->strings = names;
+	btf->strings_size = strings_size;
+	btf->swap = swap;
 	while (cursor_left(&type)) {
+		uint32_t place = (uint32_t)(type.at - btf->types);
 		uint32_t name = cursor_u32(&type), info = cursor_u32(&type);
 		cursor_u32(&type);
 		cursor_bytes(&type, extra_size(info));
@@ -49,6 +55,7 @@ void btf_init(struct btf *btf, const void *data, size_t size, bool swap)
 		bool inside = name < strings_size && memchr(names + name, 0, strings_size - name);
 		vec_push(&btf->names, inside ? names + name : NULL);
 		vec_push(&btf->kinds, (uint8_t)(info >> 24 & 0x1f));
+		vec_push(&btf->places, place);
 	}
 }
 
@@ -56,6 +63,7 @@ void btf_deinit(struct btf *btf)
 {
 	vec_deinit(&btf->names);
 	vec_deinit(&btf->kinds);
+	vec_deinit(&btf->places);
 }
 
 const char *btf_type_name(const struct btf *btf, uint32_t type)
@@ -69,4 +77,64 @@ uint32_t btf_find(const struct btf *btf, enum btf_kind kind, const char *name)
 		if (btf->kinds.data[i] == kind && btf->names.data[i] && !strcmp(btf->names.data[i], name))
 			return (uint32_t)i + 1;
 	return 0;
+}
+
+static struct cursor at_type(const struct btf *btf, uint32_t type)
+{
+	uint32_t place = btf->places.data[type - 1];
+	return cursor_init(btf->types + place, btf->types_size - place, btf->swap);
+}
+
+bool btf_type(const struct btf *btf, uint32_t type, struct btf_type *ret)
+{
+	if (!type || type > btf->places.len)
+		return false;
+	struct cursor at = at_type(btf, type);
+	cursor_u32(&at); /* name */
+	uint32_t info = cursor_u32(&at), size_or_type = cursor_u32(&at);
+	*ret = (struct btf_type){.kind = info >> 24 & 0x1f, .count = (uint16_t)info};
+	switch (ret->kind) {
+	case BTF_ARRAY:
+		ret->type = cursor_u32(&at);
+		break;
+	case BTF_INTEGER: {
+		uint32_t encoding = cursor_u32(&at) >> 24;
+		ret->is_signed = encoding & 1;
+		ret->is_char = encoding & 2 || size_or_type == 1;
+		ret->size = size_or_type;
+		break;
+	}
+	case BTF_STRUCTURE:
+	case BTF_UNION:
+	case BTF_ENUM:
+	case BTF_ENUM64:
+	case BTF_FLOAT:
+		ret->size = size_or_type;
+		break;
+	default:
+		ret->type = size_or_type;
+	}
+	return true;
+}
+
+/* Bit-fields: with the type's flag (bit 31) the upper eight bits of the offset are the size. */
+bool btf_member(const struct btf *btf, uint32_t type, uint16_t index, struct btf_member *ret)
+{
+	if (!type || type > btf->places.len)
+		return false;
+	struct cursor at = at_type(btf, type);
+	cursor_u32(&at);
+	uint32_t info = cursor_u32(&at), kind = info >> 24 & 0x1f;
+	bool structure = kind == BTF_STRUCTURE || kind == BTF_UNION;
+	if ((!structure && kind != BTF_PROTOTYPE) || index >= (info & 0xffff))
+		return false;
+	cursor_bytes(&at, 4 + (size_t)index * (structure ? 12 : 8));
+	uint32_t name = cursor_u32(&at);
+	*ret = (struct btf_member){.type = cursor_u32(&at)};
+	uint32_t offset = structure ? cursor_u32(&at) : 0;
+	ret->bit_offset = info >> 31 ? offset & 0xffffff : offset;
+	ret->bit_size = info >> 31 ? offset >> 24 : 0;
+	bool named = name < btf->strings_size && memchr(btf->strings + name, 0, btf->strings_size - name);
+	ret->name = named ? btf->strings + name : "";
+	return !at.failed;
 }

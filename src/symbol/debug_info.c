@@ -8,22 +8,18 @@
  *	  inlined  |------|                function there, or to one whose surroundings contain the address: go up until one
  *	    inlined  |--|      ^address    does
  *
- * libdw reads lazily into its own tables: one thread at a time. Relocatable files (kernel modules) go through libdwfl, which relocates the
- * debug information and gives each section an address of its own.
+ * libdw reads lazily into its own tables: one thread at a time.
  */
 #include "symbol/debug_info.h"
 
 #include "base/arena.h"
 #include "base/vec.h"
 #include "symbol/demangle.h"
+#include "symbol/dwarf_file.h"
 
 #include <dwarf.h>
-#include <elf.h>
-#include <elfutils/libdwfl.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 enum { DEPTH_MAX = 200, NO_FUNCTION = -1 };
 
@@ -47,10 +43,7 @@ struct unit {
 };
 
 struct debug_info {
-	int fd;
-	Dwfl *dwfl; /* of relocatable files, else NULL */
-	Elf *elf;   /* the same */
-	Dwarf *dwarf;
+	struct dwarf_file file;
 	struct arena arena;
 	VEC(struct unit) units;
 	VEC(struct range) unit_ranges; /* sorted */
@@ -70,7 +63,7 @@ static void index_units(struct debug_info *info)
 	Dwarf_Die die, split;
 	Dwarf_Half version;
 	uint8_t type;
-	while (dwarf_get_units(info->dwarf, cu, &cu, &version, &type, &die, &split) == 0) {
+	while (dwarf_get_units(info->file.dwarf, cu, &cu, &version, &type, &die, &split) == 0) {
 		Dwarf_Addr base, low, high;
 		ptrdiff_t offset = 0;
 		if (type != DW_UT_compile && type != DW_UT_skeleton)
@@ -85,58 +78,13 @@ static void index_units(struct debug_info *info)
 		qsort(info->unit_ranges.data, info->unit_ranges.len, sizeof(struct range), compare_ranges);
 }
 
-/* Anything but an ELF file that is linked: a module, maybe compressed. */
-static bool is_relocatable(int fd)
-{
-	Elf64_Half type;
-	unsigned char head[EI_NIDENT + sizeof(type)];
-	if (pread(fd, head, sizeof(head), 0) != sizeof(head) || memcmp(head, ELFMAG, SELFMAG) != 0)
-		return true;
-	memcpy(&type, head + EI_NIDENT, sizeof(type));
-	return type == ET_REL || type == ET_REL << 8;
-}
-
-static int no_other_file(Dwfl_Module *module, void **user, const char *name, Dwarf_Addr base, const char *file, const char *link,
-			 GElf_Word crc, char **ret_name)
-{
-	return -1;
-}
-
-static bool open_relocatable(struct debug_info *info, const char *path)
-{
-	static const Dwfl_Callbacks callbacks = {.section_address = dwfl_offline_section_address, .find_debuginfo = no_other_file};
-	Dwarf_Addr bias;
-	info->dwfl = dwfl_begin(&callbacks);
-	Dwfl_Module *module = info->dwfl ? dwfl_report_offline(info->dwfl, "", path, -1) : NULL;
-	if (!module || dwfl_report_end(info->dwfl, NULL, NULL) != 0)
-		return false;
-	info->elf = dwfl_module_getelf(module, &bias);
-	info->dwarf = dwfl_module_getdwarf(module, &bias);
-	return info->elf && info->dwarf;
-}
-
-static void close_files(struct debug_info *info)
-{
-	if (info->dwfl)
-		dwfl_end(info->dwfl);
-	else if (info->dwarf)
-		dwarf_end(info->dwarf);
-	if (info->fd >= 0)
-		close(info->fd);
-}
-
 struct debug_info *debug_info_open(const char *path)
 {
-	struct debug_info files = {.fd = open(path, O_RDONLY | O_CLOEXEC)};
-	if (files.fd < 0)
+	struct dwarf_file file;
+	if (!dwarf_file_open(path, &file))
 		return NULL;
-	bool ok = is_relocatable(files.fd) ? open_relocatable(&files, path) : (files.dwarf = dwarf_begin(files.fd, DWARF_C_READ)) != NULL;
-	if (!ok) {
-		close_files(&files);
-		return NULL;
-	}
 	struct debug_info *info = mem_zalloc(sizeof(*info));
-	*info = files;
+	info->file = file;
 	index_units(info);
 	return info;
 }
@@ -145,7 +93,7 @@ struct debug_info *debug_info_open(const char *path)
 static uint64_t relocated(const struct debug_info *info, uint64_t vaddr)
 {
 	GElf_Shdr header;
-	Elf_Scn *section = info->elf ? elf_getscn(info->elf, (size_t)(vaddr >> 40)) : NULL;
+	Elf_Scn *section = info->file.elf ? elf_getscn(info->file.elf, (size_t)(vaddr >> 40)) : NULL;
 	if (!section || !gelf_getshdr(section, &header))
 		return vaddr;
 	return header.sh_addr + (vaddr - debug_info_section_address((uint32_t)(vaddr >> 40), 0));
@@ -163,7 +111,7 @@ void debug_info_close(struct debug_info *info)
 	vec_deinit(&info->units);
 	vec_deinit(&info->unit_ranges);
 	arena_deinit(&info->arena);
-	close_files(info);
+	dwarf_file_close(&info->file);
 	free(info);
 }
 

@@ -155,6 +155,26 @@ struct error *kallsyms_open(const char *path, struct kallsyms *ret)
 	return NULL;
 }
 
+struct error *kallsyms_visit(const char *path, kallsyms_visitor visit, void *context)
+{
+	cleanup_close int fd = open(path, O_RDONLY | O_CLOEXEC);
+	cleanup_free char *text = NULL;
+	struct line line;
+	size_t size;
+
+	if (fd < 0)
+		return error_system(errno, "%s", path);
+	struct error *error = read_text(fd, path, &text, &size);
+	char *at = text;
+	while (!error && next_line(&at, text + size, &line)) {
+		if (line.module)
+			line.module[strcspn(line.module, "]")] = '\0';
+		if (!visit(context, line.address, line.type, line.name, line.module))
+			break;
+	}
+	return error;
+}
+
 void kallsyms_close(struct kallsyms *kallsyms)
 {
 	free(kallsyms->text);

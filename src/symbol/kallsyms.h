@@ -29,3 +29,8 @@ void kallsyms_pick(const struct kallsyms *kallsyms, const char *module, uint64_t
 /* The address of one symbol of the kernel, read without the rest of the list: quick for those at its beginning (_text, _stext). False when
  * there is none, or its address is hidden. */
 bool kallsyms_read_address(const char *path, const char *name, uint64_t *ret);
+
+/* Every line of the file, data and aliases as well, in its order, until visit returns false. Strings live during the call; `module` is NULL for the
+ * kernel itself. */
+typedef bool (*kallsyms_visitor)(void *context, uint64_t address, char type, const char *name, const char *module);
+struct error *kallsyms_visit(const char *path, kallsyms_visitor visit, void *context);

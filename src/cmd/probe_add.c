@@ -1,0 +1,153 @@
+/* Adding probes to the kernel, or showing what would be added. What was added before an error stays out: all or nothing. */
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "cmd/probe.h"
+#include "kernel/tracefs.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct error *define_all(const struct probe_options *options, const struct probe_words *words, struct probe_definitions *ret)
+{
+	struct probe_target target;
+	struct error *error = probe_target_open(options, &target);
+
+	if (error)
+		return error;
+	for (size_t i = 0; !error && i < words->items.len; i++)
+		error = probe_define(options, &target, words->items.data[i], ret);
+	probe_target_close(&target);
+	return error;
+}
+
+/* ---- -D ---- */
+
+static void print_bootconfig(const struct probe_definition *one)
+{
+	printf("ftrace.event.kprobes.%s.probe = '%s%s'\n", one->event, one->line, one->is_return ? "%return" : "");
+}
+
+static struct error *show_definitions(const struct probe_options *options)
+{
+	struct probe_definitions list = {0};
+	struct error *error = NULL;
+
+	if (options->bootconfig && options->exec)
+		return error_new_kind(ERROR_USAGE, "--bootconfig is for probes in the kernel: programs aren't there yet when it starts");
+	error = define_all(options, &options->define, &list);
+	for (size_t i = 0; !error && i < list.items.len; i++) {
+		cleanup_free char *text = probe_definition_text(&list.items.data[i]);
+		if (options->bootconfig)
+			print_bootconfig(&list.items.data[i]);
+		else
+			puts(text);
+	}
+	probe_definitions_deinit(&list);
+	return error;
+}
+
+/* ---- -a ---- */
+
+/* By what was there, or by another definition of now. */
+static bool is_taken(const struct dynamic_events *there, const struct probe_definitions *list, size_t count)
+{
+	const struct probe_definition *one = &list->items.data[count];
+
+	if (dynamic_events_has(there, one->group, one->event))
+		return true;
+	for (size_t i = 0; i < count; i++) {
+		const struct probe_definition *other = &list->items.data[i];
+		bool apart = other->source != one->source || strcmp(other->base, one->base);
+		if (apart && !strcmp(other->group, one->group) && !strcmp(other->event, one->event))
+			return true;
+	}
+	return false;
+}
+
+/* Gives each a name of its own, with -f by _1, _2, … behind it. Several places of one definition are one event. */
+static struct error *choose_names(const struct probe_options *options, const struct dynamic_events *there, struct probe_definitions *list)
+{
+	for (size_t i = 0; i < list->items.len; i++) {
+		struct probe_definition *one = &list->items.data[i];
+		if (!options->force && dynamic_events_has(there, one->group, one->event))
+			return error_new("there is an event %s:%s already: 'perf probe -d %s:%s' deletes it, -f takes another name, NAME=… "
+					 "in front chooses one",
+					 one->group, one->event, one->group, one->event);
+		one->base = mem_strdup(one->event);
+		for (unsigned int number = 1; is_taken(there, list, i); number++) {
+			free(one->event);
+			one->event = mem_printf("%.56s_%u", one->base, number);
+		}
+	}
+	return NULL;
+}
+
+static void report(const struct probe_options *options, const struct probe_definitions *list)
+{
+	if (options->output.quiet || !list->items.len)
+		return;
+	fprintf(stderr, "%s event%s:\n", options->dry_run ? "This would add the" : "Added new", list->items.len > 1 ? "s" : "");
+	for (size_t i = 0; i < list->items.len; i++) {
+		const struct probe_definition *one = &list->items.data[i];
+		cleanup_free char *name = mem_printf("%s:%s", one->group, one->event);
+		fprintf(stderr, "  %-20s (on %s%s%s%s%s)\n", name, one->place, options->exec ? " in " : "",
+			options->exec ? options->exec : "", *one->arguments ? " with " : "", one->arguments);
+	}
+	const struct probe_definition *last = vec_last(&list->items);
+	if (!options->dry_run)
+		fprintf(stderr, "\nTo use it:\n\n\tperf record -e %s:%s -aR sleep 1\n\n", last->group, last->event);
+}
+
+static struct error *write_all(const char *tracefs, const struct probe_definitions *list)
+{
+	struct error *error = NULL;
+
+	for (size_t i = 0; !error && i < list->items.len; i++) {
+		cleanup_free char *text = probe_definition_text(&list->items.data[i]);
+		log_info("%s", text);
+		error = dynamic_event_add(tracefs, list->items.data[i].user, text);
+		while (error && i-- > 0)
+			error_free(dynamic_event_delete(tracefs, list->items.data[i].user, list->items.data[i].group,
+							list->items.data[i].event));
+		if (error)
+			break;
+	}
+	return error;
+}
+
+static struct error *add(const struct probe_options *options, struct probe_definitions *list, int *ret_status)
+{
+	cleanup_free char *tracefs = NULL;
+	struct dynamic_events there = {0};
+	struct error *error = tracefs_find("", &tracefs);
+
+	if (!error)
+		error = dynamic_events_read(tracefs, &there);
+	if (!error && (error = choose_names(options, &there, list)))
+		*ret_status = 256 - EEXIST;
+	if (!error && !options->dry_run)
+		error = write_all(tracefs, list);
+	dynamic_events_deinit(&there);
+	return error;
+}
+
+struct error *probe_add(const struct probe_options *options, int *ret_status)
+{
+	struct probe_definitions list = {0};
+	struct error *error;
+
+	if (options->define.items.len)
+		return show_definitions(options);
+	error = define_all(options, &options->add, &list);
+	if (error && error_kind(error) != ERROR_USAGE)
+		*ret_status = 256 - ENOENT;
+	if (!error)
+		error = add(options, &list, ret_status);
+	if (!error)
+		report(options, &list);
+	probe_definitions_deinit(&list);
+	return error;
+}

@@ -84,10 +84,6 @@ const struct script_plan *script_plan_of(struct script_text *text, const struct 
 /* The beginning of a line: who, where, when. */
 void script_text_prefix(struct script_text *text, const struct script_sample *at, struct strbuf *out);
 
-/* Numbers written at `to`, which has room for them; returned is where they end. Right-aligned in `width` columns. */
-char *script_put_u64(char *to, uint64_t value, unsigned int width);
-char *script_put_hex(char *to, uint64_t value, unsigned int width);
-
 /* Copies a name that has only plain ASCII, and returns its end; NULL when it has other bytes, or more than `limit`. */
 char *script_put_plain(char *to, const char *name, size_t limit);
 

@@ -1,7 +1,8 @@
-/* The beginning of a line: thread, CPU, time, period, event, and what a tracepoint tells. Numbers are written digit by digit: these fields
- * are printed for each of millions of samples. */
+/* The beginning of a line: thread, CPU, time, period, event, and what a tracepoint tells. These fields are printed for each of
+ * millions of samples. */
 #include "analysis/script_internal.h"
 
+#include "base/digits.h"
 #include "base/text.h"
 #include "event/tracepoint.h"
 
@@ -16,27 +17,6 @@ static char *put_right_aligned(char *to, const char *digits, size_t count, unsig
 		*to++ = ' ';
 	memcpy(to, digits, count);
 	return to + count;
-}
-
-char *script_put_u64(char *to, uint64_t value, unsigned int width)
-{
-	char digits[20];
-	char *at = digits + sizeof(digits);
-	do
-		*--at = (char)('0' + value % 10);
-	while (value /= 10);
-	return put_right_aligned(to, at, (size_t)(digits + sizeof(digits) - at), width);
-}
-
-char *script_put_hex(char *to, uint64_t value, unsigned int width)
-{
-	unsigned int count = value ? (67 - (unsigned int)__builtin_clzll(value)) / 4 : 1, size = count > width ? count : width;
-	char *at = to + size;
-	for (; count; count--, value >>= 4)
-		*--at = "0123456789abcdef"[value & 15];
-	while (at > to)
-		*--at = ' ';
-	return to + size;
 }
 
 char *script_put_plain(char *to, const char *name, size_t limit)
@@ -55,9 +35,9 @@ static char *put_signed(char *to, uint32_t value, unsigned int width)
 {
 	int32_t number = (int32_t)value;
 	if (number >= 0)
-		return script_put_u64(to, value, width);
-	char digits[12] = "-";
-	char *end = script_put_u64(digits + 1, (uint64_t) - (int64_t)number, 0);
+		return digits_put_u64(to, value, width);
+	char digits[1 + DIGITS_ROOM] = "-";
+	char *end = digits_put_u64(digits + 1, (uint64_t) - (int64_t)number, 0);
 	return put_right_aligned(to, digits, (size_t)(end - digits), width);
 }
 
@@ -176,13 +156,6 @@ char *script_put_misc(struct script_text *text, const struct script_sample *at, 
 }
 
 /* A fraction of a second with all its digits. */
-static char *put_fraction(char *to, uint32_t value, unsigned int digits)
-{
-	for (unsigned int i = digits; i-- > 0; value /= 10)
-		to[i] = (char)('0' + value % 10);
-	return to + digits;
-}
-
 void script_print_tod(struct script_text *text, const struct script_sample *at, struct strbuf *out)
 {
 	const struct features *features = &text->session->reader->features;
@@ -196,7 +169,7 @@ void script_print_tod(struct script_text *text, const struct script_sample *at, 
 	char *to = strbuf_reserve(out, 16);
 	*to++ = '.';
 	uint32_t rest = (uint32_t)(wall % NS_PER_SEC);
-	to = text->options.nanoseconds ? put_fraction(to, rest, 9) : put_fraction(to, rest / 1000, 6);
+	to = text->options.nanoseconds ? digits_put_fraction(to, rest, 9) : digits_put_fraction(to, rest / 1000, 6);
 	*to++ = ' ';
 	advance_to(out, to);
 }
@@ -221,9 +194,9 @@ char *script_put_time(struct script_text *text, const struct script_sample *at, 
 	uint64_t time = shown_time(text, at->sample->time);
 	uint32_t rest = (uint32_t)(time % NS_PER_SEC);
 	/* Seconds take 5 columns, with 9 decimals and with 6. */
-	to = script_put_u64(to, time / NS_PER_SEC, 5);
+	to = digits_put_u64(to, time / NS_PER_SEC, 5);
 	*to++ = '.';
-	to = text->options.nanoseconds ? put_fraction(to, rest, 9) : put_fraction(to, rest / 1000, 6);
+	to = text->options.nanoseconds ? digits_put_fraction(to, rest, 9) : digits_put_fraction(to, rest / 1000, 6);
 	*to++ = ':';
 	*to++ = ' ';
 	return to;
@@ -231,7 +204,7 @@ char *script_put_time(struct script_text *text, const struct script_sample *at, 
 
 char *script_put_period(struct script_text *text, const struct script_sample *at, char *to)
 {
-	to = script_put_u64(to, at->sample->period, 10);
+	to = digits_put_u64(to, at->sample->period, 10);
 	*to++ = ' ';
 	return to;
 }

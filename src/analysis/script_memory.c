@@ -3,6 +3,7 @@
 #include "analysis/sample_text.h"
 #include "analysis/script_internal.h"
 
+#include "base/digits.h"
 #include "base/text.h"
 
 #include <string.h>
@@ -172,22 +173,22 @@ void script_print_data_src(struct script_text *text, const struct script_sample 
 
 char *script_put_weight(struct script_text *text, const struct script_sample *at, char *to)
 {
-	return script_put_u64(to, at->sample->weight, 16);
+	return digits_put_u64(to, at->sample->weight, 16);
 }
 
 char *script_put_ins_lat(struct script_text *text, const struct script_sample *at, char *to)
 {
-	return script_put_u64(to, at->sample->ins_lat, 16);
+	return digits_put_u64(to, at->sample->ins_lat, 16);
 }
 
 char *script_put_retire_lat(struct script_text *text, const struct script_sample *at, char *to)
 {
-	return script_put_u64(to, at->sample->p_stage_cyc, 16);
+	return digits_put_u64(to, at->sample->p_stage_cyc, 16);
 }
 
 char *script_put_phys_addr(struct script_text *text, const struct script_sample *at, char *to)
 {
-	return script_put_hex(to, at->sample->phys_addr, 16);
+	return digits_put_hex(to, at->sample->phys_addr, 16);
 }
 
 /* " 4K", " 2M" …; " N/A" for none. */

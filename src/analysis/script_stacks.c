@@ -14,6 +14,7 @@
  * Stacks that need unwinding or branch records, and --stop-bt, go the straight way through stack_resolve(). */
 #include "analysis/script_stacks.h"
 
+#include "base/digits.h"
 #include "base/hash.h"
 #include "base/mem.h"
 #include "base/text.h"
@@ -26,18 +27,28 @@ enum {
 	PLACE_SLOTS = 1 << 16,
 	LOOKUPS = 32, /* addresses looked up at a time */
 	SEGMENT_SLOTS = 1 << 13,
-	TEXT_LIMIT = 16 << 20, /* bytes of segments' text */
+	TEXT_LIMIT = 2 << 20, /* bytes of segments' text */
 	WIDE = 32,	       /* bytes copied at a time; behind all text that is copied so there is room for as much */
 	NAME_LIMIT = 512,      /* longer names of symbols are unusual */
 	USUAL_ROOM = NAME_LIMIT + WIDE + 64,
 };
 
-/* A resolved address. */
+#define UNUSUAL UINT32_MAX
+
+/* What a line tells of an address. */
 struct place {
 	uint64_t address; /* in the file */
-	const struct symbol *symbol;
+	uint64_t offset;  /* from the symbol's start */
 	const char *name; /* the symbol's */
 	uint32_t file;	  /* its number + 1; 0 = empty */
+	uint32_t length;  /* of the name; 0 = there is no symbol, UNUSUAL = composing it takes more care */
+};
+
+/* An address of a stack while its line is made. */
+struct spot {
+	uint64_t ip;
+	const struct map *map; /* NULL = not mapped */
+	struct place place;
 };
 
 /* A segment that came before. Its text is kept from the second time on; until then `length` is 0. */
@@ -135,27 +146,41 @@ static struct place *place_slot(const struct script_stacks *stacks, uint32_t fil
 }
 
 /* The map of an address; its symbol's place is on its way into the cache then. */
-static void begin_place(struct script_text *text, const struct space *space, uint64_t ip, struct frame *ret)
+static void begin_place(struct script_text *text, const struct space *space, uint64_t ip, struct spot *ret)
 {
 	const struct maps_piece *piece = maps_cache_find(&text->stacks->maps, &space->state, ip);
-	*ret = (struct frame){.ip = ip, .dso_addr = ip + piece->offset, .map = piece->map, .cpumode = space->mode};
-	__builtin_prefetch(place_slot(text->stacks, piece->file, ret->dso_addr));
+	ret->ip = ip;
+	ret->map = piece->map;
+	ret->place.address = ip + piece->offset;
+	ret->place.file = piece->file;
+	__builtin_prefetch(place_slot(text->stacks, piece->file, ret->place.address));
 }
 
-static void finish_place(struct script_text *text, const struct script_sample *at, const struct space *space, struct frame *frame)
+static void describe(struct place *place, const struct symbol *symbol)
 {
-	if (!frame->map) {
-		resolver_frame(text->resolver, space->maps, space->mode, frame->ip, at->model_time, frame);
+	size_t length = symbol ? strlen(symbol->name) : 0;
+	bool usual = !symbol || (length && length <= NAME_LIMIT && !symbol->inlined && text_is_safe(symbol->name, length));
+	place->offset = symbol ? place->address - symbol->start : 0;
+	place->name = symbol ? symbol->name : NULL;
+	place->length = usual ? (uint32_t)length : UNUSUAL;
+}
+
+static void finish_place(struct script_text *text, const struct script_sample *at, const struct space *space, struct spot *spot)
+{
+	if (!spot->map) {
+		struct frame frame;
+		resolver_frame(text->resolver, space->maps, space->mode, spot->ip, at->model_time, &frame);
+		spot->map = frame.map;
+		spot->place.address = frame.dso_addr;
+		describe(&spot->place, frame.symbol);
 		return;
 	}
-	struct place *place = place_slot(text->stacks, frame->map->dso->index + 1, frame->dso_addr);
-	if (place->file != frame->map->dso->index + 1 || place->address != frame->dso_addr) {
-		const struct symbol *symbol = resolver_symbol(text->resolver, frame->map->dso, frame->dso_addr);
-		*place = (struct place){
-			.address = frame->dso_addr, .file = frame->map->dso->index + 1, .symbol = symbol, .name = symbol ? symbol->name : NULL};
+	struct place *place = place_slot(text->stacks, spot->place.file, spot->place.address);
+	if (place->file != spot->place.file || place->address != spot->place.address) {
+		*place = spot->place;
+		describe(place, resolver_symbol(text->resolver, spot->map->dso, place->address));
 	}
-	frame->symbol = place->symbol;
-	__builtin_prefetch(place->symbol);
+	spot->place = *place;
 	__builtin_prefetch(place->name);
 }
 
@@ -191,17 +216,15 @@ static struct piece file_piece(const struct script_text *text, const struct map 
 	return stacks->files.data[index] = (struct piece){(uint32_t)offset, (uint32_t)(stacks->file_text.len - offset)};
 }
 
-/* The usual look of a place, " name+0xoff (file)", composed at once. NULL when something about the symbol's name is unusual. `to` has room
- * for USUAL_ROOM bytes and the file's. */
-static char *put_usual_place(const struct script_text *text, const struct frame *frame, struct piece file, char *to)
+/* The usual look of a place, " name+0xoff (file)". `to` has room for USUAL_ROOM bytes and the file's. */
+static char *put_usual_place(const struct script_text *text, const struct place *place, struct piece file, char *to)
 {
 	*to++ = ' ';
-	if (frame->symbol) {
-		to = script_put_plain(to, frame->symbol->name, NAME_LIMIT);
-		if (!to)
-			return NULL;
+	if (place->length) {
+		memcpy(to, place->name, place->length);
+		to += place->length;
 		memcpy(to, "+0x", 3);
-		to = script_put_hex(to + 3, frame->dso_addr - frame->symbol->start, 0);
+		to = digits_put_hex(to + 3, place->offset, 0);
 	} else {
 		memcpy(to, "[unknown]", 9);
 		to += 9;
@@ -209,19 +232,16 @@ static char *put_usual_place(const struct script_text *text, const struct frame 
 	return put_wide(to, text->stacks->file_text.data + file.offset, file.length);
 }
 
-static bool add_usual_line(const struct script_text *text, const struct frame *frame, struct strbuf *out)
+static void add_usual_line(const struct script_text *text, const struct spot *spot, struct strbuf *out)
 {
-	struct piece file = file_piece(text, frame->map);
+	struct piece file = file_piece(text, spot->map);
 	char *start = strbuf_reserve(out, USUAL_ROOM + file.length), *to = start;
-	bool in_file = frame->map && !frame->map->dso->kernel;
+	bool in_file = spot->map && !spot->map->dso->kernel;
 	*to++ = '\t';
-	to = script_put_hex(to, in_file ? frame->dso_addr : frame->ip, 16);
-	to = put_usual_place(text, frame, file, to);
-	if (!to)
-		return false;
+	to = digits_put_hex(to, in_file ? spot->place.address : spot->ip, 16);
+	to = put_usual_place(text, &spot->place, file, to);
 	*to++ = '\n';
 	strbuf_advance(out, (size_t)(to - start));
-	return true;
 }
 
 /* The fields that decide how a frame's line looks. */
@@ -229,24 +249,42 @@ static const uint64_t look_fields =
 	SCRIPT_BIT(SCRIPT_SYM) | SCRIPT_BIT(SCRIPT_SYMOFF) | SCRIPT_BIT(SCRIPT_DSO) | SCRIPT_BIT(SCRIPT_DSOFF) | SCRIPT_BIT(SCRIPT_SRCLINE);
 static const uint64_t usual_look = SCRIPT_BIT(SCRIPT_SYM) | SCRIPT_BIT(SCRIPT_SYMOFF) | SCRIPT_BIT(SCRIPT_DSO);
 
-static void add_line(struct script_text *text, const struct script_sample *at, const struct frame *frame, struct strbuf *out)
+static bool looks_usual(const struct script_sample *at, const struct spot *spot)
 {
-	if ((at->plan->fields & look_fields) != usual_look || !add_usual_line(text, frame, out))
-		add_frame(text, at->plan, frame, out);
+	return (at->plan->fields & look_fields) == usual_look && spot->place.length != UNUSUAL;
+}
+
+static struct frame frame_of(struct script_text *text, const struct space *space, const struct spot *spot)
+{
+	return (struct frame){.ip = spot->ip,
+			      .dso_addr = spot->place.address,
+			      .map = spot->map,
+			      .symbol = spot->map ? resolver_symbol(text->resolver, spot->map->dso, spot->place.address) : NULL,
+			      .cpumode = space->mode};
+}
+
+static void add_line(struct script_text *text, const struct script_sample *at, const struct space *space, const struct spot *spot, struct strbuf *out)
+{
+	if (looks_usual(at, spot)) {
+		add_usual_line(text, spot, out);
+	} else {
+		struct frame frame = frame_of(text, space, spot);
+		add_frame(text, at->plan, &frame, out);
+	}
 }
 
 static void add_lines(struct script_text *text, const struct script_sample *at, const struct space *space, const uint64_t *words, size_t count,
 		      struct strbuf *out)
 {
-	struct frame frames[LOOKUPS];
+	struct spot spots[LOOKUPS];
 	for (size_t begin = 0; begin < count; begin += LOOKUPS) {
 		size_t here = count - begin < LOOKUPS ? count - begin : LOOKUPS;
 		for (size_t i = 0; i < here; i++)
-			begin_place(text, space, words[begin + i], &frames[i]);
+			begin_place(text, space, words[begin + i], &spots[i]);
 		for (size_t i = 0; i < here; i++)
-			finish_place(text, at, space, &frames[i]);
+			finish_place(text, at, space, &spots[i]);
 		for (size_t i = 0; i < here; i++)
-			add_line(text, at, &frames[i], out);
+			add_line(text, at, space, &spots[i], out);
 	}
 }
 
@@ -333,21 +371,21 @@ static void add_chain(struct script_text *text, const struct script_sample *at, 
 void script_stacks_add_ip(struct script_text *text, const struct script_sample *at, struct strbuf *out)
 {
 	struct space space;
-	struct frame frame;
+	struct spot spot;
 	strbuf_add_hex(out, at->sample->ip, 16);
 	if (!(at->plan->fields & look_fields))
 		return;
 	space_init(&space, text, at, at->sample->cpumode);
-	begin_place(text, &space, at->sample->ip, &frame);
-	finish_place(text, at, &space, &frame);
-	struct piece file = file_piece(text, frame.map);
-	char *start = strbuf_reserve(out, USUAL_ROOM + file.length), *end = NULL;
-	if ((at->plan->fields & look_fields) == usual_look)
-		end = put_usual_place(text, &frame, file, start);
-	if (end)
-		strbuf_advance(out, (size_t)(end - start));
-	else
+	begin_place(text, &space, at->sample->ip, &spot);
+	finish_place(text, at, &space, &spot);
+	if (!looks_usual(at, &spot)) {
+		struct frame frame = frame_of(text, &space, &spot);
 		script_add_frame(text, at->plan, &frame, out);
+		return;
+	}
+	struct piece file = file_piece(text, spot.map);
+	char *start = strbuf_reserve(out, USUAL_ROOM + file.length), *end = put_usual_place(text, &spot.place, file, start);
+	strbuf_advance(out, (size_t)(end - start));
 }
 
 void script_stacks_add(struct script_text *text, const struct script_sample *at, struct strbuf *out)

@@ -1,6 +1,7 @@
 /* Growing strings. The number writers go digit by digit into the reserved room: no format string is read. */
 #include "base/strbuf.h"
 
+#include "base/digits.h"
 #include "base/mem.h"
 
 #include <stdio.h>
@@ -20,7 +21,7 @@ void strbuf_clear(struct strbuf *buf)
 		buf->data[0] = '\0';
 }
 
-char *strbuf_reserve(struct strbuf *buf, size_t extra)
+char *strbuf_grow(struct strbuf *buf, size_t extra)
 {
 	size_t need = buf->len + extra + 1;
 	if (need < extra)
@@ -79,33 +80,16 @@ void strbuf_printf(struct strbuf *buf, const char *format, ...)
 	va_end(args);
 }
 
-static void add_right_aligned(struct strbuf *buf, const char *digits, size_t count, unsigned int width)
-{
-	size_t fill = width > count ? width - count : 0;
-	char *to = strbuf_reserve(buf, fill + count);
-	memset(to, ' ', fill);
-	memcpy(to + fill, digits, count);
-	strbuf_advance(buf, fill + count);
-}
-
 void strbuf_add_u64(struct strbuf *buf, uint64_t value, unsigned int width)
 {
-	char digits[20];
-	char *at = digits + sizeof(digits);
-	do
-		*--at = (char)('0' + value % 10);
-	while (value /= 10);
-	add_right_aligned(buf, at, (size_t)(digits + sizeof(digits) - at), width);
+	char *to = strbuf_reserve(buf, width + DIGITS_ROOM);
+	strbuf_advance(buf, (size_t)(digits_put_u64(to, value, width) - to));
 }
 
 void strbuf_add_hex(struct strbuf *buf, uint64_t value, unsigned int width)
 {
-	char digits[16];
-	char *at = digits + sizeof(digits);
-	do
-		*--at = "0123456789abcdef"[value & 15];
-	while (value >>= 4);
-	add_right_aligned(buf, at, (size_t)(digits + sizeof(digits) - at), width);
+	char *to = strbuf_reserve(buf, width + DIGITS_ROOM);
+	strbuf_advance(buf, (size_t)(digits_put_hex(to, value, width) - to));
 }
 
 char *strbuf_detach(struct strbuf *buf)

@@ -16,11 +16,18 @@ void strbuf_deinit(struct strbuf *buf);
 /* Empties it and keeps the memory. */
 void strbuf_clear(struct strbuf *buf);
 /* Makes room for `extra` more bytes and the NUL, and returns where they go; after writing n of them call strbuf_advance(buf, n). */
-char *strbuf_reserve(struct strbuf *buf, size_t extra);
+static inline char *strbuf_reserve(struct strbuf *buf, size_t extra);
 static inline void strbuf_advance(struct strbuf *buf, size_t n)
 {
 	buf->len += n;
 	buf->data[buf->len] = '\0';
+}
+
+/* Private: strbuf_reserve() where there is no room yet. */
+char *strbuf_grow(struct strbuf *buf, size_t extra);
+static inline char *strbuf_reserve(struct strbuf *buf, size_t extra)
+{
+	return extra < buf->cap - buf->len ? buf->data + buf->len : strbuf_grow(buf, extra);
 }
 
 void strbuf_add(struct strbuf *buf, const void *data, size_t len);

@@ -27,7 +27,7 @@ enum {
 	PLACE_SLOTS = 1 << 16,
 	LOOKUPS = 32, /* addresses looked up at a time */
 	SEGMENT_SLOTS = 1 << 13,
-	TEXT_LIMIT = 2 << 20, /* bytes of segments' text */
+	TEXT_LIMIT = 1 << 20, /* bytes of segments' text */
 	WIDE = 32,	       /* bytes copied at a time; behind all text that is copied so there is room for as much */
 	NAME_LIMIT = 512,      /* longer names of symbols are unusual */
 	USUAL_ROOM = NAME_LIMIT + WIDE + 64,

@@ -1,8 +1,11 @@
 /* Numbers are read strictly: tables of what is one and what is not. */
+#include "base/digits.h"
 #include "base/number.h"
 
+#include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -95,10 +98,33 @@ static void formats(void **state)
 	assert_string_equal(number_format_grouped(UINT64_MAX, grouped), "18,446,744,073,709,551,615");
 }
 
+/* Every number of digits, of their least and their greatest, in narrow and wide columns, as printf() has them. */
+static void digits(void **state)
+{
+	for (unsigned int base = 10; base <= 16; base += 6)
+		for (uint64_t power = 1, next = 0; next != 1; power = next) {
+			next = power > UINT64_MAX / base ? 1 : power * base;
+			const uint64_t values[] = {power - 1, power, power + power / 2, next == 1 ? UINT64_MAX : next - 1};
+			for (size_t i = 0; i < sizeof(values) / sizeof(*values); i++)
+				for (int width = 0; width <= 22; width++) {
+					char expected[64], seen[22 + DIGITS_ROOM];
+					snprintf(expected, sizeof(expected), base == 10 ? "%*" PRIu64 : "%*" PRIx64, width, values[i]);
+					char *end = (base == 10 ? digits_put_u64 : digits_put_hex)(seen, values[i], (unsigned int)width);
+					*end = '\0';
+					assert_string_equal(seen, expected);
+				}
+		}
+	char seen[DIGITS_ROOM];
+	*digits_put_fraction(seen, 7012, 9) = '\0';
+	assert_string_equal(seen, "000007012");
+	*digits_put_fraction(seen, 123456, 6) = '\0';
+	assert_string_equal(seen, "123456");
+}
+
 int base_number_tests(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(integers),   cmocka_unit_test(fractions), cmocka_unit_test(units),
+		cmocka_unit_test(digits), cmocka_unit_test(integers),   cmocka_unit_test(fractions), cmocka_unit_test(units),
 		cmocka_unit_test(timestamps), cmocka_unit_test(lists),	   cmocka_unit_test(formats),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

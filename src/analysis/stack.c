@@ -125,7 +125,7 @@ static void add_unwound(struct resolver *resolver, const struct machine *machine
 {
 	struct unwind_input input = unwind_input_of(machine, thread, sample, time);
 	uint64_t ips[DEFAULT_DEPTH], *list = depth <= DEFAULT_DEPTH ? ips : mem_alloc_array(depth, sizeof(*list));
-	size_t count = unwind_user(resolver, &stack->unwind_cache, &input, list, depth);
+	size_t count = unwind_user(resolver, &stack->unwind_cache, &input, list, depth, &stack->end);
 	for (size_t i = 0; i < count; i++)
 		add(stack, list[i], CPUMODE_USER);
 	if (list != ips)

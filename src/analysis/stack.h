@@ -6,6 +6,7 @@
 #include "perfdata/layout.h"
 #include "session/session.h"
 #include "symbol/resolve.h"
+#include "unwind/unwind.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -31,7 +32,8 @@ struct stack_options {
 /* Reusable storage for one thread's results. All zero is empty. */
 struct stack {
 	VEC(struct frame) frames;
-	size_t unwound; /* number of the first unwound frame, before expansion, plus one; 0 = none */
+	size_t unwound;	       /* number of the first unwound frame, before expansion, plus one; 0 = none */
+	struct unwind_end end; /* of an unwound stack: why it has no more frames */
 	struct unwind_cache *unwind_cache;
 };
 void stack_deinit(struct stack *stack);

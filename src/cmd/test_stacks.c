@@ -209,7 +209,8 @@ static void dwarf_unwind(struct check *check)
 						   .stack_size = sample.stack_valid,
 						   .maps = names.maps,
 						   .time = 2};
-		size_t count = unwind_user(names.resolver, &cache, &input, ips, DEPTH_MAX);
+		struct unwind_end end;
+		size_t count = unwind_user(names.resolver, &cache, &input, ips, DEPTH_MAX, &end);
 		check_stack(check, &names, ips, count);
 		if (!count || strcmp(name_of(&names, ips[count - 1]), "_start") != 0)
 			check_fail(check, "the outermost function is %s instead of _start", count ? name_of(&names, ips[count - 1]) : "?");

@@ -1,7 +1,7 @@
 /* Call frame information: an index of functions (FDEs), and the interpreter of their little programs.
  *
  * The index is made by one walk over the section, which is as fast as reading .eh_frame_hdr and does not have to trust it. A program is run
- * when a row is asked for; whoever asks often keeps rows (unwind.c).
+ * when rows are asked for: all of a function are then kept in a packed form (packed.c).
  */
 #include "unwind/cfi.h"
 
@@ -187,6 +187,29 @@ static int compare_entries(const void *a, const void *b)
 	return x->start < y->start ? -1 : x->start > y->start;
 }
 
+/* Source: System V psABI x86-64 figure 3.36; psABI i386 table 2.14; DWARF for AArch64 section 4.1. */
+struct cfi_numbers cfi_numbers_of(uint16_t machine)
+{
+	switch (machine) {
+	case EM_X86_64:
+		return (struct cfi_numbers){.sp = 7, .fp = 6, .ip = 16};
+	case EM_386:
+		return (struct cfi_numbers){.sp = 4, .fp = 5, .ip = 8};
+	case EM_AARCH64:
+		return (struct cfi_numbers){.sp = 31, .fp = 29, .ip = 30};
+	default:
+		return (struct cfi_numbers){CFI_NO_REGISTER, CFI_NO_REGISTER, CFI_NO_REGISTER};
+	}
+}
+
+static bool is_sorted(const struct cfi_entry *entries, size_t count)
+{
+	for (size_t i = 1; i < count; i++)
+		if (entries[i - 1].start > entries[i].start)
+			return false;
+	return true;
+}
+
 void cfi_section_init(struct cfi_section *section, const struct elf_file *elf, const uint8_t *data, size_t size, uint64_t address,
 		      bool eh_frame)
 {
@@ -200,7 +223,7 @@ void cfi_section_init(struct cfi_section *section, const struct elf_file *elf, c
 		(struct cfi_section){.data = data, .size = size < UINT32_MAX ? size : UINT32_MAX, .address = address, .eh_frame = eh_frame};
 	section->is_64bit = elf->is_64bit;
 	section->swap = elf->swap;
-	section->machine = elf->machine;
+	section->numbers = cfi_numbers_of(elf->machine);
 	for (uint64_t offset = 0; entry_at(section, offset, &at, &next, &wide); offset = next) {
 		struct cursor peek = at;
 		uint64_t id = wide && !eh_frame ? cursor_u64(&peek) : cursor_u32(&peek);
@@ -212,9 +235,11 @@ void cfi_section_init(struct cfi_section *section, const struct elf_file *elf, c
 			cie_at = belongs;
 		}
 		if (cie_good && read_fde(section, &cie, at, &fde) && fde.start)
-			vec_push(&entries, (struct cfi_entry){fde.start, fde.end, (uint32_t)offset, (uint32_t)belongs});
+			vec_push(&entries,
+				 (struct cfi_entry){
+					 .start = fde.start, .end = fde.end, .offset = (uint32_t)offset, .cie = (uint32_t)belongs});
 	}
-	if (entries.len)
+	if (!is_sorted(entries.data, entries.len))
 		qsort(entries.data, entries.len, sizeof(*entries.data), compare_entries);
 	section->entries = entries.data;
 	section->count = entries.len;
@@ -222,6 +247,8 @@ void cfi_section_init(struct cfi_section *section, const struct elf_file *elf, c
 
 void cfi_section_deinit(struct cfi_section *section)
 {
+	for (size_t i = 0; i < section->count; i++)
+		free(section->entries[i].function);
 	free(section->entries);
 	*section = (struct cfi_section){0};
 }
@@ -246,12 +273,19 @@ struct machine_state {
 	unsigned int saved_count;
 	uint64_t place;	  /* where the rules hold from */
 	uint64_t address; /* what is asked for */
+	uint64_t framed;  /* bit set: where the register was saved has been part of the frame */
+	cfi_visitor visit;
+	void *context;
 };
+
+static void finish_row(const struct machine_state *state, struct cfi_row *ret);
 
 static void set_rule(struct machine_state *state, uint64_t reg, enum cfi_kind kind, int64_t value)
 {
-	if (reg < CFI_REGISTERS)
-		state->now.rules[reg] = (struct cfi_rule){.reg = (uint8_t)reg, .kind = (uint8_t)kind, .value = (int32_t)value};
+	if (reg >= CFI_REGISTERS)
+		return;
+	state->now.rules[reg] = (struct cfi_rule){.reg = (uint8_t)reg, .kind = (uint8_t)kind, .value = (int32_t)value};
+	state->framed &= ~((uint64_t)1 << reg);
 }
 
 /* An expression: a length and its bytes, remembered by their place. */
@@ -308,10 +342,40 @@ static bool recall(struct machine_state *state)
 	return true;
 }
 
+/* Below the stack pointer, if the CFA is counted from that. */
+static bool is_below(const struct machine_state *state, const struct cfi_rule *rule)
+{
+	const struct frame_state *now = &state->now;
+	return rule->kind == CFI_AT_OFFSET && now->cfa_kind == CFI_IS_OFFSET && now->cfa_register == state->section->numbers.sp &&
+	       rule->value < -now->cfa_value;
+}
+
+/* What holds so far ends here. */
+static void end_row(struct machine_state *state)
+{
+	struct cfi_row row;
+	for (unsigned int i = 0; i < CFI_REGISTERS; i++)
+		if (state->now.rules[i].kind == CFI_AT_OFFSET && !is_below(state, &state->now.rules[i]))
+			state->framed |= (uint64_t)1 << i;
+	if (!state->visit)
+		return;
+	finish_row(state, &row);
+	state->visit(state->context, state->place, &row);
+}
+
+static bool advance_to(struct machine_state *state, uint64_t place)
+{
+	if (place > state->address)
+		return false;
+	if (place != state->place)
+		end_row(state);
+	state->place = place;
+	return true;
+}
+
 static bool advance(struct machine_state *state, uint64_t delta)
 {
-	state->place += delta * state->cie->code_align;
-	return state->place <= state->address;
+	return advance_to(state, state->place + delta * state->cie->code_align);
 }
 
 /* An offset in units of the CIE. In a hostile file the product overflows, to whatever. */
@@ -333,8 +397,7 @@ static int run_extended(struct machine_state *state, uint8_t op, struct cursor *
 	case DW_CFA_nop:
 		return 1;
 	case DW_CFA_set_loc:
-		state->place = read_pointer(state->section, at, state->cie->pointer_encoding, state->cie->address_size);
-		return state->place <= state->address;
+		return advance_to(state, read_pointer(state->section, at, state->cie->pointer_encoding, state->cie->address_size));
 	case DW_CFA_advance_loc1:
 	case DW_CFA_advance_loc2:
 	case DW_CFA_advance_loc4:
@@ -445,12 +508,17 @@ static void finish_row(const struct machine_state *state, struct cfi_row *ret)
 	ret->return_signed = now->return_signed;
 	ret->section = state->section->data;
 	ret->count = 0;
-	for (size_t i = 0; i < CFI_REGISTERS; i++)
-		if (now->rules[i].kind != CFI_SAME)
-			ret->rules[ret->count++] = now->rules[i];
+	ret->popped = 0;
+	for (size_t i = 0; i < CFI_REGISTERS; i++) {
+		if (now->rules[i].kind == CFI_SAME)
+			continue;
+		ret->rules[ret->count++] = now->rules[i];
+		if ((state->framed >> i & 1) && is_below(state, &now->rules[i]))
+			ret->popped |= (uint64_t)1 << i;
+	}
 }
 
-static const struct cfi_entry *find_entry(const struct cfi_section *section, uint64_t address)
+struct cfi_entry *cfi_section_entry(const struct cfi_section *section, uint64_t address)
 {
 	size_t low = 0, high = section->count;
 	while (low < high) {
@@ -465,28 +533,54 @@ static const struct cfi_entry *find_entry(const struct cfi_section *section, uin
 	return &section->entries[low - 1];
 }
 
-bool cfi_section_row(const struct cfi_section *section, uint64_t address, struct cfi_row *ret)
+/* Reads the function's entry and runs what all functions of its CIE begin with. */
+static bool begin(struct machine_state *state, const struct cfi_section *section, const struct cfi_entry *entry, struct cie *cie,
+		  struct fde *fde)
 {
-	const struct cfi_entry *entry = find_entry(section, address);
-	struct cie cie;
-	struct fde fde;
 	struct cursor at;
 	uint64_t next;
 	bool wide;
-	if (!entry || !read_cie(section, entry->cie, &cie) || !entry_at(section, entry->offset, &at, &next, &wide))
+	if (!read_cie(section, entry->cie, cie) || !entry_at(section, entry->offset, &at, &next, &wide))
 		return false;
 	cie_offset(section, &at, wide);
-	if (!read_fde(section, &cie, at, &fde))
+	if (!read_fde(section, cie, at, fde))
 		return false;
-	struct machine_state state = {.section = section, .cie = &cie, .place = fde.start, .address = UINT64_MAX};
-	state.now.cfa_register = UINT8_MAX;
-	if (!run(&state, cie.program))
+	*state = (struct machine_state){.section = section, .cie = cie, .place = fde->start, .address = UINT64_MAX};
+	state->now.cfa_register = UINT8_MAX;
+	if (!run(state, cie->program))
 		return false;
-	state.initial = state.now;
-	state.place = fde.start;
+	state->initial = state->now;
+	state->place = fde->start;
+	return true;
+}
+
+bool cfi_section_row(const struct cfi_section *section, uint64_t address, struct cfi_row *ret)
+{
+	const struct cfi_entry *entry = cfi_section_entry(section, address);
+	struct machine_state state;
+	struct cie cie;
+	struct fde fde;
+	if (!entry || !begin(&state, section, entry, &cie, &fde))
+		return false;
 	state.address = address;
 	if (!run(&state, fde.program))
 		return false;
 	finish_row(&state, ret);
 	return true;
+}
+
+bool cfi_section_rows(const struct cfi_section *section, const struct cfi_entry *entry, cfi_visitor visit, void *context)
+{
+	struct machine_state state;
+	struct cie cie;
+	struct fde fde;
+	if (!begin(&state, section, entry, &cie, &fde))
+		return false;
+	state.visit = visit;
+	state.context = context;
+	state.address = fde.end - 1;
+	bool good = run(&state, fde.program);
+	if (good)
+		end_row(&state);
+	return good;
 }

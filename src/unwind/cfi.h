@@ -32,19 +32,30 @@ struct cfi_row {
 	uint8_t cfa_register;
 	uint8_t return_register;
 	uint8_t count;
-	bool signal_frame;	/* the caller was interrupted, it did not call */
-	bool return_signed;	/* arm64: the return address carries an authentication code */
-	uint16_t cfa_length;	/* of the expression */
-	int32_t cfa_value;	/* offset, or the expression's place */
+	bool signal_frame;   /* the caller was interrupted, it did not call */
+	bool return_signed;  /* arm64: the return address carries an authentication code */
+	uint16_t cfa_length; /* of the expression */
+	int32_t cfa_value;   /* offset, or the expression's place */
+	uint64_t popped;     /* bit set: of this register the rule still says where it was saved, but the stack pointer has gone past that
+				place since: it has its value again. Compilers don't say so at the end of a function */
 	const uint8_t *section; /* expressions are in it */
 	struct cfi_rule rules[CFI_REGISTERS];
 };
 
 struct cfi_entry {
-	uint64_t start, end; /* virtual addresses */
-	uint32_t offset;     /* of the FDE in the section */
-	uint32_t cie;	     /* and of its CIE */
+	uint64_t start, end;		       /* virtual addresses */
+	uint32_t offset;		       /* of the FDE in the section */
+	uint32_t cie;			       /* and of its CIE */
+	struct cfi_function *_Atomic function; /* packed.c: its rows, NULL until asked for */
 };
+
+/* DWARF's numbers of the registers that stacks are made of; CFI_NO_REGISTER on a machine that isn't known. */
+enum { CFI_NO_REGISTER = 0xff };
+struct cfi_numbers {
+	uint8_t sp, fp;
+	uint8_t ip; /* where rules have the return address: on arm64 the link register */
+};
+struct cfi_numbers cfi_numbers_of(uint16_t machine);
 
 /* One section's functions, sorted by address. Points into the section's bytes, which must outlive it. */
 struct cfi_section {
@@ -53,7 +64,7 @@ struct cfi_section {
 	uint64_t address; /* virtual, for pc-relative pointers */
 	bool eh_frame;	  /* else .debug_frame */
 	bool is_64bit, swap;
-	uint16_t machine; /* EM_* */
+	struct cfi_numbers numbers;
 	struct cfi_entry *entries;
 	size_t count;
 };
@@ -64,3 +75,9 @@ void cfi_section_init(struct cfi_section *section, const struct elf_file *elf, c
 void cfi_section_deinit(struct cfi_section *section);
 /* The row for a virtual address; false when no function covers it or its program is broken. */
 bool cfi_section_row(const struct cfi_section *section, uint64_t address, struct cfi_row *ret);
+/* The function that covers it, or NULL. */
+struct cfi_entry *cfi_section_entry(const struct cfi_section *section, uint64_t address);
+/* Calls `visit` for each row of the function in the order of the addresses; `start` is where it begins to hold. False when the program is
+ * broken: then rows up to there were visited. */
+typedef void (*cfi_visitor)(void *context, uint64_t start, const struct cfi_row *row);
+bool cfi_section_rows(const struct cfi_section *section, const struct cfi_entry *entry, cfi_visitor visit, void *context);

@@ -147,6 +147,8 @@ static void constant(struct evaluation *e, uint8_t op)
 {
 	switch (op) {
 	case DW_OP_addr:
+		push(e, e->context->word == 4 ? cursor_u32(&e->at) : cursor_u64(&e->at));
+		break;
 	case DW_OP_const8u:
 	case DW_OP_const8s:
 		push(e, cursor_u64(&e->at));
@@ -202,7 +204,7 @@ static void step(struct evaluation *e, uint8_t op)
 			constant(e, op);
 			break;
 		case DW_OP_deref:
-			push_memory(e, 8);
+			push_memory(e, e->context->word);
 			break;
 		case DW_OP_deref_size:
 			push_memory(e, cursor_u8(&e->at));

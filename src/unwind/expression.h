@@ -9,6 +9,7 @@ struct expression_context {
 	const uint64_t *registers; /* by DWARF number */
 	uint64_t known;		   /* bit set: the register has a value */
 	size_t register_count;
+	unsigned int word; /* bytes of an address */
 	/* Reads one word of the process's memory; false when it isn't there. */
 	bool (*read)(void *context, uint64_t address, unsigned int size, uint64_t *ret);
 	void *context;

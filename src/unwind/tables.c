@@ -6,6 +6,7 @@
 
 #include <elf.h>
 #include <stdlib.h>
+#include <string.h>
 
 static void open_eh_frame(struct unwind_tables *tables)
 {
@@ -100,4 +101,55 @@ bool unwind_tables_row(const struct unwind_tables *tables, uint64_t vaddr, struc
 	if (code)
 		return cfi_section_row(&tables->codes[code - tables->dump->codes.data], vaddr, ret);
 	return cfi_section_row(&tables->sections[0], vaddr, ret) || cfi_section_row(&tables->sections[1], vaddr, ret);
+}
+
+static bool in_linkage_section(const struct elf_section *section, uint64_t vaddr)
+{
+	return !strncmp(section->name, ".plt", 4) && vaddr >= section->addr && vaddr - section->addr < section->size;
+}
+
+/* x86: a jump through a table (jmp *…), perhaps behind endbr or with a prefix: before it, nothing has been pushed. */
+static bool is_jump(const uint8_t *code, size_t size)
+{
+	static const uint8_t starts[][4] = {
+		{0xff, 0x25}, {0xff, 0xa3}, {0xf2, 0xff, 0x25}, {0xf3, 0x0f, 0x1e, 0xfa}, {0xf3, 0x0f, 0x1e, 0xfb}};
+	for (size_t i = 0; i < sizeof(starts) / sizeof(starts[0]); i++) {
+		size_t length = starts[i][2] ? starts[i][3] ? 4 : 3 : 2;
+		if (size >= length && !memcmp(code, starts[i], length))
+			return true;
+	}
+	return false;
+}
+
+/* Linkage stubs of static programs, and of some linkers, have no rules: but where the code is a stub's first instruction, the return
+ * address is where the call has put it. */
+static struct packed_row stub_row(const struct elf_file *elf, uint64_t vaddr)
+{
+	const struct packed_row nothing = {.base = PACKED_NONE};
+	const struct elf_section *section = NULL;
+	for (uint32_t i = 0; i < elf->section_count && !section; i++)
+		if (in_linkage_section(&elf->sections[i], vaddr))
+			section = &elf->sections[i];
+	const uint8_t *data = section ? elf_section_data(elf, section) : NULL;
+	if (!data)
+		return nothing;
+	if (elf->machine == EM_AARCH64)
+		return (struct packed_row){.base = PACKED_SP, .fp = PACKED_SAME, .ip = PACKED_SAME};
+	int word = elf->is_64bit ? 8 : 4;
+	if ((elf->machine != EM_X86_64 && elf->machine != EM_386) ||
+	    !is_jump(data + (vaddr - section->addr), section->size - (vaddr - section->addr)))
+		return nothing;
+	return (struct packed_row){
+		.base = PACKED_SP, .cfa = (int16_t)(word / PACKED_UNIT), .fp = PACKED_SAME, .ip = (int16_t)(-word / PACKED_UNIT)};
+}
+
+struct packed_row unwind_tables_packed(const struct unwind_tables *tables, uint64_t vaddr)
+{
+	const struct jitdump_code *code = tables->dump ? jitdump_find(tables->dump, vaddr) : NULL;
+	if (code)
+		return packed_row_at(&tables->codes[code - tables->dump->codes.data], vaddr);
+	struct packed_row row = packed_row_at(&tables->sections[0], vaddr);
+	if (row.base == PACKED_NONE)
+		row = packed_row_at(&tables->sections[1], vaddr);
+	return row.base == PACKED_NONE ? stub_row(&tables->runtime, vaddr) : row;
 }

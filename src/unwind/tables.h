@@ -4,7 +4,7 @@
 #include "model/jitdump.h"
 #include "symbol/debugfile.h"
 #include "symbol/resolve.h"
-#include "unwind/cfi.h"
+#include "unwind/packed.h"
 
 struct unwind_tables {
 	struct elf_file runtime;   /* the mapped file */
@@ -19,7 +19,9 @@ struct unwind_tables {
 void *unwind_tables_make(const struct symbol_options *options, const struct dso *dso);
 void unwind_tables_destroy(void *attachment);
 
-/* The virtual address in the file of a dso address (file offset); false when no segment covers it. Of generated code the dso address itself. */
+/* The virtual address in the file of a dso address (file offset); false when no segment covers it. Of generated code the dso address
+ * itself. */
 bool unwind_tables_vaddr(const struct unwind_tables *tables, uint64_t dso_addr, uint64_t *ret);
 /* The rules for a virtual address. */
 bool unwind_tables_row(const struct unwind_tables *tables, uint64_t vaddr, struct cfi_row *ret);
+struct packed_row unwind_tables_packed(const struct unwind_tables *tables, uint64_t vaddr);

@@ -1,57 +1,83 @@
 /* Stepping from frame to frame.
  *
  * Each step: the address says which file, the file's call frame information says where the canonical frame address (CFA) is and where the
- * caller's registers were saved; they are read from the recorded stack bytes. Rules that were used are kept in a small direct-mapped table
- * for each thread, because stacks of one program pass through the same calls over and over.
+ * caller's registers were saved; they are read from the recorded stack bytes.
+ *
+ *	address ──► maps_cache: file, place in it ──► rules: packed row ──► CFA, frame pointer, return address
+ *	                                              │ (other)
+ *	                                              └──► wholes: cfi_row ──► step.c
+ *
+ * Rules that were used are kept in two small direct-mapped tables for each thread, because stacks of one program pass through the same
+ *calls over and over. Only the stack pointer and the frame pointer are carried from frame to frame: nearly no caller's rules need more.
+ *Where some do, the walk begins anew and carries all registers.
  *
  * Without rules: procedure linkage stubs have pushed nothing but the return address; else the frame pointer is tried, which must point a
  * little above the last frame.
  */
-#include "unwind/unwind.h"
+#include "unwind/unwind_internal.h"
 
 #include "base/hash.h"
 #include "base/mem.h"
-#include "unwind/expression.h"
-#include "unwind/tables.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { CACHE_ROWS = 4096, FRAME_POINTER_REACH = 0x4000 };
+enum { CACHE_RULES = 1 << 13, CACHE_WHOLES = 256, FRAME_POINTER_REACH = 0x4000 };
 
-struct cached_row {
-	const struct unwind_tables *tables; /* NULL = empty */
-	uint64_t vaddr;
+struct cached_rule {
+	uint64_t address; /* in the file */
+	uint32_t file;	  /* its number + 1; 0 = empty */
+	struct packed_row row;
+};
+
+struct cached_whole {
+	uint64_t address;
+	uint32_t file;
 	struct cfi_row row;
 };
 
 struct unwind_cache {
-	struct cached_row rows[CACHE_ROWS];
+	struct maps_cache maps;
+	struct cached_rule *rules;
+	struct cached_whole *wholes;
 };
+
+static struct unwind_cache *cache_of(struct unwind_cache **cache)
+{
+	if (*cache)
+		return *cache;
+	*cache = mem_zalloc(sizeof(**cache));
+	maps_cache_init(&(*cache)->maps);
+	(*cache)->rules = mem_zalloc_table(CACHE_RULES, sizeof(*(*cache)->rules));
+	(*cache)->wholes = mem_zalloc_array(CACHE_WHOLES, sizeof(*(*cache)->wholes));
+	return *cache;
+}
 
 void unwind_cache_destroy(struct unwind_cache *cache)
 {
+	if (!cache)
+		return;
+	maps_cache_deinit(&cache->maps);
+	free(cache->rules);
+	free(cache->wholes);
 	free(cache);
 }
 
-/* DWARF numbers, and how the kernel's numbers map to them. Source: System V psABI x86-64 figure 3.36; DWARF for AArch64. */
-struct unwind_arch {
-	const char *name;
-	uint8_t sp, fp, ip;	       /* DWARF numbers; ip: of the return address where that is no register, else NONE */
-	uint8_t ip_kernel;	       /* the kernel's number of the instruction pointer */
-	uint8_t link;		       /* DWARF number of the register that calls leave the return address in, else NONE */
-	uint8_t kernel[CFI_REGISTERS]; /* kernel number of each DWARF register, 0xff = none */
-};
-
+/* Source of the kernel's numbers: arch/ARCH/include/uapi/asm/perf_regs.h. */
 #define NONE 0xff
+#define NONE_8 NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE
+enum { X86_64, AARCH64, I386 };
 static const struct unwind_arch archs[] = {
-	{"x86_64", 7, 6, 16, 8, NONE, {0,    3,	   2,	 1,    4,    5,	   6,	 7,    16,   17,   18,	 19,   20,   21,   22,	 23,  8,
-				       NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE}},
-	{"aarch64", 31, 29, NONE, 32, 30, {0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12, 13, 14, 15,  16,
-					   17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, NONE}},
+	[X86_64] = {"x86_64", {.sp = 7, .fp = 6, .ip = 16}, 8, false, 8, {0,	3,    2,    1,	  4,	5,    6,    7,	   16,
+									  17,	18,   19,   20,	  21,	22,   23,   8,	   NONE,
+									  NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE_8}},
+	[AARCH64] = {"aarch64", {.sp = 31, .fp = 29, .ip = 30}, 8, true, 32, {0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  10,
+									      11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21,
+									      22, 23, 24, 25, 26, 27, 28, 29, 30, 31, NONE}},
+	[I386] = {"i386", {.sp = 4, .fp = 5, .ip = 8}, 4, false, 8, {0, 2, 3, 1, 7, 6, 4, 5, 8, NONE_8, NONE_8, NONE_8}},
 };
 
-static const struct unwind_arch *find_arch(const char *name)
+static const struct unwind_arch *find_arch(const char *name, uint64_t abi)
 {
 	if (!name)
 #if defined(__aarch64__)
@@ -59,203 +85,160 @@ static const struct unwind_arch *find_arch(const char *name)
 #else
 		name = "x86_64";
 #endif
-	for (size_t i = 0; i < sizeof(archs) / sizeof(archs[0]); i++)
-		if (!strcmp(archs[i].name, name) || (i == 1 && !strncmp(name, "arm64", 5)))
-			return &archs[i];
-	return NULL;
-}
-
-struct registers {
-	uint64_t value[CFI_REGISTERS];
-	uint64_t known; /* bit set: has a value */
-};
-
-struct walk {
-	const struct unwind_input *input;
-	const struct unwind_arch *arch;
-	struct resolver *resolver;
-	struct unwind_cache *cache;
-	struct registers regs;
-	uint64_t ip;
-	uint64_t stack_start; /* address of the first recorded byte */
-	bool exact;	      /* ip is where execution was, not a return address */
-};
-
-static bool register_get(const struct registers *regs, unsigned int reg, uint64_t *ret)
-{
-	if (reg >= CFI_REGISTERS || !(regs->known >> reg & 1))
-		return false;
-	*ret = regs->value[reg];
-	return true;
-}
-
-static void register_set(struct registers *regs, unsigned int reg, uint64_t value)
-{
-	regs->value[reg] = value;
-	regs->known |= (uint64_t)1 << reg;
-}
-
-/* Memory that was not recorded: constant data is in the mapped file; all else that is mapped reads as 0, as the kernel's perf has it. So a
- * stack that was cut off ends with the frame -1: the reader sees that there was more. */
-static bool read_unrecorded(const struct walk *walk, uint64_t address, unsigned int size, uint64_t *ret)
-{
-	const struct map *map = walk->input->maps ? maps_find(walk->input->maps, address, walk->input->time) : NULL;
-	*ret = 0;
-	if (!map || map->dso->kind != DSO_FILE)
-		return map;
-	const struct unwind_tables *tables = resolver_attachment(walk->resolver, map->dso, unwind_tables_make, unwind_tables_destroy);
-	uint64_t offset = map_to_dso(map, address);
-	if (offset < tables->runtime.size && size <= tables->runtime.size - offset)
-		memcpy(ret, tables->runtime.data + offset, size);
-	return true;
-}
-
-static bool read_stack(void *context, uint64_t address, unsigned int size, uint64_t *ret)
-{
-	const struct walk *walk = context;
-	uint64_t offset = address - walk->stack_start, value = 0;
-	if (size > sizeof(value))
-		return false;
-	if (offset >= walk->input->stack_size || size >= walk->input->stack_size - offset)
-		return read_unrecorded(walk, address, size, ret);
-	memcpy(&value, (const uint8_t *)walk->input->stack + offset, size);
-	*ret = value;
-	return true;
-}
-
-static bool read_word(const struct walk *walk, uint64_t address, uint64_t *ret)
-{
-	return read_stack((void *)walk, address, 8, ret);
+	bool is_i386 = name[0] == 'i' && name[1] && !strcmp(name + 2, "86");
+	if (is_i386 || !strcmp(name, "x86_64"))
+		return abi == 2 && !is_i386 ? &archs[X86_64] : abi == 1 ? &archs[I386] : NULL;
+	return abi == 2 && (!strcmp(name, "aarch64") || !strncmp(name, "arm64", 5)) ? &archs[AARCH64] : NULL;
 }
 
 /* ---- rules ---- */
 
-/* The rules at an address of the process; NULL when there are none. */
-static const struct cfi_row *find_row(struct walk *walk, uint64_t address)
+static const struct unwind_tables *tables_of(const struct walk *walk, const struct map *map)
 {
-	const struct map *map = walk->input->maps ? maps_find(walk->input->maps, address, walk->input->time) : NULL;
+	return resolver_attachment(walk->resolver, map->dso, unwind_tables_make, unwind_tables_destroy);
+}
+
+static struct packed_row fill_rule(const struct walk *walk, const struct maps_piece *piece, uint64_t address)
+{
+	const struct unwind_tables *tables = tables_of(walk, piece->map);
 	uint64_t vaddr;
-	if (!map)
-		return NULL;
-	const struct unwind_tables *tables = resolver_attachment(walk->resolver, map->dso, unwind_tables_make, unwind_tables_destroy);
-	if (!tables || !unwind_tables_vaddr(tables, map_to_dso(map, address), &vaddr))
-		return NULL;
-	struct cached_row *cached = &walk->cache->rows[hash_combine(vaddr, (uintptr_t)tables) % CACHE_ROWS];
-	if (cached->tables == tables && cached->vaddr == vaddr)
-		return &cached->row;
-	cached->tables = NULL;
-	if (!unwind_tables_row(tables, vaddr, &cached->row))
-		return NULL;
-	cached->tables = tables;
-	cached->vaddr = vaddr;
+	if (!tables || !unwind_tables_vaddr(tables, address, &vaddr))
+		return (struct packed_row){.base = PACKED_NONE};
+	return unwind_tables_packed(tables, vaddr);
+}
+
+/* The rules at an address of the process. *ret_piece: what is mapped there. */
+static inline const struct packed_row *find_rule(struct walk *walk, uint64_t address, const struct maps_piece **ret_piece)
+{
+	static const struct packed_row nothing = {.base = PACKED_NONE};
+	const struct maps_piece *piece = maps_cache_find(&walk->cache->maps, &walk->maps, address);
+	*ret_piece = piece;
+	if (!piece->map)
+		return &nothing;
+	uint64_t place = address + piece->offset;
+	struct cached_rule *cached = &walk->cache->rules[hash_combine(place, piece->file) % CACHE_RULES];
+	if (cached->address != place || cached->file != piece->file)
+		*cached = (struct cached_rule){.address = place, .file = piece->file, .row = fill_rule(walk, piece, place)};
 	return &cached->row;
 }
 
-static bool evaluate(const struct walk *walk, const struct cfi_row *row, int32_t place, uint16_t length, const uint64_t *first,
-		     uint64_t *ret)
+/* The whole row, which is there. */
+static const struct cfi_row *find_whole(struct walk *walk, const struct maps_piece *piece, uint64_t address)
 {
-	struct expression_context context = {
-		.registers = walk->regs.value,
-		.known = walk->regs.known,
-		.register_count = CFI_REGISTERS,
-		.read = read_stack,
-		.context = (void *)walk,
-	};
-	return expression_evaluate(&context, row->section + place, length, first != NULL, first ? *first : 0, ret);
+	uint64_t place = address + piece->offset, vaddr;
+	struct cached_whole *cached = &walk->cache->wholes[hash_combine(place, piece->file) % CACHE_WHOLES];
+	if (cached->address == place && cached->file == piece->file)
+		return &cached->row;
+	const struct unwind_tables *tables = tables_of(walk, piece->map);
+	cached->file = 0;
+	if (!tables || !unwind_tables_vaddr(tables, place, &vaddr) || !unwind_tables_row(tables, vaddr, &cached->row))
+		return NULL;
+	cached->address = place;
+	cached->file = piece->file;
+	return &cached->row;
 }
 
-static bool find_cfa(const struct walk *walk, const struct cfi_row *row, uint64_t *ret)
+/* ---- steps ---- */
+
+/* False: it can't be read. */
+static inline bool read_register(struct walk *walk, uint64_t cfa, int16_t place, unsigned int reg, uint64_t *ret)
 {
-	if (row->cfa_kind == CFI_IS_EXPRESSION)
-		return evaluate(walk, row, row->cfa_value, row->cfa_length, NULL, ret);
-	if (!register_get(&walk->regs, row->cfa_register, ret))
+	if (place == PACKED_SAME)
+		return register_get(&walk->regs, reg, ret);
+	return place != PACKED_LOST && walk_read(walk, cfa + (uint64_t)(place * PACKED_UNIT), walk->arch->word, ret);
+}
+
+static inline bool step_by_rule(struct walk *walk, const struct packed_row *row)
+{
+	const struct cfi_numbers *numbers = &walk->arch->numbers;
+	uint64_t sp = walk->regs.value[numbers->sp], cfa = sp, fp, ip;
+	if (row->base == PACKED_FP && !register_get(&walk->regs, numbers->fp, &cfa))
 		return false;
-	*ret += (uint64_t)(int64_t)row->cfa_value;
-	return true;
-}
-
-/* One register of the caller. */
-static void apply_rule(const struct walk *walk, const struct cfi_row *row, const struct cfi_rule *rule, uint64_t cfa,
-		       struct registers *caller)
-{
-	uint64_t value = 0, place = cfa + (uint64_t)(int64_t)rule->value;
-	bool good = false;
-	switch (rule->kind) {
-	case CFI_AT_OFFSET:
-		good = read_word(walk, place, &value);
-		break;
-	case CFI_IS_OFFSET:
-		value = place;
-		good = true;
-		break;
-	case CFI_IN_REGISTER:
-		good = register_get(&walk->regs, (unsigned int)rule->value, &value);
-		break;
-	case CFI_AT_EXPRESSION:
-		good = evaluate(walk, row, rule->value, rule->length, &cfa, &place) && read_word(walk, place, &value);
-		break;
-	case CFI_IS_EXPRESSION:
-		good = evaluate(walk, row, rule->value, rule->length, &cfa, &value);
-		break;
-	default:
-		break;
-	}
-	if (good)
-		register_set(caller, rule->reg, value);
-	else
-		caller->known &= ~((uint64_t)1 << rule->reg);
-}
-
-/* Takes the authentication code out of a return address: user addresses have at most 52 bits, and those above 48 only where asked for. */
-static uint64_t without_signature(uint64_t address)
-{
-	return address & (((uint64_t)1 << 48) - 1);
-}
-
-/* To the caller by rules. False: this was the outermost frame, or its caller can't be found. */
-static bool step_by_row(struct walk *walk, const struct cfi_row *row)
-{
-	uint64_t cfa, ip;
-	if (!find_cfa(walk, row, &cfa))
+	cfa += (uint64_t)(row->cfa * PACKED_UNIT);
+	if (walk->arch->word == 4)
+		cfa = (uint32_t)cfa;
+	bool has_fp = read_register(walk, cfa, row->fp, numbers->fp, &fp);
+	if ((row->ip == PACKED_SAME && !walk->arch->link) || !read_register(walk, cfa, row->ip, numbers->ip, &ip))
 		return false;
-	struct registers caller = walk->regs;
-	if (walk->arch->ip != NONE)
-		caller.known &= ~((uint64_t)1 << walk->arch->ip);
-	register_set(&caller, walk->arch->sp, cfa);
-	for (unsigned int i = 0; i < row->count; i++)
-		apply_rule(walk, row, &row->rules[i], cfa, &caller);
-	if (!register_get(&caller, row->return_register, &ip))
-		return false;
-	if (row->return_signed)
-		ip = without_signature(ip);
-	uint64_t sp = walk->regs.value[walk->arch->sp];
+	if (row->is_signed)
+		ip = unwind_without_signature(ip);
 	if (ip == walk->ip && cfa == sp)
 		return false;
-	walk->regs = caller;
+	walk->regs.value[numbers->sp] = cfa;
+	walk->regs.known = (uint64_t)1 << numbers->sp;
+	if (has_fp)
+		register_set(&walk->regs, numbers->fp, fp);
 	walk->ip = ip;
-	walk->exact = row->signal_frame;
+	walk->exact = false;
+	walk->dropped = true;
 	return true;
 }
 
 static bool step_by_frame_pointer(struct walk *walk)
 {
+	const struct cfi_numbers *numbers = &walk->arch->numbers;
+	unsigned int word = walk->arch->word;
 	uint64_t fp, sp, caller_fp, ip;
-	if (!register_get(&walk->regs, walk->arch->fp, &fp) || !fp || !register_get(&walk->regs, walk->arch->sp, &sp))
+	if (!register_get(&walk->regs, numbers->fp, &fp) || !fp || !register_get(&walk->regs, numbers->sp, &sp))
 		return false;
-	if (fp < sp || fp - sp > FRAME_POINTER_REACH || !read_word(walk, fp, &caller_fp) || !read_word(walk, fp + 8, &ip) || !ip)
+	if (fp < sp || fp - sp > FRAME_POINTER_REACH || !walk_read(walk, fp, word, &caller_fp) || !walk_read(walk, fp + word, word, &ip) ||
+	    !ip)
+		return false;
+	if (!maps_cache_find(&walk->cache->maps, &walk->maps, ip - 1)->map)
 		return false;
 	walk->regs.known = 0;
-	register_set(&walk->regs, walk->arch->fp, caller_fp);
-	register_set(&walk->regs, walk->arch->sp, fp + 16);
+	register_set(&walk->regs, numbers->fp, caller_fp);
+	register_set(&walk->regs, numbers->sp, fp + 2 * word);
 	walk->ip = ip;
 	walk->exact = false;
+	walk->dropped = true;
 	return true;
 }
 
-static bool step(struct walk *walk)
+/* Nobody can have called a frame whose rules say that the return address is undefined. */
+static bool is_outermost(const struct cfi_row *row)
 {
-	const struct cfi_row *row = find_row(walk, walk->exact ? walk->ip : walk->ip - 1);
-	return row ? step_by_row(walk, row) : step_by_frame_pointer(walk);
+	for (unsigned int i = 0; i < row->count; i++)
+		if (row->rules[i].reg == row->return_register)
+			return row->rules[i].kind == CFI_UNDEFINED;
+	return false;
+}
+
+/* Why there are no rules for code there. */
+static enum unwind_reason why_no_rules(const struct walk *walk, const struct map *map)
+{
+	uint64_t fp;
+	if (!map)
+		return UNWIND_BROKEN;
+	/* psABI: the frame pointer of a thread's first function is 0. */
+	if (!walk->exact && register_get(&walk->regs, walk->arch->numbers.fp, &fp) && !fp)
+		return UNWIND_COMPLETE;
+	if (map->dso->kind == DSO_ANON || map->dso->kind == DSO_JITDUMP)
+		return UNWIND_NO_JIT;
+	return map->dso->kind != DSO_VDSO && !tables_of(walk, map)->runtime.data ? UNWIND_NO_FILE : UNWIND_NO_RULES;
+}
+
+/* To the caller. False: there is none, and *ret says why. */
+static bool step(struct walk *walk, struct unwind_end *ret)
+{
+	const struct maps_piece *piece;
+	uint64_t address = walk->exact ? walk->ip : walk->ip - 1;
+	const struct packed_row *row = find_rule(walk, address, &piece);
+	walk->missing = UNWIND_COMPLETE;
+	if (row->base == PACKED_END) {
+		ret->reason = UNWIND_COMPLETE;
+	} else if (row->base == PACKED_NONE) {
+		if (step_by_frame_pointer(walk))
+			return true;
+		ret->reason = why_no_rules(walk, piece->map);
+	} else {
+		const struct cfi_row *whole = row->base == PACKED_OTHER || walk->full ? find_whole(walk, piece, address) : NULL;
+		if (whole ? walk_step_by_row(walk, whole) : row->base <= PACKED_FP ? step_by_rule(walk, row) : step_by_frame_pointer(walk))
+			return true;
+		ret->reason = whole && is_outermost(whole) ? UNWIND_COMPLETE : walk->missing ? walk->missing : UNWIND_BROKEN;
+	}
+	ret->dso = piece->map ? piece->map->dso : NULL;
+	return false;
 }
 
 /* ---- start ---- */
@@ -264,6 +247,7 @@ static bool start(struct walk *walk)
 {
 	const struct unwind_input *input = walk->input;
 	uint64_t by_kernel[64], index = 0;
+	walk->regs.known = 0;
 	for (unsigned int i = 0; i < 64; i++)
 		if (input->mask >> i & 1)
 			by_kernel[i] = input->registers[index++];
@@ -276,51 +260,67 @@ static bool start(struct walk *walk)
 		return false;
 	walk->ip = by_kernel[walk->arch->ip_kernel];
 	walk->exact = true;
-	return register_get(&walk->regs, walk->arch->sp, &walk->stack_start);
+	return register_get(&walk->regs, walk->arch->numbers.sp, &walk->stack_start);
 }
 
-size_t unwind_user(struct resolver *resolver, struct unwind_cache **cache, const struct unwind_input *input, uint64_t *ips, size_t max)
+static size_t walk_up(struct walk *walk, uint64_t *ips, size_t max, struct unwind_end *ret)
 {
-	struct walk walk = {.input = input, .arch = find_arch(input->arch), .resolver = resolver};
 	size_t count = 0;
-	if (!*cache)
-		*cache = mem_zalloc(sizeof(**cache));
-	walk.cache = *cache;
-	if (!walk.arch || input->abi != 2 || !input->registers || !start(&walk))
-		return 0;
+	*ret = (struct unwind_end){.reason = UNWIND_DEPTH};
 	while (count < max) {
-		ips[count++] = walk.exact ? walk.ip : walk.ip - 1;
-		if (!step(&walk))
+		ips[count++] = walk->exact ? walk->ip : walk->ip - 1;
+		if (!walk->ip && count > 1) {
+			ret->reason = walk->missing;
 			break;
+		}
+		if (!step(walk, ret))
+			break;
+	}
+	return count;
+}
+
+size_t unwind_user(struct resolver *resolver, struct unwind_cache **cache, const struct unwind_input *input, uint64_t *ips, size_t max,
+		   struct unwind_end *ret_end)
+{
+	struct walk walk = {.input = input, .arch = find_arch(input->arch, input->abi), .resolver = resolver, .cache = cache_of(cache)};
+	*ret_end = (struct unwind_end){.reason = UNWIND_UNSUPPORTED};
+	if (!walk.arch || !input->registers || !start(&walk))
+		return 0;
+	walk.maps = maps_state_at(input->maps, input->time);
+	size_t count = walk_up(&walk, ips, max, ret_end);
+	if (walk.dropped && ret_end->reason == UNWIND_BROKEN && start(&walk)) {
+		walk.full = true;
+		count = walk_up(&walk, ips, max, ret_end);
 	}
 	return count;
 }
 
 static uint64_t link_bit(const struct unwind_arch *arch)
 {
-	return arch && arch->link != NONE ? (uint64_t)1 << arch->kernel[arch->link] : 0;
+	return arch && arch->link ? (uint64_t)1 << arch->kernel[arch->numbers.ip] : 0;
 }
 
 bool unwind_has_leaf_callers(const char *arch, uint64_t mask)
 {
-	return mask & link_bit(find_arch(arch));
+	return mask & link_bit(find_arch(arch, 2));
 }
 
 uint64_t unwind_leaf_caller(struct resolver *resolver, struct unwind_cache **cache, const struct unwind_input *input, uint64_t ip)
 {
 	/* Rules for what was saved count from the stack pointer: with none at 0, what they ask for isn't there. */
 	struct unwind_input without_stack = *input;
+	const struct maps_piece *piece;
 	without_stack.stack = NULL;
 	without_stack.stack_size = 0;
-	struct walk walk = {.input = &without_stack, .arch = find_arch(input->arch), .resolver = resolver, .ip = ip, .exact = true};
+	struct walk walk = {
+		.input = &without_stack, .arch = find_arch(input->arch, input->abi), .resolver = resolver, .ip = ip, .exact = true};
 	uint64_t bit = link_bit(walk.arch);
-	if (!(input->mask & bit) || input->abi != 2 || !input->registers)
+	if (!(input->mask & bit) || !input->registers)
 		return 0;
-	if (!*cache)
-		*cache = mem_zalloc(sizeof(**cache));
-	walk.cache = *cache;
-	register_set(&walk.regs, walk.arch->link, input->registers[__builtin_popcountll(input->mask & (bit - 1))]);
-	register_set(&walk.regs, walk.arch->sp, 0);
-	const struct cfi_row *row = find_row(&walk, ip);
-	return row && step_by_row(&walk, row) && walk.ip ? walk.ip - 1 : 0;
+	walk.cache = cache_of(cache);
+	walk.maps = maps_state_at(input->maps, input->time);
+	register_set(&walk.regs, walk.arch->numbers.ip, input->registers[__builtin_popcountll(input->mask & (bit - 1))]);
+	register_set(&walk.regs, walk.arch->numbers.sp, 0);
+	const struct packed_row *row = find_rule(&walk, ip, &piece);
+	return row->base <= PACKED_FP && step_by_rule(&walk, row) && walk.ip ? walk.ip - 1 : 0;
 }

@@ -1,7 +1,7 @@
 /* Unwinding of user stacks: registers and stack bytes of a sample → return addresses, by the call frame information of the mapped files.
  *
  * A pure function of what the sample recorded and the files: nothing is read from a living process. Tables are built once for each file
- * and then shared by all threads. x86-64 and arm64. */
+ * and then shared by all threads. x86-64, 32-bit programs there (and recordings of i386), arm64. */
 #pragma once
 
 #include "model/machine.h"
@@ -13,7 +13,7 @@
 
 struct unwind_input {
 	const char *arch;	   /* machine->arch: "x86_64", "aarch64" */
-	uint64_t abi;		   /* 2 = 64-bit process; others are not unwound */
+	uint64_t abi;		   /* PERF_SAMPLE_REGS_ABI_*: 2 = 64-bit process, 1 = 32-bit: unwound on x86 only */
 	uint64_t mask;		   /* which registers there are, by the kernel's numbers (asm/perf_regs.h) */
 	const uint64_t *registers; /* one value for each bit, lowest first */
 	const void *stack;	   /* bytes from the stack pointer upwards */
@@ -26,9 +26,28 @@ struct unwind_input {
 struct unwind_cache;
 void unwind_cache_destroy(struct unwind_cache *cache);
 
+/* Why a stack has no more frames. */
+enum unwind_reason {
+	UNWIND_COMPLETE,    /* that was where the thread started */
+	UNWIND_SHORT,	    /* the copied stack ends before */
+	UNWIND_NO_RULES,    /* the file has no unwind information for this code, and there was no frame pointer */
+	UNWIND_NO_FILE,	    /* the file isn't there (or is another build) */
+	UNWIND_NO_JIT,	    /* generated code without a jitdump that tells how to unwind it */
+	UNWIND_UNREADABLE,  /* the rules need memory that was not recorded */
+	UNWIND_BROKEN,	    /* a return address lies in nothing that is mapped, or the rules lead nowhere */
+	UNWIND_DEPTH,	    /* more frames than asked for */
+	UNWIND_UNSUPPORTED, /* a kind of process that can't be unwound */
+	UNWIND_REASONS,
+};
+struct unwind_end {
+	enum unwind_reason reason;
+	const struct dso *dso; /* where the last frame is; NULL = in nothing */
+};
+
 /* Writes up to `max` addresses, innermost first, and returns how many. The first is the instruction pointer; a caller's is one less than
  * where it goes on, except below a signal frame. Thread-safe. `*cache` is NULL at first and kept by the calling thread. */
-size_t unwind_user(struct resolver *resolver, struct unwind_cache **cache, const struct unwind_input *input, uint64_t *ips, size_t max);
+size_t unwind_user(struct resolver *resolver, struct unwind_cache **cache, const struct unwind_input *input, uint64_t *ips, size_t max,
+		   struct unwind_end *ret_end);
 
 /* Frame pointers lead from a leaf function, which has no frame, past its caller. Where the return address stays in a register (arm64: x30)
  * and that was recorded, the rules at `ip` tell whether it is still there: then the result is the address in the caller, one less than

@@ -45,7 +45,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		registers[8] = (uintptr_t)&printf + (registers[8] & 0xfffff) - 0x80000;
 	struct unwind_input input = {
 		.arch = registers[1] & 1 ? "x86_64" : "aarch64",
-		.abi = 2,
+		.abi = registers[1] & 2 ? 1 : 2,
 		.mask = registers[0] & 1 ? 0xff01ff : registers[2],
 		.registers = registers,
 		.maps = thread_maps(machine_thread(machine, 1, 3)),
@@ -57,7 +57,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	void *stack = malloc(input.stack_size + 1);
 	memcpy(stack, data + sizeof(registers), input.stack_size);
 	input.stack = stack;
-	size_t count = unwind_user(resolver, &cache, &input, ips, FRAMES);
+	struct unwind_end end;
+	size_t count = unwind_user(resolver, &cache, &input, ips, FRAMES, &end);
 	if (count > FRAMES)
 		abort();
 	free(stack);

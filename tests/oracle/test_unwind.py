@@ -1,0 +1,132 @@
+"""Unwinding of user stacks (--call-graph dwarf): small programs of many kinds, built here. Two judges: the kernel's perf on the same
+recordings, and a program that knows its own call path."""
+import collections
+import pathlib
+import platform
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
+import shadow
+
+SOURCES = pathlib.Path(__file__).resolve().parent / "unwind"
+pytestmark = pytest.mark.skipif(platform.machine() not in ("x86_64", "aarch64"), reason="user stacks are unwound on x86-64 and arm64 only")
+
+# name → compiler and options, source, words for the program
+PROGRAMS = {
+    "no frame pointer": ("gcc -O2 -g -fomit-frame-pointer", "calls.c", "700"),
+    "not optimized": ("gcc -O0 -fno-omit-frame-pointer", "calls.c", "700"),
+    "static": ("gcc -O2 -static", "calls.c", "700"),
+    "stripped": ("gcc -O2 -s", "calls.c", "700"),
+    "exceptions": ("g++ -O2", "throws.cpp", "500"),
+    "fortran": ("gfortran -O2", "sums.f90", "4000"),
+    "rust": ("rustc -O", "lists.rs", ""),
+    "sort": (None, "/usr/bin/sort", "-R"),
+}
+
+# name → compiler and options of shadow.c
+KINDS = {
+    "gcc": "gcc -O2 -fomit-frame-pointer",
+    "clang": "clang -O2 -fomit-frame-pointer",
+    "frame pointers": "gcc -O1 -fno-omit-frame-pointer",
+    "fixed address": "gcc -O2 -no-pie",
+    "static": "gcc -O2 -static",
+    "static PIE": "gcc -O2 -static-pie",
+    "debug_frame": "gcc -O2 -g -fno-asynchronous-unwind-tables",
+    "static debug_frame": "gcc -O2 -g -static -fno-asynchronous-unwind-tables",
+    "compressed debug_frame": "gcc -O2 -g -gz -fno-asynchronous-unwind-tables",
+}
+
+
+def build(folder, command, source):
+    """Skips where the compiler is missing or can't do it."""
+    words = command.split()
+    if not shutil.which(words[0]):
+        pytest.skip(f"{words[0]} is not installed")
+    libraries = ["-lm", "-pthread"] if words[0] == "gcc" else []
+    done = subprocess.run([*words, "-o", "program", SOURCES / source, *libraries], cwd=folder, capture_output=True, text=True, check=False)
+    if done.returncode:
+        pytest.skip(f"{command}: {done.stderr.strip()[-200:]}")
+    return folder / "program"
+
+
+def record(recorder, data, size, rate, *words):
+    done = recorder("record", "-q", "-e", "cpu-clock:u", "-F", rate, "--call-graph", f"dwarf,{size}", "-o", data, "--", *words, text=False)
+    if done.returncode:
+        pytest.skip(f"recording is not possible here: {done.stderr[-300:]}")
+
+
+def stacks(perf, data):
+    """Of each sample its frames, outermost first. The names of linkage stubs, which the kernel's perf lacks in part, are left out."""
+    text = perf("script", "--no-inline", "-F", "comm,tid,time,ip,sym,symoff,dso", "-i", data).stdout
+    found = []
+    for block in text.split("\n\n"):
+        lines = block.strip("\n").split("\n")
+        if lines[0]:
+            found.append((lines[0], ["[unknown]".join((line.split()[0] + " ", " " + line.split()[-1])) if "@plt" in line or "[unknown]" in line
+                                     else line for line in lines[:0:-1]]))
+    return found
+
+
+def kind_of(ours, theirs):
+    """How our stack differs. What is ours alone must lead to the function that the thread started in: then it is not made up."""
+    if ours == theirs:
+        return "same"
+    if len(ours) > len(theirs) and ours[len(ours) - len(theirs):] == theirs and any(start in ours[0] for start in ("_start+", "clone")):
+        return "whole where theirs is not"
+    return "other"
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_like_the_kernels_perf(perf, oracle, live, tmp_path, name):
+    """At least 99.5 % are the same. The kernel's perf finds no callers in static programs, nor where a function's end has already restored
+    a register but the rules do not say so: there ours go on to where the thread began."""
+    command, source, words = PROGRAMS[name]
+    if command:
+        program = [build(tmp_path, command, source), *words.split()]
+    else:
+        (tmp_path / "text").write_text("".join(f"{i * 7919 % 100003}\n" for i in range(60000)))
+        program = [source, words, tmp_path / "text"]
+    data = tmp_path / "perf.data"
+    record(oracle, data, 16384, 499, *program)
+    kinds, other = collections.Counter(), None
+    for (head, ours), (their_head, theirs) in zip(stacks(perf, data), stacks(oracle, data), strict=True):
+        assert head == their_head
+        kind = kind_of(ours, theirs)
+        kinds[kind] += 1
+        other = other or (kind == "other" and (ours, theirs))
+    if kinds.total() < 20:
+        pytest.skip(f"only {kinds.total()} samples: this machine is too busy")
+    if name == "static":
+        assert kinds["other"] == 0, other
+    else:
+        assert kinds["same"] >= 0.995 * kinds.total() - 1 and kinds["other"] <= 0.005 * kinds.total(), (kinds, other)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_knows_its_path(perf, live, tmp_path, kind):
+    """Every stack that was copied whole is exactly the program's path."""
+    program = build(tmp_path, KINDS[kind], "shadow.c")
+    data = tmp_path / "perf.data"
+    record(perf, data, 8192, 1999, program, "500")
+    counts, wrong = shadow.judge(str(perf), data, program)
+    if counts["right"] + counts["wrong"] < 50:
+        pytest.skip(f"only {counts} samples: this machine is too busy")
+    assert not counts["wrong"], (counts, wrong)
+
+
+def test_knows_its_path_32_bit(perf, live, tmp_path):
+    """A 32-bit program. What the kernel maps into it, where system calls are made and signals return to, isn't in any file; and the rules
+    of Debian's 32-bit memcpy() and of position-independent code's thunks are wrong or missing."""
+    if platform.machine() != "x86_64":
+        pytest.skip("x86 only")
+    program = build(tmp_path, "gcc -m32 -O2 -fno-pic -no-pie -DSIMPLE", "shadow.c")
+    data = tmp_path / "perf.data"
+    record(perf, data, 8192, 1999, program, "500")
+    counts, wrong = shadow.judge(str(perf), data, program)
+    if counts["right"] + counts["wrong"] < 50:
+        pytest.skip(f"only {counts} samples: this machine is too busy")
+    assert counts["wrong"] <= 0.02 * counts["right"], (counts, wrong)

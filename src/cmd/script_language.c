@@ -48,7 +48,9 @@ static struct error *feed(struct feeding *feeding)
 struct error *script_run_language(const struct script_options *options, struct opening *opening, int *ret_status)
 {
 	struct feeding feeding = {.session = opening->session, .resolver = opening->resolver, .filter = options->filter};
+	cleanup_free char *perl_plugin = script_places_plugin("perf-perl.so");
 	const struct language_setup setup = {
+		.perl_plugin = perl_plugin,
 		.session = opening->session,
 		.resolver = opening->resolver,
 		.script = options->script_path,

@@ -43,6 +43,21 @@ char *script_places_root(void)
 	return mem_strdup(PERF_LIBEXEC);
 }
 
+char *script_places_plugin(const char *name)
+{
+	char folder[PATH_MAX];
+	own_folder(folder);
+	char *beside = mem_printf("%s/%s", folder, name);
+	if (access(beside, R_OK) == 0)
+		return beside;
+	free(beside);
+	beside = mem_printf("%s/../libexec/perf-core/%s", folder, name);
+	if (access(beside, R_OK) == 0)
+		return beside;
+	free(beside);
+	return mem_printf("%s/%s", PERF_LIBEXEC, name);
+}
+
 void script_places_export(void)
 {
 	char folder[PATH_MAX];

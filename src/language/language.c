@@ -4,12 +4,12 @@
 #include <string.h>
 #include <strings.h>
 
-static const struct language_ops *const languages[] = {&language_python};
+static const struct language_ops *const languages[] = {&language_python, &language_perl};
 enum { LANGUAGES = sizeof(languages) / sizeof(*languages) };
 
 const char *language_names(void)
 {
-	return "python";
+	return "python, perl";
 }
 
 static bool same(const char *word, const char *name, size_t length)

@@ -20,6 +20,7 @@ struct language_setup {
 	struct resolver *resolver;
 	const char *script;	    /* path */
 	char *const *arguments;	    /* of the script, NULL-terminated, without its name */
+	const char *perl_plugin;    /* path of perf-perl.so */
 	unsigned int max_stack;	    /* frames */
 	bool inlines;		    /* unwound stacks have frames for inlined functions */
 };
@@ -54,7 +55,7 @@ struct language {
 	int status; /* … with this */
 };
 
-extern const struct language_ops language_python;
+extern const struct language_ops language_python, language_perl;
 
 /* By "py" or "python"; NULL when there is none. */
 const struct language_ops *language_find(const char *name, size_t length);

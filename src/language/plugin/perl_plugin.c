@@ -1,0 +1,198 @@
+/* The plugin for scripts in Perl: see language/perl_plugin.h. Facts are from perlembed, perlcall and perlapi. */
+#include <EXTERN.h>
+#include <perl.h>
+#include <XSUB.h>
+
+#include "../perl_plugin.h"
+
+#include <string.h>
+
+/* Perl itself is one to a process, and finds its state by thread-local and global variables; ours stand beside them. */
+static PerlInterpreter *interpreter;
+static const struct perl_host *host;
+
+void boot_DynaLoader(pTHX_ CV *cv);
+
+static IV common(enum perl_common what)
+{
+	return (IV)host->common(host->context, what);
+}
+
+XS_INTERNAL(context_common_pc)
+{
+	dXSARGS;
+	PERL_UNUSED_VAR(items);
+	XSRETURN_IV(common(PERL_COMMON_PC));
+}
+
+XS_INTERNAL(context_common_flags)
+{
+	dXSARGS;
+	PERL_UNUSED_VAR(items);
+	XSRETURN_IV(common(PERL_COMMON_FLAGS));
+}
+
+XS_INTERNAL(context_common_lock_depth)
+{
+	dXSARGS;
+	PERL_UNUSED_VAR(items);
+	XSRETURN_IV(common(PERL_COMMON_LOCK_DEPTH));
+}
+
+/* XSLoader calls it for "use Perf::Trace::Context": the functions are there already. */
+XS_INTERNAL(context_bootstrap)
+{
+	dXSARGS;
+	PERL_UNUSED_VAR(items);
+	XSRETURN_YES;
+}
+
+static void init(pTHX)
+{
+	newXS("DynaLoader::boot_DynaLoader", boot_DynaLoader, __FILE__);
+	newXS("Perf::Trace::Context::bootstrap", context_bootstrap, __FILE__);
+	newXS("Perf::Trace::Context::common_pc", context_common_pc, __FILE__);
+	newXS("Perf::Trace::Context::common_flags", context_common_flags, __FILE__);
+	newXS("Perf::Trace::Context::common_lock_depth", context_common_lock_depth, __FILE__);
+}
+
+static enum perl_outcome start(const char *script, char *const *arguments, const struct perl_host *to, int *ret_status)
+{
+	size_t count = 0;
+	while (arguments[count])
+		count++;
+	char **words = calloc(count + 3, sizeof(*words));
+	if (!words)
+		abort();
+	words[0] = (char *)"";
+	words[1] = (char *)script;
+	memcpy(words + 2, arguments, count * sizeof(*words));
+	host = to;
+	interpreter = perl_alloc();
+	perl_construct(interpreter);
+	PL_exit_flags |= PERL_EXIT_DESTRUCT_END;
+	int status = perl_parse(interpreter, init, (int)count + 2, words, NULL);
+	if (!status)
+		status = perl_run(interpreter);
+	*ret_status = status;
+	/* An exit with 0 at the top level ends the script as well; it can't be told from reaching the end, and means the same to nobody. */
+	return status ? PERL_ENDED : PERL_DONE;
+}
+
+static void stop(void)
+{
+	if (!interpreter)
+		return;
+	perl_destruct(interpreter);
+	perl_free(interpreter);
+	interpreter = NULL;
+}
+
+static struct perl_value *value_of(SV *sv)
+{
+	return (struct perl_value *)sv;
+}
+
+static SV *sv_of(struct perl_value *value)
+{
+	return (SV *)value;
+}
+
+static struct perl_value *new_signed(int64_t value)
+{
+	return value_of(newSViv((IV)value));
+}
+
+static struct perl_value *new_unsigned(uint64_t value)
+{
+	return value_of(newSVuv((UV)value));
+}
+
+static struct perl_value *new_text(const char *text, size_t length)
+{
+	return value_of(newSVpvn(text, length));
+}
+
+static struct perl_value *new_array(void)
+{
+	return value_of(newRV_noinc((SV *)newAV()));
+}
+
+static struct perl_value *new_hash(void)
+{
+	return value_of(newRV_noinc((SV *)newHV()));
+}
+
+static void array_add(struct perl_value *array, struct perl_value *value)
+{
+	av_push((AV *)SvRV(sv_of(array)), sv_of(value));
+}
+
+static void hash_set(struct perl_value *hash, const char *key, struct perl_value *value)
+{
+	if (!hv_store((HV *)SvRV(sv_of(hash)), key, (I32)strlen(key), sv_of(value), 0))
+		SvREFCNT_dec(sv_of(value));
+}
+
+static bool is_below(const char *file, const char *folder)
+{
+	size_t length = strlen(folder);
+	return file && strncmp(file, folder, length) == 0 && !strstr(file + length, "..");
+}
+
+static bool has(const char *name, const char *folder)
+{
+	CV *code = get_cv(name, 0);
+	if (!code || (!CvROOT(code) && !CvXSUB(code)))
+		return false;
+	return !folder || (!CvISXSUB(code) && is_below(CvFILE(code), folder));
+}
+
+static void push_and_call(const char *name, struct perl_value **values, size_t count)
+{
+	dSP;
+	ENTER;
+	SAVETMPS;
+	PUSHMARK(SP);
+	EXTEND(SP, (SSize_t)count);
+	for (size_t i = 0; i < count; i++)
+		PUSHs(sv_2mortal(sv_of(values[i])));
+	PUTBACK;
+	call_pv(name, G_SCALAR | G_DISCARD);
+	FREETMPS;
+	LEAVE;
+}
+
+/* exit and die leave by a long jump to the innermost frame of this kind, as perl_run() has one. */
+static enum perl_outcome call(const char *name, struct perl_value **values, size_t count, int *ret_status)
+{
+	int jumped;
+	dJMPENV;
+	JMPENV_PUSH(jumped);
+	if (jumped == 0)
+		push_and_call(name, values, count);
+	JMPENV_POP;
+	if (jumped == 0)
+		return PERL_DONE;
+	*ret_status = STATUS_EXIT;
+	return PERL_ENDED;
+}
+
+const struct perl_plugin *perf_perl_plugin(void)
+{
+	static const struct perl_plugin plugin = {
+		.version = PERL_PLUGIN_VERSION,
+		.start = start,
+		.stop = stop,
+		.new_signed = new_signed,
+		.new_unsigned = new_unsigned,
+		.new_text = new_text,
+		.new_array = new_array,
+		.new_hash = new_hash,
+		.array_add = array_add,
+		.hash_set = hash_set,
+		.has = has,
+		.call = call,
+	};
+	return &plugin;
+}

@@ -1,0 +1,135 @@
+"""Scripts in Perl: the same script on the same recording, run by the kernel's perf and by ours, gives the same output."""
+import re
+import subprocess
+
+import pytest
+
+RECORDINGS = {
+    "switches": ["-a", "-g", "-m", "1M", "-e", "sched:sched_switch"],
+    "calls": ["-e", "raw_syscalls:sys_enter"],
+    "memory": ["-e", "kmem:kmalloc"],
+    "samples": ["-g", "-e", "cpu-clock"],
+}
+
+EVERYTHING = r"""
+use Data::Dumper;
+$Data::Dumper::Indent = 0; $Data::Dumper::Sortkeys = 1; $Data::Dumper::Terse = 1; $Data::Dumper::Useqq = 1;
+use lib "$ENV{'PERF_EXEC_PATH'}/scripts/perl/Perf-Trace-Util/lib";
+use Perf::Trace::Core;
+use Perf::Trace::Context;
+use Perf::Trace::Util;
+
+sub show { my @words = @_; $words[1] = "context"; print Dumper(\@words), " ", common_pc($_[1]), " ", trace_flag_str(common_flags($_[1])), "\n"; }
+sub trace_begin { print "begin @ARGV\n"; }
+sub trace_end { print "end ", avg(9, 3), " ", nsecs(3, 7), "\n"; }
+sub sched::sched_switch { show(@_); print flag_str("sched::sched_switch", "prev_state", $_[11]), "\n"; }
+sub trace_unhandled { show(@_); }
+"""
+
+EVENTS = r"""
+sub process_event {
+	my ($event, $attr, $sample, $raw) = @_;
+	print join(",", unpack("LSS", $event), unpack("LLQQQQQLLQQ", $attr), unpack("QLLQQQQQQQQQL", $sample), length($raw) // "none"), "\n";
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    path = tmp_path_factory.mktemp("script_perl")
+    (path / "everything.pl").write_text(EVERYTHING)
+    (path / "events.pl").write_text(EVENTS)
+    return path
+
+
+@pytest.fixture(scope="module")
+def perl(perf):
+    """This build has the plugin, and libperl is there."""
+    built = perf.path.rsplit("/", 1)[0] + "/perf-perl.so"
+    result = subprocess.run(["ldd", built], capture_output=True, text=True, check=False)
+    if result.returncode or "libperl" not in result.stdout or "not found" in result.stdout:
+        pytest.skip("this build has no plugin for Perl (package libperl-dev)")
+
+
+@pytest.fixture(scope="module")
+def record(folder, oracle):
+    made = {}
+
+    def make(name):
+        path = folder / f"{name}.data"
+        if name not in made:
+            made[name] = oracle("record", "-o", path, *RECORDINGS[name], "--", "ls", "-l", "/usr/share/perl", "/usr/bin", cwd=folder)
+        if made[name].returncode:
+            pytest.skip(f"this machine can't record {RECORDINGS[name]}: {made[name].stderr.strip()}")
+        return path
+    return make
+
+
+@pytest.fixture(scope="module")
+def speaks_perl(oracle, perl):
+    if not re.search(r"libperl: \[ on", oracle("version", "--build-options").stdout):
+        pytest.skip("this kernel's perf is built without Perl")
+
+
+def lines_of(program, *words, cwd):
+    result = program(*words, cwd=cwd)
+    assert result.returncode == 0, result.stderr
+    return result.stdout.splitlines()
+
+
+@pytest.mark.parametrize("name, script", [("switches", "everything.pl"), ("calls", "everything.pl"), ("memory", "everything.pl"),
+                                          ("samples", "events.pl"), ("calls", "events.pl")])
+def test_everything_that_scripts_get(perf, oracle, speaks_perl, record, folder, name, script):
+    words = ["script", "-i", record(name), "-s", script, "one", "--two"]
+    theirs, ours = lines_of(oracle, *words, cwd=folder), lines_of(perf, *words, cwd=folder)
+    assert len(theirs) > 10 and len(ours) == len(theirs)
+    different = [pair for pair in zip(theirs, ours) if pair[0] != pair[1]]
+    # Symbols differ in a line here and there, as they do in the text of perf script.
+    assert len(different) <= len(theirs) / 100, different[:3]
+
+
+@pytest.mark.parametrize("name", ["switches", "calls", "memory"])
+def test_skeletons(perf, oracle, speaks_perl, record, tmp_path, name):
+    path = record(name)
+    for maker in (oracle, perf):
+        made = maker("script", "-i", path, "-g", "perl", cwd=tmp_path)
+        assert "generated Perl script: perf-script.pl" in made.stdout + made.stderr
+        text = (tmp_path / "perf-script.pl").read_text()
+        # The kernel's own prints a Dumper's text for each event, and 0 for addresses without names.
+        text = text.replace("sub process_event", "sub other_event").replace("$node{ip}", "$node->{ip}")
+        (tmp_path / f"{'theirs' if maker is oracle else 'ours'}.pl").write_text(text)
+    texts = {(script, runner): lines_of(runner, "script", "-i", path, "-s", script, cwd=tmp_path)
+             for script in ("theirs.pl", "ours.pl") for runner in (oracle, perf)}
+    assert len(texts["theirs.pl", oracle]) > 10
+    for runner in (oracle, perf):
+        assert texts["ours.pl", runner] == texts["theirs.pl", runner]
+    different = [pair for pair in zip(texts["ours.pl", oracle], texts["ours.pl", perf]) if pair[0] != pair[1]]
+    assert len(different) <= len(texts["ours.pl", oracle]) / 100, different[:3]
+
+
+@pytest.mark.parametrize("text, status, output, message", [
+    ("print 'top'; exit 3;", 3, "top", ""),
+    ("sub trace_begin { exit 4 }", 4, "", ""),
+    ("sub trace_begin { print 'a'; exit 0 } sub trace_end { print 'b' }", 0, "a", ""),
+    ("sub trace_unhandled { die 'broken' }", 255, "", "broken"),
+    ("sub trace_begin {", 255, "", "Missing right curly"),
+])
+def test_ends_of_scripts(perf, perl, record, folder, text, status, output, message):
+    (folder / "case.pl").write_text(text)
+    result = perf("script", "-i", record("calls"), "-s", "case.pl", cwd=folder)
+    assert result.returncode == status and result.stdout == output
+    assert message in result.stderr
+
+
+def test_a_recording_cannot_call_into_modules(perf, perl, record, folder, tmp_path):
+    """A tracepoint that is called like a function of a module that the script has loaded."""
+    (folder / "Danger.pm").write_text("package other; sub x { print 'local' } 1;")
+    data = record("calls").read_bytes()
+    name, evil = b"name: sys_enter\n", b"name: basename\n\n"
+    assert name in data and data.count(b"\0raw_syscalls\0") >= 1
+    path = tmp_path / "evil.data"
+    path.write_bytes(data.replace(name, evil[:len(name)]).replace(b"\0raw_syscalls\0", b"\0FileBasename\0"))
+    (folder / "case.pl").write_text("package FileBasename; use Scalar::Util; *basename = \\&Scalar::Util::blessed; "
+                                    "package main; sub trace_unhandled { $n++ } sub trace_end { print 'unhandled' if $n }")
+    result = perf("script", "-i", path, "-s", "case.pl", cwd=folder)
+    assert result.stdout == "unhandled", result.stderr

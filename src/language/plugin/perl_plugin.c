@@ -3,7 +3,7 @@
 #include <perl.h>
 #include <XSUB.h>
 
-#include "../perl_plugin.h"
+#include "language/perl_plugin.h"
 
 #include <string.h>
 

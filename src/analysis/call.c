@@ -169,7 +169,7 @@ void call_add_filled(const struct call *call, const struct call_style *style, st
 {
 	struct call_text text = {out, call, style};
 
-	if (!call_failed(call->result))
+	if (!call_failed(call->result) && !call->blind)
 		add_arguments(&text, true);
 }
 

@@ -136,7 +136,7 @@ int BPF_PROG(enter_call, struct pt_regs *regs, long number)
 	struct thread *thread;
 	uint8_t *on_cpu;
 
-	if (!plan || !plan->selected || (unsigned long)number >= SYSCALLS_NATIVE || paused)
+	if (!plan || !plan->selected || (unsigned long)number >= SYSCALLS_NATIVE)
 		return 0;
 	if (config.on_cpus) {
 		cpu = bpf_get_smp_processor_id();
@@ -147,7 +147,7 @@ int BPF_PROG(enter_call, struct pt_regs *regs, long number)
 	thread = bpf_task_storage_get(&threads, task, NULL, 0);
 	if (!thread && !(thread = adopt(task)))
 		return 0;
-	if (thread->awaits_exec && !plan->replaces)
+	if ((thread->awaits_exec || paused) && !plan->replaces)
 		return 0;
 	if (!thread->tid)
 		note_ids(thread, task);
@@ -162,7 +162,7 @@ int BPF_PROG(enter_call, struct pt_regs *regs, long number)
 	}
 	thread->in_call = 1;
 	thread->entered = bpf_ktime_get_ns();
-	if (config.calls && plan->selected == CALL_SELECTED && plan->at_entry &&
+	if (config.calls && plan->selected == CALL_SELECTED && plan->at_entry && !paused &&
 	    !((config.failures || config.shortest) && plan->never_exits) && begins_with_memory(plan, thread))
 		send_call(thread, plan, MOMENT_ENTRY, 0, 0, 0);
 	return 0;
@@ -190,7 +190,7 @@ int BPF_PROG(exit_call, struct pt_regs *regs, long result)
 		note_ids(thread, task);
 		tell_name(thread, task);
 	}
-	if (thread->awaits_exec || plan->selected != CALL_SELECTED || duration < config.shortest ||
+	if (thread->awaits_exec || paused || plan->selected != CALL_SELECTED || duration < config.shortest ||
 	    (config.failures && (result >= 0 || result < -LARGEST_ERRNO)))
 		return 0;
 	if (config.sums)
@@ -210,7 +210,7 @@ int BPF_PROG(leave_cpu, bool preempted, struct task_struct *task)
 	const struct call_plan *plan;
 	uint32_t number;
 
-	if (preempted)
+	if (preempted || paused)
 		return 0;
 	thread = bpf_task_storage_get(&threads, task, NULL, 0);
 	if (!thread || !thread->in_call || thread->told || thread->awaits_exec)

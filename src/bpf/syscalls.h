@@ -37,7 +37,7 @@ struct error *bpf_syscalls_add_target(struct bpf_syscalls *syscalls, pid_t id, e
 /* From now on calls are traced; bpf_syscalls_stop() ends that, what is in the ring can still be read. */
 struct error *bpf_syscalls_start(struct bpf_syscalls *syscalls);
 void bpf_syscalls_stop(struct bpf_syscalls *syscalls);
-/* Leaves out calls that begin while it is paused. */
+/* Leaves out calls that begin while it is paused; who is traced is followed all the same. */
 void bpf_syscalls_pause(struct bpf_syscalls *syscalls, bool pause);
 
 /* The next record, NULL when there is none (yet). Valid until the next call of bpf_syscalls_next(). */

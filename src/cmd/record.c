@@ -75,7 +75,7 @@ static struct error *refuse_hardware_trace(const struct event *event)
 }
 
 /* What says how to count would have no effect on samples. */
-static struct error *refuse_counting(const struct event *event)
+static struct error *refuse_counting(const struct event *event, bool feeds)
 {
 	if (event->tool)
 		return error_new_kind(ERROR_UNSUPPORTED, "%s is a time that 'perf stat' takes at the end; sample cpu-clock or task-clock instead",
@@ -84,7 +84,7 @@ static struct error *refuse_counting(const struct event *event)
 		return error_new_kind(ERROR_UNSUPPORTED,
 				      "%s: %s= belongs to hardware trace (AUX areas), which is not supported; leave it out to sample", event->name,
 				      event->aux_output ? "aux-output" : "aux-sample-size");
-	if (event->max_events)
+	if (event->max_events && !feeds)
 		return error_new_kind(ERROR_UNSUPPORTED,
 				      "%s: nr= limits what 'perf trace' shows; a recording ends with its command, by Ctrl-C or at --max-size", event->name);
 	if (event->percore)
@@ -102,7 +102,7 @@ static struct error *choose_events(struct recording *recording)
 	recording->catalog = event_catalog_create("");
 	struct error *error = event_words_apply(&recording->options.words, events, recording->catalog, recording->options.sampling.by_cpu);
 	for (size_t i = 0; i < events->events.len && !error; i++)
-		error = refuse_hardware_trace(events->events.data[i]) ?: refuse_counting(events->events.data[i]);
+		error = refuse_hardware_trace(events->events.data[i]) ?: refuse_counting(events->events.data[i], recording->options.feeds);
 	if (!error && !events->events.len)
 		error = sampling_add_default(events, recording->catalog, !limits_can_profile_kernel());
 	return error;
@@ -353,28 +353,47 @@ static struct error *record(struct recording *recording, char **command, int *re
 	return error;
 }
 
+/* `recording` has its options' defaults. */
+static struct error *run_with(struct recording *recording, int argc, char **argv, int *ret_status)
+{
+	int words = 0;
+
+	recording->arguments = mem_zalloc_array((size_t)argc + 1, sizeof(*recording->arguments));
+	memcpy(recording->arguments, argv, (size_t)argc * sizeof(*argv));
+	struct error *error = record_options_configure(&recording->options);
+	if (!error)
+		error = options_parse(record_option_table, OPTIONS_STOP_AT_FIRST_WORD, argc, argv, &recording->options, &words);
+	if (!error)
+		error = record_options_check(&recording->options, words > 0);
+	if (!error && recording->options.realtime) {
+		struct sched_param priority = {.sched_priority = recording->options.realtime};
+		if (sched_setscheduler(0, SCHED_FIFO, &priority) < 0)
+			error = error_system(errno, "real-time priority %d (-r)", recording->options.realtime);
+	}
+	if (!error)
+		error = record(recording, argv, ret_status);
+	recording_deinit(recording);
+	return error;
+}
+
 static struct error *run(int argc, char **argv, int *ret_status)
 {
 	struct recording recording = {0};
-	int words = 0;
 
 	record_options_init(&recording.options);
-	recording.arguments = mem_zalloc_array((size_t)argc + 1, sizeof(*recording.arguments));
-	memcpy(recording.arguments, argv, (size_t)argc * sizeof(*argv));
-	struct error *error = record_options_configure(&recording.options);
-	if (!error)
-		error = options_parse(record_option_table, OPTIONS_STOP_AT_FIRST_WORD, argc, argv, &recording.options, &words);
-	if (!error)
-		error = record_options_check(&recording.options, words > 0);
-	if (!error && recording.options.realtime) {
-		struct sched_param priority = {.sched_priority = recording.options.realtime};
-		if (sched_setscheduler(0, SCHED_FIFO, &priority) < 0)
-			error = error_system(errno, "real-time priority %d (-r)", recording.options.realtime);
-	}
-	if (!error)
-		error = record(&recording, argv, ret_status);
-	recording_deinit(&recording);
-	return error;
+	return run_with(&recording, argc, argv, ret_status);
+}
+
+struct error *record_feed(int argc, char **argv, pid_t reader, int *ret_status)
+{
+	enum { TENTH_OF_A_SECOND_NS = 100000000 };
+	struct recording recording = {0};
+
+	record_options_init(&recording.options);
+	recording.options.feeds = true;
+	recording.options.recorder.reader = reader;
+	recording.options.recorder.drain_every_ns = TENTH_OF_A_SECOND_NS;
+	return run_with(&recording, argc, argv, ret_status);
 }
 
 static const char *const usage[] = {"[OPTIONS] [--] COMMAND [ARGUMENTS]",

@@ -27,7 +27,12 @@ struct record_options {
 	const char *switch_event; /* --switch-output-event, or NULL */
 	uint64_t map_timeout_ms;
 	int synth_jobs;
+	bool feeds; /* another command reads the stream */
 };
+
+/* `perf record` as the source of another command: its child `reader` reads the output (-o, a pipe) meanwhile. What has happened is in it a tenth of a second
+ * later. The recording ends with the reader at the latest. argv[0] is "record". */
+struct error *record_feed(int argc, char **argv, pid_t reader, int *ret_status);
 
 extern const struct option record_option_table[];
 void record_options_init(struct record_options *options);

@@ -10,6 +10,9 @@
 #include "base/mem.h"
 #include "base/number.h"
 #include "base/text.h"
+#include "bpf/support.h"
+#include "cmd/trace_replay.h"
+#include "cmd/trace_tracepoints.h"
 #include "event/catalog.h"
 
 #include <errno.h>
@@ -22,15 +25,28 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { DEFAULT_STRING_LIMIT = 64, MOST_STRING_LIMIT = 4094, DEFAULT_RING = 32 << 20, ALIGNMENT = 70 };
+enum { DEFAULT_STRING_LIMIT = 64, MOST_STRING_LIMIT = 4094, ALIGNMENT = 70 };
 
 #define O struct trace_options
 
-static struct error *parse_words(const struct option *option, const char *argument, bool negated, void *field)
+static struct error *parse_faults(const struct option *option, const char *argument, bool negated, void *field)
 {
-	struct trace_options *options = (struct trace_options *)((char *)field - offsetof(struct trace_options, words));
+	static const char *const names[] = {"maj", "min", "all"};
 
-	vec_push(&options->words, argument);
+	for (unsigned int i = 0; i < 3; i++)
+		if (!strcmp(argument ? argument : "maj", names[i])) {
+			*(unsigned int *)field |= i + 1;
+			return NULL;
+		}
+	return error_new_kind(ERROR_USAGE, "'%s': all, maj or min", argument);
+}
+
+static struct error *parse_syscalls(const struct option *option, const char *argument, bool negated, void *field)
+{
+	struct trace_options *options = field;
+
+	options->syscalls = !negated;
+	options->syscalls_given = true;
 	return NULL;
 }
 
@@ -54,6 +70,12 @@ static struct error *parse_mode(const struct option *option, const char *argumen
 			return NULL;
 		}
 	return error_new_kind(ERROR_USAGE, "'%s': thread, total or cgroup", argument);
+}
+
+static struct error *parse_call_graph(const struct option *option, const char *argument, bool negated, void *field)
+{
+	*(const char **)field = argument;
+	return NULL;
 }
 
 static struct error *parse_ring(const struct option *option, const char *argument, bool negated, void *field)
@@ -85,13 +107,30 @@ static const struct option trace_options[] = {
 	OPTION_STRING(0, "filter-pids", O, filter_pids, "PIDS", "all but these processes"),
 
 	OPTION_HEADING("What is traced"),
-	CUSTOM('e', "expr", words, "LIST",
+	CUSTOM('e', "event", words, "LIST",
 	       "these calls: names, patterns (open*), classes (%file %desc %net %process %memory %signal %ipc %stat); ! in front: all "
-	       "others",
-	       parse_words),
+	       "others; and any events: sched:*, page-faults, …",
+	       trace_words_parse_list),
+	OPTION_CUSTOM_FLAGS(0, "expr", O, words, "LIST", "the same", trace_words_parse_list, OPTION_NO_NEGATION | OPTION_HIDDEN),
+	CUSTOM(0, "filter", words, "FILTER", "condition on the fields of the tracepoints named before it", trace_words_parse_filter),
+	OPTION_CUSTOM_FLAGS('F', "pf", O, faults, "KIND", "page faults: maj (default), min or all",
+			    parse_faults, OPTION_OPTIONAL_ARGUMENT | OPTION_LAST_ARGUMENT | OPTION_NO_NEGATION),
+	{OPTION_KIND_CUSTOM, 0, "syscalls", 0, NULL, "system calls: the default, unless -e or -F name only other things", parse_syscalls, NULL,
+	 OPTION_NO_ARGUMENT},
+	OPTION_FLAG(0, "sched", O, sched, "how long threads ran, for the sums"),
+	OPTION_STRING(0, "switch-on", O, switch_on, "EVENT", "only what comes after this event, which -e names too"),
+	OPTION_STRING(0, "switch-off", O, switch_off, "EVENT", "only until this event"),
+	OPTION_FLAG(0, "show-on-off-events", O, show_on_off, "show the events of --switch-on and --switch-off as well"),
 	CUSTOM(0, "duration", shortest, "MS", "only calls that took longer", parse_duration),
 	OPTION_FLAG(0, "failure", O, failures, "only calls that failed"),
 	OPTION_U64(0, "max-events", O, max_events, "N", "stop after so many lines"),
+
+	OPTION_HEADING("Where from"),
+	CUSTOM(0, "call-graph", call_graph, "HOW", "stacks of calls and events: fp, dwarf[,BYTES] or lbr", parse_call_graph),
+	OPTION_FLAG(0, "kernel-syscall-graph", O, kernel_graph, "the kernel's part of the stacks of system calls, too"),
+	OPTION_U64(0, "max-stack", O, max_stack, "N", "at most so many frames (default 127)"),
+	OPTION_U64(0, "min-stack", O, min_stack, "N", "only what has so many frames"),
+	OPTION_STRING(0, "flamegraph", O, flamegraph, "FILE", "instead of lines draw the time in system calls by stack: .html, .svg or .folded"),
 
 	OPTION_HEADING("Sums"),
 	OPTION_FLAG('s', "summary", O, summary, "no lines, only how many calls there were and how long they took; added up in the kernel"),
@@ -100,46 +139,95 @@ static const struct option trace_options[] = {
 	OPTION_FLAG(0, "errno-summary", O, errno_summary, "sums with the errors by name"),
 	OPTION_FLAG(0, "hist", O, histograms, "sums with a histogram of durations, by powers of two"),
 
-	OPTION_HEADING("Output"),
+	OPTION_HEADING("Input and output"),
+	OPTION_STRING('i', "input", O, input, "FILE", "show a recording (- for standard input) of 'perf trace record'"),
+	OPTION_FLAG('f', "force", O, force, "read the recording even when it belongs to another user"),
 	OPTION_STRING('o', "output", O, output, "FILE", "write there instead of standard error (- for standard output)"),
 	OPTION_FLAG('T', "time", O, print.full_time, "full time stamps, since the machine's start"),
 	OPTION_FLAG(0, "comm", O, print.names, "show the names of threads (default)"),
 	OPTION_FLAG(0, "json", O, print.json, "one JSON object a line"),
 	OPTION_U64(0, "string-limit", O, string_limit, "BYTES", "of strings and buffers show so much (default 64); paths are shown whole"),
 	CUSTOM('m', "mmap-pages", ring_bytes, "SIZE", "buffer between the kernel and perf, in pages or as 64M (default 32M)", parse_ring),
+	OPTION_FLAG(0, "libtraceevent_print", O, print_formats, "show events in the kernel's own format instead of field by field"),
+	OPTION_FLAG(0, "sort-events", O, sorted, "show events in the order of time (default)"),
+	OPTION_FLAG(0, "print-sample", O, print_sample, "before each line, what its sample says: event, time, thread, CPU"),
+	OPTION_FLAG(0, "tool_stats", O, tool_stats, "say at the end how much was read"),
+	OPTION_U64(0, "proc-map-timeout", O, map_timeout_ms, "MS", "give up reading a process' maps after this time (default 500)"),
+	OPTION_FLAG(0, "no-bpf", O, no_bpf, "trace by tracepoints alone: strings and paths are missing"),
+	OPTION_REFUSED(0, "map-dump", "MAP", "there are no maps of users' own BPF programs here; 'bpftool map dump name MAP' shows one"),
+	OPTION_REFUSED(0, "force-btf", NULL, "arguments are shown by tables of our own, which know more than the kernel's types; leave it out"),
 	OPTION_GROUP(output_option_group, O, verbosity),
 	OPTION_END,
 };
 
 /* ---- what was asked for ---- */
 
-static struct error *select_list(struct trace_table *table, const char *list)
+/* System calls are traced when nothing else was asked for, or when they were, too. */
+struct error *trace_select_events(struct trace *trace, const char *machine)
 {
-	bool negated = *list == '!' || *list == '~';
-	cleanup_free char *copy = mem_strdup(list + negated);
-	char *rest = copy, *word;
+	const struct trace_options *options = trace->options;
+	bool named = false;
 
-	if (negated)
-		trace_table_select_all(table, true);
-	while ((word = strsep(&rest, ",")))
-		if (*word && !trace_table_select(table, word, !negated))
-			return error_new_kind(ERROR_USAGE, "-e: there is no system call '%s'", word);
-	return NULL;
-}
+	trace_table_deinit(&trace->table);
+	trace_events_deinit(&trace->events);
+	trace_table_init(&trace->table, machine, trace->catalog);
+	struct error *error = trace_words_apply(&options->words, &trace->table, trace->catalog, &trace->events, &named);
+	bool others = trace->events.list.events.len || options->faults;
 
-static struct error *select_calls(struct trace *trace, const struct trace_options *options)
-{
-	struct error *error = NULL;
-
-	if (options->words.len)
+	trace->calls = options->syscalls_given ? options->syscalls : named || !others;
+	if (trace->calls && !named)
+		trace_table_select_all(&trace->table, true);
+	if (!trace->calls)
 		trace_table_select_all(&trace->table, false);
-	for (size_t i = 0; i < options->words.len && !error; i++)
-		error = select_list(&trace->table, options->words.data[i]);
+	if (!error && !trace->calls && !others && !options->sched)
+		error = error_new_kind(ERROR_USAGE, "--no-syscalls: nothing is left to be traced; name events (-e) or page faults (-F)");
 	return error;
 }
 
-static struct error *choose_targets(struct trace *trace, const struct trace_options *options)
+/* An event of these names must be traced, or nothing would ever be shown. */
+static struct error *check_switch(const struct trace *trace, const char *option, const char *name)
 {
+	const struct event_list *list = &trace->events.list;
+
+	for (size_t i = 0; name && i < list->events.len; i++)
+		if (!strcmp(list->events.data[i]->name, name))
+			return NULL;
+	return name ? error_new_kind(ERROR_USAGE, "%s %s: this event is not traced; add  -e %s", option, name, name) : NULL;
+}
+
+uint64_t trace_limit_of(const struct trace *trace, const char *event)
+{
+	const struct event_list *list = &trace->events.list;
+
+	for (size_t i = 0; i < list->events.len; i++)
+		if (!strcmp(list->events.data[i]->name, event))
+			return list->events.data[i]->max_events;
+	return 0;
+}
+
+/* Nor do we trace who carries our output away: each line would make the next. */
+static struct error *choose_left_out(struct trace *trace)
+{
+	pid_t parent = getppid();
+
+	while (parent > 1) {
+		cleanup_free char *path = mem_printf("/proc/%d/stat", (int)parent);
+		char line[512], *end;
+		int next = 0;
+		if (!proc_read_line(path, line, sizeof(line)) || !(end = strrchr(line, ')')))
+			break;
+		if (strstr(line, "(sshd)") || strstr(line, "(gnome-terminal") || strstr(line, "(tmux"))
+			vec_push(&trace->left_out, parent);
+		if (sscanf(end + 1, " %*c %d", &next) != 1)
+			break;
+		parent = next;
+	}
+	return trace->options->filter_pids ? proc_parse_pids(trace->options->filter_pids, false, &trace->left_out) : NULL;
+}
+
+static struct error *choose_targets(struct trace *trace)
+{
+	const struct trace_options *options = trace->options;
 	struct error *error = NULL;
 
 	if (options->pids)
@@ -185,6 +273,7 @@ static struct error *show_sums(struct trace *trace)
 {
 	const struct trace_options *options = trace->options;
 	struct call_sums_style style = {.errors = options->errno_summary,
+					.runtime = options->sched,
 					.histograms = options->histograms,
 					.by_id = options->summary_mode != TRACE_TOTAL,
 					.json = options->print.json,
@@ -219,43 +308,112 @@ static void take_status(const struct trace *trace, int *ret_status)
 		*ret_status = COMMAND_ENDS_BY_SIGNAL + number;
 }
 
-static struct error *trace_run(struct trace *trace, char **command, int *ret_status)
+static struct error *open_views(struct trace *trace)
 {
 	const struct trace_options *options = trace->options;
-	struct error *error = select_calls(trace, options);
+	struct error *error = open_output(options->output, &trace->output);
 
-	if (!error)
-		error = choose_targets(trace, options);
-	if (!error && *command)
-		error = workload_start(&trace->workload, command, false);
-	if (!error)
-		error = open_output(options->output, &trace->output);
-	if (error)
-		return error;
-	if (!options->summary) {
+	if (!error && !options->summary && !options->no_lines) {
 		struct trace_print_options print = options->print;
 		print.fd = trace->output;
+		print.durations &= trace->calls;
 		print.style.thread_name = name_of_thread;
 		print.style.thread_name_context = trace;
 		trace->printer = trace_printer_create(&print);
 	}
 	if (options->summary || options->with_summary)
 		trace->sums = call_sums_create();
-	error = trace_live(trace);
+	return error;
+}
+
+struct error *trace_show_end(struct trace *trace)
+{
+	struct error *error = trace->printer ? trace_printer_write(trace->printer) : NULL;
+
+	if (!error && trace->sums)
+		error = show_sums(trace);
+	if (!error && trace->options->tool_stats)
+		dprintf(trace->output, "Stats:\n  samples read : %llu\n  lines shown  : %llu\n", (unsigned long long)trace->samples,
+			(unsigned long long)(trace->printer ? trace_printer_lines(trace->printer) : 0));
+	return error;
+}
+
+/* What the BPF program doesn't see. */
+static bool needs_tracepoints(const struct trace *trace)
+{
+	const struct trace_options *options = trace->options;
+
+	return trace->events.words.len || options->faults || options->sched || options->call_graph || options->flamegraph || options->print_sample ||
+	       options->switch_on || options->switch_off || !trace->calls;
+}
+
+static struct error *run_with_bpf(struct trace *trace, char **command, int *ret_status)
+{
+	struct error *error = *command ? workload_start(&trace->workload, command, false) : NULL;
+
+	if (!error)
+		error = trace_live(trace);
 	if (!error && trace->printer)
 		error = trace_printer_write(trace->printer);
 	workload_stop(&trace->workload);
-	if (!error && trace->sums)
-		error = show_sums(trace);
 	if (!error)
+		error = trace_show_end(trace);
+	if (!error && !(trace->printer && trace_printer_done(trace->printer)))
 		take_status(trace, ret_status);
 	return error;
+}
+
+/* Strings need the BPF program: why they are missing is said once. */
+static struct error *run_live(struct trace *trace, char **command, int *ret_status)
+{
+	struct error *obstacle = NULL;
+
+	if (!needs_tracepoints(trace) && !trace->options->no_bpf) {
+		obstacle = bpf_support_check();
+		if (!obstacle)
+			return run_with_bpf(trace, command, ret_status);
+	}
+	if (trace->options->summary_mode == TRACE_BY_CGROUP) {
+		error_free(obstacle);
+		return error_new_kind(ERROR_UNSUPPORTED, "--summary-mode cgroup needs the BPF program, which sees system calls only and is not used here");
+	}
+	if (trace->calls && trace->printer)
+		log_warning("Strings, structures and paths of files are missing: %s.",
+			    obstacle		   ? error_message(obstacle)
+			    : trace->options->no_bpf ? "--no-bpf"
+						   : "stacks and other events are recorded by the kernel, which doesn't copy them");
+	error_free(obstacle);
+	return trace_by_tracepoints(trace, command, ret_status);
+}
+
+static struct error *trace_run(struct trace *trace, char **command, int *ret_status)
+{
+	const struct trace_options *options = trace->options;
+	struct utsname system;
+	uname(&system);
+	struct error *error = trace_select_events(trace, system.machine);
+
+	if (!error && *command && !strcmp(*command, "record") && !options->input)
+		return trace_record(trace, command + 1, ret_status);
+	if (!error && !options->input)
+		error = choose_targets(trace);
+	if (!error)
+		error = check_switch(trace, "--switch-on", options->input ? NULL : options->switch_on);
+	if (!error)
+		error = check_switch(trace, "--switch-off", options->input ? NULL : options->switch_off);
+	if (!error)
+		error = choose_left_out(trace);
+	if (!error)
+		error = open_views(trace);
+	if (error || !options->input)
+		return error ? error : run_live(trace, command, ret_status);
+	error = trace_replay(trace, options->input, false);
+	return error ? error : trace_show_end(trace);
 }
 
 static void options_init(struct trace_options *options)
 {
 	*options = (struct trace_options){.string_limit = DEFAULT_STRING_LIMIT,
-					  .ring_bytes = DEFAULT_RING,
 					  .print = {.timestamps = true,
 						    .durations = true,
 						    .threads = true,
@@ -290,7 +448,7 @@ static struct error *options_configure(struct trace_options *options)
 		options->print.alignment = alignment;
 	const char *events = config_get(&config, "trace.add_events");
 	if (!error && events && *events)
-		vec_push(&options->words, mem_strdup(events));
+		trace_words_parse_list(NULL, mem_strdup(events), false, &options->words);
 	config_close(&config);
 	return error;
 }
@@ -306,6 +464,13 @@ static struct error *options_check(struct trace_options *options, bool command)
 	options->print.style.string_limit = (uint32_t)options->string_limit;
 	options->print.most = options->max_events;
 	options->print.completed_only = options->shortest || options->failures;
+	if (options->input && (command || options->user || options->cgroup || options->delay_ms))
+		return error_new_kind(ERROR_USAGE, "-i shows a recording: leave out the command, -u, -G and -D");
+	if (!options->call_graph && options->kernel_graph)
+		options->call_graph = "fp";
+	if (!options->call_graph && (options->max_stack || options->min_stack))
+		options->call_graph = "dwarf";
+	options->no_lines = options->flamegraph && !options->with_summary && !options->call_graph;
 	options->summary |= options->errno_summary || options->histograms ? !options->with_summary : false;
 	return NULL;
 }
@@ -314,7 +479,6 @@ static struct error *run(int argc, char **argv, int *ret_status)
 {
 	struct trace_options options;
 	struct trace trace = {.options = &options, .output = -1};
-	struct utsname system;
 	int words;
 
 	options_init(&options);
@@ -324,16 +488,16 @@ static struct error *run(int argc, char **argv, int *ret_status)
 	if (!error)
 		error = options_check(&options, words);
 	if (!error) {
-		struct event_catalog *catalog = event_catalog_create("");
-		uname(&system);
-		trace_table_init(&trace.table, system.machine, catalog);
+		trace.catalog = event_catalog_create("");
 		error = trace_run(&trace, argv, ret_status);
-		event_catalog_destroy(catalog);
 	}
 	trace_printer_destroy(trace.printer);
 	call_sums_destroy(trace.sums);
 	workload_deinit(&trace.workload);
 	vec_deinit(&trace.targets);
+	vec_deinit(&trace.left_out);
+	trace_events_deinit(&trace.events);
+	event_catalog_destroy(trace.catalog);
 	vec_deinit(&options.words);
 	trace_table_deinit(&trace.table);
 	if (trace.output > STDERR_FILENO)
@@ -341,7 +505,7 @@ static struct error *run(int argc, char **argv, int *ret_status)
 	return error;
 }
 
-static const char *const usage[] = {"[OPTIONS] [COMMAND [ARGUMENTS…]]", NULL};
+static const char *const usage[] = {"[OPTIONS] [COMMAND [ARGUMENTS…]]", "[OPTIONS] record [RECORD OPTIONS] [COMMAND [ARGUMENTS…]]", "[OPTIONS] -i FILE", NULL};
 
 const struct command cmd_trace = {
 	.name = "trace",

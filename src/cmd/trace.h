@@ -5,6 +5,8 @@
 #include "base/vec.h"
 #include "cmd/trace_print.h"
 #include "cmd/trace_table.h"
+#include "cmd/trace_words.h"
+#include "event/catalog.h"
 #include "kernel/proc.h"
 #include "kernel/workload.h"
 
@@ -14,6 +16,8 @@
 /* How calls are added up. */
 enum trace_summary_mode { TRACE_BY_THREAD, TRACE_BY_CGROUP, TRACE_TOTAL };
 
+enum trace_faults { TRACE_MAJOR_FAULTS = 1, TRACE_MINOR_FAULTS = 2 };
+
 struct trace_options {
 	struct output_options verbosity;
 	/* Who: */
@@ -22,8 +26,13 @@ struct trace_options {
 	bool no_inherit;
 	uint64_t delay_ms;
 	/* What: */
-	VEC(const char *) words; /* of -e */
-	bool no_syscalls;
+	struct trace_words words; /* -e, --filter */
+	bool syscalls;		  /* --syscalls, --no-syscalls; */
+	bool syscalls_given;	  /* … one of them was there */
+	unsigned int faults;	  /* enum trace_faults */
+	bool sched;
+	const char *switch_on, *switch_off;
+	bool show_on_off;
 	uint64_t shortest; /* --duration, ns */
 	bool failures;
 	uint64_t max_events;
@@ -32,7 +41,20 @@ struct trace_options {
 	const char *output;
 	bool force;
 	uint64_t string_limit;
-	uint64_t ring_bytes;
+	uint64_t ring_bytes; /* 0 = the default */
+	const char *input;   /* recording to show, or NULL */
+	bool no_bpf;
+	bool sorted;	    /* always so */
+	bool print_formats; /* events as the kernel formats them */
+	bool print_sample;
+	bool tool_stats;
+	uint64_t map_timeout_ms; /* 0 = the default */
+	/* Where from: */
+	const char *call_graph; /* as record takes it, or NULL */
+	bool kernel_graph;
+	uint64_t max_stack, min_stack; /* frames; 0 = not given */
+	const char *flamegraph;	       /* file, or NULL */
+	bool no_lines;		       /* only the flame graph */
 	/* Sums: */
 	bool summary;	   /* only sums */
 	bool with_summary; /* sums as well */
@@ -44,7 +66,12 @@ struct trace_options {
 /* Everything that a trace needs, released together. */
 struct trace {
 	const struct trace_options *options;
+	struct event_catalog *catalog;
 	struct trace_table table;
+	struct trace_events events; /* besides system calls */
+	bool calls;		    /* system calls are traced */
+	struct pid_list left_out;   /* processes that aren't traced, besides ourselves */
+	uint64_t samples;	    /* read from a recording or its stream */
 	struct trace_printer *printer; /* NULL with only sums */
 	struct call_sums *sums;	       /* NULL without */
 	struct workload workload;
@@ -56,3 +83,9 @@ struct trace {
 
 /* Follows the target live with the BPF program. */
 struct error *trace_live(struct trace *trace);
+/* The sums and statistics behind the last line. */
+struct error *trace_show_end(struct trace *trace);
+/* Which calls and events are wanted, of a machine that uname -m calls so. May be called again. */
+struct error *trace_select_events(struct trace *trace, const char *machine);
+/* How often an event is shown (nr=), 0 = always. */
+uint64_t trace_limit_of(const struct trace *trace, const char *event);

@@ -18,7 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { TICK_MS = 100, IDLE_TICKS = 5 };
+enum { TICK_MS = 100, IDLE_TICKS = 5, DEFAULT_RING = 32 << 20 };
 
 struct live {
 	struct trace *trace;
@@ -60,6 +60,11 @@ static struct error *open_cgroup(const char *name, int *ret)
 	return error_system(reason, "-G: there is no control group '%s'", name);
 }
 
+static uint64_t ring_bytes(const struct trace_options *options)
+{
+	return options->ring_bytes ? options->ring_bytes : DEFAULT_RING;
+}
+
 static struct error *choose(struct live *live, struct bpf_syscalls_options *ret)
 {
 	const struct trace_options *options = live->trace->options;
@@ -67,7 +72,7 @@ static struct error *choose(struct live *live, struct bpf_syscalls_options *ret)
 	struct error *error = NULL;
 	uid_t uid;
 
-	*ret = (struct bpf_syscalls_options){.ring_bytes = options->ring_bytes, .cgroup = -1};
+	*ret = (struct bpf_syscalls_options){.ring_bytes = ring_bytes(options), .cgroup = -1};
 	*config = (struct syscalls_config){
 		.shortest = options->shortest,
 		.string_size = (uint32_t)options->string_limit,
@@ -100,37 +105,19 @@ static struct error *choose(struct live *live, struct bpf_syscalls_options *ret)
 	return error;
 }
 
-/* We don't trace ourselves, nor who carries our output away: each line would make the next. */
-static struct error *leave_out(struct bpf_syscalls *syscalls, const struct trace_options *options)
+static struct error *leave_out(struct bpf_syscalls *syscalls, const struct trace *trace)
 {
-	struct pid_list pids = {0};
 	struct error *error = bpf_syscalls_add_target(syscalls, getpid(), SYSCALLS_TARGET_NEVER);
-	pid_t parent = getppid();
 
-	while (!error && parent > 1) {
-		cleanup_free char *path = mem_printf("/proc/%d/stat", (int)parent);
-		char line[512], *end;
-		int next = 0;
-		if (!proc_read_line(path, line, sizeof(line)) || !(end = strrchr(line, ')')))
-			break;
-		if (strstr(line, "(sshd)") || strstr(line, "(gnome-terminal") || strstr(line, "(tmux"))
-			error = bpf_syscalls_add_target(syscalls, parent, SYSCALLS_TARGET_NEVER);
-		if (sscanf(end + 1, " %*c %d", &next) != 1)
-			break;
-		parent = next;
-	}
-	if (!error && options->filter_pids)
-		error = proc_parse_pids(options->filter_pids, false, &pids);
-	for (size_t i = 0; i < pids.len && !error; i++)
-		error = bpf_syscalls_add_target(syscalls, pids.data[i], SYSCALLS_TARGET_NEVER);
-	vec_deinit(&pids);
+	for (size_t i = 0; i < trace->left_out.len && !error; i++)
+		error = bpf_syscalls_add_target(syscalls, trace->left_out.data[i], SYSCALLS_TARGET_NEVER);
 	return error;
 }
 
 static struct error *add_targets(struct live *live)
 {
 	struct trace *trace = live->trace;
-	struct error *error = leave_out(live->syscalls, trace->options);
+	struct error *error = leave_out(live->syscalls, trace);
 
 	for (size_t i = 0; i < trace->targets.len && !error; i++)
 		error = bpf_syscalls_add_target(live->syscalls, trace->targets.data[i],
@@ -281,8 +268,6 @@ static struct error *follow(struct live *live)
 	size_t count = 0;
 	struct error *error = NULL;
 
-	if (live->trace->options->delay_ms)
-		bpf_syscalls_pause(live->syscalls, true);
 	while (!live->stop && !error) {
 		if (begin && now_ns() >= begin) {
 			bpf_syscalls_pause(live->syscalls, false);
@@ -364,7 +349,7 @@ static void tell_losses(struct live *live)
 	if (lost)
 		log_warning(
 			"%llu records were lost: the buffer of %llu MB was full. A larger one (-m 256M), or fewer calls (-e), would help.",
-			(unsigned long long)lost, (unsigned long long)live->trace->options->ring_bytes >> 20);
+			(unsigned long long)lost, (unsigned long long)ring_bytes(live->trace->options) >> 20);
 	if (unsummed)
 		log_warning("%llu calls are missing in the sums: there were too many threads and calls to keep them apart.",
 			    (unsigned long long)unsummed);
@@ -376,6 +361,8 @@ struct error *trace_live(struct trace *trace)
 	struct error *error = open_program(&live);
 
 	live.calls = trace_calls_create(&trace->table, (uint32_t)trace->options->string_limit);
+	if (!error && trace->options->delay_ms) /* before the command can do anything */
+		bpf_syscalls_pause(live.syscalls, true);
 	if (!error)
 		error = bpf_syscalls_start(live.syscalls);
 	if (!error)

@@ -28,6 +28,7 @@ struct trace_printer {
 	struct map64 threads;				      /* tid → struct printed_thread * */
 	struct printed_thread *first_waiting, **last_waiting; /* those that aren't shown yet */
 	struct strbuf text;
+	struct strbuf stack; /* of the next call or event: lines, or a JSON array */
 	uint64_t begin; /* time of the first line; 0 = none yet */
 	uint64_t lines;
 	bool closed; /* nobody reads the output */
@@ -57,6 +58,7 @@ void trace_printer_destroy(struct trace_printer *printer)
 			thread_destroy((struct printed_thread *)(uintptr_t)printer->threads.slots[i].value);
 	map64_deinit(&printer->threads);
 	strbuf_deinit(&printer->text);
+	strbuf_deinit(&printer->stack);
 	free(printer);
 }
 
@@ -101,6 +103,12 @@ void trace_printer_fork(struct trace_printer *printer, uint32_t pid, uint32_t ti
 	thread->pid = pid;
 	if (parent)
 		memcpy(thread->name, parent->name, sizeof(thread->name));
+}
+
+void trace_printer_begin(struct trace_printer *printer, uint64_t time)
+{
+	if (!printer->begin)
+		printer->begin = time;
 }
 
 const char *trace_printer_thread_name(const struct trace_printer *printer, uint32_t tid)
@@ -172,6 +180,38 @@ static void end_line(struct trace_printer *printer)
 {
 	strbuf_add_char(&printer->text, '\n');
 	printer->lines++;
+}
+
+void trace_printer_stack(struct trace_printer *printer, const struct trace_stacks *stacks)
+{
+	strbuf_clear(&printer->stack);
+	if (printer->options.json)
+		trace_stacks_add_json(stacks, &printer->stack);
+	else
+		trace_stacks_add_lines(stacks, &printer->stack);
+}
+
+/* Ends the line that the stack belongs to. */
+static void end_with_stack(struct trace_printer *printer)
+{
+	struct strbuf *out = &printer->text;
+
+	if (printer->options.json && printer->stack.len) {
+		out->len--; /* the object goes on */
+		strbuf_add_str(out, ",\"stack\":");
+		strbuf_add(out, printer->stack.data, printer->stack.len);
+		strbuf_add_char(out, '}');
+	}
+	end_line(printer);
+	if (!printer->options.json && printer->stack.len)
+		strbuf_add(out, printer->stack.data, printer->stack.len);
+	strbuf_clear(&printer->stack);
+}
+
+void trace_printer_text(struct trace_printer *printer, const char *text)
+{
+	strbuf_add_str(&printer->text, text);
+	strbuf_add_char(&printer->text, '\n');
 }
 
 static void show_waiting(struct trace_printer *printer, struct printed_thread *thread)
@@ -294,7 +334,7 @@ void trace_printer_call(struct trace_printer *printer, const struct call *call)
 
 	if (printer->options.json) {
 		add_json_call(printer, thread, call);
-		end_line(printer);
+		end_with_stack(printer);
 		return;
 	}
 	bool continued = thread->waiting.len && thread->shown;
@@ -316,27 +356,30 @@ void trace_printer_call(struct trace_printer *printer, const struct call *call)
 	align(out, begin, printer->options.alignment);
 	strbuf_add(out, "= ", 2);
 	call_add_result(call, &printer->options.style, out);
-	end_line(printer);
+	end_with_stack(printer);
 }
 
-void trace_printer_event(struct trace_printer *printer, uint64_t time, uint32_t pid, uint32_t tid, const char *name, const char *detail)
+void trace_printer_event(struct trace_printer *printer, const struct trace_line *line)
 {
-	struct printed_thread *thread = get_thread(printer, pid, tid);
+	struct printed_thread *thread = get_thread(printer, line->pid, line->tid);
 	struct strbuf *out = &printer->text;
 
 	if (printer->options.json) {
-		strbuf_printf(out, "{\"time\":%llu.%09llu,\"pid\":%u,\"tid\":%u", (unsigned long long)(time / 1000000000),
-			      (unsigned long long)(time % 1000000000), pid, tid);
+		strbuf_printf(out, "{\"time\":%llu.%09llu,\"pid\":%u,\"tid\":%u", (unsigned long long)(line->time / 1000000000),
+			      (unsigned long long)(line->time % 1000000000), line->pid, line->tid);
 		add_json_string(out, "comm", thread->name);
-		add_json_string(out, "event", name);
-		add_json_string(out, "detail", detail);
+		add_json_string(out, "event", line->name);
+		add_json_string(out, "detail", line->detail);
 		strbuf_add_char(out, '}');
 	} else {
 		show_others(printer, NULL);
-		add_head(printer, thread, time, 0, false);
-		strbuf_printf(out, "%s(%s)", name, detail);
+		bool durations = printer->options.durations;
+		printer->options.durations |= line->momentary;
+		add_head(printer, thread, line->time, 0, line->momentary);
+		printer->options.durations = durations;
+		strbuf_add_str(out, line->text);
 	}
-	end_line(printer);
+	end_with_stack(printer);
 }
 
 void trace_printer_lost(struct trace_printer *printer, uint64_t count)
@@ -363,6 +406,11 @@ struct error *trace_printer_write(struct trace_printer *printer)
 	}
 	strbuf_clear(&printer->text);
 	return NULL;
+}
+
+bool trace_printer_is_full(const struct trace_printer *printer)
+{
+	return printer->text.len >= WRITE_BYTES;
 }
 
 bool trace_printer_done(const struct trace_printer *printer)

@@ -9,6 +9,7 @@
 
 #include "analysis/call.h"
 #include "base/error.h"
+#include "cmd/trace_stack.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -35,12 +36,24 @@ void trace_printer_fork(struct trace_printer *printer, uint32_t pid, uint32_t ti
 /* A call that never comes back is shown, too. */
 void trace_printer_exit(struct trace_printer *printer, uint32_t tid);
 
+/* Time stamps are counted from here, unless they already are from an earlier time. */
+void trace_printer_begin(struct trace_printer *printer, uint64_t time);
 /* A call waits. */
 void trace_printer_wait(struct trace_printer *printer, const struct call *call);
 /* A call has ended; or it never will (call_never_returns). Memory and texts in `call` are used only now. */
 void trace_printer_call(struct trace_printer *printer, const struct call *call);
-/* `detail` is what comes behind the event's name; safe text. */
-void trace_printer_event(struct trace_printer *printer, uint64_t time, uint32_t pid, uint32_t tid, const char *name, const char *detail);
+/* An event that is no call; `text` is the whole line behind the thread, `detail` what its JSON object has besides the name. Both are safe text. */
+struct trace_line {
+	uint64_t time;
+	uint32_t pid, tid;
+	const char *name, *detail, *text;
+	bool momentary; /* shown like a call that took no time */
+};
+void trace_printer_event(struct trace_printer *printer, const struct trace_line *line);
+/* The stack of the next call or event. */
+void trace_printer_stack(struct trace_printer *printer, const struct trace_stacks *stacks);
+/* A line as it is. */
+void trace_printer_text(struct trace_printer *printer, const char *text);
 /* So many records were lost right here. */
 void trace_printer_lost(struct trace_printer *printer, uint64_t count);
 /* Calls that wait are shown now: nothing else happens for a while, or the trace ends. */
@@ -48,6 +61,8 @@ void trace_printer_flush_waiting(struct trace_printer *printer);
 
 /* Writes what has been printed; call it after each batch. An output that nobody reads any more ends the trace without an error. */
 struct error *trace_printer_write(struct trace_printer *printer);
+/* Much has been printed: it is time to write. */
+bool trace_printer_is_full(const struct trace_printer *printer);
 /* Enough: --max-events is reached, or nobody reads any more. */
 bool trace_printer_done(const struct trace_printer *printer);
 uint64_t trace_printer_lines(const struct trace_printer *printer);

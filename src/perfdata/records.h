@@ -69,6 +69,19 @@ enum event_update { EVENT_UPDATE_UNIT, EVENT_UPDATE_SCALE, EVENT_UPDATE_NAME, EV
 /* The terms of a STAT_CONFIG: u64 count, then pairs of u64. */
 enum stat_config { STAT_CONFIG_AGGR_MODE, STAT_CONFIG_INTERVAL, STAT_CONFIG_SCALE, STAT_CONFIG_AGGR_LEVEL, STAT_CONFIG_TERMS };
 
+/* FORK and EXIT. */
+struct record_task {
+	struct record_header header;
+	uint32_t pid, ppid, tid, ptid;
+	uint64_t time;
+};
+
+/* LOST: so many records of the event found no room in its ring. */
+struct record_lost {
+	struct record_header header;
+	uint64_t id, count;
+};
+
 /* What a counter has counted since the beginning. */
 struct record_stat {
 	struct record_header header;

@@ -432,6 +432,13 @@ struct error *writer_finish_round(struct writer *writer)
 	return error || !writer->round_unwritten ? error : writer_flush(writer);
 }
 
+struct error *writer_add_empty_round(struct writer *writer)
+{
+	struct error *error = add_bare(writer, RECORD_FINISHED_ROUND);
+
+	return error ? error : writer_flush(writer);
+}
+
 struct error *writer_finish_init(struct writer *writer)
 {
 	return add_bare(writer, RECORD_FINISHED_INIT);

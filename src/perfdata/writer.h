@@ -60,6 +60,8 @@ struct error *writer_add(struct writer *writer, const void *record, size_t size)
 struct error *writer_append(struct writer *writer, const struct iovec *pieces, int count);
 /* FINISHED_ROUND; nothing when no byte was appended since the last one. */
 struct error *writer_finish_round(struct writer *writer);
+/* A round without records, written at once: readers of a stream show a round when they have seen the next ones. */
+struct error *writer_add_empty_round(struct writer *writer);
 /* FINISHED_INIT: the side-band of what already ran is complete. */
 struct error *writer_finish_init(struct writer *writer);
 /* Writes what is still in the buffer. */

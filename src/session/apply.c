@@ -40,12 +40,6 @@ struct record_comm {
 	char name[];
 };
 
-struct record_task { /* FORK and EXIT */
-	struct record_header header;
-	uint32_t pid, ppid, tid, ptid;
-	uint64_t time;
-};
-
 struct record_ksymbol {
 	struct record_header header;
 	uint64_t address;
@@ -77,11 +71,6 @@ struct record_build_id {
 	uint8_t size; /* with bit 15 of misc */
 	uint8_t reserved[3];
 	char name[];
-};
-
-struct record_lost {
-	struct record_header header;
-	uint64_t id, count;
 };
 
 struct record_throttle {

@@ -16,7 +16,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
+
+enum { ROUNDS_BEHIND = 3 };
 
 /* 512 KB a ring is what everybody may lock. Where records come thick (copies of stacks) and fast, who isn't limited gets rings that bear with a busy machine,
  * as long as all together stay small. */
@@ -88,7 +91,7 @@ struct error *recorder_create(const struct recorder_options *options, struct eve
 	recorder->events = events;
 	recorder->counters = counters;
 	recorder->workload = workload;
-	recorder->timer_edge = recorder->timer_switch = recorder->affinity_cpu = -1;
+	recorder->timer_edge = recorder->timer_switch = recorder->timer_drain = recorder->affinity_cpu = -1;
 	recorder->trailer = synth_trailer_size(&events->events.data[0]->attr);
 	control_init(&recorder->control);
 	static const int signals[] = {SIGINT, SIGTERM, SIGUSR2, SIGCHLD, 0};
@@ -170,8 +173,11 @@ struct error *recorder_drain(struct recorder *recorder, bool all, uint64_t *ret_
 	*ret_bytes = bytes;
 	/* What comes at the end from rings that are overwritten is older than the rounds of the others would allow. */
 	bool rounds = !recorder->rings.overwritten || recorder_overwrites_all(recorder);
+	/* Readers show a round when they have seen the next ones: who waits for the stream gets these though nothing happens. */
+	bool waited_for = recorder->options->drain_every_ns && recorder->empty_rounds < ROUNDS_BEHIND;
+	recorder->empty_rounds = bytes ? 0 : recorder->empty_rounds + 1;
 	if (!bytes)
-		return NULL;
+		return waited_for ? writer_add_empty_round(recorder->writer) : NULL;
 	if (recorder->async)
 		return recorder_async_finish(recorder, rounds);
 	return rounds ? writer_finish_round(recorder->writer) : writer_flush(recorder->writer);
@@ -210,7 +216,17 @@ static struct error *start(struct recorder *recorder)
 	if (options->switch_time_ns) {
 		recorder->timer_switch = poller_timer(&recorder->poller, options->switch_time_ns, options->switch_time_ns, recorder_tag(SOURCE_SWITCH, 0));
 	}
+	if (options->drain_every_ns)
+		recorder->timer_drain = poller_timer(&recorder->poller, options->drain_every_ns, options->drain_every_ns, recorder_tag(SOURCE_DRAIN, 0));
 	return error;
+}
+
+/* It is left for whoever started it to wait for. */
+static bool reader_ended(const struct recorder_options *options)
+{
+	siginfo_t info = {0};
+
+	return options->reader && waitid(P_PID, (id_t)options->reader, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid;
 }
 
 static void take_signals(struct recorder *recorder)
@@ -219,7 +235,7 @@ static void take_signals(struct recorder *recorder)
 
 	while (poller_next_signal(&recorder->poller, &info)) {
 		if (info.ssi_signo == SIGCHLD) {
-			recorder->stop |= recorder->workload && workload_ended(recorder->workload);
+			recorder->stop |= (recorder->workload && workload_ended(recorder->workload)) || reader_ended(recorder->options);
 		} else if (info.ssi_signo != SIGUSR2) {
 			recorder->stop = true;
 			recorder->totals.signal = (int)info.ssi_signo;
@@ -307,6 +323,10 @@ static void take_event(struct recorder *recorder, const struct epoll_event *even
 		break;
 	case SOURCE_SWITCH:
 		recorder->switch_wanted |= read(recorder->timer_switch, &ticks, sizeof(ticks)) > 0;
+		break;
+	case SOURCE_DRAIN: /* what is done after any wake-up */
+		while (read(recorder->timer_drain, &ticks, sizeof(ticks)) < 0 && errno == EINTR)
+			;
 		break;
 	case SOURCE_CONTROL:
 		take_commands(recorder);
@@ -429,6 +449,8 @@ void recorder_destroy(struct recorder *recorder)
 		close(recorder->timer_edge);
 	if (recorder->timer_switch >= 0)
 		close(recorder->timer_switch);
+	if (recorder->timer_drain >= 0)
+		close(recorder->timer_drain);
 	poller_close(&recorder->poller);
 	for (size_t i = 0; i < recorder->old_file_count; i++)
 		free(recorder->old_files[i]);

@@ -48,6 +48,8 @@ struct recorder_options {
 	VEC(uint64_t) edges_ms; /* times since the start, in order, at which events are enabled, disabled, enabled … */
 	const char *control;  /* argument of --control, or NULL */
 	uint64_t flush_bytes; /* read a ring only when it holds so much; 0 = always */
+	pid_t reader; /* a child of ours that reads the stream: the recording ends with it; 0 = none */
+	uint64_t drain_every_ns; /* read the rings so often, however little is in them: somebody waits for the stream; 0 = not by time */
 	enum recorder_affinity affinity;
 	unsigned int async_blocks;	   /* --aio: what at most waits for a thread that writes; 0 = there is none */
 	VEC(struct recorder_place) places; /* --threads: the output is a directory with a file for each ring; empty = one thread does it all */

@@ -11,7 +11,7 @@
 #include <stdatomic.h>
 
 /* What an epoll event is about: the kind in the upper half, an index below. */
-enum source { SOURCE_RING = 1, SOURCE_SIGNAL, SOURCE_EDGE, SOURCE_SWITCH, SOURCE_CONTROL, SOURCE_TRIGGER, SOURCE_TRACKS };
+enum source { SOURCE_RING = 1, SOURCE_SIGNAL, SOURCE_EDGE, SOURCE_SWITCH, SOURCE_CONTROL, SOURCE_TRIGGER, SOURCE_TRACKS, SOURCE_DRAIN };
 
 static inline uint64_t recorder_tag(enum source source, size_t index)
 {
@@ -30,10 +30,11 @@ struct recorder {
 	struct writer *writer;
 	struct control control;
 	struct poller poller;
-	int timer_edge, timer_switch;
+	int timer_edge, timer_switch, timer_drain;
 	size_t edge;	   /* the next of options->edges_ms */
 	int affinity_cpu;  /* whose place we run at; -1 = anywhere */
 	cpu_set_t affinity; /* where we ran before */
+	unsigned int empty_rounds; /* since the last one that had records; with drain_every_ns */
 	size_t trailer;		/* sample_id bytes of our own records */
 	uint64_t *lost_written; /* by event × slot: what was noted in earlier outputs */
 	atomic_size_t alive;	/* rings into which threads of the target can still write */

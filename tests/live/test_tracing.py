@@ -265,7 +265,7 @@ def test_cgroup_and_delay(perf, bpf, tmp_path):
                 time.sleep(0.1)
     done = perf("trace", "-a", "-G", "no/such/group", "true")
     assert done.returncode == 255 and "there is no control group 'no/such/group'" in done.stderr
-    _, lines = traced(perf, tmp_path, "-D", "300", "-e", "clock_nanosleep", "sh", "-c", "sleep 0.01; sleep 0.7; sleep 0.02")
+    _, lines = traced(perf, tmp_path, "-D", "300", "-e", "clock_nanosleep", "sh", "-c", "sleep 0.01; sleep 1; sleep 0.02")
     assert len(lines) == 1 and "tv_nsec=20000000" in lines[0]
 
 

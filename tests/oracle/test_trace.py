@@ -23,7 +23,7 @@ VOLATILE = {"getrandom", "sysinfo", "times", "clock_gettime", "gettimeofday", "g
 NAMED = {"fork", "vfork", "clone", "clone3", "wait4", "getpid", "gettid", "getppid", "getpgrp", "getsid", "setsid", "getpgid", "set_tid_address"}
 WITH_PROCESSES = NAMED | {"kill", "tgkill", "tkill", "waitid", "setpgid", "readlink", "rt_sigqueueinfo", "rt_sigreturn"}
 # Whether they happen, and what they return, is chance.
-SPURIOUS = {"restart_syscall", "sched_yield", "futex", "getppid"}
+SPURIOUS = {"restart_syscall", "sched_yield", "futex", "getppid", "rt_sigreturn"}
 
 
 @pytest.fixture(scope="session")

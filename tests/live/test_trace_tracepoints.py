@@ -1,0 +1,297 @@
+"""perf trace by tracepoints: without BPF, with other events, stacks, page faults, and of recordings."""
+import collections
+import json
+import os
+import re
+import signal
+import subprocess
+import time
+
+import pytest
+
+EVENT = re.compile(r"^ *(?P<time>[\d.]+) (\((?P<duration> *[\d.]+ ms| +)\): )?(?P<comm>\S+)/(?P<tid>\d+) (?P<rest>.*)$")
+CALL = re.compile(r"^ *([\d.]+|\?) \( *([\d.]+ ms)?\): (\S+)/(\d+)  ?(?:\.\.\. \[continued\]: )?(\w+)\((.*)\) +(?:= (.*)|\.\.\.)$")
+FRAME = re.compile(r"^ {39}(\S.*)$")
+
+
+@pytest.fixture
+def tracing(root, tracefs):
+    if not (tracefs / "events/raw_syscalls").is_dir():
+        pytest.skip("this kernel has no raw_syscalls tracepoints")
+
+
+def build(folder, text, *flags):
+    source = folder / "program.c"
+    source.write_text(text)
+    subprocess.run(["gcc", "-w", "-D_GNU_SOURCE", "-o", folder / "program", source, *flags], check=True)
+    return folder / "program"
+
+
+def traced(perf, folder, *words, **arguments):
+    path = folder / "trace.txt"
+    path.unlink(missing_ok=True)
+    done = perf("trace", "-o", path, *words, **arguments)
+    return done, path.read_text(errors="surrogateescape").splitlines() if path.exists() else []
+
+
+def calls(lines):
+    return [(match[5], match[7]) for match in map(CALL.match, lines) if match and match[7] is not None]
+
+
+SOME_CALLS = """
+#include <fcntl.h>
+#include <pthread.h>
+#include <unistd.h>
+static void *run(void *x) { for (int i = 0; i < 300; i++) getppid(); return 0; }
+int main(void)
+{
+	pthread_t thread;
+	pthread_create(&thread, 0, run, 0);
+	pthread_join(thread, 0);
+	for (int i = 0; i < 500; i++)
+		getpgid(0);
+	for (int i = 0; i < 7; i++)
+		open("/no/such/file", 0);
+	return 3;
+}
+"""
+
+
+def test_without_bpf(perf, tracing, tmp_path):
+    """The same calls with the same results, only without strings, which is said once."""
+    program = build(tmp_path, SOME_CALLS, "-lpthread")
+    done, lines = traced(perf, tmp_path, "--no-bpf", program)
+    assert done.returncode == 3
+    assert done.stderr.count("Strings, structures and paths of files are missing: --no-bpf.\n") == 1 and done.stderr.count("\n") == 1
+    found = calls(lines)
+    counts = collections.Counter(name for name, _ in found)
+    assert counts["getppid"] == 300 and counts["getpgid"] == 500 and found[-1] == ("exit_group", "?")
+    assert [result for name, result in found if name == "openat"].count("-1 ENOENT (No such file or directory)") == 7
+    assert any(re.search(r"openat\(dfd: CWD, filename: 0x[0-9a-f]+\b", line) for line in lines)
+    assert len({match[4] for match in map(CALL.match, lines)}) == 2
+
+
+def test_same_as_with_bpf(perf, bpf, tracing, tmp_path):
+    shown = [[call for call in calls(traced(perf, tmp_path, *words, "ls", "-l", "/")[1]) if call[0] not in ("brk", "mmap", "futex", "set_tid_address")] for words in ((), ("--no-bpf",))]
+    shown = [[(name, re.sub("<.*>", "", result)) for name, result in calls] for calls in shown]
+    assert len(shown[0]) > 50 and shown[0] == shown[1]
+
+
+def test_sums_without_bpf(perf, tracing, tmp_path):
+    program = build(tmp_path, SOME_CALLS, "-lpthread")
+    done, lines = traced(perf, tmp_path, "--no-bpf", "-s", "--errno-summary", program)
+    text = "\n".join(lines)
+    assert done.returncode == 3 and not done.stderr
+    assert re.search(r"getppid +300 +0 ", text) and re.search(r"getpgid +500 +0 ", text) and re.search(r"openat +\d+ +7 .*\n\t+ENOENT: 7", text)
+    assert len(re.findall(r"^ program \(\d+\), ", text, re.MULTILINE)) == 2
+    _, lines = traced(perf, tmp_path, "--no-bpf", "-s", "--summary-mode", "total", "--hist", "-e", "getp*", program)
+    assert re.search(r"getppid +300 .*\n( .*\|\n)+", "\n".join(lines)) and "openat" not in "\n".join(lines)
+    done, _ = traced(perf, tmp_path, "--no-bpf", "-s", "--summary-mode", "cgroup", "true")
+    assert done.returncode == 255 and "cgroup needs the BPF program" in done.stderr
+
+
+def test_status_and_end(perf, tracing, tmp_path):
+    assert traced(perf, tmp_path, "--no-bpf", "sh", "-c", "exit 7")[0].returncode == 7
+    assert traced(perf, tmp_path, "--no-bpf", "sh", "-c", "kill -TERM $$")[0].returncode == -signal.SIGTERM
+    done, _ = traced(perf, tmp_path, "--no-bpf", "/no/such/program")
+    assert done.returncode == 255 and "cannot start '/no/such/program'" in done.stderr
+    begin = time.monotonic()
+    done, lines = traced(perf, tmp_path, "--no-bpf", "--max-events", "3", "sleep", "60")
+    assert done.returncode == 0 and len(lines) == 3 and time.monotonic() - begin < 50
+
+
+def test_max_events_status(perf, bpf, tmp_path):
+    """Enough is no failure, though the command is ended then."""
+    done, lines = traced(perf, tmp_path, "--max-events", "3", "sleep", "60")
+    assert done.returncode == 0 and len(lines) == 3
+
+
+def test_interrupted(perf, tracing, tmp_path):
+    """Lines of a process that goes on doing nothing appear soon; Ctrl-C ends the trace."""
+    path = tmp_path / "trace.txt"
+    with subprocess.Popen(["sh", "-c", "while read line; do :; done"], stdin=subprocess.PIPE) as process:
+        with subprocess.Popen([perf.path, "trace", "--no-bpf", "-o", path, "-p", str(process.pid)], stderr=subprocess.DEVNULL) as trace:
+            for _ in range(200):
+                process.stdin.write(b"x\n")
+                process.stdin.flush()
+                time.sleep(0.1)
+                if path.exists() and b"read(" in path.read_bytes():
+                    break
+            else:
+                pytest.fail("no line has appeared")
+            trace.send_signal(signal.SIGINT)
+            assert trace.wait(20) == -signal.SIGINT
+        process.stdin.close()
+
+
+def test_other_events(perf, tracing, tmp_path):
+    """System calls and events in the order of time, with the fields that the kernel gave them."""
+    done, lines = traced(perf, tmp_path, "-e", "clock_nanosleep,sched:sched_switch", "sleep", "0.05")
+    assert done.returncode == 0
+    at = next(i for i, line in enumerate(lines) if "clock_nanosleep(" in line)
+    assert lines[at].endswith(" ...") and re.search(r'\( +\): sleep/(\d+) sched:sched_switch\(prev_comm: "sleep", prev_pid: \1 \(sleep\), ', lines[at + 1])
+    assert any("... [continued]: clock_nanosleep())" in line for line in lines[at + 2:])
+    times = [float(EVENT.match(line)["time"]) for line in lines if "continued" not in line]
+    assert times == sorted(times)
+    _, lines = traced(perf, tmp_path, "-e", "sched:sched_process_exe*", "--libtraceevent_print", "sh", "-c", "true; exec true")
+    assert len(lines) == 2 and re.fullmatch(r" +0\.000 sh/(\d+) sched:sched_process_exec\(filename=\S+/sh pid=\1 old_pid=\1\)", lines[0])
+    _, lines = traced(perf, tmp_path, "--no-syscalls", "-e", "task:task_rename,close", "sleep", "0")
+    assert lines and all(" task:task_rename(" in line for line in lines)
+    _, lines = traced(perf, tmp_path, "-e", "sched:sched_process_exec/nr=1/,sched:sched_process_exit", "sh", "-c", "true; exec true")
+    assert sum("process_exec(" in line for line in lines) == 1
+
+
+def test_filter(perf, tracing, tmp_path):
+    _, lines = traced(perf, tmp_path, "-e", "sched:sched_process_exec", "--filter", 'filename ~ "*/true"', "sh", "-c", "env true; true")
+    assert len(lines) == 1 and 'filename: "' in lines[0] and '/true"' in lines[0]
+    for text, problem in (("no_field == 1", "there is no field 'no_field'"), ("pid == x", "this is no number"), ("(pid == 1", "a parenthesis is not closed"),
+                          ('filename < "a"', "texts cannot be compared with '<'")):
+        done, _ = traced(perf, tmp_path, "-e", "sched:sched_process_exec", "--filter", text, "true")
+        assert done.returncode == 129 and problem in done.stderr and "^" in done.stderr
+    done, _ = traced(perf, tmp_path, "-e", "close", "--filter", "pid == 1", "true")
+    assert done.returncode == 129 and "--filter belongs behind the -e of its tracepoint" in done.stderr
+
+
+def test_switches(perf, tracing, tmp_path):
+    program = build(tmp_path, '#include <unistd.h>\n#include <sys/prctl.h>\nint main(void) { getppid(); prctl(PR_SET_NAME, "on"); getpgid(0); getpgid(0); alarm(0); getsid(0); }')
+    words = ["-e", "getppid,getpgid,getsid,task:task_rename,syscalls:sys_enter_alarm", "--switch-on", "task:task_rename"]
+    _, lines = traced(perf, tmp_path, *words, program)
+    names = [name for name, _ in calls(lines)]
+    assert names.count("getppid") == 1 # the exec renames, too
+    _, lines = traced(perf, tmp_path, *words, "--switch-off", "syscalls:sys_enter_alarm", program)
+    names = [name for name, _ in calls(lines)]
+    assert names.count("getpgid") == 2 and "getsid" not in names and "rename" not in "".join(lines[:1])
+    _, lines = traced(perf, tmp_path, *words, "--switch-off", "syscalls:sys_enter_alarm", "--show-on-off-events", program)
+    assert "task:task_rename(" in lines[0] and "sys_enter_alarm(" in lines[-1]
+    done, _ = traced(perf, tmp_path, "-e", "close", "--switch-on", "task:task_rename", "true")
+    assert done.returncode == 129 and "add  -e task:task_rename" in done.stderr
+
+
+def test_page_faults(perf, tracing, tmp_path):
+    program = build(tmp_path, """
+#include <sys/mman.h>
+#include <unistd.h>
+int main(void)
+{
+	volatile char *at = mmap(0, 100 * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	madvise((void *)at, 100 * 4096, MADV_NOHUGEPAGE);
+	getsid(0);
+	for (int i = 0; i < 100; i++)
+		at[4096 * i] = 1;
+	_exit(0);
+}""", "-O1")
+    _, lines = traced(perf, tmp_path, "-F", "all", program)
+    assert not any(" getsid(" in line for line in lines) # only faults were asked for
+    own = [line for line in lines if re.search(r" \( 0\.000 ms\): program/\d+ minfault \[main\+0x[0-9a-f]+\] => ", line)]
+    assert len(own) == 100 and all(line.endswith(".)") for line in own)
+    _, lines = traced(perf, tmp_path, "-F", "all", "--syscalls", program)
+    at = next(i for i, line in enumerate(lines) if "getsid(" in line)
+    assert sum("minfault [main+" in line for line in lines[at:]) == 100 and "mmap(" in "\n".join(lines[:at])
+    _, lines = traced(perf, tmp_path, "-F", "all", "-s", program)
+    match = re.search(r"^ program \(\d+\), (\d+) events, 100.0%(?:, \d+ majfaults)?, (\d+) minfaults$", "\n".join(lines), re.MULTILINE)
+    assert match and int(match[1]) >= int(match[2]) >= 100
+    done, _ = traced(perf, tmp_path, "-F", "some", "true")
+    assert done.returncode == 129 and "all, maj or min" in done.stderr
+
+
+STACKS = """
+#include <unistd.h>
+#include <sys/syscall.h>
+__attribute__((noinline)) long innermost(void) { long result; __asm__ volatile("syscall" : "=a"(result) : "a"(110) : "rcx", "r11", "memory"); return result + 1; }
+__attribute__((noinline)) long middle(void) { return innermost() + 1; }
+__attribute__((noinline)) long outermost(void) { return middle() + 1; }
+int main(void) { long sum = 0; for (int i = 0; i < 10; i++) sum += outermost(); _exit(sum == 1); }
+"""
+
+
+@pytest.fixture
+def stacks(tmp_path):
+    if os.uname().machine != "x86_64":
+        pytest.skip("the program is written for x86-64")
+    return build(tmp_path, STACKS, "-O0", "-fno-omit-frame-pointer")
+
+
+def frames_of(lines, name):
+    """The frames under each line of the call."""
+    found, current = [], None
+    for line in lines:
+        frame = FRAME.match(line)
+        if frame and current is not None:
+            current.append(frame[1].split(" (")[0])
+        elif not frame:
+            current = [] if f" {name}(" in line else None
+            found += [current] if current is not None else []
+    return found
+
+
+def test_stacks(perf, tracing, stacks, tmp_path):
+    _, lines = traced(perf, tmp_path, "--call-graph", "fp", "-e", "getppid", stacks)
+    found = frames_of(lines, "getppid")
+    assert len(found) == 10 and all(frames[:4] == ["innermost", "middle", "outermost", "main"] for frames in found)
+    _, lines = traced(perf, tmp_path, "--call-graph", "dwarf", "-e", "getppid", "--max-stack", "2", stacks)
+    assert frames_of(lines, "getppid") == [["innermost", "middle"]] * 10
+    _, lines = traced(perf, tmp_path, "--min-stack", "50", "-e", "getppid", stacks)
+    assert not lines
+    _, lines = traced(perf, tmp_path, "--kernel-syscall-graph", "-e", "getppid", stacks)
+    found = frames_of(lines, "getppid")
+    assert all(any("syscall" in frame for frame in frames[:frames.index("innermost")]) for frames in found)
+    _, lines = traced(perf, tmp_path, "--json", "--call-graph", "fp", "-e", "getppid", stacks)
+    rows = [json.loads(line) for line in lines]
+    assert len(rows) == 10 and all(row["call"] == "getppid" and row["stack"][1].startswith("middle (") for row in rows)
+
+
+def test_flamegraph(perf, tracing, stacks, tmp_path):
+    path = tmp_path / "out.folded"
+    done, lines = traced(perf, tmp_path, "--flamegraph", path, stacks)
+    assert done.returncode == 0 and not lines
+    weights = {stack: int(weight) for stack, weight in (line.rsplit(" ", 1) for line in path.read_text().splitlines())}
+    ours = [weight for stack, weight in weights.items() if stack.endswith(";main;outermost;middle;innermost;getppid")]
+    assert len(ours) == 1 and ours[0] > 0 and all(stack.startswith(("program;", "perf-exec;")) for stack in weights)
+    _, lines = traced(perf, tmp_path, "-S", "--flamegraph", tmp_path / "out.svg", stacks)
+    assert "<svg" in (tmp_path / "out.svg").read_text() and " Summary of events:" in lines and any(" getppid(" in line for line in lines)
+
+
+def test_recording(perf, tracing, tmp_path):
+    """What was recorded is what is shown: names, sums, filters."""
+    program = build(tmp_path, SOME_CALLS, "-lpthread")
+    data = tmp_path / "perf.data"
+    done = perf("trace", "record", "-o", data, program)
+    assert done.returncode == 3
+    _, lines = traced(perf, tmp_path, "-i", data)
+    counts = collections.Counter(name for name, _ in calls(lines))
+    assert counts["getppid"] == 300 and counts["getpgid"] == 500
+    _, lines = traced(perf, tmp_path, "-i", data, "--failure", "-e", "openat")
+    assert lines.count(lines[0]) == 1 and sum("ENOENT (No such file" in line for line in lines) == len(lines) >= 7
+    _, lines = traced(perf, tmp_path, "-s", "-i", data)
+    text = "\n".join(lines)
+    assert re.search(r"getppid +300 +0 ", text) and re.search(r"getpgid +500 +0 ", text)
+    tids = re.findall(r"^ program \((\d+)\), ", text, re.MULTILINE)
+    assert len(tids) == 2
+    _, lines = traced(perf, tmp_path, "-i", data, "-t", tids[1])
+    assert {match[4] for match in map(CALL.match, lines)} == {tids[1]}
+    _, lines = traced(perf, tmp_path, "-i", data, "--max-events", "5", "-T")
+    assert len(lines) == 5
+    with data.open("rb") as stream:
+        piped = subprocess.run([perf.path, "trace", "-i", "-", "-s", "-o", "-"], stdin=stream, capture_output=True, text=True, check=True)
+    assert re.search(r"getppid +300 +0 ", piped.stdout)
+    done, _ = traced(perf, tmp_path, "-i", data, "true")
+    assert done.returncode == 129 and "leave out the command" in done.stderr
+    done = perf("trace", "-F", "all", "-e", "openat,task:task_rename", "record", "-o", data, program)
+    assert done.returncode == 3
+    _, lines = traced(perf, tmp_path, "-i", data)
+    assert {name for name, _ in calls(lines)} == {"openat"} and any("minfault [" in line for line in lines) and any("task:task_rename(" in line for line in lines)
+
+
+def test_small_options(perf, tracing, tmp_path):
+    _, lines = traced(perf, tmp_path, "--no-bpf", "-e", "write", "--print-sample", "--sort-events", "echo", "x")
+    assert re.fullmatch(r"raw_syscalls:sys_exit \d+\.\d{3} echo (\d+)/\1 \[\d+\]", lines[1]) and " write(fd: 1" in lines[2] and len(lines) == 3
+    _, lines = traced(perf, tmp_path, "--no-bpf", "-e", "write", "--tool_stats", "echo", "x")
+    assert lines[1:] == ["Stats:", "  samples read : 2", "  lines shown  : 1"]
+    _, lines = traced(perf, tmp_path, "--sched", "-s", "sh", "-c", "i=0; while [ $i -lt 30000 ]; do i=$((i+1)); done")
+    assert float(re.search(r"^ sh \(\d+\), \d+ events, [\d.]+%, ([\d.]+) msec$", "\n".join(lines), re.MULTILINE)[1]) > 1
+    for words, status, why in ((["--map-dump", "x"], 255, "bpftool map dump"), (["--force-btf"], 255, "tables of our own"),
+                               (["--no-syscalls"], 129, "nothing is left to be traced"), (["-e", "nosuch"], 129, "'nosuch' is neither a system call nor an event")):
+        done, _ = traced(perf, tmp_path, *words, "true")
+        assert done.returncode == status and why in done.stderr
+    _, lines = traced(perf, tmp_path, "--no-bpf", "-p", os.getpid(), "-D", "100", "-m", "64", "-e", "getppid", "--no-inherit", "sh", "-c", "sleep 0.3")
+    assert not lines

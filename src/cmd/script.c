@@ -6,9 +6,13 @@
  *options; the loop is in script_run.c, the text in analysis/script_*.c. */
 #include "cmd/script.h"
 #include "cmd/script_language.h"
+#include "cmd/script_ready.h"
 
 #include "app/command.h"
 #include "app/pager.h"
+#include "base/cleanup.h"
+#include "base/mem.h"
+#include "base/vec.h"
 #include "perfdata/features_print.h"
 
 #include <linux/perf_event.h>
@@ -89,6 +93,9 @@ static const struct option script_options[] = {
 		    "unwound stacks have a line for each inlined function (default, where there is debug information)"),
 	OPTION_HEADING("Scripts"),
 	OPTION_STRING('s', "script", TYPE, script, "FILE", "hand the events to a script, in Python or Perl by its suffix (.py, .pl) or as python:FILE; words behind the options are its own"),
+	OPTION_STRING(0, "script-args", TYPE, script_words, "WORDS", "with -s: words for the script, separated by spaces, before those behind the options"),
+	OPTION_FLAG('l', "list", TYPE, list_scripts, "list the ready-made scripts"),
+	OPTION_FLAG('a', "all-cpus", TYPE, system_wide, "with a ready-made script that records: the whole system, also when there is a command"),
 	OPTION_CUSTOM_FLAGS('g', "gen-script", TYPE, generated, "LANGUAGE",
 			    "write a script that prints the recording's tracepoints, in Python or Perl, to begin one's own with: perf-script.py, perf-script.pl", parse_generated,
 			    OPTION_NO_NEGATION),
@@ -206,6 +213,14 @@ static void list_fields(void)
 	strbuf_deinit(&text);
 }
 
+static void list_scripts(void)
+{
+	struct strbuf text = {0};
+	script_ready_list(&text);
+	fputs(strbuf_str(&text), stdout);
+	strbuf_deinit(&text);
+}
+
 static struct error *find_language(struct script_options *options)
 {
 	options->language = language_of_script(options->script, &options->script_path);
@@ -215,6 +230,52 @@ static struct error *find_language(struct script_options *options)
 	return NULL;
 }
 
+/* The script's own words: those behind the options, or of --script-args, which has them as one text. The list is freed by the caller, and *ret_text. */
+static char **words_of_script(const struct script_options *options, char **behind, char **ret_text)
+{
+	VEC(char *) words = {0};
+	*ret_text = options->script_words ? mem_strdup(options->script_words) : NULL;
+	for (char *at = *ret_text, *word; at && (word = strsep(&at, " "));)
+		if (*word)
+			vec_push(&words, word);
+	while (*behind)
+		vec_push(&words, *behind++);
+	vec_push(&words, NULL);
+	return words.data;
+}
+
+static struct error *check_options(struct script_options *options, int words, char **argv)
+{
+	if (options->relative && options->delta)
+		return error_new_kind(ERROR_USAGE, "times count either from the first line (--reltime) or from the line before (--deltatime)");
+	if (options->script)
+		return find_language(options);
+	if (words && options->generated)
+		return error_new_kind(ERROR_USAGE, "\"%s\" is no option", argv[0]);
+	return NULL;
+}
+
+static struct error *run_parsed(struct script_options *options, int words, char **argv, int *ret_status)
+{
+	struct error *error = check_options(options, words, argv);
+	if (error)
+		return error;
+	if (options->list_fields) {
+		list_fields();
+		return NULL;
+	}
+	if (options->list_scripts) {
+		list_scripts();
+		return NULL;
+	}
+	if (words && !options->script)
+		return script_ready_run(argv, options->system_wide, ret_status);
+	cleanup_free char *text = NULL;
+	cleanup_free char **list = words_of_script(options, argv, &text);
+	options->script_arguments = list;
+	return open_and_run(options, ret_status);
+}
+
 static struct error *run(int argc, char **argv, int *ret_status)
 {
 	struct script_options options = {.max_stack = DEFAULT_MAX_STACK, .inlines = true};
@@ -222,24 +283,15 @@ static struct error *run(int argc, char **argv, int *ret_status)
 	script_fields_init(&options.fields);
 	int words;
 	struct error *error = options_parse(script_options, OPTIONS_STOP_AT_FIRST_WORD, argc, argv, &options, &words);
-	options.script_arguments = argv;
-	if (!error && options.script)
-		error = find_language(&options);
-	else if (!error && words)
-		error = error_new_kind(ERROR_USAGE, "\"%s\" is no option", argv[0]);
-	if (!error && options.relative && options.delta)
-		error = error_new_kind(ERROR_USAGE,
-				       "times count either from the first line (--reltime) or from the line before (--deltatime)");
 	options.dump |= options.dump_unsorted;
-	if (!error && options.list_fields)
-		list_fields();
-	else if (!error)
-		error = open_and_run(&options, ret_status);
+	if (!error)
+		error = run_parsed(&options, words, argv, ret_status);
 	script_filter_deinit(&options.filter);
 	return error;
 }
 
-static const char *const usage[] = {"[OPTIONS]", NULL};
+static const char *const usage[] = {"[OPTIONS]", "[OPTIONS] -s FILE [WORDS]", "record NAME [OPTIONS] [COMMAND]", "report NAME [WORDS] [OPTIONS]",
+				    "NAME [WORDS] [COMMAND]", NULL};
 
 const struct command cmd_script = {
 	.name = "script",

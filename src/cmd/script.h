@@ -31,6 +31,9 @@ struct script_options {
 	const char *script;		    /* -s, or NULL */
 	const struct language_ops *language; /* of the script */
 	const struct language_ops *generated; /* -g */
+	bool list_scripts; /* -l */
+	bool system_wide;  /* -a, for ready-made scripts that record */
+	const char *script_words; /* --script-args, or NULL */
 	const char *script_path;
 	char **script_arguments; /* NULL-terminated */
 };

@@ -1,0 +1,175 @@
+"""Ready-made scripts: listed, run live and on recordings; their totals are those that stat, script and the kernel's own scripts count."""
+import collections
+import json
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import time
+
+import pytest
+
+KERNEL_SCRIPTS = pathlib.Path("/usr/lib/perf-core/scripts")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("ready")
+
+
+@pytest.fixture(scope="module")
+def recorded(perf, folder, live, tracefs):
+    """name → its recording, made by `perf script record NAME`."""
+    made = {}
+
+    def make(name, *command):
+        path = folder / f"{name}.data"
+        if name not in made:
+            made[name] = perf("script", "record", name, "-o", path, *(command or ("ls", "-l", "/usr/bin")), cwd=folder)
+        assert made[name].returncode == 0, made[name].stderr
+        return path
+    return make
+
+
+def report(perf, folder, name, path, *words):
+    result = perf("script", "report", name, *words, "-i", path, cwd=folder)
+    assert result.returncode == 0, result.stderr
+    return result.stdout
+
+
+def rows_of(text):
+    """The rows below the line of dashes of the last table."""
+    lines = text.splitlines()
+    start = max(i for i, line in enumerate(lines) if re.fullmatch(r"[- ]*-[- ]*", line))
+    return [line.split() for line in lines[start + 1:] if line]
+
+
+def test_list(perf):
+    listed = perf("script", "-l").stdout.splitlines()
+    assert listed[0] == "List of available trace scripts:"
+    names = [line.split()[0] for line in listed[1:]]
+    assert names == sorted(names) and {"syscall-counts", "failed-syscalls", "rw-by-file", "rw-by-pid", "wakeup-latency", "net_dropmonitor",
+                                       "event_analyzing_sample", "flamegraph", "stackcollapse"} <= set(names)
+    assert all(len(line.split(None, 1)) == 2 for line in listed[1:])
+
+
+def test_syscall_counts_are_those_of_the_recording(perf, folder, recorded):
+    path = recorded("syscall-counts")
+    rows = rows_of(report(perf, folder, "syscall-counts", path))
+    counted = collections.Counter(re.findall(r"sys_enter: NR (\d+)", perf("script", "-i", path).stdout))
+    assert sorted(int(row[1]) for row in rows) == sorted(counted.values())
+    assert "write" in [row[0] for row in rows]
+    assert rows == rows_of(report(perf, folder, "syscall-counts", path, "ls"))
+    assert rows_of(report(perf, folder, "syscall-counts-by-pid", path, "ls"))[0][0] == "ls"
+    assert not rows_of(report(perf, folder, "syscall-counts", path, "nobody"))
+
+
+def test_live(perf, folder, recorded):
+    """perf script NAME COMMAND: recording and script in one go."""
+    result = perf("script", "syscall-counts", "ls", "/usr/bin", cwd=folder)
+    assert result.returncode == 0 and {row[0] for row in rows_of(result.stdout)} >= {"write", "exit_group"}, result.stderr
+
+
+def test_live_ends_by_interrupt(perf, folder, root, live_system, tracefs):
+    process = subprocess.Popen([str(perf), "script", "syscall-counts"], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                               start_new_session=True)
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline and "perf\0record" not in "".join(
+            pathlib.Path(f"/proc/{pid}/cmdline").read_text(errors="replace") if os.path.exists(f"/proc/{pid}/cmdline") else ""
+            for pid in subprocess.run(["pgrep", "-g", str(process.pid)], capture_output=True, text=True, check=False).stdout.split()):
+        time.sleep(0.05)
+    for _ in range(100):  # until the recorder listens
+        os.killpg(process.pid, signal.SIGINT)
+        try:
+            process.wait(0.3)
+            break
+        except subprocess.TimeoutExpired:
+            pass
+    output, errors = process.communicate(timeout=30)
+    assert "System calls" in output or "it is empty" in errors, errors
+
+
+def test_failed_syscalls(perf, folder, recorded):
+    path = recorded("failed-syscalls-by-pid", "sh", "-c", "ls /nonexistent; true")
+    rows = rows_of(report(perf, folder, "failed-syscalls-by-pid", path))
+    exits = re.findall(r"sys_exit: NR (\d+) = -(\d+)", perf("script", "-i", path).stdout)
+    assert sum(int(row[-1]) for row in rows) == len(exits) and any(row[3] == "ENOENT" for row in rows)
+
+
+def test_reads_and_writes(perf, folder, recorded):
+    path = recorded("rw-by-pid", "dd", "if=/dev/zero", "of=/dev/null", "bs=1000", "count=50")
+    writes = rows_of(report(perf, folder, "rw-by-pid", path))
+    pid, comm, calls, wanted, done, failed = next(row for row in writes if row[1] == "dd")
+    assert int(calls) >= 50 and int(wanted) >= 50000 and int(done) == int(wanted) and failed == "0"
+    by_file = report(perf, folder, "rw-by-file", path, "dd")
+    assert ["1", "50", "50000"] in rows_of(by_file)
+    missing = perf("script", "report", "rw-by-file", "-i", path, cwd=folder)
+    assert missing.returncode == 1 and "usage: perf script report rw-by-file <comm>" in missing.stderr
+    assert "Writes by process" in report(perf, folder, "rwtop", path, "1")
+
+
+def test_wakeups_and_samples(perf, folder, recorded):
+    path = recorded("wakeup-latency", "sh", "-c", "for i in 1 2 3 4 5; do sleep 0.01; done")
+    assert int(rows_of(report(perf, folder, "wakeup-latency", path))[0][1]) >= 1
+    samples = recorded("stackcollapse")
+    lines = report(perf, folder, "stackcollapse", samples).splitlines()
+    count = len(perf("script", "-i", samples, "-F", "event", "-G").stdout.splitlines())
+    assert sum(int(line.rsplit(" ", 1)[1]) for line in lines) == count > 0
+    tables = report(perf, folder, "event_analyzing_sample", samples)
+    assert "Samples by functions" in tables
+    tree = json.loads(perf("script", "report", "flamegraph", "-i", samples, "--", "-f", "json", "-o", "-", cwd=folder).stdout)
+    assert tree["n"] == "all" and tree["v"] == sum(child["v"] for child in tree["c"]) == count
+
+
+def test_unknown(perf, folder):
+    for words in (["nothing"], ["record", "nothing"], ["report", "../syscall-counts"], ["record"]):
+        result = perf("script", *words, cwd=folder)
+        assert result.returncode == 129 and "perf script -l" in result.stderr
+
+
+def test_own_scripts_in_the_same_layout(perf, folder, recorded):
+    """A folder of one's own, as the kernel's tool has it: PERF_EXEC_PATH."""
+    place = folder / "own/scripts/python/bin"
+    place.mkdir(parents=True)
+    (place / "mine-report").write_text('#!/bin/bash\n# description: my own\n# args: <word>\nperf script $2 $3 -s "$PERF_EXEC_PATH"/mine.py $1\n')
+    (folder / "own/mine.py").write_text("import sys\ndef trace_end():\n    print('mine', sys.argv[1])\n")
+    environment = {**os.environ, "PERF_EXEC_PATH": str(folder / "own")}
+    assert "  mine <word>                          my own\n" in perf("script", "-l", env=environment).stdout
+    result = perf("script", "report", "mine", "hello", "-i", recorded("syscall-counts"), cwd=folder, env=environment)
+    assert result.stdout == "mine hello\n", result.stderr
+
+
+def test_words_of_scripts(perf, folder, recorded):
+    (folder / "words.py").write_text("import sys\nprint(sys.argv[1:])\n")
+    result = perf("script", "-i", recorded("syscall-counts"), "-s", "words.py", "--script-args", "a  b", "c", "-d", cwd=folder)
+    assert result.stdout == "['a', 'b', 'c', '-d']\n"
+
+
+# The kernel's own scripts, run by both. Those that need other events, a database server or a window are left out.
+THEIRS = [
+    ("python/syscall-counts.py", "syscall-counts", []), ("python/syscall-counts-by-pid.py", "syscall-counts", []),
+    ("python/syscall-counts.py", "syscall-counts", ["ls"]), ("python/failed-syscalls-by-pid.py", "failed-syscalls-by-pid", []),
+    ("python/stackcollapse.py", "stackcollapse", []), ("python/futex-contention.py", "futex-contention", []),
+    ("python/net_dropmonitor.py", "syscall-counts", []), ("python/stat-cpi.py", "stackcollapse", []),
+    ("perl/rw-by-pid.pl", "rw-by-pid", []), ("perl/rw-by-file.pl", "rw-by-pid", ["dd"]), ("perl/failed-syscalls.pl", "failed-syscalls-by-pid", []),
+    ("perl/wakeup-latency.pl", "wakeup-latency", []),
+]
+
+
+@pytest.mark.parametrize("script, name, words", THEIRS)
+def test_the_kernels_own_scripts(perf, oracle, folder, recorded, script, name, words):
+    if not (KERNEL_SCRIPTS / script).exists():
+        pytest.skip(f"{KERNEL_SCRIPTS / script} is not installed")
+    if script.endswith(".pl") and not (pathlib.Path(str(perf)).parent / "perf-perl.so").exists():
+        pytest.skip("this build has no plugin for Perl (package libperl-dev)")
+    commands = {"rw-by-pid": ("dd", "if=/dev/zero", "of=/dev/null", "bs=1000", "count=50"), "failed-syscalls-by-pid": ("sh", "-c", "ls /nonexistent; true"),
+                "wakeup-latency": ("sh", "-c", "for i in 1 2 3 4 5; do sleep 0.01; done"), "futex-contention": ("ls",)}
+    path = recorded(name, *commands.get(name, ()))
+    texts = []
+    for program in (oracle, perf):
+        environment = {**os.environ, "PERF_EXEC_PATH": str(KERNEL_SCRIPTS.parent)}
+        result = program("script", "-i", path, "-s", KERNEL_SCRIPTS / script, *words, cwd=folder, env=environment)
+        assert result.returncode == 0, result.stderr
+        texts.append(re.sub(r"HASH\(0x[0-9a-f]+\)", "HASH", result.stdout))
+    assert sorted(texts[1].splitlines()) == sorted(texts[0].splitlines())

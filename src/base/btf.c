@@ -138,3 +138,32 @@ bool btf_member(const struct btf *btf, uint32_t type, uint16_t index, struct btf
 	ret->name = named ? btf->strings + name : "";
 	return !at.failed;
 }
+
+/* Each is a name and a value: 32 bits, or 64 in two halves. */
+static bool find_enumerator(const struct btf *btf, uint32_t type, const char *name, int64_t *ret)
+{
+	struct cursor at = at_type(btf, type);
+	cursor_u32(&at);
+	uint32_t info = cursor_u32(&at);
+	bool wide = (info >> 24 & 0x1f) == BTF_ENUM64, is_signed = info >> 31;
+	cursor_u32(&at);
+	for (uint32_t i = 0; i < (info & 0xffff) && !at.failed; i++) {
+		uint32_t its_name = cursor_u32(&at), low = cursor_u32(&at), high = wide ? cursor_u32(&at) : 0;
+		size_t room = its_name < btf->strings_size ? btf->strings_size - its_name : 0;
+		if (at.failed || strnlen(btf->strings + its_name, room) >= room || strcmp(btf->strings + its_name, name))
+			continue;
+		*ret = wide ? (int64_t)((uint64_t)high << 32 | low) : is_signed ? (int32_t)low : (int64_t)low;
+		return true;
+	}
+	return false;
+}
+
+bool btf_enumerator(const struct btf *btf, uint32_t type, const char *name, int64_t *ret)
+{
+	for (uint32_t i = type ? type : 1; i <= (type ? type : btf->kinds.len); i++) {
+		bool is_enumeration = i <= btf->kinds.len && (btf->kinds.data[i - 1] == BTF_ENUM || btf->kinds.data[i - 1] == BTF_ENUM64);
+		if (is_enumeration && find_enumerator(btf, i, name, ret))
+			return true;
+	}
+	return false;
+}

@@ -59,5 +59,7 @@ struct btf_member {
 	uint32_t type;
 	uint32_t bit_offset, bit_size; /* of members of structures; size 0 = no bit-field */
 };
+/* The value of the enumerator `name`: of the enumeration `type`, or with type 0 of the first that has one of this name. False when there is none. */
+bool btf_enumerator(const struct btf *btf, uint32_t type, const char *name, int64_t *ret);
 /* Member or parameter `index` of a structure, union or function prototype. */
 bool btf_member(const struct btf *btf, uint32_t type, uint16_t index, struct btf_member *ret);

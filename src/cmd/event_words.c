@@ -65,10 +65,13 @@ static struct error *filter_events(struct event_list *events, struct event_catal
 		struct event *event = events->events.data[i];
 		if (event->attr.type != PERF_TYPE_TRACEPOINT)
 			return error_new_kind(ERROR_USAGE, "%s works on tracepoints only, not on %s", option, event->name);
-		struct error *error = exclude ? NULL : filter_check_event(catalog, event, word->text);
+		struct strbuf filter = {0};
+		struct error *error = exclude ? NULL : filter_check_event(catalog, event, word->text, &filter);
+		if (!error)
+			add_filter(events, event, exclude ? own : strbuf_str(&filter));
+		strbuf_deinit(&filter);
 		if (error)
 			return error;
-		add_filter(events, event, exclude ? own : word->text);
 	}
 	return NULL;
 }

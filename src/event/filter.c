@@ -1,7 +1,10 @@
-/* Checking a filter: a recursive descent over the kernel's grammar (kernel/trace/trace_events_filter.c). Nothing is evaluated here. */
+/* Checking a filter: a recursive descent over the kernel's grammar (kernel/trace/trace_events_filter.c). Nothing is evaluated here; names of numbers are
+ * replaced by them. */
 #include "event/filter.h"
 
+#include "base/cleanup.h"
 #include "base/text.h"
+#include "event/tracepoint_symbols.h"
 
 #include <ctype.h>
 #include <string.h>
@@ -13,8 +16,12 @@ struct checker {
 	const struct tracepoint *tracepoint;
 	const char *text;
 	const char *at;
+	const char *copied; /* what is in front of it is in `ret` */
+	struct strbuf *ret;
+	const char *kernel_types;
 	unsigned int depth;
-	bool function; /* the field just read is compared with a function of the kernel */
+	const struct tracepoint_field *field; /* the one just read; NULL = CPU, COMM */
+	bool function;			      /* … is compared with a function of the kernel */
 };
 
 static struct error *fail(const struct checker *checker, const char *at, const char *hint, const char *format, ...)
@@ -50,11 +57,15 @@ static struct error *unknown_field(const struct checker *checker, const char *at
 {
 	struct strbuf hint = {0};
 
-	strbuf_add_str(&hint, "its fields are:");
-	for (size_t i = 0; i < checker->tracepoint->field_count; i++)
-		if (!(checker->tracepoint->fields[i].flags & TRACEPOINT_FIELD_COMMON))
-			strbuf_printf(&hint, " %s", checker->tracepoint->fields[i].name);
-	strbuf_add_str(&hint, "; any tracepoint has: common_pid CPU COMM");
+	const char *between = "its fields are: ";
+	for (size_t i = 0; i < checker->tracepoint->field_count; i++) {
+		const struct tracepoint_field *field = &checker->tracepoint->fields[i];
+		if (field->flags & TRACEPOINT_FIELD_COMMON)
+			continue;
+		strbuf_printf(&hint, "%s%s (%s)", between, field->name, field->type);
+		between = ", ";
+	}
+	strbuf_add_str(&hint, "; any tracepoint has: common_pid (int), CPU (int), COMM (text)");
 	struct error *error = fail(checker, at, strbuf_str(&hint), "there is no field '%.*s'", (int)len, name);
 	strbuf_deinit(&hint);
 	return error;
@@ -75,6 +86,7 @@ static struct error *check_field(struct checker *checker, bool *ret_text)
 	char *name = mem_strndup(begin, len);
 	const struct tracepoint_field *field = tracepoint_field(checker->tracepoint, name);
 	bool is_number = field != NULL;
+	checker->field = field;
 	*ret_text = field && (field->flags & TRACEPOINT_FIELD_STRING);
 	for (size_t i = 0; !field && i < 2; i++) {
 		is_number |= !strcmp(name, numbers[i]);
@@ -121,12 +133,48 @@ static struct error *check_quoted(struct checker *checker)
 	return NULL;
 }
 
+static struct error *no_number(const struct checker *checker, const char *at)
+{
+	struct strbuf names = {0}, hint = {0};
+
+	if (checker->field)
+		tracepoint_add_symbols(checker->tracepoint, checker->field, &names);
+	strbuf_printf(&hint, checker->field ? "a number: the field is of type %s" : "a number", checker->field ? checker->field->type : "");
+	if (names.len)
+		strbuf_printf(&hint, "; or one of: %s", strbuf_str(&names));
+	struct error *error = fail(checker, at, strbuf_str(&hint), "this is no number");
+	strbuf_deinit(&names);
+	strbuf_deinit(&hint);
+	return error;
+}
+
+/* The number that the next `length` bytes name goes to the kernel; `quotes` of them are around the name. */
+static struct error *check_name(struct checker *checker, size_t length, size_t quotes)
+{
+	const char *begin = checker->at;
+	cleanup_free char *name = mem_strndup(begin + quotes, length - 2 * quotes);
+	int64_t value;
+
+	if (!checker->field || !tracepoint_symbol(checker->tracepoint, checker->field, checker->kernel_types, name, &value))
+		return no_number(checker, begin);
+	strbuf_add(checker->ret, checker->copied, (size_t)(begin - checker->copied));
+	strbuf_printf(checker->ret, "%lld", (long long)value);
+	checker->copied = checker->at = begin + length;
+	return NULL;
+}
+
 static struct error *check_value(struct checker *checker, bool text)
 {
 	const char *begin = checker->at;
 
-	if (*begin == '"' || *begin == '\'')
-		return check_quoted(checker);
+	if (*begin == '"' || *begin == '\'') {
+		struct error *error = check_quoted(checker);
+		size_t length = (size_t)(checker->at - begin);
+		if (error || text)
+			return error;
+		checker->at = begin;
+		return check_name(checker, length, 1);
+	}
 	if (str_starts_with(begin, "CPUS{")) {
 		const char *end = strchr(begin, '}');
 		checker->at = end ? end + 1 : begin;
@@ -140,10 +188,15 @@ static struct error *check_value(struct checker *checker, bool text)
 			checker->at++;
 		return NULL;
 	}
+	size_t word = 0;
+	while (isalnum((unsigned char)begin[word]) || begin[word] == '_')
+		word++;
+	if (word && !isdigit((unsigned char)*begin))
+		return check_name(checker, word, 0);
 	const char *digits = begin + (*begin == '-');
 	size_t len = strspn(digits, "0123456789abcdefxABCDEFX");
 	if (!isdigit((unsigned char)*digits) || isalnum((unsigned char)digits[len]) || digits[len] == '_')
-		return fail(checker, begin, "a number", *begin ? "this is no number" : "the number to compare with is missing");
+		return *begin ? no_number(checker, begin) : fail(checker, begin, "a number", "the number to compare with is missing");
 	checker->at = digits + len;
 	return NULL;
 }
@@ -193,22 +246,26 @@ static struct error *check_condition(struct checker *checker)
 	}
 }
 
-struct error *filter_check(const struct tracepoint *tracepoint, const char *filter)
+struct error *filter_check(const struct tracepoint *tracepoint, const char *kernel_types, const char *filter, struct strbuf *ret)
 {
-	struct checker checker = {.tracepoint = tracepoint, .text = filter, .at = filter};
-	struct error *error;
+	struct checker checker = {
+		.tracepoint = tracepoint, .text = filter, .at = filter, .copied = filter, .ret = ret, .kernel_types = kernel_types};
+	struct error *error = NULL;
 
 	skip_space(&checker);
-	if (!strcmp(checker.at, "0")) /* clears a filter */
-		return NULL;
-	error = check_condition(&checker);
+	if (strcmp(checker.at, "0")) /* that clears a filter */
+		error = check_condition(&checker);
+	else
+		checker.at++;
 	if (!error && *checker.at)
 		error = fail(&checker, checker.at, "&& or || and another condition, or the end", "'%c' is not understood here",
 			     *checker.at);
+	if (!error)
+		strbuf_add_str(ret, checker.copied);
 	return error;
 }
 
-struct error *filter_check_event(struct event_catalog *catalog, const struct event *event, const char *filter)
+struct error *filter_check_event(struct event_catalog *catalog, const struct event *event, const char *filter, struct strbuf *ret)
 {
 	struct tracepoint_formats *formats = tracepoint_formats_create();
 	struct strbuf text = {0};
@@ -222,8 +279,9 @@ struct error *filter_check_event(struct event_catalog *catalog, const struct eve
 	if (error) {
 		error_free(error);
 		error = NULL;
+		strbuf_add_str(ret, filter);
 	} else {
-		error = filter_check(tracepoint_by_index(formats, 0), filter);
+		error = filter_check(tracepoint_by_index(formats, 0), "/sys/kernel/btf/vmlinux", filter, ret);
 	}
 	strbuf_deinit(&text);
 	tracepoint_formats_destroy(formats);

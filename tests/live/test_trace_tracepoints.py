@@ -152,6 +152,19 @@ def test_filter(perf, tracing, tmp_path):
     assert done.returncode == 129 and "--filter belongs behind the -e of its tracepoint" in done.stderr
 
 
+@pytest.mark.parametrize("name", ["TIMER", "TIMER_SOFTIRQ"])
+def test_filter_by_name(perf, tracing, tracefs, tmp_path, name):
+    """The print format's name for a number, and the kernel's own."""
+    if not (tracefs / "events/irq/softirq_raise").is_dir() or (name != "TIMER" and not os.path.exists("/sys/kernel/btf/vmlinux")):
+        pytest.skip("this kernel has no such event, or does not describe its types")
+    done, lines = traced(perf, tmp_path, "-a", "-e", "irq:softirq_raise", "--filter", f"vec == {name}", "--max-events", "5", "sleep", "60")
+    assert done.returncode == 0 and len(lines) == 5 and all(line.endswith(" irq:softirq_raise(vec: 1)") for line in lines)
+    done, _ = traced(perf, tmp_path, "-e", "irq:softirq_raise", "--filter", "vec == no_name", "true")
+    assert done.returncode == 129 and "of type unsigned int; or one of: HI TIMER " in done.stderr
+    done, _ = traced(perf, tmp_path, "-e", "irq:softirq_raise", "--filter", "vecs == 1", "true")
+    assert done.returncode == 129 and "its fields are: vec (unsigned int);" in done.stderr
+
+
 def test_switches(perf, tracing, tmp_path):
     program = build(tmp_path, '#include <unistd.h>\n#include <sys/prctl.h>\nint main(void) { getppid(); prctl(PR_SET_NAME, "on"); getpgid(0); getpgid(0); alarm(0); getsid(0); }')
     words = ["-e", "getppid,getpgid,getsid,task:task_rename,syscalls:sys_enter_alarm", "--switch-on", "task:task_rename"]

@@ -317,11 +317,15 @@ static void filters(void **state)
 	struct tracepoint_formats *formats = formats_with("\"\"");
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		struct error *error = filter_check(tracepoint_by_id(formats, 7), cases[i].filter);
+		struct strbuf resolved = {0};
+		struct error *error = filter_check(tracepoint_by_id(formats, 7), NULL, cases[i].filter, &resolved);
 		if (!cases[i].mistake) {
 			assert_null(error);
-			continue;
+			assert_string_equal(strbuf_str(&resolved), cases[i].filter);
 		}
+		strbuf_deinit(&resolved);
+		if (!error)
+			continue;
 		assert_non_null(error);
 		const char *caret = strrchr(error_message(error), '\n');
 		if (!strstr(error_message(error), cases[i].mistake) || strchr(caret, '^') - caret - 3 != cases[i].column)
@@ -331,11 +335,43 @@ static void filters(void **state)
 	tracepoint_formats_destroy(formats);
 }
 
+/* Names of numbers become these, on the field that the format shows by them. */
+static void filter_names(void **state)
+{
+	static const char *const cases[][2] = {
+		{"number == TWO", "number == 2"},
+		{"(number!=ONE||number == 'ONE|TWO') && byte & LOW", "(number!=1||number == 3) && byte & 1"},
+		{"comm == \"TWO\" && number == -1", "comm == \"TWO\" && number == -1"},
+		{"number == LOW", NULL},
+		{"number == \"THREE\"", NULL},
+		{"CPU == TWO", NULL},
+	};
+	struct tracepoint_formats *formats = formats_with("\"%s %s\", __print_symbolic(REC->number, {1, \"ONE\"}, {2, \"TWO\"}, {3, \"ONE|TWO\"}), "
+							  "(REC->byte) ? __print_flags((unsigned long)REC->byte, \"|\", {1, \"LOW\"}, {2, \"HIGH\"}) : \"none\"");
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct strbuf resolved = {0};
+		struct error *error = filter_check(tracepoint_by_id(formats, 7), NULL, cases[i][0], &resolved);
+		if (cases[i][1]) {
+			assert_null(error);
+			assert_string_equal(strbuf_str(&resolved), cases[i][1]);
+		} else {
+			assert_non_null(error);
+			assert_non_null(strstr(error_message(error), "this is no number"));
+			assert_true(*cases[i][0] == 'C' || strstr(error_message(error), "of type s32; or one of: ONE TWO ONE|TWO"));
+			error_free(error);
+		}
+		strbuf_deinit(&resolved);
+	}
+	tracepoint_formats_destroy(formats);
+}
+
 int event_tracepoint_tests(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(printing), cmocka_unit_test(escapes),	cmocka_unit_test(damage),  cmocka_unit_test(long_formats),
 		cmocka_unit_test(fields),   cmocka_unit_test(sections), cmocka_unit_test(filters),
+		cmocka_unit_test(filter_names),
 	};
 
 	return cmocka_run_group_tests_name("event/tracepoint", tests, NULL, NULL);

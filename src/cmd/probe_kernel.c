@@ -153,7 +153,7 @@ struct error *probe_kernel_add_place(const struct probe_target *target, const st
 		strbuf_printf(out, "0x%llx", (unsigned long long)point->address);
 	else if (target->module)
 		strbuf_printf(out, "%s:%s+%llu", target->module, name, (unsigned long long)(point->address - point->entry));
-	else if (spec->is_return || !base)
+	else if (!base)
 		strbuf_printf(out, "%s+%llu", name, (unsigned long long)(point->address - point->entry));
 	else
 		strbuf_printf(out, "_text+%llu", (unsigned long long)(point->address - base));

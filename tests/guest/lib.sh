@@ -35,6 +35,12 @@ contains() {
 	done
 }
 
+# … | contains_stdin PATTERN…: the same of what is piped in.
+contains_stdin() {
+	cat >piped
+	contains piped "$@"
+}
+
 # share FILE PATTERN: the sum of the percentages at the beginning of the matching lines of a report, as a whole number.
 share() {
 	pattern=$2 awk '$0 ~ ENVIRON["pattern"] && $1 ~ /%$/ { sum += $1 } END { printf "%d\n", sum }' "$1"

@@ -6,7 +6,7 @@
     bench/bench.py list
 
 Each case is a pair of commands that do the same. They run in turn (A B A B …), after one warm-up of each. Wall time, CPU time and the peak of anonymous
-memory (RssAnon, read every 2 ms) are taken of the whole process tree's main process; the table shows medians and ratios theirs / ours: above 1 we win.
+memory (RssAnon, read every 2 ms) and of all memory (VmHWM) are taken of the whole process tree's main process; the table shows medians and ratios theirs / ours: above 1 we win.
 """
 import os
 import resource
@@ -37,6 +37,7 @@ FILE_CASES = {
     'report-tracepoints': ('report --stdio', 'tracepoints.data', 2, 5),
     'script-tracepoints': ('script', 'tracepoints.data', 2, 5),
     'evlist': ('evlist', 'compile.data', 10, 1),
+    'script-dwarf': ('script --no-inline', 'deep.data', 1, 8),
     'report-small': ('report --stdio', 'small.data', 10, 1),
 }
 
@@ -44,8 +45,8 @@ FILE_CASES = {
 class Usage:
     """What one run cost."""
 
-    def __init__(self, wall, cpu, anon):
-        self.wall, self.cpu, self.anon = wall, cpu, anon
+    def __init__(self, wall, cpu, anon, resident):
+        self.wall, self.cpu, self.anon, self.resident = wall, cpu, anon, resident
 
 
 def watch_memory(pid, peak, stop):
@@ -54,7 +55,9 @@ def watch_memory(pid, peak, stop):
         try:
             with open(path) as status:
                 for line in status:
-                    if line.startswith('RssAnon'):
+                    if line.startswith('VmHWM'):
+                        peak[1] = int(line.split()[1])
+                    elif line.startswith('RssAnon'):
                         peak[0] = max(peak[0], int(line.split()[1]))
                         break
         except OSError:
@@ -68,7 +71,7 @@ def measure(command, cwd=DIR):
     started = time.monotonic()
     process = subprocess.Popen(command, shell=True, executable='/bin/bash', cwd=cwd, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                                stdin=subprocess.DEVNULL)
-    peak, stop = [0], threading.Event()
+    peak, stop = [0, 0], threading.Event()
     watcher = threading.Thread(target=watch_memory, args=(process.pid, peak, stop))
     watcher.start()
     process.wait()
@@ -76,7 +79,7 @@ def measure(command, cwd=DIR):
     stop.set()
     watcher.join()
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return Usage(wall, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, peak[0])
+    return Usage(wall, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, *peak)
 
 
 def pair(name, ours, theirs, runs, bar):
@@ -95,9 +98,10 @@ def pair(name, ours, theirs, runs, bar):
 
     wall = median(other, 'wall') / median(mine, 'wall')
     anon = median(other, 'anon') / max(1, median(mine, 'anon'))
+    resident = median(other, 'resident') / max(1, median(mine, 'resident'))
     cpu = median(other, 'cpu') / max(1e-4, median(mine, 'cpu'))
     print(f'{name:22} ours {median(mine, "wall"):8.3f} s {median(mine, "anon") / 1024:8.1f} MB   theirs {median(other, "wall"):8.3f} s '
-          f'{median(other, "anon") / 1024:8.1f} MB   faster {wall:7.1f}x (bar {bar}x)  cpu {cpu:6.1f}x  anon {anon:6.1f}x', flush=True)
+          f'{median(other, "anon") / 1024:8.1f} MB   faster {wall:7.1f}x (bar {bar}x)  cpu {cpu:6.1f}x  anon {anon:6.1f}x  resident {resident:5.1f}x', flush=True)
 
 
 def file_case(name):
@@ -109,6 +113,12 @@ def flamegraph_case():
     data = file('compile.data')
     pair('flamegraph', f'exec {OURS} flamegraph -i {data} -o /dev/null',
          f'{THEIRS} script -i {data} | {FLAMEGRAPH}/stackcollapse-perf.pl | {FLAMEGRAPH}/flamegraph.pl', 1, 50)
+
+
+def unwind_case():
+    """Stacks of about 75 frames from registers and stack bytes, on one core; nothing but call trees is made of them."""
+    arguments = f'report --stdio --no-children -g caller --no-inline -s comm --percent-limit 99 -i {file("deep.data")}'
+    pair('unwind', f'exec taskset -c 0 {OURS} {arguments}', f'exec taskset -c 0 {THEIRS} {arguments}', 1, 20)
 
 
 def head_case():
@@ -205,6 +215,8 @@ def make_data():
     record('small.data', '-F 1000 -- dd if=/dev/zero of=/dev/null bs=1M count=2000')
     record('tracepoints.data', "-e 'raw_syscalls:*' -- dd if=/dev/zero of=/dev/null bs=1 count=500000")
     record('compile.data', f'-F 10000 -a -g -- timeout 100 bash -c "while {COMPILE}; do :; done" || true')
+    subprocess.run(['gcc', '-O2', '-fomit-frame-pointer', '-o', file('deep'), os.path.join(ROOT, 'bench', 'deep.c')], check=True)
+    record('deep.data', '-e cpu-clock:u -F 10000 -m 4096 --call-graph dwarf,16384 -- ./deep 5')
     record('growth-5.data', '-F 20000 -g -- timeout 6 sh -c "while :; do ls -lR /usr/share/doc >/dev/null; done" || true')
     for name, times in (('growth-6.data', 10), ('growth-7.data', 100)):
         if not os.path.exists(file(name)):
@@ -212,7 +224,7 @@ def make_data():
 
 
 CASES = {name: (lambda name=name: file_case(name)) for name in FILE_CASES}
-CASES |= {'flamegraph': flamegraph_case, 'script-head': head_case, 'version': start_case, 'record-true': record_true_case, 'stat-true': stat_true_case,
+CASES |= {'flamegraph': flamegraph_case, 'unwind': unwind_case, 'script-head': head_case, 'version': start_case, 'record-true': record_true_case, 'stat-true': stat_true_case,
           'stat-events': stat_events_case, 'record': record_cases,
           'growth': growth_case}
 

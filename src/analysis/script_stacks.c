@@ -6,12 +6,13 @@
  *	files         by number                                                    → " (path)"
  *
  * A chain is cut at its markers into segments of one address space. A segment that was seen before is one copy. A new one is put together
- *line by line: symbols by the address in the file, or else looked up; the file's name is ready made. All of a segment's places are asked for before the
- *first is read, so that the waits for memory overlap. Lines themselves aren't kept: most addresses of a fast recording come once, and to compose a line costs
- *less than to miss the cache for it. Texts of segments are kept within bounds (thrown away when full), and only when they come a second
- *time.
+ *line by line: symbols by the address in the file, or else looked up; the file's name is ready made. All of a segment's places are asked
+ *for before the first is read, so that the waits for memory overlap. Lines themselves aren't kept: most addresses of a fast recording come
+ *once, and to compose a line costs less than to miss the cache for it. Texts of segments are kept within bounds (thrown away when full),
+ *and only when they come a second time.
  *
- * Stacks that need unwinding or branch records, and --stop-bt, go the straight way through stack_resolve(). */
+ * Stacks that were unwound or come from branch records hardly ever come twice: their lines are put together without segments. --stop-bt
+ *goes the straight way through stack_resolve(). */
 #include "analysis/script_stacks.h"
 
 #include "base/digits.h"
@@ -28,8 +29,8 @@ enum {
 	LOOKUPS = 32, /* addresses looked up at a time */
 	SEGMENT_SLOTS = 1 << 13,
 	TEXT_LIMIT = 1 << 20, /* bytes of segments' text */
-	WIDE = 32,	       /* bytes copied at a time; behind all text that is copied so there is room for as much */
-	NAME_LIMIT = 512,      /* longer names of symbols are unusual */
+	WIDE = 32,	      /* bytes copied at a time; behind all text that is copied so there is room for as much */
+	NAME_LIMIT = 512,     /* longer names of symbols are unusual */
 	USUAL_ROOM = NAME_LIMIT + WIDE + 64,
 };
 
@@ -263,7 +264,8 @@ static struct frame frame_of(struct script_text *text, const struct space *space
 			      .cpumode = space->mode};
 }
 
-static void add_line(struct script_text *text, const struct script_sample *at, const struct space *space, const struct spot *spot, struct strbuf *out)
+static void add_line(struct script_text *text, const struct script_sample *at, const struct space *space, const struct spot *spot,
+		     struct strbuf *out)
 {
 	if (looks_usual(at, spot)) {
 		add_usual_line(text, spot, out);
@@ -273,8 +275,8 @@ static void add_line(struct script_text *text, const struct script_sample *at, c
 	}
 }
 
-static void add_lines(struct script_text *text, const struct script_sample *at, const struct space *space, const uint64_t *words, size_t count,
-		      struct strbuf *out)
+static void add_lines(struct script_text *text, const struct script_sample *at, const struct space *space, const uint64_t *words,
+		      size_t count, struct strbuf *out)
 {
 	struct spot spots[LOOKUPS];
 	for (size_t begin = 0; begin < count; begin += LOOKUPS) {
@@ -285,6 +287,56 @@ static void add_lines(struct script_text *text, const struct script_sample *at, 
 			finish_place(text, at, space, &spots[i]);
 		for (size_t i = 0; i < here; i++)
 			add_line(text, at, space, &spots[i], out);
+	}
+}
+
+/* A line for each function that debug information says is at the address. */
+static void add_expanded(struct script_text *text, const struct script_sample *at, const struct space *space, const struct spot *spot,
+			 struct strbuf *out)
+{
+	struct frame frame = frame_of(text, space, spot);
+	const struct code_function *functions;
+	size_t count = resolver_functions(text->resolver, &frame, &functions);
+	for (size_t i = 0; i < count; i++) {
+		frame.symbol = functions[i].symbol;
+		add_frame(text, at->plan, &frame, out);
+	}
+	if (!count)
+		add_line(text, at, space, spot, out);
+}
+
+/* Frames of one address space, all or none of them unwound. */
+static void add_run(struct script_text *text, const struct script_sample *at, const struct frame *frames, size_t count, bool expand,
+		    struct strbuf *out)
+{
+	struct spot spots[LOOKUPS];
+	struct space space;
+	space_init(&space, text, at, frames[0].cpumode);
+	for (size_t begin = 0; begin < count; begin += LOOKUPS) {
+		size_t here = count - begin < LOOKUPS ? count - begin : LOOKUPS;
+		for (size_t i = 0; i < here; i++)
+			begin_place(text, &space, frames[begin + i].ip, &spots[i]);
+		for (size_t i = 0; i < here; i++)
+			finish_place(text, at, &space, &spots[i]);
+		for (size_t i = 0; i < here; i++)
+			if (expand)
+				add_expanded(text, at, &space, &spots[i], out);
+			else
+				add_line(text, at, &space, &spots[i], out);
+	}
+}
+
+static void add_addresses(struct script_text *text, const struct script_sample *at, struct strbuf *out)
+{
+	const struct stack_options options = {.max_depth = text->options.max_stack, .inlines = text->options.inlines};
+	struct stack *stack = &text->stack;
+	stack_addresses(text->resolver, text->machine, at->thread, at->event, at->sample, at->model_time, &options, stack);
+	const struct frame *frames = stack->frames.data;
+	size_t count = stack->frames.len, unwound = stack->unwound ? stack->unwound - 1 : count;
+	for (size_t begin = 0, end; begin < count; begin = end) {
+		for (end = begin + 1; end < count && end != unwound && frames[end].cpumode == frames[begin].cpumode;)
+			end++;
+		add_run(text, at, frames + begin, end - begin, options.inlines && begin >= unwound, out);
 	}
 }
 
@@ -308,7 +360,8 @@ static void add_segment(struct script_text *text, const struct script_sample *at
 	struct script_stacks *stacks = text->stacks;
 	struct space space;
 	space_init(&space, text, at, mode);
-	struct hash128 hash = hash_words(words, count, (space.state.epoch << 3 | mode) << 5 | (at->plan->fields & look_fields) >> SCRIPT_SYM);
+	struct hash128 hash =
+		hash_words(words, count, (space.state.epoch << 3 | mode) << 5 | (at->plan->fields & look_fields) >> SCRIPT_SYM);
 	struct segment *segment = &stacks->segments[hash.lo & (SEGMENT_SLOTS - 1)];
 	bool again = segment->hash == hash.hi;
 	if (again && segment->length) {
@@ -338,7 +391,8 @@ static uint8_t mode_of_marker(uint64_t marker)
 }
 
 /* At most *left frames of it. False when it makes no sense. */
-static bool add_words(struct script_text *text, const struct script_sample *at, const uint64_t *chain, size_t count, size_t *left, struct strbuf *out)
+static bool add_words(struct script_text *text, const struct script_sample *at, const uint64_t *chain, size_t count, size_t *left,
+		      struct strbuf *out)
 {
 	uint8_t mode = CPUMODE_USER;
 	for (size_t i = 0; i < count && *left;) {
@@ -390,8 +444,10 @@ void script_stacks_add_ip(struct script_text *text, const struct script_sample *
 
 void script_stacks_add(struct script_text *text, const struct script_sample *at, struct strbuf *out)
 {
-	if (at->plan->plain_chain && !text->options.stop_at)
+	if (text->options.stop_at)
+		add_resolved(text, at, out);
+	else if (at->plan->plain_chain)
 		add_chain(text, at, out);
 	else
-		add_resolved(text, at, out);
+		add_addresses(text, at, out);
 }

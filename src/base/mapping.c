@@ -98,6 +98,14 @@ struct error *mapping_open(const char *path, struct mapping *ret)
 	return mapping_open_fd(fd, path, ret);
 }
 
+void mapping_forget(const uint8_t *data, size_t size)
+{
+	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+	uintptr_t begin = ((uintptr_t)data + page - 1) & ~(page - 1), end = ((uintptr_t)data + size) & ~(page - 1);
+	if (begin < end)
+		madvise((void *)begin, end - begin, MADV_DONTNEED);
+}
+
 void mapping_close(struct mapping *mapping)
 {
 	if (mapping->data) {

@@ -16,6 +16,9 @@ struct error *mapping_open(const char *path, struct mapping *ret);
 /* Maps `fd`, which may be closed afterwards. */
 struct error *mapping_open_fd(int fd, const char *name, struct mapping *ret);
 void mapping_close(struct mapping *mapping);
+/* Whole pages within `size` bytes at `data`, which lie in a mapping, leave this process's memory; whoever reads them again gets them back
+ * from the file. For readers that go through large files once. */
+void mapping_forget(const uint8_t *data, size_t size);
 
 /* A nameless file that vanishes when closed, in TMPDIR, /var/tmp or /tmp; what does not fit in memory is put there. */
 struct error *mapping_create_temporary(int *ret_fd);

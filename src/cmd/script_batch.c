@@ -1,6 +1,6 @@
 /* Samples become text on several threads: one thread reads a few thousand records (the machine grows meanwhile), then all threads make
- * slices of them into text (the machine rests; the reading thread first reads ahead), then the slices are written in order. The first batches are small, so that the first lines
- * come at once. */
+ * slices of them into text (the machine rests; the reading thread first reads ahead), then the slices are written in order. The first
+ * batches are small, so that the first lines come at once. */
 #include "cmd/script_batch.h"
 
 #include "base/mem.h"
@@ -16,7 +16,8 @@ enum {
 	FIRST_RECORDS = 64,
 	MOST_RECORDS = 2048,
 	MOST_SLICES = MOST_RECORDS / SLICE,
-	MUCH_TEXT = 8 << 20, /* bytes of a batch; then the next one is smaller */
+	MUCH_TEXT = 4 << 20, /* bytes of a batch; then the next one is smaller */
+	FORGET = 16 << 20,   /* bytes of the recording that are forgotten at a time */
 };
 
 struct item {
@@ -45,6 +46,7 @@ struct script_batch {
 	unsigned int helper_count;
 	struct item *items;
 	size_t count, limit;
+	uint64_t forgotten; /* where in the recording what was read and isn't needed any more ends */
 	struct strbuf between;
 	struct slice slices[MOST_SLICES];
 
@@ -216,6 +218,22 @@ static void count_broken(struct script_batch *batch, size_t number)
 	}
 }
 
+/* Lets go of the recording's memory before the records of this batch: later ones follow, or lie not far behind. */
+static void forget(struct script_batch *batch)
+{
+	const struct reader *reader = batch->session->reader;
+	uint64_t first = UINT64_MAX;
+	for (size_t i = 0; i < batch->count; i++) {
+		uint64_t offset = (uint64_t)((const uint8_t *)batch->items[i].record.header - reader->records);
+		if (batch->items[i].record.header && offset < reader->data_end && offset < first)
+			first = offset;
+	}
+	if (!reader->stable || first == UINT64_MAX || first < batch->forgotten || first - batch->forgotten < FORGET)
+		return;
+	reader_forget(reader, batch->forgotten, first);
+	batch->forgotten = first;
+}
+
 struct error *script_batch_run(struct script_batch *batch, struct error *(*write)(void *context, const char *text, size_t length),
 			       void *context)
 {
@@ -234,6 +252,7 @@ struct error *script_batch_run(struct script_batch *batch, struct error *(*write
 		batch->limit = batch->limit / 2 > SLICE ? batch->limit / 2 : SLICE;
 	else if (batch->limit < MOST_RECORDS)
 		batch->limit *= 2;
+	forget(batch);
 	batch->count = 0;
 	strbuf_clear(&batch->between);
 	return error;

@@ -664,3 +664,9 @@ void reader_chunk_release(struct reader_chunk *chunk)
 {
 	stream_chunk_free(chunk);
 }
+
+void reader_forget(const struct reader *reader, uint64_t from, uint64_t to)
+{
+	if (reader->stable && from < to && to <= reader->data_end)
+		mapping_forget(reader->records + from, to - from);
+}

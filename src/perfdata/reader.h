@@ -91,6 +91,9 @@ const struct record_header *reader_record(struct reader *reader, uint64_t *offse
 /* The kernel's record at `offset` if it is a sound one, which reader_record() would hand out and do nothing else; else NULL. Changes nothing. */
 const struct record_header *reader_peek(const struct reader *reader, uint64_t offset);
 
+/* Stable input. Records from offset `from` to `to` were read and won't be again for long: their memory can go. */
+void reader_forget(const struct reader *reader, uint64_t from, uint64_t to);
+
 /* Streaming input: the next piece of whole records. Events, features and formats are complete as soon as the first record that is no header
  * record was returned. Release each chunk with reader_chunk_release(). */
 struct reader_chunk {

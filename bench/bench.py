@@ -42,6 +42,19 @@ FILE_CASES = {
 }
 
 
+# What scripts in Python cost: the functions are called for each event, and count.
+SCRIPT = '''
+calls, failed = {}, {}
+def raw_syscalls__sys_enter(event_name, context, common_cpu, common_secs, common_nsecs, common_pid, common_comm, common_callchain, id, args):
+    calls[common_comm, id] = calls.get((common_comm, id), 0) + 1
+def raw_syscalls__sys_exit(event_name, context, common_cpu, common_secs, common_nsecs, common_pid, common_comm, common_callchain, id, ret):
+    if ret < 0:
+        failed[id] = failed.get(id, 0) + 1
+def trace_end():
+    print(sorted(calls.items()), sorted(failed.items()))
+'''
+
+
 class Usage:
     """What one run cost."""
 
@@ -107,6 +120,14 @@ def pair(name, ours, theirs, runs, bar):
 def file_case(name):
     arguments, data, runs, bar = FILE_CASES[name]
     pair(name, f'exec {OURS} {arguments} -i {file(data)}', f'exec {THEIRS} {arguments} -i {file(data)}', runs, bar)
+
+
+def script_python_case():
+    script = file('count.py')
+    with open(script, 'w', encoding='ascii') as out:
+        out.write(SCRIPT)
+    words = f'script -i {file("tracepoints.data")} -s {script}'
+    pair('script-python', f'exec {OURS} {words}', f'exec {THEIRS} {words}', 3, 3)
 
 
 def flamegraph_case():
@@ -225,7 +246,7 @@ def make_data():
 
 CASES = {name: (lambda name=name: file_case(name)) for name in FILE_CASES}
 CASES |= {'flamegraph': flamegraph_case, 'unwind': unwind_case, 'script-head': head_case, 'version': start_case, 'record-true': record_true_case, 'stat-true': stat_true_case,
-          'stat-events': stat_events_case, 'record': record_cases,
+          'stat-events': stat_events_case, 'script-python': script_python_case, 'record': record_cases,
           'growth': growth_case}
 
 

@@ -50,6 +50,7 @@ enum { PYTHON_FILE_INPUT = 257 };
 	X(python_object *, PyDict_Copy, (python_object *))                                                                      \
 	X(int, PyDict_SetItem, (python_object *, python_object *, python_object *))                                             \
 	X(int, PyDict_SetItemString, (python_object *, const char *, python_object *))                                          \
+	X(python_object *, PyDict_GetItem, (python_object *, python_object *))                                                  \
 	X(python_object *, PyDict_GetItemString, (python_object *, const char *))                                               \
 	X(python_object *, PyList_New, (python_size))                                                                           \
 	X(int, PyList_SetItem, (python_object *, python_size, python_object *))                                                 \

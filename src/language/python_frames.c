@@ -54,9 +54,10 @@ static python_object *remembered_frame(struct python *python, const struct frame
 
 static python_object *copy_frame(struct python *python, const struct frame *frame)
 {
-	python_object *dict = python->api.PyDict_Copy(remembered_frame(python, frame));
-	if (frame->symbol)
-		python_set(python, dict, KEY_sym, make_symbol(python, frame->symbol));
+	python_object *remembered = remembered_frame(python, frame), *dict = python->api.PyDict_Copy(remembered);
+	python_object *symbol = frame->symbol ? python->api.PyDict_GetItem(remembered, python->keys[KEY_sym]) : NULL;
+	if (dict && symbol)
+		python_set(python, dict, KEY_sym, python->api.PyDict_Copy(symbol));
 	return dict;
 }
 

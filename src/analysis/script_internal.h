@@ -100,6 +100,9 @@ void script_resolve_ip(struct script_text *text, const struct script_sample *at,
 /* The frame of an address that comes with a sample of `cpumode`: kernel or user space is told by the address itself. */
 void script_resolve_data(struct script_text *text, const struct script_sample *at, uint64_t addr, struct frame *ret);
 
+/* The sample as a line of JSON. */
+void script_json_sample(struct script_text *text, const struct script_sample *at, struct strbuf *out);
+
 /* Fields, by file. */
 script_field_put script_put_pid, script_put_tid, script_put_cpu, script_put_misc, script_put_time, script_put_period;
 script_field_print script_print_comm, script_print_tod, script_print_event, script_print_trace;

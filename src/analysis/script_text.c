@@ -130,7 +130,7 @@ bool script_text_ordered(const struct script_text *text)
 	const struct event_list *events = &text->session->reader->events;
 	for (size_t i = 0; i < events->events.len; i++)
 		shown |= text->options.fields.shown[script_type_of(events->events.data[i])];
-	return text->options.relative || text->options.delta || shown & BIT(DATA_SRC);
+	return !text->options.json && (text->options.relative || text->options.delta || shown & BIT(DATA_SRC));
 }
 
 static void take_steps(struct script_text *text, const struct script_sample *at, unsigned int steps, struct strbuf *out)
@@ -152,7 +152,7 @@ void script_text_sample(struct script_text *text, const struct record *record, c
 			struct strbuf *out)
 {
 	const struct script_plan *plan = plan_of(text, record->event);
-	if (!plan->fields)
+	if (!plan->fields && !text->options.json)
 		return;
 	const struct script_sample at = {
 		.event = record->event,
@@ -163,6 +163,10 @@ void script_text_sample(struct script_text *text, const struct record *record, c
 		.type = record->header->type,
 		.misc = record->header->misc,
 	};
+	if (text->options.json) {
+		script_json_sample(text, &at, out);
+		return;
+	}
 	take_steps(text, &at, plan->steps_used, out);
 	strbuf_add_char(out, '\n');
 }

@@ -15,6 +15,7 @@ struct script_text;
 
 struct script_text_options {
 	struct script_fields fields; /* after script_fields_check() */
+	bool json;		     /* an object a sample, whatever the fields */
 	bool callchains;	     /* print stacks where there are any */
 	bool nanoseconds;	     /* times with nine decimals */
 	bool relative;		     /* times count from the first line */

@@ -79,6 +79,7 @@ static const struct option script_options[] = {
 			    "to the usual ones "
 			    "and taken away. -F help lists them",
 			    parse_fields, OPTION_NO_NEGATION),
+	OPTION_FLAG(0, "json", TYPE, json, "an object of JSON a line for each sample, with everything that was recorded of it"),
 	OPTION_FLAG('G', "hide-call-graph", TYPE, hide_call_graph, "no stacks: one line a sample"),
 	OPTION_U64(0, "max-stack", TYPE, max_stack, "N", "at most N frames of a stack (127)"),
 	OPTION_U64(0, "max-blocks", TYPE, max_blocks, "N", "with -F brstackinsn: at most N blocks of code"),

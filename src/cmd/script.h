@@ -18,6 +18,7 @@ struct script_options {
 	const char *switch_on, *switch_off;
 	uint64_t max_stack;
 	uint64_t max_blocks;
+	bool json;
 	bool hide_call_graph;
 	bool inlines;
 	bool nanoseconds, relative, delta, latency;

@@ -261,6 +261,7 @@ static void init_text_options(struct script_text_options *ret, const struct scri
 {
 	*ret = (struct script_text_options){
 		.fields = options->fields,
+		.json = options->json,
 		.callchains = !options->hide_call_graph,
 		.nanoseconds = options->nanoseconds,
 		.relative = options->relative,

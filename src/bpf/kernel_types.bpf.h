@@ -116,4 +116,8 @@ struct task_struct {
 	struct pid *thread_pid;
 };
 
+struct bpf_iter__task {
+	struct task_struct *task;
+};
+
 #pragma clang attribute pop

@@ -187,6 +187,8 @@ int BPF_PROG(exit_call, struct pt_regs *regs, long result)
 		return 0;
 	if (plan->replaces && !result) {
 		thread->awaits_exec = 0;
+		if (config.sums)
+			empty_slots(thread); /* by its old number */
 		note_ids(thread, task);
 		tell_name(thread, task);
 	}
@@ -258,6 +260,20 @@ int BPF_PROG(end_thread, struct task_struct *task)
 		return 0;
 	fill_header(&record, thread, SYSCALLS_RECORD_EXIT, sizeof(record), bpf_ktime_get_ns());
 	thread->in_call = 0;
+	if (config.sums)
+		empty_slots(thread);
 	send(&record, sizeof(record));
+	return 0;
+}
+
+/* Run once at the end, for the threads that go on. */
+SEC("iter/task")
+int finish_sums(struct bpf_iter__task *context)
+{
+	struct task_struct *task = context->task;
+	struct thread *thread = task ? bpf_task_storage_get(&threads, task, NULL, 0) : NULL;
+
+	if (thread)
+		empty_slots(thread);
 	return 0;
 }

@@ -35,6 +35,7 @@ static void size_maps(struct syscalls_bpf *skeleton, const struct bpf_syscalls_o
 	/* What would cost and isn't needed stays away. */
 	bpf_program__set_autoload(skeleton->progs.leave_cpu, config->calls && !config->shortest && !config->failures);
 	bpf_program__set_autoload(skeleton->progs.begin_thread, config->inherit);
+	bpf_program__set_autoload(skeleton->progs.finish_sums, config->sums);
 }
 
 /* In the initial pid namespace, tasks have one number; else the program must know how deep we are. */
@@ -116,9 +117,27 @@ struct error *bpf_syscalls_start(struct bpf_syscalls *syscalls)
 	return error ? bpf_support_explain(error, "the BPF program for system calls") : NULL;
 }
 
+/* Lets the program put what it holds for threads that still run into the map of sums. */
+static void finish_sums(const struct bpf_link *link)
+{
+	char nothing[64];
+	int fd = link ? bpf_iter_create(bpf_link__fd(link)) : -1;
+
+	while (fd >= 0 && (read(fd, nothing, sizeof(nothing)) > 0 || errno == EINTR))
+		;
+	if (fd >= 0)
+		close(fd);
+}
+
 void bpf_syscalls_stop(struct bpf_syscalls *syscalls)
 {
-	syscalls_bpf__detach(syscalls->skeleton);
+	struct syscalls_bpf *skeleton = syscalls->skeleton;
+
+	bpf_link__destroy(skeleton->links.enter_call);
+	bpf_link__destroy(skeleton->links.exit_call);
+	skeleton->links.enter_call = skeleton->links.exit_call = NULL;
+	finish_sums(skeleton->links.finish_sums);
+	syscalls_bpf__detach(skeleton);
 }
 
 void bpf_syscalls_pause(struct bpf_syscalls *syscalls, bool pause)

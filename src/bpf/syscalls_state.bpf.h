@@ -7,7 +7,7 @@
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
 
-enum { LARGEST_ERRNO = 4095, SEEN_FILES = 4, ARGUMENT_MASK = 7 };
+enum { LARGEST_ERRNO = 4095, SEEN_FILES = 4, ARGUMENT_MASK = 7, SUM_SLOTS = 8 };
 
 const volatile struct syscalls_config config;
 
@@ -15,6 +15,14 @@ uint64_t lost;	   /* records without room in the ring */
 uint64_t unsummed; /* calls without room in the sums */
 uint32_t woken;	   /* the reader is on its way: it sets this back */
 uint32_t paused;   /* nothing is traced for now */
+
+/* The sum of a thread's calls of one kind that isn't in the map `sums` yet: to look up a hash for each call would be a quarter of what tracing it costs. */
+struct sum_slot {
+	struct call_sum sum; /* no calls: the slot is free */
+	uint64_t cgroup;
+	uint32_t number;
+	uint32_t unused;
+};
 
 /* What is known of a traced thread. */
 struct thread {
@@ -31,6 +39,7 @@ struct thread {
 	uint8_t awaits_exec;
 	uint8_t next_seen;
 	uint8_t unused;
+	struct sum_slot slots[SUM_SLOTS]; /* by the calls' numbers */
 };
 
 struct {

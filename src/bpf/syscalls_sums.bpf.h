@@ -93,20 +93,56 @@ static __always_inline void add_error(const struct call_sum_key *key, int64_t re
 		bpf_map_update_elem(&errors, &error, &one, BPF_ANY);
 }
 
-static __always_inline void add_to_sum(struct thread *thread, uint64_t duration, int64_t result)
+static __always_inline void merge(struct call_sum *to, const struct call_sum *from)
 {
-	struct call_sum_key key = {
-		.tid = thread->tid, .number = thread->number, .cgroup = config.by_cgroup ? bpf_get_current_cgroup_id() : 0};
+	uint64_t before = to->squares_low;
+
+	to->calls += from->calls;
+	to->errors += from->errors;
+	to->total += from->total;
+	if (from->shortest < to->shortest)
+		to->shortest = from->shortest;
+	if (from->longest > to->longest)
+		to->longest = from->longest;
+	to->squares_low += from->squares_low;
+	to->squares_high += from->squares_high + (to->squares_low < before);
+}
+
+/* Puts a slot's sum into the map. */
+static __noinline int empty_slot(const struct thread *thread, struct sum_slot *slot)
+{
+	struct call_sum_key key = {.tid = thread->tid, .number = slot->number, .cgroup = slot->cgroup};
 	struct call_sum *sum = bpf_map_lookup_elem(&sums, &key);
 
-	if (!sum) {
-		struct call_sum first = {.shortest = UINT64_MAX};
-		bpf_map_update_elem(&sums, &key, &first, BPF_NOEXIST);
-		sum = bpf_map_lookup_elem(&sums, &key);
-		if (!sum) {
-			__sync_fetch_and_add(&unsummed, 1);
-			return;
-		}
+	if (sum)
+		merge(sum, &slot->sum);
+	else if (bpf_map_update_elem(&sums, &key, &slot->sum, BPF_ANY))
+		__sync_fetch_and_add(&unsummed, slot->sum.calls);
+	slot->sum.calls = 0;
+	return 0;
+}
+
+/* Before the thread ends, or has another number; at the end of the trace. */
+static __always_inline void empty_slots(struct thread *thread)
+{
+	for (uint32_t i = 0; i < SUM_SLOTS; i++)
+		if (thread->slots[i].sum.calls)
+			empty_slot(thread, &thread->slots[i]);
+}
+
+static __always_inline void add_to_sum(struct thread *thread, uint64_t duration, int64_t result)
+{
+	struct sum_slot *slot = &thread->slots[thread->number & (SUM_SLOTS - 1)];
+	struct call_sum *sum = &slot->sum;
+	uint64_t cgroup = config.by_cgroup ? bpf_get_current_cgroup_id() : 0;
+
+	if (sum->calls && (slot->number != thread->number || slot->cgroup != cgroup))
+		empty_slot(thread, slot);
+	if (!sum->calls) {
+		__builtin_memset(slot, 0, sizeof(*slot));
+		slot->number = thread->number;
+		slot->cgroup = cgroup;
+		sum->shortest = UINT64_MAX;
 	}
 	sum->calls++;
 	sum->total += duration;
@@ -115,11 +151,13 @@ static __always_inline void add_to_sum(struct thread *thread, uint64_t duration,
 	if (duration > sum->longest)
 		sum->longest = duration;
 	add_square(sum, duration);
+	bool failed = result < 0 && result >= -LARGEST_ERRNO;
+	sum->errors += failed;
+	if (!config.histograms && !(config.errors && failed))
+		return;
+	struct call_sum_key key = {.tid = thread->tid, .number = thread->number, .cgroup = cgroup};
 	if (config.histograms)
 		add_to_histogram(&key, duration);
-	if (result < 0 && result >= -LARGEST_ERRNO) {
-		sum->errors++;
-		if (config.errors)
-			add_error(&key, result);
-	}
+	if (config.errors && failed)
+		add_error(&key, result);
 }

@@ -121,6 +121,37 @@ int main(void)
     assert sum(int(count) for count in re.findall(r"(\d+) \|", counts)) == 1100
 
 
+def test_sums_of_running_threads(perf, bpf, tmp_path):
+    """What is summed in the kernel for threads that go on, and more kinds of calls than it holds for a thread at a time."""
+    program = build(tmp_path, """
+#include <unistd.h>
+#include <sys/types.h>
+int main(void)
+{
+	char c;
+	read(0, &c, 1);
+	for (int i = 0; i < 300; i++)
+		getppid(), getpid(), getuid(), getgid(), geteuid(), getegid(), getpgid(0), getsid(0), alarm(0), lseek(99, 0, 0), close(99), gettid();
+	write(1, "x", 1);
+	read(0, &c, 1);
+}""")
+    path = tmp_path / "trace.txt"
+    with subprocess.Popen([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        with subprocess.Popen([perf.path, "trace", "-s", "-o", path, "-p", str(process.pid)]) as trace:
+            while "sys_enter" not in subprocess.run(["grep", "-h", ".", f"/proc/{trace.pid}/fdinfo", "-r"], capture_output=True, text=True).stdout:
+                time.sleep(0.1)
+            process.stdin.write(b"x")
+            process.stdin.flush()
+            assert process.stdout.read(1) == b"x"
+            trace.send_signal(signal.SIGINT)
+            assert trace.wait(20) == -signal.SIGINT
+        process.communicate(b"x")
+    sums = {name: (int(calls), int(errors)) for name, calls, errors in re.findall(r"^   (\w+) +(\d+) +(\d+) +[\d.]+ ", path.read_text(), re.MULTILINE)}
+    quiet = {"getppid", "getpid", "getuid", "getgid", "geteuid", "getegid", "getpgid", "getsid", "alarm", "gettid"}
+    assert {name: sums[name] for name in quiet} == {name: (300, 0) for name in quiet}
+    assert sums["lseek"] == sums["close"] == (300, 300) and sums["write"] == (1, 0)
+
+
 def test_lines_and_sums_agree(perf, bpf, tmp_path):
     _, lines = traced(perf, tmp_path, "-S", "ls", "-l", "/")
     at = lines.index(" Summary of events:")

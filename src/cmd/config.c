@@ -40,10 +40,21 @@ static struct error *choose_file(const struct config_options *options, bool writ
 	return NULL;
 }
 
+/* What stands in front of "=", if there is one, is section.key, in letters that stay what they are when they are written. */
+static struct error *check_name(const char *text)
+{
+	size_t len = strcspn(text, "=");
+	cleanup_free char *name = mem_strndup(text, len);
+	const char *dot = strrchr(name, '.');
+	if (!dot || dot == name || !dot[1])
+		return error_new("'%s' has no section: a name is section.key", name);
+	if (strpbrk(name, " \t\n[]\"'#;"))
+		return error_new("'%s' is no name: section.key has no blanks, brackets, quotes, # or ;", name);
+	return NULL;
+}
+
 static struct error *show(const struct config *config, const char *name)
 {
-	if (!strchr(name, '.'))
-		return error_new("'%s' has no section: a name is section.key", name);
 	const char *value = config_get(config, name);
 	if (value)
 		printf("%s=%s\n", name, value);
@@ -52,9 +63,31 @@ static struct error *show(const struct config *config, const char *name)
 
 /* The keys that change something here. Others may stand in a file: the kernel's tool has them. */
 static const char *const known_keys[] = {
-	"pager.*",	    "core.pager",	    "buildid.dir",	    "hist.percentage",		"record.build-id",	 "report.sort_order",
-	"report.children",  "report.percent-limit", "report.group",	    "report.skip-empty",	"call-graph.record-mode", "call-graph.dump-size",
-	"call-graph.order", "call-graph.sort-key",  "call-graph.threshold", "call-graph.print-type",
+	"pager.*",
+	"core.pager",
+	"buildid.dir",
+	"hist.percentage",
+	"record.build-id",
+	"report.sort_order",
+	"report.children",
+	"report.percent-limit",
+	"report.group",
+	"report.skip-empty",
+	"call-graph.record-mode",
+	"call-graph.dump-size",
+	"call-graph.order",
+	"call-graph.sort-key",
+	"call-graph.threshold",
+	"call-graph.print-type",
+	"annotate.disassembler_style",
+	"trace.show_timestamp",
+	"trace.show_duration",
+	"trace.show_arg_names",
+	"trace.show_zeros",
+	"trace.show_prefix",
+	"trace.no_inherit",
+	"trace.args_alignment",
+	"trace.add_events",
 };
 
 static void warn_if_unknown(const char *name)
@@ -79,6 +112,8 @@ static struct error *change(const char *path, const char *assignment)
 static struct error *show_or_change(const struct config_options *options, int words, char **argv)
 {
 	struct error *error = NULL;
+	for (int i = 0; i < words && !error; i++)
+		error = check_name(argv[i]);
 	for (int i = 0; i < words && !error; i++) {
 		bool write = strchr(argv[i], '=') != NULL;
 		struct config config = {0};

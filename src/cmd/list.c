@@ -180,6 +180,8 @@ static void filter(struct list_run *run)
 			listing->entries.data[to++] = *entry;
 	}
 	listing->entries.len = to;
+	if (unit && !to)
+		log_warning("no event listed here is one of a PMU '%s'; 'perf list pmu' shows the PMUs", unit);
 }
 
 static bool any_hardware_refused(const struct listing *listing)

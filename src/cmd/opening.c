@@ -46,6 +46,8 @@ static struct error *check_files(const struct input_options *input)
 		return error_system(errno, "-k %s", input->vmlinux);
 	if (input->kallsyms && access(input->kallsyms, R_OK))
 		return error_system(errno, "--kallsyms %s", input->kallsyms);
+	if (input->symfs && access(input->symfs, X_OK))
+		return error_system(errno, "--symfs %s", input->symfs);
 	return NULL;
 }
 

@@ -368,7 +368,7 @@ static struct error *run_with(struct recording *recording, int argc, char **argv
 	if (!error && recording->options.realtime) {
 		struct sched_param priority = {.sched_priority = recording->options.realtime};
 		if (sched_setscheduler(0, SCHED_FIFO, &priority) < 0)
-			error = error_system(errno, "real-time priority %d (-r)", recording->options.realtime);
+			error = error_system(errno, "real-time priority %d (-r; 1 to 99, for root and CAP_SYS_NICE)", recording->options.realtime);
 	}
 	if (!error)
 		error = record(recording, argv, ret_status);

@@ -32,6 +32,15 @@ static struct error *parse_freq(const struct option *option, const char *argumen
 	return NULL;
 }
 
+static struct error *parse_count(const struct option *option, const char *argument, bool negated, void *field)
+{
+	uint64_t *period = field;
+
+	if (!number_parse_u64(argument, period) || !*period)
+		return error_new_kind(ERROR_USAGE, "'%s' is no number of events from 1 on", argument);
+	return NULL;
+}
+
 static struct error *parse_no_inherit(const struct option *option, const char *argument, bool negated, void *field)
 {
 	struct record_options *options = field;
@@ -394,7 +403,7 @@ const struct option record_option_table[] = {
 	WHOLE('F', "freq", "HZ", "samples a second, or 'max' (default 4000)", parse_freq, OPTION_NO_NEGATION),
 	OPTION_FLAG(0, "strict-freq", O, strict_freq, "fail when -F is more than the kernel allows"),
 	OPTION_FLAG(0, "group", O, sampling.group, "all events as one group: counted together or not at all"),
-	OPTION_U64('c', "count", O, sampling.period, "N", "a sample every N events, instead of -F"),
+	CUSTOM('c', "count", sampling.period, "N", "a sample every N events, instead of -F", parse_count),
 	OPTION_FLAG(0, "all-kernel", O, sampling.all_kernel, "only the kernel's part"),
 	OPTION_FLAG(0, "all-user", O, sampling.all_user, "only the programs' part"),
 
@@ -462,7 +471,7 @@ const struct option record_option_table[] = {
 		 "as in 0-3/0-3:4-7/4-7; the recording is a directory with a file for each buffer", parse_threads),
 	OPTIONAL(0, "aio", recorder.async_blocks, "N", "let a thread of its own write, with at most N buffers waiting for it (1 to 4, default 1)", parse_aio),
 	CUSTOM(0, "affinity", recorder.affinity, "WHERE", "read each buffer on its CPU's NUMA node (node) or on that CPU (cpu)", parse_affinity),
-	OPTION_INT('r', "realtime", O, realtime, "PRIORITY", "collect with this real-time priority"),
+	OPTION_INT('r', "realtime", O, realtime, "PRIORITY", "collect with this real-time priority, 1 to 99"),
 	OPTION_FLAG(0, "dry-run", O, dry_run, "check options and events, measure nothing"),
 	OPTION_GROUP(output_option_group, O, verbosity),
 	OPTION_REFUSED('S', "snapshot", "OPTIONS", NO_AUX),
@@ -520,7 +529,7 @@ static struct error *check_freq(struct record_options *options)
 	if (!sampling->freq_given)
 		sampling->freq = SAMPLING_FREQ_DEFAULT;
 	if (!sampling->freq)
-		return error_new_kind(ERROR_USAGE, "a frequency (-F) or a period (-c) of 0 samples nothing");
+		return error_new_kind(ERROR_USAGE, "a frequency (-F) of 0 samples nothing");
 	if (!max || sampling->freq <= max)
 		return NULL;
 	struct strbuf remedy = {0};
@@ -590,6 +599,8 @@ struct error *record_options_check(struct record_options *options, bool workload
 		return error_new_kind(ERROR_USAGE, "--threads has more than one thread to write already: leave out --aio");
 	if (options->switch_max_files < 0)
 		return error_new_kind(ERROR_USAGE, "--switch-max-files: a number of files");
+	if (options->switch_max_files && !recorder->switch_output)
+		log_warning("--switch-max-files without --switch-output: there is only one file");
 	recorder->switch_max_files = (unsigned int)options->switch_max_files;
 	recorder->quiet = options->verbosity.quiet;
 	recorder->namespaces = sampling->namespaces;

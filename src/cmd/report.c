@@ -122,7 +122,7 @@ static struct error *make_fold(struct report *report)
 	const struct report_options *options = report->options;
 	bool filters = report->windows || options->socket >= 0;
 	struct fold_options fold = {
-		.chains = needs_stacks(report),
+		.chains = options->max_stack && needs_stacks(report),
 		.branches = report->branch_mode,
 		.threads = needs_threads(report),
 		.by_address = options->callgraph.by_address || options->branch_history,
@@ -204,7 +204,9 @@ static struct error *show_tables(struct report *report)
 		return error;
 	pager_start("report");
 	if (!report->fold->entry_count) {
-		fprintf(stderr, "The recording has no samples%s.\n", report->session->record_counts[RECORD_SAMPLE] ? " that pass the filter" : "");
+		const uint64_t *counts = report->session->record_counts;
+		fprintf(stderr, "The recording has no samples%s%s.\n", counts[RECORD_SAMPLE] ? " that pass the filter" : "",
+			counts[RECORD_STAT] ? ", but counts: perf stat report -i FILE shows them" : "");
 		return NULL;
 	}
 	if (report->options->format && !strcmp(report->options->format, "folded"))

@@ -43,6 +43,15 @@ static struct error *parse_group_sort(const struct option *option, const char *a
 	return NULL;
 }
 
+static struct error *parse_widths(const struct option *option, const char *argument, bool negated, void *field)
+{
+	bool fine = *argument && !strstr(argument, ",,") && *argument != ',' && strspn(argument, "0123456789,") == strlen(argument);
+	if (!fine)
+		return error_new_kind(ERROR_USAGE, "'%s': numbers with commas between them", argument);
+	*(const char **)field = argument;
+	return NULL;
+}
+
 static struct error *parse_group(const struct option *option, const char *argument, bool negated, void *field)
 {
 	*(enum group_choice *)field = negated ? GROUPS_NEVER : GROUPS_WANTED;
@@ -86,7 +95,7 @@ const struct option report_option_table[] = {
 	OPTION_CUSTOM_FLAGS('b', "branch-stack", TYPE, branches, NULL, "rows are branches: from, to (default when there are branch records; --no-branch-stack)", parse_branches, OPTION_NO_ARGUMENT),
 	OPTION_CUSTOM_FLAGS(0, "percent-limit", TYPE, percent_limit, "PERCENT", "leave out rows and branches below it", option_percent, OPTION_NO_NEGATION),
 	OPTION_CUSTOM_FLAGS(0, "percentage", TYPE, relative, "WHAT", "with a filter: 'relative' to what is left or 'absolute' (default)", parse_percentage, OPTION_NO_NEGATION),
-	OPTION_STRING('w', "column-widths", TYPE, widths, "N,…", "widths of the columns"),
+	OPTION_CUSTOM_FLAGS('w', "column-widths", TYPE, widths, "N,…", "widths of the columns", parse_widths, OPTION_NO_NEGATION),
 	OPTION_STRING('t', "field-separator", TYPE, separator, "CHAR", "between columns, instead of spaces"),
 	OPTION_FLAG(0, "raw-trace", TYPE, raw_trace, "fields of tracepoints as recorded"),
 	OPTION_FLAG(0, "full-source-path", TYPE, full_source_path, "source files with their paths"),
@@ -152,7 +161,7 @@ const struct option report_option_table[] = {
 
 void report_options_init(struct report_options *options)
 {
-	*options = (struct report_options){.children = true, .inlines = true, .skip_empty = true, .socket = -1, .time_quantum_ns = 100000000};
+	*options = (struct report_options){.children = true, .inlines = true, .skip_empty = true, .socket = -1, .max_stack = 127, .time_quantum_ns = 100000000};
 	input_options_init(&options->input);
 	callgraph_choice_init(&options->callgraph);
 }

@@ -249,6 +249,8 @@ static struct error *check_options(struct script_options *options, int words, ch
 {
 	if (options->relative && options->delta)
 		return error_new_kind(ERROR_USAGE, "times count either from the first line (--reltime) or from the line before (--deltatime)");
+	if (options->filter.address_range && !options->filter.addresses.len)
+		return error_new_kind(ERROR_USAGE, "--addr-range tells how far an address of -S reaches: it needs -S 0x…");
 	if (options->script)
 		return find_language(options);
 	if (words && options->generated)

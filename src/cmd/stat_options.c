@@ -261,6 +261,8 @@ static struct error *check_output(const struct stat_options *options)
 {
 	if (options->interval_count && !options->interval_ms)
 		return error_new_kind(ERROR_USAGE, "--interval-count needs -I");
+	if (options->display.interval_clear && !options->interval_ms)
+		return error_new_kind(ERROR_USAGE, "--interval-clear needs -I");
 	if (options->timeout_ms && options->interval_ms)
 		return error_new_kind(ERROR_USAGE, "--timeout and -I exclude each other: use --interval-count");
 	if (options->display.table && options->repeat <= 1)

@@ -404,6 +404,11 @@ static struct error *run_workload(const char *name, int argc, char **argv, int *
 {
 	const struct workload_row *row = find_workload(name);
 
+	double number;
+
+	if (row && argc && (argc > 1 || !row->arguments[0] || !number_parse_double(argv[0], &number) || number < 0 || number > INT32_MAX))
+		return error_new_kind(ERROR_USAGE, "workload %s: '%s' isn't expected: it takes %s", name, argv[argc - 1],
+				      row->arguments[0] ? row->arguments : "no argument");
 	if (row)
 		*ret_status = row->run(argc, argv);
 	else if (strcmp(name, "list") != 0)

@@ -3,6 +3,8 @@
  * loops that are to be nothing but what they are called. */
 #include "cmd/test.h"
 
+#include "base/number.h"
+
 #include <errno.h>
 #include <math.h>
 #include <pthread.h>
@@ -11,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -28,17 +31,24 @@ static void leave(int number)
 	_exit(0);
 }
 
-/* The first argument as a number, or the default. */
-static int argument(int argc, char **argv, int otherwise)
+/* The first argument as a number, or the default. That it is one was looked at before (struct workload_row). */
+static double argument(int argc, char **argv, double otherwise)
 {
-	return argc > 0 ? atoi(argv[0]) : otherwise;
+	double number = otherwise;
+
+	if (argc > 0)
+		number_parse_double(argv[0], &number);
+	return number;
 }
 
-static void end_after(int seconds)
+/* 0: only Ctrl-C does. */
+static void end_after(double seconds)
 {
+	struct itimerval timer = {.it_value = {.tv_sec = (time_t)seconds, .tv_usec = (suseconds_t)((seconds - floor(seconds)) * 1e6)}};
+
 	signal(SIGINT, leave);
 	signal(SIGALRM, leave);
-	alarm(seconds > 0 ? (unsigned int)seconds : 0);
+	setitimer(ITIMER_REAL, &timer, NULL);
 }
 
 static VISIBLE int noploop(int argc, char **argv)
@@ -95,14 +105,12 @@ static VISIBLE void parent(volatile int value)
 
 static VISIBLE int leafloop(int argc, char **argv)
 {
-	int seconds = argument(argc, argv, 1);
-
-	end_after(seconds);
-	parent(seconds);
+	end_after(argument(argc, argv, 1));
+	parent(1);
 	return 0;
 }
 
-static VISIBLE void sqrtloop_child(int seconds)
+static VISIBLE void sqrtloop_child(double seconds)
 {
 	volatile double root;
 
@@ -148,7 +156,7 @@ static VISIBLE void brstack_bench(int round)
 static VISIBLE int brstack(int argc, char **argv)
 {
 	/* The kernel's tool counts each round twice. */
-	int rounds = argument(argc, argv, BRANCH_ROUNDS);
+	int rounds = (int)argument(argc, argv, BRANCH_ROUNDS);
 
 	for (int round = 0; round <= rounds; round += 2)
 		brstack_bench(round);

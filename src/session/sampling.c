@@ -142,6 +142,9 @@ static void configure_content(struct event *event, const struct sampling *sampli
 	if (sampling->branch_type) {
 		set_bit(attr, PERF_SAMPLE_BRANCH_STACK);
 		attr->branch_sample_type = sampling->branch_type;
+		/* Where it isn't said, the kernel takes the event's own levels, and asks for the right to see the kernel for that of the hypervisor. */
+		if (attr->exclude_kernel && !attr->exclude_hv && !(sampling->branch_type & PERF_SAMPLE_BRANCH_PLM_ALL))
+			attr->branch_sample_type |= PERF_SAMPLE_BRANCH_USER;
 	}
 	if (sampling->user_regs && !dummy) {
 		set_bit(attr, PERF_SAMPLE_REGS_USER);

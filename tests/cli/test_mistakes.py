@@ -1,0 +1,80 @@
+"""Wrong usages: each is refused, or told of, in words that say what is wrong. None is taken and does nothing."""
+import os
+import pathlib
+import re
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+
+
+@pytest.fixture(scope="module")
+def recording(perf, tmp_path_factory):
+    path = tmp_path_factory.mktemp("mistakes") / "perf.data"
+    done = perf("record", "-q", "-g", "-e", "cpu-clock:u", "-o", path, "--", str(perf), "test", "-w", "noploop", "0.2")
+    if done.returncode:
+        pytest.skip(done.stderr)
+    return path
+
+
+@pytest.mark.parametrize("words, text", [
+    (["record", "-c", "0", "true"], "'0' is no number of events"),
+    (["stat", "--interval-clear", "true"], "needs -I"),
+    (["report", "-w", "x"], "numbers with commas"),
+    (["report", "-w", "3,,4"], "numbers with commas"),
+    (["script", "--addr-range", "8", "-S", "main"], "needs -S 0x"),
+    (["test", "-w", "noploop", "x"], "it takes [SECONDS]"),
+    (["test", "-w", "noploop", "1", "2"], "'2' isn't expected"),
+    (["test", "-w", "landlock", "1"], "it takes no argument"),
+])
+def test_usage(perf, words, text):
+    done = perf(*words, timeout=30)
+    assert done.returncode == 129 and text in done.stderr
+
+
+def test_lists_of_other_pmus_are_not_silently_empty(perf):
+    done = perf("list", "--unit", "no-such-pmu")
+    assert done.stdout == "" and "PMU 'no-such-pmu'" in done.stderr
+
+
+def test_file_names_are_looked_at(perf, recording):
+    done = perf("report", "-i", recording, "--symfs", "/no/such/place")
+    assert done.returncode == 255 and "--symfs /no/such/place: No such file" in done.stderr
+
+
+def test_max_stack_0_leaves_no_callers(perf, oracle, recording):
+    def table(program, *words):
+        lines = program("report", "--stdio", "-i", recording, "--max-stack", "0", *words).stdout.splitlines()
+        return sorted(line.rstrip() for line in lines if line.strip() and not line.startswith("#"))
+    for words in ([], ["-g", "none"], ["--no-children"]):
+        ours = table(perf, *words)
+        assert ours and not any("---" in line for line in ours)
+        assert ours == table(oracle, *words)
+
+
+def test_report_of_counts_says_who_shows_them(perf, tmp_path):
+    assert perf("stat", "record", "-o", tmp_path / "s.data", "-e", "page-faults", "true").returncode == 0
+    done = perf("report", "-i", tmp_path / "s.data")
+    assert "no samples" in done.stderr and "perf stat report" in done.stderr
+
+
+def test_config_refuses_what_would_break_the_file(perf, tmp_path):
+    home = {**{k: v for k, v in os.environ.items() if k != "PERF_CONFIG"}, "HOME": str(tmp_path)}
+    for words in (["="], [" .x=3"], ["a]b.x=3"], ["a.b c=3"], ["a.b=c", "d"]):
+        done = perf("config", *words, env=home)
+        assert done.returncode == 255 and "written" not in done.stderr
+    assert not (tmp_path / ".perfconfig").exists()
+
+
+def test_each_key_that_is_read_is_known_and_described(perf, tmp_path):
+    home = {**{k: v for k, v in os.environ.items() if k != "PERF_CONFIG"}, "HOME": str(tmp_path)}
+    keys = set()
+    for path in (ROOT / "src").rglob("*.c"):
+        text = path.read_text(encoding="utf-8")
+        keys |= set(re.findall(r'config_get(?:_bool)?\(&?config, "([a-z-]+\.[a-z_-]+)"', text))
+        keys |= set(re.findall(r'\{"((?:report|hist|call-graph|annotate|trace|stat|record|top|script)\.[a-z_-]+)", (?:"|offsetof)', text))
+    assert len(keys) > 20
+    manual = (ROOT / "doc/man/perf-config.md").read_text(encoding="utf-8")
+    for key in sorted(keys):
+        assert "changes nothing" not in perf("config", f"{key}=1", env=home).stderr, key
+        assert f"`{key}`" in manual

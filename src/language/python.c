@@ -168,6 +168,7 @@ static void close_python(struct language *language)
 {
 	struct python *python = (struct python *)language;
 	python->api.Py_FinalizeEx();
+	python_export_destroy(python->export);
 	python_events_deinit(python);
 	map64_deinit(&python->texts);
 	map64_deinit(&python->frames);
@@ -208,6 +209,7 @@ static struct error *open_python(const struct language_setup *setup, struct lang
 	python->process_event = python_function(python, "process_event");
 	python->trace_unhandled = python_function(python, "trace_unhandled");
 	python->unhandled_sample_too = python->trace_unhandled && python_argument_count(python, python->trace_unhandled) == 4;
+	python->export = python_export_create(python);
 	*ret = &python->base;
 	return NULL;
 }
@@ -221,7 +223,9 @@ static struct error *call_plain(struct language *language, const char *name)
 
 static struct error *begin(struct language *language)
 {
-	return call_plain(language, "trace_begin");
+	struct python *python = (struct python *)language;
+	struct error *error = call_plain(language, "trace_begin");
+	return error || !python->export || language->ended ? error : python_export_begin(python->export);
 }
 
 static struct error *end(struct language *language)
@@ -236,6 +240,8 @@ static struct error *process_sample(struct language *language, const struct lang
 	python->at = at;
 	if (at->record->event->tracepoint) {
 		error = python_trace(python, at);
+	} else if (python->export) {
+		error = python_export_sample(python->export, at);
 	} else if (python->process_event) {
 		python_object *dict = python_sample_dict(python, at);
 		error = python_call(python, python->process_event, &dict, 1);

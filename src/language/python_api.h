@@ -45,6 +45,7 @@ enum { PYTHON_FILE_INPUT = 257 };
 	X(void, PyErr_Fetch, (python_object **, python_object **, python_object **))                                            \
 	X(void, PyErr_NormalizeException, (python_object **, python_object **, python_object **))                               \
 	X(void, PyErr_SetString, (python_object *, const char *))                                                               \
+	X(int, PyObject_IsTrue, (python_object *))                                                                              \
 	X(python_object *, PyObject_Str, (python_object *))                                                                     \
 	X(python_object *, PyDict_New, (void))                                                                                  \
 	X(python_object *, PyDict_Copy, (python_object *))                                                                      \

@@ -49,6 +49,7 @@ struct python {
 	struct map64 sources; /* data source → its text */
 	struct python_event **events; /* by index; NULL until the event has a sample */
 	size_t event_count;
+	struct python_export *export; /* NULL: the script doesn't ask for it */
 	bool unhandled_sample_too; /* trace_unhandled() has a fourth argument: the sample's dictionary */
 	uint64_t seconds_value; /* the second of `seconds`: times come in order */
 	python_object *seconds;
@@ -111,6 +112,23 @@ struct error *python_trace(struct python *python, const struct language_sample *
 struct python_event *python_event_of(struct python *python, const struct event *event);
 python_object *python_event_attr(struct python_event *event);
 void python_events_deinit(struct python *python);
+
+/* ---- python_export.c ---- */
+
+struct python_export;
+/* What a record about a context switch says. */
+struct python_switch {
+	uint64_t time, model_time;
+	uint32_t cpu, pid, tid;
+	uint32_t other_pid, other_tid; /* who comes, or went; -1 = not known */
+	bool out, preempted;
+};
+/* NULL when the script doesn't set perf_db_export_mode. */
+struct python_export *python_export_create(struct python *python);
+void python_export_destroy(struct python_export *export);
+struct error *python_export_begin(struct python_export *export);
+struct error *python_export_sample(struct python_export *export, const struct language_sample *at);
+struct error *python_export_switch(struct python_export *export, const struct python_switch *at);
 
 /* ---- python_context.c ---- */
 

@@ -41,29 +41,45 @@ static struct sample_id id_of(const struct python *python, const struct record *
 	return id;
 }
 
+static struct error *call_context_switch(struct python *python, python_object *function, const struct python_switch *at)
+{
+	python_object *arguments[] = {
+		python_u64(python, at->time),
+		python_s64(python, (int32_t)at->cpu),
+		python_s64(python, (int32_t)at->pid),
+		python_s64(python, (int32_t)at->tid),
+		python_s64(python, (int32_t)at->other_pid),
+		python_s64(python, (int32_t)at->other_tid),
+		python_s64(python, HOST_MACHINE),
+		flag(python, at->out),
+		flag(python, at->preempted),
+		python_s64(python, 0),
+		python_s64(python, NO_VCPU),
+	};
+	return python_call(python, function, arguments, sizeof(arguments) / sizeof(*arguments));
+}
+
 static struct error *context_switch(struct python *python, const struct record *record)
 {
 	python_object *function = python_function(python, "context_switch");
 	const struct switch_record *at = (const void *)record->header;
 	bool wide = record->header->type == RECORD_SWITCH_CPU_WIDE && record->header->size >= sizeof(*at);
 	bool out = record->header->misc & RECORD_MISC_SWITCH_OUT;
-	if (!function)
-		return NULL;
 	struct sample_id id = id_of(python, record);
-	python_object *arguments[] = {
-		python_u64(python, id.time),
-		python_s64(python, (int32_t)id.cpu),
-		python_s64(python, (int32_t)id.pid),
-		python_s64(python, (int32_t)id.tid),
-		python_s64(python, wide ? (int32_t)at->other_pid : -1),
-		python_s64(python, wide ? (int32_t)at->other_tid : -1),
-		python_s64(python, HOST_MACHINE),
-		flag(python, out),
-		flag(python, out && record->header->misc & RECORD_MISC_SWITCH_OUT_PREEMPT),
-		python_s64(python, 0),
-		python_s64(python, NO_VCPU),
+	const struct python_switch found = {
+		.time = id.time,
+		.model_time = record->model_time,
+		.cpu = id.cpu,
+		.pid = id.pid,
+		.tid = id.tid,
+		.other_pid = wide ? at->other_pid : (uint32_t)-1,
+		.other_tid = wide ? at->other_tid : (uint32_t)-1,
+		.out = out,
+		.preempted = out && record->header->misc & RECORD_MISC_SWITCH_OUT_PREEMPT,
 	};
-	return python_call(python, function, arguments, sizeof(arguments) / sizeof(*arguments));
+	if (python->export)
+		return python_export_switch(python->export, &found);
+	return function ? call_context_switch(python, function, &found) : NULL;
 }
 
 static struct error *throttle(struct python *python, const struct record *record)

@@ -3,6 +3,7 @@ import ctypes.util
 import glob
 import re
 import shutil
+import sqlite3
 import subprocess
 
 import pytest
@@ -233,3 +234,54 @@ def test_hostile_names_stay_out_of_skeletons(perf, record, folder, tmp_path):
     result = perf("script", "-i", evil, "-g", "python", cwd=tmp_path)
     text = (tmp_path / "perf-script.py").read_text() if result.returncode == 0 else ""
     assert "import a" not in text
+
+
+EXPORT = """
+perf_db_export_mode = True
+perf_db_export_callchains = True
+
+def writer(name):
+    return lambda *row: print(name, row)
+
+for name in ("evsel", "machine", "thread", "comm", "comm_thread", "dso", "symbol", "branch_type", "sample", "call_path", "context_switch"):
+    globals()[name + "_table"] = writer(name)
+
+def process_event(event):
+    print("never called")
+
+def sched__sched_switch(*arguments):
+    print("tracepoint", len(arguments))
+"""
+
+
+def test_export_to_databases(perf, oracle, speaks_python, record, folder):
+    """Each row of each table. Build-ids of files without samples are only in theirs; places without a symbol have addresses of memory in theirs."""
+    (folder / "export.py").write_text(EXPORT)
+    path = folder / "export.data"
+    assert oracle("record", "-o", path, "-g", "--switch-events", "-e", "cpu-clock,sched:sched_switch", "--", "./work", cwd=folder).returncode == 0
+    texts = []
+    for program in (oracle, perf):
+        lines = lines_of(program, "script", "-i", path, "-s", "export.py", cwd=folder)
+        lines = [re.sub(r"^(dso .*), '[0-9a-f]*'\)", r"\1", line) for line in lines]
+        texts.append([re.sub(r"^(symbol \(\d+, \d+), -?\d+, -?\d+(, 0, 'unknown')", r"\1\2", line) for line in lines])
+    kinds = {line.split()[0] for line in texts[0]}
+    assert kinds == {"evsel", "machine", "thread", "comm", "comm_thread", "dso", "symbol", "branch_type", "sample", "call_path", "context_switch",
+                     "tracepoint"}
+    assert texts[1] == texts[0]
+
+
+def test_export_to_sqlite(perf, python, record, folder):
+    path, database = record("samples"), folder / "samples.db"
+    result = perf("script", "report", "export-to-sqlite", database, "callchains", "-i", path, cwd=folder)
+    assert result.returncode == 0, result.stderr
+    connection = sqlite3.connect(database)
+    samples = len(lines_of(perf, "script", "-i", path, "-G", "-F", "event", cwd=folder))
+    assert connection.execute("SELECT count(*) FROM samples").fetchone() == (samples,)
+    names = dict(connection.execute("SELECT name, count(*) FROM samples JOIN symbols ON symbol_id = symbols.id GROUP BY 1"))
+    assert names["leaf"] > samples / 3
+    callers = connection.execute("SELECT DISTINCT symbols.name FROM samples JOIN call_paths leaf ON call_path_id = leaf.id JOIN call_paths caller "
+                                 "ON leaf.parent_id = caller.id JOIN symbols ON caller.symbol_id = symbols.id JOIN symbols s ON leaf.symbol_id = s.id "
+                                 "WHERE s.name = 'leaf'").fetchall()
+    assert set(callers) & {("deep",), ("main",)}
+    again = perf("script", "report", "export-to-sqlite", database, "-i", path, cwd=folder)
+    assert again.returncode == 1 and "exists already" in again.stderr

@@ -44,6 +44,7 @@ struct fold_worker {
 	struct recent_actor *recent;
 	struct maps_state kernel;
 	struct stack stack;
+	struct stack_ends ends;
 	VEC(uint64_t) words;
 	uint64_t *extra;
 	size_t count; /* of the batch */
@@ -164,6 +165,8 @@ static bool unwound_chain(struct adding *adding)
 		return false;
 	struct stack_options options = {.max_depth = context->options->max_stack ? context->options->max_stack : 127};
 	stack_addresses(context->resolver, context->machine, in->thread, in->event, in->sample, in->model_time, &options, &worker->stack);
+	if (worker->stack.unwound)
+		stack_ends_add(&worker->ends, worker->stack.end.reason, worker->stack.end.dso, 1);
 	worker->words.len = 0;
 	uint8_t mode = CPUMODE_UNKNOWN;
 	for (size_t i = 0; i < worker->stack.frames.len; i++) {
@@ -452,6 +455,7 @@ static void worker_deinit(void *state, void *argument)
 	fold_places_deinit(&worker->places);
 	free(worker->recent);
 	stack_deinit(&worker->stack);
+	stack_ends_deinit(&worker->ends);
 	vec_deinit(&worker->words);
 	vec_deinit(&worker->lookups);
 	vec_deinit(&worker->frames);
@@ -461,9 +465,10 @@ static void worker_deinit(void *state, void *argument)
 /* Sets are merged later, in parallel: fold_pack(). */
 static void worker_merge(void *state, void *other, void *argument)
 {
-	(void)state;
+	struct fold_worker *worker = state, *another = other;
 	(void)argument;
-	flush(other);
+	flush(another);
+	stack_ends_merge(&worker->ends, &another->ends);
 }
 
 /* Whether more of a sample is looked at than its fixed part. */
@@ -495,6 +500,8 @@ struct error *fold_create(struct session *session, struct resolver *resolver, co
 	struct error *error = session_reduce(session, &reducer, &context, (void **)&worker);
 	if (!error) {
 		flush(worker);
+		fold->ends = mem_zalloc(sizeof(*fold->ends));
+		stack_ends_merge(fold->ends, &worker->ends);
 		worker_deinit(worker, &context);
 		free(worker);
 		fold_pack(tables, fold);
@@ -511,6 +518,9 @@ void fold_destroy(struct fold *fold)
 	if (!fold)
 		return;
 	intern_deinit(&fold->private->names);
+	if (fold->ends)
+		stack_ends_deinit(fold->ends);
+	free(fold->ends);
 	free(fold->private->frame_names);
 	free(fold->private);
 	free(fold->entries);

@@ -22,6 +22,8 @@
 
 #define FOLD_NONE UINT32_MAX
 
+struct stack_ends;
+
 struct fold_sample {
 	const struct event *event;
 	const struct sample *sample;
@@ -101,6 +103,7 @@ struct fold {
 	uint32_t *functions;	    /* by_line: by frame, the one that stands for all of its function; else NULL */
 	uint64_t *extras;
 	unsigned int extra_words;
+	struct stack_ends *ends; /* why stacks that were unwound here end; analysis/stack_ends.h */
 	struct fold_private *private;
 };
 

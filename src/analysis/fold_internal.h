@@ -12,6 +12,7 @@
 #include "analysis/fold.h"
 #include "analysis/id_table.h"
 #include "analysis/stack.h"
+#include "analysis/stack_ends.h"
 #include "base/arena.h"
 #include "base/hash.h"
 #include "base/intern.h"

@@ -241,7 +241,7 @@ static struct error *show(struct report *report)
 			report_stats(report->session, options->skip_empty);
 		else
 			report_tasks(report->session, options->mmaps);
-		return NULL;
+		return options->stats ? report_stack_stats(report) : NULL;
 	}
 	struct error *error = look_at_recording(report);
 	if (error)

@@ -121,3 +121,5 @@ void report_tasks(const struct session *session, bool with_maps);
 void report_threads(const struct session *session, bool raw);
 /* report_hint.c: which files lacked symbols, losses, trouble. */
 void report_hints(struct report *report);
+/* For --stats: why stacks end early, on standard output; nothing when none does. */
+struct error *report_stack_stats(struct report *report);

@@ -1,11 +1,14 @@
-/* perf report: what a person should know after the table: which files lacked symbols and what mends it, what was lost, what was wrong with the recording. One
- * sentence each, on standard error. */
+/* perf report: what a person should know after the table: which files lacked symbols and what mends it, what was lost, what was wrong with
+ * the recording. One sentence each, on standard error. */
 #include "cmd/report.h"
 
+#include "analysis/stack_ends.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "symbol/remedy.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -58,11 +61,78 @@ static void symbol_hint(struct report *report)
 	free(lacking);
 }
 
+/* "no unwind information (libfoo.so, 12%: install libfoo-dbgsym)". */
+static void add_end(struct report *report, const struct stack_ends *ends, const struct stack_end *end, struct strbuf *out)
+{
+	struct strbuf remedy = {0};
+	strbuf_add_str(out, stack_end_text(end->reason));
+	strbuf_add_str(out, " (");
+	if (end->dso) {
+		text_add_safe(out, end->dso->name, strlen(end->dso->name));
+		strbuf_add_str(out, ", ");
+	}
+	strbuf_printf(out, "%.1f%%", 100.0 * (double)end->count / (double)ends->stacks);
+	stack_end_remedy(report->opening.resolver, report->session, end, &remedy);
+	if (remedy.len)
+		strbuf_printf(out, ": %s", strbuf_str(&remedy));
+	strbuf_add_char(out, ')');
+	strbuf_deinit(&remedy);
+}
+
+static void find_ends(struct report *report, struct fold *fold, struct stack_ends *ret)
+{
+	*ret = (struct stack_ends){0};
+	stack_ends_merge(ret, fold->ends);
+	stack_ends_add_recorded(ret, fold, report->opening.resolver, (unsigned int)report->options->max_stack);
+	stack_ends_sort(ret);
+}
+
+/* Stacks whose outermost functions are missing, if there are more than a few. */
+static void stacks_hint(struct report *report)
+{
+	struct stack_ends ends;
+	find_ends(report, report->fold, &ends);
+	if (ends.early * 50 >= ends.stacks && ends.early) {
+		struct strbuf text = {0};
+		strbuf_printf(&text, "%.0f%% of the stacks end early: ", 100.0 * (double)ends.early / (double)ends.stacks);
+		for (size_t i = 0; i < ends.list.len && i < 3 && (!i || ends.list.data[i].count * 50 >= ends.stacks); i++) {
+			strbuf_add_str(&text, i ? "; " : "");
+			add_end(report, &ends, &ends.list.data[i], &text);
+		}
+		log_warning("%s", strbuf_str(&text));
+		strbuf_deinit(&text);
+	}
+	stack_ends_deinit(&ends);
+}
+
+struct error *report_stack_stats(struct report *report)
+{
+	const struct fold_options options = {.chains = true, .max_stack = (unsigned int)report->options->max_stack};
+	struct stack_ends ends;
+	struct strbuf text = {0};
+	struct error *error = fold_create(report->session, report->opening.resolver, &options, &report->fold);
+	if (error)
+		return error;
+	find_ends(report, report->fold, &ends);
+	if (ends.early)
+		printf("\nStacks that end early: %" PRIu64 " of %" PRIu64 "\n", ends.early, ends.stacks);
+	for (size_t i = 0; i < ends.list.len; i++) {
+		strbuf_clear(&text);
+		add_end(report, &ends, &ends.list.data[i], &text);
+		printf("%16" PRIu64 "  %s\n", ends.list.data[i].count, strbuf_str(&text));
+	}
+	strbuf_deinit(&text);
+	stack_ends_deinit(&ends);
+	return NULL;
+}
+
 void report_hints(struct report *report)
 {
 	if (report->options->output.quiet)
 		return;
 	if (report->fold && !report->branch_mode)
 		symbol_hint(report);
+	if (report->fold && !report->branch_mode && report->fold->ends)
+		stacks_hint(report);
 	opening_warn(&report->opening);
 }

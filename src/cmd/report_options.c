@@ -130,7 +130,7 @@ const struct option report_option_table[] = {
 	OPTION_FLAG(0, "disable-order", TYPE, disable_order, "with -D: in the order of the file, not of time"),
 	OPTION_FLAG('T', "threads", TYPE, show_threads, "what each thread counted, of recordings made with -s"),
 	OPTION_CUSTOM_FLAGS(0, "pretty", TYPE, raw_counts, "STYLE", "of -T: 'normal', a line for each thread, or 'raw', a line for each count", parse_pretty, OPTION_NO_NEGATION),
-	OPTION_FLAG(0, "stats", TYPE, stats, "how many records of each kind"),
+	OPTION_FLAG(0, "stats", TYPE, stats, "how many records of each kind, and why stacks end early"),
 	OPTION_FLAG(0, "tasks", TYPE, tasks, "the tree of tasks"),
 	OPTION_FLAG(0, "mmaps", TYPE, mmaps, "the tree of tasks with what they mapped"),
 	OPTION_FLAG(0, "header", TYPE, header, "the recording's header above the report"),

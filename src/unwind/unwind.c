@@ -213,6 +213,8 @@ static enum unwind_reason why_no_rules(const struct walk *walk, const struct map
 	/* psABI: the frame pointer of a thread's first function is 0. */
 	if (!walk->exact && register_get(&walk->regs, walk->arch->numbers.fp, &fp) && !fp)
 		return UNWIND_COMPLETE;
+	if (map->dso->kind == DSO_ANON && map->dso->name[0] == '[') /* the stack, the heap */
+		return UNWIND_BROKEN;
 	if (map->dso->kind == DSO_ANON || map->dso->kind == DSO_JITDUMP)
 		return UNWIND_NO_JIT;
 	return map->dso->kind != DSO_VDSO && !tables_of(walk, map)->runtime.data ? UNWIND_NO_FILE : UNWIND_NO_RULES;
@@ -323,4 +325,11 @@ uint64_t unwind_leaf_caller(struct resolver *resolver, struct unwind_cache **cac
 	register_set(&walk.regs, walk.arch->numbers.sp, 0);
 	const struct packed_row *row = find_rule(&walk, ip, &piece);
 	return row->base <= PACKED_FP && step_by_rule(&walk, row) && walk.ip ? walk.ip - 1 : 0;
+}
+
+bool unwind_is_outermost(struct resolver *resolver, struct dso *dso, uint64_t dso_addr)
+{
+	const struct unwind_tables *tables = resolver_attachment(resolver, dso, unwind_tables_make, unwind_tables_destroy);
+	uint64_t vaddr;
+	return unwind_tables_vaddr(tables, dso_addr, &vaddr) && unwind_tables_packed(tables, vaddr).base == PACKED_END;
 }

@@ -49,6 +49,9 @@ struct unwind_end {
 size_t unwind_user(struct resolver *resolver, struct unwind_cache **cache, const struct unwind_input *input, uint64_t *ips, size_t max,
 		   struct unwind_end *ret_end);
 
+/* Whether the rules at an address of the file (map_to_dso()) say that nobody calls it: a thread starts there. Thread-safe. */
+bool unwind_is_outermost(struct resolver *resolver, struct dso *dso, uint64_t dso_addr);
+
 /* Frame pointers lead from a leaf function, which has no frame, past its caller. Where the return address stays in a register (arm64: x30)
  * and that was recorded, the rules at `ip` tell whether it is still there: then the result is the address in the caller, one less than
  * where it goes on, else 0. `stack` and stack pointer of the input aren't used. Thread-safe; `*cache` as above. */

@@ -54,7 +54,7 @@ def build(folder, command, source):
 
 
 def record(recorder, data, size, rate, *words):
-    done = recorder("record", "-q", "-e", "cpu-clock:u", "-F", rate, "--call-graph", f"dwarf,{size}", "-o", data, "--", *words, text=False)
+    done = recorder("record", "-q", "-N", "-e", "cpu-clock:u", "-F", rate, "--call-graph", f"dwarf,{size}", "-o", data, "--", *words, text=False)
     if done.returncode:
         pytest.skip(f"recording is not possible here: {done.stderr[-300:]}")
 
@@ -130,3 +130,63 @@ def test_knows_its_path_32_bit(perf, live, tmp_path):
     if counts["right"] + counts["wrong"] < 50:
         pytest.skip(f"only {counts} samples: this machine is too busy")
     assert counts["wrong"] <= 0.02 * counts["right"], (counts, wrong)
+
+
+@pytest.fixture(scope="module")
+def shadow_program(tmp_path_factory):
+    return build(tmp_path_factory.mktemp("ends"), "gcc -O2 -fomit-frame-pointer", "shadow.c")
+
+
+def early(perf, data, *words):
+    """What report --stats says of stacks that end early: (how many, of how many, lines of reasons)."""
+    text = perf("report", "--stats", "-i", data, *words).stdout
+    if "Stacks that end early: " not in text:
+        return 0, 0, []
+    lines = text.split("Stacks that end early: ")[1].splitlines()
+    counts = [int(line.split()[0]) for line in lines[1:]]
+    few, _, all_of_them = lines[0].split()
+    assert sum(counts) == int(few) and counts == sorted(counts, reverse=True), text
+    return int(few), int(all_of_them), lines[1:]
+
+
+def test_tells_that_the_copy_was_too_short(perf, live, tmp_path, shadow_program):
+    """With what to record instead. Then nearly all are whole."""
+    data = tmp_path / "perf.data"
+    record(perf, data, 1024, 999, shadow_program, "300")
+    few, stacks_all, lines = early(perf, data)
+    if stacks_all < 20:
+        pytest.skip("too few samples: this machine is too busy")
+    assert few > stacks_all / 3
+    assert "the copied stack was too short (" in lines[0] and lines[0].endswith(": record with --call-graph dwarf,2048)"), lines
+    hint = perf("report", "--stdio", "-i", data).stderr
+    assert "of the stacks end early: the copied stack was too short (" in hint, hint
+    record(perf, data, 16384, 999, shadow_program, "300")
+    few, stacks_all, lines = early(perf, data)
+    assert few * 20 <= stacks_all, lines
+    few, stacks_all, lines = early(perf, data, "--max-stack", "3")
+    assert few > stacks_all / 3 and "more frames than the limit" in lines[0] and "--max-stack N" in lines[0], lines
+
+
+def test_tells_that_there_is_no_unwind_information(perf, live, tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))  # no cache of files
+    program = build(tmp_path, "gcc -O2 -fomit-frame-pointer -fno-asynchronous-unwind-tables", "shadow.c")
+    data = tmp_path / "perf.data"
+    record(perf, data, 8192, 999, program, "300")
+    few, stacks_all, lines = early(perf, data)
+    if few < 20:
+        pytest.skip("too few samples: this machine is too busy")
+    assert few > stacks_all / 2 and any(f"no unwind information ({program}, " in line and "-fasynchronous-unwind-tables" in line for line in lines), lines
+    program.rename(tmp_path / "elsewhere")
+    lines = early(perf, data)[2]
+    assert any(f"the file isn't here ({program}, " in line and "--symfs DIR" in line for line in lines), lines
+
+
+def test_tells_that_frame_pointers_are_missing(perf, live, tmp_path, shadow_program):
+    data = tmp_path / "perf.data"
+    done = perf("record", "-q", "-e", "cpu-clock:u", "-F", "999", "-g", "-o", data, "--", shadow_program, "300")
+    if done.returncode:
+        pytest.skip(f"recording is not possible here: {done.stderr[-300:]}")
+    few, stacks_all, lines = early(perf, data)
+    if stacks_all < 20:
+        pytest.skip("too few samples: this machine is too busy")
+    assert few > stacks_all / 2 and any("no frame pointer (" in line and "record with --call-graph dwarf" in line for line in lines), lines

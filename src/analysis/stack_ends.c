@@ -1,0 +1,167 @@
+/* Why stacks end early. The unwinder tells it of each stack that it makes. Of chains that the kernel followed by frame pointers it is found
+ * out afterwards, once for each distinct stack: whoever is outermost must be a function whose rules say that nobody calls it, or the C
+ * library's start of a thread. */
+#include "analysis/stack_ends.h"
+
+#include "base/text.h"
+#include "symbol/remedy.h"
+
+#include <linux/perf_event.h>
+#include <string.h>
+
+enum { KINDS = 16, MOST_COPIED = 65528, USUAL_DEPTH = 127 };
+
+void stack_ends_deinit(struct stack_ends *ends)
+{
+	vec_deinit(&ends->list);
+	map64_deinit(&ends->index);
+}
+
+void stack_ends_add(struct stack_ends *ends, unsigned int reason, const struct dso *dso, uint64_t count)
+{
+	bool is_new;
+	ends->stacks += count;
+	if (reason == UNWIND_COMPLETE)
+		return;
+	ends->early += count;
+	uint64_t *at = map64_insert(&ends->index, (dso ? dso->index + (uint64_t)1 : 0) * KINDS + reason, &is_new);
+	if (is_new) {
+		*at = ends->list.len;
+		vec_push(&ends->list, (struct stack_end){.dso = dso, .reason = reason});
+	}
+	ends->list.data[*at].count += count;
+}
+
+void stack_ends_merge(struct stack_ends *ends, const struct stack_ends *from)
+{
+	for (size_t i = 0; i < from->list.len; i++)
+		stack_ends_add(ends, from->list.data[i].reason, from->list.data[i].dso, from->list.data[i].count);
+	ends->stacks += from->stacks - from->early;
+}
+
+static int compare(const void *a, const void *b)
+{
+	const struct stack_end *x = a, *y = b;
+	if (x->count != y->count)
+		return x->count < y->count ? 1 : -1;
+	if (x->reason != y->reason)
+		return x->reason < y->reason ? -1 : 1;
+	return strcmp(x->dso ? x->dso->name : "", y->dso ? y->dso->name : "");
+}
+
+void stack_ends_sort(struct stack_ends *ends)
+{
+	if (ends->list.len)
+		qsort(ends->list.data, ends->list.len, sizeof(*ends->list.data), compare);
+}
+
+/* ---- stacks by frame pointers ---- */
+
+static bool is_start(struct resolver *resolver, const struct fold_frame *frame)
+{
+	static const char *const starts[] = {"__libc_start", "_start", "start_thread", "clone", "__clone"};
+	for (size_t i = 0; frame->symbol && i < sizeof(starts) / sizeof(starts[0]); i++)
+		if (str_starts_with(frame->symbol->name, starts[i]))
+			return true;
+	return frame->map && unwind_is_outermost(resolver, frame->map->dso, map_to_dso(frame->map, frame->ip));
+}
+
+static unsigned int reason_of(struct resolver *resolver, const struct fold_frame *frame)
+{
+	if (is_start(resolver, frame))
+		return UNWIND_COMPLETE;
+	if (!frame->map)
+		return UNWIND_BROKEN;
+	return frame->map->dso->kind == DSO_ANON ? UNWIND_NO_JIT : STACK_END_FRAME_POINTER;
+}
+
+void stack_ends_add_recorded(struct stack_ends *ends, const struct fold *fold, struct resolver *resolver, unsigned int max_stack)
+{
+	uint8_t *known = mem_zalloc(fold->frame_count + 1); /* by frame: its reason, plus one */
+	for (size_t i = 0; i < fold->entry_count; i++) {
+		const struct fold_entry *entry = &fold->entries[i];
+		uint64_t type = fold->session->reader->events.events.data[entry->event]->attr.sample_type;
+		if (entry->outer == FOLD_NONE || !(type & PERF_SAMPLE_CALLCHAIN) ||
+		    (type & (PERF_SAMPLE_STACK_USER | PERF_SAMPLE_BRANCH_STACK)))
+			continue;
+		const struct fold_piece *piece = &fold->pieces[entry->outer];
+		if (!piece->frame_count)
+			continue;
+		uint32_t id = fold->frame_ids[piece->frames + piece->frame_count - 1];
+		const struct fold_frame *frame = &fold->frames[id];
+		if (!known[id])
+			known[id] = (uint8_t)(reason_of(resolver, frame) + 1);
+		bool deep = known[id] - 1 != UNWIND_COMPLETE && fold_depth(fold, entry) >= (max_stack ? max_stack : USUAL_DEPTH);
+		stack_ends_add(ends, deep ? UNWIND_DEPTH : known[id] - 1U, frame->map ? frame->map->dso : NULL, entry->count);
+	}
+	free(known);
+}
+
+/* ---- words ---- */
+
+const char *stack_end_text(unsigned int reason)
+{
+	static const char *const texts[STACK_END_REASONS] = {
+		[UNWIND_COMPLETE] = "complete",
+		[UNWIND_SHORT] = "the copied stack was too short",
+		[UNWIND_NO_RULES] = "no unwind information",
+		[UNWIND_NO_FILE] = "the file isn't here",
+		[UNWIND_NO_JIT] = "generated code without a jitdump",
+		[UNWIND_UNREADABLE] = "memory that was not recorded",
+		[UNWIND_BROKEN] = "a return address that lies nowhere",
+		[UNWIND_DEPTH] = "more frames than the limit",
+		[UNWIND_UNSUPPORTED] = "a kind of process that can't be unwound",
+		[STACK_END_FRAME_POINTER] = "no frame pointer",
+	};
+	return reason < STACK_END_REASONS ? texts[reason] : "?";
+}
+
+/* The most bytes of stack that any event copied. */
+static uint32_t copied(const struct session *session)
+{
+	uint32_t most = 0;
+	for (size_t i = 0; i < session->reader->events.events.len; i++) {
+		const struct event_attr *attr = &session->reader->events.events.data[i]->attr;
+		if ((attr->sample_type & PERF_SAMPLE_STACK_USER) && attr->sample_stack_user > most)
+			most = attr->sample_stack_user;
+	}
+	return most;
+}
+
+void stack_end_remedy(struct resolver *resolver, const struct session *session, const struct stack_end *end, struct strbuf *out)
+{
+	uint32_t size = copied(session);
+	size_t before = out->len;
+	switch (end->reason) {
+	case UNWIND_SHORT:
+		if (size >= MOST_COPIED)
+			strbuf_add_str(
+				out,
+				"more can't be copied: build the program with -fno-omit-frame-pointer and record with --call-graph fp");
+		else
+			strbuf_printf(out, "record with --call-graph dwarf,%u", size * 2 > MOST_COPIED ? (uint32_t)MOST_COPIED : size * 2);
+		break;
+	case UNWIND_NO_RULES:
+		if (end->dso && end->dso->kind == DSO_VDSO)
+			break;
+		if (end->dso)
+			resolver_remedy(resolver, end->dso, out);
+		if (out->len == before)
+			strbuf_add_str(out, "build it with -fasynchronous-unwind-tables");
+		break;
+	case UNWIND_NO_FILE:
+		strbuf_add_str(out, "bring the file, and say where with --symfs DIR");
+		break;
+	case UNWIND_NO_JIT:
+		strbuf_add_str(out, "let the runtime write a jitdump, or keep frame pointers");
+		break;
+	case UNWIND_DEPTH:
+		strbuf_add_str(out, "show more with --max-stack N");
+		break;
+	case STACK_END_FRAME_POINTER:
+		strbuf_add_str(out, "record with --call-graph dwarf, or build it with -fno-omit-frame-pointer");
+		break;
+	default:
+		break;
+	}
+}

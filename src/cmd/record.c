@@ -115,21 +115,13 @@ static struct error *choose_target(struct recording *recording, struct counter_t
 	static const int any_cpu = -1;
 	static const pid_t any_thread = -1;
 	struct error *error = NULL;
-	uid_t uid;
 
-	if (options->cpus)
-		error = cpus_parse(options->cpus, &recording->cpus, &recording->cpu_count);
+	if (options->targets.cpus)
+		error = cpus_parse(options->targets.cpus, &recording->cpus, &recording->cpu_count);
 	else if (!options->sampling.per_thread)
 		cpus_online(&recording->cpus, &recording->cpu_count);
-	if (!error && options->pids)
-		error = proc_parse_pids(options->pids, false, &recording->threads);
-	if (!error && options->tids)
-		error = proc_parse_pids(options->tids, true, &recording->threads);
-	if (!error && options->user) {
-		error = proc_parse_user(options->user, &uid);
-		if (!error)
-			error = proc_threads_of_user(uid, &recording->threads);
-	}
+	if (!error)
+		error = targets_find_threads(&options->targets, &recording->threads);
 	if (error)
 		return error;
 	if (options->sampling.workload)

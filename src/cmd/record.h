@@ -3,6 +3,7 @@
 
 #include "app/groups.h"
 #include "cmd/event_words.h"
+#include "cmd/targets.h"
 #include "session/recorder.h"
 #include "session/sampling.h"
 
@@ -12,8 +13,7 @@ struct record_options {
 	struct sampling sampling;
 	struct recorder_options recorder;
 
-	const char *pids, *tids, *user, *cpus;
-	bool system_wide;
+	struct targets targets;
 	bool strict_freq;
 	bool max_freq;
 	bool no_inherit_given;

@@ -380,11 +380,7 @@ static struct error *parse_synth(const struct option *option, const char *argume
 
 const struct option record_option_table[] = {
 	OPTION_HEADING("What is measured"),
-	OPTION_FLAG('a', "all-cpus", O, system_wide, "everything, on all CPUs (also without a command or target)"),
-	OPTION_STRING('C', "cpu", O, cpus, "LIST", "everything on these CPUs, such as 0-3,7"),
-	OPTION_STRING('p', "pid", O, pids, "PIDS", "these processes, with all their threads (comma-separated)"),
-	OPTION_STRING('t', "tid", O, tids, "TIDS", "these threads"),
-	OPTION_STRING('u', "uid", O, user, "USER", "the processes of a user, by name or number"),
+	OPTION_GROUP(targets_group, O, targets),
 	WHOLE('i', "no-inherit", NULL, "do not follow children and new threads", parse_no_inherit, OPTION_NO_ARGUMENT),
 	OPTION_FLAG(0, "per-thread", O, sampling.per_thread, "one buffer for each thread instead of each CPU"),
 	CUSTOM('D', "delay", recorder, "MS",
@@ -546,24 +542,11 @@ static struct error *check_freq(struct record_options *options)
 	return error;
 }
 
-/* Ways to choose that exclude each other: the more particular one wins, with a word. */
-static void check_target(struct record_options *options)
+/* Of what excludes each other one stays, with a word. */
+static void check_target(struct record_options *options, bool workload)
 {
-	bool tasks = options->pids || options->tids || options->user;
-
-	if (tasks && options->cpus) {
-		log_warning("-p, -t and -u choose processes: -C is left aside");
-		options->cpus = NULL;
-	}
-	if (tasks && options->system_wide) {
-		log_warning("-p, -t and -u choose processes: -a is left aside");
-		options->system_wide = false;
-	}
-	if ((options->pids || options->tids) && options->user) {
-		log_warning("-p and -t choose processes: -u is left aside");
-		options->user = NULL;
-	}
-	if (options->sampling.per_thread && (options->system_wide || options->cpus)) {
+	targets_settle(&options->targets, workload);
+	if (options->sampling.per_thread && targets_are_cpus(&options->targets)) {
 		log_warning("-a and -C measure CPUs: --per-thread is left aside");
 		options->sampling.per_thread = false;
 	}
@@ -574,14 +557,11 @@ struct error *record_options_check(struct record_options *options, bool workload
 	struct sampling *sampling = &options->sampling;
 	struct recorder_options *recorder = &options->recorder;
 
-	check_target(options);
-	bool tasks = options->pids || options->tids || options->user;
-	if (!workload && !tasks && !options->cpus)
-		options->system_wide = true;
-	sampling->by_cpu = options->system_wide || options->cpus;
-	sampling->workload = workload && !tasks && !sampling->by_cpu;
+	check_target(options, workload);
+	sampling->by_cpu = targets_are_cpus(&options->targets);
+	sampling->workload = workload && !targets_are_tasks(&options->targets) && !sampling->by_cpu;
 	sampling->delayed = recorder->start_disabled;
-	if (options->tids && !options->no_inherit_given)
+	if (options->targets.tids && !options->no_inherit_given)
 		sampling->no_inherit = true;
 	if (sampling->callgraph == CALLGRAPH_DWARF)
 		sampling->address = true; /* so that data maps are known as well: frames may lie anywhere */

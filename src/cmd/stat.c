@@ -47,22 +47,14 @@ static struct error *choose_target(struct stat_run *run)
 {
 	const struct stat_options *options = &run->options;
 	struct error *error = NULL;
-	uid_t uid;
 
-	if (options->cpus)
-		error = cpus_parse(options->cpus, &run->cpus, &run->cpu_count);
-	else if (options->system_wide)
+	if (options->targets.cpus)
+		error = cpus_parse(options->targets.cpus, &run->cpus, &run->cpu_count);
+	else if (options->targets.system_wide)
 		cpus_online(&run->cpus, &run->cpu_count);
-	if (!error && options->pids)
-		error = proc_parse_pids(options->pids, false, &run->threads);
-	if (!error && options->tids)
-		error = proc_parse_pids(options->tids, true, &run->threads);
-	if (!error && options->user) {
-		error = proc_parse_user(options->user, &uid);
-		if (!error)
-			error = proc_threads_of_user(uid, &run->threads);
-	}
-	if (!error && options->system_wide && options->display.per == STAT_PER_THREAD)
+	if (!error)
+		error = targets_find_threads(&options->targets, &run->threads);
+	if (!error && options->targets.system_wide && options->display.per == STAT_PER_THREAD)
 		error = proc_all_threads(&run->threads);
 	return error;
 }
@@ -73,16 +65,16 @@ static char *describe_target(const struct stat_run *run)
 	const struct stat_options *options = &run->options;
 	struct strbuf text = {0};
 
-	if (options->cpus)
-		strbuf_printf(&text, "'CPU(s) %s'", options->cpus);
-	else if (options->system_wide)
+	if (options->targets.cpus)
+		strbuf_printf(&text, "'CPU(s) %s'", options->targets.cpus);
+	else if (options->targets.system_wide)
 		strbuf_add_str(&text, "'system wide'");
-	else if (options->pids)
-		strbuf_printf(&text, "process id '%s'", options->pids);
-	else if (options->tids)
-		strbuf_printf(&text, "thread id '%s'", options->tids);
-	else if (options->user)
-		strbuf_printf(&text, "user '%s'", options->user);
+	else if (options->targets.pids)
+		strbuf_printf(&text, "process id '%s'", options->targets.pids);
+	else if (options->targets.tids)
+		strbuf_printf(&text, "thread id '%s'", options->targets.tids);
+	else if (options->targets.user)
+		strbuf_printf(&text, "user '%s'", options->targets.user);
 	for (char **word = run->command; word && *word && !text.len; word++) {
 		strbuf_printf(&text, "'%s", *word);
 		while (*++word)

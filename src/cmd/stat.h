@@ -6,6 +6,7 @@
 #include "app/groups.h"
 #include "bpf/counters.h"
 #include "cmd/event_words.h"
+#include "cmd/targets.h"
 #include "event/catalog.h"
 #include "kernel/proc.h"
 #include "kernel/workload.h"
@@ -43,8 +44,7 @@ struct stat_options {
 	struct stat_display display;
 	struct event_words words;
 
-	const char *pids, *tids, *user, *cpus;
-	bool system_wide;
+	struct targets targets;
 	bool no_inherit, all_user, all_kernel;
 	bool null_run;
 	int detailed;
@@ -77,14 +77,6 @@ void stat_options_init(struct stat_options *options);
 /* What follows from several options together, and what they exclude. */
 struct error *stat_display_check(const struct stat_display *display);
 struct error *stat_options_check(struct stat_options *options, bool workload);
-static inline bool stat_by_cpu(const struct stat_options *options)
-{
-	return options->system_wide || options->cpus;
-}
-static inline bool stat_by_task(const struct stat_options *options)
-{
-	return options->pids || options->tids || options->user;
-}
 
 struct stat_recording;
 

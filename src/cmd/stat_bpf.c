@@ -15,7 +15,7 @@ bool stat_wants_bpf(const struct stat_run *run)
 
 	for (size_t i = 0; i < run->events->events.len; i++)
 		wanted |= run->events->events.data[i]->bpf_counter;
-	return wanted && (!stat_by_cpu(&run->options) || run->options.display.per == STAT_PER_THREAD);
+	return wanted && (!targets_are_cpus(&run->options.targets) || run->options.display.per == STAT_PER_THREAD);
 }
 
 static struct error *check(const struct stat_run *run)

@@ -35,7 +35,7 @@ static struct error *add(struct stat_run *run, const char *text)
 
 static struct error *add_defaults(struct stat_run *run)
 {
-	struct error *error = add(run, stat_by_cpu(&run->options) ? "cpu-clock" : "task-clock");
+	struct error *error = add(run, targets_are_cpus(&run->options.targets) ? "cpu-clock" : "task-clock");
 
 	if (!error)
 		error = add(run, "context-switches,cpu-migrations,page-faults,cycles");
@@ -103,9 +103,9 @@ static bool find_literal(const void *context, const char *name, double *ret)
 	int64_t number;
 
 	if (!strcmp(name, "target_cpu"))
-		*ret = stat_by_cpu(&run->options);
+		*ret = targets_are_cpus(&run->options.targets);
 	else if (!strcmp(name, "core_wide"))
-		*ret = run->options.system_wide;
+		*ret = run->options.targets.system_wide;
 	else if (!strcasecmp(name, "smt_on"))
 		*ret = proc_read_int("/sys/devices/system/cpu/smt/active", &number) && number == 1;
 	else if (!strcmp(name, "num_cpus"))
@@ -174,7 +174,7 @@ struct error *stat_choose_events(struct stat_run *run)
 		return NULL;
 	struct error *error = options->cputype ? event_catalog_choose_cores(run->catalog, options->cputype) : NULL;
 	if (!error)
-		error = event_words_apply(&options->words, &run->own_events, run->catalog, stat_by_cpu(options));
+		error = event_words_apply(&options->words, &run->own_events, run->catalog, targets_are_cpus(&options->targets));
 	if (!error && options->transaction)
 		error = add_transaction(run);
 	if (!error)

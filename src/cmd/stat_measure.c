@@ -39,7 +39,7 @@ static uint64_t now_ns(void)
 
 static bool is_workload_target(const struct stat_run *run)
 {
-	return run->command && !stat_by_cpu(&run->options) && !stat_by_task(&run->options);
+	return run->command && !targets_are_cpus(&run->options.targets) && !targets_are_tasks(&run->options.targets);
 }
 
 /* Where the counters go. The workload's process is the only thread of its target. */
@@ -47,7 +47,7 @@ static void choose_target(struct stat_run *run, struct counter_target *ret)
 {
 	static const int any_cpu = -1;
 	static const pid_t any_thread = -1;
-	bool by_cpu = stat_by_cpu(&run->options) && run->options.display.per != STAT_PER_THREAD;
+	bool by_cpu = targets_are_cpus(&run->options.targets) && run->options.display.per != STAT_PER_THREAD;
 
 	if (is_workload_target(run)) {
 		run->threads.len = 0;
@@ -69,7 +69,7 @@ static struct error *open_counters(struct stat_run *run)
 	struct counting_scope scope = {.no_inherit = options->no_inherit,
 				       .all_user = options->all_user,
 				       .all_kernel = options->all_kernel,
-				       .by_cpu = stat_by_cpu(options),
+				       .by_cpu = targets_are_cpus(&options->targets),
 				       .workload = is_workload_target(run),
 				       .delayed = options->delay_ms != 0,
 				       .no_bundles = options->control || options->recorded,
@@ -166,9 +166,9 @@ static void begin(struct stat_run *run)
 	run->start_ns = run->shown_ns = now_ns();
 }
 
-static void switch_events(struct measuring *measuring, const char *name, bool on)
+static void switch_events(void *context, const char *name, bool on)
 {
-	struct stat_run *run = measuring->run;
+	struct stat_run *run = ((struct measuring *)context)->run;
 
 	if (on && !run->start_ns)
 		begin(run);
@@ -179,35 +179,19 @@ static void switch_events(struct measuring *measuring, const char *name, bool on
 		fprintf(stderr, "Events %s\n", on ? "enabled" : "disabled");
 }
 
-static void take_commands(struct measuring *measuring)
+static void stop(void *context)
 {
-	for (;;) {
-		const char *argument = "";
-		enum control_command command = control_read(&measuring->control, &argument);
-		switch (command) {
-		case CONTROL_NONE:
-			return;
-		case CONTROL_CLOSED:
-			poller_unwatch(&measuring->poller, measuring->control.in);
-			return;
-		case CONTROL_UNKNOWN:
-			log_warning("--control: unknown command");
-			continue;
-		case CONTROL_ENABLE:
-		case CONTROL_DISABLE:
-			switch_events(measuring, argument, command == CONTROL_ENABLE);
-			break;
-		case CONTROL_STOP:
-			measuring->done = measuring->run->stop = measuring->run->cut = true;
-			break;
-		case CONTROL_SNAPSHOT:
-		case CONTROL_EVLIST:
-		case CONTROL_PING:
-			break;
-		}
-		control_acknowledge(&measuring->control);
-	}
+	struct measuring *measuring = context;
+
+	measuring->done = measuring->run->stop = measuring->run->cut = true;
 }
+
+static void list_events(void *context)
+{
+	control_list_events(((struct measuring *)context)->run->events);
+}
+
+static const struct control_actions control_actions = {.switch_events = switch_events, .stop = stop, .list = list_events};
 
 static void take_event(struct measuring *measuring, const struct epoll_event *event)
 {
@@ -233,7 +217,7 @@ static void take_event(struct measuring *measuring, const struct epoll_event *ev
 		switch_events(measuring, "", true);
 		break;
 	case TAG_CONTROL:
-		take_commands(measuring);
+		control_obey(&measuring->control, &measuring->poller, &control_actions, measuring);
 		break;
 	case TAG_THREAD:
 		watch_next_thread(measuring);
@@ -329,7 +313,7 @@ struct error *stat_measure(struct stat_run *run)
 	if (!error)
 		error = stat_record_begin(run);
 	if (!error) {
-		if (stat_by_task(&run->options) && !run->command)
+		if (targets_are_tasks(&run->options.targets) && !run->command)
 			watch_next_thread(&measuring);
 		error = start(&measuring);
 	}

@@ -164,11 +164,7 @@ const struct option stat_display_group[] = {
 
 const struct option stat_option_table[] = {
 	OPTION_HEADING("What is measured"),
-	OPTION_FLAG('a', "all-cpus", O, system_wide, "everything, on all CPUs (also without a command or target)"),
-	OPTION_STRING('C', "cpu", O, cpus, "LIST", "everything on these CPUs, such as 0-3,7"),
-	OPTION_STRING('p', "pid", O, pids, "PIDS", "these processes, with all their threads (comma-separated)"),
-	OPTION_STRING('t', "tid", O, tids, "TIDS", "these threads"),
-	OPTION_STRING('u', "uid", O, user, "USER", "the processes of a user, by name or number"),
+	OPTION_GROUP(targets_group, O, targets),
 	OPTION_FLAG('i', "no-inherit", O, no_inherit, "do not follow children and new threads"),
 	OPTION_FLAG(0, "bpf-counters", O, bpf_counters,
 		    "counts of tasks are kept by a BPF program from one counter for each CPU, not one for each task (Linux 5.13, root)"),
@@ -227,25 +223,6 @@ void stat_options_init(struct stat_options *options)
 	*options = (struct stat_options){.repeat = 1, .display.log_fd = -1};
 }
 
-/* Ways to choose that exclude each other: the more particular one wins, with a word. */
-static void check_target(struct stat_options *options)
-{
-	bool tasks = stat_by_task(options);
-
-	if (tasks && options->cpus) {
-		log_warning("-p, -t and -u choose processes: -C is left aside");
-		options->cpus = NULL;
-	}
-	if (tasks && options->system_wide) {
-		log_warning("-p, -t and -u choose processes: -a is left aside");
-		options->system_wide = false;
-	}
-	if ((options->pids || options->tids) && options->user) {
-		log_warning("-p and -t choose processes: -u is left aside");
-		options->user = NULL;
-	}
-}
-
 struct error *stat_display_check(const struct stat_display *display)
 {
 	if (display->output && display->log_fd >= 0)
@@ -284,12 +261,11 @@ static struct error *check_recorded(const struct stat_options *options)
 
 struct error *stat_options_check(struct stat_options *options, bool workload)
 {
-	check_target(options);
-	if (!workload && !stat_by_task(options) && !options->cpus)
-		options->system_wide = true;
-	if (!stat_by_cpu(options) && options->display.per != STAT_PER_ALL && options->display.per != STAT_PER_THREAD)
+	targets_settle(&options->targets, workload);
+	if (!targets_are_cpus(&options->targets) && options->display.per != STAT_PER_ALL && options->display.per != STAT_PER_THREAD)
 		return error_new_kind(ERROR_USAGE, "counts can be kept apart by CPU, core, socket … only of whole CPUs: add -a or -C");
-	if (options->display.per == STAT_PER_THREAD && ((workload && !stat_by_task(options) && !options->system_wide) || options->cpus))
+	bool only_workload = workload && !targets_are_tasks(&options->targets) && !options->targets.system_wide;
+	if (options->display.per == STAT_PER_THREAD && (only_workload || options->targets.cpus))
 		return error_new_kind(ERROR_USAGE, "--per-thread needs -p, -t, -u or -a");
 	if (options->repeat_given && !workload)
 		return error_new_kind(ERROR_USAGE, "-r repeats a command, and there is none");
@@ -297,7 +273,7 @@ struct error *stat_options_check(struct stat_options *options, bool workload)
 		return error_new_kind(ERROR_USAGE, "--all-kernel and --all-user exclude each other");
 	if (options->delay_ms < 0 && !options->control)
 		log_warning("-D -1 without --control: nothing will enable the events");
-	if (options->for_each_cgroup && !stat_by_cpu(options))
+	if (options->for_each_cgroup && !targets_are_cpus(&options->targets))
 		return error_new_kind(ERROR_USAGE, "--for-each-cgroup measures control groups on whole CPUs: it needs -a or -C");
 	struct error *error = check_recorded(options);
 	return error ? error : check_output(options);

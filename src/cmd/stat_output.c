@@ -64,7 +64,7 @@ static struct counting *make_result(struct stat_run *run, const struct counts *c
 	bool threads = run->places.by == COUNTS_BY_THREAD;
 	struct counts_result_options options = {
 		.sort = threads,
-		.skip_idle = threads && !stat_by_task(&run->options),
+		.skip_idle = threads && !targets_are_tasks(&run->options.targets),
 		.place_by_place = run->options.display.metric_only};
 
 	return counts_result(counts, &options);
@@ -93,9 +93,9 @@ static bool wants_advice(const struct stat_options *options)
 
 static void add_advice(struct stat_run *run, struct counting *result)
 {
-	bool tasks = !stat_by_cpu(&run->options);
+	bool tasks = !targets_are_cpus(&run->options.targets);
 	struct advice_scope scope = {
-		.tasks = tasks, .workload = tasks && !stat_by_task(&run->options)};
+		.tasks = tasks, .workload = tasks && !targets_are_tasks(&run->options.targets)};
 
 	advice_add(run->options.interval_ms ? &run->total : &run->counts, &scope, result);
 }
@@ -110,7 +110,7 @@ void stat_show(struct stat_run *run)
 	result = make_result(run, of_intervals ? &run->total : &run->counts);
 	result->what = run->what;
 	result->summary = of_intervals;
-	result->has_times = run->command && !stat_by_cpu(&run->options) && !stat_by_task(&run->options) && result->runs <= 1;
+	result->has_times = run->command && !targets_are_cpus(&run->options.targets) && !targets_are_tasks(&run->options.targets) && result->runs <= 1;
 	result->each_elapsed = run->each_elapsed.data;
 	if (wants_advice(&run->options))
 		add_advice(run, result);

@@ -2,13 +2,17 @@
 #include "session/control.h"
 
 #include "base/cleanup.h"
+#include "base/log.h"
 #include "base/mem.h"
 #include "base/number.h"
 #include "base/text.h"
+#include "event/event.h"
+#include "kernel/poller.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -51,39 +55,47 @@ struct error *control_open(struct control *control, const char *text)
 	return error;
 }
 
-static const struct {
-	const char *name;
-	enum control_command command;
-} commands[] = {
-	{"enable", CONTROL_ENABLE}, {"disable", CONTROL_DISABLE}, {"snapshot", CONTROL_SNAPSHOT},
-	{"ping", CONTROL_PING},	    {"stop", CONTROL_STOP},	  {"evlist", CONTROL_EVLIST},
-};
-
-static enum control_command interpret(char *line, const char **ret_argument)
+static void call(void (*action)(void *), void *context)
 {
-	size_t length = strcspn(line, " ");
-
-	*ret_argument = line[length] ? line + length + 1 : "";
-	line[length] = '\0';
-	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
-		if (!strcmp(line, commands[i].name))
-			return commands[i].command;
-	return CONTROL_UNKNOWN;
+	if (action)
+		action(context);
 }
 
-enum control_command control_read(struct control *control, const char **ret_argument)
+static bool obey(char *line, const struct control_actions *actions, void *context)
+{
+	size_t length = strcspn(line, " ");
+	const char *argument = line[length] ? line + length + 1 : "";
+
+	line[length] = '\0';
+	bool enable = !strcmp(line, "enable");
+	if (enable || !strcmp(line, "disable"))
+		actions->switch_events(context, argument, enable);
+	else if (!strcmp(line, "snapshot"))
+		call(actions->snapshot, context);
+	else if (!strcmp(line, "stop"))
+		call(actions->stop, context);
+	else if (!strcmp(line, "evlist"))
+		call(actions->list, context);
+	else
+		return !strcmp(line, "ping");
+	return true;
+}
+
+enum read_result { READ_NOTHING, READ_LINE, READ_END };
+
+static enum read_result read_line(struct control *control)
 {
 	for (;;) {
 		/* The descriptor may be one that blocks: it isn't ours to change. */
 		struct pollfd ready = {.fd = control->in, .events = POLLIN};
 		if (poll(&ready, 1, 0) <= 0)
-			return CONTROL_NONE;
+			return READ_NOTHING;
 		char c;
 		ssize_t got = read(control->in, &c, 1);
 		if (got < 0)
-			return errno == EAGAIN || errno == EINTR ? CONTROL_NONE : CONTROL_CLOSED;
+			return errno == EAGAIN || errno == EINTR ? READ_NOTHING : READ_END;
 		if (got == 0)
-			return CONTROL_CLOSED;
+			return READ_END;
 		if (c != '\n' && c != '\0') {
 			if (control->length < sizeof(control->line) - 1)
 				control->line[control->length++] = c;
@@ -93,14 +105,35 @@ enum control_command control_read(struct control *control, const char **ret_argu
 		bool empty = !control->length;
 		control->length = 0;
 		if (!empty)
-			return interpret(control->line, ret_argument);
+			return READ_LINE;
 	}
 }
 
-void control_acknowledge(struct control *control)
+static void acknowledge(struct control *control)
 {
 	if (control->out >= 0 && write(control->out, "ack\n", 4) < 0)
 		control->out = -1; /* nobody listens any more */
+}
+
+void control_obey(struct control *control, struct poller *poller, const struct control_actions *actions, void *context)
+{
+	enum read_result result;
+
+	while ((result = read_line(control)) == READ_LINE) {
+		if (obey(control->line, actions, context))
+			acknowledge(control);
+		else
+			log_warning("--control: unknown command");
+	}
+	if (result == READ_END)
+		poller_unwatch(poller, control->in);
+}
+
+void control_list_events(const struct event_list *events)
+{
+	for (size_t i = 0; i < events->events.len; i++)
+		printf("%s\n", events->events.data[i]->name);
+	fflush(stdout);
 }
 
 void control_close(struct control *control)

@@ -13,22 +13,20 @@ struct control {
 	size_t length;
 };
 
-enum control_command {
-	CONTROL_NONE, /* nothing complete is waiting */
-	CONTROL_ENABLE,
-	CONTROL_DISABLE,
-	CONTROL_SNAPSHOT,
-	CONTROL_PING,
-	CONTROL_STOP,
-	CONTROL_EVLIST,
-	CONTROL_UNKNOWN,
-	CONTROL_CLOSED, /* the other side is gone: a descriptor at its end */
-};
-
 void control_init(struct control *control);
 /* "fd:IN[,OUT]" or "fifo:IN[,OUT]" (FIFOs that exist). */
 struct error *control_open(struct control *control, const char *text);
-/* The next command; its argument (an event's name, "" = all) is valid until the next call. Call until CONTROL_NONE. */
-enum control_command control_read(struct control *control, const char **ret_argument);
-void control_acknowledge(struct control *control);
+/* What commands do to whoever is controlled; one that is NULL is only answered, as ping is. */
+struct control_actions {
+	void (*switch_events)(void *context, const char *name, bool on); /* enable, disable; "" = all events */
+	void (*snapshot)(void *context);
+	void (*stop)(void *context);
+	void (*list)(void *context); /* evlist */
+};
+struct poller;
+/* Obeys and answers all complete commands that are waiting. At the end of a descriptor `poller` doesn't watch it any more. */
+void control_obey(struct control *control, struct poller *poller, const struct control_actions *actions, void *context);
+/* What evlist prints: the events' names, a line each. */
+struct event_list;
+void control_list_events(const struct event_list *events);
 void control_close(struct control *control);

@@ -248,51 +248,38 @@ static void take_signals(struct recorder *recorder)
 }
 
 /* "enable NAME": one event only. */
-static void switch_events(struct recorder *recorder, const char *name, bool on)
+static void switch_events(void *context, const char *name, bool on)
 {
+	struct recorder *recorder = context;
+
 	counters_switch(recorder->counters, recorder->events, name, on);
 	if (!recorder->options->quiet && !*name)
 		fprintf(stderr, "Events %s\n", on ? "enabled" : "disabled");
 }
 
-static void take_commands(struct recorder *recorder)
+static void want_snapshot(void *context)
 {
-	for (;;) {
-		const char *argument = "";
-		enum control_command command = control_read(&recorder->control, &argument);
-		switch (command) {
-		case CONTROL_NONE:
-			return;
-		case CONTROL_CLOSED:
-			poller_unwatch(&recorder->poller, recorder->control.in);
-			return;
-		case CONTROL_UNKNOWN:
-			log_warning("--control: unknown command");
-			continue;
-		case CONTROL_ENABLE:
-		case CONTROL_DISABLE:
-			switch_events(recorder, argument, command == CONTROL_ENABLE);
-			break;
-		case CONTROL_SNAPSHOT:
-			if (recorder->options->switch_output)
-				recorder->switch_wanted = true;
-			else
-				recorder->snapshot_wanted = true;
-			break;
-		case CONTROL_STOP:
-			recorder->stop = true;
-			break;
-		case CONTROL_EVLIST:
-			for (size_t i = 0; i < recorder->events->events.len; i++)
-				printf("%s\n", recorder->events->events.data[i]->name);
-			fflush(stdout);
-			break;
-		case CONTROL_PING:
-			break;
-		}
-		control_acknowledge(&recorder->control);
-	}
+	struct recorder *recorder = context;
+
+	if (recorder->options->switch_output)
+		recorder->switch_wanted = true;
+	else
+		recorder->snapshot_wanted = true;
 }
+
+static void stop(void *context)
+{
+	((struct recorder *)context)->stop = true;
+}
+
+static void list_events(void *context)
+{
+	const struct recorder *recorder = context;
+
+	control_list_events(recorder->events);
+}
+
+static const struct control_actions control_actions = {switch_events, want_snapshot, stop, list_events};
 
 bool recorder_watch_next_member(struct poller *poller, struct ring *ring, uint64_t tag)
 {
@@ -329,7 +316,7 @@ static void take_event(struct recorder *recorder, const struct epoll_event *even
 			;
 		break;
 	case SOURCE_CONTROL:
-		take_commands(recorder);
+		control_obey(&recorder->control, &recorder->poller, &control_actions, recorder);
 		break;
 	case SOURCE_TRACKS:
 		recorder_take_track_news(recorder);

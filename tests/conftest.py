@@ -54,6 +54,25 @@ def perf():
     return Program(path.resolve())
 
 
+class KernelForm:
+    """Our perf, asked to expand inlined functions only where the kernel's does."""
+
+    def __init__(self, perf):
+        self.perf = perf
+
+    def __call__(self, command, *words, **arguments):
+        form = ["--inline=unwound"] if command in ("report", "script", "flamegraph") else []
+        return self.perf(command, *form, *words, **arguments)
+
+    def __getattr__(self, name):
+        return getattr(self.perf, name)
+
+
+@pytest.fixture(scope="session")
+def kernel_form(perf):
+    return KernelForm(perf)
+
+
 @pytest.fixture(scope="session")
 def oracle():
     path = os.environ.get("ORACLE", "/usr/bin/perf")

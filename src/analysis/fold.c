@@ -61,7 +61,8 @@ struct adding {
 	const struct fold_sample *in;
 	const struct maps_state *space; /* of the thread's process */
 	struct pending *pending;
-	bool unwound; /* the user part comes from registers and stack bytes: inlined functions are looked for */
+	bool inlines;	   /* inlined functions are looked for in the user part */
+	bool returns_here; /* whose addresses, but for the first, are behind calls */
 };
 
 /* Cuts the chain to `most` frames at its outer end. */
@@ -108,17 +109,17 @@ static uint8_t mode_by_address(const struct machine *machine, uint64_t ip)
 	return start && ip >= start ? CPUMODE_KERNEL : CPUMODE_USER;
 }
 
-static void push_lookup(const struct adding *adding, uint8_t cpumode, uint64_t ip)
+static void push_lookup(const struct adding *adding, uint8_t cpumode, uint64_t ip, bool returns_here)
 {
 	struct fold_worker *worker = adding->worker;
 	const struct maps_state *state = cpumode == CPUMODE_KERNEL ? &worker->kernel : cpumode == CPUMODE_USER ? adding->space : NULL;
 	struct fold_lookup lookup = fold_places_begin(&worker->places, state, cpumode, ip);
-	if (!adding->unwound || !adding->context->options->inlines || cpumode != CPUMODE_USER) {
+	if (!adding->inlines || cpumode != CPUMODE_USER) {
 		vec_push(&worker->lookups, lookup);
 		return;
 	}
 	const uint32_t *frames;
-	size_t count = fold_places_functions(&worker->places, &lookup, &frames);
+	size_t count = fold_places_functions(&worker->places, &lookup, returns_here, &frames);
 	for (size_t i = 0; i < count; i++)
 		vec_push(&worker->lookups, (struct fold_lookup){.frame = frames[i]});
 	if (!count)
@@ -129,7 +130,7 @@ static void push_lookup(const struct adding *adding, uint8_t cpumode, uint64_t i
 static uint32_t push_part(const struct adding *adding, const uint64_t *words, uint64_t count, uint8_t mode)
 {
 	size_t before = adding->worker->lookups.len;
-	bool by_address = false;
+	bool by_address = false, first = true;
 	for (uint64_t i = 0; i < count; i++) {
 		uint64_t ip = words[i];
 		if (by_address)
@@ -140,7 +141,8 @@ static uint32_t push_part(const struct adding *adding, const uint64_t *words, ui
 				mode = CPUMODE_UNKNOWN;
 			continue;
 		}
-		push_lookup(adding, mode, ip);
+		push_lookup(adding, mode, ip, adding->returns_here && !first);
+		first &= mode != CPUMODE_USER;
 	}
 	return (uint32_t)(adding->worker->lookups.len - before);
 }
@@ -177,7 +179,9 @@ static bool unwound_chain(struct adding *adding)
 		}
 		vec_push(&worker->words, frame->ip);
 	}
-	adding->unwound = worker->stack.unwound;
+	enum stack_inlines inlines = context->options->inlines;
+	adding->inlines = inlines == STACK_INLINES_ALL || (inlines && worker->stack.unwound);
+	adding->returns_here = !worker->stack.calls && inlines == STACK_INLINES_ALL;
 	return true;
 }
 
@@ -351,8 +355,8 @@ static void add_branches(struct adding *adding, struct fold_entry *entry)
 		struct pending *pending = next_pending(adding->worker, entry);
 		pending->has_outer = pending->pair = true;
 		pending->outer_count = 2;
-		push_lookup(adding, mode_by_address(machine, one.branches->from), one.branches->from);
-		push_lookup(adding, mode_by_address(machine, one.branches->to), one.branches->to);
+		push_lookup(adding, mode_by_address(machine, one.branches->from), one.branches->from, false);
+		push_lookup(adding, mode_by_address(machine, one.branches->to), one.branches->to, false);
 	}
 }
 
@@ -392,9 +396,12 @@ static void add_stack(struct adding *adding)
 		return;
 	if (!options->chains)
 		return;
-	if (unwound_chain(adding))
+	if (unwound_chain(adding)) {
 		add_chain(adding, adding->worker->words.data, adding->worker->words.len);
-	else if (adding->in->sample->chain_count)
+		return;
+	}
+	adding->inlines = adding->returns_here = options->inlines == STACK_INLINES_ALL;
+	if (adding->in->sample->chain_count)
 		add_recorded(adding);
 }
 
@@ -433,7 +440,7 @@ static void fold_add(void *state, void *argument, const struct event *event, con
 	}
 	adding.pending = next_pending(worker, &entry);
 	adding.pending->has_leaf = true;
-	push_lookup(&adding, sample->cpumode, sample->ip);
+	push_lookup(&adding, sample->cpumode, sample->ip, false);
 	add_stack(&adding);
 }
 

@@ -12,6 +12,7 @@
  */
 #pragma once
 
+#include "analysis/stack.h"
 #include "base/error.h"
 #include "result/calltree.h"
 #include "session/session.h"
@@ -41,7 +42,7 @@ struct fold_options {
 	bool by_line;		 /* the same, by addresses in memory; but call graphs don't tell them apart (fold->functions) */
 	bool by_file;		 /* all addresses of a file without a symbol are one frame, as are all that aren't mapped */
 	bool keep_outermost;	 /* a stack deeper than max_stack loses its innermost frames, else its outermost ones */
-	bool inlines;		 /* unwound stacks have a frame for each inlined function (debug information) */
+	enum stack_inlines inlines; /* which stacks have a frame for each inlined function */
 	bool hide_unresolved;	 /* frames without a symbol are left out of stacks, and samples whose address has none are not counted */
 	unsigned int max_stack;	 /* frames; 0 = 127 */
 	unsigned int jobs;	 /* 0 = the session's */

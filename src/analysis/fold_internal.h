@@ -103,8 +103,9 @@ struct fold_lookup fold_places_begin(struct fold_places *places, const struct ma
 /* Step 2: sets lookup->frame. */
 void fold_places_finish(struct fold_places *places, struct fold_lookup *lookup);
 /* The frames of an address in a user stack by debug information, innermost first: one for each function that was inlined there and the one around them.
- * Returns their number, 0 where it says nothing; valid until the next call. */
-size_t fold_places_functions(struct fold_places *places, const struct fold_lookup *lookup, const uint32_t **ret);
+ * `returns_here`: the address is where a call returns to, and the frames' addresses are in the call, a byte before. Returns their number, 0 where it says
+ * nothing; valid until the next call. */
+size_t fold_places_functions(struct fold_places *places, const struct fold_lookup *lookup, bool returns_here, const uint32_t **ret);
 
 /* ---- frames to entries ---- */
 

@@ -31,6 +31,7 @@ struct place_expansion {
 	const struct dso *dso;
 	uint64_t address;
 	uint32_t first, count;
+	bool returns_here;
 };
 
 void fold_places_init(struct fold_places *places, struct fold_tables *tables, struct resolver *resolver, const struct machine *machine, uint64_t samples)
@@ -125,28 +126,34 @@ void fold_places_finish(struct fold_places *places, struct fold_lookup *lookup)
 	lookup->frame = slot->frame == BY_MEMORY ? resolve_by_memory(places, lookup) : slot->frame;
 }
 
-static const struct place_expansion *find_expansion(struct fold_places *places, const struct fold_lookup *lookup, uint32_t hash)
+static const struct place_expansion *find_expansion(struct fold_places *places, const struct fold_lookup *lookup, bool returns_here, uint32_t hash)
 {
 	struct id_probe probe;
 	for (uint32_t id = id_table_first(&places->expansion_ids, hash, &probe); id != ID_NONE; id = id_table_next(&places->expansion_ids, &probe)) {
 		const struct place_expansion *known = &places->expansions.data[id];
-		if (known->dso == lookup->map->dso && known->address == lookup->address)
+		if (known->dso == lookup->map->dso && known->address == lookup->address && known->returns_here == returns_here)
 			return known;
 	}
 	return NULL;
 }
 
 /* Asks debug information. */
-static const struct place_expansion *expand(struct fold_places *places, const struct fold_lookup *lookup, uint32_t hash)
+static const struct place_expansion *expand(struct fold_places *places, const struct fold_lookup *lookup, bool returns_here, uint32_t hash)
 {
-	struct frame found = {.ip = lookup->ip, .dso_addr = lookup->address, .map = lookup->map, .cpumode = CPUMODE_USER};
+	struct frame found = {
+		.ip = lookup->ip, .dso_addr = lookup->address, .map = lookup->map, .cpumode = CPUMODE_USER, .returns_here = returns_here};
 	found.symbol = resolver_symbol(places->resolver, lookup->map->dso, lookup->address);
 	const struct code_function *functions;
 	size_t count = resolver_functions(places->resolver, &found, &functions);
 	struct place_expansion expansion = {
-		.dso = lookup->map->dso, .address = lookup->address, .first = (uint32_t)places->expanded.len, .count = (uint32_t)count};
+		.dso = lookup->map->dso,
+		.address = lookup->address,
+		.first = (uint32_t)places->expanded.len,
+		.count = (uint32_t)count,
+		.returns_here = returns_here,
+	};
 	for (size_t i = 0; i < count; i++) {
-		struct fold_frame frame = {.ip = lookup->ip, .map = lookup->map, .symbol = functions[i].symbol, .cpumode = CPUMODE_USER};
+		struct fold_frame frame = {.ip = lookup->ip - returns_here, .map = lookup->map, .symbol = functions[i].symbol, .cpumode = CPUMODE_USER};
 		vec_push(&places->expanded, fold_tables_frame(places->tables, &frame));
 	}
 	id_table_insert(&places->expansion_ids, hash, (uint32_t)places->expansions.len);
@@ -154,14 +161,14 @@ static const struct place_expansion *expand(struct fold_places *places, const st
 	return vec_last(&places->expansions);
 }
 
-size_t fold_places_functions(struct fold_places *places, const struct fold_lookup *lookup, const uint32_t **ret)
+size_t fold_places_functions(struct fold_places *places, const struct fold_lookup *lookup, bool returns_here, const uint32_t **ret)
 {
-	if (!lookup->map)
+	if (!lookup->map || !resolver_has_functions(places->resolver, lookup->map->dso))
 		return 0;
-	uint32_t hash = (uint32_t)hash_combine((uintptr_t)lookup->map->dso, lookup->address);
-	const struct place_expansion *expansion = find_expansion(places, lookup, hash);
+	uint32_t hash = (uint32_t)hash_combine((uintptr_t)lookup->map->dso + returns_here, lookup->address);
+	const struct place_expansion *expansion = find_expansion(places, lookup, returns_here, hash);
 	if (!expansion)
-		expansion = expand(places, lookup, hash);
+		expansion = expand(places, lookup, returns_here, hash);
 	*ret = places->expanded.data + expansion->first;
 	return expansion->count;
 }

@@ -47,12 +47,12 @@ void script_add_place(const struct script_text *text, const struct script_plan *
 	strbuf_add_char(out, ')');
 }
 
-/* The source line of a frame, in unwound stacks its own function's. */
+/* The source line of a frame. */
 static void add_source(const struct script_text *text, const struct script_plan *plan, const struct frame *frame, struct strbuf *out)
 {
 	if (!frame->map)
 		return;
-	const struct code_function *function = source_find(text->resolver, frame, plan->unwound);
+	const struct code_function *function = source_find(text->resolver, frame, plan->own_lines);
 	const char *file = function ? function->file : NULL;
 	const char *name = source_file(file ? file : frame->map->dso->short_name, text->options.source_path);
 	strbuf_add(out, "\n  ", 3);

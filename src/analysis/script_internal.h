@@ -37,7 +37,7 @@ struct script_plan {
 	bool comm_aligned;   /* 16 columns; names before stacks aren't */
 	bool addr_is_symbol; /* the sampled address belongs to code or data with a name */
 	bool plain_chain;    /* its stacks come from the call chain alone: no registers, no branch records */
-	bool unwound;	     /* they have a frame for each inlined function */
+	bool own_lines;	     /* a frame's source line is the one in its own function: inlined ones have frames too */
 	struct strbuf name;  /* of the event, right-aligned, with ": " */
 	unsigned int steps_used;
 	unsigned int prefix; /* how many steps belong to the beginning of the line that side-band records have too */

@@ -69,7 +69,7 @@ static void add_frame(const struct script_text *text, const struct script_plan *
 		strbuf_add_str(out, "true");
 	}
 	const struct code_function *function =
-		script_shows(plan, SCRIPT_SRCLINE) && frame->map ? source_find(text->resolver, frame, plan->unwound) : NULL;
+		script_shows(plan, SCRIPT_SRCLINE) && frame->map ? source_find(text->resolver, frame, plan->own_lines) : NULL;
 	if (function && function->file) {
 		add_string(out, "source", source_file(function->file, text->options.source_path));
 		add_number(out, "line", function->line);

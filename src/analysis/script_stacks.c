@@ -275,10 +275,31 @@ static void add_line(struct script_text *text, const struct script_sample *at, c
 	}
 }
 
+/* A line for each function that debug information says is at the address. */
+static void add_expanded(struct script_text *text, const struct script_sample *at, const struct space *space, const struct spot *spot,
+			 bool returns_here, struct strbuf *out)
+{
+	const struct code_function *functions;
+	size_t count = 0;
+	if (spot->map && resolver_has_functions(text->resolver, spot->map->dso)) {
+		struct frame frame = frame_of(text, space, spot);
+		frame.returns_here = returns_here;
+		count = resolver_functions(text->resolver, &frame, &functions);
+		for (size_t i = 0; i < count; i++) {
+			frame.symbol = functions[i].symbol;
+			frame.function = &functions[i];
+			add_frame(text, at->plan, &frame, out);
+		}
+	}
+	if (!count)
+		add_line(text, at, space, spot, out);
+}
+
 static void add_lines(struct script_text *text, const struct script_sample *at, const struct space *space, const uint64_t *words,
 		      size_t count, struct strbuf *out)
 {
 	struct spot spots[LOOKUPS];
+	bool expand = text->options.inlines == STACK_INLINES_ALL && space->mode == CPUMODE_USER;
 	for (size_t begin = 0; begin < count; begin += LOOKUPS) {
 		size_t here = count - begin < LOOKUPS ? count - begin : LOOKUPS;
 		for (size_t i = 0; i < here; i++)
@@ -286,28 +307,19 @@ static void add_lines(struct script_text *text, const struct script_sample *at, 
 		for (size_t i = 0; i < here; i++)
 			finish_place(text, at, space, &spots[i]);
 		for (size_t i = 0; i < here; i++)
-			add_line(text, at, space, &spots[i], out);
+			if (expand)
+				add_expanded(text, at, space, &spots[i], begin + i > 0, out);
+			else
+				add_line(text, at, space, &spots[i], out);
 	}
 }
 
-/* A line for each function that debug information says is at the address. */
-static void add_expanded(struct script_text *text, const struct script_sample *at, const struct space *space, const struct spot *spot,
-			 struct strbuf *out)
-{
-	struct frame frame = frame_of(text, space, spot);
-	const struct code_function *functions;
-	size_t count = resolver_functions(text->resolver, &frame, &functions);
-	for (size_t i = 0; i < count; i++) {
-		frame.symbol = functions[i].symbol;
-		add_frame(text, at->plan, &frame, out);
-	}
-	if (!count)
-		add_line(text, at, space, spot, out);
-}
+/* How the frames of a run become lines. */
+enum run_lines { RUN_PLAIN, RUN_EXPANDED, RUN_EXPANDED_RETURNS /* all addresses but the first are those behind calls */ };
 
 /* Frames of one address space, all or none of them unwound. */
-static void add_run(struct script_text *text, const struct script_sample *at, const struct frame *frames, size_t count, bool expand,
-		    struct strbuf *out)
+static void add_run(struct script_text *text, const struct script_sample *at, const struct frame *frames, size_t count,
+		    enum run_lines lines, struct strbuf *out)
 {
 	struct spot spots[LOOKUPS];
 	struct space space;
@@ -319,8 +331,8 @@ static void add_run(struct script_text *text, const struct script_sample *at, co
 		for (size_t i = 0; i < here; i++)
 			finish_place(text, at, &space, &spots[i]);
 		for (size_t i = 0; i < here; i++)
-			if (expand)
-				add_expanded(text, at, &space, &spots[i], out);
+			if (lines)
+				add_expanded(text, at, &space, &spots[i], lines == RUN_EXPANDED_RETURNS && begin + i > 0, out);
 			else
 				add_line(text, at, &space, &spots[i], out);
 	}
@@ -336,7 +348,11 @@ static void add_addresses(struct script_text *text, const struct script_sample *
 	for (size_t begin = 0, end; begin < count; begin = end) {
 		for (end = begin + 1; end < count && end != unwound && frames[end].cpumode == frames[begin].cpumode;)
 			end++;
-		add_run(text, at, frames + begin, end - begin, options.inlines && begin >= unwound, out);
+		bool expand = options.inlines && begin >= unwound;
+		if (options.inlines == STACK_INLINES_ALL)
+			expand |= frames[begin].cpumode == CPUMODE_USER;
+		enum run_lines lines = !expand ? RUN_PLAIN : stack->calls ? RUN_EXPANDED : RUN_EXPANDED_RETURNS;
+		add_run(text, at, frames + begin, end - begin, lines, out);
 	}
 }
 

@@ -53,7 +53,8 @@ static void plan_init(struct script_plan *plan, const struct event *event, const
 	plan->comm_aligned = !(plan->stacks && plan->fields & BIT(IP));
 	plan->branch_trace = sample_is_branch(attr);
 	plan->addr_is_symbol = sample_addr_is_symbol(attr);
-	plan->unwound = attr->sample_type & (PERF_SAMPLE_STACK_USER | PERF_SAMPLE_BRANCH_STACK);
+	plan->own_lines = (attr->sample_type & (PERF_SAMPLE_STACK_USER | PERF_SAMPLE_BRANCH_STACK)) ||
+			  (plan->stacks && options->inlines == STACK_INLINES_ALL);
 	plan->plain_chain = !(attr->sample_type & PERF_SAMPLE_BRANCH_STACK) && !stack_exceeds_chain(machine, attr);
 	if (plan->type != SCRIPT_SOFTWARE || attr->config != PERF_COUNT_SW_BPF_OUTPUT)
 		plan->fields &= ~BIT(BPF_OUTPUT);

@@ -25,7 +25,7 @@ struct script_text_options {
 	bool source_path;	     /* source files with their paths */
 	unsigned int max_stack;
 	uint64_t max_blocks; /* of code between branches; 0 = all */
-	bool inlines;		    /* lines for inlined functions in unwound stacks */
+	enum stack_inlines inlines; /* which stacks have lines for inlined functions */
 	const char *const *stop_at; /* symbols at which a stack ends, NULL-terminated, or NULL */
 };
 

@@ -18,6 +18,8 @@ struct source_lines {
 
 const struct code_function *source_find(struct resolver *resolver, const struct frame *frame, bool own)
 {
+	if (frame->function)
+		return frame->function;
 	const struct code_function *functions;
 	size_t count = resolver_functions(resolver, frame, &functions);
 	for (size_t i = 0; i < count && own; i++)

@@ -79,6 +79,7 @@ static bool add_branches(const struct sample *sample, unsigned int depth, struct
 		return false;
 	uint64_t branches = sample->branch_count < BRANCHES_MAX ? sample->branch_count : BRANCHES_MAX;
 	add_words(sample->chain, user, UINT32_MAX, stack);
+	stack->calls = true;
 	if (branches)
 		add(stack, sample->branches[0].to, CPUMODE_USER);
 	for (uint64_t i = 0; i < branches; i++)
@@ -152,6 +153,7 @@ void stack_addresses(struct resolver *resolver, const struct machine *machine, c
 	unsigned int depth = options->max_depth ? options->max_depth : DEFAULT_DEPTH;
 	stack->frames.len = 0;
 	stack->unwound = 0;
+	stack->calls = false;
 	if (!(attr->sample_type & PERF_SAMPLE_CALLCHAIN)) {
 		add(stack, sample->ip, sample->cpumode);
 		return;
@@ -162,6 +164,7 @@ void stack_addresses(struct resolver *resolver, const struct machine *machine, c
 		add_words(sample->deferred, sample->deferred_count, depth, stack);
 	if (sample->regs_user.values && sample->stack && sample->stack_size) {
 		stack->unwound = stack->frames.len + 1;
+		stack->calls = true;
 		add_unwound(resolver, machine, thread, sample, model_time, depth, stack);
 	} else if (sample->regs_user.values) {
 		add_leaf_caller(resolver, machine, thread, sample, model_time, depth, stack);
@@ -175,10 +178,18 @@ static void add_expanded(struct resolver *resolver, struct frame *frame, struct 
 	size_t count = resolver_functions(resolver, frame, &functions);
 	for (size_t i = 0; i < count; i++) {
 		frame->symbol = functions[i].symbol;
+		frame->function = &functions[i];
 		vec_push(&stack->frames, *frame);
 	}
 	if (!count)
 		vec_push(&stack->frames, *frame);
+}
+
+static bool is_expanded(const struct stack_options *options, const struct stack *stack, size_t i, uint8_t cpumode)
+{
+	if (options->inlines == STACK_INLINES_ALL)
+		return cpumode == CPUMODE_USER;
+	return options->inlines && stack->unwound && i >= stack->unwound - 1;
 }
 
 void stack_resolve(struct resolver *resolver, const struct machine *machine, const struct thread *thread, const struct event *event,
@@ -186,7 +197,9 @@ void stack_resolve(struct resolver *resolver, const struct machine *machine, con
 {
 	stack_addresses(resolver, machine, thread, event, sample, model_time, options, stack);
 	const struct maps *user = thread ? thread_maps(thread) : NULL;
-	size_t count = stack->frames.len;
+	size_t count = stack->frames.len, first_user = 0;
+	while (first_user < count && stack->frames.data[first_user].cpumode != CPUMODE_USER)
+		first_user++;
 	/* Resolved frames are put behind the addresses and then moved to the front, because one address can become many. */
 	for (size_t i = 0; i < count; i++) {
 		struct frame frame = stack->frames.data[i];
@@ -196,7 +209,8 @@ void stack_resolve(struct resolver *resolver, const struct machine *machine, con
 		resolver_frame(resolver, maps, frame.cpumode, frame.ip, model_time, &frame);
 		if (!frame.symbol && options->hide_unresolved)
 			continue;
-		if (options->inlines && stack->unwound && i >= stack->unwound - 1)
+		frame.returns_here = i > first_user && !stack->calls && options->inlines == STACK_INLINES_ALL;
+		if (is_expanded(options, stack, i, frame.cpumode))
 			add_expanded(resolver, &frame, stack);
 		else
 			vec_push(&stack->frames, frame);

@@ -22,17 +22,24 @@ static inline bool stack_is_marker(uint64_t word)
 /* The space that a marker announces; false for an unknown one. */
 bool stack_marker_mode(uint64_t marker, uint8_t *ret);
 
+/* Which stacks have a frame for each function that debug information says was inlined at an address. */
+enum stack_inlines {
+	STACK_INLINES_NONE,
+	STACK_INLINES_UNWOUND, /* those that were unwound, as the kernel's perf has it */
+	STACK_INLINES_ALL,     /* call chains of frame pointers too */
+};
+
 struct stack_options {
 	unsigned int max_depth; /* frames, as --max-stack; 0 = the default, 127 */
 	bool hide_unresolved;
-	bool inlines; /* unwound stacks: a frame for each function that debug information says was inlined there, as the kernel's perf has
-			 it */
+	enum stack_inlines inlines; /* in user space */
 };
 
 /* Reusable storage for one thread's results. All zero is empty. */
 struct stack {
 	VEC(struct frame) frames;
 	size_t unwound;	       /* number of the first unwound frame, before expansion, plus one; 0 = none */
+	bool calls;	/* addresses of callers are in the calls, not behind them: those of an unwound stack, or of branches */
 	struct unwind_end end; /* of an unwound stack: why it has no more frames */
 	struct unwind_cache *unwind_cache;
 };

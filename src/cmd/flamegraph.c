@@ -36,6 +36,7 @@ struct flamegraph_options {
 	bool by_thread;
 	bool no_comm;
 	int max_stack;
+	enum stack_inlines inlines;
 };
 
 static const struct option flamegraph_own_options[] = {
@@ -53,6 +54,7 @@ static const struct option flamegraph_own_options[] = {
 	OPTION_FLAG(0, "by-thread", struct flamegraph_options, by_thread, "tell threads apart (name-PID/TID at the root)"),
 	OPTION_FLAG(0, "merge-comms", struct flamegraph_options, no_comm, "no names of threads at the root"),
 	OPTION_INT(0, "max-stack", struct flamegraph_options, max_stack, "N", "frames of each stack to use (default 127)"),
+	OPTION_INLINE(struct flamegraph_options, inlines),
 	OPTION_END,
 };
 
@@ -146,7 +148,7 @@ static struct error *build_tree(struct flamegraph *flamegraph)
 		.chains = true,
 		.threads = options->by_thread,
 		.by_file = true,
-		.inlines = true,
+		.inlines = options->inlines,
 		.max_stack = (unsigned int)options->max_stack,
 		.accept = accept_sample,
 		.context = flamegraph,
@@ -292,7 +294,7 @@ static struct error *record_and_draw(struct flamegraph *flamegraph, char **argv,
 
 static struct error *run(int argc, char **argv, int *ret_status)
 {
-	struct flamegraph flamegraph = {0};
+	struct flamegraph flamegraph = {.options = {.inlines = STACK_INLINES_ALL}};
 	input_options_init(&flamegraph.options.input);
 	if (!only_draws(argv))
 		return record_and_draw(&flamegraph, argv, ret_status);

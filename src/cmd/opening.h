@@ -1,7 +1,9 @@
 /* What every command that reads a recording begins with: the session and the resolver for the options that all of them share. */
 #pragma once
 
+#include "analysis/stack.h"
 #include "app/groups.h"
+#include "app/options.h"
 #include "app/progress.h"
 #include "session/session.h"
 #include "symbol/resolve.h"
@@ -28,3 +30,11 @@ struct error *opening_begin(struct opening *opening, const struct opening_option
 void opening_end(struct opening *opening);
 /* Warns of what was lost, and of what is wrong with the recording: what every command says at its end. */
 void opening_warn(const struct opening *opening);
+
+/* --inline of commands that show stacks; `field` is an enum stack_inlines, which is to be STACK_INLINES_ALL at first. */
+option_parse_fn option_inline;
+#define OPTION_INLINE(type, field)                                                                                                              \
+	OPTION_CUSTOM_FLAGS(0, "inline", type, field, "WHICH",                                                                                  \
+			    "a frame for each inlined function, where there is debug information: in all stacks (default), or only in those that " \
+			    "were unwound from copies of the stack (unwound), as the kernel's perf does it",                                    \
+			    option_inline, OPTION_OPTIONAL_ARGUMENT)

@@ -74,7 +74,7 @@ static void setup_context(struct report *report)
 		.raw_trace = options->raw_trace,
 		.time_quantum_ns = options->time_quantum_ns,
 	};
-	report->context.lines = source_lines_create(report->opening.resolver, options->full_source_path, options->inlines && report->unwound);
+	report->context.lines = source_lines_create(report->opening.resolver, options->full_source_path, options->inlines == STACK_INLINES_ALL || (options->inlines && report->unwound));
 }
 
 /* Whether what is shown depends on whole stacks; else the sampled address is enough, which is much quicker. */

@@ -38,7 +38,7 @@ struct report_options {
 	const char *parent;
 	bool exclude_other;
 	bool hide_unresolved;
-	bool inlines;
+	enum stack_inlines inlines;
 	bool children;
 	bool show_samples, show_period, show_modes, show_threads;
 	bool stats, tasks, mmaps, header, header_only, show_info, dump;

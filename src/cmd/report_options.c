@@ -121,7 +121,7 @@ const struct option report_option_table[] = {
 	OPTION_INT(0, "socket-filter", TYPE, socket, "N", "of this processor socket"),
 	OPTION_STRING(0, "time", TYPE, time, "FROM,TO", "in these seconds; or 10%-20%, 10%/2"),
 	OPTION_FLAG('U', "hide-unresolved", TYPE, hide_unresolved, "only what has a function name"),
-	OPTION_FLAG(0, "inline", TYPE, inlines, "unwound stacks have a frame for each inlined function (default, where there is debug information)"),
+	OPTION_INLINE(TYPE, inlines),
 	OPTION_STRING(0, "switch-on", TYPE, switch_on, "EVENT", "after this event"),
 	OPTION_STRING(0, "switch-off", TYPE, switch_off, "EVENT", "until this event"),
 	OPTION_FLAG(0, "show-on-off-events", TYPE, show_on_off, "with the events of --switch-on and --switch-off themselves"),
@@ -161,7 +161,7 @@ const struct option report_option_table[] = {
 
 void report_options_init(struct report_options *options)
 {
-	*options = (struct report_options){.children = true, .inlines = true, .skip_empty = true, .socket = -1, .max_stack = 127, .time_quantum_ns = 100000000};
+	*options = (struct report_options){.children = true, .inlines = STACK_INLINES_ALL, .skip_empty = true, .socket = -1, .max_stack = 127, .time_quantum_ns = 100000000};
 	input_options_init(&options->input);
 	callgraph_choice_init(&options->callgraph);
 }

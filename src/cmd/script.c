@@ -90,8 +90,7 @@ static const struct option script_options[] = {
 	OPTION_FLAG('L', "Latency", TYPE, latency, "names in 8 columns and CPUs without brackets"),
 	OPTION_FLAG(0, "show-kernel-path", TYPE, kernel_path, "the kernel's file instead of [kernel.kallsyms]"),
 	OPTION_FLAG(0, "full-source-path", TYPE, source_path, "source files with their paths"),
-	OPTION_FLAG(0, "inline", TYPE, inlines,
-		    "unwound stacks have a line for each inlined function (default, where there is debug information)"),
+	OPTION_INLINE(TYPE, inlines),
 	OPTION_HEADING("Scripts"),
 	OPTION_STRING('s', "script", TYPE, script, "FILE", "hand the events to a script, in Python or Perl by its suffix (.py, .pl) or as python:FILE; words behind the options are its own"),
 	OPTION_STRING(0, "script-args", TYPE, script_words, "WORDS", "with -s: words for the script, separated by spaces, before those behind the options"),
@@ -281,7 +280,7 @@ static struct error *run_parsed(struct script_options *options, int words, char 
 
 static struct error *run(int argc, char **argv, int *ret_status)
 {
-	struct script_options options = {.max_stack = DEFAULT_MAX_STACK, .inlines = true};
+	struct script_options options = {.max_stack = DEFAULT_MAX_STACK, .inlines = STACK_INLINES_ALL};
 	input_options_init(&options.input);
 	script_fields_init(&options.fields);
 	int words;

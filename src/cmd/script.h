@@ -20,7 +20,7 @@ struct script_options {
 	uint64_t max_blocks;
 	bool json;
 	bool hide_call_graph;
-	bool inlines;
+	enum stack_inlines inlines;
 	bool nanoseconds, relative, delta, latency;
 	bool kernel_path, source_path;
 	bool show_tasks, show_mmaps, show_namespaces, show_switches, show_lost, show_rounds, show_bpf, show_cgroups, show_text_pokes;

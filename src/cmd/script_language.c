@@ -56,7 +56,7 @@ struct error *script_run_language(const struct script_options *options, struct o
 		.script = options->script_path,
 		.arguments = options->script_arguments,
 		.max_stack = (unsigned int)options->max_stack,
-		.inlines = options->inlines,
+		.inlines = options->inlines != STACK_INLINES_NONE,
 	};
 	feeding.filtered = !script_filter_is_empty(&feeding.filter);
 	script_places_export();

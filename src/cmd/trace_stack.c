@@ -49,7 +49,7 @@ static bool is_kernel(const struct frame *frame)
 
 size_t trace_stacks_take(struct trace_stacks *stacks, const struct record *record, const struct sample *sample, struct thread *thread, bool is_call)
 {
-	const struct stack_options options = {.max_depth = stacks->options.max_depth, .inlines = true};
+	const struct stack_options options = {.max_depth = stacks->options.max_depth, .inlines = STACK_INLINES_ALL};
 	size_t kept = 0;
 
 	stacks->stack.frames.len = 0;

@@ -1,295 +1,172 @@
-/* Debug information: DWARF read by libdw, under indexes of our own.
- *
- * libdw finds the functions at an address by walking the compilation unit's whole tree, each time. Instead: one list of the units' address
- * ranges for the file, and, when an address in a unit is first asked for, one list of the ranges of all its functions, inlined ones too,
- *with the number of the function around each:
- *
- *	outer  |--------------------|      the last range that starts at or before the address belongs to the innermost
- *	  inlined  |------|                function there, or to one whose surroundings contain the address: go up until one
- *	    inlined  |--|      ^address    does
- *
- * libdw reads lazily into its own tables: one thread at a time.
+/* Debug information of a file: a list of its units' address ranges; and of a unit, when an address in it is first asked for, its functions
+ * and its lines. Each unit has a lock, so that several threads make the tables of several units at a time.
  */
 #include "symbol/debug_info.h"
 
 #include "base/arena.h"
-#include "base/vec.h"
-#include "symbol/demangle.h"
-#include "symbol/dwarf_file.h"
+#include "base/leb128.h"
+#include "base/mem.h"
+#include "symbol/dwarf_functions.h"
+#include "symbol/dwarf_lines.h"
+#include "symbol/dwarf_split.h"
 
 #include <dwarf.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { DEPTH_MAX = 200, NO_FUNCTION = -1 };
-
-struct range {
-	uint64_t low, high;
-	uint32_t owner;
-	uint32_t depth; /* of functions: deeper is further inside */
-};
-
-struct function {
-	Dwarf_Off die;
-	int32_t parent;			   /* NO_FUNCTION = none */
-	uint32_t first_range, range_count; /* in unit->unsorted */
-};
-
-struct unit {
-	Dwarf_Die die; /* of the split unit where there is one */
-	bool indexed;
-	VEC(struct function) functions;
-	VEC(struct range) unsorted, sorted;
+/* A unit with code. */
+struct compiled {
+	pthread_mutex_t lock; /* guards what follows; `unit` is set before */
+	struct dwarf_unit *unit;
+	bool read;
+	struct dwarf_unit *whole; /* the split unit where there is one, else `unit` */
+	struct dwarf_functions functions;
+	struct dwarf_lines *lines;
+	struct arena arena; /* names */
 };
 
 struct debug_info {
-	struct dwarf_file file;
-	struct arena arena;
-	VEC(struct unit) units;
-	VEC(struct range) unit_ranges; /* sorted */
+	struct dwarf_source *file;
+	struct dwarf_split *split;
+	struct compiled *compiled;
+	size_t count;
+	struct dwarf_range_list ranges; /* owner: number in `compiled` */
 };
 
-static int compare_ranges(const void *a, const void *b)
+/* ---- units ---- */
+
+/* Ranges from .debug_aranges, for units that don't tell their own: older compilers, where code is in several sections. `wanted`: by the
+ * number of the unit in the file, its number in `compiled` + 1. */
+static void add_address_table(struct debug_info *info, struct cursor *at, const uint32_t *wanted)
 {
-	const struct range *x = a, *y = b;
-	if (x->low != y->low)
-		return x->low < y->low ? -1 : 1;
-	return x->depth < y->depth ? -1 : x->depth > y->depth;
+	const uint8_t *start = at->at;
+	uint8_t offset_size;
+	uint64_t length = dwarf_length_read(at, &offset_size);
+	if (at->failed)
+		return;
+	struct cursor table = cursor_init(at->at, length, at->swap);
+	at->at += length;
+	uint16_t version = cursor_u16(&table);
+	uint64_t offset = dwarf_offset_read(&table, offset_size);
+	uint8_t size = cursor_u8(&table);
+	uint8_t segment = cursor_u8(&table);
+	size_t header = (size_t)(table.at - start);
+	if (table.failed || version != 2 || segment || (size != 4 && size != 8))
+		return;
+	cursor_bytes(&table, (2 * size - header % (2 * size)) % (2 * size));  /* pairs are aligned to their size */
+	struct dwarf_unit *unit = dwarf_unit_at(info->file, offset + header); /* any place behind the unit's own header serves */
+	if (!unit || unit->offset != offset || !wanted[unit - info->file->units])
+		return;
+	while (cursor_left(&table)) {
+		uint64_t low = dwarf_offset_read(&table, size), count = dwarf_offset_read(&table, size);
+		if (low && low + count > low)
+			vec_push(&info->ranges, (struct dwarf_range){low, low + count, wanted[unit - info->file->units] - 1, 0});
+		if (table.failed)
+			break;
+	}
 }
 
 static void index_units(struct debug_info *info)
 {
-	Dwarf_CU *cu = NULL;
-	Dwarf_Die die, split;
-	Dwarf_Half version;
-	uint8_t type;
-	while (dwarf_get_units(info->file.dwarf, cu, &cu, &version, &type, &die, &split) == 0) {
-		Dwarf_Addr base, low, high;
-		ptrdiff_t offset = 0;
-		if (type != DW_UT_compile && type != DW_UT_skeleton)
+	struct dwarf_source *file = info->file;
+	uint32_t *without_ranges = mem_zalloc_array(file->unit_count + 1, sizeof(*without_ranges));
+	info->compiled = mem_zalloc_array(file->unit_count + 1, sizeof(*info->compiled));
+	for (size_t i = 0; i < file->unit_count; i++) {
+		struct dwarf_unit *unit = &file->units[i];
+		struct dwarf_entry entry;
+		if ((unit->type != DW_UT_compile && unit->type != DW_UT_skeleton) || !dwarf_unit_open(unit, &entry))
 			continue;
-		struct unit unit = {.die = type == DW_UT_skeleton && split.addr ? split : die};
-		while ((offset = dwarf_ranges(&die, offset, &base, &low, &high)) > 0)
-			if (low && high > low)
-				vec_push(&info->unit_ranges, (struct range){low, high, (uint32_t)info->units.len, 0});
-		vec_push(&info->units, unit);
+		struct compiled *compiled = &info->compiled[info->count];
+		size_t before = info->ranges.len;
+		compiled->unit = unit;
+		pthread_mutex_init(&compiled->lock, NULL);
+		dwarf_entry_ranges(unit, &entry, (uint32_t)info->count++, 0, &info->ranges);
+		if (info->ranges.len == before)
+			without_ranges[i] = (uint32_t)info->count;
 	}
-	if (info->unit_ranges.len)
-		qsort(info->unit_ranges.data, info->unit_ranges.len, sizeof(struct range), compare_ranges);
+	struct cursor at = dwarf_cursor(file, DWARF_ARANGES, 0);
+	while (!at.failed && cursor_left(&at))
+		add_address_table(info, &at, without_ranges);
+	free(without_ranges);
+	dwarf_ranges_sort(&info->ranges);
 }
 
 struct debug_info *debug_info_open(const char *path)
 {
-	struct dwarf_file file;
-	if (!dwarf_file_open(path, &file))
+	struct dwarf_source *file = dwarf_source_open(path, false);
+	if (!file)
 		return NULL;
 	struct debug_info *info = mem_zalloc(sizeof(*info));
 	info->file = file;
+	info->split = dwarf_split_create(path);
 	index_units(info);
 	return info;
-}
-
-/* The address that the debug information has for a section's. */
-static uint64_t relocated(const struct debug_info *info, uint64_t vaddr)
-{
-	GElf_Shdr header;
-	Elf_Scn *section = info->file.elf ? elf_getscn(info->file.elf, (size_t)(vaddr >> 40)) : NULL;
-	if (!section || !gelf_getshdr(section, &header))
-		return vaddr;
-	return header.sh_addr + (vaddr - debug_info_section_address((uint32_t)(vaddr >> 40), 0));
 }
 
 void debug_info_close(struct debug_info *info)
 {
 	if (!info)
 		return;
-	for (size_t i = 0; i < info->units.len; i++) {
-		vec_deinit(&info->units.data[i].functions);
-		vec_deinit(&info->units.data[i].unsorted);
-		vec_deinit(&info->units.data[i].sorted);
+	for (size_t i = 0; i < info->count; i++) {
+		struct compiled *compiled = &info->compiled[i];
+		dwarf_functions_deinit(&compiled->functions);
+		dwarf_lines_destroy(compiled->lines);
+		arena_deinit(&compiled->arena);
+		pthread_mutex_destroy(&compiled->lock);
 	}
-	vec_deinit(&info->units);
-	vec_deinit(&info->unit_ranges);
-	arena_deinit(&info->arena);
-	dwarf_file_close(&info->file);
+	free(info->compiled);
+	vec_deinit(&info->ranges);
+	dwarf_split_destroy(info->split);
+	dwarf_source_close(info->file);
 	free(info);
 }
 
-/* ---- functions of a unit ---- */
-
-static bool is_function(int tag)
+/* Makes the unit's tables. A skeleton has the lines; the functions are in its split unit, or, of those that were inlined, in itself too. */
+static void read_unit(struct debug_info *info, struct compiled *compiled)
 {
-	return tag == DW_TAG_subprogram || tag == DW_TAG_inlined_subroutine;
+	struct dwarf_unit *unit = compiled->unit;
+	struct dwarf_unit *split = unit->split_name ? dwarf_split_find(info->split, unit) : NULL;
+	compiled->whole = split ? split : unit;
+	dwarf_functions_read(compiled->whole, &compiled->functions);
+	compiled->lines = dwarf_lines_create(unit, &compiled->arena);
+	compiled->read = true;
 }
 
-/* Can functions with code be inside? */
-static bool is_scope(int tag)
+/* ---- questions ---- */
+
+static size_t frames_in(struct compiled *compiled, uint64_t vaddr, struct debug_frame *ret)
 {
-	switch (tag) {
-	case DW_TAG_namespace:
-	case DW_TAG_module:
-	case DW_TAG_structure_type:
-	case DW_TAG_class_type:
-	case DW_TAG_union_type:
-	case DW_TAG_enumeration_type:
-	case DW_TAG_lexical_block:
-	case DW_TAG_try_block:
-	case DW_TAG_catch_block:
-		return true;
-	default:
-		return false;
+	size_t count = 0;
+	uint32_t line, file;
+	ret[0] = (struct debug_frame){0};
+	if (dwarf_lines_find(compiled->lines, vaddr, &line, &file)) {
+		ret[0].line = line;
+		ret[0].file = dwarf_lines_file(compiled->lines, file);
 	}
-}
-
-/* The function's number, or NO_FUNCTION when it has no code. */
-static int32_t add_function(struct unit *unit, Dwarf_Die *die, int32_t parent, uint32_t depth)
-{
-	struct function function = {dwarf_dieoffset(die), parent, (uint32_t)unit->unsorted.len, 0};
-	Dwarf_Addr base, low, high;
-	ptrdiff_t offset = 0;
-	while ((offset = dwarf_ranges(die, offset, &base, &low, &high)) > 0)
-		if (low && high > low)
-			vec_push(&unit->unsorted, (struct range){low, high, (uint32_t)unit->functions.len, depth});
-	function.range_count = (uint32_t)unit->unsorted.len - function.first_range;
-	if (!function.range_count)
-		return NO_FUNCTION;
-	vec_push(&unit->functions, function);
-	return (int32_t)unit->functions.len - 1;
-}
-
-static void walk(struct unit *unit, Dwarf_Die *die, int32_t parent, uint32_t depth)
-{
-	Dwarf_Die child;
-	if (depth > DEPTH_MAX || dwarf_child(die, &child) != 0)
-		return;
-	do {
-		int tag = dwarf_tag(&child);
-		if (is_scope(tag)) {
-			walk(unit, &child, parent, depth + 1);
-		} else if (is_function(tag)) {
-			int32_t number = add_function(unit, &child, parent, depth);
-			if (number != NO_FUNCTION)
-				walk(unit, &child, number, depth + 1);
-		}
-	} while (dwarf_siblingof(&child, &child) == 0);
-}
-
-static void index_functions(struct unit *unit)
-{
-	unit->indexed = true;
-	walk(unit, &unit->die, NO_FUNCTION, 0);
-	vec_reserve(&unit->sorted, unit->unsorted.len);
-	unit->sorted.len = unit->unsorted.len;
-	if (!unit->sorted.len)
-		return;
-	memcpy(unit->sorted.data, unit->unsorted.data, unit->sorted.len * sizeof(struct range));
-	qsort(unit->sorted.data, unit->sorted.len, sizeof(struct range), compare_ranges);
-}
-
-/* The last range that starts at or before the address, or NULL. */
-static const struct range *last_range(const struct range *ranges, size_t count, uint64_t vaddr)
-{
-	size_t low = 0, high = count;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (ranges[middle].low <= vaddr)
-			low = middle + 1;
-		else
-			high = middle;
+	struct dwarf_functions *functions = &compiled->functions;
+	for (int32_t number = dwarf_functions_find(functions, vaddr); number != DWARF_NO_FUNCTION && count < DEBUG_FRAMES_MAX - 1;) {
+		struct dwarf_function *function = &functions->list.data[number];
+		ret[count].name = dwarf_function_name(functions, compiled->whole, function, &compiled->arena);
+		ret[count++].inlined = function->inlined;
+		if (!function->inlined)
+			break;
+		ret[count] =
+			(struct debug_frame){.file = dwarf_lines_file(compiled->lines, function->call_file), .line = function->call_line};
+		number = function->parent;
 	}
-	return low ? &ranges[low - 1] : NULL;
-}
-
-static bool covers(const struct unit *unit, const struct function *function, uint64_t vaddr)
-{
-	for (uint32_t i = 0; i < function->range_count; i++) {
-		const struct range *range = &unit->unsorted.data[function->first_range + i];
-		if (vaddr >= range->low && vaddr < range->high)
-			return true;
-	}
-	return false;
-}
-
-static int32_t innermost_function(const struct unit *unit, uint64_t vaddr)
-{
-	const struct range *range = last_range(unit->sorted.data, unit->sorted.len, vaddr);
-	int32_t number = range ? (int32_t)range->owner : NO_FUNCTION;
-	while (number != NO_FUNCTION && !covers(unit, &unit->functions.data[number], vaddr))
-		number = unit->functions.data[number].parent;
-	return number;
-}
-
-/* ---- names and lines ---- */
-
-static const char *function_name(struct debug_info *info, Dwarf_Die *die)
-{
-	Dwarf_Attribute attribute;
-	const char *name = NULL;
-	if (dwarf_attr_integrate(die, DW_AT_linkage_name, &attribute) || dwarf_attr_integrate(die, DW_AT_MIPS_linkage_name, &attribute))
-		name = dwarf_formstring(&attribute);
-	if (!name && dwarf_attr_integrate(die, DW_AT_name, &attribute))
-		name = dwarf_formstring(&attribute);
-	if (!name)
-		return NULL;
-	char *readable = demangle_candidate(name) ? demangle(name) : NULL;
-	const char *kept = arena_strdup(&info->arena, readable ? readable : name);
-	free(readable);
-	return kept;
-}
-
-static void place_of_call(Dwarf_Die *unit, Dwarf_Die *call, struct debug_frame *caller)
-{
-	Dwarf_Attribute attribute;
-	Dwarf_Word file, line;
-	Dwarf_Files *files;
-	size_t count;
-	if (dwarf_attr(call, DW_AT_call_line, &attribute) && dwarf_formudata(&attribute, &line) == 0)
-		caller->line = (unsigned int)line;
-	if (dwarf_attr(call, DW_AT_call_file, &attribute) && dwarf_formudata(&attribute, &file) == 0 &&
-	    dwarf_getsrcfiles(unit, &files, &count) == 0 && file < count)
-		caller->file = dwarf_filesrc(files, file, NULL, NULL);
-}
-
-static void place_of_address(Dwarf_Die *unit, uint64_t vaddr, struct debug_frame *frame)
-{
-	Dwarf_Line *row = dwarf_getsrc_die(unit, vaddr);
-	int line = 0;
-	if (!row || dwarf_lineno(row, &line) != 0)
-		return;
-	frame->line = (unsigned int)line;
-	frame->file = dwarf_linesrc(row, NULL, NULL);
-}
-
-static struct unit *find_unit(struct debug_info *info, uint64_t vaddr)
-{
-	const struct range *range = last_range(info->unit_ranges.data, info->unit_ranges.len, vaddr);
-	return range && vaddr < range->high ? &info->units.data[range->owner] : NULL;
+	return count || !ret[0].file ? count : 1; /* a line without a function: assembler */
 }
 
 size_t debug_info_frames(struct debug_info *info, uint64_t vaddr, struct debug_frame *ret)
 {
-	vaddr = relocated(info, vaddr);
-	struct unit *unit = find_unit(info, vaddr);
-	size_t count = 0;
-	if (!unit)
+	const struct dwarf_range *range = dwarf_ranges_find(&info->ranges, vaddr);
+	if (!range || vaddr >= range->high)
 		return 0;
-	if (!unit->indexed)
-		index_functions(unit);
-	ret[0] = (struct debug_frame){0};
-	place_of_address(&unit->die, vaddr, &ret[0]);
-	Dwarf *dwarf = dwarf_cu_getdwarf(unit->die.cu);
-	for (int32_t number = innermost_function(unit, vaddr); number != NO_FUNCTION && count < DEBUG_FRAMES_MAX - 1;) {
-		const struct function *function = &unit->functions.data[number];
-		Dwarf_Die die;
-		if (!dwarf_offdie(dwarf, function->die, &die))
-			break;
-		ret[count].name = function_name(info, &die);
-		count++;
-		if (dwarf_tag(&die) != DW_TAG_inlined_subroutine)
-			break;
-		ret[count] = (struct debug_frame){0};
-		place_of_call(&unit->die, &die, &ret[count]);
-		number = function->parent;
-	}
-	return count || !ret[0].file ? count : 1; /* a line without a function: assembler */
+	struct compiled *compiled = &info->compiled[range->owner];
+	pthread_mutex_lock(&compiled->lock);
+	if (!compiled->read)
+		read_unit(info, compiled);
+	size_t count = frames_in(compiled, vaddr, ret);
+	pthread_mutex_unlock(&compiled->lock);
+	return count;
 }

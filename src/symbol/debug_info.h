@@ -1,7 +1,8 @@
-/* Debug information of one file (DWARF): source lines, and which functions were inlined at an address. One thread at a time.
- * Strings live as long as the debug information. */
+/* Debug information of one file (DWARF 2 to 5): source lines, and which functions were inlined at an address. Thread-safe. Strings live as
+ * long as the debug information. */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -16,6 +17,7 @@ struct debug_frame {
 	const char *name; /* readable, as for symbols */
 	const char *file; /* where execution is in this function: for all but the innermost, the call; NULL = unknown */
 	unsigned int line;
+	bool inlined; /* its call was replaced by its code */
 };
 
 enum { DEBUG_FRAMES_MAX = 256 };
@@ -26,6 +28,6 @@ static inline uint64_t debug_info_section_address(uint32_t section, uint64_t off
 	return (uint64_t)section << 40 | offset;
 }
 
-/* The functions at a virtual address of the file, innermost first, the last one not inlined. Writes at most DEBUG_FRAMES_MAX and returns
- * how many; 0 when nothing is known. */
+/* The functions at a virtual address of the file, innermost first, the last one usually not inlined. Writes at most DEBUG_FRAMES_MAX and
+ * returns how many; 0 when nothing is known. */
 size_t debug_info_frames(struct debug_info *info, uint64_t vaddr, struct debug_frame *ret);

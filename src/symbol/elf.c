@@ -1,7 +1,7 @@
 /* Reading ELF: header, section and segment tables into plain arrays of host values; everything else is a checked look into the bytes.
  *
  * libelf could do this, but it trusts files more than we can, and copies more than we need: a symbol table is read once and thrown away.
- * Not here: DWARF (libdw reads it), and what the symbols mean (elf_symbols.c).
+ * Not here: DWARF (dwarf_*.c), and what the symbols mean (elf_symbols.c).
  */
 #include "symbol/elf.h"
 

@@ -1,6 +1,7 @@
 /* Functions by debug information. Answers are kept, because stacks pass through the same places over and over. A function that was inlined
  * into another one becomes a symbol: equal ones (same surrounding symbol, same name) are the same object, so that whoever compares symbols
- * needs to know nothing of this. A lock guards it all. */
+ * needs to know nothing of this. A lock guards the answers; questions are asked without it, so that threads make the tables of several
+ * units at a time. */
 #include "symbol/functions.h"
 
 #include "base/arena.h"
@@ -23,7 +24,7 @@ struct functions {
 	pthread_mutex_t lock;
 	const char *path;
 	bool tried;
-	struct debug_info *info; /* NULL = none */
+	struct debug_info *info;    /* NULL = none */
 	const struct jitdump *dump; /* instead, or NULL */
 	struct arena arena;
 	struct intern names;
@@ -91,13 +92,14 @@ static struct answer look_up_jit(struct functions *functions, uint64_t offset, c
 	return (struct answer){arena_copy(&functions->arena, &function, sizeof(function)), 1};
 }
 
-static struct answer look_up(struct functions *functions, uint64_t vaddr, const struct symbol *symbol)
+/* Without a symbol only the line is told: what is between functions belongs to none. */
+static struct answer make_answer(struct functions *functions, const struct debug_frame *frames, size_t count, const struct symbol *symbol)
 {
-	struct debug_frame frames[DEBUG_FRAMES_MAX];
-	size_t count = functions->info ? debug_info_frames(functions->info, vaddr, frames) : 0;
+	if (!symbol && count)
+		count = 1;
 	struct code_function *found = arena_alloc(&functions->arena, count * sizeof(*found));
 	for (size_t i = 0; i < count; i++) {
-		bool itself = !frames[i].name || !strcmp(frames[i].name, symbol->name);
+		bool itself = !symbol || !frames[i].inlined || !frames[i].name || !strcmp(frames[i].name, symbol->name);
 		found[i].symbol = itself ? symbol : inlined_symbol(functions, symbol, frames[i].name);
 		found[i].file = frames[i].file;
 		found[i].line = frames[i].line;
@@ -107,13 +109,21 @@ static struct answer look_up(struct functions *functions, uint64_t vaddr, const 
 
 size_t functions_at(struct functions *functions, uint64_t vaddr, const struct symbol *symbol, const struct code_function **ret)
 {
+	struct debug_frame frames[DEBUG_FRAMES_MAX];
+	size_t count = 0;
 	pthread_mutex_lock(&functions->lock);
 	if (!functions->tried)
 		functions->info = debug_info_open(functions->path);
 	functions->tried = true;
+	if (!map64_find(&functions->answer_index, vaddr) && functions->info) {
+		pthread_mutex_unlock(&functions->lock);
+		count = debug_info_frames(functions->info, vaddr, frames);
+		pthread_mutex_lock(&functions->lock);
+	}
 	uint64_t *slot = map64_insert(&functions->answer_index, vaddr, NULL);
 	if (!*slot) {
-		vec_push(&functions->answers, functions->dump ? look_up_jit(functions, vaddr, symbol) : look_up(functions, vaddr, symbol));
+		vec_push(&functions->answers,
+			 functions->dump ? look_up_jit(functions, vaddr, symbol) : make_answer(functions, frames, count, symbol));
 		*slot = functions->answers.len;
 	}
 	struct answer answer = functions->answers.data[*slot - 1];

@@ -21,5 +21,5 @@ struct functions *functions_create(const char *path);
 struct functions *functions_create_jitdump(const struct jitdump *dump);
 void functions_destroy(struct functions *functions);
 /* Those at virtual address `vaddr` of the file, innermost first. `symbol` is the table's for this address: the one for the same address
- * must be given each time. Returns how many, 0 when there is no debug information; they live as long as `functions`. Thread-safe. */
+ * must be given each time; NULL when it has none, then only the line is told. Returns how many, 0 when there is no debug information; they live as long as `functions`. Thread-safe. */
 size_t functions_at(struct functions *functions, uint64_t vaddr, const struct symbol *symbol, const struct code_function **ret);

@@ -94,7 +94,7 @@ static struct symtab *load_file(const struct symbol_options *options, const stru
 	if (!builder.symbols.len)
 		source = SYMBOLS_NONE;
 	struct symtab *symtab = symtab_build(&builder, source, files.path);
-	symtab_set_segments(symtab, files.runtime);
+	symtab_set_segments(symtab, files.runtime, files.symbols);
 	elf_close(&mini);
 	symbol_files_close(&files);
 	return symtab;
@@ -230,7 +230,15 @@ const struct symbol *resolver_kernel_symbol(struct resolver *resolver, uint64_t 
 
 size_t resolver_functions(struct resolver *resolver, const struct frame *frame, const struct code_function **ret)
 {
-	return frame->symbol ? symtab_functions(table_of(resolver, frame->map->dso), frame->dso_addr, frame->symbol, ret) : 0;
+	if (!frame->map)
+		return 0;
+	bool in_call = frame->returns_here && !(frame->symbol && frame->dso_addr == frame->symbol->start);
+	return symtab_functions(table_of(resolver, frame->map->dso), frame->dso_addr - in_call, frame->symbol, ret);
+}
+
+bool resolver_has_functions(struct resolver *resolver, struct dso *dso)
+{
+	return table_of(resolver, dso)->has_functions;
 }
 
 /* ---- reasons ---- */

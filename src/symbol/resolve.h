@@ -35,6 +35,8 @@ struct frame {
 	const struct map *map;	     /* NULL = not mapped */
 	const struct symbol *symbol; /* NULL = no symbol */
 	uint8_t cpumode;
+	const struct code_function *function; /* which of those at the address, by resolver_functions(); NULL = not looked for */
+	bool returns_here; /* `ip` is where a call will return to: what is asked of debug information is the call, a byte before it */
 };
 
 /* Resolves one address. Thread-safe. `maps` NULL: nothing is known of it. */
@@ -47,8 +49,10 @@ const struct symbol *resolver_kernel_symbol(struct resolver *resolver, uint64_t 
 /* All symbols of a dso. Never NULL. Thread-safe. */
 const struct symtab *resolver_symtab(struct resolver *resolver, struct dso *dso);
 /* The functions at a resolved frame's address by debug information, innermost first: inlined ones, then the one around them. Returns how
- * many, 0 without debug information; they live as long as the resolver. Thread-safe. */
+ * many, 0 without debug information; without a symbol only the line is told; they live as long as the resolver. Thread-safe. */
 size_t resolver_functions(struct resolver *resolver, const struct frame *frame, const struct code_function **ret);
+/* Whether that can find something in a dso. Thread-safe. */
+bool resolver_has_functions(struct resolver *resolver, struct dso *dso);
 
 const struct symbol_options *resolver_options(const struct resolver *resolver);
 const struct machine *resolver_machine(const struct resolver *resolver);

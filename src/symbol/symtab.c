@@ -320,7 +320,13 @@ const struct symbol *symtab_by_name(const struct symtab *symtab, const char *nam
 
 /* ---- the file behind it ---- */
 
-void symtab_set_segments(struct symtab *symtab, const struct elf_file *runtime)
+static void set_functions(struct symtab *symtab, struct functions *functions)
+{
+	symtab->private->functions = functions;
+	symtab->has_functions = true;
+}
+
+void symtab_set_segments(struct symtab *symtab, const struct elf_file *runtime, const struct elf_file *symbols)
 {
 	symtab->segments = mem_zalloc_array(runtime->segment_count + 1, sizeof(*symtab->segments));
 	for (uint32_t i = 0; i < runtime->segment_count; i++) {
@@ -329,8 +335,8 @@ void symtab_set_segments(struct symtab *symtab, const struct elf_file *runtime)
 			symtab->segments[symtab->segment_count++] =
 				(struct symtab_segment){segment->offset, segment->filesz, segment->vaddr};
 	}
-	if (symtab->path)
-		symtab->private->functions = functions_create(symtab->path);
+	if (symtab->path && (elf_section(symbols, ".debug_info") || elf_section(symbols, ".zdebug_info")))
+		set_functions(symtab, functions_create(symtab->path));
 }
 
 void symtab_set_relocation(struct symtab *symtab, uint64_t relocation)
@@ -339,7 +345,7 @@ void symtab_set_relocation(struct symtab *symtab, uint64_t relocation)
 	symtab->segments[0] = (struct symtab_segment){.size = UINT64_MAX, .vaddr = 0 - relocation};
 	symtab->segment_count = 1;
 	if (symtab->path)
-		symtab->private->functions = functions_create(symtab->path);
+		set_functions(symtab, functions_create(symtab->path));
 }
 
 void symtab_set_layout(struct symtab *symtab, const struct elf_file *module, const uint64_t *layout, uint64_t base)
@@ -350,12 +356,12 @@ void symtab_set_layout(struct symtab *symtab, const struct elf_file *module, con
 			symtab->segments[symtab->segment_count++] = (struct symtab_segment){
 				base + layout[i], module->sections[i].size, debug_info_section_address(i, 0)};
 	if (symtab->path)
-		symtab->private->functions = functions_create(symtab->path);
+		set_functions(symtab, functions_create(symtab->path));
 }
 
 void symtab_set_jitdump(struct symtab *symtab, const struct jitdump *dump)
 {
-	symtab->private->functions = functions_create_jitdump(dump);
+	set_functions(symtab, functions_create_jitdump(dump));
 }
 
 uint64_t symtab_vaddr(const struct symtab *symtab, uint64_t dso_addr)

@@ -30,6 +30,7 @@ struct symtab {
 	struct dso *dso;  /* NULL until published */
 	int source;	  /* enum symbol_source, symbol/resolve.h */
 	const char *path; /* file it was read from, or NULL */
+	bool has_functions; /* symtab_functions() may find something: there is debug information */
 	/* How dso addresses become virtual addresses of the file, where the two differ. */
 	struct symtab_segment {
 		uint64_t dso_addr, size, vaddr;
@@ -39,8 +40,8 @@ struct symtab {
 };
 
 struct elf_file;
-/* Notes the loadable segments of the file that was mapped. */
-void symtab_set_segments(struct symtab *symtab, const struct elf_file *runtime);
+/* Notes the loadable segments of the file that was mapped, and whether the file with the symbols has debug information. */
+void symtab_set_segments(struct symtab *symtab, const struct elf_file *runtime, const struct elf_file *symbols);
 /* Notes that the file's addresses are moved by `relocation` (kernel). */
 void symtab_set_relocation(struct symtab *symtab, uint64_t relocation);
 /* Notes where the loader has put a module's sections: each its distance from `base`, by elf_module_layout(). */

@@ -8,7 +8,7 @@
 #include "base/cursor.h"
 #include "base/mem.h"
 #include "base/vec.h"
-#include "unwind/leb128.h"
+#include "base/leb128.h"
 
 #include <dwarf.h>
 #include <elf.h>

@@ -12,6 +12,12 @@ HEAD = re.compile(r"^(\S.+?)\s+(\d+)/*(\d+)*\s+.*:\s*(\d+)\s+(\S+):\s*$")
 FRAME = re.compile(r"^\s*(\w+)\s*(.+) \((.*)\)")
 
 
+@pytest.fixture(name="perf", scope="module")
+def perf_fixture(kernel_form):
+    """Stacks in the kernel tool's form."""
+    return kernel_form
+
+
 def tidy(function, module):
     """The label of a frame by the rules of stackcollapse-perf.pl."""
     function = re.sub(r"\+0x[\da-f]+$", "", function)

@@ -121,6 +121,12 @@ CASES = [
 ]
 
 
+@pytest.fixture(name="perf", scope="module")
+def perf_fixture(kernel_form):
+    """Stacks in the kernel tool's form."""
+    return kernel_form
+
+
 @pytest.fixture(scope="module")
 def recordings(oracle, tmp_path_factory):
     if not shutil.which("gcc"):

@@ -113,6 +113,12 @@ OPTIONS = {
 }
 
 
+@pytest.fixture(name="perf", scope="module")
+def perf_fixture(kernel_form):
+    """Stacks in the kernel tool's form."""
+    return kernel_form
+
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     path = tmp_path_factory.mktemp("script")

@@ -33,6 +33,11 @@ bool sample_addr_is_symbol(const struct event_attr *attr)
 	return is_page_fault(attr) || sample_is_branch(attr);
 }
 
+uint64_t sample_data_source(const struct event_attr *attr, const struct sample *sample)
+{
+	return attr->sample_type & PERF_SAMPLE_DATA_SRC ? sample->data_src : 0x5080021;
+}
+
 void sample_resolve(struct resolver *resolver, const struct thread *thread, uint8_t cpumode, uint64_t addr, uint64_t model_time,
 		    struct frame *ret)
 {

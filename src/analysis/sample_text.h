@@ -16,6 +16,8 @@ void sample_text_add_registers(const struct sample_regs *regs, const char *arch,
 bool sample_addr_is_symbol(const struct event_attr *attr);
 /* Each sample of the event is a branch. */
 bool sample_is_branch(const struct event_attr *attr);
+/* Where the data came from; of events that don't sample it the value that says so: PERF_MEM_NA in all parts of union perf_mem_data_src. */
+uint64_t sample_data_source(const struct event_attr *attr, const struct sample *sample);
 /* The frame of an address in the space of `cpumode`; `thread` NULL: nothing is known of it. */
 void sample_resolve(struct resolver *resolver, const struct thread *thread, uint8_t cpumode, uint64_t addr, uint64_t model_time,
 		    struct frame *ret);

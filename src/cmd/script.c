@@ -6,6 +6,7 @@
  *options; the loop is in script_run.c, the text in analysis/script_*.c. */
 #include "cmd/script.h"
 #include "cmd/script_language.h"
+#include "cmd/script_places.h"
 #include "cmd/script_ready.h"
 
 #include "app/command.h"
@@ -66,8 +67,14 @@ static struct error *parse_generated(const struct option *option, const char *ar
 	return *generated ? NULL : error_new("\"%s\" is no language for scripts; there are: %s", argument, language_names());
 }
 
+static struct error *parse_dlarg(const struct option *option, const char *argument, bool negated, void *field)
+{
+	struct script_options *options = (struct script_options *)((char *)field - offsetof(struct script_options, dlfilter_arguments));
+	vec_push(&options->dlfilter_arguments, (char *)argument);
+	return NULL;
+}
+
 #define NO_TRACES "instruction traces of hardware (Intel PT, Arm CoreSight) aren't decoded; record branches with -b and use -F +brstack"
-#define NO_FILTERS "filters in shared libraries aren't loaded; use -c, -S, --dsos, --pid and --time, or a pipe"
 #define NO_GUESTS "symbols of guests aren't looked up from the host; record and look inside of the guest"
 #define TYPE struct script_options
 static const struct option script_options[] = {
@@ -112,6 +119,10 @@ static const struct option script_options[] = {
 	OPTION_STRING(0, "switch-on", TYPE, switch_on, "EVENT", "after this event"),
 	OPTION_STRING(0, "switch-off", TYPE, switch_off, "EVENT", "up to this event"),
 	OPTION_FLAG(0, "show-on-off-events", TYPE, filter.show_on_off, "with --switch-on and --switch-off: these events too"),
+	OPTION_STRING(0, "dlfilter", TYPE, dlfilter, "FILE", "that a filter keeps: a shared object of one's own (perf_dlfilter.h)"),
+	OPTION_CUSTOM_FLAGS(0, "dlarg", TYPE, dlfilter_arguments, "WORD", "an argument for the filter; may be given several times", parse_dlarg,
+			    OPTION_NO_NEGATION),
+	OPTION_FLAG(0, "list-dlfilters", TYPE, list_dlfilters, "list the installed filters; with -v described at length"),
 	OPTION_HEADING("Other records"),
 	OPTION_FLAG(0, "show-task-events", TYPE, show_tasks, "names, forks and exits of threads"),
 	OPTION_FLAG(0, "show-mmap-events", TYPE, show_mmaps, "what was mapped where"),
@@ -136,9 +147,6 @@ static const struct option script_options[] = {
 	OPTION_REFUSED(0, "call-ret-trace", NULL, NO_TRACES),
 	OPTION_REFUSED(0, "graph-function", "SYMBOL,…", NO_TRACES),
 	OPTION_REFUSED(0, "stitch-lbr", NULL, "call graphs of branch records aren't put together over several samples; use -F +brstack, or record with --call-graph dwarf"),
-	OPTION_REFUSED(0, "dlfilter", "FILE", NO_FILTERS),
-	OPTION_REFUSED(0, "dlarg", "ARGUMENT", NO_FILTERS),
-	OPTION_REFUSED(0, "list-dlfilters", NULL, NO_FILTERS),
 	OPTION_REFUSED(0, "xed", NULL, "no program is needed to take code apart; use -F +disasm"),
 	OPTION_REFUSED(0, "addr2line", "PATH", "no program is needed to find source lines; use -F +srcline"),
 	OPTION_REFUSED(0, "guest-code", NULL, NO_GUESTS),
@@ -221,6 +229,15 @@ static void list_scripts(void)
 	strbuf_deinit(&text);
 }
 
+static void list_dlfilters(bool verbose)
+{
+	struct strbuf text = {0};
+	cleanup_free char *root = script_places_root(), *folder = mem_printf("%s/dlfilters", root);
+	dlfilter_list(folder, verbose, &text);
+	fputs(strbuf_str(&text), stdout);
+	strbuf_deinit(&text);
+}
+
 static struct error *find_language(struct script_options *options)
 {
 	options->language = language_of_script(options->script, &options->script_path);
@@ -266,6 +283,10 @@ static struct error *run_parsed(struct script_options *options, int words, char 
 		list_fields();
 		return NULL;
 	}
+	if (options->list_dlfilters) {
+		list_dlfilters(options->output.verbose > 0);
+		return NULL;
+	}
 	if (options->list_scripts) {
 		list_scripts();
 		return NULL;
@@ -289,6 +310,7 @@ static struct error *run(int argc, char **argv, int *ret_status)
 	if (!error)
 		error = run_parsed(&options, words, argv, ret_status);
 	script_filter_deinit(&options.filter);
+	vec_deinit(&options.dlfilter_arguments);
 	return error;
 }
 

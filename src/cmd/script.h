@@ -4,7 +4,9 @@
 #include "analysis/script_filter.h"
 #include "analysis/script_text.h"
 #include "app/groups.h"
+#include "base/vec.h"
 #include "cmd/opening.h"
+#include "language/dlfilter.h"
 #include "language/language.h"
 
 struct script_options {
@@ -34,10 +36,16 @@ struct script_options {
 	const struct language_ops *generated; /* -g */
 	bool list_scripts; /* -l */
 	bool system_wide;  /* -a, for ready-made scripts that record */
+	const char *dlfilter; /* or NULL */
+	VEC(char *) dlfilter_arguments;
+	bool list_dlfilters;
 	const char *script_words; /* --script-args, or NULL */
 	const char *script_path;
 	char **script_arguments; /* NULL-terminated */
 };
+
+/* The filter of --dlfilter, *ret NULL = none. */
+struct error *script_open_dlfilter(const struct script_options *options, const struct opening *opening, struct dlfilter **ret);
 
 /* Prints the samples, and the side-band records that were asked for. */
 struct error *script_run(const struct script_options *options, struct opening *opening);

@@ -18,6 +18,7 @@ struct feeding {
 	struct script_filter filter; /* a copy: it has a state */
 	bool filtered;
 	struct language *language;
+	struct dlfilter *dlfilter; /* or NULL */
 };
 
 static struct error *feed_sample(struct feeding *feeding, const struct record *record)
@@ -26,10 +27,17 @@ static struct error *feed_sample(struct feeding *feeding, const struct record *r
 	if (!session_decode(feeding->session, record, &sample))
 		return NULL;
 	struct thread *thread = machine_thread_or_new(feeding->session->machine, sample.pid, sample.tid, record->model_time);
+	const struct language_sample at = {record, &sample, thread};
+	bool keep = true;
+	struct error *error = feeding->dlfilter ? dlfilter_passes(feeding->dlfilter, &at, true, &keep) : NULL;
+	if (error || !keep)
+		return error;
 	if (feeding->filtered &&
 	    !script_filter_passes(&feeding->filter, feeding->session->machine, feeding->resolver, record, &sample, thread))
 		return NULL;
-	const struct language_sample at = {record, &sample, thread};
+	error = feeding->dlfilter ? dlfilter_passes(feeding->dlfilter, &at, false, &keep) : NULL;
+	if (error || !keep)
+		return error;
 	return feeding->language->ops->sample(feeding->language, &at);
 }
 
@@ -43,6 +51,21 @@ static struct error *feed(struct feeding *feeding)
 	if (!error && !language->ended)
 		error = language->ops->end(language);
 	return error;
+}
+
+struct error *script_open_dlfilter(const struct script_options *options, const struct opening *opening, struct dlfilter **ret)
+{
+	cleanup_free char *root = script_places_root(), *folder = mem_printf("%s/dlfilters", root);
+	const struct dlfilter_setup setup = {
+		.session = opening->session,
+		.resolver = opening->resolver,
+		.file = options->dlfilter,
+		.folder = folder,
+		.arguments = options->dlfilter_arguments.data,
+		.argument_count = (int)options->dlfilter_arguments.len,
+	};
+	*ret = NULL;
+	return options->dlfilter ? dlfilter_open(&setup, ret) : NULL;
 }
 
 struct error *script_run_language(const struct script_options *options, struct opening *opening, int *ret_status)
@@ -60,13 +83,20 @@ struct error *script_run_language(const struct script_options *options, struct o
 	};
 	feeding.filtered = !script_filter_is_empty(&feeding.filter);
 	script_places_export();
-	struct error *error = options->language->open(&setup, &feeding.language);
+	struct error *error = script_open_dlfilter(options, opening, &feeding.dlfilter);
+	if (!error)
+		error = options->language->open(&setup, &feeding.language);
+	if (feeding.language) {
+		if (!feeding.language->ended)
+			error = feed(&feeding);
+		*ret_status = feeding.language->status;
+		feeding.language->ops->close(feeding.language);
+	}
+	struct error *stopped = dlfilter_close(feeding.dlfilter);
 	if (error)
-		return error;
-	if (!feeding.language->ended)
-		error = feed(&feeding);
-	*ret_status = feeding.language->status;
-	feeding.language->ops->close(feeding.language);
+		error_free(stopped);
+	else
+		error = stopped;
 	if (!error)
 		opening_warn(opening);
 	return error;

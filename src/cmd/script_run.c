@@ -30,6 +30,7 @@ struct run {
 	struct script_text *text;
 	struct script_filter filter; /* a copy: it has a state */
 	bool filtered;
+	struct dlfilter *dlfilter; /* or NULL */
 	const uint64_t *cpu_bits; /* -C, or NULL: side-band isn't filtered by the session */
 	size_t cpu_words;
 	struct script_output output;
@@ -106,8 +107,16 @@ static struct error *show_sample(struct run *run, const struct record *record, c
 		return NULL;
 	}
 	struct thread *thread = machine_thread_or_new(run->session->machine, sample->pid, sample->tid, record->model_time);
+	const struct language_sample at = {record, sample, thread};
+	bool keep = true;
+	struct error *error = run->dlfilter ? dlfilter_passes(run->dlfilter, &at, true, &keep) : NULL;
+	if (error || !keep)
+		return error;
 	if (run->filtered && !script_filter_passes(&run->filter, run->session->machine, run->resolver, record, sample, thread))
 		return NULL;
+	error = run->dlfilter ? dlfilter_passes(run->dlfilter, &at, false, &keep) : NULL;
+	if (error || !keep)
+		return error;
 	struct script_output *output = output_for(run, record->event);
 	script_text_sample(run->text, record, sample, thread, &output->text);
 	return script_output_flush_full(output);
@@ -240,7 +249,7 @@ static bool can_batch(const struct run *run)
 		if (events->events.data[i]->attr.sample_type & PERF_SAMPLE_READ)
 			return false;
 	return run->session->jobs > 1 && run->session->reader->stable && !run->options->per_event_dump && !run->options->dump &&
-	       !run->options->check_order &&
+	       !run->options->check_order && !run->dlfilter &&
 	       !script_text_ordered(run->text) && !script_filter_is_ordered(&run->filter);
 }
 
@@ -287,11 +296,18 @@ struct error *script_run(const struct script_options *options, struct opening *o
 	if (run.session->reader->formats)
 		tracepoint_formats_set_resolver(run.session->reader->formats, name_kernel_function, &run);
 	script_output_init(&run.output, STDOUT_FILENO, !run.session->reader->stable);
-	struct error *error = can_batch(&run) ? show_in_batches(&run) : show_one_by_one(&run);
+	struct error *error = script_open_dlfilter(options, opening, &run.dlfilter);
+	if (!error)
+		error = can_batch(&run) ? show_in_batches(&run) : show_one_by_one(&run);
 	if (!error && options->check_order)
 		fprintf(stderr, "Misordered timestamps: %llu\n", (unsigned long long)run.misplaced);
 	if (!error)
 		opening_warn(opening);
+	struct error *stopped = dlfilter_close(run.dlfilter);
+	if (error)
+		error_free(stopped);
+	else
+		error = stopped;
 	script_output_deinit(&run.output);
 	script_text_destroy(run.text);
 	return error;

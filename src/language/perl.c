@@ -3,6 +3,7 @@
  * A tracepoint's function is SYSTEM::NAME, else trace_unhandled(); process_event() gets every event as packed bytes. */
 #include "language/perl_plugin.h"
 
+#include "analysis/sample_text.h"
 #include "analysis/stack.h"
 #include "base/cleanup.h"
 #include "base/mem.h"
@@ -236,7 +237,7 @@ static void call_process_event(struct perl *perl, const struct language_sample *
 		.transaction = sample->transaction,
 		.cpu = sample->cpu,
 		.raw_size = sample->raw_size,
-		.data_src = sample->data_src,
+		.data_src = sample_data_source(attr, sample),
 		.phys_addr = sample->phys_addr,
 		.data_page_size = sample->data_page_size,
 		.code_page_size = sample->code_page_size,

@@ -8,16 +8,13 @@
 #include "analysis/source_lines.h"
 #include "arch/syscalls.h"
 #include "event/tracepoint.h"
-#include "symbol/code_file.h"
-#include "symbol/disasm.h"
+#include "language/sampled_code.h"
 #include "symbol/source_file.h"
 
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
-
-enum { INSTRUCTION_MAX = 16 };
 
 static const char CAPSULE[] = "perf";
 
@@ -71,34 +68,12 @@ static bool sampled_frame(struct python *python, struct frame *ret)
 	return ret->map != NULL;
 }
 
-/* Bytes of the instruction at the frame's address, 0 = there is no code. */
-static size_t read_instruction(struct python *python, const struct frame *frame, uint8_t *ret)
-{
-	struct code_file *file = NULL;
-	struct disasm *disasm = NULL;
-	struct code_range range;
-	struct instruction instruction;
-	size_t size = 0;
-	struct error *error = code_file_open(python->resolver, frame->map->dso, &file);
-	if (!error && code_file_read(file, frame->dso_addr, INSTRUCTION_MAX, &range)) {
-		error = disasm_open(code_file_arch(file), DISASM_ATT, &disasm);
-		struct code code = {.bytes = range.bytes, .size = range.size < INSTRUCTION_MAX ? range.size : INSTRUCTION_MAX, .address = frame->ip};
-		if (!error && disasm_next(disasm, &code, &instruction) && instruction.kind != INSTRUCTION_BAD)
-			size = instruction.size;
-		memcpy(ret, range.bytes, size);
-	}
-	error_free(error);
-	disasm_close(disasm);
-	code_file_close(file);
-	return size;
-}
-
 static python_object *sample_insn(python_object *self, python_object *arguments)
 {
 	struct python *python = python_of(self);
-	uint8_t bytes[INSTRUCTION_MAX];
+	uint8_t bytes[SAMPLED_INSTRUCTION_MAX];
 	struct frame frame;
-	size_t size = sampled_frame(python, &frame) ? read_instruction(python, &frame, bytes) : 0;
+	size_t size = sampled_frame(python, &frame) ? sampled_code_instruction(python->resolver, &frame, bytes) : 0;
 	return size ? python->api.PyBytes_FromStringAndSize((const char *)bytes, (python_size)size) : none(python);
 }
 

@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_COLUMNS = 25, HOST_MACHINE = 1, DATA_SOURCE_NONE = 0x5080021 };
+enum { MOST_COLUMNS = 25, HOST_MACHINE = 1 };
 
 enum table {
 	TABLE_EVSEL,
@@ -300,7 +300,7 @@ struct error *python_export_sample(struct python_export *export, const struct la
 	const uint64_t values[MOST_COLUMNS] = {
 		++export->last[TABLE_SAMPLE], event, HOST_MACHINE, who.thread, who.comm, where.dso, where.symbol, where.offset, sample->ip,
 		sample->time, (uint64_t)(int32_t)sample->cpu, to.dso, to.symbol, to.offset, sample->addr, sample->period, sample->weight,
-		sample->transaction, attr->sample_type & PERF_SAMPLE_DATA_SRC ? sample->data_src : DATA_SOURCE_NONE,
+		sample->transaction, sample_data_source(attr, sample),
 		0, 0, path, 0, 0, 0,
 	};
 	struct row row = {0};

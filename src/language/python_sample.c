@@ -7,9 +7,6 @@
 #include <linux/perf_event.h>
 #include <string.h>
 
-/* What a sample without a data source has: PERF_MEM_NA in all parts of union perf_mem_data_src. */
-#define DATA_SOURCE_NONE 0x5080021
-
 enum { FLAG_MISPREDICTED = 1, FLAG_PREDICTED = 2, FLAG_TRANSACTION = 4, FLAG_ABORT = 8, CYCLES_SHIFT = 4, CYCLES_MASK = 0xffff };
 
 static void set_u64(struct python *python, python_object *dict, enum python_key key, uint64_t value)
@@ -110,7 +107,7 @@ static python_object *make_sample(struct python *python, const struct language_s
 {
 	const struct sample *sample = at->sample;
 	const struct event_attr *attr = &at->record->event->attr;
-	uint64_t source = attr->sample_type & PERF_SAMPLE_DATA_SRC ? sample->data_src : DATA_SOURCE_NONE;
+	uint64_t source = sample_data_source(attr, sample);
 	python_object *dict = python->api.PyDict_New();
 	python_set(python, dict, KEY_pid, python_s64(python, (int32_t)sample->pid));
 	python_set(python, dict, KEY_tid, python_s64(python, (int32_t)sample->tid));

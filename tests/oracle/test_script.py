@@ -418,7 +418,7 @@ def test_dump_in_the_order_of_the_file(perf, oracle, record):
     assert len(offsets) > 50 and offsets == sorted(offsets)
 
 
-@pytest.mark.parametrize("words", [["--itrace=b"], ["--stitch-lbr"], ["--dlfilter", "x"], ["--list-dlfilters"], ["--insn-trace"], ["--call-trace"], ["--xed"], ["-F", "+flags"], ["-F", "+callindent"], ["-F", "+ipc"],
+@pytest.mark.parametrize("words", [["--itrace=b"], ["--stitch-lbr"], ["--insn-trace"], ["--call-trace"], ["--xed"], ["-F", "+flags"], ["-F", "+callindent"], ["-F", "+ipc"],
                                    ["-F", "+metric"], ["--guest-code"], ["--addr2line", "/usr/bin/addr2line"]], ids=" ".join)
 def test_what_cannot_be_had_says_what_to_use(perf, words):
     result = perf("script", *words)

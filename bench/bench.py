@@ -216,6 +216,32 @@ def record_cases():
                   f'wall {theirs[2]:.2f} s', flush=True)
 
 
+def traced_calls(prefix, runs):
+    """What one of 500,000 write(2) took, in microseconds of wall and CPU time: the least of the runs."""
+    found = []
+    for _ in range(runs):
+        done = subprocess.run([*prefix, file('calls')], capture_output=True, text=True, check=True, cwd=DIR)
+        found.append([float(number) for number in done.stdout.split()[:2]])
+    return [min(column) for column in zip(*found)]
+
+
+def trace_cases():
+    """What tracing adds to a call: lines into a file, and only sums."""
+    subprocess.run(['gcc', '-O2', '-o', file('calls'), os.path.join(ROOT, 'bench', 'calls.c')], check=True)
+    plain = traced_calls([], 9)
+    for name, bars, commands in (
+            ('trace-lines', '15x, 40x', ([OURS, 'trace', '-o', file('trace1')], [THEIRS, 'trace', '-o', file('trace2')], ['strace', '-f', '-o', file('trace3')])),
+            ('trace-sums', '60x, 60x; ours 0.4 us', ([OURS, 'trace', '-s', '-o', file('trace1')], [THEIRS, 'trace', '-s', '-o', file('trace2')],
+                                                     ['strace', '-c', '-f', '-o', file('trace3')]))):
+        added = []
+        for command in commands:
+            wall, cpu = traced_calls(command, 5 if command[0] == OURS else 1)
+            added.append((wall - plain[0], cpu - plain[1]))
+        lines = sum('write(fd: ' in line for line in open(file('trace1'), errors='replace'))
+        print(f'{name:22} adds to a call of {plain[0]:.3f} us: ours {added[0][0]:.3f} us (cpu {added[0][1]:.3f})   theirs {added[1][0]:.2f} us, '
+              f'{added[1][0] / added[0][0]:.0f}x   strace {added[2][0]:.2f} us, {added[2][0] / added[0][0]:.0f}x   (bars {bars})   lines {lines}', flush=True)
+
+
 def growth_case():
     """Time and memory of report over 10^5, 10^6, 10^7 samples of one program."""
     for name in ('growth-5.data', 'growth-6.data', 'growth-7.data'):
@@ -247,7 +273,7 @@ def make_data():
 CASES = {name: (lambda name=name: file_case(name)) for name in FILE_CASES}
 CASES |= {'flamegraph': flamegraph_case, 'unwind': unwind_case, 'script-head': head_case, 'version': start_case, 'record-true': record_true_case, 'stat-true': stat_true_case,
           'stat-events': stat_events_case, 'script-python': script_python_case, 'record': record_cases,
-          'growth': growth_case}
+          'trace': trace_cases, 'growth': growth_case}
 
 
 def main():

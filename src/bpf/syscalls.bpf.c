@@ -147,7 +147,7 @@ int BPF_PROG(enter_call, struct pt_regs *regs, long number)
 	thread = bpf_task_storage_get(&threads, task, NULL, 0);
 	if (!thread && !(thread = adopt(task)))
 		return 0;
-	if ((thread->awaits_exec || paused) && !plan->replaces)
+	if (((thread->waits_for || paused) && !plan->replaces) || thread->waits_for == WAITS_FOR_CHILDREN)
 		return 0;
 	if (!thread->tid)
 		note_ids(thread, task);
@@ -186,13 +186,13 @@ int BPF_PROG(exit_call, struct pt_regs *regs, long result)
 	if (!plan)
 		return 0;
 	if (plan->replaces && !result) {
-		thread->awaits_exec = 0;
+		thread->waits_for = WAITS_FOR_NOTHING;
 		if (config.sums)
 			empty_slots(thread); /* by its old number */
 		note_ids(thread, task);
 		tell_name(thread, task);
 	}
-	if (thread->awaits_exec || paused || plan->selected != CALL_SELECTED || duration < config.shortest ||
+	if (thread->waits_for || paused || plan->selected != CALL_SELECTED || duration < config.shortest ||
 	    (config.failures && (result >= 0 || result < -LARGEST_ERRNO)))
 		return 0;
 	if (config.sums)
@@ -215,7 +215,7 @@ int BPF_PROG(leave_cpu, bool preempted, struct task_struct *task)
 	if (preempted || paused)
 		return 0;
 	thread = bpf_task_storage_get(&threads, task, NULL, 0);
-	if (!thread || !thread->in_call || thread->told || thread->awaits_exec)
+	if (!thread || !thread->in_call || thread->told || thread->waits_for)
 		return 0;
 	number = thread->number;
 	plan = bpf_map_lookup_elem(&calls, &number);
@@ -231,9 +231,10 @@ int BPF_PROG(begin_thread, struct task_struct *parent, struct task_struct *child
 {
 	struct thread *thread = bpf_task_storage_get(&threads, parent, NULL, 0), *new;
 	struct fork_record record = {};
-	uint32_t tid, value = SYSCALLS_TARGET_THREAD;
+	bool command = thread && thread->waits_for == WAITS_FOR_CHILDREN;
+	uint32_t tid, value = command ? SYSCALLS_TARGET_COMMAND : SYSCALLS_TARGET_THREAD;
 
-	if (!config.inherit || !thread || thread->awaits_exec)
+	if (!thread || thread->waits_for == WAITS_FOR_EXEC || (!config.inherit && !thread->waits_for))
 		return 0;
 	new = bpf_task_storage_get(&threads, child, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (!new) { /* no memory just now: it is found by its first call */
@@ -242,6 +243,10 @@ int BPF_PROG(begin_thread, struct task_struct *parent, struct task_struct *child
 		return 0;
 	}
 	note_ids(new, child);
+	if (command) {
+		new->waits_for = WAITS_FOR_EXEC;
+		return 0;
+	}
 	__builtin_memcpy(new->name, thread->name, sizeof(new->name));
 	fill_header(&record.thread, new, SYSCALLS_RECORD_FORK, sizeof(record), bpf_ktime_get_ns());
 	record.parent_pid = thread->pid;
@@ -256,7 +261,7 @@ int BPF_PROG(end_thread, struct task_struct *task)
 	struct thread *thread = bpf_task_storage_get(&threads, task, NULL, 0);
 	struct thread_record record = {};
 
-	if (!thread || thread->awaits_exec)
+	if (!thread || thread->waits_for)
 		return 0;
 	fill_header(&record, thread, SYSCALLS_RECORD_EXIT, sizeof(record), bpf_ktime_get_ns());
 	thread->in_call = 0;

@@ -34,7 +34,7 @@ static void size_maps(struct syscalls_bpf *skeleton, const struct bpf_syscalls_o
 		bpf_map__set_max_entries(skeleton->maps.cpus, (uint32_t)libbpf_num_possible_cpus());
 	/* What would cost and isn't needed stays away. */
 	bpf_program__set_autoload(skeleton->progs.leave_cpu, config->calls && !config->shortest && !config->failures);
-	bpf_program__set_autoload(skeleton->progs.begin_thread, config->inherit);
+	bpf_program__set_autoload(skeleton->progs.begin_thread, config->inherit || config->commands);
 	bpf_program__set_autoload(skeleton->progs.finish_sums, config->sums);
 }
 

@@ -181,6 +181,7 @@ enum syscalls_target {
 	SYSCALLS_TARGET_THREAD = 2,
 	SYSCALLS_TARGET_COMMAND = 3, /* a process from its next successful execve on */
 	SYSCALLS_TARGET_NEVER = 4,   /* not this process */
+	SYSCALLS_TARGET_CHILDREN = 5, /* not this process, but what it starts: from their execve on; with config.commands */
 };
 
 struct syscalls_config {
@@ -200,4 +201,5 @@ struct syscalls_config {
 	uint8_t by_cgroup;    /* sums are kept for each cgroup */
 	uint8_t failures;     /* only calls that failed */
 	uint8_t files;	      /* paths of file descriptors are wanted */
+	uint8_t commands;     /* a target is SYSCALLS_TARGET_CHILDREN */
 };

@@ -16,6 +16,9 @@ uint64_t unsummed; /* calls without room in the sums */
 uint32_t woken;	   /* the reader is on its way: it sets this back */
 uint32_t paused;   /* nothing is traced for now */
 
+/* A thread that is known, but not traced (yet). */
+enum waits_for { WAITS_FOR_NOTHING, WAITS_FOR_EXEC, WAITS_FOR_CHILDREN };
+
 /* The sum of a thread's calls of one kind that isn't in the map `sums` yet: to look up a hash for each call would be a quarter of what tracing it costs. */
 struct sum_slot {
 	struct call_sum sum; /* no calls: the slot is free */
@@ -36,7 +39,7 @@ struct thread {
 	uint8_t in_call;
 	uint8_t compat;
 	uint8_t told; /* the entry has been sent */
-	uint8_t awaits_exec;
+	uint8_t waits_for; /* enum waits_for */
 	uint8_t next_seen;
 	uint8_t unused;
 	struct sum_slot slots[SUM_SLOTS]; /* by the calls' numbers */

@@ -58,7 +58,7 @@ static __always_inline void tell_name(struct thread *thread, struct task_struct 
 }
 
 /* Is a task that has no storage yet one to trace? */
-static __always_inline bool is_target(struct task_struct *task, uint8_t *ret_awaits_exec)
+static __always_inline bool is_target(struct task_struct *task, uint8_t *ret_waits_for)
 {
 	uint32_t pid = visible_pid(task->group_leader), tid = visible_pid(task), zero = 0;
 	uint32_t *process = bpf_map_lookup_elem(&targets, &pid), *thread = bpf_map_lookup_elem(&targets, &tid);
@@ -71,23 +71,26 @@ static __always_inline bool is_target(struct task_struct *task, uint8_t *ret_awa
 		return task->cred->uid.val == config.user;
 	if (config.system_wide)
 		return true;
-	*ret_awaits_exec = process && *process == SYSCALLS_TARGET_COMMAND;
+	if (process && *process == SYSCALLS_TARGET_CHILDREN)
+		*ret_waits_for = WAITS_FOR_CHILDREN;
+	else if (process && *process == SYSCALLS_TARGET_COMMAND)
+		*ret_waits_for = WAITS_FOR_EXEC;
 	return (process && *process != SYSCALLS_TARGET_THREAD) || (thread && *thread == SYSCALLS_TARGET_THREAD);
 }
 
 static __always_inline struct thread *adopt(struct task_struct *task)
 {
-	uint8_t awaits_exec = 0;
+	uint8_t waits_for = WAITS_FOR_NOTHING;
 	struct thread *thread;
 
-	if (!is_target(task, &awaits_exec))
+	if (!is_target(task, &waits_for))
 		return NULL;
 	thread = bpf_task_storage_get(&threads, task, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (!thread) {
 		__sync_fetch_and_add(&lost, 1);
 		return NULL;
 	}
-	thread->awaits_exec = awaits_exec;
+	thread->waits_for = waits_for;
 	note_ids(thread, task);
 	return thread;
 }

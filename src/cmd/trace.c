@@ -366,22 +366,18 @@ static struct error *run_with_bpf(struct trace *trace, char **command, int *ret_
 /* Strings need the BPF program: why they are missing is said once. */
 static struct error *run_live(struct trace *trace, char **command, int *ret_status)
 {
-	struct error *obstacle = NULL;
+	struct error *obstacle = trace->options->no_bpf ? error_new("--no-bpf") : bpf_support_check();
 
-	if (!needs_tracepoints(trace) && !trace->options->no_bpf) {
-		obstacle = bpf_support_check();
-		if (!obstacle)
-			return run_with_bpf(trace, command, ret_status);
-	}
+	if (!obstacle && !needs_tracepoints(trace))
+		return run_with_bpf(trace, command, ret_status);
 	if (trace->options->summary_mode == TRACE_BY_CGROUP) {
 		error_free(obstacle);
 		return error_new_kind(ERROR_UNSUPPORTED, "--summary-mode cgroup needs the BPF program, which sees system calls only and is not used here");
 	}
-	if (trace->calls && trace->printer)
-		log_warning("Strings, structures and paths of files are missing: %s.",
-			    obstacle		   ? error_message(obstacle)
-			    : trace->options->no_bpf ? "--no-bpf"
-						   : "stacks and other events are recorded by the kernel, which doesn't copy them");
+	bool shows_calls = trace->calls && trace->printer;
+	if (shows_calls && obstacle)
+		log_warning("Strings, structures and paths of files are missing: %s.", error_message(obstacle));
+	trace->wants_strings = shows_calls && !obstacle;
 	error_free(obstacle);
 	return trace_by_tracepoints(trace, command, ret_status);
 }

@@ -71,6 +71,8 @@ struct trace {
 	struct trace_events events; /* besides system calls */
 	bool calls;		    /* system calls are traced */
 	struct pid_list left_out;   /* processes that aren't traced, besides ourselves */
+	bool wants_strings;	    /* while the kernel's tracepoints are recorded */
+	struct trace_strings *strings; /* NULL = none */
 	uint64_t samples;	    /* read from a recording or its stream */
 	struct trace_printer *printer; /* NULL with only sums */
 	struct call_sums *sums;	       /* NULL without */

@@ -5,8 +5,7 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "cmd/trace_source.h"
-#include "kernel/cpus.h"
+#include "cmd/trace_program.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -18,15 +17,11 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { TICK_MS = 100, IDLE_TICKS = 5, DEFAULT_RING = 32 << 20 };
+enum { TICK_MS = 100, IDLE_TICKS = 5 };
 
 struct live {
 	struct trace *trace;
-	struct bpf_syscalls *syscalls;
-	struct trace_calls *calls;
-	int *cpus;
-	size_t cpu_count;
-	int cgroup;
+	struct trace_program program;
 	int epoll, signals;
 	bool stop;
 	uint64_t lost; /* what has been told */
@@ -34,112 +29,9 @@ struct live {
 
 static void live_deinit(struct live *live)
 {
-	bpf_syscalls_close(live->syscalls);
-	trace_calls_destroy(live->calls);
-	free(live->cpus);
-	cleanup_close_fd(&live->cgroup);
+	trace_program_close(&live->program);
 	cleanup_close_fd(&live->epoll);
 	cleanup_close_fd(&live->signals);
-}
-
-/* ---- setting up ---- */
-
-/* A control group of version 2, by its path or below where they are mounted. */
-static struct error *open_cgroup(const char *name, int *ret)
-{
-	static const char *const places[] = {"", "/sys/fs/cgroup/", "/sys/fs/cgroup/unified/"};
-	int reason = ENOENT;
-
-	for (size_t i = *name == '/' ? 0 : 1; i < sizeof(places) / sizeof(places[0]); i++) {
-		cleanup_free char *path = mem_printf("%s%s/", places[i], name), *probe = mem_printf("%scgroup.procs", path);
-		*ret = access(probe, F_OK) == 0 ? open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
-		if (*ret >= 0)
-			return NULL;
-		reason = errno;
-	}
-	return error_system(reason, "-G: there is no control group '%s'", name);
-}
-
-static uint64_t ring_bytes(const struct trace_options *options)
-{
-	return options->ring_bytes ? options->ring_bytes : DEFAULT_RING;
-}
-
-static struct error *choose(struct live *live, struct bpf_syscalls_options *ret)
-{
-	const struct trace_options *options = live->trace->options;
-	struct syscalls_config *config = &ret->config;
-	struct error *error = NULL;
-	uid_t uid;
-
-	*ret = (struct bpf_syscalls_options){.ring_bytes = ring_bytes(options), .cgroup = -1};
-	*config = (struct syscalls_config){
-		.shortest = options->shortest,
-		.string_size = (uint32_t)options->string_limit,
-		.system_wide = options->system_wide,
-		.inherit = !options->no_inherit,
-		.calls = !options->summary,
-		.sums = live->trace->sums && options->summary,
-		.histograms = options->histograms,
-		.errors = options->errno_summary,
-		.by_cgroup = options->summary_mode == TRACE_BY_CGROUP,
-		.failures = options->failures,
-		.files = !options->summary,
-	};
-	if (options->user) {
-		error = proc_parse_user(options->user, &uid);
-		config->by_user = 1;
-		config->user = error ? 0 : uid;
-	}
-	if (!error && options->cgroup) {
-		error = open_cgroup(options->cgroup, &live->cgroup);
-		config->in_cgroup = 1;
-		ret->cgroup = live->cgroup;
-	}
-	if (!error && options->cpus) {
-		error = cpus_parse(options->cpus, &live->cpus, &live->cpu_count);
-		config->on_cpus = 1;
-		ret->cpus = live->cpus;
-		ret->cpu_count = live->cpu_count;
-	}
-	return error;
-}
-
-static struct error *leave_out(struct bpf_syscalls *syscalls, const struct trace *trace)
-{
-	struct error *error = bpf_syscalls_add_target(syscalls, getpid(), SYSCALLS_TARGET_NEVER);
-
-	for (size_t i = 0; i < trace->left_out.len && !error; i++)
-		error = bpf_syscalls_add_target(syscalls, trace->left_out.data[i], SYSCALLS_TARGET_NEVER);
-	return error;
-}
-
-static struct error *add_targets(struct live *live)
-{
-	struct trace *trace = live->trace;
-	struct error *error = leave_out(live->syscalls, trace);
-
-	for (size_t i = 0; i < trace->targets.len && !error; i++)
-		error = bpf_syscalls_add_target(live->syscalls, trace->targets.data[i],
-						trace->targets_are_threads ? SYSCALLS_TARGET_THREAD : SYSCALLS_TARGET_PROCESS);
-	if (!error && trace->workload.pid && !trace->targets.len && !trace->options->system_wide)
-		error = bpf_syscalls_add_target(live->syscalls, trace->workload.pid, SYSCALLS_TARGET_COMMAND);
-	return error;
-}
-
-static struct error *open_program(struct live *live)
-{
-	struct bpf_syscalls_options options;
-	struct error *error = choose(live, &options);
-
-	if (error)
-		return error;
-	cleanup_free struct call_plan *plans = trace_table_plans(&live->trace->table);
-	options.plans = plans;
-	error = bpf_syscalls_open(&options, &live->syscalls);
-	if (!error)
-		error = add_targets(live);
-	return error;
 }
 
 static struct error *watch(struct live *live)
@@ -156,7 +48,7 @@ static struct error *watch(struct live *live)
 	live->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	live->epoll = epoll_create1(EPOLL_CLOEXEC);
 	/* Edge-triggered: the ring is readable with its first byte, but we are to be woken only when the program says so. */
-	if (live->signals < 0 || live->epoll < 0 || epoll_ctl(live->epoll, EPOLL_CTL_ADD, bpf_syscalls_fd(live->syscalls), &ring) < 0 ||
+	if (live->signals < 0 || live->epoll < 0 || epoll_ctl(live->epoll, EPOLL_CTL_ADD, bpf_syscalls_fd(live->program.syscalls), &ring) < 0 ||
 	    epoll_ctl(live->epoll, EPOLL_CTL_ADD, live->signals, &signals) < 0)
 		return error_system(errno, "waiting for system calls");
 	return NULL;
@@ -170,8 +62,8 @@ static void take_record(struct live *live, const struct syscalls_record *record)
 	struct call_sums *sums = live->trace->sums;
 	const struct thread_record *thread = (const struct thread_record *)(const void *)record;
 	struct call call;
-	enum trace_news news = trace_calls_take(live->calls, record, &call);
-	uint64_t lost = trace_calls_lost(live->calls);
+	enum trace_news news = trace_calls_take(live->program.calls, record, &call);
+	uint64_t lost = trace_calls_lost(live->program.calls);
 
 	if (lost && printer)
 		trace_printer_lost(printer, lost);
@@ -218,7 +110,7 @@ static struct error *drain(struct live *live, size_t *ret_count)
 	struct error *error = NULL;
 
 	*ret_count = 0;
-	while (!error && !(printer && trace_printer_done(printer)) && (record = bpf_syscalls_next(live->syscalls))) {
+	while (!error && !(printer && trace_printer_done(printer)) && (record = bpf_syscalls_next(live->program.syscalls))) {
 		take_record(live, record);
 		if (printer && ++*ret_count % 1024 == 0)
 			error = trace_printer_write(printer);
@@ -270,7 +162,7 @@ static struct error *follow(struct live *live)
 
 	while (!live->stop && !error) {
 		if (begin && now_ns() >= begin) {
-			bpf_syscalls_pause(live->syscalls, false);
+			bpf_syscalls_pause(live->program.syscalls, false);
 			begin = 0;
 		}
 		int ready = epoll_wait(live->epoll, events, 4, TICK_MS);
@@ -286,7 +178,7 @@ static struct error *follow(struct live *live)
 				error = trace_printer_write(live->trace->printer);
 		}
 	}
-	bpf_syscalls_stop(live->syscalls);
+	bpf_syscalls_stop(live->program.syscalls);
 	if (!error)
 		error = drain(live, &count);
 	return error;
@@ -328,10 +220,10 @@ static void take_sums(struct live *live)
 	struct call_errno_key error = {0};
 	uint64_t count;
 
-	for (bool first = true; bpf_syscalls_next_sum(live->syscalls, first, &key, &sum, trace->options->histograms ? &histogram : NULL);
+	for (bool first = true; bpf_syscalls_next_sum(live->program.syscalls, first, &key, &sum, trace->options->histograms ? &histogram : NULL);
 	     first = false)
 		take_sum(live, &key, &sum, &histogram);
-	for (bool first = true; trace->options->errno_summary && bpf_syscalls_next_error(live->syscalls, first, &error, &count);
+	for (bool first = true; trace->options->errno_summary && bpf_syscalls_next_error(live->program.syscalls, first, &error, &count);
 	     first = false) {
 		struct call_owner *owner = call_sums_owner(trace->sums, mode == TRACE_TOTAL	  ? 0
 									: mode == TRACE_BY_CGROUP ? error.call.cgroup
@@ -342,14 +234,14 @@ static void take_sums(struct live *live)
 
 static void tell_losses(struct live *live)
 {
-	uint64_t lost = bpf_syscalls_lost(live->syscalls), unsummed = bpf_syscalls_unsummed(live->syscalls);
+	uint64_t lost = bpf_syscalls_lost(live->program.syscalls), unsummed = bpf_syscalls_unsummed(live->program.syscalls);
 
 	if (lost > live->lost && live->trace->printer)
 		trace_printer_lost(live->trace->printer, lost - live->lost);
 	if (lost)
 		log_warning(
 			"%llu records were lost: the buffer of %llu MB was full. A larger one (-m 256M), or fewer calls (-e), would help.",
-			(unsigned long long)lost, (unsigned long long)ring_bytes(live->trace->options) >> 20);
+			(unsigned long long)lost, (unsigned long long)live->program.ring_bytes >> 20);
 	if (unsummed)
 		log_warning("%llu calls are missing in the sums: there were too many threads and calls to keep them apart.",
 			    (unsigned long long)unsummed);
@@ -357,14 +249,13 @@ static void tell_losses(struct live *live)
 
 struct error *trace_live(struct trace *trace)
 {
-	struct live live = {.trace = trace, .cgroup = -1, .epoll = -1, .signals = -1};
-	struct error *error = open_program(&live);
+	struct live live = {.trace = trace, .epoll = -1, .signals = -1};
+	struct error *error = trace_program_open(trace, 0, &live.program);
 
-	live.calls = trace_calls_create(&trace->table, (uint32_t)trace->options->string_limit);
 	if (!error && trace->options->delay_ms) /* before the command can do anything */
-		bpf_syscalls_pause(live.syscalls, true);
+		bpf_syscalls_pause(live.program.syscalls, true);
 	if (!error)
-		error = bpf_syscalls_start(live.syscalls);
+		error = bpf_syscalls_start(live.program.syscalls);
 	if (!error)
 		error = watch(&live);
 	if (!error && trace->workload.pid)

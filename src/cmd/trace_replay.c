@@ -15,6 +15,7 @@
 #include "cmd/opening.h"
 #include "cmd/trace_event.h"
 #include "cmd/trace_stack.h"
+#include "cmd/trace_strings.h"
 
 #include <linux/perf_event.h>
 #include <stdlib.h>
@@ -141,6 +142,8 @@ static void tell_waiting(struct replay *replay, struct replayed_thread *thread)
 	if (!thread->in_call || thread->told || !replay->trace->printer)
 		return;
 	fill_call(replay, thread, thread->number, &call);
+	if (replay->trace->strings)
+		trace_strings_fill_entry(replay->trace->strings, &call);
 	trace_printer_wait(replay->trace->printer, &call);
 	thread->told = true;
 }
@@ -237,6 +240,8 @@ static void take_exit(struct replay *replay, const struct record *record, const 
 		call.duration = sample->time > call.time ? sample->time - call.time : 0;
 	else
 		call.time = 0; /* its beginning was not seen */
+	if (replay->trace->strings)
+		trace_strings_fill(replay->trace->strings, &call, sample->time);
 	if (call.duration < options->shortest || (options->failures && !call_failed(call.result)) ||
 	    !take_stack(replay, record, sample, thread, true))
 		return;

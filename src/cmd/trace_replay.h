@@ -1,4 +1,5 @@
-/* Tracing by the kernel's tracepoints: a recording, or the stream of a recorder that runs meanwhile, as calls and events. No strings: nobody copied them. */
+/* Tracing by the kernel's tracepoints: a recording, or the stream of a recorder that runs meanwhile, as calls and events. Their strings come from `trace->strings`, if
+ * that is there: no sample has them. */
 #pragma once
 
 #include "cmd/trace.h"

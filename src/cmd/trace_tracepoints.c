@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "cmd/record.h"
 #include "cmd/trace_replay.h"
+#include "cmd/trace_strings.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -187,7 +188,10 @@ static void show(struct trace *trace, int data, int report)
 	signal(SIGINT, SIG_IGN); /* the stream ends when the recorder does */
 	signal(SIGTERM, SIG_IGN);
 	signal(SIGPIPE, SIG_IGN);
-	struct error *error = trace_replay(trace, path, true);
+	struct error *error = trace->wants_strings ? trace_strings_open(trace, getppid(), &trace->strings) : NULL;
+	ssize_t written = write(report, "", 1); /* the recorder waits for that */
+	if (!error)
+		error = trace_replay(trace, path, true);
 	if (!error)
 		error = trace_show_end(trace);
 	if (error) {
@@ -196,7 +200,8 @@ static void show(struct trace *trace, int data, int report)
 	} else if (trace->printer && trace_printer_done(trace->printer)) {
 		what.kind = REPORT_ENOUGH;
 	}
-	ssize_t written = write(report, &what, offsetof(struct report, text) + strlen(what.text) + 1);
+	written = write(report, &what, offsetof(struct report, text) + strlen(what.text) + 1);
+	trace_strings_close(trace->strings);
 	close(data);
 	_exit(written < 0);
 }
@@ -219,6 +224,9 @@ static struct error *start_shower(struct trace *trace, struct shower *ret)
 	close(data[0]);
 	close(report[1]);
 	*ret = (struct shower){.pid = pid, .data = data[1], .report = report[0]};
+	char ready;
+	while (read(report[0], &ready, 1) < 0 && errno == EINTR)
+		;
 	return NULL;
 }
 
@@ -253,6 +261,8 @@ struct error *trace_by_tracepoints(struct trace *trace, char **command, int *ret
 	add(&words, "record", "-q");
 	add(&words, "-o", path);
 	add(&words, "-B", "-N");
+	if (trace->wants_strings)
+		add(&words, "-k", "mono");
 	add_events(trace, shower.pid, &words);
 	add_target(trace, &words);
 	add(&words, "--", NULL);

@@ -141,6 +141,64 @@ def test_other_events(perf, tracing, tmp_path):
     assert sum("process_exec(" in line for line in lines) == 1
 
 
+SERVERS = """
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <unistd.h>
+static void *run(void *number)
+{
+	char text[64];
+	int fd = open("/dev/null", O_WRONLY);
+	for (int i = 0; i < 500; i++)
+		write(fd, text, sprintf(text, "thread %ld line %d", (long)number, i));
+	return 0;
+}
+int main(void)
+{
+	pthread_t threads[4];
+	for (long i = 0; i < 4; i++)
+		pthread_create(&threads[i], 0, run, (void *)i);
+	for (int i = 0; i < 4; i++)
+		pthread_join(threads[i], 0);
+	execl("/bin/true", "true", "last word", (char *)0);
+}
+"""
+
+
+def test_strings_beside_events(perf, bpf, tracing, tmp_path):
+    """Each call has its own strings, though samples and strings come on two ways."""
+    program = build(tmp_path, SERVERS, "-lpthread")
+    done, lines = traced(perf, tmp_path, "-e", "write,execve,openat,sched:sched_process_exit", program)
+    assert done.returncode == 0 and not done.stderr
+    written = re.findall(r'/(\d+) write\(fd: \d+</dev/null>, buf: "thread (\d) line (\d+)", count: (\d+)\) += (\d+)$', "\n".join(lines), re.MULTILINE)
+    assert len(written) == 2000 and all(count == result for _, _, _, count, result in written)
+    assert {thread: [int(line) for _, other, line, _, _ in written if other == thread] for thread in "0123"} == {thread: list(range(500)) for thread in "0123"}
+    assert len({(tid, thread) for tid, thread, _, _, _ in written}) == 4
+    text = "\n".join(lines)
+    assert 'argv: ["true", "last word"]' in text and f'execve(filename: "{program}"' in lines[0] and "filename: 0x" not in text
+    assert sum(" sched:sched_process_exit(" in line for line in lines) == 5 # three threads end by themselves, one by the exec
+    _, lines = traced(perf, tmp_path, "--json", "--call-graph", "fp", "-e", "openat", "cat", "/dev/null")
+    rows = [json.loads(line) for line in lines]
+    assert rows[-1]["args"]["filename"] == '"/dev/null"' and rows[-1]["result_text"] == "3</dev/null>" and rows[-1]["stack"]
+
+
+def test_strings_of_running_process(perf, bpf, tracing, tmp_path):
+    path = tmp_path / "trace.txt"
+    with subprocess.Popen(["sh", "-c", "while read line; do echo $line > /dev/null; done"], stdin=subprocess.PIPE) as process:
+        with subprocess.Popen([perf.path, "trace", "-e", "write,sched:sched_switch", "-o", path, "-p", str(process.pid)]) as trace:
+            for i in range(200):
+                process.stdin.write(b"number %d\n" % i)
+                process.stdin.flush()
+                time.sleep(0.1)
+                if path.exists() and b'buf: "number ' in path.read_bytes():
+                    break
+            trace.send_signal(signal.SIGINT)
+            assert trace.wait(20) == -signal.SIGINT
+        process.stdin.close()
+    assert 'write(fd: 1</dev/null>, buf: "number ' in path.read_text() and " sched:sched_switch(" in path.read_text()
+
+
 def test_filter(perf, tracing, tmp_path):
     _, lines = traced(perf, tmp_path, "-e", "sched:sched_process_exec", "--filter", 'filename ~ "*/true"', "sh", "-c", "env true; true")
     assert len(lines) == 1 and 'filename: "' in lines[0] and '/true"' in lines[0]

@@ -248,9 +248,9 @@ def test_recording_ends_by_a_signal(perf, group, programs, tracefs, end):
 
 
 def test_outstanding_allocations(perf, group, programs):
-    """Every malloc of a system-wide recording with its stack."""
-    add(perf, programs, "-x", "libc.so.6", f"{group}:malloc=malloc")
-    done = perf("record", "-q", "-a", "--call-graph", "dwarf", "-o", "malloc.data", "-e", f"{group}:malloc", "--", "./shop", cwd=programs)
+    """Of the whole machine's allocations those of a size, with their stacks."""
+    add(perf, programs, "-x", "libc.so.6", f"{group}:malloc=malloc bytes=%di")
+    done = perf("record", "-q", "-a", "--call-graph", "dwarf", "-o", "malloc.data", "-e", f"{group}:malloc", "--filter", "bytes == 12345", "--", "./shop", cwd=programs)
     assert done.returncode == 0, done.stderr
     text = perf("report", "-i", "malloc.data", "--stdio", "--comm", "shop", "--no-children", "-g", "caller", cwd=programs).stdout
     assert " malloc" in text and " main" in text

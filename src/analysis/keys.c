@@ -51,7 +51,7 @@ const struct key key_table[] = {
 	EXTRA("cgroup", "Cgroup", 6, 0, key_cgroup_extract, .number = key_word_number, .text = key_cgroup_text),
 	EXTRA("time", "Time", 12, 0, key_time_extract, .number = key_word_number, .text = key_time_text),
 	EXTRA("code_page_size", "Code Page Size", 0, KEY_DESCENDING, key_code_page_extract, .number = key_word_number, .text = key_page_size_text),
-	EXTRA("addr", "Address", 18, 0, key_addr_extract, .number = key_word_number, .text = key_addr_text),
+	PLACE("addr", NULL, "Address", KEY_BY_ADDRESS, key_addr_from_identify, 1, .width = 18, .number = key_addr_from_number, .text = key_addr_text),
 	EXTRA("type", "Event", 0, 0, key_event_extract, .string = key_event_string),
 
 	PLACE("dso_from", NULL, "Source Shared Object", KEY_BRANCH | KEY_DESCENDING, key_dso_identify, 1, .string = key_dso_string, .text = key_dso_text),

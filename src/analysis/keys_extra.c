@@ -135,16 +135,6 @@ void key_page_size_text(struct key_context *context, const struct key *key, cons
 		strbuf_printf(out, "%luB", size);
 }
 
-void key_addr_extract(const struct key_context *context, const struct key *key, const struct fold_sample *sample, uint64_t *words)
-{
-	words[0] = sample->sample->ip;
-}
-
-void key_addr_text(struct key_context *context, const struct key *key, const struct key_source *source, struct strbuf *out)
-{
-	strbuf_printf(out, "%#lx", source->words[0]);
-}
-
 void key_event_extract(const struct key_context *context, const struct key *key, const struct fold_sample *sample, uint64_t *words)
 {
 	words[0] = sample->event->index;

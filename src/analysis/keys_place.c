@@ -122,8 +122,8 @@ void key_dso_to_text(struct key_context *context, const struct key *key, const s
 	add_dso(context, source->target, out);
 }
 
-/* Symbols: by file (its name) and range; addresses without one by themselves. A sampled address counts within its file, so that it is the same in every
- * process; that of a caller as recorded. */
+/* Symbols: by file (its name) and range; addresses without one by themselves. A sampled address counts within its file, so that it is the
+ * same in every process; that of a caller as recorded. */
 
 uint64_t key_place_address(const struct fold_frame *place, bool caller)
 {
@@ -179,7 +179,8 @@ static void add_symbol(const struct key_context *context, const struct fold_fram
 {
 	uint64_t address = key_place_address(place, caller);
 	if (context->verbose)
-		strbuf_printf(out, "%-#18lx %c ", address, place->map ? (place->symbol ? (place->map->dso->kernel ? 'k' : 'd') : '!') : '!');
+		strbuf_printf(out, "%-#18lx %c ", address,
+			      place->map ? (place->symbol ? (place->map->dso->kernel ? 'k' : 'd') : '!') : '!');
 	strbuf_add_char(out, '[');
 	strbuf_add_char(out, level);
 	strbuf_add(out, "] ", 2);
@@ -368,6 +369,11 @@ static void add_address(const struct fold_frame *place, struct strbuf *out)
 void key_addr_from_text(struct key_context *context, const struct key *key, const struct key_source *source, struct strbuf *out)
 {
 	add_address(source->place, out);
+}
+
+void key_addr_text(struct key_context *context, const struct key *key, const struct key_source *source, struct strbuf *out)
+{
+	strbuf_printf(out, "%#lx", source->place->ip);
 }
 
 void key_addr_to_text(struct key_context *context, const struct key *key, const struct key_source *source, struct strbuf *out)

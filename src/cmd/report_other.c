@@ -62,8 +62,9 @@ static bool print_map(const struct map *map, uint64_t start, uint64_t end, void 
 	struct strbuf *text = &printer->text;
 	strbuf_clear(text);
 	text_add_safe(text, map->dso->name, strlen(map->dso->name));
-	printf("%*s  %" PRIx64 "-%" PRIx64 " %c%c%c%c %08" PRIx64 " %" PRIu64 " %s\n", printer->indent, "", start, end, map->prot & 1 ? 'r' : '-',
-	       map->prot & 2 ? 'w' : '-', map->prot & 4 ? 'x' : '-', map->flags & 1 ? 's' : 'p', map->pgoff, map->inode, strbuf_str(text));
+	printf("%*s  %" PRIx64 "-%" PRIx64 " %c%c%c%c %08" PRIx64 " %" PRIu64 " %s\n", printer->indent, "", start, end,
+	       map->prot & 1 ? 'r' : '-', map->prot & 2 ? 'w' : '-', map->prot & 4 ? 'x' : '-', map->flags & 1 ? 's' : 'p',
+	       map->pgoff + (start - map->start), map->inode, strbuf_str(text));
 	return true;
 }
 

@@ -1,0 +1,42 @@
+"""Addresses in reports: the key addr, and where mappings begin in their files."""
+import subprocess
+
+import pytest
+
+
+@pytest.fixture(scope="module")
+def recording(perf, tmp_path_factory):
+    path = tmp_path_factory.mktemp("addresses") / "perf.data"
+    done = perf("record", "-q", "-g", "-d", "-F", "5000", "-o", path, "--", "ls", "-lR", "/usr/share/doc", stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                capture_output=False)
+    if done.returncode:
+        pytest.skip(done.stderr)
+    return path
+
+
+def rows(program, path, *words):
+    text = program("report", "--stdio", "-i", path, "-g", "none", *words).stdout
+    return sorted(line.rstrip() for line in text.splitlines() if line.strip() and not line.startswith("#"))
+
+
+@pytest.mark.parametrize("keys", ["addr", "comm,addr", "addr,sym"])
+def test_addr(perf, oracle, recording, keys):
+    ours = rows(perf, recording, "-s", keys, "--no-children")
+    assert len(ours) > 5 and ours == rows(oracle, recording, "-s", keys, "--no-children")
+
+
+def test_callers_have_addresses_too(perf, oracle, recording):
+    """The kernel's own: the oracle moves those of programs twice when it shows callers."""
+    def kernel(program):
+        return [row for row in rows(program, recording, "-s", "addr") if "0xffffffff" in row]
+    ours = kernel(perf)
+    if not ours:
+        pytest.skip("no samples of the kernel")
+    assert ours == kernel(oracle)
+
+
+def test_what_is_left_of_a_mapping_begins_later_in_its_file(perf, oracle, recording):
+    def maps(program):
+        return sorted(line.split("|")[-1].strip() for line in program("report", "--stdio", "-i", recording, "--mmaps").stdout.splitlines() if "/usr/" in line)
+    ours = maps(perf)
+    assert len(ours) > 4 and ours == maps(oracle)

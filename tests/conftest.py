@@ -47,11 +47,15 @@ def environment():
     os.environ.pop("PERF_PAGER", None)
 
 
-@pytest.fixture(scope="session")
-def perf():
+def program_under_test():
     path = pathlib.Path(os.environ.get("PERF", ROOT / "build/perf"))
     assert path.exists(), f"{path} is not built"
     return Program(path.resolve())
+
+
+@pytest.fixture(scope="session")
+def perf():
+    return program_under_test()
 
 
 class KernelForm:
@@ -69,8 +73,9 @@ class KernelForm:
 
 
 @pytest.fixture(scope="session")
-def kernel_form(perf):
-    return KernelForm(perf)
+def kernel_form():
+    """Not made from the fixture perf, which files that use this one define anew."""
+    return KernelForm(program_under_test())
 
 
 @pytest.fixture(scope="session")

@@ -41,6 +41,8 @@ const struct script_field_row script_field_table[SCRIPT_FIELD_COUNT] = {
 	[SCRIPT_DSO] = {"dso", 0, NULL, 0, NULL, NULL, "its file"},
 	[SCRIPT_DSOFF] = {"dsoff", 0, NULL, 0, NULL, NULL, "offset in the file"},
 	[SCRIPT_SRCLINE] = {"srcline", PERF_SAMPLE_IP, "IP", 0, NULL, NULL, "source file and line, on a line of its own"},
+	[SCRIPT_SRCCODE] = {"srccode", PERF_SAMPLE_IP, "IP", 0, NULL, NULL,
+			    "the text of the sampled source line, below the sample, where it isn't the thread's last one again"},
 	[SCRIPT_IREGS] = {"iregs", PERF_SAMPLE_REGS_INTR, "IREGS", 0, NULL, script_print_iregs, "registers when the sample was taken"},
 	[SCRIPT_UREGS] = {"uregs", PERF_SAMPLE_REGS_USER, "UREGS", 0, NULL, script_print_uregs, "registers of user space"},
 	[SCRIPT_BRSTACK] = {"brstack", 0, NULL, 0, NULL, script_print_brstack,
@@ -235,6 +237,8 @@ static struct error *check_event(struct script_fields *fields, const struct even
 	}
 	if (fields->asked[type] & BIT(SRCLINE) && !(*shown & BIT(IP)))
 		return error_new("\"srcline\" is the line of an address: add \"ip\"");
+	if (fields->asked[type] & BIT(SRCCODE) && !(*shown & BIT(IP)))
+		return error_new("\"srccode\" is the line of an address: add \"ip\"");
 	if (!(event->attr.sample_type & (PERF_SAMPLE_IP | PERF_SAMPLE_ADDR))) {
 		if (fields->asked[type] & (BIT(SYM) | BIT(DSO)))
 			return error_new("samples of %s have no address that could have a symbol or a file", event->name);

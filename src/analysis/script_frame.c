@@ -5,6 +5,7 @@
 #include "analysis/source_lines.h"
 
 #include "base/text.h"
+#include "symbol/source_file.h"
 
 #include <string.h>
 
@@ -61,6 +62,41 @@ static void add_source(const struct script_text *text, const struct script_plan 
 		strbuf_printf(out, ":%u", function->line);
 	else
 		strbuf_printf(out, "[%llx]", (unsigned long long)frame->dso_addr);
+}
+
+/* Tabs stay: code is full of them. */
+static void add_code(const char *code, size_t size, struct strbuf *out)
+{
+	for (const char *tab; size && (tab = memchr(code, '\t', size));) {
+		text_add_safe(out, code, (size_t)(tab - code));
+		strbuf_add_char(out, '\t');
+		size -= (size_t)(tab + 1 - code);
+		code = tab + 1;
+	}
+	text_add_safe(out, code, size);
+}
+
+void script_add_source_code(struct script_text *text, const struct script_sample *at, struct strbuf *out)
+{
+	struct frame frame;
+	const char *code;
+	size_t size;
+	script_resolve_ip(text, at, at->sample->cpumode, at->sample->ip, &frame);
+	const struct code_function *function = frame.map ? source_find(text->resolver, &frame, false) : NULL;
+	if (!function || !function->file)
+		return;
+	uint64_t line = hash_combine(hash_bytes(function->file, strlen(function->file)), function->line);
+	uint64_t *last = map64_insert(&text->last_lines, (uintptr_t)at->thread, NULL);
+	if (!text->sources) {
+		const struct source_options options = {.symfs = resolver_options(text->resolver)->symfs};
+		text->sources = source_files_create(&options);
+	}
+	if (*last == line || !source_line(text->sources, function->file, function->line, &code, &size))
+		return;
+	*last = line;
+	strbuf_printf(out, "|%-8u ", function->line);
+	add_code(code, size, out);
+	strbuf_add_char(out, '\n');
 }
 
 void script_add_frame(const struct script_text *text, const struct script_plan *plan, const struct frame *frame, struct strbuf *out)

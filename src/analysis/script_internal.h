@@ -3,6 +3,7 @@
 
 #include "analysis/script_fields.h"
 #include "analysis/script_text.h"
+#include "base/hash.h"
 #include "perfdata/layout.h"
 #include "symbol/resolve.h"
 
@@ -77,6 +78,8 @@ struct script_text {
 	struct stack stack;	/* scratch */
 	uint64_t first_time;	/* --reltime; 0 = none yet */
 	uint64_t previous_time; /* --deltatime */
+	struct source_files *sources; /* srccode; NULL until asked for */
+	struct map64 last_lines;      /* srccode: thread → hash of the line that was shown last */
 	size_t memory_width;	/* widest text of a data source so far: later ones are filled up to it */
 };
 
@@ -95,6 +98,8 @@ void script_add_dso(const struct script_text *text, const struct map *map, struc
 void script_add_place(const struct script_text *text, const struct script_plan *plan, const struct frame *frame, struct strbuf *out);
 /* The same of a frame of a stack: with its source line, and whether it is inlined. */
 void script_add_frame(const struct script_text *text, const struct script_plan *plan, const struct frame *frame, struct strbuf *out);
+/* The text of the sampled source line, as a line of its own; nothing when it is the thread's last one again, or not known. */
+void script_add_source_code(struct script_text *text, const struct script_sample *at, struct strbuf *out);
 /* The frame of a code address. */
 void script_resolve_ip(struct script_text *text, const struct script_sample *at, uint8_t cpumode, uint64_t ip, struct frame *ret);
 /* The frame of an address that comes with a sample of `cpumode`: kernel or user space is told by the address itself. */

@@ -9,6 +9,7 @@
 
 #include "base/mem.h"
 #include "base/text.h"
+#include "symbol/source_file.h"
 
 #include <linux/perf_event.h>
 #include <stdlib.h>
@@ -120,6 +121,8 @@ void script_text_destroy(struct script_text *text)
 	}
 	free(text->plans);
 	script_code_destroy(text->code);
+	source_files_destroy(text->sources);
+	map64_deinit(&text->last_lines);
 	script_stacks_destroy(text->stacks);
 	stack_deinit(&text->stack);
 	free(text);
@@ -131,7 +134,7 @@ bool script_text_ordered(const struct script_text *text)
 	const struct event_list *events = &text->session->reader->events;
 	for (size_t i = 0; i < events->events.len; i++)
 		shown |= text->options.fields.shown[script_type_of(events->events.data[i])];
-	return !text->options.json && (text->options.relative || text->options.delta || shown & BIT(DATA_SRC));
+	return !text->options.json && (text->options.relative || text->options.delta || shown & (BIT(DATA_SRC) | BIT(SRCCODE)));
 }
 
 static void take_steps(struct script_text *text, const struct script_sample *at, unsigned int steps, struct strbuf *out)
@@ -170,6 +173,8 @@ void script_text_sample(struct script_text *text, const struct record *record, c
 	}
 	take_steps(text, &at, plan->steps_used, out);
 	strbuf_add_char(out, '\n');
+	if (script_shows(plan, SCRIPT_SRCCODE))
+		script_add_source_code(text, &at, out);
 }
 
 void script_text_prefix(struct script_text *text, const struct script_sample *at, struct strbuf *out)

@@ -261,6 +261,17 @@ def test_source_lines(perf, oracle, record, name, options):
         assert explained(a, b) or (a, b) not in own and c and d and (c[2] == d[2] or a == b"  :0"), (a, b)
 
 
+@pytest.mark.parametrize("name, options", [("plain", []), ("stacks", []), ("several", ["-F", "sw:+srccode"])])
+def test_source_code(perf, oracle, record, name, options):
+    """The lines below samples; the other lines have tests of their own."""
+    path = record(oracle, name, RECORDINGS[name])
+    words = ["script", "-i", path, *(options or ["-F", "+srccode"])]
+    theirs, ours = [[line for line in program(*words).stdout.splitlines() if line.startswith("|")] for program in (oracle, perf)]
+    assert any("sink += i * 3" in line for line in theirs)
+    # Of the C library's sources none is here; the kernel's perf finds work.c where it was compiled, as we do.
+    assert ours == theirs
+
+
 def test_data_sources(perf, oracle, record, folder):
     """Every name of every part of a memory sample's data source, and usual combinations."""
     data = bytearray(record(oracle, "memory", RECORDINGS["memory"]).read_bytes())

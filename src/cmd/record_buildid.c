@@ -12,19 +12,13 @@
 #include "base/text.h"
 #include "perfdata/records.h"
 #include "session/session.h"
-#include "symbol/debugfile.h"
+#include "symbol/buildid_cache.h"
 #include "symbol/elf.h"
 #include "symbol/running_kernel.h"
 #include "symbol/vdso.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 /* Where the file is for us: below /proc/PID/root when its process sees another file system. */
 static char *visible_path(const struct dso *dso)
@@ -122,94 +116,13 @@ struct error *record_examine(const char *path, const struct record_options *opti
 
 /* ---- the cache ---- */
 
-static bool make_directories(const char *path)
-{
-	cleanup_free char *copy = mem_strdup(path);
-
-	for (char *at = copy + 1; (at = strchr(at, '/')); at++) {
-		*at = '\0';
-		if (mkdir(copy, 0755) < 0 && errno != EEXIST)
-			return false;
-		*at = '/';
-	}
-	return mkdir(copy, 0755) == 0 || errno == EEXIST;
-}
-
-static bool copy_bytes(int from, int to)
-{
-	char block[65536];
-	ssize_t length;
-
-	while ((length = read(from, block, sizeof(block))) > 0)
-		for (ssize_t at = 0; at < length;) {
-			ssize_t put = write(to, block + at, (size_t)(length - at));
-			if (put <= 0)
-				return false;
-			at += put;
-		}
-	return length == 0;
-}
-
-/* A link where the file systems allow, else a copy that appears at once and whole. */
-static bool put_file(const char *from, const char *to, bool may_link)
-{
-	if (may_link && link(from, to) == 0)
-		return true;
-	cleanup_close int in = open(from, O_RDONLY | O_CLOEXEC);
-	cleanup_free char *partial = mem_printf("%s.%d", to, getpid());
-	cleanup_close int out = in < 0 ? -1 : open(partial, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0755);
-	if (out < 0)
-		return false;
-	if (copy_bytes(in, out) && rename(partial, to) == 0)
-		return true;
-	unlink(partial);
-	return false;
-}
-
-static bool put_vdso(const char *to)
-{
-	static const struct buildid any;
-	struct elf_file vdso;
-	bool done = false;
-
-	if (!vdso_open(&any, &vdso))
-		return false;
-	cleanup_close int out = open(to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
-	done = out >= 0 && write(out, vdso.data, vdso.size) == (ssize_t)vdso.size;
-	elf_close(&vdso);
-	return done;
-}
-
-/* DIR/PATH/BUILDID/{elf,kallsyms,vdso} and DIR/.build-id/xx/yyyy pointing there. */
+/* What there is no file of, or another one by now, is left out: a container's file has a namesake here, or it was replaced meanwhile. */
 static void cache_file(const char *cache, const struct feature_build_id *entry)
 {
-	char id[41];
-	struct stat status;
-	const char *name = entry->filename;
-	bool kernel = !strcmp(name, "[kernel.kallsyms]"), vdso = !strcmp(name, "[vdso]");
-	struct buildid own;
-
-	buildid_format(&entry->id, id);
-	const char *slash = *name == '/' ? "" : "/";
-	cleanup_free char *dir = mem_printf("%s%s%s/%s", cache, slash, name, id);
-	cleanup_free char *file = mem_printf("%s/%s", dir, kernel ? "kallsyms" : vdso ? "vdso" : "elf");
-	if (stat(file, &status) == 0 || (!kernel && !vdso && *name != '/'))
-		return;
-	/* A container's file has a namesake here, or it was replaced meanwhile. */
-	if (!kernel && !vdso && (!elf_read_build_id(name, &own) || !buildid_equal(&own, &entry->id)))
-		return;
-	if (!make_directories(dir))
-		return;
-	bool done = vdso ? put_vdso(file) : put_file(kernel ? "/proc/kallsyms" : name, file, !kernel);
-	if (!done) {
-		rmdir(dir);
-		return;
-	}
-	cleanup_free char *link_dir = mem_printf("%s/.build-id/%.2s", cache, id);
-	cleanup_free char *link_path = mem_printf("%s/%s", link_dir, id + 2);
-	cleanup_free char *target = mem_printf("../..%s%s/%s", slash, name, id);
-	if (make_directories(link_dir) && symlink(target, link_path) < 0)
-		log_debug("%s: %s", link_path, strerror(errno));
+	struct error *error = buildid_cache_add(cache, &entry->id, entry->filename, entry->filename);
+	if (error)
+		log_debug("%s", error_message(error));
+	error_free(error);
 }
 
 void record_fill_cache(const struct features *features)

@@ -1,0 +1,230 @@
+/* Writing, listing and emptying the build-id cache. Reading is debugfile.c's: it only needs to know a file's path. */
+#include "symbol/buildid_cache.h"
+
+#include "base/cleanup.h"
+#include "base/mem.h"
+#include "base/text.h"
+#include "symbol/debugfile.h"
+#include "symbol/elf.h"
+#include "symbol/vdso.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* ---- adding ---- */
+
+static bool make_directories(const char *path)
+{
+	cleanup_free char *copy = mem_strdup(path);
+
+	for (char *at = copy + 1; (at = strchr(at, '/')); at++) {
+		*at = '\0';
+		if (mkdir(copy, 0755) < 0 && errno != EEXIST)
+			return false;
+		*at = '/';
+	}
+	return mkdir(copy, 0755) == 0 || errno == EEXIST;
+}
+
+static bool copy_bytes(int from, int to)
+{
+	char block[65536];
+	ssize_t length;
+
+	while ((length = read(from, block, sizeof(block))) > 0)
+		for (ssize_t at = 0; at < length;) {
+			ssize_t put = write(to, block + at, (size_t)(length - at));
+			if (put <= 0)
+				return false;
+			at += put;
+		}
+	return length == 0;
+}
+
+/* A link where the file systems allow, else a copy that appears at once and whole. */
+static bool put_file(const char *from, const char *to, bool may_link)
+{
+	if (may_link && link(from, to) == 0)
+		return true;
+	cleanup_close int in = open(from, O_RDONLY | O_CLOEXEC);
+	cleanup_free char *partial = mem_printf("%s.%d", to, getpid());
+	cleanup_close int out = in < 0 ? -1 : open(partial, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0755);
+	if (out < 0)
+		return false;
+	if (copy_bytes(in, out) && rename(partial, to) == 0)
+		return true;
+	unlink(partial);
+	return false;
+}
+
+static bool put_vdso(const char *to)
+{
+	static const struct buildid any;
+	struct elf_file vdso;
+	bool done = false;
+
+	if (!vdso_open(&any, &vdso))
+		return false;
+	cleanup_close int out = open(to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+	done = out >= 0 && write(out, vdso.data, vdso.size) == (ssize_t)vdso.size;
+	elf_close(&vdso);
+	return done;
+}
+
+/* Where the copy of a file is: "DIR/usr/bin/ls/BUILDID". */
+static char *entry_dir(const char *dir, const char *name, const char *id)
+{
+	return mem_printf("%s%s%s/%s", dir, *name == '/' ? "" : "/", name, id);
+}
+
+static struct error *put_entry(const char *dir, const char *file, const char *name, const char *path)
+{
+	bool kernel = !strcmp(name, "[kernel.kallsyms]"), vdso = !strcmp(name, "[vdso]");
+	if (!make_directories(dir))
+		return error_system(errno, "%s", dir);
+	if (vdso ? put_vdso(file) : put_file(kernel ? "/proc/kallsyms" : path, file, !kernel))
+		return NULL;
+	struct error *error = error_system(errno, "%s can't be copied to %s", path, file);
+	rmdir(dir);
+	return error;
+}
+
+static struct error *link_entry(const char *cache, const char *name, const char *id)
+{
+	cleanup_free char *link_dir = mem_printf("%s/.build-id/%.2s", cache, id);
+	cleanup_free char *link_path = mem_printf("%s/%s", link_dir, id + 2);
+	cleanup_free char *target = mem_printf("../..%s%s/%s", *name == '/' ? "" : "/", name, id);
+	if (make_directories(link_dir) && (symlink(target, link_path) == 0 || errno == EEXIST))
+		return NULL;
+	return error_system(errno, "%s", link_path);
+}
+
+struct error *buildid_cache_add(const char *dir, const struct buildid *id, const char *name, const char *path)
+{
+	bool kernel = !strcmp(name, "[kernel.kallsyms]"), file = *name == '/';
+	char text[41];
+	struct buildid own;
+	struct stat status;
+	if (!kernel && !file && strcmp(name, "[vdso]") != 0)
+		return error_new("%s: no file", name);
+	if (file && (!elf_read_build_id(path, &own) || !buildid_equal(&own, id)))
+		return error_new("%s: has another build-id, or none", path);
+	buildid_format(id, text);
+	cleanup_free char *entry = entry_dir(dir, name, text);
+	cleanup_free char *copy = mem_printf("%s/%s", entry, kernel ? "kallsyms" : file ? "elf" : "vdso");
+	struct error *error = stat(copy, &status) == 0 ? NULL : put_entry(entry, copy, name, path);
+	return error ? error : link_entry(dir, name, text);
+}
+
+/* ---- looking, removing ---- */
+
+bool buildid_cache_has(const char *dir, const struct buildid *id)
+{
+	static const char *const files[] = {"elf", "vdso", "kallsyms", "debug"};
+	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+		cleanup_free char *path = buildid_cache_path(dir, id, files[i]);
+		if (access(path, F_OK) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* Removes a directory of files, and those above it that are empty then, up to the cache's. */
+static void remove_entry(const char *cache, char *dir)
+{
+	DIR *stream = opendir(dir);
+	for (struct dirent *entry; stream && (entry = readdir(stream));) {
+		if (*entry->d_name == '.')
+			continue;
+		cleanup_free char *path = mem_printf("%s/%s", dir, entry->d_name);
+		unlink(path);
+	}
+	if (stream)
+		closedir(stream);
+	for (size_t top = strlen(cache); strlen(dir) > top && rmdir(dir) == 0;) {
+		char *slash = strrchr(dir, '/');
+		*slash = '\0';
+	}
+}
+
+/* What a link of .build-id says: the entry's name, "/usr/bin/ls"; NULL when it isn't one of ours. Its build-id must be the link's. */
+static char *name_of_link(const char *path, const char *id)
+{
+	char target[4096];
+	ssize_t length = readlink(path, target, sizeof(target) - 1);
+	if (length <= 0)
+		return NULL;
+	target[length] = '\0';
+	char *slash = strrchr(target, '/');
+	if (!str_starts_with(target, "../../") || slash < target + 6 || strcmp(slash + 1, id) != 0 || strstr(target + 5, "/../"))
+		return NULL;
+	*slash = '\0';
+	return mem_strdup(target[6] == '[' ? target + 6 : target + 5);
+}
+
+bool buildid_cache_remove(const char *dir, const char *id)
+{
+	cleanup_free char *link = mem_printf("%s/.build-id/%.2s/%s", dir, id, id + 2);
+	cleanup_free char *name = name_of_link(link, id);
+	if (!name)
+		return false;
+	cleanup_free char *entry = entry_dir(dir, name, id);
+	if (unlink(link) < 0)
+		return false;
+	remove_entry(dir, entry);
+	cleanup_free char *parent = mem_printf("%s/.build-id/%.2s", dir, id);
+	rmdir(parent);
+	return true;
+}
+
+static int compare(const void *a, const void *b)
+{
+	return strcmp(((const struct buildid_cache_entry *)a)->id, ((const struct buildid_cache_entry *)b)->id);
+}
+
+static void list_directory(const char *path, const char *start, struct buildid_cache_list *list)
+{
+	DIR *stream = opendir(path);
+	for (struct dirent *entry; stream && (entry = readdir(stream));) {
+		struct buildid_cache_entry found;
+		size_t length = strlen(entry->d_name);
+		if (*entry->d_name == '.' || length + 2 >= sizeof(found.id))
+			continue;
+		memcpy(found.id, start, 2);
+		memcpy(found.id + 2, entry->d_name, length + 1);
+		cleanup_free char *link = mem_printf("%s/%s", path, entry->d_name);
+		found.name = name_of_link(link, found.id);
+		if (found.name)
+			vec_push(&list->entries, found);
+	}
+	if (stream)
+		closedir(stream);
+}
+
+void buildid_cache_list(const char *dir, struct buildid_cache_list *ret)
+{
+	*ret = (struct buildid_cache_list){0};
+	cleanup_free char *top = mem_printf("%s/.build-id", dir);
+	DIR *stream = opendir(top);
+	for (struct dirent *entry; stream && (entry = readdir(stream));) {
+		cleanup_free char *path = mem_printf("%s/%s", top, entry->d_name);
+		if (*entry->d_name != '.' && strlen(entry->d_name) == 2)
+			list_directory(path, entry->d_name, ret);
+	}
+	if (stream)
+		closedir(stream);
+	if (ret->entries.len)
+		qsort(ret->entries.data, ret->entries.len, sizeof(*ret->entries.data), compare);
+}
+
+void buildid_cache_list_deinit(struct buildid_cache_list *list)
+{
+	for (size_t i = 0; i < list->entries.len; i++)
+		free(list->entries.data[i].name);
+	vec_deinit(&list->entries);
+}

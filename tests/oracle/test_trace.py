@@ -1,6 +1,8 @@
 """perf trace against strace: the same calls of each thread in the same order, with the same arguments, strings and results. And against the kernel's
 perf: its layout, and its names of arguments."""
 import collections
+import difflib
+import itertools
 import json
 import os
 import pathlib
@@ -105,6 +107,15 @@ def comparable(calls):
     return [(name, "" if name in VOLATILE else text, result) for name, text, result in calls if name not in SPURIOUS]
 
 
+def differences(theirs, ours):
+    """Pairs of lines that differ; None where one of them is missing. One call more or less doesn't shift all that follow."""
+    found = []
+    for tag, i1, i2, j1, j2 in difflib.SequenceMatcher(None, theirs, ours, autojunk=False).get_opcodes():
+        if tag != "equal":
+            found += list(itertools.zip_longest(theirs[i1:i2], ours[j1:j2]))
+    return found
+
+
 def compare(perf, strace, folder, *command, cwd=None, least=0.995):
     """Runs the command under both; at least this share of the lines must be the same. Returns how many lines there were."""
     config = folder / "style"
@@ -120,7 +131,7 @@ def compare(perf, strace, folder, *command, cwd=None, least=0.995):
     for their, our in zip(theirs, ours):
         their, our = comparable(their), comparable(our)
         lines += len(their)
-        different += [(a, b) for a, b in zip(their, our) if a != b] + [(len(their), len(our))] * abs(len(their) - len(our))
+        different += differences(their, our)
     shown = "\n".join(f"strace: {a}\nours:   {b}" for a, b in different[:20])
     assert len(different) <= (1 - least) * lines, f"{len(different)} of {lines} lines differ:\n{shown}"
     return lines

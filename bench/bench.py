@@ -142,6 +142,19 @@ def unwind_case():
     pair('unwind', f'exec taskset -c 0 {OURS} {arguments}', f'exec taskset -c 0 {THEIRS} {arguments}', 1, 20)
 
 
+def shadow_case():
+    """10^5 stacks of a program that knows its own call path: how many of those that were copied whole are right (all must be)."""
+    program, data = file('shadow'), file('shadow.data')
+    source = os.path.join(ROOT, 'tests', 'oracle', 'unwind', 'shadow.c')
+    subprocess.run(['gcc', '-O2', '-fomit-frame-pointer', '-o', program, source], check=True)
+    subprocess.run([OURS, 'record', '-q', '-N', '-e', 'cpu-clock:u', '-c', '20000', '-m', '8192', '--call-graph', 'dwarf,8192', '-o', data, '--', program,
+                    '30000'], check=True)
+    for perf in (OURS, THEIRS):
+        judged = subprocess.run([sys.executable, os.path.join(ROOT, 'tests', 'lib', 'shadow.py'), perf, data, program], capture_output=True, text=True, check=False)
+        print(f'shadow                 {"ours" if perf == OURS else "theirs"} {judged.stdout.splitlines()[0]}', flush=True)
+    os.unlink(data)
+
+
 def head_case():
     data = file('compile.data')
     pair('script-head', f'{OURS} script -i {data} | head -1', f'{THEIRS} script -i {data} | head -1', 3, 1)
@@ -271,7 +284,7 @@ def make_data():
 
 
 CASES = {name: (lambda name=name: file_case(name)) for name in FILE_CASES}
-CASES |= {'flamegraph': flamegraph_case, 'unwind': unwind_case, 'script-head': head_case, 'version': start_case, 'record-true': record_true_case, 'stat-true': stat_true_case,
+CASES |= {'flamegraph': flamegraph_case, 'unwind': unwind_case, 'shadow': shadow_case, 'script-head': head_case, 'version': start_case, 'record-true': record_true_case, 'stat-true': stat_true_case,
           'stat-events': stat_events_case, 'script-python': script_python_case, 'record': record_cases,
           'trace': trace_cases, 'growth': growth_case}
 

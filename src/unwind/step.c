@@ -64,6 +64,13 @@ static bool find_cfa(struct walk *walk, const struct cfi_row *row, uint64_t *ret
 	return true;
 }
 
+/* Where the stack was aligned anew, the frame pointer says where it was itself saved. Behind the function's last pop it is the caller's
+ * again, and so points out of this frame: the rules, which don't know, lead to a place where nothing of this function can be. */
+static bool is_popped_again(const struct walk *walk, const struct cfi_row *row, uint64_t place, uint64_t cfa)
+{
+	return walk->exact && !row->signal_frame && (place < walk->regs.value[walk->arch->numbers.sp] || place >= cfa);
+}
+
 /* One register of the caller. */
 static void apply_rule(struct walk *walk, const struct cfi_row *row, const struct cfi_rule *rule, uint64_t cfa, struct registers *caller)
 {
@@ -82,8 +89,12 @@ static void apply_rule(struct walk *walk, const struct cfi_row *row, const struc
 		good = register_get(&walk->regs, (unsigned int)rule->value, &value);
 		break;
 	case CFI_AT_EXPRESSION:
-		good = evaluate(walk, row, rule->value, rule->length, &cfa, &place) &&
-		       walk_read(walk, cut_to_word(walk, place), word, &value);
+		good = evaluate(walk, row, rule->value, rule->length, &cfa, &place);
+		place = cut_to_word(walk, place);
+		if (good && is_popped_again(walk, row, place, cfa))
+			good = register_get(&walk->regs, rule->reg, &value);
+		else
+			good = good && walk_read(walk, place, word, &value);
 		break;
 	case CFI_IS_EXPRESSION:
 		good = evaluate(walk, row, rule->value, rule->length, &cfa, &value);

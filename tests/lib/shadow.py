@@ -41,12 +41,19 @@ def truth_of(sample, size):
     depth = struct.unpack_from("<Q", sample, place + 16)[0]
     if depth > DEPTH or place + 24 + depth * 24 > len(sample):
         return None
-    return list(struct.iter_unpack("<qqQ", sample[place + 24: place + 24 + depth * 24]))
+    entries = list(struct.iter_unpack("<qqQ", sample[place + 24: place + 24 + depth * 24]))
+    # Before a signal handler's entry, one is left out: whoever was interrupted may have been writing it.
+    found = []
+    while entries:
+        found.append(entries.pop())
+        if found[-1][2] and entries:
+            entries.pop()
+    return found[::-1]
 
 
 def samples(path):
-    """The program's truth of each sample, in the order of time, as `script` has them."""
-    found = []
+    """The program's truth of each sample, by the time of the sample."""
+    found = {}
     with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
         attrs, _, at, size = struct.unpack_from("<QQQQ", data, 24)
         sample_type = struct.unpack_from("<Q", data, attrs + 24)[0]
@@ -56,30 +63,29 @@ def samples(path):
         while at < end:
             kind, _, length = struct.unpack_from("<IHH", data, at)
             if kind == 9:
-                found.append((struct.unpack_from("<Q", data, at + time_at)[0], truth_of(data[at: at + length], stack)))
+                found[struct.unpack_from("<Q", data, at + time_at)[0]] = truth_of(data[at: at + length], stack)
             at += length
-    found.sort(key=lambda pair: pair[0])
-    return [truth for _, truth in found]
+    return found
 
 
 def stacks(perf, path, executable):
-    """Frames of each sample in functions that note themselves, outermost first: (address in the file, function)."""
-    process = subprocess.Popen([perf, "script", "--no-inline", "-F", "comm,ip,sym,symoff,dso", "-i", path], stdout=subprocess.PIPE, text=True)
-    frames, begun = [], False
+    """Time and frames of each sample in functions that note themselves, outermost first: (address in the file, function)."""
+    process = subprocess.Popen([perf, "script", "--no-inline", "--ns", "-F", "time,ip,sym,symoff,dso", "-i", path], stdout=subprocess.PIPE, text=True)
+    frames, time = [], None
     for line in process.stdout:
-        if line[:1] not in " \t\n":
-            begun = True
-        elif line == "\n":
-            if begun:
-                yield frames[::-1]
-            frames, begun = [], False
+        if line == "\n":
+            if time is not None:
+                yield time, frames[::-1]
+            frames, time = [], None
+        elif line[:1] != "\t":
+            time = int(line.strip().rstrip(":").replace(".", ""))
         elif executable in line:
             words = line.split()
             name = words[1].split("+")[0]
             if name in NOTED:
                 frames.append((int(words[0], 16), name))
-    if begun:
-        yield frames[::-1]
+    if time is not None:
+        yield time, frames[::-1]
     process.wait()
 
 
@@ -119,8 +125,9 @@ class Judge:
 
 def judge(perf, path, executable):
     """Counts: right, wrong, cut (the copy is too short to tell). And the first wrong one."""
-    judges, counts, first = Judge(executable), collections.Counter(), None
-    for truth, frames in zip(samples(path), stacks(perf, path, str(executable)), strict=True):
+    judges, counts, first, truths = Judge(executable), collections.Counter(), None, samples(path)
+    for time, frames in stacks(perf, path, str(executable)):
+        truth = truths[time]
         if truth is None:
             counts["cut"] += 1
         elif judges.agrees(truth, frames):

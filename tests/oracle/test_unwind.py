@@ -103,7 +103,7 @@ def test_like_the_kernels_perf(perf, oracle, live, tmp_path, name):
     if name == "static":
         assert kinds["other"] == 0, other
     else:
-        assert kinds["same"] >= 0.995 * kinds.total() - 1 and kinds["other"] <= 0.005 * kinds.total(), (kinds, other)
+        assert kinds["same"] >= 0.995 * kinds.total() - 1 and kinds["other"] <= 0.005 * kinds.total() + 1, (kinds, other)
 
 
 @pytest.mark.parametrize("kind", KINDS)

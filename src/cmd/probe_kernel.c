@@ -11,6 +11,7 @@
 #include "symbol/kallsyms.h"
 #include "symbol/kernel_image.h"
 #include "symbol/kernel_types.h"
+#include "symbol/running_kernel.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -76,11 +77,26 @@ static uint64_t linked_text(const char *path)
 	return address;
 }
 
+/* Is the file of the kernel that runs? Also true when one of them doesn't say. */
+static bool is_of_running_kernel(const char *path)
+{
+	struct buildid running, own;
+
+	return !running_kernel_build_id(&running) || !elf_read_build_id(path, &own) || buildid_equal(&running, &own);
+}
+
 static struct error *open_image(const struct probe_options *options, struct probe_target *target)
 {
 	target->path = options->vmlinux ? mem_strdup(options->vmlinux) : find_vmlinux(target);
+	if (target->path && !options->vmlinux && !is_of_running_kernel(target->path)) {
+		free(target->path);
+		target->path = NULL;
+	}
 	if (!target->path)
 		return NULL;
+	if (!is_of_running_kernel(target->path))
+		log_warning("-k %s is not of the kernel that runs now (other build-id): what it says of places is true elsewhere",
+			    target->path);
 	target->debug = debug_program_open(target->path, target->path, true);
 	target->linked_text = linked_text(target->path);
 	if (target->debug && target->linked_text)

@@ -73,8 +73,11 @@ static struct error *find_program(const struct probe_options *options, char **re
 		found = find_library(name);
 	if (access(found ? found : name, R_OK) != 0)
 		return error_system(errno, "-x %s", name);
-	if (options->namespace_pid) /* a link of /proc must stay one: its target is another mount's */
+	/* A link of /proc must stay one: its target is in another mount. */
+	if (options->namespace_pid)
 		*ret = take_pointer(found);
+	else if (str_starts_with(name, "/proc/") && strstr(name, "/root/"))
+		*ret = mem_strdup(name);
 	else if (realpath(found ? found : name, path))
 		*ret = mem_strdup(path);
 	else

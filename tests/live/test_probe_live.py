@@ -254,3 +254,24 @@ def test_outstanding_allocations(perf, group, programs):
     assert done.returncode == 0, done.stderr
     text = perf("report", "-i", "malloc.data", "--stdio", "--comm", "shop", "--no-children", "-g", "caller", cwd=programs).stdout
     assert " malloc" in text and " main" in text
+
+
+def test_program_of_another_mount_namespace(perf, group, programs):
+    """As in a container: the path is what a process of it sees."""
+    if not shutil.which("unshare"):
+        pytest.skip("unshare is not installed")
+    inside = programs / "inside"
+    inside.mkdir()
+    script = f"mount -t tmpfs none {inside} && cp {programs}/fast {inside}/hidden && echo ready && read go && {inside}/hidden"
+    with subprocess.Popen(["unshare", "-m", "sh", "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        if process.stdout.readline() != "ready\n":
+            pytest.skip("no mount namespace can be made here")
+        assert not (inside / "hidden").exists()
+        add(perf, programs, "--target-ns", process.pid, "-x", inside / "hidden", "-a", f"{group}:weigh=weigh factor")
+        assert "on weigh@" in perf("probe", "-l", f"{group}:*").stdout
+        with subprocess.Popen([perf, "record", "-q", "-a", "-o", "other.data", "-e", f"{group}:weigh", "sh", "-c", "echo ready; read end"], cwd=programs,
+                              stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as recorder:
+            assert recorder.stdout.readline() == "ready\n"
+            process.communicate("go\n", timeout=30)
+            recorder.communicate("end\n", timeout=30)
+    assert perf("script", "-i", "other.data", cwd=programs).stdout.count("factor=") == 2

@@ -110,3 +110,25 @@ def test_reasons(perf, programs):
     assert "no type 'u9'" in reason("plain", "-D", "weigh factor:u9")
     assert "--max-probes" in reason("plain", "--max-probes", "1", "-D", "w*")
     assert "no string" in reason("plain", "-D", "weigh item:string")
+
+
+def test_image_of_a_kernel(perf, oracle, programs):
+    """By the debug information of a vmlinux: here a program with the kernel's landmarks. Where it is, we always say by the distance from _text."""
+    subprocess.run(["gcc", "-w", "-g", "-O2", "-no-pie", "-Wl,--defsym=_text=0x401000", "-Wl,--defsym=_stext=0x401000", "-o", "vmlinux", "prog.c"], cwd=programs, check=True)
+    table = subprocess.run(["nm", programs / "vmlinux"], capture_output=True, text=True, check=True).stdout
+    distance = next(int(line.split()[0], 16) for line in table.splitlines() if line.endswith(" weigh")) - 0x401000
+    for definition in ("weigh item->count counter label:string", "weigh+4 %di", "weigh%return $retval"):
+        ours, theirs = [program("probe", "-k", "vmlinux", "-D", definition, cwd=programs) for program in (perf, oracle)]
+        event, place, *arguments = ours.stdout.split()
+        assert [event, *arguments] == [theirs.stdout.split()[0], *theirs.stdout.split()[2:]], ours.stderr
+        assert place == f"_text+{distance + (4 if '+4' in definition else 0)}"
+        assert "is not of the kernel that runs" in ours.stderr
+    ours, theirs = [program("probe", "-k", "vmlinux", "-L", "weigh", cwd=programs) for program in (perf, oracle)]
+    assert ours.stdout == theirs.stdout and "counter++" in ours.stdout
+
+
+def test_file_of_a_module(perf, programs):
+    """Not linked: sections of their own. The kernel's tool finds no variables there."""
+    subprocess.run(["gcc", "-w", "-g", "-O2", "-c", "-o", "parts.ko", "prog.c"], cwd=programs, check=True)
+    done = perf("probe", "-m", "./parts.ko", "-D", "weigh item->count", "-D", "weigh+4", cwd=programs)
+    assert done.stdout.splitlines() == ["p:probe/weigh parts:weigh+0 count=+8(%di):s32", "p:probe/weigh parts:weigh+4"], done.stderr

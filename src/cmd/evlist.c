@@ -1,5 +1,6 @@
 /* perf evlist: the events of a recording, one a line, with as much of their attributes as is asked for. */
 #include "app/command.h"
+#include "base/log.h"
 #include "base/text.h"
 #include "perfdata/attr_print.h"
 #include "perfdata/reader.h"
@@ -102,6 +103,8 @@ static struct error *run(int argc, char **argv, int *ret_status)
 		return error;
 	struct strbuf out = {0};
 	bool tracepoints = false;
+	if (!reader->events.events.len)
+		log_warning("%s tells of no events: it was cut short, or the recorder has not begun", reader->path);
 	for (size_t i = 0; i < reader->events.events.len; i++) {
 		const struct event *event = reader->events.events.data[i];
 		tracepoints |= event->attr.type == PERF_TYPE_TRACEPOINT;

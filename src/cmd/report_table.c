@@ -3,6 +3,7 @@
 
 #include "app/pager.h"
 #include "base/cleanup.h"
+#include "base/log.h"
 #include "base/mem.h"
 #include "base/text.h"
 #include "view/view.h"
@@ -396,13 +397,19 @@ struct error *report_show_events(struct report *report)
 	struct event_set set = {0};
 	struct error *error = NULL;
 	cleanup_free bool *with_samples = events_with_samples(report);
+	size_t most = 1;
 	while (!error && event_set_next(&report->session->reader->events, report->group, &set)) {
 		bool any = !report->options->skip_empty;
 		for (size_t i = 0; i < set.events.len; i++)
 			any |= with_samples[set.events.data[i]->index];
 		if (any)
 			error = show_events(report, set.events.data, set.events.len);
+		if (set.events.len > most)
+			most = set.events.len;
 	}
+	if (!error && report->options->group_sort_index > 0 && (size_t)report->options->group_sort_index >= most)
+		log_warning("--group-sort-idx %d: no table has so many events%s", report->options->group_sort_index,
+			    most > 1 ? "" : "; --group puts all into one");
 	event_set_deinit(&set);
 	return error;
 }

@@ -191,6 +191,17 @@ static void choose_threads_or_cpus(struct stat_run *run, bool threads)
 	run->places.labels = labels;
 }
 
+/* Whether a CPU that is measured has a cache of the level that was asked for. */
+static bool has_cache(const struct stat_run *run)
+{
+	int level, first;
+
+	for (size_t i = 0; i < run->cpu_count; i++)
+		if (topology_cache("", run->cpus[i], run->options.display.cache_level, &level, &first))
+			return true;
+	return !run->options.display.cache_level;
+}
+
 struct error *stat_choose_places(struct stat_run *run, const struct features *recorded)
 {
 	enum stat_per per = run->options.display.per;
@@ -198,6 +209,8 @@ struct error *stat_choose_places(struct stat_run *run, const struct features *re
 	run->places = (struct counts_places){.by = COUNTS_GLOBAL, .count = 1};
 	if (recorded && (per == STAT_PER_CLUSTER || per == STAT_PER_CACHE))
 		return error_new_kind(ERROR_USAGE, "recordings don't say which CPUs share a cluster or cache; use --per-core or --per-die");
+	if (per == STAT_PER_CACHE && !has_cache(run))
+		return error_new("--per-cache=L%d: no CPU has such a cache; lscpu -C lists them", run->options.display.cache_level);
 	if (run->cpu_count && run->cpus[0] >= 0)
 		choose_shared(run, recorded);
 	if (per == STAT_PER_ALL)

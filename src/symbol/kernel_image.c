@@ -8,6 +8,7 @@
 #include "symbol/kernel_image.h"
 
 #include "base/cleanup.h"
+#include "base/log.h"
 #include "base/mapping.h"
 #include "base/text.h"
 #include "symbol/debugfile.h"
@@ -287,6 +288,19 @@ static struct symtab *table_from_list(struct kernel_symbols *kernel, const struc
 	return symtab_build(&builder, SYMBOLS_FULL, list->path);
 }
 
+/* The image of -k is taken whatever its build-id says, but not without a word. */
+static struct symtab *load_named(const struct symbol_options *options, const struct machine *machine, const struct dso *dso)
+{
+	struct symtab *symtab = load_vmlinux(options->vmlinux, options, machine, dso, true);
+	struct buildid id;
+
+	if (!symtab)
+		log_warning("-k %s: no ELF file with a symbol table; the kernel's symbols are looked for elsewhere", options->vmlinux);
+	else if (dso->build_id.size && elf_read_build_id(options->vmlinux, &id) && !buildid_equal(&id, &dso->build_id))
+		log_warning("-k %s is another kernel than the recorded one, by its build-id: names may be wrong", options->vmlinux);
+	return symtab;
+}
+
 struct symtab *kernel_image_load(struct kernel_symbols *kernel, const struct symbol_options *options, const struct machine *machine,
 				 const struct dso *dso)
 {
@@ -294,7 +308,7 @@ struct symtab *kernel_image_load(struct kernel_symbols *kernel, const struct sym
 	if (options->kallsyms)
 		return table_from_list(kernel, options, machine);
 	if (options->vmlinux)
-		symtab = load_vmlinux(options->vmlinux, options, machine, dso, true);
+		symtab = load_named(options, machine, dso);
 	else if (dso->name[0] == '/')
 		symtab = load_vmlinux(dso->name, options, machine, dso, !dso->build_id.size);
 	if (!symtab && !options->ignore_vmlinux)

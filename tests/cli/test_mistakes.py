@@ -78,3 +78,28 @@ def test_each_key_that_is_read_is_known_and_described(perf, tmp_path):
     for key in sorted(keys):
         assert "changes nothing" not in perf("config", f"{key}=1", env=home).stderr, key
         assert f"`{key}`" in manual
+
+
+def test_caches_that_are_not_there(perf):
+    done = perf("stat", "-a", "-e", "page-faults", "--per-cache=L9", "true")
+    assert done.returncode == 255 and "no CPU has such a cache" in done.stderr and done.stdout == ""
+
+
+def test_events_that_are_not_there(perf, recording, tmp_path):
+    cut = tmp_path / "cut.data"
+    cut.write_bytes(recording.read_bytes()[:200])
+    assert "tells of no events" in perf("evlist", "-i", cut).stderr
+    done = perf("report", "-i", recording, "--group-sort-idx", "1")
+    assert "no table has so many events" in done.stderr and "noploop" in done.stdout
+    assert "--group-sort-idx" not in perf("report", "-i", recording, "--group-sort-idx", "0").stderr
+
+
+def test_a_kernel_image_that_is_none(perf, tmp_path):
+    done = perf("record", "-q", "-F", "20000", "-e", "cpu-clock:k", "-o", tmp_path / "k.data", "--", "ls", "-R", "/usr/share/doc")
+    if done.returncode or not perf("script", "-i", tmp_path / "k.data").stdout:
+        pytest.skip(f"the kernel can't be sampled: {done.stderr}")
+    image = tmp_path / "image"
+    image.write_text("no ELF file")
+    assert f"-k {image}: no ELF file" in perf("report", "-i", tmp_path / "k.data", "-k", image).stderr
+    other = perf("report", "-i", tmp_path / "k.data", "-k", perf)
+    assert "another kernel than the recorded one" in other.stderr or "no ELF file with a symbol table" in other.stderr

@@ -8,8 +8,8 @@
 
 #include <stdbool.h>
 
-/* A data source in words: "|OP LOAD|LVL L1 hit|SNP None|TLB L1 or L2 hit|LCK No|BLK  N/A"; `blank`: a space before each bar. */
-void sample_text_add_data_source(uint64_t source, const char *blank, struct strbuf *out);
+/* A data source in words: "|OP LOAD|LVL L1 hit|SNP None|TLB L1 or L2 hit|LCK No|BLK  N/A". */
+void sample_text_add_data_source(uint64_t source, struct strbuf *out);
 /* Registers in the order of their numbers: "   AX:0x1 " for each. */
 void sample_text_add_registers(const struct sample_regs *regs, const char *arch, struct strbuf *out);
 /* The address of such an event's samples belongs to code or data with a name: page faults, and branches that are samples themselves. */

@@ -219,7 +219,7 @@ static void add_memory(struct script_text *text, const struct script_sample *at,
 	if (type & (PERF_SAMPLE_WEIGHT | PERF_SAMPLE_WEIGHT_STRUCT))
 		add_number(out, "weight", sample->weight);
 	if (type & PERF_SAMPLE_DATA_SRC) {
-		sample_text_add_data_source(sample->data_src, "", &words);
+		sample_text_add_data_source(sample->data_src, &words);
 		add_hex(out, "data_src", sample->data_src);
 		add_text(out, "data_src_text", strbuf_str(&words), words.len);
 	}

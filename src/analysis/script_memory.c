@@ -144,7 +144,7 @@ static void add_block(uint64_t source, struct strbuf *out)
 	strbuf_add_str(out, bits & 4 ? " Addr" : "");
 }
 
-void sample_text_add_data_source(uint64_t source, const char *blank, struct strbuf *out)
+void sample_text_add_data_source(uint64_t source, struct strbuf *out)
 {
 	static const struct {
 		const char *title;
@@ -152,7 +152,6 @@ void sample_text_add_data_source(uint64_t source, const char *blank, struct strb
 	} parts[] = {{"|OP ", add_operation}, {"|LVL ", add_level}, {"|SNP ", add_snoop},
 		     {"|TLB ", add_tlb},      {"|LCK ", add_lock},  {"|BLK ", add_block}};
 	for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++) {
-		strbuf_add_str(out, blank);
 		strbuf_add_str(out, parts[i].title);
 		parts[i].add(source, out);
 	}
@@ -164,7 +163,8 @@ void script_print_data_src(struct script_text *text, const struct script_sample 
 	uint64_t source = at->sample->data_src;
 	size_t start = out->len;
 	strbuf_add_hex(out, source, 16);
-	sample_text_add_data_source(source, " ", out);
+	strbuf_add_char(out, ' ');
+	sample_text_add_data_source(source, out);
 	size_t width = out->len - start;
 	if (width > text->memory_width)
 		text->memory_width = width;

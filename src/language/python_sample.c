@@ -52,7 +52,7 @@ static python_object *source_text(struct python *python, uint64_t source)
 	uint64_t *slot = map64_insert(&python->sources, source, &is_new);
 	if (is_new) {
 		strbuf_clear(&python->text);
-		sample_text_add_data_source(source, "", &python->text);
+		sample_text_add_data_source(source, &python->text);
 		*slot = (uintptr_t)python_text(python, strbuf_str(&python->text), python->text.len);
 	}
 	return (python_object *)(uintptr_t)*slot;

@@ -144,7 +144,7 @@ static struct error *trace(const struct ftrace_options *options, char **command,
 		function_tracer_add_header(tracing->tracer, header);
 	poller_watch(&tracing->poller, function_tracer_fd(tracing->tracer), EPOLLIN, TAG_TEXT);
 	cleanup_close int timer = options->delay_ms ? poller_timer(&tracing->poller, options->delay_ms * 1000000, 0, TAG_DELAY) : -1;
-	if (!options->delay_ms)
+	if (timer < 0)
 		error = function_tracer_switch(tracing->tracer, true);
 	if (!error && command)
 		error = workload_release(&tracing->workload);

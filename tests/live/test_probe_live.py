@@ -211,6 +211,13 @@ def test_what_other_commands_make_of_it(perf, oracle, group, programs):
         assert re.search(rf"{group}:weigh +\(on weigh@\S+prog.c in \S+/fast with factor\)", program("probe", "-l", f"{group}:*").stdout)
 
 
+def test_trace(perf, bpf, group, programs):
+    """Between system calls."""
+    add(perf, programs, "-x", "fast", f"{group}:weigh=weigh item->name:string")
+    done = perf("trace", "-o", "-", "-e", f"write,{group}:weigh", "./fast", cwd=programs)
+    assert re.search(rf'{group}:weigh\(.*name: "second"\)', done.stdout) and " write(fd: 1" in done.stdout, done.stdout + done.stderr
+
+
 def test_adding_and_deleting(perf, group, programs, tracefs):
     before = (tracefs / "uprobe_events").read_text()
     assert perf("probe", "-n", "-x", "fast", f"{group}:a=weigh", cwd=programs).returncode == 0

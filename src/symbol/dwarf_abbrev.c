@@ -11,7 +11,7 @@
 #include <dwarf.h>
 #include <string.h>
 
-enum { ATTRIBUTES_MAX = 1 << 20, VARIABLE = -1 };
+enum { TABLES_SHARING_BYTES = 8, VARIABLE = -1 };
 
 struct dwarf_abbrevs {
 	VEC(struct dwarf_abbrev) list; /* number 1 first, as far as they come in order */
@@ -257,8 +257,11 @@ void dwarf_values_skip(const struct dwarf_unit *unit, struct cursor *at, const s
 
 static bool read_attributes(const struct dwarf_unit *unit, struct cursor *at, struct dwarf_abbrevs *abbrevs, struct dwarf_abbrev *abbrev)
 {
+	/* An attribute takes two bytes, and tables don't overlap but in hostile files. */
+	uint64_t most = unit->file->sections[DWARF_ABBREV].size * TABLES_SHARING_BYTES;
 	abbrev->first = (uint32_t)abbrevs->attributes.len;
-	while (!at->failed && abbrevs->attributes.len < ATTRIBUTES_MAX) {
+	while (!at->failed && unit->file->attribute_count < most) {
+		unit->file->attribute_count++;
 		uint64_t name = leb128_unsigned(at), form = leb128_unsigned(at);
 		int64_t implicit = form == DW_FORM_implicit_const ? leb128_signed(at) : 0;
 		if (!name && !form)

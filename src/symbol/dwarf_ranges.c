@@ -6,7 +6,8 @@
 #include <dwarf.h>
 #include <stdlib.h>
 
-enum { RANGES_MAX = 1 << 20 };
+/* Of one list; and of all in a target: many entries of a hostile file can share one long list. */
+enum { RANGES_MAX = 1 << 20, ALL_RANGES_MAX = 1 << 23 };
 
 /* Where the ranges of an entry go. */
 struct target {
@@ -17,7 +18,7 @@ struct target {
 /* Code that the linker has dropped begins at 0, or where no code can be: the range wraps around then. */
 static void add(const struct target *target, uint64_t low, uint64_t high)
 {
-	if (low && high > low)
+	if (low && high > low && target->list->len < ALL_RANGES_MAX)
 		vec_push(target->list, (struct dwarf_range){low, high, target->owner, target->depth});
 }
 

@@ -42,6 +42,7 @@ struct dwarf_source {
 	struct dwarf_unit *units; /* by offset; dwarf_unit.h makes and destroys them */
 	size_t unit_count;
 	struct dwarf_source *supplement; /* shared by all that refer to it; NULL = none */
+	uint64_t attribute_count;      /* in all of `abbrevs` */
 	pthread_mutex_t abbrev_lock;   /* guards `abbrevs` */
 	struct map64 abbrevs;	       /* place and sizes → struct dwarf_abbrevs *; of those that were read so far */
 };

@@ -206,14 +206,20 @@ static const struct features *describe_ahead(void *context)
 	return &recording->features;
 }
 
-static void tell_fallbacks(const struct counters *counters)
+/* The default event of a user who may not profile the kernel. */
+static bool default_is_of_users(const struct event_list *events)
+{
+	return events->events.len && events->events.data[0]->is_default && events->events.data[0]->attr.exclude_kernel;
+}
+
+static void tell_fallbacks(const struct counters *counters, const struct event_list *events)
 {
 	struct strbuf remedy = {0};
 
 	if (counters->fell_back_to_clock)
 		log_warning("This machine cannot count cycles (no hardware PMU): sampling by the CPU's clock (cpu-clock) instead.");
 	mend_paranoid(&remedy, 1);
-	if (counters->fell_back_to_user)
+	if (counters->fell_back_to_user || default_is_of_users(events))
 		log_warning("kernel.perf_event_paranoid is %d: only the programs' own code is sampled, not the kernel's. To see both:  %s",
 			    limits_paranoid(), strbuf_str(&remedy));
 	strbuf_deinit(&remedy);
@@ -326,7 +332,7 @@ static struct error *record(struct recording *recording, char **command, int *re
 				recording->workload.pid ? &recording->workload : NULL, &recording->recorder);
 	if (error)
 		return error;
-	tell_fallbacks(&recording->counters);
+	tell_fallbacks(&recording->counters, &recording->events);
 	error = recorder_run(recording->recorder);
 	workload_stop(&recording->workload);
 	struct error *finish_error = recorder_finish(recording->recorder);

@@ -301,3 +301,20 @@ def test_places(perf, tmp_path, monkeypatch, place):
             "script", *options, "-i", tmp_path / "perf.data", "-F", "ip,sym,symoff").stdout.splitlines()
         found = "hidden+0x0" in lines[0]
         assert found == (expected and place != "nothing"), (use, lines)
+
+
+def test_kernel_that_lies_elsewhere_after_a_reboot(perf, tmp_path):
+    """A recording without build-ids, and the list of the same kernel moved by 256 MB, as KASLR does."""
+    with open("/proc/kallsyms", encoding="utf-8") as file:
+        lines = [line.split(" ", 1) for line in file]
+    if not any(int(address, 16) for address, _ in lines):
+        pytest.skip("/proc/kallsyms shows no addresses")
+    moved = tmp_path / "kallsyms"
+    moved.write_text("".join(f"{int(address, 16) + (0x10000000 if int(address, 16) >> 31 == 0x1ffffffff else 0):016x} {rest}" for address, rest in lines))
+    data = tmp_path / "perf.data"
+    done = perf("record", "-q", "-B", "-e", "cpu-clock:k", "-F", "10000", "-o", data, "--", "ls", "-lR", "/usr/share/doc")
+    if done.returncode:
+        pytest.skip(done.stderr)
+    plain = perf("script", "-i", data, "-F", "ip,sym").stdout
+    assert plain.count("\n") > 5 and plain.count("[unknown]") < plain.count("\n") / 2
+    assert perf("script", "-i", data, "-F", "ip,sym", "--kallsyms", moved).stdout == plain

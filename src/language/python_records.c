@@ -1,4 +1,4 @@
-/* Records that are no samples, for Python: context_switch(), throttle(), unthrottle(), auxtrace_error(), stat__EVENT() and stat__interval(). */
+/* Records that are no samples, for Python: context_switch(), throttle(), unthrottle(), auxtrace_error(). */
 #include "language/python_internal.h"
 
 #include "perfdata/layout.h"

@@ -28,6 +28,7 @@ struct trace_printer {
 	struct map64 threads;				      /* tid → struct printed_thread * */
 	struct printed_thread *first_waiting, **last_waiting; /* those that aren't shown yet */
 	struct strbuf text;
+	size_t kept;	     /* bytes of it that are whole lines */
 	struct strbuf stack; /* of the next call or event: lines, or a JSON array */
 	uint64_t begin; /* time of the first line; 0 = none yet */
 	uint64_t lines;
@@ -176,10 +177,24 @@ static void align(struct strbuf *out, size_t begin, unsigned int column)
 	strbuf_add_chars(out, ' ', length < column ? column - length : 1);
 }
 
-static void end_line(struct trace_printer *printer)
+static bool is_enough(const struct trace_printer *printer)
 {
+	return printer->options.most && printer->lines >= printer->options.most;
+}
+
+/* A line beyond --max-events is taken back: one record can bring several (who waits, and who goes on). */
+static bool end_line(struct trace_printer *printer)
+{
+	bool kept = !is_enough(printer);
+
 	strbuf_add_char(&printer->text, '\n');
+	if (!kept) {
+		printer->text.len = printer->kept;
+		return false;
+	}
 	printer->lines++;
+	printer->kept = printer->text.len;
+	return true;
 }
 
 void trace_printer_stack(struct trace_printer *printer, const struct trace_stacks *stacks)
@@ -202,16 +217,20 @@ static void end_with_stack(struct trace_printer *printer)
 		strbuf_add(out, printer->stack.data, printer->stack.len);
 		strbuf_add_char(out, '}');
 	}
-	end_line(printer);
-	if (!printer->options.json && printer->stack.len)
+	if (end_line(printer) && !printer->options.json && printer->stack.len) {
 		strbuf_add(out, printer->stack.data, printer->stack.len);
+		printer->kept = out->len;
+	}
 	strbuf_clear(&printer->stack);
 }
 
 void trace_printer_text(struct trace_printer *printer, const char *text)
 {
+	if (is_enough(printer))
+		return;
 	strbuf_add_str(&printer->text, text);
 	strbuf_add_char(&printer->text, '\n');
+	printer->kept = printer->text.len;
 }
 
 static void show_waiting(struct trace_printer *printer, struct printed_thread *thread)
@@ -405,6 +424,7 @@ struct error *trace_printer_write(struct trace_printer *printer)
 			return error_system(errno, "writing the trace");
 	}
 	strbuf_clear(&printer->text);
+	printer->kept = 0;
 	return NULL;
 }
 
@@ -415,7 +435,7 @@ bool trace_printer_is_full(const struct trace_printer *printer)
 
 bool trace_printer_done(const struct trace_printer *printer)
 {
-	return printer->closed || (printer->options.most && printer->lines >= printer->options.most);
+	return printer->closed || is_enough(printer);
 }
 
 uint64_t trace_printer_lines(const struct trace_printer *printer)

@@ -223,6 +223,16 @@ int main(void)
     assert sorted(seen) == list(range(1000))
 
 
+def test_losses(perf, bpf, tmp_path):
+    """ACCEPTANCE row 39: what finds no room is counted, and shown where it is missing."""
+    program = build(tmp_path, "#include <unistd.h>\nint main(void) { for (int i = 0; i < 300000; i++) getppid(); }")
+    done, lines = traced(perf, tmp_path, "-m", "1", "-e", "getppid", program)
+    lost = sum(int(number) for number in re.findall(r"^LOST (\d+) events!$", "\n".join(lines), re.MULTILINE))
+    shown = sum(" getppid(" in line for line in lines)
+    assert done.returncode == 0 and lost and shown and 300000 <= lost + shown <= 300010 # a name may be lost, too
+    assert f"perf: {lost} records were lost: the buffer" in done.stderr and "-m 256M" in done.stderr
+
+
 @pytest.mark.parametrize("target", ["tid", "uid"])
 def test_other_targets(perf, bpf, tmp_path, target):
     program = build(tmp_path, """

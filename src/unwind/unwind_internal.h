@@ -62,10 +62,10 @@ bool walk_read_unrecorded(struct walk *walk, uint64_t address, unsigned int size
 static inline bool walk_read(struct walk *walk, uint64_t address, unsigned int size, uint64_t *ret)
 {
 	uint64_t offset = address - walk->stack_start;
-	const uint8_t *from = (const uint8_t *)walk->input->stack + offset;
 	uint32_t half;
 	if (__builtin_expect(offset >= walk->input->stack_size || size >= walk->input->stack_size - offset, 0))
 		return walk_read_unrecorded(walk, address, size, ret);
+	const uint8_t *from = (const uint8_t *)walk->input->stack + offset;
 	if (size == 8) {
 		memcpy(ret, from, 8);
 	} else {

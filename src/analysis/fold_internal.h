@@ -86,6 +86,7 @@ struct fold_places {
 	struct resolver *resolver;
 	const struct fold_options *options;
 	const struct machine *machine;
+	VEC(uint8_t) with_functions; /* by file: what debug information tells of inlined functions, has_functions() */
 	struct maps_cache maps;
 	struct place_frame *frames; /* (file, address in it) → frame */
 	uint64_t frame_mask;

@@ -50,6 +50,7 @@ void fold_places_deinit(struct fold_places *places)
 	maps_cache_deinit(&places->maps);
 	free(places->frames);
 	free(places->symbols);
+	vec_deinit(&places->with_functions);
 	id_table_deinit(&places->expansion_ids);
 	vec_deinit(&places->expansions);
 	vec_deinit(&places->expanded);
@@ -161,9 +162,22 @@ static const struct place_expansion *expand(struct fold_places *places, const st
 	return vec_last(&places->expansions);
 }
 
+/* Asked for each address of a user's chain: the answer is kept by the file's number, which the look-up has at hand. */
+static bool has_functions(struct fold_places *places, const struct fold_lookup *lookup)
+{
+	enum { NOT_ASKED, NO, YES };
+	uint32_t file = lookup->key >> 4;
+	while (places->with_functions.len <= file)
+		vec_push(&places->with_functions, NOT_ASKED);
+	uint8_t *answer = &places->with_functions.data[file];
+	if (*answer == NOT_ASKED)
+		*answer = lookup->map && resolver_has_functions(places->resolver, lookup->map->dso) ? YES : NO;
+	return *answer == YES;
+}
+
 size_t fold_places_functions(struct fold_places *places, const struct fold_lookup *lookup, bool returns_here, const uint32_t **ret)
 {
-	if (!lookup->map || !resolver_has_functions(places->resolver, lookup->map->dso))
+	if (!has_functions(places, lookup))
 		return 0;
 	uint32_t hash = (uint32_t)hash_combine((uintptr_t)lookup->map->dso + returns_here, lookup->address);
 	const struct place_expansion *expansion = find_expansion(places, lookup, returns_here, hash);

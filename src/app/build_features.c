@@ -17,7 +17,7 @@
 #endif
 
 const struct build_feature build_features[] = {
-	{"aio", "HAVE_AIO_SUPPORT", false},
+	{"aio", "HAVE_AIO_SUPPORT", true},
 	{"auxtrace", "HAVE_AUXTRACE_SUPPORT", false},
 	{"bpf", "HAVE_LIBBPF_SUPPORT", BPF},
 	{"bpf_skeletons", "HAVE_BPF_SKEL", BPF},
@@ -32,9 +32,9 @@ const struct build_feature build_features[] = {
 	{"libelf", "HAVE_LIBELF_SUPPORT", true},
 	{"libnuma", "HAVE_LIBNUMA_SUPPORT", false},
 	{"libopencsd", "HAVE_CSTRACE_SUPPORT", false},
-	{"libperl", "HAVE_LIBPERL_SUPPORT", false},
+	{"libperl", "HAVE_LIBPERL_SUPPORT", true},
 	{"libpfm4", "HAVE_LIBPFM", LIBPFM},
-	{"libpython", "HAVE_LIBPYTHON_SUPPORT", false},
+	{"libpython", "HAVE_LIBPYTHON_SUPPORT", true},
 	{"libslang", "HAVE_SLANG_SUPPORT", false},
 	{"libtraceevent", "HAVE_LIBTRACEEVENT", true},
 	{"libunwind", "HAVE_LIBUNWIND_SUPPORT", false},

@@ -45,8 +45,9 @@ static char *choose_pager(const char *command)
 	const char *mine = config_get(&config, key);
 	const char *chosen = NULL;
 	bool on = (config_get_bool(&config, key, true) && !config_get_bool(&config, "pager.off", false)) || getenv("PERF_PAGINATE");
-	if (mine && on && config_get_bool(&config, key, false) == false)
-		chosen = mine; /* neither true nor false: it is a command */
+	bool flag;
+	if (mine && !config_parse_bool(mine, &flag))
+		chosen = mine;
 	if (!chosen)
 		chosen = getenv("PERF_PAGER");
 	if (!chosen)

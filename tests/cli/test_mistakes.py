@@ -80,6 +80,11 @@ def test_each_key_that_is_read_is_known_and_described(perf, tmp_path):
         assert f"`{key}`" in manual
 
 
+def test_features_that_commands_have_are_told(perf):
+    for name in ("aio", "libpython"):
+        assert perf("check", "-q", "feature", name).returncode == 0, name
+
+
 def test_caches_that_are_not_there(perf):
     done = perf("stat", "-a", "-e", "page-faults", "--per-cache=L9", "true")
     assert done.returncode == 255 and "no CPU has such a cache" in done.stderr and done.stdout == ""

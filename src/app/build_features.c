@@ -10,6 +10,11 @@
 #else
 #define BPF false
 #endif
+#ifdef HAVE_LIBPERL
+#define LIBPERL true
+#else
+#define LIBPERL false
+#endif
 #ifdef HAVE_LIBPFM
 #define LIBPFM true
 #else
@@ -32,7 +37,7 @@ const struct build_feature build_features[] = {
 	{"libelf", "HAVE_LIBELF_SUPPORT", true},
 	{"libnuma", "HAVE_LIBNUMA_SUPPORT", false},
 	{"libopencsd", "HAVE_CSTRACE_SUPPORT", false},
-	{"libperl", "HAVE_LIBPERL_SUPPORT", true},
+	{"libperl", "HAVE_LIBPERL_SUPPORT", LIBPERL},
 	{"libpfm4", "HAVE_LIBPFM", LIBPFM},
 	{"libpython", "HAVE_LIBPYTHON_SUPPORT", true},
 	{"libslang", "HAVE_SLANG_SUPPORT", false},

@@ -1,0 +1,206 @@
+"""What tutorials show of record and of what follows it, on processes that run already, in containers, with stripped programs and probes: the commands as
+written there."""
+import os
+import pathlib
+import re
+import shutil
+import signal
+import subprocess
+import time
+
+import pytest
+
+PROGRAM = r"""
+#include <stdlib.h>
+#include <unistd.h>
+volatile long sink;
+__attribute__((noinline)) void inner_work(void) { for (int i = 0; i < 1000000; i++) sink += i; sink++; }
+__attribute__((noinline)) void outer_work(void) { inner_work(); sink++; }
+int main(int argc, char **argv)
+{
+	alarm(120);
+	for (long i = 0; argc < 2 || i < atol(argv[1]); i++)
+		outer_work();
+	return 0;
+}
+"""
+ALLOCATING = r"""
+#include <stdlib.h>
+#include <unistd.h>
+void *volatile kept[500];
+__attribute__((noinline)) void allocate(int i) { kept[i] = malloc(1000 + i); }
+int main(void)
+{
+	usleep(300000);
+	for (int i = 0; i < 500; i++)
+		allocate(i);
+	return 0;
+}
+"""
+CONNECTING = """
+import socket
+for port in range(5):
+    with socket.socket() as one:
+        one.connect_ex(("127.0.0.1", 1 + port))
+"""
+
+
+def build(folder, source, *words, name="prog"):
+    if not shutil.which("gcc"):
+        pytest.skip("gcc is not installed")
+    (folder / f"{name}.c").write_text(source)
+    subprocess.run(["gcc", "-O1", "-g", "-fno-omit-frame-pointer", *words, "-o", folder / name, folder / f"{name}.c"], check=True)
+    return folder / name
+
+
+@pytest.fixture(name="working")
+def working_fixture(tmp_path):
+    with subprocess.Popen([build(tmp_path, PROGRAM)]) as process:
+        yield process
+        process.kill()
+
+
+def names(perf, folder, *words):
+    """How many samples have each function as their innermost one."""
+    done = perf("report", "--stdio", "--no-children", "-g", "none", "-s", "sym", "-n", *words, cwd=folder)
+    assert done.returncode == 0, done.stderr
+    return {match[2]: int(match[1]) for match in re.finditer(r"% +(\d+)  \[[.k]\] (\S+)", done.stdout)}
+
+
+def until_interrupted(perf, folder, *words):
+    """Runs it until there is data, then Ctrl-C; returns what it says at last."""
+    with subprocess.Popen([perf, "record", *map(str, words)], cwd=folder, stderr=subprocess.PIPE, text=True) as process:
+        time.sleep(1)
+        process.send_signal(signal.SIGINT)
+        told = process.communicate(timeout=60)[1]
+    return told
+
+
+@pytest.mark.parametrize("words", [[], ["--call-graph", "dwarf"]], ids=["plain", "dwarf"])
+def test_process_until_interrupted(perf, live, tmp_path, working, words):
+    """ACCEPTANCE row 21: the closing line counts samples and size."""
+    told = until_interrupted(perf, tmp_path, *words, "-p", working.pid)
+    match = re.search(r"Captured and wrote [0-9.]+ [KM]?B .*perf\.data \((\d+) samples\)", told)
+    assert match and int(match[1]) > 10, told
+    assert sum(names(perf, tmp_path).values()) == int(match[1])
+    assert names(perf, tmp_path)["inner_work"] > 0.8 * int(match[1])
+    if words:
+        assert "outer_work" in perf("script", cwd=tmp_path).stdout
+
+
+def test_own_program(perf, live, tmp_path):
+    """ACCEPTANCE row 21: perf record ./myapp --serve."""
+    build(tmp_path, PROGRAM)
+    assert perf("record", "./prog", "30", cwd=tmp_path).returncode == 0
+    assert "inner_work" in names(perf, tmp_path)
+
+
+def test_container(perf, live, root, tmp_path):
+    """ACCEPTANCE row 25: a program that only the container's mounts hold, in a process of another number there."""
+    if subprocess.run(["unshare", "--pid", "--fork", "--mount", "true"], capture_output=True, check=False).returncode:
+        pytest.skip("no new namespaces here")
+    program = build(tmp_path, PROGRAM)
+    inside = "mount -t tmpfs none /tmp && cat > /tmp/prog && chmod +x /tmp/prog && exec /tmp/prog"
+    with open(program, "rb") as file:
+        shell = subprocess.Popen(["unshare", "--pid", "--fork", "--mount", "--mount-proc", "sh", "-c", inside], stdin=file)
+    program.unlink()
+    try:
+        pid = 0
+        for _ in range(100):
+            children = pathlib.Path(f"/proc/{shell.pid}/task/{shell.pid}/children").read_text().split()
+            if children and pathlib.Path(f"/proc/{children[0]}/comm").read_text() == "prog\n":
+                pid = int(children[0])
+                break
+            time.sleep(0.1)
+        assert pid, "the container's program doesn't start"
+        assert perf("record", "-g", "-p", pid, "--", "sleep", "0.5", cwd=tmp_path).returncode == 0
+        assert not os.path.exists("/tmp/prog")
+        assert names(perf, tmp_path)["inner_work"] > 10
+    finally:
+        if pid:
+            os.kill(pid, signal.SIGKILL)
+        shell.wait(timeout=20)
+
+
+def test_every_connect_with_its_stack(perf, live_system, tracefs, tmp_path):
+    """ACCEPTANCE row 32."""
+    done = perf("record", "-e", "syscalls:sys_enter_connect", "-ag", "--", "python3", "-c", CONNECTING, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    samples = [text for text in perf("script", cwd=tmp_path).stdout.split("\n\n") if text.startswith("python3")]
+    assert len(samples) == 5
+    assert all("sys_enter_connect: fd: 0x" in text and re.search(r"\n\t +[0-9a-f]+ \w*connect\+0x", text) for text in samples), samples[0]
+
+
+WAYS = [["-F", "99", "-p"], ["-F", "99", "-p", "PID", "sleep", "1"], ["-F", "99", "-p", "PID", "-g", "--", "sleep", "1"], ["--call-graph", "dwarf", "-p", "PID", "sleep", "1"]]
+
+
+@pytest.mark.parametrize("words", WAYS, ids=" ".join)
+def test_99_times_a_second(perf, live, tmp_path, working, words):
+    """ACCEPTANCE row 40."""
+    if words[-1] == "-p":
+        told = until_interrupted(perf, tmp_path, *words, working.pid)
+    else:
+        done = perf("record", *(str(working.pid) if word == "PID" else word for word in words), cwd=tmp_path)
+        told = done.stderr
+        assert done.returncode == 0, told
+    samples = int(re.search(r"\((\d+) samples\)", told)[1])
+    assert 5 < samples and names(perf, tmp_path)["inner_work"] > 0.7 * samples
+    if "99" in words:
+        assert samples <= 130
+
+
+def test_99_times_a_second_of_a_command(perf, live, tmp_path):
+    """ACCEPTANCE row 40: perf record -F 99 COMMAND."""
+    build(tmp_path, PROGRAM)
+    assert perf("record", "-F", "99", "./prog", "300", cwd=tmp_path).returncode == 0
+    assert "freq         = 99" in perf("evlist", "-v", cwd=tmp_path).stdout or "99" in perf("evlist", "-F", cwd=tmp_path).stdout
+    assert "inner_work" in names(perf, tmp_path)
+
+
+def test_allocations_by_stack(perf, live_system, tracefs, root, tmp_path):
+    """ACCEPTANCE row 56: every malloc() of a program, with who called it."""
+    program = build(tmp_path, ALLOCATING, name="allocating")
+    added = perf("probe", "-x", "libc.so.6", "malloc", cwd=tmp_path)
+    if added.returncode and "probe_libc:malloc" in added.stderr:
+        pytest.skip("somebody else has a probe of malloc here")
+    assert added.returncode == 0 and "probe_libc:malloc" in added.stdout + added.stderr, added.stderr
+    try:
+        with subprocess.Popen([program]) as process:
+            done = perf("record", "-e", "probe_libc:malloc", "-a", "-g", "--", "sleep", "1", cwd=tmp_path)
+            process.wait(timeout=60)
+    finally:
+        perf("probe", "-d", "probe_libc:malloc")
+    assert done.returncode == 0, done.stderr
+    samples = [text for text in perf("script", "--comm", "allocating", cwd=tmp_path).stdout.split("\n\n") if text.strip()]
+    assert len(samples) == 500 and all("malloc" in text and "main" in text for text in samples), len(samples)
+
+
+def test_stripped_program(perf, live, tmp_path, monkeypatch):
+    """ACCEPTANCE row 73: before the debug file is there a hint which file lacks names, afterwards the names."""
+    program = build(tmp_path, PROGRAM)
+    for command in (["objcopy", "--only-keep-debug", "prog", "kept"], ["strip", "prog"], ["objcopy", "--add-gnu-debuglink=kept", "prog"]):
+        subprocess.run(command, cwd=tmp_path, check=True)
+    (tmp_path / "kept").rename(tmp_path / "elsewhere")
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    assert perf("record", "-F", "999", "./prog", "300", cwd=tmp_path).returncode == 0
+    before = perf("report", "--stdio", cwd=tmp_path)
+    assert "inner_work" not in before.stdout and str(program) in before.stderr, before.stderr
+    (tmp_path / ".debug").mkdir()
+    (tmp_path / "elsewhere").rename(tmp_path / ".debug/kept")
+    assert names(perf, tmp_path)["inner_work"] > 10
+    assert str(program) not in perf("report", "--stdio", cwd=tmp_path).stderr
+
+
+def test_scripts_count_what_stat_counts(perf, live, tracefs, tmp_path):
+    """ACCEPTANCE row 76: the generated skeleton runs unchanged; a counting script has the totals of perf stat."""
+    command = ["dd", "if=/dev/zero", "of=/dev/null", "bs=1", "count=700"]
+    assert perf("record", "-q", "-e", "syscalls:sys_enter_write", "--", *command, cwd=tmp_path).returncode == 0
+    assert perf("script", "-g", "python", cwd=tmp_path).returncode == 0
+    shown = perf("script", "-s", "perf-script.py", cwd=tmp_path)
+    if "libpython" in shown.stderr:
+        pytest.skip(shown.stderr.strip())
+    assert shown.returncode == 0 and shown.stdout.count("sys_enter_write") >= 700, shown.stderr
+    (tmp_path / "count.py").write_text("n = 0\ndef syscalls__sys_enter_write(*words):\n    global n\n    n += 1\ndef trace_end():\n    print(n)\n")
+    counted = perf("script", "-s", "count.py", cwd=tmp_path).stdout
+    stat = perf("stat", "-x,", "-e", "syscalls:sys_enter_write", "--", *command).stderr
+    assert counted.strip() == re.search(r"^(\d+),,syscalls:sys_enter_write", stat, re.MULTILINE)[1]

@@ -58,24 +58,18 @@ def perf():
     return program_under_test()
 
 
-class KernelForm:
+class KernelForm(Program):
     """Our perf, asked to expand inlined functions only where the kernel's does."""
 
-    def __init__(self, perf):
-        self.perf = perf
-
-    def __call__(self, command, *words, **arguments):
-        form = ["--inline=unwound"] if command in ("report", "script", "flamegraph") else []
-        return self.perf(command, *form, *words, **arguments)
-
-    def __getattr__(self, name):
-        return getattr(self.perf, name)
+    def __call__(self, *words, **arguments):
+        form = ["--inline=unwound"] if words[0] in ("report", "script", "flamegraph") else []
+        return super().__call__(words[0], *form, *words[1:], **arguments)
 
 
 @pytest.fixture(scope="session")
 def kernel_form():
     """Not made from the fixture perf, which files that use this one define anew."""
-    return KernelForm(program_under_test())
+    return KernelForm(program_under_test().path)
 
 
 @pytest.fixture(scope="session")

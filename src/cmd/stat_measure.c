@@ -149,11 +149,11 @@ static void take_signals(struct measuring *measuring)
 			measuring->done |= run->command && workload_ended(&run->workload);
 			continue;
 		}
-		/* A command that got Ctrl-C as well may end in its own way; it is asked only when the signal was for us alone. The second time
-		 * nobody waits for it. */
+		/* A command that got Ctrl-C as well may end in its own way; it is asked to only when the signal was for us alone: by SIGTERM, since shells
+		 * start what runs in the background with SIGINT ignored. The second time nobody waits for it. */
 		bool wait = run->command && !measuring->interrupted && !workload_ended(&run->workload);
 		if (wait && info.ssi_code != SI_KERNEL)
-			kill(run->workload.pid, (int)info.ssi_signo);
+			kill(run->workload.pid, SIGTERM);
 		run->signal = (int)info.ssi_signo;
 		run->stop = true;
 		measuring->interrupted = true;

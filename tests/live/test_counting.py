@@ -50,6 +50,12 @@ def test_interrupted_shows_counts(perf):
     assert "task-clock" in text and process.returncode == -signal.SIGINT
 
 
+def test_interrupted_in_the_background_of_a_script(perf):
+    """Where SIGINT is ignored, by the command, too."""
+    done = subprocess.run(["sh", "-c", '"$0" stat -e task-clock sleep 100 & sleep 0.5; kill -INT $!; wait $!', perf], capture_output=True, text=True, timeout=30, check=False)
+    assert "task-clock" in done.stderr and done.returncode == 128 + signal.SIGINT
+
+
 @pytest.mark.usefixtures("tracefs", "root")
 def test_hundreds_of_events_and_nobody_waits(perf):
     started = time.monotonic()

@@ -95,6 +95,12 @@ SAME_ATTRIBUTES_TRACEPOINTS = [
 ]
 
 
+@pytest.fixture(name="perf", scope="session")
+def perf_fixture(kernel_form):
+    """Stacks are compared with those of the kernel's perf."""
+    return kernel_form
+
+
 def attributes(program, oracle, words, path):
     """Exit status and `evlist -v` of a recording."""
     path.unlink(missing_ok=True)

@@ -12,6 +12,12 @@ import time
 import pytest
 
 PERF_EVENT_OPEN = {"x86_64": 298, "aarch64": 241}
+@pytest.fixture(name="perf", scope="session")
+def perf_fixture(kernel_form):
+    """Stacks are compared with those of the kernel's perf."""
+    return kernel_form
+
+
 LOADS = [["-a", "-g", "-F", "10000"], ["-a", "-z", "-F", "10000"], ["-a", "-m", "4", "-F", "20000"], ["-a", "-e", "raw_syscalls:*"],
          ["-a", "-z", "-m", "16", "-e", "sched:*"]]
 

@@ -6,6 +6,12 @@ import time
 
 import pytest
 
+@pytest.fixture(name="perf", scope="session")
+def perf_fixture(kernel_form):
+    """Stacks are compared with those of the kernel's perf."""
+    return kernel_form
+
+
 LOAD = ["sh", "-c", "for i in 1 2 3; do ls -lR /usr/lib/python3 > /dev/null; done"]
 ONLINE = len(os.sched_getaffinity(0))
 

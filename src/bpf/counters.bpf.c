@@ -21,6 +21,7 @@ const volatile struct counters_config config;
 
 uint32_t running; /* the counters are enabled */
 uint32_t unfollowed; /* new tasks for which there was no memory */
+uint32_t missed; /* switches to or from followed tasks that weren't told: the kernel leaves some out while others attach to them or detach */
 
 struct followed {
 	uint32_t target; /* its key there, 0 = somebody's child */
@@ -138,10 +139,19 @@ int BPF_PROG(switch_tasks, bool preempted, struct task_struct *before, struct ta
 {
 	struct here *here = this_place();
 	struct followed *followed = find(next);
-	bool counts = followed && !followed->awaits_exec;
+	bool counts = followed && !followed->awaits_exec, counted;
+	uint32_t cell = counts ? followed->cell : 0;
 
-	if (here && (here->counting || counts))
-		look(here, counts, counts ? followed->cell : 0, true);
+	if (!here)
+		return 0;
+	followed = bpf_task_storage_get(&tasks, before, NULL, 0);
+	counted = followed && !followed->awaits_exec;
+	if (counted != !!here->counting) {
+		__sync_fetch_and_add(&missed, 1);
+		here->counting = false; /* what others have used isn't the task's */
+	}
+	if (here->counting || counts)
+		look(here, counts, cell, true);
 	return 0;
 }
 

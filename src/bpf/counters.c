@@ -133,3 +133,8 @@ uint32_t bpf_counters_unfollowed(const struct bpf_counters *counters)
 {
 	return __atomic_load_n(&counters->skeleton->bss->unfollowed, __ATOMIC_RELAXED);
 }
+
+uint32_t bpf_counters_missed(const struct bpf_counters *counters)
+{
+	return __atomic_load_n(&counters->skeleton->bss->missed, __ATOMIC_RELAXED);
+}

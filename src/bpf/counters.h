@@ -48,3 +48,5 @@ void bpf_counters_update(struct bpf_counters *counters);
 void bpf_counters_read(struct bpf_counters *counters, uint32_t event, uint32_t cell, struct bpf_counters_value *ret);
 /* New tasks that could not be followed, for lack of memory. */
 uint32_t bpf_counters_unfollowed(const struct bpf_counters *counters);
+/* Switches to or from tasks that the kernel didn't tell: what the tasks did around them isn't counted. */
+uint32_t bpf_counters_missed(const struct bpf_counters *counters);

@@ -104,3 +104,8 @@ uint32_t bpf_counters_unfollowed(const struct bpf_counters *counters)
 {
 	return 0;
 }
+
+uint32_t bpf_counters_missed(const struct bpf_counters *counters)
+{
+	return 0;
+}

@@ -122,6 +122,10 @@ void stat_bpf_close(struct stat_run *run)
 {
 	if (run->bpf && bpf_counters_unfollowed(run->bpf))
 		log_warning("%u new tasks could not be followed for lack of memory: they are not counted", bpf_counters_unfollowed(run->bpf));
+	if (run->bpf && bpf_counters_missed(run->bpf))
+		log_warning("the kernel left out %u switches of tasks, as it does while another tool begins or ends to trace them: what ran until the next one isn't counted; "
+			    "measure again without that tool, or leave out --bpf-counters",
+			    bpf_counters_missed(run->bpf));
 	bpf_counters_close(run->bpf);
 	run->bpf = NULL;
 }

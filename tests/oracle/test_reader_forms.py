@@ -6,6 +6,12 @@ import sys
 
 import pytest
 
+@pytest.fixture(name="perf", scope="module")
+def perf_fixture(kernel_form):
+    """Stacks in the kernel tool's form."""
+    return kernel_form
+
+
 LIB = pathlib.Path(__file__).resolve().parent.parent / "lib"
 sys.path.insert(0, str(LIB))
 import recording  # noqa: E402

@@ -71,8 +71,8 @@ def small_file(perf, tmp_path_factory):
 
 
 def damaged(name):
-    """A command for a damaged recording; without the kernel's symbols, which take longer to load than the rest."""
-    return COMMANDS[name] + (["--kallsyms", "/dev/null"] if name != "evlist" else [])
+    """A command for a damaged recording; without the kernel's symbols and debug information, which take longer to load than the rest."""
+    return COMMANDS[name] + (["--kallsyms", "/dev/null"] if name != "evlist" else []) + (["--no-inline"] if name in ("report", "script") else [])
 
 
 @pytest.mark.sanitize

@@ -17,8 +17,8 @@ COMMANDS = {
     "folded": ["flamegraph", "--folded"],
 }
 MEMORY = 4 << 30
-# At each byte for the command that reads most, at some bytes for the others.
-STEPS = {"report": 1, "script": 3, "dump": 5, "evlist": 7}
+# At each third byte for the command that reads most, at fewer for the others: fuzzing looks at all of them (tests/fuzz).
+STEPS = {"report": 3, "script": 11, "dump": 7, "evlist": 7}
 SANITIZED = "ASAN_OPTIONS" in os.environ  # set by tools/run-tests: address space limits don't go with sanitizers
 
 

@@ -160,3 +160,22 @@ def bpf(root, perf):
         pytest.skip("this kernel doesn't describe its types (no BTF)")
     if perf("check", "feature", "-q", "bpf").returncode:
         pytest.skip("this build has no BPF programs")
+
+
+def recorder(oracle, folder, recordings, *command):
+    """make(name): the path of what the kernel's perf records of `command` in `folder` with the options recordings[name], once; skips where it can't."""
+    made = {}
+
+    def make(name):
+        path = folder / f"{name}.data"
+        if name not in made:
+            made[name] = oracle("record", "-o", path, *recordings[name], "--", *command, cwd=folder)
+        if made[name].returncode:
+            pytest.skip(f"this machine can't record {recordings[name]}: {made[name].stderr.strip()}")
+        return path
+    return make
+
+
+@pytest.fixture(scope="session")
+def make_recorder():
+    return recorder

@@ -106,17 +106,8 @@ def folder(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def record(folder, oracle):
-    made = {}
-
-    def make(name):
-        path = folder / f"{name}.data"
-        if name not in made:
-            made[name] = oracle("record", "-o", path, *RECORDINGS[name], "--", "./work", cwd=folder)
-        if made[name].returncode:
-            pytest.skip(f"this machine can't record {RECORDINGS[name]}: {made[name].stderr.strip()}")
-        return path
-    return make
+def record(folder, oracle, make_recorder):
+    return make_recorder(oracle, folder, RECORDINGS, "./work")
 
 
 def told(result):

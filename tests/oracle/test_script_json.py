@@ -39,17 +39,8 @@ def folder(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def record(folder, oracle):
-    made = {}
-
-    def make(name):
-        path = folder / f"{name}.data"
-        if name not in made:
-            made[name] = oracle("record", "-o", path, *RECORDINGS[name], "--", "./work", cwd=folder)
-        if made[name].returncode:
-            pytest.skip(f"this machine can't record {RECORDINGS[name]}: {made[name].stderr.strip()}")
-        return path
-    return make
+def record(folder, oracle, make_recorder):
+    return make_recorder(oracle, folder, RECORDINGS, "./work")
 
 
 def objects(perf, path, *words):
@@ -81,10 +72,10 @@ def test_stacks(perf, oracle, record):
         elif line:
             theirs[-1].append(line.split(None, 1)[1])
     theirs = theirs[1:]
-    ours = [[frame.get("symbol", "[unknown]") for frame in sample["stack"]] for sample in objects(perf, path)]
+    ours = [[frame.get("symbol", "[unknown]") for frame in sample["stack"]] for sample in objects(perf, path, "--inline=unwound")]
     assert len(ours) == len(theirs)
     assert sum(a != b for a, b in zip(ours, theirs)) <= len(theirs) / 50
-    deepest = max(objects(perf, path, "--max-stack", "2"), key=lambda sample: len(sample["stack"]))
+    deepest = max(objects(perf, path, "--inline=unwound", "--max-stack", "2"), key=lambda sample: len(sample["stack"]))
     assert len(deepest["stack"]) == 2 and all(re.fullmatch("0x[0-9a-f]+", frame["ip"]) for frame in deepest["stack"])
 
 

@@ -52,17 +52,8 @@ def perl(perf):
 
 
 @pytest.fixture(scope="module")
-def record(folder, oracle):
-    made = {}
-
-    def make(name):
-        path = folder / f"{name}.data"
-        if name not in made:
-            made[name] = oracle("record", "-o", path, *RECORDINGS[name], "--", "ls", "-l", "/usr/share/perl", "/usr/bin", cwd=folder)
-        if made[name].returncode:
-            pytest.skip(f"this machine can't record {RECORDINGS[name]}: {made[name].stderr.strip()}")
-        return path
-    return make
+def record(folder, oracle, make_recorder):
+    return make_recorder(oracle, folder, RECORDINGS, "ls", "-l", "/usr/share/perl", "/usr/bin")
 
 
 @pytest.fixture(scope="module")

@@ -1,6 +1,7 @@
 /* What the files of `perf script`'s text share. */
 #pragma once
 
+#include "analysis/counted.h"
 #include "analysis/script_fields.h"
 #include "analysis/script_text.h"
 #include "base/hash.h"
@@ -80,6 +81,8 @@ struct script_text {
 	uint64_t previous_time; /* --deltatime */
 	struct source_files *sources; /* srccode; NULL until asked for */
 	struct map64 last_lines;      /* srccode: thread → hash of the line that was shown last */
+	struct counted *counted;      /* counts of `perf stat record`; NULL until there are any */
+	bool counts_shown;	      /* … and the heading of their table is written */
 	size_t memory_width;	/* widest text of a data source so far: later ones are filled up to it */
 };
 
@@ -105,6 +108,8 @@ void script_resolve_ip(struct script_text *text, const struct script_sample *at,
 /* The frame of an address that comes with a sample of `cpumode`: kernel or user space is told by the address itself. */
 void script_resolve_data(struct script_text *text, const struct script_sample *at, uint64_t addr, struct frame *ret);
 
+/* A count of `perf stat record` as a line of JSON. */
+void script_json_count(const struct counted_row *row, struct strbuf *out);
 /* The sample as a line of JSON. */
 void script_json_sample(struct script_text *text, const struct script_sample *at, struct strbuf *out);
 

@@ -270,3 +270,18 @@ void script_json_sample(struct script_text *text, const struct script_sample *at
 		add_registers(text, "user_registers", &sample->regs_user, out);
 	strbuf_add_str(out, "}\n");
 }
+
+void script_json_count(const struct counted_row *row, struct strbuf *out)
+{
+	strbuf_add_char(out, '{');
+	add_string(out, "event", row->event->name);
+	add_number(out, "time", row->time_ns);
+	if (row->cpu >= 0)
+		add_number(out, "cpu", (uint64_t)row->cpu);
+	if (row->thread >= 0)
+		add_number(out, "tid", (uint64_t)row->thread);
+	add_number(out, "value", row->value);
+	add_number(out, "enabled", row->enabled_ns);
+	add_number(out, "running", row->running_ns);
+	strbuf_add_str(out, "}\n");
+}

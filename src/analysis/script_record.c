@@ -4,6 +4,7 @@
 
 #include "base/text.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -228,8 +229,52 @@ static void add_prefix(struct script_text *text, const struct record *record, co
 	script_text_prefix(text, &at, out);
 }
 
+bool script_text_is_count(const struct record *record)
+{
+	switch (record->header->type) {
+	case RECORD_STAT:
+	case RECORD_STAT_ROUND:
+	case RECORD_STAT_CONFIG:
+	case RECORD_THREAD_MAP:
+	case RECORD_CPU_MAP:
+		return true;
+	}
+	return false;
+}
+
+static void add_count(const struct counted_row *row, struct strbuf *out)
+{
+	strbuf_printf(out, "%3d %8d %15" PRIu64 " %15" PRIu64 " %15" PRIu64 " %15" PRIu64 " ", row->cpu, row->thread, row->value, row->enabled_ns,
+		      row->running_ns, row->time_ns);
+	text_add_safe(out, row->event->name, strlen(row->event->name));
+	strbuf_add_char(out, '\n');
+}
+
+static void add_counts(struct script_text *text, const struct record_header *header, struct strbuf *out)
+{
+	uint64_t time_ns;
+	struct counted_row row;
+	if (!text->counted)
+		text->counted = counted_create(text->session->reader, false);
+	if (!counted_take(text->counted, header, &time_ns))
+		return;
+	while (counted_next(text->counted, &row)) {
+		if (!text->counts_shown && !text->options.json)
+			strbuf_printf(out, "%3s %8s %15s %15s %15s %15s %s\n", "CPU", "THREAD", "VAL", "ENA", "RUN", "TIME", "EVENT");
+		text->counts_shown = true;
+		if (text->options.json)
+			script_json_count(&row, out);
+		else
+			add_count(&row, out);
+	}
+}
+
 void script_text_record(struct script_text *text, const struct record *record, struct strbuf *out)
 {
+	if (script_text_is_count(record)) {
+		add_counts(text, record->header, out);
+		return;
+	}
 	const struct record_header *header = record->header;
 	const struct record_row *row = record_row_of(header->type);
 	size_t trailer = record->event ? text->session->reader->layouts[record->event->index].trailer : 0,

@@ -121,6 +121,7 @@ void script_text_destroy(struct script_text *text)
 	}
 	free(text->plans);
 	script_code_destroy(text->code);
+	counted_destroy(text->counted);
 	source_files_destroy(text->sources);
 	map64_deinit(&text->last_lines);
 	script_stacks_destroy(text->stacks);

@@ -38,5 +38,7 @@ bool script_text_ordered(const struct script_text *text);
 void script_text_sample(struct script_text *text, const struct record *record, const struct sample *sample, struct thread *thread,
 			struct strbuf *out);
 
-/* Adds the line or lines of a side-band record. */
+/* Whether the record is about counts of `perf stat record`: all of these are to be given to script_text_record(), by one object. */
+bool script_text_is_count(const struct record *record);
+/* Adds the line or lines of a side-band record; of counts: their table, when the record ends a round of them. */
 void script_text_record(struct script_text *text, const struct record *record, struct strbuf *out);

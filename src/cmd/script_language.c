@@ -19,6 +19,7 @@ struct feeding {
 	bool filtered;
 	struct language *language;
 	struct dlfilter *dlfilter; /* or NULL */
+	struct counted *counted;
 };
 
 static struct error *feed_sample(struct feeding *feeding, const struct record *record)
@@ -41,13 +42,36 @@ static struct error *feed_sample(struct feeding *feeding, const struct record *r
 	return feeding->language->ops->sample(feeding->language, &at);
 }
 
+/* Counts of `perf stat record` reach the script when their round ends. */
+static struct error *feed_round(struct feeding *feeding, uint64_t time_ns)
+{
+	struct language *language = feeding->language;
+	struct counted_row row;
+	struct error *error = NULL;
+	while (!error && !language->ended && language->ops->count && counted_next(feeding->counted, &row))
+		error = language->ops->count(language, &row);
+	if (!error && !language->ended && language->ops->interval)
+		error = language->ops->interval(language, time_ns);
+	return error;
+}
+
+static struct error *feed_record(struct feeding *feeding, const struct record *record)
+{
+	uint64_t time_ns;
+	if (record->header->type == RECORD_SAMPLE)
+		return feed_sample(feeding, record);
+	if (counted_take(feeding->counted, record->header, &time_ns))
+		return feed_round(feeding, time_ns);
+	return feeding->language->ops->record(feeding->language, record);
+}
+
 static struct error *feed(struct feeding *feeding)
 {
 	struct language *language = feeding->language;
 	struct error *error = language->ops->begin(language);
 	struct record record;
 	while (!error && !language->ended && session_next(feeding->session, &record, &error) > 0)
-		error = record.header->type == RECORD_SAMPLE ? feed_sample(feeding, &record) : language->ops->record(language, &record);
+		error = feed_record(feeding, &record);
 	if (!error && !language->ended)
 		error = language->ops->end(language);
 	return error;
@@ -81,6 +105,7 @@ struct error *script_run_language(const struct script_options *options, struct o
 		.max_stack = (unsigned int)options->max_stack,
 		.inlines = options->inlines != STACK_INLINES_NONE,
 	};
+	feeding.counted = counted_create(opening->session->reader, true);
 	feeding.filtered = !script_filter_is_empty(&feeding.filter);
 	script_places_export();
 	struct error *error = script_open_dlfilter(options, opening, &feeding.dlfilter);
@@ -92,6 +117,7 @@ struct error *script_run_language(const struct script_options *options, struct o
 		*ret_status = feeding.language->status;
 		feeding.language->ops->close(feeding.language);
 	}
+	counted_destroy(feeding.counted);
 	struct error *stopped = dlfilter_close(feeding.dlfilter);
 	if (error)
 		error_free(stopped);

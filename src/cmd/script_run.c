@@ -73,6 +73,8 @@ static bool wants_type(const struct script_options *options, uint32_t type)
 
 static bool wants_record(const struct run *run, const struct record *record)
 {
+	if (script_text_is_count(record))
+		return true;
 	if (!wants_type(run->options, record->header->type))
 		return false;
 	if (!run->cpu_bits || !record->event)

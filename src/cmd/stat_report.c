@@ -1,10 +1,10 @@
 /* perf stat report: shows the counts of a recording, as they were shown live or kept apart in another way. */
 #include "cmd/stat.h"
 
-#include "base/cursor.h"
 #include "base/mem.h"
 #include "base/number.h"
 #include "event/builtin.h"
+#include "perfdata/count_maps.h"
 #include "perfdata/reader.h"
 
 #include <stdlib.h>
@@ -46,87 +46,37 @@ static enum stat_per recorded_per(uint64_t mode, bool has_level, const char *ver
 	return !has_level ? until_6_3[mode] : middle ? until_6_8[mode] : newest[mode];
 }
 
-static void take_config(struct stat_run *run, const struct reader *reader, struct cursor *cursor)
+static void take_config(struct stat_run *run, const struct reader *reader, const struct record_header *header)
 {
-	uint64_t count = cursor_u64(cursor), mode = 0;
-	bool has_mode = false, has_level = false;
+	uint64_t mode, value, level = 0;
+	bool has_level = count_map_config(header, STAT_CONFIG_AGGR_LEVEL, &level);
 
-	for (uint64_t i = 0; i < count && cursor_left(cursor) >= 16; i++) {
-		uint64_t term = cursor_u64(cursor), value = cursor_u64(cursor);
-		if (term == STAT_CONFIG_AGGR_MODE) {
-			mode = value;
-			has_mode = true;
-		} else if (term == STAT_CONFIG_INTERVAL) {
-			run->options.interval_ms = value;
-		} else if (term == STAT_CONFIG_SCALE) {
-			run->options.no_scale = !value;
-		} else if (term == STAT_CONFIG_AGGR_LEVEL) {
-			has_level = true;
-			if (!run->options.display.cache_level && value <= 9)
-				run->options.display.cache_level = (int)value;
-		}
-	}
-	if (has_mode && !run->options.display.per_given)
+	if (count_map_config(header, STAT_CONFIG_INTERVAL, &value))
+		run->options.interval_ms = value;
+	if (count_map_config(header, STAT_CONFIG_SCALE, &value))
+		run->options.no_scale = !value;
+	if (has_level && !run->options.display.cache_level && level <= 9)
+		run->options.display.cache_level = (int)level;
+	if (count_map_config(header, STAT_CONFIG_AGGR_MODE, &mode) && !run->options.display.per_given)
 		run->options.display.per = recorded_per(mode, has_level, reader->features.version);
 }
 
-static void take_threads(struct stat_run *run, struct cursor *cursor)
+static void take_threads(struct stat_run *run, const struct record_header *header)
 {
-	uint64_t count = cursor_u64(cursor);
+	struct count_map_thread thread;
 
 	run->threads.len = 0;
 	run->thread_names.len = 0;
-	for (uint64_t i = 0; i < count && cursor_left(cursor) >= 24; i++) {
-		pid_t thread = (pid_t)(int64_t)cursor_u64(cursor);
-		const char *name = cursor_bytes(cursor, 16);
-		vec_push(&run->threads, thread);
-		vec_push(&run->thread_names, arena_strndup(&run->name_arena, name, strnlen(name, 16)));
+	for (size_t i = 0; count_map_thread(header, i, &thread); i++) {
+		vec_push(&run->threads, (pid_t)thread.tid);
+		vec_push(&run->thread_names, arena_strndup(&run->name_arena, thread.name, thread.name_length));
 	}
 }
 
-/* More CPUs than any machine has, and more counters of an event than any recorder opens. */
-enum { MOST_CPUS = 1 << 16, MOST_CELLS = 1 << 20 };
-
-static void take_mask(struct cursor *cursor, int *cpus, size_t *count)
+static void take_cpus(struct stat_run *run, const struct record_header *header)
 {
-	uint16_t words = cursor_u16(cursor), word_size = cursor_u16(cursor);
-
-	if (word_size == 8)
-		cursor_u32(cursor); /* padding */
-	for (unsigned int word = 0; word < words && (word_size == 4 || word_size == 8) && cursor_left(cursor) >= word_size; word++) {
-		uint64_t bits = word_size == 8 ? cursor_u64(cursor) : cursor_u32(cursor);
-		for (unsigned int bit = 0; bit < word_size * 8u; bit++)
-			if (bits >> bit & 1 && *count < MOST_CPUS)
-				cpus[(*count)++] = (int)(word * word_size * 8 + bit);
-	}
-}
-
-/* A list of u16, a bitmap, or a range: enum PERF_CPU_MAP__*. */
-static void take_cpus(struct stat_run *run, struct cursor *cursor)
-{
-	enum { LIST, MASK, RANGE };
-	uint16_t kind = cursor_u16(cursor);
-	int *cpus = mem_alloc_array(MOST_CPUS, sizeof(*cpus));
-	size_t count = 0;
-
-	if (kind == LIST) {
-		uint16_t listed = cursor_u16(cursor);
-		for (unsigned int i = 0; i < listed && cursor_left(cursor) >= 2; i++)
-			cpus[count++] = (int16_t)cursor_u16(cursor);
-	} else if (kind == MASK) {
-		take_mask(cursor, cpus, &count);
-	} else if (kind == RANGE) {
-		bool any = cursor_u8(cursor);
-		cursor_u8(cursor); /* padding */
-		unsigned int first = cursor_u16(cursor), last = cursor_u16(cursor);
-		if (any)
-			cpus[count++] = -1;
-		for (unsigned int cpu = first; cpu <= last && count < MOST_CPUS; cpu++)
-			cpus[count++] = (int)cpu;
-	}
 	free(run->cpus);
-	run->cpus = cpus;
-	run->cpu_count = count;
+	run->cpus = count_map_cpus(header, &run->cpu_count);
 }
 
 /* A counter's cell, or NULL for one that the recording doesn't describe. */
@@ -141,6 +91,9 @@ static struct count *cell_of(const struct stat_run *run, const struct reader *re
 		return NULL;
 	return &run->now[event->index][cpu * run->cell_threads + (size_t)record->thread];
 }
+
+/* More counters of an event than any recorder opens. */
+enum { MOST_CELLS = 1 << 20 };
 
 /* Maps and configuration have been read: cells can be made. */
 static struct error *begin(struct stat_run *run, const struct reader *reader)
@@ -179,14 +132,13 @@ static struct error *walk(struct stat_run *run, struct reader *reader)
 	struct error *error = NULL;
 
 	while (!error && (header = reader_record(reader, &offset, true))) {
-		struct cursor cursor = cursor_init(header + 1, header->size - sizeof(*header), false);
 		struct count *cell;
 		if (header->type == RECORD_STAT_CONFIG)
-			take_config(run, reader, &cursor);
+			take_config(run, reader, header);
 		else if (header->type == RECORD_THREAD_MAP && !begun)
-			take_threads(run, &cursor);
+			take_threads(run, header);
 		else if (header->type == RECORD_CPU_MAP && !begun)
-			take_cpus(run, &cursor);
+			take_cpus(run, header);
 		if (header->type != RECORD_STAT && header->type != RECORD_STAT_ROUND)
 			continue;
 		if (!begun)

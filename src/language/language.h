@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include "analysis/counted.h"
 #include "base/error.h"
 #include "base/strbuf.h"
 #include "session/session.h"
@@ -44,6 +45,9 @@ struct language_ops {
 	struct error *(*sample)(struct language *language, const struct language_sample *at);
 	/* A record that is no sample. */
 	struct error *(*record)(struct language *language, const struct record *record);
+	/* A count of `perf stat record`, and the end of a round of them. NULL: the language has no functions for counts. */
+	struct error *(*count)(struct language *language, const struct counted_row *row);
+	struct error *(*interval)(struct language *language, uint64_t time_ns);
 	struct error *(*end)(struct language *language);
 	void (*close)(struct language *language);
 };

@@ -259,6 +259,8 @@ const struct language_ops language_python = {
 	.begin = begin,
 	.sample = process_sample,
 	.record = python_record,
+	.count = python_count,
+	.interval = python_interval,
 	.end = end,
 	.close = close_python,
 };

@@ -138,3 +138,5 @@ void python_context_init(struct python *python);
 /* ---- python_records.c ---- */
 
 struct error *python_record(struct language *language, const struct record *record);
+struct error *python_count(struct language *language, const struct counted_row *row);
+struct error *python_interval(struct language *language, uint64_t time_ns);

@@ -1,7 +1,10 @@
-/* Records that are no samples, for Python: context_switch(), throttle(), unthrottle(), auxtrace_error(). */
+/* Records that are no samples, for Python: context_switch(), throttle(), unthrottle(), auxtrace_error(), and counts: stat__EVENT(), stat__interval(). */
 #include "language/python_internal.h"
 
 #include "perfdata/layout.h"
+
+#include "base/cleanup.h"
+#include "base/mem.h"
 
 #include <string.h>
 
@@ -135,4 +138,43 @@ struct error *python_record(struct language *language, const struct record *reco
 	default:
 		return NULL;
 	}
+}
+
+/* The function for an event's counts: stat__NAME with an underscore for each colon, as the kernel tool has it; and, since that can't be written for names
+ * like "task-clock", with an underscore for everything that isn't a letter or a digit. NULL: there is none. */
+static python_object *count_function(struct python *python, const char *event)
+{
+	cleanup_free char *name = mem_printf("stat__%s", event);
+	for (char *at = name; (at = strchr(at, ':'));)
+		*at = '_';
+	python_object *function = python_function(python, name);
+	if (function)
+		return function;
+	for (char *at = name; *at; at++)
+		if (!((*at >= 'a' && *at <= 'z') || (*at >= 'A' && *at <= 'Z') || (*at >= '0' && *at <= '9')))
+			*at = '_';
+	return python_function(python, name);
+}
+
+struct error *python_count(struct language *language, const struct counted_row *row)
+{
+	struct python *python = (struct python *)language;
+	python_object *function = count_function(python, row->event->name);
+	if (!function)
+		return NULL;
+	python_object *arguments[] = {
+		python_s64(python, row->cpu),	      python_s64(python, row->thread),	     python_u64(python, row->time_ns),
+		python_u64(python, row->value), python_u64(python, row->enabled_ns), python_u64(python, row->running_ns),
+	};
+	return python_call(python, function, arguments, sizeof(arguments) / sizeof(*arguments));
+}
+
+struct error *python_interval(struct language *language, uint64_t time_ns)
+{
+	struct python *python = (struct python *)language;
+	python_object *function = python_function(python, "stat__interval"), *time = python_u64(python, time_ns);
+	if (function)
+		return python_call(python, function, &time, 1);
+	python->api.Py_DecRef(time);
+	return NULL;
 }

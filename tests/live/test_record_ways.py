@@ -1,10 +1,19 @@
 """How perf record goes about it: several threads and files, a thread that writes, places on CPUs, ranges of time, groups, events that begin files."""
+import collections
+import itertools
 import os
+import pathlib
 import re
+import struct
 import subprocess
+import sys
 import time
 
 import pytest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
+import alike  # noqa: E402
+
 
 @pytest.fixture(name="perf", scope="session")
 def perf_fixture(kernel_form):
@@ -17,17 +26,18 @@ ONLINE = len(os.sched_getaffinity(0))
 
 
 def script(program, path):
-    done = program("script", "-F", "+event", "-i", path)
+    done = program("script", "--ns", "-F", "+event", "-i", path)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
 
 def read_alike(perf, oracle, path):
-    """Both read the same; returns the lines."""
-    theirs, ours = script(oracle, path).splitlines(), script(perf, path).splitlines()
-    different = [(a, b) for a, b in zip(theirs, ours) if a != b and "@plt" not in b]
-    assert len(theirs) == len(ours) and not different, different[:3]
-    return [line for line in theirs if line and line[0] != "\t"]
+    """Both read the same, ours in the order of time; returns the first lines of the samples."""
+    theirs, _ = alike.in_time(script(oracle, path))
+    ours, times = alike.in_time(script(perf, path))
+    assert times == sorted(times)
+    alike.lines(list(itertools.chain(*theirs)), list(itertools.chain(*ours)), path)
+    return [sample[0] for sample in ours]
 
 
 THREADS = [["--threads"], ["--threads=core"], ["--threads=package"], ["--threads=numa"], [f"--threads=0-{ONLINE - 1}/0"], ["--threads", "-z"],
@@ -49,7 +59,42 @@ def test_threads(perf, oracle, live_system, tmp_path, words):
     assert told and int(told.group(1)) == len(lines) > 1
     assert "directory data version : 1" in oracle("report", "--header-only", "-i", path).stdout
     if rings > 1:
-        assert len({line.split()[2] for line in lines}) == ONLINE, "every CPU is in it"
+        assert len({re.search(r"\[\d+\] ", line)[0] for line in lines}) == ONLINE, "every CPU is in it"
+
+
+def times_at(data):
+    """Where the times of the samples are, in records of IP, TID, TIME and more."""
+    at, found = 0, []
+    while at < len(data):
+        kind, _, size = struct.unpack_from("<IHH", data, at)
+        if kind == 9:
+            found.append(at + 24)
+        at += size
+    return found
+
+
+def test_samples_of_the_same_nanosecond(perf, oracle, live_system, tmp_path):
+    """In the order of the CPUs, in whatever order the directory lists the files."""
+    if ONLINE < 2:
+        pytest.skip("there is but one CPU")
+    path, other = tmp_path / "out", tmp_path / "other"
+    assert perf("record", "-q", "--threads", "-o", path, "-a", "-e", "cpu-clock", "-F", "2000", "--", "sleep", "0.1").returncode == 0
+    first, second = (bytearray((path / name).read_bytes()) for name in ("data.0", "data.1"))
+    pairs = list(zip(times_at(first), times_at(second)))
+    for here, there in pairs:
+        second[there:there + 8] = first[here:here + 8]
+    (path / "data.1").write_bytes(second)
+    other.mkdir()
+    for name in reversed(sorted(path.iterdir())):
+        (other / name.name).write_bytes(name.read_bytes())
+    words = ["script", "--ns", "-F", "tid,cpu,time,ip"]
+    text = perf(*words, "-i", path).stdout
+    assert perf(*words, "-i", other).stdout == text
+    cpus = collections.defaultdict(list)
+    for cpu, time in re.findall(r"\[(\d+)\] +(\d+\.\d+):", text):
+        cpus[time].append(cpu)
+    assert sum(len(each) > 1 for each in cpus.values()) >= len(pairs) > 5 and all(each == sorted(each) for each in cpus.values())
+    read_alike(perf, oracle, path)
 
 
 def test_threads_keep_emptying_buffers(perf, live_system, tmp_path):

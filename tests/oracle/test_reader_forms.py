@@ -14,6 +14,7 @@ def perf_fixture(kernel_form):
 
 LIB = pathlib.Path(__file__).resolve().parent.parent / "lib"
 sys.path.insert(0, str(LIB))
+import alike  # noqa: E402
 import recording  # noqa: E402
 
 FORMS = [dict(zip(("swap", "pipe", "compress"), values)) for values in itertools.product((False, True), repeat=3)]
@@ -98,7 +99,7 @@ def test_forms_of_the_kernels_perf(perf, oracle, live_system, tmp_path, words):
     record(oracle, path, *words)
     # Other programs of the machine may be gone, or built anew, when the second one looks for their symbols.
     for output in (["script", "--comms", "ls"], ["script", "--header", "--comms", "ls"], ["evlist", "-v"]):
-        assert perf(*output, "-i", path).stdout == oracle(*output, "-i", path).stdout
+        alike.lines(oracle(*output, "-i", path).stdout, perf(*output, "-i", path).stdout, output)
 
 
 def test_pipe_of_the_kernels_perf(perf, oracle, live_system, tmp_path):
@@ -109,7 +110,7 @@ def test_pipe_of_the_kernels_perf(perf, oracle, live_system, tmp_path):
     with open(path, "rb") as ours, open(path, "rb") as theirs:
         mine = perf("script", "--comms", "ls", "-i", "-", stdin=ours)
         other = oracle("script", "--comms", "ls", "-i", "-", stdin=theirs)
-    assert mine.stdout == other.stdout
+    alike.lines(other.stdout, mine.stdout)
 
 
 PLAIN = """

@@ -1,0 +1,43 @@
+"""What counts as the same when our text of a recording is compared, line by line, with that of the kernel's perf 6.1.
+
+Two things may differ. Of linkage stubs outside of .plt (.plt.got, .plt.sec) the kernel's perf knows no names: where it says [unknown], ours may name a
+function's @plt. And recordings of the whole machine have programs in them that nobody holds fast: when a frame's file is gone, one of the two may have
+come in time to read its symbols.
+"""
+import itertools
+import os
+import re
+
+UNKNOWN = re.escape("[unknown]")
+STUB = r"(?:\[unknown\]|\S.*?@plt(?:\+0x[0-9a-f]+)?)"
+FRAME = re.compile(r"(.*\s[0-9a-f]+) .* \((/.*)\)")
+HEAD = re.compile(r"(?:\[(\d+)\] +)?(\d+\.\d+): ")
+
+
+def line(theirs, ours):
+    """The two lines say the same. Both are text, or both bytes."""
+    if ours == theirs:
+        return True
+    if isinstance(theirs, bytes):
+        theirs, ours = theirs.decode(errors="surrogateescape"), ours.decode(errors="surrogateescape")
+    if "[unknown]" in theirs and "@plt" in ours and re.fullmatch(re.escape(theirs).replace(UNKNOWN, STUB), ours):
+        return True
+    a, b = FRAME.fullmatch(theirs), FRAME.fullmatch(ours)
+    return bool(a and b and a[1] == b[1] and not os.path.exists(a[2]) and not os.path.exists(b[2]))
+
+
+def lines(theirs, ours, what="", same=line):
+    """Asserts that the lines of two texts, or two lists of lines, are the same one after the other."""
+    pairs = list(itertools.zip_longest(*(each if isinstance(each, list) else each.splitlines() for each in (theirs, ours))))
+    wrong = [(i, a, b) for i, (a, b) in enumerate(pairs) if a is None or b is None or not same(a, b)]
+    shown = "\n".join(f"line {i}:\n  theirs {a!r}\n  ours   {b!r}" for i, a, b in wrong[:5])
+    assert not wrong, f"{what}: {len(wrong)} of {len(pairs)} lines differ\n{shown}"
+
+
+def in_time(text):
+    """The samples of a text as lists of lines, those of the same time by CPU; and their times, in the order of the text. Of samples that were written to
+    several files at the same nanosecond the kernel's perf shows first those of the file that the directory happens to list first: print with --ns."""
+    samples = [sample.splitlines() for sample in re.split(r"\n(?=[^\n\t])", text.strip("\n")) if sample]
+    found = [HEAD.search(sample[0]) for sample in samples]
+    keys = [(match[2].rjust(24), match[1] or "") if match else ("", "") for match in found]
+    return [sample for _, sample in sorted(zip(keys, samples), key=lambda pair: pair[0])], [time for time, _ in keys]

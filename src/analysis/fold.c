@@ -105,8 +105,7 @@ static uint64_t chain_split(const uint64_t *chain, uint64_t count)
 /* The mode of an address that came without one. */
 static uint8_t mode_by_address(const struct machine *machine, uint64_t ip)
 {
-	uint64_t start = machine->kernel_start;
-	return start && ip >= start ? CPUMODE_KERNEL : CPUMODE_USER;
+	return machine_is_kernel_address(machine, ip) ? CPUMODE_KERNEL : CPUMODE_USER;
 }
 
 static void push_lookup(const struct adding *adding, uint8_t cpumode, uint64_t ip, bool returns_here)

@@ -42,10 +42,12 @@ static struct error *look_at_recording(struct report *report)
 	report->branch_mode = has_branches && options->branches != BRANCHES_NEVER && !report->branch_history;
 	if (options->branches == BRANCHES_WANTED && !has_branches)
 		return error_new("-b: the recording has no branch records; record with -b");
+	if (options->total_cycles && !report->branch_mode)
+		return error_new("--total-cycles: %s", has_branches ? "not without branches" : "the recording has no branch records; record with -b");
 	if (options->callgraph.given && !report->chains)
 		return error_new("-g: the recording has no call chains; record with -g");
 	report->children = options->children && recorded_chains && !report->branch_mode && !options->hierarchy;
-	report->group = event_sets_together(events, options->group);
+	report->group = !options->total_cycles && event_sets_together(events, options->group);
 	report->caller_order = options->callgraph.order_given ? options->callgraph.caller : options->inverted || report->children || (options->hierarchy && options->children && report->chains);
 	return NULL;
 }

@@ -40,6 +40,7 @@ struct report_options {
 	bool hide_unresolved;
 	enum stack_inlines inlines;
 	bool children;
+	bool total_cycles;
 	bool show_samples, show_period, show_modes, show_threads;
 	bool stats, tasks, mmaps, header, header_only, show_info, dump;
 	bool inverted;

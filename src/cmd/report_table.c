@@ -373,10 +373,14 @@ static struct error *show_events(struct report *report, const struct event *cons
 	struct maker maker = {.report = report, .rows = rows, .table = table_create()};
 	maker.totals = report->options->relative ? rows->total_shown : rows->total;
 	make_header(&maker);
-	make_columns(&maker);
-	choose_rows(&maker);
-	make_graphs(&maker);
-	error = report->options->hierarchy ? report_show_hierarchy(&maker) : show_table(&maker);
+	if (report->options->total_cycles) {
+		error = report_show_blocks(&maker);
+	} else {
+		make_columns(&maker);
+		choose_rows(&maker);
+		make_graphs(&maker);
+		error = report->options->hierarchy ? report_show_hierarchy(&maker) : show_table(&maker);
+	}
 	maker_deinit(&maker);
 	rows_destroy(rows);
 	return error;

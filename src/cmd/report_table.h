@@ -29,4 +29,6 @@ unsigned int report_key_width(struct maker *maker, const struct key *key);
 bool report_is_padded(const struct key *key);
 struct error *report_render(struct maker *maker);
 
+/* report_blocks.c: --total-cycles, of the first event. */
+struct error *report_show_blocks(struct maker *maker);
 struct error *report_show_hierarchy(struct maker *maker);

@@ -172,6 +172,11 @@ static inline const struct maps *thread_maps(const struct thread *thread)
 {
 	return thread->process->maps;
 }
+/* By where it is in memory, for addresses that come without a mode: branches, parts of chains. */
+static inline bool machine_is_kernel_address(const struct machine *machine, uint64_t address)
+{
+	return machine->kernel_start && address >= machine->kernel_start;
+}
 /* By mode: kernel maps for kernel addresses, the thread's for user ones; NULL for guests and hypervisors. */
 const struct maps *machine_maps(const struct machine *machine, const struct thread *thread, uint8_t cpumode);
 /* The path of a cgroup id; NULL when unknown. */

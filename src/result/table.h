@@ -13,6 +13,7 @@ struct calltree;
 enum column_kind {
 	COLUMN_TEXT,
 	COLUMN_COUNT,	    /* integer */
+	COLUMN_ROUNDED,	    /* integer; for people as "2.3K" */
 	COLUMN_PERCENT,	    /* real: 0…100 */
 	COLUMN_NANOSECONDS, /* integer */
 	COLUMN_ADDRESS,	    /* integer, hexadecimal */

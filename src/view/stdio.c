@@ -54,6 +54,21 @@ static void add_real(const struct layout *layout, const struct column *column, d
 	}
 }
 
+/* "2.3K", "17". */
+static void add_rounded(uint64_t value, struct strbuf *out)
+{
+	static const struct {
+		uint64_t size;
+		char letter;
+	} units[] = {{1000000000, 'G'}, {1000000, 'M'}, {1000, 'K'}};
+	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++)
+		if (value >= units[i].size) {
+			strbuf_printf(out, "%.1f%c", (double)value / (double)units[i].size, units[i].letter);
+			return;
+		}
+	strbuf_add_u64(out, value, 0);
+}
+
 /* The text of a cell without padding. */
 static void add_value(const struct layout *layout, const struct column *column, union cell cell, unsigned int width, struct strbuf *out)
 {
@@ -66,6 +81,9 @@ static void add_value(const struct layout *layout, const struct column *column, 
 	case COLUMN_PERCENT:
 	case COLUMN_REAL:
 		add_real(layout, column, cell.real, width, out);
+		break;
+	case COLUMN_ROUNDED:
+		add_rounded(cell.integer, out);
 		break;
 	case COLUMN_ADDRESS:
 		strbuf_printf(out, "%#lx", cell.integer);

@@ -26,7 +26,7 @@ __attribute__((noinline)) int fib(int n)
 }
 int main(void)
 {
-	for (int i = 0; i < 200; i++) {
+	for (int i = 0; i < ROUNDS; i++) {
 		sink += sum(20);
 		if (i % 3 == 0)
 			sink += fib(7);
@@ -94,9 +94,9 @@ def taken(steps, sizes):
     return [(i + 1, a, b) for i, (a, b) in enumerate(zip(steps, steps[1:])) if b != a + sizes[a]]
 
 
-def make(directory, depth=16, every=7, chains=False):
+def make(directory, depth=16, every=7, chains=False, rounds=200):
     """A sample at every so many branches, with the last `depth` of them. The cycles of a branch are made up from its addresses."""
-    (directory / "loops.c").write_text(PROGRAM)
+    (directory / "loops.c").write_text(PROGRAM.replace("ROUNDS", str(rounds)))
     (directory / "stepper.c").write_text(STEPPER)
     run("gcc", "-g", "-O1", "-no-pie", "-fno-omit-frame-pointer", "-fno-optimize-sibling-calls", "-o", "loops", "loops.c", directory=directory)
     run("gcc", "-O1", "-o", "stepper", "stepper.c", directory=directory)
@@ -126,3 +126,19 @@ def make(directory, depth=16, every=7, chains=False):
             words += " chain=" + ",".join(["user", *(f"{ip:#x}" for ip in [steps[index], *chain_at[index][::-1]])])
         text.append(words)
     return program, "\n".join(text) + "\n"
+
+
+def padded(script, samples=60):
+    """Some of the samples, behind what the kernel's perf 6.1 needs to add up cycles: it gives back a map and an address space for each branch
+    that it never took, so that there must be as many holders as branches: threads, and rows of branches without cycles."""
+    lines = script.splitlines()
+    head = [line for line in lines if not line.startswith("sample")]
+    chosen = [line for line in lines if line.startswith("sample")]
+    chosen = chosen[::max(1, len(chosen) // samples)][:samples]
+    count = sum(line.count(">") for line in chosen)
+    nowhere = "0x401020>0x401020"  # in the program, but in no function with cycles
+    head += [f"fork pid=77 ppid=77 tid={1000 + i} ptid=77 time=3" for i in range(2 * count + 10)]
+    for first in range(1, count + 20, 30):
+        entries = ",".join([f"{nowhere}/P0"] + [f"{nowhere}/P{first + i}" for i in range(30)])
+        head.append(f"sample ip=0x401020 pid=77 tid=77 time=4 period=1000 branch={entries}")
+    return "\n".join(head + chosen) + "\n"

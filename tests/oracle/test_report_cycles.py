@@ -1,0 +1,128 @@
+"""perf report --total-cycles: the blocks of code between branches, as the kernel's perf 6.1 tells them and as they are counted here."""
+import collections
+import json
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
+import branches
+import recording
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """The program, its recording as a text, and the folder."""
+    if not shutil.which("gcc") or not shutil.which("objdump"):
+        pytest.skip("gcc or objdump is not installed")
+    directory = tmp_path_factory.mktemp("cycles")
+    program, script = branches.make(directory, rounds=20)
+    (directory / "perf.data").write_bytes(recording.Maker(script).make())
+    (directory / "padded.data").write_bytes(recording.Maker(branches.padded(script)).make())
+    return program, script, directory
+
+
+def rows(program, path, words=()):
+    """(percent, cycles, average, range, file); titles with them."""
+    done = program("report", "--stdio", "--total-cycles", "-i", path, *words)
+    assert done.returncode == 0, done.stderr
+    titles = [line for line in done.stdout.splitlines() if re.match(r"# (Sampled|\.\.|Samples|Event count)", line)]
+    found = [re.fullmatch(r" *([0-9.]+)% +([0-9.KMG]+) +([0-9.]+)% +([0-9.KMG]+) +(\[.*\]) +(\S+)", line) for line in done.stdout.splitlines()]
+    return titles, [(m[1], m[2], m[4], m[5], m[6]) for m in found if m], [float(m[3]) for m in found if m]
+
+
+def test_blocks(perf, oracle, made):
+    """Of the average cycles' percentages the kernel's perf counts a block once for each row of its function."""
+    titles, ours, percentages = rows(perf, made[2] / "padded.data")
+    their_titles, theirs, _ = rows(oracle, made[2] / "padded.data")
+    assert len(ours) > 10 and titles == their_titles
+    assert sorted(ours) == sorted(theirs) and [row[1] for row in ours] == [row[1] for row in theirs]
+    assert sum(percentages) == pytest.approx(100, abs=0.2)
+    _, full, _ = rows(perf, made[2] / "padded.data", ["--full-source-path"])
+    assert sorted((*row[:3], row[3].replace(f"{made[2]}/", ""), row[4]) for row in full) == sorted(ours) and str(made[2]) in full[0][3]
+    _, large, _ = rows(perf, made[2] / "padded.data", ["--percent-limit", "5"])
+    assert large == [row for row in ours if float(row[0]) >= 5] and len(large) < len(ours)
+    _, one, _ = rows(perf, made[2] / "padded.data", ["-S", "square"])
+    assert len(one) == 1 and one[0] in ours
+
+
+def test_some_samples(perf, oracle, made):
+    """The kernel's perf leaves out blocks of functions that no branch led to."""
+    _, ours, _ = rows(perf, made[2] / "padded.data", ["--time", "0,0.000000300"])
+    _, theirs, _ = rows(oracle, made[2] / "padded.data", ["--time", "0,0.000000300"])
+    assert len(theirs) > 3 and set(theirs) <= set(ours)
+    assert {re.sub(r":.*", "", row[3]) for row in set(ours) - set(theirs)} <= {"[loops.c"} and len(ours) <= len(theirs) + 1
+
+
+def test_without_lines(perf, oracle, made, tmp_path):
+    """Blocks are named by functions; the kernel's perf then only has the distances from a start that it doesn't name."""
+    program, script, directory = made
+    kept = program.read_bytes()
+    try:
+        subprocess.run(["strip", "-g", program], check=True)
+        _, ours, _ = rows(perf, directory / "padded.data")
+        _, theirs, _ = rows(oracle, directory / "padded.data")
+    finally:
+        program.write_bytes(kept)
+    functions = {re.match(r"\[(\w+)\+", row[3])[1] for row in ours}
+    assert functions == {"main", "sum", "fib", "square"}
+    bare = [(*row[:3], re.sub(r"\w+\+0x", "", row[3])) for row in ours]
+    assert sorted(bare) == sorted((*row[:3], re.sub(r" *([0-9a-f]+) +-> +", r"\1 -> ", row[3])) for row in theirs)
+
+
+def counted(script, functions):
+    """By last instruction: (cycles, times), the first instruction that led there, and all cycles."""
+    blocks, begins, total = collections.defaultdict(lambda: [0, 0]), {}, 0
+    for line in script.splitlines():
+        if not line.startswith("sample"):
+            continue
+        entries = re.findall(r"(0x\w+)>(0x\w+)/[MP](\d+)", line)[::-1]
+        before = None
+        for source, target, cycles in entries:
+            source, target = int(source, 16), int(target, 16)
+            blocks[source][0] += int(cycles)
+            blocks[source][1] += 1
+            total += int(cycles)
+            start, _ = next((low, high) for low, high in functions if low <= source < high)
+            if before is not None and start <= before < source:
+                begins[source] = min(before, begins.get(source, before))
+            before = target
+    return blocks, begins, total
+
+
+@pytest.mark.parametrize("jobs", [1, 3])
+def test_every_cycle(perf, made, jobs):
+    """All samples, counted here. What instructions a block has is told by objdump's functions."""
+    program, script, directory = made
+    listing = subprocess.run(["nm", "-S", "--defined-only", program], check=True, capture_output=True, text=True).stdout
+    functions = [(int(a, 16), int(a, 16) + int(b, 16)) for a, b in re.findall(r"^(\w+) (\w+) [tT] ", listing, re.M)]
+    blocks, begins, total = counted(script, functions)
+    done = perf("report", "--total-cycles", "--format", "json", "--jobs", jobs, "-i", directory / "perf.data")
+    assert done.returncode == 0, done.stderr
+    ours = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [row["cycles"] for row in ours] == sorted((cycles for cycles, _ in blocks.values()), reverse=True)
+    assert sorted((row["cycles"], row["average"]) for row in ours) == sorted((cycles, cycles // times) for cycles, times in blocks.values())
+    assert sum(row["cycles_percent"] for row in ours) == pytest.approx(100, abs=0.01)
+    assert ours[0]["cycles_percent"] == pytest.approx(100 * ours[0]["cycles"] / total, abs=0.001)
+    lines = subprocess.run(["addr2line", "-s", "-e", program, *(f"{a:#x}" for end in sorted(blocks) for a in (begins.get(end, end), end))],
+                           check=True, capture_output=True, text=True).stdout.splitlines()
+    lines = [re.sub(r" \(.*", "", line) for line in lines]
+    wanted = sorted((blocks[end][0], lines[2 * i], lines[2 * i + 1]) for i, end in enumerate(sorted(blocks)) if end in begins)
+    shown = sorted((row["cycles"], *row["range"][1:-1].split(" -> ")) for row in ours)
+    assert len(wanted) > 10 and set(wanted) <= set(shown)
+
+
+def test_refusals(perf, made, tmp_path):
+    (tmp_path / "flat.data").write_bytes(recording.Maker("event cycles type=0 config=0\nsample ip=0x400100 pid=1 tid=1 time=5\n").make())
+    done = perf("report", "--total-cycles", "-i", tmp_path / "flat.data")
+    assert done.returncode != 0 and "no branch records; record with -b" in done.stderr
+    done = perf("report", "--total-cycles", "--no-branch-stack", "-i", made[2] / "perf.data")
+    assert done.returncode != 0 and "--total-cycles: not without branches" in done.stderr
+    plain = re.sub(r"/([MP])\d+", r"/\g<1>0", made[1])
+    (tmp_path / "plain.data").write_bytes(recording.Maker(plain).make())
+    done = perf("report", "--total-cycles", "-i", tmp_path / "plain.data")
+    assert done.returncode == 0 and "tell no cycles" in done.stderr

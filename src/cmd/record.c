@@ -239,6 +239,10 @@ static void tell_totals(const struct recording *recording)
 		fprintf(stderr, "[ perf record: perf size limit reached (%llu KB), stopping session ]\n",
 			(unsigned long long)(totals->written.data_bytes >> 10));
 	fprintf(stderr, "[ perf record: Woken up %llu times to write data ]\n", (unsigned long long)totals->wakeups);
+	if (totals->stack_copies)
+		fprintf(stderr, "[ perf record: Copied %.1f KB of stack for each of %llu samples, at most %.0f KB; %llu of them may end early ]\n",
+			(double)totals->stack_bytes / 1024 / (double)totals->stack_copies, (unsigned long long)totals->stack_copies,
+			(double)totals->largest_stack / 1024, (unsigned long long)totals->stacks_cut);
 	if (totals->written.compressed_bytes)
 		snprintf(ratio, sizeof(ratio), ", compressed (original %.3f MB, ratio is %.3f)",
 			 (double)totals->written.appended_bytes / 1048576,

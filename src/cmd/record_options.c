@@ -405,7 +405,7 @@ const struct option record_option_table[] = {
 
 	OPTION_HEADING("What a sample holds"),
 	OPTION_CUSTOM_FLAGS('g', NULL, O, sampling, NULL, "call chains by frame pointers", parse_g, OPTION_NO_ARGUMENT),
-	NEGATABLE(0, "call-graph", sampling, "MODE", "call chains: fp, dwarf[,BYTES] (copies the stack), lbr", parse_callgraph),
+	NEGATABLE(0, "call-graph", sampling, "MODE", "call chains: fp, dwarf[,BYTES] (copies the stack; dwarf,auto: as much as it needs), lbr", parse_callgraph),
 	OPTION_FLAG(0, "kernel-callchains", O, sampling.kernel_callchains, "only the kernel's part of call chains"),
 	OPTION_FLAG(0, "user-callchains", O, sampling.user_callchains, "only the program's part of call chains"),
 	OPTION_CUSTOM_FLAGS('b', "branch-any", O, sampling.branch_type, NULL, "the last taken branches, of any kind", parse_branch_any,
@@ -552,6 +552,9 @@ static void check_target(struct record_options *options, bool workload)
 	}
 }
 
+/* --call-graph dwarf,auto: stacks that are too long for the first size are seen so soon. */
+enum { LOOK_AT_STACKS_NS = 20000000 };
+
 struct error *record_options_check(struct record_options *options, bool workload)
 {
 	struct sampling *sampling = &options->sampling;
@@ -565,6 +568,11 @@ struct error *record_options_check(struct record_options *options, bool workload
 		sampling->no_inherit = true;
 	if (sampling->callgraph == CALLGRAPH_DWARF)
 		sampling->address = true; /* so that data maps are known as well: frames may lie anywhere */
+	if (sampling->callgraph == CALLGRAPH_DWARF && sampling->stack_grows && sampling->overwrite)
+		return error_new_kind(ERROR_USAGE, "--call-graph dwarf,auto looks at samples all the time, --overwrite only at the end; give the size: dwarf,%d",
+				      SAMPLING_STACK_DEFAULT);
+	if (sampling->callgraph == CALLGRAPH_DWARF && sampling->stack_grows && !recorder->drain_every_ns)
+		recorder->drain_every_ns = LOOK_AT_STACKS_NS;
 	if (sampling->kernel_callchains && sampling->user_callchains)
 		return error_new_kind(ERROR_USAGE, "--kernel-callchains and --user-callchains exclude each other");
 	if (sampling->all_kernel && sampling->all_user)

@@ -126,7 +126,7 @@ static const struct option trace_options[] = {
 	OPTION_U64(0, "max-events", O, max_events, "N", "stop after so many lines"),
 
 	OPTION_HEADING("Where from"),
-	CUSTOM(0, "call-graph", call_graph, "HOW", "stacks of calls and events: fp, dwarf[,BYTES] or lbr", parse_call_graph),
+	CUSTOM(0, "call-graph", call_graph, "HOW", "stacks of calls and events: fp, dwarf[,BYTES|,auto] or lbr", parse_call_graph),
 	OPTION_FLAG(0, "kernel-syscall-graph", O, kernel_graph, "the kernel's part of the stacks of system calls, too"),
 	OPTION_U64(0, "max-stack", O, max_stack, "N", "at most so many frames (default 127)"),
 	OPTION_U64(0, "min-stack", O, min_stack, "N", "only what has so many frames"),

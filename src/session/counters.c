@@ -261,15 +261,6 @@ void counters_switch(struct counters *counters, const struct event_list *events,
 	}
 }
 
-const struct counter **counters_list(const struct counters *counters)
-{
-	const struct counter **list = mem_alloc_array(counters->count, sizeof(*list));
-
-	for (size_t i = 0; i < counters->count; i++)
-		list[i] = &counters->each[i];
-	return list;
-}
-
 uint64_t counters_lost(const struct counter *counter, const struct event_attr *attr, size_t slot)
 {
 	uint64_t values[5];

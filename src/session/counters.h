@@ -32,8 +32,6 @@ void counters_enable(struct counters *counters, const struct event_list *events)
 void counters_disable(struct counters *counters, const struct event_list *events);
 /* One event by its name, or all of them ("" as the name). */
 void counters_switch(struct counters *counters, const struct event_list *events, const char *name, bool on);
-/* Pointers to each, as ring_set_open() and synth_id_index() want them; freed by the caller. */
-const struct counter **counters_list(const struct counters *counters);
 
 /* Samples of an event that one of its counters had to drop since its opening (PERF_FORMAT_LOST); 0 where the kernel doesn't tell. */
 uint64_t counters_lost(const struct counter *counter, const struct event_attr *attr, size_t slot);

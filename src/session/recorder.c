@@ -21,11 +21,11 @@
 
 enum { ROUNDS_BEHIND = 3 };
 
-/* 512 KB a ring is what everybody may lock. Where records come thick (copies of stacks) and fast, who isn't limited gets rings that bear with a busy machine,
- * as long as all together stay small. */
+/* 512 KB a ring is what everybody may lock. Where records come thick (copies of stacks, those of any size most of all) and fast, who isn't limited gets
+ * rings that bear with a busy machine, as long as all together stay small. */
 static size_t default_ring_bytes(const struct recorder *recorder)
 {
-	enum { SMALL = 512 << 10, LARGE = 2 << 20, TOGETHER = 64 << 20 };
+	enum { SMALL = 512 << 10, LARGE = 2 << 20, LARGEST = 8 << 20, TOGETHER = 64 << 20 };
 	const struct counter_target *target = &recorder->counters->target;
 	size_t rings = target->cpus[0] < 0 ? target->thread_count : target->cpu_count;
 	bool many = target->threads[0] < 0;
@@ -34,7 +34,10 @@ static size_t default_ring_bytes(const struct recorder *recorder)
 		const struct event_attr *attr = &recorder->events->events.data[i]->attr;
 		many |= attr->type == PERF_TYPE_TRACEPOINT || attr->sample_type & PERF_SAMPLE_STACK_USER;
 	}
-	return many && limits_has_perfmon() && rings * LARGE <= TOGETHER ? LARGE : SMALL;
+	if (!many || !limits_has_perfmon())
+		return SMALL;
+	size_t wanted = recorder->sizes && rings * LARGEST <= TOGETHER ? LARGEST : LARGE;
+	return rings * wanted <= TOGETHER ? wanted : SMALL;
 }
 
 bool recorder_overwrites_all(const struct recorder *recorder)
@@ -45,7 +48,7 @@ bool recorder_overwrites_all(const struct recorder *recorder)
 static struct error *open_rings(struct recorder *recorder)
 {
 	const struct recorder_options *options = recorder->options;
-	size_t count = recorder->counters->count;
+	size_t count = recorder->every.len;
 	cleanup_free struct ring_set_counter *list = mem_alloc_array(count, sizeof(*list));
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 	const struct counter_target *target = &recorder->counters->target;
@@ -54,8 +57,8 @@ static struct error *open_rings(struct recorder *recorder)
 	int status;
 
 	for (size_t i = 0; i < count; i++)
-		list[i] = (struct ring_set_counter){.counter = &recorder->counters->each[i],
-						    .overwrite = recorder->events->events.data[i]->attr.write_backward};
+		list[i] = (struct ring_set_counter){.counter = recorder->every.data[i].counter,
+						    .overwrite = recorder->events->events.data[recorder->every.data[i].event]->attr.write_backward};
 	for (;;) {
 		status = ring_set_open(&recorder->rings, list, count, target, pages);
 		if (status != -EPERM || options->ring_pages || pages == 1)
@@ -68,6 +71,20 @@ static struct error *open_rings(struct recorder *recorder)
 	if (pages * page < wanted && !options->ring_pages)
 		log_info("buffers of %zu KB for each CPU: kernel.perf_event_mlock_kb allows no more", pages * page / 1024);
 	return NULL;
+}
+
+static struct error *open_counters(struct recorder *recorder)
+{
+	struct recorder_counter more;
+	struct error *error = NULL;
+
+	for (unsigned int i = 0; i < recorder->counters->count; i++)
+		vec_push(&recorder->every, (struct recorder_counter){&recorder->counters->each[i], i});
+	if (stack_sizes_wanted(recorder->events))
+		error = stack_sizes_open(recorder->events, recorder->counters, &recorder->sizes);
+	for (size_t i = 0; stack_sizes_counter(recorder->sizes, i, &more.counter, &more.event); i++)
+		vec_push(&recorder->every, more);
+	return error;
 }
 
 /* One descriptor of each ring is watched, and never more than one: asking the kernel about a descriptor takes back that there is something in its ring, so a
@@ -97,7 +114,11 @@ struct error *recorder_create(const struct recorder_options *options, struct eve
 	static const int signals[] = {SIGINT, SIGTERM, SIGUSR2, SIGCHLD, 0};
 	poller_open(&recorder->poller);
 	poller_take_signals(&recorder->poller, signals, recorder_tag(SOURCE_SIGNAL, 0));
-	error = open_rings(recorder);
+	error = open_counters(recorder);
+	if (!error)
+		error = open_rings(recorder);
+	if (!error && recorder->sizes)
+		recorder->shorter = mem_zalloc_array(recorder->rings.count, sizeof(*recorder->shorter));
 	if (!error && options->control)
 		error = control_open(&recorder->control, options->control);
 	if (!error)
@@ -128,6 +149,13 @@ struct error *recorder_drain_ring(struct recorder *recorder, struct ring *ring, 
 	if (ring->overwrite)
 		ring_pause(ring, true);
 	count = ring_read(ring, pieces);
+	if (count && recorder->sizes) {
+		struct strbuf *shorter = &recorder->shorter[ring - recorder->rings.rings];
+		strbuf_clear(shorter);
+		stack_sizes_take(recorder->sizes, pieces, count, shorter);
+		pieces[0] = (struct iovec){shorter->data, shorter->len};
+		count = 1;
+	}
 	struct error *error = NULL;
 	if (count)
 		error = recorder->async ? recorder_async_append(recorder, pieces, count) : writer_append(writer, pieces, count);
@@ -183,6 +211,14 @@ struct error *recorder_drain(struct recorder *recorder, bool all, uint64_t *ret_
 	return rounds ? writer_finish_round(recorder->writer) : writer_flush(recorder->writer);
 }
 
+static void switch_counters(struct recorder *recorder, const char *name, bool on)
+{
+	if (recorder->sizes)
+		stack_sizes_switch(recorder->sizes, name, on);
+	else
+		counters_switch(recorder->counters, recorder->events, name, on);
+}
+
 /* Sets the timer of the next edge. */
 static void await_edge(struct recorder *recorder)
 {
@@ -206,7 +242,7 @@ static struct error *start(struct recorder *recorder)
 		if (!options->quiet)
 			fprintf(stderr, "Events disabled\n");
 	} else if (!options->is_workload_target) {
-		counters_enable(recorder->counters, recorder->events); /* no exec enables them */
+		switch_counters(recorder, "", true); /* no exec enables them */
 	}
 	if (options->trigger)
 		counters_enable(options->trigger, options->trigger_events);
@@ -252,7 +288,7 @@ static void switch_events(void *context, const char *name, bool on)
 {
 	struct recorder *recorder = context;
 
-	counters_switch(recorder->counters, recorder->events, name, on);
+	switch_counters(recorder, name, on);
 	if (!recorder->options->quiet && !*name)
 		fprintf(stderr, "Events %s\n", on ? "enabled" : "disabled");
 }
@@ -387,7 +423,7 @@ struct error *recorder_run(struct recorder *recorder)
 		error = start(recorder);
 	if (!error)
 		error = pump(recorder);
-	counters_disable(recorder->counters, recorder->events);
+	switch_counters(recorder, "", false);
 	if (recorder->affinity_cpu >= 0)
 		sched_setaffinity(0, sizeof(recorder->affinity), &recorder->affinity);
 	if (!error && late)
@@ -400,6 +436,19 @@ struct error *recorder_run(struct recorder *recorder)
 	return error ? error : track_error;
 }
 
+static void take_stack_totals(struct recorder *recorder)
+{
+	if (!recorder->sizes)
+		return;
+	const struct stack_sizes_totals *from = stack_sizes_totals(recorder->sizes);
+	struct recorder_totals *totals = &recorder->totals;
+
+	totals->stack_copies = from->copies;
+	totals->stack_bytes = from->bytes;
+	totals->stacks_cut = from->cut;
+	totals->largest_stack = from->largest;
+}
+
 struct error *recorder_finish(struct recorder *recorder)
 {
 	struct error *errors[] = {
@@ -409,6 +458,7 @@ struct error *recorder_finish(struct recorder *recorder)
 	};
 	struct error *first = NULL;
 
+	take_stack_totals(recorder);
 	for (size_t i = 0; i < sizeof(errors) / sizeof(errors[0]); i++)
 		if (first)
 			error_free(errors[i]);
@@ -429,8 +479,14 @@ void recorder_destroy(struct recorder *recorder)
 	recorder_close_tracks(recorder);
 	recorder_close_async(recorder);
 	writer_close(recorder->writer);
+	size_t ring_count = recorder->rings.count;
 	ring_set_close(&recorder->rings);
 	ring_set_close(&recorder->trigger_rings);
+	for (size_t i = 0; recorder->shorter && i < ring_count; i++)
+		strbuf_deinit(&recorder->shorter[i]);
+	free(recorder->shorter);
+	vec_deinit(&recorder->every);
+	stack_sizes_close(recorder->sizes);
 	control_close(&recorder->control);
 	if (recorder->timer_edge >= 0)
 		close(recorder->timer_edge);

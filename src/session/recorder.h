@@ -75,6 +75,8 @@ struct recorder_totals {
 	uint64_t wakeups;
 	uint64_t lost; /* samples and records that the kernel had to drop for want of room, over all events */
 	uint64_t *lost_by_event;
+	uint64_t stack_copies, stack_bytes, stacks_cut; /* --call-graph dwarf,auto: samples with stacks, bytes of them, stacks that may end early */
+	unsigned int largest_stack;			/* bytes that were asked for at most */
 	struct writer_totals written; /* all outputs together */
 	unsigned int files;
 	char *last_path; /* of the last output */

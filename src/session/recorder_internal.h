@@ -6,6 +6,7 @@
 #include "kernel/ring_set.h"
 #include "session/control.h"
 #include "session/recorder.h"
+#include "session/stack_sizes.h"
 
 #include <sched.h>
 #include <stdatomic.h>
@@ -18,10 +19,19 @@ static inline uint64_t recorder_tag(enum source source, size_t index)
 	return (uint64_t)source << 32 | index;
 }
 
+/* A counter whose records are in the recording. */
+struct recorder_counter {
+	const struct counter *counter;
+	unsigned int event; /* index */
+};
+
 struct recorder {
 	const struct recorder_options *options;
 	struct event_list *events;
 	struct counters *counters;
+	struct stack_sizes *sizes;	    /* NULL without --call-graph dwarf,auto */
+	VEC(struct recorder_counter) every; /* the events' counters, and those that `sizes` adds */
+	struct strbuf *shorter;		    /* by ring: what `sizes` made of its records */
 	struct workload *workload;
 	struct ring_set rings;
 	struct ring_set trigger_rings;

@@ -2,6 +2,7 @@
 #include "session/recorder_internal.h"
 
 #include "base/cleanup.h"
+#include "base/mem.h"
 #include "perfdata/records.h"
 #include "session/synth.h"
 
@@ -33,10 +34,12 @@ static bool samples_kernel(const struct event_list *events)
 static void synthesize_recording(struct recorder *recorder, struct synth *synth)
 {
 	const struct counters *counters = recorder->counters;
-	cleanup_free const struct counter **list = counters_list(counters);
+	cleanup_free const struct counter **list = mem_alloc_array(recorder->every.len, sizeof(*list));
 	bool pipe = writer_is_pipe(recorder->writer);
 
-	synth_id_index(synth, list, counters->count, &counters->target);
+	for (size_t i = 0; i < recorder->every.len; i++)
+		list[i] = recorder->every.data[i].counter;
+	synth_id_index(synth, list, recorder->every.len, &counters->target);
 	if (!synth_kernel(synth))
 		recorder->totals.addresses_hidden = samples_kernel(recorder->events);
 	for (size_t i = 0; i < recorder->events->events.len; i++)
@@ -135,11 +138,12 @@ struct error *recorder_write_lost(struct recorder *recorder)
 
 	if (!recorder->totals.lost_by_event) {
 		recorder->totals.lost_by_event = mem_zalloc_array(recorder->counters->count, sizeof(uint64_t));
-		recorder->lost_written = mem_zalloc_array(recorder->counters->count * slots, sizeof(uint64_t));
+		recorder->lost_written = mem_zalloc_array(recorder->every.len * slots, sizeof(uint64_t));
 	}
-	for (size_t i = 0; i < recorder->counters->count; i++) {
-		const struct event *event = recorder->events->events.data[i];
-		const struct counter *counter = &recorder->counters->each[i];
+	for (size_t i = 0; i < recorder->every.len; i++) {
+		const struct recorder_counter *each = &recorder->every.data[i];
+		const struct event *event = recorder->events->events.data[each->event];
+		const struct counter *counter = each->counter;
 		for (size_t slot = 0; slot < slots; slot++) {
 			uint64_t *before = &recorder->lost_written[i * slots + slot];
 			uint64_t now = counters_lost(counter, &event->attr, slot), lost = now - *before;
@@ -147,7 +151,7 @@ struct error *recorder_write_lost(struct recorder *recorder)
 				continue;
 			*before = now;
 			recorder->totals.lost += lost;
-			recorder->totals.lost_by_event[i] += lost;
+			recorder->totals.lost_by_event[each->event] += lost;
 			put_lost(&records, &event->attr, lost, counter->ids[slot], target->cpus[slot / target->thread_count],
 				 target->threads[slot % target->thread_count]);
 		}

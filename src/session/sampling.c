@@ -85,6 +85,10 @@ static struct error *configure_event_callgraph(struct event *event, const struct
 	if (event->stack_size)
 		stack_size = (event->stack_size + 7) & ~7u;
 	configure_callgraph(&event->attr, sampling, mode, stack_size);
+	event->stack_grows = sampling->stack_grows && mode == CALLGRAPH_DWARF && !event->callgraph_given && !event->stack_size && !is_dummy(event);
+	if (event->stack_grows && (event->leader != event->index || event->members > 1))
+		return error_new_kind(ERROR_USAGE, "%s: --call-graph dwarf,auto finds the size for single events; leave out the group, or give the size: dwarf,%d",
+				      event->name, SAMPLING_STACK_DEFAULT);
 	return NULL;
 }
 
@@ -324,7 +328,8 @@ struct error *sampling_configure(struct event_list *events, const struct samplin
 			events->events.data[i]->members = i ? 0 : (unsigned int)events->events.len;
 		}
 	}
-	if (sampling->by_cpu || sampling->delayed || is_bound_to_cores(events)) {
+	/* Where sizes of stacks change, counters are switched off, and a disabled one hears nothing. */
+	if (sampling->by_cpu || sampling->delayed || sampling->stack_grows || is_bound_to_cores(events)) {
 		tracking.event = find_dummy(events) ?: add_tracking(events);
 		tracking.added = true;
 	} else {

@@ -11,7 +11,7 @@
 
 enum callgraph_mode { CALLGRAPH_UNSET, CALLGRAPH_NONE, CALLGRAPH_FP, CALLGRAPH_DWARF, CALLGRAPH_LBR };
 
-enum { SAMPLING_FREQ_DEFAULT = 4000, SAMPLING_STACK_DEFAULT = 8192, SAMPLING_STACK_MAX = 65528 };
+enum { SAMPLING_FREQ_DEFAULT = 4000, SAMPLING_STACK_DEFAULT = 8192, SAMPLING_STACK_FIRST = 4096, SAMPLING_STACK_MAX = 65528 };
 
 struct sampling {
 	uint64_t freq;	 /* samples a second; 0 = by period */
@@ -20,6 +20,7 @@ struct sampling {
 
 	enum callgraph_mode callgraph;
 	uint32_t stack_size;	/* dwarf: bytes of stack, a multiple of 8 */
+	bool stack_grows;	/* dwarf,auto: it begins with SAMPLING_STACK_FIRST and grows where stacks are cut */
 	uint32_t max_stack;	/* frames of a call chain, 0 = the kernel's limit */
 	bool kernel_callchains; /* only the kernel's part of call chains */
 	bool user_callchains;	/* only the user's */
@@ -75,7 +76,7 @@ bool sampling_fall_back_to_user(struct event_list *events, struct event *event);
 /* Gives an event without a name of its own the name that follows from its attribute ("cpu-clock:ppp"). */
 void sampling_rename(struct event_list *events, struct event *event, const char *base);
 
-/* "fp", "dwarf[,SIZE]", "lbr". The size is rounded up to a multiple of 8. */
+/* "fp", "dwarf[,SIZE|,auto]", "lbr". The size is rounded up to a multiple of 8. */
 struct error *sampling_parse_callgraph(const char *text, struct sampling *sampling);
 /* "any,u,k,…" of -j. */
 struct error *sampling_parse_branch(const char *text, uint64_t *ret);

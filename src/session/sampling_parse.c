@@ -33,10 +33,13 @@ struct error *sampling_parse_callgraph(const char *text, struct sampling *sampli
 		return error_new_kind(ERROR_USAGE, "unknown call graph mode '%s': fp, dwarf[,BYTES] or lbr", text);
 	sampling->callgraph = CALLGRAPH_DWARF;
 	sampling->stack_size = SAMPLING_STACK_DEFAULT;
-	if (!rest)
+	sampling->stack_grows = rest && !strcmp(rest, "auto");
+	if (sampling->stack_grows)
+		sampling->stack_size = SAMPLING_STACK_FIRST;
+	if (!rest || sampling->stack_grows)
 		return NULL;
 	if (!number_parse_size(rest, &size) || !size || size > SAMPLING_STACK_MAX)
-		return error_new_kind(ERROR_USAGE, "'%s' is no stack size: 8 to %d bytes", rest, SAMPLING_STACK_MAX);
+		return error_new_kind(ERROR_USAGE, "'%s' is no stack size: 8 to %d bytes, or auto", rest, SAMPLING_STACK_MAX);
 	sampling->stack_size = (uint32_t)(size + 7) & ~7u;
 	return NULL;
 }

@@ -10,6 +10,7 @@ import sys
 import pytest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
+import alike
 import branches
 import recording
 
@@ -144,22 +145,16 @@ def record(folder, oracle):
     return make
 
 
-STUB = re.compile(rb"\S+@plt(\+0x[0-9a-f]+)?")
 TIMER_FLAGS = re.compile(rb"(timer:timer_start: .* flags=)[A-Z|]*$")
 
 
 def explained(theirs, ours):
-    """Names of linkage stubs outside of .plt are ours only. Theirs takes "flags & (A | B)" of a print format for "flags & A | B"."""
-    if ours == theirs or (b"[unknown]" in theirs and STUB.sub(b"[unknown]", ours) == theirs):
-        return True
-    return b" flags=" in ours and TIMER_FLAGS.sub(rb"\1", ours) == TIMER_FLAGS.sub(rb"\1", theirs)
+    """Theirs takes "flags & (A | B)" of a print format for "flags & A | B"."""
+    return alike.line(theirs, ours) or (b" flags=" in ours and TIMER_FLAGS.sub(rb"\1", ours) == TIMER_FLAGS.sub(rb"\1", theirs))
 
 
 def assert_same(theirs, ours, what):
-    lines = list(itertools.zip_longest(theirs.splitlines(), ours.splitlines()))
-    wrong = [(i, a, b) for i, (a, b) in enumerate(lines) if a is None or b is None or not explained(a, b)]
-    text = "\n".join(f"line {i}:\n  theirs {a!r}\n  ours   {b!r}" for i, a, b in wrong[:5])
-    assert not wrong, f"{what}: {len(wrong)} of {len(lines)} lines differ\n{text}"
+    alike.lines(theirs, ours, what, same=explained)
 
 
 def both(perf, oracle, path, options, **arguments):

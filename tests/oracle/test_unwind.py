@@ -10,6 +10,7 @@ import sys
 import pytest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
+import alike
 import shadow
 
 SOURCES = pathlib.Path(__file__).resolve().parent / "unwind"
@@ -60,24 +61,20 @@ def record(recorder, data, size, rate, *words):
 
 
 def stacks(perf, data):
-    """Of each sample its frames, outermost first. The names of linkage stubs, which the kernel's perf lacks in part, are left out."""
+    """Of each sample its frames, outermost first."""
     text = perf("script", "--no-inline", "-F", "comm,tid,time,ip,sym,symoff,dso", "-i", data).stdout
-    found = []
-    for block in text.split("\n\n"):
-        lines = block.strip("\n").split("\n")
-        if lines[0]:
-            found.append((lines[0], ["[unknown]".join((line.split()[0] + " ", " " + line.split()[-1])) if "@plt" in line or "[unknown]" in line
-                                     else line for line in lines[:0:-1]]))
-    return found
+    blocks = [block.strip("\n").split("\n") for block in text.split("\n\n")]
+    return [(lines[0], lines[:0:-1]) for lines in blocks if lines[0]]
 
 
 def kind_of(ours, theirs):
     """How our stack differs. What is ours alone must lead to the function that the thread started in: then it is not made up."""
-    if ours == theirs:
+    more = len(ours) - len(theirs)
+    if more < 0 or not all(map(alike.line, theirs, ours[more:])):
+        return "other"
+    if not more:
         return "same"
-    if len(ours) > len(theirs) and ours[len(ours) - len(theirs):] == theirs and any(start in ours[0] for start in ("_start+", "clone")):
-        return "whole where theirs is not"
-    return "other"
+    return "whole where theirs is not" if any(start in ours[0] for start in ("_start+", "clone")) else "other"
 
 
 @pytest.mark.parametrize("name", PROGRAMS)

@@ -13,3 +13,5 @@ struct buildid {
 bool buildid_equal(const struct buildid *a, const struct buildid *b);
 /* Lower-case hexadecimal digits with a NUL; "" when there is none. Returns `buffer`. */
 const char *buildid_format(const struct buildid *id, char buffer[41]);
+/* The opposite, of the first `length` characters: false when they aren't 2 to 40 hexadecimal digits, two for each byte. */
+bool buildid_parse(const char *text, size_t length, struct buildid *ret);

@@ -8,54 +8,16 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "base/process_file.h"
 #include "base/text.h"
 #include "perfdata/records.h"
 #include "session/session.h"
 #include "symbol/buildid_cache.h"
+#include "symbol/dso_build_id.h"
 #include "symbol/elf.h"
 #include "symbol/running_kernel.h"
-#include "symbol/vdso.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-/* Where the file is for us: below /proc/PID/root when its process sees another file system. */
-static char *visible_path(const struct dso *dso)
-{
-	if (dso->pid && process_has_other_mounts("/proc", dso->pid))
-		return mem_printf("/proc/%u/root%s", dso->pid, dso->name);
-	return mem_strdup(dso->name);
-}
-
-static bool find_build_id(const struct dso *dso, struct buildid *ret)
-{
-	static const struct buildid any;
-	struct elf_file vdso;
-
-	if (dso->build_id.size) {
-		*ret = dso->build_id;
-		return true;
-	}
-	switch (dso->kind) {
-	case DSO_KERNEL:
-		return running_kernel_build_id(ret);
-	case DSO_KERNEL_MODULE:
-		return running_module_build_id(dso->name, ret);
-	case DSO_VDSO:
-		if (!vdso_open(&any, &vdso))
-			return false;
-		*ret = vdso.build_id;
-		elf_close(&vdso);
-		return ret->size > 0;
-	case DSO_FILE: {
-		cleanup_free char *path = visible_path(dso);
-		return elf_read_build_id(path, ret);
-	}
-	default:
-		return false;
-	}
-}
 
 bool record_read_build_id(const char *path, struct buildid *ret)
 {
@@ -68,7 +30,7 @@ static void note_build_id(struct features *features, const struct dso *dso)
 {
 	struct feature_build_id entry = {.misc = dso->kernel ? CPUMODE_KERNEL : CPUMODE_USER, .pid = -1};
 
-	if (!find_build_id(dso, &entry.id))
+	if (!dso_read_build_id(dso, &entry.id))
 		return;
 	entry.filename = arena_strdup(&features->arena, dso->kind == DSO_KERNEL ? "[kernel.kallsyms]" : dso->name);
 	vec_push(&features->build_ids, entry);

@@ -290,6 +290,26 @@ void sample_id_decode(const struct sample_layout *layout, const struct record_he
 		memcpy(&ret->cpu, end - layout->trailer_cpu, sizeof(ret->cpu));
 }
 
+static void put_trailer(uint8_t *end, uint16_t distance, const void *value, size_t size)
+{
+	if (distance)
+		memcpy(end - distance, value, size);
+}
+
+void sample_id_encode(const struct sample_layout *layout, const struct sample_id *id, void *end)
+{
+	memset((uint8_t *)end - layout->trailer, 0, layout->trailer);
+	if (layout->trailer_tid) {
+		put_trailer(end, layout->trailer_tid, &id->pid, sizeof(id->pid));
+		put_trailer(end, layout->trailer_tid - sizeof(id->pid), &id->tid, sizeof(id->tid));
+	}
+	put_trailer(end, layout->trailer_time, &id->time, sizeof(id->time));
+	put_trailer(end, layout->trailer_id, &id->id, sizeof(id->id));
+	put_trailer(end, layout->trailer_stream_id, &id->stream_id, sizeof(id->stream_id));
+	put_trailer(end, layout->trailer_cpu, &id->cpu, sizeof(id->cpu));
+	put_trailer(end, layout->trailer_identifier, &id->id, sizeof(id->id));
+}
+
 struct sample_counter sample_counter(const struct sample_layout *layout, const struct sample *sample, uint64_t index)
 {
 	uint64_t format = layout->read_format;

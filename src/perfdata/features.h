@@ -144,8 +144,8 @@ struct features {
 	VEC(struct feature_pmu_caps) pmu_caps; /* CPU_PMU_CAPS and PMU_CAPS */
 	VEC(struct feature_hybrid) hybrids;
 	VEC(struct feature_event_desc) event_descs; /* reading only: the writer makes them from its events */
-	/* FEATURE_TRACING_DATA: formats of tracepoints as trace-cmd's files hold them. Writing: owned by the arena. Reading: valid until
-	 * reader_open() returns; the parsed form is reader.formats. */
+	/* FEATURE_TRACING_DATA: formats of tracepoints as trace-cmd's files hold them. Writing: owned by the arena. Reading: lives as long as
+	 * the reader; the parsed form is reader.formats. */
 	const void *tracing_data;
 	uint64_t tracing_data_size;
 };

@@ -111,4 +111,6 @@ const char *sample_decode(const struct sample_layout *layout, const struct event
 const char *sample_decode_fixed(const struct sample_layout *layout, const struct event_attr *attr, const struct record_header *header,
 				struct sample *ret);
 void sample_id_decode(const struct sample_layout *layout, const struct record_header *header, struct sample_id *ret);
+/* The opposite: writes the layout.trailer bytes that end a record, before `end`. */
+void sample_id_encode(const struct sample_layout *layout, const struct sample_id *id, void *end);
 struct sample_counter sample_counter(const struct sample_layout *layout, const struct sample *sample, uint64_t index);

@@ -99,8 +99,11 @@ void reader_load_formats(struct reader *reader, const void *data, size_t size)
 {
 	if (reader->private->settled >= READER_SETTLED_MAX)
 		return;
-	if (size && !reader->formats)
+	if (size && !reader->formats) {
 		error_free(tracepoint_formats_load_data(data, size, &reader->formats));
+		reader->features.tracing_data = data;
+		reader->features.tracing_data_size = size;
+	}
 	features_set(&reader->features, FEATURE_TRACING_DATA);
 	reader_events_changed(reader);
 }

@@ -58,6 +58,8 @@ struct error *writer_add(struct writer *writer, const void *record, size_t size)
 /* Appends whole records that lie in `count` pieces (at most 62; a ring that wraps: two; a record may straddle pieces). Nothing is kept: the pieces can
  * be reused on return. */
 struct error *writer_append(struct writer *writer, const struct iovec *pieces, int count);
+/* Adds a build-id as a record of its own, ahead of the samples that need it. */
+struct error *writer_add_build_id(struct writer *writer, const struct feature_build_id *entry);
 /* FINISHED_ROUND; nothing when no byte was appended since the last one. */
 struct error *writer_finish_round(struct writer *writer);
 /* A round without records, written at once: readers of a stream show a round when they have seen the next ones. */

@@ -91,6 +91,15 @@ struct error *writer_pipe_head(struct writer *writer, const struct features *fea
 	return error;
 }
 
+struct error *writer_add_build_id(struct writer *writer, const struct feature_build_id *entry)
+{
+	struct strbuf out = {0};
+	features_write_build_id(entry, RECORD_HEADER_BUILD_ID, &out);
+	struct error *error = writer_add(writer, out.data, out.len);
+	strbuf_deinit(&out);
+	return error;
+}
+
 struct error *writer_pipe_tail(struct writer *writer, const struct features *features)
 {
 	struct strbuf out = {0};

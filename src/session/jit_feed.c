@@ -33,7 +33,8 @@ static bool same_clock(const struct session *session)
 	return events->events.len && events->events.data[0]->attr.use_clockid && events->events.data[0]->attr.clockid == CLOCK_MONOTONIC;
 }
 
-static int open_dump(const struct session *session, uint32_t pid, const char *name)
+/* *ret_path, freed by the caller, is where it was found. */
+static int open_dump(const struct session *session, uint32_t pid, const char *name, char **ret_path)
 {
 	const struct session_options *options = &session->private->options;
 	bool foreign = false;
@@ -43,14 +44,20 @@ static int open_dump(const struct session *session, uint32_t pid, const char *na
 	else if (session_is_of_this_machine(session) && process_has_other_mounts("/proc", pid))
 		path = mem_printf("/proc/%u/root%s", pid, name);
 	int fd = path ? process_file_open(path, options->input.force, &foreign) : -1;
-	return fd >= 0 || foreign ? fd : process_file_open(name, options->input.force, &foreign);
+	bool elsewhere = fd >= 0;
+	if (!elsewhere && !foreign)
+		fd = process_file_open(name, options->input.force, &foreign);
+	if (fd >= 0)
+		*ret_path = elsewhere ? take_pointer(path) : mem_strdup(name);
+	return fd;
 }
 
 /* Reads what is in the dump from `from` on; false when it can't be read. */
 static bool read_dump(struct session *session, struct jit_source *source, uint64_t from)
 {
 	struct jitdump *dump;
-	cleanup_close int fd = open_dump(session, source->pid, source->path);
+	cleanup_free char *found = NULL;
+	cleanup_close int fd = open_dump(session, source->pid, source->path, &found);
 	if (fd < 0)
 		return false;
 	struct error *error = jitdump_open(fd, source->path, from, &dump);
@@ -63,6 +70,7 @@ static bool read_dump(struct session *session, struct jit_source *source, uint64
 		jitdump_close(dump);
 		return false;
 	}
+	source->found = intern_string(&session->machine->strings, found);
 	source->dump = dump;
 	source->next = 0;
 	source->dso = machine_add_jitdump(session->machine, source->pid, dump);
@@ -111,6 +119,14 @@ static const struct jit_source *source_of(const struct session *session, uint32_
 	return NULL;
 }
 
+bool session_maps_jitdump(const struct session *session, const struct record_header *header)
+{
+	struct apply_map map;
+	if (!session->private->jit_sources.len || !apply_user_map(header, &map))
+		return false;
+	return str_starts_with(map.name, "//anon") ? source_of(session, map.pid) != NULL : is_known(session->private, map.pid, map.name);
+}
+
 /* Where a process has a dump, memory without a file hides no code that is known. When memory that is mapped gets another protection, as compilers do
  * again and again, nothing changes. */
 enum jit_verdict jit_feed_record(struct session *session, const struct record_header *header, uint64_t record_time, uint64_t time)
@@ -126,19 +142,24 @@ enum jit_verdict jit_feed_record(struct session *session, const struct record_he
 	return maps_find(source->process->maps, map.start, UINT64_MAX) ? JIT_SKIP : JIT_APPLY_AROUND;
 }
 
-static uint64_t event_time(const struct jit_source *source)
+/* Who is told of the code gets it in its exact order. */
+static uint64_t event_time(const struct session_private *private, const struct jit_source *source)
 {
 	const struct jitdump_event *event = &source->dump->events.data[source->next];
 	uint64_t time = source->timed ? event->time + (uint64_t)source->offset : source->begun;
-	time -= source->timed ? time % STEP_NS : 0;
+	time -= source->timed && !private->options.code ? time % STEP_NS : 0;
 	return time < source->begun ? source->begun : time;
 }
 
 static void add_event(struct session *session, struct jit_source *source, uint64_t time)
 {
+	const struct session_options *options = &session->private->options;
 	const struct jitdump_event *event = &source->dump->events.data[source->next++];
 	const struct jitdump_code *code = &source->dump->codes.data[event->code];
 	machine_add_jit_code(session->machine, source->process, source->dso, event->address, code, time);
+	if (options->code)
+		options->code(options->code_context, &(struct session_code){source->dump, code, event->address, session->private->file_order ? 0 : time,
+									    source->pid, source->found});
 }
 
 /* A program that still runs may have written more. */
@@ -156,7 +177,7 @@ static struct jit_source *earliest(struct session_private *private, uint64_t unt
 	struct jit_source *found = NULL;
 	for (size_t i = 0; i < private->jit_sources.len; i++) {
 		struct jit_source *source = &private->jit_sources.data[i];
-		uint64_t time = source->next < source->dump->events.len ? event_time(source) : UINT64_MAX;
+		uint64_t time = source->next < source->dump->events.len ? event_time(private, source) : UINT64_MAX;
 		if (time == UINT64_MAX || time > until || (found && time >= *ret_time))
 			continue;
 		*ret_time = time;

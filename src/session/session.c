@@ -448,7 +448,7 @@ static bool next_member(struct session *session, struct record *ret)
 static bool show(struct session *session, struct record *ret)
 {
 	struct session_private *private = session->private;
-	if (ret->header->type != RECORD_SAMPLE || !readings_splits(&private->readings, &session->reader->layouts[ret->event->index]))
+	if (private->options.whole_groups || ret->header->type != RECORD_SAMPLE || !readings_splits(&private->readings, &session->reader->layouts[ret->event->index]))
 		return true;
 	if (!session_decode(session, ret, &private->group_sample))
 		return false;

@@ -20,6 +20,7 @@
 
 #include "base/error.h"
 #include "base/strbuf.h"
+#include "model/jitdump.h"
 #include "model/machine.h"
 #include "perfdata/reader.h"
 
@@ -38,6 +39,16 @@ struct session_filter {
 	const char *time_text;
 };
 
+/* A piece of generated code that is in memory from now on. */
+struct session_code {
+	const struct jitdump *dump;
+	const struct jitdump_code *code;
+	uint64_t address;
+	uint64_t time;	  /* of the recording; 0 = none */
+	uint32_t pid;	  /* of the process that mapped the dump */
+	const char *path; /* where the dump was found: as recorded, or below /proc/PID/root; lives as long as the session */
+};
+
 struct session_options {
 	struct reader_options input;
 	struct session_filter filter;
@@ -45,6 +56,11 @@ struct session_options {
 	unsigned int jobs; /* 0 = pool_default_jobs() */
 	bool streaming;	   /* only session_next() will be used, on one thread: one pass, pipes aren't spooled */
 	bool unordered;	   /* session_next() delivers in the order of the file, whatever the times */
+	bool whole_groups; /* session_next() delivers a sample with counters read for its group once, as it was recorded */
+	/* With `streaming`: told of each piece of generated code (jitdumps) when its time has come, before the record that session_next() delivers
+	 * next. May be NULL. */
+	void (*code)(void *context, const struct session_code *code);
+	void *code_context;
 	/* Called now and then while a pass over all records runs, in session_open() and in session_reduce(): with done 0 at its beginning
 	 * and done = total at its end, always on the calling thread. May be NULL. */
 	void (*progress)(void *context, uint64_t done, uint64_t total);
@@ -75,6 +91,9 @@ struct error *session_open(const struct session_options *options, struct session
 void session_close(struct session *session);
 /* Whether the kernel that runs now is the recorded one, by its release. What a recording doesn't tell is taken for yes. */
 bool session_is_of_this_machine(const struct session *session);
+/* Whether a MMAP or MMAP2 record stands for generated code that jitdumps tell of: it maps a dump that was read, or memory without a file of a process
+ * that has one. While streaming, of the record that session_next() gave last. */
+bool session_maps_jitdump(const struct session *session, const struct record_header *header);
 
 /* One record on its way to a command. */
 struct record {

@@ -63,7 +63,8 @@ struct jit_source {
 	struct dso *dso;
 	struct process *process;
 	uint32_t pid;
-	char *path;
+	char *path;  /* as recorded */
+	const char *found; /* where the file is; interned */
 	bool timed;
 	int64_t offset;	 /* from the dump's clock to the recording's */
 	uint64_t begun;	 /* time of the MMAP record */

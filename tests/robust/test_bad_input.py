@@ -14,11 +14,12 @@ COMMANDS = {
     "dump": ["script", "-D"],
     "evlist": ["evlist", "-v"],
     "buildid-list": ["buildid-list"],
+    "inject": ["inject", "-b", "-o", "/dev/null"],
     "folded": ["flamegraph", "--folded"],
 }
 MEMORY = 4 << 30
 # At each third byte for the command that reads most, at fewer for the others: fuzzing looks at all of them (tests/fuzz).
-STEPS = {"report": 3, "script": 11, "dump": 7, "evlist": 7}
+STEPS = {"report": 3, "script": 11, "dump": 7, "evlist": 7, "inject": 29}
 SANITIZED = "ASAN_OPTIONS" in os.environ  # set by tools/run-tests: address space limits don't go with sanitizers
 
 
@@ -72,11 +73,11 @@ def small_file(perf, tmp_path_factory):
 
 def damaged(name):
     """A command for a damaged recording; without the kernel's symbols and debug information, which take longer to load than the rest."""
-    return COMMANDS[name] + (["--kallsyms", "/dev/null"] if name != "evlist" else []) + (["--no-inline"] if name in ("report", "script") else [])
+    return COMMANDS[name] + (["--kallsyms", "/dev/null"] if name not in ("evlist", "inject") else []) + (["--no-inline"] if name in ("report", "script") else [])
 
 
 @pytest.mark.sanitize
-@pytest.mark.parametrize("name", ["report", "script", "dump", "evlist"])
+@pytest.mark.parametrize("name", ["report", "script", "dump", "evlist", "inject"])
 def test_every_truncation(perf, small_file, tmp_path, name):
     data = small_file
     cases = []
@@ -88,7 +89,7 @@ def test_every_truncation(perf, small_file, tmp_path, name):
 
 
 @pytest.mark.sanitize
-@pytest.mark.parametrize("name", ["report", "script", "dump", "evlist"])
+@pytest.mark.parametrize("name", ["report", "script", "dump", "evlist", "inject"])
 def test_every_changed_byte(perf, small_file, tmp_path, name):
     data = small_file
     cases = []

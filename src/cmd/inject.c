@@ -1,0 +1,129 @@
+/* perf inject: a recording, completed by what was not known when it was made.
+ *
+ *	perf inject -b -i perf.data -o with-ids.data       build-ids of the files that samples hit
+ *	perf record -o - … | perf inject -b | perf report -i -
+ *
+ * Everything else goes through as it is. Not done here: hardware trace isn't decoded. */
+#include "cmd/inject.h"
+
+#include "app/command.h"
+#include "base/log.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#define NO_TRACES "instruction traces of hardware (Intel PT, Arm CoreSight) aren't decoded; record branches with -b instead"
+#define NO_GUESTS "recordings of virtual machines aren't put into their host's; read each with 'perf report' on its own"
+#define TYPE struct inject_options
+
+static const struct option inject_options[] = {
+	OPTION_STRING('i', "input", TYPE, input, "FILE", "recording to read (default: standard input)"),
+	OPTION_STRING('o', "output", TYPE, output, "FILE", "where to write (default: standard output); a recording of that name is kept as FILE.old"),
+	OPTION_FLAG('f', "force", TYPE, force, "read files even when they belong to another user"),
+	OPTION_HEADING("Put in"),
+	OPTION_FLAG('b', "build-ids", TYPE, build_ids, "build-ids of the files that samples and their callers are in"),
+	OPTION_FLAG(0, "buildid-all", TYPE, all_build_ids, "build-ids of all files that were mapped"),
+	OPTION_STRING(0, "known-build-ids", TYPE, known_build_ids, "LIST",
+		      "with these: 'BUILD-ID PATH' pairs separated by commas, or file://NAME with one on each line as 'perf buildid-list' prints them"),
+	OPTION_STRING('k', "vmlinux", TYPE, vmlinux, "FILE", "kernel image to take the kernel's build-id from, where the recording has none"),
+	OPTION_FLAG('s', "sched-stat", TYPE, sleep,
+		    "where and how long tasks slept: events of sched_switch, each with the time slept, made of sched_switch and sched_stat_* events"),
+	OPTION_REFUSED(0, "itrace", "OPTIONS", NO_TRACES),
+	OPTION_REFUSED(0, "strip", NULL, "it strips what --itrace has decoded, and " NO_TRACES),
+	OPTION_REFUSED(0, "vm-time-correlation", "OPTIONS", "it corrects the times of Intel PT, and " NO_TRACES),
+	OPTION_REFUSED(0, "guest-data", "OPTIONS", NO_GUESTS),
+	OPTION_REFUSED(0, "guestmount", "DIRECTORY", NO_GUESTS),
+	OPTION_GROUP(output_option_group, TYPE, output_options),
+	OPTION_END,
+};
+
+static struct error *check_options(const struct inject_options *options)
+{
+	if ((!options->input || !strcmp(options->input, "-")) && isatty(STDIN_FILENO))
+		return error_new_kind(ERROR_USAGE, "nothing to read: name a recording with -i, or put one into a pipe");
+	if (options->vmlinux && access(options->vmlinux, R_OK))
+		return error_system(errno, "-k %s", options->vmlinux);
+	if (options->known_build_ids && !options->build_ids && !options->all_build_ids)
+		return error_new_kind(ERROR_USAGE, "--known-build-ids says which build-ids to put in: use it with -b or --buildid-all");
+	return NULL;
+}
+
+static struct error *put_through(struct inject *inject, const struct record *record)
+{
+	struct record changed = *record;
+	if (record->event && record->event->index >= inject->events.events.len) {
+		inject->left_out++;
+		return NULL;
+	}
+	if (inject->options->sleep && record->header->type == RECORD_SAMPLE && !inject_sleep(inject, &changed))
+		return NULL;
+	struct error *error = inject_build_ids(inject, &changed);
+	return error ? error : inject_write(inject, changed.header);
+}
+
+static struct error *put_all_through(struct inject *inject)
+{
+	struct record record;
+	struct error *error = NULL;
+	while (!error && session_next(inject->session, &record, &error) > 0)
+		error = put_through(inject, &record);
+	return error;
+}
+
+static void tell(const struct inject *inject)
+{
+	struct strbuf text = {0};
+	session_trouble_text(inject->session, &text);
+	if (text.len)
+		log_warning("%s", strbuf_str(&text));
+	strbuf_deinit(&text);
+	if (inject->left_out)
+		log_warning("%llu records are left out: the stream described their events behind its first records",
+			    (unsigned long long)inject->left_out);
+	log_info("%llu records, %llu bytes", (unsigned long long)inject->written, (unsigned long long)writer_totals(inject->writer).file_bytes);
+}
+
+static struct error *inject_recording(struct inject *inject)
+{
+	const struct inject_options *options = inject->options;
+	struct session_options session_options = {
+		.input = {.path = options->input ? options->input : "-", .force = options->force},
+		.streaming = true,
+		.whole_groups = true,
+	};
+	struct error *error = session_open(&session_options, &inject->session);
+	if (error)
+		return error;
+	inject->same_machine = session_is_of_this_machine(inject->session);
+	error = options->sleep ? inject_sleep_init(inject) : NULL;
+	error = error ? error : inject_output_open(inject);
+	error = error ? error : put_all_through(inject);
+	error = error ? error : inject_output_finish(inject);
+	if (!error)
+		tell(inject);
+	return error;
+}
+
+static struct error *run(int argc, char **argv, int *ret_status)
+{
+	struct inject_options options = {0};
+	struct inject inject = {.options = &options};
+	int words;
+	struct error *error = options_parse(inject_options, OPTIONS_PERMUTE, argc, argv, &options, &words);
+	if (error)
+		return error;
+	if (words)
+		return error_new_kind(ERROR_USAGE, "'%s' isn't expected: the recording is named by -i", argv[0]);
+	error = check_options(&options);
+	error = error ? error : inject_build_ids_init(&inject);
+	error = error ? error : inject_recording(&inject);
+	inject_output_deinit(&inject);
+	inject_sleep_deinit(&inject);
+	inject_build_ids_deinit(&inject);
+	session_close(inject.session);
+	return error;
+}
+
+static const char *const usage[] = {"[options]", NULL};
+const struct command cmd_inject = {"inject", "Complete a recording: build-ids, generated code, times slept", usage, inject_options, run};

@@ -1,0 +1,72 @@
+/* Parts of perf inject: a recording goes through, record by record, in the order of time; some are taken out, changed, or put in.
+ *
+ *	session ──► sleep ──► build-ids ──► output
+ *	   └─ generated code ──────────────────┘
+ */
+#pragma once
+
+#include "app/groups.h"
+#include "base/hash.h"
+#include "perfdata/writer.h"
+#include "session/session.h"
+
+struct inject_options {
+	const char *input, *output; /* NULL or "-": the standard streams */
+	bool force;
+	bool build_ids, all_build_ids; /* -b, --buildid-all */
+	const char *known_build_ids;
+	const char *vmlinux;
+	bool sleep; /* -s */
+	struct output_options output_options;
+};
+
+struct inject_known_id {
+	const char *path;
+	struct buildid id;
+};
+
+struct inject {
+	const struct inject_options *options;
+	struct session *session;
+
+	/* inject_output.c: what the output says of itself, as it was when the first record was written. */
+	struct event_list events;
+	struct features features;
+	struct writer *writer;
+	uint64_t written, left_out; /* records */
+
+	/* inject_buildid.c */
+	char *known_text;
+	VEC(struct inject_known_id) known_ids;
+	VEC(bool) noted; /* by dso: its build-id was looked for */
+	bool same_machine;
+
+	/* inject_sleep.c: the newest sched_switch of each thread, by tid: index + 1 in `switches` */
+	struct map64 switch_by_tid;
+	VEC(struct record_header *) switches; /* copies; NULL = gone */
+};
+
+/* ---- inject_output.c ---- */
+
+/* Opens the output: events and features are those that the session knows now. */
+struct error *inject_output_open(struct inject *inject);
+/* A record of the input, or one that was made. Not written: what the output's own head says. */
+struct error *inject_write(struct inject *inject, const struct record_header *header);
+struct error *inject_output_finish(struct inject *inject);
+void inject_output_deinit(struct inject *inject);
+
+/* ---- inject_buildid.c ---- */
+
+/* Reads --known-build-ids. */
+struct error *inject_build_ids_init(struct inject *inject);
+/* Looks at a record that is about to be written, for files whose build-ids are wanted: a stream gets them ahead of it. */
+struct error *inject_build_ids(struct inject *inject, const struct record *record);
+void inject_build_ids_deinit(struct inject *inject);
+
+/* ---- inject_sleep.c ---- */
+
+/* Checks that the samples have what -s needs. */
+struct error *inject_sleep_init(const struct inject *inject);
+/* Puts another sample in the place of one (valid until the next call), or none: false. */
+bool inject_sleep(struct inject *inject, struct record *record);
+void inject_sleep_deinit(struct inject *inject);

@@ -1,0 +1,46 @@
+/* By the kind of what is mapped: each keeps its build-id elsewhere. */
+#include "symbol/dso_build_id.h"
+
+#include "base/cleanup.h"
+#include "base/mem.h"
+#include "base/process_file.h"
+#include "symbol/elf.h"
+#include "symbol/running_kernel.h"
+#include "symbol/vdso.h"
+
+/* Where the file is for us: below /proc/PID/root when its process sees another file system. */
+static char *visible_path(const struct dso *dso)
+{
+	if (dso->pid && process_has_other_mounts("/proc", dso->pid))
+		return mem_printf("/proc/%u/root%s", dso->pid, dso->name);
+	return mem_strdup(dso->name);
+}
+
+bool dso_read_build_id(const struct dso *dso, struct buildid *ret)
+{
+	static const struct buildid any;
+	struct elf_file vdso;
+
+	if (dso->build_id.size) {
+		*ret = dso->build_id;
+		return true;
+	}
+	switch (dso->kind) {
+	case DSO_KERNEL:
+		return running_kernel_build_id(ret);
+	case DSO_KERNEL_MODULE:
+		return running_module_build_id(dso->name, ret);
+	case DSO_VDSO:
+		if (!vdso_open(&any, &vdso))
+			return false;
+		*ret = vdso.build_id;
+		elf_close(&vdso);
+		return ret->size > 0;
+	case DSO_FILE: {
+		cleanup_free char *path = visible_path(dso);
+		return elf_read_build_id(path, ret);
+	}
+	default:
+		return false;
+	}
+}

@@ -1,0 +1,159 @@
+"""perf inject against the kernel's perf: both tools read what both have made of the same recording."""
+import pathlib
+import re
+import subprocess
+import sys
+
+import pytest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
+import recording  # noqa: E402
+
+CHAIN = "IP|TID|TIME|CALLCHAIN|CPU|PERIOD|IDENTIFIER"
+SHOWN = ["script", "--show-mmap-events", "--show-task-events"]
+
+
+def write(path, lines, **options):
+    path.write_bytes(recording.make("\n".join(lines), **options))
+    return path
+
+
+def story():
+    """Two processes, samples in two files and the kernel, two events; records out of order within rounds."""
+    ids = ["feature build_id 00112233445566778899aabbccddeeff00112233 /opt/known"]
+    events = [f"event cpu-clock type=1 config=0 freq=1000 sample={CHAIN} ids=1,2 flags=sample_id_all,comm,mmap,mmap2,task",
+              f"event page-faults type=1 config=2 freq=1 sample={CHAIN} ids=3,4 flags=sample_id_all"]
+    lines = ["mmap pid=-1 tid=0 addr=0xffffffff81000000 len=0x1000000 pgoff=0xffffffff81000000 misc=1 name=[kernel.kallsyms]_text time=0",
+             "comm pid=5 tid=5 name=one time=10 id=1 cpu=0"]
+    for start, name in ((0x400000, "/opt/known"), (0x500000, "/opt/unhit"), (0x600000, "/opt/caller")):
+        lines.append(f"mmap2 pid=5 tid=5 addr={start:#x} len=0x1000 pgoff=0 maj=8 min=1 ino={start} prot=5 flags=2 name={name} time=20 id=1")
+    lines.append("fork pid=6 ppid=5 tid=6 ptid=5 time=30 id=1")
+    for turn in range(40):
+        time = 100 + 100 * turn
+        lines.append(f"sample event=0 ip=0x400123 pid=5 tid=5 time={time + 60} cpu=1 period=7 id=2 chain=user,0x400123,0x600010")
+        lines.append(f"sample event=1 ip=0xffffffff81000100 pid=6 tid=6 time={time + 50} cpu=0 period=1 id=3 chain=kernel,0xffffffff81000100,user,0x400200 "
+                     "misc=1")
+        lines.append(f"comm pid=6 tid=6 name=two{turn} time={time + 10} id=1")
+        if turn % 3 == 0:
+            lines.append("round")
+    lines.append("round")
+    return ids, events, lines
+
+
+FORMS = {"file": {}, "compressed": {"compress": True}, "swapped": {"swap": True}}
+
+
+def whole_story(path, **how):
+    ids, events, lines = story()
+    return write(path, ids + ["feature event_desc", "feature hostname box", "feature cmdline perf record -g x"] + events + lines, **how)
+
+
+def inject(program, data, output, *words):
+    done = program("inject", *words, "-i", data, "-o", output)
+    assert done.returncode == 0, done.stderr
+    return output
+
+
+@pytest.mark.sanitize
+@pytest.mark.parametrize("form", FORMS)
+def test_goes_through(perf, oracle, tmp_path, form):
+    data = whole_story(tmp_path / "perf.data")
+    ours = inject(perf, whole_story(tmp_path / "other.data", **FORMS[form]), tmp_path / "ours")
+    for tool in (perf, oracle):
+        assert tool(*SHOWN, "-i", ours).stdout == tool(*SHOWN, "-i", data).stdout != ""
+        if form == "file":
+            assert tool("report", "--stdio", "-s", "comm,dso,sym", "-g", "-i", ours).stdout.split("# (Tip")[0] == \
+                tool("report", "--stdio", "-s", "comm,dso,sym", "-g", "-i", data).stdout.split("# (Tip")[0]
+        assert tool("evlist", "-v", "-i", ours).stdout == tool("evlist", "-v", "-i", data).stdout
+    theirs = inject(oracle, data, tmp_path / "theirs")
+    assert perf(*SHOWN, "-i", ours).stdout == perf(*SHOWN, "-i", theirs).stdout
+    header = oracle("report", "--header-only", "-i", ours).stdout
+    assert "# hostname : box" in header and "# cmdline : perf record -g x" in header and "# compressed" not in header
+    # Rounds stay, so that readers need no more memory than before.
+    assert perf("report", "--stats", "-i", ours).stdout.count("FINISHED_ROUND events:") == 1
+
+
+@pytest.mark.parametrize("option", ["-b", "--buildid-all"])
+def test_build_ids(perf, oracle, tmp_path, option):
+    known = tmp_path / "ids"
+    known.write_text(f"{'aa' * 20} /opt/caller\n{'bb' * 20} /opt/unhit\n{'cc' * 20} [kernel.kallsyms]\n{'dd' * 20} /opt/elsewhere\n")
+    ids, events, lines = story()
+    data = write(tmp_path / "perf.data", ids + ["feature event_desc", "feature osrelease another"] + events + lines)
+    for words in (["--known-build-ids", f"file://{known}"], ["--known-build-ids", known.read_text().strip().replace("\n", ",")]):
+        done = perf("inject", option, *words, "-i", data, "-o", tmp_path / "ours")
+        assert done.returncode == 0, done.stderr
+        wanted = {"/opt/known": "00112233445566778899aabbccddeeff00112233", "/opt/caller": "aa" * 20, "[kernel.kallsyms]": "cc" * 20}
+        if option != "-b":
+            wanted["/opt/unhit"] = "bb" * 20
+        for tool in (perf, oracle):
+            found = dict(reversed(line.split()) for line in tool("buildid-list", "-i", tmp_path / "ours").stdout.splitlines())
+            assert found == wanted
+            shown = [tool("script", "-F", "comm,tid,time,event,ip", "-i", path).stdout for path in (tmp_path / "ours", data)]
+            assert shown[0] == shown[1] != ""
+
+
+def test_build_ids_of_this_machine(perf, oracle, live, tmp_path):
+    done = oracle("record", "-q", "-N", "-B", "-F", "5000", "-g", "-o", tmp_path / "perf.data", "--", "ls", "-lR", "/usr/lib")
+    if done.returncode:
+        pytest.skip(f"nothing can be recorded: {done.stderr[-200:]}")
+    ours, theirs = (inject(tool, tmp_path / "perf.data", tmp_path / name, "-b") for tool, name in ((perf, "ours"), (oracle, "theirs")))
+    listed = [set(oracle("buildid-list", "-i", path).stdout.splitlines()) for path in (ours, theirs)]
+    # Ours has those of the callers' files, too; the oracle's list has the vDSO of its own.
+    assert listed[1] and listed[0] >= {line for line in listed[1] if "[vdso]" not in line}
+    assert oracle("report", "--stdio", "-i", ours).stdout.split("# (Tip")[0] == oracle("report", "--stdio", "-i", theirs).stdout.split("# (Tip")[0]
+
+
+@pytest.mark.parametrize("target", ["pipe", "file"])
+@pytest.mark.parametrize("source", ["file", "pipe"])
+def test_pipes(perf, oracle, tmp_path, source, target):
+    _, events, lines = story()
+    known = ["--known-build-ids", f"{'aa' * 20} /opt/known,{'bb' * 20} /opt/unhit"]
+    data = write(tmp_path / "perf.data", ["feature event_desc", "feature osrelease another"] + events + lines, pipe=source == "pipe")
+    with open(data, "rb") as stdin:
+        out = subprocess.run([perf.path, "inject", "-b", *known] + (["-o", tmp_path / "out"] if target == "file" else []), stdin=stdin,
+                             stdout=subprocess.PIPE, check=True).stdout
+    if target == "pipe":
+        (tmp_path / "out").write_bytes(out)
+    for tool in (perf, oracle):
+        with open(tmp_path / "out", "rb") as stdin:
+            shown = tool(*SHOWN, "-i", "-" if target == "pipe" else tmp_path / "out", stdin=stdin).stdout
+        assert len(re.findall("cpu-clock:|page-faults:", shown)) == 80
+        assert [line.split()[0] for line in shown.splitlines() if "PERF_RECORD_COMM" in line] == ["one"] + [f"two{turn}" for turn in range(40)]
+        with open(tmp_path / "out", "rb") as stdin:
+            listed = tool("buildid-list", "-i", "-" if target == "pipe" else tmp_path / "out", stdin=stdin).stdout
+        assert f"{'aa' * 20} /opt/known" in listed and "bb" * 20 not in listed
+
+
+
+def test_sleep(perf, oracle, live_system, tmp_path):
+    """The kernel's own events: without scheduler statistics sched_stat_runtime is there, which both tools take like the others."""
+    events = "sched:sched_stat_runtime,sched:sched_switch,sched:sched_process_exit"
+    done = oracle("record", "-q", "-a", "-e", events, "-g", "-o", tmp_path / "perf.data", "--", "sh", "-c", "for i in 1 2 3 4 5; do sleep 0.02; ls; done")
+    if done.returncode:
+        pytest.skip(f"tracepoints can't be recorded: {done.stderr[-200:]}")
+    ours, theirs = (inject(tool, tmp_path / "perf.data", tmp_path / name, "-s") for tool, name in ((perf, "ours"), (oracle, "theirs")))
+    before = perf("script", "-F", "event", "-G", "-i", tmp_path / "perf.data").stdout
+    after = perf("script", "-F", "event,period", "-G", "-i", ours).stdout
+    assert "sched_stat_runtime" in before and set(re.findall(r"sched:\w+", after)) == {"sched:sched_switch"}
+    for tool in (perf, oracle):  # (the oracle's script dies of what it has made itself)
+        for words in (["report", "--stdio", "--no-children", "-g", "caller"], ["report", "--stdio", "-s", "comm", "-n", "--show-total-period"]):
+            assert tool(*words, "-i", ours).stdout.split("# (Tip")[0] == tool(*words, "-i", theirs).stdout.split("# (Tip")[0]
+    assert perf("script", "-i", ours).stdout == perf("script", "-i", theirs).stdout
+
+
+def test_refusals(perf, tmp_path):
+    data = write(tmp_path / "perf.data", [f"event cpu-clock type=1 config=0 freq=1000 sample={CHAIN} ids=1 flags=sample_id_all", "feature event_desc"])
+    for words, reason in ((["-s"], "perf record -e"), (["--itrace"], "aren't decoded"), (["--strip"], "--itrace"), (["--vm-time-correlation"], "Intel PT"),
+                          (["--guest-data=x,1"], "virtual machines"), (["--known-build-ids", "x y"], "-b"), (["-b", "--known-build-ids", "xy z"], "build-id"),
+                          (["-b", "--known-build-ids", "file:///nonexistent"], "No such file"), (["-k", "/nonexistent"], "No such file"), (["word"], "-i")):
+        done = perf("inject", "-i", data, "-o", tmp_path / "out", *words)
+        assert done.returncode and reason in done.stderr and not (tmp_path / "out").exists(), (words, done.stderr)
+
+
+def test_place_of_the_output(perf, tmp_path):
+    """The recording itself: it is kept as .old, as 'record' does it."""
+    ids, events, lines = story()
+    data = write(tmp_path / "perf.data", ids + ["feature event_desc"] + events + lines)
+    shown = perf("script", "-i", data).stdout
+    assert perf("inject", "-i", data, "-o", data).returncode == 0
+    assert perf("script", "-i", data).stdout == perf("script", "-i", f"{data}.old").stdout == shown != ""

@@ -423,7 +423,7 @@ static void fold_add(void *state, void *argument, const struct event *event, con
 		.count = 1,
 		.event = event->index & (READER_EVENTS_MAX - 1),
 		.cpumode = sample->cpumode,
-		.period = sample->period,
+		.period = options->by_weight ? (sample->weight ? sample->weight : 1) : sample->period,
 		.time = sample->time,
 		.first = sample->header,
 	};
@@ -480,7 +480,7 @@ static void worker_merge(void *state, void *other, void *argument)
 /* Whether more of a sample is looked at than its fixed part. */
 static bool needs_whole_samples(const struct fold_options *options)
 {
-	return options->chains || options->branches || options->branch_history || options->extra || options->accept;
+	return options->chains || options->branches || options->branch_history || options->extra || options->accept || options->by_weight;
 }
 
 struct error *fold_create(struct session *session, struct resolver *resolver, const struct fold_options *options, struct fold **ret)

@@ -43,6 +43,7 @@ struct fold_options {
 	bool by_file;		 /* all addresses of a file without a symbol are one frame, as are all that aren't mapped */
 	bool keep_outermost;	 /* a stack deeper than max_stack loses its innermost frames, else its outermost ones */
 	enum stack_inlines inlines; /* which stacks have a frame for each inlined function */
+	bool by_weight;		 /* a sample's period is its weight (what an access cost), at least 1 */
 	bool hide_unresolved;	 /* frames without a symbol are left out of stacks, and samples whose address has none are not counted */
 	unsigned int max_stack;	 /* frames; 0 = 127 */
 	unsigned int jobs;	 /* 0 = the session's */

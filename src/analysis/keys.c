@@ -67,6 +67,18 @@ const struct key key_table[] = {
 	EXTRA("in_tx", "Branch in transaction", 0, KEY_BRANCH, key_in_tx_extract, .number = key_word_number, .text = key_in_tx_text),
 	EXTRA("cycles", "Basic Block Cycles", 0, KEY_BRANCH | KEY_DESCENDING, key_cycles_extract, .number = key_word_number, .text = key_cycles_text),
 	EXTRA("ipc_lbr", "IPC   [IPC Coverage]", 0, KEY_BRANCH | KEY_HIDDEN, key_null_extract, .number = key_word_number, .text = key_cycles_text),
+
+	EXTRA("symbol_daddr", "Data Symbol", 22, KEY_MEMORY, key_daddr_extract, .number = key_data_place_number, .text = key_data_place_text),
+	EXTRA("dso_daddr", "Data Object", 16, KEY_MEMORY | KEY_DESCENDING, key_dso_daddr_extract, .string = key_dso_daddr_string),
+	EXTRA("locked", "Locked", 6, KEY_MEMORY, key_locked_extract, .number = key_word_number, .text = key_locked_text),
+	EXTRA("tlb", "TLB access", 22, KEY_MEMORY, key_tlb_extract, .number = key_word_number, .text = key_tlb_text),
+	EXTRA("mem", "Memory access", 24, KEY_MEMORY, key_mem_level_extract, .number = key_source_part_number, .text = key_mem_level_text),
+	EXTRA("snoop", "Snoop", 12, KEY_MEMORY, key_snoop_extract, .number = key_source_part_number, .text = key_snoop_text),
+	EXTRA("dcacheline", "Data Cacheline", 24, KEY_MEMORY, key_line_extract, .number = key_line_number, .text = key_line_text),
+	EXTRA("symbol_iaddr", "Code Symbol", 22, KEY_MEMORY, key_iaddr_extract, .number = key_data_place_number, .text = key_data_place_text),
+	EXTRA("phys_daddr", "Data Physical Address", 22, KEY_MEMORY, key_phys_extract, .number = key_word_number, .text = key_phys_text),
+	EXTRA("data_page_size", "Data Page Size", 22, KEY_MEMORY | KEY_DESCENDING, key_data_page_extract, .number = key_word_number, .text = key_page_size_text),
+	EXTRA("blocked", "Blocked", 10, KEY_MEMORY, key_blocked_extract, .number = key_word_number, .text = key_blocked_text),
 	{.name = NULL},
 };
 

@@ -36,6 +36,7 @@ enum key_flag {
 	KEY_DESCENDING = 1 << 3, /* larger numbers first */
 	KEY_DYNAMIC = 1 << 4,	 /* a field of a tracepoint, named by event.field */
 	KEY_HIDDEN = 1 << 5,	 /* not listed */
+	KEY_MEMORY = 1 << 7,	 /* needs report --mem-mode */
 	KEY_BY_ADDRESS = 1 << 6, /* tells addresses in one symbol apart: the fold must as well (fold_options.by_line) */
 };
 
@@ -93,6 +94,7 @@ struct key_context {
 	struct intern *strings;
 	struct arena *arena;
 	struct source_lines *lines; /* for KEY_BY_ADDRESS keys */
+	struct data_places *places; /* for KEY_MEMORY keys */
 	bool has_dso; /* the sort keys tell files apart */
 	bool verbose; /* -v: long names, addresses */
 	bool nanoseconds;

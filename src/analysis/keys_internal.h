@@ -33,6 +33,13 @@ key_string_fn key_event_string;
 key_text_fn key_cpu_text, key_socket_text, key_weight_text, key_transaction_text, key_cgroup_text, key_time_text, key_page_size_text,
 	key_addr_text, key_mispredict_text, key_flag_text, key_in_tx_text, key_cycles_text;
 
+/* keys_memory.c */
+key_extract_fn key_daddr_extract, key_iaddr_extract, key_line_extract, key_dso_daddr_extract, key_phys_extract, key_data_page_extract,
+	key_mem_level_extract, key_snoop_extract, key_tlb_extract, key_locked_extract, key_blocked_extract;
+key_string_fn key_dso_daddr_string;
+key_number_fn key_data_place_number, key_line_number, key_source_part_number;
+key_text_fn key_data_place_text, key_line_text, key_phys_text, key_mem_level_text, key_snoop_text, key_tlb_text, key_locked_text, key_blocked_text;
+
 /* keys_trace.c */
 key_extract_fn key_trace_extract;
 key_string_fn key_trace_string;

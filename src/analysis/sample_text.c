@@ -48,7 +48,7 @@ void sample_resolve(struct resolver *resolver, const struct thread *thread, uint
 void sample_resolve_data(struct resolver *resolver, const struct thread *thread, uint8_t cpumode, uint64_t addr, uint64_t model_time,
 			 struct frame *ret)
 {
-	bool kernel = addr >= resolver_machine(resolver)->kernel_start;
+	bool kernel = machine_is_kernel_address(resolver_machine(resolver), addr);
 	if (cpumode == CPUMODE_KERNEL || cpumode == CPUMODE_USER)
 		cpumode = kernel ? CPUMODE_KERNEL : CPUMODE_USER;
 	else if (cpumode == CPUMODE_GUEST_KERNEL || cpumode == CPUMODE_GUEST_USER)

@@ -10,6 +10,10 @@
 
 /* A data source in words: "|OP LOAD|LVL L1 hit|SNP None|TLB L1 or L2 hit|LCK No|BLK  N/A". */
 void sample_text_add_data_source(uint64_t source, struct strbuf *out);
+/* One part of it: "L1 hit", and which of its bits that is told by. */
+enum data_source_part { DATA_SOURCE_OPERATION, DATA_SOURCE_LEVEL, DATA_SOURCE_SNOOP, DATA_SOURCE_TLB, DATA_SOURCE_LOCK, DATA_SOURCE_BLOCK };
+void sample_text_add_part(uint64_t source, enum data_source_part part, struct strbuf *out);
+uint64_t sample_text_part_mask(enum data_source_part part);
 /* Registers in the order of their numbers: "   AX:0x1 " for each. */
 void sample_text_add_registers(const struct sample_regs *regs, const char *arch, struct strbuf *out);
 /* The address of such an event's samples belongs to code or data with a name: page faults, and branches that are samples themselves. */

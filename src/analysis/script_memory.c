@@ -144,16 +144,48 @@ static void add_block(uint64_t source, struct strbuf *out)
 	strbuf_add_str(out, bits & 4 ? " Addr" : "");
 }
 
+static uint64_t mask(unsigned int shift, unsigned int bits)
+{
+	return ((1ull << bits) - 1) << shift;
+}
+#define MASK(name) mask(name##_SHIFT, name##_BITS)
+
+uint64_t sample_text_part_mask(enum data_source_part part)
+{
+	switch (part) {
+	case DATA_SOURCE_OPERATION:
+		return MASK(OP);
+	case DATA_SOURCE_LEVEL:
+		return MASK(LEVEL) | MASK(LEVEL_NUMBER) | MASK(REMOTE) | MASK(HOPS);
+	case DATA_SOURCE_SNOOP:
+		return MASK(SNOOP) | MASK(SNOOPX);
+	case DATA_SOURCE_TLB:
+		return MASK(TLB);
+	case DATA_SOURCE_LOCK:
+		return MASK(LOCK);
+	default:
+		return MASK(BLOCK);
+	}
+}
+
+void sample_text_add_part(uint64_t source, enum data_source_part part, struct strbuf *out)
+{
+	static void (*const add[])(uint64_t source, struct strbuf *out) = {
+		[DATA_SOURCE_OPERATION] = add_operation, [DATA_SOURCE_LEVEL] = add_level, [DATA_SOURCE_SNOOP] = add_snoop,
+		[DATA_SOURCE_TLB] = add_tlb,		 [DATA_SOURCE_LOCK] = add_lock,	  [DATA_SOURCE_BLOCK] = add_block};
+	add[part](source, out);
+}
+
 void sample_text_add_data_source(uint64_t source, struct strbuf *out)
 {
 	static const struct {
 		const char *title;
-		void (*add)(uint64_t source, struct strbuf *out);
-	} parts[] = {{"|OP ", add_operation}, {"|LVL ", add_level}, {"|SNP ", add_snoop},
-		     {"|TLB ", add_tlb},      {"|LCK ", add_lock},  {"|BLK ", add_block}};
+		enum data_source_part part;
+	} parts[] = {{"|OP ", DATA_SOURCE_OPERATION}, {"|LVL ", DATA_SOURCE_LEVEL}, {"|SNP ", DATA_SOURCE_SNOOP},
+		     {"|TLB ", DATA_SOURCE_TLB},      {"|LCK ", DATA_SOURCE_LOCK},  {"|BLK ", DATA_SOURCE_BLOCK}};
 	for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++) {
 		strbuf_add_str(out, parts[i].title);
-		parts[i].add(source, out);
+		sample_text_add_part(source, parts[i].part, out);
 	}
 }
 

@@ -4,6 +4,7 @@
  * report_table.c. */
 #include "cmd/report.h"
 
+#include "analysis/data_places.h"
 #include "analysis/source_lines.h"
 #include "app/config.h"
 #include "app/command.h"
@@ -39,16 +40,20 @@ static struct error *look_at_recording(struct report *report)
 		return error_new("--branch-history: the recording has neither branch records nor call chains; record with -b or -g");
 	bool recorded_chains = report->chains;
 	report->chains |= report->branch_history;
-	report->branch_mode = has_branches && options->branches != BRANCHES_NEVER && !report->branch_history;
+	report->branch_mode = has_branches && options->branches != BRANCHES_NEVER && !report->branch_history && !options->mem_mode;
+	if (options->mem_mode && (options->branches == BRANCHES_WANTED || options->branch_history || options->total_cycles))
+		return error_new_kind(ERROR_USAGE, "--mem-mode: rows are memory accesses or branches, not both");
+	if (options->mem_mode && !(types & (PERF_SAMPLE_WEIGHT | PERF_SAMPLE_WEIGHT_STRUCT | PERF_SAMPLE_DATA_SRC | PERF_SAMPLE_ADDR)))
+		return error_new("--mem-mode: the recording has no memory accesses; record with -d -W and an event that samples them, such as mem-loads (see 'perf list mem')");
 	if (options->branches == BRANCHES_WANTED && !has_branches)
 		return error_new("-b: the recording has no branch records; record with -b");
 	if (options->total_cycles && !report->branch_mode)
 		return error_new("--total-cycles: %s", has_branches ? "not without branches" : "the recording has no branch records; record with -b");
 	if (options->callgraph.given && !report->chains)
 		return error_new("-g: the recording has no call chains; record with -g");
-	report->children = options->children && recorded_chains && !report->branch_mode && !options->hierarchy;
+	report->children = options->children && recorded_chains && !report->branch_mode && !options->hierarchy && !options->mem_mode;
 	report->group = !options->total_cycles && event_sets_together(events, options->group);
-	report->caller_order = options->callgraph.order_given ? options->callgraph.caller : options->inverted || report->children || (options->hierarchy && options->children && report->chains);
+	report->caller_order = options->callgraph.order_given ? options->callgraph.caller : options->inverted || report->children || ((options->hierarchy || options->mem_mode) && options->children && report->chains);
 	return NULL;
 }
 
@@ -76,6 +81,7 @@ static void setup_context(struct report *report)
 		.raw_trace = options->raw_trace,
 		.time_quantum_ns = options->time_quantum_ns,
 	};
+	report->context.places = data_places_create(report->opening.resolver);
 	report->context.lines = source_lines_create(report->opening.resolver, options->full_source_path, options->inlines == STACK_INLINES_ALL || (options->inlines && report->unwound));
 }
 
@@ -131,6 +137,7 @@ static struct error *make_fold(struct report *report)
 		.by_line = report->by_line,
 		.branch_history = report->branch_history,
 		.keep_outermost = report->caller_order,
+		.by_weight = options->mem_mode,
 		.inlines = options->inlines,
 		.hide_unresolved = options->hide_unresolved,
 		.max_stack = (unsigned int)options->max_stack,
@@ -268,6 +275,7 @@ static void report_deinit(struct report *report)
 	free(report->windows);
 	if (report->has_parent_regex)
 		regfree(&report->parent_regex);
+	data_places_destroy(report->context.places);
 	source_lines_destroy(report->context.lines);
 	intern_deinit(&report->strings);
 	arena_deinit(&report->arena);

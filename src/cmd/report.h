@@ -40,7 +40,7 @@ struct report_options {
 	bool hide_unresolved;
 	enum stack_inlines inlines;
 	bool children;
-	bool total_cycles;
+	bool total_cycles, mem_mode;
 	bool show_samples, show_period, show_modes, show_threads;
 	bool stats, tasks, mmaps, header, header_only, show_info, dump;
 	bool inverted;
@@ -85,6 +85,7 @@ struct report {
 	struct fold *fold;
 	bool by_line; /* a key tells addresses in one function apart */
 	bool unwound; /* there are stacks of registers and stack bytes */
+	const char *sort_order; /* what the rows are sorted by, as text */
 	bool branch_mode, branch_history, children, chains, caller_order, group;
 	regex_t parent_regex;
 	bool has_parent_regex;

@@ -12,6 +12,7 @@
 
 static const char DEFAULT_SORT[] = "comm,dso,symbol";
 static const char HISTORY_SORT[] = "srcline,symbol,dso,ipc_null";
+static const char MEMORY_SORT[] = "local_weight,mem,sym,dso,symbol_daddr,dso_daddr,snoop,tlb,locked,blocked,local_ins_lat,local_p_stage_cyc";
 static const char BRANCH_SORT[] = "comm,dso_from,symbol_from,symbol_to,cycles";
 
 static void add_once(struct key_list *list, const struct key *key)
@@ -44,6 +45,8 @@ static struct error *add_name(struct report *report, const char *name, const cha
 	const struct key *key = key_find(name, report->branch_mode);
 	if (key && (key->flags & KEY_BRANCH) && !report->branch_mode)
 		return error_new_kind(ERROR_USAGE, "%s %s: needs branch records: record with -b, report with -b", option, name);
+	if (key && (key->flags & KEY_MEMORY) && !report->options->mem_mode)
+		return error_new_kind(ERROR_USAGE, "%s %s: is about memory accesses: report with --mem-mode", option, name);
 	if (key) {
 		add_once(list, key);
 		return NULL;
@@ -100,21 +103,42 @@ static bool only_tracepoints(const struct report *report)
 	return true;
 }
 
+/* The kernel tool's; stages of a pipeline are told by POWER processors alone. */
+static bool has_stages(const struct report *report)
+{
+	const char *arch = report->session->reader->features.arch;
+	return arch && str_starts_with(arch, "ppc");
+}
+
+static const char *default_sort(const struct report *report)
+{
+	if (report->options->mem_mode)
+		return MEMORY_SORT;
+	if (report->branch_mode)
+		return BRANCH_SORT;
+	if (report->options->branch_history)
+		return HISTORY_SORT;
+	return only_tracepoints(report) ? (report->options->raw_trace ? "trace_fields" : "trace") : DEFAULT_SORT;
+}
+
 /* The text of -s as it counts: with the default where it is added to or not given, and with the overheads in front. */
 static const char *sort_text(struct report *report)
 {
 	const struct report_options *options = report->options;
-	const char *defaults = report->branch_mode ? BRANCH_SORT : report->options->branch_history ? HISTORY_SORT : only_tracepoints(report) ? (options->raw_trace ? "trace_fields" : "trace") : DEFAULT_SORT, *text = options->sort;
+	const char *defaults = default_sort(report), *text = options->sort;
 	if (!text) {
 		if (is_strict(options->fields))
 			return "";
 		text = defaults;
 	} else if (*text == '+') {
 		text = arena_printf(&report->arena, "%s,%s", defaults, text + 1);
-	} else if (strstr(text, "symbol")) {
+	} else if (strstr(text, "symbol") && !options->mem_mode) {
 		/* The kernel tool then has a column for what annotation knows. */
 		text = arena_printf(&report->arena, "%s,%s", text, report->branch_mode ? "ipc_lbr" : "ipc_null");
 	}
+	report->sort_order = text;
+	if (text == MEMORY_SORT && !has_stages(report))
+		text = arena_printf(&report->arena, "%.*s", (int)(strrchr(text, ',') - text), text);
 	if (is_strict(options->fields))
 		return text;
 	if (!strstr(text, "overhead"))

@@ -235,7 +235,10 @@ static void make_header(struct maker *maker)
 	if (maker->report->options->socket >= 0)
 		strbuf_printf(&line, "\n# Processor Socket: %d", maker->report->options->socket);
 	vec_push(&table->header, arena_strdup(&table->arena, strbuf_str(&line)));
-	vec_push(&table->header, arena_printf(&table->arena, "Event count (approx.): %lu", period));
+	bool memory = maker->report->options->mem_mode;
+	vec_push(&table->header, arena_printf(&table->arena, memory ? "Total weight : %lu" : "Event count (approx.): %lu", period));
+	if (memory && maker->report->sort_order)
+		vec_push(&table->header, arena_printf(&table->arena, "Sort order   : %s", maker->report->sort_order));
 	vec_push(&table->header, "");
 	strbuf_deinit(&line);
 }

@@ -25,6 +25,7 @@ const struct script_field_row script_field_table[SCRIPT_FIELD_COUNT] = {
 	[SCRIPT_TIME] = {"time", PERF_SAMPLE_TIME, "TIME", 0, script_put_time, NULL, "time stamp in seconds"},
 	[SCRIPT_PERIOD] = {"period", 0, NULL, 0, script_put_period, NULL, "events that the sample stands for"},
 	[SCRIPT_EVENT] = {"event", 0, NULL, 0, NULL, script_print_event, "name of the event"},
+	[SCRIPT_FLAGS] = {"flags", 0, NULL, 0, script_put_flags, NULL, "kind of a branch, of decoded instruction traces only: else blanks"},
 	[SCRIPT_TRACE] = {"trace", 0, NULL, NOT_TRACEPOINT, NULL, script_print_trace, "what a tracepoint tells"},
 	[SCRIPT_ADDR] = {"addr", PERF_SAMPLE_ADDR, "ADDR", 0, NULL, script_print_addr, "address of the data, or target of the branch"},
 	[SCRIPT_DATA_SRC] = {"data_src", PERF_SAMPLE_DATA_SRC, "DATA_SRC", 0, NULL, script_print_data_src,
@@ -64,6 +65,9 @@ const struct script_field_row script_field_table[SCRIPT_FIELD_COUNT] = {
 				   "size of the code's page"},
 	[SCRIPT_CGROUP] = {"cgroup", PERF_SAMPLE_CGROUP, "CGROUP", 0, NULL, script_print_cgroup,
 			   "control group (recorded with --all-cgroups)"},
+	[SCRIPT_CALLINDENT] = {"callindent", 0, NULL, 0, NULL, NULL, "depth of calls, of decoded instruction traces only: else nothing"},
+	[SCRIPT_IPC] = {"ipc", 0, NULL, 0, NULL, NULL, "instructions per cycle, of decoded instruction traces only: else nothing"},
+	[SCRIPT_METRIC] = {"metric", 0, NULL, 0, NULL, NULL, "figures of a group whose counters are all read ({cycles,instructions}:S), below its samples"},
 };
 
 #define BIT(field) SCRIPT_BIT(SCRIPT_##field)
@@ -108,11 +112,7 @@ struct parse {
 static const struct {
 	const char *name, *why;
 } refused_fields[] = {
-	{"flags", "tells of branches that instruction traces (Intel PT, Arm CoreSight) are decoded to, which isn't done here; use brstack"},
-	{"callindent", "tells of calls that instruction traces (Intel PT, Arm CoreSight) are decoded to, which isn't done here; use brstack"},
-	{"ipc", "tells of what instruction traces (Intel PT, Arm CoreSight) are decoded to, which isn't done here; use brstackinsn"},
 	{"synth", "tells of what instruction traces (Intel PT, Arm CoreSight) are decoded to, which isn't done here; use brstack"},
-	{"metric", "is not computed for samples; use perf stat -M"},
 	{"machine_pid", "would tell guests apart, which isn't done here; record inside of the guest"},
 	{"vcpu", "would tell guests apart, which isn't done here; record inside of the guest"},
 };
@@ -132,7 +132,7 @@ static struct error *unknown_field(const char *name)
 /* What is named for all types must be there. For one type, as for a type's usual set, what an event hasn't got is left out. */
 static void apply_word(struct script_fields *fields, unsigned int type, uint64_t bit, bool remove, bool must)
 {
-	fields->chosen[type] = true;
+	fields->chosen[type] |= bit != BIT(FLAGS); /* as the kernel's perf has it: this one leaves the rest as usual */
 	if (remove) {
 		fields->shown[type] &= ~bit;
 		fields->asked[type] &= ~bit;
@@ -284,6 +284,27 @@ static void add_tracepoint_stacks(struct script_fields *fields, const struct eve
 	}
 }
 
+static bool reads_groups(const struct event_list *events)
+{
+	for (size_t i = 0; i < events->events.len; i++)
+		if (events->events.data[i]->members > 1 && events->events.data[i]->attr.sample_type & PERF_SAMPLE_READ)
+			return true;
+	return false;
+}
+
+/* Fields that can be named, as with the kernel's perf, but have nothing to show in this recording. */
+static void tell_empty_fields(const struct script_fields *fields, const struct event_list *events)
+{
+	uint64_t asked = 0;
+	for (size_t type = 0; type < SCRIPT_TYPE_COUNT; type++)
+		asked |= fields->asked[type];
+	if (asked & (BIT(FLAGS) | BIT(CALLINDENT) | BIT(IPC)))
+		log_warning("-F: flags, callindent and ipc come from decoded instruction traces (Intel PT, Arm CoreSight): here they are empty; "
+			    "brstack shows branches that were recorded with -b");
+	if (asked & BIT(METRIC) && !reads_groups(events))
+		log_warning("-F: metric needs samples of a group whose counters are all read: record with -e '{cycles,instructions}:S'");
+}
+
 struct error *script_fields_check(struct script_fields *fields, const struct script_offer *offer)
 {
 	const struct event_list *events = offer->events;
@@ -304,6 +325,8 @@ struct error *script_fields_check(struct script_fields *fields, const struct scr
 	}
 	if (offer->callchains && !offer->pipe)
 		add_tracepoint_stacks(fields, events);
+	if (!offer->pipe)
+		tell_empty_fields(fields, events);
 	return NULL;
 }
 

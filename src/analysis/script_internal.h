@@ -17,6 +17,7 @@ struct script_sample {
 	const struct script_plan *plan;
 	uint32_t type; /* of the record: RECORD_SAMPLE, or the side-band record whose beginning of line is printed */
 	uint16_t misc;
+	bool is_last_member; /* of the counters that were read with it */
 	const char *comm; /* instead of the thread's name; NULL = that one */
 };
 
@@ -63,6 +64,11 @@ static inline bool script_shows(const struct script_plan *plan, enum script_fiel
 	return plan->fields & SCRIPT_BIT(field);
 }
 
+struct script_metrics;
+void script_metrics_destroy(struct script_metrics *metrics);
+/* The lines of -F metric, when the sample is the last one of its group's. */
+void script_add_metrics(struct script_text *text, const struct script_sample *at, struct strbuf *out);
+
 struct script_code;
 void script_code_destroy(struct script_code *code);
 
@@ -81,6 +87,7 @@ struct script_text {
 	uint64_t previous_time; /* --deltatime */
 	struct source_files *sources; /* srccode; NULL until asked for */
 	struct map64 last_lines;      /* srccode: thread → hash of the line that was shown last */
+	struct script_metrics *metrics; /* NULL until they are asked for */
 	struct counted *counted;      /* counts of `perf stat record`; NULL until there are any */
 	bool counts_shown;	      /* … and the heading of their table is written */
 	size_t memory_width;	/* widest text of a data source so far: later ones are filled up to it */
@@ -114,7 +121,7 @@ void script_json_count(const struct counted_row *row, struct strbuf *out);
 void script_json_sample(struct script_text *text, const struct script_sample *at, struct strbuf *out);
 
 /* Fields, by file. */
-script_field_put script_put_pid, script_put_tid, script_put_cpu, script_put_misc, script_put_time, script_put_period;
+script_field_put script_put_pid, script_put_tid, script_put_cpu, script_put_misc, script_put_time, script_put_period, script_put_flags;
 script_field_print script_print_comm, script_print_tod, script_print_event, script_print_trace;
 script_field_print script_print_addr, script_print_ip, script_print_branch;
 script_field_put script_put_weight, script_put_ins_lat, script_put_retire_lat, script_put_phys_addr;

@@ -24,7 +24,7 @@ static void plan_prints(struct script_plan *plan)
 {
 	uint64_t fields = plan->fields;
 	if (plan->branch_trace)
-		fields &= PREFIX | BIT(PERIOD) | BIT(EVENT);
+		fields &= PREFIX | BIT(PERIOD) | BIT(EVENT) | BIT(FLAGS);
 	/* Of several ways to show the same, the first. */
 	if (fields & BIT(BRSTACK))
 		fields &= ~(BIT(BRSTACKSYM) | BIT(BRSTACKOFF));
@@ -120,6 +120,7 @@ void script_text_destroy(struct script_text *text)
 		free(text->plans[i]);
 	}
 	free(text->plans);
+	script_metrics_destroy(text->metrics);
 	script_code_destroy(text->code);
 	counted_destroy(text->counted);
 	source_files_destroy(text->sources);
@@ -167,6 +168,7 @@ void script_text_sample(struct script_text *text, const struct record *record, c
 		.plan = plan,
 		.type = record->header->type,
 		.misc = record->header->misc,
+		.is_last_member = record->is_last_member,
 	};
 	if (text->options.json) {
 		script_json_sample(text, &at, out);
@@ -176,6 +178,8 @@ void script_text_sample(struct script_text *text, const struct record *record, c
 	strbuf_add_char(out, '\n');
 	if (script_shows(plan, SCRIPT_SRCCODE))
 		script_add_source_code(text, &at, out);
+	if (script_shows(plan, SCRIPT_METRIC) && record->is_member)
+		script_add_metrics(text, &at, out);
 }
 
 void script_text_prefix(struct script_text *text, const struct script_sample *at, struct strbuf *out)

@@ -4,7 +4,8 @@
  *	machine ◄─ thread ◄─ comm, comm_thread        evsel, dso ◄─ symbol ◄─ call_path ◄─ sample, context_switch
  *
  * Facts: the kernel tool's export-to-sqlite.py names the columns; which rows come when was observed. Calls and returns (call_return_table) come from decoded
- * hardware traces only: there are none. */
+ * hardware traces only: there are none. The kernel tool makes one of them for each thread whose samples have addresses, which says that neither a call nor
+ * a return was seen; it is left out. */
 #include "language/python_internal.h"
 
 #include "analysis/sample_text.h"

@@ -36,18 +36,33 @@ reading_values reading_values_create(const struct readings *readings)
 	return mem_zalloc_array(readings->count + 1, sizeof(uint64_t));
 }
 
+/* How far a counter has advanced; 0 also when it isn't known. */
+static uint64_t advance_of(const struct readings *readings, const struct sample_counter *counter, const uint64_t *values)
+{
+	const uint64_t *slot = map64_find(&readings->slots, counter->id);
+	return slot ? counter->value - values[*slot] : 0;
+}
+
+bool readings_have_more(const struct readings *readings, const struct sample_layout *layout, const uint64_t *values, uint64_t index,
+			const struct sample *sample)
+{
+	for (; index < sample->counter_count; index++) {
+		struct sample_counter counter = sample_counter(layout, sample, index);
+		if (advance_of(readings, &counter, values))
+			return true;
+	}
+	return false;
+}
+
 const struct event *readings_next(const struct readings *readings, const struct reader *reader, const struct sample_layout *layout,
 				  reading_values values, uint64_t *index, struct sample *sample)
 {
 	while (*index < sample->counter_count) {
 		struct sample_counter counter = sample_counter(layout, sample, (*index)++);
-		const uint64_t *slot = map64_find(&readings->slots, counter.id);
-		if (!slot)
-			continue;
-		uint64_t advance = counter.value - values[*slot];
-		values[*slot] = counter.value;
+		uint64_t advance = advance_of(readings, &counter, values);
 		if (!advance)
 			continue;
+		values[*map64_find(&readings->slots, counter.id)] = counter.value;
 		sample->id = counter.id;
 		sample->period = advance;
 		return reader_event_by_id(reader, counter.id);

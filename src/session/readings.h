@@ -34,3 +34,6 @@ static inline bool readings_splits(const struct readings *readings, const struct
  * more. */
 const struct event *readings_next(const struct readings *readings, const struct reader *reader, const struct sample_layout *layout,
 				  reading_values values, uint64_t *index, struct sample *sample);
+/* Whether readings_next() would find another one. */
+bool readings_have_more(const struct readings *readings, const struct sample_layout *layout, const uint64_t *values, uint64_t index,
+			const struct sample *sample);

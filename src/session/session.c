@@ -439,6 +439,7 @@ static bool next_member(struct session *session, struct record *ret)
 	*ret = private->group;
 	ret->event = event;
 	ret->is_member = true;
+	ret->is_last_member = !readings_have_more(&private->readings, layout, private->values, private->group_index, &private->group_sample);
 	ret->member_id = private->group_sample.id;
 	ret->member_period = private->group_sample.period;
 	return true;

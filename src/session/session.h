@@ -104,7 +104,7 @@ struct record {
 	const struct event *event;	    /* of samples never NULL; of others by their trailer, or NULL */
 	/* A sample with counters read for its group is delivered once for each of them that advanced, with that one's event, id and period.
 	 */
-	bool is_member;
+	bool is_member, is_last_member;
 	uint64_t member_id, member_period;
 };
 

@@ -192,9 +192,12 @@ class Maker:
             data = self.pack("Q", value)
             return data
         ids = event.ids or [0]
-        value = number(fields.get("read", "0"))
         times = b"".join(self.pack("Q", number(fields.get(name, "0"))) for name, bit in (("enabled", 1), ("running", 2)) if event.read & bit)
         extra = (self.pack("Q", ids[0]) if event.read & 4 else b"") + (self.pack("Q", 0) if event.read & 16 else b"")
+        if "/" in fields.get("read", ""):  # of a group: VALUE/ID of each member
+            pairs = [tuple(map(number, pair.split("/"))) for pair in fields["read"].split(",")]
+            return self.pack("Q", len(pairs)) + times + b"".join(self.pack("QQ", *pair) for pair in pairs)
+        value = number(fields.get("read", "0"))
         if event.read & 8:
             return self.pack("Q", 1) + times + counter(value) + extra
         return counter(value) + times + extra

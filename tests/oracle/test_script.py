@@ -424,8 +424,42 @@ def test_dump_in_the_order_of_the_file(perf, oracle, record):
     assert len(offsets) > 50 and offsets == sorted(offsets)
 
 
-@pytest.mark.parametrize("words", [["--itrace=b"], ["--stitch-lbr"], ["--insn-trace"], ["--call-trace"], ["--xed"], ["-F", "+flags"], ["-F", "+callindent"], ["-F", "+ipc"],
-                                   ["-F", "+metric"], ["--guest-code"], ["--addr2line", "/usr/bin/addr2line"]], ids=" ".join)
+@pytest.mark.parametrize("name, fields", [("raw-syscalls", "+flags"), ("raw-syscalls", "+callindent"), ("raw-syscalls", "+ipc"), ("raw-syscalls", "comm,flags,event"),
+                                          ("branches", "ip,sym,flags,event"), ("branches", "+flags"), ("raw-syscalls", "+flags,+period"), ("branches", "flags,ipc,callindent")])
+def test_fields_of_instruction_traces(perf, oracle, record, tmp_path, name, fields):
+    """Without such traces they are blank, and that is said."""
+    path = tmp_path / "perf.data"
+    if name == "branches":
+        path.write_bytes(recording.make("event branches type=0 config=4 freq=1 sample=IP|TID|TIME|ADDR flags=sample_id_all\ncomm pid=1 tid=1 name=ls\n"
+                                        "sample event=0 ip=0x400123 addr=0x400200 pid=1 tid=1 time=10\n"))
+    else:
+        path = record(oracle, name, RECORDINGS[name])
+    theirs, ours = both(perf, oracle, path, ["-F", fields])
+    assert_same(theirs, ours, fields)
+    assert theirs
+    assert "decoded instruction traces" in perf("script", "-i", path, "-F", fields).stderr
+
+
+def test_metrics(perf, tmp_path):
+    """Of each sample of a group, from the advance of its counters; the kernel's perf 6.1 prints others (0.00% of all branches for 20 of 100)."""
+    text = """
+feature group_desc
+event cycles type=0 config=0 freq=1000 sample=IP|TID|TIME|READ|ID read=ID|GROUP flags=sample_id_all ids=1 members=3
+event instructions type=0 config=1 freq=0 sample=IP|TID|TIME|READ|ID read=ID|GROUP flags=sample_id_all ids=2 members=0
+event branch-misses type=0 config=5 freq=0 sample=IP|TID|TIME|READ|ID read=ID|GROUP flags=sample_id_all ids=3 members=0
+comm pid=1 tid=1 name=ls
+sample event=0 ip=0x400123 pid=1 tid=1 time=1000 id=1 read=1000/1,1500/2,0/3
+sample event=0 ip=0x400123 pid=1 tid=1 time=2000 id=1 read=1200/1,1550/2,7/3
+"""
+    (tmp_path / "perf.data").write_bytes(recording.make(text))
+    lines = perf("script", "-i", tmp_path / "perf.data", "-F", "event,period,metric").stdout.splitlines()
+    assert [line.split() for line in lines] == [["1000", "cycles:"], ["1500", "instructions:"], ["metric:", "1.50", "insn", "per", "cycle"],
+                                               ["200", "cycles:"], ["50", "instructions:"], ["7", "branch-misses:"], ["metric:", "0.25", "insn", "per", "cycle"]]
+    assert lines[2] == "\tmetric:    1.50  insn per cycle"
+
+
+@pytest.mark.parametrize("words", [["--itrace=b"], ["--stitch-lbr"], ["--insn-trace"], ["--call-trace"], ["--xed"], ["-F", "+synth"], ["--guest-code"],
+                                   ["--addr2line", "/usr/bin/addr2line"]], ids=" ".join)
 def test_what_cannot_be_had_says_what_to_use(perf, words):
     result = perf("script", *words)
     assert result.returncode not in (0, 129) and not result.stdout

@@ -59,27 +59,36 @@ static void keep_mode(const char *path, int fd)
 		fchmod(fd, old.st_mode & 0777);
 }
 
-struct error *replacement_begin(const char *path, struct replacement *ret)
+/* `target` is taken over; NULL: `path` is written as it is. */
+static struct error *begin(const char *path, char *target, struct replacement *ret)
 {
-	struct replacement made = {0};
-	struct error *error = find_target(path, &made.path);
-	if (error)
-		return error;
-	int fd = made.path ? create_beside(made.path, &made.beside) : open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+	struct replacement made = {.path = target ? target : mem_strdup(path)};
+	int fd = target ? create_beside(target, &made.beside) : open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
 	if (fd < 0) {
-		error = error_system(errno, "cannot write %s", path);
+		struct error *error = error_system(errno, "cannot write %s", path);
 		free(made.path);
 		return error;
 	}
-	if (made.path)
-		keep_mode(made.path, fd);
-	else
-		made.path = mem_strdup(path);
 	made.file = fdopen(fd, "w");
 	if (!made.file)
 		mem_exhausted();
 	*ret = made;
 	return NULL;
+}
+
+struct error *replacement_begin(const char *path, struct replacement *ret)
+{
+	char *target;
+	struct error *error = find_target(path, &target);
+	error = error ? error : begin(path, target, ret);
+	if (!error && ret->beside)
+		keep_mode(ret->path, fileno(ret->file));
+	return error;
+}
+
+struct error *replacement_begin_here(const char *path, struct replacement *ret)
+{
+	return begin(path, mem_strdup(path), ret);
 }
 
 struct error *replacement_end(struct replacement *replacement, struct error *error)

@@ -19,6 +19,8 @@ struct replacement {
 };
 
 struct error *replacement_begin(const char *path, struct replacement *ret);
+/* The same for a place that others may have prepared: what has the name is replaced itself, a symbolic link not followed, a device not written to. */
+struct error *replacement_begin_here(const char *path, struct replacement *ret);
 /* Closes the file. With `error`, which is returned, the old file stays; else the new one takes its place. */
 struct error *replacement_end(struct replacement *replacement, struct error *error);
 

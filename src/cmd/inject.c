@@ -1,6 +1,7 @@
 /* perf inject: a recording, completed by what was not known when it was made.
  *
  *	perf inject -b -i perf.data -o with-ids.data       build-ids of the files that samples hit
+ *	perf inject -j -i perf.data -o with-code.data      files of generated code
  *	perf record -o - … | perf inject -b | perf report -i -
  *
  * Everything else goes through as it is. Not done here: hardware trace isn't decoded. */
@@ -27,6 +28,8 @@ static const struct option inject_options[] = {
 	OPTION_STRING(0, "known-build-ids", TYPE, known_build_ids, "LIST",
 		      "with these: 'BUILD-ID PATH' pairs separated by commas, or file://NAME with one on each line as 'perf buildid-list' prints them"),
 	OPTION_STRING('k', "vmlinux", TYPE, vmlinux, "FILE", "kernel image to take the kernel's build-id from, where the recording has none"),
+	OPTION_FLAG('j', "jit", TYPE, jit,
+		    "generated code, for tools that don't read jitdumps: a file jitted-PID-NUMBER.so beside the dump for each piece, mapped when it was there"),
 	OPTION_FLAG('s', "sched-stat", TYPE, sleep,
 		    "where and how long tasks slept: events of sched_switch, each with the time slept, made of sched_switch and sched_stat_* events"),
 	OPTION_REFUSED(0, "itrace", "OPTIONS", NO_TRACES),
@@ -52,13 +55,16 @@ static struct error *check_options(const struct inject_options *options)
 static struct error *put_through(struct inject *inject, const struct record *record)
 {
 	struct record changed = *record;
+	struct error *error = inject->options->jit ? inject_jit(inject, record) : NULL;
+	if (error || (inject->options->jit && session_maps_jitdump(inject->session, record->header)))
+		return error;
 	if (record->event && record->event->index >= inject->events.events.len) {
 		inject->left_out++;
 		return NULL;
 	}
 	if (inject->options->sleep && record->header->type == RECORD_SAMPLE && !inject_sleep(inject, &changed))
 		return NULL;
-	struct error *error = inject_build_ids(inject, &changed);
+	error = inject_build_ids(inject, &changed);
 	return error ? error : inject_write(inject, changed.header);
 }
 
@@ -91,6 +97,8 @@ static struct error *inject_recording(struct inject *inject)
 		.input = {.path = options->input ? options->input : "-", .force = options->force},
 		.streaming = true,
 		.whole_groups = true,
+		.code = options->jit ? inject_jit_note : NULL,
+		.code_context = inject,
 	};
 	struct error *error = session_open(&session_options, &inject->session);
 	if (error)
@@ -100,9 +108,12 @@ static struct error *inject_recording(struct inject *inject)
 	error = error ? error : inject_output_open(inject);
 	error = error ? error : put_all_through(inject);
 	error = error ? error : inject_output_finish(inject);
-	if (!error)
-		tell(inject);
-	return error;
+	if (error)
+		return error;
+	if (options->jit)
+		inject_jit_tell(inject);
+	tell(inject);
+	return NULL;
 }
 
 static struct error *run(int argc, char **argv, int *ret_status)
@@ -118,6 +129,7 @@ static struct error *run(int argc, char **argv, int *ret_status)
 	error = check_options(&options);
 	error = error ? error : inject_build_ids_init(&inject);
 	error = error ? error : inject_recording(&inject);
+	inject_jit_deinit(&inject);
 	inject_output_deinit(&inject);
 	inject_sleep_deinit(&inject);
 	inject_build_ids_deinit(&inject);

@@ -17,11 +17,20 @@ struct inject_options {
 	const char *known_build_ids;
 	const char *vmlinux;
 	bool sleep; /* -s */
+	bool jit;
 	struct output_options output_options;
 };
 
 struct inject_known_id {
 	const char *path;
+	struct buildid id;
+};
+
+/* A file of generated code. */
+struct inject_image {
+	const char *name; /* as its maps have it */
+	uint32_t major, minor;
+	uint64_t inode;
 	struct buildid id;
 };
 
@@ -40,6 +49,12 @@ struct inject {
 	VEC(struct inject_known_id) known_ids;
 	VEC(bool) noted; /* by dso: its build-id was looked for */
 	bool same_machine;
+
+	/* inject_jit.c */
+	VEC(struct session_code) codes; /* that come next, from `code_at` on */
+	size_t code_at;
+	VEC(struct inject_image) images;
+	struct map64 image_by_code; /* struct jitdump_code → index */
 
 	/* inject_sleep.c: the newest sched_switch of each thread, by tid: index + 1 in `switches` */
 	struct map64 switch_by_tid;
@@ -61,7 +76,19 @@ void inject_output_deinit(struct inject *inject);
 struct error *inject_build_ids_init(struct inject *inject);
 /* Looks at a record that is about to be written, for files whose build-ids are wanted: a stream gets them ahead of it. */
 struct error *inject_build_ids(struct inject *inject, const struct record *record);
+/* The same for a file of generated code. */
+struct error *inject_image_build_id(struct inject *inject, const struct inject_image *image);
 void inject_build_ids_deinit(struct inject *inject);
+
+/* ---- inject_jit.c ---- */
+
+/* The session's session_options.code; its context is the struct inject. */
+void inject_jit_note(void *context, const struct session_code *code);
+/* Puts in the code that is there when a record comes, before it. */
+struct error *inject_jit(struct inject *inject, const struct record *record);
+/* Says that there was none. */
+void inject_jit_tell(const struct inject *inject);
+void inject_jit_deinit(struct inject *inject);
 
 /* ---- inject_sleep.c ---- */
 

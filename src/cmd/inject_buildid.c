@@ -94,22 +94,31 @@ static bool find_id(const struct inject *inject, const struct dso *dso, struct b
 	return dso_read_build_id(dso, ret);
 }
 
+static struct error *put(struct inject *inject, const struct feature_build_id *entry)
+{
+	char hex[41];
+	log_info("%s %s", buildid_format(&entry->id, hex), entry->filename);
+	if (writer_is_pipe(inject->writer))
+		return writer_add_build_id(inject->writer, entry);
+	vec_push(&inject->features.build_ids, *entry);
+	return NULL;
+}
+
+struct error *inject_image_build_id(struct inject *inject, const struct inject_image *image)
+{
+	const struct feature_build_id entry = {.misc = CPUMODE_USER, .pid = -1, .id = image->id, .filename = image->name};
+	return inject->options->build_ids || inject->options->all_build_ids ? put(inject, &entry) : NULL;
+}
+
 static struct error *note(struct inject *inject, const struct dso *dso)
 {
 	struct feature_build_id entry = {.misc = dso->kernel ? CPUMODE_KERNEL : CPUMODE_USER, .pid = -1, .filename = listed_name(dso)};
-	char hex[41];
 	while (inject->noted.len <= dso->index)
 		vec_push(&inject->noted, false);
 	if (inject->noted.data[dso->index])
 		return NULL;
 	inject->noted.data[dso->index] = true;
-	if (!find_id(inject, dso, &entry.id))
-		return NULL;
-	log_info("%s %s", buildid_format(&entry.id, hex), entry.filename);
-	if (writer_is_pipe(inject->writer))
-		return writer_add_build_id(inject->writer, &entry);
-	vec_push(&inject->features.build_ids, entry);
-	return NULL;
+	return find_id(inject, dso, &entry.id) ? put(inject, &entry) : NULL;
 }
 
 static struct error *note_address(struct inject *inject, const struct maps *maps, uint64_t address, uint64_t time)

@@ -169,42 +169,61 @@ const struct jitdump_code *jitdump_find(const struct jitdump *dump, uint64_t off
 	return code && offset - code->offset < code->size ? code : NULL;
 }
 
-/* Lines are entries (address, line, discriminator, name), sorted by address; the name "\xff" is the one before once more. */
-bool jitdump_line(const struct jitdump *dump, const struct jitdump_code *code, uint64_t distance, const char **ret_file, uint32_t *ret_line)
+void jitdump_lines_begin(const struct jitdump *dump, const struct jitdump_code *code, struct jitdump_lines *lines)
 {
-	if (!code->debug_info)
-		return false;
 	struct record_head head;
-	struct cursor at = record_at(dump, code->debug_info, &head);
-	uint64_t base = cursor_u64(&at) + (dump->shifted_lines ? ELF_HEADER_SIZE : 0), count = cursor_u64(&at);
-	const char *file = NULL;
-	bool found = false;
-	for (uint64_t i = 0; i < count && !at.failed; i++) {
-		uint64_t address = cursor_u64(&at);
-		uint32_t line = cursor_u32(&at);
-		cursor_u32(&at); /* discriminator, or column */
-		const uint8_t *end = at.failed ? NULL : memchr(at.at, 0, cursor_left(&at));
-		if (!end || address < base || address - base > distance)
-			break;
-		const char *name = cursor_bytes(&at, (size_t)(end + 1 - at.at));
-		file = !strcmp(name, "\xff") ? file : name;
-		*ret_line = line;
-		found = true;
-	}
-	*ret_file = file;
-	return found && file && *file;
+	*lines = (struct jitdump_lines){0};
+	if (!code->debug_info)
+		return;
+	lines->at = record_at(dump, code->debug_info, &head);
+	lines->base = cursor_u64(&lines->at) + (dump->shifted_lines ? ELF_HEADER_SIZE : 0);
+	lines->left = cursor_u64(&lines->at);
 }
 
-/* The section lies behind the code, at the next multiple of 8; its table for binary search, behind it, isn't needed. */
-const uint8_t *jitdump_eh_frame(const struct jitdump *dump, const struct jitdump_code *code, size_t *ret_size, uint64_t *ret_address)
+/* Lines are entries (address, line, discriminator, name), sorted by address; the name "\xff" is the one before once more. */
+bool jitdump_lines_next(struct jitdump_lines *lines)
+{
+	if (!lines->left || lines->at.failed)
+		return false;
+	lines->left--;
+	uint64_t address = cursor_u64(&lines->at);
+	lines->line = cursor_u32(&lines->at);
+	cursor_u32(&lines->at); /* discriminator, or column */
+	const char *name = cursor_string(&lines->at);
+	if (!name || address < lines->base)
+		return false;
+	lines->distance = address - lines->base;
+	lines->file = !strcmp(name, "\xff") ? lines->file : name;
+	return true;
+}
+
+bool jitdump_line(const struct jitdump *dump, const struct jitdump_code *code, uint64_t distance, const char **ret_file, uint32_t *ret_line)
+{
+	struct jitdump_lines lines;
+	const char *file = NULL;
+	jitdump_lines_begin(dump, code, &lines);
+	while (jitdump_lines_next(&lines) && lines.distance <= distance) {
+		file = lines.file;
+		*ret_line = lines.line;
+	}
+	*ret_file = file;
+	return file && *file;
+}
+
+/* The section lies behind the code, at the next multiple of 8; its table for binary search is behind it. */
+bool jitdump_unwind(const struct jitdump *dump, const struct jitdump_code *code, struct jitdump_unwind *ret)
 {
 	struct record_head head;
 	struct cursor at = code->unwind_info ? record_at(dump, code->unwind_info, &head) : (struct cursor){.failed = true};
-	uint64_t size = cursor_u64(&at), table_size = cursor_u64(&at);
-	cursor_u64(&at); /* how much of it is mapped */
+	uint64_t size = cursor_u64(&at), table_size = cursor_u64(&at), mapped_size = cursor_u64(&at);
 	if (at.failed || table_size >= size || size > cursor_left(&at))
-		return NULL;
-	*ret_size = size - table_size;
-	*ret_address = code->offset + ((code->size + 7) & ~(uint64_t)7);
-	return at.at;
+		return false;
+	*ret = (struct jitdump_unwind){
+		.eh_frame = at.at,
+		.size = size - table_size,
+		.table_size = table_size,
+		.mapped_size = mapped_size < size ? mapped_size : size,
+		.address = code->offset + ((code->size + 7) & ~(uint64_t)7),
+	};
+	return true;
 }

@@ -3,6 +3,7 @@
  * Source of the format: tools/perf/Documentation/jitdump-specification.txt of the kernel. */
 #pragma once
 
+#include "base/cursor.h"
 #include "base/error.h"
 #include "base/mapping.h"
 #include "base/vec.h"
@@ -51,6 +52,28 @@ void jitdump_close(struct jitdump *dump);
 const struct jitdump_code *jitdump_find(const struct jitdump *dump, uint64_t offset);
 /* The source line of the instruction at `distance` from the beginning of the code; false when there is none. `ret_file` lives as long as the dump. */
 bool jitdump_line(const struct jitdump *dump, const struct jitdump_code *code, uint64_t distance, const char **ret_file, uint32_t *ret_line);
-/* The call frame information of a piece of code (the contents of an .eh_frame section), for code that begins at its offset in the file; NULL when there
- * is none. *ret_address: the address that pointers in it count from. */
-const uint8_t *jitdump_eh_frame(const struct jitdump *dump, const struct jitdump_code *code, size_t *ret_size, uint64_t *ret_address);
+
+/* All source lines of a piece of code, one after the other:
+ *	jitdump_lines_begin(dump, code, &lines);
+ *	while (jitdump_lines_next(&lines)) …
+ */
+struct jitdump_lines {
+	uint64_t distance; /* from the beginning of the code: not checked against its size or the one before */
+	uint32_t line;
+	const char *file; /* NULL = unknown; lives as long as the dump */
+	/* private */
+	struct cursor at;
+	uint64_t base, left;
+};
+void jitdump_lines_begin(const struct jitdump *dump, const struct jitdump_code *code, struct jitdump_lines *lines);
+bool jitdump_lines_next(struct jitdump_lines *lines);
+
+/* The call frame information of a piece of code, as the contents of ELF sections. */
+struct jitdump_unwind {
+	const uint8_t *eh_frame;
+	size_t size, table_size; /* of .eh_frame, and of .eh_frame_hdr right behind it */
+	uint64_t mapped_size;	 /* of both, how much is in memory behind the code; 0 = it isn't there */
+	uint64_t address;	 /* what pointers in it count from, for code that begins at its offset in the file */
+};
+/* False when there is none. */
+bool jitdump_unwind(const struct jitdump *dump, const struct jitdump_code *code, struct jitdump_unwind *ret);

@@ -9,6 +9,7 @@
 #include "base/strbuf.h"
 #include "event/event.h"
 #include "kernel/counter.h"
+#include "model/machine.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -43,6 +44,9 @@ void synth_all_tasks(struct synth *synth, unsigned int jobs);
 /* COMM, NAMESPACES, MMAP2 of the given threads, each process' maps once; `is_workload`: they have not exec'ed yet, so their maps are ours
  * and are left out. */
 void synth_threads(struct synth *synth, const pid_t *threads, size_t count, bool is_workload);
+
+/* A map of a process or the kernel, as a MMAP2 record: by its build-id where it has one, else by device and inode. */
+void synth_map(struct synth *synth, const struct map_description *map, bool kernel);
 
 /* User-range records that describe the recording. */
 void synth_id_index(struct synth *synth, const struct counter *const *counters, size_t count, const struct counter_target *target);

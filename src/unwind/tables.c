@@ -33,11 +33,9 @@ static void open_dump(struct unwind_tables *tables, const struct jitdump *dump)
 	tables->dump = dump;
 	tables->codes = mem_zalloc_array(dump->codes.len + 1, sizeof(*tables->codes));
 	for (size_t i = 0; i < dump->codes.len; i++) {
-		size_t size;
-		uint64_t address;
-		const uint8_t *data = jitdump_eh_frame(dump, &dump->codes.data[i], &size, &address);
-		if (data)
-			cfi_section_init(&tables->codes[i], &form, data, size, address, true);
+		struct jitdump_unwind unwind;
+		if (jitdump_unwind(dump, &dump->codes.data[i], &unwind))
+			cfi_section_init(&tables->codes[i], &form, unwind.eh_frame, unwind.size, unwind.address, true);
 	}
 }
 

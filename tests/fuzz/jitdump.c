@@ -1,6 +1,7 @@
 /* Jitdumps: their code, lines and call frame information. */
 #include "base/log.h"
 #include "model/jitdump.h"
+#include "symbol/code_image.h"
 #include "unwind/cfi.h"
 
 #include <stdlib.h>
@@ -13,16 +14,25 @@ static void read_frames(const struct jitdump *dump, const struct jitdump_code *c
 	const struct elf_file form = {.is_64bit = true, .swap = dump->swap, .machine = dump->machine};
 	struct cfi_section frames;
 	struct cfi_row row;
-	size_t size;
-	uint64_t address;
-	const uint8_t *data = jitdump_eh_frame(dump, code, &size, &address);
-	if (!data)
+	struct jitdump_unwind unwind;
+	if (!jitdump_unwind(dump, code, &unwind))
 		return;
-	cfi_section_init(&frames, &form, data, size, address, true);
+	cfi_section_init(&frames, &form, unwind.eh_frame, unwind.size, unwind.address, true);
 	cfi_section_row(&frames, code->offset, &row);
 	for (size_t i = 0; i < frames.count && i < 20; i++)
 		cfi_section_row(&frames, frames.entries[i].end - 1, &row);
 	cfi_section_deinit(&frames);
+}
+
+/* What is written of it can be read: the code under its name. */
+static void make_image(const struct jitdump *dump, const struct jitdump_code *code)
+{
+	struct strbuf out = {0};
+	struct buildid id;
+	code_image_make(dump, code, &out, &id);
+	if (out.len < CODE_IMAGE_TEXT + code->size || memcmp(out.data + CODE_IMAGE_TEXT, dump->mapping.data + code->offset, code->size))
+		abort();
+	strbuf_deinit(&out);
 }
 
 static void read_code(const struct jitdump *dump, const struct jitdump_code *code)
@@ -38,6 +48,7 @@ static void read_code(const struct jitdump *dump, const struct jitdump_code *cod
 		if (jitdump_line(dump, code, at, &file, &line))
 			used += strlen(file);
 	read_frames(dump, code);
+	make_image(dump, code);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -84,6 +84,19 @@ def test_node(perf, live, node, form, clock):
             file.unlink()
 
 
+def test_node_injected(perf, oracle, live, node):
+    """Row 62: the kernel's perf finds the same functions in what our inject makes as in what its own does, and ours in both."""
+    done = perf("record", "-F", "1000", "-k", "mono", "-o", "node.data", "--", "node", "--perf-prof", "hot.js", "30", cwd=node)
+    assert done.returncode == 0, done.stderr
+    tables = []
+    for tool, name in ((oracle, "theirs.data"), (perf, "ours.data")):
+        done = tool("inject", "--jit", "-i", "node.data", "-o", name, cwd=node)
+        assert done.returncode == 0, done.stderr
+        tables += [shares(reader("report", "--stdio", "-s", "sym", "-i", name, cwd=node).stdout) for reader in (perf, oracle)]
+    assert all(table == tables[0] for table in tables)
+    assert total(tables[0], r"JS:\*?\^?.*hot\.js") > 60 and total(tables[0], r"fibonacci") > 2
+
+
 def test_stream(perf, live, node):
     """Read while it is written: the dump grows behind the pipe."""
     text = subprocess.run(["sh", "-c", '"$0" record -q -F 1000 -o - -- node --perf-prof hot.js 60 | "$0" script -i - -F ip,sym', perf.path],

@@ -1,0 +1,189 @@
+"""perf inject --jit: generated code as ELF files, for the kernel's perf and other tools; compared with what the kernel's perf makes of the same recording."""
+import pathlib
+import re
+import shutil
+import stat
+import struct
+import subprocess
+import sys
+
+import pytest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
+import jitdump  # noqa: E402
+import recording  # noqa: E402
+
+SECOND = 1000000000
+AREA, PLACE, OTHER = 0x7F1000000000, 0x7F1000001000, 0x7F1000003000
+CODE = bytes.fromhex("554889e5" "4883ec10" "90909090" "e8f3ffffff" "c9" "c3") + b"\x90" * 13  # 32 bytes: push, mov, sub, nops, call itself, leave, ret
+EH_FRAME = bytes.fromhex("1400000000000000017a5200017810011b0c070890010000"  # CIE: CFA = rsp + 8, return address at CFA - 8
+                         "180000001c000000c0ffffff20000000" "00" "410e10" "8602" "430d06" "000000")  # push rbp; mov rsp,rbp
+LINES = [(0, 3, "/src/f.c"), (4, 4, "/src/f.c"), (12, 9, "/src/g.c"), (17, 5, "/src/f.c")]
+
+
+def events(clock=1):
+    return [f"event cpu-clock type=1 config=0 freq=1000 sample=IP|TID|TIME|CPU|PERIOD|IDENTIFIER ids=1 flags=sample_id_all,comm,mmap,mmap2,task"
+            f"{',use_clockid' if clock else ''} clock={clock}", "feature event_desc", "feature arch x86_64"]
+
+
+def process(path, pid=5):
+    return [f"comm pid={pid} tid={pid} name=jit time={SECOND}",
+            f"mmap2 pid={pid} tid={pid} addr={AREA:#x} len=0x10000 pgoff=0 prot=7 name=//anon time={SECOND + 1}",
+            f"mmap2 pid={pid} tid={pid} addr=0x7f2000000000 len=0x1000 pgoff=0 maj=8 min=1 ino=9 prot=5 name={path} time={SECOND + 2}"]
+
+
+def write(path, lines, **options):
+    path.write_bytes(recording.make("\n".join(lines), **options))
+    return path
+
+
+def story(folder):
+    """f(), then g() over its end, then f() moves away, then h() in its place; each second a sample; the memory is mapped anew in between."""
+    dump = jitdump.Dump(5, time=SECOND)
+    dump.load(2 * SECOND, PLACE, CODE, "f", LINES, EH_FRAME)
+    dump.load(4 * SECOND + 123456, PLACE + 16, CODE, "g")
+    dump.move(6 * SECOND, 0, OTHER)
+    dump.load(8 * SECOND, PLACE, CODE[:16], "h")
+    (folder / "jit-5.dump").write_bytes(dump.data)
+    lines = process(folder / "jit-5.dump")
+    for second in range(1, 10):
+        lines += [f"sample ip={address:#x} pid=5 tid=5 time={second * SECOND + SECOND // 2} period=1 id=1" for address in (PLACE + 4, PLACE + 20, OTHER + 8)]
+    lines += [f"mmap2 pid=5 tid=5 addr={AREA:#x} len=0x10000 pgoff=0 prot=5 name=//anon time={7 * SECOND}"]
+    return lines
+
+
+NAMES = {1: ["[unknown]"] * 3, 2: ["f", "f", "[unknown]"], 3: ["f", "f", "[unknown]"], 4: ["f", "g", "[unknown]"], 5: ["f", "g", "[unknown]"],
+         6: ["f", "g", "f"], 7: ["f", "g", "f"], 8: ["h", "g", "f"], 9: ["h", "g", "f"]}
+
+
+def names(program, data, **arguments):
+    found = {}
+    for second, name in re.findall(r"^ *(\d+)\.\d+: +[0-9a-f]+ (\S+)", program("script", "-i", data, "-F", "time,ip,sym", **arguments).stdout, re.M):
+        found.setdefault(int(second), []).append(name)
+    return found
+
+
+@pytest.mark.sanitize
+@pytest.mark.parametrize("clock", [1, 0], ids=["monotonic", "other clock"])
+def test_both_tools_read_it(perf, oracle, tmp_path, clock):
+    """The kernel's perf refuses to inject without -k mono, but reads what we put in."""
+    data = write(tmp_path / "perf.data", events(clock) + story(tmp_path))
+    done = perf("inject", "-j", "-i", data, "-o", tmp_path / "ours")
+    assert done.returncode == 0 and not done.stderr, done.stderr
+    for tool in (perf, oracle):
+        assert names(tool, tmp_path / "ours") == NAMES
+        shown = tool("script", "-i", tmp_path / "ours", "--show-mmap-events").stdout
+        assert "//anon" not in re.sub("7f1000.*//anon", "", shown) and "jit-5.dump" not in shown
+        maps = re.findall(r" (\d+\.\d+): PERF_RECORD_MMAP2 5/5: \[0x(\w+)\(0x(\w+)\) @ 0x80 .*jitted-5-(\d)\.so", shown)
+        assert maps == [("2.000000", f"{PLACE:x}", "68", "0"), ("4.000123", f"{PLACE + 16:x}", "20", "1"), ("6.000000", f"{OTHER:x}", "68", "0"),
+                        ("8.000000", f"{PLACE:x}", "10", "2")]
+    if clock:
+        assert oracle("inject", "-j", "-i", data, "-o", tmp_path / "theirs", cwd=tmp_path).returncode == 0
+        assert names(oracle, tmp_path / "theirs") == NAMES
+
+
+@pytest.mark.parametrize("target", ["pipe", "file"])
+def test_pipes(perf, oracle, tmp_path, target):
+    data = write(tmp_path / "perf.data", events() + story(tmp_path), pipe=True)
+    with open(data, "rb") as stdin:
+        out = subprocess.run([perf.path, "inject", "--jit"] + (["-o", tmp_path / "ours"] if target == "file" else []), stdin=stdin, capture_output=True,
+                             check=True).stdout
+    if target == "file":
+        assert names(oracle, tmp_path / "ours") == NAMES
+        return
+    (tmp_path / "ours").write_bytes(out)
+    for tool in (perf, oracle):
+        assert names(tool, "-", stdin=open(tmp_path / "ours", "rb")) == NAMES
+
+
+def test_what_is_in_the_files(perf, oracle, tmp_path):
+    """Code, symbol, lines, call frame information and build-id, as binutils and the kernel's annotate see them."""
+    data = write(tmp_path / "perf.data", events() + story(tmp_path))
+    assert perf("inject", "-j", "-b", "-i", data, "-o", tmp_path / "ours").returncode == 0
+    image = tmp_path / "jitted-5-0.so"
+    lines = subprocess.run(["addr2line", "-e", image, "0x80", "0x83", "0x84", "0x8c", "0x91", "0x9f"], capture_output=True, text=True, check=True).stdout
+    assert lines.split() == ["/src/f.c:3", "/src/f.c:3", "/src/f.c:4", "/src/g.c:9", "/src/f.c:5", "/src/f.c:5"]
+    for number, name, code in ((0, "f", CODE), (1, "g", CODE), (2, "h", CODE[:16])):
+        path = tmp_path / f"jitted-5-{number}.so"
+        done = subprocess.run(["readelf", "-W", "-hSsn", "--debug-dump=frames", path], capture_output=True, text=True, check=True)
+        assert not done.stderr and re.search(rf"0000000000000080 +{len(code)} FUNC .* {name}\n", done.stdout)
+        assert ("DW_CFA_def_cfa_register: r6 (rbp)" in done.stdout and "pc=0000000000000080..00000000000000a0" in done.stdout) == (name == "f")
+        assert path.read_bytes()[0x80:0x80 + len(code)] == code
+        build_id = re.search(r"Build ID: (\w{40})", done.stdout).group(1)
+        assert f"{build_id} {path}" in oracle("buildid-list", "-i", tmp_path / "ours").stdout
+    listing = oracle("annotate", "--stdio", "-i", tmp_path / "ours", "-s", "g").stdout
+    assert "mov" in listing and "push" in listing and "leave" in listing
+    # The same code gets the same name, so that it is kept once in caches.
+    again = subprocess.run(["readelf", "-n", image], capture_output=True, text=True, check=True).stdout
+    assert perf("inject", "-j", "-i", data, "-o", tmp_path / "ours").returncode == 0
+    assert subprocess.run(["readelf", "-n", image], capture_output=True, text=True, check=True).stdout == again
+
+
+def test_other_byte_order(perf, tmp_path):
+    dump = jitdump.Dump(5, time=SECOND, machine=22, order=">")  # s390
+    dump.load(2 * SECOND, PLACE, CODE, "f", LINES)
+    (tmp_path / "jit-5.dump").write_bytes(dump.data)
+    data = write(tmp_path / "perf.data", events() + process(tmp_path / "jit-5.dump") + [f"sample ip={PLACE:#x} pid=5 tid=5 time={3 * SECOND} period=1 id=1"])
+    assert perf("inject", "-j", "-i", data, "-o", tmp_path / "ours").returncode == 0
+    done = subprocess.run(["readelf", "-W", "-hSsn", "--debug-dump=decodedline", tmp_path / "jitted-5-0.so"], capture_output=True, text=True, check=True)
+    assert not done.stderr and "big endian" in done.stdout and "IBM S/390" in done.stdout and re.search(r"/src/g.c +9 +0x8c", done.stdout)
+
+
+def test_place_of_the_files(perf, tmp_path):
+    """Beside the dump, wherever the output goes; what has the name is replaced itself. Names are made of numbers only."""
+    victim = tmp_path / "victim"
+    victim.write_text("precious")
+    folder = tmp_path / "dumps"
+    folder.mkdir()
+    dump = jitdump.Dump(5, time=SECOND)
+    dump.load(2 * SECOND, PLACE, CODE, "../../../../../../tmp/evil")
+    (folder / "jit-5.dump").write_bytes(dump.data)
+    data = write(tmp_path / "perf.data", events() + process(folder / "jit-5.dump") + [f"sample ip={PLACE:#x} pid=5 tid=5 time={3 * SECOND} period=1 id=1"])
+    (folder / "jitted-5-0.so").symlink_to(victim)
+    assert perf("inject", "-j", "-i", data, "-o", tmp_path / "ours").returncode == 0
+    assert victim.read_text() == "precious" and stat.S_ISREG((folder / "jitted-5-0.so").lstat().st_mode)
+    assert sorted(path.name for path in folder.iterdir()) == ["jit-5.dump", "jitted-5-0.so"]
+    # Something that can't be replaced is an error, not a hole in the result.
+    (folder / "jitted-5-0.so").unlink()
+    (folder / "jitted-5-0.so").mkdir()
+    done = perf("inject", "-j", "-i", data, "-o", tmp_path / "ours")
+    assert done.returncode == 255 and "jitted-5-0.so" in done.stderr
+    assert sorted(path.name for path in folder.iterdir()) == ["jit-5.dump", "jitted-5-0.so"]
+
+
+def test_whose_dumps(perf, tmp_path, root):
+    data = write(tmp_path / "perf.data", events() + story(tmp_path))
+    shutil.chown(tmp_path / "jit-5.dump", 12345, 12345)
+    done = perf("inject", "-j", "-i", data, "-o", tmp_path / "ours")
+    assert "another user" in done.stderr and "no jitdump" in done.stderr and not list(tmp_path.glob("jitted*"))
+    done = perf("inject", "-j", "-f", "-i", data, "-o", tmp_path / "ours")
+    assert done.returncode == 0 and not done.stderr and len(list(tmp_path.glob("jitted*"))) == 3
+
+
+@pytest.mark.sanitize
+def test_broken_dumps(perf, tmp_path):
+    """Cut short anywhere, numbers that lie: what is good is written, nothing breaks, no file has another name."""
+    lines = events() + story(tmp_path)
+    whole = (tmp_path / "jit-5.dump").read_bytes()
+    data = write(tmp_path / "perf.data", lines)
+    seen = set()
+    for cut in [*range(0, 60, 7), *range(60, len(whole), 61)]:
+        (tmp_path / "jit-5.dump").write_bytes(whole[:cut])
+        done = perf("inject", "-j", "-i", data, "-o", tmp_path / "ours")
+        assert done.returncode == 0, done.stderr
+        seen.add(len(list(tmp_path.glob("jitted*"))))
+        for path in tmp_path.glob("jitted*"):
+            path.unlink()
+    assert seen == {0, 1, 2}
+    for offset in range(40, len(whole) - 8, 8):
+        (tmp_path / "jit-5.dump").write_bytes(whole[:offset] + struct.pack("<q", -1) + whole[offset + 8:])
+        assert perf("inject", "-j", "-b", "-i", data, "-o", tmp_path / "ours").returncode == 0
+    for path in tmp_path.iterdir():
+        assert re.fullmatch(r"perf\.data|ours(\.old)?|jit-5\.dump|jitted-5-\d+\.so", path.name)
+
+
+def test_without_dumps(perf, tmp_path):
+    data = write(tmp_path / "perf.data", events() + [f"sample ip=0x1000 pid=5 tid=5 time={SECOND} period=1 id=1"])
+    done = perf("inject", "-j", "-i", data, "-o", tmp_path / "ours")
+    assert done.returncode == 0 and "no generated code" in done.stderr
+    assert perf("script", "-i", tmp_path / "ours").stdout == perf("script", "-i", data).stdout

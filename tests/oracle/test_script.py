@@ -444,6 +444,7 @@ def test_metrics(perf, tmp_path):
     """Of each sample of a group, from the advance of its counters; the kernel's perf 6.1 prints others (0.00% of all branches for 20 of 100)."""
     text = """
 feature group_desc
+feature event_desc
 event cycles type=0 config=0 freq=1000 sample=IP|TID|TIME|READ|ID read=ID|GROUP flags=sample_id_all ids=1 members=3
 event instructions type=0 config=1 freq=0 sample=IP|TID|TIME|READ|ID read=ID|GROUP flags=sample_id_all ids=2 members=0
 event branch-misses type=0 config=5 freq=0 sample=IP|TID|TIME|READ|ID read=ID|GROUP flags=sample_id_all ids=3 members=0

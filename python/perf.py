@@ -5,13 +5,18 @@
     for sample in perf.open("perf.data"):
         print(sample.time, sample.comm, sample.event, [frame.symbol for frame in sample.stack])
 
-A recording is read by the program `perf` (perf script --json), which does the symbols; PERF names another one than that in PATH. Samples come in the order of
-time, one after the other, so that a recording of any size needs little memory.
+`make install` puts this module where the system's Python looks. Any other Python finds it by
+
+    PYTHONPATH=$(perf --exec-path)/python python3
+
+A recording is read by the program `perf` (perf script --json), which does the symbols: the one that PERF names, else the one that this module came with, else
+that in PATH. Samples come in the order of time, one after the other, so that a recording of any size needs little memory.
 """
 import json
 import os
 import shutil
 import subprocess
+import tempfile
 
 __all__ = ['Address', 'Error', 'Frame', 'Recording', 'Sample', 'open']
 
@@ -107,24 +112,34 @@ class Sample:
         return '<%s %s %s>' % (self.event, self.comm, self.symbol or self.text or '')
 
 
+def _program():
+    """Beside PREFIX/libexec/perf-core/python (installed) and BUILD/perf-core/python there is the perf that this module came with."""
+    core, last = os.path.split(os.path.dirname(os.path.abspath(__file__)))
+    beside = os.path.dirname(core)
+    places = [os.path.join(beside, 'perf'), os.path.join(os.path.dirname(beside), 'bin', 'perf')]
+    found = [place for place in places if (os.path.basename(core), last) == ('perf-core', 'python') and os.access(place, os.X_OK)]
+    return os.environ.get('PERF') or (found or [shutil.which('perf')])[0] or 'perf'
+
+
 class Recording:
     """Iterates over samples; each iteration reads the recording anew."""
 
     def __init__(self, path, words):
         self.path = path
-        self._command = [os.environ.get('PERF') or shutil.which('perf') or 'perf', 'script', '--json', '-i', os.fspath(path)] + words
+        self._command = [_program(), 'script', '--json', '-i', os.fspath(path)] + words
 
     def __iter__(self):
-        with subprocess.Popen(self._command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL) as process:
+        with tempfile.TemporaryFile() as said, \
+                subprocess.Popen(self._command, stdout=subprocess.PIPE, stderr=said, stdin=subprocess.DEVNULL) as process:
             try:
                 for line in process.stdout:
                     yield Sample(json.loads(line))
             except GeneratorExit:
                 process.kill()
                 raise
-            message = process.stderr.read().decode(errors='backslashreplace').strip()
-        if process.returncode:
-            raise Error(message)
+            if process.wait():
+                said.seek(0)
+                raise Error(said.read().decode(errors='backslashreplace').strip())
 
     def __repr__(self):
         return 'perf.open(%r)' % (self.path,)

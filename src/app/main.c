@@ -4,6 +4,7 @@
 #include "app/command.h"
 #include "app/config.h"
 #include "app/pager.h"
+#include "app/places.h"
 #include "app/usage.h"
 
 #include "base/mem.h"
@@ -138,6 +139,13 @@ static const char *alias_of(const char *word)
 	return !strcmp(word, "--help") || !strcmp(word, "-h") ? "help" : NULL;
 }
 
+static void show_exec_path(void)
+{
+	char *root = places_root();
+	puts(root);
+	free(root);
+}
+
 /* Reads the options before the command. Returns false when the program ends there, with its status in *ret_status. */
 static bool read_globals(int argc, char **argv, int *next, int *ret_status)
 {
@@ -157,11 +165,16 @@ static bool read_globals(int argc, char **argv, int *next, int *ret_status)
 			char *assignment = mem_printf("buildid.dir=%s", argv[++*next]);
 			config_override(assignment);
 			free(assignment);
+		} else if (!strncmp(word, "--exec-path=", 12)) {
+			setenv("PERF_EXEC_PATH", word + 12, 1);
+		} else if (!strcmp(word, "--exec-path")) {
+			show_exec_path();
+			return false;
 		} else if (!strcmp(word, "--list-cmds")) {
 			usage_list_commands();
 			return false;
 		} else if (!strcmp(word, "--list-opts")) {
-			puts("--help --version --paginate --no-pager --buildid-dir --list-cmds --list-opts");
+			puts("--help --version --paginate --no-pager --buildid-dir --exec-path --list-cmds --list-opts");
 			return false;
 		} else {
 			*ret_status = refuse("unknown option", word);

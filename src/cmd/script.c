@@ -6,11 +6,11 @@
  *options; the loop is in script_run.c, the text in analysis/script_*.c. */
 #include "cmd/script.h"
 #include "cmd/script_language.h"
-#include "cmd/script_places.h"
 #include "cmd/script_ready.h"
 
 #include "app/command.h"
 #include "app/pager.h"
+#include "app/places.h"
 #include "base/cleanup.h"
 #include "base/mem.h"
 #include "base/vec.h"
@@ -232,7 +232,7 @@ static void list_scripts(void)
 static void list_dlfilters(bool verbose)
 {
 	struct strbuf text = {0};
-	cleanup_free char *root = script_places_root(), *folder = mem_printf("%s/dlfilters", root);
+	cleanup_free char *root = places_root(), *folder = mem_printf("%s/dlfilters", root);
 	dlfilter_list(folder, verbose, &text);
 	fputs(strbuf_str(&text), stdout);
 	strbuf_deinit(&text);

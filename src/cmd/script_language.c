@@ -1,10 +1,10 @@
 /* The loop of `perf script -s`: records in time order, filtered, handed to a script's functions. */
 #include "cmd/script_language.h"
 
+#include "app/places.h"
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "cmd/script_places.h"
 #include "language/language.h"
 
 #include <errno.h>
@@ -79,7 +79,7 @@ static struct error *feed(struct feeding *feeding)
 
 struct error *script_open_dlfilter(const struct script_options *options, const struct opening *opening, struct dlfilter **ret)
 {
-	cleanup_free char *root = script_places_root(), *folder = mem_printf("%s/dlfilters", root);
+	cleanup_free char *root = places_root(), *folder = mem_printf("%s/dlfilters", root);
 	const struct dlfilter_setup setup = {
 		.session = opening->session,
 		.resolver = opening->resolver,
@@ -95,7 +95,7 @@ struct error *script_open_dlfilter(const struct script_options *options, const s
 struct error *script_run_language(const struct script_options *options, struct opening *opening, int *ret_status)
 {
 	struct feeding feeding = {.session = opening->session, .resolver = opening->resolver, .filter = options->filter};
-	cleanup_free char *perl_plugin = script_places_plugin("perf-perl.so");
+	cleanup_free char *perl_plugin = places_plugin("perf-perl.so");
 	const struct language_setup setup = {
 		.perl_plugin = perl_plugin,
 		.session = opening->session,
@@ -107,7 +107,7 @@ struct error *script_run_language(const struct script_options *options, struct o
 	};
 	feeding.counted = counted_create(opening->session->reader, true);
 	feeding.filtered = !script_filter_is_empty(&feeding.filter);
-	script_places_export();
+	places_export();
 	struct error *error = script_open_dlfilter(options, opening, &feeding.dlfilter);
 	if (!error)
 		error = options->language->open(&setup, &feeding.language);

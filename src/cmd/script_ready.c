@@ -7,12 +7,12 @@
 #include "cmd/script_ready.h"
 
 #include "app/command.h"
+#include "app/places.h"
 #include "base/cleanup.h"
 #include "base/mem.h"
 #include "base/text.h"
 #include "base/vec.h"
 #include "cmd/record.h"
-#include "cmd/script_places.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -32,7 +32,7 @@ static const char RECORD[] = "-record", REPORT[] = "-report";
 static void visit_folders(void (*visit)(void *context, const char *folder), void *context)
 {
 	static const char *const languages[] = {"python", "perl"};
-	cleanup_free char *root = script_places_root();
+	cleanup_free char *root = places_root();
 	for (size_t i = 0; i < sizeof(languages) / sizeof(*languages); i++) {
 		cleanup_free char *folder = mem_printf("%s/scripts/%s/bin", root, languages[i]);
 		visit(context, folder);
@@ -283,7 +283,7 @@ static struct error *run_live(char **words, bool system_wide, int *ret_status)
 
 struct error *script_ready_run(char **words, bool system_wide, int *ret_status)
 {
-	script_places_export();
+	places_export();
 	if (strcmp(words[0], "record") == 0)
 		return run_half(words, true, system_wide);
 	if (strcmp(words[0], "report") == 0)

@@ -5,6 +5,7 @@ import json
 import pathlib
 import re
 import subprocess
+import sys
 
 import pytest
 
@@ -140,3 +141,15 @@ def test_the_documented_example_runs(perf, module, record, folder, monkeypatch):
     result = subprocess.run(["/usr/bin/python3", "-c", code], cwd=folder, capture_output=True, text=True, check=False,
                             env={"PERF": str(perf), "PYTHONPATH": str(ROOT / "python"), "PATH": "/usr/bin:/bin", "PERF_CONFIG": "/dev/null"})
     assert result.returncode == 0 and "leaf" in result.stdout, result.stderr
+
+
+def test_the_module_is_found_by_exec_path(perf, record, folder):
+    """Any Python, without installing and without PERF: the module runs the perf that it came with."""
+    place = perf("--exec-path").stdout.strip()
+    code = "import perf; print(sum(1 for sample in perf.open('perf.data')))"
+    (folder / "perf.data").write_bytes(record("stacks").read_bytes())
+    for python in ["/usr/bin/python3", sys.executable]:
+        result = subprocess.run([python, "-c", code], cwd=folder, capture_output=True, text=True, check=False,
+                                env={"PYTHONPATH": f"{place}/python", "PATH": "/nowhere", "PERF_CONFIG": "/dev/null"})
+        assert result.returncode == 0 and int(result.stdout) == len(perf("script", "-i", "perf.data", "-G", cwd=folder).stdout.splitlines()), result.stderr
+    assert perf("--exec-path=/elsewhere", "--exec-path").stdout == "/elsewhere\n"

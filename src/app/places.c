@@ -1,5 +1,5 @@
 /* Places of installed scripts. */
-#include "cmd/script_places.h"
+#include "app/places.h"
 
 #include "base/cleanup.h"
 #include "base/mem.h"
@@ -26,7 +26,7 @@ static bool has_scripts(const char *root)
 	return access(path, X_OK) == 0;
 }
 
-char *script_places_root(void)
+char *places_root(void)
 {
 	static const char *const beside[] = {"perf-core", "../libexec/perf-core"};
 	const char *set = getenv("PERF_EXEC_PATH");
@@ -43,7 +43,7 @@ char *script_places_root(void)
 	return mem_strdup(PERF_LIBEXEC);
 }
 
-char *script_places_plugin(const char *name)
+char *places_plugin(const char *name)
 {
 	char folder[PATH_MAX];
 	own_folder(folder);
@@ -58,10 +58,10 @@ char *script_places_plugin(const char *name)
 	return mem_printf("%s/%s", PERF_LIBEXEC, name);
 }
 
-void script_places_export(void)
+void places_export(void)
 {
 	char folder[PATH_MAX];
-	cleanup_free char *root = script_places_root();
+	cleanup_free char *root = places_root();
 	setenv("PERF_EXEC_PATH", root, 1);
 	own_folder(folder);
 	const char *path = getenv("PATH");

@@ -1,15 +1,15 @@
 """What counts as the same when our text of a recording is compared, line by line, with that of the kernel's perf 6.1.
 
-Two things may differ. Of linkage stubs outside of .plt (.plt.got, .plt.sec) the kernel's perf knows no names: where it says [unknown], ours may name a
-function's @plt. And recordings of the whole machine have programs in them that nobody holds fast: when a frame's file is gone, one of the two may have
-come in time to read its symbols.
+Two things may differ. Linkage stubs have no names in the kernel's perf outside of .plt (.plt.got, .plt.sec), nor where a program's symbol _init seems to go on
+to the end of .plt: where it says [unknown] or _init, ours may name a function's @plt. And recordings of the whole machine have programs in them that nobody
+holds fast: when a frame's file is gone, one of the two may have come in time to read its symbols.
 """
 import itertools
 import os
 import re
 
-UNKNOWN = re.escape("[unknown]")
-STUB = r"(?:\[unknown\]|\S.*?@plt(?:\+0x[0-9a-f]+)?)"
+UNNAMED = re.compile(r"(\[unknown\]|\b_init(?:\+0x[0-9a-f]+)?(?!\S))")
+STUB = r"\S.*?@plt(?:\+0x[0-9a-f]+)?"
 FRAME = re.compile(r"(.*\s[0-9a-f]+) .* \((/.*)\)")
 HEAD = re.compile(r"(?:\[(\d+)\] +)?(\d+\.\d+): ")
 
@@ -20,8 +20,10 @@ def line(theirs, ours):
         return True
     if isinstance(theirs, bytes):
         theirs, ours = theirs.decode(errors="surrogateescape"), ours.decode(errors="surrogateescape")
-    if "[unknown]" in theirs and "@plt" in ours and re.fullmatch(re.escape(theirs).replace(UNKNOWN, STUB), ours):
-        return True
+    if "@plt" in ours:
+        parts = UNNAMED.split(theirs)
+        if re.fullmatch("".join(f"(?:{re.escape(part)}|{STUB})" if i % 2 else re.escape(part) for i, part in enumerate(parts)), ours):
+            return True
     a, b = FRAME.fullmatch(theirs), FRAME.fullmatch(ours)
     return bool(a and b and a[1] == b[1] and not os.path.exists(a[2]) and not os.path.exists(b[2]))
 

@@ -68,13 +68,27 @@ def program(tmp_path_factory):
     return directory / "prog"
 
 
+def can_be_compared(perf, oracle, path):
+    """No sample by chance where the kernel's perf knows less: in a linkage stub, which it doesn't name; and, where it unwinds, at a function's last instruction,
+    where it finds no caller as the registers are restored already."""
+    if path.stem != "dwarf":
+        return "@plt" not in perf("script", "-F", "ip,sym", "-i", path).stdout
+    stacks = [stack for stack in oracle("script", "-F", "ip,sym,dso", "-i", path).stdout.split("\n\n") if "/prog)" in stack]
+    return "@plt" not in "".join(stacks) and all(" _start (" in stack for stack in stacks)
+
+
 @pytest.fixture(scope="module")
-def recordings(oracle, live, program):
+def recordings(perf, oracle, live, program):
     made = {}
     for name, words in RECORDINGS.items():
         made[name] = program.parent / f"{name}.data"
-        done = oracle("record", "-o", made[name], "-e", "cpu-clock", *words, "--", program)
-        assert done.returncode == 0, done.stderr
+        for _ in range(30):
+            done = oracle("record", "-o", made[name], "-e", "cpu-clock", *words, "--", program)
+            assert done.returncode == 0, done.stderr
+            if can_be_compared(perf, oracle, made[name]):
+                break
+        else:
+            pytest.fail(f"no recording can be compared: {words}")
     return made
 
 

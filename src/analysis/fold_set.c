@@ -54,12 +54,6 @@ uint32_t fold_set_piece(struct fold_set *set, const uint32_t *frames, uint32_t c
 	return id * FOLD_SHARDS + number;
 }
 
-static void prefetch_slot(const struct id_table *table, uint64_t hash)
-{
-	if (table->slots)
-		__builtin_prefetch(&table->slots[(uint32_t)hash & table->mask]);
-}
-
 static void prefetch_piece(const struct fold_set *set, uint64_t hash)
 {
 	const struct piece_shard *shard = &set->pieces[fold_shard(hash)];
@@ -84,11 +78,11 @@ static void add_pieces(struct fold_set *set, struct fold_item *items, size_t cou
 		struct fold_item *item = &items[i];
 		if (item->has_inner) {
 			item->inner_hash = piece_hash(item->frames, item->inner_count, true);
-			prefetch_slot(&set->pieces[fold_shard(item->inner_hash)].ids, item->inner_hash);
+			id_table_prefetch(&set->pieces[fold_shard(item->inner_hash)].ids, (uint32_t)item->inner_hash);
 		}
 		if (item->has_outer) {
 			item->outer_hash = piece_hash(item->frames + item->inner_count, item->outer_count, false);
-			prefetch_slot(&set->pieces[fold_shard(item->outer_hash)].ids, item->outer_hash);
+			id_table_prefetch(&set->pieces[fold_shard(item->outer_hash)].ids, (uint32_t)item->outer_hash);
 		}
 	}
 	static void (*const stages[])(const struct fold_set *, uint64_t) = {prefetch_piece, prefetch_piece_frames};
@@ -156,7 +150,7 @@ void fold_set_add(struct fold_set *set, struct fold_item *items, size_t count)
 	add_pieces(set, items, count);
 	for (size_t i = 0; i < count; i++) {
 		items[i].hash = fold_set_hash(&items[i].entry, items[i].inner_hash, items[i].outer_hash);
-		prefetch_slot(&set->entries[fold_shard(items[i].hash)].ids, items[i].hash);
+		id_table_prefetch(&set->entries[fold_shard(items[i].hash)].ids, (uint32_t)items[i].hash);
 	}
 	for (size_t i = 0; i < count; i++) {
 		const struct entry_shard *shard = &set->entries[fold_shard(items[i].hash)];

@@ -56,6 +56,13 @@ static inline uint32_t id_table_first(const struct id_table *table, uint32_t has
 	return id_table_next(table, probe);
 }
 
+/* Asks for the memory that a look-up of `hash` reads. */
+static inline void id_table_prefetch(const struct id_table *table, uint32_t hash)
+{
+	if (table->slots)
+		__builtin_prefetch(&table->slots[hash & table->mask]);
+}
+
 static inline void id_table_place(struct id_table *table, uint64_t slot)
 {
 	size_t at = (slot >> 32) & table->mask;

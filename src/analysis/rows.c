@@ -156,13 +156,24 @@ static size_t text_length(const struct rows *rows, const struct key *key, const 
 	return text->len;
 }
 
+uint64_t *rows_shown(const struct rows *rows)
+{
+	uint64_t *shown = mem_zalloc_array(rows->row_count / 64 + 1, sizeof(*shown));
+	for (size_t i = 0; i < rows->shown_count; i++)
+		shown[rows->order[i] / 64] |= (uint64_t)1 << (rows->order[i] % 64);
+	return shown;
+}
+
 static uint64_t *shown_classes(const struct rows *rows, const struct key *key, size_t count)
 {
-	uint64_t *shown = mem_zalloc_array(count / 64 + 1, sizeof(*shown));
-	for (size_t i = 0; i < rows->shown_count; i++) {
-		uint32_t class = classes_of_row(rows, rows->order[i], key);
+	uint64_t *shown = mem_zalloc_array(count / 64 + 1, sizeof(*shown)), *shown_rows = rows_shown(rows);
+	for (uint32_t row = 0; row < rows->row_count; row++) {
+		if (!(shown_rows[row / 64] >> (row % 64) & 1))
+			continue;
+		uint32_t class = classes_of_row(rows, row, key);
 		shown[class / 64] |= (uint64_t)1 << (class % 64);
 	}
+	free(shown_rows);
 	return shown;
 }
 

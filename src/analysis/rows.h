@@ -72,6 +72,9 @@ struct rows {
 struct rows *rows_create(struct fold *fold, struct key_context *context, const struct rows_options *options);
 void rows_destroy(struct rows *rows);
 
+/* A bitmap by row, freed by the caller: those in `order`. To go through all of them in the order in which they lie in memory is several times faster than in
+ * that of the table. */
+uint64_t *rows_shown(const struct rows *rows);
 /* What a cell is made from. */
 void rows_source(const struct rows *rows, uint32_t row, const struct key *key, struct key_source *ret);
 /* The longest text of a key over all shown rows. */

@@ -43,22 +43,39 @@ static unsigned int identify(const struct rows *rows, const struct classes *clas
 	return count;
 }
 
-static uint32_t class_of(struct rows *rows, unsigned int domain, uint32_t representative)
+static uint32_t class_hash(const struct rows *rows, unsigned int domain, uint32_t representative)
+{
+	uint64_t words[WORDS_MAX];
+	unsigned int count = identify(rows, &rows->private->classes[domain], domain, representative, words);
+	return (uint32_t)hash_words(words, count, 0).lo;
+}
+
+static bool class_same(const struct rows *rows, unsigned int domain, uint32_t a, uint32_t b)
+{
+	const struct classes *classes = &rows->private->classes[domain];
+	uint64_t words[WORDS_MAX], other[WORDS_MAX];
+	unsigned int count = identify(rows, classes, domain, a, words);
+	identify(rows, classes, domain, b, other);
+	return !memcmp(words, other, count * sizeof(*words));
+}
+
+/* `hash` is class_hash()'s. */
+static uint32_t class_by_hash(struct rows *rows, unsigned int domain, uint32_t representative, uint32_t hash)
 {
 	struct classes *classes = &rows->private->classes[domain];
-	uint64_t words[WORDS_MAX], known[WORDS_MAX];
-	unsigned int count = identify(rows, classes, domain, representative, words);
-	uint32_t hash = (uint32_t)hash_words(words, count, 0).lo;
 	struct id_probe probe;
-	for (uint32_t id = id_table_first(&classes->ids, hash, &probe); id != ID_NONE; id = id_table_next(&classes->ids, &probe)) {
-		identify(rows, classes, domain, classes->representatives.data[id], known);
-		if (!memcmp(words, known, count * sizeof(*words)))
+	for (uint32_t id = id_table_first(&classes->ids, hash, &probe); id != ID_NONE; id = id_table_next(&classes->ids, &probe))
+		if (class_same(rows, domain, representative, classes->representatives.data[id]))
 			return id;
-	}
 	uint32_t id = (uint32_t)classes->representatives.len;
 	vec_push(&classes->representatives, representative);
 	id_table_insert(&classes->ids, hash, id);
 	return id;
+}
+
+static uint32_t class_of(struct rows *rows, unsigned int domain, uint32_t representative)
+{
+	return class_by_hash(rows, domain, representative, class_hash(rows, domain, representative));
 }
 
 static uint32_t *none_array(size_t count)
@@ -78,19 +95,58 @@ static void set_bit(uint64_t *bits, size_t index)
 	bits[index / 64] |= (uint64_t)1 << (index % 64);
 }
 
+/* As its own frame's class: a caller that looks like a sample's own place. */
+static bool is_same_as_caller(const struct rows *rows, const struct fold_frame *place)
+{
+	return (place->symbol && !rows->fold->functions) || !place->map || map_to_dso(place->map, place->ip) == place->ip;
+}
+
+/* A class that is asked for while the memory for others is on its way. */
+struct wanted {
+	uint32_t *class; /* where it is stored */
+	uint32_t representative, hash;
+};
+
+enum { WANTED_MAX = 64 };
+
+struct wanted_list {
+	struct wanted items[WANTED_MAX];
+	size_t count;
+};
+
+static void want(struct rows *rows, struct wanted_list *list, uint32_t representative, uint32_t *class)
+{
+	uint32_t hash = class_hash(rows, CLASS_PLACE, representative);
+	id_table_prefetch(&rows->private->classes[CLASS_PLACE].ids, hash);
+	list->items[list->count++] = (struct wanted){.class = class, .representative = representative, .hash = hash};
+}
+
+static void make_wanted(struct rows *rows, struct wanted_list *list)
+{
+	for (size_t i = 0; i < list->count; i++)
+		*list->items[i].class = class_by_hash(rows, CLASS_PLACE, list->items[i].representative, list->items[i].hash);
+	list->count = 0;
+}
+
 /* In the order of the frames, so that later walks over classes go through memory in order. */
 static void make_frame_classes(struct rows *rows, const uint64_t *leaves, const uint64_t *callers)
 {
 	struct rows_private *private = rows->private;
+	struct wanted_list list;
+	list.count = 0;
 	for (uint32_t frame = 0; frame < rows->fold->frame_count; frame++) {
-		const struct fold_frame *place = &rows->fold->frames[frame];
-		if (bit(leaves, frame))
-			private->self_class[frame] = class_of(rows, CLASS_PLACE, frame);
-		if (!callers || !bit(callers, frame))
-			continue;
-		bool same = (place->symbol && !rows->fold->functions) || !place->map || map_to_dso(place->map, place->ip) == place->ip;
-		private->caller_class[frame] = same && bit(leaves, frame) ? private->self_class[frame] : class_of(rows, CLASS_PLACE, frame | PLACE_CALLER);
+		bool leaf = bit(leaves, frame), caller = callers && bit(callers, frame);
+		if (leaf)
+			want(rows, &list, frame, &private->self_class[frame]);
+		if (caller && !(leaf && is_same_as_caller(rows, &rows->fold->frames[frame])))
+			want(rows, &list, frame | PLACE_CALLER, &private->caller_class[frame]);
+		if (list.count + 2 > WANTED_MAX)
+			make_wanted(rows, &list);
 	}
+	make_wanted(rows, &list);
+	for (uint32_t frame = 0; callers && frame < rows->fold->frame_count; frame++)
+		if (bit(callers, frame) && private->caller_class[frame] == FOLD_NONE)
+			private->caller_class[frame] = private->self_class[frame];
 }
 
 static void make_pair_classes(struct rows *rows)

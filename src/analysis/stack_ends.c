@@ -75,26 +75,57 @@ static unsigned int reason_of(struct resolver *resolver, const struct fold_frame
 	return frame->map->dso->kind == DSO_ANON ? UNWIND_NO_JIT : STACK_END_FRAME_POINTER;
 }
 
+/* The outermost frame of an entry's stack, if that was recorded as a chain; else FOLD_NONE. */
+static uint32_t outermost(const struct fold *fold, const struct fold_entry *entry)
+{
+	uint64_t type = fold->session->reader->events.events.data[entry->event]->attr.sample_type;
+	if (entry->outer == FOLD_NONE || !(type & PERF_SAMPLE_CALLCHAIN) || (type & (PERF_SAMPLE_STACK_USER | PERF_SAMPLE_BRANCH_STACK)))
+		return FOLD_NONE;
+	const struct fold_piece *piece = &fold->pieces[entry->outer];
+	return piece->frame_count ? fold->frame_ids[piece->frames + piece->frame_count - 1] : FOLD_NONE;
+}
+
+static void prefetch_pieces(const struct fold *fold, size_t index)
+{
+	if (index >= fold->entry_count)
+		return;
+	const struct fold_entry *entry = &fold->entries[index];
+	if (entry->outer != FOLD_NONE)
+		__builtin_prefetch(&fold->pieces[entry->outer]);
+	if (entry->inner != FOLD_NONE)
+		__builtin_prefetch(&fold->pieces[entry->inner]);
+}
+
 void stack_ends_add_recorded(struct stack_ends *ends, const struct fold *fold, struct resolver *resolver, unsigned int max_stack)
 {
-	uint8_t *known = mem_zalloc(fold->frame_count + 1); /* by frame: its reason, plus one */
+	enum { AHEAD = 16 };
+	/* By outermost frame: its stacks, and those of them that reach the limit. */
+	struct stacks {
+		uint64_t all, deep;
+	} *stacks = mem_zalloc_array(fold->frame_count + 1, sizeof(*stacks));
 	for (size_t i = 0; i < fold->entry_count; i++) {
 		const struct fold_entry *entry = &fold->entries[i];
-		uint64_t type = fold->session->reader->events.events.data[entry->event]->attr.sample_type;
-		if (entry->outer == FOLD_NONE || !(type & PERF_SAMPLE_CALLCHAIN) ||
-		    (type & (PERF_SAMPLE_STACK_USER | PERF_SAMPLE_BRANCH_STACK)))
+		prefetch_pieces(fold, i + AHEAD);
+		uint32_t frame = outermost(fold, entry);
+		if (frame == FOLD_NONE)
 			continue;
-		const struct fold_piece *piece = &fold->pieces[entry->outer];
-		if (!piece->frame_count)
-			continue;
-		uint32_t id = fold->frame_ids[piece->frames + piece->frame_count - 1];
-		const struct fold_frame *frame = &fold->frames[id];
-		if (!known[id])
-			known[id] = (uint8_t)(reason_of(resolver, frame) + 1);
-		bool deep = known[id] - 1 != UNWIND_COMPLETE && fold_depth(fold, entry) >= (max_stack ? max_stack : USUAL_DEPTH);
-		stack_ends_add(ends, deep ? UNWIND_DEPTH : known[id] - 1U, frame->map ? frame->map->dso : NULL, entry->count);
+		stacks[frame].all += entry->count;
+		if (fold_depth(fold, entry) >= (max_stack ? max_stack : USUAL_DEPTH))
+			stacks[frame].deep += entry->count;
 	}
-	free(known);
+	for (uint32_t id = 0; id < fold->frame_count; id++) {
+		const struct fold_frame *frame = &fold->frames[id];
+		const struct dso *dso = frame->map ? frame->map->dso : NULL;
+		if (!stacks[id].all)
+			continue;
+		unsigned int reason = reason_of(resolver, frame);
+		uint64_t deep = reason == UNWIND_COMPLETE ? 0 : stacks[id].deep;
+		if (deep)
+			stack_ends_add(ends, UNWIND_DEPTH, dso, deep);
+		if (stacks[id].all > deep)
+			stack_ends_add(ends, reason, dso, stacks[id].all - deep);
+	}
+	free(stacks);
 }
 
 /* ---- words ---- */

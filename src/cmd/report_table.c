@@ -85,15 +85,17 @@ static unsigned int names_width(const struct rows *rows)
 	const struct fold *fold = rows->fold;
 	unsigned int widest = 0;
 	bool *seen = mem_zalloc_array(fold->actor_count + 1, sizeof(*seen));
-	for (size_t i = 0; i < rows->shown_count; i++) {
-		uint32_t actor = fold->entries[rows->rows[rows->order[i]].first].actor;
-		if (seen[actor])
+	uint64_t *shown = rows_shown(rows);
+	for (size_t row = 0; row < rows->row_count; row++) {
+		uint32_t actor = fold->entries[rows->rows[row].first].actor;
+		if (seen[actor] || !(shown[row / 64] >> (row % 64) & 1))
 			continue;
 		seen[actor] = true;
 		size_t length = strlen(thread_comm(fold->actors[actor].thread, UINT64_MAX));
 		if (length > widest)
 			widest = (unsigned int)length;
 	}
+	free(shown);
 	free(seen);
 	return widest;
 }

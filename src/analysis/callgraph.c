@@ -233,42 +233,48 @@ static void label_nodes(struct callgraphs *graphs, struct calltree_node *node)
 
 /* Finding the references of hot rows. */
 
+/* A range of entries, and one of groups: one worker's share. All arrays are by hot row. */
+struct part {
+	uint32_t *seen; /* the stamp that was there */
+	uint32_t stamp;
+	uint32_t *counts;
+	uint32_t *next; /* of the batch's rows: where its next reference goes */
+};
+
 struct gather {
 	const struct callgraphs *graphs;
-	uint32_t *seen;	  /* by hot row: the stamp that was there */
-	uint32_t stamp;
-	uint32_t *counts; /* by hot row */
-	uint32_t *starts; /* of the batch's rows */
-	struct ref *refs; /* NULL: count only */
+	struct part *parts; /* those of entries, then those of groups: lists are in this order */
+	unsigned int part_count;
+	struct ref *refs;    /* NULL: count only */
 	uint32_t first, end; /* the batch: hot rows */
 };
 
-static void add_ref(struct gather *gather, uint32_t hot, uint32_t source, uint32_t at)
+static void add_ref(const struct gather *gather, struct part *part, uint32_t hot, uint32_t source, uint32_t at)
 {
-	if (hot == FOLD_NONE || gather->seen[hot] == gather->stamp)
+	if (hot == FOLD_NONE || part->seen[hot] == part->stamp)
 		return;
-	gather->seen[hot] = gather->stamp;
+	part->seen[hot] = part->stamp;
 	if (!gather->refs)
-		gather->counts[hot]++;
+		part->counts[hot]++;
 	else if (hot >= gather->first && hot < gather->end)
-		gather->refs[gather->starts[hot]++] = (struct ref){.source = source, .at = (int32_t)at};
+		gather->refs[part->next[hot]++] = (struct ref){.source = source, .at = (int32_t)at};
 }
 
 /* Kernel parts, in caller order: what is below a frame is the same for the whole group. */
-static void visit_group(struct gather *gather, uint32_t index)
+static void visit_group(const struct gather *gather, struct part *part, uint32_t index)
 {
 	const struct rows *rows = gather->graphs->rows;
 	const struct row_group *group = &rows->private->groups.data[index];
 	const struct fold_piece *piece = &rows->fold->pieces[group->inner];
 	if (group->event)
 		return;
-	gather->stamp++;
+	part->stamp++;
 	uint32_t self = find_hot(gather->graphs, group->actor, group->self, group->extra);
 	if (self != FOLD_NONE)
-		gather->seen[self] = gather->stamp;
+		part->seen[self] = part->stamp;
 	for (uint32_t at = piece->frame_count; at-- > 0;) {
 		uint32_t place = rows->private->caller_class[rows->fold->frame_ids[piece->frames + at]];
-		add_ref(gather, find_hot(gather->graphs, group->actor, place, group->extra), index | REF_GROUP, at);
+		add_ref(gather, part, find_hot(gather->graphs, group->actor, place, group->extra), index | REF_GROUP, at);
 	}
 }
 
@@ -280,7 +286,7 @@ static bool inner_has(const struct rows *rows, const struct fold_piece *inner, u
 	return false;
 }
 
-static void visit_entry(struct gather *gather, uint32_t index)
+static void visit_entry(const struct gather *gather, struct part *part, uint32_t index)
 {
 	const struct rows *rows = gather->graphs->rows;
 	const struct rows_private *private = rows->private;
@@ -290,8 +296,8 @@ static void visit_entry(struct gather *gather, uint32_t index)
 		return;
 	uint32_t depth = fold_depth(fold, entry), actor = private->actor_class[entry->actor], extra = rows_entry_extra(rows, entry);
 	bool caller = rows->options.caller_order;
-	gather->stamp++;
-	add_ref(gather, find_hot(gather->graphs, actor, rows_self_place(rows, entry), extra), index, caller ? depth - 1 : 0);
+	part->stamp++;
+	add_ref(gather, part, find_hot(gather->graphs, actor, rows_self_place(rows, entry), extra), index, caller ? depth - 1 : 0);
 	if (!rows->options.children)
 		return;
 	const struct fold_piece *inner = entry->inner == FOLD_NONE ? NULL : &fold->pieces[entry->inner];
@@ -303,19 +309,37 @@ static void visit_entry(struct gather *gather, uint32_t index)
 		/* In caller order the outermost one counts: the group must not add it again. That is so rare that such rows are left to the group. */
 		if (hot != FOLD_NONE && grouped && inner_has(rows, inner, place))
 			continue;
-		add_ref(gather, hot, index, at);
+		add_ref(gather, part, hot, index, at);
 	}
+}
+
+static void scan_part(void *context, unsigned int worker, size_t item)
+{
+	const struct gather *gather = context;
+	const struct rows *rows = gather->graphs->rows;
+	struct part *part = &gather->parts[item];
+	size_t shares = gather->part_count / 2, share = item % shares;
+	bool groups = item >= shares;
+	size_t total = !groups ? rows->fold->entry_count : rows->options.caller_order ? rows->private->groups.len : 0;
+	(void)worker;
+	memset(part->seen, 0, gather->graphs->hot_count * sizeof(*part->seen));
+	part->stamp = 0;
+	for (size_t i = total * share / shares; i < total * (share + 1) / shares; i++)
+		(groups ? visit_group : visit_entry)(gather, part, (uint32_t)i);
 }
 
 static void scan(struct gather *gather)
 {
-	const struct rows *rows = gather->graphs->rows;
-	memset(gather->seen, 0, gather->graphs->hot_count * sizeof(*gather->seen));
-	gather->stamp = 0;
-	for (uint32_t i = 0; i < rows->fold->entry_count; i++)
-		visit_entry(gather, i);
-	for (uint32_t i = 0; rows->options.caller_order && i < rows->private->groups.len; i++)
-		visit_group(gather, i);
+	pool_run(gather->part_count / 2, gather->part_count, scan_part, gather);
+}
+
+/* How many references a hot row has. */
+static uint32_t ref_count(const struct gather *gather, uint32_t hot)
+{
+	uint32_t count = 0;
+	for (unsigned int i = 0; i < gather->part_count; i++)
+		count += gather->parts[i].counts[hot];
+	return count;
 }
 
 struct batch {
@@ -330,7 +354,7 @@ static void build_row(void *context, unsigned int worker, size_t item)
 	struct batch *batch = context;
 	const struct callgraphs *graphs = batch->graphs;
 	struct grower *grower = &batch->growers[worker];
-	uint32_t hot = batch->gather->first + (uint32_t)item, count = batch->gather->counts[hot];
+	uint32_t hot = batch->gather->first + (uint32_t)item, count = ref_count(batch->gather, hot);
 	if (!grower->group_of)
 		grower->group_of = mem_zalloc_table(graphs->rows->fold->frame_count + 1, sizeof(*grower->group_of));
 	if (count > grower->other_cap) {
@@ -353,15 +377,17 @@ static void build_batch(struct callgraphs *graphs, struct gather *gather)
 	unsigned int jobs = graphs->rows->options.jobs ? graphs->rows->options.jobs : 1;
 	size_t total = 0, rows = gather->end - gather->first;
 	for (uint32_t h = gather->first; h < gather->end; h++) {
-		gather->starts[h] = (uint32_t)total;
-		total += gather->counts[h];
+		for (unsigned int i = 0; i < gather->part_count; i++) {
+			gather->parts[i].next[h] = (uint32_t)total;
+			total += gather->parts[i].counts[h];
+		}
 	}
 	gather->refs = mem_alloc_array(total + 1, sizeof(*gather->refs));
 	scan(gather);
 	struct batch batch = {.graphs = graphs, .gather = gather};
 	batch.growers = mem_zalloc_array(jobs, sizeof(*batch.growers));
 	batch.lists = mem_alloc_array(rows + 1, sizeof(*batch.lists));
-	for (size_t i = 0, at = 0; i < rows; at += gather->counts[gather->first + i], i++)
+	for (size_t i = 0, at = 0; i < rows; at += ref_count(gather, gather->first + (uint32_t)i), i++)
 		batch.lists[i] = gather->refs + at;
 	pool_run(jobs, rows, build_row, &batch);
 	for (unsigned int i = 0; i < jobs; i++) {
@@ -378,22 +404,26 @@ static void build_batch(struct callgraphs *graphs, struct gather *gather)
 
 static void build_all(struct callgraphs *graphs)
 {
-	struct gather gather = {.graphs = graphs};
-	gather.counts = mem_zalloc_array(graphs->hot_count + 1, sizeof(*gather.counts));
-	gather.starts = mem_zalloc_array(graphs->hot_count + 1, sizeof(*gather.starts));
-	gather.seen = mem_zalloc_array(graphs->hot_count + 1, sizeof(*gather.seen));
+	unsigned int jobs = graphs->rows->options.jobs ? graphs->rows->options.jobs : 1;
+	struct gather gather = {.graphs = graphs, .part_count = jobs * 2};
+	gather.parts = mem_zalloc_array(gather.part_count, sizeof(*gather.parts));
+	uint32_t *arrays = mem_zalloc_array((graphs->hot_count + 1) * gather.part_count, 3 * sizeof(*arrays));
+	for (unsigned int i = 0; i < gather.part_count; i++) {
+		gather.parts[i].seen = arrays + (graphs->hot_count + 1) * (3 * i);
+		gather.parts[i].counts = gather.parts[i].seen + graphs->hot_count + 1;
+		gather.parts[i].next = gather.parts[i].counts + graphs->hot_count + 1;
+	}
 	scan(&gather);
 	while (gather.first < graphs->hot_count) {
 		size_t refs = 0;
 		gather.end = gather.first;
-		while (gather.end < graphs->hot_count && (!refs || refs + gather.counts[gather.end] <= REFS_PER_BATCH))
-			refs += gather.counts[gather.end++];
+		while (gather.end < graphs->hot_count && (!refs || refs + ref_count(&gather, gather.end) <= REFS_PER_BATCH))
+			refs += ref_count(&gather, gather.end++);
 		build_batch(graphs, &gather);
 		gather.first = gather.end;
 	}
-	free(gather.counts);
-	free(gather.starts);
-	free(gather.seen);
+	free(arrays);
+	free(gather.parts);
 }
 
 static void add_hot(struct callgraphs *graphs, uint32_t row)

@@ -2,6 +2,7 @@
  *
  *	perf inject -b -i perf.data -o with-ids.data       build-ids of the files that samples hit
  *	perf inject -j -i perf.data -o with-code.data      files of generated code
+ *	perf inject --convert-callchain -i dwarf.data -o small.data
  *	perf record -o - … | perf inject -b | perf report -i -
  *
  * Everything else goes through as it is. Not done here: hardware trace isn't decoded. */
@@ -32,6 +33,8 @@ static const struct option inject_options[] = {
 		    "generated code, for tools that don't read jitdumps: a file jitted-PID-NUMBER.so beside the dump for each piece, mapped when it was there"),
 	OPTION_FLAG('s', "sched-stat", TYPE, sleep,
 		    "where and how long tasks slept: events of sched_switch, each with the time slept, made of sched_switch and sched_stat_* events"),
+	OPTION_FLAG(0, "convert-callchain", TYPE, convert_chains,
+		    "unwind the copies of stacks that --call-graph dwarf has recorded, and write plain call chains: a far smaller recording, read faster"),
 	OPTION_REFUSED(0, "itrace", "OPTIONS", NO_TRACES),
 	OPTION_REFUSED(0, "strip", NULL, "it strips what --itrace has decoded, and " NO_TRACES),
 	OPTION_REFUSED(0, "vm-time-correlation", "OPTIONS", "it corrects the times of Intel PT, and " NO_TRACES),
@@ -64,8 +67,10 @@ static struct error *put_through(struct inject *inject, const struct record *rec
 	}
 	if (inject->options->sleep && record->header->type == RECORD_SAMPLE && !inject_sleep(inject, &changed))
 		return NULL;
-	error = inject_build_ids(inject, &changed);
-	return error ? error : inject_write(inject, changed.header);
+	struct record converted = changed;
+	bool unwound = record->header->type == RECORD_SAMPLE && inject_chain(inject, &converted);
+	error = inject_build_ids(inject, &changed, unwound ? &inject->stack : NULL);
+	return error ? error : inject_write(inject, converted.header);
 }
 
 static struct error *put_all_through(struct inject *inject)
@@ -87,6 +92,8 @@ static void tell(const struct inject *inject)
 	if (inject->left_out)
 		log_warning("%llu records are left out: the stream described their events behind its first records",
 			    (unsigned long long)inject->left_out);
+	if (inject->bytes_saved)
+		log_info("%llu bytes of stacks became call chains", (unsigned long long)inject->bytes_saved);
 	log_info("%llu records, %llu bytes", (unsigned long long)inject->written, (unsigned long long)writer_totals(inject->writer).file_bytes);
 }
 
@@ -105,6 +112,8 @@ static struct error *inject_recording(struct inject *inject)
 		return error;
 	inject->same_machine = session_is_of_this_machine(inject->session);
 	error = options->sleep ? inject_sleep_init(inject) : NULL;
+	inject_output_prepare(inject);
+	error = !error && options->convert_chains ? inject_chain_init(inject) : error;
 	error = error ? error : inject_output_open(inject);
 	error = error ? error : put_all_through(inject);
 	error = error ? error : inject_output_finish(inject);
@@ -129,6 +138,7 @@ static struct error *run(int argc, char **argv, int *ret_status)
 	error = check_options(&options);
 	error = error ? error : inject_build_ids_init(&inject);
 	error = error ? error : inject_recording(&inject);
+	inject_chain_deinit(&inject);
 	inject_jit_deinit(&inject);
 	inject_output_deinit(&inject);
 	inject_sleep_deinit(&inject);

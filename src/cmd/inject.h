@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include "analysis/stack.h"
 #include "app/groups.h"
 #include "base/hash.h"
 #include "perfdata/writer.h"
@@ -18,6 +19,7 @@ struct inject_options {
 	const char *vmlinux;
 	bool sleep; /* -s */
 	bool jit;
+	bool convert_chains;
 	struct output_options output_options;
 };
 
@@ -56,6 +58,13 @@ struct inject {
 	VEC(struct inject_image) images;
 	struct map64 image_by_code; /* struct jitdump_code → index */
 
+	/* inject_chain.c */
+	struct resolver *resolver; /* NULL: nothing is unwound */
+	char *buildid_dir;
+	struct stack stack;   /* of the record that was converted last */
+	struct strbuf sample; /* that record */
+	uint64_t bytes_saved;
+
 	/* inject_sleep.c: the newest sched_switch of each thread, by tid: index + 1 in `switches` */
 	struct map64 switch_by_tid;
 	VEC(struct record_header *) switches; /* copies; NULL = gone */
@@ -63,7 +72,8 @@ struct inject {
 
 /* ---- inject_output.c ---- */
 
-/* Opens the output: events and features are those that the session knows now. */
+/* Takes the events and features that the session knows now. */
+void inject_output_prepare(struct inject *inject);
 struct error *inject_output_open(struct inject *inject);
 /* A record of the input, or one that was made. Not written: what the output's own head says. */
 struct error *inject_write(struct inject *inject, const struct record_header *header);
@@ -74,8 +84,9 @@ void inject_output_deinit(struct inject *inject);
 
 /* Reads --known-build-ids. */
 struct error *inject_build_ids_init(struct inject *inject);
-/* Looks at a record that is about to be written, for files whose build-ids are wanted: a stream gets them ahead of it. */
-struct error *inject_build_ids(struct inject *inject, const struct record *record);
+/* Looks at a record that is about to be written, for files whose build-ids are wanted: a stream gets them ahead of it. `stack`: where a sample was
+ * unwound, or NULL. */
+struct error *inject_build_ids(struct inject *inject, const struct record *record, const struct stack *stack);
 /* The same for a file of generated code. */
 struct error *inject_image_build_id(struct inject *inject, const struct inject_image *image);
 void inject_build_ids_deinit(struct inject *inject);
@@ -89,6 +100,14 @@ struct error *inject_jit(struct inject *inject, const struct record *record);
 /* Says that there was none. */
 void inject_jit_tell(const struct inject *inject);
 void inject_jit_deinit(struct inject *inject);
+
+/* ---- inject_chain.c ---- */
+
+/* Readies unwinding, and the output's events, which have no copies of stacks any more: before the output is opened, behind inject_output_prepare(). */
+struct error *inject_chain_init(struct inject *inject);
+/* Puts a sample with a call chain in the place of one with a copy of its stack (valid until the next call). True when it did: inject->stack has the frames. */
+bool inject_chain(struct inject *inject, struct record *record);
+void inject_chain_deinit(struct inject *inject);
 
 /* ---- inject_sleep.c ---- */
 

@@ -127,7 +127,22 @@ static struct error *note_address(struct inject *inject, const struct maps *maps
 	return map && map->dso ? note(inject, map->dso) : NULL;
 }
 
-static struct error *note_sample(struct inject *inject, const struct record *record)
+static struct error *note_chain(struct inject *inject, const struct thread *thread, const struct maps *maps, const struct sample *sample,
+				uint64_t time)
+{
+	const struct machine *machine = inject->session->machine;
+	struct error *error = NULL;
+	for (uint64_t i = 0; i < sample->chain_count && !error; i++) {
+		uint8_t mode;
+		if (!stack_is_marker(sample->chain[i]))
+			error = note_address(inject, maps, sample->chain[i], time);
+		else
+			maps = stack_marker_mode(sample->chain[i], &mode) ? machine_maps(machine, thread, mode) : NULL;
+	}
+	return error;
+}
+
+static struct error *note_sample(struct inject *inject, const struct record *record, const struct stack *stack)
 {
 	const struct machine *machine = inject->session->machine;
 	struct sample sample;
@@ -136,14 +151,9 @@ static struct error *note_sample(struct inject *inject, const struct record *rec
 	const struct thread *thread = machine_thread_or_new(inject->session->machine, sample.pid, sample.tid, record->model_time);
 	const struct maps *maps = machine_maps(machine, thread, sample.cpumode);
 	struct error *error = note_address(inject, maps, sample.ip, record->model_time);
-	for (uint64_t i = 0; i < sample.chain_count && !error; i++) {
-		uint64_t address = sample.chain[i];
-		if (address >= CALLCHAIN_CONTEXT_MAX)
-			maps = address == CALLCHAIN_KERNEL ? machine->kernel_maps : address == CALLCHAIN_USER ? thread_maps(thread) : NULL;
-		else
-			error = note_address(inject, maps, address, record->model_time);
-	}
-	return error;
+	for (size_t i = 0; stack && i < stack->frames.len && !error; i++)
+		error = note_address(inject, machine_maps(machine, thread, stack->frames.data[i].cpumode), stack->frames.data[i].ip, record->model_time);
+	return error || stack ? error : note_chain(inject, thread, maps, &sample, record->model_time);
 }
 
 /* All files that are known by now. */
@@ -156,12 +166,12 @@ static struct error *note_all(struct inject *inject)
 	return error;
 }
 
-struct error *inject_build_ids(struct inject *inject, const struct record *record)
+struct error *inject_build_ids(struct inject *inject, const struct record *record, const struct stack *stack)
 {
 	uint32_t type = record->header->type;
 	if (inject->options->all_build_ids)
 		return type == RECORD_MMAP || type == RECORD_MMAP2 || type == RECORD_KSYMBOL ? note_all(inject) : NULL;
-	return inject->options->build_ids && type == RECORD_SAMPLE ? note_sample(inject, record) : NULL;
+	return inject->options->build_ids && type == RECORD_SAMPLE ? note_sample(inject, record, stack) : NULL;
 }
 
 void inject_build_ids_deinit(struct inject *inject)

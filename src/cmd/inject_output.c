@@ -43,12 +43,16 @@ static void take_features(struct inject *inject)
 		forget_feature(features, FEATURE_TRACING_DATA);
 }
 
+void inject_output_prepare(struct inject *inject)
+{
+	copy_events(inject);
+	take_features(inject);
+}
+
 struct error *inject_output_open(struct inject *inject)
 {
 	const char *path = inject->options->output;
 	struct writer_options options = {.path = path ? path : "-", .keep_old = true};
-	copy_events(inject);
-	take_features(inject);
 	return writer_open(&options, &inject->events, &inject->features, &inject->writer);
 }
 

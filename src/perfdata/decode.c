@@ -259,6 +259,35 @@ const char *sample_decode(const struct sample_layout *layout, const struct event
 	return NULL;
 }
 
+const char *sample_find_parts(const struct sample_layout *layout, const struct record_header *header, struct sample_parts *ret)
+{
+	const uint8_t *record = (const uint8_t *)header;
+	struct words words = {(const uint64_t *)(record + layout->variable), (const uint64_t *)(record + (header->size & ~7u))};
+	uint64_t type = layout->sample_type;
+	struct sample sample;
+	const char *broken;
+	if (header->size < layout->variable)
+		return "sample shorter than its event's fields";
+	if ((type & PERF_SAMPLE_READ) && (broken = decode_read(layout->read_format, &words, &sample)))
+		return broken;
+	ret->chain = words.at;
+	if ((type & PERF_SAMPLE_CALLCHAIN) && (broken = decode_chain(&words, &sample)))
+		return broken;
+	ret->chain_end = words.at;
+	if ((type & PERF_SAMPLE_RAW) && (broken = decode_raw(&words, &sample)))
+		return broken;
+	if ((type & PERF_SAMPLE_BRANCH_STACK) && (broken = decode_branches(layout, &words, &sample)))
+		return broken;
+	ret->user = words.at;
+	if ((type & PERF_SAMPLE_REGS_USER) && (broken = decode_regs(layout->regs_user_mask, &words, &sample.regs_user)))
+		return broken;
+	if ((type & PERF_SAMPLE_STACK_USER) && (broken = decode_stack(&words, &sample)))
+		return broken;
+	ret->user_end = words.at;
+	ret->end = words.end;
+	return NULL;
+}
+
 /* Records of tools have no trailer and may have any size: what is read from their end means nothing, but it must not be misaligned. */
 static inline uint64_t trailer_u64(const uint8_t *end, uint16_t distance)
 {

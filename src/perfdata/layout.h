@@ -111,6 +111,16 @@ const char *sample_decode(const struct sample_layout *layout, const struct event
 const char *sample_decode_fixed(const struct sample_layout *layout, const struct event_attr *attr, const struct record_header *header,
 				struct sample *ret);
 void sample_id_decode(const struct sample_layout *layout, const struct record_header *header, struct sample_id *ret);
-/* The opposite: writes the layout.trailer bytes that end a record, before `end`. */
+/* Where in a sample its call chain and its copy of user registers and stack are, for who puts it together anew. A part that the event doesn't have is
+ * empty where it would be; the words before, between and behind them are other fields. */
+struct sample_parts {
+	const uint64_t *chain, *chain_end; /* the count and the addresses */
+	const uint64_t *user, *user_end;
+	const uint64_t *end; /* of the record */
+};
+/* Returns NULL, or in words what is wrong with the sample. */
+const char *sample_find_parts(const struct sample_layout *layout, const struct record_header *header, struct sample_parts *ret);
+
+/* The opposite of sample_id_decode(): writes the layout.trailer bytes that end a record, before `end`. */
 void sample_id_encode(const struct sample_layout *layout, const struct sample_id *id, void *end);
 struct sample_counter sample_counter(const struct sample_layout *layout, const struct sample *sample, uint64_t index);

@@ -141,9 +141,43 @@ def test_sleep(perf, oracle, live_system, tmp_path):
     assert perf("script", "-i", ours).stdout == perf("script", "-i", theirs).stdout
 
 
+def stacks(program, data, stdin=None):
+    """What is shown of stacks, but for the mark of one that was cut off, which chains can't have."""
+    text = program("script", "--no-inline", "-F", "comm,tid,time,event,ip,sym,symoff,dso", "-i", data, stdin=stdin).stdout
+    return [line for line in text.splitlines() if line.split()[:1] != ["f" * 16]]
+
+
+@pytest.fixture(scope="module", name="copies")
+def copies_fixture(oracle, live, tmp_path_factory):
+    path = tmp_path_factory.mktemp("copies") / "perf.data"
+    done = oracle("record", "-q", "-e", "cpu-clock,page-faults", "-F", "1999", "--call-graph", "dwarf,4096", "-o", path, "--", "ls", "-lR", "/usr/lib")
+    if done.returncode:
+        pytest.skip(f"stacks can't be copied here: {done.stderr[-200:]}")
+    return path
+
+
+@pytest.mark.parametrize("target", ["file", "pipe"])
+def test_chains(perf, oracle, copies, tmp_path, target):
+    """Both tools show the same stacks of a small part of the bytes."""
+    ours = tmp_path / "ours"
+    if target == "file":
+        inject(perf, copies, ours, "--convert-callchain")
+    else:
+        ours.write_bytes(subprocess.run([perf.path, "inject", "--convert-callchain", "-i", copies], capture_output=True, check=True).stdout)
+    assert ours.stat().st_size < copies.stat().st_size / 4
+    before = stacks(perf, copies)
+    assert len([line for line in before if "libc.so" in line]) > 100
+    for tool in (perf, oracle):
+        assert (stacks(tool, ours) if target == "file" else stacks(tool, "-", open(ours, "rb"))) == before
+        assert "REGS_USER" not in tool("evlist", "-v", "-i", ours).stdout
+    if target == "file":  # what unwinding has found counts as hit
+        inject(perf, copies, tmp_path / "with", "--convert-callchain", "-b")
+        assert stacks(perf, tmp_path / "with") == before
+
+
 def test_refusals(perf, tmp_path):
     data = write(tmp_path / "perf.data", [f"event cpu-clock type=1 config=0 freq=1000 sample={CHAIN} ids=1 flags=sample_id_all", "feature event_desc"])
-    for words, reason in ((["-s"], "perf record -e"), (["--itrace"], "aren't decoded"), (["--strip"], "--itrace"), (["--vm-time-correlation"], "Intel PT"),
+    for words, reason in ((["-s"], "perf record -e"), (["--convert-callchain"], "--call-graph dwarf"), (["--itrace"], "aren't decoded"), (["--strip"], "--itrace"), (["--vm-time-correlation"], "Intel PT"),
                           (["--guest-data=x,1"], "virtual machines"), (["--known-build-ids", "x y"], "-b"), (["-b", "--known-build-ids", "xy z"], "build-id"),
                           (["-b", "--known-build-ids", "file:///nonexistent"], "No such file"), (["-k", "/nonexistent"], "No such file"), (["word"], "-i")):
         done = perf("inject", "-i", data, "-o", tmp_path / "out", *words)

@@ -1,0 +1,112 @@
+/* --convert-callchain: copies of stacks are unwound once and for all, and become call chains.
+ *
+ *	in    … | chain: kernel part | … | registers, 8 KB of stack | …
+ *	out   … | chain: kernel part, user marker, addresses | …
+ *
+ * Addresses are those that readers of the original show: a caller's is in its call. What told why a stack ends early is gone with the copy. */
+#include "cmd/inject.h"
+
+#include "app/config.h"
+
+#include <linux/perf_event.h>
+#include <string.h>
+
+enum { COPY = PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER };
+
+static bool has_copy(const struct event_attr *attr)
+{
+	return (attr->sample_type & COPY) == COPY && (attr->sample_type & PERF_SAMPLE_CALLCHAIN);
+}
+
+struct error *inject_chain_init(struct inject *inject)
+{
+	size_t count = 0;
+	for (size_t i = 0; i < inject->events.events.len; i++) {
+		struct event_attr *attr = &inject->events.events.data[i]->attr;
+		if (!has_copy(attr))
+			continue;
+		attr->sample_type &= ~(uint64_t)COPY;
+		attr->sample_regs_user = 0;
+		attr->sample_stack_user = 0;
+		attr->exclude_callchain_user = 0;
+		count++;
+	}
+	if (!count)
+		return error_new("--convert-callchain: this recording has no copies of stacks, which 'perf record --call-graph dwarf' makes");
+	inject->buildid_dir = config_buildid_dir();
+	struct symbol_options symbols = {
+		.buildid_dir = inject->buildid_dir,
+		.force = inject->options->force,
+		.same_machine = inject->same_machine,
+	};
+	inject->resolver = resolver_create(inject->session->machine, &symbols);
+	return NULL;
+}
+
+static bool reaches_user(const struct sample *sample)
+{
+	for (uint64_t i = 0; i < sample->chain_count; i++)
+		if (sample->chain[i] == CALLCHAIN_USER)
+			return true;
+	return false;
+}
+
+static void add_word(struct strbuf *out, uint64_t word)
+{
+	strbuf_add(out, &word, sizeof(word));
+}
+
+static void add_words(struct strbuf *out, const uint64_t *from, const uint64_t *to)
+{
+	strbuf_add(out, from, (size_t)(to - from) * sizeof(*from));
+}
+
+/* Readers put what they unwind behind the chain: so does this. */
+static void add_chain(struct strbuf *out, const struct sample *sample, const struct stack *stack)
+{
+	size_t first = stack->unwound ? stack->unwound - 1 : stack->frames.len, end = first;
+	while (end < stack->frames.len && stack->frames.data[end].ip < CALLCHAIN_CONTEXT_MAX)
+		end++;
+	bool marker = end > first && !reaches_user(sample);
+	add_word(out, sample->chain_count + marker + (end - first));
+	add_words(out, sample->chain, sample->chain + sample->chain_count);
+	if (marker)
+		add_word(out, CALLCHAIN_USER);
+	for (size_t i = first; i < end; i++)
+		add_word(out, stack->frames.data[i].ip);
+}
+
+bool inject_chain(struct inject *inject, struct record *record)
+{
+	const struct session *session = inject->session;
+	const struct event_attr *attr = &record->event->attr;
+	struct sample sample;
+	struct sample_parts parts;
+	if (!inject->resolver || !has_copy(attr) || !session_decode(inject->session, record, &sample) ||
+	    sample_find_parts(&session->reader->layouts[record->event->index], record->header, &parts))
+		return false;
+	const struct thread *thread = machine_thread_or_new(session->machine, sample.pid, sample.tid, record->model_time);
+	stack_addresses(inject->resolver, session->machine, thread, record->event, &sample, record->model_time, &(struct stack_options){0},
+			&inject->stack);
+	struct strbuf *out = &inject->sample;
+	strbuf_clear(out);
+	add_words(out, (const uint64_t *)record->header, parts.chain);
+	add_chain(out, &sample, &inject->stack);
+	add_words(out, parts.chain_end, parts.user);
+	add_words(out, parts.user_end, parts.end);
+	if (out->len > UINT16_MAX)
+		return false;
+	struct record_header *header = (struct record_header *)out->data;
+	inject->bytes_saved += record->header->size > out->len ? record->header->size - out->len : 0;
+	header->size = (uint16_t)out->len;
+	record->header = header;
+	return true;
+}
+
+void inject_chain_deinit(struct inject *inject)
+{
+	stack_deinit(&inject->stack);
+	strbuf_deinit(&inject->sample);
+	resolver_destroy(inject->resolver);
+	free(inject->buildid_dir);
+}

@@ -1,4 +1,4 @@
-/* A reducer with a flag for each file: that is all there is to know. */
+/* A reducer with a number for each file: that is all there is to know. */
 #include "analysis/hits.h"
 
 #include "base/mem.h"
@@ -6,13 +6,13 @@
 #include <stdlib.h>
 
 struct hits {
-	bool *by_dso; /* of one worker */
+	uint64_t *by_dso; /* samples, of one worker */
 };
 
 static void hits_init(void *state, void *context)
 {
 	const struct session *session = context;
-	((struct hits *)state)->by_dso = mem_zalloc_array(session->machine->dsos.len + 1, sizeof(bool));
+	((struct hits *)state)->by_dso = mem_zalloc_array(session->machine->dsos.len + 1, sizeof(uint64_t));
 }
 
 static void hits_sample(void *state, void *context, const struct event *event, const struct sample *sample, uint64_t model_time)
@@ -23,7 +23,7 @@ static void hits_sample(void *state, void *context, const struct event *event, c
 	const struct maps *maps = machine_maps(session->machine, thread, sample->cpumode);
 	const struct map *map = maps ? maps_find(maps, sample->ip, model_time) : NULL;
 	if (map && map->dso)
-		hits->by_dso[map->dso->index] = true;
+		hits->by_dso[map->dso->index]++;
 }
 
 static void hits_merge(void *into, void *from, void *context)
@@ -31,7 +31,7 @@ static void hits_merge(void *into, void *from, void *context)
 	const struct session *session = context;
 	const struct hits *a = into, *b = from;
 	for (size_t i = 0; i < session->machine->dsos.len; i++)
-		a->by_dso[i] |= b->by_dso[i];
+		a->by_dso[i] += b->by_dso[i];
 }
 
 static void hits_deinit(void *state, void *context)
@@ -39,7 +39,7 @@ static void hits_deinit(void *state, void *context)
 	free(((struct hits *)state)->by_dso);
 }
 
-struct error *hits_find(struct session *session, bool **ret_by_dso)
+struct error *hits_find(struct session *session, uint64_t **ret_by_dso)
 {
 	static const struct reducer reducer = {
 		.state_size = sizeof(struct hits),

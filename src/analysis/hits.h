@@ -4,7 +4,7 @@
 
 #include "session/session.h"
 
-#include <stdbool.h>
+#include <stdint.h>
 
-/* One flag for each dso of the machine, by its index. Freed by the caller. */
-struct error *hits_find(struct session *session, bool **ret_by_dso);
+/* Of each dso of the machine, by its index, how many samples hit it. Freed by the caller. */
+struct error *hits_find(struct session *session, uint64_t **ret_by_dso);

@@ -26,7 +26,7 @@ const struct build_feature build_features[] = {
 	{"auxtrace", "HAVE_AUXTRACE_SUPPORT", false},
 	{"bpf", "HAVE_LIBBPF_SUPPORT", BPF},
 	{"bpf_skeletons", "HAVE_BPF_SKEL", BPF},
-	{"debuginfod", "HAVE_DEBUGINFOD_SUPPORT", false},
+	{"debuginfod", "HAVE_DEBUGINFOD_SUPPORT", true},
 	{"dwarf", "HAVE_DWARF_SUPPORT", true},
 	{"dwarf_getlocations", "HAVE_DWARF_GETLOCATIONS_SUPPORT", true},
 	{"dwarf-unwind", "HAVE_DWARF_UNWIND_SUPPORT", true},

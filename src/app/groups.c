@@ -13,6 +13,15 @@ static struct error *parse_jobs(const struct option *option, const char *argumen
 	return NULL;
 }
 
+static struct error *parse_seconds(const struct option *option, const char *argument, bool negated, void *field)
+{
+	uint32_t seconds;
+	if (!number_parse_u32(argument, &seconds) || seconds > 86400)
+		return error_new_kind(ERROR_USAGE, "'%s' is not a number of seconds", argument);
+	*(int *)field = (int)seconds;
+	return NULL;
+}
+
 const struct option input_option_group[] = {
 	OPTION_HEADING("Input"),
 	OPTION_STRING('i', "input", struct input_options, input, "FILE", "recording to read (default perf.data; - for standard input)"),
@@ -24,6 +33,8 @@ const struct option input_option_group[] = {
 	OPTION_FLAG(0, "ignore-vmlinux", struct input_options, ignore_vmlinux, "don't look for a kernel image"),
 	OPTION_STRING(0, "kallsyms", struct input_options, kallsyms, "FILE", "take kernel symbols from this copy of /proc/kallsyms"),
 	OPTION_FLAG('m', "modules", struct input_options, load_modules, "read module symbols from the module files, with -k"),
+	OPTION_CUSTOM_FLAGS(0, "debuginfod-timeout", struct input_options, debuginfod_seconds, "SECONDS",
+			    "how long to wait in all for debug files from the servers of DEBUGINFOD_URLS (default 30; 0: nothing is fetched)", parse_seconds, OPTION_NO_NEGATION),
 	OPTION_FLAG(0, "demangle", struct input_options, demangle, "show C++, Rust and D names as in the source (default; --no-demangle: as linked)"),
 	OPTION_FLAG(0, "demangle-kernel", struct input_options, demangle_kernel, "the same for kernel symbols"),
 	OPTION_END,
@@ -31,7 +42,7 @@ const struct option input_option_group[] = {
 
 void input_options_init(struct input_options *options)
 {
-	*options = (struct input_options){.demangle = true};
+	*options = (struct input_options){.demangle = true, .debuginfod_seconds = -1};
 }
 
 static struct error *parse_verbose(const struct option *option, const char *argument, bool negated, void *field)

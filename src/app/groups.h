@@ -4,7 +4,7 @@
 #include "app/options.h"
 #include "base/error.h"
 
-/* -i, -f/--force, --symfs, -k/--vmlinux, --kallsyms, -m/--modules, --ignore-vmlinux, --demangle, --demangle-kernel, --jobs N */
+/* -i, -f/--force, --symfs, -k/--vmlinux, --kallsyms, -m/--modules, --ignore-vmlinux, --demangle, --demangle-kernel, --debuginfod-timeout, --jobs N */
 struct input_options {
 	const char *input;	/* NULL = perf.data in the current directory */
 	bool force;		/* read a file that belongs to another user */
@@ -14,6 +14,7 @@ struct input_options {
 	const char *kallsyms;
 	bool ignore_vmlinux;
 	bool load_modules;
+	int debuginfod_seconds; /* -1 = not given */
 	bool demangle;		/* default true: call input_options_init() */
 	bool demangle_kernel;
 };

@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/text.h"
+#include "cmd/buildid_cache.h"
 #include "cmd/name_list.h"
 #include "session/session.h"
 #include "symbol/buildid_cache.h"
@@ -24,13 +25,25 @@ struct buildid_cache_options {
 	struct name_list add, remove, purge, update;
 	const char *missing;
 	int target_ns;
-	bool list, purge_all, force;
+	bool list, purge_all, force, debuginfod;
 	struct output_options output;
 };
 
+/* Without servers, or with "system" as the kernel's tool has it: those of the environment. */
+static struct error *parse_debuginfod(const struct option *option, const char *argument, bool negated, void *field)
+{
+	const char *urls = argument && strcmp(argument, "system") != 0 ? argument : getenv("DEBUGINFOD_URLS");
+	if (!negated && (!urls || !*urls))
+		return error_new_kind(ERROR_USAGE, "name the servers: --debuginfod=URLS, or DEBUGINFOD_URLS in the environment");
+	if (!negated)
+		setenv("DEBUGINFOD_URLS", urls, true);
+	*(bool *)field = !negated;
+	return NULL;
+}
+
 #define TYPE struct buildid_cache_options
 static const struct option buildid_cache_options[] = {
-	OPTION_CUSTOM_FLAGS('a', "add", TYPE, add, "FILE,…", "copy these files into the cache", name_list_option, OPTION_NO_NEGATION),
+	OPTION_CUSTOM_FLAGS('a', "add", TYPE, add, "FILE,…", "copy these files into the cache; of a recording, the files that were sampled", name_list_option, OPTION_NO_NEGATION),
 	OPTION_CUSTOM_FLAGS('r', "remove", TYPE, remove, "FILE,…", "remove the copies of these files, as they are now", name_list_option, OPTION_NO_NEGATION),
 	OPTION_CUSTOM_FLAGS('p', "purge", TYPE, purge, "FILE,…", "remove all copies of files of these names, older ones too", name_list_option,
 			    OPTION_NO_NEGATION),
@@ -41,7 +54,9 @@ static const struct option buildid_cache_options[] = {
 	OPTION_FLAG('f', "force", TYPE, force, "with -M: read the recording even when it belongs to another user"),
 	OPTION_INT(0, "target-ns", TYPE, target_ns, "PID", "files as this process sees them: in a container"),
 	OPTION_REFUSED('k', "kcore", "FILE", "the kernel's code is read from /proc/kcore while it runs; for later, keep its vmlinux with -a"),
-	OPTION_REFUSED(0, "debuginfod", "URLS", "fetch debug files with debuginfod-find debuginfo BUILDID: what it has fetched is found by report"),
+	OPTION_CUSTOM_FLAGS(0, "debuginfod", TYPE, debuginfod, "URLS",
+			    "with -a and a recording: fetch what isn't here, and debug files, from these servers, or from those of DEBUGINFOD_URLS", parse_debuginfod,
+			    OPTION_OPTIONAL_ARGUMENT),
 	OPTION_GROUP(output_option_group, TYPE, output),
 	OPTION_END,
 };
@@ -169,7 +184,34 @@ static struct error *show_missing(const struct buildid_cache_options *options, c
 	return NULL;
 }
 
-static struct error *act(const struct buildid_cache_options *options)
+enum { FETCHING_MS = 600000 };
+
+/* Recordings among the files to add; the rest of them is left to be done. */
+static struct error *add_recordings(struct buildid_cache_options *options, const char *cache)
+{
+	const struct debug_server_options server_options = {.budget_ms = FETCHING_MS};
+	struct debug_server *server = options->debuginfod ? debug_server_create(&server_options) : NULL;
+	struct error *error = NULL;
+	size_t kept = 0;
+	for (size_t i = 0; i < options->add.names.len; i++) {
+		const char *name = options->add.names.data[i];
+		if (error || !buildid_cache_is_recording(name)) {
+			options->add.names.data[kept++] = name;
+			continue;
+		}
+		error = buildid_cache_add_recording(cache, name, options->force, options->output.verbose > 0, server);
+	}
+	options->add.names.len = kept;
+	struct strbuf trouble = {0};
+	debug_server_trouble(server, &trouble);
+	if (trouble.len)
+		log_warning("%s", strbuf_str(&trouble));
+	strbuf_deinit(&trouble);
+	debug_server_destroy(server);
+	return error;
+}
+
+static struct error *act(struct buildid_cache_options *options)
 {
 	cleanup_free char *cache = config_buildid_dir();
 	if (!cache)
@@ -180,6 +222,8 @@ static struct error *act(const struct buildid_cache_options *options)
 	error = for_each(options, cache, &options->remove, true, take_out);
 	if (!error)
 		error = for_each(options, cache, &options->purge, false, purge);
+	if (!error)
+		error = add_recordings(options, cache);
 	if (!error)
 		error = for_each(options, cache, &options->add, true, add);
 	if (!error)

@@ -99,7 +99,7 @@ static struct error *show_kernel_maps(struct strbuf *out)
 /* ---- a recording ---- */
 
 /* `hit` NULL: the header's table. */
-static void show_dsos(const struct session *session, const bool *hit, struct strbuf *out)
+static void show_dsos(const struct session *session, const uint64_t *hit, struct strbuf *out)
 {
 	const struct machine *machine = session->machine;
 	char hex[41];
@@ -114,7 +114,7 @@ static void show_dsos(const struct session *session, const bool *hit, struct str
 
 static struct error *show_hits(struct session *session, struct strbuf *out)
 {
-	bool *hit;
+	uint64_t *hit;
 	struct error *error = hits_find(session, &hit);
 	if (error)
 		return error;

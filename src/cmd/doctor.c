@@ -1,6 +1,5 @@
 /* perf doctor: what this machine and this user can do. The rows are probes: the kernel's (kernel/probe.h), and here those of what lies
  * above it: files with names. Each row is found out by doing it; nothing is looked up that could be tried. */
-#include "app/build_features.h"
 #include "app/command.h"
 #include "app/pager.h"
 #include "base/cleanup.h"
@@ -9,6 +8,7 @@
 #include "symbol/jit.h"
 #include "symbol/kernel_image.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <netdb.h>
 #include <pwd.h>
@@ -114,22 +114,21 @@ static bool answers(const char *url, size_t length)
 	return pid > 0 && waitpid(pid, &status, 0) == pid && WIFEXITED(status) && !WEXITSTATUS(status);
 }
 
-static bool has_feature(const char *name)
+static bool has_library(void)
 {
-	for (const struct build_feature *feature = build_features; feature->name; feature++)
-		if (!strcmp(feature->name, name))
-			return feature->on;
-	return false;
+	void *library = dlopen("libdebuginfod.so.1", RTLD_LAZY);
+	if (library)
+		dlclose(library);
+	return library;
 }
 
 static void probe_debuginfod(struct probe_context *context, struct probe_result *ret)
 {
 	const char *urls = getenv("DEBUGINFOD_URLS"), *good = NULL;
 	size_t length = 0;
-	bool built = has_feature("debuginfod");
 
 	probe_fact(ret, "urls", "%s", urls ? urls : "");
-	probe_fact(ret, "built_in", "%s", built ? "true" : "false");
+	probe_fact(ret, "library", "%s", has_library() ? "true" : "false");
 	for (const char *at = urls; at && !good && *at; at += length) {
 		at += strspn(at, " \t\n");
 		length = strcspn(at, " \t\n");
@@ -142,11 +141,12 @@ static void probe_debuginfod(struct probe_context *context, struct probe_result 
 		probe_remedy(ret, "export DEBUGINFOD_URLS=https://debuginfod.elfutils.org/");
 	} else if (!good) {
 		probe_found(ret, PROBE_MISSING, "no server of DEBUGINFOD_URLS answers: %s", urls);
-	} else if (built) {
+	} else if (has_library()) {
 		probe_found(ret, PROBE_OK, "%.*s answers", (int)length, good);
 	} else {
-		probe_found(ret, PROBE_LIMITED, "%.*s answers; this version of perf does not ask by itself", (int)length, good);
-		probe_cost(ret, "debug files are fetched by the command debuginfod-find that the line below a report names");
+		probe_found(ret, PROBE_LIMITED, "%.*s answers; the library that asks is not installed", (int)length, good);
+		probe_cost(ret, "debug files are not fetched");
+		probe_remedy(ret, "sudo apt install libdebuginfod1");
 	}
 }
 

@@ -1,12 +1,14 @@
 /* Opening a recording for analysis: options → session → resolver. */
 #include "cmd/opening.h"
 
+#include "analysis/hot_files.h"
 #include "app/config.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/number.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -22,6 +24,41 @@ static void show_progress(void *context, uint64_t done, uint64_t total)
 		progress_update(progress, done);
 	else
 		progress_end(progress);
+}
+
+/* The bar tells how much of a file has come, or, where its size isn't known, how much of the time is used up. */
+static void show_fetching(void *context, const char *name, uint64_t done, uint64_t total, double part)
+{
+	struct opening *opening = context;
+	if (!name) {
+		progress_end(&opening->fetching);
+		opening->fetching_name[0] = '\0';
+		return;
+	}
+	if (strncmp(opening->fetching_name, name, sizeof(opening->fetching_name) - 1) != 0) {
+		const char *slash = strrchr(name, '/');
+		snprintf(opening->fetching_name, sizeof(opening->fetching_name), "%s", name);
+		snprintf(opening->fetching_title, sizeof(opening->fetching_title), "Debug file: %s", slash ? slash + 1 : name);
+		progress_begin(&opening->fetching, opening->fetching_title, 1000);
+	}
+	progress_update(&opening->fetching, total ? (uint64_t)(1000.0 * (double)done / (double)total) : (uint64_t)(1000.0 * part));
+}
+
+enum { FETCHING_SECONDS = 30 };
+
+/* --debuginfod-timeout, else of the configuration. */
+static uint64_t fetching_ms(const struct input_options *input)
+{
+	uint32_t seconds = FETCHING_SECONDS;
+	if (input->debuginfod_seconds >= 0)
+		return (uint64_t)input->debuginfod_seconds * 1000;
+	struct config config = {0};
+	error_free(config_open(&config));
+	const char *text = config_get(&config, "debuginfod.timeout");
+	if (text && !number_parse_u32(text, &seconds))
+		log_warning("debuginfod.timeout in the configuration: '%s' is not a number of seconds", text);
+	config_close(&config);
+	return (uint64_t)seconds * 1000;
 }
 
 static struct error *parse_cpus(const char *text, struct opening *opening, struct session_filter *filter)
@@ -92,6 +129,10 @@ struct error *opening_begin(struct opening *opening, const struct opening_option
 		.demangle_kernel = input->demangle_kernel,
 		.same_machine = session_is_of_this_machine(opening->session),
 	};
+	const struct debug_server_options server = {.budget_ms = fetching_ms(input), .progress = show_fetching, .context = opening};
+	symbols.debug_server = opening->debug_server = debug_server_create(&server);
+	if (!options->streaming)
+		hot_files_fetch(opening->session, &symbols);
 	opening->resolver = resolver_create(opening->session->machine, &symbols);
 	return NULL;
 }
@@ -99,6 +140,7 @@ struct error *opening_begin(struct opening *opening, const struct opening_option
 void opening_end(struct opening *opening)
 {
 	resolver_destroy(opening->resolver);
+	debug_server_destroy(opening->debug_server);
 	session_close(opening->session);
 	free(opening->cpu_bits);
 	free(opening->buildid_dir);
@@ -113,6 +155,10 @@ void opening_warn(const struct opening *opening)
 		log_warning("%s", strbuf_str(&text));
 	strbuf_clear(&text);
 	session_trouble_text(opening->session, &text);
+	if (text.len)
+		log_warning("%s", strbuf_str(&text));
+	strbuf_clear(&text);
+	debug_server_trouble(opening->debug_server, &text);
 	if (text.len)
 		log_warning("%s", strbuf_str(&text));
 	strbuf_deinit(&text);

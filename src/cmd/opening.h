@@ -6,6 +6,7 @@
 #include "app/options.h"
 #include "app/progress.h"
 #include "session/session.h"
+#include "symbol/debug_server.h"
 #include "symbol/resolve.h"
 
 struct opening_options {
@@ -23,6 +24,9 @@ struct opening {
 	size_t cpu_words;
 	char *buildid_dir;  /* of the configuration, or NULL */
 	struct progress progress;
+	struct progress fetching; /* of a debug file, and what is shown with it */
+	char fetching_name[200], fetching_title[40];
+	struct debug_server *debug_server; /* or NULL */
 };
 
 /* Opens the recording and shows progress while its first pass runs. All zero is an opening that opening_end() accepts. */

@@ -39,7 +39,7 @@ static void note_build_id(struct features *features, const struct dso *dso)
 
 static struct error *note_build_ids(struct session *session, bool all, struct features *features)
 {
-	bool *hit = NULL;
+	uint64_t *hit = NULL;
 	struct error *error = all ? NULL : hits_find(session, &hit);
 
 	features->build_ids.len = 0;

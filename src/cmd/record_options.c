@@ -477,7 +477,7 @@ const struct option record_option_table[] = {
 	OPTION_REFUSED(0, "setup-filter", "ACTION", "samples aren't filtered by BPF; use --filter for tracepoints, and the filters of report and script"),
 	OPTION_REFUSED(0, "vmlinux", "FILE", "no symbols are looked up while recording; use -k with report and script"),
 	OPTION_REFUSED(0, "debuginfod", "SERVERS",
-		       "nothing is fetched while recording; use 'debuginfod-find debuginfo' for files that report calls stripped, it finds what that fetched"),
+		       "nothing is fetched while recording; set DEBUGINFOD_URLS for report, or use 'perf buildid-cache --debuginfod -a FILE'"),
 	OPTION_REFUSED(0, "off-cpu", NULL, "time off the CPU isn't sampled by BPF; use -e sched:sched_switch -g, and perf sched"),
 	OPTION_END,
 };

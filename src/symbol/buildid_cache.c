@@ -104,21 +104,38 @@ static struct error *link_entry(const char *cache, const char *name, const char 
 	return error_system(errno, "%s", link_path);
 }
 
+static struct error *add_as(const char *dir, const struct buildid *id, const char *name, const char *path, const char *what)
+{
+	char text[41];
+	struct stat status;
+	buildid_format(id, text);
+	cleanup_free char *entry = entry_dir(dir, name, text);
+	cleanup_free char *copy = mem_printf("%s/%s", entry, what);
+	struct error *error = stat(copy, &status) == 0 ? NULL : put_entry(entry, copy, name, path);
+	return error ? error : link_entry(dir, name, text);
+}
+
+static struct error *check_build_id(const char *path, const struct buildid *id)
+{
+	struct buildid own;
+	if (elf_read_build_id(path, &own) && buildid_equal(&own, id))
+		return NULL;
+	return error_new("%s: has another build-id, or none", path);
+}
+
 struct error *buildid_cache_add(const char *dir, const struct buildid *id, const char *name, const char *path)
 {
 	bool kernel = !strcmp(name, "[kernel.kallsyms]"), file = *name == '/';
-	char text[41];
-	struct buildid own;
-	struct stat status;
 	if (!kernel && !file && strcmp(name, "[vdso]") != 0)
 		return error_new("%s: no file", name);
-	if (file && (!elf_read_build_id(path, &own) || !buildid_equal(&own, id)))
-		return error_new("%s: has another build-id, or none", path);
-	buildid_format(id, text);
-	cleanup_free char *entry = entry_dir(dir, name, text);
-	cleanup_free char *copy = mem_printf("%s/%s", entry, kernel ? "kallsyms" : file ? "elf" : "vdso");
-	struct error *error = stat(copy, &status) == 0 ? NULL : put_entry(entry, copy, name, path);
-	return error ? error : link_entry(dir, name, text);
+	struct error *error = file ? check_build_id(path, id) : NULL;
+	return error ? error : add_as(dir, id, name, path, kernel ? "kallsyms" : file ? "elf" : "vdso");
+}
+
+struct error *buildid_cache_add_debug(const char *dir, const struct buildid *id, const char *name, const char *path)
+{
+	struct error *error = *name == '/' ? check_build_id(path, id) : error_new("%s: no file", name);
+	return error ? error : add_as(dir, id, name, path, "debug");
 }
 
 /* ---- looking, removing ---- */

@@ -1,6 +1,6 @@
 /* The build-id cache: copies of files by which recordings can be understood when the files have changed. Shared with the kernel's perf:
  *
- *	DIR/usr/bin/ls/BUILDID/elf            the copy; "kallsyms" of the kernel, "vdso"
+ *	DIR/usr/bin/ls/BUILDID/elf            the copy; "debug", "kallsyms" of the kernel, "vdso"
  *	DIR/.build-id/15/dfff…  ──►  ../../usr/bin/ls/BUILDID
  */
 #pragma once
@@ -12,6 +12,8 @@
 /* Puts in the file at `path`, as `name`: an absolute path, "[kernel.kallsyms]" or "[vdso]". One that is there already is left as it is.
  * An error says why it can't be, as when the file has another build-id. */
 struct error *buildid_cache_add(const char *dir, const struct buildid *id, const char *name, const char *path);
+/* The same for its separate debug file. */
+struct error *buildid_cache_add_debug(const char *dir, const struct buildid *id, const char *name, const char *path);
 /* Whether there is a file of that build-id. */
 bool buildid_cache_has(const char *dir, const struct buildid *id);
 /* Removes the one of a build-id in hexadecimal digits; false when it isn't there, or stays. */

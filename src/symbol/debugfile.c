@@ -6,6 +6,7 @@
 #include "base/process_file.h"
 #include "base/strbuf.h"
 #include "base/text.h"
+#include "symbol/debug_server.h"
 #include "symbol/elf_symbols.h"
 
 #include <errno.h>
@@ -194,6 +195,23 @@ static void try_places(struct search *search)
 	}
 }
 
+/* Files only: the kernel's debug information is huge, and its names come from elsewhere. */
+static bool may_be_fetched(const struct dso *dso)
+{
+	return dso->kind == DSO_FILE;
+}
+
+static void ask_server(struct search *search, const struct dso *dso)
+{
+	struct debug_server *server = search->options->debug_server;
+	if (!server || !search->build_id.size || !may_be_fetched(dso))
+		return;
+	cleanup_free char *path = debug_server_fetch(server, DEBUG_SERVER_DEBUGINFO, &search->build_id, dso->name);
+	struct elf_file elf = {0};
+	if (path && open_candidate(search, path, PLACE_DEBUGINFOD, &elf))
+		take_candidate(search->result, &elf, path);
+}
+
 /* Build-id and debug link of the file itself, as far as it is there and not known to be another one. */
 static void look_at_file(struct search *search)
 {
@@ -252,11 +270,22 @@ void symbol_files_find(const struct symbol_options *options, const struct dso *d
 		search.root[0] = '\0';
 		try_places(&search);
 	}
+	if (!ret->symbols)
+		ask_server(&search, dso);
 	search_deinit(&search);
 	if (!ret->symbols)
 		ret->symbols = ret->runtime;
 	if (!ret->runtime)
 		ret->runtime = ret->symbols;
+}
+
+void symbol_files_fetch(const struct symbol_options *options, const struct dso *dso)
+{
+	struct symbol_files files;
+	if (!options->debug_server || !may_be_fetched(dso))
+		return;
+	symbol_files_find(options, dso, &files);
+	symbol_files_close(&files);
 }
 
 void symbol_files_close(struct symbol_files *files)

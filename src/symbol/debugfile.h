@@ -18,9 +18,11 @@ struct symbol_files {
 };
 
 /* Looks in the order of the kernel's perf: debug link, build-id cache, /usr/lib/debug by path and by build-id, the file itself, further
- * places. A file with another build-id than the recorded one is never taken. Recorded names of processes in containers are looked up below
+ * places, a server of debug files. A file with another build-id than the recorded one is never taken. Recorded names of processes in containers are looked up below
  * /proc/PID/root while the process lives. */
 void symbol_files_find(const struct symbol_options *options, const struct dso *dso, struct symbol_files *ret);
+/* Asks options->debug_server for the debug file if there is none here. */
+void symbol_files_fetch(const struct symbol_options *options, const struct dso *dso);
 void symbol_files_close(struct symbol_files *files);
 
 /* The file to read code or unwind tables from (not a debug file): the mapped file itself or its copy in a cache. */

@@ -109,10 +109,9 @@ static void debug_package(const struct dso *dso, struct strbuf *out)
 	char id[41];
 	const char *servers = getenv("DEBUGINFOD_URLS");
 	enum distribution distribution = distribution_here();
-	if (servers && *servers && dso->build_id.size) {
-		/* What it fetches is kept where symbol_files_find() looks. */
-		strbuf_printf(out, "run 'debuginfod-find debuginfo %s'", buildid_format(&dso->build_id, id));
-	} else if (distribution == DISTRIBUTION_DEBIAN) {
+	if (servers && *servers && dso->build_id.size)
+		strbuf_add_str(out, "the servers of DEBUGINFOD_URLS have nothing for it; ");
+	if (distribution == DISTRIBUTION_DEBIAN) {
 		cleanup_free char *package = debian_package(dso->name);
 		if (package)
 			strbuf_printf(out, "install %s%s", package, strcmp(package, "libc6") == 0 ? "-dbg" : "-dbgsym");

@@ -9,6 +9,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct debug_server; /* symbol/debug_server.h */
+
 struct symbol_options {
 	const char *symfs;	 /* prefix of every file looked at, or NULL */
 	const char *vmlinux;	 /* or NULL */
@@ -20,6 +22,7 @@ struct symbol_options {
 	bool force;	   /* use perf-PID.map files that belong to other users */
 	bool demangle;
 	bool demangle_kernel;
+	struct debug_server *debug_server; /* asked for debug files that aren't here; NULL = nobody is. Must outlive the resolver */
 	bool same_machine; /* the recording was made by the kernel that runs now (release and build-id agree): /proc/kallsyms may be used */
 };
 

@@ -1,11 +1,16 @@
 """perf stat on this machine: exact counts, targets, exit statuses, and that nobody waits for closing tracepoints."""
 import json
 import os
+import pathlib
 import signal
 import subprocess
+import sys
 import time
 
 import pytest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
+import started  # noqa: E402
 
 pytestmark = pytest.mark.usefixtures("live")
 
@@ -44,7 +49,7 @@ def test_status_is_the_commands(perf):
 
 def test_interrupted_shows_counts(perf):
     process = subprocess.Popen([perf, "stat", "-e", "task-clock", "sleep", "100"], stderr=subprocess.PIPE, text=True)
-    time.sleep(0.5)
+    started.until_it_measures(process.pid, signal.SIGINT)
     process.send_signal(signal.SIGINT)
     text = process.communicate(timeout=10)[1]
     assert "task-clock" in text and process.returncode == -signal.SIGINT
@@ -52,8 +57,11 @@ def test_interrupted_shows_counts(perf):
 
 def test_interrupted_in_the_background_of_a_script(perf):
     """Where SIGINT is ignored, by the command, too."""
-    done = subprocess.run(["sh", "-c", '"$0" stat -e task-clock sleep 100 & sleep 0.5; kill -INT $!; wait $!', perf], capture_output=True, text=True, timeout=30, check=False)
-    assert "task-clock" in done.stderr and done.returncode == 128 + signal.SIGINT
+    shell = subprocess.Popen(["sh", "-c", '"$0" stat -e task-clock sleep 100 & echo $!; wait $!', perf], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    pid = int(shell.stdout.readline())
+    started.until_it_measures(pid, signal.SIGINT)
+    os.kill(pid, signal.SIGINT)
+    assert "task-clock" in shell.communicate(timeout=30)[1] and shell.returncode == 128 + signal.SIGINT
 
 
 @pytest.mark.usefixtures("tracefs", "root")
@@ -126,6 +134,7 @@ def test_control(perf, tmp_path):
 
 def test_forever_until_interrupted(perf):
     process = subprocess.Popen([perf, "stat", "-r", "0", "-x,", "-e", "task-clock", "sleep", "0.1"], stderr=subprocess.PIPE, text=True)
+    started.until_it_measures(process.pid, signal.SIGINT)
     time.sleep(1)
     process.send_signal(signal.SIGINT)
     assert process.communicate(timeout=20)[1].count("task-clock") >= 3

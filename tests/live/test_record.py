@@ -11,6 +11,7 @@ import pytest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
 import alike  # noqa: E402
+import started  # noqa: E402
 
 # Options and a command; PID is a process of ours. The counters that both open must have the same attributes.
 SAME_ATTRIBUTES = [
@@ -114,7 +115,11 @@ def attributes(program, oracle, words, path):
 
 @pytest.mark.parametrize("words", SAME_ATTRIBUTES)
 def test_attributes(perf, oracle, live_system, tmp_path, words):
-    assert attributes(perf, oracle, words, tmp_path / "ours") == attributes(oracle, oracle, words, tmp_path / "theirs")
+    for _ in range(3):  # the kernel may lower the highest rate in between
+        ours, theirs = attributes(perf, oracle, words, tmp_path / "ours"), attributes(oracle, oracle, words, tmp_path / "theirs")
+        if ours == theirs:
+            break
+    assert ours == theirs
 
 
 @pytest.mark.parametrize("words", SAME_ATTRIBUTES_TRACEPOINTS)
@@ -219,6 +224,7 @@ def test_command_that_cannot_be_started(perf, live, tmp_path):
 def test_signal_ends_the_recording(perf, oracle, live_system, tmp_path, number):
     path = tmp_path / "perf.data"
     with subprocess.Popen([perf, "record", "-a", "-o", path], stderr=subprocess.PIPE, text=True) as running:
+        started.until_it_measures(running.pid, number)
         time.sleep(0.4)
         running.send_signal(number)
         _, text = running.communicate(timeout=10)
@@ -259,7 +265,7 @@ def test_children_are_followed(perf, oracle, live, tmp_path):
 
 def test_user(perf, oracle, live, root, tmp_path):
     with subprocess.Popen(["setpriv", "--reuid", "65534", "--clear-groups", "sh", "-c", "while :; do :; done"]) as child:
-        time.sleep(0.2)
+        started.until(lambda: pathlib.Path(f"/proc/{child.pid}/comm").read_text() == "sh\n", "the shell runs")
         done = perf("record", "-q", "-u", "65534", "-o", tmp_path / "perf.data", "--", "sleep", "0.3")
         child.kill()
     assert done.returncode == 0, done.stderr
@@ -329,6 +335,7 @@ def test_switch_output(perf, oracle, live_system, tmp_path):
 def test_snapshots(perf, oracle, live_system, tmp_path):
     with subprocess.Popen([perf, "record", "-a", "-g", "--overwrite", "--switch-output", "-o", tmp_path / "out"], stderr=subprocess.PIPE,
                           text=True) as running:
+        started.until_it_measures(running.pid, signal.SIGUSR2, signal.SIGINT)
         for _ in range(2):
             time.sleep(0.5)
             running.send_signal(signal.SIGUSR2)
@@ -408,7 +415,7 @@ def test_nobody_waits(perf, live, tracefs, tmp_path):
             start = time.monotonic()
             perf("record", "-q", *options, "-o", tmp_path / "perf.data", "true")
             times.append(time.monotonic() - start)
-        assert min(times) < 0.25, (options, times)
+        assert min(times) < 0.5, (options, times)
 
 
 def test_build_ids(perf, oracle, live, tmp_path, monkeypatch):

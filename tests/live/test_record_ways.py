@@ -13,6 +13,7 @@ import pytest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
 import alike  # noqa: E402
+import started  # noqa: E402
 
 
 @pytest.fixture(name="perf", scope="session")
@@ -202,7 +203,8 @@ def test_place_of_the_recorder(perf, live_system, tmp_path):
     """It moves to the CPU whose buffer it reads."""
     last = max(os.sched_getaffinity(0))
     with subprocess.Popen([perf, "record", "-q", "-C", str(last), "--affinity", "cpu", "--no-buffering", "-e", "cpu-clock", "-o", tmp_path / "out"]) as running:
-        time.sleep(0.5)
+        started.until(lambda: os.sched_getaffinity(running.pid) == {last}, f"it is on CPU {last}")
+        time.sleep(0.1)
         allowed = os.sched_getaffinity(running.pid)
         running.terminate()
         running.wait()
@@ -216,7 +218,7 @@ def test_ranges_of_time(perf, oracle, live, tmp_path):
     assert done.stderr.count("Events enabled") == 2 and done.stderr.count("Events disabled") == 3
     times = [float(word.rstrip(":")) for word in oracle("script", "-F", "time", "-i", path).stdout.split()]
     gaps = [b - a for a, b in zip(times, times[1:])]
-    assert len(times) > 20 and max(gaps) > 0.15 and times[-1] - times[0] < 0.45
+    assert len(times) > 20 and max(gaps) > 0.15 and times[-1] - times[0] < 0.65
 
 
 def test_group(perf, oracle, live, tmp_path):

@@ -7,10 +7,14 @@ import re
 import shutil
 import signal
 import subprocess
+import sys
 import threading
 import time
 
 import pytest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
+import started  # noqa: E402
 
 pytestmark = pytest.mark.usefixtures("live")
 
@@ -66,7 +70,7 @@ def test_system_wide(perf, live_system):
     assert done.returncode == 0 and "stats for 'system wide'" in done.stderr
     is_shown(done.stderr, "cpu-clock", "context-switches", "cpu-migrations", "page-faults", "cycles", "instructions")
     process = subprocess.Popen([perf, "stat", "-a"], stderr=subprocess.PIPE, text=True)
-    time.sleep(0.5)
+    started.until_it_measures(process.pid, signal.SIGINT)
     process.send_signal(signal.SIGINT)
     assert "stats for 'system wide'" in process.communicate(timeout=20)[1]
 

@@ -1,0 +1,34 @@
+"""Waits for programs that were just started: on a busy machine that takes longer than any sleep."""
+import os
+import pathlib
+import re
+import time
+
+
+def until(condition, what, seconds=60):
+    """Waits until condition() is true."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, f"waited in vain until {what}"
+        time.sleep(0.02)
+
+
+def minds(pid, number):
+    """The process has a handler for the signal, or has blocked it to read it from a descriptor."""
+    status = pathlib.Path(f"/proc/{pid}/status").read_text(encoding="ascii", errors="replace")
+    return any(int(mask, 16) >> (number - 1) & 1 for mask in re.findall(r"^Sig(?:Blk|Cgt):\s*([0-9a-f]+)", status, re.MULTILINE))
+
+
+def measures(pid):
+    """The process has opened counters."""
+    try:
+        return any(os.readlink(entry) == "anon_inode:[perf_event]" for entry in pathlib.Path(f"/proc/{pid}/fd").iterdir())
+    except FileNotFoundError:  # closed in between
+        return False
+
+
+def until_it_measures(pid, *signals):
+    """Until a perf that was started minds these signals and has its counters, which are enabled soon after."""
+    for number in signals:
+        until(lambda: minds(pid, number), f"process {pid} minds signal {number}")
+    until(lambda: measures(pid), f"process {pid} has counters")

@@ -37,6 +37,11 @@ void call_sums_destroy(struct call_sums *sums)
 	free(sums);
 }
 
+bool call_sums_has(const struct call_sums *sums, uint64_t id)
+{
+	return map64_find(&sums->by_id, id);
+}
+
 struct call_owner *call_sums_owner(struct call_sums *sums, uint64_t id)
 {
 	bool is_new;

@@ -370,10 +370,6 @@ static struct error *run_live(struct trace *trace, char **command, int *ret_stat
 
 	if (!obstacle && !needs_tracepoints(trace))
 		return run_with_bpf(trace, command, ret_status);
-	if (trace->options->summary_mode == TRACE_BY_CGROUP) {
-		error_free(obstacle);
-		return error_new_kind(ERROR_UNSUPPORTED, "--summary-mode cgroup needs the BPF program, which sees system calls only and is not used here");
-	}
 	bool shows_calls = trace->calls && trace->printer;
 	if (shows_calls && obstacle)
 		log_warning("Strings, structures and paths of files are missing: %s.", error_message(obstacle));

@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "cmd/trace_program.h"
+#include "kernel/cgroups.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -210,6 +211,14 @@ static void take_sum(struct live *live, const struct call_sum_key *key, const st
 		total->slots[i] += histogram->calls[i];
 }
 
+static void name_cgroup(void *context, uint64_t id, const char *name)
+{
+	struct trace *trace = context;
+
+	if (call_sums_has(trace->sums, id))
+		call_sums_name(trace->sums, id, name);
+}
+
 static void take_sums(struct live *live)
 {
 	struct trace *trace = live->trace;
@@ -230,6 +239,8 @@ static void take_sums(struct live *live)
 												  : error.call.tid);
 		call_total_add_error(call_sums_total(owner, trace->table.calls[error.call.number % TRACE_NUMBERS]), error.error, count);
 	}
+	if (mode == TRACE_BY_CGROUP)
+		cgroups_visit(true, name_cgroup, trace);
 }
 
 static void tell_losses(struct live *live)

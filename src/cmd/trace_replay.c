@@ -118,9 +118,17 @@ static struct replayed_thread *get_thread(struct replay *replay, const struct sa
 	return ours;
 }
 
-static uint64_t owner_of(const struct replay *replay, uint32_t tid)
+/* Whose sums the sample belongs to. */
+static uint64_t owner_of(const struct replay *replay, const struct sample *sample)
 {
-	return replay->trace->options->summary_mode == TRACE_TOTAL ? 0 : tid;
+	enum trace_summary_mode mode = replay->trace->options->summary_mode;
+	const char *name;
+
+	if (mode != TRACE_BY_CGROUP)
+		return mode == TRACE_TOTAL ? 0 : sample->tid;
+	if (!call_sums_has(replay->trace->sums, sample->cgroup) && (name = machine_cgroup(replay->opening.session->machine, sample->cgroup)))
+		call_sums_name(replay->trace->sums, sample->cgroup, name);
+	return sample->cgroup;
 }
 
 /* ---- calls ---- */
@@ -246,7 +254,7 @@ static void take_exit(struct replay *replay, const struct record *record, const 
 	    !take_stack(replay, record, sample, thread, true))
 		return;
 	if (replay->trace->sums)
-		call_sums_add(replay->trace->sums, owner_of(replay, ours->tid), &call, options->histograms);
+		call_sums_add(replay->trace->sums, owner_of(replay, sample), &call, options->histograms);
 	if (options->flamegraph && whole)
 		trace_stacks_weigh(replay->stacks, ours->comm, call.description->name, call.duration);
 	if (!replay->trace->printer)
@@ -360,7 +368,7 @@ static void count_event(struct replay *replay, const struct replayed_event *even
 {
 	if (!replay->trace->sums || event->kind == KIND_ENTER || event->kind == KIND_EXIT)
 		return;
-	struct call_owner *owner = call_sums_owner(replay->trace->sums, owner_of(replay, sample->tid));
+	struct call_owner *owner = call_sums_owner(replay->trace->sums, owner_of(replay, sample));
 	owner->events += event->kind != KIND_RUNTIME;
 	owner->major_faults += event->kind == KIND_MAJOR_FAULT;
 	owner->minor_faults += event->kind == KIND_MINOR_FAULT;
@@ -468,12 +476,22 @@ static struct error *choose_table(struct replay *replay)
 	return machine && syscall_abi_of(machine) != replay->trace->table.abi ? trace_select_events(replay->trace, machine) : NULL;
 }
 
+static bool tells_cgroups(const struct event_list *events)
+{
+	for (size_t i = 0; i < events->events.len; i++)
+		if (events->events.data[i]->attr.sample_type & PERF_SAMPLE_CGROUP)
+			return true;
+	return false;
+}
+
 static struct error *choose(struct replay *replay, bool live)
 {
 	const struct trace_options *options = replay->trace->options;
 	struct session *session = replay->opening.session;
 	struct error *error = NULL;
 
+	if (!live && options->summary_mode == TRACE_BY_CGROUP && !tells_cgroups(&session->reader->events))
+		return error_new("the recording doesn't tell cgroups; make one with 'perf trace record --all-cgroups'");
 	replay->filter.show_on_off = options->show_on_off;
 	if (options->switch_on || options->switch_off)
 		error = script_filter_set_switches(&replay->filter, &session->reader->events, options->switch_on, options->switch_off);

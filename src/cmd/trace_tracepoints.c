@@ -138,6 +138,8 @@ static void add_events(const struct trace *trace, pid_t shower, struct words *wo
 	add_others(trace, shower, words);
 	if (options->sched)
 		add(words, "-e", "sched:sched_stat_runtime");
+	if (options->summary_mode == TRACE_BY_CGROUP)
+		add(words, "--all-cgroups", NULL);
 	if (options->call_graph || options->flamegraph)
 		add(words, "--call-graph", options->call_graph ? options->call_graph : "fp");
 }

@@ -3,10 +3,12 @@
 #include "kernel/cgroups.h"
 
 #include "base/cleanup.h"
+#include "base/strbuf.h"
 
 #include <dirent.h>
 #include <fcntl.h>
 #include <linux/magic.h>
+#include <mntent.h>
 #include <regex.h>
 #include <stdio.h>
 #include <string.h>
@@ -90,4 +92,73 @@ void cgroups_names_deinit(struct cgroups_names *list)
 	for (size_t i = 0; i < list->names.len; i++)
 		free(list->names.data[i]);
 	vec_deinit(&list->names);
+}
+
+struct visiting {
+	void (*visit)(void *context, uint64_t id, const char *name);
+	void *context;
+	struct strbuf path;
+	size_t root; /* length of the mount point in `path` */
+};
+
+static bool mount_point(bool only_v2, struct strbuf *ret)
+{
+	FILE *mounts = setmntent("/proc/self/mounts", "re");
+	bool found = false, found_v1 = false;
+
+	for (const struct mntent *entry; mounts && !found_v1 && (entry = getmntent(mounts));) {
+		bool v1 = !only_v2 && !strcmp(entry->mnt_type, "cgroup") && hasmntopt(entry, "perf_event");
+		if (!v1 && (found || strcmp(entry->mnt_type, "cgroup2")))
+			continue;
+		strbuf_clear(ret);
+		strbuf_add_str(ret, entry->mnt_dir);
+		found = true;
+		found_v1 = v1;
+	}
+	if (mounts)
+		endmntent(mounts);
+	return found;
+}
+
+static void visit_one(struct visiting *visiting)
+{
+	struct {
+		struct file_handle handle;
+		uint64_t id;
+	} file = {.handle.handle_bytes = sizeof(uint64_t)};
+	const char *path = visiting->path.data;
+	int mount;
+
+	if (name_to_handle_at(AT_FDCWD, path, &file.handle, &mount, 0) == 0)
+		visiting->visit(visiting->context, file.id, visiting->path.len > visiting->root ? path + visiting->root : "/");
+}
+
+static void visit_below(struct visiting *visiting, unsigned int depth)
+{
+	struct strbuf *path = &visiting->path;
+	visit_one(visiting);
+	DIR *dir = depth < 64 ? opendir(path->data) : NULL;
+	for (const struct dirent *entry; dir && (entry = readdir(dir));) {
+		if (entry->d_type != DT_DIR || entry->d_name[0] == '.')
+			continue;
+		size_t length = path->len;
+		strbuf_add_char(path, '/');
+		strbuf_add_str(path, entry->d_name);
+		visit_below(visiting, depth + 1);
+		path->len = length;
+		path->data[length] = '\0';
+	}
+	if (dir)
+		closedir(dir);
+}
+
+void cgroups_visit(bool only_v2, void (*visit)(void *context, uint64_t id, const char *name), void *context)
+{
+	struct visiting visiting = {.visit = visit, .context = context};
+
+	if (mount_point(only_v2, &visiting.path)) {
+		visiting.root = visiting.path.len;
+		visit_below(&visiting, 0);
+	}
+	strbuf_deinit(&visiting.path);
 }

@@ -4,7 +4,9 @@
 #include "base/error.h"
 #include "base/vec.h"
 
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /* Opens the directory of a group by its path below the root ("/", "user.slice"). Returns a descriptor, and the directory's path in `path`
  * (which may be NULL); -1 when there is none. */
@@ -20,3 +22,7 @@ struct error *cgroups_find(const char *pattern, struct cgroups_names *ret);
 /* The same below a directory ("/sys/fs/cgroup/"), for tests. */
 struct error *cgroups_find_below(const char *path, const char *pattern, struct cgroups_names *ret);
 void cgroups_names_deinit(struct cgroups_names *list);
+
+/* Visits all groups of the hierarchy that perf events belong to: the controller perf_event of version 1, else version 2; or of version 2 alone. Ids are
+ * those of samples (PERF_SAMPLE_CGROUP) and of BPF programs, names paths below the root: "/", "/user.slice". */
+void cgroups_visit(bool only_v2, void (*visit)(void *context, uint64_t id, const char *name), void *context);

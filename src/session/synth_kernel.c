@@ -7,13 +7,13 @@
 
 #include "base/cleanup.h"
 #include "base/number.h"
+#include "kernel/cgroups.h"
 #include "kernel/proc.h"
 #include "session/synth_internal.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <mntent.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -172,65 +172,16 @@ bool synth_kernel(struct synth *synth)
 	return true;
 }
 
-/* The mount point of the hierarchy that perf events belong to: the perf_event controller of version 1, else version 2. */
-static bool cgroup_mount(struct strbuf *ret)
+static void put_cgroup(void *context, uint64_t id, const char *name)
 {
-	FILE *mounts = setmntent("/proc/self/mounts", "re");
-	bool found = false, found_v1 = false;
-
-	for (const struct mntent *entry; mounts && !found_v1 && (entry = getmntent(mounts));) {
-		bool v1 = !strcmp(entry->mnt_type, "cgroup") && hasmntopt(entry, "perf_event");
-		if (!v1 && (found || strcmp(entry->mnt_type, "cgroup2")))
-			continue;
-		strbuf_clear(ret);
-		strbuf_add_str(ret, entry->mnt_dir);
-		found = true;
-		found_v1 = v1;
-	}
-	if (mounts)
-		endmntent(mounts);
-	return found;
-}
-
-static void put_cgroup(struct synth *synth, const char *path, const char *name)
-{
-	struct {
-		struct file_handle handle;
-		uint64_t id;
-	} file = {.handle.handle_bytes = sizeof(uint64_t)};
-	int mount;
-
-	if (name_to_handle_at(AT_FDCWD, path, &file.handle, &mount, 0) < 0)
-		return;
+	struct synth *synth = context;
 	size_t begin = synth_begin(synth, RECORD_CGROUP, 0);
-	synth_put_u64(synth, file.id);
+	synth_put_u64(synth, id);
 	synth_put_string(synth, name, strlen(name));
 	synth_end(synth, begin);
 }
 
-static void walk_cgroups(struct synth *synth, struct strbuf *path, size_t root, unsigned int depth)
-{
-	put_cgroup(synth, path->data, path->len > root ? path->data + root : "/");
-	DIR *dir = depth < 64 ? opendir(path->data) : NULL;
-	for (const struct dirent *entry; dir && (entry = readdir(dir));) {
-		if (entry->d_type != DT_DIR || entry->d_name[0] == '.')
-			continue;
-		size_t length = path->len;
-		strbuf_add_char(path, '/');
-		strbuf_add_str(path, entry->d_name);
-		walk_cgroups(synth, path, root, depth + 1);
-		path->len = length;
-		path->data[length] = '\0';
-	}
-	if (dir)
-		closedir(dir);
-}
-
 void synth_cgroups(struct synth *synth)
 {
-	struct strbuf path = {0};
-
-	if (cgroup_mount(&path))
-		walk_cgroups(synth, &path, path.len, 0);
-	strbuf_deinit(&path);
+	cgroups_visit(false, put_cgroup, synth);
 }

@@ -2,6 +2,7 @@
 import collections
 import json
 import os
+import pathlib
 import re
 import signal
 import subprocess
@@ -86,8 +87,27 @@ def test_sums_without_bpf(perf, tracing, tmp_path):
     assert len(re.findall(r"^ program \(\d+\), ", text, re.MULTILINE)) == 2
     _, lines = traced(perf, tmp_path, "--no-bpf", "-s", "--summary-mode", "total", "--hist", "-e", "getp*", program)
     assert re.search(r"getppid +300 .*\n( .*\|\n)+", "\n".join(lines)) and "openat" not in "\n".join(lines)
-    done, _ = traced(perf, tmp_path, "--no-bpf", "-s", "--summary-mode", "cgroup", "true")
-    assert done.returncode == 255 and "cgroup needs the BPF program" in done.stderr
+
+
+@pytest.mark.parametrize("way", [["--no-bpf"], []], ids=["tracepoints", "any"])
+def test_sums_by_cgroup(perf, tracing, tmp_path, way):
+    """Under the path of the group in the hierarchy that is counted by."""
+    lines = pathlib.Path("/proc/self/cgroup").read_text().splitlines()
+    paths = {line.split(":", 2)[1]: line.split(":", 2)[2] for line in lines}
+    perf_event = [path for names, path in paths.items() if "perf_event" in names.split(",")] if way else []
+    path = (perf_event or [paths.get("")])[0]
+    done, lines = traced(perf, tmp_path, *way, "-s", "--summary-mode", "cgroup", "sh", "-c", "sh -c true; true")
+    if done.returncode == 255 and "cgroup" in done.stderr:
+        pytest.skip("the kernel doesn't tell control groups")
+    owners = [line for line in lines if re.match(r" \S+ \(\d+\), \d+ events", line)]
+    assert len(owners) == 1 and (path is None or owners[0].split()[0] == path), lines[:5]
+
+
+def test_cgroups_of_a_recording(perf, tracing, tmp_path):
+    path = tmp_path / "perf.data"
+    perf("trace", "record", "-o", path, "true")
+    done = perf("trace", "-i", path, "-s", "--summary-mode", "cgroup")
+    assert done.returncode == 255 and "perf trace record --all-cgroups" in done.stderr
 
 
 def test_status_and_end(perf, tracing, tmp_path):

@@ -12,6 +12,7 @@
 #include "base/text.h"
 #include "cmd/buildid_cache.h"
 #include "cmd/name_list.h"
+#include "cmd/probe_cache.h"
 #include "session/session.h"
 #include "symbol/buildid_cache.h"
 #include "symbol/elf.h"
@@ -94,7 +95,8 @@ static struct error *find_subject(const struct buildid_cache_options *options, c
 
 static struct error *add(const char *cache, const struct subject *subject)
 {
-	return buildid_cache_add(cache, &subject->id, subject->name, subject->path);
+	struct error *error = buildid_cache_add(cache, &subject->id, subject->name, subject->path);
+	return error ? error : probe_cached_add_static(cache, subject->name, subject->id_text, subject->path);
 }
 
 static struct error *take_out(const char *cache, const struct subject *subject)

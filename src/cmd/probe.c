@@ -1,5 +1,6 @@
 /* perf probe: events of one's own, at places of programs and of the kernel that nobody thought of before. This file has the options. */
 #include "cmd/probe.h"
+#include "cmd/probe_cache.h"
 
 #include "app/command.h"
 #include "base/mem.h"
@@ -74,8 +75,7 @@ static const struct option probe_options[] = {
 	OPTION_FLAG(0, "bootconfig", O, bootconfig, "-D: in the form that the kernel reads while it starts"),
 	OPTION_FLAG(0, "demangle", O, demangle, "show C++ and Rust names as in the source (default)"),
 	OPTION_FLAG(0, "demangle-kernel", O, demangle_kernel, "the same in the kernel"),
-	OPTION_REFUSED(0, "cache", NULL,
-		       "there is no store of probes: what a probe means is looked up in the program each time, which takes no longer"),
+	OPTION_FLAG(0, "cache", O, cache, "-a: keep the probe in the build-id cache, too; -l, -d: of the probes that are kept there"),
 	OPTION_GROUP(output_option_group, O, output),
 	OPTION_END,
 };
@@ -99,9 +99,9 @@ static char *join(int count, char *const *words)
 static struct error *act(const struct probe_options *options, int *ret_status)
 {
 	if (options->list)
-		return probe_list(options);
+		return options->cache ? probe_cached_list(options) : probe_list(options);
 	if (options->delete.items.len)
-		return probe_delete(options, ret_status);
+		return options->cache ? probe_cached_delete(options, ret_status) : probe_delete(options, ret_status);
 	if (options->lines)
 		return probe_show_lines(options);
 	if (options->variables)
@@ -119,6 +119,8 @@ static struct error *check(const struct probe_options *options)
 		return error_new_kind(ERROR_USAGE, "what to do? A probe to make, or one of -a -d -l -L -V -F -D");
 	if (modes > 1)
 		return error_new_kind(ERROR_USAGE, "only one of -a, -d, -l, -L, -V, -F and -D at a time");
+	if (options->cache && !options->add.items.len && !options->list && !options->delete.items.len)
+		return error_new_kind(ERROR_USAGE, "--cache goes with -a, -l and -d");
 	if (options->exec && options->module)
 		return error_new_kind(ERROR_USAGE, "-x is for programs, -m for the kernel: only one of them");
 	if (options->exec && options->vmlinux)

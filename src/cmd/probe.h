@@ -21,6 +21,7 @@ struct probe_options {
 	const char *filter;
 	uint64_t namespace_pid; /* 0 = ours */
 	uint64_t max_probes;
+	bool cache;
 	bool force, dry_run, no_inlines, externs, range, bootconfig;
 	bool demangle, demangle_kernel;
 	struct output_options output;
@@ -62,6 +63,7 @@ struct probe_point {
 	const char *linked;   /* its name for the linker, or NULL */
 	uint64_t entry;	      /* of the function with code of its own around it */
 	const char *outer;    /* and its name */
+	const char *provider; /* static tracepoints: whose they are; else NULL */
 	uint64_t counter;     /* static tracepoints: address of their semaphore; 0 = none */
 	const char *operands; /* static tracepoints: their arguments in the assembler's words; or NULL */
 };

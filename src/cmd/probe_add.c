@@ -3,6 +3,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "cmd/probe.h"
+#include "cmd/probe_cache.h"
 #include "kernel/tracefs.h"
 
 #include <errno.h>
@@ -10,16 +11,71 @@
 #include <stdlib.h>
 #include <string.h>
 
-static struct error *define_all(const struct probe_options *options, const struct probe_words *words, struct probe_definitions *ret)
+/* Some probes of one program, or the kernel. With --cache they are kept there. */
+static struct error *define_in_target(const struct probe_options *options, const char *const *texts, size_t count, struct probe_definitions *ret)
 {
+	struct probe_definitions list = {0};
 	struct probe_target target;
 	struct error *error = probe_target_open(options, &target);
 
 	if (error)
 		return error;
-	for (size_t i = 0; !error && i < words->items.len; i++)
-		error = probe_define(options, &target, words->items.data[i], ret);
+	for (size_t i = 0; !error && i < count; i++)
+		error = probe_define(options, &target, texts[i], &list);
+	if (!error && options->cache)
+		error = probe_cached_add(options, &target, &list);
+	for (size_t i = 0; !error && i < list.items.len; i++)
+		vec_push(&ret->items, list.items.data[i]);
+	if (error)
+		probe_definitions_deinit(&list);
+	else
+		vec_deinit(&list.items);
 	probe_target_close(&target);
+	return error;
+}
+
+/* A static tracepoint without -x, in a program that the cache knows. */
+struct found_static {
+	const struct probe_options *options;
+	const char *text;
+	struct probe_definitions *list;
+};
+
+static struct error *define_static(void *context, const char *path)
+{
+	const struct found_static *found = context;
+	struct probe_options options = *found->options;
+
+	options.exec = path;
+	return define_in_target(&options, &found->text, 1, found->list);
+}
+
+static bool is_static(const char *text)
+{
+	struct probe_spec spec;
+	struct error *error = probe_spec_parse(text, &spec);
+	bool is = !error && spec.provider;
+
+	if (error)
+		error_free(error);
+	else
+		probe_spec_deinit(&spec);
+	return is;
+}
+
+static struct error *define_all(const struct probe_options *options, const struct probe_words *words, struct probe_definitions *ret)
+{
+	struct error *error = NULL;
+	size_t others = 0;
+
+	for (size_t i = 0; !options->exec && !options->module && i < words->items.len; i++)
+		others += !is_static(words->items.data[i]);
+	if (options->exec || options->module || others)
+		return define_in_target(options, words->items.data, words->items.len, ret);
+	for (size_t i = 0; !error && i < words->items.len; i++) {
+		struct found_static found = {options, words->items.data[i], ret};
+		error = probe_cached_visit_static(found.text, define_static, &found);
+	}
 	return error;
 }
 

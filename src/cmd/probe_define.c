@@ -197,7 +197,9 @@ static char *describe_place(const struct probe_spec *spec, const struct probe_po
 {
 	struct strbuf out = {0};
 
-	if (point->function && !spec->provider && (str_has_glob(spec->function ? spec->function : "*") || spec->pattern)) {
+	if (point->provider) {
+		strbuf_printf(&out, "%%sdt_%s:%s", point->provider, point->function);
+	} else if (point->function && (str_has_glob(spec->function ? spec->function : "*") || spec->pattern)) {
 		strbuf_add_str(&out, point->function);
 		if (point->address != point->entry)
 			strbuf_printf(&out, "+%llu", (unsigned long long)(point->address - point->entry));
@@ -235,7 +237,7 @@ static struct error *define(struct probe_target *target, const char *text, const
 	}
 	*ret = (struct probe_definition){
 		.group = spec->group	  ? mem_strdup(spec->group)
-			 : spec->provider ? mem_printf("sdt_%s", spec->provider)
+			 : point->provider ? mem_printf("sdt_%s", point->provider)
 					  : probe_target_group(target),
 		.event = event_name(spec, point),
 		.line = strbuf_detach(&line),

@@ -223,7 +223,7 @@ static void add_static(void *context, const struct sdt_probe *probe)
 {
 	struct finder *finder = context;
 	struct probe_point point = {
-		.address = probe->address, .function = probe->name, .counter = probe->semaphore, .operands = probe->arguments};
+		.address = probe->address, .function = probe->name, .provider = probe->provider, .counter = probe->semaphore, .operands = probe->arguments};
 
 	if (str_glob_match(finder->spec->provider, probe->provider) && str_glob_match(finder->spec->function, probe->name))
 		add_point(finder, point);

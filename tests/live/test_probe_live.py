@@ -282,3 +282,46 @@ def test_program_of_another_mount_namespace(perf, group, programs):
             process.communicate("go\n", timeout=30)
             recorder.communicate("end\n", timeout=30)
     assert perf("script", "-i", "other.data", cwd=programs).stdout.count("factor=") == 2
+
+
+@pytest.fixture
+def store(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("DEBUGINFOD_URLS", "")
+    return tmp_path / ".debug"
+
+
+def test_cache(perf, oracle, programs, group, store):
+    """buildid-cache -a keeps static tracepoints, --cache -a any probe, in files that the kernel's perf reads, too; the former are then found without -x."""
+    program = programs / "usdt"
+    assert perf("buildid-cache", "-a", program).returncode == 0
+    kept, = store.rglob("probes")
+    assert re.fullmatch(rf"%sdt_shop:sale=sale\np:sdt_shop/sale {program}:0x[0-9a-f]+\(0x[0-9a-f]+\) arg1=.*\n", kept.read_text())
+    add(perf, programs, "--cache", "-x", "usdt", f"{group}:begin=main")
+    add(perf, programs, "--cache", "-x", "usdt", f"{group}:end=main%return $retval")
+    listed = perf("probe", "--cache", "-l").stdout
+    assert listed.splitlines()[0].startswith(f"{program} (")
+    assert listed.splitlines()[1:] == ["sdt_shop:sale=sale", f"{group}:begin=main", f"{group}:end=main%return $retval"]
+    assert oracle("probe", "--cache", "-l").stdout == listed
+    add(perf, programs, f"{group}:sale=%sdt_shop:sale")
+    assert [name for name, _ in events(perf, programs, group, "./usdt")] == ["begin", "sale", "sale", "end__return"]
+    assert perf("probe", "--cache", "-l", "sale").stdout.splitlines()[1:] == ["sdt_shop:sale=sale"]
+    assert perf("probe", "--cache", "-d", f"{group}:*", "-d", "sdt_shop:sale").returncode == 0
+    assert perf("probe", "--cache", "-l").stdout == "" and not kept.exists()
+    again = perf("probe", "--cache", "-d", "main")
+    assert again.returncode == 254 and "perf probe --cache -l" in again.stderr
+    missing = perf("probe", "%sdt_shop:sale")
+    assert missing.returncode == 254 and "perf buildid-cache -a PROGRAM" in missing.stderr
+
+
+def test_cache_of_the_kernels_perf(perf, oracle, programs, group, store):
+    """What it has put there is found, listed and removed; a program that has changed since isn't taken for the cached one."""
+    shutil.copy(programs / "usdt", programs / "later")
+    if oracle("buildid-cache", "-a", programs / "later").returncode or not list(store.rglob("probes")):
+        pytest.skip("this kernel's perf keeps no probes")
+    assert perf("probe", "--cache", "-l").stdout == oracle("probe", "--cache", "-l").stdout != ""
+    add(perf, programs, f"{group}:sale=sdt_shop:sale")
+    assert [name for name, _ in events(perf, programs, group, "./later")] == ["sale", "sale"]
+    shutil.copy(programs / "plain", programs / "later")
+    assert "later has changed since it came into the cache" in perf("probe", "-n", "%sdt_shop:sale").stderr
+    assert perf("probe", "--cache", "-d", "sdt_shop:*").returncode == 0 and oracle("probe", "--cache", "-l").stdout == ""

@@ -164,7 +164,8 @@ static bool unwound_chain(struct adding *adding)
 	const struct fold_sample *in = adding->in;
 	if (!stack_exceeds_chain(context->machine, &in->event->attr))
 		return false;
-	struct stack_options options = {.max_depth = context->options->max_stack ? context->options->max_stack : 127};
+	const struct stack_options options = {.max_depth = context->options->max_stack ? context->options->max_stack : 127,
+					      .stitcher = context->options->stitcher};
 	stack_addresses(context->resolver, context->machine, in->thread, in->event, in->sample, in->model_time, &options, &worker->stack);
 	if (worker->stack.unwound)
 		stack_ends_add(&worker->ends, worker->stack.end.reason, worker->stack.end.dso, 1);

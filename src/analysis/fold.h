@@ -46,6 +46,7 @@ struct fold_options {
 	bool by_weight;		 /* a sample's period is its weight (what an access cost), at least 1 */
 	bool hide_unresolved;	 /* frames without a symbol are left out of stacks, and samples whose address has none are not counted */
 	unsigned int max_stack;	 /* frames; 0 = 127 */
+	struct stitcher *stitcher; /* of call graphs of branches, prepared; or NULL */
 	unsigned int jobs;	 /* 0 = the session's */
 	/* Further filter; may be NULL. Called on several threads. */
 	bool (*accept)(void *context, const struct fold_sample *sample);

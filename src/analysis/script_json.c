@@ -79,7 +79,7 @@ static void add_frame(const struct script_text *text, const struct script_plan *
 
 static void add_stack(struct script_text *text, const struct script_sample *at, struct strbuf *out)
 {
-	const struct stack_options options = {.max_depth = text->options.max_stack, .inlines = text->options.inlines};
+	const struct stack_options options = {.max_depth = text->options.max_stack, .inlines = text->options.inlines, .stitcher = text->options.stitcher};
 	struct stack *stack = &text->stack;
 	stack->frames.len = 0;
 	stack_resolve(text->resolver, text->machine, at->thread, at->event, at->sample, at->model_time, &options, stack);

@@ -116,7 +116,7 @@ static bool stops_at(const struct script_text *text, const struct frame *frame)
 
 static void add_resolved(struct script_text *text, const struct script_sample *at, struct strbuf *out)
 {
-	const struct stack_options options = {.max_depth = text->options.max_stack, .inlines = text->options.inlines};
+	const struct stack_options options = {.max_depth = text->options.max_stack, .inlines = text->options.inlines, .stitcher = text->options.stitcher};
 	text->stack.frames.len = 0;
 	stack_resolve(text->resolver, text->machine, at->thread, at->event, at->sample, at->model_time, &options, &text->stack);
 	for (size_t i = 0; i < text->stack.frames.len; i++) {
@@ -340,7 +340,7 @@ static void add_run(struct script_text *text, const struct script_sample *at, co
 
 static void add_addresses(struct script_text *text, const struct script_sample *at, struct strbuf *out)
 {
-	const struct stack_options options = {.max_depth = text->options.max_stack, .inlines = text->options.inlines};
+	const struct stack_options options = {.max_depth = text->options.max_stack, .inlines = text->options.inlines, .stitcher = text->options.stitcher};
 	struct stack *stack = &text->stack;
 	stack_addresses(text->resolver, text->machine, at->thread, at->event, at->sample, at->model_time, &options, stack);
 	const struct frame *frames = stack->frames.data;

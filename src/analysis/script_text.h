@@ -26,6 +26,7 @@ struct script_text_options {
 	unsigned int max_stack;
 	uint64_t max_blocks; /* of code between branches; 0 = all */
 	enum stack_inlines inlines; /* which stacks have lines for inlined functions */
+	struct stitcher *stitcher;  /* --stitch-lbr, or NULL: samples must come one after the other */
 	const char *const *stop_at; /* symbols at which a stack ends, NULL-terminated, or NULL */
 };
 

@@ -4,7 +4,7 @@
  * Addresses and their modes are collected first, from up to three sources:
  *  - the chain itself; a marker nobody knows makes the whole chain worthless (the kernel's perf drops it too);
  *  - with branch stacks in call-stack mode (LBR), the chain's user part is replaced by the branch stack: where the newest call went, then
- *    where each call came from;
+ *    where each call came from, then the callers beyond them that earlier samples knew (stitch.h);
  *  - with user registers and stack bytes, the user part is unwound and put behind the chain; with the registers alone (arm64 records the
  *    link register), the caller of a leaf function is put where the chain lacks it.
  * Then each is looked up.
@@ -16,7 +16,7 @@
 #include <linux/perf_event.h>
 #include <string.h>
 
-enum { DEFAULT_DEPTH = 127, BRANCHES_MAX = 1024 };
+enum { DEFAULT_DEPTH = 127, BRANCHES_MAX = 1024, STITCHED_MAX = 2048 };
 
 void stack_deinit(struct stack *stack)
 {
@@ -69,22 +69,29 @@ static bool add_words(const uint64_t *words, uint64_t count, unsigned int depth,
 	return true;
 }
 
-/* A call graph of branches; false when the sample has no user part to replace among its first `depth` words. */
+/* A call graph of branches; false when the sample has none, or no user part to replace among its first `depth` words. */
 static bool add_branches(const struct sample *sample, unsigned int depth, struct stack *stack)
 {
 	uint64_t limit = sample->chain_count < depth ? sample->chain_count : depth, user = 0;
 	while (user < limit && sample->chain[user] != CALLCHAIN_USER)
 		user++;
-	if (user == limit)
+	if (user == limit || !sample->branch_count)
 		return false;
 	uint64_t branches = sample->branch_count < BRANCHES_MAX ? sample->branch_count : BRANCHES_MAX;
 	add_words(sample->chain, user, UINT32_MAX, stack);
 	stack->calls = true;
-	if (branches)
-		add(stack, sample->branches[0].to, CPUMODE_USER);
+	add(stack, sample->branches[0].to, CPUMODE_USER);
 	for (uint64_t i = 0; i < branches; i++)
 		add(stack, sample->branches[i].from, CPUMODE_USER);
 	return true;
+}
+
+static void add_stitched(const struct thread *thread, const struct event_attr *attr, const struct sample *sample, struct stitcher *stitcher,
+			 struct stack *stack)
+{
+	uint32_t caller = stitcher_callers(stitcher, thread, attr, sample);
+	for (unsigned int i = 0; i < STITCHED_MAX && caller != STITCH_NONE; i++)
+		add(stack, stitcher_caller(stitcher, caller, &caller), CPUMODE_USER);
 }
 
 static struct unwind_input unwind_input_of(const struct machine *machine, const struct thread *thread, const struct sample *sample,
@@ -158,8 +165,11 @@ void stack_addresses(struct resolver *resolver, const struct machine *machine, c
 		add(stack, sample->ip, sample->cpumode);
 		return;
 	}
-	if (is_branch_call_graph(attr) && add_branches(sample, depth, stack))
+	if (is_branch_call_graph(attr) && add_branches(sample, depth, stack)) {
+		if (options->stitcher)
+			add_stitched(thread, attr, sample, options->stitcher, stack);
 		return;
+	}
 	if (add_words(sample->chain, sample->chain_count, depth, stack))
 		add_words(sample->deferred, sample->deferred_count, depth, stack);
 	if (sample->regs_user.values && sample->stack && sample->stack_size) {

@@ -2,6 +2,7 @@
  * unwound where registers and stack bytes were recorded. One place for script, report, flame graphs. */
 #pragma once
 
+#include "analysis/stitch.h"
 #include "event/event.h"
 #include "perfdata/layout.h"
 #include "session/session.h"
@@ -33,6 +34,7 @@ struct stack_options {
 	unsigned int max_depth; /* frames, as --max-stack; 0 = the default, 127 */
 	bool hide_unresolved;
 	enum stack_inlines inlines; /* in user space */
+	struct stitcher *stitcher;  /* --stitch-lbr; or NULL */
 };
 
 /* Reusable storage for one thread's results. All zero is empty. */

@@ -2,6 +2,7 @@
 #include "cmd/opening.h"
 
 #include "analysis/hot_files.h"
+#include "analysis/stitch.h"
 #include "app/config.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -145,6 +146,16 @@ void opening_end(struct opening *opening)
 	free(opening->cpu_bits);
 	free(opening->buildid_dir);
 	*opening = (struct opening){0};
+}
+
+struct stitcher *opening_stitcher(const struct opening *opening)
+{
+	const char *why;
+	struct stitcher *stitcher = stitcher_create(opening->session, &why);
+
+	if (!stitcher)
+		log_warning("--stitch-lbr does nothing: %s.", why);
+	return stitcher;
 }
 
 void opening_warn(const struct opening *opening)

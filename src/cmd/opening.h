@@ -32,6 +32,8 @@ struct opening {
 /* Opens the recording and shows progress while its first pass runs. All zero is an opening that opening_end() accepts. */
 struct error *opening_begin(struct opening *opening, const struct opening_options *options);
 void opening_end(struct opening *opening);
+/* --stitch-lbr: NULL, with a warning, when the recording gives nothing to stitch. Freed by the caller. */
+struct stitcher *opening_stitcher(const struct opening *opening);
 /* Warns of what was lost, and of what is wrong with the recording: what every command says at its end. */
 void opening_warn(const struct opening *opening);
 

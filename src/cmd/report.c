@@ -141,12 +141,15 @@ static struct error *make_fold(struct report *report)
 		.inlines = options->inlines,
 		.hide_unresolved = options->hide_unresolved,
 		.max_stack = (unsigned int)options->max_stack,
+		.stitcher = report->stitcher,
 		.accept = filters ? report_accept : NULL,
 		.extra_words = report->extra_words,
 		.extra = report->extras.keys.len ? report_extra : NULL,
 		.context = report,
 	};
-	struct error *error = fold_create(report->session, report->opening.resolver, &fold, &report->fold);
+	struct error *error = report->stitcher && fold.chains ? stitcher_prepare(report->stitcher, report->session) : NULL;
+	if (!error)
+		error = fold_create(report->session, report->opening.resolver, &fold, &report->fold);
 	report->context.fold = report->fold;
 	if (!error && options->ignore_callees)
 		error = ignore_callees(report);
@@ -256,6 +259,8 @@ static struct error *show(struct report *report)
 	if (error)
 		return error;
 	setup_context(report);
+	if (options->stitch_lbr)
+		report->stitcher = opening_stitcher(&report->opening);
 	error = show_tables(report);
 	if (!error && options->show_threads)
 		report_threads(report->session, options->raw_counts);
@@ -269,6 +274,7 @@ static struct error *show(struct report *report)
 static void report_deinit(struct report *report)
 {
 	fold_destroy(report->fold);
+	stitcher_destroy(report->stitcher);
 	vec_deinit(&report->sort.keys);
 	vec_deinit(&report->shown.keys);
 	vec_deinit(&report->extras.keys);

@@ -40,6 +40,7 @@ struct report_options {
 	bool hide_unresolved;
 	enum stack_inlines inlines;
 	bool children;
+	bool stitch_lbr;
 	bool total_cycles, mem_mode;
 	bool show_samples, show_period, show_modes, show_threads;
 	bool stats, tasks, mmaps, header, header_only, show_info, dump;
@@ -82,6 +83,7 @@ struct report {
 	struct key_list shown;	/* columns */
 	struct key_list extras; /* sort keys that the fold keeps apart */
 	unsigned int extra_words;
+	struct stitcher *stitcher; /* or NULL */
 	struct fold *fold;
 	bool by_line; /* a key tells addresses in one function apart */
 	bool unwound; /* there are stacks of registers and stack bytes */

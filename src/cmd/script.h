@@ -22,6 +22,7 @@ struct script_options {
 	uint64_t max_blocks;
 	bool json;
 	bool hide_call_graph;
+	bool stitch_lbr;
 	enum stack_inlines inlines;
 	bool nanoseconds, relative, delta, latency;
 	bool kernel_path, source_path;

@@ -96,6 +96,7 @@ struct error *script_run_language(const struct script_options *options, struct o
 {
 	struct feeding feeding = {.session = opening->session, .resolver = opening->resolver, .filter = options->filter};
 	cleanup_free char *perl_plugin = places_plugin("perf-perl.so");
+	struct stitcher *stitcher = options->stitch_lbr ? opening_stitcher(opening) : NULL;
 	const struct language_setup setup = {
 		.perl_plugin = perl_plugin,
 		.session = opening->session,
@@ -104,6 +105,7 @@ struct error *script_run_language(const struct script_options *options, struct o
 		.arguments = options->script_arguments,
 		.max_stack = (unsigned int)options->max_stack,
 		.inlines = options->inlines != STACK_INLINES_NONE,
+		.stitcher = stitcher,
 	};
 	feeding.counted = counted_create(opening->session->reader, true);
 	feeding.filtered = !script_filter_is_empty(&feeding.filter);
@@ -117,6 +119,7 @@ struct error *script_run_language(const struct script_options *options, struct o
 		*ret_status = feeding.language->status;
 		feeding.language->ops->close(feeding.language);
 	}
+	stitcher_destroy(stitcher);
 	counted_destroy(feeding.counted);
 	struct error *stopped = dlfilter_close(feeding.dlfilter);
 	if (error)

@@ -250,7 +250,7 @@ static bool can_batch(const struct run *run)
 	for (size_t i = 0; i < events->events.len; i++)
 		if (events->events.data[i]->attr.sample_type & PERF_SAMPLE_READ)
 			return false;
-	return run->session->jobs > 1 && run->session->reader->stable && !run->options->per_event_dump && !run->options->dump &&
+	return !run->text_options.stitcher && run->session->jobs > 1 && run->session->reader->stable && !run->options->per_event_dump && !run->options->dump &&
 	       !run->options->check_order && !run->dlfilter &&
 	       !script_text_ordered(run->text) && !script_filter_is_ordered(&run->filter);
 }
@@ -294,6 +294,7 @@ struct error *script_run(const struct script_options *options, struct opening *o
 	run.cpu_words = opening->cpu_words;
 	run.filtered = !script_filter_is_empty(&run.filter);
 	init_text_options(&run.text_options, options);
+	run.text_options.stitcher = options->stitch_lbr ? opening_stitcher(opening) : NULL;
 	run.text = create_text(&run);
 	if (run.session->reader->formats)
 		tracepoint_formats_set_resolver(run.session->reader->formats, name_kernel_function, &run);
@@ -312,5 +313,6 @@ struct error *script_run(const struct script_options *options, struct opening *o
 		error = stopped;
 	script_output_deinit(&run.output);
 	script_text_destroy(run.text);
+	stitcher_destroy(run.text_options.stitcher);
 	return error;
 }

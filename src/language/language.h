@@ -24,6 +24,7 @@ struct language_setup {
 	const char *perl_plugin;    /* path of perf-perl.so */
 	unsigned int max_stack;	    /* frames */
 	bool inlines;		    /* unwound stacks have frames for inlined functions */
+	struct stitcher *stitcher;  /* --stitch-lbr, or NULL */
 };
 
 /* One sample on its way to a script. */

@@ -301,7 +301,7 @@ static struct error *open_perl(const struct language_setup *setup, struct langua
 	perl->plugin = plugin;
 	perl->session = setup->session;
 	perl->resolver = setup->resolver;
-	perl->stack_options = (struct stack_options){.max_depth = setup->max_stack, .inlines = setup->inlines ? STACK_INLINES_UNWOUND : STACK_INLINES_NONE};
+	perl->stack_options = (struct stack_options){.max_depth = setup->max_stack, .inlines = setup->inlines ? STACK_INLINES_UNWOUND : STACK_INLINES_NONE, .stitcher = setup->stitcher};
 	perl->folder = slash ? mem_strndup(setup->script, (size_t)(slash - setup->script) + 1) : mem_strdup(setup->script);
 	perl->host = (struct perl_host){perl, common_value};
 	perl->base.ended = plugin->start(setup->script, setup->arguments, &perl->host, &perl->base.status) == PERL_ENDED;

@@ -167,6 +167,13 @@ static uint32_t needed_attr_size(const struct event_list *events)
 	return ATTR_SIZE_V7;
 }
 
+/* Branches to be shown as such: those of call graphs (--call-graph lbr) are not, the kernel's perf would take the recording for one of -b. */
+static bool has_branches(const struct event_attr *attr)
+{
+	bool call_graph = (attr->sample_type & PERF_SAMPLE_CALLCHAIN) && (attr->branch_sample_type & PERF_SAMPLE_BRANCH_CALL_STACK);
+	return (attr->sample_type & PERF_SAMPLE_BRANCH_STACK) && !call_graph;
+}
+
 /* What every feature bit is: given, or known by the writer itself. */
 static void own_features(const struct writer *writer, const struct features *features, uint64_t ret_bits[4])
 {
@@ -177,7 +184,7 @@ static void own_features(const struct writer *writer, const struct features *fea
 	bool groups = false, branches = false;
 	for (size_t i = 0; i < list->events.len; i++) {
 		groups |= list->events.data[i]->members > 1;
-		branches |= (list->events.data[i]->attr.sample_type & PERF_SAMPLE_BRANCH_STACK) != 0;
+		branches |= has_branches(&list->events.data[i]->attr);
 	}
 	const uint64_t mine[] = {
 		[FEATURE_EVENT_DESC] = list->events.len > 0,

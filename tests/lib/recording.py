@@ -13,6 +13,7 @@ One line of the text is one thing; '#' begins a comment:
     feature build_id 0123abcd /bin/ls        several are put together; misc=2 by default (user)
     feature event_desc | group_desc          of the events
     feature branch_stack                     there are branch records
+    feature cpu_pmu_caps branches 32         names and values
     event cycles:u type=0 config=0 freq=1000 sample=IP|TID|TIME|ID read=ID flags=sample_id_all,mmap,comm ids=1,2 members=2 size=128
     mmap pid=1 tid=1 addr=0x400000 len=0x1000 pgoff=0 time=5 misc=2 name=/bin/ls
     mmap2 … maj=8 min=1 ino=5 prot=5 flags=2
@@ -21,7 +22,7 @@ One line of the text is one thing; '#' begins a comment:
     lost id=1 lost=9          lost_samples lost=3          throttle id=1          switch out=1          cgroup id=5 name=/a
     namespaces pid=1 tid=1 ns=4/0xeffffff9,…     ksymbol addr= len= name=     bpf type=1 flags=0 id=7
     sample event=0 ip=0x400123 pid=1 tid=1 time=10 addr=0 cpu=0 period=1 id=1 chain=user,0x400123,0x401000 raw=00ff
-           regs=1,2 abi=2 stack=0011223344556677 dyn=8 branch=0x1>0x2/M5,… weight=3 data_src=0x1 read=5 transaction=0 phys=0 …
+           regs=1,2 abi=2 stack=0011223344556677 dyn=8 branch=0x1>0x2/M5,… hw_index=0 weight=3 data_src=0x1 read=5 transaction=0 phys=0 …
     deferred cookie=7 tid=1 chain=user,0x401000     the end of chains that end with "deferred,7"
     round
     record type=99 misc=0 data=hex              any record; `size=` overrides what its header says
@@ -36,7 +37,7 @@ import struct
 import sys
 
 FEATURES = {"build_id": 2, "hostname": 3, "osrelease": 4, "version": 5, "arch": 6, "nrcpus": 7, "cpudesc": 8, "cpuid": 9, "cmdline": 11,
-            "event_desc": 12, "branch_stack": 15, "group_desc": 17, "sample_time": 21, "compressed": 27}
+            "event_desc": 12, "branch_stack": 15, "cpu_pmu_caps": 28, "group_desc": 17, "sample_time": 21, "compressed": 27}
 SAMPLE = {name: 1 << bit for bit, name in enumerate(
     "IP TID TIME ADDR READ CALLCHAIN ID CPU PERIOD STREAM_ID RAW BRANCH_STACK REGS_USER STACK_USER WEIGHT DATA_SRC IDENTIFIER TRANSACTION "
     "REGS_INTR PHYS_ADDR AUX CGROUP DATA_PAGE_SIZE CODE_PAGE_SIZE WEIGHT_STRUCT".split())}
@@ -153,6 +154,8 @@ class Maker:
             leaders = [(i, event) for i, event in enumerate(self.events) if event.members > 1]
             return self.pack("I", len(leaders)) + b"".join(
                 self.string("{anon_group}") + self.pack("II", i, event.members) for i, event in leaders)
+        if name == "cpu_pmu_caps":
+            return self.pack("I", len(words) // 2) + b"".join(map(self.string, words))
         if name == "branch_stack":
             return b""
         if name == "compressed":
@@ -202,7 +205,7 @@ class Maker:
             return self.pack("Q", 1) + times + counter(value) + extra
         return counter(value) + times + extra
 
-    def branches(self, event, text):
+    def branches(self, event, text, newest):
         entries = []
         for entry in filter(None, text.split(",")):
             source, rest = entry.split(">")
@@ -213,7 +216,7 @@ class Maker:
             if self.order == ">":
                 native = (1 << 63 if wrong else 1 << 62) | cycles << 44
             entries.append(self.pack("QQQ", number(source), number(target), native))
-        index = self.pack("Q", 0) if event.branch & 1 << 17 else b""
+        index = self.pack("Q", newest) if event.branch & 1 << 17 else b""
         return self.pack("Q", len(entries)) + index + b"".join(entries)
 
     @staticmethod
@@ -242,7 +245,7 @@ class Maker:
             "READ": lambda: self.read_values(event, fields),
             "CALLCHAIN": lambda: self.pack("Q" * (1 + len(chain)), len(chain), *chain),
             "RAW": lambda: self.padded(self.pack("I", len(raw) + -(len(raw) + 4) % 8) + raw),
-            "BRANCH_STACK": lambda: self.branches(event, fields.get("branch", "")),
+            "BRANCH_STACK": lambda: self.branches(event, fields.get("branch", ""), get("hw_index")),
             "REGS_USER": lambda: self.pack("Q" * (1 + len(regs)), get("abi", "2") if regs else 0, *regs),
             "STACK_USER": lambda: self.pack("Q", len(stack)) + stack + (self.pack("Q", get("dyn", str(len(stack)))) if stack else b""),
             "WEIGHT": lambda: u64("weight"), "WEIGHT_STRUCT": lambda: self.pack("IHH", get("weight"), get("ins_lat"), get("p_stage")),

@@ -19,6 +19,12 @@
 #define NO_GUESTS "recordings of virtual machines aren't put into their host's; read each with 'perf report' on its own"
 #define TYPE struct inject_options
 
+static struct error *no_symbols(const struct option *option, const char *argument, bool negated, void *field)
+{
+	log_warning("--%s is not needed: no kernel symbol is looked up", option->long_name);
+	return NULL;
+}
+
 static const struct option inject_options[] = {
 	OPTION_STRING('i', "input", TYPE, input, "FILE", "recording to read (default: standard input)"),
 	OPTION_STRING('o', "output", TYPE, output, "FILE", "where to write (default: standard output); a recording of that name is kept as FILE.old"),
@@ -26,11 +32,15 @@ static const struct option inject_options[] = {
 	OPTION_HEADING("Put in"),
 	OPTION_FLAG('b', "build-ids", TYPE, build_ids, "build-ids of the files that samples and their callers are in"),
 	OPTION_FLAG(0, "buildid-all", TYPE, all_build_ids, "build-ids of all files that were mapped"),
+	OPTION_FLAG('B', "mmap2-buildids", TYPE, maps_hit, "only maps that samples hit, with build-ids in their MMAP2 records (all maps while stacks are copies)"),
+	OPTION_FLAG(0, "mmap2-buildid-all", TYPE, maps_all, "all maps, with build-ids in their MMAP2 records"),
 	OPTION_STRING(0, "known-build-ids", TYPE, known_build_ids, "LIST",
 		      "with these: 'BUILD-ID PATH' pairs separated by commas, or file://NAME with one on each line as 'perf buildid-list' prints them"),
 	OPTION_STRING('k', "vmlinux", TYPE, vmlinux, "FILE", "kernel image to take the kernel's build-id from, where the recording has none"),
 	OPTION_FLAG('j', "jit", TYPE, jit,
 		    "generated code, for tools that don't read jitdumps: a file jitted-PID-NUMBER.so beside the dump for each piece, mapped when it was there"),
+	OPTION_CUSTOM_FLAGS(0, "ignore-vmlinux", TYPE, input, NULL, "not needed: taken for compatibility", no_symbols, OPTION_NO_ARGUMENT | OPTION_NO_NEGATION),
+	OPTION_CUSTOM_FLAGS(0, "kallsyms", TYPE, input, "FILE", "not needed: taken for compatibility", no_symbols, OPTION_NO_NEGATION),
 	OPTION_FLAG('s', "sched-stat", TYPE, sleep,
 		    "where and how long tasks slept: events of sched_switch, each with the time slept, made of sched_switch and sched_stat_* events"),
 	OPTION_FLAG(0, "convert-callchain", TYPE, convert_chains,
@@ -50,14 +60,26 @@ static struct error *check_options(const struct inject_options *options)
 		return error_new_kind(ERROR_USAGE, "nothing to read: name a recording with -i, or put one into a pipe");
 	if (options->vmlinux && access(options->vmlinux, R_OK))
 		return error_system(errno, "-k %s", options->vmlinux);
-	if (options->known_build_ids && !options->build_ids && !options->all_build_ids)
-		return error_new_kind(ERROR_USAGE, "--known-build-ids says which build-ids to put in: use it with -b or --buildid-all");
+	if (options->known_build_ids && !options->build_ids && !options->all_build_ids && !options->maps_hit && !options->maps_all)
+		return error_new_kind(ERROR_USAGE, "--known-build-ids says which build-ids to put in: use it with -b, --buildid-all, -B or --mmap2-buildid-all");
 	return NULL;
+}
+
+static struct error *put_sample_through(struct inject *inject, const struct record *record)
+{
+	struct record changed = *record;
+	if (inject->options->sleep && !inject_sleep(inject, &changed))
+		return NULL;
+	struct record converted = changed;
+	const struct stack *stack = inject_chain(inject, &converted) ? &inject->stack : NULL;
+	struct error *error = inject_build_ids(inject, &changed, stack);
+	error = error ? error : inject_hit_maps(inject, &changed, stack);
+	return error ? error : inject_write(inject, converted.header);
 }
 
 static struct error *put_through(struct inject *inject, const struct record *record)
 {
-	struct record changed = *record;
+	bool done;
 	struct error *error = inject->options->jit ? inject_jit(inject, record) : NULL;
 	if (error || (inject->options->jit && session_maps_jitdump(inject->session, record->header)))
 		return error;
@@ -65,12 +87,11 @@ static struct error *put_through(struct inject *inject, const struct record *rec
 		inject->left_out++;
 		return NULL;
 	}
-	if (inject->options->sleep && record->header->type == RECORD_SAMPLE && !inject_sleep(inject, &changed))
-		return NULL;
-	struct record converted = changed;
-	bool unwound = record->header->type == RECORD_SAMPLE && inject_chain(inject, &converted);
-	error = inject_build_ids(inject, &changed, unwound ? &inject->stack : NULL);
-	return error ? error : inject_write(inject, converted.header);
+	if (record->header->type == RECORD_SAMPLE)
+		return put_sample_through(inject, record);
+	error = inject_map(inject, record, &done);
+	error = error ? error : inject_build_ids(inject, record, NULL);
+	return error || done ? error : inject_write(inject, record->header);
 }
 
 static struct error *put_all_through(struct inject *inject)
@@ -114,6 +135,7 @@ static struct error *inject_recording(struct inject *inject)
 	error = options->sleep ? inject_sleep_init(inject) : NULL;
 	inject_output_prepare(inject);
 	error = !error && options->convert_chains ? inject_chain_init(inject) : error;
+	inject_maps_init(inject);
 	error = error ? error : inject_output_open(inject);
 	error = error ? error : put_all_through(inject);
 	error = error ? error : inject_output_finish(inject);
@@ -138,6 +160,7 @@ static struct error *run(int argc, char **argv, int *ret_status)
 	error = check_options(&options);
 	error = error ? error : inject_build_ids_init(&inject);
 	error = error ? error : inject_recording(&inject);
+	inject_maps_deinit(&inject);
 	inject_chain_deinit(&inject);
 	inject_jit_deinit(&inject);
 	inject_output_deinit(&inject);

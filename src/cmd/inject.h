@@ -15,6 +15,7 @@ struct inject_options {
 	const char *input, *output; /* NULL or "-": the standard streams */
 	bool force;
 	bool build_ids, all_build_ids; /* -b, --buildid-all */
+	bool maps_hit, maps_all;       /* -B, --mmap2-buildid-all */
 	const char *known_build_ids;
 	const char *vmlinux;
 	bool sleep; /* -s */
@@ -52,6 +53,10 @@ struct inject {
 	VEC(bool) noted; /* by dso: its build-id was looked for */
 	bool same_machine;
 
+	/* inject_map.c */
+	bool drops_maps;	    /* those that no sample hits */
+	struct map64 written_maps; /* hash of map, process and where the part begins */
+
 	/* inject_jit.c */
 	VEC(struct session_code) codes; /* that come next, from `code_at` on */
 	size_t code_at;
@@ -80,6 +85,29 @@ struct error *inject_write(struct inject *inject, const struct record_header *he
 struct error *inject_output_finish(struct inject *inject);
 void inject_output_deinit(struct inject *inject);
 
+/* ---- inject_address.c ---- */
+
+struct inject_sample {
+	struct inject *inject;
+	const struct record *record;
+	struct thread *thread;
+	struct sample sample;
+};
+/* `maps` may be NULL: nothing is known of the address. */
+typedef struct error *inject_visitor(const struct inject_sample *sample, const struct maps *maps, uint64_t address);
+/* Calls the visitor for each address of a sample: itself, its data and its branches, its callers. `stack`: where it was unwound, else NULL. */
+struct error *inject_visit(struct inject *inject, const struct record *record, const struct stack *stack, inject_visitor *visit);
+
+/* ---- inject_map.c ---- */
+
+/* Behind inject_output_prepare(). */
+void inject_maps_init(struct inject *inject);
+/* Writes a map by its build-id, or drops it: then *ret_done. */
+struct error *inject_map(struct inject *inject, const struct record *record, bool *ret_done);
+/* Puts in the maps that a sample hits, before it. */
+struct error *inject_hit_maps(struct inject *inject, const struct record *record, const struct stack *stack);
+void inject_maps_deinit(struct inject *inject);
+
 /* ---- inject_buildid.c ---- */
 
 /* Reads --known-build-ids. */
@@ -89,6 +117,8 @@ struct error *inject_build_ids_init(struct inject *inject);
 struct error *inject_build_ids(struct inject *inject, const struct record *record, const struct stack *stack);
 /* The same for a file of generated code. */
 struct error *inject_image_build_id(struct inject *inject, const struct inject_image *image);
+/* The build-id of a file, the known ones first; false when there is none. */
+bool inject_find_build_id(const struct inject *inject, const struct dso *dso, struct buildid *ret);
 void inject_build_ids_deinit(struct inject *inject);
 
 /* ---- inject_jit.c ---- */

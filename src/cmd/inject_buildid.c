@@ -79,7 +79,7 @@ static const char *listed_name(const struct dso *dso)
 }
 
 /* What runs now says nothing of another machine's kernel. */
-static bool find_id(const struct inject *inject, const struct dso *dso, struct buildid *ret)
+bool inject_find_build_id(const struct inject *inject, const struct dso *dso, struct buildid *ret)
 {
 	const struct inject_known_id *known = find_known_id(inject, listed_name(dso));
 	if (known)
@@ -118,42 +118,13 @@ static struct error *note(struct inject *inject, const struct dso *dso)
 	if (inject->noted.data[dso->index])
 		return NULL;
 	inject->noted.data[dso->index] = true;
-	return find_id(inject, dso, &entry.id) ? put(inject, &entry) : NULL;
+	return inject_find_build_id(inject, dso, &entry.id) ? put(inject, &entry) : NULL;
 }
 
-static struct error *note_address(struct inject *inject, const struct maps *maps, uint64_t address, uint64_t time)
+static struct error *note_address(const struct inject_sample *sample, const struct maps *maps, uint64_t address)
 {
-	const struct map *map = maps ? maps_find(maps, address, time) : NULL;
-	return map && map->dso ? note(inject, map->dso) : NULL;
-}
-
-static struct error *note_chain(struct inject *inject, const struct thread *thread, const struct maps *maps, const struct sample *sample,
-				uint64_t time)
-{
-	const struct machine *machine = inject->session->machine;
-	struct error *error = NULL;
-	for (uint64_t i = 0; i < sample->chain_count && !error; i++) {
-		uint8_t mode;
-		if (!stack_is_marker(sample->chain[i]))
-			error = note_address(inject, maps, sample->chain[i], time);
-		else
-			maps = stack_marker_mode(sample->chain[i], &mode) ? machine_maps(machine, thread, mode) : NULL;
-	}
-	return error;
-}
-
-static struct error *note_sample(struct inject *inject, const struct record *record, const struct stack *stack)
-{
-	const struct machine *machine = inject->session->machine;
-	struct sample sample;
-	if (!session_decode(inject->session, record, &sample))
-		return NULL;
-	const struct thread *thread = machine_thread_or_new(inject->session->machine, sample.pid, sample.tid, record->model_time);
-	const struct maps *maps = machine_maps(machine, thread, sample.cpumode);
-	struct error *error = note_address(inject, maps, sample.ip, record->model_time);
-	for (size_t i = 0; stack && i < stack->frames.len && !error; i++)
-		error = note_address(inject, machine_maps(machine, thread, stack->frames.data[i].cpumode), stack->frames.data[i].ip, record->model_time);
-	return error || stack ? error : note_chain(inject, thread, maps, &sample, record->model_time);
+	const struct map *map = maps ? maps_find(maps, address, sample->record->model_time) : NULL;
+	return map && map->dso ? note(sample->inject, map->dso) : NULL;
 }
 
 /* All files that are known by now. */
@@ -171,7 +142,7 @@ struct error *inject_build_ids(struct inject *inject, const struct record *recor
 	uint32_t type = record->header->type;
 	if (inject->options->all_build_ids)
 		return type == RECORD_MMAP || type == RECORD_MMAP2 || type == RECORD_KSYMBOL ? note_all(inject) : NULL;
-	return inject->options->build_ids && type == RECORD_SAMPLE ? note_sample(inject, record, stack) : NULL;
+	return inject->options->build_ids && type == RECORD_SAMPLE ? inject_visit(inject, record, stack, note_address) : NULL;
 }
 
 void inject_build_ids_deinit(struct inject *inject)

@@ -141,6 +141,15 @@ static struct map_description describe_map(const struct record_header *header)
 	return header->type == RECORD_MMAP2 ? describe_mmap2(header) : describe_mmap(header);
 }
 
+bool apply_describe_map(const struct record_header *header, struct map_description *ret, bool *ret_kernel)
+{
+	if (header->type != RECORD_MMAP && header->type != RECORD_MMAP2)
+		return false;
+	*ret = describe_map(header);
+	*ret_kernel = is_kernel_mode(header);
+	return true;
+}
+
 static void apply_map(struct machine *machine, const struct record_header *header, uint64_t time)
 {
 	const struct map_description map = describe_map(header);

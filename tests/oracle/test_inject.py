@@ -141,6 +141,39 @@ def test_sleep(perf, oracle, live_system, tmp_path):
     assert perf("script", "-i", ours).stdout == perf("script", "-i", theirs).stdout
 
 
+@pytest.mark.sanitize
+@pytest.mark.parametrize("pipe", [False, True], ids=["file", "pipe"])
+@pytest.mark.parametrize("option", ["-B", "--mmap2-buildid-all"])
+def test_build_ids_in_maps(perf, oracle, tmp_path, option, pipe):
+    """Maps that cover parts of others, that are inherited, that samples of one process hit and not those of another; what is unhit is dropped by -B."""
+    _, events, lines = story()
+
+    def at(time, address, pid=5):
+        return f"sample event=0 ip={address:#x} pid={pid} tid={pid} time={time} cpu=1 period=7 id=2 chain=user,{address:#x}"
+
+    lines += [at(10000, 0x400800), "mmap2 pid=5 tid=5 addr=0x400400 len=0x200 pgoff=0 maj=8 min=1 ino=77 prot=5 flags=2 name=/opt/middle time=10010 id=1",
+              at(10020, 0x400800), at(10030, 0x400100, 6), at(10040, 0x400500, 6), "fork pid=7 ppid=5 tid=7 ptid=5 time=10050 id=1", at(10060, 0x400500, 7),
+              at(10070, 0x400500), at(10080, 0x400700), "mmap pid=5 tid=5 addr=0x800000 len=0x1000 pgoff=0 name=//anon time=10090 id=1", at(10100, 0x800010),
+              "mmap pid=8 tid=8 addr=0x900000 len=0x1000 pgoff=0x5000 name=/opt/old time=10110 id=1", at(10120, 0x900010, 8)]
+    known = {"/opt/known": "aa" * 20, "/opt/middle": "bb" * 20, "/opt/old": "cc" * 20, "/opt/unhit": "dd" * 20}
+    data = write(tmp_path / "perf.data", ["feature event_desc", "feature osrelease another"] + events + lines, pipe=pipe)
+    words = [option, "--known-build-ids", ",".join(f"{number} {name}" for name, number in known.items())]
+    with open(data, "rb") as stdin:
+        (tmp_path / "ours").write_bytes(subprocess.run([perf.path, "inject", *words], stdin=stdin, capture_output=True, check=True).stdout)
+    for tool in (perf, oracle):
+        shown = [tool("script", "-F", "comm,tid,time,event,ip,sym,dso", "-i", "-", stdin=open(path, "rb")).stdout for path in (data, tmp_path / "ours")]
+        if pipe:
+            assert shown[0] == shown[1] != ""
+        maps = re.findall(r"MMAP2.*\[(0x\w+)\((0x\w+)\) @ (\S+) <(\w+)>\]: \S+ (\S+)",
+                          tool("script", "--show-mmap-events", "-i", "-", stdin=open(tmp_path / "ours", "rb")).stdout)
+        assert all(known[name] == number for *_, number, name in maps)
+        assert {name for *_, name in maps} == set(known) - ({"/opt/unhit"} if option == "-B" else set())
+        assert ("0x900000", "0x1000", "0x5000", "cc" * 20, "/opt/old") in maps
+        assert (option == "-B") == (("0x400600", "0xa00", "0x600", "aa" * 20, "/opt/known") in maps)
+    assert perf("script", "-F", "comm,tid,time,event,ip,sym,dso", "-i", data).stdout == perf("script", "-F", "comm,tid,time,event,ip,sym,dso", "-i", "-",
+                                                                                            stdin=open(tmp_path / "ours", "rb")).stdout
+
+
 def stacks(program, data, stdin=None):
     """What is shown of stacks, but for the mark of one that was cut off, which chains can't have."""
     text = program("script", "--no-inline", "-F", "comm,tid,time,event,ip,sym,symoff,dso", "-i", data, stdin=stdin).stdout
@@ -171,7 +204,7 @@ def test_chains(perf, oracle, copies, tmp_path, target):
         assert (stacks(tool, ours) if target == "file" else stacks(tool, "-", open(ours, "rb"))) == before
         assert "REGS_USER" not in tool("evlist", "-v", "-i", ours).stdout
     if target == "file":  # what unwinding has found counts as hit
-        inject(perf, copies, tmp_path / "with", "--convert-callchain", "-b")
+        inject(perf, copies, tmp_path / "with", "--convert-callchain", "-b", "-B")
         assert stacks(perf, tmp_path / "with") == before
 
 

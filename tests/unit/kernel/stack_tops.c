@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-enum { MS = 1000000 };
+static const uint64_t MS = 1000000;
 
 #define STAT(entry) "7 (a) b)) S 1 7 7 0 -1 4194560 1 0 0 0 0 0 0 0 20 0 1 0 100 8192 100 18446744073709551615 1 2 " entry " 0 0 0\n"
 

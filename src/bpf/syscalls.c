@@ -10,6 +10,7 @@
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 enum { MOST_SUMS = 1 << 20, RELEASE_BYTES = 1 << 16 };
@@ -194,4 +195,65 @@ bool bpf_syscalls_next_error(struct bpf_syscalls *syscalls, bool first, struct c
 
 	return !bpf_map__get_next_key(errors, first ? NULL : key, key, sizeof(*key)) &&
 	       !bpf_map__lookup_elem(errors, key, sizeof(*key), ret_count, sizeof(*ret_count), 0);
+}
+
+/* ---- maps, for those who want to look inside ---- */
+
+static bool is_shown(const struct bpf_map *map)
+{
+	enum bpf_map_type type = bpf_map__type(map);
+
+	return type == BPF_MAP_TYPE_ARRAY || type == BPF_MAP_TYPE_HASH || type == BPF_MAP_TYPE_LRU_HASH;
+}
+
+bool bpf_syscalls_has_map(const struct bpf_syscalls *syscalls, const char *name, struct strbuf *ret_names)
+{
+	const struct bpf_map *map = bpf_object__find_map_by_name(syscalls->skeleton->obj, name);
+
+	if (map && is_shown(map))
+		return true;
+	bpf_object__for_each_map(map, syscalls->skeleton->obj)
+		if (is_shown(map))
+			strbuf_printf(ret_names, "%s%s", ret_names->len ? ", " : "", bpf_map__name(map));
+	return false;
+}
+
+static void add_value(const uint8_t *bytes, size_t size, struct strbuf *out)
+{
+	uint64_t number = 0;
+
+	if (size <= sizeof(number)) {
+		memcpy(&number, bytes, size);
+		strbuf_add_u64(out, number, 0);
+		return;
+	}
+	for (size_t i = 0; i < size; i++)
+		strbuf_printf(out, "%s%02x", i ? " " : "", bytes[i]);
+}
+
+static bool is_zero(const uint8_t *bytes, size_t size)
+{
+	while (size && !bytes[size - 1])
+		size--;
+	return !size;
+}
+
+void bpf_syscalls_dump_map(const struct bpf_syscalls *syscalls, const char *name, struct strbuf *out)
+{
+	const struct bpf_map *map = bpf_object__find_map_by_name(syscalls->skeleton->obj, name);
+	size_t key_size = bpf_map__key_size(map), value_size = bpf_map__value_size(map);
+	uint8_t *key = mem_zalloc(key_size), *value = mem_zalloc(value_size);
+	bool first = true;
+
+	for (; bpf_map__get_next_key(map, first ? NULL : key, key, key_size) == 0; first = false) {
+		if (bpf_map__lookup_elem(map, key, key_size, value, value_size, 0) || is_zero(value, value_size))
+			continue;
+		strbuf_add_char(out, '[');
+		add_value(key, key_size, out);
+		strbuf_add_str(out, "] = ");
+		add_value(value, value_size, out);
+		strbuf_add_char(out, '\n');
+	}
+	free(key);
+	free(value);
 }

@@ -12,6 +12,7 @@
 #pragma once
 
 #include "base/error.h"
+#include "base/strbuf.h"
 #include "bpf/syscalls_shared.h"
 
 #include <stdbool.h>
@@ -54,3 +55,9 @@ bool bpf_syscalls_next_sum(struct bpf_syscalls *syscalls, bool first, struct cal
 			   struct call_histogram *ret_histogram);
 /* Calls that failed, by errno, in the same way. */
 bool bpf_syscalls_next_error(struct bpf_syscalls *syscalls, bool first, struct call_errno_key *key, uint64_t *ret_count);
+
+/* Whether the program has a map of that name; if not, *ret_names has those that there are, "a, b, c". */
+bool bpf_syscalls_has_map(const struct bpf_syscalls *syscalls, const char *name, struct strbuf *ret_names);
+/* Adds what is in it, a line for each key: "[KEY] = VALUE", numbers in decimal, structures as bytes. What is all
+ * zero is left out. */
+void bpf_syscalls_dump_map(const struct bpf_syscalls *syscalls, const char *name, struct strbuf *out);

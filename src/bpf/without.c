@@ -52,6 +52,15 @@ uint64_t bpf_syscalls_unsummed(const struct bpf_syscalls *syscalls)
 	return 0;
 }
 
+bool bpf_syscalls_has_map(const struct bpf_syscalls *syscalls, const char *name, struct strbuf *ret_names)
+{
+	return false;
+}
+
+void bpf_syscalls_dump_map(const struct bpf_syscalls *syscalls, const char *name, struct strbuf *out)
+{
+}
+
 bool bpf_syscalls_next_sum(struct bpf_syscalls *syscalls, bool first, struct call_sum_key *key, struct call_sum *ret,
 			   struct call_histogram *ret_histogram)
 {

@@ -154,7 +154,7 @@ static const struct option trace_options[] = {
 	OPTION_FLAG(0, "tool_stats", O, tool_stats, "say at the end how much was read"),
 	OPTION_U64(0, "proc-map-timeout", O, map_timeout_ms, "MS", "give up reading a process' maps after this time (default 500)"),
 	OPTION_FLAG(0, "no-bpf", O, no_bpf, "trace by tracepoints alone: strings and paths are missing"),
-	OPTION_REFUSED(0, "map-dump", "MAP", "there are no maps of users' own BPF programs here; 'bpftool map dump name MAP' shows one"),
+	OPTION_STRING(0, "map-dump", O, map_dump, "MAP", "show at the end what this map of the BPF program holds: [key] = value"),
 	OPTION_REFUSED(0, "force-btf", NULL, "arguments are shown by tables of our own, which know more than the kernel's types; leave it out"),
 	OPTION_GROUP(output_option_group, O, verbosity),
 	OPTION_END,
@@ -370,6 +370,10 @@ static struct error *run_live(struct trace *trace, char **command, int *ret_stat
 
 	if (!obstacle && !needs_tracepoints(trace))
 		return run_with_bpf(trace, command, ret_status);
+	if (trace->options->map_dump) {
+		error_free(obstacle);
+		return error_new("--map-dump shows what the BPF program holds, which sees system calls only and is not used here");
+	}
 	bool shows_calls = trace->calls && trace->printer;
 	if (shows_calls && obstacle)
 		log_warning("Strings, structures and paths of files are missing: %s.", error_message(obstacle));
@@ -456,8 +460,8 @@ static struct error *options_check(struct trace_options *options, bool command)
 	options->print.style.string_limit = (uint32_t)options->string_limit;
 	options->print.most = options->max_events;
 	options->print.completed_only = options->shortest || options->failures;
-	if (options->input && (command || options->user || options->cgroup || options->delay_ms))
-		return error_new_kind(ERROR_USAGE, "-i shows a recording: leave out the command, -u, -G and -D");
+	if (options->input && (command || options->user || options->cgroup || options->delay_ms || options->map_dump))
+		return error_new_kind(ERROR_USAGE, "-i shows a recording: leave out the command, -u, -G, -D and --map-dump");
 	if (!options->call_graph && options->kernel_graph)
 		options->call_graph = "fp";
 	if (!options->call_graph && (options->max_stack || options->min_stack))

@@ -38,6 +38,7 @@ struct trace_options {
 	uint64_t max_events;
 	/* How: */
 	struct trace_print_options print;
+	const char *map_dump; /* a map of the BPF program, shown at the end; or NULL */
 	const char *output;
 	bool force;
 	uint64_t string_limit;

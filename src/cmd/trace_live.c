@@ -258,11 +258,37 @@ static void tell_losses(struct live *live)
 			    (unsigned long long)unsummed);
 }
 
+static struct error *check_map(const struct live *live)
+{
+	const char *name = live->trace->options->map_dump;
+	struct strbuf names = {0};
+	struct error *error = NULL;
+
+	if (name && !bpf_syscalls_has_map(live->program.syscalls, name, &names))
+		error = error_new_kind(ERROR_USAGE, "--map-dump: the BPF program has no map '%s'; there are %s", name, strbuf_str(&names));
+	strbuf_deinit(&names);
+	return error;
+}
+
+/* Behind the lines. */
+static struct error *dump_map(const struct live *live)
+{
+	struct strbuf text = {0};
+	struct error *error = live->trace->printer ? trace_printer_write(live->trace->printer) : NULL;
+
+	bpf_syscalls_dump_map(live->program.syscalls, live->trace->options->map_dump, &text);
+	dprintf(live->trace->output, "%s", strbuf_str(&text));
+	strbuf_deinit(&text);
+	return error;
+}
+
 struct error *trace_live(struct trace *trace)
 {
 	struct live live = {.trace = trace, .epoll = -1, .signals = -1};
 	struct error *error = trace_program_open(trace, 0, &live.program);
 
+	if (!error)
+		error = check_map(&live);
 	if (!error && trace->options->delay_ms) /* before the command can do anything */
 		bpf_syscalls_pause(live.program.syscalls, true);
 	if (!error)
@@ -279,6 +305,8 @@ struct error *trace_live(struct trace *trace)
 		take_sums(&live);
 	if (!error)
 		tell_losses(&live);
+	if (!error && trace->options->map_dump)
+		error = dump_map(&live);
 	live_deinit(&live);
 	return error;
 }

@@ -315,3 +315,14 @@ def test_configuration(perf, bpf, tmp_path):
     _, lines = traced(perf, tmp_path, "cat", "/dev/null", env={**os.environ, "PERF_CONFIG": str(tmp_path / "config")})
     assert any(re.match(r'cat/\d+ openat\(AT_FDCWD, "/dev/null", O_RDONLY\) = 3</dev/null>$', line) for line in lines)
     assert any(re.match(r"cat/\d+ brk\(NULL\) {31}= 0x", line) for line in lines)
+
+
+def test_map_of_the_program(perf, bpf, tmp_path):
+    """--map-dump: behind the lines, keys and values; what is asked for is checked before anything runs."""
+    done, lines = traced(perf, tmp_path, "-e", "getppid", "--map-dump", "calls", "true")
+    number = {"x86_64": 110, "aarch64": 173}[os.uname().machine]
+    assert done.returncode == 0 and any(line.startswith(f"[{number}] = ") for line in lines)
+    done, _ = traced(perf, tmp_path, "--map-dump", "nothing", "touch", tmp_path / "made")
+    assert done.returncode == 129 and re.search("no map 'nothing'; there are .*calls, ", done.stderr) and not (tmp_path / "made").exists()
+    done, _ = traced(perf, tmp_path, "--no-bpf", "--map-dump", "calls", "true")
+    assert done.returncode == 255 and "BPF program" in done.stderr

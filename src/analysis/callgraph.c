@@ -71,9 +71,9 @@ static uint32_t find_hot(const struct callgraphs *graphs, uint32_t actor, uint32
 	return FOLD_NONE;
 }
 
-static uint64_t row_value(const struct rows *rows, uint32_t row)
+static uint64_t row_value(const struct rows *rows, uint32_t row, size_t event)
 {
-	const struct row_sums *sums = &rows->sums[row * rows->options.event_count];
+	const struct row_sums *sums = &rows->sums[row * rows->options.event_count + event];
 	return rows->options.children ? sums->children : sums->period;
 }
 
@@ -292,7 +292,7 @@ static void visit_entry(const struct gather *gather, struct part *part, uint32_t
 	const struct rows_private *private = rows->private;
 	const struct fold *fold = rows->fold;
 	const struct fold_entry *entry = &fold->entries[index];
-	if (rows_event(rows, entry) != 0 || (entry->inner == FOLD_NONE && entry->outer == FOLD_NONE))
+	if (rows_event(rows, entry) != (int)gather->graphs->options.event || (entry->inner == FOLD_NONE && entry->outer == FOLD_NONE))
 		return;
 	uint32_t depth = fold_depth(fold, entry), actor = private->actor_class[entry->actor], extra = rows_entry_extra(rows, entry);
 	bool caller = rows->options.caller_order;
@@ -439,13 +439,13 @@ struct callgraphs *callgraphs_create(struct rows *rows, const struct callgraph_o
 	struct callgraphs *graphs = mem_zalloc(sizeof(*graphs));
 	graphs->rows = rows;
 	graphs->options = *options;
-	uint64_t total = options->relative ? rows->total_shown[0] : rows->total[0];
+	uint64_t total = options->relative ? rows->total_shown[options->event] : rows->total[options->event];
 	graphs->min_hit = (uint64_t)((double)total * (options->min_percent / 100));
 	graphs->hot_places = mem_zalloc_array(rows->private->classes[CLASS_PLACE].representatives.len / 64 + 1, sizeof(*graphs->hot_places));
 	graphs->hot_rows = mem_alloc_array(rows->shown_count + 1, sizeof(*graphs->hot_rows));
 	for (size_t i = 0; i < rows->shown_count; i++) {
 		uint32_t row = rows->order[i];
-		uint64_t value = row_value(rows, row);
+		uint64_t value = row_value(rows, row, options->event);
 		if (!value || (options->mode != CALLGRAPH_FRACTAL && value < graphs->min_hit) || 100.0 * (double)value / (double)total < options->least_row)
 			continue;
 		add_hot(graphs, row);

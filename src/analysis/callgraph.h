@@ -10,6 +10,7 @@ struct callgraph_options {
 	enum callgraph_mode mode;
 	double min_percent;  /* of all samples; FRACTAL: of the parent */
 	double least_row;    /* rows below this percentage show none */
+	size_t event;	     /* which of the rows' events has the stacks */
 	bool relative;	     /* percentages relate to the samples that pass the filter */
 };
 

@@ -138,6 +138,12 @@ static const struct option annotate_options[] = {
 	OPTION_CUSTOM_FLAGS(0, "format", TYPE, format, "FORMAT", "csv or json: one row an instruction, for programs", parse_format, OPTION_NO_NEGATION),
 	OPTION_STRING('x', "field-separator", TYPE, separator, "CHAR", "csv with this character between the fields"),
 	OPTION_FLAG('D', "dump-raw-trace", TYPE, dump, "all records of the recording, byte by byte"),
+	OPTION_REFUSED(0, "itrace", "OPTIONS", "instruction traces of hardware (Intel PT, Arm CoreSight) aren't decoded; record branches with -b instead"),
+	OPTION_REFUSED(0, "tui", NULL, "functions are shown as text; use --stdio or --stdio2"),
+	OPTION_REFUSED(0, "gtk", NULL, "functions are shown as text; use --stdio or --stdio2"),
+	OPTION_REFUSED(0, "data-type", "NAME", "types of data aren't told from instructions; use the source lines, or 'perf report --mem-mode -s symbol_daddr'"),
+	OPTION_REFUSED(0, "type-stat", NULL, "types of data aren't told from instructions; use the source lines, or 'perf report --mem-mode -s symbol_daddr'"),
+	OPTION_REFUSED(0, "insn-stat", NULL, "types of data aren't told from instructions; use the source lines, or 'perf report --mem-mode -s symbol_daddr'"),
 	OPTION_END,
 };
 

@@ -45,6 +45,7 @@ struct report_options {
 	bool show_samples, show_period, show_modes, show_threads;
 	bool stats, tasks, mmaps, header, header_only, show_info, dump;
 	bool inverted;
+	bool reference_graphs;
 	struct callgraph_choice callgraph;
 	uint64_t max_stack;
 	enum group_choice group;

@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "view/view.h"
 
+#include <linux/perf_event.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -73,7 +74,7 @@ static void fetch_row(const void *context, size_t index, struct row_scratch *scr
 		scratch->cells[i] = key->domain == KEY_TOTAL ? row_total(maker, row, key, maker->events.data[i])
 							   : report_key_cell(maker, row, key, &scratch->texts[i]);
 	}
-	const struct row_sums *sums = &maker->rows->sums[row * maker->rows->options.event_count];
+	const struct row_sums *sums = &maker->rows->sums[row * maker->rows->options.event_count + maker->graph_event];
 	*ret = (struct row){.cells = scratch->cells,
 			    .value = maker->rows->options.children ? sums->children : sums->period,
 			    .tree = maker->graphs ? callgraphs_row(maker->graphs, row) : NULL};
@@ -181,7 +182,7 @@ static void make_columns(struct maker *maker)
 			continue;
 		if (report->options->hierarchy && key->domain != KEY_TOTAL)
 			continue;
-		size_t events = key->domain == KEY_TOTAL ? rows->options.event_count : 1;
+		size_t events = key->domain == KEY_TOTAL ? maker->event_count : 1;
 		for (size_t event = 0; event < events; event++)
 			add_column(maker, key, event);
 	}
@@ -193,13 +194,15 @@ static void choose_rows(struct maker *maker)
 	const struct rows *rows = maker->rows;
 	double limit = maker->report->options->percent_limit;
 	maker->visible_count = rows->shown_count;
-	if (limit <= 0)
+	bool all = maker->event_count == rows->options.event_count;
+	if (limit <= 0 && all)
 		return;
 	maker->visible_count = 0;
 	maker->visible = mem_alloc_array(rows->shown_count + 1, sizeof(*maker->visible));
 	for (uint32_t i = 0; i < rows->shown_count; i++) {
 		const struct row_sums *sums = &rows->sums[rows->order[i] * rows->options.event_count];
-		if (report_percent(rows->options.children ? sums->children : sums->period, maker->totals[0]) >= limit)
+		uint64_t value = rows->options.children ? sums->children : sums->period;
+		if ((all || value) && report_percent(value, maker->totals[0]) >= limit)
 			maker->visible[maker->visible_count++] = i;
 	}
 }
@@ -222,16 +225,18 @@ static void make_header(struct maker *maker)
 	struct table *table = maker->table;
 	bool relative = maker->report->options->relative;
 	uint64_t samples = 0, period = 0;
-	for (size_t i = 0; i < rows->options.event_count; i++) {
+	for (size_t i = 0; i < maker->event_count; i++) {
 		samples += relative ? rows->samples_shown[i] : rows->samples[i];
 		period += relative ? rows->total_shown[i] : rows->total[i];
 	}
 	struct strbuf line = {0};
 	strbuf_add_str(&line, "Samples: ");
 	add_rounded(&line, samples);
-	strbuf_printf(&line, " of event%s '", rows->options.event_count > 1 ? "s" : "");
-	event_set_add_name(rows->options.events, rows->options.event_count, &line);
+	strbuf_printf(&line, " of event%s '", maker->event_count > 1 ? "s" : "");
+	event_set_add_name(rows->options.events, maker->event_count, &line);
 	strbuf_add_char(&line, '\'');
+	if (maker->graph_event)
+		strbuf_add_str(&line, ", show reference callgraph");
 	if (maker->report->options->time)
 		strbuf_printf(&line, " (time slices: %s)", maker->report->options->time);
 	if (maker->report->options->socket >= 0)
@@ -254,15 +259,16 @@ static void make_graphs(struct maker *maker)
 	struct callgraph_options options = {.mode = choice->mode,
 					    .min_percent = choice->min_percent,
 					    .least_row = report->options->percent_limit,
+					    .event = maker->graph_event,
 					    .relative = report->options->relative};
 	maker->graphs = callgraphs_create(maker->rows, &options);
 	static const enum graph_style styles[] = {[CALLGRAPH_GRAPH] = GRAPH_TREE, [CALLGRAPH_FRACTAL] = GRAPH_FRACTAL, [CALLGRAPH_FLAT] = GRAPH_FLAT, [CALLGRAPH_FOLDED] = GRAPH_FOLDED};
 	maker->table->graph = (struct table_graph){
 		.style = styles[choice->mode],
 		.value = choice->value,
-		.total = maker->totals[0],
+		.total = maker->totals[maker->graph_event],
 		.most_entries = choice->most_entries,
-		.least = (uint64_t)((double)maker->totals[0] * choice->min_percent / 100),
+		.least = (uint64_t)((double)maker->totals[maker->graph_event] * choice->min_percent / 100),
 		.skip_first = !report->options->fields && report->options->sort && str_starts_with(report->options->sort, "sym"),
 	};
 }
@@ -368,14 +374,32 @@ static struct rows *make_rows(struct report *report, const struct event *const *
 	return rows_create(report->fold, &report->context, &rows);
 }
 
+/* --show-ref-call-graph: for an event without stacks one that has them, or NULL. Its rows get graphs from the other's samples. */
+static const struct event *reference_event(const struct report *report, const struct event *event)
+{
+	const struct event_list *list = &report->session->reader->events;
+	if (!report->options->reference_graphs || report->options->hierarchy || (event->attr.sample_type & PERF_SAMPLE_CALLCHAIN))
+		return NULL;
+	for (size_t i = 0; i < list->events.len; i++)
+		if (list->events.data[i]->attr.sample_type & PERF_SAMPLE_CALLCHAIN)
+			return list->events.data[i];
+	return NULL;
+}
+
 static struct error *show_events(struct report *report, const struct event *const *events, size_t count)
 {
+	const struct event *reference = count == 1 ? reference_event(report, events[0]) : NULL, *pair[] = {events[0], reference};
+	size_t shown_count = count;
+	if (reference) {
+		events = pair;
+		count = 2;
+	}
 	struct event_keys keys = {0};
 	struct error *error = choose_keys(report, events, count, &keys);
 	if (error)
 		return error;
 	struct rows *rows = make_rows(report, events, count, &keys);
-	struct maker maker = {.report = report, .rows = rows, .table = table_create()};
+	struct maker maker = {.report = report, .rows = rows, .table = table_create(), .event_count = shown_count, .graph_event = reference ? 1 : 0};
 	maker.totals = report->options->relative ? rows->total_shown : rows->total;
 	make_header(&maker);
 	if (report->options->total_cycles) {

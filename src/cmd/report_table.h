@@ -14,6 +14,8 @@ struct maker {
 	uint32_t *visible;	      /* rows above the limit: positions in rows->order; NULL = all */
 	size_t visible_count;
 	uint64_t *totals;
+	size_t event_count; /* of the rows' events those that have columns */
+	size_t graph_event; /* … that the call graphs are of */
 };
 
 static inline double report_percent(uint64_t part, uint64_t total)

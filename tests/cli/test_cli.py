@@ -138,9 +138,9 @@ def test_full_disk_is_an_error(perf):
 
 
 @pytest.mark.parametrize("words", [
-    ["report", "--tui"], ["report", "-M", "intel"], ["report", "--objdump=/usr/bin/objdump"], ["report", "--samples", "5"],
+    ["annotate", "--tui"], ["annotate", "--itrace=i100us"], ["annotate", "--data-type=x"], ["report", "--tui"], ["report", "-M", "intel"], ["report", "--objdump=/usr/bin/objdump"], ["report", "--samples", "5"],
     ["report", "--percent-type", "local-hits"], ["report", "--source"], ["report", "--asm-raw"], ["report", "--prefix", "/a", "--prefix-strip", "1"],
-    ["report", "--itrace=i100us"], ["report", "--show-ref-call-graph"], ["report", "-x"],
+    ["report", "--itrace=i100us"], ["report", "-x"],
 ], ids=" ".join)
 def test_what_cannot_be_had_says_what_to_use(perf, words):
     done = perf(*words)

@@ -216,3 +216,32 @@ def test_history_of_branches(perf, oracle, branch_data, words):
     theirs = [re.sub(r" \([a-z:0-9. %_]*\)$", "", line) for line in text(oracle, branch_data, words.split())]
     assert text(perf, branch_data, words.split()) == theirs
     assert len(theirs) > 100
+
+
+def test_reference_call_graphs(perf, oracle, program):
+    """An event without chains gets the graphs of the one that has them: each row that of its own function. The kernel's perf only says so in the heading."""
+    symbols = subprocess.run(["nm", program], check=True, capture_output=True, text=True).stdout
+    at = {name: int(re.search(rf"(\w+) T {name}\n", symbols)[1], 16) + 4 for name in ("main", "middle", "leaf", "fib")}
+    lines = ["feature event_desc", "event cpu-clock type=1 config=0 sample=IP|TID|TIME|PERIOD|CALLCHAIN|IDENTIFIER flags=sample_id_all,mmap,mmap2 ids=1 period=100",
+             "event task-clock/call-graph=no/ type=1 config=1 sample=IP|TID|TIME|PERIOD|IDENTIFIER flags=sample_id_all,mmap,mmap2 ids=2 period=100",
+             f"mmap2 pid=7 tid=7 addr=0x401000 len=0x1000 pgoff=0x1000 time=2 prot=5 flags=2 name={program} id=1"]
+    stacks = {"leaf": ["leaf", "middle", "main"], "fib": ["fib", "main"]}
+    for i in range(30):
+        name = "leaf" if i % 3 else "fib"
+        chain = ",".join(["user", *(f"{at[frame]:#x}" for frame in stacks[name])])
+        lines.append(f"sample event=0 id=1 ip={at[name]:#x} pid=7 tid=7 time={10 + i} period=100 chain={chain}")
+        lines.append(f"sample event=1 id=2 ip={at['leaf' if i % 5 else 'fib']:#x} pid=7 tid=7 time={10 + i} period=100")
+    path = program.parent / "reference.data"
+    path.write_bytes(recording.Maker("\n".join(lines) + "\n").make())
+
+    def tables(tool, *words):
+        done = tool("report", "--stdio", "--no-children", "-i", path, *words)
+        assert done.returncode == 0, done.stderr
+        found = re.split(r"^# Samples: ", done.stdout, flags=re.M)
+        return [[line.rstrip() for line in part.splitlines() if line.strip() and "(Tip:" not in line and line.strip() != "#"] for part in found[1:]]
+    ours, theirs = tables(perf, "--show-ref-call-graph"), tables(oracle, "--show-ref-call-graph")
+    assert ours[0] == theirs[0] and ours[1][0] == theirs[1][0] and ours[1][0].endswith(", show reference callgraph")
+    assert [line for line in ours[1][1:] if "%" in line or "#" in line] == theirs[1][1:]
+    graph = {table: [line for line in ours[table][1:] if "%" not in line and "#" not in line] for table in (0, 1)}
+    assert graph[0] == graph[1] and [line.strip("-| ") for line in graph[0]] == ["", *stacks["leaf"], "", *stacks["fib"]]
+    assert "show reference" not in str(tables(perf)) and [line.rstrip() for line in tables(perf)[1][1:]] == theirs[1][1:]

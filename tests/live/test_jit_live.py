@@ -86,7 +86,7 @@ def test_node(perf, live, node, form, clock):
 
 def test_node_injected(perf, oracle, live, node):
     """Row 62: the kernel's perf finds the same functions in what our inject makes as in what its own does, and ours in both."""
-    done = perf("record", "-F", "1000", "-k", "mono", "-o", "node.data", "--", "node", "--perf-prof", "hot.js", "30", cwd=node)
+    done = perf("record", "-F", "1000", "-k", "mono", "-o", "node.data", "--", "node", "--perf-prof", "hot.js", "15", cwd=node)
     assert done.returncode == 0, done.stderr
     tables = []
     for tool, name in ((oracle, "theirs.data"), (perf, "ours.data")):

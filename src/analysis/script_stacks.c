@@ -25,7 +25,7 @@
 #include <string.h>
 
 enum {
-	PLACE_SLOTS = 1 << 16,
+	PLACE_SLOTS = 1 << 15,
 	LOOKUPS = 32, /* addresses looked up at a time */
 	SEGMENT_SLOTS = 1 << 13,
 	TEXT_LIMIT = 1 << 20, /* bytes of segments' text */

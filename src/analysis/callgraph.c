@@ -44,7 +44,8 @@ struct group_list {
 struct grower {
 	uint32_t *group_of; /* by frame: group + 1 while a list is sorted, else 0 */
 	struct ref *other;
-	size_t other_cap;
+	uint32_t *frames; /* by reference of the list that is being sorted: the next frame, or FOLD_NONE */
+	size_t cap;	  /* of `other` and `frames` */
 };
 
 struct callgraphs {
@@ -137,29 +138,53 @@ static struct weight ref_weight(const struct callgraphs *graphs, const struct re
 	return (struct weight){entry->period, entry->count};
 }
 
-static bool ref_next(const struct callgraphs *graphs, const struct ref *ref, uint32_t *frame)
+static const struct fold_entry *ref_entry(const struct rows *rows, const struct ref *ref)
 {
-	if (ref->at < 0)
-		return false;
-	const struct rows *rows = graphs->rows;
 	uint32_t index = ref->source & REF_GROUP ? rows->private->groups.data[ref->source & ~REF_GROUP].first : ref->source;
-	const struct fold_entry *entry = &rows->fold->entries[index];
+	return &rows->fold->entries[index];
+}
+
+/* FOLD_NONE when the stack ends there. */
+static uint32_t ref_next(const struct callgraphs *graphs, const struct ref *ref)
+{
+	const struct rows *rows = graphs->rows;
+	if (ref->at < 0)
+		return FOLD_NONE;
+	const struct fold_entry *entry = ref_entry(rows, ref);
 	if (!rows->options.caller_order && (uint32_t)ref->at >= fold_depth(rows->fold, entry))
-		return false;
-	*frame = fold_frame_id(rows->fold, entry, (uint32_t)ref->at);
-	if (rows->fold->functions)
-		*frame = rows->fold->functions[*frame];
-	return true;
+		return FOLD_NONE;
+	uint32_t frame = fold_frame_id(rows->fold, entry, (uint32_t)ref->at);
+	return rows->fold->functions ? rows->fold->functions[frame] : frame;
+}
+
+/* A reference leads from its entry to a piece to the piece's frames, each anywhere in memory. They are asked for ahead, so that the waits overlap. */
+static void fetch_ahead(const struct rows *rows, const struct ref *refs, size_t i, size_t count)
+{
+	enum { ENTRY = 24, PIECE = 16, FRAMES = 8 };
+	if (i + ENTRY < count)
+		__builtin_prefetch(ref_entry(rows, &refs[i + ENTRY]));
+	if (i + PIECE < count) {
+		uint32_t outer = ref_entry(rows, &refs[i + PIECE])->outer;
+		__builtin_prefetch(outer == FOLD_NONE ? NULL : &rows->fold->pieces[outer]);
+	}
+	if (i + FRAMES < count) {
+		const struct ref *ref = &refs[i + FRAMES];
+		uint32_t outer = ref_entry(rows, ref)->outer;
+		if (outer != FOLD_NONE && ref->at >= 0)
+			__builtin_prefetch(&rows->fold->frame_ids[rows->fold->pieces[outer].frames + (uint32_t)ref->at]);
+	}
 }
 
 /* Sorts `refs` into `sorted` by their next frame; those that end are left out and counted as the node's own. Groups in the order of the lists. */
 static void partition(const struct callgraphs *graphs, struct grower *grower, struct calltree_node *node, const struct ref *refs, size_t count, struct ref *sorted,
 		      struct group_list *list)
 {
-	uint32_t *group_of = grower->group_of, frame;
+	uint32_t *group_of = grower->group_of;
 	for (size_t i = 0; i < count; i++) {
+		fetch_ahead(graphs->rows, refs, i, count);
 		struct weight weight = ref_weight(graphs, &refs[i]);
-		if (!ref_next(graphs, &refs[i], &frame)) {
+		uint32_t frame = grower->frames[i] = ref_next(graphs, &refs[i]);
+		if (frame == FOLD_NONE) {
 			node->self += weight.period;
 			node->self_count += weight.count;
 			continue;
@@ -184,8 +209,8 @@ static void partition(const struct callgraphs *graphs, struct grower *grower, st
 	}
 	int32_t step = graphs->rows->options.caller_order ? -1 : 1;
 	for (size_t i = 0; i < count; i++)
-		if (ref_next(graphs, &refs[i], &frame))
-			sorted[starts[group_of[frame] - 1]++] = (struct ref){.source = refs[i].source, .at = refs[i].at + step};
+		if (grower->frames[i] != FOLD_NONE)
+			sorted[starts[group_of[grower->frames[i]] - 1]++] = (struct ref){.source = refs[i].source, .at = refs[i].at + step};
 	for (size_t i = 0; i < list->groups.len; i++)
 		group_of[list->groups.data[i].frame] = 0;
 	free(starts);
@@ -357,10 +382,12 @@ static void build_row(void *context, unsigned int worker, size_t item)
 	uint32_t hot = batch->gather->first + (uint32_t)item, count = ref_count(batch->gather, hot);
 	if (!grower->group_of)
 		grower->group_of = mem_zalloc_table(graphs->rows->fold->frame_count + 1, sizeof(*grower->group_of));
-	if (count > grower->other_cap) {
+	if (count > grower->cap) {
 		free(grower->other);
+		free(grower->frames);
 		grower->other = mem_alloc_array(count, sizeof(*grower->other));
-		grower->other_cap = count;
+		grower->frames = mem_alloc_array(count, sizeof(*grower->frames));
+		grower->cap = count;
 	}
 	struct calltree *tree = calltree_create();
 	for (uint32_t i = 0; i < count; i++) {
@@ -393,6 +420,7 @@ static void build_batch(struct callgraphs *graphs, struct gather *gather)
 	for (unsigned int i = 0; i < jobs; i++) {
 		free(batch.growers[i].group_of);
 		free(batch.growers[i].other);
+		free(batch.growers[i].frames);
 	}
 	for (uint32_t h = gather->first; h < gather->end; h++)
 		label_nodes(graphs, &graphs->trees[h]->root);

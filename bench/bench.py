@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Measures our perf against the kernel's, in one run, as ratios.
 
-    bench/bench.py data            make the recordings (about 3 minutes; BENCH_DIR, default /var/tmp/perf-bench)
+    bench/bench.py data            make the recordings (about 5 minutes; BENCH_DIR, default /var/tmp/perf-bench)
     bench/bench.py run [CASE …]    all cases, or those named
     bench/bench.py list
 
@@ -11,6 +11,7 @@ memory (RssAnon, read every 2 ms) and of all memory (VmHWM) are taken of the who
 import os
 import resource
 import shlex
+import signal
 import statistics
 import subprocess
 import sys
@@ -164,6 +165,38 @@ def head_case():
     pair('script-head', f'{OURS} script -i {data} | head -1', f'{THEIRS} script -i {data} | head -1', 3, 1)
 
 
+def until_first_row(command, limit):
+    """Seconds until a report prints its first row, and whether it did: it is ended then, or after `limit` seconds."""
+    started = time.monotonic()
+    process = subprocess.Popen(command, cwd=DIR, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, start_new_session=True)
+    timer = threading.Timer(limit, lambda: os.killpg(process.pid, signal.SIGKILL))
+    timer.start()
+    found = any(line.strip() and not line.startswith(b'#') for line in iter(process.stdout.readline, b''))
+    spent = time.monotonic() - started
+    timer.cancel()
+    if process.poll() is None:
+        os.killpg(process.pid, signal.SIGKILL)
+    process.stdout.close()
+    process.wait()
+    return spent, found
+
+
+LIMIT = 600
+
+
+def report_inline_case():
+    """100,000 stacks full of inlined functions, until the first row is there. Theirs may take hours: it gets as many seconds as LIMIT says."""
+    words = ['report', '--stdio', '-i', file('inline.data')]
+    mine = statistics.median(until_first_row([OURS, *words], LIMIT)[0] for _ in range(3))
+    other, found = until_first_row([THEIRS, *words], LIMIT)
+    print(f'report-inline          ours {mine:8.3f} s   theirs {"" if found else "> "}{other:8.3f} s   faster {"" if found else "> "}{other / mine:7.1f}x (bar 20x)', flush=True)
+
+
+def script_srcline_case():
+    """The source line of each sample: of 10,000, since theirs manages about a hundred a second."""
+    pair('script-srcline', *(f'exec {perf} script -F +srcline -i {file("lines.data")}' for perf in (OURS, THEIRS)), 1, 50)
+
+
 def start_case():
     pair('version', f'exec {OURS} --version', f'exec {THEIRS} --version', 20, 1)
 
@@ -282,6 +315,10 @@ def make_data():
     subprocess.run(['gcc', '-O2', '-fomit-frame-pointer', '-o', file('deep'), os.path.join(ROOT, 'bench', 'deep.c')], check=True)
     record('deep.data', '-e cpu-clock:u -F 10000 -m 4096 --call-graph dwarf,16384 -- ./deep 5')
     record('growth-5.data', '-F 20000 -g -- timeout 6 sh -c "while :; do ls -lR /usr/share/doc >/dev/null; done" || true')
+    if not os.path.exists(file('cpp/heavy')):
+        subprocess.run([sys.executable, os.path.join(ROOT, "bench", "cpp_program.py"), file('cpp'), '5'], check=True)
+    record('inline.data', '-e cpu-clock:u -F 10000 -m 4096 --call-graph dwarf,8192 -- cpp/heavy 10')
+    record('lines.data', '-e cpu-clock:u -F 5000 -- cpp/heavy 2')
     for name, times in (('growth-6.data', 10), ('growth-7.data', 100)):
         if not os.path.exists(file(name)):
             subprocess.run([os.path.join(ROOT, 'bench', 'repeat.py'), file('growth-5.data'), file(name), str(times)], check=True)
@@ -290,7 +327,7 @@ def make_data():
 CASES = {name: (lambda name=name: file_case(name)) for name in FILE_CASES}
 CASES |= {'flamegraph': flamegraph_case, 'unwind': unwind_case, 'shadow': shadow_case, 'script-head': head_case, 'version': start_case, 'record-true': record_true_case, 'stat-true': stat_true_case,
           'stat-events': stat_events_case, 'script-python': script_python_case, 'record': record_cases,
-          'trace': trace_cases, 'growth': growth_case}
+          'report-inline': report_inline_case, 'script-srcline': script_srcline_case, 'trace': trace_cases, 'growth': growth_case}
 
 
 def main():

@@ -4,7 +4,7 @@
     bench/cpp_program.py DIR [UNITS]
 
 Each unit has types of its own and calls the same parts of the standard library with them, so that each brings its own copies of the templates. With the
-default number of units there are more than 50 MB of debug information. The program runs for about as many seconds as its argument says.
+default number of units there are more than 50 MB of debug information. The program uses about as many seconds of a processor as its argument says.
 """
 import os
 import subprocess
@@ -126,12 +126,11 @@ def main():
         with open(os.path.join(directory, sources[-1]), 'w') as out:
             out.write(UNIT.replace('@', str(i)))
     with open(os.path.join(directory, 'main.cpp'), 'w') as out:
-        out.write('#include <chrono>\n#include <cstdio>\n#include <cstdlib>\n')
+        out.write('#include <cstdio>\n#include <cstdlib>\n#include <ctime>\n')
         out.writelines(f'double run{i}(int);\n' for i in range(1, units + 1))
         out.write('static double (*const runs[])(int) = {' + ', '.join(f'run{i}' for i in range(1, units + 1)) + '};\n')
-        out.write('int main(int argc, char **argv)\n{\n\tdouble sum = 0;\n\tauto end = std::chrono::steady_clock::now() + '
-                  'std::chrono::duration<double>(argc > 1 ? atof(argv[1]) : 1);\n'
-                  '\twhile (std::chrono::steady_clock::now() < end)\n\t\tfor (auto run : runs)\n\t\t\tsum += run(400);\n\tprintf("%f\\n", sum);\n}\n')
+        out.write('int main(int argc, char **argv)\n{\n\tdouble sum = 0;\n\tclock_t end = (clock_t)((argc > 1 ? atof(argv[1]) : 1) * CLOCKS_PER_SEC);\n'
+                  '\twhile (std::clock() < end)\n\t\tfor (auto run : runs)\n\t\t\tsum += run(400);\n\tprintf("%f\\n", sum);\n}\n')
     sources.append('main.cpp')
     flags = os.environ.get('CXXFLAGS', '-g -O2 -fno-omit-frame-pointer').split()
 

@@ -213,6 +213,8 @@ static struct error *draw(struct flamegraph *flamegraph)
 	struct error *error = build_tree(flamegraph);
 	if (!error)
 		error = write_picture(flamegraph);
+	if (!error)
+		opening_warn(&flamegraph->opening);
 	calltree_destroy(flamegraph->tree);
 	fold_destroy(flamegraph->fold);
 	opening_end(&flamegraph->opening);

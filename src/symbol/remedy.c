@@ -110,7 +110,7 @@ static void debug_package(const struct dso *dso, struct strbuf *out)
 	const char *servers = getenv("DEBUGINFOD_URLS");
 	enum distribution distribution = distribution_here();
 	if (servers && *servers && dso->build_id.size)
-		strbuf_add_str(out, "the servers of DEBUGINFOD_URLS have nothing for it; ");
+		strbuf_add_str(out, "the servers of DEBUGINFOD_URLS gave nothing for it; ");
 	if (distribution == DISTRIBUTION_DEBIAN) {
 		cleanup_free char *package = debian_package(dso->name);
 		if (package)

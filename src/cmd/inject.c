@@ -89,6 +89,8 @@ static struct error *put_through(struct inject *inject, const struct record *rec
 	}
 	if (record->header->type == RECORD_SAMPLE)
 		return put_sample_through(inject, record);
+	if (record->header->type == RECORD_AUXTRACE)
+		return inject_write_trace(inject, record);
 	error = inject_map(inject, record, &done);
 	error = error ? error : inject_build_ids(inject, record, NULL);
 	return error || done ? error : inject_write(inject, record->header);
@@ -106,6 +108,7 @@ static struct error *put_all_through(struct inject *inject)
 static void tell(const struct inject *inject)
 {
 	struct strbuf text = {0};
+	inject->session->reader->trouble.auxtrace_bytes -= inject->trace_bytes;
 	session_trouble_text(inject->session, &text);
 	if (text.len)
 		log_warning("%s", strbuf_str(&text));

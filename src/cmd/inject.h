@@ -46,6 +46,7 @@ struct inject {
 	struct features features;
 	struct writer *writer;
 	uint64_t written, left_out; /* records */
+	uint64_t trace_bytes;
 
 	/* inject_buildid.c */
 	char *known_text;
@@ -82,6 +83,8 @@ void inject_output_prepare(struct inject *inject);
 struct error *inject_output_open(struct inject *inject);
 /* A record of the input, or one that was made. Not written: what the output's own head says. */
 struct error *inject_write(struct inject *inject, const struct record_header *header);
+/* The same of an AUXTRACE record, with its trace where that is to be had; without, nothing is written. */
+struct error *inject_write_trace(struct inject *inject, const struct record *record);
 struct error *inject_output_finish(struct inject *inject);
 void inject_output_deinit(struct inject *inject);
 

@@ -140,7 +140,9 @@ static struct error *note_all(struct inject *inject)
 struct error *inject_build_ids(struct inject *inject, const struct record *record, const struct stack *stack)
 {
 	uint32_t type = record->header->type;
-	if (inject->options->all_build_ids)
+	/* Nobody knows yet what hardware trace hits. */
+	bool traced = features_has(&inject->session->reader->features, FEATURE_AUXTRACE);
+	if (inject->options->all_build_ids || (inject->options->build_ids && traced))
 		return type == RECORD_MMAP || type == RECORD_MMAP2 || type == RECORD_KSYMBOL ? note_all(inject) : NULL;
 	return inject->options->build_ids && type == RECORD_SAMPLE ? inject_visit(inject, record, stack, note_address) : NULL;
 }

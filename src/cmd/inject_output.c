@@ -1,7 +1,7 @@
 /* The recording that comes out: the same events and features as the one that went in, as a file or a stream.
  *
  * Records come in the order of time, so wherever the input had an end of a round, one may be in the output: no reader has to keep more than it did.
- * Compression and directories end here. */
+ * Compression and directories end here. Hardware trace goes through with files; unpacking and pipes leave it out. */
 #include "cmd/inject.h"
 
 #include "base/mem.h"
@@ -82,6 +82,20 @@ struct error *inject_write(struct inject *inject, const struct record_header *he
 	return writer_append(inject->writer, &piece, 1);
 }
 
+struct error *inject_write_trace(struct inject *inject, const struct record *record)
+{
+	uint64_t size;
+	const void *trace = reader_trace(inject->session->reader, record->header, record->offset, &size);
+	if (!trace)
+		return NULL;
+	const struct feature_trace place = {writer_totals(inject->writer).file_bytes, record->header->size};
+	const struct iovec pieces[] = {{(void *)record->header, record->header->size}, {(void *)trace, size}};
+	inject->written++;
+	inject->trace_bytes += size;
+	vec_push(&inject->features.traces, place);
+	return writer_append(inject->writer, pieces, 2);
+}
+
 /* The input's build-ids, and those that were found, which win. A stream has those of the input among its records. */
 static void join_build_ids(struct inject *inject)
 {
@@ -106,6 +120,8 @@ struct error *inject_output_finish(struct inject *inject)
 	join_build_ids(inject);
 	if (features->build_ids.len)
 		features_set(features, FEATURE_BUILD_ID);
+	if (features->traces.len)
+		features_set(features, FEATURE_AUXTRACE);
 	if (session->first_time) {
 		features->first_sample_ns = session->first_time;
 		features->last_sample_ns = session->last_time;
@@ -119,6 +135,7 @@ void inject_output_deinit(struct inject *inject)
 {
 	writer_close(inject->writer);
 	vec_deinit(&inject->features.build_ids);
+	vec_deinit(&inject->features.traces);
 	arena_deinit(&inject->features.arena);
 	event_list_deinit(&inject->events);
 }

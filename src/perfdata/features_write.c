@@ -302,6 +302,15 @@ static void write_tracing_data(struct encoder *e)
 	strbuf_add(e->out, e->features->tracing_data, e->features->tracing_data_size);
 }
 
+static void write_traces(struct encoder *e)
+{
+	put_u64(e, e->features->traces.len);
+	for (size_t i = 0; i < e->features->traces.len; i++) {
+		put_u64(e, e->features->traces.data[i].offset);
+		put_u64(e, e->features->traces.data[i].size);
+	}
+}
+
 static void write_nothing(struct encoder *e)
 {
 	(void)e;
@@ -348,6 +357,7 @@ static void (*const writers[FEATURE_COUNT])(struct encoder *) = {
 	[FEATURE_BRANCH_STACK] = write_nothing,
 	[FEATURE_PMU_MAPPINGS] = write_pmu_mappings,
 	[FEATURE_GROUP_DESC] = write_group_desc,
+	[FEATURE_AUXTRACE] = write_traces,
 	[FEATURE_STAT] = write_nothing,
 	[FEATURE_CACHE] = write_cache,
 	[FEATURE_SAMPLE_TIME] = write_sample_time,

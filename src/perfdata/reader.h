@@ -91,6 +91,9 @@ const struct record_header *reader_record(struct reader *reader, uint64_t *offse
 /* The kernel's record at `offset` if it is a sound one, which reader_record() would hand out and do nothing else; else NULL. Changes nothing. */
 const struct record_header *reader_peek(const struct reader *reader, uint64_t offset);
 
+/* Stable input. The hardware trace that follows an AUXTRACE record at `offset` without being counted in its size, valid as long as the reader; NULL where
+ * unpacking has left it out. */
+const void *reader_trace(const struct reader *reader, const struct record_header *header, uint64_t offset, uint64_t *ret_size);
 /* Stable input. Records from offset `from` to `to` were read and won't be again for long: their memory can go. */
 void reader_forget(const struct reader *reader, uint64_t from, uint64_t to);
 

@@ -1,6 +1,7 @@
 """perf inject against the kernel's perf: both tools read what both have made of the same recording."""
 import pathlib
 import re
+import struct
 import subprocess
 import sys
 
@@ -172,6 +173,41 @@ def test_build_ids_in_maps(perf, oracle, tmp_path, option, pipe):
         assert (option == "-B") == (("0x400600", "0xa00", "0x600", "aa" * 20, "/opt/known") in maps)
     assert perf("script", "-F", "comm,tid,time,event,ip,sym,dso", "-i", data).stdout == perf("script", "-F", "comm,tid,time,event,ip,sym,dso", "-i", "-",
                                                                                             stdin=open(tmp_path / "ours", "rb")).stdout
+
+
+def feature(path, number):
+    """The bytes of a header feature of a file."""
+    data = path.read_bytes()
+    header = struct.unpack_from("<13Q", data)
+    table = header[5] + header[6]
+    for place, bit in enumerate(bit for bit in range(64) if header[9] >> bit & 1):
+        if bit == number:
+            offset, size = struct.unpack_from("<QQ", data, table + 16 * place)
+            return data[offset:offset + size]
+    return None
+
+
+@pytest.mark.sanitize
+@pytest.mark.parametrize("form", ["file", "stream", "cut"])
+def test_hardware_trace(perf, oracle, tmp_path, form):
+    """What follows a record without being counted in its size goes through, and the header's index finds it; a stream leaves it out with a word."""
+    AUXTRACE, INDEX = 71, 18
+    trace = bytes(range(64))
+    fields = struct.pack("<QQQIIII", len(trace) if form != "cut" else 1 << 40, 0, 0, 0, 5, 0, 0)
+    _, events, lines = story()
+    lines.insert(30, f"record type={AUXTRACE} misc=0 size=48 data={(fields + trace).hex()}")
+    data = write(tmp_path / "perf.data", ["feature event_desc"] + events + lines, pipe=form == "stream")
+    ours = tmp_path / "ours"
+    done = subprocess.run([perf.path, "inject", "-i", "-" if form == "stream" else data, "-o", ours], input=data.read_bytes(), capture_output=True,
+                          check=True)
+    if form == "file":
+        count, offset, size = struct.unpack("<QQQ", feature(ours, INDEX))
+        assert (count, size) == (1, 48) and ours.read_bytes()[offset:offset + 48 + len(trace)] == struct.pack("<IHH", AUXTRACE, 0, 48) + fields + trace
+        assert b"left out" not in done.stderr
+    assert perf("script", "-i", ours).stdout == perf("script", "-i", data).stdout != ""
+    if form == "stream":
+        assert b"hardware trace" in done.stderr and feature(ours, INDEX) is None
+        assert oracle("script", "-F", "comm,tid,time,event,ip", "-i", ours).stdout.count("cpu-clock") == 40
 
 
 def stacks(program, data, stdin=None):

@@ -168,7 +168,7 @@ static bool unwound_chain(struct adding *adding)
 					      .stitcher = context->options->stitcher};
 	stack_addresses(context->resolver, context->machine, in->thread, in->event, in->sample, in->model_time, &options, &worker->stack);
 	if (worker->stack.unwound)
-		stack_ends_add(&worker->ends, worker->stack.end.reason, worker->stack.end.dso, 1);
+		stack_ends_add_unwound(&worker->ends, &worker->stack.end, &in->event->attr, in->sample);
 	worker->words.len = 0;
 	uint8_t mode = CPUMODE_UNKNOWN;
 	for (size_t i = 0; i < worker->stack.frames.len; i++) {

@@ -32,6 +32,13 @@ void stack_ends_add(struct stack_ends *ends, unsigned int reason, const struct d
 	ends->list.data[*at].count += count;
 }
 
+void stack_ends_add_unwound(struct stack_ends *ends, const struct unwind_end *end, const struct event_attr *attr, const struct sample *sample)
+{
+	/* A little less than asked for is what fits into a record. */
+	bool small = sample->stack_size <= attr->sample_stack_user / 2;
+	stack_ends_add(ends, end->reason == UNWIND_SHORT && small ? STACK_END_BEFORE_GROWTH : end->reason, end->dso, 1);
+}
+
 void stack_ends_merge(struct stack_ends *ends, const struct stack_ends *from)
 {
 	for (size_t i = 0; i < from->list.len; i++)
@@ -143,6 +150,7 @@ const char *stack_end_text(unsigned int reason)
 		[UNWIND_DEPTH] = "more frames than the limit",
 		[UNWIND_UNSUPPORTED] = "a kind of process that can't be unwound",
 		[STACK_END_FRAME_POINTER] = "no frame pointer",
+		[STACK_END_BEFORE_GROWTH] = "the copied stack was too short before copies grew",
 	};
 	return reason < STACK_END_REASONS ? texts[reason] : "?";
 }
@@ -188,6 +196,9 @@ void stack_end_remedy(struct resolver *resolver, const struct session *session, 
 		break;
 	case UNWIND_DEPTH:
 		strbuf_add_str(out, "show more with --max-stack N");
+		break;
+	case STACK_END_BEFORE_GROWTH:
+		strbuf_printf(out, "record with --call-graph dwarf,%u", (unsigned int)MOST_COPIED);
 		break;
 	case STACK_END_FRAME_POINTER:
 		strbuf_add_str(out, "record with --call-graph dwarf, or build it with -fno-omit-frame-pointer");

@@ -6,12 +6,12 @@
 #include "base/strbuf.h"
 #include "unwind/unwind.h"
 
-/* Further than enum unwind_reason: of stacks by frame pointers. */
-enum { STACK_END_FRAME_POINTER = UNWIND_REASONS, STACK_END_REASONS };
+/* Further than enum unwind_reason: of stacks by frame pointers; and UNWIND_SHORT where the event's other copies were larger (dwarf,auto). */
+enum { STACK_END_FRAME_POINTER = UNWIND_REASONS, STACK_END_BEFORE_GROWTH, STACK_END_REASONS };
 
 struct stack_end {
 	const struct dso *dso; /* NULL = in nothing that is mapped */
-	unsigned int reason;   /* enum unwind_reason, STACK_END_FRAME_POINTER */
+	unsigned int reason;   /* enum unwind_reason, STACK_END_* */
 	uint64_t count;	       /* stacks */
 };
 
@@ -24,6 +24,8 @@ struct stack_ends {
 };
 void stack_ends_deinit(struct stack_ends *ends);
 
+/* The end of a stack that was unwound from a sample's copy. */
+void stack_ends_add_unwound(struct stack_ends *ends, const struct unwind_end *end, const struct event_attr *attr, const struct sample *sample);
 void stack_ends_add(struct stack_ends *ends, unsigned int reason, const struct dso *dso, uint64_t count);
 /* Adds all of `from`. */
 void stack_ends_merge(struct stack_ends *ends, const struct stack_ends *from);

@@ -432,8 +432,5 @@ def test_build_ids(perf, oracle, live, tmp_path, monkeypatch):
     assert perf("record", "-q", "-F", "20000", "-o", path, "--", "ls", "-lR", "/usr/share/doc").returncode == 0
     build_id = named[0].split()[0]
     wanted = tmp_path / "cache/.build-id" / build_id[:2] / build_id[2:] / "elf"
-    for _ in range(50):
-        if wanted.exists():
-            break
-        time.sleep(0.1)
+    started.until(wanted.exists, "the copy is there")
     assert wanted.read_bytes()[:4] == b"\x7fELF"

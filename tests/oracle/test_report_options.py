@@ -141,7 +141,7 @@ def test_lines_of_callers(perf, oracle, recordings):
         return [row.split() for row in own_rows(program, recordings["dwarf"], words) if "prog.c" in row]
     ours = callers(perf)
     assert ours == callers(oracle)
-    assert any(row[-2:] == ["twist", "(inlined)"] for row in ours)
+    assert any(row.split()[-2:] == ["twist", "(inlined)"] for row in own_rows(perf, recordings["dwarf"], words[:4]))
     chains = own_rows(perf, recordings["chains"], words)
     assert any(re.search(r"prog\.c:\d+ +\[\.\] main", row) for row in chains)
 

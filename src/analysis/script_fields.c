@@ -27,6 +27,8 @@ const struct script_field_row script_field_table[SCRIPT_FIELD_COUNT] = {
 	[SCRIPT_EVENT] = {"event", 0, NULL, 0, NULL, script_print_event, "name of the event"},
 	[SCRIPT_FLAGS] = {"flags", 0, NULL, 0, script_put_flags, NULL, "kind of a branch, of decoded instruction traces only: else blanks"},
 	[SCRIPT_TRACE] = {"trace", 0, NULL, NOT_TRACEPOINT, NULL, script_print_trace, "what a tracepoint tells"},
+	[SCRIPT_SYNTH] = {"synth", 0, NULL, 0, NULL, script_print_synth,
+			  "what 'perf inject --itrace' found in Intel PT: PTWRITE, power states, frequencies, interrupts"},
 	[SCRIPT_ADDR] = {"addr", PERF_SAMPLE_ADDR, "ADDR", 0, NULL, script_print_addr, "address of the data, or target of the branch"},
 	[SCRIPT_DATA_SRC] = {"data_src", PERF_SAMPLE_DATA_SRC, "DATA_SRC", 0, NULL, script_print_data_src,
 			     "where the data came from: cache level, snoop, TLB, lock"},
@@ -87,10 +89,16 @@ static const struct script_type_row {
 				BIT(CODE_PAGE_SIZE)},
 	[SCRIPT_BREAKPOINT] = {"break", "breakpoint", USUAL},
 	[SCRIPT_OTHER] = {"other", "other", USUAL},
+	[SCRIPT_SYNTHETIC] = {"synth", "synthetic", (USUAL & ~BIT(PERIOD)) | BIT(SYNTH)},
 };
+
+/* PERF_TYPE_SYNTH of the kernel tool: no kernel counts such. */
+static const uint32_t SYNTHETIC_TYPE = 1u << 31;
 
 enum script_type script_type_of(const struct event *event)
 {
+	if (event->attr.type == SYNTHETIC_TYPE)
+		return SCRIPT_SYNTHETIC;
 	return event->attr.type < SCRIPT_OTHER ? (enum script_type)event->attr.type : SCRIPT_OTHER;
 }
 
@@ -112,7 +120,6 @@ struct parse {
 static const struct {
 	const char *name, *why;
 } refused_fields[] = {
-	{"synth", "tells of what instruction traces (Intel PT, Arm CoreSight) are decoded to, which isn't done here; use brstack"},
 	{"machine_pid", "would tell guests apart, which isn't done here; record inside of the guest"},
 	{"vcpu", "would tell guests apart, which isn't done here; record inside of the guest"},
 };
@@ -179,7 +186,7 @@ static struct error *parse_type(const char *name, size_t len, int *ret)
 			*ret = type;
 			return NULL;
 		}
-	return error_new_kind(ERROR_USAGE, "there is no type of events \"%.*s:\"; types are hw sw trace cache raw break other", (int)len,
+	return error_new_kind(ERROR_USAGE, "there is no type of events \"%.*s:\"; types are hw sw trace cache raw break other synth", (int)len,
 			      name);
 }
 

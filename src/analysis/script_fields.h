@@ -28,6 +28,7 @@ enum script_field {
 	SCRIPT_EVENT,
 	SCRIPT_FLAGS,
 	SCRIPT_TRACE,
+	SCRIPT_SYNTH,
 	SCRIPT_ADDR,
 	SCRIPT_DATA_SRC,
 	SCRIPT_WEIGHT,
@@ -72,6 +73,7 @@ enum script_type {
 	SCRIPT_RAW,
 	SCRIPT_BREAKPOINT,
 	SCRIPT_OTHER,
+	SCRIPT_SYNTHETIC, /* made of instruction traces */
 	SCRIPT_TYPE_COUNT,
 };
 

@@ -122,7 +122,7 @@ void script_json_sample(struct script_text *text, const struct script_sample *at
 
 /* Fields, by file. */
 script_field_put script_put_pid, script_put_tid, script_put_cpu, script_put_misc, script_put_time, script_put_period, script_put_flags;
-script_field_print script_print_comm, script_print_tod, script_print_event, script_print_trace;
+script_field_print script_print_comm, script_print_tod, script_print_event, script_print_trace, script_print_synth;
 script_field_print script_print_addr, script_print_ip, script_print_branch;
 script_field_put script_put_weight, script_put_ins_lat, script_put_retire_lat, script_put_phys_addr;
 script_field_print script_print_data_src, script_print_data_page_size, script_print_code_page_size, script_print_cgroup;

@@ -82,7 +82,7 @@ static const struct option script_options[] = {
 	OPTION_GROUP(output_option_group, TYPE, output),
 	OPTION_HEADING("What is shown of a sample"),
 	OPTION_CUSTOM_FLAGS('F', "fields", TYPE, fields, "[TYPE:]FIELD,…",
-			    "fields of the lines, for a TYPE of events (hw sw trace cache raw break other) or for all; with + and - added "
+			    "fields of the lines, for a TYPE of events (hw sw trace cache raw break other synth) or for all; with + and - added "
 			    "to the usual ones "
 			    "and taken away. -F help lists them",
 			    parse_fields, OPTION_NO_NEGATION),

@@ -440,6 +440,36 @@ def test_fields_of_instruction_traces(perf, oracle, record, tmp_path, name, fiel
     assert "decoded instruction traces" in perf("script", "-i", path, "-F", fields).stderr
 
 
+SYNTHETIC = {
+    0: [struct.pack("<IQ", 1, 0x1234), *(struct.pack("<IQ", 0, text) for text in (0, 0x41, 0x4100, 0x414141, 0x7f, 0x41004141, 0x4142434445464748, 0x412041)), b"1234"],
+    1: [struct.pack("<IQ", 0, 0x300000015)],
+    2: [struct.pack("<IQ", 0, 0xffffffffffffffff), struct.pack("<IQ", 0, 0x801234)],
+    3: [struct.pack("<I", 1), struct.pack("<I", 0)],
+    4: [struct.pack("<IQ", 0, 0xffffffff), struct.pack("<IQ", 0, 0x1234)],
+    5: [struct.pack("<III", ratio | most << 16, khz, 0) for ratio, most, khz in ((10, 20, 1000499), (10, 20, 1000500), (30, 20, 123), (0, 0, 0))],
+    6: [struct.pack("<IQ", 0, 0x1234)],
+    7: [*(struct.pack("<II", kind | (kind & 1) << 7 | 9 << 8, 0) for kind in range(32)),
+        struct.pack("<IQQQQQQQQ", 3 | 4 << 16, 0, 5, 1, 6, 2, 7, 63, 0x1f)],
+    8: [struct.pack("<IQ", flags, 0x1234) for flags in range(4)],
+    42: [b"12345678"],
+}
+
+
+@pytest.mark.parametrize("fields", [None, "synth:synth,event", "+synth", "comm,event,synth,ip"])
+def test_synthetic_events(perf, oracle, tmp_path, fields):
+    """Samples that inject made of Intel PT, of all kinds."""
+    text = "feature event_desc\n"
+    for index, kind in enumerate(SYNTHETIC):
+        text += f"event e{kind} type={1 << 31} config={kind} freq=1 sample=IP|TID|TIME|RAW|IDENTIFIER flags=sample_id_all ids={index + 1}\n"
+    text += "comm pid=1 tid=1 name=x\n"
+    samples = [(index, raw) for index, kind in enumerate(SYNTHETIC) for raw in SYNTHETIC[kind]]
+    text += "".join(f"sample event={index} id={index + 1} ip=0x400123 pid=1 tid=1 time={time} raw={raw.hex()}\n" for time, (index, raw) in enumerate(samples, 1000))
+    (tmp_path / "perf.data").write_bytes(recording.make(text))
+    theirs, ours = both(perf, oracle, tmp_path / "perf.data", ["-F", fields] if fields else [])
+    assert_same(theirs, ours, fields)
+    assert len(ours.splitlines()) == len(samples)
+
+
 def test_metrics(perf, tmp_path):
     """Of each sample of a group, from the advance of its counters; the kernel's perf 6.1 prints others (0.00% of all branches for 20 of 100)."""
     text = """
@@ -459,7 +489,7 @@ sample event=0 ip=0x400123 pid=1 tid=1 time=2000 id=1 read=1200/1,1550/2,7/3
     assert lines[2] == "\tmetric:    1.50  insn per cycle"
 
 
-@pytest.mark.parametrize("words", [["--itrace=b"], ["--insn-trace"], ["--call-trace"], ["--xed"], ["-F", "+synth"], ["--guest-code"],
+@pytest.mark.parametrize("words", [["--itrace=b"], ["--insn-trace"], ["--call-trace"], ["--xed"], ["-F", "+vcpu"], ["--guest-code"],
                                    ["--addr2line", "/usr/bin/addr2line"]], ids=" ".join)
 def test_what_cannot_be_had_says_what_to_use(perf, words):
     result = perf("script", *words)

@@ -68,19 +68,20 @@ enum place {
 	PLACE_LOCAL_DEBUG,  /* DIR/.debug/NAME */
 	PLACE_MERGED_USR,   /* /usr/lib/debug/PATH without its /usr */
 	PLACE_DEBUGINFOD,   /* what debuginfod clients fetched earlier */
+	PLACE_DEBUGINFOD_FILE, /* the same: copies of files that aren't here */
 	PLACES,
 };
 
-static char *debuginfod_path(const struct search *search)
+static char *debuginfod_path(const struct search *search, const char *kind)
 {
 	char text[41];
 	buildid_format(&search->build_id, text);
 	const char *cache = getenv("DEBUGINFOD_CACHE_PATH"), *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
 	if (cache && *cache)
-		return mem_printf("%s/%s/debuginfo", cache, text);
+		return mem_printf("%s/%s/%s", cache, text, kind);
 	if (xdg && *xdg)
-		return mem_printf("%s/debuginfod_client/%s/debuginfo", xdg, text);
-	return home ? mem_printf("%s/.cache/debuginfod_client/%s/debuginfo", home, text) : NULL;
+		return mem_printf("%s/debuginfod_client/%s/%s", xdg, text, kind);
+	return home ? mem_printf("%s/.cache/debuginfod_client/%s/%s", home, text, kind) : NULL;
 }
 
 /* Length of the directory part with its slash. */
@@ -99,8 +100,8 @@ static char *place_by_build_id(const struct search *search, enum place place, co
 		buildid_format(&search->build_id, text);
 		return mem_printf("%s/usr/lib/debug/.build-id/%.2s/%s.debug", prefix, text, text + 2);
 	}
-	if (place == PLACE_DEBUGINFOD)
-		return debuginfod_path(search);
+	if (place == PLACE_DEBUGINFOD || place == PLACE_DEBUGINFOD_FILE)
+		return debuginfod_path(search, place == PLACE_DEBUGINFOD ? "debuginfo" : "executable");
 	if (!search->cache_dir)
 		return NULL;
 	if (place == PLACE_CACHE_OLD)
@@ -164,9 +165,10 @@ static bool open_candidate(struct search *search, const char *path, enum place p
 	return false;
 }
 
-static void take_candidate(struct symbol_files *result, struct elf_file *elf, const char *path)
+/* `whole`: it is no debug file, and tells where the file's contents are in memory even without names of its own. */
+static void take_candidate(struct symbol_files *result, struct elf_file *elf, const char *path, bool whole)
 {
-	bool dynsym = elf_has_dynsym(elf);
+	bool dynsym = whole || elf_has_dynsym(elf);
 	if (!result->symbols && elf_has_symtab(elf)) {
 		result->with_symtab = *elf;
 		result->symbols = &result->with_symtab;
@@ -191,7 +193,7 @@ static void try_places(struct search *search)
 		cleanup_free char *path = place_path(search, (enum place)place);
 		struct elf_file elf = {0};
 		if (path && open_candidate(search, path, (enum place)place, &elf))
-			take_candidate(result, &elf, path);
+			take_candidate(result, &elf, path, place == PLACE_FILE || place == PLACE_DEBUGINFOD_FILE);
 	}
 }
 
@@ -201,15 +203,19 @@ static bool may_be_fetched(const struct dso *dso)
 	return dso->kind == DSO_FILE;
 }
 
-static void ask_server(struct search *search, const struct dso *dso)
+/* The path of what a server has, or NULL. */
+static char *ask_server(const struct search *search, const struct dso *dso, enum debug_server_file kind)
 {
 	struct debug_server *server = search->options->debug_server;
-	if (!server || !search->build_id.size || !may_be_fetched(dso))
-		return;
-	cleanup_free char *path = debug_server_fetch(server, DEBUG_SERVER_DEBUGINFO, &search->build_id, dso->name);
+	return server && search->build_id.size && may_be_fetched(dso) ? debug_server_fetch(server, kind, &search->build_id, dso->name) : NULL;
+}
+
+static void try_server(struct search *search, const struct dso *dso, enum debug_server_file kind)
+{
+	cleanup_free char *path = ask_server(search, dso, kind);
 	struct elf_file elf = {0};
 	if (path && open_candidate(search, path, PLACE_DEBUGINFOD, &elf))
-		take_candidate(search->result, &elf, path);
+		take_candidate(search->result, &elf, path, kind == DEBUG_SERVER_EXECUTABLE);
 }
 
 /* Build-id and debug link of the file itself, as far as it is there and not known to be another one. */
@@ -271,7 +277,10 @@ void symbol_files_find(const struct symbol_options *options, const struct dso *d
 		try_places(&search);
 	}
 	if (!ret->symbols)
-		ask_server(&search, dso);
+		try_server(&search, dso, DEBUG_SERVER_DEBUGINFO);
+	/* A debug file doesn't tell where the contents of the file were. */
+	if (!ret->runtime && !ret->present)
+		try_server(&search, dso, DEBUG_SERVER_EXECUTABLE);
 	search_deinit(&search);
 	if (!ret->symbols)
 		ret->symbols = ret->runtime;
@@ -298,7 +307,7 @@ void symbol_files_close(struct symbol_files *files)
 
 bool runtime_file_open(const struct symbol_options *options, const struct dso *dso, struct elf_file *ret)
 {
-	static const enum place places[] = {PLACE_FILE, PLACE_CACHE, PLACE_CACHE_OLD, PLACE_CACHE_VDSO};
+	static const enum place places[] = {PLACE_FILE, PLACE_CACHE, PLACE_CACHE_OLD, PLACE_CACHE_VDSO, PLACE_DEBUGINFOD_FILE};
 	struct symbol_files result = {0};
 	struct search search;
 	bool found = false;
@@ -309,6 +318,10 @@ bool runtime_file_open(const struct symbol_options *options, const struct dso *d
 			found = path && open_candidate(&search, path, places[i], ret);
 		}
 		search.root[0] = '\0';
+	}
+	if (!found) {
+		cleanup_free char *path = ask_server(&search, dso, DEBUG_SERVER_EXECUTABLE);
+		found = path && open_candidate(&search, path, PLACE_DEBUGINFOD_FILE, ret);
 	}
 	search_deinit(&search);
 	return found;

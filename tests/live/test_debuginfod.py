@@ -243,6 +243,26 @@ def test_progress_on_a_terminal(perf, programs, tmp_path):
     assert re.search(r"Debug file: hot +\[[# ]+\] +\d+%", done.stdout), done.stdout
 
 
+def test_code_of_a_missing_program(perf, programs, tmp_path):
+    """A recording of another machine: the program itself comes from the server, too; debug files don't tell where its parts were in memory."""
+    folder, ids = programs
+    known = tmp_path / "known.data"
+    listed = "".join(f"feature build_id {ids[name]} /elsewhere/{name}\n" for name in SAMPLES)
+    known.write_bytes(recording.Maker(listed + describe_again(programs).replace(f"name={folder}/", "name=/elsewhere/")).make())
+    with Server(debug_files(programs, ("debuginfo",))) as infos, Server(debug_files(programs, ("executable",))) as files:
+        environment = {**os.environ, "DEBUGINFOD_CACHE_PATH": str(tmp_path / "cache"), "DEBUGINFOD_URLS": f"{infos.url} {files.url}"}
+
+        def run(*words):
+            return subprocess.run([perf.path, *words, "-i", known], capture_output=True, text=True, env=environment, check=False)
+        assert names(run("report", "--stdio", "-s", "sym,srcline"))[0] == ("hot_secret", "hot.c:2")
+        assert [path for path in files.asked if "executable" in path] == [f"/buildid/{ids[name]}/executable" for name in ("hot", "warm", "cool")]
+        shown = run("annotate", "--stdio", "-s", "hot_secret")
+        assert re.search(r"100\.00 +: +[0-9a-f]+: +\w+", shown.stdout), shown.stdout + shown.stderr
+        assert sum("executable" in path for path in files.asked) == 3
+    environment["DEBUGINFOD_URLS"] = ""
+    assert run("annotate", "--stdio", "-s", "hot_secret").stdout == shown.stdout
+
+
 def cached(perf, home, *words):
     environment = {name: value for name, value in os.environ.items() if not name.startswith("DEBUGINFOD") and name != "PERF_BUILDID_DIR"}
     return subprocess.run([perf.path, *words], capture_output=True, text=True, check=False, env={**environment, "HOME": str(home)})

@@ -12,6 +12,7 @@ import pytest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
 import alike  # noqa: E402
+import recording  # noqa: E402
 
 BASE = 0x7F0000000000
 PID = 100
@@ -317,3 +318,25 @@ def test_kernel_that_lies_elsewhere_after_a_reboot(perf, tmp_path):
     plain = perf("script", "-i", data, "-F", "ip,sym").stdout
     assert plain.count("\n") > 5 and plain.count("[unknown]") < plain.count("\n") / 2
     assert perf("script", "-i", data, "-F", "ip,sym", "--kallsyms", moved).stdout == plain
+
+
+def test_debug_file_of_a_static_program(perf, tmp_path):
+    """Debug files don't tell where the contents of the program were: the stripped program does, even if it has no symbol of its own. (The kernel's perf takes
+    the debug file's word, and names other functions.)"""
+    if not all(shutil.which(tool) for tool in ("gcc", "objcopy", "nm", "readelf")):
+        pytest.skip("gcc or binutils is missing")
+    (tmp_path / "x.c").write_text("static __attribute__((noinline)) int hidden(int x) { return x * 5; } int main(int c, char **v) { return hidden(c); }")
+    subprocess.run(["gcc", "-static", "-g", "-O1", "-no-pie", "-o", "x", "x.c"], cwd=tmp_path, check=True)
+    for command in ("objcopy --only-keep-debug x x.debug", "strip -o y x", "objcopy --add-gnu-debuglink=x.debug y"):
+        subprocess.run(command.split(), cwd=tmp_path, check=True)
+    table = subprocess.run(["nm", "x"], cwd=tmp_path, capture_output=True, text=True, check=True).stdout
+    start = next(int(line.split()[0], 16) for line in table.splitlines() if line.endswith(" t hidden"))
+    segments = subprocess.run(["readelf", "-lW", "y"], cwd=tmp_path, capture_output=True, text=True, check=True).stdout
+    offset, address, size = next((int(line.split()[1], 16), int(line.split()[2], 16), int(line.split()[4], 16)) for line in segments.splitlines()
+                                 if line.split()[:1] == ["LOAD"] and " R E " in line)
+    text = ("event cpu-clock type=1 config=0 sample=IP|TID|TIME|PERIOD flags=sample_id_all,mmap,mmap2\n"
+            f"mmap2 pid=7 tid=7 addr={address:#x} len={size:#x} pgoff={offset:#x} time=2 prot=5 flags=2 name={tmp_path / 'y'}\n"
+            f"sample ip={start + 1:#x} pid=7 tid=7 time=5 period=1\n")
+    (tmp_path / "perf.data").write_bytes(recording.Maker(text).make())
+    done = perf("report", "--stdio", "-s", "sym,srcline", "-i", tmp_path / "perf.data")
+    assert "100.00%  [.] hidden  x.c:1" in done.stdout

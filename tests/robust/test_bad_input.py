@@ -9,6 +9,8 @@ import pytest
 COMMANDS = {
     "report": ["report", "--stdio"],
     "report-jobs": ["report", "--stdio", "--jobs", "4", "--sort", "comm,pid,dso,sym,cpu"],
+    "memory": ["report", "--stdio", "--mem-mode", "--sort", "mem,snoop,tlb,symbol_daddr,dso_daddr,dcacheline,symbol_iaddr,phys_daddr"],
+    "cycles": ["report", "--stdio", "--total-cycles"],
     "script": ["script"],
     "script-all": ["script", "--show-mmap-events", "--show-task-events", "--header"],
     "dump": ["script", "-D"],
@@ -118,7 +120,7 @@ def test_no_recording_at_all(perf, tmp_path, name):
 def test_one_thread_or_many_say_the_same(perf, corpus):
     files = sorted(path for path in corpus.rglob("*.data") if path.stat().st_size > 50000)[:20]
     for path in files:
-        for words in (COMMANDS["report"], COMMANDS["folded"], ["report", "--stdio", "--no-children", "--sort", "dso,sym", "-g", "none"]):
+        for words in (COMMANDS["report"], COMMANDS["folded"], COMMANDS["memory"], COMMANDS["cycles"], ["report", "--stdio", "--no-children", "--sort", "dso,sym", "-g", "none"]):
             one = perf(*words, "-f", "--jobs", "1", "-i", path, text=False)
             many = perf(*words, "-f", "--jobs", "5", "-i", path, text=False)
             assert one.stdout == many.stdout and one.returncode == many.returncode, f"{path}: {words}"

@@ -32,8 +32,12 @@ def text_segment(executable):
 
 def truth_of(sample, size):
     """[(function, return address, is handler)], outermost first; None where the copied stack does not reach it. The sample ends with
-    `size` bytes of stack and how many of them are valid: what is behind those is left from samples before."""
+    bytes of stack and how many of them are valid: what is behind those is left from samples before. In front stands how many bytes there
+    are: `size`, or what was left when the copy was cut to its stack."""
     valid = struct.unpack_from("<Q", sample, len(sample) - 8)[0]
+    short = (valid + 7) & ~7
+    if struct.unpack_from("<Q", sample, len(sample) - 16 - short)[0] == short:
+        size = short
     sample = sample[len(sample) - 8 - size: len(sample) - 8 - size + valid]
     place = sample.find(MAGIC)
     if place < 0 or place + 24 > len(sample):
@@ -58,12 +62,13 @@ def samples(path):
         attrs, _, at, size = struct.unpack_from("<QQQQ", data, 24)
         sample_type = struct.unpack_from("<Q", data, attrs + 24)[0]
         stack = struct.unpack_from("<I", data, attrs + 88)[0]
+        behind = 8 if sample_type & 1 << 15 else 0  # the data source
         time_at = 8 + sum(8 for bit in (1 << 16, 1, 2) if sample_type & bit)
         end = at + size
         while at < end:
             kind, _, length = struct.unpack_from("<IHH", data, at)
             if kind == 9:
-                found[struct.unpack_from("<Q", data, at + time_at)[0]] = truth_of(data[at: at + length], stack)
+                found[struct.unpack_from("<Q", data, at + time_at)[0]] = truth_of(data[at: at + length - behind], stack)
             at += length
     return found
 

@@ -115,6 +115,18 @@ def test_knows_its_path(perf, live, tmp_path, kind):
     assert not counts["wrong"], (counts, wrong)
 
 
+@pytest.mark.parametrize("kind", ["gcc", "static"])
+def test_knows_its_path_in_copies_that_grow(perf, live, tmp_path, kind):
+    """What is cut off the copies belongs to no stack, and the larger ones come where they are needed."""
+    program = build(tmp_path, KINDS[kind], "shadow.c")
+    data = tmp_path / "perf.data"
+    record(perf, data, "auto", 1999, program, "800")
+    counts, wrong = shadow.judge(str(perf), data, program)
+    if counts["right"] + counts["wrong"] < 50:
+        pytest.skip(f"only {counts} samples: this machine is too busy")
+    assert not counts["wrong"] and counts["right"] > 0.9 * sum(counts.values()) - 20, (counts, wrong)
+
+
 @pytest.mark.parametrize("command", ["gcc -m32 -O2 -fno-pic -no-pie -DSIMPLE", "musl-gcc -O2 -fomit-frame-pointer -DSIMPLE"], ids=["32-bit", "musl"])
 def test_knows_its_path_in_its_own_code(perf, live, tmp_path, command):
     """musl has no unwind information for itself. In a 32-bit program what the kernel maps into it, where system calls are made and signals return to, isn't in any file; and the rules

@@ -97,7 +97,6 @@ static void add_evt(struct cursor *cursor, struct strbuf *out)
 		else
 			strbuf_printf(out, " EVD_%u: %#" PRIx64, type, payload);
 	}
-	strbuf_add_char(out, ' ');
 }
 
 /* The flag that lets interrupts in has changed. */

@@ -172,8 +172,8 @@ def test_method(perf, group, programs):
 
 
 def test_rust(perf, group, programs):
-    if not shutil.which("rustc"):
-        pytest.skip("rustc is not installed")
+    if not shutil.which("rustc") or subprocess.run(["rustc", "--version"], capture_output=True, check=False).returncode:
+        pytest.skip("rustc is not installed, or not for this user")
     (programs / "till.rs").write_text(RUST)
     subprocess.run(["rustc", "-g", "-O", "till.rs"], cwd=programs, check=True)
     add(perf, programs, "-x", "till", f"{group}:pay=till::Sum::pay cents before=self->cents text=self->label.data_ptr:string")

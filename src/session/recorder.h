@@ -1,4 +1,5 @@
-/* The recorder: a pump from rings to a perf.data. It doesn't look into what it moves.
+/* The recorder: a pump from rings to a perf.data. It doesn't look into what it moves, but for copies of stacks that are
+ * to be sized (session/stack_sizes.h).
  *
  * It sleeps in one epoll_wait() on everything that can happen: a ring half full, the workload's end, signals, timers, the control channel.
  * Nothing wakes it up without a need. Loss is counted at the end from the counters themselves and written down as records, so that every

@@ -32,6 +32,10 @@ void put_milliseconds(struct strbuf *out, uint64_t nanoseconds, unsigned int wid
 	unsigned int at = sizeof(text);
 	uint64_t value = (nanoseconds + 500) / 1000;
 
+	if (nanoseconds % 1000 == 500) { /* in the middle: as printf() rounds, which the kernel's tool calls */
+		strbuf_printf(out, "%*.3f", (int)width, (double)nanoseconds / 1e6);
+		return;
+	}
 	for (unsigned int i = 0; i < 3; i++, value /= 10)
 		text[--at] = (char)('0' + value % 10);
 	text[--at] = '.';

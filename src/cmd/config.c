@@ -65,7 +65,8 @@ static struct error *show(const struct config *config, const char *name)
 static const char *const known_keys[] = {
 	"pager.*",
 	"core.pager",
-	"buildid.dir", "debuginfod.timeout",
+	"buildid.dir",
+	"debuginfod.timeout",
 	"hist.percentage",
 	"record.build-id",
 	"report.sort_order",

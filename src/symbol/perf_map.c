@@ -30,7 +30,7 @@ static void read_lines(char *text, size_t size, struct map_lines *list)
 		if (newline)
 			*newline = '\0';
 		uint64_t start = strtoull(line, &end, 16);
-		if (end == line || *end != ' ')
+		if (end == line || *end != ' ' || start == UINT64_MAX) /* the last address, or a number too large for one: no code begins there */
 			continue;
 		uint64_t length = strtoull(end, &end, 16);
 		while (*end == ' ')

@@ -108,7 +108,7 @@ def test_a_program(perf, busy):
 def test_system_calls(perf, busy):
     done = perf("stat", "-ddd", "true")
     is_shown(done.stderr, "iTLB-load-misses", "L1-dcache-prefetches")
-    done = perf("stat", "-x,", "-e", "syscalls:sys_enter_*", "-p", busy, "sleep", "0.5")
+    done = perf("stat", "-x,", "-e", "syscalls:sys_enter_*", "-p", busy, "sleep", "2")
     counts = {line.split(",")[2]: line.split(",")[0] for line in done.stderr.splitlines()}
     assert len(counts) > 250 and int(counts["syscalls:sys_enter_wait4"]) > 0 and done.returncode == 0
     done = perf("stat", "-x,", "-e", "block:*", "-a", "sleep", "0.1")

@@ -11,17 +11,23 @@
 #include <time.h>
 #include <unistd.h>
 
-/* "perf.data" → "perf.data.2026112107443012". */
+/* "perf.data" → "perf.data.2026112107443012", or the next hundredth of a second that no file has yet. */
 static char *timestamped(const char *path)
 {
 	struct timeval now;
-	struct tm local;
-	char stamp[32];
 
 	gettimeofday(&now, NULL);
-	localtime_r(&now.tv_sec, &local);
-	strftime(stamp, sizeof(stamp), "%Y%m%d%H%M%S", &local);
-	return mem_printf("%s.%s%02u", path, stamp, (unsigned int)(now.tv_usec / 10000));
+	for (uint64_t hundredths = (uint64_t)now.tv_sec * 100 + (uint64_t)now.tv_usec / 10000;; hundredths++) {
+		const time_t seconds = (time_t)(hundredths / 100);
+		struct tm local;
+		char stamp[32];
+		localtime_r(&seconds, &local);
+		strftime(stamp, sizeof(stamp), "%Y%m%d%H%M%S", &local);
+		char *name = mem_printf("%s.%s%02u", path, stamp, (unsigned int)(hundredths % 100));
+		if (access(name, F_OK))
+			return name;
+		free(name);
+	}
 }
 
 struct error *recorder_open_output(struct recorder *recorder)

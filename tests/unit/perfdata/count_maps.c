@@ -16,7 +16,8 @@ struct map_record {
 static const struct record_header *record(struct map_record *to, uint32_t type, const void *payload, size_t size)
 {
 	*to = (struct map_record){.header = {.type = type, .size = (uint16_t)(sizeof(to->header) + size)}};
-	memcpy(to->payload, payload, size);
+	if (size)
+		memcpy(to->payload, payload, size);
 	return &to->header;
 }
 

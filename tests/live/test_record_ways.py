@@ -74,12 +74,18 @@ def times_at(data):
     return found
 
 
+def every_cpu_works(seconds):
+    """A shell's command."""
+    busy = " ".join(f"timeout {seconds} taskset -c {cpu} sh -c 'while :; do :; done' &" for cpu in sorted(os.sched_getaffinity(0)))
+    return f"{busy} wait"
+
+
 def test_samples_of_the_same_nanosecond(perf, oracle, live_system, tmp_path):
     """In the order of the CPUs, in whatever order the directory lists the files."""
     if ONLINE < 2:
         pytest.skip("there is but one CPU")
     path, other = tmp_path / "out", tmp_path / "other"
-    assert perf("record", "-q", "--threads", "-o", path, "-a", "-e", "cpu-clock", "-F", "2000", "--", "sleep", "0.1").returncode == 0
+    assert perf("record", "-q", "--threads", "-o", path, "-a", "-e", "cpu-clock", "-F", "2000", "--", "sh", "-c", every_cpu_works(0.2)).returncode == 0
     first, second = (bytearray((path / name).read_bytes()) for name in ("data.0", "data.1"))
     pairs = list(zip(times_at(first), times_at(second)))
     for here, there in pairs:
@@ -101,8 +107,8 @@ def test_samples_of_the_same_nanosecond(perf, oracle, live_system, tmp_path):
 def test_threads_keep_emptying_buffers(perf, live_system, tmp_path):
     """More than fits into them, also when they are full before the threads begin to look. Every CPU works: the kernel pauses sampling, which it goes on with at
     the next tick, and idle CPUs have none."""
-    busy = " ".join(f"timeout 1 taskset -c {cpu} sh -c 'while :; do :; done' &" for cpu in sorted(os.sched_getaffinity(0)))
-    done = perf("record", "-q", "-a", "-g", "-e", "cpu-clock", "-c", "50000", "-m", "64K", "--threads", "-o", tmp_path / "out", "--", "sh", "-c", f"{busy} wait")
+    done = perf("record", "-q", "-a", "-g", "-e", "cpu-clock", "-c", "50000", "-m", "64K", "--threads", "-o", tmp_path / "out", "--", "sh", "-c",
+                every_cpu_works(1))
     assert done.returncode == 0
     assert all((tmp_path / "out" / f"data.{i}").stat().st_size > 4 * 65536 for i in range(ONLINE))
 

@@ -1,6 +1,11 @@
-/* Samples become text on several threads: one thread reads a few thousand records (the machine grows meanwhile), then all threads make
- * slices of them into text (the machine rests; the reading thread first reads ahead), then the slices are written in order. The first
- * batches are small, so that the first lines come at once. */
+/* Samples become text on several threads, a load of a few thousand records at a time. Two loads take turns:
+ *
+ *	helpers       │ text of load 1 ………………………………………………… │ text of load 2 …
+ *	main thread   │ write load 0, gather load 2, text of load 1 │ write load 1, …
+ *	              ▲ apply load 1                                ▲ apply load 2
+ *
+ * While text is made the machine rests; between two loads the side-band of the next one is applied to it. The first loads are small, so that
+ * the first lines come at once. */
 #include "cmd/script_batch.h"
 
 #include "base/mem.h"
@@ -16,14 +21,13 @@ enum {
 	FIRST_RECORDS = 64,
 	MOST_RECORDS = 2048,
 	MOST_SLICES = MOST_RECORDS / SLICE,
-	MUCH_TEXT = 4 << 20, /* bytes of a batch; then the next one is smaller */
+	MUCH_TEXT = 4 << 20, /* bytes of a load; then the next one is smaller */
 	FORGET = 16 << 20,   /* bytes of the recording that are forgotten at a time */
 };
 
 struct item {
-	struct record record; /* header NULL: text that is there already */
-	struct thread *thread;
-	size_t offset, length; /* of that text */
+	struct record record;
+	size_t offset, length; /* of the text of one that is no sample, in `between` */
 };
 
 struct slice {
@@ -31,152 +35,94 @@ struct slice {
 	bool broken; /* a record of it could not be decoded */
 };
 
+struct load {
+	struct item *items;
+	size_t count;
+	struct strbuf between;
+	struct slice slices[MOST_SLICES];
+	size_t slice_count; /* 0: not made into text yet */
+};
+
+struct batch;
+
 struct helper {
-	struct script_batch *batch;
+	struct batch *batch;
 	pthread_t thread;
 	struct script_text *text;
 };
 
-struct script_batch {
-	struct session *session;
-	struct resolver *resolver;
+struct batch {
+	const struct script_batch_options *options;
 	const struct script_filter *filter; /* NULL: all pass */
-	struct script_text *text;	    /* of the thread that reads */
+	struct script_text *text;	    /* of the main thread */
 	struct helper *helpers;
 	unsigned int helper_count;
-	struct item *items;
-	size_t count, limit;
+	struct load loads[2];
+	size_t limit;	    /* records of a load */
 	uint64_t forgotten; /* where in the recording what was read and isn't needed any more ends */
-	struct strbuf between;
-	struct slice slices[MOST_SLICES];
+	bool ended;	    /* the session */
 
-	/* A new run: the helpers are woken, all take slices until there are none. */
+	/* A new run: the helpers are woken, all take slices of the load until there are none. */
 	pthread_mutex_t lock;
 	pthread_cond_t begin, end;
 	unsigned int run;     /* its number; UINT_MAX = the helpers are to end */
 	unsigned int working; /* helpers that aren't done with it */
-	size_t slice_count;
+	struct load *load;
 	_Atomic size_t next_slice;
 };
 
-static void *help(void *argument);
+/* ---- text ---- */
 
-struct script_batch *script_batch_create(struct session *session, struct resolver *resolver, const struct script_filter *filter,
-					 unsigned int jobs, struct script_text *(*create_text)(void *context), void *context)
-{
-	struct script_batch *batch = mem_zalloc(sizeof(*batch));
-	batch->session = session;
-	batch->resolver = resolver;
-	batch->filter = script_filter_is_empty(filter) ? NULL : filter;
-	batch->text = create_text(context);
-	batch->items = mem_alloc_array(MOST_RECORDS, sizeof(*batch->items));
-	batch->limit = FIRST_RECORDS;
-	pthread_mutex_init(&batch->lock, NULL);
-	pthread_cond_init(&batch->begin, NULL);
-	pthread_cond_init(&batch->end, NULL);
-	batch->helpers = mem_zalloc_array(jobs, sizeof(*batch->helpers));
-	for (unsigned int i = 0; i + 1 < jobs; i++) {
-		struct helper *helper = &batch->helpers[i];
-		*helper = (struct helper){.batch = batch, .text = create_text(context)};
-		if (pthread_create(&helper->thread, NULL, help, helper)) {
-			script_text_destroy(helper->text);
-			break; /* fewer do as well */
-		}
-		batch->helper_count++;
-	}
-	return batch;
-}
-
-static void wake_helpers(struct script_batch *batch, unsigned int run)
-{
-	pthread_mutex_lock(&batch->lock);
-	batch->run = run;
-	batch->working = batch->helper_count;
-	pthread_cond_broadcast(&batch->begin);
-	pthread_mutex_unlock(&batch->lock);
-}
-
-void script_batch_destroy(struct script_batch *batch)
-{
-	if (!batch)
-		return;
-	wake_helpers(batch, UINT_MAX);
-	for (unsigned int i = 0; i < batch->helper_count; i++) {
-		pthread_join(batch->helpers[i].thread, NULL);
-		script_text_destroy(batch->helpers[i].text);
-	}
-	pthread_cond_destroy(&batch->begin);
-	pthread_cond_destroy(&batch->end);
-	pthread_mutex_destroy(&batch->lock);
-	for (size_t i = 0; i < MOST_SLICES; i++)
-		strbuf_deinit(&batch->slices[i].text);
-	strbuf_deinit(&batch->between);
-	script_text_destroy(batch->text);
-	free(batch->helpers);
-	free(batch->items);
-	free(batch);
-}
-
-/* Process and thread of a sample; what else is wrong with it is found, and counted, when it becomes text. */
+/* Process and thread of a sample, or -1. */
 static struct thread *thread_of(struct session *session, const struct record *record)
 {
 	const struct sample_layout *layout = &session->reader->layouts[record->event->index];
 	uint32_t ids[2] = {(uint32_t)-1, (uint32_t)-1};
-	if (layout->tid && layout->tid + sizeof(ids) <= record->header->size)
+	if (layout->tid)
 		memcpy(ids, (const uint8_t *)record->header + layout->tid, sizeof(ids));
-	return machine_thread_or_new(session->machine, ids[0], ids[1], record->model_time);
+	return machine_thread_or_stray(session->machine, ids[0], ids[1], record->model_time);
 }
 
-bool script_batch_add_sample(struct script_batch *batch, const struct record *record)
+static void format_item(struct batch *batch, struct script_text *text, const struct load *load, const struct item *item, struct slice *slice)
 {
-	struct item *item = &batch->items[batch->count++];
-	item->record = *record;
-	item->thread = thread_of(batch->session, record);
-	return batch->count >= batch->limit;
-}
-
-bool script_batch_add_text(struct script_batch *batch, const char *text, size_t length)
-{
-	batch->items[batch->count++] = (struct item){.offset = batch->between.len, .length = length};
-	strbuf_add(&batch->between, text, length);
-	return batch->count >= batch->limit;
-}
-
-static void format_item(struct script_batch *batch, struct script_text *text, const struct item *item, struct slice *slice)
-{
+	const struct script_batch_options *options = batch->options;
 	const struct record *record = &item->record;
 	struct sample sample;
-	if (!record->header) {
-		strbuf_add(&slice->text, batch->between.data + item->offset, item->length);
+	if (record->header->type != RECORD_SAMPLE) {
+		strbuf_add(&slice->text, load->between.data + item->offset, item->length);
 		return;
 	}
-	if (session_decode_uncounted(batch->session, record, &sample)) {
+	if (session_decode_uncounted(options->session, record, &sample)) {
 		slice->broken = true;
 		return;
 	}
+	struct thread *thread = thread_of(options->session, record);
 	/* Without events' switches the filter has no state to change. */
-	if (batch->filter && !script_filter_passes((struct script_filter *)batch->filter, batch->session->machine, batch->resolver, record,
-						   &sample, item->thread))
+	if (batch->filter && !script_filter_passes((struct script_filter *)batch->filter, options->session->machine, options->resolver, record,
+						   &sample, thread))
 		return;
-	script_text_sample(text, record, &sample, item->thread, &slice->text);
+	script_text_sample(text, record, &sample, thread, &slice->text);
 }
 
-static void format_slices(struct script_batch *batch, struct script_text *text)
+static void format_slices(struct batch *batch, struct script_text *text)
 {
-	for (size_t number; (number = atomic_fetch_add(&batch->next_slice, 1)) < batch->slice_count;) {
-		struct slice *slice = &batch->slices[number];
-		size_t begin = number * SLICE, end = begin + SLICE < batch->count ? begin + SLICE : batch->count;
+	struct load *load = batch->load;
+	for (size_t number; (number = atomic_fetch_add(&batch->next_slice, 1)) < load->slice_count;) {
+		struct slice *slice = &load->slices[number];
+		size_t begin = number * SLICE, end = begin + SLICE < load->count ? begin + SLICE : load->count;
 		strbuf_clear(&slice->text);
 		slice->broken = false;
 		for (size_t i = begin; i < end; i++)
-			format_item(batch, text, &batch->items[i], slice);
+			format_item(batch, text, load, &load->items[i], slice);
 	}
 }
+
+/* ---- helpers ---- */
 
 static void *help(void *argument)
 {
 	struct helper *helper = argument;
-	struct script_batch *batch = helper->batch;
+	struct batch *batch = helper->batch;
 	unsigned int done = 0;
 	pthread_mutex_lock(&batch->lock);
 	for (;;) {
@@ -195,12 +141,25 @@ static void *help(void *argument)
 	return NULL;
 }
 
-static void format_all(struct script_batch *batch)
+static void wake_helpers(struct batch *batch, unsigned int run)
 {
+	pthread_mutex_lock(&batch->lock);
+	batch->run = run;
+	batch->working = batch->helper_count;
+	pthread_cond_broadcast(&batch->begin);
+	pthread_mutex_unlock(&batch->lock);
+}
+
+static void begin_text(struct batch *batch, struct load *load)
+{
+	load->slice_count = (load->count + SLICE - 1) / SLICE;
+	batch->load = load;
 	atomic_store(&batch->next_slice, 0);
 	wake_helpers(batch, batch->run + 1 == UINT_MAX ? 1 : batch->run + 1);
-	if (batch->helper_count)
-		session_read_ahead(batch->session);
+}
+
+static void finish_text(struct batch *batch)
+{
 	format_slices(batch, batch->text);
 	pthread_mutex_lock(&batch->lock);
 	while (batch->working)
@@ -208,52 +167,152 @@ static void format_all(struct script_batch *batch)
 	pthread_mutex_unlock(&batch->lock);
 }
 
-/* Has the broken ones counted, on this one thread. */
-static void count_broken(struct script_batch *batch, size_t number)
+static void batch_init(struct batch *batch, const struct script_batch_options *options)
 {
-	for (size_t i = number * SLICE; i < (number + 1) * SLICE && i < batch->count; i++) {
-		struct sample sample;
-		if (batch->items[i].record.header)
-			(void)session_decode(batch->session, &batch->items[i].record, &sample);
+	*batch = (struct batch){.options = options, .limit = FIRST_RECORDS};
+	batch->filter = script_filter_is_empty(options->filter) ? NULL : options->filter;
+	batch->text = options->create_text(options->context);
+	for (size_t i = 0; i < 2; i++)
+		batch->loads[i].items = mem_alloc_array(MOST_RECORDS, sizeof(struct item));
+	pthread_mutex_init(&batch->lock, NULL);
+	pthread_cond_init(&batch->begin, NULL);
+	pthread_cond_init(&batch->end, NULL);
+	unsigned int jobs = options->session->jobs;
+	batch->helpers = mem_zalloc_array(jobs, sizeof(*batch->helpers));
+	for (unsigned int i = 0; i + 1 < jobs; i++) {
+		struct helper *helper = &batch->helpers[i];
+		*helper = (struct helper){.batch = batch, .text = options->create_text(options->context)};
+		if (pthread_create(&helper->thread, NULL, help, helper)) {
+			script_text_destroy(helper->text);
+			break; /* fewer do as well */
+		}
+		batch->helper_count++;
 	}
 }
 
-/* Lets go of the recording's memory before the records of this batch: later ones follow, or lie not far behind. */
-static void forget(struct script_batch *batch)
+static void batch_deinit(struct batch *batch)
 {
-	const struct reader *reader = batch->session->reader;
+	wake_helpers(batch, UINT_MAX);
+	for (unsigned int i = 0; i < batch->helper_count; i++) {
+		pthread_join(batch->helpers[i].thread, NULL);
+		script_text_destroy(batch->helpers[i].text);
+	}
+	pthread_cond_destroy(&batch->begin);
+	pthread_cond_destroy(&batch->end);
+	pthread_mutex_destroy(&batch->lock);
+	for (size_t i = 0; i < 2; i++) {
+		for (size_t j = 0; j < MOST_SLICES; j++)
+			strbuf_deinit(&batch->loads[i].slices[j].text);
+		strbuf_deinit(&batch->loads[i].between);
+		free(batch->loads[i].items);
+	}
+	script_text_destroy(batch->text);
+	free(batch->helpers);
+}
+
+/* ---- the main thread ---- */
+
+/* Fills the load as far as that is possible: while helpers are at work (`resting`), until the machine has to change. */
+static struct error *gather(struct batch *batch, bool resting, struct load *load)
+{
+	struct error *error = NULL;
+	while (load->count < batch->limit && !batch->ended) {
+		struct item *item = &load->items[load->count];
+		int found = session_gather(batch->options->session, resting, &item->record, &error);
+		if (found > 0) {
+			load->count++;
+			continue;
+		}
+		batch->ended = !resting || found < 0;
+		break;
+	}
+	return error;
+}
+
+/* Brings the machine to the end of the load. */
+static void apply(const struct batch *batch, struct load *load)
+{
+	const struct script_batch_options *options = batch->options;
+	for (size_t i = 0; i < load->count; i++) {
+		struct item *item = &load->items[i];
+		session_apply(options->session, &item->record);
+		if (item->record.header->type == RECORD_SAMPLE)
+			continue;
+		item->offset = load->between.len;
+		options->add_record(options->context, &item->record, &load->between);
+		item->length = load->between.len - item->offset;
+	}
+}
+
+/* Has the broken ones counted, on this one thread. */
+static void count_broken(const struct batch *batch, const struct load *load, size_t number)
+{
+	for (size_t i = number * SLICE; i < (number + 1) * SLICE && i < load->count; i++) {
+		struct sample sample;
+		if (load->items[i].record.header->type == RECORD_SAMPLE)
+			(void)session_decode(batch->options->session, &load->items[i].record, &sample);
+	}
+}
+
+/* Lets go of the recording's memory before the records of this load: later ones follow, or lie not far behind. */
+static void forget(struct batch *batch, const struct load *load)
+{
+	const struct reader *reader = batch->options->session->reader;
 	uint64_t first = UINT64_MAX;
-	for (size_t i = 0; i < batch->count; i++) {
-		uint64_t offset = (uint64_t)((const uint8_t *)batch->items[i].record.header - reader->records);
-		if (batch->items[i].record.header && offset < reader->data_end && offset < first)
+	for (size_t i = 0; i < load->count; i++) {
+		uint64_t offset = (uint64_t)((const uint8_t *)load->items[i].record.header - reader->records);
+		if (offset < reader->data_end && offset < first)
 			first = offset;
 	}
-	if (!reader->stable || first == UINT64_MAX || first < batch->forgotten || first - batch->forgotten < FORGET)
+	if (first == UINT64_MAX || first < batch->forgotten || first - batch->forgotten < FORGET)
 		return;
 	reader_forget(reader, batch->forgotten, first);
 	batch->forgotten = first;
 }
 
-struct error *script_batch_run(struct script_batch *batch, struct error *(*write)(void *context, const char *text, size_t length),
-			       void *context)
+/* Writes the load's text, if it has any; then it is empty. */
+static struct error *write_load(struct batch *batch, struct load *load)
 {
 	size_t total = 0;
 	struct error *error = NULL;
-	batch->slice_count = (batch->count + SLICE - 1) / SLICE;
-	format_all(batch);
-	for (size_t i = 0; i < batch->slice_count && !error; i++) {
-		struct slice *slice = &batch->slices[i];
+	for (size_t i = 0; i < load->slice_count && !error; i++) {
+		struct slice *slice = &load->slices[i];
 		if (slice->broken)
-			count_broken(batch, i);
+			count_broken(batch, load, i);
 		total += slice->text.len;
-		error = write(context, slice->text.data, slice->text.len);
+		error = script_output_write(batch->options->output, slice->text.data, slice->text.len);
 	}
 	if (total > MUCH_TEXT)
 		batch->limit = batch->limit / 2 > SLICE ? batch->limit / 2 : SLICE;
-	else if (batch->limit < MOST_RECORDS)
+	else if (load->slice_count && batch->limit < MOST_RECORDS)
 		batch->limit *= 2;
-	forget(batch);
-	batch->count = 0;
-	strbuf_clear(&batch->between);
+	forget(batch, load);
+	load->count = load->slice_count = 0;
+	strbuf_clear(&load->between);
+	return error;
+}
+
+struct error *script_batch_show(const struct script_batch_options *options)
+{
+	struct batch batch;
+	struct load *now = &batch.loads[0], *other = &batch.loads[1];
+	batch_init(&batch, options);
+	struct error *error = gather(&batch, false, now);
+	while (!error && now->count && !options->output->closed) {
+		apply(&batch, now);
+		begin_text(&batch, now);
+		error = write_load(&batch, other);
+		if (!error)
+			error = gather(&batch, true, other);
+		finish_text(&batch);
+		if (!error)
+			error = gather(&batch, false, other);
+		struct load *done = now;
+		now = other;
+		other = done;
+	}
+	if (!error)
+		error = write_load(&batch, other);
+	batch_deinit(&batch);
 	return error;
 }

@@ -208,39 +208,30 @@ static struct error *show_one_by_one(struct run *run)
 	return error ? error : dump_error;
 }
 
-static struct error *write_piece(void *context, const char *text, size_t length)
-{
-	struct run *run = context;
-	return script_output_write(&run->output, text, length);
-}
-
 static struct script_text *create_text(void *context)
 {
 	struct run *run = context;
 	return script_text_create(run->session, run->resolver, &run->text_options);
 }
 
+static void add_record(void *context, const struct record *record, struct strbuf *out)
+{
+	struct run *run = context;
+	if (wants_record(run, record))
+		script_text_record(run->text, record, out);
+}
+
 static struct error *show_in_batches(struct run *run)
 {
-	struct script_batch *batch = script_batch_create(run->session, run->resolver, &run->filter, run->session->jobs, create_text, run);
-	struct error *error = NULL;
-	struct record record;
-	while (!error && !run->output.closed && session_next(run->session, &record, &error) > 0) {
-		bool full = false;
-		if (record.header->type == RECORD_SAMPLE) {
-			full = script_batch_add_sample(batch, &record);
-		} else if (wants_record(run, &record)) {
-			strbuf_clear(&run->output.text);
-			script_text_record(run->text, &record, &run->output.text);
-			full = script_batch_add_text(batch, run->output.text.data, run->output.text.len);
-		}
-		if (full)
-			error = script_batch_run(batch, write_piece, run);
-	}
-	if (!error)
-		error = script_batch_run(batch, write_piece, run);
-	script_batch_destroy(batch);
-	return error;
+	return script_batch_show(&(struct script_batch_options){
+		.session = run->session,
+		.resolver = run->resolver,
+		.filter = &run->filter,
+		.output = &run->output,
+		.create_text = create_text,
+		.add_record = add_record,
+		.context = run,
+	});
 }
 
 /* Several threads can make the text when each line stands for itself and the records stay where they are. */

@@ -163,6 +163,8 @@ struct thread *machine_thread(const struct machine *machine, uint32_t tid, uint6
 /* The same of a process (`pid` may be -1), but makes a nameless one (":TID") when there is none; never NULL. On a finished machine safe in parallel (no lock once the
  * thread is made). */
 struct thread *machine_thread_or_new(struct machine *machine, uint32_t pid, uint32_t tid, uint64_t time);
+/* The same on a machine that is only resting: safe in parallel, and records that come later don't know of the thread that was made. */
+struct thread *machine_thread_or_stray(struct machine *machine, uint32_t pid, uint32_t tid, uint64_t time);
 /* Its name at `time`: the newest comm not newer; else ":TID". Interned. */
 const char *thread_comm(const struct thread *thread, uint64_t time);
 /* The same, but a thread that got its first name later is called by that one already: how the kernel's report shows it. */

@@ -287,6 +287,11 @@ struct thread *machine_thread_or_new(struct machine *machine, uint32_t pid, uint
 		if (thread->start <= time)
 			return thread;
 	}
+	return machine_thread_or_stray(machine, pid, tid, time);
+}
+
+struct thread *machine_thread_or_stray(struct machine *machine, uint32_t pid, uint32_t tid, uint64_t time)
+{
 	struct thread *thread = machine_thread(machine, tid, time);
 	if (thread)
 		return thread;

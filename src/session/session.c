@@ -393,26 +393,21 @@ static bool wants(const struct session *session, const struct record *record)
 	return filter_accepts_cpu(filter, cpu) && filter_accepts_time(filter, layout->time ? record->time : FILTER_NO_TIME);
 }
 
-/* Fills `ret` and applies the record; false when it isn't to be seen by the command. */
+/* Fills `ret`; false when the record isn't to be seen by the command. */
 static bool deliver(struct session *session, const struct record_header *header, uint64_t offset, uint64_t time, struct record *ret)
 {
 	struct session_private *private = session->private;
 	bool by_offset = private->prepared ? private->offset_times : private->file_order;
 	uint64_t model_time = by_offset ? offset : time;
 	if (model_time > private->clock)
-	private->clock = model_time;
+		private->clock = model_time;
 	if (!private->prepared || !model_time)
 		model_time = private->clock;
 	*ret = (struct record){.header = header, .time = time, .model_time = model_time, .offset = offset};
 	if (header->type < RECORD_USER_START)
 		ret->event = reader_event(session->reader, header);
-	if (header->type != RECORD_SAMPLE) {
-		if (!private->prepared && apply_is_sideband(header->type))
-			apply_in_order(session, header, time, model_time);
+	if (header->type != RECORD_SAMPLE)
 		return true;
-	}
-	if (!private->prepared && private->jit_sources.len)
-		jit_feed_until(session, model_time);
 	if (!ret->event)
 		return false; /* counted when it was read first */
 	if (header->size < session->reader->layouts[ret->event->index].variable) {
@@ -484,8 +479,22 @@ static bool scan_one(struct session *session, const struct record_header *header
 	return true;
 }
 
-/* 1: delivered. 0: the order has something ready now, or the end is reached. -1: error. */
-static int scan(struct session *session, struct record *ret, bool *ret_shown, struct error **ret_error)
+/* Whether the source's next record changes nothing when it is read but the order and the counts. */
+static bool next_is_plain(const struct session *session)
+{
+	const struct reader *reader = session->reader;
+	uint64_t offset = session->private->source.offset;
+	return reader->stable && (reader_peek(reader, offset) || reader_is_round(reader, offset));
+}
+
+enum scan_result {
+	SCAN_FAILED,
+	SCAN_DELIVERED,
+	SCAN_READY, /* the order has something ready now, or the end is reached */
+	SCAN_WAITS, /* resting */
+};
+
+static enum scan_result scan(struct session *session, bool resting, struct record *ret, bool *ret_shown, struct error **ret_error)
 {
 	struct session_private *private = session->private;
 	const struct record_header *header;
@@ -493,32 +502,21 @@ static int scan(struct session *session, struct record *ret, bool *ret_shown, st
 	if (private->round_mark) {
 		private->round_mark = false;
 		order_finish_round(&private->order);
-		return 0;
+		return SCAN_READY;
 	}
-	while ((header = source_next(&private->source, &offset, ret_error)))
-		if (scan_one(session, header, offset, ret, ret_shown))
-			return 1;
-	if (*ret_error)
-		return -1;
-	private->scanned = true;
-	order_finish(&private->order);
-	return 0;
-}
-
-void session_read_ahead(struct session *session)
-{
-	enum { AT_ONCE = 4096 };
-	struct session_private *private = session->private;
-	if (!private->started || private->scanned || private->round_mark || private->file_order || !session->reader->stable)
-		return;
-	for (size_t i = 0; i < AT_ONCE; i++) {
-		const struct record_header *header = reader_peek(session->reader, private->source.offset);
-		uint64_t time = header ? session_record_time(session, header) : 0;
-		if (!time)
-			return;
-		take_into_order(session, header, private->source.offset, time);
-		private->source.offset += header->size;
+	while (!resting || next_is_plain(session)) {
+		header = source_next(&private->source, &offset, ret_error);
+		if (header && scan_one(session, header, offset, ret, ret_shown))
+			return SCAN_DELIVERED;
+		if (*ret_error)
+			return SCAN_FAILED;
+		if (header)
+			continue;
+		private->scanned = true;
+		order_finish(&private->order);
+		return SCAN_READY;
 	}
+	return SCAN_WAITS;
 }
 
 /* Readying the first call: the source begins anew after pass 1. */
@@ -532,7 +530,7 @@ static void start(struct session *session)
 		source_init(&private->source, session->reader, !private->prepared);
 }
 
-int session_next(struct session *session, struct record *ret, struct error **ret_error)
+int session_gather(struct session *session, bool resting, struct record *ret, struct error **ret_error)
 {
 	struct session_private *private = session->private;
 	struct order_item item;
@@ -555,15 +553,34 @@ int session_next(struct session *session, struct record *ret, struct error **ret
 		} else if (private->scanned) {
 			return 0;
 		} else {
-			int found = scan(session, ret, &shown, ret_error);
-			if (found < 0)
-				return -1;
-			if (!found)
+			enum scan_result result = scan(session, resting, ret, &shown, ret_error);
+			if (result == SCAN_READY)
 				continue;
+			if (result != SCAN_DELIVERED)
+				return result == SCAN_FAILED ? -1 : 0;
 		}
 		if (shown && show(session, ret))
 			return 1;
 	}
+}
+
+void session_apply(struct session *session, const struct record *record)
+{
+	struct session_private *private = session->private;
+	if (private->prepared)
+		return;
+	if (record->header->type != RECORD_SAMPLE && apply_is_sideband(record->header->type))
+		apply_in_order(session, record->header, record->time, record->model_time);
+	else if (record->header->type == RECORD_SAMPLE && private->jit_sources.len)
+		jit_feed_until(session, record->model_time);
+}
+
+int session_next(struct session *session, struct record *ret, struct error **ret_error)
+{
+	int found = session_gather(session, false, ret, ret_error);
+	if (found > 0)
+		session_apply(session, ret);
+	return found;
 }
 
 const char *session_decode_uncounted(const struct session *session, const struct record *record, struct sample *ret)

@@ -111,8 +111,11 @@ struct record {
 /* 1: *ret is the next record that passed the filter (side-band always passes, already applied to the machine). 0: end. -1: *ret_error is
  * set. */
 int session_next(struct session *session, struct record *ret, struct error **ret_error);
-/* Does some of the work of the next calls, without changing the machine or the events: other threads may look at these meanwhile. Only for stable input. */
-void session_read_ahead(struct session *session);
+/* The two halves of session_next(), for commands that gather records while other threads still ask the machine about earlier ones. First what comes next;
+ * with `resting` nothing changes that samples are decoded by, and 0 also says that this isn't possible now. Then what each record does to the machine, in
+ * the same order: when all are applied, the machine may be asked about any of them. */
+int session_gather(struct session *session, bool resting, struct record *ret, struct error **ret_error);
+void session_apply(struct session *session, const struct record *record);
 /* Decodes the sample that session_next() gave (use this, not sample_decode(): a member's id and period are not in its record). False when
  * it is broken, which is counted: go on with the next. */
 bool session_decode(struct session *session, const struct record *record, struct sample *ret);

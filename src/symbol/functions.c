@@ -76,7 +76,7 @@ static const struct symbol *inlined_symbol(struct functions *functions, const st
 			symbol = arena_copy(&functions->arena, around, sizeof(*around));
 			symbol->name = kept;
 			symbol->inlined = true;
-			symbol->mangled = false;
+			symbol->mangled = 0;
 			*slot = (uintptr_t)symbol;
 		}
 		return symbol;

@@ -7,7 +7,7 @@
  * that say between which of them to search. Without overlaps interval i is symbol i; else `owners` says which symbol it is.
  *
  * Names: one block for all. Demangling is slow (1 µs and more) and most symbols are never looked up, so it is done when a lookup first
- * returns the symbol: the readable name is published by compare-and-swap, then `mangled` is cleared with release order.
+ * returns the symbol, by the thread that has claimed it; then its `mangled` is cleared with release order.
  */
 #include "symbol/symtab.h"
 
@@ -19,8 +19,12 @@
 #include "symbol/overlap.h"
 
 #include <elf.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* What symbol.mangled says. */
+enum { NAME_READABLE, NAME_MANGLED, NAME_IN_WORK };
 
 struct symtab_private {
 	uint64_t *starts; /* of intervals, sorted */
@@ -162,7 +166,7 @@ void symbol_builder_settle(struct symbol_builder *builder, bool kallsyms)
 {
 	if (builder->demangle)
 		for (size_t i = 0; i < builder->symbols.len; i++)
-			builder->symbols.data[i].mangled = demangle_candidate(builder->symbols.data[i].name);
+			builder->symbols.data[i].mangled = demangle_candidate(builder->symbols.data[i].name) ? NAME_MANGLED : NAME_READABLE;
 	sort_by_start(builder);
 	stretch_unsized(builder, kallsyms);
 	keep_one_of_each(builder);
@@ -254,17 +258,22 @@ void symtab_destroy(struct symtab *symtab)
 	free(symtab);
 }
 
-/* Makes the name readable. Many threads may do so at once: one wins, the others drop their copy. */
+/* Makes the name readable. Of many threads at once the first one does so, and the others wait for it. */
 static const struct symbol *with_readable_name(const struct symtab *symtab, size_t index)
 {
 	struct symbol *symbol = (struct symbol *)&symtab->symbols[index];
-	if (!__atomic_load_n(&symbol->mangled, __ATOMIC_ACQUIRE))
+	uint8_t state = __atomic_load_n(&symbol->mangled, __ATOMIC_ACQUIRE);
+	if (state == NAME_MANGLED && __atomic_compare_exchange_n(&symbol->mangled, &state, NAME_IN_WORK, false, __ATOMIC_ACQUIRE, __ATOMIC_ACQUIRE)) {
+		char *readable = demangle(symbol->name);
+		if (readable)
+			symbol->name = readable;
+		__atomic_store_n(&symbol->mangled, NAME_READABLE, __ATOMIC_RELEASE);
 		return symbol;
-	const char *mangled = __atomic_load_n(&symbol->name, __ATOMIC_ACQUIRE);
-	char *readable = in_block(symtab->private, mangled) ? demangle(mangled) : NULL;
-	if (readable && !__atomic_compare_exchange_n(&symbol->name, &mangled, readable, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
-		free(readable);
-	__atomic_store_n(&symbol->mangled, false, __ATOMIC_RELEASE);
+	}
+	while (state != NAME_READABLE) {
+		sched_yield();
+		state = __atomic_load_n(&symbol->mangled, __ATOMIC_ACQUIRE);
+	}
 	return symbol;
 }
 

@@ -187,6 +187,7 @@ static bool read_globals(int argc, char **argv, int *next, int *ret_status)
 int main(int argc, char **argv)
 {
 	int next = 1, status;
+	signal(SIGCHLD, SIG_DFL); /* where a parent has left it ignored, nobody can wait for a workload */
 	if (!read_globals(argc, argv, &next, &status))
 		return check_output(status);
 	if (next >= argc) {

@@ -3,6 +3,7 @@ import os
 import pathlib
 import pty
 import re
+import signal
 import subprocess
 
 import pytest
@@ -161,3 +162,10 @@ def test_colours_only_on_terminals(perf, tmp_path):
     assert "\x1b[31m" in on_terminal()
     assert "\x1b[31m" not in on_terminal(NO_COLOR="1")
     assert "\x1b[31m" not in on_terminal(TERM="dumb")
+
+
+@pytest.mark.parametrize("words", [["stat", "true"], ["record", "-o", "out", "true"], ["trace", "-o", "out", "true"]], ids=" ".join)
+def test_children_that_the_parent_ignores(perf, live, tmp_path, words):
+    """A daemon may have left SIGCHLD ignored: then nobody could wait for the workload."""
+    done = perf(*words, cwd=tmp_path, timeout=60, preexec_fn=lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN))
+    assert done.returncode == 0, done.stderr

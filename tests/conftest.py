@@ -5,6 +5,7 @@ import os
 import pathlib
 import platform
 import shutil
+import signal
 import struct
 import subprocess
 
@@ -41,7 +42,8 @@ class Program:
 
 @pytest.fixture(scope="session", autouse=True)
 def environment():
-    """No configuration of the person who runs the tests, plain output."""
+    """No configuration of the person who runs the tests, plain output; and SIGINT isn't ignored, as it is in what a shell starts with '&'."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     os.environ["PERF_CONFIG"] = "/dev/null"
     os.environ["LC_ALL"] = "C"
     os.environ.pop("PERF_PAGER", None)

@@ -192,8 +192,12 @@ def test_strings_beside_events(perf, bpf, tracing, tmp_path):
     done, lines = traced(perf, tmp_path, "-e", "write,execve,openat,sched:sched_process_exit", program)
     assert done.returncode == 0 and not done.stderr
     written = re.findall(r'/(\d+) write\(fd: \d+</dev/null>, buf: "thread (\d) line (\d+)", count: (\d+)\) += (\d+)$', "\n".join(lines), re.MULTILINE)
-    assert len(written) == 2000 and all(count == result for _, _, _, count, result in written)
-    assert {thread: [int(line) for _, other, line, _, _ in written if other == thread] for thread in "0123"} == {thread: list(range(500)) for thread in "0123"}
+    # a call during which its thread lost the CPU is shown before its end, when its strings aren't known yet
+    halves = [line for line in lines if " ... [continued]: write()) " in line]
+    assert len(written) + len(halves) == 2000 and len(halves) < 100 and all(count == result for _, _, _, count, result in written)
+    for thread in "0123":
+        numbers = [int(line) for _, other, line, _, _ in written if other == thread]
+        assert numbers == sorted(set(numbers)) and len(numbers) > 400
     assert len({(tid, thread) for tid, thread, _, _, _ in written}) == 4
     text = "\n".join(lines)
     assert 'argv: ["true", "last word"]' in text and f'execve(filename: "{program}"' in lines[0] and "filename: 0x" not in text

@@ -1,6 +1,8 @@
 """One recording in all its forms: the same text; and what the kernel's perf writes in its forms: the text that it prints of them."""
 import itertools
 import pathlib
+import re
+import struct
 import subprocess
 import sys
 
@@ -154,3 +156,41 @@ sample event=2 ip=0x400125 pid=10 tid=10 time=1000002000 weight=3 data_src=0x681
     ours = perf("script", "-i", path)
     assert len(ours.stdout.splitlines()) > 4
     assert ours.stdout == oracle("script", "-i", path).stdout
+
+
+def sample(number, period, raw):
+    body = struct.pack("<QIIQQI", 0x400000 + number % 64, 5, 5, 10 + number, period, len(raw)) + raw
+    return struct.pack("<IHH", 9, 2, 8 + len(body)) + body
+
+
+def large(parts):
+    """Runs of samples, large and small ones, with other records in between. What is in the large ones looks like samples too."""
+    disguised = bytes(4) + b"".join(sample(i, 1, bytes(4)) for i in range(300))
+    others = [struct.pack("<IHH", 68, 0, 8), struct.pack("<IHHQ", 73, 0, 16, 0), struct.pack("<IHHQ", 9, 2, 16, 0x400000),
+              struct.pack("<IHHII8s", 3, 0, 24, 9, 9, b"name"), struct.pack("<IHHQQ", 2, 0, 24, 1, 3)]
+    for part in range(parts):
+        yield from (sample(part * 100 + i, part + 1, disguised if i % 4 == 0 else bytes(4)) for i in range(100))
+        yield others[part % 5]
+
+
+@pytest.mark.sanitize
+@pytest.mark.threads
+def test_large_recordings_in_which_samples_look_like_many(perf, oracle, tmp_path):
+    """They are looked through in pieces, whose beginnings are guessed."""
+    path = tmp_path / "perf.data"
+    head = bytearray(recording.make("""
+event cycles type=0 config=0 period=1000 sample=IP|TID|TIME|PERIOD|RAW flags=mmap,comm ids=1
+mmap pid=5 tid=5 addr=0x400000 len=0x100000 pgoff=0 time=1 misc=2 name=/bin/none
+"""))
+    offset, size = struct.unpack_from("<QQ", head, 40)
+    assert offset + size == len(head)
+    records = b"".join(large(60))
+    assert len(records) > 16 << 20
+    struct.pack_into("<Q", head, 48, size + len(records))
+    path.write_bytes(head + records)
+    stats = perf("report", "--stats", "-i", path)
+    assert re.search("SAMPLE events: +6012 ", stats.stdout)
+    assert re.search("LOST events: +12 ", stats.stdout) and re.search("COMM events: +12 ", stats.stdout)
+    periods = [int(line) for line in perf("script", "-F", "period", "-i", path).stdout.splitlines()]
+    assert len(periods) == 6000
+    assert f"# Event count (approx.): {sum(periods)}\n" in perf("report", "--stdio", "-i", path).stdout

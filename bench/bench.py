@@ -95,6 +95,8 @@ def measure(command, cwd=DIR):
     wall = time.monotonic() - started
     stop.set()
     watcher.join()
+    if process.returncode:
+        sys.exit(f'{command}: exit status {process.returncode}')
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return Usage(wall, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, *peak)
 

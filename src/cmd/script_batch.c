@@ -19,8 +19,9 @@
 enum {
 	SLICE = 64, /* records a thread takes at a time */
 	FIRST_RECORDS = 64,
-	MOST_RECORDS = 2048,
+	MOST_RECORDS = 1024,
 	MOST_SLICES = MOST_RECORDS / SLICE,
+	LOOKS = 2000,		/* some 50 to 100 µs */
 	MUCH_TEXT = 4 << 20, /* bytes of a load; then the next one is smaller */
 	FORGET = 16 << 20,   /* bytes of the recording that are forgotten at a time */
 };
@@ -65,8 +66,8 @@ struct batch {
 	/* A new run: the helpers are woken, all take slices of the load until there are none. */
 	pthread_mutex_t lock;
 	pthread_cond_t begin, end;
-	unsigned int run;     /* its number; UINT_MAX = the helpers are to end */
-	unsigned int working; /* helpers that aren't done with it */
+	_Atomic unsigned int run;     /* its number; UINT_MAX = the helpers are to end */
+	_Atomic unsigned int working; /* helpers that aren't done with it */
 	struct load *load;
 	_Atomic size_t next_slice;
 };
@@ -119,26 +120,48 @@ static void format_slices(struct batch *batch, struct script_text *text)
 
 /* ---- helpers ---- */
 
+static void relax(void)
+{
+#if defined(__x86_64__)
+	__builtin_ia32_pause();
+#elif defined(__aarch64__)
+	__asm__ volatile("yield");
+#endif
+}
+
+/* Before a thread sleeps it looks for a while whether that is needed: loads follow soon upon each other, and to be woken takes longer. */
+static void look_for_run(struct batch *batch, unsigned int done)
+{
+	for (unsigned int i = 0; i < LOOKS && batch->run == done; i++)
+		relax();
+}
+
+static void look_for_end(struct batch *batch)
+{
+	for (unsigned int i = 0; i < LOOKS && batch->working; i++)
+		relax();
+}
+
 static void *help(void *argument)
 {
 	struct helper *helper = argument;
 	struct batch *batch = helper->batch;
 	unsigned int done = 0;
-	pthread_mutex_lock(&batch->lock);
 	for (;;) {
+		look_for_run(batch, done);
+		pthread_mutex_lock(&batch->lock);
 		while (batch->run == done)
 			pthread_cond_wait(&batch->begin, &batch->lock);
 		done = batch->run;
-		if (done == UINT_MAX)
-			break;
 		pthread_mutex_unlock(&batch->lock);
+		if (done == UINT_MAX)
+			return NULL;
 		format_slices(batch, helper->text);
 		pthread_mutex_lock(&batch->lock);
 		if (--batch->working == 0)
 			pthread_cond_signal(&batch->end);
+		pthread_mutex_unlock(&batch->lock);
 	}
-	pthread_mutex_unlock(&batch->lock);
-	return NULL;
 }
 
 static void wake_helpers(struct batch *batch, unsigned int run)
@@ -161,6 +184,7 @@ static void begin_text(struct batch *batch, struct load *load)
 static void finish_text(struct batch *batch)
 {
 	format_slices(batch, batch->text);
+	look_for_end(batch);
 	pthread_mutex_lock(&batch->lock);
 	while (batch->working)
 		pthread_cond_wait(&batch->end, &batch->lock);

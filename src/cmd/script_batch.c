@@ -28,6 +28,7 @@ enum {
 
 struct item {
 	struct record record;
+	bool is_sample; /* as it was when it was gathered: somebody may write to the file */
 	size_t offset, length; /* of the text of one that is no sample, in `between` */
 };
 
@@ -89,7 +90,7 @@ static void format_item(struct batch *batch, struct script_text *text, const str
 	const struct script_batch_options *options = batch->options;
 	const struct record *record = &item->record;
 	struct sample sample;
-	if (record->header->type != RECORD_SAMPLE) {
+	if (!item->is_sample) {
 		strbuf_add(&slice->text, load->between.data + item->offset, item->length);
 		return;
 	}
@@ -201,7 +202,7 @@ static void batch_init(struct batch *batch, const struct script_batch_options *o
 	pthread_mutex_init(&batch->lock, NULL);
 	pthread_cond_init(&batch->begin, NULL);
 	pthread_cond_init(&batch->end, NULL);
-	unsigned int jobs = options->session->jobs;
+	unsigned int jobs = options->session->jobs < MOST_SLICES ? options->session->jobs : MOST_SLICES;
 	batch->helpers = mem_zalloc_array(jobs, sizeof(*batch->helpers));
 	for (unsigned int i = 0; i + 1 < jobs; i++) {
 		struct helper *helper = &batch->helpers[i];
@@ -236,7 +237,7 @@ static void batch_deinit(struct batch *batch)
 
 /* ---- the main thread ---- */
 
-/* Fills the load as far as that is possible: while helpers are at work (`resting`), until the machine has to change. */
+/* Fills the load as far as that is possible: while helpers are at work (`resting`), until reading on could change the events. */
 static struct error *gather(struct batch *batch, bool resting, struct load *load)
 {
 	struct error *error = NULL;
@@ -244,6 +245,7 @@ static struct error *gather(struct batch *batch, bool resting, struct load *load
 		struct item *item = &load->items[load->count];
 		int found = session_gather(batch->options->session, resting, &item->record, &error);
 		if (found > 0) {
+			item->is_sample = item->record.event && item->record.header->type == RECORD_SAMPLE;
 			load->count++;
 			continue;
 		}
@@ -260,7 +262,7 @@ static void apply(const struct batch *batch, struct load *load)
 	for (size_t i = 0; i < load->count; i++) {
 		struct item *item = &load->items[i];
 		session_apply(options->session, &item->record);
-		if (item->record.header->type == RECORD_SAMPLE)
+		if (item->is_sample)
 			continue;
 		item->offset = load->between.len;
 		options->add_record(options->context, &item->record, &load->between);
@@ -273,7 +275,7 @@ static void count_broken(const struct batch *batch, const struct load *load, siz
 {
 	for (size_t i = number * SLICE; i < (number + 1) * SLICE && i < load->count; i++) {
 		struct sample sample;
-		if (load->items[i].record.header->type == RECORD_SAMPLE)
+		if (load->items[i].is_sample)
 			(void)session_decode(batch->options->session, &load->items[i].record, &sample);
 	}
 }
@@ -326,10 +328,12 @@ struct error *script_batch_show(const struct script_batch_options *options)
 		apply(&batch, now);
 		begin_text(&batch, now);
 		error = write_load(&batch, other);
-		if (!error)
+		if (error || options->output->closed)
+			atomic_store(&batch.next_slice, now->slice_count); /* nobody wants them */
+		else
 			error = gather(&batch, true, other);
 		finish_text(&batch);
-		if (!error)
+		if (!error && !options->output->closed)
 			error = gather(&batch, false, other);
 		struct load *done = now;
 		now = other;

@@ -163,7 +163,7 @@ struct thread *machine_thread(const struct machine *machine, uint32_t tid, uint6
 /* The same of a process (`pid` may be -1), but makes a nameless one (":TID") when there is none; never NULL. On a finished machine safe in parallel (no lock once the
  * thread is made). */
 struct thread *machine_thread_or_new(struct machine *machine, uint32_t pid, uint32_t tid, uint64_t time);
-/* The same on a machine that is only resting: safe in parallel, and records that come later don't know of the thread that was made. */
+/* The same on a machine that is only resting: safe in parallel. The first record that speaks of the thread takes it into the machine. */
 struct thread *machine_thread_or_stray(struct machine *machine, uint32_t pid, uint32_t tid, uint64_t time);
 /* Its name at `time`: the newest comm not newer; else ":TID". Interned. */
 const char *thread_comm(const struct thread *thread, uint64_t time);

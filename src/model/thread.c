@@ -94,9 +94,37 @@ static struct thread *newest_thread(const struct machine *machine, uint32_t tid)
 	return slot ? (struct thread *)(uintptr_t)*slot : NULL;
 }
 
+/* Strays are threads in no table but their own: the machine was resting when they were asked for. */
+static size_t stray_slot(uint32_t pid, uint32_t tid)
+{
+	return (size_t)hash_u64((uint64_t)pid << 32 | tid);
+}
+
+static struct thread *stray_find(const struct stray_table *table, uint32_t pid, uint32_t tid)
+{
+	if (!table)
+		return NULL;
+	for (size_t i = stray_slot(pid, tid);; i++) {
+		struct thread *thread = atomic_load_explicit(&table->slots[i & table->mask], memory_order_acquire);
+		if (!thread || (thread->tid == tid && thread->pid == pid))
+			return thread;
+	}
+}
+
+/* One that samples have spoken of while the machine was resting; NULL when there is none. */
+static struct thread *take_stray(struct machine *machine, uint32_t pid, uint32_t tid)
+{
+	struct thread *thread = stray_find(atomic_load_explicit(&machine->private->strays.table, memory_order_relaxed), pid, tid);
+	if (thread)
+		thread_enter(machine, thread);
+	return thread;
+}
+
 struct thread *machine_current_thread(struct machine *machine, uint32_t pid, uint32_t tid)
 {
 	struct thread *thread = newest_thread(machine, tid);
+	if (!thread)
+		thread = take_stray(machine, pid, tid);
 	if (!thread)
 		return thread_add_nameless(machine, pid, tid, 0);
 	if (thread->pid == UINT32_MAX && pid != UINT32_MAX) {
@@ -213,22 +241,6 @@ const char *thread_comm_settled(const struct thread *thread, uint64_t time)
 }
 
 /* ---- strays ---- */
-
-static size_t stray_slot(uint32_t pid, uint32_t tid)
-{
-	return (size_t)hash_u64((uint64_t)pid << 32 | tid);
-}
-
-static struct thread *stray_find(const struct stray_table *table, uint32_t pid, uint32_t tid)
-{
-	if (!table)
-		return NULL;
-	for (size_t i = stray_slot(pid, tid);; i++) {
-		struct thread *thread = atomic_load_explicit(&table->slots[i & table->mask], memory_order_acquire);
-		if (!thread || (thread->tid == tid && thread->pid == pid))
-			return thread;
-	}
-}
 
 static void stray_put(struct stray_table *table, struct thread *thread)
 {

@@ -549,7 +549,7 @@ int session_gather(struct session *session, bool resting, struct record *ret, st
 			const struct record_header *header = source_at(&private->source, item.offset);
 			private->holding = true;
 			private->held_offset = item.offset;
-			shown = deliver(session, header, item.offset, item.time, ret);
+			shown = header && deliver(session, header, item.offset, item.time, ret); /* else somebody has written to the file since */
 		} else if (private->scanned) {
 			return 0;
 		} else {

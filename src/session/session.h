@@ -113,7 +113,8 @@ struct record {
 int session_next(struct session *session, struct record *ret, struct error **ret_error);
 /* The two halves of session_next(), for commands that gather records while other threads still ask the machine about earlier ones. First what comes next;
  * with `resting` nothing changes that samples are decoded by, and 0 also says that this isn't possible now. Then what each record does to the machine, in
- * the same order: when all are applied, the machine may be asked about any of them. */
+ * the same order: when all are applied, the machine may be asked about any of them. Several may be gathered before the first is applied when the input is
+ * stable: their headers stay valid then. */
 int session_gather(struct session *session, bool resting, struct record *ret, struct error **ret_error);
 void session_apply(struct session *session, const struct record *record);
 /* Decodes the sample that session_next() gave (use this, not sample_decode(): a member's id and period are not in its record). False when

@@ -194,3 +194,23 @@ mmap pid=5 tid=5 addr=0x400000 len=0x100000 pgoff=0 time=1 misc=2 name=/bin/none
     periods = [int(line) for line in perf("script", "-F", "period", "-i", path).stdout.splitlines()]
     assert len(periods) == 6000
     assert f"# Event count (approx.): {sum(periods)}\n" in perf("report", "--stdio", "-i", path).stdout
+
+
+@pytest.mark.threads
+def test_threads_of_which_records_speak_late(perf, oracle, tmp_path):
+    """First only samples of a thread, then a map of another thread of its process: one thread or many show the same, which is what the kernel's perf shows."""
+    samples = "\n".join(f"sample ip=0x{0x400000 + i:x} misc=2 pid=100 tid={101 + i % 2 * 9} time={{0}}{i:03}" for i in range(400))
+    text = f"""
+event cycles type=0 config=0 period=1000 sample=IP|TID|TIME|PERIOD flags=sample_id_all,mmap,comm,mmap2 ids=1
+{samples.format(1)}
+mmap2 pid=100 tid=102 addr=0x400000 len=0x1000 pgoff=0 time=2000 misc=2 name=/opt/none
+comm pid=100 tid=110 name=late time=2001
+{samples.format(3)}
+"""
+    path = tmp_path / "perf.data"
+    path.write_bytes(recording.make(text))
+    words = ["script", "-F", "comm,tid,time,ip,dso", "-i", path]
+    wanted = oracle(*words).stdout
+    assert wanted.count("/opt/none") == 400 and wanted.count("late") == 200
+    for jobs in ("1", "2", "5"):
+        assert perf(*words, "--jobs", jobs).stdout == wanted

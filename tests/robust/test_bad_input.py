@@ -120,7 +120,8 @@ def test_no_recording_at_all(perf, tmp_path, name):
 def test_one_thread_or_many_say_the_same(perf, corpus):
     files = sorted(path for path in corpus.rglob("*.data") if path.stat().st_size > 50000)[:20]
     for path in files:
-        for words in (COMMANDS["report"], COMMANDS["folded"], COMMANDS["memory"], COMMANDS["cycles"], ["report", "--stdio", "--no-children", "--sort", "dso,sym", "-g", "none"]):
+        text = [COMMANDS["script"]] if path.stat().st_size < 1 << 20 else []
+        for words in (COMMANDS["report"], COMMANDS["folded"], COMMANDS["memory"], COMMANDS["cycles"], ["report", "--stdio", "--no-children", "--sort", "dso,sym", "-g", "none"], *text):
             one = perf(*words, "-f", "--jobs", "1", "-i", path, text=False)
             many = perf(*words, "-f", "--jobs", "5", "-i", path, text=False)
             assert one.stdout == many.stdout and one.returncode == many.returncode, f"{path}: {words}"

@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -65,12 +66,28 @@ static struct error *feed_record(struct feeding *feeding, const struct record *r
 	return feeding->language->ops->record(feeding->language, record);
 }
 
+static volatile sig_atomic_t interrupted;
+
+static void note_interrupt(int number)
+{
+	interrupted = 1;
+}
+
+/* Ctrl-C ends the records, so that the script can still tell what it has found; a second one ends us. */
+static void watch_interrupts(void)
+{
+	struct sigaction now, action = {.sa_handler = note_interrupt, .sa_flags = (int)SA_RESETHAND | SA_RESTART};
+	if (sigaction(SIGINT, NULL, &now) == 0 && now.sa_handler != SIG_IGN)
+		sigaction(SIGINT, &action, NULL);
+}
+
 static struct error *feed(struct feeding *feeding)
 {
 	struct language *language = feeding->language;
+	watch_interrupts();
 	struct error *error = language->ops->begin(language);
 	struct record record;
-	while (!error && !language->ended && session_next(feeding->session, &record, &error) > 0)
+	while (!error && !language->ended && !interrupted && session_next(feeding->session, &record, &error) > 0)
 		error = feed_record(feeding, &record);
 	if (!error && !language->ended)
 		error = language->ops->end(language);

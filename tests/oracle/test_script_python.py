@@ -165,6 +165,30 @@ def test_ends_of_scripts(perf, python, record, folder, text, status, output, mes
     assert message in result.stderr
 
 
+def test_interrupt(perf, python, record, folder):
+    """Ctrl-C ends the records, not the script."""
+    text = """import os, signal
+n = 0
+def trace_unhandled(*a):
+    global n
+    n += 1
+    if n == 3:
+        os.kill(os.getpid(), signal.SIGINT)
+def trace_end():
+    print("seen", n)
+"""
+    result = run_script(perf, record, folder, text)
+    assert (result.returncode, result.stdout) == (0, "seen 3\n"), result.stderr
+
+
+def test_full_disk(perf, python, record, folder):
+    (folder / "case.py").write_text("print('text')\n")
+    with open("/dev/full", "w", encoding="utf-8") as full:
+        done = subprocess.run([perf.path, "script", "-i", record("tracepoints"), "-s", "case.py"], cwd=folder, stdout=full, stderr=subprocess.PIPE, text=True,
+                              check=False)
+    assert done.returncode and "No space left" in done.stderr
+
+
 def test_imports_from_its_own_folder(perf, python, record, folder):
     (folder / "inner").mkdir(exist_ok=True)
     (folder / "inner/neighbour.py").write_text("WORD = 'found'\n")

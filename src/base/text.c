@@ -82,6 +82,13 @@ void text_add_safe(struct strbuf *buf, const char *string, size_t len)
 		add_escaped(buf, string, len, "\\x", add_as_is);
 }
 
+char *text_safe_copy(const char *string)
+{
+	struct strbuf safe = {0};
+	text_add_safe(&safe, string, strlen(string));
+	return strbuf_detach(&safe);
+}
+
 void text_add_safe_lines(struct strbuf *buf, const char *string)
 {
 	for (;;) {

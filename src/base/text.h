@@ -6,6 +6,8 @@
 /* Adds `len` bytes; control characters, DEL, invalid UTF-8 and C1 controls become \xNN, so that no name can move the cursor or colour a
  * terminal. Tabs and newlines too. */
 void text_add_safe(struct strbuf *buf, const char *string, size_t len);
+/* The same as a copy, freed by the caller. */
+char *text_safe_copy(const char *string);
 /* The same for a message of several lines: newlines stay. */
 void text_add_safe_lines(struct strbuf *buf, const char *string);
 /* True when text_add_safe() would change nothing: lets hot paths copy. */

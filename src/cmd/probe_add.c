@@ -2,6 +2,7 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/text.h"
 #include "cmd/probe.h"
 #include "cmd/probe_cache.h"
 #include "kernel/tracefs.h"
@@ -149,7 +150,8 @@ static void report(const struct probe_options *options, const struct probe_defin
 	for (size_t i = 0; i < list->items.len; i++) {
 		const struct probe_definition *one = &list->items.data[i];
 		cleanup_free char *name = mem_printf("%s:%s", one->group, one->event);
-		fprintf(stderr, "  %-20s (on %s%s%s%s%s)\n", name, one->place, options->exec ? " in " : "",
+		cleanup_free char *place = text_safe_copy(one->place);
+		fprintf(stderr, "  %-20s (on %s%s%s%s%s)\n", name, place, options->exec ? " in " : "",
 			options->exec ? options->exec : "", *one->arguments ? " with " : "", one->arguments);
 	}
 	const struct probe_definition *last = vec_last(&list->items);

@@ -162,14 +162,6 @@ static struct error *visit_files(const struct probe_options *options,
 	return error;
 }
 
-static void put_safe(const char *text)
-{
-	struct strbuf safe = {0};
-	text_add_safe(&safe, text, strlen(text));
-	fputs(strbuf_str(&safe), stdout);
-	strbuf_deinit(&safe);
-}
-
 static struct error *show_file(void *context, const struct buildid_cache_entry *entry, struct probe_cache *cache)
 {
 	const struct probe_options *options = context;
@@ -177,13 +169,11 @@ static struct error *show_file(void *context, const struct buildid_cache_entry *
 	for (size_t i = 0; i < cache->entries.len; i++) {
 		if (options->list_pattern && !probe_cache_matches(&cache->entries.data[i], options->list_pattern))
 			continue;
-		if (!titled) {
-			put_safe(entry->name);
-			printf(" (%s):\n", entry->id);
-		}
+		cleanup_free char *name = text_safe_copy(entry->name), *spec = text_safe_copy(cache->entries.data[i].spec);
+		if (!titled)
+			printf("%s (%s):\n", name, entry->id);
 		titled = true;
-		put_safe(cache->entries.data[i].spec);
-		putchar('\n');
+		puts(spec);
 	}
 	return NULL;
 }
@@ -209,8 +199,9 @@ static struct error *delete_in_file(void *context, const struct buildid_cache_en
 			i++;
 			continue;
 		}
+		cleanup_free char *spec = text_safe_copy(cache->entries.data[i].spec);
 		if (!options->output.quiet)
-			fprintf(stderr, "%s cached event: %s\n", options->dry_run ? "This would remove the" : "Removed", cache->entries.data[i].spec);
+			fprintf(stderr, "%s cached event: %s\n", options->dry_run ? "This would remove the" : "Removed", spec);
 		probe_cache_remove(cache, i);
 		any = deleting->any = true;
 	}

@@ -185,20 +185,25 @@ static bool is_known(const struct finder *finder, uint64_t address)
 static struct error *find_symbols(struct finder *finder)
 {
 	const struct probe_spec *spec = finder->spec;
+	const struct probe_target *target = finder->target;
 	const struct function_name *one;
+	/* Names of the kernel's functions come from the kernel that runs; with debug information places are those of its file. */
+	bool moved = target->kernel && target->debug && !target->module && target->text && target->linked_text;
+	uint64_t distance = moved ? target->text - target->linked_text : 0;
 
 	for (size_t at = 0; (one = function_names_next(&finder->target->names, spec->function, &at));) {
-		if (is_known(finder, one->address))
+		uint64_t address = one->address - distance;
+		if (is_known(finder, address))
 			continue;
 		if (one->size && spec->offset >= one->size)
 			return not_found(finder, "the offset is beyond the end of the function");
 		if (one->indirect)
 			log_warning("%s is an indirect function: the probe is where the loader asks which code to take, not in that code",
 				    one->name);
-		add_point(finder, (struct probe_point){.address = one->address + spec->offset,
+		add_point(finder, (struct probe_point){.address = address + spec->offset,
 						       .function = one->name,
 						       .linked = one->linked,
-						       .entry = one->address,
+						       .entry = address,
 						       .outer = one->name});
 	}
 	return NULL;

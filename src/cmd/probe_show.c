@@ -226,7 +226,8 @@ static struct error *find_function_lines(struct listing *listing, const struct p
 		listing->base = found->line;
 		listing->first = found->line + lines->first;
 		set_end(listing, lines);
-		printf("<%s@%s:%u>\n", lines->function, found->file, lines->first);
+		cleanup_free char *file = text_safe_copy(found->file);
+		printf("<%s@%s:%u>\n", lines->function, file, lines->first);
 	}
 	vec_deinit(&functions.items);
 	return found ? NULL : error_new("%s: no such function in the debug information (-F shows which there are)", lines->function);
@@ -240,7 +241,8 @@ static struct error *find_file_lines(struct listing *listing, const struct probe
 	listing->file = listing->rows.items.data[0].file;
 	listing->first = lines->first ? lines->first : 1;
 	set_end(listing, lines);
-	printf("<%s:%u>\n", listing->file, lines->first);
+	cleanup_free char *file = text_safe_copy(listing->file);
+	printf("<%s:%u>\n", file, lines->first);
 	return NULL;
 }
 
@@ -292,7 +294,8 @@ static void add_variable_line(const struct probe_options *options, const struct 
 {
 	if (options->range)
 		strbuf_add_str(out, one->external ? "[EXT]\t" : "[VAL]\t");
-	strbuf_printf(out, "%s\t", one->type);
+	text_add_safe(out, one->type, strlen(one->type));
+	strbuf_add_char(out, '\t');
 	text_add_safe(out, one->name, strlen(one->name));
 	if (options->range && !one->external && one->ranges)
 		strbuf_printf(out, "\t@<%s+[%s]>", point->function ? point->function : "?", one->ranges);
@@ -334,7 +337,8 @@ static void show_variables_at(const struct probe_options *options, struct probe_
 		debug_program_variables(target->debug, point->address, options->externs, &variables);
 	else
 		probe_kernel_parameters(target, point, &variables);
-	printf("\t@<%s+%llu>\n", point->outer ? point->outer : "?", (unsigned long long)(point->address - point->entry));
+	cleanup_free char *outer = text_safe_copy(point->outer ? point->outer : "?");
+	printf("\t@<%s+%llu>\n", outer, (unsigned long long)(point->address - point->entry));
 	print_variables(options, point, &variables);
 	debug_variables_deinit(&variables);
 }

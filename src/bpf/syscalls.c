@@ -124,8 +124,11 @@ static void finish_sums(const struct bpf_link *link)
 	char nothing[64];
 	int fd = link ? bpf_iter_create(bpf_link__fd(link)) : -1;
 
-	while (fd >= 0 && (read(fd, nothing, sizeof(nothing)) > 0 || errno == EINTR))
-		;
+	for (ssize_t got = 1; fd >= 0 && got;) {
+		got = read(fd, nothing, sizeof(nothing));
+		if (got < 0 && errno != EINTR)
+			break;
+	}
 	if (fd >= 0)
 		close(fd);
 }

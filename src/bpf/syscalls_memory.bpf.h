@@ -200,7 +200,7 @@ static __always_inline uint32_t request_size(uint32_t request)
 		return limited(size, 256);
 	if (request == 0x5421 || request == 0x541b || request == 0x5452) /* FIONBIO, FIONREAD, FIOASYNC */
 		return 4;
-	if (request == 0x5401) /* TCGETS */
+	if (request >= 0x5401 && request <= 0x5404) /* TCGETS, TCSETS, TCSETSW, TCSETSF */
 		return TERMIOS_SIZE;
 	return type == TERMINAL ? 8 : type == SOCKET ? IFREQ_SIZE : 0;
 }

@@ -3,6 +3,7 @@
 #include "cmd/trace.h"
 
 #include "analysis/call_sums.h"
+#include "analysis/script_filter.h"
 #include "app/command.h"
 #include "app/config.h"
 #include "base/cleanup.h"
@@ -205,10 +206,25 @@ uint64_t trace_limit_of(const struct trace *trace, const char *event)
 	return 0;
 }
 
+/* Numbers of processes that a recording tells of. */
+static struct error *leave_out_recorded(struct trace *trace)
+{
+	struct script_ids ids = {0};
+	struct error *error = trace->options->filter_pids ? script_filter_add_ids(trace->options->filter_pids, &ids) : NULL;
+
+	for (size_t i = 0; i < ids.len && !error; i++)
+		vec_push(&trace->left_out, (pid_t)ids.data[i]);
+	free(ids.data);
+	return error;
+}
+
 /* Nor do we trace who carries our output away: each line would make the next. */
 static struct error *choose_left_out(struct trace *trace)
 {
 	pid_t parent = getppid();
+
+	if (trace->options->input)
+		return leave_out_recorded(trace);
 
 	while (parent > 1) {
 		cleanup_free char *path = mem_printf("/proc/%d/stat", (int)parent);
@@ -279,17 +295,19 @@ static struct error *show_sums(struct trace *trace)
 					.json = options->print.json,
 					.kind = options->summary_mode == TRACE_BY_CGROUP ? "cgroup" : "tid"};
 	struct strbuf text = {0};
-	size_t at = 0;
 
 	call_sums_add_text(trace->sums, &style, &text);
-	while (at < text.len) {
-		ssize_t written = write(trace->output, text.data + at, text.len - at);
-		if (written < 0)
-			break;
-		at += (size_t)written;
-	}
+	struct error *error = trace_write(trace->output, strbuf_str(&text), text.len);
 	strbuf_deinit(&text);
-	return NULL;
+	return error;
+}
+
+static struct error *show_stats(const struct trace *trace)
+{
+	cleanup_free char *text = mem_printf("Stats:\n  samples read : %llu\n  lines shown  : %llu\n", (unsigned long long)trace->samples,
+					     (unsigned long long)(trace->printer ? trace_printer_lines(trace->printer) : 0));
+
+	return trace_write(trace->output, text, strlen(text));
 }
 
 /* The exit status is the workload's; who is ended by a signal ends by the same one. */
@@ -333,8 +351,7 @@ struct error *trace_show_end(struct trace *trace)
 	if (!error && trace->sums)
 		error = show_sums(trace);
 	if (!error && trace->options->tool_stats)
-		dprintf(trace->output, "Stats:\n  samples read : %llu\n  lines shown  : %llu\n", (unsigned long long)trace->samples,
-			(unsigned long long)(trace->printer ? trace_printer_lines(trace->printer) : 0));
+		error = show_stats(trace);
 	return error;
 }
 
@@ -344,7 +361,8 @@ static bool needs_tracepoints(const struct trace *trace)
 	const struct trace_options *options = trace->options;
 
 	return trace->events.words.len || options->faults || options->sched || options->call_graph || options->flamegraph || options->print_sample ||
-	       options->switch_on || options->switch_off || !trace->calls;
+	       options->switch_on || options->switch_off || !trace->calls ||
+	       (options->with_summary && options->summary_mode == TRACE_BY_CGROUP);
 }
 
 static struct error *run_with_bpf(struct trace *trace, char **command, int *ret_status)
@@ -371,8 +389,10 @@ static struct error *run_live(struct trace *trace, char **command, int *ret_stat
 	if (!obstacle && !needs_tracepoints(trace))
 		return run_with_bpf(trace, command, ret_status);
 	if (trace->options->map_dump) {
+		struct error *error = error_new("--map-dump shows what the BPF program holds, which is not used here: %s",
+						obstacle ? error_message(obstacle) : "it sees system calls only");
 		error_free(obstacle);
-		return error_new("--map-dump shows what the BPF program holds, which sees system calls only and is not used here");
+		return error;
 	}
 	bool shows_calls = trace->calls && trace->printer;
 	if (shows_calls && obstacle)
@@ -380,6 +400,24 @@ static struct error *run_live(struct trace *trace, char **command, int *ret_stat
 	trace->wants_strings = shows_calls && !obstacle;
 	error_free(obstacle);
 	return trace_by_tracepoints(trace, command, ret_status);
+}
+
+/* Of recordings the kernel has already shown what passed. */
+static struct error *check_filters(const struct trace *trace)
+{
+	const struct event_words *words = &trace->events.words;
+
+	for (size_t i = 0; trace->options->input && i < words->len; i++)
+		if (words->data[i].kind == WORD_FILTER)
+			return error_new_kind(ERROR_USAGE, "--filter '%s': -i shows what was recorded; give the filter to 'perf record' or 'perf trace record'",
+					      words->data[i].text);
+	return NULL;
+}
+
+static bool is_for_showing(const struct trace_options *options)
+{
+	return options->summary || options->with_summary || options->shortest || options->failures || options->max_events || options->filter_pids ||
+	       options->flamegraph || options->map_dump || options->tool_stats || options->switch_on || options->switch_off;
 }
 
 static struct error *trace_run(struct trace *trace, char **command, int *ret_status)
@@ -390,7 +428,11 @@ static struct error *trace_run(struct trace *trace, char **command, int *ret_sta
 	struct error *error = trace_select_events(trace, system.machine);
 
 	if (!error && *command && !strcmp(*command, "record") && !options->input)
-		return trace_record(trace, command + 1, ret_status);
+		return is_for_showing(options) ? error_new_kind(ERROR_USAGE, "'trace record' only records: give -s, -S, --duration, --failure, --max-events, "
+										"--filter-pids, --flamegraph and the like to 'perf trace -i'") :
+						 trace_record(trace, command + 1, ret_status);
+	if (!error)
+		error = check_filters(trace);
 	if (!error && !options->input)
 		error = choose_targets(trace);
 	if (!error)
@@ -466,7 +508,7 @@ static struct error *options_check(struct trace_options *options, bool command)
 		options->call_graph = "fp";
 	if (!options->call_graph && (options->max_stack || options->min_stack))
 		options->call_graph = "dwarf";
-	options->no_lines = options->flamegraph && !options->with_summary && !options->call_graph;
+	options->no_lines = options->flamegraph && !options->with_summary;
 	options->summary |= options->errno_summary || options->histograms ? !options->with_summary : false;
 	return NULL;
 }

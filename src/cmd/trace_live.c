@@ -103,25 +103,6 @@ static void take_record(struct live *live, const struct syscalls_record *record)
 	}
 }
 
-/* Empties the ring; returns how many records there were. */
-static struct error *drain(struct live *live, size_t *ret_count)
-{
-	struct trace_printer *printer = live->trace->printer;
-	const struct syscalls_record *record;
-	struct error *error = NULL;
-
-	*ret_count = 0;
-	while (!error && !(printer && trace_printer_done(printer)) && (record = bpf_syscalls_next(live->program.syscalls))) {
-		take_record(live, record);
-		if (printer && ++*ret_count % 1024 == 0)
-			error = trace_printer_write(printer);
-	}
-	if (!error && printer)
-		error = trace_printer_write(printer);
-	live->stop |= printer && trace_printer_done(printer);
-	return error;
-}
-
 static void take_signals(struct live *live)
 {
 	struct signalfd_siginfo info;
@@ -134,6 +115,31 @@ static void take_signals(struct live *live)
 			live->trace->signal = (int)info.ssi_signo;
 		}
 	}
+}
+
+/* Empties the ring; returns how many records there were. While the trace goes on (not `last`) it may never be empty: signals end it all the same. */
+static struct error *drain(struct live *live, bool last, size_t *ret_count)
+{
+	struct trace_printer *printer = live->trace->printer;
+	const struct syscalls_record *record;
+	struct error *error = NULL;
+
+	*ret_count = 0;
+	while (!error && !(printer && trace_printer_done(printer)) && (record = bpf_syscalls_next(live->program.syscalls))) {
+		take_record(live, record);
+		if (++*ret_count % 1024)
+			continue;
+		if (printer)
+			error = trace_printer_write(printer);
+		if (!last)
+			take_signals(live);
+		if (!last && live->stop)
+			break;
+	}
+	if (!error && printer)
+		error = trace_printer_write(printer);
+	live->stop |= printer && trace_printer_done(printer);
+	return error;
 }
 
 /* Processes that were named and are all gone leave nothing to wait for. */
@@ -171,7 +177,7 @@ static struct error *follow(struct live *live)
 			return error_system(errno, "epoll_wait");
 		take_signals(live);
 		live->stop |= targets_gone(live->trace);
-		error = drain(live, &count);
+		error = drain(live, false, &count);
 		idle = count ? 0 : idle + 1;
 		if (idle == IDLE_TICKS && live->trace->printer) {
 			trace_printer_flush_waiting(live->trace->printer);
@@ -181,7 +187,7 @@ static struct error *follow(struct live *live)
 	}
 	bpf_syscalls_stop(live->program.syscalls);
 	if (!error)
-		error = drain(live, &count);
+		error = drain(live, true, &count);
 	return error;
 }
 
@@ -249,10 +255,7 @@ static void tell_losses(struct live *live)
 
 	if (lost > live->lost && live->trace->printer)
 		trace_printer_lost(live->trace->printer, lost - live->lost);
-	if (lost)
-		log_warning(
-			"%llu records were lost: the buffer of %llu MB was full. A larger one (-m 256M), or fewer calls (-e), would help.",
-			(unsigned long long)lost, (unsigned long long)live->program.ring_bytes >> 20);
+	trace_program_warn_of_losses(&live->program);
 	if (unsummed)
 		log_warning("%llu calls are missing in the sums: there were too many threads and calls to keep them apart.",
 			    (unsigned long long)unsummed);
@@ -277,7 +280,8 @@ static struct error *dump_map(const struct live *live)
 	struct error *error = live->trace->printer ? trace_printer_write(live->trace->printer) : NULL;
 
 	bpf_syscalls_dump_map(live->program.syscalls, live->trace->options->map_dump, &text);
-	dprintf(live->trace->output, "%s", strbuf_str(&text));
+	if (!error)
+		error = trace_write(live->trace->output, strbuf_str(&text), text.len);
 	strbuf_deinit(&text);
 	return error;
 }

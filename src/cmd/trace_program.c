@@ -2,6 +2,7 @@
 #include "cmd/trace_program.h"
 
 #include "base/cleanup.h"
+#include "base/log.h"
 #include "base/mem.h"
 #include "kernel/cpus.h"
 
@@ -110,6 +111,15 @@ struct error *trace_program_open(struct trace *trace, pid_t recorder, struct tra
 	ret->calls = trace_calls_create(&trace->table, (uint32_t)options->string_limit);
 	error = bpf_syscalls_open(&settings, &ret->syscalls);
 	return error ? error : add_targets(trace, recorder, ret->syscalls);
+}
+
+void trace_program_warn_of_losses(const struct trace_program *program)
+{
+	uint64_t lost = bpf_syscalls_lost(program->syscalls);
+
+	if (lost)
+		log_warning("%llu records were lost: the buffer of %llu MB was full. A larger one (-m 256M), or fewer calls (-e), would help.",
+			    (unsigned long long)lost, (unsigned long long)program->ring_bytes >> 20);
 }
 
 void trace_program_close(struct trace_program *program)

@@ -16,4 +16,6 @@ struct trace_program {
 /* Loads it; bpf_syscalls_start() is the caller's. `recorder`: 0, or the process that records beside it and starts the command: that isn't traced itself.
  * *ret is to be closed also after an error. */
 struct error *trace_program_open(struct trace *trace, pid_t recorder, struct trace_program *ret);
+/* Says how many of its records were lost, if any. */
+void trace_program_warn_of_losses(const struct trace_program *program);
 void trace_program_close(struct trace_program *program);

@@ -217,8 +217,9 @@ static void take_enter(struct replay *replay, const struct replayed_event *event
 	fill_call(replay, thread, thread->number, &call);
 	if (!call_never_returns(call.description)) {
 		thread->in_call = true;
-		vec_push(&replay->begun, (struct begun){thread, sample->time});
-	} else if (replay->trace->printer && !options->shortest && !options->failures) {
+		if (replay->trace->printer && !options->print.completed_only)
+			vec_push(&replay->begun, (struct begun){thread, sample->time});
+	} else if (replay->trace->printer && !options->print.completed_only) {
 		print_call(replay, &call, thread, sample->time);
 	}
 }

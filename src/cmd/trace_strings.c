@@ -25,6 +25,7 @@ struct trace_strings {
 	struct trace_program program;
 	struct map64 queues;   /* tid → struct queue * */
 	struct strbuf current; /* the record that was taken last */
+	struct call_memory began_with[CALL_MEMORY_MOST];
 };
 
 struct error *trace_strings_open(struct trace *trace, pid_t recorder, struct trace_strings **ret)
@@ -45,6 +46,8 @@ void trace_strings_close(struct trace_strings *strings)
 {
 	if (!strings)
 		return;
+	if (strings->program.syscalls)
+		trace_program_warn_of_losses(&strings->program);
 	for (size_t i = 0; strings->queues.count && i <= strings->queues.mask; i++) {
 		struct queue *queue = strings->queues.slots[i].used ? (struct queue *)(uintptr_t)strings->queues.slots[i].value : NULL;
 		if (queue)
@@ -144,6 +147,18 @@ bool trace_strings_fill(struct trace_strings *strings, struct call *call, uint64
 	return false;
 }
 
+/* Of a call that the program has seen to its end: leaves out what it has filled. */
+static void keep_beginning(struct trace_strings *strings, struct call *call)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < call->memory_count; i++)
+		if (call->description->arguments[call->memory[i].argument].direction != CALL_FILLED)
+			strings->began_with[kept++] = call->memory[i];
+	call->memory = strings->began_with;
+	call->memory_count = kept;
+}
+
 bool trace_strings_fill_entry(struct trace_strings *strings, struct call *call)
 {
 	struct queue *queue = get_queue(strings, call->tid);
@@ -152,13 +167,18 @@ bool trace_strings_fill_entry(struct trace_strings *strings, struct call *call)
 	drain(strings);
 	for (size_t at = queue->at; at < queue->records.len;) {
 		const struct call_record *record = (const struct call_record *)(const void *)(queue->records.data + at);
+		bool ended = !(record->flags & CALL_ENTERED);
 		at += record->thread.header.size;
-		if (!(record->flags & CALL_ENTERED) || record->thread.time + AT_ONCE_NS < call->time || record->thread.time > call->time + AT_ONCE_NS)
+		if (record->thread.time > call->time + AT_ONCE_NS)
+			return false;
+		if (ended ? record->thread.time + record->duration <= call->time : record->thread.time + AT_ONCE_NS < call->time)
 			continue;
 		enum trace_news news = trace_calls_take(strings->program.calls, &record->thread.header, &from);
 		if ((news != TRACE_WAIT && news != TRACE_CALL) || from.description != call->description)
 			continue;
 		join(call, &from);
+		if (ended)
+			keep_beginning(strings, call);
 		return true;
 	}
 	return false;

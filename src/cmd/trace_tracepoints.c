@@ -44,10 +44,11 @@ static void add_if(struct words *words, const char *option, const char *argument
 
 /* ---- what is recorded ---- */
 
-/* Those who are left out: the process that shows, who carries our output away, and --filter-pids. */
+/* Those who are left out: the process that shows, who carries our output away, and --filter-pids. The kernel takes a page of text; the rest is left out when
+ * it is shown. */
 static void add_left_out(const struct trace *trace, pid_t shower, struct strbuf *filter)
 {
-	for (size_t i = 0; i < trace->left_out.len; i++)
+	for (size_t i = 0; i < trace->left_out.len && filter->len < FILTER_LIMIT; i++)
 		strbuf_printf(filter, "%scommon_pid != %d", filter->len ? " && " : "", (int)trace->left_out.data[i]);
 	if (shower)
 		strbuf_printf(filter, "%scommon_pid != %d", filter->len ? " && " : "", (int)shower);
@@ -292,12 +293,11 @@ struct error *trace_by_tracepoints(struct trace *trace, char **command, int *ret
 struct error *trace_record(struct trace *trace, char **rest, int *ret_status)
 {
 	struct words words = {0};
-	char number[32];
 
-	snprintf(number, sizeof(number), "%d", RING_PAGES);
 	add(&words, "record", "-R");
-	add(&words, "-m", number);
+	add_if(&words, "-o", trace->options->output);
 	add_events(trace, 0, &words);
+	add_target(trace, &words);
 	for (; *rest; rest++)
 		add(&words, *rest, NULL);
 	vec_push(&words.list, NULL);

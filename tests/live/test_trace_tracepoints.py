@@ -110,6 +110,49 @@ def test_cgroups_of_a_recording(perf, tracing, tmp_path):
     assert done.returncode == 255 and "perf trace record --all-cgroups" in done.stderr
 
 
+def test_lines_and_sums_by_cgroup(perf, tracing, tmp_path):
+    done, lines = traced(perf, tmp_path, "-S", "--summary-mode", "cgroup", "true")
+    if done.returncode == 255 and "cgroup" in done.stderr:
+        pytest.skip("the kernel doesn't tell control groups")
+    assert any(" exit_group(" in line for line in lines) and re.search(r"^ /\S* \(\d+\), \d+ events", "\n".join(lines), re.MULTILINE)
+
+
+def test_options_in_front_of_record(perf, tracing, tmp_path):
+    """They are record's where they say what is recorded; what only matters for showing is refused."""
+    assert perf("trace", "-o", tmp_path / "data", "-m", "64", "record", "true").returncode == 0
+    _, lines = traced(perf, tmp_path, "-i", tmp_path / "data")
+    assert any(" exit_group(" in line for line in lines)
+    for words in (["-s"], ["--duration", "1"], ["--max-events", "2"], ["--filter-pids", "1"]):
+        done = perf("trace", *words, "record", "true", cwd=tmp_path)
+        assert done.returncode == 129 and "perf trace -i" in done.stderr and not (tmp_path / "perf.data").exists()
+
+
+def test_what_is_left_out_of_a_recording(perf, tracing, tmp_path):
+    """Processes by the numbers that they had, though nobody has them now."""
+    perf("trace", "-o", tmp_path / "data", "record", "sh", "-c", "true; sh -c true; true")
+    _, lines = traced(perf, tmp_path, "-i", tmp_path / "data", "-e", "exit_group")
+    tids = [CALL.match(line)[4] for line in lines]
+    assert len(set(tids)) >= 2
+    _, lines = traced(perf, tmp_path, "-i", tmp_path / "data", "-e", "exit_group", "--filter-pids", tids[0])
+    assert [CALL.match(line)[4] for line in lines] == tids[1:]
+    done = perf("trace", "-i", tmp_path / "data", "-e", "sched:sched_switch", "--filter", "prev_pid == 1")
+    assert done.returncode == 129 and "record" in done.stderr
+
+
+def test_end_under_load(perf, bpf, tracing, tmp_path):
+    """Calls that come faster than they are shown don't keep the trace from its end."""
+    busy = [subprocess.Popen(["dd", "if=/dev/zero", "of=/dev/null", "bs=1"], stderr=subprocess.DEVNULL) for _ in range(os.cpu_count() + 1)]
+    try:
+        with subprocess.Popen([perf.path, "trace", "-a", "-e", "read,write", "-o", "/dev/null"], stderr=subprocess.DEVNULL) as trace:
+            time.sleep(1)
+            trace.send_signal(signal.SIGINT)
+            assert trace.wait(60) in (0, -signal.SIGINT)
+    finally:
+        for process in busy:
+            process.kill()
+            process.wait()
+
+
 def test_status_and_end(perf, tracing, tmp_path):
     assert traced(perf, tmp_path, "--no-bpf", "sh", "-c", "exit 7")[0].returncode == 7
     assert traced(perf, tmp_path, "--no-bpf", "sh", "-c", "kill -TERM $$")[0].returncode == -signal.SIGTERM

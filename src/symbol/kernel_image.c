@@ -54,6 +54,8 @@ static bool visit_map(const struct map *map, uint64_t start, uint64_t end, void 
 static bool absolute_addresses(const struct machine *machine, const struct dso *dso)
 {
 	struct map_search search = {.dso = dso};
+	if (dso->kind == DSO_BPF || dso->kind == DSO_KSYMBOL)
+		return true; /* though it may be gone at the end */
 	if (machine->kernel_maps)
 		maps_visit(machine->kernel_maps, UINT64_MAX, visit_map, &search);
 	return search.found && search.found->identity;

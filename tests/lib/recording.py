@@ -20,7 +20,7 @@ One line of the text is one thing; '#' begins a comment:
     comm pid=1 tid=1 name=ls exec=1
     fork pid=2 ppid=1 tid=2 ptid=1 time=7        exit: the same
     lost id=1 lost=9          lost_samples lost=3          throttle id=1          switch out=1          cgroup id=5 name=/a
-    namespaces pid=1 tid=1 ns=4/0xeffffff9,…     ksymbol addr= len= name=     bpf type=1 flags=0 id=7
+    namespaces pid=1 tid=1 ns=4/0xeffffff9,…     ksymbol addr= len= flags= name=     bpf type=1 flags=0 id=7
     sample event=0 ip=0x400123 pid=1 tid=1 time=10 addr=0 cpu=0 period=1 id=1 chain=user,0x400123,0x401000 raw=00ff
            regs=1,2 abi=2 stack=0011223344556677 dyn=8 branch=0x1>0x2/M5,… hw_index=0 weight=3 data_src=0x1 read=5 transaction=0 phys=0 …
     deferred cookie=7 tid=1 chain=user,0x401000     the end of chains that end with "deferred,7"
@@ -279,7 +279,7 @@ class Maker:
             "unthrottle": lambda: self.pack("QQQ", get("time"), get("id"), get("id")),
             "switch": lambda: b"",
             "cgroup": lambda: self.pack("Q", get("cgroup")) + name,
-            "ksymbol": lambda: self.pack("QIHH", get("addr"), get("len"), 1, 0) + name,
+            "ksymbol": lambda: self.pack("QIHH", get("addr"), get("len"), 1, get("flags")) + name,
             "bpf": lambda: self.pack("HHI", get("type"), get("flags"), get("id")) + bytes(8),
             "deferred": lambda: self.pack("Q" * (2 + len(chain)), get("cookie"), len(chain), *chain),
             "namespaces": lambda: self.namespaces(task, fields),

@@ -214,3 +214,22 @@ comm pid=100 tid=110 name=late time=2001
     assert wanted.count("/opt/none") == 400 and wanted.count("late") == 200
     for jobs in ("1", "2", "5"):
         assert perf(*words, "--jobs", jobs).stdout == wanted
+
+
+def test_programs_that_the_kernel_has_dropped(perf, oracle, tmp_path):
+    """BPF programs are named where they were, also when they are gone at the end and another one has their place."""
+    path = tmp_path / "perf.data"
+    path.write_bytes(recording.make("""
+event cycles type=0 config=0 period=1000 sample=IP|TID|TIME|PERIOD flags=sample_id_all,mmap,comm,ksymbol ids=1
+ksymbol addr=0xffffffffc0025c64 len=0x100 name=bpf_prog_1_first time=10
+sample ip=0xffffffffc0025c74 misc=1 pid=5 tid=5 time=11
+ksymbol addr=0xffffffffc0025c64 len=0x100 flags=1 name=bpf_prog_1_first time=20
+ksymbol addr=0xffffffffc0025c60 len=0x100 name=bpf_prog_2_second time=30
+sample ip=0xffffffffc0025c70 misc=1 pid=5 tid=5 time=31
+ksymbol addr=0xffffffffc0025c60 len=0x100 flags=1 name=bpf_prog_2_second time=40
+"""))
+    wanted = oracle("script", "-F", "time,ip,sym,symoff,dso", "-i", path).stdout
+    assert "bpf_prog_1_first+0x10 (bpf_prog_1_first)" in wanted and "bpf_prog_2_second+0x10 (bpf_prog_2_second)" in wanted
+    assert perf("script", "-F", "time,ip,sym,symoff,dso", "-i", path).stdout == wanted
+    rows = perf("report", "--stdio", "-q", "-s", "sym", "-i", path).stdout
+    assert "bpf_prog_1_first" in rows and "bpf_prog_2_second" in rows

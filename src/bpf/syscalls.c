@@ -124,11 +124,10 @@ static void finish_sums(const struct bpf_link *link)
 	char nothing[64];
 	int fd = link ? bpf_iter_create(bpf_link__fd(link)) : -1;
 
-	for (ssize_t got = 1; fd >= 0 && got;) {
+	ssize_t got = 1;
+
+	while (fd >= 0 && (got > 0 || (got < 0 && errno == EINTR)))
 		got = read(fd, nothing, sizeof(nothing));
-		if (got < 0 && errno != EINTR)
-			break;
-	}
 	if (fd >= 0)
 		close(fd);
 }

@@ -1,7 +1,8 @@
 /* Large writes. The first ones are small, so that `perf script | head` has its lines at once; then they grow to a megabyte. */
 #include "cmd/script_output.h"
 
-#include <errno.h>
+#include "base/output.h"
+
 #include <unistd.h>
 
 enum { FIRST_LIMIT = 4 << 10, LARGEST_LIMIT = 1 << 20 };
@@ -22,19 +23,10 @@ void script_output_deinit(struct script_output *output)
 
 struct error *script_output_write(struct script_output *output, const char *data, size_t size)
 {
-	while (size && !output->closed) {
-		ssize_t written = write(output->fd, data, size);
-		if (written >= 0) {
-			data += written;
-			size -= (size_t)written;
-			output->written += (uint64_t)written;
-		} else if (errno == EPIPE) {
-			output->closed = true;
-		} else if (errno != EINTR) {
-			return error_system(errno, "writing the output");
-		}
-	}
-	return NULL;
+	if (output->closed)
+		return NULL;
+	output->written += size;
+	return output_write(output->fd, data, size, "the output", &output->closed);
 }
 
 struct error *script_output_flush(struct script_output *output)

@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/number.h"
+#include "base/output.h"
 #include "base/text.h"
 #include "bpf/support.h"
 #include "cmd/trace_replay.h"
@@ -285,6 +286,14 @@ static const char *name_of_thread(void *context, uint32_t tid)
 	return trace_printer_thread_name(trace->printer, tid);
 }
 
+/* Behind the lines. */
+static struct error *write_end(const struct trace *trace, const char *text)
+{
+	bool closed = false;
+
+	return output_write(trace->output, text, strlen(text), "the trace", &closed);
+}
+
 static struct error *show_sums(struct trace *trace)
 {
 	const struct trace_options *options = trace->options;
@@ -297,7 +306,7 @@ static struct error *show_sums(struct trace *trace)
 	struct strbuf text = {0};
 
 	call_sums_add_text(trace->sums, &style, &text);
-	struct error *error = trace_write(trace->output, strbuf_str(&text), text.len);
+	struct error *error = write_end(trace, strbuf_str(&text));
 	strbuf_deinit(&text);
 	return error;
 }
@@ -307,7 +316,7 @@ static struct error *show_stats(const struct trace *trace)
 	cleanup_free char *text = mem_printf("Stats:\n  samples read : %llu\n  lines shown  : %llu\n", (unsigned long long)trace->samples,
 					     (unsigned long long)(trace->printer ? trace_printer_lines(trace->printer) : 0));
 
-	return trace_write(trace->output, text, strlen(text));
+	return write_end(trace, text);
 }
 
 /* The exit status is the workload's; who is ended by a signal ends by the same one. */
@@ -417,7 +426,8 @@ static struct error *check_filters(const struct trace *trace)
 static bool is_for_showing(const struct trace_options *options)
 {
 	return options->summary || options->with_summary || options->shortest || options->failures || options->max_events || options->filter_pids ||
-	       options->flamegraph || options->map_dump || options->tool_stats || options->switch_on || options->switch_off;
+	       options->flamegraph || options->map_dump || options->tool_stats || options->switch_on || options->switch_off ||
+	       options->print.json || options->print_sample || options->min_stack;
 }
 
 static struct error *trace_run(struct trace *trace, char **command, int *ret_status)
@@ -429,7 +439,7 @@ static struct error *trace_run(struct trace *trace, char **command, int *ret_sta
 
 	if (!error && *command && !strcmp(*command, "record") && !options->input)
 		return is_for_showing(options) ? error_new_kind(ERROR_USAGE, "'trace record' only records: give -s, -S, --duration, --failure, --max-events, "
-										"--filter-pids, --flamegraph and the like to 'perf trace -i'") :
+										"--filter-pids, --flamegraph, --json and the like to 'perf trace -i'") :
 						 trace_record(trace, command + 1, ret_status);
 	if (!error)
 		error = check_filters(trace);

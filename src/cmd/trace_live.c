@@ -5,6 +5,7 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/output.h"
 #include "cmd/trace_program.h"
 #include "kernel/cgroups.h"
 
@@ -277,11 +278,12 @@ static struct error *check_map(const struct live *live)
 static struct error *dump_map(const struct live *live)
 {
 	struct strbuf text = {0};
+	bool closed = false;
 	struct error *error = live->trace->printer ? trace_printer_write(live->trace->printer) : NULL;
 
 	bpf_syscalls_dump_map(live->program.syscalls, live->trace->options->map_dump, &text);
 	if (!error)
-		error = trace_write(live->trace->output, strbuf_str(&text), text.len);
+		error = output_write(live->trace->output, strbuf_str(&text), text.len, "the trace", &closed);
 	strbuf_deinit(&text);
 	return error;
 }

@@ -4,9 +4,9 @@
 #include "analysis/call_put.h"
 #include "base/hash.h"
 #include "base/mem.h"
+#include "base/output.h"
 #include "base/text.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -410,37 +410,13 @@ void trace_printer_lost(struct trace_printer *printer, uint64_t count)
 	end_line(printer);
 }
 
-/* False when nobody reads any more. */
-static struct error *write_all(int fd, const char *text, size_t size, bool *ret_read)
-{
-	*ret_read = true;
-	for (size_t at = 0; at < size && *ret_read;) {
-		ssize_t written = write(fd, text + at, size - at);
-		if (written >= 0)
-			at += (size_t)written;
-		else if (errno == EPIPE)
-			*ret_read = false;
-		else if (errno != EINTR)
-			return error_system(errno, "writing the trace");
-	}
-	return NULL;
-}
-
-struct error *trace_write(int fd, const char *text, size_t size)
-{
-	bool read;
-
-	return write_all(fd, text, size, &read);
-}
-
 struct error *trace_printer_write(struct trace_printer *printer)
 {
-	bool read = true;
-	struct error *error = printer->closed ? NULL : write_all(printer->options.fd, printer->text.data, printer->text.len, &read);
+	struct error *error =
+		printer->closed ? NULL : output_write(printer->options.fd, printer->text.data, printer->text.len, "the trace", &printer->closed);
 
 	if (error)
 		return error;
-	printer->closed |= !read;
 	strbuf_clear(&printer->text);
 	printer->kept = 0;
 	return NULL;

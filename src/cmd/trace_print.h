@@ -59,8 +59,6 @@ void trace_printer_lost(struct trace_printer *printer, uint64_t count);
 /* Calls that wait are shown now: nothing else happens for a while, or the trace ends. */
 void trace_printer_flush_waiting(struct trace_printer *printer);
 
-/* Writes text; that nobody reads it any more is no error. */
-struct error *trace_write(int fd, const char *text, size_t size);
 /* Writes what has been printed; call it after each batch. An output that nobody reads any more ends the trace without an error. */
 struct error *trace_printer_write(struct trace_printer *printer);
 /* Much has been printed: it is time to write. */

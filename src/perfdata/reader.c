@@ -608,26 +608,15 @@ static void apply_record(struct reader *reader, const struct record_header *head
 	}
 }
 
-static const struct record_header *header_at(const struct reader *reader, uint64_t offset)
+bool reader_is_plain(const struct reader *reader, uint64_t offset)
 {
 	if (offset & 7 || offset >= reader->data_end || reader->data_end - offset < sizeof(struct record_header))
-		return NULL;
-	return (const struct record_header *)(reader->records + offset);
-}
-
-bool reader_is_round(const struct reader *reader, uint64_t offset)
-{
-	const struct record_header *header = header_at(reader, offset);
-	return header && header->type == RECORD_FINISHED_ROUND && header->size == sizeof(*header);
-}
-
-const struct record_header *reader_peek(const struct reader *reader, uint64_t offset)
-{
-	const struct record_header *header = header_at(reader, offset);
-	if (!header || header->type >= RECORD_USER_START || header->size < sizeof(*header) || header->size > reader->data_end - offset)
-		return NULL;
-	const struct record_kind *kind = record_kind(header->type);
-	return kind && !record_check(kind, header) ? header : NULL;
+		return false;
+	const struct record_header *header = (const struct record_header *)(reader->records + offset);
+	if (header->size < sizeof(*header) || header->size > reader->data_end - offset)
+		return false;
+	const struct record_kind *kind = header->type < RECORD_USER_START || header->type == RECORD_FINISHED_ROUND ? record_kind(header->type) : NULL;
+	return kind && !record_check(kind, header);
 }
 
 const struct record_header *reader_record(struct reader *reader, uint64_t *offset, bool note)

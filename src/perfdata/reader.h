@@ -88,10 +88,8 @@ bool reader_defers_chains(const struct reader *reader);
  * next one; the bytes of RECORD_AUXTRACE are passed over. Thread-safe apart from trouble, which only the first pass (`note` true) writes.
  */
 const struct record_header *reader_record(struct reader *reader, uint64_t *offset, bool note);
-/* The kernel's record at `offset` if it is a sound one, which reader_record() would hand out and do nothing else; else NULL. Changes nothing. */
-const struct record_header *reader_peek(const struct reader *reader, uint64_t offset);
-/* Whether a FINISHED_ROUND is at `offset`. */
-bool reader_is_round(const struct reader *reader, uint64_t offset);
+/* Whether a sound record of the kernel's, or a FINISHED_ROUND, is at `offset`, which reader_record() would hand out and do nothing else. Changes nothing. */
+bool reader_is_plain(const struct reader *reader, uint64_t offset);
 
 /* Stable input. The hardware trace that follows an AUXTRACE record at `offset` without being counted in its size, valid as long as the reader; NULL where
  * unpacking has left it out. */

@@ -479,14 +479,6 @@ static bool scan_one(struct session *session, const struct record_header *header
 	return true;
 }
 
-/* Whether the source's next record changes nothing when it is read but the order and the counts. */
-static bool next_is_plain(const struct session *session)
-{
-	const struct reader *reader = session->reader;
-	uint64_t offset = session->private->source.offset;
-	return reader->stable && (reader_peek(reader, offset) || reader_is_round(reader, offset));
-}
-
 enum scan_result {
 	SCAN_FAILED,
 	SCAN_DELIVERED,
@@ -504,7 +496,7 @@ static enum scan_result scan(struct session *session, bool resting, struct recor
 		order_finish_round(&private->order);
 		return SCAN_READY;
 	}
-	while (!resting || next_is_plain(session)) {
+	while (!resting || (session->reader->stable && reader_is_plain(session->reader, private->source.offset))) {
 		header = source_next(&private->source, &offset, ret_error);
 		if (header && scan_one(session, header, offset, ret, ret_shown))
 			return SCAN_DELIVERED;

@@ -61,5 +61,5 @@ struct error *config_write(const char *path, const char *name, const char *value
 /* `perf -c name=value`: kept in the environment so that it holds for this process and what it starts. False when there is no section in the name. */
 bool config_override(const char *assignment);
 
-/* Where files are kept by their build-id: PERF_BUILDID_DIR, buildid.dir of the configuration, else ~/.debug. Freed by the caller; NULL without HOME. */
+/* Where files are kept by their build-id: PERF_BUILDID_DIR (which --buildid-dir sets), buildid.dir of the configuration, else ~/.debug. Freed by the caller; NULL without HOME. */
 char *config_buildid_dir(void);

@@ -45,8 +45,9 @@ static int report_error(const struct command *command, struct error *error, int 
 		text_add_safe_lines(&text, message);
 		strbuf_add_char(&text, '\n');
 		if (usage) {
-			command_add_usage(&text, command);
-			strbuf_printf(&text, "'perf %s -h' lists the options.\n", command->name);
+			const char *line = command->usage ? command->usage[0] : NULL;
+			strbuf_printf(&text, "Usage: perf %s%s%s ('perf %s -h' lists the options)\n", command->name, line ? " " : "", line ? line : "",
+				      command->name);
 		}
 		fputs(text.data, stderr);
 		strbuf_deinit(&text);
@@ -164,6 +165,7 @@ static bool read_globals(int argc, char **argv, int *next, int *ret_status)
 		} else if (!strcmp(word, "--buildid-dir") && *next + 1 < argc) {
 			char *assignment = mem_printf("buildid.dir=%s", argv[++*next]);
 			config_override(assignment);
+			setenv("PERF_BUILDID_DIR", argv[*next], 1); /* it wins over what is there */
 			free(assignment);
 		} else if (!strncmp(word, "--exec-path=", 12)) {
 			setenv("PERF_EXEC_PATH", word + 12, 1);

@@ -215,13 +215,18 @@ unsigned int str_distance(const char *a, const char *b)
 
 const char *str_nearest(const char *word, const char *const *names, size_t count)
 {
+	enum { PREFIX_MIN = 4 }; /* "frequency" means "freq" */
 	const char *nearest = NULL;
-	unsigned int least = (unsigned int)strlen(word) / 3 + 1;
+	const unsigned int allowed = (unsigned int)strlen(word) / 3 + 1;
+	unsigned int least = allowed;
 	for (size_t i = 0; i < count; i++) {
 		unsigned int distance = str_distance(word, names[i]);
 		bool prefix = *word && str_starts_with(names[i], word);
+		bool longer = strlen(names[i]) >= PREFIX_MIN && str_starts_with(word, names[i]);
 		if (prefix)
 			distance = distance > 0 ? 1 : 0;
+		else if (longer && distance > allowed)
+			distance = allowed;
 		if (distance <= least && (!nearest || distance < least)) {
 			least = distance;
 			nearest = names[i];

@@ -186,12 +186,10 @@ static struct error *describe(void *context, const char *path, const struct feat
 	struct recording *recording = context;
 
 	*ret = &recording->features;
-	if (recording->options.no_buildid && !recording->options.timestamp_boundary)
-		return NULL;
 	struct error *error = record_examine(path, &recording->options, &recording->features, &recording->summary);
 	if (error) {
 		/* The recording is whole without it. */
-		log_warning("no build-ids: %s", error_message(error));
+		log_warning("The recording cannot be read back for its header: %s", error_message(error));
 		error_free(error);
 		return NULL;
 	}
@@ -264,6 +262,18 @@ static void tell_hidden_addresses(void)
 	strbuf_deinit(&remedy);
 }
 
+/* Whose absence would otherwise be found out by report only. */
+static void tell_absence(const struct recording *recording)
+{
+	const struct record_options *options = &recording->options;
+	bool several = recording->events.events.len > 1;
+
+	if (!recording->examined || recording->summary.samples || options->sampling.no_samples || options->verbosity.quiet)
+		return;
+	log_warning("No samples were recorded: %s%s did not occur often enough in what was measured. Measure longer, or sample more often (-F, -c).",
+		    several ? "the events, such as " : "", recording->events.events.data[0]->name);
+}
+
 static void tell_losses(const struct recording *recording)
 {
 	const struct recorder_totals *totals = recorder_totals(recording->recorder);
@@ -282,11 +292,6 @@ static void tell_losses(const struct recording *recording)
 				    plural(totals->lost_by_event[i]));
 }
 
-static void fill_cache(const void *context)
-{
-	record_fill_cache(context);
-}
-
 /* The exit status is the workload's; who is ended by a signal ends by the same one. */
 static void take_status(const struct recording *recording, int *ret_status)
 {
@@ -303,6 +308,25 @@ static void take_status(const struct recording *recording, int *ret_status)
 		*ret_status = COMMAND_ENDS_BY_SIGNAL + signal_number;
 }
 
+/* A mode behind -g, which takes none, is taken for the command. */
+static struct error *start_command(struct recording *recording, char **command)
+{
+	const struct record_options *options = &recording->options;
+	struct error *error = workload_start(&recording->workload, command, options->recorder.output && !strcmp(options->recorder.output, "-"));
+	struct sampling mode = {0};
+
+	if (!error || options->sampling.callgraph == CALLGRAPH_UNSET)
+		return error;
+	struct error *other = sampling_parse_callgraph(command[0], &mode);
+	if (other) {
+		error_free(other);
+		return error;
+	}
+	other = error_new("%s (did you mean --call-graph %s?)", error_message(error), command[0]);
+	error_free(error);
+	return other;
+}
+
 static struct error *record(struct recording *recording, char **command, int *ret_status)
 {
 	struct record_options *options = &recording->options;
@@ -314,7 +338,7 @@ static struct error *record(struct recording *recording, char **command, int *re
 		return NULL;
 	}
 	if (!error && *command)
-		error = workload_start(&recording->workload, command, options->recorder.output && !strcmp(options->recorder.output, "-"));
+		error = start_command(recording, command);
 	if (!error)
 		error = choose_target(recording, &target);
 	if (!error)
@@ -346,10 +370,12 @@ static struct error *record(struct recording *recording, char **command, int *re
 		error_free(finish_error);
 	if (!options->verbosity.quiet)
 		tell_totals(recording);
+	tell_absence(recording);
 	tell_losses(recording);
-	bool cache = recording->features.build_ids.len && !options->no_buildid_cache;
-	if (cache || afterwards_is_needed(&recording->events))
-		afterwards_leave(&recording->counters, cache ? fill_cache : NULL, &recording->features);
+	if (!options->no_buildid_cache)
+		record_fill_cache(&recording->features);
+	if (afterwards_is_needed(&recording->events))
+		afterwards_leave(&recording->counters);
 	if (!error)
 		take_status(recording, ret_status);
 	return error;

@@ -52,5 +52,5 @@ struct error *record_examine(const char *path, const struct record_options *opti
 			     struct record_summary *summary);
 /* The build-id of a file, a module or "[kernel.kallsyms]…". */
 bool record_read_build_id(const char *path, struct buildid *ret);
-/* Puts the files of the build-ids into the build-id cache, where they aren't yet. May take its time. */
+/* Puts the files of the build-ids into the build-id cache, where they aren't yet. */
 void record_fill_cache(const struct features *features);

@@ -1,6 +1,6 @@
 /* After the recording: the file just written is read once more, in parallel, to see which files the samples hit; their build-ids go into
  * its header, and copies of them into the build-id cache, so that the recording can be understood when the files have changed.
- * Copying isn't waited for: the caller does it in a process of its own. */
+ * Copying is waited for: who changes a program right after the recording doesn't race with it. */
 #include "cmd/record.h"
 
 #include "analysis/hits.h"

@@ -158,12 +158,17 @@ static struct error *parse_size(const struct option *option, const char *argumen
 
 static struct error *parse_compression(const struct option *option, const char *argument, bool negated, void *field)
 {
+	enum { LEVEL_MAX = 22 };
 	uint32_t level = 1;
 
 	if (negated)
 		level = 0;
-	else if (argument && (!number_parse_u32(argument, &level) || level > 22))
-		return error_new_kind(ERROR_USAGE, "'%s' is no compression level from 0 to 22", argument);
+	else if (argument && !number_parse_u32(argument, &level))
+		return error_new_kind(ERROR_USAGE, "'%s' is not a compression level (0 to %d)", argument, LEVEL_MAX);
+	if (level > LEVEL_MAX) {
+		log_warning("-z %s: %d is the highest compression level and is used", argument, LEVEL_MAX);
+		level = LEVEL_MAX;
+	}
 	*(int *)field = (int)level;
 	return NULL;
 }
@@ -505,6 +510,9 @@ struct error *record_options_configure(struct record_options *options)
 	return error;
 }
 
+/* What kernel.perf_event_max_sample_rate is when the machine starts (kernel/events/core.c, DEFAULT_MAX_SAMPLE_RATE). */
+enum { SAMPLE_RATE_SENSIBLE = 100000 };
+
 static struct error *check_freq(struct record_options *options)
 {
 	struct sampling *sampling = &options->sampling;
@@ -530,13 +538,17 @@ static struct error *check_freq(struct record_options *options)
 		return NULL;
 	struct strbuf remedy = {0};
 	struct error *error = NULL;
-	mend_sample_rate(&remedy, sampling->freq);
+	/* Beyond the kernel's own default the machine would do little but sample: that limit stands. */
+	if (sampling->freq <= SAMPLE_RATE_SENSIBLE) {
+		strbuf_add_str(&remedy, ". To raise that limit:  ");
+		mend_sample_rate(&remedy, sampling->freq);
+	}
 	if (options->strict_freq)
-		error = error_new("-F %llu is more than the kernel allows: %llu Hz. To raise that:  %s", (unsigned long long)sampling->freq,
-				  (unsigned long long)max, strbuf_str(&remedy));
+		error = error_new("-F %llu exceeds the kernel's limit of %llu Hz%s", (unsigned long long)sampling->freq, (unsigned long long)max,
+				  strbuf_str(&remedy));
 	else
-		log_warning("%llu Hz are more than the kernel allows: sampling with %llu Hz. To raise the limit:  %s",
-			    (unsigned long long)sampling->freq, (unsigned long long)max, strbuf_str(&remedy));
+		log_warning("-F %llu exceeds the kernel's limit: sampling at %llu Hz%s", (unsigned long long)sampling->freq,
+			    (unsigned long long)max, strbuf_str(&remedy));
 	strbuf_deinit(&remedy);
 	sampling->freq = max;
 	return error;

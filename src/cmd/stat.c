@@ -136,7 +136,7 @@ static struct error *measure(struct stat_run *run)
 	if (!error)
 		error = stat_record_end(run);
 	if (afterwards_is_needed(run->events))
-		afterwards_leave(&run->counters, NULL, NULL);
+		afterwards_leave(&run->counters);
 	return error;
 }
 

@@ -72,6 +72,34 @@ static bool explain_missing(const char *tracefs, const char *system, const char 
 	return true;
 }
 
+static bool has_event(const char *tracefs, const char *system, const char *pattern)
+{
+	struct tracefs_names events = {0};
+	bool found = false;
+	int id;
+
+	if (!str_has_glob(pattern))
+		return tracefs_event_id(tracefs, system, pattern, &id);
+	error_free(tracefs_events(tracefs, system, &events));
+	for (size_t i = 0; i < events.names.len && !found; i++)
+		found = str_glob_match(pattern, events.names.data[i]);
+	tracefs_names_deinit(&events);
+	return found;
+}
+
+/* The nearest of the systems that have this very event, NULL when none is near. */
+static const char *system_with(const char *tracefs, const char *word, const char *event, const struct tracefs_names *systems)
+{
+	VEC(const char *) having = {0};
+
+	for (size_t i = 0; i < systems->names.len; i++)
+		if (str_nearest(word, (const char *const *)&systems->names.data[i], 1) && has_event(tracefs, systems->names.data[i], event))
+			vec_push(&having, systems->names.data[i]);
+	const char *near = str_nearest(word, having.data, having.len);
+	vec_deinit(&having);
+	return near;
+}
+
 /* The nearest tracepoint there is, or vendor's event where there is no such system, or where to look. */
 static void suggest(const char *tracefs, const char *system, const char *event, struct strbuf *hint)
 {
@@ -81,12 +109,12 @@ static void suggest(const char *tracefs, const char *system, const char *event, 
 
 	error_free(tracefs_systems(tracefs, &systems));
 	if (!known && !str_has_glob(system))
-		near = nearest(system, &systems);
+		near = system_with(tracefs, system, event, &systems) ?: nearest(system, &systems);
 	const char *in = near ? near : system;
 	cleanup_free char *text = known || near ? NULL : mem_printf("%s:%s", system, event);
 	cleanup_free char *vendor = text ? parse_nearest_vendor_name(text) : NULL;
 	error_free(tracefs_events(tracefs, in, &events));
-	const char *near_event = nearest(event, &events);
+	const char *near_event = str_has_glob(event) ? NULL : nearest(event, &events);
 	if (near_event && (near || strcmp(near_event, event)))
 		strbuf_printf(hint, "did you mean '%s:%s'?", in, near_event);
 	else if (near || vendor)

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -35,6 +36,16 @@ static void child_run(char *const *argv, bool piped, int release, int failure)
 	_exit(127);
 }
 
+/* 0, or the errno of executing this file. */
+static int try_file(const char *path)
+{
+	struct stat status;
+
+	if (access(path, X_OK) < 0 || stat(path, &status) < 0)
+		return errno;
+	return S_ISDIR(status.st_mode) ? EISDIR : 0;
+}
+
 /* 0, or why the command cannot be run: found out before anything else is set up for it. */
 static int look_for(const char *name)
 {
@@ -42,19 +53,28 @@ static int look_for(const char *name)
 	int reason = ENOENT;
 
 	if (strchr(name, '/') || !path)
-		return access(name, X_OK) < 0 ? errno : 0;
+		return try_file(name);
 	for (const char *at = path;; at++) {
 		size_t length = strcspn(at, ":");
 		char file[4096];
 		snprintf(file, sizeof(file), "%.*s/%s", length ? (int)length : 1, length ? at : ".", name);
-		if (access(file, X_OK) == 0)
+		int status = try_file(file);
+		if (!status)
 			return 0;
-		if (errno == EACCES)
+		if (status == EACCES)
 			reason = EACCES;
 		at += length;
 		if (!*at)
 			return reason;
 	}
+}
+
+/* A number in the place of a command is a process that was to be measured. */
+static struct error *refuse_command(const char *name, int reason)
+{
+	if (reason == ENOENT && *name && !name[strspn(name, "0123456789")])
+		return error_system(reason, "cannot start '%s' (did you mean -p %s?)", name, name);
+	return error_system(reason, "cannot start '%s'", name);
 }
 
 struct error *workload_start(struct workload *workload, char *const *argv, bool piped)
@@ -64,7 +84,7 @@ struct error *workload_start(struct workload *workload, char *const *argv, bool 
 	*workload = (struct workload){.release = -1, .failure = -1};
 	int reason = look_for(argv[0]);
 	if (reason)
-		return error_system(reason, "cannot start '%s'", argv[0]);
+		return refuse_command(argv[0], reason);
 	if (pipe2(release, O_CLOEXEC) < 0)
 		return error_system(errno, "pipe");
 	if (pipe2(failure, O_CLOEXEC) < 0) {

@@ -30,7 +30,7 @@ static void outlive(pid_t parent)
 		sigtimedwait(&ended, NULL, &longest);
 }
 
-void afterwards_leave(const struct counters *counters, void (*work)(const void *context), const void *context)
+void afterwards_leave(const struct counters *counters)
 {
 	pid_t parent = getpid(), pid = fork();
 
@@ -38,8 +38,6 @@ void afterwards_leave(const struct counters *counters, void (*work)(const void *
 		return;
 	setsid();
 	counters_keep_only(counters);
-	if (work)
-		work(context);
 	if (chdir("/") < 0)
 		_exit(1);
 	outlive(parent);

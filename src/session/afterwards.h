@@ -11,6 +11,6 @@
 
 /* Some event closes slowly. */
 bool afterwards_is_needed(const struct event_list *events);
-/* Leaves the counters to a child, and `work` (or NULL), which it does first. Returns at once; the caller ends soon without closing the
- * counters (counters_abandon). The child has no output and no directory of ours. */
-void afterwards_leave(const struct counters *counters, void (*work)(const void *context), const void *context);
+/* Leaves the counters to a child. Returns at once; the caller ends soon without closing the counters (counters_abandon). The child has no output and
+ * no directory of ours. */
+void afterwards_leave(const struct counters *counters);

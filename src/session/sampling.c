@@ -243,7 +243,7 @@ static struct error *configure_event(struct event *event, const struct sampling 
 	return NULL;
 }
 
-/* {…}:S: only the leader samples, and each of its samples carries the counts of all. */
+/* {…}:S: only the leader samples, and members whose text says how often; each sample carries the counts of all. */
 static void configure_group_reading(struct event_list *events)
 {
 	for (size_t i = 0; i < events->events.len; i++) {
@@ -256,8 +256,10 @@ static void configure_group_reading(struct event_list *events)
 			event->attr.inherit = 0;
 		}
 		if (event != leader) {
-			event->attr.freq = 0;
-			event->attr.sample_freq = 0;
+			if (!event->period_given) {
+				event->attr.freq = 0;
+				event->attr.sample_freq = 0;
+			}
 			event->attr.sample_type = leader->attr.sample_type;
 		}
 	}

@@ -434,3 +434,86 @@ def test_build_ids(perf, oracle, live, tmp_path, monkeypatch):
     wanted = tmp_path / "cache/.build-id" / build_id[:2] / build_id[2:] / "elf"
     started.until(wanted.exists, "the copy is there")
     assert wanted.read_bytes()[:4] == b"\x7fELF"
+
+
+def test_cache_is_whole(perf, live, tmp_path, monkeypatch):
+    """When record returns, the cache has every file that it knows by build-id; nothing fills it behind its back."""
+    monkeypatch.setenv("PERF_BUILDID_DIR", str(tmp_path / "cache"))
+    assert perf("record", "-q", "-e", "page-faults", "-c", "1", "-o", tmp_path / "out", "ls", "/").returncode == 0
+    listed = [line.split() for line in perf("buildid-list", "-i", tmp_path / "out").stdout.splitlines()]
+    files = [(build_id, name) for build_id, name in listed if name.startswith("/") and os.path.exists(name)]
+    assert files
+    assert all((tmp_path / "cache/.build-id" / build_id[:2] / build_id[2:] / "elf").exists() for build_id, _ in files)
+
+
+def test_option_names_the_cache(perf, live, tmp_path, monkeypatch):
+    """--buildid-dir wins over the environment, for what record keeps and for what looks there."""
+    monkeypatch.setenv("PERF_BUILDID_DIR", str(tmp_path / "environment"))
+    words = ["--buildid-dir", tmp_path / "option"]
+    assert perf(*words, "record", "-q", "-e", "page-faults", "-c", "1", "-o", tmp_path / "out", "ls", "/").returncode == 0
+    assert not (tmp_path / "environment").exists()
+    assert perf(*words, "buildid-cache", "--list").stdout and not perf("buildid-cache", "--list").stdout
+
+
+def test_times_without_build_ids(perf, oracle, live, tmp_path):
+    path = tmp_path / "out"
+    assert perf("record", "-q", "-B", "-e", "page-faults", "-c", "1", "-o", path, "ls", "/").returncode == 0
+    header = oracle("report", "--header-only", "-i", path).stdout
+    times = [line.strip().rstrip(":") for line in oracle("script", "-F", "time", "-i", path).stdout.splitlines() if line.strip()]
+    assert re.findall(r"# time of \w+ sample : (\S+)", header) == [times[0], times[-1]]
+
+
+def test_members_with_a_period(perf, oracle, live, tmp_path):
+    """What a member of {…}:S says of its own rate holds."""
+    for events in ("{cpu-clock/freq=99/,page-faults/period=1/}:S", "{cpu-clock,page-faults/freq=50/,context-switches}:S"):
+        ours, theirs = (attributes(program, oracle, f"-e {events} true", tmp_path / name) for program, name in ((perf, "ours"), (oracle, "theirs")))
+        assert ours == theirs and ours[1]
+
+
+def test_highest_compression(perf, oracle, live, tmp_path):
+    done = perf("record", "-z30", "-e", "cpu-clock", "-o", tmp_path / "out", "true")
+    assert done.returncode == 0 and "22" in done.stderr
+    assert "level = 22" in oracle("report", "--header-only", "-i", tmp_path / "out").stdout
+
+
+def test_no_samples(perf, live, tmp_path):
+    words = ["record", "-e", "page-faults", "-c", "100000000", "-o", tmp_path / "out"]
+    assert "No samples were recorded" in perf(*words, "true").stderr
+    assert "No samples" not in perf(*words, "-n", "true").stderr and "No samples" not in perf(*words, "-q", "true").stderr
+    assert "No samples" not in perf(*words, "-c", "1", "true").stderr
+
+
+def test_wrong_commands(perf, live, tmp_path):
+    """A mistake in the place of the command is named, and costs no recording."""
+    (tmp_path / "perf.data").write_text("the older one")
+    for words, said in ((["/etc"], "Is a directory"), ([str(os.getpid())], f"did you mean -p {os.getpid()}?"),
+                        (["-g", "dwarf", "true"], "did you mean --call-graph dwarf?"), (["-g", "fp", "true"], "did you mean --call-graph fp?")):
+        done = perf("record", *words, cwd=tmp_path)
+        assert done.returncode and said in done.stderr and len(done.stderr.splitlines()) == 1
+        assert [path.name for path in tmp_path.iterdir()] == ["perf.data"] and (tmp_path / "perf.data").read_text() == "the older one"
+    assert "Is a directory" in perf("stat", "/etc").stderr and "did you mean -p 1?" in perf("stat", "1").stderr
+
+
+def test_far_too_frequent(perf, live, tmp_path):
+    """A rate beyond all reason is no reason to raise the kernel's limit."""
+    limit = int(pathlib.Path("/proc/sys/kernel/perf_event_max_sample_rate").read_text(encoding="ascii"))
+    done = perf("record", "--strict-freq", "-F", "99999999", "-o", tmp_path / "out", "true")
+    assert done.returncode and "limit" in done.stderr and "sysctl" not in done.stderr
+    if limit < 100000:
+        assert f"max_sample_rate={limit + 1}" in perf("record", "--strict-freq", "-F", limit + 1, "-o", tmp_path / "out", "true").stderr
+
+
+@pytest.mark.parametrize("typed, meant", [("syscall:sys_enter_openat", "syscalls:sys_enter_openat"), ("syscall:sys_enter_*", "syscalls:sys_enter_*"),
+                                          ("shed:sched_switch", "sched:sched_switch")])
+def test_systems_that_have_the_event(perf, tracefs, typed, meant):
+    if not (tracefs / "events" / meant.split(":")[0]).exists():
+        pytest.skip("this kernel has no such tracepoints")
+    for command in ("record", "stat"):
+        done = perf(command, "-e", typed, "true")
+        assert done.returncode == 129 and f"did you mean '{meant}'?" in done.stderr
+        assert sum("perf " in line for line in done.stderr.splitlines()[1:]) == 1  # one line says how to use it
+
+
+def test_mistyped_options(perf):
+    for typed, meant in (("--frequnecy", "--freq"), ("--frequency-max", "--freq"), ("--evnet", "--event"), ("--call-grpah", "--call-graph")):
+        assert f"did you mean {meant}?" in perf("record", typed, "99", "true").stderr

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Measures our perf against the kernel's, in one run, as ratios.
 
-    bench/bench.py data            make the recordings (about 5 minutes; BENCH_DIR, default /var/tmp/perf-bench)
+    bench/bench.py data            make the recordings (about 6 minutes and 3 GB; BENCH_DIR, default /var/tmp/perf-bench)
     bench/bench.py run [CASE …]    all cases, or those named
     bench/bench.py list
 
@@ -43,6 +43,13 @@ FILE_CASES = {
     'evlist': ('evlist', 'compile.data', 10, 1),
     'script-dwarf': ('script --no-inline', 'deep.data', 1, 8),
     'report-small': ('report --stdio', 'small.data', 10, 1),
+    'stacks-report': ('report --stdio', 'stacks-small.data', 1, 40),
+    'stacks-flat': ('report --stdio --no-children -g none', 'stacks-large.data', 1, 15),
+    'stacks-script': ('script --no-inline', 'stacks-small.data', 1, 12),
+    'stacks-script-inline': ('script', 'stacks-small.data', 1, 10),
+    'stacks-stats': ('report --stats', 'stacks-large.data', 3, 2),
+    'processes-report': ('report --stdio', 'processes.data', 1, 10),
+    'tracepoints-report': ('report --stdio', 'tracepoints-large.data', 2, 8),
 }
 
 
@@ -139,8 +146,19 @@ def script_python_case():
 
 def flamegraph_case():
     data = file('compile.data')
-    pair('flamegraph', f'exec {OURS} flamegraph {SAME_FRAMES} -i {data} -o /dev/null',
-         f'{THEIRS} script -i {data} | {FLAMEGRAPH}/stackcollapse-perf.pl | {FLAMEGRAPH}/flamegraph.pl', 1, 50)
+    for name, data in (('flamegraph', data), ('stacks-flamegraph', file('stacks-small.data'))):
+        pair(name, f'exec {OURS} flamegraph {SAME_FRAMES} -i {data} -o /dev/null',
+             f'{THEIRS} script -i {data} | {FLAMEGRAPH}/stackcollapse-perf.pl | {FLAMEGRAPH}/flamegraph.pl', 1, 50)
+
+
+def stacks_growth_case():
+    """Time and memory of 0.49 and 5.4 million samples with as many more stacks: both must grow with the samples. The page of the large one stays below 3 MB."""
+    page = file('stacks.html')
+    for command, output in (('report --stdio', ''), ('flamegraph', f'-o {page}')):
+        for name in ('stacks-small.data', 'stacks-large.data'):
+            usage = measure(f'exec {OURS} {command} -i {file(name)} {output}')
+            size = f'   page {os.path.getsize(page) / 1e6:.1f} MB' if output else ''
+            print(f'{command.split()[0]:10} {name:18} {usage.wall:8.3f} s  cpu {usage.cpu:8.3f} s  anonymous {usage.anon / 1024:8.1f} MB{size}', flush=True)
 
 
 def unwind_case():
@@ -316,20 +334,25 @@ def make_data():
     record('compile.data', f'-F 10000 -a -g -- timeout 100 bash -c "while {COMPILE}; do :; done" || true')
     subprocess.run(['gcc', '-O2', '-fomit-frame-pointer', '-o', file('deep'), os.path.join(ROOT, 'bench', 'deep.c')], check=True)
     record('deep.data', '-e cpu-clock:u -F 10000 -m 4096 --call-graph dwarf,16384 -- ./deep 5')
+    for shape, samples, name in (('stacks', 490000, 'stacks-small.data'), ('stacks', 5400000, 'stacks-large.data'), ('processes', 95000, 'processes.data')):
+        if not os.path.exists(file(name)):
+            subprocess.run([os.path.join(ROOT, 'bench', 'shapes.py'), shape, str(samples), file(name)], check=True, env=os.environ | {'BENCH_DIR': DIR})
     record('growth-5.data', '-F 20000 -g -- timeout 6 sh -c "while :; do ls -lR /usr/share/doc >/dev/null; done" || true')
     if not os.path.exists(file('cpp/heavy')):
         subprocess.run([sys.executable, os.path.join(ROOT, "bench", "cpp_program.py"), file('cpp'), '5'], check=True)
     record('inline.data', '-e cpu-clock:u -F 10000 -m 4096 --call-graph dwarf,8192 -- cpp/heavy 10')
     record('lines.data', '-e cpu-clock:u -F 5000 -- cpp/heavy 2')
-    for name, times in (('growth-6.data', 10), ('growth-7.data', 100)):
+    for source, name, times in (('growth-5.data', 'growth-6.data', 10), ('growth-5.data', 'growth-7.data', 100),
+                                ('tracepoints.data', 'tracepoints-large.data', 3)):
         if not os.path.exists(file(name)):
-            subprocess.run([os.path.join(ROOT, 'bench', 'repeat.py'), file('growth-5.data'), file(name), str(times)], check=True)
+            subprocess.run([os.path.join(ROOT, 'bench', 'repeat.py'), file(source), file(name), str(times)], check=True)
 
 
 CASES = {name: (lambda name=name: file_case(name)) for name in FILE_CASES}
 CASES |= {'flamegraph': flamegraph_case, 'unwind': unwind_case, 'shadow': shadow_case, 'script-head': head_case, 'version': start_case, 'record-true': record_true_case, 'stat-true': stat_true_case,
           'stat-events': stat_events_case, 'script-python': script_python_case, 'record': record_cases,
-          'report-inline': report_inline_case, 'script-srcline': script_srcline_case, 'trace': trace_cases, 'growth': growth_case}
+          'report-inline': report_inline_case, 'script-srcline': script_srcline_case, 'trace': trace_cases, 'growth': growth_case,
+          'stacks-growth': stacks_growth_case}
 
 
 def main():

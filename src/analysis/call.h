@@ -7,6 +7,7 @@
 #include "analysis/constants.h"
 #include "arch/syscalls.h"
 #include "base/strbuf.h"
+#include "base/untrusted.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -141,7 +142,7 @@ struct call_style {
 	bool prefixes;	       /* O_RDONLY instead of RDONLY */
 	uint32_t string_limit; /* bytes of strings and buffers */
 	/* The name of a thread or NULL, for results that are one; may be NULL. */
-	const char *(*thread_name)(void *context, uint32_t tid);
+	const struct untrusted *(*thread_name)(void *context, uint32_t tid);
 	void *thread_name_context;
 };
 

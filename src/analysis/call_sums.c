@@ -63,12 +63,12 @@ struct call_total *call_sums_total(struct call_owner *owner, const struct call_d
 	return vec_last(&owner->totals);
 }
 
-void call_sums_name(struct call_sums *sums, uint64_t id, const char *name)
+void call_sums_name(struct call_sums *sums, uint64_t id, const struct untrusted *name)
 {
 	struct call_owner *owner = call_sums_owner(sums, id);
 	struct strbuf safe = {0};
 
-	text_add_safe(&safe, name, strlen(name));
+	text_add_untrusted(&safe, name);
 	free(owner->name);
 	owner->name = strbuf_detach(&safe);
 }

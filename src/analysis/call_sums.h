@@ -3,6 +3,7 @@
 
 #include "analysis/call.h"
 #include "base/arena.h"
+#include "base/untrusted.h"
 #include "base/vec.h"
 
 #include <stdbool.h>
@@ -43,7 +44,7 @@ void call_sums_destroy(struct call_sums *sums);
 struct call_owner *call_sums_owner(struct call_sums *sums, uint64_t id);
 struct call_total *call_sums_total(struct call_owner *owner, const struct call_description *description);
 bool call_sums_has(const struct call_sums *sums, uint64_t id);
-void call_sums_name(struct call_sums *sums, uint64_t id, const char *name);
+void call_sums_name(struct call_sums *sums, uint64_t id, const struct untrusted *name);
 /* It is called like another one until it has a name of its own. */
 void call_sums_inherit_name(struct call_sums *sums, uint64_t id, uint64_t parent_id);
 /* One more call. */

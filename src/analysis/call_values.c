@@ -1,6 +1,8 @@
 /* Types of system call arguments that are plain values: numbers, file descriptors, flags, signals, modes. */
 #include "analysis/call_internal.h"
 
+#include "base/text.h"
+
 #include <sys/sysmacros.h>
 
 extern const struct constant_set constants_signal, constants_key_serial, constants_ioctl, constants_file_type, constants_stat_mode_bits;
@@ -78,12 +80,12 @@ const struct call_type call_type_never = {.print_value = print_question};
 static bool print_pid(struct call_text *text, unsigned int argument, uint64_t value)
 {
 	const struct call_style *style = text->style;
-	const char *name = style->thread_name && value ? style->thread_name(style->thread_name_context, (uint32_t)value) : NULL;
+	const struct untrusted *name = style->thread_name && value ? style->thread_name(style->thread_name_context, (uint32_t)value) : NULL;
 
 	put_decimal(text->out, (int32_t)value);
 	if (name) {
 		strbuf_add(text->out, " (", 2);
-		strbuf_add_str(text->out, name);
+		text_add_untrusted(text->out, name);
 		strbuf_add_char(text->out, ')');
 	}
 	return true;

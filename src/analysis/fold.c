@@ -25,7 +25,7 @@ enum { RECENT_ACTORS = 1024, BATCH = 32 };
 /* Who ran, and where its files were: the same threads come again and again. */
 struct recent_actor {
 	const struct thread *thread;
-	const char *comm;
+	const struct untrusted *comm;
 	struct maps_state space;
 	uint32_t actor, who;
 };

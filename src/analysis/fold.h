@@ -14,6 +14,7 @@
 
 #include "analysis/stack.h"
 #include "base/error.h"
+#include "base/untrusted.h"
 #include "result/calltree.h"
 #include "session/session.h"
 #include "symbol/resolve.h"
@@ -29,7 +30,7 @@ struct fold_sample {
 	const struct event *event;
 	const struct sample *sample;
 	const struct thread *thread;
-	const char *comm;
+	const struct untrusted *comm;
 	uint64_t model_time;
 };
 
@@ -59,7 +60,7 @@ struct fold_options {
 /* Who: a thread under one of its names, in one address space. */
 struct fold_actor {
 	const struct thread *thread; /* never NULL */
-	const char *comm;	     /* interned by the machine: equal names, equal pointers */
+	const struct untrusted *comm; /* interned by the machine: equal names, equal pointers */
 };
 
 /* A resolved place. */

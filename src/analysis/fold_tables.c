@@ -96,7 +96,7 @@ uint32_t fold_tables_frame(struct fold_tables *tables, const struct fold_frame *
 
 /* ---- actors and extras ---- */
 
-static uint32_t find_actor(struct fold_tables *tables, const struct thread *thread, const char *comm, uint32_t *ret_hash)
+static uint32_t find_actor(struct fold_tables *tables, const struct thread *thread, const struct untrusted *comm, uint32_t *ret_hash)
 {
 	struct id_probe probe;
 	*ret_hash = (uint32_t)hash_combine((uintptr_t)thread, (uintptr_t)comm);

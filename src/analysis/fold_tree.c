@@ -76,9 +76,9 @@ static const char *root_label(struct fold *fold, const struct fold_actor *actor,
 {
 	char text[96];
 	if (options->by_thread)
-		snprintf(text, sizeof(text), "%s-%u/%u", actor->comm, actor->thread->pid, actor->thread->tid);
+		snprintf(text, sizeof(text), "%s-%u/%u", untrusted_raw(actor->comm), actor->thread->pid, actor->thread->tid);
 	else
-		snprintf(text, sizeof(text), "%s", actor->comm);
+		snprintf(text, sizeof(text), "%s", untrusted_raw(actor->comm));
 	for (char *at = text; *at; at++)
 		if (*at == ' ' || *at == ';')
 			*at = *at == ' ' ? '_' : ':';

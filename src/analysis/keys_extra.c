@@ -95,8 +95,8 @@ void key_cgroup_text(struct key_context *context, const struct key *key, const s
 		strbuf_add_str(out, "N/A");
 		return;
 	}
-	const char *path = machine_cgroup(context->session->machine, source->words[0]);
-	strbuf_add_str(out, path ? path : "unknown");
+	const struct untrusted *path = machine_cgroup(context->session->machine, source->words[0]);
+	strbuf_add_str(out, path ? untrusted_raw(path) : "unknown");
 }
 
 /* Rounded down to the quantum (default 100 ms). */

@@ -31,7 +31,8 @@ int64_t key_tgid_number(struct key_context *context, const struct key *key, cons
 /* The thread's last name, whatever it was called when it was sampled. */
 void key_pid_text(struct key_context *context, const struct key *key, const struct key_source *source, struct strbuf *out)
 {
-	strbuf_printf(out, "%7d:%s", (int)source->actor->thread->tid, thread_comm(source->actor->thread, UINT64_MAX));
+	strbuf_printf(out, "%7d:", (int)source->actor->thread->tid);
+	strbuf_add_str(out, untrusted_raw(thread_comm(source->actor->thread, UINT64_MAX)));
 }
 
 void key_comm_identify(const struct key_context *context, const struct key_source *source, uint64_t *words)
@@ -41,7 +42,7 @@ void key_comm_identify(const struct key_context *context, const struct key_sourc
 
 const char *key_comm_string(struct key_context *context, const struct key *key, const struct key_source *source)
 {
-	return source->actor->comm;
+	return untrusted_raw(source->actor->comm);
 }
 
 static const struct process_namespaces *namespaces(const struct key_source *source)

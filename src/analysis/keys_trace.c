@@ -43,7 +43,7 @@ static void print_fields(const struct tracepoint *tracepoint, const void *raw, u
 		strbuf_printf(out, " %s=", field->name);
 		if (field->flags & TRACEPOINT_FIELD_STRING) {
 			size_t len;
-			const char *text = tracepoint_read_string(field, raw, size, &len);
+			const char *text = untrusted_raw(tracepoint_read_string(field, raw, size, &len));
 			strbuf_add(out, text, strnlen(text, len));
 		} else if (field->flags & TRACEPOINT_FIELD_POINTER) {
 			strbuf_printf(out, "0x%lx", tracepoint_read(field, raw, size));
@@ -82,7 +82,7 @@ static void field_extract(const struct key_context *context, const struct key *k
 	const struct tracepoint_field *field = key->field;
 	if (field->flags & TRACEPOINT_FIELD_STRING) {
 		size_t len;
-		const char *text = tracepoint_read_string(field, s->raw, s->raw_size, &len);
+		const char *text = untrusted_raw(tracepoint_read_string(field, s->raw, s->raw_size, &len));
 		words[0] = hash_bytes(text, strnlen(text, len));
 	} else if (field->size <= 8) {
 		words[0] = tracepoint_read(field, s->raw, s->raw_size);
@@ -122,7 +122,7 @@ static void field_value(struct key_context *context, const struct key *key, cons
 	}
 	if (field->flags & TRACEPOINT_FIELD_STRING) {
 		size_t len;
-		const char *text = tracepoint_read_string(field, raw, size, &len);
+		const char *text = untrusted_raw(tracepoint_read_string(field, raw, size, &len));
 		strbuf_add(out, text, strnlen(text, len));
 	} else if (field->flags & TRACEPOINT_FIELD_POINTER) {
 		strbuf_printf(out, "0x%lx", tracepoint_read(field, raw, size));

@@ -127,7 +127,7 @@ static bool has_id(const uint32_t *ids, size_t count, uint32_t id)
 
 static bool passes_thread(const struct script_filter *filter, const struct thread *thread, uint64_t time)
 {
-	if (filter->comms.len && !has_name(filter->comms.data, filter->comms.len, thread_comm(thread, time)))
+	if (filter->comms.len && !has_name(filter->comms.data, filter->comms.len, untrusted_raw(thread_comm(thread, time))))
 		return false;
 	if (filter->pids.len && !has_id(filter->pids.data, filter->pids.len, thread->pid))
 		return false;

@@ -5,6 +5,7 @@
 #include "analysis/script_fields.h"
 #include "analysis/script_text.h"
 #include "base/hash.h"
+#include "base/untrusted.h"
 #include "perfdata/layout.h"
 #include "symbol/resolve.h"
 
@@ -18,7 +19,7 @@ struct script_sample {
 	uint32_t type; /* of the record: RECORD_SAMPLE, or the side-band record whose beginning of line is printed */
 	uint16_t misc;
 	bool is_last_member; /* of the counters that were read with it */
-	const char *comm; /* instead of the thread's name; NULL = that one */
+	const struct untrusted *comm; /* instead of the thread's name; NULL = that one */
 };
 
 /* A field is either short, and put where there is room for SCRIPT_PUT_ROOM bytes (returned is its end), or added as a piece of text. */

@@ -47,6 +47,12 @@ static void add_string(struct strbuf *out, const char *key, const char *text)
 	add_text(out, key, text, strlen(text));
 }
 
+static void add_untrusted(struct strbuf *out, const char *key, const struct untrusted *name)
+{
+	add_key(out, key);
+	text_add_untrusted_json(out, name);
+}
+
 /* ---- where ---- */
 
 static void add_place(const struct frame *frame, struct strbuf *out)
@@ -155,8 +161,8 @@ static void add_field(const struct tracepoint_field *field, const struct sample 
 	size_t length;
 	add_key(out, field->name);
 	if (field->flags & TRACEPOINT_FIELD_STRING) {
-		const char *value = tracepoint_read_string(field, sample->raw, sample->raw_size, &length);
-		text_add_json(out, value, strnlen(value, length));
+		const struct untrusted *value = tracepoint_read_string(field, sample->raw, sample->raw_size, &length);
+		text_add_json(out, untrusted_raw(value), length);
 	} else if (field->flags & (TRACEPOINT_FIELD_ARRAY | TRACEPOINT_FIELD_DYNAMIC)) {
 		add_elements(field, sample, out);
 	} else {
@@ -237,16 +243,16 @@ static void add_who(struct script_text *text, const struct script_sample *at, ui
 	if (sample->time)
 		add_number(out, "time_ns", sample->time);
 	if (type & PERF_SAMPLE_TID) {
-		add_string(out, "comm", thread_comm(at->thread, at->model_time));
+		add_untrusted(out, "comm", thread_comm(at->thread, at->model_time));
 		add_number(out, "pid", sample->pid);
 		add_number(out, "tid", sample->tid);
 	}
 	if (type & PERF_SAMPLE_CPU)
 		add_number(out, "cpu", sample->cpu);
 	add_number(out, "period", sample->period);
-	const char *cgroup = type & PERF_SAMPLE_CGROUP ? machine_cgroup(text->machine, sample->cgroup) : NULL;
+	const struct untrusted *cgroup = type & PERF_SAMPLE_CGROUP ? machine_cgroup(text->machine, sample->cgroup) : NULL;
 	if (cgroup)
-		add_string(out, "cgroup", cgroup);
+		add_untrusted(out, "cgroup", cgroup);
 }
 
 void script_json_sample(struct script_text *text, const struct script_sample *at, struct strbuf *out)

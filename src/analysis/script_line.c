@@ -58,7 +58,7 @@ static void add_short_comm(const char *comm, size_t length, struct strbuf *out)
 void script_print_comm(struct script_text *text, const struct script_sample *at, struct strbuf *out)
 {
 	enum { NAME_LIMIT = 64 };
-	const char *comm = at->comm ? at->comm : at->thread ? thread_comm(at->thread, at->model_time) : ":-1";
+	const char *comm = untrusted_raw(at->comm ? at->comm : at->thread ? thread_comm(at->thread, at->model_time) : untrusted(":-1"));
 	size_t length = strlen(comm), width = at->plan->comm_aligned ? 16 : 0;
 	if (text->options.latency) {
 		add_short_comm(comm, length, out);

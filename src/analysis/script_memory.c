@@ -249,10 +249,10 @@ void script_print_code_page_size(struct script_text *text, const struct script_s
 
 void script_print_cgroup(struct script_text *text, const struct script_sample *at, struct strbuf *out)
 {
-	const char *path = machine_cgroup(text->machine, at->sample->cgroup);
+	const struct untrusted *path = machine_cgroup(text->machine, at->sample->cgroup);
 	strbuf_add_char(out, ' ');
 	if (path)
-		text_add_safe(out, path, strlen(path));
+		text_add_untrusted(out, path);
 	else
 		strbuf_add_str(out, "unknown");
 }

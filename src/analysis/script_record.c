@@ -187,15 +187,15 @@ static const struct record_row *record_row_of(uint32_t type)
 
 /* A new thread has its parent's name. Asking for the parent's gives the one that it had then, also among the records of time 0, where the
  * new one's own name may have followed; of an unknown parent it has none. */
-static const char *name_after_fork(struct machine *machine, const struct record *record, const struct payload *payload,
+static const struct untrusted *name_after_fork(struct machine *machine, const struct record *record, const struct payload *payload,
 				   const struct thread *thread, char buffer[16])
 {
 	const struct thread *parent = machine_thread_or_new(machine, get_u32(payload, 4), get_u32(payload, 12), record->model_time);
-	const char *name = thread_comm(parent, record->model_time);
-	if (name[0] != ':')
+	const struct untrusted *name = thread_comm(parent, record->model_time);
+	if (untrusted_raw(name)[0] != ':')
 		return name;
 	snprintf(buffer, 16, ":%d", (int)thread->tid);
-	return buffer;
+	return untrusted(buffer);
 }
 
 static void add_prefix(struct script_text *text, const struct record *record, const struct record_row *row, const struct payload *payload,

@@ -82,6 +82,20 @@ void text_add_safe(struct strbuf *buf, const char *string, size_t len)
 		add_escaped(buf, string, len, "\\x", add_as_is);
 }
 
+void text_add_untrusted(struct strbuf *buf, const struct untrusted *name)
+{
+	const char *raw = untrusted_raw(name);
+
+	text_add_safe(buf, raw, strlen(raw));
+}
+
+void text_add_untrusted_json(struct strbuf *buf, const struct untrusted *name)
+{
+	const char *raw = untrusted_raw(name);
+
+	text_add_json(buf, raw, strlen(raw));
+}
+
 char *text_safe_copy(const char *string)
 {
 	struct strbuf safe = {0};

@@ -2,10 +2,14 @@
 #pragma once
 
 #include "base/strbuf.h"
+#include "base/untrusted.h"
 
 /* Adds `len` bytes; control characters, DEL, invalid UTF-8 and C1 controls become \xNN, so that no name can move the cursor or colour a
  * terminal. Tabs and newlines too. */
 void text_add_safe(struct strbuf *buf, const char *string, size_t len);
+/* A name of others (base/untrusted.h), made harmless in the same way; and as a JSON string. */
+void text_add_untrusted(struct strbuf *buf, const struct untrusted *name);
+void text_add_untrusted_json(struct strbuf *buf, const struct untrusted *name);
 /* The same as a copy, freed by the caller. */
 char *text_safe_copy(const char *string);
 /* The same for a message of several lines: newlines stay. */

@@ -31,9 +31,9 @@ void dumping_add_record(const struct session *session, const struct record *reco
 	    sample_decode_fixed(&reader->layouts[record->event->index], &record->event->attr, record->header, &sample))
 		return;
 	const struct thread *thread = machine_thread_or_new(session->machine, sample.pid, sample.tid, record->model_time);
-	const char *comm = thread ? thread_comm(thread, record->model_time) : ":-1";
+	const struct untrusted *comm = thread ? thread_comm(thread, record->model_time) : untrusted(":-1");
 	strbuf_add_str(out, " ... thread: ");
-	text_add_safe(out, comm, strlen(comm));
+	text_add_untrusted(out, comm);
 	strbuf_printf(out, ":%d\n", (int)sample.tid);
 	add_file(session->machine, thread, &sample, record->model_time, out);
 }

@@ -88,7 +88,7 @@ static bool is_listed(const char *list, const char *name)
 static bool accept_sample(void *context, const struct fold_sample *sample)
 {
 	const struct flamegraph *flamegraph = context;
-	return sample->event == flamegraph->event && (!flamegraph->options.comms || is_listed(flamegraph->options.comms, sample->comm));
+	return sample->event == flamegraph->event && (!flamegraph->options.comms || is_listed(flamegraph->options.comms, untrusted_raw(sample->comm)));
 }
 
 static struct error *choose_event(struct flamegraph *flamegraph)

@@ -71,8 +71,7 @@ static bool print_map(const struct map *map, uint64_t start, uint64_t end, void 
 static void print_task(const struct thread *thread, unsigned int level, bool with_maps)
 {
 	struct strbuf comm = {0};
-	const char *name = thread_comm(thread, UINT64_MAX);
-	text_add_safe(&comm, name, strlen(name));
+	text_add_untrusted(&comm, thread_comm(thread, UINT64_MAX));
 	int written = printf("%10d %8d %8d |%*s", (int)thread->pid, (int)thread->tid, (int)thread->ppid, (int)level, "");
 	printf("%s\n", strbuf_str(&comm));
 	strbuf_deinit(&comm);

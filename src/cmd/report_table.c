@@ -92,7 +92,7 @@ static unsigned int names_width(const struct rows *rows)
 		if (seen[actor] || !(shown[row / 64] >> (row % 64) & 1))
 			continue;
 		seen[actor] = true;
-		size_t length = strlen(thread_comm(fold->actors[actor].thread, UINT64_MAX));
+		size_t length = strlen(untrusted_raw(thread_comm(fold->actors[actor].thread, UINT64_MAX)));
 		if (length > widest)
 			widest = (unsigned int)length;
 	}

@@ -279,7 +279,7 @@ static struct error *open_output(const char *path, int *ret)
 
 /* ---- running ---- */
 
-static const char *name_of_thread(void *context, uint32_t tid)
+static const struct untrusted *name_of_thread(void *context, uint32_t tid)
 {
 	struct trace *trace = context;
 

@@ -19,9 +19,12 @@ static void add_number(const struct tracepoint_field *field, uint64_t value, con
 		return;
 	}
 	strbuf_printf(out, field->flags & TRACEPOINT_FIELD_SIGNED ? "%lld" : "%llu", (unsigned long long)value);
-	const char *name = !strcmp(field->type, "pid_t") && style->thread_name ? style->thread_name(style->thread_name_context, (uint32_t)value) : NULL;
-	if (name)
-		strbuf_printf(out, " (%s)", name);
+	const struct untrusted *name = !strcmp(field->type, "pid_t") && style->thread_name ? style->thread_name(style->thread_name_context, (uint32_t)value) : NULL;
+	if (!name)
+		return;
+	strbuf_add_str(out, " (");
+	text_add_untrusted(out, name);
+	strbuf_add_char(out, ')');
 }
 
 static void add_array(const struct tracepoint_field *field, const struct sample *sample, const struct trace_event_style *style, struct strbuf *out)
@@ -45,10 +48,10 @@ static void add_array(const struct tracepoint_field *field, const struct sample 
 static void add_string(const struct tracepoint_field *field, const struct sample *sample, struct strbuf *out)
 {
 	size_t length;
-	const char *string = tracepoint_read_string(field, sample->raw, sample->raw_size, &length);
+	const struct untrusted *string = tracepoint_read_string(field, sample->raw, sample->raw_size, &length);
 
 	strbuf_add_char(out, '"');
-	text_add_safe(out, string, strnlen(string, length));
+	text_add_safe(out, untrusted_raw(string), length);
 	strbuf_add_char(out, '"');
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/strbuf.h"
+#include "base/untrusted.h"
 #include "event/tracepoint.h"
 #include "perfdata/layout.h"
 
@@ -9,8 +10,8 @@
 
 struct trace_event_style {
 	bool zeros; /* fields that are 0 as well */
-	/* The name of a thread or NULL; safe text. */
-	const char *(*thread_name)(void *context, uint32_t tid);
+	/* The name of a thread or NULL. */
+	const struct untrusted *(*thread_name)(void *context, uint32_t tid);
 	void *thread_name_context;
 };
 

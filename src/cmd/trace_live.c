@@ -84,9 +84,9 @@ static void take_record(struct live *live, const struct syscalls_record *record)
 		break;
 	case TRACE_NAME:
 		if (printer)
-			trace_printer_name(printer, thread->pid, thread->tid, ((const struct name_record *)(const void *)record)->name);
+			trace_printer_name(printer, thread->pid, thread->tid, untrusted(((const struct name_record *)(const void *)record)->name));
 		if (sums && live->trace->options->summary_mode == TRACE_BY_THREAD)
-			call_sums_name(sums, thread->tid, ((const struct name_record *)(const void *)record)->name);
+			call_sums_name(sums, thread->tid, untrusted(((const struct name_record *)(const void *)record)->name));
 		break;
 	case TRACE_FORK:
 		if (printer)
@@ -223,7 +223,7 @@ static void name_cgroup(void *context, uint64_t id, const char *name)
 	struct trace *trace = context;
 
 	if (call_sums_has(trace->sums, id))
-		call_sums_name(trace->sums, id, name);
+		call_sums_name(trace->sums, id, untrusted(name));
 }
 
 static void take_sums(struct live *live)

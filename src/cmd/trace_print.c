@@ -84,12 +84,12 @@ static struct printed_thread *find_thread(const struct trace_printer *printer, u
 	return slot ? (struct printed_thread *)(uintptr_t)*slot : NULL;
 }
 
-void trace_printer_name(struct trace_printer *printer, uint32_t pid, uint32_t tid, const char *name)
+void trace_printer_name(struct trace_printer *printer, uint32_t pid, uint32_t tid, const struct untrusted *name)
 {
 	struct printed_thread *thread = get_thread(printer, pid, tid);
 	struct strbuf safe = {0};
 
-	text_add_safe(&safe, name, strlen(name));
+	text_add_untrusted(&safe, name);
 	size_t length = safe.len < sizeof(thread->name) ? safe.len : sizeof(thread->name) - 1;
 	memcpy(thread->name, strbuf_str(&safe), length);
 	thread->name[length] = '\0';
@@ -112,11 +112,11 @@ void trace_printer_begin(struct trace_printer *printer, uint64_t time)
 		printer->begin = time;
 }
 
-const char *trace_printer_thread_name(const struct trace_printer *printer, uint32_t tid)
+const struct untrusted *trace_printer_thread_name(const struct trace_printer *printer, uint32_t tid)
 {
 	const struct printed_thread *thread = find_thread(printer, tid);
 
-	return thread && *thread->name ? thread->name : NULL;
+	return thread && *thread->name ? untrusted(thread->name) : NULL;
 }
 
 /* ---- calls that wait ---- */

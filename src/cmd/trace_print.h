@@ -9,6 +9,7 @@
 
 #include "analysis/call.h"
 #include "base/error.h"
+#include "base/untrusted.h"
 #include "cmd/trace_stack.h"
 
 #include <stdbool.h>
@@ -31,7 +32,7 @@ struct trace_printer *trace_printer_create(const struct trace_print_options *opt
 void trace_printer_destroy(struct trace_printer *printer);
 
 /* What is known of threads. */
-void trace_printer_name(struct trace_printer *printer, uint32_t pid, uint32_t tid, const char *name);
+void trace_printer_name(struct trace_printer *printer, uint32_t pid, uint32_t tid, const struct untrusted *name);
 void trace_printer_fork(struct trace_printer *printer, uint32_t pid, uint32_t tid, uint32_t parent_tid);
 /* A call that never comes back is shown, too. */
 void trace_printer_exit(struct trace_printer *printer, uint32_t tid);
@@ -66,5 +67,5 @@ bool trace_printer_is_full(const struct trace_printer *printer);
 /* Enough: --max-events is reached, or nobody reads any more. */
 bool trace_printer_done(const struct trace_printer *printer);
 uint64_t trace_printer_lines(const struct trace_printer *printer);
-/* The safe name of a thread, or NULL. */
-const char *trace_printer_thread_name(const struct trace_printer *printer, uint32_t tid);
+/* The name of a thread, or NULL. */
+const struct untrusted *trace_printer_thread_name(const struct trace_printer *printer, uint32_t tid);

@@ -35,7 +35,7 @@ struct replayed_event {
 
 struct replayed_thread {
 	uint32_t pid, tid;
-	const char *comm; /* interned by the machine */
+	const struct untrusted *comm; /* interned by the machine */
 	bool in_call;
 	bool told; /* its call is shown as waiting, or will be */
 	uint16_t number;
@@ -101,7 +101,7 @@ static struct replayed_thread *get_thread(struct replay *replay, const struct sa
 {
 	bool is_new;
 	uint64_t *slot = map64_insert(&replay->threads, sample->tid, &is_new);
-	const char *comm = thread_comm(thread, time);
+	const struct untrusted *comm = thread_comm(thread, time);
 
 	if (is_new)
 		*slot = (uint64_t)(uintptr_t)mem_zalloc(sizeof(struct replayed_thread));
@@ -122,7 +122,7 @@ static struct replayed_thread *get_thread(struct replay *replay, const struct sa
 static uint64_t owner_of(const struct replay *replay, const struct sample *sample)
 {
 	enum trace_summary_mode mode = replay->trace->options->summary_mode;
-	const char *name;
+	const struct untrusted *name;
 
 	if (mode != TRACE_BY_CGROUP)
 		return mode == TRACE_TOTAL ? 0 : sample->tid;
@@ -294,7 +294,7 @@ static void describe_fault(struct replay *replay, const struct record *record, c
 	strbuf_printf(out, " (%c%c)", !data.map ? '?' : data.map->prot & 4 /* PROT_EXEC */ ? 'x' : 'd', sample->cpumode == CPUMODE_KERNEL ? 'k' : '.');
 }
 
-static const char *name_of_thread(void *context, uint32_t tid)
+static const struct untrusted *name_of_thread(void *context, uint32_t tid)
 {
 	const struct replay *replay = context;
 	const struct thread *thread = machine_thread(replay->opening.session->machine, tid, UINT64_MAX);
@@ -396,7 +396,7 @@ static void show_header(struct replay *replay, const struct record *record, cons
 	strbuf_clear(&replay->text);
 	text_add_safe(&replay->text, record->event->name, strlen(record->event->name));
 	strbuf_printf(&replay->text, " %llu.%03llu ", (unsigned long long)(sample->time / 1000000), (unsigned long long)(sample->time / 1000 % 1000));
-	text_add_safe(&replay->text, thread->comm, strlen(thread->comm));
+	text_add_untrusted(&replay->text, thread->comm);
 	strbuf_printf(&replay->text, " %u/%u [%d]", sample->pid, sample->tid, (int)sample->cpu);
 	trace_printer_text(replay->trace->printer, strbuf_str(&replay->text));
 }

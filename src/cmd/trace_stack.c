@@ -129,11 +129,11 @@ static uint8_t kind_of(const struct frame *frame)
 	return frame->symbol && frame->symbol->inlined ? FRAME_INLINED : FRAME_USER;
 }
 
-void trace_stacks_weigh(struct trace_stacks *stacks, const char *comm, const char *call, uint64_t duration)
+void trace_stacks_weigh(struct trace_stacks *stacks, const struct untrusted *comm, const char *call, uint64_t duration)
 {
 	if (!stacks->tree)
 		stacks->tree = calltree_create();
-	struct calltree_node *node = calltree_child(stacks->tree, &stacks->tree->root, intern_string(&stacks->labels, comm), FRAME_OTHER);
+	struct calltree_node *node = calltree_child(stacks->tree, &stacks->tree->root, intern_string(&stacks->labels, untrusted_raw(comm)), FRAME_OTHER);
 	for (size_t i = stacks->stack.frames.len; i--;) {
 		const struct frame *frame = &stacks->stack.frames.data[i];
 		if (!is_kernel(frame)) /* the call's name says it all */

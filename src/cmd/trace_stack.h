@@ -4,6 +4,7 @@
 #include "analysis/stack.h"
 #include "base/error.h"
 #include "base/strbuf.h"
+#include "base/untrusted.h"
 #include "session/session.h"
 #include "symbol/resolve.h"
 
@@ -28,6 +29,6 @@ void trace_stacks_add_json(const struct trace_stacks *stacks, struct strbuf *out
 void trace_add_place(const struct frame *frame, struct strbuf *out);
 
 /* Adds `duration` to the stack in the flame graph, below the thread's name, with `call` at its tip. */
-void trace_stacks_weigh(struct trace_stacks *stacks, const char *comm, const char *call, uint64_t duration);
+void trace_stacks_weigh(struct trace_stacks *stacks, const struct untrusted *comm, const char *call, uint64_t duration);
 /* Writes the flame graph: its form follows the ending of the name (.html, .svg, .folded). */
 struct error *trace_stacks_draw(struct trace_stacks *stacks, const char *path);

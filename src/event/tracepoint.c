@@ -147,13 +147,13 @@ const void *tracepoint_read_bytes(const struct tracepoint_field *field, const vo
 	return (const uint8_t *)raw + offset;
 }
 
-const char *tracepoint_read_string(const struct tracepoint_field *field, const void *raw, size_t size, size_t *ret_len)
+const struct untrusted *tracepoint_read_string(const struct tracepoint_field *field, const void *raw, size_t size, size_t *ret_len)
 {
 	size_t len;
 	const char *bytes = tracepoint_read_bytes(field, raw, size, &len);
 
 	*ret_len = bytes ? strnlen(bytes, len) : 0;
-	return bytes ? bytes : "";
+	return untrusted(bytes ? bytes : "");
 }
 
 const char *tracepoint_printk(const struct tracepoint_formats *formats, uint64_t address)

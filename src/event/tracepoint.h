@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/strbuf.h"
+#include "base/untrusted.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -74,7 +75,7 @@ uint64_t tracepoint_read(const struct tracepoint_field *field, const void *raw, 
 /* The bytes of a field: of a dynamic one, what it points to. NULL and 0 when they aren't inside the record. */
 const void *tracepoint_read_bytes(const struct tracepoint_field *field, const void *raw, size_t size, size_t *ret_len);
 /* A string field, static or dynamic; "" when damaged. The string ends at *ret_len at the latest and need not have a NUL. */
-const char *tracepoint_read_string(const struct tracepoint_field *field, const void *raw, size_t size, size_t *ret_len);
+const struct untrusted *tracepoint_read_string(const struct tracepoint_field *field, const void *raw, size_t size, size_t *ret_len);
 
 /* What `perf script` prints behind the event's name: the print format applied to the record. The text is safe for a terminal (base/text.h),
  * but for tabs and newlines that the format itself has. */

@@ -73,7 +73,7 @@ static const struct perf_dlfilter_al *resolve_ip(void *context)
 	if (!filter->ip.size) {
 		frame_of_sample(filter, &frame);
 		filter->ip.size = sizeof(filter->ip);
-		filter->ip.comm = thread_comm(filter->at->thread, filter->at->record->model_time);
+		filter->ip.comm = untrusted_raw(thread_comm(filter->at->thread, filter->at->record->model_time));
 		describe(filter, &frame, &filter->ip);
 	}
 	return &filter->ip;

@@ -187,7 +187,7 @@ static struct perl_value *make_field(const struct perl *perl, const struct trace
 	const struct perl_plugin *plugin = perl->plugin;
 	size_t length;
 	if (field->flags & TRACEPOINT_FIELD_STRING) {
-		const char *text = tracepoint_read_string(field, sample->raw, sample->raw_size, &length);
+		const char *text = untrusted_raw(tracepoint_read_string(field, sample->raw, sample->raw_size, &length));
 		return plugin->new_text(text, strnlen(text, length));
 	}
 	/* Arrays of numbers are 0 for scripts of the kernel's tool. */
@@ -211,7 +211,7 @@ static void call_tracepoint(struct perl *perl, const struct perl_event *plan, co
 	add(perl, plugin->new_unsigned(sample->time / NS_PER_SEC));
 	add(perl, plugin->new_unsigned(sample->time % NS_PER_SEC));
 	add(perl, plugin->new_signed(pid ? (int32_t)tracepoint_read(pid, sample->raw, sample->raw_size) : (int32_t)sample->tid));
-	add_text(perl, thread_comm(at->thread, at->record->model_time));
+	add_text(perl, untrusted_raw(thread_comm(at->thread, at->record->model_time)));
 	add(perl, make_callchain(perl, at));
 	for (size_t i = 0; i < tracepoint->field_count; i++)
 		if (!(tracepoint->fields[i].flags & TRACEPOINT_FIELD_COMMON))

@@ -218,7 +218,7 @@ python_object *python_sample_dict(struct python *python, const struct language_s
 	python_set(python, dict, KEY_raw_buf,
 		   sample->raw_size ? python->api.PyBytes_FromStringAndSize(sample->raw, sample->raw_size)
 				    : python_share(python, python->empty_bytes));
-	python_put(python, dict, KEY_comm, python_lasting_text(python, thread_comm(at->thread, at->record->model_time)));
+	python_put(python, dict, KEY_comm, python_lasting_text(python, untrusted_raw(thread_comm(at->thread, at->record->model_time))));
 	set_map(python, dict, frame.map, KEY_dso, KEY_dso_bid, KEY_dso_map_start, KEY_dso_map_end);
 	set_symbol(python, dict, &frame, KEY_symbol, KEY_symoff);
 	python_set(python, dict, KEY_callchain, python_callchain(python, at));

@@ -202,7 +202,7 @@ static void make_common(struct python *python, const struct python_event *plan, 
 	ret[1] = seconds_of(python, sample->time);
 	ret[2] = python_u64(python, sample->time % NS_PER_SEC);
 	ret[3] = python_s64(python, (int32_t)pid);
-	ret[4] = python_share(python, python_lasting_text(python, thread_comm(at->thread, at->record->model_time)));
+	ret[4] = python_share(python, python_lasting_text(python, untrusted_raw(thread_comm(at->thread, at->record->model_time))));
 	ret[5] = python_callchain(python, at);
 }
 

@@ -235,8 +235,8 @@ void machine_add_cgroup(struct machine *machine, uint64_t id, const char *path)
 		*slot = (uintptr_t)intern_string(&machine->strings, path);
 }
 
-const char *machine_cgroup(const struct machine *machine, uint64_t id)
+const struct untrusted *machine_cgroup(const struct machine *machine, uint64_t id)
 {
 	const uint64_t *slot = map64_find(&machine->private->cgroups, id);
-	return slot ? (const char *)(uintptr_t)*slot : NULL;
+	return untrusted(slot ? (const char *)(uintptr_t)*slot : NULL);
 }

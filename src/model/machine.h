@@ -16,6 +16,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/intern.h"
+#include "base/untrusted.h"
 #include "base/vec.h"
 
 #include <stdbool.h>
@@ -166,9 +167,9 @@ struct thread *machine_thread_or_new(struct machine *machine, uint32_t pid, uint
 /* The same on a machine that is only resting: safe in parallel. The first record that speaks of the thread takes it into the machine. */
 struct thread *machine_thread_or_stray(struct machine *machine, uint32_t pid, uint32_t tid, uint64_t time);
 /* Its name at `time`: the newest comm not newer; else ":TID". Interned. */
-const char *thread_comm(const struct thread *thread, uint64_t time);
+const struct untrusted *thread_comm(const struct thread *thread, uint64_t time);
 /* The same, but a thread that got its first name later is called by that one already: how the kernel's report shows it. */
-const char *thread_comm_settled(const struct thread *thread, uint64_t time);
+const struct untrusted *thread_comm_settled(const struct thread *thread, uint64_t time);
 /* The address space of the thread's process; never NULL. */
 static inline const struct maps *thread_maps(const struct thread *thread)
 {
@@ -182,7 +183,7 @@ static inline bool machine_is_kernel_address(const struct machine *machine, uint
 /* By mode: kernel maps for kernel addresses, the thread's for user ones; NULL for guests and hypervisors. */
 const struct maps *machine_maps(const struct machine *machine, const struct thread *thread, uint8_t cpumode);
 /* The path of a cgroup id; NULL when unknown. */
-const char *machine_cgroup(const struct machine *machine, uint64_t id);
+const struct untrusted *machine_cgroup(const struct machine *machine, uint64_t id);
 
 /* Building it, in time order (ties: file order); only while one thread owns the machine. Session/apply.c translates records into these
  * calls. pid or tid -1 (records about no process) change nothing. */

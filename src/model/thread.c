@@ -224,20 +224,20 @@ static const struct thread_comm *comm_at(const struct thread *thread, uint64_t t
 	return &thread->comms[low];
 }
 
-const char *thread_comm(const struct thread *thread, uint64_t time)
+const struct untrusted *thread_comm(const struct thread *thread, uint64_t time)
 {
 	const struct thread_comm *comm = comm_at(thread, time);
 	if (comm)
-		return comm->name;
-	return thread->nameless ? thread->nameless : thread->comms[0].name;
+		return untrusted(comm->name);
+	return untrusted(thread->nameless ? thread->nameless : thread->comms[0].name);
 }
 
-const char *thread_comm_settled(const struct thread *thread, uint64_t time)
+const struct untrusted *thread_comm_settled(const struct thread *thread, uint64_t time)
 {
 	const struct thread_comm *comm = comm_at(thread, time);
 	if (comm)
-		return comm->name;
-	return thread->comm_count ? thread->comms[0].name : thread->nameless;
+		return untrusted(comm->name);
+	return untrusted(thread->comm_count ? thread->comms[0].name : thread->nameless);
 }
 
 /* ---- strays ---- */

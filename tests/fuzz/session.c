@@ -13,7 +13,7 @@ static void ask_model(struct machine *machine, const struct sample *sample, uint
 {
 	const struct thread *thread = machine_thread_or_new(machine, sample->pid, sample->tid, time);
 	const struct maps *maps = machine_maps(machine, thread, sample->cpumode);
-	volatile size_t used = strlen(thread_comm(thread, time)) + strlen(thread_comm_settled(thread, time));
+	volatile size_t used = strlen(untrusted_raw(thread_comm(thread, time))) + strlen(untrusted_raw(thread_comm_settled(thread, time)));
 	const struct map *map = maps_find(maps, sample->ip, time);
 	used += map ? strlen(map->dso->script_name) + maps_epoch(maps, time) : 0;
 	for (uint64_t i = 0; i < sample->chain_count; i++)

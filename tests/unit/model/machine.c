@@ -15,7 +15,7 @@
 
 static const char *comm(struct machine *machine, uint32_t tid, uint64_t time)
 {
-	return thread_comm(machine_thread_or_new(machine, UINT32_MAX, tid, time), time);
+	return untrusted_raw(thread_comm(machine_thread_or_new(machine, UINT32_MAX, tid, time), time));
 }
 
 static const struct map *add_map(struct machine *machine, uint32_t pid, uint64_t start, const char *name, uint32_t prot, uint64_t inode,
@@ -57,7 +57,7 @@ static void test_nameless(void **state)
 	assert_string_equal(comm(machine, 31, 11), ":31");
 	machine_add_comm(machine, 31, 31, "late", false, 20);
 	assert_string_equal(comm(machine, 31, 11), ":31");
-	assert_string_equal(thread_comm_settled(machine_thread(machine, 31, 11), 11), "late");
+	assert_string_equal(untrusted_raw(thread_comm_settled(machine_thread(machine, 31, 11), 11)), "late");
 	assert_string_equal(comm(machine, 31, 20), "late");
 	/* the bearer of the parent's id is of another process: it is replaced */
 	machine_add_comm(machine, 40, 41, "old", false, 30);
@@ -203,7 +203,7 @@ static void test_strays(void **state)
 	pool_run(4, 8, hunt_strays, hunt);
 	for (size_t item = 1; item < 8; item++)
 		assert_memory_equal(hunt->found[0], hunt->found[item], sizeof(hunt->found[0]));
-	assert_string_equal(thread_comm(hunt->found[0][1234], 5), ":101234");
+	assert_string_equal(untrusted_raw(thread_comm(hunt->found[0][1234], 5)), ":101234");
 	assert_ptr_equal(hunt->found[0][31]->process->leader, hunt->found[0][10]);
 	machine_destroy(hunt->machine);
 	free(hunt);
@@ -269,7 +269,7 @@ static void test_cgroups(void **state)
 	machine_add_cgroup(machine, 1, "/");
 	machine_add_cgroup(machine, 9, "/a.slice");
 	machine_add_cgroup(machine, 9, "/other");
-	assert_string_equal(machine_cgroup(machine, 9), "/a.slice");
+	assert_string_equal(untrusted_raw(machine_cgroup(machine, 9)), "/a.slice");
 	assert_null(machine_cgroup(machine, 10));
 	machine_destroy(machine);
 }

@@ -184,7 +184,7 @@ static void add_sample(struct strbuf *out, struct session *session, const struct
 	if (times)
 		snprintf(time, sizeof(time), "%llu.%06llu: ", (unsigned long long)sample.time / 1000000000,
 			 (unsigned long long)sample.time / 1000 % 1000000);
-	snprintf(line, sizeof(line), "%s %d/%d %s%s: %llx (%s)", thread_comm(thread, record->model_time), (int)sample.pid, (int)sample.tid,
+	snprintf(line, sizeof(line), "%s %d/%d %s%s: %llx (%s)", untrusted_raw(thread_comm(thread, record->model_time)), (int)sample.pid, (int)sample.tid,
 		 time, record->event->name, (unsigned long long)sample.ip, map ? map->dso->script_name : "[unknown]");
 	squeeze(out, line);
 }
@@ -230,7 +230,7 @@ static void sums_sample(void *state, void *context, const struct event *event, c
 	struct machine *machine = context;
 	const struct thread *thread = machine_thread_or_new(machine, sample->pid, sample->tid, model_time);
 	const struct map *map = maps_find(machine_maps(machine, thread, sample->cpumode), sample->ip, model_time);
-	const char *comm = thread_comm(thread, model_time);
+	const char *comm = untrusted_raw(thread_comm(thread, model_time));
 	uint64_t hash = hash_combine(hash_bytes(comm, strlen(comm)), map ? map->dso->index + 1 : 0);
 	sums->samples++;
 	sums->hash += hash_combine(hash, sample->period + event->index);

@@ -336,7 +336,7 @@ static void demangling(struct check *check)
 	};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		cleanup_free char *readable = demangle(names[i][0]);
+		cleanup_free char *readable = demangle(names[i][0], DEMANGLE_LIMIT);
 		check_log(check, "%s: %s", names[i][0], readable ? readable : "-");
 		if (!readable || strcmp(readable, names[i][1]) != 0)
 			check_fail(check, "%s becomes '%s'", names[i][0], readable ? readable : "");

@@ -129,7 +129,7 @@ bool debug_path_matches(const char *path, const char *wanted)
 /* The whole readable name, or its end from a "::" on. */
 static bool qualified_matches(const char *pattern, const char *linked)
 {
-	char *readable = demangle_candidate(linked) ? demangle(linked) : NULL;
+	char *readable = demangle_candidate(linked) ? demangle(linked, DEMANGLE_LIMIT) : NULL;
 	bool matches = readable && str_glob_match(pattern, readable);
 
 	for (const char *at = readable; !matches && at && (at = strstr(at, "::"));)

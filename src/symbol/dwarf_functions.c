@@ -198,7 +198,7 @@ static const char *find_name(const struct dwarf_unit *unit, struct dwarf_entry *
 
 static const char *readable_name(const char *name, struct arena *arena)
 {
-	char *readable = demangle_candidate(name) ? demangle(name) : NULL;
+	char *readable = demangle_candidate(name) ? demangle(name, DEMANGLE_LIMIT) : NULL;
 	if (!readable)
 		return name;
 	const char *kept = arena_strdup(arena, readable);

@@ -46,11 +46,12 @@ static void add_table(const struct elf_file *elf, uint32_t type, bool readable, 
 		const struct elf_section *table = &elf->sections[i];
 		if (table->type != type)
 			continue;
+		size_t limit = demangle_limit(elf_symbol_count(elf, table));
 		for (uint64_t at = 0; elf_symbol_at(elf, table, at, &symbol); at++) {
 			unsigned int kind = symbol.info & 0xf;
 			if ((kind != STT_FUNC && kind != STT_GNU_IFUNC) || symbol.section == SHN_UNDEF || !*symbol.name)
 				continue;
-			char *name = readable && demangle_candidate(symbol.name) ? demangle(symbol.name) : NULL;
+			char *name = readable && demangle_candidate(symbol.name) ? demangle(symbol.name, limit) : NULL;
 			const char *linked = arena_strdup(&ret->arena, symbol.name);
 			vec_push(&ret->items, (struct function_name){.name = name ? arena_strdup(&ret->arena, name) : linked,
 								     .linked = linked,

@@ -47,7 +47,7 @@ void symbol_builder_deinit(struct symbol_builder *builder)
 /* The readable name of a symbol for comparing; *ret_owned is to be freed. */
 static const char *readable_name(const struct symbol *symbol, char **ret_owned)
 {
-	*ret_owned = symbol->mangled ? demangle(symbol->name) : NULL;
+	*ret_owned = symbol->mangled ? demangle(symbol->name, DEMANGLE_LIMIT) : NULL;
 	return *ret_owned ? *ret_owned : symbol->name;
 }
 
@@ -264,7 +264,7 @@ static const struct symbol *with_readable_name(const struct symtab *symtab, size
 	struct symbol *symbol = (struct symbol *)&symtab->symbols[index];
 	uint8_t state = __atomic_load_n(&symbol->mangled, __ATOMIC_ACQUIRE);
 	if (state == NAME_MANGLED && __atomic_compare_exchange_n(&symbol->mangled, &state, NAME_IN_WORK, false, __ATOMIC_ACQUIRE, __ATOMIC_ACQUIRE)) {
-		char *readable = demangle(symbol->name);
+		char *readable = demangle(symbol->name, demangle_limit(symtab->count));
 		if (readable)
 			symbol->name = readable;
 		__atomic_store_n(&symbol->mangled, NAME_READABLE, __ATOMIC_RELEASE);

@@ -96,10 +96,24 @@ bool call_strips(const struct call_text *text)
 	return !text->style->prefixes;
 }
 
-/* Is an argument of this value shown at all? 0 is left out unless it has a name. */
+/* Types whose 0 means as much as any other number. */
+static bool is_number(const struct call_type *type)
+{
+	static const struct call_type *const numbers[] = {&call_type_int,  &call_type_uint, &call_type_long,   &call_type_ulong, &call_type_size,
+							  &call_type_off,  &call_type_pid,  &call_type_uid,    &call_type_dev,	 &call_type_signal,
+							  &call_type_mode, &call_type_special_mmap_offset, &call_type_special_socket_protocol,
+							  &call_type_special_fcntl_arg};
+
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+		if (numbers[i] == type)
+			return true;
+	return false;
+}
+
+/* Is an argument of this value shown at all? 0 is left out unless it has a name or is a number that means something. */
 static bool is_shown(const struct call_text *text, const struct call_argument_description *argument, uint64_t value)
 {
-	if (value || text->style->zeros || argument->type == &call_type_fd)
+	if (value || text->style->zeros || argument->type == &call_type_fd || (text->style->numbers && is_number(argument->type)))
 		return true;
 	const struct constant_set *set = argument->constants;
 	return set && (constants_name(set, 0) || (set->field && set->field != &constants_octal && constants_name(set->field, 0)));

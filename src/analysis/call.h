@@ -105,7 +105,7 @@ enum call_memory_kind {
 	CALL_MEMORY_ADDRESS, /* of a message: the socket address */
 	CALL_MEMORY_CONTROL, /* of a message: control data */
 	CALL_MEMORY_COUNT,   /* no data: `wanted` pointers were counted */
-	CALL_MEMORY_FAULT,   /* could not be read */
+	CALL_MEMORY_FAULT,   /* could not be read; of one string of several the data is its address */
 };
 
 /* Memory that was copied for an argument. */
@@ -139,6 +139,7 @@ struct call {
 struct call_style {
 	bool names;	       /* of arguments */
 	bool zeros;	       /* arguments that are 0 as well */
+	bool numbers;	       /* … of them those that mean something: counts, offsets, ids, exit codes; not NULL, not the absence of flags */
 	bool prefixes;	       /* O_RDONLY instead of RDONLY */
 	uint32_t string_limit; /* bytes of strings and buffers */
 	/* The name of a thread or NULL, for results that are one; may be NULL. */

@@ -154,7 +154,7 @@ static void print_random(struct call_text *text, const struct call_memory *memor
 const struct call_type call_type_bytes = {.print_memory = print_buffer, .form = CALL_FORM_BYTES, .size = 1, .same_in_compat = true};
 const struct call_type call_type_random = {.print_memory = print_random, .form = CALL_FORM_BYTES, .size = 1, .same_in_compat = true};
 
-/* argv: one piece for each string, and one that says how it ended. */
+/* argv: one piece for each string, of which one that could not be read brings its address; and one that says how it ended. */
 static bool print_strings(struct call_text *text, unsigned int argument, uint64_t value)
 {
 	const struct call *call = text->call;
@@ -168,6 +168,9 @@ static bool print_strings(struct call_text *text, unsigned int argument, uint64_
 		if (memory->kind == CALL_MEMORY_STRING) {
 			strbuf_add_str(text->out, found++ ? ", " : "[");
 			call_print_string(text->out, memory->data, memory->size, memory->wanted, text->style->string_limit);
+		} else if (memory->kind == CALL_MEMORY_FAULT && memory->size >= sizeof(uint64_t)) {
+			strbuf_add_str(text->out, found++ ? ", " : "[");
+			call_print_address(text, get_u64(memory->data));
 		} else if (memory->kind == CALL_MEMORY_COUNT) {
 			ended = true;
 		}

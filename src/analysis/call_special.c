@@ -46,6 +46,8 @@ static bool print_mmap_fd(struct call_text *text, unsigned int argument, uint64_
 
 static bool print_mmap_offset(struct call_text *text, unsigned int argument, uint64_t value)
 {
+	if (!value && text->call->arguments[3] & MAP_ANONYMOUS && !text->style->zeros)
+		return false;
 	put_hex(text->out, value);
 	return true;
 }

@@ -69,6 +69,24 @@ static __always_inline uint32_t limited(uint64_t size, uint32_t limit)
 	return size > limit ? limit : size;
 }
 
+/* One string of a list. Of one that cannot be read its address is told. */
+__noinline uint32_t add_listed_string(uint32_t at, uint32_t argument, uint64_t pointer)
+{
+	struct scratch *scratch = get_scratch();
+	struct call_piece *piece;
+	uint32_t next;
+
+	if (!scratch || at > SYSCALLS_DATA)
+		return add_piece(at, argument | CALL_PIECE_STRING << 8 | PIECE_IS_STRING, pointer, 0, 0);
+	next = add_piece(at, argument | CALL_PIECE_STRING << 8 | PIECE_IS_STRING, pointer, config.string_size + 2, 0);
+	piece = (struct call_piece *)(scratch->data + at);
+	if (next == at || piece->kind != CALL_PIECE_FAULT)
+		return next;
+	piece->size = sizeof(pointer);
+	*(uint64_t *)(void *)piece->data = pointer;
+	return next + sizeof(pointer);
+}
+
 /* Strings of a list of pointers: one piece each. */
 __noinline uint32_t add_strings(uint32_t at, uint32_t argument, uint64_t address, uint32_t pointer_size)
 {
@@ -81,7 +99,7 @@ __noinline uint32_t add_strings(uint32_t at, uint32_t argument, uint64_t address
 			return add_piece(at, argument | CALL_PIECE_FAULT << 8, 0, 0, i);
 		if (!pointer)
 			return add_piece(at, argument | CALL_PIECE_COUNT << 8, 0, 0, i);
-		at = add_piece(at, argument | CALL_PIECE_STRING << 8 | PIECE_IS_STRING, pointer, config.string_size + 2, 0);
+		at = add_listed_string(at, argument, pointer);
 	}
 	return at;
 }

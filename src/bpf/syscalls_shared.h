@@ -128,7 +128,7 @@ enum call_piece_kind {
 	CALL_PIECE_ADDRESS, /* of a message: the socket address */
 	CALL_PIECE_CONTROL, /* of a message: control data */
 	CALL_PIECE_COUNT,   /* no data: `wanted` pointers were counted */
-	CALL_PIECE_FAULT,   /* no data: the memory could not be read */
+	CALL_PIECE_FAULT,   /* the memory could not be read; no data, or of one string of several its address */
 };
 
 struct name_record {

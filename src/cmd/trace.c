@@ -489,6 +489,7 @@ static struct error *options_configure(struct trace_options *options)
 		bool *flag = (bool *)((char *)options + flags[i].offset);
 		*flag = config_get_bool(&config, flags[i].key, *flag);
 	}
+	options->print.style.numbers = !config_get(&config, "trace.show_zeros"); /* unless told what to do with zeros, those that mean something */
 	const char *text = config_get(&config, "trace.args_alignment");
 	if (text && !number_parse_u32(text, &alignment))
 		error = error_new("configuration: trace.args_alignment: '%s' is no number of columns", text);

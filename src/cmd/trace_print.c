@@ -300,7 +300,7 @@ void trace_printer_exit(struct trace_printer *printer, uint32_t tid)
 	}
 	strbuf_add(&printer->text, call.data, call.len);
 	if (shown)
-		strbuf_add_str(&printer->text, "())");
+		strbuf_add_str(&printer->text, "()");
 	align(&printer->text, begin, printer->options.alignment);
 	strbuf_add(&printer->text, "= ?", 3);
 	end_line(printer);
@@ -366,9 +366,8 @@ void trace_printer_call(struct trace_printer *printer, const struct call *call)
 		strbuf_add_str(out, " ... [continued]: ");
 		strbuf_add_str(out, call->description->name);
 		strbuf_add_char(out, '(');
-		size_t before = out->len;
 		call_add_filled(call, &printer->options.style, out);
-		strbuf_add_str(out, out->len == before ? "))" : ")");
+		strbuf_add_char(out, ')');
 	} else {
 		call_add_text(call, &printer->options.style, out);
 	}

@@ -2,7 +2,7 @@
  *
  *	     0.230 (         ): sleep/42 nanosleep(rqtp: {tv_sec=1, tv_nsec=0})                          ...
  *	     0.251 ( 0.003 ms): sh/43 getpid()                                                           = 43
- *	     0.230 (1000.1 ms): sleep/42  ... [continued]: nanosleep())                                  = 0
+ *	     0.230 (1000.1 ms): sleep/42  ... [continued]: nanosleep()                                   = 0
  *
  * A call that waits is shown as soon as another thread has something to show; else only when it ends. */
 #pragma once

@@ -49,15 +49,17 @@ static bool is_kernel(const struct frame *frame)
 
 size_t trace_stacks_take(struct trace_stacks *stacks, const struct record *record, const struct sample *sample, struct thread *thread, bool is_call)
 {
-	const struct stack_options options = {.max_depth = stacks->options.max_depth, .inlines = STACK_INLINES_ALL};
-	size_t kept = 0;
+	/* Frames that aren't shown don't count. */
+	bool user_only = is_call && !stacks->options.kernel_of_calls;
+	const struct stack_options options = {.max_depth = user_only ? 0 : stacks->options.max_depth, .inlines = STACK_INLINES_ALL};
+	size_t most = stacks->options.max_depth ? stacks->options.max_depth : SIZE_MAX, kept = 0;
 
 	stacks->stack.frames.len = 0;
 	if (!(record->event->attr.sample_type & PERF_SAMPLE_CALLCHAIN))
 		return 0;
 	stack_resolve(stacks->resolver, stacks->session->machine, thread, record->event, sample, record->model_time, &options, &stacks->stack);
-	for (size_t i = 0; i < stacks->stack.frames.len; i++)
-		if (!is_call || stacks->options.kernel_of_calls || !is_kernel(&stacks->stack.frames.data[i]))
+	for (size_t i = 0; i < stacks->stack.frames.len && kept < most; i++)
+		if (!user_only || !is_kernel(&stacks->stack.frames.data[i]))
 			stacks->stack.frames.data[kept++] = stacks->stack.frames.data[i];
 	return stacks->stack.frames.len = kept;
 }

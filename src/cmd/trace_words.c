@@ -6,6 +6,8 @@
 #include "base/text.h"
 #include "event/parse.h"
 
+#include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 static struct error *add_word(struct trace_words *words, int kind, const char *text)
@@ -39,28 +41,90 @@ static size_t piece_length(const char *list)
 	return i;
 }
 
-struct pieces {
-	struct trace_table *table;
-	struct strbuf events; /* those of one list, with commas */
-	bool calls;
-};
-
 /* Nothing in it looks like an event's name: it can only have been meant as a system call. */
 static bool is_plain(const char *piece)
 {
 	return !strpbrk(piece, ":/{");
 }
 
+/* ---- groups ---- */
+
+/* Groups of calls that the kernel's tool brings: files with a name a line. */
+static const char group_folder[] = "/usr/share/perf-core/strace/groups";
+
+static bool select_listed(struct trace_table *table, FILE *file, bool selected)
+{
+	char line[256];
+	bool found = false;
+
+	while (fgets(line, sizeof(line), file)) {
+		line[strcspn(line, " \t\n#")] = '\0';
+		found |= *line && trace_table_select(table, line, selected);
+	}
+	return found;
+}
+
+/* "file", "string": the group of that name; where it isn't installed, the class. */
+static bool select_group(struct trace_table *table, const char *name, bool selected)
+{
+	cleanup_free char *path = mem_printf("%s/%s", group_folder, name), *class = mem_printf("%%%s", name);
+	FILE *file = *name && !strpbrk(name, "/.%") ? fopen(path, "re") : NULL;
+	bool found = file && select_listed(table, file, selected);
+
+	if (file)
+		fclose(file);
+	return found || trace_table_select(table, class, selected);
+}
+
+/* "file://PATH": the calls that a file lists. */
+static struct error *select_file(struct trace_table *table, const char *path, bool selected)
+{
+	FILE *file = fopen(path, "re");
+
+	if (!file)
+		return error_system(errno, "-e: %s cannot be opened", path);
+	bool found = select_listed(table, file, selected);
+	fclose(file);
+	return found ? NULL : error_new_kind(ERROR_USAGE, "-e: %s lists no system call", path);
+}
+
+/* The call or class that `word` was probably meant to be, or NULL. */
+static const char *nearest_call(const struct trace_table *table, const char *word)
+{
+	static const char *const classes[] = {"%file", "%desc", "%net", "%process", "%memory", "%signal", "%ipc", "%stat"};
+	VEC(const char *) names = {0};
+
+	if (*word == '%')
+		return str_nearest(word, classes, sizeof(classes) / sizeof(classes[0]));
+	for (unsigned int i = 0; i < SYSCALL_NUMBERS; i++)
+		if (syscall_name(table->abi, i))
+			vec_push(&names, table->calls[i]->name);
+	const char *near = names.len ? str_nearest(word, names.data, names.len) : NULL;
+	vec_deinit(&names);
+	return near;
+}
+
+/* ---- lists ---- */
+
+struct pieces {
+	struct trace_table *table;
+	struct strbuf events; /* those of one list, with commas */
+	bool calls;
+};
+
 static struct error *take_piece(struct pieces *pieces, const char *piece, bool negated)
 {
 	if (!*piece)
 		return NULL;
-	if (is_plain(piece) && trace_table_select(pieces->table, piece, !negated)) {
+	bool listed = str_starts_with(piece, "file://");
+	if (listed || (is_plain(piece) && (trace_table_select(pieces->table, piece, !negated) || select_group(pieces->table, piece, !negated)))) {
 		pieces->calls = true;
-		return NULL;
+		return listed ? select_file(pieces->table, piece + strlen("file://"), !negated) : NULL;
 	}
-	if (negated || *piece == '%')
-		return error_new_kind(ERROR_USAGE, "-e: there is no system call '%s'", piece);
+	if (negated || *piece == '%') {
+		const char *near = nearest_call(pieces->table, piece);
+		return error_new_kind(ERROR_USAGE, "-e: there is no system call '%s'%s%s%s", piece, near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+	}
 	if (pieces->events.len)
 		strbuf_add_char(&pieces->events, ',');
 	strbuf_add_str(&pieces->events, piece);
@@ -84,15 +148,41 @@ static struct error *take_list(struct pieces *pieces, const char *list)
 	return error;
 }
 
-static struct error *add_events(struct trace_events *events, struct event_catalog *catalog, const char *text)
+/* Why a word is neither: the nearest call, or else what is known of events. Takes `error`. */
+static struct error *explain_word(const struct trace_table *table, const char *word, struct error *error)
+{
+	const char *near = nearest_call(table, word);
+	struct error *better = near ? error_new_kind(ERROR_USAGE, "-e: '%s' is neither a system call nor an event; did you mean '%s'?", word, near)
+				    : error_new_kind(ERROR_USAGE, "-e: '%s' is neither a system call nor an event:\n%s", word, error_message(error));
+
+	error_free(error);
+	return better;
+}
+
+/* The error of the first word that isn't an event, as it concerns system calls, too. Takes `error`. */
+static struct error *explain(const struct trace_table *table, struct event_catalog *catalog, const char *text, struct error *error)
+{
+	while (*text) {
+		size_t length = piece_length(text);
+		cleanup_free char *word = mem_strndup(text, length);
+		struct event_list list = {0};
+		struct error *own = is_plain(word) ? event_parse(&list, catalog, word) : NULL;
+		event_list_deinit(&list);
+		if (own) {
+			error_free(error);
+			return explain_word(table, word, own);
+		}
+		text += length + (text[length] == ',');
+	}
+	return error;
+}
+
+static struct error *add_events(struct trace_events *events, const struct trace_table *table, struct event_catalog *catalog, const char *text)
 {
 	struct error *error = event_parse(&events->list, catalog, text);
 
-	if (error && is_plain(text)) {
-		struct error *both = error_new_kind(ERROR_USAGE, "-e: '%s' is neither a system call nor an event:\n%s", text, error_message(error));
-		error_free(error);
-		return both;
-	}
+	if (error)
+		return explain(table, catalog, text, error);
 	if (!error)
 		vec_push(&events->words, (struct event_word){.kind = WORD_EVENT, .text = arena_strdup(&events->texts, text)});
 	return error;
@@ -120,7 +210,7 @@ struct error *trace_words_apply(const struct trace_words *words, struct trace_ta
 			error = take_list(&pieces, word->text);
 			events_last = pieces.events.len;
 			if (!error && events_last)
-				error = add_events(ret_events, catalog, strbuf_str(&pieces.events));
+				error = add_events(ret_events, table, catalog, strbuf_str(&pieces.events));
 		}
 	}
 	strbuf_deinit(&pieces.events);

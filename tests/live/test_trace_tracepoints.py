@@ -193,7 +193,7 @@ def test_other_events(perf, tracing, tmp_path):
     assert done.returncode == 0
     at = next(i for i, line in enumerate(lines) if "clock_nanosleep(" in line)
     assert lines[at].endswith(" ...") and re.search(r'\( +\): sleep/(\d+) sched:sched_switch\(prev_comm: "sleep", prev_pid: \1 \(sleep\), ', lines[at + 1])
-    assert any("... [continued]: clock_nanosleep())" in line for line in lines[at + 2:])
+    assert any("... [continued]: clock_nanosleep()" in line for line in lines[at + 2:])
     times = [float(EVENT.match(line)["time"]) for line in lines if "continued" not in line]
     assert times == sorted(times)
     _, lines = traced(perf, tmp_path, "-e", "sched:sched_process_exe*", "--libtraceevent_print", "sh", "-c", "true; exec true")
@@ -236,7 +236,7 @@ def test_strings_beside_events(perf, bpf, tracing, tmp_path):
     assert done.returncode == 0 and not done.stderr
     written = re.findall(r'/(\d+) write\(fd: \d+</dev/null>, buf: "thread (\d) line (\d+)", count: (\d+)\) += (\d+)$', "\n".join(lines), re.MULTILINE)
     # a call during which its thread lost the CPU is shown before its end, when its strings aren't known yet
-    halves = [line for line in lines if " ... [continued]: write()) " in line]
+    halves = [line for line in lines if " ... [continued]: write() " in line]
     assert len(written) + len(halves) == 2000 and len(halves) < 100 and all(count == result for _, _, _, count, result in written)
     for thread in "0123":
         numbers = [int(line) for _, other, line, _, _ in written if other == thread]

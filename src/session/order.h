@@ -1,8 +1,8 @@
 /* The round sorter: records in the order of their time, from a stream that is ordered only roughly, in bounded memory.
  *
- * The contract that the recorder keeps: it drains the rings of all CPUs one after the other, and writes FINISHED_ROUND after each time it
- *has been through all of them. A record with a time before the end of round N is in a ring by then, so it is drained in round N + 1 at the
- *latest: rounds N and N + 2 do not overlap in time.
+ * The contract that the recorder keeps: it drains the rings of all CPUs one after the other, and writes FINISHED_ROUND when it has been through
+ * all of them, but not sooner after the last one than a record may be late (rounds.h). A record with a time before the end of round N is drained
+ * in round N + 1 at the latest: rounds N and N + 2 do not overlap in time.
  *
  *	round 1            round 2            round 3
  *	cpu 0: 1 2 3       cpu 0: 4 6 8       cpu 0: 9 12
@@ -12,7 +12,7 @@
  *	                   newest = 8         newest = 12          end: 9 11 12
  *
  * So after round N everything not newer than the newest record of round N - 1 can go. A stream that breaks the contract isn't refused: what
- *comes late goes out with the next round, out of order, as in the kernel's perf. A stream without rounds is sorted as a whole at its end.
+ * comes late goes out with the next round, out of order, as in the kernel's perf. A stream without rounds is sorted as a whole at its end.
  *
  * Held are pairs (time, offset), 16 bytes for each record, never the records.
  */

@@ -1,5 +1,5 @@
 /* The pump. One thread, one epoll_wait(): a ring's wake-up (the kernel gives it when the ring is half full), the workload's end, a signal,
- * a timer, a command. After each wake-up all rings are drained and the round is marked, so that readers can sort what came before. What
+ * a timer, a command. After each wake-up all rings are drained, and rounds are marked (rounds.h), so that readers can sort what came before. What
  * isn't done here: files (recorder_output.c), side-band (recorder_synth.c), deciding what to measure (cmd/record.c). */
 #include "session/recorder_internal.h"
 
@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { ROUNDS_BEHIND = 3 };
@@ -185,9 +186,40 @@ static void move_near(struct recorder *recorder, const struct ring *ring)
 	sched_setaffinity(0, sizeof(wanted), &wanted);
 }
 
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+/* A pass over the rings that took `bytes` has ended. */
+static struct error *end_pass(struct recorder *recorder, uint64_t begun_ns, uint64_t bytes)
+{
+	/* What comes at the end from rings that are overwritten is older than the rounds of the others would allow. */
+	bool rounds = !recorder->rings.overwritten || recorder_overwrites_all(recorder);
+	/* Readers show a round when they have seen the next ones: who waits for the stream gets these though nothing happens. */
+	bool waited_for = recorder->options->drain_every_ns && recorder->empty_rounds < ROUNDS_BEHIND;
+
+	if (bytes)
+		recorder->empty_rounds = 0;
+	else if (!waited_for)
+		return NULL;
+	bool mark = rounds && rounds_end(&recorder->marks, begun_ns, now_ns());
+	if (!bytes) {
+		recorder->empty_rounds += mark;
+		struct error *error = mark ? recorder_async_settle(recorder) : NULL;
+		return mark && !error ? writer_add_empty_round(recorder->writer) : error;
+	}
+	if (recorder->async)
+		return recorder_async_finish(recorder, mark);
+	return mark ? writer_finish_round(recorder->writer) : writer_flush(recorder->writer);
+}
+
 struct error *recorder_drain(struct recorder *recorder, bool all, uint64_t *ret_bytes)
 {
-	uint64_t bytes = 0;
+	uint64_t bytes = 0, begun = now_ns();
 
 	for (size_t i = 0; i < recorder->rings.count; i++) {
 		struct ring *ring = &recorder->rings.rings[i];
@@ -199,16 +231,7 @@ struct error *recorder_drain(struct recorder *recorder, bool all, uint64_t *ret_
 			return error;
 	}
 	*ret_bytes = bytes;
-	/* What comes at the end from rings that are overwritten is older than the rounds of the others would allow. */
-	bool rounds = !recorder->rings.overwritten || recorder_overwrites_all(recorder);
-	/* Readers show a round when they have seen the next ones: who waits for the stream gets these though nothing happens. */
-	bool waited_for = recorder->options->drain_every_ns && recorder->empty_rounds < ROUNDS_BEHIND;
-	recorder->empty_rounds = bytes ? 0 : recorder->empty_rounds + 1;
-	if (!bytes)
-		return waited_for ? writer_add_empty_round(recorder->writer) : NULL;
-	if (recorder->async)
-		return recorder_async_finish(recorder, rounds);
-	return rounds ? writer_finish_round(recorder->writer) : writer_flush(recorder->writer);
+	return end_pass(recorder, begun, bytes);
 }
 
 static void switch_counters(struct recorder *recorder, const char *name, bool on)

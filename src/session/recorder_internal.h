@@ -6,6 +6,7 @@
 #include "kernel/ring_set.h"
 #include "session/control.h"
 #include "session/recorder.h"
+#include "session/rounds.h"
 #include "session/stack_sizes.h"
 
 #include <sched.h>
@@ -44,6 +45,7 @@ struct recorder {
 	size_t edge;	   /* the next of options->edges_ms */
 	int affinity_cpu;  /* whose place we run at; -1 = anywhere */
 	cpu_set_t affinity; /* where we ran before */
+	struct rounds marks;
 	unsigned int empty_rounds; /* since the last one that had records; with drain_every_ns */
 	size_t trailer;		/* sample_id bytes of our own records */
 	uint64_t *lost_written; /* by event × slot: what was noted in earlier outputs */

@@ -173,6 +173,18 @@ def test_directories_of_others_are_not_replaced(perf, live, root, tmp_path):
         assert done.returncode == 255 and (folder / "data").exists()
 
 
+@pytest.mark.parametrize("words", [[], ["--aio"], ["--call-graph", "dwarf,auto"]], ids=" ".join)
+def test_rounds_are_longer_than_records_are_late(perf, oracle, live, tmp_path, words):
+    """However often buffers are emptied: a record that comes milliseconds late isn't taken for older than what was shown."""
+    path = tmp_path / "out"
+    begin = time.monotonic()
+    done = perf("record", "-e", "page-faults", "-c", "1", "-m", "1", *words, "-o", path, "--", "sh", "-c", "for i in $(seq 200); do (:); done")
+    seconds = time.monotonic() - begin
+    assert done.returncode == 0, done.stderr
+    marks = re.findall(r"PERF_RECORD_FINISHED_ROUND", oracle("script", "--show-round-events", "-i", path).stdout)
+    assert 1 <= len(marks) <= seconds / 0.09 + 1
+
+
 def test_threads_of_a_full_disk(perf, oracle, live_system, root, tmp_path):
     disk = tmp_path / "disk"
     disk.mkdir()

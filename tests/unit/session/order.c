@@ -1,5 +1,6 @@
 /* The round sorter against its contract, against a plain list, and against hostile streams. */
 #include "session/order.h"
+#include "session/rounds.h"
 
 #include "base/hash.h"
 
@@ -131,6 +132,47 @@ static void test_hostile_rounds(void **state)
 	order_deinit(&order);
 }
 
+enum { LATE_MS = 1000000, LATE_CPUS = 2, LATE_PASSES = 600, LATE_COUNT = LATE_CPUS * LATE_PASSES };
+
+/* When the record of this CPU and millisecond can be read: the other CPU's at once, this one is stopped from 100 to 180 and from 400 to 489. */
+static uint64_t visible_ms(unsigned int cpu, uint64_t ms)
+{
+	if (cpu && ms >= 100 && ms < 180)
+		return 180;
+	return cpu && ms >= 400 && ms < 489 ? 489 : ms;
+}
+
+/* A recorder that looks every millisecond, while a CPU delivers what it has noted milliseconds before. */
+static void test_late_records(void **state)
+{
+	struct order order = {0};
+	struct rounds marks = {0};
+	struct order_item item;
+	uint64_t offset = 0, last = 0, delivered = 0, marked = 0;
+
+	for (uint64_t pass = 1; pass <= LATE_PASSES; pass++) {
+		uint64_t begun = pass * LATE_MS;
+		for (unsigned int cpu = 0; cpu < LATE_CPUS; cpu++)
+			for (uint64_t ms = pass > 100 ? pass - 100 : 0; ms <= pass; ms++)
+				if (visible_ms(cpu, ms) == pass)
+					order_push(&order, ms * LATE_MS + cpu + 1, offset++);
+		bool mark = rounds_end(&marks, begun, begun + LATE_MS / 10);
+		if (mark)
+			order_finish_round(&order);
+		marked += mark;
+		for (; mark && order_pop(&order, &item); last = item.time, delivered++)
+			assert_true(item.time > last);
+	}
+	assert_in_range(marked, 5, LATE_PASSES / 90 + 1);
+	assert_true(delivered > LATE_COUNT / 2); /* while the stream goes on, not only at its end */
+	order_finish(&order);
+	for (; order_pop(&order, &item); last = item.time, delivered++)
+		assert_true(item.time > last);
+	assert_int_equal(delivered, offset);
+	assert_int_equal(offset, LATE_COUNT);
+	order_deinit(&order);
+}
+
 int session_order_tests(void);
 int session_order_tests(void)
 {
@@ -138,6 +180,7 @@ int session_order_tests(void)
 		cmocka_unit_test(test_contract),
 		cmocka_unit_test(test_random),
 		cmocka_unit_test(test_hostile_rounds),
+		cmocka_unit_test(test_late_records),
 	};
 	return cmocka_run_group_tests_name("session/order", tests, NULL, NULL);
 }

@@ -15,9 +15,30 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 PERF_EVENT_OPEN = {"x86_64": 298, "aarch64": 241}
 
 
+# Locks for the whole machine, of all clones and users: files that are always there.
+ROOM, DOOR = "/proc/sys/kernel/perf_event_max_stack", "/proc/sys/kernel/perf_event_max_contexts_per_stack"
+
+
 def pytest_configure(config):
     config.addinivalue_line("markers", "sanitize: is also run with the AddressSanitizer build")
     config.addinivalue_line("markers", "threads: is also run with the ThreadSanitizer build")
+    config.addinivalue_line("markers", "alone: no other Python test runs at the same time on this machine, in whatever clone or stage")
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_protocol(item):
+    """Tests share the room; one that is marked "alone" has it for itself. Who waits for that stands in the door, so that nobody else enters any more."""
+    try:
+        room, door = (open(path, "rb") for path in (ROOM, DOOR))
+    except OSError:  # no perf events in this kernel
+        yield
+        return
+    with room:
+        with door:
+            how = fcntl.LOCK_EX if item.get_closest_marker("alone") else fcntl.LOCK_SH
+            fcntl.flock(door, how)
+            fcntl.flock(room, how)
+        yield
 
 
 class Program:

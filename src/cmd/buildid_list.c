@@ -98,6 +98,12 @@ static struct error *show_kernel_maps(struct strbuf *out)
 
 /* ---- a recording ---- */
 
+/* BPF programs and trampolines are code of the kernel without a file. */
+static bool is_file(const struct dso *dso)
+{
+	return dso->kind != DSO_BPF && dso->kind != DSO_KSYMBOL;
+}
+
 /* `hit` NULL: the header's table. */
 static void show_dsos(const struct session *session, const uint64_t *hit, struct strbuf *out)
 {
@@ -105,7 +111,7 @@ static void show_dsos(const struct session *session, const uint64_t *hit, struct
 	char hex[41];
 	for (size_t i = 0; i < machine->dsos.len; i++) {
 		const struct dso *dso = machine->dsos.data[i];
-		if (hit ? !hit[i] : !dso->header_build_id)
+		if (hit ? !hit[i] || !is_file(dso) : !dso->header_build_id)
 			continue;
 		strbuf_printf(out, "%-40s ", buildid_format(&dso->build_id, hex));
 		add_safe_line(out, dso->name);

@@ -380,30 +380,26 @@ static void count_exits(struct check *check)
 	strbuf_deinit(&records);
 }
 
-static void sleep_shortly(void *context)
-{
-	for (size_t i = *(size_t *)context; i; i--)
-		nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
-}
-
-/* Off the CPU and on again, for each sleep; also told to who may not see the kernel. */
+/* Off the CPU and on again, for each child that needs the same one. (A short sleep may be over before the task has left the CPU.) Also told to who may not
+ * see the kernel. */
 static void switch_records(struct check *check)
 {
-	enum { SLEEPS = 10 };
+	enum { CHILDREN = 10 };
 	struct perf_event_attr attr = measure_attr(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_DUMMY, false);
 	struct strbuf records = {0};
 	const struct perf_event_header *header;
 	size_t at = 0, out = 0, in = 0;
 
 	attr.context_switch = 1;
-	int status = measure_records(&attr, -1, 16, sleep_shortly, &(size_t){SLEEPS}, &records);
+	measure_on_cpu(check->probes->cpus[0]);
+	int status = measure_records(&attr, -1, 16, live_and_die_often, &(size_t){CHILDREN}, &records);
 	if (!check_opened(check, status, &attr, "dummy"))
 		return;
 	while ((header = measure_find(&records, &at, PERF_RECORD_SWITCH))) {
 		out += (header->misc & PERF_RECORD_MISC_SWITCH_OUT) != 0;
 		in += (header->misc & PERF_RECORD_MISC_SWITCH_OUT) == 0;
 	}
-	check_range(check, "switches out for 10 sleeps", out, SLEEPS, 1000);
+	check_range(check, "switches out for 10 children", out, CHILDREN, 1000);
 	check_range(check, "switches in", in, out, out + 1);
 	strbuf_deinit(&records);
 }

@@ -358,10 +358,17 @@ static void processes(void)
 		execve(words[0], words, variables);
 	}
 	wait4(-1, &status, 0, &usage);
-	if (!fork())
+	int gate[2]; /* the child ends when it is told to, so the first look never finds it */
+	pipe(gate);
+	if (!fork()) {
+		close(gate[1]);
+		read(gate[0], buffer, 1);
 		_exit(3);
+	}
 	waitpid(-1, &status, WNOHANG | WUNTRACED);
+	close(gate[1]);
 	wait4(-1, &status, 0, NULL);
+	close(gate[0]);
 	if (!fork()) {
 		kill(getpid(), SIGKILL);
 		_exit(0);

@@ -1,7 +1,12 @@
 """perf buildid-list against the kernel's perf: recordings of several kinds, the running kernel, an ELF file."""
+import pathlib
 import re
+import sys
 
 import pytest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
+import recording as made  # noqa: E402
 
 WORKLOAD = "for i in 1 2 3 4; do ls -l /usr/lib; (cat /etc/passwd | sort | uniq -c); done >/dev/null"
 KINDS = {
@@ -44,6 +49,21 @@ def test_pipe(perf, oracle, live, tmp_path):
             shown[tool] = lines(tool("buildid-list", "-i", "-", stdin=file).stdout)
     assert shown[perf] == shown[oracle] and shown[perf]
     assert lines(perf("buildid-list", "-i", path).stdout) == shown[oracle]
+
+
+def test_programs_of_the_kernel_are_no_files(perf, oracle, tmp_path):
+    """A sample in a BPF program, of ours or of anybody's who measures at the same time."""
+    path = tmp_path / "perf.data"
+    path.write_bytes(made.make("""
+event cycles type=0 config=0 period=1000 sample=IP|TID|TIME|PERIOD flags=sample_id_all,mmap,comm,ksymbol ids=1
+mmap2 pid=5 tid=5 addr=0x400000 len=0x1000 pgoff=0 time=5 misc=2 prot=5 name=/no/such/file
+ksymbol addr=0xffffffffc0025c64 len=0x100 name=bpf_prog_1_first time=10
+sample ip=0xffffffffc0025c74 misc=1 pid=5 tid=5 time=11
+sample ip=0x400123 misc=2 pid=5 tid=5 time=12
+"""))
+    for option in ([], ["-H"]):
+        ours, theirs = (tool("buildid-list", *option, "-i", path).stdout for tool in (perf, oracle))
+        assert lines(ours) == lines(theirs) and "/no/such/file" in ours
 
 
 @pytest.mark.parametrize("words", [["-k"], ["-m"], ["-i", "/bin/ls"]])

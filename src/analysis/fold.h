@@ -146,8 +146,8 @@ struct fold_calltree_options {
 	int event;	   /* index; -1 = all */
 	bool by_comm;	   /* the names of the threads are the root's children */
 	bool by_thread;	   /* "comm-pid/tid" instead */
-	bool inverted;	   /* callees at the root */
+	bool reverse;	   /* the innermost frame at the root */
 	bool count;	   /* weigh by samples, else by period */
 };
-/* The stacks as one tree, outermost frame at the root (unless inverted), children sorted by label. Destroy with calltree_destroy() before the fold. */
+/* The stacks as one tree, outermost frame at the root (the innermost with `reverse`), children sorted by label. Destroy with calltree_destroy() before the fold. */
 struct calltree *fold_calltree(struct fold *fold, const struct fold_calltree_options *options);

@@ -45,9 +45,9 @@ static const char *frame_name(struct fold *fold, const struct fold_frame *frame)
 		return intern_string(names, "[unknown]");
 	const char *file = frame->map->dso->short_name;
 	char text[512];
-	if (file[0] == '[')
-		return intern_string(names, file);
-	snprintf(text, sizeof(text), "[%s]", file);
+	snprintf(text, sizeof(text), file[0] == '[' ? "%s" : "[%s]", file);
+	for (char *at = text; (at = strchr(at, ';')); at++)
+		*at = ':';
 	return intern_string(names, text);
 }
 
@@ -68,6 +68,8 @@ enum frame_kind fold_frame_kind(const struct fold *fold, uint32_t frame)
 		return FRAME_KERNEL;
 	if (place->map && (place->map->dso->kind == DSO_ANON || place->map->dso->kind == DSO_JITDUMP))
 		return FRAME_JIT;
+	if (place->symbol && place->symbol->inlined)
+		return FRAME_INLINED;
 	return place->cpumode == CPUMODE_USER ? FRAME_USER : FRAME_OTHER;
 }
 
@@ -85,11 +87,6 @@ static const char *root_label(struct fold *fold, const struct fold_actor *actor,
 	return intern_string(&fold->private->names, text);
 }
 
-static int by_label(const struct calltree_node *a, const struct calltree_node *b)
-{
-	return strcmp(a->label, b->label);
-}
-
 static void add_entry(struct fold *fold, struct calltree *tree, const struct fold_entry *entry, const struct fold_calltree_options *options)
 {
 	struct calltree_node *node = &tree->root;
@@ -103,8 +100,11 @@ static void add_entry(struct fold *fold, struct calltree *tree, const struct fol
 	}
 	uint32_t depth = fold_depth(fold, entry);
 	for (uint32_t i = 0; i < depth; i++) {
-		uint32_t frame = fold_frame_id(fold, entry, options->inverted ? i : depth - 1 - i);
+		uint32_t frame = fold_frame_id(fold, entry, options->reverse ? i : depth - 1 - i);
 		node = calltree_child(tree, node, fold_frame_name(fold, frame), (uint8_t)fold_frame_kind(fold, frame));
+		const struct map *map = fold->frames[frame].map;
+		if (map && !node->module)
+			node->module = map->dso->short_name;
 		node->total += weight;
 		node->total_count += entry->count;
 	}
@@ -118,6 +118,6 @@ struct calltree *fold_calltree(struct fold *fold, const struct fold_calltree_opt
 	for (size_t i = 0; i < fold->entry_count; i++)
 		if (options->event < 0 || fold->entries[i].event == options->event)
 			add_entry(fold, tree, &fold->entries[i], options);
-	calltree_sort(&tree->root, by_label);
+	calltree_sort(&tree->root, calltree_by_label);
 	return tree;
 }

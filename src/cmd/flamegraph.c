@@ -2,12 +2,14 @@
  *
  *	perf flamegraph                             perf.data → flamegraph.html
  *	perf flamegraph -i FILE -o out.svg          the ending of the name chooses the form: .svg, .html, .folded or .txt (folded stacks)
+ *	perf flamegraph -i stacks.folded            folded stacks of any program, also from standard input (-i -)
  *	perf flamegraph -F 999 -- make -j4          records with call graphs into a temporary file, and draws
  *
  * The frames are weighed by samples, as stackcollapse-perf.pl does, or with --period by the event's period. With several events the first
  * one that has samples is drawn, unless --show-event names another.
  */
 #include "analysis/fold.h"
+#include "analysis/folded_stacks.h"
 #include "app/command.h"
 #include "app/groups.h"
 #include "base/cleanup.h"
@@ -17,8 +19,12 @@
 #include "base/replacement.h"
 #include "base/text.h"
 #include "cmd/opening.h"
+#include "view/flame_palette.h"
 #include "view/view.h"
 
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/perf_event.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -27,17 +33,32 @@ struct flamegraph_options {
 	const char *output;
 	const char *title;
 	const char *event;
+	const char *palette;
 	const char *comms;
 	const char *time;
 	const char *cpus;
 	bool folded;
 	bool samples;
-	bool inverted;
+	bool icicle;
+	bool reverse;
 	bool by_thread;
 	bool no_comm;
 	int max_stack;
 	enum stack_inlines inlines;
 };
+
+static struct error *parse_palette(const struct option *option, const char *argument, bool negated, void *field)
+{
+	(void)option;
+	*(const char **)field = negated ? NULL : argument;
+	if (negated || flame_palette_find(argument))
+		return NULL;
+	struct strbuf names = {0};
+	flame_palette_add_names(&names, ", ");
+	struct error *error = error_new("unknown palette '%s'; there are %s", argument, strbuf_str(&names));
+	strbuf_deinit(&names);
+	return error;
+}
 
 static const struct option flamegraph_own_options[] = {
 	OPTION_STRING('o', "output", struct flamegraph_options, output, "FILE",
@@ -50,7 +71,12 @@ static const struct option flamegraph_own_options[] = {
 	OPTION_STRING(0, "time", struct flamegraph_options, time, "FROM,TO", "only samples of this time range (seconds, or 10%-20%)"),
 	OPTION_STRING(0, "show-cpu", struct flamegraph_options, cpus, "LIST", "only samples of these CPUs"),
 	OPTION_FLAG(0, "samples", struct flamegraph_options, samples, "weigh frames by samples instead of by the event's period"),
-	OPTION_FLAG(0, "inverted", struct flamegraph_options, inverted, "merge from the innermost frame: who calls the hot functions"),
+	OPTION_FLAG(0, "inverted", struct flamegraph_options, icicle, "an icicle graph: the root is at the top, callees hang below"),
+	OPTION_FLAG(0, "reverse", struct flamegraph_options, reverse, "merge stacks from the innermost frame: who calls the hot functions"),
+	OPTION_CUSTOM(0, "palette", struct flamegraph_options, palette, "NAME",
+		      "colours: kind (default; user, kernel, JIT, inlined apart), module, java, js, perl, hot, mem, io, red, blue, green, aqua, "
+		      "yellow, orange, purple",
+		      parse_palette),
 	OPTION_FLAG(0, "by-thread", struct flamegraph_options, by_thread, "tell threads apart (name-PID/TID at the root)"),
 	OPTION_FLAG(0, "merge-comms", struct flamegraph_options, no_comm, "no names of threads at the root"),
 	OPTION_INT(0, "max-stack", struct flamegraph_options, max_stack, "N", "frames of each stack to use (default 127)"),
@@ -72,7 +98,9 @@ struct flamegraph {
 	struct fold *fold;
 	struct calltree *tree;
 	const struct event *event;
-	const char *unit; /* of the weights */
+	const char *unit;   /* of the weights */
+	const char *title;  /* of what was recorded in one go; NULL: the recording tells */
+	struct folded_stacks folded; /* of the input, when it is such; its tree is `tree` */
 };
 
 /* Whether `name` is one of a comma-separated list. */
@@ -160,11 +188,70 @@ static struct error *build_tree(struct flamegraph *flamegraph)
 		.event = (int)flamegraph->event->index,
 		.by_comm = !options->no_comm,
 		.by_thread = options->by_thread,
-		.inverted = options->inverted,
+		.reverse = options->reverse,
 		.count = options->samples || (!writes_folded(options) && has_one_period(flamegraph->fold, flamegraph->event->index)),
 	};
 	flamegraph->unit = tree.count ? "samples" : flamegraph->event->name;
 	flamegraph->tree = fold_calltree(flamegraph->fold, &tree);
+	if (!(flamegraph->event->attr.sample_type & (PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_STACK_USER | PERF_SAMPLE_BRANCH_STACK)))
+		log_warning("%s has no call chains, so every stack is a single frame; record them with: perf record -g",
+			    flamegraph->opening.session->reader->path);
+	return NULL;
+}
+
+/* Whether `path` (- for standard input) holds text instead of a recording. Looks at the first bytes and takes none of them away: what can't be looked at
+ * so is for the reader of recordings. */
+static bool is_text(const char *path)
+{
+	char magic[8];
+	bool input = !strcmp(path, "-");
+	int file = input ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	ssize_t size = pread(file, magic, sizeof(magic), 0);
+	int pipe_ends[2];
+	if (size < 0 && errno == ESPIPE && input && !pipe2(pipe_ends, O_CLOEXEC)) {
+		size = tee(STDIN_FILENO, pipe_ends[1], sizeof(magic), 0);
+		if (size > 0)
+			size = read(pipe_ends[0], magic, (size_t)size);
+		close(pipe_ends[0]);
+		close(pipe_ends[1]);
+	}
+	if (file > STDIN_FILENO)
+		close(file);
+	for (ssize_t i = 0; i < size; i++)
+		if ((unsigned char)magic[i] < ' ' && magic[i] != '\t' && magic[i] != '\n' && magic[i] != '\r')
+			return false;
+	return size > 0 && memcmp(magic, "PERF", size < 4 ? (size_t)size : 4) && memcmp(magic, "2ELIFREP", size < 8 ? (size_t)size : 8);
+}
+
+static struct error *read_folded(struct flamegraph *flamegraph)
+{
+	const struct flamegraph_options *options = &flamegraph->options;
+	const char *path = options->input.input;
+	if (options->event || options->comms || options->time || options->cpus || options->by_thread || options->no_comm)
+		return error_new("%s holds folded stacks: --show-event, --comms, --time, --show-cpu, --by-thread and --merge-comms choose from recordings", path);
+	bool input = !strcmp(path, "-");
+	FILE *in = input ? stdin : fopen(path, "re");
+	if (!in)
+		return error_system(errno, "%s", path);
+	struct error *error = folded_stacks_read(in, input ? "standard input" : path, options->reverse, &flamegraph->folded);
+	if (!input)
+		fclose(in);
+	if (flamegraph->folded.other_lines && !error)
+		log_warning("%llu lines of %s are no folded stacks ('main;function;… WEIGHT') and were left out",
+			    (unsigned long long)flamegraph->folded.other_lines, input ? "standard input" : path);
+	flamegraph->unit = "samples";
+	flamegraph->tree = flamegraph->folded.tree;
+	return error;
+}
+
+/* Pictures of dots and pages are for programs that make them of an SVG. */
+static struct error *check_output(const struct flamegraph_options *options)
+{
+	static const char *const pictures[] = {".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp", ".pdf", ".ps", ".eps"};
+	for (size_t i = 0; options->output && i < sizeof(pictures) / sizeof(*pictures); i++)
+		if (str_ends_with(options->output, pictures[i]))
+			return error_new("%s: this command writes .html, .svg and .folded; to get a %s, convert an SVG, for example with rsvg-convert or a browser",
+					 options->output, pictures[i] + 1);
 	return NULL;
 }
 
@@ -184,23 +271,55 @@ static struct error *write_file(const struct flamegraph *flamegraph, const struc
 	return error ? error : replacement_end(&file, view->calltree(flamegraph->tree, view_options, file.file));
 }
 
-static struct error *write_picture(const struct flamegraph *flamegraph)
+/* What was recorded: the command line of the recording, without the folders of perf. */
+static void add_title(const struct flamegraph *flamegraph, struct strbuf *out)
 {
 	const struct flamegraph_options *options = &flamegraph->options;
-	const struct view_ops *view = choose_view(options);
-	cleanup_free char *title = mem_printf("%s of %s", flamegraph->event->name, flamegraph->opening.session->reader->path);
-	struct view_options view_options = {
-		.title = options->title ? options->title : title,
-		.unit = flamegraph->unit,
-	};
+	const char *given = options->title ? options->title : flamegraph->title;
+	const struct features *features = flamegraph->event ? &flamegraph->opening.session->reader->features : NULL;
+	if (given) {
+		strbuf_add_str(out, given);
+	} else if (features && features->command_line_count) {
+		for (uint32_t i = 0; i < features->command_line_count; i++) {
+			const char *word = features->command_line[i], *slash = strrchr(word, '/');
+			strbuf_printf(out, "%s%s", i ? " " : "", !i && slash ? slash + 1 : word);
+		}
+	} else {
+		const char *path = features ? flamegraph->opening.session->reader->path : options->input.input;
+		strbuf_add_str(out, !strcmp(path, "-") ? "Flame graph" : path);
+	}
+}
+
+/* "cpu-clock, 12,345 samples in 10.2 s on HOST" */
+static void add_subtitle(const struct flamegraph *flamegraph, struct strbuf *out)
+{
+	char number[32];
+	if (!flamegraph->event) {
+		strbuf_printf(out, "%s samples", number_format_grouped(flamegraph->tree->root.total, number));
+		strbuf_printf(out, " in %s folded stacks", number_format_grouped(flamegraph->folded.lines, number));
+		return;
+	}
+	const struct session *session = flamegraph->opening.session;
+	const char *host = session->reader->features.hostname;
+	strbuf_printf(out, "%s, %s samples", flamegraph->event->name, number_format_grouped(flamegraph->tree->root.total_count, number));
+	if (session->last_time > session->first_time)
+		strbuf_printf(out, " in %.3g s", (double)(session->last_time - session->first_time) / 1e9);
+	if (host && *host)
+		strbuf_printf(out, " on %s", host);
+}
+
+static struct error *write_picture(const struct flamegraph *flamegraph, const struct view_ops *view, const struct view_options *view_options)
+{
+	const struct flamegraph_options *options = &flamegraph->options;
 	const char *output = options->output ? options->output : options->folded ? "-" : "flamegraph.html";
 	if (!strcmp(output, "-"))
-		return view->calltree(flamegraph->tree, &view_options, stdout);
-	struct error *error = write_file(flamegraph, view, &view_options, output);
+		return view->calltree(flamegraph->tree, view_options, stdout);
+	struct error *error = write_file(flamegraph, view, view_options, output);
 	if (!error && log_level() >= LOG_WARNING) {
 		char samples[32];
 		struct strbuf name = {0};
-		text_add_safe(&name, flamegraph->event->name, strlen(flamegraph->event->name));
+		const char *source = flamegraph->event ? flamegraph->event->name : options->input.input;
+		text_add_safe(&name, source, strlen(source));
 		fprintf(stderr, "[ perf flamegraph: %s samples of %s drawn in %s ]\n",
 			number_format_grouped(flamegraph->tree->root.total_count, samples), strbuf_str(&name), output);
 		strbuf_deinit(&name);
@@ -208,14 +327,40 @@ static struct error *write_picture(const struct flamegraph *flamegraph)
 	return error;
 }
 
+static struct error *show_tree(const struct flamegraph *flamegraph)
+{
+	const struct flamegraph_options *options = &flamegraph->options;
+	const struct view_ops *view = choose_view(options);
+	struct strbuf title = {0}, subtitle = {0};
+	add_title(flamegraph, &title);
+	add_subtitle(flamegraph, &subtitle);
+	struct view_options view_options = {
+		.title = strbuf_str(&title),
+		.subtitle = strbuf_str(&subtitle),
+		.unit = flamegraph->unit,
+		.palette = options->palette,
+		.icicle = options->icicle,
+		.changes = flamegraph->folded.two_weights && !options->palette,
+	};
+	struct error *error = write_picture(flamegraph, view, &view_options);
+	strbuf_deinit(&title);
+	strbuf_deinit(&subtitle);
+	return error;
+}
+
 static struct error *draw(struct flamegraph *flamegraph)
 {
-	struct error *error = build_tree(flamegraph);
+	const char *input = flamegraph->options.input.input;
+	bool folded = input && is_text(input);
+	struct error *error = folded ? read_folded(flamegraph) : build_tree(flamegraph);
 	if (!error)
-		error = write_picture(flamegraph);
-	if (!error)
+		error = show_tree(flamegraph);
+	if (!error && !folded)
 		opening_warn(&flamegraph->opening);
-	calltree_destroy(flamegraph->tree);
+	if (folded)
+		folded_stacks_deinit(&flamegraph->folded);
+	else
+		calltree_destroy(flamegraph->tree);
 	fold_destroy(flamegraph->fold);
 	opening_end(&flamegraph->opening);
 	return error;
@@ -260,6 +405,18 @@ static void split_command_line(char **argv, const struct option *record_options,
 	vec_push(&ret->record, NULL);
 }
 
+/* The words with a space between them, behind `first`; freed by the caller. */
+static char *join_words(const char *first, char **words)
+{
+	struct strbuf text = {0};
+	strbuf_add_str(&text, first);
+	for (; *words; words++) {
+		strbuf_add_char(&text, ' ');
+		strbuf_add_str(&text, *words);
+	}
+	return strbuf_detach(&text);
+}
+
 /* `record` into a temporary directory of our own, then the picture of that. The workload's exit status becomes ours. */
 static struct error *record_and_draw(struct flamegraph *flamegraph, char **argv, int *ret_status)
 {
@@ -268,7 +425,7 @@ static struct error *record_and_draw(struct flamegraph *flamegraph, char **argv,
 	struct error *error = temporary_directory("perf-flamegraph", &directory);
 	if (error)
 		return error;
-	cleanup_free char *path = mem_printf("%s/perf.data", directory);
+	cleanup_free char *path = mem_printf("%s/perf.data", directory), *title = join_words("perf", argv);
 	struct split split = {0};
 	char *begin[] = {"record", "-q", "-g", "-o", path};
 	for (size_t i = 0; i < sizeof(begin) / sizeof(*begin); i++)
@@ -279,12 +436,13 @@ static struct error *record_and_draw(struct flamegraph *flamegraph, char **argv,
 					    &flamegraph->options, &words);
 	enum log_level level = log_level();
 	if (!error)
+		error = check_output(&flamegraph->options);
+	if (!error)
 		error = record->run((int)split.record.len - 1, split.record.data, ret_status);
 	log_set_level(level); /* record's -q is not ours */
 	if (!error) {
 		flamegraph->options.input.input = path;
-		if (!flamegraph->options.title)
-			flamegraph->options.title = "Flame graph";
+		flamegraph->title = title;
 		error = draw(flamegraph);
 	}
 	unlink(path);
@@ -302,6 +460,8 @@ static struct error *run(int argc, char **argv, int *ret_status)
 		return record_and_draw(&flamegraph, argv, ret_status);
 	int words;
 	struct error *error = options_parse(flamegraph_option_table, OPTIONS_PERMUTE, argc, argv, &flamegraph.options, &words);
+	if (!error)
+		error = check_output(&flamegraph.options);
 	return error ? error : draw(&flamegraph);
 }
 

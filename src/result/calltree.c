@@ -5,10 +5,13 @@
 #include "base/mem.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 struct calltree *calltree_create(void)
 {
-	return mem_zalloc(sizeof(struct calltree));
+	struct calltree *tree = mem_zalloc(sizeof(*tree));
+	tree->root.kind = FRAME_OTHER;
+	return tree;
 }
 
 void calltree_destroy(struct calltree *tree)
@@ -59,6 +62,11 @@ struct calltree_node *calltree_child(struct calltree *tree, struct calltree_node
 	tree->slots[at] = node;
 	tree->nodes++;
 	return node;
+}
+
+int calltree_by_label(const struct calltree_node *a, const struct calltree_node *b)
+{
+	return strcmp(a->label, b->label);
 }
 
 /* Merge sort of one list of siblings. */

@@ -10,6 +10,7 @@ enum frame_kind { FRAME_USER, FRAME_KERNEL, FRAME_JIT, FRAME_INLINED, FRAME_OTHE
 
 struct calltree_node {
 	const char *label;		  /* interned by the tree's maker: equal labels have equal pointers */
+	const char *module;		  /* the file whose code it is, by its maker's pointer; NULL = unknown */
 	uint8_t kind;			  /* enum frame_kind */
 	uint64_t self;			  /* weight that ends here */
 	uint64_t total;			  /* self and all below */
@@ -32,5 +33,7 @@ struct calltree *calltree_create(void);
 void calltree_destroy(struct calltree *tree);
 /* The child of that label, made when there is none. */
 struct calltree_node *calltree_child(struct calltree *tree, struct calltree_node *parent, const char *label, uint8_t kind);
+/* By name, for calltree_sort(). */
+int calltree_by_label(const struct calltree_node *a, const struct calltree_node *b);
 /* Sorts the children of `node` and of all nodes below it. */
 void calltree_sort(struct calltree_node *node, int (*compare)(const struct calltree_node *, const struct calltree_node *));

@@ -1,60 +1,48 @@
 /* What the two flame graph forms share: the drawing as SVG elements, the tree as data for the script, the script itself.
  *
- * The SVG that is written already shows the whole picture, so it can be looked at where scripts don't run; what is narrower than a third of
- * a pixel is left to the script, which draws it when it is zoomed in. Colours repeat those of flamegraph.js.
+ * The SVG that is written already shows the picture, so it can be looked at where scripts don't run; what is narrower than a pixel is left to the
+ * script, which draws it when it is zoomed in.
  */
 #include "view/flamegraph_internal.h"
 
 #include "base/hash.h"
+#include "base/number.h"
 #include "base/text.h"
+#include "base/vec.h"
+#include "view/flame_data.h"
+#include "view/flame_palette.h"
 
 #include <limits.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const char flamegraph_script[] = {
 #include "view/flamegraph_script.h"
 };
 
-enum { ROW = 17, PAD = 10, TOP = 64, TEXT_ROOM = 3 };
-static const double LETTER_WIDTH = 6.9, LEAST_WIDTH = 0.3; /* pixels */
+enum { WIDTH = 1200, ROW = 17, PAD = 10, TOP = 64, TEXT_ROOM = 3, LEGEND_MODULES = 8 };
+static const double LETTER_WIDTH = 6.9, LEAST_WIDTH = 1; /* pixels */
 
-/* The next node in preorder, going below `node` only when `enter`; NULL at the end. */
-static const struct calltree_node *next_node(const struct calltree_node *node, bool enter, unsigned int *depth)
+/* How the frames of one graph are coloured. */
+struct painter {
+	const struct calltree *tree;
+	const struct flame_palette *palette;
+	bool changes;
+};
+
+static struct painter painter_of(const struct calltree *tree, const struct view_options *options)
 {
-	if (enter && node->children) {
-		(*depth)++;
-		return node->children;
-	}
-	while (node && !node->sibling) {
-		node = node->parent;
-		(*depth)--;
-	}
-	return node ? node->sibling : NULL;
+	return (struct painter){tree, flame_palette_find(options->palette), options->changes};
 }
 
-static void add_color(struct strbuf *out, const struct calltree_node *node, bool root)
+static unsigned int class_of(void *context, const struct calltree_node *node)
 {
-	uint32_t h = 0;
-	for (const char *c = node->label ? node->label : "all"; *c; c++)
-		h = h * 31 + (unsigned char)*c;
-	double a = h % 97 / 97.0, b = h % 53 / 53.0;
-	if (root)
-		strbuf_add_str(out, "hsl(45,30%,75%)");
-	else if (node->kind == FRAME_KERNEL)
-		strbuf_printf(out, "hsl(%.0f,90%%,%.0f%%)", 22 + 12 * a, 60 + 10 * b);
-	else if (node->kind == FRAME_JIT)
-		strbuf_printf(out, "hsl(%.0f,50%%,%.0f%%)", 95 + 35 * a, 58 + 12 * b);
-	else if (node->kind == FRAME_INLINED)
-		strbuf_printf(out, "hsl(%.0f,50%%,%.0f%%)", 180 + 20 * a, 62 + 10 * b);
-	else if (node->kind == FRAME_OTHER)
-		strbuf_printf(out, "hsl(0,0%%,%.0f%%)", 70 + 12 * b);
-	else
-		strbuf_printf(out, "hsl(%.0f,85%%,%.0f%%)", 42 + 14 * a, 60 + 12 * b);
+	const struct painter *painter = context;
+	return painter->changes ? flame_palette_change(node, &painter->tree->root) : flame_palette_class(painter->palette, node);
 }
 
-/* A walk over the frames that are wide enough to be seen, in preorder. `index` counts the others too, as flamegraph_add_script() numbers
- * them. */
+/* A walk over the frames that are wide enough to be seen, in preorder. `index` counts the others too, as flame_data_add() numbers them. */
 struct visible_walk {
 	const struct calltree_node *node;
 	size_t index;
@@ -65,15 +53,15 @@ struct visible_walk {
 	double start[FLAMEGRAPH_DEEPEST + 2]; /* by depth: where the next frame begins */
 };
 
-static void visible_walk_init(struct visible_walk *walk, const struct calltree *tree, unsigned int width)
+static void visible_walk_init(struct visible_walk *walk, const struct calltree *tree)
 {
 	*walk = (struct visible_walk){.node = &tree->root, .hidden_at = UINT_MAX, .start = {PAD}};
-	walk->scale = tree->root.total ? (double)(width - 2 * PAD) / (double)tree->root.total : 0;
+	walk->scale = tree->root.total ? (double)(WIDTH - 2 * PAD) / (double)tree->root.total : 0;
 }
 
 static void visible_walk_step(struct visible_walk *walk)
 {
-	walk->node = next_node(walk->node, walk->depth < FLAMEGRAPH_DEEPEST, &walk->depth);
+	walk->node = flame_next_node(walk->node, walk->depth < FLAMEGRAPH_DEEPEST, &walk->depth);
 	walk->index++;
 }
 
@@ -94,23 +82,38 @@ static bool visible_walk_find(struct visible_walk *walk, double *ret_x)
 	return false;
 }
 
-static void add_frame(struct strbuf *out, const struct visible_walk *walk, double x, double y, uint64_t whole, const char *unit)
+static const char *unit_of(const struct view_options *options)
 {
-	const struct calltree_node *node = walk->node;
-	double width = walk->width;
+	return options->unit ? options->unit : "samples";
+}
+
+static void add_frame_title(struct strbuf *out, const struct painter *painter, const struct calltree_node *node, const char *unit)
+{
+	const struct calltree_node *root = &painter->tree->root;
 	const char *label = node->label ? node->label : "all";
-	size_t length = strlen(label);
-	strbuf_printf(out, "<g data-i=\"%zu\"><title>", walk->index);
-	text_add_html(out, label, length);
-	strbuf_printf(out, " (%llu ", (unsigned long long)node->total);
+	char total[32];
+	strbuf_add_str(out, "<title>");
+	text_add_html(out, label, strlen(label));
+	strbuf_printf(out, " (%s ", number_format_grouped(node->total, total));
 	text_add_html(out, unit, strlen(unit));
-	strbuf_printf(out, ", %.2f%%)</title><rect x=\"%.2f\" y=\"%.0f\" width=\"%.2f\" height=\"%d\" fill=\"",
-		      100.0 * (double)node->total / (double)whole, x, y, width - 0.4 > LEAST_WIDTH ? width - 0.4 : LEAST_WIDTH, ROW - 1);
-	add_color(out, node, !node->label);
-	strbuf_add_str(out, "\"/>");
-	double room = floor((width - 6) / LETTER_WIDTH);
+	strbuf_printf(out, ", %.2f%%", root->total ? 100.0 * (double)node->total / (double)root->total : 0);
+	if (painter->changes && root->total_count && root->total)
+		strbuf_printf(out, ", %+.2f%%",
+			      100.0 * (double)node->total / (double)root->total - 100.0 * (double)node->total_count / (double)root->total_count);
+	strbuf_add_str(out, ")</title>");
+}
+
+static void add_frame(struct strbuf *out, const struct painter *painter, const struct visible_walk *walk, double x, double y, const char *unit)
+{
+	const char *label = walk->node->label ? walk->node->label : "all";
+	size_t length = strlen(label);
+	strbuf_printf(out, "<g data-i=\"%zu\">", walk->index);
+	add_frame_title(out, painter, walk->node, unit);
+	strbuf_printf(out, "<rect x=\"%.1f\" y=\"%.0f\" width=\"%.1f\" height=\"%d\" class=\"c%u\"/>", x, y, walk->width - 0.4, ROW - 1,
+		      class_of((void *)painter, walk->node));
+	double room = floor((walk->width - 6) / LETTER_WIDTH);
 	if (room >= TEXT_ROOM) {
-		strbuf_printf(out, "<text x=\"%.2f\" y=\"%.0f\">", x + 3, y + 12);
+		strbuf_printf(out, "<text x=\"%.1f\" y=\"%.0f\">", x + 3, y + 12);
 		size_t shown = length <= (size_t)room ? length : (size_t)room - 2;
 		while (shown < length && shown && ((unsigned char)label[shown] & 0xc0) == 0x80)
 			shown--;
@@ -120,29 +123,142 @@ static void add_frame(struct strbuf *out, const struct visible_walk *walk, doubl
 	strbuf_add_str(out, "</g>\n");
 }
 
-/* In pixels: the drawing ends above the deepest frame that can be seen. */
-static unsigned int flamegraph_height(const struct calltree *tree, unsigned int width)
+/* In pixels: the drawing ends where the deepest frame does that can be seen. */
+static unsigned int flamegraph_height(const struct calltree *tree)
 {
 	struct visible_walk walk;
 	unsigned int deepest = 0;
 	double x;
-	for (visible_walk_init(&walk, tree, width); visible_walk_find(&walk, &x); visible_walk_step(&walk))
+	for (visible_walk_init(&walk, tree); visible_walk_find(&walk, &x); visible_walk_step(&walk))
 		if (walk.depth > deepest)
 			deepest = walk.depth;
 	return TOP + (deepest + 1) * ROW + PAD;
 }
 
-static void add_frames(struct strbuf *out, const struct calltree *tree, const char *unit, unsigned int width, unsigned int height)
+static void add_frames(struct strbuf *out, const struct painter *painter, const struct view_options *options, unsigned int height)
 {
 	struct visible_walk walk;
 	double x;
-	for (visible_walk_init(&walk, tree, width); visible_walk_find(&walk, &x); visible_walk_step(&walk))
-		add_frame(out, &walk, x, (double)height - PAD - (walk.depth + 1) * ROW, tree->root.total, unit);
+	strbuf_add_str(out, "<g id=\"frames\">\n");
+	for (visible_walk_init(&walk, painter->tree); visible_walk_find(&walk, &x); visible_walk_step(&walk)) {
+		double y = options->icicle ? TOP + (double)walk.depth * ROW : (double)height - PAD - (walk.depth + 1) * ROW;
+		add_frame(out, painter, &walk, x, y, unit_of(options));
+	}
+	strbuf_add_str(out, "</g>\n");
 }
 
-const char *flamegraph_unit(const struct view_options *options)
+/* What the legend and the style sheet need to know of all frames. */
+struct census {
+	uint32_t families; /* a bit for each that is used */
+	size_t module_count;
+	struct census_module {
+		const char *name;
+		uint64_t self;
+		unsigned int class;
+	} *modules; /* the heaviest first */
+};
+
+static int by_weight(const void *a, const void *b)
 {
-	return options->unit ? options->unit : "samples";
+	const struct census_module *left = a, *right = b;
+	return left->self != right->self ? (left->self < right->self ? 1 : -1) : strcmp(left->name, right->name);
+}
+
+static struct census take_census(const struct painter *painter)
+{
+	struct census census = {0};
+	struct map64 places = {0};
+	VEC(struct census_module) modules = {0};
+	unsigned int depth = 0;
+	for (const struct calltree_node *node = &painter->tree->root; node; node = flame_next_node(node, true, &depth)) {
+		unsigned int class = class_of((void *)painter, node);
+		census.families |= 1u << class / FLAME_SHADES;
+		if (!node->module)
+			continue;
+		bool is_new;
+		uint64_t *place = map64_insert(&places, (uintptr_t)node->module, &is_new);
+		if (is_new) {
+			*place = modules.len;
+			vec_push(&modules, (struct census_module){.name = node->module, .class = class / FLAME_SHADES * FLAME_SHADES + FLAME_SHADES / 2});
+		}
+		modules.data[*place].self += node->self;
+	}
+	map64_deinit(&places);
+	if (modules.len)
+		qsort(modules.data, modules.len, sizeof(*modules.data), by_weight);
+	census.modules = modules.data;
+	census.module_count = modules.len;
+	return census;
+}
+
+static void add_legend_entry(struct strbuf *out, double *x, unsigned int class, const char *name)
+{
+	strbuf_printf(out, "<rect x=\"%.0f\" y=\"43\" width=\"10\" height=\"10\" class=\"c%u\"/><text class=\"dim\" x=\"%.0f\" y=\"52\">", *x, class, *x + 14);
+	text_add_html(out, name, strlen(name));
+	strbuf_add_str(out, "</text>");
+	*x += 14 + LETTER_WIDTH * (double)text_width(name, strlen(name)) + 12;
+}
+
+static void add_legend(struct strbuf *out, const struct painter *painter, const struct census *census)
+{
+	double x = PAD;
+	strbuf_add_str(out, "<g id=\"legend\">");
+	if (!painter->changes && flame_palette_by_module(painter->palette)) {
+		for (size_t i = 0; i < census->module_count && i < LEGEND_MODULES; i++)
+			add_legend_entry(out, &x, census->modules[i].class, census->modules[i].name);
+	} else {
+		for (unsigned int i = 0; i < FLAME_FAMILIES_MAX; i++) {
+			const char *name = census->families >> i & 1 ? flame_palette_family(painter->palette, i, painter->changes) : NULL;
+			unsigned int shade = painter->changes ? FLAME_SHADES - 1 : FLAME_SHADES / 2;
+			if (name)
+				add_legend_entry(out, &x, i * FLAME_SHADES + shade, name);
+		}
+	}
+	strbuf_add_str(out, "</g>");
+}
+
+/* Title, what was measured, and the legend; the script puts its tools and the line that tells about a frame in their place. */
+static void add_header(struct strbuf *out, const struct painter *painter, const struct census *census, const struct view_options *options)
+{
+	const char *title = options->title ? options->title : "Flame graph", *subtitle = options->subtitle ? options->subtitle : "";
+	strbuf_add_str(out, "<g id=\"header\"><text id=\"title\" class=\"head\" x=\"10\" y=\"18\" font-size=\"15\" font-weight=\"bold\">");
+	text_add_html(out, title, strlen(title));
+	strbuf_add_str(out, "</text>\n<text id=\"subtitle\" class=\"dim\" x=\"10\" y=\"35\">");
+	text_add_html(out, subtitle, strlen(subtitle));
+	strbuf_add_str(out, "</text>\n");
+	add_legend(out, painter, census);
+	strbuf_add_str(out, "</g>\n");
+}
+
+static void add_style(struct strbuf *out, const struct painter *painter, const struct census *census)
+{
+	strbuf_add_str(out, "<style>#flame{background:#fdfcf7;color-scheme:light dark}.head{fill:#222}.dim{fill:#555}"
+			    "#frames g{cursor:pointer}#frames text{pointer-events:none;fill:#000}"
+			    "#frames g:hover rect,.focus rect{stroke:#000;stroke-width:1}\n"
+			    ".bar{font:12px monospace;color:#222;background:#fdfcf7;padding:4px 10px;box-sizing:border-box;width:100%}"
+			    ".bar b{font-size:15px}.bar div{overflow:hidden;text-overflow:ellipsis;white-space:nowrap;min-height:1.35em}"
+			    ".bar .tools{white-space:normal;padding:2px 0}.bar input,.bar button{font:inherit;margin-right:6px}"
+			    ".bar svg{display:inline;height:10px;width:10px;margin:0 4px 0 8px}.bar .found{color:#a000a0}\n");
+	flame_palette_add_rules(out, painter->palette, census->families, painter->changes, false);
+	strbuf_add_str(out, "\n@media(prefers-color-scheme:dark){#flame{background:#1c1c1e}.head{fill:#eee}.dim{fill:#aaa}"
+			    "#frames g:hover rect,.focus rect{stroke:#fff}.bar{color:#eee;background:#1c1c1e}.bar .found{color:#ff80ff}\n");
+	flame_palette_add_rules(out, painter->palette, census->families, painter->changes, true);
+	strbuf_add_str(out, "}\n#frames .m{fill:#e600e6}</style>\n");
+}
+
+void flamegraph_add_drawing(struct strbuf *out, const struct calltree *tree, const struct view_options *options)
+{
+	struct painter painter = painter_of(tree, options);
+	struct census census = take_census(&painter);
+	unsigned int height = flamegraph_height(tree);
+	strbuf_printf(out,
+		      "<svg id=\"flame\" xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%u\" viewBox=\"0 0 %d %u\" role=\"img\" "
+		      "font-family=\"monospace\" font-size=\"11.5\">\n",
+		      WIDTH, height, WIDTH, height);
+	add_style(out, &painter, &census);
+	add_frames(out, &painter, options, height);
+	add_header(out, &painter, &census, options);
+	free(census.modules);
 }
 
 /* A JSON string in which neither markup nor the end of a script can begin. */
@@ -159,72 +275,15 @@ static void add_script_string(struct strbuf *out, const char *string)
 	strbuf_deinit(&json);
 }
 
-static void add_labels(struct strbuf *out, const struct calltree *tree, struct map64 *numbers)
+struct error *flamegraph_add_script(struct strbuf *out, const struct calltree *tree, const struct view_options *options)
 {
-	unsigned int depth = 0;
-	uint64_t count = 0;
-	for (const struct calltree_node *node = &tree->root; node; node = next_node(node, true, &depth)) {
-		bool is_new;
-		uint64_t *number = map64_insert(numbers, (uintptr_t)node->label, &is_new);
-		if (!is_new)
-			continue;
-		*number = count++;
-		if (*number)
-			strbuf_add_char(out, ',');
-		add_script_string(out, node->label ? node->label : "all");
-	}
-}
-
-void flamegraph_add_script(struct strbuf *out, const struct calltree *tree, const struct view_options *options, unsigned int width,
-			   bool page)
-{
-	struct map64 numbers = {0};
-	strbuf_printf(out, "var FLAME={width:%u,page:%s,inverted:false,unit:", width, page ? "true" : "false");
-	add_script_string(out, flamegraph_unit(options));
-	strbuf_add_str(out, ",labels:[");
-	add_labels(out, tree, &numbers);
-	strbuf_add_str(out, "],\nnodes:[");
-	unsigned int depth = 0;
-	for (const struct calltree_node *node = &tree->root; node; node = next_node(node, depth < FLAMEGRAPH_DEEPEST, &depth)) {
-		if (node != &tree->root)
-			strbuf_add_char(out, ',');
-		strbuf_add_u64(out, depth, 0);
-		strbuf_add_char(out, ',');
-		strbuf_add_u64(out, *map64_find(&numbers, (uintptr_t)node->label) * 8 + node->kind, 0);
-		strbuf_add_char(out, ',');
-		strbuf_add_u64(out, node->total, 0);
-	}
-	strbuf_add_str(out, "]};\n");
+	struct painter painter = painter_of(tree, options);
+	strbuf_printf(out, "var FLAME={icicle:%s,changes:%s,unit:", options->icicle ? "true" : "false", options->changes ? "true" : "false");
+	add_script_string(out, unit_of(options));
+	strbuf_add_str(out, ",data:\n\"");
+	if (!flame_data_add(out, tree, FLAMEGRAPH_DEEPEST, options->changes, class_of, &painter))
+		return error_new("flame graph: not enough memory to compress %llu frames", (unsigned long long)tree->nodes);
+	strbuf_add_str(out, "\"};\n");
 	strbuf_add_str(out, flamegraph_script);
-	map64_deinit(&numbers);
-}
-
-/* Title, buttons and the line that tells about a frame. Drawn over the frames: it stays in sight when a tall graph is scrolled. */
-static void add_header(struct strbuf *out, const char *title)
-{
-	strbuf_add_str(out, "<g id=\"header\"><rect width=\"100%\" height=\"60\" fill=\"#fdfcf7\" fill-opacity=\"0.9\"/>\n"
-			    "<text x=\"10\" y=\"20\" font-size=\"15\" font-weight=\"bold\">");
-	text_add_html(out, title, strlen(title));
-	strbuf_add_str(
-		out,
-		"</text>\n<text id=\"reset\" class=\"button\" x=\"10\" y=\"38\">Reset zoom (Esc)</text>"
-		"<text id=\"search\" class=\"button\" x=\"150\" y=\"38\">Search (/)</text>"
-		"<text id=\"invert\" class=\"button\" x=\"250\" y=\"38\">Invert (i)</text>"
-		"<text x=\"350\" y=\"38\" fill=\"#666\">arrows move, Enter zooms</text>"
-		"<text id=\"found\" x=\"560\" y=\"38\" fill=\"#a0a\"> </text>\n<text id=\"details\" x=\"10\" y=\"56\"> </text>\n</g>\n");
-}
-
-void flamegraph_add_drawing(struct strbuf *out, const struct calltree *tree, const struct view_options *options, unsigned int width)
-{
-	unsigned int height = flamegraph_height(tree, width);
-	strbuf_printf(
-		out,
-		"<svg id=\"flame\" xmlns=\"http://www.w3.org/2000/svg\" width=\"%u\" height=\"%u\" viewBox=\"0 0 %u %u\" role=\"img\" "
-		"font-family=\"monospace\" font-size=\"11.5\">\n"
-		"<style>#flame{background:#fdfcf7}#frames g{cursor:pointer}#frames g:hover rect,.focus rect{stroke:#000;stroke-width:1}"
-		"#frames text{pointer-events:none}.button{cursor:pointer;fill:#36c;text-decoration:underline}</style>\n<g id=\"frames\">\n",
-		width, height, width, height);
-	add_frames(out, tree, flamegraph_unit(options), width, height);
-	strbuf_add_str(out, "</g>\n");
-	add_header(out, options->title ? options->title : "Flame graph");
+	return NULL;
 }

@@ -3,19 +3,18 @@
 
 #include <errno.h>
 
-enum { WIDTH = 1200 };
-
 static struct error *show_calltree(const struct calltree *tree, const struct view_options *options, FILE *out)
 {
 	struct strbuf text = {0};
 	strbuf_add_str(&text, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
-	flamegraph_add_drawing(&text, tree, options, WIDTH);
+	flamegraph_add_drawing(&text, tree, options);
 	strbuf_add_str(&text, "<script><![CDATA[\n");
-	flamegraph_add_script(&text, tree, options, WIDTH, false);
+	struct error *error = flamegraph_add_script(&text, tree, options);
 	strbuf_add_str(&text, "]]></script>\n</svg>\n");
-	bool written = fwrite(text.data, 1, text.len, out) == text.len;
+	if (!error && fwrite(text.data, 1, text.len, out) != text.len)
+		error = error_system(errno, "flame graph");
 	strbuf_deinit(&text);
-	return written ? NULL : error_system(errno, "flame graph");
+	return error;
 }
 
 const struct view_ops view_flamegraph_svg = {

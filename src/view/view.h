@@ -26,6 +26,12 @@ struct view_options {
 	bool only_figures;   /* no counts */
 	bool table;	     /* each run's time */
 	bool plain_summary;  /* csv: the summary's lines don't say that they are one */
+
+	/* Of flame graphs: */
+	const char *subtitle; /* NULL = none */
+	const char *palette;  /* a name that flame_palette_find() knows; NULL = the default */
+	bool icicle;	      /* the root is at the top */
+	bool changes;	      /* the nodes' counts are what their weights were before: red is more, blue is less */
 };
 
 struct view_ops {

@@ -33,8 +33,8 @@ struct recording {
 	struct counters switch_counters;
 	struct workload workload;
 	struct recorder *recorder;
-	int *cpus;
-	size_t cpu_count;
+	int *cpus, *measured; /* all; those of -C, or NULL */
+	size_t cpu_count, measured_count;
 	struct pid_list threads;
 	char **arguments; /* of the command line, for the header */
 	struct features features;
@@ -58,6 +58,7 @@ static void recording_deinit(struct recording *recording)
 	vec_deinit(&recording->options.recorder.edges_ms);
 	vec_deinit(&recording->options.recorder.places);
 	free(recording->cpus);
+	free(recording->measured);
 	free(recording->arguments);
 }
 
@@ -116,9 +117,10 @@ static struct error *choose_target(struct recording *recording, struct counter_t
 	static const pid_t any_thread = -1;
 	struct error *error = NULL;
 
+	/* Programs that come to these CPUs later may be started on any. */
 	if (options->targets.cpus)
-		error = cpus_parse(options->targets.cpus, &recording->cpus, &recording->cpu_count);
-	else if (!options->sampling.per_thread)
+		error = cpus_parse(options->targets.cpus, &recording->measured, &recording->measured_count);
+	if (!options->sampling.per_thread)
 		cpus_online(&recording->cpus, &recording->cpu_count);
 	if (!error)
 		error = targets_find_threads(&options->targets, &recording->threads);
@@ -130,6 +132,8 @@ static struct error *choose_target(struct recording *recording, struct counter_t
 	if (recording->cpus) {
 		ret->cpus = recording->cpus;
 		ret->cpu_count = recording->cpu_count;
+		ret->measured = recording->measured;
+		ret->measured_count = recording->measured_count;
 	}
 	if (!options->sampling.by_cpu) {
 		ret->threads = recording->threads.data;

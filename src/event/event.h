@@ -43,6 +43,7 @@ struct event {
 	const struct event *part_of;
 	enum event_tool tool;	  /* counted by the tool itself, not by the kernel */
 	bool precise_max;	  /* :P, and the default: as precise as the hardware can */
+	bool everywhere;	  /* it listens to side-band on all CPUs of a recording, those that aren't measured as well */
 	bool stack_grows;	  /* the size of stack copies is found while recording: session/stack_sizes.h */
 	bool weak_group;	  /* :W */
 	bool sample_read;	  /* :S */

@@ -19,6 +19,11 @@ static bool serves_cpu(const int *only, size_t count, int cpu)
 	return false;
 }
 
+bool counter_target_measures(const struct counter_target *target, int cpu)
+{
+	return serves_cpu(target->measured, target->measured_count, cpu);
+}
+
 int counter_open(struct counter *counter, struct perf_open *state, struct perf_event_attr *attr, bool precise_max,
 		 const struct counter_target *target, const struct counter *leader, const int *only_cpus, size_t only_count,
 		 struct counter_failure *ret_failure)
@@ -36,7 +41,7 @@ int counter_open(struct counter *counter, struct perf_open *state, struct perf_e
 		int cpu = target->cpus[slot / target->thread_count];
 		pid_t thread = cgroup ? target->cgroup : target->threads[slot % target->thread_count];
 		int group = leader ? leader->fds[slot] : -1;
-		if (!serves_cpu(only_cpus, only_count, cpu) || (leader && group < 0))
+		if (!serves_cpu(only_cpus, only_count, cpu) || !counter_target_measures(target, cpu) || (leader && group < 0))
 			continue;
 		int fd = perf_open_counter(state, attr, precise_max, thread, cpu, group, cgroup ? PERF_FLAG_PID_CGROUP : 0);
 		if (fd == -ESRCH && thread > 0 && target->thread_count > 1)

@@ -15,11 +15,16 @@ struct counter_target {
 	size_t cpu_count;
 	const pid_t *threads;
 	size_t thread_count;
+	/* The CPUs of `cpus` that are measured, sorted: on the others nothing is opened. NULL = all. */
+	const int *measured;
+	size_t measured_count;
 	int cgroup; /* descriptor of a cgroup's directory: only what runs in it, instead of `threads`; -1 = none */
 };
 
+bool counter_target_measures(const struct counter_target *target, int cpu);
+
 struct counter {
-	int *fds;      /* by cpu × thread_count + thread; -1 = not there (the thread had ended, the PMU isn't on that CPU) */
+	int *fds;      /* by cpu × thread_count + thread; -1 = not there (the thread had ended, the PMU isn't on that CPU, the CPU isn't measured) */
 	uint64_t *ids; /* the same; 0 where fds is -1, and without PERF_FORMAT_ID */
 	size_t cpu_count, thread_count; /* 0 = not opened */
 };

@@ -83,6 +83,8 @@ static struct error *open_event(struct counters *counters, struct event_list *ev
 			return error_new("there is no control group '%s' (looked in /sys/fs/cgroup)", event->cgroup);
 		target.cgroup = cgroup;
 	}
+	if (event->everywhere)
+		target.measured = NULL;
 	if (event->pmu_cpus)
 		number_parse_list(event->pmu_cpus, &only, &only_count);
 	while (counter_open(&counters->each[event->index], &counters->state, kernel_attr(event), event->precise_max, &target, leader, only,

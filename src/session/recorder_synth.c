@@ -45,7 +45,9 @@ static void synthesize_recording(struct recorder *recorder, struct synth *synth)
 	for (size_t i = 0; i < recorder->events->events.len; i++)
 		synth_event_update(synth, recorder->events->events.data[i], pipe);
 	synth_thread_map(synth, counters->target.threads, counters->target.thread_count);
-	if (counters->target.cpus[0] >= 0)
+	if (counters->target.measured)
+		synth_cpu_map(synth, counters->target.measured, counters->target.measured_count);
+	else if (counters->target.cpus[0] >= 0)
 		synth_cpu_map(synth, counters->target.cpus, counters->target.cpu_count);
 	synth_bpf(synth);
 }

@@ -67,6 +67,8 @@ static struct error *assign_rings(struct recorder *recorder)
 		size_t t = 0;
 		while (t < tracks->count && cpu >= 0 && !CPU_ISSET((size_t)cpu, &options->places.data[t].cpus))
 			t++;
+		if (t == tracks->count && !counter_target_measures(&recorder->counters->target, cpu))
+			t = 0; /* a little side-band */
 		if (t == tracks->count)
 			return error_new_kind(ERROR_USAGE, "--threads: no thread reads the buffer of CPU %d; add it to one of the sets of CPUs", cpu);
 		tracks->each[t].rings[tracks->each[t].ring_count++] = r;

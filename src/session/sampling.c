@@ -323,6 +323,7 @@ static const struct event *first_lasting(const struct event_list *events, const 
 struct error *sampling_configure(struct event_list *events, const struct sampling *sampling)
 {
 	struct tracking tracking = {0};
+	struct event *listener = NULL;
 
 	if (sampling->group && events->events.len > 1) {
 		for (size_t i = 0; i < events->events.len; i++) {
@@ -332,7 +333,9 @@ struct error *sampling_configure(struct event_list *events, const struct samplin
 	}
 	/* Where sizes of stacks change, counters are switched off, and a disabled one hears nothing. */
 	if (sampling->by_cpu || sampling->delayed || sampling->stack_grows || is_bound_to_cores(events)) {
-		tracking.event = find_dummy(events) ?: add_tracking(events);
+		listener = find_dummy(events) ?: add_tracking(events);
+		listener->everywhere = sampling->by_cpu;
+		tracking.event = listener;
 		tracking.added = true;
 	} else {
 		tracking.event = first_lasting(events, sampling);

@@ -532,3 +532,18 @@ def test_systems_that_have_the_event(perf, tracefs, typed, meant):
 def test_mistyped_options(perf):
     for typed, meant in (("--frequnecy", "--freq"), ("--frequency-max", "--freq"), ("--evnet", "--event"), ("--call-grpah", "--call-graph")):
         assert f"did you mean {meant}?" in perf("record", typed, "99", "true").stderr
+
+
+def test_names_from_other_cpus(perf, oracle, live_system, tmp_path):
+    """-C samples these CPUs, and hears of programs that start on others: they may come over later."""
+    cpus = sorted(os.sched_getaffinity(0))
+    if len(cpus) < 2:
+        pytest.skip("there is only one CPU")
+    measured, other, path = cpus[0], cpus[-1], tmp_path / "out"
+    assert perf("record", "-q", "-e", "context-switches", "-c", "1", "-C", measured, "-o", path, "--", "taskset", "--cpu-list", other, "true").returncode == 0
+    for program in (perf, oracle):
+        maps = program("script", "--show-mmap-events", "-C", other, "-i", path).stdout
+        assert re.search(r"^ *true .*PERF_RECORD_MMAP2 .*libc\.so\.6$", maps, re.MULTILINE)
+        assert set(program("script", "-F", "cpu", "-i", path).stdout.split()) <= {f"[{measured:03}]"}
+    assert f"CPU_MAP: {measured}" in oracle("report", "-D", "-i", path).stdout
+    assert perf("record", "-q", "-C", measured, f"--threads={measured}/{measured}", "-o", path, "true").returncode == 0

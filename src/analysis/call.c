@@ -215,8 +215,11 @@ void call_add_result(const struct call *call, const struct call_style *style, st
 {
 	struct call_text text = {out, call, style};
 
-	if (call_failed(call->result))
+	if (call_failed(call->result)) {
+		call_begin_color(&text, CALL_COLOR_ERROR);
 		add_error(out, -call->result);
-	else
+		call_end_color(&text);
+	} else {
 		call->description->result->print_value(&text, CALL_ARGUMENTS, (uint64_t)call->result);
+	}
 }

@@ -141,6 +141,7 @@ struct call_style {
 	bool zeros;	       /* arguments that are 0 as well */
 	bool numbers;	       /* … of them those that mean something: counts, offsets, ids, exit codes; not NULL, not the absence of flags */
 	bool prefixes;	       /* O_RDONLY instead of RDONLY */
+	bool color;	       /* paths and errors are coloured: the text has escape sequences of ours */
 	uint32_t string_limit; /* bytes of strings and buffers */
 	/* The name of a thread or NULL, for results that are one; may be NULL. */
 	const struct untrusted *(*thread_name)(void *context, uint32_t tid);
@@ -153,6 +154,10 @@ void call_add_text(const struct call *call, const struct call_style *style, stru
 void call_add_filled(const struct call *call, const struct call_style *style, struct strbuf *out);
 /* "3</etc/passwd>", "-1 ENOENT (No such file or directory)", "?" for calls that never return. */
 void call_add_result(const struct call *call, const struct call_style *style, struct strbuf *out);
+/* "SIGSEGV {si_signo=SIGSEGV, si_code=SEGV_MAPERR, si_addr=NULL}": `info` is the beginning of a siginfo_t, zeros when it isn't known. */
+void call_add_signal(uint32_t number, const void *info, size_t size, struct strbuf *out);
+/* "exited with 1", "killed by SIGSEGV (core dumped)": how a thread ended, by its status as wait() has it. */
+void call_add_end(uint32_t status, struct strbuf *out);
 /* Only the value of one argument; false when it isn't shown in this style. */
 bool call_add_argument(const struct call *call, const struct call_style *style, unsigned int argument, struct strbuf *out);
 /* "ENOENT"; NULL when there is no such error. */

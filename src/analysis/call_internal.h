@@ -61,6 +61,18 @@ CALL_TYPES(CALL_TYPE_DECLARE)
 const struct call_memory *call_memory_of(const struct call *call, unsigned int argument, enum call_memory_kind kind);
 /* Prints what an argument points to as elements of `type`: [{…}, {…}], NULL or the address when there is nothing to see. */
 void call_print_pointed(struct call_text *text, unsigned int argument, const struct call_type *type);
+/* Colours between which text stands; nothing when the style has none. */
+static inline void call_begin_color(struct call_text *text, const char *sequence)
+{
+	if (text->style->color)
+		strbuf_add_str(text->out, sequence);
+}
+static inline void call_end_color(struct call_text *text)
+{
+	call_begin_color(text, "\033[m");
+}
+#define CALL_COLOR_PATH "\033[36m"
+#define CALL_COLOR_ERROR "\033[31m"
 /* NULL or 0x… */
 void call_print_address(struct call_text *text, uint64_t address);
 /* Is the name of an optional constant to be given without what all have in front? Inside of structures never. */

@@ -131,10 +131,15 @@ static bool print_string_value(struct call_text *text, unsigned int argument, ui
 	const struct call_memory *memory = find_memory(text, argument);
 	bool whole = text->call->description->arguments[argument].type->form == CALL_FORM_PATH;
 
-	if (memory && memory->size)
-		call_print_string(text->out, memory->data, memory->size, memory->wanted, whole ? UINT32_MAX : text->style->string_limit);
-	else
+	if (!memory || !memory->size) {
 		call_print_address(text, value);
+		return true;
+	}
+	if (whole)
+		call_begin_color(text, CALL_COLOR_PATH);
+	call_print_string(text->out, memory->data, memory->size, memory->wanted, whole ? UINT32_MAX : text->style->string_limit);
+	if (whole)
+		call_end_color(text);
 	return true;
 }
 

@@ -14,7 +14,8 @@
 #include <sys/wait.h>
 
 extern const struct constant_set constants_statx, constants_statx_attribute, constants_fs_magic, constants_statfs_flag, constants_sigaction,
-	constants_signal, constants_signal_code, constants_signal_code_chld, constants_sigaltstack, constants_sigevent, constants_poll,
+	constants_signal, constants_signal_code, constants_signal_code_chld, constants_signal_code_segv, constants_signal_code_bus,
+	constants_signal_code_fpe, constants_signal_code_ill, constants_signal_code_trap, constants_sigaltstack, constants_sigevent, constants_poll,
 	constants_epoll_event, constants_semop, constants_sched_class, constants_sched_attr_flag, constants_file_type;
 
 /* ---- files ---- */
@@ -303,6 +304,31 @@ static void print_sigaction(struct call_text *text, const uint8_t *data)
 	strbuf_add_char(out, '}');
 }
 
+/* Why the kernel sent a signal: codes mean something else with each. */
+static const struct constant_set *signal_codes(int number)
+{
+	switch (number) {
+	case SIGCHLD:
+		return &constants_signal_code_chld;
+	case SIGSEGV:
+		return &constants_signal_code_segv;
+	case SIGBUS:
+		return &constants_signal_code_bus;
+	case SIGFPE:
+		return &constants_signal_code_fpe;
+	case SIGILL:
+		return &constants_signal_code_ill;
+	case SIGTRAP:
+		return &constants_signal_code_trap;
+	}
+	return NULL;
+}
+
+static bool has_address(int number)
+{
+	return number == SIGSEGV || number == SIGBUS || number == SIGFPE || number == SIGILL || number == SIGTRAP;
+}
+
 static void print_siginfo_child(struct strbuf *out, const siginfo_t *info)
 {
 	strbuf_printf(out, ", si_pid=%d, si_uid=%u, si_status=", info->si_pid, info->si_uid);
@@ -311,6 +337,12 @@ static void print_siginfo_child(struct strbuf *out, const siginfo_t *info)
 	else
 		call_print_signal(out, (uint64_t)info->si_status, false);
 	strbuf_printf(out, ", si_utime=%ld, si_stime=%ld", (long)info->si_utime, (long)info->si_stime);
+}
+
+static void print_signal_value(struct call_text *text, const siginfo_t *info)
+{
+	strbuf_printf(text->out, ", si_int=%d, si_ptr=", info->si_int);
+	call_print_address(text, (uintptr_t)info->si_ptr);
 }
 
 static void print_siginfo(struct call_text *text, const uint8_t *data)
@@ -326,15 +358,46 @@ static void print_siginfo(struct call_text *text, const uint8_t *data)
 	strbuf_add_str(out, "{si_signo=");
 	call_print_signal(out, (uint64_t)info.si_signo, false);
 	strbuf_add_str(out, ", si_code=");
-	constants_add_enum(out, info.si_signo == SIGCHLD && info.si_code > 0 ? &constants_signal_code_chld : &constants_signal_code,
-			   (uint64_t)(int64_t)info.si_code, false);
-	if (info.si_signo == SIGCHLD)
+	const struct constant_set *codes = info.si_code > 0 && info.si_code != SI_KERNEL ? signal_codes(info.si_signo) : NULL;
+	constants_add_enum(out, codes ? codes : &constants_signal_code, (uint64_t)(int64_t)info.si_code, false);
+	if (info.si_signo == SIGCHLD && info.si_code > 0) {
 		print_siginfo_child(out, &info);
-	else if (info.si_code <= 0)
+	} else if (info.si_code == SI_TIMER) {
+		strbuf_printf(out, ", si_timerid=%#x, si_overrun=%d", (unsigned int)info.si_timerid, info.si_overrun);
+		print_signal_value(text, &info);
+	} else if (info.si_code <= 0) {
 		strbuf_printf(out, ", si_pid=%d, si_uid=%u", info.si_pid, info.si_uid);
-	else
-		strbuf_printf(out, ", si_addr=%p", info.si_addr);
+		if (info.si_code == SI_QUEUE)
+			print_signal_value(text, &info);
+	} else if (has_address(info.si_signo)) {
+		strbuf_add_str(out, ", si_addr=");
+		call_print_address(text, (uintptr_t)info.si_addr);
+	}
 	strbuf_add_char(out, '}');
+}
+
+void call_add_signal(uint32_t number, const void *info, size_t size, struct strbuf *out)
+{
+	struct call_text text = {.out = out};
+	siginfo_t whole = {0};
+
+	memcpy(&whole, info, size < sizeof(whole) ? size : sizeof(whole));
+	call_print_signal(out, number, false);
+	if (!whole.si_signo)
+		return;
+	strbuf_add_char(out, ' ');
+	print_siginfo(&text, (const uint8_t *)&whole);
+}
+
+void call_add_end(uint32_t status, struct strbuf *out)
+{
+	if (WIFSIGNALED((int)status)) {
+		strbuf_add_str(out, "killed by ");
+		call_print_signal(out, (uint64_t)WTERMSIG((int)status), false);
+		strbuf_add_str(out, WCOREDUMP((int)status) ? " (core dumped)" : "");
+	} else {
+		strbuf_printf(out, "exited with %d", WEXITSTATUS((int)status));
+	}
 }
 
 static void print_stack(struct call_text *text, const uint8_t *data)

@@ -4,6 +4,7 @@
 #include "app/pager.h"
 
 #include <string.h>
+#include <unistd.h>
 
 struct error *color_choice_option(const struct option *option, const char *argument, bool negated, void *field)
 {
@@ -19,4 +20,9 @@ struct error *color_choice_option(const struct option *option, const char *argum
 bool color_wanted(enum color_choice choice)
 {
 	return choice == COLOR_ALWAYS || (choice == COLOR_ON_TERMINALS && output_color());
+}
+
+bool color_of_output(enum color_choice choice, int fd)
+{
+	return choice == COLOR_ALWAYS || (choice == COLOR_ON_TERMINALS && isatty(fd) && terminal_takes_color());
 }

@@ -11,3 +11,5 @@ enum color_choice { COLOR_ON_TERMINALS, COLOR_ALWAYS, COLOR_NEVER };
 option_parse_fn color_choice_option;
 /* Call it after pager_start(). */
 bool color_wanted(enum color_choice choice);
+/* The same of what is written to a descriptor without a pager. */
+bool color_of_output(enum color_choice choice, int fd);

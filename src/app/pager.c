@@ -141,8 +141,13 @@ unsigned int output_columns(void)
 	return isatty(STDOUT_FILENO) ? terminal_columns() : 0;
 }
 
-bool output_color(void)
+bool terminal_takes_color(void)
 {
 	const char *terminal = getenv("TERM"), *refused = getenv("NO_COLOR");
-	return output_columns() && terminal && strcmp(terminal, "dumb") && (!refused || !*refused);
+	return terminal && strcmp(terminal, "dumb") && (!refused || !*refused);
+}
+
+bool output_color(void)
+{
+	return output_columns() && terminal_takes_color();
 }

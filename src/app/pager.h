@@ -10,5 +10,7 @@ void pager_start(const char *command);
 void pager_finish(void);
 /* Columns of the terminal that output goes to, also through a pager; 0 when there is none, which means no limit. */
 unsigned int output_columns(void);
+/* By what the environment says, whether a terminal may be coloured: TERM is set and not dumb, NO_COLOR is not set. */
+bool terminal_takes_color(void);
 /* Whether output may be coloured: it goes to a terminal, also through a pager, that isn't dumb, and NO_COLOR is not set. */
 bool output_color(void);

@@ -108,6 +108,7 @@ struct task_struct {
 	struct thread_info thread_info;
 	int pid;
 	int tgid;
+	int exit_code;
 	char comm[16];
 	struct files_struct *files;
 	struct mm_struct *mm;

@@ -259,15 +259,53 @@ SEC("tp_btf/sched_process_exit")
 int BPF_PROG(end_thread, struct task_struct *task)
 {
 	struct thread *thread = bpf_task_storage_get(&threads, task, NULL, 0);
-	struct thread_record record = {};
+	struct exit_record record = {};
 
 	if (!thread || thread->waits_for)
 		return 0;
-	fill_header(&record, thread, SYSCALLS_RECORD_EXIT, sizeof(record), bpf_ktime_get_ns());
+	record.status = task->exit_code;
+	fill_header(&record.thread, thread, SYSCALLS_RECORD_EXIT, sizeof(record), bpf_ktime_get_ns());
 	thread->in_call = 0;
 	if (config.sums)
 		empty_slots(thread);
 	send(&record, sizeof(record));
+	return 0;
+}
+
+static __always_inline void send_signal(const struct thread *thread, int number, const void *info)
+{
+	struct signal_record record = {.number = number};
+
+	if (paused || thread->waits_for)
+		return;
+	fill_header(&record.thread, thread, SYSCALLS_RECORD_SIGNAL, sizeof(record), bpf_ktime_get_ns());
+	if ((unsigned long)info >= SMALL_NUMBERS) /* include/linux/sched/signal.h: SEND_SIG_NOINFO, SEND_SIG_PRIV */
+		bpf_probe_read_kernel(record.info, sizeof(record.info), info);
+	send(&record, sizeof(record));
+}
+
+/* What a thread handles, or dies of. SIGKILL is no event of its own: the other threads of a process that ends get it, too. */
+SEC("tp_btf/signal_deliver")
+int BPF_PROG(deliver_signal, int number, const void *info)
+{
+	enum { KILL = 9 };
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct thread *thread = bpf_task_storage_get(&threads, task, NULL, 0);
+
+	if (number != KILL && (thread || (thread = adopt(task))))
+		send_signal(thread, number, info);
+	return 0;
+}
+
+/* What is ignored is never delivered: it is seen when it is sent. */
+SEC("tp_btf/signal_generate")
+int BPF_PROG(generate_signal, int number, const void *info, struct task_struct *task, int group, int outcome)
+{
+	enum { IGNORED = 1 }; /* include/trace/events/signal.h */
+	struct thread *thread = outcome == IGNORED ? bpf_task_storage_get(&threads, task, NULL, 0) : NULL;
+
+	if (thread)
+		send_signal(thread, number, info);
 	return 0;
 }
 

@@ -36,6 +36,8 @@ static void size_maps(struct syscalls_bpf *skeleton, const struct bpf_syscalls_o
 	/* What would cost and isn't needed stays away. */
 	bpf_program__set_autoload(skeleton->progs.leave_cpu, config->calls && !config->shortest && !config->failures);
 	bpf_program__set_autoload(skeleton->progs.begin_thread, config->inherit || config->commands);
+	bpf_program__set_autoload(skeleton->progs.deliver_signal, config->signals);
+	bpf_program__set_autoload(skeleton->progs.generate_signal, config->signals);
 	bpf_program__set_autoload(skeleton->progs.finish_sums, config->sums);
 }
 

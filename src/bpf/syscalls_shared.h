@@ -77,7 +77,8 @@ enum syscalls_record_type {
 	SYSCALLS_RECORD_NAME,	  /* struct name_record: of a thread */
 	SYSCALLS_RECORD_FILE,	  /* struct file_record: what a file id means; comes before its first use */
 	SYSCALLS_RECORD_FORK,	  /* struct fork_record */
-	SYSCALLS_RECORD_EXIT,	  /* struct thread_record: a thread has ended */
+	SYSCALLS_RECORD_EXIT,	  /* struct exit_record: a thread has ended */
+	SYSCALLS_RECORD_SIGNAL,	  /* struct signal_record; with config.signals */
 };
 
 struct syscalls_record {
@@ -129,6 +130,22 @@ enum call_piece_kind {
 	CALL_PIECE_CONTROL, /* of a message: control data */
 	CALL_PIECE_COUNT,   /* no data: `wanted` pointers were counted */
 	CALL_PIECE_FAULT,   /* the memory could not be read; no data, or of one string of several its address */
+};
+
+struct exit_record {
+	struct thread_record thread;
+	uint32_t status; /* as wait() has it */
+	uint32_t unused;
+};
+
+enum { SYSCALLS_SIGINFO = 48 };
+
+/* A signal that a thread handles, or that its process ignores. */
+struct signal_record {
+	struct thread_record thread;
+	uint32_t number;
+	uint32_t unused;
+	uint8_t info[SYSCALLS_SIGINFO]; /* the beginning of a siginfo_t: all that is used of it; zeros: unknown */
 };
 
 struct name_record {
@@ -201,5 +218,6 @@ struct syscalls_config {
 	uint8_t by_cgroup;    /* sums are kept for each cgroup */
 	uint8_t failures;     /* only calls that failed */
 	uint8_t files;	      /* paths of file descriptors are wanted */
+	uint8_t signals;      /* signals are sent as well */
 	uint8_t commands;     /* a target is SYSCALLS_TARGET_CHILDREN */
 };

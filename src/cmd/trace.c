@@ -52,6 +52,12 @@ static struct error *parse_syscalls(const struct option *option, const char *arg
 	return NULL;
 }
 
+static struct error *parse_signals(const struct option *option, const char *argument, bool negated, void *field)
+{
+	*(enum trace_choice *)field = negated ? TRACE_NO : TRACE_YES;
+	return NULL;
+}
+
 static struct error *parse_duration(const struct option *option, const char *argument, bool negated, void *field)
 {
 	double milliseconds;
@@ -119,6 +125,8 @@ static const struct option trace_options[] = {
 			    parse_faults, OPTION_OPTIONAL_ARGUMENT | OPTION_LAST_ARGUMENT | OPTION_NO_NEGATION),
 	{OPTION_KIND_CUSTOM, 0, "syscalls", 0, NULL, "system calls: the default, unless -e or -F name only other things", parse_syscalls, NULL,
 	 OPTION_NO_ARGUMENT},
+	{OPTION_KIND_CUSTOM, 0, "signals", offsetof(O, signals), NULL, "signals, and how threads end: the default, unless -e, --failure or --duration choose", parse_signals, NULL,
+	 OPTION_NO_ARGUMENT},
 	OPTION_FLAG(0, "sched", O, sched, "how long threads ran, for the sums"),
 	OPTION_STRING(0, "switch-on", O, switch_on, "EVENT", "only what comes after this event, which -e names too"),
 	OPTION_STRING(0, "switch-off", O, switch_off, "EVENT", "only until this event"),
@@ -148,6 +156,7 @@ static const struct option trace_options[] = {
 	OPTION_FLAG('T', "time", O, print.full_time, "full time stamps, since the machine's start"),
 	OPTION_FLAG(0, "comm", O, print.names, "show the names of threads (default)"),
 	OPTION_FLAG(0, "json", O, print.json, "one JSON object a line"),
+	CUSTOM(0, "color", color, "WHEN", "colour errors, long calls and paths: always, never or auto (default: on terminals)", color_choice_option),
 	OPTION_U64(0, "string-limit", O, string_limit, "BYTES", "of strings and buffers show so much (default 64); paths are shown whole"),
 	CUSTOM('m', "mmap-pages", ring_bytes, "SIZE", "buffer between the kernel and perf, in pages or as 64M (default 32M)", parse_ring),
 	OPTION_FLAG(0, "libtraceevent_print", O, print_formats, "show events in the kernel's own format instead of field by field"),
@@ -184,6 +193,16 @@ struct error *trace_select_events(struct trace *trace, const char *machine)
 	if (!error && !trace->calls && !others && !options->sched)
 		error = error_new_kind(ERROR_USAGE, "--no-syscalls: nothing is left to be traced; name events (-e) or page faults (-F)");
 	return error;
+}
+
+/* They are shown with all calls, or all but some. */
+static bool wants_signals(const struct trace_options *options)
+{
+	bool chosen = options->failures || options->shortest;
+
+	for (size_t i = 0; i < options->words.len; i++)
+		chosen |= *options->words.data[i].text != '!';
+	return options->signals == TRACE_YES || (options->signals == TRACE_NOT_SAID && !chosen);
 }
 
 /* An event of these names must be traced, or nothing would ever be shown. */
@@ -346,6 +365,8 @@ static struct error *open_views(struct trace *trace)
 		print.durations &= trace->calls;
 		print.style.thread_name = name_of_thread;
 		print.style.thread_name_context = trace;
+		print.terminal = isatty(print.fd) && !print.json;
+		print.style.color = !print.json && color_of_output(options->color, print.fd);
 		trace->printer = trace_printer_create(&print);
 	}
 	if (options->summary || options->with_summary)
@@ -376,6 +397,7 @@ static bool needs_tracepoints(const struct trace *trace)
 
 static struct error *run_with_bpf(struct trace *trace, char **command, int *ret_status)
 {
+	trace->signals = trace->printer && wants_signals(trace->options);
 	struct error *error = *command ? workload_start(&trace->workload, command, false) : NULL;
 
 	if (!error)
@@ -400,6 +422,12 @@ static struct error *run_live(struct trace *trace, char **command, int *ret_stat
 	if (trace->options->map_dump) {
 		struct error *error = error_new("--map-dump shows what the BPF program holds, which is not used here: %s",
 						obstacle ? error_message(obstacle) : "it sees system calls only");
+		error_free(obstacle);
+		return error;
+	}
+	if (trace->options->signals == TRACE_YES) {
+		struct error *error = error_new("--signals: signals are seen by the BPF program, which is not used here: %s",
+						obstacle ? error_message(obstacle) : "other events than system calls, or their stacks, are asked for; name  -e signal:*");
 		error_free(obstacle);
 		return error;
 	}
@@ -495,6 +523,7 @@ static struct error *options_configure(struct trace_options *options)
 		error = error_new("configuration: trace.args_alignment: '%s' is no number of columns", text);
 	else if (text)
 		options->print.alignment = alignment;
+	options->print.aligned = text != NULL;
 	const char *events = config_get(&config, "trace.add_events");
 	if (!error && events && *events)
 		trace_words_parse_list(NULL, mem_strdup(events), false, &options->words);

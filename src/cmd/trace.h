@@ -1,6 +1,7 @@
 /* perf trace: what its files share. */
 #pragma once
 
+#include "app/color.h"
 #include "app/groups.h"
 #include "base/vec.h"
 #include "cmd/trace_print.h"
@@ -16,6 +17,9 @@
 /* How calls are added up. */
 enum trace_summary_mode { TRACE_BY_THREAD, TRACE_BY_CGROUP, TRACE_TOTAL };
 
+/* What an option and its negation say. */
+enum trace_choice { TRACE_NOT_SAID, TRACE_YES, TRACE_NO };
+
 enum trace_faults { TRACE_MAJOR_FAULTS = 1, TRACE_MINOR_FAULTS = 2 };
 
 struct trace_options {
@@ -29,6 +33,7 @@ struct trace_options {
 	struct trace_words words; /* -e, --filter */
 	bool syscalls;		  /* --syscalls, --no-syscalls; */
 	bool syscalls_given;	  /* … one of them was there */
+	enum trace_choice signals; /* --signals, --no-signals */
 	unsigned int faults;	  /* enum trace_faults */
 	bool sched;
 	const char *switch_on, *switch_off;
@@ -38,6 +43,7 @@ struct trace_options {
 	uint64_t max_events;
 	/* How: */
 	struct trace_print_options print;
+	enum color_choice color;
 	const char *map_dump; /* a map of the BPF program, shown at the end; or NULL */
 	const char *output;
 	bool force;
@@ -71,6 +77,7 @@ struct trace {
 	struct trace_table table;
 	struct trace_events events; /* besides system calls */
 	bool calls;		    /* system calls are traced */
+	bool signals;		    /* so are signals, and how threads end */
 	struct pid_list left_out;   /* processes that aren't traced, besides ourselves */
 	bool wants_strings;	    /* while the kernel's tracepoints are recorded */
 	struct trace_strings *strings; /* NULL = none */

@@ -58,6 +58,37 @@ static struct error *watch(struct live *live)
 
 /* ---- following ---- */
 
+/* Signals and ends of threads: --- SIGUSR1 {si_signo=SIGUSR1, …} ---, +++ exited with 0 +++. `mark` stands around what is said. */
+static void show_event(struct live *live, const struct thread_record *thread, const char *name, const char *mark, const struct strbuf *detail)
+{
+	cleanup_free char *text = mem_printf("%s %s %s", mark, detail->data, mark);
+
+	trace_printer_event(live->trace->printer, &(struct trace_line){.time = thread->time,
+								      .pid = thread->pid,
+								      .tid = thread->tid,
+								      .name = name,
+								      .detail = detail->data,
+								      .text = text});
+}
+
+static void show_signal(struct live *live, const struct signal_record *record)
+{
+	struct strbuf detail = {0};
+
+	call_add_signal(record->number, record->info, sizeof(record->info), &detail);
+	show_event(live, &record->thread, "signal", "---", &detail);
+	strbuf_deinit(&detail);
+}
+
+static void show_exit(struct live *live, const struct exit_record *record)
+{
+	struct strbuf detail = {0};
+
+	call_add_end(record->status, &detail);
+	show_event(live, &record->thread, "exit", "+++", &detail);
+	strbuf_deinit(&detail);
+}
+
 static void take_record(struct live *live, const struct syscalls_record *record)
 {
 	struct trace_printer *printer = live->trace->printer;
@@ -98,6 +129,11 @@ static void take_record(struct live *live, const struct syscalls_record *record)
 	case TRACE_EXIT:
 		if (printer)
 			trace_printer_exit(printer, thread->tid);
+		if (live->trace->signals)
+			show_exit(live, (const struct exit_record *)(const void *)record);
+		break;
+	case TRACE_SIGNAL:
+		show_signal(live, (const struct signal_record *)(const void *)record);
 		break;
 	case TRACE_NOTHING:
 		break;

@@ -9,6 +9,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 enum { WRITE_BYTES = 1 << 16 };
@@ -35,12 +36,15 @@ struct trace_printer {
 	bool closed; /* nobody reads the output */
 };
 
+static void follow_terminal(struct trace_printer *printer);
+
 struct trace_printer *trace_printer_create(const struct trace_print_options *options)
 {
 	struct trace_printer *printer = mem_zalloc(sizeof(*printer));
 
 	printer->options = *options;
 	printer->last_waiting = &printer->first_waiting;
+	follow_terminal(printer);
 	return printer;
 }
 
@@ -139,6 +143,43 @@ static void stop_waiting(struct trace_printer *printer, struct printed_thread *t
 
 /* ---- lines ---- */
 
+/* Durations from 10 µs and 1 ms on, as the kernel's tool has them. */
+static const char *duration_color(uint64_t duration)
+{
+	return duration >= 1000000 ? "\033[31m" : duration >= 10000 ? "\033[33m" : "";
+}
+
+enum { NAME_WIDTH = 14, TID_WIDTH = 7, TIME_WIDTH = 11, DURATION_WIDTH = 13, RESULT_WIDTH = 14, LEAST_ALIGNMENT = 24, MOST_ALIGNMENT = 70 };
+
+/* The arguments get what the other columns leave. */
+static void follow_terminal(struct trace_printer *printer)
+{
+	struct trace_print_options *options = &printer->options;
+	struct winsize size;
+
+	if (!options->terminal || options->aligned || ioctl(options->fd, TIOCGWINSZ, &size) < 0 || !size.ws_col)
+		return;
+	int others = (options->timestamps ? TIME_WIDTH : 0) + (options->durations ? DURATION_WIDTH : 0) +
+		     (options->threads ? (options->names ? NAME_WIDTH + 1 : 0) + TID_WIDTH + 1 : 0) + RESULT_WIDTH;
+	int left = (int)size.ws_col - others;
+	options->alignment = left < LEAST_ALIGNMENT ? LEAST_ALIGNMENT : left > MOST_ALIGNMENT ? MOST_ALIGNMENT : (unsigned int)left;
+}
+
+static void add_thread(struct trace_printer *printer, const struct printed_thread *thread)
+{
+	const struct trace_print_options *options = &printer->options;
+	struct strbuf *out = &printer->text;
+	size_t begin = out->len;
+
+	if (options->names) {
+		strbuf_add(out, thread->name, strnlen(thread->name, NAME_WIDTH));
+		strbuf_add_char(out, '/');
+	}
+	strbuf_add_u64(out, thread->tid, 0);
+	size_t width = options->names ? NAME_WIDTH + 1 + TID_WIDTH : TID_WIDTH, length = text_width(out->data + begin, out->len - begin);
+	strbuf_add_chars(out, ' ', 1 + (options->terminal && length < width ? width - length : 0));
+}
+
 static void add_head(struct trace_printer *printer, const struct printed_thread *thread, uint64_t time, uint64_t duration,
 		     bool has_duration)
 {
@@ -154,25 +195,38 @@ static void add_head(struct trace_printer *printer, const struct printed_thread 
 		strbuf_add(out, "         ? ", 11);
 	}
 	if (options->durations && has_duration) {
+		const char *color = options->style.color ? duration_color(duration) : "";
 		strbuf_add_char(out, '(');
+		strbuf_add_str(out, color);
 		put_milliseconds(out, duration, 6);
-		strbuf_add(out, " ms): ", 6);
+		strbuf_add_str(out, *color ? " ms\033[m): " : " ms): ");
 	} else if (options->durations) {
 		strbuf_add(out, "(         ): ", 13);
 	}
-	if (options->threads) {
-		if (options->names) {
-			strbuf_add(out, thread->name, strnlen(thread->name, 14));
-			strbuf_add_char(out, '/');
-		}
-		strbuf_add_u64(out, thread->tid, 0);
-		strbuf_add_char(out, ' ');
+	if (options->threads)
+		add_thread(printer, thread);
+}
+
+/* Colours take no room. Foreign text has no escape sequences any more. */
+static size_t length_of_colors(const char *text, size_t size)
+{
+	size_t length = 0;
+
+	for (const char *at = text, *end = text + size; (at = memchr(at, '\033', (size_t)(end - at)));) {
+		const char *last = memchr(at, 'm', (size_t)(end - at));
+		if (!last)
+			break;
+		length += (size_t)(last + 1 - at);
+		at = last + 1;
 	}
+	return length;
 }
 
 static void align(struct strbuf *out, size_t begin, unsigned int column)
 {
 	size_t length = out->len - begin;
+
+	length -= length_of_colors(out->data + begin, length);
 
 	strbuf_add_chars(out, ' ', length < column ? column - length : 1);
 }
@@ -418,6 +472,7 @@ struct error *trace_printer_write(struct trace_printer *printer)
 		return error;
 	strbuf_clear(&printer->text);
 	printer->kept = 0;
+	follow_terminal(printer);
 	return NULL;
 }
 

@@ -22,7 +22,9 @@ struct trace_print_options {
 	int fd;
 	bool json; /* one object a line */
 	bool timestamps, full_time, durations, threads, names;
-	unsigned int alignment; /* column of the results */
+	unsigned int alignment; /* column of the results, behind the thread */
+	bool terminal;		/* `fd` is one: the columns have fixed widths, and that of the results follows its width unless … */
+	bool aligned;		/* … the alignment was asked for */
 	bool completed_only;	/* calls that wait are not shown before they end */
 	uint64_t most;		/* lines; 0 = no limit */
 	bool at_once;		/* write after each batch, whatever it is */

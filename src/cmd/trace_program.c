@@ -49,6 +49,7 @@ static struct error *choose(const struct trace *trace, struct trace_program *pro
 		.by_cgroup = options->summary_mode == TRACE_BY_CGROUP,
 		.failures = options->failures,
 		.files = !options->summary,
+		.signals = trace->signals,
 	};
 	if (options->user) {
 		error = proc_parse_user(options->user, &uid);
@@ -108,6 +109,7 @@ struct error *trace_program_open(struct trace *trace, pid_t recorder, struct tra
 	if (recorder) /* it measures durations by itself, and every command begins in a child */
 		settings.config.shortest = settings.config.failures = 0;
 	settings.config.commands = recorder != 0;
+	settings.config.signals &= !recorder;
 	ret->calls = trace_calls_create(&trace->table, (uint32_t)options->string_limit);
 	error = bpf_syscalls_open(&settings, &ret->syscalls);
 	return error ? error : add_targets(trace, recorder, ret->syscalls);

@@ -255,6 +255,8 @@ enum trace_news trace_calls_take(struct trace_calls *calls, const struct syscall
 	case SYSCALLS_RECORD_EXIT:
 		drop_entry(calls, ((const struct thread_record *)(const void *)record)->tid);
 		return TRACE_EXIT;
+	case SYSCALLS_RECORD_SIGNAL:
+		return TRACE_SIGNAL;
 	}
 	return TRACE_NOTHING;
 }

@@ -17,7 +17,8 @@ enum trace_news {
 	TRACE_WAIT,    /* a call waits */
 	TRACE_NAME,    /* of a thread */
 	TRACE_FORK,
-	TRACE_EXIT, /* of a thread */
+	TRACE_EXIT,   /* of a thread */
+	TRACE_SIGNAL, /* for a thread */
 };
 
 /* Takes in a record; `ret` is set for calls and valid until the next record. */

@@ -1,9 +1,13 @@
 """What lines of perf trace say, beside strace: zeros that mean something, memory that can't be read, groups of calls, stacks."""
+import fcntl
 import os
 import pathlib
+import pty
 import re
 import shutil
+import struct
 import subprocess
+import termios
 
 import pytest
 
@@ -132,3 +136,148 @@ def test_max_stack(perf, root, tracefs, tmp_path):
         _, lines = traced(perf, tmp_path, "-e", "getppid", "--call-graph", "fp", "--max-stack", most, program)
         at = next(number for number, line in enumerate(lines) if " getppid(" in line)
         assert len(lines[at + 1:]) == most and all("([kernel" not in line for line in lines[at + 1:]), lines
+
+
+SIGNALS = """
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <unistd.h>
+static volatile int seen;
+static void handle(int number) { seen++; }
+static void *end(void *x) { return 0; }
+int main(void)
+{
+	pthread_t thread;
+	struct itimerval timer = {.it_value.tv_usec = 1000};
+	signal(SIGUSR1, handle);
+	signal(SIGALRM, handle);
+	kill(getpid(), SIGUSR1);
+	sigqueue(getpid(), SIGUSR1, (union sigval){.sival_ptr = (void *)7});
+	setitimer(ITIMER_REAL, &timer, 0);
+	while (seen < 3)
+		usleep(100);
+	kill(getpid(), SIGWINCH); /* ignored */
+	if (!fork())
+		_exit(3);
+	wait(0);
+	if (!fork())
+		*(volatile int *)0 = 1;
+	wait(0);
+	if (!fork())
+		kill(getpid(), SIGKILL);
+	wait(0);
+	if (!fork())
+		abort();
+	wait(0);
+	pthread_create(&thread, 0, end, 0);
+	pthread_join(thread, 0);
+	return 5;
+}
+"""
+
+
+def marked(lines):
+    """Signals and ends of each thread, in the order of births of threads."""
+    threads = {}
+    for tid, text in lines:
+        text = re.sub(r"si_pid=\d+", "si_pid=", re.sub(r"si_([us])time=\d+", r"si_\1time=", text)) # ticks of the clock
+        threads.setdefault(int(tid), []).append(text)
+    first = next(iter(threads))
+    return [threads[tid] for tid in sorted(threads, key=lambda tid: (tid - first) % (1 << 32))]
+
+
+def test_signals(perf, bpf, tmp_path):
+    """What strace says between --- and +++, of the same threads in the same order."""
+    program = build(tmp_path, SIGNALS, "-lpthread")
+    strace = shutil.which("strace")
+    if not strace:
+        pytest.skip("strace is not installed")
+    quiet = ["prlimit", "--core=0"]
+    subprocess.run([strace, "-f", "-o", tmp_path / "strace.txt", *quiet, program], check=False)
+    theirs = re.findall(r"^(\d+) +((?:---|\+\+\+) .*)$", (tmp_path / "strace.txt").read_text(), re.MULTILINE)
+    done, lines = traced(perf, tmp_path, *quiet, program)
+    ours = re.findall(r"\): \S+/(\d+) ((?:---|\+\+\+) .*)$", "\n".join(lines), re.MULTILINE)
+    assert done.returncode == 5 and marked(ours) == marked(theirs) and len(theirs) > 15
+    _, lines = traced(perf, tmp_path, "--json", *quiet, program)
+    assert lines[-1].endswith('"event":"exit","detail":"exited with 5"}')
+
+
+def test_signals_chosen(perf, bpf, tmp_path):
+    """With some calls only when they are asked for; never in spite of --no-signals."""
+    for words, shown in ((("-e", "exit_group"), 0), (("-e", "exit_group", "--signals"), 1), (("--no-signals",), 0), (("-e", "!close"), 1), (("--failure",), 0)):
+        _, lines = traced(perf, tmp_path, *words, "true")
+        assert sum("+++ exited with 0 +++" in line for line in lines) == shown, words
+    done, _ = traced(perf, tmp_path, "--signals", "--no-bpf", "true")
+    assert done.returncode and "signals are seen by the BPF program" in done.stderr
+
+
+COLORS = re.compile("\x1b\\[[0-9;]*m")
+FAILS = """
+#include <fcntl.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+int main(void)
+{
+	open("/no/such/file", 0);
+	prctl(PR_SET_NAME, "x");
+	getppid();
+	usleep(2000);
+	_exit(0);
+}
+"""
+
+
+def on_terminal(perf, columns, *words, **variables):
+    """What a terminal of that width gets."""
+    master, slave = pty.openpty()
+    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 25, columns, 0, 0))
+    with subprocess.Popen([perf.path, "trace", *map(str, words)], stdin=subprocess.DEVNULL, stdout=slave, stderr=slave,
+                          env={**os.environ, "TERM": "xterm", **variables}) as process:
+        os.close(slave)
+        text = b""
+        try:
+            while piece := os.read(master, 65536):
+                text += piece
+        except OSError: # the other end is closed
+            pass
+        process.wait()
+    os.close(master)
+    return text.decode().replace("\r\n", "\n").splitlines()
+
+
+def test_colors(perf, bpf, tmp_path):
+    """Errors, long calls and paths, on terminals that want it; with --color=always everywhere; taken away, the text is that of --color=never."""
+    program = build(tmp_path, FAILS)
+    choose = ("-e", "openat,clock_nanosleep", "--duration", "0")
+    lines = on_terminal(perf, 120, *choose, program)
+    failed = next(line for line in lines if "/no/such/file" in line)
+    assert '\x1b[36m"/no/such/file"\x1b[m' in failed and "\x1b[31m-1 ENOENT (No such file or directory)\x1b[m" in failed
+    assert any(re.search(r"\(\x1b\[31m *[\d.]+ ms\x1b\[m\): .* clock_nanosleep\(", line) for line in lines)
+    for other in (on_terminal(perf, 120, *choose, "--color", "never", program), on_terminal(perf, 120, *choose, program, NO_COLOR="1"), on_terminal(perf, 120, *choose, program, TERM="dumb"),
+                  traced(perf, tmp_path, *choose, program)[1]):
+        assert other and not any("\x1b" in line for line in other)
+    _, always = traced(perf, tmp_path, *choose, "--color", "always", program)
+    _, never = traced(perf, tmp_path, *choose, "--color", "never", program)
+
+    def call(line):
+        return re.sub(r"^ *[\d.]+ \( *[\d.]+ ms\): (\S+)/\d+ ", r"\1 ", COLORS.sub("", line))
+    assert [call(line) for line in always if "/no/such" in line] == [call(line) for line in never if "/no/such" in line] != []
+    assert not any("\\u001b" in line for line in traced(perf, tmp_path, *choose, "--json", "--color", "always", program)[1])
+
+
+def test_columns(perf, bpf, tmp_path):
+    """On a terminal calls begin in one column, whatever threads are called, and results in another that follows its width."""
+    program = build(tmp_path, FAILS)
+    found = []
+    for columns in (90, 130):
+        lines = on_terminal(perf, columns, "-e", "getppid,exit_group,close", "--color", "never", program)
+        calls = [line for line in lines if "/" in line]
+        assert {line.split("/")[0].split()[-1] for line in calls} == {"program", "x"}
+        assert len({re.search(r"(close|getppid|exit_group)\(", line).start() for line in calls}) == 1
+        result = {line.index("= ", line.index("getppid")) for line in calls if "getppid" in line}
+        assert len(result) == 1 and max(result) < columns - 2
+        found.append(max(result))
+    assert found[0] < found[1]

@@ -148,9 +148,9 @@ void text_add_json(struct strbuf *buf, const char *string, size_t len)
 	strbuf_add_char(buf, '"');
 }
 
-void text_add_csv(struct strbuf *buf, const char *string, size_t len, char separator)
+void text_add_csv(struct strbuf *buf, const char *string, size_t len, const char *separator)
 {
-	if (!memchr(string, separator, len) && !memchr(string, '"', len) && !memchr(string, '\n', len)) {
+	if (!memmem(string, len, separator, strlen(separator)) && !memchr(string, '"', len) && !memchr(string, '\n', len)) {
 		text_add_safe(buf, string, len);
 		return;
 	}

@@ -2,6 +2,7 @@
 #include "cmd/record.h"
 
 #include "app/command.h"
+#include "app/hint.h"
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "base/pool.h"
@@ -218,8 +219,8 @@ static void tell_fallbacks(const struct counters *counters, const struct event_l
 {
 	struct strbuf remedy = {0};
 
-	if (counters->fell_back_to_clock)
-		log_warning("This machine cannot count cycles (no hardware PMU): sampling by the CPU's clock (cpu-clock) instead.");
+	if (counters->fell_back_to_clock && hint_is_due("no-cycles"))
+		log_warning("no hardware counters: sampling by cpu-clock instead of cycles");
 	mend_paranoid(&remedy, 1);
 	if (counters->fell_back_to_user || default_is_of_users(events))
 		log_warning("kernel.perf_event_paranoid is %d: only the programs' own code is sampled, not the kernel's. To see both:  %s",

@@ -5,6 +5,7 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/text.h"
 #include "kernel/poller.h"
 
 #include <errno.h>
@@ -12,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -254,6 +256,18 @@ static struct error *start(struct measuring *measuring)
 	return error;
 }
 
+/* "sh: Segmentation fault", in the words of the kernel's perf. */
+static void tell_death(const struct stat_run *run)
+{
+	struct strbuf name = {0};
+
+	if (run->cut || run->signal || !run->workload.waited || !WIFSIGNALED(run->workload.status))
+		return;
+	text_add_safe(&name, run->command[0], strlen(run->command[0]));
+	fprintf(stderr, "%s: %s\n", strbuf_str(&name), strsignal(WTERMSIG(run->workload.status)));
+	strbuf_deinit(&name);
+}
+
 static struct error *finish(struct stat_run *run)
 {
 	uint64_t end_ns = now_ns();
@@ -265,8 +279,10 @@ static struct error *finish(struct stat_run *run)
 		bpf_counters_set_running(run->bpf, false);
 	if (run->bpf || !is_workload_target(run) || !run->workload.waited)
 		counters_disable(&run->counters, run->events);
-	if (run->command)
+	if (run->command) {
+		tell_death(run);
 		workload_stop(&run->workload);
+	}
 	read_counters(run);
 	if (options->interval_ms && !(options->interval_count && run->intervals >= options->interval_count))
 		stat_end_interval(run, end_ns);
@@ -296,7 +312,7 @@ static bool is_piped(const struct stat_run *run)
 
 struct error *stat_measure(struct stat_run *run)
 {
-	static const int signals[] = {SIGINT, SIGTERM, SIGCHLD, 0};
+	static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGCHLD, 0};
 	struct measuring measuring = {.run = run, .timers = {-1, -1, -1}, .thread = -1};
 	struct error *error = run->command ? workload_start(&run->workload, run->command, is_piped(run)) : NULL;
 

@@ -2,6 +2,7 @@
 #include "cmd/stat.h"
 
 #include "analysis/advice.h"
+#include "app/hint.h"
 #include "base/mem.h"
 #include "view/view.h"
 
@@ -38,7 +39,8 @@ struct error *stat_open_output(struct stat_run *run)
 	run->out = fopen(options->display.output, options->display.append ? "ae" : "we");
 	if (!run->out)
 		return error_system(errno, "%s", options->display.output);
-	fprintf(run->out, "# started on %s\n", ctime_r(&now, text));
+	if (options->display.format != STAT_JSON)
+		fprintf(run->out, "# started on %s\n", ctime_r(&now, text));
 	return NULL;
 }
 
@@ -84,11 +86,13 @@ void stat_show_interval(struct stat_run *run, uint64_t time_ns)
 	show(run, result, run->options.display.interval_clear || (run->intervals - 1) % TITLES_EVERY == 0);
 }
 
-/* For a person who reads a table; files and programs get none. */
-static bool wants_advice(const struct stat_options *options)
+/* For a person who reads a table. */
+static bool wants_advice(const struct stat_run *run)
 {
-	return !options->display.no_advice && options->display.format == STAT_TEXT && (!options->display.output || options->recorded) && options->display.log_fd < 0 &&
-	       options->display.per == STAT_PER_ALL && !options->display.metric_only;
+	const struct stat_display *display = &run->options.display;
+
+	return !display->no_advice && display->format == STAT_TEXT && display->per == STAT_PER_ALL && !display->metric_only &&
+	       hint_is_wanted(fileno(run->out));
 }
 
 static void add_advice(struct stat_run *run, struct counting *result)
@@ -112,7 +116,7 @@ void stat_show(struct stat_run *run)
 	result->summary = of_intervals;
 	result->has_times = run->command && !targets_are_cpus(&run->options.targets) && !targets_are_tasks(&run->options.targets) && result->runs <= 1;
 	result->each_elapsed = run->each_elapsed.data;
-	if (wants_advice(&run->options))
+	if (wants_advice(run))
 		add_advice(run, result);
 	show(run, result, true);
 }

@@ -189,7 +189,10 @@ static struct error *report(struct stat_run *run, const struct report_options *o
 		event->tool = builtin ? builtin->tool : EVENT_TOOL_NONE;
 		counting_set_unit(event);
 	}
-	describe(run, reader);
+	if (reader->pipe) /* whose header isn't known to say by which command */
+		run->what = mem_strdup("'pipe'");
+	else
+		describe(run, reader);
 	error = stat_open_output(run);
 	if (!error)
 		error = walk(run, reader);

@@ -8,6 +8,7 @@
 #include "base/output.h"
 #include "cmd/trace_program.h"
 #include "kernel/cgroups.h"
+#include "kernel/poller.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -39,12 +40,10 @@ static void live_deinit(struct live *live)
 static struct error *watch(struct live *live)
 {
 	struct epoll_event ring = {.events = EPOLLIN | EPOLLET}, signals = {.events = EPOLLIN, .data.u32 = 1};
+	static const int list[] = {SIGINT, SIGTERM, SIGHUP, SIGCHLD, 0};
 	sigset_t set;
 
-	sigemptyset(&set);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGCHLD);
+	poller_signal_set(list, &set);
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	signal(SIGPIPE, SIG_IGN);
 	live->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);

@@ -190,6 +190,7 @@ static void show(struct trace *trace, int data, int report)
 
 	signal(SIGINT, SIG_IGN); /* the stream ends when the recorder does */
 	signal(SIGTERM, SIG_IGN);
+	signal(SIGHUP, SIG_IGN);
 	signal(SIGPIPE, SIG_IGN);
 	struct error *error = trace->wants_strings ? trace_strings_open(trace, getppid(), &trace->strings) : NULL;
 	ssize_t written = write(report, "", 1); /* the recorder waits for that */

@@ -36,6 +36,17 @@ int cgroups_open(const char *name, char *path, size_t size)
 	return -1;
 }
 
+bool cgroups_is_root(int directory)
+{
+	struct statfs fs;
+
+	if (fstatfs(directory, &fs) < 0)
+		return false;
+	if (fs.f_type == CGROUP2_SUPER_MAGIC)
+		return faccessat(directory, "cgroup.type", F_OK, 0) < 0;
+	return faccessat(directory, "release_agent", F_OK, 0) == 0;
+}
+
 /* Adds the groups below `path`, which ends with '/', that match. `prefix` bytes of paths are not part of a group's name. */
 static void walk(const char *path, size_t prefix, const regex_t *pattern, struct cgroups_names *ret)
 {

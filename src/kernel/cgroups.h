@@ -11,6 +11,9 @@
 /* Opens the directory of a group by its path below the root ("/", "user.slice"). Returns a descriptor, and the directory's path in `path`
  * (which may be NULL); -1 when there is none. */
 int cgroups_open(const char *name, char *path, size_t size);
+/* The directory is of the kernel's own root group, not of a container's: whatever runs is in it or below. By the files that only a root has, or lacks
+ * (Documentation/admin-guide/cgroup-v2.rst, cgroup-v1/cgroups.rst). */
+bool cgroups_is_root(int directory);
 
 struct cgroups_names {
 	VEC(char *) names; /* paths below the hierarchy's root, without a leading '/' */

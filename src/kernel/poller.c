@@ -34,13 +34,22 @@ void poller_unwatch(struct poller *poller, int fd)
 	epoll_ctl(poller->epoll, EPOLL_CTL_DEL, fd, NULL);
 }
 
+void poller_signal_set(const int *list, sigset_t *ret)
+{
+	struct sigaction hangup;
+
+	sigemptyset(ret);
+	for (; *list; list++)
+		sigaddset(ret, *list);
+	if (sigaction(SIGHUP, NULL, &hangup) == 0 && hangup.sa_handler == SIG_IGN)
+		sigdelset(ret, SIGHUP);
+}
+
 void poller_take_signals(struct poller *poller, const int *list, uint64_t tag)
 {
 	sigset_t set;
 
-	sigemptyset(&set);
-	for (; *list; list++)
-		sigaddset(&set, *list);
+	poller_signal_set(list, &set);
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	signal(SIGPIPE, SIG_IGN);
 	poller->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);

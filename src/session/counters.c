@@ -81,7 +81,9 @@ static struct error *open_event(struct counters *counters, struct event_list *ev
 		cgroup = cgroups_open(event->cgroup, NULL, 0);
 		if (cgroup < 0)
 			return error_new("there is no control group '%s' (looked in /sys/fs/cgroup)", event->cgroup);
-		target.cgroup = cgroup;
+		/* Counters of the root group would wait for a switch to another group, which never comes where there is none; they count all that runs. */
+		if (!cgroups_is_root(cgroup))
+			target.cgroup = cgroup;
 	}
 	if (event->everywhere)
 		target.measured = NULL;

@@ -112,7 +112,7 @@ struct error *recorder_create(const struct recorder_options *options, struct eve
 	recorder->timer_edge = recorder->timer_switch = recorder->timer_drain = recorder->affinity_cpu = -1;
 	recorder->trailer = synth_trailer_size(&events->events.data[0]->attr);
 	control_init(&recorder->control);
-	static const int signals[] = {SIGINT, SIGTERM, SIGUSR2, SIGCHLD, 0};
+	static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGUSR2, SIGCHLD, 0};
 	poller_open(&recorder->poller);
 	poller_take_signals(&recorder->poller, signals, recorder_tag(SOURCE_SIGNAL, 0));
 	error = open_counters(recorder);

@@ -7,9 +7,10 @@
 
 #include <string.h>
 
-static void add_text(struct strbuf *out, const char *text)
+/* A name may hold the separator: "syscalls:sys_enter_read" with -x:. The kernel's perf quotes none, and neither are plain names here. */
+static void add_name(struct strbuf *out, const char *name, const char *between)
 {
-	text_add_safe(out, text, strlen(text));
+	text_add_csv(out, name, strlen(name), between);
 }
 
 static void add_lead(struct strbuf *out, const struct counting *counting, const struct counting_row *row, const struct view_options *options,
@@ -23,7 +24,7 @@ static void add_lead(struct strbuf *out, const struct counting *counting, const 
 	}
 	if (!counting->places)
 		return;
-	add_text(out, row->place);
+	add_name(out, row->place, between);
 	strbuf_add_str(out, between);
 	if (counting->places->members)
 		strbuf_printf(out, "%u%s", row->members, between);
@@ -54,12 +55,12 @@ static void add_row(struct strbuf *out, const struct counting *counting, const s
 	add_lead(out, counting, row, options, between);
 	add_value(out, row);
 	strbuf_add_str(out, between);
-	add_text(out, row->unit);
+	add_name(out, row->unit, between);
 	strbuf_add_str(out, between);
-	add_text(out, row->event);
+	add_name(out, row->event, between);
 	strbuf_add_str(out, between);
 	if (counting->cgroups) {
-		add_text(out, row->cgroup ? row->cgroup : "");
+		add_name(out, row->cgroup ? row->cgroup : "", between);
 		strbuf_add_str(out, between);
 	}
 	if (counting->runs > 1)
@@ -76,6 +77,15 @@ static void add_row(struct strbuf *out, const struct counting *counting, const s
 	}
 }
 
+static void add_title(struct strbuf *out, const struct counting_row *row, const struct counting_figure *figure, const char *between)
+{
+	struct strbuf title = {0};
+
+	counting_add_title(&title, row, figure);
+	add_name(out, strbuf_str(&title), between);
+	strbuf_deinit(&title);
+}
+
 static void add_only_figures(struct strbuf *out, const struct counting *counting, const struct view_options *options, const char *between,
 			     size_t first, bool titles)
 {
@@ -88,7 +98,7 @@ static void add_only_figures(struct strbuf *out, const struct counting *counting
 			if (!figure->alone)
 				continue;
 			if (titles)
-				counting_add_title(out, row, figure);
+				add_title(out, row, figure, between);
 			else if (figure->known)
 				strbuf_printf(out, "%.*f", (int)figure->decimals, figure->value);
 			strbuf_add_str(out, between);

@@ -1,9 +1,9 @@
 /* Counting as text for people: a count in 18 columns, its unit, the event, and behind '#' the figure computed from it. The widths are those
  * of the kernel's perf. */
-#include "base/number.h"
 #include "base/text.h"
 #include "view/counting_internal.h"
 
+#include <locale.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,27 +22,15 @@ static void add_padded(struct strbuf *out, const char *text, size_t width)
 		strbuf_add_chars(out, ' ', width - used);
 }
 
-/* "1,234,567.89" right-aligned. */
+/* "1,234,567.89" right-aligned, grouped as the locale does it: not at all in the locale C. */
 static void add_number(struct strbuf *out, double value, bool real, bool grouped)
 {
-	char digits[32], plain[400];
+	char number[800];
+	int length = snprintf(number, sizeof(number), grouped ? "%'.*f" : "%.*f", real ? 2 : 0, value);
+	size_t width = text_width(number, (size_t)length);
 
-	if (!real && grouped && value >= 0 && value < 1e19) {
-		strbuf_printf(out, "%*s", VALUE_WIDTH, number_format_grouped((uint64_t)(value + 0.5), digits));
-		return;
-	}
-	snprintf(plain, sizeof(plain), "%.*f", real ? 2 : 0, value);
-	char *point = strchr(plain, '.');
-	uint64_t whole;
-	if (grouped && point) {
-		*point = '\0';
-		if (number_parse_u64(plain, &whole) && plain[0] != '0') {
-			strbuf_printf(out, "%*s.%s", VALUE_WIDTH - 3, number_format_grouped(whole, digits), point + 1);
-			return;
-		}
-		*point = '.';
-	}
-	strbuf_printf(out, "%*s", VALUE_WIDTH, plain);
+	strbuf_add_chars(out, ' ', width < VALUE_WIDTH ? VALUE_WIDTH - width : 0);
+	strbuf_add_str(out, number);
 }
 
 static void add_value(struct strbuf *out, const struct counting_row *row, const struct view_options *options)
@@ -244,6 +232,8 @@ static void add_header(struct strbuf *out, const struct counting *counting)
 
 struct error *stdio_counting(const struct counting *counting, const struct view_options *options, FILE *file)
 {
+	/* Here alone numbers are the locale's: people read them. */
+	locale_t numbers = newlocale(LC_NUMERIC_MASK, "", (locale_t)0), before = numbers ? uselocale(numbers) : (locale_t)0;
 	struct strbuf out = {0};
 
 	if (!counting->interval)
@@ -260,5 +250,9 @@ struct error *stdio_counting(const struct counting *counting, const struct view_
 		add_footer(&out, counting, options);
 	fwrite(strbuf_str(&out), 1, out.len, file);
 	strbuf_deinit(&out);
+	if (numbers) {
+		uselocale(before);
+		freelocale(numbers);
+	}
 	return NULL;
 }

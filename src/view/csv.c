@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-static void add_cell(const struct column *column, union cell cell, char separator, struct strbuf *out)
+static void add_cell(const struct column *column, union cell cell, const char *separator, struct strbuf *out)
 {
 	if (column->kind == COLUMN_TEXT) {
 		struct strbuf text = {0};
@@ -23,11 +23,11 @@ static void add_cell(const struct column *column, union cell cell, char separato
 /* The event is a column, so that several tables can be read as one. */
 static void add_row(const struct table *table, const struct row *row, const void *context, struct strbuf *out)
 {
-	const char separator = *(const char *)context;
+	const char *separator = context;
 	const char *title = table->title ? table->title : "";
 	text_add_csv(out, title, strlen(title), separator);
 	for (size_t i = 0; i < table->columns.len; i++) {
-		strbuf_add_char(out, separator);
+		strbuf_add_str(out, separator);
 		add_cell(&table->columns.data[i], row->cells[i], separator, out);
 	}
 	strbuf_add_char(out, '\n');
@@ -35,17 +35,17 @@ static void add_row(const struct table *table, const struct row *row, const void
 
 static struct error *csv_table(const struct table *table, const struct view_options *options, FILE *file)
 {
-	const char separator = options->separator ? options->separator : ',';
+	const char separator[] = {options->separator ? options->separator : ',', '\0'};
 	struct strbuf out = {0};
 	if (options->header) {
 		strbuf_add_str(&out, "event");
 		for (size_t i = 0; i < table->columns.len; i++) {
-			strbuf_add_char(&out, separator);
+			strbuf_add_str(&out, separator);
 			text_add_csv(&out, table->columns.data[i].id, strlen(table->columns.data[i].id), separator);
 		}
 		strbuf_add_char(&out, '\n');
 	}
-	rows_write(table, &out, file, add_row, &separator);
+	rows_write(table, &out, file, add_row, separator);
 	strbuf_deinit(&out);
 	return NULL;
 }

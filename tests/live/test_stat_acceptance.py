@@ -168,11 +168,3 @@ def test_metrics_on_any_machine(perf):
     is_shown(done.stderr, "context-switches", "cycles")
     wrong = perf("stat", "-M", "branch_mis_rate", "true")
     assert wrong.returncode == 129 and "Did you mean 'branch_miss_rate'?" in wrong.stderr
-
-
-def test_advice_is_for_people_only(perf, tmp_path):
-    words = ["-e", "task-clock", "sleep", "0.3"]
-    assert "perf record -e sched:sched_switch" in perf("stat", *words).stderr
-    for quiet in (["--no-advice"], ["-x,"], ["-j"], ["-o", tmp_path / "file"]):
-        assert "sched_switch" not in perf("stat", *quiet, *words).stderr
-    assert "sched_switch" not in (tmp_path / "file").read_text()

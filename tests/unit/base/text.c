@@ -54,9 +54,9 @@ static void html_and_json(void **state)
 static void csv(void **state)
 {
 	struct strbuf text = {0};
-	text_add_csv(&text, "plain", 5, ',');
-	text_add_csv(&text, ",a\"b", 4, ',');
-	text_add_csv(&text, "a,b", 3, ';');
+	text_add_csv(&text, "plain", 5, ",");
+	text_add_csv(&text, ",a\"b", 4, ",");
+	text_add_csv(&text, "a,b", 3, ";");
 	assert_string_equal(strbuf_str(&text), "plain\",a\"\"b\"a,b");
 	strbuf_deinit(&text);
 }

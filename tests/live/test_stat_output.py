@@ -1,0 +1,216 @@
+"""What perf stat writes and where: numbers of the locale, advice for terminals only, forms that programs read."""
+import csv
+import json
+import os
+import pathlib
+import pty
+import re
+import shutil
+import signal
+import subprocess
+import sys
+
+import pytest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
+import started  # noqa: E402
+
+pytestmark = pytest.mark.usefixtures("live")
+
+# 30,000 pages touched, which takes so long that advice is given about it.
+FAULTS = 30000
+FAULTING = ["/usr/bin/python3", "-c", f"""
+import mmap, time
+room = mmap.mmap(-1, {FAULTS} * mmap.PAGESIZE)
+if hasattr(mmap, "MADV_NOHUGEPAGE"):
+    room.madvise(mmap.MADV_NOHUGEPAGE)
+for page in range({FAULTS}):
+    room[page * mmap.PAGESIZE] = 1
+while time.process_time() < 0.15: pass
+"""]
+
+
+@pytest.fixture(scope="session")
+def locales(tmp_path_factory):
+    """A folder of locales that group thousands as Germans and Indians do."""
+    if not shutil.which("localedef"):
+        pytest.skip("no localedef")
+    folder = tmp_path_factory.mktemp("locales")
+    for name, point, thousands, grouping in (("xx_DE", "002C", "002E", "3;3"), ("xx_IN", "002E", "002C", "3;2")):
+        source = folder / f"{name}.txt"
+        source.write_text(f'LC_NUMERIC\ndecimal_point "<U{point}>"\nthousands_sep "<U{thousands}>"\ngrouping {grouping}\nEND LC_NUMERIC\n')
+        subprocess.run(["localedef", "-c", "-i", source, folder / name], check=False, capture_output=True)  # 1: it has nothing but numbers
+        assert (folder / name / "LC_NUMERIC").exists()
+    return folder
+
+
+@pytest.mark.usefixtures("root", "tracefs")
+@pytest.mark.parametrize("locale,calls", [("C", "123456"), ("xx_DE", "123.456"), ("xx_IN", "1,23,456")])
+def test_thousands_are_the_locales(perf, locales, locale, calls):
+    """As printf(1) writes them. A call that is interrupted is counted twice: only the last two digits may differ."""
+    words = ["-e", "syscalls:sys_enter_write,task-clock", "dd", "if=/dev/zero", "of=/dev/null", "bs=1", "count=123456", "status=none"]
+    environment = {**os.environ, "LOCPATH": str(locales), "LC_ALL": locale}
+
+    def as_printf(form, number):
+        return subprocess.run(["env", "printf", form, number], capture_output=True, check=True, text=True,
+                              env=environment).stdout
+
+    text = perf("stat", *words, env=environment).stderr
+    count = next(line for line in text.splitlines() if "sys_enter_write" in line).split()[0]
+    assert count[:-2] == calls[:-2] and count == as_printf("%'d", re.sub(r"\D", "", count))
+    seconds = next(line for line in text.splitlines() if "elapsed" in line).split()[0]
+    assert seconds[1] == as_printf("%.1f", as_printf("%.1f", "0"))[1]
+    plain = perf("stat", "--no-big-num", *words, env=environment).stderr
+    assert re.search(r"^ +1234\d\d  ", plain, re.MULTILINE)
+    for form in (["-j"], ["-x,"]):
+        assert re.search(r"\d\.\d\d", perf("stat", *form, *words, env=environment).stderr)
+
+
+def test_the_first_word_of_a_row_is_the_count(perf):
+    """As scripts take it: LC_ALL=C perf stat … 2>&1 | grep page-faults | awk '{print $1}'."""
+    lines = [line.split() for line in perf("stat", "-e", "page-faults,task-clock", *FAULTING).stderr.splitlines() if "page-faults" in line]
+    assert len(lines) == 1 and int(lines[0][0]) >= FAULTS
+
+
+def on_terminal(*command, **arguments):
+    """What a program writes to a terminal that is its standard error."""
+    ours, its = pty.openpty()
+    process = subprocess.Popen(list(map(str, command)), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=its, **arguments)
+    os.close(its)
+    text = b""
+    while True:
+        try:
+            piece = os.read(ours, 65536)
+        except OSError:  # everybody has closed it
+            break
+        if not piece:
+            break
+        text += piece
+    os.close(ours)
+    process.wait(60)
+    return text.decode(errors="replace")
+
+
+def test_advice_is_for_terminals_only(perf, tmp_path):
+    said = "-e page-faults -g"
+    words = ["-e", "page-faults,task-clock", *FAULTING]
+    assert said in on_terminal(perf, "stat", *words) and said in perf("stat", "-v", *words).stderr
+    assert said in on_terminal(perf, "stat", "record", "-o", tmp_path / "counts", *words)
+    for quiet in ([], ["-v", "--no-advice"], ["-v", "-x,"], ["-v", "-j"], ["-o", tmp_path / "file"], ["--log-fd", "2"]):
+        assert said not in perf("stat", *quiet, *words).stderr, quiet
+    assert said not in (tmp_path / "file").read_text()
+
+
+def test_what_one_knows_is_said_once_a_day(perf, tmp_path, monkeypatch):
+    """On each terminal: two terminals, a day that has passed, -v, and a home that isn't ours."""
+    def told(words=(), **environment):
+        return "instead of cycles" in on_terminal(perf, "record", *words, "-o", tmp_path / "perf.data", "true", env={**os.environ, **environment})
+    first, second, cache = tmp_path / "first", tmp_path / "second", tmp_path / "first/.cache/perf-ng"
+    for folder in (first, second):
+        folder.mkdir()
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    if not told(HOME=str(first)):
+        pytest.skip("this machine has a hardware PMU")
+    stamps = list(cache.iterdir())
+    assert len(stamps) == 1 and not stamps[0].stat().st_size
+    # Whatever number the next terminal has: this one was told.
+    for number in range(16):
+        for major in range(136, 144):
+            (cache / f"{stamps[0].name.rsplit('-', 1)[0]}-{os.makedev(major, number):x}").touch()
+    assert not told(HOME=str(first)) or len(list(cache.iterdir())) > 128
+    assert told(HOME=str(first), XDG_CACHE_HOME=str(second)) and (second / "perf-ng").is_dir()
+    assert told(["-v"], HOME=str(first))
+    for stamp in cache.iterdir():
+        os.utime(stamp, (1, 1))
+    assert told(HOME=str(first)) and told(HOME="/dev/null") and not perf("record", "-o", tmp_path / "perf.data", "true").stderr.count("cycles")
+    if os.geteuid() == 0:
+        os.chown(second, 65534, 65534)
+        shutil.rmtree(second / "perf-ng")
+        assert told(HOME=str(first), XDG_CACHE_HOME=str(second)) and not list(second.iterdir())
+
+
+def test_json_in_a_file_is_json(perf, tmp_path):
+    for more in ([], ["--append"]):
+        assert perf("stat", "-j", "-o", tmp_path / "file", *more, "-e", "task-clock,page-faults", "true").returncode == 0
+    lines = (tmp_path / "file").read_text().splitlines()
+    assert [json.loads(line)["event"] for line in lines] == ["task-clock", "page-faults"] * 2
+
+
+def test_a_recording_from_a_pipe_is_called_so(perf, oracle):
+    titles = []
+    for tool in (perf, oracle):
+        pipe = subprocess.run([tool, "stat", "record", "-o", "-", "-e", "page-faults", "true"], capture_output=True, check=True).stdout
+        titles.append(subprocess.run([tool, "stat", "report", "-i", "-"], input=pipe, capture_output=True, check=True).stderr.splitlines()[1])
+    assert titles[0] == titles[1] and b"'pipe'" in titles[0]
+
+
+@pytest.mark.parametrize("number", ["SEGV", "ABRT", "KILL"])
+def test_what_has_killed_the_command(perf, number, tmp_path):
+    number = getattr(signal, f"SIG{number}")
+    done = perf("stat", "-o", tmp_path / "counts", "-e", "page-faults", "sh", "-c", f"ulimit -c 0; kill -{number} $$")
+    assert done.stderr == f"sh: {signal.strsignal(number)}\n" and done.returncode == 128 + number
+
+
+def test_the_root_group_is_everything(perf, live_system, root):
+    if not os.path.exists("/sys/fs/cgroup"):
+        pytest.skip("no control groups")
+    done = perf("stat", "-x,", "-a", "-e", "page-faults,cpu-clock", "-G", "/", *FAULTING)
+    if "no control group" in done.stderr:
+        pytest.skip("no control groups are mounted")
+    rows = [line.split(",") for line in done.stderr.splitlines()]
+    assert [(row[2], row[3]) for row in rows] == [("page-faults", "/"), ("cpu-clock", "/")]
+    assert int(rows[0][0]) >= FAULTS and float(rows[1][0]) >= 150
+
+
+@pytest.mark.usefixtures("tracefs", "root")
+@pytest.mark.parametrize("separator", [":", "_", "lls:"])
+def test_names_with_the_separator_are_quoted(perf, oracle, separator):
+    """The kernel's perf quotes nothing: plain names stay plain."""
+    words = ["-x", separator, "-e", "page-faults", "-e", "syscalls:sys_enter_read", "true"]
+    lines, theirs = (tool("stat", *words).stderr.splitlines() for tool in (perf, oracle))
+    assert len(lines) == 2
+    plain = lines[0].split(separator)
+    assert plain[2] == "page-faults" and len(plain) == len(theirs[0].split(separator))
+    if len(separator) == 1:
+        row = next(csv.reader([lines[1]], delimiter=separator))
+        assert row[2] == "syscalls:sys_enter_read" and len(row) == len(plain)
+    assert f'{separator}"syscalls:sys_enter_read"{separator}' in lines[1]
+
+
+def hang_up(process, file, ignored):
+    """Sends SIGHUP while the command fills the file; when that is ignored, sees that it goes on, and sends SIGTERM."""
+    started.until(lambda: file.exists() and file.stat().st_size > 1000, "the command works")
+    process.send_signal(signal.SIGHUP)
+    if ignored:
+        size = file.stat().st_size
+        started.until(lambda: file.stat().st_size > size + 1000 or process.poll() is not None, "it goes on")
+        assert process.poll() is None
+        process.terminate()
+
+
+@pytest.mark.parametrize("words", [["stat"], ["record"], ["trace"], ["trace", "-e", "write,sched:sched_process_exit"]], ids=" ".join)
+def test_a_hang_up_ends_it_orderly(perf, words, tmp_path, root, tracefs):
+    """As SIGTERM does: what was measured is written, and the command is ended. Under nohup it is none of our business."""
+    out = tmp_path / "out"
+    options = {"stat": ["-o", out, "-e", "task-clock"], "record": ["-o", out, "-e", "cpu-clock"], "trace": ["-o", out]}.get(words[0], [])
+    file = tmp_path / "written"
+    command = ["sh", "-c", 'echo begun >"$1"; while :; do echo once more >>"$1"; done', "sh", file]
+    for ignored in (True, False):
+        file.unlink(missing_ok=True)
+        process = subprocess.Popen([perf, *words, *options, *command], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True,
+                                   preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN if ignored else signal.SIG_DFL))
+        try:
+            hang_up(process, file, ignored)
+            stderr = process.communicate(timeout=60)[1].decode()
+        except BaseException:
+            os.killpg(process.pid, signal.SIGKILL)
+            raise
+        if words == ["stat"]:
+            assert process.returncode == -(signal.SIGTERM if ignored else signal.SIGHUP), stderr
+            assert re.search(r"\d msec task-clock", out.read_text())
+            continue
+        assert process.returncode == -signal.SIGTERM, stderr  # the command's
+        if words == ["record"]:
+            assert perf("script", "-F", "comm", "-i", out).stdout.strip()
+        else:
+            assert "write(" in out.read_text()

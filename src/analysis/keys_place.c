@@ -81,24 +81,30 @@ static const char *dso_name(const struct key_context *context, const struct fold
 	return context->verbose ? place->map->dso->name : place->map->dso->short_name;
 }
 
+/* Of a branch: where it went, as in the kernel's tool. */
+static const struct fold_frame *seen(const struct key_source *source)
+{
+	return source->target ? source->target : source->place;
+}
+
 void key_dso_identify(const struct key_context *context, const struct key_source *source, uint64_t *words)
+{
+	words[0] = (uintptr_t)dso_name(context, seen(source));
+}
+
+void key_dso_from_identify(const struct key_context *context, const struct key_source *source, uint64_t *words)
 {
 	words[0] = (uintptr_t)dso_name(context, source->place);
 }
 
-void key_dso_to_identify(const struct key_context *context, const struct key_source *source, uint64_t *words)
-{
-	words[0] = (uintptr_t)dso_name(context, source->target);
-}
-
 const char *key_dso_string(struct key_context *context, const struct key *key, const struct key_source *source)
 {
-	return dso_name(context, source->place);
+	return dso_name(context, seen(source));
 }
 
-const char *key_dso_to_string(struct key_context *context, const struct key *key, const struct key_source *source)
+const char *key_dso_from_string(struct key_context *context, const struct key *key, const struct key_source *source)
 {
-	return dso_name(context, source->target);
+	return dso_name(context, source->place);
 }
 
 static void add_dso(const struct key_context *context, const struct fold_frame *place, struct strbuf *out)
@@ -109,18 +115,18 @@ static void add_dso(const struct key_context *context, const struct fold_frame *
 
 void key_dso_text(struct key_context *context, const struct key *key, const struct key_source *source, struct strbuf *out)
 {
-	add_dso(context, source->place, out);
+	add_dso(context, seen(source), out);
 }
 
 unsigned int key_dso_length(const struct key_context *context, const struct key_source *source)
 {
-	const char *name = dso_name(context, source->place);
+	const char *name = dso_name(context, seen(source));
 	return (unsigned int)strlen(name ? name : "[unknown]");
 }
 
-void key_dso_to_text(struct key_context *context, const struct key *key, const struct key_source *source, struct strbuf *out)
+void key_dso_from_text(struct key_context *context, const struct key *key, const struct key_source *source, struct strbuf *out)
 {
-	add_dso(context, source->target, out);
+	add_dso(context, source->place, out);
 }
 
 /* Symbols: by file (its name) and range; addresses without one by themselves. A sampled address counts within its file, so that it is the
@@ -141,7 +147,18 @@ static void identify_symbol(const struct key_context *context, const struct fold
 	words[4] = 0;
 }
 
+/* An address without a symbol is shown as recorded where it is a caller's, or of a branch whose end has no key of its own. */
+static bool is_raw(const struct key_source *source)
+{
+	return source->caller || source->target;
+}
+
 void key_sym_identify(const struct key_context *context, const struct key_source *source, uint64_t *words)
+{
+	identify_symbol(context, seen(source), is_raw(source), words);
+}
+
+void key_sym_from_identify(const struct key_context *context, const struct key_source *source, uint64_t *words)
 {
 	identify_symbol(context, source->place, source->caller, words);
 }
@@ -153,10 +170,11 @@ void key_sym_to_identify(const struct key_context *context, const struct key_sou
 
 const char *key_sym_string(struct key_context *context, const struct key *key, const struct key_source *source)
 {
-	return source->place->symbol ? source->place->symbol->name : NULL;
+	const struct symbol *symbol = seen(source)->symbol;
+	return symbol ? symbol->name : NULL;
 }
 
-int64_t key_sym_number(struct key_context *context, const struct key *key, const struct key_source *source)
+int64_t key_sym_from_number(struct key_context *context, const struct key *key, const struct key_source *source)
 {
 	return (int64_t)(source->place->symbol ? source->place->symbol->start : key_place_address(source->place, source->caller));
 }
@@ -195,13 +213,18 @@ static void add_symbol(const struct key_context *context, const struct fold_fram
 
 void key_sym_text(struct key_context *context, const struct key *key, const struct key_source *source, struct strbuf *out)
 {
+	add_symbol(context, seen(source), source->level, is_raw(source), out);
+}
+
+void key_sym_from_text(struct key_context *context, const struct key *key, const struct key_source *source, struct strbuf *out)
+{
 	add_symbol(context, source->place, source->level, source->caller, out);
 }
 
 /* "[k] name" or "[k] 0x0123456789abcdef"; with -v the address and a letter before it. */
 unsigned int key_sym_length(const struct key_context *context, const struct key_source *source)
 {
-	const struct symbol *symbol = source->place->symbol;
+	const struct symbol *symbol = seen(source)->symbol;
 	return 4 + (context->verbose ? 21 : 0) + (symbol ? (unsigned int)strlen(symbol->name) : 18);
 }
 
@@ -228,18 +251,19 @@ void key_sym_to_text(struct key_context *context, const struct key *key, const s
 
 void key_symbol_size_identify(const struct key_context *context, const struct key_source *source, uint64_t *words)
 {
-	words[0] = source->place->symbol ? source->place->symbol->end - source->place->symbol->start : 0;
+	const struct symbol *symbol = seen(source)->symbol;
+	words[0] = symbol ? symbol->end - symbol->start : 0;
 }
 
 int64_t key_symbol_size_number(struct key_context *context, const struct key *key, const struct key_source *source)
 {
-	const struct symbol *symbol = source->place->symbol;
+	const struct symbol *symbol = seen(source)->symbol;
 	return symbol ? (int64_t)(symbol->end - symbol->start) : 0;
 }
 
 void key_symbol_size_text(struct key_context *context, const struct key *key, const struct key_source *source, struct strbuf *out)
 {
-	const struct symbol *symbol = source->place->symbol;
+	const struct symbol *symbol = seen(source)->symbol;
 	if (symbol)
 		strbuf_add_u64(out, symbol->end - symbol->start, 0);
 	else
@@ -254,18 +278,18 @@ static uint64_t dso_size(const struct fold_frame *place)
 
 void key_dso_size_identify(const struct key_context *context, const struct key_source *source, uint64_t *words)
 {
-	words[0] = dso_size(source->place);
+	words[0] = dso_size(seen(source));
 }
 
 int64_t key_dso_size_number(struct key_context *context, const struct key *key, const struct key_source *source)
 {
-	return (int64_t)dso_size(source->place);
+	return (int64_t)dso_size(seen(source));
 }
 
 void key_dso_size_text(struct key_context *context, const struct key *key, const struct key_source *source, struct strbuf *out)
 {
-	if (source->place->map)
-		strbuf_add_u64(out, dso_size(source->place), 0);
+	if (seen(source)->map)
+		strbuf_add_u64(out, dso_size(seen(source)), 0);
 	else
 		strbuf_add_str(out, "unknown");
 }
@@ -304,32 +328,32 @@ void key_parent_text(struct key_context *context, const struct key *key, const s
 
 const char *key_srcline_string(struct key_context *context, const struct key *key, const struct key_source *source)
 {
-	return source_lines_line(context->lines, source->place, source->caller);
+	return source_lines_line(context->lines, seen(source), source->caller);
 }
 
 const char *key_srcfile_string(struct key_context *context, const struct key *key, const struct key_source *source)
 {
-	return source_lines_file(context->lines, source->place, source->caller);
+	return source_lines_file(context->lines, seen(source), source->caller);
 }
 
-const char *key_srcline_to_string(struct key_context *context, const struct key *key, const struct key_source *source)
+const char *key_srcline_from_string(struct key_context *context, const struct key *key, const struct key_source *source)
 {
-	return source_lines_line(context->lines, source->target, source->caller);
+	return source_lines_line(context->lines, source->place, source->caller);
 }
 
 void key_srcline_identify(const struct key_context *context, const struct key_source *source, uint64_t *words)
 {
-	words[0] = (uintptr_t)source_lines_line(context->lines, source->place, source->caller);
+	words[0] = (uintptr_t)source_lines_line(context->lines, seen(source), source->caller);
 }
 
 void key_srcfile_identify(const struct key_context *context, const struct key_source *source, uint64_t *words)
 {
-	words[0] = (uintptr_t)source_lines_file(context->lines, source->place, source->caller);
+	words[0] = (uintptr_t)source_lines_file(context->lines, seen(source), source->caller);
 }
 
-void key_srcline_to_identify(const struct key_context *context, const struct key_source *source, uint64_t *words)
+void key_srcline_from_identify(const struct key_context *context, const struct key_source *source, uint64_t *words)
 {
-	words[0] = (uintptr_t)source_lines_line(context->lines, source->target, source->caller);
+	words[0] = (uintptr_t)source_lines_line(context->lines, source->place, source->caller);
 }
 
 /* Branch addresses: the symbol and the distance from its start. */
@@ -339,9 +363,9 @@ void key_addr_from_identify(const struct key_context *context, const struct key_
 	words[0] = source->place->ip;
 }
 
-void key_addr_to_identify(const struct key_context *context, const struct key_source *source, uint64_t *words)
+void key_addr_identify(const struct key_context *context, const struct key_source *source, uint64_t *words)
 {
-	words[0] = source->target->ip;
+	words[0] = seen(source)->ip;
 }
 
 int64_t key_addr_from_number(struct key_context *context, const struct key *key, const struct key_source *source)
@@ -349,9 +373,9 @@ int64_t key_addr_from_number(struct key_context *context, const struct key *key,
 	return (int64_t)source->place->ip;
 }
 
-int64_t key_addr_to_number(struct key_context *context, const struct key *key, const struct key_source *source)
+int64_t key_addr_number(struct key_context *context, const struct key *key, const struct key_source *source)
 {
-	return (int64_t)source->target->ip;
+	return (int64_t)seen(source)->ip;
 }
 
 static void add_address(const struct fold_frame *place, struct strbuf *out)
@@ -374,7 +398,7 @@ void key_addr_from_text(struct key_context *context, const struct key *key, cons
 
 void key_addr_text(struct key_context *context, const struct key *key, const struct key_source *source, struct strbuf *out)
 {
-	strbuf_printf(out, "%#lx", source->place->ip);
+	strbuf_printf(out, "%#lx", seen(source)->ip);
 }
 
 void key_addr_to_text(struct key_context *context, const struct key *key, const struct key_source *source, struct strbuf *out)

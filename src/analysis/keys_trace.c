@@ -41,15 +41,7 @@ static void print_fields(const struct tracepoint *tracepoint, const void *raw, u
 		if (field->flags & TRACEPOINT_FIELD_COMMON)
 			continue;
 		strbuf_printf(out, " %s=", field->name);
-		if (field->flags & TRACEPOINT_FIELD_STRING) {
-			size_t len;
-			const char *text = untrusted_raw(tracepoint_read_string(field, raw, size, &len));
-			strbuf_add(out, text, strnlen(text, len));
-		} else if (field->flags & TRACEPOINT_FIELD_POINTER) {
-			strbuf_printf(out, "0x%lx", tracepoint_read(field, raw, size));
-		} else {
-			strbuf_printf(out, "%ld", (long)tracepoint_read(field, raw, size));
-		}
+		tracepoint_print_field(field, raw, size, out);
 	}
 }
 
@@ -120,17 +112,7 @@ static void field_value(struct key_context *context, const struct key *key, cons
 		if (found)
 			return;
 	}
-	if (field->flags & TRACEPOINT_FIELD_STRING) {
-		size_t len;
-		const char *text = untrusted_raw(tracepoint_read_string(field, raw, size, &len));
-		strbuf_add(out, text, strnlen(text, len));
-	} else if (field->flags & TRACEPOINT_FIELD_POINTER) {
-		strbuf_printf(out, "0x%lx", tracepoint_read(field, raw, size));
-	} else if (field->flags & TRACEPOINT_FIELD_SIGNED) {
-		strbuf_printf(out, "%ld", (long)tracepoint_read(field, raw, size));
-	} else {
-		strbuf_printf(out, "%lu", tracepoint_read(field, raw, size));
-	}
+	tracepoint_print_field(field, raw, size, out);
 }
 
 static void field_text(struct key_context *context, const struct key *key, const struct key_source *source, struct strbuf *out)

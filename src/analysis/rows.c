@@ -88,9 +88,11 @@ static char mode_level(uint8_t cpumode)
 
 /* The level letter: k, ., g, u, H. An address that isn't mapped has that of the frame looked at before it, beginning with the sample's own: as the kernel's
  * tool shows it. */
-static char row_level(const struct rows *rows, uint32_t row, const struct key_source *source)
+static char row_level(const struct rows *rows, uint32_t row, const struct key *key, const struct key_source *source)
 {
 	const struct fold *fold = rows->fold;
+	if (rows->options.branches && !(key->flags & KEY_BRANCH))
+		return mode_level(fold->entries[rows->rows[row].first].cpumode);
 	if (rows->options.branches)
 		return mode_level(source->place->cpumode);
 	if (!source->caller)
@@ -125,7 +127,7 @@ void rows_source(const struct rows *rows, uint32_t row, const struct key *key, s
 	class_source(rows, classes_of_row(rows, row, key), key, ret);
 	ret->count = rows->sums[row * rows->options.event_count].count;
 	if (key->domain == KEY_PLACE)
-		ret->level = row_level(rows, row, ret);
+		ret->level = row_level(rows, row, key, ret);
 }
 
 static size_t classes_with(const struct rows *rows, const struct key *key)
@@ -208,7 +210,7 @@ bool rows_have_unresolved(const struct rows *rows, const struct key *key)
 		if (!(shown[class / 64] >> (class % 64) & 1))
 			continue;
 		class_source(rows, class, key, &source);
-		found = !source.place->symbol;
+		found = !(source.target ? source.target : source.place)->symbol;
 	}
 	free(shown);
 	return found;

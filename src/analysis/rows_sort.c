@@ -67,8 +67,9 @@ static int64_t place_address(const struct rows *rows, uint32_t place)
 	struct key_source source;
 	static const struct key any = {.domain = KEY_PLACE};
 	classes_source(rows, CLASS_PLACE, place, &any, &source);
-	const struct fold_frame *frame = source.place;
-	return (int64_t)(frame->symbol ? frame->symbol->start : frame->map && !source.caller ? map_to_dso(frame->map, frame->ip) : frame->ip);
+	const struct fold_frame *frame = source.target ? source.target : source.place;
+	bool raw = source.caller || source.target || !frame->map;
+	return (int64_t)(frame->symbol ? frame->symbol->start : raw ? frame->ip : map_to_dso(frame->map, frame->ip));
 }
 
 /* Rows with equal ranks: by address, as signed numbers. */

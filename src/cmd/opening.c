@@ -89,6 +89,19 @@ static struct error *check_files(const struct input_options *input)
 	return NULL;
 }
 
+/* Names for the kernel addresses that tracepoints print (%pS). */
+static const char *name_kernel_function(void *context, uint64_t address, uint64_t *ret_start, const char **ret_module)
+{
+	struct opening *opening = context;
+	struct frame frame;
+	resolver_frame(opening->resolver, opening->session->machine->kernel_maps, CPUMODE_KERNEL, address, UINT64_MAX, &frame);
+	if (!frame.symbol)
+		return NULL;
+	*ret_start = address - (frame.dso_addr - frame.symbol->start);
+	*ret_module = frame.map->dso->kind == DSO_KERNEL_MODULE ? frame.map->dso->short_name : NULL;
+	return frame.symbol->name;
+}
+
 struct error *opening_begin(struct opening *opening, const struct opening_options *options)
 {
 	const struct input_options *input = options->input;
@@ -135,6 +148,8 @@ struct error *opening_begin(struct opening *opening, const struct opening_option
 	if (!options->streaming)
 		hot_files_fetch(opening->session, &symbols);
 	opening->resolver = resolver_create(opening->session->machine, &symbols);
+	if (opening->session->reader->formats)
+		tracepoint_formats_set_resolver(opening->session->reader->formats, name_kernel_function, opening);
 	return NULL;
 }
 

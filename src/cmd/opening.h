@@ -29,7 +29,8 @@ struct opening {
 	struct debug_server *debug_server; /* or NULL */
 };
 
-/* Opens the recording and shows progress while its first pass runs. All zero is an opening that opening_end() accepts. */
+/* Opens the recording and shows progress while its first pass runs. `opening` must stay where it is: tracepoints that print kernel addresses ask it for
+ * names. All zero is an opening that opening_end() accepts. */
 struct error *opening_begin(struct opening *opening, const struct opening_options *options);
 void opening_end(struct opening *opening);
 /* --stitch-lbr: NULL, with a warning, when the recording gives nothing to stitch. Freed by the caller. */

@@ -164,10 +164,10 @@ static uint64_t lost_samples(const struct session *session)
 	return lost;
 }
 
-static void print_header(const struct session *session, bool full)
+static void print_header(const struct session *session, bool full, bool facts_alone)
 {
 	struct strbuf text = {0};
-	features_print(session->reader, full, &text);
+	(facts_alone ? features_print_facts : features_print)(session->reader, full, &text);
 	fwrite(strbuf_str(&text), 1, text.len, stdout);
 	strbuf_deinit(&text);
 }
@@ -187,9 +187,12 @@ static void print_top(const struct report *report)
 	if (report->options->output.quiet || report->options->format)
 		return;
 	if (report->options->header)
-		print_header(report->session, report->options->show_info);
+		print_header(report->session, report->options->show_info, false);
 	else
 		printf("# To display the perf.data header info, please use --header/--header-only options.\n#\n");
+	/* The kernel's perf shows the facts of a stream as they come. */
+	if (report->options->show_info && !report->options->header && report->session->reader->pipe)
+		print_header(report->session, true, true);
 	print_elided(report);
 	printf("#\n# Total Lost Samples: %lu\n#\n", lost_samples(report->session));
 }
@@ -242,7 +245,7 @@ static struct error *show(struct report *report)
 	report->session = report->opening.session;
 	if (options->header_only) {
 		pager_start("report");
-		print_header(report->session, options->show_info);
+		print_header(report->session, options->show_info, false);
 		return NULL;
 	}
 	if (options->dump)
@@ -294,10 +297,6 @@ static struct error *use_words(int words, char **argv, struct report_options *op
 		options->symbol_filter = argv[0];
 	else if (words)
 		return error_new_kind(ERROR_USAGE, "'%s' is not understood", argv[words > 1]);
-	if (options->exclude_other && !options->parent)
-		return error_new_kind(ERROR_USAGE, "-x: say with -p REGEX which callers count");
-	if (options->callgraph.mode != CALLGRAPH_NONE && options->percent_limit > 0)
-		options->callgraph.min_percent = options->percent_limit;
 	return NULL;
 }
 

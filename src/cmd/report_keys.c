@@ -40,9 +40,23 @@ static struct error *unknown_key(const char *name, const char *option)
 	return error;
 }
 
+/* Keys of the kernel's perf that need what recordings don't tell here. */
+static struct error *check_refused(const char *name, const char *option)
+{
+	static const char *const types[] = {"type", "typeoff", "typecln"};
+	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++)
+		if (!strcmp(name, types[i]))
+			return error_new_kind(ERROR_USAGE, "%s %s: types of data aren't told from instructions; 'event' is the name of the event, "
+							   "'symbol_daddr' with --mem-mode the variable", option, name);
+	return NULL;
+}
+
 static struct error *add_name(struct report *report, const char *name, const char *option, struct key_list *list)
 {
 	const struct key *key = key_find(name, report->branch_mode);
+	struct error *refused = check_refused(name, option);
+	if (refused)
+		return refused;
 	if (key && (key->flags & KEY_BRANCH) && !report->branch_mode)
 		return error_new_kind(ERROR_USAGE, "%s %s: needs branch records: record with -b, report with -b", option, name);
 	if (key && (key->flags & KEY_MEMORY) && !report->options->mem_mode)
@@ -193,7 +207,7 @@ struct error *report_setup_keys(struct report *report)
 	struct error *error = add_names(report, sort_text(report), "-s", &report->sort);
 	if (error)
 		return error;
-	if (options->parent)
+	if (options->parent || options->exclude_other)
 		add_once(&report->sort, by_name("parent"));
 	default_columns(report);
 	if (options->fields) {

@@ -16,6 +16,16 @@ static struct error *parse_percentage(const struct option *option, const char *a
 	return NULL;
 }
 
+/* Of rows and of what hangs below them; a -g that follows may say something else of the latter. */
+static struct error *parse_limit(const struct option *option, const char *argument, bool negated, void *field)
+{
+	struct report_options *options = (struct report_options *)((char *)field - offsetof(struct report_options, percent_limit));
+	struct error *error = option_percent(option, argument, negated, field);
+	if (!error)
+		options->callgraph.min_percent = options->percent_limit;
+	return error;
+}
+
 static struct error *parse_quantum(const struct option *option, const char *argument, bool negated, void *field)
 {
 	if (!number_parse_duration(argument, "ns", field) || !*(uint64_t *)field)
@@ -88,12 +98,13 @@ const struct option report_option_table[] = {
 	OPTION_FLAG('n', "show-nr-samples", TYPE, show_samples, "a column with the number of samples"),
 	OPTION_FLAG(0, "show-total-period", TYPE, show_period, "a column with the sum of periods"),
 	OPTION_FLAG(0, "show-cpu-utilization", TYPE, show_modes, "columns for kernel and user mode"),
+	{OPTION_KIND_FLAG, 0, "showcpuutilization", offsetof(TYPE, show_modes), NULL, "the same", NULL, NULL, OPTION_HIDDEN},
 	OPTION_FLAG(0, "children", TYPE, children, "add what callees use to their callers (default with call chains; --no-children)"),
 	OPTION_CUSTOM_FLAGS(0, "group", TYPE, group, NULL, "all events in one table (default: those that were recorded as a group; --no-group)", parse_group, OPTION_NO_ARGUMENT),
 	OPTION_CUSTOM_FLAGS(0, "group-sort-idx", TYPE, group_sort_index, "N", "sort a group's table by its event N (from 0)", parse_group_sort, OPTION_NO_NEGATION),
 	OPTION_FLAG('H', "hierarchy", TYPE, hierarchy, "rows of the first key, below each those of the second, and so on"),
 	OPTION_CUSTOM_FLAGS('b', "branch-stack", TYPE, branches, NULL, "rows are branches: from, to (default when there are branch records; --no-branch-stack)", parse_branches, OPTION_NO_ARGUMENT),
-	OPTION_CUSTOM_FLAGS(0, "percent-limit", TYPE, percent_limit, "PERCENT", "leave out rows and branches below it", option_percent, OPTION_NO_NEGATION),
+	OPTION_CUSTOM_FLAGS(0, "percent-limit", TYPE, percent_limit, "PERCENT", "leave out rows below it, and branches of call graphs unless -g behind it says otherwise", parse_limit, OPTION_NO_NEGATION),
 	OPTION_CUSTOM_FLAGS(0, "percentage", TYPE, relative, "WHAT", "with a filter: 'relative' to what is left or 'absolute' (default)", parse_percentage, OPTION_NO_NEGATION),
 	OPTION_CUSTOM_FLAGS('w', "column-widths", TYPE, widths, "N,…", "widths of the columns", parse_widths, OPTION_NO_NEGATION),
 	OPTION_STRING('t', "field-separator", TYPE, separator, "CHAR", "between columns, instead of spaces"),
@@ -110,7 +121,7 @@ const struct option report_option_table[] = {
 	OPTION_U64(0, "max-stack", TYPE, max_stack, "N", "at most N frames of a stack (127)"),
 	OPTION_STRING(0, "ignore-callees", TYPE, ignore_callees, "REGEX", "stacks begin at these functions: what they call counts as theirs"),
 	OPTION_STRING('p', "parent", TYPE, parent, "REGEX", "callers by which rows are told apart; see the key 'parent'"),
-	OPTION_FLAG('x', "exclude-other", TYPE, exclude_other, "only what has a parent by -p"),
+	OPTION_FLAG('x', "exclude-other", TYPE, exclude_other, "only what has a parent by -p, which is ^sys_|^do_page_fault unless given"),
 	OPTION_HEADING("Which samples"),
 	OPTION_STRING('C', "cpu", TYPE, cpus, "CPUS", "of these CPUs, like 0-3,7"),
 	OPTION_CUSTOM_FLAGS('c', "comms", TYPE, comms, "NAME,…", "of threads with these names", name_list_option, OPTION_NO_NEGATION),

@@ -82,33 +82,109 @@ static void print_task(const struct thread *thread, unsigned int level, bool wit
 	strbuf_deinit(&printer.text);
 }
 
-static bool is_child(const struct thread *parent, const struct thread *thread)
+/* ---- the tree: each task once, below the thread that forked it ---- */
+
+enum { NO_TASK = UINT32_MAX, MOST_LEVELS = 1000 };
+
+struct task {
+	const struct thread *thread;
+	uint32_t parent, child, sibling; /* positions: child is the first, sibling the next; or NO_TASK */
+};
+
+/* The recorder tells of what runs already, and the kernel of what is forked meanwhile: one task may be known twice. */
+static bool is_same_task(const struct thread *thread, const struct thread *later)
 {
-	return thread != parent && thread->ppid == parent->pid && parent->pid == parent->tid;
+	return thread->pid == later->pid && (thread->exit == UINT64_MAX || !thread->comm_count);
 }
 
-static void print_tree(struct thread *const *threads, size_t count, size_t index, unsigned int level, bool with_maps)
+/* The last of those that are the same task. */
+static const struct thread *stand_in(const struct machine *machine, const struct thread *thread)
 {
-	print_task(threads[index], level, with_maps);
-	for (size_t i = 0; level < 200 && i < count; i++)
-		if (is_child(threads[index], threads[i]))
-			print_tree(threads, count, i, level + 1, with_maps);
+	const struct thread *found = machine_thread(machine, thread->tid, UINT64_MAX);
+	for (const struct thread *later = found; later && later != thread; later = later->older)
+		if (!later->older || !is_same_task(later->older, later))
+			found = later->older;
+	return found ? found : thread;
+}
+
+/* False where that would make a circle: a broken recording can say so. */
+static bool can_be_parent(const struct task *tasks, uint32_t parent, uint32_t child)
+{
+	for (unsigned int level = 0; level < MOST_LEVELS; level++) {
+		if (parent == child)
+			return false;
+		parent = tasks[parent].parent;
+		if (parent == NO_TASK)
+			return true;
+	}
+	return false;
+}
+
+static int by_task(const void *a, const void *b)
+{
+	return by_tid(&((const struct task *)a)->thread, &((const struct task *)b)->thread);
+}
+
+/* All tasks by their ids; returns how many. */
+static uint32_t list_tasks(const struct machine *machine, struct task *tasks)
+{
+	uint32_t count = 0;
+	for (size_t i = 0; i < machine->threads.len; i++)
+		if (stand_in(machine, machine->threads.data[i]) == machine->threads.data[i])
+			tasks[count++] = (struct task){.thread = machine->threads.data[i], .parent = NO_TASK, .child = NO_TASK, .sibling = NO_TASK};
+	qsort(tasks, count, sizeof(*tasks), by_task);
+	return count;
+}
+
+static void link_tasks(const struct machine *machine, struct task *tasks, uint32_t count)
+{
+	uint32_t *positions = mem_alloc_array(machine->threads.len + 1, sizeof(*positions));
+	for (uint32_t i = 0; i < count; i++)
+		positions[tasks[i].thread->index] = i;
+	for (uint32_t i = count; i-- > 0;) {
+		const struct thread *parent = machine_thread(machine, tasks[i].thread->ppid, tasks[i].thread->start);
+		parent = parent ? stand_in(machine, parent) : NULL;
+		if (!parent || parent->index >= machine->threads.len || !can_be_parent(tasks, positions[parent->index], i))
+			continue;
+		struct task *above = &tasks[positions[parent->index]];
+		tasks[i].parent = positions[parent->index];
+		tasks[i].sibling = above->child;
+		above->child = i;
+	}
+	free(positions);
+}
+
+/* A task and all below it. */
+static void print_tree(const struct task *tasks, uint32_t root, bool with_maps)
+{
+	unsigned int level = 0;
+	uint32_t at = root;
+	for (;;) {
+		print_task(tasks[at].thread, level, with_maps);
+		if (tasks[at].child != NO_TASK) {
+			at = tasks[at].child;
+			level++;
+			continue;
+		}
+		while (at != root && tasks[at].sibling == NO_TASK) {
+			at = tasks[at].parent;
+			level--;
+		}
+		if (at == root)
+			return;
+		at = tasks[at].sibling;
+	}
 }
 
 void report_tasks(const struct session *session, bool with_maps)
 {
-	size_t count = session->machine->threads.len;
-	struct thread **threads = mem_alloc_array(count + 1, sizeof(*threads));
-	for (size_t i = 0; i < count; i++)
-		threads[i] = session->machine->threads.data[i];
-	qsort(threads, count, sizeof(*threads), by_tid);
+	const struct machine *machine = session->machine;
+	struct task *tasks = mem_alloc_array(machine->threads.len + 1, sizeof(*tasks));
+	uint32_t count = list_tasks(machine, tasks);
+	link_tasks(machine, tasks, count);
 	printf("# %8s %8s %8s  %s\n", "pid", "tid", "ppid", "comm");
-	for (size_t i = 0; i < count; i++) {
-		bool root = true;
-		for (size_t p = 0; p < count && root; p++)
-			root = !is_child(threads[p], threads[i]);
-		if (root)
-			print_tree(threads, count, i, 0, with_maps);
-	}
-	free(threads);
+	for (uint32_t i = 0; i < count; i++)
+		if (tasks[i].parent == NO_TASK)
+			print_tree(tasks, i, with_maps);
+	free(tasks);
 }

@@ -365,7 +365,7 @@ static struct rows *make_rows(struct report *report, const struct event *const *
 		.branches = report->branch_mode,
 		.caller_order = report->caller_order,
 		.tie_by_depth = options->callgraph.mode != CALLGRAPH_NONE,
-		.exclude_other = options->exclude_other && report->has_parent_regex && options->parent,
+		.exclude_other = options->exclude_other,
 		.shown = filtered ? report_shown : NULL,
 		.place_shown = options->symbol_filter ? report_place_shown : NULL,
 		.context = report,

@@ -246,19 +246,6 @@ static bool can_batch(const struct run *run)
 	       !script_text_ordered(run->text) && !script_filter_is_ordered(&run->filter);
 }
 
-/* Names for the kernel addresses that tracepoints print (%pS). */
-static const char *name_kernel_function(void *context, uint64_t address, uint64_t *ret_start, const char **ret_module)
-{
-	struct run *run = context;
-	struct frame frame;
-	resolver_frame(run->resolver, run->session->machine->kernel_maps, CPUMODE_KERNEL, address, UINT64_MAX, &frame);
-	if (!frame.symbol)
-		return NULL;
-	*ret_start = address - (frame.dso_addr - frame.symbol->start);
-	*ret_module = frame.map->dso->kind == DSO_KERNEL_MODULE ? frame.map->dso->short_name : NULL;
-	return frame.symbol->name;
-}
-
 static void init_text_options(struct script_text_options *ret, const struct script_options *options)
 {
 	*ret = (struct script_text_options){
@@ -287,8 +274,6 @@ struct error *script_run(const struct script_options *options, struct opening *o
 	init_text_options(&run.text_options, options);
 	run.text_options.stitcher = options->stitch_lbr ? opening_stitcher(opening) : NULL;
 	run.text = create_text(&run);
-	if (run.session->reader->formats)
-		tracepoint_formats_set_resolver(run.session->reader->formats, name_kernel_function, &run);
 	script_output_init(&run.output, STDOUT_FILENO, !run.session->reader->stable);
 	struct error *error = script_open_dlfilter(options, opening, &run.dlfilter);
 	if (!error)

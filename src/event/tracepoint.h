@@ -77,6 +77,9 @@ const void *tracepoint_read_bytes(const struct tracepoint_field *field, const vo
 /* A string field, static or dynamic; "" when damaged. The string ends at *ret_len at the latest and need not have a NUL. */
 const struct untrusted *tracepoint_read_string(const struct tracepoint_field *field, const void *raw, size_t size, size_t *ret_len);
 
+/* A field as recorded: text, a number (pointers and longs in hexadecimal, but signed ones of 64 bits), or "ARRAY[0a, 00]". Safe for a terminal. */
+void tracepoint_print_field(const struct tracepoint_field *field, const void *raw, size_t size, struct strbuf *out);
+
 /* What `perf script` prints behind the event's name: the print format applied to the record. The text is safe for a terminal (base/text.h),
  * but for tabs and newlines that the format itself has. */
 void tracepoint_print(const struct tracepoint *tracepoint, const void *raw, size_t size, struct strbuf *out);

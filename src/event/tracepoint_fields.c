@@ -1,4 +1,4 @@
-/* Listing the fields of a record whose print format is not understood. */
+/* Fields as they were recorded, and the list of them for a record whose print format is not understood. */
 #include "event/tracepoint_internal.h"
 
 #include "base/text.h"
@@ -45,6 +45,14 @@ static void print_integer(const struct tracepoint_field *field, uint64_t value, 
 		strbuf_printf(out, is_long ? "0x%llx" : "%llu", (unsigned long long)value);
 }
 
+void tracepoint_print_field(const struct tracepoint_field *field, const void *raw, size_t size, struct strbuf *out)
+{
+	if (field->flags & TRACEPOINT_FIELD_ARRAY)
+		print_array(field, raw, size, out);
+	else
+		print_integer(field, tracepoint_read(field, raw, size), out);
+}
+
 void tracepoint_print_fields(const struct tracepoint *tracepoint, const void *raw, size_t size, struct strbuf *out)
 {
 	strbuf_add_str(out, "[FAILED TO PARSE]");
@@ -53,9 +61,6 @@ void tracepoint_print_fields(const struct tracepoint *tracepoint, const void *ra
 		if (field->flags & TRACEPOINT_FIELD_COMMON)
 			continue;
 		strbuf_printf(out, " %s=", field->name);
-		if (field->flags & TRACEPOINT_FIELD_ARRAY)
-			print_array(field, raw, size, out);
-		else
-			print_integer(field, tracepoint_read(field, raw, size), out);
+		tracepoint_print_field(field, raw, size, out);
 	}
 }

@@ -380,7 +380,7 @@ static const struct {
 	[FEATURE_PMU_CAPS] = {print_pmu_caps},
 };
 
-static void print_features(const struct reader *reader, bool full, struct strbuf *out)
+void features_print_facts(const struct reader *reader, bool full, struct strbuf *out)
 {
 	for (unsigned int feature = 0; feature < FEATURE_COUNT; feature++) {
 		if (!features_has(&reader->features, feature) || !printers[feature].print)
@@ -414,10 +414,10 @@ void features_print(const struct reader *reader, bool full, struct strbuf *out)
 	/* In the pipe form features come as records, and the kernel's perf prints them behind the block. */
 	if (reader->pipe) {
 		strbuf_add_str(out, "# ========\n#\n");
-		print_features(reader, full, out);
+		features_print_facts(reader, full, out);
 		return;
 	}
-	print_features(reader, full, out);
+	features_print_facts(reader, full, out);
 	print_missing(reader, out);
 	strbuf_add_str(out, "# ========\n#\n");
 }

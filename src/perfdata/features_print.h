@@ -9,3 +9,5 @@
 /* Adds the whole block of "# " lines, "# ========" at both ends. `full` (-I): topology, caches and memory too, else a line says that they
  * are there. Names are made safe for terminals. */
 void features_print(const struct reader *reader, bool full, struct strbuf *out);
+/* The facts alone, without the block's two ends and what says where the data lie. */
+void features_print_facts(const struct reader *reader, bool full, struct strbuf *out);

@@ -203,7 +203,7 @@ def branch_data(oracle, tmp_path_factory):
 
 
 @pytest.mark.parametrize("words", ["", "-s srcline_from,srcline_to", "-s addr_from,addr_to", "-s dso_from,mispredict,comm", "-s in_tx,abort,comm",
-                                   "-s srcline_to,cycles -n"])
+                                   "-s srcline_to,cycles -n", "-s dso", "-s sym", "-s comm,dso,sym -n"])
 def test_branches(perf, oracle, branch_data, words):
     theirs = text(oracle, branch_data, words.split())
     assert text(perf, branch_data, words.split()) == theirs
@@ -245,3 +245,13 @@ def test_reference_call_graphs(perf, oracle, program):
     graph = {table: [line for line in ours[table][1:] if "%" not in line and "#" not in line] for table in (0, 1)}
     assert graph[0] == graph[1] and [line.strip("-| ") for line in graph[0]] == ["", *stacks["leaf"], "", *stacks["fib"]]
     assert "show reference" not in str(tables(perf)) and [line.rstrip() for line in tables(perf)[1][1:]] == theirs[1][1:]
+
+
+@pytest.mark.parametrize("keys", ["dso", "sym", "sym,dso", "comm,dso,sym", "dso_from,sym"])
+@pytest.mark.parametrize("name", ["GrapheneOS+platform_system_extras/simpleperf/testdata/perf_b.data",
+                                  "google+perf_data_converter/src/quipper/testdata/perf.data.branch-4.14"])
+def test_rows_are_where_branches_went(perf, oracle, corpus, name, keys):
+    """Without any file of the recorded machine."""
+    theirs = text(oracle, corpus / name, ["-s", keys])
+    assert text(perf, corpus / name, ["-s", keys]) == theirs
+    assert len(theirs) > 6

@@ -1,0 +1,178 @@
+"""perf report as scripts written for the kernel's perf call it: the same words, the same answers."""
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
+import recording
+
+PROGRAM = r"""
+__attribute__((noinline)) long hot(long n) { return n * n + 1; }
+__attribute__((noinline)) long warm(long n) { return hot(n) + 2; }
+__attribute__((noinline)) long sys_work(long n) { return warm(n) + 3; }
+int main(int argc, char **argv) { return (int)(sys_work(argc) + warm(argc)); }
+"""
+HEAD = """\
+feature event_desc
+event cpu-clock type=1 config=0 sample=IP|TID|TIME|PERIOD|CALLCHAIN flags=sample_id_all,mmap,mmap2,comm,task ids=1 period=1
+comm pid=7 tid=7 time=1 name=prog
+"""
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory):
+    if not shutil.which("gcc"):
+        pytest.skip("gcc is not installed")
+    directory = tmp_path_factory.mktemp("scripts")
+    (directory / "prog.c").write_text(PROGRAM)
+    subprocess.run(["gcc", "-O1", "-fno-optimize-sibling-calls", "-fno-ipa-cp", "-no-pie", "-o", "prog", "prog.c"], cwd=directory, check=True)
+    return directory / "prog"
+
+
+@pytest.fixture(scope="module")
+def chains(program):
+    """Samples of two ways to hot(), and of one without it."""
+    symbols = subprocess.run(["nm", program], check=True, capture_output=True, text=True).stdout
+    at = {name: int(re.search(rf"(\w+) T {name}\n", symbols)[1], 16) + 4 for name in ("main", "sys_work", "warm", "hot")}
+    text = HEAD + f"mmap2 pid=7 tid=7 addr=0x401000 len=0x1000 pgoff=0x1000 time=2 prot=5 flags=2 name={program}\n"
+    for i in range(1000):
+        stack = ["hot", "warm", "sys_work", "main"] if i % 50 == 0 else ["hot", "warm", "main"] if i % 3 else ["main"]
+        text += f"sample ip={at[stack[0]]:#x} pid=7 tid=7 time={10 + i} period=1 chain=user,{','.join(f'{at[name]:#x}' for name in stack)}\n"
+    path = program.parent / "chains.data"
+    path.write_bytes(recording.Maker(text).make())
+    return path
+
+
+def text_of(tool, path, *words, **arguments):
+    done = tool("report", "--stdio", "-i", path, *words, **arguments)
+    assert done.returncode == 0, done.stderr
+    return [line.rstrip() for line in done.stdout.splitlines() if line.strip(" #") and "(Tip:" not in line]
+
+
+@pytest.mark.parametrize("words", ["--percent-limit 5 -g caller,0.1", "--percent-limit 5 -g caller", "-g caller,0.1 --percent-limit 5", "--percent-limit 5",
+                                   "--no-children --percent-limit 5 -g callee,0.1"])
+def test_limits_of_rows_and_of_graphs(perf, oracle, chains, words):
+    """The last word about graphs counts."""
+    ours = text_of(perf, chains, *words.split())
+    assert ours == text_of(oracle, chains, *words.split())
+    assert any("--sys_work" in line for line in ours) == ("0.1" in words.split()[-1])
+
+
+@pytest.mark.parametrize("words", ["-x", "-x --no-children", "-x --no-children -s sym", "-x -s parent,sym", "-x -p ^warm"])
+def test_only_what_has_a_parent(perf, oracle, chains, words):
+    """The kernel's perf shows nothing unless parents are asked for otherwise too: -p with its own default is asked for here."""
+    ours = text_of(perf, chains, "-g", "none", *words.split())
+    asked = words.split() + (["-p", "(^sys_|^do_page_fault)"] if "-p" not in words else [])
+    assert ours == text_of(oracle, chains, "-g", "none", *asked)
+    assert any("hot" in line for line in ours) and not any("other" in line for line in ours)
+
+
+def test_both_names_of_the_columns_for_modes(perf, oracle, chains):
+    ours = text_of(perf, chains, "--showcpuutilization", "-g", "none")
+    assert ours == text_of(oracle, chains, "--show-cpu-utilization", "-g", "none") == text_of(perf, chains, "--show-cpu-utilization", "-g", "none")
+    assert any(" sys " in line and " usr " in line for line in ours)
+
+
+TASKS = HEAD + """\
+fork pid=2 ppid=0 tid=2 ptid=0 time=0
+comm pid=2 tid=2 time=0 name=kthreadd
+fork pid=30 ppid=2 tid=30 ptid=2 time=0
+comm pid=30 tid=30 time=0 name=kworker/0
+fork pid=31 ppid=2 tid=31 ptid=2 time=0
+comm pid=31 tid=31 time=0 name=kworker/1
+fork pid=2 ppid=0 tid=2 ptid=0 time=5
+comm pid=2 tid=2 time=6 name=kthreadd
+fork pid=30 ppid=2 tid=30 ptid=2 time=7
+comm pid=30 tid=30 time=8 name=kworker/0
+mmap2 pid=30 tid=30 addr=0x401000 len=0x1000 pgoff=0x1000 time=8 prot=5 flags=2 name=/bin/one
+fork pid=40 ppid=7 tid=40 ptid=7 time=9
+fork pid=40 ppid=40 tid=41 ptid=40 time=10
+comm pid=40 tid=41 time=11 name=second
+sample ip=0x401000 pid=40 tid=41 time=12 period=1
+"""
+
+
+@pytest.mark.parametrize("option", ["--tasks", "--mmaps"])
+def test_each_task_once(perf, oracle, tmp_path, option):
+    """That run already when the recording begins, and of which the kernel tells as well. The kernel's perf has brothers in another order."""
+    (tmp_path / "perf.data").write_bytes(recording.Maker(TASKS).make())
+
+    def tasks(tool):
+        return sorted(" ".join(line.split()) for line in text_of(tool, tmp_path / "perf.data", option) if "swapper" not in line)
+    ours = tasks(perf)
+    assert ours == tasks(oracle)
+    assert sum("kworker" in line for line in ours) == 2 and sum("kthreadd" in line for line in ours) == 1
+    assert [line.split("|")[1] for line in text_of(perf, tmp_path / "perf.data", "--tasks") if "k" in line[20:]][:3] == [" kthreadd", "  kworker/0", "  kworker/1"]
+
+
+def test_circle_of_parents(perf, tmp_path):
+    """A broken recording."""
+    (tmp_path / "perf.data").write_bytes(recording.Maker(HEAD + """\
+fork pid=8 ppid=9 tid=8 ptid=9 time=1
+fork pid=9 ppid=8 tid=9 ptid=8 time=1
+sample ip=0x401000 pid=8 tid=8 time=12 period=1
+""").make())
+    tids = [line.split()[1] for line in text_of(perf, tmp_path / "perf.data", "--tasks") if "|" in line]
+    assert sorted(tids) == sorted(set(tids)) and {"8", "9"} <= set(tids)
+
+
+def test_facts_of_a_stream(perf, oracle, live, tmp_path):
+    stream = tmp_path / "stream"
+    stream.write_bytes(oracle("record", "-q", "-o", "-", "-e", "page-faults", "--", "true", text=False).stdout)
+
+    def facts(tool, *words):
+        return text_of(tool, "-", "-I", "-g", "none", *words, stdin=stream.open("rb"))
+    ours = facts(perf)
+    assert ours == facts(oracle)
+    assert any(line.startswith("# pmu mappings") for line in ours) and any(line.startswith("# node0 meminfo") for line in ours)
+    assert facts(perf, "--header")[1:] == facts(oracle, "--header")[1:]
+
+
+def test_name_of_the_event_as_a_key(perf, chains):
+    assert any(line.split()[-1] == "cpu-clock" for line in text_of(perf, chains, "-s", "comm,event", "-g", "none") if "%" in line)
+    refused = perf("report", "-i", chains, "-s", "type")
+    assert refused.returncode == 129 and "types of data" in refused.stderr and "event" in refused.stderr
+
+
+@pytest.fixture(scope="module")
+def tracepoints(oracle, live_system, tmp_path_factory):
+    path = tmp_path_factory.mktemp("tracepoints") / "perf.data"
+    done = oracle("record", "-q", "-o", path, "-e", "kmem:kmalloc,raw_syscalls:sys_enter,syscalls:sys_enter_mmap,sched:sched_process_exec", "--", "sh", "-c",
+                  "ls / >/dev/null; ls / >/dev/null")
+    if done.returncode:
+        pytest.skip(done.stderr)
+    return path
+
+
+def test_kernel_functions_in_tracepoints(perf, oracle, tracepoints):
+    def sites(text):
+        return set(re.findall(r"call_site=(\S+)", text))
+    ours = sites("\n".join(text_of(perf, tracepoints, "-s", "trace")))
+    assert ours == sites(oracle("script", "-F", "event,trace", "-i", tracepoints).stdout)
+    assert any("+0x" in site for site in ours)
+
+
+@pytest.mark.parametrize("event", ["kmem:kmalloc", "syscalls:sys_enter_mmap", "sched:sched_process_exec"])
+def test_fields_as_recorded(perf, oracle, tracepoints, event):
+    """Longs and pointers in hexadecimal. The kernel's perf cuts texts at random, whole rows by fields it doesn't."""
+    words = ["-s", f"{event}.*", "--raw-trace"]
+
+    def table(tool):
+        lines = text_of(tool, tracepoints, *words)
+        begin = next(i for i, line in enumerate(lines) if event in line)
+        end = next((i for i, line in enumerate(lines) if i > begin and "Samples:" in line), len(lines))
+        return sorted(" ".join(line.split()) for line in lines[begin:end] if "%" in line)
+    ours = table(perf)
+    assert ours == table(oracle)
+    assert len(ours) > 1 and any("0x" in line for line in ours) != (event == "sched:sched_process_exec")
+
+
+def test_arrays_as_recorded(perf, oracle, tracepoints):
+    rows = [line for line in text_of(perf, tracepoints, "-s", "trace", "--raw-trace") if "ARRAY[" in line]
+    assert len(rows) > 10 and all(re.search(r"% +id=\d+ args=ARRAY\[([0-9a-f]{2}, ){47}[0-9a-f]{2}\]$", line) for line in rows)
+    theirs = oracle("report", "--stdio", "-i", tracepoints, "-s", "trace", "--raw-trace", text=False).stdout.decode("latin-1")
+    assert {re.search("id=.*", line)[0] for line in rows} == set(re.findall(r"id=\d+ args=ARRAY\[[0-9a-f, ]*\]", theirs))

@@ -258,7 +258,7 @@ void dwarf_values_skip(const struct dwarf_unit *unit, struct cursor *at, const s
 static bool read_attributes(const struct dwarf_unit *unit, struct cursor *at, struct dwarf_abbrevs *abbrevs, struct dwarf_abbrev *abbrev)
 {
 	/* An attribute takes two bytes, and tables don't overlap but in hostile files. */
-	uint64_t most = unit->file->sections[DWARF_ABBREV].size * TABLES_SHARING_BYTES;
+	uint64_t most = dwarf_section_bytes(unit->file, DWARF_ABBREV).size * TABLES_SHARING_BYTES;
 	abbrev->first = (uint32_t)abbrevs->attributes.len;
 	while (!at->failed && unit->file->attribute_count < most) {
 		unit->file->attribute_count++;

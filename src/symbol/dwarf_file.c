@@ -2,6 +2,8 @@
  * gives each section an address of its own. */
 #include "symbol/dwarf_file.h"
 
+#include "symbol/elf.h"
+
 #include <elf.h>
 #include <fcntl.h>
 #include <string.h>
@@ -47,9 +49,20 @@ void dwarf_file_close(struct dwarf_file *file)
 		close(file->fd);
 }
 
+/* libdw inflates everything at once, whatever that takes. */
+static bool may_inflate(const char *path)
+{
+	struct elf_file elf = {0};
+	struct error *error = elf_open(path, &elf);
+	bool may = !error && elf_may_inflate(&elf, path);
+	error_free(error);
+	elf_close(&elf);
+	return may;
+}
+
 bool dwarf_file_open(const char *path, struct dwarf_file *ret)
 {
-	struct dwarf_file file = {.fd = open(path, O_RDONLY | O_CLOEXEC)};
+	struct dwarf_file file = {.fd = may_inflate(path) ? open(path, O_RDONLY | O_CLOEXEC) : -1};
 	if (file.fd < 0)
 		return false;
 	bool ok = is_relocatable(file.fd) ? open_relocatable(&file, path) : (file.dwarf = dwarf_begin(file.fd, DWARF_C_READ)) != NULL;

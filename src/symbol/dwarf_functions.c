@@ -135,7 +135,7 @@ static void walk_unit(struct walk *walk)
 
 void dwarf_functions_read(const struct dwarf_unit *unit, struct dwarf_functions *ret)
 {
-	struct walk walk = {.unit = unit, .functions = ret, .info = unit->file->sections[DWARF_INFO].data, .around = {OUTSIDE}};
+	struct walk walk = {.unit = unit, .functions = ret, .info = dwarf_section_bytes(unit->file, DWARF_INFO).data, .around = {OUTSIDE}};
 	*ret = (struct dwarf_functions){0};
 	walk.at = cursor_init(walk.info + unit->first, unit->end - unit->first, unit->file->elf.swap);
 	walk_unit(&walk);

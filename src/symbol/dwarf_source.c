@@ -10,15 +10,12 @@
 #include "base/mem.h"
 #include "symbol/debug_info.h"
 #include "symbol/dwarf_unit.h"
-#include "symbol/inflate.h"
 
 #include <elf.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-enum { SECTION_LIMIT = 1 << 30 };
 
 static const char *const names[DWARF_SECTIONS] = {
 	[DWARF_INFO] = "info",	       [DWARF_ABBREV] = "abbrev",	    [DWARF_LINE] = "line",	   [DWARF_STR] = "str",
@@ -27,21 +24,6 @@ static const char *const names[DWARF_SECTIONS] = {
 };
 
 /* ---- sections ---- */
-
-/* The older form of compression: the name begins with .z, the contents with "ZLIB" and the size, big endian. */
-static const uint8_t *inflate_old(const struct elf_file *elf, const struct elf_section *section, size_t *ret_size, void **ret_owned)
-{
-	const uint8_t *data = elf_section_data(elf, section);
-	if (!data || section->size < 12 || memcmp(data, "ZLIB", 4) != 0)
-		return NULL;
-	uint64_t size = 0;
-	for (int i = 4; i < 12; i++)
-		size = size << 8 | data[i];
-	if (size > SECTION_LIMIT)
-		return NULL;
-	*ret_owned = inflate_buffer(INFLATE_GZIP, data + 12, section->size - 12, size, ret_size);
-	return *ret_owned;
-}
 
 static const struct elf_section *find_section(const struct elf_file *elf, const char *start, const char *name, bool split)
 {
@@ -105,22 +87,31 @@ static void relocate_section(struct dwarf_source *file, enum dwarf_section which
 	}
 }
 
-static void load_section(struct dwarf_source *file, enum dwarf_section which, bool split)
+static void load_section(struct dwarf_source *file, enum dwarf_section which)
 {
 	const struct elf_file *elf = &file->elf;
 	struct dwarf_bytes *bytes = &file->sections[which];
-	const struct elf_section *section = find_section(elf, "", names[which], split);
-	if (section) {
-		bytes->data = elf_section_inflate(elf, section, &bytes->size, &file->owned[which]);
-	} else {
-		section = find_section(elf, "z", names[which], split);
-		if (section)
-			bytes->data = inflate_old(elf, section, &bytes->size, &file->owned[which]);
-	}
+	const struct elf_section *section = find_section(elf, "", names[which], file->split);
+	if (!section)
+		section = find_section(elf, "z", names[which], file->split);
+	bytes->data = section ? elf_section_inflate(elf, section, &bytes->size, &file->owned[which]) : NULL;
 	if (!bytes->data)
 		bytes->size = 0;
-	else if (elf->type == ET_REL && !split)
+	else if (elf->type == ET_REL && !file->split)
 		relocate_section(file, which, (uint32_t)(section - elf->sections));
+}
+
+struct dwarf_bytes dwarf_section_bytes(const struct dwarf_source *source, enum dwarf_section which)
+{
+	struct dwarf_source *file = (struct dwarf_source *)source;
+	if (!__atomic_load_n(&file->loaded[which], __ATOMIC_ACQUIRE)) {
+		pthread_mutex_lock(&file->load_lock);
+		if (!file->loaded[which])
+			load_section(file, which);
+		__atomic_store_n(&file->loaded[which], true, __ATOMIC_RELEASE);
+		pthread_mutex_unlock(&file->load_lock);
+	}
+	return file->sections[which];
 }
 
 /* ---- supplementary files ---- */
@@ -169,13 +160,13 @@ static struct dwarf_source *open_plain(const char *path, bool split)
 {
 	struct dwarf_source *file = mem_zalloc(sizeof(*file));
 	pthread_mutex_init(&file->abbrev_lock, NULL);
+	pthread_mutex_init(&file->load_lock, NULL);
 	file->path = mem_strdup(path);
+	file->split = split;
 	struct error *error = elf_open(path, &file->elf);
-	if (!error)
-		for (int i = 0; i < DWARF_SECTIONS; i++)
-			load_section(file, (enum dwarf_section)i, split);
+	bool opened = !error && elf_may_inflate(&file->elf, path);
 	error_free(error);
-	if (file->sections[DWARF_INFO].data && file->sections[DWARF_ABBREV].data) {
+	if (opened && dwarf_section_bytes(file, DWARF_INFO).data && dwarf_section_bytes(file, DWARF_ABBREV).data) {
 		dwarf_units_read(file);
 		return file;
 	}
@@ -201,16 +192,17 @@ void dwarf_source_close(struct dwarf_source *file)
 		free(file->owned[i]);
 	elf_close(&file->elf);
 	pthread_mutex_destroy(&file->abbrev_lock);
+	pthread_mutex_destroy(&file->load_lock);
 	free(file->path);
 	free(file);
 }
 
 struct cursor dwarf_cursor(const struct dwarf_source *file, enum dwarf_section section, uint64_t offset)
 {
-	const struct dwarf_bytes *bytes = &file->sections[section];
-	if (offset > bytes->size || !bytes->data)
+	struct dwarf_bytes bytes = dwarf_section_bytes(file, section);
+	if (offset > bytes.size || !bytes.data)
 		return (struct cursor){.failed = true};
-	return cursor_init(bytes->data + offset, bytes->size - offset, file->elf.swap);
+	return cursor_init(bytes.data + offset, bytes.size - offset, file->elf.swap);
 }
 
 const char *dwarf_string(const struct dwarf_source *file, enum dwarf_section section, uint64_t offset)

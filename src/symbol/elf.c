@@ -16,7 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { INFLATE_LIMIT = 1 << 30, HEADERS_MAX = 1 << 20 };
+enum { HEADERS_MAX = 1 << 20 };
 
 static struct cursor cursor_at(const struct elf_file *elf, uint64_t offset, uint64_t size)
 {
@@ -206,11 +206,11 @@ struct error *elf_open(const char *path, struct elf_file *ret)
 		return error;
 	enum inflate_kind kind = inflate_detect(mapping.data, mapping.size);
 	if (kind != INFLATE_NONE) {
-		size_t size;
-		void *bytes = inflate_buffer(kind, mapping.data, mapping.size, INFLATE_LIMIT, &size);
+		size_t size, limit = inflate_limit(mapping.size);
+		void *bytes = inflate_buffer(kind, mapping.data, mapping.size, limit, &size);
 		mapping_close(&mapping);
 		if (!bytes)
-			return error_new_kind(ERROR_FORMAT, "%s: cannot be uncompressed", path);
+			return error_new_kind(ERROR_FORMAT, "%s: cannot be uncompressed, or is larger than %zu MB then", path, limit >> 20);
 		return elf_open_memory(bytes, size, path, ret);
 	}
 	struct elf_file elf = {.data = mapping.data, .size = mapping.size, .mapping = mapping};
@@ -245,26 +245,6 @@ const uint8_t *elf_section_data(const struct elf_file *elf, const struct elf_sec
 	if (section->type == SHT_NOBITS)
 		return NULL;
 	return cursor_at(elf, section->offset, section->size).at;
-}
-
-const uint8_t *elf_section_inflate(const struct elf_file *elf, const struct elf_section *section, size_t *ret_size, void **ret_owned)
-{
-	const uint8_t *data = elf_section_data(elf, section);
-	*ret_owned = NULL;
-	*ret_size = section->size;
-	if (!data || !(section->flags & SHF_COMPRESSED))
-		return data;
-	struct cursor at = cursor_init(data, section->size, elf->swap);
-	uint32_t type = cursor_u32(&at);
-	if (elf->is_64bit)
-		cursor_u32(&at);
-	uint64_t size = cursor_word(&at, elf->is_64bit);
-	cursor_word(&at, elf->is_64bit);
-	if (at.failed || size > INFLATE_LIMIT)
-		return NULL;
-	enum inflate_kind kind = type == ELFCOMPRESS_ZLIB ? INFLATE_GZIP : type == 2 ? INFLATE_ZSTD : INFLATE_NONE;
-	*ret_owned = inflate_buffer(kind, at.at, cursor_left(&at), size, ret_size);
-	return *ret_owned;
 }
 
 const struct elf_segment *elf_segment_of(const struct elf_file *elf, uint64_t vaddr)

@@ -62,8 +62,13 @@ void elf_close(struct elf_file *elf);
 const struct elf_section *elf_section(const struct elf_file *elf, const char *name);
 /* The bytes of a section, NULL for SHT_NOBITS or when it is not wholly within the file. */
 const uint8_t *elf_section_data(const struct elf_file *elf, const struct elf_section *section);
-/* The same, inflated if the section is compressed (SHF_COMPRESSED); free() *ret_owned afterwards, it may be NULL. */
+/* The same, inflated if the section is compressed (SHF_COMPRESSED, .zdebug_*); NULL too when all compressed sections of the file together
+ * would take more than inflate_limit() allows. free() *ret_owned afterwards, it may be NULL. */
 const uint8_t *elf_section_inflate(const struct elf_file *elf, const struct elf_section *section, size_t *ret_size, void **ret_owned);
+/* What all compressed sections say they take when they are inflated, in bytes. */
+uint64_t elf_inflated_size(const struct elf_file *elf);
+/* Whether the file's compressed sections may be inflated; with its path, a warning says why not. */
+bool elf_may_inflate(const struct elf_file *elf, const char *path);
 /* The PT_LOAD segment that covers a virtual address, or NULL. */
 const struct elf_segment *elf_segment_of(const struct elf_file *elf, uint64_t vaddr);
 /* The name in .gnu_debuglink, or NULL. */

@@ -10,6 +10,14 @@
 #include <zlib.h>
 #include <zstd.h>
 
+enum { RATIO_MAX = 32, ALWAYS = 1 << 20 };
+static const size_t most = (size_t)2 << 30;
+
+size_t inflate_limit(size_t size)
+{
+	return size < (most - ALWAYS) / RATIO_MAX ? size * RATIO_MAX + ALWAYS : most;
+}
+
 enum inflate_kind inflate_detect(const uint8_t *data, size_t size)
 {
 	if (size >= 2 && data[0] == 0x1f && data[1] == 0x8b)

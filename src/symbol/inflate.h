@@ -5,6 +5,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* How large something may become that takes `size` bytes compressed: 32 times that and 1 MB, at most 2 GB. Debug information is compressed
+ * to a quarter or a tenth. */
+size_t inflate_limit(size_t size);
+
 enum inflate_kind { INFLATE_NONE, INFLATE_GZIP, INFLATE_XZ, INFLATE_ZSTD };
 
 /* By the magic bytes at the start. */

@@ -1,16 +1,27 @@
 """Programs that anybody on the machine can run: what is in their files takes bounded time and memory, and never ends a command."""
+import os
+import pathlib
 import resource
+import struct
 import subprocess
+import sys
+import zlib
 
 import pytest
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
+import recording  # noqa: E402
 
-def run_bounded(perf, *words, memory=1 << 30, seconds=60):
+SANITIZED = "ASAN_OPTIONS" in os.environ  # set by tools/run-tests: address space limits don't go with sanitizers
+MEMORY = 1 << 30
+
+def run_bounded(perf, *words, seconds=60, **arguments):
     """Runs a command that may take so much address space and processor time."""
     def limit():
         resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
-        resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
-    return perf(*words, preexec_fn=limit)
+        if not SANITIZED:
+            resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    return perf(*words, preexec_fn=limit, **arguments)
 
 
 def doubled_name(levels):
@@ -33,3 +44,60 @@ def test_names_that_stand_for_too_much(perf, tmp_path, levels, ending):
         assert found[0].endswith(ending) and len(found[0]) < 20000
     else:
         assert found[0] == subprocess.run(["c++filt", "-p", name], capture_output=True, text=True, check=True).stdout.strip()
+
+
+def sections_of(data):
+    """The section headers of a 64-bit file, each as a list, and where their table begins."""
+    table, = struct.unpack_from("<Q", data, 0x28)
+    count, names = struct.unpack_from("<HH", data, 0x3C)
+    headers = [list(struct.unpack_from("<IIQQQQIIQQ", data, table + 64 * i)) for i in range(count)]
+    start = headers[names][4]
+    return headers, [bytes(data[start + header[0]:]).split(b"\0")[0].decode() for header in headers], table
+
+
+def bomb(path, claimed):
+    """Makes all debug sections of a program the same compressed zeros."""
+    data = bytearray(path.read_bytes())
+    headers, names, table = sections_of(data)
+    compressor = zlib.compressobj(1)
+    packed = b"".join(compressor.compress(bytes(1 << 20)) for _ in range(claimed >> 20)) + compressor.flush()
+    blob = struct.pack("<IIQQ", 1, 0, claimed, 1) + packed
+    for i, (header, name) in enumerate(zip(headers, names)):
+        if name.startswith(".debug_"):
+            header[2], header[4], header[5] = header[2] | 0x800, len(data), len(blob)
+            struct.pack_into("<IIQQQQIIQQ", data, table + 64 * i, *header)
+    path.write_bytes(data + blob)
+
+
+@pytest.fixture
+def program(tmp_path):
+    """A program with debug information and one function, and a recording with a sample in it."""
+    (tmp_path / "x.c").write_text("int main(void)\n{\n\tfor (volatile int i = 0; i < 9; i++)\n\t\t;\n\treturn 0;\n}\n")
+    subprocess.run(["gcc", "-g", "-O1", "-o", "x", "x.c"], cwd=tmp_path, check=True)
+    nm = subprocess.run(["nm", "x"], cwd=tmp_path, capture_output=True, text=True, check=True).stdout
+    address = next(int(line.split()[0], 16) for line in nm.splitlines() if line.endswith(" T main"))
+    text = ("event cycles:u sample=IP|TID|TIME|PERIOD flags=sample_id_all,mmap,comm,mmap2\ncomm pid=5 tid=5 name=x time=1\n"
+            f"mmap2 pid=5 tid=5 addr=0x{address & ~0xfff:x} len=0x1000 pgoff=0x{address & ~0xfff:x} prot=5 flags=2 time=2 misc=2 "
+            f"name={tmp_path / 'x'}\nsample ip=0x{address + 4:x} pid=5 tid=5 time=10 period=1 misc=2\n")
+    (tmp_path / "perf.data").write_bytes(recording.make(text))
+    return tmp_path
+
+
+@pytest.mark.sanitize
+@pytest.mark.parametrize("words", [["annotate", "--stdio", "main"], ["script", "-F", "ip,sym,srcline"], ["probe", "-L", "main"]])
+def test_compressed_sections(perf, program, words):
+    bomb(program / "x", 160 << 20)
+    where = ["-x", program / "x"] if words[0] == "probe" else ["-f", "-i", program / "perf.data"]
+    done = run_bounded(perf, words[0], *where, *words[1:], cwd=program)
+    assert "x: its compressed sections say they are" in done.stderr and "limit" in done.stderr
+    if words[0] != "probe":
+        assert done.returncode == 0 and "main" in done.stdout
+
+
+def test_compressed_sections_of_compilers(perf, program):
+    """What a linker compresses is read as before."""
+    plain = perf("script", "-F", "ip,sym,srcline", "-i", program / "perf.data").stdout
+    assert "x.c:" in plain
+    subprocess.run(["objcopy", "--compress-debug-sections", "x"], cwd=program, check=True)
+    done = perf("script", "-F", "ip,sym,srcline", "-f", "-i", program / "perf.data")
+    assert done.stdout == plain and not done.stderr

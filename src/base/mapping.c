@@ -1,12 +1,13 @@
 /* Read-only file mappings that survive the file being cut short.
  *
  * Touching a page behind the end of a shrunken file raises SIGBUS. The handler maps a zero page there and returns, so the reader finds
- * zeros, which its checks reject as records. A SIGBUS anywhere else ends the program as it would without us. The list of mappings is fixed
- * in size and lock-free: the handler may run at any moment.
+ * zeros, which its checks reject as records. A SIGBUS anywhere else ends the program as it would without us. The list of mappings is
+ * lock-free, since the handler may run at any moment, on any thread; it only grows, by blocks whose slots are used again.
  */
 #include "base/mapping.h"
 
 #include "base/cleanup.h"
+#include "base/mem.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -17,27 +18,46 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
-enum { MAPPINGS_WATCHED = 256 };
-
-static struct watched {
+/* A slot is free (start 0), being filled (SLOT_TAKEN), or that of the mapping that begins at `start`. */
+struct watched_mapping {
 	_Atomic uintptr_t start;
 	_Atomic size_t size;
-} watched[MAPPINGS_WATCHED];
+	_Atomic bool lost_pages;
+};
+
+enum { SLOT_TAKEN = 1, BLOCK_SLOTS = 256 };
+
+static struct watched_block {
+	struct watched_mapping slots[BLOCK_SLOTS];
+	struct watched_block *_Atomic next;
+} watched;
 
 static pthread_once_t handler_once = PTHREAD_ONCE_INIT;
+
+/* The slot of the mapping that the address lies in. */
+static struct watched_mapping *slot_of(uintptr_t address)
+{
+	for (struct watched_block *block = &watched; block; block = atomic_load(&block->next))
+		for (size_t i = 0; i < BLOCK_SLOTS; i++) {
+			uintptr_t start = atomic_load(&block->slots[i].start);
+			if (start > SLOT_TAKEN && address >= start && address - start < atomic_load(&block->slots[i].size))
+				return &block->slots[i];
+		}
+	return NULL;
+}
 
 static void on_bus_error(int signal_number, siginfo_t *info, void *context)
 {
 	(void)context;
 	uintptr_t page_size = (uintptr_t)sysconf(_SC_PAGESIZE);
 	uintptr_t address = (uintptr_t)info->si_addr;
-	for (size_t i = 0; i < MAPPINGS_WATCHED; i++) {
-		uintptr_t start = atomic_load(&watched[i].start);
-		if (!start || address < start || address - start >= atomic_load(&watched[i].size))
-			continue;
-		void *page = (void *)(address & ~(page_size - 1));
-		if (mmap(page, page_size, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != MAP_FAILED)
-			return;
+	struct watched_mapping *found = slot_of(address);
+	int saved = errno;
+	void *page = (void *)(address & ~(page_size - 1));
+	if (found && mmap(page, page_size, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != MAP_FAILED) {
+		atomic_store(&found->lost_pages, true);
+		errno = saved;
+		return;
 	}
 	signal(signal_number, SIG_DFL);
 	raise(signal_number);
@@ -49,26 +69,51 @@ static void install_handler(void)
 	sigaction(SIGBUS, &action, NULL);
 }
 
-static void watch(const struct mapping *mapping)
+static struct watched_mapping *take_slot(void)
 {
-	pthread_once(&handler_once, install_handler);
-	for (size_t i = 0; i < MAPPINGS_WATCHED; i++) {
-		size_t none = 0;
-		if (!atomic_compare_exchange_strong(&watched[i].size, &none, mapping->size))
-			continue;
-		atomic_store(&watched[i].start, (uintptr_t)mapping->data);
-		return;
+	struct watched_block *block = &watched;
+	for (;;) {
+		for (size_t i = 0; i < BLOCK_SLOTS; i++) {
+			uintptr_t none = 0;
+			if (atomic_compare_exchange_strong(&block->slots[i].start, &none, SLOT_TAKEN))
+				return &block->slots[i];
+		}
+		struct watched_block *next = atomic_load(&block->next);
+		if (!next) {
+			struct watched_block *fresh = mem_zalloc(sizeof(*fresh));
+			if (atomic_compare_exchange_strong(&block->next, &next, fresh))
+				next = fresh;
+			else
+				free(fresh);
+		}
+		block = next;
 	}
 }
 
-static void unwatch(const struct mapping *mapping)
+static void watch(struct mapping *mapping)
 {
-	for (size_t i = 0; i < MAPPINGS_WATCHED; i++) {
-		if (atomic_load(&watched[i].start) != (uintptr_t)mapping->data)
-			continue;
-		atomic_store(&watched[i].start, 0);
-		atomic_store(&watched[i].size, 0);
+	pthread_once(&handler_once, install_handler);
+	mapping->watched = take_slot();
+	atomic_store(&mapping->watched->size, mapping->size);
+	atomic_store(&mapping->watched->lost_pages, false);
+	atomic_store(&mapping->watched->start, (uintptr_t)mapping->data);
+}
+
+/* The file with the guard behind it: room for both first, then the file into it. */
+static void *map_guarded(int fd, size_t size)
+{
+	if (size > SIZE_MAX - MAPPING_GUARD)
+		return MAP_FAILED;
+	void *room = mmap(NULL, size + MAPPING_GUARD, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (room == MAP_FAILED)
+		return room;
+	void *data = mmap(room, size, PROT_READ, MAP_SHARED | MAP_FIXED, fd, 0);
+	if (data == MAP_FAILED) {
+		int reason = errno;
+		munmap(room, size + MAPPING_GUARD);
+		errno = reason;
 	}
+	return data;
 }
 
 struct error *mapping_open_fd(int fd, const char *name, struct mapping *ret)
@@ -80,7 +125,7 @@ struct error *mapping_open_fd(int fd, const char *name, struct mapping *ret)
 		return error_new("%s: not a regular file", name);
 	struct mapping mapping = {.size = (size_t)status.st_size};
 	if (mapping.size) {
-		void *data = mmap(NULL, mapping.size, PROT_READ, MAP_SHARED, fd, 0);
+		void *data = map_guarded(fd, mapping.size);
 		if (data == MAP_FAILED)
 			return error_system(errno, "%s: cannot map it into memory", name);
 		mapping.data = data;
@@ -109,10 +154,15 @@ void mapping_forget(const uint8_t *data, size_t size)
 void mapping_close(struct mapping *mapping)
 {
 	if (mapping->data) {
-		unwatch(mapping);
-		munmap((void *)mapping->data, mapping->size);
+		atomic_store(&mapping->watched->start, 0);
+		munmap((void *)mapping->data, mapping->size + MAPPING_GUARD);
 	}
 	*mapping = (struct mapping){0};
+}
+
+bool mapping_lost_pages(const struct mapping *mapping)
+{
+	return mapping->watched && atomic_load(&mapping->watched->lost_pages);
 }
 
 struct error *mapping_create_temporary(int *ret_fd)

@@ -4,8 +4,8 @@
  *	main thread   │ write load 0, gather load 2, text of load 1 │ write load 1, …
  *	              ▲ apply load 1                                ▲ apply load 2
  *
- * While text is made the machine rests; between two loads the side-band of the next one is applied to it. The first loads are small, so that
- * the first lines come at once. */
+ * While text is made the machine rests; between two loads the side-band of the next one is applied to it. The first loads are small, so
+ *that the first lines come at once. */
 #include "cmd/script_batch.h"
 
 #include "base/mem.h"
@@ -21,14 +21,13 @@ enum {
 	FIRST_RECORDS = 64,
 	MOST_RECORDS = 1024,
 	MOST_SLICES = MOST_RECORDS / SLICE,
-	LOOKS = 2000,		/* some 50 to 100 µs */
+	LOOKS = 2000,	     /* some 50 to 100 µs */
 	MUCH_TEXT = 4 << 20, /* bytes of a load; then the next one is smaller */
 	FORGET = 16 << 20,   /* bytes of the recording that are forgotten at a time */
 };
 
 struct item {
 	struct record record;
-	bool is_sample; /* as it was when it was gathered: somebody may write to the file */
 	size_t offset, length; /* of the text of one that is no sample, in `between` */
 };
 
@@ -75,6 +74,11 @@ struct batch {
 
 /* ---- text ---- */
 
+static bool is_sample(const struct item *item)
+{
+	return item->record.event && item->record.is_sample;
+}
+
 /* Process and thread of a sample, or -1. */
 static struct thread *thread_of(struct session *session, const struct record *record)
 {
@@ -85,12 +89,13 @@ static struct thread *thread_of(struct session *session, const struct record *re
 	return machine_thread_or_stray(session->machine, ids[0], ids[1], record->model_time);
 }
 
-static void format_item(struct batch *batch, struct script_text *text, const struct load *load, const struct item *item, struct slice *slice)
+static void format_item(struct batch *batch, struct script_text *text, const struct load *load, const struct item *item,
+			struct slice *slice)
 {
 	const struct script_batch_options *options = batch->options;
 	const struct record *record = &item->record;
 	struct sample sample;
-	if (!item->is_sample) {
+	if (!is_sample(item)) {
 		strbuf_add(&slice->text, load->between.data + item->offset, item->length);
 		return;
 	}
@@ -100,8 +105,8 @@ static void format_item(struct batch *batch, struct script_text *text, const str
 	}
 	struct thread *thread = thread_of(options->session, record);
 	/* Without events' switches the filter has no state to change. */
-	if (batch->filter && !script_filter_passes((struct script_filter *)batch->filter, options->session->machine, options->resolver, record,
-						   &sample, thread))
+	if (batch->filter && !script_filter_passes((struct script_filter *)batch->filter, options->session->machine, options->resolver,
+						   record, &sample, thread))
 		return;
 	script_text_sample(text, record, &sample, thread, &slice->text);
 }
@@ -245,7 +250,6 @@ static struct error *gather(struct batch *batch, bool resting, struct load *load
 		struct item *item = &load->items[load->count];
 		int found = session_gather(batch->options->session, resting, &item->record, &error);
 		if (found > 0) {
-			item->is_sample = item->record.event && item->record.header->type == RECORD_SAMPLE;
 			load->count++;
 			continue;
 		}
@@ -262,7 +266,7 @@ static void apply(const struct batch *batch, struct load *load)
 	for (size_t i = 0; i < load->count; i++) {
 		struct item *item = &load->items[i];
 		session_apply(options->session, &item->record);
-		if (item->is_sample)
+		if (is_sample(item))
 			continue;
 		item->offset = load->between.len;
 		options->add_record(options->context, &item->record, &load->between);
@@ -275,7 +279,7 @@ static void count_broken(const struct batch *batch, const struct load *load, siz
 {
 	for (size_t i = number * SLICE; i < (number + 1) * SLICE && i < load->count; i++) {
 		struct sample sample;
-		if (load->items[i].is_sample)
+		if (is_sample(&load->items[i]))
 			(void)session_decode(batch->options->session, &load->items[i].record, &sample);
 	}
 }
@@ -286,7 +290,7 @@ static void forget(struct batch *batch, const struct load *load)
 	const struct reader *reader = batch->options->session->reader;
 	uint64_t first = UINT64_MAX;
 	for (size_t i = 0; i < load->count; i++) {
-		uint64_t offset = (uint64_t)((const uint8_t *)load->items[i].record.header - reader->records);
+		uint64_t offset = load->items[i].record.offset;
 		if (offset < reader->data_end && offset < first)
 			first = offset;
 	}

@@ -4,14 +4,20 @@
  * Not done here: byte order (swap.c did it), ids of events (reader_events.c). */
 #include "perfdata/layout.h"
 
+#include "base/mapping.h"
+
 #include <linux/perf_event.h>
 #include <string.h>
 
-/* The part of a record that is still to be read; all of it is 8-byte words. */
+/* The record may lie in a file that somebody writes to: what is checked is read once (mapping_u64), and checked values only are handed out.
+ *
+ * The part of a record that is still to be read; all of it is 8-byte words. */
 struct words {
 	const uint64_t *at;
 	const uint64_t *end;
 };
+
+static const char too_short[] = "sample shorter than its event's fields";
 
 static inline uint64_t words_left(const struct words *words)
 {
@@ -54,11 +60,20 @@ static inline void decode_fixed(const struct sample_layout *layout, const struct
 const char *sample_decode_fixed(const struct sample_layout *layout, const struct event_attr *attr, const struct record_header *header,
 				struct sample *ret)
 {
-	if (header->size < layout->variable)
-		return "sample shorter than its event's fields";
+	if (mapping_u16(&header->size) < layout->variable)
+		return too_short;
 	memset(ret, 0, sizeof(*ret));
 	decode_fixed(layout, attr, header, ret);
 	return NULL;
+}
+
+/* What is behind the fixed part. */
+static const char *variable_part(const struct sample_layout *layout, const struct record_header *header, struct words *ret)
+{
+	const uint8_t *record = (const uint8_t *)header;
+	uint16_t size = mapping_u16(&header->size);
+	*ret = (struct words){(const uint64_t *)(record + layout->variable), (const uint64_t *)(record + (size & ~7u))};
+	return size < layout->variable ? too_short : NULL;
 }
 
 /* {value, [enabled], [running], [id], [lost]}, or {count, [enabled], [running], count × {value, [id], [lost]}} */
@@ -70,7 +85,7 @@ static const char *decode_read(uint64_t format, struct words *words, struct samp
 	if (words_left(words) < (group ? 1 : per_counter) + times)
 		return "sample ends within its counters";
 	ret->counters = words->at;
-	ret->counter_count = group ? words->at[0] : 1;
+	ret->counter_count = group ? mapping_u64(words->at) : 1;
 	const uint64_t *time = words->at + 1;
 	if (format & PERF_FORMAT_TOTAL_TIME_ENABLED)
 		ret->time_enabled = *time++;
@@ -90,9 +105,10 @@ static const char *decode_read(uint64_t format, struct words *words, struct samp
 
 static const char *decode_chain(struct words *words, struct sample *ret)
 {
-	if (!words_left(words) || words->at[0] > words_left(words) - 1)
+	uint64_t count = words_left(words) ? mapping_u64(words->at) : 0;
+	if (!words_left(words) || count > words_left(words) - 1)
 		return "call chain longer than its sample";
-	ret->chain_count = words->at[0];
+	ret->chain_count = count;
 	ret->chain = words->at + 1;
 	words->at += 1 + ret->chain_count;
 	return NULL;
@@ -103,7 +119,7 @@ static const char *decode_raw(struct words *words, struct sample *ret)
 {
 	if (!words_left(words))
 		return "sample ends before its raw data";
-	uint32_t size = *(const uint32_t *)words->at;
+	uint32_t size = mapping_u32(words->at);
 	uint64_t taken = ((uint64_t)size + sizeof(size) + 7) / 8;
 	if (taken > words_left(words))
 		return "raw data longer than its sample";
@@ -119,7 +135,7 @@ static const char *decode_branches(const struct sample_layout *layout, struct wo
 	bool counters = layout->branch_sample_type & EVENT_BRANCH_COUNTERS;
 	if (words_left(words) < 1u + hw_index)
 		return "sample ends before its branches";
-	uint64_t count = *words->at++;
+	uint64_t count = mapping_u64(words->at++);
 	if (hw_index)
 		ret->branch_hw_index = *words->at++;
 	if (count > words_left(words) / (3 + counters))
@@ -138,7 +154,7 @@ static const char *decode_regs(uint64_t mask, struct words *words, struct sample
 {
 	if (!words_left(words))
 		return "sample ends before its registers";
-	ret->abi = *words->at++;
+	ret->abi = mapping_u64(words->at++);
 	if (!ret->abi)
 		return NULL;
 	unsigned int count = __builtin_popcountll(mask);
@@ -154,7 +170,7 @@ static const char *decode_stack(struct words *words, struct sample *ret)
 {
 	if (!words_left(words))
 		return "sample ends before its stack";
-	uint64_t size = *words->at++;
+	uint64_t size = mapping_u64(words->at++);
 	ret->stack = words->at;
 	if (!size)
 		return NULL;
@@ -163,8 +179,8 @@ static const char *decode_stack(struct words *words, struct sample *ret)
 		return "stack copy longer than its sample";
 	ret->stack_size = size;
 	words->at += taken;
-	ret->stack_valid = *words->at < size ? *words->at : size;
-	words->at++;
+	uint64_t valid = mapping_u64(words->at++);
+	ret->stack_valid = valid < size ? valid : size;
 	return NULL;
 }
 
@@ -172,7 +188,7 @@ static const char *decode_aux(struct words *words, struct sample *ret)
 {
 	if (!words_left(words))
 		return "sample ends before its hardware trace";
-	uint64_t size = *words->at++;
+	uint64_t size = mapping_u64(words->at++);
 	uint64_t taken = size / 8 + !!(size % 8);
 	if (taken > words_left(words))
 		return "hardware trace longer than its sample";
@@ -207,26 +223,26 @@ static bool decode_weight(uint64_t type, struct words *words, struct sample *ret
 /* What comes behind the user stack: rare fields. */
 static const char *decode_rest(const struct sample_layout *layout, struct words *words, struct sample *ret)
 {
-	static const char too_short[] = "sample ends before its last fields";
+	static const char cut_short[] = "sample ends before its last fields";
 	uint64_t type = layout->sample_type;
 	const char *broken;
 
 	if ((type & (PERF_SAMPLE_WEIGHT | PERF_SAMPLE_WEIGHT_STRUCT)) && !decode_weight(type, words, ret))
-		return too_short;
+		return cut_short;
 	if ((type & PERF_SAMPLE_DATA_SRC) && !decode_u64(words, &ret->data_src))
-		return too_short;
+		return cut_short;
 	if ((type & PERF_SAMPLE_TRANSACTION) && !decode_u64(words, &ret->transaction))
-		return too_short;
+		return cut_short;
 	if ((type & PERF_SAMPLE_REGS_INTR) && (broken = decode_regs(layout->regs_intr_mask, words, &ret->regs_intr)))
 		return broken;
 	if ((type & PERF_SAMPLE_PHYS_ADDR) && !decode_u64(words, &ret->phys_addr))
-		return too_short;
+		return cut_short;
 	if ((type & PERF_SAMPLE_CGROUP) && !decode_u64(words, &ret->cgroup))
-		return too_short;
+		return cut_short;
 	if ((type & PERF_SAMPLE_DATA_PAGE_SIZE) && !decode_u64(words, &ret->data_page_size))
-		return too_short;
+		return cut_short;
 	if ((type & PERF_SAMPLE_CODE_PAGE_SIZE) && !decode_u64(words, &ret->code_page_size))
-		return too_short;
+		return cut_short;
 	if ((type & PERF_SAMPLE_AUX) && (broken = decode_aux(words, ret)))
 		return broken;
 	return NULL;
@@ -235,11 +251,12 @@ static const char *decode_rest(const struct sample_layout *layout, struct words 
 const char *sample_decode(const struct sample_layout *layout, const struct event_attr *attr, const struct record_header *header,
 			  struct sample *ret)
 {
-	const char *broken = sample_decode_fixed(layout, attr, header, ret);
+	struct words words;
+	const char *broken = variable_part(layout, header, &words);
 	if (broken)
 		return broken;
-	const uint8_t *record = (const uint8_t *)header;
-	struct words words = {(const uint64_t *)(record + layout->variable), (const uint64_t *)(record + (header->size & ~7u))};
+	memset(ret, 0, sizeof(*ret));
+	decode_fixed(layout, attr, header, ret);
 	uint64_t type = layout->sample_type;
 
 	if ((type & PERF_SAMPLE_READ) && (broken = decode_read(layout->read_format, &words, ret)))
@@ -261,13 +278,12 @@ const char *sample_decode(const struct sample_layout *layout, const struct event
 
 const char *sample_find_parts(const struct sample_layout *layout, const struct record_header *header, struct sample_parts *ret)
 {
-	const uint8_t *record = (const uint8_t *)header;
-	struct words words = {(const uint64_t *)(record + layout->variable), (const uint64_t *)(record + (header->size & ~7u))};
-	uint64_t type = layout->sample_type;
+	struct words words;
 	struct sample sample;
-	const char *broken;
-	if (header->size < layout->variable)
-		return "sample shorter than its event's fields";
+	uint64_t type = layout->sample_type;
+	const char *broken = variable_part(layout, header, &words);
+	if (broken)
+		return broken;
 	if ((type & PERF_SAMPLE_READ) && (broken = decode_read(layout->read_format, &words, &sample)))
 		return broken;
 	ret->chain = words.at;
@@ -299,9 +315,10 @@ static inline uint64_t trailer_u64(const uint8_t *end, uint16_t distance)
 void sample_id_decode(const struct sample_layout *layout, const struct record_header *header, struct sample_id *ret)
 {
 	*ret = (struct sample_id){.pid = -1, .tid = -1, .id = -1, .stream_id = -1, .cpu = -1};
-	if (!layout->trailer || header->size < sizeof(*header) + layout->trailer)
+	uint16_t size = mapping_u16(&header->size);
+	if (!layout->trailer || size < sizeof(*header) + layout->trailer)
 		return;
-	const uint8_t *end = (const uint8_t *)header + header->size;
+	const uint8_t *end = (const uint8_t *)header + size;
 	if (layout->trailer_tid) {
 		uint64_t ids = trailer_u64(end, layout->trailer_tid);
 		memcpy(&ret->pid, &ids, sizeof(ret->pid));

@@ -7,6 +7,7 @@
 #include "perfdata/reader.h"
 #include "base/cleanup.h"
 #include "base/cursor.h"
+#include "base/log.h"
 #include "perfdata/features_read.h"
 #include "perfdata/reader_internal.h"
 #include "perfdata/records_internal.h"
@@ -49,7 +50,8 @@ static struct error *read_attrs(struct reader *reader)
 			return error_new_kind(ERROR_FORMAT, "attribute %llu is damaged", (unsigned long long)i);
 		struct event *event = reader_add_event(reader, &attr);
 		if (!event)
-			return error_new_kind(ERROR_FORMAT, "more than %d events: no recorder makes such a file, it is damaged", READER_EVENTS_MAX);
+			return error_new_kind(ERROR_FORMAT, "more than %d events: no recorder makes such a file, it is damaged",
+					      READER_EVENTS_MAX);
 		memcpy(&ids, at + room, sizeof(ids));
 		if (reader->swapped) {
 			ids.offset = __builtin_bswap64(ids.offset);
@@ -68,7 +70,7 @@ static void read_features(struct reader *reader)
 {
 	const struct reader_private *private = reader->private;
 	const struct file_header *header = &private->header;
-	uint64_t at = header->data.offset + header->data.size;
+	uint64_t at = header->data.offset + header->data.size, total = 0;
 	for (unsigned int feature = 0; feature < 256; feature++) {
 		struct file_section section;
 		if (!(header->features[feature / 64] >> feature % 64 & 1))
@@ -90,7 +92,14 @@ static void read_features(struct reader *reader)
 			reader->features.tracing_data_size = section.size;
 			continue;
 		}
-		features_read(&reader->features, feature, data, section.size, reader->swapped);
+		/* Sections don't overlap; where they do somebody wants to fill our memory. */
+		total += section.size;
+		if (total > private->file.size)
+			continue;
+		uint8_t *copy = mem_alloc(section.size + 1);
+		memcpy(copy, data, section.size);
+		features_read(&reader->features, feature, copy, section.size, reader->swapped);
+		free(copy);
 	}
 }
 
@@ -100,6 +109,11 @@ void reader_load_formats(struct reader *reader, const void *data, size_t size)
 	if (reader->private->settled >= READER_SETTLED_MAX)
 		return;
 	if (size && !reader->formats) {
+		if (data != reader->private->tracing_data.data) {
+			vec_reserve(&reader->private->tracing_data, size);
+			memcpy(reader->private->tracing_data.data, data, size);
+			data = reader->private->tracing_data.data;
+		}
 		error_free(tracepoint_formats_load_data(data, size, &reader->formats));
 		reader->features.tracing_data = data;
 		reader->features.tracing_data_size = size;
@@ -517,6 +531,8 @@ void reader_close(struct reader *reader)
 	if (!reader)
 		return;
 	struct reader_private *private = reader->private;
+	if (reader_changed(reader) && !reader->trouble.changed_told)
+		log_warning("%s: " READER_CHANGED, reader->path);
 	stream_destroy(private->stream);
 	stream_chunk_free(private->first_chunk);
 	mapping_close(&private->file);
@@ -543,6 +559,13 @@ void reader_close(struct reader *reader)
 /* No recorder makes files in which many records lie askew: they are rare, or somebody wants to fill our memory. */
 enum { COPIES_MAX = 1 << 20 };
 
+static struct record_header *copy_record(struct arena *arena, const void *record, uint16_t size)
+{
+	struct record_header *copy = arena_copy(arena, record, size);
+	copy->size = size; /* whatever it has become */
+	return copy;
+}
+
 /* A record that doesn't begin at a multiple of 8: its aligned copy, the same one each time. NULL: there are too many. */
 static const struct record_header *aligned_copy(struct reader *reader, uint64_t offset, uint16_t size)
 {
@@ -551,7 +574,7 @@ static const struct record_header *aligned_copy(struct reader *reader, uint64_t 
 	bool fresh;
 	uint64_t *slot = map64_insert(&private->copies, offset, &fresh);
 	if (fresh && private->copies.count <= COPIES_MAX)
-		*slot = (uintptr_t)arena_copy(&private->copies_arena, reader->records + offset, size);
+		*slot = (uintptr_t)copy_record(&private->copies_arena, reader->records + offset, size);
 	const void *copy = (const void *)(uintptr_t)*slot;
 	pthread_mutex_unlock(&private->copies_lock);
 	return copy;
@@ -603,9 +626,38 @@ static void apply_record(struct reader *reader, const struct record_header *head
 		uint64_t size = payload_size(reader, header);
 		if (size && size <= end - reader->data_offset)
 			reader_load_formats(reader, reader->records + end - size, size);
-	} else {
-		reader_apply_header(reader, header, false);
+		return;
 	}
+	uint16_t size = mapping_u16(&header->size);
+	struct record_header *copy = mem_alloc(size);
+	memcpy(copy, header, size);
+	copy->size = size;
+	if (size >= sizeof(*copy) && !record_check(record_kind(copy->type), copy))
+		reader_apply_header(reader, copy, false);
+	free(copy);
+}
+
+bool reader_changed(const struct reader *reader)
+{
+	const struct reader_private *private = reader->private;
+	bool changed = reader->trouble.changed || mapping_lost_pages(&private->file);
+	for (size_t i = 0; i < private->directory_files.len; i++)
+		changed |= mapping_lost_pages(&private->directory_files.data[i]);
+	return changed;
+}
+
+const struct record_header *reader_record_copy(const struct reader *reader, uint64_t offset, void *copy)
+{
+	struct record_header *header = copy;
+	if (offset >= reader->data_end || reader->data_end - offset < sizeof(*header))
+		return NULL;
+	memcpy(header, reader->records + offset, sizeof(*header));
+	uint16_t size = header->size;
+	const struct record_kind *kind = record_kind(header->type);
+	if (!kind || size < sizeof(*header) || size > reader->data_end - offset)
+		return NULL;
+	memcpy(header + 1, reader->records + offset + sizeof(*header), size - sizeof(*header));
+	return record_check(kind, header) ? NULL : header;
 }
 
 bool reader_is_plain(const struct reader *reader, uint64_t offset)
@@ -615,7 +667,8 @@ bool reader_is_plain(const struct reader *reader, uint64_t offset)
 	const struct record_header *header = (const struct record_header *)(reader->records + offset);
 	if (header->size < sizeof(*header) || header->size > reader->data_end - offset)
 		return false;
-	const struct record_kind *kind = header->type < RECORD_USER_START || header->type == RECORD_FINISHED_ROUND ? record_kind(header->type) : NULL;
+	const struct record_kind *kind =
+		header->type < RECORD_USER_START || header->type == RECORD_FINISHED_ROUND ? record_kind(header->type) : NULL;
 	return kind && !record_check(kind, header);
 }
 

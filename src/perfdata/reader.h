@@ -29,6 +29,8 @@ struct reader_trouble {
 	const char *first_broken; /* what was wrong with the first one, or NULL */
 	uint64_t first_broken_offset;
 	bool truncated;		 /* the data ends in the middle of a record, or before its declared end */
+	bool changed;		 /* what was read again was something else: somebody wrote to the file meanwhile */
+	bool changed_told;	 /* session_trouble_text() has said so */
 	bool unfinished;	 /* the recorder was killed: data size 0 in the header; read up to the end of the file */
 	uint64_t auxtrace_bytes; /* hardware trace that was skipped */
 };
@@ -81,18 +83,32 @@ struct event *reader_event(const struct reader *reader, const struct record_head
 /* By id; NULL when unknown. */
 struct event *reader_event_by_id(const struct reader *reader, uint64_t id);
 
-/* Whether the user parts of call chains may be in records of their own (CALLCHAIN_DEFERRED), behind their samples. Such input is never streaming. */
+/* Whether the user parts of call chains may be in records of their own (CALLCHAIN_DEFERRED), behind their samples. Such input is never
+ * streaming. */
 bool reader_defers_chains(const struct reader *reader);
 
 /* Stable input. The record at `offset`, or NULL at the end or when what follows cannot be a record (trouble is set). `*offset` moves to the
  * next one; the bytes of RECORD_AUXTRACE are passed over. Thread-safe apart from trouble, which only the first pass (`note` true) writes.
  */
 const struct record_header *reader_record(struct reader *reader, uint64_t *offset, bool note);
-/* Whether a sound record of the kernel's, or a FINISHED_ROUND, is at `offset`, which reader_record() would hand out and do nothing else. Changes nothing. */
+/* Stable input, for what looks at a record more than once although others may write to the file: the record at `offset`, copied to `copy`
+ * (READER_RECORD_MAX bytes, aligned to 8) and checked there. NULL when no sound record is there any more. Thread-safe. */
+const struct record_header *reader_record_copy(const struct reader *reader, uint64_t offset, void *copy);
+enum { READER_RECORD_MAX = 64 << 10 };
+/* Stable input. Whether a record lies in the file; else it is a copy already. */
+static inline bool reader_in_file(const struct reader *reader, const struct record_header *header)
+{
+	return (uintptr_t)header - (uintptr_t)reader->records < reader->data_end;
+}
+/* Whether others were seen to write to the file or to cut it short while it was read. */
+bool reader_changed(const struct reader *reader);
+#define READER_CHANGED "the file was written to or cut short while it was read: what is shown may lack something or be wrong"
+/* Whether a sound record of the kernel's, or a FINISHED_ROUND, is at `offset`, which reader_record() would hand out and do nothing else.
+ * Changes nothing. */
 bool reader_is_plain(const struct reader *reader, uint64_t offset);
 
-/* Stable input. The hardware trace that follows an AUXTRACE record at `offset` without being counted in its size, valid as long as the reader; NULL where
- * unpacking has left it out. */
+/* Stable input. The hardware trace that follows an AUXTRACE record at `offset` without being counted in its size, valid as long as the
+ * reader; NULL where unpacking has left it out. */
 const void *reader_trace(const struct reader *reader, const struct record_header *header, uint64_t offset, uint64_t *ret_size);
 /* Stable input. Records from offset `from` to `to` were read and won't be again for long: their memory can go. */
 void reader_forget(const struct reader *reader, uint64_t from, uint64_t to);

@@ -28,7 +28,7 @@ struct reader_private {
 	uint64_t headers_done; /* header records before this offset were applied */
 
 	VEC(struct sample_layout) layouts;
-	VEC(uint8_t) tracing_data; /* as it came from a pipe */
+	VEC(uint8_t) tracing_data; /* formats of tracepoints: a copy, or as they came from a pipe */
 
 	/* id → index of the event. Ids are mostly close together: then `near` holds index + 1 by id - near_base. */
 	struct map64 ids;

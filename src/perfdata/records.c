@@ -1,6 +1,7 @@
 /* What is known of each record type: its name, the least size it can have, and where its text is. One row a type; the reader checks by it.
  */
 #include "perfdata/records.h"
+#include "base/mapping.h"
 #include "perfdata/records_internal.h"
 
 #include <stddef.h>
@@ -68,11 +69,12 @@ const char *record_type_name(uint32_t type)
 
 const char *record_check(const struct record_kind *kind, const struct record_header *header)
 {
-	if (header->size < kind->least_size)
+	uint16_t size = mapping_u16(&header->size);
+	if (size < kind->least_size)
 		return "record too short for its type";
-	if (header->type < RECORD_USER_START && header->size % 8)
+	if (header->type < RECORD_USER_START && size % 8)
 		return "size isn't a multiple of 8";
-	if (kind->text_offset && !memchr((const uint8_t *)header + kind->text_offset, 0, (size_t)header->size - kind->text_offset))
+	if (kind->text_offset && !memchr((const uint8_t *)header + kind->text_offset, 0, (size_t)size - kind->text_offset))
 		return "name without an end";
 	return NULL;
 }

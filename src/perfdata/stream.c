@@ -44,7 +44,8 @@ struct stream {
 	uint64_t skip; /* bytes to pass over before the next record */
 
 	struct decompressor *decompressor;
-	struct compress_input packed; /* of the record being inflated */
+	uint8_t packed_copy[UINT16_MAX]; /* of the record being inflated: nobody writes to it meanwhile */
+	struct compress_input packed;
 	bool inflating;
 	size_t packed_record; /* its size: used up when done */
 	VEC(uint8_t) inflated;
@@ -273,7 +274,8 @@ static bool take_inflated(struct stream *stream)
 
 static void begin_inflating(struct stream *stream, const struct record_header *head)
 {
-	const uint8_t *data = stream->at + sizeof(*head);
+	memcpy(stream->packed_copy, stream->at + sizeof(*head), head->size - sizeof(*head));
+	const uint8_t *data = stream->packed_copy;
 	size_t size = head->size - sizeof(*head);
 	if (head->type == RECORD_COMPRESSED2) {
 		uint64_t given;

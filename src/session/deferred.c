@@ -1,6 +1,8 @@
-/* User parts of call chains, by thread and cookie. Records stay where they are: only where is noted. Source of the layout: include/uapi/linux/perf_event.h
- * of Linux 6.19. */
+/* User parts of call chains, by thread and cookie. Records stay where they are: only where is noted. Source of the layout:
+ * include/uapi/linux/perf_event.h of Linux 6.19. */
 #include "session/deferred.h"
+
+#include "base/mapping.h"
 
 struct record_deferred {
 	struct record_header header;
@@ -21,9 +23,10 @@ const char *deferred_note(struct deferred *deferred, const struct reader *reader
 	if (!event)
 		return "deferred call chain of an event that the recording doesn't describe";
 	const struct sample_layout *layout = &reader->layouts[event->index];
-	size_t rest = header->size - sizeof(*record);
+	uint16_t size = mapping_u16(&header->size);
+	size_t rest = size - sizeof(*record);
 	struct sample_id id;
-	if (rest < layout->trailer || record->count > (rest - layout->trailer) / sizeof(uint64_t))
+	if (size < sizeof(*record) || rest < layout->trailer || record->count > (rest - layout->trailer) / sizeof(uint64_t))
 		return "call chain longer than its record";
 	sample_id_decode(layout, header, &id);
 	*map64_insert(&deferred->records, key_of(id.tid, record->cookie), NULL) = (uintptr_t)header;
@@ -41,8 +44,10 @@ void deferred_find(const struct deferred *deferred, struct sample *sample)
 	sample->chain_count = count - 2;
 	if (!record || record->cookie != cookie)
 		return;
+	/* The count was checked when it was noted; the file may have changed since. */
+	uint64_t words = mapping_u64(&record->count), most = (UINT16_MAX - sizeof(*record)) / sizeof(uint64_t);
 	sample->deferred = record->words;
-	sample->deferred_count = record->count;
+	sample->deferred_count = words < most ? words : most;
 }
 
 void deferred_deinit(struct deferred *deferred)

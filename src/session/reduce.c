@@ -15,8 +15,8 @@
 
 struct worker {
 	void *state;
-	reading_values values; /* of the counters, where the worker is */
-	struct reader_trouble trouble; /* only broken records */
+	reading_values values;	       /* of the counters, where the worker is */
+	struct reader_trouble trouble; /* only broken records and changes */
 	VEC(uint64_t) chain;	       /* of a sample whose user part came later, put together */
 };
 
@@ -54,7 +54,8 @@ static void reduce_sample(struct reduction *reduction, struct worker *worker, co
 	bool look_first = private->filter.active || (reducer->fixed_only && !splits);
 	const char *broken = look_first ? sample_decode_fixed(layout, &event->attr, header, &sample) : NULL;
 	bool wanted = broken || !private->filter.active ||
-		      (filter_accepts_cpu(&private->filter, sample.cpu) && filter_accepts_time(&private->filter, layout->time ? sample.time : FILTER_NO_TIME));
+		      (filter_accepts_cpu(&private->filter, sample.cpu) &&
+		       filter_accepts_time(&private->filter, layout->time ? sample.time : FILTER_NO_TIME));
 	if (!wanted && !splits)
 		return;
 	if (!broken && (!reducer->fixed_only || splits))
@@ -95,8 +96,11 @@ static void reduce_piece(void *context, unsigned int index, size_t piece)
 	while (offset < end) {
 		uint64_t next = offset;
 		const struct record_header *header = reader_record(reader, &next, false);
-		if (!header)
+		if (!header) {
+			worker->trouble.changed = true;
 			return;
+		}
+		worker->trouble.changed |= next > end;
 		if (header->type == RECORD_SAMPLE && next <= end)
 			reduce_sample(reduction, worker, header, next - header->size);
 		offset = next;
@@ -118,6 +122,7 @@ static void *merge_workers(struct reduction *reduction, unsigned int jobs)
 			reader_trouble_note(trouble, worker->trouble.first_broken_offset, worker->trouble.first_broken);
 			trouble->broken_records = before + worker->trouble.broken_records;
 		}
+		trouble->changed |= worker->trouble.changed;
 		if (!merged) {
 			merged = worker->state;
 			continue;

@@ -10,6 +10,7 @@
  */
 #include "session/session.h"
 
+#include "base/mapping.h"
 #include "base/pool.h"
 #include "session/session_internal.h"
 
@@ -38,7 +39,7 @@ static void look_at_events(struct session *session)
 	private->trailer_time = reader->layouts[0].trailer_time;
 	for (size_t i = 1; i < count; i++)
 		if (reader->layouts[i].time != private->sample_time || reader->layouts[i].trailer_time != private->trailer_time)
-			private->uniform = false;
+	private->uniform = false;
 	readings_init(&private->readings, reader);
 	free(private->values);
 	private->values = reading_values_create(&private->readings);
@@ -162,7 +163,8 @@ static uint64_t hop_samples(struct session *session, uint64_t offset, uint64_t e
 	while (offset < data_end && reader->data_end - offset >= sizeof(struct record_header) && !(offset & 7)) {
 		const struct record_header *header = (const struct record_header *)(reader->records + offset);
 		__builtin_prefetch((const uint8_t *)header + 1024);
-		if (header->type != RECORD_SAMPLE || header->size < sizeof(*header) || header->size % 8 || header->size > reader->data_end - offset)
+		if (header->type != RECORD_SAMPLE || header->size < sizeof(*header) || header->size % 8 ||
+		    header->size > reader->data_end - offset)
 			break;
 		const struct event *event = reader_event(reader, header);
 		if (!event)
@@ -237,6 +239,18 @@ static void apply_in_order(struct session *session, const struct record_header *
 	}
 }
 
+/* The record as it is now, whatever others write to the file from here on; valid until the next call. NULL, which is noted: none is there
+ * any more. */
+static const struct record_header *stable_record(struct session *session, uint64_t offset)
+{
+	struct session_private *private = session->private;
+	if (!private->copy)
+	private->copy = mem_alloc(READER_RECORD_MAX);
+	const struct record_header *header = reader_record_copy(session->reader, offset, private->copy);
+	session->reader->trouble.changed |= !header;
+	return header;
+}
+
 struct error *session_prepare(struct session *session)
 {
 	struct session_private *private = session->private;
@@ -250,9 +264,9 @@ struct error *session_prepare(struct session *session)
 	order_finish(&sideband);
 	struct order_item item;
 	while (!error && order_pop(&sideband, &item)) {
-		uint64_t offset = item.offset;
-		const struct record_header *header = reader_record(session->reader, &offset, false);
-		apply_in_order(session, header, session_record_time(session, header), item.time);
+		const struct record_header *header = stable_record(session, item.offset);
+		if (header && apply_is_sideband(header->type))
+			apply_in_order(session, header, session_record_time(session, header), item.time);
 	}
 	jit_feed_until(session, UINT64_MAX);
 	order_deinit(&sideband);
@@ -325,7 +339,7 @@ static struct error *begin(struct session *session)
 	describe_machine(session);
 	source_init(&private->source, session->reader, true);
 	if (reader_defers_chains(session->reader))
-		private->options.streaming = false;
+	private->options.streaming = false;
 	if (!private->options.streaming && (error = session_prepare(session)))
 		return error;
 	return prepare_filter(session);
@@ -364,6 +378,7 @@ void session_close(struct session *session)
 	readings_deinit(&private->readings);
 	deferred_deinit(&private->deferred);
 	free(private->values);
+	free(private->copy);
 	jit_feed_deinit(private);
 	machine_destroy(session->machine);
 	reader_close(session->reader);
@@ -400,13 +415,15 @@ static bool deliver(struct session *session, const struct record_header *header,
 	bool by_offset = private->prepared ? private->offset_times : private->file_order;
 	uint64_t model_time = by_offset ? offset : time;
 	if (model_time > private->clock)
-		private->clock = model_time;
+	private->clock = model_time;
 	if (!private->prepared || !model_time)
 		model_time = private->clock;
-	*ret = (struct record){.header = header, .time = time, .model_time = model_time, .offset = offset};
-	if (header->type < RECORD_USER_START)
+	const uint32_t type = mapping_u32(&header->type);
+	*ret = (struct record){
+		.header = header, .time = time, .model_time = model_time, .offset = offset, .is_sample = type == RECORD_SAMPLE};
+	if (type < RECORD_USER_START)
 		ret->event = reader_event(session->reader, header);
-	if (header->type != RECORD_SAMPLE)
+	if (!ret->is_sample)
 		return true;
 	if (!ret->event)
 		return false; /* counted when it was read first */
@@ -434,7 +451,8 @@ static bool next_member(struct session *session, struct record *ret)
 	*ret = private->group;
 	ret->event = event;
 	ret->is_member = true;
-	ret->is_last_member = !readings_have_more(&private->readings, layout, private->values, private->group_index, &private->group_sample);
+	ret->is_last_member =
+		!readings_have_more(&private->readings, layout, private->values, private->group_index, &private->group_sample);
 	ret->member_id = private->group_sample.id;
 	ret->member_period = private->group_sample.period;
 	return true;
@@ -444,7 +462,8 @@ static bool next_member(struct session *session, struct record *ret)
 static bool show(struct session *session, struct record *ret)
 {
 	struct session_private *private = session->private;
-	if (private->options.whole_groups || ret->header->type != RECORD_SAMPLE || !readings_splits(&private->readings, &session->reader->layouts[ret->event->index]))
+	if (private->options.whole_groups || !ret->is_sample ||
+	    !readings_splits(&private->readings, &session->reader->layouts[ret->event->index]))
 		return true;
 	if (!session_decode(session, ret, &private->group_sample))
 		return false;
@@ -475,7 +494,9 @@ static bool scan_one(struct session *session, const struct record_header *header
 	if (!private->prepared)
 		count_record(session, header, time, offset);
 	private->round_mark = header->type == RECORD_FINISHED_ROUND && !private->file_order;
-	*ret_shown = deliver(session, header, offset, time, ret);
+	if (private->copies && reader_in_file(session->reader, header))
+		header = stable_record(session, offset);
+	*ret_shown = header && deliver(session, header, offset, time, ret);
 	return true;
 }
 
@@ -538,10 +559,12 @@ int session_gather(struct session *session, bool resting, struct record *ret, st
 			source_let_go(&private->source, private->held_offset);
 		}
 		if (order_pop(&private->order, &item)) {
-			const struct record_header *header = source_at(&private->source, item.offset);
+			const struct record_header *header =
+				private->copies ? stable_record(session, item.offset) : source_at(&private->source, item.offset);
 			private->holding = true;
 			private->held_offset = item.offset;
-			shown = header && deliver(session, header, item.offset, item.time, ret); /* else somebody has written to the file since */
+			session->reader->trouble.changed |= !header;
+			shown = header && deliver(session, header, item.offset, item.time, ret);
 		} else if (private->scanned) {
 			return 0;
 		} else {
@@ -556,19 +579,30 @@ int session_gather(struct session *session, bool resting, struct record *ret, st
 	}
 }
 
-void session_apply(struct session *session, const struct record *record)
+/* A record that somebody has written over since does nothing. */
+static void make_stable(struct session *session, struct record *record)
+{
+	static const struct record_header nothing = {.type = RECORD_FINISHED_ROUND, .size = sizeof(nothing)};
+	const struct record_header *header = stable_record(session, record->offset);
+	record->header = header && header->type != RECORD_SAMPLE ? header : &nothing;
+}
+
+void session_apply(struct session *session, struct record *record)
 {
 	struct session_private *private = session->private;
+	if (session->reader->stable && !private->copies && !record->is_sample)
+		make_stable(session, record);
 	if (private->prepared)
 		return;
-	if (record->header->type != RECORD_SAMPLE && apply_is_sideband(record->header->type))
+	if (!record->is_sample && apply_is_sideband(record->header->type))
 		apply_in_order(session, record->header, record->time, record->model_time);
-	else if (record->header->type == RECORD_SAMPLE && private->jit_sources.len)
+	else if (record->is_sample && private->jit_sources.len)
 		jit_feed_until(session, record->model_time);
 }
 
 int session_next(struct session *session, struct record *ret, struct error **ret_error)
 {
+	session->private->copies = session->reader->stable;
 	int found = session_gather(session, false, ret, ret_error);
 	if (found > 0)
 		session_apply(session, ret);

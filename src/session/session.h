@@ -57,8 +57,8 @@ struct session_options {
 	bool streaming;	   /* only session_next() will be used, on one thread: one pass, pipes aren't spooled */
 	bool unordered;	   /* session_next() delivers in the order of the file, whatever the times */
 	bool whole_groups; /* session_next() delivers a sample with counters read for its group once, as it was recorded */
-	/* With `streaming`: told of each piece of generated code (jitdumps) when its time has come, before the record that session_next() delivers
-	 * next. May be NULL. */
+	/* With `streaming`: told of each piece of generated code (jitdumps) when its time has come, before the record that session_next()
+	 * delivers next. May be NULL. */
 	void (*code)(void *context, const struct session_code *code);
 	void *code_context;
 	/* Called now and then while a pass over all records runs, in session_open() and in session_reduce(): with done 0 at its beginning
@@ -91,8 +91,8 @@ struct error *session_open(const struct session_options *options, struct session
 void session_close(struct session *session);
 /* Whether the kernel that runs now is the recorded one, by its release. What a recording doesn't tell is taken for yes. */
 bool session_is_of_this_machine(const struct session *session);
-/* Whether a MMAP or MMAP2 record stands for generated code that jitdumps tell of: it maps a dump that was read, or memory without a file of a process
- * that has one. While streaming, of the record that session_next() gave last. */
+/* Whether a MMAP or MMAP2 record stands for generated code that jitdumps tell of: it maps a dump that was read, or memory without a file of
+ * a process that has one. While streaming, of the record that session_next() gave last. */
 bool session_maps_jitdump(const struct session *session, const struct record_header *header);
 
 /* One record on its way to a command. */
@@ -101,6 +101,7 @@ struct record {
 	uint64_t time;			    /* 0 = none */
 	uint64_t model_time;		    /* what to ask the machine with; never less than the one before when streaming */
 	uint64_t offset;		    /* in the file */
+	bool is_sample;			    /* the header's type, which others could write over, says no more */
 	const struct event *event;	    /* of samples never NULL; of others by their trailer, or NULL */
 	/* A sample with counters read for its group is delivered once for each of them that advanced, with that one's event, id and period.
 	 */
@@ -111,12 +112,13 @@ struct record {
 /* 1: *ret is the next record that passed the filter (side-band always passes, already applied to the machine). 0: end. -1: *ret_error is
  * set. */
 int session_next(struct session *session, struct record *ret, struct error **ret_error);
-/* The two halves of session_next(), for commands that gather records while other threads still ask the machine about earlier ones. First what comes next;
- * with `resting` nothing changes that samples are decoded by, and 0 also says that this isn't possible now. Then what each record does to the machine, in
- * the same order: when all are applied, the machine may be asked about any of them. Several may be gathered before the first is applied when the input is
- * stable: their headers stay valid then. */
+/* The two halves of session_next(), for commands that gather records while other threads still ask the machine about earlier ones. First
+ * what comes next; with `resting` nothing changes that samples are decoded by, and 0 also says that this isn't possible now. Then what each
+ * record does to the machine, in the same order: when all are applied, the machine may be asked about any of them. Several may be gathered
+ * before the first is applied when the input is stable: their headers stay valid then; that of a record that is no sample becomes, by
+ * session_apply(), a copy which is valid until the next call. */
 int session_gather(struct session *session, bool resting, struct record *ret, struct error **ret_error);
-void session_apply(struct session *session, const struct record *record);
+void session_apply(struct session *session, struct record *record);
 /* Decodes the sample that session_next() gave (use this, not sample_decode(): a member's id and period are not in its record). False when
  * it is broken, which is counted: go on with the next. */
 bool session_decode(struct session *session, const struct record *record, struct sample *ret);

@@ -63,7 +63,7 @@ struct jit_source {
 	struct dso *dso;
 	struct process *process;
 	uint32_t pid;
-	char *path;  /* as recorded */
+	char *path;	   /* as recorded */
 	const char *found; /* where the file is; interned */
 	bool timed;
 	int64_t offset;	 /* from the dump's clock to the recording's */
@@ -127,6 +127,8 @@ struct session_private {
 	bool round_mark; /* a FINISHED_ROUND was delivered: the round is to be finished now */
 	bool holding;	 /* the record delivered last came from the order and is still held */
 	uint64_t held_offset;
+	uint64_t *copy; /* stable input: of the record being delivered or applied; READER_RECORD_MAX bytes */
+	bool copies;	/* such copies are delivered */
 	uint64_t clock; /* the newest time delivered */
 	reading_values values;
 	struct record group; /* the sample whose members are being delivered */

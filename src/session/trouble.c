@@ -85,6 +85,11 @@ void session_trouble_text(const struct session *session, struct strbuf *out)
 		begin_sentence(out);
 		strbuf_add_str(out, "the file is cut short: it ends within its records");
 	}
+	if (reader_changed(session->reader)) {
+		begin_sentence(out);
+		strbuf_add_str(out, READER_CHANGED);
+		session->reader->trouble.changed_told = true;
+	}
 	if (trouble->broken_records) {
 		begin_sentence(out);
 		strbuf_printf(out, "%s broken record%s left out, the first at 0x%llx: %s",

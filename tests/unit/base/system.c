@@ -30,7 +30,10 @@ static void a_file_that_shrinks_reads_as_zero(void **state)
 	assert_int_equal(mapping.data[size - 1], 'x');
 	assert_int_equal(ftruncate(fd, 10), 0);
 	assert_int_equal(mapping.data[9], 'x');
+	assert_false(mapping_lost_pages(&mapping));
 	assert_int_equal(mapping.data[size / 2], 0);
+	assert_true(mapping_lost_pages(&mapping));
+	assert_int_equal(mapping.data[size + MAPPING_GUARD - 1], 0); /* the guard */
 	assert_int_equal(mapping.data[size - 1], 0);
 	mapping_close(&mapping);
 	assert_null(mapping.data);
@@ -39,6 +42,26 @@ static void a_file_that_shrinks_reads_as_zero(void **state)
 	assert_null(mapping.data);
 	assert_int_equal(mapping.size, 0);
 	mapping_close(&mapping);
+	close(fd);
+	unlink(path);
+}
+
+/* More mappings at a time than a block of the handler's list has. */
+static void many_files_that_shrink(void **state)
+{
+	enum { COUNT = 600 };
+	static struct mapping mappings[COUNT];
+	char path[] = "/tmp/perf-unit-mapping-XXXXXX";
+	int fd = mkstemp(path);
+	off_t page = sysconf(_SC_PAGESIZE);
+	assert_int_equal(ftruncate(fd, 2 * page), 0);
+	for (size_t i = 0; i < COUNT; i++)
+		assert_null(mapping_open_fd(fd, path, &mappings[i]));
+	assert_int_equal(ftruncate(fd, page), 0);
+	for (size_t i = 0; i < COUNT; i++)
+		assert_int_equal(mappings[i].data[page], 0);
+	for (size_t i = 0; i < COUNT; i++)
+		mapping_close(&mappings[i]);
 	close(fd);
 	unlink(path);
 }
@@ -164,9 +187,13 @@ static void errors_gather_context(void **state)
 int base_system_tests(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_file_that_shrinks_reads_as_zero), cmocka_unit_test(what_is_no_file),	     cmocka_unit_test(temporary_files),
+		cmocka_unit_test(a_file_that_shrinks_reads_as_zero),
+		cmocka_unit_test(many_files_that_shrink),
+		cmocka_unit_test(what_is_no_file),
+		cmocka_unit_test(temporary_files),
 		cmocka_unit_test(replaced_files),
-		cmocka_unit_test(every_item_once),		     cmocka_unit_test(errors_gather_context),
+		cmocka_unit_test(every_item_once),
+		cmocka_unit_test(errors_gather_context),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

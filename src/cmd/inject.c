@@ -19,12 +19,6 @@
 #define NO_GUESTS "recordings of virtual machines aren't put into their host's; read each with 'perf report' on its own"
 #define TYPE struct inject_options
 
-static struct error *no_symbols(const struct option *option, const char *argument, bool negated, void *field)
-{
-	log_warning("--%s is not needed: no kernel symbol is looked up", option->long_name);
-	return NULL;
-}
-
 static const struct option inject_options[] = {
 	OPTION_STRING('i', "input", TYPE, input, "FILE", "recording to read (default: standard input)"),
 	OPTION_STRING('o', "output", TYPE, output, "FILE", "where to write (default: standard output); a recording of that name is kept as FILE.old"),
@@ -39,12 +33,12 @@ static const struct option inject_options[] = {
 	OPTION_STRING('k', "vmlinux", TYPE, vmlinux, "FILE", "kernel image to take the kernel's build-id from, where the recording has none"),
 	OPTION_FLAG('j', "jit", TYPE, jit,
 		    "generated code, for tools that don't read jitdumps: a file jitted-PID-NUMBER.so beside the dump for each piece, mapped when it was there"),
-	OPTION_CUSTOM_FLAGS(0, "ignore-vmlinux", TYPE, input, NULL, "not needed: taken for compatibility", no_symbols, OPTION_NO_ARGUMENT | OPTION_NO_NEGATION),
-	OPTION_CUSTOM_FLAGS(0, "kallsyms", TYPE, input, "FILE", "not needed: taken for compatibility", no_symbols, OPTION_NO_NEGATION),
+	OPTION_FLAG(0, "ignore-vmlinux", TYPE, ignore_vmlinux, "take no build-id from the kernel image of -k"),
 	OPTION_FLAG('s', "sched-stat", TYPE, sleep,
-		    "where and how long tasks slept: events of sched_switch, each with the time slept, made of sched_switch and sched_stat_* events"),
+		    "where and how long tasks slept: events of sched_switch, each with the time slept, made of sched_switch, and of sched_stat_* or sched_waking events where there are any"),
 	OPTION_FLAG(0, "convert-callchain", TYPE, convert_chains,
 		    "unwind the copies of stacks that --call-graph dwarf has recorded, and write plain call chains: a far smaller recording, read faster"),
+	OPTION_REFUSED(0, "kallsyms", "FILE", "inject looks up no kernel symbols; give it to 'perf report' or 'perf script', or -k vmlinux for the kernel's build-id"),
 	OPTION_REFUSED(0, "itrace", "OPTIONS", NO_TRACES),
 	OPTION_REFUSED(0, "strip", NULL, "it strips what --itrace has decoded, and " NO_TRACES),
 	OPTION_REFUSED(0, "vm-time-correlation", "OPTIONS", "it corrects the times of Intel PT, and " NO_TRACES),
@@ -58,7 +52,7 @@ static struct error *check_options(const struct inject_options *options)
 {
 	if ((!options->input || !strcmp(options->input, "-")) && isatty(STDIN_FILENO))
 		return error_new_kind(ERROR_USAGE, "nothing to read: name a recording with -i, or put one into a pipe");
-	if (options->vmlinux && access(options->vmlinux, R_OK))
+	if (options->vmlinux && !options->ignore_vmlinux && access(options->vmlinux, R_OK))
 		return error_system(errno, "-k %s", options->vmlinux);
 	if (options->known_build_ids && !options->build_ids && !options->all_build_ids && !options->maps_hit && !options->maps_all)
 		return error_new_kind(ERROR_USAGE, "--known-build-ids says which build-ids to put in: use it with -b, --buildid-all, -B or --mmap2-buildid-all");
@@ -146,6 +140,7 @@ static struct error *inject_recording(struct inject *inject)
 		return error;
 	if (options->jit)
 		inject_jit_tell(inject);
+	inject_sleep_tell(inject);
 	tell(inject);
 	return NULL;
 }

@@ -18,6 +18,7 @@ struct inject_options {
 	bool maps_hit, maps_all;       /* -B, --mmap2-buildid-all */
 	const char *known_build_ids;
 	const char *vmlinux;
+	bool ignore_vmlinux; /* of these two: the second wins */
 	bool sleep; /* -s */
 	bool jit;
 	bool convert_chains;
@@ -35,6 +36,12 @@ struct inject_image {
 	uint32_t major, minor;
 	uint64_t inode;
 	struct buildid id;
+};
+
+/* A thread's newest sched_switch. */
+struct inject_switch {
+	struct record_header *header; /* a copy; NULL = gone */
+	uint64_t time;
 };
 
 struct inject {
@@ -73,7 +80,10 @@ struct inject {
 
 	/* inject_sleep.c: the newest sched_switch of each thread, by tid: index + 1 in `switches` */
 	struct map64 switch_by_tid;
-	VEC(struct record_header *) switches; /* copies; NULL = gone */
+	VEC(struct inject_switch) switches;
+	bool measures_sleep;	     /* there are no sched_stat events that say how long */
+	struct record_header *sleep; /* that has ended last */
+	uint64_t sleeps;
 };
 
 /* ---- inject_output.c ---- */
@@ -145,7 +155,9 @@ void inject_chain_deinit(struct inject *inject);
 /* ---- inject_sleep.c ---- */
 
 /* Checks that the samples have what -s needs. */
-struct error *inject_sleep_init(const struct inject *inject);
+struct error *inject_sleep_init(struct inject *inject);
 /* Puts another sample in the place of one (valid until the next call), or none: false. */
 bool inject_sleep(struct inject *inject, struct record *record);
+/* Says that there was none to put in. */
+void inject_sleep_tell(const struct inject *inject);
 void inject_sleep_deinit(struct inject *inject);

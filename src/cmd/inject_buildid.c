@@ -86,7 +86,7 @@ bool inject_find_build_id(const struct inject *inject, const struct dso *dso, st
 		*ret = known->id;
 	if (known)
 		return true;
-	if (dso->kind == DSO_KERNEL && !dso->build_id.size && inject->options->vmlinux)
+	if (dso->kind == DSO_KERNEL && !dso->build_id.size && inject->options->vmlinux && !inject->options->ignore_vmlinux)
 		return elf_read_build_id(inject->options->vmlinux, ret);
 	bool running = dso->kind == DSO_KERNEL || dso->kind == DSO_KERNEL_MODULE || dso->kind == DSO_VDSO;
 	if (running && !dso->build_id.size && !inject->same_machine)

@@ -5,9 +5,13 @@
  *	sched_switch  (thread 7, chain: main read …)  ──────────────► taken out, kept
  *	sched_stat_iowait (of pid 7, period 5 ms)     ──────────────► taken out; the kept one is put in, with this one's time and period
  *
- * So `perf report` of the result adds up the time slept by call chain. The events of sched_switch come out with the periods of sched_stat events. */
+ * So `perf report` of the result adds up the time slept by call chain. The events of sched_switch come out with the periods of sched_stat events.
+ *
+ * Many kernels have no sched_stat events (CONFIG_SCHEDSTATS). Then the sleep is measured here: it begins with the sched_switch event in which the task leaves the
+ * CPU in another state than runnable, and ends when it is woken up (sched_waking, sched_wakeup), or, where that isn't recorded, when it is switched in. */
 #include "cmd/inject.h"
 
+#include "base/log.h"
 #include "base/mem.h"
 #include "base/text.h"
 
@@ -24,21 +28,47 @@ static bool is_stat(const struct event *event)
 	return event->tp_system && event->tp_name && !strcmp(event->tp_system, "sched") && str_starts_with(event->tp_name, "sched_stat_");
 }
 
-struct error *inject_sleep_init(const struct inject *inject)
+static bool is_wakeup(const struct event *event)
+{
+	return is_event(event, "sched_waking") || is_event(event, "sched_wakeup");
+}
+
+static bool is_needed(const struct event *event)
+{
+	return is_event(event, "sched_switch") || is_stat(event) || is_wakeup(event);
+}
+
+/* Sleeps can be measured: samples of sched_switch say when, for which tasks, and have room for how long. */
+static struct error *check_fields(const struct event *event, bool measure)
+{
+	const uint64_t needed = PERF_SAMPLE_TIME | PERF_SAMPLE_RAW | (is_event(event, "sched_switch") ? PERF_SAMPLE_PERIOD : 0);
+
+	if (!(event->attr.sample_type & PERF_SAMPLE_TID))
+		return error_new("-s: samples of %s don't say which thread they are of", event->name);
+	if (measure && (event->attr.sample_type & needed) != needed)
+		return error_new("-s: samples of %s lack their time, period or raw data: record them without -n, --no-timestamp and --no-period",
+				 event->name);
+	return NULL;
+}
+
+struct error *inject_sleep_init(struct inject *inject)
 {
 	const struct event_list *events = &inject->session->reader->events;
 	bool switches = false, stats = false;
 	for (size_t i = 0; i < events->events.len; i++) {
-		const struct event *event = events->events.data[i];
-		switches |= is_event(event, "sched_switch");
-		stats |= is_stat(event);
-		if ((is_event(event, "sched_switch") || is_stat(event)) && !(event->attr.sample_type & PERF_SAMPLE_TID))
-			return error_new("-s: samples of %s don't say which thread they are of", event->name);
+		switches |= is_event(events->events.data[i], "sched_switch");
+		stats |= is_stat(events->events.data[i]);
 	}
-	if (switches && stats)
+	inject->measures_sleep = switches && !stats;
+	for (size_t i = 0; i < events->events.len; i++) {
+		struct error *error = is_needed(events->events.data[i]) ? check_fields(events->events.data[i], inject->measures_sleep) : NULL;
+		if (error)
+			return error;
+	}
+	if (switches)
 		return NULL;
-	return error_new("-s needs the events of going to sleep and of waking up in one recording:  perf record -e "
-			 "sched:sched_stat_sleep,sched:sched_stat_iowait,sched:sched_stat_blocked,sched:sched_switch,sched:sched_process_exit -g");
+	return error_new("-s needs the events of going to sleep and of waking up:  perf record -a -e "
+			 "sched:sched_switch,sched:sched_waking,sched:sched_process_exit -g");
 }
 
 static void forget(struct inject *inject, uint32_t tid)
@@ -46,22 +76,22 @@ static void forget(struct inject *inject, uint32_t tid)
 	const uint64_t *slot = map64_find(&inject->switch_by_tid, tid);
 	if (!slot)
 		return;
-	free(inject->switches.data[*slot - 1]);
-	inject->switches.data[*slot - 1] = NULL;
+	free(inject->switches.data[*slot - 1].header);
+	inject->switches.data[*slot - 1] = (struct inject_switch){0};
 }
 
-static void keep(struct inject *inject, uint32_t tid, const struct record_header *header)
+static void keep(struct inject *inject, uint32_t tid, const struct record_header *header, uint64_t time)
 {
 	bool fresh;
 	uint64_t *slot = map64_insert(&inject->switch_by_tid, tid, &fresh);
 	struct record_header *copy = mem_alloc(header->size);
 	memcpy(copy, header, header->size);
 	if (fresh) {
-		vec_push(&inject->switches, NULL);
+		vec_push(&inject->switches, (struct inject_switch){0});
 		*slot = inject->switches.len;
 	}
-	free(inject->switches.data[*slot - 1]);
-	inject->switches.data[*slot - 1] = copy;
+	free(inject->switches.data[*slot - 1].header);
+	inject->switches.data[*slot - 1] = (struct inject_switch){copy, time};
 }
 
 static void put_u64(struct record_header *header, uint16_t offset, uint64_t value)
@@ -70,46 +100,91 @@ static void put_u64(struct record_header *header, uint16_t offset, uint64_t valu
 		memcpy((uint8_t *)header + offset, &value, sizeof(value));
 }
 
-/* The sleep that ends now becomes the record; false when its beginning wasn't recorded. */
-static bool end_sleep(const struct inject *inject, const struct sample *sample, struct record *record)
+static bool read_field(const struct record *record, const struct sample *sample, const char *name, uint64_t *ret)
 {
 	const struct tracepoint *format = record->event->tracepoint;
-	const struct tracepoint_field *field = format ? tracepoint_field(format, "pid") : NULL;
-	const uint64_t *slot = field ? map64_find(&inject->switch_by_tid, (uint32_t)tracepoint_read(field, sample->raw, sample->raw_size)) : NULL;
-	struct record_header *begun = slot ? inject->switches.data[*slot - 1] : NULL;
-	const struct event *event = begun ? reader_event(inject->session->reader, begun) : NULL;
+	const struct tracepoint_field *field = format ? tracepoint_field(format, name) : NULL;
+	if (field)
+		*ret = tracepoint_read(field, sample->raw, sample->raw_size);
+	return field;
+}
+
+/* The sleep of a thread that ends now becomes the record; false when its beginning wasn't recorded. */
+static bool end_sleep(struct inject *inject, uint32_t tid, const struct sample *sample, struct record *record)
+{
+	const uint64_t *slot = map64_find(&inject->switch_by_tid, tid);
+	struct inject_switch *begun = slot ? &inject->switches.data[*slot - 1] : NULL;
+	const struct event *event = begun && begun->header ? reader_event(inject->session->reader, begun->header) : NULL;
 	if (!event)
 		return false;
 	const struct sample_layout *layout = &inject->session->reader->layouts[event->index];
-	put_u64(begun, layout->time, sample->time);
-	put_u64(begun, layout->period, sample->period);
-	record->header = begun;
+	put_u64(begun->header, layout->time, sample->time);
+	put_u64(begun->header, layout->period, inject->measures_sleep ? sample->time - begun->time : sample->period);
+	record->header = begun->header;
 	record->event = event;
+	inject->sleeps++;
+	if (!inject->measures_sleep)
+		return true;
+	free(inject->sleep);
+	inject->sleep = begun->header;
+	*begun = (struct inject_switch){0};
 	return true;
+}
+
+/* The states in sched_switch events (include/linux/sched.h); a runnable task that has lost the CPU has none of these bits. */
+static bool goes_to_sleep(uint64_t state)
+{
+	enum { INTERRUPTIBLE = 1, UNINTERRUPTIBLE = 2 };
+	return state & (INTERRUPTIBLE | UNINTERRUPTIBLE);
+}
+
+/* One task leaves the CPU, the other's sleep has ended at the latest: that one becomes the record. */
+static bool switch_tasks(struct inject *inject, const struct sample *sample, struct record *record)
+{
+	uint64_t state, prev, next;
+	if (!read_field(record, sample, "prev_state", &state) || !read_field(record, sample, "prev_pid", &prev) ||
+	    !read_field(record, sample, "next_pid", &next))
+		return false;
+	forget(inject, (uint32_t)prev);
+	if (prev && goes_to_sleep(state))
+		keep(inject, (uint32_t)prev, record->header, sample->time);
+	return end_sleep(inject, (uint32_t)next, sample, record);
 }
 
 bool inject_sleep(struct inject *inject, struct record *record)
 {
 	const struct event *event = record->event;
-	bool stat = is_stat(event), begin = is_event(event, "sched_switch"), exit = is_event(event, "sched_process_exit");
+	bool end = inject->measures_sleep ? is_wakeup(event) : is_stat(event);
+	bool begin = is_event(event, "sched_switch"), exit = is_event(event, "sched_process_exit");
 	struct sample sample;
-	if (!stat && !begin && !exit)
+	uint64_t tid;
+	if (!end && !begin && !exit)
 		return true;
 	if (!session_decode(inject->session, record, &sample))
 		return false;
-	if (stat)
-		return end_sleep(inject, &sample, record);
+	if (end)
+		return read_field(record, &sample, "pid", &tid) && end_sleep(inject, (uint32_t)tid, &sample, record);
+	if (begin && inject->measures_sleep)
+		return switch_tasks(inject, &sample, record);
 	if (begin)
-		keep(inject, sample.tid, record->header);
+		keep(inject, sample.tid, record->header, sample.time);
 	else
 		forget(inject, sample.tid);
 	return false;
 }
 
+void inject_sleep_tell(const struct inject *inject)
+{
+	if (inject->options->sleep && inject->measures_sleep && !inject->sleeps)
+		log_warning("No sleep both begins and ends in the recording. Record everything, with the wake-ups:  perf record -a "
+			    "-e sched:sched_switch,sched:sched_waking,sched:sched_process_exit -g");
+}
+
 void inject_sleep_deinit(struct inject *inject)
 {
 	for (size_t i = 0; i < inject->switches.len; i++)
-		free(inject->switches.data[i]);
+		free(inject->switches.data[i].header);
+	free(inject->sleep);
 	vec_deinit(&inject->switches);
 	map64_deinit(&inject->switch_by_tid);
 }

@@ -57,8 +57,8 @@ static bool explain_missing(const char *tracefs, const char *system, const char 
 	bool user = str_starts_with(system, "probe_") || !strcmp(system, "uprobes");
 
 	if (!strcmp(system, "sched") && str_starts_with(event, "sched_stat_")) {
-		strbuf_add_str(hint, "this kernel was built without CONFIG_SCHEDSTATS; sched:sched_switch and sched:sched_waking tell when "
-				     "threads sleep and wait");
+		strbuf_add_str(hint, "this kernel was built without CONFIG_SCHEDSTATS; record sched:sched_switch,sched:sched_waking instead, and "
+				     "'perf inject -s' makes sleeps of them");
 		return true;
 	}
 	if (!user && strcmp(system, "probe") && strcmp(system, "kprobes"))

@@ -144,6 +144,85 @@ def test_sleep(perf, oracle, live_system, tmp_path):
     assert perf("script", "-i", ours).stdout == perf("script", "-i", theirs).stdout
 
 
+HAND_OVER = """
+import os, time
+def spin(seconds):
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        pass
+def sleeps(pid):
+    with open(f"/proc/{pid}/stat") as file:
+        return file.read().rpartition(")")[2].split()[0] == "S"
+os.sched_setaffinity(0, [min(os.sched_getaffinity(0))])
+for _ in range(3):
+    get, put = os.pipe()
+    pid = os.fork()
+    if not pid:
+        os.read(get, 1)
+        os._exit(0)
+    while not sleeps(pid):
+        os.sched_yield()
+    spin(0.02)
+    os.write(put, b"x")
+    os.waitpid(pid, 0)
+"""
+SWITCH = re.compile(r"(\d+)\.(\d{9}): .*sched_switch: .*prev_pid=(\d+) prev_prio=\d+ prev_state=(\S+) ==> .*next_pid=(\d+) ")
+WAKING = re.compile(r"(\d+)\.(\d{9}): .*sched_wak\w+: .* pid=(\d+) prio=")
+
+
+def sleeps_of(text):
+    """(thread, end, length) of each sleep that ends, by the events as the kernel's perf prints them."""
+    begun, found = {}, []
+
+    def wake(pid, now):
+        if pid in begun:
+            found.append((pid, now, now - begun.pop(pid)))
+    for line in text.splitlines():
+        if match := SWITCH.search(line):
+            now = int(match[1]) * 10**9 + int(match[2])
+            begun.pop(match[3], None)
+            if match[4] in ("S", "D") and match[3] != "0":
+                begun[match[3]] = now
+            wake(match[5], now)
+        elif match := WAKING.search(line):
+            wake(match[3], int(match[1]) * 10**9 + int(match[2]))
+    return found
+
+
+@pytest.mark.sanitize
+@pytest.mark.parametrize("events", ["sched:sched_switch", "sched:sched_switch,sched:sched_waking"])
+def test_sleep_without_statistics(perf, oracle, live_system, tracefs, tmp_path, events):
+    """Kernels without scheduler statistics: from leaving the CPU asleep until the wake-up, or until the task is back where that isn't recorded."""
+    path = tmp_path / "perf.data"
+    done = perf("record", "-q", "-a", "-m", "4M", "-e", events, "-g", "-o", path, "--", sys.executable, "-c", HAND_OVER)
+    assert done.returncode == 0, done.stderr
+    expected = sleeps_of(oracle("script", "--ns", "-G", "-F", "time,event,trace", "-i", path).stdout)
+    after = inject(perf, path, tmp_path / "slept", "-s")
+    shown = perf("script", "--ns", "-G", "-F", "tid,time,period,event", "-i", after).stdout
+    found = re.findall(r"^ *(\d+) +(\d+)\.(\d{9}): +(\d+) +sched:sched_switch:", shown, re.MULTILINE)
+    assert sorted((tid, int(seconds + nanoseconds), int(period)) for tid, seconds, nanoseconds, period in found) == sorted(expected)
+    assert len([sleep for sleep in expected if sleep[2] >= 20_000_000]) >= 3
+
+
+def test_sleep_needs_switches(perf, live, tmp_path):
+    """Advice names what there is."""
+    path = tmp_path / "perf.data"
+    assert perf("record", "-q", "-e", "page-faults", "-o", path, "true").returncode == 0
+    done = perf("inject", "-s", "-i", path, "-o", tmp_path / "out")
+    assert done.returncode and "sched:sched_switch,sched:sched_waking" in done.stderr and "sched_stat" not in done.stderr
+    assert "perf sched" not in perf("record", "--off-cpu", "true").stderr and "perf inject -s" in perf("record", "--off-cpu", "true").stderr
+
+
+def test_kernel_symbols_of_inject(perf, live, tmp_path):
+    """An option works, or says why it doesn't."""
+    path = tmp_path / "perf.data"
+    assert perf("record", "-q", "-e", "page-faults", "-o", path, "true").returncode == 0
+    done = perf("inject", "--kallsyms", "/proc/kallsyms", "-b", "-i", path, "-o", tmp_path / "out")
+    assert done.returncode and "no kernel symbols" in done.stderr and not (tmp_path / "out").exists()
+    assert perf("inject", "-b", "-k", "/nowhere", "-i", path, "-o", tmp_path / "out").returncode
+    assert perf("inject", "-b", "-k", "/nowhere", "--ignore-vmlinux", "-i", path, "-o", tmp_path / "out").returncode == 0
+
+
 @pytest.mark.sanitize
 @pytest.mark.parametrize("pipe", [False, True], ids=["file", "pipe"])
 @pytest.mark.parametrize("option", ["-B", "--mmap2-buildid-all"])

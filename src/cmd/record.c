@@ -12,6 +12,7 @@
 #include "kernel/limits.h"
 #include "kernel/mend.h"
 #include "kernel/proc.h"
+#include "session/attached.h"
 #include "session/afterwards.h"
 #include "session/gather.h"
 
@@ -354,6 +355,7 @@ static struct error *record(struct recording *recording, char **command, int *re
 		error = open_switch_event(recording, &target);
 	if (error)
 		return error;
+	attached_warn(&recording->events, &recording->counters);
 	note_machine(recording);
 	options->recorder.context = recording;
 	options->recorder.describe = describe;

@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "kernel/poller.h"
+#include "session/attached.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -88,8 +89,11 @@ static struct error *open_counters(struct stat_run *run)
 	stat_allocate_cells(run, target.cpu_count, target.thread_count);
 	/* The counters of the run before are closed only now: as long as a tracepoint has another one, closing doesn't wait. */
 	struct counters before = run->counters;
+	bool first = !before.count;
 	struct error *error = counters_open_present(&run->counters, run->events, &target);
 	counters_close(&before);
+	if (!error && first)
+		attached_warn(run->events, &run->counters);
 	return error;
 }
 

@@ -11,6 +11,8 @@
 #include "cmd/record.h"
 #include "cmd/trace_replay.h"
 #include "cmd/trace_strings.h"
+#include "event/parse.h"
+#include "session/attached.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -252,12 +254,29 @@ static struct error *end_shower(struct shower *shower, bool *ret_enough)
 
 /* ---- both ---- */
 
+/* BPF programs of others may hide what we are to show. */
+static struct error *warn_of_programs(const struct trace *trace)
+{
+	struct event_list calls = {0};
+	struct error *error = trace->calls ? event_parse(&calls, trace->catalog, "raw_syscalls:sys_enter,raw_syscalls:sys_exit") : NULL;
+
+	if (!error) {
+		attached_warn(&calls, NULL);
+		attached_warn(&trace->events.list, NULL);
+	}
+	event_list_deinit(&calls);
+	return error;
+}
+
 struct error *trace_by_tracepoints(struct trace *trace, char **command, int *ret_status)
 {
 	struct words words = {0};
 	struct shower shower = {0};
 	bool enough = false;
-	struct error *error = start_shower(trace, &shower);
+	struct error *error = warn_of_programs(trace);
+
+	if (!error)
+		error = start_shower(trace, &shower);
 
 	if (error)
 		return error;

@@ -61,6 +61,7 @@ const struct probe kernel_probes[] = {
 
 	{BPF, "bpf", "BPF programs", PROBE_NEEDS_BPF,
 	 "what is summed up inside the kernel; recording every event does instead, at more cost", probe_bpf},
+	{BPF, "bpf-others", "BPF of others", PROBE_NEEDS_NOTHING, "events that such a program drops are neither counted nor recorded", probe_bpf_attached},
 	{BPF, "btf", "kernel types (BTF)", PROBE_NEEDS_NOTHING, "BPF programs that fit every kernel, and names in structures", probe_btf},
 
 	{STACKS, "fp", "frame pointers (-g)", PROBE_NEEDS_PERF, "record -g: who called", probe_stack_fp},

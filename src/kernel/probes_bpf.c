@@ -2,6 +2,8 @@
  * what they cannot attach). */
 #include "base/btf.h"
 #include "base/cleanup.h"
+#include "base/text.h"
+#include "kernel/bpf_attached.h"
 #include "kernel/probe_internal.h"
 #include "kernel/proc.h"
 
@@ -146,4 +148,26 @@ void probe_btf(struct probe_context *context, struct probe_result *ret)
 	else
 		probe_found(ret, PROBE_OK, "%s, %zu types", btf_path, count);
 	strbuf_deinit(&types);
+}
+
+void probe_bpf_attached(struct probe_context *context, struct probe_result *ret)
+{
+	struct bpf_attached_list programs = {0};
+
+	bpf_attached_everywhere(&programs);
+	probe_fact(ret, "programs", "%zu", programs.len);
+	if (!programs.len) {
+		probe_found(ret, PROBE_OK, "no process whose descriptors this user may see has one at a tracepoint");
+		return;
+	}
+	struct strbuf text = {0};
+	for (size_t i = 0; i < programs.len; i++) {
+		strbuf_add_str(&text, i ? ", " : "");
+		bpf_attached_add_text(&programs.data[i], &text);
+		strbuf_add_str(&text, " at ");
+		text_add_safe(&text, programs.data[i].event, strnlen(programs.data[i].event, sizeof(programs.data[i].event)));
+	}
+	probe_found(ret, PROBE_LIMITED, "%s", strbuf_str(&text));
+	strbuf_deinit(&text);
+	vec_deinit(&programs);
 }

@@ -240,4 +240,5 @@ def main():
     json.dump(facts, sys.stdout)
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -309,6 +309,7 @@ CHECKS = {
     "cgroups": check_cgroups,
     "schedstats": check_schedstats,
     "bpf": check_bpf,
+    "bpf-others": lambda row, facts: state(row, ok=not row["facts"]["programs"], limited=True), # test_others_bpf.py
     "btf": check_btf,
     "fp": check_fp,
     "dwarf": check_dwarf,

@@ -1,0 +1,39 @@
+"""BPF programs of others at tracepoints decide which events anyone sees: whose tracepoint has one is told so, and who holds it."""
+import json
+import pathlib
+import shutil
+import subprocess
+
+import pytest
+
+HOLDER = pathlib.Path(__file__).resolve().parents[1] / "lib/attached.py"
+EVENT = "oom:mark_victim" # nobody else measures it meanwhile
+
+
+@pytest.fixture
+def holder(root, live, tracefs):
+    number = (tracefs / "events" / EVENT.replace(":", "/") / "id").read_text().strip()
+    with subprocess.Popen(["/usr/bin/python3", HOLDER, number, "hide_calls"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        if process.stdout.readline() != "ready\n":
+            pytest.skip("a BPF program can't be attached to a tracepoint here")
+        yield process.pid
+        process.stdin.close()
+
+
+@pytest.mark.parametrize("words", [("stat", "-e"), ("record", "-o", "/dev/null", "-e"), ("trace", "-e")], ids=lambda words: words[0])
+def test_told(perf, holder, words):
+    name = pathlib.Path(f"/proc/{holder}/comm").read_text().strip()
+    done = perf(*words, f"sched:sched_process_exit,{EVENT}", "true")
+    warnings = [line for line in done.stderr.splitlines() if "BPF program" in line]
+    assert done.returncode == 0 and len(warnings) == 1, done.stderr
+    assert f"attached to {EVENT}: 'hide_calls' of {name} ({holder})." in warnings[0]
+
+
+def test_doctor(perf, holder):
+    row, = [row for row in json.loads(perf("doctor", "-j").stdout)["rows"] if row["id"] == "bpf-others"]
+    assert row["state"] == "limited" and f"'hide_calls' of " in row["found"] and f"({holder}) at mark_victim" in row["found"] and row["cost"]
+
+
+def test_silent_without(perf, root, live, tracefs):
+    for words in (("stat", "-e"), ("record", "-o", "/dev/null", "-e")):
+        assert "BPF program" not in perf(*words, "oom:oom_score_adj_update", "true").stderr

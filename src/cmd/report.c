@@ -234,8 +234,47 @@ static struct error *dump_records(struct session *session)
 {
 	pager_start("report");
 	struct error *error = dumping_all(session);
+	struct tally counted = {.events = session->event_counts};
+	memcpy(counted.records, session->record_counts, sizeof(counted.records));
+	if (!error && session->reader->stable)
+		error = report_stats(session->reader, true);
+	else if (!error)
+		report_tally(session->reader, &counted, true);
+	return error;
+}
+
+/* --stats: with nothing but a reader. */
+static struct error *count_records(const struct report_options *options)
+{
+	const struct reader_options opening = {.path = options->input.input, .force = options->input.force, .streaming = true};
+	struct reader *reader;
+	struct error *error = reader_open(&opening, &reader);
+	if (error)
+		return error;
+	pager_start("report");
+	error = report_stats(reader, options->skip_empty);
+	reader_close(reader);
+	return error;
+}
+
+/* The same of the samples that -C and --time choose. */
+static struct error *count_chosen(struct report *report)
+{
+	struct session *session = report->session;
+	size_t events = session->reader->events.events.len;
+	struct tally tally = {.events = mem_zalloc_array(events + 1, sizeof(*tally.events))};
+	struct record record;
+	struct error *error = NULL;
+	while (session_next(session, &record, &error) > 0) {
+		tally.records[record.header->type < 256 ? record.header->type : 0] += !record.is_member || record.is_last_member;
+		if (record.header->type == RECORD_SAMPLE)
+			tally.events[record.event->index].samples++;
+	}
+	for (size_t i = 0; i < events; i++)
+		tally.events[i].lost_samples = session->event_counts[i].lost_samples;
 	if (!error)
-		report_stats(session, true);
+		report_tally(session->reader, &tally, report->options->skip_empty);
+	tally_deinit(&tally);
 	return error;
 }
 
@@ -250,13 +289,14 @@ static struct error *show(struct report *report)
 	}
 	if (options->dump)
 		return dump_records(report->session);
-	if (options->stats || options->tasks || options->mmaps) {
+	if (options->stats) {
 		pager_start("report");
-		if (options->stats)
-			report_stats(report->session, options->skip_empty);
-		else
-			report_tasks(report->session, options->mmaps);
-		return options->stats ? report_stack_stats(report) : NULL;
+		return options->stats == STATS_STACKS ? report_stack_stats(report) : count_chosen(report);
+	}
+	if (options->tasks || options->mmaps) {
+		pager_start("report");
+		report_tasks(report->session, options->mmaps);
+		return NULL;
 	}
 	struct error *error = look_at_recording(report);
 	if (error)
@@ -314,6 +354,11 @@ static struct error *run(int argc, char **argv, int *ret_status)
 	if (!error)
 		error = use_words(words, argv, &options);
 	struct report report = {.options = &options};
+	if (!error && options.stats == STATS_RECORDS && !options.cpus && !options.time && !options.dump && !options.header_only) {
+		error = count_records(&options);
+		report_options_deinit(&options);
+		return error;
+	}
 	struct opening_options opening = {.input = &options.input, .cpus = options.cpus, .time = options.time, .unordered = options.disable_order && options.dump};
 	if (!error && (error = opening_begin(&report.opening, &opening))) {
 		/* A mistake in the options is told first. */

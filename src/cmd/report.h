@@ -13,6 +13,7 @@
 #include "cmd/opening.h"
 #include "event/event_set.h"
 #include "result/table.h"
+#include "session/tally.h"
 
 #include <regex.h>
 
@@ -43,7 +44,8 @@ struct report_options {
 	bool stitch_lbr;
 	bool total_cycles, mem_mode;
 	bool show_samples, show_period, show_modes, show_threads;
-	bool stats, tasks, mmaps, header, header_only, show_info, dump;
+	enum stats_choice { STATS_NONE, STATS_RECORDS, STATS_STACKS } stats;
+	bool tasks, mmaps, header, header_only, show_info, dump;
 	bool inverted;
 	bool reference_graphs;
 	struct callgraph_choice callgraph;
@@ -121,10 +123,12 @@ bool report_shown(void *context, const struct fold *fold, const struct fold_entr
 struct error *report_show_events(struct report *report);
 
 /* report_extra.c: other things than tables. */
-void report_stats(const struct session *session, bool skip_empty);
+/* All records of a recording that nobody has read from, counted. */
+struct error *report_stats(struct reader *reader, bool skip_empty);
+void report_tally(const struct reader *reader, const struct tally *tally, bool skip_empty);
 void report_tasks(const struct session *session, bool with_maps);
 void report_threads(const struct session *session, bool raw);
 /* report_hint.c: which files lacked symbols, losses, trouble. */
 void report_hints(struct report *report);
-/* For --stats: why stacks end early, on standard output; nothing when none does. */
+/* For --stats=stacks: where stacks end, on standard output, in a few lines. */
 struct error *report_stack_stats(struct report *report);

@@ -12,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { MOST_ENDS = 12 };
+
 struct lacking {
 	const struct dso *dso;
 	uint64_t count;
@@ -114,13 +116,17 @@ struct error *report_stack_stats(struct report *report)
 	if (error)
 		return error;
 	find_ends(report, report->fold, &ends);
-	if (ends.early)
-		printf("\nStacks that end early: %" PRIu64 " of %" PRIu64 "\n", ends.early, ends.stacks);
-	for (size_t i = 0; i < ends.list.len; i++) {
+	printf("\nStacks that end early: %" PRIu64 " of %" PRIu64 "\n", ends.early, ends.stacks);
+	size_t shown = ends.list.len > MOST_ENDS ? MOST_ENDS - 1 : ends.list.len;
+	uint64_t others = ends.early;
+	for (size_t i = 0; i < shown; i++) {
 		strbuf_clear(&text);
 		add_end(report, &ends, &ends.list.data[i], &text);
 		printf("%16" PRIu64 "  %s\n", ends.list.data[i].count, strbuf_str(&text));
+		others -= ends.list.data[i].count;
 	}
+	if (shown < ends.list.len)
+		printf("%16" PRIu64 "  at %zu other places (%.1f%%)\n", others, ends.list.len - shown, 100.0 * (double)others / (double)ends.stacks);
 	strbuf_deinit(&text);
 	stack_ends_deinit(&ends);
 	return NULL;

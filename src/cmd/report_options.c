@@ -44,6 +44,14 @@ static struct error *parse_format(const struct option *option, const char *argum
 	return error_new_kind(ERROR_USAGE, "'%s': csv, json or folded", argument);
 }
 
+static struct error *parse_stats(const struct option *option, const char *argument, bool negated, void *field)
+{
+	if (argument && strcmp(argument, "records") && strcmp(argument, "stacks"))
+		return error_new_kind(ERROR_USAGE, "invalid value '%s': records or stacks", argument);
+	*(enum stats_choice *)field = negated ? STATS_NONE : argument && *argument == 's' ? STATS_STACKS : STATS_RECORDS;
+	return NULL;
+}
+
 static struct error *parse_group_sort(const struct option *option, const char *argument, bool negated, void *field)
 {
 	uint32_t index;
@@ -145,7 +153,7 @@ const struct option report_option_table[] = {
 	OPTION_FLAG(0, "total-cycles", TYPE, total_cycles, "of branch records: the blocks of code between branches that took most cycles"),
 	OPTION_FLAG('T', "threads", TYPE, show_threads, "what each thread counted, of recordings made with -s"),
 	OPTION_CUSTOM_FLAGS(0, "pretty", TYPE, raw_counts, "STYLE", "of -T: 'normal', a line for each thread, or 'raw', a line for each count", parse_pretty, OPTION_NO_NEGATION),
-	OPTION_FLAG(0, "stats", TYPE, stats, "how many records of each kind, and why stacks end early"),
+	OPTION_CUSTOM_FLAGS(0, "stats", TYPE, stats, "WHICH", "how many records of each kind there are (records, the default), or where stacks end that lack callers (stacks)", parse_stats, OPTION_OPTIONAL_ARGUMENT),
 	OPTION_FLAG(0, "tasks", TYPE, tasks, "the tree of tasks"),
 	OPTION_FLAG(0, "mmaps", TYPE, mmaps, "the tree of tasks with what they mapped"),
 	OPTION_FLAG(0, "header", TYPE, header, "the recording's header above the report"),

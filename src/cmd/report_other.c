@@ -3,6 +3,7 @@
 
 #include "base/text.h"
 #include "perfdata/records.h"
+#include "session/tally.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -16,33 +17,41 @@ static const char *short_name(uint32_t type)
 	return str_starts_with(name, "PERF_RECORD_") ? name + strlen("PERF_RECORD_") : name;
 }
 
-void report_stats(const struct session *session, bool skip_empty)
+static void print_event(const struct event *event, const struct event_counts *counts)
 {
 	struct strbuf safe = {0};
+	text_add_safe(&safe, event->name, strlen(event->name));
+	printf("%s stats:\n", strbuf_str(&safe));
+	strbuf_deinit(&safe);
+	if (counts->samples)
+		printf("%16s events: %10" PRIu64 "\n", "SAMPLE", counts->samples);
+	if (counts->lost_samples)
+		printf("%16s events: %10" PRIu64 "\n", "LOST_SAMPLES", counts->lost_samples);
+}
+
+void report_tally(const struct reader *reader, const struct tally *tally, bool skip_empty)
+{
 	uint64_t total = 0;
 	for (unsigned int i = 0; i < 256; i++)
-		total += session->record_counts[i];
+		total += tally->records[i];
 	printf("\nAggregated stats:\n%16s events: %10" PRIu64 "\n", "TOTAL", total);
-	for (unsigned int i = 0; i < 256; i++) {
-		uint64_t count = session->record_counts[i];
-		if (!count || !strcmp(record_type_name(i), "UNKNOWN"))
-			continue;
-		printf("%16s events: %10" PRIu64 "  (%4.1f%%)\n", short_name(i), count, 100.0 * (double)count / (double)total);
-	}
-	for (size_t i = 0; i < session->reader->events.events.len; i++) {
-		const struct event_counts *counts = &session->event_counts[i];
-		if (skip_empty && !counts->samples && !counts->lost_samples)
-			continue;
-		const char *name = session->reader->events.events.data[i]->name;
-		strbuf_clear(&safe);
-		text_add_safe(&safe, name, strlen(name));
-		printf("%s stats:\n", strbuf_str(&safe));
-		if (counts->samples)
-			printf("%16s events: %10" PRIu64 "\n", "SAMPLE", counts->samples);
-		if (counts->lost_samples)
-			printf("%16s events: %10" PRIu64 "\n", "LOST_SAMPLES", counts->lost_samples);
-	}
-	strbuf_deinit(&safe);
+	for (unsigned int i = 0; i < 256; i++)
+		if (tally->records[i] && strcmp(record_type_name(i), "UNKNOWN") != 0)
+			printf("%16s events: %10" PRIu64 "  (%4.1f%%)\n", short_name(i), tally->records[i],
+			       100.0 * (double)tally->records[i] / (double)total);
+	for (size_t i = 0; i < reader->events.events.len; i++)
+		if (!skip_empty || tally->events[i].samples || tally->events[i].lost_samples)
+			print_event(reader->events.events.data[i], &tally->events[i]);
+}
+
+struct error *report_stats(struct reader *reader, bool skip_empty)
+{
+	struct tally tally;
+	struct error *error = tally_records(reader, &tally);
+	if (!error)
+		report_tally(reader, &tally, skip_empty);
+	tally_deinit(&tally);
+	return error;
 }
 
 static int by_tid(const void *a, const void *b)

@@ -161,7 +161,7 @@ static void settle_data_section(struct reader *reader)
 	}
 }
 
-/* A killed recorder could not note that it compressed: looks for the first such record. */
+/* A killed recorder could not note that it compressed: looks for the first such record. Who compresses leaves no sample outside. */
 static bool is_compressed(struct reader *reader)
 {
 	const struct file_section data = reader->private->header.data;
@@ -178,7 +178,7 @@ static bool is_compressed(struct reader *reader)
 			swap_header(&head);
 		if (head.type == RECORD_COMPRESSED || head.type == RECORD_COMPRESSED2)
 			return true;
-		if (head.type == RECORD_AUXTRACE || head.size < sizeof(head) || head.size > left)
+		if (head.type == RECORD_SAMPLE || head.type == RECORD_AUXTRACE || head.size < sizeof(head) || head.size > left)
 			return false;
 	}
 	return false;

@@ -62,6 +62,7 @@ struct reader {
 	uint64_t data_end;		    /* … and the end */
 	const uint8_t *records;		    /* stable: the mapping (record at records + offset) */
 	struct reader_trouble trouble;
+	uint64_t unpacked[2]; /* COMPRESSED and COMPRESSED2 records, of which only what was in them comes out; so far */
 	/* private from here */
 	struct reader_private *private;
 };

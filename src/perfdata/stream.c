@@ -277,6 +277,7 @@ static void begin_inflating(struct stream *stream, const struct record_header *h
 	memcpy(stream->packed_copy, stream->at + sizeof(*head), head->size - sizeof(*head));
 	const uint8_t *data = stream->packed_copy;
 	size_t size = head->size - sizeof(*head);
+	stream->reader->unpacked[head->type == RECORD_COMPRESSED2]++;
 	if (head->type == RECORD_COMPRESSED2) {
 		uint64_t given;
 		if (size < sizeof(given)) {

@@ -176,3 +176,45 @@ def test_arrays_as_recorded(perf, oracle, tracepoints):
     assert len(rows) > 10 and all(re.search(r"% +id=\d+ args=ARRAY\[([0-9a-f]{2}, ){47}[0-9a-f]{2}\]$", line) for line in rows)
     theirs = oracle("report", "--stdio", "-i", tracepoints, "-s", "trace", "--raw-trace", text=False).stdout.decode("latin-1")
     assert {re.search("id=.*", line)[0] for line in rows} == set(re.findall(r"id=\d+ args=ARRAY\[[0-9a-f, ]*\]", theirs))
+
+
+STATS = {
+    "compressed": ["-z", "-g", "-e", "cpu-clock"],
+    "group": ["-e", "{page-faults,cpu-clock,context-switches}:S", "-c", "1"],
+    "several": ["-e", "page-faults,cpu-clock,context-switches"],
+}
+
+
+@pytest.fixture(scope="module", params=STATS)
+def counted(oracle, live, tmp_path_factory, request):
+    path = tmp_path_factory.mktemp("counted") / "perf.data"
+    done = oracle("record", "-q", "-o", path, *STATS[request.param], "--", "ls", "/")
+    assert done.returncode == 0, done.stderr
+    return path
+
+
+def test_counts_of_records(perf, oracle, counted):
+    """Those that others were packed in are counted as well, and each member of a group that is read with its leader."""
+    assert text_of(perf, counted, "--stats") == text_of(oracle, counted, "--stats")
+    assert len(re.findall("SAMPLE events", "\n".join(text_of(perf, counted, "--stats")))) >= 2
+    with counted.open("rb") as stream:
+        assert text_of(perf, "-", "--stats", stdin=stream) == text_of(perf, counted, "--stats")
+
+
+def test_counts_of_chosen_samples(perf, chains):
+    stats = "\n".join(text_of(perf, chains, "--stats", "--time", "0,0.000000019"))
+    assert re.search(r"cpu-clock stats:\n +SAMPLE events: +10$", stats)
+    assert re.search(r"cpu-clock stats:\n +SAMPLE events: +1000$", "\n".join(text_of(perf, chains, "--stats")))
+
+
+def test_where_stacks_end_in_a_few_lines(perf, program, tmp_path):
+    """Thirty files in which stacks end."""
+    text = HEAD + "".join(f"mmap2 pid=7 tid=7 addr={0x100000 * (i + 1):#x} len=0x1000 pgoff=0 time=2 prot=5 flags=2 name=/nowhere/lib{i}.so\n" for i in range(30))
+    for i in range(30):
+        for n in range(i + 1):
+            text += f"sample ip={0x100000 * (i + 1) + 16:#x} pid=7 tid=7 time={10 + i} period=1 chain=user,{0x100000 * (i + 1) + 16:#x}\n"
+    (tmp_path / "perf.data").write_bytes(recording.Maker(text).make())
+    lines = text_of(perf, tmp_path / "perf.data", "--stats=stacks")
+    assert len(lines) <= 15 and "465 of 465" in lines[0]
+    assert sum(int(line.split()[0]) for line in lines[1:]) == 465 and "lib29.so" in lines[1] and "19 other places" in lines[-1]
+    assert "early" not in "\n".join(text_of(perf, tmp_path / "perf.data", "--stats"))

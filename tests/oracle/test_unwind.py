@@ -148,8 +148,8 @@ def shadow_program(tmp_path_factory):
 
 
 def early(perf, data, *words):
-    """What report --stats says of stacks that end early: (how many, of how many, lines of reasons)."""
-    text = perf("report", "--stats", "-i", data, *words).stdout
+    """What report --stats=stacks says of stacks that end early: (how many, of how many, lines of reasons)."""
+    text = perf("report", "--stats=stacks", "-i", data, *words).stdout
     if "Stacks that end early: " not in text:
         return 0, 0, []
     lines = text.split("Stacks that end early: ")[1].splitlines()

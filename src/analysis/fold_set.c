@@ -25,9 +25,9 @@ void fold_set_deinit(struct fold_set *set)
 
 static uint64_t piece_hash(const uint32_t *frames, uint32_t count, bool kernel)
 {
-	uint64_t hash = count * 2 + kernel;
+	uint64_t hash = (count * 2 + kernel) ^ hash_key[1];
 	for (uint32_t i = 0; i < count; i++) {
-		hash = (hash ^ frames[i]) * 0x9e3779b97f4a7c15u;
+		hash = (hash ^ frames[i]) * hash_key[2];
 		hash ^= hash >> 32;
 	}
 	return hash_u64(hash);

@@ -5,42 +5,61 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 
-static const uint64_t SECRET[4] = {0x9e3779b97f4a7c15u, 0xbf58476d1ce4e5b9u, 0x94d049bb133111ebu, 0xd6e8feb86659fd93u};
+uint64_t hash_key[4];
 
-static uint64_t fold(uint64_t a, uint64_t b)
+/* The kernel gives each program 16 random bytes (AT_RANDOM, getauxval(3)); reading them can't fail. */
+__attribute__((constructor(101))) static void choose_key(void)
 {
-	__uint128_t product = (__uint128_t)a * b;
-	return (uint64_t)product ^ (uint64_t)(product >> 64);
+	const void *random = (const void *)getauxval(AT_RANDOM);
+	uint64_t words[2] = {0};
+	if (random)
+		memcpy(words, random, sizeof(words));
+	hash_key[0] = hash_mix(words[0] + 1);
+	hash_key[1] = hash_mix(words[1] + 2);
+	hash_key[2] = hash_mix(words[0] ^ hash_key[1]) | 1;
+	hash_key[3] = hash_mix(words[1] ^ hash_key[0]) | 1;
+}
+
+static uint64_t bytes_with_key(const void *data, size_t len, const uint64_t key[4])
+{
+	const uint8_t *at = data;
+	uint64_t hash = len ^ key[0];
+	for (; len >= 8; at += 8, len -= 8) {
+		uint64_t word;
+		memcpy(&word, at, 8);
+		hash = hash_fold(hash ^ word, key[2]);
+	}
+	uint64_t tail = 0;
+	memcpy(&tail, at, len);
+	return hash_fold(hash ^ tail ^ key[1], key[3]) ^ hash;
 }
 
 uint64_t hash_bytes(const void *data, size_t len)
 {
-	const uint8_t *at = data;
-	uint64_t hash = len ^ SECRET[0];
-	for (; len >= 8; at += 8, len -= 8) {
-		uint64_t word;
-		memcpy(&word, at, 8);
-		hash = fold(hash ^ word, SECRET[1]);
-	}
-	uint64_t tail = 0;
-	memcpy(&tail, at, len);
-	return fold(hash ^ tail, SECRET[2]) ^ hash;
+	return bytes_with_key(data, len, hash_key);
+}
+
+uint64_t hash_id(const void *data, size_t len, uint64_t which)
+{
+	const uint64_t key[4] = {0x9e3779b97f4a7c15u ^ which, 0xbf58476d1ce4e5b9u + which, 0x94d049bb133111ebu, 0xd6e8feb86659fd93u};
+	return hash_mix(bytes_with_key(data, len, key));
 }
 
 struct hash128 hash_words(const uint64_t *words, size_t count, uint64_t seed)
 {
-	/* Two chains with different secrets, so that both halves depend on every word and a collision must happen in both. */
-	uint64_t a = seed ^ SECRET[0], b = (seed + count) * SECRET[3];
+	/* Two chains with different keys, so that both halves depend on every word and a collision must happen in both. */
+	uint64_t a = seed ^ hash_key[0], b = (seed + count) ^ hash_key[1];
 	size_t i = 0;
 	for (; i + 2 <= count; i += 2) {
 		uint64_t x = words[i], y = words[i + 1];
-		a = fold(x ^ a, y ^ SECRET[1]) + x;
-		b = fold(y ^ b, x ^ SECRET[2]) + y;
+		a = hash_fold(x ^ a, y ^ hash_key[2]) + x;
+		b = hash_fold(y ^ b, x ^ hash_key[3]) + y;
 	}
 	if (i < count) {
-		a = fold(words[i] ^ a, SECRET[1]) + words[i];
-		b = fold(words[i] ^ b, SECRET[2]) + words[i];
+		a = hash_fold(words[i] ^ a, hash_key[2]) + words[i];
+		b = hash_fold(words[i] ^ b, hash_key[3]) + words[i];
 	}
 	return (struct hash128){.lo = hash_u64(a ^ count), .hi = hash_u64(b + a)};
 }
@@ -68,7 +87,7 @@ uint64_t *map64_find(const struct map64 *map, uint64_t key)
 
 static void map64_grow(struct map64 *map)
 {
-	struct map64 larger = {.mask = map->slots ? map->mask * 2 + 1 : 15, .count = map->count};
+	struct map64 larger = {.mask = map->slots ? map->mask * 2 + 1 : 15, .count = map->count, .passed = map->passed};
 	larger.slots = mem_zalloc_table(larger.mask + 1, sizeof(*larger.slots));
 	for (size_t i = 0; map->slots && i <= map->mask; i++)
 		if (map->slots[i].used)
@@ -82,6 +101,7 @@ uint64_t *map64_insert(struct map64 *map, uint64_t key, bool *ret_new)
 	if (!map->slots || (map->count + 1) * 4 > (map->mask + 1) * 3)
 		map64_grow(map);
 	struct map64_slot *slot = slot_for(map, key);
+	map->passed += ((size_t)(slot - map->slots) - hash_u64(key)) & map->mask;
 	if (ret_new)
 		*ret_new = !slot->used;
 	if (!slot->used) {

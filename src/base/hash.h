@@ -1,4 +1,7 @@
-/* Hash functions (not cryptographic; fast on short keys) and a map from 64-bit keys to 64-bit values. */
+/* Hash functions (not cryptographic; fast on short keys) and a map from 64-bit keys to 64-bit values.
+ *
+ * What is hashed comes from recordings, so that somebody could choose keys that collide. All but hash_mix() and hash_id() are therefore
+ * keyed: with numbers that are drawn anew for each process. Nothing that is shown may depend on a hash, or on the order of a table. */
 #pragma once
 
 #include <stdbool.h>
@@ -9,8 +12,28 @@ struct hash128 {
 	uint64_t lo, hi;
 };
 
-/* A full-avalanche mix of one word. */
+/* The process's key; set before main(). The last two are odd. */
+extern uint64_t hash_key[4];
+
+/* Both halves of the product together. */
+static inline uint64_t hash_fold(uint64_t a, uint64_t b)
+{
+	__uint128_t product = (__uint128_t)a * b;
+	return (uint64_t)product ^ (uint64_t)(product >> 64);
+}
+
 static inline uint64_t hash_u64(uint64_t x)
+{
+	return hash_fold(x ^ hash_key[0], hash_key[2]);
+}
+
+static inline uint64_t hash_combine(uint64_t a, uint64_t b)
+{
+	return hash_fold(hash_fold(a ^ hash_key[0], hash_key[2]) ^ b, hash_key[3]);
+}
+
+/* A full-avalanche mix of one word, the same in each process. Anybody can undo it: not for tables. */
+static inline uint64_t hash_mix(uint64_t x)
 {
 	x ^= x >> 32;
 	x *= 0xd6e8feb86659fd93u;
@@ -20,12 +43,9 @@ static inline uint64_t hash_u64(uint64_t x)
 	return x;
 }
 
-static inline uint64_t hash_combine(uint64_t a, uint64_t b)
-{
-	return hash_u64(a * 0x9e3779b97f4a7c15u + b);
-}
-
 uint64_t hash_bytes(const void *data, size_t len);
+/* The same in each process, for names of what is kept. `which` gives different ones for the same bytes. */
+uint64_t hash_id(const void *data, size_t len, uint64_t which);
 /* 128 bits over `count` words, starting from `seed`: wide enough that equal hashes are taken for equal data. */
 struct hash128 hash_words(const uint64_t *words, size_t count, uint64_t seed);
 
@@ -33,7 +53,8 @@ struct hash128 hash_words(const uint64_t *words, size_t count, uint64_t seed);
 struct map64 {
 	struct map64_slot *slots;
 	size_t count;
-	size_t mask; /* slots - 1; 0 when empty */
+	size_t mask;	 /* slots - 1; 0 when empty */
+	uint64_t passed; /* slots of other keys that inserting went by: the work that collisions make */
 };
 
 struct map64_slot {

@@ -48,6 +48,7 @@ const char *intern_bytes(struct intern *table, const char *string, size_t len)
 		const char *known = table->slots[at].string;
 		if (table->slots[at].hash == hash && strncmp(known, string, len) == 0 && known[len] == '\0')
 			return known;
+		table->passed++;
 	}
 	table->slots[at] = (struct intern_slot){hash, arena_strndup(&table->arena, string, len)};
 	table->count++;

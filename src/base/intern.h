@@ -11,6 +11,7 @@ struct intern {
 	struct intern_slot *slots;
 	size_t count;
 	size_t mask;
+	uint64_t passed; /* slots of other strings that were gone by: the work that collisions make */
 };
 
 void intern_deinit(struct intern *table);

@@ -204,8 +204,9 @@ static void add_code(struct image *image, const struct jitdump *dump, const stru
 static struct buildid make_id(const struct jitdump *dump, const struct jitdump_code *code)
 {
 	struct buildid id = {.size = sizeof(id.data)};
-	uint64_t name = hash_bytes(code->name, strlen(code->name)), bytes = hash_bytes(dump->mapping.data + code->offset, code->size);
-	const uint64_t parts[] = {hash_combine(name, bytes), hash_combine(bytes, name), hash_combine(name ^ bytes, code->size)};
+	uint64_t parts[3];
+	for (uint64_t i = 0; i < sizeof(parts) / sizeof(*parts); i++)
+		parts[i] = hash_mix(hash_id(code->name, strlen(code->name), i) + 3 * hash_id(dump->mapping.data + code->offset, code->size, i));
 	memcpy(id.data, parts, sizeof(id.data));
 	return id;
 }

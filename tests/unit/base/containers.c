@@ -26,7 +26,8 @@ static void strings(void **state)
 	assert_string_equal(strbuf_str(&text), "18446744073709551615  0  deadbeefffffffffffffffff");
 	strbuf_clear(&text);
 	for (int i = 0; i < 1000; i++)
-		strbuf_printf(&text, "%d,%s", i, i % 100 ? "" : "a longer piece of text that makes the buffer grow in the middle of one call");
+		strbuf_printf(&text, "%d,%s", i,
+			      i % 100 ? "" : "a longer piece of text that makes the buffer grow in the middle of one call");
 	assert_int_equal(strlen(text.data), text.len);
 	strbuf_clear(&text);
 	strbuf_add_chars(&text, 'x', 3);
@@ -145,11 +146,51 @@ static void build_ids(void **state)
 	assert_false(buildid_equal(&id, &same));
 }
 
+/* What hash_mix() makes into x. */
+static uint64_t unmixed(uint64_t x)
+{
+	const uint64_t factor = 0xd6e8feb86659fd93u;
+	uint64_t inverse = factor; /* right in the lowest 3 bits; each step doubles them */
+	for (int i = 0; i < 5; i++)
+		inverse *= 2 - factor * inverse;
+	for (int i = 0; i < 2; i++)
+		x = (x ^ x >> 32) * inverse;
+	return x ^ x >> 32;
+}
+
+/* Keys that somebody has chosen so that an unkeyed hash ends in the same bits for all of them: inserting goes by few others. */
+static void chosen_keys(void **state)
+{
+	enum { COUNT = 30000 };
+	struct map64 map = {0};
+	for (uint64_t i = 0; i < COUNT; i++) {
+		assert_true(hash_mix(unmixed(i << 24)) == i << 24);
+		map64_insert(&map, unmixed(i << 24), NULL);
+	}
+	assert_int_equal(map.count, COUNT);
+	assert_true(map.passed < 8 * COUNT);
+	map64_deinit(&map);
+	for (uint64_t i = 0; i < COUNT; i++) /* pairs that a sum with a known factor makes one */
+		map64_insert(&map, hash_combine(i, 0 - i * 0x9e3779b97f4a7c15u), NULL);
+	assert_int_equal(map.count, COUNT);
+	assert_true(map.passed < 8 * COUNT);
+	map64_deinit(&map);
+}
+
+/* Names of what is kept are the same tomorrow. */
+static void ids_of_bytes(void **state)
+{
+	assert_true(hash_id("function", 8, 0) == hash_id("function+", 8, 0));
+	assert_true(hash_id("function", 8, 0) != hash_id("function", 8, 1));
+	assert_true(hash_id("function", 8, 0) != hash_id("functions", 9, 0));
+}
+
 int base_containers_tests(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(strings), cmocka_unit_test(arrays),	    cmocka_unit_test(arenas),  cmocka_unit_test(interning),
-		cmocka_unit_test(map),	   cmocka_unit_test(hashes_differ), cmocka_unit_test(cursors), cmocka_unit_test(build_ids),
+		cmocka_unit_test(chosen_keys), cmocka_unit_test(ids_of_bytes), cmocka_unit_test(strings), cmocka_unit_test(arrays),
+		cmocka_unit_test(arenas),      cmocka_unit_test(interning),    cmocka_unit_test(map),	  cmocka_unit_test(hashes_differ),
+		cmocka_unit_test(cursors),     cmocka_unit_test(build_ids),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

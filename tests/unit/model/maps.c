@@ -27,7 +27,7 @@ struct world {
 
 static uint64_t next_random(struct world *world, uint64_t limit)
 {
-	world->random = hash_u64(world->random + 1);
+	world->random = hash_mix(world->random + 1);
 	return world->random % limit;
 }
 

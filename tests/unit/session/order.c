@@ -86,9 +86,9 @@ static void test_random(void **state)
 	for (int run = 0; run < 300; run++) {
 		struct order order = {0};
 		struct plain plain = {0};
-		uint64_t base = 0, offset = 0, disorder = 1 + (random = hash_u64(random)) % 200;
+		uint64_t base = 0, offset = 0, disorder = 1 + (random = hash_mix(random)) % 200;
 		for (int i = 0; i < 500; i++) {
-			random = hash_u64(random + 1);
+			random = hash_mix(random + 1);
 			struct order_item item = {1 + base + random % disorder, offset++};
 			if (random % 97 == 0)
 				item.time += 10000;

@@ -91,11 +91,32 @@ static void add_bytes(const struct instruction *instruction, struct strbuf *out)
 		strbuf_printf(out, " %02x", instruction->bytes[i]);
 }
 
+/* "callq sum+0x0 [0x401115]": a place to go to has its function, where that is known. */
+static void add_assembly(struct script_text *text, const struct script_sample *at, const struct instruction *instruction, struct strbuf *out)
+{
+	struct frame frame = {0};
+	if (instruction->has_target && str_starts_with(instruction->operands, "0x"))
+		script_resolve_data(text, at, instruction->target, &frame);
+	if (!frame.symbol) {
+		instruction_add_text(instruction, out);
+		strbuf_add_str(out, *instruction->operands ? "" : " ");
+		return;
+	}
+	strbuf_printf(out, "%s ", instruction->mnemonic);
+	text_add_safe(out, frame.symbol->name, strlen(frame.symbol->name));
+	strbuf_printf(out, "+0x%lx [%#lx]", frame.dso_addr - frame.symbol->start, instruction->target);
+}
+
 void script_print_insn(struct script_text *text, const struct script_sample *at, struct strbuf *out)
 {
 	struct instruction instruction;
 	if (!sampled_instruction(text, at, &instruction))
 		return;
+	if (text->options.disassemble) {
+		strbuf_add_char(out, ' ');
+		add_assembly(text, at, &instruction, out);
+		return;
+	}
 	strbuf_add_str(out, " insn:");
 	add_bytes(&instruction, out);
 }
@@ -106,7 +127,7 @@ void script_print_disasm(struct script_text *text, const struct script_sample *a
 	if (!sampled_instruction(text, at, &instruction))
 		return;
 	strbuf_add(out, "\t\t", 2);
-	instruction_add_text(&instruction, out);
+	add_assembly(text, at, &instruction, out);
 }
 
 /* Blocks of a branch stack. */
@@ -154,7 +175,9 @@ static unsigned int add_instruction(struct blocks *blocks, uint64_t ip, const ui
 	bool good = decode(blocks->text, ip, bytes, size, &instruction);
 	strbuf_printf(out, "\t%016lx\t", ip);
 	size_t start = out->len;
-	if (good) {
+	if (good && (blocks->text->options.disassemble || script_shows(blocks->at->plan, SCRIPT_BRSTACKDISASM))) {
+		add_assembly(blocks->text, blocks->at, &instruction, out);
+	} else if (good) {
 		strbuf_add_str(out, "insn:");
 		add_bytes(&instruction, out);
 		strbuf_add_char(out, ' ');
@@ -264,4 +287,10 @@ void script_print_brstackinsn(struct script_text *text, const struct script_samp
 	}
 	if (entries[0].from != at->sample->ip && !(entries[0].flags & 8))
 		add_last_block(&blocks, entries[0].to);
+}
+
+void script_print_brstackdisasm(struct script_text *text, const struct script_sample *at, struct strbuf *out)
+{
+	if (!script_shows(at->plan, SCRIPT_BRSTACKINSN))
+		script_print_brstackinsn(text, at, out);
 }

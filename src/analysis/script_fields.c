@@ -59,6 +59,8 @@ const struct script_field_row script_field_table[SCRIPT_FIELD_COUNT] = {
 	[SCRIPT_BRSTACKINSNLEN] = {"brstackinsnlen", 0, NULL, 0, NULL, NULL, "with brstackinsn: lengths of the instructions"},
 	[SCRIPT_BRSTACKINSN] = {"brstackinsn", PERF_SAMPLE_BRANCH_STACK, "BRANCH_STACK", 0, NULL, script_print_brstackinsn,
 				"the instructions between the last branches"},
+	[SCRIPT_BRSTACKDISASM] = {"brstackdisasm", PERF_SAMPLE_BRANCH_STACK, "BRANCH_STACK", 0, NULL, script_print_brstackdisasm,
+				  "the same taken apart, as an assembler has them"},
 	[SCRIPT_PHYS_ADDR] = {"phys_addr", PERF_SAMPLE_PHYS_ADDR, "PHYS_ADDR", 0, script_put_phys_addr, NULL,
 			      "physical address of the data"},
 	[SCRIPT_DATA_PAGE_SIZE] = {"data_page_size", PERF_SAMPLE_DATA_PAGE_SIZE, "DATA_PAGE_SIZE", 0, NULL, script_print_data_page_size,

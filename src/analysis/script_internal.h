@@ -130,4 +130,4 @@ script_field_print script_print_data_src, script_print_data_page_size, script_pr
 script_field_print script_print_iregs, script_print_uregs;
 script_field_print script_print_brstack, script_print_brstacksym, script_print_brstackoff;
 script_field_print script_print_bpf_output;
-script_field_print script_print_insn, script_print_insnlen, script_print_disasm, script_print_brstackinsn;
+script_field_print script_print_insn, script_print_insnlen, script_print_disasm, script_print_brstackinsn, script_print_brstackdisasm;

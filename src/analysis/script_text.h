@@ -23,6 +23,7 @@ struct script_text_options {
 	bool latency;		     /* narrower names and CPUs, as latency tracers have them */
 	bool kernel_path;	     /* the kernel's file instead of [kernel.kallsyms] */
 	bool source_path;	     /* source files with their paths */
+	bool disassemble;	     /* instructions as an assembler has them instead of their bytes */
 	unsigned int max_stack;
 	uint64_t max_blocks; /* of code between branches; 0 = all */
 	enum stack_inlines inlines; /* which stacks have lines for inlined functions */

@@ -2,13 +2,13 @@
  * kernel's perf: 129 for a wrong command line (and for -h), 1 for no or an unknown command, 255 for a failure, else what the command says.
  */
 #include "app/command.h"
-#include "app/config.h"
+#include "app/globals.h"
 #include "app/pager.h"
-#include "app/places.h"
 #include "app/usage.h"
 
 #include "base/mem.h"
 #include "base/text.h"
+#include "base/vec.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -18,18 +18,9 @@
 
 enum {
 	STATUS_NO_COMMAND = 1,
-	STATUS_USAGE = 129,
+	STATUS_USAGE = GLOBALS_STATUS_USAGE,
 	STATUS_FAILURE = 255,
 };
-
-static int refuse(const char *problem, const char *word)
-{
-	struct strbuf safe = {0};
-	text_add_safe(&safe, word, strlen(word));
-	fprintf(stderr, "perf: %s: %s\n%s\n", problem, strbuf_str(&safe), usage_line);
-	strbuf_deinit(&safe);
-	return STATUS_USAGE;
-}
 
 /* Ends with the command's error: its text, and for a wrong command line what would be right. */
 static int report_error(const struct command *command, struct error *error, int status)
@@ -98,16 +89,33 @@ static int run(const struct command *command, int argc, char **argv)
 	return status;
 }
 
-/* Commands of the kernel's tool that are no mistyped ones of ours. */
-static bool is_kernel_tool_command(const char *name)
+/* Commands of the kernel's tool that are no mistyped ones of ours, and what comes nearest to each. */
+static const struct missing_command {
+	const char *name, *instead;
+} missing_commands[] = {
+	{"archive", "perf buildid-list -i perf.data lists the files that a recording needs"},
+	{"bench", "perf test -w runs small workloads with a known profile"},
+	{"c2c", "perf record -d, then perf report --mem-mode"},
+	{"daemon", "perf record --switch-output keeps recording into files of limited size"},
+	{"data", "perf script -F FIELDS or perf report --format json write a recording for other programs"},
+	{"diff", "perf report -i FILE for each recording; perf flamegraph compares folded stacks"},
+	{"iostat", "perf stat -e 'block:*' -a"},
+	{"kmem", "perf record -e 'kmem:*' -g, then perf report"},
+	{"kvm", "perf stat -e 'kvm:*' -a"},
+	{"kwork", "perf trace --no-syscalls -e 'irq:*,workqueue:*' -a"},
+	{"lock", "perf trace -s -e futex shows the time in waits for user-space locks"},
+	{"mem", "perf record -d, then perf report --mem-mode"},
+	{"sched", "perf record -e 'sched:sched_switch,sched:sched_waking' -a, then perf script"},
+	{"timechart", "perf record -e 'sched:*,power:*' -a, then perf script"},
+	{"top", "perf record -a -g -- sleep 5, then perf report"},
+};
+
+static const struct missing_command *find_missing_command(const char *name)
 {
-	static const char *const names[] = {"archive", "bench",	 "buildid-cache", "c2c",      "daemon",	   "data", "diff",
-					    "ftrace",  "inject", "iostat",	  "kallsyms", "kmem",	   "kvm",  "kwork",
-					    "lock",    "mem",	 "probe",	  "sched",    "timechart", "top",  "trace"};
-	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
-		if (!strcmp(names[i], name))
-			return true;
-	return false;
+	for (size_t i = 0; i < sizeof(missing_commands) / sizeof(*missing_commands); i++)
+		if (!strcmp(missing_commands[i].name, name))
+			return &missing_commands[i];
+	return NULL;
 }
 
 static int run_named(const char *name, int argc, char **argv)
@@ -117,8 +125,9 @@ static int run_named(const char *name, int argc, char **argv)
 	struct strbuf safe = {0};
 	if (command)
 		return run(command, argc, argv);
-	if (is_kernel_tool_command(name)) {
-		fprintf(stderr, "perf: this version does not have '%s' yet; 'perf help' lists the commands that it has\n", name);
+	const struct missing_command *missing = find_missing_command(name);
+	if (missing) {
+		fprintf(stderr, "perf: this version does not have '%s' yet. Nearest: %s\n", name, missing->instead);
 		return STATUS_NO_COMMAND;
 	}
 	for (const struct command *const *known = command_list; *known; known++)
@@ -132,71 +141,17 @@ static int run_named(const char *name, int argc, char **argv)
 	return STATUS_NO_COMMAND;
 }
 
-/* The command that a global option stands for, or NULL. */
-static const char *alias_of(const char *word)
-{
-	if (!strcmp(word, "--version") || !strcmp(word, "-v") || !strcmp(word, "-vv"))
-		return "version";
-	return !strcmp(word, "--help") || !strcmp(word, "-h") ? "help" : NULL;
-}
-
-static void show_exec_path(void)
-{
-	char *root = places_root();
-	puts(root);
-	free(root);
-}
-
-/* Reads the options before the command. Returns false when the program ends there, with its status in *ret_status. */
-static bool read_globals(int argc, char **argv, int *next, int *ret_status)
-{
-	*ret_status = 0;
-	for (; *next < argc && argv[*next][0] == '-' && !alias_of(argv[*next]); ++*next) {
-		const char *word = argv[*next];
-		if (!strcmp(word, "--no-pager")) {
-			config_override("pager.off=true");
-		} else if (!strcmp(word, "-p") || !strcmp(word, "--paginate")) {
-			setenv("PERF_PAGINATE", "1", 1);
-		} else if (!strcmp(word, "-c") && *next + 1 < argc) {
-			if (!config_override(argv[++*next])) {
-				*ret_status = refuse("-c needs section.name=value", argv[*next]);
-				return false;
-			}
-		} else if (!strcmp(word, "--buildid-dir") && *next + 1 < argc) {
-			char *assignment = mem_printf("buildid.dir=%s", argv[++*next]);
-			config_override(assignment);
-			setenv("PERF_BUILDID_DIR", argv[*next], 1); /* it wins over what is there */
-			free(assignment);
-		} else if (!strncmp(word, "--exec-path=", 12)) {
-			setenv("PERF_EXEC_PATH", word + 12, 1);
-		} else if (!strcmp(word, "--exec-path")) {
-			show_exec_path();
-			return false;
-		} else if (!strcmp(word, "--list-cmds")) {
-			usage_list_commands();
-			return false;
-		} else if (!strcmp(word, "--list-opts")) {
-			puts("--help --version --paginate --no-pager --buildid-dir --exec-path --list-cmds --list-opts");
-			return false;
-		} else {
-			*ret_status = refuse("unknown option", word);
-			return false;
-		}
-	}
-	return true;
-}
-
 int main(int argc, char **argv)
 {
 	int next = 1, status;
 	signal(SIGCHLD, SIG_DFL); /* where a parent has left it ignored, nobody can wait for a workload */
-	if (!read_globals(argc, argv, &next, &status))
+	if (!globals_read(argc, argv, &next, &status))
 		return check_output(status);
 	if (next >= argc) {
 		usage_show();
 		return check_output(STATUS_NO_COMMAND);
 	}
-	const char *name = alias_of(argv[next]);
+	const char *name = globals_alias(argv[next]);
 	if (name && !strcmp(argv[next], "-vv")) {
 		char *words[] = {"version", "--build-options", NULL};
 		return run_named(name, 2, words);

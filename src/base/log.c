@@ -10,10 +10,16 @@
 #include <stdlib.h>
 
 static enum log_level current_level = LOG_WARNING;
+static FILE *output; /* NULL = standard error */
 
 void log_set_level(enum log_level level)
 {
 	current_level = level;
+}
+
+void log_set_output(FILE *file)
+{
+	output = file;
 }
 
 enum log_level log_level(void)
@@ -26,7 +32,7 @@ static void write_message(const char *prefix, const char *format, va_list args)
 	char *text = mem_vprintf(format, args);
 	struct strbuf safe = {0};
 	text_add_safe_lines(&safe, text);
-	fprintf(stderr, "%s%s\n", prefix, strbuf_str(&safe));
+	fprintf(output ? output : stderr, "%s%s\n", prefix, strbuf_str(&safe));
 	strbuf_deinit(&safe);
 	free(text);
 }

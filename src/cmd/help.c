@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "base/text.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,11 +14,15 @@
 
 struct help_options {
 	bool all;
+	bool man, info, web;
 	bool rows;
 };
 
 static const struct option help_options[] = {
 	OPTION_FLAG('a', "all", struct help_options, all, "list all commands"),
+	OPTION_FLAG('m', "man", struct help_options, man, "show the manual page (on a terminal the default, where man is installed)"),
+	OPTION_FLAG('i', "info", struct help_options, info, "show the manual page with info"),
+	OPTION_FLAG('w', "web", struct help_options, web, "show the manual page in a browser ($BROWSER), which needs the package groff"),
 	{OPTION_KIND_FLAG, 0, "option-rows", offsetof(struct help_options, rows), NULL, NULL, NULL, NULL, OPTION_HIDDEN},
 	OPTION_END,
 };
@@ -41,14 +46,22 @@ static char *find_page(const char *name)
 	return NULL;
 }
 
-/* Becomes the manual viewer; comes back when there is no page or no viewer. */
-static void show_page(const struct command *command)
+/* Becomes the manual viewer; comes back when there is no page or no viewer, which is an error when one was asked for. */
+static struct error *show_page(const struct command *command, const struct help_options *options)
 {
-	cleanup_free char *page = isatty(STDOUT_FILENO) ? find_page(command->name) : NULL;
+	bool asked = options->man || options->info || options->web;
+	cleanup_free char *page = asked || isatty(STDOUT_FILENO) ? find_page(command->name) : NULL;
 	if (!page)
-		return;
+		return asked ? error_new("the manual page of '%s' is not installed; 'perf %s -h' lists its options", command->name, command->name) : NULL;
+	const char *viewer = options->info ? "info" : "man";
 	fflush(stdout);
-	execlp("man", "man", page, (char *)NULL);
+	if (options->info)
+		execlp(viewer, viewer, "-f", page, (char *)NULL);
+	else if (options->web)
+		execlp(viewer, viewer, "--html", page, (char *)NULL);
+	else
+		execlp(viewer, viewer, page, (char *)NULL);
+	return asked ? error_system(errno, "%s", viewer) : NULL;
 }
 
 static void print_rows(const struct command *command)
@@ -86,9 +99,10 @@ static struct error *run(int argc, char **argv, int *ret_status)
 		print_rows(command);
 		return NULL;
 	}
-	show_page(command);
-	usage_show_command(command);
-	return NULL;
+	error = show_page(command, &options);
+	if (!error)
+		usage_show_command(command);
+	return error;
 }
 
 static const char *const usage[] = {"[COMMAND]", NULL};

@@ -25,7 +25,7 @@ struct script_options {
 	bool stitch_lbr;
 	enum stack_inlines inlines;
 	bool nanoseconds, relative, delta, latency;
-	bool kernel_path, source_path;
+	bool kernel_path, source_path, disassemble;
 	bool show_tasks, show_mmaps, show_namespaces, show_switches, show_lost, show_rounds, show_bpf, show_cgroups, show_text_pokes;
 	bool per_event_dump;
 	bool dump;	    /* every record's bytes */

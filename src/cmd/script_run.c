@@ -259,6 +259,7 @@ static void init_text_options(struct script_text_options *ret, const struct scri
 		.max_blocks = options->max_blocks,
 		.kernel_path = options->kernel_path,
 		.source_path = options->source_path,
+		.disassemble = options->disassemble,
 		.max_stack = (unsigned int)options->max_stack,
 		.inlines = options->inlines,
 		.stop_at = options->filter.stop_at.len ? options->filter.stop_at.data : NULL,

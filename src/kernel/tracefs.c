@@ -14,6 +14,8 @@
 #include <unistd.h>
 
 static const char *const mount_points[] = {"/sys/kernel/tracing", "/sys/kernel/debug/tracing"};
+/* The folder where debugfs is mounted, when it is another than usual: tracefs is in its tracing. */
+static const char debugfs_variable[] = "PERF_DEBUGFS_DIR";
 
 /* Can the directory of events be read, and the files below it? They may be closed though the directory is open. */
 static enum tracefs_state look_into(const char *path)
@@ -37,6 +39,11 @@ enum tracefs_state tracefs_look(const char *root, char **ret_path)
 	enum tracefs_state best = TRACEFS_ABSENT;
 
 	*ret_path = NULL;
+	const char *debugfs = root ? NULL : getenv(debugfs_variable);
+	if (debugfs) {
+		*ret_path = mem_printf("%s/tracing", debugfs);
+		return look_into(*ret_path);
+	}
 	for (size_t i = 0; i < sizeof(mount_points) / sizeof(mount_points[0]) && best != TRACEFS_READABLE; i++) {
 		cleanup_free char *path = mem_printf("%s%s", root ? root : "", mount_points[i]);
 		enum tracefs_state state = look_into(path);

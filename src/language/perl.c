@@ -121,7 +121,8 @@ static void define_values(void *context, const struct print_values *values)
 static void plan_event(struct perl *perl, struct perl_event *plan, const struct tracepoint *tracepoint)
 {
 	plan->name = mem_printf("%s::%s", tracepoint->system, tracepoint->name);
-	if (language_is_identifier(tracepoint->system) && language_is_identifier(tracepoint->name) && perl->plugin->has(plan->name, perl->folder))
+	/* Subs of main belong to the script: no name in a recording may call them. */
+	if (strcmp(tracepoint->system, "main") && language_is_identifier(tracepoint->system) && language_is_identifier(tracepoint->name) && perl->plugin->has(plan->name, perl->folder))
 		plan->handler = mem_strdup(plan->name);
 	else if (perl->plugin->has("main::trace_unhandled", NULL))
 		plan->handler = mem_strdup("main::trace_unhandled");

@@ -51,6 +51,51 @@ def test_did_you_mean(perf):
     assert wrong.returncode == 129 and "did you mean --list?" in wrong.stderr and not wrong.stdout
 
 
+def test_missing_commands_name_the_nearest(perf):
+    existing = perf("--list-cmds").stdout.split()
+    for name in ("top", "sched", "kmem", "c2c", "diff", "timechart"):
+        if name in existing:
+            continue
+        done = perf(name)
+        named = re.search(r"Nearest: perf (\S+)", done.stderr)
+        assert done.returncode == 1 and named and named[1] in existing, done.stderr
+
+
+def test_options_before_the_command(perf, tmp_path):
+    assert "did you mean --paginate?" in perf("--pagniate", "version").stderr
+    assert perf("--buildid-dir").returncode == 129
+    recording = tmp_path / "none"
+    quiet, told = (perf(*words, "evlist", "-i", recording) for words in ([], ["--debug", "verbose=2"]))
+    assert quiet.returncode == told.returncode == 255
+    wrong = perf("--debug", "sched", "version")
+    assert wrong.returncode == 129 and "verbose" in wrong.stderr
+    done = perf("--debug-file", tmp_path / "log", "-c", "nosuchthing.here=1", "version")
+    assert done.returncode == 0 and (tmp_path / "log").exists()
+    assert perf("--debug-file=/nonexistent/log", "version").returncode == 129
+
+
+def test_debugfs_elsewhere(perf, tmp_path):
+    (tmp_path / "tracing/events/made/up").mkdir(parents=True)
+    (tmp_path / "tracing/events/header_page").write_text("")
+    (tmp_path / "tracing/events/made/up/id").write_text("7\n")
+    (tmp_path / "tracing/events/made/up/format").write_text("name: up\nID: 7\nformat:\n\nprint fmt: \"\"\n")
+    assert "made:up" in perf("--debugfs-dir", tmp_path, "list", "made:*").stdout
+    assert "made:up" in perf("list", "made:*", env={**os.environ, "PERF_DEBUGFS_DIR": str(tmp_path)}).stdout
+
+
+def test_help_with_other_viewers(perf, tmp_path):
+    """The viewer is the first of its name in PATH; it is given the page's file."""
+    for option, name in (("--man", "man"), ("--info", "info"), ("-w", "man")):
+        viewer = tmp_path / name
+        viewer.write_text('#!/bin/sh\necho "$@"\n')
+        viewer.chmod(0o755)
+        words = perf("help", option, "record", env={**os.environ, "PATH": str(tmp_path)}).stdout.split()
+        assert words[-1].endswith("perf-record.1") and ("--html" in words) == (option == "-w")
+        viewer.unlink()
+        missing = perf("help", option, "record", env={**os.environ, "PATH": str(tmp_path)})
+        assert missing.returncode == 255 and f"{name}: No such file" in missing.stderr
+
+
 def test_mistakes_in_options_are_told_before_a_missing_file(perf, tmp_path):
     for words, key in ((["--sort", "comm,foo"], "foo"), (["-F", "+bar"], "bar")):
         done = perf("report", *words, cwd=tmp_path)

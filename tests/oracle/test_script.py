@@ -406,6 +406,23 @@ def test_code_between_branches(perf, oracle, folder, words):
     assert theirs == ours and b" IPC\n" in ours and b"sum+" in ours
 
 
+def test_code_between_branches_taken_apart(perf, folder):
+    """--xed and brstackdisasm show, at each address, what objdump says of it."""
+    path = folder / "branches.data"
+    if not path.exists():
+        path.write_bytes(recording.Maker(branches.make(folder, every=41)[1]).make())
+    bytes_there, apart, xed = (perf("script", "-i", path, *words).stdout for words in
+                               (["-F", "ip,sym,brstackinsn"], ["-F", "ip,sym,brstackdisasm"], ["-F", "ip,sym,brstackinsn", "--xed"]))
+    assert apart == xed and apart.count("\n") == bytes_there.count("\n") and "insn:" not in apart
+    program = re.search(r"mmap.* name=(\S+)", branches.make(folder, every=41)[1])[1]
+    code = subprocess.run(["objdump", "-d", "--no-show-raw-insn", program], capture_output=True, text=True, check=True).stdout
+    names = dict(re.findall(r"^ +([0-9a-f]+):\t(\S+)", code, re.M))
+    shown = re.findall(r"^\t([0-9a-f]{16})\t(\S+)", apart, re.M)
+    known = [(name, names[address.lstrip("0")]) for address, name in shown if address.lstrip("0") in names]
+    assert len(known) > 20
+    assert all(name.rstrip("lqwb") == expected.rstrip("lqwb") for name, expected in known)
+
+
 def test_range_of_addresses(perf, oracle, record):
     path = record(oracle, "plain", RECORDINGS["plain"])
     address = int(perf("script", "-i", path, "-F", "ip", "--dsos", "work").stdout.split()[0], 16)

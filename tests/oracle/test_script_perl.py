@@ -124,3 +124,14 @@ def test_a_recording_cannot_call_into_modules(perf, perl, record, folder, tmp_pa
                                     "package main; sub trace_unhandled { $n++ } sub trace_end { print 'unhandled' if $n }")
     result = perf("script", "-i", path, "-s", "case.pl", cwd=folder)
     assert result.stdout == "unhandled", result.stderr
+
+
+def test_a_recording_cannot_call_the_subs_of_a_script(perf, perl, record, folder, tmp_path):
+    """A tracepoint main:kmalloc, and a script that has a sub of that name for its own use."""
+    data = record("memory").read_bytes()
+    path = tmp_path / "evil.data"
+    assert b"\0kmem\0" in data
+    path.write_bytes(data.replace(b"\0kmem\0", b"\0main\0"))
+    (folder / "case.pl").write_text("sub kmalloc { print 'called' } sub trace_unhandled { $n++ } sub trace_end { print 'unhandled' if $n }")
+    result = perf("script", "-i", path, "-s", "case.pl", cwd=folder)
+    assert result.stdout == "unhandled", result.stderr

@@ -39,7 +39,7 @@ enum tracefs_state tracefs_look(const char *root, char **ret_path)
 	enum tracefs_state best = TRACEFS_ABSENT;
 
 	*ret_path = NULL;
-	const char *debugfs = root ? NULL : getenv(debugfs_variable);
+	const char *debugfs = root && *root ? NULL : getenv(debugfs_variable);
 	if (debugfs) {
 		*ret_path = mem_printf("%s/tracing", debugfs);
 		return look_into(*ret_path);

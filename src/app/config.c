@@ -5,6 +5,7 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/process_file.h"
 #include "base/text.h"
 
 #include <ctype.h>
@@ -166,7 +167,7 @@ static struct error *read_file(const char *path, struct config *config)
 	struct stat status;
 	if (fstat(fileno(file), &status))
 		return error_system(errno, "%s", path);
-	if (status.st_uid != 0 && status.st_uid != geteuid()) {
+	if (!owner_is_trusted(status.st_uid)) {
 		log_warning("%s is not read: it belongs neither to you nor to root", path);
 		return NULL;
 	}
@@ -302,6 +303,15 @@ bool config_override(const char *assignment)
 	return true;
 }
 
+/* A place of another user could lead anywhere, and what is in it say anything. */
+static char *home_buildid_dir(const char *home)
+{
+	if (own_directory(home, ".debug"))
+		return mem_printf("%s/.debug", home);
+	log_warning("%s/.debug belongs neither to you nor to root: the build-id cache is not used; --buildid-dir names another one", home);
+	return NULL;
+}
+
 char *config_buildid_dir(void)
 {
 	struct config config = {0};
@@ -312,7 +322,7 @@ char *config_buildid_dir(void)
 		chosen = config_get(&config, "buildid.dir");
 	char *ret = NULL;
 	if (!chosen)
-		ret = home && *home ? mem_printf("%s/.debug", home) : NULL;
+		ret = home && *home ? home_buildid_dir(home) : NULL;
 	else if (str_starts_with(chosen, "~/") && home)
 		ret = mem_printf("%s/%s", home, chosen + 2);
 	else

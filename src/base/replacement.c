@@ -2,6 +2,7 @@
 #include "base/replacement.h"
 #include "base/cleanup.h"
 #include "base/mem.h"
+#include "base/process_file.h"
 #include "base/text.h"
 
 #include <errno.h>
@@ -9,6 +10,48 @@
 #include <string.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+
+static bool is_device(const char *path)
+{
+	return str_starts_with(path, "/dev/") || str_starts_with(path, "/proc/");
+}
+
+/* `link`: what lstat() says of the path. */
+static struct error *check_link(const char *path, const struct stat *link)
+{
+	if (!S_ISLNK(link->st_mode) || is_device(path) || owner_is_trusted(link->st_uid))
+		return NULL;
+	return error_new_kind(ERROR_PERMISSION,
+			      "%s is a symbolic link of another user: not written through it; remove it or choose another file", path);
+}
+
+struct error *output_file_open(const char *path, bool append, int *ret_fd)
+{
+	struct stat link;
+	bool there = lstat(path, &link) == 0;
+	struct error *error = there ? check_link(path, &link) : NULL;
+	if (error)
+		return error;
+	/* Nobody can put a link there in between. */
+	int follow = there && S_ISLNK(link.st_mode) ? 0 : is_device(path) ? 0 : O_NOFOLLOW;
+	int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | follow | (append ? O_APPEND : O_TRUNC), 0666);
+	if (fd < 0)
+		return error_system(errno, "%s", path);
+	*ret_fd = fd;
+	return NULL;
+}
+
+struct error *output_stream_open(const char *path, bool append, FILE **ret)
+{
+	int fd;
+	struct error *error = output_file_open(path, append, &fd);
+	if (error)
+		return error;
+	*ret = fdopen(fd, append ? "a" : "w");
+	if (!*ret)
+		mem_exhausted();
+	return NULL;
+}
 
 /* What is to be replaced for `path`: NULL when it is to be written as it is. */
 static struct error *find_target(const char *path, char **ret)
@@ -21,10 +64,11 @@ static struct error *find_target(const char *path, char **ret)
 		*ret = mem_strdup(path);
 		return NULL;
 	}
-	if (str_starts_with(path, "/dev/") || str_starts_with(path, "/proc/"))
+	if (is_device(path))
 		return NULL;
-	if (S_ISLNK(link.st_mode) && link.st_uid && link.st_uid != geteuid())
-		return error_new_kind(ERROR_PERMISSION, "%s is a symbolic link of another user: not written through it; remove it or choose another file", path);
+	struct error *error = check_link(path, &link);
+	if (error)
+		return error;
 	if (stat(path, &target) || !S_ISREG(target.st_mode))
 		return NULL;
 	char *real = realpath(path, NULL);

@@ -10,7 +10,15 @@
 
 #include "base/error.h"
 
+#include <stdbool.h>
 #include <stdio.h>
+
+/* Opens a text that a command was told to write (-o): created, or cut to zero, or written on with `append`. A symbolic link of another user
+ * (in a directory where all may write) is refused, since it would let that user choose what is overwritten; but not what is in /dev or
+ * /proc. */
+struct error *output_file_open(const char *path, bool append, int *ret_fd);
+/* The same as a stream, closed by the caller. */
+struct error *output_stream_open(const char *path, bool append, FILE **ret);
 
 struct replacement {
 	FILE *file;   /* to write to */
@@ -19,7 +27,8 @@ struct replacement {
 };
 
 struct error *replacement_begin(const char *path, struct replacement *ret);
-/* The same for a place that others may have prepared: what has the name is replaced itself, a symbolic link not followed, a device not written to. */
+/* The same for a place that others may have prepared: what has the name is replaced itself, a symbolic link not followed, a device not
+ * written to. */
 struct error *replacement_begin_here(const char *path, struct replacement *ret);
 /* Closes the file. With `error`, which is returned, the old file stays; else the new one takes its place. */
 struct error *replacement_end(struct replacement *replacement, struct error *error);

@@ -4,6 +4,7 @@
 #include "app/command.h"
 #include "app/pager.h"
 #include "base/cleanup.h"
+#include "base/replacement.h"
 #include "base/log.h"
 #include "base/text.h"
 
@@ -198,8 +199,9 @@ static struct error *print(struct list_run *run)
 	struct strbuf out = {0};
 	FILE *file = stdout;
 
-	if (options->output && !(file = fopen(options->output, "we")))
-		return error_system(errno, "%s", options->output);
+	struct error *error = options->output ? output_stream_open(options->output, false, &file) : NULL;
+	if (error)
+		return error;
 	if (!options->output && !options->json && !options->raw_dump)
 		pager_start("list");
 	unsigned int columns = options->output ? 0 : output_columns();

@@ -5,6 +5,7 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/replacement.h"
 #include "language/language.h"
 
 #include <errno.h>
@@ -156,10 +157,11 @@ struct error *script_generate(const struct script_options *options, const struct
 	options->generated->skeleton(&opening->session->reader->events, &text, &skipped);
 	if (skipped)
 		log_warning("%zu events have names that can't stand in a script; they are left out", skipped);
-	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0666);
-	FILE *file = fd < 0 ? NULL : fdopen(fd, "w");
-	bool written = file && fwrite(text.data, 1, text.len, file) == text.len;
-	struct error *error = file && fclose(file) == 0 && written ? NULL : error_system(errno, "%s", path);
+	FILE *file;
+	struct error *error = output_stream_open(path, false, &file);
+	bool written = !error && fwrite(text.data, 1, text.len, file) == text.len;
+	if (!error && (fclose(file) || !written))
+		error = error_system(errno, "%s", path);
 	strbuf_deinit(&text);
 	if (!error)
 		printf("generated %s script: %s\n", options->generated->title, path);

@@ -6,6 +6,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/replacement.h"
 #include "base/text.h"
 
 #include <errno.h>
@@ -148,9 +149,10 @@ static struct error *open_dump(struct event_dump *dump, const char *recording, c
 	for (char *at = dump->path + strlen(recording); *at; at++)
 		if (*at == '/')
 			*at = '_';
-	int fd = open(dump->path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0666);
-	if (fd < 0)
-		return error_system(errno, "%s", dump->path);
+	int fd;
+	struct error *error = output_file_open(dump->path, false, &fd);
+	if (error)
+		return error;
 	script_output_init(&dump->output, fd, true);
 	return NULL;
 }

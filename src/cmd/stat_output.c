@@ -4,6 +4,7 @@
 #include "analysis/advice.h"
 #include "app/hint.h"
 #include "base/mem.h"
+#include "base/replacement.h"
 #include "view/view.h"
 
 #include <errno.h>
@@ -36,9 +37,9 @@ struct error *stat_open_output(struct stat_run *run)
 		return open_descriptor(run);
 	if (!options->display.output || options->recorded)
 		return NULL;
-	run->out = fopen(options->display.output, options->display.append ? "ae" : "we");
-	if (!run->out)
-		return error_system(errno, "%s", options->display.output);
+	struct error *error = output_stream_open(options->display.output, options->display.append, &run->out);
+	if (error)
+		return error;
 	if (options->display.format != STAT_JSON)
 		fprintf(run->out, "# started on %s\n", ctime_r(&now, text));
 	return NULL;

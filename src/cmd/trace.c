@@ -11,6 +11,7 @@
 #include "base/mem.h"
 #include "base/number.h"
 #include "base/output.h"
+#include "base/replacement.h"
 #include "base/text.h"
 #include "bpf/support.h"
 #include "cmd/trace_replay.h"
@@ -292,8 +293,7 @@ static struct error *open_output(const char *path, int *ret)
 		if (rename(path, old) < 0)
 			return error_system(errno, "%s cannot be renamed to %s", path, old);
 	}
-	*ret = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-	return *ret < 0 ? error_system(errno, "%s", path) : NULL;
+	return output_file_open(path, false, ret);
 }
 
 /* ---- running ---- */

@@ -5,6 +5,7 @@
  *
  * Not done here: time order, decoding (decode.c), what a record means. */
 #include "perfdata/reader.h"
+#include "base/process_file.h"
 #include "base/cleanup.h"
 #include "base/cursor.h"
 #include "base/log.h"
@@ -407,7 +408,7 @@ static struct error *open_input(struct reader *reader, const struct reader_optio
 		bool hint = errno == ENOENT && !options->path;
 		return error_system(errno, "cannot be opened%s", hint ? " (make one by 'perf record' first)" : "");
 	}
-	if (fstat(fd, &st) == 0 && !options->force && st.st_uid && st.st_uid != geteuid()) {
+	if (fstat(fd, &st) == 0 && !options->force && !owner_is_trusted(st.st_uid)) {
 		close(fd);
 		return error_new_kind(ERROR_PERMISSION, "belongs to another user, neither you nor root; use -f to read it all the same");
 	}
@@ -495,7 +496,7 @@ static struct error *open_reader(struct reader *reader, const struct reader_opti
 	reader->private->file_time = st.st_ctime;
 	if (S_ISDIR(st.st_mode)) {
 		int data = -1;
-		error = reader_open_directory(reader, fd, &data);
+		error = reader_open_directory(reader, fd, options->force, &data);
 		if (error)
 			return error;
 		close(fd);

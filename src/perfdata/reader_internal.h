@@ -64,7 +64,7 @@ struct event *reader_add_event(struct reader *reader, const struct event_attr *a
 void reader_merge_features(struct reader *reader);
 
 /* A directory holds a file `data` of the file form and files data.N with more records: maps those and opens `data`. */
-struct error *reader_open_directory(struct reader *reader, int directory, int *ret_fd);
+struct error *reader_open_directory(struct reader *reader, int directory, bool force, int *ret_fd);
 
 /* Parses formats of tracepoints. When that fails, or there are some already, nothing happens. */
 void reader_load_formats(struct reader *reader, const void *data, size_t size);

@@ -1,14 +1,14 @@
 /* Generated code into the machine's model, from the jitdumps of the recorded processes.
  *
- * A run-time compiler maps its dump into memory, so that a MMAP record tells of it. The dump is read then, and each piece of code becomes a map of the
- * process from its time on, between the side-band of the recording:
+ * A run-time compiler maps its dump into memory, so that a MMAP record tells of it. The dump is read then, and each piece of code becomes a
+ *map of the process from its time on, between the side-band of the recording:
  *
  *	side-band    mmap jit-9.dump ──────────── fork ─────────── mmap libz.so
  *	dump                          load f()           load g()              move f()      load h()
  *
- * The dump's clock is CLOCK_MONOTONIC. A recording that wasn't made with it (-k mono) has its own; the two are compared where the dump begins: it is
- * mapped and gets its time in the same moment. Where that was before the recording, or times say nothing, all code counts from the MMAP record on, the
- * latest at each address.
+ * The dump's clock is CLOCK_MONOTONIC. A recording that wasn't made with it (-k mono) has its own; the two are compared where the dump
+ *begins: it is mapped and gets its time in the same moment. Where that was before the recording, or times say nothing, all code counts from
+ *the MMAP record on, the latest at each address.
  *
  * A dump that is still written to is read on when its code is used up. */
 #include "session/session_internal.h"
@@ -37,18 +37,18 @@ static bool same_clock(const struct session *session)
 static int open_dump(const struct session *session, uint32_t pid, const char *name, char **ret_path)
 {
 	const struct session_options *options = &session->private->options;
-	bool foreign = false;
-	cleanup_free char *path = NULL;
-	if (options->symfs)
-		path = mem_printf("%s%s", options->symfs, name);
-	else if (session_is_of_this_machine(session) && process_has_other_mounts("/proc", pid))
-		path = mem_printf("/proc/%u/root%s", pid, name);
-	int fd = path ? process_file_open(path, options->input.force, &foreign) : -1;
-	bool elsewhere = fd >= 0;
-	if (!elsewhere && !foreign)
-		fd = process_file_open(name, options->input.force, &foreign);
+	bool foreign = false, inside = !options->symfs && session_is_of_this_machine(session) && process_has_other_mounts("/proc", pid);
+	cleanup_free char *root = inside ? mem_printf("/proc/%u/root", pid) : mem_strdup("");
+	cleanup_free char *path = mem_printf("%s%s", options->symfs ? options->symfs : "", name);
+	bool elsewhere = inside || options->symfs;
+	int fd = elsewhere ? process_file_open(root, path, options->input.force, &foreign) : -1;
+	if (fd >= 0) {
+		*ret_path = mem_printf("%s%s", root, path);
+		return fd;
+	}
+	fd = foreign ? -1 : process_file_open("", name, options->input.force, &foreign);
 	if (fd >= 0)
-		*ret_path = elsewhere ? take_pointer(path) : mem_strdup(name);
+		*ret_path = mem_strdup(name);
 	return fd;
 }
 
@@ -127,8 +127,8 @@ bool session_maps_jitdump(const struct session *session, const struct record_hea
 	return str_starts_with(map.name, "//anon") ? source_of(session, map.pid) != NULL : is_known(session->private, map.pid, map.name);
 }
 
-/* Where a process has a dump, memory without a file hides no code that is known. When memory that is mapped gets another protection, as compilers do
- * again and again, nothing changes. */
+/* Where a process has a dump, memory without a file hides no code that is known. When memory that is mapped gets another protection, as
+ * compilers do again and again, nothing changes. */
 enum jit_verdict jit_feed_record(struct session *session, const struct record_header *header, uint64_t record_time, uint64_t time)
 {
 	struct apply_map map;
@@ -158,8 +158,9 @@ static void add_event(struct session *session, struct jit_source *source, uint64
 	const struct jitdump_code *code = &source->dump->codes.data[event->code];
 	machine_add_jit_code(session->machine, source->process, source->dso, event->address, code, time);
 	if (options->code)
-		options->code(options->code_context, &(struct session_code){source->dump, code, event->address, session->private->file_order ? 0 : time,
-									    source->pid, source->found});
+		options->code(options->code_context,
+			      &(struct session_code){source->dump, code, event->address, session->private->file_order ? 0 : time,
+						     source->pid, source->found});
 }
 
 /* A program that still runs may have written more. */

@@ -123,18 +123,31 @@ static struct error *check_build_id(const char *path, const struct buildid *id)
 	return error_new("%s: has another build-id, or none", path);
 }
 
+/* Names come from recordings; ".." would lead out of the cache. */
+static struct error *check_name(const char *name)
+{
+	for (const char *at = name; (at = strstr(at, "/..")); at += 3)
+		if (!at[3] || at[3] == '/')
+			return error_new("%s: a name with '..' can't be in the build-id cache", name);
+	return NULL;
+}
+
 struct error *buildid_cache_add(const char *dir, const struct buildid *id, const char *name, const char *path)
 {
 	bool kernel = !strcmp(name, "[kernel.kallsyms]"), file = *name == '/';
 	if (!kernel && !file && strcmp(name, "[vdso]") != 0)
 		return error_new("%s: no file", name);
-	struct error *error = file ? check_build_id(path, id) : NULL;
+	struct error *error = check_name(name);
+	if (!error && file)
+		error = check_build_id(path, id);
 	return error ? error : add_as(dir, id, name, path, kernel ? "kallsyms" : file ? "elf" : "vdso");
 }
 
 struct error *buildid_cache_add_debug(const char *dir, const struct buildid *id, const char *name, const char *path)
 {
-	struct error *error = *name == '/' ? check_build_id(path, id) : error_new("%s: no file", name);
+	struct error *error = *name == '/' ? check_name(name) : error_new("%s: no file", name);
+	if (!error)
+		error = check_build_id(path, id);
 	return error ? error : add_as(dir, id, name, path, "debug");
 }
 

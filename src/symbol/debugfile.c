@@ -35,7 +35,7 @@ char *buildid_cache_dir(const struct symbol_options *options)
 		return mem_strdup(options->buildid_dir);
 	if (given && *given)
 		return mem_strdup(given);
-	return home && *home ? mem_printf("%s/.debug", home) : NULL;
+	return home && *home && own_directory(home, ".debug") ? mem_printf("%s/.debug", home) : NULL;
 }
 
 char *buildid_cache_path(const char *cache_dir, const struct buildid *id, const char *file)
@@ -112,8 +112,8 @@ static char *place_by_build_id(const struct search *search, enum place place, co
 							      : "debug");
 }
 
-/* The path of a place, or NULL when it makes none. */
-static char *place_path(const struct search *search, enum place place)
+/* As the places are written. */
+static char *named_path(const struct search *search, enum place place)
 {
 	cleanup_free char *prefix = mem_printf("%s%s", search->options->symfs ? search->options->symfs : "", search->root);
 	const char *name = search->name, *link = search->link;
@@ -138,6 +138,17 @@ static char *place_path(const struct search *search, enum place place)
 	default:
 		return place_by_build_id(search, place, prefix);
 	}
+}
+
+/* The path of a place, or NULL when it makes none. What is in another root is looked up as its processes see it. */
+static char *place_path(const struct search *search, enum place place)
+{
+	char *path = named_path(search, place);
+	if (!path || !*search->root || search->options->symfs || !str_starts_with(path, search->root))
+		return path;
+	char *resolved = process_root_path(search->root, path + strlen(search->root), NULL);
+	free(path);
+	return resolved;
 }
 
 /* Opens a candidate; false when it is not there or not the right one, which is noted. */
@@ -223,7 +234,7 @@ static void look_at_file(struct search *search)
 {
 	struct stat status;
 	search->file_path = place_path(search, PLACE_FILE);
-	if (stat(search->file_path, &status) || !S_ISREG(status.st_mode))
+	if (!search->file_path || stat(search->file_path, &status) || !S_ISREG(status.st_mode))
 		return;
 	struct error *error = elf_open(search->file_path, &search->file);
 	if (error) {

@@ -11,9 +11,10 @@
 /* Where the file is for us: below /proc/PID/root when its process sees another file system. */
 static char *visible_path(const struct dso *dso)
 {
-	if (dso->pid && process_has_other_mounts("/proc", dso->pid))
-		return mem_printf("/proc/%u/root%s", dso->pid, dso->name);
-	return mem_strdup(dso->name);
+	if (!dso->pid || !process_has_other_mounts("/proc", dso->pid))
+		return mem_strdup(dso->name);
+	cleanup_free char *root = mem_printf("/proc/%u/root", dso->pid);
+	return process_root_path(root, dso->name, NULL);
 }
 
 bool dso_read_build_id(const struct dso *dso, struct buildid *ret)
@@ -38,7 +39,7 @@ bool dso_read_build_id(const struct dso *dso, struct buildid *ret)
 		return ret->size > 0;
 	case DSO_FILE: {
 		cleanup_free char *path = visible_path(dso);
-		return elf_read_build_id(path, ret);
+		return path && elf_read_build_id(path, ret);
 	}
 	default:
 		return false;

@@ -50,10 +50,10 @@ static uint32_t inner_pid(const char *proc, uint32_t pid)
 }
 
 /* Reads a trusted file; NULL when there is none. */
-static char *read_map(const char *path, const struct symbol_options *options, size_t *ret_size, bool *ret_forbidden)
+static char *read_map(const char *root, const char *name, const struct symbol_options *options, size_t *ret_size, bool *ret_forbidden)
 {
 	struct stat status;
-	cleanup_close int fd = process_file_open(path, options->force, ret_forbidden);
+	cleanup_close int fd = process_file_open(root, name, options->force, ret_forbidden);
 	if (fd < 0 || fstat(fd, &status) || status.st_size > MAP_SIZE_LIMIT)
 		return NULL;
 	size_t size = 0;
@@ -73,18 +73,22 @@ struct symtab *jit_load(const struct symbol_options *options, const struct dso *
 	struct symbol_builder builder = {0};
 	bool forbidden = false;
 	size_t size = 0;
-	char path[512];
-	cleanup_free char *text = NULL;
+	char root[64] = "";
+	cleanup_free char *text = NULL, *name = NULL;
 	if (!pid)
 		pid = dso->pid;
 	if (pid && options->same_machine && !options->symfs) {
-		snprintf(path, sizeof(path), "%s/%u/root/tmp/perf-%u.map", proc, pid, inner_pid(proc, pid));
-		text = read_map(path, options, &size, &forbidden);
+		snprintf(root, sizeof(root), "%s/%u/root", proc, pid);
+		name = mem_printf("/tmp/perf-%u.map", inner_pid(proc, pid));
+		text = read_map(root, name, options, &size, &forbidden);
 	}
 	if (pid && !text && !forbidden) {
-		snprintf(path, sizeof(path), "%s/tmp/perf-%u.map", symfs, pid);
-		text = read_map(path, options, &size, &forbidden);
+		*root = '\0';
+		free(name);
+		name = mem_printf("%s/tmp/perf-%u.map", symfs, pid);
+		text = read_map("", name, options, &size, &forbidden);
 	}
+	cleanup_free char *path = mem_printf("%s%s", root, name ? name : "");
 	if (text)
 		perf_map_parse(text, size, &builder);
 	enum symbol_source source = text ? SYMBOLS_FULL : forbidden ? SYMBOLS_FORBIDDEN : SYMBOLS_NO_JIT_MAP;

@@ -75,6 +75,9 @@ struct probe_points {
 struct error *probe_find(const struct probe_options *options, struct probe_target *target, const struct probe_spec *spec,
 			 struct probe_points *ret);
 
+/* "`shown`: no such function`where`", with the nearest to the name of all there are; `name` may be NULL. */
+struct error *probe_no_function(const struct probe_target *target, const char *name, const char *shown, const char *where);
+
 /* ---- definitions ---- */
 
 struct probe_definition {

@@ -22,7 +22,8 @@ static struct error *not_found(const struct finder *finder, const char *why)
 	struct strbuf place = {0};
 
 	probe_spec_add_place(&place, finder->spec);
-	struct error *error = error_new("%s: %s", strbuf_str(&place), why);
+	struct error *error = why ? error_new("%s: %s", strbuf_str(&place), why)
+				  : probe_no_function(finder->target, finder->spec->function, strbuf_str(&place), "");
 	strbuf_deinit(&place);
 	return error;
 }
@@ -227,14 +228,32 @@ static void add_address(struct finder *finder)
 static void add_static(void *context, const struct sdt_probe *probe)
 {
 	struct finder *finder = context;
-	struct probe_point point = {
-		.address = probe->address, .function = probe->name, .provider = probe->provider, .counter = probe->semaphore, .operands = probe->arguments};
+	struct probe_point point = {.address = probe->address,
+				    .function = probe->name,
+				    .provider = probe->provider,
+				    .counter = probe->semaphore,
+				    .operands = probe->arguments};
 
 	if (str_glob_match(finder->spec->provider, probe->provider) && str_glob_match(finder->spec->function, probe->name))
 		add_point(finder, point);
 }
 
 /* ---- */
+
+struct error *probe_no_function(const struct probe_target *target, const char *name, const char *shown, const char *where)
+{
+	const char **names = mem_alloc_array(target->names.items.len + 1, sizeof(*names));
+	for (size_t i = 0; i < target->names.items.len; i++)
+		names[i] = target->names.items.data[i].name;
+	const char *nearest =
+		!name || str_has_glob(name) || !target->names.items.len ? NULL : str_nearest(name, names, target->names.items.len);
+	if (nearest && !strcmp(nearest, name))
+		nearest = NULL;
+	struct error *error = error_new("%s: no such function%s%s%s%s (-F shows which there are)", shown, where,
+					nearest ? "; did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "");
+	free(names);
+	return error;
+}
 
 static const char *why_nothing(const struct finder *finder, bool known)
 {
@@ -253,7 +272,7 @@ static const char *why_nothing(const struct finder *finder, bool known)
 	if (!finder->target->debug && (spec->has_line || spec->pattern || spec->file))
 		return "lines and files need debug information, which there is none of (compile with -g, or install the package with the "
 		       "debug files)";
-	return "no such function (-F shows which there are)";
+	return NULL;
 }
 
 static struct error *find(struct finder *finder, bool *ret_known)

@@ -230,7 +230,7 @@ static struct error *find_function_lines(struct listing *listing, const struct p
 		printf("<%s@%s:%u>\n", lines->function, file, lines->first);
 	}
 	vec_deinit(&functions.items);
-	return found ? NULL : error_new("%s: no such function in the debug information (-F shows which there are)", lines->function);
+	return found ? NULL : probe_no_function(listing->target, lines->function, lines->function, " in the debug information");
 }
 
 static struct error *find_file_lines(struct listing *listing, const struct probe_lines *lines)

@@ -85,6 +85,22 @@ static const char *linked_name(Dwarf_Die *die)
 	return NULL;
 }
 
+/* dwarf_decl_file() takes for granted that the lines of the unit that the number is in can be looked at, and ends the program where they
+ * can't: in a unit that begins with anything else than a unit's entry, or a split one whose skeleton is missing. */
+static const char *declared_in(Dwarf_Die *die)
+{
+	Dwarf_Attribute attribute;
+	Dwarf_Die unit;
+	Dwarf_Files *files;
+	Dwarf_Word number;
+	size_t count;
+	if (!dwarf_attr_integrate(die, DW_AT_decl_file, &attribute) || dwarf_formudata(&attribute, &number) || !number ||
+	    dwarf_cu_info(attribute.cu, NULL, NULL, &unit, NULL, NULL, NULL, NULL) || dwarf_getsrcfiles(&unit, &files, &count) ||
+	    number >= count)
+		return NULL;
+	return dwarf_filesrc(files, number, NULL, NULL);
+}
+
 static uint64_t end_of(Dwarf_Die *die)
 {
 	Dwarf_Addr base, low, high, end = 0;
@@ -100,7 +116,7 @@ void debug_describe_function(struct debug_program *program, Dwarf_Die *die, stru
 	Dwarf_Addr entry = 0;
 	int line = 0;
 
-	*ret = (struct debug_function){.name = dwarf_diename(die), .linked = linked_name(die), .file = dwarf_decl_file(die)};
+	*ret = (struct debug_function){.name = dwarf_diename(die), .linked = linked_name(die), .file = declared_in(die)};
 	if (dwarf_decl_line(die, &line) == 0)
 		ret->line = (uint32_t)line;
 	dwarf_entrypc(die, &entry);

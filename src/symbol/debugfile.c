@@ -20,10 +20,10 @@ struct search {
 	const struct symbol_options *options;
 	char *name; /* recorded path */
 	struct buildid build_id;
-	char root[64];	 /* "/proc/PID/root" when the process lives in another mount namespace, else "" */
-	char *link;	 /* of .gnu_debuglink, or NULL */
-	char *cache_dir; /* or NULL */
-	char *file_path; /* of the file itself … */
+	char root[64];	      /* "/proc/PID/root" when the process lives in another mount namespace, else "" */
+	char *link;	      /* of .gnu_debuglink, or NULL */
+	char *cache_dir;      /* or NULL */
+	char *file_path;      /* of the file itself … */
 	struct elf_file file; /* … that was opened for its link and build-id; all zero when it wasn't, or was handed on */
 	struct symbol_files *result;
 };
@@ -60,14 +60,14 @@ enum place {
 	PLACE_CACHE,	   /* build-id cache: the file */
 	PLACE_CACHE_OLD,
 	PLACE_CACHE_VDSO,
-	PLACE_CACHE_DEBUG,  /* build-id cache: its debug file */
-	PLACE_DEBUG_SUFFIX, /* /usr/lib/debug/PATH.debug */
-	PLACE_DEBUG_PATH,   /* /usr/lib/debug/PATH */
-	PLACE_BUILD_ID,	    /* /usr/lib/debug/.build-id/xx/yyyy.debug */
-	PLACE_FILE,	    /* itself */
-	PLACE_LOCAL_DEBUG,  /* DIR/.debug/NAME */
-	PLACE_MERGED_USR,   /* /usr/lib/debug/PATH without its /usr */
-	PLACE_DEBUGINFOD,   /* what debuginfod clients fetched earlier */
+	PLACE_CACHE_DEBUG,     /* build-id cache: its debug file */
+	PLACE_DEBUG_SUFFIX,    /* /usr/lib/debug/PATH.debug */
+	PLACE_DEBUG_PATH,      /* /usr/lib/debug/PATH */
+	PLACE_BUILD_ID,	       /* /usr/lib/debug/.build-id/xx/yyyy.debug */
+	PLACE_FILE,	       /* itself */
+	PLACE_LOCAL_DEBUG,     /* DIR/.debug/NAME */
+	PLACE_MERGED_USR,      /* /usr/lib/debug/PATH without its /usr */
+	PLACE_DEBUGINFOD,      /* what debuginfod clients fetched earlier */
 	PLACE_DEBUGINFOD_FILE, /* the same: copies of files that aren't here */
 	PLACES,
 };
@@ -218,7 +218,8 @@ static bool may_be_fetched(const struct dso *dso)
 static char *ask_server(const struct search *search, const struct dso *dso, enum debug_server_file kind)
 {
 	struct debug_server *server = search->options->debug_server;
-	return server && search->build_id.size && may_be_fetched(dso) ? debug_server_fetch(server, kind, &search->build_id, dso->name) : NULL;
+	return server && search->build_id.size && may_be_fetched(dso) ? debug_server_fetch(server, kind, &search->build_id, dso->name)
+								      : NULL;
 }
 
 static void try_server(struct search *search, const struct dso *dso, enum debug_server_file kind)
@@ -248,6 +249,13 @@ static void look_at_file(struct search *search)
 		search->link = mem_strdup(link);
 }
 
+/* What the kernel says of a process in a chroot begins outside of it: then the file isn't inside. */
+static bool is_outside(const struct search *search)
+{
+	cleanup_free char *inside = place_path(search, PLACE_FILE);
+	return (!inside || access(inside, F_OK) != 0) && access(search->name, F_OK) == 0;
+}
+
 /* "/usr/bin/x (deleted)": the file was replaced; a new one of the same name is only good with the same build-id. */
 static char *plain_name(const struct dso *dso)
 {
@@ -265,6 +273,8 @@ static void search_init(struct search *search, const struct symbol_options *opti
 	search->cache_dir = buildid_cache_dir(options);
 	if (dso->pid && options->same_machine && process_has_other_mounts(proc, dso->pid))
 		snprintf(search->root, sizeof(search->root), "%s/%u/root", proc, dso->pid);
+	if (*search->root && is_outside(search))
+		*search->root = '\0';
 	look_at_file(search);
 }
 

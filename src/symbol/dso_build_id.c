@@ -8,13 +8,21 @@
 #include "symbol/running_kernel.h"
 #include "symbol/vdso.h"
 
+#include <stdlib.h>
+#include <unistd.h>
+
 /* Where the file is for us: below /proc/PID/root when its process sees another file system. */
 static char *visible_path(const struct dso *dso)
 {
 	if (!dso->pid || !process_has_other_mounts("/proc", dso->pid))
 		return mem_strdup(dso->name);
 	cleanup_free char *root = mem_printf("/proc/%u/root", dso->pid);
-	return process_root_path(root, dso->name, NULL);
+	char *inside = process_root_path(root, dso->name, NULL);
+	/* What the kernel says of a process in a chroot begins outside of it. */
+	if (inside && access(inside, F_OK) == 0)
+		return inside;
+	free(inside);
+	return mem_strdup(dso->name);
 }
 
 bool dso_read_build_id(const struct dso *dso, struct buildid *ret)
@@ -39,7 +47,7 @@ bool dso_read_build_id(const struct dso *dso, struct buildid *ret)
 		return ret->size > 0;
 	case DSO_FILE: {
 		cleanup_free char *path = visible_path(dso);
-		return path && elf_read_build_id(path, ret);
+		return elf_read_build_id(path, ret);
 	}
 	default:
 		return false;

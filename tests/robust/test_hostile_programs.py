@@ -101,3 +101,11 @@ def test_compressed_sections_of_compilers(perf, program):
     subprocess.run(["objcopy", "--compress-debug-sections", "x"], cwd=program, check=True)
     done = perf("script", "-F", "ip,sym,srcline", "-f", "-i", program / "perf.data")
     assert done.stdout == plain and not done.stderr
+
+
+@pytest.mark.parametrize("word", ["man", "mian"])
+def test_nearest_function(perf, program, word):
+    for words in (["-D", word], ["-L", word]):
+        done = perf("probe", "-x", program / "x", *words)
+        assert done.returncode and f"{word}: no such function" in done.stderr and "did you mean 'main'?" in done.stderr
+    assert "did you mean" not in perf("probe", "-x", program / "x", "-D", "entirely_different").stderr

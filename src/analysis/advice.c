@@ -2,6 +2,9 @@
  * shows more. */
 #include "analysis/advice.h"
 
+#include "base/strbuf.h"
+#include "base/text.h"
+
 #include <linux/perf_event.h>
 #include <math.h>
 #include <string.h>
@@ -50,25 +53,79 @@ static void say(struct adviser *adviser, const char *text)
 
 #define SAY(adviser, ...) say(adviser, arena_printf(&(adviser)->result->arena, __VA_ARGS__))
 
-/* What runs less than the time that passed was off the CPU for the rest of it, however many threads it has. */
+/* What runs less than the time that passed was off the CPU for the rest of it, however many threads it has: because it slept, or because others had the CPU.
+ * The scheduler's notes of how long it waited hold for all that was counted when those of how long it ran do. */
 static void on_waiting(struct adviser *adviser)
 {
 	double busy = software(adviser, PERF_COUNT_SW_TASK_CLOCK) / 1e9, elapsed = adviser->counts->elapsed.mean;
+	const struct advice_scope *scope = adviser->scope;
 
-	if (!adviser->scope->tasks || busy < 0 || elapsed < shortest_seconds || busy > 0.5 * elapsed)
+	if (!scope->tasks || busy < 0 || elapsed < shortest_seconds || busy > 0.5 * elapsed)
 		return;
-	SAY(adviser, "%.2f CPUs utilized: it was not on a CPU %.0f %% of the time. Where it leaves:  perf record -e sched:sched_switch -g",
-	    busy / elapsed, 100 - 100 * busy / elapsed);
+	if (scope->ran < 0.9 * busy - 0.01)
+		SAY(adviser, "%.2f CPUs utilized: it did not run %.0f %% of the time. Where it stops, asleep (S, D) or waiting for a CPU (R):  perf record -e "
+			     "sched:sched_switch -g",
+		    busy / elapsed, 100 - 100 * busy / elapsed);
+	else if (scope->waited > 0.5 * (elapsed - busy))
+		SAY(adviser, "%.2f CPUs utilized: for %.2f of %.2f seconds it waited for a CPU while others ran. Which:  perf stat -a --per-thread -e task-clock sleep 1",
+		    busy / elapsed, scope->waited, elapsed);
+	else
+		SAY(adviser, "%.2f CPUs utilized: it was not on a CPU %.0f %% of the time. Where it leaves:  perf record -e sched:sched_switch -g",
+		    busy / elapsed, 100 - 100 * busy / elapsed);
+}
+
+/* The system calls that were counted, the most frequent ones: "read (1200), write (34)". False when none was asked for. */
+static bool name_calls(const struct adviser *adviser, struct strbuf *out)
+{
+	static const char prefix[] = "syscalls:sys_enter_";
+	const struct event_list *events = adviser->counts->events;
+	double before = INFINITY;
+	bool asked = false;
+
+	for (size_t said = 0, last = SIZE_MAX; said < 3; said++) {
+		size_t most = SIZE_MAX;
+		for (size_t i = 0; i < events->events.len; i++) {
+			double value = counts_total(adviser->counts, i, 0)->value.mean;
+			if (!str_starts_with(events->events.data[i]->name, prefix))
+				continue;
+			asked = true;
+			bool is_next = value < before || (value == before && i > last);
+			if (value > 0 && is_next && (most == SIZE_MAX || value > counts_total(adviser->counts, most, 0)->value.mean))
+				most = i;
+		}
+		if (most == SIZE_MAX)
+			break;
+		last = most;
+		before = counts_total(adviser->counts, most, 0)->value.mean;
+		strbuf_printf(out, "%s%s (%.0f)", said ? ", " : "", events->events.data[most]->name + strlen(prefix), before);
+	}
+	return asked;
 }
 
 static void on_kernel_time(struct adviser *adviser)
 {
 	double user = adviser->counts->user.mean, system = adviser->counts->system.mean;
+	struct strbuf calls = {0};
 
 	if (!adviser->scope->workload || user + system < shortest_seconds || system < 0.5 * (user + system))
 		return;
-	SAY(adviser, "%.0f %% of its CPU time is the kernel's. Which system calls:  perf stat -e 'syscalls:sys_enter_*'",
-	    100 * system / (user + system));
+	double share = 100 * system / (user + system);
+	if (!name_calls(adviser, &calls))
+		SAY(adviser, "%.0f %% of its CPU time is the kernel's. Which system calls:  perf stat --skip-empty -e 'syscalls:sys_enter_*'", share);
+	else
+		SAY(adviser, "%.0f %% of its CPU time is the kernel's%s%s. How long calls take:  perf trace -s", share,
+		    calls.len ? ", most calls: " : "", strbuf_str(&calls));
+	strbuf_deinit(&calls);
+}
+
+static bool counts_caches(const struct adviser *adviser)
+{
+	const struct event_list *events = adviser->counts->events;
+
+	for (size_t i = 0; i < events->events.len; i++)
+		if (events->events.data[i]->attr.type == PERF_TYPE_HW_CACHE)
+			return true;
+	return false;
 }
 
 static void on_instructions(struct adviser *adviser)
@@ -77,9 +134,8 @@ static void on_instructions(struct adviser *adviser)
 
 	if (cycles < fewest_cycles || instructions < 0 || instructions > 0.5 * cycles)
 		return;
-	SAY(adviser, "insn per cycle %.2f: the processor waits more than it works, mostly for memory. Caches:  perf stat -d; where:  perf record "
-		     "-e cache-misses",
-	    instructions / cycles);
+	SAY(adviser, "insn per cycle %.2f: the processor waits more than it works, mostly for memory. %s  perf record -e cache-misses",
+	    instructions / cycles, counts_caches(adviser) ? "Where:" : "Caches:  perf stat -d; where:");
 }
 
 static void on_branches(struct adviser *adviser)

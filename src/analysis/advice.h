@@ -8,6 +8,7 @@
 struct advice_scope {
 	bool tasks;	    /* a command or processes were measured, not whole CPUs */
 	bool workload;	    /* a command: its user and system times are in `counts` */
+	double ran, waited; /* seconds of a run that the scheduler let them run, and that they waited for a CPU; 0 = not known */
 };
 
 /* Adds the sentences to result->remarks. Counts must be of one place. */

@@ -2,6 +2,7 @@
 #include "analysis/counts.h"
 
 #include "analysis/figures.h"
+#include "analysis/metrics.h"
 #include "base/mem.h"
 
 #include <math.h>
@@ -253,6 +254,11 @@ static int compare_rows(const void *left, const void *right)
 	return a->running_ns < b->running_ns ? 1 : a->running_ns > b->running_ns ? -1 : strcmp(a->place, b->place);
 }
 
+static bool is_zero(const struct counts *counts, const struct event *event, const struct count_total *total)
+{
+	return count_total_is_counted(total) && total->value.mean == 0 && !(counts->metrics && metric_plan_has_event(counts->metrics, event));
+}
+
 static void add_event(struct counting *result, const struct counts *counts, const struct counts_result_options *options, size_t index)
 {
 	const struct event *event = counts->events->events.data[index];
@@ -262,6 +268,8 @@ static void add_event(struct counting *result, const struct counts *counts, cons
 	for (size_t place = 0; place < counts->places->count; place++) {
 		const struct count_total *total = counts_total(counts, index, place);
 		if (options->skip_idle && (absent || total->value.mean == 0))
+			continue;
+		if (options->skip_zero && !absent && is_zero(counts, event, total))
 			continue;
 		if (counts->places->by == COUNTS_BY_CPU && !total->members && !absent)
 			continue;

@@ -86,6 +86,7 @@ static inline bool count_total_is_counted(const struct count_total *total)
 struct counts_result_options {
 	bool sort;	/* places by their value, largest first (threads) */
 	bool skip_idle; /* leave out places where nothing was counted (threads of the whole system) */
+	bool skip_zero; /* leave out rows whose count is 0, but where metrics stand */
 	bool place_by_place; /* all events of a place stand together, not all places of an event */
 };
 

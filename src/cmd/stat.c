@@ -37,6 +37,7 @@ void stat_run_deinit(struct stat_run *run)
 	vec_deinit(&run->options.words);
 	vec_deinit(&run->options.metric_words);
 	free(run->cpus);
+	free(run->scheduled_before);
 	free(run->what);
 	if (run->out && run->out != stderr)
 		fclose(run->out);
@@ -130,6 +131,7 @@ static struct error *measure(struct stat_run *run)
 		counts_clear(&run->counts);
 		counts_clear(&run->total);
 		run->each_elapsed.len = 0;
+		run->scheduled = (struct proc_scheduled){0};
 	}
 	if (!error && options->repeat)
 		stat_show(run);

@@ -27,6 +27,7 @@ struct stat_display {
 	int cache_level; /* 0 = the last */
 	bool no_merge, merge_cores, percore_threads;
 	bool metric_only;
+	bool skip_empty; /* rows of events that never happened */
 	bool table;
 	bool interval_clear;
 	bool no_csv_summary;
@@ -98,6 +99,7 @@ struct stat_run {
 	} thread_names; /* of a recording's threads */
 	struct arena name_arena;
 	struct counters counters;
+	bool bpf_refused;	  /* BPF programs can't be loaded here: counters of the target's own are taken */
 	struct bpf_counters *bpf; /* adds up what the counters of the CPUs show; NULL = counters of the target's own */
 	struct workload workload;
 	struct arena place_arena; /* of the places' labels */
@@ -110,6 +112,8 @@ struct stat_run {
 	VEC(double) each_elapsed;
 	uint64_t start_ns, shown_ns; /* monotonic: counting began, the last interval ended */
 	uint64_t intervals;
+	struct proc_scheduled *scheduled_before; /* of each of the threads, when counting began; NULL = not asked for */
+	struct proc_scheduled scheduled;	 /* of all runs, as far as known */
 	int signal; /* that ended the measuring, or 0 */
 	bool stop;  /* no further runs */
 	bool cut;   /* we ended the measuring, and with it the command */
@@ -129,7 +133,8 @@ struct error *stat_choose_places(struct stat_run *run, const struct features *re
 /* stat_measure.c: one run, from starting the command to reading the counters. */
 struct error *stat_measure(struct stat_run *run);
 
-/* stat_bpf.c: counts of tasks that a BPF program keeps. open: in place of counters of the tasks' own, which would have that scope. */
+/* stat_bpf.c: counts of tasks that a BPF program keeps. open: in place of counters of the tasks' own, which would have that scope; where this machine or
+ * this user can't have it, sets run->bpf_refused and says so, and nothing is open. */
 bool stat_wants_bpf(const struct stat_run *run);
 struct error *stat_bpf_open(struct stat_run *run, const struct counting_scope *tasks_scope, const struct counter_target *tasks);
 void stat_bpf_read(struct stat_run *run);
@@ -142,6 +147,10 @@ void stat_allocate_cells(struct stat_run *run, size_t cpus, size_t threads);
 void stat_end_interval(struct stat_run *run, uint64_t time_ns);
 /* Counting ended: the whole is added to what is shown at the end. */
 void stat_end(struct stat_run *run, uint64_t time_ns);
+
+/* stat_waits.c: how long what is measured waited for a CPU. begin: when counting begins; end: adds to run->scheduled. */
+void stat_waits_begin(struct stat_run *run);
+void stat_waits_end(struct stat_run *run);
 
 /* stat_output.c */
 struct error *stat_open_output(struct stat_run *run);

@@ -15,7 +15,7 @@ bool stat_wants_bpf(const struct stat_run *run)
 
 	for (size_t i = 0; i < run->events->events.len; i++)
 		wanted |= run->events->events.data[i]->bpf_counter;
-	return wanted && (!targets_are_cpus(&run->options.targets) || run->options.display.per == STAT_PER_THREAD);
+	return wanted && !run->bpf_refused && (!targets_are_cpus(&run->options.targets) || run->options.display.per == STAT_PER_THREAD);
 }
 
 static struct error *check(const struct stat_run *run)
@@ -69,6 +69,17 @@ static struct error *add_targets(struct stat_run *run, const struct counter_targ
 	return error;
 }
 
+/* `error` is why it can't be had here: said, and taken note of. */
+static struct error *do_without(struct stat_run *run, struct error *error)
+{
+	log_warning("%s; counting without --bpf-counters", error_message(error));
+	error_free(error);
+	stat_bpf_close(run);
+	counters_close(&run->counters);
+	run->bpf_refused = true;
+	return NULL;
+}
+
 struct error *stat_bpf_open(struct stat_run *run, const struct counting_scope *tasks_scope, const struct counter_target *tasks)
 {
 	static const pid_t any_thread = -1;
@@ -91,7 +102,7 @@ struct error *stat_bpf_open(struct stat_run *run, const struct counting_scope *t
 		options.config.switches[i] = counts_switches(run->events->events.data[i]);
 	error = bpf_counters_open(&options, &run->bpf);
 	if (error)
-		return error;
+		return do_without(run, error);
 	cpus_online(&cpus, &target.cpu_count);
 	target.cpus = cpus;
 	error = counters_open_present(&run->counters, run->events, &target);
@@ -102,7 +113,10 @@ struct error *stat_bpf_open(struct stat_run *run, const struct counting_scope *t
 	free(cpus);
 	run->counters.target.cpus = NULL;
 	run->counters.target.cpu_count = 0;
-	return error ? error : bpf_counters_start(run->bpf);
+	if (error)
+		return error;
+	error = bpf_counters_start(run->bpf);
+	return error ? do_without(run, error) : NULL;
 }
 
 void stat_bpf_read(struct stat_run *run)

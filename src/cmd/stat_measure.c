@@ -83,7 +83,9 @@ static struct error *open_counters(struct stat_run *run)
 	stat_bpf_close(run);
 	if (stat_wants_bpf(run)) {
 		counters_close(&run->counters);
-		return stat_bpf_open(run, &scope, &target);
+		struct error *error = stat_bpf_open(run, &scope, &target);
+		if (error || !run->bpf_refused)
+			return error;
 	}
 	counting_configure(run->events, &scope);
 	stat_allocate_cells(run, target.cpu_count, target.thread_count);
@@ -169,6 +171,7 @@ static void take_signals(struct measuring *measuring)
 
 static void begin(struct stat_run *run)
 {
+	stat_waits_begin(run);
 	run->start_ns = run->shown_ns = now_ns();
 }
 
@@ -288,6 +291,7 @@ static struct error *finish(struct stat_run *run)
 		workload_stop(&run->workload);
 	}
 	read_counters(run);
+	stat_waits_end(run);
 	if (options->interval_ms && !(options->interval_count && run->intervals >= options->interval_count))
 		stat_end_interval(run, end_ns);
 	stat_end(run, end_ns);

@@ -157,6 +157,7 @@ const struct option stat_display_group[] = {
 	OPTION_FLAG_INVERTED(0, "advice", struct stat_display, no_advice, "sentences that read the numbers for you (default; --no-advice: none)"),
 	OPTION_FLAG(0, "table", struct stat_display, table, "with -r: the time of each run"),
 	OPTION_FLAG_INVERTED('B', "big-num", struct stat_display, ungrouped, "thousands grouped as the locale does it (LC_NUMERIC; the default; --no-big-num: not at all)"),
+	OPTION_FLAG(0, "skip-empty", struct stat_display, skip_empty, "no rows of events that were counted 0 times"),
 	OPTION_FLAG(0, "metric-only", struct stat_display, metric_only, "only computed figures, no counts"),
 	OPTION_FLAG(0, "interval-clear", struct stat_display, interval_clear, "with -I: clear the screen before each"),
 	OPTION_END,

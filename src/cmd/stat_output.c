@@ -67,6 +67,7 @@ static struct counting *make_result(struct stat_run *run, const struct counts *c
 	bool threads = run->places.by == COUNTS_BY_THREAD;
 	struct counts_result_options options = {
 		.sort = threads,
+		.skip_zero = run->options.display.skip_empty,
 		.skip_idle = threads && !targets_are_tasks(&run->options.targets),
 		.place_by_place = run->options.display.metric_only};
 
@@ -101,6 +102,10 @@ static void add_advice(struct stat_run *run, struct counting *result)
 	bool tasks = !targets_are_cpus(&run->options.targets);
 	struct advice_scope scope = {
 		.tasks = tasks, .workload = tasks && !targets_are_tasks(&run->options.targets)};
+	double runs = (double)(run->each_elapsed.len ? run->each_elapsed.len : 1);
+
+	scope.ran = (double)run->scheduled.ran_ns / 1e9 / runs;
+	scope.waited = (double)run->scheduled.waited_ns / 1e9 / runs;
 
 	advice_add(run->options.interval_ms ? &run->total : &run->counts, &scope, result);
 }

@@ -8,6 +8,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -72,6 +74,18 @@ static void sort_pids(struct pid_list *list)
 {
 	if (list->len > 1)
 		qsort(list->data, list->len, sizeof(*list->data), compare_pids);
+}
+
+bool proc_scheduled(pid_t thread, struct proc_scheduled *ret)
+{
+	char path[64], line[128], *end;
+
+	snprintf(path, sizeof(path), "/proc/%d/schedstat", (int)thread);
+	if (!proc_read_line(path, line, sizeof(line)))
+		return false;
+	ret->ran_ns = strtoull(line, &end, 10);
+	ret->waited_ns = strtoull(end, &end, 10);
+	return ret->ran_ns > 0;
 }
 
 struct error *proc_threads(pid_t pid, struct pid_list *ret)

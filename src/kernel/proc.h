@@ -17,6 +17,14 @@ bool proc_read_int(const char *path, int64_t *ret);
  * Returns 0 or -errno. */
 int proc_read_file(int dir, const char *path, struct strbuf *buffer);
 
+/* What the scheduler has noted of one thread, in nanoseconds since it began (Documentation/scheduler/sched-stats.rst, /proc/PID/schedstat). */
+struct proc_scheduled {
+	uint64_t ran_ns;
+	uint64_t waited_ns; /* it could have run, but others had the CPU */
+};
+/* False when the thread is gone, or the kernel keeps no such notes. A thread that has ended has them until it is waited for. */
+bool proc_scheduled(pid_t thread, struct proc_scheduled *ret);
+
 /* A VEC(pid_t) with a name. */
 struct pid_list {
 	pid_t *data;

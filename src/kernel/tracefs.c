@@ -108,6 +108,12 @@ static bool is_directory(DIR *dir, const struct dirent *entry)
 	return fstatat(dirfd(dir), entry->d_name, &st, 0) == 0 && S_ISDIR(st.st_mode);
 }
 
+static int compare_names(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* Sorted by name. */
 static struct error *list_directories(const char *path, struct tracefs_names *ret)
 {
 	DIR *dir = opendir(path);
@@ -118,6 +124,8 @@ static struct error *list_directories(const char *path, struct tracefs_names *re
 		if (is_directory(dir, entry))
 			vec_push(&ret->names, mem_strdup(entry->d_name));
 	closedir(dir);
+	if (ret->names.len)
+		qsort(ret->names.data, ret->names.len, sizeof(*ret->names.data), compare_names);
 	return NULL;
 }
 

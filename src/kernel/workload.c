@@ -129,10 +129,20 @@ struct error *workload_release(struct workload *workload)
 	return NULL;
 }
 
+/* What is only known between its end and our waiting for it. */
+static void note_end(struct workload *workload)
+{
+	siginfo_t info = {.si_pid = 0};
+
+	if (waitid(P_PID, (id_t)workload->pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == workload->pid)
+		proc_scheduled(workload->pid, &workload->scheduled);
+}
+
 bool workload_ended(struct workload *workload)
 {
 	if (!workload->pid || workload->waited)
 		return true;
+	note_end(workload);
 	if (wait4(workload->pid, &workload->status, WNOHANG, &workload->usage) == workload->pid)
 		workload->waited = true;
 	return workload->waited;

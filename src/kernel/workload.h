@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/error.h"
+#include "kernel/proc.h"
 
 #include <stdbool.h>
 #include <sys/resource.h>
@@ -13,6 +14,7 @@ struct workload {
 	int failure; /* pipe: errno of a failed exec */
 	bool waited;
 	int status; /* as of waitpid() */
+	struct proc_scheduled scheduled; /* of its first thread, when it ended; all 0 = not known */
 	struct rusage usage; /* of it and the children it waited for; valid when waited */
 };
 

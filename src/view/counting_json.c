@@ -1,4 +1,4 @@
-/* Counting as one JSON object a line, with the keys of the kernel's perf. */
+/* Counting as one JSON object a line, with the keys of the kernel's perf; values are strings, as there since Linux 6.12. */
 #include "base/text.h"
 #include "view/counting_internal.h"
 
@@ -31,7 +31,7 @@ static void add_figure(struct strbuf *out, const struct counting_figure *figure)
 	double value = figure && figure->known && isfinite(figure->value) ? figure->value : 0;
 	const char *unit = figure ? figure->unit : "";
 
-	strbuf_printf(out, "\"metric-value\" : %f, \"metric-unit\" : ", value);
+	strbuf_printf(out, "\"metric-value\" : \"%f\", \"metric-unit\" : ", value);
 	text_add_json(out, unit, strlen(unit));
 	strbuf_add_str(out, "}\n");
 }
@@ -77,9 +77,10 @@ static void add_only_figures(struct strbuf *out, const struct counting *counting
 			if (out->len > start)
 				strbuf_add_str(out, ", ");
 			text_add_json(out, strbuf_str(&title), title.len);
-			strbuf_add_str(out, figure->known && isfinite(figure->value) ? " : " : " : null");
 			if (figure->known && isfinite(figure->value))
-				strbuf_printf(out, "%f", figure->value);
+				strbuf_printf(out, " : \"%.*f\"", (int)figure->decimals, figure->value);
+			else
+				strbuf_add_str(out, " : \"none\"");
 			strbuf_deinit(&title);
 		}
 	}

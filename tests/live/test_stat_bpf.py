@@ -206,9 +206,12 @@ def test_what_it_cannot_is_refused(perf, words, said, tmp_path):
 
 
 @pytest.mark.skipif(not shutil.which("setpriv"), reason="setpriv is not installed")
-def test_users_are_told_what_is_needed(perf):
-    done = subprocess.run(["setpriv", "--reuid=65534", "--clear-groups", perf, "stat", "--bpf-counters", "true"], capture_output=True, text=True,
+def test_users_are_told_what_is_needed_and_counted_without_it(perf, paranoid):
+    paranoid(2)
+    done = subprocess.run(["setpriv", "--reuid=65534", "--clear-groups", perf, "stat", "--bpf-counters", "-x,", "-e", "page-faults:u", "-e", "task-clock:bu", "true"], capture_output=True, text=True,
                           check=False, cwd="/")
     if "setpriv" in done.stderr:
         pytest.skip("others may not run this perf")
-    assert done.returncode == 255 and "CAP_BPF and CAP_PERFMON" in done.stderr and done.stderr.count("\n") == 1
+    said, *rows = done.stderr.splitlines()
+    assert done.returncode == 0 and "CAP_BPF and CAP_PERFMON" in said and said.endswith("counting without --bpf-counters")
+    assert [row.split(",")[2] for row in rows] == ["page-faults:u", "task-clock:bu"] and int(rows[0].split(",")[0]) > 10

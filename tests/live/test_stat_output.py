@@ -129,6 +129,50 @@ def test_what_one_knows_is_said_once_a_day(perf, tmp_path, monkeypatch):
         assert told(HOME=str(first), XDG_CACHE_HOME=str(second)) and not list(second.iterdir())
 
 
+# Ends when the process has run a bit and waited for a CPU ten times as long.
+UNTIL_IT_HAS_WAITED = """
+import sys, time
+def scheduled():
+    return [int(word) for word in open(f"/proc/{sys.argv[1]}/schedstat").read().split()]
+ran, waited, _ = scheduled()
+while True:
+    now = scheduled()
+    if now[0] > ran + 1e7 and now[1] > waited + 3e8:
+        break
+    time.sleep(0.01)
+"""
+
+
+def test_who_waits_for_a_cpu_does_not_sleep(perf):
+    """Three programs that never sleep, on one CPU. The kernel's own account of how long one has waited decides when the measuring ends."""
+    if not os.path.exists("/proc/self/schedstat"):
+        pytest.skip("this kernel doesn't say how long threads wait for a CPU")
+    cpu = min(os.sched_getaffinity(0))
+    spinners = [subprocess.Popen(["sh", "-c", "while :; do :; done"], preexec_fn=lambda: os.sched_setaffinity(0, {cpu})) for _ in range(3)]
+    try:
+        done = perf("stat", "-v", "-e", "task-clock", "-p", spinners[0].pid, "--", "/usr/bin/python3", "-c", UNTIL_IT_HAS_WAITED, spinners[0].pid)
+    finally:
+        for spinner in spinners:
+            spinner.kill()
+            spinner.wait()
+    assert "it waited for a CPU while others ran" in done.stderr and "not on a CPU" not in done.stderr
+    asleep = perf("stat", "-v", "-e", "task-clock", "sleep", "0.3").stderr
+    assert "it was not on a CPU" in asleep and "waited" not in asleep
+
+
+@pytest.mark.usefixtures("tracefs", "root")
+def test_advice_is_not_the_command_just_typed(perf):
+    """Time of the kernel's: where system calls have been counted, they are named."""
+    work = ["dd", "if=/dev/zero", "of=/dev/null", "bs=1", "count=400000", "status=none"]
+    plain = perf("stat", "-v", "-e", "task-clock", *work).stderr
+    if "CPU time is the kernel's" not in plain:
+        pytest.skip("system calls take too little time here")
+    assert "-e 'syscalls:sys_enter_*'" in plain
+    counted = perf("stat", "-v", "-e", "syscalls:sys_enter_*", *work).stderr
+    advice = next(line for line in counted.splitlines() if "CPU time is the kernel's" in line)
+    assert re.search(r"most calls: (read \(4000\d\d\), write|write \(4000\d\d\), read) \(4000\d\d\)", advice) and "perf stat" not in advice
+
+
 def test_json_in_a_file_is_json(perf, tmp_path):
     for more in ([], ["--append"]):
         assert perf("stat", "-j", "-o", tmp_path / "file", *more, "-e", "task-clock,page-faults", "true").returncode == 0
@@ -214,3 +258,25 @@ def test_a_hang_up_ends_it_orderly(perf, words, tmp_path, root, tracefs):
             assert perf("script", "-F", "comm", "-i", out).stdout.strip()
         else:
             assert "write(" in out.read_text()
+
+
+def test_metric_values_in_json_are_strings(perf):
+    """As the kernel's perf writes them since Linux 6.12."""
+    row = json.loads(perf("stat", "-j", "-e", "task-clock", "true").stderr)
+    assert isinstance(row["metric-value"], str) and float(row["metric-value"]) > 0
+    alone = json.loads(perf("stat", "-j", "--metric-only", "-M", "cs_per_second,IPC", "-e", "task-clock", "true").stderr)
+    assert alone and all(value == "none" or float(value) >= 0 for value in alone.values()) and all(isinstance(value, str) for value in alone.values())
+
+
+@pytest.mark.usefixtures("tracefs", "root")
+def test_rows_of_a_pattern_are_in_the_order_of_names(perf, tmp_path):
+    words = ["-x,", "-e", "syscalls:sys_enter_[a-g]*", "cat", "/dev/null"]
+    names = [line.split(",")[2] for line in perf("stat", *words).stderr.splitlines()]
+    assert len(names) > 50 and names == sorted(names)
+    happened = {line.split(",")[2] for line in perf("stat", *words).stderr.splitlines() if line.split(",")[0] != "0"}
+    assert "syscalls:sys_enter_close" in happened and "syscalls:sys_enter_bind" not in happened
+    rows = [line.split(",") for line in perf("stat", "--skip-empty", *words).stderr.splitlines()]
+    assert {row[2] for row in rows} == happened and all(int(row[0]) for row in rows)
+    assert perf("stat", "record", "-o", tmp_path / "counts", *words).returncode == 0
+    reported = [line.split(",")[2] for line in perf("stat", "report", "--skip-empty", "-x,", "-i", tmp_path / "counts").stderr.splitlines()]
+    assert set(reported) == happened

@@ -246,7 +246,7 @@ static void figures_follow(void **state)
 static void advice_is_sparing(void **state)
 {
 	struct sample_program program;
-	struct advice_scope scope = {.tasks = true, .workload = true};
+	struct advice_scope scope = {.tasks = true, .workload = true, .ran = 1};
 
 	sample_program_init(&program);
 	struct counting *result = counts_result(&program.counts, &(struct counts_result_options){0});
@@ -267,6 +267,18 @@ static void advice_is_sparing(void **state)
 	assert_non_null(strstr(result->remarks.data[0], "0.25 CPUs utilized: it was not on a CPU 75 %"));
 	assert_non_null(strstr(result->remarks.data[1], "70 % of its CPU time is the kernel's"));
 	assert_non_null(strstr(result->remarks.data[2], "insn per cycle 0.10"));
+	counting_destroy(result);
+
+	/* It would have run, had others not; and where the scheduler tells only of a part, both may be. */
+	scope.waited = 2.5;
+	result = counts_result(&program.counts, &(struct counts_result_options){0});
+	advice_add(&program.counts, &scope, result);
+	assert_non_null(strstr(result->remarks.data[0], "0.25 CPUs utilized: for 2.50 of 4.00 seconds it waited for a CPU"));
+	counting_destroy(result);
+	scope.ran = 0.1;
+	result = counts_result(&program.counts, &(struct counts_result_options){0});
+	advice_add(&program.counts, &scope, result);
+	assert_non_null(strstr(result->remarks.data[0], "asleep (S, D) or waiting for a CPU (R)"));
 	counting_destroy(result);
 	counts_deinit(&program.counts);
 	event_list_deinit(&program.events);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <linux/bpf.h>
+#include <linux/perf_event.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -115,6 +116,20 @@ struct task_struct {
 	const struct cred *cred;
 	struct task_struct *group_leader;
 	struct pid *thread_pid;
+};
+
+/* tid_entry has no name in the kernel; where its members are is found all the same. */
+struct perf_sample_data {
+	unsigned long long period, time, id, ip, addr, txn, phys_addr, data_page_size, code_page_size;
+	union perf_sample_weight weight;
+	union perf_mem_data_src data_src;
+	struct {
+		unsigned int pid, tid;
+	} tid_entry;
+};
+
+struct bpf_perf_event_data_kern {
+	struct perf_sample_data *data;
 };
 
 struct bpf_iter__task {

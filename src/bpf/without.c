@@ -1,5 +1,6 @@
 /* In place of the loaders in a build without BPF programs: opening one says so, and as nothing can be open the rest is never reached. */
 #include "bpf/counters.h"
+#include "bpf/sample_filter.h"
 #include "bpf/support.h"
 #include "bpf/syscalls.h"
 
@@ -117,4 +118,23 @@ uint32_t bpf_counters_unfollowed(const struct bpf_counters *counters)
 uint32_t bpf_counters_missed(const struct bpf_counters *counters)
 {
 	return 0;
+}
+
+struct error *bpf_sample_filter_open(const struct sample_filter_config *config, struct bpf_sample_filter **ret)
+{
+	return bpf_support_check();
+}
+
+struct error *bpf_sample_filter_attach(struct bpf_sample_filter *filter, int counter)
+{
+	abort();
+}
+
+uint64_t bpf_sample_filter_dropped(const struct bpf_sample_filter *filter)
+{
+	return 0;
+}
+
+void bpf_sample_filter_close(struct bpf_sample_filter *filter)
+{
 }

@@ -4,6 +4,7 @@
 #include "base/cleanup.h"
 #include "base/mem.h"
 #include "base/vec.h"
+#include "cmd/sample_filter.h"
 #include "event/filter.h"
 #include "event/parse.h"
 #include "event/vendor.h"
@@ -34,6 +35,11 @@ struct error *event_words_parse_filter(const struct option *option, const char *
 	return add_word(field, WORD_FILTER, argument);
 }
 
+struct error *event_words_parse_sample_filter(const struct option *option, const char *argument, bool negated, void *field)
+{
+	return add_word(field, WORD_SAMPLE_FILTER, argument);
+}
+
 struct error *event_words_parse_exclude_perf(const struct option *option, const char *argument, bool negated, void *field)
 {
 	return add_word(field, WORD_EXCLUDE_PERF, NULL);
@@ -51,7 +57,19 @@ static void add_filter(struct event_list *events, struct event *event, const cha
 		event->filter ? arena_printf(&events->arena, "(%s) && (%s)", event->filter, filter) : arena_strdup(&events->arena, filter);
 }
 
-/* --filter and --exclude-perf: on the tracepoints of the last -e. */
+/* A further condition on the samples of an event that is no tracepoint. */
+static struct error *add_sample_filter(struct event_list *events, struct event *event, const char *filter)
+{
+	struct sample_filter_config config;
+	struct error *error = sample_filter_parse(filter, &config);
+
+	if (!error)
+		event->sample_filter = event->sample_filter ? arena_printf(&events->arena, "%s, %s", event->sample_filter, filter)
+							    : arena_strdup(&events->arena, filter);
+	return error;
+}
+
+/* --filter and --exclude-perf: on the events of the last -e. */
 static struct error *filter_events(struct event_list *events, struct event_catalog *catalog, size_t first, const struct event_word *word)
 {
 	char own[64];
@@ -59,10 +77,16 @@ static struct error *filter_events(struct event_list *events, struct event_catal
 	const char *option = exclude ? "--exclude-perf" : "--filter";
 
 	if (!events->events.len)
-		return error_new_kind(ERROR_USAGE, "%s belongs behind the -e of its tracepoint", option);
+		return error_new_kind(ERROR_USAGE, "%s belongs behind the -e of its %s", option, word->kind == WORD_SAMPLE_FILTER ? "event" : "tracepoint");
 	snprintf(own, sizeof(own), "common_pid != %d", getpid());
 	for (size_t i = first; i < events->events.len; i++) {
 		struct event *event = events->events.data[i];
+		if (event->attr.type != PERF_TYPE_TRACEPOINT && word->kind == WORD_SAMPLE_FILTER) {
+			struct error *error = add_sample_filter(events, event, word->text);
+			if (error)
+				return error;
+			continue;
+		}
 		if (event->attr.type != PERF_TYPE_TRACEPOINT)
 			return error_new_kind(ERROR_USAGE, "%s works on tracepoints only, not on %s", option, event->name);
 		struct strbuf filter = {0};
@@ -120,6 +144,7 @@ struct error *event_words_apply(const struct event_words *words, struct event_li
 			error = vendor_parse(events, catalog, word->text);
 			break;
 		case WORD_FILTER:
+		case WORD_SAMPLE_FILTER:
 		case WORD_EXCLUDE_PERF:
 			error = filter_events(events, catalog, first, word);
 			break;

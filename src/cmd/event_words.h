@@ -9,7 +9,7 @@
 #include <stddef.h>
 
 struct event_word {
-	enum { WORD_EVENT, WORD_PFM, WORD_FILTER, WORD_EXCLUDE_PERF, WORD_CGROUP } kind;
+	enum { WORD_EVENT, WORD_PFM, WORD_FILTER, WORD_SAMPLE_FILTER, WORD_EXCLUDE_PERF, WORD_CGROUP } kind;
 	const char *text;
 };
 
@@ -19,6 +19,7 @@ struct event_words {
 };
 
 /* For option tables: the field is a struct event_words. */
+option_parse_fn event_words_parse_sample_filter; /* --filter that takes expressions for samples of other events (cmd/sample_filter.h), too */
 option_parse_fn event_words_parse_event, event_words_parse_pfm, event_words_parse_filter, event_words_parse_exclude_perf, event_words_parse_cgroup;
 
 /* Parses the events and applies filters and control groups to them. `by_cpu`: whole CPUs are measured, as control groups need it. */

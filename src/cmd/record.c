@@ -31,6 +31,7 @@ struct recording {
 	struct event_catalog *catalog;
 	struct event_list events;
 	struct counters counters;
+	struct record_filters filters;
 	struct event_list switch_events; /* --switch-output-event */
 	struct counters switch_counters;
 	struct workload workload;
@@ -47,6 +48,7 @@ struct recording {
 static void recording_deinit(struct recording *recording)
 {
 	recorder_destroy(recording->recorder);
+	record_filters_close(&recording->filters);
 	counters_abandon(&recording->counters);
 	workload_deinit(&recording->workload);
 	features_deinit(&recording->features);
@@ -273,9 +275,17 @@ static void tell_absence(const struct recording *recording)
 {
 	const struct record_options *options = &recording->options;
 	bool several = recording->events.events.len > 1;
+	uint64_t dropped = record_filters_dropped(&recording->filters);
+
+	if (dropped)
+		log_info("--filter left out %llu sample%s", (unsigned long long)dropped, plural(dropped));
 
 	if (!recording->examined || recording->summary.samples || options->sampling.no_samples || options->verbosity.quiet)
 		return;
+	if (dropped) {
+		log_warning("No samples were recorded: --filter left out all %llu.", (unsigned long long)dropped);
+		return;
+	}
 	log_warning("No samples were recorded: %s%s did not occur often enough in what was measured. Measure longer, or sample more often (-F, -c).",
 		    several ? "the events, such as " : "", recording->events.events.data[0]->name);
 }
@@ -351,6 +361,8 @@ static struct error *record(struct recording *recording, char **command, int *re
 		error = sampling_configure(&recording->events, &options->sampling);
 	if (!error)
 		error = counters_open(&recording->counters, &recording->events, &target);
+	if (!error)
+		error = record_filters_open(&recording->filters, &recording->events, &recording->counters);
 	if (!error && options->switch_event)
 		error = open_switch_event(recording, &target);
 	if (error)

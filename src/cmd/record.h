@@ -2,6 +2,7 @@
 #pragma once
 
 #include "app/groups.h"
+#include "bpf/sample_filter.h"
 #include "cmd/event_words.h"
 #include "cmd/targets.h"
 #include "session/recorder.h"
@@ -40,6 +41,16 @@ void record_options_init(struct record_options *options);
 struct error *record_options_configure(struct record_options *options);
 /* What follows from several options together, and what they exclude. */
 struct error *record_options_check(struct record_options *options, bool workload);
+
+/* The filters of samples (record_filter.c). */
+struct record_filters {
+	struct bpf_sample_filter **data;
+	size_t len, cap;
+};
+/* Filters the samples of the events that have a filter from now on: before they are enabled. */
+struct error *record_filters_open(struct record_filters *filters, const struct event_list *events, const struct counters *counters);
+uint64_t record_filters_dropped(const struct record_filters *filters);
+void record_filters_close(struct record_filters *filters);
 
 struct record_summary {
 	uint64_t samples;

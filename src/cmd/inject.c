@@ -32,7 +32,7 @@ static const struct option inject_options[] = {
 		      "with these: 'BUILD-ID PATH' pairs separated by commas, or file://NAME with one on each line as 'perf buildid-list' prints them"),
 	OPTION_STRING('k', "vmlinux", TYPE, vmlinux, "FILE", "kernel image to take the kernel's build-id from, where the recording has none"),
 	OPTION_FLAG('j', "jit", TYPE, jit,
-		    "generated code, for tools that don't read jitdumps: a file jitted-PID-NUMBER.so beside the dump for each piece, mapped when it was there"),
+		    "generated code, for tools that don't read jitdumps: a file for each piece in the folder OUTPUT.jit, mapped when it was there"),
 	OPTION_FLAG(0, "ignore-vmlinux", TYPE, ignore_vmlinux, "take no build-id from the kernel image of -k"),
 	OPTION_FLAG('s', "sched-stat", TYPE, sleep,
 		    "where and how long tasks slept: events of sched_switch, each with the time slept, made of sched_switch, and of sched_stat_* or sched_waking events where there are any"),

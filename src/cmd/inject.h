@@ -70,6 +70,8 @@ struct inject {
 	size_t code_at;
 	VEC(struct inject_image) images;
 	struct map64 image_by_code; /* struct jitdump_code → index */
+	struct map64 image_names;   /* process and number of the code → how many files */
+	char *image_folder;	    /* absolute; NULL until there is one */
 
 	/* inject_chain.c */
 	struct resolver *resolver; /* NULL: nothing is unwound */

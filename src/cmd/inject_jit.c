@@ -1,28 +1,32 @@
-/* -j: generated code, for tools that don't read jitdumps. Each piece of code of a dump becomes a file beside it, jitted-PID-NUMBER.so, and a MMAP2 record of
- * that file at the time when it was there:
+/* -j: generated code, for tools that don't read jitdumps. Each piece of code of a dump becomes a file jitted-PID-NUMBER.so in a folder
+ *beside the output (OUTPUT.jit), and a MMAP2 record of that file at the time when it was there:
  *
  *	in    mmap jit-9.dump ─── mmap //anon ─── sample ─────────────────── sample
  *	out                                       sample ── mmap jitted-9-4.so ─ sample
  *
  * What maps the dump itself, and the memory that the code is in, is left out: it would hide the code.
  *
- * The dump decides on numbers and contents of files only, never on their place: it is the directory of the dump, and a file that is there is replaced,
- * not written through. */
+ * The dump decides on numbers and contents of files only, never on their place; and a file that is there is replaced, not written through.
+*/
 #include "cmd/inject.h"
 
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/process_file.h"
 #include "base/replacement.h"
+#include "base/text.h"
 #include "session/synth.h"
 #include "symbol/code_image.h"
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include <unistd.h>
 
 void inject_jit_note(void *context, const struct session_code *code)
 {
@@ -30,13 +34,41 @@ void inject_jit_note(void *context, const struct session_code *code)
 	vec_push(&inject->codes, *code);
 }
 
-/* "DIRECTORY/jitted-PID-NUMBER.so": the process as the dump's name has it, which in a container is another number than the recording's. */
-static char *image_path(const struct session_code *code, const char *dump)
+static bool is_file(const char *path)
+{
+	return path && strcmp(path, "-") != 0 && !str_starts_with(path, "/dev/");
+}
+
+/* Makes the folder, when the first file goes there. */
+static struct error *make_folder(struct inject *inject)
+{
+	const struct inject_options *options = inject->options;
+	struct stat st;
+	if (inject->image_folder)
+		return NULL;
+	cleanup_free char *path = mem_printf("%s.jit", is_file(options->output)	 ? options->output
+						       : is_file(options->input) ? options->input
+										 : "perf.data");
+	if ((mkdir(path, 0777) && errno != EEXIST) || lstat(path, &st))
+		return error_system(errno, "%s", path);
+	if (!S_ISDIR(st.st_mode) || !owner_is_trusted(st.st_uid))
+		return error_new_kind(ERROR_PERMISSION, "%s is in the way: it is no directory of yours", path);
+	inject->image_folder = realpath(path, NULL);
+	return inject->image_folder ? NULL : error_system(errno, "%s", path);
+}
+
+/* "FOLDER/jitted-PID-NUMBER.so": the process as the dump's name has it, which in a container is another number than the recording's. Where
+ * two dumps have the same, "-2" and so on tells them apart. */
+static char *image_path(struct inject *inject, const struct session_code *code)
 {
 	unsigned int pid = code->pid;
-	const char *slash = strrchr(dump, '/');
+	bool fresh;
+	const char *slash = strrchr(code->dump->path, '/');
 	sscanf(slash ? slash : "", "/jit-%u.dump", &pid);
-	return mem_printf("%.*s/jitted-%u-%llu.so", slash ? (int)(slash - dump) : 1, slash ? dump : ".", pid, (unsigned long long)code->code->index);
+	uint64_t *used = map64_insert(&inject->image_names, (uint64_t)pid << 32 ^ code->code->index, &fresh);
+	*used = fresh ? 1 : *used + 1;
+	cleanup_free char *plain = mem_printf("%s/jitted-%u-%llu", inject->image_folder, pid, (unsigned long long)code->code->index);
+	return *used == 1 ? mem_printf("%s.so", plain) : mem_printf("%s-%llu.so", plain, (unsigned long long)*used);
 }
 
 static struct error *write_image(struct inject_image *image, const struct session_code *code, const char *path)
@@ -66,11 +98,14 @@ static struct error *find_image(struct inject *inject, const struct session_code
 		*ret = inject->images.data[*slot];
 		return NULL;
 	}
-	cleanup_free char *name = image_path(code, code->dump->path), *path = image_path(code, code->path);
-	struct inject_image image = {.name = arena_strdup(&inject->features.arena, name)};
-	struct error *error = write_image(&image, code, path);
+	struct error *error = make_folder(inject);
 	if (error)
-		return error_wrap(error, "-j writes the code beside its jitdump");
+		return error_wrap(error, "-j writes the code into a folder");
+	cleanup_free char *path = image_path(inject, code);
+	struct inject_image image = {.name = arena_strdup(&inject->features.arena, path)};
+	error = write_image(&image, code, path);
+	if (error)
+		return error_wrap(error, "-j writes the code into a folder");
 	*map64_find(&inject->image_by_code, (uintptr_t)code->code) = inject->images.len;
 	vec_push(&inject->images, image);
 	*ret = image;
@@ -130,8 +165,9 @@ void inject_jit_tell(const struct inject *inject)
 {
 	if (!inject->images.len)
 		log_warning("-j: no generated code: this recording maps no jitdump that can be read");
-	else
-		log_info("%zu files of generated code", inject->images.len);
+	else if (isatty(STDERR_FILENO) || log_level() >= LOG_INFO)
+		log_warning("%zu files of generated code are in %s: the new recording needs them there", inject->images.len,
+			    inject->image_folder);
 }
 
 void inject_jit_deinit(struct inject *inject)
@@ -139,4 +175,6 @@ void inject_jit_deinit(struct inject *inject)
 	vec_deinit(&inject->codes);
 	vec_deinit(&inject->images);
 	map64_deinit(&inject->image_by_code);
+	map64_deinit(&inject->image_names);
+	free(inject->image_folder);
 }

@@ -100,11 +100,11 @@ def test_what_is_in_the_files(perf, oracle, tmp_path):
     """Code, symbol, lines, call frame information and build-id, as binutils and the kernel's annotate see them."""
     data = write(tmp_path / "perf.data", events() + story(tmp_path))
     assert perf("inject", "-j", "-b", "-i", data, "-o", tmp_path / "ours").returncode == 0
-    image = tmp_path / "jitted-5-0.so"
+    image = tmp_path / "ours.jit" / "jitted-5-0.so"
     lines = subprocess.run(["addr2line", "-e", image, "0x80", "0x83", "0x84", "0x8c", "0x91", "0x9f"], capture_output=True, text=True, check=True).stdout
     assert lines.split() == ["/src/f.c:3", "/src/f.c:3", "/src/f.c:4", "/src/g.c:9", "/src/f.c:5", "/src/f.c:5"]
     for number, name, code in ((0, "f", CODE), (1, "g", CODE), (2, "h", CODE[:16])):
-        path = tmp_path / f"jitted-5-{number}.so"
+        path = tmp_path / "ours.jit" / f"jitted-5-{number}.so"
         done = subprocess.run(["readelf", "-W", "-hSsn", "--debug-dump=frames", path], capture_output=True, text=True, check=True)
         assert not done.stderr and re.search(rf"0000000000000080 +{len(code)} FUNC .* {name}\n", done.stdout)
         assert ("DW_CFA_def_cfa_register: r6 (rbp)" in done.stdout and "pc=0000000000000080..00000000000000a0" in done.stdout) == (name == "f")
@@ -125,12 +125,12 @@ def test_other_byte_order(perf, tmp_path):
     (tmp_path / "jit-5.dump").write_bytes(dump.data)
     data = write(tmp_path / "perf.data", events() + process(tmp_path / "jit-5.dump") + [f"sample ip={PLACE:#x} pid=5 tid=5 time={3 * SECOND} period=1 id=1"])
     assert perf("inject", "-j", "-i", data, "-o", tmp_path / "ours").returncode == 0
-    done = subprocess.run(["readelf", "-W", "-hSsn", "--debug-dump=decodedline", tmp_path / "jitted-5-0.so"], capture_output=True, text=True, check=True)
+    done = subprocess.run(["readelf", "-W", "-hSsn", "--debug-dump=decodedline", tmp_path / "ours.jit" / "jitted-5-0.so"], capture_output=True, text=True, check=True)
     assert not done.stderr and "big endian" in done.stdout and "IBM S/390" in done.stdout and re.search(r"/src/g.c +9 +0x8c", done.stdout)
 
 
 def test_place_of_the_files(perf, tmp_path):
-    """Beside the dump, wherever the output goes; what has the name is replaced itself. Names are made of numbers only."""
+    """In a folder beside the output, wherever the dump is; what has the name is replaced itself. Names are made of numbers only."""
     victim = tmp_path / "victim"
     victim.write_text("precious")
     folder = tmp_path / "dumps"
@@ -139,25 +139,46 @@ def test_place_of_the_files(perf, tmp_path):
     dump.load(2 * SECOND, PLACE, CODE, "../../../../../../tmp/evil")
     (folder / "jit-5.dump").write_bytes(dump.data)
     data = write(tmp_path / "perf.data", events() + process(folder / "jit-5.dump") + [f"sample ip={PLACE:#x} pid=5 tid=5 time={3 * SECOND} period=1 id=1"])
-    (folder / "jitted-5-0.so").symlink_to(victim)
-    assert perf("inject", "-j", "-i", data, "-o", tmp_path / "ours").returncode == 0
-    assert victim.read_text() == "precious" and stat.S_ISREG((folder / "jitted-5-0.so").lstat().st_mode)
-    assert sorted(path.name for path in folder.iterdir()) == ["jit-5.dump", "jitted-5-0.so"]
+    images = tmp_path / "ours.jit"
+    images.mkdir()
+    (images / "jitted-5-0.so").symlink_to(victim)
+    done = perf("inject", "-v", "-j", "-i", data, "-o", tmp_path / "ours")
+    assert done.returncode == 0 and f"1 files of generated code are in {images}" in done.stderr
+    assert victim.read_text() == "precious" and stat.S_ISREG((images / "jitted-5-0.so").lstat().st_mode)
+    assert [path.name for path in images.iterdir()] == ["jitted-5-0.so"] and [path.name for path in folder.iterdir()] == ["jit-5.dump"]
     # Something that can't be replaced is an error, not a hole in the result.
-    (folder / "jitted-5-0.so").unlink()
-    (folder / "jitted-5-0.so").mkdir()
+    (images / "jitted-5-0.so").unlink()
+    (images / "jitted-5-0.so").mkdir()
     done = perf("inject", "-j", "-i", data, "-o", tmp_path / "ours")
     assert done.returncode == 255 and "jitted-5-0.so" in done.stderr
-    assert sorted(path.name for path in folder.iterdir()) == ["jit-5.dump", "jitted-5-0.so"]
+    shutil.rmtree(images)
+    images.symlink_to(folder)
+    done = perf("inject", "-j", "-i", data, "-o", tmp_path / "ours")
+    assert done.returncode == 255 and "ours.jit is in the way" in done.stderr and [path.name for path in folder.iterdir()] == ["jit-5.dump"]
+
+
+def test_dumps_of_one_number(perf, tmp_path):
+    """Of two containers: their code goes into files of different names."""
+    lines = events()
+    for name, pid in (("a", 5), ("b", 6)):
+        (tmp_path / name).mkdir()
+        dump = jitdump.Dump(7, time=SECOND)
+        dump.load(2 * SECOND, PLACE, CODE, name)
+        (tmp_path / name / "jit-7.dump").write_bytes(dump.data)
+        lines += process(tmp_path / name / "jit-7.dump", pid) + [f"sample ip={PLACE:#x} pid={pid} tid={pid} time={3 * SECOND} period=1 id=1"]
+    data = write(tmp_path / "perf.data", lines)
+    assert perf("inject", "-j", "-i", data, "-o", tmp_path / "ours").returncode == 0
+    assert sorted(path.name for path in (tmp_path / "ours.jit").iterdir()) == ["jitted-7-0-2.so", "jitted-7-0.so"]
+    assert re.findall(r"(\d+)\s+[0-9a-f]+ (\w+)", perf("script", "-i", tmp_path / "ours", "-F", "pid,ip,sym").stdout) == [("5", "a"), ("6", "b")]
 
 
 def test_whose_dumps(perf, tmp_path, root):
     data = write(tmp_path / "perf.data", events() + story(tmp_path))
     shutil.chown(tmp_path / "jit-5.dump", 12345, 12345)
     done = perf("inject", "-j", "-i", data, "-o", tmp_path / "ours")
-    assert "another user" in done.stderr and "no jitdump" in done.stderr and not list(tmp_path.glob("jitted*"))
+    assert "another user" in done.stderr and "no jitdump" in done.stderr and not list(tmp_path.rglob("jitted*"))
     done = perf("inject", "-j", "-f", "-i", data, "-o", tmp_path / "ours")
-    assert done.returncode == 0 and not done.stderr and len(list(tmp_path.glob("jitted*"))) == 3
+    assert done.returncode == 0 and not done.stderr and len(list(tmp_path.rglob("jitted*"))) == 3
 
 
 @pytest.mark.sanitize
@@ -171,15 +192,14 @@ def test_broken_dumps(perf, tmp_path):
         (tmp_path / "jit-5.dump").write_bytes(whole[:cut])
         done = perf("inject", "-j", "-i", data, "-o", tmp_path / "ours")
         assert done.returncode == 0, done.stderr
-        seen.add(len(list(tmp_path.glob("jitted*"))))
-        for path in tmp_path.glob("jitted*"):
-            path.unlink()
+        seen.add(len(list(tmp_path.rglob("jitted*"))))
+        shutil.rmtree(tmp_path / "ours.jit", ignore_errors=True)
     assert seen == {0, 1, 2}
     for offset in range(40, len(whole) - 8, 8):
         (tmp_path / "jit-5.dump").write_bytes(whole[:offset] + struct.pack("<q", -1) + whole[offset + 8:])
         assert perf("inject", "-j", "-b", "-i", data, "-o", tmp_path / "ours").returncode == 0
-    for path in tmp_path.iterdir():
-        assert re.fullmatch(r"perf\.data|ours(\.old)?|jit-5\.dump|jitted-5-\d+\.so", path.name)
+    for path in tmp_path.rglob("*"):
+        assert re.fullmatch(r"perf\.data|ours(\.old|\.jit)?|jit-5\.dump|jitted-5-\d+\.so", path.name)
 
 
 def test_without_dumps(perf, tmp_path):

@@ -1,6 +1,22 @@
-# bash completion for perf: commands, options, names of events and metrics, and files.
+# bash completion for perf: commands, options, what options take (events, metrics, keys, fields, system calls, processes, kinds of call graphs), and files.
 
-# Behind -e and -M: a list of names, of which the last one is completed. A ':' breaks words for the shell, not for us.
+# Names that an option of a command takes, or nothing: _perf_values PERF COMMAND OPTION
+_perf_values()
+{
+	case $2,$3 in
+	report,-s | report,--sort | report,-F | report,--fields) "$1" help --names keys ;;
+	script,-F | script,--fields) "$1" help --names fields | tr , ' ' ;;
+	trace,-e | trace,--event | trace,--expr) "$1" help --names syscalls ;&
+	*,-e | *,--event) echo cycles branches cs faults migrations; "$1" list --raw-dump hw sw cache pmu tracepoint pfm ;;
+	stat,-M | stat,--metrics) "$1" list --raw-dump metric metricgroup ;;
+	record,--call-graph | trace,--call-graph) echo fp dwarf auto lbr ;;
+	report,-g | report,--call-graph) echo graph fractal flat folded none caller callee function address percent period count ;;
+	flamegraph,--palette) echo kind module java js perl hot mem io red blue green aqua yellow orange purple ;;
+	record,-[pt] | stat,-[pt] | trace,-[pt] | ftrace,-[pt] | *,--pid | *,--tid) cd /proc && echo [0-9]* ;;
+	esac 2>/dev/null | tr '\n' ' '
+}
+
+# Behind such an option: a list of names, of which the last one is completed. A ':' breaks words for the shell, not for us.
 _perf_names()
 {
 	local typed=${1#[\'\"]} names=$2 i
@@ -18,7 +34,7 @@ _perf()
 {
 	local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]} perf=${COMP_WORDS[0]} command= i
 	local line=${COMP_LINE:0:COMP_POINT}
-	local event='[[:space:]](-e|--event)[[:space:]=]+([^[:space:]]*)$' metric='[[:space:]](-M|--metrics)[[:space:]=]+([^[:space:]]*)$'
+	local option='[[:space:]](--?[a-zA-Z-]+)[[:space:]=]+([^[:space:]]*)$' values=
 	for ((i = 1; i < COMP_CWORD; i++)); do
 		case ${COMP_WORDS[i]} in
 		-c | --buildid-dir) ((i++)) ;;
@@ -29,13 +45,15 @@ _perf()
 			;;
 		esac
 	done
-	if [[ $line =~ $event && $line != *' -- '* ]]; then
-		_perf_names "${BASH_REMATCH[2]}" "cycles branches cs faults migrations $("$perf" list --raw-dump hw sw cache pmu tracepoint pfm 2>/dev/null)"
-		return
-	elif [[ $line =~ $metric && $command == stat ]]; then
-		_perf_names "${BASH_REMATCH[2]}" "$("$perf" list --raw-dump metric metricgroup 2>/dev/null)"
-		return
-	elif [[ $command == list && $current != -* ]]; then
+	if [[ $line =~ $option && $line != *' -- '* ]]; then
+		local typed=${BASH_REMATCH[2]}
+		values=$(_perf_values "$perf" "$command" "${BASH_REMATCH[1]}")
+		if [[ $values ]]; then
+			_perf_names "$typed" "$values"
+			return
+		fi
+	fi
+	if [[ $command == list && $current != -* ]]; then
 		COMPREPLY=($(compgen -W "hw sw cache pmu rawhw breakpoint tracepoint sdt pfm metric metricgroup" -- "$current"))
 		return
 	fi

@@ -1,6 +1,9 @@
 /* perf help: the list of commands, or a command's manual page; where that is not installed, its option help. */
+#include "analysis/keys.h"
+#include "analysis/script_fields.h"
 #include "app/command.h"
 #include "app/usage.h"
+#include "arch/syscalls.h"
 
 #include "base/cleanup.h"
 #include "base/mem.h"
@@ -10,12 +13,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 struct help_options {
 	bool all;
 	bool man, info, web;
 	bool rows;
+	const char *names;
 };
 
 static const struct option help_options[] = {
@@ -23,6 +28,7 @@ static const struct option help_options[] = {
 	OPTION_FLAG('m', "man", struct help_options, man, "show the manual page (on a terminal the default, where man is installed)"),
 	OPTION_FLAG('i', "info", struct help_options, info, "show the manual page with info"),
 	OPTION_FLAG('w', "web", struct help_options, web, "show the manual page in a browser ($BROWSER), which needs the package groff"),
+	{OPTION_KIND_STRING, 0, "names", offsetof(struct help_options, names), "WHAT", NULL, NULL, NULL, OPTION_HIDDEN},
 	{OPTION_KIND_FLAG, 0, "option-rows", offsetof(struct help_options, rows), NULL, NULL, NULL, NULL, OPTION_HIDDEN},
 	OPTION_END,
 };
@@ -76,6 +82,30 @@ static void print_rows(const struct command *command)
 	strbuf_deinit(&rows);
 }
 
+/* Values of options for shell completion: the keys of report, the fields of script, the system calls of this machine. */
+static struct error *print_names(const char *what)
+{
+	struct strbuf names = {0};
+	if (!strcmp(what, "keys")) {
+		for (const struct key *key = key_table; key->name; key++)
+			strbuf_printf(&names, "%s\n", key->name);
+	} else if (!strcmp(what, "fields")) {
+		script_fields_list(&names);
+		strbuf_add_char(&names, '\n');
+	} else if (!strcmp(what, "syscalls")) {
+		struct utsname machine;
+		enum syscall_abi abi = uname(&machine) ? SYSCALL_ABI_NONE : syscall_abi_of(machine.machine);
+		for (unsigned int i = 0; i < SYSCALL_NUMBERS; i++)
+			if (syscall_name(abi, i))
+				strbuf_printf(&names, "%s\n", syscall_name(abi, i));
+	} else {
+		return error_new_kind(ERROR_USAGE, "--names takes keys, fields or syscalls");
+	}
+	fputs(strbuf_str(&names), stdout);
+	strbuf_deinit(&names);
+	return NULL;
+}
+
 static struct error *run(int argc, char **argv, int *ret_status)
 {
 	struct help_options options = {0};
@@ -83,6 +113,8 @@ static struct error *run(int argc, char **argv, int *ret_status)
 	struct error *error = options_parse(help_options, OPTIONS_PERMUTE, argc, argv, &options, &words);
 	if (error)
 		return error;
+	if (options.names)
+		return print_names(options.names);
 	if (!words || options.all) {
 		usage_show();
 		return NULL;

@@ -84,8 +84,17 @@ def test_completion_of_events(clone):
     complete_line 'record --event=cgroup-s' record --event = cgroup-s
     complete_line 'stat -M insn_p' stat -M insn_p
     complete_line 'list tracep' list tracep
+    complete_line 'report --sort dso,symbol_si' report --sort dso,symbol_si
+    complete_line 'script -F comm,brstackd' script -F comm,brstackd
+    complete_line "record -p $$" record -p $$
+    complete_line 'record --call-graph dwarf,a' record --call-graph dwarf,a
+    complete_line 'report -g fract' report -g fract
+    complete_line 'trace -e openat,process_madv' trace -e openat,process_madv
     complete_line 'record -e sched:sched_process_exi' record -e sched : sched_process_exi"""
     done = run(["bash", "-c", script, "bash", clone])
     out = done.stdout.splitlines()
     assert out[:6] == ["page-faults", "cs,cpu-clock", "{cs,cpu-migrations", "cgroup-switches", "insn_per_cycle", "tracepoint"], done.stdout + done.stderr
-    assert out[6] in ("sched_process_exit", "")  # tracefs may be closed
+    assert out[6:8] == ["dso,symbol_size", "comm,brstackdisasm"], done.stdout + done.stderr
+    assert out[8] and all(pid.isdigit() for pid in out[8].split())
+    assert out[9:12] == ["dwarf,auto", "fractal", "openat,process_madvise"]
+    assert out[12] in ("sched_process_exit", "")  # tracefs may be closed

@@ -1,15 +1,18 @@
-/* Call graphs, grown level by level.
+/* Call graphs: tries merged.
  *
- * The stacks under a row are a list of references (entry, position). A node's children are found by sorting its list by the next frame (counting sort through
- * an array indexed by frame), and only groups that reach the limit are looked at further: what would never be shown is never made into nodes.
+ * All stacks in order are one trie (callgraph_trie.h). A row's call graph is what hangs below its place, added up: the subtrees of the nodes of that place that
+ * have none of them above.
  *
- *	refs of node:      a b a c a b           (next frames)
- *	counting sort:     a a a | b b | c       → children a, b; c is below the limit and only counts in its parent
+ *	main ── run ──┬── read ── copy        the graph of `read`:   read ──┬── copy
+ *	              └── parse ── read ── fill                             └── fill
  *
- * The lists of many rows would need more memory than the samples, so that rows are done in batches.
+ * Samples taken at the place itself are shown with their whole stacks instead. They are a small trie of the row's own, and are taken off where a subtree has
+ * them. Sets of nodes are merged from the top: children of the same frame are one set, and only sets that reach the limit are looked at further. So the work
+ * goes with the nodes that are shown, not with the samples below them.
  */
 #include "analysis/callgraph.h"
 
+#include "analysis/callgraph_trie.h"
 #include "analysis/fold_internal.h"
 #include "analysis/rows_internal.h"
 #include "analysis/source_lines.h"
@@ -21,39 +24,56 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { REFS_PER_BATCH = 4 << 20, ENTRIES_PER_ITEM = 1 << 16 };
-
-#define REF_GROUP 0x80000000u
-
-struct ref {
-	uint32_t source; /* an entry, or a group of entries with the same kernel part | REF_GROUP */
-	int32_t at;	 /* next frame's depth */
+/* A node of the trie of all stacks, less the row's own stacks [low, high); or of the row's own trie. */
+struct element {
+	uint32_t node;
+	uint32_t low; /* OWN: of the row's own trie */
+	uint32_t high;
 };
 
+#define OWN UINT32_MAX
+
+/* Elements with the same frame. */
 struct group {
-	uint64_t weight, count;
+	struct trie_weight weight;
 	uint32_t frame;
-	uint32_t refs;
+	uint32_t elements;
+	uint32_t first; /* entry; only where nothing else decides the order */
+	bool tied;
 };
 
 struct group_list {
 	VEC(struct group) groups;
 };
 
+struct found {
+	struct element element;
+	uint32_t frame;
+};
+
 /* What a worker needs to grow trees. */
 struct grower {
-	uint32_t *group_of; /* by frame: group + 1 while a list is sorted, else 0 */
-	struct ref *other;
-	uint32_t *frames; /* by reference of the list that is being sorted: the next frame, or FOLD_NONE */
-	size_t cap;	  /* of `other` and `frames` */
+	uint32_t *group_of; /* by frame: group + 1 while children are grouped, else 0 */
+	VEC(struct found) found; /* the children that are being grouped */
+	VEC(struct element) elements; /* the sets of the nodes that are being grown, outer ones first */
+};
+
+/* A row that shows a graph. */
+struct hot_row {
+	uint32_t row;
+	uint32_t until;	       /* nodes before this one are below one of `roots` */
+	VEC(uint32_t) own;     /* positions of the stacks that end at the row's place, or whose samples are its own */
+	VEC(uint32_t) roots;   /* outermost nodes of its place */
 };
 
 struct callgraphs {
 	struct rows *rows;
 	struct callgraph_options options;
 	uint64_t min_hit;
+	const struct stack_order *order;
+	struct callgraph_trie trie; /* of all stacks; children mode */
 	struct calltree **trees; /* by hot row */
-	uint32_t *hot_rows;	 /* row numbers */
+	struct hot_row *hot_rows;
 	size_t hot_count;
 	uint64_t *hot_places;	/* bitmap of place classes */
 	struct id_table hot_ids; /* by rows_hash() */
@@ -65,7 +85,7 @@ static uint32_t find_hot(const struct callgraphs *graphs, uint32_t actor, uint32
 		return FOLD_NONE;
 	struct id_probe probe;
 	for (uint32_t id = id_table_first(&graphs->hot_ids, rows_hash(actor, place, extra), &probe); id != ID_NONE; id = id_table_next(&graphs->hot_ids, &probe)) {
-		const struct rows_row *row = &graphs->rows->rows[graphs->hot_rows[id]];
+		const struct rows_row *row = &graphs->rows->rows[graphs->hot_rows[id].row];
 		if (row->actor == actor && row->place == place && row->extra == extra)
 			return id;
 	}
@@ -113,139 +133,240 @@ static int compare_frames(const struct fold_frame *a, const struct fold_frame *b
 	return u > v ? -1 : u < v;
 }
 
+/* Where the weight doesn't decide the order. */
+static bool weighs_same(const struct callgraphs *graphs, const struct group *a, const struct group *b)
+{
+	return graphs->options.mode == CALLGRAPH_FLAT || graphs->options.mode == CALLGRAPH_FOLDED || a->weight.period == b->weight.period;
+}
+
 static int compare_groups(const void *x, const void *y, void *context)
 {
 	const struct group *a = x, *b = y;
 	const struct callgraphs *graphs = context;
 	const struct fold *fold = graphs->rows->fold;
-	bool listed = graphs->options.mode == CALLGRAPH_FLAT || graphs->options.mode == CALLGRAPH_FOLDED;
-	if (!listed && a->weight != b->weight)
-		return a->weight > b->weight ? -1 : 1;
-	return compare_frames(&fold->frames[a->frame], &fold->frames[b->frame]);
+	if (!weighs_same(graphs, a, b))
+		return a->weight.period > b->weight.period ? -1 : 1;
+	return compare_frames(&fold->frames[a->frame], &fold->frames[b->frame]) ?: (a->first > b->first) - (a->first < b->first);
 }
 
-struct weight {
-	uint64_t period, count;
+/* The tree of one row. */
+struct growing {
+	const struct callgraphs *graphs;
+	struct grower *grower;
+	struct calltree *tree;
+	struct callgraph_trie own;
+	const uint32_t *positions; /* of its own stacks */
 };
 
-static struct weight ref_weight(const struct callgraphs *graphs, const struct ref *ref)
+/* The first of the own stacks [low, high) that isn't before `position`. */
+static uint32_t own_from(const struct growing *growing, uint32_t low, uint32_t high, uint32_t position)
 {
-	if (ref->source & REF_GROUP) {
-		const struct row_group *group = &graphs->rows->private->groups.data[ref->source & ~REF_GROUP];
-		return (struct weight){group->period, group->count};
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+		if (growing->positions[middle] < position)
+			low = middle + 1;
+		else
+			high = middle;
 	}
-	const struct fold_entry *entry = &graphs->rows->fold->entries[ref->source];
-	return (struct weight){entry->period, entry->count};
+	return low;
 }
 
-static const struct fold_entry *ref_entry(const struct rows *rows, const struct ref *ref)
+static void add_found(struct growing *growing, struct group_list *list, const struct element *element, uint32_t frame, struct trie_weight weight)
 {
-	uint32_t index = ref->source & REF_GROUP ? rows->private->groups.data[ref->source & ~REF_GROUP].first : ref->source;
-	return &rows->fold->entries[index];
-}
-
-/* FOLD_NONE when the stack ends there. */
-static uint32_t ref_next(const struct callgraphs *graphs, const struct ref *ref)
-{
-	const struct rows *rows = graphs->rows;
-	if (ref->at < 0)
-		return FOLD_NONE;
-	const struct fold_entry *entry = ref_entry(rows, ref);
-	if (!rows->options.caller_order && (uint32_t)ref->at >= fold_depth(rows->fold, entry))
-		return FOLD_NONE;
-	uint32_t frame = fold_frame_id(rows->fold, entry, (uint32_t)ref->at);
-	return rows->fold->functions ? rows->fold->functions[frame] : frame;
-}
-
-/* A reference leads from its entry to a piece to the piece's frames, each anywhere in memory. They are asked for ahead, so that the waits overlap. */
-static void fetch_ahead(const struct rows *rows, const struct ref *refs, size_t i, size_t count)
-{
-	enum { ENTRY = 24, PIECE = 16, FRAMES = 8 };
-	if (i + ENTRY < count)
-		__builtin_prefetch(ref_entry(rows, &refs[i + ENTRY]));
-	if (i + PIECE < count) {
-		uint32_t outer = ref_entry(rows, &refs[i + PIECE])->outer;
-		__builtin_prefetch(outer == FOLD_NONE ? NULL : &rows->fold->pieces[outer]);
+	const struct fold *fold = growing->graphs->rows->fold;
+	struct grower *grower = growing->grower;
+	if (fold->functions)
+		frame = fold->functions[frame];
+	if (!grower->group_of[frame]) {
+		vec_push(&list->groups, (struct group){.frame = frame, .first = UINT32_MAX});
+		grower->group_of[frame] = (uint32_t)list->groups.len;
 	}
-	if (i + FRAMES < count) {
-		const struct ref *ref = &refs[i + FRAMES];
-		uint32_t outer = ref_entry(rows, ref)->outer;
-		if (outer != FOLD_NONE && ref->at >= 0)
-			__builtin_prefetch(&rows->fold->frame_ids[rows->fold->pieces[outer].frames + (uint32_t)ref->at]);
+	struct group *group = &list->groups.data[grower->group_of[frame] - 1];
+	group->weight.period += weight.period;
+	group->weight.count += weight.count;
+	group->elements++;
+	vec_push(&grower->found, (struct found){.element = *element, .frame = frame});
+}
+
+/* A node of the trie of all stacks. Own stacks are looked for in [*low, high); *low moves behind the node's. */
+static void add_node(struct growing *growing, struct group_list *list, uint32_t number, uint32_t *low, uint32_t high)
+{
+	const struct callgraph_trie *trie = &growing->graphs->trie;
+	const struct trie_node *node = &trie->nodes[number];
+	struct element element = {.node = number, .low = own_from(growing, *low, high, node->first)};
+	element.high = *low = own_from(growing, element.low, high, node->last);
+	if (node->last - node->first == element.high - element.low)
+		return;
+	struct trie_weight weight = callgraph_trie_sum(trie, node->first, node->last);
+	if (element.low < element.high) {
+		struct trie_weight own = callgraph_trie_sum(&growing->own, element.low, element.high);
+		weight.period -= own.period;
+		weight.count -= own.count;
+	}
+	add_found(growing, list, &element, node->frame, weight);
+}
+
+static void add_own(struct growing *growing, struct group_list *list, uint32_t first, uint32_t end)
+{
+	const struct callgraph_trie *trie = &growing->own;
+	for (uint32_t at = first; at < end; at = trie->nodes[at].end) {
+		const struct element element = {.node = at, .low = OWN};
+		add_found(growing, list, &element, trie->nodes[at].frame, callgraph_trie_sum(trie, trie->nodes[at].first, trie->nodes[at].last));
 	}
 }
 
-/* Sorts `refs` into `sorted` by their next frame; those that end are left out and counted as the node's own. Groups in the order of the lists. */
-static void partition(const struct callgraphs *graphs, struct grower *grower, struct calltree_node *node, const struct ref *refs, size_t count, struct ref *sorted,
-		      struct group_list *list)
+static void add_children(struct growing *growing, struct group_list *list, struct element element)
 {
-	uint32_t *group_of = grower->group_of;
-	for (size_t i = 0; i < count; i++) {
-		fetch_ahead(graphs->rows, refs, i, count);
-		struct weight weight = ref_weight(graphs, &refs[i]);
-		uint32_t frame = grower->frames[i] = ref_next(graphs, &refs[i]);
-		if (frame == FOLD_NONE) {
-			node->self += weight.period;
-			node->self_count += weight.count;
+	const struct trie_node *nodes = growing->graphs->trie.nodes;
+	if (element.low == OWN) {
+		add_own(growing, list, element.node + 1, growing->own.nodes[element.node].end);
+		return;
+	}
+	for (uint32_t at = element.node + 1; at < nodes[element.node].end; at = nodes[at].end)
+		add_node(growing, list, at, &element.low, element.high);
+}
+
+/* The first entry of an element's stacks. */
+static uint32_t first_entry(const struct growing *growing, const struct element *element)
+{
+	const struct stack_order *order = growing->graphs->order;
+	bool own = element->low == OWN;
+	const struct trie_node *node = &(own ? &growing->own : &growing->graphs->trie)->nodes[element->node];
+	uint32_t first = UINT32_MAX, low = element->low;
+	for (uint32_t i = node->first; i < node->last; i++) {
+		if (!own && low < element->high && growing->positions[low] == i) {
+			low++;
 			continue;
 		}
-		if (!group_of[frame]) {
-			vec_push(&list->groups, (struct group){.frame = frame});
-			group_of[frame] = (uint32_t)list->groups.len;
-		}
-		struct group *group = &list->groups.data[group_of[frame] - 1];
-		group->weight += weight.period;
-		group->count += weight.count;
-		group->refs++;
+		uint32_t entry = order->entries[own ? growing->positions[i] : i];
+		first = entry < first ? entry : first;
 	}
-	if (!list->groups.len)
-		return;
-	qsort_r(list->groups.data, list->groups.len, sizeof(*list->groups.data), compare_groups, (void *)graphs);
-	uint32_t *starts = mem_alloc_array(list->groups.len, sizeof(*starts)), at = 0;
-	for (size_t i = 0; i < list->groups.len; i++) {
-		group_of[list->groups.data[i].frame] = (uint32_t)i + 1;
-		starts[i] = at;
-		at += list->groups.data[i].refs;
-	}
-	int32_t step = graphs->rows->options.caller_order ? -1 : 1;
-	for (size_t i = 0; i < count; i++)
-		if (grower->frames[i] != FOLD_NONE)
-			sorted[starts[group_of[grower->frames[i]] - 1]++] = (struct ref){.source = refs[i].source, .at = refs[i].at + step};
-	for (size_t i = 0; i < list->groups.len; i++)
-		group_of[list->groups.data[i].frame] = 0;
-	free(starts);
+	return first;
 }
 
-/* The node's label is its frame's id until label_nodes(): names are interned on one thread. */
-static void grow(const struct callgraphs *graphs, struct grower *grower, struct calltree *tree, struct calltree_node *node, struct ref *refs, size_t count,
-		 struct ref *other)
+static void number_groups(const struct growing *growing, const struct group_list *list)
+{
+	for (size_t i = 0; i < list->groups.len; i++)
+		growing->grower->group_of[list->groups.data[i].frame] = (uint32_t)i + 1;
+}
+
+/* Groups of the same weight of which some have symbols and some only addresses, or that nothing tells apart (functions inlined at one place): there is no
+ * order that all comparisons agree with. */
+static bool is_unclear(const struct callgraphs *graphs, const struct group *groups, size_t count)
+{
+	const struct fold_frame *frames = graphs->rows->fold->frames;
+	for (size_t i = 1; i < count; i++)
+		if (!frames[groups[i].frame].symbol != !frames[groups[i - 1].frame].symbol || !compare_groups(&groups[i - 1], &groups[i], (void *)graphs))
+			return true;
+	return false;
+}
+
+static int by_first(const void *x, const void *y)
+{
+	const struct group *a = x, *b = y;
+	return (a->first > b->first) - (a->first < b->first);
+}
+
+/* Such groups are sorted from the order of their first samples, which is the same in every run. */
+static void order_ties(const struct growing *growing, struct group_list *list)
+{
+	const struct grower *grower = growing->grower;
+	const struct callgraphs *graphs = growing->graphs;
+	struct group *groups = list->groups.data;
+	size_t count = list->groups.len;
+	bool ties = false;
+	for (size_t begin = 0, end; begin < count; begin = end) {
+		for (end = begin + 1; end < count && weighs_same(graphs, &groups[begin], &groups[end]); end++)
+			;
+		bool tied = is_unclear(graphs, groups + begin, end - begin);
+		for (size_t i = begin; i < end; i++)
+			groups[i].tied = tied;
+		ties |= tied;
+	}
+	for (size_t i = 0; ties && i < grower->found.len; i++) {
+		struct group *group = &groups[grower->group_of[grower->found.data[i].frame] - 1];
+		uint32_t first = group->tied ? first_entry(growing, &grower->found.data[i].element) : UINT32_MAX;
+		group->first = first < group->first ? first : group->first;
+	}
+	for (size_t begin = 0, end; ties && begin < count; begin = end) {
+		for (end = begin + 1; end < count && weighs_same(graphs, &groups[begin], &groups[end]); end++)
+			;
+		if (!groups[begin].tied)
+			continue;
+		qsort(groups + begin, end - begin, sizeof(*groups), by_first);
+		qsort_r(groups + begin, end - begin, sizeof(*groups), compare_groups, (void *)graphs);
+	}
+}
+
+/* What was found goes into the elements, group by group in their order. Returns where it begins. */
+static size_t sort_found(struct growing *growing, struct group_list *list)
+{
+	struct grower *grower = growing->grower;
+	size_t begin = grower->elements.len;
+	if (!list->groups.len)
+		return begin;
+	qsort_r(list->groups.data, list->groups.len, sizeof(*list->groups.data), compare_groups, (void *)growing->graphs);
+	number_groups(growing, list);
+	order_ties(growing, list);
+	number_groups(growing, list);
+	size_t *starts = mem_alloc_array(list->groups.len, sizeof(*starts)), at = begin;
+	for (size_t i = 0; i < list->groups.len; i++) {
+		starts[i] = at;
+		at += list->groups.data[i].elements;
+	}
+	vec_reserve(&grower->elements, at);
+	grower->elements.len = at;
+	for (size_t i = 0; i < grower->found.len; i++)
+		grower->elements.data[starts[grower->group_of[grower->found.data[i].frame] - 1]++] = grower->found.data[i].element;
+	for (size_t i = 0; i < list->groups.len; i++)
+		grower->group_of[list->groups.data[i].frame] = 0;
+	grower->found.len = 0;
+	free(starts);
+	return begin;
+}
+
+static void grow_children(struct growing *growing, struct calltree_node *node, struct group_list *list);
+
+static void grow(struct growing *growing, struct calltree_node *node, size_t begin, size_t end)
 {
 	struct group_list list = {0};
-	partition(graphs, grower, node, refs, count, other, &list);
-	uint64_t below = node->total - node->self, least = graphs->min_hit;
+	for (size_t i = begin; i < end; i++)
+		add_children(growing, &list, growing->grower->elements.data[i]);
+	grow_children(growing, node, &list);
+	vec_deinit(&list.groups);
+}
+
+/* Of the groups that were found. The nodes' labels are their frames' ids until label_nodes(): names are interned on one thread. */
+static void grow_children(struct growing *growing, struct calltree_node *node, struct group_list *list)
+{
+	const struct callgraphs *graphs = growing->graphs;
+	size_t begin = sort_found(growing, list), at = begin;
+	uint64_t below = 0, count_below = 0, least = graphs->min_hit;
+	for (size_t i = 0; i < list->groups.len; i++) {
+		below += list->groups.data[i].weight.period;
+		count_below += list->groups.data[i].weight.count;
+	}
+	node->self = node->total - below;
+	node->self_count = node->total_count - count_below;
 	if (graphs->options.mode == CALLGRAPH_FRACTAL)
 		least = (uint64_t)ceil((double)below * graphs->options.min_percent / 100);
 	struct calltree_node **tail = &node->children;
-	size_t at = 0;
-	for (size_t i = 0; i < list.groups.len; i++) {
-		const struct group *group = &list.groups.data[i];
-		if (group->weight < least) {
-			at += group->refs;
+	for (size_t i = 0; i < list->groups.len; at += list->groups.data[i++].elements) {
+		const struct group *group = &list->groups.data[i];
+		if (group->weight.period < least)
 			continue;
-		}
-		struct calltree_node *child = arena_zalloc(&tree->arena, sizeof(*child));
+		struct calltree_node *child = arena_zalloc(&growing->tree->arena, sizeof(*child));
 		*child = (struct calltree_node){.label = (const char *)(uintptr_t)group->frame,
 						.kind = (uint8_t)fold_frame_kind(graphs->rows->fold, group->frame),
-						.total = group->weight,
-						.total_count = group->count,
+						.total = group->weight.period,
+						.total_count = group->weight.count,
 						.parent = node};
 		*tail = child;
 		tail = &child->sibling;
-		tree->nodes++;
-		grow(graphs, grower, tree, child, other + at, group->refs, refs + at);
-		at += group->refs;
+		growing->tree->nodes++;
+		grow(growing, child, at, at + group->elements);
 	}
-	vec_deinit(&list.groups);
+	growing->grower->elements.len = begin;
 }
 
 static void label_nodes(struct callgraphs *graphs, struct calltree_node *node)
@@ -256,202 +377,100 @@ static void label_nodes(struct callgraphs *graphs, struct calltree_node *node)
 	}
 }
 
-/* Finding the references of hot rows. */
+/* What hot rows consist of. */
 
-/* A range of entries, and one of groups: one worker's share. All arrays are by hot row. */
-struct part {
-	uint32_t *seen; /* the stamp that was there */
-	uint32_t stamp;
-	uint32_t *counts;
-	uint32_t *next; /* of the batch's rows: where its next reference goes */
-};
-
-struct gather {
-	const struct callgraphs *graphs;
-	struct part *parts; /* those of entries, then those of groups: lists are in this order */
-	unsigned int part_count;
-	struct ref *refs;    /* NULL: count only */
-	uint32_t first, end; /* the batch: hot rows */
-};
-
-static void add_ref(const struct gather *gather, struct part *part, uint32_t hot, uint32_t source, uint32_t at)
+static void find_own(struct callgraphs *graphs)
 {
-	if (hot == FOLD_NONE || part->seen[hot] == part->stamp)
-		return;
-	part->seen[hot] = part->stamp;
-	if (!gather->refs)
-		part->counts[hot]++;
-	else if (hot >= gather->first && hot < gather->end)
-		gather->refs[part->next[hot]++] = (struct ref){.source = source, .at = (int32_t)at};
-}
-
-/* Kernel parts, in caller order: what is below a frame is the same for the whole group. */
-static void visit_group(const struct gather *gather, struct part *part, uint32_t index)
-{
-	const struct rows *rows = gather->graphs->rows;
-	const struct row_group *group = &rows->private->groups.data[index];
-	const struct fold_piece *piece = &rows->fold->pieces[group->inner];
-	if (group->event)
-		return;
-	part->stamp++;
-	uint32_t self = find_hot(gather->graphs, group->actor, group->self, group->extra);
-	if (self != FOLD_NONE)
-		part->seen[self] = part->stamp;
-	for (uint32_t at = piece->frame_count; at-- > 0;) {
-		uint32_t place = rows->private->caller_class[rows->fold->frame_ids[piece->frames + at]];
-		add_ref(gather, part, find_hot(gather->graphs, group->actor, place, group->extra), index | REF_GROUP, at);
-	}
-}
-
-static bool inner_has(const struct rows *rows, const struct fold_piece *inner, uint32_t place)
-{
-	for (uint32_t i = 0; i < inner->frame_count; i++)
-		if (rows->private->caller_class[rows->fold->frame_ids[inner->frames + i]] == place)
-			return true;
-	return false;
-}
-
-static void visit_entry(const struct gather *gather, struct part *part, uint32_t index)
-{
-	const struct rows *rows = gather->graphs->rows;
-	const struct rows_private *private = rows->private;
-	const struct fold *fold = rows->fold;
-	const struct fold_entry *entry = &fold->entries[index];
-	if (rows_event(rows, entry) != (int)gather->graphs->options.event || (entry->inner == FOLD_NONE && entry->outer == FOLD_NONE))
-		return;
-	uint32_t depth = fold_depth(fold, entry), actor = private->actor_class[entry->actor], extra = rows_entry_extra(rows, entry);
-	bool caller = rows->options.caller_order;
-	part->stamp++;
-	add_ref(gather, part, find_hot(gather->graphs, actor, rows_self_place(rows, entry), extra), index, caller ? depth - 1 : 0);
-	if (!rows->options.children)
-		return;
-	const struct fold_piece *inner = entry->inner == FOLD_NONE ? NULL : &fold->pieces[entry->inner];
-	bool grouped = caller && inner;
-	for (uint32_t i = 0; i < depth - (grouped ? inner->frame_count : 0); i++) {
-		uint32_t at = caller ? depth - 1 - i : i;
-		uint32_t place = private->caller_class[fold_frame_id(fold, entry, at)];
-		uint32_t hot = find_hot(gather->graphs, actor, place, extra);
-		/* In caller order the outermost one counts: the group must not add it again. That is so rare that such rows are left to the group. */
-		if (hot != FOLD_NONE && grouped && inner_has(rows, inner, place))
+	const struct rows *rows = graphs->rows;
+	for (size_t i = 0; i < graphs->order->count; i++) {
+		const struct fold_entry *entry = stack_order_entry(graphs->order, i);
+		if ((entry->inner == FOLD_NONE && entry->outer == FOLD_NONE) || rows_event(rows, entry) != (int)graphs->options.event)
 			continue;
-		add_ref(gather, part, hot, index, at);
+		uint32_t hot = find_hot(graphs, rows->private->actor_class[entry->actor], rows_self_place(rows, entry), rows_entry_extra(rows, entry));
+		if (hot != FOLD_NONE)
+			vec_push(&graphs->hot_rows[hot].own, (uint32_t)i);
 	}
 }
 
-static void scan_part(void *context, unsigned int worker, size_t item)
+/* Nodes below those that are known are skipped: in the order of the nodes, a root's subtree follows it. */
+static void find_roots(struct callgraphs *graphs)
 {
-	const struct gather *gather = context;
-	const struct rows *rows = gather->graphs->rows;
-	struct part *part = &gather->parts[item];
-	size_t shares = gather->part_count / 2, share = item % shares;
-	bool groups = item >= shares;
-	size_t total = !groups ? rows->fold->entry_count : rows->options.caller_order ? rows->private->groups.len : 0;
-	(void)worker;
-	memset(part->seen, 0, gather->graphs->hot_count * sizeof(*part->seen));
-	part->stamp = 0;
-	for (size_t i = total * share / shares; i < total * (share + 1) / shares; i++)
-		(groups ? visit_group : visit_entry)(gather, part, (uint32_t)i);
+	const struct rows *rows = graphs->rows;
+	const struct trie_node *nodes = graphs->trie.nodes;
+	for (uint32_t top = 0; top < graphs->trie.node_count; top = nodes[top].end) {
+		const struct fold_entry *entry = stack_order_entry(graphs->order, nodes[top].first);
+		uint32_t actor = rows->private->actor_class[entry->actor], extra = rows_entry_extra(rows, entry);
+		if (rows_event(rows, entry) != (int)graphs->options.event)
+			continue;
+		for (uint32_t at = top; at < nodes[top].end; at++) {
+			uint32_t hot = find_hot(graphs, actor, rows->private->caller_class[nodes[at].frame], extra);
+			if (hot == FOLD_NONE || at < graphs->hot_rows[hot].until)
+				continue;
+			vec_push(&graphs->hot_rows[hot].roots, at);
+			graphs->hot_rows[hot].until = nodes[at].end;
+		}
+	}
 }
 
-static void scan(struct gather *gather)
-{
-	pool_run(gather->part_count / 2, gather->part_count, scan_part, gather);
-}
-
-/* How many references a hot row has. */
-static uint32_t ref_count(const struct gather *gather, uint32_t hot)
-{
-	uint32_t count = 0;
-	for (unsigned int i = 0; i < gather->part_count; i++)
-		count += gather->parts[i].counts[hot];
-	return count;
-}
-
-struct batch {
+struct building {
 	struct callgraphs *graphs;
-	struct gather *gather;
 	struct grower *growers;
-	struct ref **lists; /* by hot row of the batch */
 };
 
 static void build_row(void *context, unsigned int worker, size_t item)
 {
-	struct batch *batch = context;
-	const struct callgraphs *graphs = batch->graphs;
-	struct grower *grower = &batch->growers[worker];
-	uint32_t hot = batch->gather->first + (uint32_t)item, count = ref_count(batch->gather, hot);
-	if (!grower->group_of)
-		grower->group_of = mem_zalloc_table(graphs->rows->fold->frame_count + 1, sizeof(*grower->group_of));
-	if (count > grower->cap) {
-		free(grower->other);
-		free(grower->frames);
-		grower->other = mem_alloc_array(count, sizeof(*grower->other));
-		grower->frames = mem_alloc_array(count, sizeof(*grower->frames));
-		grower->cap = count;
+	struct building *building = context;
+	const struct callgraphs *graphs = building->graphs;
+	const struct hot_row *hot = &graphs->hot_rows[item];
+	struct growing growing = {.graphs = graphs, .grower = &building->growers[worker], .tree = calltree_create(), .positions = hot->own.data};
+	struct group_list list = {0};
+	uint32_t low = 0;
+	if (!growing.grower->group_of)
+		growing.grower->group_of = mem_zalloc_table(graphs->rows->fold->frame_count + 1, sizeof(*growing.grower->group_of));
+	callgraph_trie_init(&growing.own, graphs->order, hot->own.data, hot->own.len);
+	struct trie_weight total = callgraph_trie_sum(&growing.own, 0, hot->own.len);
+	add_own(&growing, &list, 0, (uint32_t)growing.own.node_count);
+	for (size_t i = 0; i < list.groups.len; i++) {
+		total.period -= list.groups.data[i].weight.period;
+		total.count -= list.groups.data[i].weight.count;
 	}
-	struct calltree *tree = calltree_create();
-	for (uint32_t i = 0; i < count; i++) {
-		struct weight weight = ref_weight(graphs, &batch->lists[item][i]);
-		tree->root.total += weight.period;
-		tree->root.total_count += weight.count;
+	for (size_t i = 0; i < hot->roots.len; i++)
+		add_node(&growing, &list, hot->roots.data[i], &low, (uint32_t)hot->own.len);
+	for (size_t i = 0; i < list.groups.len; i++) {
+		total.period += list.groups.data[i].weight.period;
+		total.count += list.groups.data[i].weight.count;
 	}
-	grow(graphs, grower, tree, &tree->root, batch->lists[item], count, grower->other);
-	graphs->trees[hot] = tree;
-}
-
-static void build_batch(struct callgraphs *graphs, struct gather *gather)
-{
-	unsigned int jobs = graphs->rows->options.jobs ? graphs->rows->options.jobs : 1;
-	size_t total = 0, rows = gather->end - gather->first;
-	for (uint32_t h = gather->first; h < gather->end; h++) {
-		for (unsigned int i = 0; i < gather->part_count; i++) {
-			gather->parts[i].next[h] = (uint32_t)total;
-			total += gather->parts[i].counts[h];
-		}
-	}
-	gather->refs = mem_alloc_array(total + 1, sizeof(*gather->refs));
-	scan(gather);
-	struct batch batch = {.graphs = graphs, .gather = gather};
-	batch.growers = mem_zalloc_array(jobs, sizeof(*batch.growers));
-	batch.lists = mem_alloc_array(rows + 1, sizeof(*batch.lists));
-	for (size_t i = 0, at = 0; i < rows; at += ref_count(gather, gather->first + (uint32_t)i), i++)
-		batch.lists[i] = gather->refs + at;
-	pool_run(jobs, rows, build_row, &batch);
-	for (unsigned int i = 0; i < jobs; i++) {
-		free(batch.growers[i].group_of);
-		free(batch.growers[i].other);
-		free(batch.growers[i].frames);
-	}
-	for (uint32_t h = gather->first; h < gather->end; h++)
-		label_nodes(graphs, &graphs->trees[h]->root);
-	free(batch.growers);
-	free(batch.lists);
-	free(gather->refs);
-	gather->refs = NULL;
+	growing.tree->root.total = total.period;
+	growing.tree->root.total_count = total.count;
+	grow_children(&growing, &growing.tree->root, &list);
+	vec_deinit(&list.groups);
+	callgraph_trie_deinit(&growing.own);
+	graphs->trees[item] = growing.tree;
 }
 
 static void build_all(struct callgraphs *graphs)
 {
 	unsigned int jobs = graphs->rows->options.jobs ? graphs->rows->options.jobs : 1;
-	struct gather gather = {.graphs = graphs, .part_count = jobs * 2};
-	gather.parts = mem_zalloc_array(gather.part_count, sizeof(*gather.parts));
-	uint32_t *arrays = mem_zalloc_array((graphs->hot_count + 1) * gather.part_count, 3 * sizeof(*arrays));
-	for (unsigned int i = 0; i < gather.part_count; i++) {
-		gather.parts[i].seen = arrays + (graphs->hot_count + 1) * (3 * i);
-		gather.parts[i].counts = gather.parts[i].seen + graphs->hot_count + 1;
-		gather.parts[i].next = gather.parts[i].counts + graphs->hot_count + 1;
+	struct building building = {.graphs = graphs, .growers = mem_zalloc_array(jobs, sizeof(*building.growers))};
+	graphs->order = rows_stack_order(graphs->rows);
+	find_own(graphs);
+	if (graphs->rows->options.children) {
+		callgraph_trie_init(&graphs->trie, graphs->order, NULL, graphs->order->count);
+		find_roots(graphs);
 	}
-	scan(&gather);
-	while (gather.first < graphs->hot_count) {
-		size_t refs = 0;
-		gather.end = gather.first;
-		while (gather.end < graphs->hot_count && (!refs || refs + ref_count(&gather, gather.end) <= REFS_PER_BATCH))
-			refs += ref_count(&gather, gather.end++);
-		build_batch(graphs, &gather);
-		gather.first = gather.end;
+	pool_run(jobs, graphs->hot_count, build_row, &building);
+	for (unsigned int i = 0; i < jobs; i++) {
+		free(building.growers[i].group_of);
+		vec_deinit(&building.growers[i].found);
+		vec_deinit(&building.growers[i].elements);
 	}
-	free(arrays);
-	free(gather.parts);
+	free(building.growers);
+	callgraph_trie_deinit(&graphs->trie);
+	for (size_t i = 0; i < graphs->hot_count; i++) {
+		label_nodes(graphs, &graphs->trees[i]->root);
+		vec_deinit(&graphs->hot_rows[i].own);
+		vec_deinit(&graphs->hot_rows[i].roots);
+	}
 }
 
 static void add_hot(struct callgraphs *graphs, uint32_t row)
@@ -459,7 +478,7 @@ static void add_hot(struct callgraphs *graphs, uint32_t row)
 	const struct rows_row *r = &graphs->rows->rows[row];
 	id_table_insert(&graphs->hot_ids, rows_hash(r->actor, r->place, r->extra), (uint32_t)graphs->hot_count);
 	graphs->hot_places[r->place / 64] |= (uint64_t)1 << (r->place % 64);
-	graphs->hot_rows[graphs->hot_count++] = row;
+	graphs->hot_rows[graphs->hot_count++] = (struct hot_row){.row = row};
 }
 
 struct callgraphs *callgraphs_create(struct rows *rows, const struct callgraph_options *options)

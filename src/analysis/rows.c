@@ -69,7 +69,8 @@ void rows_destroy(struct rows *rows)
 		return;
 	classes_destroy(rows);
 	free(rows->private->depths);
-	vec_deinit(&rows->private->groups);
+	stack_order_destroy(rows->private->order);
+	free(rows->private->sections);
 	free(rows->private->event_position);
 	free(rows->private);
 	free(rows->rows);

@@ -47,6 +47,7 @@ struct row_modes {
 struct rows_row {
 	uint32_t actor, place, extra; /* classes */
 	uint32_t first;		      /* entry whose first sample made it */
+	uint32_t first_depth;	      /* where its first frame is in that entry's stack, counted from 1; 0 = it is what was sampled */
 };
 
 struct class_table; /* rows_classes.c */

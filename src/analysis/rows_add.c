@@ -1,43 +1,56 @@
 /* Rows: adding up.
  *
- * Kernel parts of stacks repeat a lot, user parts hardly: entries with the same kernel part (and the same row of their own) form a group, whose frames are
- * looked at once.
+ * Callers are added once for all stacks that share them: stacks in order (stack_order.h) are a trie, and a node of it adds the sum of the stacks below to its
+ * row, unless there is a node of the same row above it. What was sampled at the row itself counts there already, and is taken off.
  *
- *	entry  = self + kernel part + user part
- *	group  = self + kernel part            sum of many entries: adds to the rows of self and of the kernel part's frames
- *	entry                        user part adds to the rows of its frames
+ *	main ──┬── read ──┬── copy      rows: main, read, copy, parse; the lower `read` adds nothing
+ *	       │          └── read
+ *	       └── parse
  *
- * Once for each row: a stamp in the row says that this entry or group was there. A user frame's row that a kernel frame of the same stack has too (when the
- * keys don't tell them apart) is found by looking through the kernel part: it is skipped, the group adds to it.
- *
- * Every worker adds a range of entries to a set of its own; the sets are merged. What comes out depends on neither.
+ * Every worker adds a range of the stacks to a set of its own; the sets are merged. What comes out depends on neither.
  */
 #include "analysis/rows_internal.h"
 
 #include "base/pool.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 struct row_set {
 	VEC(struct rows_row) rows;
 	VEC(struct row_sums) sums;
 	VEC(struct row_modes) modes;
 	VEC(uint16_t) depths;
-	VEC(uint32_t) stamps;
+	VEC(bool) open; /* a node of the path adds to it */
 	struct id_table ids;
+};
+
+/* A frame of the stack that was added last, and what is known of the stacks that share it. */
+struct path_node {
+	uint64_t before; /* period of the stacks before the first of them */
+	uint32_t row;
+	uint32_t first;	 /* entry */
+	uint32_t longest; /* frames of the longest stack */
+	bool adds;	 /* no node above has the same row */
 };
 
 struct adder {
 	struct rows *rows;
 	struct row_set set;
-	VEC(struct row_group) groups;
-	struct id_table group_ids;
+	VEC(struct path_node) path;
+	uint64_t period;  /* of the stacks so far */
 	uint64_t *totals; /* as rows->total: four arrays */
-	uint32_t stamp;
-	const uint64_t *inner_classes; /* bitmap: places that kernel parts have */
 };
 
-static uint32_t row_for(struct adder *adder, uint32_t actor, uint32_t place, uint32_t extra, uint32_t entry)
+static void note_first(struct rows_row *row, uint32_t entry, uint32_t depth)
+{
+	if (entry > row->first || (entry == row->first && depth >= row->first_depth))
+		return;
+	row->first = entry;
+	row->first_depth = depth;
+}
+
+static uint32_t row_for(struct adder *adder, uint32_t actor, uint32_t place, uint32_t extra, uint32_t entry, uint32_t depth)
 {
 	struct row_set *set = &adder->set;
 	const struct rows_options *options = &adder->rows->options;
@@ -47,12 +60,11 @@ static uint32_t row_for(struct adder *adder, uint32_t actor, uint32_t place, uin
 		struct rows_row *row = &set->rows.data[id];
 		if (row->actor != actor || row->place != place || row->extra != extra)
 			continue;
-		if (entry < row->first)
-			row->first = entry;
+		note_first(row, entry, depth);
 		return id;
 	}
 	uint32_t id = (uint32_t)set->rows.len;
-	vec_push(&set->rows, (struct rows_row){.actor = actor, .place = place, .extra = extra, .first = entry});
+	vec_push(&set->rows, (struct rows_row){.actor = actor, .place = place, .extra = extra, .first = entry, .first_depth = depth});
 	for (size_t i = 0; i < options->event_count; i++) {
 		vec_push(&set->sums, (struct row_sums){0});
 		if (options->by_mode)
@@ -60,7 +72,7 @@ static uint32_t row_for(struct adder *adder, uint32_t actor, uint32_t place, uin
 	}
 	if (options->children) {
 		vec_push(&set->depths, 0);
-		vec_push(&set->stamps, 0);
+		vec_push(&set->open, false);
 	}
 	id_table_insert(&set->ids, hash, id);
 	return id;
@@ -97,76 +109,63 @@ static struct row_sums *sums_of(struct adder *adder, uint32_t row, unsigned int 
 	return &adder->set.sums.data[row * adder->rows->options.event_count + event];
 }
 
-/* Adds a caller's frame, unless its row has this stamp. `depth`: frames from it to the end of the chain. */
-static void add_caller(struct adder *adder, const struct row_group *group, uint32_t place, uint32_t depth)
+/* The sample's own row. What it has there from a node above is taken off. */
+static void add_self(struct adder *adder, const struct fold_entry *entry, uint32_t row, unsigned int event, uint32_t depth)
 {
-	uint32_t row = row_for(adder, group->actor, place, group->extra, group->first);
-	note_depth(&adder->set, row, depth);
-	if (adder->set.stamps.data[row] == adder->stamp)
-		return;
-	adder->set.stamps.data[row] = adder->stamp;
-	sums_of(adder, row, group->event)->children += group->period;
-}
-
-static void add_self(struct adder *adder, const struct row_group *group)
-{
-	uint32_t row = row_for(adder, group->actor, group->self, group->extra, group->first);
-	struct row_sums *sums = sums_of(adder, row, group->event);
-	sums->period += group->period;
-	sums->count += group->count;
+	struct row_sums *sums = sums_of(adder, row, event);
+	sums->period += entry->period;
+	sums->count += entry->count;
 	if (adder->rows->options.by_mode)
-		add_mode(&adder->set.modes.data[row * adder->rows->options.event_count + group->event], group->cpumode, group->period);
+		add_mode(&adder->set.modes.data[row * adder->rows->options.event_count + event], entry->cpumode, entry->period);
 	if (!adder->rows->options.children)
 		return;
-	sums->children += group->period;
-	adder->set.stamps.data[row] = adder->stamp;
-	note_depth(&adder->set, row, group->depth);
+	if (!adder->set.open.data[row])
+		sums->children += entry->period;
+	note_depth(&adder->set, row, depth);
 }
 
-static bool inner_has(const struct rows *rows, uint32_t inner, uint32_t place)
+/* Ends the path's nodes from `depth` on. */
+static void close_path(struct adder *adder, unsigned int event, uint32_t depth)
 {
-	if (inner == FOLD_NONE)
-		return false;
-	const struct fold_piece *piece = &rows->fold->pieces[inner];
-	for (uint32_t i = 0; i < piece->frame_count; i++)
-		if (rows->private->caller_class[rows->fold->frame_ids[piece->frames + i]] == place)
-			return true;
-	return false;
+	while (adder->path.len > depth) {
+		const struct path_node node = adder->path.data[--adder->path.len];
+		uint32_t at = (uint32_t)adder->path.len;
+		note_first(&adder->set.rows.data[node.row], node.first, at + 1);
+		note_depth(&adder->set, node.row, node.longest - at);
+		if (node.adds) {
+			sums_of(adder, node.row, event)->children += adder->period - node.before;
+			adder->set.open.data[node.row] = false;
+		}
+		if (!at)
+			return;
+		struct path_node *parent = &adder->path.data[at - 1];
+		parent->first = node.first < parent->first ? node.first : parent->first;
+		parent->longest = node.longest > parent->longest ? node.longest : parent->longest;
+	}
 }
 
-/* The user part. `group` describes the entry alone. */
-static void add_outer(struct adder *adder, const struct row_group *group, uint32_t outer)
+static void open_node(struct adder *adder, uint32_t row, uint32_t entry, uint32_t depth)
+{
+	bool *open = &adder->set.open.data[row];
+	vec_push(&adder->path, (struct path_node){.before = adder->period, .row = row, .first = entry, .longest = depth, .adds = !*open});
+	*open = true;
+}
+
+/* The path becomes the entry's; `shared` frames of it stay. */
+static void follow(struct adder *adder, uint32_t index, uint32_t shared, uint32_t depth)
 {
 	const struct rows *rows = adder->rows;
-	const struct fold_piece *piece = &rows->fold->pieces[outer];
-	bool caller_order = rows->options.caller_order;
-	uint32_t inner = group->inner == FOLD_NONE ? 0 : rows->fold->pieces[group->inner].frame_count, count = piece->frame_count;
-	for (uint32_t i = 0; i < count; i++) {
-		uint32_t at = caller_order ? count - 1 - i : i;
-		uint32_t place = rows->private->caller_class[rows->fold->frame_ids[piece->frames + at]];
-		if (group->inner != FOLD_NONE && place == group->self)
-			continue;
-		if ((adder->inner_classes[place / 64] >> (place % 64) & 1) && inner_has(rows, group->inner, place))
-			continue;
-		add_caller(adder, group, place, caller_order ? inner + at + 1 : count - at);
+	const struct fold_entry *entry = &rows->fold->entries[index];
+	uint32_t actor = rows->private->actor_class[entry->actor], extra = rows_entry_extra(rows, entry);
+	for (uint32_t at = shared; at < depth; at++) {
+		uint32_t frame = stack_order_frame(rows->private->order, entry, depth, at);
+		open_node(adder, row_for(adder, actor, rows->private->caller_class[frame], extra, index, at + 1), index, depth);
 	}
-}
-
-static struct row_group *group_for(struct adder *adder, const struct row_group *wanted)
-{
-	uint64_t who = (uint64_t)wanted->actor << 32 | wanted->extra, where = (uint64_t)wanted->self << 32 | wanted->inner;
-	uint32_t hash = (uint32_t)hash_combine(hash_combine(who, where), (uint64_t)wanted->cpumode << 8 | wanted->event);
-	struct id_probe probe;
-	for (uint32_t id = id_table_first(&adder->group_ids, hash, &probe); id != ID_NONE; id = id_table_next(&adder->group_ids, &probe)) {
-		struct row_group *group = &adder->groups.data[id];
-		if (group->actor == wanted->actor && group->extra == wanted->extra && group->self == wanted->self && group->inner == wanted->inner &&
-		    group->cpumode == wanted->cpumode && group->event == wanted->event)
-			return group;
-	}
-	id_table_insert(&adder->group_ids, hash, (uint32_t)adder->groups.len);
-	vec_push(&adder->groups, *wanted);
-	vec_last(&adder->groups)->period = vec_last(&adder->groups)->count = 0;
-	return vec_last(&adder->groups);
+	if (!depth)
+		return;
+	struct path_node *last = vec_last(&adder->path);
+	last->first = index < last->first ? index : last->first;
+	last->longest = depth > last->longest ? depth : last->longest;
 }
 
 static void add_totals(struct adder *adder, const struct fold_entry *entry, unsigned int event, uint32_t extra)
@@ -185,55 +184,27 @@ static void add_totals(struct adder *adder, const struct fold_entry *entry, unsi
 	adder->totals[3 * events + event] += entry->count;
 }
 
-static void add_entry(struct adder *adder, uint32_t index)
+/* `path_event`: of the entry before, whose the path is. */
+static void add_entry(struct adder *adder, uint32_t index, uint32_t shared, int *path_event)
 {
 	const struct rows *rows = adder->rows;
 	const struct fold_entry *entry = &rows->fold->entries[index];
 	int event = rows_event(rows, entry);
-	if (event < 0)
-		return;
-	uint32_t depth = fold_depth(rows->fold, entry);
-	struct row_group group = {
-		.actor = rows->private->actor_class[entry->actor],
-		.extra = rows_entry_extra(rows, entry),
-		.self = rows_self_place(rows, entry),
-		.inner = entry->inner,
-		.first = index,
-		.count = entry->count,
-		.period = entry->period,
-		.depth = (uint16_t)(depth > UINT16_MAX ? UINT16_MAX : depth),
-		.cpumode = entry->cpumode,
-		.event = (uint8_t)event,
-	};
-	if (group.self == FOLD_NONE)
-		return;
-	add_totals(adder, entry, (unsigned int)event, group.extra);
-	adder->stamp++;
-	if (!rows->options.children || entry->inner == FOLD_NONE) {
-		add_self(adder, &group);
-	} else {
-		struct row_group *known = group_for(adder, &group);
-		known->count += group.count;
-		known->period += group.period;
-		if (group.depth > known->depth)
-			known->depth = group.depth;
+	uint32_t place = rows_self_place(rows, entry), extra = rows_entry_extra(rows, entry), depth = fold_depth(rows->fold, entry);
+	if (rows->options.children) {
+		close_path(adder, (unsigned int)*path_event, shared);
+		*path_event = event;
+		follow(adder, index, shared, stack_order_depth(rows->private->order, entry));
 	}
-	if (rows->options.children && entry->outer != FOLD_NONE)
-		add_outer(adder, &group, entry->outer);
+	add_totals(adder, entry, (unsigned int)event, extra);
+	add_self(adder, entry, row_for(adder, rows->private->actor_class[entry->actor], place, extra, index, 0), (unsigned int)event, depth);
+	adder->period += entry->period;
 }
 
-static void add_group(struct adder *adder, const struct row_group *group)
+/* Entries of other events and branches that lead nowhere have no row. */
+static bool is_added(const struct rows *rows, const struct fold_entry *entry)
 {
-	const struct rows *rows = adder->rows;
-	const struct fold_piece *piece = &rows->fold->pieces[group->inner];
-	bool caller_order = rows->options.caller_order;
-	adder->stamp++;
-	add_self(adder, group);
-	for (uint32_t i = 0; i < piece->frame_count; i++) {
-		uint32_t at = caller_order ? piece->frame_count - 1 - i : i;
-		uint32_t place = rows->private->caller_class[rows->fold->frame_ids[piece->frames + at]];
-		add_caller(adder, group, place, caller_order ? at + 1 : group->depth - at);
-	}
+	return rows_event(rows, entry) >= 0 && rows_self_place(rows, entry) != FOLD_NONE;
 }
 
 struct adding {
@@ -245,20 +216,29 @@ struct adding {
 static void add_range(void *context, unsigned int worker, size_t item)
 {
 	struct adding *adding = context;
+	const struct rows *rows = adding->rows;
+	const struct stack_order *order = rows->private->order;
 	struct adder *adder = &adding->adders[item];
-	uint64_t count = adding->rows->fold->entry_count;
-	for (uint64_t i = count * item / adding->jobs; i < count * (item + 1) / adding->jobs; i++)
-		add_entry(adder, (uint32_t)i);
-	for (size_t i = 0; i < adder->groups.len; i++)
-		add_group(adder, &adder->groups.data[i]);
-	id_table_deinit(&adder->group_ids);
+	uint64_t count = order ? order->count : rows->fold->entry_count, begin = count * item / adding->jobs, end = count * (item + 1) / adding->jobs;
+	int event = 0;
+	(void)worker;
+	for (uint64_t i = begin; i < end; i++) {
+		enum { AHEAD = 16 };
+		uint32_t index = order ? order->entries[i] : (uint32_t)i;
+		if (order && i + AHEAD < end)
+			__builtin_prefetch(stack_order_entry(order, i + AHEAD));
+		if (is_added(rows, &rows->fold->entries[index]))
+			add_entry(adder, index, order && i > begin ? stack_order_shared(order, i - 1, i) : 0, &event);
+	}
+	close_path(adder, (unsigned int)event, 0);
+	vec_deinit(&adder->path);
 }
 
 static void merge_row(struct adder *into, const struct adder *from, uint32_t id)
 {
 	const struct rows_options *options = &into->rows->options;
 	const struct rows_row *row = &from->set.rows.data[id];
-	uint32_t to = row_for(into, row->actor, row->place, row->extra, row->first);
+	uint32_t to = row_for(into, row->actor, row->place, row->extra, row->first, row->first_depth);
 	for (size_t i = 0; i < options->event_count; i++) {
 		const struct row_sums *sums = &from->set.sums.data[id * options->event_count + i];
 		struct row_sums *sum = &into->set.sums.data[to * options->event_count + i];
@@ -284,46 +264,73 @@ static void adder_deinit(struct adder *adder)
 	vec_deinit(&adder->set.sums);
 	vec_deinit(&adder->set.modes);
 	vec_deinit(&adder->set.depths);
-	vec_deinit(&adder->set.stamps);
+	vec_deinit(&adder->set.open);
 	id_table_deinit(&adder->set.ids);
-	vec_deinit(&adder->groups);
 	free(adder->totals);
 }
 
 static void merge(struct adder *into, struct adder *from)
 {
-	vec_deinit(&from->set.stamps);
+	vec_deinit(&from->set.open);
 	id_table_deinit(&from->set.ids);
 	for (uint32_t i = 0; i < from->set.rows.len; i++)
 		merge_row(into, from, i);
-	for (size_t i = 0; i < from->groups.len; i++)
-		vec_push(&into->groups, from->groups.data[i]);
 	for (size_t i = 0; i < into->rows->options.event_count * 4; i++)
 		into->totals[i] += from->totals[i];
 	adder_deinit(from);
 }
 
-static uint64_t *find_inner_classes(const struct rows *rows)
+/* Numbers the combinations of actor, extra and event. */
+static uint32_t *make_sections(const struct rows *rows)
 {
-	uint64_t *bitmap = mem_zalloc_array(rows->private->classes[CLASS_PLACE].representatives.len / 64 + 1, sizeof(*bitmap));
-	for (size_t i = 0; rows->options.children && i < rows->fold->piece_count; i++) {
-		const struct fold_piece *piece = &rows->fold->pieces[i];
-		for (uint32_t f = 0; piece->kernel && f < piece->frame_count; f++) {
-			uint32_t place = rows->private->caller_class[rows->fold->frame_ids[piece->frames + f]];
-			bitmap[place / 64] |= (uint64_t)1 << (place % 64);
+	struct section {
+		uint32_t actor, extra;
+		int event;
+	};
+	VEC(struct section) known = {0};
+	struct id_table ids = {0};
+	uint32_t *sections = mem_alloc_array(rows->fold->entry_count + 1, sizeof(*sections));
+	for (size_t i = 0; i < rows->fold->entry_count; i++) {
+		const struct fold_entry *entry = &rows->fold->entries[i];
+		sections[i] = FOLD_NONE;
+		if (!is_added(rows, entry))
+			continue;
+		const struct section wanted = {rows->private->actor_class[entry->actor], rows_entry_extra(rows, entry), rows_event(rows, entry)};
+		uint32_t hash = rows_hash(wanted.actor, wanted.extra, (uint32_t)wanted.event);
+		struct id_probe probe;
+		uint32_t id = id_table_first(&ids, hash, &probe);
+		while (id != ID_NONE && memcmp(&known.data[id], &wanted, sizeof(wanted)))
+			id = id_table_next(&ids, &probe);
+		if (id == ID_NONE) {
+			id = (uint32_t)known.len;
+			vec_push(&known, wanted);
+			id_table_insert(&ids, hash, id);
 		}
+		sections[i] = id;
 	}
-	return bitmap;
+	vec_deinit(&known);
+	id_table_deinit(&ids);
+	return sections;
+}
+
+const struct stack_order *rows_stack_order(struct rows *rows)
+{
+	struct rows_private *private = rows->private;
+	if (!private->order) {
+		private->sections = make_sections(rows);
+		private->order = stack_order_create(rows->fold, private->sections, rows->options.caller_order);
+	}
+	return private->order;
 }
 
 void rows_add_all(struct rows *rows)
 {
 	unsigned int jobs = rows->options.jobs ? rows->options.jobs : 1;
 	struct adding adding = {.rows = rows, .jobs = jobs, .adders = mem_zalloc_array(jobs, sizeof(struct adder))};
-	uint64_t *inner_classes = find_inner_classes(rows);
+	if (rows->options.children)
+		rows_stack_order(rows);
 	for (unsigned int i = 0; i < jobs; i++) {
 		adding.adders[i].rows = rows;
-		adding.adders[i].inner_classes = inner_classes;
 		adding.adders[i].totals = mem_zalloc_array(rows->options.event_count * 4 + 1, sizeof(uint64_t));
 	}
 	pool_run(jobs, jobs, add_range, &adding);
@@ -336,12 +343,9 @@ void rows_add_all(struct rows *rows)
 	rows->modes = sum->set.modes.data;
 	rows->private->depths = sum->set.depths.data;
 	id_table_deinit(&sum->set.ids);
-	rows->private->groups.data = sum->groups.data;
-	rows->private->groups.len = sum->groups.len;
 	for (size_t i = 0; i < rows->options.event_count * 4; i++)
 		rows->total[i] = sum->totals[i];
-	vec_deinit(&sum->set.stamps);
+	vec_deinit(&sum->set.open);
 	free(sum->totals);
 	free(adding.adders);
-	free(inner_classes);
 }

@@ -3,6 +3,7 @@
 
 #include "analysis/id_table.h"
 #include "analysis/rows.h"
+#include "analysis/stack_order.h"
 #include "base/hash.h"
 
 enum { CLASS_ACTOR, CLASS_PLACE, CLASS_EXTRA, CLASS_DOMAINS };
@@ -26,20 +27,9 @@ struct parent_class {
 	const struct symbol *parent;
 };
 
-/* Entries that have the same kernel part: its frames are looked at once for all of them. */
-struct row_group {
-	uint32_t actor, extra, self; /* classes; the self place */
-	uint32_t inner;
-	uint32_t first;	   /* entry */
-	uint32_t count;	   /* samples */
-	uint64_t period;
-	uint16_t depth;	   /* the deepest stack's */
-	uint8_t cpumode;
-	uint8_t event;	   /* position */
-};
-
 struct rows_private {
-	VEC(struct row_group) groups;
+	struct stack_order *order; /* made when it is needed */
+	uint32_t *sections;	   /* by entry: which of the combinations of actor, extra and event; FOLD_NONE = none */
 	struct classes classes[CLASS_DOMAINS];
 	const struct key *parent_key;
 	uint32_t *parent_ranks;
@@ -78,4 +68,6 @@ static inline uint32_t rows_self_place(const struct rows *rows, const struct fol
 
 /* Adds all entries up: fills rows, sums, modes, depths, totals. */
 void rows_add_all(struct rows *rows);
+/* The order of all entries' stacks, a section for each combination of actor, extra and event. */
+const struct stack_order *rows_stack_order(struct rows *rows);
 void rows_sort(struct rows *rows);

@@ -110,6 +110,12 @@ static int compare_sorted(const struct rows *rows, uint32_t a, uint32_t b)
 	return 0;
 }
 
+/* Where a row was first seen: entry and depth, of which no two rows have the same. */
+static uint64_t first_place(const struct rows_row *row)
+{
+	return (uint64_t)row->first << 32 | row->first_depth;
+}
+
 /* By what tells rows apart, symbols by address. Rows that are still equal: the earlier one first. */
 static int compare_identity(const struct rows *rows, uint32_t a, uint32_t b)
 {
@@ -122,7 +128,7 @@ static int compare_identity(const struct rows *rows, uint32_t a, uint32_t b)
 			return result;
 	}
 	int result = compare_place(rows, a, b);
-	uint32_t first_a = rows->rows[a].first, first_b = rows->rows[b].first;
+	uint64_t first_a = first_place(&rows->rows[a]), first_b = first_place(&rows->rows[b]);
 	return result ? result : (first_a > first_b) - (first_a < first_b);
 }
 
@@ -134,7 +140,7 @@ static int by_identity(const void *x, const void *y, void *context)
 /* Many rows: all that orders a row is packed into a few words, bit after bit, the most significant first. Parts of the rows are sorted in parallel, then
  * merged.
  *
- *	| overhead, largest first | rank of comm | rank of dso | rank of symbol | address | first entry |
+ *	| overhead, largest first | rank of comm | rank of dso | rank of symbol | address | first entry, depth |
  */
 
 enum { FIELDS_MAX = ROWS_KEYS_MAX + 64 };
@@ -213,7 +219,7 @@ static void choose_fields(struct sorting *sorting)
 				add_total_field(sorting, key, event);
 	}
 	vec_push(&sorting->fields, (struct sort_field){.kind = FIELD_PLACE, .bits = 64});
-	vec_push(&sorting->fields, (struct sort_field){.kind = FIELD_FIRST, .bits = 32});
+	vec_push(&sorting->fields, (struct sort_field){.kind = FIELD_FIRST, .bits = 64});
 	unsigned int bits = 0;
 	for (size_t i = 0; i < sorting->fields.len; i++)
 		bits += sorting->fields.data[i].bits;
@@ -231,7 +237,7 @@ static uint64_t field_value(const struct rows *rows, const struct sort_field *fi
 	case FIELD_PLACE:
 		return (uint64_t)place_address(rows, rows->rows[row].place) ^ (uint64_t)1 << 63;
 	default:
-		return rows->rows[row].first;
+		return first_place(&rows->rows[row]);
 	}
 }
 

@@ -1,0 +1,171 @@
+/* Stacks in order: all of them, equal beginnings shared, and what hangs below a node of the trie as found by looking at every stack. */
+#include "analysis/callgraph_trie.h"
+#include "base/mem.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { PIECES = 600, ENTRIES = 3000, FRAMES_MOST = 24, SECTIONS = 3 };
+
+struct stacks {
+	struct fold fold;
+	uint32_t sections[ENTRIES];
+};
+
+static uint32_t draw(uint64_t *seed, uint32_t below)
+{
+	*seed = *seed * 6364136223846793005u + 1442695040888963407u;
+	return (uint32_t)(*seed >> 33) % below;
+}
+
+/* Few different frames, so that beginnings are alike; kernel pieces are shorter. A stack may have one piece, two or none. */
+static struct stacks *make_stacks(void)
+{
+	struct stacks *stacks = mem_zalloc(sizeof(*stacks));
+	struct fold *fold = &stacks->fold;
+	uint64_t seed = 7;
+	uint32_t frames = 0;
+	fold->pieces = mem_zalloc_array(PIECES, sizeof(*fold->pieces));
+	fold->entries = mem_zalloc_array(ENTRIES, sizeof(*fold->entries));
+	fold->frame_ids = mem_zalloc_array(PIECES * FRAMES_MOST, sizeof(*fold->frame_ids));
+	fold->piece_count = PIECES;
+	fold->entry_count = ENTRIES;
+	for (uint32_t i = 0; i < PIECES; i++) {
+		uint32_t count = draw(&seed, FRAMES_MOST + 1);
+		fold->pieces[i] = (struct fold_piece){.frames = frames, .frame_count = count & INT32_MAX, .kernel = i % 2};
+		while (count--)
+			fold->frame_ids[frames++] = draw(&seed, 2);
+	}
+	for (uint32_t i = 0; i < ENTRIES; i++) {
+		fold->entries[i] = (struct fold_entry){.count = 1 + draw(&seed, 5), .period = draw(&seed, 1000), .inner = FOLD_NONE, .outer = FOLD_NONE};
+		if (draw(&seed, 3))
+			fold->entries[i].inner = draw(&seed, PIECES / 2) * 2 + 1;
+		if (draw(&seed, 9))
+			fold->entries[i].outer = draw(&seed, PIECES / 2) * 2;
+		stacks->sections[i] = draw(&seed, SECTIONS + 1) ?: FOLD_NONE;
+	}
+	return stacks;
+}
+
+static void free_stacks(struct stacks *stacks)
+{
+	free(stacks->fold.pieces);
+	free(stacks->fold.entries);
+	free(stacks->fold.frame_ids);
+	free(stacks);
+}
+
+/* Whether two stacks have the same first frames. */
+static bool begin_alike(const struct stack_order *order, size_t a, size_t b, uint32_t frames)
+{
+	const struct fold_entry *x = stack_order_entry(order, a), *y = stack_order_entry(order, b);
+	uint32_t x_depth = stack_order_depth(order, x), y_depth = stack_order_depth(order, y);
+	if (x_depth < frames || y_depth < frames)
+		return false;
+	for (uint32_t i = 0; i < frames; i++)
+		if (stack_order_frame(order, x, x_depth, i) != stack_order_frame(order, y, y_depth, i))
+			return false;
+	return true;
+}
+
+static void check_order(const struct stacks *stacks, const struct stack_order *order)
+{
+	bool seen[ENTRIES] = {false};
+	size_t wanted = 0;
+	for (size_t i = 0; i < ENTRIES; i++)
+		wanted += stacks->sections[i] != FOLD_NONE;
+	assert_int_equal(order->count, wanted);
+	for (size_t i = 0; i < order->count; i++) {
+		uint32_t entry = order->entries[i];
+		assert_false(seen[entry]);
+		seen[entry] = true;
+		if (!i)
+			continue;
+		uint32_t before = stacks->sections[order->entries[i - 1]], shared = stack_order_shared(order, i - 1, i);
+		assert_true(before <= stacks->sections[entry] && stacks->sections[entry] != FOLD_NONE);
+		assert_true(before == stacks->sections[entry] || !shared);
+		assert_true(begin_alike(order, i - 1, i, shared));
+	}
+}
+
+/* Every stack of a node begins with the frames of the node's path, and no frame of a stack is missing. */
+static void check_trie(const struct stack_order *order, const struct callgraph_trie *trie)
+{
+	VEC(uint32_t) path = {0};
+	size_t frames = 0, wanted = 0;
+	for (uint32_t at = 0; at < trie->node_count; at++) {
+		const struct trie_node *node = &trie->nodes[at];
+		while (path.len && trie->nodes[path.data[path.len - 1]].end <= at)
+			path.len--;
+		vec_push(&path, at);
+		assert_true(node->end > at && node->first < node->last && node->last <= order->count);
+		uint64_t period = 0, count = 0;
+		for (size_t i = node->first; i < node->last; i++) {
+			const struct fold_entry *entry = stack_order_entry(order, i);
+			uint32_t depth = stack_order_depth(order, entry);
+			assert_true(depth >= path.len);
+			assert_int_equal(stack_order_frame(order, entry, depth, (uint32_t)path.len - 1), node->frame);
+			period += entry->period;
+			count += entry->count;
+			frames++;
+		}
+		struct trie_weight weight = callgraph_trie_sum(trie, node->first, node->last);
+		assert_true(weight.period == period && weight.count == count);
+	}
+	for (size_t i = 0; i < order->count; i++)
+		wanted += stack_order_depth(order, stack_order_entry(order, i));
+	assert_int_equal(frames, wanted);
+	vec_deinit(&path);
+}
+
+static void stacks_are_a_trie(void **state)
+{
+	struct stacks *stacks = make_stacks();
+	for (int outside_in = 0; outside_in < 2; outside_in++) {
+		struct stack_order *order = stack_order_create(&stacks->fold, stacks->sections, outside_in);
+		struct callgraph_trie trie;
+		check_order(stacks, order);
+		callgraph_trie_init(&trie, order, NULL, order->count);
+		check_trie(order, &trie);
+		callgraph_trie_deinit(&trie);
+		stack_order_destroy(order);
+	}
+	free_stacks(stacks);
+}
+
+/* Stacks that differ in their last frame alone: the work is counted in nodes, which grow with the stacks and not with their frames. */
+static void shared_frames_are_one_node(void **state)
+{
+	enum { DEEP = 90 };
+	struct stacks *stacks = make_stacks();
+	struct fold *fold = &stacks->fold;
+	fold->frame_ids = mem_resize(fold->frame_ids, PIECES * (DEEP + 1) * sizeof(*fold->frame_ids));
+	for (uint32_t i = 0; i < PIECES; i++) {
+		fold->pieces[i] = (struct fold_piece){.frames = i * (DEEP + 1), .frame_count = DEEP + 1};
+		for (uint32_t at = 0; at <= DEEP; at++)
+			fold->frame_ids[i * (DEEP + 1) + at] = at ? at : 1000 + i; /* innermost first */
+		fold->entries[i].outer = i;
+		fold->entries[i].inner = FOLD_NONE;
+		stacks->sections[i] = 1;
+	}
+	fold->entry_count = PIECES;
+	struct stack_order *order = stack_order_create(fold, stacks->sections, true);
+	struct callgraph_trie trie;
+	callgraph_trie_init(&trie, order, NULL, order->count);
+	assert_int_equal(trie.node_count, DEEP + PIECES);
+	callgraph_trie_deinit(&trie);
+	stack_order_destroy(order);
+	free_stacks(stacks);
+}
+
+int analysis_stack_order_tests(void);
+int analysis_stack_order_tests(void)
+{
+	const struct CMUnitTest tests[] = {cmocka_unit_test(stacks_are_a_trie), cmocka_unit_test(shared_frames_are_one_node)};
+	return cmocka_run_group_tests_name("analysis/stack_order", tests, NULL, NULL);
+}

@@ -31,6 +31,7 @@ const struct key key_table[] = {
 	ACTOR("cgroup_id", "cgroup id (dev/inode)", 20, .identify = key_cgroup_id_identify, .number = key_cgroup_id_number, .text = key_cgroup_id_text),
 	PLACE("dso", NULL, "Shared Object", KEY_HAS_DSO, key_dso_identify, 1, .string = key_dso_string, .text = key_dso_text, .length = key_dso_length),
 	PLACE("symbol", "sym", "Symbol", KEY_HAS_SYM, key_sym_identify, 5, .string = key_sym_string, .text = key_sym_text, .length = key_sym_length),
+	PLACE("symoff", NULL, "Symbol Offset", KEY_BY_ADDRESS, key_symoff_identify, 2, .number = key_symoff_number, .text = key_symoff_text),
 	PLACE("symbol_size", NULL, "Symbol size", 0, key_symbol_size_identify, 1, .number = key_symbol_size_number, .text = key_symbol_size_text, .align = ALIGN_RIGHT),
 	PLACE("dso_size", NULL, "DSO size", 0, key_dso_size_identify, 1, .number = key_dso_size_number, .text = key_dso_size_text, .align = ALIGN_RIGHT),
 	PLACE("srcline", NULL, "Source:Line", KEY_BY_ADDRESS, key_srcline_identify, 1, .string = key_srcline_string),
@@ -46,6 +47,11 @@ const struct key key_table[] = {
 	EXTRA("ins_lat", "INSTR Latency", 12, KEY_DESCENDING, key_ins_lat_extract, .number = key_word_number, .text = key_weight_text, .kind = COLUMN_COUNT),
 	EXTRA("local_p_stage_cyc", "Local Pipeline Stage Cycle", 12, KEY_DESCENDING, key_p_stage_extract, .number = key_word_number, .kind = COLUMN_COUNT),
 	EXTRA("p_stage_cyc", "Pipeline Stage Cycle", 12, KEY_DESCENDING, key_p_stage_extract, .number = key_word_number, .kind = COLUMN_COUNT),
+	EXTRA("local_retire_lat", "Local Retire Latency", 12, KEY_DESCENDING, key_p_stage_extract, .number = key_word_number, .kind = COLUMN_COUNT),
+	EXTRA("retire_lat", "Retire Latency", 12, KEY_DESCENDING, key_p_stage_extract, .number = key_word_number, .text = key_weight_text, .kind = COLUMN_COUNT),
+	EXTRA("weight1", "Weight1", 8, KEY_DESCENDING, key_weight_extract, .number = key_word_number, .kind = COLUMN_COUNT),
+	EXTRA("weight2", "Weight2", 8, KEY_DESCENDING, key_ins_lat_extract, .number = key_word_number, .kind = COLUMN_COUNT),
+	EXTRA("weight3", "Weight3", 8, KEY_DESCENDING, key_p_stage_extract, .number = key_word_number, .kind = COLUMN_COUNT),
 	EXTRA("transaction", "Transaction                ", 0, KEY_DESCENDING, key_transaction_extract, .number = key_word_number, .text = key_transaction_text),
 	EXTRA("trace", "Trace output", 0, 0, key_trace_extract, .string = key_trace_string),
 	EXTRA("cgroup", "Cgroup", 6, 0, key_cgroup_extract, .number = key_word_number, .text = key_cgroup_text),
@@ -101,22 +107,43 @@ const struct key *key_find(const char *name, bool branch_mode)
 	return NULL;
 }
 
+const char *key_nearest(const char *name)
+{
+	VEC(const char *) names = {0};
+	for (const struct key *key = key_table; key->name; key++)
+		if (!(key->flags & KEY_HIDDEN))
+			vec_push(&names, key->name);
+	const char *nearest = str_nearest(name, names.data, names.len);
+	vec_deinit(&names);
+	return nearest;
+}
+
 void key_names(struct strbuf *out, unsigned int margin, unsigned int width)
 {
-	unsigned int column = margin;
+	unsigned int longest = 0, column = 0;
+	for (const struct key *key = key_table; key->name; key++)
+		if (!(key->flags & KEY_HIDDEN) && strlen(key->name) > longest)
+			longest = (unsigned int)strlen(key->name);
 	for (const struct key *key = key_table; key->name; key++) {
 		if (key->flags & KEY_HIDDEN)
 			continue;
-		unsigned int length = (unsigned int)strlen(key->name);
-		if (column + length + 1 > width) {
+		bool full = column && column + 2 + longest > width;
+		if (full)
 			strbuf_add_char(out, '\n');
+		if (full || !column) {
 			strbuf_add_chars(out, ' ', margin);
 			column = margin;
-		} else if (key != key_table) {
-			strbuf_add_char(out, ' ');
-			column++;
+		} else {
+			strbuf_add_chars(out, ' ', 2);
+			column += 2;
 		}
+		const struct key *next = key + 1;
+		while (next->name && (next->flags & KEY_HIDDEN))
+			next++;
+		unsigned int length = (unsigned int)strlen(key->name);
 		strbuf_add_str(out, key->name);
-		column += length;
+		column += longest;
+		if (next->name && column + 2 + longest <= width)
+			strbuf_add_chars(out, ' ', longest - length);
 	}
 }

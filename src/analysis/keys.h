@@ -114,7 +114,9 @@ const struct key *key_find(const char *name, bool branch_mode);
 /* Fields of tracepoints: "field", "event.field", "system:event.field", "event.*", "trace_fields", with "/raw" behind. Adds them to `list`; false when
  * there is no such field. `events` are those of the recording. */
 bool key_find_dynamic(const char *name, const struct event_list *events, struct arena *arena, struct key_list *list);
-/* "  comm dso …" for help and messages. */
+/* The one that was meant, or NULL. */
+const char *key_nearest(const char *name);
+/* All in columns, from `margin` to `width`, for help and messages; no newline at the end. */
 void key_names(struct strbuf *out, unsigned int margin, unsigned int width);
 
 /* The raw data of an entry's first sample; decodes it. False when it has none. */

@@ -11,15 +11,15 @@ typedef unsigned int key_length_fn(const struct key_context *context, const stru
 typedef void key_extract_fn(const struct key_context *context, const struct key *key, const struct fold_sample *sample, uint64_t *words);
 
 /* keys_place.c */
-key_identify_fn key_tid_identify, key_tgid_identify, key_comm_identify, key_cgroup_id_identify, key_dso_identify, key_dso_from_identify,
+key_identify_fn key_tid_identify, key_tgid_identify, key_comm_identify, key_cgroup_id_identify, key_dso_identify, key_dso_from_identify, key_symoff_identify,
 	key_sym_identify, key_sym_from_identify, key_sym_to_identify, key_symbol_size_identify, key_dso_size_identify, key_null_identify, key_parent_identify,
 	key_addr_from_identify, key_addr_identify, key_srcline_identify, key_srcfile_identify, key_srcline_from_identify;
 key_length_fn key_dso_length, key_sym_length;
 key_string_fn key_comm_string, key_dso_string, key_dso_from_string, key_sym_string, key_parent_string, key_srcline_string, key_srcfile_string,
 	key_srcline_from_string;
-key_number_fn key_tid_number, key_tgid_number, key_cgroup_id_number, key_symbol_size_number, key_dso_size_number, key_null_number,
+key_number_fn key_tid_number, key_tgid_number, key_cgroup_id_number, key_symbol_size_number, key_dso_size_number, key_null_number, key_symoff_number,
 	key_sym_from_number, key_sym_to_number, key_addr_from_number, key_addr_number;
-key_text_fn key_pid_text, key_cgroup_id_text, key_dso_text, key_dso_from_text, key_sym_text, key_sym_from_text, key_sym_to_text, key_symbol_size_text,
+key_text_fn key_pid_text, key_cgroup_id_text, key_dso_text, key_dso_from_text, key_symoff_text, key_sym_text, key_sym_from_text, key_sym_to_text, key_symbol_size_text,
 	key_dso_size_text, key_null_text, key_parent_text, key_addr_from_text, key_addr_to_text;
 /* The address an unresolved place is shown with. */
 uint64_t key_place_address(const struct fold_frame *place, bool caller);

@@ -249,6 +249,29 @@ void key_sym_to_text(struct key_context *context, const struct key *key, const s
 	add_symbol(context, source->target, place_level(source->target), source->caller, out);
 }
 
+/* The address in its file: the same in all processes. */
+void key_symoff_identify(const struct key_context *context, const struct key_source *source, uint64_t *words)
+{
+	words[0] = (uintptr_t)dso_name(context, seen(source));
+	words[1] = key_place_address(seen(source), is_raw(source));
+}
+
+int64_t key_symoff_number(struct key_context *context, const struct key *key, const struct key_source *source)
+{
+	return (int64_t)key_place_address(seen(source), is_raw(source));
+}
+
+void key_symoff_text(struct key_context *context, const struct key *key, const struct key_source *source, struct strbuf *out)
+{
+	const struct fold_frame *place = seen(source);
+	uint64_t address = key_place_address(place, false);
+	strbuf_printf(out, "[%c] ", source->level);
+	if (place->symbol)
+		strbuf_printf(out, "%s+0x%lx", place->symbol->name, address - place->symbol->start);
+	else
+		strbuf_printf(out, "%#lx", key_place_address(place, is_raw(source)));
+}
+
 void key_symbol_size_identify(const struct key_context *context, const struct key_source *source, uint64_t *words)
 {
 	const struct symbol *symbol = seen(source)->symbol;

@@ -64,12 +64,20 @@ void stack_ends_sort(struct stack_ends *ends)
 
 /* ---- stacks by frame pointers ---- */
 
+/* Where programs and threads begin: whoever calls these is of no interest. */
+static bool is_named_start(const struct fold_frame *frame)
+{
+	static const char *const starts[] = {"main", "_start", "_dl_start_user", "start_thread", "clone", "clone3", "__clone", "__clone3", "runtime.goexit", "runtime.mstart"};
+	for (size_t i = 0; frame->symbol && i < sizeof(starts) / sizeof(starts[0]); i++)
+		if (!strcmp(frame->symbol->name, starts[i]))
+			return true;
+	return frame->symbol && str_starts_with(frame->symbol->name, "__libc_start");
+}
+
 static bool is_start(struct resolver *resolver, const struct fold_frame *frame)
 {
-	static const char *const starts[] = {"__libc_start", "_start", "start_thread", "clone", "__clone"};
-	for (size_t i = 0; frame->symbol && i < sizeof(starts) / sizeof(starts[0]); i++)
-		if (str_starts_with(frame->symbol->name, starts[i]))
-			return true;
+	if (is_named_start(frame))
+		return true;
 	return frame->map && unwind_is_outermost(resolver, frame->map->dso, map_to_dso(frame->map, frame->ip));
 }
 
@@ -92,6 +100,18 @@ static uint32_t outermost(const struct fold *fold, const struct fold_entry *entr
 	return piece->frame_count ? fold->frame_ids[piece->frames + piece->frame_count - 1] : FOLD_NONE;
 }
 
+enum { BEYOND_START = 8 };
+
+/* Whether the program's or the thread's start is among the outermost frames: what is beyond it, the C library's or garbage, doesn't matter. */
+static bool reaches_start(const struct fold *fold, const struct fold_entry *entry, const bool *starts)
+{
+	const struct fold_piece *piece = &fold->pieces[entry->outer];
+	for (uint32_t i = 0; i < piece->frame_count && i < BEYOND_START; i++)
+		if (starts[fold->frame_ids[piece->frames + piece->frame_count - 1 - i]])
+			return true;
+	return false;
+}
+
 static void prefetch_pieces(const struct fold *fold, size_t index)
 {
 	if (index >= fold->entry_count)
@@ -110,12 +130,19 @@ void stack_ends_add_recorded(struct stack_ends *ends, const struct fold *fold, s
 	struct stacks {
 		uint64_t all, deep;
 	} *stacks = mem_zalloc_array(fold->frame_count + 1, sizeof(*stacks));
+	bool *starts = mem_alloc_array(fold->frame_count + 1, sizeof(*starts));
+	for (size_t i = 0; i < fold->frame_count; i++)
+		starts[i] = is_named_start(&fold->frames[i]);
 	for (size_t i = 0; i < fold->entry_count; i++) {
 		const struct fold_entry *entry = &fold->entries[i];
 		prefetch_pieces(fold, i + AHEAD);
 		uint32_t frame = outermost(fold, entry);
 		if (frame == FOLD_NONE)
 			continue;
+		if (reaches_start(fold, entry, starts)) {
+			stack_ends_add(ends, UNWIND_COMPLETE, NULL, entry->count);
+			continue;
+		}
 		stacks[frame].all += entry->count;
 		if (fold_depth(fold, entry) >= (max_stack ? max_stack : USUAL_DEPTH))
 			stacks[frame].deep += entry->count;
@@ -132,6 +159,7 @@ void stack_ends_add_recorded(struct stack_ends *ends, const struct fold *fold, s
 		if (stacks[id].all > deep)
 			stack_ends_add(ends, reason, dso, stacks[id].all - deep);
 	}
+	free(starts);
 	free(stacks);
 }
 

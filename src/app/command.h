@@ -14,6 +14,7 @@ struct command {
 	/* argv[0] is the command's name. *ret_status becomes the exit status when NULL is returned (0 beforehand). An error is printed by main: exit
 	 * status 129 for ERROR_USAGE (with the usage), else 255 as the kernel's perf does for most failures (-1), unless *ret_status was set. */
 	struct error *(*run)(int argc, char **argv, int *ret_status);
+	const struct config_binding *configuration; /* what presets its options, as run() applies it; or NULL */
 };
 
 /* All commands, sorted by name; ends with NULL. Made by the build. */

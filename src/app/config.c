@@ -1,6 +1,7 @@
 /* Reading and writing of the configuration files (config.h): an INI dialect with quotes, comments and continued lines, read line by line. */
 #include "app/config.h"
 
+#include "app/command.h"
 #include "app/options.h"
 #include "base/cleanup.h"
 #include "base/log.h"
@@ -17,17 +18,22 @@
 
 static const char override_variable[] = "PERF_CONFIG_PARAMETERS";
 
-static void config_set(struct config *config, const char *name, const char *value)
+/* More than the options of any command take. */
+enum { VALUES_MAX = 64 << 10 };
+
+static void config_set(struct config *config, const char *name, const char *value, const char *where)
 {
 	for (size_t i = 0; i < config->entries.len; i++) {
 		struct config_entry *entry = &config->entries.data[i];
 		if (!strcasecmp(entry->name, name)) {
 			free(entry->value);
+			free(entry->where);
 			entry->value = mem_strdup(value);
+			entry->where = mem_strdup(where);
 			return;
 		}
 	}
-	vec_push(&config->entries, (struct config_entry){mem_strdup(name), mem_strdup(value)});
+	vec_push(&config->entries, (struct config_entry){mem_strdup(name), mem_strdup(value), mem_strdup(where)});
 }
 
 /* The value behind "=": outer blanks and comments go, quotes protect both, backslash escapes as in C. */
@@ -148,7 +154,8 @@ static struct error *read_stream(FILE *file, const char *path, struct config *co
 			error = error_new("%s:%u: this is neither [section] nor key = value", path, reader.number);
 		} else if (*line != '[') {
 			cleanup_free char *name = mem_printf("%s.%s", strbuf_str(&section), strbuf_str(&key));
-			config_set(config, name, strbuf_str(&value));
+			cleanup_free char *where = mem_printf("%s:%u", path, reader.number);
+			config_set(config, name, strbuf_str(&value), where);
 		}
 	}
 	strbuf_deinit(&section);
@@ -184,7 +191,7 @@ static void read_overrides(struct config *config)
 		char *equals = strchr(line, '=');
 		if (equals)
 			*equals = '\0';
-		config_set(config, line, equals ? equals + 1 : "true");
+		config_set(config, line, equals ? equals + 1 : "true", "-c");
 		text += len + (text[len] == '\n');
 	}
 }
@@ -239,16 +246,23 @@ void config_close(struct config *config)
 	for (size_t i = 0; i < config->entries.len; i++) {
 		free(config->entries.data[i].name);
 		free(config->entries.data[i].value);
+		free(config->entries.data[i].where);
 	}
 	vec_deinit(&config->entries);
 }
 
-const char *config_get(const struct config *config, const char *name)
+static const struct config_entry *find(const struct config *config, const char *name)
 {
 	for (size_t i = 0; i < config->entries.len; i++)
 		if (!strcasecmp(config->entries.data[i].name, name))
-			return config->entries.data[i].value;
+			return &config->entries.data[i];
 	return NULL;
+}
+
+const char *config_get(const struct config *config, const char *name)
+{
+	const struct config_entry *entry = find(config, name);
+	return entry ? entry->value : NULL;
 }
 
 static bool is_one_of(const char *value, const char *const words[4])
@@ -282,13 +296,28 @@ struct error *config_apply(const struct config_binding *bindings, const struct o
 	struct config config = {0};
 	struct error *error = config_open(&config);
 	for (const struct config_binding *binding = bindings; !error && binding->key; binding++) {
-		const char *value = config_get(&config, binding->key);
-		struct error *wrong = value ? options_set(options, binding->option, mem_strdup(value), values) : NULL;
+		const struct config_entry *entry = find(&config, binding->key);
+		struct error *wrong = entry ? options_set(options, binding->option, mem_strdup(entry->value), values) : NULL;
 		if (wrong) /* not a wrong command line */
-			error = error_new("configuration: %s: %s", binding->key, error_message(wrong));
+			error = error_new("%s: %s: %s", entry->where, binding->key, error_message(wrong));
 		error_free(wrong);
 	}
 	config_close(&config);
+	return error;
+}
+
+struct error *config_check(const char *name, const char *value)
+{
+	struct error *error = NULL;
+	for (const struct command *const *command = command_list; !error && *command; command++)
+		for (const struct config_binding *binding = (*command)->configuration; !error && binding && binding->key; binding++) {
+			if (strcasecmp(binding->key, name) != 0)
+				continue;
+			cleanup_free void *values = mem_zalloc(VALUES_MAX);
+			struct error *wrong = options_set((*command)->options, binding->option, mem_strdup(value), values);
+			error = wrong ? error_new("%s: %s", name, error_message(wrong)) : NULL;
+			error_free(wrong);
+		}
 	return error;
 }
 

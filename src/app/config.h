@@ -18,6 +18,7 @@
 struct config_entry {
 	char *name;  /* "section.key", lower case */
 	char *value; /* "true" for a key without "=" */
+	char *where; /* "FILE:LINE", or "-c" */
 };
 
 /* All zero is empty. */
@@ -50,6 +51,9 @@ struct option;
 /* Sets the options for which the configuration has values, as if they had been typed; call it before options_parse(), so that the command line wins.
  * Values stay allocated until the program ends. */
 struct error *config_apply(const struct config_binding *bindings, const struct option *options, void *values);
+
+/* Whether the commands that `name` gives an option would take the value. */
+struct error *config_check(const char *name, const char *value);
 
 /* The files: freed by the caller; config_user_path() is NULL without HOME. */
 char *config_user_path(void);

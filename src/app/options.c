@@ -3,6 +3,7 @@
  * options_help.c. */
 #include "app/options.h"
 
+#include "app/command.h"
 #include "app/config.h"
 #include "base/number.h"
 #include "base/strbuf.h"
@@ -118,6 +119,25 @@ static void collect_names(const struct option *options, struct strbuf *names, si
 	}
 }
 
+static bool has_long(const struct option *options, const char *name)
+{
+	struct match match = {0};
+	find_long(options, name, strlen(name), 0, &match);
+	return match.exact && match.option->parse != option_refuse;
+}
+
+/* "report, script and trace" if it is theirs. */
+static void add_commands_with(const char *name, struct strbuf *out)
+{
+	VEC(const char *) found = {0};
+	for (const struct command *const *command = command_list; *command; command++)
+		if ((*command)->options && has_long((*command)->options, name))
+			vec_push(&found, (*command)->name);
+	for (size_t i = 0; i < found.len; i++)
+		strbuf_printf(out, "%sperf %s", !i ? "" : i + 1 < found.len ? ", " : " and ", found.data[i]);
+	vec_deinit(&found);
+}
+
 static struct error *unknown_option(const struct parser *parser, const char *word, size_t len)
 {
 	struct strbuf names = {0};
@@ -129,14 +149,18 @@ static struct error *unknown_option(const struct parser *parser, const char *wor
 		vec_push(&list, name);
 	char *wanted = mem_strndup(word, len);
 	const char *nearest = str_nearest(wanted, list.data, list.len);
-	struct strbuf safe = {0};
+	struct strbuf safe = {0}, others = {0};
 	text_add_safe(&safe, wanted, len);
+	add_commands_with(wanted, &others);
 	struct error *error;
-	if (nearest)
+	if (others.len)
+		error = error_new_kind(ERROR_USAGE, "unknown option --%s; it is one of %s", strbuf_str(&safe), strbuf_str(&others));
+	else if (nearest)
 		error = error_new_kind(ERROR_USAGE, "unknown option --%s; did you mean --%s?", strbuf_str(&safe), nearest);
 	else
 		error = error_new_kind(ERROR_USAGE, "unknown option --%s", strbuf_str(&safe));
 	strbuf_deinit(&safe);
+	strbuf_deinit(&others);
 	free(wanted);
 	vec_deinit(&list);
 	strbuf_deinit(&names);

@@ -85,7 +85,7 @@ static unsigned int terminal_columns(void)
 static void run_pager(const char *command_line, int input)
 {
 	dup2(input, STDIN_FILENO);
-	setenv("LESS", "FRX", 0);
+	setenv("LESS", "FRSX", 0); /* -S: rows of a table stay one line */
 	setenv("LV", "-c", 0);
 	if (strpbrk(command_line, " \t|;&<>$\"'\\*?()"))
 		execlp("sh", "sh", "-c", command_line, (char *)NULL);

@@ -249,6 +249,16 @@ const char *str_nearest(const char *word, const char *const *names, size_t count
 	return nearest;
 }
 
+const char *str_nearest_part(const char *word, const char *const *names, size_t count)
+{
+	enum { PART_MIN = 3 };
+	const char *found = NULL;
+	for (size_t i = 0; strlen(word) >= PART_MIN && i < count; i++)
+		if (strstr(names[i], word) && (!found || strlen(names[i]) < strlen(found)))
+			found = names[i];
+	return found ? found : str_nearest(word, names, count);
+}
+
 void text_add_wrapped(struct strbuf *out, const char *text, unsigned int indent, unsigned int at, unsigned int columns)
 {
 	while (*text) {

@@ -38,3 +38,5 @@ bool str_has_glob(const char *pattern);
 unsigned int str_distance(const char *a, const char *b);
 /* The nearest of `count` names to `word`, or NULL when none is near. */
 const char *str_nearest(const char *word, const char *const *names, size_t count);
+/* The same, but the shortest name that has the whole word in it goes before: "awesome" for "make_awesome". */
+const char *str_nearest_part(const char *word, const char *const *names, size_t count);

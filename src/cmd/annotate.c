@@ -36,7 +36,7 @@ struct annotate_command {
 	const char *cpus, *time;
 	enum group_choice group;
 	double percent_limit;
-	bool skip_missing, dump;
+	bool skip_missing, skip_empty, dump;
 	bool samples, period;
 	bool print_lines, full_paths, source, raw, compact;
 	struct percent_type {
@@ -117,6 +117,7 @@ static const struct option annotate_options[] = {
 	OPTION_STRING(0, "time", TYPE, time, "FROM,TO", "samples of these seconds; or 10%-20%, 10%/2"),
 	OPTION_CUSTOM_FLAGS(0, "percent-limit", TYPE, percent_limit, "PERCENT", "leave out functions below it", option_percent, OPTION_NO_NEGATION),
 	OPTION_FLAG(0, "skip-missing", TYPE, skip_missing, "say nothing of functions without code"),
+	OPTION_FLAG(0, "skip-empty", TYPE, skip_empty, "no columns for events of a group that have no samples"),
 	OPTION_CUSTOM_FLAGS(0, "group", TYPE, group, NULL, "all events side by side (default: those that were recorded as a group; --no-group)", parse_group, OPTION_NO_ARGUMENT),
 	OPTION_HEADING("What is shown"),
 	OPTION_CUSTOM_FLAGS(0, "percent-type", TYPE, percent_type, "TYPE", "local-period (default), local-hits: shares of the function; global-period, global-hits: of the recording", parse_percent_type, OPTION_NO_NEGATION),
@@ -218,7 +219,7 @@ static struct error *nothing_found(const struct work *work)
 	const char **names = mem_alloc_array(annotate->function_count, sizeof(*names));
 	for (size_t i = 0; i < annotate->function_count; i++)
 		names[i] = annotate->functions[i].symbol->name;
-	const char *nearest = str_nearest(wanted, names, annotate->function_count);
+	const char *nearest = str_nearest_part(wanted, names, annotate->function_count);
 	struct error *error = error_new("no function called '%s' has samples%s%s%s", wanted, nearest ? "; do you mean '" : "",
 					nearest ? nearest : "; 'perf report -s sym' lists those that have", nearest ? "'?" : "");
 	free(names);
@@ -313,8 +314,21 @@ static struct error *show_function(struct work *work, const struct annotate_func
 	return error;
 }
 
-static struct error *show_set(struct work *work, const struct event_set *set)
+/* --skip-empty: the events of a group that have samples; all when none has. */
+static void leave_out_empty(const struct work *work, struct event_set *set)
 {
+	size_t kept = 0;
+	for (size_t i = 0; i < set->events.len; i++)
+		if (work->annotate->totals[set->events.data[i]->index].samples)
+			set->events.data[kept++] = set->events.data[i];
+	if (kept)
+		set->events.len = kept;
+}
+
+static struct error *show_set(struct work *work, struct event_set *set)
+{
+	if (work->command->skip_empty)
+		leave_out_empty(work, set);
 	unsigned int *events = mem_alloc_array(set->events.len, sizeof(*events));
 	for (size_t i = 0; i < set->events.len; i++)
 		events[i] = set->events.data[i]->index;
@@ -412,4 +426,4 @@ static struct error *run(int argc, char **argv, int *ret_status)
 }
 
 static const char *const usage[] = {"[-i FILE] [-s FUNCTION] [OPTIONS] [FUNCTION]", NULL};
-const struct command cmd_annotate = {"annotate", "Show what each instruction and source line of a function costs", usage, annotate_options, run};
+const struct command cmd_annotate = {"annotate", "Show what each instruction and source line of a function costs", usage, annotate_options, run, configuration};

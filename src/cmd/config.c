@@ -106,6 +106,9 @@ static struct error *change(const char *path, const char *assignment)
 {
 	size_t len = strcspn(assignment, "=");
 	cleanup_free char *name = mem_strndup(assignment, len);
+	struct error *error = config_check(name, assignment + len + 1);
+	if (error)
+		return error;
 	warn_if_unknown(name);
 	return config_write(path, name, assignment + len + 1);
 }

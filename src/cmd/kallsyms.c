@@ -75,8 +75,10 @@ static void print_one(const struct found *one)
 	printf("%#llx-%#llx (%#llx-%#llx)\n", start, end, start, end);
 }
 
-static void print(const struct search *search)
+/* Returns whether all were found. */
+static bool print(const struct search *search)
 {
+	bool all = true;
 	for (int i = 0; i < search->count; i++) {
 		bool any = false;
 		for (size_t at = 0; at < search->found.len; at++)
@@ -86,7 +88,9 @@ static void print(const struct search *search)
 			}
 		if (!any)
 			printf("%s: not found\n", search->names[i]);
+		all &= any;
 	}
+	return all;
 }
 
 static struct error *explain_hidden(void)
@@ -115,8 +119,8 @@ static struct error *run(int argc, char **argv, int *ret_status)
 		error = explain_hidden();
 	if (!error)
 		error = kallsyms_visit(KALLSYMS, find_end, &search);
-	if (!error)
-		print(&search);
+	if (!error && !print(&search))
+		*ret_status = 255; /* as the kernel's perf */
 	for (size_t i = 0; i < search.found.len; i++)
 		free(search.found.data[i].module);
 	vec_deinit(&search.found);

@@ -9,6 +9,8 @@
 #include "app/config.h"
 #include "app/command.h"
 #include "app/pager.h"
+#include "base/cleanup.h"
+#include "base/mem.h"
 #include "base/number.h"
 #include "base/text.h"
 #include "cmd/dumping.h"
@@ -16,10 +18,12 @@
 #include "perfdata/features_print.h"
 #include "view/view.h"
 
+#include <fcntl.h>
 #include <linux/perf_event.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* What the recording has decides the defaults. */
 static struct error *look_at_recording(struct report *report)
@@ -217,13 +221,15 @@ static struct error *show_tables(struct report *report)
 		error = make_fold(report);
 	if (error)
 		return error;
-	pager_start("report");
+	/* Before the pager: whoever leaves it after a look has seen them. */
+	report_hints(report);
 	if (!report->fold->entry_count) {
 		const uint64_t *counts = report->session->record_counts;
 		fprintf(stderr, "The recording has no samples%s%s.\n", counts[RECORD_SAMPLE] ? " that pass the filter" : "",
 			counts[RECORD_STAT] ? ", but counts: perf stat report -i FILE shows them" : "");
 		return NULL;
 	}
+	pager_start("report");
 	if (report->options->format && !strcmp(report->options->format, "folded"))
 		return show_folded(report);
 	print_top(report);
@@ -307,10 +313,6 @@ static struct error *show(struct report *report)
 	error = show_tables(report);
 	if (!error && options->show_threads)
 		report_threads(report->session, options->raw_counts);
-	if (!error) {
-		fflush(stdout);
-		report_hints(report);
-	}
 	return error;
 }
 
@@ -331,12 +333,32 @@ static void report_deinit(struct report *report)
 	opening_end(&report->opening);
 }
 
+/* What stands in the place of a function's name may be the file itself. */
+static bool is_recording(const char *word)
+{
+	static const char *const magics[] = {"PERFILE2", "2ELIFREP", "PERFFILE"};
+	char begun[8] = "";
+	cleanup_free char *data = mem_printf("%s/data", word);
+	cleanup_close int fd = open(word, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	if (fd < 0)
+		return false;
+	if (read(fd, begun, sizeof(begun)) != sizeof(begun))
+		return !access(data, R_OK);
+	for (size_t i = 0; i < sizeof(magics) / sizeof(magics[0]); i++)
+		if (!memcmp(begun, magics[i], sizeof(begun)))
+			return true;
+	return false;
+}
+
 static struct error *use_words(int words, char **argv, struct report_options *options)
 {
-	if (words == 1 && !options->symbol_filter)
-		options->symbol_filter = argv[0];
-	else if (words)
-		return error_new_kind(ERROR_USAGE, "'%s' is not understood", argv[words > 1]);
+	int used = 0;
+	if (words > used && !options->input.input && is_recording(argv[used]))
+		options->input.input = argv[used++];
+	if (words > used && !options->symbol_filter)
+		options->symbol_filter = argv[used++];
+	if (words > used)
+		return error_new_kind(ERROR_USAGE, "'%s' is not understood: one recording and one part of a function's name are taken", argv[used]);
 	return NULL;
 }
 
@@ -376,4 +398,4 @@ static struct error *run(int argc, char **argv, int *ret_status)
 }
 
 static const char *const usage[] = {"[-i FILE] [-s KEY,…] [-g STYLE] [OPTIONS]", NULL};
-const struct command cmd_report = {"report", "Show where time went: tables and call graphs of a recording", usage, report_option_table, run};
+const struct command cmd_report = {"report", "Show where time went: tables and call graphs of a recording", usage, report_option_table, run, report_configuration};

@@ -130,5 +130,7 @@ void report_tasks(const struct session *session, bool with_maps);
 void report_threads(const struct session *session, bool raw);
 /* report_hint.c: which files lacked symbols, losses, trouble. */
 void report_hints(struct report *report);
+/* report_names.c: names of filters that nothing in the recording has, and the nearest that it has. */
+void report_names_hint(const struct report *report);
 /* For --stats=stacks: where stacks end, on standard output, in a few lines. */
 struct error *report_stack_stats(struct report *report);

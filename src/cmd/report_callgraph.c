@@ -68,6 +68,9 @@ struct error *callgraph_choice_parse(const struct option *option, const char *ar
 		double number;
 		if (apply_word(choice, word))
 			continue;
+		if (!strcmp(word, "fp") || !strcmp(word, "dwarf") || !strcmp(word, "lbr"))
+			return error_new_kind(ERROR_USAGE, "'%s' is a way to record stacks: perf record --call-graph %s; here -g says how they are shown, such as "
+							   "-g caller", word, word);
 		if (!number_parse_double(word, &number) || number < 0)
 			return error_new_kind(ERROR_USAGE, "'%s' is not understood: a style (graph, fractal, flat, folded, none), a percentage, a number of "
 							   "entries, caller or callee, function or address, percent, period or count", word);

@@ -1,8 +1,9 @@
-/* perf report: what a person should know after the table: which files lacked symbols and what mends it, what was lost, what was wrong with
+/* perf report: what a person should know before the table: which files lacked symbols and what mends it, what was lost, what was wrong with
  * the recording. One sentence each, on standard error. */
 #include "cmd/report.h"
 
 #include "analysis/stack_ends.h"
+#include "app/hint.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "symbol/remedy.h"
@@ -11,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { MOST_ENDS = 12 };
 
@@ -96,7 +98,7 @@ static void stacks_hint(struct report *report)
 	find_ends(report, report->fold, &ends);
 	if (ends.early * 50 >= ends.stacks && ends.early) {
 		struct strbuf text = {0};
-		strbuf_printf(&text, "%.0f%% of the stacks end early: ", 100.0 * (double)ends.early / (double)ends.stacks);
+		strbuf_printf(&text, "%.0f%% of the stacks end early, before main() or the start of their thread: ", 100.0 * (double)ends.early / (double)ends.stacks);
 		for (size_t i = 0; i < ends.list.len && i < 3 && (!i || ends.list.data[i].count * 50 >= ends.stacks); i++) {
 			strbuf_add_str(&text, i ? "; " : "");
 			add_end(report, &ends, &ends.list.data[i], &text);
@@ -136,9 +138,12 @@ void report_hints(struct report *report)
 {
 	if (report->options->output.quiet)
 		return;
-	if (report->fold && !report->branch_mode)
+	bool wanted = hint_is_wanted(STDERR_FILENO);
+	if (report->fold && report->fold->entry_count)
+		report_names_hint(report);
+	if (wanted && report->fold && !report->branch_mode)
 		symbol_hint(report);
-	if (report->fold && !report->branch_mode && report->fold->ends)
+	if (wanted && report->fold && !report->branch_mode && report->fold->ends)
 		stacks_hint(report);
 	opening_warn(&report->opening);
 }

@@ -33,9 +33,10 @@ static const struct key *by_name(const char *name)
 static struct error *unknown_key(const char *name, const char *option)
 {
 	struct strbuf names = {0};
+	const char *near = key_nearest(name);
 	key_names(&names, 2, 100);
-	struct error *error = error_new_kind(ERROR_USAGE, "%s: there is no key '%s'; the keys are\n  %s\nand fields of recorded tracepoints", option, name,
-					     strbuf_str(&names));
+	struct error *error = error_new_kind(ERROR_USAGE, "%s: there is no key '%s'%s%s%s. The keys are\n%s\nand fields of recorded tracepoints", option, name,
+					     near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "", strbuf_str(&names));
 	strbuf_deinit(&names);
 	return error;
 }
@@ -48,6 +49,8 @@ static struct error *check_refused(const char *name, const char *option)
 		if (!strcmp(name, types[i]))
 			return error_new_kind(ERROR_USAGE, "%s %s: types of data aren't told from instructions; 'event' is the name of the event, "
 							   "'symbol_daddr' with --mem-mode the variable", option, name);
+	if (!strcmp(name, "simd"))
+		return error_new_kind(ERROR_USAGE, "%s simd: only hardware traces (Arm SPE) tell it, and these aren't decoded", option);
 	return NULL;
 }
 

@@ -1,5 +1,7 @@
 """perf report as scripts written for the kernel's perf call it: the same words, the same answers."""
+import os
 import pathlib
+import pty
 import re
 import shutil
 import subprocess
@@ -218,3 +220,132 @@ def test_where_stacks_end_in_a_few_lines(perf, program, tmp_path):
     assert len(lines) <= 15 and "465 of 465" in lines[0]
     assert sum(int(line.split()[0]) for line in lines[1:]) == 465 and "lib29.so" in lines[1] and "19 other places" in lines[-1]
     assert "early" not in "\n".join(text_of(perf, tmp_path / "perf.data", "--stats"))
+
+
+def on_terminal(perf, *words, **environment):
+    """What a terminal gets on which the pager marks its lines."""
+    master, slave = pty.openpty()
+    names = {key: value for key, value in os.environ.items() if key != "LESS"}
+    with subprocess.Popen([str(perf), *map(str, words)], stdin=subprocess.DEVNULL, stdout=slave, stderr=slave, env={**names, "TERM": "xterm", **environment}) as process:
+        os.close(slave)
+        got = b""
+        while True:
+            try:
+                piece = os.read(master, 65536)
+            except OSError:
+                break
+            if not piece:
+                break
+            got += piece
+        process.wait(timeout=60)
+    os.close(master)
+    return got.decode(errors="replace").replace("\r", "")
+
+
+@pytest.fixture(scope="module")
+def cut(program):
+    """Stacks that don't reach the start of their thread."""
+    text = HEAD + "mmap2 pid=7 tid=7 addr=0x401000 len=0x1000 pgoff=0x1000 time=2 prot=5 flags=2 name=/nowhere/lib.so\n"
+    text += "".join(f"sample ip=0x401010 pid=7 tid=7 time={10 + i} period=1 chain=user,0x401010\n" for i in range(100))
+    path = program.parent / "cut.data"
+    path.write_bytes(recording.Maker(text).make())
+    return path
+
+
+def test_hints_come_before_the_pager(perf, cut):
+    """So that they stay when the pager is left; and a program that reads standard error gets none."""
+    shown = [line for line in on_terminal(perf, "report", "-i", cut, PERF_PAGER="sed s/^/P:/").splitlines() if line]
+    hints = [i for i, line in enumerate(shown) if "end early" in line or "no function name" in line]
+    first = next(i for i, line in enumerate(shown) if line.startswith("P:"))
+    assert len(hints) == 2 and max(hints) < first and not any(line.startswith("P:") for line in shown[:first]), shown
+    assert all(line.startswith("P:") for line in shown[first:]), shown
+    assert perf("report", "-i", cut).stderr == ""
+    assert "end early" in perf("report", "-i", cut, "-v").stderr
+
+
+def test_the_pager_cuts_long_lines(perf, cut):
+    pager = "cat >/dev/null; echo LESS=$LESS."
+    assert re.search(r"LESS=\w*S\w*\.", on_terminal(perf, "report", "-i", cut, PERF_PAGER=pager))
+    assert "LESS=R." in on_terminal(perf, "report", "-i", cut, PERF_PAGER=pager, LESS="R")
+
+
+def test_stacks_that_reach_main_are_whole(perf, program, tmp_path):
+    """Whatever lies beyond it."""
+    symbols = subprocess.run(["nm", program], check=True, capture_output=True, text=True).stdout
+    at = {name: int(re.search(rf"(\w+) T {name}\n", symbols)[1], 16) + 4 for name in ("main", "hot")}
+    text = HEAD + f"mmap2 pid=7 tid=7 addr=0x401000 len=0x1000 pgoff=0x1000 time=2 prot=5 flags=2 name={program}\n"
+    for i in range(90):
+        text += f"sample ip={at['hot']:#x} pid=7 tid=7 time={10 + i} period=1 chain=user,{at['hot']:#x},{at['main']:#x},0x7f0000001234,0x12\n"
+    for i in range(10):
+        text += f"sample ip={at['hot']:#x} pid=7 tid=7 time={200 + i} period=1 chain=user,{at['hot']:#x},0x7f0000001234\n"
+    (tmp_path / "perf.data").write_bytes(recording.Maker(text).make())
+    assert "Stacks that end early: 10 of 100" in perf("report", "--stats=stacks", "-i", tmp_path / "perf.data").stdout
+    assert "10% of the stacks end early, before main() or the start of their thread" in perf("report", "-v", "-i", tmp_path / "perf.data").stderr
+
+
+@pytest.mark.parametrize("words,said", [("-c prgo", "'prog'"), ("-d progg", "'prog'"), ("-S sys_wrok", "'sys_work'"), ("-S work", "'sys_work'"), ("--symbol-filter wram", "'warm'"),
+                                        ("-c main,prog", "main")])
+def test_names_that_nothing_has(perf, chains, words, said):
+    done = perf("report", "-i", chains, *words.split())
+    assert done.returncode == 0 and "nothing in the recording matches" in done.stderr and said in done.stderr
+    assert "nothing" not in perf("report", "-i", chains, *words.split(), "-q").stderr
+
+
+@pytest.mark.parametrize("words", ["-c prog", "-d prog", "-S sys_work,warm", "--symbol-filter war"])
+def test_names_that_are_there(perf, chains, words):
+    assert perf("report", "-i", chains, *words.split()).stderr == ""
+
+
+def test_the_recording_without_its_option(perf, chains, tmp_path):
+    assert perf("report", chains).stdout == perf("report", "-i", chains).stdout
+    assert perf("report", chains, "warm").stdout == perf("report", "-i", chains, "--symbol-filter", "warm").stdout
+    assert perf("report", "-i", chains, "warm").stdout == perf("report", "-i", chains, "--symbol-filter", "warm").stdout
+    (tmp_path / "warm").write_text("a file that is no recording")
+    assert perf("report", "-i", chains, "warm", cwd=tmp_path).stdout == perf("report", "-i", chains, "--symbol-filter", "warm").stdout
+
+
+@pytest.mark.parametrize("words,said", [("report -g dwarf", "perf record --call-graph dwarf"), ("report -s smbol", "did you mean 'symbol'"), ("report -F sampel", "did you mean 'sample'"),
+                                        ("annotate --max-stack 3", "perf report"), ("annotate mian", "'main'"), ("annotate -s ain", "'main'"),
+                                        ("report -s simd", "hardware traces")])
+def test_mistakes_are_named(perf, chains, words, said):
+    done = perf(words.split()[0], "-i", chains, *words.split()[1:])
+    assert done.returncode and said in done.stderr, done.stderr
+
+
+def test_keys_stand_in_columns(perf, chains):
+    lines = [line for line in perf("report", "-i", chains, "-s", "nosuchkey").stderr.splitlines() if line.startswith("  ")]
+    starts = [{m.start() for m in re.finditer(r"(?<= )\S", line)} for line in lines]
+    assert len(lines) > 5 and all(len(line) <= 100 for line in lines) and all(start <= starts[0] for start in starts)
+
+
+def test_values_of_the_configuration(perf, chains, tmp_path):
+    config = tmp_path / "config"
+    refused = perf("config", "report.percent-limit=5x", env={**os.environ, "PERF_CONFIG": str(config)})
+    assert refused.returncode and "report.percent-limit" in refused.stderr and "5x" in refused.stderr and not config.exists()
+    assert perf("config", "report.percent-limit=5", env={**os.environ, "HOME": str(tmp_path)}).returncode == 0
+    config.write_text("[report]\n\tchildren = true\n\tpercent-limit = 5x\n")
+    done = perf("report", "-i", chains, env={**os.environ, "PERF_CONFIG": str(config)})
+    assert done.returncode and f"{config}:3: report.percent-limit: " in done.stderr
+
+
+def test_a_symbol_that_is_not_there_is_a_failure(perf):
+    done = perf("kallsyms", "nosuchsymbol_at_all")
+    assert done.returncode, done.stdout
+
+
+WEIGHTS = HEAD.replace("PERIOD|CALLCHAIN", "PERIOD|WEIGHT_STRUCT") + "".join(
+    f"sample ip=0x401010 pid=7 tid=7 time={10 + i} period=1 weight=30 ins_lat=7 p_stage={i % 2 + 4}\n" for i in range(10))
+
+
+def test_keys_of_weights(perf, tmp_path):
+    (tmp_path / "perf.data").write_bytes(recording.Maker(WEIGHTS).make())
+
+    def rows(keys):
+        return sorted(line.split()[1:] for line in text_of(perf, tmp_path / "perf.data", "-s", keys) if "%" in line)
+    assert rows("weight1,weight2,weight3") == [["30", "7", "4"], ["30", "7", "5"]]
+    assert rows("local_retire_lat,retire_lat") == [["4", "20"], ["5", "25"]]
+
+
+def test_key_of_a_symbol_and_the_distance_from_its_start(perf, chains):
+    rows = [line.split()[-1] for line in text_of(perf, chains, "-s", "symoff", "--no-children", "-g", "none") if "%" in line]
+    assert sorted(rows) == ["hot+0x4", "main+0x4"]

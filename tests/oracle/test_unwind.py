@@ -168,8 +168,8 @@ def test_tells_that_the_copy_was_too_short(perf, live, tmp_path, shadow_program)
         pytest.skip("too few samples: this machine is too busy")
     assert few > stacks_all / 3
     assert "the copied stack was too short (" in lines[0] and lines[0].endswith(": record with --call-graph dwarf,2048)"), lines
-    hint = perf("report", "--stdio", "-i", data).stderr
-    assert "of the stacks end early: the copied stack was too short (" in hint, hint
+    hint = perf("report", "--stdio", "-v", "-i", data).stderr
+    assert "of the stacks end early, before main() or the start of their thread: the copied stack was too short (" in hint, hint
     record(perf, data, 16384, 999, shadow_program, "300")
     few, stacks_all, lines = early(perf, data)
     assert few * 20 <= stacks_all, lines

@@ -6,6 +6,7 @@
 #include "app/hint.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "kernel/mend.h"
 #include "symbol/remedy.h"
 
 #include <inttypes.h>
@@ -63,6 +64,29 @@ static void symbol_hint(struct report *report)
 		strbuf_deinit(&remedy);
 	}
 	free(lacking);
+}
+
+/* Samples of the kernel in a recording that doesn't tell where the kernel lay: whoever recorded wasn't allowed to see it. */
+static void hidden_kernel(const struct report *report)
+{
+	const struct fold *fold = report->fold;
+	const struct machine *machine = report->session->machine;
+	uint64_t all = 0, hidden = 0;
+	if (machine->kernel && machine->kernel_reloc_address)
+		return;
+	for (size_t i = 0; i < fold->entry_count; i++) {
+		const struct fold_frame *frame = &fold->frames[fold->entries[i].leaf];
+		all += fold->entries[i].count;
+		if (fold->entries[i].cpumode == CPUMODE_KERNEL && !frame->symbol)
+			hidden += fold->entries[i].count;
+	}
+	if (!hidden)
+		return;
+	struct strbuf remedy = {0};
+	mend_kernel_addresses(&remedy);
+	log_warning("%.0f%% of the samples are the kernel's, without names: it hid its addresses while this was recorded (kernel.kptr_restrict). Record as root, or after:  %s",
+		    100.0 * (double)hidden / (double)all, strbuf_str(&remedy));
+	strbuf_deinit(&remedy);
 }
 
 /* "no unwind information (libfoo.so, 12%: install libfoo-dbgsym)". */
@@ -139,6 +163,8 @@ void report_hints(struct report *report)
 	if (report->options->output.quiet)
 		return;
 	bool wanted = hint_is_wanted(STDERR_FILENO);
+	if (report->fold && !report->branch_mode)
+		hidden_kernel(report);
 	if (report->fold && report->fold->entry_count)
 		report_names_hint(report);
 	if (wanted && report->fold && !report->branch_mode)

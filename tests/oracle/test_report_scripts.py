@@ -349,3 +349,33 @@ def test_keys_of_weights(perf, tmp_path):
 def test_key_of_a_symbol_and_the_distance_from_its_start(perf, chains):
     rows = [line.split()[-1] for line in text_of(perf, chains, "-s", "symoff", "--no-children", "-g", "none") if "%" in line]
     assert sorted(rows) == ["hot+0x4", "main+0x4"]
+
+
+def test_a_recording_without_the_kernels_addresses(perf, cut, tmp_path):
+    """Says so first, whatever other names are missing."""
+    text = cut_text = HEAD + "mmap2 pid=7 tid=7 addr=0x401000 len=0x1000 pgoff=0x1000 time=2 prot=5 flags=2 name=/nowhere/lib.so\n"
+    text += "".join(f"sample misc=1 ip=0xffffffff81234560 pid=7 tid=7 time={10 + i} period=1 chain=kernel,0xffffffff81234560\n" for i in range(94))
+    text += "".join(f"sample ip=0x401010 pid=7 tid=7 time={110 + i} period=1 chain=user,0x401010\n" for i in range(6))
+    (tmp_path / "perf.data").write_bytes(recording.Maker(text).make())
+    said = perf("report", "-i", tmp_path / "perf.data", "-v").stderr.splitlines()
+    assert "94% of the samples are the kernel's" in said[0] and "kptr_restrict" in said[0] and "sysctl" in said[0], said
+    assert any("/nowhere/lib.so" in line for line in said[1:])
+    (tmp_path / "user.data").write_bytes(recording.Maker(cut_text + "sample ip=0x401010 pid=7 tid=7 time=110 period=1 chain=user,0x401010\n").make())
+    assert "kptr_restrict" not in perf("report", "-i", tmp_path / "user.data", "-v").stderr
+
+
+def test_names_of_this_kernel_are_no_names_of_another(perf, tmp_path):
+    """Where the recording tells its release alone."""
+    with open("/proc/kallsyms", encoding="ascii") as file:
+        found = next((line.split() for line in file if line.split()[1] in "tT" and line.split()[2] == "vfs_read"), None)
+    if not found or int(found[0], 16) == 0:
+        pytest.skip("the kernel hides its addresses")
+    address = int(found[0], 16)
+
+    def names(release):
+        text = f"feature osrelease {release}\n" + HEAD
+        text += f"mmap pid=-1 tid=0 misc=1 addr={address & ~0xfffff:#x} len=0x2000000 pgoff={address & ~0xfffff:#x} time=0 name=[kernel.kallsyms]_text\n"
+        text += f"sample misc=1 ip={address + 8:#x} pid=7 tid=7 time=10 period=1 chain=kernel,{address + 8:#x}\n"
+        (tmp_path / "perf.data").write_bytes(recording.Maker(text).make())
+        return "\n".join(text_of(perf, tmp_path / "perf.data", "-s", "sym", "-g", "none"))
+    assert "vfs_read" not in names("5.4.0-other") and f"{address + 8:#x}" in names("5.4.0-other")

@@ -379,3 +379,16 @@ def test_names_of_this_kernel_are_no_names_of_another(perf, tmp_path):
         (tmp_path / "perf.data").write_bytes(recording.Maker(text).make())
         return "\n".join(text_of(perf, tmp_path / "perf.data", "-s", "sym", "-g", "none"))
     assert "vfs_read" not in names("5.4.0-other") and f"{address + 8:#x}" in names("5.4.0-other")
+
+
+@pytest.mark.parametrize("words", ["--no-children -g caller --max-stack 20", "--no-children -g callee --max-stack 20", "--max-stack 20", "-G --no-children --max-stack 5"])
+def test_chains_deeper_than_the_limit(perf, oracle, tmp_path, words):
+    """Callers first keeps the outermost frames, callees first the innermost."""
+    text = HEAD + "mmap2 pid=7 tid=7 addr=0x401000 len=0x10000 pgoff=0x1000 time=2 prot=5 flags=2 name=/nowhere/lib.so\n"
+    for i in range(10):
+        user = "user," + ",".join(hex(0x401010 + 16 * frame) for frame in range(30 + i))
+        text += f"sample ip=0x401010 pid=7 tid=7 time={10 + i} period=1 chain={user}\n"
+        text += f"sample misc=1 ip=0xffffffff81000010 pid=7 tid=7 time={50 + i} period=1 chain=kernel,0xffffffff81000010,0xffffffff81000050,{user}\n"
+    (tmp_path / "perf.data").write_bytes(recording.Maker(text).make())
+    ours = text_of(perf, tmp_path / "perf.data", *words.split())
+    assert ours == text_of(oracle, tmp_path / "perf.data", *words.split()) and len(ours) > 10

@@ -112,23 +112,6 @@ static size_t count_records(const struct strbuf *records, uint32_t type)
 	return count;
 }
 
-static uint64_t thread_time_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
-
-static void compute(void *context)
-{
-	uint64_t end = thread_time_ns() + *(uint64_t *)context;
-
-	while (thread_time_ns() < end)
-		for (volatile int i = 0; i < 1000; i++)
-			;
-}
-
 /* Samples by the clock: as many as were asked for in the time that we computed, and never more. Where a hypervisor takes the CPU away,
  * ticks are missing: the best of some tries counts. */
 static void sampling_frequency(struct check *check)
@@ -143,7 +126,7 @@ static void sampling_frequency(struct check *check)
 	attr.sample_type = PERF_SAMPLE_IP;
 	for (int i = 0; i < TRIES && best < EXPECTED * 7 / 10; i++) {
 		struct strbuf records = {0};
-		int status = measure_records(&attr, -1, 16, compute, &spin, &records);
+		int status = measure_records(&attr, -1, 16, measure_spin, &spin, &records);
 		size_t samples = count_records(&records, PERF_RECORD_SAMPLE);
 		strbuf_deinit(&records);
 		if (!check_opened(check, status, &attr, "task-clock"))

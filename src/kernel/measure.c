@@ -110,19 +110,19 @@ void measure_call_getppid(void *context)
 		syscall(SYS_getppid);
 }
 
-static uint64_t now_ns(void)
+static uint64_t thread_time_ns(void)
 {
 	struct timespec now;
 
-	clock_gettime(CLOCK_MONOTONIC, &now);
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
 	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
 void measure_spin(void *context)
 {
-	uint64_t end = now_ns() + *(uint64_t *)context;
+	uint64_t end = thread_time_ns() + *(uint64_t *)context;
 
-	while (now_ns() < end)
+	while (thread_time_ns() < end)
 		for (volatile int i = 0; i < 1000; i++)
 			;
 }

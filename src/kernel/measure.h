@@ -35,7 +35,7 @@ const struct perf_event_header *measure_find(const struct strbuf *records, size_
 void measure_touch_pages(void *context);
 /* Calls getppid() `*(size_t *)context` times. */
 void measure_call_getppid(void *context);
-/* Computes for `*(uint64_t *)context` nanoseconds. */
+/* Computes for `*(uint64_t *)context` nanoseconds of the thread's own time, however long it has to wait for a CPU. */
 void measure_spin(void *context);
 
 /* Keeps the calling thread, and children that it makes, on one CPU. */

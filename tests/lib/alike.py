@@ -1,8 +1,9 @@
 """What counts as the same when our text of a recording is compared, line by line, with that of the kernel's perf 6.1.
 
-Two things may differ. Linkage stubs have no names in the kernel's perf outside of .plt (.plt.got, .plt.sec), nor where a program's symbol _init seems to go on
+Three things may differ. Linkage stubs have no names in the kernel's perf outside of .plt (.plt.got, .plt.sec), nor where a program's symbol _init seems to go on
 to the end of .plt: where it says [unknown] or _init, ours may name a function's @plt. And recordings of the whole machine have programs in them that nobody
-holds fast: when a frame's file is gone, one of the two may have come in time to read its symbols.
+holds fast: when a frame's file is gone, one of the two may have come in time to read its symbols. And in generated code of such programs ours reads the jitdump, which
+the kernel's perf does only after inject --jit.
 """
 import itertools
 import os
@@ -10,6 +11,8 @@ import re
 
 UNNAMED = re.compile(r"(\[unknown\]|\b_init(?:\+0x[0-9a-f]+)?(?!\S))")
 STUB = r"\S.*?@plt(?:\+0x[0-9a-f]+)?"
+MAP_OF_CODE = re.compile(r"(.*\s[0-9a-f]+) .*\(/tmp/perf-\d+\.map\)")
+JITDUMP = re.compile(r"(.*?\s[0-9a-f]+) .*\(\S*/jit-\d+\.dump\)")
 FRAME = re.compile(r"(.*\s[0-9a-f]+) .* \((/.*)\)")
 HEAD = re.compile(r"(?:\[(\d+)\] +)?(\d+\.\d+): ")
 
@@ -24,6 +27,9 @@ def line(theirs, ours):
         parts = UNNAMED.split(theirs)
         if re.fullmatch("".join(f"(?:{re.escape(part)}|{STUB})" if i % 2 else re.escape(part) for i, part in enumerate(parts)), ours):
             return True
+    a, b = MAP_OF_CODE.fullmatch(theirs), JITDUMP.fullmatch(ours)
+    if a and b and ours.startswith(f"{a[1]} "):
+        return True
     a, b = FRAME.fullmatch(theirs), FRAME.fullmatch(ours)
     return bool(a and b and a[1] == b[1] and not os.path.exists(a[2]) and not os.path.exists(b[2]))
 

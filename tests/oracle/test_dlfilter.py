@@ -10,11 +10,12 @@ PROGRAM = r"""
 #include <stdlib.h>
 #include <string.h>
 volatile long sink;
+static char work[4 << 20]; /* enough for samples in the C library, whose build-id is in the recording then */
 __attribute__((noinline)) void leaf(int n) { for (int i = 0; i < n; i++) sink += i * 3; }
 __attribute__((noinline)) void other(int n) { for (int i = 0; i < n; i++) sink += i; }
 int main(void)
 {
-	for (int i = 0; i < 100; i++) { leaf(300000); other(200000); memset(malloc(1 << 16), 1, 1 << 16); }
+	for (int i = 0; i < 100; i++) { leaf(300000); other(200000); memset(work, 1, sizeof(work)); }
 	return 0;
 }
 """

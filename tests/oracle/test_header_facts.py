@@ -10,8 +10,8 @@ RECORDINGS = [
     ["-e", "sched:sched_switch"],
     ["-a"],
 ]
-# Times, sizes and names of tools; memory that is free now; ids of counters. Empty sections are left out by us.
-CHANGING = re.compile(r"^# (captured on|data offset|data size|feat offset|perf version|cmdline|event :|time of|sample duration|reference time|clockid|missing)"
+# Times, sizes and names of tools; memory that is free now; ids of counters; BPF programs of neighbours. Empty sections are left out by us.
+CHANGING = re.compile(r"^# (captured on|data offset|data size|feat offset|perf version|cmdline|event :|time of|sample duration|reference time|clockid|missing|bpf_prog_info|btf info)"
                       r"|, free = .*")
 
 

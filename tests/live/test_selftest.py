@@ -130,15 +130,19 @@ def test_nothing_is_left(perf, live):
 def profile(perf, folder, *words, callgraph="fp"):
     """{symbol: share of the samples} of a workload, and {(pid, tid)}."""
     data = folder / "data"
-    done = perf("record", "-N", "-e", "task-clock:u", "-F", 1000, "--call-graph", callgraph, "-o", data, "--", perf, "test", "-w", *words)
-    assert done.returncode == 0, done.stderr
     stacks = collections.Counter()
     tasks = set()
-    for sample in perf("script", "-i", data, "-F", "comm,pid,tid,ip,sym", "--comms", "perf").stdout.strip().split("\n\n"):
-        head, *frames = sample.splitlines()
-        tasks.add(re.search(r"(\d+)/(\d+)", head).groups())
-        stacks[" ".join(frame.split()[1] for frame in frames)] += 1
-    total = sum(stacks.values())
+    for _ in range(20):  # a busy machine has but few samples in a second
+        done = perf("record", "-N", "-e", "task-clock:u", "-F", 1000, "--call-graph", callgraph, "-o", data, "--", perf, "test", "-w", *words)
+        assert done.returncode == 0, done.stderr
+        tasks.clear()
+        for sample in perf("script", "-i", data, "-F", "comm,pid,tid,ip,sym", "--comms", "perf").stdout.strip().split("\n\n"):
+            head, *frames = sample.splitlines()
+            tasks.add(re.search(r"(\d+)/(\d+)", head).groups())
+            stacks[" ".join(frame.split()[1] for frame in frames)] += 1
+        if stacks.total() > 50:
+            break
+    total = stacks.total()
     assert total > 50
     return {stack: count / total for stack, count in stacks.items()}, tasks
 

@@ -86,7 +86,7 @@ def test_both_tools_read_it(perf, oracle, tmp_path, clock):
 def test_pipes(perf, oracle, tmp_path, target):
     data = write(tmp_path / "perf.data", events() + story(tmp_path), pipe=True)
     with open(data, "rb") as stdin:
-        out = subprocess.run([perf.path, "inject", "--jit"] + (["-o", tmp_path / "ours"] if target == "file" else []), stdin=stdin, capture_output=True,
+        out = subprocess.run([perf.path, "inject", "--jit"] + (["-o", tmp_path / "ours"] if target == "file" else []), stdin=stdin, capture_output=True, cwd=tmp_path,
                              check=True).stdout
     if target == "file":
         assert names(oracle, tmp_path / "ours") == NAMES

@@ -11,8 +11,8 @@ import re
 
 UNNAMED = re.compile(r"(\[unknown\]|\b_init(?:\+0x[0-9a-f]+)?(?!\S))")
 STUB = r"\S.*?@plt(?:\+0x[0-9a-f]+)?"
-MAP_OF_CODE = re.compile(r"(.*\s[0-9a-f]+) .*\(/tmp/perf-\d+\.map\)")
-JITDUMP = re.compile(r"(.*?\s[0-9a-f]+) .*\(\S*/jit-\d+\.dump\)")
+PLACE = re.compile(r"(\t|.*:)\s+[0-9a-f]+ .*\(.*\)")
+JITDUMP = re.compile(r"(\t|.*:)\s+[0-9a-f]+ .*\(\S*/jit-\d+\.dump\)")
 FRAME = re.compile(r"(.*\s[0-9a-f]+) .* \((/.*)\)")
 HEAD = re.compile(r"(?:\[(\d+)\] +)?(\d+\.\d+): ")
 
@@ -27,8 +27,8 @@ def line(theirs, ours):
         parts = UNNAMED.split(theirs)
         if re.fullmatch("".join(f"(?:{re.escape(part)}|{STUB})" if i % 2 else re.escape(part) for i, part in enumerate(parts)), ours):
             return True
-    a, b = MAP_OF_CODE.fullmatch(theirs), JITDUMP.fullmatch(ours)
-    if a and b and ours.startswith(f"{a[1]} "):
+    a, b = PLACE.fullmatch(theirs), JITDUMP.fullmatch(ours)
+    if a and b and a[1] == b[1]:
         return True
     a, b = FRAME.fullmatch(theirs), FRAME.fullmatch(ours)
     return bool(a and b and a[1] == b[1] and not os.path.exists(a[2]) and not os.path.exists(b[2]))

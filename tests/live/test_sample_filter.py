@@ -108,5 +108,6 @@ def test_what_samples_lack(perf, live, tmp_path, text, option):
 def test_where_it_cannot_be(perf, live, tmp_path):
     """stat counts, it has no samples; pinned filters are refused in a sentence."""
     assert "works on tracepoints only" in perf("stat", "-e", "page-faults", "--filter", "ip > 0", "true").stderr
-    done = perf("record", "--setup-filter", "pin", "true")
-    assert done.returncode and "CAP_BPF" in done.stderr
+    for words, said in ((["--setup-filter", "pin"], "CAP_BPF"), (["--kcore"], "/proc/kcore")):
+        done = perf("record", *words, "-o", tmp_path / "out", "true")
+        assert done.returncode and said in done.stderr and len(done.stderr.splitlines()) == 1 and not (tmp_path / "out").exists()

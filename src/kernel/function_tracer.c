@@ -1,11 +1,12 @@
 /* Every file that is changed is read before, and its text written back at the end, the last one first: so the tracer is off before the
- * lists that it goes by change. Lists are one name a line, "#" begins what stands for an empty one. */
+ * lists that it goes by change. In an instance of our own nothing has to be written back. Lists are one name a line, "#" begins what stands for an empty one. */
 #include "kernel/function_tracer.h"
 
 #include "base/cleanup.h"
 #include "base/mem.h"
 #include "base/text.h"
 #include "kernel/proc.h"
+#include "kernel/trace_instance.h"
 #include "kernel/tracefs.h"
 
 #include <ctype.h>
@@ -24,7 +25,8 @@ struct saved {
 };
 
 struct function_tracer {
-	char *tracefs;
+	char *tracefs; /* or the folder of our instance */
+	struct trace_instance instance;
 	int fd;
 	VEC(struct saved) saved;
 };
@@ -176,10 +178,12 @@ void function_tracer_close(struct function_tracer *tracer)
 		return;
 	if (tracer->fd >= 0)
 		close(tracer->fd);
+	bool put_back = !trace_instance_close(&tracer->instance); /* an instance takes all settings with it */
 	while (tracer->saved.len) {
 		struct saved *saved = vec_last(&tracer->saved);
-		restore(tracer, saved);
-		if (!strcmp(saved->name, "current_tracer"))
+		if (put_back)
+			restore(tracer, saved);
+		if (put_back && !strcmp(saved->name, "current_tracer"))
 			write_text(tracer, "trace", "", O_TRUNC);
 		free(saved->name);
 		free(saved->text);
@@ -312,12 +316,28 @@ static struct error *open_pipe(struct function_tracer *tracer)
 	return tracer->fd < 0 ? explain(tracer, "trace_pipe", errno) : NULL;
 }
 
+/* An instance of our own, when the kernel has all that we need in it: lists of functions to graph, thresholds and depths are the whole kernel's. */
+static void choose_instance(struct function_tracer *tracer, const struct function_tracer_options *options)
+{
+	if (options->graphs.items.len || options->not_graphs.items.len || options->threshold_us || options->depth)
+		return;
+	if (!trace_instance_open(tracer->tracefs, &tracer->instance))
+		return;
+	if (!function_tracer_exists(tracer->instance.path, options->tracer)) {
+		trace_instance_close(&tracer->instance);
+		return;
+	}
+	free(tracer->tracefs);
+	tracer->tracefs = mem_strdup(tracer->instance.path);
+}
+
 struct error *function_tracer_open(const char *tracefs, const struct function_tracer_options *options, struct function_tracer **ret)
 {
 	struct function_tracer *tracer = mem_zalloc(sizeof(*tracer));
 
 	tracer->tracefs = mem_strdup(tracefs);
 	tracer->fd = -1;
+	choose_instance(tracer, options);
 	struct error *error = check_free(tracer, options->tracer);
 	if (!error)
 		error = set_up(tracer, options);

@@ -70,8 +70,25 @@ same "a mistake"
 same "a command that isn't there"
 perf ftrace -T vfs_read cat /proc/version 2>/dev/null | head -n 1 >/dev/null || true
 same "a reader that goes away"
+# What works in an instance of its own sets nothing for others, and even SIGKILL leaves nothing.
+rm -f started
+perf ftrace -t function -T vfs_read sh -c 'echo >started; exec sleep 20' >/dev/null 2>&1 &
+tracer=$!
+until [ -e started ] || ! kill -0 $tracer; do sleep 0.1; done
+[ "$(cat $tracing/instances/perf-$tracer/current_tracer)" = function ] || fail "there is no instance"
+same "an instance"
+kill -KILL $tracer
+wait $tracer || true
+tries=0
+while [ -e $tracing/instances/perf-$tracer ] && [ $tries -lt 300 ]; do sleep 0.1; tries=$((tries + 1)); done
+[ ! -e $tracing/instances/perf-$tracer ] || fail "SIGKILL left the instance"
+same "SIGKILL"
+
 echo function >$tracing/current_tracer
-! perf ftrace -T vfs_read true 2>err || fail "took somebody else's tracer"
+perf ftrace -t function -T vfs_read sh -c 'exec wc /proc/version >/dev/null' >text 2>err || fail "beside somebody else's tracer: $(cat err)"
+contains text ': vfs_read <-'
+[ "$(cat $tracing/current_tracer)" = function ] || fail "ended somebody else's tracer"
+! perf ftrace -G vfs_read true 2>err || fail "took somebody else's tracer"
 contains err "somebody traces already, with the tracer 'function'"
 echo nop >$tracing/current_tracer
 echo >$tracing/set_ftrace_filter

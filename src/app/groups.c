@@ -42,7 +42,7 @@ const struct option input_option_group[] = {
 
 void input_options_init(struct input_options *options)
 {
-	*options = (struct input_options){.demangle = true, .debuginfod_seconds = -1};
+	*options = (struct input_options){.demangle = true, .debuginfod_seconds = -1, .sandbox = true};
 }
 
 static struct error *parse_verbose(const struct option *option, const char *argument, bool negated, void *field)

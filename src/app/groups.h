@@ -17,6 +17,7 @@ struct input_options {
 	int debuginfod_seconds; /* -1 = not given */
 	bool demangle;		/* default true: call input_options_init() */
 	bool demangle_kernel;
+	bool sandbox;		/* default true; OPTION_SANDBOX (cmd/opening.h) */
 };
 extern const struct option input_option_group[];
 void input_options_init(struct input_options *options);

@@ -20,6 +20,8 @@
 
 static pid_t pager_pid;
 static unsigned int pager_columns;
+static pid_t prepared_pid;
+static int pager_waiting = -1, pager_input = -1;
 
 /* The first word of a command line is a program that can be started. */
 static bool is_runnable(const char *command)
@@ -94,31 +96,70 @@ static void run_pager(const char *command_line, int input)
 	_exit(127);
 }
 
-void pager_start(const char *command)
+/* The child becomes the pager when a byte comes through `start`, and ends when that is closed. */
+static void wait_for_start(int start)
 {
-	int ends[2];
-	if (pager_pid || !isatty(STDOUT_FILENO))
+	char byte;
+	ssize_t got;
+	while ((got = read(start, &byte, 1)) < 0 && errno == EINTR)
+		;
+	if (got != 1)
+		_exit(0);
+}
+
+void pager_prepare(const char *command)
+{
+	int ends[2], start[2];
+	if (pager_pid || pager_waiting >= 0 || !isatty(STDOUT_FILENO))
 		return;
 	cleanup_free char *command_line = choose_pager(command);
 	if (!command_line || pipe2(ends, O_CLOEXEC))
 		return;
+	if (pipe2(start, O_CLOEXEC)) {
+		close(ends[0]);
+		close(ends[1]);
+		return;
+	}
+	fflush(stdout);
+	pid_t pid = fork();
+	if (!pid) {
+		close(start[1]);
+		close(ends[1]);
+		wait_for_start(start[0]);
+		run_pager(command_line, ends[0]);
+	}
+	close(ends[0]);
+	close(start[0]);
+	if (pid < 0) {
+		close(ends[1]);
+		close(start[1]);
+		return;
+	}
+	prepared_pid = pid;
+	pager_input = ends[1];
+	pager_waiting = start[1];
+}
+
+void pager_start(const char *command)
+{
+	pager_prepare(command);
+	if (pager_pid || pager_waiting < 0)
+		return;
 	fflush(stdout);
 	unsigned int columns = terminal_columns();
-	pid_t pid = fork();
-	if (!pid)
-		run_pager(command_line, ends[0]);
-	if (pid > 0) {
-		pager_pid = pid;
+	if (write(pager_waiting, "", 1) == 1) {
+		pager_pid = prepared_pid;
 		pager_columns = columns;
-		dup2(ends[1], STDOUT_FILENO);
+		dup2(pager_input, STDOUT_FILENO);
 		if (isatty(STDERR_FILENO))
-			dup2(ends[1], STDERR_FILENO);
+			dup2(pager_input, STDERR_FILENO);
 		static const int signals[] = {SIGINT, SIGHUP, SIGTERM, SIGQUIT, SIGPIPE};
 		for (size_t i = 0; i < sizeof(signals) / sizeof(*signals); i++)
 			signal(signals[i], finish_on_signal);
 	}
-	close(ends[0]);
-	close(ends[1]);
+	close(pager_input);
+	close(pager_waiting);
+	pager_input = pager_waiting = -1;
 }
 
 void pager_finish(void)

@@ -109,6 +109,7 @@ static struct error *needs_no_program(const struct option *option, const char *a
 #define TYPE struct annotate_command
 static const struct option annotate_options[] = {
 	OPTION_GROUP(input_option_group, TYPE, input),
+	OPTION_SANDBOX(TYPE),
 	OPTION_GROUP(output_option_group, TYPE, output),
 	OPTION_HEADING("Which functions"),
 	OPTION_STRING('s', "symbol", TYPE, symbol, "FUNCTION", "this one (default: all with samples, the hottest first); * and ? stand for anything"),
@@ -380,7 +381,7 @@ static struct error *annotate(struct work *work)
 		.source = command->source,
 		.files = {.symfs = command->input.symfs, .prefix = command->prefix, .prefix_strip = (unsigned int)command->prefix_strip},
 	};
-	struct opening_options opening = {.input = &command->input, .cpus = command->cpus, .time = command->time};
+	struct opening_options opening = {.input = &command->input, .cpus = command->cpus, .time = command->time, .confined = "annotate"};
 	struct error *error = opening_begin(&work->opening, &opening);
 	if (error)
 		return error;

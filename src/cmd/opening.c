@@ -4,9 +4,12 @@
 #include "analysis/hot_files.h"
 #include "analysis/stitch.h"
 #include "app/config.h"
+#include "app/pager.h"
+#include "base/cleanup.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/number.h"
+#include "kernel/sandbox.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -102,6 +105,24 @@ static const char *name_kernel_function(void *context, uint64_t address, uint64_
 	return frame.symbol->name;
 }
 
+/* Gives up what reading doesn't need. Temporary files are written where others go, debug files from servers into the caches. */
+static void confine(const struct opening_options *options)
+{
+	const char *urls = getenv("DEBUGINFOD_URLS"), *home = getenv("HOME"), *cache = getenv("DEBUGINFOD_CACHE_PATH"), *xdg = getenv("XDG_CACHE_HOME");
+	bool network = urls && *urls && options->input->debuginfod_seconds;
+	const char *writable[8] = {"/tmp", "/var/tmp", getenv("TMPDIR")};
+	size_t count = writable[2] && *writable[2] ? 3 : 2;
+	cleanup_free char *fallback = mem_printf("%s/.cache", home ? home : "");
+	if (network)
+		writable[count++] = cache && *cache ? cache : xdg && *xdg ? xdg : fallback;
+	writable[count] = NULL;
+	pager_prepare(options->confined);
+	struct sandbox_state state = sandbox_enter(&(struct sandbox_options){.network = network, .writable = writable});
+	log_info("Sandbox: %s; %s%s", state.files ? "no file is written but temporary ones (Landlock)" : "files are not confined: this kernel has no Landlock",
+		 state.calls ? "no program is started" : "system calls are not confined: no seccomp here",
+		 !state.calls ? "" : network ? ", the network is open for DEBUGINFOD_URLS" : ", no network");
+}
+
 struct error *opening_begin(struct opening *opening, const struct opening_options *options)
 {
 	const struct input_options *input = options->input;
@@ -125,6 +146,8 @@ struct error *opening_begin(struct opening *opening, const struct opening_option
 	error = options->cpus ? parse_cpus(options->cpus, opening, &session_options.filter) : NULL;
 	if (error)
 		return error;
+	if (options->confined && input->sandbox)
+		confine(options);
 	progress_begin(&opening->progress, "Reading", 0);
 	error = session_open(&session_options, &opening->session);
 	progress_end(&opening->progress);

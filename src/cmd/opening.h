@@ -15,6 +15,7 @@ struct opening_options {
 	const char *time; /* --time, or NULL */
 	bool streaming;	  /* session_next() will be used */
 	bool unordered;	  /* … and gives the order of the file */
+	const char *confined; /* the command's name: it writes to standard output only, and enters the sandbox. NULL: it stays outside */
 };
 
 struct opening {
@@ -37,6 +38,11 @@ void opening_end(struct opening *opening);
 struct stitcher *opening_stitcher(const struct opening *opening);
 /* Warns of what was lost, and of what is wrong with the recording: what every command says at its end. */
 void opening_warn(const struct opening *opening);
+
+/* --no-sandbox of commands that are confined. */
+#define OPTION_SANDBOX(type) \
+	OPTION_FLAG(0, "sandbox", type, input.sandbox, \
+		    "read the recording without the right to write files, to start programs or to reach the network (default; --no-sandbox: with all rights)")
 
 /* --inline of commands that show stacks; `field` is an enum stack_inlines, which is to be STACK_INLINES_ALL at first. */
 option_parse_fn option_inline;

@@ -381,7 +381,7 @@ static struct error *run(int argc, char **argv, int *ret_status)
 		report_options_deinit(&options);
 		return error;
 	}
-	struct opening_options opening = {.input = &options.input, .cpus = options.cpus, .time = options.time, .unordered = options.disable_order && options.dump};
+	struct opening_options opening = {.input = &options.input, .cpus = options.cpus, .time = options.time, .unordered = options.disable_order && options.dump, .confined = "report"};
 	if (!error && (error = opening_begin(&report.opening, &opening))) {
 		/* A mistake in the options is told first. */
 		struct error *mistake = report_check_keys(&options);

@@ -79,6 +79,7 @@ static struct error *parse_dlarg(const struct option *option, const char *argume
 #define TYPE struct script_options
 static const struct option script_options[] = {
 	OPTION_GROUP(input_option_group, TYPE, input),
+	OPTION_SANDBOX(TYPE),
 	OPTION_GROUP(output_option_group, TYPE, output),
 	OPTION_HEADING("What is shown of a sample"),
 	OPTION_CUSTOM_FLAGS('F', "fields", TYPE, fields, "[TYPE:]FIELD,…",
@@ -191,7 +192,9 @@ static struct error *open_and_run(struct script_options *options, int *ret_statu
 							.cpus = options->cpus,
 							.time = options->time,
 							.streaming = true,
-							.unordered = options->show_rounds || options->dump_unsorted};
+							.unordered = options->show_rounds || options->dump_unsorted,
+							/* Scripts and filters are the user's own programs; dumps are files. */
+							.confined = options->script || options->generated || options->dlfilter || options->per_event_dump ? NULL : "script"};
 	struct opening opening = {0};
 	struct error *error = opening_begin(&opening, &opening_options);
 	if (!error && options->generated) {

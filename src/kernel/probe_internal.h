@@ -6,7 +6,7 @@
 typedef void probe_function(struct probe_context *context, struct probe_result *ret);
 
 /* probes_machine.c */
-probe_function probe_kernel, probe_confinement, probe_pmu, probe_precise, probe_branches, probe_clocks;
+probe_function probe_kernel, probe_confinement, probe_sandbox, probe_pmu, probe_precise, probe_branches, probe_clocks;
 /* probes_rights.c */
 probe_function probe_own_programs, probe_kernel_code, probe_whole_system, probe_tracepoint_data, probe_kernel_addresses, probe_rings,
 	probe_files, probe_sample_rate;

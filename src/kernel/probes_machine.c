@@ -9,6 +9,7 @@
 #include "kernel/probe_internal.h"
 #include "kernel/proc.h"
 #include "kernel/ring.h"
+#include "kernel/sandbox.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -95,6 +96,20 @@ void probe_confinement(struct probe_context *context, struct probe_result *ret)
 	}
 	strbuf_deinit(&answer);
 	strbuf_deinit(&namespaces);
+}
+
+void probe_sandbox(struct probe_context *context, struct probe_result *ret)
+{
+	int landlock = sandbox_landlock_version();
+	bool filters = sandbox_has_filters();
+
+	probe_fact(ret, "landlock", "%d", landlock);
+	if (landlock && filters) {
+		probe_found(ret, PROBE_OK, "Landlock %d and seccomp: report, script and annotate give up writing files, starting programs and the network", landlock);
+		return;
+	}
+	probe_found(ret, filters ? PROBE_LIMITED : PROBE_MISSING, filters ? "seccomp, but no Landlock (CONFIG_SECURITY_LANDLOCK, Linux 5.13)" : "no filters of system calls (seccomp)");
+	probe_cost(ret, filters ? "report, script and annotate can still write the files that this user may write" : "nothing keeps report, script and annotate from using all rights of this user");
 }
 
 static const struct {

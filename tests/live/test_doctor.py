@@ -1,5 +1,6 @@
 """perf doctor: every line is true, for different users, settings, namespaces and filters. The facts come from tests/lib/facts.py, which asks the kernel
 without our program, and from the tools of others; the remedies that a line names are run."""
+import ctypes
 import functools
 import http.server
 import json
@@ -95,6 +96,13 @@ def check_confinement(row, facts):
             assert f"{call}() is answered by {'SIGSYS' if answer == 'KILL' else answer}" in row["found"]
     if "pid" in facts["namespaces"] and not filtered:
         assert "pid 0" in row["cost"]
+
+
+def check_sandbox(row, facts):
+    libc = ctypes.CDLL(None, use_errno=True)
+    landlock = max(libc.syscall(444, None, 0, 1), 0)  # landlock_create_ruleset, for its version
+    assert row["facts"]["landlock"] == landlock
+    state(row, ok=landlock, limited=True)
 
 
 def check_pmu(row, facts):
@@ -288,6 +296,7 @@ def check_debuginfod(row, facts):
 CHECKS = {
     "kernel": check_kernel,
     "confinement": check_confinement,
+    "sandbox": check_sandbox,
     "pmu": check_pmu,
     "precise": check_precise,
     "branches": check_branches,

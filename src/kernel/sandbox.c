@@ -1,0 +1,207 @@
+/* Landlock rules and a seccomp filter (sandbox.h). The filter is a list of comparisons with the call's number, so that it needs no library:
+ *
+ *	foreign architecture ─► EPERM     own kill() ─► allow
+ *	one of the list      ─► EPERM     else       ─► allow
+ *
+ * Sources: linux/landlock.h, linux/seccomp.h, Documentation/userspace-api/landlock.rst. */
+#include "kernel/sandbox.h"
+
+#include "base/cleanup.h"
+#include "base/mem.h"
+#include "base/vec.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/landlock.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#if defined(__x86_64__)
+enum { OWN_ARCHITECTURE = (int)AUDIT_ARCH_X86_64, FOREIGN_NUMBERS = 0x40000000 }; /* from there on: x32 */
+#elif defined(__aarch64__)
+enum { OWN_ARCHITECTURE = (int)AUDIT_ARCH_AARCH64, FOREIGN_NUMBERS = 0 };
+#else
+enum { OWN_ARCHITECTURE = 0, FOREIGN_NUMBERS = 0 };
+#endif
+
+/* ---- Landlock ---- */
+
+/* Numbers of rights by the version that brought them; older headers lack the newer ones. */
+enum {
+	WRITES_1 = LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_REMOVE_DIR | LANDLOCK_ACCESS_FS_REMOVE_FILE |
+		   LANDLOCK_ACCESS_FS_MAKE_CHAR | LANDLOCK_ACCESS_FS_MAKE_DIR | LANDLOCK_ACCESS_FS_MAKE_REG | LANDLOCK_ACCESS_FS_MAKE_SOCK |
+		   LANDLOCK_ACCESS_FS_MAKE_FIFO | LANDLOCK_ACCESS_FS_MAKE_BLOCK | LANDLOCK_ACCESS_FS_MAKE_SYM,
+	WRITES_2 = 1 << 13, /* REFER */
+	WRITES_3 = 1 << 14, /* TRUNCATE */
+};
+
+int sandbox_landlock_version(void)
+{
+	long version = syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
+	return version > 0 ? (int)version : 0;
+}
+
+/* Opens the folder, or the nearest above it that exists. */
+static int open_folder(const char *path)
+{
+	cleanup_free char *at = mem_strdup(path);
+	for (;;) {
+		int fd = open(at, O_PATH | O_DIRECTORY | O_CLOEXEC);
+		char *slash = strrchr(at, '/');
+		if (fd >= 0 || !slash || slash == at)
+			return fd;
+		*slash = '\0';
+	}
+}
+
+static void allow_below(int ruleset, const char *path, uint64_t rights)
+{
+	cleanup_close int folder = open_folder(path);
+	struct landlock_path_beneath_attr rule = {.allowed_access = rights, .parent_fd = folder};
+	if (folder >= 0)
+		syscall(SYS_landlock_add_rule, ruleset, LANDLOCK_RULE_PATH_BENEATH, &rule, 0);
+}
+
+static bool confine_files(const struct sandbox_options *options)
+{
+	int version = sandbox_landlock_version();
+	uint64_t rights = WRITES_1 | (version >= 2 ? WRITES_2 : 0) | (version >= 3 ? WRITES_3 : 0);
+	struct landlock_ruleset_attr handled = {.handled_access_fs = rights};
+	if (!version)
+		return false;
+	cleanup_close int ruleset = (int)syscall(SYS_landlock_create_ruleset, &handled, sizeof(handled.handled_access_fs), 0);
+	if (ruleset < 0)
+		return false;
+	allow_below(ruleset, "/dev", LANDLOCK_ACCESS_FS_WRITE_FILE | (version >= 3 ? WRITES_3 : 0));
+	for (const char *const *path = options->writable; path && *path; path++)
+		allow_below(ruleset, *path, rights);
+	return !syscall(SYS_landlock_restrict_self, ruleset, 0);
+}
+
+/* ---- seccomp ---- */
+
+static const int refused[] = {
+	SYS_execve,
+	SYS_execveat,
+	SYS_process_vm_readv,
+	SYS_process_vm_writev,
+	SYS_pidfd_open,
+	SYS_pidfd_send_signal,
+	SYS_rt_sigqueueinfo,
+	SYS_rt_tgsigqueueinfo,
+#ifndef __SANITIZE_ADDRESS__ /* which looks for leaks by it */
+	SYS_ptrace,
+#endif
+	SYS_perf_event_open,
+	SYS_bpf,
+	SYS_userfaultfd,
+	SYS_io_uring_setup,
+	SYS_keyctl,
+	SYS_add_key,
+	SYS_request_key,
+	SYS_open_by_handle_at,
+	SYS_mount,
+	SYS_umount2,
+	SYS_pivot_root,
+	SYS_chroot,
+	SYS_setns,
+	SYS_unshare,
+	SYS_move_mount,
+	SYS_fsopen,
+	SYS_init_module,
+	SYS_finit_module,
+	SYS_delete_module,
+	SYS_kexec_load,
+	SYS_reboot,
+	SYS_swapon,
+	SYS_swapoff,
+	SYS_sethostname,
+	SYS_settimeofday,
+	SYS_fchownat,
+	SYS_fchmodat,
+	SYS_setxattr,
+	SYS_lsetxattr,
+	SYS_setuid,
+	SYS_setgid,
+	SYS_setreuid,
+	SYS_setregid,
+	SYS_setresuid,
+	SYS_setresgid,
+	SYS_capset,
+#ifdef SYS_chmod
+	SYS_chmod,
+	SYS_chown,
+	SYS_lchown,
+#endif
+};
+
+static const int network[] = {SYS_socket, SYS_socketpair, SYS_connect, SYS_bind, SYS_listen};
+
+typedef VEC(struct sock_filter) steps;
+
+enum { REFUSE = SECCOMP_RET_ERRNO | EPERM };
+
+static void refuse(steps *steps, int number)
+{
+	vec_push(steps, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)number, 0, 1));
+	vec_push(steps, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, REFUSE));
+}
+
+/* The call passes with our own process id as its first argument only. */
+static void refuse_others(steps *steps, int number)
+{
+	vec_push(steps, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)number, 0, 4));
+	vec_push(steps, (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[0])));
+	vec_push(steps, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)getpid(), 0, 1));
+	vec_push(steps, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW));
+	vec_push(steps, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, REFUSE));
+}
+
+static bool confine_calls(const struct sandbox_options *options)
+{
+	steps steps = {0};
+	if (!sandbox_has_filters())
+		return false;
+	vec_push(&steps, (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, arch)));
+	vec_push(&steps, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)OWN_ARCHITECTURE, 1, 0));
+	vec_push(&steps, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, REFUSE));
+	vec_push(&steps, (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)));
+	if (FOREIGN_NUMBERS) {
+		vec_push(&steps, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, FOREIGN_NUMBERS, 0, 1));
+		vec_push(&steps, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, REFUSE));
+	}
+	for (size_t i = 0; i < sizeof(refused) / sizeof(*refused); i++)
+		refuse(&steps, refused[i]);
+	for (size_t i = 0; !options->network && i < sizeof(network) / sizeof(*network); i++)
+		refuse(&steps, network[i]);
+	refuse_others(&steps, SYS_kill);
+	refuse_others(&steps, SYS_tgkill);
+	refuse(&steps, SYS_tkill);
+	vec_push(&steps, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW));
+	struct sock_fprog program = {.len = (unsigned short)steps.len, .filter = steps.data};
+	bool done = !prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program, 0, 0);
+	vec_deinit(&steps);
+	return done;
+}
+
+bool sandbox_has_filters(void)
+{
+	return OWN_ARCHITECTURE && prctl(PR_GET_SECCOMP, 0, 0, 0, 0) >= 0;
+}
+
+struct sandbox_state sandbox_enter(const struct sandbox_options *options)
+{
+	struct sandbox_state state = {0};
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
+		return state;
+	state.files = confine_files(options);
+	state.calls = confine_calls(options);
+	return state;
+}

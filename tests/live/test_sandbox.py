@@ -1,0 +1,130 @@
+"""report, script and annotate read a recording without the rights to write files, to start programs or to reach the network."""
+import os
+import re
+import signal
+import subprocess
+import sys
+
+import pytest
+
+TEXT = """event cpu-clock type=1 config=0 freq=1000 sample=IP|TID|TIME|PERIOD ids=1 flags=sample_id_all,mmap,comm
+feature event_desc
+comm pid=7 tid=7 name=prog time=1
+mmap2 pid=7 tid=7 addr=0x400000 len=0x10000 pgoff=0 prot=5 flags=2 time=2 name=/bin/none
+sample event=0 ip=0x400123 pid=7 tid=7 time=10 period=1
+"""
+READERS = [["report", "--stdio"], ["script"], ["annotate", "--stdio"]]
+
+
+@pytest.fixture(scope="session")
+def recording(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("sandbox")
+    (folder / "text").write_text(TEXT)
+    subprocess.run([sys.executable, os.path.join(os.path.dirname(__file__), "../lib/recording.py"), folder / "text", folder / "perf.data"], check=True)
+    return folder / "perf.data"
+
+
+@pytest.fixture
+def reading(perf, tmp_path):
+    """Starts a reader that waits for a recording that comes through a pipe, and gives its process: all before is done, the sandbox as well."""
+    running = []
+
+    def start(words, **environment):
+        env = {key: value for key, value in os.environ.items() if key != "DEBUGINFOD_URLS"}
+        process = subprocess.Popen([perf.path, *words, "-v", "-i", "-"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env={**env, **environment})
+        running.append(process)
+        return process
+    yield start
+    for process in running:
+        process.kill()
+        process.wait()
+        for stream in (process.stdin, process.stdout, process.stderr):
+            stream.close()
+
+
+def state_of(process):
+    with open(f"/proc/{process.pid}/status") as file:
+        status = file.read()
+    return {key: int(re.search(rf"^{key}:\s*(\d+)", status, re.MULTILINE).group(1)) for key in ("NoNewPrivs", "Seccomp")}
+
+
+@pytest.mark.parametrize("words", READERS, ids=lambda words: words[0])
+def test_it_is_entered(reading, words):
+    """/proc says so of the process, once it has said so itself."""
+    process = reading(words)
+    line = process.stderr.readline().decode()
+    assert "Sandbox: " in line and "no program is started, no network" in line
+    assert state_of(process) == {"NoNewPrivs": 1, "Seccomp": 2}
+    process = reading([*words, "--no-sandbox"])
+    process.stdin.close()
+    assert b"Sandbox" not in process.stderr.read()
+
+
+def test_network_for_debug_files(reading):
+    assert "the network is open for DEBUGINFOD_URLS" in reading(["report"], DEBUGINFOD_URLS="http://127.0.0.1:1/").stderr.readline().decode()
+    assert "no network" in reading(["report", "--debuginfod-timeout", "0"], DEBUGINFOD_URLS="http://127.0.0.1:1/").stderr.readline().decode()
+
+
+GDB = """
+set debuginfod enabled off
+set breakpoint pending on
+handle SIGPIPE nostop
+break reader_open
+run
+call (int)open("{folder}/written", 0101, 0600)
+print $ < 0
+call (int)open("{folder}/there", 01)
+print $ < 0
+call (int)open("{folder}/there", 0)
+print $ >= 0
+call (int)unlink("{folder}/there")
+print $ < 0
+call (int)socket(2, 1, 0)
+print $ < 0
+call (int)execl("/bin/touch", "touch", "/tmp/perf-sandbox-touched", (char *)0)
+print $ < 0
+call (int)kill(1, 0)
+print $ < 0
+call (int)kill({parent}, 0)
+print $ < 0
+call (int)raise(0)
+print $ == 0
+kill
+"""
+
+
+@pytest.mark.skipif(not os.path.exists("/usr/bin/gdb"), reason="gdb is not installed")
+@pytest.mark.parametrize("words", READERS, ids=lambda words: words[0])
+def test_what_is_refused(perf, recording, tmp_path, words):
+    """A debugger makes the reader try, right before the recording is opened."""
+    if perf("doctor", "--json").stdout.find('"landlock": 0') >= 0:
+        pytest.skip("this kernel has no Landlock")
+    home = os.path.join("/root" if os.geteuid() == 0 else os.environ["HOME"])
+    folder = tmp_path if not str(tmp_path).startswith("/tmp") else None
+    folder = folder or os.path.join(home, f".perf-sandbox-{os.getpid()}")
+    os.makedirs(folder, exist_ok=True)
+    try:
+        with open(os.path.join(folder, "there"), "w") as file:
+            file.write("x")
+        script = tmp_path / "script"
+        script.write_text(GDB.format(folder=folder, parent=os.getpid()))
+        done = subprocess.run(["gdb", "-q", "-batch", "-nx", "-x", script, "--args", perf.path, *words, "-i", recording], capture_output=True, text=True, timeout=100,
+                              check=False, stdin=subprocess.DEVNULL)
+        found = re.findall(r"^\$\d+ = (-?\d+)$", done.stdout, re.MULTILINE)
+        assert len(found) == 18 and found[1::2] == ["1"] * 9, (found, done.stdout[-3000:], done.stderr[-2000:])
+        assert not os.path.exists(os.path.join(folder, "written"))
+    finally:
+        for name in os.listdir(folder):
+            os.unlink(os.path.join(folder, name))
+        os.rmdir(folder)
+
+
+@pytest.mark.parametrize("words", READERS, ids=lambda words: words[0])
+def test_pager(perf, recording, tmp_path, words):
+    """The pager was made before."""
+    script = f"PERF_PAGER='cat >{tmp_path}/paged' exec {perf.path} {' '.join(words)} -i {recording}"
+    done = subprocess.run(["script", "-qec", script, "/dev/null"], capture_output=True, timeout=100, check=False, stdin=subprocess.DEVNULL,
+                          preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler))
+    shown = perf(*words, "-i", recording)
+    paged = (tmp_path / "paged").read_text() if (tmp_path / "paged").exists() else ""
+    assert shown.returncode or (done.returncode == 0 and "prog" in paged + done.stdout.decode() and paged)

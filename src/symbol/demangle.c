@@ -78,15 +78,16 @@ static char *finish(struct readable *readable)
 	return strbuf_detach(text);
 }
 
-/* libiberty's D demangler has no callback. Few back references ("Q") can't make much: n of them multiply a name by at most 3^(n/3). */
+/* libiberty's D demangler has no callback. Few back references ("Q") can't make much: n of them multiply a name by at most 3^(n/3). It calls
+ * itself as deep as types are nested, at most once a byte. */
 static char *demangle_d(const char *name, size_t limit)
 {
-	enum { REFERENCES = 24 };
+	enum { REFERENCES = 24, D_LONGEST = 8192 };
 	struct readable readable = {.limit = limit};
 	size_t references = 0;
 	for (const char *at = name; *at; at++)
 		references += *at == 'Q';
-	char *whole = references <= REFERENCES ? dlang_demangle(name, DMGL_NO_OPTS) : NULL;
+	char *whole = references <= REFERENCES && strlen(name) <= D_LONGEST ? dlang_demangle(name, DMGL_NO_OPTS) : NULL;
 	if (!whole)
 		return NULL;
 	keep(whole, strlen(whole), &readable);

@@ -1,11 +1,11 @@
 /* The cost of C++ names. libiberty parses a name into a graph of components with at most two for each byte, in which substitutions are
- *shared; printing it walks all paths. Each component's number of visits is found once, from those below it:
+ * shared; printing it walks all paths. Each component's number of visits is found once, from those below it:
  *
  *	_Z1fI1AIiiES0_IS1_S1_E…        A<int, int> ◄─┬─ S1_ ◄─┬─ S2_ …      1, 2, 4, … visits in as many bytes
  *	                                             └────────┘
  *
  * A template parameter stands for an argument of the function that it is in, and arguments can have parameters of a function further out.
- *So a cost is a sum, "fixed + parameters × what a parameter costs here", and a function puts in the cost of its arguments. The number is an
+ * So a cost is a sum, "fixed + parameters × what a parameter costs here", and a function puts in the cost of its arguments. The number is an
  * upper limit; compilers write names that stay far below COST_MAX.
  *
  * libiberty notes in which function a reference to a parameter ("RT_") was first seen, and resolves it there from then on. Where a
@@ -251,6 +251,9 @@ static size_t count_references(const char *name, size_t *ret_again)
 bool demangle_cost_cxx(const char *name)
 {
 	if (name[0] != '_' || name[1] != 'Z')
+		return true;
+	/* libiberty itself takes none of more components, two a byte; weighing goes as deep as a name is nested. */
+	if (2 * strlen(name) > DEMANGLE_RECURSION_LIMIT)
 		return true;
 	size_t again, references = count_references(name, &again);
 	if (again > CONVERSION_DEPTH && strstr(name, "cv"))

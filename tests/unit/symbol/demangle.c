@@ -2,6 +2,7 @@
 #include "symbol/demangle.h"
 #include "symbol/demangle_cost.h"
 
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -135,6 +136,36 @@ static void real_ones_stay(void **state)
 	}
 }
 
+static void *demangle_all(void *names)
+{
+	for (char **name = names; *name; name++)
+		free(demangle(*name, DEMANGLE_LIMIT));
+	return NULL;
+}
+
+/* Types within types, as deep as names are long. */
+static void deep_ones_need_little_stack(void **state)
+{
+	enum { DEEP = 60000, STACK = 2 << 20 };
+	char *names[] = {malloc(1 << 16), malloc(1 << 16), NULL};
+	pthread_attr_t attributes;
+	pthread_t thread;
+	char *to = names[0] + sprintf(names[0], "_Z1fI");
+	memset(to, 'P', DEEP);
+	strcpy(to + DEEP, "iS_S_S_S_S_S_S_S_S_S_S_S_S_EvT_");
+	to = names[1] + sprintf(names[1], "_D1a1bF");
+	memset(to, 'P', DEEP);
+	strcpy(to + DEEP, "iZv");
+	pthread_attr_init(&attributes);
+	pthread_attr_setstacksize(&attributes, STACK);
+	assert_int_equal(pthread_create(&thread, &attributes, demangle_all, names), 0);
+	pthread_join(thread, NULL);
+	pthread_attr_destroy(&attributes);
+	assert_true(demangle_cost_cxx(names[0]));
+	free(names[0]);
+	free(names[1]);
+}
+
 static void many_share(void **state)
 {
 	assert_int_equal(demangle_limit(1), DEMANGLE_LIMIT);
@@ -150,6 +181,7 @@ int symbol_demangle_tests(void)
 		cmocka_unit_test(long_ones_are_cut),
 		cmocka_unit_test(endless_ones_are_refused),
 		cmocka_unit_test(real_ones_stay),
+		cmocka_unit_test(deep_ones_need_little_stack),
 		cmocka_unit_test(many_share),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

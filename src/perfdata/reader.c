@@ -630,10 +630,14 @@ static void apply_record(struct reader *reader, const struct record_header *head
 		return;
 	}
 	uint16_t size = mapping_u16(&header->size);
+	if (size < sizeof(*header))
+		return;
 	struct record_header *copy = mem_alloc(size);
 	memcpy(copy, header, size);
 	copy->size = size;
-	if (size >= sizeof(*copy) && !record_check(record_kind(copy->type), copy))
+	/* What it is may have changed since it was accepted. */
+	const struct record_kind *kind = record_kind(copy->type);
+	if (kind && !record_check(kind, copy))
 		reader_apply_header(reader, copy, false);
 	free(copy);
 }

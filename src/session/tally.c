@@ -51,13 +51,15 @@ static void count_members(struct counting_records *counting, const struct event 
 static void count_record(struct counting_records *counting, const struct record_header *header)
 {
 	struct tally *tally = counting->tally;
-	tally->records[header->type < 256 ? header->type : 0]++;
-	if (header->type != RECORD_SAMPLE && header->type != RECORD_LOST_SAMPLES)
+	/* Once: others may write to the file. */
+	const uint32_t type = mapping_u32(&header->type);
+	tally->records[type < 256 ? type : 0]++;
+	if (type != RECORD_SAMPLE && type != RECORD_LOST_SAMPLES)
 		return;
 	const struct event *event = reader_event(counting->reader, header);
-	if (event && header->type == RECORD_SAMPLE)
+	if (event && type == RECORD_SAMPLE)
 		count_members(counting, event, header);
-	else if (event && header->size >= sizeof(*header) + sizeof(uint64_t))
+	else if (event && mapping_u16(&header->size) >= sizeof(*header) + sizeof(uint64_t))
 		tally->events[event->index].lost_samples += *(const uint64_t *)(header + 1);
 }
 
@@ -76,7 +78,7 @@ static uint64_t hop_samples(struct counting_records *counting, uint64_t offset)
 		const struct record_header *header = (const struct record_header *)(reader->records + offset);
 		for (; fetched < offset + AHEAD && fetched < reader->data_end; fetched += LINE)
 			__builtin_prefetch(reader->records + fetched);
-		uint16_t size = header->size;
+		uint16_t size = mapping_u16(&header->size);
 		if (header->type != RECORD_SAMPLE || size < sizeof(*header) || size % 8 || size > reader->data_end - offset)
 			break;
 		const struct event *event = single ? NULL : reader_event(reader, header);

@@ -122,6 +122,12 @@ static void sort_pieces(const struct ranking *ranking, struct ranked_piece *piec
 		count = equal < rest ? rest : equal;
 	}
 	insertion_sort(pieces, count);
+	/* As long as all are alike it goes on here: each call for a run has fewer pieces, so that there are at most FEW. */
+	while (count > 1 && pieces[0].key == pieces[count - 1].key && (uint32_t)pieces[0].key) {
+		depth += 2;
+		load_keys(ranking, pieces, count, depth);
+		insertion_sort(pieces, count);
+	}
 	sort_runs(ranking, pieces, count, depth);
 }
 

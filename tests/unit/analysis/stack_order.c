@@ -2,6 +2,7 @@
 #include "analysis/callgraph_trie.h"
 #include "base/mem.h"
 
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -163,9 +164,45 @@ static void shared_frames_are_one_node(void **state)
 	free_stacks(stacks);
 }
 
+static void *order_stacks(void *stacks)
+{
+	return stack_order_create(&((struct stacks *)stacks)->fold, ((struct stacks *)stacks)->sections, false);
+}
+
+/* Two stacks that differ in the last of very many frames: how deep they are must not matter. */
+static void deep_stacks_need_little_stack(void **state)
+{
+	enum { DEEP = 65000, STACK = 256 << 10 };
+	struct stacks *stacks = make_stacks();
+	struct fold *fold = &stacks->fold;
+	pthread_attr_t attributes;
+	pthread_t thread;
+	void *order;
+	fold->frame_ids = mem_resize(fold->frame_ids, 2 * DEEP * sizeof(*fold->frame_ids));
+	fold->piece_count = fold->entry_count = 2;
+	for (uint32_t i = 0; i < 2; i++) {
+		fold->pieces[i] = (struct fold_piece){.frames = i * DEEP, .frame_count = DEEP};
+		for (uint32_t at = 0; at < DEEP; at++)
+			fold->frame_ids[i * DEEP + at] = at + 1 < DEEP ? 7 : 9 - i;
+		fold->entries[i].inner = i;
+		fold->entries[i].outer = FOLD_NONE;
+		stacks->sections[i] = 1;
+	}
+	pthread_attr_init(&attributes);
+	pthread_attr_setstacksize(&attributes, STACK);
+	assert_int_equal(pthread_create(&thread, &attributes, order_stacks, stacks), 0);
+	pthread_join(thread, &order);
+	pthread_attr_destroy(&attributes);
+	assert_int_equal(((struct stack_order *)order)->entries[0], 1);
+	assert_int_equal(stack_order_shared(order, 0, 1), DEEP - 1);
+	stack_order_destroy(order);
+	free_stacks(stacks);
+}
+
 int analysis_stack_order_tests(void);
 int analysis_stack_order_tests(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(stacks_are_a_trie), cmocka_unit_test(shared_frames_are_one_node)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(stacks_are_a_trie), cmocka_unit_test(shared_frames_are_one_node),
+					   cmocka_unit_test(deep_stacks_need_little_stack)};
 	return cmocka_run_group_tests_name("analysis/stack_order", tests, NULL, NULL);
 }

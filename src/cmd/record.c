@@ -391,12 +391,15 @@ static struct error *record(struct recording *recording, char **command, int *re
 		tell_totals(recording);
 	tell_absence(recording);
 	tell_losses(recording);
+	if (!error)
+		take_status(recording, ret_status);
+	/* From here on signals end us: filling the cache may take long. */
+	recorder_destroy(recording->recorder);
+	recording->recorder = NULL;
 	if (!options->no_buildid_cache)
 		record_fill_cache(&recording->features);
 	if (afterwards_is_needed(&recording->events))
 		afterwards_leave(&recording->counters);
-	if (!error)
-		take_status(recording, ret_status);
 	return error;
 }
 

@@ -23,6 +23,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* What the recording has decides the defaults. */
@@ -339,6 +340,10 @@ static bool is_recording(const char *word)
 	static const char *const magics[] = {"PERFILE2", "2ELIFREP", "PERFFILE"};
 	char begun[8] = "";
 	cleanup_free char *data = mem_printf("%s/data", word);
+	struct stat status = {0};
+	/* A pipe isn't opened: what is read here would be missing later, and who writes to it would get SIGPIPE. No function is called like one. */
+	if (stat(word, &status) || !(S_ISREG(status.st_mode) || S_ISDIR(status.st_mode)))
+		return S_ISFIFO(status.st_mode);
 	cleanup_close int fd = open(word, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	if (fd < 0)
 		return false;

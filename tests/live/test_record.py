@@ -2,6 +2,7 @@
 import os
 import pathlib
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -247,6 +248,20 @@ def test_signal_ends_the_recording(perf, oracle, live_system, tmp_path, number):
     assert samples(oracle, path)
 
 
+def test_a_pipe_is_reported_by_its_name(perf, live, tmp_path):
+    """perf report <(…) or FIFO: nothing of it is read to find out what the word means."""
+    fifo, path = tmp_path / "fifo", tmp_path / "perf.data"
+    os.mkfifo(fifo)
+    with open(path, "wb") as out:
+        assert not perf("record", "-e", "cpu-clock", "-o", "-", "--", "true", capture_output=False, stdout=out, stderr=subprocess.DEVNULL).returncode
+    with subprocess.Popen(["cp", path, fifo]) as writer:
+        piped = perf("report", "--stdio", fifo)
+        assert writer.wait(timeout=20) == 0
+    expected = perf("report", "--stdio", "-i", path)
+    assert piped.returncode == expected.returncode == 0, piped.stderr
+    assert piped.stdout == expected.stdout
+
+
 @pytest.fixture
 def spinner():
     with subprocess.Popen(["sh", "-c", "while :; do :; done"]) as child:
@@ -431,6 +446,21 @@ def test_nobody_waits(perf, live, tracefs, tmp_path):
             perf("record", "-q", *options, "-o", tmp_path / "perf.data", "true")
             times.append(time.monotonic() - start)
         assert min(times) < 0.5, (options, times)
+
+
+def test_signals_end_it_while_files_are_cached(perf, live, tmp_path, monkeypatch):
+    """Copying files into the cache may take long: SIGINT isn't blocked any more by then, as strace shows."""
+    strace = shutil.which("strace")
+    if not strace:
+        pytest.skip("strace is not installed")
+    cache, log = tmp_path / "cache", tmp_path / "log"
+    monkeypatch.setenv("PERF_BUILDID_DIR", str(cache))
+    subprocess.run([strace, "-s", "500", "-o", log, perf, "record", "-q", "-e", "cpu-clock:u", "--buildid-all", "-o", tmp_path / "perf.data", "true"], check=True)
+    lines = log.read_text().splitlines()
+    first = next(number for number, line in enumerate(lines) if str(cache) in line and not line.startswith("exec"))
+    masks = [line for line in lines[:first] if line.startswith("rt_sigprocmask(SIG_") and not re.match(r"rt_sigprocmask\(SIG_\w+, NULL", line)]
+    assert any(re.match(r"rt_sigprocmask\(SIG_BLOCK, \[[^]]*\bINT\b", line) for line in masks)
+    assert re.match(r"rt_sigprocmask\(SIG_(SETMASK, (?!\[[^]]*\bINT\b)|UNBLOCK, \[[^]]*\bINT\b)", masks[-1]), masks
 
 
 def test_build_ids(perf, oracle, live, tmp_path, monkeypatch):

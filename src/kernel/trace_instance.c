@@ -66,6 +66,7 @@ static void guard(const char *path, int alive)
 	static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE};
 	char nothing;
 
+	setsid(); /* a signal to our whole group would end both */
 	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
 		signal(signals[i], SIG_IGN);
 	dup2(alive, STDIN_FILENO);
@@ -82,8 +83,12 @@ bool trace_instance_open(const char *tracefs, struct trace_instance *ret)
 	char *path = mem_printf("%s/instances/perf-%d", tracefs, (int)getpid());
 	int ends[2];
 
-	if (mkdir(path, 0700) < 0 || pipe2(ends, O_CLOEXEC) < 0) {
-		rmdir(path);
+	/* One that is there already is another's: a process of the same number in another namespace of pids. */
+	bool made = mkdir(path, 0700) == 0;
+
+	if (!made || pipe2(ends, O_CLOEXEC) < 0) {
+		if (made)
+			rmdir(path);
 		free(path);
 		return false;
 	}

@@ -11,8 +11,11 @@
 #include <sys/random.h>
 #include <sys/stat.h>
 
+/* In /dev/shm and /dev/mqueue everybody may make files, links as well. */
 static bool is_device(const char *path)
 {
+	if (str_starts_with(path, "/dev/shm/") || str_starts_with(path, "/dev/mqueue/"))
+		return false;
 	return str_starts_with(path, "/dev/") || str_starts_with(path, "/proc/");
 }
 

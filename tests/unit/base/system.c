@@ -153,6 +153,30 @@ static void replaced_files(void **state)
 	free(directory);
 }
 
+/* Where all may make files, links of others are not written through, be it below /dev. */
+static void links_of_others(void **state)
+{
+	enum { OTHER = 65534 };
+	char link[64], target[] = "/tmp/perf-unit-target-XXXXXX";
+	struct error *error;
+	int fd = mkstemp(target), out = -1;
+	close(fd);
+	snprintf(link, sizeof(link), "/dev/shm/perf-unit-link-%d", (int)getpid());
+	if (symlink(target, link) < 0 || lchown(link, OTHER, OTHER) < 0) {
+		unlink(link);
+		unlink(target);
+		skip();
+	}
+	error = output_file_open(link, false, &out);
+	assert_non_null(error);
+	assert_int_equal(error_kind(error), ERROR_PERMISSION);
+	error_free(error);
+	unlink(link);
+	unlink(target);
+	assert_null(output_file_open("/dev/null", false, &out));
+	close(out);
+}
+
 static void count(void *context, unsigned int worker, size_t item)
 {
 	atomic_fetch_add(&((_Atomic unsigned int *)context)[item], worker < 8 ? 1 : 100);
@@ -193,6 +217,7 @@ int base_system_tests(void)
 		cmocka_unit_test(what_is_no_file),
 		cmocka_unit_test(temporary_files),
 		cmocka_unit_test(replaced_files),
+		cmocka_unit_test(links_of_others),
 		cmocka_unit_test(every_item_once),
 		cmocka_unit_test(errors_gather_context),
 	};

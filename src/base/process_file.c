@@ -107,12 +107,15 @@ char *process_root_path(const char *root, const char *name, bool *ret_foreign)
 /* The kernel resolves the path where it can (Linux 5.6), so that nobody can exchange a directory for a link meanwhile. */
 static int open_below(const char *root, const char *name, const char *resolved)
 {
-	enum { FLAGS = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY };
+	enum { FLAGS = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, TRIES = 1000 };
 	if (!*root)
 		return open(resolved, FLAGS | O_NOFOLLOW);
 	cleanup_close int directory = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	struct open_how how = {.flags = FLAGS, .resolve = RESOLVE_IN_ROOT};
-	int fd = directory < 0 ? -1 : (int)syscall(SYS_openat2, directory, name, &how, sizeof(how));
+	int fd = -1;
+	/* EAGAIN: something was renamed meanwhile, anywhere on the machine. */
+	for (int i = 0; directory >= 0 && i < TRIES && (!i || (fd < 0 && errno == EAGAIN)); i++)
+		fd = (int)syscall(SYS_openat2, directory, name, &how, sizeof(how));
 	return directory < 0 || fd >= 0 || (errno != ENOSYS && errno != EPERM) ? fd : open(resolved, FLAGS | O_NOFOLLOW);
 }
 

@@ -150,7 +150,8 @@ void text_add_json(struct strbuf *buf, const char *string, size_t len)
 
 void text_add_csv(struct strbuf *buf, const char *string, size_t len, const char *separator)
 {
-	if (!memmem(string, len, separator, strlen(separator)) && !memchr(string, '"', len) && !memchr(string, '\n', len)) {
+	bool separates = *separator && memmem(string, len, separator, strlen(separator));
+	if (!separates && !memchr(string, '"', len) && !memchr(string, '\n', len)) {
 		text_add_safe(buf, string, len);
 		return;
 	}

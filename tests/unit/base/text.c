@@ -57,7 +57,8 @@ static void csv(void **state)
 	text_add_csv(&text, "plain", 5, ",");
 	text_add_csv(&text, ",a\"b", 4, ",");
 	text_add_csv(&text, "a,b", 3, ";");
-	assert_string_equal(strbuf_str(&text), "plain\",a\"\"b\"a,b");
+	text_add_csv(&text, "a,b", 3, "");
+	assert_string_equal(strbuf_str(&text), "plain\",a\"\"b\"a,ba,b");
 	strbuf_deinit(&text);
 }
 

@@ -131,11 +131,18 @@ static void lists(void **state)
 		{.argument = 2, .kind = CALL_MEMORY_COUNT, .wanted = 1}};
 	struct call call = {
 		.description = call_describe("execve"), .arguments = {0x1000, 0x2000, 0x3000}, .memory = pieces, .memory_count = 5};
+	const uint64_t address = 0x5000;
 
 	expect(&call, &like_strace, "execve(\"/bin/x\", [\"x\", \"12345678\"...], 0x3000 /* 1 var */)", "0");
 	pieces[3].kind = CALL_MEMORY_FAULT;
 	expect(&call, &like_strace, "execve(\"/bin/x\", [\"x\", \"12345678\"..., ...], 0x3000 /* 1 var */)", "0");
-	pieces[0].kind = pieces[1].kind = pieces[2].kind = pieces[4].kind = CALL_MEMORY_FAULT;
+	/* A string that could not be read brings its address; a list of which nothing could be read brings none. */
+	pieces[2].kind = CALL_MEMORY_FAULT;
+	pieces[2].size = sizeof(address);
+	pieces[2].data = (const uint8_t *)&address;
+	expect(&call, &like_strace, "execve(\"/bin/x\", [\"x\", 0x5000, ...], 0x3000 /* 1 var */)", "0");
+	for (size_t i = 0; i < 5; i++)
+		pieces[i] = (struct call_memory){.argument = pieces[i].argument, .kind = CALL_MEMORY_FAULT};
 	expect(&call, &like_strace, "execve(0x1000, 0x2000, 0x3000)", "0");
 }
 

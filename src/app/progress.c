@@ -1,11 +1,11 @@
 /* The progress bar (progress.h). */
 #include "app/progress.h"
 
+#include "base/clock.h"
 #include "base/log.h"
 
 #include <stdio.h>
 #include <sys/ioctl.h>
-#include <time.h>
 #include <unistd.h>
 
 enum {
@@ -17,19 +17,12 @@ enum {
 static const uint64_t first_after_ns = 500000000;
 static const uint64_t every_ns = 100000000;
 
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-	clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
-
 void progress_begin(struct progress *progress, const char *title, uint64_t total)
 {
 	*progress = (struct progress){.title = title, .total = total, .state = PROGRESS_OFF};
 	if (log_level() > LOG_QUIET && isatty(STDERR_FILENO)) {
 		progress->state = PROGRESS_WAITING;
-		progress->started_ns = now_ns();
+		progress->started_ns = clock_now_ns(CLOCK_MONOTONIC_COARSE);
 		progress->drawn_ns = progress->started_ns + first_after_ns - every_ns;
 	}
 }
@@ -52,7 +45,7 @@ void progress_update(struct progress *progress, uint64_t done)
 {
 	if (progress->state == PROGRESS_OFF || !progress->total)
 		return;
-	uint64_t now = now_ns();
+	uint64_t now = clock_now_ns(CLOCK_MONOTONIC_COARSE);
 	if (now - progress->drawn_ns < every_ns || now < progress->drawn_ns)
 		return;
 	progress->drawn_ns = now;

@@ -3,6 +3,7 @@
 #include "cmd/stat.h"
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/text.h"
@@ -15,7 +16,6 @@
 #include <string.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 enum tag { TAG_SIGNAL = 1, TAG_INTERVAL, TAG_TIMEOUT, TAG_DELAY, TAG_CONTROL, TAG_THREAD };
@@ -31,14 +31,6 @@ struct measuring {
 	bool done, interrupted;
 	struct error *error; /* ends the measuring */
 };
-
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
 
 static bool is_workload_target(const struct stat_run *run)
 {
@@ -172,7 +164,7 @@ static void take_signals(struct measuring *measuring)
 static void begin(struct stat_run *run)
 {
 	stat_waits_begin(run);
-	run->start_ns = run->shown_ns = now_ns();
+	run->start_ns = run->shown_ns = clock_now_ns(CLOCK_MONOTONIC);
 }
 
 static void switch_events(void *context, const char *name, bool on)
@@ -214,7 +206,7 @@ static void take_event(struct measuring *measuring, const struct epoll_event *ev
 	case TAG_INTERVAL:
 		if (read(measuring->timers[0], &ticks, sizeof(ticks)) != sizeof(ticks) || !run->start_ns)
 			break;
-		measuring->error = finish_interval(run, now_ns());
+		measuring->error = finish_interval(run, clock_now_ns(CLOCK_MONOTONIC));
 		if (run->options.interval_count && run->intervals == run->options.interval_count)
 			measuring->done = run->cut = true;
 		break;
@@ -277,7 +269,7 @@ static void tell_death(const struct stat_run *run)
 
 static struct error *finish(struct stat_run *run)
 {
-	uint64_t end_ns = now_ns();
+	uint64_t end_ns = clock_now_ns(CLOCK_MONOTONIC);
 	const struct stat_options *options = &run->options;
 
 	if (!run->start_ns)

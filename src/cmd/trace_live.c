@@ -3,6 +3,7 @@
 
 #include "analysis/call_sums.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/output.h"
@@ -17,7 +18,6 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/signalfd.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { TICK_MS = 100, IDLE_TICKS = 5 };
@@ -187,24 +187,16 @@ static bool targets_gone(const struct trace *trace)
 	return trace->targets.len && !trace->workload.pid;
 }
 
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 static struct error *follow(struct live *live)
 {
 	struct epoll_event events[4];
 	unsigned int idle = 0;
-	uint64_t delay = live->trace->options->delay_ms, begin = delay ? now_ns() + delay * 1000000 : 0;
+	uint64_t delay = live->trace->options->delay_ms, begin = delay ? clock_now_ns(CLOCK_MONOTONIC) + delay * 1000000 : 0;
 	size_t count = 0;
 	struct error *error = NULL;
 
 	while (!live->stop && !error) {
-		if (begin && now_ns() >= begin) {
+		if (begin && clock_now_ns(CLOCK_MONOTONIC) >= begin) {
 			bpf_syscalls_pause(live->program.syscalls, false);
 			begin = 0;
 		}

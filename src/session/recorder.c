@@ -4,6 +4,7 @@
 #include "session/recorder_internal.h"
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "kernel/cpus.h"
@@ -17,7 +18,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { ROUNDS_BEHIND = 3 };
@@ -186,14 +186,6 @@ static void move_near(struct recorder *recorder, const struct ring *ring)
 	sched_setaffinity(0, sizeof(wanted), &wanted);
 }
 
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
-
 /* A pass over the rings that took `bytes` has ended. */
 static struct error *end_pass(struct recorder *recorder, uint64_t begun_ns, uint64_t bytes)
 {
@@ -206,7 +198,7 @@ static struct error *end_pass(struct recorder *recorder, uint64_t begun_ns, uint
 		recorder->empty_rounds = 0;
 	else if (!waited_for)
 		return NULL;
-	bool mark = rounds && rounds_end(&recorder->marks, begun_ns, now_ns());
+	bool mark = rounds && rounds_end(&recorder->marks, begun_ns, clock_now_ns(CLOCK_MONOTONIC));
 	if (!bytes) {
 		recorder->empty_rounds += mark;
 		struct error *error = mark ? recorder_async_settle(recorder) : NULL;
@@ -219,7 +211,7 @@ static struct error *end_pass(struct recorder *recorder, uint64_t begun_ns, uint
 
 struct error *recorder_drain(struct recorder *recorder, bool all, uint64_t *ret_bytes)
 {
-	uint64_t bytes = 0, begun = now_ns();
+	uint64_t bytes = 0, begun = clock_now_ns(CLOCK_MONOTONIC);
 
 	for (size_t i = 0; i < recorder->rings.count; i++) {
 		struct ring *ring = &recorder->rings.rings[i];

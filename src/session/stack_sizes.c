@@ -4,6 +4,7 @@
 #include "session/stack_sizes.h"
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/hash.h"
 #include "base/mem.h"
 #include "kernel/limits.h"
@@ -16,7 +17,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <time.h>
 
 enum { SIZES = 4, RECORD_MAX = 1 << 16 };
 static const uint32_t sizes_in_use[SIZES] = {SAMPLING_STACK_FIRST, 16384, 32768, SAMPLING_STACK_MAX};
@@ -219,14 +219,6 @@ static void grow(struct stack_sizes *sizes, size_t thread, uint64_t needed)
 
 /* ---- records ---- */
 
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 static bool stack_pointer_of(const struct stack_sizes *sizes, const struct sample *sample, uint64_t *ret)
 {
 	uint64_t mask = sample->regs_user.mask, bit = sizes->stack_pointer_bit;
@@ -257,7 +249,7 @@ static uint64_t needed_bytes(struct stack_sizes *sizes, const struct sample *sam
 
 	if (!stack_pointer_of(sizes, sample, &pointer))
 		return unknown;
-	struct stack_top top = stack_tops_find(sizes->tops, (pid_t)sample->pid, pointer, now_ns());
+	struct stack_top top = stack_tops_find(sizes->tops, (pid_t)sample->pid, pointer, clock_now_ns(CLOCK_MONOTONIC_COARSE));
 	if (!top.end)
 		return unknown;
 	uint64_t needed = top.end - pointer;

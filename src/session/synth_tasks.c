@@ -5,6 +5,7 @@
 #include "session/synth.h"
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/hash.h"
 #include "base/mem.h"
 #include "base/number.h"
@@ -18,7 +19,6 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
-#include <time.h>
 #include <unistd.h>
 
 struct task {
@@ -27,13 +27,6 @@ struct task {
 	char comm[64];
 	size_t comm_length;
 };
-
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
 
 /* Names in status escape newline and backslash as \n and \\. */
 static void take_name(struct task *task, const char *at, const char *end)
@@ -264,7 +257,7 @@ static void scratch_deinit(struct scratch *scratch)
 static void put_maps(struct synth *synth, int dir, const char *path, const struct task *task, struct scratch *scratch)
 {
 	struct strbuf *text = &scratch->text;
-	uint64_t deadline = synth->map_timeout_ns ? now_ns() + synth->map_timeout_ns : UINT64_MAX;
+	uint64_t deadline = synth->map_timeout_ns ? clock_now_ns(CLOCK_MONOTONIC) + synth->map_timeout_ns : UINT64_MAX;
 	bool late = false;
 
 	strbuf_clear(text);
@@ -274,7 +267,7 @@ static void put_maps(struct synth *synth, int dir, const char *path, const struc
 		const char *end = strchrnul(line, '\n');
 		struct map_line map;
 		if (parse_map_line(line, end, &map) && (map.execute || (synth->data_maps && (map.prot & PROT_READ)))) {
-			late = deadline != UINT64_MAX && now_ns() > deadline;
+			late = deadline != UINT64_MAX && clock_now_ns(CLOCK_MONOTONIC) > deadline;
 			put_map(synth, task, &map, late ? RECORD_MISC_PROC_MAP_PARSE_TIMEOUT : 0, &scratch->known);
 		}
 		line = *end ? end + 1 : end;

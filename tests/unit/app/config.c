@@ -77,7 +77,10 @@ static void gives_options_their_values(void **state)
 	assert_string_equal(values.sort, "dso,sym");
 	write_file("[report]\nchildren = perhaps\n");
 	struct error *error = config_apply(bindings, options, &values);
-	assert_string_equal(error_message(error), "configuration: report.children: 'perhaps' is neither true nor false");
+	char place[128];
+	snprintf(place, sizeof(place), "%s:2: ", path);
+	assert_ptr_equal(strstr(error_message(error), place), error_message(error));
+	assert_string_equal(error_message(error) + strlen(place), "report.children: 'perhaps' is neither true nor false");
 	error_free(error);
 	assert_true(config_override("report.children=1"));
 	assert_false(config_override("report=1.5"));

@@ -127,7 +127,7 @@ static bool has_long(const struct option *options, const char *name)
 }
 
 /* "report, script and trace" if it is theirs. */
-static void add_commands_with(const char *name, struct strbuf *out)
+static size_t add_commands_with(const char *name, struct strbuf *out)
 {
 	VEC(const char *) found = {0};
 	for (const struct command *const *command = command_list; *command; command++)
@@ -135,7 +135,9 @@ static void add_commands_with(const char *name, struct strbuf *out)
 			vec_push(&found, (*command)->name);
 	for (size_t i = 0; i < found.len; i++)
 		strbuf_printf(out, "%sperf %s", !i ? "" : i + 1 < found.len ? ", " : " and ", found.data[i]);
+	size_t count = found.len;
 	vec_deinit(&found);
+	return count;
 }
 
 static struct error *unknown_option(const struct parser *parser, const char *word, size_t len)
@@ -151,10 +153,11 @@ static struct error *unknown_option(const struct parser *parser, const char *wor
 	const char *nearest = str_nearest(wanted, list.data, list.len);
 	struct strbuf safe = {0}, others = {0};
 	text_add_safe(&safe, wanted, len);
-	add_commands_with(wanted, &others);
+	size_t holders = add_commands_with(wanted, &others);
 	struct error *error;
-	if (others.len)
-		error = error_new_kind(ERROR_USAGE, "unknown option --%s; it is one of %s", strbuf_str(&safe), strbuf_str(&others));
+	if (holders)
+		error = error_new_kind(ERROR_USAGE, "unknown option --%s; %s %s it", strbuf_str(&safe), strbuf_str(&others),
+				       holders > 1 ? "have" : "has");
 	else if (nearest)
 		error = error_new_kind(ERROR_USAGE, "unknown option --%s; did you mean --%s?", strbuf_str(&safe), nearest);
 	else

@@ -41,7 +41,7 @@ static struct error *parse_format(const struct option *option, const char *argum
 			*(const char **)field = formats[i];
 			return NULL;
 		}
-	return error_new_kind(ERROR_USAGE, "'%s': csv, json or folded", argument);
+	return error_new_kind(ERROR_USAGE, "invalid value '%s': csv, json or folded", argument);
 }
 
 static struct error *parse_stats(const struct option *option, const char *argument, bool negated, void *field)

@@ -427,7 +427,7 @@ static struct error *run_live(struct trace *trace, char **command, int *ret_stat
 	}
 	if (trace->options->signals == TRACE_YES) {
 		struct error *error = error_new("--signals: signals are seen by the BPF program, which is not used here: %s",
-						obstacle ? error_message(obstacle) : "other events than system calls, or their stacks, are asked for; name  -e signal:*");
+						obstacle ? error_message(obstacle) : "other events than system calls, or their stacks, are asked for; name -e signal:*");
 		error_free(obstacle);
 		return error;
 	}

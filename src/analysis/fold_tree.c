@@ -55,9 +55,9 @@ const char *fold_frame_name(struct fold *fold, uint32_t frame)
 {
 	struct fold_private *private = fold->private;
 	if (!private->frame_names)
-	private->frame_names = mem_zalloc_array(fold->frame_count + 1, sizeof(*private->frame_names));
+		fold->private->frame_names = mem_zalloc_array(fold->frame_count + 1, sizeof(*private->frame_names));
 	if (!private->frame_names[frame])
-	private->frame_names[frame] = frame_name(fold, &fold->frames[frame]);
+		fold->private->frame_names[frame] = frame_name(fold, &fold->frames[frame]);
 	return private->frame_names[frame];
 }
 

@@ -1,5 +1,5 @@
 /* -j: generated code, for tools that don't read jitdumps. Each piece of code of a dump becomes a file jitted-PID-NUMBER.so in a folder
- *beside the output (OUTPUT.jit), and a MMAP2 record of that file at the time when it was there:
+ * beside the output (OUTPUT.jit), and a MMAP2 record of that file at the time when it was there:
  *
  *	in    mmap jit-9.dump ─── mmap //anon ─── sample ─────────────────── sample
  *	out                                       sample ── mmap jitted-9-4.so ─ sample
@@ -7,7 +7,7 @@
  * What maps the dump itself, and the memory that the code is in, is left out: it would hide the code.
  *
  * The dump decides on numbers and contents of files only, never on their place; and a file that is there is replaced, not written through.
-*/
+ */
 #include "cmd/inject.h"
 
 #include "base/cleanup.h"

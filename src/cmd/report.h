@@ -123,7 +123,7 @@ bool report_shown(void *context, const struct fold *fold, const struct fold_entr
 struct error *report_show_events(struct report *report);
 
 /* report_extra.c: other things than tables. */
-/* All records of a recording that nobody has read from, counted. */
+/* All records of a recording, from its first on, counted. */
 struct error *report_stats(struct reader *reader, bool skip_empty);
 void report_tally(const struct reader *reader, const struct tally *tally, bool skip_empty);
 void report_tasks(const struct session *session, bool with_maps);

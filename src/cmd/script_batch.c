@@ -5,7 +5,7 @@
  *	              ▲ apply load 1                                ▲ apply load 2
  *
  * While text is made the machine rests; between two loads the side-band of the next one is applied to it. The first loads are small, so
- *that the first lines come at once. */
+ * that the first lines come at once. */
 #include "cmd/script_batch.h"
 
 #include "base/mem.h"

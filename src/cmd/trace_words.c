@@ -183,9 +183,8 @@ static struct error *add_events(struct trace_events *events, const struct trace_
 
 	if (error)
 		return explain(table, catalog, text, error);
-	if (!error)
-		vec_push(&events->words, (struct event_word){.kind = WORD_EVENT, .text = arena_strdup(&events->texts, text)});
-	return error;
+	vec_push(&events->words, (struct event_word){.kind = WORD_EVENT, .text = arena_strdup(&events->texts, text)});
+	return NULL;
 }
 
 struct error *trace_words_apply(const struct trace_words *words, struct trace_table *table, struct event_catalog *catalog,

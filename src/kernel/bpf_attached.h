@@ -23,9 +23,9 @@ struct bpf_attached_list {
 };
 
 /* Adds the programs at the tracepoint that `fd` is a perf event of, with their owners. None where the kernel doesn't tell (Linux before 4.16, a user
- * without CAP_PERFMON), or when the event is no tracepoint. The owners need CAP_SYS_ADMIN. Those of this process are left out. */
+ * without CAP_PERFMON), or when the event is no tracepoint. The owners need CAP_SYS_ADMIN. */
 void bpf_attached_to(int fd, struct bpf_attached_list *ret);
-/* Adds all programs at tracepoints whose descriptors some process holds. Needs CAP_SYS_ADMIN. */
+/* Adds all programs at tracepoints whose descriptors some other process holds: those of this process are left out. Needs CAP_SYS_ADMIN. */
 void bpf_attached_everywhere(struct bpf_attached_list *ret);
 
 /* "'sys_enter' of perf (4711)", escaped. */

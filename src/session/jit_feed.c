@@ -1,14 +1,14 @@
 /* Generated code into the machine's model, from the jitdumps of the recorded processes.
  *
  * A run-time compiler maps its dump into memory, so that a MMAP record tells of it. The dump is read then, and each piece of code becomes a
- *map of the process from its time on, between the side-band of the recording:
+ * map of the process from its time on, between the side-band of the recording:
  *
  *	side-band    mmap jit-9.dump ──────────── fork ─────────── mmap libz.so
  *	dump                          load f()           load g()              move f()      load h()
  *
  * The dump's clock is CLOCK_MONOTONIC. A recording that wasn't made with it (-k mono) has its own; the two are compared where the dump
- *begins: it is mapped and gets its time in the same moment. Where that was before the recording, or times say nothing, all code counts from
- *the MMAP record on, the latest at each address.
+ * begins: it is mapped and gets its time in the same moment. Where that was before the recording, or times say nothing, all code counts
+ * from the MMAP record on, the latest at each address.
  *
  * A dump that is still written to is read on when its code is used up. */
 #include "session/session_internal.h"

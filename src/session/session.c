@@ -39,7 +39,7 @@ static void look_at_events(struct session *session)
 	private->trailer_time = reader->layouts[0].trailer_time;
 	for (size_t i = 1; i < count; i++)
 		if (reader->layouts[i].time != private->sample_time || reader->layouts[i].trailer_time != private->trailer_time)
-	private->uniform = false;
+			session->private->uniform = false;
 	readings_init(&private->readings, reader);
 	free(private->values);
 	private->values = reading_values_create(&private->readings);
@@ -245,7 +245,7 @@ static const struct record_header *stable_record(struct session *session, uint64
 {
 	struct session_private *private = session->private;
 	if (!private->copy)
-	private->copy = mem_alloc(READER_RECORD_MAX);
+		session->private->copy = mem_alloc(READER_RECORD_MAX);
 	const struct record_header *header = reader_record_copy(session->reader, offset, private->copy);
 	session->reader->trouble.changed |= !header;
 	return header;
@@ -339,7 +339,7 @@ static struct error *begin(struct session *session)
 	describe_machine(session);
 	source_init(&private->source, session->reader, true);
 	if (reader_defers_chains(session->reader))
-	private->options.streaming = false;
+		session->private->options.streaming = false;
 	if (!private->options.streaming && (error = session_prepare(session)))
 		return error;
 	return prepare_filter(session);
@@ -415,7 +415,7 @@ static bool deliver(struct session *session, const struct record_header *header,
 	bool by_offset = private->prepared ? private->offset_times : private->file_order;
 	uint64_t model_time = by_offset ? offset : time;
 	if (model_time > private->clock)
-	private->clock = model_time;
+		session->private->clock = model_time;
 	if (!private->prepared || !model_time)
 		model_time = private->clock;
 	const uint32_t type = mapping_u32(&header->type);

@@ -5,8 +5,8 @@
  *	                                             └────────┘
  *
  * A template parameter stands for an argument of the function that it is in, and arguments can have parameters of a function further out.
- * So a cost is a sum, "fixed + parameters × what a parameter costs here", and a function puts in the cost of its arguments. The number is an
- * upper limit; compilers write names that stay far below COST_MAX.
+ * So a cost is a sum, "fixed + parameters × what a parameter costs here", and a function puts in the cost of its arguments. The number is
+ * an upper limit; compilers write names that stay far below COST_MAX.
  *
  * libiberty notes in which function a reference to a parameter ("RT_") was first seen, and resolves it there from then on. Where a
  * substitution takes a parameter into another function, arguments can so be put in more often than the sums say: then only few functions

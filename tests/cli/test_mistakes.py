@@ -20,6 +20,9 @@ def recording(perf, tmp_path_factory):
 @pytest.mark.parametrize("words, text", [
     (["record", "-c", "0", "true"], "'0' is no number of events"),
     (["stat", "--interval-clear", "true"], "needs -I"),
+    (["stat", "--aio", "true"], "unknown option --aio; perf record has it\n"),
+    (["stat", "--sort", "x"], "perf report have it\n"),
+    (["report", "--format", "x"], "invalid value 'x': csv, json or folded"),
     (["report", "-w", "x"], "numbers with commas"),
     (["report", "-w", "3,,4"], "numbers with commas"),
     (["script", "--addr-range", "8", "-S", "main"], "needs -S 0x"),

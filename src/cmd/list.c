@@ -34,6 +34,7 @@ struct list_run {
 	struct event_catalog *catalog;
 	struct listing listing;
 	bool told_of_tracepoints;
+	bool nothing_found; /* for a word */
 	bool by_group; /* metrics stand under the names of their groups */
 };
 
@@ -149,7 +150,10 @@ static void add_by_name(struct list_run *run, const char *word)
 	add_matching(run, pattern, false);
 	if (run->listing.entries.len == first)
 		add_matching(run, lower, true);
-	if (run->listing.entries.len == first && !run->options.raw_dump)
+	if (run->listing.entries.len > first)
+		return;
+	run->nothing_found = true;
+	if (!run->options.raw_dump)
 		log_warning("no event matches '%s'", word);
 }
 
@@ -240,6 +244,7 @@ static struct error *run(int argc, char **argv, int *ret_status)
 	if (!error) {
 		filter(&run);
 		error = print(&run);
+		*ret_status = run.nothing_found;
 	}
 	listing_deinit(&run.listing);
 	event_catalog_destroy(run.catalog);

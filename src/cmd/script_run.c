@@ -283,6 +283,9 @@ struct error *script_run(const struct script_options *options, struct opening *o
 		error = can_batch(&run) ? show_in_batches(&run) : show_one_by_one(&run);
 	if (!error && options->check_order)
 		fprintf(stderr, "Misordered timestamps: %llu\n", (unsigned long long)run.misplaced);
+	const uint64_t *counts = run.session->record_counts;
+	if (!error && !counts[RECORD_SAMPLE] && !counts[RECORD_STAT])
+		log_warning("%s has no samples", run.session->reader->path);
 	if (!error)
 		opening_warn(opening);
 	struct error *stopped = dlfilter_close(run.dlfilter);

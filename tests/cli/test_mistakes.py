@@ -111,3 +111,17 @@ def test_a_kernel_image_that_is_none(perf, tmp_path):
     assert f"-k {image}: no ELF file" in perf("report", "-i", tmp_path / "k.data", "-k", image).stderr
     other = perf("report", "-i", tmp_path / "k.data", "-k", perf)
     assert "another kernel than the recorded one" in other.stderr or "no ELF file with a symbol table" in other.stderr
+
+
+def test_events_that_are_not_there_are_a_failure(perf):
+    assert perf("list", "page-faults").returncode == 0
+    for words in (["nosuchthing"], ["page-faults", "nosuch:*"]):
+        done = perf("list", *words)
+        assert done.returncode == 1 and "no event matches 'nosuch" in done.stderr
+
+
+def test_an_empty_recording_is_told_of(perf, live, tmp_path):
+    assert perf("record", "-q", "-e", "dummy", "-o", tmp_path / "empty", "--", "true").returncode == 0
+    for command in ("script", "report"):
+        done = perf(command, "-i", tmp_path / "empty")
+        assert done.returncode == 0 and not done.stdout.strip() and "no samples" in done.stderr

@@ -109,7 +109,7 @@ static struct error *needs_no_program(const struct option *option, const char *a
 #define TYPE struct annotate_command
 static const struct option annotate_options[] = {
 	OPTION_GROUP(input_option_group, TYPE, input),
-	OPTION_SANDBOX(TYPE),
+	OPTION_SANDBOX(TYPE, input.sandbox),
 	OPTION_GROUP(output_option_group, TYPE, output),
 	OPTION_HEADING("Which functions"),
 	OPTION_STRING('s', "symbol", TYPE, symbol, "FUNCTION", "this one (default: all with samples, the hottest first); * and ? stand for anything"),

@@ -2,6 +2,7 @@
 #include "app/command.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "cmd/opening.h"
 #include "perfdata/attr_print.h"
 #include "perfdata/reader.h"
 
@@ -16,6 +17,7 @@ struct evlist_options {
 	bool frequency;
 	bool group;
 	bool trace_fields;
+	bool sandbox;
 	int verbose;
 };
 
@@ -26,6 +28,7 @@ static const struct option evlist_options[] = {
 	OPTION_COUNT('v', "verbose", struct evlist_options, verbose, "show all attributes"),
 	OPTION_FLAG('g', "group", struct evlist_options, group, "show groups of events as groups"),
 	OPTION_FLAG(0, "trace-fields", struct evlist_options, trace_fields, "show the fields of tracepoints"),
+	OPTION_SANDBOX(struct evlist_options, sandbox),
 	OPTION_END,
 };
 
@@ -86,7 +89,7 @@ static void add_event(struct strbuf *out, const struct event *event, const struc
 
 static struct error *run(int argc, char **argv, int *ret_status)
 {
-	struct evlist_options options = {0};
+	struct evlist_options options = {.sandbox = true};
 	int words;
 	struct error *error = options_parse(evlist_options, OPTIONS_PERMUTE, argc, argv, &options, &words);
 	if (error)
@@ -96,6 +99,8 @@ static struct error *run(int argc, char **argv, int *ret_status)
 	if (options.group && (options.verbose || options.frequency))
 		return error_new_kind(ERROR_USAGE, "--group option is not compatible with other options");
 
+	if (options.sandbox)
+		opening_confine(&(struct input_options){.input = options.input}, NULL, NULL);
 	struct reader *reader;
 	error = reader_open(&(struct reader_options){.path = options.input, .force = options.force, .streaming = true, .head_only = true},
 			    &reader);

@@ -81,6 +81,7 @@ static const struct option flamegraph_own_options[] = {
 	OPTION_FLAG(0, "merge-comms", struct flamegraph_options, no_comm, "no names of threads at the root"),
 	OPTION_INT(0, "max-stack", struct flamegraph_options, max_stack, "N", "frames of each stack to use (default 127)"),
 	OPTION_INLINE(struct flamegraph_options, inlines),
+	OPTION_SANDBOX(struct flamegraph_options, input.sandbox),
 	OPTION_END,
 };
 
@@ -163,10 +164,16 @@ static bool has_one_period(const struct fold *fold, unsigned int event)
 	return true;
 }
 
+static const char *output_path(const struct flamegraph_options *options)
+{
+	return options->output ? options->output : options->folded ? "-" : "flamegraph.html";
+}
+
 static struct error *build_tree(struct flamegraph *flamegraph)
 {
 	const struct flamegraph_options *options = &flamegraph->options;
-	struct opening_options opening = {.input = &options->input, .cpus = options->cpus, .time = options->time};
+	struct opening_options opening = {
+		.input = &options->input, .cpus = options->cpus, .time = options->time, .confined = "flamegraph", .output = output_path(options)};
 	struct error *error = opening_begin(&flamegraph->opening, &opening);
 	if (!error)
 		error = choose_event(flamegraph);
@@ -311,7 +318,7 @@ static void add_subtitle(const struct flamegraph *flamegraph, struct strbuf *out
 static struct error *write_picture(const struct flamegraph *flamegraph, const struct view_ops *view, const struct view_options *view_options)
 {
 	const struct flamegraph_options *options = &flamegraph->options;
-	const char *output = options->output ? options->output : options->folded ? "-" : "flamegraph.html";
+	const char *output = output_path(options);
 	if (!strcmp(output, "-"))
 		return view->calltree(flamegraph->tree, view_options, stdout);
 	struct error *error = write_file(flamegraph, view, view_options, output);

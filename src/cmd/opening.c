@@ -105,20 +105,39 @@ static const char *name_kernel_function(void *context, uint64_t address, uint64_
 	return frame.symbol->name;
 }
 
-/* Gives up what reading doesn't need. Temporary files are written where others go, debug files from servers into the caches. */
-static void confine(const struct opening_options *options)
+/* The folder in which a new or changed file of that name will be. Freed by the caller; NULL where there is none. */
+static char *folder_of(const char *path)
+{
+	char *real = realpath(path, NULL);
+	if (!real) {
+		const char *slash = strrchr(path, '/');
+		cleanup_free char *folder = slash ? mem_strndup(path, (size_t)(slash - path) + 1) : mem_strdup(".");
+		return realpath(folder, NULL);
+	}
+	char *slash = strrchr(real, '/');
+	slash[slash == real] = '\0';
+	return real;
+}
+
+/* Temporary files are written where others go, debug files from servers into the caches. */
+void opening_confine(const struct input_options *input, const char *output, const char *pager)
 {
 	const char *urls = getenv("DEBUGINFOD_URLS"), *home = getenv("HOME"), *cache = getenv("DEBUGINFOD_CACHE_PATH"), *xdg = getenv("XDG_CACHE_HOME");
-	bool network = urls && *urls && options->input->debuginfod_seconds;
+	bool network = urls && *urls && input->debuginfod_seconds;
+	cleanup_free char *folder = output && strcmp(output, "-") ? folder_of(output) : NULL;
 	const char *writable[8] = {"/tmp", "/var/tmp", getenv("TMPDIR")};
 	size_t count = writable[2] && *writable[2] ? 3 : 2;
 	cleanup_free char *fallback = mem_printf("%s/.cache", home ? home : "");
 	if (network)
 		writable[count++] = cache && *cache ? cache : xdg && *xdg ? xdg : fallback;
+	if (folder)
+		writable[count++] = folder;
 	writable[count] = NULL;
-	pager_prepare(options->confined);
+	if (pager)
+		pager_prepare(pager);
 	struct sandbox_state state = sandbox_enter(&(struct sandbox_options){.network = network, .writable = writable});
-	log_info("Sandbox: %s; %s%s", state.files ? "no file is written but temporary ones (Landlock)" : "files are not confined: this kernel has no Landlock",
+	log_info("Sandbox: %s%s; %s%s", state.files ? "no file is written but temporary ones (Landlock)" : "files are not confined: this kernel has no Landlock",
+		 state.files && folder ? " and the output" : "",
 		 state.calls ? "no program is started" : "system calls are not confined: no seccomp here",
 		 !state.calls ? "" : network ? ", the network is open for DEBUGINFOD_URLS" : ", no network");
 }
@@ -147,7 +166,7 @@ struct error *opening_begin(struct opening *opening, const struct opening_option
 	if (error)
 		return error;
 	if (options->confined && input->sandbox)
-		confine(options);
+		opening_confine(input, options->output, options->output ? NULL : options->confined);
 	progress_begin(&opening->progress, "Reading", 0);
 	error = session_open(&session_options, &opening->session);
 	progress_end(&opening->progress);

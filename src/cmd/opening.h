@@ -15,7 +15,8 @@ struct opening_options {
 	const char *time; /* --time, or NULL */
 	bool streaming;	  /* session_next() will be used */
 	bool unordered;	  /* … and gives the order of the file */
-	const char *confined; /* the command's name: it writes to standard output only, and enters the sandbox. NULL: it stays outside */
+	const char *confined; /* the command's name: it writes to standard output and `output` only, and enters the sandbox. NULL: it stays outside */
+	const char *output;   /* of a confined command: the file that it writes, without a pager then; NULL or - = none */
 };
 
 struct opening {
@@ -34,14 +35,17 @@ struct opening {
  * names. All zero is an opening that opening_end() accepts. */
 struct error *opening_begin(struct opening *opening, const struct opening_options *options);
 void opening_end(struct opening *opening);
+/* Gives up what reading doesn't need (kernel/sandbox.h): for commands that open the recording by themselves; opening_begin() does it for the others.
+ * `pager`: the name of the command whose output is paged, or NULL. `output`: as above. */
+void opening_confine(const struct input_options *input, const char *output, const char *pager);
 /* --stitch-lbr: NULL, with a warning, when the recording gives nothing to stitch. Freed by the caller. */
 struct stitcher *opening_stitcher(const struct opening *opening);
 /* Warns of what was lost, and of what is wrong with the recording: what every command says at its end. */
 void opening_warn(const struct opening *opening);
 
 /* --no-sandbox of commands that are confined. */
-#define OPTION_SANDBOX(type) \
-	OPTION_FLAG(0, "sandbox", type, input.sandbox, \
+#define OPTION_SANDBOX(type, field) \
+	OPTION_FLAG(0, "sandbox", type, field, \
 		    "read the recording without the right to write files, to start programs or to reach the network (default; --no-sandbox: with all rights)")
 
 /* --inline of commands that show stacks; `field` is an enum stack_inlines, which is to be STACK_INLINES_ALL at first. */

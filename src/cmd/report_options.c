@@ -99,7 +99,7 @@ static struct error *ignore(const struct option *option, const char *argument, b
 #define TYPE struct report_options
 const struct option report_option_table[] = {
 	OPTION_GROUP(input_option_group, TYPE, input),
-	OPTION_SANDBOX(TYPE),
+	OPTION_SANDBOX(TYPE, input.sandbox),
 	OPTION_GROUP(output_option_group, TYPE, output),
 	OPTION_HEADING("Rows and columns"),
 	OPTION_STRING('s', "sort", TYPE, sort, "KEY,…", "what rows are told apart by (default comm,dso,symbol); +KEY adds to the default"),

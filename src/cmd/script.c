@@ -79,7 +79,7 @@ static struct error *parse_dlarg(const struct option *option, const char *argume
 #define TYPE struct script_options
 static const struct option script_options[] = {
 	OPTION_GROUP(input_option_group, TYPE, input),
-	OPTION_SANDBOX(TYPE),
+	OPTION_SANDBOX(TYPE, input.sandbox),
 	OPTION_GROUP(output_option_group, TYPE, output),
 	OPTION_HEADING("What is shown of a sample"),
 	OPTION_CUSTOM_FLAGS('F', "fields", TYPE, fields, "[TYPE:]FIELD,…",

@@ -1,4 +1,4 @@
-"""report, script and annotate read a recording without the rights to write files, to start programs or to reach the network."""
+"""report, script, annotate, flamegraph and evlist read a recording without the rights to write files, to start programs or to reach the network."""
 import os
 import re
 import signal
@@ -94,7 +94,7 @@ kill
 
 
 @pytest.mark.skipif(not os.path.exists("/usr/bin/gdb"), reason="gdb is not installed")
-@pytest.mark.parametrize("words", READERS, ids=lambda words: words[0])
+@pytest.mark.parametrize("words", [*READERS, ["flamegraph", "--folded"], ["evlist"]], ids=lambda words: words[0])
 def test_what_is_refused(perf, recording, tmp_path, words):
     """A debugger makes the reader try, right before the recording is opened."""
     if perf("doctor", "--json").stdout.find('"landlock": 0') >= 0:
@@ -128,3 +128,18 @@ def test_pager(perf, recording, tmp_path, words):
     shown = perf(*words, "-i", recording)
     paged = (tmp_path / "paged").read_text() if (tmp_path / "paged").exists() else ""
     assert shown.returncode or (done.returncode == 0 and "prog" in paged + done.stdout.decode() and paged)
+
+
+def test_a_flame_graph_is_written_beside_any_file(perf, recording, tmp_path):
+    """The folder of the output stays open, also behind a link."""
+    home = os.path.join(os.path.expanduser("~"), f".perf-sandbox-flame-{os.getpid()}")
+    os.makedirs(home)
+    try:
+        os.symlink(os.path.join(home, "target.svg"), tmp_path / "link.svg")
+        for output in (os.path.join(home, "new.html"), os.path.join(home, "target.svg"), tmp_path / "link.svg"):
+            done = perf("flamegraph", "-i", recording, "-o", output)
+            assert done.returncode == 0 and os.path.getsize(output) > 1000, done.stderr
+    finally:
+        for name in os.listdir(home):
+            os.unlink(os.path.join(home, name))
+        os.rmdir(home)

@@ -8,6 +8,7 @@
 #include "app/command.h"
 #include "app/groups.h"
 #include "base/text.h"
+#include "cmd/opening.h"
 #include "kernel/mend.h"
 #include "session/apply.h"
 #include "session/session.h"
@@ -22,6 +23,7 @@
 struct buildid_list_options {
 	const char *input;
 	bool force;
+	bool sandbox;
 	bool with_hits;
 	bool kernel;
 	bool kernel_maps;
@@ -36,6 +38,7 @@ static const struct option buildid_list_options[] = {
 	OPTION_FLAG('k', "kernel", struct buildid_list_options, kernel, "the build-id of the running kernel"),
 	OPTION_FLAG('m', "kernel-maps", struct buildid_list_options, kernel_maps,
 		    "build-ids and addresses of the running kernel and its modules"),
+	OPTION_SANDBOX(struct buildid_list_options, sandbox),
 	OPTION_GROUP(output_option_group, struct buildid_list_options, output),
 	OPTION_END,
 };
@@ -174,13 +177,15 @@ static bool show_elf(const char *path, struct strbuf *out)
 
 static struct error *run(int argc, char **argv, int *ret_status)
 {
-	struct buildid_list_options options = {0};
+	struct buildid_list_options options = {.sandbox = true};
 	int words;
 	struct error *error = options_parse(buildid_list_options, OPTIONS_PERMUTE, argc, argv, &options, &words);
 	if (error)
 		return error;
 	if (words)
 		return error_new_kind(ERROR_USAGE, "'%s' isn't expected: the file is named by -i", argv[0]);
+	if (options.sandbox)
+		opening_confine(&(struct input_options){.input = options.input}, NULL, NULL);
 	struct strbuf out = {0};
 	if (options.kernel)
 		error = show_kernel(&out);

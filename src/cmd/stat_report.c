@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 #include "base/number.h"
+#include "cmd/opening.h"
 #include "event/builtin.h"
 #include "perfdata/count_maps.h"
 #include "perfdata/reader.h"
@@ -15,12 +16,14 @@ struct report_options {
 	struct stat_display display;
 	const char *input;
 	bool force;
+	bool sandbox;
 };
 
 static const struct option report_option_table[] = {
 	OPTION_HEADING("Input"),
 	OPTION_STRING('i', "input", struct report_options, input, "FILE", "recording to read (default perf.data; - for standard input)"),
 	OPTION_FLAG('f', "force", struct report_options, force, "read the recording even when it belongs to another user"),
+	OPTION_SANDBOX(struct report_options, sandbox),
 	OPTION_GROUP(stat_display_group, struct report_options, display),
 	OPTION_GROUP(output_option_group, struct report_options, verbosity),
 	OPTION_END,
@@ -178,6 +181,9 @@ static struct error *report(struct stat_run *run, const struct report_options *o
 {
 	struct reader_options input = {.path = options->input, .force = options->force};
 	struct reader *reader = NULL;
+
+	if (options->sandbox)
+		opening_confine(&(struct input_options){.input = options->input}, options->display.output, NULL);
 	struct error *error = reader_open(&input, &reader);
 
 	if (error)
@@ -203,7 +209,7 @@ static struct error *report(struct stat_run *run, const struct report_options *o
 
 struct error *stat_report(int argc, char **argv, int *ret_status)
 {
-	struct report_options options = {.display.log_fd = -1};
+	struct report_options options = {.display.log_fd = -1, .sandbox = true};
 	struct stat_run run = {0};
 	int words = 0;
 

@@ -14,6 +14,7 @@
 #include "base/replacement.h"
 #include "base/text.h"
 #include "bpf/support.h"
+#include "cmd/opening.h"
 #include "cmd/trace_replay.h"
 #include "cmd/trace_tracepoints.h"
 #include "event/catalog.h"
@@ -153,6 +154,7 @@ static const struct option trace_options[] = {
 	OPTION_HEADING("Input and output"),
 	OPTION_STRING('i', "input", O, input, "FILE", "show a recording (- for standard input) of 'perf trace record'"),
 	OPTION_FLAG('f', "force", O, force, "read the recording even when it belongs to another user"),
+	OPTION_SANDBOX(O, sandbox),
 	OPTION_STRING('o', "output", O, output, "FILE", "write there instead of standard error (- for standard output)"),
 	OPTION_FLAG('T', "time", O, print.full_time, "full time stamps, since the machine's start"),
 	OPTION_FLAG(0, "comm", O, print.names, "show the names of threads (default)"),
@@ -490,6 +492,7 @@ static struct error *trace_run(struct trace *trace, char **command, int *ret_sta
 static void options_init(struct trace_options *options)
 {
 	*options = (struct trace_options){.string_limit = DEFAULT_STRING_LIMIT,
+					  .sandbox = true,
 					  .print = {.timestamps = true,
 						    .durations = true,
 						    .threads = true,

@@ -47,6 +47,7 @@ struct trace_options {
 	const char *map_dump; /* a map of the BPF program, shown at the end; or NULL */
 	const char *output;
 	bool force;
+	bool sandbox; /* of a recording */
 	uint64_t string_limit;
 	uint64_t ring_bytes; /* 0 = the default */
 	const char *input;   /* recording to show, or NULL */

@@ -532,7 +532,15 @@ struct error *trace_replay(struct trace *trace, const char *path, bool live)
 	input.input = path;
 	input.force = trace->options->force || live;
 	input.jobs = 1;
-	struct opening_options opening = {.input = &input, .cpus = live ? NULL : trace->options->cpus, .streaming = true};
+	input.sandbox = trace->options->sandbox;
+	const char *picture = trace->options->flamegraph;
+	struct opening_options opening = {
+		.input = &input,
+		.cpus = live ? NULL : trace->options->cpus,
+		.streaming = true,
+		.confined = live ? NULL : "trace",
+		.output = picture ? picture : "-",
+	};
 	struct error *error = opening_begin(&replay.opening, &opening);
 	if (!error)
 		error = choose_table(&replay);

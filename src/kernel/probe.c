@@ -25,7 +25,7 @@
 const struct probe kernel_probes[] = {
 	{MACHINE, "kernel", "kernel", PROBE_NEEDS_NOTHING, "nothing can be measured", probe_kernel},
 	{MACHINE, "confinement", "container, seccomp", PROBE_NEEDS_NOTHING, "nothing can be measured", probe_confinement},
-	{MACHINE, "sandbox", "sandbox of readers", PROBE_NEEDS_NOTHING, "report, script, annotate, flamegraph and evlist keep all rights of this user while they read a recording", probe_sandbox},
+	{MACHINE, "sandbox", "sandbox of readers", PROBE_NEEDS_NOTHING, "report, script, annotate and other readers keep all rights of this user while they read a recording", probe_sandbox},
 	{MACHINE, "pmu", "hardware counters", PROBE_NEEDS_PERF,
 	 "cycles, instructions, cache and branch events; record samples by the CPU's clock (cpu-clock) instead", probe_pmu},
 	{MACHINE, "precise", "precise sampling", PROBE_NEEDS_PERF,

@@ -1,4 +1,4 @@
-"""report, script, annotate, flamegraph and evlist read a recording without the rights to write files, to start programs or to reach the network."""
+"""Commands that read a recording do so without the rights to write files, to start programs or to reach the network."""
 import os
 import re
 import signal
@@ -94,7 +94,7 @@ kill
 
 
 @pytest.mark.skipif(not os.path.exists("/usr/bin/gdb"), reason="gdb is not installed")
-@pytest.mark.parametrize("words", [*READERS, ["flamegraph", "--folded"], ["evlist"]], ids=lambda words: words[0])
+@pytest.mark.parametrize("words", [*READERS, ["flamegraph", "--folded"], ["evlist"], ["buildid-list"]], ids=lambda words: words[0])
 def test_what_is_refused(perf, recording, tmp_path, words):
     """A debugger makes the reader try, right before the recording is opened."""
     if perf("doctor", "--json").stdout.find('"landlock": 0') >= 0:
@@ -143,3 +143,17 @@ def test_a_flame_graph_is_written_beside_any_file(perf, recording, tmp_path):
         for name in os.listdir(home):
             os.unlink(os.path.join(home, name))
         os.rmdir(home)
+
+
+def test_counts_are_read_in_it(perf, live, tmp_path):
+    """And what is shown goes where it is to."""
+    assert perf("stat", "record", "-o", tmp_path / "stat.data", "-e", "page-faults", "true").returncode == 0
+    done = perf("stat", "report", "-v", "-i", tmp_path / "stat.data", "-o", tmp_path / "text")
+    assert done.returncode == 0 and "page-faults" in (tmp_path / "text").read_text() and "Sandbox: " in done.stderr
+    assert "Sandbox" not in perf("stat", "report", "-v", "--no-sandbox", "-i", tmp_path / "stat.data").stderr
+
+
+def test_calls_are_read_in_it(perf, tracefs, live, tmp_path):
+    assert perf("trace", "record", "-o", tmp_path / "trace.data", "true").returncode == 0
+    done = perf("trace", "-v", "-i", tmp_path / "trace.data", "-o", tmp_path / "lines")
+    assert done.returncode == 0 and "execve(" in (tmp_path / "lines").read_text() and "Sandbox: " in done.stderr

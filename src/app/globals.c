@@ -8,9 +8,9 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/number.h"
+#include "base/replacement.h"
 #include "base/text.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -107,9 +107,13 @@ static enum outcome set_debug(const char *value)
 
 static enum outcome set_debug_file(const char *value)
 {
-	FILE *file = fopen(value, "we");
-	if (!file)
-		return refuse(strerror(errno), value);
+	FILE *file;
+	struct error *error = output_stream_open(value, false, &file);
+	if (error) {
+		enum outcome outcome = refuse("--debug-file", error_message(error));
+		error_free(error);
+		return outcome;
+	}
 	setvbuf(file, NULL, _IOLBF, 0);
 	log_set_output(file);
 	return GO_ON;
@@ -188,7 +192,9 @@ bool globals_read(int argc, char **argv, int *next, int *ret_status)
 		bool lacks = global && global->has_value && !value;
 		if (lacks && *next + 1 < argc)
 			value = argv[++*next];
+		bool odd = global && !global->has_value && value && global->use != show_exec_path;
 		enum outcome outcome = !global || !global->use ? refuse_unknown(word)
+				     : odd			? refuse("this option takes no value", word)
 				     : lacks && !value		? refuse("a value is missing", word)
 								: global->use(value);
 		*ret_status = outcome == REFUSED ? GLOBALS_STATUS_USAGE : 0;

@@ -14,6 +14,12 @@ bool own_directory(const char *directory, const char *name);
 /* Does the process live in another mount namespace? Then its paths are to be looked up below /proc/PID/root. `proc` is "/proc", for tests
  * another tree. */
 bool process_has_other_mounts(const char *proc, uint32_t pid);
+enum { PROCESS_ROOT_SIZE = 64 };
+/* The same, and by which path its root directory is reached: "/proc/PID/root", or one that process_roots_keep() has opened. */
+bool process_root(const char *proc, uint32_t pid, char root[PROCESS_ROOT_SIZE]);
+/* Opens the root directories of the processes that live in other mount namespaces now, for the time when this process may look at others no more
+ * (kernel/sandbox.h). Called once, on one thread. */
+void process_roots_keep(void);
 /* The path by which we reach what a process with the root directory `root` ("/proc/PID/root"; "" is our own) means by the absolute path
  * `name`: without symbolic links, each followed as the process does, so that absolute ones stay inside. Freed by the caller; NULL when
  * links lead around in circles. Sets *ret_foreign when one of the links is of an owner that isn't trusted; it may be NULL. */

@@ -55,7 +55,7 @@ static struct error *parse_palette(const struct option *option, const char *argu
 		return NULL;
 	struct strbuf names = {0};
 	flame_palette_add_names(&names, ", ");
-	struct error *error = error_new("unknown palette '%s'; there are %s", argument, strbuf_str(&names));
+	struct error *error = error_new_kind(ERROR_USAGE, "unknown palette '%s'; there are %s", argument, strbuf_str(&names));
 	strbuf_deinit(&names);
 	return error;
 }
@@ -206,23 +206,31 @@ static struct error *build_tree(struct flamegraph *flamegraph)
 	return NULL;
 }
 
+/* The descriptor that a path stands for: "-", and "/dev/fd/N" as shells have it for <(…); -1 = none. */
+static int descriptor_of(const char *path)
+{
+	uint32_t number;
+	if (!strcmp(path, "-"))
+		return STDIN_FILENO;
+	return str_starts_with(path, "/dev/fd/") && number_parse_u32(path + strlen("/dev/fd/"), &number) ? (int)number : -1;
+}
+
 /* Whether `path` (- for standard input) holds text instead of a recording. Looks at the first bytes and takes none of them away: what can't be looked at
  * so is for the reader of recordings. */
 static bool is_text(const char *path)
 {
 	char magic[8];
-	bool input = !strcmp(path, "-");
-	int file = input ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	int given = descriptor_of(path), file = given >= 0 ? given : open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	ssize_t size = pread(file, magic, sizeof(magic), 0);
 	int pipe_ends[2];
-	if (size < 0 && errno == ESPIPE && input && !pipe2(pipe_ends, O_CLOEXEC)) {
-		size = tee(STDIN_FILENO, pipe_ends[1], sizeof(magic), 0);
+	if (size < 0 && errno == ESPIPE && given >= 0 && !pipe2(pipe_ends, O_CLOEXEC)) {
+		size = tee(given, pipe_ends[1], sizeof(magic), 0);
 		if (size > 0)
 			size = read(pipe_ends[0], magic, (size_t)size);
 		close(pipe_ends[0]);
 		close(pipe_ends[1]);
 	}
-	if (file > STDIN_FILENO)
+	if (given < 0 && file >= 0)
 		close(file);
 	for (ssize_t i = 0; i < size; i++)
 		if ((unsigned char)magic[i] < ' ' && magic[i] != '\t' && magic[i] != '\n' && magic[i] != '\r')

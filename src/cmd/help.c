@@ -88,7 +88,8 @@ static struct error *print_names(const char *what)
 	struct strbuf names = {0};
 	if (!strcmp(what, "keys")) {
 		for (const struct key *key = key_table; key->name; key++)
-			strbuf_printf(&names, "%s\n", key->name);
+			if (!(key->flags & KEY_HIDDEN))
+				strbuf_printf(&names, "%s\n", key->name);
 	} else if (!strcmp(what, "fields")) {
 		script_fields_list(&names);
 		strbuf_add_char(&names, '\n');

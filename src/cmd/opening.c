@@ -9,12 +9,14 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/number.h"
+#include "base/process_file.h"
 #include "kernel/sandbox.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* Each pass over the records begins with 0 and ends with `total`. */
@@ -127,15 +129,21 @@ void opening_confine(const struct input_options *input, const char *output, cons
 	cleanup_free char *folder = output && strcmp(output, "-") ? folder_of(output) : NULL;
 	const char *writable[8] = {"/tmp", "/var/tmp", getenv("TMPDIR")};
 	size_t count = writable[2] && *writable[2] ? 3 : 2;
-	cleanup_free char *fallback = mem_printf("%s/.cache", home ? home : "");
+	cleanup_free char *base = xdg && *xdg ? mem_strdup(xdg) : mem_printf("%s/.cache", home ? home : "");
+	cleanup_free char *debug_cache = cache && *cache ? mem_strdup(cache) : mem_printf("%s/debuginfod_client", base);
+	if (network) {
+		mkdir(base, 0700);
+		mkdir(debug_cache, 0700);
+	}
 	if (network)
-		writable[count++] = cache && *cache ? cache : xdg && *xdg ? xdg : fallback;
+		writable[count++] = debug_cache;
 	if (folder)
 		writable[count++] = folder;
 	writable[count] = NULL;
 	if (pager)
 		pager_prepare(pager);
-	struct sandbox_state state = sandbox_enter(&(struct sandbox_options){.network = network, .writable = writable});
+	process_roots_keep();
+	struct sandbox_state state = sandbox_enter(&(struct sandbox_options){.network = network, .new_files = folder != NULL, .writable = writable});
 	log_info("Sandbox: %s%s; %s%s", state.files ? "no file is written but temporary ones (Landlock)" : "files are not confined: this kernel has no Landlock",
 		 state.files && folder ? " and the output" : "",
 		 state.calls ? "no program is started" : "system calls are not confined: no seccomp here",

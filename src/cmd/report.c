@@ -255,6 +255,8 @@ static struct error *count_records(const struct report_options *options)
 {
 	const struct reader_options opening = {.path = options->input.input, .force = options->input.force, .streaming = true};
 	struct reader *reader;
+	if (options->input.sandbox)
+		opening_confine(&options->input, NULL, "report");
 	struct error *error = reader_open(&opening, &reader);
 	if (error)
 		return error;

@@ -19,6 +19,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -35,9 +36,10 @@ enum { OWN_ARCHITECTURE = 0, FOREIGN_NUMBERS = 0 };
 
 /* Numbers of rights by the version that brought them; older headers lack the newer ones. */
 enum {
-	WRITES_1 = LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_REMOVE_DIR | LANDLOCK_ACCESS_FS_REMOVE_FILE |
-		   LANDLOCK_ACCESS_FS_MAKE_CHAR | LANDLOCK_ACCESS_FS_MAKE_DIR | LANDLOCK_ACCESS_FS_MAKE_REG | LANDLOCK_ACCESS_FS_MAKE_SOCK |
-		   LANDLOCK_ACCESS_FS_MAKE_FIFO | LANDLOCK_ACCESS_FS_MAKE_BLOCK | LANDLOCK_ACCESS_FS_MAKE_SYM,
+	FILES = LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_REMOVE_DIR | LANDLOCK_ACCESS_FS_REMOVE_FILE | LANDLOCK_ACCESS_FS_MAKE_DIR |
+		LANDLOCK_ACCESS_FS_MAKE_REG,
+	WRITES_1 = FILES | LANDLOCK_ACCESS_FS_MAKE_CHAR | LANDLOCK_ACCESS_FS_MAKE_SOCK | LANDLOCK_ACCESS_FS_MAKE_FIFO | LANDLOCK_ACCESS_FS_MAKE_BLOCK |
+		   LANDLOCK_ACCESS_FS_MAKE_SYM,
 	WRITES_2 = 1 << 13, /* REFER */
 	WRITES_3 = 1 << 14, /* TRUNCATE */
 };
@@ -48,44 +50,36 @@ int sandbox_landlock_version(void)
 	return version > 0 ? (int)version : 0;
 }
 
-/* Opens the folder, or the nearest above it that exists. */
-static int open_folder(const char *path)
-{
-	cleanup_free char *at = mem_strdup(path);
-	for (;;) {
-		int fd = open(at, O_PATH | O_DIRECTORY | O_CLOEXEC);
-		char *slash = strrchr(at, '/');
-		if (fd >= 0 || !slash || slash == at)
-			return fd;
-		*slash = '\0';
-	}
-}
-
 static void allow_below(int ruleset, const char *path, uint64_t rights)
 {
-	cleanup_close int folder = open_folder(path);
-	struct landlock_path_beneath_attr rule = {.allowed_access = rights, .parent_fd = folder};
-	if (folder >= 0)
+	cleanup_close int place = open(path, O_PATH | O_CLOEXEC);
+	struct landlock_path_beneath_attr rule = {.allowed_access = rights, .parent_fd = place};
+	if (place >= 0)
 		syscall(SYS_landlock_add_rule, ruleset, LANDLOCK_RULE_PATH_BENEATH, &rule, 0);
 }
 
 static bool confine_files(const struct sandbox_options *options)
 {
 	int version = sandbox_landlock_version();
-	uint64_t rights = WRITES_1 | (version >= 2 ? WRITES_2 : 0) | (version >= 3 ? WRITES_3 : 0);
+	static const char *const devices[] = {"/dev/null", "/dev/zero", "/dev/full", "/dev/tty", "/dev/pts", "/dev/shm"};
+	uint64_t newer = (version >= 2 ? WRITES_2 : 0) | (version >= 3 ? WRITES_3 : 0), rights = WRITES_1 | newer;
 	struct landlock_ruleset_attr handled = {.handled_access_fs = rights};
 	if (!version)
 		return false;
 	cleanup_close int ruleset = (int)syscall(SYS_landlock_create_ruleset, &handled, sizeof(handled.handled_access_fs), 0);
 	if (ruleset < 0)
 		return false;
-	allow_below(ruleset, "/dev", LANDLOCK_ACCESS_FS_WRITE_FILE | (version >= 3 ? WRITES_3 : 0));
+	for (size_t i = 0; i < sizeof(devices) / sizeof(*devices); i++)
+		allow_below(ruleset, devices[i], LANDLOCK_ACCESS_FS_WRITE_FILE | (newer & WRITES_3));
 	for (const char *const *path = options->writable; path && *path; path++)
-		allow_below(ruleset, *path, rights);
+		allow_below(ruleset, *path, FILES | newer);
 	return !syscall(SYS_landlock_restrict_self, ruleset, 0);
 }
 
 /* ---- seccomp ---- */
+
+/* Newer than the headers may be; the same number on all architectures. */
+enum { MOUNT_SETATTR = 442, FCHMODAT2 = 452 };
 
 static const int refused[] = {
 	SYS_execve,
@@ -124,10 +118,24 @@ static const int refused[] = {
 	SYS_swapoff,
 	SYS_sethostname,
 	SYS_settimeofday,
+	SYS_clock_settime,
+	SYS_clock_adjtime,
+	SYS_adjtimex,
+	SYS_acct,
+	SYS_quotactl,
+	SYS_kexec_file_load,
+	MOUNT_SETATTR,
+	FCHMODAT2,
+	SYS_fchown,
 	SYS_fchownat,
 	SYS_fchmodat,
 	SYS_setxattr,
 	SYS_lsetxattr,
+	SYS_fsetxattr,
+	SYS_removexattr,
+	SYS_lremovexattr,
+	SYS_fremovexattr,
+	SYS_truncate,
 	SYS_setuid,
 	SYS_setgid,
 	SYS_setreuid,
@@ -135,6 +143,10 @@ static const int refused[] = {
 	SYS_setresuid,
 	SYS_setresgid,
 	SYS_capset,
+#ifdef SYS_ioperm
+	SYS_ioperm,
+	SYS_iopl,
+#endif
 #ifdef SYS_chmod
 	SYS_chmod,
 	SYS_chown,
@@ -164,6 +176,16 @@ static void refuse_others(steps *steps, int number)
 	vec_push(steps, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, REFUSE));
 }
 
+/* The call doesn't pass with this second argument. */
+static void refuse_second(steps *steps, int number, uint32_t argument)
+{
+	vec_push(steps, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)number, 0, 4));
+	vec_push(steps, (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[1])));
+	vec_push(steps, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, argument, 0, 1));
+	vec_push(steps, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, REFUSE));
+	vec_push(steps, (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)));
+}
+
 static bool confine_calls(const struct sandbox_options *options)
 {
 	steps steps = {0};
@@ -181,6 +203,10 @@ static bool confine_calls(const struct sandbox_options *options)
 		refuse(&steps, refused[i]);
 	for (size_t i = 0; !options->network && i < sizeof(network) / sizeof(*network); i++)
 		refuse(&steps, network[i]);
+	if (!options->new_files)
+		refuse(&steps, SYS_fchmod);
+	refuse_second(&steps, SYS_ioctl, TIOCSTI);
+	refuse_second(&steps, SYS_ioctl, TIOCLINUX);
 	refuse_others(&steps, SYS_kill);
 	refuse_others(&steps, SYS_tgkill);
 	refuse(&steps, SYS_tkill);

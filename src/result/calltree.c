@@ -92,14 +92,23 @@ static struct calltree_node *sort_siblings(struct calltree_node *list, size_t co
 	return head;
 }
 
-void calltree_sort(struct calltree_node *node, int (*compare)(const struct calltree_node *, const struct calltree_node *))
+/* In a loop: trees that were read from text may be of any depth. */
+void calltree_sort(struct calltree_node *root, int (*compare)(const struct calltree_node *, const struct calltree_node *))
 {
-	/* In a loop over the deepest-first order a stack of nodes would be needed; depth is bounded by the length of call chains. */
-	size_t count = 0;
-	for (struct calltree_node *child = node->children; child; child = child->sibling)
-		count++;
-	node->children = sort_siblings(node->children, count, compare);
-	for (struct calltree_node *child = node->children; child; child = child->sibling)
-		if (child->children)
-			calltree_sort(child, compare);
+	struct calltree_node *node = root;
+	for (;;) {
+		size_t count = 0;
+		for (struct calltree_node *child = node->children; child; child = child->sibling)
+			count++;
+		node->children = sort_siblings(node->children, count, compare);
+		if (node->children) {
+			node = node->children;
+			continue;
+		}
+		while (node != root && !node->sibling)
+			node = node->parent;
+		if (node == root)
+			return;
+		node = node->sibling;
+	}
 }

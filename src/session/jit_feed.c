@@ -37,8 +37,10 @@ static bool same_clock(const struct session *session)
 static int open_dump(const struct session *session, uint32_t pid, const char *name, char **ret_path)
 {
 	const struct session_options *options = &session->private->options;
-	bool foreign = false, inside = !options->symfs && session_is_of_this_machine(session) && process_has_other_mounts("/proc", pid);
-	cleanup_free char *root = inside ? mem_printf("/proc/%u/root", pid) : mem_strdup("");
+	char root[PROCESS_ROOT_SIZE];
+	bool foreign = false, inside = !options->symfs && session_is_of_this_machine(session) && process_root("/proc", pid, root);
+	if (!inside)
+		*root = '\0';
 	cleanup_free char *path = mem_printf("%s%s", options->symfs ? options->symfs : "", name);
 	bool elsewhere = inside || options->symfs;
 	int fd = elsewhere ? process_file_open(root, path, options->input.force, &foreign) : -1;

@@ -20,7 +20,7 @@ struct search {
 	const struct symbol_options *options;
 	char *name; /* recorded path */
 	struct buildid build_id;
-	char root[64];	      /* "/proc/PID/root" when the process lives in another mount namespace, else "" */
+	char root[PROCESS_ROOT_SIZE]; /* "/proc/PID/root" when the process lives in another mount namespace, else "" */
 	char *link;	      /* of .gnu_debuglink, or NULL */
 	char *cache_dir;      /* or NULL */
 	char *file_path;      /* of the file itself … */
@@ -271,9 +271,7 @@ static void search_init(struct search *search, const struct symbol_options *opti
 	const char *proc = options->proc ? options->proc : "/proc";
 	*search = (struct search){.options = options, .name = plain_name(dso), .build_id = dso->build_id, .result = result};
 	search->cache_dir = buildid_cache_dir(options);
-	if (dso->pid && options->same_machine && process_has_other_mounts(proc, dso->pid))
-		snprintf(search->root, sizeof(search->root), "%s/%u/root", proc, dso->pid);
-	if (*search->root && is_outside(search))
+	if (!dso->pid || !options->same_machine || !process_root(proc, dso->pid, search->root) || is_outside(search))
 		*search->root = '\0';
 	look_at_file(search);
 }

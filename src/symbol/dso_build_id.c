@@ -14,9 +14,9 @@
 /* Where the file is for us: below /proc/PID/root when its process sees another file system. */
 static char *visible_path(const struct dso *dso)
 {
-	if (!dso->pid || !process_has_other_mounts("/proc", dso->pid))
+	char root[PROCESS_ROOT_SIZE];
+	if (!dso->pid || !process_root("/proc", dso->pid, root))
 		return mem_strdup(dso->name);
-	cleanup_free char *root = mem_printf("/proc/%u/root", dso->pid);
 	char *inside = process_root_path(root, dso->name, NULL);
 	/* What the kernel says of a process in a chroot begins outside of it. */
 	if (inside && access(inside, F_OK) == 0)

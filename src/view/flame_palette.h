@@ -18,7 +18,7 @@ const struct flame_palette *flame_palette_find(const char *name);
 void flame_palette_add_names(struct strbuf *out, const char *between);
 /* The number of the class of `node`; the root's is as good as any. */
 unsigned int flame_palette_class(const struct flame_palette *palette, const struct calltree_node *node);
-/* The class of a frame whose weight became `after` of a whole of `whole_after`, where it was `before` of `whole_before`: red is more, blue is less. */
+/* The class of a frame by how its share of the root's weight (total) differs from its share before (total_count): red is more, blue is less. */
 unsigned int flame_palette_change(const struct calltree_node *node, const struct calltree_node *root);
 /* The rules of the style sheet for the families in `used` (a bit for each), for light backgrounds or for dark ones. `changes`: red and blue. */
 void flame_palette_add_rules(struct strbuf *out, const struct flame_palette *palette, uint32_t used, bool changes, bool dark);

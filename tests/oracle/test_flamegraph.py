@@ -209,6 +209,10 @@ def test_folded_stacks_as_input(perf, tmp_path):
         assert Tree(picture(perf, "-i", "-", stdin=file)).stacks() == PARSED
     piped = subprocess.run(["sh", "-c", f"cat x.folded | {perf} flamegraph -i - --folded"], cwd=tmp_path, capture_output=True, text=True, check=True)
     assert read_folded(piped.stdout) == PARSED
+    substituted = subprocess.run(["bash", "-c", f"{perf} flamegraph -i <(cat x.folded) --folded"], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert read_folded(substituted.stdout) == PARSED
+    (tmp_path / "deep").write_text(";".join(["f"] * 1_000_000) + " 1\n")
+    assert len(Tree(picture(perf, "-i", tmp_path / "deep")).nodes) == 1001, "the root, and what is drawn of it"
     reverse = Tree(picture(perf, "-i", tmp_path / "x.folded", "--reverse"))
     assert reverse.stacks() == {";".join(reversed(stack.split(";"))): weight for stack, weight in PARSED.items()}
     bad = perf("flamegraph", "-i", "-", "--folded", input=FOLDED + "what is this\nand; this\n", stdin=None)

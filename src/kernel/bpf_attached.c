@@ -84,17 +84,16 @@ void bpf_attached_everywhere(struct bpf_attached_list *ret)
 
 void bpf_attached_to(int fd, struct bpf_attached_list *ret)
 {
-	struct {
-		struct perf_event_query_bpf head;
-		uint32_t ids[MOST_PROGRAMS];
-	} query = {.head = {.ids_len = MOST_PROGRAMS}};
+	/* struct perf_event_query_bpf: ids_len, prog_cnt, ids. */
+	uint32_t query[2 + MOST_PROGRAMS] = {MOST_PROGRAMS};
+	const uint32_t *ids = query + 2;
 	struct bpf_attached_list owners = {0};
 
-	if (ioctl(fd, PERF_EVENT_IOC_QUERY_BPF, &query) < 0 || !query.head.prog_cnt)
+	if (ioctl(fd, PERF_EVENT_IOC_QUERY_BPF, query) < 0 || !query[1])
 		return;
 	bpf_attached_everywhere(&owners);
-	for (uint32_t i = 0; i < query.head.prog_cnt && i < MOST_PROGRAMS; i++) {
-		struct bpf_attached attached = {.id = query.ids[i]};
+	for (uint32_t i = 0; i < query[1] && i < MOST_PROGRAMS; i++) {
+		struct bpf_attached attached = {.id = ids[i]};
 		for (size_t j = 0; j < owners.len; j++)
 			if (owners.data[j].id == attached.id)
 				attached = owners.data[j];

@@ -195,7 +195,7 @@ static bool confine_calls(const struct sandbox_options *options)
 	vec_push(&steps, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)OWN_ARCHITECTURE, 1, 0));
 	vec_push(&steps, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, REFUSE));
 	vec_push(&steps, (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)));
-	if (FOREIGN_NUMBERS) {
+	if (FOREIGN_NUMBERS != 0) {
 		vec_push(&steps, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, FOREIGN_NUMBERS, 0, 1));
 		vec_push(&steps, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, REFUSE));
 	}

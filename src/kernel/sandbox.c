@@ -219,7 +219,7 @@ static bool confine_calls(const struct sandbox_options *options)
 
 bool sandbox_has_filters(void)
 {
-	return OWN_ARCHITECTURE && prctl(PR_GET_SECCOMP, 0, 0, 0, 0) >= 0;
+	return OWN_ARCHITECTURE != 0 && prctl(PR_GET_SECCOMP, 0, 0, 0, 0) >= 0;
 }
 
 struct sandbox_state sandbox_enter(const struct sandbox_options *options)

@@ -17,7 +17,9 @@ bool process_has_other_mounts(const char *proc, uint32_t pid);
 enum { PROCESS_ROOT_SIZE = 64 };
 /* The same, and by which path its root directory is reached: "/proc/PID/root", or one that process_roots_keep() has opened. */
 bool process_root(const char *proc, uint32_t pid, char root[PROCESS_ROOT_SIZE]);
-/* Opens the root directories of the processes that live in other mount namespaces now, for the time when this process may look at others no more
+/* The path of a process's root directory, whatever its mounts are; "", which is ours, where that is the same or can't be had any more. */
+void process_any_root(const char *proc, uint32_t pid, char root[PROCESS_ROOT_SIZE]);
+/* Opens the root directories of the processes that have other mounts or another root now, for the time when this process may look at others no more
  * (kernel/sandbox.h). Called once, on one thread. */
 void process_roots_keep(void);
 /* The path by which we reach what a process with the root directory `root` ("/proc/PID/root"; "" is our own) means by the absolute path

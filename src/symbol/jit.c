@@ -73,12 +73,12 @@ struct symtab *jit_load(const struct symbol_options *options, const struct dso *
 	struct symbol_builder builder = {0};
 	bool forbidden = false;
 	size_t size = 0;
-	char root[64] = "";
+	char root[PROCESS_ROOT_SIZE] = "";
 	cleanup_free char *text = NULL, *name = NULL;
 	if (!pid)
 		pid = dso->pid;
 	if (pid && options->same_machine && !options->symfs) {
-		snprintf(root, sizeof(root), "%s/%u/root", proc, pid);
+		process_any_root(proc, pid, root);
 		name = mem_printf("/tmp/perf-%u.map", inner_pid(proc, pid));
 		text = read_map(root, name, options, &size, &forbidden);
 	}

@@ -15,17 +15,56 @@ struct packing {
 	uint64_t frame_count, node_count;
 };
 
-const struct calltree_node *flame_next_node(const struct calltree_node *node, bool enter, unsigned int *depth)
+/* The first of `node` and its siblings that is heavy enough. */
+static const struct calltree_node *first_kept(const struct calltree_node *node, uint64_t least)
 {
-	if (enter && node->children) {
+	while (node && node->total < least)
+		node = node->sibling;
+	return node;
+}
+
+const struct calltree_node *flame_next_node(const struct calltree_node *node, const struct flame_extent *extent, bool enter, unsigned int *depth)
+{
+	uint64_t least = extent ? extent->least : 0;
+	const struct calltree_node *next = enter && !(extent && *depth >= extent->deepest) ? first_kept(node->children, least) : NULL;
+	if (next) {
 		(*depth)++;
-		return node->children;
+		return next;
 	}
-	while (node && !node->sibling) {
+	while (node->parent && !(next = first_kept(node->sibling, least))) {
 		node = node->parent;
 		(*depth)--;
 	}
-	return node ? node->sibling : NULL;
+	return next;
+}
+
+/* Weights are counted by the logarithm: eight steps for each power of two. */
+enum { STEPS = 8, BUCKETS = 64 * STEPS };
+
+static unsigned int bucket_of(uint64_t weight)
+{
+	if (weight < STEPS)
+		return (unsigned int)weight;
+	unsigned int power = 63 - (unsigned int)__builtin_clzll(weight);
+	return (power - 2) * STEPS + (unsigned int)(weight >> (power - 3) & (STEPS - 1));
+}
+
+static uint64_t bucket_begin(unsigned int bucket)
+{
+	return bucket < STEPS ? bucket : (uint64_t)(STEPS + bucket % STEPS) << (bucket / STEPS - 1);
+}
+
+struct flame_extent flame_extent_of(const struct calltree *tree, unsigned int deepest, size_t most)
+{
+	struct flame_extent extent = {.deepest = deepest};
+	size_t counts[BUCKETS] = {0}, kept = 0;
+	unsigned int depth = 0, bucket = BUCKETS;
+	for (const struct calltree_node *node = &tree->root; node; node = flame_next_node(node, &extent, true, &depth))
+		counts[bucket_of(node->total)]++;
+	while (bucket && (kept + counts[bucket - 1] <= most || !kept))
+		kept += counts[--bucket];
+	extent.least = bucket ? bucket_begin(bucket) : 0;
+	return extent;
 }
 
 static void add_number(struct strbuf *out, uint64_t value)
@@ -77,20 +116,34 @@ static bool add_compressed(struct strbuf *out, const struct strbuf *plain)
 	return true;
 }
 
-bool flame_data_add(struct strbuf *out, const struct calltree *tree, unsigned int deepest, bool changes,
+/* What the children that are drawn leave of a node's weight; *ret_before: the same of the counts. */
+static uint64_t own_weight(const struct calltree_node *node, const struct flame_extent *extent, unsigned int depth, uint64_t *ret_before)
+{
+	uint64_t own = node->total;
+	*ret_before = node->total_count;
+	if (depth < extent->deepest)
+		for (const struct calltree_node *child = first_kept(node->children, extent->least); child; child = first_kept(child->sibling, extent->least)) {
+			own -= child->total;
+			*ret_before -= child->total_count;
+		}
+	return own;
+}
+
+bool flame_data_add(struct strbuf *out, const struct calltree *tree, const struct flame_extent *extent, bool changes,
 		    unsigned int (*class)(void *context, const struct calltree_node *node), void *context)
 {
 	struct packing packing = {0};
 	unsigned int depth = 0, before = 0;
-	for (const struct calltree_node *node = &tree->root; node; node = flame_next_node(node, depth < deepest, &depth)) {
+	for (const struct calltree_node *node = &tree->root; node; node = flame_next_node(node, extent, true, &depth)) {
 		if (packing.node_count++)
 			add_number(&packing.ups, before + 1 - depth);
 		else
 			add_number(&packing.ups, 0);
 		add_number(&packing.numbers, frame_number(&packing, node, class(context, node)));
-		add_number(&packing.weights, depth < deepest ? node->self : node->total);
+		uint64_t own_before, own = own_weight(node, extent, depth, &own_before);
+		add_number(&packing.weights, own);
 		if (changes)
-			add_number(&packing.before, depth < deepest ? node->self_count : node->total_count);
+			add_number(&packing.before, own_before);
 		before = depth;
 	}
 	struct strbuf plain = {0};

@@ -28,12 +28,16 @@ static const double LETTER_WIDTH = 6.9, LEAST_WIDTH = 1; /* pixels */
 struct painter {
 	const struct calltree *tree;
 	const struct flame_palette *palette;
+	struct flame_extent extent;
 	bool changes;
 };
 
 static struct painter painter_of(const struct calltree *tree, const struct view_options *options)
 {
-	return (struct painter){tree, flame_palette_find(options->palette), options->changes};
+	return (struct painter){.tree = tree,
+				.palette = flame_palette_find(options->palette),
+				.extent = flame_extent_of(tree, FLAMEGRAPH_DEEPEST, FLAMEGRAPH_MOST),
+				.changes = options->changes};
 }
 
 static unsigned int class_of(void *context, const struct calltree_node *node)
@@ -45,6 +49,7 @@ static unsigned int class_of(void *context, const struct calltree_node *node)
 /* A walk over the frames that are wide enough to be seen, in preorder. `index` counts the others too, as flame_data_add() numbers them. */
 struct visible_walk {
 	const struct calltree_node *node;
+	const struct flame_extent *extent;
 	size_t index;
 	unsigned int depth;
 	unsigned int hidden_at; /* below this depth nothing is seen until the walk comes back to it */
@@ -53,15 +58,16 @@ struct visible_walk {
 	double start[FLAMEGRAPH_DEEPEST + 2]; /* by depth: where the next frame begins */
 };
 
-static void visible_walk_init(struct visible_walk *walk, const struct calltree *tree)
+static void visible_walk_init(struct visible_walk *walk, const struct painter *painter)
 {
-	*walk = (struct visible_walk){.node = &tree->root, .hidden_at = UINT_MAX, .start = {PAD}};
+	const struct calltree *tree = painter->tree;
+	*walk = (struct visible_walk){.node = &tree->root, .extent = &painter->extent, .hidden_at = UINT_MAX, .start = {PAD}};
 	walk->scale = tree->root.total ? (double)(WIDTH - 2 * PAD) / (double)tree->root.total : 0;
 }
 
 static void visible_walk_step(struct visible_walk *walk)
 {
-	walk->node = flame_next_node(walk->node, walk->depth < FLAMEGRAPH_DEEPEST, &walk->depth);
+	walk->node = flame_next_node(walk->node, walk->extent, true, &walk->depth);
 	walk->index++;
 }
 
@@ -124,12 +130,12 @@ static void add_frame(struct strbuf *out, const struct painter *painter, const s
 }
 
 /* In pixels: the drawing ends where the deepest frame does that can be seen. */
-static unsigned int flamegraph_height(const struct calltree *tree)
+static unsigned int flamegraph_height(const struct painter *painter)
 {
 	struct visible_walk walk;
 	unsigned int deepest = 0;
 	double x;
-	for (visible_walk_init(&walk, tree); visible_walk_find(&walk, &x); visible_walk_step(&walk))
+	for (visible_walk_init(&walk, painter); visible_walk_find(&walk, &x); visible_walk_step(&walk))
 		if (walk.depth > deepest)
 			deepest = walk.depth;
 	return TOP + (deepest + 1) * ROW + PAD;
@@ -140,7 +146,7 @@ static void add_frames(struct strbuf *out, const struct painter *painter, const 
 	struct visible_walk walk;
 	double x;
 	strbuf_add_str(out, "<g id=\"frames\">\n");
-	for (visible_walk_init(&walk, painter->tree); visible_walk_find(&walk, &x); visible_walk_step(&walk)) {
+	for (visible_walk_init(&walk, painter); visible_walk_find(&walk, &x); visible_walk_step(&walk)) {
 		double y = options->icicle ? TOP + (double)walk.depth * ROW : (double)height - PAD - (walk.depth + 1) * ROW;
 		add_frame(out, painter, &walk, x, y, unit_of(options));
 	}
@@ -170,7 +176,7 @@ static struct census take_census(const struct painter *painter)
 	struct map64 places = {0};
 	VEC(struct census_module) modules = {0};
 	unsigned int depth = 0;
-	for (const struct calltree_node *node = &painter->tree->root; node; node = flame_next_node(node, true, &depth)) {
+	for (const struct calltree_node *node = &painter->tree->root; node; node = flame_next_node(node, NULL, true, &depth)) {
 		unsigned int class = class_of((void *)painter, node);
 		census.families |= 1u << class / FLAME_SHADES;
 		if (!node->module)
@@ -225,6 +231,8 @@ static void add_header(struct strbuf *out, const struct painter *painter, const 
 	text_add_html(out, title, strlen(title));
 	strbuf_add_str(out, "</text>\n<text id=\"subtitle\" class=\"dim\" x=\"10\" y=\"35\">");
 	text_add_html(out, subtitle, strlen(subtitle));
+	if (painter->extent.least)
+		strbuf_printf(out, "; frames under %.2g%% are left out", 100.0 * (double)painter->extent.least / (double)painter->tree->root.total);
 	strbuf_add_str(out, "</text>\n");
 	add_legend(out, painter, census);
 	strbuf_add_str(out, "</g>\n");
@@ -250,7 +258,7 @@ void flamegraph_add_drawing(struct strbuf *out, const struct calltree *tree, con
 {
 	struct painter painter = painter_of(tree, options);
 	struct census census = take_census(&painter);
-	unsigned int height = flamegraph_height(tree);
+	unsigned int height = flamegraph_height(&painter);
 	strbuf_printf(out,
 		      "<svg id=\"flame\" xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%u\" viewBox=\"0 0 %d %u\" role=\"img\" "
 		      "font-family=\"monospace\" font-size=\"11.5\">\n",
@@ -281,7 +289,7 @@ struct error *flamegraph_add_script(struct strbuf *out, const struct calltree *t
 	strbuf_printf(out, "var FLAME={icicle:%s,changes:%s,unit:", options->icicle ? "true" : "false", options->changes ? "true" : "false");
 	add_script_string(out, unit_of(options));
 	strbuf_add_str(out, ",data:\n\"");
-	if (!flame_data_add(out, tree, FLAMEGRAPH_DEEPEST, options->changes, class_of, &painter))
+	if (!flame_data_add(out, tree, &painter.extent, options->changes, class_of, &painter))
 		return error_new("flame graph: not enough memory to compress %llu frames", (unsigned long long)tree->nodes);
 	strbuf_add_str(out, "\"};\n");
 	strbuf_add_str(out, flamegraph_script);

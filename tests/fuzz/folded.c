@@ -31,10 +31,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	error_free(folded_stacks_read(in, "fuzz", size & 1, &stacks));
 	fclose(in);
 	unsigned int depth = 0;
-	for (const struct calltree_node *node = &stacks.tree->root; node; node = flame_next_node(node, true, &depth))
+	for (const struct calltree_node *node = &stacks.tree->root; node; node = flame_next_node(node, NULL, true, &depth))
 		check(node);
 	struct strbuf out = {0};
-	flame_data_add(&out, stacks.tree, 1000, stacks.two_weights, no_class, NULL);
+	const struct flame_extent extent = flame_extent_of(stacks.tree, 1000, 10);
+	flame_data_add(&out, stacks.tree, &extent, stacks.two_weights, no_class, NULL);
 	strbuf_deinit(&out);
 	folded_stacks_deinit(&stacks);
 	return 0;

@@ -222,6 +222,17 @@ def test_folded_stacks_as_input(perf, tmp_path):
     assert "--comms" in perf("flamegraph", "-i", tmp_path / "x.folded", "--comms", "main").stderr
 
 
+def test_lightest_frames_are_left_out(perf, tmp_path):
+    """A browser gets no million frames: what is left out is said, and counts as the own weight of the frame around it."""
+    (tmp_path / "many").write_text("".join(f"main;heavy{i % 1000};light{i} {1 + 999 * (i < 1000)}\n" for i in range(400_000)))
+    svg = picture(perf, "-i", tmp_path / "many")
+    tree = Tree(svg)
+    assert len(tree.nodes) == 2002, "the root, main, and the two heavy ones of each thousand"
+    assert sum(node[4] for node in tree.nodes) == 1000 * 1000 + 399_000
+    assert re.search(r'id="subtitle"[^>]*>[^<]*; frames under [\d.e-]+% are left out<', svg)
+    assert "left out" not in picture(perf, "-i", "-", input=FOLDED, stdin=None)
+
+
 def test_recording_from_a_pipe_is_no_text(perf, live, tmp_path):
     done = subprocess.run(["sh", "-c", f"{perf} record -q -e dummy -o - -- true | {perf} flamegraph -i -"], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert "has no samples" in done.stderr

@@ -30,7 +30,8 @@ struct stitcher {
 	struct map64 threads; /* by address of struct thread: number in `states` */
 	VEC(struct thread_state) states;
 	bool prepared;
-	struct map64 prepared_callers; /* by address of the record's header, where there are any */
+	struct map64 prepared_callers; /* by the record's offset in the file, where there are any */
+	const uint8_t *records;	       /* the file, once prepared */
 };
 
 static bool has_numbers(const struct event_attr *attr)
@@ -144,7 +145,7 @@ static bool has_user_part(const struct sample *sample)
 uint32_t stitcher_callers(struct stitcher *stitcher, const struct thread *thread, const struct event_attr *attr, const struct sample *sample)
 {
 	if (stitcher->prepared) {
-		const uint64_t *found = map64_find(&stitcher->prepared_callers, (uintptr_t)sample->header);
+		const uint64_t *found = map64_find(&stitcher->prepared_callers, (uint64_t)((const uint8_t *)sample->header - stitcher->records));
 		return found ? (uint32_t)*found : STITCH_NONE;
 	}
 	return has_numbers(attr) && has_user_part(sample) ? stitch(stitcher, thread, sample) : STITCH_NONE;
@@ -167,8 +168,9 @@ struct error *stitcher_prepare(struct stitcher *stitcher, struct session *sessio
 		const struct thread *thread = machine_thread_or_new(session->machine, sample.pid, sample.tid, record.model_time);
 		uint32_t callers = stitcher_callers(stitcher, thread, &record.event->attr, &sample);
 		if (callers != STITCH_NONE)
-			*map64_insert(&stitcher->prepared_callers, (uintptr_t)sample.header, NULL) = callers;
+			*map64_insert(&stitcher->prepared_callers, record.offset, NULL) = callers;
 	}
 	stitcher->prepared = true;
+	stitcher->records = session->reader->records;
 	return error;
 }

@@ -486,7 +486,7 @@ const struct option record_option_table[] = {
 	OPTION_REFUSED(0, "kcore", NULL, "the kernel's code isn't copied into a recording; 'perf annotate' reads /proc/kcore while this kernel runs"),
 	OPTION_REFUSED(0, "debuginfod", "SERVERS",
 		       "nothing is fetched while recording; set DEBUGINFOD_URLS for report, or use 'perf buildid-cache --debuginfod -a FILE'"),
-	OPTION_REFUSED(0, "off-cpu", NULL, "time off the CPU isn't sampled by BPF yet; record -a -e sched:sched_switch,sched:sched_waking -g, and 'perf inject -s' makes of it where tasks slept and for how long"),
+	OPTION_REFUSED(0, "off-cpu", NULL, "time off the CPU isn't sampled by BPF yet; use 'perf record -a -e sched:sched_switch,sched:sched_waking -g', of which 'perf inject -s' makes where tasks slept and for how long"),
 	OPTION_END,
 };
 

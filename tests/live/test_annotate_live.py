@@ -47,7 +47,7 @@ def test_assembly_with_percentages_and_source(perf, live, folder):
 
 def test_precise_cycles(perf, live, folder):
     """Row 61: precise cycles with call graphs; where there are none, it is said what is counted instead."""
-    done = perf("record", "-e", "cycles:pp", "-g", "./wordcount", cwd=folder)
+    done = perf("record", "-v", "-e", "cycles:pp", "-g", "./wordcount", cwd=folder)
     assert done.returncode == 0, done.stderr
     events = perf("evlist", cwd=folder).stdout
     assert "cycles:pp" in events or "clock" in done.stderr, done.stderr

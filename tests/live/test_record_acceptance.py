@@ -189,7 +189,7 @@ def test_stripped_program(perf, live, tmp_path, monkeypatch):
     (tmp_path / "kept").rename(tmp_path / "elsewhere")
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     assert perf("record", "-F", "999", "./prog", "300", cwd=tmp_path).returncode == 0
-    before = perf("report", "--stdio", cwd=tmp_path)
+    before = perf("report", "--stdio", "-v", cwd=tmp_path)
     assert "inner_work" not in before.stdout and str(program) in before.stderr, before.stderr
     (tmp_path / ".debug").mkdir()
     (tmp_path / "elsewhere").rename(tmp_path / ".debug/kept")

@@ -122,7 +122,6 @@ REFUSALS = [
     (["-j", "oak", "true"], 129, "oak"),
     (["--user-regs=foo", "true"], 129, "foo"),
     (["-D", "-5", "true"], 129, "delay"),
-    (["-z99", "true"], 129, "22"),
     (["-m", "many", "true"], 129, "many"),
     (["--switch-output=never", "true"], 129, "never"),
     (["--control", "smoke:signals", "true"], 255, "fd:IN"),

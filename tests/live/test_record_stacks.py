@@ -144,7 +144,7 @@ def test_report_tells_of_copies_before_they_grew(perf, live, tmp_path, program_p
     path = tmp_path / "data"
     done = perf("record", "-o", path, "-e", "cpu-clock:u", "-F", "1999", "--call-graph", "dwarf,auto", "--", program_path, "60")
     assert done.returncode == 0, done.stderr
-    stats = perf("report", "--stats", "-i", path).stdout
+    stats = perf("report", "--stats=stacks", "-i", path).stdout
     assert "more can't be copied" not in stats
     found = re.search(r"(\d+)  the copied stack was too short before copies grew \(.*: record with --call-graph dwarf,65528\)", stats)
     assert found and int(found.group(1)) <= int(re.search(r"; (\d+) of them may end early", done.stderr).group(1))

@@ -189,7 +189,7 @@ def test_json(perf, bpf, tmp_path):
     _, lines = traced(perf, tmp_path, "--json", "sh", "-c", "echo '\"quoted\"'")
     rows = [json.loads(line) for line in lines]
     assert rows[0]["call"] == "execve" and rows[0]["result"] == 0 and rows[0]["args"]["filename"].endswith('/sh"')
-    written = [row for row in rows if row["call"] == "write"]
+    written = [row for row in rows if row.get("call") == "write"]
     assert written[0]["args"]["buf"] == '"\\"quoted\\"\\n"' and written[0]["result"] == 9
     assert all(row.get("error", "E").startswith("E") and row["time"] > 0 for row in rows)
     assert any(row.get("error") == "ENOENT" and row["result"] == -2 for row in rows)

@@ -275,5 +275,5 @@ def test_hint_names_files_without_symbols(perf, recordings, tmp_path):
     subprocess.run(["strip", "--remove-section=.note.gnu.build-id", copy], check=True)
     data = tmp_path / "stripped.data"
     assert perf("record", "-o", data, "-e", "cpu-clock", "-F", "2000", "--", copy).returncode == 0
-    done = perf("report", "--stdio", "-i", data)
+    done = perf("report", "--stdio", "-v", "-i", data)
     assert str(copy) in done.stderr and "no function name" in done.stderr, done.stderr

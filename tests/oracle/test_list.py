@@ -172,7 +172,7 @@ def test_unit_and_output(perf, live, tracefs, any_pmu, tmp_path):
 
 def test_nothing_found(perf, live):
     done = perf("list", "no-such-event-anywhere")
-    assert (done.returncode, done.stdout) == (0, "") and "no-such-event-anywhere" in done.stderr
+    assert (done.returncode, done.stdout) == (1, "") and "no-such-event-anywhere" in done.stderr
 
 
 def test_closed_tracefs(perf, root, live, tmp_path):

@@ -7,25 +7,15 @@ import re
 import shutil
 import struct
 import subprocess
+import sys
 import termios
 
 import pytest
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
+from traced import build, traced  # noqa: E402
+
 GROUPS = pathlib.Path("/usr/share/perf-core/strace/groups")
-
-
-def build(folder, text, *flags):
-    source = folder / "program.c"
-    source.write_text(text)
-    subprocess.run(["gcc", "-w", "-D_GNU_SOURCE", "-o", folder / "program", source, *flags], check=True)
-    return folder / "program"
-
-
-def traced(perf, folder, *words, **arguments):
-    path = folder / "trace.txt"
-    path.unlink(missing_ok=True)
-    done = perf("trace", "-o", path, *words, **arguments)
-    return done, path.read_text(errors="surrogateescape").splitlines() if path.exists() else []
 
 
 ZEROS = """

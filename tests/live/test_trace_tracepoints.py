@@ -6,9 +6,13 @@ import pathlib
 import re
 import signal
 import subprocess
+import sys
 import time
 
 import pytest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
+from traced import build, traced  # noqa: E402
 
 EVENT = re.compile(r"^ *(?P<time>[\d.]+) (\((?P<duration> *[\d.]+ ms| +)\): )?(?P<comm>\S+)/(?P<tid>\d+) (?P<rest>.*)$")
 CALL = re.compile(r"^ *([\d.]+|\?) \( *([\d.]+ ms)?\): (\S+)/(\d+)  ?(?:\.\.\. \[continued\]: )?(\w+)\((.*)\) +(?:= (.*)|\.\.\.)$")
@@ -19,20 +23,6 @@ FRAME = re.compile(r"^ {39}(\S.*)$")
 def tracing(root, tracefs):
     if not (tracefs / "events/raw_syscalls").is_dir():
         pytest.skip("this kernel has no raw_syscalls tracepoints")
-
-
-def build(folder, text, *flags):
-    source = folder / "program.c"
-    source.write_text(text)
-    subprocess.run(["gcc", "-w", "-D_GNU_SOURCE", "-o", folder / "program", source, *flags], check=True)
-    return folder / "program"
-
-
-def traced(perf, folder, *words, **arguments):
-    path = folder / "trace.txt"
-    path.unlink(missing_ok=True)
-    done = perf("trace", "-o", path, *words, **arguments)
-    return done, path.read_text(errors="surrogateescape").splitlines() if path.exists() else []
 
 
 def calls(lines):

@@ -79,8 +79,9 @@ def kind_of(ours, theirs):
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_like_the_kernels_perf(perf, oracle, live, tmp_path, name):
-    """At least 99.5 % are the same of those where the kernel's perf can judge, which are nearly all. It finds no callers in static programs, nor where a
-    function's end has already restored a register but the rules do not say so (0.5 % of "exceptions"): there ours go on to where the thread began."""
+    """At least 99.5 % are the same. The kernel's perf finds no callers in static programs, nor where a function's end has already restored
+    a register but the rules do not say so: there ours go on to where the thread began. Of "exceptions", where that is common, those are judged that
+    the kernel's perf walks."""
     command, source, words = PROGRAMS[name]
     if command:
         program = [build(tmp_path, command, source), *words.split()]
@@ -99,9 +100,11 @@ def test_like_the_kernels_perf(perf, oracle, live, tmp_path, name):
         pytest.skip(f"only {kinds.total()} samples: this machine is too busy")
     if name == "static":
         assert kinds["other"] == 0, other
-    else:
+    elif name == "exceptions":  # some three to six of a thousand are whole in ours alone
         judged = kinds["same"] + kinds["other"]
-        assert kinds["other"] <= 0.005 * judged + 1 and judged >= 0.98 * kinds.total(), (kinds, other)
+        assert kinds["other"] <= 0.005 * judged and judged >= 0.985 * kinds.total(), (kinds, other)
+    else:
+        assert kinds["same"] >= 0.995 * kinds.total() - 1 and kinds["other"] <= 0.005 * kinds.total() + 1, (kinds, other)
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -122,6 +122,7 @@ struct parse {
 static const struct {
 	const char *name, *why;
 } refused_fields[] = {
+	{"brcntr", "shows what processors of 2024 and later count between branches, which isn't shown here; use brstack for the branches themselves"},
 	{"machine_pid", "would tell guests apart, which isn't done here; record inside of the guest"},
 	{"vcpu", "would tell guests apart, which isn't done here; record inside of the guest"},
 };

@@ -39,6 +39,8 @@ static const struct option test_options[] = {
 	OPTION_STRING('w', "workload", struct test_options, workload, "NAME",
 		      "run a small program to measure, with the arguments that follow: "
 		      "'perf test -w list' lists them"),
+	OPTION_REFUSED(0, "dso", "FILE", "no check here takes a file to look at; use 'perf annotate' on a recording of it"),
+	OPTION_REFUSED(0, "objdump", "PROGRAM", "no program is needed to take code apart; leave it out"),
 	OPTION_END,
 };
 

@@ -186,7 +186,7 @@ def test_full_disk_is_an_error(perf):
 @pytest.mark.parametrize("words", [
     ["annotate", "--tui"], ["annotate", "--itrace=i100us"], ["annotate", "--data-type=x"], ["report", "--tui"], ["report", "-M", "intel"], ["report", "--objdump=/usr/bin/objdump"], ["report", "--samples", "5"],
     ["report", "--percent-type", "local-hits"], ["report", "--source"], ["report", "--asm-raw"], ["report", "--prefix", "/a", "--prefix-strip", "1"],
-    ["report", "--itrace=i100us"],
+    ["report", "--itrace=i100us"], ["test", "--dso", "x"],
 ], ids=" ".join)
 def test_what_cannot_be_had_says_what_to_use(perf, words):
     done = perf(*words)

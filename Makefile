@@ -1,5 +1,5 @@
 # make: builds build/perf, installing what is missing. make test: all tests; the last line counts them.
-.PHONY: all test check guest-test guest-shell arm64 install clean format
+.PHONY: all test check soak guest-test guest-shell arm64 install clean format
 
 all:
 	@tools/build
@@ -12,6 +12,11 @@ test: all
 check: all
 	@tools/install-packages build test
 	@tools/run-tests checks unit
+
+# What takes too long for each run (CONTRIBUTING.md).
+soak: all
+	@tools/install-packages build test
+	@tools/run-tests soak
 
 # make guest-test GUEST=arm64 TEST=record: one test in one guest; all tests, or all guests, without TEST or GUEST.
 guest-test: all

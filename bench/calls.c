@@ -1,4 +1,5 @@
-/* 500,000 write(2) to /dev/null; prints what one took: microseconds of wall and of CPU time. The workload of the bench cases of perf trace. */
+/* 500,000 write(2) to /dev/null; prints what one took: microseconds of wall and of CPU time. The workload of the bench cases of perf
+ * trace. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/resource.h>

@@ -36,18 +36,20 @@ static int compare(const void *a, const void *b)
 	return *(const int *)a - *(const int *)b;
 }
 
-#define STEP(n)                                                        \
-	__attribute__((noinline)) static uint64_t step##n(int left)    \
-	{                                                              \
-		volatile char bytes[n * 24 + 8];                       \
-		uint64_t a = sink, b = sink * n, c = sink ^ n;         \
-		bytes[n] = (char)left;                                 \
-		uint64_t r = descend(left - 1);                        \
+#define STEP(n)                                                             \
+	__attribute__((noinline)) static uint64_t step##n(int left)         \
+	{                                                                   \
+		volatile char bytes[n * 24 + 8];                            \
+		uint64_t a = sink, b = sink * n, c = sink ^ n;              \
+		bytes[n] = (char)left;                                      \
+		uint64_t r = descend(left - 1);                             \
 		return n % 2 ? r + a + bytes[n] : r * a + b * c + bytes[n]; \
 	}
+/* clang-format off */
 STEP(1) STEP(2) STEP(3) STEP(4) STEP(5) STEP(6) STEP(7)
+	/* clang-format on */
 
-__attribute__((noinline)) static uint64_t step8(int left)
+	__attribute__((noinline)) static uint64_t step8(int left)
 {
 	int numbers[4] = {3, 1, 0, 2};
 	qsort(numbers, 4, sizeof(*numbers), compare);

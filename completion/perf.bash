@@ -30,6 +30,12 @@ _perf_names()
 	compopt -o nospace 2>/dev/null
 }
 
+# The word, if it is a subcommand of the command.
+_perf_subcommand()
+{
+	[[ " $("$1" "$2" --list-cmds 2>/dev/null) " == *" $3 "* ]] && echo "$3"
+}
+
 _perf()
 {
 	local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]} perf=${COMP_WORDS[0]} command= i
@@ -53,6 +59,12 @@ _perf()
 			return
 		fi
 	fi
+	local subcommands=
+	[[ $command && i -eq COMP_CWORD-1 && $current != -* ]] && subcommands=$("$perf" "$command" --list-cmds 2>/dev/null)
+	if [[ $subcommands ]]; then
+		COMPREPLY=($(compgen -W "$subcommands" -- "$current"))
+		return
+	fi
 	if [[ $command == list && $current != -* ]]; then
 		COMPREPLY=($(compgen -W "hw sw cache pmu rawhw breakpoint tracepoint sdt pfm metric metricgroup" -- "$current"))
 		return
@@ -65,7 +77,7 @@ _perf()
 			COMPREPLY=($(compgen -W "$("$perf" --list-cmds 2>/dev/null)" -- "$current"))
 		fi
 	elif [[ $current == -* ]]; then
-		COMPREPLY=($(compgen -W "$("$perf" "$command" --list-opts 2>/dev/null)" -- "$current"))
+		COMPREPLY=($(compgen -W "$("$perf" "${COMP_WORDS[@]:i:1}" ${COMP_WORDS[i + 1]:+$(_perf_subcommand "$perf" "$command" "${COMP_WORDS[i + 1]}")} --list-opts 2>/dev/null)" -- "$current"))
 	else
 		compopt -o filenames 2>/dev/null
 		COMPREPLY=($(compgen -f -- "$current"))

@@ -1,5 +1,5 @@
-/* A program with a known answer, for the tutorial and the tests: it counts how often each of many words occurs, and nearly all of its time goes to
- * find_word(), which walks a list. With -f it looks the words up in a hash table instead, and the time goes to making the words.
+/* A program with a known answer, for the tutorial and the tests: it counts how often each of many words occurs, and nearly all of its time
+ * goes to find_word(), which walks a list. With -f it looks the words up in a hash table instead, and the time goes to making the words.
  *
  *	cc -O1 -g -fno-omit-frame-pointer -o wordcount wordcount.c
  */

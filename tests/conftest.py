@@ -8,8 +8,13 @@ import shutil
 import signal
 import struct
 import subprocess
+import sys
+import tempfile
 
 import pytest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent / "lib"))
+import own  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PERF_EVENT_OPEN = {"x86_64": 298, "aarch64": 241}
@@ -22,7 +27,16 @@ ROOM, DOOR = "/proc/sys/kernel/perf_event_max_stack", "/proc/sys/kernel/perf_eve
 def pytest_configure(config):
     config.addinivalue_line("markers", "sanitize: is also run with the AddressSanitizer build")
     config.addinivalue_line("markers", "threads: is also run with the ThreadSanitizer build")
+    config.addinivalue_line("markers", "soak: looks closer in `make soak`, where PERF_SOAK is set")
     config.addinivalue_line("markers", "alone: no other Python test runs at the same time on this machine, in whatever clone or stage")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    """Who changes what is one for the whole machine is alone while it lasts."""
+    for item in items:
+        if "paranoid" in item.fixturenames:
+            item.add_marker("alone")
 
 
 @pytest.hookimpl(hookwrapper=True)
@@ -53,20 +67,26 @@ class Program:
     def __fspath__(self):
         return self.path
 
-    def __call__(self, *words, timeout=120, text=True, **arguments):
+    def __call__(self, *words, timeout=900, text=True, **arguments):
         arguments.setdefault("stdin", subprocess.DEVNULL)
         arguments.setdefault("capture_output", True)
         if text:
             arguments.setdefault("errors", "surrogateescape")
         return subprocess.run([self.path, *map(str, words)], timeout=timeout, text=text, check=False, **arguments)
 
+    def record(self, path, *words, **arguments):
+        """perf.record(path, "-a", "--", "ls"): what is recorded of other processes than the own ones, and of the kernel, is taken out (tests/lib/own.py)."""
+        return own.record(self.path, path, *words, **arguments)
+
 
 @pytest.fixture(scope="session", autouse=True)
-def environment():
-    """No configuration of the person who runs the tests, plain output; and SIGINT isn't ignored, as it is in what a shell starts with '&'."""
+def environment(tmp_path_factory):
+    """No configuration of the person who runs the tests, nor the caches of programs in the home folder, which others fill at the same time; plain output; and
+    SIGINT isn't ignored, as it is in what a shell starts with '&'."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
     os.environ["PERF_CONFIG"] = "/dev/null"
     os.environ["LC_ALL"] = "C"
+    os.environ["HOME"] = str(tmp_path_factory.mktemp("home"))
     os.environ.pop("PERF_PAGER", None)
 
 
@@ -159,7 +179,8 @@ def root():
 
 @pytest.fixture
 def paranoid(root):
-    """Sets kernel.perf_event_paranoid for the time of a test. It is one for the whole machine: tests that use it wait for each other."""
+    """Sets kernel.perf_event_paranoid for the time of a test. It is one for the whole machine: such a test is alone, and tests of clones from before that was so
+    wait for the lock."""
     path = "/proc/sys/kernel/perf_event_paranoid"
     with open(path, encoding="ascii") as held:
         fcntl.flock(held, fcntl.LOCK_EX)
@@ -192,7 +213,7 @@ def recorder(oracle, folder, recordings, *command):
     def make(name):
         path = folder / f"{name}.data"
         if name not in made:
-            made[name] = oracle("record", "-o", path, *recordings[name], "--", *command, cwd=folder)
+            made[name] = oracle.record(path, *recordings[name], "--", *command, cwd=folder)
         if made[name].returncode:
             pytest.skip(f"this machine can't record {recordings[name]}: {made[name].stderr.strip()}")
         return path
@@ -202,3 +223,12 @@ def recorder(oracle, folder, recordings, *command):
 @pytest.fixture(scope="session")
 def make_recorder():
     return recorder
+
+
+@pytest.fixture
+def everybodys(perf):
+    """A copy of the program where others may read it, too: the clone may be below a folder that is its owner's alone."""
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="perf-everybody-", dir="/tmp"))
+    folder.chmod(0o755)
+    yield shutil.copy(perf.path, folder / "perf")
+    shutil.rmtree(folder)

@@ -53,14 +53,14 @@ struct perf_dlfilter_sample {
 	__u64 transaction;
 	__u64 insn_cnt;
 	__u64 cyc_cnt;
-	__s32 cpu; /* -1 = not known */
+	__s32 cpu;   /* -1 = not known */
 	__u32 flags; /* PERF_DLFILTER_FLAG_* */
 	__u64 data_src;
 	__u64 phys_addr;
 	__u64 data_page_size;
 	__u64 code_page_size;
 	__u64 cgroup;
-	__u8 cpumode; /* PERF_RECORD_MISC_KERNEL … */
+	__u8 cpumode;		  /* PERF_RECORD_MISC_KERNEL … */
 	__u8 addr_correlates_sym; /* resolve_addr() can be called */
 	__u16 misc;
 	__u32 raw_size;
@@ -82,7 +82,7 @@ struct perf_dlfilter_al {
 	__u64 addr;	 /* in the file */
 	__u64 sym_start;
 	__u64 sym_end;
-	const char *dso; /* NULL = nothing is mapped there */
+	const char *dso;  /* NULL = nothing is mapped there */
 	__u8 sym_binding; /* STB_* of <elf.h> */
 	__u8 is_64_bit;
 	__u8 is_kernel_ip;
@@ -94,18 +94,18 @@ struct perf_dlfilter_al {
 	void *priv;
 };
 
-/* What a filter can ask. It defines a variable `perf_dlfilter_fns` of this type, which is filled when it is loaded. Everything but args() is for filter_event() and
- * filter_event_early(). */
+/* What a filter can ask. It defines a variable `perf_dlfilter_fns` of this type, which is filled when it is loaded. Everything but args()
+ * is for filter_event() and filter_event_early(). */
 struct perf_dlfilter_fns {
 	const struct perf_dlfilter_al *(*resolve_ip)(void *ctx);
 	const struct perf_dlfilter_al *(*resolve_addr)(void *ctx);
-	char **(*args)(void *ctx, int *dlargc); /* of --dlarg */
+	char **(*args)(void *ctx, int *dlargc);						 /* of --dlarg */
 	__s32 (*resolve_address)(void *ctx, __u64 address, struct perf_dlfilter_al *al); /* 0, or -1 */
 	const __u8 *(*insn)(void *ctx, __u32 *length);
 	const char *(*srcline)(void *ctx, __u32 *line_number);
 	struct perf_event_attr *(*attr)(void *ctx);
 	__s32 (*object_code)(void *ctx, __u64 ip, void *buf, __u32 len); /* bytes that were read, or -1 */
-	void (*al_cleanup)(void *ctx, struct perf_dlfilter_al *al);	  /* for what resolve_address() filled */
+	void (*al_cleanup)(void *ctx, struct perf_dlfilter_al *al);	 /* for what resolve_address() filled */
 	void *(*reserved[119])(void *);
 };
 

@@ -51,15 +51,3 @@ bool function_graph_parse(const char *line, size_t size, struct function_call *r
 	ret->name_len = len;
 	return len > 0;
 }
-
-void latency_histogram_add(struct latency_histogram *histogram, uint64_t ns, bool in_ns)
-{
-	uint64_t value = in_ns ? ns : ns / 1000;
-	unsigned int bucket = value ? 64 - (unsigned int)__builtin_clzll(value) : 0;
-
-	histogram->counts[bucket < LATENCY_BUCKETS ? bucket : LATENCY_BUCKETS - 1]++;
-	histogram->shortest_ns = !histogram->calls || ns < histogram->shortest_ns ? ns : histogram->shortest_ns;
-	histogram->longest_ns = ns > histogram->longest_ns ? ns : histogram->longest_ns;
-	histogram->total_ns += ns;
-	histogram->calls++;
-}

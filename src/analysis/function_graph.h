@@ -17,11 +17,3 @@ struct function_call {
 };
 /* One line; false when no call ends in it. */
 bool function_graph_parse(const char *line, size_t size, struct function_call *ret);
-
-/* Calls by how long they took: the first bucket below 1 unit, then doubling, the last without an end. */
-enum { LATENCY_BUCKETS = 22 };
-struct latency_histogram {
-	uint64_t counts[LATENCY_BUCKETS];
-	uint64_t calls, total_ns, longest_ns, shortest_ns;
-};
-void latency_histogram_add(struct latency_histogram *histogram, uint64_t ns, bool in_ns);

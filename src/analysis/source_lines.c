@@ -1,4 +1,5 @@
-/* Source lines of addresses. Looking one up takes the lock of its file's debug information, so that the texts are kept, by file, address and function. */
+/* Source lines of addresses. Looking one up takes the lock of its file's debug information, so that the texts are kept, by file, address
+ * and function. */
 #include "analysis/source_lines.h"
 
 #include "base/hash.h"
@@ -68,7 +69,8 @@ static uint64_t *slot_of(struct map64 *texts, const struct fold_frame *place, bo
 
 static const struct code_function *find(const struct source_lines *lines, const struct fold_frame *place, bool own)
 {
-	const struct frame frame = {.ip = place->ip, .dso_addr = place_address(place), .map = place->map, .symbol = place->symbol, .cpumode = place->cpumode};
+	const struct frame frame = {
+		.ip = place->ip, .dso_addr = place_address(place), .map = place->map, .symbol = place->symbol, .cpumode = place->cpumode};
 	const struct code_function *function = place->map ? source_find(lines->resolver, &frame, own) : NULL;
 	return function && function->file ? function : NULL;
 }

@@ -1,14 +1,14 @@
 /* Source lines of addresses, as text: "file.c:12". */
 #pragma once
 
-#include "analysis/fold.h"
-#include "symbol/functions.h"
+#include "analysis/report/fold.h"
+#include "symbol/dwarf/functions.h"
 #include "symbol/resolve.h"
 
 #include <stdbool.h>
 
-/* Where execution is at a frame's address. `own`: in the frame's own function (unwound stacks have a frame for each function that was inlined
- * there); else in the innermost one. NULL = not known. Lives as long as the resolver. */
+/* Where execution is at a frame's address. `own`: in the frame's own function (unwound stacks have a frame for each function that was
+ * inlined there); else in the innermost one. NULL = not known. Lives as long as the resolver. */
 const struct code_function *source_find(struct resolver *resolver, const struct frame *frame, bool own);
 /* The file's name, with its path or without: the end of `path`. */
 const char *source_file(const char *path, bool full_path);

@@ -21,6 +21,7 @@ enum { DEFAULT_DEPTH = 127, BRANCHES_MAX = 1024, STITCHED_MAX = 2048 };
 void stack_deinit(struct stack *stack)
 {
 	vec_deinit(&stack->frames);
+	vec_deinit(&stack->ips);
 	unwind_cache_destroy(stack->unwind_cache);
 	stack->unwind_cache = NULL;
 }
@@ -128,21 +129,24 @@ static void add_leaf_caller(struct resolver *resolver, const struct machine *mac
 	stack->frames.data[user + 1] = frame;
 }
 
-static void add_unwound(struct resolver *resolver, const struct machine *machine, const struct thread *thread, const struct sample *sample,
-			uint64_t time, unsigned int depth, struct stack *stack)
+/* Into stack->ips. */
+static void unwind(struct resolver *resolver, const struct machine *machine, const struct thread *thread, const struct sample *sample,
+		   uint64_t time, unsigned int depth, struct stack *stack)
 {
 	struct unwind_input input = unwind_input_of(machine, thread, sample, time);
-	uint64_t ips[DEFAULT_DEPTH], *list = depth <= DEFAULT_DEPTH ? ips : mem_alloc_array(depth, sizeof(*list));
-	size_t count = unwind_user(resolver, &stack->unwind_cache, &input, list, depth, &stack->end);
-	for (size_t i = 0; i < count; i++)
-		add(stack, list[i], CPUMODE_USER);
-	if (list != ips)
-		free(list);
+	vec_reserve(&stack->ips, depth);
+	stack->ips.len = unwind_user(resolver, &stack->unwind_cache, &input, stack->ips.data, depth, &stack->end);
 }
 
 static bool is_branch_call_graph(const struct event_attr *attr)
 {
 	return (attr->sample_type & PERF_SAMPLE_BRANCH_STACK) && (attr->branch_sample_type & PERF_SAMPLE_BRANCH_CALL_STACK);
+}
+
+bool stack_is_unwound_chain(const struct event_attr *attr)
+{
+	return (attr->sample_type & PERF_SAMPLE_CALLCHAIN) && attr->exclude_callchain_user &&
+	       !(attr->sample_type & (PERF_SAMPLE_STACK_USER | PERF_SAMPLE_BRANCH_STACK));
 }
 
 bool stack_exceeds_chain(const struct machine *machine, const struct event_attr *attr)
@@ -159,6 +163,7 @@ void stack_addresses(struct resolver *resolver, const struct machine *machine, c
 	const struct event_attr *attr = &event->attr;
 	unsigned int depth = options->max_depth ? options->max_depth : DEFAULT_DEPTH;
 	stack->frames.len = 0;
+	stack->ips.len = 0;
 	stack->unwound = 0;
 	stack->calls = false;
 	if (!(attr->sample_type & PERF_SAMPLE_CALLCHAIN)) {
@@ -175,7 +180,9 @@ void stack_addresses(struct resolver *resolver, const struct machine *machine, c
 	if (sample->regs_user.values && sample->stack && sample->stack_size) {
 		stack->unwound = stack->frames.len + 1;
 		stack->calls = true;
-		add_unwound(resolver, machine, thread, sample, model_time, depth, stack);
+		unwind(resolver, machine, thread, sample, model_time, depth, stack);
+		for (size_t i = 0; !options->unwound_apart && i < stack->ips.len; i++)
+			add(stack, stack->ips.data[i], CPUMODE_USER);
 	} else if (sample->regs_user.values) {
 		add_leaf_caller(resolver, machine, thread, sample, model_time, depth, stack);
 	}

@@ -35,13 +35,15 @@ struct stack_options {
 	bool hide_unresolved;
 	enum stack_inlines inlines; /* in user space */
 	struct stitcher *stitcher;  /* --stitch-lbr; or NULL */
+	bool unwound_apart;	    /* the addresses of an unwound stack are in `ips`, not in the frames; stack_addresses() only */
 };
 
 /* Reusable storage for one thread's results. All zero is empty. */
 struct stack {
 	VEC(struct frame) frames;
+	VEC(uint64_t) ips;     /* with unwound_apart: the rest of the stack, in user space */
 	size_t unwound;	       /* number of the first unwound frame, before expansion, plus one; 0 = none */
-	bool calls;	/* addresses of callers are in the calls, not behind them: those of an unwound stack, or of branches */
+	bool calls;	       /* addresses of callers are in the calls, not behind them: those of an unwound stack, or of branches */
 	struct unwind_end end; /* of an unwound stack: why it has no more frames */
 	struct unwind_cache *unwind_cache;
 };
@@ -55,5 +57,8 @@ void stack_resolve(struct resolver *resolver, const struct machine *machine, con
 /* The same without looking up maps and symbols: only `ip` and `cpumode` of the frames are set, hide_unresolved has no effect. */
 void stack_addresses(struct resolver *resolver, const struct machine *machine, const struct thread *thread, const struct event *event,
 		     const struct sample *sample, uint64_t model_time, const struct stack_options *options, struct stack *stack);
+/* Whether what the event's chains have of user space was unwound while it was recorded (record --call-graph auto), not followed by frame
+ * pointers: the kernel was asked for none. */
+bool stack_is_unwound_chain(const struct event_attr *attr);
 /* Whether a stack can have addresses that the chain of the event's samples has not. */
 bool stack_exceeds_chain(const struct machine *machine, const struct event_attr *attr);

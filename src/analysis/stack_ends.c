@@ -9,57 +9,14 @@
 #include <linux/perf_event.h>
 #include <string.h>
 
-enum { KINDS = 16, MOST_COPIED = 65528, USUAL_DEPTH = 127 };
+enum { MOST_COPIED = 65528, USUAL_DEPTH = 127 };
 
-void stack_ends_deinit(struct stack_ends *ends)
-{
-	vec_deinit(&ends->list);
-	map64_deinit(&ends->index);
-}
-
-void stack_ends_add(struct stack_ends *ends, unsigned int reason, const struct dso *dso, uint64_t count)
-{
-	bool is_new;
-	ends->stacks += count;
-	if (reason == UNWIND_COMPLETE)
-		return;
-	ends->early += count;
-	uint64_t *at = map64_insert(&ends->index, (dso ? dso->index + (uint64_t)1 : 0) * KINDS + reason, &is_new);
-	if (is_new) {
-		*at = ends->list.len;
-		vec_push(&ends->list, (struct stack_end){.dso = dso, .reason = reason});
-	}
-	ends->list.data[*at].count += count;
-}
-
-void stack_ends_add_unwound(struct stack_ends *ends, const struct unwind_end *end, const struct event_attr *attr, const struct sample *sample)
+void stack_ends_add_unwound(struct stack_ends *ends, const struct unwind_end *end, const struct event_attr *attr,
+			    const struct sample *sample)
 {
 	/* A little less than asked for is what fits into a record. */
 	bool small = sample->stack_size <= attr->sample_stack_user / 2;
 	stack_ends_add(ends, end->reason == UNWIND_SHORT && small ? STACK_END_BEFORE_GROWTH : end->reason, end->dso, 1);
-}
-
-void stack_ends_merge(struct stack_ends *ends, const struct stack_ends *from)
-{
-	for (size_t i = 0; i < from->list.len; i++)
-		stack_ends_add(ends, from->list.data[i].reason, from->list.data[i].dso, from->list.data[i].count);
-	ends->stacks += from->stacks - from->early;
-}
-
-static int compare(const void *a, const void *b)
-{
-	const struct stack_end *x = a, *y = b;
-	if (x->count != y->count)
-		return x->count < y->count ? 1 : -1;
-	if (x->reason != y->reason)
-		return x->reason < y->reason ? -1 : 1;
-	return strcmp(x->dso ? x->dso->name : "", y->dso ? y->dso->name : "");
-}
-
-void stack_ends_sort(struct stack_ends *ends)
-{
-	if (ends->list.len)
-		qsort(ends->list.data, ends->list.len, sizeof(*ends->list.data), compare);
 }
 
 /* ---- stacks by frame pointers ---- */
@@ -67,7 +24,8 @@ void stack_ends_sort(struct stack_ends *ends)
 /* Where programs and threads begin: whoever calls these is of no interest. */
 static bool is_named_start(const struct fold_frame *frame)
 {
-	static const char *const starts[] = {"main", "_start", "_dl_start_user", "start_thread", "clone", "clone3", "__clone", "__clone3", "runtime.goexit", "runtime.mstart"};
+	static const char *const starts[] = {"main",   "_start",  "_dl_start_user", "start_thread",   "clone",
+					     "clone3", "__clone", "__clone3",	    "runtime.goexit", "runtime.mstart"};
 	for (size_t i = 0; frame->symbol && i < sizeof(starts) / sizeof(starts[0]); i++)
 		if (!strcmp(frame->symbol->name, starts[i]))
 			return true;
@@ -102,7 +60,8 @@ static uint32_t outermost(const struct fold *fold, const struct fold_entry *entr
 
 enum { BEYOND_START = 8 };
 
-/* Whether the program's or the thread's start is among the outermost frames: what is beyond it, the C library's or garbage, doesn't matter. */
+/* Whether the program's or the thread's start is among the outermost frames: what is beyond it, the C library's or garbage, doesn't
+ * matter. */
 static bool reaches_start(const struct fold *fold, const struct fold_entry *entry, const bool *starts)
 {
 	const struct fold_piece *piece = &fold->pieces[entry->outer];
@@ -126,9 +85,9 @@ static void prefetch_pieces(const struct fold *fold, size_t index)
 void stack_ends_add_recorded(struct stack_ends *ends, const struct fold *fold, struct resolver *resolver, unsigned int max_stack)
 {
 	enum { AHEAD = 16 };
-	/* By outermost frame: its stacks, and those of them that reach the limit. */
+	/* By outermost frame: its stacks, those of them that reach the limit, and others that no frame pointers were followed for. */
 	struct stacks {
-		uint64_t all, deep;
+		uint64_t all, deep, unwound;
 	} *stacks = mem_zalloc_array(fold->frame_count + 1, sizeof(*stacks));
 	bool *starts = mem_alloc_array(fold->frame_count + 1, sizeof(*starts));
 	for (size_t i = 0; i < fold->frame_count; i++)
@@ -146,6 +105,8 @@ void stack_ends_add_recorded(struct stack_ends *ends, const struct fold *fold, s
 		stacks[frame].all += entry->count;
 		if (fold_depth(fold, entry) >= (max_stack ? max_stack : USUAL_DEPTH))
 			stacks[frame].deep += entry->count;
+		else if (stack_is_unwound_chain(&fold->session->reader->events.events.data[entry->event]->attr))
+			stacks[frame].unwound += entry->count;
 	}
 	for (uint32_t id = 0; id < fold->frame_count; id++) {
 		const struct fold_frame *frame = &fold->frames[id];
@@ -156,8 +117,11 @@ void stack_ends_add_recorded(struct stack_ends *ends, const struct fold *fold, s
 		uint64_t deep = reason == UNWIND_COMPLETE ? 0 : stacks[id].deep;
 		if (deep)
 			stack_ends_add(ends, UNWIND_DEPTH, dso, deep);
-		if (stacks[id].all > deep)
-			stack_ends_add(ends, reason, dso, stacks[id].all - deep);
+		uint64_t unwound = reason == STACK_END_FRAME_POINTER ? stacks[id].unwound : 0;
+		if (unwound)
+			stack_ends_add(ends, STACK_END_RECORDED, dso, unwound);
+		if (stacks[id].all > deep + unwound)
+			stack_ends_add(ends, reason, dso, stacks[id].all - deep - unwound);
 	}
 	free(starts);
 	free(stacks);
@@ -165,26 +129,7 @@ void stack_ends_add_recorded(struct stack_ends *ends, const struct fold *fold, s
 
 /* ---- words ---- */
 
-const char *stack_end_text(unsigned int reason)
-{
-	static const char *const texts[STACK_END_REASONS] = {
-		[UNWIND_COMPLETE] = "complete",
-		[UNWIND_SHORT] = "the copied stack was too short",
-		[UNWIND_NO_RULES] = "no unwind information",
-		[UNWIND_NO_FILE] = "the file isn't here",
-		[UNWIND_NO_JIT] = "generated code without a jitdump",
-		[UNWIND_UNREADABLE] = "memory that was not recorded",
-		[UNWIND_BROKEN] = "a return address that lies nowhere",
-		[UNWIND_DEPTH] = "more frames than the limit",
-		[UNWIND_UNSUPPORTED] = "a kind of process that can't be unwound",
-		[STACK_END_FRAME_POINTER] = "no frame pointer",
-		[STACK_END_BEFORE_GROWTH] = "the copied stack was too short before copies grew",
-	};
-	return reason < STACK_END_REASONS ? texts[reason] : "?";
-}
-
-/* The most bytes of stack that any event copied. */
-static uint32_t copied(const struct session *session)
+uint32_t stack_ends_copied(const struct session *session)
 {
 	uint32_t most = 0;
 	for (size_t i = 0; i < session->reader->events.events.len; i++) {
@@ -195,16 +140,15 @@ static uint32_t copied(const struct session *session)
 	return most;
 }
 
-void stack_end_remedy(struct resolver *resolver, const struct session *session, const struct stack_end *end, struct strbuf *out)
+void stack_end_remedy(struct resolver *resolver, uint32_t size, const struct stack_end *end, struct strbuf *out)
 {
-	uint32_t size = copied(session);
 	size_t before = out->len;
 	switch (end->reason) {
 	case UNWIND_SHORT:
 		if (size >= MOST_COPIED)
-			strbuf_add_str(
-				out,
-				"more can't be copied: build the program with -fno-omit-frame-pointer and record with --call-graph fp");
+			strbuf_add_str(out,
+				       "the maximum size is copied already: build the program with -fno-omit-frame-pointer and record with "
+				       "--call-graph fp");
 		else
 			strbuf_printf(out, "record with --call-graph dwarf,%u", size * 2 > MOST_COPIED ? (uint32_t)MOST_COPIED : size * 2);
 		break;
@@ -217,10 +161,10 @@ void stack_end_remedy(struct resolver *resolver, const struct session *session, 
 			strbuf_add_str(out, "build it with -fasynchronous-unwind-tables");
 		break;
 	case UNWIND_NO_FILE:
-		strbuf_add_str(out, "bring the file, and say where with --symfs DIR");
+		strbuf_add_str(out, "copy the file here and give its place with --symfs DIR");
 		break;
 	case UNWIND_NO_JIT:
-		strbuf_add_str(out, "let the runtime write a jitdump, or keep frame pointers");
+		strbuf_add_str(out, "make the runtime write a jitdump or keep frame pointers");
 		break;
 	case UNWIND_DEPTH:
 		strbuf_add_str(out, "show more with --max-stack N");

@@ -1,5 +1,5 @@
-/* Of each thread the last sample's branches are kept, and the callers that it was stitched to: a list whose elements many samples share, since most stacks
- * go on alike. */
+/* Of each thread the last sample's branches are kept, and the callers that it was stitched to: a list whose elements many samples share,
+ * since most stacks go on alike. */
 #include "analysis/stitch.h"
 
 #include "base/hash.h"
@@ -61,9 +61,9 @@ struct stitcher *stitcher_create(const struct session *session, const char **ret
 		possible |= has_numbers(&events->events.data[i]->attr);
 	uint64_t registers = count_registers(&session->reader->features);
 	bool stream = session->reader->pipe && !session->reader->stable; /* its head comes later */
-	*ret_why = stream      ? NULL
-		   : !possible ? "no event has call graphs of branch registers; record with --call-graph lbr"
-		   : !registers ? "the recording doesn't tell how many branch registers its processor has"
+	*ret_why = stream	? NULL
+		   : !possible	? "no event has call graphs from branch registers; record with --call-graph lbr"
+		   : !registers ? "the recording does not contain the number of branch registers of its processor"
 				: NULL;
 	if (*ret_why)
 		return NULL;
@@ -97,7 +97,8 @@ static struct thread_state *state_of(struct stitcher *stitcher, const struct thr
 	return &stitcher->states.data[*at];
 }
 
-/* Finds the branch of the sample before that lies in the register of this sample's oldest branch. False: it had none there, or another one. */
+/* Finds the branch of the sample before that lies in the register of this sample's oldest branch. False: it had none there, or another
+ * one. */
 static bool find_joint(const struct stitcher *stitcher, const struct thread_state *before, const struct sample *sample, size_t *ret)
 {
 	/* Numbers of registers count from 0 up to the newest, and go round. */
@@ -142,10 +143,12 @@ static bool has_user_part(const struct sample *sample)
 	return false;
 }
 
-uint32_t stitcher_callers(struct stitcher *stitcher, const struct thread *thread, const struct event_attr *attr, const struct sample *sample)
+uint32_t stitcher_callers(struct stitcher *stitcher, const struct thread *thread, const struct event_attr *attr,
+			  const struct sample *sample)
 {
 	if (stitcher->prepared) {
-		const uint64_t *found = map64_find(&stitcher->prepared_callers, (uint64_t)((const uint8_t *)sample->header - stitcher->records));
+		const uint64_t *found =
+			map64_find(&stitcher->prepared_callers, (uint64_t)((const uint8_t *)sample->header - stitcher->records));
 		return found ? (uint32_t)*found : STITCH_NONE;
 	}
 	return has_numbers(attr) && has_user_part(sample) ? stitch(stitcher, thread, sample) : STITCH_NONE;

@@ -1,6 +1,6 @@
-/* The table of what this build contains (build_features.h). A row tells whether the thing can be done, by the library of that name or by code of our own:
- * tracepoints are read and stacks are unwound without libtraceevent and libunwind. A library that gets optional becomes a row that follows its meson
- * option. */
+/* The table of what this build contains (build_features.h). A row tells whether the thing can be done, by the library of that name or by
+ * code of our own: tracepoints are read and stacks are unwound without libtraceevent and libunwind. A library that gets optional becomes a
+ * row that follows its meson option. */
 #include "app/build_features.h"
 
 #include <stddef.h>

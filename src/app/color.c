@@ -14,7 +14,7 @@ struct error *color_choice_option(const struct option *option, const char *argum
 			*(enum color_choice *)field = (enum color_choice)i;
 			return NULL;
 		}
-	return error_new_kind(ERROR_USAGE, "'%s': always, never or auto", argument);
+	return error_new_kind(ERROR_USAGE, "invalid value '%s': use always, never or auto", argument);
 }
 
 bool color_wanted(enum color_choice choice)

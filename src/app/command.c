@@ -11,6 +11,32 @@ const struct command *command_find(const char *name)
 	return NULL;
 }
 
+/* By the last word of its name, of which three letters are enough: "lat" is "sched latency". */
+static bool is_called(const struct command *subcommand, const char *word)
+{
+	enum { ENOUGH = 3 };
+	const char *name = strrchr(subcommand->name, ' ') + 1;
+	size_t len = strlen(word);
+	return !strcmp(name, word) || (len >= ENOUGH && !strncmp(name, word, len));
+}
+
+const struct command *command_find_subcommand(const struct command *command, int argc, char **argv, int *ret_at)
+{
+	int at = 1, span;
+	while (at < argc && argv[at][0] == '-' && command->options && (span = options_span(command->options, argv + at)) > 0)
+		at += span;
+	for (const struct command *const *one = at < argc ? command->subcommands : NULL; one && *one; one++) {
+		if (!is_called(*one, argv[at]) || (at > 1 && (*one)->own_options))
+			continue;
+		char *word = argv[at];
+		memmove(argv + 2, argv + 1, (size_t)(at - 1) * sizeof(*argv));
+		argv[1] = word;
+		*ret_at = 1;
+		return *one;
+	}
+	return NULL;
+}
+
 void command_add_usage(struct strbuf *out, const struct command *command)
 {
 	const char *lead = "Usage:";
@@ -27,10 +53,22 @@ static bool begins_with_heading(const struct option *options)
 	return options->kind == OPTION_KIND_HEADING;
 }
 
+static void add_subcommands(struct strbuf *out, const struct command *command)
+{
+	strbuf_add_str(out, "\nSubcommands:\n");
+	for (const struct command *const *one = command->subcommands; *one; one++)
+		strbuf_printf(out, "  %-15s %s\n", strrchr((*one)->name, ' ') + 1, (*one)->summary);
+	strbuf_printf(out, "\n'perf %s SUBCOMMAND -h' lists the options of a subcommand.\n", command->name);
+}
+
 void command_add_help(struct strbuf *out, const struct command *command, unsigned int columns)
 {
 	strbuf_printf(out, "perf %s: %s\n\n", command->name, command->summary);
 	command_add_usage(out, command);
+	if (command->subcommands)
+		add_subcommands(out, command);
+	if (command->runs)
+		strbuf_printf(out, "\nIt takes the options of 'perf %s'; 'perf %s -h' lists them.\n", command->runs, command->runs);
 	if (command->options) {
 		if (!begins_with_heading(command->options))
 			strbuf_add_char(out, '\n');

@@ -1,12 +1,13 @@
-/* Reading and writing of the configuration files (config.h): an INI dialect with quotes, comments and continued lines, read line by line. */
+/* Reading and writing of the configuration files (config.h): an INI dialect with quotes, comments and continued lines, read line by
+ * line. */
 #include "app/config.h"
 
 #include "app/command.h"
 #include "app/options.h"
 #include "base/cleanup.h"
+#include "base/files/process_file.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "base/process_file.h"
 #include "base/text.h"
 
 #include <ctype.h>
@@ -151,7 +152,7 @@ static struct error *read_stream(FILE *file, const char *path, struct config *co
 			continue;
 		bool fine = *line == '[' ? parse_section(line, &section) : section.len && parse_assignment(line, &key, &value);
 		if (!fine) {
-			error = error_new("%s:%u: this is neither [section] nor key = value", path, reader.number);
+			error = error_new("%s:%u: expected [section] or key = value", path, reader.number);
 		} else if (*line != '[') {
 			cleanup_free char *name = mem_printf("%s.%s", strbuf_str(&section), strbuf_str(&key));
 			cleanup_free char *where = mem_printf("%s:%u", path, reader.number);
@@ -175,7 +176,7 @@ static struct error *read_file(const char *path, struct config *config)
 	if (fstat(fileno(file), &status))
 		return error_system(errno, "%s", path);
 	if (!owner_is_trusted(status.st_uid)) {
-		log_warning("%s is not read: it belongs neither to you nor to root", path);
+		log_warning("%s is ignored: its owner is neither you nor root", path);
 		return NULL;
 	}
 	return S_ISDIR(status.st_mode) ? NULL : read_stream(file, path, config);
@@ -333,12 +334,15 @@ bool config_override(const char *assignment)
 }
 
 /* A place of another user could lead anywhere, and what is in it say anything. */
-static char *home_buildid_dir(const char *home)
+static char *home_buildid_dir(void)
 {
-	if (own_directory(home, ".debug"))
-		return mem_printf("%s/.debug", home);
-	log_warning("%s/.debug belongs neither to you nor to root: the build-id cache is not used; --buildid-dir names another one", home);
-	return NULL;
+	bool foreign;
+	char *path = home_cache_directory(&foreign);
+	if (foreign)
+		log_warning("%s/.debug is owned neither by you nor by root: the build-id cache is not used; choose another one with "
+			    "--buildid-dir",
+			    getenv("HOME"));
+	return path;
 }
 
 char *config_buildid_dir(void)
@@ -351,7 +355,7 @@ char *config_buildid_dir(void)
 		chosen = config_get(&config, "buildid.dir");
 	char *ret = NULL;
 	if (!chosen)
-		ret = home && *home ? home_buildid_dir(home) : NULL;
+		ret = home_buildid_dir();
 	else if (str_starts_with(chosen, "~/") && home)
 		ret = mem_printf("%s/%s", home, chosen + 2);
 	else

@@ -1,4 +1,5 @@
-/* The configuration: /etc/perfconfig, then ~/.perfconfig (or only the file that PERF_CONFIG names), then `perf -c name=value`. Later values win.
+/* The configuration: /etc/perfconfig, then ~/.perfconfig (or only the file that PERF_CONFIG names), then `perf -c name=value`. Later values
+ * win.
  *
  *	[report]                     # report.percent-limit
  *		percent-limit = 0.5
@@ -48,8 +49,8 @@ struct config_binding {
 
 struct option;
 
-/* Sets the options for which the configuration has values, as if they had been typed; call it before options_parse(), so that the command line wins.
- * Values stay allocated until the program ends. */
+/* Sets the options for which the configuration has values, as if they had been typed; call it before options_parse(), so that the command
+ * line wins. Values stay allocated until the program ends. */
 struct error *config_apply(const struct config_binding *bindings, const struct option *options, void *values);
 
 /* Whether the commands that `name` gives an option would take the value. */
@@ -62,8 +63,10 @@ const char *config_system_path(void);
 /* Sets `name` to `value` in a file: the line is replaced or added, the rest of the file stays as it is. */
 struct error *config_write(const char *path, const char *name, const char *value);
 
-/* `perf -c name=value`: kept in the environment so that it holds for this process and what it starts. False when there is no section in the name. */
+/* `perf -c name=value`: kept in the environment so that it holds for this process and what it starts. False when there is no section in the
+ * name. */
 bool config_override(const char *assignment);
 
-/* Where files are kept by their build-id: PERF_BUILDID_DIR (which --buildid-dir sets), buildid.dir of the configuration, else ~/.debug. Freed by the caller; NULL without HOME. */
+/* Where files are kept by their build-id: PERF_BUILDID_DIR (which --buildid-dir sets), buildid.dir of the configuration, else ~/.debug.
+ * Freed by the caller; NULL without HOME. */
 char *config_buildid_dir(void);

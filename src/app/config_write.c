@@ -1,10 +1,10 @@
-/* Changing one value in a configuration file: the line is replaced where it stands, or added to its section; everything else is kept byte for byte.
- * There is always a whole file (base/replacement.h). */
+/* Changing one value in a configuration file: the line is replaced where it stands, or added to its section; everything else is kept byte
+ * for byte. There is always a whole file (base/files/replacement.h). */
 #include "app/config.h"
 
 #include "base/cleanup.h"
+#include "base/files/replacement.h"
 #include "base/mem.h"
-#include "base/replacement.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -114,7 +114,7 @@ struct error *config_write(const char *path, const char *name, const char *value
 {
 	const char *dot = strrchr(name, '.');
 	if (!dot || dot == name || !dot[1])
-		return error_new("'%s' has no section: a name is section.key", name);
+		return error_new("invalid name '%s': expected section.key", name);
 	struct edit edit = {.section = name, .section_len = (size_t)(dot - name), .key = dot + 1, .value = value};
 	struct strbuf old = {0}, new = {0};
 	struct error *error = read_text(path, &old);

@@ -5,10 +5,10 @@
 #include "app/places.h"
 #include "app/usage.h"
 
+#include "base/files/replacement.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/number.h"
-#include "base/replacement.h"
 #include "base/text.h"
 
 #include <stdio.h>
@@ -48,7 +48,7 @@ static enum outcome paginate(const char *value)
 
 static enum outcome configure(const char *value)
 {
-	return config_override(value) ? GO_ON : refuse("-c needs section.name=value", value);
+	return config_override(value) ? GO_ON : refuse("-c requires section.name=value", value);
 }
 
 static enum outcome set_buildid_dir(const char *value)
@@ -98,7 +98,7 @@ static enum outcome set_debug(const char *value)
 	size_t length = strcspn(value, "=");
 	uint64_t level = 1;
 	if (length != strlen("verbose") || memcmp(value, "verbose", length))
-		return refuse("the only thing that --debug takes is verbose[=N], as -v repeated N times", value);
+		return refuse("--debug accepts only verbose[=N], which is the same as N times -v", value);
 	if (value[length] && !number_parse_u64(value + length + 1, &level))
 		return refuse("invalid level", value);
 	log_set_level(level > 1 ? LOG_DEBUG : level ? LOG_INFO : LOG_WARNING);
@@ -194,9 +194,9 @@ bool globals_read(int argc, char **argv, int *next, int *ret_status)
 			value = argv[++*next];
 		bool odd = global && !global->has_value && value && global->use != show_exec_path;
 		enum outcome outcome = !global || !global->use ? refuse_unknown(word)
-				     : odd			? refuse("this option takes no value", word)
-				     : lacks && !value		? refuse("a value is missing", word)
-								: global->use(value);
+				       : odd		       ? refuse("this option does not take a value", word)
+				       : lacks && !value       ? refuse("missing value", word)
+							       : global->use(value);
 		*ret_status = outcome == REFUSED ? GLOBALS_STATUS_USAGE : 0;
 		if (outcome != GO_ON)
 			return false;

@@ -4,11 +4,12 @@
 #include "app/options.h"
 #include "base/error.h"
 
-/* -i, -f/--force, --symfs, -k/--vmlinux, --kallsyms, -m/--modules, --ignore-vmlinux, --demangle, --demangle-kernel, --debuginfod-timeout, --jobs N */
+/* -i, -f/--force, --symfs, -k/--vmlinux, --kallsyms, -m/--modules, --ignore-vmlinux, --demangle, --demangle-kernel, --debuginfod-timeout,
+ * --jobs N */
 struct input_options {
-	const char *input;	/* NULL = perf.data in the current directory */
-	bool force;		/* read a file that belongs to another user */
-	int jobs;		/* 0 = as many as there are CPUs */
+	const char *input; /* NULL = perf.data in the current directory */
+	bool force;	   /* read a file that belongs to another user */
+	int jobs;	   /* 0 = as many as there are CPUs */
 	const char *symfs;
 	const char *vmlinux;
 	const char *kallsyms;
@@ -17,7 +18,7 @@ struct input_options {
 	int debuginfod_seconds; /* -1 = not given */
 	bool demangle;		/* default true: call input_options_init() */
 	bool demangle_kernel;
-	bool sandbox;		/* default true; OPTION_SANDBOX (cmd/opening.h) */
+	bool sandbox; /* default true; OPTION_SANDBOX (cmd/opening.h) */
 };
 extern const struct option input_option_group[];
 void input_options_init(struct input_options *options);

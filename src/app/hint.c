@@ -17,7 +17,8 @@ bool hint_is_wanted(int fd)
 	return log_level() >= LOG_INFO || (log_level() >= LOG_WARNING && isatty(fd));
 }
 
-/* The folder of the files, made if it isn't there; -1 when there is none of our own: in another user's home (sudo keeps $HOME) nothing is left behind. */
+/* The folder of the files, made if it isn't there; -1 when there is none of our own: in another user's home (sudo keeps $HOME) nothing is
+ * left behind. */
 static int open_cache(void)
 {
 	const char *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");

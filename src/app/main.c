@@ -37,8 +37,8 @@ static int report_error(const struct command *command, struct error *error, int 
 		strbuf_add_char(&text, '\n');
 		if (usage) {
 			const char *line = command->usage ? command->usage[0] : NULL;
-			strbuf_printf(&text, "Usage: perf %s%s%s ('perf %s -h' lists the options)\n", command->name, line ? " " : "", line ? line : "",
-				      command->name);
+			strbuf_printf(&text, "Usage: perf %s%s%s ('perf %s -h' lists the options)\n", command->name, line ? " " : "",
+				      line ? line : "", command->name);
 		}
 		fputs(text.data, stderr);
 		strbuf_deinit(&text);
@@ -71,11 +71,20 @@ static void end_by_signal(int number)
 
 static int run(const struct command *command, int argc, char **argv)
 {
-	int status = 0;
+	int status = 0, at = 0;
+	const struct command *subcommand = command->subcommands ? command_find_subcommand(command, argc, argv, &at) : NULL;
+	if (subcommand)
+		return run(subcommand, argc - at, argv + at);
+	if (argc == 2 && !strcmp(argv[1], "--list-cmds")) {
+		for (const struct command *const *one = command->subcommands; one && *one; one++)
+			printf("%s%s", strrchr((*one)->name, ' ') + 1, one[1] ? " " : "\n");
+		return check_output(0);
+	}
 	if (argc == 2 && !strcmp(argv[1], "--list-opts")) {
 		struct strbuf names = {0};
-		if (command->options)
-			options_add_names(&names, command->options);
+		const struct option *options = command->runs ? command_find(command->runs)->options : command->options;
+		if (options)
+			options_add_names(&names, options);
 		puts(strbuf_str(&names));
 		strbuf_deinit(&names);
 		return check_output(0);
@@ -96,18 +105,16 @@ static const struct missing_command {
 	{"archive", "perf buildid-list -i perf.data lists the files that a recording needs"},
 	{"bench", "perf test -w runs small workloads with a known profile"},
 	{"c2c", "perf record -d, then perf report --mem-mode"},
-	{"daemon", "perf record --switch-output keeps recording into files of limited size"},
-	{"data", "perf script -F FIELDS or perf report --format json write a recording for other programs"},
+	{"daemon", "perf record --switch-output records continuously into files of limited size"},
+	{"data", "perf script -F FIELDS or perf report --format json export a recording for other programs"},
 	{"diff", "perf report -i FILE for each recording; perf flamegraph compares folded stacks"},
 	{"iostat", "perf stat -e 'block:*' -a"},
 	{"kmem", "perf record -e 'kmem:*' -g, then perf report"},
 	{"kvm", "perf stat -e 'kvm:*' -a"},
 	{"kwork", "perf trace --no-syscalls -e 'irq:*,workqueue:*' -a"},
-	{"lock", "perf trace -s -e futex shows the time in waits for user-space locks"},
+	{"lock", "perf trace -s -e futex shows the time spent waiting for user-space locks"},
 	{"mem", "perf record -d, then perf report --mem-mode"},
-	{"sched", "perf record -e 'sched:sched_switch,sched:sched_waking' -a, then perf script"},
 	{"timechart", "perf record -e 'sched:*,power:*' -a, then perf script"},
-	{"top", "perf record -a -g -- sleep 5, then perf report"},
 };
 
 static const struct missing_command *find_missing_command(const char *name)
@@ -127,7 +134,7 @@ static int run_named(const char *name, int argc, char **argv)
 		return run(command, argc, argv);
 	const struct missing_command *missing = find_missing_command(name);
 	if (missing) {
-		fprintf(stderr, "perf: this version does not have '%s' yet. Nearest: %s\n", name, missing->instead);
+		fprintf(stderr, "perf: '%s' is not available in this version. The closest alternative: %s\n", name, missing->instead);
 		return STATUS_NO_COMMAND;
 	}
 	for (const struct command *const *known = command_list; *known; known++)

@@ -13,7 +13,7 @@
 #include <limits.h>
 #include <string.h>
 
-struct parser {
+struct options_parser {
 	const struct option *options;
 	char *values;
 	int argc;
@@ -140,7 +140,7 @@ static size_t add_commands_with(const char *name, struct strbuf *out)
 	return count;
 }
 
-static struct error *unknown_option(const struct parser *parser, const char *word, size_t len)
+static struct error *unknown_option(const struct options_parser *parser, const char *word, size_t len)
 {
 	struct strbuf names = {0};
 	VEC(const char *) list = {0};
@@ -174,7 +174,7 @@ static struct error *apply_int(const struct option *option, const char *argument
 {
 	int64_t value = 0;
 	if (!negated && (!number_parse_s64(argument, &value) || value < INT_MIN || value > INT_MAX))
-		return error_new_kind(ERROR_USAGE, "'%s' is no number", argument);
+		return error_new_kind(ERROR_USAGE, "invalid number '%s'", argument);
 	*(int *)field = (int)value;
 	return NULL;
 }
@@ -202,7 +202,7 @@ static struct error *apply(const struct match *match, const char *argument, void
 		if (negated)
 			*(uint64_t *)field = 0;
 		else if (!number_parse_u64(argument, field))
-			return error_new_kind(ERROR_USAGE, "'%s' is no number", argument);
+			return error_new_kind(ERROR_USAGE, "invalid number '%s'", argument);
 		return NULL;
 	case OPTION_KIND_INT:
 		return apply_int(option, argument, negated, field);
@@ -214,14 +214,14 @@ static struct error *apply(const struct match *match, const char *argument, void
 }
 
 /* Finds the argument of an option: `attached` (behind "=" or the letter), else the next word where that is allowed. */
-static struct error *fetch_argument(struct parser *parser, const struct match *match, const char *attached, const char **ret)
+static struct error *fetch_argument(struct options_parser *parser, const struct match *match, const char *attached, const char **ret)
 {
 	const struct option *option = match->option;
 	const char *next = parser->next < parser->argc ? parser->argv[parser->next] : NULL;
 	*ret = NULL;
 	if (match->negated || !takes_argument(option)) {
 		if (attached)
-			return error_new_kind(ERROR_USAGE, "takes no value");
+			return error_new_kind(ERROR_USAGE, "does not take a value");
 		return NULL;
 	}
 	if (attached) {
@@ -244,14 +244,14 @@ static struct error *fetch_argument(struct parser *parser, const struct match *m
 	return NULL;
 }
 
-static struct error *use(struct parser *parser, const struct match *match, const char *attached)
+static struct error *use(struct options_parser *parser, const struct match *match, const char *attached)
 {
 	const char *argument;
 	struct error *error = fetch_argument(parser, match, attached, &argument);
 	return error ? error : apply(match, argument, parser->values + match->offset);
 }
 
-static struct error *parse_long(struct parser *parser, const char *word)
+static struct error *parse_long(struct options_parser *parser, const char *word)
 {
 	size_t len = strcspn(word, "=");
 	struct match match = {0};
@@ -268,7 +268,7 @@ static struct error *parse_long(struct parser *parser, const char *word)
 }
 
 /* A bundle of letters without its dash; the first that takes an argument takes the rest of the word. */
-static struct error *parse_short(struct parser *parser, const char *letters)
+static struct error *parse_short(struct options_parser *parser, const char *letters)
 {
 	for (const char *letter = letters; *letter; letter++) {
 		struct match match = {0};
@@ -289,7 +289,7 @@ static struct error *parse_short(struct parser *parser, const char *letters)
 
 struct error *options_parse(const struct option *options, enum options_mode mode, int argc, char **argv, void *values, int *ret_words)
 {
-	struct parser parser = {.options = options, .values = values, .argc = argc, .argv = argv, .next = 1};
+	struct options_parser parser = {.options = options, .values = values, .argc = argc, .argv = argv, .next = 1};
 	int words = 0;
 	while (parser.next < argc) {
 		char *word = argv[parser.next];
@@ -348,11 +348,11 @@ struct error *options_set(const struct option *options, const char *long_name, c
 	struct match match = {0};
 	find_long(options, long_name, strlen(long_name), 0, &match);
 	if (!match.exact)
-		return error_new("there is no option --%s", long_name);
+		return error_new("unknown option --%s", long_name);
 	if (!takes_argument(match.option)) {
 		bool truth;
 		if (!config_parse_bool(argument, &truth))
-			return error_new_kind(ERROR_USAGE, "'%s' is neither true nor false", argument);
+			return error_new_kind(ERROR_USAGE, "invalid value '%s': expected true or false", argument);
 		match.negated ^= !truth;
 		argument = NULL;
 	}
@@ -363,7 +363,7 @@ struct error *option_percent(const struct option *option, const char *argument, 
 {
 	double percent;
 	if (!number_parse_double(argument, &percent) || percent < 0 || percent > 100)
-		return error_new_kind(ERROR_USAGE, "'%s' is not a percentage from 0 to 100", argument);
+		return error_new_kind(ERROR_USAGE, "invalid percentage '%s': expected 0 to 100", argument);
 	*(double *)field = percent;
 	return NULL;
 }

@@ -2,14 +2,16 @@
  *
  *	struct report_options { const char *input; bool quiet; … };
  *	static const struct option report_options[] = {
- *		OPTION_STRING('i', "input", struct report_options, input, "FILE", "recording to read (default perf.data, - for standard
- *input)"), OPTION_FLAG('q', "quiet", struct report_options, quiet, "only the table"), OPTION_CUSTOM('s', "sort", struct report_options,
- *sort, "KEYS", "sort keys", parse_sort), OPTION_GROUP(symbol_option_group, struct report_options, symbols), OPTION_END,
+ *		OPTION_STRING('i', "input", struct report_options, input, "FILE", "recording to read (default perf.data)"),
+ *		OPTION_FLAG('q', "quiet", struct report_options, quiet, "only the table"),
+ *		OPTION_CUSTOM('s', "sort", struct report_options, sort, "KEYS", "sort keys", parse_sort),
+ *		OPTION_GROUP(symbol_option_group, struct report_options, symbols),
+ *		OPTION_END,
  *	};
  *
  * From the table come: parsing (short bundles, --name=value, --name value, unique abbreviations, --no-name for every row that can be
- *negated), -h / --help, man page option sections, shell completion. A group is a table of its own over its own struct, embedded in the
- *command's.
+ * negated), -h / --help, man page option sections, shell completion. A group is a table of its own over its own struct, embedded in the
+ * command's.
  */
 #pragma once
 
@@ -38,7 +40,7 @@ enum option_flag {
 	OPTION_NO_ARGUMENT = 1 << 2,	   /* a custom option without an argument */
 	OPTION_HIDDEN = 1 << 3,		   /* works, is not listed: an alias kept for compatibility */
 	OPTION_INVERTED = 1 << 4,	   /* a flag whose use sets false */
-	OPTION_LAST_ARGUMENT = 1 << 5,	   /* an optional argument that is also taken from the next word, when that doesn't begin with '-' */
+	OPTION_LAST_ARGUMENT = 1 << 5, /* an optional argument that is also taken from the next word, when that doesn't begin with '-' */
 };
 
 struct option;
@@ -100,9 +102,9 @@ struct option {
 		OPTION_KIND_HEADING, 0, NULL, 0, NULL, h, NULL, NULL, 0 \
 	}
 /* An option of the kernel's perf that can't be had here: not listed; `why` is a sentence that says what to use instead. */
-#define OPTION_REFUSED(s, l, a, why)                                                                                                       \
-	{                                                                                                                                  \
-		OPTION_KIND_CUSTOM, s, l, 0, a, why, option_refuse, NULL, OPTION_HIDDEN | OPTION_OPTIONAL_ARGUMENT                         \
+#define OPTION_REFUSED(s, l, a, why)                                                                               \
+	{                                                                                                          \
+		OPTION_KIND_CUSTOM, s, l, 0, a, why, option_refuse, NULL, OPTION_HIDDEN | OPTION_OPTIONAL_ARGUMENT \
 	}
 #define OPTION_END                                                     \
 	{                                                              \
@@ -121,19 +123,20 @@ enum options_mode {
  * unknown ones, the nearest. */
 struct error *options_parse(const struct option *options, enum options_mode mode, int argc, char **argv, void *values, int *ret_words);
 
-/* Uses one option by its long name as a command line would: `argument` "true" or "false" sets or negates a row without an argument. For values that
- * come from the configuration (config_apply). Strings are not copied. */
+/* Uses one option by its long name as a command line would: `argument` "true" or "false" sets or negates a row without an argument. For
+ * values that come from the configuration (config_apply). Strings are not copied. */
 struct error *options_set(const struct option *options, const char *long_name, const char *argument, void *values);
 
 /* The listed options with their headings and explanations, wrapped at `columns`. */
 void options_add_help(struct strbuf *out, const struct option *options, unsigned int columns);
 /* The long names with their dashes, separated by spaces: for shell completion. */
 void options_add_names(struct strbuf *out, const struct option *options);
-/* The same as help, as rows "OPTIONS<tab>EXPLANATION", headings with nothing before the tab: from this the option sections of man pages are made. */
+/* The same as help, as rows "OPTIONS<tab>EXPLANATION", headings with nothing before the tab: from this the option sections of man pages are
+ * made. */
 void options_add_rows(struct strbuf *out, const struct option *options);
 
-/* How many words of `argv` the option that begins there takes by this table, 0 when the table doesn't know it. Lets a command pass options on to another:
- * `perf flamegraph -F 99 -- CMD` hands -F 99 to record. */
+/* How many words of `argv` the option that begins there takes by this table, 0 when the table doesn't know it. Lets a command pass options
+ * on to another: `perf flamegraph -F 99 -- CMD` hands -F 99 to record. */
 int options_span(const struct option *options, char *const *argv);
 
 /* Parsers for OPTION_CUSTOM(): a percentage from 0 to 100 (a double). */

@@ -1,6 +1,6 @@
-/* The pager (pager.h): a child process reads what we write to standard output. Its process id and the terminal's width are the only state, kept for
- * the process because standard output is the process's too. A signal that would end us closes the output first and waits for the pager, so that the
- * shell doesn't take the terminal from under it. */
+/* The pager (pager.h): a child process reads what we write to standard output. Its process id and the terminal's width are the only state,
+ * kept for the process because standard output is the process's too. A signal that would end us closes the output first and waits for the
+ * pager, so that the shell doesn't take the terminal from under it. */
 #include "app/pager.h"
 
 #include "app/config.h"

@@ -15,8 +15,8 @@ void usage_show(void)
 	printf("%s\n\nCommands:\n", usage_line);
 	for (const struct command *const *command = command_list; *command; command++)
 		printf("  %-15s %s\n", (*command)->name, (*command)->summary);
-	printf("\n'perf help COMMAND' explains a command, 'perf COMMAND -h' lists its options.\n"
-	       "A start: 'perf record -g -- COMMAND', then 'perf report'.\n");
+	printf("\n'perf help COMMAND' explains a command, 'perf COMMAND -h' lists its options.\nTo get started, run 'perf record -g "
+	       "-- COMMAND', then 'perf report'.\n");
 }
 
 void usage_show_command(const struct command *command)

@@ -46,9 +46,9 @@ uint32_t btf_find(const struct btf *btf, enum btf_kind kind, const char *name);
 
 struct btf_type {
 	uint8_t kind;
-	uint16_t count;	   /* of members, parameters */
-	uint32_t size;	   /* in bytes, of kinds that have one: integers, structures, unions, enums, floats */
-	uint32_t type;	   /* that a pointer, typedef, function … refers to, or of an array's elements; 0 = void */
+	uint16_t count;		 /* of members, parameters */
+	uint32_t size;		 /* in bytes, of kinds that have one: integers, structures, unions, enums, floats */
+	uint32_t type;		 /* that a pointer, typedef, function … refers to, or of an array's elements; 0 = void */
 	bool is_signed, is_char; /* of integers */
 };
 /* False when there is no such type. */
@@ -59,7 +59,8 @@ struct btf_member {
 	uint32_t type;
 	uint32_t bit_offset, bit_size; /* of members of structures; size 0 = no bit-field */
 };
-/* The value of the enumerator `name`: of the enumeration `type`, or with type 0 of the first that has one of this name. False when there is none. */
+/* The value of the enumerator `name`: of the enumeration `type`, or with type 0 of the first that has one of this name. False when there is
+ * none. */
 bool btf_enumerator(const struct btf *btf, uint32_t type, const char *name, int64_t *ret);
 /* Member or parameter `index` of a structure, union or function prototype. */
 bool btf_member(const struct btf *btf, uint32_t type, uint16_t index, struct btf_member *ret);

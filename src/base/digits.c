@@ -2,8 +2,9 @@
 
 #include <string.h>
 
-static const char pairs[] = "00010203040506070809101112131415161718192021222324252627282930313233343536373839404142434445464748495051525354555657585960616263646566"
-			    "676869707172737475767778798081828384858687888990919293949596979899";
+static const char pairs[] =
+	"00010203040506070809101112131415161718192021222324252627282930313233343536373839404142434445464748495051525354555657585960616263646566"
+	"676869707172737475767778798081828384858687888990919293949596979899";
 
 static unsigned int decimal_count(uint64_t value)
 {
@@ -96,6 +97,12 @@ char *digits_put_hex(char *to, uint64_t value, unsigned int width)
 	unsigned int blank = 16 - count;
 	words[0] = blank < 8 ? blanked(words[0], blank) : 0x2020202020202020;
 	words[1] = blank < 8 ? words[1] : blanked(words[1], blank - 8);
+	if (size == 16) {
+		/* Two copies: one would read two fresh stores at once, for which the processor waits. */
+		memcpy(to, &words[0], 8);
+		memcpy(to + 8, &words[1], 8);
+		return to + 16;
+	}
 	memcpy(to, (const char *)words + 16 - size, 16);
 	return to + size;
 }

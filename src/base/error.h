@@ -1,7 +1,7 @@
 /* Errors as values.
  *
  * A function that can fail returns `struct error *`: NULL is success, anything else must be handled, returned or freed. The message says
- * what happened, why, and where possible the command that mends it. Context is put in front on the way up (error_wrap), so that a message
+ * what happened, why, and where possible the command that fixes it. Context is put in front on the way up (error_wrap), so that a message
  * reads "perf.data: record at 0x1f40: sample of 48 bytes, its event needs 56". Only app/main.c prints errors. A miss (no such symbol) is no
  * error.
  */

@@ -85,13 +85,20 @@ uint64_t *map64_find(const struct map64 *map, uint64_t key)
 	return slot->used ? &slot->value : NULL;
 }
 
+struct map64_slot *map64_next(const struct map64 *map, const struct map64_slot *slot)
+{
+	for (size_t i = slot ? (size_t)(slot - map->slots) + 1 : 0; map->slots && i <= map->mask; i++)
+		if (map->slots[i].used)
+			return &map->slots[i];
+	return NULL;
+}
+
 static void map64_grow(struct map64 *map)
 {
 	struct map64 larger = {.mask = map->slots ? map->mask * 2 + 1 : 15, .count = map->count, .passed = map->passed};
 	larger.slots = mem_zalloc_table(larger.mask + 1, sizeof(*larger.slots));
-	for (size_t i = 0; map->slots && i <= map->mask; i++)
-		if (map->slots[i].used)
-			*slot_for(&larger, map->slots[i].key) = map->slots[i];
+	map64_each (slot, map)
+		*slot_for(&larger, slot->key) = *slot;
 	free(map->slots);
 	*map = larger;
 }
@@ -109,4 +116,23 @@ uint64_t *map64_insert(struct map64 *map, uint64_t key, bool *ret_new)
 		map->count++;
 	}
 	return &slot->value;
+}
+
+/* What follows in the same run of slots moves up, where that is on the way from its own: then searches find no gap. */
+bool map64_remove(struct map64 *map, uint64_t key)
+{
+	struct map64_slot *slot = map->slots ? slot_for(map, key) : NULL;
+	if (!slot || !slot->used)
+		return false;
+	size_t gap = (size_t)(slot - map->slots);
+	for (size_t i = (gap + 1) & map->mask; map->slots[i].used; i = (i + 1) & map->mask) {
+		size_t own = hash_u64(map->slots[i].key) & map->mask;
+		if (((i - own) & map->mask) < ((i - gap) & map->mask))
+			continue;
+		map->slots[gap] = map->slots[i];
+		gap = i;
+	}
+	map->slots[gap] = (struct map64_slot){0};
+	map->count--;
+	return true;
 }

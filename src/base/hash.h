@@ -68,3 +68,15 @@ void map64_deinit(struct map64 *map);
 uint64_t *map64_find(const struct map64 *map, uint64_t key);
 /* Finds or inserts (value 0); `ret_new`, when not NULL, says which. Valid until the next insert. */
 uint64_t *map64_insert(struct map64 *map, uint64_t key, bool *ret_new);
+/* Takes a key out; false when it isn't there. Other values may move. */
+bool map64_remove(struct map64 *map, uint64_t key);
+/* The used slot behind `slot` (the first for NULL), in no order that means anything; NULL at the end. */
+struct map64_slot *map64_next(const struct map64 *map, const struct map64_slot *slot);
+/* A pointer as a value of a map. */
+static inline void *map64_pointer(const struct map64_slot *slot)
+{
+	return (void *)(uintptr_t)slot->value;
+}
+
+/* Goes through all of a map that isn't changed meanwhile: map64_each (slot, &map) free(map64_pointer(slot)); */
+#define map64_each(slot, map) for (struct map64_slot *slot = map64_next(map, NULL); slot; slot = map64_next(map, slot))

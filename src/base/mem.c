@@ -3,7 +3,6 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -55,12 +54,13 @@ void *mem_zalloc_array(size_t count, size_t size)
 
 void *mem_zalloc_table(size_t count, size_t size)
 {
-	enum { HUGE_PAGE = 2 << 20 };
+	enum { CACHE_LINE = 64, HUGE_PAGE = 2 << 20 };
 	size_t bytes = array_size(count, size);
 	bool large = bytes >= HUGE_PAGE && bytes <= SIZE_MAX - HUGE_PAGE;
-	if (large)
-		bytes = (bytes + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;
-	void *table = large ? checked(aligned_alloc(HUGE_PAGE, bytes), bytes) : mem_alloc(bytes);
+	size_t unit = large ? HUGE_PAGE : CACHE_LINE;
+	if (bytes <= SIZE_MAX - unit)
+		bytes = (bytes + unit - 1) / unit * unit;
+	void *table = checked(aligned_alloc(unit, bytes), bytes);
 	if (large)
 		madvise(table, bytes, MADV_HUGEPAGE); /* a look-up in small pages also waits for the page table */
 	explicit_bzero(table, bytes);		      /* memset() would be made calloc() again */

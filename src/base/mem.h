@@ -9,8 +9,8 @@ void *mem_zalloc(size_t size) __attribute__((malloc, warn_unused_result));
 /* An array of count × size bytes; an overflow counts as out of memory. */
 void *mem_alloc_array(size_t count, size_t size) __attribute__((malloc, warn_unused_result));
 void *mem_zalloc_array(size_t count, size_t size) __attribute__((malloc, warn_unused_result));
-/* The same for tables that are looked up before they are filled: in memory from the start. Fresh pages that are read first are all one page of zeros; the
- * write that follows costs another fault, which interrupts all threads of the process. */
+/* The same for tables that are looked up before they are filled: in memory from the start. Fresh pages that are read first are all one page
+ * of zeros; the write that follows costs another fault, which interrupts all threads of the process. */
 void *mem_zalloc_table(size_t count, size_t size) __attribute__((malloc, warn_unused_result));
 void *mem_resize(void *pointer, size_t size) __attribute__((warn_unused_result));
 char *mem_strdup(const char *string) __attribute__((malloc, warn_unused_result));

@@ -25,8 +25,8 @@ void text_add_csv(struct strbuf *buf, const char *string, size_t len, const char
 /* Columns that the UTF-8 text takes on a terminal. */
 size_t text_width(const char *string, size_t len);
 
-/* Adds `text` and a newline, broken at spaces so that no line passes `columns`; the first line begins in column `at`, the others at `indent`. A newline
- * in the text stays one. */
+/* Adds `text` and a newline, broken at spaces so that no line passes `columns`; the first line begins in column `at`, the others at
+ * `indent`. A newline in the text stays one. */
 void text_add_wrapped(struct strbuf *out, const char *text, unsigned int indent, unsigned int at, unsigned int columns);
 
 bool str_starts_with(const char *string, const char *prefix);

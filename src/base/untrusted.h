@@ -1,5 +1,6 @@
-/* Names that others choose: of threads, of cgroups, strings in records of tracepoints. As characters they could move the cursor or colour a terminal, so
- * they have a type of their own: %s and strbuf_add_str() don't compile with it, text_add_untrusted() and its kin escape it (base/text.h).
+/* Names that others choose: of threads, of cgroups, strings in records of tracepoints. As characters they could move the cursor or colour a
+ * terminal, so they have a type of their own: %s and strbuf_add_str() don't compile with it, text_add_untrusted() and its kin escape it
+ * (base/text.h).
  *
  * untrusted_raw() is for comparing, measuring, hashing, and for what goes to a script or to a view, which escapes all that it writes.
  * tools/check-untrusted lists where it may stand. */

@@ -1,6 +1,6 @@
 /* Growing arrays of any type.
  *
- *	struct thing_list VEC(struct thing);     // or: VEC(int) numbers = {0};
+ *	VEC(int) numbers = {0};     // a list that has a name: typedef VEC(struct thing) thing_list;
  *	vec_push(&numbers, 5);
  *	for (size_t i = 0; i < numbers.len; i++) … numbers.data[i] …
  *	vec_deinit(&numbers);

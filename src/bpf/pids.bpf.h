@@ -6,6 +6,8 @@
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
 
+enum { PID_LEVELS_MASK = 1023 };
+
 uint32_t level; /* of our pid namespace, 0 = the initial one */
 
 /* A task's number in our pid namespace, 0 when it has none there. */
@@ -22,10 +24,11 @@ static __always_inline uint32_t visible_pid(struct task_struct *task)
 		return 0;
 	bpf_core_read(&number, sizeof(number), &pid->numbers[0].nr);
 	if (level) {
-		uint64_t step = bpf_core_type_size(struct upid);
+		/* At most MAX_PID_NS_LEVEL (32) levels of 16 bytes: verifiers before Linux 6.2 want a bound. */
+		uint64_t offset = level * bpf_core_type_size(struct upid) & PID_LEVELS_MASK;
 		bpf_probe_read_kernel(&number, sizeof(number),
-				      (char *)pid + bpf_core_field_offset(struct pid, numbers) + level * step +
-					      bpf_core_field_offset(struct upid, nr));
+				      (char *)pid + bpf_core_field_offset(struct pid, numbers) + bpf_core_field_offset(struct upid, nr) +
+					      offset);
 	}
 	return number;
 }

@@ -12,10 +12,10 @@ struct error *bpf_ring_open(struct bpf_ring *ring, int fd, size_t size)
 	void *reader = mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 
 	if (reader == MAP_FAILED)
-		return error_system(errno, "the ring of a BPF program cannot be mapped");
+		return error_system(errno, "cannot map the ring of a BPF program");
 	void *writer = mmap(NULL, page + 2 * size, PROT_READ, MAP_SHARED, fd, (off_t)page);
 	if (writer == MAP_FAILED) {
-		struct error *error = error_system(errno, "the ring of a BPF program cannot be mapped");
+		struct error *error = error_system(errno, "cannot map the ring of a BPF program");
 		munmap(reader, page);
 		return error;
 	}

@@ -5,7 +5,7 @@
  *	bpf_ring_release(&ring);
  *
  * The layout is the kernel's (Documentation/bpf/ringbuf.rst): a page with the reader's position, a page with the writer's, then the data,
- *mapped twice in a row so that no record is torn. */
+ * mapped twice in a row so that no record is torn. */
 #pragma once
 
 #include "base/error.h"

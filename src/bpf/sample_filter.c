@@ -32,7 +32,8 @@ struct error *bpf_sample_filter_open(const struct sample_filter_config *config, 
 		bpf_sample_filter_close(filter);
 		if (failure == -EPERM || failure == -EACCES)
 			return bpf_support_explain(failure, "the BPF program that filters samples");
-		return error_system(-failure, "the kernel cannot take the BPF program that filters samples (-vv shows what it says; Linux 6.2 or newer is needed)");
+		return error_system(-failure,
+				    "the kernel rejected the BPF program that filters samples (-vv shows why; requires Linux 6.2)");
 	}
 	*ret = filter;
 	return NULL;

@@ -1,5 +1,5 @@
-/* Filters of samples: a BPF program that the kernel asks for each sample of an event whether to keep it (Linux 6.2 or newer, root or CAP_BPF and
- * CAP_PERFMON). Not for tracepoints: the kernel filters those by their fields. */
+/* Filters of samples: a BPF program that the kernel asks for each sample of an event whether to keep it (Linux 6.2 or newer, root or
+ * CAP_BPF and CAP_PERFMON). Not for tracepoints: the kernel filters those by their fields. */
 #pragma once
 
 #include "base/error.h"
@@ -9,9 +9,11 @@
 
 struct bpf_sample_filter;
 
-/* Loads the program for at most SAMPLE_FILTER_TERMS_MAX terms, of which the last has no or_next; an error says why that isn't possible here. */
+/* Loads the program for at most SAMPLE_FILTER_TERMS_MAX terms, of which the last has no or_next; an error says why that isn't possible
+ * here. */
 struct error *bpf_sample_filter_open(const struct sample_filter_config *config, struct bpf_sample_filter **ret);
-/* Every sample of this counter is filtered from now on, also when the filter is closed. An event of another program may be in its place: then an error. */
+/* Every sample of this counter is filtered from now on, also when the filter is closed. An event of another program may be in its place:
+ * then an error. */
 struct error *bpf_sample_filter_attach(struct bpf_sample_filter *filter, int counter);
 /* Samples that were not kept, so far. */
 uint64_t bpf_sample_filter_dropped(const struct bpf_sample_filter *filter);

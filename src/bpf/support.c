@@ -5,25 +5,60 @@
 #include "base/log.h"
 #include "base/strbuf.h"
 #include "kernel/limits.h"
+#include "kernel/proc.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
+
+/* The kernel's own number (include/linux/errno.h), which bpf() hands out. */
+enum { KERNEL_ENOTSUPP = 524 };
 
 #define KERNEL_TYPES "/sys/kernel/btf/vmlinux"
 
 struct error *bpf_support_check(void)
 {
 #ifndef HAVE_BPF
-	return error_new_kind(ERROR_UNSUPPORTED,
-			      "this perf was built without BPF programs: build it where clang, bpftool and libbpf are installed");
+	return error_new_kind(ERROR_UNSUPPORTED, "this perf was built without BPF support; building it requires clang, bpftool and libbpf");
 #endif
 	if (!limits_has_bpf())
-		return error_new_kind(ERROR_PERMISSION, "loading BPF programs needs root, or the capabilities CAP_BPF and CAP_PERFMON");
+		return error_new_kind(ERROR_PERMISSION, "loading BPF programs requires root, or the capabilities CAP_BPF and CAP_PERFMON");
 	if (access(KERNEL_TYPES, R_OK) < 0)
-		return error_new_kind(ERROR_UNSUPPORTED, "this kernel doesn't describe its types (no " KERNEL_TYPES
-							 "): BPF programs need one built with CONFIG_DEBUG_INFO_BTF");
+		return error_new_kind(ERROR_UNSUPPORTED, "this kernel has no type information (no " KERNEL_TYPES
+							 "): BPF programs require CONFIG_DEBUG_INFO_BTF");
 	return NULL;
+}
+
+/* How far the kernel is locked down ("integrity"), or "" where it is not, or doesn't tell. */
+static void read_lockdown(struct strbuf *out)
+{
+	struct strbuf text = {0};
+
+	if (proc_read_file(AT_FDCWD, "/sys/kernel/security/lockdown", &text) >= 0) {
+		const char *chosen = strchr(strbuf_str(&text), '[');
+		size_t length = chosen ? strcspn(chosen + 1, "]\n") : 0;
+		if (length && strncmp(chosen, "[none]", 6) != 0)
+			strbuf_add(out, chosen + 1, length);
+	}
+	strbuf_deinit(&text);
+}
+
+/* The rights are there: bpf_support_check() was asked before. */
+static struct error *explain_refusal(const char *what)
+{
+	struct strbuf lockdown = {0};
+
+	read_lockdown(&lockdown);
+	struct error *error =
+		lockdown.len ? error_new_kind(ERROR_UNSUPPORTED, "the kernel refuses %s, even to root: it is locked down (%s)", what,
+					      strbuf_str(&lockdown))
+			     : error_new_kind(ERROR_UNSUPPORTED,
+					      "this kernel refuses %s to all users: its configuration or a security module forbids it; "
+					      "'perf doctor bpf' lists the types that it supports",
+					      what);
+	strbuf_deinit(&lockdown);
+	return error;
 }
 
 struct error *bpf_support_explain(int error, const char *what)
@@ -31,11 +66,13 @@ struct error *bpf_support_explain(int error, const char *what)
 	int number = error < 0 ? -error : error;
 
 	if (number == EPERM || number == EACCES)
-		return error_new_kind(ERROR_PERMISSION,
-				      "the kernel refuses %s: it may be locked down, or sysctl kernel.unprivileged_bpf_disabled and the "
-				      "capabilities CAP_BPF and CAP_PERFMON forbid it; try as root",
+		return explain_refusal(what);
+	if (number == KERNEL_ENOTSUPP)
+		return error_new_kind(ERROR_UNSUPPORTED,
+				      "this kernel does not support %s: BPF programs on functions require "
+				      "CONFIG_DYNAMIC_FTRACE_WITH_DIRECT_CALLS",
 				      what);
-	return error_system(number, "the kernel cannot take %s (-vv shows what it says; Linux 5.13 or newer is needed)", what);
+	return error_system(number, "the kernel rejected %s (-vv shows why; requires Linux 5.13)", what);
 }
 
 #ifdef HAVE_BPF

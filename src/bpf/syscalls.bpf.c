@@ -2,9 +2,9 @@
 /* System calls, seen where they enter and leave the kernel.
  *
  * The entry notes time and arguments in the thread's storage; the exit copies what pointers point to and sends one record for the whole
- *call, or adds the call to its sum. Memory is read at the exit because pages that the program has not touched yet are there only then (a
- *BPF program cannot wait for a page). What the call itself changes is read at the entry and sent in a record of its own. So is the entry of
- *a call that sleeps, at the moment when it goes to sleep: who looks sees what the thread waits for.
+ * call, or adds the call to its sum. Memory is read at the exit because pages that the program has not touched yet are there only then (a
+ * BPF program cannot wait for a page). What the call itself changes is read at the entry and sent in a record of its own. So is the entry
+ * of a call that sleeps, at the moment when it goes to sleep: who looks sees what the thread waits for.
  *
  *	sys_enter ──► thread storage ──► sys_exit ──► call record ──► ring
  *	                   │                    └──► sums
@@ -35,24 +35,24 @@ enum moment { MOMENT_ENTRY, MOMENT_SLEEP, MOMENT_EXIT };
 static __always_inline bool is_wanted(uint8_t when, enum moment moment, int64_t result)
 {
 	if (moment == MOMENT_EXIT)
-		return when == CALL_AT_EXIT || when == CALL_AT_BOTH || (when == CALL_AT_EXIT_GOOD && result >= 0);
+		return when == SYSCALL_AT_EXIT || when == SYSCALL_AT_BOTH || (when == SYSCALL_AT_EXIT_GOOD && result >= 0);
 	if (moment == MOMENT_SLEEP)
-		return when == CALL_AT_EXIT;
-	return when == CALL_AT_ENTRY || when == CALL_AT_BOTH;
+		return when == SYSCALL_AT_EXIT;
+	return when == SYSCALL_AT_ENTRY || when == SYSCALL_AT_BOTH;
 }
 
 /* Does the call have something that must be seen at its entry? */
-static __always_inline bool begins_with_memory(const struct call_plan *plan, const struct thread *thread)
+static __always_inline bool begins_with_memory(const struct syscall_plan *plan, const struct thread *thread)
 {
 	if (plan->never_exits || plan->replaces)
 		return true;
 	for (uint32_t i = 0; i < SYSCALLS_ARGS && i < plan->arguments; i++)
-		if (plan->argument[i].when >= CALL_AT_ENTRY && thread->arguments[i])
+		if (plan->argument[i].when >= SYSCALL_AT_ENTRY && thread->arguments[i])
 			return true;
 	return false;
 }
 
-static __always_inline void send_call(struct thread *thread, const struct call_plan *plan, enum moment moment, uint64_t duration,
+static __always_inline void send_call(struct thread *thread, const struct syscall_plan *plan, enum moment moment, uint64_t duration,
 				      int64_t result, uint64_t result_file)
 {
 	struct scratch *scratch = get_scratch();
@@ -60,7 +60,7 @@ static __always_inline void send_call(struct thread *thread, const struct call_p
 
 	if (!scratch)
 		return;
-	struct call_record *record = &scratch->record;
+	struct syscall_record *record = &scratch->record;
 	record->duration = duration;
 	record->result = result;
 	__builtin_memcpy(record->arguments, thread->arguments, sizeof(record->arguments));
@@ -69,11 +69,11 @@ static __always_inline void send_call(struct thread *thread, const struct call_p
 	record->files[2] = result_file;
 	record->lost = lost;
 	record->number = thread->number;
-	record->flags = (thread->compat ? CALL_COMPAT : 0) | (moment == MOMENT_EXIT ? 0 : CALL_ENTERED) |
-			(moment == MOMENT_SLEEP ? CALL_SLEEPS : 0);
+	record->flags = (thread->compat ? SYSCALL_COMPAT : 0) | (moment == MOMENT_EXIT ? 0 : SYSCALL_ENTERED) |
+			(moment == MOMENT_SLEEP ? SYSCALL_SLEEPS : 0);
 	for (uint32_t i = 0; i < SYSCALLS_ARGS && i < plan->arguments; i++)
 		if (plan->argument[i].copy && is_wanted(plan->argument[i].when, moment, result))
-			at = add_argument(at, i, moment == MOMENT_EXIT ? CALL_PIECE_EXIT : CALL_PIECE_ENTRY,
+			at = add_argument(at, i, moment == MOMENT_EXIT ? SYSCALL_PIECE_EXIT : SYSCALL_PIECE_ENTRY,
 					  moment == MOMENT_EXIT ? result : INT64_MAX);
 	at &= SCRATCH_MASK; /* so that the verifier knows */
 	record->pieces = at;
@@ -117,7 +117,7 @@ static __always_inline void note_arguments(struct thread *thread, struct pt_regs
 #endif
 }
 
-static __always_inline void note_files(struct thread *thread, struct task_struct *task, const struct call_plan *plan)
+static __always_inline void note_files(struct thread *thread, struct task_struct *task, const struct syscall_plan *plan)
 {
 	thread->files[0] = thread->files[1] = 0;
 	if (plan->files[0])
@@ -131,19 +131,14 @@ int BPF_PROG(enter_call, struct pt_regs *regs, long number)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	bool compat = is_compat(task);
-	uint32_t index = ((uint32_t)number & (SYSCALLS_NATIVE - 1)) + (compat ? SYSCALLS_NATIVE : 0), cpu;
-	const struct call_plan *plan = bpf_map_lookup_elem(&calls, &index);
+	uint32_t index = ((uint32_t)number & (SYSCALLS_NATIVE - 1)) + (compat ? SYSCALLS_NATIVE : 0);
+	const struct syscall_plan *plan = bpf_map_lookup_elem(&calls, &index);
 	struct thread *thread;
-	uint8_t *on_cpu;
 
 	if (!plan || !plan->selected || (unsigned long)number >= SYSCALLS_NATIVE)
 		return 0;
-	if (config.on_cpus) {
-		cpu = bpf_get_smp_processor_id();
-		on_cpu = bpf_map_lookup_elem(&cpus, &cpu);
-		if (!on_cpu || !*on_cpu)
-			return 0;
-	}
+	if (config.on_cpus && !on_chosen_cpu())
+		return 0;
 	thread = bpf_task_storage_get(&threads, task, NULL, 0);
 	if (!thread && !(thread = adopt(task)))
 		return 0;
@@ -162,7 +157,7 @@ int BPF_PROG(enter_call, struct pt_regs *regs, long number)
 	}
 	thread->in_call = 1;
 	thread->entered = bpf_ktime_get_ns();
-	if (config.calls && plan->selected == CALL_SELECTED && plan->at_entry && !paused &&
+	if (config.calls && plan->selected == SYSCALL_SELECTED && plan->at_entry && !paused &&
 	    !((config.failures || config.shortest) && plan->never_exits) && begins_with_memory(plan, thread))
 		send_call(thread, plan, MOMENT_ENTRY, 0, 0, 0);
 	return 0;
@@ -173,7 +168,7 @@ int BPF_PROG(exit_call, struct pt_regs *regs, long result)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct thread *thread = bpf_task_storage_get(&threads, task, NULL, 0);
-	const struct call_plan *plan;
+	const struct syscall_plan *plan;
 	uint32_t number;
 	uint64_t duration, file = 0;
 
@@ -192,7 +187,7 @@ int BPF_PROG(exit_call, struct pt_regs *regs, long result)
 		note_ids(thread, task);
 		tell_name(thread, task);
 	}
-	if (thread->waits_for || paused || plan->selected != CALL_SELECTED || duration < config.shortest ||
+	if (thread->waits_for || paused || plan->selected != SYSCALL_SELECTED || duration < config.shortest ||
 	    (config.failures && (result >= 0 || result < -LARGEST_ERRNO)))
 		return 0;
 	if (config.sums)
@@ -209,7 +204,7 @@ SEC("tp_btf/sched_switch")
 int BPF_PROG(leave_cpu, bool preempted, struct task_struct *task)
 {
 	struct thread *thread;
-	const struct call_plan *plan;
+	const struct syscall_plan *plan;
 	uint32_t number;
 
 	if (preempted || paused)
@@ -219,7 +214,7 @@ int BPF_PROG(leave_cpu, bool preempted, struct task_struct *task)
 		return 0;
 	number = thread->number;
 	plan = bpf_map_lookup_elem(&calls, &number);
-	if (!plan || plan->never_exits || plan->selected != CALL_SELECTED)
+	if (!plan || plan->never_exits || plan->selected != SYSCALL_SELECTED)
 		return 0;
 	thread->told = 1;
 	send_call(thread, plan, MOMENT_SLEEP, 0, 0, 0);
@@ -231,6 +226,9 @@ int BPF_PROG(begin_thread, struct task_struct *parent, struct task_struct *child
 {
 	struct thread *thread = bpf_task_storage_get(&threads, parent, NULL, 0), *new;
 	struct fork_record record = {};
+
+	if (!thread && config.commands) /* who starts commands need not have made a call that is wanted */
+		thread = adopt(parent);
 	bool command = thread && thread->waits_for == WAITS_FOR_CHILDREN;
 	uint32_t tid, value = command ? SYSCALLS_TARGET_COMMAND : SYSCALLS_TARGET_THREAD;
 

@@ -64,7 +64,7 @@ static struct error *fill_maps(struct syscalls_bpf *skeleton, const struct bpf_s
 	if (options->config.in_cgroup && !error)
 		error = bpf_map__update_elem(skeleton->maps.cgroups, &zero, sizeof(zero), &options->cgroup, sizeof(options->cgroup),
 					     BPF_ANY);
-	return error ? error_system(-error, "the maps of the BPF program cannot be filled") : NULL;
+	return error ? error_system(-error, "cannot fill the maps of the BPF program") : NULL;
 }
 
 struct error *bpf_syscalls_open(const struct bpf_syscalls_options *options, struct bpf_syscalls **ret)
@@ -180,8 +180,8 @@ uint64_t bpf_syscalls_unsummed(const struct bpf_syscalls *syscalls)
 	return __atomic_load_n(&syscalls->skeleton->bss->unsummed, __ATOMIC_RELAXED);
 }
 
-bool bpf_syscalls_next_sum(struct bpf_syscalls *syscalls, bool first, struct call_sum_key *key, struct call_sum *ret,
-			   struct call_histogram *ret_histogram)
+bool bpf_syscalls_next_sum(struct bpf_syscalls *syscalls, bool first, struct syscall_sum_key *key, struct syscall_sum *ret,
+			   struct syscall_histogram *ret_histogram)
 {
 	const struct bpf_map *sums = syscalls->skeleton->maps.sums, *histograms = syscalls->skeleton->maps.histograms;
 
@@ -189,11 +189,11 @@ bool bpf_syscalls_next_sum(struct bpf_syscalls *syscalls, bool first, struct cal
 	    bpf_map__lookup_elem(sums, key, sizeof(*key), ret, sizeof(*ret), 0))
 		return false;
 	if (ret_histogram && bpf_map__lookup_elem(histograms, key, sizeof(*key), ret_histogram, sizeof(*ret_histogram), 0))
-		*ret_histogram = (struct call_histogram){0};
+		*ret_histogram = (struct syscall_histogram){0};
 	return true;
 }
 
-bool bpf_syscalls_next_error(struct bpf_syscalls *syscalls, bool first, struct call_errno_key *key, uint64_t *ret_count)
+bool bpf_syscalls_next_error(struct bpf_syscalls *syscalls, bool first, struct syscall_errno_key *key, uint64_t *ret_count)
 {
 	const struct bpf_map *errors = syscalls->skeleton->maps.errors;
 
@@ -216,9 +216,8 @@ bool bpf_syscalls_has_map(const struct bpf_syscalls *syscalls, const char *name,
 
 	if (map && is_shown(map))
 		return true;
-	bpf_object__for_each_map(map, syscalls->skeleton->obj)
-		if (is_shown(map))
-			strbuf_printf(ret_names, "%s%s", ret_names->len ? ", " : "", bpf_map__name(map));
+	bpf_object__for_each_map(map, syscalls->skeleton->obj) if (is_shown(map))
+		strbuf_printf(ret_names, "%s%s", ret_names->len ? ", " : "", bpf_map__name(map));
 	return false;
 }
 

@@ -1,5 +1,5 @@
 /* System calls as a BPF program sees them: who is traced and what is copied is decided here, the records come out of a ring in the order in
- *which the calls ended.
+ * which the calls ended.
  *
  *	bpf_syscalls_open(&options, &syscalls);
  *	bpf_syscalls_add_target(syscalls, pid, SYSCALLS_TARGET_PROCESS);
@@ -22,10 +22,10 @@
 struct bpf_syscalls;
 
 struct bpf_syscalls_options {
-	struct syscalls_config config; /* wake_bytes is filled in */
-	const struct call_plan *plans; /* SYSCALLS_NUMBERS of them */
-	size_t ring_bytes;	       /* a power of two, at least a page */
-	const int *cpus;	       /* with config.on_cpus */
+	struct syscalls_config config;	  /* wake_bytes is filled in */
+	const struct syscall_plan *plans; /* SYSCALLS_NUMBERS of them */
+	size_t ring_bytes;		  /* a power of two, at least a page */
+	const int *cpus;		  /* with config.on_cpus */
 	size_t cpu_count;
 	int cgroup; /* descriptor of its directory, with config.in_cgroup */
 };
@@ -51,10 +51,10 @@ uint64_t bpf_syscalls_unsummed(const struct bpf_syscalls *syscalls);
 
 /* Sums, one after the other: false at the end. *key is where to go on, all zero and `first` at the beginning. `ret_histogram` may be NULL.
  */
-bool bpf_syscalls_next_sum(struct bpf_syscalls *syscalls, bool first, struct call_sum_key *key, struct call_sum *ret,
-			   struct call_histogram *ret_histogram);
+bool bpf_syscalls_next_sum(struct bpf_syscalls *syscalls, bool first, struct syscall_sum_key *key, struct syscall_sum *ret,
+			   struct syscall_histogram *ret_histogram);
 /* Calls that failed, by errno, in the same way. */
-bool bpf_syscalls_next_error(struct bpf_syscalls *syscalls, bool first, struct call_errno_key *key, uint64_t *ret_count);
+bool bpf_syscalls_next_error(struct bpf_syscalls *syscalls, bool first, struct syscall_errno_key *key, uint64_t *ret_count);
 
 /* Whether the program has a map of that name; if not, *ret_names has those that there are, "a, b, c". */
 bool bpf_syscalls_has_map(const struct bpf_syscalls *syscalls, const char *name, struct strbuf *ret_names);

@@ -6,7 +6,7 @@
 enum { AT_MOST_STRINGS = 64, AT_ONCE = 32, AT_MOST_VECTORS = 32, SMALL_NUMBERS = 4096, SCRATCH_MASK = (1 << 14) - 1 };
 
 struct scratch {
-	struct call_record record;
+	struct syscall_record record;
 	uint8_t data[SCRATCH_MASK + 1]; /* more than SYSCALLS_DATA + SYSCALLS_PIECE */
 	uint32_t counted;
 };
@@ -31,16 +31,16 @@ enum { PIECE_IS_STRING = 1 << 16 };
 __noinline uint32_t add_piece(uint32_t at, uint32_t what, uint64_t address, uint32_t size, uint32_t wanted)
 {
 	struct scratch *scratch = get_scratch();
-	struct call_piece *piece;
+	struct syscall_piece *piece;
 	long length = 0;
 
 	if (!scratch)
 		return at;
 	if (at > SYSCALLS_DATA) {
-		scratch->record.flags |= CALL_CUT;
+		scratch->record.flags |= SYSCALL_CUT;
 		return at;
 	}
-	piece = (struct call_piece *)(scratch->data + at);
+	piece = (struct syscall_piece *)(scratch->data + at);
 	piece->argument = what;
 	piece->kind = what >> 8;
 	piece->wanted = wanted;
@@ -55,7 +55,7 @@ __noinline uint32_t add_piece(uint32_t at, uint32_t what, uint64_t address, uint
 			length = size;
 	}
 	if (length < 0) {
-		piece->kind = CALL_PIECE_FAULT;
+		piece->kind = SYSCALL_PIECE_FAULT;
 		length = 0;
 	}
 	if (length > SYSCALLS_PIECE)
@@ -73,14 +73,14 @@ static __always_inline uint32_t limited(uint64_t size, uint32_t limit)
 __noinline uint32_t add_listed_string(uint32_t at, uint32_t argument, uint64_t pointer)
 {
 	struct scratch *scratch = get_scratch();
-	struct call_piece *piece;
+	struct syscall_piece *piece;
 	uint32_t next;
 
 	if (!scratch || at > SYSCALLS_DATA)
-		return add_piece(at, argument | CALL_PIECE_STRING << 8 | PIECE_IS_STRING, pointer, 0, 0);
-	next = add_piece(at, argument | CALL_PIECE_STRING << 8 | PIECE_IS_STRING, pointer, config.string_size + 2, 0);
-	piece = (struct call_piece *)(scratch->data + at);
-	if (next == at || piece->kind != CALL_PIECE_FAULT)
+		return add_piece(at, argument | SYSCALL_PIECE_STRING << 8 | PIECE_IS_STRING, pointer, 0, 0);
+	next = add_piece(at, argument | SYSCALL_PIECE_STRING << 8 | PIECE_IS_STRING, pointer, config.string_size + 2, 0);
+	piece = (struct syscall_piece *)(scratch->data + at);
+	if (next == at || piece->kind != SYSCALL_PIECE_FAULT)
 		return next;
 	piece->size = sizeof(pointer);
 	*(uint64_t *)(void *)piece->data = pointer;
@@ -96,9 +96,9 @@ __noinline uint32_t add_strings(uint32_t at, uint32_t argument, uint64_t address
 	for (uint32_t i = 0; i < AT_MOST_STRINGS; i++) {
 		uint64_t pointer = 0;
 		if (bpf_probe_read_user(&pointer, pointer_size == 4 ? 4 : 8, (const void *)(address + i * pointer_size)))
-			return add_piece(at, argument | CALL_PIECE_FAULT << 8, 0, 0, i);
+			return add_piece(at, argument | SYSCALL_PIECE_FAULT << 8, 0, 0, i);
 		if (!pointer)
-			return add_piece(at, argument | CALL_PIECE_COUNT << 8, 0, 0, i);
+			return add_piece(at, argument | SYSCALL_PIECE_COUNT << 8, 0, 0, i);
 		at = add_listed_string(at, argument, pointer);
 	}
 	return at;
@@ -132,7 +132,7 @@ __noinline uint32_t count_pointers(uint32_t at, uint32_t argument, uint64_t addr
 	scratch->counted = 0;
 	for (uint32_t i = 0; i < AT_ONCE && !done; i++)
 		done = count_some_pointers(address + i * AT_ONCE * pointer_size, pointer_size);
-	return add_piece(at, (argument & 0xff) | (done < 0 ? CALL_PIECE_FAULT : CALL_PIECE_COUNT) << 8, 0, 0, scratch->counted);
+	return add_piece(at, (argument & 0xff) | (done < 0 ? SYSCALL_PIECE_FAULT : SYSCALL_PIECE_COUNT) << 8, 0, 0, scratch->counted);
 }
 
 /* A vector and its buffers, of which the first `bytes` bytes are of interest. */
@@ -146,7 +146,7 @@ __noinline uint32_t add_vector(uint32_t at, uint32_t argument, uint64_t address,
 			break;
 		uint64_t size = vector[1] > bytes ? bytes : vector[1];
 		bytes -= size;
-		at = add_piece(at, (argument & 0xff) | CALL_PIECE_BUFFER << 8, vector[0], limited(size, config.string_size), size);
+		at = add_piece(at, (argument & 0xff) | SYSCALL_PIECE_BUFFER << 8, vector[0], limited(size, config.string_size), size);
 	}
 	return at;
 }
@@ -169,11 +169,11 @@ __noinline uint32_t add_message(uint32_t at, uint32_t argument, uint64_t address
 		return at;
 	argument &= 0xff;
 	if (message.name)
-		at = add_piece(at, argument | CALL_PIECE_ADDRESS << 8, message.name, limited(message.name_size, 128), message.name_size);
+		at = add_piece(at, argument | SYSCALL_PIECE_ADDRESS << 8, message.name, limited(message.name_size, 128), message.name_size);
 	if (message.control)
-		at = add_piece(at, argument | CALL_PIECE_CONTROL << 8, message.control, limited(message.control_size, 512),
+		at = add_piece(at, argument | SYSCALL_PIECE_CONTROL << 8, message.control, limited(message.control_size, 512),
 			       message.control_size);
-	return add_vector(at, argument | CALL_PIECE_VECTOR << 8, message.vector, message.vector_count, bytes);
+	return add_vector(at, argument | SYSCALL_PIECE_VECTOR << 8, message.vector, message.vector_count, bytes);
 }
 
 /* Directory entries: their size is at byte 16 in struct linux_dirent and in struct linux_dirent64. Returns where to go on, 0 = at the end.
@@ -204,7 +204,7 @@ __noinline uint32_t count_dirents(uint32_t at, uint32_t argument, uint64_t addre
 	scratch->counted = 0;
 	for (uint32_t i = 0; i < 2 * AT_ONCE && address; i++)
 		address = count_some_dirents(address, end);
-	return add_piece(at, (argument & 0xff) | CALL_PIECE_COUNT << 8, 0, 0, scratch->counted);
+	return add_piece(at, (argument & 0xff) | SYSCALL_PIECE_COUNT << 8, 0, 0, scratch->counted);
 }
 
 /* How much a request of ioctl() reads or fills: it says so itself (include/uapi/asm-generic/ioctl.h), but for those that are older than
@@ -233,49 +233,49 @@ __noinline uint32_t add_argument(uint32_t at, uint32_t i, uint32_t kind, int64_t
 	if (!scratch || i >= SYSCALLS_ARGS)
 		return at;
 	number = scratch->record.number;
-	const struct call_plan *plan = bpf_map_lookup_elem(&calls, &number);
+	const struct syscall_plan *plan = bpf_map_lookup_elem(&calls, &number);
 	if (!plan)
 		return at;
-	const struct call_argument *argument = &plan->argument[i];
-	uint32_t what = i | kind << 8, pointer_size = scratch->record.flags & CALL_COMPAT ? 4 : 8, length = argument->length;
+	const struct syscall_argument *argument = &plan->argument[i];
+	uint32_t what = i | kind << 8, pointer_size = scratch->record.flags & SYSCALL_COMPAT ? 4 : 8, length = argument->length;
 	uint64_t address = scratch->record.arguments[i], count = length < SYSCALLS_ARGS ? scratch->record.arguments[length] : 0;
 	uint64_t returned = result < 0 ? 0 : result;
-	bool filled = argument->when == CALL_AT_EXIT_GOOD;
+	bool filled = argument->when == SYSCALL_AT_EXIT_GOOD;
 	int32_t value = 0;
 
 	if (address < SMALL_NUMBERS) /* NULL, or not a pointer this time */
 		return at;
 	switch (argument->copy) {
-	case CALL_COPY_PATH:
+	case SYSCALL_COPY_PATH:
 		return add_piece(at, what | PIECE_IS_STRING, address, SYSCALLS_PIECE, 0);
-	case CALL_COPY_STRING:
+	case SYSCALL_COPY_STRING:
 		return add_piece(at, what | PIECE_IS_STRING, address, config.string_size + 2, 0);
-	case CALL_COPY_BYTES:
+	case SYSCALL_COPY_BYTES:
 		return add_piece(at, what, address, limited(count, config.string_size), count);
-	case CALL_COPY_RETURNED:
+	case SYSCALL_COPY_RETURNED:
 		return add_piece(at, what, address, limited(returned, config.string_size), returned);
-	case CALL_COPY_FIXED:
+	case SYSCALL_COPY_FIXED:
 		return add_piece(at, what, address, argument->size, argument->size);
-	case CALL_COPY_ARRAY:
+	case SYSCALL_COPY_ARRAY:
 		return add_piece(at, what, address, limited(count * argument->size, SYSCALLS_PIECE), count * argument->size);
-	case CALL_COPY_COUNTED:
+	case SYSCALL_COPY_COUNTED:
 		return add_piece(at, what, address, limited(returned * argument->size, SYSCALLS_PIECE), returned * argument->size);
-	case CALL_COPY_SIZED:
+	case SYSCALL_COPY_SIZED:
 		bpf_probe_read_user(&value, sizeof(value), (const void *)count);
 		return add_piece(at, what, address, limited(value < 0 ? 0 : value, 512), value);
-	case CALL_COPY_BITS:
+	case SYSCALL_COPY_BITS:
 		return add_piece(at, what, address, limited((count + 63) / 64 * 8, 128), (count + 63) / 64 * 8);
-	case CALL_COPY_STRINGS:
+	case SYSCALL_COPY_STRINGS:
 		return add_strings(at, what, address, pointer_size);
-	case CALL_COPY_POINTERS:
+	case SYSCALL_COPY_POINTERS:
 		return count_pointers(at, what, address, pointer_size);
-	case CALL_COPY_VECTOR:
+	case SYSCALL_COPY_VECTOR:
 		return pointer_size == 4 ? at : add_vector(at, what, address, count, filled ? returned : INT64_MAX);
-	case CALL_COPY_MESSAGE:
+	case SYSCALL_COPY_MESSAGE:
 		return pointer_size == 4 ? at : add_message(at, what, address, filled ? returned : INT64_MAX);
-	case CALL_COPY_DIRENTS:
+	case SYSCALL_COPY_DIRENTS:
 		return count_dirents(at, what, address, returned);
-	case CALL_COPY_REQUEST:
+	case SYSCALL_COPY_REQUEST:
 		value = request_size(count);
 		return value ? add_piece(at, what, address, value, value) : at;
 	}

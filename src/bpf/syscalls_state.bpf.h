@@ -19,9 +19,10 @@ uint32_t paused;   /* nothing is traced for now */
 /* A thread that is known, but not traced (yet). */
 enum waits_for { WAITS_FOR_NOTHING, WAITS_FOR_EXEC, WAITS_FOR_CHILDREN };
 
-/* The sum of a thread's calls of one kind that isn't in the map `sums` yet: to look up a hash for each call would be a quarter of what tracing it costs. */
+/* The sum of a thread's calls of one kind that isn't in the map `sums` yet: to look up a hash for each call would be a quarter of what
+ * tracing it costs. */
 struct sum_slot {
-	struct call_sum sum; /* no calls: the slot is free */
+	struct syscall_sum sum; /* no calls: the slot is free */
 	uint64_t cgroup;
 	uint32_t number;
 	uint32_t unused;
@@ -38,7 +39,7 @@ struct thread {
 	uint16_t number;
 	uint8_t in_call;
 	uint8_t compat;
-	uint8_t told; /* the entry has been sent */
+	uint8_t told;	   /* the entry has been sent */
 	uint8_t waits_for; /* enum waits_for */
 	uint8_t next_seen;
 	uint8_t unused;
@@ -61,7 +62,7 @@ struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, SYSCALLS_NUMBERS);
 	__type(key, uint32_t);
-	__type(value, struct call_plan);
+	__type(value, struct syscall_plan);
 } calls SEC(".maps");
 
 /* Wakes the reader once when much waits: each further wake-up would be an interrupt for nothing. */

@@ -7,28 +7,28 @@ struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 1);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, struct call_sum_key);
-	__type(value, struct call_sum);
+	__type(key, struct syscall_sum_key);
+	__type(value, struct syscall_sum);
 } sums SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 1);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, struct call_sum_key);
-	__type(value, struct call_histogram);
+	__type(key, struct syscall_sum_key);
+	__type(value, struct syscall_histogram);
 } histograms SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 1);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, struct call_errno_key);
+	__type(key, struct syscall_errno_key);
 	__type(value, uint64_t);
 } errors SEC(".maps");
 
 /* Adds the square of a duration, which may need more than 64 bits: (a·2³² + b)² = a²·2⁶⁴ + 2ab·2³² + b² */
-static __always_inline void add_square(struct call_sum *sum, uint64_t duration)
+static __always_inline void add_square(struct syscall_sum *sum, uint64_t duration)
 {
 	uint64_t high = duration >> 32, low = duration & 0xffffffff, middle = 2 * high * low, before;
 
@@ -68,13 +68,13 @@ static __always_inline uint32_t log2_of(uint64_t value)
 	return log + (uint32_t)(value >> 1);
 }
 
-static __always_inline void add_to_histogram(const struct call_sum_key *key, uint64_t duration)
+static __always_inline void add_to_histogram(const struct syscall_sum_key *key, uint64_t duration)
 {
-	struct call_histogram *histogram = bpf_map_lookup_elem(&histograms, key);
+	struct syscall_histogram *histogram = bpf_map_lookup_elem(&histograms, key);
 	uint32_t slot = log2_of(duration);
 
 	if (!histogram) {
-		static const struct call_histogram empty;
+		static const struct syscall_histogram empty;
 		bpf_map_update_elem(&histograms, key, &empty, BPF_NOEXIST);
 		histogram = bpf_map_lookup_elem(&histograms, key);
 	}
@@ -82,9 +82,9 @@ static __always_inline void add_to_histogram(const struct call_sum_key *key, uin
 		histogram->calls[slot]++;
 }
 
-static __always_inline void add_error(const struct call_sum_key *key, int64_t result)
+static __always_inline void add_error(const struct syscall_sum_key *key, int64_t result)
 {
-	struct call_errno_key error = {.call = *key, .error = -result};
+	struct syscall_errno_key error = {.call = *key, .error = -result};
 	uint64_t *count = bpf_map_lookup_elem(&errors, &error), one = 1;
 
 	if (count)
@@ -93,7 +93,7 @@ static __always_inline void add_error(const struct call_sum_key *key, int64_t re
 		bpf_map_update_elem(&errors, &error, &one, BPF_ANY);
 }
 
-static __always_inline void merge(struct call_sum *to, const struct call_sum *from)
+static __always_inline void merge(struct syscall_sum *to, const struct syscall_sum *from)
 {
 	uint64_t before = to->squares_low;
 
@@ -111,8 +111,8 @@ static __always_inline void merge(struct call_sum *to, const struct call_sum *fr
 /* Puts a slot's sum into the map. */
 static __noinline int empty_slot(const struct thread *thread, struct sum_slot *slot)
 {
-	struct call_sum_key key = {.tid = thread->tid, .number = slot->number, .cgroup = slot->cgroup};
-	struct call_sum *sum = bpf_map_lookup_elem(&sums, &key);
+	struct syscall_sum_key key = {.tid = thread->tid, .number = slot->number, .cgroup = slot->cgroup};
+	struct syscall_sum *sum = bpf_map_lookup_elem(&sums, &key);
 
 	if (sum)
 		merge(sum, &slot->sum);
@@ -133,7 +133,7 @@ static __always_inline void empty_slots(struct thread *thread)
 static __always_inline void add_to_sum(struct thread *thread, uint64_t duration, int64_t result)
 {
 	struct sum_slot *slot = &thread->slots[thread->number & (SUM_SLOTS - 1)];
-	struct call_sum *sum = &slot->sum;
+	struct syscall_sum *sum = &slot->sum;
 	uint64_t cgroup = config.by_cgroup ? bpf_get_current_cgroup_id() : 0;
 
 	if (sum->calls && (slot->number != thread->number || slot->cgroup != cgroup))
@@ -155,7 +155,7 @@ static __always_inline void add_to_sum(struct thread *thread, uint64_t duration,
 	sum->errors += failed;
 	if (!config.histograms && !(config.errors && failed))
 		return;
-	struct call_sum_key key = {.tid = thread->tid, .number = thread->number, .cgroup = cgroup};
+	struct syscall_sum_key key = {.tid = thread->tid, .number = thread->number, .cgroup = cgroup};
 	if (config.histograms)
 		add_to_histogram(&key, duration);
 	if (config.errors && failed)

@@ -1,6 +1,7 @@
 /* Who is traced, and what it is called. */
 #pragma once
 
+#include "bpf/chosen_cpus.bpf.h"
 #include "bpf/pids.bpf.h"
 #include "bpf/syscalls_state.bpf.h"
 
@@ -11,13 +12,6 @@ struct {
 	__type(key, uint32_t);
 	__type(value, uint32_t);
 } targets SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, uint32_t);
-	__type(value, uint8_t);
-} cpus SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_CGROUP_ARRAY);

@@ -1,8 +1,10 @@
 /* In place of the loaders in a build without BPF programs: opening one says so, and as nothing can be open the rest is never reached. */
-#include "bpf/counters.h"
+#include "bpf/function_latency.h"
+#include "bpf/program_counters.h"
 #include "bpf/sample_filter.h"
 #include "bpf/support.h"
 #include "bpf/syscalls.h"
+#include "bpf/task_counters.h"
 
 #include <stdlib.h>
 
@@ -62,60 +64,60 @@ void bpf_syscalls_dump_map(const struct bpf_syscalls *syscalls, const char *name
 {
 }
 
-bool bpf_syscalls_next_sum(struct bpf_syscalls *syscalls, bool first, struct call_sum_key *key, struct call_sum *ret,
-			   struct call_histogram *ret_histogram)
+bool bpf_syscalls_next_sum(struct bpf_syscalls *syscalls, bool first, struct syscall_sum_key *key, struct syscall_sum *ret,
+			   struct syscall_histogram *ret_histogram)
 {
 	return false;
 }
 
-bool bpf_syscalls_next_error(struct bpf_syscalls *syscalls, bool first, struct call_errno_key *key, uint64_t *ret_count)
+bool bpf_syscalls_next_error(struct bpf_syscalls *syscalls, bool first, struct syscall_errno_key *key, uint64_t *ret_count)
 {
 	return false;
 }
 
-struct error *bpf_counters_open(const struct bpf_counters_options *options, struct bpf_counters **ret)
+struct error *bpf_task_counters_open(const struct bpf_task_counters_options *options, struct bpf_task_counters **ret)
 {
 	return bpf_support_check();
 }
 
-void bpf_counters_close(struct bpf_counters *counters)
+void bpf_task_counters_close(struct bpf_task_counters *counters)
 {
 }
 
-struct error *bpf_counters_add_event(struct bpf_counters *counters, uint32_t event, int cpu, int fd)
-{
-	abort();
-}
-
-struct error *bpf_counters_add_target(struct bpf_counters *counters, pid_t tid, const struct counters_target *target)
+struct error *bpf_task_counters_add_event(struct bpf_task_counters *counters, uint32_t event, int cpu, int fd)
 {
 	abort();
 }
 
-struct error *bpf_counters_start(struct bpf_counters *counters)
+struct error *bpf_task_counters_add_target(struct bpf_task_counters *counters, pid_t tid, const struct counters_target *target)
 {
 	abort();
 }
 
-void bpf_counters_set_running(struct bpf_counters *counters, bool running)
-{
-}
-
-void bpf_counters_update(struct bpf_counters *counters)
-{
-}
-
-void bpf_counters_read(struct bpf_counters *counters, uint32_t event, uint32_t cell, struct bpf_counters_value *ret)
+struct error *bpf_task_counters_start(struct bpf_task_counters *counters)
 {
 	abort();
 }
 
-uint32_t bpf_counters_unfollowed(const struct bpf_counters *counters)
+void bpf_task_counters_set_running(struct bpf_task_counters *counters, bool running)
+{
+}
+
+void bpf_task_counters_update(struct bpf_task_counters *counters)
+{
+}
+
+void bpf_task_counters_read(struct bpf_task_counters *counters, uint32_t event, uint32_t cell, struct bpf_task_counters_value *ret)
+{
+	abort();
+}
+
+uint32_t bpf_task_counters_unfollowed(const struct bpf_task_counters *counters)
 {
 	return 0;
 }
 
-uint32_t bpf_counters_missed(const struct bpf_counters *counters)
+uint32_t bpf_task_counters_missed(const struct bpf_task_counters *counters)
 {
 	return 0;
 }
@@ -137,4 +139,66 @@ uint64_t bpf_sample_filter_dropped(const struct bpf_sample_filter *filter)
 
 void bpf_sample_filter_close(struct bpf_sample_filter *filter)
 {
+}
+
+struct error *bpf_program_counters_open(const uint32_t *ids, size_t count, uint32_t events, struct bpf_program_counters **ret)
+{
+	return bpf_support_check();
+}
+
+void bpf_program_counters_close(struct bpf_program_counters *counters)
+{
+}
+
+struct error *bpf_program_counters_add_event(struct bpf_program_counters *counters, uint32_t event, int cpu, int fd)
+{
+	abort();
+}
+
+struct error *bpf_program_counters_start(struct bpf_program_counters *counters)
+{
+	abort();
+}
+
+void bpf_program_counters_set_running(struct bpf_program_counters *counters, bool running)
+{
+}
+
+void bpf_program_counters_read(struct bpf_program_counters *counters, uint32_t event, int cpu, struct bpf_task_counters_value *ret)
+{
+	abort();
+}
+
+struct error *bpf_function_latency_open(const char *function, const struct bpf_function_latency_options *options,
+					struct bpf_function_latency **ret)
+{
+	return bpf_support_check();
+}
+
+void bpf_function_latency_close(struct bpf_function_latency *latency)
+{
+}
+
+struct error *bpf_function_latency_add_target(struct bpf_function_latency *latency, pid_t tid)
+{
+	abort();
+}
+
+struct error *bpf_function_latency_start(struct bpf_function_latency *latency)
+{
+	abort();
+}
+
+void bpf_function_latency_switch(struct bpf_function_latency *latency, bool on)
+{
+}
+
+void bpf_function_latency_read(struct bpf_function_latency *latency, struct function_latency_sums *ret)
+{
+	abort();
+}
+
+uint64_t bpf_function_latency_missed(const struct bpf_function_latency *latency)
+{
+	abort();
 }

@@ -5,13 +5,14 @@
  *	perf annotate --stdio2 -l           with offsets and arrows; a summary by source lines
  *	perf annotate --format json         for programs
  *
- * Events of a group stand side by side; others follow one another, each with its functions. Functions without code (no vmlinux, generated code without
- * a jitdump, …) are told of together at the end. */
-#include "analysis/annotate.h"
+ * Events of a group stand side by side; others follow one another, each with its functions. Functions without code (no vmlinux, generated
+ * code without a jitdump, …) are told of together at the end. */
+#include "analysis/annotate/annotate.h"
 
 #include "app/color.h"
 #include "app/command.h"
 #include "app/config.h"
+#include "app/format_option.h"
 #include "app/groups.h"
 #include "app/pager.h"
 #include "base/log.h"
@@ -55,7 +56,7 @@ static struct error *parse_syntax(const struct option *option, const char *argum
 {
 	bool intel = !strcmp(argument, "intel");
 	if (!intel && strcmp(argument, "att"))
-		return error_new_kind(ERROR_USAGE, "'%s': att or intel", argument);
+		return error_new_kind(ERROR_USAGE, "invalid style '%s': use att or intel", argument);
 	*(enum disasm_syntax *)field = intel ? DISASM_INTEL : DISASM_ATT;
 	return NULL;
 }
@@ -77,7 +78,7 @@ static struct error *parse_percent_type(const struct option *option, const char 
 			*(struct percent_type *)field = types[i].type;
 			return NULL;
 		}
-	return error_new_kind(ERROR_USAGE, "'%s': local-period, local-hits, global-period or global-hits", argument);
+	return error_new_kind(ERROR_USAGE, "invalid type '%s': use local-period, local-hits, global-period or global-hits", argument);
 }
 
 static struct error *parse_group(const struct option *option, const char *argument, bool negated, void *field)
@@ -92,17 +93,9 @@ static struct error *parse_style(const struct option *option, const char *argume
 	return NULL;
 }
 
-static struct error *parse_format(const struct option *option, const char *argument, bool negated, void *field)
-{
-	if (strcmp(argument, "csv") && strcmp(argument, "json"))
-		return error_new_kind(ERROR_USAGE, "'%s': csv or json", argument);
-	*(const char **)field = argument;
-	return NULL;
-}
-
 static struct error *needs_no_program(const struct option *option, const char *argument, bool negated, void *field)
 {
-	log_warning("--%s is not needed: perf disassembles and reads source lines itself", option->long_name);
+	log_warning("--%s is ignored: perf disassembles code and reads source lines itself", option->long_name);
 	return NULL;
 }
 
@@ -111,41 +104,59 @@ static const struct option annotate_options[] = {
 	OPTION_GROUP(input_option_group, TYPE, input),
 	OPTION_SANDBOX(TYPE, input.sandbox),
 	OPTION_GROUP(output_option_group, TYPE, output),
-	OPTION_HEADING("Which functions"),
-	OPTION_STRING('s', "symbol", TYPE, symbol, "FUNCTION", "this one (default: all with samples, the hottest first); * and ? stand for anything"),
-	OPTION_CUSTOM_FLAGS('d', "dsos", TYPE, dsos, "FILE,…", "those in these files", name_list_option, OPTION_NO_NEGATION),
-	OPTION_STRING('C', "cpu", TYPE, cpus, "CPUS", "samples of these CPUs, like 0-3,7"),
-	OPTION_STRING(0, "time", TYPE, time, "FROM,TO", "samples of these seconds; or 10%-20%, 10%/2"),
-	OPTION_CUSTOM_FLAGS(0, "percent-limit", TYPE, percent_limit, "PERCENT", "leave out functions below it", option_percent, OPTION_NO_NEGATION),
-	OPTION_FLAG(0, "skip-missing", TYPE, skip_missing, "say nothing of functions without code"),
-	OPTION_FLAG(0, "skip-empty", TYPE, skip_empty, "no columns for events of a group that have no samples"),
-	OPTION_CUSTOM_FLAGS(0, "group", TYPE, group, NULL, "all events side by side (default: those that were recorded as a group; --no-group)", parse_group, OPTION_NO_ARGUMENT),
-	OPTION_HEADING("What is shown"),
-	OPTION_CUSTOM_FLAGS(0, "percent-type", TYPE, percent_type, "TYPE", "local-period (default), local-hits: shares of the function; global-period, global-hits: of the recording", parse_percent_type, OPTION_NO_NEGATION),
-	OPTION_FLAG('n', "show-nr-samples", TYPE, samples, "numbers of samples instead of percentages"),
-	OPTION_FLAG(0, "show-total-period", TYPE, period, "sums of periods instead of percentages"),
-	OPTION_FLAG('l', "print-line", TYPE, print_lines, "a summary by source lines, and the line behind each instruction with samples"),
-	OPTION_FLAG('P', "full-paths", TYPE, full_paths, "names of files with their paths"),
-	OPTION_FLAG(0, "source", TYPE, source, "source text between the instructions (default; --no-source)"),
-	OPTION_FLAG(0, "asm-raw", TYPE, raw, "the bytes of each instruction"),
-	OPTION_CUSTOM_FLAGS('M', "disassembler-style", TYPE, syntax, "STYLE", "x86: att (default) or intel", parse_syntax, OPTION_NO_NEGATION),
-	OPTION_STRING(0, "prefix", TYPE, prefix, "DIRECTORY", "put before absolute names of source files: where they are now"),
-	OPTION_U64(0, "prefix-strip", TYPE, prefix_strip, "N", "take N leading directories off first; with --prefix"),
-	OPTION_CUSTOM_FLAGS(0, "objdump", TYPE, input, "PROGRAM", "not needed: taken for compatibility", needs_no_program, OPTION_NO_NEGATION),
-	OPTION_CUSTOM_FLAGS(0, "addr2line", TYPE, input, "PROGRAM", "not needed: taken for compatibility", needs_no_program, OPTION_NO_NEGATION),
+	OPTION_HEADING("Functions"),
+	OPTION_STRING('s', "symbol", TYPE, symbol, "FUNCTION",
+		      "annotate this function (default: all with samples, hottest first); * and ? match any characters"),
+	OPTION_CUSTOM_FLAGS('d', "dsos", TYPE, dsos, "FILE,…", "annotate functions in these files", name_list_option, OPTION_NO_NEGATION),
+	OPTION_STRING('C', "cpu", TYPE, cpus, "CPUS", "use only samples on these CPUs, such as 0-3,7"),
+	OPTION_STRING(0, "time", TYPE, time, "FROM,TO", "use only samples in this time range, in seconds; or 10%-20%, 10%/2"),
+	OPTION_CUSTOM_FLAGS(0, "percent-limit", TYPE, percent_limit, "PERCENT", "omit functions below this percentage", option_percent,
+			    OPTION_NO_NEGATION),
+	OPTION_FLAG(0, "skip-missing", TYPE, skip_missing, "do not warn about functions whose code is missing"),
+	OPTION_FLAG(0, "skip-empty", TYPE, skip_empty, "omit the columns of group events without samples"),
+	OPTION_CUSTOM_FLAGS(0, "group", TYPE, group, NULL,
+			    "show all events side by side (default: only those recorded as a group; --no-group: none)", parse_group,
+			    OPTION_NO_ARGUMENT),
+	OPTION_HEADING("Contents"),
+	OPTION_CUSTOM_FLAGS(0, "percent-type", TYPE, percent_type, "TYPE",
+			    "percentages of the function (local-period, the default; local-hits) or of the recording (global-period, "
+			    "global-hits)",
+			    parse_percent_type, OPTION_NO_NEGATION),
+	OPTION_FLAG('n', "show-nr-samples", TYPE, samples, "show numbers of samples instead of percentages"),
+	OPTION_FLAG(0, "show-total-period", TYPE, period, "show sums of periods instead of percentages"),
+	OPTION_FLAG('l', "print-line", TYPE, print_lines, "show a summary by source line, and the source line of each sampled instruction"),
+	OPTION_FLAG('P', "full-paths", TYPE, full_paths, "show full paths of files"),
+	OPTION_FLAG(0, "source", TYPE, source, "interleave source text with the instructions (default; --no-source: omit it)"),
+	OPTION_FLAG(0, "asm-raw", TYPE, raw, "show the bytes of each instruction"),
+	OPTION_CUSTOM_FLAGS('M', "disassembler-style", TYPE, syntax, "STYLE", "x86 syntax: att (default) or intel", parse_syntax,
+			    OPTION_NO_NEGATION),
+	OPTION_STRING(0, "prefix", TYPE, prefix, "DIRECTORY", "prepend DIRECTORY to absolute paths of source files"),
+	OPTION_U64(0, "prefix-strip", TYPE, prefix_strip, "N", "with --prefix: strip N leading directories first"),
+	OPTION_CUSTOM_FLAGS(0, "objdump", TYPE, input, "PROGRAM", "ignored: perf needs no external program", needs_no_program,
+			    OPTION_NO_NEGATION),
+	OPTION_CUSTOM_FLAGS(0, "addr2line", TYPE, input, "PROGRAM", "ignored: perf needs no external program", needs_no_program,
+			    OPTION_NO_NEGATION),
 	OPTION_HEADING("Output"),
-	OPTION_CUSTOM_FLAGS(0, "stdio", TYPE, compact, NULL, "text with addresses (the default)", parse_style, OPTION_NO_ARGUMENT | OPTION_NO_NEGATION),
-	OPTION_CUSTOM_FLAGS(0, "stdio2", TYPE, compact, NULL, "text with offsets, arrows for jumps, and names in place of addresses", parse_style, OPTION_NO_ARGUMENT | OPTION_NO_NEGATION),
-	OPTION_CUSTOM_FLAGS(0, "stdio-color", TYPE, color, "WHEN", "colours: always, never or auto (on terminals, the default)", color_choice_option, OPTION_NO_NEGATION),
-	OPTION_CUSTOM_FLAGS(0, "format", TYPE, format, "FORMAT", "csv or json: one row an instruction, for programs", parse_format, OPTION_NO_NEGATION),
-	OPTION_STRING('x', "field-separator", TYPE, separator, "CHAR", "csv with this character between the fields"),
-	OPTION_FLAG('D', "dump-raw-trace", TYPE, dump, "all records of the recording, byte by byte"),
-	OPTION_REFUSED(0, "itrace", "OPTIONS", "instruction traces of hardware (Intel PT, Arm CoreSight) aren't decoded; record branches with -b instead"),
-	OPTION_REFUSED(0, "tui", NULL, "functions are shown as text; use --stdio or --stdio2"),
-	OPTION_REFUSED(0, "gtk", NULL, "functions are shown as text; use --stdio or --stdio2"),
-	OPTION_REFUSED(0, "data-type", "NAME", "types of data aren't told from instructions; use the source lines, or 'perf report --mem-mode -s symbol_daddr'"),
-	OPTION_REFUSED(0, "type-stat", NULL, "types of data aren't told from instructions; use the source lines, or 'perf report --mem-mode -s symbol_daddr'"),
-	OPTION_REFUSED(0, "insn-stat", NULL, "types of data aren't told from instructions; use the source lines, or 'perf report --mem-mode -s symbol_daddr'"),
+	OPTION_CUSTOM_FLAGS(0, "stdio", TYPE, compact, NULL, "text with addresses (default)", parse_style,
+			    OPTION_NO_ARGUMENT | OPTION_NO_NEGATION),
+	OPTION_CUSTOM_FLAGS(0, "stdio2", TYPE, compact, NULL, "text with offsets, jump arrows, and names instead of addresses", parse_style,
+			    OPTION_NO_ARGUMENT | OPTION_NO_NEGATION),
+	OPTION_CUSTOM_FLAGS(0, "stdio-color", TYPE, color, "WHEN", "when to use colours: always, never or auto (on terminals; default)",
+			    color_choice_option, OPTION_NO_NEGATION),
+	OPTION_CUSTOM_FLAGS(0, "format", TYPE, format, "FORMAT", "machine-readable output, one row per instruction: csv or json",
+			    option_table_format, OPTION_NO_NEGATION),
+	OPTION_STRING('x', "field-separator", TYPE, separator, "CHAR", "csv with this field separator"),
+	OPTION_FLAG('D', "dump-raw-trace", TYPE, dump, "dump all records of the recording, byte by byte"),
+	OPTION_REFUSED(0, "itrace", "OPTIONS",
+		       "decoding of hardware traces (Intel PT, Arm CoreSight) is not supported; record branches with -b instead"),
+	OPTION_REFUSED(0, "tui", NULL, "annotation is available as text only; use --stdio or --stdio2"),
+	OPTION_REFUSED(0, "gtk", NULL, "annotation is available as text only; use --stdio or --stdio2"),
+	OPTION_REFUSED(0, "data-type", "NAME",
+		       "data type profiling is not supported; use the source lines, or 'perf report --mem-mode -s symbol_daddr'"),
+	OPTION_REFUSED(0, "type-stat", NULL,
+		       "data type profiling is not supported; use the source lines, or 'perf report --mem-mode -s symbol_daddr'"),
+	OPTION_REFUSED(0, "insn-stat", NULL,
+		       "data type profiling is not supported; use the source lines, or 'perf report --mem-mode -s symbol_daddr'"),
 	OPTION_END,
 };
 
@@ -154,13 +165,13 @@ static struct error *check_options(struct annotate_command *command, int words, 
 	if (words == 1 && !command->symbol)
 		command->symbol = argv[0];
 	else if (words)
-		return error_new_kind(ERROR_USAGE, "'%s' is not understood: one function is named at most", argv[words - 1]);
+		return error_new_kind(ERROR_USAGE, "unexpected argument '%s': only one function can be given", argv[words - 1]);
 	if (command->samples && command->period)
-		return error_new_kind(ERROR_USAGE, "--show-nr-samples and --show-total-period exclude each other");
+		return error_new_kind(ERROR_USAGE, "--show-nr-samples and --show-total-period cannot be combined");
 	if (command->prefix_strip && !command->prefix)
-		return error_new_kind(ERROR_USAGE, "--prefix-strip needs --prefix");
+		return error_new_kind(ERROR_USAGE, "--prefix-strip requires --prefix");
 	if (command->separator && (strlen(command->separator) != 1 || (command->format && strcmp(command->format, "csv"))))
-		return error_new_kind(ERROR_USAGE, "-x is one character, for csv");
+		return error_new_kind(ERROR_USAGE, "-x takes a single character, and only for csv");
 	if (command->separator)
 		command->format = "csv";
 	return NULL;
@@ -213,16 +224,15 @@ static struct error *nothing_found(const struct work *work)
 	const char *wanted = work->command->symbol;
 	if (!annotate->function_count)
 		return error_new("the recording has no samples in known functions%s",
-				 work->opening.session->record_counts[RECORD_SAMPLE] ? ""
-										     : ": it has none at all");
+				 work->opening.session->record_counts[RECORD_SAMPLE] ? "" : ": it has no samples at all");
 	if (!wanted)
-		return error_new("no function in these files has samples; 'perf report -s dso' lists those that have");
+		return error_new("no function in these files has samples; 'perf report -s dso' lists the files that have samples");
 	const char **names = mem_alloc_array(annotate->function_count, sizeof(*names));
 	for (size_t i = 0; i < annotate->function_count; i++)
 		names[i] = annotate->functions[i].symbol->name;
 	const char *nearest = str_nearest_part(wanted, names, annotate->function_count);
-	struct error *error = error_new("no function called '%s' has samples%s%s%s", wanted, nearest ? "; do you mean '" : "",
-					nearest ? nearest : "; 'perf report -s sym' lists those that have", nearest ? "'?" : "");
+	struct error *error = error_new("no function named '%s' has samples%s%s%s", wanted, nearest ? "; did you mean '" : "",
+					nearest ? nearest : "; 'perf report -s sym' lists the functions that have", nearest ? "'?" : "");
 	free(names);
 	return error;
 }
@@ -254,10 +264,10 @@ static void warn_of_missing(const struct work *work)
 		struct strbuf name = {0};
 		text_add_safe(&name, missing->first, strlen(missing->first));
 		if (missing->functions == 1)
-			log_warning("%s (%.2f%%) is not shown: %s", strbuf_str(&name), missing->percent, missing->why);
+			log_warning("%s (%.2f%%) cannot be shown: %s", strbuf_str(&name), missing->percent, missing->why);
 		else
-			log_warning("%s and %lu more functions (%.2f%% together) are not shown: %s", strbuf_str(&name), missing->functions - 1,
-				    missing->percent, missing->why);
+			log_warning("%s and %lu more functions (%.2f%% together) cannot be shown: %s", strbuf_str(&name),
+				    missing->functions - 1, missing->percent, missing->why);
 		strbuf_deinit(&name);
 	}
 }
@@ -281,11 +291,13 @@ static struct annotation_style style_of(const struct annotate_command *command)
 
 static struct error *write_annotation(const struct annotate_command *command, const struct annotation *annotation, bool header)
 {
-	struct view_options view = {.separator = command->separator ? command->separator[0] : 0, .header = header, .color = color_wanted(command->color)};
+	struct view_options view = {
+		.separator = command->separator ? command->separator[0] : 0, .header = header, .color = color_wanted(command->color)};
+	struct sink out = sink_to_file(stdout);
 	if (!command->format)
-		return view_find("stdio")->annotation(annotation, &view, stdout);
+		return view_write_one(view_find("stdio"), (struct result){RESULT_ANNOTATION, .annotation = annotation}, &view, &out);
 	struct table *table = annotation_table(annotation);
-	struct error *error = view_find(command->format)->table(table, &view, stdout);
+	struct error *error = view_write_one(view_find(command->format), (struct result){RESULT_TABLE, .table = table}, &view, &out);
 	table_destroy(table);
 	return error;
 }
@@ -427,4 +439,5 @@ static struct error *run(int argc, char **argv, int *ret_status)
 }
 
 static const char *const usage[] = {"[-i FILE] [-s FUNCTION] [OPTIONS] [FUNCTION]", NULL};
-const struct command cmd_annotate = {"annotate", "Show what each instruction and source line of a function costs", usage, annotate_options, run, configuration};
+const struct command cmd_annotate = {
+	"annotate", "Show what each instruction and source line of a function costs", usage, annotate_options, run, configuration};

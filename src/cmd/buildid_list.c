@@ -8,13 +8,13 @@
 #include "app/command.h"
 #include "app/groups.h"
 #include "base/text.h"
+#include "capture/synth.h"
 #include "cmd/opening.h"
-#include "kernel/mend.h"
+#include "kernel/fix.h"
 #include "session/apply.h"
 #include "session/session.h"
-#include "session/synth.h"
-#include "symbol/elf.h"
-#include "symbol/running_kernel.h"
+#include "symbol/elf/elf.h"
+#include "symbol/kernel/running_kernel.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,11 +33,11 @@ struct buildid_list_options {
 static const struct option buildid_list_options[] = {
 	OPTION_STRING('i', "input", struct buildid_list_options, input, "FILE",
 		      "recording or ELF file to read (default perf.data; - for standard input)"),
-	OPTION_FLAG('f', "force", struct buildid_list_options, force, "read the recording even when it belongs to another user"),
-	OPTION_FLAG('H', "with-hits", struct buildid_list_options, with_hits, "only files in which there are samples"),
-	OPTION_FLAG('k', "kernel", struct buildid_list_options, kernel, "the build-id of the running kernel"),
+	OPTION_FLAG('f', "force", struct buildid_list_options, force, "read the recording even if another user owns it"),
+	OPTION_FLAG('H', "with-hits", struct buildid_list_options, with_hits, "only files that contain samples"),
+	OPTION_FLAG('k', "kernel", struct buildid_list_options, kernel, "show the build-id of the running kernel"),
 	OPTION_FLAG('m', "kernel-maps", struct buildid_list_options, kernel_maps,
-		    "build-ids and addresses of the running kernel and its modules"),
+		    "show build-ids and addresses of the running kernel and its modules"),
 	OPTION_SANDBOX(struct buildid_list_options, sandbox),
 	OPTION_GROUP(output_option_group, struct buildid_list_options, output),
 	OPTION_END,
@@ -56,7 +56,7 @@ static struct error *show_kernel(struct strbuf *out)
 	struct buildid id;
 	char hex[41];
 	if (!running_kernel_build_id(&id))
-		return error_new("/sys/kernel/notes has no build-id: the running kernel doesn't tell its own");
+		return error_new("the running kernel has no build-id in /sys/kernel/notes");
 	strbuf_printf(out, "%s\n", buildid_format(&id, hex));
 	return NULL;
 }
@@ -93,8 +93,8 @@ static struct error *show_kernel_maps(struct strbuf *out)
 	if (out->len)
 		return NULL;
 	struct strbuf remedy = {0};
-	mend_kernel_addresses(&remedy);
-	struct error *error = error_new_kind(ERROR_PERMISSION, "the kernel hides its addresses. To see them:  %s", strbuf_str(&remedy));
+	fix_kernel_addresses(&remedy);
+	struct error *error = error_new_kind(ERROR_PERMISSION, "kernel addresses are hidden. To show them:  %s", strbuf_str(&remedy));
 	strbuf_deinit(&remedy);
 	return error;
 }
@@ -183,9 +183,9 @@ static struct error *run(int argc, char **argv, int *ret_status)
 	if (error)
 		return error;
 	if (words)
-		return error_new_kind(ERROR_USAGE, "'%s' isn't expected: the file is named by -i", argv[0]);
+		return error_new_kind(ERROR_USAGE, "unexpected argument '%s': give the file with -i", argv[0]);
 	if (options.sandbox)
-		opening_confine(&(struct input_options){.input = options.input}, NULL, NULL);
+		opening_sandbox(&(struct input_options){.input = options.input}, NULL, NULL);
 	struct strbuf out = {0};
 	if (options.kernel)
 		error = show_kernel(&out);

@@ -13,7 +13,7 @@ struct check_options {
 };
 
 static const struct option check_options[] = {
-	OPTION_FLAG('q', "quiet", struct check_options, quiet, "print nothing: only the exit status tells"),
+	OPTION_FLAG('q', "quiet", struct check_options, quiet, "print nothing; report by exit status only"),
 	OPTION_END,
 };
 
@@ -35,7 +35,7 @@ static bool check_feature(const char *word, size_t len, bool quiet, struct error
 	struct strbuf safe = {0};
 	text_add_safe(&safe, word, len);
 	if (!*ret_error)
-		*ret_error = error_new("no feature is called '%s'; 'perf version --build-options' lists them", strbuf_str(&safe));
+		*ret_error = error_new("unknown feature '%s'; 'perf version --build-options' lists them", strbuf_str(&safe));
 	strbuf_deinit(&safe);
 	return false;
 }
@@ -49,7 +49,7 @@ static struct error *run(int argc, char **argv, int *ret_status)
 	if (error)
 		return error;
 	if (words != 2 || strcmp(argv[0], "feature"))
-		return error_new_kind(ERROR_USAGE, "what is to be checked? 'feature' and its names are needed");
+		return error_new_kind(ERROR_USAGE, "nothing to check: give 'feature' and the names of features");
 	bool all = true;
 	for (const char *name = argv[1]; *name;) {
 		size_t len = strcspn(name, ",");
@@ -62,4 +62,4 @@ static struct error *run(int argc, char **argv, int *ret_status)
 }
 
 static const char *const usage[] = {"[-q] feature NAME[,NAME…]", NULL};
-const struct command cmd_check = {"check", "Tell whether a feature is in this build", usage, check_options, run};
+const struct command cmd_check = {"check", "Check whether this build has a feature", usage, check_options, run};

@@ -17,7 +17,7 @@ struct config_options {
 };
 
 static const struct option config_options[] = {
-	OPTION_FLAG('l', "list", struct config_options, list, "show all values"),
+	OPTION_FLAG('l', "list", struct config_options, list, "show all settings"),
 	OPTION_FLAG(0, "user", struct config_options, user, "only ~/.perfconfig"),
 	OPTION_FLAG(0, "system", struct config_options, system, "only /etc/perfconfig"),
 	OPTION_END,
@@ -28,7 +28,7 @@ static struct error *choose_file(const struct config_options *options, bool writ
 {
 	*ret = NULL;
 	if (options->user && options->system)
-		return error_new_kind(ERROR_USAGE, "--user and --system exclude each other");
+		return error_new_kind(ERROR_USAGE, "--user and --system cannot be combined");
 	if (options->system)
 		*ret = mem_strdup(config_system_path());
 	else if (write && getenv("PERF_CONFIG"))
@@ -36,7 +36,7 @@ static struct error *choose_file(const struct config_options *options, bool writ
 	else if (options->user || write)
 		*ret = config_user_path();
 	if (!*ret && (options->user || write))
-		return error_new("there is no ~/.perfconfig: HOME is not set");
+		return error_new("cannot find ~/.perfconfig: HOME is not set");
 	return NULL;
 }
 
@@ -47,9 +47,9 @@ static struct error *check_name(const char *text)
 	cleanup_free char *name = mem_strndup(text, len);
 	const char *dot = strrchr(name, '.');
 	if (!dot || dot == name || !dot[1])
-		return error_new("'%s' has no section: a name is section.key", name);
+		return error_new("invalid name '%s': expected section.key", name);
 	if (strpbrk(name, " \t\n[]\"'#;"))
-		return error_new("'%s' is no name: section.key has no blanks, brackets, quotes, # or ;", name);
+		return error_new("invalid name '%s': section.key cannot contain blanks, brackets, quotes, # or ;", name);
 	return NULL;
 }
 
@@ -98,7 +98,7 @@ static void warn_if_unknown(const char *name)
 			return;
 	struct strbuf safe = {0};
 	text_add_safe(&safe, name, strlen(name));
-	log_warning("%s is written, but changes nothing in this perf; 'perf help config' lists what does", strbuf_str(&safe));
+	log_warning("%s is written, but has no effect in this perf; 'perf help config' lists the settings that have", strbuf_str(&safe));
 	strbuf_deinit(&safe);
 }
 
@@ -142,7 +142,7 @@ static struct error *run(int argc, char **argv, int *ret_status)
 	if (error)
 		return error;
 	if (options.list && words)
-		return error_new_kind(ERROR_USAGE, "--list takes no names");
+		return error_new_kind(ERROR_USAGE, "--list does not take names");
 	if (words)
 		return show_or_change(&options, words, argv);
 	struct config config = {0};

@@ -1,18 +1,20 @@
-/* perf doctor: what this machine and this user can do. The rows are probes: the kernel's (kernel/probe.h), and here those of what lies
- * above it: files with names. Each row is found out by doing it; nothing is looked up that could be tried. */
+/* perf doctor: what this machine and this user can do. The rows are capabilities: the kernel's (kernel/capability/capability.h), and here
+ * those of what lies above it: files with names. Each row is found out by doing it; nothing is looked up that could be tried. */
 #include "app/command.h"
 #include "app/pager.h"
 #include "base/cleanup.h"
+#include "base/json.h"
 #include "base/text.h"
-#include "kernel/probe.h"
+#include "base/url.h"
+#include "kernel/capability/capability.h"
 #include "symbol/jit.h"
-#include "symbol/kernel_image.h"
+#include "symbol/kernel/kernel_image.h"
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <limits.h>
 #include <netdb.h>
 #include <pwd.h>
-#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -26,31 +28,33 @@ struct doctor_options {
 };
 
 static const struct option doctor_options[] = {
-	OPTION_FLAG('j', "json", struct doctor_options, json, "for programs: one JSON object, with the facts that each answer rests on"),
-	OPTION_FLAG('v', "verbose", struct doctor_options, verbose, "show these facts to people, too"),
+	OPTION_FLAG('j', "json", struct doctor_options, json, "print one JSON object with the facts behind each answer"),
+	OPTION_FLAG('v', "verbose", struct doctor_options, verbose, "show the facts behind each answer"),
 	OPTION_END,
 };
 
-/* ---- probes of names ---- */
+/* ---- capabilities of names ---- */
 
-static void probe_kernel_image(struct probe_context *context, struct probe_result *ret)
+static void probe_kernel_image(struct capability_context *context, struct capability_result *ret)
 {
 	const struct symbol_options options = {0};
 	cleanup_free char *path = kernel_image_running(&options);
 	struct utsname names;
 
 	uname(&names);
-	probe_fact(ret, "path", "%s", path ? path : "");
+	capability_fact(ret, "path", "%s", path ? path : "");
 	if (path)
-		probe_found(ret, PROBE_OK, "%s", path);
+		capability_found(ret, CAPABILITY_OK, "%s", path);
 	else
-		probe_found(ret, PROBE_MISSING, "no vmlinux of this kernel (%s) in /boot, /usr/lib/debug, /lib/modules", names.release);
+		capability_found(ret, CAPABILITY_MISSING, "no vmlinux of this kernel (%s) in /boot, /usr/lib/debug or /lib/modules",
+				 names.release);
 	if (!path && (strstr(names.version, "Debian") || strstr(names.version, "Ubuntu")))
-		probe_remedy(ret, "sudo apt install linux-image-%s-dbg%s", names.release, strstr(names.version, "Ubuntu") ? "sym" : "");
+		capability_remedy(ret, "sudo apt install linux-image-%s-dbg%s", names.release,
+				  strstr(names.version, "Ubuntu") ? "sym" : "");
 }
 
 /* Writes a map as a run-time compiler does, and looks a name up in it as a report does. */
-static void probe_perf_map(struct probe_context *context, struct probe_result *ret)
+static void probe_perf_map(struct capability_context *context, struct capability_result *ret)
 {
 	const struct symbol_options options = {.same_machine = true};
 	cleanup_free char *path = mem_printf("/tmp/perf-%d.map", getpid());
@@ -59,7 +63,7 @@ static void probe_perf_map(struct probe_context *context, struct probe_result *r
 	int error = errno;
 
 	if (!file) {
-		probe_found(ret, PROBE_MISSING, "%s cannot be written: %s", path, strerror(error));
+		capability_found(ret, CAPABILITY_MISSING, "%s cannot be written: %s", path, strerror(error));
 		return;
 	}
 	fprintf(file, "1000 40 compiled_function\n");
@@ -69,12 +73,12 @@ static void probe_perf_map(struct probe_context *context, struct probe_result *r
 	bool right = symbol && !strcmp(symbol->name, "compiled_function");
 	symtab_destroy(symtab);
 	unlink(path);
-	probe_fact(ret, "read_back", "%s", right ? "true" : "false");
+	capability_fact(ret, "read_back", "%s", right ? "true" : "false");
 	if (right)
-		probe_found(ret, PROBE_OK,
-			    "/tmp/perf-PID.map is read (node --perf-basic-prof, python3 -X perf, java with a perf map agent)");
+		capability_found(ret, CAPABILITY_OK,
+				 "/tmp/perf-PID.map can be read (node --perf-basic-prof, python3 -X perf, java with a perf map agent)");
 	else
-		probe_found(ret, PROBE_MISSING, "%s could not be %s", path, written ? "read back" : "written");
+		capability_found(ret, CAPABILITY_MISSING, "%s could not be %s", path, written ? "read back" : "written");
 }
 
 static bool connects(const struct addrinfo *address)
@@ -84,33 +88,25 @@ static bool connects(const struct addrinfo *address)
 	return fd >= 0 && connect(fd, address->ai_addr, address->ai_addrlen) == 0;
 }
 
-/* Does somebody listen at "http[s]://HOST[:PORT]/…"? Looking up names and connecting may take long: a child tries for two seconds. */
-static bool answers(const char *url, size_t length)
+/* Does somebody listen at a URL? Looking up names and connecting may take long: a child tries for two seconds. */
+static bool answers(const char *text, size_t length)
 {
-	cleanup_free char *copy = mem_strndup(url, length);
-	const char *port = str_starts_with(copy, "https:") ? "443" : "80";
-	char *host = strstr(copy, "://"), *colon;
 	struct addrinfo *list = NULL, hints = {.ai_socktype = SOCK_STREAM};
+	struct url url;
 	int status;
 
-	if (!host)
+	if (!url_parse(text, length, &url))
 		return false;
-	host += 3;
-	host[strcspn(host, "/")] = '\0';
-	colon = strrchr(host, ':');
-	if (colon && !strchr(colon, ']')) {
-		*colon = '\0';
-		port = colon + 1;
-	}
 	pid_t pid = fork();
 	if (pid == 0) {
 		bool reached = false;
 		alarm(2);
-		if (getaddrinfo(host, port, &hints, &list) == 0)
+		if (getaddrinfo(url.host, url.port, &hints, &list) == 0)
 			for (const struct addrinfo *at = list; at && !reached; at = at->ai_next)
 				reached = connects(at);
 		_exit(!reached);
 	}
+	url_deinit(&url);
 	return pid > 0 && waitpid(pid, &status, 0) == pid && WIFEXITED(status) && !WEXITSTATUS(status);
 }
 
@@ -122,49 +118,49 @@ static bool has_library(void)
 	return library;
 }
 
-static void probe_debuginfod(struct probe_context *context, struct probe_result *ret)
+static void probe_debuginfod(struct capability_context *context, struct capability_result *ret)
 {
 	const char *urls = getenv("DEBUGINFOD_URLS"), *good = NULL;
 	size_t length = 0;
 
-	probe_fact(ret, "urls", "%s", urls ? urls : "");
-	probe_fact(ret, "library", "%s", has_library() ? "true" : "false");
+	capability_fact(ret, "urls", "%s", urls ? urls : "");
+	capability_fact(ret, "library", "%s", has_library() ? "true" : "false");
 	for (const char *at = urls; at && !good && *at; at += length) {
 		at += strspn(at, " \t\n");
 		length = strcspn(at, " \t\n");
 		if (length && answers(at, length))
 			good = at;
 	}
-	probe_fact(ret, "answers", "%s", good ? "true" : "false");
+	capability_fact(ret, "answers", "%s", good ? "true" : "false");
 	if (!urls || !*urls) {
-		probe_found(ret, PROBE_MISSING, "no server is named: DEBUGINFOD_URLS is not set");
-		probe_remedy(ret, "export DEBUGINFOD_URLS=https://debuginfod.elfutils.org/");
+		capability_found(ret, CAPABILITY_MISSING, "no servers: DEBUGINFOD_URLS is not set");
+		capability_remedy(ret, "export DEBUGINFOD_URLS=https://debuginfod.elfutils.org/");
 	} else if (!good) {
-		probe_found(ret, PROBE_MISSING, "no server of DEBUGINFOD_URLS answers: %s", urls);
+		capability_found(ret, CAPABILITY_MISSING, "no server in DEBUGINFOD_URLS answers: %s", urls);
 	} else if (has_library()) {
-		probe_found(ret, PROBE_OK, "%.*s answers", (int)length, good);
+		capability_found(ret, CAPABILITY_OK, "%.*s answers", (int)length, good);
 	} else {
-		probe_found(ret, PROBE_LIMITED, "%.*s answers; the library that asks is not installed", (int)length, good);
-		probe_cost(ret, "debug files are not fetched");
-		probe_remedy(ret, "sudo apt install libdebuginfod1");
+		capability_found(ret, CAPABILITY_LIMITED, "%.*s answers, but the client library is not installed", (int)length, good);
+		capability_cost(ret, "debug files are not fetched");
+		capability_remedy(ret, "sudo apt install libdebuginfod1");
 	}
 }
 
-static const struct probe name_probes[] = {
-	{"Names", "kernel-image", "kernel image", PROBE_NEEDS_NOTHING,
-	 "source lines of the kernel; its functions have names by kernel addresses", probe_kernel_image},
-	{"Names", "perf-map", "perf-PID.map", PROBE_NEEDS_NOTHING, "names of functions that run-time compilers make (JavaScript, Java)",
+static const struct capability name_capabilities[] = {
+	{"Names", "kernel-image", "kernel image", CAPABILITY_NEEDS_NOTHING,
+	 "source lines of the kernel; function names come from kernel-addresses", probe_kernel_image},
+	{"Names", "perf-map", "perf-PID.map", CAPABILITY_NEEDS_NOTHING, "names of JIT-compiled functions (JavaScript, Java)",
 	 probe_perf_map},
-	{"Names", "debuginfod", "debuginfod", PROBE_NEEDS_NOTHING,
+	{"Names", "debuginfod", "debuginfod", CAPABILITY_NEEDS_NOTHING,
 	 "debug files of the distribution are not fetched: install its debug packages", probe_debuginfod},
-	{NULL, NULL, NULL, PROBE_NEEDS_NOTHING, NULL, NULL},
+	{NULL, NULL, NULL, CAPABILITY_NEEDS_NOTHING, NULL, NULL},
 };
 
 /* ---- output ---- */
 
-struct report {
+struct checkup {
 	const struct doctor_options *options;
-	struct probe_context *context;
+	struct capability_context *context;
 	char *const *wanted; /* ids; none = all */
 	int wanted_count;
 	struct strbuf text;
@@ -174,19 +170,19 @@ struct report {
 	bool colour;
 };
 
-static void add_coloured(struct report *report, enum probe_state state)
+static void add_coloured(struct checkup *report, enum capability_state state)
 {
 	static const char *const colours[] = {"\033[32m", "\033[33m", "\033[31m"};
 
 	if (report->colour)
 		strbuf_add_str(&report->text, colours[state]);
-	strbuf_printf(&report->text, "%-7s", probe_state_name(state));
+	strbuf_printf(&report->text, "%-7s", capability_state_name(state));
 	if (report->colour)
 		strbuf_add_str(&report->text, "\033[m");
 }
 
 /* Adds text, made safe, breaking lines between words before `columns`; further lines begin at `indent`. */
-static void add_wrapped(struct report *report, const char *text, unsigned int indent)
+static void add_wrapped(struct checkup *report, const char *text, unsigned int indent)
 {
 	struct strbuf safe = {0};
 
@@ -195,7 +191,7 @@ static void add_wrapped(struct report *report, const char *text, unsigned int in
 	strbuf_deinit(&safe);
 }
 
-static void add_line(struct report *report, const char *label, const struct strbuf *text)
+static void add_line(struct checkup *report, const char *label, const struct strbuf *text)
 {
 	if (!text->len)
 		return;
@@ -203,30 +199,24 @@ static void add_line(struct report *report, const char *label, const struct strb
 	add_wrapped(report, text->data, 40);
 }
 
-static void show_row(struct report *report, const struct probe *probe, const struct probe_result *result)
+static void show_row(struct checkup *report, const struct capability *capability, const struct capability_result *result)
 {
-	if (!report->group || strcmp(report->group, probe->group))
-		strbuf_printf(&report->text, "%s%s\n", report->group ? "\n" : "", probe->group);
-	report->group = probe->group;
+	if (!report->group || strcmp(report->group, capability->group))
+		strbuf_printf(&report->text, "%s%s\n", report->group ? "\n" : "", capability->group);
+	report->group = capability->group;
 	strbuf_add_str(&report->text, "  ");
 	add_coloured(report, result->state);
-	strbuf_printf(&report->text, "  %-20s ", probe->title);
+	strbuf_printf(&report->text, "  %-20s ", capability->title);
 	add_wrapped(report, strbuf_str(&result->found), 32);
 	add_line(report, "costs:", &result->cost);
 	/* A command is to be pasted: it stays in one line. */
 	if (result->remedy.len)
-		strbuf_printf(&report->text, "%32s%-8s%s\n", "", "mend:", result->remedy.data);
+		strbuf_printf(&report->text, "%32s%-8s%s\n", "", "fix:", result->remedy.data);
 	for (size_t i = 0; report->options->verbose && i < result->facts.len; i++) {
 		strbuf_printf(&report->text, "%32s%s: ", "", result->facts.data[i].name);
 		text_add_safe(&report->text, result->facts.data[i].value, strlen(result->facts.data[i].value));
 		strbuf_add_char(&report->text, '\n');
 	}
-}
-
-static void add_json(struct strbuf *out, const char *name, const char *value)
-{
-	strbuf_printf(out, "\"%s\":", name);
-	text_add_json(out, value, strlen(value));
 }
 
 static bool is_plain_json(const char *value)
@@ -237,39 +227,35 @@ static bool is_plain_json(const char *value)
 	       (*digits && digits[strspn(digits, "0123456789")] == '\0' && (*digits != '0' || !digits[1]));
 }
 
-static void show_json(struct report *report, const struct probe *probe, const struct probe_result *result)
+static void show_json(struct checkup *report, const struct capability *capability, const struct capability_result *result)
 {
-	struct strbuf *out = &report->text;
+	struct json json = {.out = &report->text};
 
-	strbuf_add_str(out, report->group ? ",\n{" : "\n{");
-	report->group = probe->group;
-	add_json(out, "id", probe->id);
-	strbuf_add_char(out, ',');
-	add_json(out, "group", probe->group);
-	strbuf_add_char(out, ',');
-	add_json(out, "title", probe->title);
-	strbuf_add_char(out, ',');
-	add_json(out, "state", probe_state_name(result->state));
-	strbuf_add_char(out, ',');
-	add_json(out, "found", strbuf_str(&result->found));
-	strbuf_add_char(out, ',');
-	add_json(out, "cost", strbuf_str(&result->cost));
-	strbuf_add_char(out, ',');
-	add_json(out, "remedy", strbuf_str(&result->remedy));
-	strbuf_add_str(out, ",\"facts\":{");
+	strbuf_add_str(&report->text, report->group ? ",\n" : "\n");
+	report->group = capability->group;
+	json_begin_object(&json);
+	json_add_string(&json, "id", capability->id);
+	json_add_string(&json, "group", capability->group);
+	json_add_string(&json, "title", capability->title);
+	json_add_string(&json, "state", capability_state_name(result->state));
+	json_add_string(&json, "found", strbuf_str(&result->found));
+	json_add_string(&json, "cost", strbuf_str(&result->cost));
+	json_add_string(&json, "remedy", strbuf_str(&result->remedy));
+	json_name(&json, "facts");
+	json_begin_object(&json);
 	for (size_t i = 0; i < result->facts.len; i++) {
-		const struct probe_fact *fact = &result->facts.data[i];
-		if (i)
-			strbuf_add_char(out, ',');
+		const struct capability_fact *fact = &result->facts.data[i];
+		json_name(&json, fact->name);
 		if (is_plain_json(fact->value))
-			strbuf_printf(out, "\"%s\":%s", fact->name, fact->value);
+			json_value(&json, "%s", fact->value);
 		else
-			add_json(out, fact->name, fact->value);
+			json_string(&json, fact->value);
 	}
-	strbuf_add_str(out, "}}");
+	json_end_object(&json);
+	json_end_object(&json);
 }
 
-static bool is_wanted(const struct report *report, const char *id)
+static bool is_wanted(const struct checkup *report, const char *id)
 {
 	for (int i = 0; i < report->wanted_count; i++)
 		if (!strcmp(report->wanted[i], id))
@@ -277,19 +263,19 @@ static bool is_wanted(const struct report *report, const char *id)
 	return !report->wanted_count;
 }
 
-static void run_probes(struct report *report, const struct probe *probes)
+static void run_capabilities(struct checkup *report, const struct capability *capabilities)
 {
-	for (const struct probe *probe = probes; probe->id; probe++) {
-		struct probe_result result;
-		if (!is_wanted(report, probe->id))
+	for (const struct capability *capability = capabilities; capability->id; capability++) {
+		struct capability_result result;
+		if (!is_wanted(report, capability->id))
 			continue;
-		probe_run(probe, report->context, &result);
+		capability_run(capability, report->context, &result);
 		report->counts[result.state]++;
 		if (report->options->json)
-			show_json(report, probe, &result);
+			show_json(report, capability, &result);
 		else
-			show_row(report, probe, &result);
-		probe_result_deinit(&result);
+			show_row(report, capability, &result);
+		capability_result_deinit(&result);
 	}
 }
 
@@ -298,10 +284,10 @@ static struct error *check_names(char *const *words, int count)
 	VEC(const char *) names = {0};
 	struct error *error = NULL;
 
-	for (const struct probe *probe = kernel_probes; probe->id; probe++)
-		vec_push(&names, probe->id);
-	for (const struct probe *probe = name_probes; probe->id; probe++)
-		vec_push(&names, probe->id);
+	for (const struct capability *capability = kernel_capabilities; capability->id; capability++)
+		vec_push(&names, capability->id);
+	for (const struct capability *capability = name_capabilities; capability->id; capability++)
+		vec_push(&names, capability->id);
 	for (int i = 0; i < count && !error; i++) {
 		bool known = false;
 		for (size_t k = 0; k < names.len; k++)
@@ -309,38 +295,54 @@ static struct error *check_names(char *const *words, int count)
 		if (known)
 			continue;
 		const char *nearest = str_nearest(words[i], names.data, names.len);
-		error = error_new_kind(ERROR_USAGE, "no row is called '%s'%s%s%s; 'perf doctor -j' names them", words[i],
+		error = error_new_kind(ERROR_USAGE, "unknown check '%s'%s%s%s; 'perf doctor -j' lists them", words[i],
 				       nearest ? ", did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "");
 	}
 	vec_deinit(&names);
 	return error;
 }
 
-static void add_heading(struct report *report)
+static void add_heading(struct checkup *report)
 {
 	const struct passwd *user = getpwuid(geteuid());
 
-	if (report->options->json)
-		strbuf_printf(&report->text, "{\"user\":%u,\"rows\":[", (unsigned int)geteuid());
-	else if (!report->wanted_count)
-		strbuf_printf(&report->text, "What this machine and this user (%s, uid %u) can do; each line was tried.\n\n",
+	struct json json = {.out = &report->text};
+
+	if (report->options->json) {
+		json_begin_object(&json);
+		json_add_u64(&json, "user", geteuid());
+		json_name(&json, "rows");
+		json_begin_array(&json);
+		return;
+	}
+	if (!report->wanted_count)
+		strbuf_printf(&report->text, "What perf can do on this machine as this user (%s, uid %u). Each line was tested.\n\n",
 			      user ? user->pw_name : "without a name", (unsigned int)geteuid());
 }
 
-static void add_end(struct report *report)
+static void add_end(struct checkup *report)
 {
-	if (report->options->json)
-		strbuf_printf(&report->text, "\n],\"ok\":%u,\"limited\":%u,\"missing\":%u}\n", report->counts[PROBE_OK],
-			      report->counts[PROBE_LIMITED], report->counts[PROBE_MISSING]);
-	else if (!report->wanted_count)
-		strbuf_printf(&report->text, "\n%u OK, %u limited, %u missing\n", report->counts[PROBE_OK], report->counts[PROBE_LIMITED],
-			      report->counts[PROBE_MISSING]);
+	struct json json = {.out = &report->text};
+
+	if (report->options->json) {
+		strbuf_add_char(&report->text, '\n');
+		json_end_array(&json);
+		json_add_u64(&json, "ok", report->counts[CAPABILITY_OK]);
+		json_add_u64(&json, "limited", report->counts[CAPABILITY_LIMITED]);
+		json_add_u64(&json, "missing", report->counts[CAPABILITY_MISSING]);
+		json_end_object(&json);
+		strbuf_add_char(&report->text, '\n');
+		return;
+	}
+	if (!report->wanted_count)
+		strbuf_printf(&report->text, "\n%u OK, %u limited, %u missing\n", report->counts[CAPABILITY_OK],
+			      report->counts[CAPABILITY_LIMITED], report->counts[CAPABILITY_MISSING]);
 }
 
 static struct error *run(int argc, char **argv, int *ret_status)
 {
 	struct doctor_options options = {0};
-	struct report report = {.options = &options};
+	struct checkup report = {.options = &options};
 	struct error *error = options_parse(doctor_options, OPTIONS_PERMUTE, argc, argv, &options, &report.wanted_count);
 
 	if (!error)
@@ -350,22 +352,21 @@ static struct error *run(int argc, char **argv, int *ret_status)
 	report.wanted = argv;
 	report.columns = output_columns();
 	report.colour = report.columns && !options.json && !getenv("NO_COLOR");
-	report.context = probe_context_create();
+	report.context = capability_context_create();
 	add_heading(&report);
-	run_probes(&report, kernel_probes);
-	run_probes(&report, name_probes);
+	run_capabilities(&report, kernel_capabilities);
+	run_capabilities(&report, name_capabilities);
 	add_end(&report);
 	if (!options.json)
 		pager_start("doctor");
 	fputs(strbuf_str(&report.text), stdout);
 	fflush(stdout);
-	probe_context_destroy(report.context);
+	capability_context_destroy(report.context);
 	strbuf_deinit(&report.text);
-	if (report.wanted_count && report.counts[PROBE_MISSING])
+	if (report.wanted_count && report.counts[CAPABILITY_MISSING])
 		*ret_status = 1;
 	return NULL;
 }
 
 static const char *const usage[] = {"[-j] [-v] [ROW…]", NULL};
-const struct command cmd_doctor = {"doctor", "Show what this machine and this user can measure, and how to mend what they cannot", usage,
-				   doctor_options, run};
+const struct command cmd_doctor = {"doctor", "Show what can be measured here, and how to fix what cannot", usage, doctor_options, run};

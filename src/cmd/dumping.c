@@ -3,7 +3,7 @@
 
 #include "arch/registers.h"
 #include "base/text.h"
-#include "perfdata/dump.h"
+#include "perfdata/dump/dump.h"
 
 #include <stdio.h>
 #include <string.h>

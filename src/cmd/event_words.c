@@ -6,7 +6,7 @@
 #include "base/vec.h"
 #include "cmd/sample_filter.h"
 #include "event/filter.h"
-#include "event/parse.h"
+#include "event/parse/parse.h"
 #include "event/vendor.h"
 
 #include <linux/perf_event.h>
@@ -77,7 +77,8 @@ static struct error *filter_events(struct event_list *events, struct event_catal
 	const char *option = exclude ? "--exclude-perf" : "--filter";
 
 	if (!events->events.len)
-		return error_new_kind(ERROR_USAGE, "%s belongs behind the -e of its %s", option, word->kind == WORD_SAMPLE_FILTER ? "event" : "tracepoint");
+		return error_new_kind(ERROR_USAGE, "%s must follow the -e of its %s", option,
+				      word->kind == WORD_SAMPLE_FILTER ? "event" : "tracepoint");
 	snprintf(own, sizeof(own), "common_pid != %d", getpid());
 	for (size_t i = first; i < events->events.len; i++) {
 		struct event *event = events->events.data[i];
@@ -88,7 +89,7 @@ static struct error *filter_events(struct event_list *events, struct event_catal
 			continue;
 		}
 		if (event->attr.type != PERF_TYPE_TRACEPOINT)
-			return error_new_kind(ERROR_USAGE, "%s works on tracepoints only, not on %s", option, event->name);
+			return error_new_kind(ERROR_USAGE, "%s applies to tracepoints only, not to %s", option, event->name);
 		struct strbuf filter = {0};
 		struct error *error = exclude ? NULL : filter_check_event(catalog, event, word->text, &filter);
 		if (!error)
@@ -109,12 +110,12 @@ static struct error *assign_cgroups(struct event_list *events, const char *text)
 	bool single = !strchr(text, ',');
 
 	if (!events->events.len)
-		return error_new_kind(ERROR_USAGE, "-G belongs behind the -e of its events");
+		return error_new_kind(ERROR_USAGE, "-G must follow the -e of its events");
 	while ((word = strsep(&rest, ","))) {
 		for (; at < events->events.len && events->events.data[at]->cgroup; at++)
 			;
 		if (at == events->events.len)
-			return error_new_kind(ERROR_USAGE, "-G names more groups than there are events");
+			return error_new_kind(ERROR_USAGE, "-G gives more groups than there are events");
 		for (; at < events->events.len; at++) {
 			if (*word && !events->events.data[at]->cgroup)
 				events->events.data[at]->cgroup = arena_strdup(&events->arena, word);
@@ -151,7 +152,7 @@ struct error *event_words_apply(const struct event_words *words, struct event_li
 		case WORD_CGROUP:
 			error = assign_cgroups(events, word->text);
 			if (!error && !by_cpu)
-				error = error_new_kind(ERROR_USAGE, "-G measures control groups on whole CPUs: it needs -a or -C");
+				error = error_new_kind(ERROR_USAGE, "-G measures control groups on whole CPUs: it requires -a or -C");
 			break;
 		}
 	}

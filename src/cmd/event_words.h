@@ -1,4 +1,5 @@
-/* Options about events work on the events named before them, so they are kept in their order and applied together. For record, stat, top and trace. */
+/* Options about events work on the events named before them, so they are kept in their order and applied together. For record, stat, top
+ * and trace. */
 #pragma once
 
 #include "app/options.h"
@@ -19,8 +20,10 @@ struct event_words {
 };
 
 /* For option tables: the field is a struct event_words. */
-option_parse_fn event_words_parse_sample_filter; /* --filter that takes expressions for samples of other events (cmd/sample_filter.h), too */
-option_parse_fn event_words_parse_event, event_words_parse_pfm, event_words_parse_filter, event_words_parse_exclude_perf, event_words_parse_cgroup;
+option_parse_fn
+	event_words_parse_sample_filter; /* --filter that takes expressions for samples of other events (cmd/sample_filter.h), too */
+option_parse_fn event_words_parse_event, event_words_parse_pfm, event_words_parse_filter, event_words_parse_exclude_perf,
+	event_words_parse_cgroup;
 
 /* Parses the events and applies filters and control groups to them. `by_cpu`: whole CPUs are measured, as control groups need it. */
 struct error *event_words_apply(const struct event_words *words, struct event_list *events, struct event_catalog *catalog, bool by_cpu);

@@ -23,10 +23,10 @@ struct evlist_options {
 
 static const struct option evlist_options[] = {
 	OPTION_STRING('i', "input", struct evlist_options, input, "FILE", "recording to read (default perf.data, - for standard input)"),
-	OPTION_FLAG('f', "force", struct evlist_options, force, "read a file that belongs to another user"),
+	OPTION_FLAG('f', "force", struct evlist_options, force, "read the recording even if another user owns it"),
 	OPTION_FLAG('F', "freq", struct evlist_options, frequency, "show the sampling frequency or period"),
 	OPTION_COUNT('v', "verbose", struct evlist_options, verbose, "show all attributes"),
-	OPTION_FLAG('g', "group", struct evlist_options, group, "show groups of events as groups"),
+	OPTION_FLAG('g', "group", struct evlist_options, group, "show event groups"),
 	OPTION_FLAG(0, "trace-fields", struct evlist_options, trace_fields, "show the fields of tracepoints"),
 	OPTION_SANDBOX(struct evlist_options, sandbox),
 	OPTION_END,
@@ -95,12 +95,12 @@ static struct error *run(int argc, char **argv, int *ret_status)
 	if (error)
 		return error;
 	if (words)
-		return error_new_kind(ERROR_USAGE, "evlist takes no arguments: '%s'", argv[0]);
+		return error_new_kind(ERROR_USAGE, "unexpected argument '%s'", argv[0]);
 	if (options.group && (options.verbose || options.frequency))
 		return error_new_kind(ERROR_USAGE, "--group option is not compatible with other options");
 
 	if (options.sandbox)
-		opening_confine(&(struct input_options){.input = options.input}, NULL, NULL);
+		opening_sandbox(&(struct input_options){.input = options.input}, NULL, NULL);
 	struct reader *reader;
 	error = reader_open(&(struct reader_options){.path = options.input, .force = options.force, .streaming = true, .head_only = true},
 			    &reader);
@@ -109,7 +109,7 @@ static struct error *run(int argc, char **argv, int *ret_status)
 	struct strbuf out = {0};
 	bool tracepoints = false;
 	if (!reader->events.events.len)
-		log_warning("%s tells of no events: it was cut short, or the recorder has not begun", reader->path);
+		log_warning("%s describes no events: it is truncated, or recording has not begun", reader->path);
 	for (size_t i = 0; i < reader->events.events.len; i++) {
 		const struct event *event = reader->events.events.data[i];
 		tracepoints |= event->attr.type == PERF_TYPE_TRACEPOINT;

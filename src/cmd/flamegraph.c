@@ -8,17 +8,19 @@
  * The frames are weighed by samples, as stackcollapse-perf.pl does, or with --period by the event's period. With several events the first
  * one that has samples is drawn, unless --show-event names another.
  */
-#include "analysis/fold.h"
-#include "analysis/folded_stacks.h"
+#include "analysis/report/fold.h"
+#include "analysis/report/folded_stacks.h"
 #include "app/command.h"
 #include "app/groups.h"
 #include "base/cleanup.h"
+#include "base/files/replacement.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/number.h"
-#include "base/replacement.h"
 #include "base/text.h"
+#include "cmd/hidden_kernel.h"
 #include "cmd/opening.h"
+#include "view/flame_data.h"
 #include "view/flame_palette.h"
 #include "view/view.h"
 
@@ -55,31 +57,34 @@ static struct error *parse_palette(const struct option *option, const char *argu
 		return NULL;
 	struct strbuf names = {0};
 	flame_palette_add_names(&names, ", ");
-	struct error *error = error_new_kind(ERROR_USAGE, "unknown palette '%s'; there are %s", argument, strbuf_str(&names));
+	struct error *error = error_new_kind(ERROR_USAGE, "unknown palette '%s'; choose one of %s", argument, strbuf_str(&names));
 	strbuf_deinit(&names);
 	return error;
 }
 
 static const struct option flamegraph_own_options[] = {
 	OPTION_STRING('o', "output", struct flamegraph_options, output, "FILE",
-		      "what to write: .html (default flamegraph.html), .svg, or .folded; - for standard output"),
+		      "file to write, by suffix .html, .svg or .folded (default flamegraph.html; - for standard output)"),
 	OPTION_FLAG(0, "folded", struct flamegraph_options, folded,
-		    "folded stacks, one a line with its count, for other tools (default: to standard output)"),
-	OPTION_STRING(0, "title", struct flamegraph_options, title, "TEXT", "title of the picture"),
-	OPTION_STRING(0, "show-event", struct flamegraph_options, event, "NAME", "which event to draw (default: the first with samples)"),
-	OPTION_STRING(0, "comms", struct flamegraph_options, comms, "NAME[,NAME]", "only threads of these names"),
-	OPTION_STRING(0, "time", struct flamegraph_options, time, "FROM,TO", "only samples of this time range (seconds, or 10%-20%)"),
-	OPTION_STRING(0, "show-cpu", struct flamegraph_options, cpus, "LIST", "only samples of these CPUs"),
-	OPTION_FLAG(0, "samples", struct flamegraph_options, samples, "weigh frames by samples instead of by the event's period"),
-	OPTION_FLAG(0, "inverted", struct flamegraph_options, icicle, "an icicle graph: the root is at the top, callees hang below"),
-	OPTION_FLAG(0, "reverse", struct flamegraph_options, reverse, "merge stacks from the innermost frame: who calls the hot functions"),
-	OPTION_CUSTOM(0, "palette", struct flamegraph_options, palette, "NAME",
-		      "colours: kind (default; user, kernel, JIT, inlined apart), module, java, js, perl, hot, mem, io, red, blue, green, aqua, "
-		      "yellow, orange, purple",
-		      parse_palette),
-	OPTION_FLAG(0, "by-thread", struct flamegraph_options, by_thread, "tell threads apart (name-PID/TID at the root)"),
-	OPTION_FLAG(0, "merge-comms", struct flamegraph_options, no_comm, "no names of threads at the root"),
-	OPTION_INT(0, "max-stack", struct flamegraph_options, max_stack, "N", "frames of each stack to use (default 127)"),
+		    "write folded stacks for other tools, one per line with its count (default: to standard output)"),
+	OPTION_STRING(0, "title", struct flamegraph_options, title, "TEXT", "title of the graph"),
+	OPTION_STRING(0, "show-event", struct flamegraph_options, event, "NAME", "event to draw (default: the first with samples)"),
+	OPTION_STRING(0, "comms", struct flamegraph_options, comms, "NAME[,NAME]", "only threads with these names"),
+	OPTION_STRING(0, "time", struct flamegraph_options, time, "FROM,TO", "only samples in this time range (seconds, or 10%-20%)"),
+	OPTION_STRING(0, "show-cpu", struct flamegraph_options, cpus, "LIST", "only samples on these CPUs"),
+	OPTION_FLAG(0, "samples", struct flamegraph_options, samples, "weight frames by number of samples instead of period"),
+	OPTION_FLAG(0, "inverted", struct flamegraph_options, icicle, "draw an icicle graph, with the root at the top"),
+	OPTION_FLAG(0, "reverse", struct flamegraph_options, reverse,
+		    "merge stacks from the innermost frame, to show who calls the "
+		    "hot functions"),
+	OPTION_CUSTOM(
+		0, "palette", struct flamegraph_options, palette, "NAME",
+		"colours: kind (default: user, kernel, JIT and inlined code differ), module, java, js, perl, hot, mem, io, red, blue, "
+		"green, aqua, yellow, orange, purple",
+		parse_palette),
+	OPTION_FLAG(0, "by-thread", struct flamegraph_options, by_thread, "separate threads (name-PID/TID at the root)"),
+	OPTION_FLAG(0, "merge-comms", struct flamegraph_options, no_comm, "omit thread names at the root"),
+	OPTION_INT(0, "max-stack", struct flamegraph_options, max_stack, "N", "use at most N frames of each stack (default 127)"),
 	OPTION_INLINE(struct flamegraph_options, inlines),
 	OPTION_SANDBOX(struct flamegraph_options, input.sandbox),
 	OPTION_END,
@@ -99,8 +104,8 @@ struct flamegraph {
 	struct fold *fold;
 	struct calltree *tree;
 	const struct event *event;
-	const char *unit;   /* of the weights */
-	const char *title;  /* of what was recorded in one go; NULL: the recording tells */
+	const char *unit;	     /* of the weights */
+	const char *title;	     /* of what was recorded in one go; NULL: the recording tells */
 	struct folded_stacks folded; /* of the input, when it is such; its tree is `tree` */
 };
 
@@ -117,7 +122,8 @@ static bool is_listed(const char *list, const char *name)
 static bool accept_sample(void *context, const struct fold_sample *sample)
 {
 	const struct flamegraph *flamegraph = context;
-	return sample->event == flamegraph->event && (!flamegraph->options.comms || is_listed(flamegraph->options.comms, untrusted_raw(sample->comm)));
+	return sample->event == flamegraph->event &&
+	       (!flamegraph->options.comms || is_listed(flamegraph->options.comms, untrusted_raw(sample->comm)));
 }
 
 static struct error *choose_event(struct flamegraph *flamegraph)
@@ -133,11 +139,11 @@ static struct error *choose_event(struct flamegraph *flamegraph)
 			flamegraph->event = event;
 	}
 	if (!flamegraph->event && wanted)
-		return error_new("no event '%s' in %s; perf evlist shows what there is", wanted, session->reader->path);
+		return error_new("no event '%s' in %s; 'perf evlist' lists its events", wanted, session->reader->path);
 	if (!flamegraph->event)
 		return error_new("%s has no samples: nothing to draw", session->reader->path);
 	if (with_samples > 1 && !wanted)
-		log_warning("%zu events have samples; this is %s (--show-event NAME chooses another)", with_samples,
+		log_warning("%zu events have samples; drawing %s (choose another with --show-event NAME)", with_samples,
 			    flamegraph->event->name);
 	return NULL;
 }
@@ -172,8 +178,11 @@ static const char *output_path(const struct flamegraph_options *options)
 static struct error *build_tree(struct flamegraph *flamegraph)
 {
 	const struct flamegraph_options *options = &flamegraph->options;
-	struct opening_options opening = {
-		.input = &options->input, .cpus = options->cpus, .time = options->time, .confined = "flamegraph", .output = output_path(options)};
+	struct opening_options opening = {.input = &options->input,
+					  .cpus = options->cpus,
+					  .time = options->time,
+					  .confined = "flamegraph",
+					  .output = output_path(options)};
 	struct error *error = opening_begin(&flamegraph->opening, &opening);
 	if (!error)
 		error = choose_event(flamegraph);
@@ -188,7 +197,7 @@ static struct error *build_tree(struct flamegraph *flamegraph)
 		.accept = accept_sample,
 		.context = flamegraph,
 	};
-	error = fold_create(flamegraph->opening.session, flamegraph->opening.resolver, &fold, &flamegraph->fold);
+	error = fold_of_session(flamegraph->opening.session, flamegraph->opening.resolver, &fold, &flamegraph->fold);
 	if (error)
 		return error;
 	struct fold_calltree_options tree = {
@@ -198,10 +207,14 @@ static struct error *build_tree(struct flamegraph *flamegraph)
 		.reverse = options->reverse,
 		.count = options->samples || (!writes_folded(options) && has_one_period(flamegraph->fold, flamegraph->event->index)),
 	};
+	if (!writes_folded(options)) {
+		tree.most = FLAME_MOST;
+		tree.deepest = FLAME_DEEPEST;
+	}
 	flamegraph->unit = tree.count ? "samples" : flamegraph->event->name;
 	flamegraph->tree = fold_calltree(flamegraph->fold, &tree);
 	if (!(flamegraph->event->attr.sample_type & (PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_STACK_USER | PERF_SAMPLE_BRANCH_STACK)))
-		log_warning("%s has no call chains, so every stack is a single frame; record them with: perf record -g",
+		log_warning("%s has no call chains, so every stack has a single frame; record them with: perf record -g",
 			    flamegraph->opening.session->reader->path);
 	return NULL;
 }
@@ -215,8 +228,8 @@ static int descriptor_of(const char *path)
 	return str_starts_with(path, "/dev/fd/") && number_parse_u32(path + strlen("/dev/fd/"), &number) ? (int)number : -1;
 }
 
-/* Whether `path` (- for standard input) holds text instead of a recording. Looks at the first bytes and takes none of them away: what can't be looked at
- * so is for the reader of recordings. */
+/* Whether `path` (- for standard input) holds text instead of a recording. Looks at the first bytes and takes none of them away: what can't
+ * be looked at so is for the reader of recordings. */
 static bool is_text(const char *path)
 {
 	char magic[8];
@@ -243,7 +256,10 @@ static struct error *read_folded(struct flamegraph *flamegraph)
 	const struct flamegraph_options *options = &flamegraph->options;
 	const char *path = options->input.input;
 	if (options->event || options->comms || options->time || options->cpus || options->by_thread || options->no_comm)
-		return error_new("%s holds folded stacks: --show-event, --comms, --time, --show-cpu, --by-thread and --merge-comms choose from recordings", path);
+		return error_new(
+			"%s contains folded stacks: --show-event, --comms, --time, --show-cpu, --by-thread and --merge-comms apply to "
+			"recordings only",
+			path);
 	bool input = !strcmp(path, "-");
 	FILE *in = input ? stdin : fopen(path, "re");
 	if (!in)
@@ -252,7 +268,7 @@ static struct error *read_folded(struct flamegraph *flamegraph)
 	if (!input)
 		fclose(in);
 	if (flamegraph->folded.other_lines && !error)
-		log_warning("%llu lines of %s are no folded stacks ('main;function;… WEIGHT') and were left out",
+		log_warning("ignored %llu lines of %s that are not folded stacks ('main;function;… WEIGHT')",
 			    (unsigned long long)flamegraph->folded.other_lines, input ? "standard input" : path);
 	flamegraph->unit = "samples";
 	flamegraph->tree = flamegraph->folded.tree;
@@ -265,8 +281,9 @@ static struct error *check_output(const struct flamegraph_options *options)
 	static const char *const pictures[] = {".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp", ".pdf", ".ps", ".eps"};
 	for (size_t i = 0; options->output && i < sizeof(pictures) / sizeof(*pictures); i++)
 		if (str_ends_with(options->output, pictures[i]))
-			return error_new("%s: this command writes .html, .svg and .folded; to get a %s, convert an SVG, for example with rsvg-convert or a browser",
-					 options->output, pictures[i] + 1);
+			return error_new(
+				"%s: only .html, .svg and .folded can be written; for a %s, convert an SVG with rsvg-convert or a browser",
+				options->output, pictures[i] + 1);
 	return NULL;
 }
 
@@ -283,7 +300,11 @@ static struct error *write_file(const struct flamegraph *flamegraph, const struc
 {
 	struct replacement file;
 	struct error *error = replacement_begin(path, &file);
-	return error ? error : replacement_end(&file, view->calltree(flamegraph->tree, view_options, file.file));
+	if (error)
+		return error;
+	struct sink out = sink_to_file(file.file);
+	return replacement_end(&file,
+			       view_write_one(view, (struct result){RESULT_CALLTREE, .calltree = flamegraph->tree}, view_options, &out));
 }
 
 /* What was recorded: the command line of the recording, without the folders of perf. */
@@ -323,12 +344,14 @@ static void add_subtitle(const struct flamegraph *flamegraph, struct strbuf *out
 		strbuf_printf(out, " on %s", host);
 }
 
-static struct error *write_picture(const struct flamegraph *flamegraph, const struct view_ops *view, const struct view_options *view_options)
+static struct error *write_picture(const struct flamegraph *flamegraph, const struct view_ops *view,
+				   const struct view_options *view_options)
 {
 	const struct flamegraph_options *options = &flamegraph->options;
 	const char *output = output_path(options);
+	struct sink out = sink_to_file(stdout);
 	if (!strcmp(output, "-"))
-		return view->calltree(flamegraph->tree, view_options, stdout);
+		return view_write_one(view, (struct result){RESULT_CALLTREE, .calltree = flamegraph->tree}, view_options, &out);
 	struct error *error = write_file(flamegraph, view, view_options, output);
 	if (!error && log_level() >= LOG_WARNING) {
 		char samples[32];
@@ -370,8 +393,10 @@ static struct error *draw(struct flamegraph *flamegraph)
 	struct error *error = folded ? read_folded(flamegraph) : build_tree(flamegraph);
 	if (!error)
 		error = show_tree(flamegraph);
-	if (!error && !folded)
+	if (!error && !folded) {
+		hidden_kernel_warn(flamegraph->fold);
 		opening_warn(&flamegraph->opening);
+	}
 	if (folded)
 		folded_stacks_deinit(&flamegraph->folded);
 	else
@@ -447,8 +472,8 @@ static struct error *record_and_draw(struct flamegraph *flamegraph, char **argv,
 		vec_push(&split.record, begin[i]);
 	split_command_line(argv, record->options, &split);
 	int words;
-	error = options_parse(flamegraph_option_table, OPTIONS_PERMUTE, (int)split.own.len - 1, split.own.data,
-					    &flamegraph->options, &words);
+	error = options_parse(flamegraph_option_table, OPTIONS_PERMUTE, (int)split.own.len - 1, split.own.data, &flamegraph->options,
+			      &words);
 	enum log_level level = log_level();
 	if (!error)
 		error = check_output(&flamegraph->options);
@@ -482,7 +507,7 @@ static struct error *run(int argc, char **argv, int *ret_status)
 
 const struct command cmd_flamegraph = {
 	.name = "flamegraph",
-	.summary = "Draw where the time goes as a flame graph (SVG or HTML)",
+	.summary = "Draw a flame graph (SVG or HTML)",
 	.usage = flamegraph_usage,
 	.options = flamegraph_option_table,
 	.run = run,

@@ -1,6 +1,6 @@
 /* perf help: the list of commands, or a command's manual page; where that is not installed, its option help. */
-#include "analysis/keys.h"
-#include "analysis/script_fields.h"
+#include "analysis/report/keys.h"
+#include "analysis/script/fields.h"
 #include "app/command.h"
 #include "app/usage.h"
 #include "arch/syscalls.h"
@@ -25,9 +25,9 @@ struct help_options {
 
 static const struct option help_options[] = {
 	OPTION_FLAG('a', "all", struct help_options, all, "list all commands"),
-	OPTION_FLAG('m', "man", struct help_options, man, "show the manual page (on a terminal the default, where man is installed)"),
+	OPTION_FLAG('m', "man", struct help_options, man, "show the manual page (default on a terminal if man is installed)"),
 	OPTION_FLAG('i', "info", struct help_options, info, "show the manual page with info"),
-	OPTION_FLAG('w', "web", struct help_options, web, "show the manual page in a browser ($BROWSER), which needs the package groff"),
+	OPTION_FLAG('w', "web", struct help_options, web, "show the manual page in a browser ($BROWSER); requires groff"),
 	{OPTION_KIND_STRING, 0, "names", offsetof(struct help_options, names), "WHAT", NULL, NULL, NULL, OPTION_HIDDEN},
 	{OPTION_KIND_FLAG, 0, "option-rows", offsetof(struct help_options, rows), NULL, NULL, NULL, NULL, OPTION_HIDDEN},
 	OPTION_END,
@@ -58,7 +58,9 @@ static struct error *show_page(const struct command *command, const struct help_
 	bool asked = options->man || options->info || options->web;
 	cleanup_free char *page = asked || isatty(STDOUT_FILENO) ? find_page(command->name) : NULL;
 	if (!page)
-		return asked ? error_new("the manual page of '%s' is not installed; 'perf %s -h' lists its options", command->name, command->name) : NULL;
+		return asked ? error_new("the manual page of '%s' is not installed; 'perf %s -h' lists its options", command->name,
+					 command->name)
+			     : NULL;
 	const char *viewer = options->info ? "info" : "man";
 	fflush(stdout);
 	if (options->info)
@@ -124,19 +126,24 @@ static struct error *run(int argc, char **argv, int *ret_status)
 	if (!command) {
 		struct strbuf safe = {0};
 		text_add_safe(&safe, argv[0], strlen(argv[0]));
-		error = error_new("there is no command '%s'; 'perf help' lists them", strbuf_str(&safe));
+		error = error_new("unknown command '%s'; 'perf help' lists them", strbuf_str(&safe));
 		strbuf_deinit(&safe);
 		return error;
 	}
+	int at;
+	const struct command *subcommand = words > 1 && command->subcommands ? command_find_subcommand(command, words, argv, &at) : NULL;
+	if (words > 1 && command->subcommands && !subcommand)
+		return error_new_kind(ERROR_USAGE, "'perf %s' has no such subcommand; 'perf %s -h' lists its subcommands", command->name,
+				      command->name);
 	if (options.rows) {
-		print_rows(command);
+		print_rows(subcommand ? subcommand : command);
 		return NULL;
 	}
 	error = show_page(command, &options);
 	if (!error)
-		usage_show_command(command);
+		usage_show_command(subcommand ? subcommand : command);
 	return error;
 }
 
-static const char *const usage[] = {"[COMMAND]", NULL};
+static const char *const usage[] = {"[COMMAND [SUBCOMMAND]]", NULL};
 const struct command cmd_help = {"help", "Explain perf or one of its commands", usage, help_options, run};

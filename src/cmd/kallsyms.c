@@ -3,13 +3,13 @@
  *	vfs_read: [kernel] [kernel.kallsyms] 0xffffffff816b8230-0xffffffff816b8590 (0xffffffff816b8230-0xffffffff816b8590)
  *
  * A symbol goes up to the next one. */
-#include "symbol/kallsyms.h"
+#include "symbol/kernel/kallsyms.h"
 #include "app/command.h"
 #include "app/groups.h"
 #include "base/mem.h"
 #include "base/strbuf.h"
 #include "base/vec.h"
-#include "kernel/mend.h"
+#include "kernel/fix.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -93,16 +93,6 @@ static bool print(const struct search *search)
 	return all;
 }
 
-static struct error *explain_hidden(void)
-{
-	struct strbuf remedy = {0};
-
-	mend_kernel_addresses(&remedy);
-	struct error *error = error_new_kind(ERROR_PERMISSION, "the kernel hides its addresses. To see them:  %s", strbuf_str(&remedy));
-	strbuf_deinit(&remedy);
-	return error;
-}
-
 static struct error *run(int argc, char **argv, int *ret_status)
 {
 	struct kallsyms_options options = {0};
@@ -112,11 +102,11 @@ static struct error *run(int argc, char **argv, int *ret_status)
 	if (error)
 		return error;
 	if (!words)
-		return error_new_kind(ERROR_USAGE, "the name of a symbol is missing");
+		return error_new_kind(ERROR_USAGE, "missing symbol name");
 	struct search search = {argv, words, {0}, 0};
 	error = kallsyms_visit(KALLSYMS, look_at, &search);
 	if (!error && !search.any_address)
-		error = explain_hidden();
+		error = fix_error_of_hidden_addresses();
 	if (!error)
 		error = kallsyms_visit(KALLSYMS, find_end, &search);
 	if (!error && !print(&search))
@@ -128,4 +118,4 @@ static struct error *run(int argc, char **argv, int *ret_status)
 }
 
 static const char *const usage[] = {"SYMBOL...", NULL};
-const struct command cmd_kallsyms = {"kallsyms", "Show where the kernel has a symbol", usage, kallsyms_options, run};
+const struct command cmd_kallsyms = {"kallsyms", "Look up symbols of the running kernel", usage, kallsyms_options, run};

@@ -17,7 +17,7 @@ struct error *name_list_set(struct name_list *list, const char *text)
 	if (str_starts_with(text, "file://")) {
 		FILE *file = fopen(text + 7, "re");
 		if (!file)
-			return error_new("%s cannot be read", text + 7);
+			return error_new("cannot read %s", text + 7);
 		char *line = NULL;
 		size_t cap = 0;
 		struct strbuf all = {0};

@@ -6,13 +6,19 @@
 #include "app/config.h"
 #include "app/pager.h"
 #include "base/cleanup.h"
+#include "base/files/process_file.h"
+#include "base/files/replacement.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/number.h"
-#include "base/process_file.h"
+#include "base/text.h"
+#include "capture/live.h"
 #include "kernel/sandbox.h"
+#include "symbol/kernel/kallsyms_ahead.h"
+#include "symbol/kernel/kernel_image.h"
 
 #include <errno.h>
+#include <linux/perf_event.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -62,7 +68,7 @@ static uint64_t fetching_ms(const struct input_options *input)
 	error_free(config_open(&config));
 	const char *text = config_get(&config, "debuginfod.timeout");
 	if (text && !number_parse_u32(text, &seconds))
-		log_warning("debuginfod.timeout in the configuration: '%s' is not a number of seconds", text);
+		log_warning("configuration: debuginfod.timeout: invalid number of seconds '%s'", text);
 	config_close(&config);
 	return (uint64_t)seconds * 1000;
 }
@@ -72,7 +78,7 @@ static struct error *parse_cpus(const char *text, struct opening *opening, struc
 	int *cpus;
 	size_t count;
 	if (!number_parse_list(text, &cpus, &count))
-		return error_new_kind(ERROR_USAGE, "-C %s: not a list of CPUs like 0-3,7", text);
+		return error_new_kind(ERROR_USAGE, "-C: invalid list of CPUs '%s': expected a list such as 0-3,7", text);
 	filter->cpu_words = count ? (size_t)cpus[count - 1] / 64 + 1 : 1;
 	opening->cpu_bits = mem_zalloc_array(filter->cpu_words, sizeof(uint64_t));
 	for (size_t i = 0; i < count; i++)
@@ -121,67 +127,82 @@ static char *folder_of(const char *path)
 	return real;
 }
 
-/* Temporary files are written where others go, debug files from servers into the caches. */
-void opening_confine(const struct input_options *input, const char *output, const char *pager)
+/* What may be written: temporary files where others go, debug files from servers in their cache, the output. */
+struct sandbox {
+	struct sandbox_options options;
+	const char *writable[8];
+	size_t count;
+	char *debug_cache;
+	bool writes; /* an output */
+};
+
+static void sandbox_init(struct sandbox *sandbox, bool network)
 {
-	const char *urls = getenv("DEBUGINFOD_URLS"), *home = getenv("HOME"), *cache = getenv("DEBUGINFOD_CACHE_PATH"), *xdg = getenv("XDG_CACHE_HOME");
-	bool network = urls && *urls && input->debuginfod_seconds;
-	cleanup_free char *folder = output && strcmp(output, "-") ? folder_of(output) : NULL;
-	const char *writable[8] = {"/tmp", "/var/tmp", getenv("TMPDIR")};
-	size_t count = writable[2] && *writable[2] ? 3 : 2;
+	const char *home = getenv("HOME"), *cache = getenv("DEBUGINFOD_CACHE_PATH"), *xdg = getenv("XDG_CACHE_HOME"),
+		   *temporary = getenv("TMPDIR");
 	cleanup_free char *base = xdg && *xdg ? mem_strdup(xdg) : mem_printf("%s/.cache", home ? home : "");
-	cleanup_free char *debug_cache = cache && *cache ? mem_strdup(cache) : mem_printf("%s/debuginfod_client", base);
-	if (network) {
-		mkdir(base, 0700);
-		mkdir(debug_cache, 0700);
-	}
-	if (network)
-		writable[count++] = debug_cache;
-	if (folder)
-		writable[count++] = folder;
-	writable[count] = NULL;
-	if (pager)
-		pager_prepare(pager);
-	process_roots_keep();
-	struct sandbox_state state = sandbox_enter(&(struct sandbox_options){.network = network, .new_files = folder != NULL, .writable = writable});
-	log_info("Sandbox: %s%s; %s%s", state.files ? "no file is written but temporary ones (Landlock)" : "files are not confined: this kernel has no Landlock",
-		 state.files && folder ? " and the output" : "",
-		 state.calls ? "no program is started" : "system calls are not confined: no seccomp here",
-		 !state.calls ? "" : network ? ", the network is open for DEBUGINFOD_URLS" : ", no network");
+	*sandbox = (struct sandbox){.options = {.network = network}, .writable = {"/tmp", "/var/tmp"}, .count = 2};
+	if (temporary && *temporary)
+		sandbox->writable[sandbox->count++] = temporary;
+	if (!network)
+		return;
+	sandbox->debug_cache = cache && *cache ? mem_strdup(cache) : mem_printf("%s/debuginfod_client", base);
+	mkdir(base, 0700);
+	mkdir(sandbox->debug_cache, 0700);
+	sandbox->writable[sandbox->count++] = sandbox->debug_cache;
 }
 
-struct error *opening_begin(struct opening *opening, const struct opening_options *options)
+static void add_output(struct sandbox *sandbox, const char *path)
 {
-	const struct input_options *input = options->input;
-	struct session_options session_options = {
-		.input = {.path = input->input,
-			  .force = input->force,
-			  .progress = show_progress,
-			  .progress_context = &opening->progress},
-		.filter.time_text = options->time,
-		.symfs = input->symfs,
-		.jobs = (unsigned int)input->jobs,
-		.streaming = options->streaming,
-		.unordered = options->unordered,
-		.progress = show_progress,
-		.progress_context = &opening->progress,
-	};
-	*opening = (struct opening){0};
-	struct error *error = check_files(input);
-	if (error)
-		return error;
-	error = options->cpus ? parse_cpus(options->cpus, opening, &session_options.filter) : NULL;
-	if (error)
-		return error;
-	if (options->confined && input->sandbox)
-		opening_confine(input, options->output, options->output ? NULL : options->confined);
-	progress_begin(&opening->progress, "Reading", 0);
-	error = session_open(&session_options, &opening->session);
-	progress_end(&opening->progress);
-	if (error)
-		return error;
-	opening->buildid_dir = config_buildid_dir();
-	struct symbol_options symbols = {
+	sandbox->writable[sandbox->count++] = path;
+	sandbox->options.new_files = sandbox->writes = true;
+}
+
+static void sandbox_start(struct sandbox *sandbox)
+{
+	bool network = sandbox->options.network;
+	process_roots_keep();
+	sandbox->options.writable = sandbox->writable;
+	struct sandbox_state state = sandbox_enter(&sandbox->options);
+	log_info("Sandbox: %s%s; %s%s",
+		 state.files ? "only temporary files can be written (Landlock)"
+			     : "file access is not restricted: this kernel has no "
+			       "Landlock",
+		 state.files && sandbox->writes ? " and the output" : "",
+		 state.calls ? "programs cannot be started" : "system calls are not restricted: no seccomp here",
+		 !state.calls ? ""
+		 : network    ? ", the network is allowed for DEBUGINFOD_URLS"
+			      : ", no network");
+	free(sandbox->debug_cache);
+}
+
+void opening_sandbox(const struct input_options *input, const char *output, const char *pager)
+{
+	const char *urls = getenv("DEBUGINFOD_URLS");
+	bool writes = output && strcmp(output, "-"), device = writes && output_is_device(output);
+	cleanup_free char *folder = !writes ? NULL : device ? mem_strdup(output) : folder_of(output);
+	struct sandbox sandbox;
+	sandbox_init(&sandbox, urls && *urls && input->debuginfod_seconds);
+	if (folder)
+		add_output(&sandbox, folder);
+	if (pager)
+		pager_prepare(pager);
+	sandbox_start(&sandbox);
+}
+
+void opening_sandbox_with_cache(const char *cache, bool network)
+{
+	struct sandbox sandbox;
+	sandbox_init(&sandbox, network);
+	mkdir(cache, 0755);
+	add_output(&sandbox, cache);
+	sandbox.options.links = cache;
+	sandbox_start(&sandbox);
+}
+
+static struct symbol_options symbols_of(const struct input_options *input, const struct opening *opening)
+{
+	return (struct symbol_options){
 		.symfs = input->symfs && strcmp(input->symfs, "/") ? input->symfs : NULL,
 		.vmlinux = input->vmlinux,
 		.kallsyms = input->kallsyms,
@@ -191,8 +212,65 @@ struct error *opening_begin(struct opening *opening, const struct opening_option
 		.force = input->force,
 		.demangle = input->demangle,
 		.demangle_kernel = input->demangle_kernel,
-		.same_machine = session_is_of_this_machine(opening->session),
 	};
+}
+
+struct reading_ahead {
+	struct opening *opening;
+	const struct input_options *input;
+};
+
+static bool samples_kernel(const struct event_list *list)
+{
+	for (size_t i = 0; i < list->events.len; i++)
+		if (!list->events.data[i]->attr.exclude_kernel && list->events.data[i]->attr.type != PERF_TYPE_TRACEPOINT)
+			return true;
+	return false;
+}
+
+static struct buildid recorded_kernel_id(const struct features *features)
+{
+	for (size_t i = 0; i < features->build_ids.len; i++) {
+		const struct feature_build_id *entry = &features->build_ids.data[i];
+		if ((entry->misc & RECORD_MISC_CPUMODE) == CPUMODE_KERNEL && str_starts_with(entry->filename, "[kernel"))
+			return entry->id;
+	}
+	return (struct buildid){0};
+}
+
+/* Of a large recording samples are in the kernel nearly always: while one processor goes over the records, another one reads the kernel's
+ * symbols. */
+static void read_kernel_ahead(void *context, const struct session *session)
+{
+	enum { LARGE = 16 << 20 };
+	const struct reading_ahead *reading = context;
+	const struct reader *reader = session->reader;
+	if (!reader->stable || reader->data_end - reader->data_offset < LARGE || session->jobs < 2 || !samples_kernel(&reader->events))
+		return;
+	struct symbol_options symbols = symbols_of(reading->input, reading->opening);
+	symbols.same_machine = session_is_of_this_machine(session);
+	const struct buildid id = recorded_kernel_id(&reader->features);
+	cleanup_free char *path = kernel_list_path(&symbols, &id);
+	if (path)
+		reading->opening->ahead = kallsyms_ahead_start(path);
+}
+
+/* The recording and the resolver for it; on an error opening_end() frees what there is. */
+static struct error *open_recording(struct opening *opening, const struct opening_options *options, struct session_options *session_options)
+{
+	const struct input_options *input = options->input;
+	struct reading_ahead reading = {opening, input};
+	session_options->described = options->streaming ? NULL : read_kernel_ahead;
+	session_options->described_context = &reading;
+	opening->buildid_dir = config_buildid_dir();
+	progress_begin(&opening->progress, "Reading", 0);
+	struct error *error = session_open(session_options, &opening->session);
+	progress_end(&opening->progress);
+	if (error)
+		return error;
+	struct symbol_options symbols = symbols_of(input, opening);
+	symbols.same_machine = session_is_of_this_machine(opening->session);
+	symbols.ahead = opening->ahead;
 	const struct debug_server_options server = {.budget_ms = fetching_ms(input), .progress = show_fetching, .context = opening};
 	symbols.debug_server = opening->debug_server = debug_server_create(&server);
 	if (!options->streaming)
@@ -203,9 +281,46 @@ struct error *opening_begin(struct opening *opening, const struct opening_option
 	return NULL;
 }
 
+struct error *opening_begin(struct opening *opening, const struct opening_options *options)
+{
+	const struct input_options *input = options->input;
+	struct session_options session_options = {
+		.input = {.path = input->input,
+			  .force = input->force,
+			  .recorder = options->recorder,
+			  .progress = show_progress,
+			  .progress_context = &opening->progress},
+		.filter.time_text = options->time,
+		.reader = options->reader,
+		.forgets = options->reader && !options->remembers,
+		.thread_gone = live_thread_gone,
+		.symfs = input->symfs,
+		.jobs = (unsigned int)input->jobs,
+		.streaming = options->streaming,
+		.unordered = options->unordered,
+		.progress = show_progress,
+		.progress_context = &opening->progress,
+	};
+	*opening = (struct opening){0};
+	struct error *error = check_files(input);
+	if (!error && options->cpus)
+		error = parse_cpus(options->cpus, opening, &session_options.filter);
+	if (error) {
+		reader_close(options->reader);
+		return error;
+	}
+	if (options->confined && input->sandbox)
+		opening_sandbox(input, options->output, options->output ? NULL : options->confined);
+	error = open_recording(opening, options, &session_options);
+	if (error)
+		opening_end(opening);
+	return error;
+}
+
 void opening_end(struct opening *opening)
 {
 	resolver_destroy(opening->resolver);
+	kallsyms_ahead_destroy(opening->ahead);
 	debug_server_destroy(opening->debug_server);
 	session_close(opening->session);
 	free(opening->cpu_bits);
@@ -219,7 +334,7 @@ struct stitcher *opening_stitcher(const struct opening *opening)
 	struct stitcher *stitcher = stitcher_create(opening->session, &why);
 
 	if (!stitcher)
-		log_warning("--stitch-lbr does nothing: %s.", why);
+		log_warning("--stitch-lbr has no effect: %s.", why);
 	return stitcher;
 }
 
@@ -230,11 +345,11 @@ void opening_warn(const struct opening *opening)
 	if (text.len)
 		log_warning("%s", strbuf_str(&text));
 	strbuf_clear(&text);
-	session_trouble_text(opening->session, &text);
+	session_diagnostics_text(opening->session, &text);
 	if (text.len)
 		log_warning("%s", strbuf_str(&text));
 	strbuf_clear(&text);
-	debug_server_trouble(opening->debug_server, &text);
+	debug_server_diagnostics(opening->debug_server, &text);
 	if (text.len)
 		log_warning("%s", strbuf_str(&text));
 	strbuf_deinit(&text);

@@ -11,47 +11,58 @@
 
 struct opening_options {
 	const struct input_options *input;
+	/* Instead of a recording (capture/live.h); the opening's from now on, also after an error; or NULL. The session forgets what has
+	 * ended. */
+	struct reader *reader;
 	const char *cpus; /* "0-3,7" or NULL */
 	const char *time; /* --time, or NULL */
 	bool streaming;	  /* session_next() will be used */
 	bool unordered;	  /* … and gives the order of the file */
-	const char *confined; /* the command's name: it writes to standard output and `output` only, and enters the sandbox. NULL: it stays outside */
+	/* The command's name: it writes to standard output and `output` only, and enters the sandbox. NULL: it stays outside. */
+	const char *confined;
+	bool remembers;	      /* … doesn't: for folds, which keep pointers into the machine */
+	const char *recorder; /* see struct reader_options */
 	const char *output;   /* of a confined command: the file that it writes, without a pager then; NULL or - = none */
 };
 
 struct opening {
 	struct session *session;
 	struct resolver *resolver;
-	uint64_t *cpu_bits; /* the filter's, or NULL */
+	struct kallsyms_ahead *ahead; /* or NULL */
+	uint64_t *cpu_bits;	      /* the filter's, or NULL */
 	size_t cpu_words;
-	char *buildid_dir;  /* of the configuration, or NULL */
+	char *buildid_dir; /* of the configuration, or NULL */
 	struct progress progress;
 	struct progress fetching; /* of a debug file, and what is shown with it */
 	char fetching_name[200], fetching_title[40];
 	struct debug_server *debug_server; /* or NULL */
 };
 
-/* Opens the recording and shows progress while its first pass runs. `opening` must stay where it is: tracepoints that print kernel addresses ask it for
- * names. All zero is an opening that opening_end() accepts. */
+/* Opens the recording and shows progress while its first pass runs. `opening` must stay where it is: tracepoints that print kernel
+ * addresses ask it for names. All zero is an opening that opening_end() accepts. */
 struct error *opening_begin(struct opening *opening, const struct opening_options *options);
 void opening_end(struct opening *opening);
-/* Gives up what reading doesn't need (kernel/sandbox.h): for commands that open the recording by themselves; opening_begin() does it for the others.
- * `pager`: the name of the command whose output is paged, or NULL. `output`: as above. */
-void opening_confine(const struct input_options *input, const char *output, const char *pager);
+/* Gives up what reading doesn't need (kernel/sandbox.h): for commands that open the recording by themselves; opening_begin() does it for
+ * the others. `pager`: the name of the command whose output is paged, or NULL. `output`: as above. */
+void opening_sandbox(const struct input_options *input, const char *output, const char *pager);
+/* The same for a command whose output is the build-id cache in the folder `cache`, which is made. `network`: debug servers are asked. */
+void opening_sandbox_with_cache(const char *cache, bool network);
 /* --stitch-lbr: NULL, with a warning, when the recording gives nothing to stitch. Freed by the caller. */
 struct stitcher *opening_stitcher(const struct opening *opening);
 /* Warns of what was lost, and of what is wrong with the recording: what every command says at its end. */
 void opening_warn(const struct opening *opening);
 
 /* --no-sandbox of commands that are confined. */
-#define OPTION_SANDBOX(type, field) \
-	OPTION_FLAG(0, "sandbox", type, field, \
-		    "read the recording without the right to write files, to start programs or to reach the network (default; --no-sandbox: with all rights)")
+#define OPTION_SANDBOX(type, field)                                                                                                \
+	OPTION_FLAG(0, "sandbox", type, field,                                                                                     \
+		    "give up the rights to write files, start programs and use the network while reading the recording (default; " \
+		    "--no-sandbox: keep them)")
 
 /* --inline of commands that show stacks; `field` is an enum stack_inlines, which is to be STACK_INLINES_ALL at first. */
 option_parse_fn option_inline;
-#define OPTION_INLINE(type, field)                                                                                                              \
-	OPTION_CUSTOM_FLAGS(0, "inline", type, field, "WHICH",                                                                                  \
-			    "a frame for each inlined function, where there is debug information: in all stacks (default), or only in those that " \
-			    "were unwound from copies of the stack (unwound), as the kernel's perf does it",                                    \
-			    option_inline, OPTION_OPTIONAL_ARGUMENT)
+#define OPTION_INLINE(type, field)                                                                                                  \
+	OPTION_CUSTOM_FLAGS(                                                                                                        \
+		0, "inline", type, field, "WHICH",                                                                                  \
+		"show inlined functions as frames, from debug information: in all stacks (default), or only in those unwound from " \
+		"stack copies (unwound), as the kernel's perf does it",                                                             \
+		option_inline, OPTION_OPTIONAL_ARGUMENT)

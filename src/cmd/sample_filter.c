@@ -1,5 +1,5 @@
-/* Reading the expressions of sample filters (sample_filter.h). Fields, operators and values have the names of the kernel's perf, as its manual lists them;
- * the numbers behind are those of linux/perf_event.h (union perf_mem_data_src). */
+/* Reading the expressions of sample filters (sample_filter.h). Fields, operators and values have the names of the kernel's perf, as its
+ * manual lists them; the numbers behind are those of linux/perf_event.h (union perf_mem_data_src). */
 #include "cmd/sample_filter.h"
 
 #include "base/cleanup.h"
@@ -30,9 +30,14 @@ static const struct named_value levels[] = {{"l1", PERF_MEM_LVLNUM_L1},
 					    {"ram", PERF_MEM_LVLNUM_RAM},
 					    {"pmem", PERF_MEM_LVLNUM_PMEM},
 					    {NULL, 0}};
-static const struct named_value snoops[] = {{"na", PERF_MEM_SNOOP_NA},	   {"none", PERF_MEM_SNOOP_NONE}, {"hit", PERF_MEM_SNOOP_HIT},
-					    {"miss", PERF_MEM_SNOOP_MISS}, {"hitm", PERF_MEM_SNOOP_HITM}, {"fwd", 1 << 5},
-					    {"peer", 2 << 5},		   {NULL, 0}};
+static const struct named_value snoops[] = {{"na", PERF_MEM_SNOOP_NA},
+					    {"none", PERF_MEM_SNOOP_NONE},
+					    {"hit", PERF_MEM_SNOOP_HIT},
+					    {"miss", PERF_MEM_SNOOP_MISS},
+					    {"hitm", PERF_MEM_SNOOP_HITM},
+					    {"fwd", 1 << 5},
+					    {"peer", 2 << 5},
+					    {NULL, 0}};
 static const struct named_value remotes[] = {{"remote", PERF_MEM_REMOTE_REMOTE}, {NULL, 0}};
 static const struct named_value locks[] = {{"na", PERF_MEM_LOCK_NA}, {"locked", PERF_MEM_LOCK_LOCKED}, {NULL, 0}};
 static const struct named_value tlbs[] = {{"na", PERF_MEM_TLB_NA},
@@ -45,23 +50,24 @@ static const struct named_value tlbs[] = {{"na", PERF_MEM_TLB_NA},
 					  {"walk", PERF_MEM_TLB_WK},
 					  {"fault", PERF_MEM_TLB_OS},
 					  {NULL, 0}};
-static const struct named_value blocks[] = {{"na", PERF_MEM_BLK_NA}, {"by_data", PERF_MEM_BLK_DATA}, {"by_addr", PERF_MEM_BLK_ADDR}, {NULL, 0}};
+static const struct named_value blocks[] = {
+	{"na", PERF_MEM_BLK_NA}, {"by_data", PERF_MEM_BLK_DATA}, {"by_addr", PERF_MEM_BLK_ADDR}, {NULL, 0}};
 static const struct named_value hops[] = {{"hops0", 1}, {"hops1", 2}, {"hops2", 3}, {"hops3", 4}, {NULL, 0}};
 
 struct field {
 	const char *name;
 	enum sample_filter_field field;
 	unsigned int shift;
-	uint64_t mask;	  /* 0 = all bits */
-	uint64_t needs;	  /* one of these sample bits; 0 = samples of record have it */
+	uint64_t mask;	    /* 0 = all bits */
+	uint64_t needs;	    /* one of these sample bits; 0 = samples of record have it */
 	const char *option; /* that adds them */
 	const struct named_value *values;
 };
 
 #define WEIGHTS (PERF_SAMPLE_WEIGHT | PERF_SAMPLE_WEIGHT_STRUCT)
-#define MEMORY(name, shift, mask, values)                                                                          \
-	{                                                                                                          \
-		name, SAMPLE_FILTER_DATA_SOURCE, shift, mask, PERF_SAMPLE_DATA_SRC, "-d", values                   \
+#define MEMORY(name, shift, mask, values)                                                        \
+	{                                                                                        \
+		name, SAMPLE_FILTER_DATA_SOURCE, shift, mask, PERF_SAMPLE_DATA_SRC, "-d", values \
 	}
 
 static const struct field fields[] = {
@@ -101,9 +107,10 @@ enum { FIELDS = sizeof(fields) / sizeof(fields[0]) };
 static const struct {
 	const char *text;
 	enum sample_filter_operator operator_;
-} operators[] = { /* the longer ones first */
-	{"==", SAMPLE_FILTER_EQUAL}, {"!=", SAMPLE_FILTER_UNEQUAL}, {">=", SAMPLE_FILTER_GREATER_EQUAL}, {"<=", SAMPLE_FILTER_LESS_EQUAL},
-	{">", SAMPLE_FILTER_GREATER}, {"<", SAMPLE_FILTER_LESS}, {"&", SAMPLE_FILTER_BITS},
+} operators[] = {
+	/* the longer ones first */
+	{"==", SAMPLE_FILTER_EQUAL},  {"!=", SAMPLE_FILTER_UNEQUAL}, {">=", SAMPLE_FILTER_GREATER_EQUAL}, {"<=", SAMPLE_FILTER_LESS_EQUAL},
+	{">", SAMPLE_FILTER_GREATER}, {"<", SAMPLE_FILTER_LESS},     {"&", SAMPLE_FILTER_BITS},
 };
 
 static const char *skip_space(const char *at)
@@ -130,8 +137,9 @@ static struct error *unknown_field(const char *name)
 		strbuf_printf(&known, "%s%s", i ? ", " : "", fields[i].name);
 	}
 	const char *near = *name ? str_nearest(name, names, FIELDS) : NULL;
-	struct error *error = near ? error_new_kind(ERROR_USAGE, "--filter: samples have no field '%s'; did you mean '%s'?", name, near)
-				   : error_new_kind(ERROR_USAGE, "--filter: samples have no field '%s'; known are %s", name, strbuf_str(&known));
+	struct error *error =
+		near ? error_new_kind(ERROR_USAGE, "--filter: samples have no field '%s'; did you mean '%s'?", name, near)
+		     : error_new_kind(ERROR_USAGE, "--filter: samples have no field '%s'; the fields are %s", name, strbuf_str(&known));
 	strbuf_deinit(&known);
 	return error;
 }
@@ -151,8 +159,8 @@ static struct error *take_value(const char **at, const struct field *field, uint
 	}
 	struct error *error = NULL;
 	if (!number_parse_u64(word, ret))
-		error = error_new_kind(ERROR_USAGE, "--filter: invalid value '%s' for %s; possible: a number%s", *word ? word : *at, field->name,
-				       strbuf_str(&known));
+		error = error_new_kind(ERROR_USAGE, "--filter: invalid value '%s' for %s; expected a number%s", *word ? word : *at,
+				       field->name, strbuf_str(&known));
 	strbuf_deinit(&known);
 	return error;
 }
@@ -172,10 +180,12 @@ static struct error *take_term(const char **at, struct sample_filter_term *ret)
 	while (i < sizeof(operators) / sizeof(operators[0]) && !str_starts_with(*at, operators[i].text))
 		i++;
 	if (i == sizeof(operators) / sizeof(operators[0]))
-		return error_new_kind(ERROR_USAGE, "--filter: behind '%s' belongs one of == != > >= < <= &", name);
+		return error_new_kind(ERROR_USAGE, "--filter: '%s' must be followed by one of == != > >= < <= &", name);
 	*at += strlen(operators[i].text);
-	*ret = (struct sample_filter_term){
-		.field = field->field, .operator_ = operators[i].operator_, .shift = field->shift, .mask = field->mask ? field->mask : UINT64_MAX};
+	*ret = (struct sample_filter_term){.field = field->field,
+					   .operator_ = operators[i].operator_,
+					   .shift = field->shift,
+					   .mask = field->mask ? field->mask : UINT64_MAX};
 	return take_value(at, field, &ret->value);
 }
 
@@ -196,7 +206,8 @@ struct error *sample_filter_parse(const char *text, struct sample_filter_config 
 			return NULL;
 		term->or_next = str_starts_with(at, "||");
 		if (!term->or_next && *at != ',')
-			return error_new_kind(ERROR_USAGE, "--filter: unexpected '%s'; conditions are joined by ',' (and) and '||' (or)", at);
+			return error_new_kind(ERROR_USAGE, "--filter: unexpected '%s'; conditions are joined by ',' (and) and '||' (or)",
+					      at);
 		at += term->or_next ? 2 : 1;
 	}
 }
@@ -204,7 +215,8 @@ struct error *sample_filter_parse(const char *text, struct sample_filter_config 
 static const struct field *field_of(const struct sample_filter_term *term)
 {
 	for (size_t i = 0; i < FIELDS; i++)
-		if (fields[i].field == term->field && fields[i].shift == term->shift && (fields[i].mask ? fields[i].mask : UINT64_MAX) == term->mask)
+		if (fields[i].field == term->field && fields[i].shift == term->shift &&
+		    (fields[i].mask ? fields[i].mask : UINT64_MAX) == term->mask)
 			return &fields[i];
 	return &fields[0];
 }

@@ -1,6 +1,6 @@
 /* perf version: the version, and with --build-options what this build was made with. */
-#include "app/command.h"
 #include "app/build_features.h"
+#include "app/command.h"
 
 #include <stdio.h>
 
@@ -9,7 +9,7 @@ struct version_options {
 };
 
 static const struct option version_options[] = {
-	OPTION_FLAG(0, "build-options", struct version_options, build_options, "also what this build contains"),
+	OPTION_FLAG(0, "build-options", struct version_options, build_options, "also show which features are built in"),
 	OPTION_END,
 };
 

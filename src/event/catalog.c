@@ -69,9 +69,9 @@ struct error *event_catalog_choose_cores(struct event_catalog *catalog, const ch
 	}
 	struct error *error = NULL;
 	if (!count)
-		error = error_new_kind(ERROR_USAGE, "--cputype: all cores of this machine are of one kind");
+		error = error_new_kind(ERROR_USAGE, "--cputype: all cores of this machine have the same type");
 	else if (!catalog->chosen_cores)
-		error = error_new_kind(ERROR_USAGE, "--cputype: no kind of cores is called '%s'; there are: %s", kind, strbuf_str(&names));
+		error = error_new_kind(ERROR_USAGE, "--cputype: unknown core type '%s'; the types are: %s", kind, strbuf_str(&names));
 	strbuf_deinit(&names);
 	return error;
 }

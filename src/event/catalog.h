@@ -3,7 +3,7 @@
 
 #include "base/error.h"
 #include "kernel/pmu_sysfs.h"
-#include "kernel/tracefs.h"
+#include "kernel/tracing/tracefs.h"
 
 struct event_catalog;
 

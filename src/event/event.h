@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct tracepoint; /* event/tracepoint.h */
+struct tracepoint; /* event/tracepoint/tracepoint.h */
 
 /* Answers to a yes-or-no term that may not be there. */
 enum event_choice { EVENT_UNSET, EVENT_NO, EVENT_YES };
@@ -44,7 +44,8 @@ struct event {
 	enum event_tool tool;	  /* counted by the tool itself, not by the kernel */
 	bool precise_max;	  /* :P, and the default: as precise as the hardware can */
 	bool everywhere;	  /* it listens to side-band on all CPUs of a recording, those that aren't measured as well */
-	bool stack_grows;	  /* the size of stack copies is found while recording: session/stack_sizes.h */
+	bool stack_grows;	  /* the size of stack copies is found while recording: capture/stack_sizes.h */
+	bool stack_unwound;	  /* stack copies become call chains while recording: capture/stack_chains.h */
 	bool weak_group;	  /* :W */
 	bool sample_read;	  /* :S */
 	bool bpf_counter;	  /* :b */
@@ -54,7 +55,7 @@ struct event {
 	/* The terms between slashes. They win over a command's options: event_apply_terms() in event/defaults.h. */
 	bool period_given;	 /* period= or freq=, already in attr: -c and -F do not touch it */
 	bool callgraph_given;	 /* call-graph= */
-	const char *callgraph;	 /* its value: "fp", "dwarf", "lbr", "no" */
+	const char *callgraph;	 /* its value: "auto", "fp", "dwarf", "lbr", "no" */
 	uint32_t stack_size;	 /* stack-size=, bytes; 0 = none */
 	uint32_t max_stack;	 /* max-stack=, frames; 0 = none */
 	const char *branch_type; /* branch_type=, or NULL */
@@ -66,12 +67,12 @@ struct event {
 	uint32_t aux_sample_size; /* bytes; 0 = none */
 	uint64_t max_events;	  /* nr=; 0 = no limit */
 
-	const char *unit;      /* of counts, "" = none */
-	double scale;	       /* 1 = none */
-	bool per_package;      /* counts for a whole package: one CPU of it is enough */
-	bool snapshot;	       /* the value is a level, not a count that grows */
-	const char *metric_id; /* metric-id=, or NULL */
-	const char *cgroup;    /* -G, or NULL */
+	const char *unit;	   /* of counts, "" = none */
+	double scale;		   /* 1 = none */
+	bool per_package;	   /* counts for a whole package: one CPU of it is enough */
+	bool snapshot;		   /* the value is a level, not a count that grows */
+	const char *metric_id;	   /* metric-id=, or NULL */
+	const char *cgroup;	   /* -G, or NULL */
 	const char *sample_filter; /* --filter of record for other events than tracepoints (cmd/sample_filter.h), or NULL */
 };
 

@@ -1,10 +1,10 @@
-/* Checking a filter: a recursive descent over the kernel's grammar (kernel/trace/trace_events_filter.c). Nothing is evaluated here; names of numbers are
- * replaced by them. */
+/* Checking a filter: a recursive descent over the kernel's grammar (kernel/trace/trace_events_filter.c). Nothing is evaluated here; names
+ * of numbers are replaced by them. */
 #include "event/filter.h"
 
 #include "base/cleanup.h"
 #include "base/text.h"
-#include "event/tracepoint_symbols.h"
+#include "event/tracepoint/tracepoint_symbols.h"
 
 #include <ctype.h>
 #include <string.h>
@@ -65,8 +65,8 @@ static struct error *unknown_field(const struct checker *checker, const char *at
 		strbuf_printf(&hint, "%s%s (%s)", between, field->name, field->type);
 		between = ", ";
 	}
-	strbuf_add_str(&hint, "; any tracepoint has: common_pid (int), CPU (int), COMM (text)");
-	struct error *error = fail(checker, at, strbuf_str(&hint), "there is no field '%.*s'", (int)len, name);
+	strbuf_add_str(&hint, "; all tracepoints have: common_pid (int), CPU (int), COMM (string)");
+	struct error *error = fail(checker, at, strbuf_str(&hint), "unknown field '%.*s'", (int)len, name);
 	strbuf_deinit(&hint);
 	return error;
 }
@@ -82,7 +82,7 @@ static struct error *check_field(struct checker *checker, bool *ret_text)
 		len++;
 	if (!len)
 		return fail(checker, begin, "a condition, such as: prev_pid == 42 && prev_comm ~ \"ssh*\"",
-			    *begin ? "'%c' where a field is expected" : "a condition is missing", *begin);
+			    *begin ? "expected a field instead of '%c'" : "missing condition", *begin);
 	char *name = mem_strndup(begin, len);
 	const struct tracepoint_field *field = tracepoint_field(checker->tracepoint, name);
 	bool is_number = field != NULL;
@@ -113,14 +113,14 @@ static struct error *check_operator(struct checker *checker, bool text)
 			continue;
 		checker->at += strlen(operators[i]);
 		if (text && i >= 2 && i != 7)
-			return fail(checker, begin, "== or != for the same text, ~ for a pattern", "texts cannot be compared with '%s'",
+			return fail(checker, begin, "== or != for equality, ~ for a pattern", "strings cannot be compared with '%s'",
 				    operators[i]);
 		if (!text && i == 7)
-			return fail(checker, begin, "== != < <= > >= or &", "a number has no pattern");
+			return fail(checker, begin, "== != < <= > >= or &", "numbers cannot be compared with a pattern");
 		return NULL;
 	}
 	return fail(checker, begin, text ? "==, != or ~" : "== != < <= > >= or &",
-		    *begin == '=' ? "'=' does not compare" : "a comparison is missing");
+		    *begin == '=' ? "'=' is not a comparison" : "missing comparison");
 }
 
 static struct error *check_quoted(struct checker *checker)
@@ -128,7 +128,7 @@ static struct error *check_quoted(struct checker *checker)
 	const char *begin = checker->at, *end = strchr(begin + 1, *begin);
 
 	if (!end)
-		return fail(checker, begin, "a second quote", "the quoted text does not end");
+		return fail(checker, begin, "a second quote", "unterminated quoted string");
 	checker->at = end + 1;
 	return NULL;
 }
@@ -142,7 +142,7 @@ static struct error *no_number(const struct checker *checker, const char *at)
 	strbuf_printf(&hint, checker->field ? "a number: the field is of type %s" : "a number", checker->field ? checker->field->type : "");
 	if (names.len)
 		strbuf_printf(&hint, "; or one of: %s", strbuf_str(&names));
-	struct error *error = fail(checker, at, strbuf_str(&hint), "this is no number");
+	struct error *error = fail(checker, at, strbuf_str(&hint), "invalid number");
 	strbuf_deinit(&names);
 	strbuf_deinit(&hint);
 	return error;
@@ -178,11 +178,11 @@ static struct error *check_value(struct checker *checker, bool text)
 	if (str_starts_with(begin, "CPUS{")) {
 		const char *end = strchr(begin, '}');
 		checker->at = end ? end + 1 : begin;
-		return end ? NULL : fail(checker, begin, "CPUS{0-3,7}", "the list of CPUs does not end");
+		return end ? NULL : fail(checker, begin, "CPUS{0-3,7}", "unterminated list of CPUs");
 	}
 	if (text)
 		return fail(checker, begin, "quotes, as in \"name\"",
-			    *begin ? "a text needs quotes around it" : "the text to compare with is missing");
+			    *begin ? "a string must be quoted" : "missing string to compare with");
 	if (checker->function && (isalpha((unsigned char)*begin) || *begin == '_')) {
 		while (isalnum((unsigned char)*checker->at) || *checker->at == '_' || *checker->at == '.')
 			checker->at++;
@@ -196,7 +196,7 @@ static struct error *check_value(struct checker *checker, bool text)
 	const char *digits = begin + (*begin == '-');
 	size_t len = strspn(digits, "0123456789abcdefxABCDEFX");
 	if (!isdigit((unsigned char)*digits) || isalnum((unsigned char)digits[len]) || digits[len] == '_')
-		return *begin ? no_number(checker, begin) : fail(checker, begin, "a number", "the number to compare with is missing");
+		return *begin ? no_number(checker, begin) : fail(checker, begin, "a number", "missing number to compare with");
 	checker->at = digits + len;
 	return NULL;
 }
@@ -218,7 +218,7 @@ static struct error *check_term(struct checker *checker)
 		const char *open = checker->at++;
 		error = check_condition(checker);
 		if (!error && *checker->at != ')')
-			error = fail(checker, open, "this one", "a parenthesis is not closed");
+			error = fail(checker, open, "this one", "missing closing parenthesis");
 		checker->at += !error;
 	} else {
 		error = check_field(checker, &text);
@@ -258,8 +258,7 @@ struct error *filter_check(const struct tracepoint *tracepoint, const char *kern
 	else
 		checker.at++;
 	if (!error && *checker.at)
-		error = fail(&checker, checker.at, "&& or || and another condition, or the end", "'%c' is not understood here",
-			     *checker.at);
+		error = fail(&checker, checker.at, "&& or || and another condition, or the end", "unexpected '%c'", *checker.at);
 	if (!error)
 		strbuf_add_str(ret, checker.copied);
 	return error;

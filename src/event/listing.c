@@ -6,7 +6,7 @@
 #include "base/strbuf.h"
 #include "base/text.h"
 #include "event/builtin.h"
-#include "event/tracepoint.h"
+#include "event/tracepoint/tracepoint.h"
 #include "event/vendor.h"
 #include "kernel/measure.h"
 
@@ -317,9 +317,9 @@ static void add_vendor(void *context, const struct vendor_event *event)
 static void add_raw(struct listing *listing, struct event_catalog *catalog)
 {
 	listing_add_entry(listing, LISTING_RAW, "rNNN", "Raw hardware event descriptor")->long_description =
-		"NNN: what the processor's manual says the control register of a counter is to hold, in hexadecimal";
+		"NNN: hexadecimal value of the counter's control register, from the processor's manual";
 	listing_add_entry(listing, LISTING_RAW, "cpu/t1=v1[,t2=v2,t3 ...]/modifier", "Raw hardware event descriptor")->long_description =
-		"a PMU and values for its formats; modifier: u k h (user, kernel, hypervisor), p to ppp (precise), ...";
+		"a PMU and values of its format terms; modifiers: u k h (user, kernel, hypervisor), p to ppp (precise), ...";
 	add_pmus(listing, catalog, add_pmu_formats);
 }
 
@@ -349,7 +349,7 @@ void listing_add(struct listing *listing, struct event_catalog *catalog, enum li
 		break;
 	case LISTING_BREAKPOINT:
 		listing_add_entry(listing, group, "mem:<addr>[/len][:access]", "Hardware breakpoint")->long_description =
-			"an access to memory: an address, 1 to 8 bytes, and which accesses count: r, w, x or several";
+			"a hardware breakpoint: an address, a length of 1 to 8 bytes, and the types of access: r, w, x or several";
 		vec_last(&listing->entries)->unit = "breakpoint";
 		break;
 	case LISTING_TRACEPOINT:

@@ -1,5 +1,5 @@
-/* Letters are only there for what isn't as by default. What the default is depends on them: an event that names user or kernel, or is precise, leaves guests
- * out. */
+/* Letters are only there for what isn't as by default. What the default is depends on them: an event that names user or kernel, or is
+ * precise, leaves guests out. */
 #include "event/modifiers.h"
 
 void event_add_modifiers(const struct event_attr *attr, struct strbuf *out)

@@ -175,7 +175,9 @@ static struct error *check_name(const char *kind, const char *name)
 {
 	if (probe_name_is_valid(name))
 		return NULL;
-	return error_new_kind(ERROR_USAGE, "'%s' can't be the name of %s: letters, digits and _, not beginning with a digit, at most %d",
+	return error_new_kind(ERROR_USAGE,
+			      "'%s' is not a valid name for %s: use letters, digits and _, not beginning with a digit, at "
+			      "most %d characters",
 			      name, kind, NAME_LONGEST);
 }
 
@@ -204,7 +206,7 @@ static struct error *read_event(struct probe_spec *spec, const struct word *word
 static struct error *read_return(struct probe_spec *spec, const char *text)
 {
 	if (strcmp(text, "return"))
-		return error_new_kind(ERROR_USAGE, "'%%%s': behind %% there can only be return", text);
+		return error_new_kind(ERROR_USAGE, "'%%%s': only 'return' can follow the %%", text);
 	spec->is_return = true;
 	return NULL;
 }
@@ -223,9 +225,9 @@ static struct error *read_rest(struct probe_spec *spec, const struct word *word,
 		else if (kind == ';')
 			spec->pattern = text;
 		else if (kind == ':' && !(spec->has_line = number_parse_u32(text, &spec->line)))
-			error = error_new_kind(ERROR_USAGE, "'%s' is no number of a line", text);
+			error = error_new_kind(ERROR_USAGE, "invalid line number '%s'", text);
 		else if (kind == '+' && !number_parse_u64(text, &spec->offset))
-			error = error_new_kind(ERROR_USAGE, "'%s' is no offset in bytes", text);
+			error = error_new_kind(ERROR_USAGE, "invalid offset '%s': expected a number of bytes", text);
 		else if (kind == '%')
 			error = read_return(spec, text);
 		if (error)
@@ -238,11 +240,11 @@ static struct error *read_rest(struct probe_spec *spec, const struct word *word,
 static struct error *check_place(const struct probe_spec *spec)
 {
 	if (spec->has_line + (spec->pattern != NULL) + (spec->offset && !spec->is_address) > 1)
-		return error_new_kind(ERROR_USAGE, "only one of an offset, a line and a pattern says where the probe goes");
+		return error_new_kind(ERROR_USAGE, "an offset, a line and a pattern cannot be combined");
 	if (spec->is_return && (spec->has_line || spec->pattern || (spec->offset && !spec->is_address)))
-		return error_new_kind(ERROR_USAGE, "a probe at the return of a function has no offset, line or pattern");
+		return error_new_kind(ERROR_USAGE, "%%return cannot be combined with an offset, line or pattern");
 	if (spec->is_return && !spec->function && !spec->is_address)
-		return error_new_kind(ERROR_USAGE, "%%return needs the name of a function");
+		return error_new_kind(ERROR_USAGE, "%%return requires a function name");
 	return NULL;
 }
 
@@ -269,12 +271,12 @@ static struct error *read_point(struct probe_spec *spec, const struct word *word
 	if (read_static_tracepoint(spec, word, at))
 		return NULL;
 	if (end == at)
-		return error_new_kind(ERROR_USAGE, "the name of a function or file is missing in '%s'", text);
+		return error_new_kind(ERROR_USAGE, "missing function or file name in '%s'", text);
 	const char *name = part_of(spec, word, at, end);
 	bool of_file = end < word->text.len && strchr(":;", text[end]) && strchr(name, '.');
 	if (str_starts_with(name, "0x")) {
 		if (!number_parse_u64(name, &spec->offset))
-			return error_new_kind(ERROR_USAGE, "'%s' is no address", name);
+			return error_new_kind(ERROR_USAGE, "invalid address '%s'", name);
 		spec->is_address = true;
 	} else if (of_file) {
 		spec->file = name;
@@ -307,7 +309,7 @@ static struct error *read_index(const char **at, struct probe_argument *argument
 	struct probe_step step = {0};
 
 	if ((*at)[1 + len] != ']' || !number_parse_s64(number, &step.index))
-		return error_new_kind(ERROR_USAGE, "'%s': an index is a number in brackets", *at);
+		return error_new_kind(ERROR_USAGE, "'%s': an index must be a number in brackets", *at);
 	vec_push(&argument->steps, step);
 	*at += len + 2;
 	return NULL;
@@ -330,11 +332,11 @@ static struct error *read_variable(struct probe_spec *spec, const char *at, stru
 		}
 		struct probe_step step = {.arrow = str_starts_with(at, "->")};
 		if (!step.arrow && *at != '.')
-			return error_new_kind(ERROR_USAGE, "'%s': .member, ->member or [index] was expected at '%s'", whole, at);
+			return error_new_kind(ERROR_USAGE, "'%s': expected .member, ->member or [index] at '%s'", whole, at);
 		at += step.arrow ? 2 : 1;
 		len = name_length(at);
 		if (!len)
-			return error_new_kind(ERROR_USAGE, "'%s': the name of a member is missing at its end or before '%s'", whole, at);
+			return error_new_kind(ERROR_USAGE, "'%s': missing member name at the end or before '%s'", whole, at);
 		step.member = arena_strndup(&spec->arena, at, len);
 		vec_push(&argument->steps, step);
 		at += len;
@@ -374,8 +376,8 @@ static struct error *read_argument(struct probe_spec *spec, const char *word)
 	if (argument.cast && !probe_cast_is_known(argument.cast))
 		return error_new_kind(
 			ERROR_USAGE,
-			"'%s': the kernel's probes have no type '%s', but u8 … u64, s8 … s64, x8 … x64, string, ustring, symbol, "
-			"symstr, char and bWIDTH@BIT/SIZE",
+			"'%s': unknown type '%s'; the types are u8 … u64, s8 … s64, x8 … x64, string, ustring, symbol, symstr, char "
+			"and bWIDTH@BIT/SIZE",
 			argument.text, argument.cast);
 	if (!strcmp(argument.value, "$vars"))
 		argument.kind = PROBE_ARGUMENT_VARS;
@@ -402,12 +404,11 @@ static struct error *check_arguments(const struct probe_spec *spec)
 	for (size_t i = 0; i < spec->arguments.len; i++) {
 		const struct probe_argument *argument = &spec->arguments.data[i];
 		if (spec->is_return && argument->kind != PROBE_ARGUMENT_KERNEL)
-			return error_new_kind(
-				ERROR_USAGE,
-				"'%s': variables are gone when a function returns; only $retval, registers and memory can be had there",
-				argument->text);
+			return error_new_kind(ERROR_USAGE,
+					      "'%s': variables are not available when a function returns; use $retval, registers or memory",
+					      argument->text);
 		if (!spec->is_return && strstr(argument->value, "$retval"))
-			return error_new_kind(ERROR_USAGE, "'%s' is there only when a function returns: FUNCTION%%return", argument->text);
+			return error_new_kind(ERROR_USAGE, "'%s' is available only with FUNCTION%%return", argument->text);
 	}
 	return NULL;
 }
@@ -440,7 +441,7 @@ static struct error *parse(const char *text, bool only_place, struct probe_spec 
 		error = read_point(spec, &word, at);
 	word_deinit(&word);
 	if (!error && only_place && *rest)
-		return error_new_kind(ERROR_USAGE, "'%s' is too much: only the place is wanted here", rest);
+		return error_new_kind(ERROR_USAGE, "unexpected '%s': only a place can be given here", rest);
 	while (!error && *rest) {
 		const char *end = word_end(rest);
 		error = read_argument(spec, arena_strndup(&spec->arena, rest, (size_t)(end - rest)));
@@ -500,11 +501,11 @@ static struct error *read_lines(const char *text, const char *range, struct prob
 
 	lines->last = UINT32_MAX;
 	if (!number_parse_u32(first, &lines->first))
-		return error_new_kind(ERROR_USAGE, "'%s': a number of a line was expected behind the colon", text);
+		return error_new_kind(ERROR_USAGE, "'%s': expected a line number after the colon", text);
 	if (!range[len])
 		return NULL;
 	if ((range[len] != '-' && range[len] != '+') || !number_parse_u32(range + len + 1, &number))
-		return error_new_kind(ERROR_USAGE, "'%s': lines are FIRST-LAST or FIRST+COUNT", text);
+		return error_new_kind(ERROR_USAGE, "'%s': expected lines as FIRST-LAST or FIRST+COUNT", text);
 	lines->last = range[len] == '-' ? number : number > UINT32_MAX - lines->first ? UINT32_MAX : lines->first + number - (number > 0);
 	if (lines->last < lines->first)
 		return error_new_kind(ERROR_USAGE, "'%s': the last line is before the first", text);
@@ -537,7 +538,7 @@ struct error *probe_lines_parse(const char *text, struct probe_lines *ret)
 		ret->function = name;
 	}
 	if (!error && (!*name || (at && !at[1])))
-		error = error_new_kind(ERROR_USAGE, "'%s': the name of a function or file is missing", text);
+		error = error_new_kind(ERROR_USAGE, "'%s': missing function or file name", text);
 	if (error)
 		arena_deinit(&ret->arena);
 	return error;

@@ -108,7 +108,7 @@ static struct error *unknown(const char *name, int status)
 	if (nearest && strcmp(nearest, upper))
 		error = error_new_kind(ERROR_USAGE, "--pfm-events: '%s': %s; did you mean '%s'?", name, pfm_strerror(status), nearest);
 	else
-		error = error_new_kind(ERROR_USAGE, "--pfm-events: '%s': %s; perf list pfm shows this processor's events", name,
+		error = error_new_kind(ERROR_USAGE, "--pfm-events: '%s': %s; 'perf list pfm' lists the events of this processor", name,
 				       pfm_strerror(status));
 	vec_deinit(&names.list);
 	arena_deinit(&names.arena);
@@ -165,7 +165,7 @@ static struct error *add_event(struct event_list *list, struct event_catalog *ca
 static struct error *end_group(struct event_list *list, size_t first)
 {
 	if (first == list->events.len)
-		return error_new_kind(ERROR_USAGE, "--pfm-events: a group without events");
+		return error_new_kind(ERROR_USAGE, "--pfm-events: empty group");
 	for (size_t i = first; i < list->events.len; i++) {
 		list->events.data[i]->leader = (unsigned int)first;
 		list->events.data[i]->members = i == first ? (unsigned int)(list->events.len - first) : 0;
@@ -193,11 +193,11 @@ static struct error *parse(struct event_list *list, struct event_catalog *catalo
 			group = none;
 			text++;
 		} else {
-			return error_new_kind(ERROR_USAGE, "--pfm-events: '%c' is not understood here: %s", *text, text);
+			return error_new_kind(ERROR_USAGE, "--pfm-events: unexpected '%c' in '%s'", *text, text);
 		}
 	}
 	if (!error && group != none)
-		error = error_new_kind(ERROR_USAGE, "--pfm-events: a group isn't closed: '}' is missing");
+		error = error_new_kind(ERROR_USAGE, "--pfm-events: missing '}' at the end of a group");
 	return error;
 }
 
@@ -206,10 +206,10 @@ struct error *vendor_parse(struct event_list *list, struct event_catalog *catalo
 	size_t before = list->events.len;
 
 	if (!vendor_is_available())
-		return error_new_kind(ERROR_UNSUPPORTED, "--pfm-events: libpfm4 doesn't know this processor");
+		return error_new_kind(ERROR_UNSUPPORTED, "--pfm-events: libpfm4 does not support this processor");
 	struct error *error = parse(list, catalog, text);
 	if (!error && list->events.len == before)
-		error = error_new_kind(ERROR_USAGE, "--pfm-events: no event is named");
+		error = error_new_kind(ERROR_USAGE, "--pfm-events: missing event");
 	if (error)
 		list->events.len = before;
 	return error;

@@ -79,7 +79,7 @@ struct error *cgroups_find_below(const char *path, const char *pattern, struct c
 	if (status) {
 		char reason[128];
 		regerror(status, &compiled, reason, sizeof(reason));
-		return error_new_kind(ERROR_USAGE, "'%s' is no regular expression: %s", pattern, reason);
+		return error_new_kind(ERROR_USAGE, "'%s' is not a regular expression: %s", pattern, reason);
 	}
 	walk(path, strlen(path), &compiled, ret);
 	if (ret->names.len)

@@ -24,8 +24,8 @@ struct counter_target {
 bool counter_target_measures(const struct counter_target *target, int cpu);
 
 struct counter {
-	int *fds;      /* by cpu × thread_count + thread; -1 = not there (the thread had ended, the PMU isn't on that CPU, the CPU isn't measured) */
-	uint64_t *ids; /* the same; 0 where fds is -1, and without PERF_FORMAT_ID */
+	int *fds; /* by cpu × thread_count + thread; -1 = not there (the thread had ended, the PMU isn't on that CPU, the CPU isn't measured) */
+	uint64_t *ids;			/* the same; 0 where fds is -1, and without PERF_FORMAT_ID */
 	size_t cpu_count, thread_count; /* 0 = not opened */
 };
 

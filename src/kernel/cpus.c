@@ -76,7 +76,7 @@ struct error *cpus_parse(const char *text, int **ret, size_t *ret_count)
 	struct error *error = NULL;
 
 	if (!number_parse_list(text, &list, &count) || !count)
-		return error_new_kind(ERROR_USAGE, "'%s' is no list of CPUs (such as 0-3,7)", text);
+		return error_new_kind(ERROR_USAGE, "invalid list of CPUs '%s': expected a list such as 0-3,7", text);
 	cpus_online(&online, &online_count);
 	for (size_t i = 0; i < count && !error; i++)
 		if (!list_has(online, online_count, list[i]))

@@ -1,7 +1,7 @@
 /* Reading the kernel's limits, and raising the one that is ours to raise. */
 #include "kernel/limits.h"
 
-#include "kernel/confinement.h"
+#include "kernel/container.h"
 #include "kernel/proc.h"
 
 #include <linux/capability.h>
@@ -52,7 +52,7 @@ static bool has_capability(int number)
 /* perfmon_capable(), bpf_capable(): capabilities of a user namespace don't count. */
 static bool has_capability_here(int number)
 {
-	return (has_capability(number) || has_capability(CAP_SYS_ADMIN)) && !confinement_has_namespace("user");
+	return (has_capability(number) || has_capability(CAP_SYS_ADMIN)) && !container_has_namespace("user");
 }
 
 bool limits_has_perfmon(void)

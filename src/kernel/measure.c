@@ -1,6 +1,7 @@
 /* Counting and sampling the calling thread. Rings are read once, at the end: what is done is small enough to fit. */
 #include "kernel/measure.h"
 
+#include "base/clock.h"
 #include "kernel/perf_open.h"
 #include "kernel/ring.h"
 
@@ -110,19 +111,11 @@ void measure_call_getppid(void *context)
 		syscall(SYS_getppid);
 }
 
-static uint64_t thread_time_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
-
 void measure_spin(void *context)
 {
-	uint64_t end = thread_time_ns() + *(uint64_t *)context;
+	uint64_t end = clock_now_ns(CLOCK_THREAD_CPUTIME_ID) + *(uint64_t *)context;
 
-	while (thread_time_ns() < end)
+	while (clock_now_ns(CLOCK_THREAD_CPUTIME_ID) < end)
 		for (volatile int i = 0; i < 1000; i++)
 			;
 }

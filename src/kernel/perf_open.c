@@ -1,6 +1,6 @@
 /* Opening counters with step-by-step fallback. The kernel says EINVAL to anything it doesn't know, so the only way to find out what it was
  * is to ask again with less; each step takes away one thing, the youngest first, and only if the attribute has it. What isn't done here:
- * falling back to another event (session/sampling.c), and explaining refusals (refusal.c). */
+ * falling back to another event (capture/sampling.c), and explaining refusals (refusal.c). */
 #include "kernel/perf_open.h"
 
 #include <errno.h>

@@ -21,8 +21,8 @@ void poller_close(struct poller *poller);
 void poller_watch(struct poller *poller, int fd, uint32_t events, uint64_t tag);
 void poller_unwatch(struct poller *poller, int fd);
 
-/* The signals of a list that ends with 0, but not SIGHUP when whoever started us has set it to be ignored, as nohup(1) does: it would be taken all the
- * same, for signals that are blocked are kept (signal(7)). */
+/* The signals of a list that ends with 0, but not SIGHUP when whoever started us has set it to be ignored, as nohup(1) does: it would be
+ * taken all the same, for signals that are blocked are kept (signal(7)). */
 void poller_signal_set(const int *list, sigset_t *ret);
 /* Blocks these signals (a list as above) until poller_close(), and lets them wake up the poller. SIGPIPE is ignored from now on. */
 void poller_take_signals(struct poller *poller, const int *list, uint64_t tag);

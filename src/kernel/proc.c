@@ -98,7 +98,7 @@ struct error *proc_threads(pid_t pid, struct pid_list *ret)
 	if (status < 0 || !list.len) {
 		vec_deinit(&list);
 		if (status == -ENOENT || status == 0)
-			return error_new("there is no process %d", pid);
+			return error_new("no such process %d", pid);
 		return error_system(-status, "%s", path);
 	}
 	sort_pids(&list);
@@ -131,7 +131,7 @@ struct error *proc_threads_of_user(uid_t uid, struct pid_list *ret)
 	}
 	vec_deinit(&all);
 	if (!error && !ret->len)
-		error = error_new("user %u has no process", (unsigned int)uid);
+		error = error_new("user %u has no processes", (unsigned int)uid);
 	return error;
 }
 
@@ -151,13 +151,13 @@ static struct error *add_pid(const char *word, bool threads, struct pid_list *re
 	uint32_t pid;
 
 	if (!number_parse_u32(word, &pid) || !pid || pid > INT32_MAX)
-		return error_new_kind(ERROR_USAGE, "'%s' is no %s number", word, threads ? "thread" : "process");
+		return error_new_kind(ERROR_USAGE, "invalid id '%s': expected a %s number", word, threads ? "thread" : "process");
 	if (!threads)
 		return proc_threads((pid_t)pid, ret);
 	char path[64];
 	snprintf(path, sizeof(path), "/proc/%u/comm", pid);
 	if (access(path, F_OK) < 0)
-		return error_new("there is no thread %u", pid);
+		return error_new("no such thread %u", pid);
 	vec_push(ret, (pid_t)pid);
 	return NULL;
 }
@@ -192,7 +192,7 @@ struct error *proc_parse_user(const char *text, uid_t *ret)
 		return NULL;
 	}
 	if (!number_parse_u32(text, &number))
-		return error_new("there is no user '%s'", text);
+		return error_new("unknown user '%s'", text);
 	*ret = number;
 	return NULL;
 }

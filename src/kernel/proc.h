@@ -17,7 +17,8 @@ bool proc_read_int(const char *path, int64_t *ret);
  * Returns 0 or -errno. */
 int proc_read_file(int dir, const char *path, struct strbuf *buffer);
 
-/* What the scheduler has noted of one thread, in nanoseconds since it began (Documentation/scheduler/sched-stats.rst, /proc/PID/schedstat). */
+/* What the scheduler has noted of one thread, in nanoseconds since it began (Documentation/scheduler/sched-stats.rst,
+ * /proc/PID/schedstat). */
 struct proc_scheduled {
 	uint64_t ran_ns;
 	uint64_t waited_ns; /* it could have run, but others had the CPU */

@@ -4,11 +4,11 @@
 #include "kernel/refusal.h"
 
 #include "base/strbuf.h"
-#include "kernel/confinement.h"
+#include "kernel/container.h"
+#include "kernel/fix.h"
 #include "kernel/hypervisor.h"
 #include "kernel/limits.h"
 #include "kernel/measure.h"
-#include "kernel/mend.h"
 #include "kernel/perf_open.h"
 
 #include <errno.h>
@@ -48,8 +48,8 @@ static void add_paranoid(struct strbuf *text, const struct refusal *refusal)
 	int level = limits_paranoid(), need = needed_level(refusal);
 
 	strbuf_printf(text, "kernel.perf_event_paranoid is %d, which allows users without CAP_PERFMON %s.\n", level, allowed_at(level));
-	strbuf_add_str(text, "To allow this to everybody until the next boot:  ");
-	mend_paranoid(text, need);
+	strbuf_add_str(text, "To allow this for all users until the next boot:  ");
+	fix_paranoid(text, need);
 	strbuf_add_char(text, '\n');
 	strbuf_add_str(text, "To allow it for this program only:  sudo setcap cap_perfmon,cap_sys_ptrace,cap_syslog+ep \"$(readlink -f "
 			     "\"$(command -v perf)\")\"\n");
@@ -69,31 +69,31 @@ static bool is_only_for_counting(const struct refusal *refusal)
 	return fd >= 0;
 }
 
-static void explain_confinement(struct strbuf *text)
+static void explain_container(struct strbuf *text)
 {
 	strbuf_add_str(text, "not allowed in this container or sandbox: a seccomp filter keeps perf_event_open() from the kernel.\n"
-			     "Start the container with " MEND_CONTAINER);
+			     "Start the container with " FIX_CONTAINER);
 }
 
 static void explain_permission(struct strbuf *text, const struct refusal *refusal)
 {
 	bool capable = limits_has_perfmon();
 
-	if (confinement_probe(CONFINEMENT_PERF_EVENT_OPEN)) {
-		explain_confinement(text);
+	if (container_probe(CONTAINER_PERF_EVENT_OPEN)) {
+		explain_container(text);
 		return;
 	}
 	if (capable && is_only_for_counting(refusal)) {
-		strbuf_add_str(text, "the kernel does not sample this tracepoint, since sampling itself runs into it");
+		strbuf_add_str(text, "the kernel does not sample this tracepoint, because sampling itself triggers it");
 		return;
 	}
 	if (capable) {
-		strbuf_add_str(text, "not allowed although this user has CAP_PERFMON: a security module (SELinux, AppArmor, lockdown) "
-				     "forbids it; see dmesg");
+		strbuf_add_str(text, "not permitted although this user has CAP_PERFMON: a security module (SELinux, AppArmor, "
+				     "lockdown) forbids it; see dmesg");
 		return;
 	}
 	if (refusal->pid > 0 && limits_paranoid() < needed_level(refusal) + 1 && refusal->attr->type != PERF_TYPE_TRACEPOINT) {
-		strbuf_printf(text, "process %d belongs to another user (or may not be traced).\n", refusal->pid);
+		strbuf_printf(text, "process %d belongs to another user, or tracing it is not permitted.\n", refusal->pid);
 		strbuf_add_str(text, "Run perf as that user, with sudo, or give it CAP_PERFMON and CAP_SYS_PTRACE");
 		return;
 	}
@@ -108,7 +108,7 @@ static void explain_no_counter(struct strbuf *text)
 
 	strbuf_add_str(text, "this machine has no hardware counter for it");
 	if (hypervisor)
-		strbuf_printf(text, " (a virtual machine of %s: 'perf doctor pmu' tells more)", hypervisor);
+		strbuf_printf(text, " (a virtual machine of %s: see 'perf doctor pmu')", hypervisor);
 	strbuf_add_str(text, ". cpu-clock, task-clock, page-faults, context-switches and tracepoints work everywhere");
 }
 
@@ -124,9 +124,9 @@ static void explain_unsupported(struct strbuf *text, const struct refusal *refus
 	else if (attr->type == PERF_TYPE_HARDWARE || attr->type == PERF_TYPE_HW_CACHE || attr->type == PERF_TYPE_RAW)
 		explain_no_counter(text);
 	else if (attr->precise_ip)
-		strbuf_add_str(text, "precise sampling (:p, :pp, :ppp) is not supported for it here; leave the p away");
+		strbuf_add_str(text, "precise sampling (:p, :pp, :ppp) is not supported for it here; remove the modifier p");
 	else if (attr->type == PERF_TYPE_BREAKPOINT)
-		strbuf_add_str(text, "this machine has no such hardware breakpoint");
+		strbuf_add_str(text, "this machine does not support such a hardware breakpoint");
 	else
 		strbuf_add_str(text, "not supported by this kernel or machine");
 }
@@ -170,21 +170,21 @@ static void explain_invalid(struct strbuf *text, const struct refusal *refusal)
 	else if (attr->type == PERF_TYPE_BREAKPOINT)
 		strbuf_add_str(
 			text,
-			"the kernel cannot set this breakpoint: addresses must be a multiple of the length (1, 2, 4, 8), :x has length 8");
+			"the kernel cannot set this breakpoint: the address must be a multiple of the length (1, 2, 4, 8); :x has length 8");
 	else if (attr->precise_ip)
-		strbuf_add_str(text, "precise sampling (:p, :pp, :ppp) is not supported for it here; leave the p away");
+		strbuf_add_str(text, "precise sampling (:p, :pp, :ppp) is not supported for it here; remove the modifier p");
 	else if (attr->use_clockid)
-		strbuf_add_str(text, "this kernel cannot use the clock of -k for it; try -k mono");
+		strbuf_add_str(text, "this kernel does not support the clock of -k for it; try -k mono");
 	else if (attr->build_id)
-		strbuf_add_str(text, "--buildid-mmap needs Linux 5.12");
+		strbuf_add_str(text, "--buildid-mmap requires Linux 5.12");
 	else if (attr->cgroup)
-		strbuf_add_str(text, "--all-cgroups needs Linux 5.7 and CONFIG_CGROUP_PERF");
+		strbuf_add_str(text, "--all-cgroups requires Linux 5.7 and CONFIG_CGROUP_PERF");
 	else if (attr->namespaces)
-		strbuf_add_str(text, "--namespaces needs Linux 4.12");
+		strbuf_add_str(text, "--namespaces requires Linux 4.12");
 	else if (attr->write_backward)
-		strbuf_add_str(text, "--overwrite needs Linux 4.7");
+		strbuf_add_str(text, "--overwrite requires Linux 4.7");
 	else if (attr->sample_type & (PERF_SAMPLE_DATA_PAGE_SIZE | PERF_SAMPLE_CODE_PAGE_SIZE))
-		strbuf_add_str(text, "--data-page-size and --code-page-size need Linux 5.11");
+		strbuf_add_str(text, "--data-page-size and --code-page-size require Linux 5.11");
 	else if (!refusal->group && explain_counting_only(text, refusal))
 		return;
 	else if (refusal->group)
@@ -212,34 +212,34 @@ struct error *refusal_explain(const struct refusal *refusal)
 		break;
 	case ENODEV:
 		if (refusal->cpu >= 0)
-			strbuf_printf(&text, "CPU %d is offline, or has no hardware for it", refusal->cpu);
+			strbuf_printf(&text, "CPU %d is offline, or has no hardware for this event", refusal->cpu);
 		else
 			explain_unsupported(&text, refusal);
 		break;
 	case ENOSYS:
 		if (access("/proc/sys/kernel/perf_event_paranoid", F_OK) == 0)
-			explain_confinement(&text);
+			explain_container(&text);
 		else
 			strbuf_add_str(&text, "this kernel has no perf_event_open() (built without CONFIG_PERF_EVENTS)");
 		break;
 	case EMFILE:
-		strbuf_add_str(&text, "too many open files: each event takes one descriptor for each CPU and thread.\nRaise the limit:  ");
-		mend_files(&text, MANY_FILES);
+		strbuf_add_str(&text, "too many open files: each event uses one file descriptor per CPU and thread.\nRaise the limit:  ");
+		fix_files(&text, MANY_FILES);
 		break;
 	case ENOSPC:
-		strbuf_add_str(&text, refusal->attr->type == PERF_TYPE_BREAKPOINT
-					      ? "all hardware breakpoints are in use (x86 has 4)"
-					      : "the kernel has no room for it (kernel.perf_event_max_stack too deep, or counters in use)");
+		strbuf_add_str(&text,
+			       refusal->attr->type == PERF_TYPE_BREAKPOINT
+				       ? "all hardware breakpoints are in use (x86 has 4)"
+				       : "the kernel is out of resources (kernel.perf_event_max_stack too high, or counters in use)");
 		break;
 	case EBUSY:
-		strbuf_add_str(&text,
-			       "the counter is in use by somebody else (another profiler, or the NMI watchdog: " MEND_NMI_WATCHDOG ")");
+		strbuf_add_str(&text, "the counter is in use (by another profiler, or the NMI watchdog: " FIX_NMI_WATCHDOG ")");
 		break;
 	case ESRCH:
 		strbuf_printf(&text, "process %d has ended", refusal->pid);
 		break;
 	case EOVERFLOW:
-		strbuf_add_str(&text, "call chains deeper than kernel.perf_event_max_stack were asked for");
+		strbuf_add_str(&text, "the requested call chains exceed kernel.perf_event_max_stack");
 		break;
 	case EINVAL:
 	case E2BIG:
@@ -262,10 +262,10 @@ struct error *refusal_explain_ring(int error, size_t pages, size_t rings)
 	if (error != EPERM)
 		return error_system(error, "mapping %zu buffers of %zu KB", rings, kb);
 	struct strbuf remedy = {0};
-	mend_mlock(&remedy, kb);
+	fix_mlock(&remedy, kb);
 	struct error *result = error_new_kind(
 		ERROR_PERMISSION,
-		"%zu buffers of %zu KB are more than this user may lock in memory (kernel.perf_event_mlock_kb is %zu, for each CPU, and "
+		"%zu buffers of %zu KB exceed the memory that this user may lock (kernel.perf_event_mlock_kb is %zu per CPU, plus "
 		"ulimit -l).\nUse a smaller -m, or:  %s",
 		rings, kb, limits_mlock_bytes() / 1024, strbuf_str(&remedy));
 	strbuf_deinit(&remedy);

@@ -1,4 +1,4 @@
-/* Why the kernel refused a counter or a ring, in words that say what is allowed and which command mends it. One for all commands. */
+/* Why the kernel refused a counter or a ring, in words that say what is allowed and which command fixes it. One for all commands. */
 #pragma once
 
 #include "base/error.h"

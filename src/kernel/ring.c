@@ -32,7 +32,7 @@ void ring_close(struct ring *ring)
 	*ring = (struct ring){.fd = -1};
 }
 
-static int ring_pieces(const struct ring *ring, uint64_t begin, uint64_t end, struct iovec pieces[2])
+int ring_pieces(const struct ring *ring, uint64_t begin, uint64_t end, struct iovec pieces[2])
 {
 	if (begin == end)
 		return 0;
@@ -65,7 +65,7 @@ static uint64_t overwrite_end(const struct ring *ring, uint64_t head)
 
 int ring_read(struct ring *ring, struct iovec pieces[2])
 {
-	uint64_t head = __atomic_load_n(&ring->page->data_head, __ATOMIC_ACQUIRE);
+	uint64_t head = ring_head(ring);
 
 	if (!ring->overwrite) {
 		ring->end = head;
@@ -78,6 +78,11 @@ int ring_read(struct ring *ring, struct iovec pieces[2])
 	ring->position = begin;
 	ring->end = end;
 	return ring_pieces(ring, begin, end, pieces);
+}
+
+int ring_read_again(const struct ring *ring, struct iovec pieces[2])
+{
+	return ring_pieces(ring, ring->position, ring->end, pieces);
 }
 
 void ring_consume(struct ring *ring)

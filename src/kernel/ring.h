@@ -40,6 +40,15 @@ static inline size_t ring_pending(const struct ring *ring)
 
 /* What is in the ring now: 0 to 2 pieces of memory that stay as they are until ring_consume(). A record may straddle the two. */
 int ring_read(struct ring *ring, struct iovec pieces[2]);
+/* Of a forward ring: what the last ring_read() returned, though more has come; and what lies between two positions that are still in the
+ * ring. */
+int ring_read_again(const struct ring *ring, struct iovec pieces[2]);
+int ring_pieces(const struct ring *ring, uint64_t begin, uint64_t end, struct iovec pieces[2]);
+/* Up to where the kernel has written. */
+static inline uint64_t ring_head(const struct ring *ring)
+{
+	return __atomic_load_n(&ring->page->data_head, __ATOMIC_ACQUIRE);
+}
 /* Gives what ring_read() returned back to the kernel. */
 void ring_consume(struct ring *ring);
 /* Stops and restarts the kernel's writing (overwrite rings are read while paused). */

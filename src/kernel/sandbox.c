@@ -21,6 +21,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -36,10 +37,10 @@ enum { OWN_ARCHITECTURE = 0, FOREIGN_NUMBERS = 0 };
 
 /* Numbers of rights by the version that brought them; older headers lack the newer ones. */
 enum {
-	FILES = LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_REMOVE_DIR | LANDLOCK_ACCESS_FS_REMOVE_FILE | LANDLOCK_ACCESS_FS_MAKE_DIR |
-		LANDLOCK_ACCESS_FS_MAKE_REG,
-	WRITES_1 = FILES | LANDLOCK_ACCESS_FS_MAKE_CHAR | LANDLOCK_ACCESS_FS_MAKE_SOCK | LANDLOCK_ACCESS_FS_MAKE_FIFO | LANDLOCK_ACCESS_FS_MAKE_BLOCK |
-		   LANDLOCK_ACCESS_FS_MAKE_SYM,
+	FILES = LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_REMOVE_DIR | LANDLOCK_ACCESS_FS_REMOVE_FILE |
+		LANDLOCK_ACCESS_FS_MAKE_DIR | LANDLOCK_ACCESS_FS_MAKE_REG,
+	WRITES_1 = FILES | LANDLOCK_ACCESS_FS_MAKE_CHAR | LANDLOCK_ACCESS_FS_MAKE_SOCK | LANDLOCK_ACCESS_FS_MAKE_FIFO |
+		   LANDLOCK_ACCESS_FS_MAKE_BLOCK | LANDLOCK_ACCESS_FS_MAKE_SYM,
 	WRITES_2 = 1 << 13, /* REFER */
 	WRITES_3 = 1 << 14, /* TRUNCATE */
 };
@@ -53,12 +54,16 @@ int sandbox_landlock_version(void)
 static void allow_below(int ruleset, const char *path, uint64_t rights)
 {
 	cleanup_close int place = open(path, O_PATH | O_CLOEXEC);
+	struct stat status;
+	if (place < 0 || fstat(place, &status))
+		return;
+	if (!S_ISDIR(status.st_mode)) /* other rights would be refused */
+		rights &= LANDLOCK_ACCESS_FS_WRITE_FILE | WRITES_3;
 	struct landlock_path_beneath_attr rule = {.allowed_access = rights, .parent_fd = place};
-	if (place >= 0)
-		syscall(SYS_landlock_add_rule, ruleset, LANDLOCK_RULE_PATH_BENEATH, &rule, 0);
+	syscall(SYS_landlock_add_rule, ruleset, LANDLOCK_RULE_PATH_BENEATH, &rule, 0);
 }
 
-static bool confine_files(const struct sandbox_options *options)
+static bool sandbox_files(const struct sandbox_options *options)
 {
 	int version = sandbox_landlock_version();
 	static const char *const devices[] = {"/dev/null", "/dev/zero", "/dev/full", "/dev/tty", "/dev/pts", "/dev/shm"};
@@ -73,6 +78,8 @@ static bool confine_files(const struct sandbox_options *options)
 		allow_below(ruleset, devices[i], LANDLOCK_ACCESS_FS_WRITE_FILE | (newer & WRITES_3));
 	for (const char *const *path = options->writable; path && *path; path++)
 		allow_below(ruleset, *path, FILES | newer);
+	if (options->links)
+		allow_below(ruleset, options->links, FILES | LANDLOCK_ACCESS_FS_MAKE_SYM | newer);
 	return !syscall(SYS_landlock_restrict_self, ruleset, 0);
 }
 
@@ -186,7 +193,7 @@ static void refuse_second(steps *steps, int number, uint32_t argument)
 	vec_push(steps, (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)));
 }
 
-static bool confine_calls(const struct sandbox_options *options)
+static bool sandbox_syscalls(const struct sandbox_options *options)
 {
 	steps steps = {0};
 	if (!sandbox_has_filters())
@@ -227,7 +234,7 @@ struct sandbox_state sandbox_enter(const struct sandbox_options *options)
 	struct sandbox_state state = {0};
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
 		return state;
-	state.files = confine_files(options);
-	state.calls = confine_calls(options);
+	state.files = sandbox_files(options);
+	state.calls = sandbox_syscalls(options);
 	return state;
 }

@@ -1,11 +1,12 @@
-/* Of each process the writable mappings are kept, sorted: stacks are among them. Guard pages, or a neighbour that isn't writable, separate the stacks of
- * threads; where two mappings have become one, the end is further up than it need be, never too low. A mapping may have grown or moved since, so what is
- * known is looked at again after a while. */
+/* Of each process the writable mappings are kept, sorted: stacks are among them. Guard pages, or a neighbour that isn't writable, separate
+ * the stacks of threads; where two mappings have become one, the end is further up than it need be, never too low. A mapping may have grown
+ * or moved since, so what is known is looked at again after a while. */
 #include "kernel/stack_tops.h"
 
 #include "base/cleanup.h"
 #include "base/hash.h"
 #include "base/mem.h"
+#include "base/search.h"
 #include "base/vec.h"
 #include "kernel/proc.h"
 
@@ -22,7 +23,7 @@ struct range {
 	uint64_t begin, end;
 };
 
-struct process {
+struct process_stacks {
 	VEC(struct range) ranges; /* ascending, as the kernel lists them */
 	struct range first_stack;
 	uint64_t entry;
@@ -33,7 +34,7 @@ struct process {
 struct stack_tops {
 	char *root;
 	struct map64 index; /* of pids in `processes` */
-	VEC(struct process) processes;
+	VEC(struct process_stacks) processes;
 };
 
 struct stack_tops *stack_tops_create(const char *root)
@@ -72,7 +73,7 @@ static uint64_t read_entry(const struct stack_tops *tops, pid_t pid)
 }
 
 /* "7ffe1000-7ffe3000 rw-p …  [stack]" */
-static void add_line(struct process *process, const char *line)
+static void add_line(struct process_stacks *process, const char *line)
 {
 	unsigned long long begin, end;
 	char permissions[5];
@@ -85,7 +86,7 @@ static void add_line(struct process *process, const char *line)
 		process->first_stack = (struct range){begin, end};
 }
 
-static void look(struct stack_tops *tops, struct process *process, pid_t pid)
+static void look(struct stack_tops *tops, struct process_stacks *process, pid_t pid)
 {
 	cleanup_free char *path = mem_printf("%s/proc/%d/maps", tops->root, pid);
 	struct strbuf text = {0};
@@ -102,38 +103,30 @@ static void look(struct stack_tops *tops, struct process *process, pid_t pid)
 	strbuf_deinit(&text);
 }
 
-static const struct range *find_range(const struct process *process, uint64_t address)
+static const struct range *find_range(const struct process_stacks *process, uint64_t address)
 {
-	size_t low = 0, high = process->ranges.len;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (process->ranges.data[middle].end <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	const struct range *range = low < process->ranges.len ? &process->ranges.data[low] : NULL;
+	size_t first = partition_point(i, process->ranges.len, process->ranges.data[i].end <= address);
+	const struct range *range = first < process->ranges.len ? &process->ranges.data[first] : NULL;
 	if (range && range->begin > address && (range->begin != process->first_stack.begin || range->begin - address > FIRST_STACK_GROWS))
 		return NULL;
 	return range;
 }
 
-static struct process *process_of(struct stack_tops *tops, pid_t pid)
+static struct process_stacks *process_of(struct stack_tops *tops, pid_t pid)
 {
 	bool is_new;
 	uint64_t *at = map64_insert(&tops->index, (uint32_t)pid, &is_new);
 
 	if (is_new) {
 		*at = tops->processes.len;
-		vec_push(&tops->processes, (struct process){0});
+		vec_push(&tops->processes, (struct process_stacks){0});
 	}
 	return &tops->processes.data[*at];
 }
 
 struct stack_top stack_tops_find(struct stack_tops *tops, pid_t pid, uint64_t stack_pointer, uint64_t now_ns)
 {
-	struct process *process = process_of(tops, pid);
+	struct process_stacks *process = process_of(tops, pid);
 	const struct range *range = find_range(process, stack_pointer);
 
 	if (!process->known || now_ns - process->read_at >= (range ? AGAIN_NS : ELSEWHERE_NS)) {
@@ -151,7 +144,7 @@ struct stack_top stack_tops_find(struct stack_tops *tops, pid_t pid, uint64_t st
 
 void stack_tops_forget(struct stack_tops *tops, pid_t pid)
 {
-	struct process *process = process_of(tops, pid);
+	struct process_stacks *process = process_of(tops, pid);
 
 	process->known = false;
 	process->ranges.len = 0;

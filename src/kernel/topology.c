@@ -1,4 +1,5 @@
-/* Reading the topology of single CPUs. Facts: Documentation/admin-guide/cputopology.rst, Documentation/ABI/testing/sysfs-devices-system-cpu. */
+/* Reading the topology of single CPUs. Facts: Documentation/admin-guide/cputopology.rst,
+ * Documentation/ABI/testing/sysfs-devices-system-cpu. */
 #include "kernel/topology.h"
 
 #include "base/number.h"

@@ -4,8 +4,8 @@
 #include <stdbool.h>
 
 struct cpu_topology {
-	/* -1 = the kernel doesn't say. A core is numbered within its die or socket; a cluster (cores that share an L2 or the like) has numbers
-	 * of its own. */
+	/* -1 = the kernel doesn't say. A core is numbered within its die or socket; a cluster (cores that share an L2 or the like) has
+	 * numbers of its own. */
 	int socket, die, cluster, core;
 	int node; /* of memory */
 };

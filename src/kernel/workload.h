@@ -13,13 +13,13 @@ struct workload {
 	int release; /* pipe: a byte lets it go */
 	int failure; /* pipe: errno of a failed exec */
 	bool waited;
-	int status; /* as of waitpid() */
+	int status;			 /* as of waitpid() */
 	struct proc_scheduled scheduled; /* of its first thread, when it ended; all 0 = not known */
-	struct rusage usage; /* of it and the children it waited for; valid when waited */
+	struct rusage usage;		 /* of it and the children it waited for; valid when waited */
 };
 
-/* Forks the child and holds it. It has the signals as they are now: start it before blocking or ignoring any. Until released its name is "perf-exec". `piped`: standard output carries our data, so the child's goes to
- * standard error. */
+/* Forks the child and holds it. It has the signals as they are now: start it before blocking or ignoring any. Until released its name is
+ * "perf-exec". `piped`: standard output carries our data, so the child's goes to standard error. */
 struct error *workload_start(struct workload *workload, char *const *argv, bool piped);
 /* Lets it exec. When that fails the error says why (of kind ERROR_SYSTEM). */
 struct error *workload_release(struct workload *workload);

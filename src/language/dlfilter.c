@@ -1,7 +1,8 @@
-/* Loading filters, what they are told, and what they can ask. A filter's questions come with the cookie that it was called with: the `struct dlfilter`. */
+/* Loading filters, what they are told, and what they can ask. A filter's questions come with the cookie that it was called with: the
+ * `struct dlfilter`. */
 #include "language/dlfilter.h"
 
-#include "analysis/sample_text.h"
+#include "analysis/script/sample_text.h"
 #include "analysis/source_lines.h"
 #include "base/cleanup.h"
 #include "base/mem.h"
@@ -262,7 +263,7 @@ struct error *dlfilter_open(const struct dlfilter_setup *setup, struct dlfilter 
 {
 	void *library = load(setup);
 	if (!library)
-		return error_new("the filter %s can't be loaded: %s", setup->file, dlerror());
+		return error_new("cannot load the filter %s: %s", setup->file, dlerror());
 	struct dlfilter *filter = mem_zalloc(sizeof(*filter));
 	int (*start)(void **data, void *ctx);
 	*filter = (struct dlfilter){.library = library,
@@ -280,10 +281,10 @@ struct error *dlfilter_open(const struct dlfilter_setup *setup, struct dlfilter 
 		*table = functions;
 	struct error *error = NULL;
 	if (!filter->event && !filter->event_early)
-		error = error_new("%s is no filter: it has neither filter_event() nor filter_event_early()", setup->file);
+		error = error_new("%s is not a filter: it has neither filter_event() nor filter_event_early()", setup->file);
 	int failed = !error && start ? start(&filter->data, filter) : 0;
 	if (failed)
-		error = error_new("the filter %s couldn't start: error %d", setup->file, failed);
+		error = error_new("the filter %s failed to start: error %d", setup->file, failed);
 	if (error) {
 		filter->stop = NULL;
 		error_free(dlfilter_close(filter));

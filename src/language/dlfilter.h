@@ -1,5 +1,5 @@
-/* Filters in shared objects (perf script --dlfilter): code of the person who runs perf, which is asked about each sample. Its side of the interface is
- * include/perf/perf_dlfilter.h. */
+/* Filters in shared objects (perf script --dlfilter): code of the person who runs perf, which is asked about each sample. Its side of the
+ * interface is include/perf/perf_dlfilter.h. */
 #pragma once
 
 #include "base/error.h"
@@ -24,7 +24,8 @@ struct error *dlfilter_open(const struct dlfilter_setup *setup, struct dlfilter 
 /* Calls its stop(). */
 struct error *dlfilter_close(struct dlfilter *filter);
 
-/* Whether it keeps the sample. `early`: before any other filter; then *ret_keep is true for a filter that doesn't want to be asked so early. */
+/* Whether it keeps the sample. `early`: before any other filter; then *ret_keep is true for a filter that doesn't want to be asked so
+ * early. */
 struct error *dlfilter_passes(struct dlfilter *filter, const struct language_sample *at, bool early, bool *ret_keep);
 
 /* The filters of the folder with their descriptions; `verbose`: the long ones. */

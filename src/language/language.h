@@ -1,12 +1,12 @@
-/* Languages that scripts for `perf script -s` are written in. A language is loaded when a script asks for it, and not before: the program is not
- * linked with its library.
+/* Languages that scripts for `perf script -s` are written in. A language is loaded when a script asks for it, and not before: the program
+ * is not linked with its library.
  *
- * What a script sees (names of functions, their arguments) is the kernel tool's, so that its scripts run unchanged. A recording decides which of the
- * script's functions are called, but only among those that are made to be handlers: it can never name other code.
+ * What a script sees (names of functions, their arguments) is the kernel tool's, so that its scripts run unchanged. A recording decides
+ * which of the script's functions are called, but only among those that are made to be handlers: it can never name other code.
  */
 #pragma once
 
-#include "analysis/counted.h"
+#include "analysis/script/counted.h"
 #include "base/error.h"
 #include "base/strbuf.h"
 #include "session/session.h"
@@ -19,12 +19,12 @@ struct language;
 struct language_setup {
 	struct session *session;
 	struct resolver *resolver;
-	const char *script;	    /* path */
-	char *const *arguments;	    /* of the script, NULL-terminated, without its name */
-	const char *perl_plugin;    /* path of perf-perl.so */
-	unsigned int max_stack;	    /* frames */
-	bool inlines;		    /* unwound stacks have frames for inlined functions */
-	struct stitcher *stitcher;  /* --stitch-lbr, or NULL */
+	const char *script;	   /* path */
+	char *const *arguments;	   /* of the script, NULL-terminated, without its name */
+	const char *perl_plugin;   /* path of perf-perl.so */
+	unsigned int max_stack;	   /* frames */
+	bool inlines;		   /* unwound stacks have frames for inlined functions */
+	struct stitcher *stitcher; /* --stitch-lbr, or NULL */
 };
 
 /* One sample on its way to a script. */
@@ -35,9 +35,9 @@ struct language_sample {
 };
 
 struct language_ops {
-	const char *name;     /* "python": what -g and -s NAME:FILE say */
-	const char *title;    /* "Python" */
-	const char *suffix;   /* "py" */
+	const char *name;   /* "python": what -g and -s NAME:FILE say */
+	const char *title;  /* "Python" */
+	const char *suffix; /* "py" */
 	void (*skeleton)(const struct event_list *events, struct strbuf *out, size_t *ret_skipped); /* language/skeleton.h */
 	/* Loads the library, runs the script's top level. On failure nothing is left open. */
 	struct error *(*open)(const struct language_setup *setup, struct language **ret);

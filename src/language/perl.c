@@ -3,13 +3,13 @@
  * A tracepoint's function is SYSTEM::NAME, else trace_unhandled(); process_event() gets every event as packed bytes. */
 #include "language/perl_plugin.h"
 
-#include "analysis/sample_text.h"
+#include "analysis/script/sample_text.h"
 #include "analysis/stack.h"
 #include "base/cleanup.h"
 #include "base/mem.h"
 #include "base/vec.h"
-#include "event/print_values.h"
-#include "event/tracepoint.h"
+#include "event/tracepoint/print_values.h"
+#include "event/tracepoint/tracepoint.h"
 #include "language/language.h"
 #include "language/skeleton.h"
 
@@ -36,10 +36,10 @@ struct perl {
 	struct session *session;
 	struct resolver *resolver;
 	struct stack_options stack_options;
-	struct stack stack; /* scratch */
+	struct stack stack;		    /* scratch */
 	VEC(struct perl_value *) arguments; /* scratch */
-	char *folder;		/* of the script, as Perl writes it in front of file names */
-	struct perl_event **events; /* by index; NULL until the event has a sample */
+	char *folder;			    /* of the script, as Perl writes it in front of file names */
+	struct perl_event **events;	    /* by index; NULL until the event has a sample */
 	size_t event_count;
 	bool process_event;
 	const struct language_sample *at; /* for common_*(); NULL outside of handlers */
@@ -60,8 +60,9 @@ struct packed_sample {
 
 static int64_t common_value(void *context, enum perl_common what)
 {
-	static const char *const names[] = {
-		[PERL_COMMON_PC] = "common_preempt_count", [PERL_COMMON_FLAGS] = "common_flags", [PERL_COMMON_LOCK_DEPTH] = "common_lock_depth"};
+	static const char *const names[] = {[PERL_COMMON_PC] = "common_preempt_count",
+					    [PERL_COMMON_FLAGS] = "common_flags",
+					    [PERL_COMMON_LOCK_DEPTH] = "common_lock_depth"};
 	const struct perl *perl = context;
 	const struct tracepoint *tracepoint = perl->at ? perl->at->record->event->tracepoint : NULL;
 	const struct tracepoint_field *field = tracepoint ? tracepoint_field(tracepoint, names[what]) : NULL;
@@ -88,7 +89,8 @@ static void call(struct perl *perl, const char *name)
 	perl->arguments.len = 0;
 }
 
-static void define(struct perl *perl, const char *function, const char *event, const struct print_values *values, const struct print_value *value)
+static void define(struct perl *perl, const char *function, const char *event, const struct print_values *values,
+		   const struct print_value *value)
 {
 	if (perl->base.ended || !perl->plugin->has(function, NULL))
 		return;
@@ -122,7 +124,8 @@ static void plan_event(struct perl *perl, struct perl_event *plan, const struct 
 {
 	plan->name = mem_printf("%s::%s", tracepoint->system, tracepoint->name);
 	/* Subs of main belong to the script: no name in a recording may call them. */
-	if (strcmp(tracepoint->system, "main") && language_is_identifier(tracepoint->system) && language_is_identifier(tracepoint->name) && perl->plugin->has(plan->name, perl->folder))
+	if (strcmp(tracepoint->system, "main") && language_is_identifier(tracepoint->system) && language_is_identifier(tracepoint->name) &&
+	    perl->plugin->has(plan->name, perl->folder))
 		plan->handler = mem_strdup(plan->name);
 	else if (perl->plugin->has("main::trace_unhandled", NULL))
 		plan->handler = mem_strdup("main::trace_unhandled");
@@ -260,12 +263,12 @@ static struct error *load_plugin(const char *path, const struct perl_plugin **re
 	/* Global: Perl's own extension modules refer to libperl's symbols. */
 	void *library = dlopen(path, RTLD_NOW | RTLD_GLOBAL);
 	if (!library)
-		return error_new_kind(ERROR_UNSUPPORTED, "scripts in Perl need the plugin %s, which can't be loaded: %s", path, dlerror());
+		return error_new_kind(ERROR_UNSUPPORTED, "Perl scripts require the plugin %s, which cannot be loaded: %s", path, dlerror());
 	const struct perl_plugin *(*entry)(void);
 	*(void **)&entry = dlsym(library, "perf_perl_plugin");
 	const struct perl_plugin *plugin = entry ? entry() : NULL;
 	if (!plugin || plugin->version != PERL_PLUGIN_VERSION)
-		return error_new_kind(ERROR_UNSUPPORTED, "the plugin %s isn't made for this perf; install both together", path);
+		return error_new_kind(ERROR_UNSUPPORTED, "the plugin %s does not match this perf; install both together", path);
 	*ret = plugin;
 	return NULL;
 }
@@ -302,7 +305,9 @@ static struct error *open_perl(const struct language_setup *setup, struct langua
 	perl->plugin = plugin;
 	perl->session = setup->session;
 	perl->resolver = setup->resolver;
-	perl->stack_options = (struct stack_options){.max_depth = setup->max_stack, .inlines = setup->inlines ? STACK_INLINES_UNWOUND : STACK_INLINES_NONE, .stitcher = setup->stitcher};
+	perl->stack_options = (struct stack_options){.max_depth = setup->max_stack,
+						     .inlines = setup->inlines ? STACK_INLINES_UNWOUND : STACK_INLINES_NONE,
+						     .stitcher = setup->stitcher};
 	perl->folder = slash ? mem_strndup(setup->script, (size_t)(slash - setup->script) + 1) : mem_strdup(setup->script);
 	perl->host = (struct perl_host){perl, common_value};
 	perl->base.ended = plugin->start(setup->script, setup->arguments, &perl->host, &perl->base.status) == PERL_ENDED;

@@ -1,7 +1,8 @@
-/* What the plugin for Perl (perf-perl.so) offers, and what it is given. Perl's headers are macros around its interpreter's structures, so calls of libperl
- * are compiled against one version of it, into a shared object of its own that is loaded when a script needs it.
+/* What the plugin for Perl (perf-perl.so) offers, and what it is given. Perl's headers are macros around its interpreter's structures, so
+ * calls of libperl are compiled against one version of it, into a shared object of its own that is loaded when a script needs it.
  *
- * The plugin knows values and calls, nothing of events: perl.c does the rest. It includes nothing of the program, and the program nothing of Perl. */
+ * The plugin knows values and calls, nothing of events: perl.c does the rest. It includes nothing of the program, and the program nothing
+ * of Perl. */
 #pragma once
 
 #include <stdbool.h>
@@ -28,7 +29,8 @@ struct perl_host {
 
 struct perl_plugin {
 	int version; /* PERL_PLUGIN_VERSION */
-	/* Compiles and runs the script. `arguments` ends with NULL. *ret_status: what it ended with. `host` must live as long as the interpreter. */
+	/* Compiles and runs the script. `arguments` ends with NULL. *ret_status: what it ended with. `host` must live as long as the
+	 * interpreter. */
 	enum perl_outcome (*start)(const char *script, char *const *arguments, const struct perl_host *host, int *ret_status);
 	void (*stop)(void);
 
@@ -40,8 +42,8 @@ struct perl_plugin {
 	void (*array_add)(struct perl_value *array, struct perl_value *value);
 	void (*hash_set)(struct perl_value *hash, const char *key, struct perl_value *value);
 
-	/* Whether there is such a function ("sched::sched_switch"); with `folder`, only one that is written in Perl in a file of that folder or below it, so that a
-	 * name from a recording can't call into a module. */
+	/* Whether there is such a function ("sched::sched_switch"); with `folder`, only one that is written in Perl in a file of that
+	 * folder or below it, so that a name from a recording can't call into a module. */
 	bool (*has)(const char *name, const char *folder);
 	/* Takes the values away. *ret_status is set when it ended. */
 	enum perl_outcome (*call)(const char *name, struct perl_value **values, size_t count, int *ret_status);

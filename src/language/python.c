@@ -51,7 +51,7 @@ static struct error *take_exception(struct python *python, const char *what)
 		return NULL;
 	}
 	python->api.PyErr_Print();
-	return error_new("%s ended with an exception, which is shown above", what);
+	return error_new("%s ended with the exception shown above", what);
 }
 
 static void release(struct python *python, python_object **objects, size_t count)
@@ -145,7 +145,7 @@ static struct error *read_script(const char *path, struct strbuf *ret)
 	fclose(file);
 	if (failed)
 		return error_system(failed, "%s", path);
-	return strlen(strbuf_str(ret)) < ret->len ? error_new("%s isn't a Python script: it has a NUL byte", path) : NULL;
+	return strlen(strbuf_str(ret)) < ret->len ? error_new("%s is not a Python script: it contains a NUL byte", path) : NULL;
 }
 
 static struct error *run_script(struct python *python, const char *path, const char *text)
@@ -195,7 +195,9 @@ static struct error *open_python(const struct language_setup *setup, struct lang
 	python->session = setup->session;
 	python->machine = setup->session->machine;
 	python->resolver = setup->resolver;
-	python->stack_options = (struct stack_options){.max_depth = setup->max_stack, .inlines = setup->inlines ? STACK_INLINES_UNWOUND : STACK_INLINES_NONE, .stitcher = setup->stitcher};
+	python->stack_options = (struct stack_options){.max_depth = setup->max_stack,
+						       .inlines = setup->inlines ? STACK_INLINES_UNWOUND : STACK_INLINES_NONE,
+						       .stitcher = setup->stitcher};
 	python->api.Py_InitializeEx(1);
 	make_constants(python);
 	python_context_init(python);

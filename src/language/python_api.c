@@ -1,4 +1,5 @@
-/* Finds libpython. No version is compiled in: the one that /usr/bin/python3 stands for is tried first, since its modules are the installed ones. */
+/* Finds libpython. No version is compiled in: the one that /usr/bin/python3 stands for is tried first, since its modules are the installed
+ * ones. */
 #include "language/python_api.h"
 
 #include "base/text.h"
@@ -60,14 +61,14 @@ static struct error *find_functions(void *library, struct python_api *ret)
 	for (size_t i = 0; i < sizeof(functions) / sizeof(*functions); i++) {
 		void *function = dlsym(library, functions[i].name);
 		if (!function)
-			return error_new_kind(ERROR_UNSUPPORTED, "libpython has no %s; Python 3.6 or newer is needed", functions[i].name);
+			return error_new_kind(ERROR_UNSUPPORTED, "libpython has no %s; Python 3.6 or newer is required", functions[i].name);
 		memcpy(functions[i].function, &function, sizeof(function));
 	}
 	*(void **)&ret->PyObject_Vectorcall = dlsym(library, "PyObject_Vectorcall");
 	python_object **exit_class = dlsym(library, "PyExc_SystemExit"), **type_error = dlsym(library, "PyExc_TypeError");
 	ret->none = dlsym(library, "_Py_NoneStruct");
 	if (!exit_class || !type_error || !ret->none)
-		return error_new_kind(ERROR_UNSUPPORTED, "libpython has no None; Python 3.6 or newer is needed");
+		return error_new_kind(ERROR_UNSUPPORTED, "libpython has no None; Python 3.6 or newer is required");
 	ret->system_exit = *exit_class;
 	ret->type_error = *type_error;
 	return NULL;
@@ -78,8 +79,9 @@ struct error *python_api_load(struct python_api *ret)
 	const char *wanted = getenv("PERF_LIBPYTHON");
 	void *library = wanted ? open_library(wanted) : find_library();
 	if (!library && wanted)
-		return error_new_kind(ERROR_UNSUPPORTED, "%s (from PERF_LIBPYTHON) can't be loaded: %s", wanted, dlerror());
+		return error_new_kind(ERROR_UNSUPPORTED, "cannot load %s (from PERF_LIBPYTHON): %s", wanted, dlerror());
 	if (!library)
-		return error_new_kind(ERROR_UNSUPPORTED, "scripts in Python need libpython3, which isn't installed: apt install libpython3.11");
+		return error_new_kind(ERROR_UNSUPPORTED,
+				      "Python scripts require libpython3, which is not installed: apt install libpython3.11");
 	return find_functions(library, ret);
 }

@@ -1,13 +1,13 @@
 /* The module perf_trace_context: what handlers ask for about the event that they are called for.
  *
- * Its functions are bound to a capsule that leads to the session, so that no global variable is needed. The context that a script passes is not looked at:
- * there is one event at a time. */
+ * Its functions are bound to a capsule that leads to the session, so that no global variable is needed. The context that a script passes is
+ * not looked at: there is one event at a time. */
 #include "language/python_internal.h"
 
-#include "analysis/sample_text.h"
+#include "analysis/script/sample_text.h"
 #include "analysis/source_lines.h"
 #include "arch/syscalls.h"
-#include "event/tracepoint.h"
+#include "event/tracepoint/tracepoint.h"
 #include "language/sampled_code.h"
 #include "symbol/source_file.h"
 

@@ -1,14 +1,14 @@
-/* The export to databases: when a script sets perf_db_export_mode, its *_table() functions get rows of numbers that refer to each other, instead of
- * process_event() getting dictionaries. A row comes before the first one that refers to it.
+/* The export to databases: when a script sets perf_db_export_mode, its *_table() functions get rows of numbers that refer to each other,
+ * instead of process_event() getting dictionaries. A row comes before the first one that refers to it.
  *
  *	machine ◄─ thread ◄─ comm, comm_thread        evsel, dso ◄─ symbol ◄─ call_path ◄─ sample, context_switch
  *
- * Facts: the kernel tool's export-to-sqlite.py names the columns; which rows come when was observed. Calls and returns (call_return_table) come from decoded
- * hardware traces only: there are none. The kernel tool makes one of them for each thread whose samples have addresses, which says that neither a call nor
- * a return was seen; it is left out. */
+ * Facts: the kernel tool's export-to-sqlite.py names the columns; which rows come when was observed. Calls and returns (call_return_table)
+ * come from decoded hardware traces only: there are none. The kernel tool makes one of them for each thread whose samples have addresses,
+ * which says that neither a call nor a return was seen; it is left out. */
 #include "language/python_internal.h"
 
-#include "analysis/sample_text.h"
+#include "analysis/script/sample_text.h"
 #include "base/cleanup.h"
 #include "base/mem.h"
 
@@ -18,7 +18,7 @@
 
 enum { MOST_COLUMNS = 25, HOST_MACHINE = 1 };
 
-enum table {
+enum exported_table {
 	TABLE_EVSEL,
 	TABLE_MACHINE,
 	TABLE_THREAD,
@@ -33,9 +33,9 @@ enum table {
 	TABLE_COUNT
 };
 
-static const char *const table_names[TABLE_COUNT] = {"evsel_table",	   "machine_table", "thread_table", "comm_table",
-						     "comm_thread_table", "dso_table",	  "symbol_table", "branch_type_table",
-						     "sample_table",	   "call_path_table", "context_switch_table"};
+static const char *const table_names[TABLE_COUNT] = {"evsel_table",	  "machine_table",   "thread_table",	    "comm_table",
+						     "comm_thread_table", "dso_table",	     "symbol_table",	    "branch_type_table",
+						     "sample_table",	  "call_path_table", "context_switch_table"};
 
 struct python_export {
 	struct python *python;
@@ -48,22 +48,22 @@ struct python_export {
 };
 
 /* A row on its way. */
-struct row {
+struct exported_row {
 	python_object *cells[MOST_COLUMNS];
 	size_t count;
 };
 
-static void add(struct python_export *export, struct row *row, uint64_t value)
+static void add(struct python_export *export, struct exported_row *row, uint64_t value)
 {
 	row->cells[row->count++] = python_s64(export->python, (int64_t)value);
 }
 
-static void add_text(struct python_export *export, struct row *row, const char *text)
+static void add_text(struct python_export *export, struct exported_row *row, const char *text)
 {
 	row->cells[row->count++] = python_text(export->python, text, strlen(text));
 }
 
-static void send(struct python_export *export, enum table table, struct row *row)
+static void send(struct python_export *export, enum exported_table table, struct exported_row *row)
 {
 	struct python *python = export->python;
 	if (export->functions[table] && !export->error && !python->base.ended)
@@ -74,7 +74,7 @@ static void send(struct python_export *export, enum table table, struct row *row
 }
 
 /* The id of what `key` stands for; *ret_new: it has just got one, and its row is to be sent. */
-static uint64_t id_of(struct python_export *export, enum table table, uint64_t key, bool *ret_new)
+static uint64_t id_of(struct python_export *export, enum exported_table table, uint64_t key, bool *ret_new)
 {
 	uint64_t *id = map64_insert(&export->ids[table], key, ret_new);
 	if (*ret_new)
@@ -88,7 +88,7 @@ static uint64_t export_thread(struct python_export *export, const struct thread 
 {
 	bool is_new;
 	uint64_t id = id_of(export, TABLE_THREAD, (uintptr_t)thread, &is_new);
-	struct row row = {0};
+	struct exported_row row = {0};
 	if (!is_new)
 		return id;
 	add(export, &row, id);
@@ -102,7 +102,7 @@ static uint64_t export_thread(struct python_export *export, const struct thread 
 
 static void export_comm_thread(struct python_export *export, uint64_t comm, uint64_t thread)
 {
-	struct row row = {0};
+	struct exported_row row = {0};
 	add(export, &row, ++export->last[TABLE_COMM_THREAD]);
 	add(export, &row, comm);
 	add(export, &row, thread);
@@ -113,7 +113,7 @@ static uint64_t export_comm(struct python_export *export, const struct thread *t
 {
 	const struct thread_comm *comm = &thread->comms[index];
 	uint64_t id = id_of(export, TABLE_COMM, hash_combine((uintptr_t)thread, index), ret_new);
-	struct row row = {0};
+	struct exported_row row = {0};
 	if (!*ret_new)
 		return id;
 	add(export, &row, id);
@@ -183,7 +183,7 @@ static uint64_t export_dso(struct python_export *export, const struct dso *dso)
 	bool is_new;
 	char digits[41];
 	uint64_t id = id_of(export, TABLE_DSO, (uintptr_t)dso, &is_new);
-	struct row row = {0};
+	struct exported_row row = {0};
 	if (!is_new)
 		return id;
 	add(export, &row, id);
@@ -200,7 +200,7 @@ static struct where export_where(struct python_export *export, const struct fram
 {
 	const struct symbol *symbol = frame->symbol;
 	struct where where = {0};
-	struct row row = {0};
+	struct exported_row row = {0};
 	bool is_new;
 	if (!frame->map)
 		return where;
@@ -224,7 +224,7 @@ static uint64_t export_call_path(struct python_export *export, uint64_t parent, 
 {
 	bool is_new;
 	uint64_t id = id_of(export, TABLE_CALL_PATH, hash_combine(hash_combine(parent, symbol), ip), &is_new);
-	struct row row = {0};
+	struct exported_row row = {0};
 	if (!is_new)
 		return id;
 	add(export, &row, id);
@@ -261,7 +261,7 @@ static uint64_t export_event(struct python_export *export, const struct event *e
 {
 	bool is_new;
 	uint64_t id = id_of(export, TABLE_EVSEL, (uintptr_t)event, &is_new);
-	struct row row = {0};
+	struct exported_row row = {0};
 	if (!is_new)
 		return id;
 	add(export, &row, id);
@@ -272,7 +272,7 @@ static uint64_t export_event(struct python_export *export, const struct event *e
 
 static void export_machine(struct python_export *export)
 {
-	struct row row = {0};
+	struct exported_row row = {0};
 	if (export->last[TABLE_MACHINE]++)
 		return;
 	add(export, &row, HOST_MACHINE);
@@ -299,12 +299,33 @@ struct error *python_export_sample(struct python_export *export, const struct la
 		to = export_where(export, &frame);
 	}
 	const uint64_t values[MOST_COLUMNS] = {
-		++export->last[TABLE_SAMPLE], event, HOST_MACHINE, who.thread, who.comm, where.dso, where.symbol, where.offset, sample->ip,
-		sample->time, (uint64_t)(int32_t)sample->cpu, to.dso, to.symbol, to.offset, sample->addr, sample->period, sample->weight,
-		sample->transaction, sample_data_source(attr, sample),
-		0, 0, path, 0, 0, 0,
+		++export->last[TABLE_SAMPLE],
+		event,
+		HOST_MACHINE,
+		who.thread,
+		who.comm,
+		where.dso,
+		where.symbol,
+		where.offset,
+		sample->ip,
+		sample->time,
+		(uint64_t)(int32_t)sample->cpu,
+		to.dso,
+		to.symbol,
+		to.offset,
+		sample->addr,
+		sample->period,
+		sample->weight,
+		sample->transaction,
+		sample_data_source(attr, sample),
+		0,
+		0,
+		path,
+		0,
+		0,
+		0,
 	};
-	struct row row = {0};
+	struct exported_row row = {0};
 	for (size_t i = 0; i < MOST_COLUMNS; i++)
 		add(export, &row, values[i]);
 	send(export, TABLE_SAMPLE, &row);
@@ -319,7 +340,7 @@ static struct who who_of(struct python_export *export, uint32_t tid, uint64_t ti
 
 struct error *python_export_switch(struct python_export *export, const struct python_switch *at)
 {
-	struct row row = {0};
+	struct exported_row row = {0};
 	export_machine(export);
 	struct who own = who_of(export, at->tid, at->model_time), other = {0};
 	if (at->other_tid != (uint32_t)-1)
@@ -345,8 +366,20 @@ struct error *python_export_switch(struct python_export *export, const struct py
 /* Names of kinds of branches, by the bits that decoders of hardware traces give them. */
 static void export_branch_types(struct python_export *export)
 {
-	enum { BRANCH = 1, CALL = 2, RETURN = 4, CONDITIONAL = 8, SYSCALL = 16, ASYNCHRONOUS = 32, INTERRUPT = 64, ABORT = 128, BEGIN = 256, END = 512,
-	       VM_ENTRY = 2048, VM_EXIT = 4096 };
+	enum {
+		BRANCH = 1,
+		CALL = 2,
+		RETURN = 4,
+		CONDITIONAL = 8,
+		SYSCALL = 16,
+		ASYNCHRONOUS = 32,
+		INTERRUPT = 64,
+		ABORT = 128,
+		BEGIN = 256,
+		END = 512,
+		VM_ENTRY = 2048,
+		VM_EXIT = 4096
+	};
 	static const struct {
 		uint32_t bits;
 		const char *name;
@@ -369,7 +402,7 @@ static void export_branch_types(struct python_export *export)
 		     {BRANCH | CALL | VM_EXIT, "vm exit", false}};
 	enum { KINDS = sizeof(kinds) / sizeof(*kinds) };
 	for (size_t i = 0; i < KINDS; i++) {
-		struct row row = {0};
+		struct exported_row row = {0};
 		add(export, &row, kinds[i].bits);
 		add_text(export, &row, kinds[i].name);
 		send(export, TABLE_BRANCH_TYPE, &row);
@@ -378,7 +411,7 @@ static void export_branch_types(struct python_export *export)
 		for (int end = 0; end < 2 && !kinds[i].alone; end++) {
 			cleanup_free char *name =
 				end ? mem_printf("%s / trace end", kinds[i].name) : mem_printf("trace begin / %s", kinds[i].name);
-			struct row row = {0};
+			struct exported_row row = {0};
 			add(export, &row, kinds[i].bits | (end ? END : BEGIN));
 			add_text(export, &row, name);
 			send(export, TABLE_BRANCH_TYPE, &row);

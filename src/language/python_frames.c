@@ -1,5 +1,5 @@
-/* Stacks for Python: a list of {'ip', 'sym': {'start', 'end', 'binding', 'name'}, 'sym_off', 'dso'}. The dictionary of a place is made once and copied for
- * each sample, since a script may change what it gets. */
+/* Stacks for Python: a list of {'ip', 'sym': {'start', 'end', 'binding', 'name'}, 'sym_off', 'dso'}. The dictionary of a place is made once
+ * and copied for each sample, since a script may change what it gets. */
 #include "language/python_internal.h"
 
 #include <linux/perf_event.h>
@@ -33,11 +33,9 @@ static python_object *make_frame(struct python *python, const struct frame *fram
 
 void python_frames_deinit(struct python *python)
 {
-	for (size_t i = 0; python->frames.slots && i <= python->frames.mask; i++)
-		if (python->frames.slots[i].used)
-			python->api.Py_DecRef((python_object *)(uintptr_t)python->frames.slots[i].value);
+	map64_each (slot, &python->frames)
+		python->api.Py_DecRef(map64_pointer(slot));
 	map64_deinit(&python->frames);
-	python->frames = (struct map64){0};
 }
 
 static python_object *remembered_frame(struct python *python, const struct frame *frame)

@@ -8,13 +8,16 @@
 #include "language/python_api.h"
 
 /* Keys of the dictionaries that scripts get. Each is one Python string, made once. */
-#define PYTHON_KEYS(X)                                                                                                                           \
-	X(ev_name) X(attr) X(sample) X(raw_buf) X(comm) X(dso) X(dso_bid) X(dso_map_start) X(dso_map_end) X(symbol) X(symoff) X(callchain)       \
-	X(brstack) X(brstacksym) X(iregs) X(uregs) X(pid) X(tid) X(cpu) X(ip) X(time) X(period) X(phys_addr) X(addr) X(values) X(weight)         \
-	X(transaction) X(datasrc) X(datasrc_decode) X(cpumode) X(addr_correlates_sym) X(addr_dso) X(addr_dso_bid) X(addr_dso_map_start)          \
-	X(addr_dso_map_end) X(addr_symbol) X(addr_symoff) X(time_enabled) X(time_running) X(from) X(to) X(mispred) X(predicted) X(in_tx)         \
-	X(abort) X(cycles) X(from_dsoname) X(to_dsoname) X(pred) X(sym) X(sym_off) X(start) X(end) X(binding) X(name) X(common_cpu) X(common_s)  \
-	X(common_ns) X(common_pid) X(common_comm) X(common_callchain)
+/* clang-format off */
+#define PYTHON_KEYS(X) \
+	X(ev_name) X(attr) X(sample) X(raw_buf) X(comm) X(dso) X(dso_bid) X(dso_map_start) X(dso_map_end) X(symbol) X(symoff) \
+	X(callchain) X(brstack) X(brstacksym) X(iregs) X(uregs) X(pid) X(tid) X(cpu) X(ip) X(time) X(period) X(phys_addr) \
+	X(addr) X(values) X(weight) X(transaction) X(datasrc) X(datasrc_decode) X(cpumode) X(addr_correlates_sym) X(addr_dso) \
+	X(addr_dso_bid) X(addr_dso_map_start) X(addr_dso_map_end) X(addr_symbol) X(addr_symoff) X(time_enabled) \
+	X(time_running) X(from) X(to) X(mispred) X(predicted) X(in_tx) X(abort) X(cycles) X(from_dsoname) X(to_dsoname) \
+	X(pred) X(sym) X(sym_off) X(start) X(end) X(binding) X(name) X(common_cpu) X(common_s) X(common_ns) X(common_pid) \
+	X(common_comm) X(common_callchain)
+/* clang-format on */
 
 enum python_key {
 #define PYTHON_KEY(name) KEY_##name,
@@ -44,18 +47,18 @@ struct python {
 	python_object *keys[PYTHON_KEY_COUNT];
 	python_object *empty_bytes, *empty_text, *yes, *no, *zero;
 	python_object *process_event, *trace_unhandled; /* the script's functions, borrowed; NULL = none */
-	struct map64 texts;  /* address of a string that lives on → its Python string */
-	struct map64 frames; /* hash → dictionary of a frame, which is copied */
-	struct map64 sources; /* data source → its text */
-	struct python_event **events; /* by index; NULL until the event has a sample */
+	struct map64 texts;				/* address of a string that lives on → its Python string */
+	struct map64 frames;				/* hash → dictionary of a frame, which is copied */
+	struct map64 sources;				/* data source → its text */
+	struct python_event **events;			/* by index; NULL until the event has a sample */
 	size_t event_count;
 	struct python_export *export; /* NULL: the script doesn't ask for it */
-	bool unhandled_sample_too; /* trace_unhandled() has a fourth argument: the sample's dictionary */
-	uint64_t seconds_value; /* the second of `seconds`: times come in order */
+	bool unhandled_sample_too;    /* trace_unhandled() has a fourth argument: the sample's dictionary */
+	uint64_t seconds_value;	      /* the second of `seconds`: times come in order */
 	python_object *seconds;
 	struct python_method methods[PYTHON_CONTEXT_FUNCTIONS]; /* of perf_trace_context: Python refers to them */
-	struct source_files *sources_read; /* NULL until a script asks for a line's text */
-	const struct language_sample *at; /* for the functions of perf_trace_context; NULL outside of handlers */
+	struct source_files *sources_read;			/* NULL until a script asks for a line's text */
+	const struct language_sample *at;			/* for the functions of perf_trace_context; NULL outside of handlers */
 };
 
 /* ---- python.c ---- */

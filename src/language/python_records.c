@@ -1,35 +1,19 @@
-/* Records that are no samples, for Python: context_switch(), throttle(), unthrottle(), auxtrace_error(), and counts: stat__EVENT(), stat__interval(). */
+/* Records that are no samples, for Python: context_switch(), throttle(), unthrottle(), auxtrace_error(), and counts: stat__EVENT(),
+ * stat__interval(). */
 #include "language/python_internal.h"
 
 #include "perfdata/layout.h"
+#include "perfdata/record_fields.h"
 
 #include "base/cleanup.h"
 #include "base/mem.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* The kernel's side of "whose": -1 is the host's machine. */
 enum { HOST_MACHINE = -1, NO_VCPU = -1 };
-
-/* ERROR_MESSAGE is the size that the tool's own format gives an AUXTRACE_ERROR's text. */
-enum { ERROR_MESSAGE = 64 };
-
-struct switch_record {
-	struct record_header header;
-	uint32_t other_pid, other_tid;
-};
-
-struct throttle_record {
-	struct record_header header;
-	uint64_t time, id, stream_id;
-};
-
-struct auxtrace_error_record {
-	struct record_header header;
-	uint32_t type, code, cpu, pid, tid, format;
-	uint64_t ip, time;
-	char message[ERROR_MESSAGE];
-};
+enum { HANDED_MAX = 11 };
 
 static python_object *flag(struct python *python, bool value)
 {
@@ -65,7 +49,7 @@ static struct error *call_context_switch(struct python *python, python_object *f
 static struct error *context_switch(struct python *python, const struct record *record)
 {
 	python_object *function = python_function(python, "context_switch");
-	const struct switch_record *at = (const void *)record->header;
+	const struct record_switch_cpu_wide *at = (const void *)record->header;
 	bool wide = record->header->type == RECORD_SWITCH_CPU_WIDE && record->header->size >= sizeof(*at);
 	bool out = record->header->misc & RECORD_MISC_SWITCH_OUT;
 	struct sample_id id = id_of(python, record);
@@ -85,42 +69,64 @@ static struct error *context_switch(struct python *python, const struct record *
 	return function ? call_context_switch(python, function, &found) : NULL;
 }
 
-static struct error *throttle(struct python *python, const struct record *record)
+/* Functions that are handed fields of a record: names of its row in perfdata/records.def, of its trailer with "@", and numbers. */
+static const struct handed {
+	uint32_t type;
+	const char *function;
+	const char *arguments[HANDED_MAX];
+} handed[] = {
+	{RECORD_THROTTLE, "throttle", {"time", "id", "stream_id", "@cpu", "@pid", "@tid"}},
+	{RECORD_UNTHROTTLE, "unthrottle", {"time", "id", "stream_id", "@cpu", "@pid", "@tid"}},
+	{RECORD_AUXTRACE_ERROR,
+	 "auxtrace_error",
+	 {"type", "code", "cpu", "pid", "tid", "ip", "time", "message", "@cpumode", "0", /* no virtual CPU: */ "-1"}},
+};
+
+static python_object *of_trailer(struct python *python, const struct record *record, const struct sample_id *id, const char *name)
 {
-	const char *name = record->header->type == RECORD_THROTTLE ? "throttle" : "unthrottle";
-	python_object *function = python_function(python, name);
-	const struct throttle_record *at = (const void *)record->header;
-	if (!function || record->header->size < sizeof(*at))
-		return NULL;
-	struct sample_id id = id_of(python, record);
-	python_object *arguments[] = {
-		python_u64(python, at->time),		 python_u64(python, at->id),
-		python_u64(python, at->stream_id),	 python_s64(python, (int32_t)id.cpu),
-		python_s64(python, (int32_t)id.pid),	 python_s64(python, (int32_t)id.tid),
-	};
-	return python_call(python, function, arguments, sizeof(arguments) / sizeof(*arguments));
+	if (!strcmp(name, "cpumode"))
+		return python_u64(python, record->header->misc & RECORD_MISC_CPUMODE);
+	return python_s64(python, (int32_t)(!strcmp(name, "cpu") ? id->cpu : !strcmp(name, "pid") ? id->pid : id->tid));
 }
 
-static struct error *auxtrace_error(struct python *python, const struct record *record)
+/* NULL: the record ends before the field. */
+static python_object *of_record(struct python *python, const struct record *record, const char *name)
 {
-	python_object *function = python_function(python, "auxtrace_error");
-	const struct auxtrace_error_record *at = (const void *)record->header;
-	if (!function || record->header->size < sizeof(*at))
+	size_t offset;
+	const struct record_field *field = record_find(record->header, record->header->size, name, strlen(name), &offset);
+	const char *at = (const char *)record->header + offset;
+	uint64_t value;
+	if (!field)
 		return NULL;
-	python_object *arguments[] = {
-		python_u64(python, at->type),
-		python_u64(python, at->code),
-		python_s64(python, (int32_t)at->cpu),
-		python_s64(python, (int32_t)at->pid),
-		python_s64(python, (int32_t)at->tid),
-		python_u64(python, at->ip),
-		python_u64(python, at->time),
-		python_text(python, at->message, strnlen(at->message, sizeof(at->message))),
-		python_u64(python, record->header->misc & RECORD_MISC_CPUMODE),
-		python_s64(python, 0),
-		python_s64(python, NO_VCPU),
-	};
-	return python_call(python, function, arguments, sizeof(arguments) / sizeof(*arguments));
+	if (field->kind == FIELD_BYTES)
+		return python_text(python, at, strnlen(at, field->size));
+	record_number(record->header, record->header->size, name, &value);
+	return field->kind == FIELD_SIGNED ? python_s64(python, (int32_t)value) : python_u64(python, value);
+}
+
+static python_object *argument_of(struct python *python, const struct record *record, const struct sample_id *id, const char *name)
+{
+	if (*name == '@')
+		return of_trailer(python, record, id, name + 1);
+	if (*name == '-' || (*name >= '0' && *name <= '9'))
+		return python_s64(python, strtol(name, NULL, 10));
+	return of_record(python, record, name);
+}
+
+static struct error *hand(struct python *python, const struct record *record, const struct handed *row)
+{
+	python_object *function = python_function(python, row->function), *arguments[HANDED_MAX];
+	struct sample_id id = id_of(python, record);
+	size_t count = 0;
+	if (!function)
+		return NULL;
+	while (count < HANDED_MAX && row->arguments[count] && (arguments[count] = argument_of(python, record, &id, row->arguments[count])))
+		count++;
+	if (count == HANDED_MAX || !row->arguments[count])
+		return python_call(python, function, arguments, count);
+	while (count)
+		python->api.Py_DecRef(arguments[--count]);
+	return NULL;
 }
 
 struct error *python_record(struct language *language, const struct record *record)
@@ -130,18 +136,15 @@ struct error *python_record(struct language *language, const struct record *reco
 	case RECORD_SWITCH:
 	case RECORD_SWITCH_CPU_WIDE:
 		return context_switch(python, record);
-	case RECORD_THROTTLE:
-	case RECORD_UNTHROTTLE:
-		return throttle(python, record);
-	case RECORD_AUXTRACE_ERROR:
-		return auxtrace_error(python, record);
-	default:
-		return NULL;
 	}
+	for (size_t i = 0; i < sizeof(handed) / sizeof(*handed); i++)
+		if (handed[i].type == record->header->type)
+			return hand(python, record, &handed[i]);
+	return NULL;
 }
 
-/* The function for an event's counts: stat__NAME with an underscore for each colon, as the kernel tool has it; and, since that can't be written for names
- * like "task-clock", with an underscore for everything that isn't a letter or a digit. NULL: there is none. */
+/* The function for an event's counts: stat__NAME with an underscore for each colon, as the kernel tool has it; and, since that can't be
+ * written for names like "task-clock", with an underscore for everything that isn't a letter or a digit. NULL: there is none. */
 static python_object *count_function(struct python *python, const char *event)
 {
 	cleanup_free char *name = mem_printf("stat__%s", event);
@@ -163,7 +166,7 @@ struct error *python_count(struct language *language, const struct counted_row *
 	if (!function)
 		return NULL;
 	python_object *arguments[] = {
-		python_s64(python, row->cpu),	      python_s64(python, row->thread),	     python_u64(python, row->time_ns),
+		python_s64(python, row->cpu),	python_s64(python, row->thread),     python_u64(python, row->time_ns),
 		python_u64(python, row->value), python_u64(python, row->enabled_ns), python_u64(python, row->running_ns),
 	};
 	return python_call(python, function, arguments, sizeof(arguments) / sizeof(*arguments));

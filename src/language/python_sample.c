@@ -1,8 +1,8 @@
-/* The dictionary that process_event() gets: keys, order and values as the kernel tool's manual page "perf-script-python" describes them and its program
- * has them. */
+/* The dictionary that process_event() gets: keys, order and values as the kernel tool's manual page "perf-script-python" describes them and
+ * its program has them. */
 #include "language/python_internal.h"
 
-#include "analysis/sample_text.h"
+#include "analysis/script/sample_text.h"
 
 #include <linux/perf_event.h>
 #include <string.h>
@@ -139,7 +139,8 @@ static void set_file_name(struct python *python, python_object *dict, const stru
 		python_put(python, dict, key, python_lasting_text(python, map->dso->script_name));
 }
 
-static python_object *make_branch(struct python *python, const struct branch_entry *branch, const struct frame *from, const struct frame *to)
+static python_object *make_branch(struct python *python, const struct branch_entry *branch, const struct frame *from,
+				  const struct frame *to)
 {
 	python_object *dict = python->api.PyDict_New();
 	set_u64(python, dict, KEY_from, branch->from);
@@ -158,7 +159,8 @@ static void set_place(struct python *python, python_object *dict, enum python_ke
 {
 	strbuf_clear(&python->text);
 	if (frame->symbol)
-		strbuf_printf(&python->text, "%s+0x%llx", frame->symbol->name, (unsigned long long)(frame->dso_addr - frame->symbol->start));
+		strbuf_printf(&python->text, "%s+0x%llx", frame->symbol->name,
+			      (unsigned long long)(frame->dso_addr - frame->symbol->start));
 	else
 		strbuf_add_str(&python->text, "[unknown]");
 	python_set_text(python, dict, key, python->text.data, python->text.len);

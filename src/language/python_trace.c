@@ -1,12 +1,12 @@
-/* Tracepoints for Python: SYSTEM__NAME(event_name, context, common_cpu, common_secs, common_nsecs, common_pid, common_comm, common_callchain, FIELDS…),
- * and trace_unhandled(event_name, context, dictionary) for those that the script has no function for.
+/* Tracepoints for Python: SYSTEM__NAME(event_name, context, common_cpu, common_secs, common_nsecs, common_pid, common_comm,
+ * common_callchain, FIELDS…), and trace_unhandled(event_name, context, dictionary) for those that the script has no function for.
  *
  * How a tracepoint's fields are read is worked out at its first sample. */
 #include "language/python_internal.h"
 
 #include "base/mem.h"
-#include "event/print_values.h"
-#include "event/tracepoint.h"
+#include "event/tracepoint/print_values.h"
+#include "event/tracepoint/tracepoint.h"
 
 #include <linux/perf_event.h>
 #include <stdlib.h>
@@ -58,8 +58,9 @@ static python_object *number_value(struct python *python, const struct tracepoin
 
 static python_object *field_value(struct python *python, const struct tracepoint_field *field, const struct sample *sample)
 {
-	return field->flags & (TRACEPOINT_FIELD_ARRAY | TRACEPOINT_FIELD_STRING | TRACEPOINT_FIELD_DYNAMIC) ? array_value(python, field, sample)
-													   : number_value(python, field, sample);
+	return field->flags & (TRACEPOINT_FIELD_ARRAY | TRACEPOINT_FIELD_STRING | TRACEPOINT_FIELD_DYNAMIC)
+		       ? array_value(python, field, sample)
+		       : number_value(python, field, sample);
 }
 
 /* ---- what is known of an event ---- */
@@ -101,7 +102,8 @@ static void define(struct python *python, const char *function_name, const char 
 		   const struct print_value *value)
 {
 	python_object *function = python_function(python, function_name);
-	python_object *arguments[4] = {python_text(python, event, strlen(event)), python_text(python, values->field, strlen(values->field))};
+	python_object *arguments[4] = {python_text(python, event, strlen(event)),
+				       python_text(python, values->field, strlen(values->field))};
 	size_t count = 2;
 	if (!function)
 		return;
@@ -119,7 +121,8 @@ static void define_values(void *context, const struct print_values *values)
 	const struct definitions *to = context;
 	define(to->python, values->delimiter ? "define_flag_field" : "define_symbolic_field", to->event, values, NULL);
 	for (size_t i = 0; i < values->count; i++)
-		define(to->python, values->delimiter ? "define_flag_value" : "define_symbolic_value", to->event, values, &values->values[i]);
+		define(to->python, values->delimiter ? "define_flag_value" : "define_symbolic_value", to->event, values,
+		       &values->values[i]);
 }
 
 static void plan_tracepoint(struct python *python, struct python_event *plan, const struct event *event)
@@ -131,7 +134,8 @@ static void plan_tracepoint(struct python *python, struct python_event *plan, co
 	plan->pid_field = tracepoint_field(tracepoint, "common_pid");
 	if (language_is_identifier(tracepoint->system))
 		plan->handler = python_function(python, name);
-	plan->sample_too = plan->handler && python_argument_count(python, plan->handler) == (long)(COMMON_ARGUMENTS + plan->field_count + 1);
+	plan->sample_too =
+		plan->handler && python_argument_count(python, plan->handler) == (long)(COMMON_ARGUMENTS + plan->field_count + 1);
 	struct definitions definitions = {python, name};
 	if (plan->handler || python->trace_unhandled)
 		print_values_visit(tracepoint, define_values, &definitions);
@@ -222,7 +226,7 @@ static struct error *call_handler(struct python *python, const struct python_eve
 
 static struct error *call_unhandled(struct python *python, const struct python_event *plan, const struct language_sample *at)
 {
-	static const enum python_key keys[] = {KEY_common_cpu,  KEY_common_s,	 KEY_common_ns,
+	static const enum python_key keys[] = {KEY_common_cpu, KEY_common_s,	KEY_common_ns,
 					       KEY_common_pid, KEY_common_comm, KEY_common_callchain};
 	python_object *common[6], *dict = python->api.PyDict_New();
 	make_common(python, plan, at, common);

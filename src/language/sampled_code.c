@@ -1,8 +1,8 @@
 /* Code for scripts: asked for rarely, so that files are opened anew each time. */
 #include "language/sampled_code.h"
 
-#include "symbol/code_file.h"
-#include "symbol/disasm.h"
+#include "symbol/code/code_file.h"
+#include "symbol/code/disasm.h"
 
 #include <string.h>
 

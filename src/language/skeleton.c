@@ -4,8 +4,8 @@
 #include "language/skeleton.h"
 
 #include "base/vec.h"
-#include "event/print_values.h"
-#include "event/tracepoint.h"
+#include "event/tracepoint/print_values.h"
+#include "event/tracepoint/tracepoint.h"
 #include "language/language.h"
 
 #include <stdbool.h>
@@ -105,8 +105,8 @@ static bool seen_before(const struct event_list *events, size_t index)
 	return false;
 }
 
-static void add_handlers(const struct event_list *events, void (*add)(struct strbuf *out, const struct handler *handler), struct strbuf *out,
-			 size_t *ret_skipped)
+static void add_handlers(const struct event_list *events, void (*add)(struct strbuf *out, const struct handler *handler),
+			 struct strbuf *out, size_t *ret_skipped)
 {
 	*ret_skipped = 0;
 	for (size_t i = 0; i < events->events.len; i++) {
@@ -127,11 +127,11 @@ static void add_handlers(const struct event_list *events, void (*add)(struct str
 /* A field's name as a parameter: words of the language and names of the other parameters get a line behind them. */
 static void add_python_name(const struct argument *argument, struct strbuf *out)
 {
-	static const char *const taken[] = {"False",	"None",	  "True",  "and",      "as",	  "assert", "async",  "await",	   "break",
-					    "class",	"continue", "def",   "del",	 "elif",  "else",   "except", "finally",   "for",
-					    "from",	"global", "if",	   "import",   "in",	  "is",	    "lambda", "nonlocal",  "not",
-					    "or",	"pass",	  "raise", "return",   "try",	  "while",  "with",   "yield",	   "event_name",
-					    "context",	"print",  "node",  "flag_str", "symbol_str"};
+	static const char *const taken[] = {
+		"False", "None",  "True",	"and",	    "as",     "assert",	 "async",    "await",	  "break",  "class", "continue",
+		"def",	 "del",	  "elif",	"else",	    "except", "finally", "for",	     "from",	  "global", "if",    "import",
+		"in",	 "is",	  "lambda",	"nonlocal", "not",    "or",	 "pass",     "raise",	  "return", "try",   "while",
+		"with",	 "yield", "event_name", "context",  "print",  "node",	 "flag_str", "symbol_str"};
 	strbuf_add_str(out, argument->field->name);
 	for (size_t i = 0; i < sizeof(taken) / sizeof(*taken); i++)
 		if (strcmp(taken[i], argument->field->name) == 0)
@@ -173,8 +173,8 @@ static void add_python_print(const struct handler *handler, struct strbuf *out)
 
 static void add_python_handler(struct strbuf *out, const struct handler *handler)
 {
-	static const char *const common[] = {"event_name", "context", "common_cpu", "common_secs", "common_nsecs", "common_pid", "common_comm",
-					     "common_callchain"};
+	static const char *const common[] = {"event_name",   "context",	   "common_cpu",  "common_secs",
+					     "common_nsecs", "common_pid", "common_comm", "common_callchain"};
 	struct strbuf word = {0};
 	strbuf_printf(out, "\n\ndef %s__%s(", handler->tracepoint->system, handler->tracepoint->name);
 	struct list parameters = list_begin(out, "\n", "        ");
@@ -194,26 +194,28 @@ static void add_python_handler(struct strbuf *out, const struct handler *handler
 
 void skeleton_python(const struct event_list *events, struct strbuf *out, size_t *ret_skipped)
 {
-	strbuf_add_str(out, "\"\"\"Prints the events of a recording: made by perf script -g python, to be changed. Run it with perf script -s FILE.\n"
-			    "\n"
-			    "A function SYSTEM__EVENT() is called for each event of that tracepoint, with what all events have and then the event's fields.\n"
-			    "A last parameter more, perf_sample_dict, has everything else that was recorded. man perf-script has the rest.\n"
-			    "\"\"\"\n"
-			    "import os\n"
-			    "import sys\n"
-			    "\n"
-			    "sys.path.append(os.environ['PERF_EXEC_PATH'] + '/scripts/python/Perf-Trace-Util/lib/Perf/Trace')\n"
-			    "\n"
-			    "from perf_trace_context import *\n"
-			    "from Core import *\n"
-			    "\n"
-			    "\n"
-			    "def trace_begin():\n"
-			    "    print(\"in trace_begin\")\n"
-			    "\n"
-			    "\n"
-			    "def trace_end():\n"
-			    "    print(\"in trace_end\")\n");
+	strbuf_add_str(
+		out,
+		"\"\"\"Prints the events of a recording: made by perf script -g python, to be changed. Run it with perf script -s FILE.\n"
+		"\n"
+		"A function SYSTEM__EVENT() is called for each event of that tracepoint, with what all events have and then the event's fields.\n"
+		"A last parameter more, perf_sample_dict, has everything else that was recorded. man perf-script has the rest.\n"
+		"\"\"\"\n"
+		"import os\n"
+		"import sys\n"
+		"\n"
+		"sys.path.append(os.environ['PERF_EXEC_PATH'] + '/scripts/python/Perf-Trace-Util/lib/Perf/Trace')\n"
+		"\n"
+		"from perf_trace_context import *\n"
+		"from Core import *\n"
+		"\n"
+		"\n"
+		"def trace_begin():\n"
+		"    print(\"in trace_begin\")\n"
+		"\n"
+		"\n"
+		"def trace_end():\n"
+		"    print(\"in trace_end\")\n");
 	add_handlers(events, add_python_handler, out, ret_skipped);
 	strbuf_add_str(out, "\n\n"
 			    "def trace_unhandled(event_name, context, event_fields_dict, perf_sample_dict):\n"
@@ -255,14 +257,14 @@ static void add_perl_value(const struct handler *handler, const struct argument 
 	if (argument->kind == VALUE_PLAIN)
 		strbuf_printf(out, "$%s", name);
 	else
-		strbuf_printf(out, "%s(\"%s::%s\", \"%s\", $%s)", argument->kind == VALUE_FLAGS ? "flag_str" : "symbol_str", tracepoint->system,
-			      tracepoint->name, name, name);
+		strbuf_printf(out, "%s(\"%s::%s\", \"%s\", $%s)", argument->kind == VALUE_FLAGS ? "flag_str" : "symbol_str",
+			      tracepoint->system, tracepoint->name, name, name);
 }
 
 static void add_perl_handler(struct strbuf *out, const struct handler *handler)
 {
-	static const char *const common[] = {"$event_name", "$context", "$common_cpu", "$common_secs", "$common_nsecs", "$common_pid",
-					     "$common_comm", "$common_callchain"};
+	static const char *const common[] = {"$event_name",   "$context",    "$common_cpu",  "$common_secs",
+					     "$common_nsecs", "$common_pid", "$common_comm", "$common_callchain"};
 	struct strbuf word = {0};
 	strbuf_printf(out, "\nsub %s::%s\n{\n\tmy (", handler->tracepoint->system, handler->tracepoint->name);
 	struct list parameters = list_begin(out, "\n", "\t    ");
@@ -295,39 +297,43 @@ static void add_perl_handler(struct strbuf *out, const struct handler *handler)
 
 void skeleton_perl(const struct event_list *events, struct strbuf *out, size_t *ret_skipped)
 {
-	strbuf_add_str(out, "# Prints the events of a recording: made by perf script -g perl, to be changed. Run it with perf script -s FILE.\n"
-			    "#\n"
-			    "# A function SYSTEM::EVENT is called for each event of that tracepoint, with what all events have and then the event's fields.\n"
-			    "# man perf-script has the rest.\n"
-			    "use lib \"$ENV{'PERF_EXEC_PATH'}/scripts/perl/Perf-Trace-Util/lib\";\n"
-			    "use Perf::Trace::Core;\n"
-			    "use Perf::Trace::Context;\n"
-			    "use Perf::Trace::Util;\n"
-			    "\n"
-			    "sub trace_begin\n{\n\t# called before the first event\n}\n"
-			    "\n"
-			    "sub trace_end\n{\n\t# called after the last event\n}\n");
+	strbuf_add_str(
+		out,
+		"# Prints the events of a recording: made by perf script -g perl, to be changed. Run it with perf script -s FILE.\n"
+		"#\n"
+		"# A function SYSTEM::EVENT is called for each event of that tracepoint, with what all events have and then the event's fields.\n"
+		"# man perf-script has the rest.\n"
+		"use lib \"$ENV{'PERF_EXEC_PATH'}/scripts/perl/Perf-Trace-Util/lib\";\n"
+		"use Perf::Trace::Core;\n"
+		"use Perf::Trace::Context;\n"
+		"use Perf::Trace::Util;\n"
+		"\n"
+		"sub trace_begin\n{\n\t# called before the first event\n}\n"
+		"\n"
+		"sub trace_end\n{\n\t# called after the last event\n}\n");
 	add_handlers(events, add_perl_handler, out, ret_skipped);
-	strbuf_add_str(out, "\n"
-			    "sub trace_unhandled\n"
-			    "{\n"
-			    "\tmy ($event_name, $context, $common_cpu, $common_secs, $common_nsecs, $common_pid, $common_comm, $common_callchain) = @_;\n"
-			    "\n"
-			    "\tprint_header($event_name, $common_cpu, $common_secs, $common_nsecs, $common_pid, $common_comm);\n"
-			    "\tprint_callchain($common_callchain);\n"
-			    "}\n"
-			    "\n"
-			    "sub print_header\n"
-			    "{\n"
-			    "\tprintf(\"%-20s %5u %05u.%09u %8u %-20s \", @_);\n"
-			    "}\n"
-			    "\n"
-			    "sub print_callchain\n"
-			    "{\n"
-			    "\tmy ($callchain) = @_;\n"
-			    "\n"
-			    "\tforeach my $node (@$callchain) {\n"
-			    "\t\tprintf(\"\\t[%x]%s\\n\", $node->{ip}, exists $node->{sym} ? \" $node->{sym}{name}\" : \"\");\n"
-			    "\t}\n"
-			    "}\n");
+	strbuf_add_str(
+		out,
+		"\n"
+		"sub trace_unhandled\n"
+		"{\n"
+		"\tmy ($event_name, $context, $common_cpu, $common_secs, $common_nsecs, $common_pid, $common_comm, $common_callchain) = @_;\n"
+		"\n"
+		"\tprint_header($event_name, $common_cpu, $common_secs, $common_nsecs, $common_pid, $common_comm);\n"
+		"\tprint_callchain($common_callchain);\n"
+		"}\n"
+		"\n"
+		"sub print_header\n"
+		"{\n"
+		"\tprintf(\"%-20s %5u %05u.%09u %8u %-20s \", @_);\n"
+		"}\n"
+		"\n"
+		"sub print_callchain\n"
+		"{\n"
+		"\tmy ($callchain) = @_;\n"
+		"\n"
+		"\tforeach my $node (@$callchain) {\n"
+		"\t\tprintf(\"\\t[%x]%s\\n\", $node->{ip}, exists $node->{sym} ? \" $node->{sym}{name}\" : \"\");\n"
+		"\t}\n"
+		"}\n");
 }

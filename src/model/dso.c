@@ -12,7 +12,7 @@
  *	[kernel.kallsyms]_text      [kernel.kallsyms], or the name that the header's build-id table has for the kernel
  *
  * A file is told apart from others of the same name by device and inode, or by its build-id; a map without these belongs to whatever has
- *the name.
+ * the name.
  */
 #include "model/model_internal.h"
 
@@ -30,6 +30,9 @@
 
 bool dso_name_is_anonymous(const char *name)
 {
+	/* Of most names, paths, the first letters say no: this is asked of each map. */
+	if (name[0] != '[' && (name[0] != '/' || !name[1] || !strchr("/daS", name[1])))
+		return false;
 	return !strcmp(name, "//anon") || str_starts_with(name, "/dev/zero") || str_starts_with(name, "/anon_hugepage") ||
 	       str_starts_with(name, "[stack") || str_starts_with(name, "/SYSV") || !strcmp(name, "[heap]");
 }
@@ -82,7 +85,7 @@ static const char *module_name(struct machine *machine, const char *path)
 
 static struct dso *dso_create(struct machine *machine, const char *name, enum dso_kind kind)
 {
-	struct dso *dso = arena_zalloc(&machine->arena, sizeof(*dso));
+	struct dso *dso = arena_zalloc(&machine->files, sizeof(*dso));
 	dso->index = machine->dsos.len;
 	dso->kind = kind;
 	dso->name = dso->script_name = dso->short_name = intern_string(&machine->strings, name);

@@ -1,10 +1,12 @@
-/* Reading jitdumps. Records are read in the order of the file; code is told apart by where its bytes are in the file, which stays the same when it is
- * moved in memory. Lines come in a record before the code that they are about. Everything is checked: the file is another program's. */
+/* Reading jitdumps. Records are read in the order of the file; code is told apart by where its bytes are in the file, which stays the same
+ * when it is moved in memory. Lines come in a record before the code that they are about. Everything is checked: the file is another
+ * program's. */
 #include "model/jitdump.h"
 
 #include "base/cursor.h"
 #include "base/hash.h"
 #include "base/mem.h"
+#include "base/search.h"
 
 #include <string.h>
 
@@ -39,7 +41,7 @@ static struct error *read_header(struct jitdump *dump)
 	struct cursor at = cursor_at(dump, 0, HEADER_SIZE);
 	uint32_t magic = cursor_u32(&at);
 	if (magic != MAGIC && magic != MAGIC_SWAPPED)
-		return error_new_kind(ERROR_FORMAT, "%s: no jitdump", dump->path);
+		return error_new_kind(ERROR_FORMAT, "%s: not a jitdump", dump->path);
 	at.swap = dump->swap = magic == MAGIC_SWAPPED;
 	cursor_u32(&at); /* version */
 	uint32_t size = cursor_u32(&at);
@@ -49,7 +51,7 @@ static struct error *read_header(struct jitdump *dump)
 	dump->time = cursor_u64(&at);
 	dump->cpu_clock = cursor_u64(&at) & FLAG_CPU_CLOCK;
 	dump->end = size < HEADER_SIZE ? HEADER_SIZE : size;
-	return at.failed ? error_new_kind(ERROR_FORMAT, "%s: the jitdump has no whole header", dump->path) : NULL;
+	return at.failed ? error_new_kind(ERROR_FORMAT, "%s: the header of the jitdump is truncated", dump->path) : NULL;
 }
 
 static void read_load(struct reading *reading, struct cursor at, uint64_t time)
@@ -157,15 +159,8 @@ void jitdump_close(struct jitdump *dump)
 
 const struct jitdump_code *jitdump_find(const struct jitdump *dump, uint64_t offset)
 {
-	size_t low = 0, high = dump->codes.len;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (dump->codes.data[middle].offset <= offset)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	const struct jitdump_code *code = low ? &dump->codes.data[low - 1] : NULL;
+	size_t after = partition_point(i, dump->codes.len, dump->codes.data[i].offset <= offset);
+	const struct jitdump_code *code = after ? &dump->codes.data[after - 1] : NULL;
 	return code && offset - code->offset < code->size ? code : NULL;
 }
 

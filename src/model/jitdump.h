@@ -1,11 +1,11 @@
-/* A jitdump: what a run-time compiler writes of the code that it makes (jit-PID.dump): names, machine code and source lines, each with the time from
- * which on it is there.
+/* A jitdump: what a run-time compiler writes of the code that it makes (jit-PID.dump): names, machine code and source lines, each with the
+ * time from which on it is there.
  * Source of the format: tools/perf/Documentation/jitdump-specification.txt of the kernel. */
 #pragma once
 
 #include "base/cursor.h"
 #include "base/error.h"
-#include "base/mapping.h"
+#include "base/files/mapping.h"
 #include "base/vec.h"
 
 #include <stdbool.h>
@@ -17,9 +17,9 @@ struct jitdump_code {
 	uint64_t offset;  /* of its bytes in the file: by this it is looked up */
 	uint64_t address; /* where it was in memory at first */
 	uint64_t size;
-	uint64_t index;	     /* the compiler's number */
-	const char *name;    /* unsafe bytes still in it */
-	uint64_t debug_info; /* offset in the file of its record, 0 = none */
+	uint64_t index;	      /* the compiler's number */
+	const char *name;     /* unsafe bytes still in it */
+	uint64_t debug_info;  /* offset in the file of its record, 0 = none */
 	uint64_t unwind_info; /* the same */
 };
 
@@ -44,14 +44,16 @@ struct jitdump {
 	VEC(struct jitdump_event) events; /* in the order of the file */
 };
 
-/* Reads the records from offset `from` on (0 = all). What a program that still runs has written since is found by opening it once more, from `end`
- * on. */
+/* Reads the records from offset `from` on (0 = all). What a program that still runs has written since is found by opening it once more,
+ * from `end` on. */
 struct error *jitdump_open(int fd, const char *path, uint64_t from, struct jitdump **ret);
 void jitdump_close(struct jitdump *dump);
 /* The code at an offset in the file, or NULL. */
 const struct jitdump_code *jitdump_find(const struct jitdump *dump, uint64_t offset);
-/* The source line of the instruction at `distance` from the beginning of the code; false when there is none. `ret_file` lives as long as the dump. */
-bool jitdump_line(const struct jitdump *dump, const struct jitdump_code *code, uint64_t distance, const char **ret_file, uint32_t *ret_line);
+/* The source line of the instruction at `distance` from the beginning of the code; false when there is none. `ret_file` lives as long as
+ * the dump. */
+bool jitdump_line(const struct jitdump *dump, const struct jitdump_code *code, uint64_t distance, const char **ret_file,
+		  uint32_t *ret_line);
 
 /* All source lines of a piece of code, one after the other:
  *	jitdump_lines_begin(dump, code, &lines);

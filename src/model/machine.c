@@ -19,7 +19,7 @@ struct machine *machine_create(void)
 {
 	struct machine *machine = mem_zalloc(sizeof(*machine));
 	machine->private = mem_zalloc(sizeof(*machine->private));
-	pthread_mutex_init(&machine->private->strays.lock, NULL);
+	pthread_mutex_init(&machine->private->placeholders.lock, NULL);
 	machine->kernel_maps = maps_create(machine);
 	machine->kernel_start = (uint64_t)1 << 63;
 	machine_add_comm(machine, 0, 0, "swapper", false, 0);
@@ -31,11 +31,8 @@ void machine_destroy(struct machine *machine)
 	if (!machine)
 		return;
 	struct machine_private *private = machine->private;
-	for (struct stray_table *table = private->strays.table, *older; table; table = older) {
-		older = table->older;
-		free(table);
-	}
-	pthread_mutex_destroy(&private->strays.lock);
+	placeholders_drop(&private->placeholders);
+	pthread_mutex_destroy(&private->placeholders.lock);
 	map64_deinit(&private->dsos_by_name);
 	map64_deinit(&private->dsos_by_id);
 	map64_deinit(&private->modules);
@@ -46,7 +43,9 @@ void machine_destroy(struct machine *machine)
 	vec_deinit(&machine->threads);
 	vec_deinit(&machine->dsos);
 	intern_deinit(&machine->strings);
+	intern_deinit(&machine->names);
 	arena_deinit(&machine->arena);
+	arena_deinit(&machine->files);
 	free(private);
 	free(machine);
 }
@@ -132,8 +131,8 @@ struct process *machine_process(struct machine *machine, uint32_t pid)
 	return machine_current_thread(machine, pid, pid)->process;
 }
 
-void machine_add_jit_code(struct machine *machine, struct process *process, struct dso *dso, uint64_t address, const struct jitdump_code *code,
-			  uint64_t time)
+void machine_add_jit_code(struct machine *machine, struct process *process, struct dso *dso, uint64_t address,
+			  const struct jitdump_code *code, uint64_t time)
 {
 	const struct map_description description = {
 		.start = address,

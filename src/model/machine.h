@@ -1,13 +1,16 @@
 /* The machine: who ran where. Processes, threads, their names, what they had mapped, and the kernel's own map.
  *
- * Everything is asked "at time t" and append-only: entries are added in time order, never changed, never moved, never freed before the
- * machine. So a finished machine is read by many threads without locks. Time 0 means "since ever".
+ * Everything is asked "at time t" and append-only: entries are added in time order, never changed, and neither moved nor freed before the
+ * machine (or its epoch, see below). So a finished machine is read by many threads without locks. Time 0 means "since ever".
  *  - A map is found as the newest entry that covers the address and isn't newer than t: the kernel never reports munmap.
  *  - fork copies nothing: the child starts with the very tree of the parent's maps at that time. exec changes no maps: what the old program
  * had mapped stays until something new covers it, as in the kernel's perf (a sample inside execve() still has the old program's return
  * address).
  *  - A reused pid is a new process with a later start. An exit ends nothing: samples of a dying thread come after it.
- * Strings are interned: equal names have equal pointers.
+ * Strings are interned: equal names of threads have equal pointers, as have equal names of files.
+ *
+ * What runs for days forgets: machine_forget() ends an epoch of the model. What can still be asked for goes over into the next one, all
+ * else is gone.
  */
 #pragma once
 
@@ -56,8 +59,8 @@ struct dso {
 	/* What the dso is known by besides its name; all 0 = unknown. */
 	uint32_t major, minor;
 	uint64_t inode, inode_generation;
-	bool header_build_id;	    /* build_id comes from the header's table */
-	struct dso *next_same_name; /* model: others of the same name */
+	bool header_build_id;	       /* build_id comes from the header's table */
+	struct dso *next_same_name;    /* model: others of the same name */
 	const struct jitdump *jitdump; /* DSO_JITDUMP */
 	/* Owned by the symbol layer; NULL until loaded, then never changed (published with release order). */
 	struct symtab *_Atomic symtab;
@@ -84,7 +87,8 @@ const struct map *maps_find(const struct maps *maps, uint64_t addr, uint64_t tim
  * differ (a child that has mapped nothing since its fork has its parent's epoch). 0 = empty. So (epoch, address) is a complete cache key.
  * NULL maps are empty. */
 uint64_t maps_epoch(const struct maps *maps, uint64_t time);
-/* An address space in one state, valid for the times from..last: for callers that ask for many addresses of it. All zero is the empty one. */
+/* An address space in one state, valid for the times from..last: for callers that ask for many addresses of it. All zero is the empty
+ * one. */
 struct maps_state {
 	uint64_t epoch;
 	uint64_t from, last;
@@ -139,8 +143,11 @@ struct process {
 };
 
 struct machine {
-	struct arena arena;
-	struct intern strings;
+	struct arena arena;    /* threads, processes and what they have mapped */
+	struct arena files;    /* dsos: they stay where they are */
+	struct intern strings; /* names of files and cgroups */
+	struct intern names;   /* of threads */
+	uint64_t generation;   /* how often machine_forget() was called: who keeps pointers into the model looks whether it has changed */
 	struct map64 threads_by_tid; /* tid → struct thread *, newest; ->older leads back */
 	VEC(struct thread *) threads;
 	VEC(struct dso *) dsos;
@@ -161,11 +168,11 @@ void machine_destroy(struct machine *machine);
 
 /* The thread `tid` at `time`; NULL when no record ever mentioned it. Safe in parallel on a finished machine. */
 struct thread *machine_thread(const struct machine *machine, uint32_t tid, uint64_t time);
-/* The same of a process (`pid` may be -1), but makes a nameless one (":TID") when there is none; never NULL. On a finished machine safe in parallel (no lock once the
- * thread is made). */
+/* The same of a process (`pid` may be -1), but makes a nameless one (":TID") when there is none; never NULL. On a finished machine safe in
+ * parallel (no lock once the thread is made). */
 struct thread *machine_thread_or_new(struct machine *machine, uint32_t pid, uint32_t tid, uint64_t time);
 /* The same on a machine that is only resting: safe in parallel. The first record that speaks of the thread takes it into the machine. */
-struct thread *machine_thread_or_stray(struct machine *machine, uint32_t pid, uint32_t tid, uint64_t time);
+struct thread *machine_thread_or_placeholder(struct machine *machine, uint32_t pid, uint32_t tid, uint64_t time);
 /* Its name at `time`: the newest comm not newer; else ":TID". Interned. */
 const struct untrusted *thread_comm(const struct thread *thread, uint64_t time);
 /* The same, but a thread that got its first name later is called by that one already: how the kernel's report shows it. */
@@ -201,8 +208,8 @@ void machine_add_kernel_map(struct machine *machine, const struct map_descriptio
 /* A jitdump, of which `dump` is a part; the machine owns it from now on. */
 struct dso *machine_add_jitdump(struct machine *machine, uint32_t pid, const struct jitdump *dump);
 /* A piece of its code is at `address` of the process from `time` on. */
-void machine_add_jit_code(struct machine *machine, struct process *process, struct dso *dso, uint64_t address, const struct jitdump_code *code,
-			  uint64_t time);
+void machine_add_jit_code(struct machine *machine, struct process *process, struct dso *dso, uint64_t address,
+			  const struct jitdump_code *code, uint64_t time);
 /* A map of a process that hides no code of its jitdumps: it goes around it. */
 void machine_add_map_around_code(struct machine *machine, const struct map_description *description, uint64_t time);
 /* The process that has the id now; made when there is none. */
@@ -217,6 +224,15 @@ void machine_add_cgroup(struct machine *machine, uint64_t id, const char *path);
 void machine_add_namespaces(struct machine *machine, uint32_t pid, uint32_t tid, const struct process_namespaces *namespaces);
 /* An entry of the header's build-id table: makes the dso, and holds for later maps of that name that bring no build-id of their own. */
 void machine_note_build_id(struct machine *machine, const char *filename, const struct buildid *id, bool kernel, bool guest);
+/* Forgets what isn't asked for any more by those who ask with times from `since` on: threads that ended before (a leader stays as long as
+ * its process has others), bearers of ids that others have had since, their names and maps, earlier names and maps of all. `gone`, which
+ * may be NULL, is asked of each thread that started before and whose end no record told: true when there is no such thread any more.
+ *
+ * Threads, processes, maps and names of threads move: pointers to them from before are void, and numbers of maps_epoch() aren't used again.
+ * Dsos and names of files and cgroups stay. Not after machine_finish(). */
+void machine_forget(struct machine *machine, uint64_t since, bool (*gone)(void *context, const struct thread *thread), void *context);
+/* Whether that is worth while: threads, maps and names need twice as much as after the last time, and 16 MB more. */
+bool machine_has_grown(const struct machine *machine);
 /* From now on nothing is added: asking is safe from many threads. */
 void machine_finish(struct machine *machine);
 

@@ -1,21 +1,22 @@
 /* Address spaces, asked at a time.
  *
  * Problem: at any time of the recording, which map covers an address? Maps are only ever added; a new one hides what it covers; a fork
- *makes a copy that goes its own way. There may be thousands of maps in one process, and hostile files have forks of forks without end.
+ * makes a copy that goes its own way. There may be thousands of maps in one process, and hostile files have forks of forks without end.
  *
  * Idea: a balanced (AVL) tree of disjoint pieces, ordered by address, of which every state is kept. A change copies the path from the root
- *to where it happens and shares all the rest; a version is a time and a root. So a lookup is a binary search over versions and a walk down
- *one tree, a fork copies one pointer, and no chain of parents is ever followed.
+ * to where it happens and shares all the rest; a version is a time and a root. So a lookup is a binary search over versions and a walk down
+ * one tree, a fork copies one pointer, and no chain of parents is ever followed.
  *
  *	versions of a process:   t=0      t=17     t=20           the child's:  t=18 (fork)
  *	                          │        │        │                            │
  *	                          A        A'───────┼───────────────────────────►A'      A' shares all but one path with A
  *
  * Nodes made for the newest version are changed in place as long as time stands still and nobody else has got the root: the thousands of
- *maps that a recording starts with (all at time 0) cost no copies. `edit` marks them.
+ * maps that a recording starts with (all at time 0) cost no copies. `edit` marks them.
  *
  * Not done here: what is mapped (dso.c), and by whom (thread.c).
  */
+#include "base/search.h"
 #include "model/model_internal.h"
 
 #include <string.h>
@@ -42,20 +43,11 @@ static const struct maps_version *version_at(const struct maps *maps, uint64_t t
 	if (!maps || !maps->count)
 		return NULL;
 	const struct maps_version *versions = maps->versions;
-	uint32_t low = 0, high = maps->count - 1;
-	if (versions[high].time <= time)
-		return &versions[high];
-	if (versions[0].time > time)
-		return NULL;
-	/* versions[low] isn't newer than `time`, versions[high] is. */
-	while (high - low > 1) {
-		uint32_t middle = low + (high - low) / 2;
-		if (versions[middle].time <= time)
-			low = middle;
-		else
-			high = middle;
-	}
-	return &versions[low];
+	uint32_t last = maps->count - 1;
+	if (versions[last].time <= time) /* most often */
+		return &versions[last];
+	size_t after = partition_point(i, last, versions[i].time <= time);
+	return after ? &versions[after - 1] : NULL;
 }
 
 const struct map *maps_find(const struct maps *maps, uint64_t addr, uint64_t time)
@@ -339,4 +331,60 @@ void maps_inherit(struct maps *child, struct maps *parent, uint64_t time)
 	struct maps_version *version = version_for_change(child, time);
 	version->root = newest->root;
 	version->epoch = newest->epoch;
+}
+
+/* ---- the next epoch ---- */
+
+static const struct map *map_carry(struct carrying *carrying, const struct map *map)
+{
+	bool is_new;
+	uint64_t *slot = map64_insert(&carrying->moved, (uintptr_t)map, &is_new);
+	if (is_new)
+		*slot = (uintptr_t)arena_copy(&carrying->machine->arena, map, sizeof(*map));
+	return (const struct map *)(uintptr_t)*slot;
+}
+
+/* As deep a recursion as the tree is high. */
+static struct maps_node *node_carry(struct carrying *carrying, const struct maps_node *node)
+{
+	bool is_new;
+	if (!node)
+		return NULL;
+	uint64_t *slot = map64_insert(&carrying->moved, (uintptr_t)node, &is_new);
+	if (!is_new)
+		return (struct maps_node *)(uintptr_t)*slot;
+	struct maps_node *copy = arena_copy(&carrying->machine->arena, node, sizeof(*node));
+	*slot = (uintptr_t)copy;
+	copy->edit = 0;
+	copy->map = map_carry(carrying, node->map);
+	copy->left = node_carry(carrying, node->left);
+	copy->right = node_carry(carrying, node->right);
+	return copy;
+}
+
+/* Caches know an address space by the number: what they have of it points to the epoch before. */
+static uint64_t epoch_carry(struct carrying *carrying, uint64_t epoch)
+{
+	bool is_new;
+	uint64_t *slot = map64_insert(&carrying->epochs, epoch, &is_new);
+	if (is_new)
+		*slot = ++carrying->machine->private->epochs;
+	return *slot;
+}
+
+struct maps *maps_carry(struct carrying *carrying, const struct maps *from)
+{
+	struct maps *maps = maps_create(carrying->machine);
+	const struct maps_version *first = version_at(from, carrying->since);
+	size_t skipped = first ? (size_t)(first - from->versions) : 0;
+	maps->count = maps->capacity = from->count - (uint32_t)skipped;
+	if (!maps->count)
+		return maps;
+	maps->versions = arena_copy(&carrying->machine->arena, from->versions + skipped, maps->count * sizeof(*maps->versions));
+	for (uint32_t i = 0; i < maps->count; i++) {
+		struct maps_version *version = &maps->versions[i];
+		version->epoch = epoch_carry(carrying, version->epoch);
+		version->root = node_carry(carrying, version->root);
+	}
+	return maps;
 }

@@ -34,6 +34,17 @@ void maps_remove(struct maps *maps, uint64_t start, uint64_t end, uint64_t time)
 /* `child`, which must be new, starts as `parent` is at the time of its newest version. */
 void maps_inherit(struct maps *child, struct maps *parent, uint64_t time);
 
+/* Going over into the next epoch (forget.c): everything that is kept is copied once. */
+struct carrying {
+	struct machine *machine;
+	uint64_t since;
+	struct map64 moved;  /* address of a process, map or node → its copy's */
+	struct map64 epochs; /* of address spaces: number → new number */
+};
+
+/* A copy of `from` with its states from the time `since` on. */
+struct maps *maps_carry(struct carrying *carrying, const struct maps *from);
+
 /* ---- dso.c ---- */
 
 /* The dso that a map is of, made on first use. */
@@ -51,23 +62,26 @@ bool dso_name_is_anonymous(const char *name);
 
 /* The newest thread of that id, made when there is none. */
 struct thread *machine_current_thread(struct machine *machine, uint32_t pid, uint32_t tid);
+/* Makes `thread`, which is in no table, the newest bearer of its id. */
+void thread_enter(struct machine *machine, struct thread *thread);
 
 /* Threads that only samples mention, found by workers at the same time. Readers take no lock: the table is replaced, never changed but from
  * empty to used. */
-struct stray_table {
+struct placeholder_table {
 	size_t mask;
-	struct stray_table *older; /* kept until the end: a reader may still be in it */
+	struct placeholder_table *older; /* kept until the end: a reader may still be in it */
 	struct thread *_Atomic slots[];
 };
 
-struct strays {
+struct placeholders {
 	pthread_mutex_t lock;
-	struct stray_table *_Atomic table;
+	struct placeholder_table *_Atomic table;
 	size_t count;
 };
 
 struct machine_private {
 	bool finished;
+	size_t kept;	 /* bytes that were left when the last epoch ended */
 	uint64_t time;	 /* of the newest addition */
 	uint64_t epochs; /* given out so far */
 	uint32_t edits;
@@ -76,8 +90,11 @@ struct machine_private {
 	struct map64 modules;	   /* interned "[name]" → struct dso * */
 	struct map64 cgroups;	   /* id → interned path */
 	struct dso *vdso;
-	struct strays strays;
+	struct placeholders placeholders;
 };
+
+/* Forgets all placeholders: nobody has one. */
+void placeholders_drop(struct placeholders *placeholders);
 
 /* `time`, or the time of the newest addition when that is later: the model is added to in the order of time. */
 uint64_t machine_advance(struct machine *machine, uint64_t time);

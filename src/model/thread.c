@@ -1,13 +1,14 @@
 /* Threads and processes: who had which id when, and what it was called.
  *
  * A thread is found by its id alone, as in the kernel's perf: its newest bearer that had started by then. Bearers of the same id hang
- *together by ->older, with shortcuts (->jump) so that even a million of them are searched in logarithmic time.
+ * together by ->older, with shortcuts (->jump) so that even a million of them are searched in logarithmic time.
  *
  *	tid 42:  newest ─older─► 2nd ─older─► first          jump leads over a power of two of them or so
  *	         start 90        start 50     start 0
  *
  * A thread that no fork record announced counts as having been there since ever.
  */
+#include "base/search.h"
 #include "model/model_internal.h"
 
 #include <limits.h>
@@ -20,7 +21,7 @@ static void thread_set_nameless(struct machine *machine, struct thread *thread)
 {
 	char name[16];
 	snprintf(name, sizeof(name), ":%d", (int)thread->tid);
-	thread->nameless = intern_string(&machine->strings, name);
+	thread->nameless = intern_string(&machine->names, name);
 }
 
 static struct process *process_create(struct machine *machine, uint32_t pid, uint64_t start)
@@ -56,8 +57,7 @@ static void thread_join_process(struct machine *machine, struct thread *thread)
 	}
 }
 
-/* Makes `thread` the newest bearer of its id. */
-static void thread_enter(struct machine *machine, struct thread *thread)
+void thread_enter(struct machine *machine, struct thread *thread)
 {
 	uint64_t *slot = map64_insert(&machine->threads_by_tid, thread->tid, NULL);
 	struct thread *older = (struct thread *)(uintptr_t)*slot;
@@ -95,16 +95,16 @@ static struct thread *newest_thread(const struct machine *machine, uint32_t tid)
 }
 
 /* Strays are threads in no table but their own: the machine was resting when they were asked for. */
-static size_t stray_slot(uint32_t pid, uint32_t tid)
+static size_t placeholder_slot(uint32_t pid, uint32_t tid)
 {
 	return (size_t)hash_u64((uint64_t)pid << 32 | tid);
 }
 
-static struct thread *stray_find(const struct stray_table *table, uint32_t pid, uint32_t tid)
+static struct thread *placeholder_find(const struct placeholder_table *table, uint32_t pid, uint32_t tid)
 {
 	if (!table)
 		return NULL;
-	for (size_t i = stray_slot(pid, tid);; i++) {
+	for (size_t i = placeholder_slot(pid, tid);; i++) {
 		struct thread *thread = atomic_load_explicit(&table->slots[i & table->mask], memory_order_acquire);
 		if (!thread || (thread->tid == tid && thread->pid == pid))
 			return thread;
@@ -112,9 +112,10 @@ static struct thread *stray_find(const struct stray_table *table, uint32_t pid, 
 }
 
 /* One that samples have spoken of while the machine was resting; NULL when there is none. */
-static struct thread *take_stray(struct machine *machine, uint32_t pid, uint32_t tid)
+static struct thread *take_placeholder(struct machine *machine, uint32_t pid, uint32_t tid)
 {
-	struct thread *thread = stray_find(atomic_load_explicit(&machine->private->strays.table, memory_order_relaxed), pid, tid);
+	struct thread *thread =
+		placeholder_find(atomic_load_explicit(&machine->private->placeholders.table, memory_order_relaxed), pid, tid);
 	if (thread)
 		thread_enter(machine, thread);
 	return thread;
@@ -124,7 +125,7 @@ struct thread *machine_current_thread(struct machine *machine, uint32_t pid, uin
 {
 	struct thread *thread = newest_thread(machine, tid);
 	if (!thread)
-		thread = take_stray(machine, pid, tid);
+		thread = take_placeholder(machine, pid, tid);
 	if (!thread)
 		return thread_add_nameless(machine, pid, tid, 0);
 	if (thread->pid == UINT32_MAX && pid != UINT32_MAX) {
@@ -148,7 +149,7 @@ static void thread_add_comm(struct machine *machine, struct thread *thread, cons
 		thread->comm_capacity = capacity;
 	}
 	thread->comms[thread->comm_count++] =
-		(struct thread_comm){.time = time, .name = intern_string(&machine->strings, name), .exec = exec};
+		(struct thread_comm){.time = time, .name = intern_string(&machine->names, name), .exec = exec};
 	if (time <= thread->start)
 		thread->nameless = NULL;
 }
@@ -208,20 +209,13 @@ struct thread *machine_thread(const struct machine *machine, uint32_t tid, uint6
 /* The newest comm not newer than `time`, or NULL. */
 static const struct thread_comm *comm_at(const struct thread *thread, uint64_t time)
 {
-	uint32_t high = thread->comm_count;
-	if (!high || thread->comms[0].time > time)
+	if (!thread->comm_count)
 		return NULL;
-	if (thread->comms[--high].time <= time)
-		return &thread->comms[high];
-	uint32_t low = 0;
-	while (high - low > 1) {
-		uint32_t middle = low + (high - low) / 2;
-		if (thread->comms[middle].time <= time)
-			low = middle;
-		else
-			high = middle;
-	}
-	return &thread->comms[low];
+	uint32_t last = thread->comm_count - 1;
+	if (thread->comms[last].time <= time) /* most often */
+		return &thread->comms[last];
+	size_t after = partition_point(i, last, thread->comms[i].time <= time);
+	return after ? &thread->comms[after - 1] : NULL;
 }
 
 const struct untrusted *thread_comm(const struct thread *thread, uint64_t time)
@@ -240,42 +234,52 @@ const struct untrusted *thread_comm_settled(const struct thread *thread, uint64_
 	return untrusted(thread->comm_count ? thread->comms[0].name : thread->nameless);
 }
 
-/* ---- strays ---- */
+/* ---- placeholders ---- */
 
-static void stray_put(struct stray_table *table, struct thread *thread)
+void placeholders_drop(struct placeholders *placeholders)
 {
-	size_t i = stray_slot(thread->pid, thread->tid);
+	for (struct placeholder_table *table = placeholders->table, *older; table; table = older) {
+		older = table->older;
+		free(table);
+	}
+	placeholders->table = NULL;
+	placeholders->count = 0;
+}
+
+static void placeholder_put(struct placeholder_table *table, struct thread *thread)
+{
+	size_t i = placeholder_slot(thread->pid, thread->tid);
 	while (atomic_load_explicit(&table->slots[i & table->mask], memory_order_relaxed))
 		i++;
 	atomic_store_explicit(&table->slots[i & table->mask], thread, memory_order_release);
 }
 
 /* A table with room for one more; the lock is held. */
-static struct stray_table *strays_reserve(struct machine *machine)
+static struct placeholder_table *placeholders_reserve(struct machine *machine)
 {
-	struct strays *strays = &machine->private->strays;
-	struct stray_table *table = atomic_load_explicit(&strays->table, memory_order_relaxed);
+	struct placeholders *placeholders = &machine->private->placeholders;
+	struct placeholder_table *table = atomic_load_explicit(&placeholders->table, memory_order_relaxed);
 	size_t size = table ? table->mask + 1 : 0;
-	if (strays->count * 2 < size)
+	if (placeholders->count * 2 < size)
 		return table;
 	size_t grown_size = size ? size * 2 : 64;
-	struct stray_table *grown = mem_zalloc(sizeof(*grown) + grown_size * sizeof(grown->slots[0]));
+	struct placeholder_table *grown = mem_zalloc(sizeof(*grown) + grown_size * sizeof(grown->slots[0]));
 	grown->mask = grown_size - 1;
 	grown->older = table;
 	for (size_t i = 0; i < size; i++) {
 		struct thread *thread = atomic_load_explicit(&table->slots[i], memory_order_relaxed);
 		if (thread)
-			stray_put(grown, thread);
+			placeholder_put(grown, thread);
 	}
-	atomic_store_explicit(&strays->table, grown, memory_order_release);
+	atomic_store_explicit(&placeholders->table, grown, memory_order_release);
 	return grown;
 }
 
 /* The lock is held. */
-static struct thread *stray_add(struct machine *machine, uint32_t pid, uint32_t tid, uint64_t time)
+static struct thread *placeholder_add(struct machine *machine, uint32_t pid, uint32_t tid, uint64_t time)
 {
-	struct strays *strays = &machine->private->strays;
-	struct thread *thread = stray_find(atomic_load(&strays->table), pid, tid);
+	struct placeholders *placeholders = &machine->private->placeholders;
+	struct thread *thread = placeholder_find(atomic_load(&placeholders->table), pid, tid);
 	if (thread)
 		return thread;
 	thread = thread_create(machine, pid, tid, 0);
@@ -285,10 +289,10 @@ static struct thread *stray_add(struct machine *machine, uint32_t pid, uint32_t 
 		thread->process->leader = pid == UINT32_MAX ? NULL : thread;
 	} else {
 		struct thread *leader = machine_thread(machine, pid, time);
-		thread->process = (leader ? leader : stray_add(machine, pid, pid, time))->process;
+		thread->process = (leader ? leader : placeholder_add(machine, pid, pid, time))->process;
 	}
-	stray_put(strays_reserve(machine), thread);
-	strays->count++;
+	placeholder_put(placeholders_reserve(machine), thread);
+	placeholders->count++;
 	return thread;
 }
 
@@ -299,20 +303,20 @@ struct thread *machine_thread_or_new(struct machine *machine, uint32_t pid, uint
 		if (thread->start <= time)
 			return thread;
 	}
-	return machine_thread_or_stray(machine, pid, tid, time);
+	return machine_thread_or_placeholder(machine, pid, tid, time);
 }
 
-struct thread *machine_thread_or_stray(struct machine *machine, uint32_t pid, uint32_t tid, uint64_t time)
+struct thread *machine_thread_or_placeholder(struct machine *machine, uint32_t pid, uint32_t tid, uint64_t time)
 {
 	struct thread *thread = machine_thread(machine, tid, time);
 	if (thread)
 		return thread;
-	struct strays *strays = &machine->private->strays;
-	thread = stray_find(atomic_load_explicit(&strays->table, memory_order_acquire), pid, tid);
+	struct placeholders *placeholders = &machine->private->placeholders;
+	thread = placeholder_find(atomic_load_explicit(&placeholders->table, memory_order_acquire), pid, tid);
 	if (thread)
 		return thread;
-	pthread_mutex_lock(&strays->lock);
-	thread = stray_add(machine, pid, tid, time);
-	pthread_mutex_unlock(&strays->lock);
+	pthread_mutex_lock(&placeholders->lock);
+	thread = placeholder_add(machine, pid, tid, time);
+	pthread_mutex_unlock(&placeholders->lock);
 	return thread;
 }

@@ -21,7 +21,7 @@ struct error *compressor_create(int level, struct compressor **ret)
 	size_t status = ZSTD_CCtx_setParameter(context, ZSTD_c_compressionLevel, level);
 	if (ZSTD_isError(status)) {
 		ZSTD_freeCCtx(context);
-		return error_new_kind(ERROR_USAGE, "compression level %d: %s (1 to %d are possible)", level, ZSTD_getErrorName(status),
+		return error_new_kind(ERROR_USAGE, "invalid compression level %d: %s (expected 1 to %d)", level, ZSTD_getErrorName(status),
 				      ZSTD_maxCLevel());
 	}
 	*ret = mem_alloc(sizeof(**ret));

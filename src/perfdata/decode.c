@@ -4,7 +4,7 @@
  * Not done here: byte order (swap.c did it), ids of events (reader_events.c). */
 #include "perfdata/layout.h"
 
-#include "base/mapping.h"
+#include "base/files/mapping.h"
 
 #include <linux/perf_event.h>
 #include <string.h>
@@ -63,6 +63,15 @@ const char *sample_decode_fixed(const struct sample_layout *layout, const struct
 	if (mapping_u16(&header->size) < layout->variable)
 		return too_short;
 	memset(ret, 0, sizeof(*ret));
+	decode_fixed(layout, attr, header, ret);
+	return NULL;
+}
+
+const char *sample_decode_fixed_anew(const struct sample_layout *layout, const struct event_attr *attr, const struct record_header *header,
+				     struct sample *ret)
+{
+	if (mapping_u16(&header->size) < layout->variable)
+		return too_short;
 	decode_fixed(layout, attr, header, ret);
 	return NULL;
 }
@@ -302,6 +311,43 @@ const char *sample_find_parts(const struct sample_layout *layout, const struct r
 	ret->user_end = words.at;
 	ret->end = words.end;
 	return NULL;
+}
+
+static bool reaches_user(const struct sample *sample)
+{
+	for (uint64_t i = 0; i < sample->chain_count; i++)
+		if (sample->chain[i] == CALLCHAIN_USER)
+			return true;
+	return false;
+}
+
+static void put_words(struct strbuf *out, const uint64_t *from, const uint64_t *to)
+{
+	strbuf_add(out, from, (size_t)(to - from) * sizeof(*from));
+}
+
+bool sample_put_user_chain(const struct sample *sample, const struct sample_parts *parts, const uint64_t *addresses, size_t count,
+			   struct strbuf *out)
+{
+	const uint64_t *words = (const uint64_t *)sample->header, marker = CALLCHAIN_USER;
+	size_t fit = 0, begin = out->len;
+	while (fit < count && addresses[fit] < CALLCHAIN_CONTEXT_MAX)
+		fit++;
+	bool marked = fit && !reaches_user(sample);
+	uint64_t length = sample->chain_count + marked + fit;
+	size_t kept = (size_t)((parts->chain - words) + (parts->user - parts->chain_end) + (parts->end - parts->user_end));
+	size_t size = (kept + 1 + length) * sizeof(uint64_t);
+	if (size > UINT16_MAX)
+		return false;
+	put_words(out, words, parts->chain);
+	put_words(out, &length, &length + 1);
+	put_words(out, sample->chain, sample->chain + sample->chain_count);
+	put_words(out, &marker, &marker + marked);
+	put_words(out, addresses, addresses + fit);
+	put_words(out, parts->chain_end, parts->user);
+	put_words(out, parts->user_end, parts->end);
+	((struct record_header *)(out->data + begin))->size = (uint16_t)size;
+	return true;
 }
 
 /* Records of tools have no trailer and may have any size: what is read from their end means nothing, but it must not be misaligned. */

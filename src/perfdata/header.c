@@ -50,7 +50,7 @@ struct error *header_read(const void *data, size_t size, struct header_kind kind
 {
 	struct file_header header = {0};
 	if (size < FILE_HEADER_SIZE_OLD)
-		return error_new_kind(ERROR_FORMAT, "file of %zu bytes, too short for the header of a recording (%d bytes)", size,
+		return error_new_kind(ERROR_FORMAT, "file of %zu bytes is too short for the header of a recording (%d bytes)", size,
 				      FILE_HEADER_SIZE_OLD);
 	memcpy(&header, data, size < FILE_HEADER_SIZE ? size : FILE_HEADER_SIZE);
 	if (kind.swapped) {
@@ -60,12 +60,12 @@ struct error *header_read(const void *data, size_t size, struct header_kind kind
 		features_swap(header.features);
 	}
 	if (header.size < FILE_HEADER_SIZE_OLD)
-		return error_new_kind(ERROR_FORMAT, "header size %llu, at least %d expected", (unsigned long long)header.size,
+		return error_new_kind(ERROR_FORMAT, "header size %llu, expected at least %d", (unsigned long long)header.size,
 				      FILE_HEADER_SIZE_OLD);
 	if (header.size < FILE_HEADER_SIZE)
 		memset(header.features, 0, sizeof(header.features));
 	if (header.attr_size < EVENT_ATTR_SIZE_MIN + sizeof(struct file_section))
-		return error_new_kind(ERROR_FORMAT, "attributes of %llu bytes, at least %zu expected", (unsigned long long)header.attr_size,
+		return error_new_kind(ERROR_FORMAT, "attributes of %llu bytes, expected at least %zu", (unsigned long long)header.attr_size,
 				      EVENT_ATTR_SIZE_MIN + sizeof(struct file_section));
 	section_clamp(&header.attrs, size);
 	section_clamp(&header.event_types, size);

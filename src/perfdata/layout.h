@@ -6,6 +6,7 @@
 #pragma once
 
 #include "base/error.h"
+#include "base/strbuf.h"
 #include "event/event.h"
 #include "perfdata/records.h"
 
@@ -68,7 +69,8 @@ struct sample {
 	/* PERF_SAMPLE_CALLCHAIN; with markers */
 	uint64_t chain_count;
 	const uint64_t *chain;
-	/* Behind the chain: the user part that the kernel recorded later, with its marker. The session finds it; sample_decode() leaves 0. */
+	/* Behind the chain: the user part that the kernel recorded later, with its marker. The session finds it; sample_decode() leaves
+	 * 0. */
 	uint64_t deferred_count;
 	const uint64_t *deferred;
 	const void *raw;
@@ -110,9 +112,12 @@ const char *sample_decode(const struct sample_layout *layout, const struct event
 /* Only the fixed part up to `period`: the fast path for keys that need no more. Same returns. */
 const char *sample_decode_fixed(const struct sample_layout *layout, const struct event_attr *attr, const struct record_header *header,
 				struct sample *ret);
+/* The same into a sample that is all zero, or that this function has filled before: what isn't in the fixed part isn't cleared. */
+const char *sample_decode_fixed_anew(const struct sample_layout *layout, const struct event_attr *attr, const struct record_header *header,
+				     struct sample *ret);
 void sample_id_decode(const struct sample_layout *layout, const struct record_header *header, struct sample_id *ret);
-/* Where in a sample its call chain and its copy of user registers and stack are, for who puts it together anew. A part that the event doesn't have is
- * empty where it would be; the words before, between and behind them are other fields. */
+/* Where in a sample its call chain and its copy of user registers and stack are, for who puts it together anew. A part that the event
+ * doesn't have is empty where it would be; the words before, between and behind them are other fields. */
 struct sample_parts {
 	const uint64_t *chain, *chain_end; /* the count and the addresses */
 	const uint64_t *user, *user_end;
@@ -120,6 +125,10 @@ struct sample_parts {
 };
 /* Returns NULL, or in words what is wrong with the sample. */
 const char *sample_find_parts(const struct sample_layout *layout, const struct record_header *header, struct sample_parts *ret);
+/* Appends the sample to `out` as a record that has `count` addresses of user space, innermost first, at the end of its chain and no copy of
+ * registers and stack. Addresses that chains can't hold end it. False, and nothing is appended: no record is that large. */
+bool sample_put_user_chain(const struct sample *sample, const struct sample_parts *parts, const uint64_t *addresses, size_t count,
+			   struct strbuf *out);
 
 /* The opposite of sample_id_decode(): writes the layout.trailer bytes that end a record, before `end`. */
 void sample_id_encode(const struct sample_layout *layout, const struct sample_id *id, void *end);

@@ -19,7 +19,8 @@
 static struct error *open_stdout(struct output *ret)
 {
 	if (isatty(STDOUT_FILENO))
-		return error_new_kind(ERROR_USAGE, "a recording isn't written to a terminal: use -o FILE, or a pipe to another program");
+		return error_new_kind(ERROR_USAGE,
+				      "refusing to write a recording to a terminal: use -o FILE, or a pipe to another program");
 	int fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
 	if (fd < 0)
 		return error_system(errno, "standard output");
@@ -32,7 +33,7 @@ static struct error *refuse_place(const char *what, const char *path, int reason
 {
 	if (reason != EACCES && reason != EPERM && reason != EROFS)
 		return error_system(reason, "%s %s", what, path);
-	return error_new_kind(ERROR_PERMISSION, "%s %s: %s. Write it where you may, as with  -o %s", what, path, strerror(reason),
+	return error_new_kind(ERROR_PERMISSION, "%s %s: %s. Write it elsewhere, for example with  -o %s", what, path, strerror(reason),
 			      access("/tmp/perf.data", F_OK) ? "/tmp/perf.data" : "FILE");
 }
 
@@ -52,7 +53,7 @@ struct error *output_move_aside(const char *path)
 	output_remove_old(path);
 	cleanup_free char *old = mem_printf("%s.old", path);
 	if (rename(path, old) < 0)
-		return refuse_place("cannot keep the older recording as", old, errno);
+		return refuse_place("cannot rename the existing recording to", old, errno);
 	return NULL;
 }
 
@@ -81,7 +82,7 @@ static struct error *open_regular(const char *path, const struct stat *st, bool 
 		return error;
 	}
 	if (ftruncate(fd, 0) < 0) {
-		error = error_system(errno, "cannot cut %s to zero", path);
+		error = error_system(errno, "cannot truncate %s", path);
 		close(fd);
 		return error;
 	}
@@ -124,7 +125,8 @@ struct error *output_open(const char *path, bool keep_old, struct output *ret)
 			path, path);
 	if (dangling)
 		return open_regular(path, &link, false, ret);
-	if (S_ISDIR(st.st_mode) && !S_ISLNK(link.st_mode) && keep_old && output_is_recording_directory(path) && (geteuid() != 0 || st.st_uid == 0)) {
+	if (S_ISDIR(st.st_mode) && !S_ISLNK(link.st_mode) && keep_old && output_is_recording_directory(path) &&
+	    (geteuid() != 0 || st.st_uid == 0)) {
 		struct error *error = output_move_aside(path);
 		return error ? error : open_regular(path, NULL, keep_old, ret);
 	}

@@ -1,8 +1,8 @@
-/* Recordings that are directories: `data` and its companions in a directory of their own. An existing one becomes NAME.old like a file; for that what is
- * NAME.old already has to go, and only files that recordings consist of are ever removed. */
-#include "perfdata/output.h"
+/* Recordings that are directories: `data` and its companions in a directory of their own. An existing one becomes NAME.old like a file; for
+ * that what is NAME.old already has to go, and only files that recordings consist of are ever removed. */
 #include "base/cleanup.h"
 #include "base/mem.h"
+#include "perfdata/output.h"
 
 #include <ctype.h>
 #include <dirent.h>
@@ -58,7 +58,8 @@ void output_remove_old(const char *path)
 {
 	cleanup_free char *old = mem_printf("%s.old", path);
 	struct stat mine, theirs;
-	if (lstat(old, &theirs) < 0 || lstat(path, &mine) < 0 || S_ISDIR(mine.st_mode) + S_ISDIR(theirs.st_mode) == 0 || !may_touch(&theirs))
+	if (lstat(old, &theirs) < 0 || lstat(path, &mine) < 0 || S_ISDIR(mine.st_mode) + S_ISDIR(theirs.st_mode) == 0 ||
+	    !may_touch(&theirs))
 		return;
 	if (!S_ISDIR(theirs.st_mode))
 		unlink(old);
@@ -71,11 +72,13 @@ struct error *output_open_directory(const char *path, bool keep_old, struct outp
 	struct stat st;
 	if (lstat(path, &st) == 0) {
 		if (!may_touch(&st))
-			return error_new_kind(ERROR_PERMISSION, "%s exists and belongs to user %u: not replaced as root, since that user could misuse it; remove "
-							       "it (rm -r %s) or choose another name with -o",
-					      path, (unsigned int)st.st_uid, path);
+			return error_new_kind(
+				ERROR_PERMISSION,
+				"%s exists and belongs to user %u: not replaced as root, since that user could misuse it; remove "
+				"it (rm -r %s) or choose another name with -o",
+				path, (unsigned int)st.st_uid, path);
 		if (!S_ISREG(st.st_mode) && !(S_ISDIR(st.st_mode) && output_is_recording_directory(path)))
-			return error_new("%s exists and is no recording; remove it or choose another name with -o", path);
+			return error_new("%s exists and is not a recording; remove it or choose another name with -o", path);
 		struct error *error = output_move_aside(path);
 		if (error)
 			return error;

@@ -5,13 +5,13 @@
  *
  * Not done here: time order, decoding (decode.c), what a record means. */
 #include "perfdata/reader.h"
-#include "base/process_file.h"
 #include "base/cleanup.h"
 #include "base/cursor.h"
+#include "base/files/process_file.h"
 #include "base/log.h"
-#include "perfdata/features_read.h"
+#include "perfdata/features/features_read.h"
 #include "perfdata/reader_internal.h"
-#include "perfdata/records_internal.h"
+#include "perfdata/record_fields.h"
 #include "perfdata/stream.h"
 #include "perfdata/swap.h"
 
@@ -51,8 +51,7 @@ static struct error *read_attrs(struct reader *reader)
 			return error_new_kind(ERROR_FORMAT, "attribute %llu is damaged", (unsigned long long)i);
 		struct event *event = reader_add_event(reader, &attr);
 		if (!event)
-			return error_new_kind(ERROR_FORMAT, "more than %d events: no recorder makes such a file, it is damaged",
-					      READER_EVENTS_MAX);
+			return error_new_kind(ERROR_FORMAT, "damaged file: more than %d events", READER_EVENTS_MAX);
 		memcpy(&ids, at + room, sizeof(ids));
 		if (reader->swapped) {
 			ids.offset = __builtin_bswap64(ids.offset);
@@ -145,7 +144,7 @@ static void settle_data_section(struct reader *reader)
 	const uint64_t *features = header->features;
 	if (header->data.offset > size) {
 		header->data = (struct file_section){.offset = size};
-		reader->trouble.truncated = true;
+		reader->diagnostics.truncated = true;
 		return;
 	}
 	if (!header->data.size && is_empty_recording(reader->private))
@@ -153,12 +152,12 @@ static void settle_data_section(struct reader *reader)
 	uint64_t room = size - header->data.offset;
 	bool no_features = !(features[0] | features[1] | features[2] | features[3]);
 	if (!header->data.size || (no_features && header->data.size < room && header->size >= FILE_HEADER_SIZE)) {
-		reader->trouble.unfinished = room > header->data.size;
+		reader->diagnostics.unfinished = room > header->data.size;
 		header->data.size = room;
 		memset(header->features, 0, sizeof(header->features));
 	} else if (header->data.size > room) {
 		header->data.size = room;
-		reader->trouble.truncated = true;
+		reader->diagnostics.truncated = true;
 	}
 }
 
@@ -171,7 +170,7 @@ static bool is_compressed(struct reader *reader)
 	struct record_header head;
 	if (features_has(&reader->features, FEATURE_COMPRESSED))
 		return true;
-	if (!reader->trouble.unfinished && features_has(&reader->features, FEATURE_EVENT_DESC))
+	if (!reader->diagnostics.unfinished && features_has(&reader->features, FEATURE_EVENT_DESC))
 		return false;
 	for (; left >= sizeof(head); at += head.size, left -= head.size) {
 		memcpy(&head, at, sizeof(head));
@@ -201,8 +200,7 @@ static struct error *write_all(int fd, const uint8_t *data, size_t size)
 			continue;
 		if (done <= 0)
 			return error_system(done < 0 ? errno : ENOSPC,
-					    "writing the temporary file that the records are unpacked to (TMPDIR "
-					    "chooses where)");
+					    "cannot write the temporary file for decompressed records (TMPDIR chooses its directory)");
 		data += done;
 		size -= (size_t)done;
 	}
@@ -406,11 +404,13 @@ static struct error *open_input(struct reader *reader, const struct reader_optio
 	int fd = open(reader->path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0) {
 		bool hint = errno == ENOENT && !options->path;
-		return error_system(errno, "cannot be opened%s", hint ? " (make one by 'perf record' first)" : "");
+		const char *recorder = options->recorder ? options->recorder : "perf record";
+		return hint ? error_system(errno, "cannot be opened (make one with '%s' first)", recorder)
+			    : error_system(errno, "cannot be opened");
 	}
 	if (fstat(fd, &st) == 0 && !options->force && !owner_is_trusted(st.st_uid)) {
 		close(fd);
-		return error_new_kind(ERROR_PERMISSION, "belongs to another user, neither you nor root; use -f to read it all the same");
+		return error_new_kind(ERROR_PERMISSION, "belongs to another user; use -f to read it anyway");
 	}
 	*ret_fd = fd;
 	return NULL;
@@ -421,7 +421,7 @@ static struct error *recognise(struct reader *reader, const void *data, size_t s
 	if (!size)
 		return error_new_kind(ERROR_FORMAT, "it is empty");
 	if (!header_detect(data, size, &reader->private->kind))
-		return error_new_kind(ERROR_FORMAT, "not a recording: its first bytes are not those of a perf.data");
+		return error_new_kind(ERROR_FORMAT, "not a recording: it has no perf.data header");
 	reader->swapped = reader->private->kind.swapped;
 	reader->pipe = reader->private->kind.pipe;
 	return NULL;
@@ -509,12 +509,18 @@ static struct error *open_reader(struct reader *reader, const struct reader_opti
 	return open_mapped(reader, options, fd);
 }
 
-struct error *reader_open(const struct reader_options *options, struct reader **ret)
+struct reader *reader_create(const char *path)
 {
 	struct reader *reader = mem_zalloc(sizeof(*reader));
 	reader->private = mem_zalloc(sizeof(*reader->private));
 	pthread_mutex_init(&reader->private->copies_lock, NULL);
-	reader->path = arena_strdup(&reader->events.arena, options->path ? options->path : "perf.data");
+	reader->path = arena_strdup(&reader->events.arena, path);
+	return reader;
+}
+
+struct error *reader_open(const struct reader_options *options, struct reader **ret)
+{
+	struct reader *reader = reader_create(options->path ? options->path : "perf.data");
 	struct error *error = open_reader(reader, options);
 	if (error) {
 		error = error_wrap(error, "%s", reader->path);
@@ -532,7 +538,7 @@ void reader_close(struct reader *reader)
 	if (!reader)
 		return;
 	struct reader_private *private = reader->private;
-	if (reader_changed(reader) && !reader->trouble.changed_told)
+	if (reader_changed(reader) && !reader->diagnostics.changed_told)
 		log_warning("%s: " READER_CHANGED, reader->path);
 	stream_destroy(private->stream);
 	stream_chunk_free(private->first_chunk);
@@ -602,7 +608,7 @@ const void *reader_trace(const struct reader *reader, const struct record_header
 static void note_truncated(struct reader *reader, bool note)
 {
 	if (note)
-		reader->trouble.truncated = true;
+		reader->diagnostics.truncated = true;
 }
 
 /* Whether a record is handed out; what is wrong with it is noted. `at` is where it begins. */
@@ -611,12 +617,12 @@ static bool accept_record(struct reader *reader, const struct record_header *hea
 	const struct record_kind *kind = record_kind(header->type);
 	if (!kind) {
 		if (note)
-			reader->trouble.unknown_records++;
+			reader->diagnostics.unknown_records++;
 		return false;
 	}
 	const char *broken = record_check(kind, header);
 	if (broken && note)
-		reader_trouble_note(&reader->trouble, at, broken);
+		reader_diagnostics_note(&reader->diagnostics, at, broken);
 	return !broken;
 }
 
@@ -645,7 +651,7 @@ static void apply_record(struct reader *reader, const struct record_header *head
 bool reader_changed(const struct reader *reader)
 {
 	const struct reader_private *private = reader->private;
-	bool changed = reader->trouble.changed || mapping_lost_pages(&private->file);
+	bool changed = reader->diagnostics.changed || mapping_lost_pages(&private->file);
 	for (size_t i = 0; i < private->directory_files.len; i++)
 		changed |= mapping_lost_pages(&private->directory_files.data[i]);
 	return changed;
@@ -704,7 +710,7 @@ const struct record_header *reader_record(struct reader *reader, uint64_t *offse
 		}
 		*offset = at + head.size + payload;
 		if (note && head.type == RECORD_AUXTRACE)
-			reader->trouble.auxtrace_bytes += payload;
+			reader->diagnostics.auxtrace_bytes += payload;
 		if (!accept_record(reader, header, at, note))
 			continue;
 		/* Events are known before the first record that describes none: whoever reads has tables of their number by then. */
@@ -723,6 +729,8 @@ const struct record_header *reader_record(struct reader *reader, uint64_t *offse
 struct error *reader_next_chunk(struct reader *reader, struct reader_chunk **ret)
 {
 	struct reader_private *private = reader->private;
+	if (private->feed.next)
+		return reader_next_fed(reader, ret);
 	if (private->first_chunk) {
 		*ret = take_pointer(private->first_chunk);
 		return NULL;

@@ -6,15 +6,15 @@
  *  - stable: the records are in one mapping that lives as long as the reader, and can be walked as often as wanted, by offset and from
  * several threads. Plain files are mapped as they are; compressed, foreign and directory input is first spooled to a nameless temporary
  * file and that is mapped.
- *  - streaming (pipes, when not spooled): records come once, in order, in chunks that the caller holds and releases.
+ *  - streaming (pipes, when not spooled, and feeds): records come once, in order, in chunks that the caller holds and releases.
  */
 #pragma once
 
 #include "base/buildid.h"
 #include "base/error.h"
 #include "event/event.h"
-#include "event/tracepoint.h"
-#include "perfdata/features.h"
+#include "event/tracepoint/tracepoint.h"
+#include "perfdata/features/features.h"
 #include "perfdata/layout.h"
 #include "perfdata/records.h"
 
@@ -23,24 +23,24 @@
 #include <stdint.h>
 
 /* What the reader had to pass over, told once at the end by whoever shows results. */
-struct reader_trouble {
+struct reader_diagnostics {
 	uint64_t unknown_records; /* of a type we don't know: skipped by their size */
 	uint64_t broken_records;  /* too short for their type, unknown event id, … : skipped */
 	const char *first_broken; /* what was wrong with the first one, or NULL */
 	uint64_t first_broken_offset;
 	bool truncated;		 /* the data ends in the middle of a record, or before its declared end */
 	bool changed;		 /* what was read again was something else: somebody wrote to the file meanwhile */
-	bool changed_told;	 /* session_trouble_text() has said so */
+	bool changed_told;	 /* session_diagnostics_text() has said so */
 	bool unfinished;	 /* the recorder was killed: data size 0 in the header; read up to the end of the file */
 	uint64_t auxtrace_bytes; /* hardware trace that was skipped */
 };
 
 /* Counts a broken record; of all, the one that comes first in the file is remembered. `what` is a literal. */
-static inline void reader_trouble_note(struct reader_trouble *trouble, uint64_t offset, const char *what)
+static inline void reader_diagnostics_note(struct reader_diagnostics *diagnostics, uint64_t offset, const char *what)
 {
-	if (!trouble->broken_records++ || offset < trouble->first_broken_offset) {
-		trouble->first_broken = what;
-		trouble->first_broken_offset = offset;
+	if (!diagnostics->broken_records++ || offset < diagnostics->first_broken_offset) {
+		diagnostics->first_broken = what;
+		diagnostics->first_broken_offset = offset;
 	}
 }
 
@@ -61,17 +61,18 @@ struct reader {
 	uint64_t data_offset;		    /* stable: first record's offset in `records` … */
 	uint64_t data_end;		    /* … and the end */
 	const uint8_t *records;		    /* stable: the mapping (record at records + offset) */
-	struct reader_trouble trouble;
+	struct reader_diagnostics diagnostics;
 	uint64_t unpacked[2]; /* COMPRESSED and COMPRESSED2 records, of which only what was in them comes out; so far */
 	/* private from here */
 	struct reader_private *private;
 };
 
 struct reader_options {
-	const char *path; /* "-" = standard input, NULL = "perf.data" */
-	bool force;	  /* accept a file of another owner */
-	bool streaming;	  /* pipes: don't spool, the caller reads once in order */
-	bool head_only;	  /* events and header features are enough: nothing is spooled, and there may be no records to walk */
+	const char *path;     /* "-" = standard input, NULL = "perf.data" */
+	const char *recorder; /* the command that makes such a recording, for the error when the default is missing; NULL = perf record */
+	bool force;	      /* accept a file of another owner */
+	bool streaming;	      /* pipes: don't spool, the caller reads once in order */
+	bool head_only;	      /* events and header features are enough: nothing is spooled, and there may be no records to walk */
 	void (*progress)(void *context, uint64_t done, uint64_t total); /* while spooling; may be NULL */
 	void *progress_context;
 };
@@ -88,9 +89,9 @@ struct event *reader_event_by_id(const struct reader *reader, uint64_t id);
  * streaming. */
 bool reader_defers_chains(const struct reader *reader);
 
-/* Stable input. The record at `offset`, or NULL at the end or when what follows cannot be a record (trouble is set). `*offset` moves to the
- * next one; the bytes of RECORD_AUXTRACE are passed over. Thread-safe apart from trouble, which only the first pass (`note` true) writes.
- */
+/* Stable input. The record at `offset`, or NULL at the end or when what follows cannot be a record (diagnostics say which). `*offset` moves
+ * to the next one; the bytes of RECORD_AUXTRACE are passed over. Thread-safe apart from diagnostics, which only the first pass (`note`
+ * true) writes. */
 const struct record_header *reader_record(struct reader *reader, uint64_t *offset, bool note);
 /* Stable input, for what looks at a record more than once although others may write to the file: the record at `offset`, copied to `copy`
  * (READER_RECORD_MAX bytes, aligned to 8) and checked there. NULL when no sound record is there any more. Thread-safe. */
@@ -103,7 +104,7 @@ static inline bool reader_in_file(const struct reader *reader, const struct reco
 }
 /* Whether others were seen to write to the file or to cut it short while it was read. */
 bool reader_changed(const struct reader *reader);
-#define READER_CHANGED "the file was written to or cut short while it was read: what is shown may lack something or be wrong"
+#define READER_CHANGED "the file was modified or truncated while it was read: the output may be incomplete or wrong"
 /* Whether a sound record of the kernel's, or a FINISHED_ROUND, is at `offset`, which reader_record() would hand out and do nothing else.
  * Changes nothing. */
 bool reader_is_plain(const struct reader *reader, uint64_t offset);
@@ -114,6 +115,29 @@ const void *reader_trace(const struct reader *reader, const struct record_header
 /* Stable input. Records from offset `from` to `to` were read and won't be again for long: their memory can go. */
 void reader_forget(const struct reader *reader, uint64_t from, uint64_t to);
 
+/* Stable input, for who goes from record to record: asks for the memory from `offset` on. Where headers lie nobody knows beforehand, so
+ * that all of it is asked for: each header would be waited for otherwise. `asked` is what the call before returned, 0 at first. */
+enum { READER_LINE = 64, READER_AHEAD = 2048 };
+static inline uint64_t reader_ask_ahead(const struct reader *reader, uint64_t offset, uint64_t asked)
+{
+	uint64_t until = reader->data_end - offset < READER_AHEAD ? reader->data_end : offset + READER_AHEAD;
+	for (asked = asked < offset ? offset : asked; asked < until; asked += READER_LINE)
+		__builtin_prefetch(reader->records + asked);
+	return asked;
+}
+/* Stable input. The size of the sample at `offset`, below data_end; 0 when no whole sample that lies as it should is there: reader_record()
+ * tells then. */
+static inline uint16_t reader_sample_size(const struct reader *reader, uint64_t offset)
+{
+	const struct record_header *header = (const struct record_header *)(reader->records + offset);
+	uint64_t left = reader->data_end - offset;
+	if (left < sizeof(*header) || offset & 7)
+		return 0;
+	uint16_t size = *(const volatile uint16_t *)&header->size;
+	bool whole = header->type == RECORD_SAMPLE && size >= sizeof(*header) && size % 8 == 0 && size <= left;
+	return whole ? size : 0;
+}
+
 /* Streaming input: the next piece of whole records. Events, features and formats are complete as soon as the first record that is no header
  * record was returned. Release each chunk with reader_chunk_release(). */
 struct reader_chunk {
@@ -123,3 +147,18 @@ struct reader_chunk {
 };
 struct error *reader_next_chunk(struct reader *reader, struct reader_chunk **ret); /* *ret = NULL: end */
 void reader_chunk_release(struct reader_chunk *chunk);
+
+/* Records that come from no recording: from the rings of running events (capture/live.h), from a test. `next` waits for the next chunk and
+ * sets *ret to NULL at the end. Chunks hold whole records, native and aligned to 8 bytes; `data` and the chunk itself come from mem_alloc()
+ * and are the reader's from then on, which sets `offset`, and takes out what is of no known type or unsound. */
+struct reader_feed {
+	struct error *(*next)(void *context, struct reader_chunk **ret);
+	void *context;
+};
+
+/* A streaming reader of a feed. What a recording's header would tell comes with it: `events` (with attributes, names and ids) and
+ * `features` (may be NULL) are taken over and left empty; formats of tracepoints come from features->tracing_data. `name` stands for the
+ * recording's in messages. Never fails. */
+struct reader *reader_open_feed(const char *name, const struct reader_feed *feed, struct event_list *events, struct features *features);
+/* Of a feed: to be called when events were given ids since it was opened, and before a session is opened on it. */
+void reader_refresh_events(struct reader *reader);

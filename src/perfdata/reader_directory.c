@@ -3,7 +3,7 @@
 #include "perfdata/reader_internal.h"
 
 #include "base/cleanup.h"
-#include "base/process_file.h"
+#include "base/files/process_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -20,10 +20,9 @@ static struct error *open_file(int directory, const char *name, bool force, int 
 	if (fd < 0)
 		return errno == ENOENT ? NULL : error_system(errno, "its file '%s'", name);
 	if (fstat(fd, &status) || !S_ISREG(status.st_mode))
-		return error_new_kind(ERROR_FORMAT, "its file '%s' is no regular file", name);
+		return error_new_kind(ERROR_FORMAT, "its file '%s' is not a regular file", name);
 	if (!force && !owner_is_trusted(status.st_uid))
-		return error_new_kind(ERROR_PERMISSION,
-				      "its file '%s' belongs to another user, neither you nor root; use -f to read it all the same", name);
+		return error_new_kind(ERROR_PERMISSION, "its file '%s' belongs to another user; use -f to read it anyway", name);
 	*ret_fd = take_fd(fd);
 	return NULL;
 }

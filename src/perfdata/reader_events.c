@@ -118,7 +118,7 @@ static void update_near(struct reader_private *private, uint64_t lowest, uint64_
 	for (size_t i = 0; i < list->events.len; i++) {
 		const struct event *event = list->events.data[i];
 		for (size_t j = 0; j < event->ids.len; j++)
-			private->near[event->ids.data[j] - lowest] = event->index + 1;
+		private->near[event->ids.data[j] - lowest] = event->index + 1;
 	}
 }
 

@@ -1,6 +1,6 @@
 /* Records that describe the recording itself: the pipe form consists of them where the file form has sections; some occur in files, too. */
 #include "base/cursor.h"
-#include "perfdata/features_read.h"
+#include "perfdata/features/features_read.h"
 #include "perfdata/reader_internal.h"
 
 #include <linux/perf_event.h>
@@ -15,7 +15,7 @@ static void apply_attr(struct reader *reader, struct cursor *cursor)
 	cursor_bytes(cursor, size);
 	struct event *event = reader_add_event(reader, &attr);
 	if (!event) {
-		reader_trouble_note(&reader->trouble, 0, "an event more than can be");
+		reader_diagnostics_note(&reader->diagnostics, 0, "too many events");
 		return;
 	}
 	while (cursor_left(cursor) >= sizeof(uint64_t))

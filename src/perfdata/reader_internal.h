@@ -2,8 +2,8 @@
 #pragma once
 
 #include "base/arena.h"
+#include "base/files/mapping.h"
 #include "base/hash.h"
-#include "base/mapping.h"
 #include "base/vec.h"
 #include "perfdata/header.h"
 #include "perfdata/reader.h"
@@ -19,6 +19,8 @@ struct reader_private {
 	struct mapping file;		     /* the input itself, where it can be mapped */
 	struct mapping spool;		     /* its records made native, where that was needed */
 	struct stream *stream;		     /* streaming input, else NULL */
+	struct reader_feed feed;	     /* of a reader of no recording; `next` is NULL else */
+	uint64_t fed;			     /* bytes that came of it */
 	struct reader_chunk *first_chunk;    /* what opening it brought along */
 	bool vendor_features;		     /* record types 69 to 82 are features, not ID_INDEX and so on */
 	bool payloads_removed;		     /* what follows AUXTRACE and TRACING_DATA isn't in `records` */
@@ -51,6 +53,11 @@ struct reader_private {
 /* Bringing tables and names up to date costs as much as there are events. An honest recording is described at its beginning; one that goes
  * on describing itself is not listened to any more after so many times. */
 enum { READER_SETTLED_MAX = 64 };
+
+/* A reader without input, to be filled; `path` is copied. */
+struct reader *reader_create(const char *path);
+/* reader_feed.c: the next chunk of a feed, checked. */
+struct error *reader_next_fed(struct reader *reader, struct reader_chunk **ret);
 
 /* To be called when events, their ids or what names them changed. */
 void reader_events_changed(struct reader *reader);

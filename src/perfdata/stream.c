@@ -9,7 +9,7 @@
  * Not done here: where chunks go (reader.c: to a temporary file, or to the caller). */
 #include "perfdata/stream.h"
 #include "perfdata/compress.h"
-#include "perfdata/records_internal.h"
+#include "perfdata/record_fields.h"
 #include "perfdata/swap.h"
 
 #include <errno.h>
@@ -181,7 +181,7 @@ static bool next_piece(struct stream *stream)
 
 static void note_broken(struct stream *stream, const char *what)
 {
-	reader_trouble_note(&stream->reader->trouble, stream->position, what);
+	reader_diagnostics_note(&stream->reader->diagnostics, stream->position, what);
 }
 
 static struct record_header *chunk_add(struct stream *stream, const void *record, size_t size)
@@ -211,12 +211,12 @@ static void take_record(struct stream *stream, const struct record_header *head,
 	const struct record_kind *kind = reader_is_vendor_feature(reader, head->type) ? NULL : record_kind(head->type);
 	bool describes = reader_is_header_record(reader, head->type);
 	if (!kind && !describes) {
-		reader->trouble.unknown_records++;
+		reader->diagnostics.unknown_records++;
 		return;
 	}
 	size_t padded = (head->size + 7u) & ~7u;
 	if (padded > UINT16_MAX) {
-		note_broken(stream, "size isn't a multiple of 8");
+		note_broken(stream, "size is not a multiple of 8");
 		return;
 	}
 	if (!describes)
@@ -337,14 +337,14 @@ static bool skip(struct stream *stream, enum peeked *ret, struct error **ret_err
 	while (stream->skip) {
 		enum peeked peeked = peek(stream, 1, ret_error);
 		if (peeked != PEEKED) {
-			stream->reader->trouble.truncated |= peeked == PEEK_END;
+			stream->reader->diagnostics.truncated |= peeked == PEEK_END;
 			*ret = peeked;
 			return false;
 		}
 		size_t size = stream->skip < stream->left ? stream->skip : stream->left;
 		use_up(stream, size);
 		stream->skip -= size;
-		stream->reader->trouble.auxtrace_bytes += size;
+		stream->reader->diagnostics.auxtrace_bytes += size;
 	}
 	return true;
 }
@@ -373,7 +373,7 @@ static struct error *take_tracing_data(struct stream *stream, uint64_t size)
 		use_up(stream, part);
 		size -= part;
 	}
-	reader->trouble.truncated |= size && !error;
+	reader->diagnostics.truncated |= size && !error;
 	reader_load_formats(reader, reader->private->tracing_data.data, reader->private->tracing_data.len);
 	return error;
 }
@@ -387,13 +387,13 @@ static enum peeked step(struct stream *stream, struct error **ret_error)
 		return peeked;
 	peeked = peek(stream, sizeof(head), ret_error);
 	if (peeked == PEEKED && !read_head(stream, stream->at, &head)) {
-		stream->reader->trouble.truncated = true;
+		stream->reader->diagnostics.truncated = true;
 		return PEEK_END;
 	}
 	if (peeked == PEEKED)
 		peeked = peek(stream, head.size, ret_error);
 	if (peeked != PEEKED) {
-		stream->reader->trouble.truncated |= peeked == PEEK_END && stream->left;
+		stream->reader->diagnostics.truncated |= peeked == PEEK_END && stream->left;
 		return peeked;
 	}
 	if ((head.type == RECORD_COMPRESSED || head.type == RECORD_COMPRESSED2) && !reader_is_vendor_feature(stream->reader, head.type)) {

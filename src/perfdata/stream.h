@@ -16,7 +16,8 @@ void stream_add_memory(struct stream *stream, const void *data, size_t size);
 void stream_destroy(struct stream *stream);
 
 /* Fills a chunk: returns with at least one record as soon as the input has no more at hand. `past_headers`: not before there is a record
- * that describes no recording, unless what describes it doesn't end. An empty chunk is the end. The chunk's memory belongs to the caller (stream_chunk_free). */
+ * that describes no recording, unless what describes it doesn't end. An empty chunk is the end. The chunk's memory belongs to the caller
+ * (stream_chunk_free). */
 struct error *stream_fill(struct stream *stream, bool past_headers, struct reader_chunk **ret);
 void stream_chunk_free(struct reader_chunk *chunk);
 /* Bytes of the input that were used up, for progress. */

@@ -1,45 +1,9 @@
-/* Byte order of records: a table says of which widths a record type is made; samples are walked along their layout.
- *
- * A row is a text of widths: 8, 4 and 2 are numbers of so many bytes, 1 is a byte, * repeats the width before it up to the end or the
- * trailer, and "." ends with bytes that stay as they are (names). Kernel records end with the sample_id trailer when the event has one. */
+/* Byte order of records: the numbers of a record are in the table of its fields (records.def); samples are walked along their layout. */
 #include "perfdata/swap.h"
+#include "perfdata/record_fields.h"
 
 #include <linux/perf_event.h>
 #include <string.h>
-
-static const char *const rows[RECORD_USER_MAX] = {
-	[RECORD_MMAP] = "44888.",
-	[RECORD_LOST] = "88",
-	[RECORD_COMM] = "44.",
-	[RECORD_EXIT] = "44448",
-	[RECORD_THROTTLE] = "888",
-	[RECORD_UNTHROTTLE] = "888",
-	[RECORD_FORK] = "44448",
-	[RECORD_READ] = "448*",
-	[RECORD_MMAP2] = "88884488444.", /* see swap_mmap2() */
-	[RECORD_AUX] = "888",
-	[RECORD_ITRACE_START] = "44",
-	[RECORD_LOST_SAMPLES] = "8",
-	[RECORD_SWITCH] = "",
-	[RECORD_SWITCH_CPU_WIDE] = "44",
-	[RECORD_NAMESPACES] = "448*",
-	[RECORD_KSYMBOL] = "8422.",
-	[RECORD_BPF_EVENT] = "224.",
-	[RECORD_CGROUP] = "8.",
-	[RECORD_TEXT_POKE] = "822.",
-	[RECORD_AUX_OUTPUT_HW_ID] = "8",
-	[RECORD_CALLCHAIN_DEFERRED] = "8*",
-	[RECORD_ID_INDEX] = "8*",
-	[RECORD_AUXTRACE_INFO] = "448*",
-	[RECORD_AUXTRACE] = "8884444",
-	[RECORD_AUXTRACE_ERROR] = "44444488.",
-	[RECORD_THREAD_MAP] = "8.", /* see swap_thread_map() */
-	[RECORD_CPU_MAP] = "2.",
-	[RECORD_STAT_CONFIG] = "8*",
-	[RECORD_STAT] = "844888",
-	[RECORD_STAT_ROUND] = "88",
-	[RECORD_TIME_CONV] = "88888.",
-};
 
 struct swapper {
 	uint8_t *at;
@@ -81,28 +45,6 @@ void swap_header(struct record_header *header)
 	header->size = __builtin_bswap16(header->size);
 }
 
-/* With a build-id in it, the bytes where device and inode are otherwise stay as they are. */
-static void swap_mmap2(struct swapper *swapper, const struct record_header *header)
-{
-	swap_row(swapper, "44888");
-	if (!(header->misc & RECORD_MISC_MMAP_BUILD_ID))
-		swap_row(swapper, "4488");
-	else if (swapper->end - swapper->at >= 24)
-		swapper->at += 24;
-	swap_row(swapper, "44");
-}
-
-/* A count, and entries of a number and a name of 16 bytes. */
-static void swap_thread_map(struct swapper *swapper)
-{
-	swap_row(swapper, "8");
-	while (swap_number(swapper, 8)) {
-		if (swapper->end - swapper->at < 16)
-			return;
-		swapper->at += 16;
-	}
-}
-
 /* Type, then a list of CPUs of 2 bytes each. Masks, whose words are as long as the recorder's machine had them, are left to their readers.
  */
 static void swap_cpu_map(struct swapper *swapper)
@@ -110,6 +52,24 @@ static void swap_cpu_map(struct swapper *swapper)
 	uint8_t *type = swapper->at;
 	if (swap_number(swapper, 2) && !type[0] && !type[1])
 		swap_row(swapper, "2*");
+}
+
+/* The fields of a record that is no sample, up to `end`. */
+static void swap_fields(const struct record_kind *kind, struct record_header *header, uint8_t *end)
+{
+	uint8_t *record = (uint8_t *)header;
+	struct record_walk walk = record_walk(kind, header, (size_t)(end - record));
+	const struct record_field *field;
+	size_t offset;
+	while ((field = record_walk_next(&walk, &offset))) {
+		struct swapper swapper = {record + offset, end};
+		if (field->kind == FIELD_NUMBER || field->kind == FIELD_SIGNED)
+			swap_number(&swapper, field->size);
+		else if (field->kind == FIELD_WORDS)
+			swap_row(&swapper, "8*");
+		else if (field->kind == FIELD_CPUS)
+			swap_cpu_map(&swapper);
+	}
 }
 
 /* ── Samples ── */
@@ -286,12 +246,7 @@ void swap_record(const struct reader *reader, struct record_header *header)
 		swapper.end -= first->trailer;
 		swap_trailer(first, header);
 	}
-	if (header->type == RECORD_MMAP2)
-		swap_mmap2(&swapper, header);
-	else if (header->type == RECORD_THREAD_MAP)
-		swap_thread_map(&swapper);
-	else if (header->type == RECORD_CPU_MAP)
-		swap_cpu_map(&swapper);
-	else if (header->type < RECORD_USER_MAX && rows[header->type])
-		swap_row(&swapper, rows[header->type]);
+	const struct record_kind *kind = record_kind(header->type);
+	if (kind && !kind->any_order)
+		swap_fields(kind, header, swapper.end);
 }

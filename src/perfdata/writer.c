@@ -12,7 +12,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "perfdata/compress.h"
-#include "perfdata/features_write.h"
+#include "perfdata/features/features_write.h"
 #include "perfdata/output.h"
 #include "perfdata/writer_internal.h"
 
@@ -29,9 +29,9 @@ static struct error *write_failed(struct writer *writer, int code)
 {
 	const char *hint = "";
 	if (code == ENOSPC)
-		hint = " (the disk is full: make room, use -z or a lower -F, or another place with -o)";
+		hint = " (the disk is full: free some space, use -z or a lower -F, or write elsewhere with -o)";
 	else if (code == EDQUOT)
-		hint = " (your disk quota is used up: make room, use -z or a lower -F, or another place with -o)";
+		hint = " (your disk quota is exceeded: free some space, use -z or a lower -F, or write elsewhere with -o)";
 	else if (code == EFBIG)
 		hint = " (the file size limit is reached: ulimit -f)";
 	else if (code == EPIPE)
@@ -167,7 +167,8 @@ static uint32_t needed_attr_size(const struct event_list *events)
 	return ATTR_SIZE_V7;
 }
 
-/* Branches to be shown as such: those of call graphs (--call-graph lbr) are not, the kernel's perf would take the recording for one of -b. */
+/* Branches to be shown as such: those of call graphs (--call-graph lbr) are not, the kernel's perf would take the recording for one of
+ * -b. */
 static bool has_branches(const struct event_attr *attr)
 {
 	bool call_graph = (attr->sample_type & PERF_SAMPLE_CALLCHAIN) && (attr->branch_sample_type & PERF_SAMPLE_BRANCH_CALL_STACK);
@@ -351,8 +352,8 @@ static struct error *compress(struct writer *writer, struct compress_input input
 		if (sizeof(writer->buffer) - writer->buffered < COMPRESSED_RECORD_MAX && (error = writer_flush(writer)))
 			return error;
 		uint8_t *at = writer->buffer + writer->buffered;
-		size_t size = compressor_step(writer->compressor, &input, at + sizeof(header), COMPRESSED_RECORD_MAX - sizeof(header),
-					      &more);
+		size_t size =
+			compressor_step(writer->compressor, &input, at + sizeof(header), COMPRESSED_RECORD_MAX - sizeof(header), &more);
 		if (!size)
 			continue;
 		header.size = (uint16_t)(sizeof(header) + size);

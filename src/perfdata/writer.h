@@ -13,8 +13,8 @@
  *
  * A recorder that is killed leaves a readable file at any time: its header's data size is moved forward after every write, and covers whole
  * records only; at the end of a round all that was appended is written. After a failed write (disk full, quota, broken pipe) the file is
- *cut back to the last whole record, every later call returns an error at once, and writer_finish() still completes the header as far as the
- *disk allows: such a file holds all that was written before and never claims more.
+ * cut back to the last whole record, every later call returns an error at once, and writer_finish() still completes the header as far as
+ * the disk allows: such a file holds all that was written before and never claims more.
  *
  * The kernel's perf from 5.2 on (COMPRESSED) reads everything written here. Not thread-safe.
  */
@@ -22,7 +22,7 @@
 
 #include "base/error.h"
 #include "event/event.h"
-#include "perfdata/features.h"
+#include "perfdata/features/features.h"
 #include "perfdata/records.h"
 
 #include <stdbool.h>
@@ -55,8 +55,8 @@ const char *writer_path(const struct writer *writer);
 
 /* Adds one whole record; it is copied. Not compressed. */
 struct error *writer_add(struct writer *writer, const void *record, size_t size);
-/* Appends whole records that lie in `count` pieces (at most 62; a ring that wraps: two; a record may straddle pieces). Nothing is kept: the pieces can
- * be reused on return. */
+/* Appends whole records that lie in `count` pieces (at most 62; a ring that wraps: two; a record may straddle pieces). Nothing is kept: the
+ * pieces can be reused on return. */
 struct error *writer_append(struct writer *writer, const struct iovec *pieces, int count);
 /* Adds a build-id as a record of its own, ahead of the samples that need it. */
 struct error *writer_add_build_id(struct writer *writer, const struct feature_build_id *entry);

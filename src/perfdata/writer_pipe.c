@@ -1,6 +1,6 @@
 /* The pipe form of a recording: there is no going back to a header, so all that describes the data is sent before it as records. */
 #include "base/mem.h"
-#include "perfdata/features_write.h"
+#include "perfdata/features/features_write.h"
 #include "perfdata/writer_internal.h"
 
 #include <string.h>
@@ -37,7 +37,8 @@ static struct error *add_attr(const struct writer *writer, const struct event *e
 		strbuf_add(out, event->ids.data, event->ids.len * sizeof(uint64_t));
 	if (!end(out, start))
 		return error_new(
-			"event %s has %zu counters, too many for the pipe format; record to a file with -o, or fewer threads or CPUs",
+			"event %s has %zu counters, too many for the pipe format; record to a file with -o, or measure fewer threads "
+			"or CPUs",
 			event->name, event->ids.len);
 	return NULL;
 }

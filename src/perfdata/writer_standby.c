@@ -1,17 +1,17 @@
 /* Features for a recording whose recorder is killed.
  *
  * Readers find the table of feature sections where the data ends. That is too late for recordings that cannot be read without their
- *features: those with tracepoints (formats), compressed ones (sizes) and directories (that they are). So these get the sections ahead, between the attributes and the
- *data, and the table behind every piece of data that is written:
+ * features: those with tracepoints (formats), compressed ones (sizes) and directories (that they are). So these get the sections ahead,
+ * between the attributes and the data, and the table behind every piece of data that is written:
  *
  *	header | ids | attributes | sections | data … E | table          data.size up to and with E, an empty record of 8 bytes
  *	header | ids | attributes | sections | data … E[table] data … E | table
  *
  * When more data follows, E grows over the old table: it becomes the payload of a record of a type that all readers pass over without a
- *word (HEADER_EVENT_TYPE, meaningless since 2011). Data is written first, then E's size, then the header's data size: at every moment what
- *the header says is whole. */
+ * word (HEADER_EVENT_TYPE, meaningless since 2011). Data is written first, then E's size, then the header's data size: at every moment what
+ * the header says is whole. */
 #include "base/mem.h"
-#include "perfdata/features_write.h"
+#include "perfdata/features/features_write.h"
 #include "perfdata/writer_internal.h"
 
 #include <stddef.h>

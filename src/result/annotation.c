@@ -8,7 +8,9 @@
 
 struct annotation *annotation_create(void)
 {
-	return mem_zalloc(sizeof(struct annotation));
+	struct annotation *annotation = mem_zalloc(sizeof(*annotation));
+	annotation->subject_id = "event";
+	return annotation;
 }
 
 void annotation_destroy(struct annotation *annotation)
@@ -65,7 +67,8 @@ void annotation_sum_sources(struct annotation *annotation)
 	struct annotation_value *values = NULL;
 	size_t events = annotation->event_count;
 	for (size_t i = 0; i < annotation->lines.len; i++)
-		if (annotation->lines.data[i].kind == ANNOTATION_INSTRUCTION && annotation->lines.data[i].file && has_samples(annotation, i))
+		if (annotation->lines.data[i].kind == ANNOTATION_INSTRUCTION && annotation->lines.data[i].file &&
+		    has_samples(annotation, i))
 			vec_push(&lines, (uint32_t)i);
 	if (lines.len)
 		qsort_r(lines.data, lines.len, sizeof(*lines.data), by_place, annotation);

@@ -8,8 +8,8 @@
 #include <stdint.h>
 
 enum annotation_kind {
-	ANNOTATION_NOTE,     /* `text`: the section, the function's name, the function that was inlined from here on */
-	ANNOTATION_SOURCE,   /* `text`: a line of source, `file` and `line` where it is from */
+	ANNOTATION_NOTE,   /* `text`: the section, the function's name, the function that was inlined from here on */
+	ANNOTATION_SOURCE, /* `text`: a line of source, `file` and `line` where it is from */
 	ANNOTATION_INSTRUCTION,
 };
 
@@ -28,18 +28,18 @@ struct annotation_line {
 	uint8_t kind; /* enum annotation_kind */
 	uint8_t flow; /* enum annotation_flow */
 	bool has_target, has_reference;
-	bool is_target;		/* a jump of the function leads here */
-	uint32_t target_line;	/* of a jump within the function: number in `lines`; else ANNOTATION_NO_LINE */
-	uint32_t line;		/* of the source, 0 = unknown */
-	const char *text;	/* notes, source: unsafe bytes still in it */
-	const char *file;	/* source file by debug information, or NULL; equal files have equal pointers */
+	bool is_target;	      /* a jump of the function leads here */
+	uint32_t target_line; /* of a jump within the function: number in `lines`; else ANNOTATION_NO_LINE */
+	uint32_t line;	      /* of the source, 0 = unknown */
+	const char *text;     /* notes, source: unsafe bytes still in it */
+	const char *file;     /* source file by debug information, or NULL; equal files have equal pointers */
 	/* Instructions. */
-	uint64_t address;	/* as the disassembly of the file shows it */
+	uint64_t address; /* as the disassembly of the file shows it */
 	const uint8_t *bytes;
 	uint32_t size;
 	const char *mnemonic, *operands;
-	uint64_t target;	       /* of a jump or call */
-	uint64_t reference;	       /* an operand's address that is relative to the instruction */
+	uint64_t target;    /* of a jump or call */
+	uint64_t reference; /* an operand's address that is relative to the instruction */
 	struct annotation_name target_name, reference_name;
 };
 
@@ -65,13 +65,13 @@ enum annotation_show { ANNOTATION_PERCENT, ANNOTATION_SAMPLES, ANNOTATION_PERIOD
 /* How views write it. */
 struct annotation_style {
 	enum annotation_show show;
-	bool global;	     /* percentages of the whole recording, else of the function */
-	bool hits;	     /* of samples, else of periods */
+	bool global; /* percentages of the whole recording, else of the function */
+	bool hits;   /* of samples, else of periods */
 	bool full_paths;
-	bool raw;	     /* the bytes of instructions */
-	bool print_lines;    /* the summary by source lines, and the line behind each instruction that has samples */
-	bool compact;	     /* offsets and arrows instead of addresses */
-	bool counts;	     /* a table of the sampled addresses first (-v) */
+	bool raw;	      /* the bytes of instructions */
+	bool print_lines;     /* the summary by source lines, and the line behind each instruction that has samples */
+	bool compact;	      /* offsets and arrows instead of addresses */
+	bool counts;	      /* a table of the sampled addresses first (-v) */
 	double least_percent; /* of source lines in the summary */
 };
 
@@ -85,10 +85,11 @@ struct annotation {
 	uint64_t frequency;	 /* samples a second, 0 = by period */
 	uint64_t start;		 /* address of the function */
 	VEC(struct annotation_line) lines;
+	const char *subject_id; /* what values are of: "event"; stable, lower case */
 	struct annotation_event *events;
 	size_t event_count;
-	struct annotation_value *values;	/* lines × events; 0 but for instructions */
-	struct annotation_source *sources;	/* hottest first */
+	struct annotation_value *values;   /* lines × events; 0 but for instructions */
+	struct annotation_source *sources; /* hottest first */
 	size_t source_count;
 	struct annotation_style style;
 };

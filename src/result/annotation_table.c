@@ -15,11 +15,14 @@ static void add_columns(struct table *table, const struct annotation *annotation
 	static const struct {
 		const char *id;
 		enum column_kind kind;
-	} fixed[FIXED_COLUMNS] = {
-		[FUNCTION] = {"function", COLUMN_TEXT},	      [FILE_NAME] = {"dso", COLUMN_TEXT}, [ADDRESS] = {"address", COLUMN_ADDRESS},
-		[OFFSET] = {"offset", COLUMN_ADDRESS},	      [INSTRUCTION] = {"instruction", COLUMN_TEXT},
-		[TARGET] = {"target", COLUMN_TEXT},	      [SOURCE] = {"source", COLUMN_TEXT}, [LINE] = {"line", COLUMN_COUNT},
-	}, values[EVENT_COLUMNS] = {{"percent", COLUMN_PERCENT}, {"samples", COLUMN_COUNT}, {"period", COLUMN_COUNT}};
+	} fixed[FIXED_COLUMNS] =
+		{
+			[FUNCTION] = {"function", COLUMN_TEXT},	      [FILE_NAME] = {"dso", COLUMN_TEXT},
+			[ADDRESS] = {"address", COLUMN_ADDRESS},      [OFFSET] = {"offset", COLUMN_ADDRESS},
+			[INSTRUCTION] = {"instruction", COLUMN_TEXT}, [TARGET] = {"target", COLUMN_TEXT},
+			[SOURCE] = {"source", COLUMN_TEXT},	      [LINE] = {"line", COLUMN_COUNT},
+		},
+	  values[EVENT_COLUMNS] = {{"percent", COLUMN_PERCENT}, {"samples", COLUMN_COUNT}, {"period", COLUMN_COUNT}};
 	for (size_t i = 0; i < FIXED_COLUMNS; i++)
 		add_column(table, fixed[i].id, fixed[i].kind, 0);
 	for (size_t event = 0; event < annotation->event_count; event++)
@@ -62,7 +65,9 @@ static void add_row(struct table *table, const struct annotation *annotation, si
 struct table *annotation_table(const struct annotation *annotation)
 {
 	struct table *table = table_create();
-	table->title = arena_strdup(&table->arena, annotation->events_name);
+	table->id = "annotation";
+	table->subject_id = annotation->subject_id;
+	table->subject = arena_strdup(&table->arena, annotation->events_name);
 	add_columns(table, annotation);
 	for (size_t i = 0; i < annotation->lines.len; i++)
 		if (annotation->lines.data[i].kind == ANNOTATION_INSTRUCTION)

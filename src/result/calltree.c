@@ -70,7 +70,8 @@ int calltree_by_label(const struct calltree_node *a, const struct calltree_node 
 }
 
 /* Merge sort of one list of siblings. */
-static struct calltree_node *sort_siblings(struct calltree_node *list, size_t count, int (*compare)(const struct calltree_node *, const struct calltree_node *))
+static struct calltree_node *sort_siblings(struct calltree_node *list, size_t count,
+					   int (*compare)(const struct calltree_node *, const struct calltree_node *))
 {
 	if (count < 2)
 		return list;

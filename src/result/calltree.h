@@ -4,6 +4,7 @@
 #include "base/arena.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 enum frame_kind { FRAME_USER, FRAME_KERNEL, FRAME_JIT, FRAME_INLINED, FRAME_OTHER };
@@ -12,7 +13,7 @@ struct calltree_node {
 	const char *label;		  /* interned by the tree's maker: equal labels have equal pointers */
 	const char *module;		  /* the file whose code it is, by its maker's pointer; NULL = unknown */
 	uint8_t kind;			  /* enum frame_kind */
-	uint64_t self;			  /* weight that ends here */
+	uint64_t self;			  /* weight that ends here, or below in nodes that were left out */
 	uint64_t total;			  /* self and all below */
 	uint64_t self_count, total_count; /* samples */
 	struct calltree_node *parent;
@@ -20,10 +21,19 @@ struct calltree_node {
 	struct calltree_node *sibling;	/* next child of the same parent */
 };
 
+/* What was spent in a file's own code. */
+struct calltree_module {
+	const char *name;
+	uint64_t self;
+};
+
 struct calltree {
 	struct arena arena;
 	struct calltree_node root; /* label NULL */
 	uint64_t nodes;
+	uint64_t least;			 /* nodes of a total below were left out; 0 = all are there */
+	struct calltree_module *modules; /* with `least`: of all nodes, also of those that were left out */
+	size_t module_count;
 	/* private: finds children by (parent, label) */
 	struct calltree_node **slots;
 	uint64_t mask;

@@ -3,7 +3,9 @@
 
 struct counting *counting_create(void)
 {
-	return mem_zalloc(sizeof(struct counting));
+	struct counting *counting = mem_zalloc(sizeof(*counting));
+	counting->subject_id = "event";
+	return counting;
 }
 
 void counting_destroy(struct counting *counting)

@@ -2,12 +2,14 @@
 #include "result/table.h"
 
 #include "base/mem.h"
+#include "result/calltree.h"
 
 #include <stdlib.h>
 
 void row_scratch_init(struct row_scratch *scratch, const struct table *table)
 {
 	scratch->columns = table->columns.len;
+	scratch->tree = NULL;
 	scratch->cells = mem_zalloc_array(scratch->columns + 1, sizeof(*scratch->cells));
 	scratch->texts = mem_zalloc_array(scratch->columns + 1, sizeof(*scratch->texts));
 }
@@ -16,9 +18,16 @@ void row_scratch_deinit(struct row_scratch *scratch)
 {
 	for (size_t i = 0; i < scratch->columns; i++)
 		strbuf_deinit(&scratch->texts[i]);
+	calltree_destroy(scratch->tree);
 	free(scratch->cells);
 	free(scratch->texts);
 	*scratch = (struct row_scratch){0};
+}
+
+void row_scratch_set_tree(struct row_scratch *scratch, struct calltree *tree)
+{
+	calltree_destroy(scratch->tree);
+	scratch->tree = tree;
 }
 
 struct table *table_create(void)

@@ -1,4 +1,5 @@
-/* Result of an analysis as rows and columns: plain data. CSV and JSON use a column's id and raw values, stdio and TUI its title and pretty ones. */
+/* Result of an analysis as rows and columns: plain data. CSV and JSON use a column's id and raw values, stdio and TUI its title and pretty
+ * ones. */
 #pragma once
 
 #include "base/arena.h"
@@ -42,17 +43,18 @@ union cell {
 };
 
 struct row {
-	union cell *cells;	 /* one for each column */
-	uint64_t value;		 /* what percentages of its call tree relate to */
-	struct calltree *tree;	 /* call graph under this row, or NULL */
-	unsigned int depth;	 /* with table.levels */
-	bool note;		 /* with table.levels: only the last cell, a remark */
+	union cell *cells;     /* one for each column */
+	uint64_t value;	       /* what percentages of its call tree relate to */
+	struct calltree *tree; /* call graph under this row, or NULL */
+	unsigned int depth;    /* with table.levels */
+	bool note;	       /* with table.levels: only the last cell, a remark */
 };
 
 /* Where rows are made that aren't stored. */
 struct row_scratch {
 	union cell *cells;
-	struct strbuf *texts; /* one for each column */
+	struct strbuf *texts;  /* one for each column */
+	struct calltree *tree; /* owned; NULL = none */
 	size_t columns;
 };
 
@@ -70,14 +72,15 @@ struct table_graph {
 };
 
 struct table {
-	struct arena arena; /* owns everything below */
-	const char *title;
+	struct arena arena;		  /* owns everything below */
+	const char *id;			  /* "report", "latency": stable, lower case */
+	const char *subject_id, *subject; /* what all rows are about, both or none: "event", "cycles"; programs get it as a column */
 	VEC(struct column) columns;
 	VEC(struct row) rows;
 	VEC(const char *) header; /* comment lines above the table, without '#' */
 	VEC(const char *) footer; /* hints below it */
 	struct table_graph graph;
-	unsigned int levels;	  /* rows stand below others, indented by their depth; the last column is their name; 0 = a flat table */
+	unsigned int levels; /* rows stand below others, indented by their depth; the last column is their name; 0 = a flat table */
 	/* Large tables make their rows when they are shown: `fetched` rows follow those of `rows`. */
 	size_t fetched;
 	/* Fills scratch->cells. May be called on several threads, each with a scratch of its own. */
@@ -90,6 +93,8 @@ void table_destroy(struct table *table);
 
 void row_scratch_init(struct row_scratch *scratch, const struct table *table);
 void row_scratch_deinit(struct row_scratch *scratch);
+/* The scratch owns the tree from now on; that of the row before is destroyed. NULL = none. */
+void row_scratch_set_tree(struct row_scratch *scratch, struct calltree *tree);
 
 static inline size_t table_row_count(const struct table *table)
 {

@@ -1,87 +1,11 @@
 /* Side-band records into the machine, and losses into the counts.
  *
- * Records come checked by the reader: of their type's least size and with a NUL behind their names; so the structures here are the records
- * themselves. A name ends where the NUL is. Sources of the layouts: include/uapi/linux/perf_event.h.
- */
+ * Records come checked by the reader: of their type's least size and with a NUL behind their names; so the structures of
+ * perfdata/records.def are the records themselves. A name ends where the NUL is. */
 #include "session/session_internal.h"
 
 #include <string.h>
 #include <sys/mman.h>
-
-struct record_mmap {
-	struct record_header header;
-	uint32_t pid, tid;
-	uint64_t start, length, pgoff;
-	char name[];
-};
-
-struct record_mmap2 {
-	struct record_header header;
-	uint32_t pid, tid;
-	uint64_t start, length, pgoff;
-	union {
-		struct {
-			uint32_t major, minor;
-			uint64_t inode, inode_generation;
-		};
-		struct {
-			uint8_t build_id_size;
-			uint8_t reserved[3];
-			uint8_t build_id[20];
-		};
-	};
-	uint32_t prot, flags;
-	char name[];
-};
-
-struct record_comm {
-	struct record_header header;
-	uint32_t pid, tid;
-	char name[];
-};
-
-struct record_ksymbol {
-	struct record_header header;
-	uint64_t address;
-	uint32_t length;
-	uint16_t type;	/* 1 = BPF, 2 = out of line */
-	uint16_t flags; /* bit 0: unregistered */
-	char name[];
-};
-
-struct record_cgroup {
-	struct record_header header;
-	uint64_t id;
-	char path[];
-};
-
-struct record_namespaces {
-	struct record_header header;
-	uint32_t pid, tid;
-	uint64_t count;
-	struct {
-		uint64_t device, inode;
-	} links[];
-};
-
-struct record_build_id {
-	struct record_header header;
-	int32_t pid;
-	uint8_t data[20];
-	uint8_t size; /* with bit 15 of misc */
-	uint8_t reserved[3];
-	char name[];
-};
-
-struct record_throttle {
-	struct record_header header;
-	uint64_t time, id, stream_id;
-};
-
-struct record_lost_samples {
-	struct record_header header;
-	uint64_t count;
-};
 
 enum { MISC_BUILD_ID_SIZE = 1 << 15, KSYMBOL_BPF = 1, KSYMBOL_UNREGISTER = 1 };
 
@@ -191,14 +115,14 @@ static void apply_namespaces(struct machine *machine, const struct record_header
 
 static void apply_build_id(struct machine *machine, const struct record_header *header)
 {
-	const struct record_build_id *record = (const void *)header;
+	const struct record_header_build_id *record = (const void *)header;
 	struct buildid id = {.size = sizeof(id.data)};
 	if (!memchr(record->name, 0, header->size - sizeof(*record)))
 		return;
-	if (header->misc & MISC_BUILD_ID_SIZE && record->size < id.size)
-		id.size = record->size;
-	memcpy(id.data, record->data, id.size);
-	apply_build_id_entry(machine, header->misc, record->name, &id);
+	if (header->misc & MISC_BUILD_ID_SIZE && record->build_id_size < id.size)
+		id.size = record->build_id_size;
+	memcpy(id.data, record->build_id, id.size);
+	apply_build_id_entry(machine, header->misc, (const char *)record->name, &id);
 }
 
 void apply_build_id_entry(struct machine *machine, uint16_t misc, const char *name, const struct buildid *id)

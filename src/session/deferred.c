@@ -1,15 +1,7 @@
-/* User parts of call chains, by thread and cookie. Records stay where they are: only where is noted. Source of the layout:
- * include/uapi/linux/perf_event.h of Linux 6.19. */
+/* User parts of call chains, by thread and cookie. Records stay where they are: only where is noted. */
 #include "session/deferred.h"
 
-#include "base/mapping.h"
-
-struct record_deferred {
-	struct record_header header;
-	uint64_t cookie;
-	uint64_t count;
-	uint64_t words[];
-};
+#include "base/files/mapping.h"
 
 static uint64_t key_of(uint32_t tid, uint64_t cookie)
 {
@@ -21,7 +13,7 @@ const char *deferred_note(struct deferred *deferred, const struct reader *reader
 	const struct record_deferred *record = (const struct record_deferred *)header;
 	const struct event *event = reader_event(reader, header);
 	if (!event)
-		return "deferred call chain of an event that the recording doesn't describe";
+		return "deferred call chain of an unknown event";
 	const struct sample_layout *layout = &reader->layouts[event->index];
 	uint16_t size = mapping_u16(&header->size);
 	size_t rest = size - sizeof(*record);

@@ -1,5 +1,6 @@
-/* Call chains whose user part came later. A kernel with deferred unwinding (Linux 6.19) walks a task's user stack only when it returns to user space: samples
- * end with a marker and a cookie, and a record CALLCHAIN_DEFERRED with the same cookie has the rest, for all samples of one stay in the kernel. Within session.
+/* Call chains whose user part came later. A kernel with deferred unwinding (Linux 6.19) walks a task's user stack only when it returns to
+ * user space: samples end with a marker and a cookie, and a record CALLCHAIN_DEFERRED with the same cookie has the rest, for all samples of
+ * one stay in the kernel. Within session.
  *
  *	SAMPLE             tid 5   KERNEL a b c   USER_DEFERRED cookie
  *	CALLCHAIN_DEFERRED tid 5   cookie: USER d e

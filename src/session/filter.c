@@ -18,8 +18,8 @@ bool filter_text_is_relative(const char *text)
 static struct error *bad_text(const char *text)
 {
 	return error_new_kind(ERROR_USAGE,
-			      "--time %s: neither seconds like 12.5,13.5 nor a part like 10%%-20%% or 10%%/2 of the time from the first to "
-			      "the last sample",
+			      "invalid value '%s' for --time: expected seconds, such as 12.5,13.5, or a part of the recorded time, "
+			      "such as 10%%-20%% or 10%%/2",
 			      text);
 }
 

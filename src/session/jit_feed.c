@@ -14,9 +14,9 @@
 #include "session/session_internal.h"
 
 #include "base/cleanup.h"
+#include "base/files/process_file.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "base/process_file.h"
 #include "base/text.h"
 
 #include <stdio.h>
@@ -199,6 +199,23 @@ void jit_feed_until(struct session *session, uint64_t time)
 			look_again(session, &private->jit_sources.data[i], time);
 	while ((source = earliest(private, time, &at)))
 		add_event(session, source, at);
+}
+
+void jit_feed_renew(struct session *session)
+{
+	struct session_private *private = session->private;
+	size_t kept = 0;
+	for (size_t i = 0; i < private->jit_sources.len; i++) {
+		struct jit_source *source = &private->jit_sources.data[i];
+		struct thread *leader = machine_thread(session->machine, source->pid, UINT64_MAX);
+		if (leader && leader->exit == UINT64_MAX) {
+			source->process = leader->process;
+			private->jit_sources.data[kept++] = *source;
+		} else {
+			free(source->path);
+		}
+	}
+	private->jit_sources.len = kept;
 }
 
 void jit_feed_deinit(struct session_private *private)

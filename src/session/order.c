@@ -7,6 +7,8 @@
  */
 #include "session/order.h"
 
+#include "base/search.h"
+
 #include <string.h>
 
 void order_deinit(struct order *order)
@@ -87,15 +89,8 @@ static size_t run_left(const struct order_run *run)
 /* How many of the run's items are not newer than `limit`. */
 static size_t run_count_until(const struct order_run *run, uint64_t limit)
 {
-	size_t low = run->at, high = run->items.len;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (run->items.data[middle].time <= limit)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low - run->at;
+	const struct order_item *items = run->items.data + run->at;
+	return partition_point(i, run_left(run), items[i].time <= limit);
 }
 
 /* Takes `count` items from the run into what is ready. */

@@ -1,8 +1,8 @@
 /* The round sorter: records in the order of their time, from a stream that is ordered only roughly, in bounded memory.
  *
- * The contract that the recorder keeps: it drains the rings of all CPUs one after the other, and writes FINISHED_ROUND when it has been through
- * all of them, but not sooner after the last one than a record may be late (rounds.h). A record with a time before the end of round N is drained
- * in round N + 1 at the latest: rounds N and N + 2 do not overlap in time.
+ * The contract that the recorder keeps: it drains the rings of all CPUs one after the other, and writes FINISHED_ROUND when it has been
+ * through all of them, but not sooner after the last one than a record may be late (rounds.h). A record with a time before the end of round
+ * N is drained in round N + 1 at the latest: rounds N and N + 2 do not overlap in time.
  *
  *	round 1            round 2            round 3
  *	cpu 0: 1 2 3       cpu 0: 4 6 8       cpu 0: 9 12

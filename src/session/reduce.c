@@ -1,8 +1,8 @@
 /* Samples in any order on several threads.
  *
  * The file is cut into pieces of a few MB between records (pass 1 noted where). Each worker has a state of its own and takes the next piece
- *that nobody has taken yet; when all are done, the states are merged one after the other. Nothing is shared but what no longer changes:
- *mapping, layouts, machine.
+ * that nobody has taken yet; when all are done, the states are merged one after the other. Nothing is shared but what no longer changes:
+ * mapping, layouts, machine.
  *
  *	pieces   |  0  |  1  |  2  |  3  |  4  | …
  *	worker 0    ▲           ▲     ▲                state 0 ◄── merge ── state 1
@@ -15,9 +15,10 @@
 
 struct worker {
 	void *state;
-	reading_values values;	       /* of the counters, where the worker is */
-	struct reader_trouble trouble; /* only broken records and changes */
-	VEC(uint64_t) chain;	       /* of a sample whose user part came later, put together */
+	reading_values values;		       /* of the counters, where the worker is */
+	struct reader_diagnostics diagnostics; /* only broken records and changes */
+	struct sample fixed;		       /* where no more than the fixed part is looked at */
+	VEC(uint64_t) chain;		       /* of a sample whose user part came later, put together */
 };
 
 struct reduction {
@@ -40,7 +41,33 @@ static void join_chain(struct worker *worker, struct sample *sample)
 	sample->deferred_count = 0;
 }
 
-static void reduce_sample(struct reduction *reduction, struct worker *worker, const struct record_header *header, uint64_t offset)
+static bool passes_filter(const struct session_private *private, const struct sample_layout *layout, const struct sample *sample)
+{
+	return !private->filter.active || (filter_accepts_cpu(&private->filter, sample->cpu) &&
+					   filter_accepts_time(&private->filter, layout->time ? sample->time : FILTER_NO_TIME));
+}
+
+static uint64_t model_time_of(const struct session_private *private, const struct sample *sample, uint64_t offset)
+{
+	return private->offset_times ? offset : sample->time ? sample->time : UINT64_MAX;
+}
+
+/* For reducers that look at no more than the fixed part. */
+static void reduce_fixed_part(const struct reduction *reduction, struct worker *worker, const struct event *event,
+			      const struct record_header *header, uint64_t offset)
+{
+	const struct session *session = reduction->session;
+	const struct sample_layout *layout = &session->reader->layouts[event->index];
+	struct sample *sample = &worker->fixed;
+	const char *broken = sample_decode_fixed_anew(layout, &event->attr, header, sample);
+	if (broken)
+		return reader_diagnostics_note(&worker->diagnostics, offset, broken);
+	if (passes_filter(session->private, layout, sample))
+		reduction->reducer->sample(worker->state, reduction->context, event, sample,
+					   model_time_of(session->private, sample, offset));
+}
+
+static void reduce_sample(const struct reduction *reduction, struct worker *worker, const struct record_header *header, uint64_t offset)
 {
 	const struct session *session = reduction->session;
 	const struct session_private *private = session->private;
@@ -51,21 +78,20 @@ static void reduce_sample(struct reduction *reduction, struct worker *worker, co
 		return; /* pass 1 counted it */
 	const struct sample_layout *layout = &session->reader->layouts[event->index];
 	bool splits = readings_splits(&private->readings, layout);
-	bool look_first = private->filter.active || (reducer->fixed_only && !splits);
-	const char *broken = look_first ? sample_decode_fixed(layout, &event->attr, header, &sample) : NULL;
-	bool wanted = broken || !private->filter.active ||
-		      (filter_accepts_cpu(&private->filter, sample.cpu) &&
-		       filter_accepts_time(&private->filter, layout->time ? sample.time : FILTER_NO_TIME));
+	if (reducer->fixed_only && !splits)
+		return reduce_fixed_part(reduction, worker, event, header, offset);
+	const char *broken = private->filter.active ? sample_decode_fixed(layout, &event->attr, header, &sample) : NULL;
+	bool wanted = broken || passes_filter(private, layout, &sample);
 	if (!wanted && !splits)
 		return;
-	if (!broken && (!reducer->fixed_only || splits))
+	if (!broken)
 		broken = sample_decode(layout, &event->attr, header, &sample);
 	if (broken)
-		return reader_trouble_note(&worker->trouble, offset, broken);
+		return reader_diagnostics_note(&worker->diagnostics, offset, broken);
 	deferred_attach(&private->deferred, &event->attr, &sample);
 	if (sample.deferred_count)
 		join_chain(worker, &sample);
-	uint64_t model_time = private->offset_times ? offset : sample.time ? sample.time : UINT64_MAX;
+	uint64_t model_time = model_time_of(private, &sample, offset);
 	if (!splits)
 		return reducer->sample(worker->state, reduction->context, event, &sample, model_time);
 	uint64_t index = 0;
@@ -76,12 +102,12 @@ static void reduce_sample(struct reduction *reduction, struct worker *worker, co
 
 static void reduce_piece(void *context, unsigned int index, size_t piece)
 {
-	struct reduction *reduction = context;
+	const struct reduction *reduction = context;
 	struct worker *worker = &reduction->workers[index];
 	struct reader *reader = reduction->session->reader;
 	const uint64_t *cuts = reduction->session->private->cuts.data;
 	const struct readings *readings = &reduction->session->private->readings;
-	uint64_t offset = cuts[piece], end = cuts[piece + 1];
+	uint64_t offset = cuts[piece], end = cuts[piece + 1], asked = 0;
 	if (index == 0)
 		session_report_progress(reduction->session, offset);
 	if (!worker->state) {
@@ -94,13 +120,20 @@ static void reduce_piece(void *context, unsigned int index, size_t piece)
 		memcpy(worker->values, reduction->session->private->cut_values.data[piece], readings->count * sizeof(*worker->values));
 	}
 	while (offset < end) {
+		asked = reader_ask_ahead(reader, offset, asked);
+		uint16_t size = reader_sample_size(reader, offset);
+		if (size && size <= end - offset) {
+			reduce_sample(reduction, worker, (const struct record_header *)(reader->records + offset), offset);
+			offset += size;
+			continue;
+		}
 		uint64_t next = offset;
 		const struct record_header *header = reader_record(reader, &next, false);
 		if (!header) {
-			worker->trouble.changed = true;
+			worker->diagnostics.changed = true;
 			return;
 		}
-		worker->trouble.changed |= next > end;
+		worker->diagnostics.changed |= next > end;
 		if (header->type == RECORD_SAMPLE && next <= end)
 			reduce_sample(reduction, worker, header, next - header->size);
 		offset = next;
@@ -111,18 +144,18 @@ static void reduce_piece(void *context, unsigned int index, size_t piece)
 static void *merge_workers(struct reduction *reduction, unsigned int jobs)
 {
 	const struct reducer *reducer = reduction->reducer;
-	struct reader_trouble *trouble = &reduction->session->reader->trouble;
+	struct reader_diagnostics *diagnostics = &reduction->session->reader->diagnostics;
 	void *merged = NULL;
 	for (unsigned int i = 0; i < jobs; i++) {
 		struct worker *worker = &reduction->workers[i];
 		free(worker->values);
 		vec_deinit(&worker->chain);
-		if (worker->trouble.broken_records) {
-			uint64_t before = trouble->broken_records;
-			reader_trouble_note(trouble, worker->trouble.first_broken_offset, worker->trouble.first_broken);
-			trouble->broken_records = before + worker->trouble.broken_records;
+		if (worker->diagnostics.broken_records) {
+			uint64_t before = diagnostics->broken_records;
+			reader_diagnostics_note(diagnostics, worker->diagnostics.first_broken_offset, worker->diagnostics.first_broken);
+			diagnostics->broken_records = before + worker->diagnostics.broken_records;
 		}
-		trouble->changed |= worker->trouble.changed;
+		diagnostics->changed |= worker->diagnostics.changed;
 		if (!merged) {
 			merged = worker->state;
 			continue;

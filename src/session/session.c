@@ -1,7 +1,7 @@
 /* A session's life, pass 1, and the records in order.
  *
  * Pass 1 hops from record header to record header. All it looks at in a sample is its time (and its id, with several events): one cache
- *line.
+ * line.
  *
  *	reader ──► source ──┬─ a time: held, (time, offset) into the order ──► FINISHED_ROUND ──► ready ─┬─► deliver: side-band into the
  *	  (file order)      └─ none: at once ───────────────────────────────────────────────────────────┘    machine, filter, command
@@ -10,8 +10,9 @@
  */
 #include "session/session.h"
 
-#include "base/mapping.h"
+#include "base/files/mapping.h"
 #include "base/pool.h"
+#include "session/page_ahead.h"
 #include "session/session_internal.h"
 
 #include <string.h>
@@ -95,7 +96,7 @@ static void count_record(struct session *session, const struct record_header *he
 	case RECORD_SAMPLE: {
 		const struct event *event = reader_event(session->reader, header);
 		if (!event) {
-			reader_trouble_note(&session->reader->trouble, offset, "sample of an event that the recording doesn't describe");
+			reader_diagnostics_note(&session->reader->diagnostics, offset, "sample of an unknown event");
 			return;
 		}
 		count_sample(session, event, time);
@@ -159,18 +160,16 @@ static uint64_t hop_samples(struct session *session, uint64_t offset, uint64_t e
 {
 	const struct reader *reader = session->reader;
 	const uint64_t data_end = reader->data_end < end ? reader->data_end : end;
-	uint64_t samples = 0;
-	while (offset < data_end && reader->data_end - offset >= sizeof(struct record_header) && !(offset & 7)) {
+	uint64_t samples = 0, asked = 0;
+	while (offset < data_end) {
+		asked = reader_ask_ahead(reader, offset, asked);
 		const struct record_header *header = (const struct record_header *)(reader->records + offset);
-		__builtin_prefetch((const uint8_t *)header + 1024);
-		if (header->type != RECORD_SAMPLE || header->size < sizeof(*header) || header->size % 8 ||
-		    header->size > reader->data_end - offset)
-			break;
-		const struct event *event = reader_event(reader, header);
+		uint16_t size = reader_sample_size(reader, offset);
+		const struct event *event = size ? reader_event(reader, header) : NULL;
 		if (!event)
 			break;
 		count_sample(session, event, time_at(header, session->private->sample_time, 0));
-		offset += header->size;
+		offset += size;
 		samples++;
 	}
 	session->record_counts[RECORD_SAMPLE] += samples;
@@ -181,7 +180,7 @@ static void note_deferred(struct session *session, const struct record_header *h
 {
 	const char *broken = deferred_note(&session->private->deferred, session->reader, header);
 	if (broken)
-		reader_trouble_note(&session->reader->trouble, offset, broken);
+		reader_diagnostics_note(&session->reader->diagnostics, offset, broken);
 }
 
 /* Hops over all records: counts, cuts, and the side-band into `sideband`. */
@@ -198,7 +197,6 @@ static struct error *scan_records(struct session *session, struct order *sideban
 	source_init(&source, reader, true);
 	session_report_progress(session, 0);
 	while ((header = source_next(&source, &offset, &error))) {
-		__builtin_prefetch((const uint8_t *)header + 1024);
 		uint64_t time = session_record_time(session, header);
 		count_record(session, header, time, offset);
 		if (header->type == RECORD_CALLCHAIN_DEFERRED)
@@ -247,7 +245,7 @@ static const struct record_header *stable_record(struct session *session, uint64
 	if (!private->copy)
 		session->private->copy = mem_alloc(READER_RECORD_MAX);
 	const struct record_header *header = reader_record_copy(session->reader, offset, private->copy);
-	session->reader->trouble.changed |= !header;
+	session->reader->diagnostics.changed |= !header;
 	return header;
 }
 
@@ -257,10 +255,11 @@ struct error *session_prepare(struct session *session)
 	if (private->prepared)
 		return NULL;
 	if (!session->reader->stable)
-		return error_new(
-			"this needs the whole recording, which a pipe that is read as it comes doesn't give: write it to a file first");
+		return error_new("this requires the whole recording and is not possible on a pipe: write it to a file first");
 	struct order sideband = {0};
+	struct page_ahead *ahead = page_ahead_start(session->reader, session->jobs);
 	struct error *error = scan_records(session, &sideband);
+	page_ahead_end(ahead);
 	order_finish(&sideband);
 	struct order_item item;
 	while (!error && order_pop(&sideband, &item)) {
@@ -296,7 +295,7 @@ static struct error *check_cpu_filter(const struct session *session)
 		return NULL;
 	for (size_t i = 0; i < reader->events.events.len; i++)
 		if (!reader->layouts[i].cpu)
-			return error_new("the samples of %s have no CPU: leave out -C, or record with -a or --sample-cpu",
+			return error_new("the samples of %s have no CPU: omit -C, or record with -a or --sample-cpu",
 					 reader->events.events.data[i]->name);
 	return NULL;
 }
@@ -310,7 +309,7 @@ static struct error *check_time_filter(const struct session *session)
 	for (size_t i = 0; i < reader->events.events.len; i++)
 		if (reader->layouts[i].time)
 			return NULL;
-	return error_new("--time %s: the samples of this recording have no times; leave it out, or record with -T", filter->time_text);
+	return error_new("--time %s: the samples of this recording have no times; omit --time, or record with -T", filter->time_text);
 }
 
 static struct error *prepare_filter(struct session *session)
@@ -332,11 +331,17 @@ static struct error *prepare_filter(struct session *session)
 static struct error *begin(struct session *session)
 {
 	struct session_private *private = session->private;
-	struct error *error = reader_open(&private->options.input, &session->reader);
+	struct error *error = NULL;
+	if (private->options.reader)
+		session->reader = private->options.reader;
+	else
+		error = reader_open(&private->options.input, &session->reader);
 	if (error)
 		return error;
 	look_at_events(session);
 	describe_machine(session);
+	if (private->options.described)
+	private->options.described(private->options.described_context, session);
 	source_init(&private->source, session->reader, true);
 	if (reader_defers_chains(session->reader))
 		session->private->options.streaming = false;
@@ -428,7 +433,7 @@ static bool deliver(struct session *session, const struct record_header *header,
 	if (!ret->event)
 		return false; /* counted when it was read first */
 	if (header->size < session->reader->layouts[ret->event->index].variable) {
-		reader_trouble_note(&session->reader->trouble, offset, "sample shorter than its event's fields");
+		reader_diagnostics_note(&session->reader->diagnostics, offset, "sample shorter than its event's fields");
 		return false;
 	}
 	if (wants(session, ret))
@@ -563,7 +568,7 @@ int session_gather(struct session *session, bool resting, struct record *ret, st
 				private->copies ? stable_record(session, item.offset) : source_at(&private->source, item.offset);
 			private->holding = true;
 			private->held_offset = item.offset;
-			session->reader->trouble.changed |= !header;
+			session->reader->diagnostics.changed |= !header;
 			shown = header && deliver(session, header, item.offset, item.time, ret);
 		} else if (private->scanned) {
 			return 0;
@@ -598,6 +603,8 @@ void session_apply(struct session *session, struct record *record)
 		apply_in_order(session, record->header, record->time, record->model_time);
 	else if (record->is_sample && private->jit_sources.len)
 		jit_feed_until(session, record->model_time);
+	else if (record->header->type == RECORD_FINISHED_ROUND && private->options.forgets && !private->file_order)
+		forget_what_ended(session);
 }
 
 int session_next(struct session *session, struct record *ret, struct error **ret_error)
@@ -626,6 +633,6 @@ bool session_decode(struct session *session, const struct record *record, struct
 {
 	const char *broken = session_decode_uncounted(session, record, ret);
 	if (broken)
-		reader_trouble_note(&session->reader->trouble, record->offset, broken);
+		reader_diagnostics_note(&session->reader->diagnostics, record->offset, broken);
 	return !broken;
 }

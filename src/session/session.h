@@ -49,18 +49,33 @@ struct session_code {
 	const char *path; /* where the dump was found: as recorded, or below /proc/PID/root; lives as long as the session */
 };
 
+struct session;
+
 struct session_options {
 	struct reader_options input;
+	/* Instead of `input`: an open reader (reader_open_feed(), a live source), which belongs to the session from now on, also when it
+	 * can't be opened. */
+	struct reader *reader;
 	struct session_filter filter;
 	const char *symfs; /* jitdumps are looked for below this directory, or NULL */
 	unsigned int jobs; /* 0 = pool_default_jobs() */
 	bool streaming;	   /* only session_next() will be used, on one thread: one pass, pipes aren't spooled */
 	bool unordered;	   /* session_next() delivers in the order of the file, whatever the times */
+	/* With `streaming`, for what runs for days: what has ended is forgotten now and then, so that the machine stays as large as what is
+	 * there (machine_forget()). It happens when a FINISHED_ROUND is applied: pointers to threads, maps and their names that were got
+	 * before session_next() gave it are void then, if machine->generation has changed. */
+	bool forgets;
+	/* … and which threads have ended without a record of it, for when records were lost; may be NULL. */
+	bool (*thread_gone)(void *context, const struct thread *thread);
+	void *thread_gone_context;
 	bool whole_groups; /* session_next() delivers a sample with counters read for its group once, as it was recorded */
 	/* With `streaming`: told of each piece of generated code (jitdumps) when its time has come, before the record that session_next()
 	 * delivers next. May be NULL. */
 	void (*code)(void *context, const struct session_code *code);
 	void *code_context;
+	/* Called once in session_open(), when events and features are known and before the records are read. May be NULL. */
+	void (*described)(void *context, const struct session *session);
+	void *described_context;
 	/* Called now and then while a pass over all records runs, in session_open() and in session_reduce(): with done 0 at its beginning
 	 * and done = total at its end, always on the calling thread. May be NULL. */
 	void (*progress)(void *context, uint64_t done, uint64_t total);
@@ -148,4 +163,4 @@ struct error *session_reduce(struct session *session, const struct reducer *redu
 void session_loss_text(const struct session *session, struct strbuf *out);
 /* The same for what was wrong with the input: cut short, broken or unknown records, hardware trace that isn't decoded. One sentence each,
  * separated by newlines, none at the end. */
-void session_trouble_text(const struct session *session, struct strbuf *out);
+void session_diagnostics_text(const struct session *session, struct strbuf *out);

@@ -22,7 +22,7 @@ struct held_chunk {
 struct source {
 	struct reader *reader;
 	uint64_t offset; /* of the next record */
-	bool note;	 /* first reading: the reader notes troubles */
+	bool note;	 /* first reading: the reader notes diagnostics */
 	/* Streams: in order of their offsets; the first `released` ones are gone. */
 	VEC(struct held_chunk) chunks;
 	size_t released;
@@ -77,8 +77,15 @@ enum jit_verdict { JIT_APPLY, JIT_APPLY_AROUND, JIT_SKIP };
 enum jit_verdict jit_feed_record(struct session *session, const struct record_header *header, uint64_t record_time, uint64_t time);
 /* Adds what was generated up to `time` of the model. */
 void jit_feed_until(struct session *session, uint64_t time);
+/* After machine_forget(): processes lie elsewhere, or are gone with their dumps. */
+void jit_feed_renew(struct session *session);
 struct session_private;
 void jit_feed_deinit(struct session_private *private);
+
+/* ---- forget.c ---- */
+
+/* After a FINISHED_ROUND was delivered: lets the machine forget, when that is due. */
+void forget_what_ended(struct session *session);
 
 /* ---- filter.c ---- */
 
@@ -127,9 +134,10 @@ struct session_private {
 	bool round_mark; /* a FINISHED_ROUND was delivered: the round is to be finished now */
 	bool holding;	 /* the record delivered last came from the order and is still held */
 	uint64_t held_offset;
-	uint64_t *copy; /* stable input: of the record being delivered or applied; READER_RECORD_MAX bytes */
-	bool copies;	/* such copies are delivered */
-	uint64_t clock; /* the newest time delivered */
+	uint64_t *copy;	      /* stable input: of the record being delivered or applied; READER_RECORD_MAX bytes */
+	bool copies;	      /* such copies are delivered */
+	uint64_t clock;	      /* the newest time delivered */
+	uint64_t forgot_lost; /* session->lost when the machine forgot last */
 	reading_values values;
 	struct record group; /* the sample whose members are being delivered */
 	struct sample group_sample;

@@ -3,6 +3,7 @@
  * A stream's chunks are given back as soon as no record in them waits for its turn any more. Chunks are found by binary search over their
  * offsets; there are few of them at a time: about two rounds' worth.
  */
+#include "base/search.h"
 #include "session/session_internal.h"
 
 #include <string.h>
@@ -95,15 +96,9 @@ const struct record_header *source_next(struct source *source, uint64_t *ret_off
 
 static struct held_chunk *chunk_of(struct source *source, uint64_t offset)
 {
-	size_t low = source->released, high = source->chunks.len;
-	while (high - low > 1) {
-		size_t middle = low + (high - low) / 2;
-		if (source->chunks.data[middle].offset <= offset)
-			low = middle;
-		else
-			high = middle;
-	}
-	return &source->chunks.data[low];
+	struct held_chunk *chunks = source->chunks.data + source->released;
+	size_t after = partition_point(i, source->chunks.len - source->released, chunks[i].offset <= offset);
+	return &chunks[after ? after - 1 : 0];
 }
 
 void source_hold(struct source *source, uint64_t offset)

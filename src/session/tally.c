@@ -1,5 +1,5 @@
-/* Counting records. Most are samples, one after the other in a mapping: these are hopped over from header to header. A sample that holds the counters of a group stands for one of each
- * member that advanced, so that it has to be decoded. */
+/* Counting records. Most are samples, one after the other in a mapping: these are hopped over from header to header. A sample that holds
+ * the counters of a group stands for one of each member that advanced, so that it has to be decoded. */
 #include "session/tally.h"
 
 #include "session/session_internal.h"
@@ -63,25 +63,19 @@ static void count_record(struct counting_records *counting, const struct record_
 		tally->events[event->index].lost_samples += *(const uint64_t *)(header + 1);
 }
 
-enum { LINE = 64, AHEAD = 2048 };
-
-/* Hops over the samples from `offset` on; returns where something else comes. Where the headers lie nobody knows beforehand, so that all memory is asked for: each would be waited for
- * otherwise. */
+/* Hops over the samples from `offset` on; returns where something else comes. */
 static uint64_t hop_samples(struct counting_records *counting, uint64_t offset)
 {
 	const struct reader *reader = counting->reader;
 	struct event_counts *events = counting->tally->events;
-	const uint64_t end = reader->data_end < sizeof(struct record_header) ? 0 : reader->data_end - sizeof(struct record_header);
 	const bool single = counting->known_events == 1;
-	uint64_t samples = 0, fetched = offset;
-	while (offset <= end && !(offset & 7)) {
-		const struct record_header *header = (const struct record_header *)(reader->records + offset);
-		for (; fetched < offset + AHEAD && fetched < reader->data_end; fetched += LINE)
-			__builtin_prefetch(reader->records + fetched);
-		uint16_t size = mapping_u16(&header->size);
-		if (header->type != RECORD_SAMPLE || size < sizeof(*header) || size % 8 || size > reader->data_end - offset)
+	uint64_t samples = 0, asked = 0;
+	while (offset < reader->data_end) {
+		asked = reader_ask_ahead(reader, offset, asked);
+		uint16_t size = reader_sample_size(reader, offset);
+		if (!size)
 			break;
-		const struct event *event = single ? NULL : reader_event(reader, header);
+		const struct event *event = single ? NULL : reader_event(reader, (const struct record_header *)(reader->records + offset));
 		if (!single && !event)
 			break;
 		if (event)

@@ -1,10 +1,11 @@
-/* A tally: how many records of each kind a recording has. Nothing but record headers is read, and of samples the id where there are several events. */
+/* A tally: how many records of each kind a recording has. Nothing but record headers is read, and of samples the id where there are several
+ * events. */
 #pragma once
 
 #include "session/session.h"
 
 struct tally {
-	uint64_t records[256];	     /* by type; 0 = all types above 255; those that were unpacked and the records that they were packed in */
+	uint64_t records[256]; /* by type; 0 = all types above 255; those that were unpacked and the records that they were packed in */
 	struct event_counts *events; /* by event index; only samples and lost_samples are filled */
 };
 

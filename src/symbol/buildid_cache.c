@@ -5,8 +5,8 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "symbol/debugfile.h"
-#include "symbol/elf.h"
-#include "symbol/vdso.h"
+#include "symbol/elf/elf.h"
+#include "symbol/elf/vdso.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -89,7 +89,7 @@ static struct error *put_entry(const char *dir, const char *file, const char *na
 		return error_system(errno, "%s", dir);
 	if (vdso ? put_vdso(file) : put_file(kernel ? "/proc/kallsyms" : path, file, !kernel))
 		return NULL;
-	struct error *error = error_system(errno, "%s can't be copied to %s", path, file);
+	struct error *error = error_system(errno, "cannot copy %s to %s", path, file);
 	rmdir(dir);
 	return error;
 }
@@ -120,7 +120,7 @@ static struct error *check_build_id(const char *path, const struct buildid *id)
 	struct buildid own;
 	if (elf_read_build_id(path, &own) && buildid_equal(&own, id))
 		return NULL;
-	return error_new("%s: has another build-id, or none", path);
+	return error_new("%s has a different build-id, or none", path);
 }
 
 /* Names come from recordings; ".." would lead out of the cache. */
@@ -128,7 +128,7 @@ static struct error *check_name(const char *name)
 {
 	for (const char *at = name; (at = strstr(at, "/..")); at += 3)
 		if (!at[3] || at[3] == '/')
-			return error_new("%s: a name with '..' can't be in the build-id cache", name);
+			return error_new("%s: names with '..' are not allowed in the build-id cache", name);
 	return NULL;
 }
 

@@ -1,7 +1,8 @@
-/* Debug files from servers, through libdebuginfod, which is loaded when the first file is asked for. It knows the servers, the cache and what it was told that
- * is on no server; what it lacks is an end: its progress function ends a question when the budget is used up. */
+/* Debug files from servers, through libdebuginfod, which is loaded when the first file is asked for. It knows the servers, the cache and
+ * what it was told that is on no server; what it lacks is an end: its progress function ends a question when the budget is used up. */
 #include "symbol/debug_server.h"
 
+#include "base/clock.h"
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -12,7 +13,6 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 /* debuginfod_client, and what of its interface is used: debuginfod_find_debuginfo(3). */
@@ -37,16 +37,14 @@ struct debug_server {
 	uint64_t spent_ms;
 	struct map64 asked; /* hashes of what was asked for: not again */
 	unsigned int failed, left_out;
-	int error;	      /* of the last failure */
-	const char *name;     /* what is asked for */
+	int error;	  /* of the last failure */
+	const char *name; /* what is asked for */
 	uint64_t started_ms;
 };
 
 static uint64_t now_ms(void)
 {
-	struct timespec now;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+	return clock_now_ns(CLOCK_MONOTONIC) / 1000000;
 }
 
 struct debug_server *debug_server_create(const struct debug_server_options *options)
@@ -81,14 +79,15 @@ static bool out_of_time(const struct debug_server *server, uint64_t more_ms)
 static int progress(struct client *client, long done, long total)
 {
 	/* The interface hands no data over, but keeps some for us; the function that gets it is the library's. */
-	void *(*get_user_data)(struct client *client) = (void *(*)(struct client *))dlsym(RTLD_DEFAULT, "debuginfod_get_user_data");
+	void *(*get_user_data)(struct client * client) = (void *(*)(struct client *))dlsym(RTLD_DEFAULT, "debuginfod_get_user_data");
 	struct debug_server *server = get_user_data ? get_user_data(client) : NULL;
 	if (!server)
 		return 1;
 	uint64_t spent = now_ms() - server->started_ms;
 	double part = (double)(server->spent_ms + spent) / (double)server->options.budget_ms;
 	if (server->options.progress)
-		server->options.progress(server->options.context, server->name, done > 0 ? (uint64_t)done : 0, total > 0 ? (uint64_t)total : 0, part);
+		server->options.progress(server->options.context, server->name, done > 0 ? (uint64_t)done : 0,
+					 total > 0 ? (uint64_t)total : 0, part);
 	return out_of_time(server, spent);
 }
 
@@ -135,7 +134,8 @@ static bool begin(struct debug_server *server)
 static char *ask(struct debug_server *server, enum debug_server_file kind, const struct buildid *id)
 {
 	char *path = NULL;
-	int fd = (kind == DEBUG_SERVER_DEBUGINFO ? server->api.find_debuginfo : server->api.find_executable)(server->client, id->data, (int)id->size, &path);
+	int fd = (kind == DEBUG_SERVER_DEBUGINFO ? server->api.find_debuginfo : server->api.find_executable)(server->client, id->data,
+													     (int)id->size, &path);
 	if (fd >= 0)
 		close(fd);
 	uint64_t spent = now_ms() - server->started_ms;
@@ -179,18 +179,19 @@ char *debug_server_fetch(struct debug_server *server, enum debug_server_file kin
 	return path;
 }
 
-void debug_server_trouble(const struct debug_server *server, struct strbuf *out)
+void debug_server_diagnostics(const struct debug_server *server, struct strbuf *out)
 {
 	if (!server)
 		return;
 	if (server->unusable)
-		strbuf_add_str(out, "DEBUGINFOD_URLS is set, but no debug files are fetched: libdebuginfod.so.1 is not installed (Debian: libdebuginfod1)");
+		strbuf_add_str(out, "DEBUGINFOD_URLS is set, but debug files are not fetched: libdebuginfod.so.1 is not installed (Debian: "
+				    "libdebuginfod1)");
 	else if (server->left_out)
 		strbuf_printf(out,
-			      "debuginfod: after %.0f s, %u file%s still without debug information: wait longer with --debuginfod-timeout, or not at all with "
-			      "--debuginfod-timeout 0; what has come is kept",
-			      (double)server->options.budget_ms / 1000, server->left_out, server->left_out == 1 ? " is" : "s are");
+			      "debuginfod: timed out after %.0f s, with %u file%s still without debug information: wait longer with "
+			      "--debuginfod-timeout, or not at all with --debuginfod-timeout 0; fetched files are kept",
+			      (double)server->options.budget_ms / 1000, server->left_out, server->left_out == 1 ? "" : "s");
 	else if (server->failed)
-		strbuf_printf(out, "debuginfod: %u file%s could not be fetched (%s); 'perf doctor debuginfod' asks the servers", server->failed,
-			      server->failed == 1 ? "" : "s", strerror(server->error));
+		strbuf_printf(out, "debuginfod: %u file%s could not be fetched (%s); 'perf doctor debuginfod' asks the servers",
+			      server->failed, server->failed == 1 ? "" : "s", strerror(server->error));
 }

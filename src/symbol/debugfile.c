@@ -2,12 +2,12 @@
 #include "symbol/debugfile.h"
 
 #include "base/cleanup.h"
+#include "base/files/process_file.h"
 #include "base/mem.h"
-#include "base/process_file.h"
 #include "base/strbuf.h"
 #include "base/text.h"
 #include "symbol/debug_server.h"
-#include "symbol/elf_symbols.h"
+#include "symbol/elf/elf_symbols.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -21,21 +21,21 @@ struct search {
 	char *name; /* recorded path */
 	struct buildid build_id;
 	char root[PROCESS_ROOT_SIZE]; /* "/proc/PID/root" when the process lives in another mount namespace, else "" */
-	char *link;	      /* of .gnu_debuglink, or NULL */
-	char *cache_dir;      /* or NULL */
-	char *file_path;      /* of the file itself … */
-	struct elf_file file; /* … that was opened for its link and build-id; all zero when it wasn't, or was handed on */
+	char *link;		      /* of .gnu_debuglink, or NULL */
+	char *cache_dir;	      /* or NULL */
+	char *file_path;	      /* of the file itself … */
+	struct elf_file file;	      /* … that was opened for its link and build-id; all zero when it wasn't, or was handed on */
 	struct symbol_files *result;
 };
 
 char *buildid_cache_dir(const struct symbol_options *options)
 {
-	const char *home = getenv("HOME"), *given = getenv("PERF_BUILDID_DIR");
+	const char *given = getenv("PERF_BUILDID_DIR");
 	if (options->buildid_dir)
 		return mem_strdup(options->buildid_dir);
 	if (given && *given)
 		return mem_strdup(given);
-	return home && *home && own_directory(home, ".debug") ? mem_printf("%s/.debug", home) : NULL;
+	return home_cache_directory(NULL);
 }
 
 char *buildid_cache_path(const char *cache_dir, const struct buildid *id, const char *file)

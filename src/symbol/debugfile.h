@@ -1,7 +1,7 @@
 /* Where the symbols of a file are: in itself, in a separate debug file, in a cache. */
 #pragma once
 
-#include "symbol/elf.h"
+#include "symbol/elf/elf.h"
 #include "symbol/resolve.h"
 
 #include <stdbool.h>
@@ -18,8 +18,8 @@ struct symbol_files {
 };
 
 /* Looks in the order of the kernel's perf: debug link, build-id cache, /usr/lib/debug by path and by build-id, the file itself, further
- * places, a server of debug files. A file with another build-id than the recorded one is never taken. Recorded names of processes in containers are looked up below
- * /proc/PID/root while the process lives. */
+ * places, a server of debug files. A file with another build-id than the recorded one is never taken. Recorded names of processes in
+ * containers are looked up below /proc/PID/root while the process lives. */
 void symbol_files_find(const struct symbol_options *options, const struct dso *dso, struct symbol_files *ret);
 /* Asks options->debug_server for the debug file if there is none here. */
 void symbol_files_fetch(const struct symbol_options *options, const struct dso *dso);

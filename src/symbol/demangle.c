@@ -78,8 +78,8 @@ static char *finish(struct readable *readable)
 	return strbuf_detach(text);
 }
 
-/* libiberty's D demangler has no callback. Few back references ("Q") can't make much: n of them multiply a name by at most 3^(n/3). It calls
- * itself as deep as types are nested, at most once a byte. */
+/* libiberty's D demangler has no callback. Few back references ("Q") can't make much: n of them multiply a name by at most 3^(n/3). It
+ * calls itself as deep as types are nested, at most once a byte. */
 static char *demangle_d(const char *name, size_t limit)
 {
 	enum { REFERENCES = 24, D_LONGEST = 8192 };

@@ -2,11 +2,11 @@
 #include "symbol/dso_build_id.h"
 
 #include "base/cleanup.h"
+#include "base/files/process_file.h"
 #include "base/mem.h"
-#include "base/process_file.h"
-#include "symbol/elf.h"
-#include "symbol/running_kernel.h"
-#include "symbol/vdso.h"
+#include "symbol/elf/elf.h"
+#include "symbol/elf/vdso.h"
+#include "symbol/kernel/running_kernel.h"
 
 #include <stdlib.h>
 #include <unistd.h>

@@ -2,7 +2,7 @@
 #include "symbol/jit.h"
 
 #include "base/cleanup.h"
-#include "base/process_file.h"
+#include "base/files/process_file.h"
 #include "base/text.h"
 #include "model/jitdump.h"
 #include "symbol/perf_map.h"

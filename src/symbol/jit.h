@@ -1,5 +1,5 @@
-/* Names of generated code, as run-time compilers write them: /tmp/perf-PID.map, lines "START SIZE NAME", hexadecimal, absolute addresses; or a
- * jitdump. */
+/* Names of generated code, as run-time compilers write them: /tmp/perf-PID.map, lines "START SIZE NAME", hexadecimal, absolute addresses;
+ * or a jitdump. */
 #pragma once
 
 #include "symbol/resolve.h"

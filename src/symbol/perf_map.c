@@ -1,5 +1,5 @@
-/* perf-PID.map files. Where lines overlap, a sweep over the addresses cuts the older ones, with the lines that are open at each address in a heap, the
- * newest on top:
+/* perf-PID.map files. Where lines overlap, a sweep over the addresses cuts the older ones, with the lines that are open at each address in
+ * a heap, the newest on top:
  *
  *	1st line  |------------ a ------------|
  *	2nd line        |--- b ---|                        a b a c
@@ -30,7 +30,8 @@ static void read_lines(char *text, size_t size, struct map_lines *list)
 		if (newline)
 			*newline = '\0';
 		uint64_t start = strtoull(line, &end, 16);
-		if (end == line || *end != ' ' || start == UINT64_MAX) /* the last address, or a number too large for one: no code begins there */
+		if (end == line || *end != ' ' ||
+		    start == UINT64_MAX) /* the last address, or a number too large for one: no code begins there */
 			continue;
 		uint64_t length = strtoull(end, &end, 16);
 		while (*end == ' ')

@@ -75,7 +75,8 @@ struct error *probe_cache_write(const struct probe_cache *cache)
 		const struct probe_cache_entry *entry = &cache->entries.data[i];
 		strbuf_printf(&text, "%c%s\n%s", entry->is_static ? '%' : '#', entry->spec, entry->definitions);
 	}
-	struct error *error = write_text(partial, &text) && rename(partial, cache->path) == 0 ? NULL : error_system(errno, "%s", cache->path);
+	struct error *error =
+		write_text(partial, &text) && rename(partial, cache->path) == 0 ? NULL : error_system(errno, "%s", cache->path);
 	if (error)
 		unlink(partial);
 	strbuf_deinit(&text);

@@ -23,7 +23,8 @@ struct probe_cache {
 	VEC(struct probe_cache_entry) entries;
 };
 
-/* `name` is the program's path, or "[kernel.kallsyms]"; `id` its build-id in hexadecimal digits. A file that isn't there is an empty one. */
+/* `name` is the program's path, or "[kernel.kallsyms]"; `id` its build-id in hexadecimal digits. A file that isn't there is an empty
+ * one. */
 void probe_cache_read(const char *dir, const char *name, const char *id, struct probe_cache *ret);
 void probe_cache_deinit(struct probe_cache *cache);
 /* Writes it back, at once and whole; without entries it is removed. */

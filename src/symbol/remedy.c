@@ -17,12 +17,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum distribution { DISTRIBUTION_OTHER, DISTRIBUTION_DEBIAN, DISTRIBUTION_FEDORA, DISTRIBUTION_SUSE };
+enum linux_distribution { DISTRIBUTION_OTHER, DISTRIBUTION_DEBIAN, DISTRIBUTION_FEDORA, DISTRIBUTION_SUSE };
 
-static enum distribution distribution_here(void)
+static enum linux_distribution distribution_here(void)
 {
 	char line[256];
-	enum distribution found = DISTRIBUTION_OTHER;
+	enum linux_distribution found = DISTRIBUTION_OTHER;
 	cleanup_fclose FILE *file = fopen("/etc/os-release", "re");
 	while (file && fgets(line, sizeof(line), file)) {
 		if (!str_starts_with(line, "ID=") && !str_starts_with(line, "ID_LIKE="))
@@ -108,9 +108,9 @@ static void debug_package(const struct dso *dso, struct strbuf *out)
 {
 	char id[41];
 	const char *servers = getenv("DEBUGINFOD_URLS");
-	enum distribution distribution = distribution_here();
+	enum linux_distribution distribution = distribution_here();
 	if (servers && *servers && dso->build_id.size)
-		strbuf_add_str(out, "the servers of DEBUGINFOD_URLS gave nothing for it; ");
+		strbuf_add_str(out, "the servers in DEBUGINFOD_URLS do not have it; ");
 	if (distribution == DISTRIBUTION_DEBIAN) {
 		cleanup_free char *package = debian_package(dso->name);
 		if (package)
@@ -130,13 +130,11 @@ static void debug_package(const struct dso *dso, struct strbuf *out)
 static void kernel_remedy(struct resolver *resolver, enum symbol_source source, struct strbuf *out)
 {
 	if (source == SYMBOLS_FORBIDDEN)
-		strbuf_add_str(
-			out, "the kernel hides its addresses (kptr_restrict): run as root, or do what 'perf doctor kernel-addresses' says");
+		strbuf_add_str(out, "kernel addresses are hidden (kptr_restrict): run as root, or see 'perf doctor kernel-addresses'");
 	else if (!resolver_options(resolver)->same_machine)
-		strbuf_add_str(
-			out, "this is not the kernel that was recorded: give its vmlinux with -k, or its list of symbols with --kallsyms");
+		strbuf_add_str(out, "this is not the recorded kernel: give its vmlinux with -k, or its symbols with --kallsyms");
 	else
-		strbuf_add_str(out, "give a vmlinux with -k, or a list of symbols with --kallsyms");
+		strbuf_add_str(out, "give a vmlinux with -k, or symbols with --kallsyms");
 }
 
 void resolver_remedy(struct resolver *resolver, const struct dso *dso, struct strbuf *out)
@@ -147,16 +145,16 @@ void resolver_remedy(struct resolver *resolver, const struct dso *dso, struct st
 	if (dso->kind == DSO_KERNEL || dso->kind == DSO_KERNEL_MODULE)
 		kernel_remedy(resolver, source, out);
 	else if (source == SYMBOLS_NO_JIT_MAP)
-		strbuf_add_str(out, "have the run-time compiler write a perf map (node --perf-basic-prof, python3 -X perf, java with a "
-				    "perf map agent)");
+		strbuf_add_str(out, "make the JIT compiler write a perf map (node --perf-basic-prof, python3 -X perf, java with a perf "
+				    "map agent)");
 	else if (source == SYMBOLS_FORBIDDEN && dso->kind != DSO_FILE)
-		strbuf_add_str(out, "-f uses the other user's perf map");
+		strbuf_add_str(out, "use -f to read the perf map of another user");
 	else if (source == SYMBOLS_FORBIDDEN)
-		strbuf_add_str(out, "run the report as a user who may read it");
+		strbuf_add_str(out, "run as a user who can read it");
 	else if (source == SYMBOLS_WRONG_FILE)
-		strbuf_add_str(out, "'perf record' keeps copies of files against this, unless -N is given");
+		strbuf_add_str(out, "to prevent this, 'perf record' keeps copies of files unless -N is given");
 	else if (source == SYMBOLS_NO_FILE && dso->kind == DSO_FILE)
-		strbuf_add_str(out, "--symfs says below which directory files are");
+		strbuf_add_str(out, "give the directory of copies with --symfs");
 	else if (dso->kind == DSO_FILE)
 		debug_package(dso, out);
 }

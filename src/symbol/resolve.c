@@ -7,11 +7,11 @@
 
 #include "base/mem.h"
 #include "symbol/debugfile.h"
-#include "symbol/elf_symbols.h"
+#include "symbol/elf/elf_symbols.h"
+#include "symbol/elf/minidebug.h"
+#include "symbol/elf/vdso.h"
 #include "symbol/jit.h"
-#include "symbol/kernel_image.h"
-#include "symbol/minidebug.h"
-#include "symbol/vdso.h"
+#include "symbol/kernel/kernel_image.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -194,6 +194,11 @@ const struct symbol *resolver_symbol(struct resolver *resolver, struct dso *dso,
 	return symtab_find(table_of(resolver, dso), dso_addr);
 }
 
+void resolver_symbols(struct resolver *resolver, struct dso *dso, const uint64_t *dso_addrs, size_t count, const struct symbol **ret)
+{
+	symtab_find_many(table_of(resolver, dso), dso_addrs, count, ret);
+}
+
 /* The kernel's code reaches further than its map tells: initialisation code lies behind what is recorded as the end. Its symbols say how
  * far. */
 static const struct map *find_kernel_image(struct resolver *resolver, const struct maps *maps, uint64_t ip, uint64_t time)
@@ -253,14 +258,14 @@ enum symbol_source resolver_source(struct resolver *resolver, const struct dso *
 const char *symbol_source_text(enum symbol_source source)
 {
 	static const char *const texts[] = {
-		[SYMBOLS_NOT_LOADED] = "not looked at",
+		[SYMBOLS_NOT_LOADED] = "not searched",
 		[SYMBOLS_FULL] = "complete",
 		[SYMBOLS_DYNAMIC_ONLY] = "stripped: only exported names",
 		[SYMBOLS_NO_FILE] = "file not found",
-		[SYMBOLS_WRONG_FILE] = "the file has changed since the recording (other build-id)",
+		[SYMBOLS_WRONG_FILE] = "the file has changed since the recording (build-id differs)",
 		[SYMBOLS_NONE] = "the file has no names",
 		[SYMBOLS_FORBIDDEN] = "permission denied",
-		[SYMBOLS_NO_JIT_MAP] = "generated code without a perf-PID.map",
+		[SYMBOLS_NO_JIT_MAP] = "JIT-compiled code without a perf-PID.map",
 	};
 	return (size_t)source < sizeof(texts) / sizeof(texts[0]) ? texts[source] : "";
 }

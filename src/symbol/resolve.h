@@ -3,13 +3,14 @@
 
 #include "base/error.h"
 #include "model/machine.h"
-#include "symbol/functions.h"
+#include "symbol/dwarf/functions.h"
 #include "symbol/symtab.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 
-struct debug_server; /* symbol/debug_server.h */
+struct debug_server;   /* symbol/debug_server.h */
+struct kallsyms_ahead; /* symbol/kernel/kallsyms_ahead.h */
 
 struct symbol_options {
 	const char *symfs;	 /* prefix of every file looked at, or NULL */
@@ -23,6 +24,7 @@ struct symbol_options {
 	bool demangle;
 	bool demangle_kernel;
 	struct debug_server *debug_server; /* asked for debug files that aren't here; NULL = nobody is. Must outlive the resolver */
+	struct kallsyms_ahead *ahead;	   /* kernel_list_path()'s list, being read; or NULL. Must outlive the resolver */
 	bool same_machine; /* the recording was made by the kernel that runs now (release and build-id agree): /proc/kallsyms may be used */
 };
 
@@ -46,6 +48,8 @@ struct frame {
 void resolver_frame(struct resolver *resolver, const struct maps *maps, uint8_t cpumode, uint64_t ip, uint64_t time, struct frame *ret);
 /* The symbol of a dso address, NULL when there is none. Thread-safe. */
 const struct symbol *resolver_symbol(struct resolver *resolver, struct dso *dso, uint64_t dso_addr);
+/* The same for up to SYMTAB_MANY addresses, in less time. Thread-safe. */
+void resolver_symbols(struct resolver *resolver, struct dso *dso, const uint64_t *dso_addrs, size_t count, const struct symbol **ret);
 /* The same of an absolute address in the kernel or what it has loaded, as they were at the end of the recording. *ret_start: where in the
  * kernel's memory the symbol begins. */
 const struct symbol *resolver_kernel_symbol(struct resolver *resolver, uint64_t address, uint64_t *ret_start);

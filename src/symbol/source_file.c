@@ -3,8 +3,8 @@
 #include "symbol/source_file.h"
 
 #include "base/cleanup.h"
+#include "base/files/mapping.h"
 #include "base/hash.h"
-#include "base/mapping.h"
 #include "base/mem.h"
 #include "base/vec.h"
 
@@ -15,8 +15,8 @@ enum { SOURCE_SIZE_MAX = 1 << 28 };
 struct source_file {
 	struct source_file *next; /* of the same hash */
 	char *path;
-	struct mapping mapping;	    /* empty when there is no such file */
-	VEC(uint32_t) lines;	    /* offsets of their beginnings */
+	struct mapping mapping; /* empty when there is no such file */
+	VEC(uint32_t) lines;	/* offsets of their beginnings */
 };
 
 struct source_files {
@@ -35,9 +35,9 @@ void source_files_destroy(struct source_files *files)
 {
 	if (!files)
 		return;
-	for (size_t i = 0; files->files.slots && i <= files->files.mask; i++) {
+	map64_each (slot, &files->files) {
 		struct source_file *next;
-		for (struct source_file *file = files->files.slots[i].used ? (void *)(uintptr_t)files->files.slots[i].value : NULL; file; file = next) {
+		for (struct source_file *file = map64_pointer(slot); file; file = next) {
 			next = file->next;
 			mapping_close(&file->mapping);
 			vec_deinit(&file->lines);

@@ -16,5 +16,6 @@ struct source_files;
 /* The strings of `options` must outlive it. */
 struct source_files *source_files_create(const struct source_options *options);
 void source_files_destroy(struct source_files *files);
-/* Line `number`, counted from 1, without its newline and not terminated; false when there is no such file or line. Lives as long as `files`. */
+/* Line `number`, counted from 1, without its newline and not terminated; false when there is no such file or line. Lives as long as
+ * `files`. */
 bool source_line(struct source_files *files, const char *path, uint32_t number, const char **ret_text, size_t *ret_size);

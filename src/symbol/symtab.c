@@ -12,11 +12,11 @@
 #include "symbol/symtab.h"
 
 #include "base/radix.h"
-#include "symbol/debug_info.h"
 #include "symbol/demangle.h"
-#include "symbol/elf_symbols.h"
-#include "symbol/functions.h"
-#include "symbol/overlap.h"
+#include "symbol/dwarf/debug_info.h"
+#include "symbol/dwarf/functions.h"
+#include "symbol/elf/elf_symbols.h"
+#include "symbol/elf/overlap.h"
 
 #include <elf.h>
 #include <sched.h>
@@ -30,7 +30,8 @@ struct symtab_private {
 	uint64_t *starts; /* of intervals, sorted */
 	uint32_t *owners; /* symbol of each interval, or OVERLAP_NONE; NULL: interval i is symbol i */
 	size_t interval_count;
-	/* Bucket b is the interval that covers starts[0] + (b << bucket_shift): a binary search has only what lies between two buckets left. */
+	/* Bucket b is the interval that covers starts[0] + (b << bucket_shift): a binary search has only what lies between two buckets
+	 * left. */
 	uint32_t *buckets;
 	unsigned int bucket_shift;
 	char *names; /* one block */
@@ -202,7 +203,7 @@ static void make_buckets(struct symtab_private *private)
 	const uint64_t *starts = private->starts;
 	uint64_t span = starts[count - 1] - starts[0];
 	while (span >> private->bucket_shift > count)
-		private->bucket_shift++;
+	private->bucket_shift++;
 	size_t buckets = (size_t)(span >> private->bucket_shift) + 2, interval = 0;
 	private->buckets = mem_alloc_array(buckets, sizeof(*private->buckets));
 	for (size_t bucket = 0; bucket < buckets; bucket++) {
@@ -263,7 +264,8 @@ static const struct symbol *with_readable_name(const struct symtab *symtab, size
 {
 	struct symbol *symbol = (struct symbol *)&symtab->symbols[index];
 	uint8_t state = __atomic_load_n(&symbol->mangled, __ATOMIC_ACQUIRE);
-	if (state == NAME_MANGLED && __atomic_compare_exchange_n(&symbol->mangled, &state, NAME_IN_WORK, false, __ATOMIC_ACQUIRE, __ATOMIC_ACQUIRE)) {
+	if (state == NAME_MANGLED &&
+	    __atomic_compare_exchange_n(&symbol->mangled, &state, NAME_IN_WORK, false, __ATOMIC_ACQUIRE, __ATOMIC_ACQUIRE)) {
 		char *readable = demangle(symbol->name, demangle_limit(symtab->count));
 		if (readable)
 			symbol->name = readable;
@@ -302,19 +304,51 @@ static size_t interval_after(const struct symtab_private *private, uint64_t addr
 	return (size_t)(base - starts) + 1;
 }
 
-const struct symbol *symtab_find(const struct symtab *symtab, uint64_t addr)
+/* The number of the symbol that begins last before the address, or OVERLAP_NONE. */
+static uint32_t owner_of(const struct symtab_private *private, uint64_t addr)
 {
-	const struct symtab_private *private = symtab->private;
 	size_t after = interval_after(private, addr);
 	if (!after)
-		return NULL;
-	uint32_t owner = private->owners ? private->owners[after - 1] : (uint32_t)(after - 1);
+		return OVERLAP_NONE;
+	return private->owners ? private->owners[after - 1] : (uint32_t)(after - 1);
+}
+
+static const struct symbol *symbol_if_covers(const struct symtab *symtab, uint32_t owner, uint64_t addr)
+{
 	if (owner == OVERLAP_NONE)
 		return NULL;
 	const struct symbol *symbol = &symtab->symbols[owner];
 	if (addr >= symbol->end && addr != symbol->start)
 		return NULL;
 	return with_readable_name(symtab, owner);
+}
+
+const struct symbol *symtab_find(const struct symtab *symtab, uint64_t addr)
+{
+	return symbol_if_covers(symtab, owner_of(symtab->private, addr), addr);
+}
+
+static void prefetch_bucket(const struct symtab_private *private, uint64_t addr)
+{
+	if (private->interval_count && addr >= private->starts[0] && addr < private->starts[private->interval_count - 1])
+		__builtin_prefetch(&private->buckets[(addr - private->starts[0]) >> private->bucket_shift]);
+}
+
+void symtab_find_many(const struct symtab *symtab, const uint64_t *addrs, size_t count, const struct symbol **ret)
+{
+	uint32_t owners[SYMTAB_MANY];
+	for (size_t i = 0; i < count; i++)
+		prefetch_bucket(symtab->private, addrs[i]);
+	for (size_t i = 0; i < count; i++) {
+		owners[i] = owner_of(symtab->private, addrs[i]);
+		if (owners[i] != OVERLAP_NONE)
+			__builtin_prefetch(&symtab->symbols[owners[i]]);
+	}
+	for (size_t i = 0; i < count; i++) {
+		ret[i] = symbol_if_covers(symtab, owners[i], addrs[i]);
+		if (ret[i])
+			__builtin_prefetch(ret[i]->name);
+	}
 }
 
 const struct symbol *symtab_by_name(const struct symtab *symtab, const char *name)
@@ -362,8 +396,8 @@ void symtab_set_layout(struct symtab *symtab, const struct elf_file *module, con
 	symtab->segments = mem_zalloc_array(module->section_count + 1, sizeof(*symtab->segments));
 	for (uint32_t i = 0; i < module->section_count; i++)
 		if (layout[i] != ELF_NOT_PLACED)
-			symtab->segments[symtab->segment_count++] = (struct symtab_segment){
-				base + layout[i], module->sections[i].size, debug_info_section_address(i, 0)};
+			symtab->segments[symtab->segment_count++] =
+				(struct symtab_segment){base + layout[i], module->sections[i].size, debug_info_section_address(i, 0)};
 	if (symtab->path)
 		set_functions(symtab, functions_create(symtab->path));
 }

@@ -27,9 +27,9 @@ struct symbol {
 struct symtab {
 	const struct symbol *symbols;
 	size_t count;
-	struct dso *dso;  /* NULL until published */
-	int source;	  /* enum symbol_source, symbol/resolve.h */
-	const char *path; /* file it was read from, or NULL */
+	struct dso *dso;    /* NULL until published */
+	int source;	    /* enum symbol_source, symbol/resolve.h */
+	const char *path;   /* file it was read from, or NULL */
 	bool has_functions; /* symtab_functions() may find something: there is debug information */
 	/* How dso addresses become virtual addresses of the file, where the two differ. */
 	struct symtab_segment {
@@ -53,11 +53,14 @@ void symtab_set_jitdump(struct symtab *symtab, const struct jitdump *dump);
 uint64_t symtab_vaddr(const struct symtab *symtab, uint64_t dso_addr);
 struct code_function;
 /* The functions at an address that `symbol` covers, innermost first, by debug information of the file the symbols are from; 0 = none.
- * symbol/functions.h. Thread-safe. */
+ * symbol/dwarf/functions.h. Thread-safe. */
 size_t symtab_functions(const struct symtab *symtab, uint64_t dso_addr, const struct symbol *symbol, const struct code_function **ret);
 
 /* The symbol that covers `addr`, or NULL. Thread-safe. */
 const struct symbol *symtab_find(const struct symtab *symtab, uint64_t addr);
+enum { SYMTAB_MANY = 32 };
+/* The same for up to SYMTAB_MANY addresses, whose waits for memory overlap. Thread-safe. */
+void symtab_find_many(const struct symtab *symtab, const uint64_t *addrs, size_t count, const struct symbol **ret);
 /* Symbol `index`, its name demangled. Thread-safe. */
 const struct symbol *symtab_at(const struct symtab *symtab, size_t index);
 /* By name, demangled or as in the file; NULL when there is none. Thread-safe; builds nothing, walks the table. */

@@ -6,9 +6,10 @@
 #include "unwind/cfi.h"
 
 #include "base/cursor.h"
-#include "base/mem.h"
-#include "base/vec.h"
 #include "base/leb128.h"
+#include "base/mem.h"
+#include "base/search.h"
+#include "base/vec.h"
 
 #include <dwarf.h>
 #include <elf.h>
@@ -520,17 +521,8 @@ static void finish_row(const struct machine_state *state, struct cfi_row *ret)
 
 struct cfi_entry *cfi_section_entry(const struct cfi_section *section, uint64_t address)
 {
-	size_t low = 0, high = section->count;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (section->entries[middle].start <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (!low || address >= section->entries[low - 1].end)
-		return NULL;
-	return &section->entries[low - 1];
+	size_t after = partition_point(i, section->count, section->entries[i].start <= address);
+	return after && address < section->entries[after - 1].end ? &section->entries[after - 1] : NULL;
 }
 
 /* Reads the function's entry and runs what all functions of its CIE begin with. */

@@ -2,7 +2,7 @@
  * Sources of the facts: DWARF 5 section 6.4; LSB "Exception Frames" for .eh_frame; AArch64 DWARF for the return address state. */
 #pragma once
 
-#include "symbol/elf.h"
+#include "symbol/elf/elf.h"
 
 #include <stdbool.h>
 #include <stdint.h>

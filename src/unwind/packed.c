@@ -7,6 +7,7 @@
 #include "unwind/packed.h"
 
 #include "base/mem.h"
+#include "base/search.h"
 #include "base/vec.h"
 
 #include <stdatomic.h>
@@ -113,13 +114,14 @@ struct packed_row packed_row_at(const struct cfi_section *section, uint64_t addr
 	if (!entry)
 		return (struct packed_row){.base = PACKED_NONE};
 	const struct cfi_function *function = function_of(section, entry);
-	size_t low = 0, high = function->count;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (function->rows[middle].start <= address - entry->start)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low ? function->rows[low - 1] : (struct packed_row){.base = PACKED_NONE};
+	size_t after = partition_point(i, function->count, function->rows[i].start <= address - entry->start);
+	return after ? function->rows[after - 1] : (struct packed_row){.base = PACKED_NONE};
+}
+
+const struct packed_row *packed_rows_of(const struct cfi_section *section, uint64_t address, size_t *ret_count)
+{
+	struct cfi_entry *entry = cfi_section_entry(section, address);
+	const struct cfi_function *function = entry ? function_of(section, entry) : NULL;
+	*ret_count = function ? function->count : 0;
+	return function ? function->rows : NULL;
 }

@@ -8,7 +8,7 @@
 
 /* Memory that was not recorded: constant data is in the mapped file; all else that is mapped reads as 0, as the kernel's perf has it. So a
  * stack that was cut off ends with the frame -1: the reader sees that there was more. */
-bool walk_read_unrecorded(struct walk *walk, uint64_t address, unsigned int size, uint64_t *ret)
+bool walk_read_unrecorded(struct unwind_walk *walk, uint64_t address, unsigned int size, uint64_t *ret)
 {
 	const struct map *map = walk->input->maps ? maps_find(walk->input->maps, address, walk->input->time) : NULL;
 	*ret = 0;
@@ -36,7 +36,8 @@ static bool read_for_expression(void *context, uint64_t address, unsigned int si
 	return true;
 }
 
-static bool evaluate(struct walk *walk, const struct cfi_row *row, int32_t place, uint16_t length, const uint64_t *first, uint64_t *ret)
+static bool evaluate(struct unwind_walk *walk, const struct cfi_row *row, int32_t place, uint16_t length, const uint64_t *first,
+		     uint64_t *ret)
 {
 	struct expression_context context = {
 		.registers = walk->regs.value,
@@ -49,12 +50,12 @@ static bool evaluate(struct walk *walk, const struct cfi_row *row, int32_t place
 	return expression_evaluate(&context, row->section + place, length, first != NULL, first ? *first : 0, ret);
 }
 
-static uint64_t cut_to_word(const struct walk *walk, uint64_t value)
+static uint64_t cut_to_word(const struct unwind_walk *walk, uint64_t value)
 {
 	return walk->arch->word == 4 ? (uint32_t)value : value;
 }
 
-static bool find_cfa(struct walk *walk, const struct cfi_row *row, uint64_t *ret)
+static bool find_cfa(struct unwind_walk *walk, const struct cfi_row *row, uint64_t *ret)
 {
 	if (row->cfa_kind == CFI_IS_EXPRESSION)
 		return evaluate(walk, row, row->cfa_value, row->cfa_length, NULL, ret);
@@ -66,13 +67,14 @@ static bool find_cfa(struct walk *walk, const struct cfi_row *row, uint64_t *ret
 
 /* Where the stack was aligned anew, the frame pointer says where it was itself saved. Behind the function's last pop it is the caller's
  * again, and so points out of this frame: the rules, which don't know, lead to a place where nothing of this function can be. */
-static bool is_popped_again(const struct walk *walk, const struct cfi_row *row, uint64_t place, uint64_t cfa)
+static bool is_popped_again(const struct unwind_walk *walk, const struct cfi_row *row, uint64_t place, uint64_t cfa)
 {
 	return walk->exact && !row->signal_frame && (place < walk->regs.value[walk->arch->numbers.sp] || place >= cfa);
 }
 
 /* One register of the caller. */
-static void apply_rule(struct walk *walk, const struct cfi_row *row, const struct cfi_rule *rule, uint64_t cfa, struct registers *caller)
+static void apply_rule(struct unwind_walk *walk, const struct cfi_row *row, const struct cfi_rule *rule, uint64_t cfa,
+		       struct registers *caller)
 {
 	uint64_t value = 0, place = cut_to_word(walk, cfa + (uint64_t)(int64_t)rule->value);
 	unsigned int word = walk->arch->word;
@@ -108,7 +110,7 @@ static void apply_rule(struct walk *walk, const struct cfi_row *row, const struc
 		caller->known &= ~((uint64_t)1 << rule->reg);
 }
 
-bool walk_step_by_row(struct walk *walk, const struct cfi_row *row)
+bool walk_step_by_row(struct unwind_walk *walk, const struct cfi_row *row)
 {
 	const struct cfi_numbers *numbers = &walk->arch->numbers;
 	uint64_t cfa, ip, sp = walk->regs.value[numbers->sp];

@@ -2,7 +2,7 @@
 #include "unwind/tables.h"
 
 #include "base/mem.h"
-#include "symbol/vdso.h"
+#include "symbol/elf/vdso.h"
 
 #include <elf.h>
 #include <stdlib.h>
@@ -150,4 +150,13 @@ struct packed_row unwind_tables_packed(const struct unwind_tables *tables, uint6
 	if (row.base == PACKED_NONE)
 		row = packed_row_at(&tables->sections[1], vaddr);
 	return row.base == PACKED_NONE ? stub_row(&tables->runtime, vaddr) : row;
+}
+
+const struct packed_row *unwind_tables_function(const struct unwind_tables *tables, uint64_t vaddr, size_t *ret_count)
+{
+	const struct jitdump_code *code = tables->dump ? jitdump_find(tables->dump, vaddr) : NULL;
+	if (code)
+		return packed_rows_of(&tables->codes[code - tables->dump->codes.data], vaddr, ret_count);
+	const struct packed_row *rows = packed_rows_of(&tables->sections[0], vaddr, ret_count);
+	return rows ? rows : packed_rows_of(&tables->sections[1], vaddr, ret_count);
 }

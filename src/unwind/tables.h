@@ -25,3 +25,5 @@ bool unwind_tables_vaddr(const struct unwind_tables *tables, uint64_t dso_addr, 
 /* The rules for a virtual address. */
 bool unwind_tables_row(const struct unwind_tables *tables, uint64_t vaddr, struct cfi_row *ret);
 struct packed_row unwind_tables_packed(const struct unwind_tables *tables, uint64_t vaddr);
+/* Those of the whole function there; NULL = none. */
+const struct packed_row *unwind_tables_function(const struct unwind_tables *tables, uint64_t vaddr, size_t *ret_count);

@@ -3,13 +3,17 @@
  * Each step: the address says which file, the file's call frame information says where the canonical frame address (CFA) is and where the
  * caller's registers were saved; they are read from the recorded stack bytes.
  *
- *	address ──► maps_cache: file, place in it ──► rules: packed row ──► CFA, frame pointer, return address
- *	                                              │ (other)
- *	                                              └──► wholes: cfi_row ──► step.c
+ *	address ──► near: packed row ─────────────────────────────────┬──► CFA, frame pointer, return address
+ *	   │ (not there)                                              │
+ *	   └──► maps_cache: file, place in it ──► rules: packed row ──┤
+ *	                                                              │ (other)
+ *	                                                              └──► wholes: cfi_row ──► step.c
  *
- * Rules that were used are kept in two small direct-mapped tables for each thread, because stacks of one program pass through the same
- *calls over and over. Only the stack pointer and the frame pointer are carried from frame to frame: nearly no caller's rules need more.
- *Where some do, the walk begins anew and carries all registers.
+ * Rules that were used are kept in small direct-mapped tables for each thread, because stacks of one program pass through the same calls
+ * over and over: `near` by the address in the process, which one multiplication finds, `rules` and `wholes` by the place in the file, which
+ * all processes share. A step waits for the one before it, so that what counts is how long each takes from end to end. Only the stack
+ * pointer and the frame pointer are carried from frame to frame: nearly no caller's rules need more. Where some do, the walk begins anew
+ * and carries all registers.
  *
  * Without rules: procedure linkage stubs have pushed nothing but the return address; else the frame pointer is tried, which must point a
  * little above the last frame.
@@ -22,7 +26,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CACHE_RULES = 1 << 13, CACHE_WHOLES = 256, FRAME_POINTER_REACH = 0x4000 };
+enum { CACHE_NEAR = 1 << 12, CACHE_RULES = 1 << 13, CACHE_WHOLES = 256, FRAME_POINTER_REACH = 0x4000, STACK_AHEAD = 1024 };
+
+struct near_rule {
+	uint64_t address; /* in the process */
+	uint64_t epoch;	  /* of its address space, + 1; 0 = empty */
+	struct packed_row row;
+};
 
 struct cached_rule {
 	uint64_t address; /* in the file */
@@ -38,6 +48,7 @@ struct cached_whole {
 
 struct unwind_cache {
 	struct maps_cache maps;
+	struct near_rule *near;
 	struct cached_rule *rules;
 	struct cached_whole *wholes;
 };
@@ -48,6 +59,7 @@ static struct unwind_cache *cache_of(struct unwind_cache **cache)
 		return *cache;
 	*cache = mem_zalloc(sizeof(**cache));
 	maps_cache_init(&(*cache)->maps);
+	(*cache)->near = mem_zalloc_table(CACHE_NEAR, sizeof(*(*cache)->near));
 	(*cache)->rules = mem_zalloc_table(CACHE_RULES, sizeof(*(*cache)->rules));
 	(*cache)->wholes = mem_zalloc_array(CACHE_WHOLES, sizeof(*(*cache)->wholes));
 	return *cache;
@@ -58,6 +70,7 @@ void unwind_cache_destroy(struct unwind_cache *cache)
 	if (!cache)
 		return;
 	maps_cache_deinit(&cache->maps);
+	free(cache->near);
 	free(cache->rules);
 	free(cache->wholes);
 	free(cache);
@@ -93,12 +106,12 @@ static const struct unwind_arch *find_arch(const char *name, uint64_t abi)
 
 /* ---- rules ---- */
 
-static const struct unwind_tables *tables_of(const struct walk *walk, const struct map *map)
+static const struct unwind_tables *tables_of(const struct unwind_walk *walk, const struct map *map)
 {
 	return resolver_attachment(walk->resolver, map->dso, unwind_tables_make, unwind_tables_destroy);
 }
 
-static struct packed_row fill_rule(const struct walk *walk, const struct maps_piece *piece, uint64_t address)
+static struct packed_row fill_rule(const struct unwind_walk *walk, const struct maps_piece *piece, uint64_t address)
 {
 	const struct unwind_tables *tables = tables_of(walk, piece->map);
 	uint64_t vaddr;
@@ -107,24 +120,39 @@ static struct packed_row fill_rule(const struct walk *walk, const struct maps_pi
 	return unwind_tables_packed(tables, vaddr);
 }
 
-/* The rules at an address of the process. *ret_piece: what is mapped there. */
-static inline const struct packed_row *find_rule(struct walk *walk, uint64_t address, const struct maps_piece **ret_piece)
+/* What is mapped at an address of the process. */
+static const struct maps_piece *find_piece(struct unwind_walk *walk, uint64_t address)
 {
-	static const struct packed_row nothing = {.base = PACKED_NONE};
-	const struct maps_piece *piece = maps_cache_find(&walk->cache->maps, &walk->maps, address);
-	*ret_piece = piece;
+	return maps_cache_find(&walk->cache->maps, &walk->maps, address);
+}
+
+/* By the place in the file. */
+static struct packed_row find_shared_rule(struct unwind_walk *walk, uint64_t address)
+{
+	const struct maps_piece *piece = find_piece(walk, address);
 	if (!piece->map)
-		return &nothing;
+		return (struct packed_row){.base = PACKED_NONE};
 	uint64_t place = address + piece->offset;
 	struct cached_rule *cached = &walk->cache->rules[hash_combine(place, piece->file) % CACHE_RULES];
 	if (cached->address != place || cached->file != piece->file)
 		*cached = (struct cached_rule){.address = place, .file = piece->file, .row = fill_rule(walk, piece, place)};
-	return &cached->row;
+	return cached->row;
+}
+
+/* The rules at an address of the process. Valid until the next call. */
+static inline const struct packed_row *find_rule(struct unwind_walk *walk, uint64_t address)
+{
+	uint64_t epoch = walk->maps.epoch + 1;
+	struct near_rule *near = &walk->cache->near[hash_u64(address ^ epoch * hash_key[3]) % CACHE_NEAR];
+	if (__builtin_expect(near->address != address || near->epoch != epoch, 0))
+		*near = (struct near_rule){.address = address, .epoch = epoch, .row = find_shared_rule(walk, address)};
+	return &near->row;
 }
 
 /* The whole row, which is there. */
-static const struct cfi_row *find_whole(struct walk *walk, const struct maps_piece *piece, uint64_t address)
+static const struct cfi_row *find_whole(struct unwind_walk *walk, uint64_t address)
 {
+	const struct maps_piece *piece = find_piece(walk, address);
 	uint64_t place = address + piece->offset, vaddr;
 	struct cached_whole *cached = &walk->cache->wholes[hash_combine(place, piece->file) % CACHE_WHOLES];
 	if (cached->address == place && cached->file == piece->file)
@@ -141,14 +169,14 @@ static const struct cfi_row *find_whole(struct walk *walk, const struct maps_pie
 /* ---- steps ---- */
 
 /* False: it can't be read. */
-static inline bool read_register(struct walk *walk, uint64_t cfa, int16_t place, unsigned int reg, uint64_t *ret)
+static inline bool read_register(struct unwind_walk *walk, uint64_t cfa, int16_t place, unsigned int reg, uint64_t *ret)
 {
 	if (place == PACKED_SAME)
 		return register_get(&walk->regs, reg, ret);
 	return place != PACKED_LOST && walk_read(walk, cfa + (uint64_t)(place * PACKED_UNIT), walk->arch->word, ret);
 }
 
-static inline bool step_by_rule(struct walk *walk, const struct packed_row *row)
+static inline bool step_by_rule(struct unwind_walk *walk, const struct packed_row *row)
 {
 	const struct cfi_numbers *numbers = &walk->arch->numbers;
 	uint64_t sp = walk->regs.value[numbers->sp], cfa = sp, fp, ip;
@@ -157,6 +185,7 @@ static inline bool step_by_rule(struct walk *walk, const struct packed_row *row)
 	cfa += (uint64_t)(row->cfa * PACKED_UNIT);
 	if (walk->arch->word == 4)
 		cfa = (uint32_t)cfa;
+	__builtin_prefetch((const uint8_t *)walk->input->stack + (cfa - walk->stack_start) + STACK_AHEAD);
 	bool has_fp = read_register(walk, cfa, row->fp, numbers->fp, &fp);
 	if ((row->ip == PACKED_SAME && !walk->arch->link) || !read_register(walk, cfa, row->ip, numbers->ip, &ip))
 		return false;
@@ -174,7 +203,7 @@ static inline bool step_by_rule(struct walk *walk, const struct packed_row *row)
 	return true;
 }
 
-static bool step_by_frame_pointer(struct walk *walk)
+static bool step_by_frame_pointer(struct unwind_walk *walk)
 {
 	const struct cfi_numbers *numbers = &walk->arch->numbers;
 	unsigned int word = walk->arch->word;
@@ -205,7 +234,7 @@ static bool is_outermost(const struct cfi_row *row)
 }
 
 /* Why there are no rules for code there. */
-static enum unwind_reason why_no_rules(const struct walk *walk, const struct map *map)
+static enum unwind_reason why_no_rules(const struct unwind_walk *walk, const struct map *map)
 {
 	uint64_t fp;
 	if (!map)
@@ -220,32 +249,40 @@ static enum unwind_reason why_no_rules(const struct walk *walk, const struct map
 	return map->dso->kind != DSO_VDSO && !tables_of(walk, map)->runtime.data ? UNWIND_NO_FILE : UNWIND_NO_RULES;
 }
 
-/* To the caller. False: there is none, and *ret says why. */
-static bool step(struct walk *walk, struct unwind_end *ret)
+/* To the caller by rules that are rare, or none. False: there is none, and *ret says why. */
+static bool step_otherwise(struct unwind_walk *walk, const struct packed_row *row, uint64_t address, struct unwind_end *ret)
 {
-	const struct maps_piece *piece;
-	uint64_t address = walk->exact ? walk->ip : walk->ip - 1;
-	const struct packed_row *row = find_rule(walk, address, &piece);
-	walk->missing = UNWIND_COMPLETE;
+	const struct map *map = find_piece(walk, address)->map;
+	ret->dso = map ? map->dso : NULL;
 	if (row->base == PACKED_END) {
 		ret->reason = UNWIND_COMPLETE;
 	} else if (row->base == PACKED_NONE) {
 		if (step_by_frame_pointer(walk))
 			return true;
-		ret->reason = why_no_rules(walk, piece->map);
+		ret->reason = why_no_rules(walk, map);
 	} else {
-		const struct cfi_row *whole = row->base == PACKED_OTHER || walk->full ? find_whole(walk, piece, address) : NULL;
+		const struct cfi_row *whole = row->base == PACKED_OTHER || walk->full ? find_whole(walk, address) : NULL;
 		if (whole ? walk_step_by_row(walk, whole) : row->base <= PACKED_FP ? step_by_rule(walk, row) : step_by_frame_pointer(walk))
 			return true;
 		ret->reason = whole && is_outermost(whole) ? UNWIND_COMPLETE : walk->missing ? walk->missing : UNWIND_BROKEN;
 	}
-	ret->dso = piece->map ? piece->map->dso : NULL;
 	return false;
+}
+
+/* To the caller. False: there is none, and *ret says why. */
+static inline bool step(struct unwind_walk *walk, struct unwind_end *ret)
+{
+	uint64_t address = walk->exact ? walk->ip : walk->ip - 1;
+	const struct packed_row *row = find_rule(walk, address);
+	walk->missing = UNWIND_COMPLETE;
+	if (__builtin_expect(row->base <= PACKED_FP && !walk->full, 1) && step_by_rule(walk, row))
+		return true;
+	return step_otherwise(walk, row, address, ret);
 }
 
 /* ---- start ---- */
 
-static bool start(struct walk *walk)
+static bool start(struct unwind_walk *walk)
 {
 	const struct unwind_input *input = walk->input;
 	uint64_t by_kernel[64], index = 0;
@@ -265,7 +302,7 @@ static bool start(struct walk *walk)
 	return register_get(&walk->regs, walk->arch->numbers.sp, &walk->stack_start);
 }
 
-static size_t walk_up(struct walk *walk, uint64_t *ips, size_t max, struct unwind_end *ret)
+static size_t walk_up(struct unwind_walk *walk, uint64_t *ips, size_t max, struct unwind_end *ret)
 {
 	size_t count = 0;
 	*ret = (struct unwind_end){.reason = UNWIND_DEPTH};
@@ -284,7 +321,8 @@ static size_t walk_up(struct walk *walk, uint64_t *ips, size_t max, struct unwin
 size_t unwind_user(struct resolver *resolver, struct unwind_cache **cache, const struct unwind_input *input, uint64_t *ips, size_t max,
 		   struct unwind_end *ret_end)
 {
-	struct walk walk = {.input = input, .arch = find_arch(input->arch, input->abi), .resolver = resolver, .cache = cache_of(cache)};
+	struct unwind_walk walk = {
+		.input = input, .arch = find_arch(input->arch, input->abi), .resolver = resolver, .cache = cache_of(cache)};
 	*ret_end = (struct unwind_end){.reason = UNWIND_UNSUPPORTED};
 	if (!walk.arch || !input->registers || !start(&walk))
 		return 0;
@@ -311,10 +349,9 @@ uint64_t unwind_leaf_caller(struct resolver *resolver, struct unwind_cache **cac
 {
 	/* Rules for what was saved count from the stack pointer: with none at 0, what they ask for isn't there. */
 	struct unwind_input without_stack = *input;
-	const struct maps_piece *piece;
 	without_stack.stack = NULL;
 	without_stack.stack_size = 0;
-	struct walk walk = {
+	struct unwind_walk walk = {
 		.input = &without_stack, .arch = find_arch(input->arch, input->abi), .resolver = resolver, .ip = ip, .exact = true};
 	uint64_t bit = link_bit(walk.arch);
 	if (!(input->mask & bit) || !input->registers)
@@ -323,7 +360,7 @@ uint64_t unwind_leaf_caller(struct resolver *resolver, struct unwind_cache **cac
 	walk.maps = maps_state_at(input->maps, input->time);
 	register_set(&walk.regs, walk.arch->numbers.ip, input->registers[__builtin_popcountll(input->mask & (bit - 1))]);
 	register_set(&walk.regs, walk.arch->numbers.sp, 0);
-	const struct packed_row *row = find_rule(&walk, ip, &piece);
+	const struct packed_row *row = find_rule(&walk, ip);
 	return row->base <= PACKED_FP && step_by_rule(&walk, row) && walk.ip ? walk.ip - 1 : 0;
 }
 
@@ -332,4 +369,28 @@ bool unwind_is_outermost(struct resolver *resolver, struct dso *dso, uint64_t ds
 	const struct unwind_tables *tables = resolver_attachment(resolver, dso, unwind_tables_make, unwind_tables_destroy);
 	uint64_t vaddr;
 	return unwind_tables_vaddr(tables, dso_addr, &vaddr) && unwind_tables_packed(tables, vaddr).base == PACKED_END;
+}
+
+static bool row_lacks_frame(const struct packed_row *row, bool link)
+{
+	return link ? row->base <= PACKED_FP && row->ip == PACKED_SAME : row->base == PACKED_SP;
+}
+
+bool unwind_lacks_frame(struct resolver *resolver, struct dso *dso, uint64_t dso_addr, const char *arch, bool whole)
+{
+	const struct unwind_tables *tables = resolver_attachment(resolver, dso, unwind_tables_make, unwind_tables_destroy);
+	const struct unwind_arch *known = find_arch(arch, 2);
+	uint64_t vaddr;
+	size_t count = 0;
+	if (!unwind_tables_vaddr(tables, dso_addr, &vaddr))
+		return false;
+	bool link = known && known->link;
+	const struct packed_row *rows = whole ? unwind_tables_function(tables, vaddr, &count) : NULL;
+	for (size_t i = 0; i < count; i++)
+		if (!row_lacks_frame(&rows[i], link))
+			return false;
+	if (count)
+		return true;
+	struct packed_row row = unwind_tables_packed(tables, vaddr);
+	return row_lacks_frame(&row, link);
 }

@@ -32,11 +32,11 @@ enum unwind_reason {
 	UNWIND_SHORT,	    /* the copied stack ends before */
 	UNWIND_NO_RULES,    /* the file has no unwind information for this code, and there was no frame pointer */
 	UNWIND_NO_FILE,	    /* the file isn't there (or is another build) */
-	UNWIND_NO_JIT,	    /* generated code without a jitdump that tells how to unwind it */
+	UNWIND_NO_JIT,	    /* JIT-compiled code without a jitdump that tells how to unwind it */
 	UNWIND_UNREADABLE,  /* the rules need memory that was not recorded */
 	UNWIND_BROKEN,	    /* a return address lies in nothing that is mapped, or the rules lead nowhere */
 	UNWIND_DEPTH,	    /* more frames than asked for */
-	UNWIND_UNSUPPORTED, /* a kind of process that can't be unwound */
+	UNWIND_UNSUPPORTED, /* a process of an unsupported architecture */
 	UNWIND_REASONS,
 };
 struct unwind_end {
@@ -51,6 +51,12 @@ size_t unwind_user(struct resolver *resolver, struct unwind_cache **cache, const
 
 /* Whether the rules at an address of the file (map_to_dso()) say that nobody calls it: a thread starts there. Thread-safe. */
 bool unwind_is_outermost(struct resolver *resolver, struct dso *dso, uint64_t dso_addr);
+
+/* Whether code at an address of the file (map_to_dso()) runs without a frame of its own, so that the frame pointer leads past its caller:
+ * its rules say that the frame pointer isn't in use there (x86), or that the return address is still in the link register (arm64). With
+ * `whole` whether that holds for all of the function: what `dso_addr` lies in. False where there are no rules. `arch` as in struct
+ * unwind_input. Thread-safe. */
+bool unwind_lacks_frame(struct resolver *resolver, struct dso *dso, uint64_t dso_addr, const char *arch, bool whole);
 
 /* Frame pointers lead from a leaf function, which has no frame, past its caller. Where the return address stays in a register (arm64: x30)
  * and that was recorded, the rules at `ip` tell whether it is still there: then the result is the address in the caller, one less than

@@ -36,7 +36,7 @@ struct unwind_arch {
 	uint8_t kernel[CFI_REGISTERS]; /* kernel number of each DWARF register, 0xff = none */
 };
 
-struct walk {
+struct unwind_walk {
 	const struct unwind_input *input;
 	const struct unwind_arch *arch;
 	struct resolver *resolver;
@@ -58,8 +58,8 @@ static inline uint64_t unwind_without_signature(uint64_t address)
 }
 
 /* One word of the process's memory; false when it isn't there. What is mapped but not recorded reads as 0, and is noted in `missing`. */
-bool walk_read_unrecorded(struct walk *walk, uint64_t address, unsigned int size, uint64_t *ret);
-static inline bool walk_read(struct walk *walk, uint64_t address, unsigned int size, uint64_t *ret)
+bool walk_read_unrecorded(struct unwind_walk *walk, uint64_t address, unsigned int size, uint64_t *ret);
+static inline bool walk_read(struct unwind_walk *walk, uint64_t address, unsigned int size, uint64_t *ret)
 {
 	uint64_t offset = address - walk->stack_start;
 	uint32_t half;
@@ -76,4 +76,4 @@ static inline bool walk_read(struct walk *walk, uint64_t address, unsigned int s
 }
 
 /* To the caller by a row that can say anything. False: there is none, or it can't be found. */
-bool walk_step_by_row(struct walk *walk, const struct cfi_row *row);
+bool walk_step_by_row(struct unwind_walk *walk, const struct cfi_row *row);

@@ -9,13 +9,13 @@ void counting_add_time(struct strbuf *out, uint64_t time_ns)
 	strbuf_printf(out, "%6lu.%09lu", time_ns / 1000000000u, time_ns % 1000000000u);
 }
 
-void counting_add_title(struct strbuf *out, const struct counting_row *row, const struct counting_figure *figure)
+void counting_add_title(struct strbuf *out, const struct counting_row *row, const struct derived_metric *metric)
 {
-	if (str_starts_with(figure->unit, "of all")) {
-		text_add_safe(out, row->event, strlen(row->event));
+	if (str_starts_with(metric->unit, "of all")) {
+		text_add_safe(out, row->name, strlen(row->name));
 		strbuf_add_char(out, ' ');
 	}
-	text_add_safe(out, figure->unit, strlen(figure->unit));
+	text_add_safe(out, metric->unit, strlen(metric->unit));
 }
 
 size_t counting_place_end(const struct counting *counting, size_t first)

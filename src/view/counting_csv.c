@@ -1,6 +1,6 @@
 /* Counting with a separator between fields, for programs. The order of the fields is that of the kernel's perf:
  *
- *	[time] [place [CPUs]] value unit event [cgroup] [deviation] running-ns running-% figure unit-of-figure
+ *	[time] [place [CPUs]] value unit name [cgroup] [deviation] running-ns running-% metric unit-of-metric
  */
 #include "base/text.h"
 #include "view/counting_internal.h"
@@ -13,8 +13,8 @@ static void add_name(struct strbuf *out, const char *name, const char *between)
 	text_add_csv(out, name, strlen(name), between);
 }
 
-static void add_lead(struct strbuf *out, const struct counting *counting, const struct counting_row *row, const struct view_options *options,
-		     const char *between)
+static void add_lead(struct strbuf *out, const struct counting *counting, const struct counting_row *row,
+		     const struct view_options *options, const char *between)
 {
 	if (counting->interval) {
 		counting_add_time(out, counting->time_ns);
@@ -38,10 +38,10 @@ static void add_value(struct strbuf *out, const struct counting_row *row)
 		strbuf_add_str(out, row->state == COUNTING_NOT_COUNTED ? "<not counted>" : "<not supported>");
 }
 
-static void add_figure(struct strbuf *out, const struct counting_figure *figure, const char *between)
+static void add_metric(struct strbuf *out, const struct derived_metric *metric, const char *between)
 {
-	if (figure && figure->known)
-		strbuf_printf(out, "%s%.*f%s%s", between, (int)figure->decimals, figure->value, between, figure->unit);
+	if (metric && metric->known)
+		strbuf_printf(out, "%s%.*f%s%s", between, (int)metric->decimals, metric->value, between, metric->unit);
 	else
 		strbuf_printf(out, "%s%s", between, between);
 }
@@ -57,7 +57,7 @@ static void add_row(struct strbuf *out, const struct counting *counting, const s
 	strbuf_add_str(out, between);
 	add_name(out, row->unit, between);
 	strbuf_add_str(out, between);
-	add_name(out, row->event, between);
+	add_name(out, row->name, between);
 	strbuf_add_str(out, between);
 	if (counting->cgroups) {
 		add_name(out, row->cgroup ? row->cgroup : "", between);
@@ -66,71 +66,71 @@ static void add_row(struct strbuf *out, const struct counting *counting, const s
 	if (counting->runs > 1)
 		strbuf_printf(out, "%.2f%%%s", row->deviation, between);
 	strbuf_printf(out, "%lu%s%.2f", row->running_ns, between, row->running);
-	add_figure(out, counted && row->figure_count ? &row->figures[0] : NULL, between);
+	add_metric(out, counted && row->metric_count ? &row->metrics[0] : NULL, between);
 	strbuf_add_char(out, '\n');
-	for (unsigned int i = 1; counted && i < row->figure_count; i++) {
+	for (unsigned int i = 1; counted && i < row->metric_count; i++) {
 		add_lead(out, counting, row, options, between);
 		for (unsigned int field = 0; field < empty; field++)
 			strbuf_add_str(out, between);
-		add_figure(out, &row->figures[i], between);
+		add_metric(out, &row->metrics[i], between);
 		strbuf_add_char(out, '\n');
 	}
 }
 
-static void add_title(struct strbuf *out, const struct counting_row *row, const struct counting_figure *figure, const char *between)
+static void add_title(struct strbuf *out, const struct counting_row *row, const struct derived_metric *metric, const char *between)
 {
 	struct strbuf title = {0};
 
-	counting_add_title(&title, row, figure);
+	counting_add_title(&title, row, metric);
 	add_name(out, strbuf_str(&title), between);
 	strbuf_deinit(&title);
 }
 
-static void add_only_figures(struct strbuf *out, const struct counting *counting, const struct view_options *options, const char *between,
+static void add_only_metrics(struct strbuf *out, const struct counting *counting, const struct view_options *options, const char *between,
 			     size_t first, bool titles)
 {
 	size_t end = counting_place_end(counting, first);
 
 	for (size_t i = first; i < end; i++) {
 		const struct counting_row *row = &counting->rows.data[i];
-		for (unsigned int f = 0; f < row->figure_count; f++) {
-			const struct counting_figure *figure = &row->figures[f];
-			if (!figure->alone)
+		for (unsigned int f = 0; f < row->metric_count; f++) {
+			const struct derived_metric *metric = &row->metrics[f];
+			if (!metric->alone)
 				continue;
 			if (titles)
-				add_title(out, row, figure, between);
-			else if (figure->known)
-				strbuf_printf(out, "%.*f", (int)figure->decimals, figure->value);
+				add_title(out, row, metric, between);
+			else if (metric->known)
+				strbuf_printf(out, "%.*f", (int)metric->decimals, metric->value);
 			strbuf_add_str(out, between);
 		}
 	}
 	strbuf_add_char(out, '\n');
 }
 
-struct error *csv_counting(const struct counting *counting, const struct view_options *options, FILE *file)
+struct error *csv_counting(const struct counting *counting, const struct view_options *options, const struct sink *output)
 {
 	const char *between = options->between ? options->between : ",";
 	struct strbuf out = {0};
 
-	if (options->only_figures && options->header && counting->rows.len) {
+	if (options->only_metrics && options->header && counting->rows.len) {
 		if (counting->interval)
 			strbuf_printf(&out, "time%s", between);
 		if (counting->places)
 			strbuf_printf(&out, "%s%s%s", counting->places->key, between, counting->places->members ? "cpus" : "");
 		if (counting->places && counting->places->members)
 			strbuf_add_str(&out, between);
-		add_only_figures(&out, counting, options, between, 0, true);
+		add_only_metrics(&out, counting, options, between, 0, true);
 	}
 	for (size_t i = 0; i < counting->rows.len;) {
-		if (!options->only_figures) {
+		if (!options->only_metrics) {
 			add_row(&out, counting, &counting->rows.data[i++], options, between);
 			continue;
 		}
 		add_lead(&out, counting, &counting->rows.data[i], options, between);
-		add_only_figures(&out, counting, options, between, i, false);
+		add_only_metrics(&out, counting, options, between, i, false);
 		i = counting_place_end(counting, i);
 	}
-	fwrite(strbuf_str(&out), 1, out.len, file);
+	sink_move(output, &out);
 	strbuf_deinit(&out);
 	return NULL;
 }

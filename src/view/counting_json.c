@@ -1,109 +1,112 @@
 /* Counting as one JSON object a line, with the keys of the kernel's perf; values are strings, as there since Linux 6.12. */
-#include "base/text.h"
+#include "base/json.h"
 #include "view/counting_internal.h"
 
 #include <math.h>
-#include <string.h>
 
-static void add_string(struct strbuf *out, const char *key, const char *text)
+static struct json begin_lead(struct strbuf *out, const struct counting *counting, const struct counting_row *row)
 {
-	strbuf_printf(out, "\"%s\" : ", key);
-	text_add_json(out, text, strlen(text));
-	strbuf_add_str(out, ", ");
+	struct json json = {.out = out, .comma = ", ", .colon = " : "};
+
+	json_begin_object(&json);
+	if (counting->interval) {
+		json_name(&json, "interval");
+		json_value(&json, "%lu.%09lu", counting->time_ns / 1000000000u, counting->time_ns % 1000000000u);
+	}
+	if (counting->summary) {
+		json_name(&json, "summary");
+		json_bool(&json, true);
+	}
+	if (counting->places) {
+		json_add_string(&json, counting->places->key, counting_place(counting, row));
+		if (counting->places->members)
+			json_add_u64(&json, "aggregate-number", row->members);
+	}
+	return json;
 }
 
-static void add_lead(struct strbuf *out, const struct counting *counting, const struct counting_row *row)
+static void end_line(struct json *json)
 {
-	strbuf_add_char(out, '{');
-	if (counting->interval)
-		strbuf_printf(out, "\"interval\" : %lu.%09lu, ", counting->time_ns / 1000000000u, counting->time_ns % 1000000000u);
-	if (counting->summary)
-		strbuf_add_str(out, "\"summary\" : true, ");
-	if (!counting->places)
-		return;
-	add_string(out, counting->places->key, counting_place(counting, row));
-	if (counting->places->members)
-		strbuf_printf(out, "\"aggregate-number\" : %u, ", row->members);
+	json_end_object(json);
+	strbuf_add_char(json->out, '\n');
 }
 
-static void add_figure(struct strbuf *out, const struct counting_figure *figure)
+static void add_metric(struct json *json, const struct derived_metric *metric)
 {
-	double value = figure && figure->known && isfinite(figure->value) ? figure->value : 0;
-	const char *unit = figure ? figure->unit : "";
+	double value = metric && metric->known && isfinite(metric->value) ? metric->value : 0;
 
-	strbuf_printf(out, "\"metric-value\" : \"%f\", \"metric-unit\" : ", value);
-	text_add_json(out, unit, strlen(unit));
-	strbuf_add_str(out, "}\n");
+	json_name(json, "metric-value");
+	json_value(json, "\"%f\"", value);
+	json_add_string(json, "metric-unit", metric ? metric->unit : "");
+	end_line(json);
 }
 
 static void add_row(struct strbuf *out, const struct counting *counting, const struct counting_row *row)
 {
 	static const char *const states[] = {NULL, "<not counted>", "<not supported>"};
 	bool counted = row->state == COUNTING_COUNTED;
-	char value[400];
+	char value[400], runtime[40];
+	struct json json = begin_lead(out, counting, row);
 
-	add_lead(out, counting, row);
 	snprintf(value, sizeof(value), "%f", row->value);
-	add_string(out, "counter-value", counted ? value : states[row->state]);
-	add_string(out, "unit", row->unit);
-	add_string(out, "event", row->event);
+	json_add_string(&json, "counter-value", counted ? value : states[row->state]);
+	json_add_string(&json, "unit", row->unit);
+	json_add_string(&json, counting->subject_id, row->name);
 	if (counting->cgroups)
-		add_string(out, "cgroup", row->cgroup ? row->cgroup : "");
-	if (counting->runs > 1)
-		strbuf_printf(out, "\"variance\" : %.2f, ", row->deviation);
-	strbuf_printf(out, "\"event-runtime\" : %lu, \"pcnt-running\" : %.2f, ", row->running_ns, row->running);
-	add_figure(out, counted && row->figure_count ? &row->figures[0] : NULL);
-	for (unsigned int i = 1; counted && i < row->figure_count; i++) {
-		add_lead(out, counting, row);
-		add_figure(out, &row->figures[i]);
+		json_add_string(&json, "cgroup", row->cgroup ? row->cgroup : "");
+	if (counting->runs > 1) {
+		json_name(&json, "variance");
+		json_value(&json, "%.2f", row->deviation);
+	}
+	snprintf(runtime, sizeof(runtime), "%s-runtime", counting->subject_id);
+	json_add_u64(&json, runtime, row->running_ns);
+	json_name(&json, "pcnt-running");
+	json_value(&json, "%.2f", row->running);
+	add_metric(&json, counted && row->metric_count ? &row->metrics[0] : NULL);
+	for (unsigned int i = 1; counted && i < row->metric_count; i++) {
+		json = begin_lead(out, counting, row);
+		add_metric(&json, &row->metrics[i]);
 	}
 }
 
-/* One object for each place, with a key for each figure. */
-static void add_only_figures(struct strbuf *out, const struct counting *counting, size_t first)
+/* One object for each place, with a key for each metric. */
+static void add_only_metrics(struct strbuf *out, const struct counting *counting, size_t first)
 {
-	size_t end = counting_place_end(counting, first), start;
+	size_t end = counting_place_end(counting, first);
+	struct json json = begin_lead(out, counting, &counting->rows.data[first]);
 
-	add_lead(out, counting, &counting->rows.data[first]);
-	start = out->len;
 	for (size_t i = first; i < end; i++) {
 		const struct counting_row *row = &counting->rows.data[i];
-		for (unsigned int f = 0; f < row->figure_count; f++) {
-			const struct counting_figure *figure = &row->figures[f];
+		for (unsigned int m = 0; m < row->metric_count; m++) {
+			const struct derived_metric *metric = &row->metrics[m];
 			struct strbuf title = {0};
-			if (!figure->alone)
+			if (!metric->alone)
 				continue;
-			counting_add_title(&title, row, figure);
-			if (out->len > start)
-				strbuf_add_str(out, ", ");
-			text_add_json(out, strbuf_str(&title), title.len);
-			if (figure->known && isfinite(figure->value))
-				strbuf_printf(out, " : \"%.*f\"", (int)figure->decimals, figure->value);
+			counting_add_title(&title, row, metric);
+			json_name(&json, strbuf_str(&title));
+			if (metric->known && isfinite(metric->value))
+				json_value(&json, "\"%.*f\"", (int)metric->decimals, metric->value);
 			else
-				strbuf_add_str(out, " : \"none\"");
+				json_string(&json, "none");
 			strbuf_deinit(&title);
 		}
 	}
-	if (out->len == start && out->len > 2 && out->data[out->len - 2] == ',') {
-		out->len -= 2; /* a place without figures */
-		out->data[out->len] = '\0';
-	}
-	strbuf_add_str(out, "}\n");
+	end_line(&json);
 }
 
-struct error *json_counting(const struct counting *counting, const struct view_options *options, FILE *file)
+struct error *json_counting(const struct counting *counting, const struct view_options *options, const struct sink *output)
 {
 	struct strbuf out = {0};
 
 	for (size_t i = 0; i < counting->rows.len;) {
-		if (options->only_figures) {
-			add_only_figures(&out, counting, i);
+		if (options->only_metrics) {
+			add_only_metrics(&out, counting, i);
 			i = counting_place_end(counting, i);
 		} else {
 			add_row(&out, counting, &counting->rows.data[i++]);
 		}
 	}
-	fwrite(strbuf_str(&out), 1, out.len, file);
+	sink_move(output, &out);
 	strbuf_deinit(&out);
 	return NULL;
 }

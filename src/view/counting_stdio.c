@@ -1,5 +1,5 @@
-/* Counting as text for people: a count in 18 columns, its unit, the event, and behind '#' the figure computed from it. The widths are those
- * of the kernel's perf. */
+/* Counting as text for people: a count in 18 columns, its unit, what was counted, and behind '#' the metric computed from it. The widths
+ * are those of the kernel's perf. */
 #include "base/text.h"
 #include "view/counting_internal.h"
 
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { VALUE_WIDTH = 18, UNIT_WIDTH = 4, EVENT_WIDTH = 32, FIGURE_WIDTH = 35, ALONE_WIDTH = 20, HEADER_EVERY = 25 };
+enum { VALUE_WIDTH = 18, UNIT_WIDTH = 4, NAME_WIDTH = 32, METRIC_WIDTH = 35, ALONE_WIDTH = 20, HEADER_EVERY = 25 };
 
 static const char *const level_colours[] = {"", "\033[33m", "\033[35m", "\033[31m"};
 
@@ -42,27 +42,27 @@ static void add_value(struct strbuf *out, const struct counting_row *row, const 
 }
 
 /* "85.12%" with its colour; returns the columns that it takes. */
-static size_t add_figure_number(struct strbuf *out, const struct counting_figure *figure, const struct view_options *options)
+static size_t add_metric_number(struct strbuf *out, const struct derived_metric *metric, const struct view_options *options)
 {
 	char number[400];
-	int length = snprintf(number, sizeof(number), "%*.*f%s", (int)figure->width, (int)figure->decimals, figure->value, figure->sign);
-	bool coloured = options->colours && figure->level != COUNTING_PLAIN;
+	int length = snprintf(number, sizeof(number), "%*.*f%s", (int)metric->width, (int)metric->decimals, metric->value, metric->sign);
+	bool coloured = options->colours && metric->level != COUNTING_PLAIN;
 
-	strbuf_printf(out, "%s%s%s", coloured ? level_colours[figure->level] : "", number, coloured ? "\033[m" : "");
+	strbuf_printf(out, "%s%s%s", coloured ? level_colours[metric->level] : "", number, coloured ? "\033[m" : "");
 	return (size_t)length;
 }
 
 /* " #    0.85  insn per cycle   ", or as many blanks. */
-static void add_figure(struct strbuf *out, const struct counting_figure *figure, const struct view_options *options)
+static void add_metric(struct strbuf *out, const struct derived_metric *metric, const struct view_options *options)
 {
-	if (!figure || !figure->known) {
-		strbuf_add_chars(out, ' ', FIGURE_WIDTH);
+	if (!metric || !metric->known) {
+		strbuf_add_chars(out, ' ', METRIC_WIDTH);
 		return;
 	}
 	strbuf_add_str(out, " # ");
-	size_t used = 3 + add_figure_number(out, figure, options);
+	size_t used = 3 + add_metric_number(out, metric, options);
 	strbuf_add_char(out, ' ');
-	add_padded(out, figure->unit, used + 1 < FIGURE_WIDTH ? FIGURE_WIDTH - used - 1 : 0);
+	add_padded(out, metric->unit, used + 1 < METRIC_WIDTH ? METRIC_WIDTH - used - 1 : 0);
 }
 
 static void add_place(struct strbuf *out, const struct counting *counting, const struct counting_row *row)
@@ -100,22 +100,22 @@ static void add_row(struct strbuf *out, const struct counting *counting, const s
 	strbuf_add_char(out, ' ');
 	add_padded(out, row->unit, UNIT_WIDTH);
 	strbuf_add_char(out, ' ');
-	add_padded(out, row->event, EVENT_WIDTH);
+	add_padded(out, row->name, NAME_WIDTH);
 	if (row->cgroup) {
 		strbuf_add_char(out, ' ');
 		add_padded(out, row->cgroup, 0);
 	}
 	bool counted = row->state == COUNTING_COUNTED;
-	add_figure(out, counted && row->figure_count ? &row->figures[0] : NULL, options);
+	add_metric(out, counted && row->metric_count ? &row->metrics[0] : NULL, options);
 	if (counted && row->deviation != 0)
 		strbuf_printf(out, "  ( +-%6.2f%% )", row->deviation);
 	if (counted && row->multiplexed)
 		strbuf_printf(out, "  (%.2f%%)", row->running);
 	strbuf_add_char(out, '\n');
-	for (unsigned int i = 1; counted && i < row->figure_count; i++) {
+	for (unsigned int i = 1; counted && i < row->metric_count; i++) {
 		add_lead(out, counting, row);
-		strbuf_add_chars(out, ' ', VALUE_WIDTH + 1 + UNIT_WIDTH + 1 + EVENT_WIDTH + (row->cgroup ? 1 + strlen(row->cgroup) : 0));
-		add_figure(out, &row->figures[i], options);
+		strbuf_add_chars(out, ' ', VALUE_WIDTH + 1 + UNIT_WIDTH + 1 + NAME_WIDTH + (row->cgroup ? 1 + strlen(row->cgroup) : 0));
+		add_metric(out, &row->metrics[i], options);
 		strbuf_add_char(out, '\n');
 	}
 }
@@ -127,24 +127,24 @@ static void add_interval_header(struct strbuf *out, const struct counting *count
 		add_padded(out, counting->places->title, counting->places->width);
 		strbuf_add_str(out, counting->places->members ? " cpus " : " ");
 	}
-	if (!options->only_figures)
-		strbuf_add_str(out, "            counts unit events\n");
+	if (!options->only_metrics)
+		strbuf_printf(out, "            counts unit %ss\n", counting->subject_id);
 }
 
-/* Only the figures: a line for each place, titles above. */
-static void add_only_figures(struct strbuf *out, const struct counting *counting, const struct view_options *options)
+/* Only the metrics: a line for each place, titles above. */
+static void add_only_metrics(struct strbuf *out, const struct counting *counting, const struct view_options *options)
 {
 	for (size_t first = 0; first < counting->rows.len;) {
 		size_t end = counting_place_end(counting, first);
 		add_lead(out, counting, &counting->rows.data[first]);
 		for (size_t i = first; i < end; i++) {
 			const struct counting_row *row = &counting->rows.data[i];
-			for (unsigned int f = 0; f < row->figure_count; f++) {
+			for (unsigned int f = 0; f < row->metric_count; f++) {
 				struct strbuf title = {0}, number = {0};
-				if (!row->figures[f].alone)
+				if (!row->metrics[f].alone)
 					continue;
-				counting_add_title(&title, row, &row->figures[f]);
-				size_t used = row->figures[f].known ? add_figure_number(&number, &row->figures[f], options) : 0;
+				counting_add_title(&title, row, &row->metrics[f]);
+				size_t used = row->metrics[f].known ? add_metric_number(&number, &row->metrics[f], options) : 0;
 				size_t width = title.len > ALONE_WIDTH ? title.len : ALONE_WIDTH;
 				strbuf_add_chars(out, ' ', width > used ? width - used : 0);
 				strbuf_add_str(out, strbuf_str(&number));
@@ -166,11 +166,11 @@ static void add_only_titles(struct strbuf *out, const struct counting *counting)
 		strbuf_add_chars(out, ' ', counting->places->width + (counting->places->members ? 6 : 1));
 	for (size_t i = 0; i < end; i++) {
 		const struct counting_row *row = &counting->rows.data[i];
-		for (unsigned int f = 0; f < row->figure_count; f++) {
+		for (unsigned int f = 0; f < row->metric_count; f++) {
 			struct strbuf title = {0};
-			if (!row->figures[f].alone)
+			if (!row->metrics[f].alone)
 				continue;
-			counting_add_title(&title, row, &row->figures[f]);
+			counting_add_title(&title, row, &row->metrics[f]);
 			strbuf_printf(out, "%*s ", ALONE_WIDTH, strbuf_str(&title));
 			strbuf_deinit(&title);
 		}
@@ -206,7 +206,8 @@ static void add_footer(struct strbuf *out, const struct counting *counting, cons
 		int decimals = elapsed_decimals(counting->elapsed_deviation);
 		if (options->table && counting->each_elapsed)
 			add_each_elapsed(out, counting, decimals);
-		strbuf_printf(out, " %17.*f +- %.*f seconds time elapsed", decimals, counting->elapsed, decimals, counting->elapsed_deviation);
+		strbuf_printf(out, " %17.*f +- %.*f seconds time elapsed", decimals, counting->elapsed, decimals,
+			      counting->elapsed_deviation);
 		if (counting->elapsed_deviation != 0)
 			strbuf_printf(out, "  ( +-%6.2f%% )", 100 * counting->elapsed_deviation / counting->elapsed);
 		strbuf_add_char(out, '\n');
@@ -230,7 +231,7 @@ static void add_header(struct strbuf *out, const struct counting *counting)
 	strbuf_add_str(out, ":\n\n");
 }
 
-struct error *stdio_counting(const struct counting *counting, const struct view_options *options, FILE *file)
+struct error *stdio_counting(const struct counting *counting, const struct view_options *options, const struct sink *output)
 {
 	/* Here alone numbers are the locale's: people read them. */
 	locale_t numbers = newlocale(LC_NUMERIC_MASK, "", (locale_t)0), before = numbers ? uselocale(numbers) : (locale_t)0;
@@ -240,15 +241,15 @@ struct error *stdio_counting(const struct counting *counting, const struct view_
 		add_header(&out, counting);
 	else if (options->header)
 		add_interval_header(&out, counting, options);
-	if (options->only_figures && (!counting->interval || options->header))
+	if (options->only_metrics && (!counting->interval || options->header))
 		add_only_titles(&out, counting);
-	if (options->only_figures)
-		add_only_figures(&out, counting, options);
-	for (size_t i = 0; !options->only_figures && i < counting->rows.len; i++)
+	if (options->only_metrics)
+		add_only_metrics(&out, counting, options);
+	for (size_t i = 0; !options->only_metrics && i < counting->rows.len; i++)
 		add_row(&out, counting, &counting->rows.data[i], options);
 	if (!counting->interval)
 		add_footer(&out, counting, options);
-	fwrite(strbuf_str(&out), 1, out.len, file);
+	sink_move(output, &out);
 	strbuf_deinit(&out);
 	if (numbers) {
 		uselocale(before);

@@ -20,34 +20,35 @@ static void add_cell(const struct column *column, union cell cell, const char *s
 	}
 }
 
-/* The event is a column, so that several tables can be read as one. */
+/* What the table is about is a column, so that several tables can be read as one. */
 static void add_row(const struct table *table, const struct row *row, const void *context, struct strbuf *out)
 {
 	const char *separator = context;
-	const char *title = table->title ? table->title : "";
-	text_add_csv(out, title, strlen(title), separator);
+	if (table->subject)
+		text_add_csv(out, table->subject, strlen(table->subject), separator);
 	for (size_t i = 0; i < table->columns.len; i++) {
-		strbuf_add_str(out, separator);
+		strbuf_add_str(out, i || table->subject ? separator : "");
 		add_cell(&table->columns.data[i], row->cells[i], separator, out);
 	}
 	strbuf_add_char(out, '\n');
 }
 
-static struct error *csv_table(const struct table *table, const struct view_options *options, FILE *file)
+static struct error *csv_table(const struct table *table, const struct view_options *options, const struct sink *output)
 {
 	const char separator[] = {options->separator ? options->separator : ',', '\0'};
 	struct strbuf out = {0};
 	if (options->header) {
-		strbuf_add_str(&out, "event");
+		strbuf_add_str(&out, table->subject ? table->subject_id : "");
 		for (size_t i = 0; i < table->columns.len; i++) {
-			strbuf_add_str(&out, separator);
+			strbuf_add_str(&out, i || table->subject ? separator : "");
 			text_add_csv(&out, table->columns.data[i].id, strlen(table->columns.data[i].id), separator);
 		}
 		strbuf_add_char(&out, '\n');
 	}
-	rows_write(table, &out, file, add_row, separator);
+	rows_write(table, &out, output, add_row, separator);
 	strbuf_deinit(&out);
 	return NULL;
 }
 
-const struct view_ops view_csv = {.name = "csv", .summary = "comma-separated values", .table = csv_table, .counting = csv_counting};
+const struct view_ops view_csv = {
+	.name = "csv", .summary = "comma-separated values", .for_programs = true, .table = csv_table, .counting = csv_counting};

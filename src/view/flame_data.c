@@ -4,6 +4,7 @@
 #include "base/hash.h"
 #include "base/mem.h"
 #include "base/text.h"
+#include "result/calltree_limit.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +24,8 @@ static const struct calltree_node *first_kept(const struct calltree_node *node, 
 	return node;
 }
 
-const struct calltree_node *flame_next_node(const struct calltree_node *node, const struct flame_extent *extent, bool enter, unsigned int *depth)
+const struct calltree_node *flame_next_node(const struct calltree_node *node, const struct flame_extent *extent, bool enter,
+					    unsigned int *depth)
 {
 	uint64_t least = extent ? extent->least : 0;
 	const struct calltree_node *next = enter && !(extent && *depth >= extent->deepest) ? first_kept(node->children, least) : NULL;
@@ -38,32 +40,16 @@ const struct calltree_node *flame_next_node(const struct calltree_node *node, co
 	return next;
 }
 
-/* Weights are counted by the logarithm: eight steps for each power of two. */
-enum { STEPS = 8, BUCKETS = 64 * STEPS };
-
-static unsigned int bucket_of(uint64_t weight)
-{
-	if (weight < STEPS)
-		return (unsigned int)weight;
-	unsigned int power = 63 - (unsigned int)__builtin_clzll(weight);
-	return (power - 2) * STEPS + (unsigned int)(weight >> (power - 3) & (STEPS - 1));
-}
-
-static uint64_t bucket_begin(unsigned int bucket)
-{
-	return bucket < STEPS ? bucket : (uint64_t)(STEPS + bucket % STEPS) << (bucket / STEPS - 1);
-}
-
 struct flame_extent flame_extent_of(const struct calltree *tree, unsigned int deepest, size_t most)
 {
 	struct flame_extent extent = {.deepest = deepest};
-	size_t counts[BUCKETS] = {0}, kept = 0;
-	unsigned int depth = 0, bucket = BUCKETS;
+	struct calltree_limit limit = {0};
+	unsigned int depth = 0;
 	for (const struct calltree_node *node = &tree->root; node; node = flame_next_node(node, &extent, true, &depth))
-		counts[bucket_of(node->total)]++;
-	while (bucket && (kept + counts[bucket - 1] <= most || !kept))
-		kept += counts[--bucket];
-	extent.least = bucket ? bucket_begin(bucket) : 0;
+		calltree_limit_add(&limit, node->total);
+	extent.least = calltree_limit_least(&limit, most);
+	if (extent.least < tree->least)
+		extent.least = tree->least;
 	return extent;
 }
 
@@ -84,7 +70,7 @@ static uint64_t frame_number(struct packing *packing, const struct calltree_node
 {
 	bool is_new;
 	uint64_t who = hash_combine((uintptr_t)node->label, (uintptr_t)node->module);
-	uint64_t *number = map64_insert(&packing->frame_numbers, hash_combine(who, (uint64_t)class << 8 | node->kind), &is_new);
+	uint64_t *number = map64_insert(&packing->frame_numbers, hash_combine(who, (uint64_t) class << 8 | node->kind), &is_new);
 	if (is_new) {
 		*number = packing->frame_count++;
 		add_name(&packing->frames, node->label ? node->label : "all");
@@ -107,7 +93,8 @@ static bool add_compressed(struct strbuf *out, const struct strbuf *plain)
 	static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 	strbuf_reserve(out, size / 3 * 4 + 4);
 	for (size_t i = 0; i < size; i += 3) {
-		uint32_t bits = (uint32_t)packed[i] << 16 | (uint32_t)(i + 1 < size ? packed[i + 1] : 0) << 8 | (i + 2 < size ? packed[i + 2] : 0);
+		uint32_t bits =
+			(uint32_t)packed[i] << 16 | (uint32_t)(i + 1 < size ? packed[i + 1] : 0) << 8 | (i + 2 < size ? packed[i + 2] : 0);
 		char four[4] = {digits[bits >> 18], digits[bits >> 12 & 63], digits[bits >> 6 & 63], digits[bits & 63]};
 		memset(four + (i + 2 < size ? 4 : i + 1 < size ? 3 : 2), '=', i + 2 < size ? 0 : i + 1 < size ? 1 : 2);
 		strbuf_add(out, four, 4);
@@ -122,7 +109,8 @@ static uint64_t own_weight(const struct calltree_node *node, const struct flame_
 	uint64_t own = node->total;
 	*ret_before = node->total_count;
 	if (depth < extent->deepest)
-		for (const struct calltree_node *child = first_kept(node->children, extent->least); child; child = first_kept(child->sibling, extent->least)) {
+		for (const struct calltree_node *child = first_kept(node->children, extent->least); child;
+		     child = first_kept(child->sibling, extent->least)) {
 			own -= child->total;
 			*ret_before -= child->total_count;
 		}

@@ -68,7 +68,8 @@ static unsigned int family_of_java(const struct calltree_node *node)
 
 static unsigned int family_of_js(const struct calltree_node *node)
 {
-	return family_of_engine(node, node->label && (strstr(node->label, ".js") || strstr(node->label, ".mjs") || strstr(node->label, "JS:")));
+	return family_of_engine(node,
+				node->label && (strstr(node->label, ".js") || strstr(node->label, ".mjs") || strstr(node->label, "JS:")));
 }
 
 static unsigned int family_of_perl(const struct calltree_node *node)
@@ -76,11 +77,11 @@ static unsigned int family_of_perl(const struct calltree_node *node)
 	return family_of_engine(node, node->label && (strstr(node->label, "Perl") || strstr(node->label, ".pl")));
 }
 
-#define ENGINE(own)                                                                                                                        \
-	{                                                                                                                                  \
-		[LANGUAGE_OWN] = {own, 90, 50, 55, 58, 16}, [LANGUAGE_INLINED] = {"inlined", 168, 24, 50, 60, 16},                         \
-		[LANGUAGE_CPP] = {"C++", 48, 12, 80, 58, 14}, [LANGUAGE_KERNEL] = {"kernel", 20, 16, 90, 60, 12},                          \
-		[LANGUAGE_C] = {"native", 350, 22, 80, 64, 12},                                                                            \
+#define ENGINE(own)                                                                                                \
+	{                                                                                                          \
+		[LANGUAGE_OWN] = {own, 90, 50, 55, 58, 16}, [LANGUAGE_INLINED] = {"inlined", 168, 24, 50, 60, 16}, \
+		[LANGUAGE_CPP] = {"C++", 48, 12, 80, 58, 14}, [LANGUAGE_KERNEL] = {"kernel", 20, 16, 90, 60, 12},  \
+		[LANGUAGE_C] = {"native", 350, 22, 80, 64, 12},                                                    \
 	}
 
 static const struct flame_palette palettes[] = {
@@ -98,10 +99,22 @@ static const struct flame_palette palettes[] = {
 	{
 		"module",
 		{
-			{NULL, 0, 14, 75, 62, 14}, {NULL, 22, 14, 80, 60, 14}, {NULL, 45, 14, 75, 58, 14}, {NULL, 68, 14, 55, 58, 14},
-			{NULL, 90, 14, 50, 60, 14}, {NULL, 112, 14, 45, 62, 14}, {NULL, 135, 14, 45, 58, 14}, {NULL, 158, 14, 50, 56, 14},
-			{NULL, 180, 14, 50, 60, 14}, {NULL, 202, 14, 60, 66, 12}, {NULL, 225, 14, 65, 72, 10}, {NULL, 248, 14, 60, 74, 10},
-			{NULL, 270, 14, 50, 72, 10}, {NULL, 292, 14, 45, 70, 10}, {NULL, 315, 14, 55, 70, 12}, {NULL, 338, 14, 65, 68, 12},
+			{NULL, 0, 14, 75, 62, 14},
+			{NULL, 22, 14, 80, 60, 14},
+			{NULL, 45, 14, 75, 58, 14},
+			{NULL, 68, 14, 55, 58, 14},
+			{NULL, 90, 14, 50, 60, 14},
+			{NULL, 112, 14, 45, 62, 14},
+			{NULL, 135, 14, 45, 58, 14},
+			{NULL, 158, 14, 50, 56, 14},
+			{NULL, 180, 14, 50, 60, 14},
+			{NULL, 202, 14, 60, 66, 12},
+			{NULL, 225, 14, 65, 72, 10},
+			{NULL, 248, 14, 60, 74, 10},
+			{NULL, 270, 14, 50, 72, 10},
+			{NULL, 292, 14, 45, 70, 10},
+			{NULL, 315, 14, 55, 70, 12},
+			{NULL, 338, 14, 65, 68, 12},
 			[NO_MODULE] = {NULL, 45, 0, 22, 74, 12},
 		},
 		family_of_module,
@@ -175,8 +188,8 @@ static void add_rule(struct strbuf *out, const struct family *family, unsigned i
 	double hue = fmod(family->hue + family->hues * across, 360);
 	double saturation = family->saturation / 100.0 * (dark ? 0.75 : 1);
 	double lightness = (family->lightness + family->lightnesses * down) / 100.0 * (dark ? 0.84 : 1);
-	strbuf_printf(out, ".c%u{fill:#%02x%02x%02x}", class, channel(hue, saturation, lightness, 0), channel(hue, saturation, lightness, 8),
-		      channel(hue, saturation, lightness, 4));
+	strbuf_printf(out, ".c%u{fill:#%02x%02x%02x}", class, channel(hue, saturation, lightness, 0),
+		      channel(hue, saturation, lightness, 8), channel(hue, saturation, lightness, 4));
 }
 
 void flame_palette_add_rules(struct strbuf *out, const struct flame_palette *palette, uint32_t used, bool changes, bool dark)

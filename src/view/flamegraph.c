@@ -1,7 +1,7 @@
 /* What the two flame graph forms share: the drawing as SVG elements, the tree as data for the script, the script itself.
  *
- * The SVG that is written already shows the picture, so it can be looked at where scripts don't run; what is narrower than a pixel is left to the
- * script, which draws it when it is zoomed in.
+ * The SVG that is written already shows the picture, so it can be looked at where scripts don't run; what is narrower than a pixel is left
+ * to the script, which draws it when it is zoomed in.
  */
 #include "view/flamegraph_internal.h"
 
@@ -36,7 +36,7 @@ static struct painter painter_of(const struct calltree *tree, const struct view_
 {
 	return (struct painter){.tree = tree,
 				.palette = flame_palette_find(options->palette),
-				.extent = flame_extent_of(tree, FLAMEGRAPH_DEEPEST, FLAMEGRAPH_MOST),
+				.extent = flame_extent_of(tree, FLAME_DEEPEST, FLAME_MOST),
 				.changes = options->changes};
 }
 
@@ -55,7 +55,7 @@ struct visible_walk {
 	unsigned int hidden_at; /* below this depth nothing is seen until the walk comes back to it */
 	double scale;		/* pixels for a weight of 1 */
 	double width;
-	double start[FLAMEGRAPH_DEEPEST + 2]; /* by depth: where the next frame begins */
+	double start[FLAME_DEEPEST + 2]; /* by depth: where the next frame begins */
 };
 
 static void visible_walk_init(struct visible_walk *walk, const struct painter *painter)
@@ -105,11 +105,13 @@ static void add_frame_title(struct strbuf *out, const struct painter *painter, c
 	strbuf_printf(out, ", %.2f%%", root->total ? 100.0 * (double)node->total / (double)root->total : 0);
 	if (painter->changes && root->total_count && root->total)
 		strbuf_printf(out, ", %+.2f%%",
-			      100.0 * (double)node->total / (double)root->total - 100.0 * (double)node->total_count / (double)root->total_count);
+			      100.0 * (double)node->total / (double)root->total -
+				      100.0 * (double)node->total_count / (double)root->total_count);
 	strbuf_add_str(out, ")</title>");
 }
 
-static void add_frame(struct strbuf *out, const struct painter *painter, const struct visible_walk *walk, double x, double y, const char *unit)
+static void add_frame(struct strbuf *out, const struct painter *painter, const struct visible_walk *walk, double x, double y,
+		      const char *unit)
 {
 	const char *label = walk->node->label ? walk->node->label : "all";
 	size_t length = strlen(label);
@@ -161,7 +163,7 @@ struct census {
 		const char *name;
 		uint64_t self;
 		unsigned int class;
-	} *modules; /* the heaviest first */
+	} * modules; /* the heaviest first */
 };
 
 static int by_weight(const void *a, const void *b)
@@ -170,36 +172,51 @@ static int by_weight(const void *a, const void *b)
 	return left->self != right->self ? (left->self < right->self ? 1 : -1) : strcmp(left->name, right->name);
 }
 
+struct modules {
+	VEC(struct census_module) list;
+	struct map64 places;
+};
+
+static void add_module(struct modules *modules, const char *name, unsigned int class, uint64_t self)
+{
+	bool is_new;
+	uint64_t *place = map64_insert(&modules->places, (uintptr_t)name, &is_new);
+	if (is_new) {
+		*place = modules->list.len;
+		vec_push(&modules->list,
+			 (struct census_module){.name = name, .class = class / FLAME_SHADES * FLAME_SHADES + FLAME_SHADES / 2});
+	}
+	modules->list.data[*place].self += self;
+}
+
 static struct census take_census(const struct painter *painter)
 {
+	const struct calltree *tree = painter->tree;
 	struct census census = {0};
-	struct map64 places = {0};
-	VEC(struct census_module) modules = {0};
+	struct modules modules = {0};
 	unsigned int depth = 0;
-	for (const struct calltree_node *node = &painter->tree->root; node; node = flame_next_node(node, NULL, true, &depth)) {
+	for (const struct calltree_node *node = &tree->root; node; node = flame_next_node(node, NULL, true, &depth)) {
 		unsigned int class = class_of((void *)painter, node);
 		census.families |= 1u << class / FLAME_SHADES;
-		if (!node->module)
-			continue;
-		bool is_new;
-		uint64_t *place = map64_insert(&places, (uintptr_t)node->module, &is_new);
-		if (is_new) {
-			*place = modules.len;
-			vec_push(&modules, (struct census_module){.name = node->module, .class = class / FLAME_SHADES * FLAME_SHADES + FLAME_SHADES / 2});
-		}
-		modules.data[*place].self += node->self;
+		if (node->module && !tree->module_count)
+			add_module(&modules, node->module, class, node->self);
 	}
-	map64_deinit(&places);
-	if (modules.len)
-		qsort(modules.data, modules.len, sizeof(*modules.data), by_weight);
-	census.modules = modules.data;
-	census.module_count = modules.len;
+	for (size_t i = 0; i < tree->module_count; i++) {
+		const struct calltree_node any = {.module = tree->modules[i].name};
+		add_module(&modules, any.module, class_of((void *)painter, &any), tree->modules[i].self);
+	}
+	map64_deinit(&modules.places);
+	if (modules.list.len)
+		qsort(modules.list.data, modules.list.len, sizeof(*modules.list.data), by_weight);
+	census.modules = modules.list.data;
+	census.module_count = modules.list.len;
 	return census;
 }
 
 static void add_legend_entry(struct strbuf *out, double *x, unsigned int class, const char *name)
 {
-	strbuf_printf(out, "<rect x=\"%.0f\" y=\"43\" width=\"10\" height=\"10\" class=\"c%u\"/><text class=\"dim\" x=\"%.0f\" y=\"52\">", *x, class, *x + 14);
+	strbuf_printf(out, "<rect x=\"%.0f\" y=\"43\" width=\"10\" height=\"10\" class=\"c%u\"/><text class=\"dim\" x=\"%.0f\" y=\"52\">",
+		      *x, class, *x + 14);
 	text_add_html(out, name, strlen(name));
 	strbuf_add_str(out, "</text>");
 	*x += 14 + LETTER_WIDTH * (double)text_width(name, strlen(name)) + 12;
@@ -232,7 +249,8 @@ static void add_header(struct strbuf *out, const struct painter *painter, const 
 	strbuf_add_str(out, "</text>\n<text id=\"subtitle\" class=\"dim\" x=\"10\" y=\"35\">");
 	text_add_html(out, subtitle, strlen(subtitle));
 	if (painter->extent.least)
-		strbuf_printf(out, "; frames under %.2g%% are left out", 100.0 * (double)painter->extent.least / (double)painter->tree->root.total);
+		strbuf_printf(out, "; frames below %.2g%% are omitted",
+			      100.0 * (double)painter->extent.least / (double)painter->tree->root.total);
 	strbuf_add_str(out, "</text>\n");
 	add_legend(out, painter, census);
 	strbuf_add_str(out, "</g>\n");
@@ -259,10 +277,11 @@ void flamegraph_add_drawing(struct strbuf *out, const struct calltree *tree, con
 	struct painter painter = painter_of(tree, options);
 	struct census census = take_census(&painter);
 	unsigned int height = flamegraph_height(&painter);
-	strbuf_printf(out,
-		      "<svg id=\"flame\" xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%u\" viewBox=\"0 0 %d %u\" role=\"img\" "
-		      "font-family=\"monospace\" font-size=\"11.5\">\n",
-		      WIDTH, height, WIDTH, height);
+	strbuf_printf(
+		out,
+		"<svg id=\"flame\" xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%u\" viewBox=\"0 0 %d %u\" role=\"img\" "
+		"font-family=\"monospace\" font-size=\"11.5\">\n",
+		WIDTH, height, WIDTH, height);
 	add_style(out, &painter, &census);
 	add_frames(out, &painter, options, height);
 	add_header(out, &painter, &census, options);
@@ -286,7 +305,8 @@ static void add_script_string(struct strbuf *out, const char *string)
 struct error *flamegraph_add_script(struct strbuf *out, const struct calltree *tree, const struct view_options *options)
 {
 	struct painter painter = painter_of(tree, options);
-	strbuf_printf(out, "var FLAME={icicle:%s,changes:%s,unit:", options->icicle ? "true" : "false", options->changes ? "true" : "false");
+	strbuf_printf(out, "var FLAME={icicle:%s,changes:%s,unit:", options->icicle ? "true" : "false",
+		      options->changes ? "true" : "false");
 	add_script_string(out, unit_of(options));
 	strbuf_add_str(out, ",data:\n\"");
 	if (!flame_data_add(out, tree, &painter.extent, options->changes, class_of, &painter))
@@ -294,4 +314,11 @@ struct error *flamegraph_add_script(struct strbuf *out, const struct calltree *t
 	strbuf_add_str(out, "\"};\n");
 	strbuf_add_str(out, flamegraph_script);
 	return NULL;
+}
+
+struct error *flamegraph_write(const struct strbuf *text, const struct sink *out)
+{
+	sink_write(out, text->data, text->len);
+	int failed = sink_flush(out);
+	return failed ? error_system(failed, "flame graph") : NULL;
 }

@@ -3,10 +3,9 @@
 
 #include "base/text.h"
 
-#include <errno.h>
 #include <string.h>
 
-static struct error *show_calltree(const struct calltree *tree, const struct view_options *options, FILE *out)
+static struct error *show_calltree(const struct calltree *tree, const struct view_options *options, const struct sink *out)
 {
 	const char *title = options->title ? options->title : "Flame graph";
 	struct strbuf text = {0};
@@ -21,8 +20,8 @@ static struct error *show_calltree(const struct calltree *tree, const struct vie
 	strbuf_add_str(&text, "</svg>\n<script>\n");
 	struct error *error = flamegraph_add_script(&text, tree, options);
 	strbuf_add_str(&text, "</script>\n</body></html>\n");
-	if (!error && fwrite(text.data, 1, text.len, out) != text.len)
-		error = error_system(errno, "flame graph");
+	if (!error)
+		error = flamegraph_write(&text, out);
 	strbuf_deinit(&text);
 	return error;
 }

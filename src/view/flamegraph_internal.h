@@ -3,12 +3,9 @@
 
 #include "view/view.h"
 
-/* Frames deeper than this are left out: no screen shows them. */
-enum { FLAMEGRAPH_DEEPEST = 1000 };
-/* About how many frames a page holds: the lightest are left out, which it says. */
-enum { FLAMEGRAPH_MOST = 300000 };
-
 /* The whole <svg> element but for its end tag: style, the frames that can be seen, each with a <title>, and the header over them. */
 void flamegraph_add_drawing(struct strbuf *out, const struct calltree *tree, const struct view_options *options);
 /* The inside of a <script>: the whole tree and the behaviour (flamegraph.js). An error when there is no memory for it. */
 struct error *flamegraph_add_script(struct strbuf *out, const struct calltree *tree, const struct view_options *options);
+/* The finished text. */
+struct error *flamegraph_write(const struct strbuf *text, const struct sink *out);

@@ -1,9 +1,7 @@
 /* Flame graph as one SVG file: a picture without scripts, zoom and search with them. */
 #include "view/flamegraph_internal.h"
 
-#include <errno.h>
-
-static struct error *show_calltree(const struct calltree *tree, const struct view_options *options, FILE *out)
+static struct error *show_calltree(const struct calltree *tree, const struct view_options *options, const struct sink *out)
 {
 	struct strbuf text = {0};
 	strbuf_add_str(&text, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
@@ -11,8 +9,8 @@ static struct error *show_calltree(const struct calltree *tree, const struct vie
 	strbuf_add_str(&text, "<script><![CDATA[\n");
 	struct error *error = flamegraph_add_script(&text, tree, options);
 	strbuf_add_str(&text, "]]></script>\n</svg>\n");
-	if (!error && fwrite(text.data, 1, text.len, out) != text.len)
-		error = error_system(errno, "flame graph");
+	if (!error)
+		error = flamegraph_write(&text, out);
 	strbuf_deinit(&text);
 	return error;
 }

@@ -4,13 +4,12 @@
 #include "base/vec.h"
 #include "view/view.h"
 
-#include <errno.h>
 #include <string.h>
 
 struct folded {
 	struct strbuf line;  /* the path to the current node */
 	VEC(size_t) lengths; /* of the line, by depth */
-	FILE *out;
+	const struct sink *out;
 };
 
 static void enter(struct folded *folded, const struct calltree_node *node)
@@ -25,7 +24,7 @@ static void enter(struct folded *folded, const struct calltree_node *node)
 	strbuf_add_char(&folded->line, ' ');
 	strbuf_add_u64(&folded->line, node->self, 0);
 	strbuf_add_char(&folded->line, '\n');
-	fwrite(folded->line.data, 1, folded->line.len, folded->out);
+	sink_write(folded->out, folded->line.data, folded->line.len);
 	folded->line.len = len;
 }
 
@@ -34,7 +33,7 @@ static void leave(struct folded *folded)
 	folded->line.len = folded->lengths.data[--folded->lengths.len];
 }
 
-static struct error *show_calltree(const struct calltree *tree, const struct view_options *options, FILE *out)
+static struct error *show_calltree(const struct calltree *tree, const struct view_options *options, const struct sink *out)
 {
 	struct folded folded = {.out = out};
 	const struct calltree_node *node = tree->root.children;
@@ -53,11 +52,13 @@ static struct error *show_calltree(const struct calltree *tree, const struct vie
 	}
 	strbuf_deinit(&folded.line);
 	vec_deinit(&folded.lengths);
-	return fflush(out) || ferror(out) ? error_system(errno, "folded stacks") : NULL;
+	int failed = sink_flush(out);
+	return failed ? error_system(failed, "folded stacks") : NULL;
 }
 
 const struct view_ops view_folded = {
 	.name = "folded",
-	.summary = "folded stacks, one a line with its weight",
+	.summary = "folded stacks, one per line with its weight",
+	.for_programs = true,
 	.calltree = show_calltree,
 };

@@ -5,13 +5,7 @@
 
 enum { BLOCK = 1 << 16 };
 
-static void flush(struct strbuf *out, FILE *file)
-{
-	fwrite(strbuf_str(out), 1, out->len, file);
-	strbuf_clear(out);
-}
-
-void rows_write(const struct table *table, struct strbuf *out, FILE *file,
+void rows_write(const struct table *table, struct strbuf *out, const struct sink *output,
 		void (*add)(const struct table *table, const struct row *row, const void *context, struct strbuf *out), const void *context)
 {
 	struct row made;
@@ -20,9 +14,9 @@ void rows_write(const struct table *table, struct strbuf *out, FILE *file,
 	for (size_t i = 0; i < table_row_count(table); i++) {
 		add(table, table_row(table, i, &scratch, &made), context, out);
 		if (out->len > BLOCK)
-			flush(out, file);
+			sink_move(output, out);
 	}
-	flush(out, file);
+	sink_move(output, out);
 	row_scratch_deinit(&scratch);
 }
 

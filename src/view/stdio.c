@@ -1,5 +1,5 @@
-/* Tables as text for people: aligned columns under a header of comment lines, call graphs below their rows. The layout is the one the kernel's perf made
- * known, so that scripts which read it keep working. Graphs are drawn in stdio_graph.c. */
+/* Tables as text for people: aligned columns under a header of comment lines, call graphs below their rows. The layout is the one the
+ * kernel's perf made known, so that scripts which read it keep working. Graphs are drawn in stdio_graph.c. */
 #include "view/stdio_internal.h"
 
 #include "base/pool.h"
@@ -210,11 +210,14 @@ static void add_row(struct layout *layout, const struct row *row)
 
 enum { ROWS_PER_ITEM = 2048, ITEMS_PER_ROUND = 64 };
 
-/* Rows are put into text by several threads, a round of pieces at a time, and written in order. */
+/* Rows are put into text by several threads, a round of pieces at a time, and written in order. Call graphs are large, and made when their
+ * row is: where there are some, a piece is a row. */
 struct round {
 	const struct layout *layout;
 	struct layout *items;
-	size_t first; /* piece */
+	size_t first, step; /* row, rows of a piece */
+	size_t rows;
+	bool *with_graph; /* by piece */
 };
 
 static void render_item(void *context, unsigned int worker, size_t item)
@@ -228,29 +231,52 @@ static void render_item(void *context, unsigned int worker, size_t item)
 	struct row_scratch scratch;
 	struct row made;
 	row_scratch_init(&scratch, layout->table);
-	size_t begin = (round->first + item) * ROWS_PER_ITEM, end = begin + ROWS_PER_ITEM, count = table_row_count(layout->table);
-	for (size_t i = begin; i < end && i < count; i++)
-		add_row(layout, table_row(layout->table, i, &scratch, &made));
+	size_t begin = round->first + item * round->step, end = begin + round->step;
+	round->with_graph[item] = false;
+	for (size_t i = begin; i < end && i < round->rows; i++) {
+		const struct row *row = table_row(layout->table, i, &scratch, &made);
+		add_row(layout, row);
+		round->with_graph[item] |= row->tree != NULL;
+	}
 	row_scratch_deinit(&scratch);
 	free(layout->numbers);
 	layout->numbers = NULL;
 }
 
-static void add_rows(const struct layout *layout, FILE *file)
+/* Puts the next `count` pieces into text and writes them. Whether one of their rows has a call graph. */
+static bool add_round(struct round *round, unsigned int jobs, size_t count, const struct sink *output)
 {
-	size_t items = (table_row_count(layout->table) + ROWS_PER_ITEM - 1) / ROWS_PER_ITEM;
-	struct round round = {.layout = layout, .items = mem_zalloc_array(ITEMS_PER_ROUND, sizeof(*round.items))};
-	for (; round.first < items; round.first += ITEMS_PER_ROUND) {
-		size_t count = items - round.first < ITEMS_PER_ROUND ? items - round.first : ITEMS_PER_ROUND;
-		pool_run(layout->options->jobs ? layout->options->jobs : 1, count, render_item, &round);
-		for (size_t i = 0; i < count; i++) {
-			fwrite(strbuf_str(&round.items[i].out), 1, round.items[i].out.len, file);
-			strbuf_clear(&round.items[i].out);
-		}
+	bool with_graph = false;
+	pool_run(jobs, count, render_item, round);
+	for (size_t i = 0; i < count; i++) {
+		sink_move(output, &round->items[i].out);
+		with_graph |= round->with_graph[i];
+	}
+	round->first += count * round->step;
+	return with_graph;
+}
+
+static void add_rows(const struct layout *layout, const struct sink *output)
+{
+	enum { GRAPHS_PER_JOB = 4 };
+	unsigned int jobs = layout->options->jobs ? layout->options->jobs : 1;
+	bool graphs = layout->table->graph.style != GRAPH_NONE;
+	struct round round = {.layout = layout,
+			      .items = mem_zalloc_array(ITEMS_PER_ROUND, sizeof(*round.items)),
+			      .step = graphs ? 1 : ROWS_PER_ITEM,
+			      .rows = table_row_count(layout->table),
+			      .with_graph = mem_zalloc_array(ITEMS_PER_ROUND, sizeof(*round.with_graph))};
+	while (round.first < round.rows) {
+		size_t left = (round.rows - round.first + round.step - 1) / round.step,
+		       most = graphs ? jobs * GRAPHS_PER_JOB : ITEMS_PER_ROUND;
+		most = most < ITEMS_PER_ROUND ? most : ITEMS_PER_ROUND;
+		graphs = add_round(&round, jobs, left < most ? left : most, output);
+		round.step = graphs ? 1 : round.step < ROWS_PER_ITEM ? round.step * 2 : ROWS_PER_ITEM;
 	}
 	for (size_t i = 0; i < ITEMS_PER_ROUND; i++)
 		strbuf_deinit(&round.items[i].out);
 	free(round.items);
+	free(round.with_graph);
 }
 
 /* The width of a title: that of its column and of those joined to it. */
@@ -262,9 +288,22 @@ static unsigned int title_width(const struct layout *layout, size_t column)
 	return width;
 }
 
+/* A line of the header, from `start` on, is cut off at the terminal's edge: what would be wrapped looks like another line. */
+static void end_title_line(struct layout *layout, size_t start)
+{
+	size_t most = start + layout->options->columns;
+	if (layout->options->columns && layout->out.len > most) {
+		while (most > start && (layout->out.data[most] & 0xc0) == 0x80) /* amid a character */
+			most--;
+		layout->out.len = most;
+	}
+	strbuf_add_char(&layout->out, '\n');
+}
+
 static void add_titles(struct layout *layout)
 {
 	const struct table *table = layout->table;
+	size_t start = layout->out.len;
 	strbuf_add_str(&layout->out, "# ");
 	strbuf_add_chars(&layout->out, ' ', levels_indent(layout));
 	for (size_t i = 0; i < table->columns.len; i++) {
@@ -283,9 +322,10 @@ static void add_titles(struct layout *layout)
 		if (!right && length < width && !(table->levels && i == layout->last))
 			strbuf_add_chars(&layout->out, ' ', width - length);
 	}
-	strbuf_add_char(&layout->out, '\n');
+	end_title_line(layout, start);
 	if (layout->options->separator && !table->levels)
 		return;
+	start = layout->out.len;
 	strbuf_add_str(&layout->out, "# ");
 	strbuf_add_chars(&layout->out, '.', levels_indent(layout));
 	for (size_t i = 0; i < table->columns.len; i++) {
@@ -297,7 +337,8 @@ static void add_titles(struct layout *layout)
 			add_gap(layout, i);
 		strbuf_add_chars(&layout->out, '.', title_width(layout, i));
 	}
-	strbuf_add_str(&layout->out, "\n#\n");
+	end_title_line(layout, start);
+	strbuf_add_str(&layout->out, "#\n");
 }
 
 static void measure(struct layout *layout)
@@ -332,7 +373,7 @@ static void add_comment(struct layout *layout, const char *text)
 	strbuf_add_char(&layout->out, '\n');
 }
 
-static struct error *stdio_table(const struct table *table, const struct view_options *options, FILE *out)
+static struct error *stdio_table(const struct table *table, const struct view_options *options, const struct sink *out)
 {
 	struct layout layout = {.table = table, .options = options, .last = table->columns.len - 1};
 	layout.widths = mem_zalloc_array(table->columns.len + 1, sizeof(*layout.widths));
@@ -342,11 +383,12 @@ static struct error *stdio_table(const struct table *table, const struct view_op
 			add_comment(&layout, table->header.data[i]);
 		add_titles(&layout);
 	}
-	fwrite(strbuf_str(&layout.out), 1, layout.out.len, out);
+	sink_move(out, &layout.out);
 	strbuf_deinit(&layout.out);
 	add_rows(&layout, out);
 	free(layout.widths);
 	return NULL;
 }
 
-const struct view_ops view_stdio = {.name = "stdio", .summary = "aligned text", .table = stdio_table, .annotation = stdio_annotation, .counting = stdio_counting};
+const struct view_ops view_stdio = {
+	.name = "stdio", .summary = "aligned text", .table = stdio_table, .annotation = stdio_annotation, .counting = stdio_counting};

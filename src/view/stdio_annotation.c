@@ -314,7 +314,8 @@ static void add_counts(const struct writing *writing)
 	for (size_t i = 0; i < annotation->lines.len; i++) {
 		uint64_t samples = annotation_value(annotation, i, 0)->samples;
 		if (samples)
-			strbuf_printf(writing->out, "%*" PRIx64 ": %" PRIu64 "\n", SAMPLES_WIDTH, annotation->lines.data[i].address, samples);
+			strbuf_printf(writing->out, "%*" PRIx64 ": %" PRIu64 "\n", SAMPLES_WIDTH, annotation->lines.data[i].address,
+				      samples);
 	}
 	strbuf_printf(writing->out, "%*s: %" PRIu64 "\n", SAMPLES_WIDTH, "h->nr_samples", annotation->events[0].local.samples);
 }
@@ -330,8 +331,8 @@ static void add_wide_head(const struct writing *writing)
 	add_safe(out, style->full_paths ? annotation->path : annotation->file);
 	strbuf_add_str(out, " for ");
 	add_safe(out, annotation->events_name);
-	strbuf_printf(out, " (%" PRIu64 " samples, percent: %s %s)", annotation->events[0].local.samples, style->global ? "global" : "local",
-		      style->hits ? "hits" : "period");
+	strbuf_printf(out, " (%" PRIu64 " samples, percent: %s %s)", annotation->events[0].local.samples,
+		      style->global ? "global" : "local", style->hits ? "hits" : "period");
 	size_t length = out->len - begin;
 	strbuf_add_char(out, '\n');
 	strbuf_add_chars(out, '-', length + RULE_EXTRA);
@@ -368,7 +369,7 @@ static void add_compact_head(const struct writing *writing)
 		all.samples += annotation->events[i].local.samples;
 		all.period += annotation->events[i].local.period;
 	}
-	strbuf_printf(out, "Samples: %" PRIu64 "  of event%s '", all.samples, annotation->event_count > 1 ? "s" : "");
+	strbuf_printf(out, "Samples: %" PRIu64 "  of %s%s '", all.samples, annotation->subject_id, annotation->event_count > 1 ? "s" : "");
 	add_safe(out, annotation->events_name);
 	strbuf_add_str(out, "', ");
 	if (annotation->frequency)
@@ -449,15 +450,13 @@ static void add_summary(const struct writing *writing)
 		strbuf_printf(out, " Nothing higher than %.1f%%\n", annotation->style.least_percent);
 }
 
-static void flush(struct strbuf *out, FILE *file, size_t size)
+static void flush(struct strbuf *out, const struct sink *output, size_t size)
 {
-	if (out->len <= size)
-		return;
-	fwrite(out->data, 1, out->len, file);
-	strbuf_clear(out);
+	if (out->len > size)
+		sink_move(output, out);
 }
 
-struct error *stdio_annotation(const struct annotation *annotation, const struct view_options *options, FILE *file)
+struct error *stdio_annotation(const struct annotation *annotation, const struct view_options *options, const struct sink *output)
 {
 	struct strbuf out = {0};
 	struct writing writing;
@@ -477,9 +476,9 @@ struct error *stdio_annotation(const struct annotation *annotation, const struct
 			add_compact_line(&writing, i);
 		else
 			add_wide_line(&writing, i);
-		flush(&out, file, FLUSH_SIZE);
+		flush(&out, output, FLUSH_SIZE);
 	}
-	flush(&out, file, 0);
+	flush(&out, output, 0);
 	strbuf_deinit(&out);
 	return NULL;
 }

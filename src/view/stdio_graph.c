@@ -7,8 +7,8 @@
  *	   |          read_token
  *	    --40.00%--run            the last branch ends the bar
  *
- * A chain of nodes is drawn as one when nothing ends or branches off between them, also not what was left out for being too light. In fractal style a
- * percentage relates to the parent, and what is missing from 100 % is drawn as [...].
+ * A chain of nodes is drawn as one when nothing ends or branches off between them, also not what was left out for being too light. In
+ * fractal style a percentage relates to the parent, and what is missing from 100 % is drawn as [...].
  */
 #include "view/stdio_internal.h"
 
@@ -164,13 +164,13 @@ static void draw_tree(const struct table_graph *graph, const struct row *row, bo
 
 /* Stacks one by one: those that end in a node with own weight. */
 
-struct ending {
+struct graph_ending {
 	const struct calltree_node *node;
 	size_t order;
 };
 
 struct endings {
-	VEC(struct ending) list;
+	VEC(struct graph_ending) list;
 };
 
 static void collect(const struct calltree_node *node, uint64_t least, struct endings *endings)
@@ -178,12 +178,12 @@ static void collect(const struct calltree_node *node, uint64_t least, struct end
 	for (const struct calltree_node *child = node->children; child; child = child->sibling)
 		collect(child, least, endings);
 	if (node->parent && node->self && node->self >= least)
-		vec_push(&endings->list, (struct ending){.node = node, .order = endings->list.len});
+		vec_push(&endings->list, (struct graph_ending){.node = node, .order = endings->list.len});
 }
 
 static int heavier(const void *a, const void *b)
 {
-	const struct ending *x = a, *y = b;
+	const struct graph_ending *x = a, *y = b;
 	if (x->node->self != y->node->self)
 		return x->node->self > y->node->self ? -1 : 1;
 	return x->order < y->order ? -1 : x->order > y->order;
@@ -215,7 +215,8 @@ static void draw_list(const struct table_graph *graph, const struct row *row, bo
 		if (!folded)
 			strbuf_add_chars(out, ' ', 11);
 		/* Folded: what ends here; flat: with what goes on from here. */
-		add_value(graph, folded ? node->self : node->total, folded ? node->self_count : node->total_count, graph->total, color, out);
+		add_value(graph, folded ? node->self : node->total, folded ? node->self_count : node->total_count, graph->total, color,
+			  out);
 		if (!folded)
 			strbuf_add_char(out, '\n');
 		add_path(node, folded, out);

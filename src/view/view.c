@@ -1,4 +1,4 @@
-/* Views by name. */
+/* Views by name, and what they can show. */
 #include "view/view.h"
 
 #include <string.h>
@@ -9,4 +9,85 @@ const struct view_ops *view_find(const char *name)
 		if (strcmp((*view)->name, name) == 0)
 			return *view;
 	return NULL;
+}
+
+bool view_can_show(const struct view_ops *view, enum result_kind kind)
+{
+	switch (kind) {
+	case RESULT_TABLE:
+		return view->table;
+	case RESULT_CALLTREE:
+		return view->calltree;
+	case RESULT_COUNTING:
+		return view->counting;
+	default:
+		return view->annotation;
+	}
+}
+
+static bool can_show_any(const struct view_ops *view, const enum result_kind *kinds, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (view_can_show(view, kinds[i]))
+			return true;
+	return false;
+}
+
+const struct view_ops *view_for_programs(const char *name, const enum result_kind *kinds, size_t count)
+{
+	const struct view_ops *view = view_find(name);
+	return view && view->for_programs && can_show_any(view, kinds, count) ? view : NULL;
+}
+
+void view_names_for_programs(const enum result_kind *kinds, size_t count, struct strbuf *out)
+{
+	const char *waiting = NULL; /* the last one comes behind "or" */
+	size_t start = out->len;
+	for (size_t i = 0; i < count; i++)
+		for (const struct view_ops *const *view = view_list; *view; view++) {
+			if (!(*view)->for_programs || !view_can_show(*view, kinds[i]) || can_show_any(*view, kinds, i))
+				continue;
+			if (waiting)
+				strbuf_printf(out, "%s%s", out->len > start ? ", " : "", waiting);
+			waiting = (*view)->name;
+		}
+	if (waiting)
+		strbuf_printf(out, "%s%s", out->len > start ? " or " : "", waiting);
+}
+
+static struct error *show(const struct view_ops *view, const struct result *result, const struct view_options *options,
+			  const struct sink *out)
+{
+	switch (result->kind) {
+	case RESULT_TABLE:
+		return view->table(result->table, options, out);
+	case RESULT_CALLTREE:
+		return view->calltree(result->calltree, options, out);
+	case RESULT_COUNTING:
+		return view->counting(result->counting, options, out);
+	default:
+		return view->annotation(result->annotation, options, out);
+	}
+}
+
+struct error *view_write(const struct view_ops *view, const struct document *document, const struct view_options *options,
+			 const struct sink *out)
+{
+	for (size_t i = 0; i < document->results.len; i++)
+		if (!view_can_show(view, document->results.data[i].kind))
+			return error_new_kind(ERROR_USAGE, "the format %s can't show %s", view->name,
+					      result_kind_name(document->results.data[i].kind));
+	struct error *error = NULL;
+	for (size_t i = 0; i < document->results.len && !error; i++)
+		error = show(view, &document->results.data[i], options, out);
+	return error;
+}
+
+struct error *view_write_one(const struct view_ops *view, struct result result, const struct view_options *options, const struct sink *out)
+{
+	struct document document = {0};
+	document_add(&document, result);
+	struct error *error = view_write(view, &document, options, out);
+	document_deinit(&document);
+	return error;
 }

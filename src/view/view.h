@@ -2,18 +2,18 @@
 #pragma once
 
 #include "base/error.h"
+#include "base/sink.h"
 #include "base/strbuf.h"
 #include "result/annotation.h"
 #include "result/calltree.h"
 #include "result/counting.h"
+#include "result/document.h"
 #include "result/table.h"
-
-#include <stdio.h>
 
 struct view_options {
 	const char *title;
-	const char *unit; /* of weights: "samples", "ns", an event's name */
-	char separator;	  /* 0 = aligned columns */
+	const char *unit;     /* of weights: "samples", "ns", an event's name */
+	char separator;	      /* 0 = aligned columns */
 	bool header;	      /* column titles and comment lines */
 	bool color;	      /* percentages in colours, for a terminal */
 	unsigned int columns; /* terminal width; 0 = unlimited */
@@ -22,8 +22,8 @@ struct view_options {
 	/* Of counting: */
 	const char *between; /* fields of csv; NULL = "," */
 	bool ungrouped;	     /* large numbers without thousands' separators */
-	bool colours;	     /* mark bad figures */
-	bool only_figures;   /* no counts */
+	bool colours;	     /* mark bad metrics */
+	bool only_metrics;   /* no counts */
 	bool table;	     /* each run's time */
 	bool plain_summary;  /* csv: the summary's lines don't say that they are one */
 
@@ -37,13 +37,25 @@ struct view_options {
 struct view_ops {
 	const char *name;
 	const char *summary;
+	bool for_programs; /* raw values: what --format takes */
 	/* Each may be NULL: the view cannot show that. */
-	struct error *(*table)(const struct table *table, const struct view_options *options, FILE *out);
-	struct error *(*calltree)(const struct calltree *tree, const struct view_options *options, FILE *out);
-	struct error *(*counting)(const struct counting *counting, const struct view_options *options, FILE *out);
-	struct error *(*annotation)(const struct annotation *annotation, const struct view_options *options, FILE *out);
+	struct error *(*table)(const struct table *table, const struct view_options *options, const struct sink *out);
+	struct error *(*calltree)(const struct calltree *tree, const struct view_options *options, const struct sink *out);
+	struct error *(*counting)(const struct counting *counting, const struct view_options *options, const struct sink *out);
+	struct error *(*annotation)(const struct annotation *annotation, const struct view_options *options, const struct sink *out);
 };
 
 /* All views; ends with NULL. Made by the build. */
 extern const struct view_ops *const view_list[];
 const struct view_ops *view_find(const char *name);
+bool view_can_show(const struct view_ops *view, enum result_kind kind);
+/* One for programs that can show results of one of the kinds, or NULL; and the names of all of them, "csv, json or folded": what can show
+ * the first kind comes first. */
+const struct view_ops *view_for_programs(const char *name, const enum result_kind *kinds, size_t count);
+void view_names_for_programs(const enum result_kind *kinds, size_t count, struct strbuf *out);
+
+/* Writes the results one after the other; nothing if there is one that the view can't show. */
+struct error *view_write(const struct view_ops *view, const struct document *document, const struct view_options *options,
+			 const struct sink *out);
+/* The same for a document of one result. */
+struct error *view_write_one(const struct view_ops *view, struct result result, const struct view_options *options, const struct sink *out);

@@ -18,20 +18,20 @@ def recording(perf, tmp_path_factory):
 
 
 @pytest.mark.parametrize("words, text", [
-    (["record", "-c", "0", "true"], "'0' is no number of events"),
-    (["stat", "--interval-clear", "true"], "needs -I"),
+    (["record", "-c", "0", "true"], "invalid number of events '0'"),
+    (["stat", "--interval-clear", "true"], "requires -I"),
     (["stat", "--aio", "true"], "unknown option --aio; perf record has it\n"),
-    (["stat", "--sort", "x"], "perf report have it\n"),
-    (["report", "--format", "x"], "invalid value 'x': csv, json or folded"),
-    (["report", "-w", "x"], "numbers with commas"),
-    (["report", "-w", "3,,4"], "numbers with commas"),
-    (["script", "--addr-range", "8", "-S", "main"], "needs -S 0x"),
+    (["stat", "--sort", "x"], "perf report and perf top have it\n"),
+    (["report", "--format", "x"], "invalid format 'x': use csv, json or folded"),
+    (["report", "-w", "x"], "expected numbers separated by commas"),
+    (["report", "-w", "3,,4"], "expected numbers separated by commas"),
+    (["script", "--addr-range", "8", "-S", "main"], "requires -S 0x"),
     (["test", "-w", "noploop", "x"], "it takes [SECONDS]"),
-    (["test", "-w", "noploop", "1", "2"], "'2' isn't expected"),
+    (["test", "-w", "noploop", "1", "2"], "unexpected argument '2'"),
     (["test", "-w", "landlock", "1"], "it takes no argument"),
 ])
 def test_usage(perf, words, text):
-    done = perf(*words, timeout=30)
+    done = perf(*words, timeout=300)
     assert done.returncode == 129 and text in done.stderr
 
 
@@ -79,7 +79,7 @@ def test_each_key_that_is_read_is_known_and_described(perf, tmp_path):
     assert len(keys) > 20
     manual = (ROOT / "doc/man/perf-config.md").read_text(encoding="utf-8")
     for key in sorted(keys):
-        assert "changes nothing" not in perf("config", f"{key}=1", env=home).stderr, key
+        assert "has no effect" not in perf("config", f"{key}=1", env=home).stderr, key
         assert f"`{key}`" in manual
 
 
@@ -96,9 +96,9 @@ def test_caches_that_are_not_there(perf):
 def test_events_that_are_not_there(perf, recording, tmp_path):
     cut = tmp_path / "cut.data"
     cut.write_bytes(recording.read_bytes()[:200])
-    assert "tells of no events" in perf("evlist", "-i", cut).stderr
+    assert "describes no events" in perf("evlist", "-i", cut).stderr
     done = perf("report", "-i", recording, "--group-sort-idx", "1")
-    assert "no table has so many events" in done.stderr and "noploop" in done.stdout
+    assert "no table has that many events" in done.stderr and "noploop" in done.stdout
     assert "--group-sort-idx" not in perf("report", "-i", recording, "--group-sort-idx", "0").stderr
 
 
@@ -108,9 +108,9 @@ def test_a_kernel_image_that_is_none(perf, tmp_path):
         pytest.skip(f"the kernel can't be sampled: {done.stderr}")
     image = tmp_path / "image"
     image.write_text("no ELF file")
-    assert f"-k {image}: no ELF file" in perf("report", "-i", tmp_path / "k.data", "-k", image).stderr
+    assert f"-k {image} is not an ELF file" in perf("report", "-i", tmp_path / "k.data", "-k", image).stderr
     other = perf("report", "-i", tmp_path / "k.data", "-k", perf)
-    assert "another kernel than the recorded one" in other.stderr or "no ELF file with a symbol table" in other.stderr
+    assert "is not the recorded kernel" in other.stderr or "not an ELF file with a symbol table" in other.stderr
 
 
 def test_events_that_are_not_there_are_a_failure(perf):

@@ -1,6 +1,6 @@
 /* Debug information: units, abbreviations, functions, ranges, lines, and names, of ELF files made of anything. */
-#include "symbol/debug_info.h"
-#include "symbol/elf.h"
+#include "symbol/dwarf/debug_info.h"
+#include "symbol/elf/elf.h"
 
 #include <elf.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* ELF files: sections, notes, symbols with their linkage stubs and mini debug information, and the call frame information of every
  * function. */
-#include "symbol/elf_symbols.h"
-#include "symbol/minidebug.h"
+#include "symbol/elf/elf_symbols.h"
+#include "symbol/elf/minidebug.h"
 #include "unwind/cfi.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* Texts of -e: any bytes give events or an error, and names that can be printed. */
-#include "event/parse.h"
+#include "event/parse/parse.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /* The bytes of one header feature (number in the first byte, byte order in its highest bit), read, printed, and written again. */
 #include "base/arena.h"
-#include "perfdata/features_print.h"
-#include "perfdata/features_read.h"
-#include "perfdata/features_write.h"
+#include "perfdata/features/features_print.h"
+#include "perfdata/features/features_read.h"
+#include "perfdata/features/features_write.h"
 #include "perfdata/reader_internal.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -1,7 +1,7 @@
 /* Jitdumps: their code, lines and call frame information. */
-#include "base/log.h"
 #include "model/jitdump.h"
-#include "symbol/code_image.h"
+#include "base/log.h"
+#include "symbol/code/code_image.h"
 #include "unwind/cfi.h"
 
 #include <stdlib.h>

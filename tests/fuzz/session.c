@@ -61,7 +61,7 @@ static void reduce(const char *path)
 		return error_free(error);
 	error_free(session_reduce(session, &reducer, session->machine, &state));
 	session_loss_text(session, &text);
-	session_trouble_text(session, &text);
+	session_diagnostics_text(session, &text);
 	strbuf_deinit(&text);
 	free(state);
 	session_close(session);

@@ -1,6 +1,6 @@
 /* Formats of tracepoints: TRACING_DATA as a recording holds it, or (first byte 'f') the text of one format, then printing a record by it.
  */
-#include "event/tracepoint.h"
+#include "event/tracepoint/tracepoint.h"
 
 #include <string.h>
 

@@ -54,7 +54,7 @@ at_least() {
 # near NUMBER EXPECTED TOLERANCE WHAT: a whole number that must not be farther from the expected one than the tolerance.
 near() {
 	case $1 in
-	'' | *[!0-9]*) fail "$4: '$1' is no number" ;;
+	'' | *[!0-9]*) fail "$4: '$1' is not a number" ;;
 	esac
 	[ "$1" -ge $(($2 - $3)) ] && [ "$1" -le $(($2 + $3)) ] || fail "$4: $1, expected $2 ± $3"
 }

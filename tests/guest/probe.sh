@@ -53,9 +53,9 @@ perf probe -F -m algif-hash | contains_stdin "^hash_sendmsg$"
 ! perf probe -n nothing_of_this_name 2>err || fail "took a function that isn't there"
 contains err 'no such function'
 ! perf probe -n 'vfs_read nothing' 2>err || fail "took a parameter that isn't there"
-contains err "has no parameter 'nothing' but file, buf, count, pos"
+contains err "has no parameter 'nothing'; its parameters are file, buf, count, pos"
 ! perf probe -L vfs_read 2>err || fail "shows lines without debug information"
-contains err 'no debug information of the kernel'
+contains err 'no debug information for the kernel'
 
 # However a recorder ends, the probes can be deleted and nothing is left.
 for signal in INT KILL; do

@@ -1,9 +1,9 @@
 """What counts as the same when our text of a recording is compared, line by line, with that of the kernel's perf 6.1.
 
-Three things may differ. Linkage stubs have no names in the kernel's perf outside of .plt (.plt.got, .plt.sec), nor where a program's symbol _init seems to go on
+Some things may differ. Linkage stubs have no names in the kernel's perf outside of .plt (.plt.got, .plt.sec), nor where a program's symbol _init seems to go on
 to the end of .plt: where it says [unknown] or _init, ours may name a function's @plt. And recordings of the whole machine have programs in them that nobody
 holds fast: when a frame's file is gone, one of the two may have come in time to read its symbols. And in generated code of such programs ours reads the jitdump, which
-the kernel's perf does only after inject --jit.
+the kernel's perf does only after inject --jit. And code that the kernel has generated, as for a neighbour's BPF program, has a name for as long as it is there.
 """
 import itertools
 import os
@@ -14,6 +14,7 @@ STUB = r"\S.*?@plt(?:\+0x[0-9a-f]+)?"
 PLACE = re.compile(r"(\t|.*:)\s+[0-9a-f]+ .*\(.*\)")
 JITDUMP = re.compile(r"(\t|.*:)\s+[0-9a-f]+ .*\(\S*/jit-\d+\.dump\)")
 FRAME = re.compile(r"(.*\s[0-9a-f]+) .* \((/.*)\)")
+GENERATED = re.compile(r"(\s*ffff[0-9a-f]{12}) (?:bpf_\S+|\[unknown\]) \((?:bpf_\S+|\[unknown\]|\[kernel.kallsyms\])\)")
 HEAD = re.compile(r"(?:\[(\d+)\] +)?(\d+\.\d+): ")
 
 
@@ -28,6 +29,9 @@ def line(theirs, ours):
         if re.fullmatch("".join(f"(?:{re.escape(part)}|{STUB})" if i % 2 else re.escape(part) for i, part in enumerate(parts)), ours):
             return True
     a, b = PLACE.fullmatch(theirs), JITDUMP.fullmatch(ours)
+    if a and b and a[1] == b[1]:
+        return True
+    a, b = GENERATED.fullmatch(theirs), GENERATED.fullmatch(ours)
     if a and b and a[1] == b[1]:
         return True
     a, b = FRAME.fullmatch(theirs), FRAME.fullmatch(ours)

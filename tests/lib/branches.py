@@ -1,5 +1,6 @@
 """Recordings with branch records on machines that have none: a program is stepped through instruction by instruction, and every jump that it
 makes becomes a branch record, as the processor would have kept it. `make(directory)` gives the program's path and a text for recording.py."""
+import functools
 import re
 import subprocess
 
@@ -94,6 +95,7 @@ def taken(steps, sizes):
     return [(i + 1, a, b) for i, (a, b) in enumerate(zip(steps, steps[1:])) if b != a + sizes[a]]
 
 
+@functools.lru_cache(maxsize=None)
 def make(directory, depth=16, every=7, chains=False, rounds=200):
     """A sample at every so many branches, with the last `depth` of them. The cycles of a branch are made up from its addresses."""
     (directory / "loops.c").write_text(PROGRAM.replace("ROUNDS", str(rounds)))

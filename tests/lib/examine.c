@@ -1,8 +1,8 @@
 #include "examine.h"
 #include "base/hash.h"
 #include "base/mem.h"
-#include "perfdata/dump.h"
-#include "perfdata/features_print.h"
+#include "perfdata/dump/dump.h"
+#include "perfdata/features/features_print.h"
 #include "perfdata/reader.h"
 
 #include <stdio.h>

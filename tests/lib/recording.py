@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Makes a perf.data of a text: file or pipe form, native or foreign byte order, compressed. It knows the format by itself (nothing is shared
-with src/), so that it judges the reader.
+"""Makes a perf.data of a text: file or pipe form, native or foreign byte order, compressed. Where the fields of records are it reads from
+src/perfdata/records.def; samples, trailers, headers and features it knows by itself, so that it judges the reader. Who judges the table are
+the kernel's perf, which reads what is made here (tests/oracle), and recordings of others.
 
     tests/lib/recording.py [--pipe] [--swap] [--compress] TEXT OUTPUT
 
@@ -15,6 +16,8 @@ One line of the text is one thing; '#' begins a comment:
     feature branch_stack                     there are branch records
     feature cpu_pmu_caps branches 32         names and values
     event cycles:u type=0 config=0 freq=1000 sample=IP|TID|TIME|ID read=ID flags=sample_id_all,mmap,comm ids=1,2 members=2 size=128
+    tracepoint sched:sched_waking id=7 fields=comm/16,pid/4,runtime/8     text of 16 bytes, int, long; print= its print fmt. Its event has type=2 config=7, and what
+                                             samples have as raw= comes from raw_of()
     mmap pid=1 tid=1 addr=0x400000 len=0x1000 pgoff=0 time=5 misc=2 name=/bin/ls
     mmap2 … maj=8 min=1 ino=5 prot=5 flags=2
     comm pid=1 tid=1 name=ls exec=1
@@ -25,6 +28,8 @@ One line of the text is one thing; '#' begins a comment:
            regs=1,2 abi=2 stack=0011223344556677 dyn=8 branch=0x1>0x2/M5,… hw_index=0 weight=3 data_src=0x1 read=5 transaction=0 phys=0 …
     deferred cookie=7 tid=1 chain=user,0x401000     the end of chains that end with "deferred,7"
     round
+    stat_round is_final=1 time_ns=5             any other type by its name in records.def, with its fields: numbers, BYTES and REST in hexadecimal,
+                                             WORDS a,b,… and LIST a/b,c/d,…; counts before these come by themselves
     record type=99 misc=0 data=hex              any record; `size=` overrides what its header says
 
 Every record takes time=, pid=, tid=, id=, cpu= for its sample_id trailer.
@@ -32,11 +37,13 @@ Every record takes time=, pid=, tid=, id=, cpu= for its sample_id trailer.
 import argparse
 import ctypes
 import ctypes.util
+import pathlib
+import re
 import shlex
 import struct
 import sys
 
-FEATURES = {"build_id": 2, "hostname": 3, "osrelease": 4, "version": 5, "arch": 6, "nrcpus": 7, "cpudesc": 8, "cpuid": 9, "cmdline": 11,
+FEATURES = {"tracing_data": 1, "build_id": 2, "hostname": 3, "osrelease": 4, "version": 5, "arch": 6, "nrcpus": 7, "cpudesc": 8, "cpuid": 9, "cmdline": 11,
             "event_desc": 12, "branch_stack": 15, "cpu_pmu_caps": 28, "group_desc": 17, "sample_time": 21, "compressed": 27}
 SAMPLE = {name: 1 << bit for bit, name in enumerate(
     "IP TID TIME ADDR READ CALLCHAIN ID CPU PERIOD STREAM_ID RAW BRANCH_STACK REGS_USER STACK_USER WEIGHT DATA_SRC IDENTIFIER TRANSACTION "
@@ -48,8 +55,53 @@ FLAGS = {name: bit for bit, name in enumerate(
     "comm_exec use_clockid context_switch write_backward namespaces ksymbol bpf_event aux_output cgroup text_poke build_id inherit_thread "
     "remove_on_exec sigtrap defer_callchain defer_output".split())}
 CONTEXT = {"hv": -32, "kernel": -128, "user": -512, "deferred": -640, "guest": -2048}
-TYPES = {"mmap": 1, "lost": 2, "comm": 3, "exit": 4, "throttle": 5, "unthrottle": 6, "fork": 7, "sample": 9, "mmap2": 10, "lost_samples": 13,
-         "switch": 14, "namespaces": 16, "ksymbol": 17, "bpf": 18, "cgroup": 19, "deferred": 22, "round": 68}
+# What texts call otherwise than the table does: types, and fields (TYPE.FIELD where only one type's are).
+KIND_ALIASES = {"bpf": "bpf_event", "deferred": "callchain_deferred", "round": "finished_round"}
+FIELD_ALIASES = {"start": "addr", "address": "addr", "length": "len", "size": "len", "major": "maj", "minor": "min", "inode": "ino", "stream_id": "id", "links": "ns",
+                 "words": "chain", "path": "name", "lost.count": "lost", "lost_samples.count": "lost", "cgroup.id": "cgroup"}
+FIELD_DEFAULTS = {"mmap2.prot": "5", "mmap2.flags": "2", "ksymbol.type": "1"}
+LETTERS = {"U8": "B", "U16": "H", "U32": "I", "U64": "Q", "S32": "I"}
+MISC = {"RECORD_MISC_MMAP_BUILD_ID": 1 << 14}
+FIRST_OF_TOOLS = 64  # types from here on have no trailer
+
+
+def calls_of(text):
+    """The calls of macros in a text: [(name, [argument, …])]."""
+    calls, at = [], 0
+    while match := re.compile(r"(\w+)\(").search(text, at):
+        arguments, depth, at, quoted = [""], 1, match.end(), False
+        while depth:
+            quoted ^= text[at] == '"'
+            depth += 0 if quoted else (text[at] == "(") - (text[at] == ")")
+            if text[at] == "," and depth == 1 and not quoted:
+                arguments.append("")
+            elif depth:
+                arguments[-1] += text[at]
+            at += 1
+        calls.append((match[1], [argument.strip() for argument in arguments]))
+    return calls
+
+
+def fields_of(text):
+    """The fields of a row: [(macro, argument, …)], whose arguments may be fields again."""
+    nested = {"OPTIONAL": [0], "EITHER": [1, 2], "LIST": [1]}
+    return [(macro, *(fields_of(argument) if i in nested.get(macro, []) else argument for i, argument in enumerate(arguments)))
+            for macro, arguments in calls_of(text)]
+
+
+def read_table(path):
+    """The rows of records.def: {"mmap": (number, fields)}."""
+    text = re.sub(r"^#.*$", "", re.sub(r"/\*.*?\*/", "", path.read_text(encoding="utf-8"), flags=re.S), flags=re.M)
+    rows, structures = {}, {}
+    for macro, arguments in calls_of(text):
+        if macro != "ALIKE":
+            structures[arguments[1]] = fields_of(arguments[4])
+        rows[arguments[0].lower()] = (int(arguments[2]), structures[arguments[1]])
+    return rows
+
+
+TABLE = pathlib.Path(__file__).resolve().parents[2] / "src/perfdata/records.def"
+RECORDS = read_table(TABLE)
 
 
 def bits(text, table):
@@ -58,6 +110,35 @@ def bits(text, table):
 
 def number(text):
     return int(text, 0)
+
+
+COMMON = (("common_type", 2), ("common_flags", 1), ("common_preempt_count", 1), ("common_pid", 4))
+
+
+def sizes_of(fields):
+    return [(name, int(size)) for name, size in (field.split("/") for field in fields.split(","))]
+
+
+def format_of(name, fields):
+    """The text of a tracepoint's `format` file."""
+    lines, at = [f"name: {name}", f"ID: {fields['id']}", "format:"], 0
+    for field, size in (*COMMON, *sizes_of(fields["fields"])):
+        kind = {1: "unsigned char", 2: "unsigned short", 4: "int", 8: "long"}.get(size, "char")
+        at += -at % min(size, 8) if size in (2, 4, 8) else 0
+        lines.append(f"\tfield:{kind} {field}{f'[{size}]' if size > 8 else ''};\toffset:{at};\tsize:{size};\tsigned:{int(size >= 4)};")
+        at += size
+        if field == COMMON[-1][0]:
+            lines.append("")
+    return "\n".join(lines) + f'\n\nprint fmt: {fields.get("print", chr(34) * 2)}\n'
+
+
+def raw_of(number, fields, *values):
+    """raw= of a tracepoint with these fields, in the order of this machine's bytes."""
+    data = struct.pack("<HBBi", number, 0, 0, 0)
+    for (_, size), value in zip(sizes_of(fields), values):
+        data += bytes(-len(data) % min(size, 8)) if size in (4, 8) else b""
+        data += value.encode(errors="surrogateescape").ljust(size, b"\0")[:size] if isinstance(value, str) else struct.pack({4: "<I", 8: "<Q"}[size], value % (1 << 8 * size))
+    return data.hex()
 
 
 class Event:
@@ -97,7 +178,9 @@ class Maker:
             self.features.setdefault(words[1], []).append(words[2:])
             return
         fields = dict(word.split("=", 1) for word in words[1:] if "=" in word)
-        if words[0] == "event":
+        if words[0] == "tracepoint":
+            self.features.setdefault("tracing_data", []).append((*words[1].split(":"), fields))
+        elif words[0] == "event":
             self.events.append(Event(words[1], fields))
         else:
             self.records.append((words[0], fields))
@@ -156,11 +239,25 @@ class Maker:
                 self.string("{anon_group}") + self.pack("II", i, event.members) for i, event in leaders)
         if name == "cpu_pmu_caps":
             return self.pack("I", len(words) // 2) + b"".join(map(self.string, words))
+        if name == "tracing_data":
+            return self.tracing_data(uses)
         if name == "branch_stack":
             return b""
         if name == "compressed":
             return self.pack("IIIII", 1, 1, 1, 1, 1 << 20)
         raise ValueError(name)
+
+    def tracing_data(self, tracepoints):
+        """The formats as trace.dat has them: version 0.6, no symbols, no texts of printk, no names."""
+        data = b"\x17\x08\x44tracing0.6\0" + bytes([self.order == ">", 8]) + self.pack("I", 4096)
+        page = b"".join(b"\tfield: %s;\toffset:%d;\tsize:%d;\tsigned:0;\n" % row for row in
+                        ((b"u64 timestamp", 0, 8), (b"local_t commit", 8, 8), (b"int overwrite", 8, 1), (b"char data", 16, 4080)))
+        data += b"header_page\0" + self.pack("Q", len(page)) + page + b"header_event\0" + self.pack("Q", 0) + self.pack("I", 0)
+        data += self.pack("I", len(tracepoints))
+        for system, name, fields in tracepoints:
+            text = format_of(name, fields).encode()
+            data += system.encode() + b"\0" + self.pack("IQ", 1, len(text)) + text
+        return data + self.pack("IIQ", 0, 0, 0)
 
     def build_id(self, use, record_type):
         data = bytes.fromhex(use[0])
@@ -205,7 +302,7 @@ class Maker:
             return self.pack("Q", 1) + times + counter(value) + extra
         return counter(value) + times + extra
 
-    def branches(self, event, text, newest):
+    def branches(self, event, text, newest, counts=""):
         entries = []
         for entry in filter(None, text.split(",")):
             source, rest = entry.split(">")
@@ -217,11 +314,12 @@ class Maker:
                 native = (1 << 63 if wrong else 1 << 62) | cycles << 44
             entries.append(self.pack("QQQ", number(source), number(target), native))
         index = self.pack("Q", newest) if event.branch & 1 << 17 else b""
-        return self.pack("Q", len(entries)) + index + b"".join(entries)
+        counters = [number(count) for count in filter(None, counts.split(","))] if event.branch & 1 << 19 else []
+        return self.pack("Q", len(entries)) + index + b"".join(entries) + self.pack("Q" * len(counters), *counters)
 
     @staticmethod
-    def chain(fields):
-        return [CONTEXT[word] if word in CONTEXT else number(word) for word in fields.get("chain", "").split(",") if word]
+    def words(text):
+        return [CONTEXT[word] if word in CONTEXT else number(word) for word in text.split(",") if word]
 
     def sample(self, fields):
         event = self.event_of(fields)
@@ -232,7 +330,7 @@ class Maker:
         def u64(name):
             return self.pack("Q", get(name))
         identity = get("id", str(event.ids[0]) if event.ids else "0")
-        chain = self.chain(fields)
+        chain = self.words(fields.get("chain", ""))
         raw = bytes.fromhex(fields.get("raw", ""))
         regs = [number(word) for word in fields.get("regs", "").split(",") if word]
         intr = [number(word) for word in fields.get("intr", "").split(",") if word]
@@ -245,7 +343,7 @@ class Maker:
             "READ": lambda: self.read_values(event, fields),
             "CALLCHAIN": lambda: self.pack("Q" * (1 + len(chain)), len(chain), *chain),
             "RAW": lambda: self.padded(self.pack("I", len(raw) + -(len(raw) + 4) % 8) + raw),
-            "BRANCH_STACK": lambda: self.branches(event, fields.get("branch", ""), get("hw_index")),
+            "BRANCH_STACK": lambda: self.branches(event, fields.get("branch", ""), get("hw_index"), fields.get("counts", "")),
             "REGS_USER": lambda: self.pack("Q" * (1 + len(regs)), get("abi", "2") if regs else 0, *regs),
             "STACK_USER": lambda: self.pack("Q", len(stack)) + stack + (self.pack("Q", get("dyn", str(len(stack)))) if stack else b""),
             "WEIGHT": lambda: u64("weight"), "WEIGHT_STRUCT": lambda: self.pack("IHH", get("weight"), get("ins_lat"), get("p_stage")),
@@ -255,49 +353,57 @@ class Maker:
         }
         return b"".join(make() for name, make in parts.items() if event.sample & SAMPLE[name])
 
-    def body(self, kind, fields):
-        def get(name, default="0"):
-            return number(fields.get(name, default))
-        name = self.padded(fields.get("name", "").encode() + b"\0")
-        task = self.pack("II", get("pid"), get("tid"))
-        place = self.pack("QQQ", get("addr"), get("len"), get("pgoff"))
+    @staticmethod
+    def value(kind, name, fields):
+        """What the text says of a field, or "" for nothing."""
+        alias = FIELD_ALIASES.get(f"{kind}.{name}", FIELD_ALIASES.get(name, name))
+        return fields.get(alias, fields.get(name, FIELD_DEFAULTS.get(f"{kind}.{name}", "")))
+
+    def numbers_of_list(self, kind, field, value, misc):
+        rows = [dict(zip((inner[1] for inner in field[2]), row.split("/"))) for row in value.split(",") if row]
+        return b"".join(self.fields(f"{kind}.{field[1]}", field[2], row, misc) for row in rows)
+
+    def field(self, kind, field, fields, misc):
+        macro, name = field[:2]
+        if macro == "OPTIONAL":
+            return self.fields(kind, name, fields, misc) if any(inner[1] in fields for inner in name) else b""
+        if macro == "EITHER":
+            return self.fields(kind, field[2] if misc & MISC[name] else field[3], fields, misc)
+        value = self.value(kind, name, fields)
+        if macro in LETTERS:
+            return self.pack(LETTERS[macro], number(value or "0"))
+        if macro == "TEXT":
+            return self.padded(value.encode() + b"\0")
+        if macro == "WORDS":
+            words = self.words(value)
+            return self.pack("Q" * len(words), *words)
+        if macro == "LIST":
+            return self.numbers_of_list(kind, field, value, misc)
+        data = bytes.fromhex(value)
+        return data.ljust(int(field[2]), b"\0") if macro == "BYTES" else data
+
+    def fields(self, kind, layout, fields, misc):
+        for before, field in zip(layout, layout[1:]):
+            if before[1] == "count" and field[0] in ("WORDS", "LIST"):
+                fields = {"count": str(len([word for word in self.value(kind, field[1], fields).split(",") if word])), **fields}
+        return b"".join(self.field(kind, field, fields, misc) for field in layout)
+
+    def body(self, kind, fields, misc):
         if kind == "sample":
             return self.sample(fields)
-        chain = self.chain(fields)
         if kind == "record":
             return bytes.fromhex(fields.get("data", ""))
-        bodies = {
-            "mmap": lambda: task + place + name,
-            "mmap2": lambda: task + place + self.pack("IIQQII", get("maj"), get("min"), get("ino"), 0, get("prot", "5"), get("flags", "2"))
-            + name,
-            "comm": lambda: task + name,
-            "fork": lambda: self.pack("IIIIQ", get("pid"), get("ppid"), get("tid"), get("ptid"), get("time")),
-            "exit": lambda: self.pack("IIIIQ", get("pid"), get("ppid"), get("tid"), get("ptid"), get("time")),
-            "lost": lambda: self.pack("QQ", get("id"), get("lost")),
-            "lost_samples": lambda: self.pack("Q", get("lost")),
-            "throttle": lambda: self.pack("QQQ", get("time"), get("id"), get("id")),
-            "unthrottle": lambda: self.pack("QQQ", get("time"), get("id"), get("id")),
-            "switch": lambda: b"",
-            "cgroup": lambda: self.pack("Q", get("cgroup")) + name,
-            "ksymbol": lambda: self.pack("QIHH", get("addr"), get("len"), 1, get("flags")) + name,
-            "bpf": lambda: self.pack("HHI", get("type"), get("flags"), get("id")) + bytes(8),
-            "deferred": lambda: self.pack("Q" * (2 + len(chain)), get("cookie"), len(chain), *chain),
-            "namespaces": lambda: self.namespaces(task, fields),
-            "round": lambda: b"",
-        }
-        return bodies[kind]() + (self.trailer(fields) if kind != "round" else b"")
-
-    def namespaces(self, task, fields):
-        pairs = [pair.split("/") for pair in fields.get("ns", "").split(",") if pair]
-        return task + self.pack("Q", len(pairs)) + b"".join(self.pack("QQ", number(a), number(b)) for a, b in pairs)
+        kind_number, layout = RECORDS[kind]
+        return self.fields(kind, layout, fields, misc) + (self.trailer(fields) if kind_number < FIRST_OF_TOOLS else b"")
 
     def record(self, kind, fields):
+        kind = KIND_ALIASES.get(kind, kind)
         misc = number(fields.get("misc", "2"))
         if fields.get("exec") == "1" or fields.get("out") == "1":
             misc |= 1 << 13
-        body = self.body(kind, fields)
+        body = self.body(kind, fields, misc)
         size = number(fields.get("size", str(8 + len(body))))
-        record_type = number(fields["type"]) if kind == "record" else TYPES[kind]
+        record_type = number(fields["type"]) if kind == "record" else RECORDS[kind][0]
         return self.header(record_type, misc, size) + body
 
     def data(self):

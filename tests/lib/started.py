@@ -5,12 +5,24 @@ import re
 import time
 
 
-def until(condition, what, seconds=60):
+def until(condition, what, seconds=300):
     """Waits until condition() is true."""
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, f"waited in vain until {what}"
         time.sleep(0.02)
+
+
+def ran(pid):
+    """Seconds that the process's first thread has been on a CPU, up to some milliseconds ago."""
+    return int(pathlib.Path(f"/proc/{pid}/schedstat").read_text(encoding="ascii").split()[0]) / 1e9
+
+
+def while_it_runs(pid, seconds):
+    """A command that ends when the process has been on a CPU for so long: what happens meanwhile doesn't depend on its neighbours."""
+    path = f"/proc/{pid}/schedstat"
+    return ["sh", "-c", f"read enough rest <{path}; enough=$((enough + {int(seconds * 1e9)})); now=0; "
+                        f"while [ $now -lt $enough ]; do sleep 0.02; read now rest <{path} || exit; done"]
 
 
 def minds(pid, number):

@@ -7,17 +7,28 @@ import subprocess
 import pytest
 
 HOLDER = pathlib.Path(__file__).resolve().parents[1] / "lib/attached.py"
-EVENT = "oom:mark_victim" # nobody else measures it meanwhile
+EVENT = "oom:mark_victim"
+
+pytestmark = pytest.mark.alone # doctor tells of such programs wherever they are
 
 
-@pytest.fixture
-def holder(root, live, tracefs):
-    number = (tracefs / "events" / EVENT.replace(":", "/") / "id").read_text().strip()
+def hold(tracefs, event):
+    number = (tracefs / "events" / event.replace(":", "/") / "id").read_text().strip()
     with subprocess.Popen(["/usr/bin/python3", HOLDER, number, "hide_calls"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         if process.stdout.readline() != "ready\n":
             pytest.skip("a BPF program can't be attached to a tracepoint here")
         yield process.pid
         process.stdin.close()
+
+
+@pytest.fixture
+def holder(root, live, tracefs):
+    yield from hold(tracefs, EVENT)
+
+
+@pytest.fixture
+def holder_of_calls(root, live, tracefs):
+    yield from hold(tracefs, "raw_syscalls:sys_enter")
 
 
 @pytest.mark.parametrize("words", [("stat", "-e"), ("record", "-o", "/dev/null", "-e"), ("trace", "-e")], ids=lambda words: words[0])
@@ -37,3 +48,11 @@ def test_doctor(perf, holder):
 def test_silent_without(perf, root, live, tracefs):
     for words in (("stat", "-e"), ("record", "-o", "/dev/null", "-e")):
         assert "BPF program" not in perf(*words, "oom:oom_score_adj_update", "true").stderr
+
+
+def test_calls_beside_events(perf, bpf, holder_of_calls, tmp_path):
+    """What decides about the tracepoint of system calls does not matter: they are seen by a BPF program of our own."""
+    words = ("-o", tmp_path / "trace.txt", "-e", "write,sched:sched_process_exit", "sh", "-c", "echo text >/dev/null")
+    done = perf("trace", *words)
+    assert done.returncode == 0 and not done.stderr and ' write(fd: 1</dev/null>, buf: "text\\n", count: 5)' in (tmp_path / "trace.txt").read_text()
+    assert f"attached to raw_syscalls:sys_enter: 'hide_calls' of " in perf("trace", "--no-bpf", *words).stderr

@@ -65,6 +65,11 @@ int main(void)
 """
 
 
+def definitions(tracefs, group):
+    """The lines of a group of probes: neighbours have theirs."""
+    return [line for line in (tracefs / "uprobe_events").read_text().splitlines() if f":{group}/" in line]
+
+
 @pytest.fixture
 def group(root, live, tracefs, perf):
     """A group for the test's own probes, which are taken away behind it."""
@@ -73,7 +78,7 @@ def group(root, live, tracefs, perf):
     name = f"perftest{os.getpid()}"
     yield name
     perf("probe", "-q", "-d", f"{name}:*")
-    assert name not in (tracefs / "uprobe_events").read_text()
+    assert not definitions(tracefs, name)
 
 
 @pytest.fixture(scope="module")
@@ -117,7 +122,7 @@ def debugger(programs, program, place, *printed, times=1, then=()):
         for command in then:
             words += ["-ex", command]
         words += ["-ex", 'printf "@@' + "|".join(form for form, _ in printed) + '\\n", ' + ", ".join(value for _, value in printed)]
-    done = subprocess.run([*words, f"./{program}"], cwd=programs, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL, timeout=60)
+    done = subprocess.run([*words, f"./{program}"], cwd=programs, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL, timeout=300)
     found = [line[2:].split("|") for line in done.stdout.splitlines() if line.startswith("@@")]
     assert len(found) == times, done.stdout + done.stderr
     return found
@@ -219,9 +224,9 @@ def test_trace(perf, bpf, group, programs):
 
 
 def test_adding_and_deleting(perf, group, programs, tracefs):
-    before = (tracefs / "uprobe_events").read_text()
+    before = definitions(tracefs, group)
     assert perf("probe", "-n", "-x", "fast", f"{group}:a=weigh", cwd=programs).returncode == 0
-    assert (tracefs / "uprobe_events").read_text() == before
+    assert definitions(tracefs, group) == before
     add(perf, programs, "-x", "fast", f"{group}:a=weigh")
     assert perf("probe", "-x", "fast", f"{group}:a=greet", cwd=programs).returncode == 239
     done = add(perf, programs, "-f", "-x", "fast", f"{group}:a=greet")
@@ -230,18 +235,18 @@ def test_adding_and_deleting(perf, group, programs, tracefs):
     assert len(perf("probe", "-l", f"{group}:many").stdout.splitlines()) == 3
     # One that can't be made keeps the others out.
     assert perf("probe", "-x", "plain", "-a", f"{group}:b=weigh", "-a", f"{group}:c=weigh +0(%nothing)", cwd=programs).returncode != 0
-    assert f"{group}/b" not in (tracefs / "uprobe_events").read_text()
+    assert not any(f":{group}/b " in line for line in definitions(tracefs, group))
     done = perf("probe", "-d", f"{group}:a*", "-d", f"{group}:many")
     assert done.returncode == 0 and done.stderr.count("Removed event") == 3, done.stderr
     assert perf("probe", "-d", f"{group}:a*").returncode == 254
     assert perf("probe", "-q", "-d", f"{group}:*").stderr == ""
-    assert (tracefs / "uprobe_events").read_text() == before
+    assert definitions(tracefs, group) == before
 
 
 @pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_recording_ends_by_a_signal(perf, group, programs, tracefs, end):
     """However a recorder ends, its probe can be deleted at once."""
-    before = (tracefs / "uprobe_events").read_text()
+    before = definitions(tracefs, group)
     add(perf, programs, "-x", "fast", f"{group}:weigh=weigh")
     with subprocess.Popen([perf, "record", "-q", "-o", "end.data", "-e", f"{group}:weigh", "sh", "-c", "echo ready; exec sleep 30"], cwd=programs, stdout=subprocess.PIPE,
                           text=True) as process:
@@ -249,9 +254,9 @@ def test_recording_ends_by_a_signal(perf, group, programs, tracefs, end):
         process.send_signal(end)
         if end == signal.SIGKILL:
             subprocess.run(["pkill", "-P", str(process.pid)], check=False)
-        process.wait(30)
+        process.wait(300)
     assert perf("probe", "-q", "-d", f"{group}:weigh").returncode == 0
-    assert (tracefs / "uprobe_events").read_text() == before
+    assert definitions(tracefs, group) == before
 
 
 def test_outstanding_allocations(perf, group, programs):
@@ -279,8 +284,8 @@ def test_program_of_another_mount_namespace(perf, group, programs):
         with subprocess.Popen([perf, "record", "-q", "-a", "-o", "other.data", "-e", f"{group}:weigh", "sh", "-c", "echo ready; read end"], cwd=programs,
                               stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as recorder:
             assert recorder.stdout.readline() == "ready\n"
-            process.communicate("go\n", timeout=30)
-            recorder.communicate("end\n", timeout=30)
+            process.communicate("go\n", timeout=300)
+            recorder.communicate("end\n", timeout=300)
     assert perf("script", "-i", "other.data", cwd=programs).stdout.count("factor=") == 2
 
 
@@ -323,5 +328,5 @@ def test_cache_of_the_kernels_perf(perf, oracle, programs, group, store):
     add(perf, programs, f"{group}:sale=sdt_shop:sale")
     assert [name for name, _ in events(perf, programs, group, "./later")] == ["sale", "sale"]
     shutil.copy(programs / "plain", programs / "later")
-    assert "later has changed since it came into the cache" in perf("probe", "-n", "%sdt_shop:sale").stderr
+    assert "later has changed since it was added to the cache" in perf("probe", "-n", "%sdt_shop:sale").stderr
     assert perf("probe", "--cache", "-d", "sdt_shop:*").returncode == 0 and oracle("probe", "--cache", "-l").stdout == ""

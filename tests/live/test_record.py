@@ -209,15 +209,16 @@ def test_pipe(perf, oracle, live, tmp_path):
 def test_small_buffers_of_a_running_process_are_emptied_again_and_again(perf, live, tmp_path, threads):
     """Watching for the end of its threads must not take away the news that there is something in the buffers."""
     program = "import threading\ndef run():\n while True: pass\n" + "threading.Thread(target=run, daemon=True).start()\n" * (threads - 1) + "run()"
-    busy = subprocess.Popen([sys.executable, "-c", program])
+    busy = subprocess.Popen([sys.executable, "-c", program], preexec_fn=lambda: os.nice(5))  # on a busy machine, who empties comes before who fills
     try:
-        done = perf("record", "-e", "cpu-clock", "-g", "-F", "20000", "-m", "128K", "-o", tmp_path / "perf.data", "-p", busy.pid, "--", "sleep", "2")
+        done = perf("record", "-e", "cpu-clock", "-g", "-F", "20000", "-m", "128K", "-o", tmp_path / "perf.data", "-p", busy.pid, "--",
+                    *started.while_it_runs(busy.pid, 1 / threads))
     finally:
         busy.kill()
         busy.wait()
     assert done.returncode == 0, done.stderr
     assert int(re.search(r"Woken up (\d+) times", done.stderr).group(1)) > 3
-    lost = re.search(r"([\d,]+) samples were lost, ([\d,]+) samples are here", done.stderr)
+    lost = re.search(r"([\d,]+) samples were lost, ([\d,]+) samples were recorded", done.stderr)
     assert not lost or int(lost.group(1).replace(",", "")) < int(lost.group(2).replace(",", "")) / 4
 
 
@@ -243,7 +244,7 @@ def test_signal_ends_the_recording(perf, oracle, live_system, tmp_path, number):
         started.until_it_measures(running.pid, number)
         time.sleep(0.4)
         running.send_signal(number)
-        _, text = running.communicate(timeout=10)
+        _, text = running.communicate(timeout=300)
     assert running.returncode == -number and "Captured and wrote" in text
     assert samples(oracle, path)
 
@@ -256,7 +257,7 @@ def test_a_pipe_is_reported_by_its_name(perf, live, tmp_path):
         assert not perf("record", "-e", "cpu-clock", "-o", "-", "--", "true", capture_output=False, stdout=out, stderr=subprocess.DEVNULL).returncode
     with subprocess.Popen(["cp", path, fifo]) as writer:
         piped = perf("report", "--stdio", fifo)
-        assert writer.wait(timeout=20) == 0
+        assert writer.wait(timeout=300) == 0
     expected = perf("report", "--stdio", "-i", path)
     assert piped.returncode == expected.returncode == 0, piped.stderr
     assert piped.stdout == expected.stdout
@@ -279,7 +280,7 @@ def test_process(perf, oracle, live, spinner, tmp_path):
 
 def test_ends_with_the_process(perf, oracle, live, tmp_path):
     with subprocess.Popen(["sh", "-c", "sleep 0.2; i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done"]) as child:
-        done = perf("record", "-o", tmp_path / "perf.data", "-p", child.pid, timeout=30)
+        done = perf("record", "-o", tmp_path / "perf.data", "-p", child.pid, timeout=300)
     assert done.returncode == 0 and samples(oracle, tmp_path / "perf.data")
 
 
@@ -332,7 +333,7 @@ def test_control(perf, oracle, live_system, tmp_path):
         time.sleep(0.3)
         for command in ("disable", "stop"):
             say(command)
-        running.communicate(timeout=10)
+        running.communicate(timeout=300)
     assert running.returncode == 0 and samples(oracle, path)
 
 
@@ -345,7 +346,7 @@ def test_control_by_descriptors(perf, oracle, live_system, tmp_path):
         assert os.read(answers[0], 4) == b"ack\n"
         time.sleep(0.2)
         os.write(commands[1], b"stop\n")
-        assert running.wait(timeout=10) == 0
+        assert running.wait(timeout=300) == 0
     for fd in commands + answers:
         os.close(fd)
     assert samples(oracle, path)
@@ -358,7 +359,7 @@ def test_switch_output(perf, oracle, live_system, tmp_path):
     assert done.returncode == 0 and done.stderr.count("Dump") > 3 and len(files) == 3
     for path in files[:2]:
         lines = samples(oracle, path)
-        names = {comm for comm, _ in lines}
+        names = {comm for comm, *_ in lines}  # a neighbour's may have spaces in it
         assert lines and names & {"ls", "sh"}, "each file knows who runs"
 
 
@@ -371,7 +372,7 @@ def test_snapshots(perf, oracle, live_system, tmp_path):
             running.send_signal(signal.SIGUSR2)
         time.sleep(0.3)
         running.send_signal(signal.SIGINT)
-        running.communicate(timeout=10)
+        running.communicate(timeout=300)
     files = sorted(tmp_path.glob("out.*"))
     assert len(files) == 3
     assert all(samples(oracle, path) for path in files[:2])
@@ -396,7 +397,7 @@ def test_overwriting_beside_others(perf, oracle, live, tracefs, tmp_path):
 
 def test_max_size(perf, oracle, live_system, tmp_path):
     path = tmp_path / "perf.data"
-    done = perf("record", "-a", "-g", "-F", "10000", "-m", "64K", "--max-size", "1M", "-o", path, timeout=60)
+    done = perf("record", "-a", "-g", "-F", "10000", "-m", "64K", "--max-size", "1M", "-o", path, timeout=300)
     assert done.returncode == 0 and "size limit reached" in done.stderr
     assert 1 << 20 <= path.stat().st_size < 2 << 20 and samples(oracle, path)
 

@@ -80,7 +80,7 @@ def test_file_size_limit(perf, oracle, live_system, tmp_path):
 
 def test_reader_of_the_pipe_goes_away(perf, live_system):
     done = subprocess.run(f"{perf} record -F 20000 -a -g -o - -- ls -lR /usr/share | head -c 1000 > /dev/null; echo ${{PIPESTATUS[0]}}",
-                          shell=True, executable="/bin/bash", capture_output=True, text=True, timeout=60, check=False)
+                          shell=True, executable="/bin/bash", capture_output=True, text=True, timeout=300, check=False)
     assert done.stdout.strip() == "255" and "has ended" in done.stderr
 
 
@@ -96,15 +96,15 @@ def test_not_through_links_nor_into_foreign_files(perf, live, root, tmp_path):
 
 
 REFUSALS = [
-    (["-p", "999999999", "true"], 255, "no process 999999999"),
-    (["-p", "abc", "true"], 129, "no process number"),
-    (["-t", "999999999", "true"], 255, "no thread 999999999"),
-    (["-u", "no-such-user", "true"], 255, "no user"),
+    (["-p", "999999999", "true"], 255, "no such process 999999999"),
+    (["-p", "abc", "true"], 129, "expected a process number"),
+    (["-t", "999999999", "true"], 255, "no such thread 999999999"),
+    (["-u", "no-such-user", "true"], 255, "unknown user"),
     (["-C", "99999", "true"], 255, "not online"),
     (["-C", "x", "true"], 129, "list of CPUs"),
     (["-o", "/nonexistent/x", "true"], 255, "No such file"),
-    (["-F", "0", "true"], 129, "samples nothing"),
-    (["-F", "10", "-c", "10", "true"], 129, "exclude each other"),
+    (["-F", "0", "true"], 129, "nothing would be sampled"),
+    (["-F", "10", "-c", "10", "true"], 129, "cannot be combined"),
     (["--filter", "x == 1", "true"], 129, "--filter"),
     (["-e", "cpu-clock", "--filter", "x == 1", "true"], 129, "--filter"),
     (["-G", "/", "true"], 129, "-G"),
@@ -167,7 +167,7 @@ def test_what_each_paranoid_level_allows(perf, paranoid, tmp_path):
         pytest.skip("the program cannot be run by another user from where it is")
     paranoid(2)
     done = as_nobody(perf, "record", "true", folder=tmp_path)
-    assert done.returncode == 0 and "only the programs' own code is sampled" in done.stderr
+    assert done.returncode == 0 and "only user space is sampled" in done.stderr
     branches = as_nobody(perf, "record", "-b", "true", folder=tmp_path)
     assert "belongs to another user" not in branches.stderr
     done = as_nobody(perf, "record", "-a", "true", folder=tmp_path)

@@ -145,12 +145,12 @@ def test_report_tells_of_copies_before_they_grew(perf, live, tmp_path, program_p
     done = perf("record", "-o", path, "-e", "cpu-clock:u", "-F", "1999", "--call-graph", "dwarf,auto", "--", program_path, "60")
     assert done.returncode == 0, done.stderr
     stats = perf("report", "--stats=stacks", "-i", path).stdout
-    assert "more can't be copied" not in stats
-    found = re.search(r"(\d+)  the copied stack was too short before copies grew \(.*: record with --call-graph dwarf,65528\)", stats)
+    assert "the maximum size is copied already" not in stats
+    found = re.search(r"(\d+)  the copied stack was too short before its size was increased \(.*: record with --call-graph dwarf,65528\)", stats)
     assert found and int(found.group(1)) <= int(re.search(r"; (\d+) of them may end early", done.stderr).group(1))
 
 
-@pytest.mark.parametrize("words,reason", [(["--overwrite"], "dwarf,8192"), (["-e", "{cpu-clock,task-clock}"], "leave out the group")], ids=["overwrite", "group"])
+@pytest.mark.parametrize("words,reason", [(["--overwrite"], "dwarf,8192"), (["-e", "{cpu-clock,task-clock}"], "omit the group")], ids=["overwrite", "group"])
 def test_where_it_cannot_be_had(perf, tmp_path, words, reason):
     done = perf("record", "-o", tmp_path / "data", *words, "--call-graph", "dwarf,auto", "true")
     assert done.returncode == 129 and reason in done.stderr

@@ -1,6 +1,9 @@
 """Commands that read a recording do so without the rights to write files, to start programs or to reach the network."""
+import json
 import os
+import pwd
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -14,6 +17,7 @@ mmap2 pid=7 tid=7 addr=0x400000 len=0x10000 pgoff=0 prot=5 flags=2 time=2 name=/
 sample event=0 ip=0x400123 pid=7 tid=7 time=10 period=1
 """
 READERS = [["report", "--stdio"], ["script"], ["annotate", "--stdio"]]
+WRITERS = [["inject", "-b", "-o", "/dev/null"], ["inject", "-b"]]
 
 
 @pytest.fixture(scope="session")
@@ -48,12 +52,12 @@ def state_of(process):
     return {key: int(re.search(rf"^{key}:\s*(\d+)", status, re.MULTILINE).group(1)) for key in ("NoNewPrivs", "Seccomp")}
 
 
-@pytest.mark.parametrize("words", READERS, ids=lambda words: words[0])
+@pytest.mark.parametrize("words", [*READERS, *WRITERS], ids=lambda words: words[0])
 def test_it_is_entered(reading, words):
     """/proc says so of the process, once it has said so itself."""
     process = reading(words)
     line = process.stderr.readline().decode()
-    assert "Sandbox: " in line and "no program is started, no network" in line
+    assert "Sandbox: " in line and "programs cannot be started, no network" in line
     assert state_of(process) == {"NoNewPrivs": 1, "Seccomp": 2}
     process = reading([*words, "--no-sandbox"])
     process.stdin.close()
@@ -61,7 +65,7 @@ def test_it_is_entered(reading, words):
 
 
 def test_network_for_debug_files(reading):
-    assert "the network is open for DEBUGINFOD_URLS" in reading(["report"], DEBUGINFOD_URLS="http://127.0.0.1:1/").stderr.readline().decode()
+    assert "the network is allowed for DEBUGINFOD_URLS" in reading(["report"], DEBUGINFOD_URLS="http://127.0.0.1:1/").stderr.readline().decode()
     assert "no network" in reading(["report", "--debuginfod-timeout", "0"], DEBUGINFOD_URLS="http://127.0.0.1:1/").stderr.readline().decode()
 
 
@@ -94,12 +98,12 @@ kill
 
 
 @pytest.mark.skipif(not os.path.exists("/usr/bin/gdb"), reason="gdb is not installed")
-@pytest.mark.parametrize("words", [*READERS, ["flamegraph", "--folded"], ["evlist"], ["buildid-list"]], ids=lambda words: words[0])
+@pytest.mark.parametrize("words", [*READERS, *WRITERS, ["flamegraph", "--folded"], ["evlist"], ["buildid-list"]], ids=lambda words: words[0])
 def test_what_is_refused(perf, recording, tmp_path, words):
     """A debugger makes the reader try, right before the recording is opened."""
     if perf("doctor", "--json").stdout.find('"landlock": 0') >= 0:
         pytest.skip("this kernel has no Landlock")
-    home = os.path.join("/root" if os.geteuid() == 0 else os.environ["HOME"])
+    home = pwd.getpwuid(os.geteuid()).pw_dir
     folder = tmp_path if not str(tmp_path).startswith("/tmp") else None
     folder = folder or os.path.join(home, f".perf-sandbox-{os.getpid()}")
     os.makedirs(folder, exist_ok=True)
@@ -108,7 +112,7 @@ def test_what_is_refused(perf, recording, tmp_path, words):
             file.write("x")
         script = tmp_path / "script"
         script.write_text(GDB.format(folder=folder, parent=os.getpid()))
-        done = subprocess.run(["gdb", "-q", "-batch", "-nx", "-x", script, "--args", perf.path, *words, "-i", recording], capture_output=True, text=True, timeout=100,
+        done = subprocess.run(["gdb", "-q", "-batch", "-nx", "-x", script, "--args", perf.path, *words, "-i", recording], capture_output=True, text=True, timeout=300,
                               check=False, stdin=subprocess.DEVNULL)
         found = re.findall(r"^\$\d+ = (-?\d+)$", done.stdout, re.MULTILINE)
         assert len(found) == 18 and found[1::2] == ["1"] * 9, (found, done.stdout[-3000:], done.stderr[-2000:])
@@ -123,7 +127,7 @@ def test_what_is_refused(perf, recording, tmp_path, words):
 def test_pager(perf, recording, tmp_path, words):
     """The pager was made before."""
     script = f"PERF_PAGER='cat >{tmp_path}/paged' exec {perf.path} {' '.join(words)} -i {recording}"
-    done = subprocess.run(["script", "-qec", script, "/dev/null"], capture_output=True, timeout=100, check=False, stdin=subprocess.DEVNULL,
+    done = subprocess.run(["script", "-qec", script, "/dev/null"], capture_output=True, timeout=300, check=False, stdin=subprocess.DEVNULL,
                           preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler))
     shown = perf(*words, "-i", recording)
     paged = (tmp_path / "paged").read_text() if (tmp_path / "paged").exists() else ""
@@ -157,3 +161,54 @@ def test_calls_are_read_in_it(perf, tracefs, live, tmp_path):
     assert perf("trace", "record", "-o", tmp_path / "trace.data", "true").returncode == 0
     done = perf("trace", "-v", "-i", tmp_path / "trace.data", "-o", tmp_path / "lines")
     assert done.returncode == 0 and "execve(" in (tmp_path / "lines").read_text() and "Sandbox: " in done.stderr
+
+
+def outside(name):
+    """A new folder that no program may write to unless it is told to: temporary ones may all."""
+    folder = os.path.join(os.path.expanduser("~"), f".perf-sandbox-{name}-{os.getpid()}")
+    os.makedirs(folder)
+    return folder
+
+
+def test_what_inject_writes(perf, recording):
+    """The output, what had its name before, and streams; the recording that went in stays as it was."""
+    folder = outside("inject")
+    try:
+        output = os.path.join(folder, "out.data")
+        for _ in range(2):
+            done = perf("inject", "-v", "-b", "-i", recording, "-o", output)
+            assert done.returncode == 0 and " and the output; programs cannot be started" in done.stderr, done.stderr
+        assert sorted(os.listdir(folder)) == ["out.data", "out.data.old"]
+        with open(os.path.join(folder, "stream"), "wb") as stream:
+            subprocess.run([perf.path, "inject", "-i", recording], stdout=stream, check=True)
+            os.rename(output, os.path.join(folder, "device"))
+            subprocess.run([perf.path, "inject", "-i", recording, "-o", "/dev/stdout"], stdout=subprocess.PIPE, check=True)
+        assert all("prog" in perf("script", "-i", os.path.join(folder, name)).stdout for name in ("stream", "device", "out.data.old"))
+    finally:
+        for name in os.listdir(folder):
+            os.unlink(os.path.join(folder, name))
+        os.rmdir(folder)
+
+
+def test_what_buildid_cache_writes(perf, live, tmp_path):
+    """The cache, wherever it is, with its links."""
+    folder = outside("cache")
+    try:
+        assert perf("record", "-N", "-o", tmp_path / "own.data", "-e", "cpu-clock:u", "-F", "20000", "--", "sh", "-c", "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done").returncode == 0
+        cache = os.path.join(folder, "cache")
+        done = perf("--buildid-dir", cache, "buildid-cache", "-v", "-a", tmp_path / "own.data")
+        assert done.returncode == 0 and "Sandbox: " in done.stderr and "the output; programs cannot be started, no network" in done.stderr, done.stderr
+        listed = perf("--buildid-dir", cache, "buildid-cache", "-v", "-l")
+        assert "Sandbox: " not in listed.stderr
+        ids = [line.split()[0] for line in listed.stdout.splitlines()]
+        assert ids and all(os.path.islink(os.path.join(cache, ".build-id", name[:2], name[2:])) for name in ids)
+        missing = perf("--buildid-dir", cache, "buildid-cache", "-v", "-M", tmp_path / "own.data")
+        assert missing.returncode == 0 and "Sandbox: " in missing.stderr and not set(ids) & set(missing.stdout.split())
+        assert "Sandbox: " not in perf("--buildid-dir", cache, "buildid-cache", "-v", "--no-sandbox", "-M", tmp_path / "own.data").stderr
+    finally:
+        shutil.rmtree(folder)
+
+
+def test_doctor_says_what_it_covers(perf):
+    row, = [row for row in json.loads(perf("doctor", "-j").stdout)["rows"] if row["id"] == "sandbox"]
+    assert row["state"] != "ok" or ("writes its output and temporary files only" in row["found"] and "all commands but" in row["found"])

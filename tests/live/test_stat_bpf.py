@@ -12,7 +12,8 @@ import pytest
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
 import started  # noqa: E402
 
-pytestmark = pytest.mark.usefixtures("live", "bpf")
+# Alone: neighbours that begin or end to trace switches of tasks make the kernel leave some out.
+pytestmark = [pytest.mark.usefixtures("live", "bpf"), pytest.mark.alone]
 
 EVENTS = "task-clock,context-switches,page-faults"
 
@@ -43,7 +44,7 @@ def perf_fixture(perf):
         def __call__(self, *words, **arguments):
             for _ in range(15):
                 done = super().__call__(*words, **arguments)
-                if "the kernel left out" not in done.stderr:
+                if "the kernel skipped" not in done.stderr:
                     return done
                 time.sleep(2)
             pytest.skip("another tool keeps beginning and ending to trace switches of tasks")
@@ -143,7 +144,7 @@ def undisturbed(measure):
     """What the watchers that measure() returns have said; again where the kernel left out switches, as above."""
     for _ in range(15):
         texts = measure()
-        if not any("the kernel left out" in text for text in texts):
+        if not any("the kernel skipped" in text for text in texts):
             return texts
         time.sleep(2)
     pytest.skip("another tool keeps beginning and ending to trace switches of tasks")
@@ -171,7 +172,7 @@ def test_three_processes_until_the_last_ends(perf):
                 process.wait(60)
             assert ours.poll() is None
             release(processes[2:])
-            return [watcher.communicate(timeout=60)[1] for watcher in (ours, plain)]
+            return [watcher.communicate(timeout=300)[1] for watcher in (ours, plain)]
     ours, plain = undisturbed(measure)
     check_same(counts(ours), counts(plain), times=3)
 
@@ -186,7 +187,7 @@ def test_each_thread_apart(perf):
             release(processes[:1])
             processes[0].wait(60)
             release(processes[1:])
-            return [ours.communicate(timeout=60)[1]]
+            return [ours.communicate(timeout=300)[1]]
     rows = [line.split(",") for line in undisturbed(measure)[0].splitlines()]
     faults = {row[0].rpartition("-")[2]: float(row[1]) for row in rows if len(row) > 3 and row[3] == "page-faults"}
     assert set(faults) == set(pids)
@@ -236,6 +237,31 @@ def test_whole_cpus_as_ever(perf):
 def test_what_it_cannot_is_refused(perf, words, said, tmp_path):
     done = perf("stat", "--bpf-counters", *words, "true", cwd=tmp_path)
     assert done.returncode == 255 and said in done.stderr and done.stderr.count("\n") == 1
+
+
+@pytest.fixture(scope="module")
+def bpftarget(tmp_path_factory):
+    program = tmp_path_factory.mktemp("bpf") / "bpftarget"
+    subprocess.run(["gcc", "-w", "-O1", "-o", program, pathlib.Path(__file__).resolve().parents[1] / "guest/programs/bpftarget.c"], check=True)
+    return program
+
+
+def test_of_one_bpf_program(perf, bpftarget):
+    """Each run of it is one event; those of another program of the same code aren't counted. (Guests test this where this kernel allows it to none.)"""
+    event = "bpf_trace:bpf_trace_printk"
+    script = f"{bpftarget} 70; {bpftarget} plain 30; {bpftarget} 30"
+    done = subprocess.run([bpftarget, perf, "stat", "-x,", "-b", "@", "-e", f"{event},context-switches", "sh", "-c", script], capture_output=True, text=True, check=False)
+    if done.returncode == 77 or "or this kernel does not support it" in done.stderr:
+        pytest.skip(done.stderr.strip())
+    assert done.returncode == 0 and counts(done.stderr) == {event: 100, "context-switches": 0}
+
+
+@pytest.mark.parametrize("words,status,said", [(["-b", "x"], 129, "invalid BPF program id"), (["-b", "99999999"], 255, "no BPF program 99999999"), (["-b", "1", "-p", "1"], 129, "omit -p"),
+                                               (["-b", "1", "--bpf-counters"], 129, "omit --bpf-counters"), (["-b", "1,,2"], 129, "invalid BPF program id"),
+                                               (["record", "-b", "1"], 129, "'record'")], ids=str)
+def test_what_cannot_be_of_bpf_programs(perf, words, status, said, tmp_path):
+    done = perf("stat", *words, "-e", "cpu-clock", "true", cwd=tmp_path)
+    assert done.returncode == status and said in done.stderr and not list(tmp_path.iterdir())
 
 
 @pytest.mark.skipif(not shutil.which("setpriv"), reason="setpriv is not installed")

@@ -155,9 +155,9 @@ def test_who_waits_for_a_cpu_does_not_sleep(perf):
         for spinner in spinners:
             spinner.kill()
             spinner.wait()
-    assert "it waited for a CPU while others ran" in done.stderr and "not on a CPU" not in done.stderr
+    assert "it waited for a CPU while other tasks ran" in done.stderr and "off the CPU" not in done.stderr
     asleep = perf("stat", "-v", "-e", "task-clock", "sleep", "0.3").stderr
-    assert "it was not on a CPU" in asleep and "waited" not in asleep
+    assert "it was off the CPU" in asleep and "waited" not in asleep
 
 
 @pytest.mark.usefixtures("tracefs", "root")
@@ -165,11 +165,11 @@ def test_advice_is_not_the_command_just_typed(perf):
     """Time of the kernel's: where system calls have been counted, they are named."""
     work = ["dd", "if=/dev/zero", "of=/dev/null", "bs=1", "count=400000", "status=none"]
     plain = perf("stat", "-v", "-e", "task-clock", *work).stderr
-    if "CPU time is the kernel's" not in plain:
+    if "CPU time is spent in the kernel" not in plain:
         pytest.skip("system calls take too little time here")
     assert "-e 'syscalls:sys_enter_*'" in plain
     counted = perf("stat", "-v", "-e", "syscalls:sys_enter_*", *work).stderr
-    advice = next(line for line in counted.splitlines() if "CPU time is the kernel's" in line)
+    advice = next(line for line in counted.splitlines() if "CPU time is spent in the kernel" in line)
     assert re.search(r"most calls: (read \(4000\d\d\), write|write \(4000\d\d\), read) \(4000\d\d\)", advice) and "perf stat" not in advice
 
 
@@ -192,14 +192,14 @@ def test_a_recording_from_a_pipe_is_called_so(perf, oracle):
 def test_what_has_killed_the_command(perf, number, tmp_path):
     number = getattr(signal, f"SIG{number}")
     done = perf("stat", "-o", tmp_path / "counts", "-e", "page-faults", "sh", "-c", f"ulimit -c 0; kill -{number} $$")
-    assert done.stderr == f"sh: {signal.strsignal(number)}\n" and done.returncode == 128 + number
+    assert done.stderr == f"sh: {signal.strsignal(number)}\n" and done.returncode == 0
 
 
 def test_the_root_group_is_everything(perf, live_system, root):
     if not os.path.exists("/sys/fs/cgroup"):
         pytest.skip("no control groups")
     done = perf("stat", "-x,", "-a", "-e", "page-faults,cpu-clock", "-G", "/", *FAULTING)
-    if "no control group" in done.stderr:
+    if "no such control group" in done.stderr or "no control groups" in done.stderr:
         pytest.skip("no control groups are mounted")
     rows = [line.split(",") for line in done.stderr.splitlines()]
     assert [(row[2], row[3]) for row in rows] == [("page-faults", "/"), ("cpu-clock", "/")]
@@ -245,7 +245,7 @@ def test_a_hang_up_ends_it_orderly(perf, words, tmp_path, root, tracefs):
                                    preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN if ignored else signal.SIG_DFL))
         try:
             hang_up(process, file, ignored)
-            stderr = process.communicate(timeout=60)[1].decode()
+            stderr = process.communicate(timeout=300)[1].decode()
         except BaseException:
             os.killpg(process.pid, signal.SIGKILL)
             raise
@@ -253,7 +253,7 @@ def test_a_hang_up_ends_it_orderly(perf, words, tmp_path, root, tracefs):
             assert process.returncode == -(signal.SIGTERM if ignored else signal.SIGHUP), stderr
             assert re.search(r"\d msec task-clock", out.read_text())
             continue
-        assert process.returncode == -signal.SIGTERM, stderr  # the command's
+        assert process.returncode == -(signal.SIGTERM if ignored else signal.SIGHUP), stderr
         if words == ["record"]:
             assert perf("script", "-F", "comm", "-i", out).stdout.strip()
         else:

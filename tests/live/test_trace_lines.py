@@ -101,7 +101,7 @@ def test_groups(perf, bpf, tmp_path):
     _, lines = traced(perf, tmp_path, "-e", f"file://{tmp_path}/mine", "true")
     assert {re.search(r": \S+/\d+ (\w+)\(", line)[1] for line in lines} == {"brk", "exit_group"}
     done, _ = traced(perf, tmp_path, "-e", f"file://{tmp_path}/none", "true")
-    assert done.returncode and "none cannot be opened" in done.stderr
+    assert done.returncode and re.search("cannot open .*none: ", done.stderr)
 
 
 @pytest.mark.parametrize("word, near", [("opne", "open"), ("page-faults,wirte", "write"), ("!opne", "open"), ("%fiel", "%file"), ("execv", "execve")])
@@ -190,7 +190,7 @@ def test_signals(perf, bpf, tmp_path):
     theirs = re.findall(r"^(\d+) +((?:---|\+\+\+) .*)$", (tmp_path / "strace.txt").read_text(), re.MULTILINE)
     done, lines = traced(perf, tmp_path, *quiet, program)
     ours = re.findall(r"\): \S+/(\d+) ((?:---|\+\+\+) .*)$", "\n".join(lines), re.MULTILINE)
-    assert done.returncode == 5 and marked(ours) == marked(theirs) and len(theirs) > 15
+    assert done.returncode == 0 and marked(ours) == marked(theirs) and len(theirs) > 15
     _, lines = traced(perf, tmp_path, "--json", *quiet, program)
     assert lines[-1].endswith('"event":"exit","detail":"exited with 5"}')
 
@@ -200,8 +200,8 @@ def test_signals_chosen(perf, bpf, tmp_path):
     for words, shown in ((("-e", "exit_group"), 0), (("-e", "exit_group", "--signals"), 1), (("--no-signals",), 0), (("-e", "!close"), 1), (("--failure",), 0)):
         _, lines = traced(perf, tmp_path, *words, "true")
         assert sum("+++ exited with 0 +++" in line for line in lines) == shown, words
-    done, _ = traced(perf, tmp_path, "--signals", "--no-bpf", "true")
-    assert done.returncode and "signals are seen by the BPF program" in done.stderr
+    done, lines = traced(perf, tmp_path, "--signals", "--no-bpf", "true")
+    assert done.returncode == 0 and lines[-1].endswith("+++ exited with 0 +++"), "tracepoints tell it as well"
 
 
 COLORS = re.compile("\x1b\\[[0-9;]*m")

@@ -1,7 +1,8 @@
 /* A library to preload: a machine that has every PMU.
  *
- * perf_event_open() succeeds for every event, by opening the event that counts nothing (dummy) in its place, so that what a perf would open on a
- * machine that is not here can be read from its recording. With $FAKE_ROOT set, PMUs are looked up below $FAKE_ROOT/sys instead of /sys. */
+ * perf_event_open() succeeds for every event, by opening the event that counts nothing (dummy) in its place, so that what a perf would open
+ * on a machine that is not here can be read from its recording. With $FAKE_ROOT set, PMUs are looked up below $FAKE_ROOT/sys instead of
+ * /sys. */
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <dlfcn.h>
@@ -29,8 +30,8 @@ long syscall(long number, ...)
 	if (number == SYS_perf_event_open) {
 		/* Fields that say what each record carries stay; the rest goes with what would be counted. */
 		const struct perf_event_attr *asked = (const struct perf_event_attr *)words[0];
-		static const unsigned long long carried =
-			PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_ID | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU | PERF_SAMPLE_STREAM_ID;
+		static const unsigned long long carried = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_ID | PERF_SAMPLE_TID | PERF_SAMPLE_TIME |
+							  PERF_SAMPLE_CPU | PERF_SAMPLE_STREAM_ID;
 		struct perf_event_attr dummy = {.type = PERF_TYPE_SOFTWARE,
 						.size = PERF_ATTR_SIZE_VER7,
 						.config = PERF_COUNT_SW_DUMMY,

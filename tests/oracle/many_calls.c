@@ -1,5 +1,5 @@
-/* Makes the system calls that programs make most, in many of their forms, so that perf trace and strace can be asked what they saw. What it does is the
- * same in each run. It works in the current folder. */
+/* Makes the system calls that programs make most, in many of their forms, so that perf trace and strace can be asked what they saw. What it
+ * does is the same in each run. It works in the current folder. */
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <linux/fs.h>
@@ -236,7 +236,8 @@ static void sockets(void)
 	socklen_t size = sizeof(value);
 	struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
 	struct sockaddr_in6 six = {.sin6_family = AF_INET6, .sin6_port = htons(9), .sin6_addr = IN6ADDR_LOOPBACK_INIT};
-	struct sockaddr_un local = {.sun_family = AF_UNIX, .sun_path = "/no/such/socket"}, hidden = {.sun_family = AF_UNIX, .sun_path = "\0hidden"};
+	struct sockaddr_un local = {.sun_family = AF_UNIX, .sun_path = "/no/such/socket"},
+			   hidden = {.sun_family = AF_UNIX, .sun_path = "\0hidden"};
 	struct linger linger = {1, 2};
 	char control[64] = "", name[128];
 

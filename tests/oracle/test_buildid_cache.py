@@ -62,7 +62,7 @@ def test_versions(perf, cache, program):
 
 
 def test_recording_after_the_program_has_changed(perf, live, cache, program):
-    """Names and lines come from the copy; -M tells what isn't in the cache."""
+    """Names and lines come from the copy; -M tells what is not in the cache."""
     data = program.parent / "perf.data"
     assert perf("record", "-N", "-q", "-e", "cpu-clock:u", "-F", "1000", "-o", data, "--", program).returncode == 0
     assert f" {program}" in perf("buildid-cache", "-M", data).stdout
@@ -76,8 +76,8 @@ def test_recording_after_the_program_has_changed(perf, live, cache, program):
 
 
 @pytest.mark.parametrize("words, reason", [
-    (["-a", "/nonexistent"], "No such file"), (["-a", "/etc/passwd"], "no build-id"), (["-r", "/usr/bin/env"], "isn't in the cache"),
-    (["-p", "/usr/bin/env"], "isn't in the cache"), ([], "say what to do"), (["x"], "isn't expected"), (["-k", "x"], "/proc/kcore"),
+    (["-a", "/nonexistent"], "No such file"), (["-a", "/etc/passwd"], "no build-id"), (["-r", "/usr/bin/env"], "is not in the cache"),
+    (["-p", "/usr/bin/env"], "is not in the cache"), ([], "nothing to do"), (["x"], "unexpected argument"), (["-k", "x"], "/proc/kcore"),
 ])
 def test_refusals(perf, cache, words, reason):
     done = perf("buildid-cache", *words)

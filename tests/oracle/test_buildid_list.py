@@ -27,7 +27,7 @@ def lines(text):
 @pytest.fixture(scope="module", params=KINDS)
 def recording(request, oracle, live, tmp_path_factory):
     path = tmp_path_factory.mktemp("ids") / "perf.data"
-    done = oracle("record", "-o", path, *KINDS[request.param], "--", "sh", "-c", WORKLOAD)
+    done = oracle.record(path, *KINDS[request.param], "--", "sh", "-c", WORKLOAD)
     if done.returncode:
         pytest.skip(f"perf record {' '.join(KINDS[request.param])} isn't possible here: {done.stderr[-200:]}")
     return path

@@ -153,7 +153,7 @@ def test_filters_apply_to_scripts_too(perf, record, folder):
 @pytest.mark.parametrize("words, text", [
     (["--dlfilter", "nowhere.so"], "nowhere.so"),
     (["--dlfilter", "./work"], "work"),
-    (["--dlfilter", "./keep.so", "--dlarg", "fail"], "couldn't start: error -3"),
+    (["--dlfilter", "./keep.so", "--dlarg", "fail"], "failed to start: error -3"),
 ])
 def test_what_cannot_be_loaded(perf, record, folder, words, text):
     result = perf("script", "-i", record("samples"), *words, cwd=folder)

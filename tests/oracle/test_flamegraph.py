@@ -66,7 +66,7 @@ def read_folded(text):
 @pytest.fixture(scope="module")
 def recording(oracle, live, tmp_path_factory):
     path = tmp_path_factory.mktemp("flame") / "perf.data"
-    done = oracle("record", "-F", "5000", "-g", "-o", path, "--", "sh", "-c", WORKLOAD)
+    done = oracle.record(path, "-F", "5000", "-g", "--", "sh", "-c", WORKLOAD)
     assert done.returncode == 0, done.stderr
     return path
 
@@ -182,7 +182,7 @@ def test_same_stacks_in_all_forms(perf, recording, tmp_path):
 def test_title_tells_what_was_recorded(perf, recording):
     svg = picture(perf, "-i", recording)
     title, subtitle = (re.search(rf'<text id="{name}"[^>]*>(.*?)</text>', svg)[1] for name in ("title", "subtitle"))
-    assert html.unescape(title).endswith(WORKLOAD) and " record -F 5000 -g " in title
+    assert html.unescape(title).endswith(WORKLOAD) and re.search(r" record .*-F 5000 -g ", title)
     count = len(perf("script", "-i", recording, "-F", "comm").stdout.split())
     assert re.fullmatch(rf"cpu-clock\S*, {count:,} samples in [\d.]+ s on {re.escape(platform.node())}", subtitle)
     assert '<text id="title" class="head" x="10" y="18" font-size="15" font-weight="bold">mine</text>' in picture(perf, "-i", recording, "--title", "mine")
@@ -216,7 +216,7 @@ def test_folded_stacks_as_input(perf, tmp_path):
     reverse = Tree(picture(perf, "-i", tmp_path / "x.folded", "--reverse"))
     assert reverse.stacks() == {";".join(reversed(stack.split(";"))): weight for stack, weight in PARSED.items()}
     bad = perf("flamegraph", "-i", "-", "--folded", input=FOLDED + "what is this\nand; this\n", stdin=None)
-    assert "2 lines of standard input are no folded stacks" in bad.stderr and read_folded(bad.stdout) == PARSED
+    assert "ignored 2 lines of standard input that are not folded stacks" in bad.stderr and read_folded(bad.stdout) == PARSED
     none = perf("flamegraph", "-i", "-", input="just some text\n", stdin=None, cwd=tmp_path)
     assert none.returncode and "neither a recording nor folded stacks" in none.stderr and not (tmp_path / "flamegraph.html").exists()
     assert "--comms" in perf("flamegraph", "-i", tmp_path / "x.folded", "--comms", "main").stderr
@@ -229,8 +229,8 @@ def test_lightest_frames_are_left_out(perf, tmp_path):
     tree = Tree(svg)
     assert len(tree.nodes) == 2002, "the root, main, and the two heavy ones of each thousand"
     assert sum(node[4] for node in tree.nodes) == 1000 * 1000 + 399_000
-    assert re.search(r'id="subtitle"[^>]*>[^<]*; frames under [\d.e-]+% are left out<', svg)
-    assert "left out" not in picture(perf, "-i", "-", input=FOLDED, stdin=None)
+    assert re.search(r'id="subtitle"[^>]*>[^<]*; frames below [\d.e-]+% are omitted<', svg)
+    assert "omitted" not in picture(perf, "-i", "-", input=FOLDED, stdin=None)
 
 
 def test_recording_from_a_pipe_is_no_text(perf, live, tmp_path):
@@ -276,7 +276,7 @@ def test_palettes(perf, recording, tmp_path):
     assert all(len(family) == 1 for family in families.values()), "one hue for each module"
     assert len(set.union(*families.values())) > 2
     done = perf("flamegraph", "-i", tmp_path / "x", "--palette", "nosuch")
-    assert done.returncode and "unknown palette 'nosuch'; there are kind, module, hot" in done.stderr
+    assert done.returncode and "unknown palette 'nosuch'; choose one of kind, module, hot" in done.stderr
 
 
 def test_icicle(perf, tmp_path):
@@ -289,7 +289,7 @@ def test_icicle(perf, tmp_path):
 def test_pictures_of_dots_are_refused(perf, recording, live, tmp_path):
     for words in (["-i", recording], ["--", "touch", "ran"]):
         done = perf("flamegraph", "-o", "out.png", *words, cwd=tmp_path)
-        assert done.returncode and re.search(r"out\.png: this command writes \.html, \.svg and \.folded", done.stderr)
+        assert done.returncode and re.search(r"out\.png: only \.html, \.svg and \.folded can be written", done.stderr)
     assert not list(tmp_path.iterdir())
 
 

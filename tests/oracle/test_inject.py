@@ -10,6 +10,7 @@ import pytest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
 import alike  # noqa: E402
+import own  # noqa: E402
 import recording  # noqa: E402
 
 CHAIN = "IP|TID|TIME|CALLCHAIN|CPU|PERIOD|IDENTIFIER"
@@ -96,14 +97,16 @@ def test_build_ids(perf, oracle, tmp_path, option):
 
 
 def test_build_ids_of_this_machine(perf, oracle, live, tmp_path):
-    done = oracle("record", "-q", "-N", "-B", "-F", "5000", "-g", "-o", tmp_path / "perf.data", "--", "ls", "-lR", "/usr/lib")
+    done = oracle.record(tmp_path / "perf.data", "-q", "-N", "-B", "-F", "5000", "-g", "--", "ls", "-lR", "/usr/lib")
     if done.returncode:
         pytest.skip(f"nothing can be recorded: {done.stderr[-200:]}")
     ours, theirs = (inject(tool, tmp_path / "perf.data", tmp_path / name, "-b") for tool, name in ((perf, "ours"), (oracle, "theirs")))
     listed = [set(oracle("buildid-list", "-i", path).stdout.splitlines()) for path in (ours, theirs)]
     # Ours has those of the callers' files, too; the oracle's list has the vDSO of its own.
     assert listed[1] and listed[0] >= {line for line in listed[1] if "[vdso]" not in line}
-    assert oracle("report", "--stdio", "-i", ours).stdout.split("# (Tip")[0] == oracle("report", "--stdio", "-i", theirs).stdout.split("# (Tip")[0]
+    # Each stack in a line: in what order it shows those of equal shares the oracle doesn't say.
+    shown = [oracle("report", "--stdio", "-g", "folded,0", "-i", path).stdout.split("# (Tip")[0].splitlines() for path in (ours, theirs)]
+    assert sorted(shown[0]) == sorted(shown[1]) and len(shown[0]) > 100
 
 
 @pytest.mark.parametrize("target", ["pipe", "file"])
@@ -131,7 +134,7 @@ def test_pipes(perf, oracle, tmp_path, source, target):
 def test_sleep(perf, oracle, live_system, tmp_path):
     """The kernel's own events: without scheduler statistics sched_stat_runtime is there, which both tools take like the others."""
     events = "sched:sched_stat_runtime,sched:sched_switch,sched:sched_process_exit"
-    done = oracle("record", "-q", "-a", "-e", events, "-g", "-o", tmp_path / "perf.data", "--", "sh", "-c", "for i in 1 2 3 4 5; do sleep 0.02; ls; done")
+    done = oracle.record(tmp_path / "perf.data", "-q", "-a", "-e", events, "-g", "--", "sh", "-c", "for i in 1 2 3 4 5; do sleep 0.02; ls; done")
     if done.returncode:
         pytest.skip(f"tracepoints can't be recorded: {done.stderr[-200:]}")
     ours, theirs = (inject(tool, tmp_path / "perf.data", tmp_path / name, "-s") for tool, name in ((perf, "ours"), (oracle, "theirs")))
@@ -194,8 +197,9 @@ def sleeps_of(text):
 def test_sleep_without_statistics(perf, oracle, live_system, tracefs, tmp_path, events):
     """Kernels without scheduler statistics: from leaving the CPU asleep until the wake-up, or until the task is back where that isn't recorded."""
     path = tmp_path / "perf.data"
-    done = perf("record", "-q", "-a", "-m", "4M", "-e", events, "-g", "-o", path, "--", sys.executable, "-c", HAND_OVER)
+    done = perf("record", "-o", path, "-q", "-a", "-m", "4M", "-e", events, "-g", "--", sys.executable, "-c", HAND_OVER)
     assert done.returncode == 0, done.stderr
+    own.drop_kernel_code(path) # neighbours stay: a switch to one of ours may be theirs
     expected = sleeps_of(oracle("script", "--ns", "-G", "-F", "time,event,trace", "-i", path).stdout)
     after = inject(perf, path, tmp_path / "slept", "-s")
     shown = perf("script", "--ns", "-G", "-F", "tid,time,period,event", "-i", after).stdout
@@ -218,7 +222,7 @@ def test_kernel_symbols_of_inject(perf, live, tmp_path):
     path = tmp_path / "perf.data"
     assert perf("record", "-q", "-e", "page-faults", "-o", path, "true").returncode == 0
     done = perf("inject", "--kallsyms", "/proc/kallsyms", "-b", "-i", path, "-o", tmp_path / "out")
-    assert done.returncode and "no kernel symbols" in done.stderr and not (tmp_path / "out").exists()
+    assert done.returncode and "does not resolve kernel symbols" in done.stderr and not (tmp_path / "out").exists()
     assert perf("inject", "-b", "-k", "/nowhere", "-i", path, "-o", tmp_path / "out").returncode
     assert perf("inject", "-b", "-k", "/nowhere", "--ignore-vmlinux", "-i", path, "-o", tmp_path / "out").returncode == 0
 
@@ -284,7 +288,7 @@ def test_hardware_trace(perf, oracle, tmp_path, form):
     if form == "file":
         count, offset, size = struct.unpack("<QQQ", feature(ours, INDEX))
         assert (count, size) == (1, 48) and ours.read_bytes()[offset:offset + 48 + len(trace)] == struct.pack("<IHH", AUXTRACE, 0, 48) + fields + trace
-        assert b"left out" not in done.stderr
+        assert b"skipped" not in done.stderr
     assert perf("script", "-i", ours).stdout == perf("script", "-i", data).stdout != ""
     if form == "stream":
         assert b"hardware trace" in done.stderr and feature(ours, INDEX) is None
@@ -300,7 +304,7 @@ def stacks(program, data, stdin=None):
 @pytest.fixture(scope="module", name="copies")
 def copies_fixture(oracle, live, tmp_path_factory):
     path = tmp_path_factory.mktemp("copies") / "perf.data"
-    done = oracle("record", "-q", "-e", "cpu-clock,page-faults", "-F", "1999", "--call-graph", "dwarf,4096", "-o", path, "--", "ls", "-lR", "/usr/lib")
+    done = oracle.record(path, "-q", "-e", "cpu-clock,page-faults", "-F", "1999", "--call-graph", "dwarf,4096", "--", "ls", "-lR", "/usr/lib")
     if done.returncode:
         pytest.skip(f"stacks can't be copied here: {done.stderr[-200:]}")
     return path
@@ -328,7 +332,7 @@ def test_chains(perf, oracle, copies, tmp_path, target):
 
 def test_refusals(perf, tmp_path):
     data = write(tmp_path / "perf.data", [f"event cpu-clock type=1 config=0 freq=1000 sample={CHAIN} ids=1 flags=sample_id_all", "feature event_desc"])
-    for words, reason in ((["-s"], "perf record -a -e"), (["--convert-callchain"], "--call-graph dwarf"), (["--itrace"], "aren't decoded"), (["--strip"], "--itrace"), (["--vm-time-correlation"], "Intel PT"),
+    for words, reason in ((["-s"], "perf record -a -e"), (["--convert-callchain"], "--call-graph dwarf"), (["--itrace"], "is not supported"), (["--strip"], "--itrace"), (["--vm-time-correlation"], "Intel PT"),
                           (["--guest-data=x,1"], "virtual machines"), (["--known-build-ids", "x y"], "-b"), (["-b", "--known-build-ids", "xy z"], "build-id"),
                           (["-b", "--known-build-ids", "file:///nonexistent"], "No such file"), (["-k", "/nonexistent"], "No such file"), (["word"], "-i")):
         done = perf("inject", "-i", data, "-o", tmp_path / "out", *words)

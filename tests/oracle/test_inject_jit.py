@@ -143,7 +143,7 @@ def test_place_of_the_files(perf, tmp_path):
     images.mkdir()
     (images / "jitted-5-0.so").symlink_to(victim)
     done = perf("inject", "-v", "-j", "-i", data, "-o", tmp_path / "ours")
-    assert done.returncode == 0 and f"1 files of generated code are in {images}" in done.stderr
+    assert done.returncode == 0 and f"1 files of JIT-compiled code are in {images}" in done.stderr
     assert victim.read_text() == "precious" and stat.S_ISREG((images / "jitted-5-0.so").lstat().st_mode)
     assert [path.name for path in images.iterdir()] == ["jitted-5-0.so"] and [path.name for path in folder.iterdir()] == ["jit-5.dump"]
     # Something that can't be replaced is an error, not a hole in the result.
@@ -176,7 +176,7 @@ def test_whose_dumps(perf, tmp_path, root):
     data = write(tmp_path / "perf.data", events() + story(tmp_path))
     shutil.chown(tmp_path / "jit-5.dump", 12345, 12345)
     done = perf("inject", "-j", "-i", data, "-o", tmp_path / "ours")
-    assert "another user" in done.stderr and "no jitdump" in done.stderr and not list(tmp_path.rglob("jitted*"))
+    assert "another user" in done.stderr and "no readable jitdump" in done.stderr and not list(tmp_path.rglob("jitted*"))
     done = perf("inject", "-j", "-f", "-i", data, "-o", tmp_path / "ours")
     assert done.returncode == 0 and not done.stderr and len(list(tmp_path.rglob("jitted*"))) == 3
 
@@ -205,5 +205,5 @@ def test_broken_dumps(perf, tmp_path):
 def test_without_dumps(perf, tmp_path):
     data = write(tmp_path / "perf.data", events() + [f"sample ip=0x1000 pid=5 tid=5 time={SECOND} period=1 id=1"])
     done = perf("inject", "-j", "-i", data, "-o", tmp_path / "ours")
-    assert done.returncode == 0 and "no generated code" in done.stderr
+    assert done.returncode == 0 and "no JIT-compiled code" in done.stderr
     assert perf("script", "-i", tmp_path / "ours").stdout == perf("script", "-i", data).stdout

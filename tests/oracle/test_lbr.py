@@ -176,7 +176,7 @@ def test_without_branches_the_chain_stays(perf, folder, tmp_path):
     assert output(perf, "script", "-F", "ip", "-i", tmp_path / "data").split() == ["1140", "1180"]
 
 
-@pytest.mark.parametrize("how,reason", [({"registers": 0}, "how many branch registers"), ({"branch": CALL_STACK & ~(1 << 17)}, "record with --call-graph lbr"),
+@pytest.mark.parametrize("how,reason", [({"registers": 0}, "number of branch registers"), ({"branch": CALL_STACK & ~(1 << 17)}, "record with --call-graph lbr"),
                                         ({"kind": "IP|TID|TIME|PERIOD|CALLCHAIN"}, "record with --call-graph lbr")], ids=["registers", "numbers", "frame pointers"])
 def test_nothing_to_stitch(perf, folder, tmp_path, how, reason):
     (tmp_path / "data").write_bytes(recording.Maker(make(folder, **how)[0]).make())

@@ -101,15 +101,15 @@ def test_reasons(perf, programs):
     assert "write ->" in reason("plain", "-D", "weigh item.count")
     assert "no such function" in reason("plain", "-D", "nothing")
     assert "beyond the end" in reason("plain", "-D", "weigh+9999")
-    assert "need debug information" in reason("bare", "-D", "weigh item")
+    assert "require debug information" in reason("bare", "-D", "weigh item")
     assert "no debug information" in reason("bare", "-L", "weigh")
-    assert "inlined wherever" in reason("fast", "-D", "scaled%return")
-    assert "the next is 26" in reason("plain", "-D", "prog.c:25")
+    assert "are inlined" in reason("fast", "-D", "scaled%return")
+    assert "the next line with code is 26" in reason("plain", "-D", "prog.c:25")
     assert "%return" not in reason("plain", "-D", "weigh%retur")
-    assert "gone when a function returns" in reason("plain", "-D", "weigh%return item")
-    assert "no type 'u9'" in reason("plain", "-D", "weigh factor:u9")
+    assert "not available when a function returns" in reason("plain", "-D", "weigh%return item")
+    assert "unknown type 'u9'" in reason("plain", "-D", "weigh factor:u9")
     assert "--max-probes" in reason("plain", "--max-probes", "1", "-D", "w*")
-    assert "no string" in reason("plain", "-D", "weigh item:string")
+    assert "is not a string" in reason("plain", "-D", "weigh item:string")
 
 
 def test_image_of_a_kernel(perf, oracle, programs):
@@ -122,7 +122,7 @@ def test_image_of_a_kernel(perf, oracle, programs):
         event, place, *arguments = ours.stdout.split()
         assert [event, *arguments] == [theirs.stdout.split()[0], *theirs.stdout.split()[2:]], ours.stderr
         assert place == f"_text+{distance + (4 if '+4' in definition else 0)}"
-        assert "is not of the kernel that runs" in ours.stderr
+        assert "is not the running kernel" in ours.stderr
     ours, theirs = [program("probe", "-k", "vmlinux", "-L", "weigh", cwd=programs) for program in (perf, oracle)]
     assert ours.stdout == theirs.stdout and "counter++" in ours.stdout
 

@@ -143,7 +143,7 @@ def recordings(oracle, tmp_path_factory):
     made = {}
     for name, words in RECORDINGS.items():
         for _ in range(5):
-            done = oracle("record", "-o", directory / f"{name}.data", *words, "--", directory / "prog", cwd=directory)
+            done = oracle.record(directory / f"{name}.data", *words, "--", directory / "prog", cwd=directory)
             if done.returncode or not cuts_names(oracle, directory / f"{name}.data"):
                 break
         if done.returncode == 0:
@@ -239,11 +239,12 @@ def test_members_of_a_group_apart(perf, oracle, recordings):
 
 
 def test_rows_do_not_depend_on_jobs(perf, recordings):
-    for name, path in recordings.items():
+    for turn, (name, path) in enumerate(recordings.items()):
         for words in ([], ["--no-children"], ["-s", "comm", "-n"], ["-g", "fractal"]):
             if words[:1] == ["-g"] and name not in CHAINS:
                 continue
-            texts = {perf("report", "--stdio", "-i", path, "--jobs", jobs, *words).stdout for jobs in (1, 2, 4)}
+            turn += 1
+            texts = {perf("report", "--stdio", "-i", path, "--jobs", jobs, *words).stdout for jobs in (1, 2 + turn % 3)}
             assert len(texts) == 1, (name, words)
 
 

@@ -125,4 +125,4 @@ def test_refusals(perf, made, tmp_path):
     plain = re.sub(r"/([MP])\d+", r"/\g<1>0", made[1])
     (tmp_path / "plain.data").write_bytes(recording.Maker(plain).make())
     done = perf("report", "--total-cycles", "-i", tmp_path / "plain.data")
-    assert done.returncode == 0 and "tell no cycles" in done.stderr
+    assert done.returncode == 0 and "contain no cycles" in done.stderr

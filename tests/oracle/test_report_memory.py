@@ -153,6 +153,6 @@ def test_whose_data(perf, tmp_path):
 def test_refusals(perf, made, tmp_path):
     (tmp_path / "flat.data").write_bytes(recording.Maker("event cycles type=0 config=0\nsample ip=0x400100 pid=1 tid=1 time=5\n").make())
     for words, sentence in ((["--mem-mode"], "no memory accesses; record with -d -W"), (["-s", "mem"], "report with --mem-mode"),
-                            (["--mem-mode", "-b"], "memory accesses or branches, not both")):
+                            (["--mem-mode", "-b"], "--mem-mode and -b cannot be combined")):
         done = perf("report", "-i", tmp_path / "flat.data", *words)
         assert done.returncode != 0 and sentence in done.stderr

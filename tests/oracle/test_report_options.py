@@ -86,7 +86,7 @@ def recordings(perf, oracle, live, program):
     for name, words in RECORDINGS.items():
         made[name] = program.parent / f"{name}.data"
         for _ in range(30):
-            done = oracle("record", "-o", made[name], "-e", "cpu-clock", *words, "--", program)
+            done = oracle.record(made[name], "-e", "cpu-clock", *words, "--", program)
             assert done.returncode == 0, done.stderr
             if can_be_compared(perf, oracle, made[name]):
                 break

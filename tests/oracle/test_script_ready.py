@@ -86,7 +86,7 @@ def test_live_ends_by_interrupt(perf, folder, root, live_system, tracefs):
             break
         except subprocess.TimeoutExpired:
             pass
-    output, errors = process.communicate(timeout=30)
+    output, errors = process.communicate(timeout=300)
     assert "System calls" in output or "it is empty" in errors, errors
 
 

@@ -23,7 +23,7 @@ def complete(live_system, tracefs):
 
 
 def run_both(perf, oracle, words):
-    return [tool("stat", *words, timeout=60) for tool in (perf, oracle)]
+    return [tool("stat", *words, timeout=300) for tool in (perf, oracle)]
 
 
 def shape(text):

@@ -59,6 +59,6 @@ def test_same_text(perf, oracle, recording):
 def test_filters_and_refusals(perf, tmp_path):
     path = tmp_path / "x"
     done = perf("record", "-o", path, "-e", "sched:sched_switch", "--filter", "prev_pd == 1", "true")
-    assert done.returncode == 129 and "no field 'prev_pd'" in done.stderr and "prev_pid" in done.stderr and "^" in done.stderr
+    assert done.returncode == 129 and "unknown field 'prev_pd'" in done.stderr and "prev_pid" in done.stderr and "^" in done.stderr
     assert perf("record", "-q", "-o", path, "-a", "-e", "sched:sched_switch", "--filter", 'prev_comm == "nobody" || next_pid == -5', "true").returncode == 0
     assert perf("script", "-i", path).stdout == ""

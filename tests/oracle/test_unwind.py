@@ -192,7 +192,7 @@ def test_tells_that_there_is_no_unwind_information(perf, live, tmp_path, monkeyp
     assert few > stacks_all / 2 and any(f"no unwind information ({program}, " in line and "-fasynchronous-unwind-tables" in line for line in lines), lines
     program.rename(tmp_path / "elsewhere")
     lines = early(perf, data)[2]
-    assert any(f"the file isn't here ({program}, " in line and "--symfs DIR" in line for line in lines), lines
+    assert any(f"the file was not found ({program}, " in line and "--symfs DIR" in line for line in lines), lines
 
 
 def test_tells_that_frame_pointers_are_missing(perf, live, tmp_path, shadow_program):

@@ -19,10 +19,25 @@ COMMANDS = {
     "inject": ["inject", "-b", "-o", "/dev/null"],
     "folded": ["flamegraph", "--folded"],
 }
+ONE_THREAD = {"dump", "evlist", "inject"} # they start no second one with any of these recordings: ThreadSanitizer has nothing to find
 MEMORY = 4 << 30
-# At each third byte for the command that reads most, at fewer for the others: fuzzing looks at all of them (tests/fuzz).
-STEPS = {"report": 3, "script": 11, "dump": 7, "evlist": 7, "inject": 29}
 SANITIZED = "ASAN_OPTIONS" in os.environ  # set by tools/run-tests: address space limits don't go with sanitizers
+# Damage at some bytes of a recording, most for the command that reads most. The steps are odd, so that over some records each byte of their fields is hit.
+# Each byte's turn comes in tests/fuzz, in tests/unit/perfdata, and in `make soak` for the commands themselves.
+STEPS = {"report": 17, "script": 43, "dump": 41, "evlist": 41, "inject": 83}
+STEPS_SOAK = {"report": 1, "script": 3, "dump": 1, "evlist": 1, "inject": 5}
+
+
+SOAK = "PERF_SOAK" in os.environ
+
+
+def step(name):
+    return 9 if SANITIZED and SOAK else 101 if SANITIZED else STEPS_SOAK[name] if SOAK else STEPS[name]
+
+
+def some(things, turn):
+    """With sanitizers, which take long to start, every third of the things, others for the next turn. All of them in `make soak`."""
+    return things[turn % 3::3] if SANITIZED and not SOAK else things
 
 
 def limited(perf):
@@ -34,7 +49,7 @@ def examine(perf, words, path, data=None):
     """Runs a command on a file; returns what is wrong, or None."""
     try:
         done = subprocess.run([*limited(perf), *words, "-f", "-i", str(path)], input=data, stdin=None if data else subprocess.DEVNULL,
-                              capture_output=True, timeout=120, check=False)
+                              capture_output=True, timeout=900, check=False)
     except subprocess.TimeoutExpired:
         return f"{path}: hangs"
     if done.returncode < 0 or b"Sanitizer" in done.stderr or b"runtime error:" in done.stderr or done.returncode in (134, 139):
@@ -55,12 +70,12 @@ def examine_all(perf, words, cases):
 
 
 @pytest.mark.sanitize
-@pytest.mark.threads
-@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.soak
+@pytest.mark.parametrize("name", [pytest.param(name, marks=[] if name in ONE_THREAD else pytest.mark.threads) for name in COMMANDS])
 def test_every_recording_of_others(perf, corpus, name):
     files = [path for path in sorted(corpus.rglob("*")) if path.is_file() and path.suffix not in (".tsv", ".txt", ".md")]
     assert len(files) > 100
-    examine_all(perf, COMMANDS[name], [(path,) for path in files])
+    examine_all(perf, COMMANDS[name], [(path,) for path in some(files, list(COMMANDS).index(name))])
 
 
 @pytest.fixture(scope="session")
@@ -75,15 +90,16 @@ def small_file(perf, tmp_path_factory):
 
 def damaged(name):
     """A command for a damaged recording; without the kernel's symbols and debug information, which take longer to load than the rest."""
-    return COMMANDS[name] + (["--kallsyms", "/dev/null"] if name not in ("evlist", "inject") else []) + (["--no-inline"] if name in ("report", "script") else [])
+    return COMMANDS[name] + (["--kallsyms", "/dev/null"] if name not in ("evlist", "inject") else []) + (["--no-inline"] if name in ("report", "script", "dump") else [])
 
 
 @pytest.mark.sanitize
+@pytest.mark.soak
 @pytest.mark.parametrize("name", ["report", "script", "dump", "evlist", "inject"])
 def test_every_truncation(perf, small_file, tmp_path, name):
     data = small_file
     cases = []
-    for size in range(0, len(data), 61 if SANITIZED else STEPS[name]):
+    for size in range(0, len(data), step(name)):
         path = tmp_path / str(size)
         path.write_bytes(data[:size])
         cases.append((path,))
@@ -91,11 +107,12 @@ def test_every_truncation(perf, small_file, tmp_path, name):
 
 
 @pytest.mark.sanitize
+@pytest.mark.soak
 @pytest.mark.parametrize("name", ["report", "script", "dump", "evlist", "inject"])
 def test_every_changed_byte(perf, small_file, tmp_path, name):
     data = small_file
     cases = []
-    for position in range(0, len(data), 53 if SANITIZED else STEPS[name]):
+    for position in range(0, len(data), step(name)):
         changed = bytearray(data)
         changed[position] ^= (0xFF, 0x80, 0x01, 0x7F)[position % 4]
         path = tmp_path / str(position)
@@ -117,9 +134,10 @@ def test_no_recording_at_all(perf, tmp_path, name):
 
 @pytest.mark.sanitize
 @pytest.mark.threads
+@pytest.mark.soak
 def test_one_thread_or_many_say_the_same(perf, corpus):
     files = sorted(path for path in corpus.rglob("*.data") if path.stat().st_size > 50000)[:20]
-    for path in files:
+    for path in some(files, 0):
         text = [COMMANDS["script"]] if path.stat().st_size < 1 << 20 else []
         for words in (COMMANDS["report"], COMMANDS["folded"], COMMANDS["memory"], COMMANDS["cycles"], ["report", "--stdio", "--no-children", "--sort", "dso,sym", "-g", "none"], *text):
             one = perf(*words, "-f", "--jobs", "1", "-i", path, text=False)
@@ -189,7 +207,7 @@ def test_headers_without_end(perf):
         process.stdin.write(b"PERFILE2" + struct.pack("<Q", 16))
         for _ in range(12000):
             process.stdin.write(block)
-        out, error = process.communicate(timeout=120)
+        out, error = process.communicate(timeout=300)
     assert process.returncode == 0, error
 
 

@@ -1,7 +1,10 @@
 /* The plugin for scripts in Perl: see language/perl_plugin.h. Facts are from perlembed, perlcall and perlapi. */
+/* Perl's headers need this order. */
+/* clang-format off */
 #include <EXTERN.h>
 #include <perl.h>
 #include <XSUB.h>
+/* clang-format on */
 
 #include "language/perl_plugin.h"
 

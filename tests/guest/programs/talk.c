@@ -18,8 +18,8 @@ int main(void)
 	socklen_t len = sizeof(address);
 	int listener = socket(AF_INET, SOCK_STREAM, 0), client = socket(AF_INET, SOCK_STREAM, 0);
 
-	if (bind(listener, (struct sockaddr *)&address, len) || listen(listener, 1) || getsockname(listener, (struct sockaddr *)&address, &len) ||
-	    connect(client, (struct sockaddr *)&address, len)) {
+	if (bind(listener, (struct sockaddr *)&address, len) || listen(listener, 1) ||
+	    getsockname(listener, (struct sockaddr *)&address, &len) || connect(client, (struct sockaddr *)&address, len)) {
 		perror("talk");
 		return 1;
 	}

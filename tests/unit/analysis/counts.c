@@ -1,6 +1,6 @@
-/* Adding up counts: scaling, places, intervals, repeated runs, events of several PMUs, and the figures made of them. */
-#include "analysis/advice.h"
-#include "analysis/counts.h"
+/* Adding up counts: scaling, places, intervals, repeated runs, events of several PMUs, and the metrics made of them. */
+#include "analysis/counting/counts.h"
+#include "analysis/counting/advice.h"
 
 #include <linux/perf_event.h>
 #include <math.h>
@@ -46,9 +46,9 @@ static void counts_are_scaled(void **state)
 {
 	struct event_list events = {0};
 	struct counts counts;
-	struct count cells[2] = {{.value = 300, .enabled_ns = 1000, .running_ns = 500, .open = true},
-				 {.value = 100, .enabled_ns = 1000, .running_ns = 500, .open = true}};
-	struct count *now[] = {cells};
+	struct counter_value cells[2] = {{.value = 300, .enabled_ns = 1000, .running_ns = 500, .open = true},
+					 {.value = 100, .enabled_ns = 1000, .running_ns = 500, .open = true}};
+	struct counter_value *now[] = {cells};
 	struct counts_reading reading = {.now = now, .cpus = 2, .threads = 1, .duration_ns = 1000};
 
 	add(&events, "cycles", PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES);
@@ -63,7 +63,7 @@ static void counts_are_scaled(void **state)
 	counting_destroy(result);
 
 	/* The next interval begins where this one ended. */
-	struct count before[2] = {cells[0], cells[1]}, *earlier[] = {before};
+	struct counter_value before[2] = {cells[0], cells[1]}, *earlier[] = {before};
 	cells[0].value += 50;
 	cells[0].enabled_ns += 100;
 	cells[0].running_ns += 100;
@@ -89,8 +89,9 @@ static void what_is_missing_is_said(void **state)
 {
 	struct event_list events = {0};
 	struct counts counts;
-	struct count cells[3] = {{.value = 1, .enabled_ns = 5, .running_ns = 5, .open = true}, {.enabled_ns = 5, .open = true}, {0}};
-	struct count *now[] = {&cells[0], &cells[1], &cells[2]};
+	struct counter_value cells[3] = {
+		{.value = 1, .enabled_ns = 5, .running_ns = 5, .open = true}, {.enabled_ns = 5, .open = true}, {0}};
+	struct counter_value *now[] = {&cells[0], &cells[1], &cells[2]};
 	bool absent[] = {false, false, true};
 
 	for (size_t i = 0; i < 3; i++)
@@ -115,10 +116,10 @@ static void places_are_kept_apart(void **state)
 	struct counts_places places = {.by = COUNTS_BY_PLACE, .kind = &kind, .labels = labels, .count = 2, .cpu_places = cpu_places};
 	struct event_list events = {0};
 	struct counts counts;
-	struct count cells[4], *now[] = {cells};
+	struct counter_value cells[4], *now[] = {cells};
 
 	for (size_t i = 0; i < 4; i++)
-		cells[i] = (struct count){.value = 1ull << i, .enabled_ns = 10, .running_ns = 10, .open = i != 3};
+		cells[i] = (struct counter_value){.value = 1ull << i, .enabled_ns = 10, .running_ns = 10, .open = i != 3};
 	struct event *event = add(&events, "e", PERF_TYPE_RAW, 0);
 	counts_init(&counts, &events, &places);
 	counts_add(&counts, &(struct counts_reading){.now = now, .cpus = 4, .threads = 1});
@@ -146,9 +147,9 @@ static void parts_make_one(void **state)
 {
 	struct event_list events = {0};
 	struct counts counts;
-	struct count cells[2] = {{.value = 5, .enabled_ns = 10, .running_ns = 10, .open = true},
-				 {.value = 7, .enabled_ns = 10, .running_ns = 10, .open = true}};
-	struct count *now[] = {&cells[0], &cells[1]};
+	struct counter_value cells[2] = {{.value = 5, .enabled_ns = 10, .running_ns = 10, .open = true},
+					 {.value = 7, .enabled_ns = 10, .running_ns = 10, .open = true}};
+	struct counter_value *now[] = {&cells[0], &cells[1]};
 	struct event *first = add(&events, "reads", PERF_TYPE_RAW, 0), *second = add(&events, "reads", PERF_TYPE_RAW, 1);
 	static const struct {
 		bool no_merge, cores, merge_cores;
@@ -170,7 +171,7 @@ static void parts_make_one(void **state)
 		counts_add(&counts, &(struct counts_reading){.now = now, .cpus = 1, .threads = 1});
 		struct counting *result = counts_result(&counts, &(struct counts_result_options){0});
 		assert_int_equal(result->rows.len, cases[i].rows);
-		assert_string_equal(result->rows.data[cases[i].rows - 1].event, cases[i].name);
+		assert_string_equal(result->rows.data[cases[i].rows - 1].name, cases[i].name);
 		assert_true(is_near(result->rows.data[0].value, cases[i].rows == 1 ? 12 : 5));
 		counting_destroy(result);
 		counts_deinit(&counts);
@@ -181,7 +182,7 @@ static void parts_make_one(void **state)
 /* A millisecond of 1 GHz. */
 struct sample_program {
 	struct event_list events;
-	struct count cells[6], *now[6];
+	struct counter_value cells[6], *now[6];
 	struct counts counts;
 };
 
@@ -202,7 +203,7 @@ static void sample_program_init(struct sample_program *program)
 	for (size_t i = 0; i < 6; i++) {
 		add(&program->events, counted[i].name, counted[i].type, counted[i].config);
 		program->cells[i] =
-			(struct count){.value = counted[i].value, .enabled_ns = 1000000, .running_ns = 1000000, .open = true};
+			(struct counter_value){.value = counted[i].value, .enabled_ns = 1000000, .running_ns = 1000000, .open = true};
 		program->now[i] = &program->cells[i];
 	}
 	counts_init(&program->counts, &program->events, &everything);
@@ -212,12 +213,11 @@ static void sample_program_init(struct sample_program *program)
 static void figures_follow(void **state)
 {
 	static const struct {
-		size_t row, figure;
+		size_t row, metric;
 		const char *unit;
 		double value;
-	} expected[] = {{0, 0, "CPUs utilized", 0.25},	 {1, 0, "GHz", 1},
-			{2, 0, "insn per cycle", 2.5},	 {2, 1, "stalled cycles per insn", 0.2},
-			{3, 0, "M/sec", 200},		 {4, 0, "of all branches", 15},
+	} expected[] = {{0, 0, "CPUs utilized", 0.25},		{1, 0, "GHz", 1},     {2, 0, "insn per cycle", 2.5},
+			{2, 1, "stalled cycles per insn", 0.2}, {3, 0, "M/sec", 200}, {4, 0, "of all branches", 15},
 			{5, 0, "backend cycles idle", 50}};
 	struct sample_program program;
 
@@ -225,18 +225,18 @@ static void figures_follow(void **state)
 	struct counting *result = counts_result(&program.counts, &(struct counts_result_options){0});
 	for (size_t i = 0; i < sizeof(expected) / sizeof(expected[0]); i++) {
 		const struct counting_row *row = &result->rows.data[expected[i].row];
-		assert_true(expected[i].figure < row->figure_count);
-		assert_string_equal(row->figures[expected[i].figure].unit, expected[i].unit);
-		if (!is_near(row->figures[expected[i].figure].value, expected[i].value))
-			fail_msg("%s: %g", expected[i].unit, row->figures[expected[i].figure].value);
+		assert_true(expected[i].metric < row->metric_count);
+		assert_string_equal(row->metrics[expected[i].metric].unit, expected[i].unit);
+		if (!is_near(row->metrics[expected[i].metric].value, expected[i].value))
+			fail_msg("%s: %g", expected[i].unit, row->metrics[expected[i].metric].value);
 	}
-	assert_int_equal(result->rows.data[4].figures[0].level, COUNTING_MEDIUM);
+	assert_int_equal(result->rows.data[4].metrics[0].level, COUNTING_MEDIUM);
 	counting_destroy(result);
 
 	/* Instructions in user space have nothing to do with all cycles. */
 	program.events.events.data[2]->attr.exclude_kernel = 1;
 	result = counts_result(&program.counts, &(struct counts_result_options){0});
-	assert_false(result->rows.data[2].figures[0].known);
+	assert_false(result->rows.data[2].metrics[0].known);
 	counting_destroy(result);
 	counts_deinit(&program.counts);
 	event_list_deinit(&program.events);
@@ -259,13 +259,17 @@ static void advice_is_sparing(void **state)
 		program.cells[i].value *= 1000;
 	program.cells[2].value = 100000000;
 	counts_clear(&program.counts);
-	counts_add(&program.counts, &(struct counts_reading){.now = program.now, .cpus = 1, .threads = 1, .duration_ns = 4000000000,
-							     .user_ns = 300000000, .system_ns = 700000000});
+	counts_add(&program.counts, &(struct counts_reading){.now = program.now,
+							     .cpus = 1,
+							     .threads = 1,
+							     .duration_ns = 4000000000,
+							     .user_ns = 300000000,
+							     .system_ns = 700000000});
 	result = counts_result(&program.counts, &(struct counts_result_options){0});
 	advice_add(&program.counts, &scope, result);
 	assert_int_equal(result->remarks.len, 3);
-	assert_non_null(strstr(result->remarks.data[0], "0.25 CPUs utilized: it was not on a CPU 75 %"));
-	assert_non_null(strstr(result->remarks.data[1], "70 % of its CPU time is the kernel's"));
+	assert_non_null(strstr(result->remarks.data[0], "0.25 CPUs utilized: it was off the CPU 75%"));
+	assert_non_null(strstr(result->remarks.data[1], "70% of its CPU time is spent in the kernel"));
 	assert_non_null(strstr(result->remarks.data[2], "insn per cycle 0.10"));
 	counting_destroy(result);
 
@@ -278,7 +282,7 @@ static void advice_is_sparing(void **state)
 	scope.ran = 0.1;
 	result = counts_result(&program.counts, &(struct counts_result_options){0});
 	advice_add(&program.counts, &scope, result);
-	assert_non_null(strstr(result->remarks.data[0], "asleep (S, D) or waiting for a CPU (R)"));
+	assert_non_null(strstr(result->remarks.data[0], "it sleeps (S, D) or waits for a CPU (R)"));
 	counting_destroy(result);
 	counts_deinit(&program.counts);
 	event_list_deinit(&program.events);
@@ -287,8 +291,8 @@ static void advice_is_sparing(void **state)
 int analysis_counts_tests(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(statistics_are_exact),	 cmocka_unit_test(counts_are_scaled),	  cmocka_unit_test(what_is_missing_is_said),
-		cmocka_unit_test(places_are_kept_apart), cmocka_unit_test(parts_make_one),	  cmocka_unit_test(figures_follow),
+		cmocka_unit_test(statistics_are_exact),	 cmocka_unit_test(counts_are_scaled), cmocka_unit_test(what_is_missing_is_said),
+		cmocka_unit_test(places_are_kept_apart), cmocka_unit_test(parts_make_one),    cmocka_unit_test(figures_follow),
 		cmocka_unit_test(advice_is_sparing),
 	};
 	return cmocka_run_group_tests_name("analysis/counts", tests, NULL, NULL);

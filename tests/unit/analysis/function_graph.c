@@ -43,25 +43,9 @@ static void other_lines(void **state)
 		assert_false(function_graph_parse(lines[i], strlen(lines[i]), &call));
 }
 
-static void buckets(void **state)
-{
-	struct latency_histogram histogram = {0};
-
-	latency_histogram_add(&histogram, 999, false);		     /* below 1 us */
-	latency_histogram_add(&histogram, 1000, false);		     /* 1 – 2 */
-	latency_histogram_add(&histogram, 3999, false);		     /* 2 – 4 */
-	latency_histogram_add(&histogram, UINT64_C(1) << 62, false); /* beyond */
-	assert_int_equal(histogram.counts[0], 1);
-	assert_int_equal(histogram.counts[1], 1);
-	assert_int_equal(histogram.counts[2], 1);
-	assert_int_equal(histogram.counts[LATENCY_BUCKETS - 1], 1);
-	assert_int_equal(histogram.calls, 4);
-	assert_int_equal(histogram.shortest_ns, 999);
-}
-
 int analysis_function_graph_tests(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(ends_of_calls), cmocka_unit_test(other_lines), cmocka_unit_test(buckets)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(ends_of_calls), cmocka_unit_test(other_lines)};
 
 	return cmocka_run_group_tests_name("analysis/function_graph", tests, NULL, NULL);
 }

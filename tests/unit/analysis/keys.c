@@ -1,6 +1,6 @@
 /* Keys by name; ids by hash; sorting in passes. */
-#include "analysis/id_table.h"
-#include "analysis/keys.h"
+#include "analysis/report/keys.h"
+#include "analysis/report/id_table.h"
 #include "base/radix.h"
 
 #include <setjmp.h>
@@ -15,8 +15,17 @@ static void keys_have_names(void **state)
 {
 	static const struct {
 		const char *typed, *found;
-	} names[] = {{"comm", "comm"}, {"sym", "symbol"}, {"symbol", "symbol"}, {"overhead", "overhead"}, {"overhead_children", "overhead_children"},
-		     {"sample", "sample"}, {"DSO", "dso"}, {"weight", "weight"}, {"local_w", "local_weight"}, {"trace", "trace"}, {"parent", "parent"}};
+	} names[] = {{"comm", "comm"},
+		     {"sym", "symbol"},
+		     {"symbol", "symbol"},
+		     {"overhead", "overhead"},
+		     {"overhead_children", "overhead_children"},
+		     {"sample", "sample"},
+		     {"DSO", "dso"},
+		     {"weight", "weight"},
+		     {"local_w", "local_weight"},
+		     {"trace", "trace"},
+		     {"parent", "parent"}};
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		const struct key *key = key_find(names[i].typed, false);
 		assert_non_null(key);

@@ -1,5 +1,5 @@
 /* Which fields -F leaves to each type of event, and what a recording's events take away. */
-#include "analysis/script_fields.h"
+#include "analysis/script/fields.h"
 
 #include <linux/perf_event.h>
 #include <setjmp.h>

@@ -1,5 +1,5 @@
 /* Stacks in order: all of them, equal beginnings shared, and what hangs below a node of the trie as found by looking at every stack. */
-#include "analysis/callgraph_trie.h"
+#include "analysis/report/callgraph_trie.h"
 #include "base/mem.h"
 
 #include <pthread.h>
@@ -43,7 +43,8 @@ static struct stacks *make_stacks(void)
 			fold->frame_ids[frames++] = draw(&seed, 2);
 	}
 	for (uint32_t i = 0; i < ENTRIES; i++) {
-		fold->entries[i] = (struct fold_entry){.count = 1 + draw(&seed, 5), .period = draw(&seed, 1000), .inner = FOLD_NONE, .outer = FOLD_NONE};
+		fold->entries[i] = (struct fold_entry){
+			.count = 1 + draw(&seed, 5), .period = draw(&seed, 1000), .inner = FOLD_NONE, .outer = FOLD_NONE};
 		if (draw(&seed, 3))
 			fold->entries[i].inner = draw(&seed, PIECES / 2) * 2 + 1;
 		if (draw(&seed, 9))
@@ -94,52 +95,95 @@ static void check_order(const struct stacks *stacks, const struct stack_order *o
 	}
 }
 
-/* Every stack of a node begins with the frames of the node's path, and no frame of a stack is missing. */
-static void check_trie(const struct stack_order *order, const struct callgraph_trie *trie)
+static uint32_t position_of(const struct callgraph_trie *trie, uint32_t stack)
 {
-	VEC(uint32_t) path = {0};
-	size_t frames = 0, wanted = 0;
-	for (uint32_t at = 0; at < trie->node_count; at++) {
-		const struct trie_node *node = &trie->nodes[at];
-		while (path.len && trie->nodes[path.data[path.len - 1]].end <= at)
-			path.len--;
-		vec_push(&path, at);
-		assert_true(node->end > at && node->first < node->last && node->last <= order->count);
+	return trie->positions ? trie->positions[stack] : stack;
+}
+
+static uint32_t frames_of(const struct callgraph_trie *trie, uint32_t stack)
+{
+	return stack_order_depth(trie->order, stack_order_entry(trie->order, position_of(trie, stack)));
+}
+
+/* What was found by looking at every stack of every node. */
+struct looked_at {
+	size_t frames, nodes;
+};
+
+/* The stacks [first, last) are one node at each smaller depth. Those of a node begin alike and weigh what it weighs; one that has ended
+ * stands alone. */
+static void check_nodes(const struct callgraph_trie *trie, uint32_t first, uint32_t last, uint32_t depth, struct looked_at *looked)
+{
+	for (uint32_t end; first < last; first = end) {
+		end = callgraph_trie_end(trie, first, last, depth);
+		assert_true(end > first && end <= last);
+		if (frames_of(trie, first) <= depth) {
+			assert_int_equal(end, first + 1);
+			continue;
+		}
 		uint64_t period = 0, count = 0;
-		for (size_t i = node->first; i < node->last; i++) {
-			const struct fold_entry *entry = stack_order_entry(order, i);
-			uint32_t depth = stack_order_depth(order, entry);
-			assert_true(depth >= path.len);
-			assert_int_equal(stack_order_frame(order, entry, depth, (uint32_t)path.len - 1), node->frame);
+		for (uint32_t i = first; i < end; i++) {
+			const struct fold_entry *entry = stack_order_entry(trie->order, position_of(trie, i));
+			assert_true(begin_alike(trie->order, position_of(trie, first), position_of(trie, i), depth + 1));
 			period += entry->period;
 			count += entry->count;
-			frames++;
 		}
-		struct trie_weight weight = callgraph_trie_sum(trie, node->first, node->last);
+		struct trie_weight weight = callgraph_trie_sum(trie, first, end);
 		assert_true(weight.period == period && weight.count == count);
+		looked->frames += end - first;
+		looked->nodes++;
+		check_nodes(trie, first, end, depth + 1, looked);
 	}
-	for (size_t i = 0; i < order->count; i++)
-		wanted += stack_order_depth(order, stack_order_entry(order, i));
-	assert_int_equal(frames, wanted);
-	vec_deinit(&path);
+}
+
+/* No frame of a stack is missing. */
+static void check_trie(const struct callgraph_trie *trie)
+{
+	struct looked_at looked = {0};
+	size_t wanted = 0;
+	check_nodes(trie, 0, (uint32_t)trie->count, 0, &looked);
+	for (uint32_t i = 0; i < trie->count; i++)
+		wanted += frames_of(trie, i);
+	assert_int_equal(looked.frames, wanted);
+	assert_true(looked.nodes < wanted);
 }
 
 static void stacks_are_a_trie(void **state)
 {
 	struct stacks *stacks = make_stacks();
 	for (int outside_in = 0; outside_in < 2; outside_in++) {
-		struct stack_order *order = stack_order_create(&stacks->fold, stacks->sections, outside_in);
-		struct callgraph_trie trie;
+		struct stack_order *order = stack_order_create(&stacks->fold, stacks->sections, outside_in, 2);
 		check_order(stacks, order);
-		callgraph_trie_init(&trie, order, NULL, order->count);
-		check_trie(order, &trie);
+		for (unsigned int jobs = 1; jobs < 4; jobs++) {
+			struct callgraph_trie trie;
+			callgraph_trie_init(&trie, order, NULL, order->count, jobs);
+			check_trie(&trie);
+			callgraph_trie_deinit(&trie);
+		}
+		stack_order_destroy(order);
+	}
+	free_stacks(stacks);
+}
+
+/* Of stacks that were chosen, neighbours or not. */
+static void some_stacks_are_a_trie(void **state)
+{
+	struct stacks *stacks = make_stacks();
+	for (int outside_in = 0; outside_in < 2; outside_in++) {
+		struct stack_order *order = stack_order_create(&stacks->fold, stacks->sections, outside_in, 2);
+		uint32_t some[ENTRIES], count = 0;
+		for (uint32_t i = 0; i < order->count; i += i % 7 ? 1 : 3)
+			some[count++] = i;
+		struct callgraph_trie trie;
+		callgraph_trie_init(&trie, order, some, count, 1);
+		check_trie(&trie);
 		callgraph_trie_deinit(&trie);
 		stack_order_destroy(order);
 	}
 	free_stacks(stacks);
 }
 
-/* Stacks that differ in their last frame alone: the work is counted in nodes, which grow with the stacks and not with their frames. */
+/* Stacks that differ in their last frame alone: nodes grow with the stacks and not with their frames. */
 static void shared_frames_are_one_node(void **state)
 {
 	enum { DEEP = 90 };
@@ -155,10 +199,12 @@ static void shared_frames_are_one_node(void **state)
 		stacks->sections[i] = 1;
 	}
 	fold->entry_count = PIECES;
-	struct stack_order *order = stack_order_create(fold, stacks->sections, true);
+	struct stack_order *order = stack_order_create(fold, stacks->sections, true, 1);
 	struct callgraph_trie trie;
-	callgraph_trie_init(&trie, order, NULL, order->count);
-	assert_int_equal(trie.node_count, DEEP + PIECES);
+	struct looked_at looked = {0};
+	callgraph_trie_init(&trie, order, NULL, order->count, 1);
+	check_nodes(&trie, 0, PIECES, 0, &looked);
+	assert_int_equal(looked.nodes, DEEP + PIECES);
 	callgraph_trie_deinit(&trie);
 	stack_order_destroy(order);
 	free_stacks(stacks);
@@ -166,7 +212,7 @@ static void shared_frames_are_one_node(void **state)
 
 static void *order_stacks(void *stacks)
 {
-	return stack_order_create(&((struct stacks *)stacks)->fold, ((struct stacks *)stacks)->sections, false);
+	return stack_order_create(&((struct stacks *)stacks)->fold, ((struct stacks *)stacks)->sections, false, 1);
 }
 
 /* Two stacks that differ in the last of very many frames: how deep they are must not matter. */
@@ -202,7 +248,11 @@ static void deep_stacks_need_little_stack(void **state)
 int analysis_stack_order_tests(void);
 int analysis_stack_order_tests(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(stacks_are_a_trie), cmocka_unit_test(shared_frames_are_one_node),
-					   cmocka_unit_test(deep_stacks_need_little_stack)};
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(stacks_are_a_trie),
+		cmocka_unit_test(some_stacks_are_a_trie),
+		cmocka_unit_test(shared_frames_are_one_node),
+		cmocka_unit_test(deep_stacks_need_little_stack),
+	};
 	return cmocka_run_group_tests_name("analysis/stack_order", tests, NULL, NULL);
 }

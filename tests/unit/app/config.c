@@ -64,7 +64,8 @@ static const struct option options[] = {
 	OPTION_STRING('s', "sort", struct values, sort, "KEYS", "sort"),
 	OPTION_END,
 };
-static const struct config_binding bindings[] = {{"report.children", "children"}, {"report.limit", "limit"}, {"report.sort_order", "sort"}, {0}};
+static const struct config_binding bindings[] = {
+	{"report.children", "children"}, {"report.limit", "limit"}, {"report.sort_order", "sort"}, {0}};
 
 static void gives_options_their_values(void **state)
 {
@@ -80,7 +81,7 @@ static void gives_options_their_values(void **state)
 	char place[128];
 	snprintf(place, sizeof(place), "%s:2: ", path);
 	assert_ptr_equal(strstr(error_message(error), place), error_message(error));
-	assert_string_equal(error_message(error) + strlen(place), "report.children: 'perhaps' is neither true nor false");
+	assert_string_equal(error_message(error) + strlen(place), "report.children: invalid value 'perhaps': expected true or false");
 	error_free(error);
 	assert_true(config_override("report.children=1"));
 	assert_false(config_override("report=1.5"));

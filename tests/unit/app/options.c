@@ -144,9 +144,9 @@ static void errors(void **state)
 	assert_string_equal(parse("--nmae x", OPTIONS_PERMUTE, &values, words), "unknown option --nmae; did you mean --name?");
 	assert_string_equal(parse("-aq", OPTIONS_PERMUTE, &values, words), "unknown option -q");
 	assert_string_equal(parse("--n", OPTIONS_PERMUTE, &values, words), "option --n is ambiguous: --no-inherit or --name");
-	assert_string_equal(parse("-c 1x", OPTIONS_PERMUTE, &values, words), "option -c: '1x' is no number");
+	assert_string_equal(parse("-c 1x", OPTIONS_PERMUTE, &values, words), "option -c: invalid number '1x'");
 	assert_string_equal(parse("-o", OPTIONS_PERMUTE, &values, words), "option -o: needs a value (FILE)");
-	assert_string_equal(parse("--all=3", OPTIONS_PERMUTE, &values, words), "option --all: takes no value");
+	assert_string_equal(parse("--all=3", OPTIONS_PERMUTE, &values, words), "option --all: does not take a value");
 	assert_string_equal(parse("-ah", OPTIONS_PERMUTE, &values, words), "");
 	assert_string_equal(parse("--help", OPTIONS_PERMUTE, &values, words), "");
 }
@@ -167,8 +167,12 @@ static void help_text(void **state)
 int app_options_tests(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(reads_values), cmocka_unit_test(optional_arguments), cmocka_unit_test(negation_and_abbreviation),
-		cmocka_unit_test(workloads),	cmocka_unit_test(errors),	      cmocka_unit_test(help_text),
+		cmocka_unit_test(reads_values),
+		cmocka_unit_test(optional_arguments),
+		cmocka_unit_test(negation_and_abbreviation),
+		cmocka_unit_test(workloads),
+		cmocka_unit_test(errors),
+		cmocka_unit_test(help_text),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -177,6 +177,29 @@ static void chosen_keys(void **state)
 	map64_deinit(&map);
 }
 
+/* Each entry once, and none of a map that has never held one. */
+static void walks_over_maps(void **state)
+{
+	struct map64 map = {0};
+	uint64_t keys = 0, values = 0;
+	map64_each (slot, &map)
+		keys++;
+	assert_int_equal(keys, 0);
+	for (uint64_t i = 0; i < 1000; i++)
+		*map64_insert(&map, i, NULL) = i * i;
+	map64_each (slot, &map) {
+		keys += slot->key;
+		values += slot->value;
+	}
+	assert_int_equal(keys, 999 * 1000 / 2);
+	assert_int_equal(values, 332833500);
+	map64_deinit(&map);
+	*map64_insert(&map, 7, NULL) = (uintptr_t)&map;
+	map64_each (slot, &map)
+		assert_ptr_equal(map64_pointer(slot), &map);
+	map64_deinit(&map);
+}
+
 /* Names of what is kept are the same tomorrow. */
 static void ids_of_bytes(void **state)
 {
@@ -185,12 +208,58 @@ static void ids_of_bytes(void **state)
 	assert_true(hash_id("function", 8, 0) != hash_id("functions", 9, 0));
 }
 
+/* They begin with a cache line, whatever their size, and are all zero. */
+static void tables(void **state)
+{
+	for (size_t count = 1; count < (4 << 20); count = count * 3 + 1) {
+		uint8_t *table = mem_zalloc_table(count, 1);
+		assert_int_equal((uintptr_t)table % 64, 0);
+		for (size_t i = 0; i < count; i++)
+			assert_int_equal(table[i], 0);
+		free(table);
+	}
+}
+
+/* Against a plain table: keys that share runs of slots, in and out. */
+static void test_map_remove(void **state)
+{
+	enum { KEYS = 64, STEPS = 100000 };
+	bool there[KEYS] = {0};
+	size_t count = 0;
+	uint64_t drawn = 1;
+	struct map64 map = {0};
+
+	assert_false(map64_remove(&map, 5));
+	for (size_t step = 0; step < STEPS; step++) {
+		drawn = drawn * 6364136223846793005u + 1442695040888963407u;
+		size_t key = drawn >> 58;
+		if (drawn >> 40 & 1) {
+			*map64_insert(&map, key, NULL) = key * 3;
+			count += !there[key];
+			there[key] = true;
+		} else {
+			assert_int_equal(map64_remove(&map, key), there[key]);
+			count -= there[key];
+			there[key] = false;
+		}
+		assert_int_equal(map.count, count);
+		for (size_t i = 0; i < KEYS; i++) {
+			const uint64_t *value = map64_find(&map, i);
+			assert_int_equal(value != NULL, there[i]);
+			assert_true(!value || *value == i * 3);
+		}
+	}
+	map64_deinit(&map);
+}
+
 int base_containers_tests(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(chosen_keys), cmocka_unit_test(ids_of_bytes), cmocka_unit_test(strings), cmocka_unit_test(arrays),
-		cmocka_unit_test(arenas),      cmocka_unit_test(interning),    cmocka_unit_test(map),	  cmocka_unit_test(hashes_differ),
-		cmocka_unit_test(cursors),     cmocka_unit_test(build_ids),
+		cmocka_unit_test(test_map_remove), cmocka_unit_test(chosen_keys), cmocka_unit_test(ids_of_bytes),
+		cmocka_unit_test(strings),	   cmocka_unit_test(arrays),	  cmocka_unit_test(arenas),
+		cmocka_unit_test(interning),	   cmocka_unit_test(map),	  cmocka_unit_test(hashes_differ),
+		cmocka_unit_test(walks_over_maps), cmocka_unit_test(cursors),	  cmocka_unit_test(build_ids),
+		cmocka_unit_test(tables),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,6 @@
 /* Numbers are read strictly: tables of what is one and what is not. */
-#include "base/digits.h"
 #include "base/number.h"
+#include "base/digits.h"
 
 #include <inttypes.h>
 #include <setjmp.h>
@@ -49,8 +49,8 @@ static void units(void **state)
 	static const struct {
 		const char *text;
 		uint64_t value;
-	} sizes[] = {{"512", 512}, {"16K", 16384}, {"4m", 4 << 20}, {"1G", 1 << 30}, {"0.5KB", 512}, {"3B", 3}}, times[] = {
-		{"10", 10000000}, {"10ns", 10}, {"1.5s", 1500000000}, {"2m", 120000000000}, {"3us", 3000}};
+	} sizes[] = {{"512", 512}, {"16K", 16384}, {"4m", 4 << 20}, {"1G", 1 << 30}, {"0.5KB", 512}, {"3B", 3}},
+	  times[] = {{"10", 10000000}, {"10ns", 10}, {"1.5s", 1500000000}, {"2m", 120000000000}, {"3us", 3000}};
 	uint64_t value;
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++)
 		assert_true(number_parse_size(sizes[i].text, &value) && value == sizes[i].value);
@@ -124,8 +124,8 @@ static void digits(void **state)
 int base_number_tests(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(digits), cmocka_unit_test(integers),   cmocka_unit_test(fractions), cmocka_unit_test(units),
-		cmocka_unit_test(timestamps), cmocka_unit_test(lists),	   cmocka_unit_test(formats),
+		cmocka_unit_test(digits),     cmocka_unit_test(integers), cmocka_unit_test(fractions), cmocka_unit_test(units),
+		cmocka_unit_test(timestamps), cmocka_unit_test(lists),	  cmocka_unit_test(formats),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
 /* Paths as a process with another root directory means them: links stay inside, and whose they are is told. */
-#include "base/process_file.h"
+#include "base/files/process_file.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,8 +1,8 @@
 /* What touches the system: mapped files that shrink, temporary files, files that are replaced, parallel loops, errors. */
 #include "base/error.h"
-#include "base/mapping.h"
+#include "base/files/mapping.h"
+#include "base/files/replacement.h"
 #include "base/pool.h"
-#include "base/replacement.h"
 
 #include <errno.h>
 #include <setjmp.h>

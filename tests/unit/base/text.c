@@ -30,11 +30,11 @@ static void safe_text(void **state)
 		{"plain [a] \\ ~", 0, "plain [a] \\ ~"},
 		{"\x1b[31mred\n\t\x7f", 0, "\\x1b[31mred\\x0a\\x09\\x7f"},
 		{"caf\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80", 0, "caf\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80"},
-		{"\xc2\x9b", 0, "\\xc2\\x9b"},			     /* C1 control: CSI */
-		{"\xe2\x80\xae", 0, "\\xe2\\x80\\xae"},		     /* right-to-left override */
+		{"\xc2\x9b", 0, "\\xc2\\x9b"},				  /* C1 control: CSI */
+		{"\xe2\x80\xae", 0, "\\xe2\\x80\\xae"},			  /* right-to-left override */
 		{"\xc0\xaf\xed\xa0\x80", 0, "\\xc0\\xaf\\xed\\xa0\\x80"}, /* overlong, surrogate */
-		{"\xf4\x90\x80\x80", 0, "\\xf4\\x90\\x80\\x80"},     /* above U+10FFFF */
-		{"\xe2\x82", 0, "\\xe2\\x82"},			     /* cut short */
+		{"\xf4\x90\x80\x80", 0, "\\xf4\\x90\\x80\\x80"},	  /* above U+10FFFF */
+		{"\xe2\x82", 0, "\\xe2\\x82"},				  /* cut short */
 		{"a\0b", 3, "a\\x00b"},
 	};
 	check(rows, sizeof(rows) / sizeof(*rows), text_add_safe);

@@ -16,25 +16,25 @@
 
 #include <cmocka.h>
 
-static struct call_plan *plans_create(void)
+static struct syscall_plan *plans_create(void)
 {
-	struct call_plan *plans = calloc(SYSCALLS_NUMBERS, sizeof(*plans));
+	struct syscall_plan *plans = calloc(SYSCALLS_NUMBERS, sizeof(*plans));
 
 	plans[SYS_getppid].selected = 1;
-	plans[SYS_write] = (struct call_plan){.selected = 1, .arguments = 2};
+	plans[SYS_write] = (struct syscall_plan){.selected = 1, .arguments = 2};
 	plans[SYS_write].files[0] = 1;
-	plans[SYS_write].argument[1] = (struct call_argument){.copy = CALL_COPY_BYTES, .length = 2};
-	plans[SYS_openat] = (struct call_plan){.selected = 1, .arguments = 2, .returns_file = 1};
-	plans[SYS_openat].argument[1] = (struct call_argument){.copy = CALL_COPY_PATH};
-	plans[SYS_execve] = (struct call_plan){.selected = 1, .arguments = 2, .replaces = 1, .at_entry = 1};
-	plans[SYS_execve].argument[0] = (struct call_argument){.copy = CALL_COPY_PATH, .when = CALL_AT_ENTRY};
-	plans[SYS_execve].argument[1] = (struct call_argument){.copy = CALL_COPY_STRINGS, .when = CALL_AT_ENTRY};
+	plans[SYS_write].argument[1] = (struct syscall_argument){.copy = SYSCALL_COPY_BYTES, .length = 2};
+	plans[SYS_openat] = (struct syscall_plan){.selected = 1, .arguments = 2, .returns_file = 1};
+	plans[SYS_openat].argument[1] = (struct syscall_argument){.copy = SYSCALL_COPY_PATH};
+	plans[SYS_execve] = (struct syscall_plan){.selected = 1, .arguments = 2, .replaces = 1, .at_entry = 1};
+	plans[SYS_execve].argument[0] = (struct syscall_argument){.copy = SYSCALL_COPY_PATH, .when = SYSCALL_AT_ENTRY};
+	plans[SYS_execve].argument[1] = (struct syscall_argument){.copy = SYSCALL_COPY_STRINGS, .when = SYSCALL_AT_ENTRY};
 	return plans;
 }
 
 static struct bpf_syscalls *open_syscalls(const struct syscalls_config *config, pid_t target, enum syscalls_target kind)
 {
-	struct call_plan *plans = plans_create();
+	struct syscall_plan *plans = plans_create();
 	struct bpf_syscalls_options options = {.config = *config, .plans = plans, .ring_bytes = 1 << 20};
 	struct bpf_syscalls *syscalls = NULL;
 	struct error *error = bpf_support_check();
@@ -55,7 +55,7 @@ static struct bpf_syscalls *open_syscalls(const struct syscalls_config *config, 
 }
 
 /* The next call of this number; other records in between are skipped but for files, whose last name goes to `path`. */
-static const struct call_record *next_call(struct bpf_syscalls *syscalls, int number, char path[64], uint64_t *ret_file)
+static const struct syscall_record *next_call(struct bpf_syscalls *syscalls, int number, char path[64], uint64_t *ret_file)
 {
 	const struct syscalls_record *record;
 
@@ -65,7 +65,7 @@ static const struct call_record *next_call(struct bpf_syscalls *syscalls, int nu
 			snprintf(path, 64, "%s", (const char *)(file + 1));
 			*ret_file = file->id;
 		}
-		if (record->type == SYSCALLS_RECORD_CALL && ((const struct call_record *)(const void *)record)->number == number)
+		if (record->type == SYSCALLS_RECORD_CALL && ((const struct syscall_record *)(const void *)record)->number == number)
 			return (const void *)record;
 	}
 	return NULL;
@@ -84,7 +84,7 @@ static void calls_are_seen_with_memory_and_files(void **state)
 	syscall(SYS_openat, AT_FDCWD, "/no/such/file", O_RDONLY);
 	bpf_syscalls_stop(syscalls);
 
-	const struct call_record *call = next_call(syscalls, SYS_getppid, path, &file);
+	const struct syscall_record *call = next_call(syscalls, SYS_getppid, path, &file);
 	assert_non_null(call);
 	assert_int_equal(call->thread.tid, getpid());
 	assert_int_equal(call->result, getppid());
@@ -92,7 +92,7 @@ static void calls_are_seen_with_memory_and_files(void **state)
 
 	call = next_call(syscalls, SYS_openat, path, &file);
 	assert_non_null(call);
-	const struct call_piece *piece = (const void *)(call + 1);
+	const struct syscall_piece *piece = (const void *)(call + 1);
 	assert_int_equal(piece->argument, 1);
 	assert_string_equal((const char *)piece->data, "/dev/null");
 	assert_int_equal(call->result, fd);
@@ -120,10 +120,10 @@ static void calls_are_added_up_in_the_kernel(void **state)
 {
 	const struct syscalls_config config = {.sums = 1, .histograms = 1, .errors = 1};
 	struct bpf_syscalls *syscalls = open_syscalls(&config, getpid(), SYSCALLS_TARGET_THREAD);
-	struct call_sum_key key = {0};
-	struct call_sum sum;
-	struct call_histogram histogram;
-	struct call_errno_key error = {0};
+	struct syscall_sum_key key = {0};
+	struct syscall_sum sum;
+	struct syscall_histogram histogram;
+	struct syscall_errno_key error = {0};
 	uint64_t calls = 0, errors = 0, in_histogram = 0, count = 0;
 
 	for (int i = 0; i < 1000; i++)
@@ -169,13 +169,13 @@ static void a_command_is_followed_from_its_exec(void **state)
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
 	bpf_syscalls_stop(syscalls);
 
-	const struct call_record *call;
+	const struct syscall_record *call;
 	const char *wanted[] = {"/bin/sh", "/bin/true", "/bin/true"};
 	size_t entries = 0, exits = 0;
 	while ((call = next_call(syscalls, SYS_execve, path, &file)))
-		if (call->flags & CALL_ENTERED) {
-			const struct call_piece *piece = (const void *)(call + 1);
-			if (piece->kind == CALL_PIECE_ENTRY && entries < 3)
+		if (call->flags & SYSCALL_ENTERED) {
+			const struct syscall_piece *piece = (const void *)(call + 1);
+			if (piece->kind == SYSCALL_PIECE_ENTRY && entries < 3)
 				assert_string_equal((const char *)piece->data, wanted[entries]);
 			entries++;
 		} else {

@@ -1,5 +1,5 @@
 /* The argument of report's -g. */
-#include "cmd/report_callgraph.h"
+#include "cmd/report/callgraph.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -18,17 +18,17 @@ static struct callgraph_choice parse(const char *text)
 static void words_in_any_order(void **state)
 {
 	struct callgraph_choice choice = parse(NULL);
-	assert_int_equal(choice.mode, CALLGRAPH_GRAPH);
+	assert_int_equal(choice.mode, CALLGRAPH_PRINT_GRAPH);
 	assert_true(choice.given && !choice.order_given && choice.min_percent == 0.5);
 	choice = parse("fractal,5,10,callee,address,count");
-	assert_int_equal(choice.mode, CALLGRAPH_FRACTAL);
+	assert_int_equal(choice.mode, CALLGRAPH_PRINT_FRACTAL);
 	assert_true(choice.min_percent == 5 && choice.most_entries == 10 && choice.order_given && !choice.caller && choice.by_address);
 	assert_int_equal(choice.value, GRAPH_COUNT);
 	choice = parse("caller,2.5,fl");
-	assert_int_equal(choice.mode, CALLGRAPH_FLAT);
+	assert_int_equal(choice.mode, CALLGRAPH_PRINT_FLAT);
 	assert_true(choice.caller && choice.min_percent == 2.5 && choice.most_entries == 0);
 	choice = parse("none");
-	assert_int_equal(choice.mode, CALLGRAPH_NONE);
+	assert_int_equal(choice.mode, CALLGRAPH_PRINT_NONE);
 	assert_false(choice.given);
 }
 

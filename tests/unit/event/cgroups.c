@@ -1,7 +1,7 @@
 /* Events once for each control group. */
 #include "event/cgroups.h"
 
-#include "event/parse.h"
+#include "event/parse/parse.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

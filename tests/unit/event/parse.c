@@ -1,6 +1,6 @@
 /* Texts of -e on a machine that is not here: PMUs with formats and named events, a hybrid CPU, two memory controllers, a few tracepoints.
  */
-#include "event/parse.h"
+#include "event/parse/parse.h"
 
 #include "base/strbuf.h"
 #include "event/defaults.h"
@@ -278,23 +278,23 @@ static void mistakes(void **state)
 		{"cycles,", 7, "an event"},
 		{"cycles,foo", 7, "software events"},
 		{"cycls", 0, "did you mean 'cycles'?"},
-		{"cycles:x", 7, "known are"},
+		{"cycles:x", 7, "the modifiers are"},
 		{"cycles:uku", 9, NULL},
 		{"cycles:pppp", 10, "ppp"},
 		{"cycles/period", -1, NULL},
 		{"cycles/period=x/", 14, "a number"},
-		{"cycles/foo/", 7, "known are: config"},
+		{"cycles/foo/", 7, "the terms are: config"},
 		{"cycles/name/", 7, "a value"},
 		{"cpu/umask=0x100/", 10, NULL},
 		{"cpu/parameter/", 4, NULL},
-		{"cpu/foo=1/", 4, "known are: "},
+		{"cpu/foo=1/", 4, "the terms are: "},
 		{"graphics/foo/", 0, "this machine has: "},
 		{"gpu/foo/", 0, "did you mean 'cpu'?"},
 		{"uncore_imx_0/event=1/", 0, "did you mean 'uncore_imc_0'?"},
 		{"cpu/evnt=1/", 4, "did you mean 'event'?"},
 		{"cpu/mem-load/", 4, "did you mean 'mem-loads'?"},
 		{"cycles/perod=3/", 7, "did you mean 'period'?"},
-		{"sched:sched_switch/colour=x/", 19, "known are: period"},
+		{"sched:sched_switch/colour=x/", 19, "the terms are: period"},
 		{"prog.bpf.o", 0, "BPF programs"},
 		{"{cycles,cs", 10, "',' or '}'"},
 		{"sched:sched_swich", 0, "did you mean 'sched:sched_switch'?"},
@@ -308,7 +308,7 @@ static void mistakes(void **state)
 		{"cycles}", 6, "',' and another event"},
 		{"cpu/@foo/", 4, NULL},
 		{"cs_etm/@tmc_etf9/", 7, "'sinks'"},
-		{"uncore*/nothing=1/", 8, "known are: "},
+		{"uncore*/nothing=1/", 8, "the terms are: "},
 		{"mem:0x10/q", 10, "another term"},
 		{"mem:0x10:rr", 10, "each of r, w, x once"},
 		{"2:9999", 0, "sched:sched_switch"},

@@ -1,5 +1,5 @@
 /* Formats of tracepoints: fields, printing, filters, and the section of a recording in both byte orders. */
-#include "event/tracepoint.h"
+#include "event/tracepoint/tracepoint.h"
 
 #include "base/mem.h"
 #include "event/filter.h"
@@ -17,12 +17,14 @@
 	"\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n" \
 	"\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n"
 #define FIELD(declaration, offset, size, sign) "\tfield:" declaration ";\toffset:" #offset ";\tsize:" #size ";\tsigned:" #sign ";\n"
-#define FIELDS                                                                                                            \
-	FIELD("char comm[16]", 8, 16, 0)                                                                                  \
-	FIELD("s32 number", 24, 4, 1)                                                                                     \
-	FIELD("u64 big", 32, 8, 0)                                                                                        \
-	FIELD("__data_loc char[] text", 40, 4, 0) FIELD("__rel_loc char[] near", 44, 4, 0) FIELD("u16 list[4]", 48, 8, 0) \
-		FIELD("u8 mac[6]", 56, 6, 0) FIELD("u8 byte", 62, 1, 0) FIELD("bool yes", 63, 1, 0) FIELD("void * pointer", 64, 8, 0)
+#define FIELDS                                    \
+	FIELD("char comm[16]", 8, 16, 0)          \
+	FIELD("s32 number", 24, 4, 1)             \
+	FIELD("u64 big", 32, 8, 0)                \
+	FIELD("__data_loc char[] text", 40, 4, 0) \
+	FIELD("__rel_loc char[] near", 44, 4, 0)  \
+	FIELD("u16 list[4]", 48, 8, 0)            \
+	FIELD("u8 mac[6]", 56, 6, 0) FIELD("u8 byte", 62, 1, 0) FIELD("bool yes", 63, 1, 0) FIELD("void * pointer", 64, 8, 0)
 
 static struct tracepoint_formats *formats_with(const char *print_format)
 {
@@ -109,7 +111,8 @@ static void printing(void **state)
 		{"\"%s %s\", __print_array(REC->list, 4, 2), __print_array(__get_dynamic_array(text), __get_dynamic_array_len(text) - 1, "
 		 "1)",
 		 "{0x1,0x2,0x3,0xffff} {0x68,0x65,0x6c,0x6c,0x6f}"},
-		{"\"%s %s\", __print_array(REC->list, 3, 0), __print_array(REC->mac, 2, 16)", "{BAD SIZE:0 0x1,0x0,0x2} {BAD SIZE:16 0x2,0x42}"},
+		{"\"%s %s\", __print_array(REC->list, 3, 0), __print_array(REC->mac, 2, 16)",
+		 "{BAD SIZE:0 0x1,0x0,0x2} {BAD SIZE:16 0x2,0x42}"},
 		{"\"%pM %pm %pMF\", REC->mac, REC->mac, REC->mac", "02:42:ac:11:00:0f 0242ac11000f 02-42-ac-11-00-0f"},
 		{"\"%pI4 %pi4\", REC->number, REC->number", "251.255.255.255 251.255.255.255"},
 		{"\"%*ph\", 3, __get_dynamic_array(text)", "68 65 6c"},
@@ -300,17 +303,17 @@ static void filters(void **state)
 		{"common_pid!=1&&CPU==0&&COMM=='x'", NULL, 0},
 		{"CPU & CPUS{0-3}", NULL, 0},
 		{"pointer.function == do_thing || pointer.function != 0xffff", NULL, 0},
-		{"numbr == 1", "no field 'numbr'", 0},
-		{"number = 1", "'=' does not compare", 7},
-		{"number", "comparison is missing", 6},
-		{"number ==", "is missing", 9},
-		{"number == x", "no number", 10},
-		{"number ~ 1", "no pattern", 7},
+		{"numbr == 1", "unknown field 'numbr'", 0},
+		{"number = 1", "'=' is not a comparison", 7},
+		{"number", "missing comparison", 6},
+		{"number ==", "missing", 9},
+		{"number == x", "invalid number", 10},
+		{"number ~ 1", "with a pattern", 7},
 		{"comm < \"x\"", "cannot be compared", 5},
-		{"comm == x", "needs quotes", 8},
-		{"comm == \"x", "does not end", 8},
-		{"(number == 1", "not closed", 0},
-		{"number == 1)", "not understood", 11},
+		{"comm == x", "must be quoted", 8},
+		{"comm == \"x", "unterminated", 8},
+		{"(number == 1", "missing closing parenthesis", 0},
+		{"number == 1)", "unexpected ')'", 11},
 		{"number == 1 &&", "missing", 14},
 		{"", "missing", 0},
 	};
@@ -346,8 +349,9 @@ static void filter_names(void **state)
 		{"number == \"THREE\"", NULL},
 		{"CPU == TWO", NULL},
 	};
-	struct tracepoint_formats *formats = formats_with("\"%s %s\", __print_symbolic(REC->number, {1, \"ONE\"}, {2, \"TWO\"}, {3, \"ONE|TWO\"}), "
-							  "(REC->byte) ? __print_flags((unsigned long)REC->byte, \"|\", {1, \"LOW\"}, {2, \"HIGH\"}) : \"none\"");
+	struct tracepoint_formats *formats =
+		formats_with("\"%s %s\", __print_symbolic(REC->number, {1, \"ONE\"}, {2, \"TWO\"}, {3, \"ONE|TWO\"}), "
+			     "(REC->byte) ? __print_flags((unsigned long)REC->byte, \"|\", {1, \"LOW\"}, {2, \"HIGH\"}) : \"none\"");
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct strbuf resolved = {0};
@@ -357,7 +361,7 @@ static void filter_names(void **state)
 			assert_string_equal(strbuf_str(&resolved), cases[i][1]);
 		} else {
 			assert_non_null(error);
-			assert_non_null(strstr(error_message(error), "this is no number"));
+			assert_non_null(strstr(error_message(error), "invalid number"));
 			assert_true(*cases[i][0] == 'C' || strstr(error_message(error), "of type s32; or one of: ONE TWO ONE|TWO"));
 			error_free(error);
 		}
@@ -370,8 +374,7 @@ int event_tracepoint_tests(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(printing), cmocka_unit_test(escapes),	cmocka_unit_test(damage),  cmocka_unit_test(long_formats),
-		cmocka_unit_test(fields),   cmocka_unit_test(sections), cmocka_unit_test(filters),
-		cmocka_unit_test(filter_names),
+		cmocka_unit_test(fields),   cmocka_unit_test(sections), cmocka_unit_test(filters), cmocka_unit_test(filter_names),
 	};
 
 	return cmocka_run_group_tests_name("event/tracepoint", tests, NULL, NULL);

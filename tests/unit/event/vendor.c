@@ -2,7 +2,7 @@
  * (Volume 3B, chapter on performance monitoring events): MEM_LOAD_RETIRED D1H with L3_MISS 20H, INST_RETIRED C0H. */
 #include "event/vendor.h"
 
-#include "event/parse.h"
+#include "event/parse/parse.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -114,12 +114,12 @@ static void pfm_events(void **state)
 static void mistakes(void **state)
 {
 	static const char *const cases[][2] = {
-		{"", "no event"},
+		{"", "missing event"},
 		{"INST_RETIRE", "did you mean 'INST_RETIRED'?"},
 		{"mem_load_retired.l3_mis", "did you mean 'MEM_LOAD_RETIRED:L3_MISS'?"},
-		{"{INST_RETIRED", "'}' is missing"},
-		{"INST_RETIRED}", "'}' is not understood"},
-		{"{}", "without events"},
+		{"{INST_RETIRED", "missing '}'"},
+		{"INST_RETIRED}", "unexpected '}'"},
+		{"{}", "empty group"},
 		{"nothing_of_that_kind", "perf list pfm"},
 	};
 

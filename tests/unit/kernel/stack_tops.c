@@ -51,11 +51,11 @@ static void found(void **state)
 
 	check(tops, 7, 0x601000, 1, 0x700000, 0);
 	check(tops, 7, 0x701000, 1, 0x800000, 0);
-	check(tops, 7, 0x700010, 1, 0, 0);	  /* the guard page */
-	check(tops, 7, 0x800010, 1, 0, 0);	  /* not writable: no stack */
+	check(tops, 7, 0x700010, 1, 0, 0); /* the guard page */
+	check(tops, 7, 0x800010, 1, 0, 0); /* not writable: no stack */
 	check(tops, 7, 0x7ff000001000, 1, 0x7ff000020000, 0x7ff000018000);
 	check(tops, 7, 0x7fefffff0000, 1, 0x7ff000020000, 0x7ff000018000); /* it has grown since */
-	check(tops, 7, 0x7ff000019000, 1, 0x7ff000020000, 0);		    /* above the program's beginning: not on its stack */
+	check(tops, 7, 0x7ff000019000, 1, 0x7ff000020000, 0);		   /* above the program's beginning: not on its stack */
 	check(tops, 7, 0x7fe000000000, 1, 0, 0);
 	check(tops, 8, 0x601000, 1, 0, 0);
 	stack_tops_destroy(tops);

@@ -14,7 +14,8 @@ static void put(const char *root, const char *path, const char *text)
 {
 	char command[1024];
 
-	snprintf(command, sizeof(command), "mkdir -p '%s/sys/devices/system/cpu/%s' && rmdir '%s/sys/devices/system/cpu/%s'", root, path, root, path);
+	snprintf(command, sizeof(command), "mkdir -p '%s/sys/devices/system/cpu/%s' && rmdir '%s/sys/devices/system/cpu/%s'", root, path,
+		 root, path);
 	assert_int_equal(system(command), 0);
 	snprintf(command, sizeof(command), "%s/sys/devices/system/cpu/%s", root, path);
 	FILE *file = fopen(command, "w");

@@ -1,5 +1,5 @@
 /* Instances of tracefs, on a fake tree: another's stays, and the guard is out of reach of signals to our group. */
-#include "kernel/trace_instance.h"
+#include "kernel/tracing/trace_instance.h"
 
 #include "base/cleanup.h"
 #include "base/mem.h"

@@ -1,5 +1,5 @@
 /* Where tracefs is, on fake trees. What only other users can be refused is tested with the program (tests/live/test_doctor.py). */
-#include "kernel/tracefs.h"
+#include "kernel/tracing/tracefs.h"
 
 #include "base/cleanup.h"
 #include "base/mem.h"

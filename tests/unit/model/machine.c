@@ -180,14 +180,14 @@ static void test_dso_identity(void **state)
 }
 
 /* Threads that only samples mention, met by several workers at once: one for each id, and found again. */
-struct stray_hunt {
+struct placeholder_hunt {
 	struct machine *machine;
 	struct thread *found[8][2000];
 };
 
 static void hunt_strays(void *context, unsigned int worker, size_t item)
 {
-	struct stray_hunt *hunt = context;
+	struct placeholder_hunt *hunt = context;
 	for (uint32_t i = 0; i < 2000; i++) {
 		uint32_t id = (i * 7 + (uint32_t)item * 31) % 2000;
 		hunt->found[item][id] = machine_thread_or_new(hunt->machine, 100000 + id / 3, 100000 + id, 5);
@@ -196,7 +196,7 @@ static void hunt_strays(void *context, unsigned int worker, size_t item)
 
 static void test_strays(void **state)
 {
-	struct stray_hunt *hunt = mem_zalloc(sizeof(*hunt));
+	struct placeholder_hunt *hunt = mem_zalloc(sizeof(*hunt));
 	hunt->machine = machine_create();
 	machine_add_comm(hunt->machine, 100010, 100010, "late", false, 100);
 	machine_finish(hunt->machine);

@@ -1,5 +1,6 @@
 /* Layouts and the decoder: every field where the kernel puts it, and words instead of a crash for what doesn't fit. */
 #include "perfdata/layout.h"
+#include "perfdata/reader.h"
 
 #include <linux/perf_event.h>
 #include <setjmp.h>
@@ -47,6 +48,51 @@ static void test_fixed(void **state)
 	assert_int_equal(sample.period, 9);
 	assert_int_equal(sample.cpumode, CPUMODE_USER);
 	assert_non_null(sample_decode(&layout, &attr, make(&made, words, 8), &sample));
+}
+
+/* One structure for one sample after the other, of two events with different fields: what one left never shows in the next. */
+static void test_fixed_anew(void **state)
+{
+	const struct event_attr attrs[] = {
+		{.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ADDR | PERF_SAMPLE_ID |
+				PERF_SAMPLE_STREAM_ID | PERF_SAMPLE_CPU | PERF_SAMPLE_PERIOD},
+		{.sample_type = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TIME | PERF_SAMPLE_CALLCHAIN, .sample_period = 4},
+	};
+	const uint64_t words[] = {0x400000, 10 | 11ull << 32, 5000, 0x1234, 77, 78, 3, 9};
+	struct sample sample, anew;
+	struct made made;
+	memset(&anew, 0, sizeof(anew));
+	for (int i = 0; i < 4; i++) {
+		struct sample_layout layout;
+		sample_layout_init(&layout, &attrs[i % 2]);
+		const struct record_header *header = make(&made, words, 8 - i / 2);
+		const char *broken = sample_decode_fixed(&layout, &attrs[i % 2], header, &sample);
+		assert_ptr_equal(sample_decode_fixed_anew(&layout, &attrs[i % 2], header, &anew), broken);
+		if (!broken)
+			assert_memory_equal(&anew, &sample, sizeof(sample));
+	}
+}
+
+/* Hopping takes whole samples at their place, and leaves all else to reader_record(). */
+static void test_hopping(void **state)
+{
+	uint64_t words[8] = {0};
+	const struct reader reader = {.records = (const uint8_t *)words, .data_end = sizeof(words)};
+	struct record_header *header = (struct record_header *)(words + 1);
+	*header = (struct record_header){RECORD_SAMPLE, 0, 24};
+	assert_int_equal(reader_sample_size(&reader, 8), 24);
+	assert_int_equal(reader_sample_size(&reader, 12), 0);
+	for (uint16_t size = 0; size < 80; size++) {
+		header->size = size;
+		assert_int_equal(reader_sample_size(&reader, 8), size % 8 || size < 8 || size > 56 ? 0 : size);
+	}
+	*header = (struct record_header){RECORD_COMM, 0, 24};
+	assert_int_equal(reader_sample_size(&reader, 8), 0);
+	const struct reader cut = {.records = reader.records, .data_end = 12};
+	*header = (struct record_header){RECORD_SAMPLE, 0, 8};
+	assert_int_equal(reader_sample_size(&cut, 8), 0);
+	assert_int_equal(reader_ask_ahead(&cut, 8, 0), 72); /* by lines, from before the end */
+	assert_int_equal(reader_ask_ahead(&reader, 40, 200), 200);
 }
 
 static void test_absent(void **state)
@@ -176,7 +222,8 @@ int perfdata_decode_tests(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_fixed),		cmocka_unit_test(test_absent),	cmocka_unit_test(test_variable),
-		cmocka_unit_test(test_counts_that_lie), cmocka_unit_test(test_trailer),
+		cmocka_unit_test(test_counts_that_lie), cmocka_unit_test(test_trailer), cmocka_unit_test(test_fixed_anew),
+		cmocka_unit_test(test_hopping),
 	};
 	return cmocka_run_group_tests_name("perfdata/decode", tests, NULL, NULL);
 }

@@ -100,8 +100,8 @@ static uint64_t count_samples(const char *path, bool complete)
 		assert_int_equal(event->index, (sample.ip - 0x400000) % 2);
 		samples++;
 	}
-	assert_int_equal(reader->trouble.broken_records, 0);
-	assert_false(reader->trouble.truncated);
+	assert_int_equal(reader->diagnostics.broken_records, 0);
+	assert_false(reader->diagnostics.truncated);
 	if (complete)
 		assert_true(reader->features.hostname && !strcmp(reader->features.hostname, "box"));
 	reader_close(reader);

@@ -14,14 +14,14 @@ static const char file_a[] = "/src/a.c", file_b[] = "/src/b.c";
 static void add(struct annotation *annotation, uint64_t address, const char *file, uint32_t line)
 {
 	vec_push(&annotation->lines, (struct annotation_line){.kind = ANNOTATION_INSTRUCTION,
-							     .address = address,
-							     .size = 1,
-							     .bytes = (const uint8_t *)"\x90",
-							     .mnemonic = "nop",
-							     .operands = "",
-							     .target_line = ANNOTATION_NO_LINE,
-							     .file = file,
-							     .line = line});
+							      .address = address,
+							      .size = 1,
+							      .bytes = (const uint8_t *)"\x90",
+							      .mnemonic = "nop",
+							      .operands = "",
+							      .target_line = ANNOTATION_NO_LINE,
+							      .file = file,
+							      .line = line});
 }
 
 /* Two events in five instructions and a note. */

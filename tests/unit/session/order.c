@@ -1,6 +1,6 @@
 /* The round sorter against its contract, against a plain list, and against hostile streams. */
 #include "session/order.h"
-#include "session/rounds.h"
+#include "capture/rounds.h"
 
 #include "base/hash.h"
 
@@ -134,7 +134,8 @@ static void test_hostile_rounds(void **state)
 
 enum { LATE_MS = 1000000, LATE_CPUS = 2, LATE_PASSES = 600, LATE_COUNT = LATE_CPUS * LATE_PASSES };
 
-/* When the record of this CPU and millisecond can be read: the other CPU's at once, this one is stopped from 100 to 180 and from 400 to 489. */
+/* When the record of this CPU and millisecond can be read: the other CPU's at once, this one is stopped from 100 to 180 and from 400 to
+ * 489. */
 static uint64_t visible_ms(unsigned int cpu, uint64_t ms)
 {
 	if (cpu && ms >= 100 && ms < 180)

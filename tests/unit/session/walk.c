@@ -184,8 +184,8 @@ static void add_sample(struct strbuf *out, struct session *session, const struct
 	if (times)
 		snprintf(time, sizeof(time), "%llu.%06llu: ", (unsigned long long)sample.time / 1000000000,
 			 (unsigned long long)sample.time / 1000 % 1000000);
-	snprintf(line, sizeof(line), "%s %d/%d %s%s: %llx (%s)", untrusted_raw(thread_comm(thread, record->model_time)), (int)sample.pid, (int)sample.tid,
-		 time, record->event->name, (unsigned long long)sample.ip, map ? map->dso->script_name : "[unknown]");
+	snprintf(line, sizeof(line), "%s %d/%d %s%s: %llx (%s)", untrusted_raw(thread_comm(thread, record->model_time)), (int)sample.pid,
+		 (int)sample.tid, time, record->event->name, (unsigned long long)sample.ip, map ? map->dso->script_name : "[unknown]");
 	squeeze(out, line);
 }
 

@@ -1,7 +1,7 @@
 /* Machine code from the kernel's memory, by a made-up /proc/kcore. */
-#include "symbol/code_file.h"
+#include "symbol/code/code_file.h"
 
-#include "symbol/kcore.h"
+#include "symbol/kernel/kcore.h"
 #include "tree.h"
 
 #include <elf.h>
@@ -16,7 +16,8 @@
 #define TEXT 0xffffffff81000000
 #define MODULES 0xffffffffc0000000
 
-static const uint8_t text_code[] = {0xe8, 0x0b, 0, 0, 0, 0xc3, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x53, 0x5b, 0xc3};
+static const uint8_t text_code[] = {0xe8, 0x0b, 0,    0,    0,	  0xc3, 0x90, 0x90, 0x90, 0x90,
+				    0x90, 0x90, 0x90, 0x90, 0x90, 0x90, 0x53, 0x5b, 0xc3};
 static const uint8_t module_code[] = {0x55, 0x5d, 0xc3};
 
 static const char kallsyms[] = "ffffffff81000000 T _text\n"
@@ -31,8 +32,12 @@ static void write_kcore(const char *root)
 {
 	char path[128];
 	uint64_t at = sizeof(Elf64_Ehdr) + 3 * sizeof(Elf64_Phdr);
-	Elf64_Ehdr header = {.e_ident = ELFMAG "\2\1\1", .e_type = ET_CORE, .e_machine = EM_X86_64, .e_phoff = sizeof(header),
-			     .e_phentsize = sizeof(Elf64_Phdr), .e_phnum = 3};
+	Elf64_Ehdr header = {.e_ident = ELFMAG "\2\1\1",
+			     .e_type = ET_CORE,
+			     .e_machine = EM_X86_64,
+			     .e_phoff = sizeof(header),
+			     .e_phentsize = sizeof(Elf64_Phdr),
+			     .e_phnum = 3};
 	Elf64_Phdr segments[] = {
 		{.p_type = PT_LOAD, .p_offset = at, .p_vaddr = TEXT, .p_filesz = sizeof(text_code)},
 		{.p_type = PT_LOAD, .p_offset = at + sizeof(text_code), .p_vaddr = MODULES, .p_filesz = sizeof(module_code)},
@@ -53,7 +58,10 @@ static struct machine *make_machine(uint64_t moved)
 {
 	struct machine *machine = machine_create();
 	machine->kernel_start = 0xffff800000000000;
-	struct map_description kernel = {.pid = UINT32_MAX, .start = TEXT + moved, .end = TEXT + moved + 0x100000, .pgoff = TEXT + moved,
+	struct map_description kernel = {.pid = UINT32_MAX,
+					 .start = TEXT + moved,
+					 .end = TEXT + moved + 0x100000,
+					 .pgoff = TEXT + moved,
 					 .name = "[kernel.kallsyms]_text"};
 	machine_add_kernel_map(machine, &kernel, 0);
 	struct map_description module = {.pid = UINT32_MAX, .start = MODULES, .end = MODULES + 0x1000, .name = "[foo]"};
@@ -75,7 +83,8 @@ static void begin(struct place *place, uint64_t moved, bool same_machine)
 	tree_make(place->root, files, 1);
 	write_kcore(place->root);
 	place->machine = make_machine(moved);
-	struct symbol_options options = {.proc = place->root, .buildid_dir = place->root, .ignore_vmlinux = true, .same_machine = same_machine};
+	struct symbol_options options = {
+		.proc = place->root, .buildid_dir = place->root, .ignore_vmlinux = true, .same_machine = same_machine};
 	place->resolver = resolver_create(place->machine, &options);
 }
 

@@ -178,10 +178,8 @@ int symbol_demangle_tests(void);
 int symbol_demangle_tests(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(long_ones_are_cut),
-		cmocka_unit_test(endless_ones_are_refused),
-		cmocka_unit_test(real_ones_stay),
-		cmocka_unit_test(deep_ones_need_little_stack),
+		cmocka_unit_test(long_ones_are_cut), cmocka_unit_test(endless_ones_are_refused),
+		cmocka_unit_test(real_ones_stay),    cmocka_unit_test(deep_ones_need_little_stack),
 		cmocka_unit_test(many_share),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,5 @@
 /* Instructions: text, length, kind and target. What is expected is what binutils' objdump says of the same bytes. */
-#include "symbol/disasm.h"
+#include "symbol/code/disasm.h"
 
 #include "base/error.h"
 #include "base/strbuf.h"

@@ -1,5 +1,5 @@
 /* AT&T syntax. What is expected is what binutils' objdump says of the same instructions. */
-#include "symbol/gnu_syntax.h"
+#include "symbol/code/gnu_syntax.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

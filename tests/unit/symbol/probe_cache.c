@@ -26,7 +26,8 @@ static int make_folder(void **state)
 
 static int remove_folder(void **state)
 {
-	cleanup_free char *program = mem_printf("%s/shop", folder), *entry = mem_printf("%s/shop/00ff", folder), *file = mem_printf("%s/probes", entry);
+	cleanup_free char *program = mem_printf("%s/shop", folder), *entry = mem_printf("%s/shop/00ff", folder),
+			  *file = mem_printf("%s/probes", entry);
 	unlink(file);
 	return rmdir(entry) || rmdir(program) || rmdir(folder);
 }

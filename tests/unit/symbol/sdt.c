@@ -1,5 +1,5 @@
 /* Static tracepoints: this program has some, and a file of foreign notes. */
-#include "symbol/sdt.h"
+#include "symbol/elf/sdt.h"
 
 #include "base/mem.h"
 

@@ -1,6 +1,6 @@
 /* Symbol tables: sizes, aliases, overlaps, lazy names. What is expected was observed with the kernel's perf. */
 #include "symbol/symtab.h"
-#include "symbol/kallsyms.h"
+#include "symbol/kernel/kallsyms.h"
 
 #include <elf.h>
 #include <pthread.h>
@@ -55,6 +55,20 @@ static void one_of_the_aliases(void **state)
 		assert_int_equal(symbol_preferred(&pairs[i].a, &pairs[i].b), pairs[i].first);
 }
 
+/* Looked up together or one by one, addresses in no order: the same. */
+static void check_many(const struct symtab *symtab, uint64_t space)
+{
+	uint64_t addrs[SYMTAB_MANY];
+	const struct symbol *symbols[SYMTAB_MANY];
+	for (uint64_t begin = 0; begin < space; begin += SYMTAB_MANY) {
+		for (size_t i = 0; i < SYMTAB_MANY; i++)
+			addrs[i] = (begin + i) * 37 % space;
+		symtab_find_many(symtab, addrs, SYMTAB_MANY, symbols);
+		for (size_t i = 0; i < SYMTAB_MANY; i++)
+			assert_ptr_equal(symbols[i], symtab_find(symtab, addrs[i]));
+	}
+}
+
 /* Every address of random overlapping symbols, against the definition: the symbol that starts last of those that cover it. */
 static void overlaps(void **state)
 {
@@ -80,6 +94,7 @@ static void overlaps(void **state)
 		struct symtab *symtab = symtab_build(&builder, 0, NULL);
 		for (uint64_t at = 0; at < SPACE; at++)
 			assert_int_equal(name_at(symtab, at)[0], owner[at]);
+		check_many(symtab, SPACE);
 		symtab_destroy(symtab);
 	}
 }

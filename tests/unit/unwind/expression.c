@@ -18,7 +18,8 @@ static bool read_memory(void *context, uint64_t address, unsigned int size, uint
 static bool evaluate(const char *code, size_t size, uint64_t *ret)
 {
 	static const uint64_t registers[17] = {[7] = 0x7000, [16] = 0x100b};
-	struct expression_context context = {.registers = registers, .known = 1 << 7 | 1 << 16, .register_count = 17, .word = 8, .read = read_memory};
+	struct expression_context context = {
+		.registers = registers, .known = 1 << 7 | 1 << 16, .register_count = 17, .word = 8, .read = read_memory};
 	return expression_evaluate(&context, (const uint8_t *)code, size, false, 0, ret);
 }
 

@@ -13,18 +13,21 @@
 
 static char *render(const struct table *table, const struct view_options *options)
 {
-	char *text = NULL;
-	size_t size = 0;
-	FILE *file = open_memstream(&text, &size);
-	assert_null(view_find("stdio")->table(table, options, file));
-	fclose(file);
-	return text;
+	struct strbuf text = {0};
+	struct sink out = sink_to_text(&text);
+	assert_null(view_write_one(view_find("stdio"), (struct result){RESULT_TABLE, .table = table}, options, &out));
+	return strbuf_detach(&text);
 }
 
 static struct table *make_table(union cell (*cells)[3], struct calltree *tree)
 {
 	struct table *table = table_create();
-	vec_push(&table->columns, (struct column){.id = "overhead", .title = "Overhead", .kind = COLUMN_PERCENT, .align = ALIGN_RIGHT, .min_width = 8, .decimals = 2});
+	vec_push(&table->columns, (struct column){.id = "overhead",
+						  .title = "Overhead",
+						  .kind = COLUMN_PERCENT,
+						  .align = ALIGN_RIGHT,
+						  .min_width = 8,
+						  .decimals = 2});
 	vec_push(&table->columns, (struct column){.id = "comm", .title = "Command", .kind = COLUMN_TEXT, .padded = true});
 	vec_push(&table->columns, (struct column){.id = "symbol", .title = "Symbol", .kind = COLUMN_TEXT});
 	vec_push(&table->header, "Samples: 4");
@@ -36,7 +39,8 @@ static struct table *make_table(union cell (*cells)[3], struct calltree *tree)
 
 static void columns_line_up(void **state)
 {
-	union cell cells[2][3] = {{{.real = 75}, {.text = "a"}, {.text = "[.] main"}}, {{.real = 25}, {.text = "\x1b[31mb"}, {.text = "[k] x"}}};
+	union cell cells[2][3] = {{{.real = 75}, {.text = "a"}, {.text = "[.] main"}},
+				  {{.real = 25}, {.text = "\x1b[31mb"}, {.text = "[k] x"}}};
 	struct table *table = make_table(cells, NULL);
 	char *text = render(table, &(struct view_options){.header = true});
 	assert_string_equal(text, "# Samples: 4\n#\n"
@@ -96,7 +100,8 @@ static void graphs_branch(void **state)
 	assert_non_null(strstr(text, "|--30.00%--run\n"));
 	assert_non_null(strstr(text, " --10.00%--[...]\n"));
 	free(text);
-	text = render_graph((struct table_graph){.style = GRAPH_TREE, .value = GRAPH_COUNT, .total = 200, .skip_first = true, .most_entries = 1});
+	text = render_graph(
+		(struct table_graph){.style = GRAPH_TREE, .value = GRAPH_COUNT, .total = 200, .skip_first = true, .most_entries = 1});
 	assert_null(strstr(text, "main"));
 	assert_non_null(strstr(text, "|--6--parse\n"));
 	assert_null(strstr(text, "run"));
@@ -109,7 +114,8 @@ static void stacks_are_listed(void **state)
 	assert_string_equal(strchr(text, '\n') + 1, "60 main;parse;token\n30 main;run\n");
 	free(text);
 	text = render_graph((struct table_graph){.style = GRAPH_FLAT, .total = 100, .least = 40});
-	assert_string_equal(strchr(text, '\n') + 1, "           60.00%\n                main\n                parse\n                token\n\n");
+	assert_string_equal(strchr(text, '\n') + 1,
+			    "           60.00%\n                main\n                parse\n                token\n\n");
 	free(text);
 }
 

@@ -1,0 +1,36 @@
+/* What annotate.c (adding up) and annotate_lines.c (taking apart) share. */
+#pragma once
+
+#include "analysis/annotate/annotate.h"
+#include "base/arena.h"
+#include "base/hash.h"
+#include "base/intern.h"
+#include "base/vec.h"
+#include "symbol/code/code_file.h"
+
+/* What one event has at one address. */
+struct annotate_place {
+	uint64_t address; /* of the dso */
+	uint32_t function;
+	uint32_t event;
+	struct annotation_value value;
+};
+
+/* The code of one dso, opened on first use. */
+struct annotate_code {
+	bool tried;
+	struct code_file *file; /* NULL = there is none */
+	char *why_not;
+	struct disasm *disasm;
+};
+
+struct annotate_private {
+	struct session *session;
+	struct resolver *resolver;
+	struct annotate_options options;
+	struct arena arena;
+	VEC(struct annotate_place) places; /* sorted by function, address, event */
+	struct annotate_code *codes;	   /* by index of the dso */
+	struct source_files *sources;
+	struct intern files, mnemonics;
+};

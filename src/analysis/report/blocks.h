@@ -1,0 +1,43 @@
+/* Blocks: what processors that count cycles between branches tell of the code between them, added up.
+ *
+ *	branch records, the oldest first:    … from₁ → to₁     from₂ → to₂ …
+ *	                                              └─ cycles ─┘
+ *
+ * The code from to₁ to from₂ ran from its first instruction to its last, in the cycles that the second record tells. A block is known by
+ * its function and its last instruction; it begins at the earliest instruction that a branch led to, or at the function's start when that
+ * is not known: the branch before is in another function, was not recorded, or records leave branches out.
+ */
+#pragma once
+
+#include "analysis/report/fold.h"
+#include "base/error.h"
+#include "session/session.h"
+#include "symbol/resolve.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct block {
+	uint64_t cycles;   /* their sum */
+	uint64_t count;	   /* how often it ran */
+	struct frame last; /* its last instruction, with the symbol that it is in */
+	uint64_t first;	   /* dso address of its first instruction */
+};
+
+struct blocks {
+	struct block *list; /* most cycles first */
+	size_t count;
+	uint64_t cycles;	 /* of all branch records, also of those in unknown functions */
+	uint64_t average_cycles; /* the sum over the blocks of what each takes on average */
+};
+
+/* Of the samples of one event that pass the session's filter and `accept` (NULL = all; called on several threads). The resolver must
+ * outlive it. */
+struct error *blocks_create(struct session *session, struct resolver *resolver, const struct event *event,
+			    bool (*accept)(void *context, const struct fold_sample *sample), void *context, struct blocks **ret);
+void blocks_destroy(struct blocks *blocks);
+
+static inline uint64_t block_average(const struct block *block)
+{
+	return block->cycles / block->count;
+}

@@ -1,0 +1,376 @@
+/* Fold: what a caller feeds and takes out.
+ *
+ * What was added since the last swap hangs from `tables`: distinct frames, actors and extra values, and a set of entries for each feed. To
+ * swap is to hand all that over to a new fold and to begin with empty tables, so that neither knows of the other:
+ *
+ *	feed 1 ──► set ─┐                          feed 1 ──► set' ─┐
+ *	feed 2 ──► set ─┴─ tables ─ fold    ──►    feed 2 ──► set' ─┴─ tables' ─ fold        set, set ─ tables ─ the swapped one
+ *
+ * What feeds remember in front of the tables are ids of those, and is forgotten with them.
+ *
+ * To merge is to add the entries of a finished fold as a feed's are: in the numbers of the other's tables, in batches, to a set of their
+ * own.
+ */
+#include "analysis/report/fold_internal.h"
+
+#include "base/mem.h"
+
+#include <assert.h>
+#include <malloc.h>
+#include <stdlib.h>
+
+/* ---- feeds ---- */
+
+/* What is made of the tables' ids. `tables` may be the same for all of the fold's feeds only under its lock. */
+static void feed_start(struct fold_feed *feed, struct fold_tables *tables)
+{
+	const struct fold_context *context = feed->context;
+	fold_places_init(&feed->places, tables, context->resolver, context->machine, feed->fold->session->record_counts[RECORD_SAMPLE]);
+	feed->set = fold_tables_add_set(tables);
+	feed->recent = mem_zalloc_array(FOLD_RECENT_ACTORS, sizeof(*feed->recent));
+	if (context->options->extra)
+		feed->recent_extras = mem_zalloc_array(FOLD_RECENT_EXTRAS, sizeof(*feed->recent_extras));
+}
+
+/* The batch into the set, and why stacks end into `fold`. */
+static void feed_stop(struct fold_feed *feed, struct fold *fold)
+{
+	fold_feed_flush(feed);
+	stack_ends_merge(fold->ends, &feed->ends);
+	stack_ends_deinit(&feed->ends);
+	feed->ends = (struct stack_ends){0};
+	fold_places_deinit(&feed->places);
+	free(feed->recent);
+	free(feed->recent_extras);
+}
+
+static void feed_init(struct fold_feed *feed, struct fold *fold)
+{
+	struct fold_private *private = fold->private;
+	*feed = (struct fold_feed){.fold = fold, .context = &private->context};
+	feed->kernel = maps_state_at(private->context.machine->kernel_maps, 0);
+	feed->extra = mem_alloc_array(private->options.extra_words + 1, sizeof(uint64_t));
+	pthread_mutex_init(&feed->lock, NULL);
+	pthread_mutex_lock(&private->lock);
+	feed_start(feed, private->tables);
+	vec_push(&private->feeds, feed);
+	pthread_mutex_unlock(&private->lock);
+}
+
+static void feed_deinit(struct fold_feed *feed)
+{
+	struct fold_private *private = feed->fold->private;
+	pthread_mutex_lock(&private->lock);
+	size_t at = 0;
+	while (private->feeds.data[at] != feed)
+		at++;
+	private->feeds.data[at] = *vec_last(&private->feeds);
+	private->feeds.len--;
+	feed_stop(feed, feed->fold);
+	pthread_mutex_unlock(&private->lock);
+	pthread_mutex_destroy(&feed->lock);
+	stack_deinit(&feed->stack);
+	vec_deinit(&feed->words);
+	vec_deinit(&feed->unwound);
+	vec_deinit(&feed->lookups);
+	vec_deinit(&feed->frames);
+	free(feed->extra);
+}
+
+struct fold_feed *fold_feed_open(struct fold *fold)
+{
+	struct fold_feed *feed = mem_zalloc(sizeof(*feed));
+	feed_init(feed, fold);
+	return feed;
+}
+
+void fold_feed_close(struct fold_feed *feed)
+{
+	if (!feed)
+		return;
+	feed_deinit(feed);
+	free(feed);
+}
+
+static void complete(const struct fold_feed *feed, struct fold_sample *sample)
+{
+	if (!sample->thread)
+		sample->thread =
+			machine_thread_or_new(feed->context->machine, sample->sample->pid, sample->sample->tid, sample->model_time);
+	if (!sample->comm)
+		sample->comm = thread_comm_settled(sample->thread, sample->model_time);
+}
+
+void fold_add(struct fold_feed *feed, const struct fold_sample *samples, size_t count)
+{
+	pthread_mutex_lock(&feed->lock);
+	/* The machine may have grown: what a state of an address space was valid for may have ended. */
+	feed->turn++;
+	feed->kernel = (struct maps_state){.from = 1};
+	for (size_t i = 0; i < count; i++) {
+		struct fold_sample sample = samples[i];
+		complete(feed, &sample);
+		fold_feed_sample(feed, &sample);
+	}
+	if (feed->context->options->records == FOLD_RECORDS_COPIED)
+		fold_feed_flush(feed);
+	pthread_mutex_unlock(&feed->lock);
+}
+
+/* ---- a whole session ---- */
+
+static void worker_init(void *state, void *fold)
+{
+	feed_init(state, fold);
+}
+
+static void worker_sample(void *state, void *fold, const struct event *event, const struct sample *sample, uint64_t model_time)
+{
+	struct fold_sample in = {.event = event, .sample = sample, .model_time = model_time};
+	(void)fold;
+	complete(state, &in);
+	fold_feed_sample(state, &in);
+}
+
+static void worker_deinit(void *state, void *fold)
+{
+	(void)fold;
+	feed_deinit(state);
+}
+
+/* Sets are merged later, in parallel: fold_pack(). */
+static void worker_merge(void *state, void *other, void *fold)
+{
+	(void)state;
+	(void)other;
+	(void)fold;
+}
+
+/* Whether more of a sample is looked at than its fixed part. */
+static bool needs_whole_samples(const struct fold_options *options)
+{
+	return options->chains || options->branches || options->branch_history || options->extra || options->accept || options->by_weight;
+}
+
+struct error *fold_add_session(struct fold *fold)
+{
+	const struct reducer reducer = {.state_size = sizeof(struct fold_feed),
+					.init = worker_init,
+					.sample = worker_sample,
+					.merge = worker_merge,
+					.deinit = worker_deinit,
+					.fixed_only = !needs_whole_samples(&fold->private->options)};
+	struct fold_feed *feed;
+	struct error *error = session_reduce(fold->session, &reducer, fold, (void **)&feed);
+	if (error)
+		return error;
+	feed_deinit(feed);
+	free(feed);
+	return NULL;
+}
+
+/* ---- folds ---- */
+
+struct fold *fold_create(struct session *session, struct resolver *resolver, const struct fold_options *options)
+{
+	/* Large arrays go back to the system when they are freed: the next step needs the memory. */
+	mallopt(M_MMAP_THRESHOLD, 4 << 20);
+	struct fold *fold = mem_zalloc(sizeof(*fold));
+	struct fold_private *private = fold->private = mem_zalloc(sizeof(*private));
+	fold->session = session;
+	fold->ends = mem_zalloc(sizeof(*fold->ends));
+	private->options = *options;
+	if (!private->options.jobs)
+	private->options.jobs = session->jobs ? session->jobs : 1;
+	private->context = (struct fold_context){.options = &private->options, .machine = session->machine, .resolver = resolver};
+	pthread_mutex_init(&private->lock, NULL);
+	private->tables = fold_tables_create(&private->options);
+	return fold;
+}
+
+static void swap_ends(struct fold *a, struct fold *b)
+{
+	struct stack_ends *ends = a->ends;
+	a->ends = b->ends;
+	b->ends = ends;
+}
+
+struct fold *fold_swap(struct fold *fold)
+{
+	struct fold_private *private = fold->private;
+	struct fold *taken = fold_create(fold->session, private->context.resolver, &private->options);
+	struct fold_tables *empty = taken->private->tables;
+	empty->options = &private->options;
+	pthread_mutex_lock(&private->lock);
+	swap_ends(fold, taken);
+	for (size_t i = 0; i < private->feeds.len; i++) {
+		struct fold_feed *feed = private->feeds.data[i];
+		pthread_mutex_lock(&feed->lock);
+		feed_stop(feed, taken);
+		feed_start(feed, empty);
+		pthread_mutex_unlock(&feed->lock);
+	}
+	taken->private->tables = private->tables;
+	taken->private->tables->options = &taken->private->options;
+	private->tables = empty;
+	private->merged = NULL;
+	pthread_mutex_unlock(&private->lock);
+	return taken;
+}
+
+void fold_finish(struct fold *fold)
+{
+	struct fold_private *private = fold->private;
+	if (!private->tables)
+		return;
+	assert(!private->feeds.len);
+	fold_pack(private->tables, fold);
+	fold_tables_destroy(private->tables);
+	private->tables = NULL;
+	private->merged = NULL;
+}
+
+struct error *fold_of_session(struct session *session, struct resolver *resolver, const struct fold_options *options, struct fold **ret)
+{
+	struct fold *fold = fold_create(session, resolver, options);
+	struct error *error = fold_add_session(fold);
+	if (error) {
+		fold_destroy(fold);
+		return error;
+	}
+	fold_finish(fold);
+	*ret = fold;
+	return NULL;
+}
+
+void fold_destroy(struct fold *fold)
+{
+	if (!fold)
+		return;
+	struct fold_private *private = fold->private;
+	assert(!private->feeds.len);
+	fold_tables_destroy(private->tables);
+	vec_deinit(&private->feeds);
+	pthread_mutex_destroy(&private->lock);
+	intern_deinit(&private->names);
+	arena_deinit(&private->records);
+	free(private->frame_names);
+	free(private);
+	stack_ends_deinit(fold->ends);
+	free(fold->ends);
+	free(fold->entries);
+	free(fold->pieces);
+	free(fold->actors);
+	free(fold->extras);
+	free(fold->frame_ids);
+	free(fold->frames);
+	free(fold->functions);
+	free(fold);
+}
+
+/* ---- merging ---- */
+
+/* The numbers of the elements of `from` in `tables`; FOLD_NONE for those that no entry has needed so far: some may have none any more. */
+struct renumbered {
+	struct fold_tables *tables;
+	const struct fold *from;
+	uint32_t *frames, *actors, *whos;
+};
+
+static void renumber(struct renumbered *numbers)
+{
+	const struct fold *from = numbers->from;
+	numbers->frames = mem_alloc_array(from->frame_count + 1, sizeof(uint32_t));
+	numbers->actors = mem_alloc_array(from->actor_count + 1, sizeof(uint32_t));
+	numbers->whos = mem_alloc_array(from->actor_count + 1, sizeof(uint32_t));
+	memset(numbers->frames, 0xff, from->frame_count * sizeof(uint32_t));
+	memset(numbers->actors, 0xff, from->actor_count * sizeof(uint32_t));
+}
+
+static uint32_t number_of_frame(const struct renumbered *numbers, uint32_t frame)
+{
+	uint32_t *number = &numbers->frames[frame];
+	if (*number == FOLD_NONE)
+		*number = fold_tables_frame(numbers->tables, &numbers->from->frames[frame]);
+	return *number;
+}
+
+static uint32_t number_of_actor(const struct renumbered *numbers, uint32_t actor, uint32_t *ret_who)
+{
+	uint32_t *number = &numbers->actors[actor];
+	if (*number == FOLD_NONE)
+		*number = fold_tables_actor(numbers->tables, &numbers->from->actors[actor], &numbers->whos[actor]);
+	*ret_who = numbers->whos[actor];
+	return *number;
+}
+
+static uint32_t add_frames(const struct renumbered *numbers, uint32_t piece, uint32_t *to)
+{
+	if (piece == FOLD_NONE)
+		return 0;
+	const struct fold_piece *p = &numbers->from->pieces[piece];
+	for (uint32_t i = 0; i < p->frame_count; i++)
+		to[i] = number_of_frame(numbers, numbers->from->frame_ids[p->frames + i]);
+	return p->frame_count;
+}
+
+/* `frames` has room for the entry's stack; returns how many there are. */
+static uint32_t make_item(const struct renumbered *numbers, const struct fold_entry *entry, uint32_t *frames, struct fold_item *ret)
+{
+	const struct fold *from = numbers->from;
+	struct fold_item item = {
+		.entry = *entry, .frames = frames, .has_inner = entry->inner != FOLD_NONE, .has_outer = entry->outer != FOLD_NONE};
+	item.entry.leaf = number_of_frame(numbers, entry->leaf);
+	item.entry.actor = number_of_actor(numbers, entry->actor, &item.entry.who);
+	item.entry.extra = 0;
+	if (from->extra_words)
+		item.entry.extra = fold_tables_extra(numbers->tables, from->extras + (size_t)entry->extra * from->extra_words);
+	item.inner_count = add_frames(numbers, entry->inner, frames);
+	item.outer_count = add_frames(numbers, entry->outer, frames + item.inner_count);
+	item.entry.inner = item.entry.outer = FOLD_NONE;
+	*ret = item;
+	return item.inner_count + item.outer_count;
+}
+
+/* Of a batch: what there is room for before its items point there. */
+static size_t count_frames(const struct fold *fold, size_t begin, size_t end)
+{
+	size_t count = 0;
+	for (size_t i = begin; i < end; i++)
+		count += fold_depth(fold, &fold->entries[i]);
+	return count;
+}
+
+static void add_entries(const struct renumbered *numbers, struct fold_set *set)
+{
+	const struct fold *from = numbers->from;
+	struct fold_item items[FOLD_BATCH];
+	VEC(uint32_t) frames = {0};
+	for (size_t begin = 0, end; begin < from->entry_count; begin = end) {
+		end = begin + FOLD_BATCH < from->entry_count ? begin + FOLD_BATCH : from->entry_count;
+		vec_reserve(&frames, count_frames(from, begin, end));
+		uint32_t used = 0;
+		for (size_t i = begin; i < end; i++)
+			used += make_item(numbers, &from->entries[i], frames.data + used, &items[i - begin]);
+		fold_set_add(set, items, end - begin);
+	}
+	vec_deinit(&frames);
+}
+
+void fold_merge(struct fold *into, struct fold *from)
+{
+	struct fold_private *private = into->private;
+	assert(private->tables);
+	fold_finish(from);
+	pthread_mutex_lock(&private->lock);
+	if (!private->merged)
+	private->merged = fold_tables_add_set(private->tables);
+	stack_ends_merge(into->ends, from->ends);
+	pthread_mutex_unlock(&private->lock);
+	struct renumbered numbers = {.tables = private->tables, .from = from};
+	renumber(&numbers);
+	add_entries(&numbers, private->merged);
+	free(numbers.frames);
+	free(numbers.actors);
+	free(numbers.whos);
+}

@@ -1,0 +1,251 @@
+/* What the parts of fold share:
+ *
+ *	fold_feed.c     what a caller feeds and takes out
+ *	fold.c          samples: who, which addresses, in batches
+ *	fold_place.c    addresses → frames                        each feed's
+ *	fold_set.c      frames → pieces → entries                 each feed's
+ *	fold_tables.c   distinct frames, actors, extra values     all feeds'
+ *	fold_pack.c     the feeds' sets → one, as arrays
+ *	fold_tree.c     call trees of the result
+ */
+#pragma once
+
+#include "analysis/report/fold.h"
+#include "analysis/report/id_table.h"
+#include "analysis/stack.h"
+#include "analysis/stack_ends.h"
+#include "base/arena.h"
+#include "base/hash.h"
+#include "base/intern.h"
+#include "base/vec.h"
+#include "model/maps_cache.h"
+
+#include <pthread.h>
+
+/* Our own marker in chains: what follows is user or kernel by its address. */
+#define FOLD_BY_ADDRESS ((uint64_t)-3)
+
+/* Elements are in shards by hash: workers rarely meet at the lock of one, and sets are merged shard by shard, in parallel. Until
+ * fold_pack() an id is: number in its shard × FOLD_SHARDS + shard. */
+enum { FOLD_SHARDS = 64 };
+
+static inline unsigned int fold_shard(uint64_t hash)
+{
+	return (unsigned int)(hash >> 32) % FOLD_SHARDS;
+}
+
+/* What feeds ask, none of which changes while they live. */
+struct fold_context {
+	const struct fold_options *options;
+	struct machine *machine;
+	struct resolver *resolver;
+};
+
+struct fold_private {
+	struct fold_options options;
+	struct intern names;
+	const char **frame_names; /* by frame, NULL = not made yet */
+	struct arena records;	  /* FOLD_RECORDS_COPIED: what entries' `first` point to */
+	/* Until fold_finish(). */
+	struct fold_context context;
+	pthread_mutex_t lock;	       /* of the rest, and of fold->ends; taken before a feed's */
+	VEC(struct fold_feed *) feeds; /* open ones */
+	struct fold_tables *tables;    /* of what was added since the last swap; NULL = finished */
+	struct fold_set *merged;       /* of those, what came from other folds; or NULL */
+};
+
+/* Are places without a symbol told apart by their addresses in memory? They are shown with those in stacks and as ends of branches. */
+static inline bool fold_by_memory(const struct fold_options *options)
+{
+	return options->chains || options->branches;
+}
+
+/* ---- what all feeds share ---- */
+
+struct frame_shard {
+	pthread_mutex_t lock;
+	VEC(struct fold_frame) frames;
+	struct id_table ids;
+	uint32_t first; /* packed id of its first element */
+};
+
+struct fold_tables {
+	struct frame_shard frames[FOLD_SHARDS];
+	pthread_mutex_t lock; /* of the rest */
+	VEC(struct fold_actor) actors;
+	VEC(uint64_t) extras;
+	uint32_t extra_count;
+	struct id_table actor_ids, extra_ids;
+	VEC(struct fold_set *) sets; /* of the feeds */
+	const struct fold_options *options;
+};
+
+struct fold_tables *fold_tables_create(const struct fold_options *options);
+void fold_tables_destroy(struct fold_tables *tables);
+/* The ids of what is equal to the argument, which is copied when it is new. Safe on many threads. */
+uint32_t fold_tables_frame(struct fold_tables *tables, const struct fold_frame *frame);
+uint32_t fold_tables_extra(struct fold_tables *tables, const uint64_t *words);
+/* Of `actor` and, as *ret_who, of the first one that options->threads doesn't tell it apart from. */
+uint32_t fold_tables_actor(struct fold_tables *tables, const struct fold_actor *actor, uint32_t *ret_who);
+/* A new set, which the tables own. Safe on many threads. */
+struct fold_set *fold_tables_add_set(struct fold_tables *tables);
+
+/* ---- addresses to frames ---- */
+
+/* A look-up of one address, in two steps with others between them: the memory that the second one needs is on its way by then. */
+struct fold_lookup {
+	const struct map *map; /* NULL = not mapped */
+	uint64_t ip;
+	uint64_t address; /* in the file; = ip when it isn't mapped */
+	uint32_t key;	  /* private: file and mode; 0 = `frame` is set already */
+	uint32_t frame;	  /* FOLD_NONE: unresolved, and those are hidden */
+	uint8_t cpumode;
+};
+
+struct fold_places {
+	struct fold_tables *tables;
+	struct resolver *resolver;
+	const struct fold_options *options;
+	const struct machine *machine;
+	struct near_place *near;     /* (address space, address in memory) → frame */
+	VEC(uint8_t) with_functions; /* by file: what debug information tells of inlined functions, has_functions() */
+	struct maps_cache maps;
+	struct place_frame *frames; /* (file, address in it) → frame */
+	uint64_t frame_mask;
+	struct place_symbol *symbols; /* symbol → frame */
+	struct id_table expansion_ids;
+	VEC(struct place_expansion) expansions;
+	VEC(uint32_t) expanded; /* frames of functions and of those inlined in them */
+};
+
+/* `samples`: how many there are in all, for the size of the tables. */
+void fold_places_init(struct fold_places *places, struct fold_tables *tables, struct resolver *resolver, const struct machine *machine,
+		      uint64_t samples);
+void fold_places_deinit(struct fold_places *places);
+/* Step 1. `state` NULL: nothing is mapped. */
+struct fold_lookup fold_places_begin(struct fold_places *places, const struct maps_state *state, uint8_t cpumode, uint64_t ip);
+/* Step 2: sets lookup->frame. */
+void fold_places_finish(struct fold_places *places, struct fold_lookup *lookup);
+/* Both steps for an address in user space, for stacks that pass through the same few calls over and over: the answer is next to the
+ * question. */
+uint32_t fold_places_frame(struct fold_places *places, const struct maps_state *state, uint64_t ip);
+/* The frames of an address in a user stack by debug information, innermost first: one for each function that was inlined there and the one
+ * around them. `returns_here`: the address is where a call returns to, and the frames' addresses are in the call, a byte before. Returns
+ * their number, 0 where it says nothing; valid until the next call. */
+size_t fold_places_functions(struct fold_places *places, const struct fold_lookup *lookup, bool returns_here, const uint32_t **ret);
+
+/* ---- frames to entries ---- */
+
+struct set_piece {
+	const uint32_t *frames; /* ids, in the arena of the shard */
+	uint64_t hash;
+	uint32_t frame_count : 31;
+	uint32_t kernel : 1;
+};
+
+struct piece_shard {
+	VEC(struct set_piece) pieces;
+	size_t frame_count;  /* of all pieces */
+	struct arena frames; /* theirs */
+	struct id_table ids;
+	uint32_t first, first_frame; /* fold_pack.c */
+};
+
+struct entry_shard {
+	VEC(struct fold_entry) entries;
+	struct id_table ids;
+	struct arena records; /* copies, if the set makes them */
+};
+
+/* A feed's distinct pieces and entries. */
+struct fold_set {
+	bool copies_records; /* FOLD_RECORDS_COPIED */
+	struct piece_shard pieces[FOLD_SHARDS];
+	struct entry_shard entries[FOLD_SHARDS];
+};
+
+/* A sample whose frames are known. */
+struct fold_item {
+	struct fold_entry entry; /* inner and outer are set here */
+	const uint32_t *frames;	 /* the kernel's part, then the user's */
+	uint32_t inner_count, outer_count;
+	bool has_inner, has_outer;	       /* a part may be there and have no frames: hidden ones */
+	uint64_t inner_hash, outer_hash, hash; /* private */
+};
+
+/* Adds the items in stages, each for all of them, so that what one stage reads was asked for in the one before. */
+void fold_set_add(struct fold_set *set, struct fold_item *items, size_t count);
+void fold_set_deinit(struct fold_set *set);
+/* Adds to the entry that is the same but for count, period, actor and first sample. `hash` is fold_set_hash()'s. */
+void fold_set_entry(struct fold_set *set, const struct fold_entry *entry, uint64_t hash);
+/* The id of the piece that is the same but for where its frames are; a new one keeps the pointer. Safe on many threads for pieces of
+ * different shards. */
+uint32_t fold_set_piece(struct fold_set *set, const struct set_piece *piece);
+/* By contents, not by numbers that only this set knows. */
+uint64_t fold_set_hash(const struct fold_entry *entry, uint64_t inner_hash, uint64_t outer_hash);
+
+static inline uint64_t fold_set_piece_hash(const struct fold_set *set, uint32_t id)
+{
+	return id == FOLD_NONE ? 0 : set->pieces[id % FOLD_SHARDS].pieces.data[id / FOLD_SHARDS].hash;
+}
+
+/* ---- samples to look-ups ---- */
+
+enum { FOLD_RECENT_ACTORS = 1024, FOLD_RECENT_EXTRAS = 1024, FOLD_BATCH = 32 };
+
+/* Who ran, and where its files were: the same threads come again and again. */
+struct recent_actor {
+	const struct thread *thread;
+	const struct untrusted *comm;
+	struct maps_state space; /* as it was in that turn of the feed */
+	uint32_t actor, who;
+	uint32_t turn;
+};
+
+/* Extra values come again, too: their ids, without the lock that all feeds share. */
+struct recent_extra {
+	struct hash128 hash;
+	uint32_t id;
+	bool used;
+};
+
+/* A sample of the batch: its own address, the kernel's part and the user's part of its stack are look-ups in a row. */
+struct pending {
+	struct fold_entry entry;
+	uint32_t first, inner_count, outer_count;
+	uint32_t unwound; /* where those begin */
+	bool has_leaf, has_inner, has_outer;
+	bool is_unwound; /* the outer part is frames already, of feed->unwound */
+	bool pair;	 /* the outer part is a branch's two ends: none without the other */
+};
+
+struct fold_feed {
+	struct fold *fold;
+	const struct fold_context *context; /* the fold's */
+	pthread_mutex_t lock;		    /* of all that follows, in fold_add() and fold_swap() */
+	struct fold_places places;
+	struct fold_set *set;
+	struct recent_actor *recent;
+	struct maps_state kernel;
+	uint32_t turn; /* states of address spaces of another turn may be outdated: the machine has grown */
+	struct stack stack;
+	struct stack_ends ends;
+	VEC(uint64_t) words;
+	VEC(uint32_t) unwound; /* frames */
+	uint64_t *extra;
+	struct recent_extra *recent_extras; /* NULL without extra values */
+	size_t count;			    /* of the batch */
+	struct pending pending[FOLD_BATCH];
+	struct fold_item items[FOLD_BATCH];
+	VEC(struct fold_lookup) lookups;
+	VEC(uint32_t) frames;
+};
+
+/* Takes the sample into the batch. Its thread and name are set. */
+void fold_feed_sample(struct fold_feed *feed, const struct fold_sample *sample);
+/* Adds the batch to the feed's set. */
+void fold_feed_flush(struct fold_feed *feed);
+
+/* Moves all into the fold's arrays, with ids that are indexes; the entries in the order of their first samples. The tables are empty
+ * afterwards. */
+void fold_pack(struct fold_tables *tables, struct fold *fold);

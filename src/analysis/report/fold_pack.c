@@ -1,0 +1,367 @@
+/* Fold: the feeds' sets become one, and that becomes arrays: frames and pieces one shard after the other, entries in the order of time.
+ *
+ * Equal elements are in the same shard of every set, so that shards are merged on their own, in parallel: first all pieces, which have new
+ * numbers then, then the entries. For their order, entries are dealt to buckets of equal spans of time, and each bucket is sorted on its
+ * own:
+ *
+ *	shards   | 0 | 1 | 2 | … |         buckets   | earliest | … | latest |
+ *	           └───┴───┴─── by time ──────►          sort, copy
+ */
+#include "analysis/report/fold_internal.h"
+
+#include "base/cleanup.h"
+#include "base/pool.h"
+#include "base/radix.h"
+
+#include <malloc.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { TIME_BUCKETS = 256 };
+
+/* What was freed goes back to the system: the next step needs the memory. Only where it is much, since it has to be asked for anew. */
+static void give_back(bool much, size_t shard)
+{
+	enum { STEP = FOLD_SHARDS / 4 };
+	if (much && shard % STEP == STEP - 1)
+		malloc_trim(0);
+}
+
+/* ---- merging ---- */
+
+struct merging {
+	struct fold_tables *tables;
+	uint32_t **numbers; /* by set × FOLD_SHARDS + shard: the first set's ids of its pieces */
+	bool much;
+};
+
+static void merge_pieces(void *context, unsigned int worker, size_t number)
+{
+	struct merging *merging = context;
+	struct fold_set *into = merging->tables->sets.data[0];
+	(void)worker;
+	for (size_t s = 1; s < merging->tables->sets.len; s++) {
+		struct piece_shard *shard = &merging->tables->sets.data[s]->pieces[number];
+		uint32_t *ids = mem_alloc_array(shard->pieces.len + 1, sizeof(*ids));
+		for (size_t i = 0; i < shard->pieces.len; i++)
+			ids[i] = fold_set_piece(into, &shard->pieces.data[i]);
+		merging->numbers[s * FOLD_SHARDS + number] = ids;
+		id_table_deinit(&shard->ids);
+		arena_combine(&into->pieces[number].frames, &shard->frames);
+	}
+	give_back(merging->much, number);
+}
+
+static uint32_t new_piece(const struct merging *merging, size_t set, uint32_t id)
+{
+	return id == FOLD_NONE ? id : merging->numbers[set * FOLD_SHARDS + id % FOLD_SHARDS][id / FOLD_SHARDS];
+}
+
+static void merge_entries(void *context, unsigned int worker, size_t number)
+{
+	struct merging *merging = context;
+	struct fold_set *into = merging->tables->sets.data[0];
+	(void)worker;
+	for (size_t s = 1; s < merging->tables->sets.len; s++) {
+		struct fold_set *set = merging->tables->sets.data[s];
+		struct entry_shard *shard = &set->entries[number];
+		for (size_t i = 0; i < shard->entries.len; i++) {
+			struct fold_entry entry = shard->entries.data[i];
+			uint64_t hash = fold_set_hash(&entry, fold_set_piece_hash(set, entry.inner), fold_set_piece_hash(set, entry.outer));
+			entry.inner = new_piece(merging, s, entry.inner);
+			entry.outer = new_piece(merging, s, entry.outer);
+			fold_set_entry(into, &entry, hash);
+		}
+		vec_deinit(&shard->entries);
+		arena_combine(&into->entries[number].records, &shard->records);
+	}
+	give_back(merging->much, number);
+}
+
+static bool is_much(const struct fold_tables *tables)
+{
+	enum { MANY = 1 << 20 };
+	size_t entries = 0;
+	for (size_t s = 0; s < tables->sets.len; s++)
+		for (unsigned int i = 0; i < FOLD_SHARDS; i++)
+			entries += tables->sets.data[s]->entries[i].entries.len;
+	return entries > MANY;
+}
+
+static void merge_sets(struct fold_tables *tables)
+{
+	if (!tables->sets.len)
+		fold_tables_add_set(tables);
+	if (tables->sets.len == 1)
+		return;
+	struct merging merging = {.tables = tables,
+				  .much = is_much(tables),
+				  .numbers = mem_zalloc_array(tables->sets.len * FOLD_SHARDS, sizeof(*merging.numbers))};
+	pool_run(tables->options->jobs, FOLD_SHARDS, merge_pieces, &merging);
+	pool_run(tables->options->jobs, FOLD_SHARDS, merge_entries, &merging);
+	for (size_t i = 0; i < tables->sets.len * FOLD_SHARDS; i++)
+		free(merging.numbers[i]);
+	free(merging.numbers);
+	for (size_t s = 1; s < tables->sets.len; s++) {
+		fold_set_deinit(tables->sets.data[s]);
+		free(tables->sets.data[s]);
+	}
+	tables->sets.len = 1;
+}
+
+/* ---- packing ---- */
+
+struct packing {
+	struct fold_tables *tables;
+	struct fold_set *set;
+	struct fold *fold;
+	bool much;			 /* memory */
+	bool by_place;			 /* without times: in the order of the file */
+	uint64_t earliest, span;	 /* of a bucket */
+	uint32_t (*starts)[FOLD_SHARDS]; /* by bucket and shard: where the shard's entries of the bucket begin */
+};
+
+static uint64_t entry_key(const struct packing *packing, const struct fold_entry *entry)
+{
+	return packing->by_place ? (uintptr_t)entry->first : entry->time;
+}
+
+static size_t bucket_of(const struct packing *packing, const struct fold_entry *entry)
+{
+	return (size_t)((entry_key(packing, entry) - packing->earliest) / packing->span);
+}
+
+static uint32_t packed_frame(const struct fold_tables *tables, uint32_t id)
+{
+	return tables->frames[id % FOLD_SHARDS].first + id / FOLD_SHARDS;
+}
+
+static uint32_t packed_piece(const struct fold_set *set, uint32_t id)
+{
+	return id == FOLD_NONE ? id : set->pieces[id % FOLD_SHARDS].first + id / FOLD_SHARDS;
+}
+
+/* Also counts the shard's entries in each bucket. */
+static void pack_shard(void *context, unsigned int worker, size_t number)
+{
+	struct packing *packing = context;
+	struct fold *fold = packing->fold;
+	const struct fold_tables *tables = packing->tables;
+	const struct frame_shard *frames = &tables->frames[number];
+	struct piece_shard *pieces = &packing->set->pieces[number];
+	const struct entry_shard *entries = &packing->set->entries[number];
+	(void)worker;
+	if (frames->frames.len)
+		memcpy(fold->frames + frames->first, frames->frames.data, frames->frames.len * sizeof(*fold->frames));
+	uint32_t *to = fold->frame_ids + pieces->first_frame;
+	for (size_t i = 0; i < pieces->pieces.len; i++) {
+		const struct set_piece *piece = &pieces->pieces.data[i];
+		fold->pieces[pieces->first + i] = (struct fold_piece){
+			.frames = (uint32_t)(to - fold->frame_ids), .frame_count = piece->frame_count, .kernel = piece->kernel};
+		for (uint32_t at = 0; at < piece->frame_count; at++)
+			*to++ = packed_frame(tables, piece->frames[at]);
+	}
+	vec_deinit(&pieces->pieces);
+	arena_deinit(&pieces->frames);
+	for (size_t i = 0; i < entries->entries.len; i++)
+		packing->starts[bucket_of(packing, &entries->entries.data[i])][number]++;
+	give_back(packing->much, number);
+}
+
+/* The shard's entries go where their buckets are, in packed numbers. Shards are dealt one after the other and are gone then, so that all
+ * entries aren't in memory twice. */
+static void deal_shard(void *context, unsigned int worker, size_t number)
+{
+	struct packing *packing = context;
+	struct entry_shard *shard = &packing->set->entries[number];
+	(void)worker;
+	for (size_t i = 0; i < shard->entries.len; i++) {
+		const struct fold_entry *from = &shard->entries.data[i];
+		struct fold_entry *to = &packing->fold->entries[packing->starts[bucket_of(packing, from)][number]++];
+		*to = *from;
+		to->leaf = packed_frame(packing->tables, from->leaf);
+		to->inner = packed_piece(packing->set, from->inner);
+		to->outer = packed_piece(packing->set, from->outer);
+	}
+	vec_deinit(&shard->entries);
+	give_back(packing->much, number);
+}
+
+static uint64_t order_value(const void *context, uint32_t number)
+{
+	const struct packing *packing = context;
+	return entry_key(packing, &packing->fold->entries[number]);
+}
+
+/* Entries of one record, as its branches: their numbers are chance. */
+static int compare_contents(const struct packing *packing, const struct fold_entry *a, const struct fold_entry *b)
+{
+	const struct fold_frame *frames = packing->fold->frames;
+	const struct fold_tables *tables = packing->tables;
+	unsigned int words = tables->options->extra_words;
+	int result = fold_piece_compare(packing->fold, a->outer, b->outer);
+	if (!result)
+		result = fold_piece_compare(packing->fold, a->inner, b->inner);
+	if (!result)
+		result = fold_frame_compare(&frames[a->leaf], &frames[b->leaf]);
+	for (unsigned int i = 0; i < words && !result; i++) {
+		uint64_t u = tables->extras.data[(size_t)a->extra * words + i], v = tables->extras.data[(size_t)b->extra * words + i];
+		result = (u > v) - (u < v);
+	}
+	return result;
+}
+
+/* What else tells entries of equal times apart, where the places of their records say nothing. */
+static int compare_actors(const struct packing *packing, const struct fold_entry *a, const struct fold_entry *b)
+{
+	const struct fold_actor *actors = packing->tables->actors.data;
+	const struct thread *u = actors[a->actor].thread, *v = actors[b->actor].thread;
+	if (a->event != b->event || a->cpumode != b->cpumode)
+		return a->event != b->event ? (int)a->event - (int)b->event : (int)a->cpumode - (int)b->cpumode;
+	if (u->tid != v->tid || u->start != v->start)
+		return (u->tid != v->tid ? u->tid > v->tid : u->start > v->start) ? 1 : -1;
+	return strcmp(untrusted_raw(actors[a->actor].comm), untrusted_raw(actors[b->actor].comm));
+}
+
+static int compare_place(const void *x, const void *y, void *context)
+{
+	const struct packing *packing = context;
+	const struct fold_entry *a = &packing->fold->entries[*(const uint32_t *)x], *b = &packing->fold->entries[*(const uint32_t *)y];
+	if (packing->tables->options->records != FOLD_RECORDS_STABLE)
+		return compare_contents(packing, a, b) ?: compare_actors(packing, a, b);
+	return a->first == b->first ? compare_contents(packing, a, b) : a->first > b->first ? 1 : -1;
+}
+
+/* Entries with equal times: in the order of the file. */
+static void order_ties(struct packing *packing, uint32_t *order, size_t count)
+{
+	for (size_t begin = 0, end; begin < count; begin = end) {
+		uint64_t key = order_value(packing, order[begin]);
+		for (end = begin + 1; end < count && order_value(packing, order[end]) == key; end++)
+			;
+		if (end - begin > 1)
+			qsort_r(order + begin, end - begin, sizeof(*order), compare_place, packing);
+	}
+}
+
+/* By now the last shard's start in a bucket is the bucket's end. */
+static void sort_bucket(void *context, unsigned int worker, size_t bucket)
+{
+	struct packing *packing = context;
+	struct fold_entry *entries = packing->fold->entries;
+	size_t begin = bucket ? packing->starts[bucket - 1][FOLD_SHARDS - 1] : 0, end = packing->starts[bucket][FOLD_SHARDS - 1];
+	(void)worker;
+	if (end - begin < 2)
+		return;
+	cleanup_free uint32_t *order = mem_alloc_array(end - begin, sizeof(*order));
+	cleanup_free struct fold_entry *copy = mem_alloc_array(end - begin, sizeof(*copy));
+	for (size_t i = begin; i < end; i++)
+		order[i - begin] = (uint32_t)i;
+	radix_sort(order, end - begin, order_value, packing);
+	order_ties(packing, order, end - begin);
+	for (size_t i = 0; i < end - begin; i++)
+		copy[i] = entries[order[i]];
+	memcpy(entries + begin, copy, (end - begin) * sizeof(*copy));
+}
+
+/* Sizes of all arrays, and when entries are from. */
+static void measure(struct packing *packing)
+{
+	struct fold *fold = packing->fold;
+	struct fold_tables *tables = packing->tables;
+	struct fold_set *set = packing->set;
+	size_t frame_ids = 0;
+	uint64_t earliest = UINT64_MAX, latest = 0;
+	for (unsigned int i = 0; i < FOLD_SHARDS; i++) {
+		tables->frames[i].first = (uint32_t)fold->frame_count;
+		set->pieces[i].first = (uint32_t)fold->piece_count;
+		set->pieces[i].first_frame = (uint32_t)frame_ids;
+		fold->frame_count += tables->frames[i].frames.len;
+		fold->piece_count += set->pieces[i].pieces.len;
+		fold->entry_count += set->entries[i].entries.len;
+		frame_ids += set->pieces[i].frame_count;
+		id_table_deinit(&tables->frames[i].ids);
+		id_table_deinit(&set->pieces[i].ids);
+		id_table_deinit(&set->entries[i].ids);
+		for (size_t e = 0; e < set->entries[i].entries.len; e++) {
+			uint64_t key = entry_key(packing, &set->entries[i].entries.data[e]);
+			earliest = key < earliest ? key : earliest;
+			latest = key > latest ? key : latest;
+		}
+	}
+	packing->earliest = earliest;
+	packing->span = latest < earliest ? 1 : (latest - earliest) / TIME_BUCKETS + 1;
+	fold->frames = mem_alloc_array(fold->frame_count + 1, sizeof(*fold->frames));
+	fold->pieces = mem_alloc_array(fold->piece_count + 1, sizeof(*fold->pieces));
+	fold->frame_ids = mem_zalloc_table(frame_ids + 1, sizeof(*fold->frame_ids));
+}
+
+static void start_buckets(struct packing *packing)
+{
+	uint32_t at = 0;
+	for (size_t bucket = 0; bucket < TIME_BUCKETS; bucket++) {
+		for (unsigned int shard = 0; shard < FOLD_SHARDS; shard++) {
+			uint32_t count = packing->starts[bucket][shard];
+			packing->starts[bucket][shard] = at;
+			at += count;
+		}
+	}
+}
+
+/* Which frame stands for all of the same function, with by_address for all of the same address in its file. */
+static uint32_t *find_functions(const struct fold *fold, bool by_address)
+{
+	struct id_table first = {0};
+	uint32_t *functions = mem_alloc_array(fold->frame_count + 1, sizeof(*functions));
+	for (uint32_t i = 0; i < fold->frame_count; i++) {
+		const struct fold_frame *frame = &fold->frames[i];
+		functions[i] = i;
+		if (!frame->symbol)
+			continue;
+		uint64_t address = by_address ? map_to_dso(frame->map, frame->ip) : 0;
+		uint32_t hash = (uint32_t)hash_combine((uintptr_t)frame->symbol, address);
+		struct id_probe probe;
+		uint32_t id = id_table_first(&first, hash, &probe);
+		while (id != ID_NONE && (fold->frames[id].symbol != frame->symbol ||
+					 (by_address && map_to_dso(fold->frames[id].map, fold->frames[id].ip) != address)))
+			id = id_table_next(&first, &probe);
+		if (id == ID_NONE)
+			id_table_insert(&first, hash, i);
+		else
+			functions[i] = id;
+	}
+	id_table_deinit(&first);
+	return functions;
+}
+
+void fold_pack(struct fold_tables *tables, struct fold *fold)
+{
+	unsigned int jobs = tables->options->jobs;
+	merge_sets(tables);
+	struct packing packing = {.tables = tables,
+				  .set = tables->sets.data[0],
+				  .fold = fold,
+				  .by_place = !fold->session->reader->has_times,
+				  .much = is_much(tables)};
+	measure(&packing);
+	packing.starts = mem_zalloc_array(TIME_BUCKETS, sizeof(*packing.starts));
+	pool_run(jobs, FOLD_SHARDS, pack_shard, &packing);
+	for (unsigned int i = 0; i < FOLD_SHARDS; i++)
+		vec_deinit(&tables->frames[i].frames);
+	for (unsigned int i = 0; i < FOLD_SHARDS; i++)
+		arena_combine(&fold->private->records, &packing.set->entries[i].records);
+	fold->entries = mem_alloc_array(fold->entry_count + 1, sizeof(*fold->entries));
+	start_buckets(&packing);
+	pool_run(jobs, FOLD_SHARDS, deal_shard, &packing);
+	pool_run(jobs, TIME_BUCKETS, sort_bucket, &packing);
+	free(packing.starts);
+	fold->actors = tables->actors.data;
+	fold->actor_count = tables->actors.len;
+	fold->extras = tables->extras.data;
+	fold->extra_words = tables->options->extra_words;
+	tables->actors.data = NULL;
+	tables->extras.data = NULL;
+	tables->actors.len = tables->extras.len = 0;
+	if (tables->options->by_line)
+		fold->functions = find_functions(fold, tables->options->by_address);
+}

@@ -1,0 +1,247 @@
+/* Fold: addresses to frames.
+ *
+ * Most addresses repeat, but each process has its files elsewhere. So there are two steps, with a small table for each:
+ *
+ *	(state of the address space, address) ──► map (maps_cache.h) ──► file, address in it ──► frame
+ *
+ * The second one has FRAME_WAYS places for each hash, which share a cache line: where one address pushed out the other, two that come in
+ * turn would be resolved again and again. What isn't in it goes to the resolver, and from its symbol to the frame. Only new symbols go to
+ * the table that all workers share.
+ */
+#include "analysis/report/fold_internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { FRAME_WAYS = 4, FRAME_SLOTS_LEAST = 1 << 12, FRAME_SLOTS_MOST = 1 << 19, SYMBOL_SLOTS = 1 << 14, NEAR_SLOTS = 1 << 12 };
+
+/* In place of a frame: there is no symbol, and what is there is known by its address in memory. */
+#define BY_MEMORY (FOLD_NONE - 1)
+#define NOT_KNOWN (FOLD_NONE - 2)
+
+struct place_frame {
+	uint64_t address; /* in the file, or in memory */
+	uint32_t key;	  /* file, cpumode and which of the two addresses; 0 = empty */
+	uint32_t frame;
+};
+
+struct place_symbol {
+	const struct symbol *symbol;
+	uint32_t frame;
+};
+
+struct near_place {
+	uint64_t ip;
+	uint64_t epoch; /* of the address space, + 1; 0 = empty */
+	uint32_t frame;
+};
+
+/* Where a place's functions are in `expanded`. */
+struct place_expansion {
+	const struct dso *dso;
+	uint64_t address;
+	uint64_t ip; /* by_line: frames are told apart by it; else 0 */
+	uint32_t first, count;
+	bool returns_here;
+};
+
+void fold_places_init(struct fold_places *places, struct fold_tables *tables, struct resolver *resolver, const struct machine *machine,
+		      uint64_t samples)
+{
+	uint64_t slots = FRAME_SLOTS_LEAST;
+	while (slots < FRAME_SLOTS_MOST && slots * 4 < samples)
+		slots *= 2;
+	*places = (struct fold_places){
+		.tables = tables, .resolver = resolver, .options = tables->options, .machine = machine, .frame_mask = slots - FRAME_WAYS};
+	maps_cache_init(&places->maps);
+	places->frames = mem_zalloc_table(slots, sizeof(*places->frames));
+	places->symbols = mem_zalloc_table(SYMBOL_SLOTS, sizeof(*places->symbols));
+}
+
+void fold_places_deinit(struct fold_places *places)
+{
+	maps_cache_deinit(&places->maps);
+	free(places->near);
+	free(places->frames);
+	free(places->symbols);
+	vec_deinit(&places->with_functions);
+	id_table_deinit(&places->expansion_ids);
+	vec_deinit(&places->expansions);
+	vec_deinit(&places->expanded);
+}
+
+/* The first of the places for a hash. */
+static struct place_frame *frame_slots(struct fold_places *places, uint32_t key, uint64_t address)
+{
+	return &places->frames[hash_combine(address, key) & places->frame_mask];
+}
+
+/* NOT_KNOWN when it isn't there. */
+static uint32_t find_frame(const struct place_frame *slots, uint32_t key, uint64_t address)
+{
+	for (unsigned int i = 0; i < FRAME_WAYS; i++)
+		if (slots[i].address == address && slots[i].key == key)
+			return slots[i].frame;
+	return NOT_KNOWN;
+}
+
+/* In front of the others; the last one goes. */
+static void add_frame(struct place_frame *slots, uint32_t key, uint64_t address, uint32_t frame)
+{
+	memmove(slots + 1, slots, (FRAME_WAYS - 1) * sizeof(*slots));
+	*slots = (struct place_frame){.address = address, .key = key, .frame = frame};
+}
+
+struct fold_lookup fold_places_begin(struct fold_places *places, const struct maps_state *state, uint8_t cpumode, uint64_t ip)
+{
+	static const struct maps_piece nothing;
+	const struct maps_piece *found = state ? maps_cache_find(&places->maps, state, ip) : &nothing;
+	struct fold_lookup lookup = {.map = found->map, .ip = ip, .address = ip + found->offset, .cpumode = cpumode};
+	lookup.key = (found->file << 4 | (uint32_t)cpumode << 1) + 1;
+	__builtin_prefetch(frame_slots(places, lookup.key, lookup.address));
+	return lookup;
+}
+
+/* A frame with a symbol. */
+static uint32_t symbol_frame(struct fold_places *places, const struct fold_frame *frame)
+{
+	if (places->options->by_address || places->options->by_line)
+		return fold_tables_frame(places->tables, frame);
+	struct place_symbol *slot = &places->symbols[hash_u64((uintptr_t)frame->symbol) % SYMBOL_SLOTS];
+	if (slot->symbol != frame->symbol)
+		*slot = (struct place_symbol){.symbol = frame->symbol, .frame = fold_tables_frame(places->tables, frame)};
+	return slot->frame;
+}
+
+/* Not in the table: the whole way. May be BY_MEMORY. */
+static uint32_t resolve(struct fold_places *places, const struct fold_lookup *lookup)
+{
+	const struct fold_options *options = places->options;
+	struct fold_frame frame = {.ip = lookup->ip, .map = lookup->map, .cpumode = lookup->cpumode};
+	if (lookup->map) {
+		frame.symbol = resolver_symbol(places->resolver, lookup->map->dso, lookup->address);
+	} else if (lookup->cpumode == CPUMODE_KERNEL) {
+		struct frame found;
+		resolver_frame(places->resolver, places->machine->kernel_maps, lookup->cpumode, lookup->ip, UINT64_MAX, &found);
+		frame.map = found.map;
+		frame.symbol = found.symbol;
+	}
+	bool elsewhere = lookup->map && lookup->address != lookup->ip;
+	if (frame.symbol)
+		return elsewhere && options->by_line ? BY_MEMORY : symbol_frame(places, &frame);
+	if (options->hide_unresolved)
+		return FOLD_NONE;
+	return elsewhere && fold_by_memory(options) && !options->by_file ? BY_MEMORY : fold_tables_frame(places->tables, &frame);
+}
+
+/* By the address in memory: callers without a symbol are shown with that. */
+static uint32_t resolve_by_memory(struct fold_places *places, const struct fold_lookup *lookup)
+{
+	uint32_t key = lookup->key + 1;
+	struct place_frame *slots = frame_slots(places, key, lookup->ip);
+	uint32_t known = find_frame(slots, key, lookup->ip);
+	if (known != NOT_KNOWN)
+		return known;
+	struct fold_frame frame = {.ip = lookup->ip, .map = lookup->map, .cpumode = lookup->cpumode};
+	if (places->options->by_line)
+		frame.symbol = resolver_symbol(places->resolver, lookup->map->dso, lookup->address);
+	known = fold_tables_frame(places->tables, &frame);
+	add_frame(slots, key, lookup->ip, known);
+	return known;
+}
+
+void fold_places_finish(struct fold_places *places, struct fold_lookup *lookup)
+{
+	if (!lookup->key)
+		return;
+	struct place_frame *slots = frame_slots(places, lookup->key, lookup->address);
+	uint32_t frame = find_frame(slots, lookup->key, lookup->address);
+	if (frame == NOT_KNOWN) {
+		frame = resolve(places, lookup);
+		add_frame(slots, lookup->key, lookup->address, frame);
+	}
+	lookup->frame = frame == BY_MEMORY ? resolve_by_memory(places, lookup) : frame;
+}
+
+uint32_t fold_places_frame(struct fold_places *places, const struct maps_state *state, uint64_t ip)
+{
+	if (!places->near)
+		places->near = mem_zalloc_table(NEAR_SLOTS, sizeof(*places->near));
+	struct near_place *near = &places->near[hash_u64(ip ^ state->epoch * hash_key[3]) % NEAR_SLOTS];
+	if (near->ip != ip || near->epoch != state->epoch + 1) {
+		struct fold_lookup lookup = fold_places_begin(places, state, CPUMODE_USER, ip);
+		fold_places_finish(places, &lookup);
+		*near = (struct near_place){.ip = ip, .epoch = state->epoch + 1, .frame = lookup.frame};
+	}
+	return near->frame;
+}
+
+static uint64_t expansion_ip(const struct fold_places *places, const struct fold_lookup *lookup)
+{
+	return places->options->by_line ? lookup->ip : 0;
+}
+
+static const struct place_expansion *find_expansion(struct fold_places *places, const struct fold_lookup *lookup, bool returns_here,
+						    uint32_t hash)
+{
+	struct id_probe probe;
+	for (uint32_t id = id_table_first(&places->expansion_ids, hash, &probe); id != ID_NONE;
+	     id = id_table_next(&places->expansion_ids, &probe)) {
+		const struct place_expansion *known = &places->expansions.data[id];
+		if (known->dso == lookup->map->dso && known->address == lookup->address && known->returns_here == returns_here &&
+		    known->ip == expansion_ip(places, lookup))
+			return known;
+	}
+	return NULL;
+}
+
+/* Asks debug information. */
+static const struct place_expansion *expand(struct fold_places *places, const struct fold_lookup *lookup, bool returns_here, uint32_t hash)
+{
+	struct frame found = {
+		.ip = lookup->ip, .dso_addr = lookup->address, .map = lookup->map, .cpumode = CPUMODE_USER, .returns_here = returns_here};
+	found.symbol = resolver_symbol(places->resolver, lookup->map->dso, lookup->address);
+	const struct code_function *functions;
+	size_t count = resolver_functions(places->resolver, &found, &functions);
+	struct place_expansion expansion = {
+		.dso = lookup->map->dso,
+		.address = lookup->address,
+		.ip = expansion_ip(places, lookup),
+		.first = (uint32_t)places->expanded.len,
+		.count = (uint32_t)count,
+		.returns_here = returns_here,
+	};
+	for (size_t i = 0; i < count; i++) {
+		struct fold_frame frame = {
+			.ip = lookup->ip - returns_here, .map = lookup->map, .symbol = functions[i].symbol, .cpumode = CPUMODE_USER};
+		vec_push(&places->expanded, fold_tables_frame(places->tables, &frame));
+	}
+	id_table_insert(&places->expansion_ids, hash, (uint32_t)places->expansions.len);
+	vec_push(&places->expansions, expansion);
+	return vec_last(&places->expansions);
+}
+
+/* Asked for each address of a user's chain: the answer is kept by the file's number, which the look-up has at hand. */
+static bool has_functions(struct fold_places *places, const struct fold_lookup *lookup)
+{
+	enum { NOT_ASKED, NO, YES };
+	uint32_t file = lookup->key >> 4;
+	while (places->with_functions.len <= file)
+		vec_push(&places->with_functions, NOT_ASKED);
+	uint8_t *answer = &places->with_functions.data[file];
+	if (*answer == NOT_ASKED)
+		*answer = lookup->map && resolver_has_functions(places->resolver, lookup->map->dso) ? YES : NO;
+	return *answer == YES;
+}
+
+size_t fold_places_functions(struct fold_places *places, const struct fold_lookup *lookup, bool returns_here, const uint32_t **ret)
+{
+	if (!has_functions(places, lookup))
+		return 0;
+	uint32_t hash = (uint32_t)hash_combine((uintptr_t)lookup->map->dso + returns_here, lookup->address + expansion_ip(places, lookup));
+	const struct place_expansion *expansion = find_expansion(places, lookup, returns_here, hash);
+	if (!expansion)
+		expansion = expand(places, lookup, returns_here, hash);
+	*ret = places->expanded.data + expansion->first;
+	return expansion->count;
+}

@@ -1,0 +1,147 @@
+/* Fold: what all feeds share: distinct frames, actors and extra values. Each feed has seen nearly all that comes before (fold_place.c),
+ * so that they rarely meet at a lock. */
+#include "analysis/report/fold_internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct fold_tables *fold_tables_create(const struct fold_options *options)
+{
+	struct fold_tables *tables = mem_zalloc(sizeof(*tables));
+	tables->options = options;
+	pthread_mutex_init(&tables->lock, NULL);
+	for (unsigned int i = 0; i < FOLD_SHARDS; i++)
+		pthread_mutex_init(&tables->frames[i].lock, NULL);
+	return tables;
+}
+
+void fold_tables_destroy(struct fold_tables *tables)
+{
+	if (!tables)
+		return;
+	for (unsigned int i = 0; i < FOLD_SHARDS; i++) {
+		vec_deinit(&tables->frames[i].frames);
+		id_table_deinit(&tables->frames[i].ids);
+		pthread_mutex_destroy(&tables->frames[i].lock);
+	}
+	for (size_t i = 0; i < tables->sets.len; i++) {
+		fold_set_deinit(tables->sets.data[i]);
+		free(tables->sets.data[i]);
+	}
+	vec_deinit(&tables->sets);
+	vec_deinit(&tables->actors);
+	vec_deinit(&tables->extras);
+	id_table_deinit(&tables->actor_ids);
+	id_table_deinit(&tables->extra_ids);
+	pthread_mutex_destroy(&tables->lock);
+	free(tables);
+}
+
+struct fold_set *fold_tables_add_set(struct fold_tables *tables)
+{
+	struct fold_set *set = mem_zalloc(sizeof(*set));
+	set->copies_records = tables->options->records == FOLD_RECORDS_COPIED;
+	pthread_mutex_lock(&tables->lock);
+	vec_push(&tables->sets, set);
+	pthread_mutex_unlock(&tables->lock);
+	return set;
+}
+
+/* ---- frames ---- */
+
+/* What a frame is told apart by besides its symbol. */
+static uint64_t frame_address(const struct fold_options *options, const struct fold_frame *frame)
+{
+	if (frame->symbol && options->by_line)
+		return frame->ip;
+	if (frame->symbol)
+		return options->by_address ? map_to_dso(frame->map, frame->ip) : 0;
+	if (options->by_file)
+		return 0;
+	return fold_by_memory(options) || !frame->map ? frame->ip : map_to_dso(frame->map, frame->ip);
+}
+
+static bool frame_same(const struct fold_options *options, const struct fold_frame *a, const struct fold_frame *b)
+{
+	if (a->symbol != b->symbol || frame_address(options, a) != frame_address(options, b))
+		return false;
+	if (a->symbol)
+		return true;
+	if (a->cpumode != b->cpumode || !a->map != !b->map)
+		return false;
+	if (!a->map || a->map == b->map)
+		return true;
+	return a->map->dso == b->map->dso && (options->by_file || map_to_dso(a->map, a->ip) == map_to_dso(b->map, b->ip));
+}
+
+uint32_t fold_tables_frame(struct fold_tables *tables, const struct fold_frame *frame)
+{
+	const struct fold_options *options = tables->options;
+	uint64_t what = frame->symbol ? (uintptr_t)frame->symbol : frame->map ? (uintptr_t)frame->map->dso : 1;
+	uint64_t hash = hash_combine(what, frame_address(options, frame));
+	unsigned int number = fold_shard(hash);
+	struct frame_shard *shard = &tables->frames[number];
+	struct id_probe probe;
+	pthread_mutex_lock(&shard->lock);
+	uint32_t id = id_table_first(&shard->ids, (uint32_t)hash, &probe);
+	while (id != ID_NONE && !frame_same(options, &shard->frames.data[id], frame))
+		id = id_table_next(&shard->ids, &probe);
+	if (id == ID_NONE) {
+		id = (uint32_t)shard->frames.len;
+		vec_push(&shard->frames, *frame);
+		id_table_insert(&shard->ids, (uint32_t)hash, id);
+	}
+	pthread_mutex_unlock(&shard->lock);
+	return id * FOLD_SHARDS + number;
+}
+
+/* ---- actors and extras ---- */
+
+static uint32_t find_actor(struct fold_tables *tables, const struct thread *thread, const struct untrusted *comm, uint32_t *ret_hash)
+{
+	struct id_probe probe;
+	*ret_hash = (uint32_t)hash_combine((uintptr_t)thread, (uintptr_t)comm);
+	uint32_t id = id_table_first(&tables->actor_ids, *ret_hash, &probe);
+	while (id != ID_NONE && (tables->actors.data[id].comm != comm || (thread && tables->actors.data[id].thread != thread)))
+		id = id_table_next(&tables->actor_ids, &probe);
+	return id;
+}
+
+/* An actor is in the table under its thread and name, the first one of a name also under that alone. */
+uint32_t fold_tables_actor(struct fold_tables *tables, const struct fold_actor *actor, uint32_t *ret_who)
+{
+	uint32_t hash, name_hash;
+	pthread_mutex_lock(&tables->lock);
+	uint32_t id = find_actor(tables, actor->thread, actor->comm, &hash), who = find_actor(tables, NULL, actor->comm, &name_hash);
+	if (id == ID_NONE) {
+		id = (uint32_t)tables->actors.len;
+		vec_push(&tables->actors, *actor);
+		id_table_insert(&tables->actor_ids, hash, id);
+	}
+	if (who == ID_NONE) {
+		who = id;
+		id_table_insert(&tables->actor_ids, name_hash, id);
+	}
+	pthread_mutex_unlock(&tables->lock);
+	*ret_who = tables->options->threads ? id : who;
+	return id;
+}
+
+uint32_t fold_tables_extra(struct fold_tables *tables, const uint64_t *words)
+{
+	unsigned int count = tables->options->extra_words;
+	uint32_t hash = (uint32_t)hash_words(words, count, 0).lo;
+	struct id_probe probe;
+	pthread_mutex_lock(&tables->lock);
+	uint32_t id = id_table_first(&tables->extra_ids, hash, &probe);
+	while (id != ID_NONE && memcmp(tables->extras.data + (size_t)id * count, words, count * sizeof(*words)) != 0)
+		id = id_table_next(&tables->extra_ids, &probe);
+	if (id == ID_NONE) {
+		id = tables->extra_count++;
+		for (unsigned int i = 0; i < count; i++)
+			vec_push(&tables->extras, words[i]);
+		id_table_insert(&tables->extra_ids, hash, id);
+	}
+	pthread_mutex_unlock(&tables->lock);
+	return id;
+}

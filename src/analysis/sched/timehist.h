@@ -1,0 +1,84 @@
+/* The history of the scheduler, line by line: who left a CPU when, how long it had waited before and run then; wake-ups and migrations;
+ * sums by task.
+ *
+ *	last switch-out ──── wait ────►│ switch-in ──── run ────► switch-out: the line
+ *	            wake-up ── delay ─►│
+ *
+ * Rules and figures are those of the kernel's tool. */
+#pragma once
+
+#include "analysis/sched/scope.h"
+#include "analysis/sched/tasks.h"
+#include "base/error.h"
+#include "base/untrusted.h"
+#include "session/session.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum sched_line_kind { SCHED_LINE_SWITCH, SCHED_LINE_WAKEUP, SCHED_LINE_MIGRATION };
+
+struct sched_line {
+	enum sched_line_kind kind;
+	uint64_t time; /* ns */
+	uint32_t cpu;
+	const struct thread *thread; /* who left the CPU; who woke or moved another */
+	const struct untrusted *comm;
+	bool idle; /* the CPU's idle task */
+	/* SCHED_LINE_SWITCH */
+	uint64_t wait, delay, run;	   /* ns */
+	char state;			   /* sched_state_letter() */
+	int64_t first_priority, priority;  /* when it came to the CPU (when unknown the same), and when it left */
+	const struct untrusted *next_comm; /* no NUL: as long as next_len */
+	size_t next_len;
+	uint32_t next_tid;
+	/* the others: who was woken or moved */
+	const struct thread *other;
+	const struct untrusted *other_comm;
+	uint32_t from_cpu, to_cpu;
+	/* For the stack. */
+	const struct record *record;
+	const struct sample *sample;
+};
+
+/* Sums of one task; of an idle task, of one CPU. */
+struct sched_times {
+	struct sched_task task;
+	const struct untrusted *comm;		/* its last name */
+	uint64_t count;				/* of runs */
+	uint64_t run, shortest, longest;	/* ns */
+	double mean, squares;			/* of runs, Welford's way */
+	uint64_t sleep, iowait, preempt, delay; /* ns; waits by the state in which the task had left the CPU */
+	uint64_t migrations;
+	/* Of the tracker: */
+	uint64_t left, ready; /* when it left a CPU and when it became runnable; 0 = unknown */
+	char left_as;
+	bool has_priority;
+	int64_t priority; /* when it was switched in last */
+};
+
+struct sched_timehist_options {
+	const uint32_t *pids, *tids; /* only these; count 0 = all */
+	size_t pid_count, tid_count;
+	struct sched_scope scope;
+	const uint64_t *priorities; /* bitmap of the 140 that there are, or NULL */
+	bool wakeups, migrations;   /* lines of these, too */
+	/* Lines only of idle CPUs of which it is known who left them; a task's runs are then the idle times that followed when it left a
+	 * CPU. */
+	bool idle_only;
+	/* Told of each line; NULL = only sums. */
+	void (*line)(void *context, const struct sched_line *line);
+	void *context;
+};
+
+struct sched_timehist {
+	struct sched_tasks tasks;     /* of struct sched_times */
+	VEC(struct sched_times) idle; /* by CPU */
+	uint64_t begin, end;	      /* what was seen of the recording */
+	uint64_t switches;	      /* that were wanted */
+};
+
+struct error *sched_timehist_create(struct session *session, const struct sched_timehist_options *options, struct sched_timehist **ret);
+void sched_timehist_destroy(struct sched_timehist *timehist);
+/* The standard error of the mean run, in percent of it. */
+double sched_times_deviation(const struct sched_times *times);

@@ -1,0 +1,359 @@
+/* Which fields a line of `perf script` has: the table, -F, and what a recording's events allow.
+ *
+ * Each type of event has its set. -F either replaces sets ("comm,ip", "sw:comm,ip") or changes them ("+addr,-cpu", "trace:+period"). Then
+ * the first event of each type decides what its type can show: what it hasn't sampled is dropped from the usual set, and is an error where
+ * it was asked for. How the fields look is not told here but in the other script_*.c files. */
+#include "analysis/script/internal.h"
+
+#include "analysis/script/branch.h"
+#include "base/log.h"
+#include "base/mem.h"
+
+#include <linux/perf_event.h>
+#include <string.h>
+
+#define TYPE(type) (1u << SCRIPT_##type)
+#define NOT_TRACEPOINT (~TYPE(TRACEPOINT))
+
+const struct script_field_row script_field_table[SCRIPT_FIELD_COUNT] = {
+	[SCRIPT_COMM] = {"comm", 0, NULL, 0, NULL, script_print_comm, "thread name"},
+	[SCRIPT_PID] = {"pid", PERF_SAMPLE_TID, "TID", 0, script_put_pid, NULL, "process"},
+	[SCRIPT_TID] = {"tid", PERF_SAMPLE_TID, "TID", 0, script_put_tid, NULL, "thread"},
+	[SCRIPT_CPU] = {"cpu", PERF_SAMPLE_CPU, "CPU", 0, script_put_cpu, NULL, "CPU"},
+	[SCRIPT_MISC] = {"misc", 0, NULL, 0, script_put_misc, NULL,
+			 "mode and flags of the record: K kernel, U user, H hypervisor, G and g guest …"},
+	[SCRIPT_TOD] = {"tod", 0, NULL, 0, NULL, script_print_tod, "wall-clock date and time (recorded with -k)"},
+	[SCRIPT_TIME] = {"time", PERF_SAMPLE_TIME, "TIME", 0, script_put_time, NULL, "time stamp in seconds"},
+	[SCRIPT_PERIOD] = {"period", 0, NULL, 0, script_put_period, NULL, "number of events that the sample stands for"},
+	[SCRIPT_EVENT] = {"event", 0, NULL, 0, NULL, script_print_event, "event name"},
+	[SCRIPT_FLAGS] = {"flags", 0, NULL, 0, script_put_flags, NULL, "branch type (decoded instruction traces only; otherwise blank)"},
+	[SCRIPT_TRACE] = {"trace", 0, NULL, NOT_TRACEPOINT, NULL, script_print_trace, "fields of a tracepoint"},
+	[SCRIPT_SYNTH] = {"synth", 0, NULL, 0, NULL, script_print_synth,
+			  "events synthesized by 'perf inject --itrace' from Intel PT: PTWRITE, power states, frequencies, interrupts"},
+	[SCRIPT_ADDR] = {"addr", PERF_SAMPLE_ADDR, "ADDR", 0, NULL, script_print_addr, "data address, or branch target"},
+	[SCRIPT_DATA_SRC] = {"data_src", PERF_SAMPLE_DATA_SRC, "DATA_SRC", 0, NULL, script_print_data_src,
+			     "data source: cache level, snoop, TLB, lock"},
+	[SCRIPT_WEIGHT] = {"weight", PERF_SAMPLE_WEIGHT | PERF_SAMPLE_WEIGHT_STRUCT, "WEIGHT", 0, script_put_weight, NULL,
+			   "cost of the access"},
+	[SCRIPT_INS_LAT] = {"ins_lat", PERF_SAMPLE_WEIGHT_STRUCT, "WEIGHT_STRUCT", 0, script_put_ins_lat, NULL,
+			    "latency of the instruction"},
+	[SCRIPT_RETIRE_LAT] = {"retire_lat", PERF_SAMPLE_WEIGHT_STRUCT, "WEIGHT_STRUCT", 0, script_put_retire_lat, NULL,
+			       "latency of its retirement"},
+	[SCRIPT_IP] = {"ip", PERF_SAMPLE_IP, "IP", 0, NULL, script_print_ip, "code address, or the call chain"},
+	[SCRIPT_SYM] = {"sym", 0, NULL, 0, NULL, NULL, "its function"},
+	[SCRIPT_SYMOFF] = {"symoff", 0, NULL, 0, NULL, NULL, "offset in the function"},
+	[SCRIPT_DSO] = {"dso", 0, NULL, 0, NULL, NULL, "its file"},
+	[SCRIPT_DSOFF] = {"dsoff", 0, NULL, 0, NULL, NULL, "offset in the file"},
+	[SCRIPT_SRCLINE] = {"srcline", PERF_SAMPLE_IP, "IP", 0, NULL, NULL, "source file and line, on a separate line"},
+	[SCRIPT_SRCCODE] = {"srccode", PERF_SAMPLE_IP, "IP", 0, NULL, NULL,
+			    "text of the sampled source line, unless it is the same as in the previous sample of the thread"},
+	[SCRIPT_IREGS] = {"iregs", PERF_SAMPLE_REGS_INTR, "IREGS", 0, NULL, script_print_iregs, "registers at the sample"},
+	[SCRIPT_UREGS] = {"uregs", PERF_SAMPLE_REGS_USER, "UREGS", 0, NULL, script_print_uregs, "user-space registers"},
+	[SCRIPT_BRSTACK] = {"brstack", 0, NULL, 0, NULL, script_print_brstack,
+			    "last branches: from/to/mispredicted/transaction/abort/cycles"},
+	[SCRIPT_BRSTACKSYM] = {"brstacksym", 0, NULL, 0, NULL, script_print_brstacksym, "the same with functions"},
+	[SCRIPT_BRSTACKOFF] = {"brstackoff", 0, NULL, 0, NULL, script_print_brstackoff, "the same with offsets in files"},
+	[SCRIPT_BPF_OUTPUT] = {"bpf-output", 0, NULL, ~TYPE(SOFTWARE), NULL, script_print_bpf_output, "output of a BPF program"},
+	[SCRIPT_INSNLEN] = {"insnlen", PERF_SAMPLE_IP, "IP", 0, NULL, script_print_insnlen, "length of the sampled instruction"},
+	[SCRIPT_INSN] = {"insn", PERF_SAMPLE_IP, "IP", 0, NULL, script_print_insn, "bytes of the sampled instruction"},
+	[SCRIPT_DISASM] = {"disasm", PERF_SAMPLE_IP, "IP", 0, NULL, script_print_disasm, "the sampled instruction"},
+	[SCRIPT_BRSTACKINSNLEN] = {"brstackinsnlen", 0, NULL, 0, NULL, NULL, "with brstackinsn: instruction lengths"},
+	[SCRIPT_BRSTACKINSN] = {"brstackinsn", PERF_SAMPLE_BRANCH_STACK, "BRANCH_STACK", 0, NULL, script_print_brstackinsn,
+				"instructions between the last branches"},
+	[SCRIPT_BRSTACKDISASM] = {"brstackdisasm", PERF_SAMPLE_BRANCH_STACK, "BRANCH_STACK", 0, NULL, script_print_brstackdisasm,
+				  "instructions between the last branches, disassembled"},
+	[SCRIPT_BRCNTR] = {"brcntr", PERF_SAMPLE_BRANCH_STACK, "BRANCH_STACK", 0, NULL, NULL,
+			   "with brstackinsn and brstackdisasm: counts before each branch, one letter per event (recorded with -j "
+			   "any,counter)"},
+	[SCRIPT_PHYS_ADDR] = {"phys_addr", PERF_SAMPLE_PHYS_ADDR, "PHYS_ADDR", 0, script_put_phys_addr, NULL, "physical data address"},
+	[SCRIPT_DATA_PAGE_SIZE] = {"data_page_size", PERF_SAMPLE_DATA_PAGE_SIZE, "DATA_PAGE_SIZE", 0, NULL, script_print_data_page_size,
+				   "page size of the data address"},
+	[SCRIPT_CODE_PAGE_SIZE] = {"code_page_size", PERF_SAMPLE_CODE_PAGE_SIZE, "CODE_PAGE_SIZE", 0, NULL, script_print_code_page_size,
+				   "page size of the code address"},
+	[SCRIPT_CGROUP] = {"cgroup", PERF_SAMPLE_CGROUP, "CGROUP", 0, NULL, script_print_cgroup,
+			   "control group (recorded with --all-cgroups)"},
+	[SCRIPT_CALLINDENT] = {"callindent", 0, NULL, 0, NULL, NULL, "call depth (decoded instruction traces only; otherwise blank)"},
+	[SCRIPT_IPC] = {"ipc", 0, NULL, 0, NULL, NULL, "instructions per cycle (decoded instruction traces only; otherwise blank)"},
+	[SCRIPT_METRIC] = {"metric", 0, NULL, 0, NULL, NULL,
+			   "metrics of a group that reads all its counters ({cycles,instructions}:S), below its samples"},
+};
+
+#define BIT(field) SCRIPT_BIT(SCRIPT_##field)
+#define USUAL (BIT(COMM) | BIT(TID) | BIT(CPU) | BIT(TIME) | BIT(PERIOD) | BIT(EVENT) | BIT(IP) | BIT(SYM) | BIT(SYMOFF) | BIT(DSO))
+
+static const struct script_type_row {
+	const char *prefix; /* of -F */
+	const char *name;   /* in messages */
+	uint64_t usual;
+} type_table[SCRIPT_TYPE_COUNT] = {
+	[SCRIPT_HARDWARE] = {"hw", "hardware", USUAL},
+	[SCRIPT_SOFTWARE] = {"sw", "software", USUAL | BIT(BPF_OUTPUT)},
+	[SCRIPT_TRACEPOINT] = {"trace", "tracepoint", BIT(COMM) | BIT(TID) | BIT(CPU) | BIT(TIME) | BIT(EVENT) | BIT(TRACE)},
+	[SCRIPT_CACHE] = {"cache", "hardware cache", USUAL},
+	[SCRIPT_RAW] = {"raw", "raw",
+			USUAL | BIT(ADDR) | BIT(DATA_SRC) | BIT(WEIGHT) | BIT(INS_LAT) | BIT(PHYS_ADDR) | BIT(DATA_PAGE_SIZE) |
+				BIT(CODE_PAGE_SIZE)},
+	[SCRIPT_BREAKPOINT] = {"break", "breakpoint", USUAL},
+	[SCRIPT_OTHER] = {"other", "other", USUAL},
+	[SCRIPT_SYNTHETIC] = {"synth", "synthetic", (USUAL & ~BIT(PERIOD)) | BIT(SYNTH)},
+};
+
+/* PERF_TYPE_SYNTH of the kernel tool: no kernel counts such. */
+static const uint32_t SYNTHETIC_TYPE = 1u << 31;
+
+enum script_type script_type_of(const struct event *event)
+{
+	if (event->attr.type == SYNTHETIC_TYPE)
+		return SCRIPT_SYNTHETIC;
+	return event->attr.type < SCRIPT_OTHER ? (enum script_type)event->attr.type : SCRIPT_OTHER;
+}
+
+void script_fields_init(struct script_fields *fields)
+{
+	*fields = (struct script_fields){0};
+	for (size_t i = 0; i < SCRIPT_TYPE_COUNT; i++)
+		fields->shown[i] = type_table[i].usual;
+}
+
+/* -F, one word after the other. */
+struct parse {
+	struct script_fields *fields;
+	int type;  /* -1: all that the field makes sense for */
+	char mode; /* '=' replaces, '~' changes, 0 = not known yet */
+};
+
+/* Fields of the kernel's perf that can't be had. */
+static const struct {
+	const char *name, *why;
+} refused_fields[] = {
+	{"machine_pid", "identifying guests is not supported; record inside the guest"},
+	{"vcpu", "identifying guests is not supported; record inside the guest"},
+};
+
+static struct error *unknown_field(const char *name)
+{
+	for (size_t i = 0; i < sizeof(refused_fields) / sizeof(refused_fields[0]); i++)
+		if (!strcmp(refused_fields[i].name, name))
+			return error_new_kind(ERROR_UNSUPPORTED, "the field \"%s\" %s", name, refused_fields[i].why);
+	struct strbuf names = {0};
+	script_fields_list(&names);
+	struct error *error = error_new_kind(ERROR_USAGE, "unknown field \"%s\"; the fields are %s", name, strbuf_str(&names));
+	strbuf_deinit(&names);
+	return error;
+}
+
+/* What is named for all types must be there. For one type, as for a type's usual set, what an event hasn't got is left out. */
+static void apply_word(struct script_fields *fields, unsigned int type, uint64_t bit, bool remove, bool must)
+{
+	fields->chosen[type] |= bit != BIT(FLAGS); /* as the kernel's perf has it: this one leaves the rest as usual */
+	if (remove) {
+		fields->shown[type] &= ~bit;
+		fields->asked[type] &= ~bit;
+		fields->removed[type] |= bit;
+	} else {
+		fields->shown[type] |= bit;
+		fields->asked[type] |= must ? bit : 0;
+		fields->removed[type] &= ~bit;
+	}
+}
+
+static struct error *parse_word(struct parse *parse, const char *word)
+{
+	char sign = *word == '+' || *word == '-' ? *word++ : 0;
+	char mode = sign ? '~' : '=';
+	if (parse->mode && parse->mode != mode)
+		return error_new_kind(ERROR_USAGE,
+				      "fields with + or - modify a set and fields without replace it; they cannot be combined");
+	parse->mode = mode;
+	size_t field = 0;
+	while (field < SCRIPT_FIELD_COUNT && strcmp(word, script_field_table[field].name) != 0)
+		field++;
+	if (field == SCRIPT_FIELD_COUNT)
+		return unknown_field(word);
+	unsigned int not_types = script_field_table[field].not_types;
+	if (parse->type >= 0) {
+		if (not_types >> parse->type & 1)
+			return error_new_kind(ERROR_USAGE, "%s events have no \"%s\"", type_table[parse->type].name, word);
+		apply_word(parse->fields, (unsigned int)parse->type, SCRIPT_BIT(field), sign == '-', false);
+		return NULL;
+	}
+	for (unsigned int type = 0; type < SCRIPT_TYPE_COUNT; type++) {
+		if (not_types >> type & 1)
+			log_info("%s events have no \"%s\": skipped", type_table[type].name, word);
+		else
+			apply_word(parse->fields, type, SCRIPT_BIT(field), sign == '-', true);
+	}
+	return NULL;
+}
+
+static struct error *parse_type(const char *name, size_t len, int *ret)
+{
+	for (int type = 0; type < SCRIPT_TYPE_COUNT; type++)
+		if (strlen(type_table[type].prefix) == len && strncmp(type_table[type].prefix, name, len) == 0) {
+			*ret = type;
+			return NULL;
+		}
+	return error_new_kind(ERROR_USAGE, "unknown event type \"%.*s:\"; the types are hw sw trace cache raw break other synth", (int)len,
+			      name);
+}
+
+/* A list without signs replaces what the type, or every type, would show. */
+static void begin_replacing(struct script_fields *fields, int type)
+{
+	for (int i = 0; i < SCRIPT_TYPE_COUNT; i++)
+		if (type < 0 || i == type) {
+			fields->shown[i] = fields->asked[i] = 0;
+			fields->chosen[i] = true;
+		}
+}
+
+struct error *script_fields_parse(struct script_fields *fields, const char *text)
+{
+	struct parse parse = {.fields = fields, .type = -1};
+	const char *colon = strchr(text, ':');
+	if (colon) {
+		struct error *error = parse_type(text, (size_t)(colon - text), &parse.type);
+		if (error)
+			return error;
+		text = colon + 1;
+	} else if (!*text) {
+		return error_new_kind(ERROR_USAGE, "the list of fields cannot be empty for all event types");
+	}
+	if (*text != '+' && *text != '-')
+		begin_replacing(fields, parse.type);
+	char *words = mem_strdup(text), *rest = NULL;
+	struct error *error = NULL;
+	for (char *word = strtok_r(words, ",", &rest); word && !error; word = strtok_r(NULL, ",", &rest))
+		error = parse_word(&parse, word);
+	free(words);
+	return error;
+}
+
+/* Drops what `event` hasn't sampled from its type's set. */
+static struct error *check_event(struct script_fields *fields, const struct event *event, const struct script_offer *offer)
+{
+	enum script_type type = script_type_of(event);
+	uint64_t *shown = &fields->shown[type];
+	for (size_t field = 0; field < SCRIPT_FIELD_COUNT; field++) {
+		const struct script_field_row *row = &script_field_table[field];
+		if (!(*shown & SCRIPT_BIT(field)) || !row->sample_type || event->attr.sample_type & row->sample_type)
+			continue;
+		if (fields->asked[type] & SCRIPT_BIT(field))
+			return error_new("samples of %s have no %s, so \"%s\" cannot be shown", event->name, row->content, row->name);
+		*shown &= ~SCRIPT_BIT(field);
+	}
+	if (*shown & BIT(TOD) && !offer->has_clock_data)
+		return error_new("\"tod\" requires the wall clock: record with -k CLOCK");
+	if (*shown & BIT(SYMOFF) && !(*shown & BIT(SYM))) {
+		if (fields->asked[type] & BIT(SYMOFF))
+			return error_new("\"symoff\" requires \"sym\"");
+		*shown &= ~BIT(SYMOFF);
+	}
+	if (fields->asked[type] & BIT(SRCLINE) && !(*shown & BIT(IP)))
+		return error_new("\"srcline\" requires \"ip\"");
+	if (fields->asked[type] & BIT(SRCCODE) && !(*shown & BIT(IP)))
+		return error_new("\"srccode\" requires \"ip\"");
+	if (fields->asked[type] & BIT(BRCNTR) && !script_has_branch_counters(offer->events))
+		return error_new("branches of %s have no counters, so \"brcntr\" cannot be shown; record with -j any,counter", event->name);
+	if (!(event->attr.sample_type & (PERF_SAMPLE_IP | PERF_SAMPLE_ADDR))) {
+		if (fields->asked[type] & (BIT(SYM) | BIT(DSO)))
+			return error_new("samples of %s have no address to resolve to a symbol or file", event->name);
+		*shown &= ~(BIT(SYM) | BIT(DSO));
+	}
+	return NULL;
+}
+
+/* Events without samples, there for the side-band: they decide nothing. */
+static bool is_dummy(const struct event *event)
+{
+	return event->attr.type == PERF_TYPE_SOFTWARE && event->attr.config == PERF_COUNT_SW_DUMMY;
+}
+
+static bool has_stack(const struct event *event)
+{
+	return event->attr.sample_type & PERF_SAMPLE_CALLCHAIN;
+}
+
+/* Pipes tell their events one by one; the first of each type sees those before it. */
+static void add_pipe_stacks(struct script_fields *fields, const struct event_list *events, size_t index)
+{
+	uint64_t all = 0;
+	for (size_t i = 0; i <= index; i++)
+		all |= events->events.data[i]->attr.sample_type;
+	const uint64_t unwound = PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
+	if (!(all & (PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_BRANCH_STACK)) && (all & unwound) != unwound)
+		return;
+	enum script_type type = script_type_of(events->events.data[index]);
+	fields->shown[type] |= (BIT(IP) | BIT(SYM)) & ~fields->removed[type];
+}
+
+static void add_tracepoint_stacks(struct script_fields *fields, const struct event_list *events)
+{
+	if (fields->chosen[SCRIPT_TRACEPOINT])
+		return;
+	for (size_t i = 0; i < events->events.len; i++) {
+		const struct event *event = events->events.data[i];
+		if (script_type_of(event) == SCRIPT_TRACEPOINT && has_stack(event)) {
+			fields->shown[SCRIPT_TRACEPOINT] |= BIT(IP) | BIT(SYM) | BIT(SYMOFF) | BIT(DSO);
+			return;
+		}
+	}
+}
+
+static bool reads_groups(const struct event_list *events)
+{
+	for (size_t i = 0; i < events->events.len; i++)
+		if (events->events.data[i]->members > 1 && events->events.data[i]->attr.sample_type & PERF_SAMPLE_READ)
+			return true;
+	return false;
+}
+
+/* Fields that can be named, as with the kernel's perf, but have nothing to show in this recording. */
+static void tell_empty_fields(const struct script_fields *fields, const struct event_list *events)
+{
+	uint64_t asked = 0;
+	for (size_t type = 0; type < SCRIPT_TYPE_COUNT; type++)
+		asked |= fields->asked[type];
+	if (asked & (BIT(FLAGS) | BIT(CALLINDENT) | BIT(IPC)))
+		log_warning("-F: flags, callindent and ipc come from decoded instruction traces (Intel PT, Arm CoreSight) and are empty "
+			    "here; brstack shows branches recorded with -b");
+	if (asked & BIT(METRIC) && !reads_groups(events))
+		log_warning("-F: metric requires samples of a group that reads all its counters: record with -e '{cycles,instructions}:S'");
+}
+
+struct error *script_fields_check(struct script_fields *fields, const struct script_offer *offer)
+{
+	const struct event_list *events = offer->events;
+	unsigned int seen = 0;
+	for (size_t i = 0; i < events->events.len; i++) {
+		const struct event *event = events->events.data[i];
+		unsigned int type = script_type_of(event);
+		if (seen >> type & 1 || is_dummy(event))
+			continue;
+		seen |= 1u << type;
+		if (!fields->shown[type])
+			continue;
+		struct error *error = check_event(fields, event, offer);
+		if (error)
+			return error;
+		if (offer->pipe && offer->callchains)
+			add_pipe_stacks(fields, events, i);
+	}
+	if (offer->callchains && !offer->pipe)
+		add_tracepoint_stacks(fields, events);
+	if (!offer->pipe)
+		tell_empty_fields(fields, events);
+	return NULL;
+}
+
+void script_fields_list(struct strbuf *ret)
+{
+	for (size_t i = 0; i < SCRIPT_FIELD_COUNT; i++)
+		strbuf_printf(ret, "%s%s", i ? "," : "", script_field_table[i].name);
+}
+
+void script_fields_describe(struct strbuf *ret)
+{
+	for (size_t i = 0; i < SCRIPT_FIELD_COUNT; i++)
+		strbuf_printf(ret, "    %-16s %s\n", script_field_table[i].name, script_field_table[i].help);
+}

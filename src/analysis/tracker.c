@@ -1,0 +1,124 @@
+/* Binding of handlers to the events of a session (tracker.h). Events that come late, as in a stream, are bound at their first record. */
+#include "analysis/tracker.h"
+
+#include "base/mem.h"
+#include "base/vec.h"
+#include "event/tracepoint/tracepoint.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct binding {
+	bool bound;
+	const struct tracker_handler *handler; /* NULL = nobody wants its records */
+	const struct tracepoint_field *fields[TRACKER_FIELDS];
+};
+
+struct tracker {
+	struct session *session;
+	const struct tracker_handler *handlers;
+	void *context;
+	VEC(struct binding) bindings; /* by event index */
+};
+
+static bool is_named(const struct event *event, const char *name)
+{
+	const char *colon = strchr(name, ':'), *star = strchr(name, '*');
+	if (!event->tp_system || !event->tp_name || !colon || strncmp(event->tp_system, name, (size_t)(colon - name)) ||
+	    event->tp_system[colon - name])
+		return false;
+	return star ? !strncmp(event->tp_name, colon + 1, (size_t)(star - colon - 1)) : !strcmp(event->tp_name, colon + 1);
+}
+
+static void bind(const struct tracker *tracker, const struct event *event, struct binding *ret)
+{
+	const struct tracker_handler *handler = tracker->handlers;
+	while (handler->event && !is_named(event, handler->event))
+		handler++;
+	*ret = (struct binding){.bound = true, .handler = handler->event ? handler : NULL};
+	for (size_t i = 0; ret->handler && event->tracepoint && i < TRACKER_FIELDS && handler->fields[i]; i++)
+		ret->fields[i] = tracepoint_field(event->tracepoint, handler->fields[i]);
+}
+
+struct tracker *tracker_create(struct session *session, const struct tracker_handler *handlers, void *context)
+{
+	struct tracker *tracker = mem_zalloc(sizeof(*tracker));
+	tracker->session = session;
+	tracker->handlers = handlers;
+	tracker->context = context;
+	return tracker;
+}
+
+void tracker_destroy(struct tracker *tracker)
+{
+	if (!tracker)
+		return;
+	vec_deinit(&tracker->bindings);
+	free(tracker);
+}
+
+bool tracker_has(const struct tracker *tracker, const char *event)
+{
+	const struct event_list *events = &tracker->session->reader->events;
+	for (size_t i = 0; i < events->events.len; i++)
+		if (is_named(events->events.data[i], event))
+			return true;
+	return false;
+}
+
+struct error *tracker_require(const struct tracker *tracker, const char *event, const char *recorder)
+{
+	if (tracker_has(tracker, event))
+		return NULL;
+	return error_new("the recording has no %s events; record them with '%s'", event, recorder);
+}
+
+static struct binding *binding_of(struct tracker *tracker, const struct event *event)
+{
+	while (tracker->bindings.len <= event->index)
+		vec_push(&tracker->bindings, (struct binding){0});
+	struct binding *binding = &tracker->bindings.data[event->index];
+	if (!binding->bound)
+		bind(tracker, event, binding);
+	return binding;
+}
+
+bool tracker_wants(struct tracker *tracker, const struct record *record)
+{
+	return record->is_sample && binding_of(tracker, record->event)->handler;
+}
+
+bool tracker_give(struct tracker *tracker, const struct record *record)
+{
+	if (!record->is_sample)
+		return false;
+	const struct binding *binding = binding_of(tracker, record->event);
+	struct tracker_event event;
+	struct sample sample;
+	if (!binding->handler || !session_decode(tracker->session, record, &sample))
+		return false;
+	event.record = record;
+	event.sample = &sample;
+	event.fields = binding->fields;
+	for (size_t i = 0; i < TRACKER_FIELDS && binding->handler->fields[i]; i++)
+		event.values[i] = binding->fields[i] ? tracepoint_read(binding->fields[i], sample.raw, sample.raw_size) : 0;
+	binding->handler->handle(tracker->context, &event);
+	return true;
+}
+
+struct error *tracker_run(struct tracker *tracker)
+{
+	struct record record;
+	struct error *error = NULL;
+	while (session_next(tracker->session, &record, &error) == 1)
+		tracker_give(tracker, &record);
+	return error;
+}
+
+const struct untrusted *tracker_text(const struct tracker_event *event, unsigned int field, size_t *ret_len)
+{
+	*ret_len = 0;
+	if (!event->fields[field])
+		return (const struct untrusted *)"";
+	return tracepoint_read_string(event->fields[field], event->sample->raw, event->sample->raw_size, ret_len);
+}

@@ -1,0 +1,208 @@
+/* The recorder as a source (live.h). It moves what is in the rings here instead of into a file, one pass each time that the session has
+ * nothing left to read: fetched, not pushed, so that one thread does it all and nothing piles up.
+ *
+ * What isn't done here: order, the model and counts of losses (session), what the rings are (capture/recorder.c). */
+#include "capture/live.h"
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/pool.h"
+#include "base/strbuf.h"
+#include "capture/afterwards.h"
+#include "capture/gather.h"
+#include "capture/recorder.h"
+#include "model/machine.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <time.h>
+
+enum { TICK_NS = 100000000, LOSSES_EVERY_NS = 1000000000 };
+
+struct live {
+	struct recorder_options options;
+	struct recorder_sink sink;
+	struct recorder *recorder;
+	struct counter_set counters;
+	struct reader *reader;	   /* its events are those of the recorder */
+	bool taken;		   /* the reader is the session's */
+	struct strbuf chunk;	   /* what was read since the last one was given out */
+	uint64_t losses_looked_ns; /* at the counters', when last */
+	bool closes_slowly;	   /* some counter does (afterwards.h) */
+	enum { LIVE_NEW, LIVE_RUNS, LIVE_ENDED } state;
+};
+
+static void append(void *context, const struct iovec *pieces, int count)
+{
+	struct live *live = context;
+
+	for (int i = 0; i < count; i++)
+		strbuf_add(&live->chunk, pieces[i].iov_base, pieces[i].iov_len);
+}
+
+/* ---- fetching ---- */
+
+static struct error *finish(struct live *live)
+{
+	struct error *error = recorder_end(live->recorder), *finish_error = recorder_finish(live->recorder);
+
+	live->state = LIVE_ENDED;
+	if (!error)
+		return finish_error;
+	error_free(finish_error);
+	return error;
+}
+
+static struct error *step(struct live *live)
+{
+	struct error *error = recorder_step(live->recorder);
+	uint64_t now = clock_now_ns(CLOCK_MONOTONIC);
+
+	if (error || now < live->losses_looked_ns + LOSSES_EVERY_NS)
+		return error;
+	live->losses_looked_ns = now;
+	return recorder_write_lost(live->recorder);
+}
+
+static struct error *fetch(struct live *live)
+{
+	if (live->state == LIVE_NEW) {
+		live->state = LIVE_RUNS;
+		return recorder_begin(live->recorder);
+	}
+	return recorder_goes_on(live->recorder) ? step(live) : finish(live);
+}
+
+static struct error *next_chunk(void *context, struct reader_chunk **ret)
+{
+	struct live *live = context;
+	struct error *error = NULL;
+
+	while (!error && !live->chunk.len && live->state != LIVE_ENDED)
+		error = fetch(live);
+	if (error || !live->chunk.len)
+		return error;
+	struct reader_chunk *chunk = mem_zalloc(sizeof(*chunk));
+	chunk->data = (const uint8_t *)live->chunk.data;
+	chunk->size = live->chunk.len;
+	live->chunk = (struct strbuf){0};
+	*ret = chunk;
+	return NULL;
+}
+
+/* ---- opening ---- */
+
+static void describe(const struct live_options *options, struct features *features)
+{
+	const struct gather_options gather = {.catalog = options->catalog};
+
+	gather_features(&gather, features);
+	error_free(gather_tracing_data(options->catalog, options->events, features));
+	if (options->sampling->clockid_given)
+		gather_clock(options->sampling->clockid, features);
+}
+
+static struct error *open_counters(const struct live_options *options, struct live *live)
+{
+	struct event_list *events = options->events;
+	struct error *error = NULL;
+
+	for (size_t i = 0; i < events->events.len && !error; i++)
+		error = sampling_refuse(events->events.data[i]);
+	if (!error)
+		error = sampling_configure(events, options->sampling);
+	return error ? error : counter_set_open(&live->counters, events, options->target);
+}
+
+static void choose_recorder(const struct live_options *options, struct live *live)
+{
+	const struct sampling *sampling = options->sampling;
+
+	live->sink = (struct recorder_sink){append, live};
+	live->options = (struct recorder_options){
+		.sink = &live->sink,
+		.quiet = true,
+		.ring_pages = options->ring_pages,
+		.drain_every_ns = options->tick_ns ? options->tick_ns : TICK_NS,
+		.start_disabled = options->delay_ms > 0,
+		.synthesize_tasks = true,
+		.synthesize_cgroups = sampling->cgroups,
+		.namespaces = sampling->namespaces,
+		.data_maps = sampling->address,
+		.is_workload_target = sampling->workload,
+		.all_tasks = sampling->by_cpu,
+		.map_timeout_ns = options->map_timeout_ns,
+		.synth_jobs = pool_default_jobs(),
+	};
+	if (options->delay_ms)
+		vec_push(&live->options.edges_ms, options->delay_ms);
+}
+
+struct error *live_open(const struct live_options *options, struct live **ret)
+{
+	struct live *live = mem_zalloc(sizeof(*live));
+	struct features features = {0};
+	const struct reader_feed feed = {next_chunk, live};
+
+	choose_recorder(options, live);
+	struct error *error = open_counters(options, live);
+	if (!error) {
+		live->closes_slowly = afterwards_is_needed(options->events);
+		describe(options, &features);
+		live->reader = reader_open_feed(options->name ? options->name : "live", &feed, options->events, &features);
+		error = recorder_create(&live->options, &live->reader->events, &live->counters, options->workload, &live->recorder);
+	}
+	if (error) {
+		live_close(live, false);
+		return error;
+	}
+	reader_refresh_events(live->reader); /* copies of stacks have counters of their own */
+	live->losses_looked_ns = clock_now_ns(CLOCK_MONOTONIC);
+	*ret = live;
+	return NULL;
+}
+
+struct reader *live_take_reader(struct live *live)
+{
+	live->taken = true;
+	return live->reader;
+}
+
+void live_stop(struct live *live)
+{
+	recorder_stop(live->recorder);
+}
+
+int live_signal(const struct live *live)
+{
+	return recorder_totals(live->recorder)->signal;
+}
+
+bool live_hides_addresses(const struct live *live)
+{
+	return recorder_totals(live->recorder)->addresses_hidden;
+}
+
+bool live_thread_gone(void *context, const struct thread *thread)
+{
+	return (pid_t)thread->tid > 0 && kill((pid_t)thread->tid, 0) < 0 && errno == ESRCH;
+}
+
+void live_close(struct live *live, bool process_ends)
+{
+	if (!live)
+		return;
+	recorder_destroy(live->recorder);
+	if (process_ends && live->closes_slowly) {
+		afterwards_leave(&live->counters);
+		counters_abandon(&live->counters);
+	} else {
+		counter_set_close(&live->counters);
+	}
+	if (!live->taken)
+		reader_close(live->reader);
+	strbuf_deinit(&live->chunk);
+	vec_deinit(&live->options.edges_ms);
+	free(live);
+}

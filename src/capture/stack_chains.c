@@ -1,0 +1,346 @@
+/* A sample can be unwound when everything is known that its process had mapped, and that may be told in the ring of another CPU. So rings
+ * are read in two goes. The first one fixes which samples are taken. The second one looks only for side-band: whatever happened before one
+ * of these samples was written before the first go ended, so the second one finds it.
+ *
+ *	ring of CPU 0   ──mmap────────────┊fork──────┊
+ *	ring of CPU 1   ───────sample─────────┊──────────mmap┊
+ *	                      first go ───┘      └─── second go: the fork is older than the latest sample, or waits
+ *
+ * The machine wants changes in the order of time: side-band that is newer than all of the first go waits for the next one. */
+#include "capture/stack_chains.h"
+
+#include "base/mem.h"
+#include "capture/ring_records.h"
+#include "capture/sampling.h"
+#include "session/apply.h"
+
+#include <linux/perf_event.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Frames in user space. Readers show 127 of a stack where they aren't told otherwise; the kernel's follow as many as there are. */
+enum { DEPTH = 1024, DEPTH_MAX = 4096 };
+/* Clocks of CPUs differ a little, and a record may have got its time before it was written. */
+enum { KEPT_NS = 500000000 };
+
+struct held {
+	uint64_t time;
+	size_t number; /* in the order of arrival */
+	struct record_header *record;
+};
+
+struct stack_chains {
+	struct event_list *events;
+	struct stack_sizes *sizes;
+	const struct ring_set *rings;
+	struct event_attr *attrs;      /* by event: of what is in the rings */
+	struct sample_layout *layouts; /* the same */
+	const struct sample_layout *sideband;
+	struct map64 ids; /* number of the event */
+	uint64_t *seen;	  /* by ring: side-band before this position is known */
+	VEC(struct held) held;
+	size_t arrived;
+	uint64_t newest; /* time of the newest record that was looked at */
+	uint64_t latest; /* the same after the first go: whatever is older is known after the second one */
+	struct machine *machine;
+	struct symbol_options symbols;
+	struct resolver *resolver;
+	struct unwind_cache *cache;
+	struct stack_ends ends;
+	uint64_t ips[DEPTH_MAX];
+	struct ring_records records;
+};
+
+bool stack_chains_wanted(const struct event_list *events)
+{
+	for (size_t i = 0; i < events->events.len; i++)
+		if (events->events.data[i]->stack_unwound)
+			return true;
+	return false;
+}
+
+static struct error *check(const struct event *event)
+{
+	const struct event_attr *attr = &event->attr;
+
+	if (!event->stack_unwound)
+		return event->stack_grows
+			       ? error_new_kind(ERROR_USAGE, "%s: --call-graph dwarf,auto cannot be combined with auto; give a size",
+						event->name)
+			       : NULL;
+	if (!(attr->sample_type & PERF_SAMPLE_TIME))
+		return error_new_kind(ERROR_USAGE,
+				      "--call-graph auto needs to know when samples were taken: omit --no-timestamp, or add -T");
+	return NULL;
+}
+
+/* The kernel was asked for no user part of chains, and that stays written: so readers know who made it (stack_is_unwound_chain()). */
+static void describe_file(struct event_attr *attr)
+{
+	attr->sample_type &= ~(uint64_t)(PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER);
+	attr->sample_regs_user = 0;
+	attr->sample_stack_user = 0;
+}
+
+static void take_events(struct stack_chains *chains)
+{
+	for (size_t i = 0; i < chains->events->events.len; i++) {
+		struct event *event = chains->events->events.data[i];
+		chains->attrs[i] = event->attr;
+		sample_layout_init(&chains->layouts[i], &event->attr);
+		if (event->attr.mmap2)
+			chains->sideband = &chains->layouts[i];
+		for (size_t j = 0; j < event->ids.len; j++)
+			*map64_insert(&chains->ids, event->ids.data[j], NULL) = i;
+		if (event->stack_unwound)
+			describe_file(&event->attr);
+	}
+}
+
+struct error *stack_chains_open(struct event_list *events, struct stack_sizes *sizes, const struct ring_set *rings,
+				struct stack_chains **ret)
+{
+	for (size_t i = 0; i < events->events.len; i++) {
+		struct error *error = check(events->events.data[i]);
+		if (error)
+			return error;
+	}
+	struct stack_chains *chains = mem_zalloc(sizeof(*chains));
+	chains->events = events;
+	chains->sizes = sizes;
+	chains->rings = rings;
+	chains->attrs = mem_zalloc_array(events->events.len, sizeof(*chains->attrs));
+	chains->layouts = mem_zalloc_array(events->events.len, sizeof(*chains->layouts));
+	chains->sideband = chains->layouts;
+	chains->seen = mem_zalloc_array(rings->count, sizeof(*chains->seen));
+	take_events(chains);
+	chains->machine = machine_create();
+	chains->symbols = (struct symbol_options){.same_machine = true};
+	chains->resolver = resolver_create(chains->machine, &chains->symbols);
+	*ret = chains;
+	return NULL;
+}
+
+void stack_chains_close(struct stack_chains *chains)
+{
+	if (!chains)
+		return;
+	for (size_t i = 0; i < chains->held.len; i++)
+		free(chains->held.data[i].record);
+	vec_deinit(&chains->held);
+	stack_ends_deinit(&chains->ends);
+	unwind_cache_destroy(chains->cache);
+	resolver_destroy(chains->resolver);
+	machine_destroy(chains->machine);
+	map64_deinit(&chains->ids);
+	free(chains->attrs);
+	free(chains->layouts);
+	free(chains->seen);
+	free(chains);
+}
+
+struct stack_ends *stack_chains_ends(struct stack_chains *chains)
+{
+	return &chains->ends;
+}
+
+struct resolver *stack_chains_resolver(struct stack_chains *chains)
+{
+	return chains->resolver;
+}
+
+/* ---- side-band ---- */
+
+static bool concerns_maps(const struct record_header *header)
+{
+	switch (header->type) {
+	case RECORD_MMAP:
+	case RECORD_MMAP2:
+		return (header->misc & RECORD_MISC_CPUMODE) == CPUMODE_USER;
+	case RECORD_FORK:
+	case RECORD_EXIT:
+		return true;
+	default:
+		return false;
+	}
+}
+
+void stack_chains_know(struct stack_chains *chains, const struct strbuf *records)
+{
+	for (size_t at = 0; at < records->len;) {
+		const struct record_header *header = (const void *)(records->data + at);
+		if (concerns_maps(header))
+			apply_sideband(chains->machine, header, 0);
+		at += header->size;
+	}
+}
+
+static void keep(struct stack_chains *chains, const struct record_header *header, uint64_t time)
+{
+	struct held held = {.time = time, .number = chains->arrived++, .record = mem_alloc(header->size)};
+
+	memcpy(held.record, header, header->size);
+	vec_push(&chains->held, held);
+}
+
+/* Which event a sample is of; NULL = not known. */
+static const struct event *event_of(const struct stack_chains *chains, const struct record_header *header)
+{
+	struct event *const *events = chains->events->events.data;
+	struct sample sample;
+
+	if (chains->events->events.len == 1)
+		return events[0];
+	/* The id is at the same place for all events of a recording. */
+	if (sample_decode_fixed(&chains->layouts[0], &chains->attrs[0], header, &sample))
+		return NULL;
+	const uint64_t *found = map64_find(&chains->ids, sample.id);
+	return found ? events[*found] : NULL;
+}
+
+static void note_time(struct stack_chains *chains, uint64_t time)
+{
+	if (time > chains->newest)
+		chains->newest = time;
+}
+
+/* What is new in a ring, up to a position. */
+static void look_into(struct stack_chains *chains, size_t ring, uint64_t end)
+{
+	const struct record_header *header;
+	struct iovec pieces[2];
+	struct sample_id id;
+	struct sample sample;
+
+	int count = ring_pieces(&chains->rings->rings[ring], chains->seen[ring], end, pieces);
+	chains->seen[ring] = end;
+	ring_records_init(&chains->records, pieces, count);
+	while ((header = ring_records_next(&chains->records))) {
+		if (concerns_maps(header)) {
+			sample_id_decode(chains->sideband, header, &id);
+			keep(chains, header, id.time);
+			note_time(chains, id.time);
+		} else if (header->type == RECORD_SAMPLE) {
+			const struct event *event = event_of(chains, header);
+			if (event && !sample_decode_fixed(&chains->layouts[event->index], &chains->attrs[event->index], header, &sample))
+				note_time(chains, sample.time);
+		}
+	}
+}
+
+static int compare(const void *a, const void *b)
+{
+	const struct held *x = a, *y = b;
+
+	if (x->time != y->time)
+		return x->time < y->time ? -1 : 1;
+	return x->number < y->number ? -1 : 1;
+}
+
+static void apply_held(struct stack_chains *chains)
+{
+	size_t done = 0;
+
+	if (!chains->held.len)
+		return;
+	qsort(chains->held.data, chains->held.len, sizeof(*chains->held.data), compare);
+	for (; done < chains->held.len && chains->held.data[done].time <= chains->latest; done++) {
+		apply_sideband(chains->machine, chains->held.data[done].record, chains->held.data[done].time);
+		free(chains->held.data[done].record);
+	}
+	chains->held.len -= done;
+	memmove(chains->held.data, chains->held.data + done, chains->held.len * sizeof(*chains->held.data));
+}
+
+/* What runs for days forgets who has ended, when everything that was looked at the last time has been taken: what comes now is newer. */
+static void forget_what_ended(struct stack_chains *chains)
+{
+	for (size_t i = 0; i < chains->rings->count; i++)
+		if (chains->rings->rings[i].position != chains->rings->rings[i].end)
+			return;
+	if (machine_has_grown(chains->machine))
+		machine_forget(chains->machine, chains->latest > KEPT_NS ? chains->latest - KEPT_NS : 0, NULL, NULL);
+}
+
+void stack_chains_look(struct stack_chains *chains)
+{
+	struct iovec pieces[2];
+	const struct ring_set *rings = chains->rings;
+
+	forget_what_ended(chains);
+	for (size_t i = 0; i < rings->count; i++)
+		ring_read(&rings->rings[i], pieces);
+	for (size_t i = 0; i < rings->count; i++)
+		look_into(chains, i, rings->rings[i].end);
+	chains->latest = chains->newest;
+	for (size_t i = 0; i < rings->count; i++)
+		look_into(chains, i, ring_head(&rings->rings[i]));
+	apply_held(chains);
+}
+
+/* ---- samples ---- */
+
+/* Whether there is a stack to be unwound. Threads of the kernel have none; nor has who is in the kernel and whose memory is gone, at its
+ * end: chains by frame pointers have no user part there either. */
+static bool has_stack(const struct sample *sample)
+{
+	if (sample->regs_user.abi == PERF_SAMPLE_REGS_ABI_NONE || !sample->regs_user.values || !sample->stack)
+		return false;
+	return sample->pid != UINT32_MAX && (sample->stack_valid || sample->cpumode == CPUMODE_USER);
+}
+
+/* Returns how many addresses are in chains->ips. */
+static size_t unwind(struct stack_chains *chains, const struct event *event, const struct sample *sample)
+{
+	size_t depth = event->attr.sample_max_stack ? event->attr.sample_max_stack : DEPTH;
+	struct thread *thread = machine_thread_or_new(chains->machine, sample->pid, sample->tid, sample->time);
+	struct unwind_input input = {
+		.abi = sample->regs_user.abi,
+		.mask = sample->regs_user.mask,
+		.registers = sample->regs_user.values,
+		.stack = sample->stack,
+		.stack_size = sample->stack_valid < sample->stack_size ? sample->stack_valid : sample->stack_size,
+		.maps = thread_maps(thread),
+		.time = sample->time,
+	};
+	struct unwind_end end;
+	size_t count = unwind_user(chains->resolver, &chains->cache, &input, chains->ips, depth < DEPTH_MAX ? depth : DEPTH_MAX, &end);
+	unsigned int reason = end.reason;
+	bool grows = event->stack_grows && chains->sizes;
+	if (grows)
+		stack_sizes_note(chains->sizes, sample, reason == UNWIND_SHORT);
+	if (grows && reason == UNWIND_SHORT && sample->stack_size <= SAMPLING_STACK_MAX / 2)
+		reason = STACK_END_BEFORE_GROWTH;
+	stack_ends_add(&chains->ends, reason, end.dso, 1);
+	return count;
+}
+
+static void take_sample(struct stack_chains *chains, const struct event *event, const struct record_header *header, struct strbuf *out)
+{
+	const struct sample_layout *layout = &chains->layouts[event->index];
+	struct sample sample;
+	struct sample_parts parts;
+
+	/* What isn't a sample as its event has them is for readers to count. */
+	if (sample_decode(layout, &chains->attrs[event->index], header, &sample) || sample_find_parts(layout, header, &parts)) {
+		strbuf_add(out, header, header->size);
+		return;
+	}
+	size_t count = has_stack(&sample) ? unwind(chains, event, &sample) : 0;
+	if (!sample_put_user_chain(&sample, &parts, chains->ips, count, out))
+		sample_put_user_chain(&sample, &parts, NULL, 0, out);
+}
+
+void stack_chains_take(struct stack_chains *chains, const struct iovec *pieces, int count, struct strbuf *out)
+{
+	const struct record_header *header;
+
+	ring_records_init(&chains->records, pieces, count);
+	while ((header = ring_records_next(&chains->records))) {
+		const struct event *event = header->type == RECORD_SAMPLE ? event_of(chains, header) : NULL;
+		if (event && event->stack_unwound)
+			take_sample(chains, event, header, out);
+		else
+			strbuf_add(out, header, header->size);
+	}
+}

@@ -1,0 +1,41 @@
+/* Complete stacks as ordinary call chains (--call-graph auto).
+ *
+ * The kernel copies registers and stack with each sample; here, on the way from the rings to the file, the copy is unwound and becomes the
+ * user part of the sample's chain. The file holds no copies and its events' attributes say so: readers see call chains as frame pointers
+ * give them, but that the address of a caller is in its call, one byte before where it goes on. exclude_callchain_user stays set: the
+ * kernel wrote no user part.
+ *
+ *	ring ──► side-band of all rings ──► machine (who has what mapped, when)
+ *	     └─► sample ──► unwind/unwind.h ──► sample with a longer chain ──► file
+ *	                     └─► copy too short: stack_sizes_note()
+ *
+ * Used by one thread. */
+#pragma once
+
+#include "base/error.h"
+#include "base/strbuf.h"
+#include "capture/stack_sizes.h"
+#include "kernel/ring_set.h"
+#include "unwind/stack_ends.h"
+
+struct stack_chains;
+
+/* Whether there is an event whose copies are unwound (event->stack_unwound). */
+bool stack_chains_wanted(const struct event_list *events);
+/* `events` have their counters' ids. Changes their attributes to what the file is going to hold. `sizes` may be NULL; all arguments live as
+ * long as the result. */
+struct error *stack_chains_open(struct event_list *events, struct stack_sizes *sizes, const struct ring_set *rings,
+				struct stack_chains **ret);
+void stack_chains_close(struct stack_chains *chains);
+
+/* What runs before anything is in the rings: records as capture/synth.h makes them. */
+void stack_chains_know(struct stack_chains *chains, const struct strbuf *records);
+/* Before rings are taken from: reads all (ring_read(), whose answer holds until they are consumed), and learns all that happened before the
+ * samples there, in whichever ring it is. */
+void stack_chains_look(struct stack_chains *chains);
+/* Appends the records in the pieces of a ring to `out`, with chains instead of copies. */
+void stack_chains_take(struct stack_chains *chains, const struct iovec *pieces, int count, struct strbuf *out);
+
+/* Why stacks weren't complete, so far; its dsos are the resolver's. */
+struct stack_ends *stack_chains_ends(struct stack_chains *chains);
+struct resolver *stack_chains_resolver(struct stack_chains *chains);

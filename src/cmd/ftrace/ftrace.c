@@ -1,0 +1,226 @@
+/* perf ftrace: the functions of the kernel as it calls them, by the kernel's own tracers. This file has the options. */
+#include "cmd/ftrace/ftrace.h"
+
+#include "app/command.h"
+#include "app/pager.h"
+#include "base/cleanup.h"
+#include "base/mem.h"
+#include "base/number.h"
+#include "base/text.h"
+#include "kernel/tracing/tracefs.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define O struct ftrace_options
+
+static struct error *parse_name(const struct option *option, const char *argument, bool negated, void *field)
+{
+	struct pattern_list *list = field;
+
+	vec_push(&list->items, argument);
+	return NULL;
+}
+
+static struct error *parse_functions(const struct option *option, const char *argument, bool negated, void *field)
+{
+	O *options = (O *)((char *)field - offsetof(O, filter));
+
+	options->list_functions = true;
+	options->filter = argument;
+	return NULL;
+}
+
+static struct error *parse_size(const struct option *option, const char *argument, bool negated, void *field)
+{
+	uint64_t bytes;
+
+	if (!number_parse_size(argument, &bytes) || bytes < 1024)
+		return error_new_kind(ERROR_USAGE, "invalid size '%s': expected at least 1K, such as 16M", argument);
+	*(uint64_t *)field = bytes / 1024;
+	return NULL;
+}
+
+static struct error *parse_function_options(const struct option *option, const char *argument, bool negated, void *field)
+{
+	struct function_tracer_options *tracing = field;
+	cleanup_free char *copy = mem_strdup(argument);
+	char *rest = copy, *word;
+
+	while ((word = strsep(&rest, ",")))
+		if (!strcmp(word, "call-graph"))
+			tracing->call_stacks = true;
+		else if (!strcmp(word, "irq-info"))
+			tracing->irq_info = true;
+		else
+			return error_new_kind(ERROR_USAGE, "'%s': call-graph, irq-info", word);
+	return NULL;
+}
+
+static struct error *parse_graph_option(struct function_tracer_options *tracing, const char *word)
+{
+	if (!strcmp(word, "nosleep-time"))
+		tracing->no_sleep_time = true;
+	else if (!strcmp(word, "noirqs"))
+		tracing->no_irqs = true;
+	else if (!strcmp(word, "verbose"))
+		tracing->verbose = true;
+	else if (!strcmp(word, "tail"))
+		tracing->tail = true;
+	else if (!(str_starts_with(word, "thresh=") && number_parse_u64(word + 7, &tracing->threshold_us)) &&
+		 !(str_starts_with(word, "depth=") && number_parse_u32(word + 6, &tracing->depth)))
+		return error_new_kind(ERROR_USAGE, "'%s': nosleep-time, noirqs, verbose, tail, thresh=MICROSECONDS, depth=LEVELS", word);
+	return NULL;
+}
+
+static struct error *parse_graph_options(const struct option *option, const char *argument, bool negated, void *field)
+{
+	cleanup_free char *copy = mem_strdup(argument);
+	char *rest = copy, *word;
+	struct error *error = NULL;
+
+	while (!error && (word = strsep(&rest, ",")))
+		error = parse_graph_option(field, word);
+	return error;
+}
+
+#define CUSTOM(s, l, field, a, h, p) OPTION_CUSTOM_FLAGS(s, l, O, field, a, h, p, OPTION_NO_NEGATION)
+
+static const struct option ftrace_options[] = {
+	OPTION_HEADING("Targets"),
+	OPTION_STRING('p', "pid", O, pids, "PIDS", "trace these processes with their threads (comma-separated)"),
+	OPTION_STRING(0, "tid", O, tids, "TIDS", "existing threads (comma-separated)"),
+	OPTION_FLAG('a', "all-cpus", O, system_wide, "trace the whole system, even with a command"),
+	OPTION_STRING('C', "cpu", O, cpus, "LIST", "trace only these CPUs, such as 0-3,7"),
+	OPTION_FLAG(0, "inherit", O, tracing.inherit, "children, too"),
+	OPTION_U64('D', "delay", O, delay_ms, "MS", "start tracing MS milliseconds after the command"),
+
+	OPTION_HEADING("Functions"),
+	CUSTOM('T', "trace-funcs", tracing.functions, "FUNCTION", "trace these functions; * is a wildcard; may be repeated", parse_name),
+	CUSTOM('N', "notrace-funcs", tracing.not_functions, "FUNCTION", "do not trace these functions", parse_name),
+	CUSTOM('G', "graph-funcs", tracing.graphs, "FUNCTION", "trace these functions and what they call (function_graph)", parse_name),
+	CUSTOM('g', "nograph-funcs", tracing.not_graphs, "FUNCTION", "do not trace these functions and what they call (function_graph)",
+	       parse_name),
+	OPTION_CUSTOM_FLAGS('F', "funcs", O, filter, "FILTER", "list the functions that can be traced, optionally by pattern",
+			    parse_functions, OPTION_NO_NEGATION | OPTION_OPTIONAL_ARGUMENT | OPTION_LAST_ARGUMENT),
+
+	OPTION_HEADING("Tracing"),
+	OPTION_STRING('t', "tracer", O, tracer, "TRACER", "with trace: function_graph (default), or function (default with -T and -N)"),
+	CUSTOM('m', "buffer-size", tracing.buffer_kb, "SIZE", "size of the kernel's buffer per CPU, such as 16M", parse_size),
+	CUSTOM(0, "func-opts", tracing, "LIST", "for function: call-graph (with callers), irq-info", parse_function_options),
+	CUSTOM(0, "graph-opts", tracing, "LIST", "function_graph: nosleep-time, noirqs, verbose, tail, thresh=US, depth=N",
+	       parse_graph_options),
+	OPTION_FLAG('n', "use-nsec", O, in_ns, "with latency: buckets in nanoseconds"),
+	OPTION_STRING('s', "sort", O, sort, "COLUMN", "with profile: sort by total (default), avg, max, count or name"),
+	OPTION_FLAG('b', "use-bpf", O, use_bpf, "with latency: measure with a BPF program, which adds up the times in the kernel"),
+	OPTION_GROUP(output_option_group, O, output),
+	OPTION_END,
+};
+
+/* ---- -F ---- */
+
+static struct error *list_functions(const struct ftrace_options *options)
+{
+	cleanup_free char *tracefs = NULL, *path = NULL;
+	struct strbuf text = {0};
+	struct error *error = tracefs_find("", &tracefs);
+
+	if (error)
+		return error;
+	path = mem_printf("%s/available_filter_functions", tracefs);
+	int result = proc_read_file(AT_FDCWD, path, &text);
+	if (result)
+		error = result == -ENOENT ? error_new_kind(ERROR_UNSUPPORTED,
+							   "this kernel was built without function tracers (CONFIG_FUNCTION_TRACER)")
+					  : error_system(-result, "%s", path);
+	if (!error)
+		pager_start("ftrace");
+	for (char *rest = error ? NULL : text.data, *line; rest && (line = strsep(&rest, "\n"));) {
+		size_t len = strcspn(line, " \t");
+		cleanup_free char *name = mem_strndup(line, len);
+		if (len && (!options->filter || str_glob_match(options->filter, name)))
+			puts(line);
+	}
+	strbuf_deinit(&text);
+	return error;
+}
+
+/* ---- */
+
+static void choose_tracer(struct ftrace_options *options)
+{
+	const struct function_tracer_options *tracing = &options->tracing;
+	bool graph = tracing->graphs.items.len || tracing->not_graphs.items.len;
+	bool function = tracing->functions.items.len || tracing->not_functions.items.len;
+
+	if (!options->tracer)
+		options->tracer = graph || !function ? "function_graph" : "function";
+}
+
+static struct error *act(enum ftrace_mode mode, struct ftrace_options *options, char **command, int *ret_status)
+{
+	switch (mode) {
+	case FTRACE_PROFILE:
+		return ftrace_profile(options, command, ret_status);
+	case FTRACE_LATENCY:
+		return ftrace_latency(options, command, ret_status);
+	default:
+		choose_tracer(options);
+		return ftrace_trace(options, command, ret_status);
+	}
+}
+
+/* What only the kernel's tracers know. */
+static bool sets_tracer(const struct function_tracer_options *tracing)
+{
+	return tracing->not_functions.items.len || tracing->graphs.items.len || tracing->not_graphs.items.len || tracing->buffer_kb ||
+	       tracing->inherit || tracing->call_stacks || tracing->irq_info || tracing->no_sleep_time || tracing->no_irqs ||
+	       tracing->verbose || tracing->tail || tracing->threshold_us || tracing->depth;
+}
+
+static struct error *check(enum ftrace_mode mode, const struct ftrace_options *options, int words)
+{
+	if (options->use_bpf && mode != FTRACE_LATENCY)
+		return error_new_kind(ERROR_USAGE, "-b measures how long a function takes: it works with 'perf ftrace latency' only");
+	if (words && (options->pids || options->tids))
+		return error_new_kind(ERROR_USAGE, "a command and -p or -t cannot be combined");
+	if (options->use_bpf && sets_tracer(&options->tracing))
+		return error_new_kind(ERROR_USAGE,
+				      "-b does not use the kernel's tracers: omit -N, -G, -g, -m, --inherit, --func-opts and --graph-opts");
+	return NULL;
+}
+
+static struct error *run(int argc, char **argv, int *ret_status)
+{
+	static const char *const names[] = {[FTRACE_TRACE] = "trace", [FTRACE_PROFILE] = "profile", [FTRACE_LATENCY] = "latency"};
+	struct ftrace_options options = {0};
+	enum ftrace_mode mode = FTRACE_TRACE;
+	int words;
+
+	for (int i = 0; argc > 1 && i < 3; i++)
+		if (!strcmp(argv[1], names[i])) {
+			mode = (enum ftrace_mode)i;
+			argv++;
+			argc--;
+			break;
+		}
+	struct error *error = options_parse(ftrace_options, OPTIONS_STOP_AT_FIRST_WORD, argc, argv, &options, &words);
+	if (!error)
+		error = check(mode, &options, words);
+	if (!error && options.list_functions)
+		error = list_functions(&options);
+	else if (!error)
+		error = act(mode, &options, words ? argv : NULL, ret_status);
+	vec_deinit(&options.tracing.functions.items);
+	vec_deinit(&options.tracing.not_functions.items);
+	vec_deinit(&options.tracing.graphs.items);
+	vec_deinit(&options.tracing.not_graphs.items);
+	return error;
+}
+
+static const char *const usage[] = {"[trace] [OPTIONS] [COMMAND [ARGUMENTS...]]", "profile [OPTIONS] [COMMAND [ARGUMENTS...]]",
+				    "latency -T FUNCTION [OPTIONS] [COMMAND [ARGUMENTS...]]", "-F [FILTER]", NULL};
+const struct command cmd_ftrace = {"ftrace", "Trace kernel functions", usage, ftrace_options, run};

@@ -1,0 +1,202 @@
+/* perf inject: a recording, completed by what was not known when it was made.
+ *
+ *	perf inject -b -i perf.data -o with-ids.data       build-ids of the files that samples hit
+ *	perf inject -j -i perf.data -o with-code.data      files of generated code
+ *	perf inject --convert-callchain -i dwarf.data -o small.data
+ *	perf record -o - … | perf inject -b | perf report -i -
+ *
+ * Everything else goes through as it is. Not done here: hardware trace isn't decoded. */
+#include "cmd/inject/inject.h"
+
+#include "app/command.h"
+#include "base/files/replacement.h"
+#include "base/log.h"
+#include "cmd/opening.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#define NO_TRACES "decoding of hardware traces (Intel PT, Arm CoreSight) is not supported; record branches with -b instead"
+#define NO_GUESTS "merging recordings of virtual machines into the host's is not supported; run 'perf report' on each"
+#define TYPE struct inject_options
+
+static const struct option inject_options[] = {
+	OPTION_STRING('i', "input", TYPE, input, "FILE", "recording to read (default: standard input)"),
+	OPTION_STRING('o', "output", TYPE, output, "FILE",
+		      "output file (default: standard output); an existing recording is kept as FILE.old"),
+	OPTION_FLAG('f', "force", TYPE, force, "read files even if another user owns them"),
+	OPTION_HEADING("Put in"),
+	OPTION_FLAG('b', "build-ids", TYPE, build_ids, "add build-ids of the files that contain samples or their callers"),
+	OPTION_FLAG(0, "buildid-all", TYPE, all_build_ids, "add build-ids of all mapped files"),
+	OPTION_FLAG('B', "mmap2-buildids", TYPE, maps_hit,
+		    "keep only maps hit by samples, with build-ids in their MMAP2 records (all maps if there are stack copies)"),
+	OPTION_FLAG(0, "mmap2-buildid-all", TYPE, maps_all, "keep all maps, with build-ids in their MMAP2 records"),
+	OPTION_STRING(0, "known-build-ids", TYPE, known_build_ids, "LIST",
+		      "with the options above: use these 'BUILD-ID PATH' pairs, separated by commas, or file://NAME with one pair per line "
+		      "as printed by 'perf buildid-list'"),
+	OPTION_STRING('k', "vmlinux", TYPE, vmlinux, "FILE", "take the kernel's build-id from this image if the recording has none"),
+	OPTION_FLAG('j', "jit", TYPE, jit,
+		    "for tools that cannot read jitdumps: write JIT-compiled code as ELF files in the directory OUTPUT.jit and add their "
+		    "mappings"),
+	OPTION_FLAG(0, "ignore-vmlinux", TYPE, ignore_vmlinux, "do not take a build-id from the kernel image of -k"),
+	OPTION_FLAG('s', "sched-stat", TYPE, sleep,
+		    "show where and how long tasks slept: turn sched_switch events (with sched_stat_* or sched_waking, if recorded) into "
+		    "samples weighted by sleep time"),
+	OPTION_FLAG(
+		0, "convert-callchain", TYPE, convert_chains,
+		"replace stack copies (--call-graph dwarf) by unwound call chains; the recording becomes much smaller and faster to read"),
+	OPTION_REFUSED(0, "kallsyms", "FILE",
+		       "inject does not resolve kernel symbols; use this option with 'perf report' or 'perf script', or -k vmlinux for the "
+		       "kernel's build-id"),
+	OPTION_REFUSED(0, "itrace", "OPTIONS", NO_TRACES),
+	OPTION_REFUSED(0, "strip", NULL, "it strips what --itrace has decoded, and " NO_TRACES),
+	OPTION_REFUSED(0, "vm-time-correlation", "OPTIONS", "it corrects the times of Intel PT, and " NO_TRACES),
+	OPTION_REFUSED(0, "guest-data", "OPTIONS", NO_GUESTS),
+	OPTION_REFUSED(0, "guestmount", "DIRECTORY", NO_GUESTS),
+	OPTION_SANDBOX(TYPE, sandbox),
+	OPTION_GROUP(output_option_group, TYPE, output_options),
+	OPTION_END,
+};
+
+static bool is_file(const char *path)
+{
+	return path && strcmp(path, "-") != 0 && !output_is_device(path);
+}
+
+const char *inject_written_file(const struct inject_options *options)
+{
+	return is_file(options->output) ? options->output : is_file(options->input) ? options->input : "perf.data";
+}
+
+/* Files of generated code are beside the output, or the input. */
+static const char *confined_to(const struct inject_options *options)
+{
+	return options->jit || is_file(options->output) ? inject_written_file(options) : options->output;
+}
+
+static struct error *check_options(const struct inject_options *options)
+{
+	if ((!options->input || !strcmp(options->input, "-")) && isatty(STDIN_FILENO))
+		return error_new_kind(ERROR_USAGE, "no input: give a recording with -i or through a pipe");
+	if (options->vmlinux && !options->ignore_vmlinux && access(options->vmlinux, R_OK))
+		return error_system(errno, "-k %s", options->vmlinux);
+	if (options->known_build_ids && !options->build_ids && !options->all_build_ids && !options->maps_hit && !options->maps_all)
+		return error_new_kind(ERROR_USAGE, "--known-build-ids requires -b, --buildid-all, -B or --mmap2-buildid-all");
+	return NULL;
+}
+
+static struct error *put_sample_through(struct inject *inject, const struct record *record)
+{
+	struct record changed = *record;
+	if (inject->options->sleep && !inject_sleep(inject, &changed))
+		return NULL;
+	struct record converted = changed;
+	const struct stack *stack = inject_chain(inject, &converted) ? &inject->stack : NULL;
+	struct error *error = inject_build_ids(inject, &changed, stack);
+	error = error ? error : inject_hit_maps(inject, &changed, stack);
+	return error ? error : inject_write(inject, converted.header);
+}
+
+static struct error *put_through(struct inject *inject, const struct record *record)
+{
+	bool done;
+	struct error *error = inject->options->jit ? inject_jit(inject, record) : NULL;
+	if (error || (inject->options->jit && session_maps_jitdump(inject->session, record->header)))
+		return error;
+	if (record->event && record->event->index >= inject->events.events.len) {
+		inject->left_out++;
+		return NULL;
+	}
+	if (record->header->type == RECORD_SAMPLE)
+		return put_sample_through(inject, record);
+	if (record->header->type == RECORD_AUXTRACE)
+		return inject_write_trace(inject, record);
+	error = inject_map(inject, record, &done);
+	error = error ? error : inject_build_ids(inject, record, NULL);
+	return error || done ? error : inject_write(inject, record->header);
+}
+
+static struct error *put_all_through(struct inject *inject)
+{
+	struct record record;
+	struct error *error = NULL;
+	while (!error && session_next(inject->session, &record, &error) > 0)
+		error = put_through(inject, &record);
+	return error;
+}
+
+static void tell(const struct inject *inject)
+{
+	struct strbuf text = {0};
+	inject->session->reader->diagnostics.auxtrace_bytes -= inject->trace_bytes;
+	session_diagnostics_text(inject->session, &text);
+	if (text.len)
+		log_warning("%s", strbuf_str(&text));
+	strbuf_deinit(&text);
+	if (inject->left_out)
+		log_warning("%llu records were dropped: the stream described their events only after its first records",
+			    (unsigned long long)inject->left_out);
+	if (inject->bytes_saved)
+		log_info("%llu bytes of stacks became call chains", (unsigned long long)inject->bytes_saved);
+	log_info("%llu records, %llu bytes", (unsigned long long)inject->written,
+		 (unsigned long long)writer_totals(inject->writer).file_bytes);
+}
+
+static struct error *inject_recording(struct inject *inject)
+{
+	const struct inject_options *options = inject->options;
+	struct session_options session_options = {
+		.input = {.path = options->input ? options->input : "-", .force = options->force},
+		.streaming = true,
+		.whole_groups = true,
+		.code = options->jit ? inject_jit_note : NULL,
+		.code_context = inject,
+	};
+	if (options->sandbox)
+		opening_sandbox(&(struct input_options){.input = options->input}, confined_to(options), NULL);
+	struct error *error = session_open(&session_options, &inject->session);
+	if (error)
+		return error;
+	inject->same_machine = session_is_of_this_machine(inject->session);
+	error = options->sleep ? inject_sleep_init(inject) : NULL;
+	inject_output_prepare(inject);
+	error = !error && options->convert_chains ? inject_chain_init(inject) : error;
+	inject_maps_init(inject);
+	error = error ? error : inject_output_open(inject);
+	error = error ? error : put_all_through(inject);
+	error = error ? error : inject_output_finish(inject);
+	if (error)
+		return error;
+	if (options->jit)
+		inject_jit_tell(inject);
+	inject_sleep_tell(inject);
+	tell(inject);
+	return NULL;
+}
+
+static struct error *run(int argc, char **argv, int *ret_status)
+{
+	struct inject_options options = {.sandbox = true};
+	struct inject inject = {.options = &options};
+	int words;
+	struct error *error = options_parse(inject_options, OPTIONS_PERMUTE, argc, argv, &options, &words);
+	if (error)
+		return error;
+	if (words)
+		return error_new_kind(ERROR_USAGE, "unexpected argument '%s': give the recording with -i", argv[0]);
+	error = check_options(&options);
+	error = error ? error : inject_build_ids_init(&inject);
+	error = error ? error : inject_recording(&inject);
+	inject_maps_deinit(&inject);
+	inject_chain_deinit(&inject);
+	inject_jit_deinit(&inject);
+	inject_output_deinit(&inject);
+	inject_sleep_deinit(&inject);
+	inject_build_ids_deinit(&inject);
+	session_close(inject.session);
+	return error;
+}
+
+static const char *const usage[] = {"[options]", NULL};
+const struct command cmd_inject = {"inject", "Add build-ids, JIT-compiled code or sleep times to a recording", usage, inject_options, run};

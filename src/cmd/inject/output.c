@@ -1,0 +1,141 @@
+/* The recording that comes out: the same events and features as the one that went in, as a file or a stream.
+ *
+ * Records come in the order of time, so wherever the input had an end of a round, one may be in the output: no reader has to keep more than
+ * it did. Compression and directories end here. Hardware trace goes through with files; unpacking and pipes leave it out. */
+#include "cmd/inject/inject.h"
+
+#include "base/mem.h"
+
+#include <string.h>
+
+/* The session's list grows when a stream describes more events; the writer's must not. */
+static void copy_events(struct inject *inject)
+{
+	const struct event_list *from = &inject->session->reader->events;
+	for (size_t i = 0; i < from->events.len; i++) {
+		const struct event *event = from->events.data[i];
+		struct event *copy = event_list_add(&inject->events, event->name);
+		copy->attr = event->attr;
+		copy->leader = event->leader;
+		copy->members = event->members;
+		copy->group_name = event->group_name;
+		for (size_t id = 0; id < event->ids.len; id++)
+			vec_push(&copy->ids, event->ids.data[id]);
+	}
+}
+
+static void forget_feature(struct features *features, unsigned int feature)
+{
+	features->present[feature / 64] &= ~(1ull << feature % 64);
+}
+
+/* What describes the input: strings and lists stay the reader's, but for the build-ids, of which there will be more. */
+static void take_features(struct inject *inject)
+{
+	struct features *features = &inject->features;
+	*features = inject->session->reader->features;
+	memset(&features->arena, 0, sizeof(features->arena));
+	memset(&features->build_ids, 0, sizeof(features->build_ids));
+	forget_feature(features, FEATURE_COMPRESSED);
+	forget_feature(features, FEATURE_DIR_FORMAT);
+	forget_feature(features, FEATURE_AUXTRACE);
+	if (!features->tracing_data_size)
+		forget_feature(features, FEATURE_TRACING_DATA);
+}
+
+void inject_output_prepare(struct inject *inject)
+{
+	copy_events(inject);
+	take_features(inject);
+}
+
+struct error *inject_output_open(struct inject *inject)
+{
+	const char *path = inject->options->output;
+	struct writer_options options = {.path = path ? path : "-", .keep_old = true};
+	return writer_open(&options, &inject->events, &inject->features, &inject->writer);
+}
+
+/* Records that say what the head of the output says already. */
+static bool is_of_head(const struct record_header *header)
+{
+	switch (header->type) {
+	case RECORD_HEADER_ATTR:
+	case RECORD_HEADER_EVENT_TYPE:
+	case RECORD_HEADER_FEATURE:
+	case RECORD_HEADER_TRACING_DATA:
+	case RECORD_SIMPLEPERF_TRACING_DATA:
+		return true;
+	default:
+		return false;
+	}
+}
+
+struct error *inject_write(struct inject *inject, const struct record_header *header)
+{
+	if (is_of_head(header))
+		return NULL;
+	if (header->type == RECORD_FINISHED_ROUND)
+		return writer_finish_round(inject->writer);
+	struct iovec piece = {(void *)header, header->size};
+	inject->written++;
+	return writer_append(inject->writer, &piece, 1);
+}
+
+struct error *inject_write_trace(struct inject *inject, const struct record *record)
+{
+	uint64_t size;
+	const void *trace = reader_trace(inject->session->reader, record->header, record->offset, &size);
+	if (!trace)
+		return NULL;
+	const struct feature_trace place = {writer_totals(inject->writer).file_bytes, record->header->size};
+	const struct iovec pieces[] = {{(void *)record->header, record->header->size}, {(void *)trace, size}};
+	inject->written++;
+	inject->trace_bytes += size;
+	vec_push(&inject->features.traces, place);
+	return writer_append(inject->writer, pieces, 2);
+}
+
+/* The input's build-ids, and those that were found, which win. A stream has those of the input among its records. */
+static void join_build_ids(struct inject *inject)
+{
+	const struct features *from = &inject->session->reader->features;
+	struct features *features = &inject->features;
+	size_t found = features->build_ids.len;
+	if (writer_is_pipe(inject->writer) && inject->session->reader->pipe)
+		return;
+	for (size_t i = 0; i < from->build_ids.len; i++) {
+		bool known = false;
+		for (size_t j = 0; j < found && !known; j++)
+			known = !strcmp(features->build_ids.data[j].filename, from->build_ids.data[i].filename);
+		if (!known)
+			vec_push(&features->build_ids, from->build_ids.data[i]);
+	}
+}
+
+struct error *inject_output_finish(struct inject *inject)
+{
+	const struct session *session = inject->session;
+	struct features *features = &inject->features;
+	join_build_ids(inject);
+	if (features->build_ids.len)
+		features_set(features, FEATURE_BUILD_ID);
+	if (features->traces.len)
+		features_set(features, FEATURE_AUXTRACE);
+	if (session->first_time) {
+		features->first_sample_ns = session->first_time;
+		features->last_sample_ns = session->last_time;
+		features_set(features, FEATURE_SAMPLE_TIME);
+	}
+	struct error *error = writer_finish_data(inject->writer);
+	return error ? error : writer_finish(inject->writer, features);
+}
+
+void inject_output_deinit(struct inject *inject)
+{
+	writer_close(inject->writer);
+	vec_deinit(&inject->features.build_ids);
+	vec_deinit(&inject->features.traces);
+	arena_deinit(&inject->features.arena);
+	event_list_deinit(&inject->events);
+}

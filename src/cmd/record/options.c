@@ -1,0 +1,516 @@
+/* The options of `perf record`. */
+#include "cmd/record/record.h"
+
+#include "app/config.h"
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/number.h"
+#include "base/text.h"
+#include "cmd/buildid_cache/buildid_cache.h"
+#include "cmd/sampling_options.h"
+#include "kernel/cpus.h"
+#include "kernel/fix.h"
+#include "kernel/limits.h"
+
+#include <ctype.h>
+#include <linux/perf_event.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static struct error *parse_no_inherit(const struct option *option, const char *argument, bool negated, void *field)
+{
+	struct record_options *options = field;
+
+	options->sampling.no_inherit = !negated;
+	options->no_inherit_given = true;
+	return NULL;
+}
+
+static struct error *parse_regs(const struct option *option, const char *argument, bool negated, void *field)
+{
+	if (argument)
+		return sampling_parse_regs(argument, field);
+	*(uint64_t *)field = sampling_unwind_regs();
+	return NULL;
+}
+
+static struct error *parse_period_bit(const struct option *option, const char *argument, bool negated, void *field)
+{
+	*(enum event_choice *)field = negated ? EVENT_NO : EVENT_YES;
+	return NULL;
+}
+
+static struct error *parse_timestamp(const struct option *option, const char *argument, bool negated, void *field)
+{
+	struct sampling *sampling = field;
+
+	sampling->time = !negated;
+	sampling->no_time = negated;
+	return NULL;
+}
+
+static struct error *parse_size(const struct option *option, const char *argument, bool negated, void *field)
+{
+	uint64_t *ret = field;
+
+	if (negated)
+		*ret = 0;
+	else if (!number_parse_size(argument, ret) || !*ret)
+		return error_new_kind(ERROR_USAGE, "invalid size '%s': expected a size such as 512K, 10M or 1G", argument);
+	return NULL;
+}
+
+static struct error *parse_compression(const struct option *option, const char *argument, bool negated, void *field)
+{
+	enum { LEVEL_MAX = 22 };
+	uint32_t level = 1;
+
+	if (negated)
+		level = 0;
+	else if (argument && !number_parse_u32(argument, &level))
+		return error_new_kind(ERROR_USAGE, "invalid compression level '%s': expected 0 to %d", argument, LEVEL_MAX);
+	if (level > LEVEL_MAX) {
+		log_warning("-z %s: using %d, the highest compression level", argument, LEVEL_MAX);
+		level = LEVEL_MAX;
+	}
+	*(int *)field = (int)level;
+	return NULL;
+}
+
+/* "10-20,30-40": each later than the one before it. */
+static bool parse_ranges(const char *text, struct recorder_options *options)
+{
+	uint64_t last = 0;
+
+	for (;;) {
+		unsigned long long on, off;
+		int used = 0;
+		if (!isdigit((unsigned char)*text) || sscanf(text, "%llu-%llu%n", &on, &off, &used) != 2 || on < last || off <= on ||
+		    off > UINT32_MAX)
+			return false;
+		vec_push(&options->edges_ms, on);
+		vec_push(&options->edges_ms, off);
+		last = off;
+		text += used;
+		if (!*text)
+			return true;
+		if (*text++ != ',')
+			return false;
+	}
+}
+
+static struct error *parse_delay(const struct option *option, const char *argument, bool negated, void *field)
+{
+	struct recorder_options *options = field;
+	int64_t delay;
+
+	options->edges_ms.len = 0;
+	options->start_disabled = true;
+	if (number_parse_s64(argument, &delay) && delay >= -1 && delay <= UINT32_MAX) {
+		options->start_disabled = delay != 0;
+		if (delay > 0)
+			vec_push(&options->edges_ms, (uint64_t)delay);
+		return NULL;
+	}
+	if (!parse_ranges(argument, options))
+		return error_new_kind(ERROR_USAGE,
+				      "invalid delay '%s': expected milliseconds, ranges such as 10-20,30-40, or -1 (start disabled)",
+				      argument);
+	return NULL;
+}
+
+/* One thread for each core, package or node. */
+static void add_units(struct recorder_options *options, enum cpus_unit unit)
+{
+	int *cpus;
+	size_t count;
+	cpu_set_t done;
+
+	CPU_ZERO(&done);
+	cpus_online(&cpus, &count);
+	for (size_t i = 0; i < count; i++) {
+		struct recorder_place place = {0};
+		if (CPU_ISSET((size_t)cpus[i], &done))
+			continue;
+		cpus_mates(cpus[i], unit, &place.cpus);
+		CPU_OR(&done, &done, &place.cpus);
+		place.affinity = place.cpus;
+		vec_push(&options->places, place);
+	}
+	free(cpus);
+}
+
+static bool parse_cpu_set(const char *text, size_t length, cpu_set_t *ret)
+{
+	char copy[4096];
+	int *cpus;
+	size_t count;
+
+	snprintf(copy, sizeof(copy), "%.*s", (int)length, text);
+	if (length >= sizeof(copy) || !number_parse_list(copy, &cpus, &count))
+		return false;
+	CPU_ZERO(ret);
+	for (size_t i = 0; i < count; i++)
+		if (cpus[i] < CPU_SETSIZE)
+			CPU_SET((size_t)cpus[i], ret);
+	free(cpus);
+	return count > 0;
+}
+
+/* "0,2-4/2-4:1,5-7/5-7": the CPUs whose buffers a thread reads, and those it may run on. */
+static bool parse_places(const char *text, struct recorder_options *options)
+{
+	cpu_set_t all, both;
+
+	CPU_ZERO(&all);
+	for (const char *end; *text; text = *end ? end + 1 : end) {
+		const char *slash = strchr(text, '/');
+		struct recorder_place place;
+		end = text + strcspn(text, ":");
+		if (!slash || slash > end || !parse_cpu_set(text, (size_t)(slash - text), &place.cpus) ||
+		    !parse_cpu_set(slash + 1, (size_t)(end - slash - 1), &place.affinity))
+			return false;
+		CPU_AND(&both, &all, &place.cpus);
+		if (CPU_COUNT(&both))
+			return false;
+		CPU_OR(&all, &all, &place.cpus);
+		vec_push(&options->places, place);
+	}
+	return options->places.len > 0;
+}
+
+static struct error *parse_threads(const struct option *option, const char *argument, bool negated, void *field)
+{
+	static const struct {
+		const char *name;
+		enum cpus_unit unit;
+	} units[] = {{"cpu", CPUS_SINGLE}, {"core", CPUS_OF_CORE}, {"package", CPUS_OF_PACKAGE}, {"numa", CPUS_OF_NODE}};
+	struct recorder_options *options = field;
+
+	options->places.len = 0;
+	if (negated)
+		return NULL;
+	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++)
+		if (!strcmp(argument ? argument : "cpu", units[i].name)) {
+			add_units(options, units[i].unit);
+			return NULL;
+		}
+	if (!parse_places(argument, options))
+		return error_new_kind(ERROR_USAGE,
+				      "invalid value '%s': use cpu, core, package, numa, or CPUs/AFFINITY for each thread, such as "
+				      "0-3/0-3:4-7/4-7, without repeating a CPU",
+				      argument);
+	return NULL;
+}
+
+static struct error *parse_aio(const struct option *option, const char *argument, bool negated, void *field)
+{
+	enum { BLOCKS_MAX = 4 };
+	uint32_t blocks = 1;
+
+	if (!negated && argument && (!number_parse_u32(argument, &blocks) || !blocks || blocks > BLOCKS_MAX))
+		return error_new_kind(ERROR_USAGE, "invalid value '%s': expected a number from 1 to %d", argument, BLOCKS_MAX);
+	*(unsigned int *)field = negated ? 0 : blocks;
+	return NULL;
+}
+
+static struct error *parse_affinity(const struct option *option, const char *argument, bool negated, void *field)
+{
+	bool node = !strcmp(argument, "node");
+
+	if (!node && strcmp(argument, "cpu"))
+		return error_new_kind(ERROR_USAGE, "invalid value '%s': use node or cpu", argument);
+	*(enum recorder_affinity *)field = node ? AFFINITY_NODE : AFFINITY_CPU;
+	return NULL;
+}
+
+static struct error *parse_switch_output(const struct option *option, const char *argument, bool negated, void *field)
+{
+	struct recorder_options *options = field;
+
+	options->switch_output = !negated;
+	options->switch_size = options->switch_time_ns = 0;
+	if (negated || !argument || !strcmp(argument, "signal"))
+		return NULL;
+	size_t length = strlen(argument);
+	const char *units = "smhd";
+	const char *unit = length > 1 ? strchr(units, argument[length - 1]) : NULL;
+	char number[32];
+	uint64_t value;
+	static const uint64_t seconds[] = {1, 60, 3600, 86400};
+	if (unit && *unit && length < sizeof(number)) {
+		snprintf(number, sizeof(number), "%.*s", (int)length - 1, argument);
+		if (number_parse_u64(number, &value) && value) {
+			options->switch_time_ns = value * seconds[unit - units] * 1000000000u;
+			return NULL;
+		}
+	} else if (number_parse_size(argument, &value) && value) {
+		options->switch_size = value;
+		return NULL;
+	}
+	return error_new_kind(ERROR_USAGE,
+			      "invalid value '%s': use signal, a size (with suffix B, K, M or G) or a time (with suffix "
+			      "s, m, h or d)",
+			      argument);
+}
+
+static struct error *parse_switch_event(const struct option *option, const char *argument, bool negated, void *field)
+{
+	struct record_options *options = (struct record_options *)((char *)field - offsetof(struct record_options, switch_event));
+
+	options->switch_event = argument;
+	options->recorder.switch_output = true;
+	return NULL;
+}
+
+static struct error *parse_clock(const struct option *option, const char *argument, bool negated, void *field)
+{
+	struct sampling *sampling = field;
+
+	sampling->clockid_given = !negated;
+	return negated ? NULL : sampling_parse_clock(argument, &sampling->clockid);
+}
+
+static struct error *parse_synth(const struct option *option, const char *argument, bool negated, void *field)
+{
+	struct recorder_options *options = field;
+	bool all = !strcmp(argument, "all"), none = !strcmp(argument, "no");
+
+	if (!all && !none && strcmp(argument, "task") && strcmp(argument, "mmap") && strcmp(argument, "cgroup"))
+		return error_new_kind(ERROR_USAGE, "invalid value '%s': use no, all, task, mmap or cgroup", argument);
+	options->synthesize_tasks = !none && strcmp(argument, "cgroup");
+	options->synthesize_cgroups = all || !strcmp(argument, "cgroup");
+	return NULL;
+}
+
+#define NO_AUX "recording of hardware traces (AUX areas) is not supported; use -b for branches, or --overwrite to keep the newest records"
+#define NO_BPF_SOURCE "BPF programs in C as events are not supported; use tracepoints with --filter"
+#define O struct record_options
+#define CUSTOM(s, l, field, a, h, p) OPTION_CUSTOM_FLAGS(s, l, O, field, a, h, p, OPTION_NO_NEGATION)
+#define NEGATABLE(s, l, field, a, h, p) OPTION_CUSTOM(s, l, O, field, a, h, p)
+#define OPTIONAL(s, l, field, a, h, p) OPTION_CUSTOM_FLAGS(s, l, O, field, a, h, p, OPTION_OPTIONAL_ARGUMENT)
+/* The callback gets the whole structure. */
+#define WHOLE(s, l, a, h, p, f)                               \
+	{                                                     \
+		OPTION_KIND_CUSTOM, s, l, 0, a, h, p, NULL, f \
+	}
+
+const struct option record_option_table[] = {
+	OPTION_HEADING("Events and targets"),
+	OPTION_GROUP(targets_group, O, targets),
+	WHOLE('i', "no-inherit", NULL, "do not follow child processes and new threads", parse_no_inherit, OPTION_NO_ARGUMENT),
+	OPTION_FLAG(0, "per-thread", O, sampling.per_thread, "use one buffer per thread instead of per CPU"),
+	CUSTOM('D', "delay", recorder, "MS",
+	       "start measuring MS milliseconds after the command; 10-20,30-40: only then; -1: on 'enable' from --control", parse_delay),
+
+	OPTION_HEADING("Events"),
+	CUSTOM('e', "event", words, "EVENT", "events to sample: cycles, cpu-clock:u, sched:sched_switch, …; may be repeated",
+	       event_words_parse_event),
+	CUSTOM(0, "pfm-events", words, "EVENT", "events by their libpfm4 names ('perf list pfm'), with its modifiers and groups {…}",
+	       event_words_parse_pfm),
+	CUSTOM(0, "filter", words, "FILTER",
+	       "filter for the preceding events: on the fields of tracepoints, or on the samples of other events (ip, pid, uid, period, …)",
+	       event_words_parse_sample_filter),
+	OPTION_CUSTOM_FLAGS(0, "exclude-perf", O, words, NULL, "do not record perf itself (applies to the preceding tracepoints)",
+			    event_words_parse_exclude_perf, OPTION_NO_ARGUMENT | OPTION_NO_NEGATION),
+	CUSTOM('G', "cgroup", words, "NAMES", "only tasks in this control group: one for each preceding event, or one for all",
+	       event_words_parse_cgroup),
+	CUSTOM('F', "freq", sampling, "HZ", "sampling frequency in samples per second, or 'max' (default 4000)", sampling_option_freq),
+	OPTION_FLAG(0, "strict-freq", O, sampling.freq_strict, "fail if -F is higher than the kernel allows"),
+	OPTION_FLAG(0, "group", O, sampling.group, "put all events into one group: counted together or not at all"),
+	CUSTOM('c', "count", sampling.period, "N", "take a sample every N events, instead of -F", sampling_option_count),
+	OPTION_FLAG(0, "all-kernel", O, sampling.all_kernel, "measure kernel space only"),
+	OPTION_FLAG(0, "all-user", O, sampling.all_user, "measure user space only"),
+
+	OPTION_HEADING("Sample contents"),
+	OPTION_CUSTOM_FLAGS('g', NULL, O, sampling, NULL, "record call chains by frame pointers", sampling_option_g, OPTION_NO_ARGUMENT),
+	NEGATABLE(
+		0, "call-graph", sampling, "MODE",
+		"record call chains by auto (complete, unwound while recording), fp, dwarf[,BYTES] (copies the stack; dwarf,auto: as much as needed) or lbr",
+		sampling_option_callgraph),
+	OPTION_FLAG(0, "kernel-callchains", O, sampling.kernel_callchains, "record only the kernel part of call chains"),
+	OPTION_FLAG(0, "user-callchains", O, sampling.user_callchains, "record only the user part of call chains"),
+	OPTION_CUSTOM_FLAGS('b', "branch-any", O, sampling.branch_type, NULL, "record the last branches taken, of any kind",
+			    sampling_option_branch_any, OPTION_NO_ARGUMENT | OPTION_NO_NEGATION),
+	CUSTOM('j', "branch-filter", sampling.branch_type, "KINDS", "record the last branches taken: any, any_call, u, k, …",
+	       sampling_option_branch),
+	OPTION_FLAG('d', "data", O, sampling.address, "data addresses"),
+	OPTION_FLAG(0, "phys-data", O, sampling.phys_address, "record physical data addresses"),
+	{OPTION_KIND_FLAG, 0, "phys-addr", offsetof(O, sampling.phys_address), NULL, "the same", NULL, NULL, OPTION_HIDDEN},
+	OPTION_FLAG(0, "data-page-size", O, sampling.data_page_size, "record the page sizes of data addresses"),
+	OPTION_FLAG(0, "code-page-size", O, sampling.code_page_size, "record the page sizes of code addresses"),
+	OPTION_FLAG('W', "weight", O, sampling.weight, "record weights (latencies), if the event has them"),
+	OPTION_FLAG(0, "transaction", O, sampling.transaction, "transaction flags"),
+	OPTIONAL('I', "intr-regs", sampling.intr_regs, "REGS", "record registers at the interrupt, all or these (ax,ip,…)", parse_regs),
+	OPTIONAL(0, "user-regs", sampling.user_regs, "REGS", "record user-space registers, all or these", parse_regs),
+	OPTION_CUSTOM_FLAGS('P', "period", O, sampling.period_bit, NULL, "record the period of each sample", parse_period_bit,
+			    OPTION_NO_ARGUMENT),
+	OPTION_CUSTOM_FLAGS('T', "timestamp", O, sampling, NULL, "time stamps", parse_timestamp, OPTION_NO_ARGUMENT),
+	OPTION_FLAG(0, "sample-cpu", O, sampling.cpu, "the CPU"),
+	OPTION_FLAG(0, "sample-identifier", O, sampling.identifier, "put the event's id first in each record"),
+	OPTION_FLAG('R', "raw-samples", O, sampling.raw, "record raw data (always recorded for tracepoints)"),
+	OPTION_FLAG('n', "no-samples", O, sampling.no_samples, "record no samples, only side-band records"),
+	NEGATABLE('k', "clockid", sampling, "CLOCK", "clock for time stamps: mono, raw, real, boot, tai", parse_clock),
+
+	OPTION_HEADING("Other data"),
+	OPTION_FLAG('s', "stat", O, sampling.thread_counts, "record counts for each thread"),
+	OPTION_FLAG(0, "running-time", O, sampling.running_time, "record how long counters were enabled and running"),
+	OPTION_FLAG(0, "switch-events", O, sampling.switch_events, "context switches"),
+	OPTION_FLAG(0, "namespaces", O, sampling.namespaces, "record namespaces of processes"),
+	OPTION_FLAG(0, "all-cgroups", O, sampling.cgroups, "record control groups of samples"),
+	OPTION_FLAG('B', "no-buildid", O, no_buildid, "do not look for build-ids"),
+	OPTION_FLAG('N', "no-buildid-cache", O, no_buildid_cache, "do not copy the recorded programs to ~/.debug"),
+	OPTION_FLAG(0, "buildid-all", O, buildid_all, "store the build-ids of all files, not only of those hit by samples"),
+	OPTION_FLAG(0, "buildid-mmap", O, sampling.build_id_mmap, "store build-ids in mmap records instead of at the end"),
+	OPTION_FLAG(0, "no-bpf-event", O, sampling.no_bpf_event, "do not record the loading of BPF programs"),
+	CUSTOM(0, "synth", recorder, "WHAT", "side-band records for existing processes: no, all, task, mmap, cgroup", parse_synth),
+	OPTION_U64(0, "proc-map-timeout", O, map_timeout_ms, "MS", "give up reading the maps of a process after this time (default 500)"),
+	OPTION_INT(0, "num-thread-synthesize", O, synth_jobs, "N", "number of threads that read /proc (default: one per CPU)"),
+	OPTION_FLAG(0, "tail-synthesize", O, recorder.tail_synthesize, "read /proc at the end instead of at the beginning"),
+
+	OPTION_HEADING("Output"),
+	OPTION_STRING('o', "output", O, recorder.output, "FILE", "file to write (default perf.data; - for standard output)"),
+	OPTIONAL('z', "compression-level", recorder.compression_level, "LEVEL", "compress with zstd (1 to 22, default 1)",
+		 parse_compression),
+	NEGATABLE(0, "max-size", recorder.max_size, "SIZE", "stop when the file reaches this size", parse_size),
+	OPTIONAL(0, "switch-output", recorder, "WHEN", "start a new file on SIGUSR2, or at this size (10M) or age (30s)",
+		 parse_switch_output),
+	CUSTOM(0, "switch-output-event", switch_event, "EVENT", "start a new file when this event occurs; the event itself is not recorded",
+	       parse_switch_event),
+	OPTION_INT(0, "switch-max-files", O, switch_max_files, "N", "with --switch-output: keep only the newest N files"),
+	OPTION_FLAG(0, "timestamp-filename", O, recorder.timestamp_filename, "append the time to the file name"),
+	OPTION_FLAG(0, "timestamp-boundary", O, timestamp_boundary, "store the times of the first and last sample in the header"),
+	OPTION_FLAG(0, "overwrite", O, sampling.overwrite, "keep only the newest records; write them at the end or on SIGUSR2"),
+	OPTION_STRING(0, "control", O, recorder.control, "CHANNEL",
+		      "read commands (enable, disable, snapshot, stop, ping) from fd:IN[,OUT] or fifo:IN[,OUT]"),
+
+	OPTION_HEADING("How"),
+	CUSTOM('m', "mmap-pages", recorder.ring_pages, "PAGES",
+	       "size of each buffer in pages, or such as 64K, 1M (default 512K; 2M with -a and tracepoints)", option_ring_pages),
+	NEGATABLE(0, "mmap-flush", recorder.flush_bytes, "SIZE", "write a buffer only when it holds this much data", parse_size),
+	OPTION_FLAG(0, "no-buffering", O, sampling.no_buffering, "write each sample immediately"),
+	OPTIONAL(0, "threads", recorder, "UNIT",
+		 "read the buffers with one thread per cpu (default), core, package or numa node, or per set of CPUs, such as "
+		 "0-3/0-3:4-7/4-7; the recording is a directory with one file per buffer",
+		 parse_threads),
+	OPTIONAL(0, "aio", recorder.async_blocks, "N",
+		 "write in a separate thread, with at most N buffers in its queue (1 to 4, default 1)", parse_aio),
+	CUSTOM(0, "affinity", recorder.affinity, "WHERE", "read each buffer on the NUMA node of its CPU (node) or on the CPU itself (cpu)",
+	       parse_affinity),
+	OPTION_INT('r', "realtime", O, realtime, "PRIORITY", "run with this real-time priority (1 to 99)"),
+	OPTION_FLAG(0, "dry-run", O, dry_run, "check options and events without measuring"),
+	OPTION_GROUP(output_option_group, O, verbosity),
+	OPTION_REFUSED('S', "snapshot", "OPTIONS", NO_AUX),
+	OPTION_REFUSED(0, "aux-sample", "OPTIONS", NO_AUX),
+	OPTION_REFUSED(0, "clang-path", "PROGRAM", NO_BPF_SOURCE),
+	OPTION_REFUSED(0, "clang-opt", "OPTIONS", NO_BPF_SOURCE),
+	OPTION_REFUSED(
+		0, "setup-filter", "ACTION",
+		"pinned filters for unprivileged users are not supported; use --filter as root, or with the capabilities CAP_BPF and "
+		"CAP_PERFMON"),
+	OPTION_STRING(0, "vmlinux", O, vmlinux, "FILE",
+		      "image of the running kernel; it is added to the build-id cache, where reading commands find it"),
+	OPTION_CUSTOM_FLAGS(0, "debuginfod", O, debug_files, "URLS",
+			    "fetch debug files of sampled files into the build-id cache, from these servers or those in DEBUGINFOD_URLS",
+			    buildid_cache_option_servers, OPTION_OPTIONAL_ARGUMENT),
+	OPTION_REFUSED(0, "kcore", NULL,
+		       "copying the kernel's code into the recording is not supported; 'perf annotate' reads /proc/kcore while this "
+		       "kernel runs"),
+	OPTION_REFUSED(0, "off-cpu", NULL,
+		       "off-CPU sampling with BPF is not supported yet; use 'perf record -a -e sched:sched_switch,sched:sched_waking -g', "
+		       "then 'perf inject -s' to show where and how long tasks slept"),
+	OPTION_END,
+};
+
+void record_options_init(struct record_options *options)
+{
+	*options = (struct record_options){.map_timeout_ms = 500};
+	options->recorder.synthesize_tasks = true;
+}
+
+struct error *record_options_configure(struct record_options *options)
+{
+	struct config config = {0};
+	struct error *error = config_open(&config);
+	const char *mode = config_get(&config, "record.build-id");
+	if (mode && !strcmp(mode, "skip"))
+		options->no_buildid = true;
+	else if (mode && !strcmp(mode, "no-cache"))
+		options->no_buildid_cache = true;
+	else if (mode && !strcmp(mode, "mmap"))
+		options->sampling.build_id_mmap = true;
+	else if (mode && strcmp(mode, "cache"))
+		error = error_new("configuration: record.build-id: invalid value '%s': use cache, no-cache, skip or mmap", mode);
+	config_close(&config);
+	return error;
+}
+
+/* Of what excludes each other one stays, with a word. */
+static void check_target(struct record_options *options, bool workload)
+{
+	targets_settle(&options->targets, workload);
+	if (options->sampling.per_thread && targets_are_cpus(&options->targets)) {
+		log_warning("--per-thread is ignored with -a and -C");
+		options->sampling.per_thread = false;
+	}
+}
+
+/* --call-graph auto and dwarf,auto: stacks that are too long for the first size are seen so soon. */
+enum { LOOK_AT_STACKS_NS = 20000000 };
+
+struct error *record_options_check(struct record_options *options, bool workload)
+{
+	struct sampling *sampling = &options->sampling;
+	struct recorder_options *recorder = &options->recorder;
+
+	check_target(options, workload);
+	sampling->by_cpu = targets_are_cpus(&options->targets);
+	sampling->workload = workload && !targets_are_tasks(&options->targets) && !sampling->by_cpu;
+	sampling->delayed = recorder->start_disabled;
+	if (options->targets.tids && !options->no_inherit_given)
+		sampling->no_inherit = true;
+	if (sampling->callgraph == CALLCHAIN_DWARF)
+		sampling->address = true; /* so that data maps are known as well: frames may lie anywhere */
+	if (sampling->callgraph == CALLCHAIN_DWARF && sampling->stack_grows && sampling->overwrite)
+		return error_new_kind(ERROR_USAGE, "--call-graph dwarf,auto cannot be combined with --overwrite; give a size: dwarf,%d",
+				      SAMPLING_STACK_DEFAULT);
+	bool looks = sampling->callgraph == CALLCHAIN_DWARF || sampling->callgraph == CALLCHAIN_AUTO;
+	if (looks && sampling->stack_grows && !recorder->drain_every_ns)
+		recorder->drain_every_ns = LOOK_AT_STACKS_NS;
+	if (sampling->kernel_callchains && sampling->user_callchains)
+		return error_new_kind(ERROR_USAGE, "--kernel-callchains and --user-callchains cannot be combined");
+	if (sampling->all_kernel && sampling->all_user)
+		return error_new_kind(ERROR_USAGE, "--all-kernel and --all-user cannot be combined");
+	if (recorder->start_disabled && !recorder->edges_ms.len && !recorder->control)
+		log_warning("-D -1 without --control: nothing will enable the events");
+	if (recorder->output && !strcmp(recorder->output, "-") && (recorder->switch_output || recorder->timestamp_filename))
+		return error_new_kind(ERROR_USAGE, "--switch-output and --timestamp-filename require a file, not standard output");
+	if (recorder->places.len &&
+	    ((recorder->output && !strcmp(recorder->output, "-")) || recorder->switch_output || sampling->overwrite))
+		return error_new_kind(ERROR_USAGE, "--threads writes one directory: omit -o -, --switch-output and --overwrite");
+	if (recorder->places.len && recorder->async_blocks)
+		return error_new_kind(ERROR_USAGE, "--threads already writes with several threads: omit --aio");
+	if ((options->debug_files || options->vmlinux) && (options->no_buildid_cache || options->no_buildid))
+		return error_new_kind(ERROR_USAGE, "%s uses the build-id cache: omit -B and -N",
+				      options->vmlinux ? "--vmlinux" : "--debuginfod");
+	if (options->vmlinux) {
+		struct error *error = record_check_vmlinux(options->vmlinux);
+		if (error)
+			return error;
+	}
+	if (options->switch_max_files < 0)
+		return error_new_kind(ERROR_USAGE, "--switch-max-files: invalid number of files");
+	if (options->switch_max_files && !recorder->switch_output)
+		log_warning("--switch-max-files requires --switch-output");
+	recorder->switch_max_files = (unsigned int)options->switch_max_files;
+	recorder->quiet = options->verbosity.quiet;
+	recorder->namespaces = sampling->namespaces;
+	recorder->synthesize_cgroups |= sampling->cgroups;
+	recorder->data_maps = sampling->address;
+	recorder->is_workload_target = sampling->workload;
+	recorder->all_tasks = sampling->by_cpu;
+	recorder->map_timeout_ns = options->map_timeout_ms * 1000000u;
+	return sampling_check_freq(&options->sampling);
+}

@@ -1,0 +1,68 @@
+/* What the options of `perf record` hold; within cmd/record*.c. */
+#pragma once
+
+#include "app/groups.h"
+#include "bpf/sample_filter.h"
+#include "capture/recorder.h"
+#include "capture/sampling.h"
+#include "cmd/event_words.h"
+#include "cmd/targets.h"
+
+struct record_options {
+	struct output_options verbosity;
+	struct event_words words;
+	struct sampling sampling;
+	struct recorder_options recorder;
+
+	struct targets targets;
+	bool no_inherit_given;
+	bool dry_run;
+	bool no_buildid;       /* -B */
+	bool no_buildid_cache; /* -N */
+	bool debug_files;      /* --debuginfod: go into the cache, too */
+	const char *vmlinux;   /* goes into the cache; or NULL */
+	bool buildid_all;
+	bool timestamp_boundary;
+	int realtime;
+	int switch_max_files;
+	const char *switch_event; /* --switch-output-event, or NULL */
+	uint64_t map_timeout_ms;
+	int synth_jobs;
+};
+
+extern const struct option record_option_table[];
+void record_options_init(struct record_options *options);
+/* What the configuration says (record.build-id); the command line comes afterwards. */
+struct error *record_options_configure(struct record_options *options);
+/* What follows from several options together, and what they exclude. */
+struct error *record_options_check(struct record_options *options, bool workload);
+
+/* The filters of samples (record_filter.c). */
+struct record_filters {
+	struct bpf_sample_filter **data;
+	size_t len, cap;
+};
+/* Filters the samples of the events that have a filter from now on: before they are enabled. */
+struct error *record_filters_open(struct record_filters *filters, const struct event_list *events, const struct counter_set *counters);
+uint64_t record_filters_dropped(const struct record_filters *filters);
+void record_filters_close(struct record_filters *filters);
+
+/* One line about the stacks of --call-graph auto; nothing without it. */
+void record_tell_stacks(const struct recorder *recorder);
+
+struct record_summary {
+	uint64_t samples;
+	struct strbuf losses; /* sentences about lost records and throttling, of the last file */
+};
+
+/* Reads the recording just written: counts, the times of the first and last sample, and the build-ids of the files that samples hit (or of
+ * all) for its header. */
+struct error *record_examine(const char *path, const struct record_options *options, struct features *features,
+			     struct record_summary *summary);
+/* The build-id of a file, a module or "[kernel.kallsyms]…". */
+bool record_read_build_id(const char *path, struct buildid *ret);
+/* Whether --vmlinux names the kernel that runs. */
+struct error *record_check_vmlinux(const char *path);
+/* Puts the files of the build-ids into the build-id cache, where they aren't yet; with debug files from servers and the kernel's vmlinux
+ * where the options say so. */
+void record_fill_cache(const struct features *features, const struct record_options *options);

@@ -1,0 +1,57 @@
+/* What became of the stacks of --call-graph auto: one line at the end. */
+#include "cmd/record/record.h"
+
+#include "analysis/stack_ends.h"
+#include "base/text.h"
+#include "capture/stack_chains.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { NAMED = 3 };
+
+/* "; 1.3 %: no unwind information in /usr/lib/libfoo.so (install libfoo-dbgsym)". */
+static void add_end(struct stack_chains *chains, const struct stack_ends *ends, const struct stack_end *end, struct strbuf *out)
+{
+	struct strbuf remedy = {0};
+
+	strbuf_printf(out, "; %.1f %%: %s", 100.0 * (double)end->count / (double)ends->stacks, stack_end_text(end->reason));
+	if (end->dso) {
+		strbuf_add_str(out, " in ");
+		text_add_safe(out, end->dso->name, strlen(end->dso->name));
+	}
+	if (end->reason == STACK_END_BEFORE_GROWTH)
+		strbuf_printf(&remedy, "copy more from the beginning: -e EVENT/stack-size=%d/", SAMPLING_STACK_MAX);
+	else if (end->reason != UNWIND_DEPTH) /* too deep for us is too deep for all */
+		stack_end_remedy(stack_chains_resolver(chains), SAMPLING_STACK_MAX, end, &remedy);
+	if (remedy.len)
+		strbuf_printf(out, " (%s)", strbuf_str(&remedy));
+	strbuf_deinit(&remedy);
+}
+
+void record_tell_stacks(const struct recorder *recorder)
+{
+	struct stack_chains *chains = recorder_stack_chains(recorder);
+	struct strbuf text = {0};
+	uint64_t others;
+
+	if (!chains)
+		return;
+	struct stack_ends *ends = stack_chains_ends(chains);
+	stack_ends_sort(ends);
+	others = ends->early;
+	strbuf_printf(&text, "[ perf record: Unwound %llu stack%s", (unsigned long long)ends->stacks, ends->stacks == 1 ? "" : "s");
+	if (ends->stacks && !ends->early)
+		strbuf_add_str(&text, ", all complete");
+	else if (ends->early)
+		strbuf_printf(&text, ", %.1f %% complete", 100.0 * (double)(ends->stacks - ends->early) / (double)ends->stacks);
+	for (size_t i = 0; i < ends->list.len && i < NAMED; i++) {
+		add_end(chains, ends, &ends->list.data[i], &text);
+		others -= ends->list.data[i].count;
+	}
+	if (others)
+		strbuf_printf(&text, "; %.1f %%: %zu other reason%s", 100.0 * (double)others / (double)ends->stacks, ends->list.len - NAMED,
+			      ends->list.len - NAMED == 1 ? "" : "s");
+	fprintf(stderr, "%s ]\n", strbuf_str(&text));
+	strbuf_deinit(&text);
+}

@@ -1,0 +1,111 @@
+/* perf report --total-cycles: the blocks of code between branches, those first that took most cycles. */
+#include "cmd/report/table.h"
+
+#include "analysis/report/blocks.h"
+#include "analysis/source_lines.h"
+#include "base/log.h"
+
+#include <string.h>
+
+enum { RANGE_WIDTH = 70, DSO_WIDTH = 20 };
+
+static bool is_shown(const struct report *report, const struct block *block, double percent)
+{
+	const struct report_options *options = report->options;
+	const struct dso *dso = block->last.map->dso;
+	if (percent < options->percent_limit)
+		return false;
+	if (options->dsos.names.len && !name_list_has(&options->dsos, dso->short_name) && !name_list_has(&options->dsos, dso->name))
+		return false;
+	if (options->symbol_filter && !strstr(block->last.symbol->name, options->symbol_filter))
+		return false;
+	return !options->symbols.names.len || name_list_has(&options->symbols, block->last.symbol->name);
+}
+
+/* "file.c:12"; without debug information "function+0x17". */
+static void add_place(struct report *report, const struct block *block, uint64_t dso_address, struct strbuf *out)
+{
+	struct frame frame = block->last;
+	frame.dso_addr = dso_address;
+	frame.ip -= block->last.dso_addr - dso_address;
+	const struct code_function *function = source_find(report->opening.resolver, &frame, false);
+	if (function && function->file)
+		strbuf_printf(out, "%s:%u", source_file(function->file, report->options->full_source_path), function->line);
+	else
+		strbuf_printf(out, "%s+0x%lx", frame.symbol->name, dso_address - frame.symbol->start);
+}
+
+static const char *range_text(struct report *report, const struct block *block, struct arena *arena)
+{
+	struct strbuf text = {0};
+	strbuf_add_char(&text, '[');
+	add_place(report, block, block->first, &text);
+	strbuf_add_str(&text, " -> ");
+	add_place(report, block, block->last.dso_addr, &text);
+	strbuf_add_char(&text, ']');
+	const char *kept = arena_strdup(arena, strbuf_str(&text));
+	strbuf_deinit(&text);
+	return kept;
+}
+
+static void add_columns(struct table *table)
+{
+	static const struct column columns[] = {
+		{.id = "cycles_percent", .title = "Sampled Cycles%", .kind = COLUMN_PERCENT, .decimals = 2},
+		{.id = "cycles", .title = "Sampled Cycles", .kind = COLUMN_ROUNDED, .align = ALIGN_RIGHT},
+		{.id = "average_percent", .title = "Avg Cycles%", .kind = COLUMN_PERCENT, .decimals = 2},
+		{.id = "average", .title = "Avg Cycles", .kind = COLUMN_ROUNDED, .align = ALIGN_RIGHT},
+		{.id = "range", .title = "[Program Block Range]", .align = ALIGN_RIGHT, .min_width = RANGE_WIDTH},
+		{.id = "dso", .title = "Shared Object", .align = ALIGN_RIGHT, .min_width = DSO_WIDTH},
+	};
+	for (size_t i = 0; i < sizeof(columns) / sizeof(columns[0]); i++)
+		vec_push(&table->columns, columns[i]);
+}
+
+static void add_rows(struct report *report, const struct blocks *blocks, struct table *table)
+{
+	for (size_t i = 0; i < blocks->count; i++) {
+		const struct block *block = &blocks->list[i];
+		double percent = report_percent(block->cycles, blocks->cycles);
+		if (!is_shown(report, block, percent))
+			continue;
+		union cell *cells = arena_zalloc(&table->arena, table->columns.len * sizeof(*cells));
+		cells[0].real = percent;
+		cells[1].integer = block->cycles;
+		cells[2].real = report_percent(block_average(block), blocks->average_cycles);
+		cells[3].integer = block_average(block);
+		cells[4].text = range_text(report, block, &table->arena);
+		cells[5].text = report->context.verbose ? block->last.map->dso->name : block->last.map->dso->short_name;
+		vec_push(&table->rows, (struct row){.cells = cells});
+	}
+}
+
+/* Cycles without a block to show them in. */
+static void warn(const struct blocks *blocks, const struct event *event)
+{
+	uint64_t named = 0;
+	for (size_t i = 0; i < blocks->count; i++)
+		named += blocks->list[i].cycles;
+	if (!blocks->cycles)
+		log_warning(
+			"%s: its branch records contain no cycles: the processor does not count them, or it was recorded with 'no_cycles'",
+			event->name);
+	else if (named < blocks->cycles - blocks->cycles / 20)
+		log_warning("%s: %.0f%% of the cycles were spent in unknown functions; 'perf report -s dso_from' shows the files",
+			    event->name, report_percent(blocks->cycles - named, blocks->cycles));
+}
+
+struct error *report_show_blocks(struct maker *maker)
+{
+	struct report *report = maker->report;
+	const struct event *event = maker->rows->options.events[0];
+	struct blocks *blocks;
+	struct error *error = blocks_create(report->session, report->opening.resolver, event, report_accept, report, &blocks);
+	if (error)
+		return error;
+	warn(blocks, event);
+	add_columns(maker->table);
+	add_rows(report, blocks, maker->table);
+	blocks_destroy(blocks);
+	return report_render(maker);
+}

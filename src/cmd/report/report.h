@@ -1,0 +1,145 @@
+/* perf report: what its files share. */
+#pragma once
+
+#include "analysis/report/callgraph.h"
+#include "analysis/report/fold.h"
+#include "analysis/report/keys.h"
+#include "analysis/report/rows.h"
+#include "app/color.h"
+#include "app/config.h"
+#include "app/groups.h"
+#include "base/error.h"
+#include "cmd/name_list.h"
+#include "cmd/opening.h"
+#include "event/event_set.h"
+#include "result/table.h"
+#include "session/tally.h"
+
+#include <regex.h>
+
+struct callgraph_choice {
+	bool given; /* -g was used */
+	enum callgraph_print mode;
+	double min_percent;
+	uint32_t most_entries;
+	bool order_given;
+	bool caller;
+	bool by_address;
+	enum graph_value value;
+	bool branches; /* with the last branches before the chain */
+};
+
+struct report_options {
+	struct input_options input;
+	struct output_options output;
+	const char *sort, *fields;
+	const char *default_sort; /* NULL = comm,dso,symbol; events and branches may ask for others */
+	const char *cpus, *time;
+	struct name_list comms, dsos, symbols, pids, tids;
+	const char *symbol_filter;
+	const char *parent;
+	bool exclude_other;
+	bool hide_unresolved;
+	enum stack_inlines inlines;
+	bool children;
+	bool stitch_lbr;
+	bool total_cycles, mem_mode;
+	bool show_samples, show_period, show_modes, show_threads;
+	enum stats_choice { STATS_NONE, STATS_RECORDS, STATS_STACKS } stats;
+	bool tasks, mmaps, header, header_only, show_info, dump;
+	bool inverted;
+	bool reference_graphs;
+	struct callgraph_choice callgraph;
+	uint64_t max_stack;
+	enum group_choice group;
+	int group_sort_index;
+	const char *separator;
+	const char *widths;
+	enum branch_choice { BRANCHES_IF_RECORDED, BRANCHES_WANTED, BRANCHES_NEVER } branches;
+	bool branch_history;
+	bool hierarchy;
+	double percent_limit;
+	bool relative;
+	bool raw_trace;
+	bool full_source_path;
+	const char *ignore_callees; /* regular expression, or NULL */
+	bool raw_counts;	    /* -T: one line a count */
+	bool disable_order;	    /* -D: in the order of the file */
+	enum color_choice color;
+	bool nanoseconds;
+	bool skip_empty;
+	int socket;
+	uint64_t time_quantum_ns;
+	const char *switch_on, *switch_off;
+	bool show_on_off;
+	const char *format;
+	size_t most_rows;	/* of a table; 0 = all */
+	uint64_t least_samples; /* only rows with more than so many */
+};
+
+/* A report under way. */
+struct report {
+	struct report_options *options;
+	struct opening opening;
+	struct session *session;
+	struct key_context context;
+	struct intern strings;
+	struct arena arena;
+	struct key_list sort;	/* in order */
+	struct key_list shown;	/* columns */
+	struct key_list extras; /* sort keys that the fold keeps apart */
+	unsigned int extra_words;
+	struct stitcher *stitcher; /* or NULL */
+	struct fold *fold;
+	bool by_line;		/* a key tells addresses in one function apart */
+	bool unwound;		/* there are stacks of registers and stack bytes */
+	const char *sort_order; /* what the rows are sorted by, as text */
+	bool branch_mode, branch_history, children, chains, caller_order, group;
+	regex_t parent_regex;
+	bool has_parent_regex;
+	struct time_range *windows;
+	size_t window_count;
+};
+
+/* report.c: the steps of a report whose options and opening are set, for `perf top` as well. First everything that follows from the events
+ * and the options; then what to fold. Releases all, the fold and the opening too. */
+struct error *report_prepare(struct report *report);
+void report_fold_options(struct report *report, struct fold_options *ret);
+void report_deinit(struct report *report);
+
+/* report_options.c */
+extern const struct option report_option_table[];
+/* Keys of the configuration that preset options; the styles of call graphs don't ask for them. */
+extern const struct config_binding report_configuration[];
+void report_options_init(struct report_options *options);
+void report_options_deinit(struct report_options *options);
+
+/* report_keys.c: fills sort, shown and extras from -s and -F. */
+struct error *report_setup_keys(struct report *report);
+/* Without a recording: names that are no keys and could only be fields of tracepoints. */
+struct error *report_check_keys(const struct report_options *options);
+/* The one name of a filter, or NULL: then the column says nothing. */
+bool report_is_elided(const struct report *report, const struct key *key);
+
+/* report_filter.c */
+bool report_place_shown(void *context, const struct fold_frame *place);
+struct error *report_setup_filter(struct report *report);
+bool report_accept(void *context, const struct fold_sample *sample);
+void report_extra(void *context, const struct fold_sample *sample, uint64_t *words);
+bool report_shown(void *context, const struct fold *fold, const struct fold_entry *entry);
+
+/* report_table.c: rows → table; shown with the view. */
+struct error *report_show_events(struct report *report);
+
+/* report_extra.c: other things than tables. */
+/* All records of a recording, from its first on, counted. */
+struct error *report_stats(struct reader *reader, bool skip_empty);
+void report_tally(const struct reader *reader, const struct tally *tally, bool skip_empty);
+void report_tasks(const struct session *session, bool with_maps);
+void report_threads(const struct session *session, bool raw);
+/* report_hint.c: which files lacked symbols, losses, diagnostics. */
+void report_hints(struct report *report);
+/* report_names.c: names of filters that nothing in the recording has, and the nearest that it has. */
+void report_names_hint(const struct report *report);
+/* For --stats=stacks: where stacks end, on standard output, in a few lines. */
+struct error *report_stack_stats(struct report *report);

@@ -1,0 +1,17 @@
+/* Options of commands that sample: record and top. */
+#pragma once
+
+#include "app/options.h"
+#include "capture/sampling.h"
+
+/* For option tables. The field is a struct sampling, */
+option_parse_fn sampling_option_freq, sampling_option_g, sampling_option_callgraph;
+/* its `period`, */
+option_parse_fn sampling_option_count;
+/* its `branch_type`, */
+option_parse_fn sampling_option_branch_any, sampling_option_branch;
+/* or a size_t, as of recorder_options.ring_pages: "16" pages, "64K", "1M". */
+option_parse_fn option_ring_pages;
+
+/* Settles -F and -c: beyond the kernel's limit it is the limit, with a word or, with `freq_strict`, an error. */
+struct error *sampling_check_freq(struct sampling *sampling);

@@ -1,0 +1,180 @@
+/* perf sched: what the scheduler did: who waited for a CPU, for how long, and who ran where and when.
+ *
+ *	perf sched record -- COMMAND        records the scheduler's events on all CPUs
+ *	perf sched latency                  delays from being runnable until running, by task
+ *	perf sched timehist                 each switch: how long the task had waited and run
+ *	perf sched map                      a column for each CPU, a line for each switch
+ *
+ * Each subcommand that reads is a tracker of src/analysis/sched and its page here. This file has what they share, and what runs other
+ * commands. */
+#include "cmd/sched/sched.h"
+
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/number.h"
+#include "base/vec.h"
+#include "kernel/tracing/tracefs.h"
+#include "view/view.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- shared ---- */
+
+void sched_input_init(struct sched_input *common)
+{
+	*common = (struct sched_input){0};
+	input_options_init(&common->input);
+}
+
+void sched_tell_nothing(const char *options)
+{
+	log_warning("No context switch in the recording matches %s.", options);
+}
+
+struct error *sched_parse_time(const char *text, struct sched_scope *ret)
+{
+	cleanup_free char *begin = mem_strdup(text);
+	char *end = strchr(begin, ',');
+	if (end)
+		*end++ = '\0';
+	if ((*begin && !number_parse_timestamp(begin, &ret->begin)) || (end && *end && !number_parse_timestamp(end, &ret->end)))
+		return error_new_kind(ERROR_USAGE, "--time %s: expected START,STOP in seconds, such as 10.5,12", text);
+	if (ret->end && ret->end < ret->begin)
+		return error_new_kind(ERROR_USAGE, "--time %s: the range ends before it begins", text);
+	return NULL;
+}
+
+struct error *sched_parse_bits(const char *option, const char *text, int most, uint64_t bits[])
+{
+	int *list;
+	size_t count;
+	if (!text)
+		return NULL;
+	if (!number_parse_list(text, &list, &count))
+		return error_new_kind(ERROR_USAGE, "%s %s: expected a list such as 0,4-7", option, text);
+	struct error *error = NULL;
+	for (size_t i = 0; i < count && !error; i++) {
+		if (list[i] < most)
+			bits[list[i] / 64] |= 1ull << list[i] % 64;
+		else
+			error = error_new_kind(ERROR_USAGE, "%s %s: %d is too large, at most %d", option, text, list[i], most - 1);
+	}
+	free(list);
+	return error;
+}
+
+struct error *sched_open(struct opening *opening, const struct sched_input *common)
+{
+	const struct opening_options options = {
+		.input = &common->input,
+		.confined = "sched",
+		.recorder = "perf sched record",
+	};
+	return opening_begin(opening, &options);
+}
+
+/* ---- text: made by hand, a line may come for each of millions of events ---- */
+
+void sched_add_fraction(struct strbuf *out, uint64_t whole, unsigned int width, uint64_t part, unsigned int digits)
+{
+	strbuf_add_u64(out, whole, width);
+	char *text = strbuf_reserve(out, digits + 1);
+	text[0] = '.';
+	for (unsigned int i = digits; i; i--, part /= 10)
+		text[i] = (char)('0' + part % 10);
+	strbuf_advance(out, digits + 1);
+}
+
+void sched_add_blanks(struct strbuf *out, size_t start, size_t width)
+{
+	if (out->len - start < width)
+		strbuf_add_chars(out, ' ', width - (out->len - start));
+}
+
+void sched_add_time(struct strbuf *out, uint64_t time, unsigned int width)
+{
+	enum { NS_PER_US = 1000, US_PER_S = 1000000, DIGITS = 6 };
+	uint64_t us = time / NS_PER_US;
+	sched_add_fraction(out, us / US_PER_S, width - DIGITS - 1, us % US_PER_S, DIGITS);
+}
+
+/* ---- perf sched record, perf sched script ---- */
+
+/* Runs another command with `before` ahead of its own arguments argv[1…]. */
+static struct error *run_command(const char *const *before, size_t count, int argc, char **argv, int *ret_status)
+{
+	VEC(char *) words = {0};
+	for (size_t i = 0; i < count; i++)
+		vec_push(&words, (char *)before[i]);
+	for (int i = 1; i < argc; i++)
+		vec_push(&words, argv[i]);
+	vec_push(&words, NULL);
+	struct error *error = command_find(before[0])->run((int)words.len - 1, words.data, ret_status);
+	vec_deinit(&words);
+	return error;
+}
+
+/* The events of the kernel's tool. Those of sched_stat_* are there with CONFIG_SCHEDSTATS only; older kernels have no sched_waking. */
+static struct error *record(int argc, char **argv, int *ret_status)
+{
+	static const char *const always[] = {"sched_switch", "sched_stat_runtime", "sched_process_fork", "sched_wakeup_new",
+					     "sched_migrate_task"};
+	static const char *const where_known[] = {"sched_stat_wait", "sched_stat_sleep", "sched_stat_iowait"};
+	cleanup_free char *tracefs = NULL;
+	struct strbuf events = {0};
+	int id;
+	struct error *error = tracefs_find("", &tracefs);
+	if (error)
+		return error;
+	for (size_t i = 0; i < sizeof(always) / sizeof(*always); i++)
+		strbuf_printf(&events, "%ssched:%s", i ? "," : "", always[i]);
+	for (size_t i = 0; i < sizeof(where_known) / sizeof(*where_known); i++)
+		if (tracefs_event_id(tracefs, "sched", where_known[i], &id))
+			strbuf_printf(&events, ",sched:%s", where_known[i]);
+	strbuf_printf(&events, ",sched:%s", tracefs_event_id(tracefs, "sched", "sched_waking", &id) ? "sched_waking" : "sched_wakeup");
+	const char *const before[] = {"record", "-a", "-R", "-m", "1024", "-c", "1", "-e", strbuf_str(&events)};
+	error = run_command(before, sizeof(before) / sizeof(*before), argc, argv, ret_status);
+	strbuf_deinit(&events);
+	return error;
+}
+
+static struct error *script(int argc, char **argv, int *ret_status)
+{
+	static const char *const before[] = {"script"};
+	return run_command(before, 1, argc, argv, ret_status);
+}
+
+static const char *const record_usage[] = {"[<record options>] [--] [<command>]", NULL};
+static const char *const script_usage[] = {"[<script options>]", NULL};
+
+/* ---- */
+
+static const struct option options[] = {
+	OPTION_GROUP(input_option_group, struct sched_input, input),
+	OPTION_GROUP(output_option_group, struct sched_input, output),
+	OPTION_END,
+};
+
+static struct error *run(int argc, char **argv, int *ret_status)
+{
+	struct sched_input values;
+	int words;
+	sched_input_init(&values);
+	struct error *error = options_parse(options, OPTIONS_STOP_AT_FIRST_WORD, argc, argv, &values, &words);
+	if (error)
+		return error;
+	if (words && !strncmp(argv[0], "rec", 3))
+		return error_new_kind(ERROR_USAGE, "options of 'perf sched record' follow its name");
+	return error_new_kind(ERROR_USAGE, words ? "unknown subcommand '%s'" : "which subcommand?", argv[0]);
+}
+
+static const struct command cmd_sched_record = {
+	"sched record", "Record scheduler events on all CPUs", record_usage, NULL, record, .runs = "record", .own_options = true};
+static const struct command cmd_sched_script = {"sched script", "Print all events as text", script_usage, NULL, script, .runs = "script"};
+static const struct command *const subcommands[] = {&cmd_sched_record, &cmd_sched_latency,  &cmd_sched_map,
+						    &cmd_sched_script, &cmd_sched_timehist, NULL};
+static const char *const usage[] = {"[<options>] {record|latency|map|timehist|script}", NULL};
+const struct command cmd_sched = {
+	"sched", "Analyse scheduling: CPU wait times, and what ran where", usage, options, run, .subcommands = subcommands};

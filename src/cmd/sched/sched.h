@@ -1,0 +1,48 @@
+/* Parts of perf sched. */
+#pragma once
+
+#include "analysis/sched/scope.h"
+#include "app/command.h"
+#include "app/format_option.h"
+#include "app/groups.h"
+#include "cmd/opening.h"
+
+/* What all subcommands that read a recording share. */
+struct sched_input {
+	struct input_options input;
+	struct output_options output;
+	const char *cpus, *time; /* of a struct sched_scope; or NULL */
+	const char *format;	 /* "csv", "json" or NULL = text for people and for scripts that know the kernel's tool */
+};
+
+/* Rows of an option table of `type` with a `struct sched_input common`. */
+#define SCHED_OPTIONS(type)                                                                                           \
+	OPTION_GROUP(input_option_group, type, common.input), OPTION_GROUP(output_option_group, type, common.output), \
+		OPTION_SANDBOX(type, common.input.sandbox)
+
+#define SCHED_FORMAT(type)                                                                                                           \
+	OPTION_CUSTOM_FLAGS(0, "format", type, common.format, "FORMAT", "machine-readable output: csv or json", option_table_format, \
+			    OPTION_NO_NEGATION)
+
+enum { SCHED_CPUS = 4096 };
+
+/* "START,STOP", either of which may be missing, into begin and end. */
+struct error *sched_parse_time(const char *text, struct sched_scope *ret);
+/* A list of numbers below `most`: sets their bits; no `text`, no bits. */
+struct error *sched_parse_bits(const char *option, const char *text, int most, uint64_t bits[]);
+
+/* Tells that nothing of the recording was shown since these options, of those that were given, choose nothing. */
+void sched_tell_nothing(const char *options);
+
+void sched_input_init(struct sched_input *common);
+/* Opens the recording for reading in the order of time, confined. */
+struct error *sched_open(struct opening *opening, const struct sched_input *common);
+
+/* Parts of a line: "12.034" with `whole` right-aligned in `width` and `part` in so many digits; and blanks up to `width` bytes behind
+ * `start`. */
+void sched_add_fraction(struct strbuf *out, uint64_t whole, unsigned int width, uint64_t part, unsigned int digits);
+void sched_add_blanks(struct strbuf *out, size_t start, size_t width);
+/* Seconds to the microsecond, right-aligned in `width`. */
+void sched_add_time(struct strbuf *out, uint64_t time, unsigned int width);
+
+extern const struct command cmd_sched_latency, cmd_sched_map, cmd_sched_timehist;

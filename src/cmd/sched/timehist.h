@@ -1,0 +1,30 @@
+/* Parts of perf sched timehist. */
+#pragma once
+
+#include "analysis/sched/timehist.h"
+#include "analysis/script/filter.h"
+#include "analysis/stack.h"
+#include "cmd/sched/sched.h"
+
+struct timehist_command {
+	struct sched_input common;
+	const char *cpus, *pids, *tids, *priorities;
+	bool summary, with_summary, idle_only;
+	bool wakeups, migrations, next, state, cpu_visual, show_priority;
+	bool stacks;
+	uint64_t max_stack;
+
+	struct opening opening;
+	struct stack stack;
+	struct strbuf text;	/* of the line that is made */
+	unsigned int cpu_count; /* of the recording's machine */
+	bool has_header;	/* it was printed */
+};
+
+/* "name[tid]", or "name[tid/pid]" of a thread that isn't its process's first. */
+void timehist_add_task(struct strbuf *out, const struct thread *thread, const struct untrusted *comm, bool idle);
+/* Once: with the first line, or where there is none. */
+void timehist_print_header(struct timehist_command *command);
+/* For struct sched_timehist_options.line; the context is the command. */
+void timehist_print_line(void *context, const struct sched_line *line);
+void timehist_print_summary(const struct timehist_command *command, struct sched_timehist *timehist);

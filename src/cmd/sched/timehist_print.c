@@ -1,0 +1,287 @@
+/* The text of perf sched timehist, column by column as the kernel's tool prints it. */
+#include "cmd/sched/timehist.h"
+
+#include "base/text.h"
+
+#include <inttypes.h>
+#include <linux/perf_event.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { NAME_COLUMNS = 30, NS_PER_US = 1000, NS_PER_MS = 1000000, US_PER_S = 1000000 };
+
+static const char dashes[] =
+	"--------------------------------------------------------------------------------------------------------------"
+	"--------------------------------------------------------------------------------------------------------------";
+
+/* One column for each CPU, and one more. */
+static unsigned int visual_columns(const struct timehist_command *command)
+{
+	return command->cpu_count + 1;
+}
+
+void timehist_print_header(struct timehist_command *command)
+{
+	if (command->has_header)
+		return;
+	command->has_header = true;
+	unsigned int visual = visual_columns(command);
+	printf("%15s %6s ", "time", "cpu");
+	if (command->cpu_visual) {
+		putchar(' ');
+		for (unsigned int i = 0; i < visual; i++)
+			printf("%x", i % 16);
+		putchar(' ');
+	}
+	printf(" %-*s", NAME_COLUMNS, "task name");
+	if (command->show_priority)
+		printf("  %-8s", "prio");
+	printf("  %9s  %9s  %9s%s\n%15s %-6s ", "wait time", "sch delay", "run time", command->state ? "  state" : "", "", "");
+	if (command->cpu_visual)
+		printf(" %*s ", (int)visual, "");
+	printf(" %-*s", NAME_COLUMNS, "[tid/pid]");
+	if (command->show_priority)
+		printf("  %-8s", "");
+	printf("  %9s  %9s  %9s%s\n%.15s %.6s ", "(msec)", "(msec)", "(msec)", command->state ? "       " : "", dashes, dashes);
+	if (command->cpu_visual) {
+		putchar(' ');
+		for (unsigned int i = 0; i < visual; i++)
+			putchar('-');
+		putchar(' ');
+	}
+	printf(" %.*s", NAME_COLUMNS, dashes);
+	if (command->show_priority)
+		printf("  %.8s", dashes);
+	printf("  %.9s  %.9s  %.9s%s\n", dashes, dashes, dashes, command->state ? "  -----" : "");
+}
+
+void timehist_add_task(struct strbuf *out, const struct thread *thread, const struct untrusted *comm, bool idle)
+{
+	text_add_untrusted(out, comm);
+	if (idle || thread->pid == UINT32_MAX)
+		return;
+	strbuf_add_char(out, '[');
+	strbuf_add_u64(out, thread->tid, 0);
+	if (thread->pid != thread->tid) {
+		strbuf_add_char(out, '/');
+		strbuf_add_u64(out, thread->pid, 0);
+	}
+	strbuf_add_char(out, ']');
+}
+
+static void add_task_column(struct strbuf *out, const struct thread *thread, const struct untrusted *comm, bool idle)
+{
+	strbuf_add_char(out, ' ');
+	size_t start = out->len;
+	timehist_add_task(out, thread, comm, idle);
+	sched_add_blanks(out, start, NAME_COLUMNS);
+	strbuf_add_char(out, ' ');
+}
+
+/* Milliseconds, cut off behind the microseconds. */
+static void add_ms(struct strbuf *out, uint64_t ns, unsigned int width)
+{
+	enum { DIGITS = 3 };
+	sched_add_fraction(out, ns / NS_PER_MS, width, ns % NS_PER_MS / NS_PER_US, DIGITS);
+	strbuf_add_char(out, ' ');
+}
+
+static void print_ms(uint64_t ns, int width)
+{
+	printf("%*" PRIu64 ".%03" PRIu64 " ", width, ns / NS_PER_MS, ns % NS_PER_MS / NS_PER_US);
+}
+
+static void add_visual(struct timehist_command *command, uint32_t cpu, char mark)
+{
+	struct strbuf *out = &command->text;
+	if (!command->cpu_visual)
+		return;
+	strbuf_add_char(out, ' ');
+	size_t start = out->len;
+	strbuf_add_chars(out, ' ', visual_columns(command));
+	if (cpu < visual_columns(command))
+		out->data[start + cpu] = mark;
+	strbuf_add_char(out, ' ');
+}
+
+/* The scheduler's own functions say nothing. */
+static bool is_scheduler(const struct frame *frame)
+{
+	static const char *const names[] = {"schedule", "__schedule", "preempt_schedule"};
+	for (size_t i = 0; frame->symbol && i < sizeof(names) / sizeof(*names); i++)
+		if (!strcmp(frame->symbol->name, names[i]))
+			return true;
+	return false;
+}
+
+static void add_stack(struct timehist_command *command, const struct sched_line *line)
+{
+	enum { SCHEDULER_FRAMES = 2, MOST_FRAMES = 1 << 16 };
+	const struct stack_options options = {
+		.max_depth = (unsigned int)(command->max_stack < MOST_FRAMES ? command->max_stack : MOST_FRAMES) + SCHEDULER_FRAMES};
+	struct strbuf *out = &command->text;
+	if (!(line->record->event->attr.sample_type & PERF_SAMPLE_CALLCHAIN) || !command->max_stack)
+		return;
+	stack_resolve(command->opening.resolver, command->opening.session->machine, line->thread, line->record->event, line->sample,
+		      line->record->model_time, &options, &command->stack);
+	strbuf_add_str(out, "  ");
+	bool is_first = true;
+	for (size_t i = 0; i < command->stack.frames.len; i++) {
+		const struct frame *frame = &command->stack.frames.data[i];
+		if (is_scheduler(frame))
+			continue;
+		strbuf_add_str(out, is_first ? " " : " <- ");
+		is_first = false;
+		if (frame->symbol)
+			text_add_safe(out, frame->symbol->name, strlen(frame->symbol->name));
+		else
+			strbuf_add_str(out, "[unknown]");
+	}
+}
+
+static void add_next(struct strbuf *out, const struct sched_line *line)
+{
+	strbuf_add_char(out, ' ');
+	size_t start = out->len;
+	strbuf_add_str(out, "next: ");
+	text_add_safe(out, untrusted_raw(line->next_comm), line->next_len);
+	strbuf_add_char(out, '[');
+	strbuf_add_u64(out, line->next_tid, 0);
+	strbuf_add_char(out, ']');
+	sched_add_blanks(out, start, NAME_COLUMNS);
+}
+
+/* "139", or "139->120" of a task whose priority was changed while it ran. */
+static void add_priority(struct strbuf *out, const struct sched_line *line)
+{
+	char text[64];
+	int len = line->first_priority == line->priority ? 0 : snprintf(text, sizeof(text), "%" PRId64 "->", line->first_priority);
+	snprintf(text + len, sizeof(text) - (size_t)len, "%" PRId64, line->priority);
+	strbuf_printf(out, " %-8s ", text);
+}
+
+static void add_switch(struct timehist_command *command, const struct sched_line *line)
+{
+	enum { MS_COLUMNS = 6 };
+	struct strbuf *out = &command->text;
+	add_visual(command, line->cpu, line->idle ? 'i' : 's');
+	add_task_column(out, line->thread, line->comm, line->idle);
+	if (command->show_priority)
+		add_priority(out, line);
+	add_ms(out, line->wait, MS_COLUMNS);
+	add_ms(out, line->delay, MS_COLUMNS);
+	add_ms(out, line->run, MS_COLUMNS);
+	if (command->state)
+		strbuf_printf(out, " %5c ", line->idle ? 'I' : line->state);
+	if (command->next)
+		add_next(out, line);
+	else if (command->wakeups)
+		strbuf_add_chars(out, ' ', NAME_COLUMNS + 2);
+	if (command->stacks && !line->idle)
+		add_stack(command, line);
+}
+
+static void add_other(struct timehist_command *command, const struct sched_line *line)
+{
+	struct strbuf *out = &command->text;
+	bool moved = line->kind == SCHED_LINE_MIGRATION;
+	if (moved && command->cpu_visual)
+		strbuf_add_char(out, ' ');
+	add_visual(command, moved ? line->cpu : UINT32_MAX, 'm');
+	if (moved && command->cpu_visual)
+		strbuf_add_char(out, ' ');
+	add_task_column(out, line->thread, line->comm, line->idle);
+	strbuf_printf(out, "  %9s  %9s  %9s %s: ", "", "", "", moved ? "migrated" : "awakened");
+	timehist_add_task(out, line->other, line->other_comm, false);
+	if (moved)
+		strbuf_printf(out, " cpu %u => %u", line->from_cpu, line->to_cpu);
+}
+
+void timehist_print_line(void *context, const struct sched_line *line)
+{
+	enum { TIME_COLUMNS = 15 };
+	struct timehist_command *command = context;
+	struct strbuf *out = &command->text;
+	timehist_print_header(command);
+	out->len = 0;
+	sched_add_time(out, line->time, TIME_COLUMNS);
+	strbuf_printf(out, " [%04u] ", line->cpu);
+	if (line->kind == SCHED_LINE_SWITCH)
+		add_switch(command, line);
+	else
+		add_other(command, line);
+	strbuf_add_char(out, '\n');
+	fwrite(out->data, 1, out->len, stdout);
+}
+
+/* ---- sums ---- */
+
+static void print_summary_header(const struct timehist_command *command)
+{
+	bool waits = command->state, idle = command->idle_only;
+	printf("\n%s summary\n%*s  parent  %s%s\n",
+	       idle    ? "Idle-time"
+	       : waits ? "Wait-time"
+		       : "Runtime",
+	       NAME_COLUMNS, "comm", idle ? "sched-out" : " sched-in",
+	       waits  ? "     run-time      sleep      iowait     preempt       delay"
+	       : idle ? "    idle-time   min-idle    avg-idle    max-idle  stddev  migrations"
+		      : "     run-time    min-run     avg-run     max-run  stddev  migrations");
+	printf("%*s            (count)       (msec)     (msec)      (msec)      (msec)       %s\n%.117s\n", NAME_COLUMNS, "",
+	       waits ? "(msec)" : "%", dashes);
+}
+
+static void print_times(const struct timehist_command *command, const struct sched_times *times)
+{
+	struct strbuf text = {0};
+	timehist_add_task(&text, times->task.thread, times->comm, false);
+	printf("%*s %7d %10" PRIu64 "  ", NAME_COLUMNS, strbuf_str(&text), (int)times->task.thread->ppid, times->count);
+	strbuf_deinit(&text);
+	const uint64_t waits[] = {times->sleep, times->iowait, times->preempt, times->delay};
+	const uint64_t runs[] = {times->shortest, times->run / times->count, times->longest};
+	print_ms(times->run, 7);
+	for (size_t i = 0; command->state && i < 4; i++)
+		print_ms(waits[i], i ? 7 : 6);
+	for (size_t i = 0; !command->state && i < 3; i++)
+		print_ms(runs[i], i ? 7 : 6);
+	if (!command->state)
+		printf("%7.2f   %5" PRIu64, sched_times_deviation(times), times->migrations);
+	putchar('\n');
+}
+
+void timehist_print_summary(const struct timehist_command *command, struct sched_timehist *timehist)
+{
+	uint64_t tasks = 0, switches = 0, run = 0;
+	print_summary_header(command);
+	for (size_t i = 0; i < timehist->tasks.all.len; i++) {
+		const struct sched_times *times = (const struct sched_times *)timehist->tasks.all.data[i];
+		if (!times->count || !times->task.tid)
+			continue;
+		tasks++;
+		switches += times->count;
+		run += times->run;
+		print_times(command, times);
+	}
+	if (!tasks)
+		printf("<no still running tasks>\n");
+	printf("\nIdle stats:\n");
+	uint64_t range = timehist->end - timehist->begin;
+	for (unsigned int cpu = 0; cpu < command->cpu_count; cpu++) {
+		const struct sched_times *times = cpu < timehist->idle.len ? &timehist->idle.data[cpu] : NULL;
+		if (!times || !times->count) {
+			printf("    CPU %2u idle entire time window\n", cpu);
+			continue;
+		}
+		switches += times->count;
+		printf("    CPU %2u idle for ", cpu);
+		print_ms(times->run, 6);
+		printf(" msec  (%6.2f%%)\n", range ? 100.0 * (double)times->run / (double)range : 0);
+	}
+	printf("\n    Total number of unique tasks: %" PRIu64 "\nTotal number of context switches: %" PRIu64
+	       "\n           Total run time (msec): ",
+	       tasks, switches);
+	print_ms(run, 2);
+	printf("\n    Total scheduling time (msec): ");
+	print_ms(range, 2);
+	printf(" (x %u)\n", command->cpu_count);
+}

@@ -1,0 +1,197 @@
+/* perf top: what uses the CPUs now, shown again and again.
+ *
+ *	live source ──► session ──► fold ──every few seconds──► rows, as of perf report
+ *
+ * What was sampled earlier fades: at each screen it counts for 7/8 of what it did before. */
+#include "cmd/top/top.h"
+
+#include "app/command.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "capture/attached.h"
+#include "event/catalog.h"
+#include "kernel/limits.h"
+#include "perfdata/records.h"
+
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+
+/* ---- what is measured ---- */
+
+static struct error *choose_events(struct top *top, struct event_catalog *catalog)
+{
+	struct error *error = event_words_apply(&top->options->words, &top->events, catalog, top->options->sampling.by_cpu);
+	if (!error && !top->events.events.len)
+		error = sampling_add_default(&top->events, catalog, !limits_can_profile_kernel());
+	return error;
+}
+
+/* Tracepoints alone are told apart by what they say; several events have a header each. */
+static void choose_rows(struct top *top)
+{
+	struct report_options *options = &top->options->report;
+	const struct event_list *events = &top->events;
+	bool tracepoints = true;
+	for (size_t i = 0; i < events->events.len; i++)
+		tracepoints &= events->events.data[i]->attr.type == PERF_TYPE_TRACEPOINT;
+	if (tracepoints)
+		options->default_sort = options->raw_trace ? "trace_fields" : "trace";
+	top->event_count = events->events.len;
+	options->output.quiet = top->event_count == 1;
+}
+
+static struct error *open_live(struct top *top, struct event_catalog *catalog)
+{
+	const struct top_options *options = top->options;
+	struct error *error = choose_events(top, catalog);
+	if (!error)
+		error = targets_place(&options->targets, &options->sampling, 0, &top->place);
+	if (error)
+		return error;
+	const struct live_options live = {
+		.name = "top",
+		.events = &top->events,
+		.catalog = catalog,
+		.sampling = &options->sampling,
+		.target = &top->place.target,
+		.ring_pages = options->ring_pages,
+	};
+	attached_warn(&top->events, NULL);
+	choose_rows(top);
+	return live_open(&live, &top->live);
+}
+
+/* ---- feeding ---- */
+
+static bool accept(void *context, const struct fold_sample *sample)
+{
+	const struct top *top = context;
+	unsigned int mode = sample->sample->header->misc & PERF_RECORD_MISC_CPUMODE_MASK;
+	if (top->options->hide_kernel && mode == PERF_RECORD_MISC_KERNEL)
+		return false;
+	return !top->options->hide_user || mode != PERF_RECORD_MISC_USER;
+}
+
+static void extra(void *context, const struct fold_sample *sample, uint64_t *words)
+{
+	const struct top *top = context;
+	report_extra((void *)&top->report, sample, words);
+}
+
+static void choose_fold(struct top *top)
+{
+	struct fold_options *fold = &top->fold_options;
+	report_fold_options(&top->report, fold);
+	fold->records = FOLD_RECORDS_COPIED;
+	fold->accept = accept;
+	if (fold->extra)
+		fold->extra = extra;
+	fold->context = top;
+}
+
+static void take_sample(struct top *top, const struct record *record)
+{
+	struct sample sample;
+	if (!session_decode(top->report.session, record, &sample))
+		return;
+	unsigned int misc = record->header->misc;
+	top->interval.samples++;
+	top->interval.kernel_samples += (misc & PERF_RECORD_MISC_CPUMODE_MASK) == PERF_RECORD_MISC_KERNEL;
+	top->interval.exact_samples += (misc & PERF_RECORD_MISC_EXACT_IP) != 0;
+	fold_add(top->feed, &(struct fold_sample){.event = record->event, .sample = &sample, .model_time = record->model_time}, 1);
+}
+
+/* A new screen, where it is time for one. */
+static struct error *take_round(struct top *top)
+{
+	struct report *report = &top->report;
+	bool asked = top_keys_apply(top);
+	uint64_t now = clock_now_ns(CLOCK_MONOTONIC);
+	if (top->ended || (!asked && now - top->interval.begin_ns < top->options->delay_s * 1000000000))
+		return NULL;
+	report->fold = report->context.fold = top_history_next(top, report->fold, top->options->zero);
+	return top_show(top);
+}
+
+static struct error *follow(struct top *top)
+{
+	struct record record;
+	struct error *error = NULL;
+	top->interval.begin_ns = clock_now_ns(CLOCK_MONOTONIC);
+	while (!error && !top->ended && session_next(top->report.session, &record, &error) > 0) {
+		if (record.is_sample)
+			take_sample(top, &record);
+		else if (record.header->type == RECORD_FINISHED_ROUND)
+			error = take_round(top);
+	}
+	return error;
+}
+
+/* ---- */
+
+static struct error *show(struct top *top)
+{
+	struct report *report = &top->report;
+	const struct opening_options opening = {
+		.input = &top->options->report.input, .reader = live_take_reader(top->live), .remembers = true, .streaming = true};
+	struct error *error = opening_begin(&report->opening, &opening);
+	report->session = report->opening.session;
+	if (!error)
+		error = report_prepare(report);
+	if (error)
+		return error;
+	choose_fold(top);
+	top->fold = fold_create(report->session, report->opening.resolver, &top->fold_options);
+	top->feed = fold_feed_open(top->fold);
+	top_keys_begin();
+	error = follow(top);
+	top_keys_end();
+	fold_feed_close(top->feed);
+	if (!error)
+		opening_warn(&report->opening);
+	return error;
+}
+
+static struct error *be_realtime(int priority)
+{
+	const struct sched_param parameters = {.sched_priority = priority};
+	if (!priority || !sched_setscheduler(0, SCHED_FIFO, &parameters))
+		return NULL;
+	return error_system(errno, "real-time priority %d (-r; 1 to 99, for root and CAP_SYS_NICE)", priority);
+}
+
+static struct error *run(int argc, char **argv, int *ret_status)
+{
+	struct top_options options;
+	int words;
+	top_options_init(&options);
+	struct top top = {.options = &options, .report.options = &options.report};
+	struct event_catalog *catalog = event_catalog_create("");
+	struct error *error = options_parse(top_option_table, OPTIONS_PERMUTE, argc, argv, &options, &words);
+	if (!error && words)
+		error = error_new_kind(ERROR_USAGE, "perf top takes no arguments: '%s'", argv[0]);
+	if (!error)
+		error = top_options_check(&options);
+	if (!error)
+		error = be_realtime(options.realtime);
+	if (!error)
+		error = open_live(&top, catalog);
+	if (!error)
+		error = show(&top);
+	fold_destroy(top.fold);
+	if (top.nobody_reads)
+		*ret_status = COMMAND_ENDS_BY_SIGNAL + SIGPIPE;
+	report_deinit(&top.report);
+	live_close(top.live, true);
+	event_list_deinit(&top.events);
+	targets_place_deinit(&top.place);
+	event_catalog_destroy(catalog);
+	top_options_deinit(&options);
+	return error;
+}
+
+static const char *const usage[] = {"[-a | -p PID | -t TID | -C CPUS | -u USER] [-e EVENT] [OPTIONS]", NULL};
+const struct command cmd_top = {"top", "Show what uses the CPUs now, again and again", usage, top_option_table, run};

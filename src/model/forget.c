@@ -1,0 +1,143 @@
+/* The end of an epoch: what is still asked for is copied, then all the memory of the old epoch goes at once.
+ *
+ *	arena of the old epoch                      of the new one
+ *	threads 1 2 3† 4† 5                         1 2 5
+ *	maps    a─b─c   d†                    ──►   a─c        what several processes share is copied once
+ *	names   "sh" "cc1"† "make"                  "sh" "make"
+ *
+ * So forgetting costs as much as is left, and is due when as much has come: nothing is counted or linked for it while the model is added
+ * to. Not done here: when (session/forget.c), dsos, which others hold (they are as many as there are files).
+ */
+#include "base/search.h"
+#include "model/model_internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { GROWN_BYTES = 16 << 20 };
+
+typedef bool (*is_gone)(void *context, const struct thread *thread);
+
+static size_t memory_of(const struct machine *machine)
+{
+	return machine->arena.used + machine->names.arena.used;
+}
+
+bool machine_has_grown(const struct machine *machine)
+{
+	return memory_of(machine) > 2 * machine->private->kept + GROWN_BYTES;
+}
+
+/* ---- what stays ---- */
+
+/* Whether another thread had its id by then. */
+static bool is_succeeded(const struct machine *machine, const struct thread *thread, uint64_t since)
+{
+	const struct thread *then = machine_thread(machine, thread->tid, since);
+	return then && then != thread && then->depth > thread->depth;
+}
+
+static bool is_asked_for(const struct machine *machine, const struct thread *thread, uint64_t since, is_gone gone, void *context)
+{
+	if (thread->exit < since || is_succeeded(machine, thread, since))
+		return false;
+	return !gone || thread->exit != UINT64_MAX || thread->start >= since || !gone(context, thread);
+}
+
+/* ---- copies ---- */
+
+static void carry_namespaces(struct carrying *carrying, struct process *process)
+{
+	struct process_namespaces **link = &process->namespaces;
+	while (*link) {
+		*link = arena_copy(&carrying->machine->arena, *link, sizeof(**link));
+		if ((*link)->time <= carrying->since)
+			(*link)->older = NULL;
+		link = &(*link)->older;
+	}
+}
+
+static struct process *carry_process(struct carrying *carrying, const struct process *from)
+{
+	bool is_new;
+	uint64_t *slot = map64_insert(&carrying->moved, (uintptr_t)from, &is_new);
+	if (!is_new)
+		return (struct process *)(uintptr_t)*slot;
+	struct process *process = arena_copy(&carrying->machine->arena, from, sizeof(*from));
+	*slot = (uintptr_t)process;
+	process->leader = NULL; /* until that is carried */
+	process->maps = maps_carry(carrying, from->maps);
+	carry_namespaces(carrying, process);
+	return process;
+}
+
+/* Its names from the one on that it had at the time. */
+static void carry_names(struct carrying *carrying, struct thread *thread)
+{
+	struct machine *machine = carrying->machine;
+	const struct thread_comm *comms = thread->comms;
+	size_t later = partition_point(i, thread->comm_count, comms[i].time <= carrying->since), first = later ? later - 1 : 0;
+	thread->comm_count = thread->comm_capacity = thread->comm_count - (uint32_t)first;
+	thread->comms = thread->comm_count ? arena_copy(&machine->arena, comms + first, thread->comm_count * sizeof(*comms)) : NULL;
+	for (uint32_t i = 0; i < thread->comm_count; i++)
+		thread->comms[i].name = intern_string(&machine->names, thread->comms[i].name);
+	if (thread->nameless)
+		thread->nameless = intern_string(&machine->names, thread->nameless);
+}
+
+static void carry_thread(struct carrying *carrying, const struct thread *from)
+{
+	struct thread *thread = arena_copy(&carrying->machine->arena, from, sizeof(*from));
+	thread->older = NULL;
+	thread->depth = 0;
+	thread->process = carry_process(carrying, from->process);
+	if (from->process->leader == from)
+		thread->process->leader = thread;
+	carry_names(carrying, thread);
+	thread_enter(carrying->machine, thread);
+}
+
+/* ---- all of it ---- */
+
+/* The threads that stay, in the order in which they came. */
+static void choose(const struct machine *machine, uint64_t since, is_gone gone, void *context, bool *stays)
+{
+	struct map64 processes = {0};
+	for (size_t i = 0; i < machine->threads.len; i++) {
+		const struct thread *thread = machine->threads.data[i];
+		stays[i] = is_asked_for(machine, thread, since, gone, context);
+		if (stays[i])
+			map64_insert(&processes, (uintptr_t)thread->process, NULL);
+	}
+	for (size_t i = 0; i < machine->threads.len; i++) {
+		const struct thread *thread = machine->threads.data[i];
+		stays[i] |= thread->process->leader == thread && map64_find(&processes, (uintptr_t)thread->process);
+	}
+	map64_deinit(&processes);
+}
+
+void machine_forget(struct machine *machine, uint64_t since, is_gone gone, void *context)
+{
+	struct machine old = *machine;
+	struct carrying carrying = {.machine = machine, .since = since};
+	bool *stays = mem_zalloc_array(old.threads.len + 1, sizeof(*stays));
+	choose(machine, since, gone, context, stays);
+	machine->arena = (struct arena){0};
+	machine->names = (struct intern){0};
+	machine->threads_by_tid = (struct map64){0};
+	memset(&machine->threads, 0, sizeof(machine->threads));
+	placeholders_drop(&machine->private->placeholders);
+	machine->kernel_maps = maps_carry(&carrying, old.kernel_maps);
+	for (size_t i = 0; i < old.threads.len; i++)
+		if (stays[i])
+			carry_thread(&carrying, old.threads.data[i]);
+	machine->generation++;
+	machine->private->kept = memory_of(machine);
+	map64_deinit(&carrying.moved);
+	map64_deinit(&carrying.epochs);
+	map64_deinit(&old.threads_by_tid);
+	vec_deinit(&old.threads);
+	intern_deinit(&old.names);
+	arena_deinit(&old.arena);
+	free(stays);
+}

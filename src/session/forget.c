@@ -1,0 +1,19 @@
+/* When the machine of a session forgets: at the end of a round, when it has grown enough. What comes out of order, and what callers have
+ * beside the records (a BPF program's), asks with times that are a little older than the newest record: so long all is kept. */
+#include "session/session_internal.h"
+
+enum { KEPT_NS = 500000000 };
+
+void forget_what_ended(struct session *session)
+{
+	struct session_private *private = session->private;
+	const struct session_options *options = &private->options;
+	if (!machine_has_grown(session->machine))
+		return;
+	/* Nobody knows which records were lost; ends of threads may be among them. */
+	bool lost = session->lost != private->forgot_lost;
+	private->forgot_lost = session->lost;
+	machine_forget(session->machine, private->clock > KEPT_NS ? private->clock - KEPT_NS : 0, lost ? options->thread_gone : NULL,
+		       options->thread_gone_context);
+	jit_feed_renew(session);
+}

@@ -1,0 +1,230 @@
+/* The disassembler: capstone behind a small face.
+ *
+ * Capstone tells groups (jump, call, return) that don't fit everywhere: its arm64 calls are jumps, and loops are in no group but
+ * "relative". The kind of an instruction is taken from the groups first, and fixed by what is known for the processor. */
+#include "symbol/code/disasm.h"
+
+#include "base/error.h"
+#include "base/mem.h"
+#include "base/strbuf.h"
+#include "base/text.h"
+
+#include <capstone/capstone.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/utsname.h>
+
+struct disasm {
+	csh handle;
+	cs_arch arch;
+	unsigned int unit; /* bytes that are passed over where there is no instruction */
+	cs_insn *insn;
+};
+
+static const struct machine_code {
+	const char *pattern; /* of uname's machine name */
+	cs_arch arch;
+	unsigned int mode;
+	unsigned int unit;
+} machine_codes[] = {
+	{"x86_64", CS_ARCH_X86, CS_MODE_64, 1},
+	{"i?86", CS_ARCH_X86, CS_MODE_32, 1},
+	{"x86", CS_ARCH_X86, CS_MODE_32, 1},
+	{"aarch64", CS_ARCH_ARM64, CS_MODE_LITTLE_ENDIAN, 4},
+	{"aarch64_be", CS_ARCH_ARM64, (unsigned int)CS_MODE_BIG_ENDIAN, 4},
+	{"arm64", CS_ARCH_ARM64, CS_MODE_LITTLE_ENDIAN, 4},
+	{"arm*", CS_ARCH_ARM, CS_MODE_ARM, 4},
+	{"ppc64le", CS_ARCH_PPC, CS_MODE_64, 4},
+	{"ppc64", CS_ARCH_PPC, CS_MODE_64 | (unsigned int)CS_MODE_BIG_ENDIAN, 4},
+	{"ppc*", CS_ARCH_PPC, CS_MODE_32 | (unsigned int)CS_MODE_BIG_ENDIAN, 4},
+	{"s390*", CS_ARCH_SYSZ, (unsigned int)CS_MODE_BIG_ENDIAN, 2},
+	{"mips64*", CS_ARCH_MIPS, CS_MODE_MIPS64, 4},
+	{"mips*", CS_ARCH_MIPS, CS_MODE_MIPS32, 4},
+	{"sparc*", CS_ARCH_SPARC, (unsigned int)CS_MODE_BIG_ENDIAN | CS_MODE_V9, 4},
+};
+
+static const struct machine_code *machine_code(const char *arch)
+{
+	for (size_t i = 0; i < sizeof(machine_codes) / sizeof(machine_codes[0]); i++)
+		if (str_glob_match(machine_codes[i].pattern, arch))
+			return &machine_codes[i];
+	return NULL;
+}
+
+struct error *disasm_open(const char *arch, enum disasm_syntax syntax, struct disasm **ret)
+{
+	struct utsname here;
+	if (!arch)
+		arch = uname(&here) == 0 ? here.machine : "";
+	const struct machine_code *machine = machine_code(arch);
+	csh handle;
+	if (!machine || cs_open(machine->arch, (cs_mode)machine->mode, &handle) != CS_ERR_OK)
+		return error_new_kind(ERROR_UNSUPPORTED, "no disassembler for machine code of '%s'", arch);
+	cs_option(handle, CS_OPT_DETAIL, CS_OPT_ON);
+	if (machine->arch == CS_ARCH_X86)
+		cs_option(handle, CS_OPT_SYNTAX, syntax == DISASM_INTEL ? CS_OPT_SYNTAX_INTEL : CS_OPT_SYNTAX_ATT);
+	struct disasm *disasm = mem_alloc(sizeof(*disasm));
+	*disasm = (struct disasm){.handle = handle, .arch = machine->arch, .unit = machine->unit, .insn = cs_malloc(handle)};
+	*ret = disasm;
+	return NULL;
+}
+
+void disasm_close(struct disasm *disasm)
+{
+	if (!disasm)
+		return;
+	cs_free(disasm->insn, 1);
+	cs_close(&disasm->handle);
+	free(disasm);
+}
+
+/* x86: jmp and its far form always jump, everything else of the group and the loops may. */
+static enum instruction_kind x86_kind(const cs_insn *insn, enum instruction_kind kind, bool relative)
+{
+	switch (insn->id) {
+	case X86_INS_JMP:
+	case X86_INS_LJMP:
+		return INSTRUCTION_JUMP;
+	case X86_INS_LCALL:
+		return INSTRUCTION_CALL;
+	case X86_INS_RETF:
+	case X86_INS_RETFQ:
+	case X86_INS_IRET:
+	case X86_INS_IRETD:
+	case X86_INS_IRETQ:
+	case X86_INS_SYSRET:
+	case X86_INS_SYSEXIT:
+		return INSTRUCTION_RETURN;
+	case X86_INS_XBEGIN:
+		return INSTRUCTION_BRANCH;
+	default:
+		return relative && kind == INSTRUCTION_OTHER ? INSTRUCTION_BRANCH : kind;
+	}
+}
+
+static enum instruction_kind arm64_kind(const cs_insn *insn, enum instruction_kind kind)
+{
+	switch (insn->id) {
+	case ARM64_INS_BL:
+	case ARM64_INS_BLR:
+		return INSTRUCTION_CALL;
+	case ARM64_INS_BR:
+		return INSTRUCTION_JUMP;
+	case ARM64_INS_B:
+		return insn->detail->arm64.cc == ARM64_CC_INVALID || insn->detail->arm64.cc == ARM64_CC_AL ? INSTRUCTION_JUMP
+													   : INSTRUCTION_BRANCH;
+	case ARM64_INS_ERET:
+		return INSTRUCTION_RETURN;
+	default:
+		return kind;
+	}
+}
+
+static enum instruction_kind kind_of(const struct disasm *disasm, const cs_insn *insn)
+{
+	enum instruction_kind kind = INSTRUCTION_OTHER;
+	bool relative = cs_insn_group(disasm->handle, insn, CS_GRP_BRANCH_RELATIVE);
+	if (cs_insn_group(disasm->handle, insn, CS_GRP_CALL))
+		kind = INSTRUCTION_CALL;
+	else if (cs_insn_group(disasm->handle, insn, CS_GRP_RET))
+		kind = INSTRUCTION_RETURN;
+	else if (cs_insn_group(disasm->handle, insn, CS_GRP_JUMP))
+		kind = INSTRUCTION_BRANCH;
+	else if (cs_insn_group(disasm->handle, insn, CS_GRP_INT))
+		kind = INSTRUCTION_SYSTEM_CALL;
+	switch (disasm->arch) {
+	case CS_ARCH_X86:
+		return x86_kind(insn, kind, relative);
+	case CS_ARCH_ARM64:
+		return arm64_kind(insn, kind);
+	case CS_ARCH_ARM:
+		return insn->id == ARM_INS_BL || insn->id == ARM_INS_BLX ? INSTRUCTION_CALL : kind;
+	default:
+		return kind;
+	}
+}
+
+static bool goes_elsewhere(enum instruction_kind kind)
+{
+	return kind == INSTRUCTION_JUMP || kind == INSTRUCTION_BRANCH || kind == INSTRUCTION_CALL;
+}
+
+static void x86_addresses(const cs_insn *insn, struct instruction *ret)
+{
+	const cs_x86 *x86 = &insn->detail->x86;
+	for (unsigned int i = 0; i < x86->op_count; i++) {
+		const cs_x86_op *operand = &x86->operands[i];
+		if (operand->type == X86_OP_IMM && goes_elsewhere(ret->kind) && x86->op_count == 1) {
+			ret->has_target = true;
+			ret->target = (uint64_t)operand->imm;
+		} else if (operand->type == X86_OP_MEM && operand->mem.base == X86_REG_RIP) {
+			ret->has_reference = true;
+			ret->reference = insn->address + insn->size + (uint64_t)operand->mem.disp;
+		}
+	}
+}
+
+/* The target is the last operand: "tbz w0, #0, #0x401004". */
+static void arm64_addresses(const cs_insn *insn, struct instruction *ret)
+{
+	const cs_arm64 *arm64 = &insn->detail->arm64;
+	if (goes_elsewhere(ret->kind) && arm64->op_count > 0 && arm64->operands[arm64->op_count - 1].type == ARM64_OP_IMM) {
+		ret->has_target = true;
+		ret->target = (uint64_t)arm64->operands[arm64->op_count - 1].imm;
+	}
+}
+
+static void arm_addresses(const cs_insn *insn, struct instruction *ret)
+{
+	const cs_arm *arm = &insn->detail->arm;
+	if (goes_elsewhere(ret->kind) && arm->op_count > 0 && arm->operands[arm->op_count - 1].type == ARM_OP_IMM) {
+		ret->has_target = true;
+		ret->target = (uint32_t)arm->operands[arm->op_count - 1].imm;
+	}
+}
+
+static void pass_over(const struct disasm *disasm, struct code *code, struct instruction *ret)
+{
+	unsigned int size = disasm->unit < code->size ? disasm->unit : (unsigned int)code->size;
+	*ret = (struct instruction){
+		.address = code->address, .bytes = code->bytes, .size = size, .kind = INSTRUCTION_BAD, .mnemonic = "(bad)", .operands = ""};
+	code->bytes += size;
+	code->size -= size;
+	code->address += size;
+}
+
+bool disasm_next(struct disasm *disasm, struct code *code, struct instruction *ret)
+{
+	if (code->size == 0)
+		return false;
+	const uint8_t *bytes = code->bytes;
+	cs_insn *insn = disasm->insn;
+	if (!cs_disasm_iter(disasm->handle, &code->bytes, &code->size, &code->address, insn)) {
+		pass_over(disasm, code, ret);
+		return true;
+	}
+	*ret = (struct instruction){
+		.address = insn->address,
+		.bytes = bytes,
+		.size = insn->size,
+		.kind = kind_of(disasm, insn),
+		.mnemonic = insn->mnemonic,
+		.operands = insn->op_str,
+	};
+	if (disasm->arch == CS_ARCH_X86)
+		x86_addresses(insn, ret);
+	else if (disasm->arch == CS_ARCH_ARM64)
+		arm64_addresses(insn, ret);
+	else if (disasm->arch == CS_ARCH_ARM)
+		arm_addresses(insn, ret);
+	return true;
+}
+
+void instruction_add_text(const struct instruction *instruction, struct strbuf *text)
+{
+	strbuf_add_str(text, instruction->mnemonic);
+	if (instruction->operands[0] != '\0') {
+		strbuf_add_char(text, ' ');
+		strbuf_add_str(text, instruction->operands);
+	}
+}

@@ -1,0 +1,178 @@
+/* Procedure linkage tables: code that jumps to functions of other files.
+ *
+ * Entry n of .plt belongs to relocation n of .rela.plt (behind a header entry). The x86 tables .plt.sec and .plt.got are not in any order:
+ * there each entry's "jmp *slot(%rip)" is decoded, and the relocation of that slot names the function.
+ */
+#include "symbol/elf/plt.h"
+
+#include "base/mem.h"
+
+#include <elf.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct plt_shape {
+	uint64_t header_size, entry_size;
+};
+
+/* Sources: the psABI supplements; what GNU ld and lld write. */
+static struct plt_shape plt_shape(const struct elf_file *elf, const struct elf_section *plt)
+{
+	switch (elf->machine) {
+	case EM_ARM:
+		return (struct plt_shape){20, 12};
+	case EM_AARCH64:
+		return (struct plt_shape){32, 16};
+	case EM_SPARC:
+		return (struct plt_shape){48, 12};
+	case EM_SPARCV9:
+		return (struct plt_shape){128, 32};
+	case EM_RISCV:
+		return (struct plt_shape){32, 16};
+	case EM_X86_64:
+	case EM_386:
+		return (struct plt_shape){16, 16};
+	default:
+		return (struct plt_shape){plt->entsize, plt->entsize};
+	}
+}
+
+static void add_entry(const struct elf_file *elf, const struct elf_section *dynsym, uint64_t symbol_index, uint64_t start, uint64_t size,
+		      struct symbol_builder *builder)
+{
+	struct elf_symbol symbol;
+	if (!elf_symbol_at(elf, dynsym, symbol_index, &symbol))
+		symbol.name = "";
+	const char *name = arena_printf(&builder->names, "%s@plt", symbol.name);
+	symbol_builder_add(builder, start, size, STB_GLOBAL, STT_FUNC, name);
+}
+
+static void add_ordered(const struct elf_file *elf, const struct elf_section *dynsym, struct symbol_builder *builder)
+{
+	const struct elf_section *plt = elf_section(elf, ".plt");
+	const struct elf_section *relocations = elf_section(elf, ".rela.plt");
+	if (!relocations)
+		relocations = elf_section(elf, ".rel.plt");
+	if (!plt || !relocations || relocations->link >= elf->section_count || &elf->sections[relocations->link] != dynsym)
+		return;
+	struct plt_shape shape = plt_shape(elf, plt);
+	struct elf_relocation relocation;
+	uint64_t at = shape.header_size;
+	for (uint64_t i = 0; at < plt->size && shape.entry_size && elf_relocation_at(elf, relocations, i, &relocation); i++) {
+		add_entry(elf, dynsym, relocation.symbol, plt->offset + at, shape.entry_size, builder);
+		at += shape.entry_size;
+	}
+}
+
+static int compare_relocations(const void *a, const void *b)
+{
+	const struct elf_relocation *x = a, *y = b;
+	return x->offset < y->offset ? -1 : x->offset > y->offset;
+}
+
+struct relocation_list {
+	VEC(struct elf_relocation) entries; /* sorted by slot */
+};
+
+static void gather_relocations(const struct elf_file *elf, struct relocation_list *list)
+{
+	static const char *const names[] = {".rela.plt", ".rela.dyn", ".rel.plt", ".rel.dyn"};
+	struct elf_relocation relocation;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		const struct elf_section *section = elf_section(elf, names[i]);
+		for (uint64_t k = 0; section && elf_relocation_at(elf, section, k, &relocation); k++)
+			if (relocation.symbol)
+				vec_push(&list->entries, relocation);
+	}
+	if (list->entries.len)
+		qsort(list->entries.data, list->entries.len, sizeof(relocation), compare_relocations);
+}
+
+static const struct elf_relocation *find_relocation(const struct relocation_list *list, uint64_t slot)
+{
+	const struct elf_relocation key = {.offset = slot};
+	return list->entries.len ? bsearch(&key, list->entries.data, list->entries.len, sizeof(key), compare_relocations) : NULL;
+}
+
+/* The slot that the entry at `code` (address `address`) jumps through: FF 25 and a distance, maybe behind endbr64, bnd or cs prefixes. */
+static bool jump_slot(const uint8_t *code, size_t size, uint64_t address, uint64_t *ret)
+{
+	for (size_t i = 0; i + 6 <= size && i < 8; i++) {
+		int32_t distance;
+		if (code[i] != 0xff || code[i + 1] != 0x25)
+			continue;
+		memcpy(&distance, code + i + 2, sizeof(distance));
+		*ret = address + i + 6 + (uint64_t)(int64_t)distance;
+		return true;
+	}
+	return false;
+}
+
+static void add_by_jump(const struct elf_file *elf, const struct elf_section *dynsym, const struct elf_section *plt,
+			const struct relocation_list *list, struct symbol_builder *builder)
+{
+	uint64_t step = plt->entsize == 8 ? 8 : 16;
+	const uint8_t *code = elf_section_data(elf, plt);
+	for (uint64_t at = 0; code && at + 8 <= plt->size; at += step) {
+		uint64_t slot, left = plt->size - at;
+		if (!jump_slot(code + at, left < step ? left : step, plt->addr + at, &slot))
+			continue;
+		const struct elf_relocation *found = find_relocation(list, slot);
+		if (found)
+			add_entry(elf, dynsym, found->symbol, plt->offset + at, step, builder);
+	}
+}
+
+void plt_symbols_add(const struct elf_file *elf, struct symbol_builder *builder)
+{
+	const struct elf_section *dynsym = elf_section(elf, ".dynsym");
+	if (!dynsym || dynsym->type != SHT_DYNSYM)
+		return;
+	size_t before = builder->symbols.len;
+	add_ordered(elf, dynsym, builder);
+	if (elf->machine == EM_X86_64) {
+		const struct elf_section *sec = elf_section(elf, ".plt.sec"), *got = elf_section(elf, ".plt.got");
+		struct relocation_list list = {0};
+		if (sec || got)
+			gather_relocations(elf, &list);
+		if (sec && list.entries.len)
+			add_by_jump(elf, dynsym, sec, &list, builder);
+		if (got && list.entries.len)
+			add_by_jump(elf, dynsym, got, &list, builder);
+		vec_deinit(&list.entries);
+	}
+	if (builder->symbols.len != before)
+		symbol_builder_settle(builder, false);
+}
+
+struct plt_slots {
+	const struct elf_file *elf;
+	const struct elf_section *dynsym; /* NULL = no slots */
+	struct relocation_list list;
+};
+
+struct plt_slots *plt_slots_create(const struct elf_file *elf)
+{
+	struct plt_slots *slots = mem_zalloc(sizeof(*slots));
+	const struct elf_section *dynsym = elf_section(elf, ".dynsym");
+	slots->elf = elf;
+	slots->dynsym = dynsym && dynsym->type == SHT_DYNSYM ? dynsym : NULL;
+	if (slots->dynsym)
+		gather_relocations(elf, &slots->list);
+	return slots;
+}
+
+void plt_slots_destroy(struct plt_slots *slots)
+{
+	if (!slots)
+		return;
+	vec_deinit(&slots->list.entries);
+	free(slots);
+}
+
+const char *plt_slot_name(const struct plt_slots *slots, uint64_t address)
+{
+	const struct elf_relocation *found = find_relocation(&slots->list, address);
+	struct elf_symbol symbol;
+	return found && elf_symbol_at(slots->elf, slots->dynsym, found->symbol, &symbol) && *symbol.name ? symbol.name : NULL;
+}

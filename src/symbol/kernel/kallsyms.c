@@ -1,0 +1,245 @@
+/* Lines "ffffffff81000000 T _text", modules' with "\t[name]" behind. The file is read in one go and parsed in place: 200,000 lines are 8
+ * MB, and the kernel needs longer to write them than we to read.
+ *
+ * Sizes: none are given, so a symbol goes up to the next one. They are settled over all lines, the other modules' too, before the ones that
+ * are wanted are picked: the last symbol of a module must not swallow the gap behind it.
+ */
+#include "symbol/kernel/kallsyms.h"
+
+#include "base/cleanup.h"
+#include "base/text.h"
+
+#include <ctype.h>
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+
+enum { READ_STEP = 1 << 20, SIZE_LIMIT = 1 << 28 };
+
+struct line {
+	uint64_t address;
+	char type;
+	char *name;   /* terminated */
+	char *module; /* "name]", or NULL */
+};
+
+/* The next line, which it terminates; false at the end. Lines that aren't of the form are skipped. */
+static bool next_line(char **at, char *end, struct line *ret)
+{
+	while (*at < end) {
+		char *line = *at, *newline = memchr(line, '\n', (size_t)(end - line));
+		if (!newline)
+			newline = end;
+		*at = newline + 1;
+		uint64_t address = 0;
+		char *p = line;
+		for (; isxdigit((unsigned char)*p); p++)
+			address = address << 4 | (uint64_t)(*p <= '9' ? *p - '0' : (*p | 32) - 'a' + 10);
+		if (p == line || newline - p < 4 || p[0] != ' ' || p[2] != ' ')
+			continue;
+		*newline = '\0';
+		char *tab = memchr(p + 3, '\t', (size_t)(newline - p - 3));
+		if (tab)
+			*tab = '\0';
+		*ret = (struct line){address, p[1], p + 3, tab && tab[1] == '[' ? tab + 2 : NULL};
+		return true;
+	}
+	return false;
+}
+
+static bool type_counts(char type)
+{
+	type &= ~0x20;
+	return type == 'T' || type == 'W' || type == 'D' || type == 'B';
+}
+
+static uint8_t binding_of(char type)
+{
+	if (type == 'W')
+		return STB_WEAK;
+	return isupper((unsigned char)type) ? STB_GLOBAL : STB_LOCAL;
+}
+
+static uint8_t type_of(char type)
+{
+	type |= 0x20;
+	return type == 't' || type == 'w' ? STT_FUNC : STT_OBJECT;
+}
+
+/* The number of a module; lines of one module follow each other. */
+static uint32_t module_index(struct kallsyms *kallsyms, char *module)
+{
+	if (!module)
+		return 0;
+	char *end = strchr(module, ']');
+	if (end)
+		*end = '\0';
+	for (size_t i = kallsyms->modules.len; i-- > 1;)
+		if (!strcmp(kallsyms->modules.data[i], module))
+			return (uint32_t)i;
+	vec_push(&kallsyms->modules, module);
+	return (uint32_t)kallsyms->modules.len - 1;
+}
+
+/* The landmarks, before aliases of their addresses push them out. */
+static void note_landmark(struct kallsyms *kallsyms, const struct line *line)
+{
+	if (line->name[0] != '_' || line->module)
+		return;
+	if (!strcmp(line->name, "_text"))
+		kallsyms->text_start = line->address;
+	else if (!strcmp(line->name, "_stext"))
+		kallsyms->stext = line->address;
+	else if (!strcmp(line->name, "_etext"))
+		kallsyms->etext = line->address;
+}
+
+static void parse(struct kallsyms *kallsyms, size_t size)
+{
+	char *at = kallsyms->text;
+	struct line line;
+	uint64_t any_address = 0;
+	size_t lines = 0;
+	vec_push(&kallsyms->modules, NULL);
+	vec_reserve(&kallsyms->settled.symbols, size / 48);
+	while (next_line(&at, kallsyms->text + size, &line)) {
+		lines++;
+		any_address |= line.address;
+		note_landmark(kallsyms, &line);
+		if (!type_counts(line.type) || line.name[0] == '$')
+			continue;
+		symbol_builder_add(&kallsyms->settled, line.address, 0, binding_of(line.type), type_of(line.type), line.name);
+		vec_last(&kallsyms->settled.symbols)->index = module_index(kallsyms, line.module);
+	}
+	kallsyms->restricted = lines && !any_address;
+	symbol_builder_settle(&kallsyms->settled, true);
+}
+
+static struct error *read_text(int fd, const char *path, char **ret_text, size_t *ret_size)
+{
+	cleanup_free char *text = NULL;
+	size_t cap = 0, size = 0;
+	for (;;) {
+		if (cap - size < READ_STEP)
+			text = mem_resize(text, (cap = cap * 2 + 2 * READ_STEP) + 1);
+		ssize_t n = read(fd, text + size, cap - size);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return error_system(errno, "%s", path);
+		size += (size_t)n;
+		if (size > SIZE_LIMIT)
+			return error_new("%s: too large for a symbol list", path);
+		if (!n)
+			break;
+	}
+	text[size] = '\0';
+	*ret_text = take_pointer(text);
+	*ret_size = size;
+	return NULL;
+}
+
+struct error *kallsyms_open(const char *path, struct kallsyms *ret)
+{
+	cleanup_close int fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return error_system(errno, "%s", path);
+	struct kallsyms kallsyms = {0};
+	size_t size = 0;
+	struct error *error = read_text(fd, path, &kallsyms.text, &size);
+	if (error)
+		return error;
+	parse(&kallsyms, size);
+	*ret = kallsyms;
+	return NULL;
+}
+
+struct error *kallsyms_visit(const char *path, kallsyms_visitor visit, void *context)
+{
+	cleanup_close int fd = open(path, O_RDONLY | O_CLOEXEC);
+	cleanup_free char *text = NULL;
+	struct line line;
+	size_t size;
+
+	if (fd < 0)
+		return error_system(errno, "%s", path);
+	struct error *error = read_text(fd, path, &text, &size);
+	char *at = text;
+	while (!error && next_line(&at, text + size, &line)) {
+		if (line.module)
+			line.module[strcspn(line.module, "]")] = '\0';
+		if (!visit(context, line.address, line.type, line.name, line.module))
+			break;
+	}
+	return error;
+}
+
+void kallsyms_close(struct kallsyms *kallsyms)
+{
+	free(kallsyms->text);
+	symbol_builder_deinit(&kallsyms->settled);
+	vec_deinit(&kallsyms->modules);
+	*kallsyms = (struct kallsyms){0};
+}
+
+bool kallsyms_address(const struct kallsyms *kallsyms, const char *name, uint64_t *ret)
+{
+	*ret = 0;
+	if (!strcmp(name, "_text"))
+		*ret = kallsyms->text_start;
+	else if (!strcmp(name, "_stext"))
+		*ret = kallsyms->stext;
+	else if (!strcmp(name, "_etext"))
+		*ret = kallsyms->etext;
+	for (size_t i = 0; !*ret && i < kallsyms->settled.symbols.len; i++) {
+		const struct symbol *symbol = &kallsyms->settled.symbols.data[i];
+		if (symbol->index || strcmp(symbol->name, name) != 0)
+			continue;
+		*ret = symbol->start;
+	}
+	return *ret;
+}
+
+/* Modules' names have '_' where the names of their files may have '-'. */
+static bool module_named(const char *listed, const char *module)
+{
+	for (; *listed && *module; listed++, module++)
+		if (*listed != (*module == '-' ? '_' : *module))
+			return false;
+	return !*listed && !*module;
+}
+
+void kallsyms_pick(const struct kallsyms *kallsyms, const char *module, uint64_t delta, struct symbol_builder *builder)
+{
+	uint32_t index = 0;
+	if (module) {
+		for (index = 1; index < kallsyms->modules.len; index++)
+			if (module_named(kallsyms->modules.data[index], module))
+				break;
+	}
+	for (size_t i = 0; i < kallsyms->settled.symbols.len; i++) {
+		struct symbol symbol = kallsyms->settled.symbols.data[i];
+		if (symbol.index != index)
+			continue;
+		symbol.start += delta;
+		symbol.end += delta;
+		vec_push(&builder->symbols, symbol);
+	}
+}
+
+bool kallsyms_read_address(const char *path, const char *name, uint64_t *ret)
+{
+	cleanup_fclose FILE *file = fopen(path, "re");
+	cleanup_free char *text = NULL;
+	size_t capacity = 0;
+	struct line line;
+	for (ssize_t size; file && (size = getline(&text, &capacity, file)) > 0;) {
+		char *at = text;
+		if (!next_line(&at, text + size - 1, &line) || line.module || strcmp(line.name, name) != 0)
+			continue;
+		*ret = line.address;
+		return line.address != 0;
+	}
+	return false;
+}

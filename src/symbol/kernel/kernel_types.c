@@ -1,0 +1,315 @@
+/* Values of parameters by BTF. The calling convention says in which register the first whole numbers and pointers are; a function with a
+ * parameter that is a structure or a floating point number isn't read beyond it. */
+#include "symbol/kernel/kernel_types.h"
+
+#include "arch/probe_registers.h"
+#include "base/btf.h"
+#include "base/mem.h"
+#include "base/text.h"
+#include "symbol/dwarf/fetch.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { CHAIN_MAX = 64, NESTING_MAX = 16, WORD = 8 };
+
+struct kernel_types {
+	char *data;
+	struct btf btf;
+};
+
+static bool read_whole(const char *path, struct strbuf *out)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t got = -1;
+
+	if (fd < 0)
+		return false;
+	while ((got = read(fd, strbuf_reserve(out, 1 << 20), 1 << 20)) > 0)
+		strbuf_advance(out, (size_t)got);
+	close(fd);
+	return got == 0;
+}
+
+struct kernel_types *kernel_types_open(const char *path)
+{
+	struct strbuf data = {0};
+
+	if (!read_whole(path, &data)) {
+		strbuf_deinit(&data);
+		return NULL;
+	}
+	struct kernel_types *types = mem_zalloc(sizeof(*types));
+	size_t size = data.len;
+	types->data = strbuf_detach(&data);
+	btf_init(&types->btf, types->data, size, false);
+	return types;
+}
+
+void kernel_types_close(struct kernel_types *types)
+{
+	if (!types)
+		return;
+	btf_deinit(&types->btf);
+	free(types->data);
+	free(types);
+}
+
+/* ---- types ---- */
+
+static bool is_transparent(uint8_t kind, bool typedefs)
+{
+	return kind == BTF_CONST || kind == BTF_VOLATILE || kind == BTF_RESTRICT || kind == BTF_TYPE_TAG ||
+	       (typedefs && kind == BTF_TYPEDEF);
+}
+
+/* Without const, volatile and, if wanted, typedefs; 0 = void. */
+static uint32_t peel(const struct btf *btf, uint32_t id, bool typedefs, struct btf_type *ret)
+{
+	for (unsigned int i = 0; i < CHAIN_MAX && btf_type(btf, id, ret) && is_transparent(ret->kind, typedefs); i++)
+		id = ret->type;
+	if (!btf_type(btf, id, ret)) {
+		*ret = (struct btf_type){0};
+		return 0;
+	}
+	return id;
+}
+
+static uint64_t size_of(const struct btf *btf, uint32_t id)
+{
+	struct btf_type type;
+
+	peel(btf, id, true, &type);
+	return type.kind == BTF_POINTER ? WORD : type.size;
+}
+
+static void add_type_name(const struct btf *btf, uint32_t id, unsigned int depth, struct strbuf *out)
+{
+	struct btf_type type;
+	uint32_t named = peel(btf, id, false, &type);
+	const char *name = btf_type_name(btf, named);
+
+	if (!named || depth > NESTING_MAX) {
+		strbuf_add_str(out, "void");
+	} else if (type.kind == BTF_POINTER || type.kind == BTF_ARRAY) {
+		add_type_name(btf, type.type, depth + 1, out);
+		strbuf_add_str(out, type.kind == BTF_POINTER ? "*" : "[]");
+	} else if (type.kind == BTF_PROTOTYPE) {
+		strbuf_add_str(out, "(function_type)");
+	} else {
+		bool structure = type.kind == BTF_STRUCTURE || type.kind == BTF_FORWARD;
+		strbuf_add_str(out, structure ? "struct " : type.kind == BTF_UNION ? "union " : type.kind == BTF_ENUM ? "enum " : "");
+		strbuf_add_str(out, name && *name ? name : "<anonymous>");
+	}
+}
+
+/* ---- parameters ---- */
+
+/* The prototype; 0 = unknown. */
+static uint32_t find_prototype(const struct btf *btf, const char *function, uint16_t *ret_count)
+{
+	uint32_t id = btf_find(btf, BTF_FUNCTION, function);
+	struct btf_type type, prototype;
+
+	if (!id || !btf_type(btf, id, &type) || !btf_type(btf, type.type, &prototype) || prototype.kind != BTF_PROTOTYPE)
+		return 0;
+	*ret_count = prototype.count;
+	return type.type;
+}
+
+/* Does it take one register? */
+static bool fits_register(const struct btf *btf, uint32_t id)
+{
+	struct btf_type type;
+
+	peel(btf, id, true, &type);
+	return type.kind == BTF_POINTER ||
+	       ((type.kind == BTF_INTEGER || type.kind == BTF_ENUM || type.kind == BTF_ENUM64) && type.size <= WORD);
+}
+
+void kernel_types_parameters(struct kernel_types *types, const char *function, struct debug_variables *ret)
+{
+	uint16_t count = 0;
+	uint32_t prototype = find_prototype(&types->btf, function, &count);
+	struct btf_member parameter;
+	bool simple = true;
+
+	for (uint16_t i = 0; prototype && i < count && btf_member(&types->btf, prototype, i, &parameter); i++) {
+		struct strbuf name = {0};
+		simple = simple && fits_register(&types->btf, parameter.type);
+		if (!*parameter.name)
+			continue;
+		add_type_name(&types->btf, parameter.type, 0, &name);
+		vec_push(&ret->items, (struct debug_variable){.type = strbuf_detach(&name),
+							      .name = parameter.name,
+							      .parameter = true,
+							      .available = simple && probe_register_of_parameter(NULL, i)});
+	}
+}
+
+/* ---- the way to a part ---- */
+
+struct value {
+	const struct btf *btf;
+	uint32_t id; /* peeled; 0 = void */
+	struct btf_type type;
+	const char *base; /* register */
+	struct fetch fetch;
+	uint32_t bits, bit_at, box;
+	const char *name;
+};
+
+static void set_type(struct value *value, uint32_t id)
+{
+	value->id = peel(value->btf, id, true, &value->type);
+}
+
+static struct error *follow(struct value *value)
+{
+	if (!fetch_dereference(&value->fetch, 0))
+		return error_new("'%s' goes through too many pointers", value->name);
+	set_type(value, value->type.type);
+	return NULL;
+}
+
+static bool find_member(const struct btf *btf, uint32_t id, const char *name, unsigned int depth, struct btf_member *ret)
+{
+	struct btf_type inner;
+	struct btf_member member, nested;
+
+	for (uint16_t i = 0; depth < NESTING_MAX && btf_member(btf, id, i, &member); i++) {
+		if (!strcmp(member.name, name)) {
+			*ret = member;
+			return true;
+		}
+		uint32_t own = *member.name ? 0 : peel(btf, member.type, true, &inner);
+		if (own && find_member(btf, own, name, depth + 1, &nested)) {
+			*ret = nested;
+			ret->bit_offset += member.bit_offset;
+			return true;
+		}
+	}
+	return false;
+}
+
+static struct error *step_to_member(struct value *value, const struct debug_step *step)
+{
+	struct btf_member member;
+	bool pointer = value->type.kind == BTF_POINTER;
+	struct error *error = pointer ? follow(value) : NULL;
+
+	if (error)
+		return error;
+	if (value->type.kind != BTF_STRUCTURE && value->type.kind != BTF_UNION)
+		return error_new("'%s' is not a structure, so it has no member '%s'", value->name, step->member);
+	if (pointer != step->arrow)
+		return error_new("'%s' is %s pointer: write %s%s", value->name, pointer ? "a" : "no", pointer ? "->" : ".", step->member);
+	if (!find_member(value->btf, value->id, step->member, 0, &member))
+		return error_new("%s has no member '%s'", btf_type_name(value->btf, value->id), step->member);
+	set_type(value, member.type);
+	value->bits = member.bit_size;
+	value->box = value->type.size * 8;
+	uint32_t at = member.bit_offset;
+	if (value->bits && value->box) {
+		value->bit_at = at % value->box;
+		at -= value->bit_at;
+	}
+	value->name = step->member;
+	return fetch_add_offset(&value->fetch, at / 8) ? NULL : error_new("'%s' is not in memory", value->name);
+}
+
+static struct error *step_to_element(struct value *value, const struct debug_step *step)
+{
+	bool pointer = value->type.kind == BTF_POINTER;
+	uint32_t element = value->type.type;
+	int64_t offset;
+	struct error *error;
+
+	if (!pointer && value->type.kind != BTF_ARRAY)
+		return error_new("'%s' is neither an array nor a pointer, so it has no element [%lld]", value->name,
+				 (long long)step->index);
+	if (pointer && (error = follow(value)))
+		return error;
+	if (__builtin_mul_overflow(step->index, (int64_t)size_of(value->btf, element), &offset) || !fetch_add_offset(&value->fetch, offset))
+		return error_new("'%s': the location of its element [%lld] is unknown", value->name, (long long)step->index);
+	set_type(value, element);
+	return NULL;
+}
+
+static struct error *make_string(struct value *value)
+{
+	struct btf_type element;
+	bool pointer = value->type.kind == BTF_POINTER;
+
+	peel(value->btf, value->type.type, true, &element);
+	if ((!pointer && value->type.kind != BTF_ARRAY) || element.kind != BTF_INTEGER || element.size != 1)
+		return error_new("'%s' is neither a pointer to characters nor an array of them, so it is not a string", value->name);
+	return pointer ? follow(value) : NULL;
+}
+
+static void add_text(const struct value *value, const char *cast, struct strbuf *out)
+{
+	for (unsigned int i = value->fetch.count; i-- > 0;)
+		strbuf_printf(out, "%+lld(", (long long)value->fetch.offsets[i]);
+	strbuf_add_str(out, value->base);
+	strbuf_add_chars(out, ')', value->fetch.count);
+	uint64_t size = value->type.kind == BTF_POINTER ? WORD : value->type.size;
+	if (cast)
+		strbuf_printf(out, ":%s", cast);
+	else if (value->bits && value->box)
+		strbuf_printf(out, ":b%u@%u/%u", value->bits, value->bit_at, value->box);
+	else if (size && value->type.kind != BTF_ARRAY)
+		strbuf_printf(out, ":%c%u", value->type.is_signed ? 's' : 'x', size >= 8 ? 64 : size >= 4 ? 32 : size >= 2 ? 16 : 8);
+}
+
+static struct error *unknown_parameter(struct kernel_types *types, const char *function, const char *name)
+{
+	struct debug_variables variables = {0};
+	struct strbuf names = {0};
+
+	kernel_types_parameters(types, function, &variables);
+	for (size_t i = 0; i < variables.items.len; i++)
+		strbuf_printf(&names, "%s%s", i ? ", " : "", variables.items.data[i].name);
+	struct error *error =
+		names.len ? error_new("%s has no parameter '%s'; its parameters are %s; other variables require the kernel's debug "
+				      "information (-k VMLINUX)",
+				      function, name, strbuf_str(&names))
+			  : error_new("'%s': the kernel does not describe the parameters of %s; use its debug information (-k VMLINUX)",
+				      name, function);
+	strbuf_deinit(&names);
+	debug_variables_deinit(&variables);
+	return error;
+}
+
+struct error *kernel_types_fetch(struct kernel_types *types, const char *function, const struct debug_fetch_query *query,
+				 struct strbuf *out)
+{
+	uint16_t count = 0, at = 0;
+	uint32_t prototype = find_prototype(&types->btf, function, &count);
+	struct btf_member parameter;
+	struct value value = {.btf = &types->btf, .name = query->name};
+	bool simple = true;
+	struct error *error = NULL;
+
+	for (; prototype && at < count && btf_member(&types->btf, prototype, at, &parameter); at++) {
+		simple = simple && fits_register(&types->btf, parameter.type);
+		if (!strcmp(parameter.name, query->name))
+			break;
+	}
+	if (!prototype || at == count)
+		return unknown_parameter(types, function, query->name);
+	value.base = simple ? probe_register_of_parameter(NULL, at) : NULL;
+	if (!value.base)
+		return error_new_kind(ERROR_UNSUPPORTED,
+				      "'%s' is not passed in a register; use the kernel's debug information (-k VMLINUX)", query->name);
+	set_type(&value, parameter.type);
+	for (size_t i = 0; !error && i < query->step_count; i++)
+		error = query->steps[i].member ? step_to_member(&value, &query->steps[i]) : step_to_element(&value, &query->steps[i]);
+	if (!error && query->cast && (str_starts_with(query->cast, "string") || str_starts_with(query->cast, "ustring")))
+		error = make_string(&value);
+	if (!error)
+		add_text(&value, query->cast, out);
+	return error;
+}

@@ -1,0 +1,287 @@
+"""perf sched on recordings made by hand: the text is worked out from the times; and recordings that nothing good made."""
+import json
+import pathlib
+import sys
+
+import pytest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
+import recording  # noqa: E402
+
+FIELDS = {
+    "sched_switch": (1, "prev_comm/16,prev_pid/4,prev_prio/4,prev_state/8,next_comm/16,next_pid/4,next_prio/4"),
+    "sched_waking": (2, "comm/16,pid/4,target_cpu/4"),
+    "sched_migrate_task": (3, "comm/16,pid/4,prio/4,orig_cpu/4,dest_cpu/4"),
+    "sched_stat_runtime": (4, "comm/16,pid/4,runtime/8"),
+}
+# The kernel's perf learns the letters of states from here.
+PRINT = """ 'print="%s", __print_flags(REC->prev_state & 255, "|", { 1, "S" }, { 2, "D" }, { 4, "T" }, { 8, "t" }, { 16, "X" }, { 32, "Z" }, { 64, "P" }, { 128, "I" })'"""
+HEAD = "feature nrcpus 2\n" + "".join(
+    f"tracepoint sched:{name} id={number} fields={fields}{PRINT if number == 1 else ''}\n"
+    f"event sched:{name} type=2 config={number} ids={number} sample=IDENTIFIER|IP|TID|TIME|CPU|PERIOD|RAW flags=sample_id_all,comm,task\n"
+    for name, (number, fields) in FIELDS.items())
+NAMES = {0: "swapper", 10: "alpha", 20: "beta", 21: "beta-2"}
+PROCESSES = {0: 0, 10: 10, 20: 20, 21: 20}
+
+
+def event(name, ms, cpu, tid, *values):
+    """A sample, so many milliseconds after the first second."""
+    number, fields = FIELDS[name]
+    return (f"sample id={number} time={1000000000 + round(ms * 1000000)} cpu={cpu} pid={PROCESSES.get(tid, tid)} tid={tid} "
+            f"raw={recording.raw_of(number, fields, *values)}\n")
+
+
+def switch(ms, cpu, prev, state, following, priority=120):
+    return event("sched_switch", ms, cpu, prev, NAMES[prev], prev, 120, {"R": 0, "S": 1, "D": 2}[state], NAMES[following], following, priority)
+
+
+def waking(ms, cpu, tid, woken):
+    return event("sched_waking", ms, cpu, tid, NAMES[woken], woken, 0)
+
+
+def runtime(ms, cpu, tid, ran):
+    return event("sched_stat_runtime", ms, cpu, tid, NAMES[tid], tid, round(ran * 1000000))
+
+
+# Priorities are 120, but beta-2 comes with 139 at 4 ms.
+#   ms   0     1     2     3     4     5     6     7     8     9    10    11    12
+# CPU 0  |alpha ───────────────────────D idle ······|alpha ────S beta-2 ────────S idle
+# CPU 1        |beta ────────────S beta-2 ───R beta ───────────────────S idle
+#                          ^3 wakes beta-2   ^5.5 beta   ^7 alpha, runs at 7.25   ^8 beta-2 moves to CPU 0
+STORY = HEAD + "".join(f"comm pid={PROCESSES[tid]} tid={tid} name={name} time=1\n" for tid, name in NAMES.items() if tid) + "".join((
+    switch(0, 0, 0, "R", 10), switch(1, 1, 0, "R", 20), waking(3, 0, 10, 21),
+    runtime(4, 1, 20, 3), switch(4, 1, 20, "S", 21, 139), runtime(5, 0, 10, 5), switch(5, 0, 10, "D", 0),
+    waking(5.5, 1, 21, 20), runtime(6, 1, 21, 2), switch(6, 1, 21, "R", 20), waking(7, 0, 0, 10), switch(7.25, 0, 0, "R", 10),
+    event("sched_migrate_task", 8, 1, 20, "beta-2", 21, 120, 1, 0),
+    runtime(9, 0, 10, 1.75), switch(9, 0, 10, "S", 21), runtime(10, 1, 20, 4), switch(10, 1, 20, "S", 0),
+    runtime(12, 0, 21, 3), switch(12, 0, 21, "S", 0)))
+
+
+def make(folder, text):
+    path = folder / "sched.data"
+    path.write_bytes(recording.make(text))
+    return path
+
+
+@pytest.fixture
+def story(perf, tmp_path):
+    path = make(tmp_path, STORY)
+
+    def lines(*words):
+        done = perf("sched", *words, "-i", path)
+        assert done.returncode == 0 and not done.stderr, done.stderr
+        return done.stdout.splitlines()
+    return lines
+
+
+@pytest.mark.sanitize
+def test_latency(story):
+    """A task that is first met when it is switched in has a delay of 0. alpha: 0 and 7 → 7.25. beta: 0 and 5.5 → 6. beta-2: 3 → 4 and, preempted, 6 → 9."""
+    assert [line.rstrip() for line in story("latency")[4:-1]] == [
+        "  beta-2:21             |      5.000 ms |        2 | avg:   2.000 ms | max:   3.000 ms | max start:     1.006000 s | max end:     1.009000 s",
+        "  beta:20               |      7.000 ms |        2 | avg:   0.250 ms | max:   0.500 ms | max start:     1.005500 s | max end:     1.006000 s",
+        "  alpha:10              |      6.750 ms |        2 | avg:   0.125 ms | max:   0.250 ms | max start:     1.007000 s | max end:     1.007250 s",
+        " -----------------------------------------------------------------------------------------------------------------",
+        "  TOTAL:                |     18.750 ms |        6 |",
+        " ---------------------------------------------------"]
+    assert [line.split()[0] for line in story("latency", "-p", "-s", "runtime")[4:7]] == ["beta:20", "alpha:10", "beta-2:21"]
+
+
+@pytest.mark.sanitize
+def test_timehist(story):
+    """wait: since the last switch-out; delay: since the wake-up, or since being preempted (beta-2 at 6, the idle task at 5)."""
+    assert [line.rstrip() for line in story("timehist")[3:]] == [
+        "       1.000000 [0000]  <idle>                              0.000      0.000      0.000",
+        "       1.001000 [0001]  <idle>                              0.000      0.000      0.000",
+        "       1.004000 [0001]  beta[20]                            0.000      0.000      3.000",
+        "       1.005000 [0000]  alpha[10]                           0.000      0.000      5.000",
+        "       1.006000 [0001]  beta-2[21/20]                       0.000      1.000      2.000",
+        "       1.007250 [0000]  <idle>                              5.000      5.000      2.250",
+        "       1.009000 [0000]  alpha[10]                           2.250      0.250      1.750",
+        "       1.010000 [0001]  beta[20]                            2.000      0.500      4.000",
+        "       1.012000 [0000]  beta-2[21/20]                       3.000      3.000      3.000"]
+    full = [line.rstrip() for line in story("timehist", "-w", "-M", "-n", "--state", "--show-prio")[3:]]
+    assert full[2] == "       1.003000 [0000]  alpha[10]                                                        awakened: beta-2[21/20]"
+    assert full[6] == "       1.006000 [0001]  beta-2[21/20]                   139->120      0.000      1.000      2.000      R  next: beta[20]"
+    assert full[9] == "       1.008000 [0001]  beta[20]                                                         migrated: beta-2[21/20] cpu 1 => 0"
+    assert full[10] == "       1.009000 [0000]  alpha[10]                       120           2.250      0.250      1.750      S  next: beta-2[21]"
+    assert len(full) == 13
+
+
+def test_timehist_time(story):
+    """4.5 to 8.25 ms: runs are cut at both ends; the first of CPU 0, which began before, is shown from 4.5 on; beta-2 was woken at 3."""
+    assert [line.split()[:1] + line.split()[2:] for line in story("timehist", "--time", "1.0045,1.00825")[3:]] == [
+        ["1.005000", "alpha[10]", "0.000", "0.000", "0.500"], ["1.006000", "beta-2[21/20]", "0.000", "1.500", "1.500"],
+        ["1.007250", "<idle>", "5.000", "5.000", "2.250"], ["1.008250", "alpha[10]", "2.250", "0.250", "1.000"],
+        ["1.008250", "beta[20]", "2.000", "0.500", "2.250"]]
+    first = story("timehist", "--time", ",1.0045")[3:]
+    assert [line.split()[0] for line in first] == ["1.004000", "1.004500", "1.004500"], "where runs began isn't known of the first switches"
+
+
+@pytest.mark.sanitize
+def test_timehist_sums(story):
+    """alpha ran 5 and 1.75: mean 3.375, standard error of the mean |5 - 1.75| / 2 = 1.625, which is 48.15 %. CPU 0 was idle for 2.25 of 12 ms."""
+    sums = story("timehist", "-s")
+    assert [line.split() for line in sums[5:8]] == [
+        "alpha[10] -1 2 6.750 1.750 3.375 5.000 48.15 0".split(), "beta[20] -1 2 7.000 3.000 3.500 4.000 14.29 0".split(),
+        "beta-2[21/20] -1 2 5.000 2.000 2.500 3.000 20.00 1".split()]
+    assert sums[8:] == ["", "Idle stats:", "    CPU  0 idle for      2.250  msec  ( 18.75%)", "    CPU  1 idle for      0.000  msec  (  0.00%)", "",
+                        "    Total number of unique tasks: 3", "Total number of context switches: 9", "           Total run time (msec): 18.750 ",
+                        "    Total scheduling time (msec): 12.000  (x 2)"]
+    waits = story("timehist", "-s", "--state")
+    assert waits[2].split()[3:] == "run-time sleep iowait preempt delay".split()
+    assert [line.split() for line in waits[5:8]] == [
+        "alpha[10] -1 2 6.750 0.000 2.250 0.000 0.250".split(), "beta[20] -1 2 7.000 2.000 0.000 0.000 0.500".split(),
+        "beta-2[21/20] -1 2 5.000 0.000 0.000 3.000 4.000".split()]
+    assert story("timehist", "-S")[3:] == story("timehist")[3:] + sums
+
+
+def test_timehist_idle(story):
+    """Who left CPU 0 at 5 is alpha; who left the CPUs before the first switches isn't known."""
+    assert [line.split() for line in story("timehist", "-I")[3:]] == ["1.007250 [0000] <idle> 5.000 5.000 2.250".split()]
+    assert story("timehist", "-I", "-s")[5].split() == "alpha[10] -1 1 2.250 2.250 2.250 2.250 0.00 0".split()
+
+
+@pytest.mark.sanitize
+def test_map(story):
+    lines = story("map")
+    assert [line.rstrip() for line in lines] == [
+        "  *A0           1.000000 secs A0 => alpha:10", "   A0 *B0       1.001000 secs B0 => beta:20", "   A0 *C0       1.004000 secs C0 => beta-2:21",
+        "  *.   C0       1.005000 secs .  => swapper:0", "   .  *B0       1.006000 secs", "  *A0  B0       1.007250 secs", "  *C0  B0       1.009000 secs",
+        "   C0 *.        1.010000 secs", "  *.   .        1.012000 secs"]
+    assert story("map", "--cpus", "1")[1].rstrip() == "   A0 *C0       1.004000 secs C0 => beta-2:21"
+    assert [line.split()[-1] for line in story("map", "--task-name", "beta") if "=>" in line] == ["beta:20"]
+
+
+SUBCOMMANDS = (["latency"], ["latency", "-p"], ["latency", "--format", "json"], ["timehist", "-w", "-M", "-n", "-V", "--state", "--show-prio"],
+               ["timehist", "-s", "--state"], ["timehist", "-I", "-S"], ["map"], ["map", "--compact"], ["script"])
+
+
+def bad_switch(ms, cpu, prev, state, following, name="x", priority=120):
+    return event("sched_switch", ms, cpu, 5, name, prev, priority, state, name, following, priority)
+
+
+HOSTILE = {
+    "names": "".join(bad_switch(i, 0, i, 0, i + 1, name="\x1b[31m\n\t\x07|\udcff") + f'comm pid={i} tid={i} time=1 name="\x1b]0;x\x07"\n' for i in range(9)),
+    "CPUs": "".join(bad_switch(i, cpu, i, 1, i + 1) for i, cpu in enumerate((1 << 31, (1 << 32) - 1, 1 << 20, 4096, 65535, 65536, 0))),
+    "pids": "".join(bad_switch(i, 0, pid, 1, -pid) + event("sched_waking", i, 0, 5, "x", -pid, -1) for i, pid in enumerate((-1, -2, -1 << 31, 1 << 30, 0))),
+    "states": "".join(bad_switch(i, 0, 1, state, 2) for i, state in enumerate((-1, 1 << 63, 1 << 62, 1 << 9, 1 << 8))),
+    "priorities": "".join(bad_switch(i, 0, 1, 1, 2, priority=priority) for i, priority in enumerate((-1, 140, 1 << 30, -1 << 31))),
+    "times backwards": "".join(switch(100 - i, i % 2, 10, "S", 20) + waking(90 - i, 0, 10, 10) for i in range(30)),
+    "the end of time": "".join(switch(18446744072709 - i, 0, 10, "S", 20) for i in range(3)) + switch(0, 0, 20, "R", 10),
+    "no time": "".join(switch(-1000, 0, 10, "S", 20) + switch(-1000, 0, 20, "R", 10) for _ in range(3)),
+    "short": "".join(f"sample id={number} time=1000 cpu=0 pid=1 tid=1 raw={'01' * size}\n" for number in (1, 2, 3, 4) for size in (0, 1, 9, 20)),
+    "many CPUs": "".join(bad_switch(i / 100, i * 13, i, i % 3, i + 1) for i in range(500)),
+    "nothing": "",
+}
+
+
+@pytest.mark.sanitize
+@pytest.mark.parametrize("words", SUBCOMMANDS, ids=" ".join)
+@pytest.mark.parametrize("what", HOSTILE)
+def test_hostile(perf, tmp_path, what, words):
+    """Status 0, or an error in a sentence; no escape sequence comes through."""
+    path = make(tmp_path, HEAD + HOSTILE[what])
+    done = perf("sched", *words, "-i", path)
+    assert done.returncode in (0, 255), done.stderr
+    assert done.returncode == 0 or done.stderr.startswith("perf "), done.stderr
+    assert not any(character in done.stdout + done.stderr for character in "\x1b\x07")
+
+
+def test_many_cpus_of_the_machine(perf, tmp_path):
+    """A header of four billion CPUs makes no line of four billion columns."""
+    path = make(tmp_path, STORY.replace("nrcpus 2", f"nrcpus {(1 << 32) - 1}"))
+    for words in SUBCOMMANDS:
+        done = perf("sched", *words, "-i", path)
+        assert done.returncode == 0 and len(done.stdout) < 1 << 20
+
+
+def test_what_is_missing(perf, tmp_path):
+    """No sched_switch events; fields that the format lacks are 0."""
+    path = make(tmp_path, "event cycles type=0 config=0 sample=IP|TID|TIME\nsample event=0 ip=1 pid=1 tid=1 time=5\n")
+    for words in (["latency"], ["timehist"], ["map"]):
+        done = perf("sched", *words, "-i", path)
+        assert done.returncode == 255 and "no sched:sched_switch events; record them with 'perf sched record'" in done.stderr and not done.stdout
+        missing = perf("sched", *words, cwd=tmp_path)
+        assert missing.returncode == 255 and "make one with 'perf sched record' first" in missing.stderr
+    path = make(tmp_path, STORY.replace("next_prio/4", "other/4").replace("runtime/8", "walltime/8"))
+    done = perf("sched", "latency", "-i", path)
+    assert done.returncode == 0 and "|      0.000 ms |        2 | avg:   2.000 ms" in done.stdout
+    assert "139->" not in perf("sched", "timehist", "--show-prio", "-i", path).stdout
+
+
+def test_several_events_of_one_name(perf, story, tmp_path):
+    """As two -e of one event make them: both are followed."""
+    lines = STORY.splitlines()
+    twin = next(line for line in lines if line.startswith("event sched:sched_switch")).replace("ids=1 ", "ids=9 ")
+    lines = [line.replace("sample id=1 ", "sample id=9 ") if number % 2 else line for number, line in enumerate(lines)]
+    lines.insert(1, twin)
+    path = make(tmp_path, "\n".join(lines))
+    assert sum(line.startswith("sample id=9 ") for line in lines) not in (0, 9)
+    for words in (["latency"], ["timehist"], ["map"]):
+        assert perf("sched", *words, "-i", path).stdout.splitlines() == story(*words)
+
+
+def test_words(perf, story, tmp_path):
+    """Help, abbreviations, and words that are wrong."""
+    short, long = perf("sched", "latency", "-h"), perf("sched", "lat", "--help")
+    assert short.returncode == perf("report", "-h").returncode and short.stdout == long.stdout and "--sort" in short.stdout and "perf sched latency" in short.stdout
+    assert "latency" in perf("sched", "-h").stdout and perf("help", "sched", "latency").returncode == 0
+    assert "sched" in perf("--list-cmds").stdout.split()
+    assert story("lat") == story("latency") and story("tim") == story("timehist")
+    for words, said in (((), "which subcommand?"), (("nothing",), "unknown subcommand 'nothing'"), (("latency", "x"), "unexpected argument 'x'"),
+                        (("latency", "-s", "x", "-i", tmp_path / "sched.data"), "unknown sort key 'x'"), (("timehist", "--time", "x"), "expected START,STOP"),
+                        (("map", "--cpus", "x"), "expected a list"), (("map", "--cpus", "3,4096"), "4096 is too large, at most 4095"), (("latency", "--format", "x"), "invalid format 'x': use csv or json"),
+                        (("timehist", "--time", "5,3"), "ends before it begins"), (("timehist", "-s", "-w"), "-s shows no lines"),
+                        (("map", "--fuzzy-name"), "--fuzzy-name requires --task-name"), (("-i", "x", "record", "true"), "options of 'perf sched record' follow its name")):
+        done = perf("sched", *words)
+        assert done.returncode == 129 and said in done.stderr, done.stderr
+    refused = perf("help", "sched", "nothing")
+    assert refused.returncode == 129 and "no such subcommand" in refused.stderr
+    assert story("latency", "-s", "avg, max") == story("latency", "-s", "avg,max")
+    assert perf("sched", "record", "--list-opts").stdout == perf("record", "--list-opts").stdout
+
+
+def test_range_without_events(perf, story, tmp_path):
+    """No time passes in it."""
+    story("timehist")
+    done = perf("sched", "timehist", "-s", "--time", ",0.5", "-i", tmp_path / "sched.data")
+    assert "    Total scheduling time (msec):  0.000  (x 2)\n" in done.stdout
+
+
+def test_switches_alone(perf, tmp_path):
+    """A recording without wake-ups: nothing can be said of their order."""
+    path = make(tmp_path, "\n".join(line for line in STORY.splitlines() if not line.startswith("sample id=2 ")))
+    done = perf("sched", "latency", "-i", path)
+    assert done.returncode == 0 and "inf" not in done.stdout and "nan" not in done.stdout
+
+
+def test_latency_of_some_cpus(perf, story, tmp_path):
+    """What happened on other CPUs is known all the same: the delays of all CPUs one by one are those of all together."""
+    def rows(*words):
+        done = perf("sched", "latency", "-p", "--format", "json", "-i", tmp_path / "sched.data", *words)
+        assert done.returncode == 0, done.stderr
+        return {row["tid"]: row for row in map(json.loads, done.stdout.splitlines())}
+    story("latency")
+    assert perf("sched", "latency", "--format", "csv", "-i", tmp_path / "sched.data").stdout.startswith("comm,tid,tasks,runtime,")
+    whole, parts = rows(), [rows("-C", cpu) for cpu in (0, 1)]
+    assert len(whole) > 1 and all(parts)
+    for tid, row in whole.items():
+        own = [part[tid] for part in parts if tid in part]
+        assert sum(part["count"] for part in own) == row["count"] and max(part["max"] for part in own) == row["max"]
+
+
+@pytest.mark.parametrize("words, options", [(("timehist", "-p", 999999), "-C, -p, -t, --prio and --time"), (("map", "--cpus", 77), "--cpus and --task-name"),
+                                            (("map", "--task-name", "nosuch"), "--cpus and --task-name"), (("latency", "-C", 77), "-C and --time")])
+def test_nothing_is_chosen(perf, story, tmp_path, words, options):
+    story("latency")
+    done = perf("sched", *words, "-i", tmp_path / "sched.data")
+    assert done.returncode == 0 and f"No context switch in the recording matches {options}." in done.stderr
+    assert "No context switch" not in perf("sched", words[0], "-i", tmp_path / "sched.data").stderr
+
+
+def test_map_of_a_very_large_machine(perf, story, tmp_path):
+    lines = story("map")
+    path = make(tmp_path, STORY + switch(13, 5000, 0, "R", 10))
+    done = perf("sched", "map", "-i", path)
+    assert done.returncode == 0 and done.stdout.splitlines() == lines and "Switches on CPUs above 4095 are not shown: 1." in done.stderr

@@ -1,0 +1,250 @@
+"""Complete stacks as ordinary call chains, unwound while recording: --call-graph auto."""
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
+import started  # noqa: E402
+
+# Burns CPU time below a chain of calls of a known depth, without frame pointers. "fault": touches pages there instead; "-": tells when it has begun and goes on for ever.
+PROGRAM = r"""
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+static volatile unsigned sink;
+static double seconds;
+static int faults;
+__attribute__((noinline)) static void burn(void)
+{
+	if (faults) {
+		volatile char *pages = mmap(NULL, 4096 * 16, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		for (int i = 0; i < 16; i++)
+			pages[i * 4096] = 1;
+		return;
+	}
+	unsigned x = 1;
+	do
+		for (unsigned i = 0; i < 100000; i++)
+			x = x * 1664525 + 1013904223;
+	while (seconds < 0 || (double)clock() / CLOCKS_PER_SEC < seconds);
+	sink = x;
+}
+__attribute__((noinline)) static unsigned down(int n)
+{
+	volatile char room[100];
+	room[0] = (char)n;
+	if (n)
+		return down(n - 1) + room[0];
+	burn();
+	return room[0];
+}
+int main(int argc, char **argv)
+{
+	int depth = atoi(argv[1]);
+	faults = !strcmp(argv[2], "fault");
+	seconds = strcmp(argv[2], "-") ? atof(argv[2]) : -1;
+	if (seconds < 0) {
+		puts("begun");
+		fflush(stdout);
+	}
+	sink += down(depth);
+	return 0;
+}
+"""
+DEPTH = 20
+CLOCK = ["-e", "cpu-clock:u", "-c", "1000000"]
+
+
+@pytest.fixture(name="perf", scope="session")
+def perf_fixture(kernel_form):
+    return kernel_form
+
+
+@pytest.fixture(scope="module", name="build")
+def make_build(tmp_path_factory):
+    if not shutil.which("gcc"):
+        pytest.skip("gcc is not installed")
+    folder = tmp_path_factory.mktemp("auto")
+    (folder / "program.c").write_text(PROGRAM)
+
+    def build(name, *flags):
+        path = folder / name
+        # Bound before main(): the dynamic linker would need much stack for it.
+        subprocess.run(["gcc", "-O2", "-g", "-Wl,-z,now", "-fno-plt", "-fomit-frame-pointer", "-fno-optimize-sibling-calls", *flags, "-o", path, folder / "program.c"], check=True)
+        return path
+    return build
+
+
+@pytest.fixture(scope="module", name="program")
+def make_program(build):
+    return build("steps")
+
+
+def stacks(tool, path, *words):
+    """Of each sample: its functions, innermost first."""
+    done = tool("script", "-F", "comm,tid,time,event,ip,sym", "--no-inline", "-i", path, *words)
+    assert done.returncode == 0, done.stderr
+    blocks = [block.strip().splitlines() for block in done.stdout.split("\n\n")]
+    return [(re.sub(r"\s+", " ", block[0]), [line.split()[1] for line in block[1:]]) for block in blocks if len(block) > 1]
+
+
+def own(found):
+    """Those of the program's own code: before and behind it are the dynamic linker and the C library."""
+    return [stack for head, stack in found if head.startswith("steps") and ("down" in stack or "burn" in stack)]
+
+
+def is_whole(stack, depth=DEPTH):
+    at = stack.index("main")
+    return stack[-1] == "_start" and all("libc_start" in name for name in stack[at + 1:-1]) and stack[:at].count("down") == (depth + 1 if "burn" in stack else stack.count("down"))
+
+
+def assert_whole(found, depth=DEPTH):
+    assert found and all("main" in stack and is_whole(stack, depth) for stack in found), [stack for stack in found if "main" not in stack or not is_whole(stack, depth)][:2]
+
+
+WAYS = [CLOCK, [*CLOCK, "--aio"], ["-e", "cpu-clock", "-c", "1000000"], ["-e", "{cpu-clock:u,task-clock:u}", "-c", "1000000"], [*CLOCK, "-e", "task-clock:u", "--no-inherit"],
+        [*CLOCK, "--tail-synthesize"], [*CLOCK, "--mmap-flush", "64K"], ["-e", "cpu-clock/call-graph=auto/u", "-c", "1000000"]]
+
+
+@pytest.mark.parametrize("words", WAYS, ids=" ".join)
+def test_every_stack_is_whole(perf, oracle, live, tmp_path, program, words):
+    path = tmp_path / "data"
+    done = perf.record(path, *words, *([] if "call-graph" in words[1] else ["--call-graph", "auto"]), "--", program, str(DEPTH), "0.1")
+    assert done.returncode == 0, done.stderr
+    found = stacks(perf, path)
+    assert_whole(own(found))
+    assert stacks(oracle, path) == found
+    assert re.search(r"Unwound \d+ stacks?, (all complete|[\d.]+ % complete; )", done.stderr)
+    for line in perf("evlist", "-v", "-i", path).stdout.splitlines():
+        assert "CALLCHAIN" in line and "REGS_USER" not in line and "STACK_USER" not in line
+
+
+def test_the_whole_system(perf, oracle, live_system, tmp_path, program):
+    """Processes that come and go, on all CPUs: what they have mapped is told while they are sampled."""
+    path = tmp_path / "data"
+    name = f"steps{os.getpid()}"
+    program = shutil.copy(program, tmp_path / name)
+    script = f"for i in 1 2 3 4 5 6 7 8; do {program} {DEPTH} 0.02 & done; wait"
+    done = perf.record(path, "-a", "-e", "cpu-clock", "-c", "1000000", "--call-graph", "auto", "--", "sh", "-c", script)
+    assert done.returncode == 0, done.stderr
+    found = stacks(perf, path, "--comms", name)
+    assert len({head.split()[1] for head, stack in found if "down" in stack}) == 8
+    assert_whole(own(found))
+    assert stacks(oracle, path, "--comms", name) == found
+
+
+def test_processes_that_run_already(perf, live, tmp_path, program):
+    with subprocess.Popen([program, str(DEPTH), "-"], stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout.readline() == "begun\n"
+            done = perf("record", "-o", tmp_path / "data", *CLOCK, "--call-graph", "auto", "-p", str(process.pid), "--", *started.while_it_runs(process.pid, 0.1))
+        finally:
+            process.kill()
+    assert done.returncode == 0, done.stderr
+    assert_whole(own(stacks(perf, tmp_path / "data")))
+
+
+def test_maps_are_known_though_they_are_not_recorded(perf, live, tmp_path, program):
+    """Without side-band of what runs the file has no names, but its addresses are right: those of a recording with it, up to where files are mapped."""
+    with subprocess.Popen([program, str(DEPTH), "-"], stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout.readline() == "begun\n"
+            for name, words in (("with", []), ("without", ["--synth=no"])):
+                done = perf("record", "-o", tmp_path / name, *CLOCK, *words, "--call-graph", "auto", "-p", str(process.pid), "--", *started.while_it_runs(process.pid, 0.1))
+                assert done.returncode == 0, done.stderr
+        finally:
+            process.kill()
+    pages = {name: {tuple(int(word, 16) % 4096 for word in block.split()[1:]) for block in perf("script", "-F", "ip", "-i", tmp_path / name).stdout.split("\n\n") if block.strip()}
+             for name in ("with", "without")}
+    assert pages["with"] and pages["with"] == pages["without"] and all(len(stack) > DEPTH for stack in pages["with"])
+
+
+def test_as_copies_are_unwound(perf, oracle, live, tmp_path, program):
+    """Two events that happen at once, in one recording: the copy of the stack that one of them has is unwound by readers. (Two of one software event would get one id from the kernel.)"""
+    path = tmp_path / "data"
+    done = perf("record", "-o", path, "-c", "1", "-e", "page-faults/call-graph=dwarf,stack-size=16384,name=copies/u", "-e", "minor-faults/call-graph=auto,name=chains/u", "--",
+                program, str(DEPTH), "fault")
+    assert done.returncode == 0, done.stderr
+    for tool in (perf, oracle):
+        found = stacks(tool, path)
+        by_event = [[stack for head, stack in found if f"{name}:" in head and stack[0] == "burn"] for name in ("copies", "chains")]
+        assert len(by_event[0]) >= 16 and by_event[0] == by_event[1]
+        assert_whole(by_event[1])
+
+
+def test_deeper_than_readers_show(perf, oracle, live, tmp_path, program):
+    """150 calls and 20 KB of stack. Readers say with --max-stack that they want more than 127."""
+    path = tmp_path / "data"
+    done = perf("record", "-o", path, "-e", "cpu-clock/stack-size=65528/u", "-c", "1000000", "--call-graph", "auto", "--", program, "150", "0.05")
+    assert done.returncode == 0, done.stderr
+    found = stacks(perf, path, "--max-stack", "1000")
+    assert_whole(own(found), 150)
+    assert stacks(oracle, path, "--max-stack", "1000") == found
+
+
+def test_copies_grow(perf, live, tmp_path, program):
+    """170 bytes for each of 300 calls: more than the first copies hold. What came before they grew is told."""
+    path = tmp_path / "data"
+    done = perf("record", "-o", path, *CLOCK, "--call-graph", "auto", "--", program, "300", "1")
+    assert done.returncode == 0, done.stderr
+    found = own(stacks(perf, path, "--max-stack", "1000"))
+    whole = [stack for stack in found if "main" in stack]
+    assert_whole(whole, 300)
+    cut = len(found) - len(whole)
+    assert 0 < cut < len(found)
+    assert re.search(rf"the copied stack was too short before its size was increased in {re.escape(str(program))} \(copy more from the beginning: -e EVENT/stack-size=65528/\)", done.stderr)
+    complete = float(re.search(r"Unwound \d+ stacks, ([\d.]+) % complete", done.stderr).group(1))
+    assert complete < 100
+
+
+def test_why_stacks_end_early(perf, live, tmp_path, build):
+    bare = build("bare", "-fno-asynchronous-unwind-tables", "-fno-unwind-tables", "-g0")
+    done = perf("record", "-o", tmp_path / "data", *CLOCK, "--call-graph", "auto", "--", bare, str(DEPTH), "0.1")
+    assert done.returncode == 0, done.stderr
+    share = re.search(rf"; ([\d.]+) %: no unwind information in {re.escape(str(bare))} \(build it with -fasynchronous-unwind-tables\)", done.stderr)
+    assert share and float(share.group(1)) > 50
+    report = perf("report", "--stats=stacks", "-i", tmp_path / "data").stdout
+    assert f"unwound no further while it was recorded ({bare}" in report and "no frame pointer" not in report and "no frame set up" not in report
+
+
+def test_report_takes_them_for_complete(perf, live, tmp_path, program):
+    done = perf("record", "-o", tmp_path / "data", *CLOCK, "--call-graph", "auto", "--", program, str(DEPTH), "0.1")
+    assert done.returncode == 0, done.stderr
+    done = perf("report", "--stdio", "-i", tmp_path / "data")
+    assert done.returncode == 0 and "end early" not in done.stderr and "lack a caller" not in done.stderr
+
+
+def test_into_a_pipe(perf, live, tmp_path, program):
+    with open(tmp_path / "data", "wb") as out:
+        subprocess.run([perf.path, "record", "-o", "-", *CLOCK, "--call-graph", "auto", "--", program, str(DEPTH), "0.1"], stdout=out, check=True)
+    done = perf("script", "-F", "comm,tid,time,event,ip,sym", "--no-inline", "-i", "-", stdin=open(tmp_path / "data", "rb"))
+    blocks = [block.strip().splitlines() for block in done.stdout.split("\n\n")]
+    assert_whole([[line.split()[1] for line in block[1:]] for block in blocks if "down" in "".join(block[1:])])
+
+
+def test_size_of_the_file(perf, live, tmp_path, program):
+    """Of the samples: what a recording has besides is the same for all."""
+    def size(mode):
+        path = tmp_path / mode
+        done = perf("record", "-o", path, *CLOCK, "--call-graph", mode, "--", program, str(DEPTH), "0.3")
+        assert done.returncode == 0, done.stderr
+        sizes = [int(text, 16) for text in re.findall(r"\[0x([0-9a-f]+)\]: PERF_RECORD_SAMPLE", perf("report", "-D", "-i", path).stdout)]
+        assert sizes
+        return sum(sizes) / len(sizes)
+    assert size("auto") * 10 < size("dwarf")
+
+
+@pytest.mark.parametrize("words,reason", [(["--overwrite"], "--overwrite"), (["--threads"], "with --threads"), (["--no-timestamp"], "omit --no-timestamp"),
+                                          (["--user-regs=ip"], "with --user-regs"), (["--call-graph", "auto,8192"], "does not take a size"),
+                                          (["-e", "cpu-clock/overwrite/u", "-e", "task-clock:u"], "--overwrite")])
+def test_where_it_cannot_be_had(perf, live, tmp_path, words, reason):
+    done = perf("record", "-o", tmp_path / "data", "--call-graph", "auto", *words, "true")
+    assert done.returncode == 129 and reason in done.stderr
+    assert not os.path.exists(tmp_path / "data")

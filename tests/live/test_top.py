@@ -1,0 +1,223 @@
+"""perf top: what it shows of a program that is known, its header beside that of the kernel's tool, its keys, and how it ends."""
+import os
+import pathlib
+import pty
+import re
+import select
+import signal
+import subprocess
+import sys
+import termios
+
+import pytest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
+import started  # noqa: E402
+
+pytestmark = pytest.mark.usefixtures("live")
+
+SPIN = """
+#include <unistd.h>
+volatile unsigned long turns;
+__attribute__((noinline)) void hot_loop(void) { for (;;) { turns++; if (!(turns & 0xffff)) getppid(); } }
+__attribute__((noinline)) void outer(void) { hot_loop(); __asm__(""); }
+int main(void) { outer(); }
+"""
+HEADER = re.compile(r"   PerfTop: *\d+ irqs/sec  kernel: *[\d.]+%  exact: *[\d.]+% lost: \d+/\d+ drop: \d+/\d+ \[(.*)\],  \((.*)\)")
+
+
+@pytest.fixture(scope="module")
+def spin(tmp_path_factory):
+    """A process that is always in hot_loop(), called by outer(), or in getppid()."""
+    folder = tmp_path_factory.mktemp("top")
+    (folder / "spin.c").write_text(SPIN)
+    subprocess.run(["gcc", "-O0", "-fno-omit-frame-pointer", "-o", folder / "spin", folder / "spin.c"], check=True)
+    process = subprocess.Popen([folder / "spin"])
+    yield process
+    process.kill()
+    process.wait()
+
+
+class Screens:
+    """What perf top prints, screen by screen."""
+
+    def __init__(self, program, *words):
+        self.process = subprocess.Popen([program, "top", "--stdio", "-d", "1", *map(str, words)], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                        stderr=subprocess.PIPE, text=True)
+        self.line = self.process.stdout.readline()
+
+    def next(self):
+        """The lines up to the next screen's header."""
+        lines = [self.line]
+        for self.line in self.process.stdout:
+            if "PerfTop:" in self.line:
+                break
+            lines.append(self.line)
+        return [line.rstrip("\n") for line in lines]
+
+    def until(self, condition):
+        """The first screen that fulfils it: sooner or later what is measured has run."""
+        while True:
+            screen = self.next()
+            assert screen[0], self.process.stderr.read()
+            if condition(screen):
+                return screen
+
+    def end(self):
+        self.process.send_signal(signal.SIGINT)
+        self.process.communicate()
+        return self.process.returncode
+
+
+@pytest.fixture
+def screens(perf):
+    opened = []
+
+    def start(*words, program=None):
+        opened.append(Screens(program or perf.path, *words))
+        return opened[-1]
+    yield start
+    for each in opened:
+        each.process.kill()
+        each.process.communicate()
+
+
+def rows(screen):
+    return [line for line in screen if re.match(r" +[\d.]+% ", line)]
+
+
+def share(screen, name):
+    return max((float(line.split("%")[0]) for line in rows(screen) if name in line), default=0)
+
+
+def test_the_hot_function_comes_first(screens, spin):
+    top = screens("-e", "cpu-clock", "-F", "999", "-p", spin.pid)
+    screen = top.until(rows)
+    header = HEADER.fullmatch(screen[0])
+    assert header and header.group(1) == "999Hz cpu-clock" and header.group(2) == f"target_pid: {spin.pid}"
+    assert re.fullmatch("-+", screen[1])
+    top.until(lambda screen: rows(screen) and "hot_loop" in rows(screen)[0] and "[.]" in rows(screen)[0] and "spin" in rows(screen)[0])
+    assert top.end() == 0
+
+
+@pytest.mark.usefixtures("root")
+def test_header_is_the_kernel_tools(screens, oracle, spin):
+    """But for the numbers."""
+    for words in (("-e", "cpu-clock", "-p", spin.pid), ("-e", "cpu-clock", "-a"), ("-e", "cpu-clock", "-F", "49", "-C", "0"), ("-e", "page-faults", "-c", "7", "-t", spin.pid)):
+        headers = []
+        for program in (None, oracle.path):
+            top = screens(*words, program=program)
+            lines = [top.line]
+            while "PerfTop:" not in lines[-1]:
+                lines.append(top.process.stdout.readline())
+                assert lines[-1], top.process.stderr.read()
+            headers.append(re.sub(r" *[\d.]+( irqs|%|/| )", r" N\1", lines[-1].split("[")[0]) + lines[-1][lines[-1].index("["):].strip())
+            top.process.kill()
+        assert headers[0] == headers[1]
+
+
+def test_call_graphs(screens, spin):
+    top = screens("-e", "cpu-clock", "-p", spin.pid, "-g")
+    screen = top.until(lambda screen: share(screen, "outer") > 50)
+    assert share(screen, "main") > 50
+    unwound = screens("-e", "cpu-clock", "-p", spin.pid, "--call-graph", "auto")
+    assert share(unwound.until(lambda screen: share(screen, "outer") > 50), "main") > 50
+    callers = screens("-e", "cpu-clock", "-p", spin.pid, "--call-graph", "fp,graph,0.5,callee", "--no-children")
+    text = "\n".join(callers.until(lambda screen: share(screen, "hot_loop") > 50))
+    assert re.search(r"---hot_loop\n +outer\n +main\n", text)
+
+
+@pytest.mark.usefixtures("tracefs", "root")
+def test_tracepoint_by_name(screens, spin):
+    """The only process that is measured."""
+    top = screens("-e", "raw_syscalls:sys_enter", "-ns", "comm", "-p", spin.pid)
+    screen = top.until(rows)
+    assert [re.sub(r"\d+", "N", line.strip()) for line in rows(screen)] == ["N.N%  N  spin"] or [line.split()[-1] for line in rows(screen)] == ["spin"]
+    assert int(rows(screen)[0].split()[1]) > 0
+
+
+def test_hidden_modes(screens, spin):
+    user = screens("-e", "cpu-clock", "-p", spin.pid, "-K").until(rows)
+    assert all("[.]" in line for line in rows(user))
+    kernel = screens("-e", "cpu-clock,context-switches", "-p", spin.pid, "-U").until(rows)
+    assert all("[k]" in line for line in rows(kernel))
+
+
+def test_rows_are_limited(screens, spin):
+    top = screens("-e", "cpu-clock", "-p", spin.pid, "-E", "1")
+    assert len(rows(top.until(rows))) == 1
+    assert len(rows(screens("-e", "cpu-clock", "-p", spin.pid, "--percent-limit", "50").until(lambda screen: share(screen, "hot_loop") > 50))) == 1
+
+
+def test_several_events_have_headings(screens, spin):
+    text = "\n".join(screens("-e", "cpu-clock,task-clock", "-p", spin.pid).until(lambda screen: sum("# Samples:" in line for line in screen) == 2))
+    assert "of event 'cpu-clock'" in text and "of event 'task-clock'" in text
+
+
+def test_ends_with_the_process(perf):
+    """And says nothing about it."""
+    sleeper = subprocess.Popen(["sleep", "1000"])
+    top = subprocess.Popen([perf.path, "top", "-e", "cpu-clock", "-p", str(sleeper.pid), "-d", "1"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                           stderr=subprocess.PIPE, text=True)
+    while "No samples yet" not in (line := top.stdout.readline()):
+        assert line, top.stderr.read()
+    sleeper.kill()
+    sleeper.wait()
+    assert top.communicate()[1] == "" and top.returncode == 0
+
+
+def test_ends_with_its_reader(perf, spin):
+    top = subprocess.Popen([perf.path, "top", "-e", "cpu-clock", "-p", str(spin.pid), "-d", "1"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                           stderr=subprocess.PIPE, text=True)
+    top.stdout.readline()
+    top.stdout.close()
+    assert top.stderr.read() == "" and top.wait() == -signal.SIGPIPE
+
+
+def test_keys(perf, spin):
+    """On a terminal: typed keys act, and it is left as it was."""
+    leader, follower = pty.openpty()
+    before = termios.tcgetattr(follower)
+    top = subprocess.Popen([perf.path, "top", "-e", "cpu-clock", "-p", str(spin.pid), "-d", "1"], stdin=follower, stdout=follower, stderr=follower,
+                           preexec_fn=lambda: (os.setsid(), __import__("fcntl").ioctl(0, termios.TIOCSCTTY, 0)))
+    text = ""
+
+    def until(pattern):
+        nonlocal text
+        while not re.search(pattern, text):
+            assert select.select([leader], [], [], 300)[0], text
+            text += os.read(leader, 65536).decode(errors="replace")
+        text = text[re.search(pattern, text).end():]
+
+    until(r"PerfTop:(.|\r|\n)*hot_loop")
+    os.write(leader, b"h")
+    until("hide the kernel's functions +\\(no\\)")
+    os.write(leader, b" ")
+    os.write(leader, b"K")
+    until("PerfTop:")
+    os.write(leader, b"e")
+    until("Rows .*: ")
+    os.write(leader, b"1\n")
+    until("PerfTop:")
+    os.write(leader, b"?")
+    until("rows +\\(1\\)(.|\r|\n)*hide the kernel's functions +\\(yes\\)")
+    os.write(leader, b" q")
+    assert top.wait() == 0
+    assert termios.tcgetattr(follower) == before
+    os.close(leader)
+    os.close(follower)
+
+
+@pytest.mark.parametrize("words, said", [(("x",), "takes no arguments: 'x'"), (("-d", "0"), "invalid number of seconds '0'"), (("-s", "smbol"), "did you mean 'symbol'"),
+                                         (("-F", "0"), "nothing would be sampled"), (("--call-graph", "fp,nothing"), "'nothing'"), (("-e", "nosuch"), "nosuch"),
+                                         (("-F", "9", "-c", "9"), "cannot be combined"), (("--tui",), "--stdio is what it shows")])
+def test_mistakes(perf, words, said):
+    done = perf("top", *words)
+    assert done.returncode in (129, 255) and said in done.stderr and not done.stdout
+
+
+def test_a_process_that_is_not_there(perf):
+    child = subprocess.Popen(["true"])
+    child.wait()
+    done = perf("top", "-p", child.pid)
+    assert done.returncode == 255 and done.stderr and not done.stdout

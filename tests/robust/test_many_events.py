@@ -1,0 +1,44 @@
+"""Recordings with very many events: what a report of them costs grows with their samples."""
+import os
+import resource
+import struct
+import subprocess
+
+IP, TID, TIME, ID, CALLCHAIN, PERIOD, IDENTIFIER = 1, 2, 4, 64, 32, 256, 1 << 16
+SAMPLE_ID_ALL = 1 << 18
+
+
+def make(path, events):
+    """Each event has one sample of 12 frames, all different from most others."""
+    records, chain_words = [], 13
+    for i in range(events):
+        chain = [2**64 - 512, *(0x400000 + 16 * ((i * 7919 + at * 104729) % 5000) for at in range(chain_words - 1))]
+        body = struct.pack(f'<QQIIQQQ{chain_words}Q', i + 1, chain[1], 100, 100, 10 + i, 1000 + i % 7, chain_words, *chain)
+        records.append(struct.pack('<IHH', 9, 2, 8 + len(body)) + body)
+    kinds = IP | TID | TIME | CALLCHAIN | PERIOD | IDENTIFIER
+    attr = struct.pack('<IIQQQQQ', 1, 128, 0, 1000, kinds, 4, SAMPLE_ID_ALL).ljust(128, b'\0')
+    ids = b''.join(struct.pack('<Q', i + 1) for i in range(events))
+    attrs = b''.join(attr + struct.pack('<QQ', 104 + 8 * i, 8) for i in range(events))
+    data, attrs_at = b''.join(records), 104 + len(ids)
+    header = struct.pack('<8sQQQQQQQQQ24x', b'PERFILE2', 104, 144, attrs_at, len(attrs), attrs_at + len(attrs), len(data), 0, 0, 0)
+    path.write_bytes(header + ids + attrs + data)
+    return path
+
+
+def cpu_seconds(path):
+    """User time of the quickest of three reports."""
+    times = []
+    for _ in range(3):
+        before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
+        done = subprocess.run([os.environ['PERF'], 'report', '--stdio', '-i', path], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True)
+        times.append(resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before)
+    return min(times), done.stdout.count(b'# Samples: 1 ')
+
+
+def test_report_grows_with_the_samples(tmp_path):
+    """Eight times as many events with a sample each: eight times the work. When each event looked at all samples it was thirty times as much."""
+    few, tables = cpu_seconds(make(tmp_path / 'few.data', 2000))
+    assert tables == 2000
+    many, tables = cpu_seconds(make(tmp_path / 'many.data', 16000))
+    assert tables == 16000
+    assert many < 16 * few, f'{few:.3f} s became {many:.3f} s'

@@ -1,0 +1,444 @@
+/* A session on a feed, as a live source has it, with rings that are made up: order, side-band, losses, several events. */
+#include "analysis/tracker.h"
+#include "base/mem.h"
+#include "base/strbuf.h"
+#include "session/session.h"
+
+#include <linux/perf_event.h>
+#include <malloc.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+/* ---- made-up rings ---- */
+
+enum { SWITCH_ID = 11, CLOCK_ID = 12, MOST_PASSES = 8 };
+
+/* What each pass over the rings reads. */
+struct rings {
+	struct strbuf passes[MOST_PASSES];
+	size_t count, next;
+	size_t fetched; /* how often the session asked */
+};
+
+struct trailer {
+	uint32_t pid, tid;
+	uint64_t time, id;
+};
+
+static void add(struct rings *rings, size_t pass, const void *record, size_t size)
+{
+	strbuf_add(&rings->passes[pass], record, size);
+	if (rings->count <= pass)
+		rings->count = pass + 1;
+}
+
+static void add_sample(struct rings *rings, size_t pass, uint64_t id, uint32_t tid, uint64_t time)
+{
+	struct {
+		struct record_header header;
+		uint64_t identifier;
+		uint32_t pid, tid;
+		uint64_t time;
+	} record = {{RECORD_SAMPLE, 2, sizeof(record)}, id, 1000, tid, time};
+
+	add(rings, pass, &record, sizeof(record));
+}
+
+static void add_comm(struct rings *rings, size_t pass, uint32_t tid, const char *name, uint64_t time)
+{
+	struct {
+		struct record_header header;
+		uint32_t pid, tid;
+		char name[16];
+		struct trailer trailer;
+	} record = {{RECORD_COMM, 0, sizeof(record)}, 1000, tid, "", {1000, tid, time, SWITCH_ID}};
+
+	strcpy(record.name, name);
+	add(rings, pass, &record, sizeof(record));
+}
+
+static void add_lost(struct rings *rings, size_t pass, uint32_t type, uint64_t id, uint64_t count, uint64_t time)
+{
+	struct {
+		struct record_header header;
+		uint64_t values[2];
+		struct trailer trailer;
+	} record = {{type, 0, sizeof(record)}, {id, count}, {0, 0, time, id}};
+
+	if (type == RECORD_LOST_SAMPLES) {
+		record.values[0] = count;
+		record.header.size -= sizeof(uint64_t);
+		memmove(&record.values[1], &record.trailer, sizeof(record.trailer));
+	}
+	add(rings, pass, &record, record.header.size);
+}
+
+static void add_round(struct rings *rings, size_t pass)
+{
+	struct record_timed_round record = {.header = {RECORD_FINISHED_ROUND, 0, sizeof(record)}, .ended_ns = pass};
+
+	add(rings, pass, &record, sizeof(record));
+}
+
+static struct error *next_pass(void *context, struct reader_chunk **ret)
+{
+	struct rings *rings = context;
+
+	rings->fetched++;
+	if (rings->next == rings->count)
+		return NULL;
+	struct strbuf *pass = &rings->passes[rings->next++];
+	*ret = mem_zalloc(sizeof(**ret));
+	(*ret)->data = (const uint8_t *)pass->data;
+	(*ret)->size = pass->len;
+	*pass = (struct strbuf){0};
+	return NULL;
+}
+
+static struct session *open_session_on(const struct reader_feed *feed, bool forgets)
+{
+	static const char *const names[] = {"sched:sched_switch", "cpu-clock"};
+	static const uint64_t ids[] = {SWITCH_ID, CLOCK_ID};
+	struct event_list events = {0};
+	struct session *session;
+
+	for (size_t i = 0; i < 2; i++) {
+		struct event *event = event_list_add(&events, names[i]);
+		event->attr.type = i ? PERF_TYPE_SOFTWARE : PERF_TYPE_TRACEPOINT;
+		event->attr.sample_type = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID | PERF_SAMPLE_TIME;
+		event->attr.sample_id_all = 1;
+		vec_push(&event->ids, ids[i]);
+	}
+	const struct session_options options = {
+		.reader = reader_open_feed("rings", feed, &events, NULL), .streaming = true, .forgets = forgets};
+	assert_null(session_open(&options, &session));
+	assert_int_equal(events.events.len, 0);
+	return session;
+}
+
+static struct session *open_session(struct rings *rings)
+{
+	const struct reader_feed feed = {next_pass, rings};
+
+	return open_session_on(&feed, false);
+}
+
+/* The next record that has a time, 0 at the end. */
+static uint64_t next_time(struct session *session, struct record *ret)
+{
+	struct error *error;
+
+	while (session_next(session, ret, &error) > 0)
+		if (ret->time)
+			return ret->time;
+	assert_null(error);
+	return 0;
+}
+
+/* ---- tests ---- */
+
+static void test_order_over_rings(void **state)
+{
+	static const uint64_t expected[] = {10, 20, 30, 40, 50, 60, 70, 80, 90};
+	struct rings rings = {0};
+	struct record record;
+
+	/* Two rings in each pass; the second one's 40 and 50 came late. */
+	add_sample(&rings, 0, SWITCH_ID, 1001, 10);
+	add_sample(&rings, 0, SWITCH_ID, 1001, 30);
+	add_sample(&rings, 0, CLOCK_ID, 1002, 20);
+	add_round(&rings, 0);
+	add_sample(&rings, 1, CLOCK_ID, 1001, 60);
+	add_sample(&rings, 1, SWITCH_ID, 1002, 40);
+	add_sample(&rings, 1, CLOCK_ID, 1002, 50);
+	add_round(&rings, 1);
+	add_sample(&rings, 2, SWITCH_ID, 1001, 80);
+	add_sample(&rings, 2, SWITCH_ID, 1002, 70);
+	add_round(&rings, 2);
+	add_sample(&rings, 3, SWITCH_ID, 1002, 90);
+	struct session *session = open_session(&rings);
+	for (size_t i = 0; i < sizeof(expected) / sizeof(expected[0]); i++)
+		assert_int_equal(next_time(session, &record), expected[i]);
+	assert_int_equal(next_time(session, &record), 0);
+	assert_int_equal(session->event_counts[0].samples, 6);
+	assert_int_equal(session->event_counts[1].samples, 3);
+	session_close(session);
+}
+
+/* A record is delivered when the round after its own has ended, not at the end. */
+static void test_delay_is_bounded(void **state)
+{
+	struct rings rings = {0};
+	struct record record;
+
+	for (size_t pass = 0; pass < MOST_PASSES; pass++) {
+		add_sample(&rings, pass, CLOCK_ID, 1001, 100 * (pass + 1));
+		add_round(&rings, pass);
+	}
+	struct session *session = open_session(&rings);
+	for (size_t pass = 0; pass + 1 < MOST_PASSES; pass++) {
+		assert_int_equal(next_time(session, &record), 100 * (pass + 1));
+		assert_true(rings.fetched <= pass + 3);
+	}
+	session_close(session);
+	for (size_t i = rings.next; i < rings.count; i++)
+		strbuf_deinit(&rings.passes[i]);
+}
+
+/* The mark of a round comes though nothing happens: whoever waits has something to do then. */
+static void test_rounds_without_records(void **state)
+{
+	struct rings rings = {0};
+	struct record record;
+	struct error *error;
+
+	for (size_t pass = 0; pass < 3; pass++)
+		add_round(&rings, pass);
+	struct session *session = open_session(&rings);
+	for (uint64_t pass = 0; pass < 3; pass++) {
+		assert_int_equal(session_next(session, &record, &error), 1);
+		assert_int_equal(record.header->type, RECORD_FINISHED_ROUND);
+		assert_int_equal(((const struct record_timed_round *)(const void *)record.header)->ended_ns, pass);
+	}
+	assert_int_equal(session_next(session, &record, &error), 0);
+	session_close(session);
+}
+
+static void test_sideband_reaches_the_model(void **state)
+{
+	struct rings rings = {0};
+	struct record record;
+	const char *names[3];
+
+	add_comm(&rings, 0, 1001, "first", 0); /* made up: it ran already */
+	add_sample(&rings, 0, SWITCH_ID, 1001, 10);
+	add_sample(&rings, 0, SWITCH_ID, 1001, 30);
+	add_comm(&rings, 0, 1001, "second", 20); /* on another CPU */
+	add_round(&rings, 0);
+	add_sample(&rings, 1, CLOCK_ID, 1002, 40);
+	struct session *session = open_session(&rings);
+	for (size_t i = 0; i < 3;) {
+		assert_true(next_time(session, &record));
+		if (!record.is_sample)
+			continue;
+		struct sample sample;
+		assert_true(session_decode(session, &record, &sample));
+		names[i++] = untrusted_raw(
+			thread_comm(machine_thread_or_new(session->machine, sample.pid, sample.tid, record.model_time), record.model_time));
+	}
+	assert_string_equal(names[0], "first");
+	assert_string_equal(names[1], "second");
+	assert_string_equal(names[2], ":1002");
+	assert_int_equal(next_time(session, &record), 0);
+	session_close(session);
+}
+
+static void test_losses_are_counted(void **state)
+{
+	struct rings rings = {0};
+	struct record record;
+	struct strbuf text = {0};
+
+	add_lost(&rings, 0, RECORD_LOST, SWITCH_ID, 7, 10);
+	add_round(&rings, 0);
+	add_lost(&rings, 1, RECORD_LOST_SAMPLES, CLOCK_ID, 5, 0);
+	struct session *session = open_session(&rings);
+	while (next_time(session, &record))
+		;
+	assert_int_equal(session->lost, 7);
+	assert_int_equal(session->event_counts[0].lost, 7);
+	assert_int_equal(session->lost_samples, 5);
+	assert_int_equal(session->event_counts[1].lost_samples, 5);
+	session_loss_text(session, &text);
+	assert_true(text.len);
+	strbuf_deinit(&text);
+	session_close(session);
+}
+
+/* Types that newer kernels have, and what is too short for its type. */
+static void test_unreadable_records_are_passed_over(void **state)
+{
+	const struct record_header unknown = {.type = 60, .size = sizeof(unknown)}, cut = {.type = RECORD_COMM, .size = sizeof(cut)};
+	struct rings rings = {0};
+	struct record record;
+
+	add(&rings, 0, &unknown, sizeof(unknown));
+	add_sample(&rings, 0, CLOCK_ID, 1001, 10);
+	add(&rings, 0, &cut, sizeof(cut));
+	add_sample(&rings, 0, CLOCK_ID, 1001, 20);
+	struct session *session = open_session(&rings);
+	assert_int_equal(next_time(session, &record), 10);
+	assert_int_equal(next_time(session, &record), 20);
+	assert_int_equal(next_time(session, &record), 0);
+	assert_int_equal(session->reader->diagnostics.unknown_records, 1);
+	assert_int_equal(session->reader->diagnostics.broken_records, 1);
+	session_close(session);
+}
+
+struct seen {
+	uint64_t times[4];
+	size_t count;
+};
+
+static void on_switch(void *context, const struct tracker_event *event)
+{
+	struct seen *seen = context;
+
+	assert_true(seen->count < 4);
+	seen->times[seen->count++] = event->sample->time;
+}
+
+static void test_trackers_are_told(void **state)
+{
+	static const struct tracker_handler handlers[] = {{"sched:sched_switch", {0}, on_switch}, {0}};
+	struct rings rings = {0};
+	struct seen seen = {0};
+
+	add_sample(&rings, 0, SWITCH_ID, 1001, 30);
+	add_sample(&rings, 0, CLOCK_ID, 1002, 20);
+	add_round(&rings, 0);
+	add_sample(&rings, 1, SWITCH_ID, 1001, 25);
+	struct session *session = open_session(&rings);
+	struct tracker *tracker = tracker_create(session, handlers, &seen);
+	assert_true(tracker_has(tracker, "sched:sched_switch"));
+	assert_null(tracker_run(tracker));
+	assert_int_equal(seen.count, 2);
+	assert_int_equal(seen.times[0], 25);
+	assert_int_equal(seen.times[1], 30);
+	tracker_destroy(tracker);
+	session_close(session);
+}
+
+/* ---- what runs for days ---- */
+
+/* Sanitizers keep the heap's size to themselves: what is looked for there shows with fewer. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+enum { PROCESSES = 100000 };
+#else
+enum { PROCESSES = 1000000 };
+#endif
+enum { IN_A_PASS = 1000, ALIVE = 50, STEP_NS = 20000, FIRST_PID = 2000 };
+
+/* Processes that come and go: each forks, has a name and files of its own, and ends while others run. */
+struct storm {
+	uint32_t next;
+	size_t before, most; /* bytes of the heap */
+};
+
+static size_t heap_bytes(void)
+{
+	struct mallinfo2 info = mallinfo2();
+
+	return info.uordblks + info.hblkhd;
+}
+
+static void add_task(struct strbuf *out, uint32_t type, uint32_t pid, uint64_t time)
+{
+	struct {
+		struct record_header header;
+		uint32_t pid, ppid, tid, ptid;
+		uint64_t time;
+		struct trailer trailer;
+	} record = {{type, 0, sizeof(record)}, pid, 1000, pid, 1000, time, {pid, pid, time, SWITCH_ID}};
+
+	strbuf_add(out, &record, sizeof(record));
+}
+
+static void add_map(struct strbuf *out, uint32_t pid, uint64_t start, const char *name, uint64_t time)
+{
+	struct {
+		struct record_header header;
+		uint32_t pid, tid;
+		uint64_t start, length, pgoff;
+		uint32_t major, minor;
+		uint64_t inode, generation;
+		uint32_t prot, flags;
+		char name[24];
+		struct trailer trailer;
+	} record = {{RECORD_MMAP2, 2, sizeof(record)}, pid, pid, start, 0x1000, 0, 8, 1, 77, 0, 5, 2, "", {pid, pid, time, SWITCH_ID}};
+
+	strcpy(record.name, name);
+	strbuf_add(out, &record, sizeof(record));
+}
+
+static void add_process(struct strbuf *out, uint32_t number)
+{
+	uint64_t now = (uint64_t)number * STEP_NS + 1;
+	uint32_t pid = FIRST_PID + number;
+	struct {
+		struct record_header header;
+		uint32_t pid, tid;
+		char name[16];
+		struct trailer trailer;
+	} comm = {{RECORD_COMM, RECORD_MISC_COMM_EXEC, sizeof(comm)}, pid, pid, "", {pid, pid, now + 1, SWITCH_ID}};
+
+	snprintf(comm.name, sizeof(comm.name), "job-%u", number);
+	add_task(out, RECORD_FORK, pid, now);
+	strbuf_add(out, &comm, sizeof(comm));
+	add_map(out, pid, 0x400000, "/usr/bin/job", now + 2);
+	add_map(out, pid, 0x7f0000000000, "/usr/lib/libc.so.6", now + 3);
+	if (number >= ALIVE)
+		add_task(out, RECORD_EXIT, pid - ALIVE, now + 4);
+}
+
+static struct error *next_of_storm(void *context, struct reader_chunk **ret)
+{
+	struct storm *storm = context;
+	const struct record_timed_round round = {.header = {RECORD_FINISHED_ROUND, 0, sizeof(round)}};
+	struct strbuf out = {0};
+
+	if (storm->next == PROCESSES)
+		return NULL;
+	for (size_t i = 0; i < IN_A_PASS; i++)
+		add_process(&out, storm->next++);
+	strbuf_add(&out, &round, sizeof(round));
+	*ret = mem_zalloc(sizeof(**ret));
+	(*ret)->data = (const uint8_t *)out.data;
+	(*ret)->size = out.len;
+	size_t now = heap_bytes();
+	if (now > storm->before && now - storm->before > storm->most)
+		storm->most = now - storm->before;
+	return NULL;
+}
+
+static void test_a_million_processes(void **state)
+{
+	enum { BYTES_MOST = 100 << 20 };
+	struct storm storm = {.before = heap_bytes()};
+	const struct reader_feed feed = {next_of_storm, &storm};
+	struct session *session = open_session_on(&feed, true);
+	struct record record;
+	const struct thread *last;
+	char name[16];
+
+	while (next_time(session, &record))
+		;
+	assert_int_equal(session->record_counts[RECORD_FORK], PROCESSES);
+	assert_true(session->machine->generation > 1);
+	assert_true(storm.most < BYTES_MOST);
+	assert_null(machine_thread(session->machine, FIRST_PID, UINT64_MAX));
+	last = machine_thread(session->machine, FIRST_PID + PROCESSES - 1, UINT64_MAX);
+	snprintf(name, sizeof(name), "job-%d", PROCESSES - 1);
+	assert_string_equal(untrusted_raw(thread_comm(last, UINT64_MAX)), name);
+	assert_string_equal(maps_find(thread_maps(last), 0x400010, UINT64_MAX)->dso->name, "/usr/bin/job");
+	session_close(session);
+}
+
+int session_feed_tests(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_order_over_rings),       cmocka_unit_test(test_delay_is_bounded),
+		cmocka_unit_test(test_rounds_without_records), cmocka_unit_test(test_sideband_reaches_the_model),
+		cmocka_unit_test(test_losses_are_counted),     cmocka_unit_test(test_unreadable_records_are_passed_over),
+		cmocka_unit_test(test_trackers_are_told),      cmocka_unit_test(test_a_million_processes),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -493,7 +493,7 @@ static struct error *open_reader(struct reader *reader, const struct reader_opti
 		return error;
 	if (fstat(fd, &st) < 0)
 		return error_system(errno, "its kind");
-	reader->private->file_time = st.st_ctime;
+	reader->private->file_time = st.st_mtime;
 	if (S_ISDIR(st.st_mode)) {
 		int data = -1;
 		error = reader_open_directory(reader, fd, options->force, &data);
@@ -502,7 +502,7 @@ static struct error *open_reader(struct reader *reader, const struct reader_opti
 		close(fd);
 		fd = data;
 		if (fstat(fd, &st) == 0)
-			reader->private->file_time = st.st_ctime;
+			reader->private->file_time = st.st_mtime;
 	} else if (!S_ISREG(st.st_mode)) {
 		return open_unmappable(reader, options, &fd);
 	}

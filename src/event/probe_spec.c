@@ -203,12 +203,31 @@ static struct error *read_event(struct probe_spec *spec, const struct word *word
 	return check_name("an event", spec->event);
 }
 
+/* What is wrong with an offset or a %return that runs into an argument, as in "f%return+0($retval)"; NULL where that is not the mistake. */
+static struct error *joined_argument(char kind, const char *text)
+{
+	if (!strpbrk(text, "$(%"))
+		return NULL;
+	return error_new_kind(ERROR_USAGE, "'%c%s': a space is missing before the argument", kind, text);
+}
+
 static struct error *read_return(struct probe_spec *spec, const char *text)
 {
+	struct error *joined = str_starts_with(text, "return") ? joined_argument('%', text) : NULL;
+	if (joined)
+		return joined;
 	if (strcmp(text, "return"))
 		return error_new_kind(ERROR_USAGE, "'%%%s': only 'return' can follow the %%", text);
 	spec->is_return = true;
 	return NULL;
+}
+
+static struct error *read_offset(struct probe_spec *spec, const char *text)
+{
+	if (number_parse_u64(text, &spec->offset))
+		return NULL;
+	struct error *joined = joined_argument('+', text);
+	return joined ? joined : error_new_kind(ERROR_USAGE, "invalid offset '%s': expected a number of bytes", text);
 }
 
 static struct error *read_rest(struct probe_spec *spec, const struct word *word, size_t at)
@@ -226,8 +245,8 @@ static struct error *read_rest(struct probe_spec *spec, const struct word *word,
 			spec->pattern = text;
 		else if (kind == ':' && !(spec->has_line = number_parse_u32(text, &spec->line)))
 			error = error_new_kind(ERROR_USAGE, "invalid line number '%s'", text);
-		else if (kind == '+' && !number_parse_u64(text, &spec->offset))
-			error = error_new_kind(ERROR_USAGE, "invalid offset '%s': expected a number of bytes", text);
+		else if (kind == '+')
+			error = read_offset(spec, text);
 		else if (kind == '%')
 			error = read_return(spec, text);
 		if (error)

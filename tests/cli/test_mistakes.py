@@ -23,6 +23,7 @@ def recording(perf, tmp_path_factory):
     (["stat", "--aio", "true"], "unknown option --aio; perf record has it\n"),
     (["stat", "--sort", "x"], "perf report and perf top have it\n"),
     (["report", "--format", "x"], "invalid format 'x': use csv, json or folded"),
+    (["report", "-s", "smbol"], "unknown key 'smbol'; did you mean 'symbol'? The keys are\n"),
     (["report", "-w", "x"], "expected numbers separated by commas"),
     (["report", "-w", "3,,4"], "expected numbers separated by commas"),
     (["script", "--addr-range", "8", "-S", "main"], "requires -S 0x"),

@@ -106,6 +106,8 @@ def test_reasons(perf, programs):
     assert "are inlined" in reason("fast", "-D", "scaled%return")
     assert "the next line with code is 26" in reason("plain", "-D", "prog.c:25")
     assert "%return" not in reason("plain", "-D", "weigh%retur")
+    for joined in ("weigh%return+0($retval)", "weigh%return$retval", "weigh+4(%ax)"):
+        assert "a space is missing before the argument" in reason("plain", "-D", joined)
     assert "not available when a function returns" in reason("plain", "-D", "weigh%return item")
     assert "unknown type 'u9'" in reason("plain", "-D", "weigh factor:u9")
     assert "--max-probes" in reason("plain", "--max-probes", "1", "-D", "w*")

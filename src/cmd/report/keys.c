@@ -37,8 +37,8 @@ static struct error *unknown_key(const char *name, const char *option)
 	const char *near = key_nearest(name);
 	key_names(&names, 2, 100);
 	struct error *error =
-		error_new_kind(ERROR_USAGE, "%s: unknown key '%s'%s%s%s. The keys are\n%s\nand fields of recorded tracepoints", option,
-			       name, near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "", strbuf_str(&names));
+		error_new_kind(ERROR_USAGE, "%s: unknown key '%s'%s%s%s The keys are\n%s\nand fields of recorded tracepoints", option, name,
+			       near ? "; did you mean '" : "", near ? near : "", near ? "'?" : ".", strbuf_str(&names));
 	strbuf_deinit(&names);
 	return error;
 }

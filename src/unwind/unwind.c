@@ -233,6 +233,12 @@ static bool is_outermost(const struct cfi_row *row)
 	return false;
 }
 
+/* The stack or the heap: what leads there was no return address. */
+static bool is_data(const struct map *map)
+{
+	return map->dso->kind == DSO_ANON && map->dso->name[0] == '[';
+}
+
 /* Why there are no rules for code there. */
 static enum unwind_reason why_no_rules(const struct unwind_walk *walk, const struct map *map)
 {
@@ -242,7 +248,7 @@ static enum unwind_reason why_no_rules(const struct unwind_walk *walk, const str
 	/* psABI: the frame pointer of a thread's first function is 0. */
 	if (!walk->exact && register_get(&walk->regs, walk->arch->numbers.fp, &fp) && !fp)
 		return UNWIND_COMPLETE;
-	if (map->dso->kind == DSO_ANON && map->dso->name[0] == '[') /* the stack, the heap */
+	if (is_data(map))
 		return UNWIND_BROKEN;
 	if (map->dso->kind == DSO_ANON || map->dso->kind == DSO_JITDUMP)
 		return UNWIND_NO_JIT;
@@ -257,7 +263,8 @@ static bool step_otherwise(struct unwind_walk *walk, const struct packed_row *ro
 	if (row->base == PACKED_END) {
 		ret->reason = UNWIND_COMPLETE;
 	} else if (row->base == PACKED_NONE) {
-		if (step_by_frame_pointer(walk))
+		bool lost = !walk->exact && map && is_data(map);
+		if (!lost && step_by_frame_pointer(walk))
 			return true;
 		ret->reason = why_no_rules(walk, map);
 	} else {
@@ -307,7 +314,9 @@ static size_t walk_up(struct unwind_walk *walk, uint64_t *ips, size_t max, struc
 	size_t count = 0;
 	*ret = (struct unwind_end){.reason = UNWIND_DEPTH};
 	while (count < max) {
-		ips[count++] = walk->exact ? walk->ip : walk->ip - 1;
+		uint64_t address = walk->exact ? walk->ip : walk->ip - 1;
+		if (address || !count) /* nothing is called from 0; the kernel's perf leaves it out as well */
+			ips[count++] = address;
 		if (!walk->ip && count > 1) {
 			ret->reason = walk->missing;
 			break;

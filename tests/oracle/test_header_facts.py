@@ -1,4 +1,5 @@
 """What a recording says about the machine is what the kernel's perf says about it."""
+import os
 import re
 import subprocess
 
@@ -50,3 +51,12 @@ def test_clock(perf, oracle, tmp_path):
     assert re.search(r"clockid: boottime \(7\)", out)
     wall = re.search(r"reference time: .* = (\d+)\.\d+ \(TOD\) = \d+\.\d+ \(boottime\)", out)
     assert wall and abs(int(wall[1]) - path.stat().st_mtime) < 60
+
+
+def test_captured_when_its_content_last_changed(perf, oracle, tmp_path):
+    """A copy is dated like the original by cp -p, although its inode is younger."""
+    path = tmp_path / "x"
+    assert perf("record", "-q", "-o", path, "true").returncode == 0
+    os.utime(path, (1, 1234567890.9))
+    ours, theirs = [re.search("^# captured on.*", tool("report", "--header-only", "-i", path).stdout, re.MULTILINE)[0] for tool in (perf, oracle)]
+    assert ours == theirs and "2009" in ours

@@ -269,6 +269,15 @@ def test_folded_sums_up_to_the_periods(perf, recordings):
     assert any(line.startswith("prog;") and ";main;" in line for line in folded)
 
 
+@pytest.mark.parametrize("words", ["--comm prog", "--comm nosuch", "--dso prog", "--symbol-filter main", "-S main"])
+def test_folded_shows_what_the_table_shows(perf, recordings, words):
+    path = recordings["chains"]
+    table = perf("report", "--no-children", "-g", "none", "--show-total-period", *words.split(), "-i", path).stdout
+    rows = [line.split() for line in table.splitlines() if line.strip() and not line.startswith("#")]
+    folded = perf("report", "--format", "folded", *words.split(), "-i", path).stdout.splitlines()
+    assert sum(int(line.rsplit(" ", 1)[1]) for line in folded) == sum(int(row[1]) for row in rows)
+
+
 def test_hint_names_files_without_symbols(perf, recordings, tmp_path):
     copy = tmp_path / "prog"
     source = recordings["flat"].parent / "prog"

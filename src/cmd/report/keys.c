@@ -140,9 +140,9 @@ static const char *default_sort(const struct report *report)
 		return BRANCH_SORT;
 	if (report->options->branch_history)
 		return HISTORY_SORT;
-	return only_tracepoints(report)	       ? (report->options->raw_trace ? "trace_fields" : "trace")
-	       : report->options->default_sort ? report->options->default_sort
-					       : DEFAULT_SORT;
+	if (report->options->default_sort)
+		return report->options->default_sort;
+	return !only_tracepoints(report) ? DEFAULT_SORT : report->options->raw_trace ? "trace_fields" : "trace";
 }
 
 /* The text of -s as it counts: with the default where it is added to or not given, and with the overheads in front. */

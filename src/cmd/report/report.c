@@ -214,9 +214,24 @@ static void print_top(const struct report *report)
 	printf("#\n# Total Lost Samples: %lu\n#\n", lost_samples(report->session));
 }
 
+/* What the filters of rows leave out is in no stack either. */
+static void keep_shown(struct report *report)
+{
+	struct fold *fold = report->fold;
+	bool by_symbol = report->options->symbol_filter;
+	size_t kept = 0;
+	for (size_t i = 0; i < fold->entry_count; i++) {
+		const struct fold_entry *entry = &fold->entries[i];
+		if (report_shown(report, fold, entry) && (!by_symbol || report_place_shown(report, &fold->frames[entry->leaf])))
+			fold->entries[kept++] = *entry;
+	}
+	fold->entry_count = kept;
+}
+
 /* Formats that can't show tables show the stacks. */
 static struct error *show_stacks(struct report *report, const struct view_ops *view)
 {
+	keep_shown(report);
 	struct calltree *tree = fold_calltree(report->fold, &(struct fold_calltree_options){.event = -1, .by_comm = true});
 	struct view_options options = {.title = "report"};
 	struct sink out = sink_to_file(stdout);
@@ -239,6 +254,12 @@ struct error *report_prepare(struct report *report)
 	return error ? error : report_setup_filter(report);
 }
 
+struct error *report_show(struct report *report)
+{
+	const struct view_ops *view = view_find(report->options->format ? report->options->format : "stdio");
+	return view_can_show(view, RESULT_TABLE) ? report_show_events(report) : show_stacks(report, view);
+}
+
 static struct error *show_tables(struct report *report)
 {
 	struct error *error = report_prepare(report);
@@ -255,11 +276,8 @@ static struct error *show_tables(struct report *report)
 		return NULL;
 	}
 	pager_start("report");
-	const struct view_ops *view = view_find(report->options->format ? report->options->format : "stdio");
-	if (!view_can_show(view, RESULT_TABLE))
-		return show_stacks(report, view);
 	print_top(report);
-	return report_show_events(report);
+	return report_show(report);
 }
 
 static struct error *dump_records(struct session *session)

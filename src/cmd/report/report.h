@@ -33,7 +33,7 @@ struct report_options {
 	struct input_options input;
 	struct output_options output;
 	const char *sort, *fields;
-	const char *default_sort; /* NULL = comm,dso,symbol; events and branches may ask for others */
+	const char *default_sort; /* NULL = comm,dso,symbol, or trace for tracepoints; branches and memory accesses have others */
 	const char *cpus, *time;
 	struct name_list comms, dsos, symbols, pids, tids;
 	const char *symbol_filter;
@@ -101,10 +101,12 @@ struct report {
 	size_t window_count;
 };
 
-/* report.c: the steps of a report whose options and opening are set, for `perf top` as well. First everything that follows from the events
- * and the options; then what to fold. Releases all, the fold and the opening too. */
+/* report.c: the steps of a report whose options and opening are set, for `perf top` and `perf offcpu` as well. First everything that
+ * follows from the events and the options; then what to fold. Releases all, the fold and the opening too. */
 struct error *report_prepare(struct report *report);
 void report_fold_options(struct report *report, struct fold_options *ret);
+/* Prints the fold as options.format asks for: tables, or stacks for formats that cannot show tables. */
+struct error *report_show(struct report *report);
 void report_deinit(struct report *report);
 
 /* report_options.c */

@@ -357,10 +357,10 @@ struct error *trace_live(struct trace *trace)
 		error = check_map(&live);
 	if (!error && trace->options->delay_ms) /* before the command can do anything */
 		bpf_syscalls_pause(live.program.syscalls, true);
+	if (!error) /* from now on a signal ends the trace, with all that it has seen */
+		error = watch(&live);
 	if (!error)
 		error = bpf_syscalls_start(live.program.syscalls);
-	if (!error)
-		error = watch(&live);
 	if (!error && trace->workload.pid)
 		error = workload_release(&trace->workload);
 	if (!error)

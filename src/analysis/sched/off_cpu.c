@@ -1,0 +1,151 @@
+#include "analysis/sched/off_cpu.h"
+
+#include "analysis/sched/tasks.h"
+#include "analysis/tracker.h"
+#include "base/mem.h"
+#include "perfdata/records.h"
+
+#include <linux/perf_event.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A thread, and its wait while it is away. */
+struct task {
+	struct sched_task head;
+	struct record left;
+	struct record_header *copy; /* left's record; kept for the next wait */
+	size_t room;		    /* bytes there */
+	bool away;
+	bool counts; /* the wait is one that the options choose, but for its length */
+};
+
+struct off_cpu {
+	struct session *session;
+	struct off_cpu_options options;
+	void (*handle)(void *context, const struct off_cpu_wait *wait);
+	void *context;
+	struct tracker *tracker;
+	struct sched_tasks tasks;
+	struct off_cpu_losses losses;
+};
+
+static bool has_user_part(const struct sample *sample)
+{
+	for (uint64_t i = 0; i < sample->chain_count; i++)
+		if (sample->chain[i] == (uint64_t)PERF_CONTEXT_USER)
+			return true;
+	return sample->deferred_count || sample->regs_user.abi;
+}
+
+static bool is_chosen(const struct off_cpu_options *options, const struct sample *sample, uint64_t state)
+{
+	if (options->by_state && !(options->states ? state & options->states : !state))
+		return false;
+	if (!options->user_only && !options->kernel_only)
+		return true;
+	return has_user_part(sample) == options->user_only;
+}
+
+static void leave(struct off_cpu *off_cpu, const struct tracker_event *event, uint64_t state)
+{
+	const struct record *record = event->record;
+	struct task *task = sched_tasks_get(&off_cpu->tasks, event->sample->tid, record->model_time, NULL);
+	if (task->away)
+		off_cpu->losses.endless++;
+	else
+		off_cpu->losses.waiting++;
+	task->away = true;
+	task->counts = is_chosen(&off_cpu->options, event->sample, state);
+	task->left.time = record->time;
+	if (!task->counts)
+		return;
+	if (task->room < record->header->size) {
+		free(task->copy);
+		task->room = record->header->size;
+		task->copy = mem_alloc(task->room);
+	}
+	memcpy(task->copy, record->header, record->header->size);
+	task->left = *record;
+	task->left.header = task->copy;
+}
+
+static void come_back(struct off_cpu *off_cpu, uint32_t tid, const struct record *record)
+{
+	struct task *task = tid ? sched_tasks_get(&off_cpu->tasks, tid, record->model_time, NULL) : NULL;
+	if (!task || !task->away)
+		return;
+	task->away = false;
+	off_cpu->losses.waiting--;
+	uint64_t duration = record->time > task->left.time ? record->time - task->left.time : 0;
+	if (task->counts && duration >= off_cpu->options.min_ns && duration <= off_cpu->options.max_ns)
+		off_cpu->handle(off_cpu->context, &(struct off_cpu_wait){&task->left, duration});
+}
+
+enum { PREV_STATE, NEXT_PID };
+
+/* The idle task of a CPU, 0, waits for nothing. */
+static void on_switch(void *context, const struct tracker_event *event)
+{
+	struct off_cpu *off_cpu = context;
+	if (event->fields[NEXT_PID])
+		come_back(off_cpu, (uint32_t)event->values[NEXT_PID], event->record);
+	if (event->sample->tid)
+		leave(off_cpu, event, event->values[PREV_STATE]);
+}
+
+static const struct tracker_handler handlers[] = {
+	{"sched:sched_switch", {[PREV_STATE] = "prev_state", [NEXT_PID] = "next_pid"}, on_switch},
+	{0},
+};
+
+struct off_cpu *off_cpu_create(struct session *session, const struct off_cpu_options *options,
+			       void (*handle)(void *context, const struct off_cpu_wait *wait), void *context)
+{
+	struct off_cpu *off_cpu = mem_zalloc(sizeof(*off_cpu));
+	off_cpu->session = session;
+	off_cpu->options = *options;
+	off_cpu->handle = handle;
+	off_cpu->context = context;
+	off_cpu->tracker = tracker_create(session, handlers, off_cpu);
+	sched_tasks_init(&off_cpu->tasks, session->machine, sizeof(struct task));
+	return off_cpu;
+}
+
+void off_cpu_destroy(struct off_cpu *off_cpu)
+{
+	if (!off_cpu)
+		return;
+	for (size_t i = 0; i < off_cpu->tasks.all.len; i++)
+		free(((struct task *)off_cpu->tasks.all.data[i])->copy);
+	sched_tasks_deinit(&off_cpu->tasks);
+	tracker_destroy(off_cpu->tracker);
+	free(off_cpu);
+}
+
+/* Which thread a SWITCH record is of. */
+static uint32_t switched_thread(const struct off_cpu *off_cpu, const struct record *record)
+{
+	struct sample_id id = {0};
+	if (record->event)
+		sample_id_decode(&off_cpu->session->reader->layouts[record->event->index], record->header, &id);
+	return id.tid;
+}
+
+void off_cpu_take(struct off_cpu *off_cpu, const struct record *record)
+{
+	uint32_t type = record->header->type;
+	if (record->is_sample)
+		tracker_give(off_cpu->tracker, record);
+	else if ((type == RECORD_SWITCH || type == RECORD_SWITCH_CPU_WIDE) && !(record->header->misc & RECORD_MISC_SWITCH_OUT))
+		come_back(off_cpu, switched_thread(off_cpu, record), record);
+}
+
+struct error *off_cpu_require(const struct off_cpu *off_cpu)
+{
+	return tracker_require(off_cpu->tracker, "sched:sched_switch", "perf record -e sched:sched_switch -a -g");
+}
+
+struct off_cpu_losses off_cpu_losses(const struct off_cpu *off_cpu)
+{
+	return off_cpu->losses;
+}

@@ -1,0 +1,155 @@
+"""perf offcpu: on recordings made by hand, whose sums are worked out from the times; and live, of programs that wait for a known time."""
+import json
+import pathlib
+import re
+import subprocess
+import sys
+
+import pytest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
+import recording  # noqa: E402
+
+FIELDS = "prev_comm/16,prev_pid/4,prev_prio/4,prev_state/8,next_comm/16,next_pid/4,next_prio/4"
+NAMES = {0: "swapper", 2: "kthreadd", 10: "alpha", 20: "beta"}
+HEAD = (f"feature nrcpus 2\ntracepoint sched:sched_switch id=1 fields={FIELDS}\n"
+        "event sched:sched_switch type=2 config=1 ids=1 sample=IDENTIFIER|IP|TID|TIME|CPU|PERIOD|CALLCHAIN|RAW flags=sample_id_all,comm,task,context_switch\n"
+        + "".join(f"comm pid={pid} tid={pid} name={name} time=1\n" for pid, name in NAMES.items() if pid))
+KERNEL, USER = "kernel,0xffffffff81000010", "kernel,0xffffffff81000010,user,0x401000,0x402000"
+
+
+def switch(us, cpu, prev, state, following, chain=USER):
+    raw = recording.raw_of(1, FIELDS, NAMES[prev], prev, 120, {"R": 0, "S": 1, "D": 2}[state], NAMES[following], following, 120)
+    return f"sample id=1 time={1000000000 + us * 1000} cpu={cpu} pid={prev} tid={prev} ip=0xffffffff81000010 chain={chain} raw={raw}\n"
+
+
+# alpha: asleep from 1 to 4 ms (3 ms, S), loses the CPU from 6 to 6.5 ms (R). beta: on disk from 2 to 9 ms (D). kthreadd: from 0 to 8 ms (S).
+# At the end alpha, beta and kthreadd are away.
+WHOLE = HEAD + "".join((
+    switch(0, 1, 2, "S", 20, KERNEL), switch(1000, 0, 10, "S", 0), switch(2000, 1, 20, "D", 0), switch(4000, 0, 0, "R", 10, KERNEL),
+    switch(6000, 0, 10, "R", 0), switch(6500, 0, 0, "R", 10, KERNEL), switch(8000, 1, 0, "R", 2, KERNEL), switch(9000, 1, 2, "S", 20, KERNEL),
+    switch(9500, 1, 20, "S", 0), switch(9600, 0, 10, "S", 0)))
+
+
+def out(us, tid):
+    return f"switch out=1 pid={tid} tid={tid} time={1000000000 + us * 1000} id=1\n"
+
+
+def back(us, tid):
+    return f"switch pid={tid} tid={tid} time={1000000000 + us * 1000} id=1\n"
+
+
+# Counters of single threads see only the events of these; SWITCH records tell of the return.
+THREADS = HEAD + "".join((
+    switch(1000, 0, 10, "S", 0), out(1000, 10), switch(2000, 1, 20, "D", 0), out(2000, 20), back(4000, 10), back(9000, 20), switch(9600, 0, 10, "S", 0),
+    out(9600, 10)))
+
+
+@pytest.fixture
+def waits(perf, tmp_path):
+    def sums(text, *words):
+        """Name → nanoseconds."""
+        path = tmp_path / "perf.data"
+        path.write_bytes(recording.make(text))
+        done = perf("offcpu", "-i", path, "--format", "json", *words)
+        assert done.returncode == 0, done.stderr
+        if not done.stdout:
+            assert done.stderr.startswith("No waits"), done.stderr
+        return {row["comm"]: row["period"] for row in map(json.loads, done.stdout.splitlines())}
+    return sums
+
+
+ALL = {"alpha": 3500000, "beta": 7000000, "kthreadd": 8000000}
+
+
+@pytest.mark.sanitize
+@pytest.mark.parametrize("words, wanted", [
+    ("", ALL),
+    ("-u", {"alpha": 3500000, "beta": 7000000}),
+    ("-k", {"kthreadd": 8000000}),
+    ("-m 3000", {"alpha": 3000000, "beta": 7000000, "kthreadd": 8000000}),
+    ("-m 3001", {"beta": 7000000, "kthreadd": 8000000}),
+    ("-M 3000", {"alpha": 3500000}),
+    ("-m 1000 -M 7000", {"alpha": 3000000, "beta": 7000000}),
+    ("--state R", {"alpha": 500000}),
+    ("--state 0", {"alpha": 500000}),
+    ("--state D", {"beta": 7000000}),
+    ("--state 2", {"beta": 7000000}),
+    ("--state SD", {"alpha": 3000000, "beta": 7000000, "kthreadd": 8000000}),
+    ("--comms beta", {"beta": 7000000}),
+    ("-m 8001", {}),
+])
+def test_sums(waits, words, wanted):
+    assert waits(WHOLE, *words.split()) == wanted
+
+
+def test_sums_of_single_threads(waits):
+    assert waits(THREADS) == {"alpha": 3000000, "beta": 7000000}
+
+
+def test_text(perf, tmp_path):
+    path = tmp_path / "perf.data"
+    path.write_bytes(recording.make(WHOLE))
+    lines = [line.rstrip() for line in perf("offcpu", "-i", path, "-g", "none").stdout.splitlines()]
+    assert lines[0] == "# Time off the CPU: 0.018 s in 4 waits; still waiting at the end, not counted: 3 threads. Periods are in nanoseconds."
+    assert [line.split() for line in lines if line and not line.startswith("#")] == [
+        ["43.24%", "8000000", "kthreadd"], ["37.84%", "7000000", "beta"], ["18.92%", "3500000", "alpha"]]
+
+
+def test_lost_return(perf, tmp_path):
+    """alpha leaves at 1 and at 4 ms: when it came back between them nobody knows. It is back from the second wait at 6 ms."""
+    path = tmp_path / "perf.data"
+    path.write_bytes(recording.make(HEAD + "".join((
+        switch(1000, 0, 10, "S", 0), switch(4000, 0, 10, "S", 0), switch(6000, 0, 0, "R", 10, KERNEL)))))
+    first = perf("offcpu", "-i", path).stdout.splitlines()[0]
+    assert first == "# Time off the CPU: 0.002 s in 1 wait; not counted because their end was not recorded: 1. Periods are in nanoseconds."
+
+
+def test_folded(perf, tmp_path):
+    path = tmp_path / "perf.data"
+    path.write_bytes(recording.make(WHOLE))
+    folded = dict(line.rsplit(" ", 1) for line in perf("offcpu", "-f", "-u", "-i", path).stdout.splitlines())
+    assert {stack.split(";")[0]: int(ns) for stack, ns in folded.items()} == {"alpha": 3500000, "beta": 7000000}
+    assert all(len(stack.split(";")) == 4 for stack in folded)
+
+
+@pytest.mark.parametrize("words, text", [
+    (["-u", "-k"], "-u and -k cannot be combined"),
+    (["-m", "5", "-M", "4"], "-m exceeds -M"),
+    (["-m", "x"], "invalid number of microseconds 'x'"),
+    (["--state", "Q"], "invalid state 'Q'"),
+    (["--state", "RS"], "cannot be combined"),
+    (["-i", "x", "true"], "-i reads a recording"),
+])
+def test_mistakes(perf, words, text):
+    done = perf("offcpu", *words)
+    assert done.returncode == 129 and text in done.stderr
+
+
+def test_recording_without_switches(perf, tmp_path):
+    path = tmp_path / "perf.data"
+    path.write_bytes(recording.make("event cycles type=0 config=0 sample=IP|TID|TIME flags=sample_id_all\n"))
+    done = perf("offcpu", "-i", path)
+    assert done.returncode == 255 and "no sched:sched_switch events; record them with 'perf record -e sched:sched_switch -a -g'" in done.stderr
+
+
+def test_program_that_sleeps(perf, live_system, tracefs, tmp_path):
+    """It waits at least as long as it asks for, in nanosleep, below main's caller."""
+    done = perf("offcpu", "-f", "-m", "150000", "--", "sleep", "0.2")
+    assert done.returncode == 0, done.stderr
+    stacks = dict(line.rsplit(" ", 1) for line in done.stdout.splitlines())
+    [(stack, ns)] = [(stack, int(ns)) for stack, ns in stacks.items() if "nanosleep" in stack]
+    assert ns >= 200000000
+    assert re.match(r"sleep;.*__libc_start_main", stack), stack
+
+
+def test_process_by_number(perf, live_system, tracefs, tmp_path):
+    """Only threads of the process, while it waits five times more."""
+    log = tmp_path / "log"
+    log.touch()
+    until = f"n=$(wc -l <{log}); while [ $(wc -l <{log}) -lt $((n + 5)) ]; do sleep 0.01; done"
+    with subprocess.Popen(["sh", "-c", f"while :; do sleep 0.01; echo >>{log}; done"]) as shell:
+        done = perf("offcpu", "-p", shell.pid, "--format", "json", "--", "bash", "-c", until)
+        shell.kill()
+    names = {json.loads(line)["comm"] for line in done.stdout.splitlines()}
+    assert names and names <= {"sh", "sleep"}, done.stderr

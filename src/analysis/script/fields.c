@@ -16,66 +16,16 @@
 #define NOT_TRACEPOINT (~TYPE(TRACEPOINT))
 
 const struct script_field_row script_field_table[SCRIPT_FIELD_COUNT] = {
-	[SCRIPT_COMM] = {"comm", 0, NULL, 0, NULL, script_print_comm, "thread name"},
-	[SCRIPT_PID] = {"pid", PERF_SAMPLE_TID, "TID", 0, script_put_pid, NULL, "process"},
-	[SCRIPT_TID] = {"tid", PERF_SAMPLE_TID, "TID", 0, script_put_tid, NULL, "thread"},
-	[SCRIPT_CPU] = {"cpu", PERF_SAMPLE_CPU, "CPU", 0, script_put_cpu, NULL, "CPU"},
-	[SCRIPT_MISC] = {"misc", 0, NULL, 0, script_put_misc, NULL,
-			 "mode and flags of the record: K kernel, U user, H hypervisor, G and g guest …"},
-	[SCRIPT_TOD] = {"tod", 0, NULL, 0, NULL, script_print_tod, "wall-clock date and time (recorded with -k)"},
-	[SCRIPT_TIME] = {"time", PERF_SAMPLE_TIME, "TIME", 0, script_put_time, NULL, "time stamp in seconds"},
-	[SCRIPT_PERIOD] = {"period", 0, NULL, 0, script_put_period, NULL, "number of events that the sample stands for"},
-	[SCRIPT_EVENT] = {"event", 0, NULL, 0, NULL, script_print_event, "event name"},
-	[SCRIPT_FLAGS] = {"flags", 0, NULL, 0, script_put_flags, NULL, "branch type (decoded instruction traces only; otherwise blank)"},
-	[SCRIPT_TRACE] = {"trace", 0, NULL, NOT_TRACEPOINT, NULL, script_print_trace, "fields of a tracepoint"},
-	[SCRIPT_SYNTH] = {"synth", 0, NULL, 0, NULL, script_print_synth,
-			  "events synthesized by 'perf inject --itrace' from Intel PT: PTWRITE, power states, frequencies, interrupts"},
-	[SCRIPT_ADDR] = {"addr", PERF_SAMPLE_ADDR, "ADDR", 0, NULL, script_print_addr, "data address, or branch target"},
-	[SCRIPT_DATA_SRC] = {"data_src", PERF_SAMPLE_DATA_SRC, "DATA_SRC", 0, NULL, script_print_data_src,
-			     "data source: cache level, snoop, TLB, lock"},
-	[SCRIPT_WEIGHT] = {"weight", PERF_SAMPLE_WEIGHT | PERF_SAMPLE_WEIGHT_STRUCT, "WEIGHT", 0, script_put_weight, NULL,
-			   "cost of the access"},
-	[SCRIPT_INS_LAT] = {"ins_lat", PERF_SAMPLE_WEIGHT_STRUCT, "WEIGHT_STRUCT", 0, script_put_ins_lat, NULL,
-			    "latency of the instruction"},
-	[SCRIPT_RETIRE_LAT] = {"retire_lat", PERF_SAMPLE_WEIGHT_STRUCT, "WEIGHT_STRUCT", 0, script_put_retire_lat, NULL,
-			       "latency of its retirement"},
-	[SCRIPT_IP] = {"ip", PERF_SAMPLE_IP, "IP", 0, NULL, script_print_ip, "code address, or the call chain"},
-	[SCRIPT_SYM] = {"sym", 0, NULL, 0, NULL, NULL, "its function"},
-	[SCRIPT_SYMOFF] = {"symoff", 0, NULL, 0, NULL, NULL, "offset in the function"},
-	[SCRIPT_DSO] = {"dso", 0, NULL, 0, NULL, NULL, "its file"},
-	[SCRIPT_DSOFF] = {"dsoff", 0, NULL, 0, NULL, NULL, "offset in the file"},
-	[SCRIPT_SRCLINE] = {"srcline", PERF_SAMPLE_IP, "IP", 0, NULL, NULL, "source file and line, on a separate line"},
-	[SCRIPT_SRCCODE] = {"srccode", PERF_SAMPLE_IP, "IP", 0, NULL, NULL,
-			    "text of the sampled source line, unless it is the same as in the previous sample of the thread"},
-	[SCRIPT_IREGS] = {"iregs", PERF_SAMPLE_REGS_INTR, "IREGS", 0, NULL, script_print_iregs, "registers at the sample"},
-	[SCRIPT_UREGS] = {"uregs", PERF_SAMPLE_REGS_USER, "UREGS", 0, NULL, script_print_uregs, "user-space registers"},
-	[SCRIPT_BRSTACK] = {"brstack", 0, NULL, 0, NULL, script_print_brstack,
-			    "last branches: from/to/mispredicted/transaction/abort/cycles"},
-	[SCRIPT_BRSTACKSYM] = {"brstacksym", 0, NULL, 0, NULL, script_print_brstacksym, "the same with functions"},
-	[SCRIPT_BRSTACKOFF] = {"brstackoff", 0, NULL, 0, NULL, script_print_brstackoff, "the same with offsets in files"},
-	[SCRIPT_BPF_OUTPUT] = {"bpf-output", 0, NULL, ~TYPE(SOFTWARE), NULL, script_print_bpf_output, "output of a BPF program"},
-	[SCRIPT_INSNLEN] = {"insnlen", PERF_SAMPLE_IP, "IP", 0, NULL, script_print_insnlen, "length of the sampled instruction"},
-	[SCRIPT_INSN] = {"insn", PERF_SAMPLE_IP, "IP", 0, NULL, script_print_insn, "bytes of the sampled instruction"},
-	[SCRIPT_DISASM] = {"disasm", PERF_SAMPLE_IP, "IP", 0, NULL, script_print_disasm, "the sampled instruction"},
-	[SCRIPT_BRSTACKINSNLEN] = {"brstackinsnlen", 0, NULL, 0, NULL, NULL, "with brstackinsn: instruction lengths"},
-	[SCRIPT_BRSTACKINSN] = {"brstackinsn", PERF_SAMPLE_BRANCH_STACK, "BRANCH_STACK", 0, NULL, script_print_brstackinsn,
-				"instructions between the last branches"},
-	[SCRIPT_BRSTACKDISASM] = {"brstackdisasm", PERF_SAMPLE_BRANCH_STACK, "BRANCH_STACK", 0, NULL, script_print_brstackdisasm,
-				  "instructions between the last branches, disassembled"},
-	[SCRIPT_BRCNTR] = {"brcntr", PERF_SAMPLE_BRANCH_STACK, "BRANCH_STACK", 0, NULL, NULL,
-			   "with brstackinsn and brstackdisasm: counts before each branch, one letter per event (recorded with -j "
-			   "any,counter)"},
-	[SCRIPT_PHYS_ADDR] = {"phys_addr", PERF_SAMPLE_PHYS_ADDR, "PHYS_ADDR", 0, script_put_phys_addr, NULL, "physical data address"},
-	[SCRIPT_DATA_PAGE_SIZE] = {"data_page_size", PERF_SAMPLE_DATA_PAGE_SIZE, "DATA_PAGE_SIZE", 0, NULL, script_print_data_page_size,
-				   "page size of the data address"},
-	[SCRIPT_CODE_PAGE_SIZE] = {"code_page_size", PERF_SAMPLE_CODE_PAGE_SIZE, "CODE_PAGE_SIZE", 0, NULL, script_print_code_page_size,
-				   "page size of the code address"},
-	[SCRIPT_CGROUP] = {"cgroup", PERF_SAMPLE_CGROUP, "CGROUP", 0, NULL, script_print_cgroup,
-			   "control group (recorded with --all-cgroups)"},
-	[SCRIPT_CALLINDENT] = {"callindent", 0, NULL, 0, NULL, NULL, "call depth (decoded instruction traces only; otherwise blank)"},
-	[SCRIPT_IPC] = {"ipc", 0, NULL, 0, NULL, NULL, "instructions per cycle (decoded instruction traces only; otherwise blank)"},
-	[SCRIPT_METRIC] = {"metric", 0, NULL, 0, NULL, NULL,
-			   "metrics of a group that reads all its counters ({cycles,instructions}:S), below its samples"},
+#define PUTS(function) .put = (function)
+#define PRINTS(function) .print = (function)
+#define CHANGES .put = NULL
+#define FIELD(identifier, n, bits, c, types, functions, h) \
+	[SCRIPT_##identifier] = {.name = n, .sample_type = bits, .content = c, .not_types = types, functions, .help = h},
+#include "analysis/script/fields.def"
+#undef FIELD
+#undef PUTS
+#undef PRINTS
+#undef CHANGES
 };
 
 #define BIT(field) SCRIPT_BIT(SCRIPT_##field)

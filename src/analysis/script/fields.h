@@ -1,6 +1,6 @@
 /* The fields of `perf script` lines: which there are, what -F asks for, and what each event of a recording can show.
  *
- * A field is one row of script_field_table (script_fields.c): its name, its help, what an event must have sampled for it, and the function
+ * A field is one row of fields.def: its name, its help, what an event must have sampled for it, and the function
  * that prints it. The table's order is the order on the line. Rows without a print function change how others print (sym, dso, symoff
  * belong to ip and addr).
  *
@@ -17,50 +17,9 @@
 #include <stdint.h>
 
 enum script_field {
-	SCRIPT_COMM,
-	SCRIPT_PID,
-	SCRIPT_TID,
-	SCRIPT_CPU,
-	SCRIPT_MISC,
-	SCRIPT_TOD,
-	SCRIPT_TIME,
-	SCRIPT_PERIOD,
-	SCRIPT_EVENT,
-	SCRIPT_FLAGS,
-	SCRIPT_TRACE,
-	SCRIPT_SYNTH,
-	SCRIPT_ADDR,
-	SCRIPT_DATA_SRC,
-	SCRIPT_WEIGHT,
-	SCRIPT_INS_LAT,
-	SCRIPT_RETIRE_LAT,
-	SCRIPT_IP,
-	SCRIPT_SYM,
-	SCRIPT_SYMOFF,
-	SCRIPT_DSO,
-	SCRIPT_DSOFF,
-	SCRIPT_SRCLINE,
-	SCRIPT_SRCCODE,
-	SCRIPT_IREGS,
-	SCRIPT_UREGS,
-	SCRIPT_BRSTACK,
-	SCRIPT_BRSTACKSYM,
-	SCRIPT_BRSTACKOFF,
-	SCRIPT_BPF_OUTPUT,
-	SCRIPT_INSNLEN,
-	SCRIPT_INSN,
-	SCRIPT_DISASM,
-	SCRIPT_BRSTACKINSNLEN,
-	SCRIPT_BRSTACKINSN,
-	SCRIPT_BRSTACKDISASM,
-	SCRIPT_BRCNTR,
-	SCRIPT_PHYS_ADDR,
-	SCRIPT_DATA_PAGE_SIZE,
-	SCRIPT_CODE_PAGE_SIZE,
-	SCRIPT_CGROUP,
-	SCRIPT_CALLINDENT,
-	SCRIPT_IPC,
-	SCRIPT_METRIC,
+#define FIELD(identifier, ...) SCRIPT_##identifier,
+#include "analysis/script/fields.def"
+#undef FIELD
 	SCRIPT_FIELD_COUNT,
 };
 

@@ -121,13 +121,15 @@ void script_json_count(const struct counted_row *row, struct strbuf *out);
 /* The sample as a line of JSON. */
 void script_json_sample(struct script_text *text, const struct script_sample *at, struct strbuf *out);
 
-/* Fields, by file. */
-script_field_put script_put_pid, script_put_tid, script_put_cpu, script_put_misc, script_put_time, script_put_period, script_put_flags;
-script_field_print script_print_comm, script_print_tod, script_print_event, script_print_trace, script_print_synth;
-script_field_print script_print_addr, script_print_ip, script_print_branch;
-script_field_put script_put_weight, script_put_ins_lat, script_put_retire_lat, script_put_phys_addr;
-script_field_print script_print_data_src, script_print_data_page_size, script_print_code_page_size, script_print_cgroup;
-script_field_print script_print_iregs, script_print_uregs;
-script_field_print script_print_brstack, script_print_brstacksym, script_print_brstackoff;
-script_field_print script_print_bpf_output;
-script_field_print script_print_insn, script_print_insnlen, script_print_disasm, script_print_brstackinsn, script_print_brstackdisasm;
+/* The functions of all fields. */
+#define PUTS(function) script_field_put function;
+#define PRINTS(function) script_field_print function;
+#define CHANGES
+#define FIELD(identifier, name, bits, content, types, functions, help) functions
+#include "analysis/script/fields.def"
+#undef FIELD
+#undef PUTS
+#undef PRINTS
+#undef CHANGES
+/* No field of its own: what follows the addresses of a branch event. */
+script_field_print script_print_branch;

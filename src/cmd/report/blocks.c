@@ -2,6 +2,7 @@
 #include "cmd/report/table.h"
 
 #include "analysis/report/blocks.h"
+#include "analysis/report/table/rows_table.h"
 #include "analysis/source_lines.h"
 #include "base/log.h"
 
@@ -66,13 +67,13 @@ static void add_rows(struct report *report, const struct blocks *blocks, struct 
 {
 	for (size_t i = 0; i < blocks->count; i++) {
 		const struct block *block = &blocks->list[i];
-		double percent = report_percent(block->cycles, blocks->cycles);
+		double percent = rows_percent(block->cycles, blocks->cycles);
 		if (!is_shown(report, block, percent))
 			continue;
 		union cell *cells = arena_zalloc(&table->arena, table->columns.len * sizeof(*cells));
 		cells[0].real = percent;
 		cells[1].integer = block->cycles;
-		cells[2].real = report_percent(block_average(block), blocks->average_cycles);
+		cells[2].real = rows_percent(block_average(block), blocks->average_cycles);
 		cells[3].integer = block_average(block);
 		cells[4].text = range_text(report, block, &table->arena);
 		cells[5].text = report->context.verbose ? block->last.map->dso->name : block->last.map->dso->short_name;
@@ -92,20 +93,18 @@ static void warn(const struct blocks *blocks, const struct event *event)
 			event->name);
 	else if (named < blocks->cycles - blocks->cycles / 20)
 		log_warning("%s: %.0f%% of the cycles were spent in unknown functions; 'perf report -s dso_from' shows the files",
-			    event->name, report_percent(blocks->cycles - named, blocks->cycles));
+			    event->name, rows_percent(blocks->cycles - named, blocks->cycles));
 }
 
-struct error *report_show_blocks(struct maker *maker)
+struct error *report_show_blocks(struct report *report, const struct event *event, struct table *table)
 {
-	struct report *report = maker->report;
-	const struct event *event = maker->rows->options.events[0];
 	struct blocks *blocks;
 	struct error *error = blocks_create(report->session, report->opening.resolver, event, report_accept, report, &blocks);
 	if (error)
 		return error;
 	warn(blocks, event);
-	add_columns(maker->table);
-	add_rows(report, blocks, maker->table);
+	add_columns(table);
+	add_rows(report, blocks, table);
 	blocks_destroy(blocks);
-	return report_render(maker);
+	return report_render(report, event, table);
 }

@@ -45,13 +45,13 @@ static struct error *parse_separator(const struct option *option, const char *ar
 	struct stat_display *display = field;
 
 	display->separator = strcmp(argument, "\\t") ? argument : "\t";
-	display->format = STAT_CSV;
+	display->format = "csv";
 	return NULL;
 }
 
 static struct error *parse_json(const struct option *option, const char *argument, bool negated, void *field)
 {
-	*(enum stat_format *)field = negated ? STAT_TEXT : STAT_JSON;
+	*(const char **)field = negated ? NULL : "json";
 	return NULL;
 }
 
@@ -240,7 +240,7 @@ struct error *stat_display_check(const struct stat_display *display)
 {
 	if (display->output && display->log_fd >= 0)
 		return error_new_kind(ERROR_USAGE, "-o and --log-fd cannot be combined");
-	if (display->separator && display->format == STAT_JSON)
+	if (display->separator && display->format && strcmp(display->format, "csv") != 0)
 		return error_new_kind(ERROR_USAGE, "-x and -j cannot be combined");
 	if (display->append && !display->output && display->log_fd < 0)
 		return error_new_kind(ERROR_USAGE, "--append needs -o");

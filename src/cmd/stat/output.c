@@ -40,14 +40,13 @@ struct error *stat_open_output(struct stat_run *run)
 	struct error *error = output_stream_open(options->display.output, options->display.append, &run->out);
 	if (error)
 		return error;
-	if (options->display.format != STAT_JSON)
+	if (!options->display.format || strcmp(options->display.format, "json") != 0)
 		fprintf(run->out, "# started on %s\n", ctime_r(&now, text));
 	return NULL;
 }
 
 static void show(struct stat_run *run, struct counting *result, bool header)
 {
-	static const char *const views[] = {[STAT_TEXT] = "stdio", [STAT_CSV] = "csv", [STAT_JSON] = "json"};
 	const struct stat_options *options = &run->options;
 	struct view_options view = {.header = header,
 				    .between = options->display.separator,
@@ -58,8 +57,8 @@ static void show(struct stat_run *run, struct counting *result, bool header)
 				    .plain_summary = options->display.no_csv_summary};
 
 	struct sink out = sink_to_file(run->out);
-	error_free(view_write_one(view_find(views[options->display.format]), (struct result){RESULT_COUNTING, .counting = result}, &view,
-				  &out));
+	error_free(view_write_one(view_find(options->display.format ? options->display.format : "stdio"),
+				  (struct result){RESULT_COUNTING, .counting = result}, &view, &out));
 	fflush(run->out);
 	counting_destroy(result);
 }
@@ -94,7 +93,7 @@ static bool wants_advice(const struct stat_run *run)
 {
 	const struct stat_display *display = &run->options.display;
 
-	return !display->no_advice && display->format == STAT_TEXT && display->per == STAT_PER_ALL && !display->metric_only &&
+	return !display->no_advice && !display->format && display->per == STAT_PER_ALL && !display->metric_only &&
 	       hint_is_wanted(fileno(run->out));
 }
 

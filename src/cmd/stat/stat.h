@@ -16,8 +16,6 @@
 
 #include <stdio.h>
 
-enum stat_format { STAT_TEXT, STAT_CSV, STAT_JSON };
-
 /* What counts are kept apart by. */
 enum stat_per {
 	STAT_PER_ALL,
@@ -43,8 +41,8 @@ struct stat_display {
 	bool interval_clear;
 	bool no_csv_summary;
 	bool no_advice;
-	bool ungrouped; /* numbers */
-	enum stat_format format;
+	bool ungrouped;	    /* numbers */
+	const char *format; /* a view's name; NULL = text for people */
 	const char *separator;
 	const char *output; /* of a live recording: where the recording goes */
 	bool append;

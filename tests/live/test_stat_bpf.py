@@ -39,12 +39,15 @@ FAULTS, SLEEPS = 10000, 100
 
 @pytest.fixture(name="perf")
 def perf_fixture(perf):
-    """Measures again where it says that the kernel left out switches: other tools, and tests before this one, end tracing them in the background."""
+    """Measures again where the kernel left out switches: other tools, and tests before this one, end tracing them in the background. It says so,
+    but for a program of one turn of which neither beginning nor end was seen: that is not counted, and must be in one of three runs."""
     class Undisturbed(type(perf)):
         def __call__(self, *words, **arguments):
+            uncounted = 0
             for _ in range(15):
                 done = super().__call__(*words, **arguments)
-                if "the kernel skipped" not in done.stderr:
+                uncounted += "<not counted>" in done.stderr
+                if "the kernel skipped" not in done.stderr and ("<not counted>" not in done.stderr or uncounted == 3):
                     return done
                 time.sleep(2)
             pytest.skip("another tool keeps beginning and ending to trace switches of tasks")

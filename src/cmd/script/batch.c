@@ -194,7 +194,9 @@ static void begin_text(struct batch *batch, struct load *load)
 	load->slice_count = (load->count + SLICE - 1) / SLICE;
 	batch->load = load;
 	atomic_store(&batch->next_slice, 0);
-	wake_helpers(batch, batch->run + 1 == UINT_MAX ? 1 : batch->run + 1);
+	/* One slice is the main thread's: side-band records at the times of samples make loads of a few records. */
+	if (load->slice_count > 1)
+		wake_helpers(batch, batch->run + 1 == UINT_MAX ? 1 : batch->run + 1);
 }
 
 static void finish_text(struct batch *batch)

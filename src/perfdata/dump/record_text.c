@@ -404,10 +404,29 @@ static void add_number(struct strbuf *out, uint64_t value, size_t size, const ch
 	}
 }
 
-static void add_field(const struct record_text *text, const char *name, size_t length, const char *form)
+/* The fields of a record, walked over while its text is made: texts name them mostly in their order. */
+struct fields {
+	const struct record_kind *kind;
+	struct record_walk walk;
+};
+
+static const struct record_field *find_field(const struct record_text *text, struct fields *fields, const char *name, size_t length,
+					     size_t *ret_offset)
+{
+	for (unsigned int round = 0; fields->kind && round < 2; round++) {
+		const struct record_field *field;
+		while ((field = record_walk_next(&fields->walk, ret_offset)))
+			if (is_called(field->name, name, length))
+				return field;
+		fields->walk = record_walk(fields->kind, text->header, text->end);
+	}
+	return NULL;
+}
+
+static void add_field(const struct record_text *text, struct fields *fields, const char *name, size_t length, const char *form)
 {
 	size_t offset;
-	const struct record_field *field = record_find(text->header, text->end, name, length, &offset);
+	const struct record_field *field = find_field(text, fields, name, length, &offset);
 	if (!field)
 		add_number(text->out, 0, sizeof(uint64_t), form);
 	else if (field->kind == FIELD_TEXT)
@@ -418,20 +437,23 @@ static void add_field(const struct record_text *text, const char *name, size_t l
 
 void record_text_add(const struct record_text *text, const char *template)
 {
+	struct fields fields = {.kind = record_kind(text->header->type)};
+	if (fields.kind)
+		fields.walk = record_walk(fields.kind, text->header, text->end);
 	while (*template) {
 		size_t plain = (size_t)(strchrnul(template, '{') - template);
 		strbuf_add(text->out, template, plain);
 		template += plain;
 		if (!*template)
 			return;
-		template ++;
+		template += 1;
 		size_t form = (size_t)(strchrnul(template, '}') - template);
 		const char *colon = memchr(template, ':', form);
 		size_t length = colon ? (size_t)(colon - template) : form;
 		if (*template == '!')
 			add_part(text, template + 1, length - 1);
 		else
-			add_field(text, template, length, template[length] == ':' ? template + length + 1 : "");
+			add_field(text, &fields, template, length, template[length] == ':' ? template + length + 1 : "");
 		template += form + 1;
 	}
 }

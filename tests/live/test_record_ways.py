@@ -230,12 +230,13 @@ def test_place_of_the_recorder(perf, live_system, tmp_path):
 
 
 def test_ranges_of_time(perf, oracle, live, tmp_path):
+    """A program that starts others all the time has page faults in both ranges, and none in most of the 0.8 s between them."""
     path = tmp_path / "out"
-    done = perf("record", "-e", "cpu-clock", "-F", "1000", "-D", "100-200,400-500", "-o", path, "--", "timeout", "0.8", "sh", "-c", "while :; do :; done")
+    done = perf("record", "-e", "page-faults:u", "-c", "10", "-D", "200-800,1600-2200", "-o", path, "--", "timeout", "2.6", "sh", "-c", "while :; do sleep 0.01; done")
     assert done.stderr.count("Events enabled") == 2 and done.stderr.count("Events disabled") == 3
     times = [float(word.rstrip(":")) for word in oracle("script", "-F", "time", "-i", path).stdout.split()]
     gaps = [b - a for a, b in zip(times, times[1:])]
-    assert len(times) > 20 and max(gaps) > 0.15 and times[-1] - times[0] < 0.65
+    assert len(times) > 10 and max(gaps) > 0.4
 
 
 def test_group(perf, oracle, live, tmp_path):

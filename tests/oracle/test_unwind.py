@@ -87,10 +87,25 @@ def kind_of(ours, theirs):
     return "whole where theirs is not" if whole and theirs and ends_alike(ours, theirs) else "other"
 
 
+# x86-64: pop of any register, any number of times, then ret.
+POPS_AND_RET = re.compile(rb"(?:\x41?[\x58-\x5f])*(?:\xf3?\xc3|\xc2)", re.DOTALL)
+
+
+def is_at_a_functions_end(frame):
+    """Whether the innermost frame is about to pop registers and return, by the code of its file. The address shown is an offset in the file."""
+    place = re.fullmatch(r"\s*([0-9a-f]+) .*\((/.*)\)", frame)
+    if not place:
+        return False
+    with open(place[2], "rb") as code:
+        code.seek(int(place[1], 16))
+        return POPS_AND_RET.match(code.read(64)) is not None
+
+
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_like_the_kernels_perf(perf, oracle, live, tmp_path, name):
-    """Each stack is the same, but where the kernel's perf gives up: in static programs, and where a function's end has already restored a
-    register but the rules do not say so. There ours go on to where the thread began."""
+    """Each stack is the same, but where the kernel's perf gives up: in static programs, and at a function's end. What it has popped the rules
+    still look for where it was saved, which lies below the stack pointer by then: the copy does not have it, but the register does. There ours
+    go on to where the thread began."""
     command, source, words = PROGRAMS[name]
     if command:
         program = [build(tmp_path, command, source), *words.split()]
@@ -103,12 +118,14 @@ def test_like_the_kernels_perf(perf, oracle, live, tmp_path, name):
     for (head, ours), (their_head, theirs) in zip(stacks(perf, data), stacks(oracle, data), strict=True):
         assert head == their_head
         kind = kind_of(ours, theirs)
+        if kind == "whole where theirs is not" and name != "static" and platform.machine() == "x86_64" and not is_at_a_functions_end(ours[-1]):
+            kind = "other"
         kinds[kind] += 1
         other = other or (kind == "other" and (ours, theirs))
     if kinds.total() < 20:
         pytest.skip(f"only {kinds.total()} samples: this machine is too busy")
     assert kinds["other"] == 0, (kinds, other)
-    if name != "static":  # some one to six of a thousand are whole in ours alone
+    if name != "static" and platform.machine() != "x86_64":
         assert kinds["same"] >= 0.985 * kinds.total(), kinds
 
 

@@ -83,11 +83,13 @@ def test_json_lines(perf):
 
 
 def test_pid_until_it_ends(perf):
-    target = subprocess.Popen(["sleep", "0.5"])
-    started = time.monotonic()
-    done = perf("stat", "-e", "context-switches", "-p", target.pid, timeout=300)
-    assert time.monotonic() - started > 0.3 and target.poll() is not None
-    assert done.returncode == 0 and f"process id '{target.pid}'" in done.stderr
+    target = subprocess.Popen(["cat"], stdin=subprocess.PIPE)
+    process = subprocess.Popen([perf, "stat", "-e", "context-switches", "-p", str(target.pid)], stderr=subprocess.PIPE, text=True)
+    started.until_it_measures(process.pid)
+    assert process.poll() is None
+    target.communicate()
+    text = process.communicate(timeout=300)[1]
+    assert process.returncode == 0 and f"process id '{target.pid}'" in text
 
 
 def test_runs(perf):
@@ -111,10 +113,15 @@ def test_system_wide(perf, live_system):
     assert len(lines) == len(os.sched_getaffinity(0)) and lines[0].startswith("CPU0,")
 
 
-def test_delay_leaves_the_beginning_out(perf):
-    """The time that passed is that of counting."""
-    done = perf("stat", "-x,", "-D", "300", "-e", "duration_time", "sleep", "0.8")
-    assert 0.3e9 < int(done.stderr.splitlines()[-1].split(",")[0]) < 0.7e9 and "Events enabled" in done.stderr
+def test_delay_leaves_the_beginning_out(perf, tmp_path):
+    """The time that passed is that of counting: the command goes on for a while after it has read that it is counted."""
+    said = tmp_path / "said"
+    begin = time.monotonic()
+    with open(said, "w", encoding="utf-8") as err:
+        perf("stat", "-x,", "-D", "300", "-e", "duration_time", "sh", "-c", 'until grep -q "Events enabled" "$1"; do sleep 0.01; done; sleep 0.2', "sh", said,
+             capture_output=False, stdout=subprocess.DEVNULL, stderr=err)
+    seconds = int(said.read_text().splitlines()[-1].split(",")[0]) / 1e9
+    assert 0.2 < seconds < time.monotonic() - begin - 0.3
 
 
 def children(pid):

@@ -10,6 +10,7 @@ import subprocess
 import time
 
 import pytest
+import started
 
 PERF_EVENT_OPEN = {"x86_64": 298, "aarch64": 241}
 @pytest.fixture(name="perf", scope="session")
@@ -33,7 +34,10 @@ def test_killed(perf, oracle, live_system, tracefs, tmp_path, options):
     path = tmp_path / "perf.data"
     with subprocess.Popen(["sh", "-c", "while :; do ls -lR /usr/lib; done"], stdout=subprocess.DEVNULL, start_new_session=True) as load:
         with subprocess.Popen([perf, "record", "-q", *options, "-o", path], stderr=subprocess.DEVNULL) as running:
-            time.sleep(random.uniform(0.3, 1.5))
+            started.until(lambda: path.exists() and path.stat().st_size, "the recording has begun")
+            begun = path.stat().st_size
+            started.until(lambda: path.stat().st_size > begun, "something was flushed")
+            time.sleep(random.uniform(0, 1.2))
             running.kill()
         os.killpg(load.pid, signal.SIGKILL)
     theirs = oracle("script", "-F", "-symoff,-sym,-dso", "-i", path)

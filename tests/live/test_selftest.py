@@ -203,7 +203,7 @@ def test_ended_by_a_signal(perf, oracle, name):
     statuses = []
     for program in (perf, oracle):
         with subprocess.Popen([program, "test", "-w", name, "60"]) as running:
-            time.sleep(0.5)
+            started.until(lambda: started.ran(running.pid) > 0.1, "it works")
             running.send_signal(signal.SIGINT)
             statuses.append(running.wait(300))
     assert statuses[0] == statuses[1]

@@ -8,6 +8,7 @@ import subprocess
 import time
 
 import pytest
+import started
 
 LINE = re.compile(r"^ *(?P<time>[\d.]+|\?) \((?P<duration> *[\d.]+ ms| +)\): (?P<comm>\S+)/(?P<tid>\d+) (?P<call>.*?) += (?P<result>.*)$")
 
@@ -251,7 +252,9 @@ int main(int count, char **words)
 	for (;;) { getppid(); usleep(10000); }
 }""", "-lpthread")
     with subprocess.Popen([program, "4711"] if target == "uid" else [program]) as process:
-        time.sleep(0.2)
+        status = pathlib.Path(f"/proc/{process.pid}/status")
+        user = "4711" if target == "uid" else str(os.getuid())
+        started.until(lambda: re.search(rf"^Uid:\t{user}\t(.*\n)*Threads:\t2$", status.read_text(), re.MULTILINE), "the threads run")
         words = ["-u", "4711"] if target == "uid" else ["-t", process.pid]
         _, lines = traced(perf, tmp_path, *words, "--max-events", "30")
         process.kill()
@@ -264,11 +267,10 @@ def test_ctrl_c(perf, bpf, tmp_path):
     """The whole system, until Ctrl-C; perf's own calls are not among them."""
     path = tmp_path / "trace.txt"
     with subprocess.Popen([perf.path, "trace", "-o", path, "-e", "write,getppid"]) as trace:
-        for _ in range(100): # until it has begun
+        def has_begun():
             subprocess.run(["sh", "-c", "echo hello > /dev/null; exec true"], check=True)
-            time.sleep(0.1)
-            if path.exists() and b"hello" in path.read_bytes():
-                break
+            return path.exists() and b"hello" in path.read_bytes()
+        started.until(has_begun, "a call is shown")
         trace.send_signal(signal.SIGINT)
         assert trace.wait(300) == 0
     lines = path.read_text(errors="replace").splitlines()

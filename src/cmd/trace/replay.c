@@ -11,73 +11,39 @@
 #include "cmd/trace/replay.h"
 
 #include "analysis/script/filter.h"
+#include "analysis/syscalls/open_calls.h"
 #include "analysis/syscalls/syscall_sums.h"
+#include "analysis/syscalls/thread_ends.h"
+#include "analysis/tracker.h"
 #include "app/hint.h"
-#include "base/hash.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/text.h"
 #include "cmd/opening.h"
-#include "cmd/trace/ends.h"
 #include "cmd/trace/event.h"
 #include "cmd/trace/stack.h"
 #include "cmd/trace/strings.h"
 
 #include <linux/perf_event.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-enum { LASTS_NS = 100000, FORGET_AFTER = 1024, ROUNDS_BEHIND = 3 };
+#define ENTER_EVENT "raw_syscalls:sys_enter"
 
-enum kind {
-	KIND_UNKNOWN,
-	KIND_ENTER,
-	KIND_EXIT,
-	KIND_MAJOR_FAULT,
-	KIND_MINOR_FAULT,
-	KIND_RUNTIME,
-	KIND_SIGNAL,
-	KIND_SENT,
-	KIND_END,
-	KIND_OTHER
-};
-
-/* What is known of an event of the recording, by its index. */
-struct replayed_event {
-	enum kind kind;
-	const struct tracepoint *tracepoint;
-	const struct tracepoint_field *number, *value; /* of calls: id, args or ret; KIND_RUNTIME: value */
-	uint64_t shown;
-};
-
-struct replayed_thread {
-	uint32_t pid, tid;
-	const struct untrusted *comm; /* interned by the machine */
-	bool in_call;
-	bool told; /* its call is shown as waiting, or will be */
-	uint16_t number;
-	uint64_t entered;
-	uint64_t arguments[SYSCALL_ARGUMENTS];
-};
-
-/* A call that has begun; stale when its thread is in another one. */
-struct begun {
-	struct replayed_thread *thread;
-	uint64_t entered;
-};
+enum { ROUNDS_BEHIND = 3 };
 
 struct replay {
 	struct trace *trace;
 	struct opening opening;
 	struct script_filter filter;
 	bool filtered;
-	struct map64 threads; /* tid → struct replayed_thread * */
-	VEC(struct replayed_event) events;
-	VEC(struct begun) begun; /* in the order of time … */
-	size_t first_begun;	 /* … from here on */
-	bool shows_ends;	 /* signals and ends of threads by tracepoints, as lines of their own */
-	struct trace_ends ends;
+	struct open_calls calls;
+	struct tracker *tracker;
+	VEC(uint64_t) shown; /* by event: how often it was */
+	bool shows_ends;     /* signals and ends of threads by tracepoints, as lines of their own */
+	struct thread_ends ends;
 	struct trace_stacks *stacks; /* NULL = not wanted */
 	struct strbuf text, detail;
 	uint64_t generation;		/* of the machine, when names were taken */
@@ -87,73 +53,14 @@ struct replay {
 
 /* ---- who and what ---- */
 
-static enum kind kind_of(const struct event *event, bool own_runtime)
+static struct calling_thread *get_thread(struct replay *replay, uint32_t pid, uint32_t tid, const struct thread *thread, uint64_t time)
 {
-	if (event->attr.type == PERF_TYPE_SOFTWARE && event->attr.config == PERF_COUNT_SW_PAGE_FAULTS_MAJ)
-		return KIND_MAJOR_FAULT;
-	if (event->attr.type == PERF_TYPE_SOFTWARE && event->attr.config == PERF_COUNT_SW_PAGE_FAULTS_MIN)
-		return KIND_MINOR_FAULT;
-	if (!strcmp(event->name, "raw_syscalls:sys_enter"))
-		return KIND_ENTER;
-	if (!strcmp(event->name, "raw_syscalls:sys_exit"))
-		return KIND_EXIT;
-	return own_runtime && !strcmp(event->name, "sched:sched_stat_runtime") ? KIND_RUNTIME : KIND_OTHER;
-}
-
-static enum kind kind_of_end(const char *name, enum kind otherwise)
-{
-	if (!strcmp(name, TRACE_SIGNAL_EVENT))
-		return KIND_SIGNAL;
-	if (!strcmp(name, TRACE_SENT_EVENT))
-		return KIND_SENT;
-	return strcmp(name, TRACE_END_EVENT) != 0 ? otherwise : KIND_END;
-}
-
-static bool has_event(const struct replay *replay, const char *name)
-{
-	const struct event_list *events = &replay->opening.session->reader->events;
-
-	for (size_t i = 0; i < events->events.len; i++)
-		if (!strcmp(events->events.data[i]->name, name))
-			return true;
-	return false;
-}
-
-static struct replayed_event *look_up(struct replay *replay, const struct event *event)
-{
-	while (replay->events.len <= event->index)
-		vec_push(&replay->events, (struct replayed_event){0});
-	struct replayed_event *known = &replay->events.data[event->index];
-	if (known->kind)
-		return known;
-	known->kind = kind_of(event, replay->trace->options->sched);
-	if (replay->shows_ends && has_event(replay, "raw_syscalls:sys_enter"))
-		known->kind = kind_of_end(event->name, known->kind);
-	const struct tracepoint_formats *formats = replay->opening.session->reader->formats;
-	if (event->attr.type == PERF_TYPE_TRACEPOINT && formats)
-		known->tracepoint = tracepoint_by_id(formats, (int)event->attr.config);
-	if (known->tracepoint && (known->kind == KIND_ENTER || known->kind == KIND_EXIT)) {
-		known->number = tracepoint_field(known->tracepoint, "id");
-		known->value = tracepoint_field(known->tracepoint, known->kind == KIND_ENTER ? "args" : "ret");
-	} else if (known->tracepoint && known->kind == KIND_RUNTIME) {
-		known->value = tracepoint_field(known->tracepoint, "runtime");
-	}
-	return known;
-}
-
-static struct replayed_thread *get_thread(struct replay *replay, uint32_t pid, uint32_t tid, const struct thread *thread, uint64_t time)
-{
-	bool is_new;
-	uint64_t *slot = map64_insert(&replay->threads, tid, &is_new);
+	struct calling_thread *ours = open_calls_thread(&replay->calls, tid);
 	const struct untrusted *comm = thread_comm(thread, time);
 
-	if (is_new)
-		*slot = (uint64_t)(uintptr_t)mem_zalloc(sizeof(struct replayed_thread));
-	struct replayed_thread *ours = (struct replayed_thread *)(uintptr_t)*slot;
 	if (ours->comm == comm)
 		return ours;
 	ours->pid = pid;
-	ours->tid = tid;
 	ours->comm = comm;
 	if (replay->trace->printer)
 		trace_printer_name(replay->trace->printer, pid, tid, comm);
@@ -178,23 +85,13 @@ static uint64_t owner_of(const struct replay *replay, const struct sample *sampl
 
 /* ---- calls ---- */
 
-static void fill_call(const struct replay *replay, const struct replayed_thread *thread, unsigned int number, struct syscall *ret)
-{
-	*ret = (struct syscall){.description = replay->trace->table.calls[number],
-				.time = thread->entered,
-				.pid = thread->pid,
-				.tid = thread->tid,
-				.blind = true};
-	memcpy(ret->arguments, thread->arguments, sizeof(ret->arguments));
-}
-
-static void tell_waiting(struct replay *replay, struct replayed_thread *thread)
+static void tell_waiting(struct replay *replay, struct calling_thread *thread)
 {
 	struct syscall call;
 
 	if (!thread->in_call || thread->told || !replay->trace->printer)
 		return;
-	fill_call(replay, thread, thread->number, &call);
+	open_calls_fill(thread, replay->trace->table.calls[thread->number], &call);
 	if (replay->trace->strings)
 		trace_strings_fill_entry(replay->trace->strings, &call);
 	trace_printer_wait(replay->trace->printer, &call);
@@ -202,24 +99,14 @@ static void tell_waiting(struct replay *replay, struct replayed_thread *thread)
 }
 
 /* Before a line of `thread` at `time`. */
-static void tell_all_waiting(struct replay *replay, const struct replayed_thread *thread, uint64_t time)
+static void tell_all_waiting(struct replay *replay, const struct calling_thread *thread, uint64_t time)
 {
-	for (; replay->first_begun < replay->begun.len; replay->first_begun++) {
-		const struct begun *begun = &replay->begun.data[replay->first_begun];
-		bool stale = !begun->thread->in_call || begun->thread->entered != begun->entered;
-		if (!stale && begun->entered + LASTS_NS > time)
-			break;
-		if (!stale && begun->thread != thread)
-			tell_waiting(replay, begun->thread);
-	}
-	if (replay->first_begun < FORGET_AFTER)
-		return;
-	replay->begun.len -= replay->first_begun;
-	memmove(replay->begun.data, replay->begun.data + replay->first_begun, replay->begun.len * sizeof(*replay->begun.data));
-	replay->first_begun = 0;
+	for (struct calling_thread *each; (each = open_calls_next_lasting(&replay->calls, time));)
+		if (each != thread)
+			tell_waiting(replay, each);
 }
 
-static void print_call(struct replay *replay, const struct syscall *call, const struct replayed_thread *thread, uint64_t now)
+static void print_call(struct replay *replay, const struct syscall *call, const struct calling_thread *thread, uint64_t now)
 {
 	tell_all_waiting(replay, thread, now);
 	trace_printer_call(replay->trace->printer, call);
@@ -237,22 +124,19 @@ static bool is_selected(const struct replay *replay, uint64_t number)
 }
 
 /* Its arguments are there. */
-static void begin_call(struct replay *replay, struct replayed_thread *thread, unsigned int number, uint64_t time)
+static void begin_call(struct replay *replay, struct calling_thread *thread, unsigned int number, uint64_t time)
 {
 	bool shows = replay->trace->printer && !replay->trace->options->print.completed_only;
+	const struct syscall_description *description = replay->trace->table.calls[number];
 	struct syscall call;
 
-	thread->number = (uint16_t)number;
-	thread->entered = time;
-	thread->told = false;
-	fill_call(replay, thread, number, &call);
-	if (!syscall_never_returns(call.description)) {
-		thread->in_call = true;
-		if (shows)
-			vec_push(&replay->begun, (struct begun){thread, time});
-	} else if (shows) {
+	open_calls_begin(&replay->calls, thread, number, time, shows);
+	if (!syscall_never_returns(description))
+		return;
+	thread->in_call = false;
+	open_calls_fill(thread, description, &call);
+	if (shows)
 		print_call(replay, &call, thread, time);
-	}
 }
 
 static bool is_short_of(const struct trace_options *options, const struct syscall *call)
@@ -261,7 +145,7 @@ static bool is_short_of(const struct trace_options *options, const struct syscal
 }
 
 /* A call that is wanted has ended. */
-static void end_call(struct replay *replay, const struct syscall *call, const struct replayed_thread *thread, uint64_t owner, uint64_t now)
+static void end_call(struct replay *replay, const struct syscall *call, const struct calling_thread *thread, uint64_t owner, uint64_t now)
 {
 	if (replay->trace->sums)
 		syscall_sums_add(replay->trace->sums, owner, call, replay->trace->options->histograms);
@@ -271,20 +155,35 @@ static void end_call(struct replay *replay, const struct syscall *call, const st
 	print_call(replay, call, thread, now);
 }
 
-static void take_enter(struct replay *replay, const struct replayed_event *event, const struct sample *sample,
-		       struct replayed_thread *thread)
+/* A sample that passed the filter, and whose it is. */
+struct arrival {
+	const struct record *record;
+	const struct sample *sample;
+	struct thread *thread;
+	struct calling_thread *ours;
+};
+
+/* Of raw_syscalls:sys_enter and sys_exit: their first field. */
+static uint64_t call_number(const struct tracker_event *event)
 {
-	uint64_t number = event->number ? tracepoint_read(event->number, sample->raw, sample->raw_size) : SYSCALL_NUMBERS;
+	return event->fields[0] ? event->values[0] : SYSCALL_NUMBERS;
+}
+
+static void take_enter(struct replay *replay, const struct tracker_event *event, struct calling_thread *thread)
+{
+	const struct tracepoint_field *arguments = event->fields[1];
+	const struct sample *sample = event->sample;
+	uint64_t number = call_number(event);
 	struct tracepoint_field argument;
 	size_t length = 0;
 
 	thread->in_call = false;
 	if (!is_selected(replay, number))
 		return;
-	const void *bytes = event->value ? tracepoint_read_bytes(event->value, sample->raw, sample->raw_size, &length) : NULL;
+	const void *bytes = arguments ? tracepoint_read_bytes(arguments, sample->raw, sample->raw_size, &length) : NULL;
 	for (uint32_t i = 0; i < SYSCALL_ARGUMENTS && bytes; i++) {
-		uint32_t size = event->value->element_size;
-		argument = *event->value;
+		uint32_t size = arguments->element_size;
+		argument = *arguments;
 		argument.flags &= TRACEPOINT_FIELD_SWAPPED;
 		argument.size = argument.element_size = size;
 		argument.offset = i * size;
@@ -292,38 +191,36 @@ static void take_enter(struct replay *replay, const struct replayed_event *event
 	}
 	const char *name = replay->trace->table.calls[number]->name;
 	if (replay->shows_ends && (!strcmp(name, "exit") || !strcmp(name, "exit_group")))
-		trace_ends_note_exit(&replay->ends, sample->pid, sample->tid, name[4] == '_', thread->arguments[0]);
+		thread_ends_take_exit(&replay->ends, sample->pid, sample->tid, name[4] == '_', thread->arguments[0]);
 	begin_call(replay, thread, (unsigned int)number, sample->time);
 }
 
 /* Whose stack is too short isn't shown. */
-static bool take_stack(struct replay *replay, const struct record *record, const struct sample *sample, struct thread *thread, bool is_call)
+static bool take_stack(struct replay *replay, const struct arrival *arrival, bool is_call)
 {
 	if (!replay->stacks)
 		return true;
-	return trace_stacks_take(replay->stacks, record, sample, thread, is_call) >= replay->trace->options->min_stack;
+	return trace_stacks_take(replay->stacks, arrival->record, arrival->sample, arrival->thread, is_call) >=
+	       replay->trace->options->min_stack;
 }
 
-static void take_exit(struct replay *replay, const struct record *record, const struct replayed_event *event, const struct sample *sample,
-		      struct replayed_thread *ours, struct thread *thread)
+static void take_exit(struct replay *replay, const struct tracker_event *event, const struct arrival *arrival)
 {
 	const struct trace_options *options = replay->trace->options;
-	uint64_t number = event->number ? tracepoint_read(event->number, sample->raw, sample->raw_size) : SYSCALL_NUMBERS;
-	bool whole = ours->in_call && ours->number == number;
+	const struct sample *sample = event->sample;
+	struct calling_thread *ours = arrival->ours;
+	uint64_t number = call_number(event);
 	struct syscall call;
 
-	ours->in_call = false;
-	if (!is_selected(replay, number))
+	if (!is_selected(replay, number)) {
+		ours->in_call = false;
 		return;
-	fill_call(replay, ours, (unsigned int)number, &call);
-	call.result = event->value ? (int64_t)tracepoint_read(event->value, sample->raw, sample->raw_size) : 0;
-	if (whole)
-		call.duration = sample->time > call.time ? sample->time - call.time : 0;
-	else
-		call.time = 0; /* its beginning was not seen */
+	}
+	bool whole = open_calls_end(ours, (unsigned int)number, replay->trace->table.calls[number], sample->time, (int64_t)event->values[1],
+				    &call);
 	if (replay->trace->strings)
 		trace_strings_fill(replay->trace->strings, &call, sample->time);
-	if (is_short_of(options, &call) || !take_stack(replay, record, sample, thread, true))
+	if (is_short_of(options, &call) || !take_stack(replay, arrival, true))
 		return;
 	if (options->flamegraph && whole)
 		trace_stacks_weigh(replay->stacks, ours->comm, call.description->name, call.duration);
@@ -373,18 +270,18 @@ static const struct untrusted *name_of_thread(void *context, uint32_t tid)
 	return thread && thread->comm_count ? thread_comm(thread, UINT64_MAX) : NULL;
 }
 
-static void describe_event(struct replay *replay, const struct record *record, const struct replayed_event *event,
-			   const struct sample *sample, const struct thread *thread)
+static void describe_event(struct replay *replay, const struct record *record, const struct sample *sample, const struct thread *thread)
 {
+	const struct tracepoint *tracepoint = record->event->tracepoint;
 	const struct trace_options *options = replay->trace->options;
 	const struct trace_event_style style = {
 		.zeros = options->print.style.zeros, .thread_name = name_of_thread, .thread_name_context = replay};
 	struct frame place;
 
-	if (event->tracepoint && options->print_formats) {
-		tracepoint_print(event->tracepoint, sample->raw, sample->raw_size, &replay->detail);
-	} else if (event->tracepoint) {
-		trace_event_add_fields(event->tracepoint, sample, &style, &replay->detail);
+	if (tracepoint && options->print_formats) {
+		tracepoint_print(tracepoint, sample->raw, sample->raw_size, &replay->detail);
+	} else if (tracepoint) {
+		trace_event_add_fields(tracepoint, sample, &style, &replay->detail);
 	} else {
 		resolve(replay, record, thread, sample->cpumode, sample->ip, &place);
 		trace_add_place(&place, &replay->detail);
@@ -405,25 +302,41 @@ static bool is_named(const struct trace *trace, const char *name, bool fault)
 	return fault && options->faults;
 }
 
-static void take_event(struct replay *replay, const struct record *record, struct replayed_event *event, const struct sample *sample,
-		       struct replayed_thread *ours, struct thread *thread)
+static uint64_t *shown_of(struct replay *replay, const struct event *event)
+{
+	while (replay->shown.len <= event->index)
+		vec_push(&replay->shown, 0);
+	return &replay->shown.data[event->index];
+}
+
+static bool is_fault(const struct event *event, uint64_t config)
+{
+	return event->attr.type == PERF_TYPE_SOFTWARE && event->attr.config == config;
+}
+
+static void show_event(struct replay *replay, const struct arrival *arrival)
 {
 	struct trace_printer *printer = replay->trace->printer;
-	bool fault = event->kind == KIND_MAJOR_FAULT || event->kind == KIND_MINOR_FAULT;
-	const char *name = event->kind == KIND_MAJOR_FAULT ? "majfault" : fault ? "minfault" : record->event->name;
-	uint64_t most = trace_limit_of(replay->trace, record->event->name);
+	const struct record *record = arrival->record;
+	const struct sample *sample = arrival->sample;
+	const struct thread *thread = arrival->thread;
+	struct calling_thread *ours = arrival->ours;
+	bool major = is_fault(record->event, PERF_COUNT_SW_PAGE_FAULTS_MAJ);
+	bool fault = major || is_fault(record->event, PERF_COUNT_SW_PAGE_FAULTS_MIN);
+	const char *name = major ? "majfault" : fault ? "minfault" : record->event->name;
+	uint64_t most = trace_limit_of(replay->trace, record->event->name), *shown = shown_of(replay, record->event);
 
-	if (!printer || !is_named(replay->trace, record->event->name, fault) || (most && event->shown >= most) ||
-	    !take_stack(replay, record, sample, thread, false))
+	if (!printer || !is_named(replay->trace, record->event->name, fault) || (most && *shown >= most) ||
+	    !take_stack(replay, arrival, false))
 		return;
-	event->shown++;
+	++*shown;
 	strbuf_clear(&replay->detail);
 	strbuf_clear(&replay->text);
 	text_add_safe(&replay->text, name, strlen(name));
 	if (fault)
 		describe_fault(replay, record, sample, thread);
 	else
-		describe_event(replay, record, event, sample, thread);
+		describe_event(replay, record, sample, thread);
 	strbuf_printf(&replay->text, fault ? " %s" : "(%s)", strbuf_str(&replay->detail));
 	tell_all_waiting(replay, ours, sample->time);
 	if (!fault)
@@ -436,23 +349,6 @@ static void take_event(struct replay *replay, const struct record *record, struc
 							  .detail = strbuf_str(&replay->detail),
 							  .text = strbuf_str(&replay->text),
 							  .momentary = fault});
-}
-
-static bool is_end(const struct replayed_event *event)
-{
-	return event->kind >= KIND_SIGNAL && event->kind <= KIND_END;
-}
-
-static void count_event(struct replay *replay, const struct replayed_event *event, const struct sample *sample)
-{
-	if (!replay->trace->sums || event->kind == KIND_ENTER || event->kind == KIND_EXIT || is_end(event))
-		return;
-	struct syscall_owner *owner = syscall_sums_owner(replay->trace->sums, owner_of(replay, sample));
-	owner->events += event->kind != KIND_RUNTIME;
-	owner->major_faults += event->kind == KIND_MAJOR_FAULT;
-	owner->minor_faults += event->kind == KIND_MINOR_FAULT;
-	if (event->kind == KIND_RUNTIME && event->value)
-		owner->runtime += tracepoint_read(event->value, sample->raw, sample->raw_size);
 }
 
 /* ---- samples ---- */
@@ -470,7 +366,7 @@ static bool is_left_out(const struct replay *replay, uint32_t pid)
 
 /* --print-sample: what the record itself says. */
 static void show_header(struct replay *replay, const struct record *record, const struct sample *sample,
-			const struct replayed_thread *thread)
+			const struct calling_thread *thread)
 {
 	strbuf_clear(&replay->text);
 	text_add_safe(&replay->text, record->event->name, strlen(record->event->name));
@@ -481,58 +377,174 @@ static void show_header(struct replay *replay, const struct record *record, cons
 	trace_printer_text(replay->trace->printer, strbuf_str(&replay->text));
 }
 
-static void take_mark(struct replay *replay, const struct replayed_event *event, const struct sample *sample,
-		      struct replayed_thread *thread)
+static bool arrive(struct replay *replay, const struct record *record, const struct sample *sample, struct arrival *ret)
 {
-	uint32_t target;
-	if (event->kind == KIND_SENT) {
-		bool ignored = trace_ends_take_sent(&replay->ends, event->tracepoint, sample, &target);
-		const uint64_t *slot = map64_find(&replay->threads, target);
-		if (!ignored || !slot)
-			return;
-		thread = (struct replayed_thread *)(uintptr_t)*slot;
-	}
-	tell_all_waiting(replay, thread, sample->time);
-	tell_waiting(replay, thread);
-	if (event->kind == KIND_SENT)
-		trace_ends_show_ignored(replay->trace, event->tracepoint, sample, thread->pid, thread->tid);
-	else if (event->kind == KIND_SIGNAL)
-		trace_ends_take_signal(&replay->ends, replay->trace, event->tracepoint, sample);
-	else
-		trace_ends_take_end(&replay->ends, replay->trace, sample);
+	struct machine *machine = replay->opening.session->machine;
+	struct thread *thread = machine_thread_or_new(machine, sample->pid, sample->tid, record->model_time);
+
+	if (is_left_out(replay, sample->pid) ||
+	    (replay->filtered && !script_filter_passes(&replay->filter, machine, replay->opening.resolver, record, sample, thread)))
+		return false;
+	struct calling_thread *ours = get_thread(replay, sample->pid, sample->tid, thread, record->model_time);
+	if (!replay->trace->samples++ && replay->trace->printer)
+		trace_printer_begin(replay->trace->printer, sample->time);
+	if (replay->trace->options->print_sample && replay->trace->printer)
+		show_header(replay, record, sample, ours);
+	*ret = (struct arrival){.record = record, .sample = sample, .thread = thread, .ours = ours};
+	return true;
 }
+
+static void on_enter(void *context, const struct tracker_event *event)
+{
+	struct arrival arrival;
+
+	if (arrive(context, event->record, event->sample, &arrival))
+		take_enter(context, event, arrival.ours);
+}
+
+static void on_exit_of_call(void *context, const struct tracker_event *event)
+{
+	struct arrival arrival;
+
+	if (arrive(context, event->record, event->sample, &arrival))
+		take_exit(context, event, &arrival);
+}
+
+/* Anything that is neither a call nor a mark. */
+static void take_event(struct replay *replay, const struct arrival *arrival)
+{
+	if (replay->trace->sums) {
+		struct syscall_owner *owner = syscall_sums_owner(replay->trace->sums, owner_of(replay, arrival->sample));
+		owner->events++;
+		owner->major_faults += is_fault(arrival->record->event, PERF_COUNT_SW_PAGE_FAULTS_MAJ);
+		owner->minor_faults += is_fault(arrival->record->event, PERF_COUNT_SW_PAGE_FAULTS_MIN);
+	}
+	show_event(replay, arrival);
+}
+
+static void on_runtime(void *context, const struct tracker_event *event)
+{
+	struct replay *replay = context;
+	struct arrival arrival;
+
+	if (!arrive(replay, event->record, event->sample, &arrival))
+		return;
+	if (!replay->trace->options->sched)
+		take_event(replay, &arrival);
+	else if (replay->trace->sums)
+		syscall_sums_owner(replay->trace->sums, owner_of(replay, event->sample))->runtime += event->values[0];
+}
+
+/* A signal or the end of a thread, where they have lines of their own; else it is an event like others, and false. */
+static bool arrive_mark(struct replay *replay, const struct tracker_event *event, struct arrival *ret)
+{
+	if (!arrive(replay, event->record, event->sample, ret))
+		return false;
+	if (replay->shows_ends && tracker_has(replay->tracker, ENTER_EVENT))
+		return true;
+	take_event(replay, ret);
+	return false;
+}
+
+static void show_mark(struct replay *replay, struct calling_thread *thread, uint32_t pid, uint64_t time, const char *name, const char *mark,
+		      const struct strbuf *detail)
+{
+	trace_show_mark(replay->trace, &(struct thread_record){.time = time, .pid = pid, .tid = thread->tid}, name, mark, detail);
+}
+
+static void show_signal(struct replay *replay, const struct tracker_event *event, struct calling_thread *thread, uint32_t pid)
+{
+	struct strbuf detail = {0};
+
+	syscall_add_signal_code((uint32_t)event->values[0], (int32_t)event->values[1], &detail);
+	show_mark(replay, thread, pid, event->sample->time, "signal", "---", &detail);
+	strbuf_deinit(&detail);
+}
+
+static void tell_waiting_before(struct replay *replay, struct calling_thread *thread, uint64_t time)
+{
+	tell_all_waiting(replay, thread, time);
+	tell_waiting(replay, thread);
+}
+
+/* sig, code, sa_handler */
+static void on_signal(void *context, const struct tracker_event *event)
+{
+	const struct sample *sample = event->sample;
+	struct replay *replay = context;
+	struct arrival arrival;
+
+	if (!arrive_mark(replay, event, &arrival))
+		return;
+	tell_waiting_before(replay, arrival.ours, sample->time);
+	if (event->values[0] != SIGKILL)
+		show_signal(replay, event, arrival.ours, sample->pid);
+	thread_ends_take_signal(&replay->ends, sample->pid, sample->tid, event->values[0], event->values[2] != 0);
+}
+
+/* sig, code, result, pid: the sample is the sender's. What its target ignores is shown now, since nothing more will be heard of it. */
+static void on_sent(void *context, const struct tracker_event *event)
+{
+	enum { DELIVERED, IGNORED }; /* include/trace/events/signal.h */
+	struct replay *replay = context;
+	struct arrival arrival;
+
+	if (!arrive_mark(replay, event, &arrival))
+		return;
+	uint32_t target = (uint32_t)event->values[3];
+	struct calling_thread *thread = open_calls_find(&replay->calls, target);
+	if (event->values[2] == DELIVERED)
+		thread_ends_take_sent(&replay->ends, target, event->values[0]);
+	if (event->values[2] != IGNORED || !thread)
+		return;
+	tell_waiting_before(replay, thread, event->sample->time);
+	show_signal(replay, event, thread, thread->pid);
+}
+
+/* "+++ exited with 0 +++", or without a status where none is known. */
+static void on_end(void *context, const struct tracker_event *event)
+{
+	const struct sample *sample = event->sample;
+	struct replay *replay = context;
+	struct strbuf detail = {0};
+	struct arrival arrival;
+	uint32_t status;
+
+	if (!arrive_mark(replay, event, &arrival))
+		return;
+	tell_waiting_before(replay, arrival.ours, sample->time);
+	if (thread_ends_status(&replay->ends, sample->pid, sample->tid, &status))
+		syscall_add_end(status, &detail);
+	else
+		strbuf_add_str(&detail, "exited");
+	show_mark(replay, arrival.ours, sample->pid, sample->time, "exit", "+++", &detail);
+	strbuf_deinit(&detail);
+}
+
+static const struct tracker_handler handlers[] = {
+	{ENTER_EVENT, {"id", "args"}, on_enter},
+	{"raw_syscalls:sys_exit", {"id", "ret"}, on_exit_of_call},
+	{"sched:sched_stat_runtime", {"runtime"}, on_runtime},
+	{TRACE_SIGNAL_EVENT, {"sig", "code", "sa_handler"}, on_signal},
+	{TRACE_SENT_EVENT, {"sig", "code", "result", "pid"}, on_sent},
+	{TRACE_END_EVENT, {NULL}, on_end},
+	{0},
+};
 
 static void take_sample(struct replay *replay, const struct record *record)
 {
+	struct arrival arrival;
 	struct sample sample;
 
-	if (!session_decode(replay->opening.session, record, &sample))
-		return;
-	struct thread *thread = machine_thread_or_new(replay->opening.session->machine, sample.pid, sample.tid, record->model_time);
-	if (is_left_out(replay, sample.pid) ||
-	    (replay->filtered &&
-	     !script_filter_passes(&replay->filter, replay->opening.session->machine, replay->opening.resolver, record, &sample, thread)))
-		return;
-	struct replayed_thread *ours = get_thread(replay, sample.pid, sample.tid, thread, record->model_time);
-	struct replayed_event *event = look_up(replay, record->event);
-	if (!replay->trace->samples++ && replay->trace->printer)
-		trace_printer_begin(replay->trace->printer, sample.time);
-	if (replay->trace->options->print_sample && replay->trace->printer)
-		show_header(replay, record, &sample, ours);
-	count_event(replay, event, &sample);
-	if (event->kind == KIND_ENTER)
-		take_enter(replay, event, &sample, ours);
-	else if (event->kind == KIND_EXIT)
-		take_exit(replay, record, event, &sample, ours, thread);
-	else if (is_end(event))
-		take_mark(replay, event, &sample, ours);
-	else if (event->kind != KIND_RUNTIME)
-		take_event(replay, record, event, &sample, ours, thread);
+	if (tracker_wants(replay->tracker, record))
+		tracker_give(replay->tracker, record);
+	else if (session_decode(replay->opening.session, record, &sample) && arrive(replay, record, &sample, &arrival))
+		take_event(replay, &arrival);
 }
 
 /* ---- what the BPF program tells ---- */
 
-static void take_begin(struct replay *replay, struct replayed_thread *thread, const struct syscall_record *record)
+static void take_begin(struct replay *replay, struct calling_thread *thread, const struct syscall_record *record)
 {
 	if (thread->in_call && thread->entered == record->thread.time)
 		return; /* told already */
@@ -540,13 +552,13 @@ static void take_begin(struct replay *replay, struct replayed_thread *thread, co
 	begin_call(replay, thread, record->number, record->thread.time);
 }
 
-static void take_end(struct replay *replay, struct replayed_thread *thread, const struct syscall_record *record, uint64_t now)
+static void take_end(struct replay *replay, struct calling_thread *thread, const struct syscall_record *record, uint64_t now)
 {
 	const struct trace_options *options = replay->trace->options;
 	struct syscall call;
 
 	thread->in_call = false;
-	fill_call(replay, thread, record->number, &call);
+	open_calls_fill(thread, replay->trace->table.calls[record->number], &call);
 	call.time = record->thread.time;
 	call.duration = record->duration;
 	call.result = record->result;
@@ -560,7 +572,7 @@ static void take_moment(struct replay *replay, const struct trace_moment *moment
 {
 	const struct thread_record *record = &moment->record.thread;
 	struct thread *thread = machine_thread_or_new(replay->opening.session->machine, record->pid, record->tid, moment->time);
-	struct replayed_thread *ours = get_thread(replay, record->pid, record->tid, thread, moment->time);
+	struct calling_thread *ours = get_thread(replay, record->pid, record->tid, thread, moment->time);
 	bool is_call = moment->kind == MOMENT_BEGIN || moment->kind == MOMENT_END, discarding = replay->filter.discarding;
 
 	replay->trace->samples += is_call;
@@ -593,34 +605,23 @@ static void take_moments(struct replay *replay, uint64_t until)
 		take_moment(replay, &moment);
 }
 
-/* Threads of which the machine knows nothing any more go here as well, and names lie elsewhere. */
+/* Of which the machine knows nothing any more. */
+static bool forget_thread(void *context, const struct calling_thread *thread)
+{
+	const struct replay *replay = context;
+
+	if (machine_thread(replay->opening.session->machine, thread->tid, UINT64_MAX))
+		return false;
+	if (replay->trace->printer)
+		trace_printer_forget(replay->trace->printer, thread->tid);
+	return true;
+}
+
+/* Names lie elsewhere afterwards. */
 static void forget_threads(struct replay *replay)
 {
-	const struct machine *machine = replay->opening.session->machine;
-	struct map64 kept = {0};
-	size_t begun = 0;
-
-	for (size_t i = replay->first_begun; i < replay->begun.len; i++) {
-		const struct begun *each = &replay->begun.data[i];
-		if (each->thread->in_call && each->thread->entered == each->entered)
-			replay->begun.data[begun++] = *each;
-	}
-	replay->begun.len = begun;
-	replay->first_begun = 0;
-	map64_each (slot, &replay->threads) {
-		struct replayed_thread *thread = map64_pointer(slot);
-		thread->comm = NULL;
-		if (thread->in_call || machine_thread(machine, thread->tid, UINT64_MAX)) {
-			*map64_insert(&kept, thread->tid, NULL) = (uintptr_t)thread;
-			continue;
-		}
-		if (replay->trace->printer)
-			trace_printer_forget(replay->trace->printer, thread->tid);
-		free(thread);
-	}
-	map64_deinit(&replay->threads);
-	replay->threads = kept;
-	replay->generation = machine->generation;
+	open_calls_forget(&replay->calls, forget_thread, replay);
+	replay->generation = replay->opening.session->machine->generation;
 }
 
 /* All records before the end of the round before the last two have been delivered now (order.h): the next round had the last of them, the
@@ -642,8 +643,7 @@ static void take_round(struct replay *replay, const struct record_header *header
 static void take_thread_exit(struct replay *replay, const struct record *record)
 {
 	const struct record_task *exited = (const void *)record->header;
-	uint64_t *slot = record->header->size >= sizeof(*exited) ? map64_find(&replay->threads, exited->tid) : NULL;
-	struct replayed_thread *thread = slot ? (struct replayed_thread *)(uintptr_t)*slot : NULL;
+	struct calling_thread *thread = record->header->size >= sizeof(*exited) ? open_calls_find(&replay->calls, exited->tid) : NULL;
 
 	if (!thread || !thread->in_call)
 		return;
@@ -718,6 +718,7 @@ static struct error *choose(struct replay *replay, bool live)
 
 	if (!live && options->summary_mode == TRACE_BY_CGROUP && !tells_cgroups(&session->reader->events))
 		return error_new("the recording does not contain control groups; record them with 'perf trace record --all-cgroups'");
+	replay->tracker = tracker_create(session, handlers, replay);
 	replay->filter.show_on_off = options->show_on_off;
 	if (options->switch_on || options->switch_off)
 		error = script_filter_set_switches(&replay->filter, &session->reader->events, options->switch_on, options->switch_off);
@@ -736,14 +737,12 @@ static struct error *choose(struct replay *replay, bool live)
 
 static void replay_deinit(struct replay *replay)
 {
-	trace_ends_deinit(&replay->ends);
+	thread_ends_deinit(&replay->ends);
+	tracker_destroy(replay->tracker);
 	trace_stacks_destroy(replay->stacks);
 	script_filter_deinit(&replay->filter);
-	map64_each (slot, &replay->threads)
-		free(map64_pointer(slot));
-	map64_deinit(&replay->threads);
-	vec_deinit(&replay->events);
-	vec_deinit(&replay->begun);
+	open_calls_deinit(&replay->calls);
+	vec_deinit(&replay->shown);
 	strbuf_deinit(&replay->text);
 	strbuf_deinit(&replay->detail);
 	opening_end(&replay->opening);
@@ -752,8 +751,8 @@ static void replay_deinit(struct replay *replay)
 /* Nobody misses them who doesn't know them: a hint. */
 static void tell_absent_ends(const struct replay *replay)
 {
-	if (hint_is_wanted(STDERR_FILENO) && has_event(replay, "raw_syscalls:sys_enter") &&
-	    !(has_event(replay, TRACE_SIGNAL_EVENT) && has_event(replay, TRACE_END_EVENT)))
+	if (hint_is_wanted(STDERR_FILENO) && tracker_has(replay->tracker, ENTER_EVENT) &&
+	    !(tracker_has(replay->tracker, TRACE_SIGNAL_EVENT) && tracker_has(replay->tracker, TRACE_END_EVENT)))
 		log_warning("The recording contains neither signals nor exit statuses; 'perf trace --signals record' records them");
 }
 

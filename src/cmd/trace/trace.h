@@ -72,6 +72,11 @@ struct trace_options {
 	enum trace_summary_mode summary_mode;
 };
 
+/* Signals and ends of threads as tracepoints tell them: for recordings, and where no BPF program sees them. */
+#define TRACE_SIGNAL_EVENT "signal:signal_deliver"
+#define TRACE_SENT_EVENT "signal:signal_generate"
+#define TRACE_END_EVENT "sched:sched_process_exit"
+
 /* Everything that a trace needs, released together. */
 struct trace {
 	const struct trace_options *options;

@@ -12,7 +12,6 @@
 #include "capture/attached.h"
 #include "capture/live.h"
 #include "cmd/targets.h"
-#include "cmd/trace/ends.h"
 #include "cmd/trace/replay.h"
 #include "cmd/trace/strings.h"
 #include "event/parse/parse.h"

@@ -1,36 +1,17 @@
-/* One run of `perf stat`: start the command, open the counters on it, let it go, and sleep until it ends, a timer rings, somebody says
- * stop, or what is watched is gone. */
+/* One run of `perf stat`: start the command, open the counters on it, let it go, and read them at the end of each interval and of the
+ * whole. */
 #include "cmd/stat/stat.h"
 
-#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/text.h"
 #include "capture/attached.h"
-#include "kernel/poller.h"
+#include "capture/measurement.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
-#include <unistd.h>
-
-enum tag { TAG_SIGNAL = 1, TAG_INTERVAL, TAG_TIMEOUT, TAG_DELAY, TAG_CONTROL, TAG_THREAD };
-
-struct measuring {
-	struct stat_run *run;
-	struct poller poller;
-	struct control control;
-	int timers[3];
-	int thread;	  /* the one whose end is waited for; < 0 = none */
-	size_t watched;	  /* threads that had their turn */
-	bool unwatchable; /* among them are some whose end cannot be seen */
-	bool done, interrupted;
-	struct error *error; /* ends the measuring */
-};
 
 static bool is_workload_target(const struct stat_run *run)
 {
@@ -95,38 +76,6 @@ static struct error *open_counters(struct stat_run *run)
 	return error;
 }
 
-/* A descriptor that becomes readable when the thread ends; -errno. Before Linux 6.9 there is none for a thread that isn't its process's
- * first. */
-static int open_thread(pid_t thread)
-{
-	enum { PIDFD_OF_THREAD = O_EXCL }; /* linux/pidfd.h: PIDFD_THREAD */
-	long fd = syscall(SYS_pidfd_open, thread, PIDFD_OF_THREAD);
-
-	if (fd < 0 && errno == EINVAL)
-		fd = syscall(SYS_pidfd_open, thread, 0);
-	return fd < 0 ? -errno : (int)fd;
-}
-
-/* One thread after the other, for as long as any of them lives: the end of the last is what counts. A counter without a ring cannot tell,
- * it always looks hung up. */
-static void watch_next_thread(struct measuring *measuring)
-{
-	const struct pid_list *threads = &measuring->run->threads;
-
-	if (measuring->thread >= 0) {
-		poller_unwatch(&measuring->poller, measuring->thread);
-		close(take_fd(measuring->thread));
-	}
-	while (measuring->thread < 0 && measuring->watched < threads->len) {
-		measuring->thread = open_thread(threads->data[measuring->watched++]);
-		measuring->unwatchable |= measuring->thread < 0 && measuring->thread != -ESRCH;
-	}
-	if (measuring->thread >= 0)
-		poller_watch(&measuring->poller, measuring->thread, EPOLLIN, TAG_THREAD);
-	else
-		measuring->done |= !measuring->unwatchable;
-}
-
 static void read_counters(struct stat_run *run)
 {
 	if (run->bpf)
@@ -138,34 +87,18 @@ static void read_counters(struct stat_run *run)
 }
 
 /* What was counted up to now: shown and recorded. */
-static struct error *finish_interval(struct stat_run *run, uint64_t time_ns)
+static struct error *end_interval(void *context, bool *ret_enough)
 {
+	struct stat_run *run = context;
+
+	if (!run->start_ns)
+		return NULL;
+	uint64_t time_ns = clock_now_ns(CLOCK_MONOTONIC);
 	read_counters(run);
 	struct error *error = stat_record_round(run, time_ns - run->start_ns, false);
 	stat_end_interval(run, time_ns);
+	*ret_enough = run->options.interval_count && run->intervals == run->options.interval_count;
 	return error;
-}
-
-static void take_signals(struct measuring *measuring)
-{
-	struct stat_run *run = measuring->run;
-	struct signalfd_siginfo info;
-
-	while (poller_next_signal(&measuring->poller, &info)) {
-		if (info.ssi_signo == SIGCHLD) {
-			measuring->done |= run->command && workload_ended(&run->workload);
-			continue;
-		}
-		/* A command that got Ctrl-C as well may end in its own way; it is asked to only when the signal was for us alone: by
-		 * SIGTERM, since shells start what runs in the background with SIGINT ignored. The second time nobody waits for it. */
-		bool wait = run->command && !measuring->interrupted && !workload_ended(&run->workload);
-		if (wait && info.ssi_code != SI_KERNEL)
-			kill(run->workload.pid, SIGTERM);
-		run->signal = (int)info.ssi_signo;
-		run->stop = true;
-		measuring->interrupted = true;
-		measuring->done |= !wait;
-	}
 }
 
 static void begin(struct stat_run *run)
@@ -176,7 +109,7 @@ static void begin(struct stat_run *run)
 
 static void switch_events(void *context, const char *name, bool on)
 {
-	struct stat_run *run = ((struct measuring *)context)->run;
+	struct stat_run *run = context;
 
 	if (on && !run->start_ns)
 		begin(run);
@@ -186,78 +119,20 @@ static void switch_events(void *context, const char *name, bool on)
 		fprintf(stderr, "Events %s\n", on ? "enabled" : "disabled");
 }
 
-static void stop(void *context)
+static void start(void *context)
 {
-	struct measuring *measuring = context;
+	struct stat_run *run = context;
 
-	measuring->done = measuring->run->stop = measuring->run->cut = true;
-}
-
-static void list_events(void *context)
-{
-	control_list_events(((struct measuring *)context)->run->events);
-}
-
-static const struct control_actions control_actions = {.switch_events = switch_events, .stop = stop, .list = list_events};
-
-static void take_event(struct measuring *measuring, const struct epoll_event *event)
-{
-	struct stat_run *run = measuring->run;
-	uint64_t ticks;
-
-	switch ((enum tag)(uint32_t)event->data.u64) {
-	case TAG_SIGNAL:
-		take_signals(measuring);
-		break;
-	case TAG_INTERVAL:
-		if (read(measuring->timers[0], &ticks, sizeof(ticks)) != sizeof(ticks) || !run->start_ns)
-			break;
-		measuring->error = finish_interval(run, clock_now_ns(CLOCK_MONOTONIC));
-		if (run->options.interval_count && run->intervals == run->options.interval_count)
-			measuring->done = run->cut = true;
-		break;
-	case TAG_TIMEOUT:
-		measuring->done = run->cut = run->timed_out = true;
-		break;
-	case TAG_DELAY:
-		poller_unwatch(&measuring->poller, measuring->timers[2]);
-		switch_events(measuring, "", true);
-		break;
-	case TAG_CONTROL:
-		control_obey(&measuring->control, &measuring->poller, &control_actions, measuring);
-		break;
-	case TAG_THREAD:
-		watch_next_thread(measuring);
-		break;
-	}
-}
-
-static struct error *start(struct measuring *measuring)
-{
-	struct stat_run *run = measuring->run;
-	const struct stat_options *options = &run->options;
-	struct poller *poller = &measuring->poller;
-	struct error *error = NULL;
-
-	if (options->timeout_ms)
-		measuring->timers[1] = poller_timer(poller, options->timeout_ms * 1000000u, 0, TAG_TIMEOUT);
-	if (options->delay_ms > 0)
-		measuring->timers[2] = poller_timer(poller, (uint64_t)options->delay_ms * 1000000u, 0, TAG_DELAY);
 	run->start_ns = run->intervals = 0;
-	if (options->delay_ms) {
-		if (!options->verbosity.quiet)
+	if (run->options.delay_ms) {
+		if (!run->options.verbosity.quiet)
 			fprintf(stderr, "Events disabled\n");
-	} else {
-		if (run->bpf || !is_workload_target(run))
-			counter_set_enable(&run->counters, run->events);
-		stat_bpf_set_running(run, true);
-		begin(run);
+		return;
 	}
-	if (run->command)
-		error = workload_release(&run->workload);
-	if (options->interval_ms)
-		measuring->timers[0] = poller_timer(poller, options->interval_ms * 1000000u, options->interval_ms * 1000000u, TAG_INTERVAL);
-	return error;
+	if (run->bpf || !is_workload_target(run))
+		counter_set_enable(&run->counters, run->events);
+	stat_bpf_set_running(run, true);
+	begin(run);
 }
 
 /* "sh: Segmentation fault", in the words of the kernel's perf. */
@@ -294,20 +169,6 @@ static struct error *finish(struct stat_run *run)
 	return stat_record_round(run, end_ns - run->start_ns, true);
 }
 
-static struct error *wait_for_end(struct measuring *measuring)
-{
-	struct epoll_event events[16];
-
-	while (!measuring->done && !measuring->error) {
-		int count = poller_wait(&measuring->poller, events, 16);
-		if (count < 0)
-			return error_system(errno, "epoll_wait");
-		for (int i = 0; i < count; i++)
-			take_event(measuring, &events[i]);
-	}
-	return measuring->error;
-}
-
 /* Standard output carries a recording. */
 static bool is_piped(const struct stat_run *run)
 {
@@ -316,37 +177,38 @@ static bool is_piped(const struct stat_run *run)
 
 struct error *stat_measure(struct stat_run *run)
 {
-	static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGCHLD, 0};
-	struct measuring measuring = {.run = run, .timers = {-1, -1, -1}, .thread = -1};
+	const struct stat_options *options = &run->options;
+	struct measurement_options measured = {
+		.workload = run->command ? &run->workload : NULL,
+		.threads = targets_are_tasks(&options->targets) && !run->command ? &run->threads : NULL,
+		.events = run->events,
+		.control = options->control,
+		.interval_ns = options->interval_ms * 1000000u,
+		.timeout_ns = options->timeout_ms * 1000000u,
+		.delay_ns = options->delay_ms > 0 ? (uint64_t)options->delay_ms * 1000000u : 0,
+		.begin = start,
+		.switch_events = switch_events,
+		.end_interval = end_interval,
+		.context = run,
+	};
+	struct measurement measurement;
 	struct error *error = run->command ? workload_start(&run->workload, run->command, is_piped(run)) : NULL;
 
 	if (error)
 		return error;
-	poller_open(&measuring.poller);
-	poller_take_signals(&measuring.poller, signals, TAG_SIGNAL);
-	control_init(&measuring.control);
-	if (run->options.control)
-		error = control_open(&measuring.control, run->options.control);
-	poller_watch(&measuring.poller, measuring.control.in, EPOLLIN, TAG_CONTROL);
+	error = measurement_open(&measured, &measurement);
 	if (!error)
 		error = open_counters(run);
 	if (!error)
 		error = stat_record_begin(run);
-	if (!error) {
-		if (targets_are_tasks(&run->options.targets) && !run->command)
-			watch_next_thread(&measuring);
-		error = start(&measuring);
-	}
 	if (!error)
-		error = wait_for_end(&measuring);
+		error = measurement_run(&measurement);
+	run->signal = measurement.signal;
+	run->stop |= measurement.stopped;
+	run->cut |= measurement.cut;
+	run->timed_out |= measurement.timed_out;
 	if (!error)
 		error = finish(run);
-	for (size_t i = 0; i < 3; i++)
-		if (measuring.timers[i] >= 0)
-			close(measuring.timers[i]);
-	if (measuring.thread >= 0)
-		close(measuring.thread);
-	control_close(&measuring.control);
-	poller_close(&measuring.poller);
+	measurement_close(&measurement);
 	return error;
 }

@@ -13,6 +13,14 @@ def until(condition, what, seconds=300):
         time.sleep(0.02)
 
 
+def child_named(pid, name):
+    """The process's first child, once it has this name: programs that start others in namespaces fork first and execute then."""
+    def children():
+        return pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii").split()
+    until(lambda: children() and pathlib.Path(f"/proc/{children()[0]}/comm").read_text(encoding="ascii") == f"{name}\n", f"{name} runs")
+    return int(children()[0])
+
+
 def ran(pid):
     """Seconds that the process's first thread has been on a CPU, up to some milliseconds ago."""
     return int(pathlib.Path(f"/proc/{pid}/schedstat").read_text(encoding="ascii").split()[0]) / 1e9

@@ -6,9 +6,9 @@ import re
 import shutil
 import signal
 import subprocess
-import time
 
 import pytest
+import started
 
 # Names of generated code come and go with its process: they must not be in recordings of the whole system that others read twice.
 pytestmark = pytest.mark.alone
@@ -165,24 +165,15 @@ def container_fixture(node, namespaces):
     with open(node / "hot.js", "rb") as script:
         shell = subprocess.Popen(["unshare", "--pid", "--fork", "--mount", "--mount-proc", "sh", "-c", inside], stdin=script,
                                  stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    pid = 0
-    for _ in range(100):
-        time.sleep(0.1)
-        children = pathlib.Path(f"/proc/{shell.pid}/task/{shell.pid}/children").read_text().split()
-        if children and pathlib.Path(f"/proc/{children[0]}/comm").read_text().strip() == "node":
-            pid = int(children[0])
-            break
-    yield pid
-    if pid:
-        os.kill(pid, signal.SIGKILL)
+    yield started.child_named(shell.pid, "node")
+    os.kill(started.child_named(shell.pid, "node"), signal.SIGKILL)
     shell.wait(timeout=300)
 
 
 def test_container_while_it_runs(perf, live, node, container):
     """The map is in the container's /tmp and has its number of the process."""
-    assert container, "node doesn't start in a container"
-    time.sleep(2)
-    done = perf("record", "-F", "500", "-p", container, "--", "sleep", "1", cwd=node)
+    started.until(lambda: started.ran(container) > 1.5, "the script's functions are compiled")
+    done = perf("record", "-F", "500", "-p", container, "--", *started.while_it_runs(container, 0.8), cwd=node)
     assert done.returncode == 0, done.stderr
     assert not pathlib.Path(f"/tmp/perf-{container}.map").exists()
     table = shares(perf("report", "--stdio", cwd=node).stdout)

@@ -72,11 +72,12 @@ def names(perf, folder, *words):
     return {match[2]: int(match[1]) for match in re.finditer(r"% +(\d+)  \[[.k]\] (\S+)", done.stdout)}
 
 
-def until_interrupted(perf, folder, *words):
-    """Runs it until there is data, then Ctrl-C; returns what it says at last."""
-    with subprocess.Popen([perf, "record", *map(str, words)], cwd=folder, stderr=subprocess.PIPE, text=True) as process:
+def until_interrupted(perf, folder, pid, *words):
+    """Runs it on a process until that has been on a CPU for a second, then Ctrl-C; returns what it says at last."""
+    with subprocess.Popen([perf, "record", *map(str, words), str(pid)], cwd=folder, stderr=subprocess.PIPE, text=True) as process:
         started.until_it_measures(process.pid, signal.SIGINT)
-        time.sleep(1)
+        enough = started.ran(pid) + 1
+        started.until(lambda: started.ran(pid) > enough, "the process has run for a second")
         process.send_signal(signal.SIGINT)
         told = process.communicate(timeout=300)[1]
     return told
@@ -85,7 +86,7 @@ def until_interrupted(perf, folder, *words):
 @pytest.mark.parametrize("words", [[], ["--call-graph", "dwarf"]], ids=["plain", "dwarf"])
 def test_process_until_interrupted(perf, live, tmp_path, working, words):
     """ACCEPTANCE row 21: the closing line counts samples and size."""
-    told = until_interrupted(perf, tmp_path, *words, "-p", working.pid)
+    told = until_interrupted(perf, tmp_path, working.pid, *words, "-p")
     match = re.search(r"Captured and wrote [0-9.]+ [KM]?B .*perf\.data \((\d+) samples\)", told)
     assert match and int(match[1]) > 10, told
     assert sum(names(perf, tmp_path).values()) == int(match[1])
@@ -110,16 +111,10 @@ def test_container(perf, live, root, tmp_path):
     with open(program, "rb") as file:
         shell = subprocess.Popen(["unshare", "--pid", "--fork", "--mount", "--mount-proc", "sh", "-c", inside], stdin=file)
     program.unlink()
+    pid = 0
     try:
-        pid = 0
-        for _ in range(100):
-            children = pathlib.Path(f"/proc/{shell.pid}/task/{shell.pid}/children").read_text().split()
-            if children and pathlib.Path(f"/proc/{children[0]}/comm").read_text() == "prog\n":
-                pid = int(children[0])
-                break
-            time.sleep(0.1)
-        assert pid, "the container's program doesn't start"
-        assert perf("record", "-g", "-p", pid, "--", "sleep", "0.5", cwd=tmp_path).returncode == 0
+        pid = started.child_named(shell.pid, "prog")
+        assert perf("record", "-g", "-p", pid, "--", *started.while_it_runs(pid, 0.3), cwd=tmp_path).returncode == 0
         assert not os.path.exists("/tmp/prog")
         assert names(perf, tmp_path)["inner_work"] > 10
     finally:
@@ -137,7 +132,8 @@ def test_every_connect_with_its_stack(perf, live_system, tracefs, tmp_path):
     assert all("sys_enter_connect: fd: 0x" in text and re.search(r"\n\t +[0-9a-f]+ \w*connect\+0x", text) for text in samples), samples[0]
 
 
-WAYS = [["-F", "99", "-p"], ["-F", "99", "-p", "PID", "sleep", "1"], ["-F", "99", "-p", "PID", "-g", "--", "sleep", "1"], ["--call-graph", "dwarf", "-p", "PID", "sleep", "1"]]
+# A command that ends when PID has been on a CPU for a second stands for the sleep 1 of tutorials.
+WAYS = [["-F", "99", "-p"], ["-F", "99", "-p", "PID", "SLEEP"], ["-F", "99", "-p", "PID", "-g", "--", "SLEEP"], ["--call-graph", "dwarf", "-p", "PID", "SLEEP"]]
 
 
 @pytest.mark.parametrize("words", WAYS, ids=" ".join)
@@ -145,9 +141,10 @@ def test_99_times_a_second(perf, live, tmp_path, working, words):
     """ACCEPTANCE row 40."""
     begin = time.monotonic()
     if words[-1] == "-p":
-        told = until_interrupted(perf, tmp_path, *words, working.pid)
+        told = until_interrupted(perf, tmp_path, working.pid, *words)
     else:
-        done = perf("record", *(str(working.pid) if word == "PID" else word for word in words), cwd=tmp_path)
+        meant = {"PID": [str(working.pid)], "SLEEP": started.while_it_runs(working.pid, 1)}
+        done = perf("record", *(text for word in words for text in meant.get(word, [word])), cwd=tmp_path)
         told = done.stderr
         assert done.returncode == 0, told
     samples = int(re.search(r"\((\d+) samples\)", told)[1])

@@ -119,7 +119,7 @@ def test_system_calls(perf, busy):
 
 
 def test_page_faults_of_a_process(perf, busy):
-    done = perf("stat", "-x,", "-e", "page-faults,major-faults", "-p", busy, "sleep", "0.5")
+    done = perf("stat", "-x,", "-e", "page-faults,major-faults", "-p", busy, *started.while_it_runs(busy, 0.2))
     values = [line.split(",")[0] for line in done.stderr.splitlines()]
     assert int(values[0]) > 100 and int(values[1]) >= 0
 

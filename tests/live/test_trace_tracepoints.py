@@ -12,6 +12,7 @@ import time
 import pytest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
+import started  # noqa: E402
 from traced import build, traced  # noqa: E402
 
 EVENT = re.compile(r"^ *(?P<time>[\d.]+) (\((?P<duration> *[\d.]+ ms| +)\): )?(?P<comm>\S+)/(?P<tid>\d+) (?P<rest>.*)$")
@@ -197,19 +198,21 @@ def test_memory_of_a_fork_storm(perf, tracing, tmp_path):
     assert int(done.stdout.split()[1]) < 200 << 10, done.stdout
 
 
+def until_shown(process, path, line, text):
+    """Writes the line to the process again and again until the trace in `path` shows the text."""
+    def shown():
+        process.stdin.write(f"{line}\n".encode())
+        process.stdin.flush()
+        return path.exists() and text in path.read_bytes()
+    started.until(shown, "a line appears")
+
+
 def test_interrupted(perf, tracing, tmp_path):
     """Lines of a process that goes on doing nothing appear soon; Ctrl-C ends the trace."""
     path = tmp_path / "trace.txt"
     with subprocess.Popen(["sh", "-c", "while read line; do :; done"], stdin=subprocess.PIPE) as process:
         with subprocess.Popen([perf.path, "trace", "--no-bpf", "-o", path, "-p", str(process.pid)], stderr=subprocess.DEVNULL) as trace:
-            for _ in range(200):
-                process.stdin.write(b"x\n")
-                process.stdin.flush()
-                time.sleep(0.1)
-                if path.exists() and b"read(" in path.read_bytes():
-                    break
-            else:
-                pytest.fail("no line has appeared")
+            until_shown(process, path, "x", b"read(")
             trace.send_signal(signal.SIGINT)
             assert trace.wait(300) == 0
         process.stdin.close()
@@ -314,16 +317,9 @@ def test_lines_without_events(perf, bpf, tracing, tmp_path):
     path = tmp_path / "trace.txt"
     with subprocess.Popen(["sh", "-c", "while read line; do echo $line > /dev/null; done"], stdin=subprocess.PIPE) as process:
         with subprocess.Popen([perf.path, "trace", "-e", "write,oom:mark_victim", "-o", path, "-p", str(process.pid)]) as trace:
-            for number in range(200):
-                process.stdin.write(b"number %d\n" % number)
-                process.stdin.flush()
-                time.sleep(0.1)
-                if path.exists() and b'buf: "number ' in path.read_bytes():
-                    break
-            else:
-                pytest.fail("no line has appeared")
+            until_shown(process, path, "number 1", b'buf: "number ')
             trace.send_signal(signal.SIGINT)
-            assert trace.wait(20) == 0
+            assert trace.wait(300) == 0
         process.stdin.close()
 
 
@@ -331,12 +327,7 @@ def test_strings_of_running_process(perf, bpf, tracing, tmp_path):
     path = tmp_path / "trace.txt"
     with subprocess.Popen(["sh", "-c", "while read line; do echo $line > /dev/null; done"], stdin=subprocess.PIPE) as process:
         with subprocess.Popen([perf.path, "trace", "-e", "write,sched:sched_switch", "-o", path, "-p", str(process.pid)]) as trace:
-            for i in range(200):
-                process.stdin.write(b"number %d\n" % i)
-                process.stdin.flush()
-                time.sleep(0.1)
-                if path.exists() and b'buf: "number ' in path.read_bytes():
-                    break
+            until_shown(process, path, "number 1", b'buf: "number ')
             trace.send_signal(signal.SIGINT)
             assert trace.wait(300) == 0
         process.stdin.close()

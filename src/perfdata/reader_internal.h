@@ -73,6 +73,9 @@ void reader_merge_features(struct reader *reader);
 /* A directory holds a file `data` of the file form and files data.N with more records: maps those and opens `data`. */
 struct error *reader_open_directory(struct reader *reader, int directory, bool force, int *ret_fd);
 
+/* Applies a record that describes the recording. `end` is behind its payload: an offset in reader->records. */
+void reader_apply_record(struct reader *reader, const struct record_header *header, uint64_t end);
+
 /* Parses formats of tracepoints. When that fails, or there are some already, nothing happens. */
 void reader_load_formats(struct reader *reader, const void *data, size_t size);
 

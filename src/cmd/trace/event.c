@@ -1,6 +1,8 @@
 /* The fields of a tracepoint's record as arguments of a call (trace_event.h). */
 #include "cmd/trace/event.h"
 
+#include "cmd/trace/stack.h"
+
 #include "base/text.h"
 
 #include <string.h>
@@ -80,4 +82,40 @@ void trace_event_add_fields(const struct tracepoint *tracepoint, const struct sa
 		else
 			add_number(field, value, style, out);
 	}
+}
+
+static void resolve(const struct trace_event_where *where, uint8_t mode, uint64_t address, struct frame *ret)
+{
+	resolver_frame(where->resolver, machine_maps(where->machine, where->thread, mode), mode, address, where->time, ret);
+}
+
+void trace_event_add_fault(const struct trace_event_where *where, const struct sample *sample, struct strbuf *out)
+{
+	struct frame place, data;
+
+	resolve(where, sample->cpumode, sample->ip, &place);
+	resolve(where, sample->cpumode, sample->addr, &data);
+	strbuf_add_char(out, '[');
+	trace_add_place(&place, out);
+	strbuf_add_str(out, "] => ");
+	if (data.map) {
+		const char *file = data.map->dso->name;
+		text_add_safe(out, file, strlen(file));
+		strbuf_printf(out, "@0x%llx", (unsigned long long)data.dso_addr);
+	} else {
+		strbuf_printf(out, "0x%llx", (unsigned long long)sample->addr);
+	}
+	strbuf_printf(out, " (%c%c)",
+		      !data.map				   ? '?'
+		      : data.map->prot & 4 /* PROT_EXEC */ ? 'x'
+							   : 'd',
+		      sample->cpumode == CPUMODE_KERNEL ? 'k' : '.');
+}
+
+void trace_event_add_address(const struct trace_event_where *where, const struct sample *sample, struct strbuf *out)
+{
+	struct frame place;
+
+	resolve(where, sample->cpumode, sample->ip, &place);
+	trace_add_place(&place, out);
 }

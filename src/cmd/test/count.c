@@ -2,6 +2,7 @@
 #include "cmd/test/test.h"
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "kernel/cgroups.h"
 #include "kernel/measure.h"
 #include "kernel/perf_open.h"
@@ -127,9 +128,12 @@ static void software_events(struct check *check)
 		return;
 	check_range(check, "page faults of 64 new pages", count, PAGES, PAGES + PLACEHOLDER_FAULTS);
 	attr.config = PERF_COUNT_SW_TASK_CLOCK;
+	/* A hypervisor may hold us up at any place: the thread's own account of its time, which includes that, is the measure. */
+	uint64_t begin = clock_now_ns(CLOCK_THREAD_CPUTIME_ID);
 	status = measure_count(&attr, measure_spin, &spin, &count, NULL);
+	uint64_t spent = clock_now_ns(CLOCK_THREAD_CPUTIME_ID) - begin;
 	if (check_opened(check, status, &attr, "task-clock"))
-		check_range(check, "ns of computing for 20 ms", count, SPIN_NS / 20, SPIN_NS * 2);
+		check_range(check, "ns of computing for at least 20 ms", count, SPIN_NS / 20, spent * 2);
 }
 
 static void hardware_events(struct check *check)

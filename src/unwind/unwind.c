@@ -313,11 +313,11 @@ static size_t walk_up(struct unwind_walk *walk, uint64_t *ips, size_t max, struc
 {
 	size_t count = 0;
 	*ret = (struct unwind_end){.reason = UNWIND_DEPTH};
-	while (count < max) {
+	for (size_t steps = 0; steps < max; steps++) {
 		uint64_t address = walk->exact ? walk->ip : walk->ip - 1;
 		if (address || !count) /* nothing is called from 0; the kernel's perf leaves it out as well */
 			ips[count++] = address;
-		if (!walk->ip && count > 1) {
+		if (!walk->ip && steps) {
 			ret->reason = walk->missing;
 			break;
 		}

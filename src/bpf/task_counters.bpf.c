@@ -24,6 +24,7 @@ uint32_t running;    /* the counters are enabled */
 uint32_t unfollowed; /* new tasks for which there was no memory */
 /* Switches to or from followed tasks that weren't told: the kernel leaves some out while others attach to them or detach. */
 uint32_t missed;
+uint32_t begun; /* every CPU has been looked at: from here on each switch should be told */
 
 struct followed {
 	uint32_t target; /* its key there, 0 = somebody's child */
@@ -35,7 +36,7 @@ struct followed {
 struct here {
 	uint32_t counting; /* since the notes */
 	uint32_t cell;
-	uint32_t busy; /* notes and sums are being changed where an interrupt may come */
+	uint32_t busy; /* notes, sums and tasks are being changed where an interrupt may come */
 };
 
 struct {
@@ -118,37 +119,53 @@ static __always_inline struct followed *find(struct task_struct *task)
 	return followed;
 }
 
+static __always_inline bool counts(const struct followed *followed)
+{
+	return followed && !followed->awaits_exec;
+}
+
+/* What is counted here must be what the current task does. If it isn't, a switch wasn't told: what others have used since then is not
+ * counted. */
+static __always_inline void check_told(struct here *here, const struct followed *followed)
+{
+	bool counted = counts(followed);
+
+	if (counted == !!here->counting && (!counted || followed->cell == here->cell))
+		return;
+	here->counting = false;
+	if (begun)
+		__sync_fetch_and_add(&missed, 1);
+}
+
 SEC("tp_btf/sched_switch")
 int BPF_PROG(switch_tasks, bool preempted, struct task_struct *before, struct task_struct *next)
 {
 	struct here *here = this_place();
 	struct followed *followed = find(next);
-	bool counts = followed && !followed->awaits_exec, counted;
-	uint32_t cell = counts ? followed->cell : 0;
+	bool next_counts = counts(followed);
+	uint32_t cell = next_counts ? followed->cell : 0;
 
 	if (!here)
 		return 0;
-	followed = bpf_task_storage_get(&tasks, before, NULL, 0);
-	counted = followed && !followed->awaits_exec;
-	if (counted != !!here->counting) {
-		__sync_fetch_and_add(&missed, 1);
-		here->counting = false; /* what others have used isn't the task's */
-	}
-	if (here->counting || counts)
-		look(here, counts, cell, true);
+	check_told(here, find(before));
+	if (here->counting || next_counts)
+		look(here, next_counts, cell, true);
 	return 0;
 }
 
-/* A look outside the scheduler, where count_here() could come as an interrupt. */
-static __always_inline void look_alone(bool counts, uint32_t cell)
+/* Outside the scheduler, count_here() could come as an interrupt: it tries again when a program is between enter() and leave(). */
+static __always_inline struct here *enter(void)
 {
 	struct here *here = this_place();
 
-	if (!here)
-		return;
-	here->busy = 1;
+	if (here)
+		here->busy = 1;
 	barrier();
-	look(here, counts, cell, false);
+	return here;
+}
+
+static __always_inline void leave(struct here *here)
+{
 	barrier();
 	here->busy = 0;
 }
@@ -156,15 +173,20 @@ static __always_inline void look_alone(bool counts, uint32_t cell)
 SEC("tp_btf/sched_process_fork")
 int BPF_PROG(begin_task, struct task_struct *parent, struct task_struct *child)
 {
-	struct followed *followed = config.inherit ? bpf_task_storage_get(&tasks, parent, NULL, 0) : NULL, *new;
+	struct here *here = enter();
+	/* The current one: also if this is the first that is told of it. */
+	struct followed *followed = config.inherit ? find(parent) : NULL, *new;
 
-	if (!followed || followed->awaits_exec)
+	if (!here)
 		return 0;
-	new = bpf_task_storage_get(&tasks, child, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
-	if (new)
-		new->cell = followed->cell;
-	else
-		__sync_fetch_and_add(&unfollowed, 1);
+	if (counts(followed)) {
+		new = bpf_task_storage_get(&tasks, child, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
+		if (new)
+			new->cell = followed->cell;
+		else
+			__sync_fetch_and_add(&unfollowed, 1);
+	}
+	leave(here);
 	return 0;
 }
 
@@ -174,7 +196,8 @@ SEC("tp_btf/task_rename")
 int BPF_PROG(rename_task, struct task_struct *task, const char *name)
 {
 	struct task_struct *current = bpf_get_current_task_btf();
-	struct followed *followed = bpf_task_storage_get(&tasks, current, NULL, 0);
+	struct followed *followed = find(current);
+	struct here *here;
 	char start[10] = {};
 
 	if (!followed || !followed->awaits_exec || task->pid != current->pid)
@@ -182,24 +205,33 @@ int BPF_PROG(rename_task, struct task_struct *task, const char *name)
 	bpf_probe_read_kernel_str(start, sizeof(start), name);
 	if (start[0] == 'p' && start[4] == '-' && start[5] == 'e' && start[8] == 'c') /* perf-exec */
 		return 0;
+	here = enter();
+	if (!here)
+		return 0;
 	followed->awaits_exec = 0;
-	look_alone(true, followed->cell);
+	look(here, true, followed->cell, false);
+	leave(here);
 	return 0;
 }
 
 SEC("tp_btf/sched_process_exit")
 int BPF_PROG(end_task, struct task_struct *task)
 {
-	struct followed *followed = bpf_task_storage_get(&tasks, task, NULL, 0);
+	struct here *here = enter();
+	struct followed *followed = find(task);
 	uint32_t target;
 
-	if (!followed)
+	if (!here)
 		return 0;
-	target = followed->target;
-	look_alone(false, 0);
-	bpf_task_storage_delete(&tasks, task);
-	if (target) /* its number may be used again */
-		bpf_map_delete_elem(&targets, &target);
+	if (followed) {
+		check_told(here, followed);
+		target = followed->target;
+		look(here, false, 0, false);
+		bpf_task_storage_delete(&tasks, task);
+		if (target) /* its number may be used again */
+			bpf_map_delete_elem(&targets, &target);
+	}
+	leave(here);
 	return 0;
 }
 
@@ -208,12 +240,15 @@ SEC("raw_tp")
 int count_here(void *context)
 {
 	struct here *here = this_place();
-	struct followed *followed = find(bpf_get_current_task_btf());
-	bool counts = followed && !followed->awaits_exec;
+	struct followed *followed;
+	bool counted;
 
 	if (!here || here->busy)
 		return 1;
-	if (here->counting || counts)
-		look(here, counts, counts ? followed->cell : 0, false);
+	followed = find(bpf_get_current_task_btf());
+	counted = counts(followed);
+	check_told(here, followed);
+	if (here->counting || counted)
+		look(here, counted, counted ? followed->cell : 0, false);
 	return 0;
 }

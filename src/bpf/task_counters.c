@@ -1,4 +1,4 @@
-/* Loads counters.bpf.c and reads its sums (counters.h). */
+/* Loads task_counters.bpf.c and reads its sums (task_counters.h). */
 #include "bpf/task_counters.h"
 
 #include "base/mem.h"
@@ -93,6 +93,7 @@ struct error *bpf_task_counters_start(struct bpf_task_counters *counters)
 	if (error)
 		return bpf_support_explain(error, program);
 	bpf_task_counters_update(counters);
+	__atomic_store_n(&counters->skeleton->bss->begun, true, __ATOMIC_RELEASE);
 	return NULL;
 }
 

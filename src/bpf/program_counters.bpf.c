@@ -67,6 +67,11 @@ int end(void *context)
 		sum = bpf_map_lookup_elem(&sums, &at);
 		if (!note || !sum)
 			continue;
+		if (now.enabled == note->enabled) {
+			/* Shorter than a tick of the kernel's clock. A run takes at least 1 ns, which tells it from none. */
+			now.enabled++;
+			now.running++;
+		}
 		add_counted(sum, note, &now);
 	}
 	return 0;

@@ -88,9 +88,6 @@ void stat_programs_read(struct stat_run *run)
 			if (counter->fds[slot] < 0)
 				continue;
 			bpf_program_counters_read(run->programs, (uint32_t)i, run->counters.target.cpus[slot], &value);
-			/* Runs of a program can be shorter than a tick of the kernel's clock. */
-			if (value.value && !value.enabled_ns)
-				value.enabled_ns = value.running_ns = 1;
 			run->now[i][slot] = (struct counter_value){
 				.value = value.value, .enabled_ns = value.enabled_ns, .running_ns = value.running_ns, .open = true};
 		}

@@ -16,9 +16,9 @@ static uint64_t bucket_begin(unsigned int bucket)
 	return bucket < STEPS ? bucket : (uint64_t)(STEPS + bucket % STEPS) << (bucket / STEPS - 1);
 }
 
-void calltree_limit_add(struct calltree_limit *limit, uint64_t weight)
+void calltree_limit_add(struct calltree_limit *limit, uint64_t weight, size_t nodes)
 {
-	limit->counts[bucket_of(weight)]++;
+	limit->counts[bucket_of(weight)] += nodes;
 }
 
 uint64_t calltree_limit_least(const struct calltree_limit *limit, size_t most)

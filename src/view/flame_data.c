@@ -46,7 +46,7 @@ struct flame_extent flame_extent_of(const struct calltree *tree, unsigned int de
 	struct calltree_limit limit = {0};
 	unsigned int depth = 0;
 	for (const struct calltree_node *node = &tree->root; node; node = flame_next_node(node, &extent, true, &depth))
-		calltree_limit_add(&limit, node->total);
+		calltree_limit_add(&limit, node->total, 1);
 	extent.least = calltree_limit_least(&limit, most);
 	if (extent.least < tree->least)
 		extent.least = tree->least;

@@ -1,8 +1,10 @@
 /* Fold: all stacks as one call tree (flame graphs).
  *
  * Stacks are sorted by the ranks of their labels. Read one after the other they are the tree, then, in the order of its labels, and only
- * the path to the stack at hand is open. What a node weighs is known when it is closed: those that are too light for the picture never
- * become nodes of the result. How light that is tells a walk before, which only counts.
+ * the path to the stack at hand is open. How many labels a stack shares with the one before says which nodes are closed: labels aren't
+ * looked at again, and nodes one below the other with the same stacks are one run until a stack leaves it. What a node weighs is known
+ * when it is closed: those that are too light for the picture never become nodes of the result. How light that is tells a walk before,
+ * which only counts.
  *
  *	main parse read        main ── parse ── read        open: main, parse, token
  *	main parse token                  └──── token       closed: read
@@ -10,17 +12,21 @@
  */
 #include "analysis/report/fold_internal.h"
 #include "analysis/sequence_sort.h"
+#include "base/pool.h"
 #include "result/calltree_limit.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* A node whose stacks aren't all seen. */
-struct open_node {
+enum { SHARED_STEP = 1 << 14 };
+
+/* Nodes one below the other that have the same stacks, so far, and those aren't all seen. It begins below the end of the run before. */
+struct open_run {
+	uint32_t end;	/* depth of its last node; 0 = the root */
+	uint32_t first; /* the smallest number of its entries: what nodes are called, and whose, is of that one */
 	uint64_t total, total_count;
-	uint64_t kept, kept_count; /* of the children that are nodes */
-	uint32_t first;		   /* the smallest number of its entries: what it is called, and whose, is of that one */
+	uint64_t kept, kept_count; /* of the last node's children that are nodes of the result */
 	struct calltree_node *children, *last;
 };
 
@@ -32,9 +38,9 @@ struct growing {
 	const char **labels;   /* by rank */
 	uint32_t *entries;     /* numbers, in the order of their stacks */
 	size_t count;
-	VEC(uint32_t) stack;	    /* the last stack's ranks, outermost first */
-	VEC(struct open_node) path; /* the root, then one for each of `stack` */
-	struct calltree *tree;	    /* NULL: weights are counted in `limit` */
+	uint32_t *shared;	   /* by position in `entries`: how many labels its stack begins with as the one before */
+	VEC(struct open_run) path; /* the root and the last stack */
+	struct calltree *tree;	   /* NULL: weights are counted in `limit` */
 	struct calltree_limit limit;
 };
 
@@ -111,57 +117,117 @@ static void rank_labels(struct growing *growing)
 
 /* ---- stacks in order ---- */
 
-/* The frame at a depth, counted from the root's children on, less the thread's. */
-static uint32_t frame_at(const struct growing *growing, const struct fold_entry *entry, uint32_t depth)
+/* An entry's frames, innermost first: those of its inner piece, then those of its outer one. */
+struct stack_frames {
+	const uint32_t *inner, *outer;
+	uint32_t inner_count, count; /* count: of both */
+};
+
+static struct stack_frames frames_of(const struct growing *growing, const struct fold_entry *entry)
 {
-	return fold_frame_id(growing->fold, entry, growing->options->reverse ? depth : fold_depth(growing->fold, entry) - 1 - depth);
+	const struct fold *fold = growing->fold;
+	struct stack_frames frames = {.inner = &entry->leaf, .inner_count = 1, .count = 1};
+	if (entry->inner == FOLD_NONE && entry->outer == FOLD_NONE)
+		return frames;
+	frames.inner_count = frames.count = 0;
+	if (entry->inner != FOLD_NONE) {
+		const struct fold_piece *inner = &fold->pieces[entry->inner];
+		frames.inner = fold->frame_ids + inner->frames;
+		frames.inner_count = frames.count = inner->frame_count;
+	}
+	if (entry->outer != FOLD_NONE) {
+		const struct fold_piece *outer = &fold->pieces[entry->outer];
+		frames.outer = fold->frame_ids + outer->frames;
+		frames.count += outer->frame_count;
+	}
+	return frames;
 }
 
-static uint64_t element(const struct growing *growing, const struct fold_entry *entry, uint32_t frames, uint32_t depth)
+/* The frame at a depth, counted from the root's children on, less the thread's. */
+static uint32_t frame_at(const struct growing *growing, const struct stack_frames *frames, uint32_t depth)
+{
+	uint32_t at = growing->options->reverse ? depth : frames->count - 1 - depth;
+	return at < frames->inner_count ? frames->inner[at] : frames->outer[at - frames->inner_count];
+}
+
+/* How many labels the stack has, with the thread's. */
+static uint32_t depth_of(const struct growing *growing, const struct stack_frames *frames)
+{
+	return frames->count + !!growing->root_ranks;
+}
+
+/* The rank of the label at a depth + 1; 0 behind the end. */
+static uint64_t element(const struct growing *growing, const struct fold_entry *entry, const struct stack_frames *frames, uint32_t depth)
 {
 	if (growing->root_ranks && !depth--)
 		return growing->root_ranks[entry->actor] + (uint64_t)1;
-	return depth < frames
-		       ? growing->frame_ranks[fold_frame_id(growing->fold, entry, growing->options->reverse ? depth : frames - 1 - depth)] +
-				 (uint64_t)1
-		       : 0;
+	return depth < frames->count ? growing->frame_ranks[frame_at(growing, frames, depth)] + (uint64_t)1 : 0;
 }
 
 static uint64_t key_of(const void *context, uint32_t number, uint32_t depth)
 {
 	const struct growing *growing = context;
 	const struct fold_entry *entry = &growing->fold->entries[number];
-	uint32_t frames = fold_depth(growing->fold, entry);
-	return element(growing, entry, frames, depth) << 32 | element(growing, entry, frames, depth + 1);
+	const struct stack_frames frames = frames_of(growing, entry);
+	return element(growing, entry, &frames, depth) << 32 | element(growing, entry, &frames, depth + 1);
+}
+
+static uint32_t shared_labels(const struct growing *growing, const struct fold_entry *a, const struct fold_entry *b)
+{
+	const struct stack_frames x = frames_of(growing, a), y = frames_of(growing, b);
+	uint32_t shared = 0;
+	uint64_t label;
+	while ((label = element(growing, a, &x, shared)) && label == element(growing, b, &y, shared))
+		shared++;
+	return shared;
+}
+
+static void share_range(void *context, unsigned int worker, size_t item)
+{
+	enum { AHEAD = 16 };
+	const struct growing *growing = context;
+	const struct fold_entry *entries = growing->fold->entries;
+	size_t begin = item * SHARED_STEP, end = begin + SHARED_STEP < growing->count ? begin + SHARED_STEP : growing->count;
+	(void)worker;
+	for (size_t i = begin; i < end; i++) {
+		if (i + AHEAD < growing->count)
+			__builtin_prefetch(&entries[growing->entries[i + AHEAD]]);
+		growing->shared[i] = i ? shared_labels(growing, &entries[growing->entries[i - 1]], &entries[growing->entries[i]]) : 0;
+	}
 }
 
 static void sort_entries(struct growing *growing)
 {
 	const struct fold *fold = growing->fold;
-	const struct sequences sequences = {.key = key_of, .context = growing, .jobs = fold->private->options.jobs};
+	unsigned int jobs = fold->private->options.jobs;
+	const struct sequences sequences = {.key = key_of, .context = growing, .jobs = jobs};
 	growing->entries = mem_alloc_array(fold->entry_count + 1, sizeof(*growing->entries));
 	for (uint32_t i = 0; i < fold->entry_count; i++)
 		if (growing->options->event < 0 || fold->entries[i].event == growing->options->event)
 			growing->entries[growing->count++] = i;
 	sequences_sort(&sequences, growing->entries, growing->count);
+	growing->shared = mem_alloc_array(growing->count + 1, sizeof(*growing->shared));
+	pool_run(jobs, (growing->count + SHARED_STEP - 1) / SHARED_STEP, share_range, growing);
 }
 
 /* ---- nodes ---- */
 
 /* What its first entry says of the node at this depth. */
-static void describe(const struct growing *growing, uint32_t first, size_t depth, struct calltree_node *node)
+static void describe(const struct growing *growing, uint32_t first, uint32_t depth, struct calltree_node *node)
 {
+	const struct fold_entry *entry = &growing->fold->entries[first];
+	const struct stack_frames frames = frames_of(growing, entry);
 	node->kind = FRAME_OTHER;
-	node->label = growing->labels[growing->stack.data[depth - 1]];
+	node->label = growing->labels[element(growing, entry, &frames, depth - 1) - 1];
 	if (growing->root_ranks && depth == 1)
 		return;
-	uint32_t frame = frame_at(growing, &growing->fold->entries[first], (uint32_t)(depth - 1 - !!growing->root_ranks));
+	uint32_t frame = frame_at(growing, &frames, depth - 1 - !!growing->root_ranks);
 	const struct map *map = growing->fold->frames[frame].map;
 	node->kind = (uint8_t)fold_frame_kind(growing->fold, frame);
 	node->module = map ? map->dso->short_name : NULL;
 }
 
-static void set_weights(const struct open_node *open, struct calltree_node *node)
+static void set_weights(const struct open_run *open, struct calltree_node *node)
 {
 	node->total = open->total;
 	node->total_count = open->total_count;
@@ -172,69 +238,83 @@ static void set_weights(const struct open_node *open, struct calltree_node *node
 		child->parent = node;
 }
 
-/* The innermost open node, which isn't the root. */
-static void close_node(struct growing *growing)
+static void add_child(struct open_run *parent, struct calltree_node *node)
 {
-	size_t depth = growing->path.len - 1;
-	const struct open_node *open = &growing->path.data[depth];
-	struct open_node *parent = &growing->path.data[depth - 1];
-	parent->total += open->total;
-	parent->total_count += open->total_count;
-	parent->first = open->first < parent->first ? open->first : parent->first;
-	growing->path.len--;
-	if (!growing->tree) {
-		if (depth <= growing->options->deepest)
-			calltree_limit_add(&growing->limit, open->total);
-		return;
-	}
-	if (open->total < growing->tree->least)
-		return;
-	struct calltree_node *node = arena_zalloc(&growing->tree->arena, sizeof(*node));
-	describe(growing, open->first, depth, node);
-	set_weights(open, node);
-	growing->tree->nodes++;
 	parent->kept += node->total;
 	parent->kept_count += node->total_count;
 	*(parent->last ? &parent->last->sibling : &parent->children) = node;
 	parent->last = node;
 }
 
-/* The path becomes the entry's. */
-static void follow(struct growing *growing, uint32_t number)
+/* The run's nodes below `depth` are known: they become children of the node there, or count for the limit. */
+static void close_below(struct growing *growing, struct open_run *parent, const struct open_run *run, uint32_t depth)
 {
-	const struct fold_entry *entry = &growing->fold->entries[number];
-	uint32_t frames = fold_depth(growing->fold, entry), depth = frames + !!growing->root_ranks, shared = 0;
-	while (shared < depth && shared + 1 < growing->path.len &&
-	       growing->stack.data[shared] + (uint64_t)1 == element(growing, entry, frames, shared))
-		shared++;
-	while (growing->path.len > shared + 1)
-		close_node(growing);
-	growing->stack.len = shared;
-	for (uint32_t at = shared; at < depth; at++) {
-		vec_push(&growing->stack, (uint32_t)(element(growing, entry, frames, at) - 1));
-		vec_push(&growing->path, (struct open_node){.first = UINT32_MAX});
+	if (!growing->tree) {
+		uint32_t deepest = run->end < growing->options->deepest ? run->end : growing->options->deepest;
+		if (deepest > depth)
+			calltree_limit_add(&growing->limit, run->total, deepest - depth);
+		return;
+	}
+	if (run->total < growing->tree->least)
+		return;
+	struct open_run below = *run;
+	for (uint32_t at = run->end; at > depth; at--) {
+		struct calltree_node *node = arena_zalloc(&growing->tree->arena, sizeof(*node));
+		describe(growing, run->first, at, node);
+		set_weights(&below, node);
+		growing->tree->nodes++;
+		below.children = below.last = NULL;
+		below.kept = below.kept_count = 0;
+		add_child(&below, node);
+	}
+	add_child(parent, below.last);
+}
+
+/* Nodes below `depth` have all their stacks. */
+static void close_to(struct growing *growing, uint32_t depth)
+{
+	while (vec_last(&growing->path)->end > depth) {
+		struct open_run run = *vec_last(&growing->path);
+		struct open_run *parent = &growing->path.data[growing->path.len - 2];
+		if (parent->end < depth) {
+			/* The upper part goes on, with one child. */
+			struct open_run *upper = vec_last(&growing->path);
+			upper->end = depth;
+			upper->children = upper->last = NULL;
+			upper->kept = upper->kept_count = 0;
+			close_below(growing, upper, &run, depth);
+			return;
+		}
+		parent->total += run.total;
+		parent->total_count += run.total_count;
+		parent->first = run.first < parent->first ? run.first : parent->first;
+		close_below(growing, parent, &run, parent->end);
+		growing->path.len--;
 	}
 }
 
 /* All stacks: counts what nodes weigh, or makes the tree. */
 static void walk(struct growing *growing)
 {
-	growing->path.len = growing->stack.len = 0;
-	vec_push(&growing->path, (struct open_node){.first = UINT32_MAX});
+	growing->path.len = 0;
+	vec_push(&growing->path, (struct open_run){.first = UINT32_MAX});
 	for (size_t i = 0; i < growing->count; i++) {
 		enum { AHEAD = 16 };
 		uint32_t number = growing->entries[i];
 		const struct fold_entry *entry = &growing->fold->entries[number];
 		if (i + AHEAD < growing->count)
 			__builtin_prefetch(&growing->fold->entries[growing->entries[i + AHEAD]]);
-		follow(growing, number);
-		struct open_node *last = vec_last(&growing->path);
+		close_to(growing, growing->shared[i]);
+		const struct stack_frames frames = frames_of(growing, entry);
+		uint32_t depth = depth_of(growing, &frames);
+		if (depth > growing->shared[i])
+			vec_push(&growing->path, (struct open_run){.end = depth, .first = UINT32_MAX});
+		struct open_run *last = vec_last(&growing->path);
 		last->total += growing->options->count ? entry->count : entry->period;
 		last->total_count += entry->count;
 		last->first = number < last->first ? number : last->first;
 	}
-	while (growing->path.len > 1)
-		close_node(growing);
+	close_to(growing, 0);
 }
 
 /* What ends in each file, as the legend of a picture needs it. */
@@ -244,8 +324,8 @@ static void sum_modules(const struct growing *growing, struct calltree *tree)
 	VEC(struct calltree_module) modules = {0};
 	for (size_t i = 0; i < growing->count; i++) {
 		const struct fold_entry *entry = &growing->fold->entries[growing->entries[i]];
-		uint32_t frames = fold_depth(growing->fold, entry);
-		const struct map *map = frames ? growing->fold->frames[frame_at(growing, entry, frames - 1)].map : NULL;
+		const struct stack_frames frames = frames_of(growing, entry);
+		const struct map *map = frames.count ? growing->fold->frames[frame_at(growing, &frames, frames.count - 1)].map : NULL;
 		bool new;
 		if (!map)
 			continue;
@@ -272,7 +352,7 @@ struct calltree *fold_calltree(struct fold *fold, const struct fold_calltree_opt
 	sort_entries(&growing);
 	if (options->most) {
 		walk(&growing);
-		calltree_limit_add(&growing.limit, growing.path.data[0].total);
+		calltree_limit_add(&growing.limit, growing.path.data[0].total, 1);
 		tree->least = calltree_limit_least(&growing.limit, options->most);
 	}
 	if (tree->least)
@@ -280,7 +360,7 @@ struct calltree *fold_calltree(struct fold *fold, const struct fold_calltree_opt
 	growing.tree = tree;
 	walk(&growing);
 	set_weights(&growing.path.data[0], &tree->root);
-	vec_deinit(&growing.stack);
+	free(growing.shared);
 	vec_deinit(&growing.path);
 	free(growing.frame_ranks);
 	free(growing.root_ranks);

@@ -1,28 +1,19 @@
 /* Names and numbers of system calls (syscalls.h). */
+#include "arch/arch.h"
 #include "arch/syscalls_internal.h"
 
 #include <string.h>
 
 enum syscall_abi syscall_abi_of(const char *machine)
 {
-	static const struct {
-		const char *machine;
-		enum syscall_abi abi;
-	} machines[] = {
-		{"x86_64", SYSCALL_ABI_X86_64},	      {"i386", SYSCALL_ABI_I386},	{"i686", SYSCALL_ABI_I386},
-		{"x86", SYSCALL_ABI_X86_64},	      {"aarch64", SYSCALL_ABI_GENERIC}, {"riscv64", SYSCALL_ABI_GENERIC},
-		{"loongarch64", SYSCALL_ABI_GENERIC},
-	};
-
-	for (size_t i = 0; i < sizeof(machines) / sizeof(machines[0]); i++)
-		if (!strcmp(machine, machines[i].machine))
-			return machines[i].abi;
-	return SYSCALL_ABI_NONE;
+	const struct arch *arch = arch_find(machine);
+	return arch ? arch->syscalls : SYSCALL_ABI_NONE;
 }
 
-enum syscall_abi syscall_abi_compat(enum syscall_abi abi)
+enum syscall_abi syscall_abi_compat(const char *machine)
 {
-	return abi == SYSCALL_ABI_X86_64 ? SYSCALL_ABI_I386 : SYSCALL_ABI_NONE;
+	const struct arch *arch = arch_find(machine);
+	return arch && arch->compat ? arch->compat->syscalls : SYSCALL_ABI_NONE;
 }
 
 static const char *const *table_of(enum syscall_abi abi)

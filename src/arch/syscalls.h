@@ -11,9 +11,9 @@ enum syscall_abi {
 
 enum { SYSCALL_NUMBERS = 512 }; /* all numbers are below */
 
-/* The table of a machine as uname -m calls it, and of the 32-bit programs on it. */
+/* The table of a machine, as uname calls it, and of the 32-bit programs on it; NULL is what perf is built for. */
 enum syscall_abi syscall_abi_of(const char *machine);
-enum syscall_abi syscall_abi_compat(enum syscall_abi abi);
+enum syscall_abi syscall_abi_compat(const char *machine);
 
 /* The name of a call, or NULL. */
 const char *syscall_name(enum syscall_abi abi, unsigned int number);

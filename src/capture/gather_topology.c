@@ -1,6 +1,7 @@
 /* CPUs, caches and memory of this machine, as /sys/devices/system describes them. */
 #include "capture/gather_internal.h"
 
+#include "arch/arch.h"
 #include "base/cleanup.h"
 #include "base/number.h"
 #include "base/text.h"
@@ -47,8 +48,8 @@ void gather_cpu_topology(struct features *features, const char *root, uint32_t c
 {
 	struct text_list packages = {0}, dies = {0}, cores = {0};
 
-	/* Dies are noted for x86 and s390 only, as readers of other machines' files expect. */
-	features->has_dies = features->arch && (!strcmp(features->arch, "x86_64") || !strcmp(features->arch, "s390x"));
+	const struct arch *arch = features->arch ? arch_find(features->arch) : NULL;
+	features->has_dies = arch && arch->notes_dies;
 	for (uint32_t cpu = 0; cpu < cpus; cpu++) {
 		struct feature_cpu ids = {
 			.core_id = (int32_t)gather_number(root, -1, "/sys/devices/system/cpu/cpu%u/topology/core_id", cpu),

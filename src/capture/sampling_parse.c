@@ -1,11 +1,13 @@
 /* Reading the arguments of sampling options: call graph modes, branch filters, registers, clocks. The names are the kernel tool's. */
 #include "capture/sampling.h"
 
+#include "arch/arch.h"
 #include "base/cleanup.h"
 #include "base/mem.h"
 #include "base/number.h"
 #include "base/text.h"
 
+#include <ctype.h>
 #include <linux/perf_event.h>
 #include <string.h>
 #include <strings.h>
@@ -110,44 +112,37 @@ struct error *sampling_parse_branch(const char *text, uint64_t *ret)
 	return error;
 }
 
-/* Bits as in arch/ARCH/include/uapi/asm/perf_regs.h. */
-static const struct named_bits register_names[] = {
-#if defined(__x86_64__) || defined(__i386__)
-	{"ax", 1 << 0},	  {"bx", 1 << 1},   {"cx", 1 << 2},    {"dx", 1 << 3},	 {"si", 1 << 4},   {"di", 1 << 5},   {"bp", 1 << 6},
-	{"sp", 1 << 7},	  {"ip", 1 << 8},   {"flags", 1 << 9}, {"cs", 1 << 10},	 {"ss", 1 << 11},  {"r8", 1 << 16},  {"r9", 1 << 17},
-	{"r10", 1 << 18}, {"r11", 1 << 19}, {"r12", 1 << 20},  {"r13", 1 << 21}, {"r14", 1 << 22}, {"r15", 1 << 23},
-#elif defined(__aarch64__)
-	{"x0", 1ull << 0},   {"x1", 1ull << 1},	  {"x2", 1ull << 2},   {"x3", 1ull << 3},   {"x4", 1ull << 4},	 {"x5", 1ull << 5},
-	{"x6", 1ull << 6},   {"x7", 1ull << 7},	  {"x8", 1ull << 8},   {"x9", 1ull << 9},   {"x10", 1ull << 10}, {"x11", 1ull << 11},
-	{"x12", 1ull << 12}, {"x13", 1ull << 13}, {"x14", 1ull << 14}, {"x15", 1ull << 15}, {"x16", 1ull << 16}, {"x17", 1ull << 17},
-	{"x18", 1ull << 18}, {"x19", 1ull << 19}, {"x20", 1ull << 20}, {"x21", 1ull << 21}, {"x22", 1ull << 22}, {"x23", 1ull << 23},
-	{"x24", 1ull << 24}, {"x25", 1ull << 25}, {"x26", 1ull << 26}, {"x27", 1ull << 27}, {"x28", 1ull << 28}, {"x29", 1ull << 29},
-	{"lr", 1ull << 30},  {"sp", 1ull << 31},  {"pc", 1ull << 32},
-#endif
-	{NULL, 0},
-};
-
 struct error *sampling_parse_regs(const char *text, uint64_t *ret)
 {
-	return parse_words(text, register_names, "register", ret);
+	struct named_bits names[ARCH_SAMPLE_REGISTERS + 1];
+	char texts[ARCH_SAMPLE_REGISTERS][8];
+	uint64_t all = sampling_unwind_regs();
+	size_t count = 0;
+
+	for (unsigned int i = 0; i < ARCH_SAMPLE_REGISTERS; i++) {
+		if (!(all >> i & 1))
+			continue;
+		const char *name = arch_own()->sample_names[i];
+		size_t len = 0;
+		for (; name[len] && len < sizeof(texts[i]) - 1; len++)
+			texts[i][len] = (char)tolower((unsigned char)name[len]);
+		texts[i][len] = '\0';
+		names[count++] = (struct named_bits){texts[i], (uint64_t)1 << i};
+	}
+	names[count] = (struct named_bits){0};
+	return parse_words(text, names, "register", ret);
 }
 
 uint64_t sampling_unwind_regs(void)
 {
-	uint64_t all = 0;
-
-	for (const struct named_bits *name = register_names; name->name; name++)
-		all |= name->bits;
-	return all;
+	const struct arch *own = arch_own();
+	return own ? own->user_registers : 0;
 }
 
 uint64_t sampling_link_regs(void)
 {
-#if defined(__aarch64__)
-	return (uint64_t)1 << 30; /* lr */
-#else
-	return 0;
-#endif
+	const struct arch *own = arch_own();
+	return own ? arch_link_bit(&own->frames) : 0;
 }
 
 struct error *sampling_parse_clock(const char *text, int32_t *ret)

@@ -1,7 +1,7 @@
 /* The dump of a record with what only the machine knows: thread and file. */
 #include "cmd/dumping.h"
 
-#include "arch/registers.h"
+#include "arch/arch.h"
 #include "base/text.h"
 #include "perfdata/dump/dump.h"
 
@@ -22,7 +22,7 @@ static void add_file(const struct machine *machine, const struct thread *thread,
 void dumping_add_record(const struct session *session, const struct record *record, uint64_t *offset, struct strbuf *out)
 {
 	const struct reader *reader = session->reader;
-	const struct dump_options options = {.register_name = register_name};
+	const struct dump_options options = {.register_name = arch_register_name};
 	struct sample sample;
 	if (record->offset != *offset)
 		dump_record(reader, record->header, record->offset, record->event, &options, out);

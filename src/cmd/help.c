@@ -13,7 +13,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/utsname.h>
 #include <unistd.h>
 
 struct help_options {
@@ -96,8 +95,7 @@ static struct error *print_names(const char *what)
 		script_fields_list(&names);
 		strbuf_add_char(&names, '\n');
 	} else if (!strcmp(what, "syscalls")) {
-		struct utsname machine;
-		enum syscall_abi abi = uname(&machine) ? SYSCALL_ABI_NONE : syscall_abi_of(machine.machine);
+		enum syscall_abi abi = syscall_abi_of(NULL);
 		for (unsigned int i = 0; i < SYSCALL_NUMBERS; i++)
 			if (syscall_name(abi, i))
 				strbuf_printf(&names, "%s\n", syscall_name(abi, i));

@@ -6,13 +6,13 @@
  * Sources: linux/landlock.h, linux/seccomp.h, Documentation/userspace-api/landlock.rst. */
 #include "kernel/sandbox.h"
 
+#include "arch/arch.h"
 #include "base/cleanup.h"
 #include "base/mem.h"
 #include "base/vec.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/landlock.h>
 #include <linux/seccomp.h>
@@ -24,14 +24,6 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-
-#if defined(__x86_64__)
-enum { OWN_ARCHITECTURE = (int)AUDIT_ARCH_X86_64, FOREIGN_NUMBERS = 0x40000000 }; /* from there on: x32 */
-#elif defined(__aarch64__)
-enum { OWN_ARCHITECTURE = (int)AUDIT_ARCH_AARCH64, FOREIGN_NUMBERS = 0 };
-#else
-enum { OWN_ARCHITECTURE = 0, FOREIGN_NUMBERS = 0 };
-#endif
 
 /* ---- Landlock ---- */
 
@@ -195,15 +187,16 @@ static void refuse_second(steps *steps, int number, uint32_t argument)
 
 static bool sandbox_syscalls(const struct sandbox_options *options)
 {
+	const struct arch *own = arch_own();
 	steps steps = {0};
 	if (!sandbox_has_filters())
 		return false;
 	vec_push(&steps, (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, arch)));
-	vec_push(&steps, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)OWN_ARCHITECTURE, 1, 0));
+	vec_push(&steps, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, own->audit, 1, 0));
 	vec_push(&steps, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, REFUSE));
 	vec_push(&steps, (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)));
-	if (FOREIGN_NUMBERS != 0) {
-		vec_push(&steps, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, FOREIGN_NUMBERS, 0, 1));
+	if (own->foreign_calls) {
+		vec_push(&steps, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, own->foreign_calls, 0, 1));
 		vec_push(&steps, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, REFUSE));
 	}
 	for (size_t i = 0; i < sizeof(refused) / sizeof(*refused); i++)
@@ -226,7 +219,8 @@ static bool sandbox_syscalls(const struct sandbox_options *options)
 
 bool sandbox_has_filters(void)
 {
-	return OWN_ARCHITECTURE != 0 && prctl(PR_GET_SECCOMP, 0, 0, 0, 0) >= 0;
+	const struct arch *own = arch_own();
+	return own && own->audit && prctl(PR_GET_SECCOMP, 0, 0, 0, 0) >= 0;
 }
 
 struct sandbox_state sandbox_enter(const struct sandbox_options *options)

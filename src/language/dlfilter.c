@@ -4,6 +4,7 @@
 
 #include "analysis/script/sample_text.h"
 #include "analysis/source_lines.h"
+#include "arch/arch.h"
 #include "base/cleanup.h"
 #include "base/mem.h"
 #include "base/text.h"
@@ -40,7 +41,7 @@ struct dlfilter {
 
 static void describe(const struct dlfilter *filter, const struct frame *frame, struct perf_dlfilter_al *ret)
 {
-	const char *arch = filter->session->machine->arch;
+	const struct arch *arch = arch_find(filter->session->machine->arch);
 	ret->addr = frame->dso_addr;
 	ret->is_kernel_ip = frame->ip >= filter->session->machine->kernel_start;
 	if (frame->symbol) {
@@ -53,7 +54,7 @@ static void describe(const struct dlfilter *filter, const struct frame *frame, s
 	if (frame->map) {
 		struct dso *dso = frame->map->dso;
 		ret->dso = dso->kind == DSO_KERNEL ? dso->script_name : dso->name;
-		ret->is_64_bit = !arch || strstr(arch, "64") || strcmp(arch, "s390x") == 0;
+		ret->is_64_bit = !arch || arch->is_64bit;
 		ret->buildid = dso->build_id.data;
 		ret->buildid_size = dso->build_id.size;
 	}

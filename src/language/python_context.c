@@ -14,7 +14,6 @@
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/utsname.h>
 
 static const char CAPSULE[] = "perf";
 
@@ -118,11 +117,7 @@ static python_object *set_itrace_options(python_object *self, python_object *arg
 static python_object *syscall_names(python_object *self, python_object *arguments)
 {
 	struct python *python = python_of(self);
-	const char *machine = python->machine->arch;
-	struct utsname here;
-	if (!machine && uname(&here) == 0)
-		machine = here.machine;
-	enum syscall_abi abi = syscall_abi_of(machine ? machine : "");
+	enum syscall_abi abi = syscall_abi_of(python->machine->arch);
 	python_object *dict = python->api.PyDict_New();
 	for (unsigned int number = 0; number < SYSCALL_NUMBERS; number++) {
 		const char *name = syscall_name(abi, number);

@@ -2,6 +2,7 @@
  * files in dso.c. */
 #include "model/machine.h"
 
+#include "arch/arch.h"
 #include "base/text.h"
 #include "model/jitdump.h"
 #include "model/model_internal.h"
@@ -160,8 +161,8 @@ static void add_kernel_text(struct machine *machine, const struct map_descriptio
 		machine->kernel_reloc_symbol = intern_string(&machine->strings, description->name + strlen(KERNEL_MAP_NAME));
 		machine->kernel_reloc_address = description->pgoff;
 	}
-	/* On x86-64 the trampolines of page-table isolation lie below the kernel's text, but in the upper half. */
-	if (map->start && (machine->arch ? strcmp(machine->arch, "x86_64") != 0 : map->start >> 63 == 0))
+	const struct arch *arch = machine->arch ? arch_find(machine->arch) : NULL;
+	if (map->start && (machine->arch ? !arch || !arch->has_code_below_kernel : map->start >> 63 == 0))
 		machine->kernel_start = map->start;
 }
 

@@ -6,32 +6,31 @@
  *
  * They become arg1, arg2, …; an operand with two registers or a symbol can't be fetched by the kernel. Source of the form: the SystemTap
  * wiki, "UserSpaceProbeImplementation". */
-#include "arch/probe_registers.h"
+#include "arch/arch.h"
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/number.h"
 #include "probe/probe.h"
 
-#include <elf.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static const char *arch_of(const struct probe_target *target)
+static const struct arch *arch_of(const struct probe_target *target)
 {
-	return target->files.runtime && target->files.runtime->machine == EM_AARCH64 ? "aarch64" : "x86_64";
+	return target->files.runtime ? elf_arch(target->files.runtime) : arch_own();
 }
 
 /* "-20(%rbp)" */
-static bool add_x86_memory(const char *arch, const char *operand, struct strbuf *out)
+static bool add_x86_memory(const struct arch *arch, const char *operand, struct strbuf *out)
 {
 	const char *bracket = strchr(operand, '(');
 	cleanup_free char *number = mem_strndup(operand, (size_t)(bracket - operand));
 	size_t len = strcspn(bracket + 1, ",)");
 	cleanup_free char *name = mem_strndup(bracket + 1, len);
 	int64_t offset = 0;
-	const char *reg = *name == '%' ? probe_register_of_assembler(arch, name + 1) : NULL;
+	const char *reg = *name == '%' ? arch_probe_by_assembler(arch, name + 1) : NULL;
 
 	if (!reg || bracket[1 + len] != ')' || (*number && !number_parse_s64(number, &offset)))
 		return false;
@@ -40,21 +39,21 @@ static bool add_x86_memory(const char *arch, const char *operand, struct strbuf 
 }
 
 /* "[sp, 20]" */
-static bool add_arm_memory(const char *arch, const char *operand, struct strbuf *out)
+static bool add_arm_memory(const struct arch *arch, const char *operand, struct strbuf *out)
 {
 	char name[16];
 	long long offset = 0;
 
 	if (sscanf(operand, "[%15[a-z0-9]%*[, ]%lld]", name, &offset) < 1)
 		return false;
-	const char *reg = probe_register_of_assembler(arch, name);
+	const char *reg = arch_probe_by_assembler(arch, name);
 	if (!reg)
 		return false;
 	strbuf_printf(out, "%+lld(%s)", offset, reg);
 	return true;
 }
 
-static bool add_operand(const char *arch, const char *operand, struct strbuf *out)
+static bool add_operand(const struct arch *arch, const char *operand, struct strbuf *out)
 {
 	int64_t number;
 	const char *plain = operand + (*operand == '$' || *operand == '%');
@@ -67,7 +66,7 @@ static bool add_operand(const char *arch, const char *operand, struct strbuf *ou
 		strbuf_printf(out, "\\%lld", (long long)number);
 		return true;
 	}
-	const char *reg = probe_register_of_assembler(arch, plain);
+	const char *reg = arch_probe_by_assembler(arch, plain);
 	if (!reg)
 		return false;
 	strbuf_add_str(out, reg);

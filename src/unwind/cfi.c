@@ -188,19 +188,12 @@ static int compare_entries(const void *a, const void *b)
 	return x->start < y->start ? -1 : x->start > y->start;
 }
 
-/* Source: System V psABI x86-64 figure 3.36; psABI i386 table 2.14; DWARF for AArch64 section 4.1. */
-struct cfi_numbers cfi_numbers_of(uint16_t machine)
+static struct frame_registers numbers_of(const struct elf_file *elf)
 {
-	switch (machine) {
-	case EM_X86_64:
-		return (struct cfi_numbers){.sp = 7, .fp = 6, .ip = 16};
-	case EM_386:
-		return (struct cfi_numbers){.sp = 4, .fp = 5, .ip = 8};
-	case EM_AARCH64:
-		return (struct cfi_numbers){.sp = 31, .fp = 29, .ip = 30};
-	default:
-		return (struct cfi_numbers){CFI_NO_REGISTER, CFI_NO_REGISTER, CFI_NO_REGISTER};
-	}
+	const struct arch *arch = elf_arch(elf);
+	if (arch && arch->frames.word)
+		return arch->frames.numbers;
+	return (struct frame_registers){ARCH_NO_REGISTER, ARCH_NO_REGISTER, ARCH_NO_REGISTER};
 }
 
 static bool is_sorted(const struct cfi_entry *entries, size_t count)
@@ -224,7 +217,7 @@ void cfi_section_init(struct cfi_section *section, const struct elf_file *elf, c
 		(struct cfi_section){.data = data, .size = size < UINT32_MAX ? size : UINT32_MAX, .address = address, .eh_frame = eh_frame};
 	section->is_64bit = elf->is_64bit;
 	section->swap = elf->swap;
-	section->numbers = cfi_numbers_of(elf->machine);
+	section->numbers = numbers_of(elf);
 	for (uint64_t offset = 0; entry_at(section, offset, &at, &next, &wide); offset = next) {
 		struct cursor peek = at;
 		uint64_t id = wide && !eh_frame ? cursor_u64(&peek) : cursor_u32(&peek);

@@ -7,7 +7,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { CFI_REGISTERS = 33 }; /* x86-64: 0-15 and 16 = return address; arm64: x0-x30, sp = 31, 32 unused. Others are ignored */
+enum {
+	CFI_REGISTERS = ARCH_DWARF_REGISTERS
+}; /* x86-64: 0-15 and 16 = return address; arm64: x0-x30, sp = 31, 32 unused. Others are ignored */
 
 enum cfi_kind {
 	CFI_SAME,	   /* not changed: rules of this kind aren't stored */
@@ -49,14 +51,6 @@ struct cfi_entry {
 	struct cfi_function *_Atomic function; /* packed.c: its rows, NULL until asked for */
 };
 
-/* DWARF's numbers of the registers that stacks are made of; CFI_NO_REGISTER on a machine that isn't known. */
-enum { CFI_NO_REGISTER = 0xff };
-struct cfi_numbers {
-	uint8_t sp, fp;
-	uint8_t ip; /* where rules have the return address: on arm64 the link register */
-};
-struct cfi_numbers cfi_numbers_of(uint16_t machine);
-
 /* One section's functions, sorted by address. Points into the section's bytes, which must outlive it. */
 struct cfi_section {
 	const uint8_t *data;
@@ -64,7 +58,7 @@ struct cfi_section {
 	uint64_t address; /* virtual, for pc-relative pointers */
 	bool eh_frame;	  /* else .debug_frame */
 	bool is_64bit, swap;
-	struct cfi_numbers numbers;
+	struct frame_registers numbers; /* ARCH_NO_REGISTER on a machine that isn't known */
 	struct cfi_entry *entries;
 	size_t count;
 };

@@ -43,7 +43,7 @@ static bool pack_place(const struct cfi_row *row, const struct cfi_rule *rule, i
 	return true;
 }
 
-struct packed_row packed_row_of(const struct cfi_numbers *numbers, const struct cfi_row *row)
+struct packed_row packed_row_of(const struct frame_registers *numbers, const struct cfi_row *row)
 {
 	const struct packed_row other = {.base = PACKED_OTHER};
 	struct packed_row packed = {.fp = PACKED_SAME, .ip = PACKED_SAME, .is_signed = row->return_signed};

@@ -112,7 +112,7 @@ static void apply_rule(struct unwind_walk *walk, const struct cfi_row *row, cons
 
 bool walk_step_by_row(struct unwind_walk *walk, const struct cfi_row *row)
 {
-	const struct cfi_numbers *numbers = &walk->arch->numbers;
+	const struct frame_registers *numbers = &walk->arch->numbers;
 	uint64_t cfa, ip, sp = walk->regs.value[numbers->sp];
 	if (!find_cfa(walk, row, &cfa))
 		return false;

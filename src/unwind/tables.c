@@ -106,19 +106,6 @@ static bool in_linkage_section(const struct elf_section *section, uint64_t vaddr
 	return !strncmp(section->name, ".plt", 4) && vaddr >= section->addr && vaddr - section->addr < section->size;
 }
 
-/* x86: a jump through a table (jmp *…), perhaps behind endbr or with a prefix: before it, nothing has been pushed. */
-static bool is_jump(const uint8_t *code, size_t size)
-{
-	static const uint8_t starts[][4] = {
-		{0xff, 0x25}, {0xff, 0xa3}, {0xf2, 0xff, 0x25}, {0xf3, 0x0f, 0x1e, 0xfa}, {0xf3, 0x0f, 0x1e, 0xfb}};
-	for (size_t i = 0; i < sizeof(starts) / sizeof(starts[0]); i++) {
-		size_t length = starts[i][2] ? starts[i][3] ? 4 : 3 : 2;
-		if (size >= length && !memcmp(code, starts[i], length))
-			return true;
-	}
-	return false;
-}
-
 /* Linkage stubs of static programs, and of some linkers, have no rules: but where the code is a stub's first instruction, the return
  * address is where the call has put it. */
 static struct packed_row stub_row(const struct elf_file *elf, uint64_t vaddr)
@@ -131,11 +118,12 @@ static struct packed_row stub_row(const struct elf_file *elf, uint64_t vaddr)
 	const uint8_t *data = section ? elf_section_data(elf, section) : NULL;
 	if (!data)
 		return nothing;
-	if (elf->machine == EM_AARCH64)
+	const struct arch *arch = elf_arch(elf);
+	if (arch && arch->frames.link)
 		return (struct packed_row){.base = PACKED_SP, .fp = PACKED_SAME, .ip = PACKED_SAME};
 	int word = elf->is_64bit ? 8 : 4;
-	if ((elf->machine != EM_X86_64 && elf->machine != EM_386) ||
-	    !is_jump(data + (vaddr - section->addr), section->size - (vaddr - section->addr)))
+	if (!arch || !arch->code.begins_stub ||
+	    !arch->code.begins_stub(data + (vaddr - section->addr), section->size - (vaddr - section->addr)))
 		return nothing;
 	return (struct packed_row){
 		.base = PACKED_SP, .cfa = (int16_t)(word / PACKED_UNIT), .fp = PACKED_SAME, .ip = (int16_t)(-word / PACKED_UNIT)};

@@ -76,32 +76,9 @@ void unwind_cache_destroy(struct unwind_cache *cache)
 	free(cache);
 }
 
-/* Source of the kernel's numbers: arch/ARCH/include/uapi/asm/perf_regs.h. */
-#define NONE 0xff
-#define NONE_8 NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE
-enum { X86_64, AARCH64, I386 };
-static const struct unwind_arch archs[] = {
-	[X86_64] = {"x86_64", {.sp = 7, .fp = 6, .ip = 16}, 8, false, 8, {0,	3,    2,    1,	  4,	5,    6,    7,	   16,
-									  17,	18,   19,   20,	  21,	22,   23,   8,	   NONE,
-									  NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE_8}},
-	[AARCH64] = {"aarch64", {.sp = 31, .fp = 29, .ip = 30}, 8, true, 32, {0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  10,
-									      11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21,
-									      22, 23, 24, 25, 26, 27, 28, 29, 30, 31, NONE}},
-	[I386] = {"i386", {.sp = 4, .fp = 5, .ip = 8}, 4, false, 8, {0, 2, 3, 1, 7, 6, 4, 5, 8, NONE_8, NONE_8, NONE_8}},
-};
-
-static const struct unwind_arch *find_arch(const char *name, uint64_t abi)
+static const struct arch_frames *find_frames(const char *arch, uint64_t abi)
 {
-	if (!name)
-#if defined(__aarch64__)
-		name = "aarch64";
-#else
-		name = "x86_64";
-#endif
-	bool is_i386 = name[0] == 'i' && name[1] && !strcmp(name + 2, "86");
-	if (is_i386 || !strcmp(name, "x86_64"))
-		return abi == 2 && !is_i386 ? &archs[X86_64] : abi == 1 ? &archs[I386] : NULL;
-	return abi == 2 && (!strcmp(name, "aarch64") || !strncmp(name, "arm64", 5)) ? &archs[AARCH64] : NULL;
+	return arch_frames_of(arch_find(arch), abi);
 }
 
 /* ---- rules ---- */
@@ -178,7 +155,7 @@ static inline bool read_register(struct unwind_walk *walk, uint64_t cfa, int16_t
 
 static inline bool step_by_rule(struct unwind_walk *walk, const struct packed_row *row)
 {
-	const struct cfi_numbers *numbers = &walk->arch->numbers;
+	const struct frame_registers *numbers = &walk->arch->numbers;
 	uint64_t sp = walk->regs.value[numbers->sp], cfa = sp, fp, ip;
 	if (row->base == PACKED_FP && !register_get(&walk->regs, numbers->fp, &cfa))
 		return false;
@@ -205,7 +182,7 @@ static inline bool step_by_rule(struct unwind_walk *walk, const struct packed_ro
 
 static bool step_by_frame_pointer(struct unwind_walk *walk)
 {
-	const struct cfi_numbers *numbers = &walk->arch->numbers;
+	const struct frame_registers *numbers = &walk->arch->numbers;
 	unsigned int word = walk->arch->word;
 	uint64_t fp, sp, caller_fp, ip;
 	if (!register_get(&walk->regs, numbers->fp, &fp) || !fp || !register_get(&walk->regs, numbers->sp, &sp))
@@ -298,13 +275,13 @@ static bool start(struct unwind_walk *walk)
 		if (input->mask >> i & 1)
 			by_kernel[i] = input->registers[index++];
 	for (unsigned int i = 0; i < CFI_REGISTERS; i++) {
-		uint8_t number = walk->arch->kernel[i];
-		if (number != NONE && (input->mask >> number & 1))
+		uint8_t number = walk->arch->sample[i];
+		if (number != ARCH_NO_REGISTER && (input->mask >> number & 1))
 			register_set(&walk->regs, i, by_kernel[number]);
 	}
-	if (!(input->mask >> walk->arch->ip_kernel & 1))
+	if (!(input->mask >> walk->arch->ip_sample & 1))
 		return false;
-	walk->ip = by_kernel[walk->arch->ip_kernel];
+	walk->ip = by_kernel[walk->arch->ip_sample];
 	walk->exact = true;
 	return register_get(&walk->regs, walk->arch->numbers.sp, &walk->stack_start);
 }
@@ -331,7 +308,7 @@ size_t unwind_user(struct resolver *resolver, struct unwind_cache **cache, const
 		   struct unwind_end *ret_end)
 {
 	struct unwind_walk walk = {
-		.input = input, .arch = find_arch(input->arch, input->abi), .resolver = resolver, .cache = cache_of(cache)};
+		.input = input, .arch = find_frames(input->arch, input->abi), .resolver = resolver, .cache = cache_of(cache)};
 	*ret_end = (struct unwind_end){.reason = UNWIND_UNSUPPORTED};
 	if (!walk.arch || !input->registers || !start(&walk))
 		return 0;
@@ -344,14 +321,9 @@ size_t unwind_user(struct resolver *resolver, struct unwind_cache **cache, const
 	return count;
 }
 
-static uint64_t link_bit(const struct unwind_arch *arch)
-{
-	return arch && arch->link ? (uint64_t)1 << arch->kernel[arch->numbers.ip] : 0;
-}
-
 bool unwind_has_leaf_callers(const char *arch, uint64_t mask)
 {
-	return mask & link_bit(find_arch(arch, 2));
+	return mask & arch_link_bit(find_frames(arch, 2));
 }
 
 uint64_t unwind_leaf_caller(struct resolver *resolver, struct unwind_cache **cache, const struct unwind_input *input, uint64_t ip)
@@ -361,8 +333,8 @@ uint64_t unwind_leaf_caller(struct resolver *resolver, struct unwind_cache **cac
 	without_stack.stack = NULL;
 	without_stack.stack_size = 0;
 	struct unwind_walk walk = {
-		.input = &without_stack, .arch = find_arch(input->arch, input->abi), .resolver = resolver, .ip = ip, .exact = true};
-	uint64_t bit = link_bit(walk.arch);
+		.input = &without_stack, .arch = find_frames(input->arch, input->abi), .resolver = resolver, .ip = ip, .exact = true};
+	uint64_t bit = arch_link_bit(walk.arch);
 	if (!(input->mask & bit) || !input->registers)
 		return 0;
 	walk.cache = cache_of(cache);
@@ -388,7 +360,7 @@ static bool row_lacks_frame(const struct packed_row *row, bool link)
 bool unwind_lacks_frame(struct resolver *resolver, struct dso *dso, uint64_t dso_addr, const char *arch, bool whole)
 {
 	const struct unwind_tables *tables = resolver_attachment(resolver, dso, unwind_tables_make, unwind_tables_destroy);
-	const struct unwind_arch *known = find_arch(arch, 2);
+	const struct arch_frames *known = find_frames(arch, 2);
 	uint64_t vaddr;
 	size_t count = 0;
 	if (!unwind_tables_vaddr(tables, dso_addr, &vaddr))

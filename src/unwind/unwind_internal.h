@@ -26,19 +26,9 @@ static inline void register_set(struct registers *regs, unsigned int reg, uint64
 	regs->known |= (uint64_t)1 << reg;
 }
 
-/* How the kernel's numbers of registers map to DWARF's, and what calls do on this processor. */
-struct unwind_arch {
-	const char *name;
-	struct cfi_numbers numbers;
-	uint8_t word;	   /* bytes of an address */
-	bool link;	   /* calls leave the return address in a register, numbers.ip; else numbers.ip is the instruction pointer */
-	uint8_t ip_kernel; /* the kernel's number of the instruction pointer */
-	uint8_t kernel[CFI_REGISTERS]; /* kernel number of each DWARF register, 0xff = none */
-};
-
 struct unwind_walk {
 	const struct unwind_input *input;
-	const struct unwind_arch *arch;
+	const struct arch_frames *arch;
 	struct resolver *resolver;
 	struct unwind_cache *cache;
 	struct maps_state maps;

@@ -11,6 +11,7 @@
 #include "analysis/annotate/annotate_internal.h"
 
 #include "analysis/source_lines.h"
+#include "arch/arch.h"
 #include "base/mem.h"
 #include "base/text.h"
 #include "symbol/code/gnu_syntax.h"
@@ -309,9 +310,8 @@ struct error *annotate_function(struct annotate *annotate, const struct annotate
 	if (error)
 		return error;
 	making.file = code->file;
-	const char *arch = code_file_arch(code->file);
-	bool x86 = arch && (!strcmp(arch, "x86_64") || (arch[0] == 'i' && str_ends_with(arch, "86")));
-	making.gnu = x86 && private->options.syntax == DISASM_ATT;
+	const struct arch *arch = arch_find(code_file_arch(code->file));
+	making.gnu = arch && arch->code.has_att_syntax && private->options.syntax == DISASM_ATT;
 	error = read_code(&making);
 	if (error)
 		return error;

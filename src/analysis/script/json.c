@@ -5,7 +5,7 @@
 #include "analysis/script/internal.h"
 #include "analysis/script/sample_text.h"
 #include "analysis/source_lines.h"
-#include "arch/registers.h"
+#include "arch/arch.h"
 #include "event/tracepoint/tracepoint.h"
 
 #include <inttypes.h>
@@ -186,8 +186,8 @@ static void add_registers(const struct script_text *text, const char *key, const
 	const uint64_t *value = regs->values;
 	json_name(json, key);
 	json_begin_object(json);
-	for (unsigned int number = 0; number < REGISTER_LIMIT; number++) {
-		const char *name = register_name(text->machine->arch, number);
+	for (unsigned int number = 0; number < ARCH_SAMPLE_REGISTERS; number++) {
+		const char *name = arch_register_name(text->machine->arch, number);
 		if (regs->mask >> number & 1)
 			json_add_hex(json, name ? name : "unknown", *value++);
 	}

@@ -1,17 +1,17 @@
 /* What several ways to show a sample have in common. */
 #include "analysis/script/sample_text.h"
 
-#include "arch/registers.h"
+#include "arch/arch.h"
 
 #include <linux/perf_event.h>
 
 void sample_text_add_registers(const struct sample_regs *regs, const char *arch, struct strbuf *out)
 {
 	const uint64_t *value = regs->values;
-	for (unsigned int number = 0; value && number < REGISTER_LIMIT; number++) {
+	for (unsigned int number = 0; value && number < ARCH_SAMPLE_REGISTERS; number++) {
 		if (!(regs->mask >> number & 1))
 			continue;
-		const char *name = register_name(arch, number);
+		const char *name = arch_register_name(arch, number);
 		strbuf_printf(out, "%5s:0x%llx ", name ? name : "unknown", (unsigned long long)*value++);
 	}
 }

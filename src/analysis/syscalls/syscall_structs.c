@@ -8,6 +8,7 @@
 #include <linux/sysinfo.h>
 #include <signal.h>
 #include <stddef.h>
+#include <sys/epoll.h>
 #include <sys/resource.h>
 #include <sys/times.h>
 #include <sys/utsname.h>
@@ -500,16 +501,9 @@ static void print_pollfd(struct syscall_text *text, const uint8_t *data)
 	strbuf_add_char(text->out, '}');
 }
 
-/* struct epoll_event is packed on x86-64 only: include/uapi/linux/eventpoll.h */
-#ifdef __x86_64__
-enum { EPOLL_DATA = 4, EPOLL_SIZE = 12 };
-#else
-enum { EPOLL_DATA = 8, EPOLL_SIZE = 16 };
-#endif
-
 static void print_epoll_event(struct syscall_text *text, const uint8_t *data)
 {
-	uint64_t value = get_u64(data + EPOLL_DATA);
+	uint64_t value = get_u64(data + offsetof(struct epoll_event, data));
 
 	strbuf_add_str(text->out, "{events=");
 	constants_add_flags(text->out, &constants_epoll_event, get_u32(data), false);
@@ -518,7 +512,8 @@ static void print_epoll_event(struct syscall_text *text, const uint8_t *data)
 
 const struct syscall_type syscall_type_pollfd = {
 	.print_element = print_pollfd, .form = SYSCALL_FORM_FIXED, .size = 8, .same_in_compat = true};
-const struct syscall_type syscall_type_epoll_event = {.print_element = print_epoll_event, .form = SYSCALL_FORM_FIXED, .size = EPOLL_SIZE};
+const struct syscall_type syscall_type_epoll_event = {
+	.print_element = print_epoll_event, .form = SYSCALL_FORM_FIXED, .size = sizeof(struct epoll_event)};
 
 /* ---- the rest ---- */
 

@@ -4,6 +4,7 @@
  * says, then keys that are only sorted by. A '+' in front adds to the default. */
 #include "cmd/report/report.h"
 
+#include "arch/arch.h"
 #include "base/cleanup.h"
 #include "base/mem.h"
 #include "base/text.h"
@@ -125,11 +126,12 @@ static bool only_tracepoints(const struct report *report)
 	return true;
 }
 
-/* The kernel tool's; stages of a pipeline are told by POWER processors alone. */
+/* The kernel tool's. */
 static bool has_stages(const struct report *report)
 {
-	const char *arch = report->session->reader->features.arch;
-	return arch && str_starts_with(arch, "ppc");
+	const char *name = report->session->reader->features.arch;
+	const struct arch *arch = name ? arch_find(name) : NULL;
+	return arch && arch->tells_stages;
 }
 
 static const char *default_sort(const struct report *report)

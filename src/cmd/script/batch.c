@@ -8,6 +8,7 @@
  * that the first lines come at once. */
 #include "cmd/script/batch.h"
 
+#include "arch/own.h"
 #include "base/mem.h"
 
 #include <limits.h>
@@ -136,26 +137,17 @@ static void format_slices(struct batch *batch, struct script_text *text)
 
 /* ---- helpers ---- */
 
-static void relax(void)
-{
-#if defined(__x86_64__)
-	__builtin_ia32_pause();
-#elif defined(__aarch64__)
-	__asm__ volatile("yield");
-#endif
-}
-
 /* Before a thread sleeps it looks for a while whether that is needed: loads follow soon upon each other, and to be woken takes longer. */
 static void look_for_run(struct batch *batch, unsigned int done)
 {
 	for (unsigned int i = 0; i < LOOKS && batch->run == done; i++)
-		relax();
+		own_relax();
 }
 
 static void look_for_end(struct batch *batch)
 {
 	for (unsigned int i = 0; i < LOOKS && batch->working; i++)
-		relax();
+		own_relax();
 }
 
 static void *help(void *argument)

@@ -1,6 +1,7 @@
 /* Checks of what comes through a ring: samples, losses, side-band, times. Page faults are the events that can be made to the count. */
 #include "cmd/test/test.h"
 
+#include "arch/own.h"
 #include "base/cleanup.h"
 #include "event/attr.h"
 #include "kernel/measure.h"
@@ -410,20 +411,6 @@ static void sample_clock(struct check *check)
 		check_fail(check, "sample times do not follow the requested clock: 'perf doctor -v clocks'");
 }
 
-/* The CPU's own counter of time. False on processors where we cannot read it. */
-static bool read_counter(uint64_t *ret)
-{
-#if defined(__x86_64__)
-	*ret = __builtin_ia32_rdtsc();
-	return true;
-#elif defined(__aarch64__)
-	__asm__ volatile("isb; mrs %0, cntvct_el0" : "=r"(*ret));
-	return true;
-#else
-	return false;
-#endif
-}
-
 /* perf_event_mmap_page: time = zero + counter × mult >> shift, in two halves so that nothing overflows. */
 static uint64_t counter_to_time(const struct perf_event_mmap_page *page, uint64_t counter)
 {
@@ -454,7 +441,7 @@ static void counter_time(struct check *check)
 			memcpy(&times[i], (char *)pieces[0].iov_base + pieces[0].iov_len - 8, 8);
 		ring_consume(&ring);
 		if (!i)
-			can = read_counter(&counter);
+			can = own_counter(&counter);
 	}
 	uint64_t time = can ? counter_to_time(ring.page, counter) : 0;
 	if (!can)

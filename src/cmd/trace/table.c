@@ -71,7 +71,7 @@ static void describe_abi(struct trace_table *table, enum syscall_abi abi, struct
 void trace_table_init(struct trace_table *table, const char *machine, struct event_catalog *catalog)
 {
 	*table = (struct trace_table){.abi = syscall_abi_of(machine)};
-	table->compat = syscall_abi_compat(table->abi);
+	table->compat = syscall_abi_compat(machine);
 	describe_abi(table, table->abi, catalog, 0);
 	describe_abi(table, table->compat, NULL, TRACE_COMPAT);
 	trace_table_select_all(table, true);

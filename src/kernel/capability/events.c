@@ -1,4 +1,5 @@
 /* Probes of kinds of events: each is opened on ourselves, something known is done, and the count is looked at. */
+#include "arch/arch.h"
 #include "base/cleanup.h"
 #include "kernel/capability/capability_internal.h"
 #include "kernel/cgroups.h"
@@ -150,11 +151,8 @@ void probe_breakpoints(struct capability_context *context, struct capability_res
 {
 	uint64_t watched = 0, writes = 0, calls = 0;
 	size_t times = TIMES, count = count_breakpoints();
-	/* The length of an instruction is that of a long, as far as this interface is concerned; 4 on arm64. */
-	uint64_t length = sizeof(long);
-#if defined(__aarch64__)
-	length = HW_BREAKPOINT_LEN_4;
-#endif
+	const struct arch *own = arch_own();
+	uint64_t length = own && own->breakpoint_on_code ? own->breakpoint_on_code : sizeof(long);
 	struct perf_event_attr data = breakpoint_attr(HW_BREAKPOINT_W, &watched, HW_BREAKPOINT_LEN_8);
 	struct perf_event_attr code = breakpoint_attr(HW_BREAKPOINT_X, (const void *)(uintptr_t)be_called, length);
 	int data_status = measure_count(&data, write_number, &watched, &writes, NULL);

@@ -1,4 +1,5 @@
 /* Probes of call graphs: a page fault at a known place, sampled, shows what the kernel walks and copies. */
+#include "arch/arch.h"
 #include "kernel/capability/capability_internal.h"
 #include "kernel/measure.h"
 
@@ -9,12 +10,6 @@
 #include <unistd.h>
 
 enum { CHAIN_MAX = 64, STACK_BYTES = 4096, FUNCTION_BYTES = 512 };
-
-#if defined(__x86_64__)
-enum { REGISTER_STACK = 7, REGISTER_CODE = 8 }; /* asm/perf_regs.h */
-#elif defined(__aarch64__)
-enum { REGISTER_STACK = 31, REGISTER_CODE = 32 };
-#endif
 
 /* What the functions below tell of themselves. */
 struct known {
@@ -151,7 +146,6 @@ void probe_stack_fp(struct capability_context *context, struct capability_result
 	}
 }
 
-#if defined(__x86_64__) || defined(__aarch64__)
 /* Are the registers those at the fault, and the stack's bytes those from the stack pointer on? */
 static bool stack_is_right(const uint64_t *words, size_t size)
 {
@@ -167,9 +161,14 @@ void probe_stack_dwarf(struct capability_context *context, struct capability_res
 	struct perf_event_attr attr = fault_attr(PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER);
 	struct work work = {.function = call_directly};
 	struct strbuf records = {0};
+	const struct arch_frames *frames = arch_frames_of(arch_own(), PERF_SAMPLE_REGS_ABI_64);
 	size_t size = 0;
 
-	attr.sample_regs_user = 1ull << REGISTER_STACK | 1ull << REGISTER_CODE;
+	if (!frames) {
+		capability_found(ret, CAPABILITY_MISSING, "stacks of this processor are not unwound by this version");
+		return;
+	}
+	attr.sample_regs_user = 1ull << frames->sample[frames->numbers.sp] | 1ull << frames->ip_sample;
 	attr.sample_stack_user = STACK_BYTES;
 	int status = measure_records(&attr, -1, 32, run_work, &work, &records);
 	const uint64_t *words = status ? NULL : find_fault(&records, &work.known, &size);
@@ -181,9 +180,3 @@ void probe_stack_dwarf(struct capability_context *context, struct capability_res
 	else
 		lack_stacks(context, ret, status, "samples come without registers or stack");
 }
-#else
-void probe_stack_dwarf(struct capability_context *context, struct capability_result *ret)
-{
-	capability_found(ret, CAPABILITY_MISSING, "stacks of this processor are not unwound by this version");
-}
-#endif

@@ -8,6 +8,7 @@
  */
 #include "symbol/code/code_file.h"
 
+#include "arch/arch.h"
 #include "base/buildid.h"
 #include "base/cleanup.h"
 #include "base/mem.h"
@@ -49,20 +50,8 @@ const char *code_file_path(const struct code_file *file)
 
 const char *code_arch_name(uint16_t machine, bool big_endian)
 {
-	static const struct {
-		uint16_t machine;
-		const char *arch;
-	} archs[] = {
-		{EM_X86_64, "x86_64"}, {EM_386, "i686"},  {EM_AARCH64, "aarch64"}, {EM_ARM, "armv7l"},	  {EM_PPC, "ppc"},
-		{EM_S390, "s390x"},    {EM_MIPS, "mips"}, {EM_SPARCV9, "sparc64"}, {EM_RISCV, "riscv64"}, {EM_LOONGARCH, "loongarch64"},
-	};
-
-	if (machine == EM_PPC64)
-		return big_endian ? "ppc64" : "ppc64le";
-	for (size_t i = 0; i < sizeof(archs) / sizeof(archs[0]); i++)
-		if (archs[i].machine == machine)
-			return archs[i].arch;
-	return "another processor";
+	const struct arch *arch = arch_of_elf(machine, big_endian);
+	return arch ? arch->name : "another processor";
 }
 
 const char *code_file_arch(const struct code_file *file)

@@ -4,6 +4,7 @@
  * "relative". The kind of an instruction is taken from the groups first, and fixed by what is known for the processor. */
 #include "symbol/code/disasm.h"
 
+#include "arch/arch.h"
 #include "base/error.h"
 #include "base/mem.h"
 #include "base/strbuf.h"
@@ -12,7 +13,6 @@
 #include <capstone/capstone.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/utsname.h>
 
 struct disasm {
 	csh handle;
@@ -21,50 +21,18 @@ struct disasm {
 	cs_insn *insn;
 };
 
-static const struct machine_code {
-	const char *pattern; /* of uname's machine name */
-	cs_arch arch;
-	unsigned int mode;
-	unsigned int unit;
-} machine_codes[] = {
-	{"x86_64", CS_ARCH_X86, CS_MODE_64, 1},
-	{"i?86", CS_ARCH_X86, CS_MODE_32, 1},
-	{"x86", CS_ARCH_X86, CS_MODE_32, 1},
-	{"aarch64", CS_ARCH_ARM64, CS_MODE_LITTLE_ENDIAN, 4},
-	{"aarch64_be", CS_ARCH_ARM64, (unsigned int)CS_MODE_BIG_ENDIAN, 4},
-	{"arm64", CS_ARCH_ARM64, CS_MODE_LITTLE_ENDIAN, 4},
-	{"arm*", CS_ARCH_ARM, CS_MODE_ARM, 4},
-	{"ppc64le", CS_ARCH_PPC, CS_MODE_64, 4},
-	{"ppc64", CS_ARCH_PPC, CS_MODE_64 | (unsigned int)CS_MODE_BIG_ENDIAN, 4},
-	{"ppc*", CS_ARCH_PPC, CS_MODE_32 | (unsigned int)CS_MODE_BIG_ENDIAN, 4},
-	{"s390*", CS_ARCH_SYSZ, (unsigned int)CS_MODE_BIG_ENDIAN, 2},
-	{"mips64*", CS_ARCH_MIPS, CS_MODE_MIPS64, 4},
-	{"mips*", CS_ARCH_MIPS, CS_MODE_MIPS32, 4},
-	{"sparc*", CS_ARCH_SPARC, (unsigned int)CS_MODE_BIG_ENDIAN | CS_MODE_V9, 4},
-};
-
-static const struct machine_code *machine_code(const char *arch)
-{
-	for (size_t i = 0; i < sizeof(machine_codes) / sizeof(machine_codes[0]); i++)
-		if (str_glob_match(machine_codes[i].pattern, arch))
-			return &machine_codes[i];
-	return NULL;
-}
-
 struct error *disasm_open(const char *arch, enum disasm_syntax syntax, struct disasm **ret)
 {
-	struct utsname here;
-	if (!arch)
-		arch = uname(&here) == 0 ? here.machine : "";
-	const struct machine_code *machine = machine_code(arch);
+	const struct arch *machine = arch_find(arch);
 	csh handle;
-	if (!machine || cs_open(machine->arch, (cs_mode)machine->mode, &handle) != CS_ERR_OK)
-		return error_new_kind(ERROR_UNSUPPORTED, "no disassembler for machine code of '%s'", arch);
+	if (!machine || !machine->code.unit || cs_open((cs_arch)machine->code.capstone, (cs_mode)machine->code.mode, &handle) != CS_ERR_OK)
+		return error_new_kind(ERROR_UNSUPPORTED, "no disassembler for machine code of '%s'", arch ? arch : "this processor");
+	const struct arch_code *code = &machine->code;
 	cs_option(handle, CS_OPT_DETAIL, CS_OPT_ON);
-	if (machine->arch == CS_ARCH_X86)
+	if (code->has_att_syntax)
 		cs_option(handle, CS_OPT_SYNTAX, syntax == DISASM_INTEL ? CS_OPT_SYNTAX_INTEL : CS_OPT_SYNTAX_ATT);
 	struct disasm *disasm = mem_alloc(sizeof(*disasm));
-	*disasm = (struct disasm){.handle = handle, .arch = machine->arch, .unit = machine->unit, .insn = cs_malloc(handle)};
+	*disasm = (struct disasm){.handle = handle, .arch = (cs_arch)code->capstone, .unit = code->unit, .insn = cs_malloc(handle)};
 	*ret = disasm;
 	return NULL;
 }

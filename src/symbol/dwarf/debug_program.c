@@ -5,6 +5,7 @@
  * (DW_AT_specification), an inlined one from its abstract instance (DW_AT_abstract_origin). libdw follows both. */
 #include "symbol/dwarf/debug_program_internal.h"
 
+#include "arch/arch.h"
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "symbol/demangle.h"
@@ -17,13 +18,13 @@ enum { DEPTH_MAX = 100 };
 
 /* ---- opening ---- */
 
-static const char *machine_name(Elf *elf)
+static const struct arch *arch_of(Elf *elf)
 {
 	GElf_Ehdr header;
 
 	if (!elf || !gelf_getehdr(elf, &header))
-		return NULL;
-	return header.e_machine == EM_X86_64 ? "x86_64" : header.e_machine == EM_AARCH64 ? "aarch64" : "";
+		return arch_own();
+	return arch_of_elf(header.e_machine, header.e_ident[EI_DATA] == ELFDATA2MSB);
 }
 
 struct debug_program *debug_program_open(const char *debug_path, const char *runtime_path, bool kernel)
@@ -41,7 +42,7 @@ struct debug_program *debug_program_open(const char *debug_path, const char *run
 	program->frames = file.dwfl ? NULL : dwarf_getcfi_elf(elf);
 	program->debug_frames = dwarf_getcfi(file.dwarf);
 	program->kernel = kernel;
-	program->arch = machine_name(elf);
+	program->arch = arch_of(elf);
 	return program;
 }
 

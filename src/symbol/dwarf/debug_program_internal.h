@@ -15,8 +15,8 @@ struct debug_program {
 	struct dwarf_file runtime;	  /* only fd and elf */
 	Dwarf_CFI *frames, *debug_frames; /* of .eh_frame (not ours) and .debug_frame; NULL = none */
 	bool kernel;
-	const char *arch; /* uname's name of the processor */
-	Dwarf_Die unit;	  /* that was asked for last; addr NULL = none */
+	const struct arch *arch; /* NULL = unknown */
+	Dwarf_Die unit;		 /* that was asked for last; addr NULL = none */
 	struct arena arena;
 };
 

@@ -33,19 +33,12 @@ static const struct elf_section *find_section(const struct elf_file *elf, const 
 	return elf_section(elf, full);
 }
 
-/* What a relocation of a data section writes: how many bytes; 0 = unknown kind. Numbers: the processors' ABI supplements. */
-static unsigned int relocation_width(uint16_t machine, uint32_t type)
+/* What a relocation of a data section writes: how many bytes; 0 = unknown kind. */
+static unsigned int relocation_width(const struct arch_code *code, uint32_t type)
 {
-	switch (machine) {
-	case EM_X86_64:
-		return type == R_X86_64_64 ? 8 : type == R_X86_64_32 || type == R_X86_64_32S ? 4 : 0;
-	case EM_AARCH64:
-		return type == R_AARCH64_ABS64 ? 8 : type == R_AARCH64_ABS32 ? 4 : 0;
-	case EM_RISCV:
-		return type == R_RISCV_64 ? 8 : type == R_RISCV_32 ? 4 : 0;
-	default:
-		return 0;
-	}
+	if (type == code->reloc_64)
+		return type ? 8 : 0;
+	return type && (type == code->reloc_32[0] || type == code->reloc_32[1]) ? 4 : 0;
 }
 
 /* RELA entries of 64-bit files; debug information of relocatable files of 32 bits has addends in place and is left as it is. */
@@ -53,12 +46,13 @@ static void relocate(const struct elf_file *elf, const struct elf_section *reloc
 {
 	const struct elf_section *symbols = relocations->link < elf->section_count ? &elf->sections[relocations->link] : NULL;
 	const uint8_t *data = elf_section_data(elf, relocations);
-	if (!data || !symbols || !elf->is_64bit)
+	const struct arch *arch = elf_arch(elf);
+	if (!data || !symbols || !elf->is_64bit || !arch)
 		return;
 	struct cursor at = cursor_init(data, relocations->size, elf->swap);
 	while (cursor_left(&at) >= sizeof(Elf64_Rela)) {
 		uint64_t offset = cursor_u64(&at), info = cursor_u64(&at), addend = cursor_u64(&at);
-		unsigned int width = relocation_width(elf->machine, (uint32_t)ELF64_R_TYPE(info));
+		unsigned int width = relocation_width(&arch->code, (uint32_t)ELF64_R_TYPE(info));
 		struct elf_symbol symbol;
 		if (!width || offset > size || size - offset < width || !elf_symbol_at(elf, symbols, ELF64_R_SYM(info), &symbol))
 			continue;

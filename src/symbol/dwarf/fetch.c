@@ -1,7 +1,7 @@
 /* A way to a value, step by step, and its text for the kernel. */
 #include "symbol/dwarf/fetch.h"
 
-#include "arch/probe_registers.h"
+#include "arch/arch.h"
 
 bool fetch_dereference(struct fetch *fetch, int64_t offset)
 {
@@ -23,7 +23,7 @@ static struct error *add_base(const struct fetch *fetch, const struct fetch_form
 		strbuf_printf(out, "\\%lld", (long long)fetch->number);
 		return NULL;
 	}
-	const char *name = probe_register_of_dwarf(form->arch, fetch->number);
+	const char *name = arch_probe_by_dwarf(form->arch, fetch->number);
 	if (!name)
 		return error_new_kind(ERROR_UNSUPPORTED,
 				      "a value is in a register that probes cannot read (DWARF register %llu, perhaps floating-point)",

@@ -2,6 +2,7 @@
  * read there, … */
 #pragma once
 
+#include "arch/arch.h"
 #include "base/error.h"
 #include "base/strbuf.h"
 
@@ -24,8 +25,8 @@ bool fetch_add_offset(struct fetch *fetch, int64_t offset);
 bool fetch_dereference(struct fetch *fetch, int64_t offset);
 
 struct fetch_form {
-	const char *arch; /* whose register numbers; NULL = this machine's */
-	bool kernel;	  /* static variables by `symbol`, else by address and delta */
+	const struct arch *arch; /* whose register numbers; NULL = unknown: none has a name */
+	bool kernel;		 /* static variables by `symbol`, else by address and delta */
 	const char *symbol;
 	uint64_t static_delta;
 };

@@ -232,6 +232,11 @@ void elf_close(struct elf_file *elf)
 	*elf = (struct elf_file){0};
 }
 
+const struct arch *elf_arch(const struct elf_file *elf)
+{
+	return arch_of_elf(elf->machine, elf->swap == (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__));
+}
+
 const struct elf_section *elf_section(const struct elf_file *elf, const char *name)
 {
 	for (uint32_t i = 1; i < elf->section_count; i++)

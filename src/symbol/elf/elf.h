@@ -2,6 +2,7 @@
  * that a hostile file can at worst look empty. What it hands out points into the file's bytes and lives until elf_close(). */
 #pragma once
 
+#include "arch/arch.h"
 #include "base/buildid.h"
 #include "base/error.h"
 #include "base/files/mapping.h"
@@ -58,6 +59,8 @@ struct error *elf_open_memory(void *bytes, size_t size, const char *name, struct
 /* Does nothing to an all-zero one. */
 void elf_close(struct elf_file *elf);
 
+/* The processor that the file is for; NULL where it isn't known. */
+const struct arch *elf_arch(const struct elf_file *elf);
 /* NULL when there is none. */
 const struct elf_section *elf_section(const struct elf_file *elf, const char *name);
 /* The bytes of a section, NULL for SHT_NOBITS or when it is not wholly within the file. */

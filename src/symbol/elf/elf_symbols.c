@@ -42,9 +42,8 @@ static bool is_mapping_symbol(const struct elf_file *elf, const char *name)
 {
 	if (name[0] != '$' || !name[1] || (name[2] && name[2] != '.'))
 		return false;
-	if (elf->machine == EM_RISCV)
-		return name[1] == 'd' || name[1] == 'x';
-	return (elf->machine == EM_ARM || elf->machine == EM_AARCH64) && strchr("adtx", name[1]);
+	const struct arch *arch = elf_arch(elf);
+	return arch && arch->code.markers && strchr(arch->code.markers, name[1]);
 }
 
 static bool wanted(const struct reading *reading, const struct elf_symbol *symbol)
@@ -91,6 +90,7 @@ static void add_table(const struct reading *reading, const char *name, uint32_t 
 	if (!table || table->type != type)
 		return;
 	uint64_t count = elf_symbol_count(elf, table);
+	const struct arch *arch = elf_arch(elf);
 	struct elf_symbol symbol;
 	for (uint64_t i = 0; i < count && elf_symbol_at(elf, table, i, &symbol); i++) {
 		if (!wanted(reading, &symbol))
@@ -98,8 +98,8 @@ static void add_table(const struct reading *reading, const char *name, uint32_t 
 		const struct elf_section *section = section_of(reading, &symbol);
 		if (!section || (is_label(&symbol) && !strstr(section->name, "text") && !strstr(section->name, "data")))
 			continue;
-		if (elf->machine == EM_ARM && ELF64_ST_TYPE(symbol.info) == STT_FUNC)
-			symbol.value &= ~(uint64_t)1; /* the flag of Thumb code */
+		if (arch && ELF64_ST_TYPE(symbol.info) == STT_FUNC)
+			symbol.value &= ~(uint64_t)arch->code.function_flags;
 		symbol_builder_add(builder, dso_address(reading, section, &symbol), symbol.size, ELF64_ST_BIND(symbol.info),
 				   ELF64_ST_TYPE(symbol.info), symbol.name);
 	}

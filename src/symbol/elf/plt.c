@@ -15,26 +15,12 @@ struct plt_shape {
 	uint64_t header_size, entry_size;
 };
 
-/* Sources: the psABI supplements; what GNU ld and lld write. */
 static struct plt_shape plt_shape(const struct elf_file *elf, const struct elf_section *plt)
 {
-	switch (elf->machine) {
-	case EM_ARM:
-		return (struct plt_shape){20, 12};
-	case EM_AARCH64:
-		return (struct plt_shape){32, 16};
-	case EM_SPARC:
-		return (struct plt_shape){48, 12};
-	case EM_SPARCV9:
-		return (struct plt_shape){128, 32};
-	case EM_RISCV:
-		return (struct plt_shape){32, 16};
-	case EM_X86_64:
-	case EM_386:
-		return (struct plt_shape){16, 16};
-	default:
-		return (struct plt_shape){plt->entsize, plt->entsize};
-	}
+	const struct arch *arch = elf_arch(elf);
+	if (arch && arch->code.plt_entry)
+		return (struct plt_shape){arch->code.plt_header, arch->code.plt_entry};
+	return (struct plt_shape){plt->entsize, plt->entsize};
 }
 
 static void add_entry(const struct elf_file *elf, const struct elf_section *dynsym, uint64_t symbol_index, uint64_t start, uint64_t size,
@@ -94,28 +80,15 @@ static const struct elf_relocation *find_relocation(const struct relocation_list
 	return list->entries.len ? bsearch(&key, list->entries.data, list->entries.len, sizeof(key), compare_relocations) : NULL;
 }
 
-/* The slot that the entry at `code` (address `address`) jumps through: FF 25 and a distance, maybe behind endbr64, bnd or cs prefixes. */
-static bool jump_slot(const uint8_t *code, size_t size, uint64_t address, uint64_t *ret)
-{
-	for (size_t i = 0; i + 6 <= size && i < 8; i++) {
-		int32_t distance;
-		if (code[i] != 0xff || code[i + 1] != 0x25)
-			continue;
-		memcpy(&distance, code + i + 2, sizeof(distance));
-		*ret = address + i + 6 + (uint64_t)(int64_t)distance;
-		return true;
-	}
-	return false;
-}
-
 static void add_by_jump(const struct elf_file *elf, const struct elf_section *dynsym, const struct elf_section *plt,
 			const struct relocation_list *list, struct symbol_builder *builder)
 {
 	uint64_t step = plt->entsize == 8 ? 8 : 16;
+	const struct arch *arch = elf_arch(elf);
 	const uint8_t *code = elf_section_data(elf, plt);
 	for (uint64_t at = 0; code && at + 8 <= plt->size; at += step) {
 		uint64_t slot, left = plt->size - at;
-		if (!jump_slot(code + at, left < step ? left : step, plt->addr + at, &slot))
+		if (!arch->code.plt_slot(code + at, left < step ? left : step, plt->addr + at, &slot))
 			continue;
 		const struct elf_relocation *found = find_relocation(list, slot);
 		if (found)
@@ -130,7 +103,8 @@ void plt_symbols_add(const struct elf_file *elf, struct symbol_builder *builder)
 		return;
 	size_t before = builder->symbols.len;
 	add_ordered(elf, dynsym, builder);
-	if (elf->machine == EM_X86_64) {
+	const struct arch *arch = elf_arch(elf);
+	if (arch && arch->code.plt_slot) {
 		const struct elf_section *sec = elf_section(elf, ".plt.sec"), *got = elf_section(elf, ".plt.got");
 		struct relocation_list list = {0};
 		if (sec || got)

@@ -2,7 +2,7 @@
  * parameter that is a structure or a floating point number isn't read beyond it. */
 #include "symbol/kernel/kernel_types.h"
 
-#include "arch/probe_registers.h"
+#include "arch/arch.h"
 #include "base/btf.h"
 #include "base/mem.h"
 #include "base/text.h"
@@ -145,7 +145,7 @@ void kernel_types_parameters(struct kernel_types *types, const char *function, s
 		vec_push(&ret->items, (struct debug_variable){.type = strbuf_detach(&name),
 							      .name = parameter.name,
 							      .parameter = true,
-							      .available = simple && probe_register_of_parameter(NULL, i)});
+							      .available = simple && arch_probe_of_parameter(arch_own(), i)});
 	}
 }
 
@@ -300,7 +300,7 @@ struct error *kernel_types_fetch(struct kernel_types *types, const char *functio
 	}
 	if (!prototype || at == count)
 		return unknown_parameter(types, function, query->name);
-	value.base = simple ? probe_register_of_parameter(NULL, at) : NULL;
+	value.base = simple ? arch_probe_of_parameter(arch_own(), at) : NULL;
 	if (!value.base)
 		return error_new_kind(ERROR_UNSUPPORTED,
 				      "'%s' is not passed in a register; use the kernel's debug information (-k VMLINUX)", query->name);

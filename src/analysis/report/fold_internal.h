@@ -110,6 +110,8 @@ struct fold_places {
 	struct near_place *near;     /* (address space, address in memory) → frame */
 	VEC(uint8_t) with_functions; /* by file: what debug information tells of inlined functions, has_functions() */
 	struct maps_cache maps;
+	const struct maps_piece
+		*last[2];	    /* in `maps`: where the last address was, in the kernel and elsewhere; the slot may have changed */
 	struct place_frame *frames; /* (file, address in it) → frame */
 	uint64_t frame_mask;
 	struct place_symbol *symbols; /* symbol → frame */

@@ -19,7 +19,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SHARED_STEP = 1 << 14 };
+enum { STEPS_AT_ONCE = 1 << 14 };
+
+/* A stack beside the one before it. */
+struct stack_step {
+	uint32_t shared; /* how many labels both begin with */
+	uint32_t depth;	 /* how many it has */
+};
 
 /* Nodes one below the other that have the same stacks, so far, and those aren't all seen. It begins below the end of the run before. */
 struct open_run {
@@ -38,7 +44,7 @@ struct growing {
 	const char **labels;   /* by rank */
 	uint32_t *entries;     /* numbers, in the order of their stacks */
 	size_t count;
-	uint32_t *shared;	   /* by position in `entries`: how many labels its stack begins with as the one before */
+	struct stack_step *steps;  /* by position in `entries` */
 	VEC(struct open_run) path; /* the root and the last stack */
 	struct calltree *tree;	   /* NULL: weights are counted in `limit` */
 	struct calltree_limit limit;
@@ -150,12 +156,6 @@ static uint32_t frame_at(const struct growing *growing, const struct stack_frame
 	return at < frames->inner_count ? frames->inner[at] : frames->outer[at - frames->inner_count];
 }
 
-/* How many labels the stack has, with the thread's. */
-static uint32_t depth_of(const struct growing *growing, const struct stack_frames *frames)
-{
-	return frames->count + !!growing->root_ranks;
-}
-
 /* The rank of the label at a depth + 1; 0 behind the end. */
 static uint64_t element(const struct growing *growing, const struct fold_entry *entry, const struct stack_frames *frames, uint32_t depth)
 {
@@ -172,27 +172,31 @@ static uint64_t key_of(const void *context, uint32_t number, uint32_t depth)
 	return element(growing, entry, &frames, depth) << 32 | element(growing, entry, &frames, depth + 1);
 }
 
-static uint32_t shared_labels(const struct growing *growing, const struct fold_entry *a, const struct fold_entry *b)
+/* From a stack to the next one; `before` may be NULL. */
+static struct stack_step step_to(const struct growing *growing, const struct fold_entry *before, const struct fold_entry *entry)
 {
-	const struct stack_frames x = frames_of(growing, a), y = frames_of(growing, b);
-	uint32_t shared = 0;
+	const struct stack_frames frames = frames_of(growing, entry);
+	struct stack_step step = {.depth = frames.count + !!growing->root_ranks};
+	if (!before)
+		return step;
+	const struct stack_frames others = frames_of(growing, before);
 	uint64_t label;
-	while ((label = element(growing, a, &x, shared)) && label == element(growing, b, &y, shared))
-		shared++;
-	return shared;
+	while ((label = element(growing, entry, &frames, step.shared)) && label == element(growing, before, &others, step.shared))
+		step.shared++;
+	return step;
 }
 
-static void share_range(void *context, unsigned int worker, size_t item)
+static void step_range(void *context, unsigned int worker, size_t item)
 {
 	enum { AHEAD = 16 };
 	const struct growing *growing = context;
 	const struct fold_entry *entries = growing->fold->entries;
-	size_t begin = item * SHARED_STEP, end = begin + SHARED_STEP < growing->count ? begin + SHARED_STEP : growing->count;
+	size_t begin = item * STEPS_AT_ONCE, end = begin + STEPS_AT_ONCE < growing->count ? begin + STEPS_AT_ONCE : growing->count;
 	(void)worker;
 	for (size_t i = begin; i < end; i++) {
 		if (i + AHEAD < growing->count)
 			__builtin_prefetch(&entries[growing->entries[i + AHEAD]]);
-		growing->shared[i] = i ? shared_labels(growing, &entries[growing->entries[i - 1]], &entries[growing->entries[i]]) : 0;
+		growing->steps[i] = step_to(growing, i ? &entries[growing->entries[i - 1]] : NULL, &entries[growing->entries[i]]);
 	}
 }
 
@@ -206,8 +210,8 @@ static void sort_entries(struct growing *growing)
 		if (growing->options->event < 0 || fold->entries[i].event == growing->options->event)
 			growing->entries[growing->count++] = i;
 	sequences_sort(&sequences, growing->entries, growing->count);
-	growing->shared = mem_alloc_array(growing->count + 1, sizeof(*growing->shared));
-	pool_run(jobs, (growing->count + SHARED_STEP - 1) / SHARED_STEP, share_range, growing);
+	growing->steps = mem_alloc_array(growing->count + 1, sizeof(*growing->steps));
+	pool_run(jobs, (growing->count + STEPS_AT_ONCE - 1) / STEPS_AT_ONCE, step_range, growing);
 }
 
 /* ---- nodes ---- */
@@ -304,11 +308,10 @@ static void walk(struct growing *growing)
 		const struct fold_entry *entry = &growing->fold->entries[number];
 		if (i + AHEAD < growing->count)
 			__builtin_prefetch(&growing->fold->entries[growing->entries[i + AHEAD]]);
-		close_to(growing, growing->shared[i]);
-		const struct stack_frames frames = frames_of(growing, entry);
-		uint32_t depth = depth_of(growing, &frames);
-		if (depth > growing->shared[i])
-			vec_push(&growing->path, (struct open_run){.end = depth, .first = UINT32_MAX});
+		const struct stack_step *step = &growing->steps[i];
+		close_to(growing, step->shared);
+		if (step->depth > step->shared)
+			vec_push(&growing->path, (struct open_run){.end = step->depth, .first = UINT32_MAX});
 		struct open_run *last = vec_last(&growing->path);
 		last->total += growing->options->count ? entry->count : entry->period;
 		last->total_count += entry->count;
@@ -360,7 +363,7 @@ struct calltree *fold_calltree(struct fold *fold, const struct fold_calltree_opt
 	growing.tree = tree;
 	walk(&growing);
 	set_weights(&growing.path.data[0], &tree->root);
-	free(growing.shared);
+	free(growing.steps);
 	vec_deinit(&growing.path);
 	free(growing.frame_ranks);
 	free(growing.root_ranks);

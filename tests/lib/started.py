@@ -52,3 +52,38 @@ def until_it_measures(pid, *signals):
     for number in signals:
         until(lambda: minds(pid, number), f"process {pid} minds signal {number}")
     until(lambda: measures(pid), f"process {pid} has counters")
+
+
+# Calls that wait for something to happen: poll, rt_sigtimedwait, epoll_wait, ppoll, epoll_pwait (x86-64); ppoll, rt_sigtimedwait, epoll_pwait (arm64).
+WAITING = {"x86_64": {7, 128, 232, 271, 281}, "aarch64": {22, 73, 137}}
+
+
+def waits(pid):
+    """The process's first thread is in such a call."""
+    number = pathlib.Path(f"/proc/{pid}/syscall").read_text(encoding="ascii").split()[0]
+    return number.isdigit() and int(number) in WAITING.get(os.uname().machine, set())
+
+
+def until_it_waits(process):
+    """Until a perf that was started has all that it needs and waits for what is to come, or has ended."""
+    until(lambda: process.poll() is not None or waits(process.pid), f"process {process.pid} waits")
+
+
+def until_it_records(process, *signals):
+    """Until a perf that was started minds these signals, has its counters and waits for what they tell: they are enabled."""
+    until_it_measures(process.pid, *signals)
+    until_it_waits(process)
+
+
+def until_it_traces(process):
+    """Until the BPF program of a `perf trace` that was started is told of both ends of system calls, and all else is prepared, or the trace has ended."""
+    def attached():
+        found = set()
+        for entry in pathlib.Path(f"/proc/{process.pid}/fdinfo").iterdir():
+            try:
+                found.update(re.findall(r"^tp_name:\t(sys_enter|sys_exit)$", entry.read_text(encoding="ascii"), re.MULTILINE))
+            except FileNotFoundError:  # closed in between
+                pass
+        return len(found) == 2
+    until(lambda: process.poll() is not None or attached(), f"process {process.pid} traces system calls")
+    until_it_waits(process)

@@ -80,19 +80,10 @@ def counters_of(process):
     return kinds.count("anon_inode:[perf_event]")
 
 
-# Waiting for something to happen: poll, rt_sigtimedwait, epoll_wait, ppoll, epoll_pwait (x86-64); ppoll, rt_sigtimedwait, epoll_pwait (arm64).
-WAITING = {"x86_64": {7, 128, 232, 271, 281}, "aarch64": {22, 73, 137}}
-
-
 def wait_until_counting(process, counters):
     """Until it has all its counters and waits for the end of what it measures."""
     started.until(lambda: counters_of(process) == counters or process.poll() is not None, f"it has {counters} counters")
-    calls = WAITING.get(os.uname().machine, set())
-
-    def waits():
-        number = pathlib.Path(f"/proc/{process.pid}/syscall").read_text().split()[0]
-        return number.isdigit() and int(number) in calls
-    started.until(lambda: process.poll() is not None or waits(), "it waits")
+    started.until_it_waits(process)
 
 
 def test_a_command(perf):

@@ -12,6 +12,7 @@ import time
 import pytest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
+import delayed  # noqa: E402
 import started  # noqa: E402
 from traced import build, traced  # noqa: E402
 
@@ -153,9 +154,8 @@ def test_status_and_end(perf, tracing, tmp_path):
     assert traced(perf, tmp_path, "--no-bpf", "sh", "-c", "kill -TERM $$")[0].returncode == 0
     done, _ = traced(perf, tmp_path, "--no-bpf", "/no/such/program")
     assert done.returncode == 255 and "cannot start '/no/such/program'" in done.stderr
-    begin = time.monotonic()
-    done, lines = traced(perf, tmp_path, "--no-bpf", "--max-events", "3", "sleep", "60")
-    assert done.returncode == 0 and len(lines) == 3 and time.monotonic() - begin < 50
+    done, lines = traced(perf, tmp_path, "--no-bpf", "--max-events", "3", "sleep", "100000")  # longer than anything may take here
+    assert done.returncode == 0 and len(lines) == 3
 
 
 def test_max_events_status(perf, bpf, tmp_path):
@@ -307,9 +307,8 @@ def test_signals_beside_events(perf, bpf, tracing, tmp_path):
 
 
 def test_delay_beside_events(perf, bpf, tracing, tmp_path):
-    """What begins before isn't shown."""
-    _, lines = traced(perf, tmp_path, "-D", "1000", "-e", "unlink,unlinkat,kill,sched:sched_process_exit", "sh", "-c", "rm /no/such; sleep 2; kill -0 $$")
-    assert not any("unlink" in line for line in lines) and any(" kill(" in line for line in lines)
+    lines = delayed.check(perf, tmp_path, 0.3, "-e", "lseek,sched:sched_process_exit")
+    assert sum("sched:sched_process_exit" in line for line in lines) == 1
 
 
 def test_lines_without_events(perf, bpf, tracing, tmp_path):

@@ -8,6 +8,7 @@ import subprocess
 import time
 
 import pytest
+import delayed
 import started
 
 LINE = re.compile(r"^ *(?P<time>[\d.]+|\?) \((?P<duration> *[\d.]+ ms| +)\): (?P<comm>\S+)/(?P<tid>\d+) (?P<call>.*?) += (?P<result>.*)$")
@@ -81,8 +82,7 @@ def test_running_process(perf, bpf, tmp_path):
     with subprocess.Popen([program], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL) as process:
         path = tmp_path / "trace.txt"
         with subprocess.Popen([perf.path, "trace", "-o", path, "-p", str(process.pid)]) as trace:
-            while "sys_enter" not in subprocess.run(["grep", "-h", ".", f"/proc/{trace.pid}/fdinfo", "-r"], capture_output=True, text=True).stdout:
-                time.sleep(0.1)
+            started.until_it_traces(trace)
             process.communicate(b"x")
             assert trace.wait(300) == 0
     found = calls(path.read_text().splitlines())
@@ -139,8 +139,7 @@ int main(void)
     path = tmp_path / "trace.txt"
     with subprocess.Popen([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         with subprocess.Popen([perf.path, "trace", "-s", "-o", path, "-p", str(process.pid)]) as trace:
-            while "sys_enter" not in subprocess.run(["grep", "-h", ".", f"/proc/{trace.pid}/fdinfo", "-r"], capture_output=True, text=True).stdout:
-                time.sleep(0.1)
+            started.until_it_traces(trace)
             process.stdin.write(b"x")
             process.stdin.flush()
             assert process.stdout.read(1) == b"x"
@@ -183,7 +182,9 @@ def test_failures_and_duration(perf, bpf, tmp_path):
     found = calls(lines)
     assert found and all(result.startswith("-1 E") for _, _, result in found) and any("/no/such/folder" in rest for _, rest, _ in found)
     _, lines = traced(perf, tmp_path, "--duration", "90", "sleep", "0.1")
-    assert [name for name, _, _ in calls(lines)] == ["clock_nanosleep"]
+    assert "clock_nanosleep" in [name for name, _, _ in calls(lines)]
+    # A busy machine may hold up other calls as long.
+    assert all(float(LINE.match(line)["duration"].removesuffix(" ms")) >= 90 for line in lines), lines
 
 
 def test_json(perf, bpf, tmp_path):
@@ -308,8 +309,10 @@ def test_cgroup_and_delay(perf, bpf, tmp_path):
                 time.sleep(0.1)
     done = perf("trace", "-a", "-G", "no/such/group", "true")
     assert done.returncode == 255 and "no such control group 'no/such/group'" in done.stderr
-    _, lines = traced(perf, tmp_path, "-D", "300", "-e", "clock_nanosleep", "sh", "-c", "sleep 0.01; sleep 1; sleep 0.02")
-    assert len(lines) == 1 and "tv_nsec=20000000" in lines[0]
+
+
+def test_delay(perf, bpf, tmp_path):
+    delayed.check(perf, tmp_path, 0.3, "-e", "lseek")
 
 
 def test_configuration(perf, bpf, tmp_path):

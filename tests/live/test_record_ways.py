@@ -253,7 +253,9 @@ def test_event_that_begins_a_file(perf, oracle, live_system, tracefs, tmp_path):
     for place in (["-a"], []):
         for entry in tmp_path.iterdir():
             subprocess.run(["rm", "-r", entry], check=True)
-        command = f"sleep 0.2; mkdir {tmp_path}/1; sleep 0.2; mkdir {tmp_path}/2; sleep 0.2"
+        # Events while a file is begun begin no other; names of files tell hundredths of a second.
+        until = f"until [ $(ls {tmp_path} | grep -c '^out[.]') -ge %d ]; do sleep 0.02; done; sleep 0.02"
+        command = f"mkdir {tmp_path}/1; {until % 1}; mkdir {tmp_path}/2; {until % 2}"
         done = perf("record", *place, "-e", "cpu-clock", "--switch-output-event", "syscalls:sys_enter_mkdir", "-o", tmp_path / "out", "--", "sh", "-c", command)
         files = sorted(tmp_path.glob("out.*"))
         assert done.returncode == 0 and (len(files) == 3 or (place and len(files) > 3)), done.stderr

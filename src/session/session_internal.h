@@ -22,6 +22,7 @@ struct held_chunk {
 struct source {
 	struct reader *reader;
 	uint64_t offset; /* of the next record */
+	uint64_t asked;	 /* stable input: memory is on its way up to there */
 	bool note;	 /* first reading: the reader notes diagnostics */
 	/* Streams: in order of their offsets; the first `released` ones are gone. */
 	VEC(struct held_chunk) chunks;

@@ -83,6 +83,8 @@ const struct record_header *source_next(struct source *source, uint64_t *ret_off
 	*ret_error = NULL;
 	const struct record_header *header;
 	if (source->reader->stable) {
+		if (source->offset < source->reader->data_end)
+			source->asked = reader_ask_ahead(source->reader, source->offset, source->asked);
 		header = reader_record(source->reader, &source->offset, source->note);
 		*ret_offset = header ? stable_offset(source, header) : source->offset;
 		return header;

@@ -29,7 +29,7 @@
 #include <string.h>
 
 enum {
-	PLACE_SLOTS = 1 << 16,
+	PLACE_SLOTS = 1 << 17,
 	LOOKUPS = SYMTAB_MANY, /* addresses looked up at a time */
 	SEGMENT_SLOTS = 1 << 13,
 	TEXT_LIMIT = 1 << 20, /* bytes of segments' text */

@@ -112,7 +112,6 @@ static const struct missing_command {
 	{"kmem", "perf record -e 'kmem:*' -g, then perf report"},
 	{"kvm", "perf stat -e 'kvm:*' -a"},
 	{"kwork", "perf trace --no-syscalls -e 'irq:*,workqueue:*' -a"},
-	{"lock", "perf trace -s -e futex shows the time spent waiting for user-space locks"},
 	{"mem", "perf record -d, then perf report --mem-mode"},
 	{"timechart", "perf record -e 'sched:*,power:*' -a, then perf script"},
 };

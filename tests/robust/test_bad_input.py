@@ -18,6 +18,7 @@ COMMANDS = {
     "buildid-list": ["buildid-list"],
     "inject": ["inject", "-b", "-o", "/dev/null"],
     "folded": ["flamegraph", "--folded"],
+    "lock": ["lock", "contention", "-t"],
 }
 ONE_THREAD = {"dump", "evlist", "inject"} # they start no second one with any of these recordings: ThreadSanitizer has nothing to find
 MEMORY = 4 << 30

@@ -1,0 +1,373 @@
+/* The tracker of waits, and its rows (contention.h). */
+#include "analysis/lock/contention.h"
+
+#include "analysis/stack.h"
+#include "analysis/tracker.h"
+#include "base/arena.h"
+#include "base/hash.h"
+#include "base/mem.h"
+#include "base/strbuf.h"
+
+#include <inttypes.h>
+#include <linux/perf_event.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Where functions of locks are: [begin, end). */
+struct section {
+	uint64_t begin, end;
+};
+
+struct wait {
+	struct lock_row *row;
+	uint64_t since;
+};
+
+struct lock_contention {
+	struct session *session;
+	struct resolver *resolver;
+	struct lock_options options;
+	struct tracker *tracker;
+	struct section sections[2];
+	bool sections_known;
+	struct stack stack; /* addresses only */
+	struct arena arena;
+	VEC(const struct lock_row *) rows;
+	struct map64 rows_by_key; /* by hash of what the row is about */
+	struct map64 waiting;	  /* by hash of thread and lock → struct wait * */
+	VEC(struct wait *) free_waits;
+};
+
+uint64_t lock_row_value(const struct lock_row *row, enum lock_value which)
+{
+	switch (which) {
+	case LOCK_ACQUIRED:
+		return row->acquired;
+	case LOCK_CONTENDED:
+		return row->contended;
+	case LOCK_AVERAGE:
+		return row->acquired ? row->total / row->acquired : 0;
+	case LOCK_TOTAL:
+		return row->total;
+	case LOCK_MAX:
+		return row->max;
+	case LOCK_MIN:
+		return row->min;
+	}
+	return 0;
+}
+
+/* ---- stacks ---- */
+
+/* The kernel's linker script puts these labels around the sections. */
+static void find_sections(struct lock_contention *contention)
+{
+	static const char *const labels[2][2] = {{"__sched_text_start", "__sched_text_end"}, {"__lock_text_start", "__lock_text_end"}};
+	const struct machine *machine = contention->session->machine;
+	if (contention->sections_known || !machine->kernel)
+		return;
+	contention->sections_known = true;
+	const struct symtab *symtab = resolver_symtab(contention->resolver, machine->kernel);
+	for (size_t i = 0; i < 2; i++) {
+		const struct symbol *begin = symtab_by_name(symtab, labels[i][0]), *end = symtab_by_name(symtab, labels[i][1]);
+		if (begin && end)
+			contention->sections[i] = (struct section){begin->start, end->start};
+	}
+}
+
+static bool is_lock_function(const struct lock_contention *contention, uint64_t ip)
+{
+	for (size_t i = 0; i < 2; i++)
+		if (ip >= contention->sections[i].begin && ip < contention->sections[i].end)
+			return true;
+	return false;
+}
+
+static void resolve(const struct lock_contention *contention, const struct tracker_event *event, const struct frame *at, struct frame *ret)
+{
+	const struct machine *machine = contention->session->machine;
+	const struct thread *thread =
+		machine_thread_or_new(contention->session->machine, event->sample->pid, event->sample->tid, event->record->model_time);
+	resolver_frame(contention->resolver, machine_maps(machine, thread, at->cpumode), at->cpumode, at->ip, event->record->model_time,
+		       ret);
+}
+
+/* "name+0x12", in the arena; "" without a symbol. */
+static const char *name_frame(struct lock_contention *contention, const struct frame *frame)
+{
+	if (!frame->symbol)
+		return "";
+	uint64_t offset = frame->dso_addr - frame->symbol->start;
+	if (!offset)
+		return arena_strdup(&contention->arena, frame->symbol->name);
+	struct strbuf text = {0};
+	strbuf_add(&text, frame->symbol->name, strlen(frame->symbol->name));
+	strbuf_printf(&text, "+0x%" PRIx64, offset);
+	const char *name = arena_strdup(&contention->arena, strbuf_str(&text));
+	strbuf_deinit(&text);
+	return name;
+}
+
+/* Of the frames behind those to skip, without lock functions; 0 when there are none. */
+static uint64_t hash_stack(const struct lock_contention *contention)
+{
+	uint64_t hash = 0;
+	for (size_t i = contention->options.stack_skip; i < contention->stack.frames.len; i++) {
+		uint64_t ip = contention->stack.frames.data[i].ip;
+		if (!is_lock_function(contention, ip))
+			hash = hash_combine(hash, ip);
+	}
+	return hash;
+}
+
+static void read_stack(struct lock_contention *contention, const struct tracker_event *event)
+{
+	const struct machine *machine = contention->session->machine;
+	const struct stack_options options = {.max_depth = contention->options.max_stack};
+	find_sections(contention);
+	stack_addresses(contention->resolver, machine, NULL, event->record->event, event->sample, event->record->model_time, &options,
+			&contention->stack);
+	if (!(event->record->event->attr.sample_type & PERF_SAMPLE_CALLCHAIN))
+		contention->stack.frames.len = 0;
+}
+
+/* ---- filters ---- */
+
+static bool is_chosen_lock(const struct lock_contention *contention, uint64_t address)
+{
+	const struct lock_options *options = &contention->options;
+	if (!options->address_count && !options->name_count)
+		return true;
+	for (size_t i = 0; i < options->address_count; i++)
+		if (options->addresses[i] == address)
+			return true;
+	uint64_t start;
+	const struct symbol *symbol = options->name_count ? resolver_kernel_symbol(contention->resolver, address, &start) : NULL;
+	for (size_t i = 0; symbol && i < options->name_count; i++)
+		if (!strcmp(symbol->name, options->names[i]))
+			return true;
+	return false;
+}
+
+static bool is_chosen_stack(const struct lock_contention *contention, const struct tracker_event *event)
+{
+	const struct lock_options *options = &contention->options;
+	for (size_t i = 0; options->function_count && i < contention->stack.frames.len; i++) {
+		struct frame frame;
+		resolve(contention, event, &contention->stack.frames.data[i], &frame);
+		for (size_t k = 0; frame.symbol && k < options->function_count; k++)
+			if (strstr(frame.symbol->name, options->functions[k]))
+				return true;
+	}
+	return !options->function_count;
+}
+
+static bool is_chosen(const struct lock_contention *contention, const struct tracker_event *event, uint64_t address, uint64_t flags)
+{
+	const struct lock_options *options = &contention->options;
+	uint32_t cpu = event->sample->cpu;
+	if (options->cpus && !(cpu / 64 < options->cpu_words && options->cpus[cpu / 64] >> cpu % 64 & 1))
+		return false;
+	return lock_types_have(&options->types, flags) && is_chosen_lock(contention, address) && is_chosen_stack(contention, event);
+}
+
+/* ---- waits ---- */
+
+static void describe(struct lock_contention *contention, const struct tracker_event *event, struct lock_row *row)
+{
+	uint64_t start;
+	const struct symbol *symbol = resolver_kernel_symbol(contention->resolver, row->address, &start);
+	size_t count = contention->stack.frames.len;
+	struct lock_frame *frames = arena_alloc(&contention->arena, count * sizeof(*frames));
+	row->symbol = symbol ? arena_strdup(&contention->arena, symbol->name) : "";
+	row->caller = NULL;
+	for (size_t i = 0; i < count; i++) {
+		struct frame frame;
+		resolve(contention, event, &contention->stack.frames.data[i], &frame);
+		frames[i] = (struct lock_frame){frame.ip, name_frame(contention, &frame)};
+		if (!row->caller && i >= contention->options.stack_skip && frame.symbol && !is_lock_function(contention, frame.ip))
+			row->caller = frames[i].name;
+	}
+	if (!row->caller)
+		row->caller = "Unknown";
+	row->stack = frames;
+	row->stack_len = count;
+}
+
+static struct lock_row *find_row(struct lock_contention *contention, const struct tracker_event *event, uint64_t address, uint64_t flags)
+{
+	const struct thread *thread = NULL;
+	uint64_t key = address;
+	if (contention->options.by == LOCK_BY_CALLER) {
+		key = hash_stack(contention);
+	} else if (contention->options.by == LOCK_BY_THREAD) {
+		thread = machine_thread_or_new(contention->session->machine, event->sample->pid, event->sample->tid,
+					       event->record->model_time);
+		key = (uintptr_t)thread;
+	}
+	bool is_new;
+	uint64_t *slot = map64_insert(&contention->rows_by_key, key, &is_new);
+	if (!is_new)
+		return (void *)(uintptr_t)*slot;
+	struct lock_row *row = arena_zalloc(&contention->arena, sizeof(*row));
+	*slot = (uintptr_t)row;
+	*row = (struct lock_row){.thread = thread, .address = address, .flags = flags};
+	describe(contention, event, row);
+	vec_push(&contention->rows, row);
+	return row;
+}
+
+/* Each CPU's idle task has the id 0. */
+static uint64_t wait_key(const struct tracker_event *event, uint64_t address)
+{
+	const struct sample *sample = event->sample;
+	return hash_combine(sample->tid ? sample->tid : 1ull << 32 | sample->cpu, address);
+}
+
+enum { ADDRESS, FLAGS };
+
+static void on_begin(void *context, const struct tracker_event *event)
+{
+	struct lock_contention *contention = context;
+	uint64_t address = event->values[ADDRESS], flags = event->values[FLAGS];
+	read_stack(contention, event);
+	if (!is_chosen(contention, event, address, flags))
+		return;
+	bool is_new;
+	uint64_t *slot = map64_insert(&contention->waiting, wait_key(event, address), &is_new);
+	if (!is_new)
+		return;
+	struct wait *wait = contention->free_waits.len ? contention->free_waits.data[--contention->free_waits.len]
+						       : arena_alloc(&contention->arena, sizeof(*wait));
+	*slot = (uintptr_t)wait;
+	*wait = (struct wait){find_row(contention, event, address, flags), event->sample->time};
+	wait->row->contended++;
+}
+
+static void on_end(void *context, const struct tracker_event *event)
+{
+	struct lock_contention *contention = context;
+	uint64_t key = wait_key(event, event->values[ADDRESS]);
+	const uint64_t *slot = map64_find(&contention->waiting, key);
+	if (!slot)
+		return;
+	struct wait *wait = (void *)(uintptr_t)*slot;
+	struct lock_row *row = wait->row;
+	uint64_t time = event->sample->time, waited = time > wait->since ? time - wait->since : 0;
+	row->acquired++;
+	row->total += waited;
+	if (waited > row->max)
+		row->max = waited;
+	if (row->acquired == 1 || waited < row->min)
+		row->min = waited;
+	map64_remove(&contention->waiting, key);
+	vec_push(&contention->free_waits, wait);
+}
+
+static const struct tracker_handler handlers[] = {
+	{"lock:contention_begin", {[ADDRESS] = "lock_addr", [FLAGS] = "flags"}, on_begin},
+	{"lock:contention_end", {[ADDRESS] = "lock_addr"}, on_end},
+	{0},
+};
+
+struct lock_contention *lock_contention_create(struct session *session, struct resolver *resolver, const struct lock_options *options)
+{
+	struct lock_contention *contention = mem_zalloc(sizeof(*contention));
+	contention->session = session;
+	contention->resolver = resolver;
+	contention->options = *options;
+	contention->tracker = tracker_create(session, handlers, contention);
+	return contention;
+}
+
+void lock_contention_destroy(struct lock_contention *contention)
+{
+	if (!contention)
+		return;
+	tracker_destroy(contention->tracker);
+	stack_deinit(&contention->stack);
+	vec_deinit(&contention->rows);
+	vec_deinit(&contention->free_waits);
+	map64_deinit(&contention->rows_by_key);
+	map64_deinit(&contention->waiting);
+	arena_deinit(&contention->arena);
+	free(contention);
+}
+
+void lock_contention_take(struct lock_contention *contention, const struct record *record)
+{
+	tracker_give(contention->tracker, record);
+}
+
+struct error *lock_contention_require(const struct lock_contention *contention)
+{
+	static const char recorder[] = "perf lock record";
+	struct error *error = tracker_require(contention->tracker, "lock:contention_begin", recorder);
+	return error ? error : tracker_require(contention->tracker, "lock:contention_end", recorder);
+}
+
+/* ---- rows ---- */
+
+static void add_row(struct lock_row *into, const struct lock_row *row)
+{
+	if (row->acquired && (!into->acquired || row->min < into->min))
+		into->min = row->min;
+	if (row->max > into->max)
+		into->max = row->max;
+	into->contended += row->contended;
+	into->acquired += row->acquired;
+	into->total += row->total;
+}
+
+void lock_contention_combine(struct lock_contention *contention)
+{
+	struct map64 by_name = {0};
+	size_t kept = 0;
+	for (size_t i = 0; i < contention->rows.len; i++) {
+		const struct lock_row *row = contention->rows.data[i];
+		bool is_new;
+		uint64_t *slot = map64_insert(&by_name, hash_bytes(row->caller, strlen(row->caller)), &is_new);
+		if (!is_new) {
+			add_row((void *)(uintptr_t)*slot, row);
+			continue;
+		}
+		*slot = (uintptr_t)row;
+		contention->rows.data[kept++] = row;
+	}
+	contention->rows.len = kept;
+	map64_deinit(&by_name);
+}
+
+struct ordered {
+	const struct lock_row *row;
+	uint64_t value;
+	size_t met;
+};
+
+static int compare(const void *a, const void *b)
+{
+	const struct ordered *one = a, *other = b;
+	if (one->value != other->value)
+		return one->value < other->value ? 1 : -1;
+	return (one->met > other->met) - (one->met < other->met);
+}
+
+void lock_contention_sort(struct lock_contention *contention, enum lock_value by)
+{
+	size_t count = contention->rows.len;
+	struct ordered *ordered = mem_alloc_array(count + 1, sizeof(*ordered));
+	for (size_t i = 0; i < count; i++) {
+		const struct lock_row *row = contention->rows.data[i];
+		ordered[i] = (struct ordered){row, lock_row_value(row, by), i};
+	}
+	qsort(ordered, count, sizeof(*ordered), compare);
+	for (size_t i = 0; i < count; i++)
+		contention->rows.data[i] = ordered[i].row;
+	free(ordered);
+}
+
+const struct lock_row *const *lock_contention_rows(const struct lock_contention *contention, size_t *ret_count)
+{
+	*ret_count = contention->rows.len;
+	return contention->rows.data;
+}

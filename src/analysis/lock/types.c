@@ -1,0 +1,95 @@
+/* The table of kinds (types.h). */
+#include "analysis/lock/types.h"
+
+#include "base/cleanup.h"
+#include "base/mem.h"
+#include "base/strbuf.h"
+
+#include <string.h>
+
+enum { SPIN = 1 << 0, READ = 1 << 1, WRITE = 1 << 2, RT = 1 << 3, PERCPU = 1 << 4, MUTEX = 1 << 5, KNOWN = (1 << 6) - 1 };
+
+static const struct lock_type {
+	uint32_t flags;
+	const char *name, *family;
+} lock_types[] = {
+	{0, "semaphore", "semaphore"},
+	{SPIN, "spinlock", "spinlock"},
+	{SPIN | READ, "rwlock:R", "rwlock"},
+	{SPIN | WRITE, "rwlock:W", "rwlock"},
+	{READ, "rwsem:R", "rwsem"},
+	{WRITE, "rwsem:W", "rwsem"},
+	{RT, "rtmutex", "rtmutex"},
+	{RT | READ, "rwlock-rt:R", "rwlock-rt"},
+	{RT | WRITE, "rwlock-rt:W", "rwlock-rt"},
+	{PERCPU | READ, "pcpu-sem:R", "percpu-rwsem"},
+	{PERCPU | WRITE, "pcpu-sem:W", "percpu-rwsem"},
+	{MUTEX, "mutex", "mutex"},
+	{MUTEX | SPIN, "mutex", "mutex"},
+};
+enum { LOCK_TYPES = sizeof(lock_types) / sizeof(*lock_types) };
+
+/* Its number in the table; LOCK_TYPES = none. */
+static size_t find(uint64_t flags)
+{
+	size_t i = 0;
+	while (i < LOCK_TYPES && lock_types[i].flags != (flags & KNOWN))
+		i++;
+	return i;
+}
+
+const char *lock_type_name(uint64_t flags)
+{
+	size_t type = find(flags);
+	return type < LOCK_TYPES ? lock_types[type].name : "unknown";
+}
+
+const char *lock_type_family(uint64_t flags)
+{
+	size_t type = find(flags);
+	return type < LOCK_TYPES ? lock_types[type].family : "unknown";
+}
+
+static struct error *refuse(const char *word)
+{
+	struct strbuf names = {0};
+	for (size_t i = 0; i < LOCK_TYPES; i++)
+		if (!i || strcmp(lock_types[i].name, lock_types[i - 1].name) != 0)
+			strbuf_printf(&names, "%s%s", i ? ", " : "", lock_types[i].name);
+	struct error *error = error_new_kind(ERROR_USAGE, "unknown type of locks '%s'; the types are %s; without :R or :W both are meant",
+					     word, strbuf_str(&names));
+	strbuf_deinit(&names);
+	return error;
+}
+
+/* Whether the word is a kind's name, its family's, or its name up to the colon ("pcpu-sem"). */
+static bool is_meant(const struct lock_type *type, const char *word)
+{
+	size_t len = strlen(word);
+	return !strcmp(type->name, word) || !strcmp(type->family, word) || (!strncmp(type->name, word, len) && type->name[len] == ':');
+}
+
+struct error *lock_types_parse(const char *text, struct lock_types *ret)
+{
+	cleanup_free char *copy = mem_strdup(text);
+	struct lock_types types = {0};
+	for (char *rest = copy, *word; (word = strsep(&rest, ","));) {
+		bool known = false;
+		for (size_t i = 0; i < LOCK_TYPES; i++) {
+			if (!is_meant(&lock_types[i], word))
+				continue;
+			types.chosen |= 1ull << i;
+			known = true;
+		}
+		if (!known)
+			return refuse(word);
+	}
+	*ret = types;
+	return NULL;
+}
+
+bool lock_types_have(const struct lock_types *types, uint64_t flags)
+{
+	size_t type = find(flags);
+	return !types->chosen || (type < LOCK_TYPES && types->chosen >> type & 1);
+}

@@ -1,0 +1,21 @@
+/* Kinds of kernel locks, as the flags of lock:contention_begin tell them (include/trace/events/lock.h of Linux 5.19 and newer). */
+#pragma once
+
+#include "base/error.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* "rwsem:W", "mutex"; "unknown" for flags that no kind has. */
+const char *lock_type_name(uint64_t flags);
+/* The same without the way it is taken: "rwsem". */
+const char *lock_type_family(uint64_t flags);
+
+/* A choice of kinds; all zero is every one. */
+struct lock_types {
+	uint64_t chosen; /* bits of the table's rows */
+};
+/* "spinlock,rwsem:R,rwlock": names of kinds, or of families for all ways to take them. An error lists what there is. */
+struct error *lock_types_parse(const char *text, struct lock_types *ret);
+bool lock_types_have(const struct lock_types *types, uint64_t flags);

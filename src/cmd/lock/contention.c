@@ -1,0 +1,364 @@
+/* perf lock contention: waits for kernel locks by who called, by thread or by lock; of a recording, or live. */
+#include "cmd/lock/lock.h"
+
+#include "app/ending.h"
+#include "app/pager.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/number.h"
+#include "base/text.h"
+#include "capture/attached.h"
+#include "capture/live.h"
+#include "cmd/name_list.h"
+#include "cmd/sched/sched.h"
+#include "cmd/targets.h"
+#include "event/catalog.h"
+#include "event/parse/parse.h"
+#include "kernel/workload.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+struct contention_options {
+	struct lock_input common;
+	struct targets targets;
+	bool live; /* -b */
+	bool by_thread, by_address;
+	const char *format, *separator;
+	const char *key;
+	struct lock_columns columns;
+	uint64_t entries; /* 0 = all */
+	uint64_t stack_skip, max_stack;
+	struct lock_types types;
+	struct name_list locks, functions;
+};
+
+struct contention {
+	struct contention_options *options;
+	struct lock_options wanted;
+	enum lock_value key;
+	uint64_t cpus[SCHED_CPUS / 64];
+	VEC(uint64_t) addresses;
+	VEC(const char *) names;
+	struct workload workload;
+	struct event_list events; /* as asked for; live_open() takes them */
+	struct sampling sampling;
+	struct targets_place place;
+	struct live *live; /* NULL = a recording is read */
+	struct opening opening;
+	struct lock_contention *waits;
+};
+
+/* ---- options ---- */
+
+static struct error *parse_types(const struct option *option, const char *argument, bool negated, void *field)
+{
+	return lock_types_parse(argument, field);
+}
+
+static struct error *parse_fields(const struct option *option, const char *argument, bool negated, void *field)
+{
+	return lock_columns_parse(argument, false, field);
+}
+
+#define O struct contention_options
+#define CUSTOM(s, l, field, a, h, p) OPTION_CUSTOM_FLAGS(s, l, O, field, a, h, p, OPTION_NO_NEGATION)
+
+static const struct option options[] = {
+	OPTION_HEADING("What is measured, instead of reading a recording"),
+	OPTION_FLAG(
+		'b', "use-bpf", O, live,
+		"measure now (the default with a command, -a, -p or --tid): waits are added up as they happen, nothing is written; BPF is "
+		"not needed for it"),
+	OPTION_FLAG('a', "all-cpus", O, targets.system_wide, "all threads of the system (default with -b)"),
+	OPTION_STRING('p', "pid", O, targets.pids, "PIDS", "existing processes with all their threads (comma-separated)"),
+	OPTION_STRING(0, "tid", O, targets.tids, "TIDS", "existing threads (comma-separated)"),
+
+	OPTION_HEADING("Which waits"),
+	OPTION_STRING('C', "cpu", O, targets.cpus, "LIST", "only waits that begin on these CPUs, such as 0-3,7"),
+	CUSTOM('Y', "type-filter", types, "TYPE,…", "only waits for these types of locks, such as mutex, spinlock, rwsem or rwsem:W",
+	       parse_types),
+	CUSTOM('L', "lock-filter", locks, "LOCK,…", "only waits for these locks: addresses, or names of kernel symbols", name_list_option),
+	CUSTOM('S', "callstack-filter", functions, "NAME,…", "only waits with a function on the stack whose name contains one of these",
+	       name_list_option),
+
+	OPTION_HEADING("Output"),
+	OPTION_FLAG('t', "threads", O, by_thread, "one row per thread that waited"),
+	OPTION_FLAG('l', "lock-addr", O, by_address, "one row per lock"),
+	OPTION_STRING('k', "key", O, key, "FIELD", "sort by: contended, wait_total (default), wait_max, wait_min or avg_wait"),
+	CUSTOM('F', "field", columns, "FIELD,…", "fields to show, as of -k (default contended,wait_total,wait_max,avg_wait)", parse_fields),
+	OPTION_U64('E', "entries", O, entries, "N", "show only the first N rows"),
+	OPTION_U64(0, "max-stack", O, max_stack, "N", "use at most N frames of a stack (default 8)"),
+	OPTION_U64(0, "stack-skip", O, stack_skip, "N",
+		   "leave out the first N frames when looking for the caller (default 3); lock functions are left out anyway"),
+	OPTION_STRING('x', "field-separator", O, separator, "SEPARATOR", "fields separated by this, times in nanoseconds"),
+	OPTION_CUSTOM_FLAGS(0, "format", O, format, "FORMAT", "machine-readable output: csv or json", option_table_format,
+			    OPTION_NO_NEGATION),
+
+	LOCK_INPUT_OPTIONS(O),
+	OPTION_REFUSED('o', "lock-owner", NULL, "the owner of a lock is not in the events: use -t for who waited, and -S or -v for where"),
+	OPTION_REFUSED(0, "lock-cgroup", NULL, "the events tell no cgroup: use -t, or -p with the processes of the cgroup"),
+	OPTION_REFUSED('G', "cgroup-filter", "CGROUP,…", "the events tell no cgroup: use -p with the processes of the cgroup"),
+	OPTION_REFUSED('M', "map-nr-entries", "N", "nothing limits the number of rows here; leave it out"),
+	OPTION_END,
+};
+
+static bool is_live(const struct contention_options *command, bool workload)
+{
+	return workload || command->live || targets_are_tasks(&command->targets) || command->targets.system_wide;
+}
+
+static struct error *check(struct contention *contention, bool live)
+{
+	struct contention_options *command = contention->options;
+	const char *key = command->key ? command->key : "wait_total";
+	if (live && (command->common.input.input || command->common.dump))
+		return error_new_kind(ERROR_USAGE,
+				      "-i and -D read a recording: they cannot be combined with a command or -b, -a, -p, --tid");
+	if (command->by_thread && command->by_address)
+		return error_new_kind(ERROR_USAGE, "-t and -l cannot be combined");
+	if (command->separator && command->format)
+		return error_new_kind(ERROR_USAGE, "-x and --format cannot be combined");
+	if (command->separator && !*command->separator)
+		return error_new_kind(ERROR_USAGE, "-x: the separator is empty");
+	if (command->max_stack < 1 || command->max_stack > 1024 || command->stack_skip > 1024)
+		return error_new_kind(ERROR_USAGE, "--max-stack and --stack-skip: expected numbers from 1 and from 0 to 1024");
+	struct error *error = lock_columns_sort(&command->columns, key, false, &contention->key);
+	if (!error)
+		error = sched_parse_bits("-C", command->targets.cpus, SCHED_CPUS, contention->cpus);
+	return error;
+}
+
+static void settle(struct contention *contention)
+{
+	const struct contention_options *command = contention->options;
+	for (size_t i = 0; i < command->locks.names.len; i++) {
+		uint64_t address;
+		if (number_parse_hex(command->locks.names.data[i], &address))
+			vec_push(&contention->addresses, address);
+		else
+			vec_push(&contention->names, command->locks.names.data[i]);
+	}
+	contention->wanted = (struct lock_options){
+		.by = command->by_thread    ? LOCK_BY_THREAD
+		      : command->by_address ? LOCK_BY_ADDRESS
+					    : LOCK_BY_CALLER,
+		.stack_skip = (unsigned int)command->stack_skip,
+		.max_stack = (unsigned int)command->max_stack,
+		.types = command->types,
+		.addresses = contention->addresses.data,
+		.address_count = contention->addresses.len,
+		.names = contention->names.data,
+		.name_count = contention->names.len,
+		.functions = command->functions.names.data,
+		.function_count = command->functions.names.len,
+		.cpus = command->targets.cpus ? contention->cpus : NULL,
+		.cpu_words = SCHED_CPUS / 64,
+	};
+}
+
+/* ---- live ---- */
+
+/* All CPUs are measured even with -C: a wait may end on another one. */
+static struct error *open_live(struct contention *contention, struct event_catalog *catalog, bool workload)
+{
+	struct targets targets = contention->options->targets;
+	struct sampling *sampling = &contention->sampling;
+	targets.system_wide |= targets.cpus != NULL;
+	targets.cpus = NULL;
+	targets_settle(&targets, workload);
+	*sampling = (struct sampling){
+		.period = 1,
+		.callgraph = CALLCHAIN_FP,
+		.max_stack = contention->wanted.max_stack,
+		.by_cpu = targets_are_cpus(&targets),
+		.no_inherit = targets.tids != NULL,
+	};
+	sampling->workload = workload && !targets_are_tasks(&targets) && !sampling->by_cpu;
+	struct error *error = event_parse(&contention->events, catalog, "lock:contention_begin,lock:contention_end");
+	if (!error)
+		error = targets_place(&targets, sampling, contention->workload.pid, &contention->place);
+	if (error)
+		return error;
+	const struct live_options live = {
+		.name = "lock",
+		.events = &contention->events,
+		.catalog = catalog,
+		.sampling = sampling,
+		.target = &contention->place.target,
+		.workload = contention->workload.pid ? &contention->workload : NULL,
+	};
+	attached_warn(&contention->events, NULL);
+	return live_open(&live, &contention->live);
+}
+
+/* ---- text ---- */
+
+static void add_title(struct strbuf *out, const struct contention_options *command)
+{
+	const char *separator = command->separator;
+	if (separator)
+		strbuf_add_str(out, "# output: ");
+	lock_columns_add_titles(out, &command->columns, separator);
+	if (separator && command->by_address)
+		strbuf_printf(out, "address%s symbol%s type", separator, separator);
+	else if (separator)
+		strbuf_printf(out, command->by_thread ? "pid%s comm" : "type%s caller", separator);
+	else if (command->by_address)
+		strbuf_printf(out, "  %16s   %s", "address", "symbol");
+	else
+		strbuf_printf(out, "  %10s   %s", command->by_thread ? "pid" : "type", command->by_thread ? "comm" : "caller");
+	if (separator && command->common.output.verbose && !command->by_thread && !command->by_address)
+		strbuf_printf(out, "%s stacktrace", separator);
+	strbuf_add_str(out, separator ? "\n" : "\n\n");
+}
+
+static void add_text(struct strbuf *out, const char *text)
+{
+	text_add_safe(out, text, strlen(text));
+}
+
+static void add_stack(struct strbuf *out, const struct lock_row *row, const char *separator)
+{
+	for (size_t i = 0; i < row->stack_len; i++) {
+		const struct lock_frame *frame = &row->stack[i];
+		strbuf_printf(out, separator ? "%s%#" PRIx64 " " : "%s%#" PRIx64 "  ", !separator ? "\t\t\t" : i ? ":" : " ", frame->ip);
+		add_text(out, frame->name);
+		if (!separator)
+			strbuf_add_char(out, '\n');
+	}
+}
+
+/* Who or what a row is about. */
+static void add_subject(struct strbuf *out, const struct lock_row *row, const struct contention_options *command)
+{
+	const char *separator = command->separator;
+	if (command->by_thread) {
+		strbuf_printf(out, separator ? "%u%s " : "  %10u%s", row->thread->tid, separator ? separator : "   ");
+		lock_add_comm(out, row->thread);
+	} else if (command->by_address && separator) {
+		strbuf_printf(out, "%016" PRIx64 "%s ", row->address, separator);
+		add_text(out, row->symbol);
+		strbuf_printf(out, "%s %s", separator, lock_type_family(row->flags));
+	} else if (command->by_address) {
+		strbuf_printf(out, "  %016" PRIx64 "   ", row->address);
+		add_text(out, row->symbol);
+		strbuf_printf(out, " (%s)", lock_type_family(row->flags));
+	} else {
+		strbuf_printf(out, separator ? "%s%s " : "  %10s%s", lock_type_name(row->flags), separator ? separator : "   ");
+		add_text(out, row->caller);
+	}
+}
+
+static void print_text(const struct contention *contention, const struct lock_row *const *rows, size_t count)
+{
+	const struct contention_options *command = contention->options;
+	bool with_stack = command->common.output.verbose && !command->by_thread && !command->by_address;
+	struct strbuf out = {0};
+	if (!command->common.output.quiet)
+		add_title(&out, command);
+	for (size_t i = 0; i < count; i++) {
+		lock_columns_add_row(&out, &command->columns, rows[i], command->separator);
+		add_subject(&out, rows[i], command);
+		if (with_stack && command->separator)
+			strbuf_add_str(&out, command->separator);
+		else
+			strbuf_add_char(&out, '\n');
+		if (with_stack)
+			add_stack(&out, rows[i], command->separator);
+		if (with_stack && command->separator)
+			strbuf_add_char(&out, '\n');
+		fwrite(strbuf_str(&out), 1, out.len, stdout);
+		strbuf_clear(&out);
+	}
+	fwrite(strbuf_str(&out), 1, out.len, stdout);
+	strbuf_deinit(&out);
+}
+
+static struct error *show(struct contention *contention)
+{
+	const struct contention_options *command = contention->options;
+	size_t count;
+	lock_contention_sort(contention->waits, contention->key);
+	const struct lock_row *const *rows = lock_contention_rows(contention->waits, &count);
+	if (command->entries && command->entries < count)
+		count = command->entries;
+	if (command->format)
+		return lock_print_table(command->format, rows, count, contention->wanted.by);
+	if (!contention->live)
+		pager_start("lock");
+	print_text(contention, rows, count);
+	return NULL;
+}
+
+/* ---- */
+
+static struct error *follow(struct contention *contention)
+{
+	struct opening *opening = &contention->opening;
+	bool done = false;
+	struct error *error =
+		lock_open(opening, &contention->options->common, contention->live ? live_take_reader(contention->live) : NULL);
+	if (!error)
+		error = lock_dump(opening, &contention->options->common, &done);
+	if (!error && !done) {
+		contention->waits = lock_contention_create(opening->session, opening->resolver, &contention->wanted);
+		error = lock_follow(opening->session, (struct lock_contention *[]){contention->waits, NULL});
+	}
+	workload_stop(&contention->workload);
+	if (!error && !done)
+		error = show(contention);
+	if (!error)
+		opening_warn(opening);
+	return error;
+}
+
+static void deinit(struct contention *contention)
+{
+	lock_contention_destroy(contention->waits);
+	opening_end(&contention->opening);
+	live_close(contention->live, true);
+	event_list_deinit(&contention->events);
+	targets_place_deinit(&contention->place);
+	workload_deinit(&contention->workload);
+	vec_deinit(&contention->addresses);
+	vec_deinit(&contention->names);
+	name_list_deinit(&contention->options->locks);
+	name_list_deinit(&contention->options->functions);
+}
+
+static struct error *run(int argc, char **argv, int *ret_status)
+{
+	struct contention_options command = {
+		.stack_skip = LOCK_STACK_SKIP,
+		.max_stack = LOCK_MAX_STACK,
+		.columns = {{LOCK_CONTENDED, LOCK_TOTAL, LOCK_MAX, LOCK_AVERAGE}, 4},
+	};
+	struct contention contention = {.options = &command};
+	struct event_catalog *catalog = event_catalog_create("");
+	int words;
+	lock_input_init(&command.common);
+	struct error *error = options_parse(options, OPTIONS_STOP_AT_FIRST_WORD, argc, argv, &command, &words);
+	bool live = !error && is_live(&command, words > 0);
+	if (!error)
+		error = check(&contention, live);
+	if (!error)
+		settle(&contention);
+	if (!error && words)
+		error = workload_start(&contention.workload, argv, command.format != NULL);
+	if (!error && live)
+		error = open_live(&contention, catalog, words > 0);
+	if (!error)
+		error = follow(&contention);
+	workload_stop(&contention.workload);
+	if (!error && contention.live)
+		*ret_status = ending_status(ENDING_TRACE, &contention.workload, live_signal(contention.live));
+	deinit(&contention);
+	event_catalog_destroy(catalog);
+	return error;
+}
+
+static const char *const usage[] = {"[-t | -l] [-k FIELD] [-F FIELD,…] [-Y TYPE,…] [-L LOCK,…] [-S NAME,…] [-i FILE]",
+				    "[OPTIONS] {-a | -b | -p PIDS | --tid TIDS} [--] [COMMAND]", "[OPTIONS] [--] COMMAND", NULL};
+const struct command cmd_lock_contention = {"lock contention", "Show who waited for kernel locks, and how long", usage, options, run};

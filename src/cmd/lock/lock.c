@@ -1,0 +1,131 @@
+/* perf lock: where the kernel waits for its locks, and for how long.
+ *
+ *	perf lock record -- COMMAND         records waits for locks
+ *	perf lock contention                waits by who called, by thread or by lock
+ *	perf lock report                    the same by lock, or by thread, with how often each was acquired
+ *	perf lock info                      threads and locks of the recording
+ *
+ * The tracker is src/analysis/lock/contention.c; each subcommand is its page here. This file has what they share, and what runs other
+ * commands. */
+#include "cmd/lock/lock.h"
+
+#include "app/pager.h"
+#include "base/cleanup.h"
+#include "base/vec.h"
+#include "cmd/dumping.h"
+#include "kernel/tracing/tracefs.h"
+
+#include <string.h>
+
+/* ---- shared ---- */
+
+void lock_input_init(struct lock_input *common)
+{
+	*common = (struct lock_input){0};
+	input_options_init(&common->input);
+}
+
+struct error *lock_open(struct opening *opening, const struct lock_input *common, struct reader *reader)
+{
+	const struct opening_options options = {
+		.input = &common->input,
+		.reader = reader,
+		.confined = reader ? NULL : "lock",
+		.recorder = "perf lock record",
+		.remembers = true,
+		.streaming = true,
+	};
+	return opening_begin(opening, &options);
+}
+
+struct error *lock_dump(struct opening *opening, const struct lock_input *common, bool *ret_done)
+{
+	*ret_done = common->dump;
+	if (!common->dump)
+		return NULL;
+	pager_start("lock");
+	return dumping_all(opening->session);
+}
+
+struct error *lock_follow(struct session *session, struct lock_contention *const *waits)
+{
+	struct record record;
+	struct error *error = NULL;
+	while (session_next(session, &record, &error) > 0)
+		for (size_t i = 0; waits[i]; i++)
+			lock_contention_take(waits[i], &record);
+	return error ? error : lock_contention_require(waits[0]);
+}
+
+/* ---- perf lock record, perf lock script ---- */
+
+/* Runs another command with `before` ahead of its own arguments argv[1…]. */
+static struct error *run_command(const char *const *before, size_t count, int argc, char **argv, int *ret_status)
+{
+	VEC(char *) words = {0};
+	for (size_t i = 0; i < count; i++)
+		vec_push(&words, (char *)before[i]);
+	for (int i = 1; i < argc; i++)
+		vec_push(&words, argv[i]);
+	vec_push(&words, NULL);
+	struct error *error = command_find(before[0])->run((int)words.len - 1, words.data, ret_status);
+	vec_deinit(&words);
+	return error;
+}
+
+static struct error *record(int argc, char **argv, int *ret_status)
+{
+	static const char *const before[] = {
+		"record",	"-R", "-m", "1024", "-c", "1", "-e", "lock:contention_begin/max-stack=8/,lock:contention_end/max-stack=8/",
+		"--call-graph", "fp"};
+	cleanup_free char *tracefs = NULL;
+	int id;
+	struct error *error = tracefs_find("", &tracefs);
+	if (error)
+		return error;
+	if (!tracefs_event_id(tracefs, "lock", "contention_begin", &id))
+		return error_new_kind(ERROR_UNSUPPORTED, "this kernel has no lock:contention_begin events: Linux 5.19 and newer have them");
+	return run_command(before, sizeof(before) / sizeof(*before), argc, argv, ret_status);
+}
+
+static struct error *script(int argc, char **argv, int *ret_status)
+{
+	static const char *const before[] = {"script"};
+	return run_command(before, 1, argc, argv, ret_status);
+}
+
+static const char *const record_usage[] = {"[<record options>] [--] [<command>]", NULL};
+static const char *const script_usage[] = {"[<script options>]", NULL};
+
+/* ---- */
+
+struct lock_options_before {
+	struct lock_input common;
+};
+
+static const struct option options[] = {
+	LOCK_INPUT_OPTIONS(struct lock_options_before),
+	OPTION_END,
+};
+
+static struct error *run(int argc, char **argv, int *ret_status)
+{
+	struct lock_options_before values;
+	int words;
+	lock_input_init(&values.common);
+	struct error *error = options_parse(options, OPTIONS_STOP_AT_FIRST_WORD, argc, argv, &values, &words);
+	if (error)
+		return error;
+	if (words && !strncmp(argv[0], "rec", 3))
+		return error_new_kind(ERROR_USAGE, "options of 'perf lock record' follow its name");
+	return error_new_kind(ERROR_USAGE, words ? "unknown subcommand '%s'" : "which subcommand?", argv[0]);
+}
+
+static const struct command cmd_lock_record = {
+	"lock record", "Record waits for kernel locks", record_usage, NULL, record, .runs = "record", .own_options = true};
+static const struct command cmd_lock_script = {"lock script", "Print all events as text", script_usage, NULL, script, .runs = "script"};
+static const struct command *const subcommands[] = {&cmd_lock_record, &cmd_lock_contention, &cmd_lock_report,
+						    &cmd_lock_info,   &cmd_lock_script,	    NULL};
+static const char *const usage[] = {"[<options>] {record|contention|report|info|script}", NULL};
+const struct command cmd_lock = {
+	"lock", "Analyse waits for kernel locks: who waited where, and for how long", usage, options, run, .subcommands = subcommands};

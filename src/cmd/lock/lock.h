@@ -1,0 +1,62 @@
+/* Parts of perf lock. */
+#pragma once
+
+#include "analysis/lock/contention.h"
+#include "app/command.h"
+#include "app/format_option.h"
+#include "app/groups.h"
+#include "cmd/opening.h"
+#include "result/table.h"
+
+enum { LOCK_MAX_STACK = 8, LOCK_STACK_SKIP = 3, LOCK_COLUMNS = 6 };
+
+/* What all subcommands that read a recording share. */
+struct lock_input {
+	struct input_options input;
+	struct output_options output;
+	bool dump; /* -D: the records as they are, nothing else */
+};
+
+/* Rows of an option table of `type` with a `struct lock_input common`. -k and -m, which other commands have for symbols, mean something
+ * else here. */
+#define LOCK_INPUT_OPTIONS(type)                                                                                                           \
+	OPTION_HEADING("Input"),                                                                                                           \
+		OPTION_STRING('i', "input", type, common.input.input, "FILE",                                                              \
+			      "recording to read (default perf.data; - for standard input)"),                                              \
+		OPTION_FLAG('f', "force", type, common.input.force, "read the recording even if another user owns it"),                    \
+		OPTION_STRING(0, "symfs", type, common.input.symfs, "DIRECTORY",                                                           \
+			      "look for programs, libraries and debug files under DIRECTORY"),                                             \
+		OPTION_STRING(0, "vmlinux", type, common.input.vmlinux, "FILE", "read kernel symbols from this kernel image"),             \
+		OPTION_STRING(0, "kallsyms", type, common.input.kallsyms, "FILE", "read kernel symbols from this copy of /proc/kallsyms"), \
+		OPTION_FLAG('D', "dump-raw-trace", type, common.dump, "dump the records of the recording instead"),                        \
+		OPTION_GROUP(output_option_group, type, common.output), OPTION_SANDBOX(type, common.input.sandbox)
+
+void lock_input_init(struct lock_input *common);
+/* Opens the recording, or with a reader the live source, for reading in the order of time. */
+struct error *lock_open(struct opening *opening, const struct lock_input *common, struct reader *reader);
+/* The records, when -D asks for them: *ret_done says that there is nothing else to show. */
+struct error *lock_dump(struct opening *opening, const struct lock_input *common, bool *ret_done);
+/* Reads to the session's end, for analyses that end with NULL. */
+struct error *lock_follow(struct session *session, struct lock_contention *const *waits);
+
+/* ---- columns of figures ---- */
+
+struct lock_columns {
+	enum lock_value values[LOCK_COLUMNS];
+	size_t count;
+};
+
+/* "contended,wait_max"; `acquired`: whether there is such a column. An error names those that there are. */
+struct error *lock_columns_parse(const char *text, bool acquired, struct lock_columns *ret);
+/* One of them, for -k; it is shown, too, behind the others if it isn't among them. */
+struct error *lock_columns_sort(struct lock_columns *columns, const char *key, bool acquired, enum lock_value *ret);
+/* Titles and figures, right-aligned, each with a blank behind it; or with `separator` "1234, 5678, " in nanoseconds. */
+void lock_columns_add_titles(struct strbuf *out, const struct lock_columns *columns, const char *separator);
+void lock_columns_add_row(struct strbuf *out, const struct lock_columns *columns, const struct lock_row *row, const char *separator);
+
+/* For programs: all rows with at least one wait, with who or what they are about; the columns are the same whatever the options. */
+struct error *lock_print_table(const char *format, const struct lock_row *const *rows, size_t count, enum lock_by by);
+/* The thread's name at the end of the recording, escaped. */
+void lock_add_comm(struct strbuf *out, const struct thread *thread);
+
+extern const struct command cmd_lock_contention, cmd_lock_report, cmd_lock_info;

@@ -1,0 +1,236 @@
+/* perf lock report and perf lock info: locks of a recording, by their addresses. */
+#include "cmd/lock/lock.h"
+
+#include "app/pager.h"
+#include "base/log.h"
+#include "base/text.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct lock_report_options {
+	struct lock_input common;
+	const char *key, *format;
+	struct lock_columns columns;
+	uint64_t entries; /* 0 = all */
+	bool combine, by_thread;
+};
+
+struct info_options {
+	struct lock_input common;
+	bool threads, locks;
+};
+
+static struct error *parse_fields(const struct option *option, const char *argument, bool negated, void *field)
+{
+	return lock_columns_parse(argument, true, field);
+}
+
+static const struct option report_options[] = {
+	OPTION_HEADING("Output"),
+	OPTION_STRING('k', "key", struct lock_report_options, key, "FIELD",
+		      "sort by: acquired (default), contended, avg_wait, wait_total, wait_max or wait_min"),
+	OPTION_CUSTOM_FLAGS('F', "field", struct lock_report_options, columns, "FIELD,…", "fields to show, as of -k (default: all)",
+			    parse_fields, OPTION_NO_NEGATION),
+	OPTION_FLAG('c', "combine-locks", struct lock_report_options, combine, "one row for all locks of a name"),
+	OPTION_FLAG('t', "threads", struct lock_report_options, by_thread, "one row per thread that waited"),
+	OPTION_U64('E', "entries", struct lock_report_options, entries, "N", "show only the first N rows"),
+	OPTION_CUSTOM_FLAGS(0, "format", struct lock_report_options, format, "FORMAT", "machine-readable output: csv or json",
+			    option_table_format, OPTION_NO_NEGATION),
+	LOCK_INPUT_OPTIONS(struct lock_report_options),
+	OPTION_END,
+};
+
+static const struct option info_options[] = {
+	OPTION_HEADING("Output"),
+	OPTION_FLAG('t', "threads", struct info_options, threads, "only the threads"),
+	OPTION_FLAG('m', "map", struct info_options, locks, "only the locks: addresses and names"),
+	LOCK_INPUT_OPTIONS(struct info_options),
+	OPTION_END,
+};
+
+/* ---- what both read ---- */
+
+struct reading {
+	struct opening opening;
+	struct lock_contention *waits[3]; /* ends with NULL */
+	bool dumped;
+};
+
+static struct error *read_waits(struct reading *reading, const struct lock_input *common, const enum lock_by by[], size_t count)
+{
+	struct error *error = lock_open(&reading->opening, common, NULL);
+	if (!error)
+		error = lock_dump(&reading->opening, common, &reading->dumped);
+	if (error || reading->dumped)
+		return error;
+	for (size_t i = 0; i < count; i++) {
+		const struct lock_options wanted = {.by = by[i], .stack_skip = LOCK_STACK_SKIP, .max_stack = LOCK_MAX_STACK};
+		reading->waits[i] = lock_contention_create(reading->opening.session, reading->opening.resolver, &wanted);
+	}
+	return lock_follow(reading->opening.session, reading->waits);
+}
+
+static void reading_deinit(struct reading *reading)
+{
+	for (size_t i = 0; reading->waits[i]; i++)
+		lock_contention_destroy(reading->waits[i]);
+	opening_end(&reading->opening);
+}
+
+static struct error *parse(const struct option *options, int argc, char **argv, void *values)
+{
+	int words;
+	struct error *error = options_parse(options, OPTIONS_PERMUTE, argc, argv, values, &words);
+	if (!error && words)
+		error = error_new_kind(ERROR_USAGE, "unexpected argument '%s'", argv[0]);
+	return error;
+}
+
+/* ---- report ---- */
+
+/* Right-aligned; a long name is cut after its first 16 bytes. */
+static void add_name(struct strbuf *out, const struct lock_row *row, bool by_thread)
+{
+	enum { WIDTH = 20, CUT = 16 };
+	struct strbuf name = {0};
+	if (by_thread)
+		lock_add_comm(&name, row->thread);
+	else
+		text_add_safe(&name, row->caller, strlen(row->caller));
+	if (name.len < WIDTH)
+		strbuf_printf(out, "%*s ", WIDTH, strbuf_str(&name));
+	else
+		strbuf_printf(out, "%*.*s... ", WIDTH - 3, CUT, strbuf_str(&name));
+	strbuf_deinit(&name);
+}
+
+static void print_report(const struct lock_report_options *command, const struct lock_row *const *rows, size_t count)
+{
+	struct strbuf out = {0};
+	if (!command->common.output.quiet) {
+		strbuf_printf(&out, "%20s ", "Name");
+		lock_columns_add_titles(&out, &command->columns, NULL);
+		strbuf_add_str(&out, "\n\n");
+	}
+	for (size_t i = 0; i < count; i++) {
+		add_name(&out, rows[i], command->by_thread);
+		lock_columns_add_row(&out, &command->columns, rows[i], NULL);
+		strbuf_add_char(&out, '\n');
+	}
+	fwrite(strbuf_str(&out), 1, out.len, stdout);
+	strbuf_deinit(&out);
+}
+
+static struct error *show_report(const struct lock_report_options *command, struct lock_contention *waits, enum lock_value key)
+{
+	size_t count;
+	if (command->combine)
+		lock_contention_combine(waits);
+	lock_contention_sort(waits, key);
+	const struct lock_row *const *rows = lock_contention_rows(waits, &count);
+	if (command->entries && command->entries < count)
+		count = command->entries;
+	if (command->format)
+		return lock_print_table(command->format, rows, count, command->by_thread ? LOCK_BY_THREAD : LOCK_BY_CALLER);
+	pager_start("lock");
+	print_report(command, rows, count);
+	return NULL;
+}
+
+static struct error *run_report(int argc, char **argv, int *ret_status)
+{
+	struct lock_report_options command = {
+		.columns = {{LOCK_ACQUIRED, LOCK_CONTENDED, LOCK_AVERAGE, LOCK_TOTAL, LOCK_MAX, LOCK_MIN}, LOCK_COLUMNS}};
+	struct reading reading = {0};
+	enum lock_value key;
+	lock_input_init(&command.common);
+	struct error *error = parse(report_options, argc, argv, &command);
+	if (!error)
+		error = lock_columns_sort(&command.columns, command.key ? command.key : "acquired", true, &key);
+	if (!error && command.combine && command.by_thread)
+		error = error_new_kind(ERROR_USAGE, "-c and -t cannot be combined");
+	if (!error)
+		error = read_waits(&reading, &command.common, (enum lock_by[]){command.by_thread ? LOCK_BY_THREAD : LOCK_BY_ADDRESS}, 1);
+	if (!error && !reading.dumped)
+		error = show_report(&command, reading.waits[0], key);
+	if (!error)
+		opening_warn(&reading.opening);
+	reading_deinit(&reading);
+	return error;
+}
+
+/* ---- info ---- */
+
+static int compare_threads(const void *a, const void *b)
+{
+	const struct lock_row *one = *(const struct lock_row *const *)a, *other = *(const struct lock_row *const *)b;
+	return (one->thread->tid > other->thread->tid) - (one->thread->tid < other->thread->tid);
+}
+
+static int compare_locks(const void *a, const void *b)
+{
+	const struct lock_row *one = *(const struct lock_row *const *)a, *other = *(const struct lock_row *const *)b;
+	int names = strcmp(one->caller, other->caller);
+	return names ? names : (one->address > other->address) - (one->address < other->address);
+}
+
+static void print_info(struct lock_contention *waits, bool threads)
+{
+	size_t count;
+	const struct lock_row *const *rows = lock_contention_rows(waits, &count);
+	VEC(const struct lock_row *) sorted = {0};
+	struct strbuf out = {0};
+	for (size_t i = 0; i < count; i++)
+		vec_push(&sorted, rows[i]);
+	if (count)
+		qsort(sorted.data, count, sizeof(*sorted.data), threads ? compare_threads : compare_locks);
+	strbuf_printf(&out, threads ? "%10s: comm\n" : "Address of instance: name of class\n", "Thread ID");
+	for (size_t i = 0; i < count; i++) {
+		const struct lock_row *row = sorted.data[i];
+		if (threads) {
+			strbuf_printf(&out, "%10u: ", row->thread->tid);
+			lock_add_comm(&out, row->thread);
+		} else {
+			strbuf_printf(&out, " %#" PRIx64 ": ", row->address);
+			text_add_safe(&out, row->caller, strlen(row->caller));
+		}
+		strbuf_add_char(&out, '\n');
+	}
+	fwrite(strbuf_str(&out), 1, out.len, stdout);
+	strbuf_deinit(&out);
+	vec_deinit(&sorted);
+}
+
+static struct error *run_info(int argc, char **argv, int *ret_status)
+{
+	static const enum lock_by by[] = {LOCK_BY_THREAD, LOCK_BY_ADDRESS};
+	struct info_options command = {0};
+	struct reading reading = {0};
+	lock_input_init(&command.common);
+	struct error *error = parse(info_options, argc, argv, &command);
+	if (!error)
+		error = read_waits(&reading, &command.common, by, 2);
+	if (!error && !reading.dumped) {
+		bool both = command.threads == command.locks;
+		pager_start("lock");
+		if (both || command.threads)
+			print_info(reading.waits[0], true);
+		if (both)
+			printf("\n");
+		if (both || command.locks)
+			print_info(reading.waits[1], false);
+	}
+	if (!error)
+		opening_warn(&reading.opening);
+	reading_deinit(&reading);
+	return error;
+}
+
+static const char *const report_usage[] = {"[-k FIELD] [-F FIELD,…] [-c | -t] [-E N] [-i FILE]", NULL};
+static const char *const info_usage[] = {"[-t] [-m] [-i FILE]", NULL};
+const struct command cmd_lock_report = {"lock report", "Show how often each lock was waited for, and how long", report_usage,
+					report_options, run_report};
+const struct command cmd_lock_info = {"lock info", "List threads that waited, and locks", info_usage, info_options, run_info};

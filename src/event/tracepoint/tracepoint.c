@@ -82,6 +82,13 @@ const struct tracepoint_field *tracepoint_field(const struct tracepoint *tracepo
 	return NULL;
 }
 
+uint32_t tracepoint_page_size(const struct tracepoint *tracepoint)
+{
+	enum { USUAL = 4096, MOST = 1 << 20 };
+	uint32_t size = tracepoint->formats->page_size;
+	return size >= USUAL && size <= MOST && !(size & (size - 1)) ? size : USUAL;
+}
+
 void tracepoint_formats_set_resolver(struct tracepoint_formats *formats, tracepoint_resolver resolver, void *context)
 {
 	formats->resolver = resolver;

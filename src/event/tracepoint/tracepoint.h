@@ -62,6 +62,8 @@ struct error *tracepoint_formats_add(struct tracepoint_formats *formats, const c
 const struct tracepoint *tracepoint_by_index(const struct tracepoint_formats *formats, size_t index);
 const struct tracepoint *tracepoint_by_id(const struct tracepoint_formats *formats, int id);
 const struct tracepoint *tracepoint_by_name(const struct tracepoint_formats *formats, const char *system, const char *name);
+/* Bytes of a page of memory of the machine that recorded; where that isn't known or makes no sense, 4096. */
+uint32_t tracepoint_page_size(const struct tracepoint *tracepoint);
 const struct tracepoint_field *tracepoint_field(const struct tracepoint *tracepoint, const char *name);
 
 /* Who names kernel functions (%ps, %pS): returns the symbol that covers `address`, its start and its module (NULL: the kernel itself), or

@@ -121,7 +121,7 @@ struct error *tracepoint_formats_load_data(const void *data, size_t size, struct
 	formats->swap = formats->big_endian != (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__);
 	cursor.swap = formats->swap;
 	formats->long_size = cursor_u8(&cursor);
-	cursor_u32(&cursor); /* page size */
+	formats->page_size = cursor_u32(&cursor);
 	load_formats(&cursor, formats, &error);
 	size_t kallsyms;
 	sized_text(&cursor, cursor_u32(&cursor), &kallsyms);

@@ -22,6 +22,7 @@ struct tracepoint_formats {
 	bool big_endian;      /* the recording machine */
 	bool swap;	      /* … is not like this one */
 	uint32_t long_size;
+	uint32_t page_size; /* as recorded; 0 = not known */
 	/* Printing: */
 	pthread_mutex_t lock;		/* while a program is made */
 	struct map64 printk_by_address; /* address of a string of the kernel → its text in the arena */

@@ -1,0 +1,201 @@
+/* Allocations of the slab allocator by call site and by object.
+ *
+ * An object is known by its address, also after it was freed: another allocation there adds to its row. A free counts as ping-pong
+ * when it happens on another CPU than the allocation, or when the object isn't allocated. Frees of objects that were allocated before the
+ * recording began are left out. */
+#include "analysis/kmem/kmem_internal.h"
+
+#include "base/hash.h"
+#include "base/mem.h"
+#include "base/number.h"
+#include "base/vec.h"
+
+#include <stdlib.h>
+
+enum { NO_CPU = -1, NO_NODE = -1 };
+
+struct object {
+	struct kmem_slab_row row;
+	size_t caller;	   /* index of its latest allocation's */
+	uint64_t latest;   /* bytes of it */
+	int64_t allocated; /* the CPU where it was allocated, or NO_CPU */
+};
+
+struct slab_tracker {
+	struct kmem_slab *result;
+	VEC(struct kmem_slab_row) callers;
+	VEC(struct object) objects;
+	struct map64 by_site, by_address; /* index */
+	struct map64 nodes;		  /* of CPUs */
+};
+
+static void add_node(struct map64 *nodes, const struct feature_node *node)
+{
+	int *cpus;
+	size_t count;
+	if (!node->cpus || !number_parse_list(node->cpus, &cpus, &count))
+		return;
+	for (size_t i = 0; i < count; i++)
+		*map64_insert(nodes, (uint64_t)cpus[i], NULL) = node->node;
+	free(cpus);
+}
+
+struct slab_tracker *slab_tracker_create(struct session *session)
+{
+	struct slab_tracker *tracker = mem_zalloc(sizeof(*tracker));
+	tracker->result = mem_zalloc(sizeof(*tracker->result));
+	for (size_t i = 0; i < session->reader->features.numa_nodes.len; i++)
+		add_node(&tracker->nodes, &session->reader->features.numa_nodes.data[i]);
+	return tracker;
+}
+
+void slab_tracker_destroy(struct slab_tracker *tracker)
+{
+	if (!tracker)
+		return;
+	vec_deinit(&tracker->callers);
+	vec_deinit(&tracker->objects);
+	map64_deinit(&tracker->by_site);
+	map64_deinit(&tracker->by_address);
+	map64_deinit(&tracker->nodes);
+	kmem_slab_destroy(tracker->result);
+	free(tracker);
+}
+
+static size_t get_caller(struct slab_tracker *tracker, uint64_t call_site)
+{
+	bool is_new;
+	uint64_t *index = map64_insert(&tracker->by_site, call_site, &is_new);
+	if (is_new) {
+		*index = tracker->callers.len;
+		vec_push(&tracker->callers, (struct kmem_slab_row){.call_site = call_site});
+	}
+	return *index;
+}
+
+static struct object *get_object(struct slab_tracker *tracker, uint64_t address)
+{
+	bool is_new;
+	uint64_t *index = map64_insert(&tracker->by_address, address, &is_new);
+	if (is_new) {
+		*index = tracker->objects.len;
+		vec_push(&tracker->objects, (struct object){.row = {.object = address}});
+	}
+	return &tracker->objects.data[*index];
+}
+
+static void add(struct kmem_slab_row *row, uint64_t requested, uint64_t allocated)
+{
+	row->hits++;
+	row->requested += requested;
+	row->allocated += allocated;
+}
+
+void slab_on_alloc(void *context, const struct tracker_event *event)
+{
+	struct slab_tracker *tracker = ((struct kmem_trackers *)context)->slab;
+	if (!tracker)
+		return;
+	struct kmem_slab *result = tracker->result;
+	uint64_t call_site = event->values[0], requested = event->values[2], allocated = event->values[3];
+	size_t caller = get_caller(tracker, call_site);
+	struct object *object = get_object(tracker, event->values[1]);
+	add(&tracker->callers.data[caller], requested, allocated);
+	add(&object->row, requested, allocated);
+	object->row.call_site = call_site;
+	object->caller = caller;
+	object->latest = allocated;
+	object->allocated = event->sample->cpu;
+	result->requested += requested;
+	result->allocated += allocated;
+	result->allocations++;
+	if (!event->fields[4] || (int32_t)event->values[4] == NO_NODE)
+		return;
+	const uint64_t *node = map64_find(&tracker->nodes, event->sample->cpu);
+	result->cross_node += node && *node != event->values[4];
+}
+
+void slab_on_free(void *context, const struct tracker_event *event)
+{
+	struct slab_tracker *tracker = ((struct kmem_trackers *)context)->slab;
+	const uint64_t *index = tracker ? map64_find(&tracker->by_address, event->values[0]) : NULL;
+	if (!index)
+		return;
+	struct object *object = &tracker->objects.data[*index];
+	tracker->result->freed += object->latest;
+	if (object->allocated != event->sample->cpu) {
+		object->row.ping_pong++;
+		tracker->callers.data[object->caller].ping_pong++;
+	}
+	object->allocated = NO_CPU;
+}
+
+/* ---- rows ---- */
+
+#define COMPARE(name, member)                                    \
+	static int compare_##name(const void *a, const void *b)  \
+	{                                                        \
+		const struct kmem_slab_row *one = a, *other = b; \
+		return kmem_greater(one->member, other->member); \
+	}
+
+COMPARE(object, object)
+COMPARE(call_site, call_site)
+COMPARE(bytes, allocated)
+COMPARE(hits, hits)
+COMPARE(ping_pong, ping_pong)
+
+static int compare_fragmentation(const void *a, const void *b)
+{
+	const struct kmem_slab_row *one = a, *other = b;
+	double x = kmem_fragmentation(one->requested, one->allocated), y = kmem_fragmentation(other->requested, other->allocated);
+	return (x < y) - (x > y);
+}
+
+static int compare_addresses(const void *a, const void *b)
+{
+	const struct kmem_slab_row *one = a, *other = b;
+	return one->object != other->object ? kmem_greater(other->object, one->object) : kmem_greater(other->call_site, one->call_site);
+}
+
+const struct kmem_sort_key slab_sort_keys[] = {
+	{"ptr", compare_object},
+	{"callsite", compare_call_site},
+	{"bytes", compare_bytes},
+	{"hit", compare_hits},
+	{"pingpong", compare_ping_pong},
+	{"frag", compare_fragmentation},
+	{0},
+};
+const char slab_sort_default[] = "frag,hit,bytes";
+
+static void sort_rows(struct kmem_slab_row *rows, size_t count, const char *keys)
+{
+	kmem_sort_rows(rows, count, sizeof(*rows), slab_sort_keys, keys ? keys : slab_sort_default, compare_addresses);
+}
+
+struct kmem_slab *slab_tracker_finish(struct slab_tracker *tracker, const struct kmem_sort *sort)
+{
+	struct kmem_slab *result = tracker->result;
+	tracker->result = NULL;
+	result->caller_count = tracker->callers.len;
+	result->object_count = tracker->objects.len;
+	result->callers = mem_alloc_array(result->caller_count + 1, sizeof(*result->callers));
+	result->objects = mem_alloc_array(result->object_count + 1, sizeof(*result->objects));
+	for (size_t i = 0; i < result->caller_count; i++)
+		result->callers[i] = tracker->callers.data[i];
+	for (size_t i = 0; i < result->object_count; i++)
+		result->objects[i] = tracker->objects.data[i].row;
+	sort_rows(result->callers, result->caller_count, sort->callers);
+	sort_rows(result->objects, result->object_count, sort->rows);
+	return result;
+}
+
+void kmem_slab_destroy(struct kmem_slab *slab)
+{
+	if (!slab)
+		return;
+	free(slab->callers);
+	free(slab->objects);
+	free(slab);
+}

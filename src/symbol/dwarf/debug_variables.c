@@ -2,21 +2,18 @@
 #include "symbol/dwarf/debug_program_internal.h"
 
 #include "base/cleanup.h"
-#include "base/text.h"
+#include "symbol/dwarf/fetch_value.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { WORD_BITS = 64, REFERENCES_MAX = 16 };
+enum { WORD = 8 };
 
-/* A variable, or a part of one, and what is known of its place. */
+/* A variable, or a part of one. */
 struct value {
+	struct fetch_value way;
 	Dwarf_Die type; /* real */
 	bool has_type;
-	struct fetch fetch;
-	const char *symbol;		/* of a static one */
-	unsigned int bits, bit_at, box; /* of a bit-field: its width, where it begins in a box of so many bits; 0 = none */
-	const char *name;		/* as far as the way has gone, for errors */
 };
 
 /* ---- finding ---- */
@@ -104,43 +101,79 @@ static struct error *unknown_variable(struct place *place, const char *name)
 
 /* ---- the way to a part ---- */
 
-static bool is_pointer(const struct value *value)
+static enum fetch_kind kind_of(struct fetch_value *way)
 {
-	Dwarf_Die type = value->type;
-	int tag = value->has_type ? dwarf_tag(&type) : 0;
+	struct value *value = (struct value *)way;
 
-	return tag == DW_TAG_pointer_type || tag == DW_TAG_reference_type || tag == DW_TAG_rvalue_reference_type;
+	switch (value->has_type ? dwarf_tag(&value->type) : 0) {
+	case DW_TAG_pointer_type:
+	case DW_TAG_reference_type:
+	case DW_TAG_rvalue_reference_type:
+		return FETCH_POINTER;
+	case DW_TAG_array_type:
+		return FETCH_ARRAY;
+	case DW_TAG_structure_type:
+	case DW_TAG_union_type:
+	case DW_TAG_class_type:
+		return FETCH_STRUCTURE;
+	default:
+		return FETCH_OTHER;
+	}
 }
 
-/* From a pointer to what it points to. */
-static struct error *follow(struct value *value)
+/* What has no type takes a register. */
+static uint64_t size_of(struct fetch_value *way)
 {
-	Dwarf_Die pointer = value->type;
+	struct value *value = (struct value *)way;
 
-	if (!fetch_dereference(&value->fetch, 0))
-		return error_new("'%s' goes through too many pointers", value->name);
-	value->has_type = debug_real_type(&pointer, &value->type);
-	return NULL;
+	return value->has_type ? debug_type_size(&value->type) : WORD;
+}
+
+static bool is_signed(struct fetch_value *way)
+{
+	struct value *value = (struct value *)way;
+	Dwarf_Attribute attribute;
+	Dwarf_Word encoding;
+
+	return value->has_type && dwarf_tag(&value->type) == DW_TAG_base_type && dwarf_attr(&value->type, DW_AT_encoding, &attribute) &&
+	       dwarf_formudata(&attribute, &encoding) == 0 &&
+	       (encoding == DW_ATE_signed || encoding == DW_ATE_signed_char || encoding == DW_ATE_signed_fixed);
+}
+
+static bool has_characters(struct fetch_value *way)
+{
+	struct value *value = (struct value *)way;
+	Dwarf_Die element;
+
+	return debug_real_type(&value->type, &element) && debug_is_char(&element);
+}
+
+static bool go_to_target(struct fetch_value *way)
+{
+	struct value *value = (struct value *)way;
+	Dwarf_Die type = value->type;
+
+	return value->has_type = debug_real_type(&type, &value->type);
 }
 
 /* Bit-fields: DWARF 4 and later count the bits from the beginning of the structure; before, from the high end of a box. */
-static void note_bits(struct value *value, Dwarf_Die *member, uint64_t *offset)
+static void note_bits(struct fetch_value *way, Dwarf_Die *member, uint64_t *offset)
 {
 	Dwarf_Attribute attribute;
 	Dwarf_Word width, at;
-	uint64_t size = debug_type_size(&value->type);
+	uint64_t size = size_of(way);
 
-	value->bits = 0;
+	way->bits = 0;
 	if (!dwarf_attr_integrate(member, DW_AT_bit_size, &attribute) || dwarf_formudata(&attribute, &width) != 0 || !size)
 		return;
-	value->box = (unsigned int)size * 8;
+	way->box = (unsigned int)size * 8;
 	if (dwarf_attr_integrate(member, DW_AT_data_bit_offset, &attribute) && dwarf_formudata(&attribute, &at) == 0) {
-		*offset += at / value->box * size;
-		value->bit_at = (unsigned int)(at % value->box);
+		*offset += at / way->box * size;
+		way->bit_at = (unsigned int)(at % way->box);
 	} else if (dwarf_attr_integrate(member, DW_AT_bit_offset, &attribute) && dwarf_formudata(&attribute, &at) == 0) {
-		value->bit_at = value->box - (unsigned int)width - (unsigned int)at;
+		way->bit_at = way->box - (unsigned int)width - (unsigned int)at;
 	}
-	value->bits = (unsigned int)width;
+	way->bits = (unsigned int)width;
 }
 
 static struct error *unknown_member(Dwarf_Die *type, const char *name)
@@ -162,132 +195,44 @@ static struct error *unknown_member(Dwarf_Die *type, const char *name)
 	return error;
 }
 
-static struct error *step_to_member(struct value *value, const struct debug_step *step)
+static struct error *go_to_member(struct fetch_value *way, const char *name, uint64_t *ret_offset)
 {
-	Dwarf_Die member, structure;
-	uint64_t offset;
-	bool pointer = is_pointer(value);
-	struct error *error = pointer ? follow(value) : NULL;
+	struct value *value = (struct value *)way;
+	Dwarf_Die member, structure = value->type;
 
-	if (error)
-		return error;
-	int tag = value->has_type ? dwarf_tag(&value->type) : 0;
-	if (tag != DW_TAG_structure_type && tag != DW_TAG_union_type && tag != DW_TAG_class_type)
-		return error_new("'%s' is not a structure, so it has no member '%s'", value->name, step->member);
-	if (pointer != step->arrow)
-		return error_new("'%s' is %s pointer: write %s%s", value->name, pointer ? "a" : "no", pointer ? "->" : ".", step->member);
-	structure = value->type;
-	if (!debug_find_member(&structure, step->member, &member, &offset))
-		return unknown_member(&structure, step->member);
+	if (!debug_find_member(&structure, name, &member, ret_offset))
+		return unknown_member(&structure, name);
 	value->has_type = debug_real_type(&member, &value->type);
-	note_bits(value, &member, &offset);
-	value->name = step->member;
-	if (fetch_add_offset(&value->fetch, (int64_t)offset))
-		return NULL;
-	/* A structure in a register. */
-	value->fetch.bit += (unsigned int)offset * 8;
-	return value->fetch.base == FETCH_REGISTER && value->fetch.bit < WORD_BITS ? NULL : error_new("'%s' is not in memory", value->name);
-}
-
-static struct error *step_to_element(struct value *value, const struct debug_step *step)
-{
-	Dwarf_Die type = value->type, element;
-	int64_t offset;
-	bool pointer = is_pointer(value);
-	struct error *error;
-
-	if (!pointer && (!value->has_type || dwarf_tag(&type) != DW_TAG_array_type))
-		return error_new("'%s' is neither an array nor a pointer, so it has no element [%lld]", value->name,
-				 (long long)step->index);
-	if (pointer && (error = follow(value)))
-		return error;
-	if (!debug_real_type(&type, &element) || __builtin_mul_overflow(step->index, (int64_t)debug_type_size(&element), &offset) ||
-	    !fetch_add_offset(&value->fetch, offset))
-		return error_new("'%s': the location of its element [%lld] is unknown", value->name, (long long)step->index);
-	value->type = element;
-	value->has_type = true;
+	note_bits(way, &member, ret_offset);
 	return NULL;
 }
 
-static struct error *take_steps(struct value *value, const struct debug_fetch_query *query)
-{
-	struct error *error = NULL;
-
-	for (size_t i = 0; !error && i < query->step_count; i++)
-		error = query->steps[i].member ? step_to_member(value, &query->steps[i]) : step_to_element(value, &query->steps[i]);
-	return error;
-}
-
-/* ---- the type for the kernel ---- */
-
-static bool is_signed(Dwarf_Die *type)
-{
-	Dwarf_Attribute attribute;
-	Dwarf_Word encoding;
-
-	return dwarf_tag(type) == DW_TAG_base_type && dwarf_attr(type, DW_AT_encoding, &attribute) &&
-	       dwarf_formudata(&attribute, &encoding) == 0 &&
-	       (encoding == DW_ATE_signed || encoding == DW_ATE_signed_char || encoding == DW_ATE_signed_fixed);
-}
-
-static void add_type(struct strbuf *out, struct value *value)
-{
-	uint64_t size = value->has_type ? debug_type_size(&value->type) : 8;
-	int tag = value->has_type ? dwarf_tag(&value->type) : 0;
-
-	if (value->bits) {
-		strbuf_printf(out, ":b%u@%u/%u", value->bits, value->bit_at + value->fetch.bit,
-			      value->fetch.count ? value->box : WORD_BITS);
-	} else if (value->fetch.bit) {
-		strbuf_printf(out, ":b%u@%u/%u", (unsigned int)size * 8, value->fetch.bit, WORD_BITS);
-	} else if (is_pointer(value)) {
-		strbuf_add_str(out, ":x64");
-	} else if (tag != DW_TAG_array_type && size) {
-		unsigned int width = size >= 8 ? 64 : size >= 4 ? 32 : size >= 2 ? 16 : 8;
-		strbuf_printf(out, ":%c%u", is_signed(&value->type) ? 's' : 'x', width);
-	}
-}
-
-/* A string: what a pointer points to, or an array itself. */
-static struct error *make_string(struct value *value)
-{
-	Dwarf_Die element, type = value->type;
-	bool pointer = is_pointer(value);
-
-	if (!pointer && (!value->has_type || dwarf_tag(&type) != DW_TAG_array_type))
-		return error_new("'%s' is neither a pointer to characters nor an array of them, so it is not a string", value->name);
-	if (!debug_real_type(&type, &element) || (!debug_is_char(&element)))
-		return error_new("'%s' does not point to characters, so it is not a string", value->name);
-	return pointer ? follow(value) : NULL;
-}
-
-static bool is_string_cast(const char *cast)
-{
-	return cast && (str_starts_with(cast, "string") || str_starts_with(cast, "ustring"));
-}
+static const struct fetch_types dwarf_types = {
+	.kind = kind_of,
+	.size = size_of,
+	.is_signed = is_signed,
+	.has_characters = has_characters,
+	.go_to_target = go_to_target,
+	.go_to_member = go_to_member,
+};
 
 static struct error *fetch_text(struct debug_program *program, struct place *place, uint64_t address, const struct debug_fetch_query *query,
 				struct strbuf *out)
 {
 	Dwarf_Die variable;
-	struct value value = {.name = query->name};
+	struct value value = {.way = {.types = &dwarf_types, .name = query->name}};
 	struct error *error;
 
 	if (!find_variable(program, place, query->name, &variable))
 		return unknown_variable(place, query->name);
-	if ((error = debug_locate(program, &variable, place->function, address, &value.fetch)))
+	if ((error = debug_locate(program, &variable, place->function, address, &value.way.fetch)))
 		return error;
-	value.symbol = dwarf_diename(&variable);
 	value.has_type = debug_real_type(&variable, &value.type);
-	if ((error = take_steps(&value, query)) || (is_string_cast(query->cast) && (error = make_string(&value))))
+	const struct fetch_form form = {
+		.arch = program->arch, .kernel = program->kernel, .symbol = dwarf_diename(&variable), .static_delta = query->static_delta};
+	if ((error = fetch_value_walk(&value.way, query)) || (error = fetch_add_text(&value.way.fetch, &form, out)))
 		return error;
-	struct fetch_form form = {program->arch, program->kernel, value.symbol, query->static_delta};
-	if ((error = fetch_add_text(&value.fetch, &form, out)))
-		return error;
-	if (query->cast)
-		strbuf_printf(out, ":%s", query->cast);
-	else
-		add_type(out, &value);
+	fetch_value_add_type(&value.way, query, out);
 	return NULL;
 }
 
@@ -342,7 +287,7 @@ static void list_variable(struct debug_program *program, struct place *place, ui
 
 	if (!name)
 		return;
-	struct fetch_form form = {program->arch, program->kernel, name, 0};
+	const struct fetch_form form = {.arch = program->arch, .kernel = program->kernel, .symbol = name};
 	struct error *error = debug_locate(program, variable, place->function, address, &fetch);
 	if (!error)
 		error = fetch_add_text(&fetch, &form, &text);

@@ -23,7 +23,7 @@ static struct error *add_base(const struct fetch *fetch, const struct fetch_form
 		strbuf_printf(out, "\\%lld", (long long)fetch->number);
 		return NULL;
 	}
-	const char *name = arch_probe_by_dwarf(form->arch, fetch->number);
+	const char *name = form->reg ? form->reg : arch_probe_by_dwarf(form->arch, fetch->number);
 	if (!name)
 		return error_new_kind(ERROR_UNSUPPORTED,
 				      "a value is in a register that probes cannot read (DWARF register %llu, perhaps floating-point)",

@@ -25,6 +25,7 @@ bool fetch_add_offset(struct fetch *fetch, int64_t offset);
 bool fetch_dereference(struct fetch *fetch, int64_t offset);
 
 struct fetch_form {
+	const char *reg;	 /* the name of the register; NULL = by its number */
 	const struct arch *arch; /* whose register numbers; NULL = unknown: none has a name */
 	bool kernel;		 /* static variables by `symbol`, else by address and delta */
 	const char *symbol;

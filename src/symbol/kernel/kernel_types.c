@@ -6,7 +6,7 @@
 #include "base/btf.h"
 #include "base/mem.h"
 #include "base/text.h"
-#include "symbol/dwarf/fetch.h"
+#include "symbol/dwarf/fetch_value.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
@@ -77,14 +77,6 @@ static uint32_t peel(const struct btf *btf, uint32_t id, bool typedefs, struct b
 	return id;
 }
 
-static uint64_t size_of(const struct btf *btf, uint32_t id)
-{
-	struct btf_type type;
-
-	peel(btf, id, true, &type);
-	return type.kind == BTF_POINTER ? WORD : type.size;
-}
-
 static void add_type_name(const struct btf *btf, uint32_t id, unsigned int depth, struct strbuf *out)
 {
 	struct btf_type type;
@@ -152,13 +144,10 @@ void kernel_types_parameters(struct kernel_types *types, const char *function, s
 /* ---- the way to a part ---- */
 
 struct value {
+	struct fetch_value way;
 	const struct btf *btf;
-	uint32_t id; /* peeled; 0 = void */
-	struct btf_type type;
-	const char *base; /* register */
-	struct fetch fetch;
-	uint32_t bits, bit_at, box;
-	const char *name;
+	struct btf_type type; /* peeled */
+	uint32_t id;	      /* 0 = void */
 };
 
 static void set_type(struct value *value, uint32_t id)
@@ -166,12 +155,48 @@ static void set_type(struct value *value, uint32_t id)
 	value->id = peel(value->btf, id, true, &value->type);
 }
 
-static struct error *follow(struct value *value)
+static enum fetch_kind kind_of(struct fetch_value *way)
 {
-	if (!fetch_dereference(&value->fetch, 0))
-		return error_new("'%s' goes through too many pointers", value->name);
+	switch (((struct value *)way)->type.kind) {
+	case BTF_POINTER:
+		return FETCH_POINTER;
+	case BTF_ARRAY:
+		return FETCH_ARRAY;
+	case BTF_STRUCTURE:
+	case BTF_UNION:
+		return FETCH_STRUCTURE;
+	default:
+		return FETCH_OTHER;
+	}
+}
+
+static uint64_t size_of(struct fetch_value *way)
+{
+	const struct value *value = (struct value *)way;
+
+	return value->type.kind == BTF_POINTER ? WORD : value->type.size;
+}
+
+static bool is_signed(struct fetch_value *way)
+{
+	return ((struct value *)way)->type.is_signed;
+}
+
+static bool has_characters(struct fetch_value *way)
+{
+	const struct value *value = (struct value *)way;
+	struct btf_type element;
+
+	peel(value->btf, value->type.type, true, &element);
+	return element.kind == BTF_INTEGER && element.size == 1;
+}
+
+static bool go_to_target(struct fetch_value *way)
+{
+	struct value *value = (struct value *)way;
+
 	set_type(value, value->type.type);
-	return NULL;
+	return true;
 }
 
 static bool find_member(const struct btf *btf, uint32_t id, const char *name, unsigned int depth, struct btf_member *ret)
@@ -194,75 +219,33 @@ static bool find_member(const struct btf *btf, uint32_t id, const char *name, un
 	return false;
 }
 
-static struct error *step_to_member(struct value *value, const struct debug_step *step)
+static struct error *go_to_member(struct fetch_value *way, const char *name, uint64_t *ret_offset)
 {
+	struct value *value = (struct value *)way;
 	struct btf_member member;
-	bool pointer = value->type.kind == BTF_POINTER;
-	struct error *error = pointer ? follow(value) : NULL;
 
-	if (error)
-		return error;
-	if (value->type.kind != BTF_STRUCTURE && value->type.kind != BTF_UNION)
-		return error_new("'%s' is not a structure, so it has no member '%s'", value->name, step->member);
-	if (pointer != step->arrow)
-		return error_new("'%s' is %s pointer: write %s%s", value->name, pointer ? "a" : "no", pointer ? "->" : ".", step->member);
-	if (!find_member(value->btf, value->id, step->member, 0, &member))
-		return error_new("%s has no member '%s'", btf_type_name(value->btf, value->id), step->member);
+	if (!find_member(value->btf, value->id, name, 0, &member))
+		return error_new("%s has no member '%s'", btf_type_name(value->btf, value->id), name);
 	set_type(value, member.type);
-	value->bits = member.bit_size;
-	value->box = value->type.size * 8;
+	way->bits = member.bit_size;
+	way->box = value->type.size * 8;
 	uint32_t at = member.bit_offset;
-	if (value->bits && value->box) {
-		value->bit_at = at % value->box;
-		at -= value->bit_at;
+	if (way->bits && way->box) {
+		way->bit_at = at % way->box;
+		at -= way->bit_at;
 	}
-	value->name = step->member;
-	return fetch_add_offset(&value->fetch, at / 8) ? NULL : error_new("'%s' is not in memory", value->name);
-}
-
-static struct error *step_to_element(struct value *value, const struct debug_step *step)
-{
-	bool pointer = value->type.kind == BTF_POINTER;
-	uint32_t element = value->type.type;
-	int64_t offset;
-	struct error *error;
-
-	if (!pointer && value->type.kind != BTF_ARRAY)
-		return error_new("'%s' is neither an array nor a pointer, so it has no element [%lld]", value->name,
-				 (long long)step->index);
-	if (pointer && (error = follow(value)))
-		return error;
-	if (__builtin_mul_overflow(step->index, (int64_t)size_of(value->btf, element), &offset) || !fetch_add_offset(&value->fetch, offset))
-		return error_new("'%s': the location of its element [%lld] is unknown", value->name, (long long)step->index);
-	set_type(value, element);
+	*ret_offset = at / 8;
 	return NULL;
 }
 
-static struct error *make_string(struct value *value)
-{
-	struct btf_type element;
-	bool pointer = value->type.kind == BTF_POINTER;
-
-	peel(value->btf, value->type.type, true, &element);
-	if ((!pointer && value->type.kind != BTF_ARRAY) || element.kind != BTF_INTEGER || element.size != 1)
-		return error_new("'%s' is neither a pointer to characters nor an array of them, so it is not a string", value->name);
-	return pointer ? follow(value) : NULL;
-}
-
-static void add_text(const struct value *value, const char *cast, struct strbuf *out)
-{
-	for (unsigned int i = value->fetch.count; i-- > 0;)
-		strbuf_printf(out, "%+lld(", (long long)value->fetch.offsets[i]);
-	strbuf_add_str(out, value->base);
-	strbuf_add_chars(out, ')', value->fetch.count);
-	uint64_t size = value->type.kind == BTF_POINTER ? WORD : value->type.size;
-	if (cast)
-		strbuf_printf(out, ":%s", cast);
-	else if (value->bits && value->box)
-		strbuf_printf(out, ":b%u@%u/%u", value->bits, value->bit_at, value->box);
-	else if (size && value->type.kind != BTF_ARRAY)
-		strbuf_printf(out, ":%c%u", value->type.is_signed ? 's' : 'x', size >= 8 ? 64 : size >= 4 ? 32 : size >= 2 ? 16 : 8);
-}
+static const struct fetch_types btf_types = {
+	.kind = kind_of,
+	.size = size_of,
+	.is_signed = is_signed,
+	.has_characters = has_characters,
+	.go_to_target = go_to_target,
+	.go_to_member = go_to_member,
+};
 
 static struct error *unknown_parameter(struct kernel_types *types, const char *function, const char *name)
 {
@@ -289,7 +272,7 @@ struct error *kernel_types_fetch(struct kernel_types *types, const char *functio
 	uint16_t count = 0, at = 0;
 	uint32_t prototype = find_prototype(&types->btf, function, &count);
 	struct btf_member parameter;
-	struct value value = {.btf = &types->btf, .name = query->name};
+	struct value value = {.way = {.types = &btf_types, .name = query->name}, .btf = &types->btf};
 	bool simple = true;
 	struct error *error = NULL;
 
@@ -300,16 +283,13 @@ struct error *kernel_types_fetch(struct kernel_types *types, const char *functio
 	}
 	if (!prototype || at == count)
 		return unknown_parameter(types, function, query->name);
-	value.base = simple ? arch_probe_of_parameter(arch_own(), at) : NULL;
-	if (!value.base)
+	const struct fetch_form form = {.reg = simple ? arch_probe_of_parameter(arch_own(), at) : NULL};
+	if (!form.reg)
 		return error_new_kind(ERROR_UNSUPPORTED,
 				      "'%s' is not passed in a register; use the kernel's debug information (-k VMLINUX)", query->name);
 	set_type(&value, parameter.type);
-	for (size_t i = 0; !error && i < query->step_count; i++)
-		error = query->steps[i].member ? step_to_member(&value, &query->steps[i]) : step_to_element(&value, &query->steps[i]);
-	if (!error && query->cast && (str_starts_with(query->cast, "string") || str_starts_with(query->cast, "ustring")))
-		error = make_string(&value);
-	if (!error)
-		add_text(&value, query->cast, out);
-	return error;
+	if ((error = fetch_value_walk(&value.way, query)) || (error = fetch_add_text(&value.way.fetch, &form, out)))
+		return error;
+	fetch_value_add_type(&value.way, query, out);
+	return NULL;
 }

@@ -315,6 +315,15 @@ struct error *options_parse(const struct option *options, enum options_mode mode
 	return NULL;
 }
 
+struct error *options_parse_alone(const struct option *options, int argc, char **argv, void *values, const char *instead)
+{
+	int words;
+	struct error *error = options_parse(options, OPTIONS_PERMUTE, argc, argv, values, &words);
+	if (!error && words)
+		error = error_new_kind(ERROR_USAGE, "unexpected argument '%s'%s", argv[0], instead);
+	return error;
+}
+
 int options_span(const struct option *options, char *const *argv)
 {
 	const char *word = argv[0];

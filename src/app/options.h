@@ -123,6 +123,9 @@ enum options_mode {
  * unknown ones, the nearest. */
 struct error *options_parse(const struct option *options, enum options_mode mode, int argc, char **argv, void *values, int *ret_words);
 
+/* The same of commands that take options alone. A word is an error, which ends with `instead` (": give the recording with -i", or ""). */
+struct error *options_parse_alone(const struct option *options, int argc, char **argv, void *values, const char *instead);
+
 /* Uses one option by its long name as a command line would: `argument` "true" or "false" sets or negates a row without an argument. For
  * values that come from the configuration (config_apply). Strings are not copied. */
 struct error *options_set(const struct option *options, const char *long_name, const char *argument, void *values);

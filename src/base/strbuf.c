@@ -4,9 +4,11 @@
 #include "base/digits.h"
 #include "base/mem.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 void strbuf_deinit(struct strbuf *buf)
 {
@@ -97,4 +99,21 @@ char *strbuf_detach(struct strbuf *buf)
 	char *text = buf->data ? buf->data : mem_zalloc(1);
 	*buf = (struct strbuf){0};
 	return text;
+}
+
+/* Large reads: a file of /proc changes between them. */
+int strbuf_read(struct strbuf *buf, int fd, size_t most)
+{
+	size_t begun = buf->len;
+	for (;;) {
+		size_t have = buf->len - begun, want = !have ? 4096 : have < 1 << 20 ? 1 << 16 : 1 << 20;
+		ssize_t length = read(fd, strbuf_reserve(buf, want), want);
+		if (length < 0 && errno == EINTR)
+			continue;
+		if (length <= 0)
+			return length < 0 ? -errno : 0;
+		strbuf_advance(buf, (size_t)length);
+		if (buf->len - begun > most)
+			return -EFBIG;
+	}
 }

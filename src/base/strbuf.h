@@ -48,5 +48,9 @@ static inline const char *strbuf_str(const struct strbuf *buf)
 	return buf->data ? buf->data : "";
 }
 
+/* Adds what the descriptor has from where it stands to its end, but no more than `most` bytes; it may be a file of /proc, whose size nobody
+ * tells. Interrupted reads go on. Returns 0 or -errno, -EFBIG when there is more. */
+int strbuf_read(struct strbuf *buf, int fd, size_t most);
+
 /* Hands the text over: the caller frees it; the buffer is empty afterwards. Never NULL. */
 char *strbuf_detach(struct strbuf *buf);

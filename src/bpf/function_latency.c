@@ -41,10 +41,9 @@ static int load(struct function_latency_bpf *skeleton, const char *function)
 struct error *bpf_function_latency_open(const char *function, const struct bpf_function_latency_options *options,
 					struct bpf_function_latency **ret)
 {
-	struct error *error = bpf_support_check();
+	struct error *error = bpf_support_begin();
 	if (error)
 		return error;
-	bpf_support_redirect_log();
 	struct bpf_function_latency *latency = mem_zalloc(sizeof(*latency));
 	struct function_latency_bpf *skeleton = latency->skeleton = function_latency_bpf__open();
 	int failure = skeleton ? 0 : -errno;

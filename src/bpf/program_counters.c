@@ -84,10 +84,9 @@ static struct error *open_one(const struct bpf_program_counters *counters, uint3
 
 struct error *bpf_program_counters_open(const uint32_t *ids, size_t count, uint32_t events, struct bpf_program_counters **ret)
 {
-	struct error *error = bpf_support_check();
+	struct error *error = bpf_support_begin();
 	if (error)
 		return error;
-	bpf_support_redirect_log();
 	struct bpf_program_counters *counters = mem_zalloc(sizeof(*counters));
 	counters->programs = mem_zalloc_array(count, sizeof(*counters->programs));
 	counters->count = count;

@@ -17,10 +17,9 @@ struct bpf_sample_filter {
 
 struct error *bpf_sample_filter_open(const struct sample_filter_config *config, struct bpf_sample_filter **ret)
 {
-	struct error *error = bpf_support_check();
+	struct error *error = bpf_support_begin();
 	if (error)
 		return error;
-	bpf_support_redirect_log();
 	struct bpf_sample_filter *filter = mem_zalloc(sizeof(*filter));
 	filter->skeleton = sample_filter_bpf__open();
 	int failure = filter->skeleton ? 0 : -errno;

@@ -92,12 +92,17 @@ static int log_line(enum libbpf_print_level level, const char *format, va_list a
 	return 0;
 }
 
-void bpf_support_redirect_log(void)
+struct error *bpf_support_begin(void)
 {
-	libbpf_set_print(log_line);
+	struct error *error = bpf_support_check();
+
+	if (!error)
+		libbpf_set_print(log_line);
+	return error;
 }
 #else
-void bpf_support_redirect_log(void)
+struct error *bpf_support_begin(void)
 {
+	return bpf_support_check();
 }
 #endif

@@ -3,12 +3,11 @@
 
 #include "base/error.h"
 
-/* NULL when it can; else why not, and what to do: this build has none of them, the user may not, the kernel lacks type information. Loaders
- * ask by themselves. */
+/* NULL when it can; else why not, and what to do: this build has none of them, the user may not, the kernel lacks type information. */
 struct error *bpf_support_check(void);
 
 /* The kernel refused to load or attach `what` with `error` (-errno as of libbpf): in words. Never NULL. */
 struct error *bpf_support_explain(int error, const char *what);
 
-/* What libbpf has to say goes to the log (-vv) instead of standard error. */
-void bpf_support_redirect_log(void);
+/* The same before a program is loaded: what libbpf has to say goes to the log (-vv) from now on, instead of standard error. */
+struct error *bpf_support_begin(void);

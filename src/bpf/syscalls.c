@@ -69,10 +69,9 @@ static struct error *fill_maps(struct syscalls_bpf *skeleton, const struct bpf_s
 
 struct error *bpf_syscalls_open(const struct bpf_syscalls_options *options, struct bpf_syscalls **ret)
 {
-	struct error *error = bpf_support_check();
+	struct error *error = bpf_support_begin();
 	if (error)
 		return error;
-	bpf_support_redirect_log();
 	struct bpf_syscalls *syscalls = mem_zalloc(sizeof(*syscalls));
 	syscalls->skeleton = syscalls_bpf__open();
 	if (!syscalls->skeleton) {

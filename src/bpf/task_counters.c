@@ -38,10 +38,9 @@ static int load(struct task_counters_bpf *skeleton)
 
 struct error *bpf_task_counters_open(const struct bpf_task_counters_options *options, struct bpf_task_counters **ret)
 {
-	struct error *error = bpf_support_check();
+	struct error *error = bpf_support_begin();
 	if (error)
 		return error;
-	bpf_support_redirect_log();
 	struct bpf_task_counters *counters = mem_zalloc(sizeof(*counters));
 	counters->skeleton = task_counters_bpf__open();
 	int failure = counters->skeleton ? 0 : -errno;

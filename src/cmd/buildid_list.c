@@ -92,11 +92,7 @@ static struct error *show_kernel_maps(struct strbuf *out)
 	strbuf_deinit(&records);
 	if (out->len)
 		return NULL;
-	struct strbuf remedy = {0};
-	fix_kernel_addresses(&remedy);
-	struct error *error = error_new_kind(ERROR_PERMISSION, "kernel addresses are hidden. To show them:  %s", strbuf_str(&remedy));
-	strbuf_deinit(&remedy);
-	return error;
+	return fix_error_of_hidden_addresses();
 }
 
 /* ---- a recording ---- */
@@ -178,12 +174,9 @@ static bool show_elf(const char *path, struct strbuf *out)
 static struct error *run(int argc, char **argv, int *ret_status)
 {
 	struct buildid_list_options options = {.sandbox = true};
-	int words;
-	struct error *error = options_parse(buildid_list_options, OPTIONS_PERMUTE, argc, argv, &options, &words);
+	struct error *error = options_parse_alone(buildid_list_options, argc, argv, &options, ": give the file with -i");
 	if (error)
 		return error;
-	if (words)
-		return error_new_kind(ERROR_USAGE, "unexpected argument '%s': give the file with -i", argv[0]);
 	if (options.sandbox)
 		opening_sandbox(&(struct input_options){.input = options.input}, NULL, NULL);
 	struct strbuf out = {0};

@@ -90,12 +90,9 @@ static void add_event(struct strbuf *out, const struct event *event, const struc
 static struct error *run(int argc, char **argv, int *ret_status)
 {
 	struct evlist_options options = {.sandbox = true};
-	int words;
-	struct error *error = options_parse(evlist_options, OPTIONS_PERMUTE, argc, argv, &options, &words);
+	struct error *error = options_parse_alone(evlist_options, argc, argv, &options, "");
 	if (error)
 		return error;
-	if (words)
-		return error_new_kind(ERROR_USAGE, "unexpected argument '%s'", argv[0]);
 	if (options.group && (options.verbose || options.frequency))
 		return error_new_kind(ERROR_USAGE, "--group option is not compatible with other options");
 

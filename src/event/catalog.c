@@ -86,3 +86,18 @@ struct error *event_catalog_tracefs(struct event_catalog *catalog, const char **
 	*ret_path = catalog->tracefs;
 	return NULL;
 }
+
+struct error *event_catalog_add_format(struct event_catalog *catalog, const char *system, const char *name,
+				       struct tracepoint_formats *formats)
+{
+	struct strbuf text = {0};
+	const char *tracefs;
+	struct error *error = event_catalog_tracefs(catalog, &tracefs);
+
+	if (!error)
+		error = tracefs_event_format(tracefs, system, name, &text);
+	if (!error)
+		error = tracepoint_formats_add(formats, system, strbuf_str(&text), text.len);
+	strbuf_deinit(&text);
+	return error;
+}

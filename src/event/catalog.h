@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/error.h"
+#include "event/tracepoint/tracepoint.h"
 #include "kernel/pmu_sysfs.h"
 #include "kernel/tracing/tracefs.h"
 
@@ -26,3 +27,6 @@ bool event_catalog_is_chosen(const struct event_catalog *catalog, const struct p
 
 /* Where tracefs is; the error says why there is none. Lives as long as the catalog. */
 struct error *event_catalog_tracefs(struct event_catalog *catalog, const char **ret_path);
+/* Adds the running kernel's format of a tracepoint to `formats`. */
+struct error *event_catalog_add_format(struct event_catalog *catalog, const char *system, const char *name,
+				       struct tracepoint_formats *formats);

@@ -267,14 +267,8 @@ struct error *filter_check(const struct tracepoint *tracepoint, const char *kern
 struct error *filter_check_event(struct event_catalog *catalog, const struct event *event, const char *filter, struct strbuf *ret)
 {
 	struct tracepoint_formats *formats = tracepoint_formats_create();
-	struct strbuf text = {0};
-	const char *tracefs;
-	struct error *error = event_catalog_tracefs(catalog, &tracefs);
+	struct error *error = event_catalog_add_format(catalog, event->tp_system, event->tp_name, formats);
 
-	if (!error)
-		error = tracefs_event_format(tracefs, event->tp_system, event->tp_name, &text);
-	if (!error)
-		error = tracepoint_formats_add(formats, event->tp_system, strbuf_str(&text), text.len);
 	if (error) {
 		error_free(error);
 		error = NULL;
@@ -282,7 +276,6 @@ struct error *filter_check_event(struct event_catalog *catalog, const struct eve
 	} else {
 		error = filter_check(tracepoint_by_index(formats, 0), "/sys/kernel/btf/vmlinux", filter, ret);
 	}
-	strbuf_deinit(&text);
 	tracepoint_formats_destroy(formats);
 	return error;
 }

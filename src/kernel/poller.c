@@ -45,14 +45,19 @@ void poller_signal_set(const int *list, sigset_t *ret)
 		sigdelset(ret, SIGHUP);
 }
 
-void poller_take_signals(struct poller *poller, const int *list, uint64_t tag)
+int poller_signal_fd(const int *list)
 {
 	sigset_t set;
 
 	poller_signal_set(list, &set);
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	signal(SIGPIPE, SIG_IGN);
-	poller->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+void poller_take_signals(struct poller *poller, const int *list, uint64_t tag)
+{
+	poller->signals = poller_signal_fd(list);
 	poller_watch(poller, poller->signals, EPOLLIN, tag);
 }
 

@@ -24,6 +24,9 @@ void poller_unwatch(struct poller *poller, int fd);
 /* The signals of a list that ends with 0, but not SIGHUP when whoever started us has set it to be ignored, as nohup(1) does: it would be
  * taken all the same, for signals that are blocked are kept (signal(7)). */
 void poller_signal_set(const int *list, sigset_t *ret);
+/* A descriptor from which these signals (a list as above) are read, which are blocked from now on; SIGPIPE is ignored. -1 = failed. The
+ * caller closes it. */
+int poller_signal_fd(const int *list);
 /* Blocks these signals (a list as above) until poller_close(), and lets them wake up the poller. SIGPIPE is ignored from now on. */
 void poller_take_signals(struct poller *poller, const int *list, uint64_t tag);
 /* The next one that came; false = no more. */

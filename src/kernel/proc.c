@@ -38,15 +38,7 @@ int proc_read_file(int dir, const char *path, struct strbuf *buffer)
 	cleanup_close int fd = openat(dir, path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
-	for (size_t want = 4096;; want = 65536) {
-		char *at = strbuf_reserve(buffer, want);
-		ssize_t length = read(fd, at, want);
-		if (length < 0 && errno == EINTR)
-			continue;
-		if (length <= 0)
-			return length < 0 ? -errno : 0;
-		strbuf_advance(buffer, (size_t)length);
-	}
+	return strbuf_read(buffer, fd, SIZE_MAX);
 }
 
 static int compare_pids(const void *a, const void *b)

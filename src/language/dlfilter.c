@@ -8,6 +8,7 @@
 #include "base/cleanup.h"
 #include "base/mem.h"
 #include "base/text.h"
+#include "language/sample_members.h"
 #include "language/sampled_code.h"
 
 #include <dirent.h>
@@ -199,28 +200,10 @@ static void fill_sample(const struct language_sample *at, struct perf_dlfilter_s
 	const struct sample *sample = at->sample;
 	*ret = (struct perf_dlfilter_sample){
 		.size = sizeof(*ret),
+		LANGUAGE_SAMPLE_MEMBERS(at),
 		.ins_lat = sample->ins_lat,
 		.p_stage_cyc = sample->p_stage_cyc,
-		.ip = sample->ip,
-		.pid = (int32_t)sample->pid,
-		.tid = (int32_t)sample->tid,
-		.time = sample->time,
-		.addr = sample->addr,
-		.id = sample->id,
-		.stream_id = sample->stream_id,
-		.period = sample->period,
-		.weight = sample->weight,
-		.transaction = sample->transaction,
-		.cpu = (int32_t)sample->cpu,
-		.data_src = sample_data_source(&at->record->event->attr, sample),
-		.phys_addr = sample->phys_addr,
-		.data_page_size = sample->data_page_size,
-		.code_page_size = sample->code_page_size,
-		.cgroup = sample->cgroup,
-		.cpumode = sample->cpumode,
 		.addr_correlates_sym = has_symbol_of_address(at),
-		.misc = sample->header->misc,
-		.raw_size = sample->raw_size,
 		.raw_data = sample->raw,
 		.brstack_nr = sample->branch_count,
 		.brstack = (const struct perf_branch_entry *)sample->branches,

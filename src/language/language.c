@@ -48,3 +48,12 @@ bool language_is_identifier(const char *text)
 		text++;
 	return !*text;
 }
+
+struct stack_options language_stack_options(const struct language_setup *setup)
+{
+	return (struct stack_options){
+		.max_depth = setup->max_stack,
+		.inlines = setup->inlines ? STACK_INLINES_UNWOUND : STACK_INLINES_NONE,
+		.stitcher = setup->stitcher,
+	};
+}

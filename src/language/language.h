@@ -7,6 +7,7 @@
 #pragma once
 
 #include "analysis/script/counted.h"
+#include "analysis/stack.h"
 #include "base/error.h"
 #include "base/strbuf.h"
 #include "session/session.h"
@@ -59,6 +60,9 @@ struct language {
 	bool ended; /* the script has called exit() */
 	int status; /* … with this */
 };
+
+/* How stacks of samples are made for the script. */
+struct stack_options language_stack_options(const struct language_setup *setup);
 
 extern const struct language_ops language_python, language_perl;
 

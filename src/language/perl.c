@@ -11,6 +11,7 @@
 #include "event/tracepoint/print_values.h"
 #include "event/tracepoint/tracepoint.h"
 #include "language/language.h"
+#include "language/sample_members.h"
 #include "language/skeleton.h"
 
 #include <dlfcn.h>
@@ -228,27 +229,7 @@ static void call_process_event(struct perl *perl, const struct language_sample *
 	const struct perl_plugin *plugin = perl->plugin;
 	const struct sample *sample = at->sample;
 	const struct event_attr *attr = &at->record->event->attr;
-	const struct packed_sample packed = {
-		.ip = sample->ip,
-		.pid = sample->pid,
-		.tid = sample->tid,
-		.time = sample->time,
-		.addr = sample->addr,
-		.id = sample->id,
-		.stream_id = sample->stream_id,
-		.period = sample->period,
-		.weight = sample->weight,
-		.transaction = sample->transaction,
-		.cpu = sample->cpu,
-		.raw_size = sample->raw_size,
-		.data_src = sample_data_source(attr, sample),
-		.phys_addr = sample->phys_addr,
-		.data_page_size = sample->data_page_size,
-		.code_page_size = sample->code_page_size,
-		.cgroup = sample->cgroup,
-		.cpumode = sample->cpumode,
-		.misc = sample->header->misc,
-	};
+	const struct packed_sample packed = {LANGUAGE_SAMPLE_MEMBERS(at)};
 	add(perl, plugin->new_text((const char *)sample->header, sample->header->size));
 	add(perl, plugin->new_text((const char *)attr, sizeof(*attr)));
 	add(perl, plugin->new_text((const char *)&packed, sizeof(packed)));
@@ -305,9 +286,7 @@ static struct error *open_perl(const struct language_setup *setup, struct langua
 	perl->plugin = plugin;
 	perl->session = setup->session;
 	perl->resolver = setup->resolver;
-	perl->stack_options = (struct stack_options){.max_depth = setup->max_stack,
-						     .inlines = setup->inlines ? STACK_INLINES_UNWOUND : STACK_INLINES_NONE,
-						     .stitcher = setup->stitcher};
+	perl->stack_options = language_stack_options(setup);
 	perl->folder = slash ? mem_strndup(setup->script, (size_t)(slash - setup->script) + 1) : mem_strdup(setup->script);
 	perl->host = (struct perl_host){perl, common_value};
 	perl->base.ended = plugin->start(setup->script, setup->arguments, &perl->host, &perl->base.status) == PERL_ENDED;

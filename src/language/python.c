@@ -195,9 +195,7 @@ static struct error *open_python(const struct language_setup *setup, struct lang
 	python->session = setup->session;
 	python->machine = setup->session->machine;
 	python->resolver = setup->resolver;
-	python->stack_options = (struct stack_options){.max_depth = setup->max_stack,
-						       .inlines = setup->inlines ? STACK_INLINES_UNWOUND : STACK_INLINES_NONE,
-						       .stitcher = setup->stitcher};
+	python->stack_options = language_stack_options(setup);
 	python->api.Py_InitializeEx(1);
 	make_constants(python);
 	python_context_init(python);

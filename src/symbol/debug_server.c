@@ -195,3 +195,13 @@ void debug_server_diagnostics(const struct debug_server *server, struct strbuf *
 		strbuf_printf(out, "debuginfod: %u file%s could not be fetched (%s); 'perf doctor debuginfod' asks the servers",
 			      server->failed, server->failed == 1 ? "" : "s", strerror(server->error));
 }
+
+void debug_server_end(struct debug_server *server)
+{
+	struct strbuf diagnostics = {0};
+	debug_server_diagnostics(server, &diagnostics);
+	if (diagnostics.len)
+		log_warning("%s", strbuf_str(&diagnostics));
+	strbuf_deinit(&diagnostics);
+	debug_server_destroy(server);
+}

@@ -27,6 +27,8 @@ struct debug_server_options {
 /* NULL where no servers are named or there is no budget. */
 struct debug_server *debug_server_create(const struct debug_server_options *options);
 void debug_server_destroy(struct debug_server *server);
+/* The same, after a warning of what went wrong. */
+void debug_server_end(struct debug_server *server);
 
 /* The path of the file, freed by the caller; NULL when there is none, or when it was asked for before. `name` is for people. Thread-safe;
  * threads wait for each other. */

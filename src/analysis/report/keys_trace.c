@@ -36,18 +36,6 @@ bool key_raw(const struct key_context *context, const struct fold_entry *entry, 
 	return true;
 }
 
-/* All fields as name=value. */
-static void print_fields(const struct tracepoint *tracepoint, const void *raw, uint32_t size, struct strbuf *out)
-{
-	for (size_t i = 0; i < tracepoint->field_count; i++) {
-		const struct tracepoint_field *field = &tracepoint->fields[i];
-		if (field->flags & TRACEPOINT_FIELD_COMMON)
-			continue;
-		strbuf_printf(out, " %s=", field->name);
-		tracepoint_print_field(field, raw, size, out);
-	}
-}
-
 const char *key_trace_string(struct key_context *context, const struct key *key, const struct key_source *source)
 {
 	const void *raw;
@@ -57,7 +45,7 @@ const char *key_trace_string(struct key_context *context, const struct key *key,
 		return "N/A";
 	struct strbuf text = {0};
 	if (context->raw_trace)
-		print_fields(tracepoint, raw, size, &text);
+		tracepoint_print_fields(tracepoint, raw, size, &text);
 	else
 		tracepoint_print(tracepoint, raw, size, &text);
 	while (text.len && (text.data[text.len - 1] == '\n' || text.data[text.len - 1] == ' '))

@@ -199,12 +199,7 @@ static struct error *add_recordings(struct buildid_cache_options *options, const
 		error = buildid_cache_add_recording(cache, name, options->force, options->output.verbose > 0, server);
 	}
 	options->add.names.len = kept;
-	struct strbuf diagnostics = {0};
-	debug_server_diagnostics(server, &diagnostics);
-	if (diagnostics.len)
-		log_warning("%s", strbuf_str(&diagnostics));
-	strbuf_deinit(&diagnostics);
-	debug_server_destroy(server);
+	debug_server_end(server);
 	return error;
 }
 

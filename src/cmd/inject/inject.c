@@ -179,12 +179,9 @@ static struct error *run(int argc, char **argv, int *ret_status)
 {
 	struct inject_options options = {.sandbox = true};
 	struct inject inject = {.options = &options};
-	int words;
-	struct error *error = options_parse(inject_options, OPTIONS_PERMUTE, argc, argv, &options, &words);
+	struct error *error = options_parse_alone(inject_options, argc, argv, &options, ": give the recording with -i");
 	if (error)
 		return error;
-	if (words)
-		return error_new_kind(ERROR_USAGE, "unexpected argument '%s': give the recording with -i", argv[0]);
 	error = check_options(&options);
 	error = error ? error : inject_build_ids_init(&inject);
 	error = error ? error : inject_recording(&inject);

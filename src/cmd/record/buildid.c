@@ -117,18 +117,13 @@ static void fetch_debug_files(const char *cache, const struct features *features
 {
 	const struct debug_server_options settings = {.budget_ms = BUILDID_CACHE_FETCHING_MS};
 	struct debug_server *server = debug_server_create(&settings);
-	struct strbuf diagnostics = {0};
 
 	for (size_t i = 0; i < features->build_ids.len; i++) {
 		const struct feature_build_id *entry = &features->build_ids.data[i];
 		if (*entry->filename == '/')
 			buildid_cache_fetch_debug(cache, &entry->id, entry->filename, server);
 	}
-	debug_server_diagnostics(server, &diagnostics);
-	if (diagnostics.len)
-		log_warning("%s", strbuf_str(&diagnostics));
-	strbuf_deinit(&diagnostics);
-	debug_server_destroy(server);
+	debug_server_end(server);
 }
 
 void record_fill_cache(const struct features *features, const struct record_options *options)

@@ -109,11 +109,8 @@ static struct error *run(int argc, char **argv, int *ret_status)
 	struct latency_options command = {0};
 	struct opening opening = {0};
 	struct sched_latency *latency = NULL;
-	int words;
 	sched_input_init(&command.common);
-	struct error *error = options_parse(options, OPTIONS_PERMUTE, argc, argv, &command, &words);
-	if (!error && words)
-		error = error_new_kind(ERROR_USAGE, "unexpected argument '%s'", argv[0]);
+	struct error *error = options_parse_alone(options, argc, argv, &command, "");
 	struct sched_latency_options wanted = {.sort = command.sort, .merge = !command.by_task, .scope = {.cpu_words = SCHED_CPUS / 64}};
 	uint64_t cpus[SCHED_CPUS / 64] = {0};
 	wanted.scope.cpus = command.common.cpus ? cpus : NULL;

@@ -252,11 +252,8 @@ static struct error *show(struct map_command *command)
 static struct error *run(int argc, char **argv, int *ret_status)
 {
 	struct map_command command = {0};
-	int words;
 	sched_input_init(&command.common);
-	struct error *error = options_parse(options, OPTIONS_PERMUTE, argc, argv, &command, &words);
-	if (!error && words)
-		error = error_new_kind(ERROR_USAGE, "unexpected argument '%s'", argv[0]);
+	struct error *error = options_parse_alone(options, argc, argv, &command, "");
 	if (!error)
 		error = sched_parse_bits("--cpus", command.cpus, SCHED_CPUS, command.shown);
 	if (!error && command.fuzzy && !command.tasks.names.len)

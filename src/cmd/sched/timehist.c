@@ -103,11 +103,8 @@ static struct error *run(int argc, char **argv, int *ret_status)
 {
 	struct timehist_command command = {.stacks = true, .max_stack = DEFAULT_STACK};
 	struct wishes wishes = {0};
-	int words;
 	sched_input_init(&command.common);
-	struct error *error = options_parse(options, OPTIONS_PERMUTE, argc, argv, &command, &words);
-	if (!error && words)
-		error = error_new_kind(ERROR_USAGE, "unexpected argument '%s'", argv[0]);
+	struct error *error = options_parse_alone(options, argc, argv, &command, "");
 	if (!error)
 		error = read_wishes(&command, &wishes);
 	command.common.time = NULL; /* runs that reach into the range are cut at its ends, so events outside are needed */

@@ -47,7 +47,12 @@ static bool counts_switches(const struct event *event)
 	       !event->attr.exclude_kernel;
 }
 
-static struct error *add_events(struct stat_run *run)
+static struct error *add_event(struct stat_run *run, uint32_t index, int cpu, int fd)
+{
+	return bpf_task_counters_add_event(run->bpf, index, cpu, fd);
+}
+
+struct error *stat_bpf_add_events(struct stat_run *run, stat_bpf_add add)
 {
 	struct error *error = NULL;
 
@@ -55,8 +60,7 @@ static struct error *add_events(struct stat_run *run)
 		const struct counter *counter = &run->counters.each[i];
 		for (size_t slot = 0; !error && slot < counter_slots(counter); slot++)
 			if (counter->fds[slot] >= 0)
-				error = bpf_task_counters_add_event(run->bpf, (uint32_t)i, run->counters.target.cpus[slot],
-								    counter->fds[slot]);
+				error = add(run, (uint32_t)i, run->counters.target.cpus[slot], counter->fds[slot]);
 	}
 	return error;
 }
@@ -110,7 +114,7 @@ struct error *stat_bpf_open(struct stat_run *run, const struct counting_scope *t
 	target.cpus = cpus;
 	error = counter_set_open_present(&run->counters, run->events, &target);
 	if (!error)
-		error = add_events(run);
+		error = stat_bpf_add_events(run, add_event);
 	if (!error)
 		error = add_targets(run, tasks, cells, tasks_scope->workload && !scope.delayed);
 	free(cpus);

@@ -43,18 +43,9 @@ struct error *stat_programs_check(const struct stat_options *options)
 	return NULL;
 }
 
-static struct error *add_events(struct stat_run *run)
+static struct error *add_event(struct stat_run *run, uint32_t index, int cpu, int fd)
 {
-	struct error *error = NULL;
-
-	for (size_t i = 0; i < run->counters.count; i++) {
-		const struct counter *counter = &run->counters.each[i];
-		for (size_t slot = 0; !error && slot < counter_slots(counter); slot++)
-			if (counter->fds[slot] >= 0)
-				error = bpf_program_counters_add_event(run->programs, (uint32_t)i, run->counters.target.cpus[slot],
-								       counter->fds[slot]);
-	}
-	return error;
+	return bpf_program_counters_add_event(run->programs, index, cpu, fd);
 }
 
 struct error *stat_programs_open(struct stat_run *run)
@@ -71,7 +62,7 @@ struct error *stat_programs_open(struct stat_run *run)
 	if (!error)
 		error = bpf_program_counters_open(ids.list.data, ids.list.len, (uint32_t)events, &run->programs);
 	if (!error)
-		error = add_events(run);
+		error = stat_bpf_add_events(run, add_event);
 	if (!error)
 		error = bpf_program_counters_start(run->programs);
 	vec_deinit(&ids.list);

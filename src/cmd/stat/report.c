@@ -214,11 +214,8 @@ struct error *stat_report(int argc, char **argv, int *ret_status)
 {
 	struct stat_report_options options = {.display.log_fd = -1, .sandbox = true};
 	struct stat_run run = {0};
-	int words = 0;
 
-	struct error *error = options_parse(report_option_table, OPTIONS_PERMUTE, argc, argv, &options, &words);
-	if (!error && words)
-		error = error_new_kind(ERROR_USAGE, "unexpected argument '%s': give the recording with -i", argv[0]);
+	struct error *error = options_parse_alone(report_option_table, argc, argv, &options, ": give the recording with -i");
 	if (!error)
 		error = stat_display_check(&options.display);
 	if (error)

@@ -153,6 +153,9 @@ struct error *stat_measure(struct stat_run *run);
  * this machine or this user can't have it, sets run->bpf_refused and says so, and nothing is open. */
 bool stat_wants_bpf(const struct stat_run *run);
 struct error *stat_bpf_open(struct stat_run *run, const struct counting_scope *tasks_scope, const struct counter_target *tasks);
+/* Hands the counters that are open to a BPF program: `add` is called for each event and CPU. */
+typedef struct error *(*stat_bpf_add)(struct stat_run *run, uint32_t index, int cpu, int fd);
+struct error *stat_bpf_add_events(struct stat_run *run, stat_bpf_add add);
 void stat_bpf_read(struct stat_run *run);
 void stat_bpf_close(struct stat_run *run);
 /* To be told after the counters were enabled, and before they are disabled. */

@@ -47,12 +47,8 @@ static struct error *watch(struct live *live)
 {
 	struct epoll_event ring = {.events = EPOLLIN | EPOLLET}, signals = {.events = EPOLLIN, .data.u32 = 1};
 	static const int list[] = {SIGINT, SIGTERM, SIGHUP, SIGCHLD, 0};
-	sigset_t set;
 
-	poller_signal_set(list, &set);
-	sigprocmask(SIG_BLOCK, &set, NULL);
-	signal(SIGPIPE, SIG_IGN);
-	live->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	live->signals = poller_signal_fd(list);
 	live->epoll = epoll_create1(EPOLL_CLOEXEC);
 	/* Edge-triggered: the ring is readable with its first byte, but we are to be woken only when the program says so. */
 	if (live->signals < 0 || live->epoll < 0 ||

@@ -22,14 +22,7 @@ static bool describe_by_tracepoint(struct arena *arena, struct event_catalog *ca
 {
 	cleanup_free char *event = mem_printf("sys_enter_%s", description->name);
 	struct tracepoint_formats *formats = tracepoint_formats_create();
-	struct strbuf text = {0};
-	const char *tracefs;
-	struct error *error = event_catalog_tracefs(catalog, &tracefs);
-
-	if (!error)
-		error = tracefs_event_format(tracefs, "syscalls", event, &text);
-	if (!error)
-		error = tracepoint_formats_add(formats, "syscalls", strbuf_str(&text), text.len);
+	struct error *error = event_catalog_add_format(catalog, "syscalls", event, formats);
 	const struct tracepoint *tracepoint = error ? NULL : tracepoint_by_name(formats, "syscalls", event);
 	description->count = 0;
 	for (size_t i = 0; tracepoint && i < tracepoint->field_count && description->count < SYSCALL_ARGUMENTS; i++)
@@ -38,7 +31,6 @@ static bool describe_by_tracepoint(struct arena *arena, struct event_catalog *ca
 				(struct syscall_argument_description){.name = arena_strdup(arena, tracepoint->fields[i].name),
 								      .type = syscall_plain_type(tracepoint->fields[i].type)};
 	error_free(error);
-	strbuf_deinit(&text);
 	tracepoint_formats_destroy(formats);
 	return tracepoint != NULL;
 }

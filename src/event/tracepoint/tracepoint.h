@@ -82,6 +82,8 @@ const struct untrusted *tracepoint_read_string(const struct tracepoint_field *fi
 /* A field as recorded: text, a number (pointers and longs in hexadecimal, but signed ones of 64 bits), or "ARRAY[0a, 00]". Safe for a
  * terminal. */
 void tracepoint_print_field(const struct tracepoint_field *field, const void *raw, size_t size, struct strbuf *out);
+/* All that aren't common to all tracepoints: " name=value" each. */
+void tracepoint_print_fields(const struct tracepoint *tracepoint, const void *raw, size_t size, struct strbuf *out);
 
 /* What `perf script` prints behind the event's name: the print format applied to the record. The text is safe for a terminal (base/text.h),
  * but for tabs and newlines that the format itself has. */

@@ -55,7 +55,6 @@ void tracepoint_print_field(const struct tracepoint_field *field, const void *ra
 
 void tracepoint_print_fields(const struct tracepoint *tracepoint, const void *raw, size_t size, struct strbuf *out)
 {
-	strbuf_add_str(out, "[FAILED TO PARSE]");
 	for (size_t i = 0; i < tracepoint->field_count; i++) {
 		const struct tracepoint_field *field = &tracepoint->fields[i];
 		if (field->flags & TRACEPOINT_FIELD_COMMON)

@@ -43,6 +43,3 @@ struct tracepoint_program *tracepoint_program_of(const struct tracepoint *tracep
 /* Runs it; false when the format was not understood. */
 bool tracepoint_run(const struct tracepoint_program *program, const struct tracepoint_formats *formats, const void *raw, size_t size,
 		    struct strbuf *out);
-
-/* For a format that is not understood: "[FAILED TO PARSE] name=value …". */
-void tracepoint_print_fields(const struct tracepoint *tracepoint, const void *raw, size_t size, struct strbuf *out);

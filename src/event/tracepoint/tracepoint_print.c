@@ -26,6 +26,8 @@ struct tracepoint_program *tracepoint_program_of(const struct tracepoint *tracep
 
 void tracepoint_print(const struct tracepoint *tracepoint, const void *raw, size_t size, struct strbuf *out)
 {
-	if (!tracepoint_run(tracepoint_program_of(tracepoint), tracepoint->formats, raw, size, out))
+	if (!tracepoint_run(tracepoint_program_of(tracepoint), tracepoint->formats, raw, size, out)) {
+		strbuf_add_str(out, "[FAILED TO PARSE]");
 		tracepoint_print_fields(tracepoint, raw, size, out);
+	}
 }

@@ -1,4 +1,4 @@
-/* Lines "ffffffff81000000 T _text", modules' with "\t[name]" behind. The file is read in one go and parsed in place: 200,000 lines are 8
+/* Lines "ffffffff81000000 T _text", modules' with "\t[name]" behind. The file is read as a whole and parsed in place: 200,000 lines are 8
  * MB, and the kernel needs longer to write them than we to read.
  *
  * Sizes: none are given, so a symbol goes up to the next one. They are settled over all lines, the other modules' too, before the ones that
@@ -15,7 +15,7 @@
 #include <fcntl.h>
 #include <string.h>
 
-enum { READ_STEP = 1 << 20, SIZE_LIMIT = 1 << 28 };
+enum { SIZE_LIMIT = 1 << 28 };
 
 struct line {
 	uint64_t address;
@@ -116,40 +116,25 @@ static void parse(struct kallsyms *kallsyms, size_t size)
 	symbol_builder_settle(&kallsyms->settled, true);
 }
 
-static struct error *read_text(int fd, const char *path, char **ret_text, size_t *ret_size)
+static struct error *read_text(const char *path, struct strbuf *ret)
 {
-	cleanup_free char *text = NULL;
-	size_t cap = 0, size = 0;
-	for (;;) {
-		if (cap - size < READ_STEP)
-			text = mem_resize(text, (cap = cap * 2 + 2 * READ_STEP) + 1);
-		ssize_t n = read(fd, text + size, cap - size);
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return error_system(errno, "%s", path);
-		size += (size_t)n;
-		if (size > SIZE_LIMIT)
-			return error_new("%s: too large for a symbol list", path);
-		if (!n)
-			break;
-	}
-	text[size] = '\0';
-	*ret_text = take_pointer(text);
-	*ret_size = size;
-	return NULL;
+	cleanup_close int fd = open(path, O_RDONLY | O_CLOEXEC);
+	int failure = fd < 0 ? -errno : strbuf_read(ret, fd, SIZE_LIMIT);
+	if (!failure)
+		return NULL;
+	strbuf_deinit(ret);
+	return failure == -EFBIG ? error_new("%s: too large for a symbol list", path) : error_system(-failure, "%s", path);
 }
 
 struct error *kallsyms_open(const char *path, struct kallsyms *ret)
 {
-	cleanup_close int fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return error_system(errno, "%s", path);
 	struct kallsyms kallsyms = {0};
-	size_t size = 0;
-	struct error *error = read_text(fd, path, &kallsyms.text, &size);
+	struct strbuf text = {0};
+	struct error *error = read_text(path, &text);
 	if (error)
 		return error;
+	size_t size = text.len;
+	kallsyms.text = strbuf_detach(&text);
 	parse(&kallsyms, size);
 	*ret = kallsyms;
 	return NULL;
@@ -157,21 +142,18 @@ struct error *kallsyms_open(const char *path, struct kallsyms *ret)
 
 struct error *kallsyms_visit(const char *path, kallsyms_visitor visit, void *context)
 {
-	cleanup_close int fd = open(path, O_RDONLY | O_CLOEXEC);
-	cleanup_free char *text = NULL;
+	struct strbuf text = {0};
 	struct line line;
-	size_t size;
+	struct error *error = read_text(path, &text);
+	char *at = text.data;
 
-	if (fd < 0)
-		return error_system(errno, "%s", path);
-	struct error *error = read_text(fd, path, &text, &size);
-	char *at = text;
-	while (!error && next_line(&at, text + size, &line)) {
+	while (!error && next_line(&at, text.data + text.len, &line)) {
 		if (line.module)
 			line.module[strcspn(line.module, "]")] = '\0';
 		if (!visit(context, line.address, line.type, line.name, line.module))
 			break;
 	}
+	strbuf_deinit(&text);
 	return error;
 }
 

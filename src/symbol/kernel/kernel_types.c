@@ -4,6 +4,7 @@
 
 #include "arch/arch.h"
 #include "base/btf.h"
+#include "base/cleanup.h"
 #include "base/mem.h"
 #include "base/text.h"
 #include "symbol/dwarf/fetch_value.h"
@@ -20,24 +21,12 @@ struct kernel_types {
 	struct btf btf;
 };
 
-static bool read_whole(const char *path, struct strbuf *out)
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t got = -1;
-
-	if (fd < 0)
-		return false;
-	while ((got = read(fd, strbuf_reserve(out, 1 << 20), 1 << 20)) > 0)
-		strbuf_advance(out, (size_t)got);
-	close(fd);
-	return got == 0;
-}
-
 struct kernel_types *kernel_types_open(const char *path)
 {
+	cleanup_close int fd = open(path, O_RDONLY | O_CLOEXEC);
 	struct strbuf data = {0};
 
-	if (!read_whole(path, &data)) {
+	if (fd < 0 || strbuf_read(&data, fd, SIZE_MAX)) {
 		strbuf_deinit(&data);
 		return NULL;
 	}

@@ -3,7 +3,7 @@
 
 #include "analysis/report/callgraph.h"
 #include "analysis/report/callgraph_trie.h"
-#include "analysis/report/id_table.h"
+#include "base/id_table.h"
 #include "base/intern.h"
 
 #include <pthread.h>

@@ -11,11 +11,11 @@
 #pragma once
 
 #include "analysis/report/fold.h"
-#include "analysis/report/id_table.h"
 #include "analysis/stack.h"
 #include "analysis/stack_ends.h"
 #include "base/arena.h"
 #include "base/hash.h"
+#include "base/id_table.h"
 #include "base/intern.h"
 #include "base/vec.h"
 #include "model/maps_cache.h"

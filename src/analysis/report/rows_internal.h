@@ -1,10 +1,10 @@
 /* What rows.c (adding up), rows_classes.c (classes and ranks) and rows_sort.c share. */
 #pragma once
 
-#include "analysis/report/id_table.h"
 #include "analysis/report/rows.h"
 #include "analysis/report/stack_order.h"
 #include "base/hash.h"
+#include "base/id_table.h"
 
 enum { CLASS_ACTOR, CLASS_PLACE, CLASS_EXTRA, CLASS_DOMAINS };
 

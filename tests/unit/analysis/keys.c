@@ -1,6 +1,6 @@
 /* Keys by name; ids by hash; sorting in passes. */
 #include "analysis/report/keys.h"
-#include "analysis/report/id_table.h"
+#include "base/id_table.h"
 #include "base/radix.h"
 
 #include <setjmp.h>

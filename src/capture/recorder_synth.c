@@ -3,8 +3,8 @@
 
 #include "base/cleanup.h"
 #include "base/mem.h"
-#include "capture/synth.h"
-#include "perfdata/records.h"
+#include "capture/synth_internal.h"
+#include "perfdata/layout.h"
 
 #include <linux/perf_event.h>
 #include <stdlib.h>
@@ -148,29 +148,15 @@ struct error *recorder_synthesize(struct recorder *recorder)
 /* One LOST_SAMPLES record for each counter that dropped samples, with the counter's ids in its trailer. */
 static void put_lost(struct strbuf *out, const struct event_attr *attr, uint64_t lost, uint64_t id, int cpu, pid_t thread)
 {
-	struct {
-		struct record_header header;
-		uint64_t lost;
-		uint64_t trailer[8];
-	} record = {.header.type = RECORD_LOST_SAMPLES, .lost = lost};
-	size_t words = 0;
+	const struct record_lost_samples record = {.header.type = RECORD_LOST_SAMPLES, .count = lost};
+	uint32_t owner = thread > 0 ? (uint32_t)thread : UINT32_MAX;
+	const struct sample_id trailer = {.pid = owner, .tid = owner, .id = id, .stream_id = id, .cpu = (uint32_t)cpu};
+	struct sample_layout layout;
 
-	if (attr->sample_id_all) {
-		if (attr->sample_type & PERF_SAMPLE_TID)
-			record.trailer[words++] = (uint64_t)(uint32_t)(thread > 0 ? thread : -1) * 0x100000001u;
-		if (attr->sample_type & PERF_SAMPLE_TIME)
-			record.trailer[words++] = 0;
-		if (attr->sample_type & PERF_SAMPLE_ID)
-			record.trailer[words++] = id;
-		if (attr->sample_type & PERF_SAMPLE_STREAM_ID)
-			record.trailer[words++] = id;
-		if (attr->sample_type & PERF_SAMPLE_CPU)
-			record.trailer[words++] = (uint32_t)cpu;
-		if (attr->sample_type & PERF_SAMPLE_IDENTIFIER)
-			record.trailer[words++] = id;
-	}
-	record.header.size = (uint16_t)(sizeof(record.header) + 8 + words * 8);
-	strbuf_add(out, &record, record.header.size);
+	sample_layout_init(&layout, attr);
+	struct synth synth = {.out = out, .trailer = layout.trailer};
+	synth_end(&synth, synth_begin(&synth, &record, sizeof(record)));
+	sample_id_encode(&layout, &trailer, out->data + out->len);
 }
 
 struct error *recorder_write_lost(struct recorder *recorder)

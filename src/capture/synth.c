@@ -3,6 +3,7 @@
 
 #include "capture/synth_internal.h"
 #include "kernel/proc.h"
+#include "perfdata/layout.h"
 
 #include <linux/perf_event.h>
 #include <stdio.h>
@@ -12,53 +13,50 @@ enum { CPU_MAP_CPUS = 0 };
 
 size_t synth_trailer_size(const struct event_attr *attr)
 {
-	uint64_t parts =
-		PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ID | PERF_SAMPLE_STREAM_ID | PERF_SAMPLE_CPU | PERF_SAMPLE_IDENTIFIER;
+	struct sample_layout layout;
 
-	return attr->sample_id_all ? 8 * (size_t)__builtin_popcountll(attr->sample_type & parts) : 0;
+	sample_layout_init(&layout, attr);
+	return layout.trailer;
 }
 
-size_t synth_begin(struct synth *synth, uint32_t type, uint16_t misc)
+size_t synth_begin(struct synth *synth, const void *record, size_t size)
 {
 	size_t begin = synth->out->len;
-	struct record_header header = {.type = type, .misc = misc};
 
-	strbuf_add(synth->out, &header, sizeof(header));
+	strbuf_add(synth->out, record, size);
 	return begin;
 }
 
-void synth_put(struct synth *synth, const void *data, size_t size)
+void synth_add(struct synth *synth, const void *data, size_t size)
 {
 	strbuf_add(synth->out, data, size);
 }
 
-void synth_put_u16(struct synth *synth, uint16_t value)
+void synth_add_text(struct synth *synth, const char *text, size_t length)
 {
-	strbuf_add(synth->out, &value, sizeof(value));
-}
-
-void synth_put_u32(struct synth *synth, uint32_t value)
-{
-	strbuf_add(synth->out, &value, sizeof(value));
-}
-
-void synth_put_u64(struct synth *synth, uint64_t value)
-{
-	strbuf_add(synth->out, &value, sizeof(value));
-}
-
-void synth_put_string(struct synth *synth, const char *string, size_t length)
-{
-	strbuf_add(synth->out, string, length);
+	strbuf_add(synth->out, text, length);
 	strbuf_add_chars(synth->out, '\0', 8 - length % 8);
 }
 
-void synth_put_build_id(struct synth *synth, const struct buildid *id)
+void synth_put(struct synth *synth, const void *record, size_t size, const char *text, size_t length)
 {
-	uint8_t fields[24] = {id->size};
+	size_t begin = synth_begin(synth, record, size);
 
-	memcpy(fields + 4, id->data, id->size);
-	synth_put(synth, fields, sizeof(fields));
+	synth_add_text(synth, text, length);
+	synth_end(synth, begin);
+}
+
+void synth_put_mmap2(struct synth *synth, struct record_mmap2 record, const struct buildid *id, const char *name, size_t length)
+{
+	record.header.type = RECORD_MMAP2;
+	if (id && id->size) {
+		record.header.misc |= RECORD_MISC_MMAP_BUILD_ID;
+		record.build_id_size = id->size;
+		memset(record.reserved, 0, sizeof(record.reserved));
+		memset(record.build_id, 0, sizeof(record.build_id));
+		memcpy(record.build_id, id->data, id->size);
+	}
+	synth_put(synth, &record, offsetof(struct record_mmap2, name), name, length);
 }
 
 void synth_end(struct synth *synth, size_t begin)
@@ -81,53 +79,52 @@ void synth_end(struct synth *synth, size_t begin)
 	memcpy(out->data + begin, &header, sizeof(header));
 }
 
+/* One record for so many counters as it holds. */
 void synth_id_index(struct synth *synth, const struct counter *const *counters, size_t count, const struct counter_target *target)
 {
-	enum { PER_RECORD = (SYNTH_RECORD_MAX - 16) / 32 };
-	size_t begin = 0, in_record = PER_RECORD;
-	uint64_t index = 0;
+	struct record_id_index record = {.header.type = RECORD_ID_INDEX};
+	enum { PER_RECORD = (SYNTH_RECORD_MAX - sizeof(record)) / sizeof(record.entries[0]) };
+	struct strbuf entries = {0};
 
 	for (size_t i = 0; i < count; i++)
 		for (size_t slot = 0; slot < target->cpu_count * target->thread_count; slot++) {
 			if (counters[i]->fds[slot] < 0)
 				continue;
-			if (in_record == PER_RECORD) {
-				if (begin)
-					synth_end(synth, begin - 1);
-				begin = synth_begin(synth, RECORD_ID_INDEX, 0) + 1;
-				synth_put_u64(synth, 0);
-				in_record = 0;
-			}
-			pid_t thread = target->threads[slot % target->thread_count];
-			index = slot / target->thread_count;
-			synth_put_u64(synth, counters[i]->ids[slot]);
-			synth_put_u64(synth, target->cpus[0] < 0 ? slot % target->thread_count : index);
-			synth_put_u64(synth, (uint64_t)(int64_t)target->cpus[slot / target->thread_count]);
-			synth_put_u64(synth, (uint64_t)(int64_t)thread);
-			uint64_t entries = ++in_record;
-			memcpy(synth->out->data + begin - 1 + 8, &entries, sizeof(entries));
+			size_t cpu = slot / target->thread_count, thread = slot % target->thread_count;
+			const __typeof__(record.entries[0]) entry = {
+				.id = counters[i]->ids[slot],
+				.index = target->cpus[0] < 0 ? thread : cpu,
+				.cpu = (uint64_t)(int64_t)target->cpus[cpu],
+				.tid = (uint64_t)(int64_t)target->threads[thread],
+			};
+			strbuf_add(&entries, &entry, sizeof(entry));
 		}
-	if (begin)
-		synth_end(synth, begin - 1);
+	for (size_t at = 0; at < entries.len; at += record.count * sizeof(record.entries[0])) {
+		size_t left = (entries.len - at) / sizeof(record.entries[0]);
+		record.count = left < PER_RECORD ? left : PER_RECORD;
+		size_t begin = synth_begin(synth, &record, sizeof(record));
+		synth_add(synth, entries.data + at, record.count * sizeof(record.entries[0]));
+		synth_end(synth, begin);
+	}
+	strbuf_deinit(&entries);
 }
 
 void synth_thread_map(struct synth *synth, const pid_t *threads, size_t count)
 {
-	enum { MAX = (SYNTH_RECORD_MAX - 16) / 24 };
-	size_t begin = synth_begin(synth, RECORD_THREAD_MAP, 0);
+	struct record_thread_map record = {.header.type = RECORD_THREAD_MAP};
+	enum { MAX = (SYNTH_RECORD_MAX - sizeof(record)) / sizeof(record.threads[0]) };
 
-	if (count > MAX)
-		count = MAX;
-	synth_put_u64(synth, count);
-	for (size_t i = 0; i < count; i++) {
-		char comm[16] = "", path[64];
+	record.count = count < MAX ? count : MAX;
+	size_t begin = synth_begin(synth, &record, sizeof(record));
+	for (size_t i = 0; i < record.count; i++) {
+		__typeof__(record.threads[0]) entry = {.tid = (uint64_t)(int64_t)threads[i]};
+		char comm[sizeof(entry.name)] = "", path[64];
 		if (threads[i] > 0) {
 			snprintf(path, sizeof(path), "/proc/%d/comm", threads[i]);
 			proc_read_line(path, comm, sizeof(comm));
-			memset(comm + strlen(comm), 0, sizeof(comm) - strlen(comm));
+			memcpy(entry.name, comm, strlen(comm));
 		}
-		synth_put_u64(synth, (uint64_t)(int64_t)threads[i]);
-		synth_put(synth, comm, sizeof(comm));
+		synth_add(synth, &entry, sizeof(entry));
 	}
 	synth_end(synth, begin);
 }
@@ -135,24 +132,23 @@ void synth_thread_map(struct synth *synth, const pid_t *threads, size_t count)
 void synth_cpu_map(struct synth *synth, const int *cpus, size_t count)
 {
 	enum { MAX = (SYNTH_RECORD_MAX - 16) / 2 };
-	size_t begin = synth_begin(synth, RECORD_CPU_MAP, 0);
+	const struct record_cpu_map record = {.header.type = RECORD_CPU_MAP, .cpus_form = CPU_MAP_CPUS};
+	uint16_t number = (uint16_t)(count < MAX ? count : MAX);
+	size_t begin = synth_begin(synth, &record, offsetof(struct record_cpu_map, cpus));
 
-	if (count > MAX)
-		count = MAX;
-	synth_put_u16(synth, CPU_MAP_CPUS);
-	synth_put_u16(synth, (uint16_t)count);
-	for (size_t i = 0; i < count; i++)
-		synth_put_u16(synth, (uint16_t)cpus[i]);
+	synth_add(synth, &number, sizeof(number));
+	for (size_t i = 0; i < number; i++)
+		synth_add(synth, &(uint16_t){(uint16_t)cpus[i]}, sizeof(uint16_t));
 	synth_end(synth, begin);
 }
 
 static void event_update(struct synth *synth, const struct event *event, enum event_update what, const void *data, size_t size)
 {
-	size_t begin = synth_begin(synth, RECORD_EVENT_UPDATE, 0);
+	const struct record_event_update record = {
+		.header.type = RECORD_EVENT_UPDATE, .what = what, .id = event->ids.len ? event->ids.data[0] : 0};
+	size_t begin = synth_begin(synth, &record, sizeof(record));
 
-	synth_put_u64(synth, what);
-	synth_put_u64(synth, event->ids.len ? event->ids.data[0] : 0);
-	synth_put(synth, data, size);
+	synth_add(synth, data, size);
 	synth_end(synth, begin);
 }
 

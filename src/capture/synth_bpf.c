@@ -16,20 +16,14 @@ static void put_program(struct synth *synth, const struct bpf_symbols *symbols)
 	char name[256];
 
 	for (uint32_t i = 0; bpf_symbols_function(symbols, i, &address, &length, name); i++) {
-		size_t begin = synth_begin(synth, RECORD_KSYMBOL, 0);
-		synth_put_u64(synth, address);
-		synth_put_u32(synth, length);
-		synth_put_u16(synth, KSYMBOL_TYPE_BPF);
-		synth_put_u16(synth, 0);
-		synth_put_string(synth, name, strlen(name));
-		synth_end(synth, begin);
+		const struct record_ksymbol record = {
+			.header.type = RECORD_KSYMBOL, .address = address, .length = length, .type = KSYMBOL_TYPE_BPF};
+		synth_put(synth, &record, sizeof(record), name, strlen(name));
 	}
-	size_t begin = synth_begin(synth, RECORD_BPF_EVENT, 0);
-	synth_put_u16(synth, BPF_EVENT_PROG_LOAD);
-	synth_put_u16(synth, 0);
-	synth_put_u32(synth, symbols->info.id);
-	synth_put(synth, symbols->info.tag, sizeof(symbols->info.tag));
-	synth_end(synth, begin);
+	struct record_bpf_event record = {.header.type = RECORD_BPF_EVENT, .type = BPF_EVENT_PROG_LOAD, .id = symbols->info.id};
+	_Static_assert(sizeof(record.tag) == sizeof(symbols->info.tag), "the tag's size");
+	memcpy(record.tag, symbols->info.tag, sizeof(record.tag));
+	synth_end(synth, synth_begin(synth, &record, sizeof(record)));
 }
 
 void synth_bpf(struct synth *synth)

@@ -24,20 +24,20 @@ static void put_kernel_map(struct synth *synth, uint64_t start, uint64_t size, u
 {
 	struct buildid id = {0};
 	bool identified = synth->build_id && synth->build_id(name, &id);
-	size_t begin =
-		synth_begin(synth, identified ? RECORD_MMAP2 : RECORD_MMAP, CPUMODE_KERNEL | (identified ? RECORD_MISC_MMAP_BUILD_ID : 0));
+	size_t length = strlen(name);
 
-	synth_put_u32(synth, UINT32_MAX);
-	synth_put_u32(synth, 0);
-	synth_put_u64(synth, start);
-	synth_put_u64(synth, size);
-	synth_put_u64(synth, offset);
 	if (identified) {
-		synth_put_build_id(synth, &id);
-		synth_put_u64(synth, 0); /* protection and flags */
+		const struct record_mmap2 record = {
+			.header.misc = CPUMODE_KERNEL, .pid = UINT32_MAX, .start = start, .length = size, .pgoff = offset};
+		synth_put_mmap2(synth, record, &id, name, length);
+	} else {
+		const struct record_mmap record = {.header = {.type = RECORD_MMAP, .misc = CPUMODE_KERNEL},
+						   .pid = UINT32_MAX,
+						   .start = start,
+						   .length = size,
+						   .pgoff = offset};
+		synth_put(synth, &record, sizeof(record), name, length);
 	}
-	synth_put_string(synth, name, strlen(name));
-	synth_end(synth, begin);
 }
 
 /* Size of the kernel's text in memory, from "  01000000-022090c7 : Kernel code"; 0 = unknown (unprivileged: all zero). */
@@ -175,10 +175,8 @@ bool synth_kernel(struct synth *synth)
 static void put_cgroup(void *context, uint64_t id, const char *name)
 {
 	struct synth *synth = context;
-	size_t begin = synth_begin(synth, RECORD_CGROUP, 0);
-	synth_put_u64(synth, id);
-	synth_put_string(synth, name, strlen(name));
-	synth_end(synth, begin);
+	const struct record_cgroup record = {.header.type = RECORD_CGROUP, .id = id};
+	synth_put(synth, &record, sizeof(record), name, strlen(name));
 }
 
 void synth_cgroups(struct synth *synth)

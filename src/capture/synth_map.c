@@ -6,25 +6,19 @@
 
 void synth_map(struct synth *synth, const struct map_description *map, bool kernel)
 {
-	uint16_t misc = kernel ? CPUMODE_KERNEL : CPUMODE_USER;
-	misc |= map->prot & PROT_EXEC ? 0 : RECORD_MISC_MMAP_DATA;
-	misc |= map->build_id.size ? RECORD_MISC_MMAP_BUILD_ID : 0;
-	size_t begin = synth_begin(synth, RECORD_MMAP2, misc);
-	synth_put_u32(synth, map->pid);
-	synth_put_u32(synth, map->tid);
-	synth_put_u64(synth, map->start);
-	synth_put_u64(synth, map->end - map->start);
-	synth_put_u64(synth, map->pgoff);
-	if (map->build_id.size) {
-		synth_put_build_id(synth, &map->build_id);
-	} else {
-		synth_put_u32(synth, map->major);
-		synth_put_u32(synth, map->minor);
-		synth_put_u64(synth, map->inode);
-		synth_put_u64(synth, map->inode_generation);
-	}
-	synth_put_u32(synth, map->prot);
-	synth_put_u32(synth, map->flags);
-	synth_put_string(synth, map->name, strlen(map->name));
-	synth_end(synth, begin);
+	const struct record_mmap2 record = {
+		.header.misc = (kernel ? CPUMODE_KERNEL : CPUMODE_USER) | (map->prot & PROT_EXEC ? 0 : RECORD_MISC_MMAP_DATA),
+		.pid = map->pid,
+		.tid = map->tid,
+		.start = map->start,
+		.length = map->end - map->start,
+		.pgoff = map->pgoff,
+		.major = map->major,
+		.minor = map->minor,
+		.inode = map->inode,
+		.inode_generation = map->inode_generation,
+		.prot = map->prot,
+		.flags = map->flags,
+	};
+	synth_put_mmap2(synth, record, &map->build_id, map->name, strlen(map->name));
 }

@@ -70,44 +70,41 @@ static bool read_status(int dir, const char *path, struct strbuf *text, struct t
 
 static void put_comm(struct synth *synth, const struct task *task)
 {
-	size_t begin = synth_begin(synth, RECORD_COMM, 0);
+	const struct record_comm record = {.header.type = RECORD_COMM, .pid = (uint32_t)task->pid, .tid = (uint32_t)task->tid};
 
-	synth_put_u32(synth, (uint32_t)task->pid);
-	synth_put_u32(synth, (uint32_t)task->tid);
-	synth_put_string(synth, task->comm, task->comm_length);
-	synth_end(synth, begin);
+	synth_put(synth, &record, sizeof(record), task->comm, task->comm_length);
 }
 
 static void put_fork(struct synth *synth, const struct task *task)
 {
 	/* A thread is made by its process' main thread, as far as we can know; that one by the parent. */
 	pid_t parent = task->tid == task->pid ? task->ppid : task->pid;
-	size_t begin = synth_begin(synth, RECORD_FORK, 0);
+	const struct record_task record = {
+		.header.type = RECORD_FORK,
+		.pid = (uint32_t)task->pid,
+		.ppid = (uint32_t)parent,
+		.tid = (uint32_t)task->tid,
+		.ptid = (uint32_t)parent,
+	};
 
-	synth_put_u32(synth, (uint32_t)task->pid);
-	synth_put_u32(synth, (uint32_t)parent);
-	synth_put_u32(synth, (uint32_t)task->tid);
-	synth_put_u32(synth, (uint32_t)parent);
-	synth_put_u64(synth, 0);
-	synth_end(synth, begin);
+	synth_end(synth, synth_begin(synth, &record, sizeof(record)));
 }
 
 static void put_namespaces(struct synth *synth, int dir, const struct task *task)
 {
 	static const char *const names[] = {"net", "uts", "ipc", "pid", "user", "mnt", "cgroup"};
 	enum { COUNT = sizeof(names) / sizeof(names[0]) };
-	size_t begin = synth_begin(synth, RECORD_NAMESPACES, 0);
+	const struct record_namespaces record = {
+		.header.type = RECORD_NAMESPACES, .pid = (uint32_t)task->pid, .tid = (uint32_t)task->tid, .count = COUNT};
+	size_t begin = synth_begin(synth, &record, sizeof(record));
 
-	synth_put_u32(synth, (uint32_t)task->pid);
-	synth_put_u32(synth, (uint32_t)task->tid);
-	synth_put_u64(synth, COUNT);
 	for (int i = 0; i < COUNT; i++) {
 		char path[32];
 		struct stat status = {0};
 		snprintf(path, sizeof(path), "ns/%s", names[i]);
 		fstatat(dir, path, &status, 0);
-		synth_put_u64(synth, status.st_dev);
-		synth_put_u64(synth, status.st_ino);
+		const __typeof__(record.links[0]) link = {.device = status.st_dev, .inode = status.st_ino};
+		synth_add(synth, &link, sizeof(link));
 	}
 	synth_end(synth, begin);
 }
@@ -212,7 +209,6 @@ static bool find_build_id(const struct synth *synth, struct known_ids *known, co
 static void put_map(struct synth *synth, const struct task *task, const struct map_line *map, uint16_t extra_misc, struct known_ids *known)
 {
 	struct buildid id;
-	uint16_t misc = CPUMODE_USER | (map->execute ? 0 : RECORD_MISC_MMAP_DATA) | extra_misc;
 	const char *name = map->name_length ? map->name : "//anon";
 	size_t length = map->name_length ? map->name_length : strlen("//anon");
 	static const char huge[] = "/anon_hugepage";
@@ -222,24 +218,20 @@ static void put_map(struct synth *synth, const struct task *task, const struct m
 		length = strlen("//anon");
 	}
 	bool identified = find_build_id(synth, known, task, map, &id);
-	size_t begin = synth_begin(synth, RECORD_MMAP2, misc | (identified ? RECORD_MISC_MMAP_BUILD_ID : 0));
-	synth_put_u32(synth, (uint32_t)task->pid);
-	synth_put_u32(synth, (uint32_t)task->tid);
-	synth_put_u64(synth, map->start);
-	synth_put_u64(synth, map->end - map->start);
-	synth_put_u64(synth, map->offset);
-	if (identified) {
-		synth_put_build_id(synth, &id);
-	} else {
-		synth_put_u32(synth, map->major);
-		synth_put_u32(synth, map->minor);
-		synth_put_u64(synth, map->inode);
-		synth_put_u64(synth, 0);
-	}
-	synth_put_u32(synth, map->prot);
-	synth_put_u32(synth, map->flags);
-	synth_put_string(synth, name, length);
-	synth_end(synth, begin);
+	const struct record_mmap2 record = {
+		.header.misc = CPUMODE_USER | (map->execute ? 0 : RECORD_MISC_MMAP_DATA) | extra_misc,
+		.pid = (uint32_t)task->pid,
+		.tid = (uint32_t)task->tid,
+		.start = map->start,
+		.length = map->end - map->start,
+		.pgoff = map->offset,
+		.major = map->major,
+		.minor = map->minor,
+		.inode = map->inode,
+		.prot = map->prot,
+		.flags = map->flags,
+	};
+	synth_put_mmap2(synth, record, identified ? &id : NULL, name, length);
 }
 
 /* What a worker keeps from process to process. */

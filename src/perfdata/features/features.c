@@ -3,6 +3,22 @@
 
 #include <string.h>
 
+/* Fields are members of `item`, whatever structure that is. */
+#define U32(member) {FEATURE_FIELD_NUMBER, offsetof(item, member), 4, #member, NULL},
+#define U64(member) {FEATURE_FIELD_NUMBER, offsetof(item, member), 8, #member, NULL},
+#define TEXT(member) {FEATURE_FIELD_TEXT, offsetof(item, member), 0, #member, NULL},
+#define ITEM(type, fields)                                                                              \
+	static const struct feature_field *type##_fields(void)                                          \
+	{                                                                                               \
+		typedef struct type item;                                                               \
+		static const struct feature_field list[] = {fields{FEATURE_FIELD_END}};                 \
+		_Static_assert(sizeof(item) <= FEATURE_ITEM_MOST, "readers keep an item on the stack"); \
+		return list;                                                                            \
+	}
+#include "perfdata/features/features.def"
+
+typedef struct features item;
+
 static const struct feature_row {
 	const char *name;
 	const struct feature_field *fields;
@@ -15,13 +31,12 @@ static const struct feature_row {
 			FEATURE_FIELD_END \
 		}                         \
 	}
-#define U32(member) {FEATURE_FIELD_NUMBER, offsetof(struct features, member), 4, #member},
-#define U64(member) {FEATURE_FIELD_NUMBER, offsetof(struct features, member), 8, #member},
-#define TEXT(member) {FEATURE_FIELD_TEXT, offsetof(struct features, member), 0, #member},
-#define VERSION(number) {FEATURE_FIELD_VERSION, 0, number, ""},
-#define FIRST_VERSION(number) {FEATURE_FIELD_FIRST_VERSION, 0, number, ""},
+#define VERSION(number) {FEATURE_FIELD_VERSION, 0, number, "", NULL},
+#define FIRST_VERSION(number) {FEATURE_FIELD_FIRST_VERSION, 0, number, "", NULL},
+#define LIST(member, type) {FEATURE_FIELD_LIST, offsetof(item, member), sizeof(struct type), #member, type##_fields},
 #define PLAIN(type, number, fields, text) [FEATURE_##type] = {#type, FIELDS(fields)},
 #define SHOWN(type, number, fields, print) [FEATURE_##type] = {#type, FIELDS(fields)},
+#define LISTED(type, number, fields, print, detailed) [FEATURE_##type] = {#type, FIELDS(fields)},
 #define CODED(type, number, read, write, print, detailed) [FEATURE_##type] = {#type, NULL},
 #include "perfdata/features/features.def"
 };

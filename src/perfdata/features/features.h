@@ -13,6 +13,7 @@
 enum feature {
 #define PLAIN(type, number, fields, text) FEATURE_##type = number,
 #define SHOWN(type, number, fields, print) FEATURE_##type = number,
+#define LISTED(type, number, fields, print, detailed) FEATURE_##type = number,
 #define CODED(type, number, read, write, print, detailed) FEATURE_##type = number,
 #include "perfdata/features/features.def"
 	FEATURE_COUNT,
@@ -29,21 +30,19 @@ struct feature_cpu {
 	int32_t core_id, socket_id, die_id; /* -1 = unknown */
 };
 
-struct feature_node {
-	uint32_t node;
-	uint64_t mem_total_kb, mem_free_kb;
-	const char *cpus;
-};
-
-struct feature_pmu {
-	uint32_t type;
-	const char *name;
-};
-
-struct feature_cache {
-	uint32_t level, line_size, sets, ways;
-	const char *type, *size, *map;
-};
+/* struct feature_node (memory in kB, `cpus` a list as text), feature_pmu (`type` as of perf_event_attr), feature_cache (bytes; as texts its
+ * size and `map`, the CPUs that share it), feature_hybrid (a PMU of one kind of cores, and its CPUs as text). */
+#define U32(member) uint32_t member;
+#define U64(member) uint64_t member;
+#define TEXT(member) const char *member;
+#define ITEM(type, fields) \
+	struct type {      \
+		fields     \
+	};
+#include "perfdata/features/features.def"
+#undef U32
+#undef U64
+#undef TEXT
 
 struct feature_group {
 	const char *name;
@@ -61,11 +60,6 @@ struct feature_pmu_caps {
 	const char *const *names;
 	const char *const *values;
 	uint32_t count;
-};
-
-struct feature_hybrid {
-	const char *pmu_name;
-	const char *cpus;
 };
 
 struct feature_bpf_prog {

@@ -298,6 +298,7 @@ static const struct printer {
 } printers[FEATURE_COUNT] = {
 #define PLAIN(type, number, fields, text) [FEATURE_##type] = {NULL, text, false},
 #define SHOWN(type, number, fields, print) [FEATURE_##type] = {print, NULL, false},
+#define LISTED(type, number, fields, print, detailed) [FEATURE_##type] = {print, NULL, detailed},
 #define CODED(type, number, read, write, print, detailed) [FEATURE_##type] = {print, NULL, detailed},
 #include "perfdata/features/features.def"
 };

@@ -91,32 +91,6 @@ static void read_cpu_topology(struct features *f, struct cursor *cursor)
 		f->cpus.data[i].die_id = (int32_t)cursor_u32(cursor);
 }
 
-static void read_numa_topology(struct features *f, struct cursor *cursor)
-{
-	uint32_t count = cursor_u32(cursor);
-	for (uint32_t i = 0; i < count; i++) {
-		struct feature_node node = {.node = cursor_u32(cursor)};
-		node.mem_total_kb = cursor_u64(cursor);
-		node.mem_free_kb = cursor_u64(cursor);
-		node.cpus = read_string(f, cursor);
-		if (cursor->failed)
-			return;
-		vec_push(&f->numa_nodes, node);
-	}
-}
-
-static void read_pmu_mappings(struct features *f, struct cursor *cursor)
-{
-	uint32_t count = cursor_u32(cursor);
-	for (uint32_t i = 0; i < count; i++) {
-		struct feature_pmu pmu = {.type = cursor_u32(cursor)};
-		pmu.name = read_string(f, cursor);
-		if (cursor->failed)
-			return;
-		vec_push(&f->pmus, pmu);
-	}
-}
-
 static void read_group_desc(struct features *f, struct cursor *cursor)
 {
 	uint32_t count = cursor_u32(cursor);
@@ -127,25 +101,6 @@ static void read_group_desc(struct features *f, struct cursor *cursor)
 		if (cursor->failed)
 			return;
 		vec_push(&f->groups, group);
-	}
-}
-
-static void read_cache(struct features *f, struct cursor *cursor)
-{
-	if (cursor_u32(cursor) != 1) /* version */
-		return;
-	uint32_t count = cursor_u32(cursor);
-	for (uint32_t i = 0; i < count; i++) {
-		struct feature_cache cache = {.level = cursor_u32(cursor)};
-		cache.line_size = cursor_u32(cursor);
-		cache.sets = cursor_u32(cursor);
-		cache.ways = cursor_u32(cursor);
-		cache.type = read_string(f, cursor);
-		cache.size = read_string(f, cursor);
-		cache.map = read_string(f, cursor);
-		if (cursor->failed)
-			return;
-		vec_push(&f->caches, cache);
 	}
 }
 
@@ -238,18 +193,6 @@ static void read_pmu_caps(struct features *f, struct cursor *cursor)
 		read_caps(f, cursor, NULL);
 }
 
-static void read_hybrid(struct features *f, struct cursor *cursor)
-{
-	uint32_t count = cursor_u32(cursor);
-	for (uint32_t i = 0; i < count; i++) {
-		struct feature_hybrid hybrid = {.pmu_name = read_string(f, cursor)};
-		hybrid.cpus = read_string(f, cursor);
-		if (cursor->failed)
-			return;
-		vec_push(&f->hybrids, hybrid);
-	}
-}
-
 bool features_read_build_id(struct features *features, const struct record_header *header, const void *payload, size_t size, bool swap,
 			    bool without_pid)
 {
@@ -298,11 +241,32 @@ static void (*const readers[FEATURE_COUNT])(struct features *, struct cursor *) 
 #include "perfdata/features/features.def"
 };
 
-static void read_fields(struct features *features, struct cursor *cursor, const struct feature_field *field)
+static void read_fields(struct features *features, void *item, struct cursor *cursor, const struct feature_field *field);
+
+static void read_list(struct features *features, struct feature_list *list, struct cursor *cursor, const struct feature_field *field)
+{
+	uint32_t count = cursor_u32(cursor);
+	for (uint32_t i = 0; i < count; i++) {
+		_Alignas(uint64_t) uint8_t item[FEATURE_ITEM_MOST] = {0};
+		read_fields(features, item, cursor, field->items());
+		if (cursor->failed)
+			return;
+		if (list->len == list->cap) {
+			list->cap = vec_grown(list->cap, list->len + 1);
+			list->data = mem_resize(list->data, list->cap * field->size);
+		}
+		memcpy(list->data + list->len++ * field->size, item, field->size);
+	}
+}
+
+/* Into the members of `item`. */
+static void read_fields(struct features *features, void *item, struct cursor *cursor, const struct feature_field *field)
 {
 	for (; field->kind != FEATURE_FIELD_END; field++) {
-		void *member = (uint8_t *)features + field->offset;
-		if (field->kind == FEATURE_FIELD_TEXT)
+		void *member = (uint8_t *)item + field->offset;
+		if (field->kind == FEATURE_FIELD_LIST)
+			read_list(features, member, cursor, field);
+		else if (field->kind == FEATURE_FIELD_TEXT)
 			*(const char **)member = read_string(features, cursor);
 		else if (field->kind == FEATURE_FIELD_NUMBER && field->size == sizeof(uint64_t))
 			*(uint64_t *)member = cursor_u64(cursor);
@@ -322,7 +286,7 @@ bool features_read(struct features *features, unsigned int feature, const void *
 		return true;
 	struct cursor cursor = cursor_init(data, size, swap);
 	if (fields)
-		read_fields(features, &cursor, fields);
+		read_fields(features, features, &cursor, fields);
 	else
 		readers[feature](features, &cursor);
 	return !cursor.failed;

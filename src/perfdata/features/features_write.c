@@ -90,27 +90,6 @@ static void write_cpu_topology(struct encoder *e)
 		put_u32(e, (uint32_t)f->cpus.data[i].die_id);
 }
 
-static void write_numa_topology(struct encoder *e)
-{
-	put_u32(e, (uint32_t)e->features->numa_nodes.len);
-	for (size_t i = 0; i < e->features->numa_nodes.len; i++) {
-		const struct feature_node *node = &e->features->numa_nodes.data[i];
-		put_u32(e, node->node);
-		put_u64(e, node->mem_total_kb);
-		put_u64(e, node->mem_free_kb);
-		put_string(e, node->cpus);
-	}
-}
-
-static void write_pmu_mappings(struct encoder *e)
-{
-	put_u32(e, (uint32_t)e->features->pmus.len);
-	for (size_t i = 0; i < e->features->pmus.len; i++) {
-		put_u32(e, e->features->pmus.data[i].type);
-		put_string(e, e->features->pmus.data[i].name);
-	}
-}
-
 static void write_group_desc(struct encoder *e)
 {
 	const struct event_list *list = e->events;
@@ -125,22 +104,6 @@ static void write_group_desc(struct encoder *e)
 		put_string(e, event->group_name ? event->group_name : "{anon_group}");
 		put_u32(e, event->index);
 		put_u32(e, event->members);
-	}
-}
-
-static void write_cache(struct encoder *e)
-{
-	put_u32(e, 1); /* version */
-	put_u32(e, (uint32_t)e->features->caches.len);
-	for (size_t i = 0; i < e->features->caches.len; i++) {
-		const struct feature_cache *cache = &e->features->caches.data[i];
-		put_u32(e, cache->level);
-		put_u32(e, cache->line_size);
-		put_u32(e, cache->sets);
-		put_u32(e, cache->ways);
-		put_string(e, cache->type);
-		put_string(e, cache->size);
-		put_string(e, cache->map);
 	}
 }
 
@@ -215,15 +178,6 @@ static void write_pmu_caps(struct encoder *e)
 	}
 }
 
-static void write_hybrid(struct encoder *e)
-{
-	put_u32(e, (uint32_t)e->features->hybrids.len);
-	for (size_t i = 0; i < e->features->hybrids.len; i++) {
-		put_string(e, e->features->hybrids.data[i].pmu_name);
-		put_string(e, e->features->hybrids.data[i].cpus);
-	}
-}
-
 static void write_tracing_data(struct encoder *e)
 {
 	strbuf_add(e->out, e->features->tracing_data, e->features->tracing_data_size);
@@ -240,18 +194,18 @@ static void write_traces(struct encoder *e)
 
 void features_write_build_id(const struct feature_build_id *entry, uint32_t record_type, struct strbuf *out)
 {
-	enum { MISC_SIZE_GIVEN = 1 << 15, ID_FIELD = 24, FIXED = 8 + 4 + ID_FIELD };
+	enum { MISC_SIZE_GIVEN = 1 << 15, FIXED = offsetof(struct record_header_build_id, name) };
 	const char *name = entry->filename ? entry->filename : "";
-	uint8_t id[ID_FIELD] = {0};
 	size_t room = text_room(name);
 	if (room > UINT16_MAX - FIXED)
 		return;
-	struct record_header header = {.type = record_type, .misc = entry->misc | MISC_SIZE_GIVEN, .size = (uint16_t)(FIXED + room)};
-	memcpy(id, entry->id.data, entry->id.size);
-	id[sizeof(entry->id.data)] = entry->id.size;
-	strbuf_add(out, &header, sizeof(header));
-	strbuf_add(out, &entry->pid, sizeof(entry->pid));
-	strbuf_add(out, id, sizeof(id));
+	struct record_header_build_id record = {
+		.header = {.type = record_type, .misc = entry->misc | MISC_SIZE_GIVEN, .size = (uint16_t)(FIXED + room)},
+		.pid = entry->pid,
+		.build_id_size = entry->id.size,
+	};
+	memcpy(record.build_id, entry->id.data, entry->id.size);
+	strbuf_add(out, &record, FIXED);
 	put_padded(out, name, room);
 }
 
@@ -266,16 +220,23 @@ static void (*const writers[FEATURE_COUNT])(struct encoder *) = {
 #include "perfdata/features/features.def"
 };
 
-static void write_fields(struct encoder *e, const struct feature_field *field)
+/* Of the members of `item`. */
+static void write_fields(struct encoder *e, const void *item, const struct feature_field *field)
 {
 	for (; field->kind != FEATURE_FIELD_END; field++) {
-		const void *member = (const uint8_t *)e->features + field->offset;
-		if (field->kind == FEATURE_FIELD_TEXT)
+		const void *member = (const uint8_t *)item + field->offset;
+		const struct feature_list *list = member;
+		if (field->kind == FEATURE_FIELD_LIST) {
+			put_u32(e, (uint32_t)list->len);
+			for (size_t i = 0; i < list->len; i++)
+				write_fields(e, list->data + i * field->size, field->items());
+		} else if (field->kind == FEATURE_FIELD_TEXT) {
 			put_string(e, *(const char *const *)member);
-		else if (field->kind == FEATURE_FIELD_NUMBER)
+		} else if (field->kind == FEATURE_FIELD_NUMBER) {
 			strbuf_add(e->out, member, field->size);
-		else
+		} else {
 			put_u32(e, field->size);
+		}
 	}
 }
 
@@ -287,7 +248,7 @@ bool features_write(const struct features *features, unsigned int feature, const
 		return false;
 	struct encoder encoder = {.out = out, .features = features, .events = events, .attr_size = attr_size};
 	if (fields)
-		write_fields(&encoder, fields);
+		write_fields(&encoder, features, fields);
 	else
 		writers[feature](&encoder);
 	return true;

@@ -66,6 +66,7 @@ static void walk(const char *path, size_t prefix, const regex_t *pattern, struct
 	closedir(dir);
 }
 
+/* By name, for qsort(). */
 static int compare(const void *a, const void *b)
 {
 	return strcmp(*(char *const *)a, *(char *const *)b);
@@ -112,6 +113,7 @@ struct visiting {
 	size_t root; /* length of the mount point in `path` */
 };
 
+/* Where the hierarchy is mounted: version 1 with the controller wins, for then events belong to it, and not to version 2. */
 static bool mount_point(bool only_v2, struct strbuf *ret)
 {
 	FILE *mounts = setmntent("/proc/self/mounts", "re");
@@ -131,6 +133,7 @@ static bool mount_point(bool only_v2, struct strbuf *ret)
 	return found;
 }
 
+/* The id of a group is its directory's file handle (kernfs), which is what the kernel puts into samples. */
 static void visit_one(struct visiting *visiting)
 {
 	struct {
@@ -144,6 +147,7 @@ static void visit_one(struct visiting *visiting)
 		visiting->visit(visiting->context, file.id, visiting->path.len > visiting->root ? path + visiting->root : "/");
 }
 
+/* Depth first, a group before those in it. `path` is extended for the time of a call. */
 static void visit_below(struct visiting *visiting, unsigned int depth)
 {
 	struct strbuf *path = &visiting->path;

@@ -24,6 +24,7 @@ struct cgroups_names {
 struct error *cgroups_find(const char *pattern, struct cgroups_names *ret);
 /* The same below a directory ("/sys/fs/cgroup/"), for tests. */
 struct error *cgroups_find_below(const char *path, const char *pattern, struct cgroups_names *ret);
+/* Frees the names, too. */
 void cgroups_names_deinit(struct cgroups_names *list);
 
 /* Visits all groups of the hierarchy that perf events belong to: the controller perf_event of version 1, else version 2; or of version 2

@@ -22,6 +22,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+/* 0, or the errno by which a filter answered. Runs in the child. */
 static int try_call(enum container_call call)
 {
 	struct perf_event_attr attr = {.size = sizeof(attr)};
@@ -44,6 +45,7 @@ static bool is_kernels_own_refusal(enum container_call call, int error)
 	       proc_read_int("/proc/sys/kernel/unprivileged_bpf_disabled", &unprivileged) && unprivileged != 0;
 }
 
+/* Where no child can be made nothing is known, and nothing is claimed. */
 int container_probe(enum container_call call)
 {
 	int status;

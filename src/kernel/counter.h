@@ -21,6 +21,7 @@ struct counter_target {
 	int cgroup; /* descriptor of a cgroup's directory: only what runs in it, instead of `threads`; -1 = none */
 };
 
+/* Whether counters are opened on the CPU (`measured`). */
 bool counter_target_measures(const struct counter_target *target, int cpu);
 
 struct counter {
@@ -47,12 +48,15 @@ struct counter_failure {
 int counter_open(struct counter *counter, struct perf_open *state, struct perf_event_attr *attr, bool precise_max,
 		 const struct counter_target *target, const struct counter *leader, const int *only_cpus, size_t only_count,
 		 struct counter_failure *ret_failure);
+/* Closes all descriptors; a counter that wasn't opened is fine. */
 void counter_close(struct counter *counter);
 /* Reads up to `count` words of what the attribute's read_format asks for. Returns how many, 0 when there are none. */
 size_t counter_read(const struct counter *counter, size_t slot, uint64_t *words, size_t count);
 
 /* Applies an ioctl to all descriptors. Returns 0, or the first -errno. */
 int counter_ioctl(const struct counter *counter, unsigned long request, unsigned long argument);
+/* All its descriptors. Returns 0, or -errno of the first that failed; here and below. */
 int counter_enable(const struct counter *counter);
 int counter_disable(const struct counter *counter);
+/* A tracepoint's filter in the kernel's words, which it parses. */
 int counter_set_filter(const struct counter *counter, const char *filter);

@@ -61,6 +61,7 @@ void cpus_mates(int cpu, enum cpus_unit unit, cpu_set_t *set)
 	free(list);
 }
 
+/* Lists are short: as many as CPUs. */
 static bool list_has(const int *list, size_t count, int value)
 {
 	for (size_t i = 0; i < count; i++)

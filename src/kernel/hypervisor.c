@@ -12,6 +12,7 @@
 #if defined(__x86_64__) || defined(__i386__)
 #include <cpuid.h>
 
+/* What the processor says; a signature that nobody knows is shown as it is, without control characters, in `buffer`. */
 static const char *by_cpu(char *buffer, size_t size)
 {
 	static const char *const names[][2] = {
@@ -44,6 +45,7 @@ static const char *by_cpu(char *buffer, size_t size)
 }
 #endif
 
+/* What files of the machine say. The first sign that fits counts. */
 static const char *by_file(char *buffer, size_t size)
 {
 	static const struct {

@@ -11,6 +11,7 @@
 
 enum { PERFMON = 38, BPF = 39 };
 
+/* A number of /proc/sys, or `otherwise` where it cannot be read. */
 static int64_t sysctl(const char *path, int64_t otherwise)
 {
 	int64_t value;
@@ -39,6 +40,7 @@ int limits_kptr_restrict(void)
 	return (int)sysctl("/proc/sys/kernel/kptr_restrict", 0);
 }
 
+/* Effective ones count. Where the kernel doesn't tell, root has all. */
 static bool has_capability(int number)
 {
 	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};

@@ -26,6 +26,7 @@ static void visit_directory(const char *path, void (*visit)(struct pmu_list *lis
 	closedir(dir);
 }
 
+/* Directories without a type are no PMUs. */
 static void add_pmu(struct pmu_list *list, struct pmu *unused, const char *dir, const char *name)
 {
 	cleanup_free char *path = mem_printf("%s/%s/type", dir, name);
@@ -40,6 +41,7 @@ static void add_pmu(struct pmu_list *list, struct pmu *unused, const char *dir, 
 	vec_push(&list->pmus, pmu);
 }
 
+/* Numbers in names by value, for qsort(). */
 static int compare_names(const void *a, const void *b)
 {
 	return strverscmp((*(struct pmu *const *)a)->name, (*(struct pmu *const *)b)->name);

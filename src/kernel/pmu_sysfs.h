@@ -50,11 +50,13 @@ struct pmu_list {
 
 /* Reads names and types from `root`/sys/bus/event_source/devices (`root` "" = this machine). A machine without it has an empty list. */
 struct pmu_list *pmu_list_load(const char *root);
+/* NULL is fine. What was found in the list goes with it. */
 void pmu_list_destroy(struct pmu_list *list);
 /* Reads CPUs and capabilities of one PMU; does nothing the second time. */
 void pmu_load_head(struct pmu_list *list, struct pmu *pmu);
 /* Reads all of it. */
 void pmu_load(struct pmu_list *list, struct pmu *pmu);
+/* By its name in sysfs; NULL when there is none. */
 struct pmu *pmu_by_name(const struct pmu_list *list, const char *name);
 /* By its name or its second name; NULL when there is none. */
 struct pmu *pmu_find(struct pmu_list *list, const char *name);

@@ -14,11 +14,14 @@ struct poller {
 	sigset_t old_mask;
 };
 
+/* Notes which signals are blocked, for poller_close(). */
 void poller_open(struct poller *poller);
+/* Gives signals back as they were before poller_take_signals(). Watched descriptors stay open. */
 void poller_close(struct poller *poller);
 
 /* `events` as of epoll; `tag` comes back in data.u64. Does nothing with fd -1. */
 void poller_watch(struct poller *poller, int fd, uint32_t events, uint64_t tag);
+/* Before the descriptor is closed. Does nothing with fd -1. */
 void poller_unwatch(struct poller *poller, int fd);
 
 /* The signals of a list that ends with 0, but not SIGHUP when whoever started us has set it to be ignored, as nohup(1) does: it would be

@@ -41,6 +41,7 @@ int proc_read_file(int dir, const char *path, struct strbuf *buffer)
 	return strbuf_read(buffer, fd, SIZE_MAX);
 }
 
+/* Ascending, for qsort(). */
 static int compare_pids(const void *a, const void *b)
 {
 	pid_t x = *(const pid_t *)a, y = *(const pid_t *)b;
@@ -68,6 +69,7 @@ static void sort_pids(struct pid_list *list)
 		qsort(list->data, list->len, sizeof(*list->data), compare_pids);
 }
 
+/* A thread that has run has run for more than 0 ns: a kernel that keeps no account says 0. */
 bool proc_scheduled(pid_t thread, struct proc_scheduled *ret)
 {
 	char path[64], line[128], *end;
@@ -109,6 +111,7 @@ struct error *proc_processes(struct pid_list *ret)
 	return NULL;
 }
 
+/* By the owner of the directories in /proc: the effective user. Processes that end meanwhile are left out. */
 struct error *proc_threads_of_user(uid_t uid, struct pid_list *ret)
 {
 	struct pid_list all = {0};
@@ -138,6 +141,7 @@ struct error *proc_all_threads(struct pid_list *ret)
 	return error;
 }
 
+/* One word of a list. A process stands for the threads that it has now. */
 static struct error *add_pid(const char *word, bool threads, struct pid_list *ret)
 {
 	uint32_t pid;
@@ -174,6 +178,7 @@ struct error *proc_parse_pids(const char *text, bool threads, struct pid_list *r
 	return NULL;
 }
 
+/* Names win: a user may be called "1000". */
 struct error *proc_parse_user(const char *text, uid_t *ret)
 {
 	uint32_t number;

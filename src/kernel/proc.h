@@ -12,6 +12,7 @@
 
 /* The first line of a small file, without its newline. False when it cannot be read. */
 bool proc_read_line(const char *path, char *buffer, size_t size);
+/* A small file that holds one decimal number, which may be negative. False when it cannot be read, or holds something else. */
 bool proc_read_int(const char *path, int64_t *ret);
 /* Adds the whole file to `buffer`, with large reads (a file in /proc changes between reads). `dir` is a directory descriptor or AT_FDCWD.
  * Returns 0 or -errno. */

@@ -43,6 +43,7 @@ static int needed_level(const struct refusal *refusal)
 	return refusal->attr->exclude_kernel ? 2 : 1;
 }
 
+/* What kernel.perf_event_paranoid forbids, and the three ways out, one a line. */
 static void add_paranoid(struct strbuf *text, const struct refusal *refusal)
 {
 	int level = limits_paranoid(), need = needed_level(refusal);
@@ -69,12 +70,15 @@ static bool is_only_for_counting(const struct refusal *refusal)
 	return fd >= 0;
 }
 
+/* For who is confined by a seccomp filter. */
 static void explain_container(struct strbuf *text)
 {
 	strbuf_add_str(text, "not allowed in this container or sandbox: a seccomp filter keeps perf_event_open() from the kernel.\n"
 			     "Start the container with " FIX_CONTAINER);
 }
 
+/* EACCES and EPERM: a filter, a tracepoint that sampling itself triggers, a security module, another user's process, or
+ * perf_event_paranoid; in this order, since each explains all of it. */
 static void explain_permission(struct strbuf *text, const struct refusal *refusal)
 {
 	bool capable = limits_has_perfmon();
@@ -101,6 +105,7 @@ static void explain_permission(struct strbuf *text, const struct refusal *refusa
 	add_paranoid(text, refusal);
 }
 
+/* Names the hypervisor, which is the commonest reason, and what works anyway. */
 static void explain_no_counter(struct strbuf *text)
 {
 	char buffer[64];
@@ -112,6 +117,7 @@ static void explain_no_counter(struct strbuf *text)
 	strbuf_add_str(text, ". cpu-clock, task-clock, page-faults, context-switches and tracepoints work everywhere");
 }
 
+/* ENOENT and its like: the attribute tells which part of it the machine hasn't. */
 static void explain_unsupported(struct strbuf *text, const struct refusal *refusal)
 {
 	const struct perf_event_attr *attr = refusal->attr;
@@ -161,6 +167,7 @@ static bool explain_counting_only(struct strbuf *text, const struct refusal *ref
 	return true;
 }
 
+/* EINVAL says nothing of which member it means: those that newer kernels brought are named first, with the version. */
 static void explain_invalid(struct strbuf *text, const struct refusal *refusal)
 {
 	const struct perf_event_attr *attr = refusal->attr;

@@ -63,6 +63,7 @@ static uint64_t overwrite_end(const struct ring *ring, uint64_t head)
 	}
 }
 
+/* An overwrite ring has to be paused. Reading it again gives only what has come since. */
 int ring_read(struct ring *ring, struct iovec pieces[2])
 {
 	uint64_t head = ring_head(ring);
@@ -93,6 +94,7 @@ void ring_consume(struct ring *ring)
 	__atomic_store_n(&ring->page->data_tail, ring->end, __ATOMIC_RELEASE);
 }
 
+/* Returns 0 or -errno. */
 int ring_pause(const struct ring *ring, bool pause)
 {
 	return ioctl(ring->fd, PERF_EVENT_IOC_PAUSE_OUTPUT, pause ? 1 : 0) < 0 ? -errno : 0;

@@ -26,7 +26,9 @@ struct ring {
 
 /* Maps `pages` (a power of two) pages of data. Returns 0 or -errno. */
 int ring_open(struct ring *ring, int fd, int cpu, size_t pages, bool overwrite);
+/* Unmaps it. The descriptor stays open, since it is the counter's. An all-zero ring is fine. */
 void ring_close(struct ring *ring);
+/* Bytes of data. */
 static inline size_t ring_size(const struct ring *ring)
 {
 	return ring->mask + 1;
@@ -43,6 +45,7 @@ int ring_read(struct ring *ring, struct iovec pieces[2]);
 /* Of a forward ring: what the last ring_read() returned, though more has come; and what lies between two positions that are still in the
  * ring. */
 int ring_read_again(const struct ring *ring, struct iovec pieces[2]);
+/* Returns how many pieces there are, 0 to 2. */
 int ring_pieces(const struct ring *ring, uint64_t begin, uint64_t end, struct iovec pieces[2]);
 /* Up to where the kernel has written. */
 static inline uint64_t ring_head(const struct ring *ring)

@@ -13,6 +13,7 @@ struct slot_range {
 	size_t begin, end; /* of counter.fds */
 };
 
+/* The list doubles whenever its length is a power of two, so that no capacity has to be kept. */
 static void add_member(struct ring *ring, int fd)
 {
 	if (!(ring->member_count & (ring->member_count - 1))) /* 0 or a power of two: full */

@@ -21,6 +21,7 @@ struct ring_set_counter {
  * of the same target. `pages` a power of two. Returns 0 or -errno (EPERM: more than may be locked); nothing stays mapped then. */
 int ring_set_open(struct ring_set *set, const struct ring_set_counter *counters, size_t count, const struct counter_target *target,
 		  size_t pages);
+/* Unmaps all of them. Counters stay open. */
 void ring_set_close(struct ring_set *set);
 /* The next descriptor to poll for a ring, after the one given out before has hung up; -1 when there is none left. */
 int ring_next_member(struct ring *ring);

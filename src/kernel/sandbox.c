@@ -43,6 +43,7 @@ int sandbox_landlock_version(void)
 	return version > 0 ? (int)version : 0;
 }
 
+/* A path that isn't there is passed over: nothing can be written below it either. */
 static void allow_below(int ruleset, const char *path, uint64_t rights)
 {
 	cleanup_close int place = open(path, O_PATH | O_CLOEXEC);
@@ -55,6 +56,7 @@ static void allow_below(int ruleset, const char *path, uint64_t rights)
 	syscall(SYS_landlock_add_rule, ruleset, LANDLOCK_RULE_PATH_BENEATH, &rule, 0);
 }
 
+/* All writing is handled, that is forbidden, but for what the rules allow. False where Landlock is missing or off. */
 static bool sandbox_files(const struct sandbox_options *options)
 {
 	int version = sandbox_landlock_version();
@@ -159,6 +161,7 @@ typedef VEC(struct sock_filter) steps;
 
 enum { REFUSE = SECCOMP_RET_ERRNO | EPERM };
 
+/* The call fails with EPERM. The accumulator holds the call's number, before and behind. */
 static void refuse(steps *steps, int number)
 {
 	vec_push(steps, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)number, 0, 1));
@@ -185,6 +188,7 @@ static void refuse_second(steps *steps, int number, uint32_t argument)
 	vec_push(steps, (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)));
 }
 
+/* False where this kernel or this build has no filters. */
 static bool sandbox_syscalls(const struct sandbox_options *options)
 {
 	const struct arch *own = arch_own();

@@ -22,6 +22,7 @@ struct sandbox_state {
 	bool calls; /* seccomp */
 };
 
+/* Does what this kernel can: whoever wants to insist on it looks at the result. Options are needed during the call only. */
 struct sandbox_state sandbox_enter(const struct sandbox_options *options);
 /* The version of Landlock that the kernel has; 0 = none. */
 int sandbox_landlock_version(void);

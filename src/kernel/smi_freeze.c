@@ -21,6 +21,7 @@ static int turn(const char *state)
 	return fd < 0 || write(fd, state, 1) != 1 ? -errno : 0;
 }
 
+/* *ret_was_off says whether smi_freeze_end() is to be called. */
 struct error *smi_freeze_begin(bool *ret_was_off)
 {
 	int64_t on;

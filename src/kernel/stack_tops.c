@@ -86,6 +86,7 @@ static void add_line(struct process_stacks *process, const char *line)
 		process->first_stack = (struct range){begin, end};
 }
 
+/* Reads anew what is known of a process. */
 static void look(struct stack_tops *tops, struct process_stacks *process, pid_t pid)
 {
 	cleanup_free char *path = mem_printf("%s/proc/%d/maps", tops->root, pid);
@@ -103,6 +104,7 @@ static void look(struct stack_tops *tops, struct process_stacks *process, pid_t 
 	strbuf_deinit(&text);
 }
 
+/* The memory that an address lies in. The first stack grows downwards, so an address somewhat below it belongs to it, too. */
 static const struct range *find_range(const struct process_stacks *process, uint64_t address)
 {
 	size_t first = partition_point(i, process->ranges.len, process->ranges.data[i].end <= address);
@@ -112,6 +114,7 @@ static const struct range *find_range(const struct process_stacks *process, uint
 	return range;
 }
 
+/* An entry for the process, made when it first comes by. Valid until the next one is made. */
 static struct process_stacks *process_of(struct stack_tops *tops, pid_t pid)
 {
 	bool is_new;

@@ -14,6 +14,7 @@ struct stack_top {
 struct stack_tops;
 /* `root`: "" or the directory that stands for /, for tests. */
 struct stack_tops *stack_tops_create(const char *root);
+/* NULL is fine. */
 void stack_tops_destroy(struct stack_tops *tops);
 
 /* The end of the stack that a stack pointer of a process points into. A process is looked at when it comes by first, again when the stack

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* One id of a CPU's topology directory, -1 = unknown. */
 static int read_id(const char *root, int cpu, const char *file)
 {
 	char path[512];

@@ -27,4 +27,5 @@ struct error *workload_release(struct workload *workload);
 bool workload_ended(struct workload *workload);
 /* Asks it to end (SIGTERM) when it still runs, and waits. Does nothing without a workload. */
 void workload_stop(struct workload *workload);
+/* Stops it if it still runs, and closes what is left of the pipes. Results stay readable. */
 void workload_deinit(struct workload *workload);

@@ -40,6 +40,8 @@ struct dlfilter {
 
 /* ---- what it can ask ---- */
 
+/* What a filter is told of a place. Texts are the session's, so that al_cleanup() has nothing to do; what isn't known stays as it is in
+ * `ret`. */
 static void describe(const struct dlfilter *filter, const struct frame *frame, struct perf_dlfilter_al *ret)
 {
 	const struct arch *arch = arch_find(filter->session->machine->arch);
@@ -67,6 +69,8 @@ static void frame_of_sample(const struct dlfilter *filter, struct frame *ret)
 	sample_resolve(filter->resolver, at->thread, at->sample->cpumode, at->sample->ip, at->record->model_time, ret);
 }
 
+/* Where the sample was taken. The same structure each time until the next sample, resolved when it is first asked for. NULL outside of a
+ * sample. */
 static const struct perf_dlfilter_al *resolve_ip(void *context)
 {
 	struct dlfilter *filter = context;
@@ -94,6 +98,7 @@ static void resolve_at(const struct dlfilter *filter, uint64_t address, struct f
 	sample_resolve_data(filter->resolver, at->thread, at->sample->cpumode, address, at->record->model_time, ret);
 }
 
+/* Where the sample's data address is; NULL for events whose addresses have no symbols, too. */
 static const struct perf_dlfilter_al *resolve_addr(void *context)
 {
 	struct dlfilter *filter = context;
@@ -108,6 +113,7 @@ static const struct perf_dlfilter_al *resolve_addr(void *context)
 	return &filter->addr;
 }
 
+/* The words behind --dlarg, owned by whoever has opened the filter; also while it starts. */
 static char **arguments_of(void *context, int *ret_count)
 {
 	const struct dlfilter *filter = context;
@@ -132,6 +138,7 @@ static __s32 resolve_address(void *context, __u64 address, struct perf_dlfilter_
 	return 0;
 }
 
+/* The bytes are the filter's until it asks again; NULL and length 0 where there is no code. */
 static const __u8 *instruction_of_sample(void *context, __u32 *ret_length)
 {
 	struct dlfilter *filter = context;
@@ -144,6 +151,7 @@ static const __u8 *instruction_of_sample(void *context, __u32 *ret_length)
 	return *ret_length ? filter->instruction : NULL;
 }
 
+/* The file as debug information names it, owned by the resolver; NULL where nobody knows it. */
 static const char *source_of_sample(void *context, __u32 *ret_line)
 {
 	const struct dlfilter *filter = context;
@@ -159,12 +167,14 @@ static const char *source_of_sample(void *context, __u32 *ret_line)
 	return function->file;
 }
 
+/* The interface has no const: a filter must not write to it. */
 static struct perf_event_attr *attr_of_sample(void *context)
 {
 	const struct dlfilter *filter = context;
 	return filter->at ? (struct perf_event_attr *)(uintptr_t)&filter->at->record->event->attr : NULL;
 }
 
+/* Returns how many of the `length` bytes from `ip` on there are, -1 = none. */
 static __s32 object_code(void *context, __u64 ip, void *buffer, __u32 length)
 {
 	const struct dlfilter *filter = context;
@@ -195,6 +205,7 @@ static const struct perf_dlfilter_fns functions = {
 
 /* ---- what it is told ---- */
 
+/* Pointers lead into the record, valid during the call. */
 static void fill_sample(const struct language_sample *at, struct perf_dlfilter_sample *ret)
 {
 	const struct sample *sample = at->sample;
@@ -232,6 +243,7 @@ struct error *dlfilter_passes(struct dlfilter *filter, const struct language_sam
 
 /* ---- life ---- */
 
+/* A bare name is looked for here, then among the installed ones, then by the linker; dlerror() tells why there is none. */
 static void *load(const struct dlfilter_setup *setup)
 {
 	cleanup_free char *here = mem_printf("./%s", setup->file), *installed = mem_printf("%s/%s", setup->folder, setup->file);
@@ -290,6 +302,7 @@ struct error *dlfilter_close(struct dlfilter *filter)
 	return error;
 }
 
+/* One line, and with `verbose` the long description below it. Loading runs the constructors of the library: these are installed ones. */
 static void list_one(const char *folder, const char *name, bool verbose, struct strbuf *out)
 {
 	cleanup_free char *path = mem_printf("%s/%s", folder, name);

@@ -72,6 +72,7 @@ static int64_t common_value(void *context, enum perl_common what)
 
 /* ---- calls ---- */
 
+/* Takes over the value. */
 static void add(struct perl *perl, struct perl_value *value)
 {
 	vec_push(&perl->arguments, value);
@@ -90,6 +91,8 @@ static void call(struct perl *perl, const char *name)
 	perl->arguments.len = 0;
 }
 
+/* One of the functions that fill the tables of flag and symbol names; nothing happens where the script hasn't loaded the module that has
+ * it. */
 static void define(struct perl *perl, const char *function, const char *event, const struct print_values *values,
 		   const struct print_value *value)
 {
@@ -121,6 +124,7 @@ static void define_values(void *context, const struct print_values *values)
 		define(to->perl, flags ? "main::define_flag_value" : "main::define_symbolic_value", to->event, values, &values->values[i]);
 }
 
+/* Decided once for each event: which function it calls, and the names of its values. */
 static void plan_event(struct perl *perl, struct perl_event *plan, const struct tracepoint *tracepoint)
 {
 	plan->name = mem_printf("%s::%s", tracepoint->system, tracepoint->name);
@@ -135,6 +139,7 @@ static void plan_event(struct perl *perl, struct perl_event *plan, const struct 
 		print_values_visit(tracepoint, define_values, &definitions);
 }
 
+/* A pipe may tell of more events later, so the table grows. */
 static const struct perl_event *event_of(struct perl *perl, const struct event *event)
 {
 	if (event->index >= perl->event_count) {
@@ -154,6 +159,7 @@ static const struct perl_event *event_of(struct perl *perl, const struct event *
 
 /* ---- values of a sample ---- */
 
+/* {start, end, binding, name}: what a stack's entry says of its function. */
 static struct perl_value *make_symbol(const struct perl *perl, const struct symbol *symbol)
 {
 	const struct perl_plugin *plugin = perl->plugin;
@@ -165,6 +171,7 @@ static struct perl_value *make_symbol(const struct perl *perl, const struct symb
 	return hash;
 }
 
+/* An array of {ip, sym, dso}, innermost first; empty where the event has no call chains. */
 static struct perl_value *make_callchain(struct perl *perl, const struct language_sample *at)
 {
 	const struct perl_plugin *plugin = perl->plugin;
@@ -187,6 +194,7 @@ static struct perl_value *make_callchain(struct perl *perl, const struct languag
 	return array;
 }
 
+/* Strings as text, up to their NUL; numbers by size and sign. */
 static struct perl_value *make_field(const struct perl *perl, const struct tracepoint_field *field, const struct sample *sample)
 {
 	const struct perl_plugin *plugin = perl->plugin;
@@ -204,6 +212,7 @@ static struct perl_value *make_field(const struct perl *perl, const struct trace
 	return field->flags & TRACEPOINT_FIELD_SIGNED ? plugin->new_signed((int64_t)value) : plugin->new_unsigned(value);
 }
 
+/* Arguments: name, context, CPU, seconds, nanoseconds, pid, comm, stack, and the tracepoint's own fields in their order. */
 static void call_tracepoint(struct perl *perl, const struct perl_event *plan, const struct language_sample *at)
 {
 	const struct perl_plugin *plugin = perl->plugin;
@@ -224,6 +233,7 @@ static void call_tracepoint(struct perl *perl, const struct perl_event *plan, co
 	call(perl, plan->handler);
 }
 
+/* Arguments: the record, the event's attr, the sample, its raw data, each as bytes that the script unpacks. */
 static void call_process_event(struct perl *perl, const struct language_sample *at)
 {
 	const struct perl_plugin *plugin = perl->plugin;
@@ -239,6 +249,7 @@ static void call_process_event(struct perl *perl, const struct language_sample *
 
 /* ---- life ---- */
 
+/* The library stays loaded, and libperl with it. */
 static struct error *load_plugin(const char *path, const struct perl_plugin **ret)
 {
 	/* Global: Perl's own extension modules refer to libperl's symbols. */
@@ -272,6 +283,7 @@ static void close_perl(struct language *language)
 	free(perl);
 }
 
+/* A script that ends at its top level is no error: `ended` and `status` say so. */
 static struct error *open_perl(const struct language_setup *setup, struct language **ret)
 {
 	const struct perl_plugin *plugin = NULL;
@@ -313,6 +325,7 @@ static struct error *end(struct language *language)
 	return call_plain(language, "main::trace_end");
 }
 
+/* The tracepoint's function first, then process_event(); either may have ended the script. */
 static struct error *process_sample(struct language *language, const struct language_sample *at)
 {
 	struct perl *perl = (struct perl *)language;
@@ -326,6 +339,7 @@ static struct error *process_sample(struct language *language, const struct lang
 	return NULL;
 }
 
+/* The kernel tool's Perl scripts hear of samples alone. */
 static struct error *process_record(struct language *language, const struct record *record)
 {
 	return NULL;

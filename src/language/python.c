@@ -91,6 +91,7 @@ struct error *python_call(struct python *python, python_object *function, python
 
 /* ---- life ---- */
 
+/* Objects that every sample needs: the keys of its dictionary, and values that never change. */
 static void make_constants(struct python *python)
 {
 	static const char *const names[PYTHON_KEY_COUNT] = {
@@ -133,6 +134,7 @@ static void set_arguments(struct python *python, const struct language_setup *se
 	api->Py_DecRef(place);
 }
 
+/* Up to MOST_SCRIPT bytes. Python would end a text with a NUL in it there, without a word. */
 static struct error *read_script(const char *path, struct strbuf *ret)
 {
 	FILE *file = fopen(path, "re");
@@ -148,6 +150,7 @@ static struct error *read_script(const char *path, struct strbuf *ret)
 	return strlen(strbuf_str(ret)) < ret->len ? error_new("%s is not a Python script: it contains a NUL byte", path) : NULL;
 }
 
+/* The top level, as __main__. An exception is printed by Python, and the error is about that. */
 static struct error *run_script(struct python *python, const char *path, const char *text)
 {
 	const struct python_api *api = &python->api;
@@ -164,6 +167,7 @@ static struct error *run_script(struct python *python, const char *path, const c
 	return NULL;
 }
 
+/* The interpreter frees its objects; what it referred to of ours must last until then. */
 static void close_python(struct language *language)
 {
 	struct python *python = (struct python *)language;
@@ -233,6 +237,7 @@ static struct error *end(struct language *language)
 	return call_plain(language, "trace_end");
 }
 
+/* Tracepoints have functions of their own; everything else is a row for databases, or a dictionary for process_event(). */
 static struct error *process_sample(struct language *language, const struct language_sample *at)
 {
 	struct python *python = (struct python *)language;

@@ -48,6 +48,7 @@ static void *find_library(void)
 	return library;
 }
 
+/* All but PyObject_Vectorcall() have to be there: a library that lacks one is too old. */
 static struct error *find_functions(void *library, struct python_api *ret)
 {
 	const struct {

@@ -25,11 +25,13 @@ static struct python *python_of(python_object *self)
 	return get_pointer(self, CAPSULE);
 }
 
+/* A new reference to None. */
 static python_object *none(struct python *python)
 {
 	return python_share(python, python->api.none);
 }
 
+/* 0 outside of a handler, and for events that are no tracepoints or lack the field. */
 static uint64_t common_field(const struct python *python, const char *name)
 {
 	const struct language_sample *at = python->at;
@@ -58,6 +60,7 @@ static python_object *common_lock_depth(python_object *self, python_object *argu
 
 /* ---- code and source of the sampled address ---- */
 
+/* Where the sample was taken; false outside of a handler, and where nothing is mapped. */
 static bool sampled_frame(struct python *python, struct frame *ret)
 {
 	const struct language_sample *at = python->at;
@@ -67,6 +70,7 @@ static bool sampled_frame(struct python *python, struct frame *ret)
 	return ret->map != NULL;
 }
 
+/* None where there is no code to read. */
 static python_object *sample_insn(python_object *self, python_object *arguments)
 {
 	struct python *python = python_of(self);

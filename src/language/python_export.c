@@ -53,6 +53,7 @@ struct exported_row {
 	size_t count;
 };
 
+/* A cell of the row; databases have signed numbers alone. */
 static void add(struct python_export *export, struct exported_row *row, uint64_t value)
 {
 	row->cells[row->count++] = python_s64(export->python, (int64_t)value);
@@ -63,6 +64,7 @@ static void add_text(struct python_export *export, struct exported_row *row, con
 	row->cells[row->count++] = python_text(export->python, text, strlen(text));
 }
 
+/* Takes over the cells. After an error, or the end of the script, rows are dropped: the first error is the one that is told. */
 static void send(struct python_export *export, enum exported_table table, struct exported_row *row)
 {
 	struct python *python = export->python;
@@ -84,6 +86,7 @@ static uint64_t id_of(struct python_export *export, enum exported_table table, u
 
 /* ---- who ---- */
 
+/* The id of a thread, whose row is sent when it is first met. `leader` is the id of its main thread; 0 = it is one. */
 static uint64_t export_thread(struct python_export *export, const struct thread *thread, uint64_t leader)
 {
 	bool is_new;
@@ -100,6 +103,7 @@ static uint64_t export_thread(struct python_export *export, const struct thread 
 	return id;
 }
 
+/* That a thread runs a program; these rows have ids that nothing refers to. */
 static void export_comm_thread(struct python_export *export, uint64_t comm, uint64_t thread)
 {
 	struct exported_row row = {0};
@@ -109,6 +113,7 @@ static void export_comm_thread(struct python_export *export, uint64_t comm, uint
 	send(export, TABLE_COMM_THREAD, &row);
 }
 
+/* The id of the thread's name number `index`. */
 static uint64_t export_comm(struct python_export *export, const struct thread *thread, uint64_t thread_id, uint32_t index, bool *ret_new)
 {
 	const struct thread_comm *comm = &thread->comms[index];
@@ -151,6 +156,8 @@ struct who {
 	uint64_t thread, comm;
 };
 
+/* Both ids of a thread at a time of the model. Order: the process' main thread, its name, then the thread, since rows refer to those
+ * before them. */
 static struct who export_who(struct python_export *export, const struct thread *thread, uint64_t time)
 {
 	const struct thread *leader = thread->process ? thread->process->leader : NULL;
@@ -178,6 +185,7 @@ struct where {
 	uint64_t dso, symbol, offset;
 };
 
+/* The id of a file; the kernel has one name for both columns. */
 static uint64_t export_dso(struct python_export *export, const struct dso *dso)
 {
 	bool is_new;
@@ -220,6 +228,7 @@ static struct where export_where(struct python_export *export, const struct fram
 	return where;
 }
 
+/* The id of a node of the tree of calls: its caller's id, the function, and for places without one the address. */
 static uint64_t export_call_path(struct python_export *export, uint64_t parent, uint64_t symbol, uint64_t ip)
 {
 	bool is_new;
@@ -235,6 +244,7 @@ static uint64_t export_call_path(struct python_export *export, uint64_t parent, 
 	return id;
 }
 
+/* The id of the sample's path from the outermost function in, 0 = it has no stack, or the script wants none. */
 static uint64_t export_stack(struct python_export *export, const struct language_sample *at)
 {
 	struct python *python = export->python;
@@ -257,6 +267,7 @@ static uint64_t export_stack(struct python_export *export, const struct language
 
 /* ---- rows of events ---- */
 
+/* The id of an event. */
 static uint64_t export_event(struct python_export *export, const struct event *event)
 {
 	bool is_new;
@@ -270,6 +281,7 @@ static uint64_t export_event(struct python_export *export, const struct event *e
 	return id;
 }
 
+/* Once, before the first row that refers to it; there are no guests. */
 static void export_machine(struct python_export *export)
 {
 	struct exported_row row = {0};
@@ -332,6 +344,7 @@ struct error *python_export_sample(struct python_export *export, const struct la
 	return take_pointer(export->error);
 }
 
+/* Zeros for a thread that the recording doesn't know. */
 static struct who who_of(struct python_export *export, uint32_t tid, uint64_t time)
 {
 	const struct thread *thread = machine_thread(export->python->machine, tid, time);
@@ -419,6 +432,7 @@ static void export_branch_types(struct python_export *export)
 	}
 }
 
+/* Whether the script has a global variable of that name that is true. */
 static bool is_set(struct python *python, const char *name)
 {
 	python_object *value = python->api.PyDict_GetItemString(python->globals, name);

@@ -7,6 +7,7 @@
 /* How many places are remembered: then all are forgotten. */
 enum { MOST_FRAMES = 1 << 17 };
 
+/* The part of a frame's dictionary that is about its function. */
 static python_object *make_symbol(struct python *python, const struct symbol *symbol)
 {
 	python_object *dict = python->api.PyDict_New();
@@ -17,6 +18,7 @@ static python_object *make_symbol(struct python *python, const struct symbol *sy
 	return dict;
 }
 
+/* Without what isn't known: no 'sym' or 'dso' where there is none. */
 static python_object *make_frame(struct python *python, const struct frame *frame)
 {
 	python_object *dict = python->api.PyDict_New();
@@ -38,6 +40,7 @@ void python_frames_deinit(struct python *python)
 	map64_deinit(&python->frames);
 }
 
+/* Borrowed, and valid until the next call. Keys are hashes: equal ones are taken for the same place. */
 static python_object *remembered_frame(struct python *python, const struct frame *frame)
 {
 	uint64_t hash = hash_combine(hash_combine(frame->ip, (uintptr_t)frame->map), (uintptr_t)frame->symbol);
@@ -50,6 +53,7 @@ static python_object *remembered_frame(struct python *python, const struct frame
 	return (python_object *)(uintptr_t)*slot;
 }
 
+/* What the script gets: the dictionary and the one in it are its own. */
 static python_object *copy_frame(struct python *python, const struct frame *frame)
 {
 	python_object *remembered = remembered_frame(python, frame), *dict = python->api.PyDict_Copy(remembered);

@@ -94,12 +94,14 @@ python_object *python_lasting_text(struct python *python, const char *text);
 void python_set(struct python *python, python_object *dict, enum python_key key, python_object *value);
 /* The same, but the reference stays with the caller. */
 void python_put(struct python *python, python_object *dict, enum python_key key, python_object *value);
+/* dict[key] = the text, as python_text() makes it. */
 void python_set_text(struct python *python, python_object *dict, enum python_key key, const char *text, size_t length);
 
 /* ---- python_frames.c ---- */
 
 /* The sample's stack as a list of dictionaries, innermost first. */
 python_object *python_callchain(struct python *python, const struct language_sample *at);
+/* Forgets the places that were met; python_callchain() makes them anew. */
 void python_frames_deinit(struct python *python);
 
 /* ---- python_sample.c ---- */
@@ -111,8 +113,11 @@ python_object *python_sample_dict(struct python *python, const struct language_s
 
 /* How many arguments the function names; -1 = it isn't written in Python. */
 long python_argument_count(struct python *python, python_object *function);
+/* Calls the function of the sample's tracepoint, or trace_unhandled(); neither need be there. */
 struct error *python_trace(struct python *python, const struct language_sample *at);
+/* What was decided for an event, made with its first sample. Lives as long as the interpreter. */
 struct python_event *python_event_of(struct python *python, const struct event *event);
+/* Its perf_event_attr as bytes. Borrowed. */
 python_object *python_event_attr(struct python_event *event);
 void python_events_deinit(struct python *python);
 
@@ -128,9 +133,13 @@ struct python_switch {
 };
 /* NULL when the script doesn't set perf_db_export_mode. */
 struct python_export *python_export_create(struct python *python);
+/* Nothing else of the script is touched; NULL is fine. */
 void python_export_destroy(struct python_export *export);
+/* Rows that come before all events: the kinds of branches. Errors are those of the script's functions, here and below. */
 struct error *python_export_begin(struct python_export *export);
+/* The rows of a sample that aren't out yet, then its own. */
 struct error *python_export_sample(struct python_export *export, const struct language_sample *at);
+/* The same of a context switch. */
 struct error *python_export_switch(struct python_export *export, const struct python_switch *at);
 
 /* ---- python_context.c ---- */
@@ -140,6 +149,7 @@ void python_context_init(struct python *python);
 
 /* ---- python_records.c ---- */
 
+/* language_ops.record, count and interval: functions of the script that aren't there are passed over. */
 struct error *python_record(struct language *language, const struct record *record);
 struct error *python_count(struct language *language, const struct counted_row *row);
 struct error *python_interval(struct language *language, uint64_t time_ns);

@@ -15,11 +15,13 @@
 enum { HOST_MACHINE = -1, NO_VCPU = -1 };
 enum { HANDED_MAX = 11 };
 
+/* A new reference to True or False. */
 static python_object *flag(struct python *python, bool value)
 {
 	return python_share(python, value ? python->yes : python->no);
 }
 
+/* The record's trailer; -1 for what it doesn't have. */
 static struct sample_id id_of(const struct python *python, const struct record *record)
 {
 	struct sample_id id = {.pid = (uint32_t)-1, .tid = (uint32_t)-1, .cpu = (uint32_t)-1};
@@ -28,6 +30,7 @@ static struct sample_id id_of(const struct python *python, const struct record *
 	return id;
 }
 
+/* The arguments of the kernel tool's context_switch(). */
 static struct error *call_context_switch(struct python *python, python_object *function, const struct python_switch *at)
 {
 	python_object *arguments[] = {
@@ -46,6 +49,7 @@ static struct error *call_context_switch(struct python *python, python_object *f
 	return python_call(python, function, arguments, sizeof(arguments) / sizeof(*arguments));
 }
 
+/* For databases a row, else a call, where the script has the function. Records of single threads don't say who comes or went. */
 static struct error *context_switch(struct python *python, const struct record *record)
 {
 	python_object *function = python_function(python, "context_switch");
@@ -82,6 +86,7 @@ static const struct handed {
 	 {"type", "code", "cpu", "pid", "tid", "ip", "time", "message", "@cpumode", "0", /* no virtual CPU: */ "-1"}},
 };
 
+/* "cpumode" is the header's, the others the trailer's. */
 static python_object *of_trailer(struct python *python, const struct record *record, const struct sample_id *id, const char *name)
 {
 	if (!strcmp(name, "cpumode"))
@@ -104,6 +109,7 @@ static python_object *of_record(struct python *python, const struct record *reco
 	return field->kind == FIELD_SIGNED ? python_s64(python, (int32_t)value) : python_u64(python, value);
 }
 
+/* One word of a row's arguments as a new reference; NULL as of_record(). */
 static python_object *argument_of(struct python *python, const struct record *record, const struct sample_id *id, const char *name)
 {
 	if (*name == '@')
@@ -113,6 +119,7 @@ static python_object *argument_of(struct python *python, const struct record *re
 	return of_record(python, record, name);
 }
 
+/* Nothing is called where the script has no such function, or the record ends before a field. */
 static struct error *hand(struct python *python, const struct record *record, const struct handed *row)
 {
 	python_object *function = python_function(python, row->function), *arguments[HANDED_MAX];

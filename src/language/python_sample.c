@@ -9,11 +9,13 @@
 
 enum { FLAG_MISPREDICTED = 1, FLAG_PREDICTED = 2, FLAG_TRANSACTION = 4, FLAG_ABORT = 8, CYCLES_SHIFT = 4, CYCLES_MASK = 0xffff };
 
+/* Most values of samples are 0: they share one object. */
 static void set_u64(struct python *python, python_object *dict, enum python_key key, uint64_t value)
 {
 	python_set(python, dict, key, value ? python_u64(python, value) : python_share(python, python->zero));
 }
 
+/* (id, value), or (id, value, lost) where the event's read_format has that. */
 static python_object *make_counter(struct python *python, bool lost_too, const struct sample_counter *counter)
 {
 	python_object *tuple = python->api.PyTuple_New(lost_too ? 3 : 2);
@@ -46,6 +48,7 @@ static void set_counters(struct python *python, const struct language_sample *at
 	python_set(python, dict, KEY_values, list);
 }
 
+/* The data source in words. Borrowed: few different ones come, and each is kept. */
 static python_object *source_text(struct python *python, uint64_t source)
 {
 	bool is_new;
@@ -86,6 +89,7 @@ static void set_map(struct python *python, python_object *dict, const struct map
 	set_u64(python, dict, end, ends);
 }
 
+/* Name and distance from its beginning; neither where there is no symbol. */
 static void set_symbol(struct python *python, python_object *dict, const struct frame *frame, enum python_key name, enum python_key offset)
 {
 	if (!frame->symbol)
@@ -94,6 +98,7 @@ static void set_symbol(struct python *python, python_object *dict, const struct 
 	set_u64(python, dict, offset, frame->dso_addr - frame->symbol->start);
 }
 
+/* What the sample's data address stands for; only events whose addresses have symbols get these keys. */
 static void set_address(struct python *python, const struct language_sample *at, python_object *dict)
 {
 	struct frame frame;
@@ -103,6 +108,7 @@ static void set_address(struct python *python, const struct language_sample *at,
 	set_symbol(python, dict, &frame, KEY_addr_symbol, KEY_addr_symoff);
 }
 
+/* 'sample' of the dictionary: numbers as they were recorded, 0 where they weren't. */
 static python_object *make_sample(struct python *python, const struct language_sample *at)
 {
 	const struct sample *sample = at->sample;
@@ -139,6 +145,7 @@ static void set_file_name(struct python *python, python_object *dict, const stru
 		python_put(python, dict, key, python_lasting_text(python, map->dso->script_name));
 }
 
+/* An entry of 'brstack': addresses, flags, cycles and files. */
 static python_object *make_branch(struct python *python, const struct branch_entry *branch, const struct frame *from,
 				  const struct frame *to)
 {
@@ -155,6 +162,7 @@ static python_object *make_branch(struct python *python, const struct branch_ent
 	return dict;
 }
 
+/* "symbol+0x1c" */
 static void set_place(struct python *python, python_object *dict, enum python_key key, const struct frame *frame)
 {
 	strbuf_clear(&python->text);
@@ -166,6 +174,7 @@ static void set_place(struct python *python, python_object *dict, enum python_ke
 	python_set_text(python, dict, key, python->text.data, python->text.len);
 }
 
+/* An entry of 'brstacksym': the same as words and letters. */
 static python_object *make_branch_names(struct python *python, const struct branch_entry *branch, const struct frame *from,
 					const struct frame *to)
 {
@@ -179,6 +188,7 @@ static python_object *make_branch_names(struct python *python, const struct bran
 	return dict;
 }
 
+/* Both lists, newest branch first. */
 static void set_branches(struct python *python, const struct language_sample *at, python_object *dict)
 {
 	const struct sample *sample = at->sample;

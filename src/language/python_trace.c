@@ -79,6 +79,7 @@ long python_argument_count(struct python *python, python_object *function)
 	return value;
 }
 
+/* The tracepoint's own fields, in the order in which handlers get them; no more than MOST_ARGUMENTS. */
 static void list_fields(struct python *python, struct python_event *plan, const struct tracepoint *tracepoint)
 {
 	plan->fields = mem_alloc_array(tracepoint->field_count + 1, sizeof(*plan->fields));
@@ -98,6 +99,7 @@ struct definitions {
 	const char *event;
 };
 
+/* Calls one of the functions that fill the script's tables of flag and symbol names; where it has none, nothing happens. */
 static void define(struct python *python, const char *function_name, const char *event, const struct print_values *values,
 		   const struct print_value *value)
 {
@@ -125,6 +127,7 @@ static void define_values(void *context, const struct print_values *values)
 		       &values->values[i]);
 }
 
+/* Decided once for each event: its function, whether that wants the sample's dictionary as well, its fields. */
 static void plan_tracepoint(struct python *python, struct python_event *plan, const struct event *event)
 {
 	const struct tracepoint *tracepoint = event->tracepoint;
@@ -185,6 +188,7 @@ void python_events_deinit(struct python *python)
 
 /* ---- samples ---- */
 
+/* Times come in order, so that the object is made once for each second. */
 static python_object *seconds_of(struct python *python, uint64_t time)
 {
 	uint64_t seconds = time / NS_PER_SEC;
@@ -210,6 +214,7 @@ static void make_common(struct python *python, const struct python_event *plan, 
 	ret[5] = python_callchain(python, at);
 }
 
+/* SYSTEM__NAME(): what all events have, the fields, and the sample's dictionary where the function takes one argument more. */
 static struct error *call_handler(struct python *python, const struct python_event *plan, const struct language_sample *at)
 {
 	python_object *arguments[COMMON_ARGUMENTS + MOST_ARGUMENTS + 1];
@@ -224,6 +229,7 @@ static struct error *call_handler(struct python *python, const struct python_eve
 	return python_call(python, plan->handler, arguments, count);
 }
 
+/* trace_unhandled(): the same as one dictionary. */
 static struct error *call_unhandled(struct python *python, const struct python_event *plan, const struct language_sample *at)
 {
 	static const enum python_key keys[] = {KEY_common_cpu, KEY_common_s,	KEY_common_ns,

@@ -33,6 +33,7 @@ struct list {
 	bool used;
 };
 
+/* A word, behind a comma and on a new line where it would reach beyond COLUMNS. */
 static void list_add(struct list *list, const char *text, size_t length)
 {
 	if (list->used) {
@@ -49,12 +50,14 @@ static void list_add(struct list *list, const char *text, size_t length)
 	list->used = true;
 }
 
+/* Begins in the middle of a line of `out`. */
 static struct list list_begin(struct strbuf *out, const char *before, const char *after)
 {
 	const char *start = out->data ? memrchr(out->data, '\n', out->len) : NULL;
 	return (struct list){.out = out, .before = before, .after = after, .line_start = start ? (size_t)(start - out->data) : 0};
 }
 
+/* Notes which fields are printed by names: these come as text. */
 static void mark_values(void *context, const struct print_values *values)
 {
 	struct handler *handler = context;
@@ -65,6 +68,7 @@ static void mark_values(void *context, const struct print_values *values)
 	}
 }
 
+/* Kernel fields may begin with underscores, functions not. */
 static bool is_field_name(const char *name)
 {
 	return language_is_identifier(name + strspn(name, "_"));
@@ -97,6 +101,7 @@ static char letter_of(const struct argument *argument)
 	return flags & TRACEPOINT_FIELD_SIGNED ? 'd' : 'u';
 }
 
+/* Several events may be of one tracepoint, whose handler is written once. */
 static bool seen_before(const struct event_list *events, size_t index)
 {
 	for (size_t i = 0; i < index; i++)
@@ -105,6 +110,7 @@ static bool seen_before(const struct event_list *events, size_t index)
 	return false;
 }
 
+/* One for each tracepoint of the recording; *ret_skipped counts those with names that no script may have. */
 static void add_handlers(const struct event_list *events, void (*add)(struct strbuf *out, const struct handler *handler),
 			 struct strbuf *out, size_t *ret_skipped)
 {
@@ -138,6 +144,7 @@ static void add_python_name(const struct argument *argument, struct strbuf *out)
 			strbuf_add_char(out, '_');
 }
 
+/* A field as the script prints it: by its names where it has some. */
 static void add_python_value(const struct handler *handler, const struct argument *argument, struct strbuf *out)
 {
 	const struct tracepoint *tracepoint = handler->tracepoint;
@@ -149,6 +156,7 @@ static void add_python_value(const struct handler *handler, const struct argumen
 		strbuf_add_char(out, ')');
 }
 
+/* The line with all fields. A tuple of one needs a comma in Python. */
 static void add_python_print(const struct handler *handler, struct strbuf *out)
 {
 	struct strbuf word = {0};
@@ -171,6 +179,7 @@ static void add_python_print(const struct handler *handler, struct strbuf *out)
 	strbuf_deinit(&word);
 }
 
+/* The whole function of a tracepoint. */
 static void add_python_handler(struct strbuf *out, const struct handler *handler)
 {
 	static const char *const common[] = {"event_name",   "context",	   "common_cpu",  "common_secs",

@@ -192,7 +192,7 @@ const struct maps *machine_maps(const struct machine *machine, const struct thre
 /* The path of a cgroup id; NULL when unknown. */
 const struct untrusted *machine_cgroup(const struct machine *machine, uint64_t id);
 
-/* Building it, in time order (ties: file order); only while one thread owns the machine. Session/apply.c translates records into these
+/* Building it, in time order (ties: file order); only while one thread owns the machine. session/apply.c translates records into these
  * calls. pid or tid -1 (records about no process) change nothing. */
 struct map_description {
 	uint32_t pid, tid;

@@ -1,7 +1,7 @@
 /* `struct script_text`: how the samples of each event are printed, worked out once, and then sample by sample.
  *
  * For each event a plan holds the print functions of its fields in the order of the line; a sample is one pass over them. Everything that
- * is the same for all samples of an event (its padded name, whether stacks follow) is in the plan. The fields' own text is in script_line.c
+ * is the same for all samples of an event (its padded name, whether stacks follow) is in the plan. The fields' own text is in line.c
  * and its neighbours. */
 #include "analysis/script/internal.h"
 #include "analysis/script/sample_text.h"

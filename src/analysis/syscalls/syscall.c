@@ -1,4 +1,4 @@
-/* Descriptions of system calls, and calls as text (call.h). */
+/* Descriptions of system calls, and calls as text (syscall.h). */
 #include "analysis/syscalls/syscall_internal.h"
 
 #include "base/text.h"

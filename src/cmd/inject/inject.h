@@ -52,24 +52,24 @@ struct inject {
 	const struct inject_options *options;
 	struct session *session;
 
-	/* inject_output.c: what the output says of itself, as it was when the first record was written. */
+	/* output.c: what the output says of itself, as it was when the first record was written. */
 	struct event_list events;
 	struct features features;
 	struct writer *writer;
 	uint64_t written, left_out; /* records */
 	uint64_t trace_bytes;
 
-	/* inject_buildid.c */
+	/* buildid.c */
 	char *known_text;
 	VEC(struct inject_known_id) known_ids;
 	VEC(bool) noted; /* by dso: its build-id was looked for */
 	bool same_machine;
 
-	/* inject_map.c */
+	/* map.c */
 	bool drops_maps;	   /* those that no sample hits */
 	struct map64 written_maps; /* hash of map, process and where the part begins */
 
-	/* inject_jit.c */
+	/* jit.c */
 	VEC(struct session_code) codes; /* that come next, from `code_at` on */
 	size_t code_at;
 	VEC(struct inject_image) images;
@@ -77,14 +77,14 @@ struct inject {
 	struct map64 image_names;   /* process and number of the code → how many files */
 	char *image_folder;	    /* absolute; NULL until there is one */
 
-	/* inject_chain.c */
+	/* chain.c */
 	struct resolver *resolver; /* NULL: nothing is unwound */
 	char *buildid_dir;
 	struct stack stack;   /* of the record that was converted last */
 	struct strbuf sample; /* that record */
 	uint64_t bytes_saved;
 
-	/* inject_sleep.c: the newest sched_switch of each thread, by tid: index + 1 in `switches` */
+	/* sleep.c: the newest sched_switch of each thread, by tid: index + 1 in `switches` */
 	struct map64 switch_by_tid;
 	VEC(struct inject_switch) switches;
 	bool measures_sleep;	     /* there are no sched_stat events that say how long */
@@ -95,7 +95,7 @@ struct inject {
 	uint64_t sleeps;
 };
 
-/* ---- inject_output.c ---- */
+/* ---- output.c ---- */
 
 /* Takes the events and features that the session knows now. */
 void inject_output_prepare(struct inject *inject);
@@ -107,7 +107,7 @@ struct error *inject_write_trace(struct inject *inject, const struct record *rec
 struct error *inject_output_finish(struct inject *inject);
 void inject_output_deinit(struct inject *inject);
 
-/* ---- inject_address.c ---- */
+/* ---- address.c ---- */
 
 struct inject_sample {
 	struct inject *inject;
@@ -121,7 +121,7 @@ typedef struct error *inject_visitor(const struct inject_sample *sample, const s
  * NULL. */
 struct error *inject_visit(struct inject *inject, const struct record *record, const struct stack *stack, inject_visitor *visit);
 
-/* ---- inject_map.c ---- */
+/* ---- map.c ---- */
 
 /* Behind inject_output_prepare(). */
 void inject_maps_init(struct inject *inject);
@@ -131,7 +131,7 @@ struct error *inject_map(struct inject *inject, const struct record *record, boo
 struct error *inject_hit_maps(struct inject *inject, const struct record *record, const struct stack *stack);
 void inject_maps_deinit(struct inject *inject);
 
-/* ---- inject_buildid.c ---- */
+/* ---- buildid.c ---- */
 
 /* Reads --known-build-ids. */
 struct error *inject_build_ids_init(struct inject *inject);
@@ -144,7 +144,7 @@ struct error *inject_image_build_id(struct inject *inject, const struct inject_i
 bool inject_find_build_id(const struct inject *inject, const struct dso *dso, struct buildid *ret);
 void inject_build_ids_deinit(struct inject *inject);
 
-/* ---- inject_jit.c ---- */
+/* ---- jit.c ---- */
 
 /* The session's session_options.code; its context is the struct inject. */
 void inject_jit_note(void *context, const struct session_code *code);
@@ -154,7 +154,7 @@ struct error *inject_jit(struct inject *inject, const struct record *record);
 void inject_jit_tell(const struct inject *inject);
 void inject_jit_deinit(struct inject *inject);
 
-/* ---- inject_chain.c ---- */
+/* ---- chain.c ---- */
 
 /* Readies unwinding, and the output's events, which have no copies of stacks any more: before the output is opened, behind
  * inject_output_prepare(). */
@@ -164,7 +164,7 @@ struct error *inject_chain_init(struct inject *inject);
 bool inject_chain(struct inject *inject, struct record *record);
 void inject_chain_deinit(struct inject *inject);
 
-/* ---- inject_sleep.c ---- */
+/* ---- sleep.c ---- */
 
 /* Checks that the samples have what -s needs. */
 struct error *inject_sleep_init(struct inject *inject);

@@ -37,7 +37,7 @@ struct error *record_options_configure(struct record_options *options);
 /* What follows from several options together, and what they exclude. */
 struct error *record_options_check(struct record_options *options, bool workload);
 
-/* The filters of samples (record_filter.c). */
+/* The filters of samples (filter.c). */
 struct record_filters {
 	struct bpf_sample_filter **data;
 	size_t len, cap;

@@ -1,7 +1,7 @@
 /* perf report: a recording as tables: who used how much, with call graphs.
  *
- * This file has the way through: open, fold, show. Options are in report_options.c, keys and columns in report_keys.c, filters in
- * report_filter.c, tables in report_table.c. */
+ * This file has the way through: open, fold, show. Options are in options.c, keys and columns in keys.c, filters in
+ * filter.c, tables in table.c. */
 #include "cmd/report/report.h"
 
 #include "analysis/report/data_places.h"

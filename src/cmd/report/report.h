@@ -109,39 +109,39 @@ void report_fold_options(struct report *report, struct fold_options *ret);
 struct error *report_show(struct report *report);
 void report_deinit(struct report *report);
 
-/* report_options.c */
+/* options.c */
 extern const struct option report_option_table[];
 /* Keys of the configuration that preset options; the styles of call graphs don't ask for them. */
 extern const struct config_binding report_configuration[];
 void report_options_init(struct report_options *options);
 void report_options_deinit(struct report_options *options);
 
-/* report_keys.c: fills sort, shown and extras from -s and -F. */
+/* keys.c: fills sort, shown and extras from -s and -F. */
 struct error *report_setup_keys(struct report *report);
 /* Without a recording: names that are no keys and could only be fields of tracepoints. */
 struct error *report_check_keys(const struct report_options *options);
 /* The one name of a filter, or NULL: then the column says nothing. */
 bool report_is_elided(const struct report *report, const struct key *key);
 
-/* report_filter.c */
+/* filter.c */
 bool report_place_shown(void *context, const struct fold_frame *place);
 struct error *report_setup_filter(struct report *report);
 bool report_accept(void *context, const struct fold_sample *sample);
 void report_extra(void *context, const struct fold_sample *sample, uint64_t *words);
 bool report_shown(void *context, const struct fold *fold, const struct fold_entry *entry);
 
-/* report_table.c: rows → table; shown with the view. */
+/* table.c: rows → table; shown with the view. */
 struct error *report_show_events(struct report *report);
 
-/* report_extra.c: other things than tables. */
+/* other.c: other things than tables. */
 /* All records of a recording, from its first on, counted. */
 struct error *report_stats(struct reader *reader, bool skip_empty);
 void report_tally(const struct reader *reader, const struct tally *tally, bool skip_empty);
 void report_tasks(const struct session *session, bool with_maps);
 void report_threads(const struct session *session, bool raw);
-/* report_hint.c: which files lacked symbols, losses, diagnostics. */
+/* hint.c: which files lacked symbols, losses, diagnostics. */
 void report_hints(struct report *report);
-/* report_names.c: names of filters that nothing in the recording has, and the nearest that it has. */
+/* names.c: names of filters that nothing in the recording has, and the nearest that it has. */
 void report_names_hint(const struct report *report);
 /* For --stats=stacks: where stacks end, on standard output, in a few lines. */
 struct error *report_stack_stats(struct report *report);

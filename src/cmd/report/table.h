@@ -6,5 +6,5 @@
 /* Shows a table about the event with the view that was asked for. */
 struct error *report_render(const struct report *report, const struct event *event, struct table *table);
 
-/* report_blocks.c: --total-cycles of the event. The table has its header. */
+/* blocks.c: --total-cycles of the event. The table has its header. */
 struct error *report_show_blocks(struct report *report, const struct event *event, struct table *table);

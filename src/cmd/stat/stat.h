@@ -139,17 +139,17 @@ struct stat_run {
 };
 void stat_run_deinit(struct stat_run *run);
 
-/* stat_events.c: adds what the options ask for to own_events. */
+/* events.c: adds what the options ask for to own_events. */
 struct error *stat_choose_events(struct stat_run *run);
 
-/* stat_places.c: fills run->places for the CPUs and threads. The topology is this machine's, or a recording's. */
+/* places.c: fills run->places for the CPUs and threads. The topology is this machine's, or a recording's. */
 struct features;
 struct error *stat_choose_places(struct stat_run *run, const struct features *recorded);
 
-/* stat_measure.c: one run, from starting the command to reading the counters. */
+/* measure.c: one run, from starting the command to reading the counters. */
 struct error *stat_measure(struct stat_run *run);
 
-/* stat_bpf.c: counts of tasks that a BPF program keeps. open: in place of counters of the tasks' own, which would have that scope; where
+/* bpf.c: counts of tasks that a BPF program keeps. open: in place of counters of the tasks' own, which would have that scope; where
  * this machine or this user can't have it, sets run->bpf_refused and says so, and nothing is open. */
 bool stat_wants_bpf(const struct stat_run *run);
 struct error *stat_bpf_open(struct stat_run *run, const struct counting_scope *tasks_scope, const struct counter_target *tasks);
@@ -161,12 +161,12 @@ void stat_bpf_close(struct stat_run *run);
 /* To be told after the counters were enabled, and before they are disabled. */
 void stat_bpf_set_running(struct stat_run *run, bool running);
 
-/* stat_programs.c: -b. open: beside counters of all CPUs, which are open. */
+/* programs.c: -b. open: beside counters of all CPUs, which are open. */
 struct error *stat_programs_check(const struct stat_options *options);
 struct error *stat_programs_open(struct stat_run *run);
 void stat_programs_read(struct stat_run *run);
 
-/* stat_rounds.c: cells and what becomes of them. prepare: when events and places are known. */
+/* rounds.c: cells and what becomes of them. prepare: when events and places are known. */
 void stat_prepare_counts(struct stat_run *run);
 void stat_allocate_cells(struct stat_run *run, size_t cpus, size_t threads);
 /* An interval ended at `time_ns` (as start_ns): shows what was counted in it. The cells must be read. */
@@ -174,20 +174,20 @@ void stat_end_interval(struct stat_run *run, uint64_t time_ns);
 /* Counting ended: the whole is added to what is shown at the end. */
 void stat_end(struct stat_run *run, uint64_t time_ns);
 
-/* stat_waits.c: how long what is measured waited for a CPU. begin: when counting begins; end: adds to run->scheduled. */
+/* waits.c: how long what is measured waited for a CPU. begin: when counting begins; end: adds to run->scheduled. */
 void stat_waits_begin(struct stat_run *run);
 void stat_waits_end(struct stat_run *run);
 
-/* stat_output.c */
+/* output.c */
 struct error *stat_open_output(struct stat_run *run);
 void stat_show_interval(struct stat_run *run, uint64_t time_ns);
 void stat_show(struct stat_run *run);
 
-/* stat_record.c: a recording of counts. begin: when the counters are open; round: when they were read, `time_ns` since the beginning. */
+/* record.c: a recording of counts. begin: when the counters are open; round: when they were read, `time_ns` since the beginning. */
 struct error *stat_record_begin(struct stat_run *run);
 struct error *stat_record_round(struct stat_run *run, uint64_t time_ns, bool final);
 struct error *stat_record_end(struct stat_run *run);
 void stat_record_close(struct stat_recording *recording);
 
-/* stat_report.c: perf stat report. */
+/* report.c: perf stat report. */
 struct error *stat_report(int argc, char **argv, int *ret_status);

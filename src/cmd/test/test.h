@@ -24,12 +24,12 @@ struct check_row {
 };
 
 /* Each group of checks; ends with a NULL name. */
-extern const struct check_row count_checks[]; /* test_count.c */
-extern const struct check_row probe_checks[]; /* test_probes.c */
-extern const struct check_row ring_checks[];  /* test_rings.c */
-extern const struct check_row name_checks[];  /* test_names.c */
-extern const struct check_row stack_checks[]; /* test_stacks.c */
-extern const struct check_row tool_checks[];  /* test_tool.c */
+extern const struct check_row count_checks[]; /* count.c */
+extern const struct check_row probe_checks[]; /* probes.c */
+extern const struct check_row ring_checks[];  /* rings.c */
+extern const struct check_row name_checks[];  /* names.c */
+extern const struct check_row stack_checks[]; /* stacks.c */
+extern const struct check_row tool_checks[];  /* tool.c */
 
 /* Adds a line to what -v shows. */
 void check_log(struct check *check, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -53,4 +53,4 @@ struct workload_row {
 	const char *name, *arguments, *summary;
 	int (*run)(int argc, char **argv);
 };
-extern const struct workload_row workload_rows[]; /* test_workloads.c; ends with a NULL name */
+extern const struct workload_row workload_rows[]; /* workloads.c; ends with a NULL name */

@@ -1,4 +1,4 @@
-/* The fields of a tracepoint's record as arguments of a call (trace_event.h). */
+/* The fields of a tracepoint's record as arguments of a call (event.h). */
 #include "cmd/trace/event.h"
 
 #include "cmd/trace/stack.h"

@@ -1,4 +1,4 @@
-/* Calls and events as lines (trace_print.h). Threads are kept by their id; text is collected and written in large pieces. */
+/* Calls and events as lines (print.h). Threads are kept by their id; text is collected and written in large pieces. */
 #include "cmd/trace/print.h"
 
 #include "analysis/syscalls/syscall_put.h"

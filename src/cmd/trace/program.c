@@ -1,4 +1,4 @@
-/* Options → configuration, plans and targets of the BPF program (trace_program.h). */
+/* Options → configuration, plans and targets of the BPF program (program.h). */
 #include "cmd/trace/program.h"
 
 #include "base/cleanup.h"

@@ -1,9 +1,9 @@
-/* Samples in the order of time → lines and sums (trace_replay.h).
+/* Samples in the order of time → lines and sums (replay.h).
  *
  *	raw_syscalls:sys_enter ──► thread: number, arguments, time ──► raw_syscalls:sys_exit ──► call
  *	page faults, any other event ──► line
  *
- * Live the BPF program may tell of calls instead (trace_strings.h): its moments come in between, before the first record that is later.
+ * Live the BPF program may tell of calls instead (strings.h): its moments come in between, before the first record that is later.
  * When nothing else happens, the marks of rounds say how far all is known (capture/live.h).
  *
  * A call that lasts is shown as waiting before the next line of another thread; a short one is not, or lines of threads that run at the

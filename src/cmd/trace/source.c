@@ -1,4 +1,4 @@
-/* Records of the BPF program as calls (trace_source.h). A call that changes what its arguments point to has two records: what the first one
+/* Records of the BPF program as calls (source.h). A call that changes what its arguments point to has two records: what the first one
  * brought is kept by thread and joined with the second. */
 #include "cmd/trace/source.h"
 

@@ -1,4 +1,4 @@
-/* Stacks of a trace (trace_stack.h). */
+/* Stacks of a trace (stack.h). */
 #include "cmd/trace/stack.h"
 
 #include "base/cleanup.h"

@@ -1,4 +1,4 @@
-/* Records of the BPF program, kept by thread until their sample or moment comes (trace_strings.h).
+/* Records of the BPF program, kept by thread until their sample or moment comes (strings.h).
  *
  *	sample:     enter ────────────────► exit
  *	program:      entered ──────────► end         they overlap, since both include the call itself; no other pair does

@@ -1,4 +1,4 @@
-/* Which system calls there are and which are traced (trace_table.h). */
+/* Which system calls there are and which are traced (table.h). */
 #include "cmd/trace/table.h"
 
 #include "base/cleanup.h"

@@ -1,5 +1,5 @@
-/* Tracing by the kernel's events (trace_tracepoints.h): a live source of them is shown as it comes. System calls come from the BPF program,
- * which runs beside it (trace_strings.h); without it they are events, too.
+/* Tracing by the kernel's events (tracepoints.h): a live source of them is shown as it comes. System calls come from the BPF program,
+ * which runs beside it (strings.h); without it they are events, too.
  *
  *	workload ──► rings ──► live source ──► session ─┐
  *	         └─► BPF program ───────────────────────┴──► trace_replay()

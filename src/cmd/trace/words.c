@@ -1,4 +1,4 @@
-/* Lists of -e told apart (trace_words.h). A list holds system calls (names, patterns, %classes) and events in any order; one that begins
+/* Lists of -e told apart (words.h). A list holds system calls (names, patterns, %classes) and events in any order; one that begins
  * with ! leaves out system calls. */
 #include "cmd/trace/words.h"
 

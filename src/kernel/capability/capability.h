@@ -61,11 +61,13 @@ struct capability {
 	void (*run)(struct capability_context *context, struct capability_result *ret);
 };
 
+/* Asks the machine for all of it. Destroying it closes the descriptors that were left to it. */
 struct capability_context *capability_context_create(void);
 void capability_context_destroy(struct capability_context *context);
 
 /* `ret` is filled; capability_result_deinit() releases it. */
 void capability_run(const struct capability *capability, struct capability_context *context, struct capability_result *ret);
+/* Frees the texts and facts. */
 void capability_result_deinit(struct capability_result *result);
 
 /* The kernel's capabilities in the order in which they are shown; ends with a NULL id. */
@@ -78,7 +80,7 @@ const char *capability_state_name(enum capability_state state);
 /* "EPERM"; "an unknown errno" for numbers that have no name. */
 const char *capability_errno_name(int error);
 
-/* For capabilities: set the state and what was found; costs, remedies and facts are added. */
+/* For capabilities: each sets what it is named for, in place of what was there; facts are added. */
 void capability_found(struct capability_result *result, enum capability_state state, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 void capability_cost(struct capability_result *result, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -29,7 +29,9 @@ struct dynamic_events {
 
 /* All probes of programs and of the kernel. What this kernel hasn't is skipped; lines of other forms, too. */
 struct error *dynamic_events_read(const char *tracefs, struct dynamic_events *ret);
+/* The strings of the events go with it. */
 void dynamic_events_deinit(struct dynamic_events *list);
+/* Whether a probe of that group and name is among them, of programs or of the kernel. */
 bool dynamic_events_has(const struct dynamic_events *list, const char *group, const char *event);
 
 /* One line of such a file, cut in place; false when it has another form. */
@@ -37,4 +39,5 @@ bool dynamic_event_parse(char *line, bool user, struct dynamic_event *ret);
 
 /* Adds one, by a line as above. The error says why the kernel refuses. */
 struct error *dynamic_event_add(const char *tracefs, bool user, const char *line);
+/* Takes one away. The error says why the kernel refuses: it is in use, or there is none. */
 struct error *dynamic_event_delete(const char *tracefs, bool user, const char *group, const char *event);

@@ -34,6 +34,7 @@ struct function_tracer {
 
 /* ---- files ---- */
 
+/* Writes a file of tracefs in one call, since each is parsed by itself. 0 or -errno; `flags` as of open(). */
 static int write_text(const struct function_tracer *tracer, const char *name, const char *text, int flags)
 {
 	cleanup_free char *path = mem_printf("%s/%s", tracer->tracefs, name);
@@ -46,6 +47,7 @@ static int write_text(const struct function_tracer *tracer, const char *name, co
 	return written < 0 ? -errno : 0;
 }
 
+/* Whether this kernel has the file. */
 static bool exists(const struct function_tracer *tracer, const char *name)
 {
 	cleanup_free char *path = mem_printf("%s/%s", tracer->tracefs, name);
@@ -53,6 +55,7 @@ static bool exists(const struct function_tracer *tracer, const char *name)
 	return access(path, F_OK) == 0;
 }
 
+/* What an errno means for files of the tracer. */
 static struct error *explain(const struct function_tracer *tracer, const char *name, int number)
 {
 	if (number == EACCES)
@@ -85,6 +88,7 @@ static struct error *save(struct function_tracer *tracer, const char *name, bool
 	return NULL;
 }
 
+/* Notes what the file says and writes `value`. */
 static struct error *set(struct function_tracer *tracer, const char *name, const char *value)
 {
 	struct error *error = save(tracer, name, false);
@@ -93,6 +97,7 @@ static struct error *set(struct function_tracer *tracer, const char *name, const
 	return result ? explain(tracer, name, -result) : error;
 }
 
+/* The same with a number. */
 static struct error *set_number(struct function_tracer *tracer, const char *name, uint64_t value)
 {
 	char text[24];
@@ -146,6 +151,7 @@ static struct error *set_list(struct function_tracer *tracer, const char *name, 
 
 /* ---- putting back ---- */
 
+/* Empties it and writes the lines of before; those that only say that it was empty are left out. */
 static void restore_list(const struct function_tracer *tracer, const struct saved *saved)
 {
 	char *rest = saved->text, *line;

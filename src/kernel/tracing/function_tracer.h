@@ -38,6 +38,7 @@ struct function_tracer;
 struct error *function_tracer_open(const char *tracefs, const struct function_tracer_options *options, struct function_tracer **ret);
 /* Adds one more thread, before the start. */
 struct error *function_tracer_add_pid(struct function_tracer *tracer, pid_t pid);
+/* Begins or ends writing into the buffers; what is in them stays. */
 struct error *function_tracer_switch(struct function_tracer *tracer, bool on);
 /* Where the text comes out: never waits (EAGAIN). */
 int function_tracer_fd(const struct function_tracer *tracer);

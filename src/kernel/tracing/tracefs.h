@@ -25,6 +25,7 @@ struct tracefs_names {
 	VEC(char *) names;
 };
 
+/* Frees the names, too. */
 void tracefs_names_deinit(struct tracefs_names *list);
 
 /* The names of all systems ("sched", "syscalls"), in the order of the directory. */
@@ -32,6 +33,7 @@ struct error *tracefs_systems(const char *tracefs, struct tracefs_names *ret);
 /* The names of a system's events, in the order of the directory. A system that isn't there has none. */
 struct error *tracefs_events(const char *tracefs, const char *system, struct tracefs_names *ret);
 
+/* Whether there is a directory of events for it. */
 bool tracefs_has_system(const char *tracefs, const char *system);
 /* The number that perf_event_open() wants as attr.config; false when there is no such event (or no right to read it: errno is set). */
 bool tracefs_event_id(const char *tracefs, const char *system, const char *event, int *ret_id);

@@ -151,6 +151,7 @@ static bool has(const char *name, const char *folder)
 	return !folder || (!CvISXSUB(code) && is_below(CvFILE(code), folder));
 }
 
+/* In Perl's own words (perlcall): the values become temporary ones, which Perl frees behind the call. */
 static void push_and_call(const char *name, struct perl_value **values, size_t count)
 {
 	dSP;

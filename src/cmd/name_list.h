@@ -15,6 +15,7 @@ struct name_list {
 
 /* Replaces what was in it. */
 struct error *name_list_set(struct name_list *list, const char *text);
+/* Frees the names as well. */
 void name_list_deinit(struct name_list *list);
 bool name_list_has(const struct name_list *list, const char *name);
 /* name_list_set() for rows of option tables. */

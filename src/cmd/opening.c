@@ -73,6 +73,7 @@ static uint64_t fetching_ms(const struct input_options *input)
 	return (uint64_t)seconds * 1000;
 }
 
+/* -C as a set of bits, which the opening owns and the filter borrows. */
 static struct error *parse_cpus(const char *text, struct opening *opening, struct session_filter *filter)
 {
 	int *cpus;
@@ -89,6 +90,7 @@ static struct error *parse_cpus(const char *text, struct opening *opening, struc
 	return NULL;
 }
 
+/* Files of options are looked at first: without one, a long reading would have been for nothing. */
 static struct error *check_files(const struct input_options *input)
 {
 	if (input->vmlinux && access(input->vmlinux, R_OK))
@@ -136,6 +138,7 @@ struct sandbox {
 	bool writes; /* an output */
 };
 
+/* What holds for all commands. The cache of debug files is made now, since rules are about what exists. */
 static void sandbox_init(struct sandbox *sandbox, bool network)
 {
 	const char *home = getenv("HOME"), *cache = getenv("DEBUGINFOD_CACHE_PATH"), *xdg = getenv("XDG_CACHE_HOME"),
@@ -152,12 +155,14 @@ static void sandbox_init(struct sandbox *sandbox, bool network)
 	sandbox->writable[sandbox->count++] = sandbox->debug_cache;
 }
 
+/* The folder of what is written, or the file. */
 static void add_output(struct sandbox *sandbox, const char *path)
 {
 	sandbox->writable[sandbox->count++] = path;
 	sandbox->options.new_files = sandbox->writes = true;
 }
 
+/* From here on the process is confined; -v tells by what. */
 static void sandbox_start(struct sandbox *sandbox)
 {
 	bool network = sandbox->options.network;
@@ -200,6 +205,7 @@ void opening_sandbox_with_cache(const char *cache, bool network)
 	sandbox_start(&sandbox);
 }
 
+/* Where symbols are looked for, as far as options say so. */
 static struct symbol_options symbols_of(const struct input_options *input, const struct opening *opening)
 {
 	return (struct symbol_options){
@@ -220,6 +226,7 @@ struct reading_ahead {
 	const struct input_options *input;
 };
 
+/* Whether some event can have samples in the kernel. */
 static bool samples_kernel(const struct event_list *list)
 {
 	for (size_t i = 0; i < list->events.len; i++)
@@ -228,6 +235,7 @@ static bool samples_kernel(const struct event_list *list)
 	return false;
 }
 
+/* The kernel's build-id as the recording's header has it; size 0 = it hasn't. */
 static struct buildid recorded_kernel_id(const struct features *features)
 {
 	for (size_t i = 0; i < features->build_ids.len; i++) {

@@ -41,6 +41,7 @@ struct opening {
 /* Opens the recording and shows progress while its first pass runs. `opening` must stay where it is: tracepoints that print kernel
  * addresses ask it for names. All zero is an opening that opening_end() accepts. */
 struct error *opening_begin(struct opening *opening, const struct opening_options *options);
+/* Closes and frees all, in the order in which one refers to the other. An all-zero one is fine. */
 void opening_end(struct opening *opening);
 /* Gives up what reading doesn't need (kernel/sandbox.h): for commands that open the recording by themselves; opening_begin() does it for
  * the others. `pager`: the name of the command whose output is paged, or NULL. `output`: as above. */

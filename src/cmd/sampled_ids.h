@@ -21,7 +21,9 @@ struct sampled_ids {
 	uint64_t samples;
 };
 
+/* Frees the list. */
 void sampled_ids_deinit(struct sampled_ids *ids);
+/* So many samples more of a thread. */
 void sampled_ids_add(struct sampled_ids *ids, uint32_t pid, uint32_t tid, uint64_t samples);
 
 enum sampled_kind { SAMPLED_PROCESS, SAMPLED_THREAD };

@@ -40,4 +40,5 @@ struct targets_place {
 /* `sampling` says what is followed (by_cpu, per_thread, workload); `command` is the workload's process, or 0. To be released also after an
  * error. */
 struct error *targets_place(const struct targets *targets, const struct sampling *sampling, pid_t command, struct targets_place *ret);
+/* Frees the lists of CPUs and threads. */
 void targets_place_deinit(struct targets_place *place);

@@ -30,6 +30,8 @@ struct error *ftrace_run(const struct ftrace_options *options, char **command, s
 /* The same by a BPF program, for the one function: without text, with its sums. */
 struct error *ftrace_run_bpf(const struct ftrace_options *options, char **command, struct function_latency_sums *ret_sums, int *ret_status);
 
+/* The subcommands, behind the parsing of their options: the lines as they are; a table of functions, counts and times; a histogram of one
+ * function's times. `command` is what to run, or NULL. */
 struct error *ftrace_trace(struct ftrace_options *options, char **command, int *ret_status);
 struct error *ftrace_profile(struct ftrace_options *options, char **command, int *ret_status);
 struct error *ftrace_latency(struct ftrace_options *options, char **command, int *ret_status);

@@ -99,12 +99,15 @@ struct inject {
 
 /* Takes the events and features that the session knows now. */
 void inject_output_prepare(struct inject *inject);
+/* Writes the head. Then come the records, each by inject_write(). */
 struct error *inject_output_open(struct inject *inject);
 /* A record of the input, or one that was made. Not written: what the output's own head says. */
 struct error *inject_write(struct inject *inject, const struct record_header *header);
 /* The same of an AUXTRACE record, with its trace where that is to be had; without, nothing is written. */
 struct error *inject_write_trace(struct inject *inject, const struct record *record);
+/* Writes what stands behind the records: build-ids, the range of times, where hardware traces are. */
 struct error *inject_output_finish(struct inject *inject);
+/* Closes the output, finished or not, and frees the copies of events and features. */
 void inject_output_deinit(struct inject *inject);
 
 /* ---- address.c ---- */

@@ -12,6 +12,7 @@ struct error *probe_cached_add(const struct probe_options *options, const struct
 			       const struct probe_definitions *list);
 /* probe --cache -l, -d. */
 struct error *probe_cached_list(const struct probe_options *options);
+/* Takes probes out of the cache by the patterns of --del; one that fits none is an error. */
 struct error *probe_cached_delete(const struct probe_options *options, int *ret_status);
 /* buildid-cache -a: keeps the static tracepoints of a program that is in the cache `dir`; `path` is where it is for us. Nothing when it has
  * none. */

@@ -31,6 +31,7 @@ struct record_options {
 };
 
 extern const struct option record_option_table[];
+/* What holds without any option. */
 void record_options_init(struct record_options *options);
 /* What the configuration says (record.build-id); the command line comes afterwards. */
 struct error *record_options_configure(struct record_options *options);
@@ -44,7 +45,9 @@ struct record_filters {
 };
 /* Filters the samples of the events that have a filter from now on: before they are enabled. */
 struct error *record_filters_open(struct record_filters *filters, const struct event_list *events, const struct counter_set *counters);
+/* How many samples the BPF programs have dropped until now. */
 uint64_t record_filters_dropped(const struct record_filters *filters);
+/* Takes the BPF programs away from their events. */
 void record_filters_close(struct record_filters *filters);
 
 /* One line about the stacks of --call-graph auto; nothing without it. */

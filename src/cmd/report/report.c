@@ -67,6 +67,7 @@ static struct error *look_at_recording(struct report *report)
 	return NULL;
 }
 
+/* The pattern of the sort key `parent`, which has one of its own. */
 static struct error *setup_parent(struct report *report)
 {
 	static const char default_pattern[] = "^sys_|^do_page_fault";
@@ -78,6 +79,7 @@ static struct error *setup_parent(struct report *report)
 	return NULL;
 }
 
+/* What keys ask when they make texts. Tables in it are freed by report_deinit(). */
 static void setup_context(struct report *report)
 {
 	const struct report_options *options = report->options;
@@ -110,11 +112,13 @@ static bool needs_stacks(const struct report *report)
 	return report->children || parents || options->ignore_callees || options->format || options->callgraph.mode != CALLGRAPH_PRINT_NONE;
 }
 
+/* `context` is the compiled pattern. */
 static bool is_ignored(void *context, const struct symbol *symbol)
 {
 	return !regexec(context, symbol->name, 0, NULL, 0);
 }
 
+/* What such functions call counts for themselves. */
 static struct error *ignore_callees(struct report *report)
 {
 	regex_t pattern;
@@ -160,6 +164,7 @@ void report_fold_options(struct report *report, struct fold_options *ret)
 	};
 }
 
+/* Goes through all samples: here is the time that a report takes. */
 static struct error *make_fold(struct report *report)
 {
 	struct fold_options fold;
@@ -173,6 +178,7 @@ static struct error *make_fold(struct report *report)
 	return error;
 }
 
+/* Of all events. */
 static uint64_t lost_samples(const struct session *session)
 {
 	uint64_t lost = 0;
@@ -181,6 +187,7 @@ static uint64_t lost_samples(const struct session *session)
 	return lost;
 }
 
+/* The header's lines; `facts_alone`: without those that describe the file itself. */
 static void print_header(const struct session *session, bool full, bool facts_alone)
 {
 	struct strbuf text = {0};
@@ -189,6 +196,7 @@ static void print_header(const struct session *session, bool full, bool facts_al
 	strbuf_deinit(&text);
 }
 
+/* Columns that would say the same in each row are told once. */
 static void print_elided(const struct report *report)
 {
 	static const char *const names[] = {"comm", "dso", "symbol"};
@@ -199,6 +207,7 @@ static void print_elided(const struct report *report)
 			printf("# %s: %s\n", names[i], lists[i]->names.data[0]);
 }
 
+/* What stands above the tables of stdio. */
 static void print_top(const struct report *report)
 {
 	if (report->options->output.quiet || report->options->format)
@@ -260,6 +269,7 @@ struct error *report_show(struct report *report)
 	return view_can_show(view, RESULT_TABLE) ? report_show_events(report) : show_stacks(report, view);
 }
 
+/* The usual report. */
 static struct error *show_tables(struct report *report)
 {
 	struct error *error = report_prepare(report);
@@ -280,6 +290,7 @@ static struct error *show_tables(struct report *report)
 	return report_show(report);
 }
 
+/* -D: each record, then how many there were. */
 static struct error *dump_records(struct session *session)
 {
 	pager_start("report");
@@ -330,6 +341,7 @@ static struct error *count_chosen(struct report *report)
 	return error;
 }
 
+/* What the options ask for: the header, a dump, counts, tasks, or tables. */
 static struct error *show(struct report *report)
 {
 	struct report_options *options = report->options;
@@ -395,6 +407,7 @@ static bool is_recording(const char *word)
 	return false;
 }
 
+/* Words may be a recording and a part of a function's name, in this order; a recording is told by its first bytes. */
 static struct error *use_words(int words, char **argv, struct report_options *options)
 {
 	int used = 0;

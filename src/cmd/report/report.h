@@ -113,6 +113,7 @@ void report_deinit(struct report *report);
 extern const struct option report_option_table[];
 /* Keys of the configuration that preset options; the styles of call graphs don't ask for them. */
 extern const struct config_binding report_configuration[];
+/* What holds without options or configuration; deinit frees the lists of names. */
 void report_options_init(struct report_options *options);
 void report_options_deinit(struct report_options *options);
 
@@ -125,6 +126,7 @@ bool report_is_elided(const struct report *report, const struct key *key);
 
 /* filter.c */
 bool report_place_shown(void *context, const struct fold_frame *place);
+/* What --time, --socket-filter and the lists of names ask for, in forms that are quick to check. The error says which of it can't be. */
 struct error *report_setup_filter(struct report *report);
 bool report_accept(void *context, const struct fold_sample *sample);
 void report_extra(void *context, const struct fold_sample *sample, uint64_t *words);
@@ -136,8 +138,11 @@ struct error *report_show_events(struct report *report);
 /* other.c: other things than tables. */
 /* All records of a recording, from its first on, counted. */
 struct error *report_stats(struct reader *reader, bool skip_empty);
+/* The same of what was counted elsewhere; `skip_empty`: no events without samples. */
 void report_tally(const struct reader *reader, const struct tally *tally, bool skip_empty);
+/* --tasks: the processes as a tree; with --mmaps what each had mapped. */
 void report_tasks(const struct session *session, bool with_maps);
+/* -T: counts that threads were read with; `raw`: one line a count, instead of columns. */
 void report_threads(const struct session *session, bool raw);
 /* hint.c: which files lacked symbols, losses, diagnostics. */
 void report_hints(struct report *report);

@@ -34,6 +34,7 @@ struct error *sched_parse_bits(const char *option, const char *text, int most, u
 /* Tells that nothing of the recording was shown since these options, of those that were given, choose nothing. */
 void sched_tell_nothing(const char *options);
 
+/* Before the options are parsed. */
 void sched_input_init(struct sched_input *common);
 /* Opens the recording for reading in the order of time, confined. */
 struct error *sched_open(struct opening *opening, const struct sched_input *common);

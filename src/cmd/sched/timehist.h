@@ -27,4 +27,5 @@ void timehist_add_task(struct strbuf *out, const struct thread *thread, const st
 void timehist_print_header(struct timehist_command *command);
 /* For struct sched_timehist_options.line; the context is the command. */
 void timehist_print_line(void *context, const struct sched_line *line);
+/* The tables behind the lines: run times by thread, and the idle ones. */
 void timehist_print_summary(const struct timehist_command *command, struct sched_timehist *timehist);

@@ -17,6 +17,7 @@ struct script_output {
 
 /* `prompt`: lines are wanted soon rather than in large pieces (a pipe that is read live). */
 void script_output_init(struct script_output *output, int fd, bool prompt);
+/* What wasn't written is dropped; the descriptor stays the caller's. */
 void script_output_deinit(struct script_output *output);
 /* Writes what was collected when that is enough; call it after each addition to `text`. */
 struct error *script_output_flush_full(struct script_output *output);

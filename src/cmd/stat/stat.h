@@ -87,9 +87,11 @@ enum { TOPDOWN_LEVELS = 2 };
 extern const struct option stat_option_table[];
 /* The field is a struct stat_display. */
 extern const struct option stat_display_group[];
+/* What holds without options. */
 void stat_options_init(struct stat_options *options);
 /* What follows from several options together, and what they exclude. */
 struct error *stat_display_check(const struct stat_display *display);
+/* `workload`: there is a command to run. */
 struct error *stat_options_check(struct stat_options *options, bool workload);
 
 struct stat_recording;
@@ -137,6 +139,7 @@ struct stat_run {
 	FILE *out;
 	char *what;
 };
+/* Frees and closes all that is there; fields that were never set are fine. */
 void stat_run_deinit(struct stat_run *run);
 
 /* events.c: adds what the options ask for to own_events. */
@@ -156,6 +159,7 @@ struct error *stat_bpf_open(struct stat_run *run, const struct counting_scope *t
 /* Hands the counters that are open to a BPF program: `add` is called for each event and CPU. */
 typedef struct error *(*stat_bpf_add)(struct stat_run *run, uint32_t index, int cpu, int fd);
 struct error *stat_bpf_add_events(struct stat_run *run, stat_bpf_add add);
+/* Into run->now, by thread. */
 void stat_bpf_read(struct stat_run *run);
 void stat_bpf_close(struct stat_run *run);
 /* To be told after the counters were enabled, and before they are disabled. */
@@ -164,10 +168,12 @@ void stat_bpf_set_running(struct stat_run *run, bool running);
 /* programs.c: -b. open: beside counters of all CPUs, which are open. */
 struct error *stat_programs_check(const struct stat_options *options);
 struct error *stat_programs_open(struct stat_run *run);
+/* Into run->now, by CPU, where counters are open. */
 void stat_programs_read(struct stat_run *run);
 
 /* rounds.c: cells and what becomes of them. prepare: when events and places are known. */
 void stat_prepare_counts(struct stat_run *run);
+/* Makes `now` and `before` anew, all zero. */
 void stat_allocate_cells(struct stat_run *run, size_t cpus, size_t threads);
 /* An interval ended at `time_ns` (as start_ns): shows what was counted in it. The cells must be read. */
 void stat_end_interval(struct stat_run *run, uint64_t time_ns);
@@ -180,13 +186,16 @@ void stat_waits_end(struct stat_run *run);
 
 /* output.c */
 struct error *stat_open_output(struct stat_run *run);
+/* Rows of an interval that ended at `time_ns`, since counting began. */
 void stat_show_interval(struct stat_run *run, uint64_t time_ns);
+/* All that is told at the end. */
 void stat_show(struct stat_run *run);
 
 /* record.c: a recording of counts. begin: when the counters are open; round: when they were read, `time_ns` since the beginning. */
 struct error *stat_record_begin(struct stat_run *run);
 struct error *stat_record_round(struct stat_run *run, uint64_t time_ns, bool final);
 struct error *stat_record_end(struct stat_run *run);
+/* NULL is fine; what wasn't ended stays an unfinished file. */
 void stat_record_close(struct stat_recording *recording);
 
 /* report.c: perf stat report. */

@@ -35,10 +35,12 @@ extern const struct check_row tool_checks[];  /* tool.c */
 void check_log(struct check *check, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Not here, not for this user: no fault of anybody. */
 void check_skip(struct check *check, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Fails the check. It goes on; the first such reason is the one that is told. */
 void check_fail(struct check *check, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* Fails unless low <= value <= high. Returns whether it was so. */
 bool check_range(struct check *check, const char *what, uint64_t value, uint64_t low, uint64_t high);
+/* Fails the check when they differ, and says by what. */
 bool check_equal(struct check *check, const char *what, uint64_t value, uint64_t expected);
 /* For -errno of opening an event: skips when the right or the hardware for it is missing, with the reason that every command gives; fails
  * otherwise. Returns whether it was opened (>= 0). */

@@ -27,6 +27,7 @@ struct top_options {
 
 /* options.c */
 extern const struct option top_option_table[];
+/* What holds without options. */
 void top_options_init(struct top_options *options);
 /* What options mean together; the sampling is complete then. */
 struct error *top_options_check(struct top_options *options);
@@ -63,6 +64,7 @@ struct error *top_show(struct top *top);
 
 /* keys.c: a terminal that gives keys as they are pressed; a pipe gives none. */
 void top_keys_begin(void);
+/* The terminal is as it was before. */
 void top_keys_end(void);
 /* Does what the keys ask for that were pressed since the last call. True when the screen is to be shown anew. */
 bool top_keys_apply(struct top *top);

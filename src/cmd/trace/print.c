@@ -67,6 +67,7 @@ void trace_printer_destroy(struct trace_printer *printer)
 	free(printer);
 }
 
+/* The thread of that id, made when it is new. Lives until it is forgotten. */
 static struct printed_thread *get_thread(struct trace_printer *printer, uint32_t pid, uint32_t tid)
 {
 	bool is_new;
@@ -125,6 +126,7 @@ const struct untrusted *trace_printer_thread_name(const struct trace_printer *pr
 
 /* ---- calls that wait ---- */
 
+/* The thread's call has ended: takes it out of the list of those whose entry is still to be shown. */
 static void stop_waiting(struct trace_printer *printer, struct printed_thread *thread)
 {
 	struct printed_thread **at = &printer->first_waiting;
@@ -165,6 +167,7 @@ static void follow_terminal(struct trace_printer *printer)
 	options->alignment = left < LEAST_ALIGNMENT ? LEAST_ALIGNMENT : left > MOST_ALIGNMENT ? MOST_ALIGNMENT : (unsigned int)left;
 }
 
+/* "name/tid"; on a terminal in columns, measured in cells and not in bytes. */
 static void add_thread(struct trace_printer *printer, const struct printed_thread *thread)
 {
 	const struct trace_print_options *options = &printer->options;
@@ -180,6 +183,7 @@ static void add_thread(struct trace_printer *printer, const struct printed_threa
 	strbuf_add_chars(out, ' ', 1 + (options->terminal && length < width ? width - length : 0));
 }
 
+/* Time, duration and thread, as far as the options want them. Time 0 is one that nobody knows: the call began before the trace. */
 static void add_head(struct trace_printer *printer, const struct printed_thread *thread, uint64_t time, uint64_t duration,
 		     bool has_duration)
 {
@@ -222,6 +226,7 @@ static size_t length_of_colors(const char *text, size_t size)
 	return length;
 }
 
+/* Fills up to a column that counts from `begin`; one blank at least. */
 static void align(struct strbuf *out, size_t begin, unsigned int column)
 {
 	size_t length = out->len - begin;
@@ -288,6 +293,7 @@ void trace_printer_text(struct trace_printer *printer, const char *text)
 	printer->kept = printer->text.len;
 }
 
+/* The entry of a call that waits. */
 static void show_waiting(struct trace_printer *printer, struct printed_thread *thread)
 {
 	add_head(printer, thread, thread->waiting_since, 0, false);
@@ -383,6 +389,7 @@ static void begin_json(struct json *json, const struct printed_thread *thread, u
 	json_add_string(json, "comm", thread->name);
 }
 
+/* Duration and result as numbers, the result in words, and the name of the error if it is one. */
 static void add_json_result(const struct trace_printer *printer, const struct syscall *call, struct json *json)
 {
 	const char *error = syscall_failed(call->result) ? syscall_error_name(-call->result) : NULL;
@@ -398,6 +405,7 @@ static void add_json_result(const struct trace_printer *printer, const struct sy
 	strbuf_deinit(&value);
 }
 
+/* A call as one object; arguments by name as the lines show them, those without a meaning left out. */
 static void add_json_call(struct trace_printer *printer, const struct printed_thread *thread, const struct syscall *call)
 {
 	const struct syscall_description *description = call->description;

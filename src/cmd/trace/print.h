@@ -30,11 +30,13 @@ struct trace_print_options {
 	bool at_once;		/* write after each batch, whatever it is */
 };
 
+/* Options are copied; the descriptor stays the caller's. */
 struct trace_printer *trace_printer_create(const struct trace_print_options *options);
 void trace_printer_destroy(struct trace_printer *printer);
 
 /* What is known of threads. */
 void trace_printer_name(struct trace_printer *printer, uint32_t pid, uint32_t tid, const struct untrusted *name);
+/* A new thread has its parent's name until it gets one of its own. */
 void trace_printer_fork(struct trace_printer *printer, uint32_t pid, uint32_t tid, uint32_t parent_tid);
 /* A call that never comes back is shown, too. */
 void trace_printer_exit(struct trace_printer *printer, uint32_t tid);
@@ -71,6 +73,7 @@ struct error *trace_printer_write(struct trace_printer *printer);
 bool trace_printer_is_full(const struct trace_printer *printer);
 /* Enough: --max-events is reached, or nobody reads any more. */
 bool trace_printer_done(const struct trace_printer *printer);
+/* How many lines of calls and events there were. */
 uint64_t trace_printer_lines(const struct trace_printer *printer);
 /* The name of a thread, or NULL. */
 const struct untrusted *trace_printer_thread_name(const struct trace_printer *printer, uint32_t tid);

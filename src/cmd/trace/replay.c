@@ -81,18 +81,21 @@ void replay_tell_all_waiting(struct replay *replay, const struct calling_thread 
 			replay_tell_waiting(replay, each);
 }
 
+/* Calls in which others wait come before it. */
 static void print_call(struct replay *replay, const struct syscall *call, const struct calling_thread *thread, uint64_t now)
 {
 	replay_tell_all_waiting(replay, thread, now);
 	trace_printer_call(replay->trace->printer, call);
 }
 
+/* Hands the stack that was taken last to the printer, for the next line. */
 static void give_stack(struct replay *replay)
 {
 	if (replay->trace->options->call_graph)
 		trace_printer_stack(replay->trace->printer, replay->stacks);
 }
 
+/* Numbers from a recording may be anything. */
 static bool is_selected(const struct replay *replay, uint64_t number)
 {
 	return number < SYSCALL_NUMBERS && replay->trace->table.selected[number];
@@ -144,6 +147,7 @@ static uint64_t call_number(const struct tracker_event *event)
 	return event->fields[0] ? event->values[0] : SYSCALL_NUMBERS;
 }
 
+/* A call begins: its arguments are in the second field, an array of so many words. */
 static void take_enter(struct replay *replay, const struct tracker_event *event, struct calling_thread *thread)
 {
 	const struct tracepoint_field *arguments = event->fields[1];
@@ -179,6 +183,7 @@ static bool take_stack(struct replay *replay, const struct arrival *arrival, boo
 	       replay->trace->options->min_stack;
 }
 
+/* A call ends. Where its beginning wasn't recorded it is shown without a time and arguments. */
 static void take_exit(struct replay *replay, const struct tracker_event *event, const struct arrival *arrival)
 {
 	const struct trace_options *options = replay->trace->options;
@@ -204,6 +209,7 @@ static void take_exit(struct replay *replay, const struct tracker_event *event, 
 
 /* ---- events ---- */
 
+/* For arguments that are thread ids; NULL where nobody knows it. */
 static const struct untrusted *name_of_thread(void *context, uint32_t tid)
 {
 	const struct replay *replay = context;
@@ -212,6 +218,7 @@ static const struct untrusted *name_of_thread(void *context, uint32_t tid)
 	return thread && thread->comm_count ? thread_comm(thread, UINT64_MAX) : NULL;
 }
 
+/* The event's own text into replay->detail. */
 static void describe(struct replay *replay, const struct arrival *arrival, bool fault)
 {
 	const struct record *record = arrival->record;
@@ -250,6 +257,7 @@ static bool is_named(const struct trace *trace, const char *name, bool fault)
 	return fault && options->faults;
 }
 
+/* How often the event was shown, for nr=. Valid until the next event is new. */
 static uint64_t *shown_of(struct replay *replay, const struct event *event)
 {
 	while (replay->shown.len <= event->index)
@@ -257,11 +265,13 @@ static uint64_t *shown_of(struct replay *replay, const struct event *event)
 	return &replay->shown.data[event->index];
 }
 
+/* Page faults of one kind. */
 static bool is_fault(const struct event *event, uint64_t config)
 {
 	return event->attr.type == PERF_TYPE_SOFTWARE && event->attr.config == config;
 }
 
+/* A line for anything that is no call; page faults look like calls without a duration. */
 static void show_event(struct replay *replay, const struct arrival *arrival)
 {
 	struct trace_printer *printer = replay->trace->printer;
@@ -321,6 +331,7 @@ static void show_header(struct replay *replay, const struct record *record, cons
 	trace_printer_text(replay->trace->printer, strbuf_str(&replay->text));
 }
 
+/* False for samples that aren't to be shown. Otherwise the thread is known, and has its name of that time. */
 static bool arrive(struct replay *replay, const struct record *record, const struct sample *sample, struct arrival *ret)
 {
 	struct machine *machine = replay->opening.session->machine;
@@ -366,6 +377,7 @@ static void take_event(struct replay *replay, const struct arrival *arrival)
 	show_event(replay, arrival);
 }
 
+/* sched:sched_stat_runtime adds up with --sched, and is an event like others without. */
 static void on_runtime(void *context, const struct tracker_event *event)
 {
 	struct replay *replay = context;

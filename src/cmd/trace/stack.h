@@ -15,6 +15,7 @@ struct trace_stack_options {
 
 struct trace_stacks;
 
+/* Options are copied; session and resolver must outlive it. */
 struct trace_stacks *trace_stacks_create(struct session *session, struct resolver *resolver, const struct trace_stack_options *options);
 void trace_stacks_destroy(struct trace_stacks *stacks);
 

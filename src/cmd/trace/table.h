@@ -23,11 +23,14 @@ struct trace_table {
 /* `machine` as uname -m calls it. Calls that have no description take names and kinds of their arguments from tracefs, where `catalog` (may
  * be NULL) has it. All are selected. */
 void trace_table_init(struct trace_table *table, const char *machine, struct event_catalog *catalog);
+/* Frees the descriptions that came from tracefs. */
 void trace_table_deinit(struct trace_table *table);
 
 /* Selects (or takes out) what one word of -e means: a name, a pattern, a %class. False when it is no system call. */
 bool trace_table_select(struct trace_table *table, const char *word, bool selected);
+/* Selects all calls of both tables, or none. */
 void trace_table_select_all(struct trace_table *table, bool selected);
+/* Whether some call is selected. */
 bool trace_table_any(const struct trace_table *table);
 
 /* What the BPF program is to do for each selected call; freed by the caller. */

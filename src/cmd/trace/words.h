@@ -32,4 +32,5 @@ option_parse_fn trace_words_parse_list, trace_words_parse_filter;
  * against this machine. */
 struct error *trace_words_apply(const struct trace_words *words, struct trace_table *table, struct event_catalog *catalog,
 				struct trace_events *ret_events, bool *ret_calls);
+/* Frees the events and their words. */
 void trace_events_deinit(struct trace_events *events);

@@ -36,6 +36,7 @@ int cgroups_open(const char *name, char *path, size_t size)
 	return -1;
 }
 
+/* Version 1 has release_agent in its root alone, version 2 lacks cgroup.type there. */
 bool cgroups_is_root(int directory)
 {
 	struct statfs fs;

@@ -9,6 +9,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+/* Without a list it does, and for counters that are bound to no CPU. */
 static bool serves_cpu(const int *only, size_t count, int cpu)
 {
 	if (!only || cpu < 0)

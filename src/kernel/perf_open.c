@@ -67,6 +67,7 @@ static const enum perf_feature drop_order[] = {
 };
 enum { DROP_COUNT = sizeof(drop_order) / sizeof(drop_order[0]) };
 
+/* What an earlier event has shown to be missing isn't tried again. */
 static void drop_missing(const struct perf_open *state, struct perf_event_attr *attr)
 {
 	for (int i = 0; i < DROP_COUNT; i++)
@@ -74,6 +75,7 @@ static void drop_missing(const struct perf_open *state, struct perf_event_attr *
 			drop_feature(attr, drop_order[i]);
 }
 
+/* Descriptor or -errno. Kernels without the flag get it set behind, which a fork in between escapes. */
 static int open_once(struct perf_open *state, const struct perf_event_attr *attr, pid_t pid, int cpu, int group, unsigned long flags)
 {
 	int fd = perf_open_raw(attr, pid, cpu, group, flags | (state->missing & PERF_FEATURE_CLOEXEC ? 0 : PERF_FLAG_FD_CLOEXEC));
@@ -88,6 +90,7 @@ static bool is_precision_refused(int error)
 	return error == -EINVAL || error == -EOPNOTSUPP || error == -ENOENT || error == -ENXIO;
 }
 
+/* Level by level down to 0; the attribute is that which was opened. */
 static int open_less_precise(struct perf_open *state, struct perf_event_attr *attr, pid_t pid, int cpu, int group, unsigned long flags)
 {
 	struct perf_event_attr less = *attr;

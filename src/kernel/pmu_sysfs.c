@@ -167,6 +167,7 @@ static bool parse_bits(const char *text, uint64_t *ret)
 	return mask != 0;
 }
 
+/* A file "config1:0-7,32" of format/. */
 static void add_format(struct pmu_list *list, struct pmu *pmu, const char *dir, const char *name)
 {
 	static const char *const words[] = {"config:", "config1:", "config2:", "config3:"};
@@ -193,6 +194,7 @@ static bool read_companion(const char *dir, const char *name, const char *suffix
 	return proc_read_line(path, buffer, size);
 }
 
+/* A file of events/; its companions NAME.unit and so on are read with it, and are no events. */
 static void add_alias(struct pmu_list *list, struct pmu *pmu, const char *dir, const char *name)
 {
 	cleanup_free char *path = mem_printf("%s/%s", dir, name);
@@ -215,6 +217,7 @@ static void add_alias(struct pmu_list *list, struct pmu *pmu, const char *dir, c
 	vec_push(&pmu->aliases, alias);
 }
 
+/* A file of caps/: its name, and its text as the value. */
 static void add_capability(struct pmu_list *list, struct pmu *pmu, const char *dir, const char *name)
 {
 	cleanup_free char *path = mem_printf("%s/%s", dir, name);
@@ -236,6 +239,7 @@ static void load_directory(struct pmu_list *list, struct pmu *pmu, const char *s
 	visit_directory(path, visit, list, pmu);
 }
 
+/* Which CPUs a PMU is to be opened on, and whether it is one of cores. */
 static void load_cpus(struct pmu_list *list, struct pmu *pmu)
 {
 	static const char *const files[] = {"cpumask", "cpus"};

@@ -16,6 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+/* The child: waits for the byte, then becomes the command. When that fails its parent is told the errno. */
 static void child_run(char *const *argv, bool piped, int release, int failure)
 {
 	char byte;

@@ -63,6 +63,7 @@ static void describe(const struct dlfilter *filter, const struct frame *frame, s
 	}
 }
 
+/* Where the sample was taken, resolved anew. */
 static void frame_of_sample(const struct dlfilter *filter, struct frame *ret)
 {
 	const struct language_sample *at = filter->at;
@@ -86,12 +87,14 @@ static const struct perf_dlfilter_al *resolve_ip(void *context)
 	return &filter->ip;
 }
 
+/* Whether the event's addresses are of data or code that may have a symbol, and were recorded. */
 static bool has_symbol_of_address(const struct language_sample *at)
 {
 	const struct event_attr *attr = &at->record->event->attr;
 	return attr->sample_type & PERF_SAMPLE_ADDR && sample_addr_is_symbol(attr);
 }
 
+/* An address as the sampled thread saw it at that time. */
 static void resolve_at(const struct dlfilter *filter, uint64_t address, struct frame *ret)
 {
 	const struct language_sample *at = filter->at;
@@ -225,6 +228,7 @@ static void fill_sample(const struct language_sample *at, struct perf_dlfilter_s
 	};
 }
 
+/* Answers below 0 are errors of the filter. */
 struct error *dlfilter_passes(struct dlfilter *filter, const struct language_sample *at, bool early, bool *ret_keep)
 {
 	filter_function *function = early ? filter->event_early : filter->event;
@@ -290,6 +294,7 @@ struct error *dlfilter_open(const struct dlfilter_setup *setup, struct dlfilter 
 	return NULL;
 }
 
+/* stop() may fail, too; everything is freed all the same. */
 struct error *dlfilter_close(struct dlfilter *filter)
 {
 	if (!filter)

@@ -12,6 +12,7 @@ const char *language_names(void)
 	return "python, perl";
 }
 
+/* `word` has `length` bytes and no end. */
 static bool same(const char *word, const char *name, size_t length)
 {
 	return strlen(word) == length && strncasecmp(word, name, length) == 0;
@@ -35,6 +36,7 @@ const struct language_ops *language_of_script(const char *text, const char **ret
 	return found;
 }
 
+/* ASCII, whatever the locale says. */
 static bool is_letter(char c)
 {
 	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');

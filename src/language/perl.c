@@ -59,6 +59,7 @@ struct packed_sample {
 	uint16_t misc;
 };
 
+/* What common_pc() and its like return; 0 outside of handlers and where the event lacks the field. */
 static int64_t common_value(void *context, enum perl_common what)
 {
 	static const char *const names[] = {[PERL_COMMON_PC] = "common_preempt_count",
@@ -265,6 +266,7 @@ static struct error *load_plugin(const char *path, const struct perl_plugin **re
 	return NULL;
 }
 
+/* The interpreter ends before what it refers to is freed. */
 static void close_perl(struct language *language)
 {
 	struct perl *perl = (struct perl *)language;
@@ -307,6 +309,7 @@ static struct error *open_perl(const struct language_setup *setup, struct langua
 	return NULL;
 }
 
+/* A function without arguments, where the script has it. */
 static struct error *call_plain(struct language *language, const char *name)
 {
 	struct perl *perl = (struct perl *)language;

@@ -54,6 +54,7 @@ static struct error *take_exception(struct python *python, const char *what)
 	return error_new("%s ended with the exception shown above", what);
 }
 
+/* Takes away one reference each. */
 static void release(struct python *python, python_object **objects, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
@@ -72,6 +73,7 @@ static python_object *call_with_tuple(struct python *python, python_object *func
 	return result;
 }
 
+/* An exit() of the script is no error: `ended` and `status` say so. */
 struct error *python_call(struct python *python, python_object *function, python_object **arguments, size_t count)
 {
 	python_object *result = NULL;
@@ -183,6 +185,7 @@ static void close_python(struct language *language)
 	free(python);
 }
 
+/* The script is read before Python is loaded. */
 static struct error *open_python(const struct language_setup *setup, struct language **ret)
 {
 	struct strbuf text = {0};
@@ -218,6 +221,7 @@ static struct error *open_python(const struct language_setup *setup, struct lang
 	return NULL;
 }
 
+/* A function without arguments, where the script has it. */
 static struct error *call_plain(struct language *language, const char *name)
 {
 	struct python *python = (struct python *)language;
@@ -225,6 +229,7 @@ static struct error *call_plain(struct language *language, const char *name)
 	return function ? python_call(python, function, NULL, 0) : NULL;
 }
 
+/* trace_begin(), then the rows that every database begins with. */
 static struct error *begin(struct language *language)
 {
 	struct python *python = (struct python *)language;

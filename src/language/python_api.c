@@ -13,12 +13,14 @@
 
 enum { NEWEST_MINOR = 30, OLDEST_MINOR = 6 };
 
+/* Its symbols are for everybody: extension modules refer to them. */
 static void *open_library(const char *name)
 {
 	/* Global: extension modules of Debian's Python refer to its symbols without naming a library. */
 	return dlopen(name, RTLD_NOW | RTLD_GLOBAL);
 }
 
+/* "libpython3.11.so.1.0", for one minor version. */
 static void *open_minor(unsigned int minor)
 {
 	char name[40];
@@ -39,6 +41,7 @@ static unsigned int usual_minor(void)
 	return sscanf(slash ? slash + 1 : path, "python3.%u", &minor) == 1 ? minor : 0;
 }
 
+/* The version that `python3` has, where that can be told; else the newest that is there. */
 static void *find_library(void)
 {
 	unsigned int usual = usual_minor();

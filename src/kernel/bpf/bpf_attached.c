@@ -25,6 +25,7 @@ static long bpf(enum bpf_cmd command, union bpf_attr *attr)
 	return syscall(SYS_bpf, command, attr, sizeof(*attr));
 }
 
+/* The program's name by its id. */
 static void read_name(struct bpf_attached *attached)
 {
 	struct bpf_prog_info info = {0};
@@ -55,6 +56,7 @@ static void ask_descriptor(pid_t pid, uint32_t fd, struct bpf_attached_list *ret
 	vec_push(ret, attached);
 }
 
+/* Looks at those of its descriptors that are perf events. */
 static void ask_process(pid_t pid, struct bpf_attached_list *ret)
 {
 	cleanup_free char *path = mem_printf("/proc/%d/fd", (int)pid);

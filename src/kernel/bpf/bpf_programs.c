@@ -53,6 +53,7 @@ bool bpf_program_next(uint32_t id, uint32_t *ret_id)
 	return true;
 }
 
+/* BPF_OBJ_GET_INFO_BY_FD: fills as much of `info` as the kernel knows. */
 static bool get_info(int fd, void *info, uint32_t size)
 {
 	union bpf_attr attr = {.info = {.bpf_fd = (uint32_t)fd, .info_len = size, .info = (uintptr_t)info}};
@@ -60,6 +61,7 @@ static bool get_info(int fd, void *info, uint32_t size)
 	return call(BPF_OBJ_GET_INFO_BY_FD, &attr) == 0;
 }
 
+/* A member by its offset. */
 static uint32_t field_u32(const struct bpf_prog_info *info, uint16_t at)
 {
 	uint32_t value;
@@ -68,6 +70,7 @@ static uint32_t field_u32(const struct bpf_prog_info *info, uint16_t at)
 	return value;
 }
 
+/* Bytes; some arrays have a member that tells, others a fixed size. */
 static uint32_t element_size(const struct bpf_prog_info *info, const struct program_array *array)
 {
 	return array->size_at ? field_u32(info, array->size_at) : array->size;

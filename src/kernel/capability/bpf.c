@@ -86,6 +86,8 @@ enum { BUILT_IN = true };
 enum { BUILT_IN = false };
 #endif
 
+/* Loads a program of each kind that does nothing. The one for entries of functions is attached as well, to a function that nobody calls
+ * but tests. */
 void probe_bpf(struct capability_context *context, struct capability_result *ret)
 {
 	static const struct {
@@ -152,6 +154,7 @@ void probe_btf(struct capability_context *context, struct capability_result *ret
 	strbuf_deinit(&types);
 }
 
+/* Programs of others at tracepoints, which may drop events before anyone sees them. */
 void probe_bpf_attached(struct capability_context *context, struct capability_result *ret)
 {
 	struct bpf_attached_list programs = {0};

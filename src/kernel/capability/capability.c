@@ -150,6 +150,7 @@ const char *capability_errno_name(int error)
 	return name ? name : "an unknown errno";
 }
 
+/* What cannot be done is told with everything that isn't OK: by the capability itself, or by its row. */
 void capability_run(const struct capability *capability, struct capability_context *context, struct capability_result *ret)
 {
 	*ret = (struct capability_result){0};

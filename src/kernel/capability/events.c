@@ -30,6 +30,8 @@ static void lack_event(struct capability_context *context, struct capability_res
 	}
 }
 
+/* Whether what happens in the kernel counts for this user. Where it doesn't, events are opened without it, since they would be refused.
+ * */
 static bool may_measure_kernel(void)
 {
 	struct perf_event_attr attr = measure_attr(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK, true);
@@ -56,12 +58,14 @@ static const struct {
 };
 enum { SOFTWARE_EVENT_COUNT = sizeof(software_events) / sizeof(software_events[0]) };
 
+/* So many times; each should be a context switch. */
 static void sleep_shortly(void *context)
 {
 	for (size_t i = *(size_t *)context; i; i--)
 		nanosleep(&(struct timespec){.tv_nsec = 2000000}, NULL);
 }
 
+/* Opens each of them, and compares two counts with what is known: new pages touched, and sleeps. */
 void probe_software(struct capability_context *context, struct capability_result *ret)
 {
 	bool kernel = may_measure_kernel();
@@ -100,6 +104,7 @@ void probe_software(struct capability_context *context, struct capability_result
 	}
 }
 
+/* TIMES writes to the number that is watched. */
 static void write_number(void *context)
 {
 	for (int i = 0; i < TIMES; i++)
@@ -111,6 +116,7 @@ static __attribute__((noinline)) void be_called(void)
 	__asm__ volatile("" ::: "memory");
 }
 
+/* So many calls, through a pointer that the compiler doesn't see through. */
 static void call_function(void *context)
 {
 	void (*volatile function)(void) = be_called;
@@ -119,6 +125,7 @@ static void call_function(void *context)
 		function();
 }
 
+/* `type` is HW_BREAKPOINT_*. */
 static struct perf_event_attr breakpoint_attr(uint32_t type, const void *address, uint64_t length)
 {
 	struct perf_event_attr attr = measure_attr(PERF_TYPE_BREAKPOINT, 0, false);
@@ -147,6 +154,7 @@ static size_t count_breakpoints(void)
 	return count;
 }
 
+/* How many there are, and whether one on data and one on code notice all of TIMES accesses. */
 void probe_breakpoints(struct capability_context *context, struct capability_result *ret)
 {
 	uint64_t watched = 0, writes = 0, calls = 0;
@@ -172,6 +180,7 @@ void probe_breakpoints(struct capability_context *context, struct capability_res
 	}
 }
 
+/* Where it is, and whether this user may read it. */
 void probe_tracefs(struct capability_context *context, struct capability_result *ret)
 {
 	struct tracefs_names systems = {0};
@@ -200,6 +209,7 @@ void probe_tracefs(struct capability_context *context, struct capability_result 
 	free(path);
 }
 
+/* `kernel`: tracepoints in the kernel's code count for this user. */
 static void answer_tracepoints(struct capability_context *context, struct capability_result *ret, const char *name, uint64_t count,
 			       bool kernel)
 {
@@ -216,6 +226,7 @@ static void answer_tracepoints(struct capability_context *context, struct capabi
 	}
 }
 
+/* Counts a system call that nothing else of ours makes. */
 void probe_tracepoints(struct capability_context *context, struct capability_result *ret)
 {
 	bool kernel = may_measure_kernel();
@@ -268,6 +279,7 @@ static void answer_capabilities(struct capability_context *context, struct capab
 	}
 }
 
+/* Puts one on a system call, whose function is called otherwise on each architecture. */
 void probe_kprobes(struct capability_context *context, struct capability_result *ret)
 {
 	static const char *const functions[] = {"__x64_sys_getppid", "__arm64_sys_getppid", "__se_sys_getppid", "sys_getppid"};
@@ -308,6 +320,7 @@ static bool file_offset(uintptr_t address, uint64_t *ret)
 	return false;
 }
 
+/* Puts one on a function of ours, in our own file. */
 void probe_uprobes(struct capability_context *context, struct capability_result *ret)
 {
 	const struct pmu *pmu = pmu_by_name(context->pmus, "uprobe");
@@ -335,6 +348,7 @@ void probe_uprobes(struct capability_context *context, struct capability_result 
 	answer_capabilities(context, ret, status, count, "a function of perf's own");
 }
 
+/* Opens a counter of the root group on one CPU. */
 void probe_cgroups(struct capability_context *context, struct capability_result *ret)
 {
 	struct perf_event_attr attr = measure_attr(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK, false);
@@ -361,6 +375,7 @@ void probe_cgroups(struct capability_context *context, struct capability_result 
 	}
 }
 
+/* The setting alone: the tracepoints are there without it, and count nothing. */
 void probe_schedstats(struct capability_context *context, struct capability_result *ret)
 {
 	int64_t on = 0;

@@ -22,6 +22,7 @@
 
 enum { MANY_COUNTERS = 32, SPIN_NS = 10000000, SAMPLE_PERIOD = 100000 };
 
+/* Says what runs here; missing only where the kernel has no perf events at all. */
 void probe_kernel(struct capability_context *context, struct capability_result *ret)
 {
 	struct utsname names;
@@ -49,6 +50,7 @@ static void add_answer(struct strbuf *out, const char *call, int blocked)
 		strbuf_printf(out, "%s() is answered by %s", call, capability_errno_name(blocked));
 }
 
+/* Kinds of namespaces that aren't the system's own, with commas. */
 static void add_namespaces(struct strbuf *out)
 {
 	static const char *const kinds[] = {"user", "pid", "cgroup", "ipc", "uts", "time"};
@@ -58,6 +60,7 @@ static void add_namespaces(struct strbuf *out)
 			strbuf_printf(out, "%s%s", out->len ? "," : "", kinds[i]);
 }
 
+/* Nothing is blocked: what namespaces change all the same. */
 static void describe_namespaces(struct capability_result *ret, bool container, const char *namespaces)
 {
 	bool pid = container_has_namespace("pid"), user = container_has_namespace("user");
@@ -74,6 +77,7 @@ static void describe_namespaces(struct capability_result *ret, bool container, c
 			pid ? "programs outside of the pid namespace appear as pid 0, without names (-a)" : "");
 }
 
+/* Whether system calls get through to the kernel; else who answers them. */
 void probe_container(struct capability_context *context, struct capability_result *ret)
 {
 	bool container = container_is_inside();
@@ -102,6 +106,7 @@ void probe_container(struct capability_context *context, struct capability_resul
 	strbuf_deinit(&namespaces);
 }
 
+/* Whether readers of recordings can give up their rights (kernel/sandbox.h). Nothing is entered here. */
 void probe_sandbox(struct capability_context *context, struct capability_result *ret)
 {
 	int landlock = sandbox_landlock_version();
@@ -140,6 +145,7 @@ static const struct {
 };
 enum { HARDWARE_EVENT_COUNT = sizeof(hardware_events) / sizeof(hardware_events[0]) };
 
+/* A general hardware event, in user code alone: everybody may count that. */
 static struct perf_event_attr hardware_attr(uint64_t config)
 {
 	return measure_attr(PERF_TYPE_HARDWARE, config, false);
@@ -186,6 +192,7 @@ static int sample_misc(uint64_t config, unsigned int precise)
 	return misc;
 }
 
+/* Why no hardware event can be opened: the right, the hypervisor, or the driver. */
 static void lack_pmu(struct capability_context *context, struct capability_result *ret, int status)
 {
 	const char *name = context->hypervisor;
@@ -231,6 +238,7 @@ static void examine_pmu(struct capability_context *context, struct capability_re
 	}
 }
 
+/* Opens each general event; where some can be had, counts and samples with them. */
 void probe_pmu(struct capability_context *context, struct capability_result *ret)
 {
 	size_t found = 0;
@@ -270,6 +278,7 @@ static void lack_ability(struct capability_context *context, struct capability_r
 	}
 }
 
+/* The highest level whose samples are exact in truth. */
 void probe_precise(struct capability_context *context, struct capability_result *ret)
 {
 	unsigned int level = 0;
@@ -291,6 +300,7 @@ void probe_precise(struct capability_context *context, struct capability_result 
 			     refused ? "this processor's counters have none" : "cycles:p is accepted, but its samples are not exact");
 }
 
+/* 0 or -errno of opening cycles with a stack of branches; `kind` is PERF_SAMPLE_BRANCH_*. */
 static int try_branches(uint64_t kind)
 {
 	struct perf_event_attr attr = hardware_attr(PERF_COUNT_HW_CPU_CYCLES);
@@ -301,6 +311,7 @@ static int try_branches(uint64_t kind)
 	return measure_can_open(&attr, 0, -1);
 }
 
+/* Whether it can be opened: that branches come depends on the program. */
 void probe_branches(struct capability_context *context, struct capability_result *ret)
 {
 	int status = try_branches(PERF_SAMPLE_BRANCH_ANY);
@@ -312,6 +323,7 @@ void probe_branches(struct capability_context *context, struct capability_result
 		lack_ability(context, ret, status, "this machine has no branch recording hardware (LBR, BRBE)");
 }
 
+/* The same with branches that the hardware keeps as a stack of calls. */
 void probe_stack_lbr(struct capability_context *context, struct capability_result *ret)
 {
 	int status = try_branches(PERF_SAMPLE_BRANCH_CALL_STACK);
@@ -370,6 +382,7 @@ static bool has_user_time(void)
 	return has;
 }
 
+/* A sample's time by each clock has to lie between two readings of that clock. */
 void probe_clocks(struct capability_context *context, struct capability_result *ret)
 {
 	struct strbuf names = {0};

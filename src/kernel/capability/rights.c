@@ -27,6 +27,7 @@ enum {
 	LAST_TRACEPOINT = 4096,
 };
 
+/* The CPU's clock, which all machines have: what is refused then is the right. */
 static struct perf_event_attr clock_attr(bool kernel)
 {
 	return measure_attr(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK, kernel);
@@ -73,6 +74,7 @@ static void answer_right(struct capability_context *context, struct capability_r
 	strbuf_deinit(&grounds);
 }
 
+/* User code of our own process. */
 void probe_own_programs(struct capability_context *context, struct capability_result *ret)
 {
 	struct perf_event_attr attr = clock_attr(false);
@@ -80,6 +82,7 @@ void probe_own_programs(struct capability_context *context, struct capability_re
 	answer_right(context, ret, measure_can_open(&attr, 0, -1), 2);
 }
 
+/* The kernel's part of our own process. */
 void probe_kernel_code(struct capability_context *context, struct capability_result *ret)
 {
 	struct perf_event_attr attr = clock_attr(true);
@@ -87,6 +90,7 @@ void probe_kernel_code(struct capability_context *context, struct capability_res
 	answer_right(context, ret, measure_can_open(&attr, 0, -1), 1);
 }
 
+/* One whole CPU, user code alone. */
 void probe_whole_system(struct capability_context *context, struct capability_result *ret)
 {
 	struct perf_event_attr attr = clock_attr(false);
@@ -110,6 +114,7 @@ static int open_tracepoint_data(struct capability_context *context)
 	return fd;
 }
 
+/* Samples of a tracepoint with its fields, on a whole CPU. */
 void probe_tracepoint_data(struct capability_context *context, struct capability_result *ret)
 {
 	int fd = open_tracepoint_data(context);
@@ -136,6 +141,7 @@ static int read_addresses(bool *ret_shown)
 	return 0;
 }
 
+/* Whether /proc/kallsyms shows addresses to us: kptr_restrict alone doesn't tell. */
 void probe_kernel_addresses(struct capability_context *context, struct capability_result *ret)
 {
 	bool shown = false;
@@ -180,6 +186,8 @@ static size_t map_rings(const struct capability_context *context, size_t pages)
 	return count;
 }
 
+/* Halves the rings of `record` until all CPUs have one. What other processes of the user have locked counts too, as it will for record.
+ * */
 void probe_rings(struct capability_context *context, struct capability_result *ret)
 {
 	size_t page_kb = (size_t)sysconf(_SC_PAGESIZE) / 1024, kb = RING_KB, allowed = limits_mlock_bytes() / 1024;
@@ -221,6 +229,7 @@ static size_t many_events(const struct capability_context *context)
 	return count ? count : MANY_EVENTS;
 }
 
+/* Raises our own limit first, as record does, then looks whether hundreds of events have room. */
 void probe_files(struct capability_context *context, struct capability_result *ret)
 {
 	size_t events = many_events(context), need = events * context->cpu_count + 256;
@@ -241,6 +250,7 @@ void probe_files(struct capability_context *context, struct capability_result *r
 	fix_files(&ret->remedy, need < 65536 ? 65536 : need);
 }
 
+/* 0 or -errno. */
 static int open_with_rate(uint64_t rate)
 {
 	struct perf_event_attr attr = clock_attr(false);
@@ -251,6 +261,7 @@ static int open_with_rate(uint64_t rate)
 	return measure_can_open(&attr, 0, -1);
 }
 
+/* The rate that `record` asks for, or what the kernel has lowered it to. */
 void probe_sample_rate(struct capability_context *context, struct capability_result *ret)
 {
 	uint64_t rate = limits_max_sample_rate();

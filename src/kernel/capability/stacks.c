@@ -57,6 +57,7 @@ struct work {
 	struct known known;
 };
 
+/* Calls down to the function whose page fault is sampled; the page is new each time. */
 static void run_work(void *context)
 {
 	struct work *work = context;
@@ -127,6 +128,7 @@ static void lack_stacks(struct capability_context *context, struct capability_re
 	}
 }
 
+/* The kernel's walk has to lead back through our functions; then, by a call from qsort(), through the C library. */
 void probe_stack_fp(struct capability_context *context, struct capability_result *ret)
 {
 	size_t length = 0, library_length = 0;
@@ -156,6 +158,7 @@ static bool stack_is_right(const uint64_t *words, size_t size)
 	return code - (uintptr_t)touch < FUNCTION_BYTES && bytes >= 64;
 }
 
+/* Samples have to bring the two registers and a stack that belongs to them. */
 void probe_stack_dwarf(struct capability_context *context, struct capability_result *ret)
 {
 	struct perf_event_attr attr = fault_attr(PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER);

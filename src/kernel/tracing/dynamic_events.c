@@ -17,6 +17,7 @@
 
 enum { RELEASE_TRIES = 100, RELEASE_PAUSE_MS = 20 };
 
+/* Below tracefs. */
 static const char *file_name(bool user)
 {
 	return user ? "uprobe_events" : "kprobe_events";
@@ -42,6 +43,7 @@ static bool parse_user_target(char *target, struct dynamic_event *event)
 	return number_parse_hex(colon + 1, &event->offset);
 }
 
+/* "symbol+8", "module:symbol", or an address; without an offset it is 0. */
 static void parse_kernel_target(char *target, struct dynamic_event *event)
 {
 	char *plus = strrchr(target, '+');
@@ -69,6 +71,7 @@ bool dynamic_event_parse(char *line, bool user, struct dynamic_event *ret)
 	return true;
 }
 
+/* Adds the probes of one file; a kernel without it has none. The list keeps the text. */
 static struct error *read_file(const char *tracefs, bool user, struct dynamic_events *list)
 {
 	cleanup_free char *path = mem_printf("%s/%s", tracefs, file_name(user));
@@ -133,6 +136,7 @@ static void read_reason(const char *tracefs, struct strbuf *out)
 	strbuf_deinit(&log);
 }
 
+/* In words what an errno means for the line, with the kernel's own note where it keeps one. */
 static struct error *explain(const char *tracefs, bool user, const char *line, int number)
 {
 	struct strbuf reason = {0};
@@ -159,6 +163,7 @@ static struct error *explain(const char *tracefs, bool user, const char *line, i
 	return error;
 }
 
+/* For appending. The error says why it isn't there, or who may write it. */
 static struct error *open_file(const char *tracefs, bool user, int *ret)
 {
 	cleanup_free char *path = mem_printf("%s/%s", tracefs, file_name(user));

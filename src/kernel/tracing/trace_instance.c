@@ -17,6 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+/* Writes a setting, and doesn't mind when this kernel hasn't got it. */
 static void set(const char *folder, const char *name, const char *value)
 {
 	cleanup_free char *path = mem_printf("%s/%s", folder, name);

@@ -97,6 +97,7 @@ void tracefs_names_deinit(struct tracefs_names *list)
 	vec_deinit(&list->names);
 }
 
+/* Where the directory's entries don't tell, the file is asked. */
 static bool is_directory(DIR *dir, const struct dirent *entry)
 {
 	struct stat st;

@@ -16,6 +16,7 @@ static const struct perl_host *host;
 
 void boot_DynaLoader(pTHX_ CV *cv);
 
+/* The host knows the sample that is handled now. */
 static IV common(enum perl_common what)
 {
 	return (IV)host->common(host->context, what);
@@ -82,6 +83,7 @@ static enum perl_outcome start(const char *script, char *const *arguments, const
 	return status ? PERL_ENDED : PERL_DONE;
 }
 
+/* The interpreter ends; its values must not be used any more. */
 static void stop(void)
 {
 	if (!interpreter)
@@ -137,12 +139,14 @@ static void hash_set(struct perl_value *hash, const char *key, struct perl_value
 		SvREFCNT_dec(sv_of(value));
 }
 
+/* Whether Perl's name of the file begins with the folder, and doesn't leave it again. */
 static bool is_below(const char *file, const char *folder)
 {
 	size_t length = strlen(folder);
 	return file && strncmp(file, folder, length) == 0 && !strstr(file + length, "..");
 }
 
+/* Whether a sub of that name has a body; with `folder`, in one of the script's own files. */
 static bool has(const char *name, const char *folder)
 {
 	CV *code = get_cv(name, 0);

@@ -67,6 +67,32 @@ def test_fields_and_order(story):
     assert story("contention", "-q", "-E", 1, "-k", "wait_max") == [FIGURES["A"] + "      rwsem:W   sys_mmap+0x8"]
 
 
+CGROUPS = ["         3      4.00 ms      3.00 ms      2.00 ms   /system.slice/a.service", "         2      2.50 ms      2.50 ms      1.25 ms   /user.slice"]
+
+
+@pytest.mark.sanitize
+@pytest.mark.parametrize("words, wanted", [
+    ("", CGROUPS), ("-G user.slice", CGROUPS[1:]), ("-G /system.slice/,other", CGROUPS[:1]), ("-G system.slice/a.service", CGROUPS[:1]), ("-G user", []),
+    ("-G /", CGROUPS), ("-G /system.slice/a.service/b", [])])
+def test_cgroups(perf, tmp_path, words, wanted):
+    files = make(tmp_path, locks.with_cgroups({10: "/system.slice/a.service", 20: "/user.slice"}))
+    done = perf("lock", "contention", "--lock-cgroup", *words.split(), *files)
+    assert done.stdout.splitlines() == [TITLES + "   cgroup", "", *wanted], done.stderr
+    rows = perf("lock", "contention", "--lock-cgroup", "--format", "csv", *words.split(), *files).stdout.splitlines()[1:]
+    assert [row.split(",")[-1] for row in rows] == [line.split()[-1] for line in wanted]
+
+
+def test_cgroups_are_recorded_when_asked_for(perf, tmp_path):
+    for words in (["--lock-cgroup"], ["-G", "user.slice"]):
+        done = perf("lock", "contention", *words, *make(tmp_path, locks.STORY))
+        assert done.returncode == 255 and "the recording tells no cgroups; record with 'perf lock record --all-cgroups'" in done.stderr
+
+
+def test_output(story, tmp_path):
+    for words in (["contention"], ["contention", "--format", "json"], ["report"], ["report", "--format", "csv"], ["info"]):
+        assert story(*words, "--output", tmp_path / "out") == [] and (tmp_path / "out").read_text().splitlines() == story(*words)
+
+
 def test_waits_without_an_end(perf, tmp_path):
     """Those of the idle tasks of two CPUs are two, for one lock at a time, too."""
     waits = (locks.begin(1, 10, locks.MAP, locks.A, locks.SEM_W), locks.begin(2, 0, locks.EXIT, locks.TASKS, locks.SPIN, 0),
@@ -134,7 +160,7 @@ def test_long_and_hostile_names(perf, tmp_path):
 
 
 @pytest.mark.parametrize("words, text", [
-    (["contention", "-t", "-l"], "-t and -l cannot be combined"),
+    (["contention", "-t", "-l"], "-t, -l and --lock-cgroup cannot be combined"),
     (["contention", "-k", "acquired"], "-k: unknown field 'acquired'; the fields are contended,"),
     (["contention", "-F", "contended,x"], "unknown field 'x'"),
     (["contention", "-Y", "lock"], "unknown type of locks 'lock'; the types are semaphore, spinlock, rwlock:R"),
@@ -157,8 +183,6 @@ def test_mistakes(perf, words, text):
 
 @pytest.mark.parametrize("words, text", [
     (["-o"], "the owner of a lock is not in the events"),
-    (["--lock-cgroup"], "the events tell no cgroup"),
-    (["-G", "a"], "the events tell no cgroup"),
     (["-M", "5"], "nothing limits the number of rows here"),
 ])
 def test_refused(perf, words, text):

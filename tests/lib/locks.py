@@ -58,6 +58,17 @@ STORY = HEAD + "".join((
     end(4500, 20, WRITE, B), begin(5000, 10, MAP, A, SEM_W), end(6000, 10, MAP, A), begin(7000, 20, EXIT, TASKS, SPIN, 1),
     end(7000.25, 20, EXIT, TASKS, 1), begin(8000, 10, MAP, A, SEM_W), end(8500, 20, WRITE, B)))
 
+
+
+def with_cgroups(paths):
+    """The same with the cgroups of threads: tid → path."""
+    lines = STORY.replace("|CALLCHAIN|RAW ", "|CALLCHAIN|RAW|CGROUP ").splitlines(keepends=True)
+    named = "".join(f"cgroup id=1 cgroup={tid + 1000} path={path} time=1\n" for tid, path in paths.items())
+    samples = [line.replace("\n", f" cgroup={int(line.split(' tid=')[1].split()[0]) + 1000}\n") if line.startswith("sample") else line for line in lines]
+    first = next(i for i, line in enumerate(samples) if line.startswith("sample"))
+    return "".join([*samples[:first], named, *samples[first:]])
+
+
 # A writer holds the mutex of a pipe while it waits for a page of its text, which comes when another writer is seen to wait for the mutex; and again, 20 times.
 LOAD = """
 import ctypes, fcntl, mmap, os, struct, sys, threading, time

@@ -45,6 +45,12 @@ def test_threads(perf, load):
     assert all(row["comm"].startswith("python3") for row in found)
 
 
+def test_cgroup(perf, load):
+    assert [row["contended"] for row in rows(perf, "--lock-cgroup", "--", *load)] == [20]
+    assert [row["contended"] for row in rows(perf, "-l", "-G", "/", "--", *load)] == [20]
+    assert not rows(perf, "-G", "/none/such", "--", *load)
+
+
 def test_text(perf, load):
     done = perf("lock", "contention", "-l", "-S", "pipe_write", "-Y", "mutex", "-F", "contended", "-k", "contended", "--", *load)
     lines = done.stdout.splitlines()

@@ -36,6 +36,7 @@ struct lock_contention {
 	struct map64 rows_by_key; /* by hash of what the row is about */
 	struct map64 waiting;	  /* by hash of thread and lock → struct wait * */
 	VEC(struct wait *) free_waits;
+	bool lacks_cgroups; /* they are asked for, and a sample has none */
 };
 
 uint64_t lock_row_value(const struct lock_row *row, enum lock_value which)
@@ -162,13 +163,33 @@ static bool is_chosen_stack(const struct lock_contention *contention, const stru
 	return !options->function_count;
 }
 
+/* Whether `path` is the cgroup `name`, which may lack its first slash, or lies below it. */
+static bool is_in_cgroup(const char *path, const char *name)
+{
+	size_t skipped = *path == '/' && *name != '/', len = strlen(name);
+	while (len && name[len - 1] == '/')
+		len--;
+	return !strncmp(path + skipped, name, len) && (!path[skipped + len] || path[skipped + len] == '/');
+}
+
+static bool is_chosen_cgroup(const struct lock_contention *contention, uint64_t cgroup)
+{
+	const struct lock_options *options = &contention->options;
+	const struct untrusted *path = options->cgroup_count ? machine_cgroup(contention->session->machine, cgroup) : NULL;
+	for (size_t i = 0; path && i < options->cgroup_count; i++)
+		if (is_in_cgroup(untrusted_raw(path), options->cgroups[i]))
+			return true;
+	return !options->cgroup_count;
+}
+
 static bool is_chosen(const struct lock_contention *contention, const struct tracker_event *event, uint64_t address, uint64_t flags)
 {
 	const struct lock_options *options = &contention->options;
 	uint32_t cpu = event->sample->cpu;
 	if (options->cpus && !(cpu / 64 < options->cpu_words && options->cpus[cpu / 64] >> cpu % 64 & 1))
 		return false;
-	return lock_types_have(&options->types, flags) && is_chosen_lock(contention, address) && is_chosen_stack(contention, event);
+	return lock_types_have(&options->types, flags) && is_chosen_cgroup(contention, event->sample->cgroup) &&
+	       is_chosen_lock(contention, address) && is_chosen_stack(contention, event);
 }
 
 /* ---- waits ---- */
@@ -204,6 +225,8 @@ static struct lock_row *find_row(struct lock_contention *contention, const struc
 		thread = machine_thread_or_new(contention->session->machine, event->sample->pid, event->sample->tid,
 					       event->record->model_time);
 		key = (uintptr_t)thread;
+	} else if (contention->options.by == LOCK_BY_CGROUP) {
+		key = event->sample->cgroup;
 	}
 	bool is_new;
 	uint64_t *slot = map64_insert(&contention->rows_by_key, key, &is_new);
@@ -211,7 +234,7 @@ static struct lock_row *find_row(struct lock_contention *contention, const struc
 		return (void *)(uintptr_t)*slot;
 	struct lock_row *row = arena_zalloc(&contention->arena, sizeof(*row));
 	*slot = (uintptr_t)row;
-	*row = (struct lock_row){.thread = thread, .address = address, .flags = flags};
+	*row = (struct lock_row){.thread = thread, .cgroup = event->sample->cgroup, .address = address, .flags = flags};
 	describe(contention, event, row);
 	vec_push(&contention->rows, row);
 	return row;
@@ -231,6 +254,9 @@ static void on_begin(void *context, const struct tracker_event *event)
 	struct lock_contention *contention = context;
 	uint64_t address = event->values[ADDRESS], flags = event->values[FLAGS];
 	read_stack(contention, event);
+	if ((contention->options.by == LOCK_BY_CGROUP || contention->options.cgroup_count) &&
+	    !(event->record->event->attr.sample_type & PERF_SAMPLE_CGROUP))
+		contention->lacks_cgroups = true;
 	if (!is_chosen(contention, event, address, flags))
 		return;
 	bool is_new;
@@ -303,7 +329,11 @@ struct error *lock_contention_require(const struct lock_contention *contention)
 {
 	static const char recorder[] = "perf lock record";
 	struct error *error = tracker_require(contention->tracker, "lock:contention_begin", recorder);
-	return error ? error : tracker_require(contention->tracker, "lock:contention_end", recorder);
+	if (!error)
+		error = tracker_require(contention->tracker, "lock:contention_end", recorder);
+	if (!error && contention->lacks_cgroups)
+		error = error_new("the recording tells no cgroups; record with '%s --all-cgroups'", recorder);
+	return error;
 }
 
 /* ---- rows ---- */

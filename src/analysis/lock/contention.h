@@ -21,7 +21,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum lock_by { LOCK_BY_CALLER, LOCK_BY_THREAD, LOCK_BY_ADDRESS };
+enum lock_by { LOCK_BY_CALLER, LOCK_BY_THREAD, LOCK_BY_ADDRESS, LOCK_BY_CGROUP };
 
 /* All strings and arrays live as long as the analysis. */
 struct lock_options {
@@ -36,6 +36,9 @@ struct lock_options {
 	/* A function whose name has one of these in it is on the stack; none = all. */
 	const char *const *functions;
 	size_t function_count;
+	/* Paths of cgroups, in or below one of which the thread is; none = all. */
+	const char *const *cgroups;
+	size_t cgroup_count;
 	const uint64_t *cpus; /* bitmap of `cpu_words`: CPUs on which waits begin; NULL = all */
 	size_t cpu_words;
 };
@@ -48,6 +51,7 @@ struct lock_frame {
 /* Times in nanoseconds. */
 struct lock_row {
 	const struct thread *thread; /* LOCK_BY_THREAD: who waits; else NULL */
+	uint64_t cgroup;	     /* LOCK_BY_CGROUP: id of machine_cgroup() */
 	/* Of the row's first wait: */
 	uint64_t address;
 	uint64_t flags;
@@ -72,7 +76,8 @@ struct lock_contention *lock_contention_create(struct session *session, struct r
 void lock_contention_destroy(struct lock_contention *contention);
 /* A record that session_next() gave; of any type. */
 void lock_contention_take(struct lock_contention *contention, const struct record *record);
-/* After the last record: an error when there were no events of waiting, which names the command that records them. */
+/* After the last record: an error when there were no events of waiting, or none with the cgroups that the options ask for, which names the
+ * command that records them. */
 struct error *lock_contention_require(const struct lock_contention *contention);
 /* Rows of one caller's name become one. */
 void lock_contention_combine(struct lock_contention *contention);

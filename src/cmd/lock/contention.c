@@ -24,14 +24,14 @@ struct contention_options {
 	struct lock_input common;
 	struct targets targets;
 	bool live; /* -b */
-	bool by_thread, by_address;
+	bool by_thread, by_address, by_cgroup;
 	const char *format, *separator;
 	const char *key;
 	struct lock_columns columns;
 	uint64_t entries; /* 0 = all */
 	uint64_t stack_skip, max_stack;
 	struct lock_types types;
-	struct name_list locks, functions;
+	struct name_list locks, functions, cgroups;
 };
 
 struct contention {
@@ -82,10 +82,13 @@ static const struct option options[] = {
 	CUSTOM('L', "lock-filter", locks, "LOCK,…", "only waits for these locks: addresses, or names of kernel symbols", name_list_option),
 	CUSTOM('S', "callstack-filter", functions, "NAME,…", "only waits with a function on the stack whose name contains one of these",
 	       name_list_option),
+	CUSTOM('G', "cgroup-filter", cgroups, "CGROUP,…", "only waits of threads in these cgroups or below them, such as system.slice",
+	       name_list_option),
 
 	OPTION_HEADING("Output"),
 	OPTION_FLAG('t', "threads", O, by_thread, "one row per thread that waited"),
 	OPTION_FLAG('l', "lock-addr", O, by_address, "one row per lock"),
+	OPTION_FLAG(0, "lock-cgroup", O, by_cgroup, "one row per cgroup; recordings need 'perf lock record --all-cgroups'"),
 	OPTION_STRING('k', "key", O, key, "FIELD", "sort by: contended, wait_total (default), wait_max, wait_min or avg_wait"),
 	CUSTOM('F', "field", columns, "FIELD,…", "fields to show, as of -k (default contended,wait_total,wait_max,avg_wait)", parse_fields),
 	OPTION_U64('E', "entries", O, entries, "N", "show only the first N rows"),
@@ -98,8 +101,6 @@ static const struct option options[] = {
 
 	LOCK_INPUT_OPTIONS(O),
 	OPTION_REFUSED('o', "lock-owner", NULL, "the owner of a lock is not in the events: use -t for who waited, and -S or -v for where"),
-	OPTION_REFUSED(0, "lock-cgroup", NULL, "the events tell no cgroup: use -t, or -p with the processes of the cgroup"),
-	OPTION_REFUSED('G', "cgroup-filter", "CGROUP,…", "the events tell no cgroup: use -p with the processes of the cgroup"),
 	OPTION_REFUSED('M', "map-nr-entries", "N", "nothing limits the number of rows here; leave it out"),
 	OPTION_END,
 };
@@ -116,8 +117,8 @@ static struct error *check(struct contention *contention, bool live)
 	if (live && (command->common.input.input || command->common.dump))
 		return error_new_kind(ERROR_USAGE,
 				      "-i and -D read a recording: they cannot be combined with a command or -b, -a, -p, --tid");
-	if (command->by_thread && command->by_address)
-		return error_new_kind(ERROR_USAGE, "-t and -l cannot be combined");
+	if (command->by_thread + command->by_address + command->by_cgroup > 1)
+		return error_new_kind(ERROR_USAGE, "-t, -l and --lock-cgroup cannot be combined");
 	if (command->separator && command->format)
 		return error_new_kind(ERROR_USAGE, "-x and --format cannot be combined");
 	if (command->separator && !*command->separator)
@@ -143,6 +144,7 @@ static void settle(struct contention *contention)
 	contention->wanted = (struct lock_options){
 		.by = command->by_thread    ? LOCK_BY_THREAD
 		      : command->by_address ? LOCK_BY_ADDRESS
+		      : command->by_cgroup  ? LOCK_BY_CGROUP
 					    : LOCK_BY_CALLER,
 		.stack_skip = (unsigned int)command->stack_skip,
 		.max_stack = (unsigned int)command->max_stack,
@@ -153,6 +155,8 @@ static void settle(struct contention *contention)
 		.name_count = contention->names.len,
 		.functions = command->functions.names.data,
 		.function_count = command->functions.names.len,
+		.cgroups = command->cgroups.names.data,
+		.cgroup_count = command->cgroups.names.len,
 		.cpus = command->targets.cpus ? contention->cpus : NULL,
 		.cpu_words = SCHED_CPUS / 64,
 	};
@@ -174,6 +178,7 @@ static struct error *open_live(struct contention *contention, struct event_catal
 		.max_stack = contention->wanted.max_stack,
 		.by_cpu = targets_are_cpus(&targets),
 		.no_inherit = targets.tids != NULL,
+		.cgroups = contention->wanted.by == LOCK_BY_CGROUP || contention->wanted.cgroup_count,
 	};
 	sampling->workload = workload && !targets_are_tasks(&targets) && !sampling->by_cpu;
 	struct error *error = event_parse(&contention->events, catalog, "lock:contention_begin,lock:contention_end");
@@ -195,21 +200,28 @@ static struct error *open_live(struct contention *contention, struct event_catal
 
 /* ---- text ---- */
 
-static void add_title(struct strbuf *out, const struct contention_options *command)
+static void add_title(struct strbuf *out, const struct contention *contention)
 {
+	static const struct {
+		const char *aligned, *separated; /* each %s is the separator */
+	} titles[] = {
+		[LOCK_BY_CALLER] = {"        type   caller", "type%s caller"},
+		[LOCK_BY_THREAD] = {"         pid   comm", "pid%s comm"},
+		[LOCK_BY_ADDRESS] = {"           address   symbol", "address%s symbol%s type"},
+		[LOCK_BY_CGROUP] = {"  cgroup", "cgroup"},
+	};
+	const struct contention_options *command = contention->options;
 	const char *separator = command->separator;
+	enum lock_by by = contention->wanted.by;
 	if (separator)
 		strbuf_add_str(out, "# output: ");
 	lock_columns_add_titles(out, &command->columns, separator);
-	if (separator && command->by_address)
-		strbuf_printf(out, "address%s symbol%s type", separator, separator);
-	else if (separator)
-		strbuf_printf(out, command->by_thread ? "pid%s comm" : "type%s caller", separator);
-	else if (command->by_address)
-		strbuf_printf(out, "  %16s   %s", "address", "symbol");
-	else
-		strbuf_printf(out, "  %10s   %s", command->by_thread ? "pid" : "type", command->by_thread ? "comm" : "caller");
-	if (separator && command->common.output.verbose && !command->by_thread && !command->by_address)
+	for (const char *c = separator ? titles[by].separated : titles[by].aligned; *c; c += *c == '%' ? 2 : 1)
+		if (*c == '%')
+			strbuf_add_str(out, separator);
+		else
+			strbuf_add_char(out, *c);
+	if (separator && command->common.output.verbose && by == LOCK_BY_CALLER)
 		strbuf_printf(out, "%s stacktrace", separator);
 	strbuf_add_str(out, separator ? "\n" : "\n\n");
 }
@@ -231,48 +243,50 @@ static void add_stack(struct strbuf *out, const struct lock_row *row, const char
 }
 
 /* Who or what a row is about. */
-static void add_subject(struct strbuf *out, const struct lock_row *row, const struct contention_options *command)
+static void add_subject(struct strbuf *out, const struct contention *contention, const struct lock_row *row)
 {
-	const char *separator = command->separator;
-	if (command->by_thread) {
-		strbuf_printf(out, separator ? "%u%s " : "  %10u%s", row->thread->tid, separator ? separator : "   ");
-		lock_add_comm(out, row->thread);
-	} else if (command->by_address && separator) {
-		strbuf_printf(out, "%016" PRIx64 "%s ", row->address, separator);
-		add_text(out, row->symbol);
-		strbuf_printf(out, "%s %s", separator, lock_type_family(row->flags));
-	} else if (command->by_address) {
-		strbuf_printf(out, "  %016" PRIx64 "   ", row->address);
-		add_text(out, row->symbol);
-		strbuf_printf(out, " (%s)", lock_type_family(row->flags));
-	} else {
-		strbuf_printf(out, separator ? "%s%s " : "  %10s%s", lock_type_name(row->flags), separator ? separator : "   ");
+	const char *separator = contention->options->separator, *gap = separator ? " " : "   ";
+	const char *between = separator ? separator : "", *indent = separator ? "" : "  ";
+	switch (contention->wanted.by) {
+	case LOCK_BY_CALLER:
+		strbuf_printf(out, "%s%*s%s%s", indent, separator ? 0 : 10, lock_type_name(row->flags), between, gap);
 		add_text(out, row->caller);
+		break;
+	case LOCK_BY_THREAD:
+		strbuf_printf(out, "%s%*u%s%s", indent, separator ? 0 : 10, row->thread->tid, between, gap);
+		lock_add_comm(out, row->thread);
+		break;
+	case LOCK_BY_ADDRESS:
+		strbuf_printf(out, "%s%016" PRIx64 "%s%s", indent, row->address, between, gap);
+		add_text(out, row->symbol);
+		strbuf_printf(out, separator ? "%s %s" : "%s (%s)", between, lock_type_family(row->flags));
+		break;
+	case LOCK_BY_CGROUP:
+		strbuf_add_str(out, indent);
+		lock_add_cgroup(out, contention->opening.session->machine, row->cgroup);
+		break;
 	}
 }
 
-static void print_text(const struct contention *contention, const struct lock_row *const *rows, size_t count)
+static void print_text(const struct contention *contention, const struct lock_row *const *rows, size_t count, FILE *file)
 {
 	const struct contention_options *command = contention->options;
-	bool with_stack = command->common.output.verbose && !command->by_thread && !command->by_address;
+	bool with_stack = command->common.output.verbose && contention->wanted.by == LOCK_BY_CALLER;
 	struct strbuf out = {0};
 	if (!command->common.output.quiet)
-		add_title(&out, command);
+		add_title(&out, contention);
 	for (size_t i = 0; i < count; i++) {
 		lock_columns_add_row(&out, &command->columns, rows[i], command->separator);
-		add_subject(&out, rows[i], command);
-		if (with_stack && command->separator)
-			strbuf_add_str(&out, command->separator);
-		else
-			strbuf_add_char(&out, '\n');
+		add_subject(&out, contention, rows[i]);
+		strbuf_add_str(&out, with_stack && command->separator ? command->separator : "\n");
 		if (with_stack)
 			add_stack(&out, rows[i], command->separator);
 		if (with_stack && command->separator)
 			strbuf_add_char(&out, '\n');
-		fwrite(strbuf_str(&out), 1, out.len, stdout);
+		fwrite(strbuf_str(&out), 1, out.len, file);
 		strbuf_clear(&out);
 	}
-	fwrite(strbuf_str(&out), 1, out.len, stdout);
+	fwrite(strbuf_str(&out), 1, out.len, file);
 	strbuf_deinit(&out);
 }
 
@@ -284,12 +298,15 @@ static struct error *show(struct contention *contention)
 	const struct lock_row *const *rows = lock_contention_rows(contention->waits, &count);
 	if (command->entries && command->entries < count)
 		count = command->entries;
+	FILE *file;
+	struct error *error = lock_output_open(&command->common, !contention->live && !command->format, &file);
+	if (error)
+		return error;
 	if (command->format)
-		return lock_print_table(command->format, rows, count, contention->wanted.by);
-	if (!contention->live)
-		pager_start("lock");
-	print_text(contention, rows, count);
-	return NULL;
+		error = lock_print_table(command->format, contention->opening.session->machine, rows, count, contention->wanted.by, file);
+	else
+		print_text(contention, rows, count, file);
+	return lock_output_close(&command->common, file, error);
 }
 
 /* ---- */
@@ -326,6 +343,7 @@ static void deinit(struct contention *contention)
 	vec_deinit(&contention->names);
 	name_list_deinit(&contention->options->locks);
 	name_list_deinit(&contention->options->functions);
+	name_list_deinit(&contention->options->cgroups);
 }
 
 static struct error *run(int argc, char **argv, int *ret_status)

@@ -11,10 +11,12 @@
 
 #include "app/pager.h"
 #include "base/cleanup.h"
+#include "base/files/replacement.h"
 #include "base/vec.h"
 #include "cmd/dumping.h"
 #include "kernel/tracing/tracefs.h"
 
+#include <errno.h>
 #include <string.h>
 
 /* ---- shared ---- */
@@ -25,12 +27,33 @@ void lock_input_init(struct lock_input *common)
 	input_options_init(&common->input);
 }
 
+struct error *lock_output_open(const struct lock_input *common, bool paged, FILE **ret)
+{
+	if (common->path)
+		return output_stream_open(common->path, false, ret);
+	if (paged)
+		pager_start("lock");
+	*ret = stdout;
+	return NULL;
+}
+
+struct error *lock_output_close(const struct lock_input *common, FILE *file, struct error *error)
+{
+	if (file == stdout)
+		return error;
+	bool failed = ferror(file);
+	if ((fclose(file) || failed) && !error)
+		error = error_system(errno, "--output %s", common->path);
+	return error;
+}
+
 struct error *lock_open(struct opening *opening, const struct lock_input *common, struct reader *reader)
 {
 	const struct opening_options options = {
 		.input = &common->input,
 		.reader = reader,
 		.confined = reader ? NULL : "lock",
+		.output = common->path,
 		.recorder = "perf lock record",
 		.remembers = true,
 		.streaming = true,
@@ -43,6 +66,8 @@ struct error *lock_dump(struct opening *opening, const struct lock_input *common
 	*ret_done = common->dump;
 	if (!common->dump)
 		return NULL;
+	if (common->path)
+		return error_new_kind(ERROR_USAGE, "-D and --output cannot be combined");
 	pager_start("lock");
 	return dumping_all(opening->session);
 }

@@ -8,13 +8,16 @@
 #include "cmd/opening.h"
 #include "result/table.h"
 
+#include <stdio.h>
+
 enum { LOCK_MAX_STACK = 8, LOCK_STACK_SKIP = 3, LOCK_COLUMNS = 6 };
 
 /* What all subcommands that read a recording share. */
 struct lock_input {
 	struct input_options input;
 	struct output_options output;
-	bool dump; /* -D: the records as they are, nothing else */
+	bool dump;	  /* -D: the records as they are, nothing else */
+	const char *path; /* --output: a file instead of standard output, or NULL */
 };
 
 /* Rows of an option table of `type` with a `struct lock_input common`. -k and -m, which other commands have for symbols, mean something
@@ -29,6 +32,7 @@ struct lock_input {
 		OPTION_STRING(0, "vmlinux", type, common.input.vmlinux, "FILE", "read kernel symbols from this kernel image"),             \
 		OPTION_STRING(0, "kallsyms", type, common.input.kallsyms, "FILE", "read kernel symbols from this copy of /proc/kallsyms"), \
 		OPTION_FLAG('D', "dump-raw-trace", type, common.dump, "dump the records of the recording instead"),                        \
+		OPTION_STRING(0, "output", type, common.path, "FILE", "write the result to FILE"),                                         \
 		OPTION_GROUP(output_option_group, type, common.output), OPTION_SANDBOX(type, common.input.sandbox)
 
 void lock_input_init(struct lock_input *common);
@@ -38,6 +42,11 @@ struct error *lock_open(struct opening *opening, const struct lock_input *common
 struct error *lock_dump(struct opening *opening, const struct lock_input *common, bool *ret_done);
 /* Reads to the session's end, for analyses that end with NULL. */
 struct error *lock_follow(struct session *session, struct lock_contention *const *waits);
+
+/* Where the result goes: the file of --output, else standard output, `paged`. */
+struct error *lock_output_open(const struct lock_input *common, bool paged, FILE **ret);
+/* Closes it; returns `error`, or why not all could be written. */
+struct error *lock_output_close(const struct lock_input *common, FILE *file, struct error *error);
 
 /* ---- columns of figures ---- */
 
@@ -54,8 +63,11 @@ struct error *lock_columns_sort(struct lock_columns *columns, const char *key, b
 void lock_columns_add_titles(struct strbuf *out, const struct lock_columns *columns, const char *separator);
 void lock_columns_add_row(struct strbuf *out, const struct lock_columns *columns, const struct lock_row *row, const char *separator);
 
-/* For programs: all rows with at least one wait, with who or what they are about; the columns are the same whatever the options. */
-struct error *lock_print_table(const char *format, const struct lock_row *const *rows, size_t count, enum lock_by by);
+/* For programs: all figures of the rows, and who or what they are about. */
+struct error *lock_print_table(const char *format, const struct machine *machine, const struct lock_row *const *rows, size_t count,
+			       enum lock_by by, FILE *file);
+/* The cgroup's path, "unknown" where it isn't known, escaped. */
+void lock_add_cgroup(struct strbuf *out, const struct machine *machine, uint64_t id);
 /* The thread's name at the end of the recording, escaped. */
 void lock_add_comm(struct strbuf *out, const struct thread *thread);
 

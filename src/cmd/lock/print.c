@@ -7,7 +7,6 @@
 #include "view/view.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 static const struct figure {
@@ -123,51 +122,76 @@ void lock_add_comm(struct strbuf *out, const struct thread *thread)
 
 enum { MOST_CELLS = LOCK_COLUMNS + 3 };
 
+/* Who or what rows are about. */
+static const struct subject {
+	struct column columns[3];
+	size_t count;
+} subjects[] = {
+	[LOCK_BY_CALLER] = {{{"type", "Type", COLUMN_TEXT}, {"caller", "Caller", COLUMN_TEXT}}, 2},
+	[LOCK_BY_THREAD] = {{{"tid", "TID", COLUMN_COUNT, ALIGN_RIGHT}, {"comm", "Thread", COLUMN_TEXT}}, 2},
+	[LOCK_BY_ADDRESS] = {{{"address", "Address", COLUMN_ADDRESS}, {"symbol", "Symbol", COLUMN_TEXT}, {"type", "Type", COLUMN_TEXT}}, 3},
+	[LOCK_BY_CGROUP] = {{{"cgroup", "Cgroup", COLUMN_TEXT}}, 1},
+};
+
 static void add_columns(struct table *table, enum lock_by by)
 {
-	static const struct column who[] = {{"tid", "TID", COLUMN_COUNT, ALIGN_RIGHT}, {"comm", "Thread", COLUMN_TEXT}};
-	static const struct column lock[] = {
-		{"address", "Address", COLUMN_ADDRESS}, {"symbol", "Symbol", COLUMN_TEXT}, {"type", "Type", COLUMN_TEXT}};
-	static const struct column caller[] = {{"type", "Type", COLUMN_TEXT}, {"caller", "Caller", COLUMN_TEXT}};
 	for (size_t i = 0; i < LOCK_COLUMNS; i++) {
 		enum column_kind kind = figures[i].is_time ? COLUMN_NANOSECONDS : COLUMN_COUNT;
 		vec_push(&table->columns, (struct column){figures[i].name, figures[i].title, kind, ALIGN_RIGHT});
 	}
-	const struct column *more = by == LOCK_BY_THREAD ? who : by == LOCK_BY_ADDRESS ? lock : caller;
-	for (size_t i = 0; i < (by == LOCK_BY_ADDRESS ? 3 : 2); i++)
-		vec_push(&table->columns, more[i]);
+	for (size_t i = 0; i < subjects[by].count; i++)
+		vec_push(&table->columns, subjects[by].columns[i]);
 }
 
-static void add_cells(const struct lock_row *row, enum lock_by by, union cell cells[MOST_CELLS])
+static const struct untrusted *cgroup_path(const struct machine *machine, uint64_t id)
+{
+	const struct untrusted *path = machine_cgroup(machine, id);
+	return path ? path : untrusted("unknown");
+}
+
+static void add_cells(const struct lock_row *row, const struct machine *machine, enum lock_by by, union cell cells[MOST_CELLS])
 {
 	for (size_t i = 0; i < LOCK_COLUMNS; i++)
 		cells[i].integer = lock_row_value(row, (enum lock_value)i);
 	union cell *more = cells + LOCK_COLUMNS;
-	if (by == LOCK_BY_THREAD) {
+	switch (by) {
+	case LOCK_BY_CALLER:
+		more[0].text = lock_type_name(row->flags);
+		more[1].text = row->caller;
+		break;
+	case LOCK_BY_THREAD:
 		more[0].integer = row->thread->tid;
 		more[1].text = untrusted_raw(thread_comm(row->thread, UINT64_MAX));
-	} else if (by == LOCK_BY_ADDRESS) {
+		break;
+	case LOCK_BY_ADDRESS:
 		more[0].integer = row->address;
 		more[1].text = row->symbol;
 		more[2].text = lock_type_family(row->flags);
-	} else {
-		more[0].text = lock_type_name(row->flags);
-		more[1].text = row->caller;
+		break;
+	case LOCK_BY_CGROUP:
+		more[0].text = untrusted_raw(cgroup_path(machine, row->cgroup));
+		break;
 	}
 }
 
-struct error *lock_print_table(const char *format, const struct lock_row *const *rows, size_t count, enum lock_by by)
+void lock_add_cgroup(struct strbuf *out, const struct machine *machine, uint64_t id)
+{
+	text_add_untrusted(out, cgroup_path(machine, id));
+}
+
+struct error *lock_print_table(const char *format, const struct machine *machine, const struct lock_row *const *rows, size_t count,
+			       enum lock_by by, FILE *file)
 {
 	struct table *table = table_create();
 	table->id = "lock";
 	add_columns(table, by);
 	for (size_t i = 0; i < count; i++) {
 		union cell cells[MOST_CELLS];
-		add_cells(rows[i], by, cells);
+		add_cells(rows[i], machine, by, cells);
 		vec_push(&table->rows, (struct row){.cells = arena_copy(&table->arena, cells, table->columns.len * sizeof(*cells))});
 	}
 	const struct view_options view = {.header = true};
-	struct sink out = sink_to_file(stdout);
+	struct sink out = sink_to_file(file);
 	struct error *error = view_write_one(view_find(format), (struct result){RESULT_TABLE, .table = table}, &view, &out);
 	table_destroy(table);
 	return error;

@@ -1,7 +1,6 @@
 /* perf lock report and perf lock info: locks of a recording, by their addresses. */
 #include "cmd/lock/lock.h"
 
-#include "app/pager.h"
 #include "base/log.h"
 #include "base/text.h"
 
@@ -107,7 +106,7 @@ static void add_name(struct strbuf *out, const struct lock_row *row, bool by_thr
 	strbuf_deinit(&name);
 }
 
-static void print_report(const struct lock_report_options *command, const struct lock_row *const *rows, size_t count)
+static void print_report(const struct lock_report_options *command, const struct lock_row *const *rows, size_t count, FILE *file)
 {
 	struct strbuf out = {0};
 	if (!command->common.output.quiet) {
@@ -120,12 +119,13 @@ static void print_report(const struct lock_report_options *command, const struct
 		lock_columns_add_row(&out, &command->columns, rows[i], NULL);
 		strbuf_add_char(&out, '\n');
 	}
-	fwrite(strbuf_str(&out), 1, out.len, stdout);
+	fwrite(strbuf_str(&out), 1, out.len, file);
 	strbuf_deinit(&out);
 }
 
-static struct error *show_report(const struct lock_report_options *command, struct lock_contention *waits, enum lock_value key)
+static struct error *show_report(const struct lock_report_options *command, const struct reading *reading, enum lock_value key)
 {
+	struct lock_contention *waits = reading->waits[0];
 	size_t count;
 	if (command->combine)
 		lock_contention_combine(waits);
@@ -133,11 +133,16 @@ static struct error *show_report(const struct lock_report_options *command, stru
 	const struct lock_row *const *rows = lock_contention_rows(waits, &count);
 	if (command->entries && command->entries < count)
 		count = command->entries;
+	FILE *file;
+	struct error *error = lock_output_open(&command->common, !command->format, &file);
+	if (error)
+		return error;
 	if (command->format)
-		return lock_print_table(command->format, rows, count, command->by_thread ? LOCK_BY_THREAD : LOCK_BY_CALLER);
-	pager_start("lock");
-	print_report(command, rows, count);
-	return NULL;
+		error = lock_print_table(command->format, reading->opening.session->machine, rows, count,
+					 command->by_thread ? LOCK_BY_THREAD : LOCK_BY_CALLER, file);
+	else
+		print_report(command, rows, count, file);
+	return lock_output_close(&command->common, file, error);
 }
 
 static struct error *run_report(int argc, char **argv, int *ret_status)
@@ -155,7 +160,7 @@ static struct error *run_report(int argc, char **argv, int *ret_status)
 	if (!error)
 		error = read_waits(&reading, &command.common, (enum lock_by[]){command.by_thread ? LOCK_BY_THREAD : LOCK_BY_ADDRESS}, 1);
 	if (!error && !reading.dumped)
-		error = show_report(&command, reading.waits[0], key);
+		error = show_report(&command, &reading, key);
 	if (!error)
 		opening_warn(&reading.opening);
 	reading_deinit(&reading);
@@ -177,7 +182,7 @@ static int compare_locks(const void *a, const void *b)
 	return names ? names : (one->address > other->address) - (one->address < other->address);
 }
 
-static void print_info(struct lock_contention *waits, bool threads)
+static void print_info(struct lock_contention *waits, bool threads, FILE *file)
 {
 	size_t count;
 	const struct lock_row *const *rows = lock_contention_rows(waits, &count);
@@ -199,9 +204,25 @@ static void print_info(struct lock_contention *waits, bool threads)
 		}
 		strbuf_add_char(&out, '\n');
 	}
-	fwrite(strbuf_str(&out), 1, out.len, stdout);
+	fwrite(strbuf_str(&out), 1, out.len, file);
 	strbuf_deinit(&out);
 	vec_deinit(&sorted);
+}
+
+static struct error *show_info(const struct info_options *command, const struct reading *reading)
+{
+	bool both = command->threads == command->locks;
+	FILE *file;
+	struct error *error = lock_output_open(&command->common, true, &file);
+	if (error)
+		return error;
+	if (both || command->threads)
+		print_info(reading->waits[0], true, file);
+	if (both)
+		fputc('\n', file);
+	if (both || command->locks)
+		print_info(reading->waits[1], false, file);
+	return lock_output_close(&command->common, file, NULL);
 }
 
 static struct error *run_info(int argc, char **argv, int *ret_status)
@@ -213,16 +234,8 @@ static struct error *run_info(int argc, char **argv, int *ret_status)
 	struct error *error = parse(info_options, argc, argv, &command);
 	if (!error)
 		error = read_waits(&reading, &command.common, by, 2);
-	if (!error && !reading.dumped) {
-		bool both = command.threads == command.locks;
-		pager_start("lock");
-		if (both || command.threads)
-			print_info(reading.waits[0], true);
-		if (both)
-			printf("\n");
-		if (both || command.locks)
-			print_info(reading.waits[1], false);
-	}
+	if (!error && !reading.dumped)
+		error = show_info(&command, &reading);
 	if (!error)
 		opening_warn(&reading.opening);
 	reading_deinit(&reading);

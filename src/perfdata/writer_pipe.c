@@ -7,11 +7,11 @@
 
 /* ── Records of the head; each is padded to 8 bytes ── */
 
-static size_t begin(struct strbuf *out, uint32_t type)
+/* The first `size` bytes of a record's structure (perfdata/records.def), whose header has the type. Returns where it began. */
+static size_t begin(struct strbuf *out, const void *record, size_t size)
 {
-	struct record_header header = {.type = type};
-	strbuf_add(out, &header, sizeof(header));
-	return out->len - sizeof(header);
+	strbuf_add(out, record, size);
+	return out->len - size;
 }
 
 /* Gives the record that began at `start` its size. False, and it is taken back, when it is too long for one. */
@@ -30,7 +30,8 @@ static bool end(struct strbuf *out, size_t start)
 static struct error *add_attr(const struct writer *writer, const struct event *event, struct strbuf *out)
 {
 	struct event_attr attr = event->attr;
-	size_t start = begin(out, RECORD_HEADER_ATTR);
+	const struct record_header_attr record = {.header.type = RECORD_HEADER_ATTR};
+	size_t start = begin(out, &record, offsetof(struct record_header_attr, attr));
 	attr.size = writer->attr_size;
 	strbuf_add(out, &attr, writer->attr_size);
 	if (event->ids.len)
@@ -45,9 +46,8 @@ static struct error *add_attr(const struct writer *writer, const struct event *e
 
 static void add_feature(const struct writer *writer, const struct features *features, unsigned int feature, struct strbuf *out)
 {
-	uint64_t id = feature;
-	size_t start = begin(out, RECORD_HEADER_FEATURE);
-	strbuf_add(out, &id, sizeof(id));
+	const struct record_header_feature record = {.header.type = RECORD_HEADER_FEATURE, .feature = feature};
+	size_t start = begin(out, &record, sizeof(record));
 	if (!writer_encode_feature(writer, features, feature, out))
 		out->len = start;
 	else
@@ -57,9 +57,8 @@ static void add_feature(const struct writer *writer, const struct features *feat
 static void add_tracing_data(const struct features *features, struct strbuf *out)
 {
 	size_t padded = (features->tracing_data_size + 7) & ~7ull;
-	uint32_t size = (uint32_t)padded;
-	size_t start = begin(out, RECORD_HEADER_TRACING_DATA);
-	strbuf_add(out, &size, sizeof(size));
+	const struct record_header_tracing_data record = {.header.type = RECORD_HEADER_TRACING_DATA, .size = (uint32_t)padded};
+	size_t start = begin(out, &record, sizeof(record));
 	end(out, start); /* to 16 bytes, so that all records lie aligned, too, when the stream is kept in a file */
 	strbuf_add(out, features->tracing_data, features->tracing_data_size);
 	strbuf_add_chars(out, '\0', padded - features->tracing_data_size);

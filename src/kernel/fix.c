@@ -19,6 +19,7 @@ void fix_tracefs_rights(struct strbuf *out, const char *tracefs)
 		      tracefs);
 }
 
+/* Both settings may hide them: the sysctl, and for users without capabilities the level of perf_event_paranoid. */
 void fix_kernel_addresses(struct strbuf *out)
 {
 	/* kallsyms_show_value(): level 0 of kptr_restrict shows them to those who may profile the kernel. */

@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+/* Without `kernel` everybody may open it who may measure at all. */
 struct perf_event_attr measure_attr(uint32_t type, uint64_t config, bool kernel)
 {
 	/* Kernels take a larger structure than theirs if the rest is zero (copy_struct_from_user()). */

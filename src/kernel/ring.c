@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+/* An overwrite ring is mapped for reading only: that is how the kernel tells them apart. */
 int ring_open(struct ring *ring, int fd, int cpu, size_t pages, bool overwrite)
 {
 	size_t page_size = (size_t)sysconf(_SC_PAGESIZE);

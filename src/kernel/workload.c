@@ -78,6 +78,7 @@ static struct error *refuse_command(const char *name, int reason)
 	return error_system(reason, "cannot start '%s'", name);
 }
 
+/* What can be known before (no such command, no right) is an error before anything is forked. */
 struct error *workload_start(struct workload *workload, char *const *argv, bool piped)
 {
 	int release[2], failure[2];
@@ -139,6 +140,7 @@ static void note_end(struct workload *workload)
 		proc_scheduled(workload->pid, &workload->scheduled);
 }
 
+/* Notes what the kernel knows of it only until it is waited for. */
 bool workload_ended(struct workload *workload)
 {
 	if (!workload->pid || workload->waited)

@@ -259,6 +259,7 @@ static void *load(const struct dlfilter_setup *setup)
 	return dlopen(setup->file, RTLD_NOW);
 }
 
+/* The table of functions is filled before start() runs, which may use it. */
 struct error *dlfilter_open(const struct dlfilter_setup *setup, struct dlfilter **ret)
 {
 	void *library = load(setup);
@@ -323,6 +324,7 @@ static void list_one(const char *folder, const char *name, bool verbose, struct 
 	dlclose(library);
 }
 
+/* By name. What can't be loaded, as it needs a library that isn't there, is left out. */
 void dlfilter_list(const char *folder, bool verbose, struct strbuf *out)
 {
 	struct dirent **entries;

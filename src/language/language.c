@@ -26,6 +26,7 @@ const struct language_ops *language_find(const char *name, size_t length)
 	return NULL;
 }
 
+/* What stands before a colon is a language only if there is one of that name: paths may have colons. */
 const struct language_ops *language_of_script(const char *text, const char **ret_path)
 {
 	const char *colon = strchr(text, ':'), *dot = strrchr(text, '.');
@@ -42,6 +43,7 @@ static bool is_letter(char c)
 	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
+/* No leading underscore: names like __import__ are Python's own. */
 bool language_is_identifier(const char *text)
 {
 	if (!is_letter(*text))
@@ -51,6 +53,7 @@ bool language_is_identifier(const char *text)
 	return !*text;
 }
 
+/* Inlined functions only where stacks were unwound, as the kernel's tool has it. */
 struct stack_options language_stack_options(const struct language_setup *setup)
 {
 	return (struct stack_options){

@@ -78,6 +78,7 @@ static struct error *find_functions(void *library, struct python_api *ret)
 	return NULL;
 }
 
+/* The library stays loaded until the process ends: Python can't be taken out again. */
 struct error *python_api_load(struct python_api *ret)
 {
 	const char *wanted = getenv("PERF_LIBPYTHON");

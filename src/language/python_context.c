@@ -40,6 +40,7 @@ static uint64_t common_field(const struct python *python, const char *name)
 	return field ? tracepoint_read(field, at->sample->raw, at->sample->raw_size) : 0;
 }
 
+/* The functions of the module: `self` is the capsule, and arguments, the context, aren't looked at. */
 static python_object *common_pc(python_object *self, python_object *arguments)
 {
 	struct python *python = python_of(self);
@@ -134,6 +135,7 @@ static python_object *syscall_names(python_object *self, python_object *argument
 	return dict;
 }
 
+/* The functions' descriptions are copied into `python`, since Python keeps pointers to them. */
 void python_context_init(struct python *python)
 {
 	static const struct python_method functions[PYTHON_CONTEXT_FUNCTIONS] = {

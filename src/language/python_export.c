@@ -59,6 +59,7 @@ static void add(struct python_export *export, struct exported_row *row, uint64_t
 	row->cells[row->count++] = python_s64(export->python, (int64_t)value);
 }
 
+/* A cell with text. */
 static void add_text(struct python_export *export, struct exported_row *row, const char *text)
 {
 	row->cells[row->count++] = python_text(export->python, text, strlen(text));
@@ -293,6 +294,7 @@ static void export_machine(struct python_export *export)
 	send(export, TABLE_MACHINE, &row);
 }
 
+/* Columns that only hardware traces fill are 0. */
 struct error *python_export_sample(struct python_export *export, const struct language_sample *at)
 {
 	struct python *python = export->python;
@@ -351,6 +353,7 @@ static struct who who_of(struct python_export *export, uint32_t tid, uint64_t ti
 	return thread ? export_who(export, thread, time) : (struct who){0};
 }
 
+/* From whom to whom; somebody who isn't known has the ids 0. */
 struct error *python_export_switch(struct python_export *export, const struct python_switch *at)
 {
 	struct exported_row row = {0};
@@ -439,6 +442,7 @@ static bool is_set(struct python *python, const char *name)
 	return value && python->api.PyObject_IsTrue(value) > 0;
 }
 
+/* Looks at the script's variables, so its top level must have run. */
 struct python_export *python_export_create(struct python *python)
 {
 	if (!is_set(python, "perf_db_export_mode"))

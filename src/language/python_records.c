@@ -166,6 +166,7 @@ static python_object *count_function(struct python *python, const char *event)
 	return python_function(python, name);
 }
 
+/* (cpu, thread, time, value, enabled, running), in nanoseconds. */
 struct error *python_count(struct language *language, const struct counted_row *row)
 {
 	struct python *python = (struct python *)language;
@@ -179,6 +180,7 @@ struct error *python_count(struct language *language, const struct counted_row *
 	return python_call(python, function, arguments, sizeof(arguments) / sizeof(*arguments));
 }
 
+/* The end of an interval, by its time since the beginning. */
 struct error *python_interval(struct language *language, uint64_t time_ns)
 {
 	struct python *python = (struct python *)language;

@@ -134,11 +134,13 @@ static python_object *make_sample(struct python *python, const struct language_s
 	return dict;
 }
 
+/* Whether any bit is set. */
 static void set_flag(struct python *python, python_object *dict, enum python_key key, uint64_t flag)
 {
 	python_put(python, dict, key, flag ? python->yes : python->no);
 }
 
+/* No key where nothing is mapped. */
 static void set_file_name(struct python *python, python_object *dict, const struct map *map, enum python_key key)
 {
 	if (map)
@@ -206,6 +208,7 @@ static void set_branches(struct python *python, const struct language_sample *at
 	python_set(python, dict, KEY_brstacksym, names);
 }
 
+/* One text "AX:0x1 BX:0x2 …"; an empty one without registers. */
 static void set_registers(struct python *python, python_object *dict, enum python_key key, const struct sample_regs *regs)
 {
 	if (!regs->values) {

@@ -25,6 +25,7 @@ struct python_event {
 	bool sample_too; /* the handler has one argument more: the sample's dictionary */
 };
 
+/* Printable ASCII and white space up to a NUL, which is the last byte as well: all else is handed out as bytes. */
 static bool is_text(const char *bytes, size_t length)
 {
 	if (!length || bytes[length - 1])
@@ -56,6 +57,7 @@ static python_object *number_value(struct python *python, const struct tracepoin
 	return field->flags & TRACEPOINT_FIELD_SIGNED ? python_s64(python, (int64_t)value) : python_u64(python, value);
 }
 
+/* A new reference. */
 static python_object *field_value(struct python *python, const struct tracepoint_field *field, const struct sample *sample)
 {
 	return field->flags & (TRACEPOINT_FIELD_ARRAY | TRACEPOINT_FIELD_STRING | TRACEPOINT_FIELD_DYNAMIC)
@@ -118,6 +120,7 @@ static void define(struct python *python, const char *function_name, const char 
 	error_free(python_call(python, function, arguments, count));
 }
 
+/* The field's delimiter first, if it has one, then each of its names. */
 static void define_values(void *context, const struct print_values *values)
 {
 	const struct definitions *to = context;
@@ -145,6 +148,7 @@ static void plan_tracepoint(struct python *python, struct python_event *plan, co
 	free(name);
 }
 
+/* Events that are no tracepoints have an attr alone. */
 static struct python_event *make_event(struct python *python, const struct event *event)
 {
 	struct python_event *plan = mem_zalloc(sizeof(*plan));

@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+/* Fewer bytes than asked for where the code ends. */
 static size_t read_from(struct code_file *file, const struct frame *frame, size_t size, uint8_t *ret)
 {
 	struct code_range range;
@@ -28,6 +29,7 @@ size_t sampled_code_read(struct resolver *resolver, const struct frame *frame, s
 	return size;
 }
 
+/* As many bytes as the disassembler takes for one; where it can't read them, none. */
 size_t sampled_code_instruction(struct resolver *resolver, const struct frame *frame, uint8_t *ret)
 {
 	struct code_file *file = NULL;

@@ -259,6 +259,7 @@ void skeleton_python(const struct event_list *events, struct strbuf *out, size_t
 
 /* ---- Perl ---- */
 
+/* A field as the script prints it: by its names where it has some. */
 static void add_perl_value(const struct handler *handler, const struct argument *argument, struct strbuf *out)
 {
 	const struct tracepoint *tracepoint = handler->tracepoint;
@@ -270,6 +271,7 @@ static void add_perl_value(const struct handler *handler, const struct argument 
 			      tracepoint->system, tracepoint->name, name, name);
 }
 
+/* The whole function of a tracepoint. */
 static void add_perl_handler(struct strbuf *out, const struct handler *handler)
 {
 	static const char *const common[] = {"$event_name",   "$context",    "$common_cpu",  "$common_secs",

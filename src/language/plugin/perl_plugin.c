@@ -51,6 +51,7 @@ XS_INTERNAL(context_bootstrap)
 	XSRETURN_YES;
 }
 
+/* What Perl can't load from a file: the loader of extension modules, and our own module. */
 static void init(pTHX)
 {
 	newXS("DynaLoader::boot_DynaLoader", boot_DynaLoader, __FILE__);
@@ -60,6 +61,7 @@ static void init(pTHX)
 	newXS("Perf::Trace::Context::common_lock_depth", context_common_lock_depth, __FILE__);
 }
 
+/* Runs the script's top level as `perl SCRIPT ARGUMENTS` would, with the END blocks at the end of stop(). `to` must live until then. */
 static enum perl_outcome start(const char *script, char *const *arguments, const struct perl_host *to, int *ret_status)
 {
 	size_t count = 0;
@@ -93,6 +95,7 @@ static void stop(void)
 	interpreter = NULL;
 }
 
+/* The host knows values by another name, since Perl's headers stay in this file. */
 static struct perl_value *value_of(SV *sv)
 {
 	return (struct perl_value *)sv;
@@ -103,6 +106,7 @@ static SV *sv_of(struct perl_value *value)
 	return (SV *)value;
 }
 
+/* New values belong to the caller, who hands them to a call, an array or a hash. */
 static struct perl_value *new_signed(int64_t value)
 {
 	return value_of(newSViv((IV)value));
@@ -118,6 +122,7 @@ static struct perl_value *new_text(const char *text, size_t length)
 	return value_of(newSVpvn(text, length));
 }
 
+/* A reference to a new array; below, to a new hash. */
 static struct perl_value *new_array(void)
 {
 	return value_of(newRV_noinc((SV *)newAV()));
@@ -128,11 +133,13 @@ static struct perl_value *new_hash(void)
 	return value_of(newRV_noinc((SV *)newHV()));
 }
 
+/* Takes over the value. */
 static void array_add(struct perl_value *array, struct perl_value *value)
 {
 	av_push((AV *)SvRV(sv_of(array)), sv_of(value));
 }
 
+/* Takes over the value; the key is copied. */
 static void hash_set(struct perl_value *hash, const char *key, struct perl_value *value)
 {
 	if (!hv_store((HV *)SvRV(sv_of(hash)), key, (I32)strlen(key), sv_of(value), 0))
@@ -186,6 +193,7 @@ static enum perl_outcome call(const char *name, struct perl_value **values, size
 	return PERL_ENDED;
 }
 
+/* The one symbol that is looked up in the plugin. */
 const struct perl_plugin *perf_perl_plugin(void)
 {
 	static const struct perl_plugin plugin = {

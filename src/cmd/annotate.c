@@ -81,18 +81,21 @@ static struct error *parse_percent_type(const struct option *option, const char 
 	return error_new_kind(ERROR_USAGE, "invalid type '%s': use local-period, local-hits, global-period or global-hits", argument);
 }
 
+/* --group and --no-group. */
 static struct error *parse_group(const struct option *option, const char *argument, bool negated, void *field)
 {
 	*(enum group_choice *)field = negated ? GROUPS_NEVER : GROUPS_WANTED;
 	return NULL;
 }
 
+/* --stdio and --stdio2: the last one counts. */
 static struct error *parse_style(const struct option *option, const char *argument, bool negated, void *field)
 {
 	*(bool *)field = !strcmp(option->long_name, "stdio2");
 	return NULL;
 }
 
+/* Options that name a program of the kernel's perf, for old command lines. */
 static struct error *needs_no_program(const struct option *option, const char *argument, bool negated, void *field)
 {
 	log_warning("--%s is ignored: perf disassembles code and reads source lines itself", option->long_name);
@@ -160,6 +163,7 @@ static const struct option annotate_options[] = {
 	OPTION_END,
 };
 
+/* A word is the function. What the options exclude. */
 static struct error *check_options(struct annotate_command *command, int words, char **argv)
 {
 	if (words == 1 && !command->symbol)
@@ -204,6 +208,7 @@ static bool name_matches(const char *wanted, const char *name)
 	return !strncmp(name, wanted, length) && (!name[length] || name[length] == '.' || name[length] == '(');
 }
 
+/* By -s and -d. */
 static bool is_wanted(const struct annotate_command *command, const struct annotate_function *function)
 {
 	const struct name_list *dsos = &command->dsos;
@@ -212,12 +217,14 @@ static bool is_wanted(const struct annotate_command *command, const struct annot
 	return !dsos->names.len || name_list_has(dsos, function->dso->short_name) || name_list_has(dsos, function->dso->name);
 }
 
+/* Of all samples of the event, by period. */
 static double global_percent(const struct annotate *annotate, const struct annotate_function *function, unsigned int event)
 {
 	uint64_t total = annotate->totals[event].period;
 	return total ? 100.0 * (double)function->values[event].period / (double)total : 0;
 }
 
+/* Why, with the nearest name where a function was asked for. */
 static struct error *nothing_found(const struct work *work)
 {
 	const struct annotate *annotate = work->annotate;
@@ -239,6 +246,7 @@ static struct error *nothing_found(const struct work *work)
 
 /* ---- showing ---- */
 
+/* Functions with one reason are told together. Takes over the error. */
 static void note_missing(struct work *work, const struct annotate_function *function, double percent, struct error *error)
 {
 	const char *why = error_message(error);
@@ -255,6 +263,7 @@ static void note_missing(struct work *work, const struct annotate_function *func
 	error_free(error);
 }
 
+/* One warning a reason. */
 static void warn_of_missing(const struct work *work)
 {
 	if (work->command->skip_missing)
@@ -272,6 +281,7 @@ static void warn_of_missing(const struct work *work)
 	}
 }
 
+/* What the view is told of the options. */
 static struct annotation_style style_of(const struct annotate_command *command)
 {
 	return (struct annotation_style){
@@ -289,6 +299,7 @@ static struct annotation_style style_of(const struct annotate_command *command)
 	};
 }
 
+/* `header`: of csv, once before the first function. */
 static struct error *write_annotation(const struct annotate_command *command, const struct annotation *annotation, bool header)
 {
 	struct view_options view = {
@@ -302,6 +313,7 @@ static struct error *write_annotation(const struct annotate_command *command, co
 	return error;
 }
 
+/* A function without code is noted, which is no error. */
 static struct error *show_function(struct work *work, const struct annotate_function *function, const struct event_set *set,
 				   const unsigned int *events)
 {

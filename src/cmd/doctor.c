@@ -35,6 +35,7 @@ static const struct option doctor_options[] = {
 
 /* ---- capabilities of names ---- */
 
+/* A file with the running kernel's debug information; how to get it where the distribution is known to have a package. */
 static void probe_kernel_image(struct capability_context *context, struct capability_result *ret)
 {
 	const struct symbol_options options = {0};
@@ -110,6 +111,7 @@ static bool answers(const char *text, size_t length)
 	return pid > 0 && waitpid(pid, &status, 0) == pid && WIFEXITED(status) && !WEXITSTATUS(status);
 }
 
+/* The client library is loaded when it is needed, so it may be missing. */
 static bool has_library(void)
 {
 	void *library = dlopen("libdebuginfod.so.1", RTLD_LAZY);
@@ -118,6 +120,7 @@ static bool has_library(void)
 	return library;
 }
 
+/* The first server that answers will do. */
 static void probe_debuginfod(struct capability_context *context, struct capability_result *ret)
 {
 	const char *urls = getenv("DEBUGINFOD_URLS"), *good = NULL;
@@ -170,6 +173,7 @@ struct checkup {
 	bool colour;
 };
 
+/* In a column of its own width, whatever the colours take. */
 static void add_coloured(struct checkup *report, enum capability_state state)
 {
 	static const char *const colours[] = {"\033[32m", "\033[33m", "\033[31m"};
@@ -191,6 +195,7 @@ static void add_wrapped(struct checkup *report, const char *text, unsigned int i
 	strbuf_deinit(&safe);
 }
 
+/* A further line of a row; none for an empty text. */
 static void add_line(struct checkup *report, const char *label, const struct strbuf *text)
 {
 	if (!text->len)
@@ -199,6 +204,7 @@ static void add_line(struct checkup *report, const char *label, const struct str
 	add_wrapped(report, text->data, 40);
 }
 
+/* A row for people, below the heading of its group. */
 static void show_row(struct checkup *report, const struct capability *capability, const struct capability_result *result)
 {
 	if (!report->group || strcmp(report->group, capability->group))
@@ -219,6 +225,7 @@ static void show_row(struct checkup *report, const struct capability *capability
 	}
 }
 
+/* Whether the value is written without quotation marks: a truth value, or a whole number without leading zeros. */
 static bool is_plain_json(const char *value)
 {
 	const char *digits = value + (*value == '-');
@@ -227,6 +234,7 @@ static bool is_plain_json(const char *value)
 	       (*digits && digits[strspn(digits, "0123456789")] == '\0' && (*digits != '0' || !digits[1]));
 }
 
+/* A row as an object of the array `rows`. */
 static void show_json(struct checkup *report, const struct capability *capability, const struct capability_result *result)
 {
 	struct json json = {.out = &report->text};
@@ -255,6 +263,7 @@ static void show_json(struct checkup *report, const struct capability *capabilit
 	json_end_object(&json);
 }
 
+/* Rows that were named, else all. */
 static bool is_wanted(const struct checkup *report, const char *id)
 {
 	for (int i = 0; i < report->wanted_count; i++)
@@ -279,6 +288,7 @@ static void run_capabilities(struct checkup *report, const struct capability *ca
 	}
 }
 
+/* Before anything is tried, since that takes a while. */
 static struct error *check_names(char *const *words, int count)
 {
 	VEC(const char *) names = {0};

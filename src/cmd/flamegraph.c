@@ -5,8 +5,8 @@
  *	perf flamegraph -i stacks.folded            folded stacks of any program, also from standard input (-i -)
  *	perf flamegraph -F 999 -- make -j4          records with call graphs into a temporary file, and draws
  *
- * The frames are weighed by samples, as stackcollapse-perf.pl does, or with --period by the event's period. With several events the first
- * one that has samples is drawn, unless --show-event names another.
+ * Frames are weighed by the event's period, or with --samples by samples, as stackcollapse-perf.pl does; so they are in a picture where
+ * all samples have one period. With several events the first one that has samples is drawn, unless --show-event names another.
  */
 #include "analysis/report/fold.h"
 #include "analysis/report/folded_stacks.h"
@@ -49,6 +49,7 @@ struct flamegraph_options {
 	enum stack_inlines inlines;
 };
 
+/* Checked here, so that a wrong name is told before a long recording. */
 static struct error *parse_palette(const struct option *option, const char *argument, bool negated, void *field)
 {
 	(void)option;
@@ -119,6 +120,7 @@ static bool is_listed(const char *list, const char *name)
 	return false;
 }
 
+/* For the fold: of the event that is drawn, and of the threads that are wanted. */
 static bool accept_sample(void *context, const struct fold_sample *sample)
 {
 	const struct flamegraph *flamegraph = context;
@@ -126,6 +128,7 @@ static bool accept_sample(void *context, const struct fold_sample *sample)
 	       (!flamegraph->options.comms || is_listed(flamegraph->options.comms, untrusted_raw(sample->comm)));
 }
 
+/* --show-event, else the first event with samples. Warns when others have some, too. */
 static struct error *choose_event(struct flamegraph *flamegraph)
 {
 	const struct session *session = flamegraph->opening.session;
@@ -148,6 +151,7 @@ static struct error *choose_event(struct flamegraph *flamegraph)
 	return NULL;
 }
 
+/* Folded stacks instead of a picture: then no limit holds for what is too small to be seen. */
 static bool writes_folded(const struct flamegraph_options *options)
 {
 	const char *output = options->output ? options->output : "";
@@ -170,11 +174,13 @@ static bool has_one_period(const struct fold *fold, unsigned int event)
 	return true;
 }
 
+/* "-" is standard output. */
 static const char *output_path(const struct flamegraph_options *options)
 {
 	return options->output ? options->output : options->folded ? "-" : "flamegraph.html";
 }
 
+/* A recording as a call tree, with its unit. */
 static struct error *build_tree(struct flamegraph *flamegraph)
 {
 	const struct flamegraph_options *options = &flamegraph->options;
@@ -251,6 +257,7 @@ static bool is_text(const char *path)
 	return size > 0 && memcmp(magic, "PERF", size < 4 ? (size_t)size : 4) && memcmp(magic, "2ELIFREP", size < 8 ? (size_t)size : 8);
 }
 
+/* Folded stacks as a call tree. Options about events and threads can't mean anything there. */
 static struct error *read_folded(struct flamegraph *flamegraph)
 {
 	const struct flamegraph_options *options = &flamegraph->options;

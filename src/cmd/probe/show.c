@@ -207,11 +207,13 @@ struct error *probe_show_lines(const struct probe_options *options)
 
 /* ---- -V ---- */
 
+/* For qsort(). */
 static int compare_text(const void *a, const void *b)
 {
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
+/* "TYPE\tNAME", with --range also where it has a value. */
 static void add_variable_line(const struct probe_options *options, const struct probe_point *point, const struct debug_variable *one,
 			      struct strbuf *out)
 {
@@ -224,6 +226,7 @@ static void add_variable_line(const struct probe_options *options, const struct 
 		strbuf_printf(out, "\t@<%s+[%s]>", point->function ? point->function : "?", one->ranges);
 }
 
+/* Sorted, each once: a name may stand in several scopes. */
 static void print_variables(const struct probe_options *options, const struct probe_point *point, const struct debug_variables *variables)
 {
 	VEC(char *) texts = {0};
@@ -252,6 +255,7 @@ static void print_variables(const struct probe_options *options, const struct pr
 	vec_deinit(&texts);
 }
 
+/* One place of the probe; without debug information the parameters that the kernel's types tell. */
 static void show_variables_at(const struct probe_options *options, struct probe_target *target, const struct probe_point *point)
 {
 	struct debug_variables variables = {0};

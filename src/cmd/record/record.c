@@ -73,6 +73,7 @@ static struct error *refuse(const struct event *event)
 	return sampling_refuse(event);
 }
 
+/* Those of -e, else the default one, which this user may sample. */
 static struct error *choose_events(struct recording *recording)
 {
 	struct event_list *events = &recording->events;
@@ -109,6 +110,7 @@ static struct error *open_switch_event(struct recording *recording, const struct
 	return error_wrap(error, "--switch-output-event %s", text);
 }
 
+/* For the header. What cannot be had is left out. */
 static void note_machine(struct recording *recording)
 {
 	struct gather_options gather = {.arguments = (const char *const *)recording->arguments, .catalog = recording->catalog};
@@ -129,6 +131,7 @@ static void note_machine(struct recording *recording)
 		gather_bpf(&recording->features);
 }
 
+/* Called when all data are written: the recording is read once for build-ids, times and losses. */
 static struct error *describe(void *context, const char *path, const struct features **ret)
 {
 	struct recording *recording = context;
@@ -145,6 +148,7 @@ static struct error *describe(void *context, const char *path, const struct feat
 	return NULL;
 }
 
+/* For a pipe, whose head comes first: what is known before the data. */
 static const struct features *describe_ahead(void *context)
 {
 	struct recording *recording = context;
@@ -158,6 +162,7 @@ static bool default_is_of_users(const struct event_list *events)
 	return events->events.len && events->events.data[0]->is_default && events->events.data[0]->attr.exclude_kernel;
 }
 
+/* What is sampled instead of what was asked for. */
 static void tell_fallbacks(const struct counter_set *counters, const struct event_list *events)
 {
 	struct strbuf remedy = {0};
@@ -176,6 +181,7 @@ static const char *plural(uint64_t count)
 	return count == 1 ? "" : "s";
 }
 
+/* The lines that end a recording; scripts look for them, so the words are those of the kernel's perf. */
 static void tell_totals(const struct recording *recording)
 {
 	const struct recorder_totals *totals = recorder_totals(recording->recorder);
@@ -201,6 +207,7 @@ static void tell_totals(const struct recording *recording)
 		ratio);
 }
 
+/* Samples in the kernel can't be named afterwards either. */
 static void tell_hidden_addresses(void)
 {
 	struct strbuf remedy = {0};
@@ -233,6 +240,7 @@ static void tell_absence(const struct recording *recording)
 		    several ? "the events, such as " : "", recording->events.events.data[0]->name);
 }
 
+/* What is missing in the recording, each with what helps. */
 static void tell_losses(const struct recording *recording)
 {
 	const struct recorder_totals *totals = recorder_totals(recording->recorder);
@@ -272,6 +280,7 @@ static struct error *start_command(struct recording *recording, char **command)
 	return other;
 }
 
+/* From the options to the finished file. The command is started first, and held: counters are opened on it. */
 static struct error *record(struct recording *recording, char **command, int *ret_status)
 {
 	struct record_options *options = &recording->options;

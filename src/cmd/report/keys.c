@@ -60,6 +60,7 @@ static struct error *check_refused(const char *name, const char *option)
 	return NULL;
 }
 
+/* A name may stand for several keys, as a pattern of a tracepoint's fields does. `option` is told in errors. */
 static struct error *add_name(struct report *report, const char *name, const char *option, struct key_list *list)
 {
 	const struct key *key = key_find(name, report->branch_mode);
@@ -85,6 +86,7 @@ static struct error *add_name(struct report *report, const char *name, const cha
 	return unknown_key(name, option);
 }
 
+/* Braces of groups count as commas. */
 static struct error *add_names(struct report *report, const char *text, const char *option, struct key_list *list)
 {
 	char *copy = arena_strdup(&report->arena, text), *save = NULL;
@@ -112,11 +114,13 @@ struct error *report_check_keys(const struct report_options *options)
 	return check_names(options->sort, "-s") ?: check_names(options->fields, "-F");
 }
 
+/* -F without a plus: exactly these columns. */
 static bool is_strict(const char *order)
 {
 	return order && *order != '+';
 }
 
+/* Whether all events are tracepoints; their own text is the best row then. */
 static bool only_tracepoints(const struct report *report)
 {
 	const struct event_list *events = &report->session->reader->events;
@@ -126,7 +130,7 @@ static bool only_tracepoints(const struct report *report)
 	return true;
 }
 
-/* The kernel tool's. */
+/* Whether samples tell of a pipeline's stages: the order by default has a key for that then, as the kernel tool's. */
 static bool has_stages(const struct report *report)
 {
 	const char *name = report->session->reader->features.arch;
@@ -134,6 +138,7 @@ static bool has_stages(const struct report *report)
 	return arch && arch->tells_stages;
 }
 
+/* What -s stands for where it isn't given, by the mode and the events. */
 static const char *default_sort(const struct report *report)
 {
 	if (report->options->mem_mode)
@@ -174,6 +179,7 @@ static const char *sort_text(struct report *report)
 	return text;
 }
 
+/* The numbers in front, as far as options ask for them. */
 static void default_columns(struct report *report)
 {
 	const struct report_options *options = report->options;
@@ -253,6 +259,7 @@ static bool is_shown(const struct report *report, const struct key *key)
 	return false;
 }
 
+/* Whether the key has the same text in each row, since a filter lets no other through. */
 static bool filtered_to_one(const struct report *report, const struct key *key)
 {
 	const struct report_options *options = report->options;

@@ -17,6 +17,7 @@ static const char *short_name(uint32_t type)
 	return str_starts_with(name, "PERF_RECORD_") ? name + strlen("PERF_RECORD_") : name;
 }
 
+/* Samples of one event, and those that were lost. */
 static void print_event(const struct event *event, const struct event_counts *counts)
 {
 	struct strbuf safe = {0};
@@ -54,6 +55,7 @@ struct error *report_stats(struct reader *reader, bool skip_empty)
 	return error;
 }
 
+/* By id, and those of one id by the time when they began; for qsort(). */
 static int by_tid(const void *a, const void *b)
 {
 	const struct thread *x = *(const struct thread *const *)a, *y = *(const struct thread *const *)b;
@@ -65,6 +67,7 @@ struct map_printer {
 	struct strbuf text;
 };
 
+/* A line as in /proc/PID/maps; never ends the visit. */
 static bool print_map(const struct map *map, uint64_t start, uint64_t end, void *context)
 {
 	struct map_printer *printer = context;
@@ -77,6 +80,7 @@ static bool print_map(const struct map *map, uint64_t start, uint64_t end, void 
 	return true;
 }
 
+/* Maps belong to processes: they follow the main thread alone. */
 static void print_task(const struct thread *thread, unsigned int level, bool with_maps)
 {
 	struct strbuf comm = {0};
@@ -129,6 +133,7 @@ static bool can_be_parent(const struct task *tasks, uint32_t parent, uint32_t ch
 	return false;
 }
 
+/* For qsort(). */
 static int by_task(const void *a, const void *b)
 {
 	return by_tid(&((const struct task *)a)->thread, &((const struct task *)b)->thread);
@@ -146,6 +151,7 @@ static uint32_t list_tasks(const struct machine *machine, struct task *tasks)
 	return count;
 }
 
+/* Each below the thread that forked it, if that is known. From the last to the first, so that children are in order. */
 static void link_tasks(const struct machine *machine, struct task *tasks, uint32_t count)
 {
 	uint32_t *positions = mem_alloc_array(machine->threads.len + 1, sizeof(*positions));

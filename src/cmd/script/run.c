@@ -43,6 +43,7 @@ struct run {
 	uint64_t last_time, misplaced; /* -d */
 };
 
+/* Which option asks for records of a type. */
 static bool wants_type(const struct script_options *options, uint32_t type)
 {
 	switch (type) {
@@ -75,6 +76,7 @@ static bool wants_type(const struct script_options *options, uint32_t type)
 	}
 }
 
+/* Counts always are; side-band by type, and by CPU where its trailer tells one. */
 static bool wants_record(const struct run *run, const struct record *record)
 {
 	if (script_text_is_count(record))
@@ -88,6 +90,7 @@ static bool wants_record(const struct run *run, const struct record *record)
 	return id.cpu == (uint32_t)-1 || (id.cpu / 64 < run->cpu_words && run->cpu_bits[id.cpu / 64] >> id.cpu % 64 & 1);
 }
 
+/* Where an event's lines go. Events that a pipe brings later than its head go to the common output. */
 static struct script_output *output_for(struct run *run, const struct event *event)
 {
 	if (!run->dumps || event->index >= run->dump_count)
@@ -107,6 +110,7 @@ static void check_order(struct run *run, const struct sample *sample)
 	run->last_time = sample->time;
 }
 
+/* Filters in the order of their price: the early one of --dlfilter, ours, then the other one of --dlfilter. */
 static struct error *show_sample(struct run *run, const struct record *record, const struct sample *sample)
 {
 	if (run->options->check_order) {
@@ -145,6 +149,7 @@ static struct error *show_record(struct run *run, const struct record *record)
 	return script_output_flush_full(&run->output);
 }
 
+/* RECORDING.EVENT.dump. The name comes from the recording: it can't lead to another folder. */
 static struct error *open_dump(struct event_dump *dump, const char *recording, const struct event *event)
 {
 	struct strbuf path = {0};
@@ -179,6 +184,7 @@ static struct error *open_dumps(struct run *run)
 	return NULL;
 }
 
+/* Tells what was written. All are closed, whatever fails. */
 static struct error *close_dumps(struct run *run)
 {
 	struct error *error = NULL;
@@ -198,6 +204,7 @@ static struct error *close_dumps(struct run *run)
 	return error;
 }
 
+/* On this thread, with files for events or a dump of the records if wanted. */
 static struct error *show_one_by_one(struct run *run)
 {
 	struct error *error = run->options->per_event_dump ? open_dumps(run) : NULL;
@@ -222,6 +229,7 @@ static struct script_text *create_text(void *context)
 	return script_text_create(run->session, run->resolver, &run->text_options);
 }
 
+/* For a batch: text of side-band, made on the main thread. */
 static void add_record(void *context, const struct record *record, struct strbuf *out)
 {
 	struct run *run = context;
@@ -276,6 +284,7 @@ static void init_text_options(struct script_text_options *ret, const struct scri
 	};
 }
 
+/* Numbers of --pid and --tid that no sample had. */
 static void warn_of_ids(const struct run *run)
 {
 	const struct machine *machine = run->session->machine;

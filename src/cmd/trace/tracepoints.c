@@ -39,6 +39,7 @@ static void choice_deinit(struct choice *choice)
 	arena_deinit(&choice->texts);
 }
 
+/* The text is copied. */
 static void add(struct choice *choice, int kind, const char *text)
 {
 	vec_push(&choice->words, (struct event_word){.kind = kind, .text = text ? arena_strdup(&choice->texts, text) : NULL});
@@ -80,6 +81,7 @@ static void add_numbers(const struct trace_table *table, struct strbuf *filter)
 	strbuf_deinit(&numbers);
 }
 
+/* Both events with the same filter; stacks are taken at the end of a call. */
 static void add_calls(const struct trace *trace, struct choice *choice)
 {
 	static const char *const events[] = {"raw_syscalls:sys_enter/call-graph=no/", "raw_syscalls:sys_exit"};
@@ -95,6 +97,7 @@ static void add_calls(const struct trace *trace, struct choice *choice)
 	strbuf_deinit(&filter);
 }
 
+/* Whether the text means tracepoints alone, which are all that have filters of the kernel. */
 static bool are_tracepoints(const struct trace *trace, const char *text)
 {
 	struct event_list list = {0};
@@ -110,6 +113,7 @@ static bool are_tracepoints(const struct trace *trace, const char *text)
 	return all;
 }
 
+/* What -e names besides system calls. */
 static void add_others(const struct trace *trace, struct choice *choice)
 {
 	const struct event_words *events = &trace->events.words;

@@ -10,6 +10,7 @@
 #include "capture/synth_internal.h"
 #include "kernel/cgroups.h"
 #include "kernel/proc.h"
+#include "symbol/kernel/kallsyms.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -64,43 +65,21 @@ struct landmarks {
 	bool want_etext;
 };
 
-/* Takes in one line, "ffff800008010000 T _stext"; returns false when nothing more is of use. Where the list begins with the code behind the
- * image's head (arm64), there is no _text: by order of addresses, it isn't to come once a line lies above _stext. */
-static bool note_landmark(struct landmarks *marks, const char *line, const char *end)
+/* False when nothing more is of use. Where the list begins with the code behind the image's head (arm64), there is no _text: by order of
+ * addresses, it isn't to come once a line lies above _stext. */
+static bool note_landmark(void *context, uint64_t address, char type, const char *name, const char *module)
 {
-	const char *name = strchr(line, ' ');
-	if (!name || name + 3 > end)
-		return true;
-	name += 3;
-	size_t size = (size_t)(end - name);
-	if (size == strlen("_text") && !memcmp(name, "_text", size))
-		marks->text = strtoull(line, NULL, 16);
-	else if (size == strlen("_stext") && !memcmp(name, "_stext", size))
-		marks->stext = strtoull(line, NULL, 16);
-	else if (size == strlen("_etext") && !memcmp(name, "_etext", size))
-		marks->etext = strtoull(line, NULL, 16);
+	struct landmarks *marks = context;
+
+	if (!strcmp(name, "_text"))
+		marks->text = address;
+	else if (!strcmp(name, "_stext"))
+		marks->stext = address;
+	else if (!strcmp(name, "_etext"))
+		marks->etext = address;
 	if (marks->want_etext)
 		return !marks->etext;
-	return !marks->text && (!marks->stext || strtoull(line, NULL, 16) <= marks->stext);
-}
-
-/* Looks through /proc/kallsyms block by block until everything wanted was seen. */
-static void find_landmarks(struct landmarks *marks)
-{
-	cleanup_close int fd = open("/proc/kallsyms", O_RDONLY | O_CLOEXEC);
-	char block[65536 + 1];
-	size_t kept = 0;
-	bool more = true;
-	ssize_t length;
-
-	while (fd >= 0 && more && (length = read(fd, block + kept, sizeof(block) - 1 - kept)) > 0) {
-		char *line = block, *end;
-		block[kept + (size_t)length] = '\0';
-		for (; more && (end = strchr(line, '\n')); line = end + 1)
-			more = note_landmark(marks, line, end);
-		kept = strlen(line);
-		memmove(block, line, kept);
-	}
+	return !marks->text && (!marks->stext || address <= marks->stext);
 }
 
 /* Names of module files by module: "kernel/fs/ext4/ext4.ko: …" lines of modules.dep, where - in file names stands for _ in module names. */
@@ -161,7 +140,7 @@ bool synth_kernel(struct synth *synth)
 	uint64_t size = kernel_code_size();
 	struct landmarks marks = {.want_etext = !size};
 
-	find_landmarks(&marks);
+	error_free(kallsyms_visit("/proc/kallsyms", note_landmark, &marks));
 	uint64_t start = marks.text ? marks.text : marks.stext;
 	if (!start)
 		return false;

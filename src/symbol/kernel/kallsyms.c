@@ -7,6 +7,7 @@
 #include "symbol/kernel/kallsyms.h"
 
 #include "base/cleanup.h"
+#include "base/mem.h"
 #include "base/text.h"
 
 #include <ctype.h>
@@ -15,7 +16,7 @@
 #include <fcntl.h>
 #include <string.h>
 
-enum { SIZE_LIMIT = 1 << 28 };
+enum { SIZE_LIMIT = 1 << 28, BLOCK = 1 << 16 };
 
 struct line {
 	uint64_t address;
@@ -140,21 +141,45 @@ struct error *kallsyms_open(const char *path, struct kallsyms *ret)
 	return NULL;
 }
 
-struct error *kallsyms_visit(const char *path, kallsyms_visitor visit, void *context)
+/* Visits the whole lines of a block, and moves what is behind them to its beginning. At the end of the file the rest is a line, too. False
+ * when the visitor has had enough. */
+static bool visit_block(char *block, size_t *size, bool last, kallsyms_visitor visit, void *context)
 {
-	struct strbuf text = {0};
+	char *newline = memrchr(block, '\n', *size), *end = last ? block + *size : newline ? newline + 1 : block;
+	char *at = block;
 	struct line line;
-	struct error *error = read_text(path, &text);
-	char *at = text.data;
 
-	while (!error && next_line(&at, text.data + text.len, &line)) {
+	while (next_line(&at, end, &line)) {
 		if (line.module)
 			line.module[strcspn(line.module, "]")] = '\0';
 		if (!visit(context, line.address, line.type, line.name, line.module))
-			break;
+			return false;
 	}
-	strbuf_deinit(&text);
-	return error;
+	*size -= (size_t)(end - block);
+	memmove(block, end, *size);
+	return true;
+}
+
+struct error *kallsyms_visit(const char *path, kallsyms_visitor visit, void *context)
+{
+	cleanup_close int fd = open(path, O_RDONLY | O_CLOEXEC);
+	cleanup_free char *block = mem_alloc(BLOCK + 1);
+	size_t size = 0;
+
+	if (fd < 0)
+		return error_system(errno, "%s", path);
+	for (bool more = true; more;) {
+		ssize_t got = read(fd, block + size, BLOCK - size);
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got < 0)
+			return error_system(errno, "%s", path);
+		size += (size_t)got;
+		more = visit_block(block, &size, !got, visit, context) && got;
+		if (size == BLOCK) /* no symbol has such a name */
+			size = 0;
+	}
+	return NULL;
 }
 
 void kallsyms_close(struct kallsyms *kallsyms)
@@ -210,18 +235,27 @@ void kallsyms_pick(const struct kallsyms *kallsyms, const char *module, uint64_t
 	}
 }
 
+struct wanted {
+	const char *name;
+	uint64_t address;
+};
+
+static bool look_for(void *context, uint64_t address, char type, const char *name, const char *module)
+{
+	struct wanted *wanted = context;
+
+	if (module || strcmp(name, wanted->name) != 0)
+		return true;
+	wanted->address = address;
+	return false;
+}
+
 bool kallsyms_read_address(const char *path, const char *name, uint64_t *ret)
 {
-	cleanup_fclose FILE *file = fopen(path, "re");
-	cleanup_free char *text = NULL;
-	size_t capacity = 0;
-	struct line line;
-	for (ssize_t size; file && (size = getline(&text, &capacity, file)) > 0;) {
-		char *at = text;
-		if (!next_line(&at, text + size - 1, &line) || line.module || strcmp(line.name, name) != 0)
-			continue;
-		*ret = line.address;
-		return line.address != 0;
-	}
-	return false;
+	struct wanted wanted = {.name = name};
+
+	error_free(kallsyms_visit(path, look_for, &wanted));
+	if (wanted.address)
+		*ret = wanted.address;
+	return wanted.address != 0;
 }

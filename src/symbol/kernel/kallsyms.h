@@ -30,7 +30,7 @@ void kallsyms_pick(const struct kallsyms *kallsyms, const char *module, uint64_t
  * there is none, or its address is hidden. */
 bool kallsyms_read_address(const char *path, const char *name, uint64_t *ret);
 
-/* Every line of the file, data and aliases as well, in its order, until visit returns false. Strings live during the call; `module` is NULL
- * for the kernel itself. */
+/* Every line of the file, data and aliases as well, in its order, until visit returns false; what is behind isn't read. Strings live
+ * during the call; `module` is NULL for the kernel itself. */
 typedef bool (*kallsyms_visitor)(void *context, uint64_t address, char type, const char *name, const char *module);
 struct error *kallsyms_visit(const char *path, kallsyms_visitor visit, void *context);

@@ -148,6 +148,38 @@ def test_info(story):
     assert story("info") == story("info", "-t", "-m") == [*threads, "", *addresses]
 
 
+@pytest.mark.sanitize
+def test_lockdep(perf, tmp_path):
+    """What kernels with CONFIG_LOCKDEP tell: locks that nobody waited for, too."""
+    files = make(tmp_path, locks.LOCKDEP_STORY)
+
+    def rows(*words):
+        done = perf("lock", *words, *files)
+        assert done.returncode == 0 and not done.stderr, done.stderr
+        return [line.split() for line in done.stdout.splitlines()]
+    inode, other = "inode 3 2 1.50 ms 3.00 ms 2.00 ms 1.00 ms", "inode 1 1 500.00 us 500.00 us 500.00 us 500.00 us"
+    never = ["rq_lock 3 0 0 ns 0 ns 0 ns 0 ns", "a_class_with_a_ 1 0 0 ns 0 ns 0 ns 0 ns"]
+    assert rows("report", "-q", "-k", "wait_total") == [line.split() for line in (inode, other, *never)]
+    assert rows("report", "-q", "-c", "-E", 1) == ["inode 4 3 1.17 ms 3.50 ms 2.00 ms 500.00 us".split()]
+    assert rows("report", "-q", "-t") == ["beta 5 1 1.00 ms 1.00 ms 1.00 ms 1.00 ms".split(), "alpha 3 2 1.25 ms 2.50 ms 2.00 ms 500.00 us".split()]
+    assert rows("report", "--format", "csv", "-E", 1)[1:] == [["3,2,1500000,3000000,2000000,1000000,inode"]]
+    assert rows("info", "-m")[1:3] == [["0xffff888100000d00:", "a_class_with_a_"], ["0xffff888100000a00:", "inode"]]
+    assert "the recording has no lock:contention_begin events" in perf("lock", "contention", *files).stderr
+
+
+def test_nothing(perf, tmp_path):
+    files = make(tmp_path, locks.HEAD)
+    assert "There were no waits for locks of the kernel.\n" in perf("lock", "contention", *files).stderr
+    assert "There were no waits for locks of the kernel that pass the filters.\n" in perf("lock", "contention", "-Y", "mutex", *files).stderr
+    assert perf("lock", "contention", "-q", *files).stderr == ""
+
+
+def test_report_leaves_out_what_nobody_got(perf, tmp_path):
+    files = make(tmp_path, locks.HEAD + locks.begin(1, 10, locks.MAP, locks.A, locks.SEM_W))
+    assert perf("lock", "report", "-q", *files).stdout == ""
+    assert perf("lock", "info", "-m", *files).stdout.splitlines()[1:] == [" 0xffff888100000a00: sys_mmap+0x8"]
+
+
 def test_long_and_hostile_names(perf, tmp_path):
     """A name is cut in the report only; control characters reach no terminal."""
     symbols = tmp_path / "kallsyms"

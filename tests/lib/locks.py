@@ -69,6 +69,32 @@ def with_cgroups(paths):
     return "".join([*samples[:first], named, *samples[first:]])
 
 
+# What kernels with CONFIG_LOCKDEP tell.
+LOCKDEP = {"acquire": (1, "lockdep_addr/8,name/16,flags/4"), **{name: (number, "lockdep_addr/8,name/16") for number, name in ((2, "contended"), (3, "acquired"), (4, "release"))}}
+NAMES = {0xa00: "inode", 0xb00: "rq_lock", 0xc00: "inode", 0xd00: "a_class_with_a_long_name"[:15]}
+TRY, READ = 1, 2
+
+
+def dep(us, tid, event, lock, *flags):
+    number, fields = LOCKDEP[event]
+    raw = recording.raw_of(number, fields, 0xffff888100000000 + lock, NAMES[lock], *(flags or ([0] if event == "acquire" else [])))
+    return f"sample id={number} time={1000000000 + us * 1000} cpu=0 pid={tid} tid={tid} ip=0xffffffff81100020 misc=1 raw={raw}\n"
+
+
+# alpha waits 2 ms for A and gets it at once another time, and waits 500 µs for C, which is of the class of A. beta tries B, reads it twice at once, and waits 1 ms for A.
+# Of D the beginning is missing, then it is acquired twice, which is no sequence, and then as it should be.
+LOCKDEP_STORY = "feature nrcpus 2\n" + "".join(
+    f"tracepoint lock:lock_{name} id={number} fields={fields}\n"
+    f"event lock:lock_{name} type=2 config={number} ids={number} sample=IDENTIFIER|IP|TID|TIME|CPU|PERIOD|RAW flags=sample_id_all,comm,task\n"
+    for name, (number, fields) in LOCKDEP.items()) + "comm pid=10 tid=10 name=alpha time=1\ncomm pid=20 tid=20 name=beta time=1\n" + "".join((
+        dep(1000, 10, "acquire", 0xa00), dep(1100, 10, "contended", 0xa00), dep(2000, 20, "acquire", 0xb00, TRY), dep(2500, 20, "release", 0xb00),
+        dep(3000, 20, "acquire", 0xb00, READ), dep(3050, 20, "acquire", 0xb00, READ), dep(3100, 10, "acquired", 0xa00), dep(3200, 20, "acquire", 0xa00),
+        dep(3300, 20, "contended", 0xa00), dep(4000, 10, "release", 0xa00), dep(4300, 20, "acquired", 0xa00), dep(4400, 20, "release", 0xb00),
+        dep(4500, 20, "release", 0xb00), dep(5000, 20, "release", 0xa00), dep(5100, 10, "acquire", 0xa00), dep(5150, 10, "acquired", 0xa00),
+        dep(5200, 10, "release", 0xa00), dep(7000, 10, "acquire", 0xc00), dep(7100, 10, "contended", 0xc00), dep(7600, 10, "acquired", 0xc00),
+        dep(7700, 10, "release", 0xc00), dep(8000, 20, "acquired", 0xd00), dep(8100, 20, "release", 0xd00), dep(8200, 20, "acquire", 0xd00),
+        dep(8300, 20, "acquire", 0xd00), dep(8400, 20, "acquire", 0xd00), dep(8500, 20, "acquired", 0xd00), dep(8600, 20, "release", 0xd00)))
+
 # A writer holds the mutex of a pipe while it waits for a page of its text, which comes when another writer is seen to wait for the mutex; and again, 20 times.
 LOAD = """
 import ctypes, fcntl, mmap, os, struct, sys, threading, time

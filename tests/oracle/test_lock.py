@@ -69,3 +69,12 @@ def test_made_by_hand(perf, oracle, tmp_path, words):
     (tmp_path / "kallsyms").write_text(locks.KALLSYMS)
     ours, theirs = (rows(tool, path, *words.split()) for tool in (perf, oracle))
     assert ours == theirs and len(ours) > 2
+
+
+@pytest.mark.parametrize("words", ["report", "report -c", "report -t", "report -k wait_max -F contended", "info -t", "info -m"])
+def test_lockdep(perf, oracle, tmp_path, words):
+    path = tmp_path / "lock.data"
+    path.write_bytes(recording.make(locks.LOCKDEP_STORY))
+    (tmp_path / "kallsyms").write_text(locks.KALLSYMS)
+    ours, theirs = (rows(tool, path, *words.split()) for tool in (perf, oracle))
+    assert ours == theirs and len(ours) > 2

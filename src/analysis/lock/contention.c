@@ -32,31 +32,12 @@ struct lock_contention {
 	bool sections_known;
 	struct stack stack; /* addresses only */
 	struct arena arena;
-	VEC(const struct lock_row *) rows;
+	struct lock_rows rows;
 	struct map64 rows_by_key; /* by hash of what the row is about */
 	struct map64 waiting;	  /* by hash of thread and lock → struct wait * */
 	VEC(struct wait *) free_waits;
 	bool lacks_cgroups; /* they are asked for, and a sample has none */
 };
-
-uint64_t lock_row_value(const struct lock_row *row, enum lock_value which)
-{
-	switch (which) {
-	case LOCK_ACQUIRED:
-		return row->acquired;
-	case LOCK_CONTENDED:
-		return row->contended;
-	case LOCK_AVERAGE:
-		return row->acquired ? row->total / row->acquired : 0;
-	case LOCK_TOTAL:
-		return row->total;
-	case LOCK_MAX:
-		return row->max;
-	case LOCK_MIN:
-		return row->min;
-	}
-	return 0;
-}
 
 /* ---- stacks ---- */
 
@@ -201,16 +182,16 @@ static void describe(struct lock_contention *contention, const struct tracker_ev
 	size_t count = contention->stack.frames.len;
 	struct lock_frame *frames = arena_alloc(&contention->arena, count * sizeof(*frames));
 	row->symbol = symbol ? arena_strdup(&contention->arena, symbol->name) : "";
-	row->caller = NULL;
+	row->name = NULL;
 	for (size_t i = 0; i < count; i++) {
 		struct frame frame;
 		resolve(contention, event, &contention->stack.frames.data[i], &frame);
 		frames[i] = (struct lock_frame){frame.ip, name_frame(contention, &frame)};
-		if (!row->caller && i >= contention->options.stack_skip && frame.symbol && !is_lock_function(contention, frame.ip))
-			row->caller = frames[i].name;
+		if (!row->name && i >= contention->options.stack_skip && frame.symbol && !is_lock_function(contention, frame.ip))
+			row->name = frames[i].name;
 	}
-	if (!row->caller)
-		row->caller = "Unknown";
+	if (!row->name)
+		row->name = "Unknown";
 	row->stack = frames;
 	row->stack_len = count;
 }
@@ -236,7 +217,7 @@ static struct lock_row *find_row(struct lock_contention *contention, const struc
 	*slot = (uintptr_t)row;
 	*row = (struct lock_row){.thread = thread, .cgroup = event->sample->cgroup, .address = address, .flags = flags};
 	describe(contention, event, row);
-	vec_push(&contention->rows, row);
+	vec_push(&contention->rows.all, row);
 	return row;
 }
 
@@ -279,13 +260,9 @@ static void on_end(void *context, const struct tracker_event *event)
 		return;
 	struct wait *wait = (void *)(uintptr_t)*slot;
 	struct lock_row *row = wait->row;
-	uint64_t time = event->sample->time, waited = time > wait->since ? time - wait->since : 0;
+	uint64_t time = event->sample->time;
 	row->acquired++;
-	row->total += waited;
-	if (waited > row->max)
-		row->max = waited;
-	if (row->acquired == 1 || waited < row->min)
-		row->min = waited;
+	lock_row_add_wait(row, time > wait->since ? time - wait->since : 0);
 	map64_remove(&contention->waiting, key);
 	vec_push(&contention->free_waits, wait);
 }
@@ -312,7 +289,7 @@ void lock_contention_destroy(struct lock_contention *contention)
 		return;
 	tracker_destroy(contention->tracker);
 	stack_deinit(&contention->stack);
-	vec_deinit(&contention->rows);
+	lock_rows_deinit(&contention->rows);
 	vec_deinit(&contention->free_waits);
 	map64_deinit(&contention->rows_by_key);
 	map64_deinit(&contention->waiting);
@@ -336,68 +313,7 @@ struct error *lock_contention_require(const struct lock_contention *contention)
 	return error;
 }
 
-/* ---- rows ---- */
-
-static void add_row(struct lock_row *into, const struct lock_row *row)
+struct lock_rows *lock_contention_rows(struct lock_contention *contention)
 {
-	if (row->acquired && (!into->acquired || row->min < into->min))
-		into->min = row->min;
-	if (row->max > into->max)
-		into->max = row->max;
-	into->contended += row->contended;
-	into->acquired += row->acquired;
-	into->total += row->total;
-}
-
-void lock_contention_combine(struct lock_contention *contention)
-{
-	struct map64 by_name = {0};
-	size_t kept = 0;
-	for (size_t i = 0; i < contention->rows.len; i++) {
-		const struct lock_row *row = contention->rows.data[i];
-		bool is_new;
-		uint64_t *slot = map64_insert(&by_name, hash_bytes(row->caller, strlen(row->caller)), &is_new);
-		if (!is_new) {
-			add_row((void *)(uintptr_t)*slot, row);
-			continue;
-		}
-		*slot = (uintptr_t)row;
-		contention->rows.data[kept++] = row;
-	}
-	contention->rows.len = kept;
-	map64_deinit(&by_name);
-}
-
-struct ordered {
-	const struct lock_row *row;
-	uint64_t value;
-	size_t met;
-};
-
-static int compare(const void *a, const void *b)
-{
-	const struct ordered *one = a, *other = b;
-	if (one->value != other->value)
-		return one->value < other->value ? 1 : -1;
-	return (one->met > other->met) - (one->met < other->met);
-}
-
-void lock_contention_sort(struct lock_contention *contention, enum lock_value by)
-{
-	size_t count = contention->rows.len;
-	struct ordered *ordered = mem_alloc_array(count + 1, sizeof(*ordered));
-	for (size_t i = 0; i < count; i++) {
-		const struct lock_row *row = contention->rows.data[i];
-		ordered[i] = (struct ordered){row, lock_row_value(row, by), i};
-	}
-	qsort(ordered, count, sizeof(*ordered), compare);
-	for (size_t i = 0; i < count; i++)
-		contention->rows.data[i] = ordered[i].row;
-	free(ordered);
-}
-
-const struct lock_row *const *lock_contention_rows(const struct lock_contention *contention, size_t *ret_count)
-{
-	*ret_count = contention->rows.len;
-	return contention->rows.data;
+	return &contention->rows;
 }

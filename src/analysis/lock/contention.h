@@ -11,9 +11,9 @@
  * their lock functions, are one row. */
 #pragma once
 
+#include "analysis/lock/rows.h"
 #include "analysis/lock/types.h"
 #include "base/error.h"
-#include "base/untrusted.h"
 #include "session/session.h"
 #include "symbol/resolve.h"
 
@@ -43,32 +43,6 @@ struct lock_options {
 	size_t cpu_words;
 };
 
-struct lock_frame {
-	uint64_t ip;
-	const char *name; /* "schedule+0x23", "" without a symbol; unsafe bytes still in it */
-};
-
-/* Times in nanoseconds. */
-struct lock_row {
-	const struct thread *thread; /* LOCK_BY_THREAD: who waits; else NULL */
-	uint64_t cgroup;	     /* LOCK_BY_CGROUP: id of machine_cgroup() */
-	/* Of the row's first wait: */
-	uint64_t address;
-	uint64_t flags;
-	const char *caller; /* "vm_mmap_pgoff+0xe0"; "Unknown" without a symbol; unsafe bytes still in it */
-	const char *symbol; /* the lock's, or "" */
-	const struct lock_frame *stack;
-	size_t stack_len;
-
-	uint64_t contended; /* waits that began */
-	uint64_t acquired;  /* … and ended */
-	uint64_t total, max;
-	uint64_t min; /* 0 = none has ended */
-};
-
-enum lock_value { LOCK_ACQUIRED, LOCK_CONTENDED, LOCK_AVERAGE, LOCK_TOTAL, LOCK_MAX, LOCK_MIN };
-uint64_t lock_row_value(const struct lock_row *row, enum lock_value which);
-
 struct lock_contention;
 
 /* The session must be read in the order of time. */
@@ -79,10 +53,5 @@ void lock_contention_take(struct lock_contention *contention, const struct recor
 /* After the last record: an error when there were no events of waiting, or none with the cgroups that the options ask for, which names the
  * command that records them. */
 struct error *lock_contention_require(const struct lock_contention *contention);
-/* Rows of one caller's name become one. */
-void lock_contention_combine(struct lock_contention *contention);
-/* The greatest come first; among equals those whose first wait began earlier. */
-void lock_contention_sort(struct lock_contention *contention, enum lock_value by);
-
 /* Valid until lock_contention_destroy(). */
-const struct lock_row *const *lock_contention_rows(const struct lock_contention *contention, size_t *ret_count);
+struct lock_rows *lock_contention_rows(struct lock_contention *contention);

@@ -250,7 +250,7 @@ static void add_subject(struct strbuf *out, const struct contention *contention,
 	switch (contention->wanted.by) {
 	case LOCK_BY_CALLER:
 		strbuf_printf(out, "%s%*s%s%s", indent, separator ? 0 : 10, lock_type_name(row->flags), between, gap);
-		add_text(out, row->caller);
+		add_text(out, row->name);
 		break;
 	case LOCK_BY_THREAD:
 		strbuf_printf(out, "%s%*u%s%s", indent, separator ? 0 : 10, row->thread->tid, between, gap);
@@ -268,7 +268,7 @@ static void add_subject(struct strbuf *out, const struct contention *contention,
 	}
 }
 
-static void print_text(const struct contention *contention, const struct lock_row *const *rows, size_t count, FILE *file)
+static void print_text(const struct contention *contention, struct lock_row *const *rows, size_t count, FILE *file)
 {
 	const struct contention_options *command = contention->options;
 	bool with_stack = command->common.output.verbose && contention->wanted.by == LOCK_BY_CALLER;
@@ -290,22 +290,32 @@ static void print_text(const struct contention *contention, const struct lock_ro
 	strbuf_deinit(&out);
 }
 
+static bool has_filters(const struct lock_options *options)
+{
+	return options->types.chosen || options->address_count || options->name_count || options->function_count || options->cgroup_count ||
+	       options->cpus;
+}
+
 static struct error *show(struct contention *contention)
 {
 	const struct contention_options *command = contention->options;
-	size_t count;
-	lock_contention_sort(contention->waits, contention->key);
-	const struct lock_row *const *rows = lock_contention_rows(contention->waits, &count);
+	struct lock_rows *rows = lock_contention_rows(contention->waits);
+	size_t count = rows->all.len;
+	lock_rows_sort(rows, contention->key);
 	if (command->entries && command->entries < count)
 		count = command->entries;
+	if (!count)
+		log_warning("There were no waits for locks of the kernel%s.",
+			    has_filters(&contention->wanted) ? " that pass the filters" : "");
 	FILE *file;
 	struct error *error = lock_output_open(&command->common, !contention->live && !command->format, &file);
 	if (error)
 		return error;
 	if (command->format)
-		error = lock_print_table(command->format, contention->opening.session->machine, rows, count, contention->wanted.by, file);
+		error = lock_print_table(command->format, contention->opening.session->machine, rows->all.data, count,
+					 (enum lock_subject)contention->wanted.by, file);
 	else
-		print_text(contention, rows, count, file);
+		print_text(contention, rows->all.data, count, file);
 	return lock_output_close(&command->common, file, error);
 }
 
@@ -321,7 +331,11 @@ static struct error *follow(struct contention *contention)
 		error = lock_dump(opening, &contention->options->common, &done);
 	if (!error && !done) {
 		contention->waits = lock_contention_create(opening->session, opening->resolver, &contention->wanted);
-		error = lock_follow(opening->session, (struct lock_contention *[]){contention->waits, NULL});
+		struct record record;
+		while (session_next(opening->session, &record, &error) > 0)
+			lock_contention_take(contention->waits, &record);
+		if (!error)
+			error = lock_contention_require(contention->waits);
 	}
 	workload_stop(&contention->workload);
 	if (!error && !done)

@@ -72,16 +72,6 @@ struct error *lock_dump(struct opening *opening, const struct lock_input *common
 	return dumping_all(opening->session);
 }
 
-struct error *lock_follow(struct session *session, struct lock_contention *const *waits)
-{
-	struct record record;
-	struct error *error = NULL;
-	while (session_next(session, &record, &error) > 0)
-		for (size_t i = 0; waits[i]; i++)
-			lock_contention_take(waits[i], &record);
-	return error ? error : lock_contention_require(waits[0]);
-}
-
 /* ---- perf lock record, perf lock script ---- */
 
 /* Runs another command with `before` ahead of its own arguments argv[1…]. */

@@ -40,9 +40,6 @@ void lock_input_init(struct lock_input *common);
 struct error *lock_open(struct opening *opening, const struct lock_input *common, struct reader *reader);
 /* The records, when -D asks for them: *ret_done says that there is nothing else to show. */
 struct error *lock_dump(struct opening *opening, const struct lock_input *common, bool *ret_done);
-/* Reads to the session's end, for analyses that end with NULL. */
-struct error *lock_follow(struct session *session, struct lock_contention *const *waits);
-
 /* Where the result goes: the file of --output, else standard output, `paged`. */
 struct error *lock_output_open(const struct lock_input *common, bool paged, FILE **ret);
 /* Closes it; returns `error`, or why not all could be written. */
@@ -63,9 +60,12 @@ struct error *lock_columns_sort(struct lock_columns *columns, const char *key, b
 void lock_columns_add_titles(struct strbuf *out, const struct lock_columns *columns, const char *separator);
 void lock_columns_add_row(struct strbuf *out, const struct lock_columns *columns, const struct lock_row *row, const char *separator);
 
+/* What rows are about: the first four as in enum lock_by. */
+enum lock_subject { LOCK_SUBJECT_CALLER, LOCK_SUBJECT_THREAD, LOCK_SUBJECT_LOCK, LOCK_SUBJECT_CGROUP, LOCK_SUBJECT_NAME };
+
 /* For programs: all figures of the rows, and who or what they are about. */
-struct error *lock_print_table(const char *format, const struct machine *machine, const struct lock_row *const *rows, size_t count,
-			       enum lock_by by, FILE *file);
+struct error *lock_print_table(const char *format, const struct machine *machine, struct lock_row *const *rows, size_t count,
+			       enum lock_subject about, FILE *file);
 /* The cgroup's path, "unknown" where it isn't known, escaped. */
 void lock_add_cgroup(struct strbuf *out, const struct machine *machine, uint64_t id);
 /* The thread's name at the end of the recording, escaped. */

@@ -127,20 +127,22 @@ static const struct subject {
 	struct column columns[3];
 	size_t count;
 } subjects[] = {
-	[LOCK_BY_CALLER] = {{{"type", "Type", COLUMN_TEXT}, {"caller", "Caller", COLUMN_TEXT}}, 2},
-	[LOCK_BY_THREAD] = {{{"tid", "TID", COLUMN_COUNT, ALIGN_RIGHT}, {"comm", "Thread", COLUMN_TEXT}}, 2},
-	[LOCK_BY_ADDRESS] = {{{"address", "Address", COLUMN_ADDRESS}, {"symbol", "Symbol", COLUMN_TEXT}, {"type", "Type", COLUMN_TEXT}}, 3},
-	[LOCK_BY_CGROUP] = {{{"cgroup", "Cgroup", COLUMN_TEXT}}, 1},
+	[LOCK_SUBJECT_CALLER] = {{{"type", "Type", COLUMN_TEXT}, {"caller", "Caller", COLUMN_TEXT}}, 2},
+	[LOCK_SUBJECT_THREAD] = {{{"tid", "TID", COLUMN_COUNT, ALIGN_RIGHT}, {"comm", "Thread", COLUMN_TEXT}}, 2},
+	[LOCK_SUBJECT_LOCK] = {{{"address", "Address", COLUMN_ADDRESS}, {"symbol", "Symbol", COLUMN_TEXT}, {"type", "Type", COLUMN_TEXT}},
+			       3},
+	[LOCK_SUBJECT_CGROUP] = {{{"cgroup", "Cgroup", COLUMN_TEXT}}, 1},
+	[LOCK_SUBJECT_NAME] = {{{"name", "Name", COLUMN_TEXT}}, 1},
 };
 
-static void add_columns(struct table *table, enum lock_by by)
+static void add_columns(struct table *table, enum lock_subject about)
 {
 	for (size_t i = 0; i < LOCK_COLUMNS; i++) {
 		enum column_kind kind = figures[i].is_time ? COLUMN_NANOSECONDS : COLUMN_COUNT;
 		vec_push(&table->columns, (struct column){figures[i].name, figures[i].title, kind, ALIGN_RIGHT});
 	}
-	for (size_t i = 0; i < subjects[by].count; i++)
-		vec_push(&table->columns, subjects[by].columns[i]);
+	for (size_t i = 0; i < subjects[about].count; i++)
+		vec_push(&table->columns, subjects[about].columns[i]);
 }
 
 static const struct untrusted *cgroup_path(const struct machine *machine, uint64_t id)
@@ -149,27 +151,30 @@ static const struct untrusted *cgroup_path(const struct machine *machine, uint64
 	return path ? path : untrusted("unknown");
 }
 
-static void add_cells(const struct lock_row *row, const struct machine *machine, enum lock_by by, union cell cells[MOST_CELLS])
+static void add_cells(const struct lock_row *row, const struct machine *machine, enum lock_subject about, union cell cells[MOST_CELLS])
 {
 	for (size_t i = 0; i < LOCK_COLUMNS; i++)
 		cells[i].integer = lock_row_value(row, (enum lock_value)i);
 	union cell *more = cells + LOCK_COLUMNS;
-	switch (by) {
-	case LOCK_BY_CALLER:
+	switch (about) {
+	case LOCK_SUBJECT_CALLER:
 		more[0].text = lock_type_name(row->flags);
-		more[1].text = row->caller;
+		more[1].text = row->name;
 		break;
-	case LOCK_BY_THREAD:
+	case LOCK_SUBJECT_THREAD:
 		more[0].integer = row->thread->tid;
 		more[1].text = untrusted_raw(thread_comm(row->thread, UINT64_MAX));
 		break;
-	case LOCK_BY_ADDRESS:
+	case LOCK_SUBJECT_LOCK:
 		more[0].integer = row->address;
 		more[1].text = row->symbol;
 		more[2].text = lock_type_family(row->flags);
 		break;
-	case LOCK_BY_CGROUP:
+	case LOCK_SUBJECT_CGROUP:
 		more[0].text = untrusted_raw(cgroup_path(machine, row->cgroup));
+		break;
+	case LOCK_SUBJECT_NAME:
+		more[0].text = row->name;
 		break;
 	}
 }
@@ -179,15 +184,15 @@ void lock_add_cgroup(struct strbuf *out, const struct machine *machine, uint64_t
 	text_add_untrusted(out, cgroup_path(machine, id));
 }
 
-struct error *lock_print_table(const char *format, const struct machine *machine, const struct lock_row *const *rows, size_t count,
-			       enum lock_by by, FILE *file)
+struct error *lock_print_table(const char *format, const struct machine *machine, struct lock_row *const *rows, size_t count,
+			       enum lock_subject about, FILE *file)
 {
 	struct table *table = table_create();
 	table->id = "lock";
-	add_columns(table, by);
+	add_columns(table, about);
 	for (size_t i = 0; i < count; i++) {
 		union cell cells[MOST_CELLS];
-		add_cells(rows[i], machine, by, cells);
+		add_cells(rows[i], machine, about, cells);
 		vec_push(&table->rows, (struct row){.cells = arena_copy(&table->arena, cells, table->columns.len * sizeof(*cells))});
 	}
 	const struct view_options view = {.header = true};

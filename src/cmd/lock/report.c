@@ -1,6 +1,7 @@
 /* perf lock report and perf lock info: locks of a recording, by their addresses. */
 #include "cmd/lock/lock.h"
 
+#include "analysis/lock/lockdep.h"
 #include "base/log.h"
 #include "base/text.h"
 
@@ -52,30 +53,61 @@ static const struct option info_options[] = {
 
 /* ---- what both read ---- */
 
+/* By threads, and by locks: of either kind of events, of which a recording has one or both. */
 struct reading {
 	struct opening opening;
-	struct lock_contention *waits[3]; /* ends with NULL */
+	struct lock_contention *waits[2];
+	struct lockdep *lockdep[2];
 	bool dumped;
 };
 
-static struct error *read_waits(struct reading *reading, const struct lock_input *common, const enum lock_by by[], size_t count)
+enum { BY_THREADS, BY_LOCKS };
+
+static struct error *follow(struct reading *reading)
+{
+	struct session *session = reading->opening.session;
+	struct record record;
+	struct error *error = NULL;
+	for (size_t i = 0; i < 2; i++) {
+		const struct lock_options wanted = {.by = i == BY_THREADS ? LOCK_BY_THREAD : LOCK_BY_ADDRESS,
+						    .stack_skip = LOCK_STACK_SKIP,
+						    .max_stack = LOCK_MAX_STACK};
+		reading->waits[i] = lock_contention_create(session, reading->opening.resolver, &wanted);
+		reading->lockdep[i] = lockdep_create(session, i == BY_THREADS);
+	}
+	while (session_next(session, &record, &error) > 0) {
+		for (size_t i = 0; i < 2; i++) {
+			lock_contention_take(reading->waits[i], &record);
+			lockdep_take(reading->lockdep[i], &record);
+		}
+	}
+	if (!error && !lockdep_has_events(reading->lockdep[0]))
+		error = lock_contention_require(reading->waits[0]);
+	return error;
+}
+
+static struct error *read_waits(struct reading *reading, const struct lock_input *common)
 {
 	struct error *error = lock_open(&reading->opening, common, NULL);
 	if (!error)
 		error = lock_dump(&reading->opening, common, &reading->dumped);
-	if (error || reading->dumped)
-		return error;
-	for (size_t i = 0; i < count; i++) {
-		const struct lock_options wanted = {.by = by[i], .stack_skip = LOCK_STACK_SKIP, .max_stack = LOCK_MAX_STACK};
-		reading->waits[i] = lock_contention_create(reading->opening.session, reading->opening.resolver, &wanted);
-	}
-	return lock_follow(reading->opening.session, reading->waits);
+	return error || reading->dumped ? error : follow(reading);
+}
+
+/* Those of lockdep tell more. */
+static struct lock_rows *rows_of(const struct reading *reading, bool threads)
+{
+	size_t which = threads ? BY_THREADS : BY_LOCKS;
+	return lockdep_has_events(reading->lockdep[which]) ? lockdep_rows(reading->lockdep[which])
+							   : lock_contention_rows(reading->waits[which]);
 }
 
 static void reading_deinit(struct reading *reading)
 {
-	for (size_t i = 0; reading->waits[i]; i++)
+	for (size_t i = 0; i < 2; i++) {
 		lock_contention_destroy(reading->waits[i]);
+		lockdep_destroy(reading->lockdep[i]);
+	}
 	opening_end(&reading->opening);
 }
 
@@ -98,7 +130,7 @@ static void add_name(struct strbuf *out, const struct lock_row *row, bool by_thr
 	if (by_thread)
 		lock_add_comm(&name, row->thread);
 	else
-		text_add_safe(&name, row->caller, strlen(row->caller));
+		text_add_safe(&name, row->name, strlen(row->name));
 	if (name.len < WIDTH)
 		strbuf_printf(out, "%*s ", WIDTH, strbuf_str(&name));
 	else
@@ -106,7 +138,7 @@ static void add_name(struct strbuf *out, const struct lock_row *row, bool by_thr
 	strbuf_deinit(&name);
 }
 
-static void print_report(const struct lock_report_options *command, const struct lock_row *const *rows, size_t count, FILE *file)
+static void print_report(const struct lock_report_options *command, struct lock_row *const *rows, size_t count, FILE *file)
 {
 	struct strbuf out = {0};
 	if (!command->common.output.quiet) {
@@ -125,23 +157,21 @@ static void print_report(const struct lock_report_options *command, const struct
 
 static struct error *show_report(const struct lock_report_options *command, const struct reading *reading, enum lock_value key)
 {
-	struct lock_contention *waits = reading->waits[0];
-	size_t count;
+	struct lock_rows *rows = rows_of(reading, command->by_thread);
+	lock_rows_keep_acquired(rows);
 	if (command->combine)
-		lock_contention_combine(waits);
-	lock_contention_sort(waits, key);
-	const struct lock_row *const *rows = lock_contention_rows(waits, &count);
-	if (command->entries && command->entries < count)
-		count = command->entries;
+		lock_rows_combine(rows);
+	lock_rows_sort(rows, key);
+	size_t count = command->entries && command->entries < rows->all.len ? command->entries : rows->all.len;
 	FILE *file;
 	struct error *error = lock_output_open(&command->common, !command->format, &file);
 	if (error)
 		return error;
 	if (command->format)
-		error = lock_print_table(command->format, reading->opening.session->machine, rows, count,
-					 command->by_thread ? LOCK_BY_THREAD : LOCK_BY_CALLER, file);
+		error = lock_print_table(command->format, reading->opening.session->machine, rows->all.data, count,
+					 command->by_thread ? LOCK_SUBJECT_THREAD : LOCK_SUBJECT_NAME, file);
 	else
-		print_report(command, rows, count, file);
+		print_report(command, rows->all.data, count, file);
 	return lock_output_close(&command->common, file, error);
 }
 
@@ -158,7 +188,7 @@ static struct error *run_report(int argc, char **argv, int *ret_status)
 	if (!error && command.combine && command.by_thread)
 		error = error_new_kind(ERROR_USAGE, "-c and -t cannot be combined");
 	if (!error)
-		error = read_waits(&reading, &command.common, (enum lock_by[]){command.by_thread ? LOCK_BY_THREAD : LOCK_BY_ADDRESS}, 1);
+		error = read_waits(&reading, &command.common);
 	if (!error && !reading.dumped)
 		error = show_report(&command, &reading, key);
 	if (!error)
@@ -178,35 +208,29 @@ static int compare_threads(const void *a, const void *b)
 static int compare_locks(const void *a, const void *b)
 {
 	const struct lock_row *one = *(const struct lock_row *const *)a, *other = *(const struct lock_row *const *)b;
-	int names = strcmp(one->caller, other->caller);
+	int names = strcmp(one->name, other->name);
 	return names ? names : (one->address > other->address) - (one->address < other->address);
 }
 
-static void print_info(struct lock_contention *waits, bool threads, FILE *file)
+static void print_info(const struct lock_rows *rows, bool threads, FILE *file)
 {
-	size_t count;
-	const struct lock_row *const *rows = lock_contention_rows(waits, &count);
-	VEC(const struct lock_row *) sorted = {0};
 	struct strbuf out = {0};
-	for (size_t i = 0; i < count; i++)
-		vec_push(&sorted, rows[i]);
-	if (count)
-		qsort(sorted.data, count, sizeof(*sorted.data), threads ? compare_threads : compare_locks);
+	if (rows->all.len)
+		qsort(rows->all.data, rows->all.len, sizeof(*rows->all.data), threads ? compare_threads : compare_locks);
 	strbuf_printf(&out, threads ? "%10s: comm\n" : "Address of instance: name of class\n", "Thread ID");
-	for (size_t i = 0; i < count; i++) {
-		const struct lock_row *row = sorted.data[i];
+	for (size_t i = 0; i < rows->all.len; i++) {
+		const struct lock_row *row = rows->all.data[i];
 		if (threads) {
 			strbuf_printf(&out, "%10u: ", row->thread->tid);
 			lock_add_comm(&out, row->thread);
 		} else {
 			strbuf_printf(&out, " %#" PRIx64 ": ", row->address);
-			text_add_safe(&out, row->caller, strlen(row->caller));
+			text_add_safe(&out, row->name, strlen(row->name));
 		}
 		strbuf_add_char(&out, '\n');
 	}
 	fwrite(strbuf_str(&out), 1, out.len, file);
 	strbuf_deinit(&out);
-	vec_deinit(&sorted);
 }
 
 static struct error *show_info(const struct info_options *command, const struct reading *reading)
@@ -217,23 +241,22 @@ static struct error *show_info(const struct info_options *command, const struct 
 	if (error)
 		return error;
 	if (both || command->threads)
-		print_info(reading->waits[0], true, file);
+		print_info(rows_of(reading, true), true, file);
 	if (both)
 		fputc('\n', file);
 	if (both || command->locks)
-		print_info(reading->waits[1], false, file);
+		print_info(rows_of(reading, false), false, file);
 	return lock_output_close(&command->common, file, NULL);
 }
 
 static struct error *run_info(int argc, char **argv, int *ret_status)
 {
-	static const enum lock_by by[] = {LOCK_BY_THREAD, LOCK_BY_ADDRESS};
 	struct info_options command = {0};
 	struct reading reading = {0};
 	lock_input_init(&command.common);
 	struct error *error = parse(info_options, argc, argv, &command);
 	if (!error)
-		error = read_waits(&reading, &command.common, by, 2);
+		error = read_waits(&reading, &command.common);
 	if (!error && !reading.dumped)
 		error = show_info(&command, &reading);
 	if (!error)

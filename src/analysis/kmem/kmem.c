@@ -110,19 +110,19 @@ struct error *kmem_create(struct session *session, struct resolver *resolver, co
 {
 	struct kmem_trackers trackers = {0};
 	struct tracker *events = tracker_create(session, handlers, &trackers);
-	struct error *error = require(events, options);
-	if (!error && options->slab)
+	if (options->slab)
 		trackers.slab = slab_tracker_create(session);
-	if (!error && options->pages)
-		trackers.pages = page_tracker_create(session, resolver, options->live);
+	if (options->pages)
+		trackers.pages = page_tracker_create(resolver, options->live);
+	struct error *error = tracker_run(events);
 	if (!error)
-		error = tracker_run(events);
+		error = require(events, options); /* at the end: a stream's events aren't known before */
 	if (!error) {
 		*ret = mem_zalloc(sizeof(**ret));
 		if (options->slab)
-			(*ret)->slab = slab_tracker_finish(trackers.slab, &options->slab_sort);
+			(*ret)->slab = slab_tracker_finish(trackers.slab, options);
 		if (options->pages)
-			(*ret)->pages = page_tracker_finish(trackers.pages, &options->page_sort);
+			(*ret)->pages = page_tracker_finish(trackers.pages, options);
 	}
 	slab_tracker_destroy(trackers.slab);
 	page_tracker_destroy(trackers.pages);

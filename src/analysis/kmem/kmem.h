@@ -74,7 +74,8 @@ struct kmem_sort {
 
 struct kmem_options {
 	bool slab, pages;
-	bool live; /* pages: only those that aren't freed */
+	bool live;	    /* pages: only those that aren't freed */
+	bool callers, rows; /* which tables are wanted; the others are empty */
 	struct kmem_sort slab_sort, page_sort;
 };
 
@@ -86,7 +87,7 @@ struct kmem {
 
 /* A usage error for a key that isn't known, for commands to check before they open a recording. */
 struct error *kmem_check_sort(const struct kmem_options *options);
-/* Reads the session to its end. */
+/* Reads the session, which may be a stream, to its end. */
 struct error *kmem_create(struct session *session, struct resolver *resolver, const struct kmem_options *options, struct kmem **ret);
 void kmem_destroy(struct kmem *kmem);
 

@@ -24,13 +24,13 @@ void page_on_free(void *context, const struct tracker_event *event);
 
 struct slab_tracker *slab_tracker_create(struct session *session);
 void slab_tracker_destroy(struct slab_tracker *tracker);
-/* What was found, ordered; the tracker has none of it then. `sort` was checked. */
-struct kmem_slab *slab_tracker_finish(struct slab_tracker *tracker, const struct kmem_sort *sort);
+/* What was found, ordered; the tracker has none of it then. The keys were checked. */
+struct kmem_slab *slab_tracker_finish(struct slab_tracker *tracker, const struct kmem_options *options);
 void kmem_slab_destroy(struct kmem_slab *slab);
 
-struct page_tracker *page_tracker_create(struct session *session, struct resolver *resolver, bool live);
+struct page_tracker *page_tracker_create(struct resolver *resolver, bool live);
 void page_tracker_destroy(struct page_tracker *tracker);
-struct kmem_pages *page_tracker_finish(struct page_tracker *tracker, const struct kmem_sort *sort);
+struct kmem_pages *page_tracker_finish(struct page_tracker *tracker, const struct kmem_options *options);
 void kmem_pages_destroy(struct kmem_pages *pages);
 
 /* ---- order of rows ---- */

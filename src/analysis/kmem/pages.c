@@ -6,7 +6,8 @@
  *	__alloc_frozen_pages_noprof ◄ alloc_pages_mpol ◄ vma_alloc_folio_noprof ◄ do_anonymous_page ◄ …
  *	                                                                          ^ this one
  *
- * A free belongs to the latest allocation of its page; that of a page whose allocation wasn't recorded is counted apart. */
+ * A free belongs to the latest allocation of its page; that of a page whose allocation wasn't recorded is counted apart. Some ways to
+ * free a page leave no record: what is allocated again was freed before. */
 #include "analysis/kmem/kmem_internal.h"
 
 #include "analysis/stack.h"
@@ -29,10 +30,8 @@ struct row_table {
 };
 
 struct live_page {
-	struct kmem_page_row row; /* its keys are of the first allocation that wasn't followed by a free */
-	size_t caller;		  /* row of the latest allocation */
-	uint64_t latest;	  /* bytes of it */
-	uint32_t order, migrate_type;
+	struct kmem_page_row row; /* of its allocation; 0 hits in a slot that is free */
+	size_t caller;		  /* the row by call site that counts it */
 };
 
 struct page_tracker {
@@ -50,7 +49,7 @@ struct page_tracker {
 	uint64_t orders[KMEM_ORDERS][KMEM_PAGE_TYPES]; /* by the kernel's numbers */
 };
 
-struct page_tracker *page_tracker_create(struct session *session, struct resolver *resolver, bool live)
+struct page_tracker *page_tracker_create(struct resolver *resolver, bool live)
 {
 	struct page_tracker *tracker = mem_zalloc(sizeof(*tracker));
 	tracker->result = mem_zalloc(sizeof(*tracker->result));
@@ -159,20 +158,36 @@ static void total_add(struct kmem_total *total, uint64_t bytes)
 	total->bytes += bytes;
 }
 
-static struct live_page *get_live(struct page_tracker *tracker, const struct kmem_page_row *like)
+/* The place of an allocation in the sums; those that no kernel makes share the last. */
+static uint64_t *order_of(struct page_tracker *tracker, uint32_t order, uint32_t migrate_type)
+{
+	return &tracker->orders[order < KMEM_ORDERS ? order : KMEM_ORDERS - 1][migrate_type < KMEM_UNKNOWN ? migrate_type : KMEM_UNKNOWN];
+}
+
+/* With `live`: the sums lose a page that is freed. */
+static void take_out(struct page_tracker *tracker, const struct live_page *live)
+{
+	struct kmem_page_row *caller = &tracker->callers.rows.data[live->caller];
+	if (!tracker->live)
+		return;
+	caller->hits--;
+	caller->bytes -= live->row.bytes;
+	(*order_of(tracker, live->row.order, live->row.migrate_type))--;
+}
+
+static void put_live(struct page_tracker *tracker, const struct live_page *live)
 {
 	bool is_new;
-	uint64_t *slot = map64_insert(&tracker->live_slots, like->page, &is_new);
-	if (is_new && tracker->free_slots.len) {
+	uint64_t *slot = map64_insert(&tracker->live_slots, live->row.page, &is_new);
+	if (!is_new) {
+		take_out(tracker, &tracker->lives.data[*slot]);
+	} else if (tracker->free_slots.len) {
 		*slot = tracker->free_slots.data[--tracker->free_slots.len];
-	} else if (is_new) {
+	} else {
 		*slot = tracker->lives.len;
-		vec_push(&tracker->lives, (struct live_page){0});
+		vec_add(&tracker->lives);
 	}
-	struct live_page *live = &tracker->lives.data[*slot];
-	if (is_new)
-		*live = (struct live_page){.row = *like};
-	return live;
+	tracker->lives.data[*slot] = *live;
 }
 
 /* ---- events ---- */
@@ -216,12 +231,6 @@ static uint64_t page_of(const struct tracker_event *event, uint64_t *ret_none)
 	return event->values[event->fields[0] ? 0 : 1];
 }
 
-/* The place of an allocation in the sums; those that no kernel makes share the last. */
-static uint64_t *order_of(struct page_tracker *tracker, uint32_t order, uint32_t migrate_type)
-{
-	return &tracker->orders[order < KMEM_ORDERS ? order : KMEM_ORDERS - 1][migrate_type < KMEM_UNKNOWN ? migrate_type : KMEM_UNKNOWN];
-}
-
 void page_on_alloc(void *context, const struct tracker_event *event)
 {
 	struct page_tracker *tracker = ((struct kmem_trackers *)context)->pages;
@@ -239,20 +248,18 @@ void page_on_alloc(void *context, const struct tracker_event *event)
 	}
 	note_flags(tracker, event, row.flags);
 	uint64_t call_site = find_call_site(tracker, event->sample);
-	struct live_page *live = get_live(tracker, &row);
-	add(&live->row, call_site, bytes);
+	struct kmem_page_row caller = row;
 	if (!tracker->live) {
 		size_t index = get_row(&tracker->pages, &row);
 		add(&tracker->pages.rows.data[index], call_site, bytes);
 	}
-	live->order = row.order;
-	live->migrate_type = row.migrate_type;
-	live->latest = bytes;
-	row.page = 0;
-	row.call_site = call_site;
-	live->caller = get_row(&tracker->callers, &row);
-	add(&tracker->callers.rows.data[live->caller], call_site, bytes);
-	(*order_of(tracker, live->order, live->migrate_type))++;
+	caller.page = 0;
+	caller.call_site = call_site;
+	struct live_page live = {.row = row, .caller = get_row(&tracker->callers, &caller)};
+	add(&tracker->callers.rows.data[live.caller], call_site, bytes);
+	add(&live.row, call_site, bytes);
+	(*order_of(tracker, row.order, row.migrate_type))++;
+	put_live(tracker, &live);
 }
 
 void page_on_free(void *context, const struct tracker_event *event)
@@ -267,14 +274,8 @@ void page_on_free(void *context, const struct tracker_event *event)
 		total_add(&tracker->result->unmatched, bytes);
 		return;
 	}
-	struct live_page *live = &tracker->lives.data[*slot];
-	if (tracker->live) {
-		struct kmem_page_row *caller = &tracker->callers.rows.data[live->caller];
-		caller->hits--;
-		caller->bytes -= live->latest;
-		(*order_of(tracker, live->order, live->migrate_type))--;
-	}
-	live->row.hits = 0;
+	take_out(tracker, &tracker->lives.data[*slot]);
+	tracker->lives.data[*slot].row.hits = 0;
 	vec_push(&tracker->free_slots, *slot);
 	map64_remove(&tracker->live_slots, page);
 }
@@ -375,25 +376,25 @@ static void add_orders(const struct page_tracker *tracker, struct kmem_pages *pa
 			pages->orders[order][kmem_page_type(pages, type)] += tracker->orders[order][type];
 }
 
-static struct kmem_page_row *copy_lives(const struct page_tracker *tracker, size_t *ret_count)
+static struct kmem_page_row *copy_lives(const struct page_tracker *tracker, size_t count, size_t *ret_count)
 {
-	struct kmem_page_row *rows = mem_alloc_array(tracker->lives.len + 1, sizeof(*rows));
+	struct kmem_page_row *rows = mem_alloc_array(count + 1, sizeof(*rows));
 	*ret_count = 0;
-	for (size_t i = 0; i < tracker->lives.len; i++)
+	for (size_t i = 0; i < count; i++)
 		if (tracker->lives.data[i].row.hits)
 			rows[(*ret_count)++] = tracker->lives.data[i].row;
 	return rows;
 }
 
-struct kmem_pages *page_tracker_finish(struct page_tracker *tracker, const struct kmem_sort *sort)
+struct kmem_pages *page_tracker_finish(struct page_tracker *tracker, const struct kmem_options *options)
 {
 	struct kmem_pages *pages = tracker->result;
 	tracker->result = NULL;
 	pages->arena = tracker->arena;
 	tracker->arena = (struct arena){0};
-	pages->callers = copy_rows(tracker->callers.rows.data, tracker->callers.rows.len, &pages->caller_count);
-	pages->pages = tracker->live ? copy_lives(tracker, &pages->page_count)
-				     : copy_rows(tracker->pages.rows.data, tracker->pages.rows.len, &pages->page_count);
+	pages->callers = copy_rows(tracker->callers.rows.data, options->callers ? tracker->callers.rows.len : 0, &pages->caller_count);
+	pages->pages = tracker->live ? copy_lives(tracker, options->rows ? tracker->lives.len : 0, &pages->page_count)
+				     : copy_rows(tracker->pages.rows.data, options->rows ? tracker->pages.rows.len : 0, &pages->page_count);
 	pages->flags_count = tracker->flags_list.len;
 	pages->flags = mem_alloc_array(pages->flags_count + 1, sizeof(*pages->flags));
 	for (size_t i = 0; i < pages->flags_count; i++)
@@ -401,8 +402,8 @@ struct kmem_pages *page_tracker_finish(struct page_tracker *tracker, const struc
 	qsort(pages->flags, pages->flags_count, sizeof(*pages->flags), compare_flag_lists);
 	find_types(tracker, pages);
 	add_orders(tracker, pages);
-	sort_rows(pages->callers, pages->caller_count, sort->callers, compare_caller_keys);
-	sort_rows(pages->pages, pages->page_count, sort->rows, tracker->live ? compare_page : compare_page_keys);
+	sort_rows(pages->callers, pages->caller_count, options->page_sort.callers, compare_caller_keys);
+	sort_rows(pages->pages, pages->page_count, options->page_sort.rows, tracker->live ? compare_page : compare_page_keys);
 	return pages;
 }
 

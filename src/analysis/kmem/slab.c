@@ -21,12 +21,22 @@ struct object {
 	int64_t allocated; /* the CPU where it was allocated, or NO_CPU */
 };
 
+/* Few call sites make most allocations. */
+enum { RECENT_SITES = 64 };
+
+struct recent_site {
+	uint64_t call_site;
+	size_t next; /* index of its row plus one; 0 = unused */
+};
+
 struct slab_tracker {
 	struct kmem_slab *result;
 	VEC(struct kmem_slab_row) callers;
 	VEC(struct object) objects;
 	struct map64 by_site, by_address; /* index */
 	struct map64 nodes;		  /* of CPUs */
+	const struct features *features;
+	struct recent_site recent[RECENT_SITES];
 };
 
 static void add_node(struct map64 *nodes, const struct feature_node *node)
@@ -44,9 +54,15 @@ struct slab_tracker *slab_tracker_create(struct session *session)
 {
 	struct slab_tracker *tracker = mem_zalloc(sizeof(*tracker));
 	tracker->result = mem_zalloc(sizeof(*tracker->result));
-	for (size_t i = 0; i < session->reader->features.numa_nodes.len; i++)
-		add_node(&tracker->nodes, &session->reader->features.numa_nodes.data[i]);
+	tracker->features = &session->reader->features;
 	return tracker;
+}
+
+/* At the first sample: a stream has told of its machine by then. */
+static void find_nodes(struct slab_tracker *tracker)
+{
+	for (size_t i = 0; i < tracker->features->numa_nodes.len; i++)
+		add_node(&tracker->nodes, &tracker->features->numa_nodes.data[i]);
 }
 
 void slab_tracker_destroy(struct slab_tracker *tracker)
@@ -65,11 +81,15 @@ void slab_tracker_destroy(struct slab_tracker *tracker)
 static size_t get_caller(struct slab_tracker *tracker, uint64_t call_site)
 {
 	bool is_new;
+	struct recent_site *recent = &tracker->recent[(call_site ^ call_site >> 6) % RECENT_SITES];
+	if (recent->next && recent->call_site == call_site)
+		return recent->next - 1;
 	uint64_t *index = map64_insert(&tracker->by_site, call_site, &is_new);
 	if (is_new) {
 		*index = tracker->callers.len;
 		vec_push(&tracker->callers, (struct kmem_slab_row){.call_site = call_site});
 	}
+	*recent = (struct recent_site){.call_site = call_site, .next = *index + 1};
 	return *index;
 }
 
@@ -97,6 +117,8 @@ void slab_on_alloc(void *context, const struct tracker_event *event)
 	if (!tracker)
 		return;
 	struct kmem_slab *result = tracker->result;
+	if (!result->allocations)
+		find_nodes(tracker);
 	uint64_t call_site = event->values[0], requested = event->values[2], allocated = event->values[3];
 	size_t caller = get_caller(tracker, call_site);
 	struct object *object = get_object(tracker, event->values[1]);
@@ -174,20 +196,20 @@ static void sort_rows(struct kmem_slab_row *rows, size_t count, const char *keys
 	kmem_sort_rows(rows, count, sizeof(*rows), slab_sort_keys, keys ? keys : slab_sort_default, compare_addresses);
 }
 
-struct kmem_slab *slab_tracker_finish(struct slab_tracker *tracker, const struct kmem_sort *sort)
+struct kmem_slab *slab_tracker_finish(struct slab_tracker *tracker, const struct kmem_options *options)
 {
 	struct kmem_slab *result = tracker->result;
 	tracker->result = NULL;
-	result->caller_count = tracker->callers.len;
-	result->object_count = tracker->objects.len;
+	result->caller_count = options->callers ? tracker->callers.len : 0;
+	result->object_count = options->rows ? tracker->objects.len : 0;
 	result->callers = mem_alloc_array(result->caller_count + 1, sizeof(*result->callers));
 	result->objects = mem_alloc_array(result->object_count + 1, sizeof(*result->objects));
 	for (size_t i = 0; i < result->caller_count; i++)
 		result->callers[i] = tracker->callers.data[i];
 	for (size_t i = 0; i < result->object_count; i++)
 		result->objects[i] = tracker->objects.data[i].row;
-	sort_rows(result->callers, result->caller_count, sort->callers);
-	sort_rows(result->objects, result->object_count, sort->rows);
+	sort_rows(result->callers, result->caller_count, options->slab_sort.callers);
+	sort_rows(result->objects, result->object_count, options->slab_sort.rows);
 	return result;
 }
 

@@ -15,7 +15,6 @@ struct kmem_stat_options {
 	struct input_options input;
 	struct output_options output;
 	struct kmem_options wanted;
-	bool callers, rows;	    /* which tables are shown */
 	enum kmem_table last_table; /* named so far */
 	enum kmem_kind last_kind;
 	uint64_t caller_lines, row_lines; /* at most; UINT64_MAX = all */

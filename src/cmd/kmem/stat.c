@@ -10,7 +10,7 @@
 static struct error *choose_callers(const struct option *option, const char *argument, bool negated, void *field)
 {
 	struct kmem_stat_options *options = field;
-	options->callers = true;
+	options->wanted.callers = true;
 	options->last_table = KMEM_TABLE_CALLERS;
 	return NULL;
 }
@@ -18,7 +18,7 @@ static struct error *choose_callers(const struct option *option, const char *arg
 static struct error *choose_rows(const struct option *option, const char *argument, bool negated, void *field)
 {
 	struct kmem_stat_options *options = field;
-	options->rows = true;
+	options->wanted.rows = true;
 	options->last_table = KMEM_TABLE_ROWS;
 	return NULL;
 }
@@ -151,7 +151,7 @@ static struct error *run(int argc, char **argv, int *ret_status)
 	if (!error)
 		error = check(&options);
 	const struct opening_options wanted = {
-		.input = &options.input, .time = options.time, .confined = "kmem", .recorder = "perf kmem record"};
+		.input = &options.input, .time = options.time, .streaming = true, .confined = "kmem", .recorder = "perf kmem record"};
 	if (!error)
 		error = opening_begin(&opening, &wanted);
 	if (!error)

@@ -178,18 +178,18 @@ struct tables {
 static void add_slab(struct tables *tables, const struct kmem_show *show, const struct kmem_slab *slab)
 {
 	const struct kmem_stat_options *options = show->options;
-	if (options->callers)
+	if (options->wanted.callers)
 		tables->list[tables->count++] = slab_rows(show, "slab_callers", slab->callers, slab->caller_count, options->caller_lines);
-	if (options->rows)
+	if (options->wanted.rows)
 		tables->list[tables->count++] = slab_rows(show, "slab_objects", slab->objects, slab->object_count, options->row_lines);
 	tables->list[tables->count++] = slab_sums(slab);
 }
 
 static void add_pages(struct tables *tables, const struct kmem_show *show, const struct kmem_pages *pages)
 {
-	if (show->options->callers)
+	if (show->options->wanted.callers)
 		tables->list[tables->count++] = page_rows(show, pages, true);
-	if (show->options->rows)
+	if (show->options->wanted.rows)
 		tables->list[tables->count++] = page_rows(show, pages, false);
 	tables->list[tables->count++] = page_sums(pages);
 	tables->list[tables->count++] = page_orders(pages);

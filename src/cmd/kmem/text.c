@@ -64,9 +64,9 @@ static void print_slab_rows(const struct kmem_show *show, const char *title, con
 void kmem_print_slab(const struct kmem_show *show, const struct kmem_slab *slab)
 {
 	const struct kmem_stat_options *options = show->options;
-	if (options->callers)
+	if (options->wanted.callers)
 		print_slab_rows(show, "Callsite", slab->callers, slab->caller_count, options->caller_lines);
-	if (options->rows)
+	if (options->wanted.rows)
 		print_slab_rows(show, "Alloc Ptr", slab->objects, slab->object_count, options->row_lines);
 	printf("\nSUMMARY (SLAB allocator)"
 	       "\n========================\n"
@@ -288,12 +288,12 @@ void kmem_print_pages(const struct kmem_show *show, const struct kmem_pages *pag
 	const struct kmem_stat_options *options = show->options;
 	const int title = (int)strlen("GFP flags");
 	int width = flags_width(pages);
-	if (options->callers || options->rows)
+	if (options->wanted.callers || options->wanted.rows)
 		print_flags(pages, width);
 	width = width > title ? width : title;
-	if (options->callers)
+	if (options->wanted.callers)
 		print_page_rows(show, pages, true, width);
-	if (options->rows)
+	if (options->wanted.rows)
 		print_page_rows(show, pages, false, width);
 	printf("\nSUMMARY (page allocator)"
 	       "\n========================\n");

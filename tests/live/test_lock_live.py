@@ -1,6 +1,7 @@
 """perf lock contention without a recording: a program whose waits for the mutex of a pipe are counted by itself."""
 import json
 import pathlib
+import subprocess
 import sys
 
 import pytest
@@ -49,6 +50,18 @@ def test_cgroup(perf, load):
     assert [row["contended"] for row in rows(perf, "--lock-cgroup", "--", *load)] == [20]
     assert [row["contended"] for row in rows(perf, "-l", "-G", "/", "--", *load)] == [20]
     assert not rows(perf, "-G", "/none/such", "--", *load)
+
+
+@pytest.mark.parametrize("option", ("-p", "--tid"))
+def test_running_process(perf, load, tmp_path, option):
+    """Its threads begin when it is measured: with --tid they are others'."""
+    go, done = tmp_path / "go", tmp_path / "done"
+    waits = f"import os, time\nwhile not os.path.exists({str(go)!r}): time.sleep(0.001)\n"
+    with subprocess.Popen(["python3", "-c", waits + load[2] + f"\nopen({str(done)!r}, 'w').close()\ntime.sleep(600)\n"]) as process:
+        until_done = f"touch {go}; while [ ! -e {done} ]; do sleep 0.01; done"
+        found = rows(perf, "-l", option, process.pid, "--", "sh", "-c", until_done)
+        process.kill()
+    assert [row["contended"] for row in found] == ([20] if option == "-p" else [])
 
 
 def test_text(perf, load):

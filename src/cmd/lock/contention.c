@@ -169,7 +169,7 @@ static struct error *open_live(struct contention *contention, struct event_catal
 {
 	struct targets targets = contention->options->targets;
 	struct sampling *sampling = &contention->sampling;
-	targets.system_wide |= targets.cpus != NULL;
+	targets.system_wide |= targets.cpus && !targets_are_tasks(&targets);
 	targets.cpus = NULL;
 	targets_settle(&targets, workload);
 	*sampling = (struct sampling){
@@ -325,8 +325,8 @@ static struct error *follow(struct contention *contention)
 {
 	struct opening *opening = &contention->opening;
 	bool done = false;
-	struct error *error =
-		lock_open(opening, &contention->options->common, contention->live ? live_take_reader(contention->live) : NULL);
+	struct error *error = lock_open(opening, &contention->options->common, contention->live ? live_take_reader(contention->live) : NULL,
+					contention->wanted.by == LOCK_BY_THREAD);
 	if (!error)
 		error = lock_dump(opening, &contention->options->common, &done);
 	if (!error && !done) {

@@ -47,7 +47,7 @@ struct error *lock_output_close(const struct lock_input *common, FILE *file, str
 	return error;
 }
 
-struct error *lock_open(struct opening *opening, const struct lock_input *common, struct reader *reader)
+struct error *lock_open(struct opening *opening, const struct lock_input *common, struct reader *reader, bool threads)
 {
 	const struct opening_options options = {
 		.input = &common->input,
@@ -55,7 +55,7 @@ struct error *lock_open(struct opening *opening, const struct lock_input *common
 		.confined = reader ? NULL : "lock",
 		.output = common->path,
 		.recorder = "perf lock record",
-		.remembers = true,
+		.remembers = threads,
 		.streaming = true,
 	};
 	return opening_begin(opening, &options);

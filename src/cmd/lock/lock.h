@@ -36,8 +36,8 @@ struct lock_input {
 		OPTION_GROUP(output_option_group, type, common.output), OPTION_SANDBOX(type, common.input.sandbox)
 
 void lock_input_init(struct lock_input *common);
-/* Opens the recording, or with a reader the live source, for reading in the order of time. */
-struct error *lock_open(struct opening *opening, const struct lock_input *common, struct reader *reader);
+/* Opens the recording, or with a reader the live source, for reading in the order of time. `threads`: rows keep pointers to them. */
+struct error *lock_open(struct opening *opening, const struct lock_input *common, struct reader *reader, bool threads);
 /* The records, when -D asks for them: *ret_done says that there is nothing else to show. */
 struct error *lock_dump(struct opening *opening, const struct lock_input *common, bool *ret_done);
 /* Where the result goes: the file of --output, else standard output, `paged`. */

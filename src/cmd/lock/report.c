@@ -88,7 +88,7 @@ static struct error *follow(struct reading *reading)
 
 static struct error *read_waits(struct reading *reading, const struct lock_input *common)
 {
-	struct error *error = lock_open(&reading->opening, common, NULL);
+	struct error *error = lock_open(&reading->opening, common, NULL, true);
 	if (!error)
 		error = lock_dump(&reading->opening, common, &reading->dumped);
 	return error || reading->dumped ? error : follow(reading);

@@ -17,6 +17,7 @@
 
 #define O struct ftrace_options
 
+/* Options that may be repeated; the words are those of the command line. */
 static struct error *parse_name(const struct option *option, const char *argument, bool negated, void *field)
 {
 	struct pattern_list *list = field;
@@ -25,6 +26,7 @@ static struct error *parse_name(const struct option *option, const char *argumen
 	return NULL;
 }
 
+/* -F, with a pattern or without. */
 static struct error *parse_functions(const struct option *option, const char *argument, bool negated, void *field)
 {
 	O *options = (O *)((char *)field - offsetof(O, filter));
@@ -34,6 +36,7 @@ static struct error *parse_functions(const struct option *option, const char *ar
 	return NULL;
 }
 
+/* Bytes with a unit, kept in KB as the kernel takes them. */
 static struct error *parse_size(const struct option *option, const char *argument, bool negated, void *field)
 {
 	uint64_t bytes;
@@ -60,6 +63,7 @@ static struct error *parse_function_options(const struct option *option, const c
 	return NULL;
 }
 
+/* One word of --graph-opts. */
 static struct error *parse_graph_option(struct function_tracer_options *tracing, const char *word)
 {
 	if (!strcmp(word, "nosleep-time"))
@@ -122,6 +126,7 @@ static const struct option ftrace_options[] = {
 
 /* ---- -F ---- */
 
+/* As the kernel lists them: functions of modules have their module behind them. */
 static struct error *list_functions(const struct ftrace_options *options)
 {
 	cleanup_free char *tracefs = NULL, *path = NULL;
@@ -150,6 +155,7 @@ static struct error *list_functions(const struct ftrace_options *options)
 
 /* ---- */
 
+/* By what the lists of functions are for. */
 static void choose_tracer(struct ftrace_options *options)
 {
 	const struct function_tracer_options *tracing = &options->tracing;
@@ -181,6 +187,7 @@ static bool sets_tracer(const struct function_tracer_options *tracing)
 	       tracing->verbose || tracing->tail || tracing->threshold_us || tracing->depth;
 }
 
+/* What options exclude each other. */
 static struct error *check(enum ftrace_mode mode, const struct ftrace_options *options, int words)
 {
 	if (options->use_bpf && mode != FTRACE_LATENCY)

@@ -30,6 +30,7 @@ struct tracing {
 	struct error *error;
 };
 
+/* Whole lines go to the visitor; what is behind them waits for its end. A line that never ends is dropped. */
 static void hand_on_lines(struct tracing *tracing)
 {
 	const char *at = strbuf_str(&tracing->rest), *end = at + tracing->rest.len, *newline;
@@ -46,6 +47,7 @@ static void hand_on_lines(struct tracing *tracing)
 	tracing->rest.len = left;
 }
 
+/* Begins or ends tracing, by whichever means. */
 static struct error *switch_on(struct tracing *tracing, bool on)
 {
 	if (tracing->bpf)
@@ -64,6 +66,7 @@ static void read_text(struct tracing *tracing)
 	}
 }
 
+/* The command's end, or whoever wants us to end. */
 static void take_signals(struct tracing *tracing)
 {
 	struct signalfd_siginfo info;
@@ -78,6 +81,7 @@ static void take_signals(struct tracing *tracing)
 	}
 }
 
+/* Text is handed on as it comes. */
 static void wait_for_end(struct tracing *tracing)
 {
 	struct epoll_event events[4];
@@ -118,6 +122,7 @@ static struct error *find_targets(const struct ftrace_options *options, struct p
 	return error;
 }
 
+/* In tracefs, where this user may. */
 static struct error *open_kernels_tracer(const struct function_tracer_options *options, struct tracing *tracing)
 {
 	cleanup_free char *tracefs = NULL;
@@ -126,6 +131,7 @@ static struct error *open_kernels_tracer(const struct function_tracer_options *o
 	return error ? error : function_tracer_open(tracefs, options, &tracing->tracer);
 }
 
+/* For the one function of -T. The command counts as a target of its own. */
 static struct error *open_bpf(const struct ftrace_options *options, const struct function_tracer_options *own, bool command,
 			      struct tracing *tracing)
 {
@@ -144,6 +150,7 @@ static struct error *open_bpf(const struct ftrace_options *options, const struct
 	return error ? error : bpf_function_latency_start(tracing->bpf);
 }
 
+/* Targets and CPUs as lists; they are needed only here. */
 static struct error *open_tracer(const struct ftrace_options *options, bool command, struct tracing *tracing)
 {
 	struct function_tracer_options own = options->tracing;
@@ -163,6 +170,7 @@ static struct error *open_tracer(const struct ftrace_options *options, bool comm
 	return error;
 }
 
+/* What came before the end, and a warning of what was lost. */
 static void read_rest(struct tracing *tracing)
 {
 	read_text(tracing);

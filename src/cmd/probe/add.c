@@ -43,6 +43,7 @@ struct found_static {
 	struct probe_definitions *list;
 };
 
+/* Defines it in a program that the cache has found. */
 static struct error *define_static(void *context, const char *path)
 {
 	const struct found_static *found = context;
@@ -52,6 +53,7 @@ static struct error *define_static(void *context, const char *path)
 	return define_in_target(&options, &found->text, 1, found->list);
 }
 
+/* "%PROVIDER:NAME"; texts that can't be read are told of later. */
 static bool is_static(const char *text)
 {
 	struct probe_spec spec;
@@ -65,6 +67,7 @@ static bool is_static(const char *text)
 	return is;
 }
 
+/* With a program, a module or places that need the kernel, all in one target; else each where the cache finds it. */
 static struct error *define_all(const struct probe_options *options, const struct probe_words *words, struct probe_definitions *ret)
 {
 	struct error *error = NULL;
@@ -83,11 +86,13 @@ static struct error *define_all(const struct probe_options *options, const struc
 
 /* ---- -D ---- */
 
+/* A line for the kernel's boot configuration. */
 static void print_bootconfig(const struct probe_definition *one)
 {
 	printf("ftrace.event.kprobes.%s.probe = '%s%s'\n", one->event, one->line, one->is_return ? "%return" : "");
 }
 
+/* -D: the lines as tracefs would take them. Nothing is added. */
 static struct error *show_definitions(const struct probe_options *options)
 {
 	struct probe_definitions list = {0};
@@ -143,6 +148,7 @@ static struct error *choose_names(const struct probe_options *options, const str
 	return NULL;
 }
 
+/* What was added and how to use it, in the words of the kernel's perf. */
 static void report(const struct probe_options *options, const struct probe_definitions *list)
 {
 	if (options->output.quiet || !list->items.len)
@@ -160,6 +166,7 @@ static void report(const struct probe_options *options, const struct probe_defin
 		fprintf(stderr, "\nTo use it:\n\n\tperf record -e %s:%s -aR sleep 1\n\n", last->group, last->event);
 }
 
+/* All or none: after an error those before it are deleted again. */
 static struct error *write_all(const char *tracefs, const struct probe_definitions *list)
 {
 	struct error *error = NULL;
@@ -177,6 +184,7 @@ static struct error *write_all(const char *tracefs, const struct probe_definitio
 	return error;
 }
 
+/* Chooses names and writes the lines; the status of a name that is taken is that of the kernel's perf. */
 static struct error *add(const struct probe_options *options, struct probe_definitions *list, int *ret_status)
 {
 	cleanup_free char *tracefs = NULL;

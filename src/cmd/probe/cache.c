@@ -60,6 +60,7 @@ static char *words_of(const struct probe_definition *one)
 	return words;
 }
 
+/* Groups of static tracepoints begin so: sdt_PROVIDER. */
 static bool is_static(const struct probe_definition *one)
 {
 	return str_starts_with(one->group, "sdt_");
@@ -104,6 +105,7 @@ struct error *probe_cached_add(const struct probe_options *options, const struct
 	return error;
 }
 
+/* For sdt_visit(). */
 static void count_static(void *context, const struct sdt_probe *probe)
 {
 	++*(size_t *)context;
@@ -167,6 +169,7 @@ static struct error *visit_files(const struct probe_options *options,
 	return error;
 }
 
+/* The program's name is a title above its probes; none where no probe fits. */
 static struct error *show_file(void *context, const struct buildid_cache_entry *entry, struct probe_cache *cache)
 {
 	const struct probe_options *options = context;
@@ -194,6 +197,7 @@ struct deleting {
 	bool any;
 };
 
+/* Rewrites the file when something was deleted, but not with --dry-run. */
 static struct error *delete_in_file(void *context, const struct buildid_cache_entry *entry, struct probe_cache *cache)
 {
 	struct deleting *deleting = context;
@@ -237,6 +241,7 @@ struct finding {
 	char *changed; /* a program that has it, but isn't the cached one any more */
 };
 
+/* Whether the program of that name is the one that was added to the cache. */
 static bool is_still(const struct buildid_cache_entry *entry)
 {
 	struct buildid id;
@@ -244,6 +249,7 @@ static bool is_still(const struct buildid_cache_entry *entry)
 	return elf_read_build_id(entry->name, &id) && !strcmp(buildid_format(&id, text), entry->id);
 }
 
+/* Calls the visitor for a program that has the static tracepoint. */
 static struct error *look_in_file(void *context, const struct buildid_cache_entry *entry, struct probe_cache *cache)
 {
 	struct finding *finding = context;

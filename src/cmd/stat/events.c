@@ -29,11 +29,13 @@ static bool core_names(struct event_catalog *catalog, const char *name)
 	return false;
 }
 
+/* Events by their text, as of -e. */
 static struct error *add(struct stat_run *run, const char *text)
 {
 	return event_parse(&run->own_events, run->catalog, text);
 }
 
+/* In the order of the kernel's perf, which people know by heart. */
 static struct error *add_defaults(struct stat_run *run)
 {
 	struct error *error = add(run, targets_are_cpus(&run->options.targets) ? "cpu-clock" : "task-clock");
@@ -47,6 +49,7 @@ static struct error *add_defaults(struct stat_run *run)
 	return error ? error : add(run, "instructions,branches,branch-misses");
 }
 
+/* -T. All in one group, since metrics compare them. */
 static struct error *add_transaction(struct stat_run *run)
 {
 	if (!core_names(run->catalog, "tx-start"))
@@ -99,6 +102,7 @@ static double count_different(const char *what)
 	return (double)different;
 }
 
+/* The words of metrics that are no events, such as #num_cores. */
 static bool find_literal(const void *context, const char *name, double *ret)
 {
 	const struct stat_run *run = context;
@@ -121,6 +125,7 @@ static bool find_literal(const void *context, const char *name, double *ret)
 	return true;
 }
 
+/* The error says which processors have the events, and what to use instead. */
 static struct error *add_topdown(struct stat_run *run, const struct metric_plan_options *options)
 {
 	bool second = run->options.topdown_level == 2;
@@ -154,6 +159,7 @@ static struct error *add_smi_cost(struct stat_run *run, const struct metric_plan
 						 "does not have");
 }
 
+/* -M, and the options that stand for metrics. */
 static struct error *add_metrics(struct stat_run *run)
 {
 	struct metric_plan_options options = run->options.metrics;

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
+/* Only the command is counted, not CPUs or other processes. */
 static bool is_workload_target(const struct stat_run *run)
 {
 	return run->command && !targets_are_cpus(&run->options.targets) && !targets_are_tasks(&run->options.targets);
@@ -39,6 +40,7 @@ static void choose_target(struct stat_run *run, struct counter_target *ret)
 	}
 }
 
+/* Counters that go on alone, or those of CPUs with a BPF program that adds up for tasks. */
 static struct error *open_counters(struct stat_run *run)
 {
 	const struct stat_options *options = &run->options;
@@ -76,6 +78,7 @@ static struct error *open_counters(struct stat_run *run)
 	return error;
 }
 
+/* Into run->now, from whoever counts. */
 static void read_counters(struct stat_run *run)
 {
 	if (run->bpf)
@@ -101,12 +104,14 @@ static struct error *end_interval(void *context, bool *ret_enough)
 	return error;
 }
 
+/* Counting begins now: all times are since then. */
 static void begin(struct stat_run *run)
 {
 	stat_waits_begin(run);
 	run->start_ns = run->shown_ns = clock_now_ns(CLOCK_MONOTONIC);
 }
 
+/* --control, or the end of the delay; no name means all events. */
 static void switch_events(void *context, const char *name, bool on)
 {
 	struct stat_run *run = context;
@@ -119,6 +124,7 @@ static void switch_events(void *context, const char *name, bool on)
 		fprintf(stderr, "Events %s\n", on ? "enabled" : "disabled");
 }
 
+/* The command is let go behind this. Its counters are enabled by its exec; others are by us. */
 static void start(void *context)
 {
 	struct stat_run *run = context;
@@ -147,6 +153,7 @@ static void tell_death(const struct stat_run *run)
 	strbuf_deinit(&name);
 }
 
+/* The end of a run: counters stop before anything that takes time. */
 static struct error *finish(struct stat_run *run)
 {
 	uint64_t end_ns = clock_now_ns(CLOCK_MONOTONIC);

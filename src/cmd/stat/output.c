@@ -16,6 +16,7 @@
 /* Intervals repeat their titles every so often. */
 enum { TITLES_EVERY = 25 };
 
+/* --log-fd. A copy is closed at the end, not what we were given. */
 static struct error *open_descriptor(struct stat_run *run)
 {
 	int fd = dup(run->options.display.log_fd);
@@ -45,6 +46,7 @@ struct error *stat_open_output(struct stat_run *run)
 	return NULL;
 }
 
+/* Takes over the result. */
 static void show(struct stat_run *run, struct counting *result, bool header)
 {
 	const struct stat_options *options = &run->options;
@@ -63,6 +65,7 @@ static void show(struct stat_run *run, struct counting *result, bool header)
 	counting_destroy(result);
 }
 
+/* What is to be shown of the counts; freed by show(). */
 static struct counting *make_result(struct stat_run *run, const struct counts *counts)
 {
 	bool threads = run->places.by == COUNTS_BY_THREAD;
@@ -97,6 +100,7 @@ static bool wants_advice(const struct stat_run *run)
 	       hint_is_wanted(fileno(run->out));
 }
 
+/* Sentences below the table. Times are those of one run. */
 static void add_advice(struct stat_run *run, struct counting *result)
 {
 	bool tasks = !targets_are_cpus(&run->options.targets);

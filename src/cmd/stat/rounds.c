@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* What the options say of how cells become numbers. */
 static void prepare(const struct stat_run *run, struct counts *counts)
 {
 	const struct stat_display *display = &run->options.display;
@@ -62,6 +63,7 @@ static void add_counts(struct stat_run *run, struct counts *counts, struct count
 	counts_add(counts, &reading);
 }
 
+/* What was counted until now is what the next interval is counted from. */
 void stat_end_interval(struct stat_run *run, uint64_t time_ns)
 {
 	counts_clear(&run->counts);
@@ -88,6 +90,7 @@ static void log_counts(const struct stat_run *run)
 	}
 }
 
+/* Without intervals several runs are added up in `counts`, with them in `total`. */
 void stat_end(struct stat_run *run, uint64_t time_ns)
 {
 	struct counts *counts = run->options.interval_ms ? &run->total : &run->counts;

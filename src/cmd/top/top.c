@@ -21,6 +21,7 @@
 
 /* ---- what is measured ---- */
 
+/* Those of -e, else the default one, which this user may sample. */
 static struct error *choose_events(struct top *top, struct event_catalog *catalog)
 {
 	struct error *error = event_words_apply(&top->options->words, &top->events, catalog, top->options->sampling.by_cpu);
@@ -43,6 +44,7 @@ static void choose_rows(struct top *top)
 	options->output.quiet = top->event_count == 1;
 }
 
+/* Counters and rings of what is asked for; they count from here on. */
 static struct error *open_live(struct top *top, struct event_catalog *catalog)
 {
 	const struct top_options *options = top->options;
@@ -66,6 +68,7 @@ static struct error *open_live(struct top *top, struct event_catalog *catalog)
 
 /* ---- feeding ---- */
 
+/* -K and -U, which leave out what the kernel samples all the same. */
 static bool accept(void *context, const struct fold_sample *sample)
 {
 	const struct top *top = context;
@@ -75,12 +78,14 @@ static bool accept(void *context, const struct fold_sample *sample)
 	return !top->options->hide_user || mode != PERF_RECORD_MISC_USER;
 }
 
+/* The report's keys take its own context. */
 static void extra(void *context, const struct fold_sample *sample, uint64_t *words)
 {
 	const struct top *top = context;
 	report_extra((void *)&top->report, sample, words);
 }
 
+/* Records in rings are overwritten: the fold copies what it keeps. */
 static void choose_fold(struct top *top)
 {
 	struct fold_options *fold = &top->fold_options;
@@ -92,6 +97,7 @@ static void choose_fold(struct top *top)
 	fold->context = top;
 }
 
+/* Counts the sample for the header, and feeds it. */
 static void take_sample(struct top *top, const struct record *record)
 {
 	struct sample sample;
@@ -116,6 +122,7 @@ static struct error *take_round(struct top *top)
 	return top_show(top);
 }
 
+/* Until the user, a signal or the end of the target ends it. */
 static struct error *follow(struct top *top)
 {
 	struct record record;
@@ -132,6 +139,7 @@ static struct error *follow(struct top *top)
 
 /* ---- */
 
+/* The session, the report and the fold, then one screen after the other. */
 static struct error *show(struct top *top)
 {
 	struct report *report = &top->report;
@@ -155,6 +163,7 @@ static struct error *show(struct top *top)
 	return error;
 }
 
+/* -r; 0 is the usual priority. */
 static struct error *be_realtime(int priority)
 {
 	const struct sched_param parameters = {.sched_priority = priority};

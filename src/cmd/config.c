@@ -81,6 +81,7 @@ static const char *const known_keys[] = {
 	"call-graph.threshold",
 	"call-graph.print-type",
 	"annotate.disassembler_style",
+	"kmem.default",
 	"trace.show_timestamp",
 	"trace.show_duration",
 	"trace.show_arg_names",

@@ -202,6 +202,47 @@ def test_both(run):
     assert [int(line.split("|")[2]) for line in lines if line.endswith(("fill_page", "make_table"))] == [3, 1, 0, 0, 0]
 
 
+def test_default_of_the_configuration(run, perf, tmp_path):
+    words = ["kmem", "stat", "-i", tmp_path / "kmem.data"]
+    run("stat")
+    for setting, said in (("page", "SUMMARY (page allocator)"), ("slab", "SUMMARY (SLAB allocator)")):
+        done = perf("-c", f"kmem.default={setting}", *words)
+        assert done.returncode == 0 and said in done.stdout and done.stdout.count("SUMMARY") == 1
+    assert "SLAB" in perf("-c", "kmem.default=page", *words, "--slab").stdout
+    wrong = perf("-c", "kmem.default=x", *words)
+    assert wrong.returncode == 255 and "kmem.default: 'x' is neither slab nor page" in wrong.stderr
+
+
+def test_pages_that_are_freed_otherwise(perf, tmp_path):
+    """8 pages of which the first is freed alone, and a page that is allocated twice without a free between: the second time counts with --live."""
+    text = head() + page(1, 100, 3, 0x1000, 0, 0x5008) + free_page(2, 100, 0) + page(3, 7, 0, 0x1000, 0, 0x5008) + page(4, 7, 1, 0x2100, 1, 0x6008)
+    path = make(tmp_path, text)
+
+    def lines(*words):
+        return perf("kmem", "stat", "--page", *words, "-i", path, "--kallsyms", tmp_path / "kallsyms").stdout.splitlines()
+    assert "Total alloc+freed requests    :                1   [                4 KB ]" in lines()
+    assert [line.split("|")[:2] for line in lines("--alloc") if "fill_page" in line or "make_table" in line] == [
+        ["              100 ", "               32 "], ["                7 ", "                8 "], ["                7 ", "                4 "]]
+    for words in (["--live", "--alloc"], ["--live", "--caller"]):
+        left = [line for line in lines(*words) if line.endswith(("fill_page", "make_table"))]
+        assert len(left) == 1 and left[0].endswith(" 8 |         1 |     1 |  MOVABLE | HUM|Z     | make_table")
+
+
+def test_events_of_old_kernels(perf, tmp_path):
+    """Some have allocations on a node apart, without a node in the others."""
+    plain = SLAB.rpartition(",")[0]
+    number, text = 7, head(kmalloc=(1, plain))
+    text += (f"tracepoint kmem:kmalloc_node id={number} fields={SLAB}\n"
+             f"event kmem:kmalloc_node type=2 config={number} ids={number} sample=IDENTIFIER|IP|TID|TIME|CALLCHAIN|CPU|PERIOD|RAW flags=sample_id_all,comm,task\n")
+    # An event stands before all records.
+    text = "\n".join(sorted(text.splitlines(), key=lambda line: line.startswith("mmap "))) + "\n"
+    text += event("kmalloc", 1, 0, KERNEL, OBJECT, 10, 16, 0x1000, fields=plain)
+    raw = recording.raw_of(number, SLAB, KERNEL, OBJECT + 64, 20, 32, 0x1000, 1)
+    text += f"sample id={number} time=2000000000 cpu=1 pid=10 tid=10 ip={hex(KERNEL)} chain= raw={raw}\n"
+    done = perf("kmem", "stat", "-i", make(tmp_path, text))
+    assert "Total bytes allocated: 48\n" in done.stdout and "Cross CPU allocations: 1/2\n" in done.stdout
+
+
 def test_types_of_old_kernels(perf, tmp_path):
     """Movable pages are those whose flags say so; pages are addresses where the format has no frame numbers."""
     fields = "page/8,order/4,gfp_flags/8,migratetype/4"
@@ -258,6 +299,13 @@ def test_what_is_missing(perf, tmp_path):
 def test_words(perf, words, said):
     done = perf("kmem", *words)
     assert done.returncode == 129 and said in done.stderr, done.stderr
+
+
+def test_help(perf):
+    assert "kmem" in perf("--list-cmds").stdout.split()
+    for words in (["kmem", "-h"], ["kmem", "stat", "-h"], ["kmem", "sta", "--help"]):
+        assert "--caller" in perf(*words).stdout
+    assert "--page" in perf("kmem", "record", "-h").stdout and "perf record" in perf("help", "kmem", "record").stdout
 
 
 def hostile_page(values):

@@ -47,11 +47,13 @@ static struct error *choose_events(const struct recorded_kinds *options, struct 
 }
 
 /* Runs `perf record` with the words that are left. */
-static struct error *run_record(const struct recorded_kinds *options, int argc, char **argv, int *ret_status)
+static struct error *run_record(struct recorded_kinds *options, int argc, char **argv, int *ret_status)
 {
 	VEC(char *) words = {0};
 	struct strbuf chosen = {0};
-	struct error *error = choose_events(options, &chosen);
+	struct error *error = kmem_choose_kind(&options->slab, &options->page);
+	if (!error)
+		error = choose_events(options, &chosen);
 	char *const before[] = {"record", "-a", "-R", "-c", "1", "-e", chosen.data};
 	for (size_t i = 0; !error && i < sizeof(before) / sizeof(*before); i++)
 		vec_push(&words, before[i]);

@@ -27,6 +27,9 @@ struct kmem_stat_options {
 extern const struct option kmem_stat_option_table[];
 void kmem_stat_options_init(struct kmem_stat_options *options);
 
+/* Neither: the one that the configuration names in kmem.default, else slab. */
+struct error *kmem_choose_kind(bool *slab, bool *page);
+
 /* How results are shown. */
 struct kmem_show {
 	const struct kmem_stat_options *options;

@@ -1,9 +1,12 @@
 /* perf kmem stat: its options, and the reading. */
 #include "cmd/kmem/kmem.h"
 
+#include "app/config.h"
 #include "app/pager.h"
 #include "base/log.h"
 #include "base/number.h"
+
+#include <string.h>
 
 /* ---- options ---- */
 
@@ -115,10 +118,26 @@ void kmem_stat_options_init(struct kmem_stat_options *options)
 	input_options_init(&options->input);
 }
 
+struct error *kmem_choose_kind(bool *slab, bool *page)
+{
+	struct config config = {0};
+	if (*slab || *page)
+		return NULL;
+	struct error *error = config_open(&config);
+	const char *value = error ? NULL : config_get(&config, "kmem.default");
+	*page = value && !strcmp(value, "page");
+	*slab = !*page;
+	if (value && *slab && strcmp(value, "slab") != 0)
+		error = error_new("kmem.default: '%s' is neither slab nor page", value);
+	config_close(&config);
+	return error;
+}
+
 static struct error *check(struct kmem_stat_options *options)
 {
-	if (!options->wanted.slab && !options->wanted.pages)
-		options->wanted.slab = true;
+	struct error *error = kmem_choose_kind(&options->wanted.slab, &options->wanted.pages);
+	if (error)
+		return error;
 	if (options->wanted.live && !options->wanted.pages)
 		return error_new_kind(ERROR_USAGE, "--live is about pages: use it with --page");
 	return kmem_check_sort(&options->wanted);

@@ -69,3 +69,13 @@ def test_text(perf, load):
     lines = done.stdout.splitlines()
     assert lines[:2] == [" contended            address   symbol", ""] and lines[2].startswith("        20   ") and lines[2].endswith("   (mutex)")
     assert len(lines) == 3
+
+
+def test_kernels_without_the_events(perf, root, live_system, tracefs, tmp_path):
+    """Their folder of events is covered, for these commands only."""
+    cover = f"mount --bind {tmp_path} {tracefs}/events/lock"
+    if subprocess.run(["unshare", "-m", "sh", "-c", cover], capture_output=True, check=False).returncode:
+        pytest.skip("nothing can be mounted here")
+    for words in ("contention -- true", "record -o /dev/null -- true"):
+        done = subprocess.run(["unshare", "-m", "sh", "-c", f"{cover} && exec {perf.path} lock {words}"], capture_output=True, text=True, check=False)
+        assert done.returncode == 255 and "this kernel has no lock:contention_begin events: Linux 5.19 and newer have them" in done.stderr

@@ -181,7 +181,9 @@ static struct error *open_live(struct contention *contention, struct event_catal
 		.cgroups = contention->wanted.by == LOCK_BY_CGROUP || contention->wanted.cgroup_count,
 	};
 	sampling->workload = workload && !targets_are_tasks(&targets) && !sampling->by_cpu;
-	struct error *error = event_parse(&contention->events, catalog, "lock:contention_begin,lock:contention_end");
+	struct error *error = lock_check_kernel();
+	if (!error)
+		error = event_parse(&contention->events, catalog, "lock:contention_begin,lock:contention_end");
 	if (!error)
 		error = targets_place(&targets, sampling, contention->workload.pid, &contention->place);
 	if (error)

@@ -72,6 +72,16 @@ struct error *lock_dump(struct opening *opening, const struct lock_input *common
 	return dumping_all(opening->session);
 }
 
+struct error *lock_check_kernel(void)
+{
+	cleanup_free char *tracefs = NULL;
+	int id;
+	struct error *error = tracefs_find("", &tracefs);
+	if (error || tracefs_event_id(tracefs, "lock", "contention_begin", &id) || errno != ENOENT)
+		return error;
+	return error_new_kind(ERROR_UNSUPPORTED, "this kernel has no lock:contention_begin events: Linux 5.19 and newer have them");
+}
+
 /* ---- perf lock record, perf lock script ---- */
 
 /* Runs another command with `before` ahead of its own arguments argv[1…]. */
@@ -93,14 +103,8 @@ static struct error *record(int argc, char **argv, int *ret_status)
 	static const char *const before[] = {
 		"record",	"-R", "-m", "1024", "-c", "1", "-e", "lock:contention_begin/max-stack=8/,lock:contention_end/max-stack=8/",
 		"--call-graph", "fp"};
-	cleanup_free char *tracefs = NULL;
-	int id;
-	struct error *error = tracefs_find("", &tracefs);
-	if (error)
-		return error;
-	if (!tracefs_event_id(tracefs, "lock", "contention_begin", &id))
-		return error_new_kind(ERROR_UNSUPPORTED, "this kernel has no lock:contention_begin events: Linux 5.19 and newer have them");
-	return run_command(before, sizeof(before) / sizeof(*before), argc, argv, ret_status);
+	struct error *error = lock_check_kernel();
+	return error ? error : run_command(before, sizeof(before) / sizeof(*before), argc, argv, ret_status);
 }
 
 static struct error *script(int argc, char **argv, int *ret_status)

@@ -40,6 +40,8 @@ void lock_input_init(struct lock_input *common);
 struct error *lock_open(struct opening *opening, const struct lock_input *common, struct reader *reader, bool threads);
 /* The records, when -D asks for them: *ret_done says that there is nothing else to show. */
 struct error *lock_dump(struct opening *opening, const struct lock_input *common, bool *ret_done);
+/* Whether the running kernel has the events: else an error that says which kernels have them, or how to get the right to see. */
+struct error *lock_check_kernel(void);
 /* Where the result goes: the file of --output, else standard output, `paged`. */
 struct error *lock_output_open(const struct lock_input *common, bool paged, FILE **ret);
 /* Closes it; returns `error`, or why not all could be written. */

@@ -273,6 +273,8 @@ def test_for_programs(run):
     assert {"table": "page_orders", "order": 0, "migrate_type": "movable", "hits": 2} in by_table["page_orders"]
     assert run("stat", "--caller", "--format", "csv")[:2] == ["table,callsite_address,callsite,allocated,requested,hits,pingpong,fragmentation",
                                                              f"slab_callers,{hex(KERNEL + 0x1010)},make_inode+10,2048,1200,2,1,41.40625"]
+    assert run("stat", "--alloc", "-x", ";")[1] == f"slab_objects;{hex(OBJECT)};{hex(KERNEL + 0x1010)};make_inode+10;1024;600;1;1;41.40625"
+    assert run("stat", "--alloc", "-x", "\\t") == [line.replace(";", "\t") for line in run("stat", "--alloc", "-x", ";")]
 
 
 def test_what_is_missing(perf, tmp_path):
@@ -294,6 +296,7 @@ def test_what_is_missing(perf, tmp_path):
     (("stat", "-s", "page"), "unknown sort key 'page' for --slab; the keys are ptr, callsite, bytes, hit, pingpong and frag"),
     (("stat", "--page", "-s", "frag"), "unknown sort key 'frag' for --page; the keys are page, callsite, bytes, hit, order, migtype and gfp"),
     (("stat", "-l", "x"), "-l x: expected a number of lines"), (("stat", "--live"), "--live is about pages: use it with --page"),
+    (("stat", "-x", "ab"), "-x ab: expected a single character"),
     (("stat", "--format", "x"), "invalid format 'x': use csv or json"), (("-i", "x", "record", "true"), "only --slab and --page may stand before 'record'"),
     (("-l", "3", "record", "true"), "only --slab and --page may stand before 'record'"), (("-s", "hit", "record", "true"), "only --slab and --page may stand before 'record'")])
 def test_words(perf, words, said):

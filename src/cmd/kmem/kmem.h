@@ -21,6 +21,7 @@ struct kmem_stat_options {
 	bool raw_addresses;
 	const char *time;
 	const char *format; /* "csv", "json" or NULL = text for people */
+	char separator;	    /* of csv; 0 = a comma */
 };
 
 /* Those of perf kmem and of perf kmem stat; call kmem_stat_options_init() first. */

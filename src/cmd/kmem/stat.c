@@ -79,6 +79,17 @@ static struct error *choose_json(const struct option *option, const char *argume
 	return NULL;
 }
 
+static struct error *parse_separator(const struct option *option, const char *argument, bool negated, void *field)
+{
+	struct kmem_stat_options *options = field;
+	const char *separator = strcmp(argument, "\\t") ? argument : "\t";
+	if (strlen(separator) != 1 || strchr("\"\n\r", *separator))
+		return error_new_kind(ERROR_USAGE, "-x %s: expected a single character, such as ; or \\t", argument);
+	options->format = "csv";
+	options->separator = *separator;
+	return NULL;
+}
+
 /* The parsers get all options: `field` is the structure. */
 #define O struct kmem_stat_options
 #define WHOLE(s, l, a, h, p)                                                   \
@@ -105,6 +116,7 @@ const struct option kmem_stat_option_table[] = {
 	OPTION_STRING(0, "time", O, time, "START,STOP", "use only events in this time range, in seconds; percentages as 10%-20%, 10%/2"),
 	OPTION_CUSTOM_FLAGS(0, "format", O, format, "FORMAT", "machine-readable output: csv or json", option_table_format,
 			    OPTION_NO_NEGATION),
+	WHOLE('x', "field-separator", "SEPARATOR", "the same as --format csv, with this character between fields", parse_separator),
 	CHOICE('j', "json", "the same as --format json", choose_json),
 	OPTION_GROUP(input_option_group, O, input),
 	OPTION_GROUP(output_option_group, O, output),

@@ -205,7 +205,7 @@ struct error *kmem_write_tables(const struct kmem_show *show, const struct kmem 
 		add_pages(&tables, show, kmem->pages);
 	for (size_t i = 0; i < tables.count; i++)
 		document_add(&document, (struct result){RESULT_TABLE, .table = tables.list[i]});
-	const struct view_options view = {.header = true};
+	const struct view_options view = {.header = true, .separator = show->options->separator};
 	struct sink out = sink_to_file(stdout);
 	struct error *error = view_write(view_find(show->options->format), &document, &view, &out);
 	document_deinit(&document);

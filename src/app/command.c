@@ -1,6 +1,8 @@
 /* The list of commands is made by the build (tools/gen-registry); here it is searched and described. */
 #include "app/command.h"
 
+#include "base/vec.h"
+
 #include <string.h>
 
 const struct command *command_find(const char *name)
@@ -18,6 +20,19 @@ static bool is_called(const struct command *subcommand, const char *word)
 	const char *name = strrchr(subcommand->name, ' ') + 1;
 	size_t len = strlen(word);
 	return !strcmp(name, word) || (len >= ENOUGH && !strncmp(name, word, len));
+}
+
+struct error *command_run_with(const char *const *before, size_t count, char *const *words, int word_count, int *ret_status)
+{
+	VEC(char *) all = {0};
+	for (size_t i = 0; i < count; i++)
+		vec_push(&all, (char *)before[i]);
+	for (int i = 0; i < word_count; i++)
+		vec_push(&all, words[i]);
+	vec_push(&all, NULL);
+	struct error *error = command_find(before[0])->run((int)all.len - 1, all.data, ret_status);
+	vec_deinit(&all);
+	return error;
 }
 
 const struct command *command_find_subcommand(const struct command *command, int argc, char **argv, int *ret_at)

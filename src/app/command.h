@@ -28,6 +28,9 @@ struct command {
 extern const struct command *const command_list[];
 
 const struct command *command_find(const char *name);
+/* Runs the command before[0], with the other words of `before` (`count` with the first) ahead of `words`: for a command that is another one
+ * with some options. It may change the order of words, not their texts. */
+struct error *command_run_with(const char *const *before, size_t count, char *const *words, int word_count, int *ret_status);
 /* The subcommand that a command line names, or NULL. Moves the command's options behind it, so that argv[*ret_at] is the first word that
  * the subcommand's run() takes as its argv[0]. */
 const struct command *command_find_subcommand(const struct command *command, int argc, char **argv, int *ret_at);

@@ -9,7 +9,6 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/mem.h"
-#include "base/vec.h"
 #include "kernel/tracing/tracefs.h"
 
 #include <stdlib.h>
@@ -46,25 +45,15 @@ static struct error *choose_events(const struct recorded_kinds *options, struct 
 	return out->len ? NULL : error_new("this kernel has no events of its allocators (kmem:*)");
 }
 
-/* Runs `perf record` with the words that are left. */
+/* Runs `perf record` with the words that are left. Stacks are of pages alone. */
 static struct error *run_record(struct recorded_kinds *options, int argc, char **argv, int *ret_status)
 {
-	VEC(char *) words = {0};
 	struct strbuf chosen = {0};
-	struct error *error = kmem_choose_kind(&options->slab, &options->page);
+	struct error *error = choose_events(options, &chosen);
+	const char *const before[] = {"record", "-a", "-R", "-c", "1", "-e", strbuf_str(&chosen), "-g"};
+	size_t count = sizeof(before) / sizeof(*before);
 	if (!error)
-		error = choose_events(options, &chosen);
-	char *const before[] = {"record", "-a", "-R", "-c", "1", "-e", chosen.data};
-	for (size_t i = 0; !error && i < sizeof(before) / sizeof(*before); i++)
-		vec_push(&words, before[i]);
-	if (options->page)
-		vec_push(&words, "-g");
-	for (int i = 0; i < argc; i++)
-		vec_push(&words, argv[i]);
-	vec_push(&words, NULL);
-	if (!error)
-		error = command_find("record")->run((int)words.len - 1, words.data, ret_status);
-	vec_deinit(&words);
+		error = command_run_with(before, options->page ? count : count - 1, argv, argc, ret_status);
 	strbuf_deinit(&chosen);
 	return error;
 }

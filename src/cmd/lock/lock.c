@@ -12,7 +12,6 @@
 #include "app/pager.h"
 #include "base/cleanup.h"
 #include "base/files/replacement.h"
-#include "base/vec.h"
 #include "cmd/dumping.h"
 #include "kernel/tracing/tracefs.h"
 
@@ -84,33 +83,19 @@ struct error *lock_check_kernel(void)
 
 /* ---- perf lock record, perf lock script ---- */
 
-/* Runs another command with `before` ahead of its own arguments argv[1…]. */
-static struct error *run_command(const char *const *before, size_t count, int argc, char **argv, int *ret_status)
-{
-	VEC(char *) words = {0};
-	for (size_t i = 0; i < count; i++)
-		vec_push(&words, (char *)before[i]);
-	for (int i = 1; i < argc; i++)
-		vec_push(&words, argv[i]);
-	vec_push(&words, NULL);
-	struct error *error = command_find(before[0])->run((int)words.len - 1, words.data, ret_status);
-	vec_deinit(&words);
-	return error;
-}
-
 static struct error *record(int argc, char **argv, int *ret_status)
 {
 	static const char *const before[] = {
 		"record",	"-R", "-m", "1024", "-c", "1", "-e", "lock:contention_begin/max-stack=8/,lock:contention_end/max-stack=8/",
 		"--call-graph", "fp"};
 	struct error *error = lock_check_kernel();
-	return error ? error : run_command(before, sizeof(before) / sizeof(*before), argc, argv, ret_status);
+	return error ? error : command_run_with(before, sizeof(before) / sizeof(*before), argv + 1, argc - 1, ret_status);
 }
 
 static struct error *script(int argc, char **argv, int *ret_status)
 {
 	static const char *const before[] = {"script"};
-	return run_command(before, 1, argc, argv, ret_status);
+	return command_run_with(before, 1, argv + 1, argc - 1, ret_status);
 }
 
 static const char *const record_usage[] = {"[<record options>] [--] [<command>]", NULL};

@@ -13,7 +13,6 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/number.h"
-#include "base/vec.h"
 #include "kernel/tracing/tracefs.h"
 #include "view/view.h"
 
@@ -102,20 +101,6 @@ void sched_add_time(struct strbuf *out, uint64_t time, unsigned int width)
 
 /* ---- perf sched record, perf sched script ---- */
 
-/* Runs another command with `before` ahead of its own arguments argv[1…]. */
-static struct error *run_command(const char *const *before, size_t count, int argc, char **argv, int *ret_status)
-{
-	VEC(char *) words = {0};
-	for (size_t i = 0; i < count; i++)
-		vec_push(&words, (char *)before[i]);
-	for (int i = 1; i < argc; i++)
-		vec_push(&words, argv[i]);
-	vec_push(&words, NULL);
-	struct error *error = command_find(before[0])->run((int)words.len - 1, words.data, ret_status);
-	vec_deinit(&words);
-	return error;
-}
-
 /* The events of the kernel's tool. Those of sched_stat_* are there with CONFIG_SCHEDSTATS only; older kernels have no sched_waking. */
 static struct error *record(int argc, char **argv, int *ret_status)
 {
@@ -135,7 +120,7 @@ static struct error *record(int argc, char **argv, int *ret_status)
 			strbuf_printf(&events, ",sched:%s", where_known[i]);
 	strbuf_printf(&events, ",sched:%s", tracefs_event_id(tracefs, "sched", "sched_waking", &id) ? "sched_waking" : "sched_wakeup");
 	const char *const before[] = {"record", "-a", "-R", "-m", "1024", "-c", "1", "-e", strbuf_str(&events)};
-	error = run_command(before, sizeof(before) / sizeof(*before), argc, argv, ret_status);
+	error = command_run_with(before, sizeof(before) / sizeof(*before), argv + 1, argc - 1, ret_status);
 	strbuf_deinit(&events);
 	return error;
 }
@@ -143,7 +128,7 @@ static struct error *record(int argc, char **argv, int *ret_status)
 static struct error *script(int argc, char **argv, int *ret_status)
 {
 	static const char *const before[] = {"script"};
-	return run_command(before, 1, argc, argv, ret_status);
+	return command_run_with(before, 1, argv + 1, argc - 1, ret_status);
 }
 
 static const char *const record_usage[] = {"[<record options>] [--] [<command>]", NULL};

@@ -8,6 +8,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
@@ -88,16 +89,11 @@ static void edit_line(struct strbuf *out, const char *line, size_t len, struct e
 
 static struct error *read_text(const char *path, struct strbuf *ret)
 {
-	cleanup_fclose FILE *file = fopen(path, "re");
-	if (!file)
+	cleanup_close int fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
 		return errno == ENOENT ? NULL : error_system(errno, "%s", path);
-	for (;;) {
-		size_t got = fread(strbuf_reserve(ret, 4096), 1, 4096, file);
-		if (!got)
-			break;
-		strbuf_advance(ret, got);
-	}
-	return ferror(file) ? error_system(errno, "%s", path) : NULL;
+	int failure = strbuf_read(ret, fd, SIZE_MAX);
+	return failure ? error_system(-failure, "%s", path) : NULL;
 }
 
 static struct error *replace_file(const char *path, const struct strbuf *text)

@@ -20,6 +20,7 @@ static unsigned int visual_columns(const struct timehist_command *command)
 	return command->cpu_count + 1;
 }
 
+/* Once, before the first line; a summary alone has none. */
 void timehist_print_header(struct timehist_command *command)
 {
 	if (command->has_header)
@@ -55,6 +56,7 @@ void timehist_print_header(struct timehist_command *command)
 	printf("  %.9s  %.9s  %.9s%s\n", dashes, dashes, dashes, command->state ? "  -----" : "");
 }
 
+/* "name[tid/pid]"; the pid where it is another one, neither for idle tasks. */
 void timehist_add_task(struct strbuf *out, const struct thread *thread, const struct untrusted *comm, bool idle)
 {
 	text_add_untrusted(out, comm);
@@ -69,6 +71,7 @@ void timehist_add_task(struct strbuf *out, const struct thread *thread, const st
 	strbuf_add_char(out, ']');
 }
 
+/* Padded; longer names push what is behind. */
 static void add_task_column(struct strbuf *out, const struct thread *thread, const struct untrusted *comm, bool idle)
 {
 	strbuf_add_char(out, ' ');
@@ -91,6 +94,7 @@ static void print_ms(uint64_t ns, int width)
 	printf("%*" PRIu64 ".%03" PRIu64 " ", width, ns / NS_PER_MS, ns % NS_PER_MS / NS_PER_US);
 }
 
+/* -V: a mark in the column of the CPU. */
 static void add_visual(struct timehist_command *command, uint32_t cpu, char mark)
 {
 	struct strbuf *out = &command->text;
@@ -114,6 +118,7 @@ static bool is_scheduler(const struct frame *frame)
 	return false;
 }
 
+/* Callers behind one another in the same line, the innermost first. */
 static void add_stack(struct timehist_command *command, const struct sched_line *line)
 {
 	enum { SCHEDULER_FRAMES = 2, MOST_FRAMES = 1 << 16 };
@@ -139,6 +144,7 @@ static void add_stack(struct timehist_command *command, const struct sched_line 
 	}
 }
 
+/* -n: who came next. */
 static void add_next(struct strbuf *out, const struct sched_line *line)
 {
 	strbuf_add_char(out, ' ');
@@ -160,6 +166,7 @@ static void add_priority(struct strbuf *out, const struct sched_line *line)
 	strbuf_printf(out, " %-8s ", text);
 }
 
+/* A run that has ended: how long it waited, was delayed and ran. */
 static void add_switch(struct timehist_command *command, const struct sched_line *line)
 {
 	enum { MS_COLUMNS = 6 };
@@ -181,6 +188,7 @@ static void add_switch(struct timehist_command *command, const struct sched_line
 		add_stack(command, line);
 }
 
+/* A wakeup or a migration, which have no times. */
 static void add_other(struct timehist_command *command, const struct sched_line *line)
 {
 	struct strbuf *out = &command->text;
@@ -231,6 +239,7 @@ static void print_summary_header(const struct timehist_command *command)
 	       waits ? "(msec)" : "%", dashes);
 }
 
+/* A thread's row of the summary; with --state the kinds of waits instead of the lengths of runs. */
 static void print_times(const struct timehist_command *command, const struct sched_times *times)
 {
 	struct strbuf text = {0};

@@ -55,6 +55,7 @@ void check_log(struct check *check, const char *format, ...)
 	strbuf_add_char(&check->log, '\n');
 }
 
+/* The worst outcome counts, with its first reason. */
 static void conclude(struct check *check, enum check_status status, const char *format, va_list args)
 {
 	struct strbuf text = {0};
@@ -124,6 +125,7 @@ bool check_opened(struct check *check, int result, const struct perf_event_attr 
 	return false;
 }
 
+/* The caller frees the result. */
 static enum capability_state ask_doctor(struct check *check, const char *row, struct capability_result *ret)
 {
 	capability_run(capability_by_id(row), check->probes, ret);
@@ -170,6 +172,7 @@ struct test_run {
 	bool colour;
 };
 
+/* All checks with their numbers, which stay the same for whoever calls them by number. */
 static void collect_checks(struct test_run *run)
 {
 	const struct {
@@ -187,6 +190,7 @@ static void collect_checks(struct test_run *run)
 		}
 }
 
+/* One check in this process. */
 static void perform(const struct running *running, const struct test_options *options, struct check *check)
 {
 	check->dso = options->dso;
@@ -198,12 +202,14 @@ static void perform(const struct running *running, const struct test_options *op
 	capability_context_destroy(check->probes);
 }
 
+/* To a pipe whose other end may be gone. */
 static void write_all(int fd, const void *data, size_t size)
 {
 	for (ssize_t done; size && (done = write(fd, data, size)) > 0; size -= (size_t)done)
 		data = (const char *)data + done;
 }
 
+/* Ends the process. What it has found out goes through the pipe: status, length of the reason, reason, log. */
 static void run_child(const struct running *running, const struct test_options *options, int output)
 {
 	struct check check = {0};
@@ -217,6 +223,7 @@ static void run_child(const struct running *running, const struct test_options *
 	_exit(0);
 }
 
+/* A process for the check, so that one that crashes or hangs fails alone. */
 static struct error *start(struct test_run *run, struct running *running)
 {
 	int ends[2];
@@ -246,12 +253,7 @@ static void collect(struct running *running, struct check *ret)
 	uint32_t head[2];
 	int status = 0;
 
-	for (ssize_t got; (got = read(running->output, strbuf_reserve(&data, 4096), 4096)) != 0;) {
-		if (got < 0 && errno != EINTR)
-			break;
-		if (got > 0)
-			strbuf_advance(&data, (size_t)got);
-	}
+	strbuf_read(&data, running->output, SIZE_MAX);
 	close(take_fd(running->output));
 	while (waitpid(running->pid, &status, 0) < 0 && errno == EINTR)
 		;
@@ -286,6 +288,7 @@ static void show_status(const struct test_run *run, const struct check *check)
 	strbuf_deinit(&line);
 }
 
+/* -v: what the check noted on its way. */
 static void show_log(const struct check *check, const struct running *running)
 {
 	struct strbuf safe = {0};
@@ -360,6 +363,7 @@ static struct error *choose(struct test_run *run, char *const *words, int count)
 	return NULL;
 }
 
+/* --skip; numbers that no check has do nothing. */
 static struct error *leave_out(struct test_run *run, const char *list)
 {
 	cleanup_free int *numbers = NULL;
@@ -390,6 +394,7 @@ static const struct workload_row *find_workload(const char *name)
 	return NULL;
 }
 
+/* With the nearest name. */
 static struct error *refuse_workload(const char *name)
 {
 	VEC(const char *) names = {0};
@@ -402,6 +407,7 @@ static struct error *refuse_workload(const char *name)
 			 nearest ? nearest : "", nearest ? "'?" : "");
 }
 
+/* -w; "list" lists them. */
 static struct error *run_workload(const char *name, int argc, char **argv, int *ret_status)
 {
 	const struct workload_row *row = find_workload(name);

@@ -30,12 +30,7 @@ static int run_shell(struct check *check, const char *shell, struct strbuf *outp
 		_exit(127);
 	}
 	close(ends[1]);
-	for (ssize_t got; (got = read(ends[0], strbuf_reserve(output, 65536), 65536)) != 0;) {
-		if (got < 0 && errno != EINTR)
-			break;
-		if (got > 0)
-			strbuf_advance(output, (size_t)got);
-	}
+	strbuf_read(output, ends[0], SIZE_MAX);
 	close(ends[0]);
 	while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		;

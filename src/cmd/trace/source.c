@@ -47,6 +47,7 @@ static void entry_destroy(struct entry *entry)
 	free(entry);
 }
 
+/* The thread has ended: no end of its call will come. */
 static void drop_entry(struct trace_syscalls *calls, uint32_t tid)
 {
 	uint64_t *slot = map64_find(&calls->entries, tid);
@@ -165,6 +166,8 @@ static void read_again(struct trace_syscalls *calls, const struct syscall_record
 	calls->again += (size_t)got;
 }
 
+/* The memory that the record brought, piece by piece; each is checked to lie in the record. What the program couldn't read is tried again
+ * from here. */
 static void add_pieces(struct trace_syscalls *calls, const struct syscall_record *record, struct syscall *call)
 {
 	const uint8_t *at = (const uint8_t *)(record + 1), *end = at + record->pieces;
@@ -195,6 +198,7 @@ static void add_entry(struct trace_syscalls *calls, const struct syscall_record 
 		add_pieces(calls, before, call);
 }
 
+/* Until the record of its end comes. A copy, since the ring is used again. */
 static void keep_entry(struct trace_syscalls *calls, const struct syscall_record *record)
 {
 	bool is_new;
@@ -207,6 +211,7 @@ static void keep_entry(struct trace_syscalls *calls, const struct syscall_record
 	strbuf_add(&entry->record, record, record->thread.header.size);
 }
 
+/* What one record says of a call. Memory and texts are valid until the next record is taken. */
 static void fill_call(struct trace_syscalls *calls, const struct syscall_record *record, struct syscall *call)
 {
 	calls->again = 0;
@@ -228,6 +233,7 @@ static void fill_call(struct trace_syscalls *calls, const struct syscall_record 
 	calls->lost = record->lost;
 }
 
+/* A record of the entry is kept for that of the end, unless the call sleeps or never comes back. */
 static enum trace_news take_call(struct trace_syscalls *calls, const struct syscall_record *record, struct syscall *ret)
 {
 	if (record->number >= TRACE_NUMBERS)

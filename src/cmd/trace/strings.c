@@ -78,6 +78,7 @@ void trace_strings_close(struct trace_strings *strings)
 	free(strings);
 }
 
+/* The records of a thread that wait for their sample; made when it is new. */
 static struct queue *get_queue(struct trace_strings *strings, uint32_t tid)
 {
 	bool is_new;

@@ -51,6 +51,7 @@ static const struct syscall_description *describe_unknown(struct trace_table *ta
 	return description;
 }
 
+/* Calls of one table of numbers, from place `first` on. */
 static void describe_abi(struct trace_table *table, enum syscall_abi abi, struct event_catalog *catalog, unsigned int first)
 {
 	for (unsigned int i = 0; i < SYSCALL_NUMBERS; i++) {

@@ -33,6 +33,7 @@ enum { DEFAULT_STRING_LIMIT = 64, MOST_STRING_LIMIT = 4094, ALIGNMENT = 70 };
 
 #define O struct trace_options
 
+/* -F, which may be repeated. */
 static struct error *parse_faults(const struct option *option, const char *argument, bool negated, void *field)
 {
 	static const char *const names[] = {"maj", "min", "all"};
@@ -45,6 +46,7 @@ static struct error *parse_faults(const struct option *option, const char *argum
 	return error_new_kind(ERROR_USAGE, "invalid value '%s': use all, maj or min", argument);
 }
 
+/* Either form counts as said. */
 static struct error *parse_syscalls(const struct option *option, const char *argument, bool negated, void *field)
 {
 	struct trace_options *options = field;
@@ -60,6 +62,7 @@ static struct error *parse_signals(const struct option *option, const char *argu
 	return NULL;
 }
 
+/* Milliseconds with a fraction, kept as nanoseconds. */
 static struct error *parse_duration(const struct option *option, const char *argument, bool negated, void *field)
 {
 	double milliseconds;
@@ -88,6 +91,7 @@ static struct error *parse_call_graph(const struct option *option, const char *a
 	return NULL;
 }
 
+/* Pages or bytes, rounded up to a power of two. */
 static struct error *parse_ring(const struct option *option, const char *argument, bool negated, void *field)
 {
 	uint64_t bytes, pages, size = (uint64_t)sysconf(_SC_PAGESIZE);
@@ -276,6 +280,7 @@ static struct error *choose_left_out(struct trace *trace)
 	return trace->options->filter_pids ? proc_parse_pids(trace->options->filter_pids, false, &trace->left_out) : NULL;
 }
 
+/* Processes with all their threads, and single threads. */
 static struct error *choose_targets(struct trace *trace)
 {
 	const struct trace_options *options = trace->options;
@@ -327,6 +332,7 @@ static struct error *write_end(const struct trace *trace, const char *text)
 	return output_write(trace->output, text, strlen(text), "the trace", &closed);
 }
 
+/* The tables of -s and -S, behind the lines. */
 static struct error *show_sums(struct trace *trace)
 {
 	const struct trace_options *options = trace->options;
@@ -344,6 +350,7 @@ static struct error *show_sums(struct trace *trace)
 	return error;
 }
 
+/* --tool_stats: how much was read and shown. */
 static struct error *show_stats(const struct trace *trace)
 {
 	cleanup_free char *text = mem_printf("Stats:\n  samples read : %llu\n  lines shown  : %llu\n", (unsigned long long)trace->samples,
@@ -352,6 +359,7 @@ static struct error *show_stats(const struct trace *trace)
 	return write_end(trace, text);
 }
 
+/* Where lines and sums go; there is no printer where only sums are wanted. */
 static struct error *open_views(struct trace *trace)
 {
 	const struct trace_options *options = trace->options;
@@ -393,6 +401,7 @@ static bool needs_tracepoints(const struct trace *trace)
 	       (options->with_summary && options->summary_mode == TRACE_BY_CGROUP);
 }
 
+/* Calls and signals by the BPF program alone, which is the usual way. */
 static struct error *run_with_bpf(struct trace *trace, char **command, int *ret_status)
 {
 	trace->signals = trace->printer && wants_signals(trace->options);
@@ -458,6 +467,7 @@ static struct error *check_filters(const struct trace *trace)
 	return NULL;
 }
 
+/* Options that mean nothing when a trace is only recorded. */
 static bool is_for_showing(const struct trace_options *options)
 {
 	return options->summary || options->with_summary || options->shortest || options->failures || options->max_events ||

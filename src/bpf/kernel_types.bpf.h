@@ -118,6 +118,18 @@ struct task_struct {
 	struct pid *thread_pid;
 };
 
+typedef struct {
+	int64_t counter;
+} atomic64_t;
+
+struct mutex {
+	atomic64_t owner;
+};
+
+struct rw_semaphore {
+	atomic64_t owner;
+};
+
 /* tid_entry has no name in the kernel; where its members are is found all the same. */
 struct perf_sample_data {
 	unsigned long long period, time, id, ip, addr, txn, phys_addr, data_page_size, code_page_size;

@@ -1,5 +1,6 @@
 /* In place of the loaders in a build without BPF programs: opening one says so, and as nothing can be open the rest is never reached. */
 #include "bpf/function_latency.h"
+#include "bpf/lock_owners.h"
 #include "bpf/program_counters.h"
 #include "bpf/sample_filter.h"
 #include "bpf/support.h"
@@ -199,6 +200,35 @@ void bpf_function_latency_read(struct bpf_function_latency *latency, struct func
 }
 
 uint64_t bpf_function_latency_missed(const struct bpf_function_latency *latency)
+{
+	abort();
+}
+
+struct error *bpf_lock_owners_open(struct bpf_lock_owners **ret)
+{
+	return bpf_support_check();
+}
+
+void bpf_lock_owners_close(struct bpf_lock_owners *owners)
+{
+}
+
+struct error *bpf_lock_owners_start(struct bpf_lock_owners *owners)
+{
+	abort();
+}
+
+void bpf_lock_owners_switch(struct bpf_lock_owners *owners, bool on)
+{
+}
+
+void bpf_lock_owners_read(struct bpf_lock_owners *owners, void (*take)(void *context, uint32_t tid, const struct lock_owner_sums *sums),
+			  void *context)
+{
+	abort();
+}
+
+uint64_t bpf_lock_owners_missed(const struct bpf_lock_owners *owners)
 {
 	abort();
 }

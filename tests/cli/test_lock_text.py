@@ -192,7 +192,11 @@ def test_long_and_hostile_names(perf, tmp_path):
 
 
 @pytest.mark.parametrize("words, text", [
-    (["contention", "-t", "-l"], "-t, -l and --lock-cgroup cannot be combined"),
+    (["contention", "-t", "-l"], "-t, -l, -o and --lock-cgroup cannot be combined"),
+    (["contention", "-o", "-Y", "mutex"], "-o measures the whole system"),
+    (["contention", "-o", "-p", "1"], "-o measures the whole system"),
+    (["contention", "-o", "--max-stack", "9"], "-o needs no stacks and symbols"),
+    (["contention", "-o", "-i", "perf.data"], "recordings don't tell the owners of locks"),
     (["contention", "-k", "acquired"], "-k: unknown field 'acquired'; the fields are contended,"),
     (["contention", "-F", "contended,x"], "unknown field 'x'"),
     (["contention", "-Y", "lock"], "unknown type of locks 'lock'; the types are semaphore, spinlock, rwlock:R"),
@@ -214,7 +218,6 @@ def test_mistakes(perf, words, text):
 
 
 @pytest.mark.parametrize("words, text", [
-    (["-o"], "the owner of a lock is not in the events"),
     (["-M", "5"], "nothing limits the number of rows here"),
 ])
 def test_refused(perf, words, text):

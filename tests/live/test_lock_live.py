@@ -1,5 +1,6 @@
 """perf lock contention without a recording: a program whose waits for the mutex of a pipe are counted by itself."""
 import json
+import os
 import pathlib
 import subprocess
 import sys
@@ -69,6 +70,29 @@ def test_text(perf, load):
     lines = done.stdout.splitlines()
     assert lines[:2] == [" contended            address   symbol", ""] and lines[2].startswith("        20   ") and lines[2].endswith("   (mutex)")
     assert len(lines) == 3
+
+
+@pytest.mark.parametrize("namespace", ([], ["unshare", "-p", "-f", "--mount-proc"]), ids=("here", "pid-namespace"))
+def test_owners(perf, bpf, load, tmp_path, namespace):
+    """Who holds the pipe's mutex says so itself, with its number in its namespace. Others hold other locks meanwhile."""
+    if namespace and subprocess.run([*namespace, "true"], capture_output=True, check=False).returncode:
+        pytest.skip("no namespace can be made here")
+    holders = tmp_path / "holders"
+    done = subprocess.run([*namespace, perf.path, "lock", "contention", "-o", "--format", "json", "--", *load], capture_output=True, text=True, check=False,
+                          env={**os.environ, "HOLDERS": str(holders)})
+    assert done.returncode == 0, done.stderr
+    found = {row["tid"]: row for row in map(json.loads, done.stdout.splitlines())}
+    tids = {int(line) for line in holders.read_text().split()}
+    assert len(tids) == 20
+    for row in map(found.get, tids):
+        assert row["owner"].startswith("python3") and row["contended"] >= row["acquired"] >= 1 and 0 < row["wait_min"] <= row["wait_max"] <= row["wait_total"]
+
+
+def test_owners_text(perf, bpf, load, tmp_path):
+    aligned = perf("lock", "contention", "-o", "-k", "contended", "--", *load).stdout.splitlines()
+    assert aligned[:2] == [" contended   total wait     max wait     avg wait          pid   owner", ""] and len(aligned) >= 22
+    first = perf("lock", "contention", "-abo", "-q", "-x", ";", "-F", "contended", "-k", "contended", "-E", 1, "--output", tmp_path / "out", "--", *load)
+    assert not first.stdout and len((tmp_path / "out").read_text().split("; ")) == 3
 
 
 def test_kernels_without_the_events(perf, root, live_system, tracefs, tmp_path):

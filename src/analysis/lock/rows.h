@@ -16,11 +16,13 @@ struct lock_frame {
 /* Times in nanoseconds. Strings and stacks belong to the analysis. */
 struct lock_row {
 	const struct thread *thread; /* of rows about threads: who waits; else NULL */
+	uint32_t owner;		     /* of rows about owners: who has the lock, by `name`; 0 = unknown */
 	uint64_t cgroup;	     /* of rows about cgroups: id of machine_cgroup() */
 	/* Of the row's first wait: */
 	uint64_t address;
-	uint64_t flags;	    /* lock_type_name() */
-	const char *name;   /* the caller, "vm_mmap_pgoff+0xe0", or "Unknown"; of lockdep.h the lock's class; unsafe bytes still in it */
+	uint64_t flags; /* lock_type_name() */
+	const char *
+		name; /* the caller, "vm_mmap_pgoff+0xe0", or "Unknown"; of lockdep.h the lock's class; the owner's; unsafe bytes still in it */
 	const char *symbol; /* the lock's, or "" */
 	const struct lock_frame *stack;
 	size_t stack_len;

@@ -24,7 +24,7 @@ struct contention_options {
 	struct lock_input common;
 	struct targets targets;
 	bool live; /* -b */
-	bool by_thread, by_address, by_cgroup;
+	bool by_thread, by_address, by_cgroup, by_owner;
 	const char *format, *separator;
 	const char *key;
 	struct lock_columns columns;
@@ -88,6 +88,9 @@ static const struct option options[] = {
 	OPTION_HEADING("Output"),
 	OPTION_FLAG('t', "threads", O, by_thread, "one row per thread that waited"),
 	OPTION_FLAG('l', "lock-addr", O, by_address, "one row per lock"),
+	OPTION_FLAG(
+		'o', "lock-owner", O, by_owner,
+		"one row per thread that held a mutex, or a semaphore to write, when others began to wait for it; on the whole system, with BPF"),
 	OPTION_FLAG(0, "lock-cgroup", O, by_cgroup, "one row per cgroup; recordings need 'perf lock record --all-cgroups'"),
 	OPTION_STRING('k', "key", O, key, "FIELD", "sort by: contended, wait_total (default), wait_max, wait_min or avg_wait"),
 	CUSTOM('F', "field", columns, "FIELD,…", "fields to show, as of -k (default contended,wait_total,wait_max,avg_wait)", parse_fields),
@@ -100,7 +103,6 @@ static const struct option options[] = {
 			    OPTION_NO_NEGATION),
 
 	LOCK_INPUT_OPTIONS(O),
-	OPTION_REFUSED('o', "lock-owner", NULL, "the owner of a lock is not in the events: use -t for who waited, and -S or -v for where"),
 	OPTION_REFUSED('M', "map-nr-entries", "N", "nothing limits the number of rows here; leave it out"),
 	OPTION_END,
 };
@@ -110,6 +112,23 @@ static bool is_live(const struct contention_options *command, bool workload)
 	return workload || command->live || targets_are_tasks(&command->targets) || command->targets.system_wide;
 }
 
+/* What doesn't go with -o. */
+static struct error *check_owner(const struct contention_options *command)
+{
+	const struct targets *targets = &command->targets;
+	if (targets_are_tasks(targets) || targets->cpus || command->types.chosen || command->locks.names.len ||
+	    command->functions.names.len || command->cgroups.names.len)
+		return error_new_kind(ERROR_USAGE,
+				      "-o measures the whole system: it cannot be combined with -p, --tid, -C, -Y, -L, -S or -G");
+	if (command->max_stack != LOCK_MAX_STACK || command->stack_skip != LOCK_STACK_SKIP || command->common.input.symfs ||
+	    command->common.input.vmlinux || command->common.input.kallsyms)
+		return error_new_kind(ERROR_USAGE, "-o needs no stacks and symbols: it cannot be combined with --max-stack, --stack-skip, "
+						   "--symfs, --vmlinux and --kallsyms");
+	if (command->common.input.input || command->common.input.force || command->common.dump)
+		return error_new_kind(ERROR_USAGE, "recordings don't tell the owners of locks: -o cannot be combined with -i, -f and -D");
+	return NULL;
+}
+
 static struct error *check(struct contention *contention, bool live)
 {
 	struct contention_options *command = contention->options;
@@ -117,15 +136,17 @@ static struct error *check(struct contention *contention, bool live)
 	if (live && (command->common.input.input || command->common.dump))
 		return error_new_kind(ERROR_USAGE,
 				      "-i and -D read a recording: they cannot be combined with a command or -b, -a, -p, --tid");
-	if (command->by_thread + command->by_address + command->by_cgroup > 1)
-		return error_new_kind(ERROR_USAGE, "-t, -l and --lock-cgroup cannot be combined");
+	if (command->by_thread + command->by_address + command->by_cgroup + command->by_owner > 1)
+		return error_new_kind(ERROR_USAGE, "-t, -l, -o and --lock-cgroup cannot be combined");
 	if (command->separator && command->format)
 		return error_new_kind(ERROR_USAGE, "-x and --format cannot be combined");
 	if (command->separator && !*command->separator)
 		return error_new_kind(ERROR_USAGE, "-x: the separator is empty");
 	if (command->max_stack < 1 || command->max_stack > 1024 || command->stack_skip > 1024)
 		return error_new_kind(ERROR_USAGE, "--max-stack and --stack-skip: expected numbers from 1 and from 0 to 1024");
-	struct error *error = lock_columns_sort(&command->columns, key, false, &contention->key);
+	struct error *error = command->by_owner ? check_owner(command) : NULL;
+	if (!error)
+		error = lock_columns_sort(&command->columns, key, false, &contention->key);
 	if (!error)
 		error = sched_parse_bits("-C", command->targets.cpus, SCHED_CPUS, contention->cpus);
 	return error;
@@ -357,9 +378,39 @@ static void deinit(struct contention *contention)
 	workload_deinit(&contention->workload);
 	vec_deinit(&contention->addresses);
 	vec_deinit(&contention->names);
-	name_list_deinit(&contention->options->locks);
-	name_list_deinit(&contention->options->functions);
-	name_list_deinit(&contention->options->cgroups);
+}
+
+static struct error *run_owners(const struct contention *contention, char **command)
+{
+	const struct contention_options *given = contention->options;
+	return lock_owners_run(&(struct lock_owners_options){
+		.common = &given->common,
+		.columns = &given->columns,
+		.key = contention->key,
+		.entries = given->entries,
+		.format = given->format,
+		.separator = given->separator,
+		.command = command,
+	});
+}
+
+static struct error *run_waits(struct contention *contention, bool live, char **command, int *ret_status)
+{
+	struct event_catalog *catalog = event_catalog_create("");
+	struct error *error = NULL;
+	settle(contention);
+	if (command)
+		error = workload_start(&contention->workload, command, contention->options->format != NULL);
+	if (!error && live)
+		error = open_live(contention, catalog, command != NULL);
+	if (!error)
+		error = follow(contention);
+	workload_stop(&contention->workload);
+	if (!error && contention->live)
+		*ret_status = ending_status(ENDING_TRACE, &contention->workload, live_signal(contention->live));
+	deinit(contention);
+	event_catalog_destroy(catalog);
+	return error;
 }
 
 static struct error *run(int argc, char **argv, int *ret_status)
@@ -370,7 +421,6 @@ static struct error *run(int argc, char **argv, int *ret_status)
 		.columns = {{LOCK_CONTENDED, LOCK_TOTAL, LOCK_MAX, LOCK_AVERAGE}, 4},
 	};
 	struct contention contention = {.options = &command};
-	struct event_catalog *catalog = event_catalog_create("");
 	int words;
 	lock_input_init(&command.common);
 	struct error *error = options_parse(options, OPTIONS_STOP_AT_FIRST_WORD, argc, argv, &command, &words);
@@ -378,21 +428,15 @@ static struct error *run(int argc, char **argv, int *ret_status)
 	if (!error)
 		error = check(&contention, live);
 	if (!error)
-		settle(&contention);
-	if (!error && words)
-		error = workload_start(&contention.workload, argv, command.format != NULL);
-	if (!error && live)
-		error = open_live(&contention, catalog, words > 0);
-	if (!error)
-		error = follow(&contention);
-	workload_stop(&contention.workload);
-	if (!error && contention.live)
-		*ret_status = ending_status(ENDING_TRACE, &contention.workload, live_signal(contention.live));
-	deinit(&contention);
-	event_catalog_destroy(catalog);
+		error = command.by_owner ? run_owners(&contention, words ? argv : NULL)
+					 : run_waits(&contention, live, words ? argv : NULL, ret_status);
+	name_list_deinit(&command.locks);
+	name_list_deinit(&command.functions);
+	name_list_deinit(&command.cgroups);
 	return error;
 }
 
 static const char *const usage[] = {"[-t | -l] [-k FIELD] [-F FIELD,…] [-Y TYPE,…] [-L LOCK,…] [-S NAME,…] [-i FILE]",
-				    "[OPTIONS] {-a | -b | -p PIDS | --tid TIDS} [--] [COMMAND]", "[OPTIONS] [--] COMMAND", NULL};
+				    "[OPTIONS] {-a | -b | -p PIDS | --tid TIDS} [--] [COMMAND]", "[OPTIONS] [--] COMMAND",
+				    "-o [-k FIELD] [-F FIELD,…] [--] [COMMAND]", NULL};
 const struct command cmd_lock_contention = {"lock contention", "Show who waited for kernel locks, and how long", usage, options, run};

@@ -63,7 +63,14 @@ void lock_columns_add_titles(struct strbuf *out, const struct lock_columns *colu
 void lock_columns_add_row(struct strbuf *out, const struct lock_columns *columns, const struct lock_row *row, const char *separator);
 
 /* What rows are about: the first four as in enum lock_by. */
-enum lock_subject { LOCK_SUBJECT_CALLER, LOCK_SUBJECT_THREAD, LOCK_SUBJECT_LOCK, LOCK_SUBJECT_CGROUP, LOCK_SUBJECT_NAME };
+enum lock_subject {
+	LOCK_SUBJECT_CALLER,
+	LOCK_SUBJECT_THREAD,
+	LOCK_SUBJECT_LOCK,
+	LOCK_SUBJECT_CGROUP,
+	LOCK_SUBJECT_NAME,
+	LOCK_SUBJECT_OWNER
+};
 
 /* For programs: all figures of the rows, and who or what they are about. */
 struct error *lock_print_table(const char *format, const struct machine *machine, struct lock_row *const *rows, size_t count,
@@ -72,5 +79,17 @@ struct error *lock_print_table(const char *format, const struct machine *machine
 void lock_add_cgroup(struct strbuf *out, const struct machine *machine, uint64_t id);
 /* The thread's name at the end of the recording, escaped. */
 void lock_add_comm(struct strbuf *out, const struct thread *thread);
+
+/* What perf lock contention -o is told; the rest of its options doesn't go with it. */
+struct lock_owners_options {
+	const struct lock_input *common;
+	const struct lock_columns *columns;
+	enum lock_value key;
+	uint64_t entries;		/* 0 = all */
+	const char *format, *separator; /* or NULL */
+	char **command;			/* of the workload, or NULL */
+};
+/* Who holds the locks that others wait for, on the whole system, until the workload ends or a signal comes. */
+struct error *lock_owners_run(const struct lock_owners_options *options);
 
 extern const struct command cmd_lock_contention, cmd_lock_report, cmd_lock_info;

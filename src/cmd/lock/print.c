@@ -133,6 +133,7 @@ static const struct subject {
 			       3},
 	[LOCK_SUBJECT_CGROUP] = {{{"cgroup", "Cgroup", COLUMN_TEXT}}, 1},
 	[LOCK_SUBJECT_NAME] = {{{"name", "Name", COLUMN_TEXT}}, 1},
+	[LOCK_SUBJECT_OWNER] = {{{"tid", "TID", COLUMN_COUNT, ALIGN_RIGHT}, {"owner", "Owner", COLUMN_TEXT}}, 2},
 };
 
 static void add_columns(struct table *table, enum lock_subject about)
@@ -175,6 +176,10 @@ static void add_cells(const struct lock_row *row, const struct machine *machine,
 		break;
 	case LOCK_SUBJECT_NAME:
 		more[0].text = row->name;
+		break;
+	case LOCK_SUBJECT_OWNER:
+		more[0].integer = row->owner;
+		more[1].text = row->name;
 		break;
 	}
 }

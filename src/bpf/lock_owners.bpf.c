@@ -14,6 +14,8 @@ char LICENSE[] SEC("license") = "Dual MIT/GPL";
 enum { WAIT_SPINS = 1 << 0, WAIT_READS = 1 << 1, WAIT_WRITES = 1 << 2, WAIT_RT = 1 << 3, WAIT_PERCPU = 1 << 4, WAIT_MUTEX = 1 << 5 };
 enum { OWNER_FLAGS = 7, OWNER_IS_READER = 1, MAX_TRIES = 8 };
 
+const volatile struct lock_owners_config config;
+
 uint32_t running;
 uint64_t missed; /* waits for which there was no room */
 
@@ -78,7 +80,7 @@ int BPF_PROG(begin, void *lock, unsigned int flags)
 	struct lock_owner_sums *sums;
 	struct wait wait;
 
-	if (!running)
+	if (!running || !config.wanted[flags & (LOCK_OWNERS_FLAGS - 1)])
 		return 0;
 	if (!(uint32_t)key.thread)
 		key.thread = (uint64_t)bpf_get_smp_processor_id() << 32; /* each CPU's idle task has the number 0 */

@@ -16,7 +16,7 @@ struct bpf_lock_owners {
 
 static const char *const program = "the BPF program that notes owners of locks (tp_btf/contention_begin)";
 
-struct error *bpf_lock_owners_open(struct bpf_lock_owners **ret)
+struct error *bpf_lock_owners_open(const struct lock_owners_config *config, struct bpf_lock_owners **ret)
 {
 	LIBBPF_OPTS(bpf_test_run_opts, options);
 	struct error *error = bpf_support_begin();
@@ -24,7 +24,11 @@ struct error *bpf_lock_owners_open(struct bpf_lock_owners **ret)
 		return error;
 	struct bpf_lock_owners *owners = mem_zalloc(sizeof(*owners));
 	owners->skeleton = lock_owners_bpf__open();
-	int failure = owners->skeleton ? lock_owners_bpf__load(owners->skeleton) : -errno;
+	int failure = owners->skeleton ? 0 : -errno;
+	if (!failure) {
+		*(struct lock_owners_config *)&owners->skeleton->rodata->config = *config;
+		failure = lock_owners_bpf__load(owners->skeleton);
+	}
 	if (!failure)
 		failure = bpf_prog_test_run_opts(bpf_program__fd(owners->skeleton->progs.find_level), &options);
 	if (!failure) {

@@ -204,7 +204,7 @@ uint64_t bpf_function_latency_missed(const struct bpf_function_latency *latency)
 	abort();
 }
 
-struct error *bpf_lock_owners_open(struct bpf_lock_owners **ret)
+struct error *bpf_lock_owners_open(const struct lock_owners_config *config, struct bpf_lock_owners **ret)
 {
 	return bpf_support_check();
 }

@@ -193,7 +193,7 @@ def test_long_and_hostile_names(perf, tmp_path):
 
 @pytest.mark.parametrize("words, text", [
     (["contention", "-t", "-l"], "-t, -l, -o and --lock-cgroup cannot be combined"),
-    (["contention", "-o", "-Y", "mutex"], "-o measures the whole system"),
+    (["contention", "-o", "-S", "write"], "-o measures the whole system"),
     (["contention", "-o", "-p", "1"], "-o measures the whole system"),
     (["contention", "-o", "--max-stack", "9"], "-o needs no stacks and symbols"),
     (["contention", "-o", "-i", "perf.data"], "recordings don't tell the owners of locks"),

@@ -91,6 +91,8 @@ def test_owners(perf, bpf, load, tmp_path, namespace):
 def test_owners_text(perf, bpf, load, tmp_path):
     aligned = perf("lock", "contention", "-o", "-k", "contended", "--", *load).stdout.splitlines()
     assert aligned[:2] == [" contended   total wait     max wait     avg wait          pid   owner", ""] and len(aligned) >= 22
+    mutexes = perf("lock", "contention", "-o", "-q", "-Y", "mutex", "--", *load).stdout.splitlines()
+    assert len([line for line in mutexes if line.split()[-1].startswith("python3")]) >= 20
     first = perf("lock", "contention", "-abo", "-q", "-x", ";", "-F", "contended", "-k", "contended", "-E", 1, "--output", tmp_path / "out", "--", *load)
     assert not first.stdout and len((tmp_path / "out").read_text().split("; ")) == 3
 

@@ -116,10 +116,9 @@ static bool is_live(const struct contention_options *command, bool workload)
 static struct error *check_owner(const struct contention_options *command)
 {
 	const struct targets *targets = &command->targets;
-	if (targets_are_tasks(targets) || targets->cpus || command->types.chosen || command->locks.names.len ||
-	    command->functions.names.len || command->cgroups.names.len)
-		return error_new_kind(ERROR_USAGE,
-				      "-o measures the whole system: it cannot be combined with -p, --tid, -C, -Y, -L, -S or -G");
+	if (targets_are_tasks(targets) || targets->cpus || command->locks.names.len || command->functions.names.len ||
+	    command->cgroups.names.len)
+		return error_new_kind(ERROR_USAGE, "-o measures the whole system: it cannot be combined with -p, --tid, -C, -L, -S or -G");
 	if (command->max_stack != LOCK_MAX_STACK || command->stack_skip != LOCK_STACK_SKIP || command->common.input.symfs ||
 	    command->common.input.vmlinux || command->common.input.kallsyms)
 		return error_new_kind(ERROR_USAGE, "-o needs no stacks and symbols: it cannot be combined with --max-stack, --stack-skip, "
@@ -390,6 +389,7 @@ static struct error *run_owners(const struct contention *contention, char **comm
 		.entries = given->entries,
 		.format = given->format,
 		.separator = given->separator,
+		.types = given->types,
 		.command = command,
 	});
 }

@@ -87,7 +87,8 @@ struct lock_owners_options {
 	enum lock_value key;
 	uint64_t entries;		/* 0 = all */
 	const char *format, *separator; /* or NULL */
-	char **command;			/* of the workload, or NULL */
+	struct lock_types types;
+	char **command; /* of the workload, or NULL */
 };
 /* Who holds the locks that others wait for, on the whole system, until the workload ends or a signal comes. */
 struct error *lock_owners_run(const struct lock_owners_options *options);

@@ -60,7 +60,7 @@ static struct error *show(const struct lock_owners_options *options, struct lock
 	lock_rows_sort(rows, options->key);
 	size_t count = options->entries && options->entries < rows->all.len ? options->entries : rows->all.len;
 	if (!count)
-		log_warning("There were no waits for locks of the kernel.");
+		log_warning("There were no waits for locks of the kernel%s.", options->types.chosen ? " that pass the filters" : "");
 	FILE *file;
 	struct error *error = lock_output_open(options->common, false, &file);
 	if (error)
@@ -101,9 +101,12 @@ struct error *lock_owners_run(const struct lock_owners_options *options)
 {
 	struct owners owners = {0};
 	struct bpf_lock_owners *bpf = NULL;
+	struct lock_owners_config config;
+	for (uint64_t flags = 0; flags < LOCK_OWNERS_FLAGS; flags++)
+		config.wanted[flags] = lock_types_have(&options->types, flags);
 	struct error *error = lock_check_kernel();
 	if (!error)
-		error = bpf_lock_owners_open(&bpf);
+		error = bpf_lock_owners_open(&config, &bpf);
 	if (!error)
 		error = measure(options, bpf);
 	if (!error) {

@@ -1,5 +1,6 @@
 """A recording of waits for kernel locks, made by hand, and the symbols of its kernel: for the text that is worked out from the times, and for the kernel's perf."""
 import subprocess
+import sys
 
 import recording
 
@@ -138,6 +139,6 @@ for _ in range(ROUNDS):
 
 
 def load():
-    """The command line of that, or None where the kernel holds no lock meanwhile, or doesn't tell where threads wait."""
-    command = ["python3", "-c", LOAD.replace("ROUNDS", "20")]
+    """The command line of that, which starts no program and has no other pipe; None where the kernel holds no lock, or doesn't tell where threads wait."""
+    command = [sys.executable, "-c", LOAD.replace("ROUNDS", "20")]
     return None if subprocess.run(["timeout", "60", *command], capture_output=True, check=False).returncode else command

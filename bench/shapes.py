@@ -204,7 +204,7 @@ def make_stacks(recording, rng, samples):
     shell, deep = Program('/bin/dash'), Program(DEEP)
     recording.map_kernel(world.start, world.end - world.start)
     origin = compiler.address if compiler.fixed else 0
-    sites = [origin + at for at in rng.sample(compiler.sites, 300000)]
+    sites = [origin + at for at in rng.sample(compiler.sites, 300000 if samples < 10**6 else 57000)]
     compiled = [(path[0], words(path)) for path in paths(rng, 100000 if samples < 10**6 else 400000, sites, 5, 18, len(sites))]
     symbols = deep.symbols()
     steps = [symbols[name] + at for at in (20, 30) for name in sorted(symbols) if name.startswith(('step', 'descend', 'spin', 'compare'))]
@@ -221,7 +221,7 @@ def make_stacks(recording, rng, samples):
             libc, _ = world.start_process(recording, cpu, pid, rng.choice(('cc1', 'cc1', 'cc1', 'cc1', 'as', 'ld')), compiler)
             for _ in range(rng.randint(300, 1700)):
                 world.sample(recording, cpu, pid, compiled[skewed(rng, len(compiled))], libc)
-                if cpu and rng.random() < 0.22:
+                if cpu and rng.random() < 0.1:
                     path = recursion.next()
                     recording.sample(cpu, 2, USER, path[0], words([CONTEXT_USER, *path, *(deep_libc + at for at in world.library_start)]))
                     done += 1

@@ -19,7 +19,7 @@ static uint32_t innermost(const struct fold *fold, const struct fold_entry *entr
 	if (entry->outer == FOLD_NONE || !chained[entry->event])
 		return FOLD_NONE;
 	const struct fold_piece *piece = &fold->pieces[entry->outer];
-	return piece->frame_count ? fold->frame_ids[piece->frames] : FOLD_NONE;
+	return piece->frame_count ? *fold_piece_frame(fold, piece, 0) : FOLD_NONE;
 }
 
 /* By event. Freed by the caller. */

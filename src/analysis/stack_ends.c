@@ -55,7 +55,7 @@ static uint32_t outermost(const struct fold *fold, const struct fold_entry *entr
 	if (entry->outer == FOLD_NONE || !(type & PERF_SAMPLE_CALLCHAIN) || (type & (PERF_SAMPLE_STACK_USER | PERF_SAMPLE_BRANCH_STACK)))
 		return FOLD_NONE;
 	const struct fold_piece *piece = &fold->pieces[entry->outer];
-	return piece->frame_count ? fold->frame_ids[piece->frames + piece->frame_count - 1] : FOLD_NONE;
+	return piece->frame_count ? *fold_piece_frame(fold, piece, piece->frame_count - 1) : FOLD_NONE;
 }
 
 enum { BEYOND_START = 8 };
@@ -66,7 +66,7 @@ static bool reaches_start(const struct fold *fold, const struct fold_entry *entr
 {
 	const struct fold_piece *piece = &fold->pieces[entry->outer];
 	for (uint32_t i = 0; i < piece->frame_count && i < BEYOND_START; i++)
-		if (starts[fold->frame_ids[piece->frames + piece->frame_count - 1 - i]])
+		if (starts[*fold_piece_frame(fold, piece, piece->frame_count - 1 - i)])
 			return true;
 	return false;
 }

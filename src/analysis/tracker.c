@@ -30,12 +30,22 @@ static bool is_named(const struct event *event, const char *name)
 	return star ? !strncmp(event->tp_name, colon + 1, (size_t)(star - colon - 1)) : !strcmp(event->tp_name, colon + 1);
 }
 
+bool tracker_has(const struct tracker *tracker, const char *event)
+{
+	const struct event_list *events = &tracker->session->reader->events;
+	for (size_t i = 0; i < events->events.len; i++)
+		if (is_named(events->events.data[i], event))
+			return true;
+	return false;
+}
+
 static void bind(const struct tracker *tracker, const struct event *event, struct binding *ret)
 {
 	const struct tracker_handler *handler = tracker->handlers;
 	while (handler->event && !is_named(event, handler->event))
 		handler++;
-	*ret = (struct binding){.bound = true, .handler = handler->event ? handler : NULL};
+	bool is_wanted = handler->event && !(handler->unless && tracker_has(tracker, handler->unless));
+	*ret = (struct binding){.bound = true, .handler = is_wanted ? handler : NULL};
 	for (size_t i = 0; ret->handler && event->tracepoint && i < TRACKER_FIELDS && handler->fields[i]; i++)
 		ret->fields[i] = tracepoint_field(event->tracepoint, handler->fields[i]);
 }
@@ -55,15 +65,6 @@ void tracker_destroy(struct tracker *tracker)
 		return;
 	vec_deinit(&tracker->bindings);
 	free(tracker);
-}
-
-bool tracker_has(const struct tracker *tracker, const char *event)
-{
-	const struct event_list *events = &tracker->session->reader->events;
-	for (size_t i = 0; i < events->events.len; i++)
-		if (is_named(events->events.data[i], event))
-			return true;
-	return false;
 }
 
 struct error *tracker_require(const struct tracker *tracker, const char *event, const char *recorder)

@@ -36,6 +36,7 @@ struct tracker_handler {
 	const char *event; /* "sched:sched_switch", "sched:sched_stat_*" (all that begin so); NULL ends a table */
 	const char *fields[TRACKER_FIELDS];
 	void (*handle)(void *context, const struct tracker_event *event);
+	const char *unless; /* nobody is told of the event where the recording has this one, which tells the same; or NULL */
 };
 
 struct tracker;

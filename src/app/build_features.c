@@ -15,6 +15,11 @@
 #else
 #define LIBPERL false
 #endif
+#ifdef HAVE_NCURSES
+#define NCURSES true
+#else
+#define NCURSES false
+#endif
 #ifdef HAVE_LIBPFM
 #define LIBPFM true
 #else
@@ -35,6 +40,7 @@ const struct build_feature build_features[] = {
 	{"libcrypto", "HAVE_LIBCRYPTO_SUPPORT", false},
 	{"libdw-dwarf-unwind", "HAVE_DWARF_SUPPORT", false},
 	{"libelf", "HAVE_LIBELF_SUPPORT", true},
+	{"libncurses", "HAVE_NCURSES_SUPPORT", NCURSES},
 	{"libnuma", "HAVE_LIBNUMA_SUPPORT", false},
 	{"libopencsd", "HAVE_CSTRACE_SUPPORT", false},
 	{"libperl", "HAVE_LIBPERL_SUPPORT", LIBPERL},

@@ -22,7 +22,7 @@
 struct id_table {
 	uint64_t *slots; /* hash << 32 | id + 1; 0 = free */
 	size_t count;
-	size_t mask;
+	size_t slot_count; /* grows by half: tables that have just doubled are the worse part of what is held at once */
 };
 
 struct id_probe {
@@ -36,13 +36,24 @@ static inline void id_table_deinit(struct id_table *table)
 	*table = (struct id_table){0};
 }
 
+/* Where a hash would like to be: its upper bits say it. */
+static inline size_t id_table_home(const struct id_table *table, uint32_t hash)
+{
+	return (uint64_t)hash * table->slot_count >> 32;
+}
+
+static inline size_t id_table_behind(const struct id_table *table, size_t at)
+{
+	return at + 1 == table->slot_count ? 0 : at + 1;
+}
+
 static inline uint32_t id_table_next(const struct id_table *table, struct id_probe *probe)
 {
 	for (;;) {
 		uint64_t slot = table->slots[probe->at];
 		if (!slot)
 			return ID_NONE;
-		probe->at = (probe->at + 1) & table->mask;
+		probe->at = id_table_behind(table, probe->at);
 		if ((uint32_t)(slot >> 32) == probe->tag)
 			return (uint32_t)slot - 1;
 	}
@@ -50,7 +61,7 @@ static inline uint32_t id_table_next(const struct id_table *table, struct id_pro
 
 static inline uint32_t id_table_first(const struct id_table *table, uint32_t hash, struct id_probe *probe)
 {
-	*probe = (struct id_probe){.at = hash & table->mask, .tag = hash};
+	*probe = (struct id_probe){.at = id_table_home(table, hash), .tag = hash};
 	if (!table->slots)
 		return ID_NONE;
 	return id_table_next(table, probe);
@@ -60,27 +71,27 @@ static inline uint32_t id_table_first(const struct id_table *table, uint32_t has
 static inline void id_table_prefetch(const struct id_table *table, uint32_t hash)
 {
 	if (table->slots)
-		__builtin_prefetch(&table->slots[hash & table->mask]);
+		__builtin_prefetch(&table->slots[id_table_home(table, hash)]);
 }
 
 static inline void id_table_place(struct id_table *table, uint64_t slot)
 {
-	size_t at = (slot >> 32) & table->mask;
+	size_t at = id_table_home(table, (uint32_t)(slot >> 32));
 	while (table->slots[at])
-		at = (at + 1) & table->mask;
+		at = id_table_behind(table, at);
 	table->slots[at] = slot;
 }
 
 /* Makes room for `count` elements in total. */
 static inline void id_table_reserve(struct id_table *table, size_t count)
 {
-	size_t slots = table->slots ? table->mask + 1 : 16;
+	size_t slots = table->slots ? table->slot_count : 16;
 	while (count * 4 > slots * 3)
-		slots *= 2;
-	if (table->slots && slots == table->mask + 1)
+		slots += slots / 2;
+	if (slots == table->slot_count)
 		return;
-	struct id_table larger = {.slots = mem_zalloc_table(slots, sizeof(*larger.slots)), .count = table->count, .mask = slots - 1};
-	for (size_t i = 0; table->slots && i <= table->mask; i++)
+	struct id_table larger = {.slots = mem_zalloc_table(slots, sizeof(*larger.slots)), .count = table->count, .slot_count = slots};
+	for (size_t i = 0; i < table->slot_count; i++)
 		if (table->slots[i])
 			id_table_place(&larger, table->slots[i]);
 	free(table->slots);

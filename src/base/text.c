@@ -148,6 +148,19 @@ void text_add_json(struct strbuf *buf, const char *string, size_t len)
 	strbuf_add_char(buf, '"');
 }
 
+void text_add_script(struct strbuf *buf, const char *string, size_t len)
+{
+	struct strbuf json = {0};
+	text_add_json(&json, string, len);
+	for (size_t i = 0; i < json.len; i++) {
+		if (strchr("<>&", json.data[i]))
+			strbuf_printf(buf, "\\u%04x", json.data[i]);
+		else
+			strbuf_add_char(buf, json.data[i]);
+	}
+	strbuf_deinit(&json);
+}
+
 void text_add_csv(struct strbuf *buf, const char *string, size_t len, const char *separator)
 {
 	bool separates = *separator && memmem(string, len, separator, strlen(separator));

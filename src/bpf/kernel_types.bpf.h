@@ -11,7 +11,7 @@
 
 #if defined(__TARGET_ARCH_x86)
 struct pt_regs {
-	unsigned long di, si, dx, r10, r8, r9, bx, cx, bp, orig_ax, ip, sp;
+	unsigned long di, si, dx, ax, r10, r8, r9, bx, cx, bp, orig_ax, ip, sp;
 };
 #elif defined(__TARGET_ARCH_arm64)
 struct pt_regs {
@@ -33,13 +33,15 @@ struct qstr {
 };
 
 struct super_block {
+	unsigned int s_dev;
 	unsigned long s_magic;
 };
 
 struct inode {
 	unsigned short i_mode;
-	unsigned int i_rdev;
+	unsigned int i_rdev, i_generation;
 	unsigned long i_ino;
+	long long i_size;
 	struct super_block *i_sb;
 };
 
@@ -84,8 +86,19 @@ struct files_struct {
 	struct fdtable *fdt;
 };
 
+/* Since Linux 6.1. */
+struct maple_tree {
+	void *ma_root;
+};
+
 struct mm_struct {
 	unsigned long arg_start, arg_end, env_start, env_end;
+	struct maple_tree mm_mt;
+};
+
+struct vm_area_struct {
+	unsigned long vm_start, vm_end, vm_pgoff;
+	struct file *vm_file;
 };
 
 typedef struct {
@@ -110,6 +123,7 @@ struct task_struct {
 	int pid;
 	int tgid;
 	int exit_code;
+	unsigned int flags;
 	char comm[16];
 	struct files_struct *files;
 	struct mm_struct *mm;

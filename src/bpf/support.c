@@ -17,17 +17,24 @@ enum { KERNEL_ENOTSUPP = 524 };
 
 #define KERNEL_TYPES "/sys/kernel/btf/vmlinux"
 
-struct error *bpf_support_check(void)
+static struct error *check_rights(void)
 {
 #ifndef HAVE_BPF
 	return error_new_kind(ERROR_UNSUPPORTED, "this perf was built without BPF support; building it requires clang, bpftool and libbpf");
 #endif
 	if (!limits_has_bpf())
 		return error_new_kind(ERROR_PERMISSION, "loading BPF programs requires root, or the capabilities CAP_BPF and CAP_PERFMON");
-	if (access(KERNEL_TYPES, R_OK) < 0)
-		return error_new_kind(ERROR_UNSUPPORTED, "this kernel has no type information (no " KERNEL_TYPES
-							 "): BPF programs require CONFIG_DEBUG_INFO_BTF");
 	return NULL;
+}
+
+struct error *bpf_support_check(void)
+{
+	struct error *error = check_rights();
+
+	if (!error && access(KERNEL_TYPES, R_OK) < 0)
+		error = error_new_kind(ERROR_UNSUPPORTED, "this kernel has no type information (no " KERNEL_TYPES
+							  "): BPF programs require CONFIG_DEBUG_INFO_BTF");
+	return error;
 }
 
 /* How far the kernel is locked down ("integrity"), or "" where it is not, or doesn't tell. */
@@ -100,9 +107,23 @@ struct error *bpf_support_begin(void)
 		libbpf_set_print(log_line);
 	return error;
 }
+
+struct error *bpf_support_begin_at_tracepoints(void)
+{
+	struct error *error = check_rights();
+
+	if (!error)
+		libbpf_set_print(log_line);
+	return error;
+}
 #else
 struct error *bpf_support_begin(void)
 {
 	return bpf_support_check();
+}
+
+struct error *bpf_support_begin_at_tracepoints(void)
+{
+	return check_rights();
 }
 #endif

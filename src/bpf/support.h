@@ -9,5 +9,9 @@ struct error *bpf_support_check(void);
 /* The kernel refused to load or attach `what` with `error` (-errno as of libbpf): in words. Never NULL. */
 struct error *bpf_support_explain(int error, const char *what);
 
+/* The same for programs that know all that they read from the formats of tracepoints (bpf/tracepoints.h): these do without type
+ * information. */
+struct error *bpf_support_begin_at_tracepoints(void);
+
 /* The same before a program is loaded: what libbpf has to say goes to the log (-vv) from now on, instead of standard error. */
 struct error *bpf_support_begin(void);

@@ -1,11 +1,15 @@
 /* In place of the loaders in a build without BPF programs: opening one says so, and as nothing can be open the rest is never reached. */
 #include "bpf/function_latency.h"
+#include "bpf/leaks.h"
 #include "bpf/lock_owners.h"
+#include "bpf/off_cpu.h"
 #include "bpf/program_counters.h"
+#include "bpf/run_queue.h"
 #include "bpf/sample_filter.h"
 #include "bpf/support.h"
 #include "bpf/syscalls.h"
 #include "bpf/task_counters.h"
+#include "bpf/user_stacks.h"
 
 #include <stdlib.h>
 
@@ -204,6 +208,41 @@ uint64_t bpf_function_latency_missed(const struct bpf_function_latency *latency)
 	abort();
 }
 
+struct error *bpf_leaks_open(const struct leaks_config *config, struct bpf_leaks **ret)
+{
+	return bpf_support_check();
+}
+
+void bpf_leaks_close(struct bpf_leaks *leaks)
+{
+}
+
+struct error *bpf_leaks_start(struct bpf_leaks *leaks, pid_t pid, const char *path)
+{
+	abort();
+}
+
+void bpf_leaks_each(const struct bpf_leaks *leaks, void (*take)(void *context, const struct leaks_allocation *allocation), void *context)
+{
+	abort();
+}
+
+void bpf_leaks_each_stack(const struct bpf_leaks *leaks, void (*take)(void *context, int64_t stack, const struct leaks_sums *sums),
+			  void *context)
+{
+	abort();
+}
+
+size_t bpf_leaks_stack(const struct bpf_leaks *leaks, int64_t stack, uint64_t frames[LEAKS_FRAMES])
+{
+	abort();
+}
+
+uint64_t bpf_leaks_missed(const struct bpf_leaks *leaks)
+{
+	abort();
+}
+
 struct error *bpf_lock_owners_open(const struct lock_owners_config *config, struct bpf_lock_owners **ret)
 {
 	return bpf_support_check();
@@ -229,6 +268,135 @@ void bpf_lock_owners_read(struct bpf_lock_owners *owners, void (*take)(void *con
 }
 
 uint64_t bpf_lock_owners_missed(const struct bpf_lock_owners *owners)
+{
+	abort();
+}
+
+struct error *bpf_off_cpu_open(const struct bpf_off_cpu_options *options, struct bpf_off_cpu **ret)
+{
+	return bpf_support_check();
+}
+
+void bpf_off_cpu_close(struct bpf_off_cpu *off_cpu)
+{
+}
+
+struct error *bpf_off_cpu_add_target(struct bpf_off_cpu *off_cpu, pid_t tid)
+{
+	abort();
+}
+
+struct error *bpf_off_cpu_start(struct bpf_off_cpu *off_cpu)
+{
+	abort();
+}
+
+void bpf_off_cpu_switch(struct bpf_off_cpu *off_cpu, bool on)
+{
+	abort();
+}
+
+void bpf_off_cpu_turn(struct bpf_off_cpu *off_cpu)
+{
+	abort();
+}
+
+struct error *bpf_off_cpu_take(struct bpf_off_cpu *off_cpu, void (*take)(void *context, const struct bpf_off_cpu_wait *wait), void *context)
+{
+	abort();
+}
+
+void bpf_off_cpu_stop(struct bpf_off_cpu *off_cpu)
+{
+	abort();
+}
+
+int bpf_off_cpu_fd(const struct bpf_off_cpu *off_cpu)
+{
+	abort();
+}
+
+uint64_t bpf_off_cpu_missed(const struct bpf_off_cpu *off_cpu)
+{
+	abort();
+}
+
+uint64_t bpf_off_cpu_unseen(const struct bpf_off_cpu *off_cpu)
+{
+	abort();
+}
+
+struct error *bpf_run_queue_open(const struct bpf_run_queue_options *options, struct bpf_run_queue **ret)
+{
+	return bpf_support_check();
+}
+
+void bpf_run_queue_close(struct bpf_run_queue *queue)
+{
+}
+
+struct error *bpf_run_queue_add_target(struct bpf_run_queue *queue, pid_t tid)
+{
+	abort();
+}
+
+struct error *bpf_run_queue_start(struct bpf_run_queue *queue)
+{
+	abort();
+}
+
+void bpf_run_queue_switch(struct bpf_run_queue *queue, bool on)
+{
+	abort();
+}
+
+void bpf_run_queue_read(struct bpf_run_queue *queue, void (*take)(void *context, uint64_t id, const struct run_queue_sums *sums),
+			void *context)
+{
+	abort();
+}
+
+uint64_t bpf_run_queue_missed(const struct bpf_run_queue *queue)
+{
+	abort();
+}
+
+uint64_t bpf_run_queue_unseen(const struct bpf_run_queue *queue)
+{
+	abort();
+}
+
+struct error *bpf_user_stacks_open(uint32_t depth, struct bpf_user_stacks **ret)
+{
+	return bpf_support_check();
+}
+
+void bpf_user_stacks_close(struct bpf_user_stacks *stacks)
+{
+}
+
+struct error *bpf_user_stacks_direct(struct bpf_user_stacks *stacks, enum user_stacks_output output, int cpu, int counter)
+{
+	abort();
+}
+
+struct error *bpf_user_stacks_attach(struct bpf_user_stacks *stacks, int counter)
+{
+	abort();
+}
+
+bool bpf_user_stacks_add(struct bpf_user_stacks *stacks, const struct user_stacks_file *file, const struct user_stacks_row *rows,
+			 size_t count, uint64_t end)
+{
+	abort();
+}
+
+uint64_t bpf_user_stacks_memory(const struct bpf_user_stacks *stacks)
+{
+	abort();
+}
+
+uint64_t bpf_user_stacks_unsent(const struct bpf_user_stacks *stacks)
 {
 	abort();
 }

@@ -100,7 +100,9 @@ static struct error *open_chains(struct recorder *recorder)
 	if (recorder->options->places.len)
 		return error_new_kind(ERROR_USAGE,
 				      "--call-graph auto cannot be combined with --threads: it reads all buffers in one thread");
-	return stack_chains_open(recorder->events, recorder->sizes, &recorder->rings, &recorder->chains);
+	struct stack_walker *walker = recorder->options->walker;
+	struct error *error = walker ? stack_walker_start(walker, recorder->events, recorder->counters, &recorder->rings) : NULL;
+	return error ? error : stack_chains_open(recorder->events, recorder->sizes, walker, &recorder->rings, &recorder->chains);
 }
 
 /* One descriptor of each ring is watched, and never more than one: asking the kernel about a descriptor takes back that there is something
@@ -156,8 +158,36 @@ struct error *recorder_create(const struct recorder_options *options, struct eve
 	}
 	watch_rings(recorder);
 	poller_watch(&recorder->poller, recorder->control.in, EPOLLIN, recorder_tag(WAKEUP_CONTROL, 0));
+	if (options->source)
+		poller_watch(&recorder->poller, options->source->fd, EPOLLIN, recorder_tag(WAKEUP_SOURCE, 0));
 	*ret = recorder;
 	return NULL;
+}
+
+static struct error *append(struct recorder *recorder, struct writer *writer, const struct iovec *pieces, int count, uint64_t *bytes)
+{
+	const struct recorder_sink *sink = recorder->options->sink;
+	struct error *error = NULL;
+
+	if (count && sink)
+		sink->append(sink->context, pieces, count);
+	else if (count)
+		error = recorder->async ? recorder_async_append(recorder, pieces, count) : writer_append(writer, pieces, count);
+	for (int i = 0; i < count; i++)
+		*bytes += pieces[i].iov_len;
+	return error;
+}
+
+static struct error *take_from_source(struct recorder *recorder, uint64_t *bytes)
+{
+	const struct recorder_source *source = recorder->options->source;
+
+	if (!source)
+		return NULL;
+	strbuf_clear(&recorder->source);
+	struct error *error = source->take(source->context, &recorder->source);
+	const struct iovec piece = {recorder->source.data, recorder->source.len};
+	return error ? error : append(recorder, recorder->writer, &piece, recorder->source.len > 0, bytes);
 }
 
 struct error *recorder_drain_ring(struct recorder *recorder, struct ring *ring, struct writer *writer, uint64_t *bytes)
@@ -172,20 +202,13 @@ struct error *recorder_drain_ring(struct recorder *recorder, struct ring *ring, 
 		struct strbuf *shorter = &recorder->shorter[ring - recorder->rings.rings];
 		strbuf_clear(shorter);
 		if (recorder->chains)
-			stack_chains_take(recorder->chains, pieces, count, shorter);
+			stack_chains_take(recorder->chains, (size_t)(ring - recorder->rings.rings), pieces, count, shorter);
 		else
 			stack_sizes_take(recorder->sizes, pieces, count, shorter);
 		pieces[0] = (struct iovec){shorter->data, shorter->len};
 		count = 1;
 	}
-	struct error *error = NULL;
-	const struct recorder_sink *sink = recorder->options->sink;
-	if (count && sink)
-		sink->append(sink->context, pieces, count);
-	else if (count)
-		error = recorder->async ? recorder_async_append(recorder, pieces, count) : writer_append(writer, pieces, count);
-	for (int i = 0; i < count; i++)
-		*bytes += pieces[i].iov_len;
+	struct error *error = append(recorder, writer, pieces, count, bytes);
 	if (!error)
 		ring_consume(ring);
 	if (ring->overwrite)
@@ -254,6 +277,8 @@ struct error *recorder_drain(struct recorder *recorder, bool all, uint64_t *ret_
 
 	if (recorder->chains)
 		stack_chains_look(recorder->chains);
+	if (recorder->options->source)
+		recorder->options->source->begin(recorder->options->source->context);
 	for (size_t i = 0; i < recorder->rings.count; i++) {
 		struct ring *ring = &recorder->rings.rings[i];
 		if (!all && (ring->overwrite || ring_pending(ring) < recorder->options->flush_bytes))
@@ -263,6 +288,9 @@ struct error *recorder_drain(struct recorder *recorder, bool all, uint64_t *ret_
 		if (error)
 			return error;
 	}
+	struct error *error = take_from_source(recorder, &bytes);
+	if (error)
+		return error;
 	*ret_bytes = bytes;
 	return end_pass(recorder, begun, bytes);
 }
@@ -273,6 +301,8 @@ static void switch_counters(struct recorder *recorder, const char *name, bool on
 		stack_sizes_switch(recorder->sizes, name, on);
 	else
 		counters_switch(recorder->counters, recorder->events, name, on);
+	if (recorder->options->source && !*name)
+		recorder->options->source->measure(recorder->options->source->context, on);
 }
 
 /* Sets the timer of the next edge. */
@@ -300,6 +330,8 @@ static struct error *start(struct recorder *recorder)
 			fprintf(stderr, "Events disabled\n");
 	} else if (!options->is_workload_target) {
 		switch_counters(recorder, "", true); /* no exec enables them */
+	} else if (options->source) {
+		options->source->measure(options->source->context, true);
 	}
 	if (options->trigger)
 		counter_set_enable(options->trigger, options->trigger_events);
@@ -397,6 +429,8 @@ static void take_event(struct recorder *recorder, const struct epoll_event *even
 		break;
 	case WAKEUP_SWITCH:
 		recorder->switch_wanted |= read(recorder->timer_switch, &ticks, sizeof(ticks)) > 0;
+		break;
+	case WAKEUP_SOURCE:
 		break;
 	case WAKEUP_DRAIN: /* what is done after any wake-up */
 		while (read(recorder->timer_drain, &ticks, sizeof(ticks)) < 0 && errno == EINTR)
@@ -584,6 +618,7 @@ void recorder_destroy(struct recorder *recorder)
 		free(recorder->old_files[i]);
 	free(recorder->old_files);
 	free(recorder->totals.lost_by_event);
+	strbuf_deinit(&recorder->source);
 	free(recorder->lost_written);
 	free(recorder->totals.last_path);
 	free(recorder);

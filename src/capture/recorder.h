@@ -7,6 +7,7 @@
 #pragma once
 
 #include "base/error.h"
+#include "base/strbuf.h"
 #include "base/vec.h"
 #include "capture/counter_set.h"
 #include "kernel/workload.h"
@@ -37,10 +38,21 @@ struct recorder_sink {
 	void *context;
 };
 
+/* What has records of its own beside the rings, in the same rounds. */
+struct recorder_source {
+	int fd;					 /* readable when it should be taken from soon; or -1 */
+	void (*measure)(void *context, bool on); /* with the events */
+	void (*begin)(void *context);		 /* of a pass over the rings */
+	/* … and its end: appends records, of what happened from the begin of the pass before on. */
+	struct error *(*take)(void *context, struct strbuf *out);
+	void *context;
+};
+
 struct recorder_options {
 	const char *output;		  /* NULL = perf.data, "-" = standard output */
 	const struct recorder_sink *sink; /* instead of an output; or NULL */
 	int compression_level;
+	const struct recorder_source *source; /* or NULL */
 	size_t ring_pages; /* 0 = 512 KB, 2 MB for whole CPUs and tracepoints, less where that is more than may be locked */
 	bool quiet;
 
@@ -52,6 +64,8 @@ struct recorder_options {
 	const struct event_list *trigger_events;
 	unsigned int switch_max_files; /* the older ones are deleted; 0 = keep all */
 	bool timestamp_filename;
+
+	struct stack_walker *walker; /* of events with stack_walked; or NULL */
 
 	uint64_t max_size;	 /* bytes; 0 = no limit */
 	bool start_disabled;	 /* events are enabled later: by the edges, or when the control channel says so */

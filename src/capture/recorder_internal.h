@@ -14,7 +14,17 @@
 #include <stdatomic.h>
 
 /* What an epoll event is about: the kind in the upper half, an index below. */
-enum wakeup { WAKEUP_RING = 1, WAKEUP_SIGNAL, WAKEUP_EDGE, WAKEUP_SWITCH, WAKEUP_CONTROL, WAKEUP_TRIGGER, WAKEUP_WORKERS, WAKEUP_DRAIN };
+enum wakeup {
+	WAKEUP_RING = 1,
+	WAKEUP_SIGNAL,
+	WAKEUP_EDGE,
+	WAKEUP_SWITCH,
+	WAKEUP_CONTROL,
+	WAKEUP_TRIGGER,
+	WAKEUP_WORKERS,
+	WAKEUP_DRAIN,
+	WAKEUP_SOURCE
+};
 
 static inline uint64_t recorder_tag(enum wakeup wakeup, size_t index)
 {
@@ -34,6 +44,7 @@ struct recorder {
 	struct stack_sizes *sizes;	    /* NULL without --call-graph dwarf,auto */
 	struct stack_chains *chains;	    /* NULL without --call-graph auto */
 	VEC(struct recorder_counter) every; /* the events' counters, and those that `sizes` adds */
+	struct strbuf source;		    /* records of options->source */
 	struct strbuf *shorter;		    /* by ring: what `sizes` or `chains` made of its records */
 	struct workload *workload;
 	struct ring_set rings;

@@ -2,6 +2,7 @@
  * which all events of a recording must carry at the same place as soon as there is more than one. */
 #include "capture/sampling.h"
 
+#include "capture/stack_walker.h"
 #include "event/defaults.h"
 #include "event/modifiers.h"
 #include "event/parse/parse.h"
@@ -38,6 +39,7 @@ static void configure_tracking(struct event_attr *attr, const struct sampling *s
 	attr->cgroup = sampling->cgroups;
 }
 
+/* `stack_size` 0: stacks aren't copied. */
 static void configure_callgraph(struct event_attr *attr, const struct sampling *sampling, enum callchain_mode mode, uint32_t stack_size)
 {
 	if (mode == CALLCHAIN_UNSET || mode == CALLCHAIN_NONE)
@@ -51,6 +53,8 @@ static void configure_callgraph(struct event_attr *attr, const struct sampling *
 		attr->branch_sample_type = PERF_SAMPLE_BRANCH_USER | PERF_SAMPLE_BRANCH_CALL_STACK | PERF_SAMPLE_BRANCH_NO_CYCLES |
 					   PERF_SAMPLE_BRANCH_NO_FLAGS | PERF_SAMPLE_BRANCH_HW_INDEX;
 		attr->exclude_callchain_user = 1;
+	} else if (mode == CALLCHAIN_AUTO && !stack_size) {
+		attr->exclude_callchain_user = 1; /* comes from elsewhere */
 	} else if (mode == CALLCHAIN_DWARF || mode == CALLCHAIN_AUTO) {
 		set_bit(attr, PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER);
 		attr->sample_regs_user |= sampling_unwind_regs();
@@ -89,12 +93,14 @@ static struct error *configure_event_callgraph(struct event *event, const struct
 		stack_size = limits_has_perfmon() ? SAMPLING_STACK_UNWOUND : SAMPLING_STACK_DEFAULT; /* by the size of rings */
 	if (event->stack_size)
 		stack_size = (event->stack_size + 7) & ~7u;
-	configure_callgraph(&event->attr, sampling, mode, stack_size);
 	event->stack_unwound = mode == CALLCHAIN_AUTO;
+	event->stack_walked = event->stack_unwound && sampling->walks_stacks && !is_dummy(event) && stack_walker_suits(event);
+	configure_callgraph(&event->attr, sampling, mode, event->stack_walked ? 0 : stack_size);
 	if (event->stack_unwound && sampling->user_regs)
 		return error_new_kind(ERROR_USAGE, "--call-graph auto cannot be combined with --user-regs; use --call-graph dwarf");
 	bool grows = mode == CALLCHAIN_DWARF || (mode == CALLCHAIN_AUTO && event->leader == event->index && event->members <= 1);
-	event->stack_grows = sampling->stack_grows && grows && !event->callgraph_given && !event->stack_size && !is_dummy(event);
+	event->stack_grows =
+		sampling->stack_grows && grows && !event->callgraph_given && !event->stack_size && !is_dummy(event) && !event->stack_walked;
 	if (event->stack_grows && (event->leader != event->index || event->members > 1))
 		return error_new_kind(ERROR_USAGE,
 				      "%s: --call-graph dwarf,auto does not support groups; omit the group, or give a size: dwarf,%d",
@@ -358,7 +364,8 @@ struct error *sampling_configure(struct event_list *events, const struct samplin
 			return error;
 	}
 	configure_group_reading(events);
-	configure_ids(events, sampling->identifier);
+	/* Records of stacks are told from samples by their ids. */
+	configure_ids(events, sampling->identifier || sampling->walks_stacks);
 	return NULL;
 }
 

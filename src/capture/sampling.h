@@ -11,6 +11,9 @@
 
 enum callchain_mode { CALLCHAIN_UNSET, CALLCHAIN_NONE, CALLCHAIN_FP, CALLCHAIN_DWARF, CALLCHAIN_LBR, CALLCHAIN_AUTO };
 
+/* Who unwinds the stacks of CALLCHAIN_AUTO. */
+enum callchain_way { CALLCHAIN_ANYHOW, CALLCHAIN_BY_BPF, CALLCHAIN_BY_COPIES };
+
 enum {
 	SAMPLING_FREQ_DEFAULT = 4000,
 	SAMPLING_STACK_DEFAULT = 8192,
@@ -27,9 +30,11 @@ struct sampling {
 	bool freq_given;  /* by the person: it counts for events that have a period of their own as well (tracepoints) */
 
 	enum callchain_mode callgraph;
-	uint32_t stack_size;	/* dwarf: bytes of stack, a multiple of 8 */
-	bool stack_grows;	/* dwarf,auto: it begins with SAMPLING_STACK_FIRST and grows where stacks are cut; auto: with
+	uint32_t stack_size; /* dwarf: bytes of stack, a multiple of 8 */
+	bool stack_grows;    /* dwarf,auto: it begins with SAMPLING_STACK_FIRST and grows where stacks are cut; auto: with
 				   SAMPLING_STACK_UNWOUND, if rings may be large */
+	enum callchain_way callgraph_way;
+	bool walks_stacks;	/* auto: by capture/stack_walker.h, where it suits the event */
 	uint32_t max_stack;	/* frames of a call chain, 0 = the kernel's limit */
 	bool kernel_callchains; /* only the kernel's part of call chains */
 	bool user_callchains;	/* only the user's */
@@ -91,7 +96,7 @@ bool sampling_fall_back_to_user(struct event_list *events, struct event *event);
 /* Gives an event without a name of its own the name that follows from its attribute ("cpu-clock:ppp"). */
 void sampling_rename(struct event_list *events, struct event *event, const char *base);
 
-/* "fp", "dwarf[,SIZE|,auto]", "lbr", "auto". The size is rounded up to a multiple of 8. */
+/* "fp", "dwarf[,SIZE|,auto]", "lbr", "auto[,bpf|,copy]". The size is rounded up to a multiple of 8. */
 struct error *sampling_parse_callgraph(const char *text, struct sampling *sampling);
 /* "any,u,k,…" of -j. */
 struct error *sampling_parse_branch(const char *text, uint64_t *ret);

@@ -13,6 +13,13 @@
 #include <strings.h>
 #include <time.h>
 
+/* What follows "auto,"; NULL = nothing does. */
+static bool parse_way(const char *text, enum callchain_way *ret)
+{
+	*ret = !text ? CALLCHAIN_ANYHOW : !strcmp(text, "bpf") ? CALLCHAIN_BY_BPF : CALLCHAIN_BY_COPIES;
+	return *ret != CALLCHAIN_BY_COPIES || !strcmp(text, "copy");
+}
+
 struct error *sampling_parse_callgraph(const char *text, struct sampling *sampling)
 {
 	size_t length = strcspn(text, ",");
@@ -27,8 +34,9 @@ struct error *sampling_parse_callgraph(const char *text, struct sampling *sampli
 	for (size_t i = 0; i < sizeof(plain) / sizeof(plain[0]); i++) {
 		if (length != strlen(plain[i].name) || strncmp(text, plain[i].name, length))
 			continue;
-		if (rest)
-			return error_new_kind(ERROR_USAGE, "call graph '%s' does not take a size", plain[i].name);
+		if (plain[i].mode == CALLCHAIN_AUTO ? !parse_way(rest, &sampling->callgraph_way) : rest != NULL)
+			return error_new_kind(ERROR_USAGE, "call graph '%s' does not take %s", plain[i].name,
+					      plain[i].mode == CALLCHAIN_AUTO ? "that: use auto, auto,bpf or auto,copy" : "a size");
 		sampling->callgraph = plain[i].mode;
 		sampling->stack_grows = plain[i].mode == CALLCHAIN_AUTO;
 		return NULL;

@@ -32,6 +32,7 @@ struct held {
 struct stack_chains {
 	struct event_list *events;
 	struct stack_sizes *sizes;
+	struct stack_walker *walker;
 	const struct ring_set *rings;
 	struct event_attr *attrs;      /* by event: of what is in the rings */
 	struct sample_layout *layouts; /* the same */
@@ -47,6 +48,7 @@ struct stack_chains {
 	struct resolver *resolver;
 	struct unwind_cache *cache;
 	struct stack_ends ends;
+	uint64_t walked, copied; /* stacks */
 	uint64_t ips[DEPTH_MAX];
 	struct ring_records records;
 };
@@ -97,8 +99,8 @@ static void take_events(struct stack_chains *chains)
 	}
 }
 
-struct error *stack_chains_open(struct event_list *events, struct stack_sizes *sizes, const struct ring_set *rings,
-				struct stack_chains **ret)
+struct error *stack_chains_open(struct event_list *events, struct stack_sizes *sizes, struct stack_walker *walker,
+				const struct ring_set *rings, struct stack_chains **ret)
 {
 	for (size_t i = 0; i < events->events.len; i++) {
 		struct error *error = check(events->events.data[i]);
@@ -108,6 +110,7 @@ struct error *stack_chains_open(struct event_list *events, struct stack_sizes *s
 	struct stack_chains *chains = mem_zalloc(sizeof(*chains));
 	chains->events = events;
 	chains->sizes = sizes;
+	chains->walker = walker;
 	chains->rings = rings;
 	chains->attrs = mem_zalloc_array(events->events.len, sizeof(*chains->attrs));
 	chains->layouts = mem_zalloc_array(events->events.len, sizeof(*chains->layouts));
@@ -137,6 +140,17 @@ void stack_chains_close(struct stack_chains *chains)
 	free(chains->layouts);
 	free(chains->seen);
 	free(chains);
+}
+
+struct stack_chains_walks stack_chains_walks(const struct stack_chains *chains)
+{
+	struct stack_chains_walks walks = {.walked = chains->walked, .copied = chains->copied};
+
+	if (chains->walker) {
+		walks.unsent = stack_walker_unsent(chains->walker);
+		walks.memory = stack_walker_memory(chains->walker);
+	}
+	return walks;
 }
 
 struct stack_ends *stack_chains_ends(struct stack_chains *chains)
@@ -289,22 +303,33 @@ static bool has_stack(const struct sample *sample)
 	return sample->pid != UINT32_MAX && (sample->stack_valid || sample->cpumode == CPUMODE_USER);
 }
 
+/* How many frames are wanted at most. */
+static size_t depth_of(const struct event *event)
+{
+	size_t depth = event->attr.sample_max_stack ? event->attr.sample_max_stack : DEPTH;
+
+	return depth < DEPTH_MAX ? depth : DEPTH_MAX;
+}
+
+static const struct maps *maps_of(struct stack_chains *chains, const struct sample *sample)
+{
+	return thread_maps(machine_thread_or_new(chains->machine, sample->pid, sample->tid, sample->time));
+}
+
 /* Returns how many addresses are in chains->ips. */
 static size_t unwind(struct stack_chains *chains, const struct event *event, const struct sample *sample)
 {
-	size_t depth = event->attr.sample_max_stack ? event->attr.sample_max_stack : DEPTH;
-	struct thread *thread = machine_thread_or_new(chains->machine, sample->pid, sample->tid, sample->time);
 	struct unwind_input input = {
 		.abi = sample->regs_user.abi,
 		.mask = sample->regs_user.mask,
 		.registers = sample->regs_user.values,
 		.stack = sample->stack,
 		.stack_size = sample->stack_valid < sample->stack_size ? sample->stack_valid : sample->stack_size,
-		.maps = thread_maps(thread),
+		.maps = maps_of(chains, sample),
 		.time = sample->time,
 	};
 	struct unwind_end end;
-	size_t count = unwind_user(chains->resolver, &chains->cache, &input, chains->ips, depth < DEPTH_MAX ? depth : DEPTH_MAX, &end);
+	size_t count = unwind_user(chains->resolver, &chains->cache, &input, chains->ips, depth_of(event), &end);
 	unsigned int reason = end.reason;
 	bool grows = event->stack_grows && chains->sizes;
 	if (grows)
@@ -315,7 +340,64 @@ static size_t unwind(struct stack_chains *chains, const struct event *event, con
 	return count;
 }
 
-static void take_sample(struct stack_chains *chains, const struct event *event, const struct record_header *header, struct strbuf *out)
+/* What the program in the kernel could not walk. */
+static size_t unwind_copy(struct stack_chains *chains, const struct event *event, const struct sample *sample,
+			  const struct walked_stack *walked)
+{
+	struct unwind_input input = {
+		.abi = walked->copy->abi,
+		.mask = USER_STACKS_REGISTER_MASK,
+		.registers = walked->copy->registers,
+		.stack = walked->stack,
+		.stack_size = walked->count,
+		.maps = maps_of(chains, sample),
+		.time = sample->time,
+	};
+	struct unwind_end end;
+	size_t count = unwind_user(chains->resolver, &chains->cache, &input, chains->ips, depth_of(event), &end);
+
+	stack_ends_add(&chains->ends, end.reason, end.dso, 1);
+	if (walked->copy->file.inode) {
+		const struct map *map = maps_find(input.maps, walked->copy->address, sample->time);
+		if (map)
+			stack_walker_learn(chains->walker, walked->copy, chains->resolver, map->dso);
+	}
+	return count;
+}
+
+/* Where a chain that was ended early ends. */
+static const struct dso *dso_at(struct stack_chains *chains, const struct sample *sample, uint64_t address)
+{
+	const struct map *map = maps_find(maps_of(chains, sample), address, sample->time);
+
+	return map ? map->dso : NULL;
+}
+
+/* Finds the user part of a sample whose stack was walked. Returns how many addresses there are in *ret_ips. */
+static size_t take_walked(struct stack_chains *chains, size_t ring, const struct event *event, const struct sample *sample,
+			  const uint64_t **ret_ips)
+{
+	struct walked_stack walked;
+
+	*ret_ips = chains->ips;
+	if (sample->pid == UINT32_MAX || !stack_walker_find(chains->walker, ring, sample, &walked))
+		return 0;
+	if (walked.kind == USER_STACKS_STACK) {
+		chains->copied++;
+		return unwind_copy(chains, event, sample, &walked);
+	}
+	chains->walked++;
+	bool cut = walked.kind == USER_STACKS_CUT || walked.count > depth_of(event);
+	if (walked.count > depth_of(event))
+		walked.count = depth_of(event);
+	stack_ends_add(&chains->ends, cut ? UNWIND_DEPTH : UNWIND_COMPLETE,
+		       cut && walked.count ? dso_at(chains, sample, walked.ips[walked.count - 1]) : NULL, 1);
+	*ret_ips = walked.ips;
+	return walked.count;
+}
+
+static void take_sample(struct stack_chains *chains, size_t ring, const struct event *event, const struct record_header *header,
+			struct strbuf *out)
 {
 	const struct sample_layout *layout = &chains->layouts[event->index];
 	struct sample sample;
@@ -326,20 +408,44 @@ static void take_sample(struct stack_chains *chains, const struct event *event, 
 		strbuf_add(out, header, header->size);
 		return;
 	}
-	size_t count = has_stack(&sample) ? unwind(chains, event, &sample) : 0;
-	if (!sample_put_user_chain(&sample, &parts, chains->ips, count, out))
+	const uint64_t *ips = chains->ips;
+	size_t count = event->stack_walked  ? take_walked(chains, ring, event, &sample, &ips)
+		       : has_stack(&sample) ? unwind(chains, event, &sample)
+					    : 0;
+	if (!sample_put_user_chain(&sample, &parts, ips, count, out))
 		sample_put_user_chain(&sample, &parts, NULL, 0, out);
 }
 
-void stack_chains_take(struct stack_chains *chains, const struct iovec *pieces, int count, struct strbuf *out)
+/* What the kernel tells in the name of a counter that the recording doesn't know, it tells in the name of the first event's. */
+static void take_loss(struct stack_chains *chains, const struct record_header *header, struct strbuf *out)
+{
+	const struct event *event = chains->events->events.data[0];
+	struct sample_id id;
+
+	strbuf_add(out, header, header->size);
+	sample_id_decode(&chains->layouts[0], header, &id);
+	if (!event->ids.len || !stack_walker_owns(chains->walker, id.id))
+		return;
+	char *record = out->data + out->len - header->size;
+	id.id = event->ids.data[0];
+	sample_id_encode(&chains->layouts[0], &id, record + header->size);
+	memcpy(record + offsetof(struct record_lost, id), &id.id, sizeof(id.id));
+}
+
+void stack_chains_take(struct stack_chains *chains, size_t ring, const struct iovec *pieces, int count, struct strbuf *out)
 {
 	const struct record_header *header;
 
 	ring_records_init(&chains->records, pieces, count);
 	while ((header = ring_records_next(&chains->records))) {
-		const struct event *event = header->type == RECORD_SAMPLE ? event_of(chains, header) : NULL;
+		bool is_sample = header->type == RECORD_SAMPLE;
+		if (is_sample && chains->walker && stack_walker_takes(chains->walker, ring, header))
+			continue;
+		const struct event *event = is_sample ? event_of(chains, header) : NULL;
 		if (event && event->stack_unwound)
-			take_sample(chains, event, header, out);
+			take_sample(chains, ring, event, header, out);
+		else if (header->type == RECORD_LOST && chains->walker)
+			take_loss(chains, header, out);
 		else
 			strbuf_add(out, header, header->size);
 	}

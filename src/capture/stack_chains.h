@@ -9,12 +9,15 @@
  *	     └─► sample ──► unwind/unwind.h ──► sample with a longer chain ──► file
  *	                     └─► copy too short: stack_sizes_note()
  *
+ * Of events with stack_walked a BPF program in the kernel has walked the stack already (stack_walker.h), or made a copy where it could not.
+ *
  * Used by one thread. */
 #pragma once
 
 #include "base/error.h"
 #include "base/strbuf.h"
 #include "capture/stack_sizes.h"
+#include "capture/stack_walker.h"
 #include "kernel/ring_set.h"
 #include "unwind/stack_ends.h"
 
@@ -22,10 +25,10 @@ struct stack_chains;
 
 /* Whether there is an event whose copies are unwound (event->stack_unwound). */
 bool stack_chains_wanted(const struct event_list *events);
-/* `events` have their counters' ids. Changes their attributes to what the file is going to hold. `sizes` may be NULL; all arguments live as
- * long as the result. */
-struct error *stack_chains_open(struct event_list *events, struct stack_sizes *sizes, const struct ring_set *rings,
-				struct stack_chains **ret);
+/* `events` have their counters' ids. Changes their attributes to what the file is going to hold. `sizes` and `walker` may be NULL; all
+ * arguments live as long as the result. */
+struct error *stack_chains_open(struct event_list *events, struct stack_sizes *sizes, struct stack_walker *walker,
+				const struct ring_set *rings, struct stack_chains **ret);
 void stack_chains_close(struct stack_chains *chains);
 
 /* What runs before anything is in the rings: records as capture/synth.h makes them. */
@@ -33,8 +36,17 @@ void stack_chains_know(struct stack_chains *chains, const struct strbuf *records
 /* Before rings are taken from: reads all (ring_read(), whose answer holds until they are consumed), and learns all that happened before the
  * samples there, in whichever ring it is. */
 void stack_chains_look(struct stack_chains *chains);
-/* Appends the records in the pieces of a ring to `out`, with chains instead of copies. */
-void stack_chains_take(struct stack_chains *chains, const struct iovec *pieces, int count, struct strbuf *out);
+/* Appends the records in the pieces of a ring, which has this number, to `out`, with chains instead of copies. */
+void stack_chains_take(struct stack_chains *chains, size_t ring, const struct iovec *pieces, int count, struct strbuf *out);
+
+/* Of events whose stacks are walked. */
+struct stack_chains_walks {
+	uint64_t walked, copied; /* stacks: by the program, and what it had to leave to the recorder */
+	uint64_t unsent;	 /* that are missing, because a ring was full */
+	uint64_t memory;	 /* bytes of rows */
+};
+/* All 0 where none are walked. */
+struct stack_chains_walks stack_chains_walks(const struct stack_chains *chains);
 
 /* Why stacks weren't complete, so far; its dsos are the resolver's. */
 struct stack_ends *stack_chains_ends(struct stack_chains *chains);

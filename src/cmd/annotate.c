@@ -19,6 +19,7 @@
 #include "base/mem.h"
 #include "base/number.h"
 #include "base/text.h"
+#include "cmd/code_screen.h"
 #include "cmd/dumping.h"
 #include "cmd/name_list.h"
 #include "cmd/opening.h"
@@ -48,6 +49,7 @@ struct annotate_command {
 	uint64_t prefix_strip;
 	enum color_choice color;
 	const char *format, *separator;
+	enum { SCREEN_ON_TERMINALS, SCREEN_WANTED, SCREEN_NEVER } screen;
 };
 
 /* ---- options ---- */
@@ -88,10 +90,12 @@ static struct error *parse_group(const struct option *option, const char *argume
 	return NULL;
 }
 
-/* --stdio and --stdio2: the last one counts. */
+/* --stdio, --stdio2 and --tui: the last one counts. */
 static struct error *parse_style(const struct option *option, const char *argument, bool negated, void *field)
 {
-	*(bool *)field = !strcmp(option->long_name, "stdio2");
+	struct annotate_command *command = field;
+	command->compact = !strcmp(option->long_name, "stdio2");
+	command->screen = *option->long_name == 't' ? SCREEN_WANTED : SCREEN_NEVER;
 	return NULL;
 }
 
@@ -103,6 +107,10 @@ static struct error *needs_no_program(const struct option *option, const char *a
 }
 
 #define TYPE struct annotate_command
+#define STYLE(name, help)                                                                                              \
+	{                                                                                                              \
+		OPTION_KIND_CUSTOM, 0, name, 0, NULL, help, parse_style, NULL, OPTION_NO_ARGUMENT | OPTION_NO_NEGATION \
+	}
 static const struct option annotate_options[] = {
 	OPTION_GROUP(input_option_group, TYPE, input),
 	OPTION_SANDBOX(TYPE, input.sandbox),
@@ -140,10 +148,9 @@ static const struct option annotate_options[] = {
 	OPTION_CUSTOM_FLAGS(0, "addr2line", TYPE, input, "PROGRAM", "ignored: perf needs no external program", needs_no_program,
 			    OPTION_NO_NEGATION),
 	OPTION_HEADING("Output"),
-	OPTION_CUSTOM_FLAGS(0, "stdio", TYPE, compact, NULL, "text with addresses (default)", parse_style,
-			    OPTION_NO_ARGUMENT | OPTION_NO_NEGATION),
-	OPTION_CUSTOM_FLAGS(0, "stdio2", TYPE, compact, NULL, "text with offsets, jump arrows, and names instead of addresses", parse_style,
-			    OPTION_NO_ARGUMENT | OPTION_NO_NEGATION),
+	STYLE("tui", "a screen, with offsets and jumps to follow (default on terminals)"),
+	STYLE("stdio", "text with addresses (default in pipes and files)"),
+	STYLE("stdio2", "text with offsets, jump arrows, and names instead of addresses"),
 	OPTION_CUSTOM_FLAGS(0, "stdio-color", TYPE, color, "WHEN", "when to use colours: always, never or auto (on terminals; default)",
 			    color_choice_option, OPTION_NO_NEGATION),
 	OPTION_CUSTOM_FLAGS(0, "format", TYPE, format, "FORMAT", "machine-readable output, one row per instruction: csv or json",
@@ -152,8 +159,7 @@ static const struct option annotate_options[] = {
 	OPTION_FLAG('D', "dump-raw-trace", TYPE, dump, "dump all records of the recording, byte by byte"),
 	OPTION_REFUSED(0, "itrace", "OPTIONS",
 		       "decoding of hardware traces (Intel PT, Arm CoreSight) is not supported; record branches with -b instead"),
-	OPTION_REFUSED(0, "tui", NULL, "annotation is available as text only; use --stdio or --stdio2"),
-	OPTION_REFUSED(0, "gtk", NULL, "annotation is available as text only; use --stdio or --stdio2"),
+	OPTION_REFUSED(0, "gtk", NULL, "there are no windows of GTK; use --tui, --stdio or --stdio2"),
 	OPTION_REFUSED(0, "data-type", "NAME",
 		       "data type profiling is not supported; use the source lines, or 'perf report --mem-mode -s symbol_daddr'"),
 	OPTION_REFUSED(0, "type-stat", NULL,
@@ -193,6 +199,8 @@ struct missing {
 
 struct work {
 	const struct annotate_command *command;
+	bool screen;		   /* else text */
+	struct print_file *prints; /* of a screen */
 	struct opening opening;
 	struct annotate *annotate;
 	VEC(struct missing) missing;
@@ -206,6 +214,17 @@ static bool name_matches(const char *wanted, const char *name)
 	if (str_has_glob(wanted) && str_glob_match(wanted, name))
 		return true;
 	return !strncmp(name, wanted, length) && (!name[length] || name[length] == '.' || name[length] == '(');
+}
+
+/* Whether a screen is to show it. */
+static struct error *wants_screen(const struct annotate_command *command, bool *ret)
+{
+	const char *why = terminal_why_not();
+	bool text = command->format || command->dump || command->print_lines;
+	*ret = command->screen != SCREEN_NEVER && !why && !text;
+	if (command->screen == SCREEN_WANTED && !*ret)
+		return error_new_kind(ERROR_USAGE, "--tui: %s; use --stdio2", text ? "-l, -D and --format are shown as text" : why);
+	return NULL;
 }
 
 /* By -s and -d. */
@@ -373,6 +392,88 @@ static struct error *show_set(struct work *work, struct event_set *set)
 	return error;
 }
 
+/* ---- on a screen ---- */
+
+/* A function that may be chosen. */
+struct choice {
+	const struct annotate_function *function;
+	char *line;
+};
+
+struct choices {
+	VEC(struct choice) list;
+};
+
+/* The functions with samples of these events, hottest first. */
+static void find_choices(struct work *work, const struct event_set *set, struct choices *choices)
+{
+	unsigned int *events = mem_alloc_array(set->events.len, sizeof(*events));
+	for (size_t i = 0; i < set->events.len; i++)
+		events[i] = set->events.data[i]->index;
+	uint32_t *order;
+	size_t count = annotate_order(work->annotate, events, set->events.len, &order);
+	for (size_t i = 0; i < count; i++) {
+		const struct annotate_function *function = &work->annotate->functions[order[i]];
+		double percent = global_percent(work->annotate, function, events[0]);
+		if (!is_wanted(work->command, function) || percent < work->command->percent_limit)
+			continue;
+		struct strbuf line = {0};
+		strbuf_printf(&line, "%6.2f%%  ", percent);
+		text_add_safe(&line, function->symbol->name, strlen(function->symbol->name));
+		strbuf_add_str(&line, "  ");
+		text_add_safe(&line, function->dso->short_name, strlen(function->dso->short_name));
+		vec_push(&choices->list, (struct choice){function, strbuf_detach(&line)});
+	}
+	free(order);
+	free(events);
+}
+
+/* One function after the other, as they are chosen; at first the hottest. A single one needs no menu. */
+static void choose_functions(const struct code_screen *screen, const struct choices *choices)
+{
+	size_t count = choices->list.len, chosen = 0;
+	const char **lines = mem_alloc_array(count + 1, sizeof(*lines));
+	for (size_t i = 0; i < count; i++)
+		lines[i] = choices->list.data[i].line;
+	do {
+		struct error *error = code_screen_show(screen, choices->list.data[chosen].function);
+		if (error) {
+			char *text = text_safe_copy(error_message(error));
+			message_show(screen->terminal, "No instructions can be shown", text);
+			free(text);
+			error_free(error);
+		}
+		terminal_clear(screen->terminal);
+		chosen = count > 1 ? menu_choose(screen->terminal, "Functions, the hottest first (q: quit)", lines, count, chosen)
+				   : MENU_NONE;
+	} while (chosen != MENU_NONE);
+	free(lines);
+}
+
+static struct error *screen_of_set(struct work *work, struct event_set *set)
+{
+	struct choices choices = {0};
+	struct code_screen screen = {.annotate = work->annotate,
+				     .events = set->events.data,
+				     .event_count = set->events.len,
+				     .style = style_of(work->command),
+				     .prints = work->prints};
+	struct error *error = NULL;
+	screen.style.compact = true;
+	find_choices(work, set, &choices);
+	work->matching += choices.list.len;
+	if (choices.list.len && !(error = terminal_open(&screen.terminal))) {
+		choose_functions(&screen, &choices);
+		terminal_close(screen.terminal);
+	}
+	for (size_t i = 0; i < choices.list.len; i++)
+		free(choices.list.data[i].line);
+	vec_deinit(&choices.list);
+	return error;
+}
+
+/* ---- all of it ---- */
+
 static struct error *show(struct work *work)
 {
 	const struct annotate_command *command = work->command;
@@ -380,16 +481,17 @@ static struct error *show(struct work *work)
 	const bool together = event_sets_together(list, command->group);
 	struct event_set set = {0};
 	struct error *error = NULL;
-	pager_start("annotate");
+	if (!work->screen)
+		pager_start("annotate");
 	while (!error && event_set_next(list, together, &set))
-		error = show_set(work, &set);
+		error = (work->screen ? screen_of_set : show_set)(work, &set);
 	event_set_deinit(&set);
 	if (!error && !work->matching)
 		error = nothing_found(work);
 	fflush(stdout);
 	if (error)
 		return error;
-	if (work->shown || !work->missing.len) {
+	if (work->screen || work->shown || !work->missing.len) {
 		warn_of_missing(work);
 		opening_warn(&work->opening);
 		return NULL;
@@ -405,8 +507,17 @@ static struct error *annotate(struct work *work)
 		.source = command->source,
 		.files = {.symfs = command->input.symfs, .prefix = command->prefix, .prefix_strip = (unsigned int)command->prefix_strip},
 	};
-	struct opening_options opening = {.input = &command->input, .cpus = command->cpus, .time = command->time, .confined = "annotate"};
-	struct error *error = opening_begin(&work->opening, &opening);
+	struct error *error = wants_screen(command, &work->screen);
+	if (error)
+		return error;
+	if (work->screen)
+		work->prints = print_file_prepare("perf.hist");
+	struct opening_options opening = {.input = &command->input,
+					  .cpus = command->cpus,
+					  .time = command->time,
+					  .confined = "annotate",
+					  .output = work->screen ? "-" : NULL};
+	error = opening_begin(&work->opening, &opening);
 	if (error)
 		return error;
 	if (command->dump) {
@@ -423,6 +534,7 @@ static void work_deinit(struct work *work)
 		free(work->missing.data[i].why);
 	vec_deinit(&work->missing);
 	annotate_destroy(work->annotate);
+	print_file_end(work->prints);
 	opening_end(&work->opening);
 }
 

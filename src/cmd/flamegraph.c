@@ -4,12 +4,14 @@
  *	perf flamegraph -i FILE -o out.svg          the ending of the name chooses the form: .svg, .html, .folded or .txt (folded stacks)
  *	perf flamegraph -i stacks.folded            folded stacks of any program, also from standard input (-i -)
  *	perf flamegraph -F 999 -- make -j4          records with call graphs into a temporary file, and draws
+ *	perf flamegraph --off-cpu -- make -j4       where threads wait instead
  *
  * Frames are weighed by the event's period, or with --samples by samples, as stackcollapse-perf.pl does; so they are in a picture where
  * all samples have one period. With several events the first one that has samples is drawn, unless --show-event names another.
  */
 #include "analysis/report/fold.h"
 #include "analysis/report/folded_stacks.h"
+#include "analysis/sched/off_cpu_fold.h"
 #include "app/command.h"
 #include "app/groups.h"
 #include "base/cleanup.h"
@@ -18,6 +20,7 @@
 #include "base/mem.h"
 #include "base/number.h"
 #include "base/text.h"
+#include "cmd/drawing.h"
 #include "cmd/hidden_kernel.h"
 #include "cmd/opening.h"
 #include "view/flame_data.h"
@@ -39,6 +42,7 @@ struct flamegraph_options {
 	const char *comms;
 	const char *time;
 	const char *cpus;
+	bool off_cpu;
 	bool folded;
 	bool samples;
 	bool icicle;
@@ -66,6 +70,10 @@ static struct error *parse_palette(const struct option *option, const char *argu
 static const struct option flamegraph_own_options[] = {
 	OPTION_STRING('o', "output", struct flamegraph_options, output, "FILE",
 		      "file to write, by suffix .html, .svg or .folded (default flamegraph.html; - for standard output)"),
+	OPTION_FLAG(
+		0, "off-cpu", struct flamegraph_options, off_cpu,
+		"draw where threads wait and for how long, in blue: from offcpu-time or sched:sched_switch events, which are recorded with a "
+		"command"),
 	OPTION_FLAG(0, "folded", struct flamegraph_options, folded,
 		    "write folded stacks for other tools, one per line with its count (default: to standard output)"),
 	OPTION_STRING(0, "title", struct flamegraph_options, title, "TEXT", "title of the graph"),
@@ -97,7 +105,8 @@ static const struct option flamegraph_option_table[] = {
 	OPTION_END,
 };
 
-static const char *const flamegraph_usage[] = {"[<options>]", "[<options>] [<record options>] -- <command> [<its arguments>]", NULL};
+static const char *const flamegraph_usage[] = {"[<options>]", "[<options>] [<record options>] -- <command> [<its arguments>]",
+					       "--off-cpu [-i FILE | [<record options>] -- <command>]", NULL};
 
 struct flamegraph {
 	struct flamegraph_options options;
@@ -106,6 +115,7 @@ struct flamegraph {
 	struct calltree *tree;
 	const struct event *event;
 	const char *unit;	     /* of the weights */
+	bool waits;		     /* what was counted are waits between switches, not samples */
 	const char *title;	     /* of what was recorded in one go; NULL: the recording tells */
 	struct folded_stacks folded; /* of the input, when it is such; its tree is `tree` */
 };
@@ -126,6 +136,21 @@ static bool accept_sample(void *context, const struct fold_sample *sample)
 	const struct flamegraph *flamegraph = context;
 	return sample->event == flamegraph->event &&
 	       (!flamegraph->options.comms || is_listed(flamegraph->options.comms, untrusted_raw(sample->comm)));
+}
+
+/* The same for waits. */
+static bool accept_wait(void *context, const struct fold_sample *sample)
+{
+	const struct flamegraph *flamegraph = context;
+	return !flamegraph->options.comms || is_listed(flamegraph->options.comms, untrusted_raw(sample->comm));
+}
+
+static const struct event *find_event(const struct session *session, const char *name)
+{
+	for (size_t i = 0; i < session->reader->events.events.len; i++)
+		if (!strcmp(session->reader->events.events.data[i]->name, name))
+			return session->reader->events.events.data[i];
+	return NULL;
 }
 
 /* --show-event, else the first event with samples. Warns when others have some, too. */
@@ -155,7 +180,7 @@ static struct error *choose_event(struct flamegraph *flamegraph)
 static bool writes_folded(const struct flamegraph_options *options)
 {
 	const char *output = options->output ? options->output : "";
-	return options->folded || str_ends_with(output, ".folded") || str_ends_with(output, ".txt");
+	return options->folded || drawing_is_folded(output);
 }
 
 /* Whether all samples of the event have the same period. */
@@ -180,6 +205,36 @@ static const char *output_path(const struct flamegraph_options *options)
 	return options->output ? options->output : options->folded ? "-" : "flamegraph.html";
 }
 
+static const char off_cpu_event[] = "offcpu-time"; /* of record --off-cpu */
+
+/* One of the recording's events. */
+static struct error *fold_samples(struct flamegraph *flamegraph, const struct fold_options *fold)
+{
+	if (flamegraph->options.off_cpu)
+		flamegraph->options.event = off_cpu_event;
+	struct error *error = choose_event(flamegraph);
+	return error ? error : fold_of_session(flamegraph->opening.session, flamegraph->opening.resolver, fold, &flamegraph->fold);
+}
+
+/* --off-cpu: what passed between the recording's switches. A filter would take the ends of waits away. */
+static struct error *fold_waits(struct flamegraph *flamegraph, struct fold_options *fold)
+{
+	const struct off_cpu_options waits = {.min_ns = 1, .max_ns = UINT64_MAX};
+	const struct session *session = flamegraph->opening.session;
+	struct off_cpu_sums sums;
+	if (flamegraph->options.time || flamegraph->options.cpus)
+		return error_new_kind(ERROR_USAGE, "--time and --show-cpu: waits of a part are drawn by 'perf sched timehist --folded "
+						   "--time START,STOP -C LIST | perf flamegraph -i - --palette blue'");
+	fold->accept = accept_wait;
+	fold->records = FOLD_RECORDS_DROPPED;
+	flamegraph->fold = fold_create(flamegraph->opening.session, flamegraph->opening.resolver, fold);
+	struct error *error = off_cpu_fold(&waits, flamegraph->fold, &sums);
+	if (error)
+		return error;
+	flamegraph->event = find_event(session, "sched:sched_switch");
+	return flamegraph->fold->entry_count ? NULL : error_new("%s has no wait that has ended: nothing to draw", session->reader->path);
+}
+
 /* A recording as a call tree, with its unit. */
 static struct error *build_tree(struct flamegraph *flamegraph)
 {
@@ -190,8 +245,6 @@ static struct error *build_tree(struct flamegraph *flamegraph)
 					  .confined = "flamegraph",
 					  .output = output_path(options)};
 	struct error *error = opening_begin(&flamegraph->opening, &opening);
-	if (!error)
-		error = choose_event(flamegraph);
 	if (error)
 		return error;
 	struct fold_options fold = {
@@ -203,7 +256,8 @@ static struct error *build_tree(struct flamegraph *flamegraph)
 		.accept = accept_sample,
 		.context = flamegraph,
 	};
-	error = fold_of_session(flamegraph->opening.session, flamegraph->opening.resolver, &fold, &flamegraph->fold);
+	flamegraph->waits = options->off_cpu && !find_event(flamegraph->opening.session, off_cpu_event);
+	error = flamegraph->waits ? fold_waits(flamegraph, &fold) : fold_samples(flamegraph, &fold);
 	if (error)
 		return error;
 	struct fold_calltree_options tree = {
@@ -211,13 +265,14 @@ static struct error *build_tree(struct flamegraph *flamegraph)
 		.by_comm = !options->no_comm,
 		.by_thread = options->by_thread,
 		.reverse = options->reverse,
-		.count = options->samples || (!writes_folded(options) && has_one_period(flamegraph->fold, flamegraph->event->index)),
+		.count = options->samples ||
+			 (!options->off_cpu && !writes_folded(options) && has_one_period(flamegraph->fold, flamegraph->event->index)),
 	};
 	if (!writes_folded(options)) {
 		tree.most = FLAME_MOST;
 		tree.deepest = FLAME_DEEPEST;
 	}
-	flamegraph->unit = tree.count ? "samples" : flamegraph->event->name;
+	flamegraph->unit = tree.count ? (flamegraph->waits ? "waits" : "samples") : options->off_cpu ? "ns" : flamegraph->event->name;
 	flamegraph->tree = fold_calltree(flamegraph->fold, &tree);
 	if (!(flamegraph->event->attr.sample_type & (PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_STACK_USER | PERF_SAMPLE_BRANCH_STACK)))
 		log_warning("%s has no call chains, so every stack has a single frame; record them with: perf record -g",
@@ -262,9 +317,10 @@ static struct error *read_folded(struct flamegraph *flamegraph)
 {
 	const struct flamegraph_options *options = &flamegraph->options;
 	const char *path = options->input.input;
-	if (options->event || options->comms || options->time || options->cpus || options->by_thread || options->no_comm)
+	if (options->event || options->comms || options->time || options->cpus || options->by_thread || options->no_comm ||
+	    options->off_cpu)
 		return error_new(
-			"%s contains folded stacks: --show-event, --comms, --time, --show-cpu, --by-thread and --merge-comms apply to "
+			"%s contains folded stacks: --show-event, --comms, --time, --show-cpu, --by-thread, --merge-comms and --off-cpu apply to "
 			"recordings only",
 			path);
 	bool input = !strcmp(path, "-");
@@ -282,16 +338,12 @@ static struct error *read_folded(struct flamegraph *flamegraph)
 	return error;
 }
 
-/* Pictures of dots and pages are for programs that make them of an SVG. */
-static struct error *check_output(const struct flamegraph_options *options)
+/* What can be told before a long recording. */
+static struct error *check_options(const struct flamegraph_options *options)
 {
-	static const char *const pictures[] = {".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp", ".pdf", ".ps", ".eps"};
-	for (size_t i = 0; options->output && i < sizeof(pictures) / sizeof(*pictures); i++)
-		if (str_ends_with(options->output, pictures[i]))
-			return error_new(
-				"%s: only .html, .svg and .folded can be written; for a %s, convert an SVG with rsvg-convert or a browser",
-				options->output, pictures[i] + 1);
-	return NULL;
+	if (options->off_cpu && options->event)
+		return error_new_kind(ERROR_USAGE, "--off-cpu chooses the event: it cannot be combined with --show-event");
+	return drawing_check(options->output);
 }
 
 static const struct view_ops *choose_view(const struct flamegraph_options *options)
@@ -299,19 +351,7 @@ static const struct view_ops *choose_view(const struct flamegraph_options *optio
 	const char *output = options->output ? options->output : "";
 	if (writes_folded(options))
 		return view_find("folded");
-	return view_find(str_ends_with(output, ".svg") || !strcmp(output, "-") ? "svg" : "html");
-}
-
-static struct error *write_file(const struct flamegraph *flamegraph, const struct view_ops *view, const struct view_options *view_options,
-				const char *path)
-{
-	struct replacement file;
-	struct error *error = replacement_begin(path, &file);
-	if (error)
-		return error;
-	struct sink out = sink_to_file(file.file);
-	return replacement_end(&file,
-			       view_write_one(view, (struct result){RESULT_CALLTREE, .calltree = flamegraph->tree}, view_options, &out));
+	return !strcmp(output, "-") ? view_find("svg") : drawing_view(output);
 }
 
 /* What was recorded: the command line of the recording, without the folders of perf. */
@@ -333,6 +373,13 @@ static void add_title(const struct flamegraph *flamegraph, struct strbuf *out)
 	}
 }
 
+static const char *drawn_name(const struct flamegraph *flamegraph)
+{
+	if (flamegraph->waits)
+		return "time off the CPU";
+	return flamegraph->event ? flamegraph->event->name : flamegraph->options.input.input;
+}
+
 /* "cpu-clock, 12,345 samples in 10.2 s on HOST" */
 static void add_subtitle(const struct flamegraph *flamegraph, struct strbuf *out)
 {
@@ -344,7 +391,8 @@ static void add_subtitle(const struct flamegraph *flamegraph, struct strbuf *out
 	}
 	const struct session *session = flamegraph->opening.session;
 	const char *host = session->reader->features.hostname;
-	strbuf_printf(out, "%s, %s samples", flamegraph->event->name, number_format_grouped(flamegraph->tree->root.total_count, number));
+	number_format_grouped(flamegraph->tree->root.total_count, number);
+	strbuf_printf(out, "%s, %s %s", drawn_name(flamegraph), number, flamegraph->waits ? "waits" : "samples");
 	if (session->last_time > session->first_time)
 		strbuf_printf(out, " in %.3g s", (double)(session->last_time - session->first_time) / 1e9);
 	if (host && *host)
@@ -359,14 +407,15 @@ static struct error *write_picture(const struct flamegraph *flamegraph, const st
 	struct sink out = sink_to_file(stdout);
 	if (!strcmp(output, "-"))
 		return view_write_one(view, (struct result){RESULT_CALLTREE, .calltree = flamegraph->tree}, view_options, &out);
-	struct error *error = write_file(flamegraph, view, view_options, output);
+	struct error *error = drawing_write(flamegraph->tree, view, view_options, output);
 	if (!error && log_level() >= LOG_WARNING) {
 		char samples[32];
 		struct strbuf name = {0};
-		const char *source = flamegraph->event ? flamegraph->event->name : options->input.input;
+		const char *source = drawn_name(flamegraph);
 		text_add_safe(&name, source, strlen(source));
-		fprintf(stderr, "[ perf flamegraph: %s samples of %s drawn in %s ]\n",
-			number_format_grouped(flamegraph->tree->root.total_count, samples), strbuf_str(&name), output);
+		fprintf(stderr, "[ perf flamegraph: %s %s of %s drawn in %s ]\n",
+			number_format_grouped(flamegraph->tree->root.total_count, samples), flamegraph->waits ? "waits" : "samples",
+			strbuf_str(&name), output);
 		strbuf_deinit(&name);
 	}
 	return error;
@@ -383,7 +432,7 @@ static struct error *show_tree(const struct flamegraph *flamegraph)
 		.title = strbuf_str(&title),
 		.subtitle = strbuf_str(&subtitle),
 		.unit = flamegraph->unit,
-		.palette = options->palette,
+		.palette = options->palette || !options->off_cpu ? options->palette : "blue",
 		.icicle = options->icicle,
 		.changes = flamegraph->folded.two_weights && !options->palette,
 	};
@@ -464,6 +513,22 @@ static char *join_words(const char *first, char **words)
 	return strbuf_detach(&text);
 }
 
+/* Switches tell of waits; of single threads they are in SWITCH records (analysis/sched/off_cpu.h). */
+static struct error *run_record(const struct command *record, const struct split *split, bool off_cpu, char *path, int *ret_status)
+{
+	char *const begin[] = {"record", "-q", "-g", "-o", path}, *const switches[] = {"--switch-events", "-e", "sched:sched_switch"};
+	VEC(char *) words = {0};
+	for (size_t i = 0; i < sizeof(begin) / sizeof(*begin); i++)
+		vec_push(&words, begin[i]);
+	for (size_t i = 0; off_cpu && i < sizeof(switches) / sizeof(*switches); i++)
+		vec_push(&words, switches[i]);
+	for (size_t i = 0; i < split->record.len; i++)
+		vec_push(&words, split->record.data[i]);
+	struct error *error = record->run((int)words.len - 1, words.data, ret_status);
+	vec_deinit(&words);
+	return error;
+}
+
 /* `record` into a temporary directory of our own, then the picture of that. The workload's exit status becomes ours. */
 static struct error *record_and_draw(struct flamegraph *flamegraph, char **argv, int *ret_status)
 {
@@ -474,18 +539,15 @@ static struct error *record_and_draw(struct flamegraph *flamegraph, char **argv,
 		return error;
 	cleanup_free char *path = mem_printf("%s/perf.data", directory), *title = join_words("perf", argv);
 	struct split split = {0};
-	char *begin[] = {"record", "-q", "-g", "-o", path};
-	for (size_t i = 0; i < sizeof(begin) / sizeof(*begin); i++)
-		vec_push(&split.record, begin[i]);
 	split_command_line(argv, record->options, &split);
 	int words;
 	error = options_parse(flamegraph_option_table, OPTIONS_PERMUTE, (int)split.own.len - 1, split.own.data, &flamegraph->options,
 			      &words);
 	enum log_level level = log_level();
 	if (!error)
-		error = check_output(&flamegraph->options);
+		error = check_options(&flamegraph->options);
 	if (!error)
-		error = record->run((int)split.record.len - 1, split.record.data, ret_status);
+		error = run_record(record, &split, flamegraph->options.off_cpu, path, ret_status);
 	log_set_level(level); /* record's -q is not ours */
 	if (!error) {
 		flamegraph->options.input.input = path;
@@ -508,7 +570,7 @@ static struct error *run(int argc, char **argv, int *ret_status)
 	int words;
 	struct error *error = options_parse(flamegraph_option_table, OPTIONS_PERMUTE, argc, argv, &flamegraph.options, &words);
 	if (!error)
-		error = check_output(&flamegraph.options);
+		error = check_options(&flamegraph.options);
 	return error ? error : draw(&flamegraph);
 }
 

@@ -3,7 +3,7 @@
  *	live source (or a recording) ──► session ──► off_cpu: waits ──► fold ──► rows, as of perf report
  */
 #include "analysis/report/fold.h"
-#include "analysis/sched/off_cpu.h"
+#include "analysis/sched/off_cpu_fold.h"
 #include "app/command.h"
 #include "app/ending.h"
 #include "app/format_option.h"
@@ -43,8 +43,6 @@ struct offcpu {
 	struct targets_place place;
 	struct live *live; /* NULL = a recording is read */
 	struct report report;
-	struct fold_feed *feed;
-	uint64_t waits, total_ns;
 };
 
 /* ---- options ---- */
@@ -188,51 +186,20 @@ static struct error *open_live(struct offcpu *offcpu, struct event_catalog *cata
 
 /* ---- waits ---- */
 
-static void add_wait(void *context, const struct off_cpu_wait *wait)
-{
-	struct offcpu *offcpu = context;
-	struct sample sample;
-	if (!session_decode(offcpu->report.session, wait->left, &sample))
-		return;
-	sample.period = wait->duration_ns;
-	offcpu->waits++;
-	offcpu->total_ns += wait->duration_ns;
-	const struct fold_sample added = {.event = wait->left->event, .sample = &sample, .model_time = wait->left->model_time};
-	fold_add(offcpu->feed, &added, 1);
-}
-
-static struct error *follow(struct offcpu *offcpu, struct off_cpu_losses *ret_losses)
-{
-	struct off_cpu *waits = off_cpu_create(offcpu->report.session, &offcpu->options->waits, add_wait, offcpu);
-	struct record record;
-	struct error *error = NULL;
-	while (session_next(offcpu->report.session, &record, &error) > 0)
-		off_cpu_take(waits, &record);
-	if (!error)
-		error = off_cpu_require(waits);
-	*ret_losses = off_cpu_losses(waits);
-	off_cpu_destroy(waits);
-	return error;
-}
-
-static struct error *make_fold(struct offcpu *offcpu, struct off_cpu_losses *ret_losses)
+static struct error *make_fold(struct offcpu *offcpu, struct off_cpu_sums *ret_sums)
 {
 	struct report *report = &offcpu->report;
 	struct fold_options fold;
 	report_fold_options(report, &fold);
 	fold.records = FOLD_RECORDS_COPIED;
 	report->fold = report->context.fold = fold_create(report->session, report->opening.resolver, &fold);
-	offcpu->feed = fold_feed_open(report->fold);
-	struct error *error = follow(offcpu, ret_losses);
-	fold_feed_close(offcpu->feed);
-	fold_finish(report->fold);
-	return error;
+	return off_cpu_fold(&offcpu->options->waits, report->fold, ret_sums);
 }
 
-static void print_head(const struct offcpu *offcpu, const struct off_cpu_losses *losses)
+static void print_head(const struct off_cpu_sums *sums)
 {
-	printf("# Time off the CPU: %.3f s in %" PRIu64 " wait%s", (double)offcpu->total_ns / 1e9, offcpu->waits,
-	       offcpu->waits == 1 ? "" : "s");
+	const struct off_cpu_losses *losses = &sums->losses;
+	printf("# Time off the CPU: %.3f s in %" PRIu64 " wait%s", (double)sums->total_ns / 1e9, sums->waits, sums->waits == 1 ? "" : "s");
 	if (losses->waiting)
 		printf("; still waiting at the end, not counted: %zu thread%s", losses->waiting, losses->waiting == 1 ? "" : "s");
 	if (losses->endless)
@@ -240,7 +207,7 @@ static void print_head(const struct offcpu *offcpu, const struct off_cpu_losses 
 	printf(". Periods are in nanoseconds.\n#\n");
 }
 
-static struct error *show(struct offcpu *offcpu, const struct off_cpu_losses *losses)
+static struct error *show(struct offcpu *offcpu, const struct off_cpu_sums *sums)
 {
 	struct report *report = &offcpu->report;
 	if (!report->fold->entry_count) {
@@ -251,14 +218,14 @@ static struct error *show(struct offcpu *offcpu, const struct off_cpu_losses *lo
 	if (!offcpu->live)
 		pager_start("offcpu");
 	if (!report->options->format)
-		print_head(offcpu, losses);
+		print_head(sums);
 	return report_show(report);
 }
 
 static struct error *measure(struct offcpu *offcpu)
 {
 	struct report *report = &offcpu->report;
-	struct off_cpu_losses losses;
+	struct off_cpu_sums sums;
 	const struct opening_options opening = {
 		.input = &offcpu->options->report.input,
 		.reader = offcpu->live ? live_take_reader(offcpu->live) : NULL,
@@ -272,10 +239,10 @@ static struct error *measure(struct offcpu *offcpu)
 	if (!error)
 		error = report_prepare(report);
 	if (!error)
-		error = make_fold(offcpu, &losses);
+		error = make_fold(offcpu, &sums);
 	workload_stop(&offcpu->workload);
 	if (!error)
-		error = show(offcpu, &losses);
+		error = show(offcpu, &sums);
 	if (!error)
 		opening_warn(&report->opening);
 	return error;

@@ -46,6 +46,7 @@ struct event {
 	bool everywhere;	  /* it listens to side-band on all CPUs of a recording, those that aren't measured as well */
 	bool stack_grows;	  /* the size of stack copies is found while recording: capture/stack_sizes.h */
 	bool stack_unwound;	  /* stack copies become call chains while recording: capture/stack_chains.h */
+	bool stack_walked;	  /* with stack_unwound: a BPF program walks the stacks, the kernel copies none: capture/stack_walker.h */
 	bool weak_group;	  /* :W */
 	bool sample_read;	  /* :S */
 	bool bpf_counter;	  /* :b */

@@ -51,7 +51,9 @@ struct language_ops {
 	struct error *(*count)(struct language *language, const struct counted_row *row);
 	struct error *(*interval)(struct language *language, uint64_t time_ns);
 	struct error *(*end)(struct language *language);
-	void (*close)(struct language *language);
+	/* Ends the interpreter, which runs what the script left for its end and writes the output that it still holds. *ret_status: what
+	 * the script ended with. Output that could not be written is an error or, in Perl, such a status; the reason is printed. */
+	struct error *(*close)(struct language *language, int *ret_status);
 };
 
 /* What every language begins with. */

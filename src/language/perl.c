@@ -267,10 +267,10 @@ static struct error *load_plugin(const char *path, const struct perl_plugin **re
 }
 
 /* The interpreter ends before what it refers to is freed. */
-static void close_perl(struct language *language)
+static struct error *close_perl(struct language *language, int *ret_status)
 {
 	struct perl *perl = (struct perl *)language;
-	perl->plugin->stop();
+	*ret_status = perl->plugin->stop(perl->base.status);
 	for (size_t i = 0; i < perl->event_count; i++) {
 		if (!perl->events[i])
 			continue;
@@ -283,6 +283,7 @@ static void close_perl(struct language *language)
 	stack_deinit(&perl->stack);
 	vec_deinit(&perl->arguments);
 	free(perl);
+	return NULL;
 }
 
 /* A script that ends at its top level is no error: `ended` and `status` say so. */

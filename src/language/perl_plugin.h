@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { PERL_PLUGIN_VERSION = 1 };
+enum { PERL_PLUGIN_VERSION = 2 };
 
 /* A scalar, or a reference to an array or a hash. A new one belongs to the caller until it is put into another one or passed to call(). */
 struct perl_value;
@@ -32,7 +32,9 @@ struct perl_plugin {
 	/* Compiles and runs the script. `arguments` ends with NULL. *ret_status: what it ended with. `host` must live as long as the
 	 * interpreter. */
 	enum perl_outcome (*start)(const char *script, char *const *arguments, const struct perl_host *host, int *ret_status);
-	void (*stop)(void);
+	/* Ends the script with `status`. Returns what perl would exit with: END blocks may have changed it, and it is 1 where output
+	 * could not be written, of which Perl has told. */
+	int (*stop)(int status);
 
 	struct perl_value *(*new_signed)(int64_t value);
 	struct perl_value *(*new_unsigned)(uint64_t value);

@@ -169,11 +169,12 @@ static struct error *run_script(struct python *python, const char *path, const c
 	return NULL;
 }
 
-/* The interpreter frees its objects; what it referred to of ours must last until then. */
-static void close_python(struct language *language)
+/* The interpreter frees its objects; what it referred to of ours must last until then. It fails when output can't be written. */
+static struct error *close_python(struct language *language, int *ret_status)
 {
 	struct python *python = (struct python *)language;
-	python->api.Py_FinalizeEx();
+	*ret_status = python->base.status;
+	bool written = python->api.Py_FinalizeEx() == 0;
 	python_export_destroy(python->export);
 	python_events_deinit(python);
 	map64_deinit(&python->texts);
@@ -183,6 +184,7 @@ static void close_python(struct language *language)
 	stack_deinit(&python->stack);
 	strbuf_deinit(&python->text);
 	free(python);
+	return written ? NULL : error_new("the script's output is not complete: Python could not write its end, as shown above");
 }
 
 /* The script is read before Python is loaded. */
@@ -210,7 +212,8 @@ static struct error *open_python(const struct language_setup *setup, struct lang
 	error = run_script(python, setup->script, strbuf_str(&text));
 	strbuf_deinit(&text);
 	if (error) {
-		close_python(&python->base);
+		int status;
+		error_free(close_python(&python->base, &status));
 		return error;
 	}
 	python->process_event = python_function(python, "process_event");

@@ -64,6 +64,16 @@ struct calltree_node *calltree_child(struct calltree *tree, struct calltree_node
 	return node;
 }
 
+void calltree_weigh(struct calltree_node *node, uint64_t weight)
+{
+	node->self += weight;
+	node->self_count++;
+	for (; node; node = node->parent) {
+		node->total += weight;
+		node->total_count++;
+	}
+}
+
 int calltree_by_label(const struct calltree_node *a, const struct calltree_node *b)
 {
 	return strcmp(a->label, b->label);

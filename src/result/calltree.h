@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum frame_kind { FRAME_USER, FRAME_KERNEL, FRAME_JIT, FRAME_INLINED, FRAME_OTHER };
+enum frame_kind { FRAME_USER, FRAME_KERNEL, FRAME_JIT, FRAME_INLINED, FRAME_OTHER, FRAME_WAITING };
 
 struct calltree_node {
 	const char *label;		  /* interned by the tree's maker: equal labels have equal pointers */
@@ -43,7 +43,16 @@ struct calltree *calltree_create(void);
 void calltree_destroy(struct calltree *tree);
 /* The child of that label, made when there is none. */
 struct calltree_node *calltree_child(struct calltree *tree, struct calltree_node *parent, const char *label, uint8_t kind);
+/* Adds what ends in the node, once more, to it and to all that it is below. */
+void calltree_weigh(struct calltree_node *node, uint64_t weight);
 /* By name, for calltree_sort(). */
 int calltree_by_label(const struct calltree_node *a, const struct calltree_node *b);
 /* Sorts the children of `node` and of all nodes below it. */
 void calltree_sort(struct calltree_node *node, int (*compare)(const struct calltree_node *, const struct calltree_node *));
+
+/* The node below that is shown together with this one, since nothing ends or branches off between them, or NULL. */
+static inline const struct calltree_node *calltree_continuation(const struct calltree_node *node)
+{
+	const struct calltree_node *child = node->children;
+	return child && child->total == node->total && child->total_count == node->total_count && !child->sibling ? child : NULL;
+}

@@ -3,12 +3,11 @@
 
 #include "base/hash.h"
 #include "base/mem.h"
-#include "base/text.h"
 #include "result/calltree_limit.h"
+#include "view/packed.h"
 
 #include <stdlib.h>
 #include <string.h>
-#include <zlib.h>
 
 struct packing {
 	struct strbuf frames, ups, numbers, weights, before;
@@ -53,19 +52,6 @@ struct flame_extent flame_extent_of(const struct calltree *tree, unsigned int de
 	return extent;
 }
 
-static void add_number(struct strbuf *out, uint64_t value)
-{
-	for (; value >= 0x80; value >>= 7)
-		strbuf_add_char(out, (char)(value | 0x80));
-	strbuf_add_char(out, (char)value);
-}
-
-static void add_name(struct strbuf *out, const char *name)
-{
-	text_add_safe(out, name, strlen(name));
-	strbuf_add_char(out, '\0');
-}
-
 static uint64_t frame_number(struct packing *packing, const struct calltree_node *node, unsigned int class)
 {
 	bool is_new;
@@ -73,34 +59,12 @@ static uint64_t frame_number(struct packing *packing, const struct calltree_node
 	uint64_t *number = map64_insert(&packing->frame_numbers, hash_combine(who, (uint64_t) class << 8 | node->kind), &is_new);
 	if (is_new) {
 		*number = packing->frame_count++;
-		add_name(&packing->frames, node->label ? node->label : "all");
-		add_name(&packing->frames, node->module ? node->module : "");
-		add_number(&packing->frames, node->kind);
-		add_number(&packing->frames, class);
+		packed_add_text(&packing->frames, node->label ? node->label : "all");
+		packed_add_text(&packing->frames, node->module ? node->module : "");
+		packed_add_number(&packing->frames, node->kind);
+		packed_add_number(&packing->frames, class);
 	}
 	return *number;
-}
-
-/* zlib, then base64. */
-static bool add_compressed(struct strbuf *out, const struct strbuf *plain)
-{
-	uLongf size = compressBound(plain->len);
-	unsigned char *packed = mem_alloc(size);
-	if (compress2(packed, &size, (const unsigned char *)plain->data, plain->len, 6) != Z_OK) {
-		free(packed);
-		return false;
-	}
-	static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-	strbuf_reserve(out, size / 3 * 4 + 4);
-	for (size_t i = 0; i < size; i += 3) {
-		uint32_t bits =
-			(uint32_t)packed[i] << 16 | (uint32_t)(i + 1 < size ? packed[i + 1] : 0) << 8 | (i + 2 < size ? packed[i + 2] : 0);
-		char four[4] = {digits[bits >> 18], digits[bits >> 12 & 63], digits[bits >> 6 & 63], digits[bits & 63]};
-		memset(four + (i + 2 < size ? 4 : i + 1 < size ? 3 : 2), '=', i + 2 < size ? 0 : i + 1 < size ? 1 : 2);
-		strbuf_add(out, four, 4);
-	}
-	free(packed);
-	return true;
 }
 
 /* What the children that are drawn leave of a node's weight; *ret_before: the same of the counts. */
@@ -124,29 +88,29 @@ bool flame_data_add(struct strbuf *out, const struct calltree *tree, const struc
 	unsigned int depth = 0, before = 0;
 	for (const struct calltree_node *node = &tree->root; node; node = flame_next_node(node, extent, true, &depth)) {
 		if (packing.node_count++)
-			add_number(&packing.ups, before + 1 - depth);
+			packed_add_number(&packing.ups, before + 1 - depth);
 		else
-			add_number(&packing.ups, 0);
-		add_number(&packing.numbers, frame_number(&packing, node, class(context, node)));
+			packed_add_number(&packing.ups, 0);
+		packed_add_number(&packing.numbers, frame_number(&packing, node, class(context, node)));
 		uint64_t own_before, own = own_weight(node, extent, depth, &own_before);
-		add_number(&packing.weights, own);
+		packed_add_number(&packing.weights, own);
 		if (changes)
-			add_number(&packing.before, own_before);
+			packed_add_number(&packing.before, own_before);
 		before = depth;
 	}
 	struct strbuf plain = {0};
-	add_number(&plain, packing.frame_count);
+	packed_add_number(&plain, packing.frame_count);
 	struct strbuf *parts[] = {&packing.frames, NULL, &packing.ups, &packing.numbers, &packing.weights, &packing.before};
 	for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++) {
 		if (!parts[i]) {
-			add_number(&plain, packing.node_count);
+			packed_add_number(&plain, packing.node_count);
 			continue;
 		}
 		strbuf_add(&plain, strbuf_str(parts[i]), parts[i]->len);
 		strbuf_deinit(parts[i]);
 	}
 	map64_deinit(&packing.frame_numbers);
-	bool fits = add_compressed(out, &plain);
+	bool fits = packed_write(out, &plain);
 	strbuf_deinit(&plain);
 	return fits;
 }

@@ -93,6 +93,7 @@ static const struct flame_palette palettes[] = {
 			[FRAME_JIT] = {"JIT", 84, 56, 50, 56, 18},
 			[FRAME_INLINED] = {"inlined", 166, 40, 48, 60, 16},
 			[FRAME_OTHER] = {"thread", 45, 0, 22, 74, 12},
+			[FRAME_WAITING] = {"waiting", 205, 30, 70, 62, 20},
 		},
 		family_of_kind,
 	},

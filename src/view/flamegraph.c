@@ -17,6 +17,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+static const char packed_script[] = {
+#include "view/packed_script.h"
+};
 static const char flamegraph_script[] = {
 #include "view/flamegraph_script.h"
 };
@@ -288,30 +291,17 @@ void flamegraph_add_drawing(struct strbuf *out, const struct calltree *tree, con
 	free(census.modules);
 }
 
-/* A JSON string in which neither markup nor the end of a script can begin. */
-static void add_script_string(struct strbuf *out, const char *string)
-{
-	struct strbuf json = {0};
-	text_add_json(&json, string, strlen(string));
-	for (size_t i = 0; i < json.len; i++) {
-		if (strchr("<>&", json.data[i]))
-			strbuf_printf(out, "\\u%04x", json.data[i]);
-		else
-			strbuf_add_char(out, json.data[i]);
-	}
-	strbuf_deinit(&json);
-}
-
 struct error *flamegraph_add_script(struct strbuf *out, const struct calltree *tree, const struct view_options *options)
 {
 	struct painter painter = painter_of(tree, options);
 	strbuf_printf(out, "var FLAME={icicle:%s,changes:%s,unit:", options->icicle ? "true" : "false",
 		      options->changes ? "true" : "false");
-	add_script_string(out, unit_of(options));
+	text_add_script(out, unit_of(options), strlen(unit_of(options)));
 	strbuf_add_str(out, ",data:\n\"");
 	if (!flame_data_add(out, tree, &painter.extent, options->changes, class_of, &painter))
 		return error_new("flame graph: not enough memory to compress %llu frames", (unsigned long long)tree->nodes);
 	strbuf_add_str(out, "\"};\n");
+	strbuf_add_str(out, packed_script);
 	strbuf_add_str(out, flamegraph_script);
 	return NULL;
 }

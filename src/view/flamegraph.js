@@ -17,31 +17,6 @@
 	var bar, holder, input, found, details;
 
 	/* Reading. */
-	function unzip(base64) {
-		var text = atob(base64), bytes = new Uint8Array(text.length);
-		for (var i = 0; i < text.length; i++) bytes[i] = text.charCodeAt(i);
-		var stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream('deflate'));
-		return new Response(stream).arrayBuffer().then(function (buffer) { return new Uint8Array(buffer); });
-	}
-	function reader(bytes) {
-		var at = 0, decoder = new TextDecoder();
-		return {
-			number: function () {
-				var value = 0, scale = 1, byte;
-				do {
-					byte = bytes[at++];
-					value += (byte & 127) * scale;
-					scale *= 128;
-				} while (byte & 128);
-				return value;
-			},
-			text: function () {
-				var end = bytes.indexOf(0, at), text = decoder.decode(bytes.subarray(at, end));
-				at = end + 1;
-				return text;
-			}
-		};
-	}
 	function new_tree(count) {
 		return {count: count, depth: new Int32Array(count), frame: new Int32Array(count), parent: new Int32Array(count), end: new Int32Array(count),
 			self: new Float64Array(count), total: new Float64Array(count), start: new Float64Array(count),
@@ -71,7 +46,7 @@
 		return t;
 	}
 	function unpack(bytes) {
-		var read = reader(bytes), n = read.number(), i;
+		var read = PACKED.reader(bytes), n = read.number(), i;
 		for (i = 0; i < n; i++) frames.push({label: read.text(), module: read.text(), kind: read.number(), css: 'c' + read.number()});
 		var t = new_tree(read.number());
 		for (i = 0; i < t.count; i++) {
@@ -399,7 +374,7 @@
 		if (line) line.textContent = 'This browser shows the picture only (' + error.message + '): zoom and search need a newer one.';
 		throw error;
 	}
-	var ready = new Promise(function (resolve) { resolve(unzip(FLAME.data)); }).then(begin).catch(explain);
+	var ready = new Promise(function (resolve) { resolve(PACKED.unzip(FLAME.data)); }).then(begin).catch(explain);
 	function later(action) { return function (argument) { return ready.then(function () { return action(argument); }); }; }
 	window.flame = {search: later(search), zoom: later(zoom), flip: later(flip), recursion: later(toggle_recursion), say: later(say),
 		size: function () { return tree.count; }, words: words, ready: ready};

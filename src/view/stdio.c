@@ -4,6 +4,7 @@
 
 #include "base/pool.h"
 #include "base/text.h"
+#include "result/cell.h"
 #include "view/counting_internal.h"
 #include "view/view.h"
 
@@ -36,8 +37,6 @@ static bool is_text(const struct column *column)
 
 static void add_real(const struct layout *layout, const struct column *column, double value, unsigned int width, struct strbuf *out)
 {
-	int inner = layout->options->separator || width < 2 ? 0 : (int)width - 2;
-	const char *unit = column->kind == COLUMN_PERCENT ? "%" : "";
 	uint64_t bits;
 	memcpy(&bits, &value, sizeof(bits));
 	struct cached_number *slot = layout->numbers ? &layout->numbers->slots[(bits * 0x9e3779b97f4a7c15u) >> 56] : NULL;
@@ -46,7 +45,7 @@ static void add_real(const struct layout *layout, const struct column *column, d
 		return;
 	}
 	size_t start = out->len;
-	strbuf_printf(out, " %*.*f%s", inner, (int)column->decimals, value, unit);
+	cell_add(column, (union cell){.real = value}, layout->options->separator ? 0 : width, out);
 	size_t length = out->len - start;
 	if (slot && length <= sizeof(slot->text)) {
 		*slot = (struct cached_number){.value = value, .width = width, .length = (uint8_t)length};
@@ -54,45 +53,17 @@ static void add_real(const struct layout *layout, const struct column *column, d
 	}
 }
 
-/* "2.3K", "17". */
-static void add_rounded(uint64_t value, struct strbuf *out)
-{
-	static const struct {
-		uint64_t size;
-		char letter;
-	} units[] = {{1000000000, 'G'}, {1000000, 'M'}, {1000, 'K'}};
-	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++)
-		if (value >= units[i].size) {
-			strbuf_printf(out, "%.1f%c", (double)value / (double)units[i].size, units[i].letter);
-			return;
-		}
-	strbuf_add_u64(out, value, 0);
-}
-
 /* The text of a cell without padding. */
 static void add_value(const struct layout *layout, const struct column *column, union cell cell, unsigned int width, struct strbuf *out)
 {
-	const struct view_options *options = layout->options;
-	switch (column->kind) {
-	case COLUMN_TEXT:
-		if (cell.text)
-			text_add_safe(out, cell.text, strlen(cell.text));
-		break;
-	case COLUMN_PERCENT:
-	case COLUMN_REAL:
+	bool counted = column->kind == COLUMN_COUNT || column->kind == COLUMN_NANOSECONDS || column->kind == COLUMN_BYTES;
+	if (column->kind == COLUMN_PERCENT || column->kind == COLUMN_REAL) {
 		add_real(layout, column, cell.real, width, out);
-		break;
-	case COLUMN_ROUNDED:
-		add_rounded(cell.integer, out);
-		break;
-	case COLUMN_ADDRESS:
-		strbuf_printf(out, "%#lx", cell.integer);
-		break;
-	default:
-		if (options->separator)
-			strbuf_add_char(out, ' ');
-		strbuf_add_u64(out, cell.integer, 0);
+		return;
 	}
+	if (counted && layout->options->separator)
+		strbuf_add_char(out, ' ');
+	cell_add(column, cell, width, out);
 }
 
 /* With a separator it may not appear inside a cell. */

@@ -6,7 +6,9 @@
  *	  0.31      ↓ jmp      31
  *	  8.05  20:   add      $0x1,%rbx
  */
+#include "base/mem.h"
 #include "base/text.h"
+#include "view/annotation_lines.h"
 #include "view/stdio_internal.h"
 
 #include <inttypes.h>
@@ -481,4 +483,46 @@ struct error *stdio_annotation(const struct annotation *annotation, const struct
 	flush(&out, output, 0);
 	strbuf_deinit(&out);
 	return NULL;
+}
+
+/* ---- one at a time ---- */
+
+struct annotation_lines {
+	struct writing writing;
+	struct strbuf text;
+};
+
+struct annotation_lines *annotation_lines_open(const struct annotation *annotation)
+{
+	struct annotation_lines *lines = mem_zalloc(sizeof(*lines));
+	writing_init(&lines->writing, annotation, &lines->text);
+	return lines;
+}
+
+void annotation_lines_close(struct annotation_lines *lines)
+{
+	if (!lines)
+		return;
+	strbuf_deinit(&lines->text);
+	free(lines);
+}
+
+/* What was written, without its last newline. */
+static void hand_over(struct annotation_lines *lines, struct strbuf *out)
+{
+	size_t length = lines->text.len;
+	strbuf_add(out, strbuf_str(&lines->text), length && lines->text.data[length - 1] == '\n' ? length - 1 : length);
+	strbuf_clear(&lines->text);
+}
+
+void annotation_lines_add(struct annotation_lines *lines, size_t line, struct strbuf *out)
+{
+	(lines->writing.annotation->style.compact ? add_compact_line : add_wide_line)(&lines->writing, line);
+	hand_over(lines, out);
+}
+
+void annotation_lines_add_head(struct annotation_lines *lines, struct strbuf *out)
+{
+	add_compact_head(&lines->writing);
+	hand_over(lines, out);
 }

@@ -48,13 +48,6 @@ static void add_value(const struct table_graph *graph, uint64_t weight, uint64_t
 		strbuf_add_str(out, STDIO_COLOR_END);
 }
 
-/* The node below that is drawn together with this one, or NULL. */
-static const struct calltree_node *continuation(const struct calltree_node *node)
-{
-	const struct calltree_node *child = node->children;
-	return child && child->total == node->total && child->total_count == node->total_count && !child->sibling ? child : NULL;
-}
-
 static void add_margin(const struct drawing *drawing)
 {
 	strbuf_add_chars(drawing->out, ' ', MARGIN + drawing->margin);
@@ -86,7 +79,7 @@ static void draw_branch(struct drawing *drawing, const struct calltree_node *nod
 	strbuf_add_char(out, '\n');
 	push_bar(drawing, bar);
 	const struct calltree_node *last = node;
-	for (const struct calltree_node *next; (next = continuation(last)); last = next) {
+	for (const struct calltree_node *next; (next = calltree_continuation(last)); last = next) {
 		add_margin(drawing);
 		add_label(next, out);
 		strbuf_add_char(out, '\n');
@@ -137,7 +130,7 @@ static void draw_tree(const struct table_graph *graph, const struct row *row, bo
 	if (only && !only->sibling && only->total == row->value) {
 		bool first = true;
 		uint32_t drawn = 0;
-		for (const struct calltree_node *at = only; at; at = continuation(at)) {
+		for (const struct calltree_node *at = only; at; at = calltree_continuation(at)) {
 			node = at;
 			if ((at == only && graph->skip_first) || (graph->most_entries && drawn == graph->most_entries))
 				continue;

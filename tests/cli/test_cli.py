@@ -184,7 +184,7 @@ def test_full_disk_is_an_error(perf):
 
 
 @pytest.mark.parametrize("words", [
-    ["annotate", "--tui"], ["annotate", "--itrace=i100us"], ["annotate", "--data-type=x"], ["report", "--tui"], ["report", "-M", "intel"], ["report", "--objdump=/usr/bin/objdump"], ["report", "--samples", "5"],
+    ["annotate", "--itrace=i100us"], ["annotate", "--data-type=x"], ["report", "-M", "intel"], ["report", "--objdump=/usr/bin/objdump"], ["report", "--samples", "5"],
     ["report", "--percent-type", "local-hits"], ["report", "--source"], ["report", "--asm-raw"], ["report", "--prefix", "/a", "--prefix-strip", "1"],
     ["report", "--itrace=i100us"],
 ], ids=" ".join)

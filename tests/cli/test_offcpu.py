@@ -1,5 +1,6 @@
 """perf offcpu: on recordings made by hand, whose sums are worked out from the times; and live, of programs that wait for a known time."""
 import json
+import os
 import pathlib
 import re
 import subprocess
@@ -19,7 +20,7 @@ KERNEL, USER = "kernel,0xffffffff81000010", "kernel,0xffffffff81000010,user,0x40
 
 
 def switch(us, cpu, prev, state, following, chain=USER):
-    raw = recording.raw_of(1, FIELDS, NAMES[prev], prev, 120, {"R": 0, "S": 1, "D": 2}[state], NAMES[following], following, 120)
+    raw = recording.raw_of(1, FIELDS, NAMES[prev], prev, 120, {"R": 0, "S": 1, "D": 2, "R+": 256}[state], NAMES[following], following, 120)
     return f"sample id=1 time={1000000000 + us * 1000} cpu={cpu} pid={prev} tid={prev} ip=0xffffffff81000010 chain={chain} raw={raw}\n"
 
 
@@ -96,6 +97,94 @@ def test_text(perf, tmp_path):
         ["43.24%", "8000000", "kthreadd"], ["37.84%", "7000000", "beta"], ["18.92%", "3500000", "alpha"]]
 
 
+def folded_lines(perf, tmp_path, text, *words):
+    path = tmp_path / "perf.data"
+    path.write_bytes(recording.make(text))
+    done = perf(*words, "-i", path)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines(), done.stderr
+
+
+@pytest.mark.sanitize
+@pytest.mark.parametrize("words, wanted", [
+    ("", {"alpha": 3000, "beta": 7000, "kthreadd": 8000}),
+    ("-p 20", {"beta": 7000}),
+    ("-t 10,2", {"alpha": 3000, "kthreadd": 8000}),
+    ("-C 1", {"beta": 7000, "kthreadd": 8000}),
+    ("--time 1.003,1.0065", {"alpha": 1000, "beta": 3500, "kthreadd": 3500}),
+    ("--time ,1.0015", {"alpha": 500, "kthreadd": 1500}),
+])
+def test_timehist_folded(perf, tmp_path, words, wanted):
+    """Microseconds of sleep by stack, as stackcollapse-perf-sched.awk has them: not the 0.5 ms for which alpha had lost the CPU. Waits are cut at the range."""
+    lines, _ = folded_lines(perf, tmp_path, WHOLE, "sched", "timehist", "--folded", *words.split())
+    depth = {"kthreadd": 1}
+    assert lines == [";".join([name] + ["[unknown]"] * depth.get(name, 3)) + f" {us}" for name, us in sorted(wanted.items())]
+
+
+def test_timehist_folded_depth(perf, tmp_path):
+    assert folded_lines(perf, tmp_path, WHOLE, "sched", "timehist", "--folded", "-p", "20", "--max-stack", "1")[0] == ["beta;[unknown] 7000"]
+    assert folded_lines(perf, tmp_path, WHOLE, "sched", "timehist", "--folded", "-p", "20", "--no-call-graph")[0] == ["beta;[unknown] 7000"]
+
+
+def test_timehist_folded_without_stacks(perf, tmp_path):
+    text = re.sub(r" chain=\S+", "", WHOLE.replace("|CALLCHAIN", ""))
+    lines, said = folded_lines(perf, tmp_path, text, "sched", "timehist", "--folded", "-p", "20")
+    assert lines == ["beta;[unknown] 7000"] and "The recording has no call chains: record them with perf sched record -g." in said
+
+
+def test_timehist_folded_nothing(perf, tmp_path):
+    lines, said = folded_lines(perf, tmp_path, WHOLE, "sched", "timehist", "--folded", "-p", "4711")
+    assert not lines and "No task was blocked and woken up again of those that -p and -t choose." in said
+    done = perf("sched", "timehist", "--folded", "-w", "-i", tmp_path / "perf.data")
+    assert done.returncode == 129 and "--folded shows stacks, not lines" in done.stderr
+
+
+@pytest.mark.sanitize
+def test_flamegraph_of_waits(perf, tmp_path):
+    """All waits, in nanoseconds; without a filter of events in between."""
+    lines, _ = folded_lines(perf, tmp_path, WHOLE, "flamegraph", "--off-cpu", "--folded")
+    assert lines == ["alpha;[unknown];[unknown];[unknown] 3500000", "beta;[unknown];[unknown];[unknown] 7000000", "kthreadd;[unknown] 8000000"]
+    lines, _ = folded_lines(perf, tmp_path, WHOLE, "flamegraph", "--off-cpu", "--folded", "--samples", "--comms", "alpha")
+    assert lines == ["alpha;[unknown];[unknown];[unknown] 2"]
+    lines, _ = folded_lines(perf, tmp_path, THREADS, "flamegraph", "--off-cpu", "--folded", "--merge-comms")
+    assert lines == ["[unknown];[unknown];[unknown] 10000000"]
+
+
+def test_picture_of_waits(perf, tmp_path):
+    """In blue: colours have more of it than of red, but for those that are grey."""
+    lines, _ = folded_lines(perf, tmp_path, WHOLE, "flamegraph", "--off-cpu", "-o", "-")
+    svg = "\n".join(lines)
+    assert "time off the CPU, 4 waits" in svg and " ns, " in svg
+    colours = {tuple(int(part, 16) for part in colour) for colour in re.findall(r"fill:#(..)..(..)\b", svg)}
+    assert any(red < blue for red, blue in colours) and all(red <= blue for red, blue in colours)
+
+
+def test_waits_of_a_command_as_a_picture(perf, live_system, tracefs, tmp_path):
+    done = perf("flamegraph", "--off-cpu", "--folded", "--", "sleep", "0.2", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    [ns] = [int(line.rsplit(" ", 1)[1]) for line in done.stdout.splitlines() if line.startswith("sleep;") and "nanosleep" in line]
+    assert ns >= 200000000
+
+
+@pytest.mark.parametrize("words, text", [
+    (["--off-cpu", "--show-event", "cycles"], "--off-cpu chooses the event"),
+    (["--off-cpu", "--time", "1,2"], "perf sched timehist --folded --time START,STOP"),
+])
+def test_mistakes_about_pictures_of_waits(perf, tmp_path, words, text):
+    (tmp_path / "perf.data").write_bytes(recording.make(WHOLE))
+    done = perf("flamegraph", *words, cwd=tmp_path)
+    assert done.returncode == 129 and text in done.stderr
+
+
+def test_preempted_threads(perf, tmp_path):
+    """Kernels tell of threads that lost the CPU with a bit of its own, above those of states: R+ is R."""
+    path = tmp_path / "perf.data"
+    path.write_bytes(recording.make(HEAD + switch(1000, 0, 10, "R+", 0) + switch(3000, 0, 0, "R", 10, KERNEL)))
+    sums = [json.loads(perf("offcpu", "-i", path, "--format", "json", "--state", state).stdout or "{}").get("period") for state in ("R", "S", "511")]
+    assert sums == [2000000, None, None]
+    assert perf("sched", "timehist", "--folded", "-i", path).stdout == ""
+
+
 def test_lost_return(perf, tmp_path):
     """alpha leaves at 1 and at 4 ms: when it came back between them nobody knows. It is back from the second wait at 6 ms."""
     path = tmp_path / "perf.data"
@@ -144,11 +233,12 @@ def test_program_that_sleeps(perf, live_system, tracefs, tmp_path):
 
 
 def test_process_by_number(perf, live_system, tracefs, tmp_path):
-    """Only threads of the process, while it waits five times more."""
-    log = tmp_path / "log"
+    """Only threads of the process, while it waits five times. It starts others when the command has begun: all counters of the process are open then."""
+    log, go = tmp_path / "log", tmp_path / "go"
     log.touch()
-    until = f"n=$(wc -l <{log}); while [ $(wc -l <{log}) -lt $((n + 5)) ]; do sleep 0.01; done"
-    with subprocess.Popen(["sh", "-c", f"while :; do sleep 0.01; echo >>{log}; done"]) as shell:
+    os.mkfifo(go)
+    until = f"echo >{go}; while [ $(wc -l <{log}) -lt 5 ]; do sleep 0.01; done"
+    with subprocess.Popen(["sh", "-c", f"read line <{go}; while :; do sleep 0.01; echo >>{log}; done"]) as shell:
         done = perf("offcpu", "-p", shell.pid, "--format", "json", "--", "bash", "-c", until)
         shell.kill()
     names = {json.loads(line)["comm"] for line in done.stdout.splitlines()}

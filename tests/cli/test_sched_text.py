@@ -1,6 +1,7 @@
 """perf sched on recordings made by hand: the text is worked out from the times; and recordings that nothing good made."""
 import json
 import pathlib
+import re
 import sys
 
 import pytest
@@ -285,3 +286,125 @@ def test_map_of_a_very_large_machine(perf, story, tmp_path):
     path = make(tmp_path, STORY + switch(13, 5000, 0, "R", 10))
     done = perf("sched", "map", "-i", path)
     assert done.returncode == 0 and done.stdout.splitlines() == lines and "Switches on CPUs above 4095 are not shown: 1." in done.stderr
+
+
+@pytest.mark.sanitize
+@pytest.mark.threads
+def test_replay(story):
+    """Steps of STORY: the idle CPU 0 wakes alpha (7), beta-2 wakes beta (5.5); the wake-up of beta-2, of which no sleep is known, is none. No run can be
+    shorter than beta's 3 + 4 ms, and none takes less CPU time than the 18.75 ms that tasks ran; the 2.25 ms of the idle CPU are slept through."""
+    lines = story("replay", "-r", "3")
+    assert re.fullmatch(r"run measurement overhead: \d+ nsecs", lines[0]) and re.fullmatch(r"sleep measurement overhead: \d+ nsecs", lines[1])
+    assert lines[2:10] == [
+        "nr_run_events:        9", "nr_sleep_events:      2", "nr_wakeup_events:     2",
+        "task      0 (             swapper:         0), nr_events: 3",
+        "task      1 (               alpha:        10), nr_events: 3",
+        "task      2 (                beta:        20), nr_events: 3",
+        "task      3 (              beta-2:        21), nr_events: 4",
+        "------------------------------------------------------------"]
+    runs = [re.fullmatch(r"#(\d)  : ([\d.]+), ravg: ([\d.]+), cpu: ([\d.]+) / ([\d.]+)", line) for line in lines[10:]]
+    assert [run[1] for run in runs] == ["1", "2", "3"]
+    walls, cpus = [float(run[2]) for run in runs], [float(run[4]) for run in runs]
+    assert min(walls) >= 7 and min(cpus) >= 18.75
+    assert abs(float(runs[2][3]) - sum(walls) / 3) < 0.1 and abs(float(runs[2][5]) - sum(cpus) / 3) < 0.1
+
+
+def test_wake_ups_that_are_told_twice(perf, story, tmp_path):
+    """sched_wakeup tells later of what sched_waking has told: where a recording has both, it counts for nothing."""
+    number, fields = 5, FIELDS["sched_waking"][1]
+    head = (f"tracepoint sched:sched_wakeup id={number} fields={fields}\nevent sched:sched_wakeup type=2 config={number} ids={number} "
+            "sample=IDENTIFIER|IP|TID|TIME|CPU|PERIOD|RAW flags=sample_id_all,comm,task\n")
+    # Also of a thread that runs by then, alpha's at 7.3 ms, after 7.25; and one that sched_waking doesn't tell of, at 6.
+    later = "".join(f"sample id={number} time={1000000000 + round(ms * 1000000)} cpu=0 pid=0 tid=0 raw={recording.raw_of(number, fields, NAMES[woken], woken, 0)}\n"
+                    for ms, woken in ((3.1, 21), (5.6, 20), (6, 10), (7.3, 10)))
+    (tmp_path / "again").mkdir()
+    again = make(tmp_path / "again", head + STORY + later)
+    for words in (["latency", "-p"], ["timehist"], ["replay", "-r", "1"]):
+        done = perf("sched", *words, "-i", again)
+        assert done.returncode == 0, done.stderr
+        timed = re.compile(r"overhead: \d+|^#.*", re.M)  # of the replay, what the machine took
+        assert timed.sub("", done.stdout) == timed.sub("", "".join(line + "\n" for line in story(*words)))
+
+
+def test_replay_mistakes(perf, tmp_path):
+    path = make(tmp_path, STORY)
+    for words, text in ((["-r", "0"], "-r 0: a number of runs, or -1"), (["-r", "-2"], "-r -2: a number")):
+        done = perf("sched", "replay", *words, "-i", path)
+        assert done.returncode == 129 and text in done.stderr
+    done = perf("sched", "replay", "-i", make(tmp_path, HEAD))
+    assert done.returncode == 255 and "no context switches to repeat" in done.stderr
+
+
+# Two snapshots of two CPUs with one domain each, as version 15 has them: what was counted between them is a tenth of the second one's numbers.
+def stats_snapshot(times, time, version=15, scale=1):
+    lines = []
+    for cpu in (0, 1):
+        names = ("yld_count", "array_exp", "sched_count", "sched_goidle", "ttwu_count", "ttwu_local", "rq_cpu_time", "run_delay", "pcount")
+        values = [0, 0, 1000, 250, 800, 200, 5_000_000_000, 500_000_000, 700]
+        lines.append(f"schedstat_cpu timestamp={time} cpu={cpu} version={version} " + " ".join(f"{name}={value * times * scale}" for name, value in zip(names, values)))
+        fields = ",".join(str((i + 1) * times) for i in range(36 if version < 17 else 46))
+        lines.append(f"schedstat_domain timestamp={time} cpu={cpu} version={version} domain=0 values={fields}")
+    return "\n".join(lines) + "\n"
+
+
+STATS_HEAD = "event dummy type=1 config=9 sample=IP|TID|TIME flags=sample_id_all\n"
+
+
+@pytest.mark.sanitize
+def test_stats_report(perf, tmp_path):
+    """Sums of both CPUs, then each of them; percentages of what a count is a part of; jiffies between two occurrences."""
+    done = perf("sched", "stats", "report", "-i", make(tmp_path, STATS_HEAD + stats_snapshot(1, 1000) + stats_snapshot(2, 3000)))
+    assert done.returncode == 0 and not done.stderr, done.stderr
+    lines = [line.split() for line in done.stdout.splitlines() if line and not line.startswith("---")]
+    assert lines[0] == "Time between the snapshots: 2000 jiffies. Times are in nanoseconds.".split()
+    assert lines[1:11] == [
+        ["All", "CPUs,", "added", "up"],
+        ["yld_count", ":", "0"], ["array_exp", ":", "0"], ["sched_count", ":", "2000"],
+        ["sched_goidle", ":", "500", "25.00", "%", "of", "sched_count"], ["ttwu_count", ":", "1600"],
+        ["ttwu_local", ":", "400", "25.00", "%", "of", "ttwu_count"], ["rq_cpu_time", ":", "10000000000"],
+        ["run_delay", ":", "1000000000", "10.00", "%", "of", "rq_cpu_time"], ["pcount", ":", "1400"]]
+    assert lines[11] == ["All", "CPUs,", "domain", "0"]
+    names = [line[0] for line in lines[12:48]]
+    assert names[0] == "idle_lb_count" and names[8] == "busy_lb_count" and names[16] == "newidle_lb_count" and names[35] == "ttwu_move_balance"
+    assert lines[12] == ["idle_lb_count", ":", "2", "every", "1000.00", "jiffies"] and lines[13] == ["idle_lb_balanced", ":", "4"]
+    assert lines[48] == ["CPU", "0"] and lines[58] == ["CPU", "0,", "domain", "0"] and lines[95] == ["CPU", "1"]
+
+
+def test_stats_of_newer_kernels(perf, tmp_path):
+    """Version 16 has the busy CPU first, 17 four kinds of imbalance."""
+    def names(version):
+        done = perf("sched", "stats", "report", "-i", make(tmp_path, STATS_HEAD + stats_snapshot(1, 1000, version) + stats_snapshot(2, 3000, version)))
+        text = done.stdout.split("All CPUs, domain 0")[1].split("\n\n")[0]
+        return [line.split()[0] for line in text.splitlines()[2:]]
+    assert names(16)[0] == "busy_lb_count" and names(16)[8] == "idle_lb_count" and len(names(16)) == 36
+    assert names(17)[3:7] == ["busy_lb_imbalance_load", "busy_lb_imbalance_util", "busy_lb_imbalance_task", "busy_lb_imbalance_misfit"]
+    assert len(names(17)) == 45
+
+
+def test_stats_diff(perf, tmp_path):
+    for name, scale in (("perf.data.old", 1), ("perf.data", 3)):
+        (tmp_path / name).write_bytes(recording.make(STATS_HEAD + stats_snapshot(1, 1000, 15, scale) + stats_snapshot(2, 3000, 15, scale)))
+    done = perf("sched", "stats", "diff", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    lines = [line.split() for line in done.stdout.splitlines()]
+    assert ["sched_count", ":", "2000", "6000", "+200.00", "%"] in lines and ["yld_count", ":", "0", "0"] in lines
+    assert done.stdout == perf("sched", "stats", "diff", "perf.data.old", "perf.data", cwd=tmp_path).stdout
+
+
+@pytest.mark.parametrize("words, text", [
+    (["report"], "has no two snapshots of scheduler statistics; record them with: perf sched stats record"),
+    (["diff", "a"], "diff compares two recordings: name both, or none"),
+    (["rope"], "which one: record, report or diff?"),
+    ([], "which one: record, report or diff?"),
+])
+def test_stats_mistakes(perf, tmp_path, words, text):
+    (tmp_path / "perf.data").write_bytes(recording.make(STATS_HEAD + stats_snapshot(1, 1000)))
+    done = perf("sched", "stats", *words, cwd=tmp_path)
+    assert done.returncode and text in done.stderr
+
+
+def test_stats_where_there_are_none(perf, tmp_path):
+    if pathlib.Path("/proc/schedstat").exists():
+        pytest.skip("this kernel has /proc/schedstat")
+    done = perf("sched", "stats", "record", "--", "true", cwd=tmp_path)
+    assert done.returncode == 255 and "keeps no statistics of its scheduler" in done.stderr and not list(tmp_path.iterdir())

@@ -26,9 +26,9 @@ contains text '^# tracer: function_graph$' '\|  vfs_read\(\) \{$' '[0-9.]+ us +\
 ! grep -qE '\|      [a-z]' text || fail "deeper than asked for"
 same ftrace -G
 
-# Callers, CPUs, a delay, the exit status.
+# Callers, CPUs, a delay, the exit status. The command calls until the delay is over, which is when its calls are shown.
 status=0
-perf ftrace -T ksys_lseek --func-opts call-graph -C 0-1 -a -m 1M -D 1 sh -c 'sleep 0.3; calls 5; exit 7' >text 2>err || status=$?
+perf ftrace -T ksys_lseek --func-opts call-graph -C 0-1 -a -m 1M -D 1 sh -c 'until grep -q "ksys_lseek <-" text; do calls 5; sleep 0.1; done; exit 7' >text 2>err || status=$?
 [ $status = 0 ] || fail "status $status, expected 0, as of the kernel's tool: $(cat err)"
 contains text ': ksys_lseek <-' ' => do_syscall_64'
 same ftrace --func-opts

@@ -4,6 +4,8 @@ import functools
 import re
 import subprocess
 
+import recording
+
 PROGRAM = r"""
 volatile long sink;
 __attribute__((noinline)) long square(long n)
@@ -127,7 +129,7 @@ def make(directory, depth=16, every=7, chains=False, rounds=200):
         if chains:
             words += " chain=" + ",".join(["user", *(f"{ip:#x}" for ip in [steps[index], *chain_at[index][::-1]])])
         text.append(words)
-    return program, "\n".join(text) + "\n"
+    return program, recording.of_absent("\n".join(text) + "\n")
 
 
 def padded(script, samples=60):
@@ -139,8 +141,8 @@ def padded(script, samples=60):
     chosen = chosen[::max(1, len(chosen) // samples)][:samples]
     count = sum(line.count(">") for line in chosen)
     nowhere = "0x401020>0x401020"  # in the program, but in no function with cycles
-    head += [f"fork pid=77 ppid=77 tid={1000 + i} ptid=77 time=3" for i in range(2 * count + 10)]
+    more = [f"fork pid=77 ppid=77 tid={1000 + i} ptid=77 time=3" for i in range(2 * count + 10)]
     for first in range(1, count + 20, 30):
         entries = ",".join([f"{nowhere}/P0"] + [f"{nowhere}/P{first + i}" for i in range(30)])
-        head.append(f"sample ip=0x401020 pid=77 tid=77 time=4 period=1000 branch={entries}")
-    return "\n".join(head + chosen) + "\n"
+        more.append(f"sample ip=0x401020 pid=77 tid=77 time=4 period=1000 branch={entries}")
+    return "\n".join(head) + "\n" + recording.of_absent("\n".join(more) + "\n") + "\n".join(chosen) + "\n"

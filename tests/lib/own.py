@@ -7,6 +7,7 @@ a neighbour's BPF programs: the kernel's symbols are those of the moment at whic
 isn't 0), at which the kernel's perf may stop. Compressed records stay as they are."""
 import contextlib
 import functools
+import os
 import pathlib
 import re
 import struct
@@ -98,13 +99,28 @@ def family(data, start, end, recorder):
         if kind == FORK:
             pid, parent = struct.unpack_from("<II", data, at + 8)
             children.setdefault(parent, set()).add(pid)
-    found, new = {0, NAMELESS}, [recorder, KERNEL_THREADS]
+    return descendants(children, [recorder, KERNEL_THREADS])
+
+
+def descendants(children, new):
+    """These, and what they have started; the idle task, and threads without a name."""
+    found = {0, -1, NAMELESS}
     while new:
         pid = new.pop()
         if pid not in found:
             found.add(pid)
             new.extend(children.get(pid, ()))
     return found
+
+
+def processes(text):
+    """The processes that stay of what `perf script --show-task-events` tells of a recording, when its bytes aren't to be changed, as of compressed ones: this one and
+    all that it has started; everybody, where this one isn't in the recording."""
+    children = {}
+    for pid, parent in re.findall(r"PERF_RECORD_FORK\((\d+):\d+\):\((\d+):", text):
+        children.setdefault(int(parent), set()).add(int(pid))
+    here = os.getpid()
+    return descendants(children, [here, KERNEL_THREADS]) if any(here in each for each in children.values()) else Everybody()
 
 
 class Everybody:

@@ -133,9 +133,9 @@ def format_of(name, fields):
     return "\n".join(lines) + f'\n\nprint fmt: {fields.get("print", chr(34) * 2)}\n'
 
 
-def raw_of(number, fields, *values):
-    """raw= of a tracepoint with these fields, in the order of this machine's bytes."""
-    data = struct.pack("<HBBi", number, 0, 0, 0)
+def raw_of(number, fields, *values, flags=0):
+    """raw= of a tracepoint with these fields, in the order of this machine's bytes; `flags`: its common_flags."""
+    data = struct.pack("<HBBi", number, flags, 0, 0)
     for (_, size), value in zip(sizes_of(fields), values):
         data += bytes(-len(data) % min(size, 8)) if size in (4, 8) else b""
         data += value.encode(errors="surrogateescape").ljust(size, b"\0")[:size] if isinstance(value, str) else struct.pack({4: "<I", 8: "<Q"}[size], value % (1 << 8 * size))
@@ -477,6 +477,16 @@ class Zstd:
         into = self.Buffer(ctypes.cast(source, ctypes.c_void_p), len(data), 0)
         self.library.ZSTD_compressStream2(self.context, ctypes.byref(out), ctypes.byref(into), 1)
         return room.raw[:out.pos]
+
+
+# No machine has a process with such a number: PID_MAX_LIMIT of include/linux/threads.h.
+ABSENT = 1 << 22
+
+
+def of_absent(text):
+    """The text with other processes, 5 → ABSENT + 5: while one that the recording names lives here, the kernel's perf looks for files in its mount namespace, which
+    needn't be that of the tests."""
+    return re.sub(r"\b(p?[pt]id)=([1-9]\d*)", lambda found: f"{found[1]}={ABSENT + int(found[2])}", text)
 
 
 def make(text, **options):

@@ -23,6 +23,13 @@ def shares(text):
     return {line: float(percent) for percent, line in re.findall(r"^ +([\d.]+) : +[0-9a-f]+: +(.*)$", text, re.M) if float(percent)}
 
 
+def share_of_loops(text):
+    """Percent of the samples between the targets of jumps back and these jumps: at which of the instructions there an interrupt finds a processor is its own affair."""
+    rows = [(float(percent), int(address, 16), code) for percent, address, code in re.findall(r"^ +([\d.]+) : +([0-9a-f]+): +(.*)$", text, re.M)]
+    jumps = [(int(target[1], 16), address) for _, address, code in rows if (target := re.match(r"j\w+ +([0-9a-f]+) <", code))]
+    return sum(percent for percent, address, _ in rows if any(first <= address <= last for first, last in jumps))
+
+
 def test_report_annotate_script(perf, live, folder):
     """Row 33: the three views of one recording."""
     assert perf("record", "./wordcount", cwd=folder).returncode == 0
@@ -39,8 +46,7 @@ def test_assembly_with_percentages_and_source(perf, live, folder):
     assert re.search(r"<find_word>:", first) and "if (word->letters == letters)" in first
     table = shares(first)
     assert sum(table.values()) == pytest.approx(100, abs=0.5)
-    loop = re.search(r"if \(word->letters == letters\)\n(.*\n.*\n)", first)[1]
-    assert sum(shares(loop).values()) > 50
+    assert share_of_loops(first) > 90
     lines = perf("annotate", "--stdio", "-l", "find_word", cwd=folder).stdout
     assert re.search(r"Sorted summary for file .*/wordcount\n-+\n\n +\d\d\.\d\d wordcount\.c:3[5-7]\n", lines)
 

@@ -11,13 +11,14 @@ import pytest
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
 import started  # noqa: E402
 
-# Burns CPU time below a chain of calls of a known depth, without frame pointers. "fault": touches pages there instead; "-": tells when it has begun and goes on for ever.
+# Burns CPU time below a chain of calls of a known depth, without frame pointers. "fault": touches pages there instead, as often as the third word says; "-": tells when it has begun and goes on for ever.
 PROGRAM = r"""
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <time.h>
+#include <unistd.h>
 static volatile unsigned sink;
 static double seconds;
 static int faults;
@@ -54,7 +55,11 @@ int main(int argc, char **argv)
 		puts("begun");
 		fflush(stdout);
 	}
-	sink += down(depth);
+	for (int rounds = argc > 3 ? atoi(argv[3]) : 1; rounds > 0; rounds--) {
+		sink += down(depth);
+		if (rounds > 1)
+			usleep(1000);
+	}
 	return 0;
 }
 """
@@ -65,6 +70,20 @@ CLOCK = ["-e", "cpu-clock:u", "-c", "1000000"]
 @pytest.fixture(name="perf", scope="session")
 def perf_fixture(kernel_form):
     return kernel_form
+
+
+@pytest.fixture(name="mode", params=["auto,bpf", "auto,copy"])
+def make_mode(request):
+    """Who unwinds: a BPF program in the kernel, or the recorder."""
+    if request.param == "auto,bpf":
+        request.getfixturevalue("bpf")
+        if not is_walked():
+            pytest.skip("BPF programs can't look up what is mapped before Linux 6.1")
+    return request.param
+
+
+def is_walked():
+    return tuple(map(int, os.uname().release.split(".")[:2])) >= (6, 1)
 
 
 @pytest.fixture(scope="module", name="build")
@@ -114,9 +133,9 @@ WAYS = [CLOCK, [*CLOCK, "--aio"], ["-e", "cpu-clock", "-c", "1000000"], ["-e", "
 
 
 @pytest.mark.parametrize("words", WAYS, ids=" ".join)
-def test_every_stack_is_whole(perf, oracle, live, tmp_path, program, words):
+def test_every_stack_is_whole(perf, oracle, live, mode, tmp_path, program, words):
     path = tmp_path / "data"
-    done = perf.record(path, *words, *([] if "call-graph" in words[1] else ["--call-graph", "auto"]), "--", program, str(DEPTH), "0.1")
+    done = perf.record(path, *words, *([] if "call-graph" in words[1] else ["--call-graph", mode]), "--", program, str(DEPTH), "0.1")
     assert done.returncode == 0, done.stderr
     found = stacks(perf, path)
     assert_whole(own(found))
@@ -126,13 +145,13 @@ def test_every_stack_is_whole(perf, oracle, live, tmp_path, program, words):
         assert "CALLCHAIN" in line and "REGS_USER" not in line and "STACK_USER" not in line
 
 
-def test_the_whole_system(perf, oracle, live_system, tmp_path, program):
+def test_the_whole_system(perf, oracle, live_system, mode, tmp_path, program):
     """Processes that come and go, on all CPUs: what they have mapped is told while they are sampled."""
     path = tmp_path / "data"
     name = f"steps{os.getpid()}"
     program = shutil.copy(program, tmp_path / name)
     script = f"for i in 1 2 3 4 5 6 7 8; do {program} {DEPTH} 0.02 & done; wait"
-    done = perf.record(path, "-a", "-e", "cpu-clock", "-c", "1000000", "--call-graph", "auto", "--", "sh", "-c", script)
+    done = perf.record(path, "-a", "-e", "cpu-clock", "-c", "1000000", "--call-graph", mode, "--", "sh", "-c", script)
     assert done.returncode == 0, done.stderr
     found = stacks(perf, path, "--comms", name)
     assert len({head.split()[1] for head, stack in found if "down" in stack}) == 8
@@ -140,24 +159,24 @@ def test_the_whole_system(perf, oracle, live_system, tmp_path, program):
     assert stacks(oracle, path, "--comms", name) == found
 
 
-def test_processes_that_run_already(perf, live, tmp_path, program):
+def test_processes_that_run_already(perf, live, mode, tmp_path, program):
     with subprocess.Popen([program, str(DEPTH), "-"], stdout=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout.readline() == "begun\n"
-            done = perf("record", "-o", tmp_path / "data", *CLOCK, "--call-graph", "auto", "-p", str(process.pid), "--", *started.while_it_runs(process.pid, 0.1))
+            done = perf("record", "-o", tmp_path / "data", *CLOCK, "--call-graph", mode, "-p", str(process.pid), "--", *started.while_it_runs(process.pid, 0.1))
         finally:
             process.kill()
     assert done.returncode == 0, done.stderr
     assert_whole(own(stacks(perf, tmp_path / "data")))
 
 
-def test_maps_are_known_though_they_are_not_recorded(perf, live, tmp_path, program):
+def test_maps_are_known_though_they_are_not_recorded(perf, live, mode, tmp_path, program):
     """Without side-band of what runs the file has no names, but its addresses are right: those of a recording with it, up to where files are mapped."""
     with subprocess.Popen([program, str(DEPTH), "-"], stdout=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout.readline() == "begun\n"
             for name, words in (("with", []), ("without", ["--synth=no"])):
-                done = perf("record", "-o", tmp_path / name, *CLOCK, *words, "--call-graph", "auto", "-p", str(process.pid), "--", *started.while_it_runs(process.pid, 0.1))
+                done = perf("record", "-o", tmp_path / name, *CLOCK, *words, "--call-graph", mode, "-p", str(process.pid), "--", *started.while_it_runs(process.pid, 0.1))
                 assert done.returncode == 0, done.stderr
         finally:
             process.kill()
@@ -179,10 +198,27 @@ def test_as_copies_are_unwound(perf, oracle, live, tmp_path, program):
         assert_whole(by_event[1])
 
 
-def test_deeper_than_readers_show(perf, oracle, live, tmp_path, program):
+def test_in_the_kernel_as_copies_are_unwound(perf, live, bpf, tmp_path, program):
+    """The same with a BPF program that unwinds, once it knows the rules of the files: what came before comes as copies. How soon that is depends on when the
+    recorder gets a CPU."""
+    if not is_walked():
+        pytest.skip("BPF programs can't look up what is mapped before Linux 6.1")
+    path = tmp_path / "data"
+    done = perf("record", "-v", "-o", path, "-c", "1", "-e", "page-faults/call-graph=dwarf,stack-size=16384,name=copies/u", "-e",
+                "minor-faults/call-graph=auto,name=chains/u", "--", program, str(DEPTH), "fault", "100")
+    assert done.returncode == 0, done.stderr
+    counts = re.search(r"stacks: (\d+) unwound in the kernel, (\d+) copied", done.stderr)
+    assert int(counts[1]) > 0 < int(counts[2])
+    found = stacks(perf, path)
+    by_event = [[stack for head, stack in found if f"{name}:" in head and stack[0] == "burn"] for name in ("copies", "chains")]
+    assert len(by_event[0]) >= 1600 and by_event[0] == by_event[1]
+    assert_whole(by_event[1])
+
+
+def test_deeper_than_readers_show(perf, oracle, live, mode, tmp_path, program):
     """150 calls and 20 KB of stack. Readers say with --max-stack that they want more than 127."""
     path = tmp_path / "data"
-    done = perf("record", "-o", path, "-e", "cpu-clock/stack-size=65528/u", "-c", "1000000", "--call-graph", "auto", "--", program, "150", "0.05")
+    done = perf("record", "-o", path, "-e", "cpu-clock:u" if mode == "auto,bpf" else "cpu-clock/stack-size=65528/u", "-c", "1000000", "--call-graph", mode, "--", program, "150", "0.05")
     assert done.returncode == 0, done.stderr
     found = stacks(perf, path, "--max-stack", "1000")
     assert_whole(own(found), 150)
@@ -192,7 +228,7 @@ def test_deeper_than_readers_show(perf, oracle, live, tmp_path, program):
 def test_copies_grow(perf, live, tmp_path, program):
     """170 bytes for each of 300 calls: more than the first copies hold. What came before they grew is told."""
     path = tmp_path / "data"
-    done = perf("record", "-o", path, *CLOCK, "--call-graph", "auto", "--", program, "300", "1")
+    done = perf("record", "-o", path, *CLOCK, "--call-graph", "auto,copy", "--", program, "300", "1")
     assert done.returncode == 0, done.stderr
     found = own(stacks(perf, path, "--max-stack", "1000"))
     whole = [stack for stack in found if "main" in stack]
@@ -204,9 +240,9 @@ def test_copies_grow(perf, live, tmp_path, program):
     assert complete < 100
 
 
-def test_why_stacks_end_early(perf, live, tmp_path, build):
+def test_why_stacks_end_early(perf, live, mode, tmp_path, build):
     bare = build("bare", "-fno-asynchronous-unwind-tables", "-fno-unwind-tables", "-g0")
-    done = perf("record", "-o", tmp_path / "data", *CLOCK, "--call-graph", "auto", "--", bare, str(DEPTH), "0.1")
+    done = perf("record", "-o", tmp_path / "data", *CLOCK, "--call-graph", mode, "--", bare, str(DEPTH), "0.1")
     assert done.returncode == 0, done.stderr
     share = re.search(rf"; ([\d.]+) %: no unwind information in {re.escape(str(bare))} \(build it with -fasynchronous-unwind-tables\)", done.stderr)
     assert share and float(share.group(1)) > 50
@@ -214,37 +250,47 @@ def test_why_stacks_end_early(perf, live, tmp_path, build):
     assert f"unwound no further while it was recorded ({bare}" in report and "no frame pointer" not in report and "no frame set up" not in report
 
 
-def test_report_takes_them_for_complete(perf, live, tmp_path, program):
-    done = perf("record", "-o", tmp_path / "data", *CLOCK, "--call-graph", "auto", "--", program, str(DEPTH), "0.1")
+def test_report_takes_them_for_complete(perf, live, mode, tmp_path, program):
+    done = perf("record", "-o", tmp_path / "data", *CLOCK, "--call-graph", mode, "--", program, str(DEPTH), "0.1")
     assert done.returncode == 0, done.stderr
     done = perf("report", "--stdio", "-i", tmp_path / "data")
     assert done.returncode == 0 and "end early" not in done.stderr and "lack a caller" not in done.stderr
 
 
-def test_into_a_pipe(perf, live, tmp_path, program):
+def test_into_a_pipe(perf, live, mode, tmp_path, program):
     with open(tmp_path / "data", "wb") as out:
-        subprocess.run([perf.path, "record", "-o", "-", *CLOCK, "--call-graph", "auto", "--", program, str(DEPTH), "0.1"], stdout=out, check=True)
+        subprocess.run([perf.path, "record", "-o", "-", *CLOCK, "--call-graph", mode, "--", program, str(DEPTH), "0.1"], stdout=out, check=True)
     done = perf("script", "-F", "comm,tid,time,event,ip,sym", "--no-inline", "-i", "-", stdin=open(tmp_path / "data", "rb"))
     blocks = [block.strip().splitlines() for block in done.stdout.split("\n\n")]
     assert_whole([[line.split()[1] for line in block[1:]] for block in blocks if "down" in "".join(block[1:])])
 
 
-def test_size_of_the_file(perf, live, tmp_path, program):
+def test_size_of_the_file(perf, live, mode, tmp_path, program):
     """Of the samples: what a recording has besides is the same for all."""
-    def size(mode):
-        path = tmp_path / mode
-        done = perf("record", "-o", path, *CLOCK, "--call-graph", mode, "--", program, str(DEPTH), "0.3")
+    def size(way):
+        path = tmp_path / way
+        done = perf("record", "-o", path, *CLOCK, "--call-graph", way, "--", program, str(DEPTH), "0.3")
         assert done.returncode == 0, done.stderr
         sizes = [int(text, 16) for text in re.findall(r"\[0x([0-9a-f]+)\]: PERF_RECORD_SAMPLE", perf("report", "-D", "-i", path).stdout)]
         assert sizes
         return sum(sizes) / len(sizes)
-    assert size("auto") * 10 < size("dwarf")
+    assert size(mode) * 10 < size("dwarf")
+
+
+@pytest.mark.parametrize("words,reason", [(["-e", "cpu-clock", "-e", "sched:sched_switch"], "sched:sched_switch: BPF programs cannot unwind the stacks of tracepoints"),
+                                          (["--per-thread", "-T"], "cannot unwind the stacks of --per-thread"),
+                                          (["-e", "cpu-clock/stack-size=8192/"], "or stack-size=")])
+def test_what_bpf_programs_cannot_unwind(perf, live, bpf, tmp_path, words, reason):
+    done = perf("record", "-o", tmp_path / "data", "--call-graph", "auto,bpf", *words, "true")
+    assert done.returncode == 255 and reason in done.stderr
+    done = perf("record", "-v", "-o", tmp_path / "data", "--call-graph", "auto", *words, "true")
+    assert done.returncode == 0 and ("stacks are copied, and unwound by the recorder: " in done.stderr) == ("-e" not in words or "sched:sched_switch" not in words)
 
 
 @pytest.mark.parametrize("words,reason", [(["--overwrite"], "--overwrite"), (["--threads"], "with --threads"), (["--no-timestamp"], "omit --no-timestamp"),
-                                          (["--user-regs=ip"], "with --user-regs"), (["--call-graph", "auto,8192"], "does not take a size"),
+                                          (["--user-regs=ip"], "with --user-regs"), (["--call-graph", "auto,8192"], "does not take that: use auto, auto,bpf or auto,copy"),
                                           (["-e", "cpu-clock/overwrite/u", "-e", "task-clock:u"], "--overwrite")])
-def test_where_it_cannot_be_had(perf, live, tmp_path, words, reason):
-    done = perf("record", "-o", tmp_path / "data", "--call-graph", "auto", *words, "true")
+def test_where_it_cannot_be_had(perf, live, mode, tmp_path, words, reason):
+    done = perf("record", "-o", tmp_path / "data", "--call-graph", mode, *words, "true")
     assert done.returncode == 129 and reason in done.stderr
     assert not os.path.exists(tmp_path / "data")

@@ -1,6 +1,5 @@
 """How perf record goes about it: several threads and files, a thread that writes, places on CPUs, ranges of time, groups, events that begin files."""
 import collections
-import itertools
 import os
 import pathlib
 import re
@@ -28,18 +27,25 @@ ONLINE = len(os.sched_getaffinity(0))
 
 
 def script(program, path):
-    done = program("script", "--ns", "-F", "+event", "-i", path)
+    done = program("script", "--ns", "-F", "+event,+pid", "-i", path)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
 
+def own_lines(samples, processes):
+    return [line for sample in samples for line in sample if int(re.search(r" (-?\d+)/-?\d+ +[\d\[]", sample[0])[1]) in processes]
+
+
 def read_alike(perf, oracle, path):
-    """Both read the same, ours in the order of time; returns the first lines of the samples."""
+    """Both read the same of the own processes, ours in the order of time; returns the first lines of all samples."""
     own.drop_kernel_code(pathlib.Path(path))
     theirs, _ = alike.in_time(script(oracle, path))
     ours, times = alike.in_time(script(perf, path))
-    assert times == sorted(times)
-    alike.lines(list(itertools.chain(*theirs)), list(itertools.chain(*ours)), path)
+    assert times == sorted(times) and len(theirs) == len(ours)
+    processes = own.processes(perf("script", "--show-task-events", "-i", path).stdout)
+    compared = own_lines(ours, processes)
+    alike.lines(own_lines(theirs, processes), compared, path)
+    assert compared
     return [sample[0] for sample in ours]
 
 
@@ -52,7 +58,8 @@ THREADS = [["--threads"], ["--threads=core"], ["--threads=package"], ["--threads
 def test_threads(perf, oracle, live_system, tmp_path, words):
     path = tmp_path / "out"
     everything = [] if "--per-thread" in words else ["-a"]
-    done = perf("record", "-o", path, *everything, "-e", "cpu-clock", "-F", "5000", *words, "--", *LOAD)
+    place = ["taskset", "-c", "0"] if "-C" in words else []
+    done = perf("record", "-o", path, *everything, "-e", "cpu-clock", "-F", "5000", *words, "--", *place, *LOAD)
     assert done.returncode == 0, done.stderr
     rings = 1 if "--per-thread" in words else ONLINE  # with -C, the others' have their side-band
     assert sorted(entry.name for entry in path.iterdir()) == ["data", *(f"data.{i}" for i in range(rings))]
@@ -131,7 +138,7 @@ def test_wrong_usage(perf, tmp_path, words):
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize("words", [["-S"], ["--aux-sample"], ["--clang-path=x"], ["--setup-filter=pin"], ["--off-cpu"]], ids=" ".join)
+@pytest.mark.parametrize("words", [["-S"], ["--aux-sample"], ["--clang-path=x"], ["--setup-filter=pin"]], ids=" ".join)
 def test_what_cannot_be_had_says_what_to_use(perf, tmp_path, words):
     done = perf("record", *words, "true", cwd=tmp_path)
     assert done.returncode == 255 and re.search(r"; (use|set) ", done.stderr) and not list(tmp_path.iterdir())
@@ -205,8 +212,10 @@ def test_threads_of_a_full_disk(perf, oracle, live_system, root, tmp_path):
 @pytest.mark.threads
 @pytest.mark.parametrize("words", [["--aio"], ["--aio=4", "-m", "16", "-F", "10000"], ["--aio=2", "-z"], ["--aio", "--overwrite"]], ids=" ".join)
 def test_writing_thread(perf, oracle, live_system, tmp_path, words):
+    """Of the whole machine, but where buffers are overwritten: these may not tell any more which of the processes are the own ones."""
     path = tmp_path / "out"
-    done = perf("record", "-a", "-e", "cpu-clock", "-o", path, *words, "--", *LOAD)
+    everything = [] if "--overwrite" in words else ["-a"]
+    done = perf("record", *everything, "-e", "cpu-clock", "-o", path, *words, "--", *LOAD)
     assert done.returncode == 0, done.stderr
     lines = read_alike(perf, oracle, path)
     assert int(re.search(r"\((\d+) samples\)", done.stderr).group(1)) == len(lines) > 10

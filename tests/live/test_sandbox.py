@@ -114,6 +114,8 @@ def test_what_is_refused(perf, recording, tmp_path, words):
         script.write_text(GDB.format(folder=folder, parent=os.getpid()))
         done = subprocess.run(["gdb", "-q", "-batch", "-nx", "-x", script, "--args", perf.path, *words, "-i", recording], capture_output=True, text=True, timeout=300,
                               check=False, stdin=subprocess.DEVNULL)
+        if "Couldn't write extended state" in done.stderr:
+            pytest.skip("this gdb does not know all registers of this processor, and can call no functions")
         found = re.findall(r"^\$\d+ = (-?\d+)$", done.stdout, re.MULTILINE)
         assert len(found) == 18 and found[1::2] == ["1"] * 9, (found, done.stdout[-3000:], done.stderr[-2000:])
         assert not os.path.exists(os.path.join(folder, "written"))

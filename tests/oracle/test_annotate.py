@@ -152,7 +152,7 @@ EVENT = "event {} type=1 config={} freq=1000 sample=IP|TID|TIME|PERIOD|IDENTIFIE
 
 def write(path, lines, events=("cpu-clock",)):
     heads = [EVENT.format(name, number, number + 1) for number, name in enumerate(events)]
-    path.write_bytes(recording.make("\n".join([*heads, "feature event_desc", *lines])))
+    path.write_bytes(recording.make(recording.of_absent("\n".join([*heads, "feature event_desc", *lines]))))
     return path
 
 

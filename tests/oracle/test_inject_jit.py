@@ -14,6 +14,7 @@ import jitdump  # noqa: E402
 import recording  # noqa: E402
 
 SECOND = 1000000000
+PID = recording.ABSENT + 5
 AREA, PLACE, OTHER = 0x7F1000000000, 0x7F1000001000, 0x7F1000003000
 CODE = bytes.fromhex("554889e5" "4883ec10" "90909090" "e8f3ffffff" "c9" "c3") + b"\x90" * 13  # 32 bytes: push, mov, sub, nops, call itself, leave, ret
 EH_FRAME = bytes.fromhex("1400000000000000017a5200017810011b0c070890010000"  # CIE: CFA = rsp + 8, return address at CFA - 8
@@ -26,7 +27,7 @@ def events(clock=1):
             f"{',use_clockid' if clock else ''} clock={clock}", "feature event_desc", "feature arch x86_64"]
 
 
-def process(path, pid=5):
+def process(path, pid=PID):
     return [f"comm pid={pid} tid={pid} name=jit time={SECOND}",
             f"mmap2 pid={pid} tid={pid} addr={AREA:#x} len=0x10000 pgoff=0 prot=7 name=//anon time={SECOND + 1}",
             f"mmap2 pid={pid} tid={pid} addr=0x7f2000000000 len=0x1000 pgoff=0 maj=8 min=1 ino=9 prot=5 name={path} time={SECOND + 2}"]
@@ -39,16 +40,16 @@ def write(path, lines, **options):
 
 def story(folder):
     """f(), then g() over its end, then f() moves away, then h() in its place; each second a sample; the memory is mapped anew in between."""
-    dump = jitdump.Dump(5, time=SECOND)
+    dump = jitdump.Dump(PID, time=SECOND)
     dump.load(2 * SECOND, PLACE, CODE, "f", LINES, EH_FRAME)
     dump.load(4 * SECOND + 123456, PLACE + 16, CODE, "g")
     dump.move(6 * SECOND, 0, OTHER)
     dump.load(8 * SECOND, PLACE, CODE[:16], "h")
-    (folder / "jit-5.dump").write_bytes(dump.data)
-    lines = process(folder / "jit-5.dump")
+    (folder / f"jit-{PID}.dump").write_bytes(dump.data)
+    lines = process(folder / f"jit-{PID}.dump")
     for second in range(1, 10):
-        lines += [f"sample ip={address:#x} pid=5 tid=5 time={second * SECOND + SECOND // 2} period=1 id=1" for address in (PLACE + 4, PLACE + 20, OTHER + 8)]
-    lines += [f"mmap2 pid=5 tid=5 addr={AREA:#x} len=0x10000 pgoff=0 prot=5 name=//anon time={7 * SECOND}"]
+        lines += [f"sample ip={address:#x} pid={PID} tid={PID} time={second * SECOND + SECOND // 2} period=1 id=1" for address in (PLACE + 4, PLACE + 20, OTHER + 8)]
+    lines += [f"mmap2 pid={PID} tid={PID} addr={AREA:#x} len=0x10000 pgoff=0 prot=5 name=//anon time={7 * SECOND}"]
     return lines
 
 
@@ -73,8 +74,8 @@ def test_both_tools_read_it(perf, oracle, tmp_path, clock):
     for tool in (perf, oracle):
         assert names(tool, tmp_path / "ours") == NAMES
         shown = tool("script", "-i", tmp_path / "ours", "--show-mmap-events").stdout
-        assert "//anon" not in re.sub("7f1000.*//anon", "", shown) and "jit-5.dump" not in shown
-        maps = re.findall(r" (\d+\.\d+): PERF_RECORD_MMAP2 5/5: \[0x(\w+)\(0x(\w+)\) @ 0x80 .*jitted-5-(\d)\.so", shown)
+        assert "//anon" not in re.sub("7f1000.*//anon", "", shown) and f"jit-{PID}.dump" not in shown
+        maps = re.findall(rf" (\d+\.\d+): PERF_RECORD_MMAP2 {PID}/{PID}: \[0x(\w+)\(0x(\w+)\) @ 0x80 .*jitted-{PID}-(\d)\.so", shown)
         assert maps == [("2.000000", f"{PLACE:x}", "68", "0"), ("4.000123", f"{PLACE + 16:x}", "20", "1"), ("6.000000", f"{OTHER:x}", "68", "0"),
                         ("8.000000", f"{PLACE:x}", "10", "2")]
     if clock:
@@ -100,11 +101,11 @@ def test_what_is_in_the_files(perf, oracle, tmp_path):
     """Code, symbol, lines, call frame information and build-id, as binutils and the kernel's annotate see them."""
     data = write(tmp_path / "perf.data", events() + story(tmp_path))
     assert perf("inject", "-j", "-b", "-i", data, "-o", tmp_path / "ours").returncode == 0
-    image = tmp_path / "ours.jit" / "jitted-5-0.so"
+    image = tmp_path / "ours.jit" / f"jitted-{PID}-0.so"
     lines = subprocess.run(["addr2line", "-e", image, "0x80", "0x83", "0x84", "0x8c", "0x91", "0x9f"], capture_output=True, text=True, check=True).stdout
     assert lines.split() == ["/src/f.c:3", "/src/f.c:3", "/src/f.c:4", "/src/g.c:9", "/src/f.c:5", "/src/f.c:5"]
     for number, name, code in ((0, "f", CODE), (1, "g", CODE), (2, "h", CODE[:16])):
-        path = tmp_path / "ours.jit" / f"jitted-5-{number}.so"
+        path = tmp_path / "ours.jit" / f"jitted-{PID}-{number}.so"
         done = subprocess.run(["readelf", "-W", "-hSsn", "--debug-dump=frames", path], capture_output=True, text=True, check=True)
         assert not done.stderr and re.search(rf"0000000000000080 +{len(code)} FUNC .* {name}\n", done.stdout)
         assert ("DW_CFA_def_cfa_register: r6 (rbp)" in done.stdout and "pc=0000000000000080..00000000000000a0" in done.stdout) == (name == "f")
@@ -120,12 +121,12 @@ def test_what_is_in_the_files(perf, oracle, tmp_path):
 
 
 def test_other_byte_order(perf, tmp_path):
-    dump = jitdump.Dump(5, time=SECOND, machine=22, order=">")  # s390
+    dump = jitdump.Dump(PID, time=SECOND, machine=22, order=">")  # s390
     dump.load(2 * SECOND, PLACE, CODE, "f", LINES)
-    (tmp_path / "jit-5.dump").write_bytes(dump.data)
-    data = write(tmp_path / "perf.data", events() + process(tmp_path / "jit-5.dump") + [f"sample ip={PLACE:#x} pid=5 tid=5 time={3 * SECOND} period=1 id=1"])
+    (tmp_path / f"jit-{PID}.dump").write_bytes(dump.data)
+    data = write(tmp_path / "perf.data", events() + process(tmp_path / f"jit-{PID}.dump") + [f"sample ip={PLACE:#x} pid={PID} tid={PID} time={3 * SECOND} period=1 id=1"])
     assert perf("inject", "-j", "-i", data, "-o", tmp_path / "ours").returncode == 0
-    done = subprocess.run(["readelf", "-W", "-hSsn", "--debug-dump=decodedline", tmp_path / "ours.jit" / "jitted-5-0.so"], capture_output=True, text=True, check=True)
+    done = subprocess.run(["readelf", "-W", "-hSsn", "--debug-dump=decodedline", tmp_path / "ours.jit" / f"jitted-{PID}-0.so"], capture_output=True, text=True, check=True)
     assert not done.stderr and "big endian" in done.stdout and "IBM S/390" in done.stdout and re.search(r"/src/g.c +9 +0x8c", done.stdout)
 
 
@@ -135,32 +136,32 @@ def test_place_of_the_files(perf, tmp_path):
     victim.write_text("precious")
     folder = tmp_path / "dumps"
     folder.mkdir()
-    dump = jitdump.Dump(5, time=SECOND)
+    dump = jitdump.Dump(PID, time=SECOND)
     dump.load(2 * SECOND, PLACE, CODE, "../../../../../../tmp/evil")
-    (folder / "jit-5.dump").write_bytes(dump.data)
-    data = write(tmp_path / "perf.data", events() + process(folder / "jit-5.dump") + [f"sample ip={PLACE:#x} pid=5 tid=5 time={3 * SECOND} period=1 id=1"])
+    (folder / f"jit-{PID}.dump").write_bytes(dump.data)
+    data = write(tmp_path / "perf.data", events() + process(folder / f"jit-{PID}.dump") + [f"sample ip={PLACE:#x} pid={PID} tid={PID} time={3 * SECOND} period=1 id=1"])
     images = tmp_path / "ours.jit"
     images.mkdir()
-    (images / "jitted-5-0.so").symlink_to(victim)
+    (images / f"jitted-{PID}-0.so").symlink_to(victim)
     done = perf("inject", "-v", "-j", "-i", data, "-o", tmp_path / "ours")
     assert done.returncode == 0 and f"1 files of JIT-compiled code are in {images}" in done.stderr
-    assert victim.read_text() == "precious" and stat.S_ISREG((images / "jitted-5-0.so").lstat().st_mode)
-    assert [path.name for path in images.iterdir()] == ["jitted-5-0.so"] and [path.name for path in folder.iterdir()] == ["jit-5.dump"]
+    assert victim.read_text() == "precious" and stat.S_ISREG((images / f"jitted-{PID}-0.so").lstat().st_mode)
+    assert [path.name for path in images.iterdir()] == [f"jitted-{PID}-0.so"] and [path.name for path in folder.iterdir()] == [f"jit-{PID}.dump"]
     # Something that can't be replaced is an error, not a hole in the result.
-    (images / "jitted-5-0.so").unlink()
-    (images / "jitted-5-0.so").mkdir()
+    (images / f"jitted-{PID}-0.so").unlink()
+    (images / f"jitted-{PID}-0.so").mkdir()
     done = perf("inject", "-j", "-i", data, "-o", tmp_path / "ours")
-    assert done.returncode == 255 and "jitted-5-0.so" in done.stderr
+    assert done.returncode == 255 and f"jitted-{PID}-0.so" in done.stderr
     shutil.rmtree(images)
     images.symlink_to(folder)
     done = perf("inject", "-j", "-i", data, "-o", tmp_path / "ours")
-    assert done.returncode == 255 and "ours.jit is in the way" in done.stderr and [path.name for path in folder.iterdir()] == ["jit-5.dump"]
+    assert done.returncode == 255 and "ours.jit is in the way" in done.stderr and [path.name for path in folder.iterdir()] == [f"jit-{PID}.dump"]
 
 
 def test_dumps_of_one_number(perf, tmp_path):
     """Of two containers: their code goes into files of different names."""
     lines = events()
-    for name, pid in (("a", 5), ("b", 6)):
+    for name, pid in (("a", PID), ("b", PID + 1)):
         (tmp_path / name).mkdir()
         dump = jitdump.Dump(7, time=SECOND)
         dump.load(2 * SECOND, PLACE, CODE, name)
@@ -169,12 +170,12 @@ def test_dumps_of_one_number(perf, tmp_path):
     data = write(tmp_path / "perf.data", lines)
     assert perf("inject", "-j", "-i", data, "-o", tmp_path / "ours").returncode == 0
     assert sorted(path.name for path in (tmp_path / "ours.jit").iterdir()) == ["jitted-7-0-2.so", "jitted-7-0.so"]
-    assert re.findall(r"(\d+)\s+[0-9a-f]+ (\w+)", perf("script", "-i", tmp_path / "ours", "-F", "pid,ip,sym").stdout) == [("5", "a"), ("6", "b")]
+    assert re.findall(r"(\d+)\s+[0-9a-f]+ (\w+)", perf("script", "-i", tmp_path / "ours", "-F", "pid,ip,sym").stdout) == [(str(PID), "a"), (str(PID + 1), "b")]
 
 
 def test_whose_dumps(perf, tmp_path, root):
     data = write(tmp_path / "perf.data", events() + story(tmp_path))
-    shutil.chown(tmp_path / "jit-5.dump", 12345, 12345)
+    shutil.chown(tmp_path / f"jit-{PID}.dump", 12345, 12345)
     done = perf("inject", "-j", "-i", data, "-o", tmp_path / "ours")
     assert "another user" in done.stderr and "no readable jitdump" in done.stderr and not list(tmp_path.rglob("jitted*"))
     done = perf("inject", "-j", "-f", "-i", data, "-o", tmp_path / "ours")
@@ -185,25 +186,25 @@ def test_whose_dumps(perf, tmp_path, root):
 def test_broken_dumps(perf, tmp_path):
     """Cut short anywhere, numbers that lie: what is good is written, nothing breaks, no file has another name."""
     lines = events() + story(tmp_path)
-    whole = (tmp_path / "jit-5.dump").read_bytes()
+    whole = (tmp_path / f"jit-{PID}.dump").read_bytes()
     data = write(tmp_path / "perf.data", lines)
     seen = set()
     for cut in [*range(0, 60, 7), *range(60, len(whole), 61)]:
-        (tmp_path / "jit-5.dump").write_bytes(whole[:cut])
+        (tmp_path / f"jit-{PID}.dump").write_bytes(whole[:cut])
         done = perf("inject", "-j", "-i", data, "-o", tmp_path / "ours")
         assert done.returncode == 0, done.stderr
         seen.add(len(list(tmp_path.rglob("jitted*"))))
         shutil.rmtree(tmp_path / "ours.jit", ignore_errors=True)
     assert seen == {0, 1, 2}
     for offset in range(40, len(whole) - 8, 8):
-        (tmp_path / "jit-5.dump").write_bytes(whole[:offset] + struct.pack("<q", -1) + whole[offset + 8:])
+        (tmp_path / f"jit-{PID}.dump").write_bytes(whole[:offset] + struct.pack("<q", -1) + whole[offset + 8:])
         assert perf("inject", "-j", "-b", "-i", data, "-o", tmp_path / "ours").returncode == 0
     for path in tmp_path.rglob("*"):
-        assert re.fullmatch(r"perf\.data|ours(\.old|\.jit)?|jit-5\.dump|jitted-5-\d+\.so", path.name)
+        assert re.fullmatch(rf"perf\.data|ours(\.old|\.jit)?|jit-{PID}\.dump|jitted-{PID}-\d+\.so", path.name)
 
 
 def test_without_dumps(perf, tmp_path):
-    data = write(tmp_path / "perf.data", events() + [f"sample ip=0x1000 pid=5 tid=5 time={SECOND} period=1 id=1"])
+    data = write(tmp_path / "perf.data", events() + [f"sample ip=0x1000 pid={PID} tid={PID} time={SECOND} period=1 id=1"])
     done = perf("inject", "-j", "-i", data, "-o", tmp_path / "ours")
     assert done.returncode == 0 and "no JIT-compiled code" in done.stderr
     assert perf("script", "-i", tmp_path / "ours").stdout == perf("script", "-i", data).stdout

@@ -17,6 +17,7 @@ MONOTONIC = 1
 CODE = bytes.fromhex("554889e5" "4883ec10" "90909090" "e8f3ffffff" "c9" "c3") + b"\x90" * 13  # 32 bytes: push, mov, sub, nops, call itself, leave, ret
 AREA, PLACE, OTHER = 0x7F1000000000, 0x7F1000001000, 0x7F1000003000
 SECOND = 1000000000
+PID, CHILD = recording.ABSENT + 5, recording.ABSENT + 6
 
 
 def event(clock=MONOTONIC, sample="IP|TID|TIME|PERIOD|IDENTIFIER"):
@@ -25,13 +26,13 @@ def event(clock=MONOTONIC, sample="IP|TID|TIME|PERIOD|IDENTIFIER"):
             "feature arch x86_64"]
 
 
-def process(path, pid=5, start=1):
+def process(path, pid=PID, start=1):
     return [f"comm pid={pid} tid={pid} name=jit time={start * SECOND}",
             f"mmap2 pid={pid} tid={pid} addr={AREA:#x} len=0x10000 pgoff=0 prot=7 name=//anon time={start * SECOND + 1}",
             f"mmap2 pid={pid} tid={pid} addr=0x7f2000000000 len=0x1000 pgoff=0 maj=8 min=1 ino=9 prot=5 name={path} time={start * SECOND + 2}"]
 
 
-def sample(seconds, address, pid=5):
+def sample(seconds, address, pid=PID):
     return f"sample ip={address:#x} pid={pid} tid={pid} time={int(seconds * SECOND)} period=1"
 
 
@@ -49,8 +50,8 @@ def names(program, data, *words):
 @pytest.fixture(name="story")
 def story_fixture(tmp_path):
     """One place in memory: f(), then g() over its end, then f() moves away; each second a sample. A fork in between, and the memory is protected anew."""
-    path = tmp_path / "jit-5.dump"
-    dump = jitdump.Dump(5, time=1 * SECOND)
+    path = tmp_path / f"jit-{PID}.dump"
+    dump = jitdump.Dump(PID, time=1 * SECOND)
     dump.load(2 * SECOND, PLACE, CODE, "f")
     dump.load(4 * SECOND, PLACE + 16, CODE, "g")
     dump.move(6 * SECOND, 0, OTHER)
@@ -59,9 +60,9 @@ def story_fixture(tmp_path):
     lines = process(path)
     for second in range(1, 10):
         lines += [sample(second + 0.5, address) for address in (PLACE + 4, PLACE + 20, OTHER + 8)]
-    lines += [f"fork pid=6 ppid=5 tid=6 ptid=5 time={5 * SECOND}"]
-    lines += [sample(second + 0.6, PLACE + 4, pid=6) for second in range(5, 10)]
-    lines += [f"mmap2 pid=5 tid=5 addr={AREA:#x} len=0x10000 pgoff=0 prot=5 name=//anon time={7 * SECOND}"]
+    lines += [f"fork pid={CHILD} ppid={PID} tid={CHILD} ptid={PID} time={5 * SECOND}"]
+    lines += [sample(second + 0.6, PLACE + 4, pid=CHILD) for second in range(5, 10)]
+    lines += [f"mmap2 pid={PID} tid={PID} addr={AREA:#x} len=0x10000 pgoff=0 prot=5 name=//anon time={7 * SECOND}"]
     return lines, path
 
 
@@ -83,10 +84,10 @@ def test_names_at_the_time(perf, tmp_path, story, pipe):
     else:
         text = perf("script", "-i", data, "-F", "time,tid,ip,sym,symoff").stdout
     rows = re.findall(r"^ *(\d+) +(\d+)\.\d+: +[0-9a-f]+ (\S+)", text, re.M)
-    ours = {second: tuple(name for tid, time, name in rows if tid == "5" and int(time) == second) for second in range(1, 10)}
+    ours = {second: tuple(name for tid, time, name in rows if tid == str(PID) and int(time) == second) for second in range(1, 10)}
     assert ours == EXPECTED
     # The child has what was there when it was made.
-    assert [name for tid, _, name in rows if tid == "6"] == ["f+0x4"] * 5
+    assert [name for tid, _, name in rows if tid == str(CHILD)] == ["f+0x4"] * 5
 
 
 def test_same_as_injected(perf, oracle, tmp_path, story):
@@ -122,8 +123,8 @@ def test_other_clocks(perf, tmp_path, story, clock, wall):
 
 def test_attached(perf, tmp_path):
     """The process ran already, its maps have no time: with another clock the newest code counts from the beginning."""
-    path = tmp_path / "jit-5.dump"
-    dump = jitdump.Dump(5, time=1)
+    path = tmp_path / f"jit-{PID}.dump"
+    dump = jitdump.Dump(PID, time=1)
     dump.load(2 * SECOND, PLACE, CODE, "f")
     dump.load(3 * SECOND, PLACE, CODE, "g")
     path.write_bytes(dump.data)
@@ -135,17 +136,17 @@ def test_attached(perf, tmp_path):
 def test_several_processes(perf, tmp_path):
     """Their code comes in the order of time, whoever mapped the dump first; a pid that is used again is another process."""
     lines = []
-    for pid in (5, 6):
+    for pid in (PID, CHILD):
         dump = jitdump.Dump(pid, time=SECOND)
         for second in range(2, 9):
             dump.load(second * SECOND, PLACE + 0x100 * second, CODE, f"f{pid}_{second}")
         (tmp_path / f"jit-{pid}.dump").write_bytes(dump.data)
         lines += process(tmp_path / f"jit-{pid}.dump", pid)
         lines += [sample(second + 0.5, PLACE + 0x100 * second, pid) for second in range(2, 9)]
-    lines += [f"exit pid=5 ppid=1 tid=5 ptid=1 time={20 * SECOND}", f"fork pid=5 ppid=1 tid=5 ptid=1 time={21 * SECOND}",
-              f"comm pid=5 tid=5 name=other exec=1 time={22 * SECOND}", sample(23, PLACE + 0x200)]
+    lines += [f"exit pid={PID} ppid=1 tid={PID} ptid=1 time={20 * SECOND}", f"fork pid={PID} ppid=1 tid={PID} ptid=1 time={21 * SECOND}",
+              f"comm pid={PID} tid={PID} name=other exec=1 time={22 * SECOND}", sample(23, PLACE + 0x200)]
     ours = names(perf, write(tmp_path / "perf.data", event() + lines))
-    wanted = sorted([f"f{pid}_{second}+0x0" for pid in (5, 6) for second in range(2, 9)] + ["[unknown]"])
+    wanted = sorted([f"f{pid}_{second}+0x0" for pid in (PID, CHILD) for second in range(2, 9)] + ["[unknown]"])
     assert sorted(name for _, name in ours) == wanted
 
 
@@ -154,8 +155,8 @@ def test_lines_and_instructions(perf, tmp_path, form):
     """Source lines, code and calls of generated functions; V8's addresses of lines are 64 too large; the other byte order."""
     source = tmp_path / "f.js"
     source.write_text("".join(f"line {number};\n" for number in range(1, 20)))
-    path = tmp_path / "jit-5.dump"
-    dump = jitdump.Dump(5, time=SECOND, padding=0xDEADBEEF if form == "V8" else 0, order=">" if form == "foreign" else "<")
+    path = tmp_path / f"jit-{PID}.dump"
+    dump = jitdump.Dump(PID, time=SECOND, padding=0xDEADBEEF if form == "V8" else 0, order=">" if form == "foreign" else "<")
     lines = [(0, 3, str(source)), (4, 4, str(source)), (12, 9, str(source))]
     dump.load(2 * SECOND, PLACE, CODE, "f", lines, shift=64 if form == "V8" else 0)
     dump.load(2 * SECOND, PLACE + 0x100, CODE[:8], "g")
@@ -171,7 +172,7 @@ def test_lines_and_instructions(perf, tmp_path, form):
     assert done.returncode == 0, done.stderr
     assert re.search(r": 3 +line 3;\n +12\.50 : +7f1000001000: +push +%rbp\n +25\.00 : +7f1000001001: +mov +%rsp,%rbp\n", done.stdout)
     assert re.search(r": 9 +line 9;\n +50\.00 : +7f100000100c: +call +7f1000001004 <f\+0x4>\n", done.stdout)
-    assert "[JIT] tid 5" in perf("report", "-i", data, "--stdio", "-s", "dso").stdout
+    assert f"[JIT] tid {PID}" in perf("report", "-i", data, "--stdio", "-s", "dso").stdout
 
 
 EH_FRAME = bytes.fromhex(
@@ -181,8 +182,8 @@ EH_FRAME = bytes.fromhex(
 
 def test_stacks_through_generated_code(perf, tmp_path):
     """Call frame information from the dump: the caller of a generated function whose frame pointer isn't the processor's."""
-    path = tmp_path / "jit-5.dump"
-    dump = jitdump.Dump(5, time=SECOND)
+    path = tmp_path / f"jit-{PID}.dump"
+    dump = jitdump.Dump(PID, time=SECOND)
     frame = EH_FRAME[:24] + struct.pack("<IIiI", 0x18, 0x1C, -(32 + 32), 32) + bytes.fromhex("00" "410e18" "000000" "00000000000000")[:12]
     dump.load(2 * SECOND, PLACE, CODE, "f", eh_frame=frame)
     dump.load(2 * SECOND, PLACE + 0x100, CODE, "caller", eh_frame=frame)
@@ -200,8 +201,8 @@ def test_stacks_through_generated_code(perf, tmp_path):
 @pytest.mark.sanitize
 def test_broken_dumps(perf, tmp_path):
     """Cut short anywhere, sizes and counts that lie, names with harm in them: what is good is used, nothing breaks."""
-    path = tmp_path / "jit-5.dump"
-    dump = jitdump.Dump(5, time=SECOND)
+    path = tmp_path / f"jit-{PID}.dump"
+    dump = jitdump.Dump(PID, time=SECOND)
     dump.load(2 * SECOND, PLACE, CODE, b"\033[31mf\n", lines=[(0, 1, "/dev/zero"), (4, 2, "/proc/self/mem")], eh_frame=EH_FRAME)
     dump.load(2 * SECOND, PLACE + 0x100, CODE, "g")
     whole = dump.data
@@ -223,8 +224,8 @@ def test_broken_dumps(perf, tmp_path):
 
 def test_whose_dumps(perf, tmp_path, root):
     """A dump that belongs to somebody else could say anything: only with -f."""
-    path = tmp_path / "jit-5.dump"
-    dump = jitdump.Dump(5, time=SECOND)
+    path = tmp_path / f"jit-{PID}.dump"
+    dump = jitdump.Dump(PID, time=SECOND)
     dump.load(2 * SECOND, PLACE, CODE, "f")
     path.write_bytes(dump.data)
     shutil.chown(path, 12345, 12345)
@@ -238,9 +239,9 @@ def test_whose_dumps(perf, tmp_path, root):
 def test_newest_line_of_a_perf_map(perf, tmp_path):
     """Memory is used again: the later line of the map is what was there last. (The kernel's perf takes the better name.)"""
     (tmp_path / "tmp").mkdir()
-    (tmp_path / "tmp/perf-5.map").write_text(
+    (tmp_path / f"tmp/perf-{PID}.map").write_text(
         f"{PLACE:x} 100 an_old_function_with_a_long_name\n{PLACE + 0x200:x} 80 kept\n{PLACE:x} 40 new\n{PLACE + 0x60:x} 20 third\n")
-    lines = process("/nowhere/jit-5.dump") + [sample(3, PLACE + at) for at in (0, 0x3F, 0x40, 0x60, 0x80, 0xFF, 0x200)]
+    lines = process(f"/nowhere/jit-{PID}.dump") + [sample(3, PLACE + at) for at in (0, 0x3F, 0x40, 0x60, 0x80, 0xFF, 0x200)]
     ours = names(perf, write(tmp_path / "perf.data", event() + lines), "--symfs", tmp_path)
     old = "an_old_function_with_a_long_name"
     assert [name.split("+")[0] for _, name in ours] == ["new", "new", old, "third", old, old, "kept"]

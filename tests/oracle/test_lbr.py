@@ -86,7 +86,7 @@ def make(folder, registers=REGISTERS, kind="IP|TID|TIME|PERIOD|CALLCHAIN|BRANCH_
             walks[tid].call()  # without any branch the kernel's perf takes the bytes behind the sample for one
         text.append(walks[tid].sample(tid, time, time % 5 == 0))
         true[time] = [call for call, _ in walks[tid].stack[:0:-1]]
-    return "\n".join(text) + "\n", true
+    return recording.of_absent("\n".join(text) + "\n"), true
 
 
 @pytest.fixture(scope="module", name="folder")
@@ -171,7 +171,7 @@ def test_a_stream_and_other_ways(perf, walked, folder, tmp_path):
 
 
 def test_without_branches_the_chain_stays(perf, folder, tmp_path):
-    text = make(folder)[0].split("sample ", 1)[0] + "sample ip=0x401140 pid=77 tid=77 time=9 period=1 chain=user,0x401140,0x401180 hw_index=0\n"
+    text = make(folder)[0].split("sample ", 1)[0] + f"sample ip=0x401140 pid={recording.ABSENT + 77} tid={recording.ABSENT + 77} time=9 period=1 chain=user,0x401140,0x401180 hw_index=0\n"
     (tmp_path / "data").write_bytes(recording.Maker(text).make())
     assert output(perf, "script", "-F", "ip", "-i", tmp_path / "data").split() == ["1140", "1180"]
 

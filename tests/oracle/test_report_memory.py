@@ -71,7 +71,7 @@ def describe(program, weights, count):
         text.append(f"sample ip={start + chance.randrange(size):#x} pid=77 tid=77 time={10 + i} addr={address:#x} cpu={i % 2} period={1000 + i % 3} "
                     f"weight={chance.choice(weights)} data_src={chance.choice(KINDS):#x} phys={0x100000 + address % 0x100000:#x} "
                     f"data_page={chance.choice([0, 4096, 1 << 21])}")
-    return "\n".join(text) + "\n"
+    return recording.of_absent("\n".join(text) + "\n")
 
 
 @pytest.fixture(scope="module")

@@ -235,7 +235,7 @@ def test_reference_call_graphs(perf, oracle, program):
         lines.append(f"sample event=0 id=1 ip={at[name]:#x} pid=7 tid=7 time={10 + i} period=100 chain={chain}")
         lines.append(f"sample event=1 id=2 ip={at['leaf' if i % 5 else 'fib']:#x} pid=7 tid=7 time={10 + i} period=100")
     path = program.parent / "reference.data"
-    path.write_bytes(recording.Maker("\n".join(lines) + "\n").make())
+    path.write_bytes(recording.make(recording.of_absent("\n".join(lines) + "\n")))
 
     def tables(tool, *words):
         done = tool("report", "--stdio", "--no-children", "-i", path, *words)

@@ -48,7 +48,7 @@ def chains(program):
         stack = ["hot", "warm", "sys_work", "main"] if i % 50 == 0 else ["hot", "warm", "main"] if i % 3 else ["main"]
         text += f"sample ip={at[stack[0]]:#x} pid=7 tid=7 time={10 + i} period=1 chain=user,{','.join(f'{at[name]:#x}' for name in stack)}\n"
     path = program.parent / "chains.data"
-    path.write_bytes(recording.Maker(text).make())
+    path.write_bytes(recording.make(recording.of_absent(text)))
     return path
 
 

@@ -101,6 +101,8 @@ def test_skeletons(perf, oracle, speaks_perl, record, tmp_path, name):
 @pytest.mark.parametrize("text, status, output, message", [
     ("print 'top'; exit 3;", 3, "top", ""),
     ("sub trace_begin { exit 4 }", 4, "", ""),
+    ("END { $? = 5 }", 5, "", ""),
+    ("sub trace_end { system('exit 6') }", 0, "", ""),
     ("sub trace_begin { print 'a'; exit 0 } sub trace_end { print 'b' }", 0, "a", ""),
     ("sub trace_unhandled { die 'broken' }", 255, "", "broken"),
     ("sub trace_begin {", 255, "", "Missing right curly"),
@@ -110,6 +112,14 @@ def test_ends_of_scripts(perf, perl, record, folder, text, status, output, messa
     result = perf("script", "-i", record("calls"), "-s", "case.pl", cwd=folder)
     assert result.returncode == status and result.stdout == output
     assert message in result.stderr
+
+
+@pytest.mark.parametrize("text", ["print 'text'", "sub trace_end { print 'text' }", "END { print 'text' }", "$| = 1; sub trace_end { print 'text' or die $! }"])
+def test_full_disk(perf, perl, record, folder, text):
+    (folder / "case.pl").write_text(text)
+    with open("/dev/full", "w", encoding="utf-8") as full:
+        done = perf("script", "-i", record("calls"), "-s", "case.pl", cwd=folder, stdout=full, stderr=subprocess.PIPE, capture_output=False)
+    assert done.returncode and "No space left" in done.stderr
 
 
 def test_a_recording_cannot_call_into_modules(perf, perl, record, folder, tmp_path):

@@ -1,6 +1,7 @@
 """Scripts in Python: the same script on the same recording, run by the kernel's perf and by ours, gives the same output."""
 import ctypes.util
 import glob
+import os
 import re
 import shutil
 import sqlite3
@@ -182,11 +183,18 @@ def trace_end():
     assert (result.returncode, result.stdout) == (0, "seen 3\n"), result.stderr
 
 
-def test_full_disk(perf, python, record, folder):
-    (folder / "case.py").write_text("print('text')\n")
+@pytest.mark.parametrize("unbuffered, text", [
+    ("", "print('text')\n"),
+    ("1", "print('text')\n"),
+    ("", "print('text')\nraise SystemExit(0)\n"),
+    ("", "import atexit\natexit.register(print, 'text')\n"),
+])
+def test_full_disk(perf, python, record, folder, unbuffered, text):
+    """Whether Python writes at once or when it ends."""
+    (folder / "case.py").write_text(text)
     with open("/dev/full", "w", encoding="utf-8") as full:
-        done = subprocess.run([perf.path, "script", "-i", record("tracepoints"), "-s", "case.py"], cwd=folder, stdout=full, stderr=subprocess.PIPE, text=True,
-                              check=False)
+        done = perf("script", "-i", record("tracepoints"), "-s", "case.py", cwd=folder, stdout=full, stderr=subprocess.PIPE, capture_output=False,
+                    env={**os.environ, "PYTHONUNBUFFERED": unbuffered})
     assert done.returncode and "No space left" in done.stderr
 
 

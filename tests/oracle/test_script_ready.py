@@ -1,16 +1,28 @@
 """Ready-made scripts: listed, run live and on recordings; their totals are those that stat, script and the kernel's own scripts count."""
 import collections
+import contextlib
 import json
 import os
 import pathlib
 import re
 import signal
 import subprocess
-import time
+import sys
 
 import pytest
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
+import started  # noqa: E402
+
 KERNEL_SCRIPTS = pathlib.Path("/usr/lib/perf-core/scripts")
+# What is recorded by the name of the script, where ls wouldn't do: it is too short to be sampled for sure.
+COMMANDS = {
+    "rw-by-pid": ("dd", "if=/dev/zero", "of=/dev/null", "bs=1000", "count=50"),
+    "failed-syscalls-by-pid": ("sh", "-c", "ls /nonexistent; true"),
+    "wakeup-latency": ("sh", "-c", "for i in 1 2 3 4 5; do sleep 0.01; done"),
+    "futex-contention": ("ls",),
+    "stackcollapse": ("dd", "if=/dev/zero", "of=/dev/null", "bs=65536", "count=100000"),
+}
 
 
 @pytest.fixture(scope="module")
@@ -23,10 +35,10 @@ def recorded(perf, folder, live, tracefs):
     """name → its recording, made by `perf script record NAME`."""
     made = {}
 
-    def make(name, *command):
+    def make(name):
         path = folder / f"{name}.data"
         if name not in made:
-            made[name] = perf("script", "record", name, "-o", path, *(command or ("ls", "-l", "/usr/bin")), cwd=folder)
+            made[name] = perf("script", "record", name, "-o", path, *COMMANDS.get(name, ("ls", "-l", "/usr/bin")), cwd=folder)
         assert made[name].returncode == 0, made[name].stderr
         return path
     return make
@@ -72,33 +84,32 @@ def test_live(perf, folder, recorded):
 
 
 def test_live_ends_by_interrupt(perf, folder, root, live_system, tracefs):
+    """As a terminal does it: all of the group get the signal, once the recorder records."""
     process = subprocess.Popen([str(perf), "script", "syscall-counts"], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                                start_new_session=True)
-    deadline = time.monotonic() + 60
-    while time.monotonic() < deadline and "perf\0record" not in "".join(
-            pathlib.Path(f"/proc/{pid}/cmdline").read_text(errors="replace") if os.path.exists(f"/proc/{pid}/cmdline") else ""
-            for pid in subprocess.run(["pgrep", "-g", str(process.pid)], capture_output=True, text=True, check=False).stdout.split()):
-        time.sleep(0.05)
-    for _ in range(100):  # until the recorder listens
-        os.killpg(process.pid, signal.SIGINT)
-        try:
-            process.wait(0.3)
-            break
-        except subprocess.TimeoutExpired:
-            pass
+    found = []
+
+    def recorder():
+        for pid in map(int, subprocess.run(["pgrep", "-g", str(process.pid)], capture_output=True, text=True, check=False).stdout.split()):
+            with contextlib.suppress(OSError):
+                if started.measures(pid) and started.waits(pid) and started.minds(pid, signal.SIGINT):
+                    found.append(pid)
+        return found
+    started.until(recorder, "the recorder records")
+    os.killpg(process.pid, signal.SIGINT)
     output, errors = process.communicate(timeout=300)
-    assert "System calls" in output or "it is empty" in errors, errors
+    assert "System calls" in output, errors
 
 
 def test_failed_syscalls(perf, folder, recorded):
-    path = recorded("failed-syscalls-by-pid", "sh", "-c", "ls /nonexistent; true")
+    path = recorded("failed-syscalls-by-pid")
     rows = rows_of(report(perf, folder, "failed-syscalls-by-pid", path))
     exits = re.findall(r"sys_exit: NR (\d+) = -(\d+)", perf("script", "-i", path).stdout)
     assert sum(int(row[-1]) for row in rows) == len(exits) and any(row[3] == "ENOENT" for row in rows)
 
 
 def test_reads_and_writes(perf, folder, recorded):
-    path = recorded("rw-by-pid", "dd", "if=/dev/zero", "of=/dev/null", "bs=1000", "count=50")
+    path = recorded("rw-by-pid")
     writes = rows_of(report(perf, folder, "rw-by-pid", path))
     pid, comm, calls, wanted, done, failed = next(row for row in writes if row[1] == "dd")
     assert int(calls) >= 50 and int(wanted) >= 50000 and int(done) == int(wanted) and failed == "0"
@@ -110,7 +121,7 @@ def test_reads_and_writes(perf, folder, recorded):
 
 
 def test_wakeups_and_samples(perf, folder, recorded):
-    path = recorded("wakeup-latency", "sh", "-c", "for i in 1 2 3 4 5; do sleep 0.01; done")
+    path = recorded("wakeup-latency")
     assert int(rows_of(report(perf, folder, "wakeup-latency", path))[0][1]) >= 1
     samples = recorded("stackcollapse")
     lines = report(perf, folder, "stackcollapse", samples).splitlines()
@@ -163,9 +174,7 @@ def test_the_kernels_own_scripts(perf, oracle, folder, recorded, script, name, w
         pytest.skip(f"{KERNEL_SCRIPTS / script} is not installed")
     if script.endswith(".pl") and not (pathlib.Path(str(perf)).parent / "perf-perl.so").exists():
         pytest.skip("this build has no plugin for Perl (package libperl-dev)")
-    commands = {"rw-by-pid": ("dd", "if=/dev/zero", "of=/dev/null", "bs=1000", "count=50"), "failed-syscalls-by-pid": ("sh", "-c", "ls /nonexistent; true"),
-                "wakeup-latency": ("sh", "-c", "for i in 1 2 3 4 5; do sleep 0.01; done"), "futex-contention": ("ls",)}
-    path = recorded(name, *commands.get(name, ()))
+    path = recorded(name)
     texts = []
     for program in (oracle, perf):
         environment = {**os.environ, "PERF_EXEC_PATH": str(KERNEL_SCRIPTS.parent)}

@@ -175,7 +175,7 @@ static const uint32_t *place_of_frame(const struct stack_order *order, const str
 			continue;
 		const struct fold_piece *piece = &fold->pieces[number];
 		if (depth < piece->frame_count)
-			return fold->frame_ids + piece->frames + (order->outside_in ? piece->frame_count - 1 - depth : depth);
+			return fold_piece_frame(fold, piece, order->outside_in ? piece->frame_count - 1 - depth : depth);
 		depth -= piece->frame_count;
 	}
 	return NULL;

@@ -31,6 +31,7 @@
 #include <stdint.h>
 
 #define FOLD_NONE UINT32_MAX
+#define FOLD_MANY_SAMPLES (2 << 20)
 
 struct stack_ends;
 
@@ -51,6 +52,7 @@ enum fold_records {
 
 struct fold_options {
 	bool chains;		    /* stacks matter; false: only the sampled address */
+	bool shared_frames;	    /* of many samples (FOLD_MANY_SAMPLES): what stacks have in common is kept once, which takes time */
 	bool branches;		    /* each branch record of a sample is an entry, its outer piece (from, to); chains aren't looked at */
 	bool branch_history;	    /* stacks begin with the branches before the sample, the last one first: to, from, to, from, … */
 	bool threads;		    /* threads of one name are told apart; else an entry's actor is whose sample was the first */
@@ -88,11 +90,17 @@ struct fold_frame {
 	uint8_t cpumode;
 };
 
-/* Part of a stack. */
+/* Part of a stack. Frames that it has in common with another piece, at their outer ends, are stored once:
+ *
+ *	outer        a b c d e f     innermost first
+ *	this one         x y e f     two frames of its own, two shared
+ */
 struct fold_piece {
-	uint32_t frames; /* first one in fold->frame_ids */
-	uint32_t frame_count : 31;
-	uint32_t kernel : 1; /* an inner piece */
+	uint32_t frames;	   /* the innermost of its own in fold->frame_ids */
+	uint32_t frame_count : 31; /* of all */
+	uint32_t kernel : 1;	   /* an inner piece */
+	uint32_t shared;	   /* how many of them, the outermost, are those of the piece `outer`; 0 = none */
+	uint32_t outer;
 };
 
 struct fold_entry {
@@ -169,6 +177,20 @@ int fold_piece_compare(const struct fold *fold, uint32_t a, uint32_t b);
 /* Cuts stacks at functions that match: these become where it was sampled, what they called is left out. */
 void fold_cut_callees(struct fold *fold, bool (*matches)(void *context, const struct symbol *symbol), void *context);
 
+/* The frame of a piece at a depth below its frame_count; 0 = innermost. Where it is stored, in fold->frame_ids. */
+static inline const uint32_t *fold_piece_frame(const struct fold *fold, const struct fold_piece *piece, uint32_t depth)
+{
+	while (depth >= piece->frame_count - piece->shared) {
+		uint32_t from_outermost = piece->frame_count - depth;
+		piece = &fold->pieces[piece->outer];
+		depth = piece->frame_count - from_outermost;
+	}
+	return &fold->frame_ids[piece->frames + depth];
+}
+
+/* All frames of a piece, innermost first; returns how many. */
+uint32_t fold_piece_copy(const struct fold *fold, const struct fold_piece *piece, uint32_t *to);
+
 /* How many frames the stack of an entry has, and the frame at a depth (0 = innermost). Without a chain it is the leaf alone. */
 static inline uint32_t fold_depth(const struct fold *fold, const struct fold_entry *entry)
 {
@@ -182,10 +204,10 @@ static inline uint32_t fold_frame_id(const struct fold *fold, const struct fold_
 	if (entry->inner != FOLD_NONE) {
 		const struct fold_piece *inner = &fold->pieces[entry->inner];
 		if (depth < inner->frame_count)
-			return fold->frame_ids[inner->frames + depth];
+			return *fold_piece_frame(fold, inner, depth);
 		depth -= inner->frame_count;
 	}
-	return entry->outer == FOLD_NONE ? entry->leaf : fold->frame_ids[fold->pieces[entry->outer].frames + depth];
+	return entry->outer == FOLD_NONE ? entry->leaf : *fold_piece_frame(fold, &fold->pieces[entry->outer], depth);
 }
 
 /* What a frame is called: the symbol, else "[file]" for mapped and "[unknown]" for other addresses. Unsafe bytes are still in it. Interned:

@@ -25,8 +25,10 @@
 static void feed_start(struct fold_feed *feed, struct fold_tables *tables)
 {
 	const struct fold_context *context = feed->context;
-	fold_places_init(&feed->places, tables, context->resolver, context->machine, feed->fold->session->record_counts[RECORD_SAMPLE]);
+	uint64_t samples = feed->fold->session->record_counts[RECORD_SAMPLE];
+	fold_places_init(&feed->places, tables, context->resolver, context->machine, samples);
 	feed->set = fold_tables_add_set(tables);
+	feed->set->shares_frames = context->options->shared_frames && samples > FOLD_MANY_SAMPLES;
 	feed->recent = mem_zalloc_array(FOLD_RECENT_ACTORS, sizeof(*feed->recent));
 	if (context->options->extra)
 		feed->recent_extras = mem_zalloc_array(FOLD_RECENT_EXTRAS, sizeof(*feed->recent_extras));
@@ -309,9 +311,10 @@ static uint32_t add_frames(const struct renumbered *numbers, uint32_t piece, uin
 	if (piece == FOLD_NONE)
 		return 0;
 	const struct fold_piece *p = &numbers->from->pieces[piece];
-	for (uint32_t i = 0; i < p->frame_count; i++)
-		to[i] = number_of_frame(numbers, numbers->from->frame_ids[p->frames + i]);
-	return p->frame_count;
+	uint32_t count = fold_piece_copy(numbers->from, p, to);
+	for (uint32_t i = 0; i < count; i++)
+		to[i] = number_of_frame(numbers, to[i]);
+	return count;
 }
 
 /* `frames` has room for the entry's stack; returns how many there are. */

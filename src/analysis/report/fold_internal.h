@@ -138,18 +138,26 @@ size_t fold_places_functions(struct fold_places *places, const struct fold_looku
 
 /* ---- frames to entries ---- */
 
+/* Doesn't change but for its id, and stays where it is. */
 struct set_piece {
-	const uint32_t *frames; /* ids, in the arena of the shard */
+	const struct set_piece *outer; /* has the outermost `shared` frames of this one, too, and the innermost of those is its own */
 	uint64_t hash;
+	uint32_t id;	 /* in its set, until that is merged into another one: in that */
+	uint32_t shared; /* 0 = none */
 	uint32_t frame_count : 31;
 	uint32_t kernel : 1;
+	uint32_t own[]; /* ids of the other frames, innermost first */
 };
 
+/* What pieces may share is found by the hashes of their outermost frames: of FOLD_PREFIX, twice as many and so on. */
+enum { FOLD_PREFIX = 4 };
+
 struct piece_shard {
-	VEC(struct set_piece) pieces;
-	size_t frame_count;  /* of all pieces */
-	struct arena frames; /* theirs */
-	struct id_table ids;
+	VEC(struct set_piece *) pieces;
+	size_t frame_count;	     /* of all pieces, each one's own */
+	struct arena memory;	     /* theirs */
+	struct id_table ids;	     /* by the pieces' hashes */
+	struct id_table prefixes;    /* by the hashes of their outermost frames: ids in the set */
 	uint32_t first, first_frame; /* fold_pack.c */
 };
 
@@ -161,7 +169,9 @@ struct entry_shard {
 
 /* A feed's distinct pieces and entries. */
 struct fold_set {
-	bool copies_records; /* FOLD_RECORDS_COPIED */
+	bool copies_records;  /* FOLD_RECORDS_COPIED */
+	bool shares_frames;   /* pieces keep what they have in common with others once */
+	VEC(uint64_t) hashes; /* while a piece is added: of its outermost frames */
 	struct piece_shard pieces[FOLD_SHARDS];
 	struct entry_shard entries[FOLD_SHARDS];
 };
@@ -180,15 +190,17 @@ void fold_set_add(struct fold_set *set, struct fold_item *items, size_t count);
 void fold_set_deinit(struct fold_set *set);
 /* Adds to the entry that is the same but for count, period, actor and first sample. `hash` is fold_set_hash()'s. */
 void fold_set_entry(struct fold_set *set, const struct fold_entry *entry, uint64_t hash);
-/* The id of the piece that is the same but for where its frames are; a new one keeps the pointer. Safe on many threads for pieces of
- * different shards. */
-uint32_t fold_set_piece(struct fold_set *set, const struct set_piece *piece);
+/* Makes the piece, which is another set's, one of this set, or gives it the id of that which is the same. Safe on many threads for pieces
+ * of different shards. */
+void fold_set_piece(struct fold_set *set, struct set_piece *piece);
+/* No sample will be added. `finds_nothing`: nor anything else, so that what is in it needn't be found. */
+void fold_set_end(struct fold_set *set, bool finds_nothing);
 /* By contents, not by numbers that only this set knows. */
 uint64_t fold_set_hash(const struct fold_entry *entry, uint64_t inner_hash, uint64_t outer_hash);
 
 static inline uint64_t fold_set_piece_hash(const struct fold_set *set, uint32_t id)
 {
-	return id == FOLD_NONE ? 0 : set->pieces[id % FOLD_SHARDS].pieces.data[id / FOLD_SHARDS].hash;
+	return id == FOLD_NONE ? 0 : set->pieces[id % FOLD_SHARDS].pieces.data[id / FOLD_SHARDS]->hash;
 }
 
 /* ---- samples to look-ups ---- */

@@ -38,14 +38,29 @@ int fold_frame_compare(const struct fold_frame *a, const struct fold_frame *b)
 	return result ? result : compare(a->cpumode, b->cpumode);
 }
 
+uint32_t fold_piece_copy(const struct fold *fold, const struct fold_piece *piece, uint32_t *to)
+{
+	uint32_t count = piece->frame_count, left = count;
+	while (left) {
+		uint32_t beyond = piece->frame_count - left, own = piece->frame_count - piece->shared;
+		if (beyond < own) {
+			memcpy(to, fold->frame_ids + piece->frames + beyond, (own - beyond) * sizeof(*to));
+			to += own - beyond;
+			left -= own - beyond;
+		}
+		piece = &fold->pieces[piece->outer];
+	}
+	return count;
+}
+
 int fold_piece_compare(const struct fold *fold, uint32_t a, uint32_t b)
 {
 	if (a == b || a == FOLD_NONE || b == FOLD_NONE)
 		return (a != FOLD_NONE) - (b != FOLD_NONE);
 	const struct fold_piece *x = &fold->pieces[a], *y = &fold->pieces[b];
-	const uint32_t *f = fold->frame_ids + x->frames, *g = fold->frame_ids + y->frames;
 	for (uint32_t i = 0; i < x->frame_count && i < y->frame_count; i++) {
-		int result = f[i] == g[i] ? 0 : fold_frame_compare(&fold->frames[f[i]], &fold->frames[g[i]]);
+		uint32_t f = *fold_piece_frame(fold, x, i), g = *fold_piece_frame(fold, y, i);
+		int result = f == g ? 0 : fold_frame_compare(&fold->frames[f], &fold->frames[g]);
 		if (result)
 			return result;
 	}

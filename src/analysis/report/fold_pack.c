@@ -31,7 +31,6 @@ static void give_back(bool much, size_t shard)
 
 struct merging {
 	struct fold_tables *tables;
-	uint32_t **numbers; /* by set × FOLD_SHARDS + shard: the first set's ids of its pieces */
 	bool much;
 };
 
@@ -42,19 +41,37 @@ static void merge_pieces(void *context, unsigned int worker, size_t number)
 	(void)worker;
 	for (size_t s = 1; s < merging->tables->sets.len; s++) {
 		struct piece_shard *shard = &merging->tables->sets.data[s]->pieces[number];
-		uint32_t *ids = mem_alloc_array(shard->pieces.len + 1, sizeof(*ids));
 		for (size_t i = 0; i < shard->pieces.len; i++)
-			ids[i] = fold_set_piece(into, &shard->pieces.data[i]);
-		merging->numbers[s * FOLD_SHARDS + number] = ids;
-		id_table_deinit(&shard->ids);
-		arena_combine(&into->pieces[number].frames, &shard->frames);
+			fold_set_piece(into, shard->pieces.data[i]);
+		arena_combine(&into->pieces[number].memory, &shard->memory);
 	}
 	give_back(merging->much, number);
 }
 
-static uint32_t new_piece(const struct merging *merging, size_t set, uint32_t id)
+static uint32_t new_piece(const struct fold_set *set, uint32_t id)
 {
-	return id == FOLD_NONE ? id : merging->numbers[set * FOLD_SHARDS + id % FOLD_SHARDS][id / FOLD_SHARDS];
+	return id == FOLD_NONE ? id : set->pieces[id % FOLD_SHARDS].pieces.data[id / FOLD_SHARDS]->id;
+}
+
+static void prefetch_piece(const struct fold_set *set, uint32_t id, bool itself)
+{
+	if (id == FOLD_NONE)
+		return;
+	struct set_piece *const *piece = &set->pieces[id % FOLD_SHARDS].pieces.data[id / FOLD_SHARDS];
+	__builtin_prefetch(itself ? (const void *)*piece : (const void *)piece);
+}
+
+/* What will be read of the entries behind number `i`: where their pieces are, then those. */
+static void prefetch_pieces(const struct fold_set *set, const struct entry_shard *shard, size_t i)
+{
+	enum { STEP = 12 };
+	for (size_t steps = 1; steps <= 2; steps++) {
+		if (i + steps * STEP >= shard->entries.len)
+			return;
+		const struct fold_entry *entry = &shard->entries.data[i + steps * STEP];
+		prefetch_piece(set, entry->inner, steps == 1);
+		prefetch_piece(set, entry->outer, steps == 1);
+	}
 }
 
 static void merge_entries(void *context, unsigned int worker, size_t number)
@@ -66,10 +83,11 @@ static void merge_entries(void *context, unsigned int worker, size_t number)
 		struct fold_set *set = merging->tables->sets.data[s];
 		struct entry_shard *shard = &set->entries[number];
 		for (size_t i = 0; i < shard->entries.len; i++) {
+			prefetch_pieces(set, shard, i);
 			struct fold_entry entry = shard->entries.data[i];
 			uint64_t hash = fold_set_hash(&entry, fold_set_piece_hash(set, entry.inner), fold_set_piece_hash(set, entry.outer));
-			entry.inner = new_piece(merging, s, entry.inner);
-			entry.outer = new_piece(merging, s, entry.outer);
+			entry.inner = new_piece(set, entry.inner);
+			entry.outer = new_piece(set, entry.outer);
 			fold_set_entry(into, &entry, hash);
 		}
 		vec_deinit(&shard->entries);
@@ -92,16 +110,13 @@ static void merge_sets(struct fold_tables *tables)
 {
 	if (!tables->sets.len)
 		fold_tables_add_set(tables);
+	for (size_t s = 0; s < tables->sets.len; s++)
+		fold_set_end(tables->sets.data[s], s > 0);
 	if (tables->sets.len == 1)
 		return;
-	struct merging merging = {.tables = tables,
-				  .much = is_much(tables),
-				  .numbers = mem_zalloc_array(tables->sets.len * FOLD_SHARDS, sizeof(*merging.numbers))};
+	struct merging merging = {.tables = tables, .much = is_much(tables)};
 	pool_run(tables->options->jobs, FOLD_SHARDS, merge_pieces, &merging);
 	pool_run(tables->options->jobs, FOLD_SHARDS, merge_entries, &merging);
-	for (size_t i = 0; i < tables->sets.len * FOLD_SHARDS; i++)
-		free(merging.numbers[i]);
-	free(merging.numbers);
 	for (size_t s = 1; s < tables->sets.len; s++) {
 		fold_set_deinit(tables->sets.data[s]);
 		free(tables->sets.data[s]);
@@ -155,14 +170,17 @@ static void pack_shard(void *context, unsigned int worker, size_t number)
 		memcpy(fold->frames + frames->first, frames->frames.data, frames->frames.len * sizeof(*fold->frames));
 	uint32_t *to = fold->frame_ids + pieces->first_frame;
 	for (size_t i = 0; i < pieces->pieces.len; i++) {
-		const struct set_piece *piece = &pieces->pieces.data[i];
-		fold->pieces[pieces->first + i] = (struct fold_piece){
-			.frames = (uint32_t)(to - fold->frame_ids), .frame_count = piece->frame_count, .kernel = piece->kernel};
-		for (uint32_t at = 0; at < piece->frame_count; at++)
-			*to++ = packed_frame(tables, piece->frames[at]);
+		const struct set_piece *piece = pieces->pieces.data[i];
+		fold->pieces[pieces->first + i] =
+			(struct fold_piece){.frames = (uint32_t)(to - fold->frame_ids),
+					    .frame_count = piece->frame_count,
+					    .kernel = piece->kernel,
+					    .shared = piece->shared,
+					    .outer = piece->shared ? packed_piece(packing->set, piece->outer->id) : 0};
+		for (uint32_t at = 0; at < piece->frame_count - piece->shared; at++)
+			*to++ = packed_frame(tables, piece->own[at]);
 	}
 	vec_deinit(&pieces->pieces);
-	arena_deinit(&pieces->frames);
 	for (size_t i = 0; i < entries->entries.len; i++)
 		packing->starts[bucket_of(packing, &entries->entries.data[i])][number]++;
 	give_back(packing->much, number);
@@ -293,7 +311,7 @@ static void measure(struct packing *packing)
 	packing->span = latest < earliest ? 1 : (latest - earliest) / TIME_BUCKETS + 1;
 	fold->frames = mem_alloc_array(fold->frame_count + 1, sizeof(*fold->frames));
 	fold->pieces = mem_alloc_array(fold->piece_count + 1, sizeof(*fold->pieces));
-	fold->frame_ids = mem_zalloc_table(frame_ids + 1, sizeof(*fold->frame_ids));
+	fold->frame_ids = mem_alloc_array(frame_ids + 1, sizeof(*fold->frame_ids));
 }
 
 static void start_buckets(struct packing *packing)
@@ -348,6 +366,8 @@ void fold_pack(struct fold_tables *tables, struct fold *fold)
 	pool_run(jobs, FOLD_SHARDS, pack_shard, &packing);
 	for (unsigned int i = 0; i < FOLD_SHARDS; i++)
 		vec_deinit(&tables->frames[i].frames);
+	for (unsigned int i = 0; i < FOLD_SHARDS; i++)
+		arena_deinit(&packing.set->pieces[i].memory);
 	for (unsigned int i = 0; i < FOLD_SHARDS; i++)
 		arena_combine(&fold->private->records, &packing.set->entries[i].records);
 	fold->entries = mem_alloc_array(fold->entry_count + 1, sizeof(*fold->entries));

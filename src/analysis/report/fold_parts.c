@@ -128,12 +128,14 @@ static void copy_used(struct fold_parts *parts)
 {
 	const struct fold *whole = parts->whole;
 	for (size_t i = 0; i < parts->pieces.taken.len; i++) {
-		struct fold_piece piece = whole->pieces[parts->pieces.taken.data[i]];
-		const uint32_t *frames = whole->frame_ids + piece.frames;
-		piece.frames = (uint32_t)parts->part_frame_ids.len;
-		for (uint32_t f = 0; f < piece.frame_count; f++)
-			vec_push(&parts->part_frame_ids, take(&parts->frames, frames[f]));
-		vec_push(&parts->part_pieces, piece);
+		const struct fold_piece *piece = &whole->pieces[parts->pieces.taken.data[i]];
+		uint32_t frames = (uint32_t)parts->part_frame_ids.len;
+		vec_reserve(&parts->part_frame_ids, frames + (size_t)piece->frame_count);
+		parts->part_frame_ids.len += fold_piece_copy(whole, piece, parts->part_frame_ids.data + frames);
+		for (uint32_t f = 0; f < piece->frame_count; f++)
+			parts->part_frame_ids.data[frames + f] = take(&parts->frames, parts->part_frame_ids.data[frames + f]);
+		vec_push(&parts->part_pieces,
+			 (struct fold_piece){.frames = frames, .frame_count = piece->frame_count, .kernel = piece->kernel});
 	}
 	for (size_t i = 0; i < parts->frames.taken.len; i++) {
 		uint32_t number = parts->frames.taken.data[i];

@@ -39,15 +39,19 @@ struct open_run {
 struct growing {
 	struct fold *fold;
 	const struct fold_calltree_options *options;
-	uint32_t *frame_ranks; /* by frame: of its label */
-	uint32_t *root_ranks;  /* by actor; NULL = stacks begin at the root */
-	const char **labels;   /* by rank */
-	uint32_t *entries;     /* numbers, in the order of their stacks */
+	uint32_t *frame_ranks;		 /* by frame: of its label */
+	uint32_t *root_ranks;		 /* by actor; NULL = stacks begin at the root */
+	const char **labels;		 /* by rank */
+	const struct fold_piece *pieces; /* none shares frames */
+	const uint32_t *frames;		 /* theirs */
+	uint32_t *entries;		 /* numbers, in the order of their stacks */
 	size_t count;
 	struct stack_step *steps;  /* by position in `entries` */
 	VEC(struct open_run) path; /* the root and the last stack */
 	struct calltree *tree;	   /* NULL: weights are counted in `limit` */
 	struct calltree_limit limit;
+	struct fold_piece *whole_pieces; /* NULL = the fold's are so */
+	uint32_t *whole_frames;
 };
 
 /* A thread's label; spaces become underscores, as in the public scripts: a folded line has one space, before its count. */
@@ -129,21 +133,20 @@ struct stack_frames {
 	uint32_t inner_count, count; /* count: of both */
 };
 
-static struct stack_frames frames_of(const struct growing *growing, const struct fold_entry *entry)
+static inline __attribute__((always_inline)) struct stack_frames frames_of(const struct growing *growing, const struct fold_entry *entry)
 {
-	const struct fold *fold = growing->fold;
 	struct stack_frames frames = {.inner = &entry->leaf, .inner_count = 1, .count = 1};
 	if (entry->inner == FOLD_NONE && entry->outer == FOLD_NONE)
 		return frames;
 	frames.inner_count = frames.count = 0;
 	if (entry->inner != FOLD_NONE) {
-		const struct fold_piece *inner = &fold->pieces[entry->inner];
-		frames.inner = fold->frame_ids + inner->frames;
+		const struct fold_piece *inner = &growing->pieces[entry->inner];
+		frames.inner = growing->frames + inner->frames;
 		frames.inner_count = frames.count = inner->frame_count;
 	}
 	if (entry->outer != FOLD_NONE) {
-		const struct fold_piece *outer = &fold->pieces[entry->outer];
-		frames.outer = fold->frame_ids + outer->frames;
+		const struct fold_piece *outer = &growing->pieces[entry->outer];
+		frames.outer = growing->frames + outer->frames;
 		frames.count += outer->frame_count;
 	}
 	return frames;
@@ -198,6 +201,37 @@ static void step_range(void *context, unsigned int worker, size_t item)
 			__builtin_prefetch(&entries[growing->entries[i + AHEAD]]);
 		growing->steps[i] = step_to(growing, i ? &entries[growing->entries[i - 1]] : NULL, &entries[growing->entries[i]]);
 	}
+}
+
+static bool any_shared(const struct fold *fold)
+{
+	for (size_t i = 0; i < fold->piece_count; i++)
+		if (fold->pieces[i].shared)
+			return true;
+	return false;
+}
+
+/* Pieces are looked at from both ends, many times: where they share frames, they get all of theirs while the tree grows. */
+static void make_whole(struct growing *growing)
+{
+	const struct fold *fold = growing->fold;
+	size_t count = 0;
+	growing->pieces = fold->pieces;
+	growing->frames = fold->frame_ids;
+	if (!any_shared(fold))
+		return;
+	growing->whole_pieces = mem_alloc_array(fold->piece_count, sizeof(*growing->whole_pieces));
+	for (size_t i = 0; i < fold->piece_count; i++) {
+		growing->whole_pieces[i] = (struct fold_piece){.frames = (uint32_t)count, .frame_count = fold->pieces[i].frame_count};
+		count += fold->pieces[i].frame_count;
+	}
+	if (count > UINT32_MAX)
+		mem_exhausted();
+	growing->whole_frames = mem_alloc_array(count, sizeof(*growing->whole_frames));
+	for (size_t i = 0; i < fold->piece_count; i++)
+		fold_piece_copy(fold, &fold->pieces[i], growing->whole_frames + growing->whole_pieces[i].frames);
+	growing->pieces = growing->whole_pieces;
+	growing->frames = growing->whole_frames;
 }
 
 static void sort_entries(struct growing *growing)
@@ -352,6 +386,7 @@ struct calltree *fold_calltree(struct fold *fold, const struct fold_calltree_opt
 	struct growing growing = {.fold = fold, .options = options};
 	struct calltree *tree = calltree_create();
 	rank_labels(&growing);
+	make_whole(&growing);
 	sort_entries(&growing);
 	if (options->most) {
 		walk(&growing);
@@ -368,6 +403,8 @@ struct calltree *fold_calltree(struct fold *fold, const struct fold_calltree_opt
 	free(growing.frame_ranks);
 	free(growing.root_ranks);
 	free(growing.labels);
+	free(growing.whole_pieces);
+	free(growing.whole_frames);
 	free(growing.entries);
 	return tree;
 }

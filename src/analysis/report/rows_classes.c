@@ -23,8 +23,8 @@ static void source_of(const struct rows *rows, unsigned int domain, uint32_t rep
 		ret->words = fold->extras + (size_t)representative * fold->extra_words;
 	} else if (rows->options.branches) {
 		const struct fold_piece *pair = &fold->pieces[representative];
-		ret->place = &fold->frames[fold->frame_ids[pair->frames]];
-		ret->target = &fold->frames[fold->frame_ids[pair->frames + (pair->frame_count > 1)]];
+		ret->place = &fold->frames[*fold_piece_frame(fold, pair, 0)];
+		ret->target = &fold->frames[*fold_piece_frame(fold, pair, pair->frame_count > 1)];
 	} else {
 		ret->place = &fold->frames[representative & ~PLACE_CALLER];
 		ret->caller = representative & PLACE_CALLER;
@@ -190,7 +190,7 @@ static void make_places(struct rows *rows)
 		callers = mem_zalloc_array(fold->frame_count / 64 + 1, sizeof(*callers));
 		private->caller_class = none_array(fold->frame_count);
 		for (size_t i = 0; i < fold->piece_count; i++)
-			for (uint32_t f = 0; f < fold->pieces[i].frame_count; f++)
+			for (uint32_t f = 0; f < fold->pieces[i].frame_count - fold->pieces[i].shared; f++)
 				set_bit(callers, fold->frame_ids[fold->pieces[i].frames + f]);
 	}
 	make_frame_classes(rows, leaves, callers);

@@ -5,6 +5,13 @@
  *
  *	pieces   ── sequence_sort.h ──►  ranks
  *	entries  ── radix sort by (section, first piece's rank, second piece's rank)
+ *
+ * From the outside in, pieces that share frames (struct fold_piece) are branches of one another already, and only those are sorted that
+ * leave the same piece: by where they do, the innermost place first, and then by frames of their own. A piece comes before its branches:
+ *
+ *	main ── run ── parse ── read         ranks: 1
+ *	          │       └── token                 2     leaves behind parse
+ *	          └── write                         3     leaves behind run
  */
 #include "analysis/report/stack_order.h"
 
@@ -12,41 +19,82 @@
 #include "base/mem.h"
 #include "base/pool.h"
 #include "base/radix.h"
+#include "base/vec.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* ---- pieces ---- */
 
-struct ranking {
-	const struct fold *fold;
-	bool outside_in;
-};
-
-static uint32_t piece_frame(const struct ranking *ranking, const struct fold_piece *piece, uint32_t depth)
-{
-	return ranking->fold->frame_ids[piece->frames + (ranking->outside_in ? piece->frame_count - 1 - depth : depth)];
-}
-
+/* The frames inside out. */
 static uint64_t key_at(const void *context, uint32_t number, uint32_t depth)
 {
-	const struct ranking *ranking = context;
-	const struct fold_piece *piece = &ranking->fold->pieces[number];
-	uint64_t first = depth < piece->frame_count ? piece_frame(ranking, piece, depth) + (uint64_t)1 : 0;
-	uint64_t second = depth + 1 < piece->frame_count ? piece_frame(ranking, piece, depth + 1) + (uint64_t)1 : 0;
+	const struct fold *fold = context;
+	const struct fold_piece *piece = &fold->pieces[number];
+	uint64_t first = depth < piece->frame_count ? *fold_piece_frame(fold, piece, depth) + (uint64_t)1 : 0;
+	uint64_t second = depth + 1 < piece->frame_count ? *fold_piece_frame(fold, piece, depth + 1) + (uint64_t)1 : 0;
 	return first << 32 | second;
+}
+
+/* Which piece it leaves, and where; then its own frames from the outside in. */
+static uint64_t branch_key_at(const void *context, uint32_t number, uint32_t depth)
+{
+	const struct fold *fold = context;
+	const struct fold_piece *piece = &fold->pieces[number];
+	uint32_t own = piece->frame_count - piece->shared;
+	if (!depth)
+		return (piece->shared ? piece->outer + (uint64_t)2 : 1) << 32 | (UINT32_MAX - piece->shared);
+	depth -= 2;
+	const uint32_t *frames = fold->frame_ids + piece->frames;
+	uint64_t first = depth < own ? frames[own - 1 - depth] + (uint64_t)1 : 0;
+	uint64_t second = depth + 1 < own ? frames[own - 2 - depth] + (uint64_t)1 : 0;
+	return first << 32 | second;
+}
+
+static bool leave_same(const struct fold_piece *a, const struct fold_piece *b)
+{
+	return !a->shared == !b->shared && (!a->shared || a->outer == b->outer);
+}
+
+/* `pieces` are sorted by branch_key_at(). A piece is behind the one that it leaves, and before those that leave it. */
+static void rank_branches(const struct fold *fold, const uint32_t *pieces, uint32_t *ranks)
+{
+	uint32_t *branches = mem_alloc_array(fold->piece_count + 1, sizeof(*branches)); /* by piece: the first of its own, in `pieces` */
+	uint32_t count = (uint32_t)fold->piece_count, rank = 0;
+	VEC(uint32_t) path = {0};
+	memset(branches, 0xff, count * sizeof(*branches));
+	for (uint32_t i = count; i-- > 0;)
+		if (fold->pieces[pieces[i]].shared)
+			branches[fold->pieces[pieces[i]].outer] = i;
+	for (uint32_t at = 0; at < count;) {
+		ranks[pieces[at]] = ++rank;
+		if (branches[pieces[at]] != FOLD_NONE) {
+			vec_push(&path, at);
+			at = branches[pieces[at]];
+			continue;
+		}
+		while (path.len && (at + 1 == count || !leave_same(&fold->pieces[pieces[at]], &fold->pieces[pieces[at + 1]])))
+			at = path.data[--path.len];
+		if (!path.len && at + 1 < count && fold->pieces[pieces[at + 1]].shared)
+			break;
+		at++;
+	}
+	vec_deinit(&path);
+	free(branches);
 }
 
 /* By piece. */
 static uint32_t *rank_pieces(const struct fold *fold, bool outside_in, unsigned int jobs)
 {
-	const struct ranking ranking = {.fold = fold, .outside_in = outside_in};
-	const struct sequences sequences = {.key = key_at, .context = &ranking, .jobs = jobs};
+	const struct sequences sequences = {.key = outside_in ? branch_key_at : key_at, .context = fold, .jobs = jobs};
 	uint32_t *pieces = mem_alloc_array(fold->piece_count + 1, sizeof(*pieces));
 	uint32_t *ranks = mem_alloc_array(fold->piece_count + 1, sizeof(*ranks));
 	for (uint32_t i = 0; i < fold->piece_count; i++)
 		pieces[i] = i;
 	sequences_sort(&sequences, pieces, fold->piece_count);
-	for (uint32_t i = 0; i < fold->piece_count; i++)
+	if (outside_in)
+		rank_branches(fold, pieces, ranks);
+	for (uint32_t i = 0; i < fold->piece_count && !outside_in; i++)
 		ranks[pieces[i]] = i + 1;
 	free(pieces);
 	return ranks;
@@ -87,25 +135,49 @@ static uint64_t by_first_piece(const void *context, uint32_t entry)
 	return section << 32 | rank_of(sorting, first_piece(sorting->order, &sorting->order->fold->entries[entry]));
 }
 
+/* The piece whose own the frame is that `left` counts from the outermost one. */
+static const struct fold_piece *owner(const struct fold *fold, const struct fold_piece *piece, uint32_t left)
+{
+	while (piece->shared >= left)
+		piece = &fold->pieces[piece->outer];
+	return piece;
+}
+
+/* How many of the outermost frames are the same: less than the last difference on the way there. The way ends where both are in one
+ * piece. */
+static uint32_t shared_outermost(const struct fold *fold, const struct fold_piece *x, const struct fold_piece *y)
+{
+	uint32_t left = x->frame_count < y->frame_count ? x->frame_count : y->frame_count, shared = left;
+	while (left) {
+		x = owner(fold, x, left);
+		y = owner(fold, y, left);
+		if (x == y)
+			break;
+		uint32_t least = x->shared > y->shared ? x->shared : y->shared;
+		const uint32_t *f = fold->frame_ids + x->frames + x->frame_count, *g = fold->frame_ids + y->frames + y->frame_count;
+		for (; left > least; left--)
+			if (f[-(ptrdiff_t)left] != g[-(ptrdiff_t)left])
+				shared = left - 1;
+	}
+	return shared;
+}
+
+static uint32_t shared_innermost(const struct fold *fold, const struct fold_piece *x, const struct fold_piece *y)
+{
+	uint32_t least = x->frame_count < y->frame_count ? x->frame_count : y->frame_count, shared = 0;
+	while (shared < least && *fold_piece_frame(fold, x, shared) == *fold_piece_frame(fold, y, shared))
+		shared++;
+	return shared;
+}
+
 static uint32_t shared_frames(const struct stack_order *order, uint32_t a, uint32_t b)
 {
 	if (a == FOLD_NONE || b == FOLD_NONE)
 		return 0;
 	const struct fold_piece *x = &order->fold->pieces[a], *y = &order->fold->pieces[b];
-	uint32_t least = x->frame_count < y->frame_count ? x->frame_count : y->frame_count, shared = 0;
 	if (a == b)
-		return least;
-	const uint32_t *f = order->fold->frame_ids + x->frames, *g = order->fold->frame_ids + y->frames;
-	if (order->outside_in) {
-		f += x->frame_count - 1;
-		g += y->frame_count - 1;
-		while (shared < least && f[-(ptrdiff_t)shared] == g[-(ptrdiff_t)shared])
-			shared++;
-	} else {
-		while (shared < least && f[shared] == g[shared])
-			shared++;
-	}
-	return shared;
+		return x->frame_count;
+	return order->outside_in ? shared_outermost(order->fold, x, y) : shared_innermost(order->fold, x, y);
 }
 
 uint32_t stack_order_shared(const struct stack_order *order, size_t before, size_t position)

@@ -274,21 +274,17 @@ struct error *sched_latency_create(struct session *session, const struct sched_l
 		{"sched:sched_waking", {"pid"}, on_wakeup},
 		{"sched:sched_wakeup_new", {"pid"}, on_wakeup},
 		{"sched:sched_stat_runtime", {"pid", "runtime"}, on_runtime},
-		{"sched:sched_wakeup", {"pid"}, on_wakeup}, /* last: left out where sched_waking tells the same earlier */
+		{"sched:sched_wakeup", {"pid"}, on_wakeup, .unless = "sched:sched_waking"},
 		{0},
 	};
-	struct tracker_handler wanted[sizeof(handlers) / sizeof(*handlers)];
 	struct latency_tracker tracker = {.scope = &options->scope};
 	struct row_order order;
 	struct error *error = parse_sort(options->sort, options->merge, &order);
 	if (error)
 		return error;
-	memcpy(wanted, handlers, sizeof(handlers));
 	sched_tasks_init(&tracker.tasks, session->machine, sizeof(struct waiting_task));
 	tracker.result = mem_zalloc(sizeof(*tracker.result));
-	struct tracker *events = tracker_create(session, wanted, &tracker);
-	if (tracker_has(events, "sched:sched_waking"))
-		wanted[4] = (struct tracker_handler){0};
+	struct tracker *events = tracker_create(session, handlers, &tracker);
 	error = tracker_require(events, "sched:sched_switch", "perf sched record");
 	if (!error)
 		error = tracker_run(events);

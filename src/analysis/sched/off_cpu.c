@@ -39,7 +39,9 @@ static bool has_user_part(const struct sample *sample)
 
 static bool is_chosen(const struct off_cpu_options *options, const struct sample *sample, uint64_t state)
 {
-	if (options->by_state && !(options->states ? state & options->states : !state))
+	if (options->by_state && !(options->states ? state & options->states & OFF_CPU_ASLEEP : !(state & OFF_CPU_ASLEEP)))
+		return false;
+	if (!sched_scope_has_cpu(&options->scope, sample->cpu))
 		return false;
 	if (!options->user_only && !options->kernel_only)
 		return true;
@@ -69,6 +71,16 @@ static void leave(struct off_cpu *off_cpu, const struct tracker_event *event, ui
 	task->left.header = task->copy;
 }
 
+/* The part of a wait that lies within the times. */
+static uint64_t duration_of(const struct sched_scope *scope, uint64_t from, uint64_t to)
+{
+	if (from < scope->begin)
+		from = scope->begin;
+	if (scope->end && to > scope->end)
+		to = scope->end;
+	return to > from ? to - from : 0;
+}
+
 static void come_back(struct off_cpu *off_cpu, uint32_t tid, const struct record *record)
 {
 	struct task *task = tid ? sched_tasks_get(&off_cpu->tasks, tid, record->model_time, NULL) : NULL;
@@ -76,9 +88,9 @@ static void come_back(struct off_cpu *off_cpu, uint32_t tid, const struct record
 		return;
 	task->away = false;
 	off_cpu->losses.waiting--;
-	uint64_t duration = record->time > task->left.time ? record->time - task->left.time : 0;
+	uint64_t duration = duration_of(&off_cpu->options.scope, task->left.time, record->time);
 	if (task->counts && duration >= off_cpu->options.min_ns && duration <= off_cpu->options.max_ns)
-		off_cpu->handle(off_cpu->context, &(struct off_cpu_wait){&task->left, duration});
+		off_cpu->handle(off_cpu->context, &(struct off_cpu_wait){task->head.thread, &task->left, duration});
 }
 
 enum { PREV_STATE, NEXT_PID };

@@ -11,24 +11,30 @@
  * up), see include/linux/sched.h. The time after a wake-up until the thread gets a CPU belongs to its wait. */
 #pragma once
 
+#include "analysis/sched/scope.h"
 #include "session/session.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+/* The bits of prev_state of threads that sleep, have stopped or end; those above say that it was preempted. */
+enum { OFF_CPU_ASLEEP = 0xff };
+
 struct off_cpu_options {
-	uint64_t min_ns, max_ns; /* only waits that last so long; both inclusive */
-	bool by_state;		 /* only those that begin in one of `states` */
-	uint64_t states;	 /* bits of prev_state; 0 = runnable */
-	bool user_only;		 /* only waits whose stack has a user part, which those of kernel threads don't have … */
-	bool kernel_only;	 /* … or only those without one */
+	uint64_t min_ns, max_ns;  /* only waits that last so long; both inclusive */
+	bool by_state;		  /* only those that begin in one of `states` */
+	uint64_t states;	  /* bits of prev_state, of OFF_CPU_ASLEEP; 0 = runnable */
+	bool user_only;		  /* only waits whose stack has a user part, which those of kernel threads don't have … */
+	bool kernel_only;	  /* … or only those without one */
+	struct sched_scope scope; /* only waits for which a thread left one of these CPUs, and their part within the times */
 };
 
 /* A wait that has ended; valid during the call. */
 struct off_cpu_wait {
+	const struct thread *thread;
 	const struct record *left; /* the sched_switch event as delivered, with a copy of its record */
-	uint64_t duration_ns;
+	uint64_t duration_ns;	   /* of its part in the scope */
 };
 
 struct off_cpu;

@@ -53,7 +53,7 @@ static bool has(const uint32_t *ids, size_t count, uint32_t id)
 	return i < count;
 }
 
-static bool is_wanted(const struct sched_timehist_options *options, const struct thread *thread)
+bool sched_timehist_wants(const struct sched_timehist_options *options, const struct thread *thread)
 {
 	return (!options->pid_count || has(options->pids, options->pid_count, thread->pid)) &&
 	       (!options->tid_count || has(options->tids, options->tid_count, thread->tid));
@@ -171,7 +171,7 @@ static void on_switch(void *context, const struct tracker_event *event)
 	tracker->cpus.data[cpu] = (struct cpu_state){time, event->values[2] ? NULL : times};
 	if (!prev)
 		times = get_idle(tracker, cpu, times->task.thread);
-	bool shown = sched_scope_has_cpu(&options->scope, cpu) && is_wanted(options, times->task.thread) &&
+	bool shown = sched_scope_has_cpu(&options->scope, cpu) && sched_timehist_wants(options, times->task.thread) &&
 		     has_priority(options, (int64_t)event->values[3]) && (!options->idle_only || !prev);
 	if (shown)
 		end_run(tracker, event, times, before.left, before.last, &now);
@@ -192,7 +192,7 @@ static void tell_other(struct timehist_tracker *tracker, const struct tracker_ev
 	const struct sched_times *self = get_times(tracker, event->sample->tid, event);
 	if (!options->line || options->idle_only || !sched_scope_has_cpu(&options->scope, event->sample->cpu) ||
 	    !sched_scope_has_time(&options->scope, event->sample->time) ||
-	    (!is_wanted(options, self->task.thread) && !is_wanted(options, other->task.thread)))
+	    (!sched_timehist_wants(options, self->task.thread) && !sched_timehist_wants(options, other->task.thread)))
 		return;
 	line->time = event->sample->time;
 	line->cpu = event->sample->cpu;
@@ -228,20 +228,17 @@ static void on_migration(void *context, const struct tracker_event *event)
 
 struct error *sched_timehist_create(struct session *session, const struct sched_timehist_options *options, struct sched_timehist **ret)
 {
-	struct tracker_handler handlers[] = {
+	static const struct tracker_handler handlers[] = {
 		{"sched:sched_switch", {"prev_pid", "prev_state", "next_pid", "prev_prio", "next_comm", "next_prio"}, on_switch},
 		{"sched:sched_migrate_task", {"pid", "orig_cpu", "dest_cpu"}, on_migration},
 		{"sched:sched_wakeup_new", {"pid"}, on_wakeup},
 		{"sched:sched_waking", {"pid"}, on_wakeup},
-		{"sched:sched_wakeup", {"pid"}, on_wakeup}, /* where sched_waking doesn't tell it earlier */
+		{"sched:sched_wakeup", {"pid"}, on_wakeup, .unless = "sched:sched_waking"},
 		{0},
 	};
-	enum { LAST = sizeof(handlers) / sizeof(*handlers) - 2 };
 	struct timehist_tracker tracker = {.options = options, .result = mem_zalloc(sizeof(*tracker.result))};
 	struct tracker *events = tracker_create(session, handlers, &tracker);
 	sched_tasks_init(&tracker.result->tasks, session->machine, sizeof(struct sched_times));
-	if (tracker_has(events, "sched:sched_waking"))
-		handlers[LAST] = (struct tracker_handler){0};
 	struct error *error = tracker_require(events, "sched:sched_switch", "perf sched record");
 	if (!error)
 		error = tracker_run(events);

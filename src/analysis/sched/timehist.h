@@ -79,6 +79,8 @@ struct sched_timehist {
 };
 
 struct error *sched_timehist_create(struct session *session, const struct sched_timehist_options *options, struct sched_timehist **ret);
+/* Whether the options choose the thread, by its numbers. */
+bool sched_timehist_wants(const struct sched_timehist_options *options, const struct thread *thread);
 void sched_timehist_destroy(struct sched_timehist *timehist);
 /* The standard error of the mean run, in percent of it. */
 double sched_times_deviation(const struct sched_times *times);

@@ -45,7 +45,7 @@ struct error *lock_columns_parse(const char *text, bool acquired, struct lock_co
 	cleanup_free char *copy = mem_strdup(text);
 	struct lock_columns columns = {0};
 	for (char *rest = copy, *word; (word = strsep(&rest, ", "));) {
-		enum lock_value value;
+		enum lock_value value = LOCK_CONTENDED;
 		struct error *error = *word ? parse_value(word, acquired, &value) : NULL;
 		if (error)
 			return error;
@@ -60,7 +60,7 @@ struct error *lock_columns_parse(const char *text, bool acquired, struct lock_co
 
 struct error *lock_columns_sort(struct lock_columns *columns, const char *key, bool acquired, enum lock_value *ret)
 {
-	enum lock_value value;
+	enum lock_value value = LOCK_CONTENDED;
 	struct error *error = parse_value(key, acquired, &value);
 	if (error)
 		return error_wrap(error, "-k");

@@ -328,7 +328,7 @@ const struct option record_option_table[] = {
 	OPTION_CUSTOM_FLAGS('g', NULL, O, sampling, NULL, "record call chains by frame pointers", sampling_option_g, OPTION_NO_ARGUMENT),
 	NEGATABLE(
 		0, "call-graph", sampling, "MODE",
-		"record call chains by auto (complete, unwound while recording), fp, dwarf[,BYTES] (copies the stack; dwarf,auto: as much as needed) or lbr",
+		"record call chains by auto (complete, unwound while recording, by a BPF program where that is possible; auto,bpf or auto,copy: by it, or never), fp, dwarf[,BYTES] (copies the stack; dwarf,auto: as much as needed) or lbr",
 		sampling_option_callgraph),
 	OPTION_FLAG(0, "kernel-callchains", O, sampling.kernel_callchains, "record only the kernel part of call chains"),
 	OPTION_FLAG(0, "user-callchains", O, sampling.user_callchains, "record only the user part of call chains"),
@@ -418,15 +418,15 @@ const struct option record_option_table[] = {
 	OPTION_REFUSED(0, "kcore", NULL,
 		       "copying the kernel's code into the recording is not supported; 'perf annotate' reads /proc/kcore while this "
 		       "kernel runs"),
-	OPTION_REFUSED(0, "off-cpu", NULL,
-		       "off-CPU sampling with BPF is not supported yet; use 'perf record -a -e sched:sched_switch,sched:sched_waking -g', "
-		       "then 'perf inject -s' to show where and how long tasks slept"),
+	OPTION_FLAG(0, "off-cpu", O, off_cpu, "also record where threads sleep and how long, as event offcpu-time (by a BPF program)"),
+	OPTION_U64(0, "off-cpu-thresh", O, off_cpu_ms, "MS",
+		   "with --off-cpu: waits of at least MS milliseconds are samples of their own, shorter ones are added up (default 500)"),
 	OPTION_END,
 };
 
 void record_options_init(struct record_options *options)
 {
-	*options = (struct record_options){.map_timeout_ms = 500};
+	*options = (struct record_options){.map_timeout_ms = 500, .off_cpu_ms = RECORD_OFF_CPU_DEFAULT};
 	options->recorder.synthesize_tasks = true;
 }
 
@@ -457,15 +457,15 @@ static void check_target(struct record_options *options, bool workload)
 	}
 }
 
-/* --call-graph auto and dwarf,auto: stacks that are too long for the first size are seen so soon. */
-enum { LOOK_AT_STACKS_NS = 20000000 };
-
 struct error *record_options_check(struct record_options *options, bool workload)
 {
 	struct sampling *sampling = &options->sampling;
 	struct recorder_options *recorder = &options->recorder;
 
 	check_target(options, workload);
+	struct error *error = record_off_cpu_check(options);
+	if (error)
+		return error;
 	sampling->by_cpu = targets_are_cpus(&options->targets);
 	sampling->workload = workload && !targets_are_tasks(&options->targets) && !sampling->by_cpu;
 	sampling->delayed = recorder->start_disabled;
@@ -476,9 +476,6 @@ struct error *record_options_check(struct record_options *options, bool workload
 	if (sampling->callgraph == CALLCHAIN_DWARF && sampling->stack_grows && sampling->overwrite)
 		return error_new_kind(ERROR_USAGE, "--call-graph dwarf,auto cannot be combined with --overwrite; give a size: dwarf,%d",
 				      SAMPLING_STACK_DEFAULT);
-	bool looks = sampling->callgraph == CALLCHAIN_DWARF || sampling->callgraph == CALLCHAIN_AUTO;
-	if (looks && sampling->stack_grows && !recorder->drain_every_ns)
-		recorder->drain_every_ns = LOOK_AT_STACKS_NS;
 	if (sampling->kernel_callchains && sampling->user_callchains)
 		return error_new_kind(ERROR_USAGE, "--kernel-callchains and --user-callchains cannot be combined");
 	if (sampling->all_kernel && sampling->all_user)
@@ -496,7 +493,7 @@ struct error *record_options_check(struct record_options *options, bool workload
 		return error_new_kind(ERROR_USAGE, "%s uses the build-id cache: omit -B and -N",
 				      options->vmlinux ? "--vmlinux" : "--debuginfod");
 	if (options->vmlinux) {
-		struct error *error = record_check_vmlinux(options->vmlinux);
+		error = record_check_vmlinux(options->vmlinux);
 		if (error)
 			return error;
 	}

@@ -11,6 +11,8 @@
 #include "capture/afterwards.h"
 #include "capture/attached.h"
 #include "capture/gather.h"
+#include "capture/stack_sizes.h"
+#include "capture/stack_walker.h"
 #include "event/parse/parse.h"
 #include "kernel/cpus.h"
 #include "kernel/fix.h"
@@ -32,10 +34,12 @@ struct recording {
 	struct event_list events;
 	struct counter_set counters;
 	struct record_filters filters;
+	struct off_cpu_samples *off_cpu; /* or NULL */
 	struct event_list switch_events; /* --switch-output-event */
 	struct counter_set switch_counters;
 	struct workload workload;
 	struct recorder *recorder;
+	struct stack_walker *walker; /* or NULL */
 	struct targets_place place;
 	char **arguments; /* of the command line, for the header */
 	struct features features;
@@ -46,11 +50,13 @@ struct recording {
 static void recording_deinit(struct recording *recording)
 {
 	recorder_destroy(recording->recorder);
+	off_cpu_samples_close(recording->off_cpu);
 	record_filters_close(&recording->filters);
 	counters_abandon(&recording->counters);
 	workload_deinit(&recording->workload);
 	features_deinit(&recording->features);
 	strbuf_deinit(&recording->summary.losses);
+	stack_walker_close(recording->walker);
 	event_list_deinit(&recording->events);
 	counters_abandon(&recording->switch_counters);
 	event_list_deinit(&recording->switch_events);
@@ -84,6 +90,8 @@ static struct error *choose_events(struct recording *recording)
 		error = refuse(events->events.data[i]);
 	if (!error && !events->events.len)
 		error = sampling_add_default(events, recording->catalog, !limits_can_profile_kernel());
+	if (!error && recording->options.off_cpu)
+		error = off_cpu_samples_add_event(events, recording->catalog);
 	return error;
 }
 
@@ -281,6 +289,74 @@ static struct error *start_command(struct recording *recording, char **command)
 }
 
 /* From the options to the finished file. The command is started first, and held: counters are opened on it. */
+/* --call-graph auto and dwarf,auto: stacks that are too long for the first size of copies are seen so soon. */
+static void look_at_stacks(struct recording *recording)
+{
+	enum { LOOK_AT_STACKS_NS = 20000000 };
+	struct recorder_options *recorder = &recording->options.recorder;
+
+	if (stack_sizes_wanted(&recording->events) && !recorder->drain_every_ns)
+		recorder->drain_every_ns = LOOK_AT_STACKS_NS;
+}
+
+/* Whether stacks are to be unwound while they are recorded (--call-graph auto, or an event's own call-graph=auto). */
+static bool wants_unwound(const struct recording *recording)
+{
+	const struct sampling *sampling = &recording->options.sampling;
+	bool wanted = sampling->callgraph == CALLCHAIN_AUTO;
+
+	for (size_t i = 0; i < recording->events.events.len; i++) {
+		const struct event *event = recording->events.events.data[i];
+		wanted |= event->callgraph_given && !strcmp(event->callgraph, "auto");
+	}
+	return wanted && !sampling->kernel_callchains && sampling->callgraph_way != CALLCHAIN_BY_COPIES;
+}
+
+/* What stands against a BPF program that walks stacks; NULL: nothing does, and it is loaded. */
+static struct error *open_walker(struct recording *recording)
+{
+	const struct sampling *sampling = &recording->options.sampling;
+	const struct event *unsuited = NULL;
+	size_t suited = 0;
+
+	for (size_t i = 0; i < recording->events.events.len; i++) {
+		const struct event *event = recording->events.events.data[i];
+		if (stack_walker_suits(event))
+			suited++;
+		else
+			unsuited = event;
+	}
+	if (!suited || (unsuited && sampling->callgraph_way == CALLCHAIN_BY_BPF))
+		return error_new_kind(
+			ERROR_UNSUPPORTED,
+			"%s: BPF programs cannot unwind the stacks of tracepoints, of probes, and of events with --filter or stack-size=",
+			unsuited->name);
+	if (recording->place.target.cpus[0] < 0)
+		return error_new_kind(ERROR_UNSUPPORTED, "BPF programs cannot unwind the stacks of --per-thread recordings");
+	return stack_walker_open(sampling->max_stack, &recording->walker);
+}
+
+/* --call-graph auto: by a BPF program where that is possible, else by copies of stacks. */
+static struct error *choose_way(struct recording *recording)
+{
+	struct record_options *options = &recording->options;
+	struct sampling *sampling = &options->sampling;
+
+	if (!wants_unwound(recording))
+		return NULL;
+	struct error *error = open_walker(recording);
+	if (error && sampling->callgraph_way == CALLCHAIN_BY_BPF)
+		return error_wrap(error, "--call-graph auto,bpf");
+	if (error)
+		log_info("stacks are copied, and unwound by the recorder: %s", error_message(error));
+	else
+		log_info("stacks are unwound in the kernel, by a BPF program");
+	error_free(error);
+	sampling->walks_stacks = recording->walker != NULL;
+	options->recorder.walker = recording->walker;
+	return NULL;
+}
+
 static struct error *record(struct recording *recording, char **command, int *ret_status)
 {
 	struct record_options *options = &recording->options;
@@ -295,11 +371,18 @@ static struct error *record(struct recording *recording, char **command, int *re
 	if (!error)
 		error = targets_place(&options->targets, &options->sampling, recording->workload.pid, &recording->place);
 	if (!error)
+		error = choose_way(recording);
+	if (!error)
 		error = sampling_configure(&recording->events, &options->sampling);
+	if (!error && options->off_cpu)
+		off_cpu_samples_configure(&recording->events);
+	look_at_stacks(recording);
 	if (!error)
 		error = counter_set_open(&recording->counters, &recording->events, &recording->place.target);
 	if (!error)
 		error = record_filters_open(&recording->filters, &recording->events, &recording->counters);
+	if (!error && options->off_cpu)
+		error = record_off_cpu_open(options, &recording->events, &recording->place, &recording->off_cpu);
 	if (!error && options->switch_event)
 		error = open_switch_event(recording, &recording->place.target);
 	if (error)
@@ -328,6 +411,7 @@ static struct error *record(struct recording *recording, char **command, int *re
 		tell_totals(recording);
 	tell_absence(recording);
 	tell_losses(recording);
+	record_off_cpu_tell(recording->off_cpu);
 	if (!error)
 		*ret_status = ending_status(ENDING_RECORD, &recording->workload, recorder_totals(recording->recorder)->signal);
 	/* From here on signals end us: filling the cache may take long. */

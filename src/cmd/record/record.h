@@ -3,10 +3,13 @@
 
 #include "app/groups.h"
 #include "bpf/sample_filter.h"
+#include "capture/off_cpu_samples.h"
 #include "capture/recorder.h"
 #include "capture/sampling.h"
 #include "cmd/event_words.h"
 #include "cmd/targets.h"
+
+#define RECORD_OFF_CPU_DEFAULT UINT64_MAX
 
 struct record_options {
 	struct output_options verbosity;
@@ -20,6 +23,8 @@ struct record_options {
 	bool no_buildid;       /* -B */
 	bool no_buildid_cache; /* -N */
 	bool debug_files;      /* --debuginfod: go into the cache, too */
+	bool off_cpu;	       /* --off-cpu */
+	uint64_t off_cpu_ms;   /* --off-cpu-thresh; RECORD_OFF_CPU_DEFAULT = not given */
 	const char *vmlinux;   /* goes into the cache; or NULL */
 	bool buildid_all;
 	bool timestamp_boundary;
@@ -49,6 +54,14 @@ struct error *record_filters_open(struct record_filters *filters, const struct e
 uint64_t record_filters_dropped(const struct record_filters *filters);
 /* Takes the BPF programs away from their events. */
 void record_filters_close(struct record_filters *filters);
+
+/* --off-cpu (off_cpu.c). What it excludes and what it needs of the other options. */
+struct error *record_off_cpu_check(struct record_options *options);
+/* When the counters are open: from here on the recorder has a source of samples. */
+struct error *record_off_cpu_open(struct record_options *options, const struct event_list *events, const struct targets_place *place,
+				  struct off_cpu_samples **ret);
+/* Warns of waits that are missing. */
+void record_off_cpu_tell(const struct off_cpu_samples *samples);
 
 /* One line about the stacks of --call-graph auto; nothing without it. */
 void record_tell_stacks(const struct recorder *recorder);

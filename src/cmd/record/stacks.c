@@ -2,6 +2,7 @@
 #include "cmd/record/record.h"
 
 #include "analysis/stack_ends.h"
+#include "base/log.h"
 #include "base/text.h"
 #include "capture/stack_chains.h"
 
@@ -29,6 +30,19 @@ static void add_end(struct stack_chains *chains, const struct stack_ends *ends, 
 	strbuf_deinit(&remedy);
 }
 
+/* Of a BPF program's work. */
+static void tell_walks(struct stack_chains *chains)
+{
+	struct stack_chains_walks walks = stack_chains_walks(chains);
+
+	if (walks.walked || walks.copied)
+		log_info("stacks: %llu unwound in the kernel, %llu copied and unwound by the recorder; %.1f MB of unwind rules",
+			 (unsigned long long)walks.walked, (unsigned long long)walks.copied, (double)walks.memory / 1048576);
+	if (walks.unsent)
+		log_warning("%llu stack%s missing: the buffers were full. Use larger buffers (-m 32M) or a lower frequency (-F).",
+			    (unsigned long long)walks.unsent, walks.unsent == 1 ? " is" : "s are");
+}
+
 void record_tell_stacks(const struct recorder *recorder)
 {
 	struct stack_chains *chains = recorder_stack_chains(recorder);
@@ -54,4 +68,5 @@ void record_tell_stacks(const struct recorder *recorder)
 			      ends->list.len - NAMED == 1 ? "" : "s");
 	fprintf(stderr, "%s ]\n", strbuf_str(&text));
 	strbuf_deinit(&text);
+	tell_walks(chains);
 }

@@ -163,7 +163,7 @@ static const char *sort_text(struct report *report)
 		text = defaults;
 	} else if (*text == '+') {
 		text = arena_printf(&report->arena, "%s,%s", defaults, text + 1);
-	} else if (strstr(text, "symbol") && !options->mem_mode) {
+	} else if (strstr(text, "symbol") && !options->mem_mode && !options->compares) {
 		/* The kernel tool then has a column for what annotation knows. */
 		text = arena_printf(&report->arena, "%s,%s", text, report->branch_mode ? "ipc_lbr" : "ipc_null");
 	}

@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-static struct error *parse_percentage(const struct option *option, const char *argument, bool negated, void *field)
+struct error *report_option_percentage(const struct option *option, const char *argument, bool negated, void *field)
 {
 	bool relative = !strcmp(argument, "relative");
 	if (!relative && strcmp(argument, "absolute"))
@@ -87,8 +87,10 @@ static struct error *parse_pretty(const struct option *option, const char *argum
 	return NULL;
 }
 
-static struct error *ignore(const struct option *option, const char *argument, bool negated, void *field)
+/* --tui and --stdio: the last one counts. */
+static struct error *parse_screen(const struct option *option, const char *argument, bool negated, void *field)
 {
+	*(enum screen_choice *)field = *option->long_name == 't' ? SCREEN_WANTED : SCREEN_NEVER;
 	return NULL;
 }
 
@@ -122,7 +124,7 @@ const struct option report_option_table[] = {
 	OPTION_CUSTOM_FLAGS(0, "percentage", TYPE, relative, "WHAT",
 			    "with a filter: percentages 'relative' to the filtered total or "
 			    "'absolute' (default)",
-			    parse_percentage, OPTION_NO_NEGATION),
+			    report_option_percentage, OPTION_NO_NEGATION),
 	OPTION_CUSTOM_FLAGS('w', "column-widths", TYPE, widths, "N,…", "column widths", parse_widths, OPTION_NO_NEGATION),
 	OPTION_STRING('t', "field-separator", TYPE, separator, "CHAR", "separate columns with this instead of spaces"),
 	OPTION_FLAG(0, "raw-trace", TYPE, raw_trace, "show fields of tracepoints as recorded"),
@@ -187,7 +189,13 @@ const struct option report_option_table[] = {
 	OPTION_HEADING("Output"),
 	OPTION_CUSTOM_FLAGS(0, "format", TYPE, format, "FORMAT", "machine-readable output: csv, json or folded (stacks)", parse_format,
 			    OPTION_NO_NEGATION),
-	OPTION_CUSTOM_FLAGS(0, "stdio", TYPE, input, NULL, "text (default)", ignore, OPTION_NO_ARGUMENT),
+	OPTION_STRING(
+		0, "html", TYPE, html, "FILE",
+		"write a page to look around in: flame graph, heat map, threads and CPUs over time, functions, code; one file that loads nothing"),
+	OPTION_CUSTOM_FLAGS(0, "tui", TYPE, screen, NULL, "show the tables on a screen (default on terminals)", parse_screen,
+			    OPTION_NO_ARGUMENT | OPTION_NO_NEGATION),
+	OPTION_CUSTOM_FLAGS(0, "stdio", TYPE, screen, NULL, "show the tables as text (default in pipes and files)", parse_screen,
+			    OPTION_NO_ARGUMENT | OPTION_NO_NEGATION),
 	OPTION_CUSTOM_FLAGS(0, "stdio-color", TYPE, color, "WHEN",
 			    "when to colour percentages: always, never or auto (on terminals; default)", color_choice_option,
 			    OPTION_NO_NEGATION),
@@ -203,8 +211,7 @@ const struct option report_option_table[] = {
 	OPTION_REFUSED(0, "objdump", "PATH", "no external disassembler is used; use 'perf annotate'"),
 	OPTION_REFUSED(0, "addr2line", "PATH", "no external program is needed to find source lines; use the key srcline"),
 	OPTION_REFUSED(0, "samples", "N", "browsing single samples is not supported; use 'perf script' with -S, --comms or --time"),
-	OPTION_REFUSED(0, "tui", NULL, "the report is available as text only; use --stdio, or 'perf flamegraph' for an interactive graph"),
-	OPTION_REFUSED(0, "gtk", NULL, "the report is available as text only; use --stdio, or 'perf flamegraph' for an interactive graph"),
+	OPTION_REFUSED(0, "gtk", NULL, "there are no windows of GTK; use --tui, or 'perf flamegraph' for a graph in a browser"),
 	OPTION_END,
 };
 

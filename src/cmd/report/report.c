@@ -146,6 +146,7 @@ void report_fold_options(struct report *report, struct fold_options *ret)
 	bool filters = report->windows || options->socket >= 0;
 	*ret = (struct fold_options){
 		.chains = options->max_stack && needs_stacks(report),
+		.shared_frames = true,
 		.branches = report->branch_mode,
 		.threads = needs_threads(report),
 		.by_address = options->callgraph.by_address || options->branch_history,
@@ -165,7 +166,7 @@ void report_fold_options(struct report *report, struct fold_options *ret)
 }
 
 /* Goes through all samples: here is the time that a report takes. */
-static struct error *make_fold(struct report *report)
+struct error *report_make_fold(struct report *report)
 {
 	struct fold_options fold;
 	report_fold_options(report, &fold);
@@ -223,8 +224,7 @@ static void print_top(const struct report *report)
 	printf("#\n# Total Lost Samples: %lu\n#\n", lost_samples(report->session));
 }
 
-/* What the filters of rows leave out is in no stack either. */
-static void keep_shown(struct report *report)
+void report_keep_shown(struct report *report)
 {
 	struct fold *fold = report->fold;
 	bool by_symbol = report->options->symbol_filter;
@@ -240,7 +240,7 @@ static void keep_shown(struct report *report)
 /* Formats that can't show tables show the stacks. */
 static struct error *show_stacks(struct report *report, const struct view_ops *view)
 {
-	keep_shown(report);
+	report_keep_shown(report);
 	struct calltree *tree = fold_calltree(report->fold, &(struct fold_calltree_options){.event = -1, .by_comm = true});
 	struct view_options options = {.title = "report"};
 	struct sink out = sink_to_file(stdout);
@@ -269,12 +269,18 @@ struct error *report_show(struct report *report)
 	return view_can_show(view, RESULT_TABLE) ? report_show_events(report) : show_stacks(report, view);
 }
 
+/* Where tables go. */
+struct way {
+	bool screen; /* else text */
+	struct print_file *prints;
+};
+
 /* The usual report. */
-static struct error *show_tables(struct report *report)
+static struct error *show_tables(struct report *report, const struct way *way)
 {
 	struct error *error = report_prepare(report);
 	if (!error)
-		error = make_fold(report);
+		error = report_make_fold(report);
 	if (error)
 		return error;
 	/* Before the pager: whoever leaves it after a look has seen them. */
@@ -285,6 +291,8 @@ static struct error *show_tables(struct report *report)
 			counts[RECORD_STAT] ? ", but counts: perf stat report -i FILE shows them" : "");
 		return NULL;
 	}
+	if (way->screen)
+		return report_screen(report, way->prints);
 	pager_start("report");
 	print_top(report);
 	return report_show(report);
@@ -342,10 +350,12 @@ static struct error *count_chosen(struct report *report)
 }
 
 /* What the options ask for: the header, a dump, counts, tasks, or tables. */
-static struct error *show(struct report *report)
+static struct error *show(struct report *report, const struct way *way)
 {
 	struct report_options *options = report->options;
 	report->session = report->opening.session;
+	if (options->html)
+		return report_html(report);
 	if (options->header_only) {
 		pager_start("report");
 		print_header(report->session, options->show_info, false);
@@ -362,7 +372,7 @@ static struct error *show(struct report *report)
 		report_tasks(report->session, options->mmaps);
 		return NULL;
 	}
-	struct error *error = show_tables(report);
+	struct error *error = show_tables(report, way);
 	if (!error && options->show_threads)
 		report_threads(report->session, options->raw_counts);
 	return error;
@@ -430,21 +440,32 @@ static struct error *run(int argc, char **argv, int *ret_status)
 	options.callgraph.given = false;
 	if (options.group == GROUPS_WANTED)
 		options.group = GROUPS_IF_RECORDED;
+	const char *configured = options.sort;
 	if (!error)
 		error = options_parse(report_option_table, OPTIONS_PERMUTE, argc, argv, &options, &words);
 	if (!error)
 		error = use_words(words, argv, &options);
+	if (options.html && options.sort == configured)
+		options.sort = NULL; /* the configuration's is for tables */
+	if (!error && options.html)
+		error = report_check_html(&options);
 	struct report report = {.options = &options};
 	if (!error && options.stats == STATS_RECORDS && !options.cpus && !options.time && !options.dump && !options.header_only) {
 		error = count_records(&options);
 		report_options_deinit(&options);
 		return error;
 	}
+	struct way way = {0};
+	if (!error)
+		error = report_screen_wanted(&options, &way.screen);
+	if (!error && way.screen)
+		way.prints = print_file_prepare("perf.hist");
 	struct opening_options opening = {.input = &options.input,
 					  .cpus = options.cpus,
 					  .time = options.time,
 					  .unordered = options.disable_order && options.dump,
-					  .confined = "report"};
+					  .confined = "report",
+					  .output = way.screen ? "-" : options.html};
 	if (!error && (error = opening_begin(&report.opening, &opening))) {
 		/* A mistake in the options is told first. */
 		struct error *mistake = report_check_keys(&options);
@@ -454,7 +475,8 @@ static struct error *run(int argc, char **argv, int *ret_status)
 		}
 	}
 	if (!error)
-		error = show(&report);
+		error = show(&report, &way);
+	print_file_end(way.prints);
 	report_deinit(&report);
 	report_options_deinit(&options);
 	return error;

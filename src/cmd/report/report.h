@@ -8,6 +8,7 @@
 #include "app/color.h"
 #include "app/config.h"
 #include "app/groups.h"
+#include "app/print_file.h"
 #include "base/error.h"
 #include "cmd/name_list.h"
 #include "cmd/opening.h"
@@ -34,6 +35,7 @@ struct report_options {
 	struct output_options output;
 	const char *sort, *fields;
 	const char *default_sort; /* NULL = comm,dso,symbol, or trace for tracepoints; branches and memory accesses have others */
+	bool compares;		  /* for perf diff: the keys bring no columns along */
 	const char *cpus, *time;
 	struct name_list comms, dsos, symbols, pids, tids;
 	const char *symbol_filter;
@@ -73,6 +75,8 @@ struct report_options {
 	const char *switch_on, *switch_off;
 	bool show_on_off;
 	const char *format;
+	enum screen_choice { SCREEN_ON_TERMINALS, SCREEN_WANTED, SCREEN_NEVER } screen;
+	const char *html;	/* the page to write, or NULL */
 	size_t most_rows;	/* of a table; 0 = all */
 	uint64_t least_samples; /* only rows with more than so many */
 };
@@ -105,12 +109,18 @@ struct report {
  * follows from the events and the options; then what to fold. Releases all, the fold and the opening too. */
 struct error *report_prepare(struct report *report);
 void report_fold_options(struct report *report, struct fold_options *ret);
+/* Folds all samples of the recording. */
+struct error *report_make_fold(struct report *report);
+/* Takes out of the fold what the filters of rows leave out: for stacks, which have no rows. */
+void report_keep_shown(struct report *report);
 /* Prints the fold as options.format asks for: tables, or stacks for formats that cannot show tables. */
 struct error *report_show(struct report *report);
 void report_deinit(struct report *report);
 
 /* options.c */
 extern const struct option report_option_table[];
+/* --percentage: relative or absolute; the field is a bool. */
+option_parse_fn report_option_percentage;
 /* Keys of the configuration that preset options; the styles of call graphs don't ask for them. */
 extern const struct config_binding report_configuration[];
 /* What holds without options or configuration; deinit frees the lists of names. */
@@ -132,8 +142,32 @@ bool report_accept(void *context, const struct fold_sample *sample);
 void report_extra(void *context, const struct fold_sample *sample, uint64_t *words);
 bool report_shown(void *context, const struct fold *fold, const struct fold_entry *entry);
 
+/* The keys that say something about some events: fields of other tracepoints don't. */
+struct report_keys {
+	const struct key *sort[ROWS_KEYS_MAX];
+	const struct key *identity[ROWS_KEYS_MAX];
+	bool skipped[ROWS_KEYS_MAX];
+	size_t count, identity_count;
+	bool by_mode;
+};
+
 /* table.c: rows → table; shown with the view. */
+struct error *report_choose_keys(const struct report *report, const struct event *const *events, size_t count, struct report_keys *keys);
+/* Keeps the pointers. Rows that the filters of the options leave out aren't shown. */
+struct rows *report_make_rows(struct report *report, struct fold *fold, const struct event *const *events, size_t count,
+			      const struct report_keys *keys);
 struct error *report_show_events(struct report *report);
+/* By index: whether the event has samples that passed the filter. Freed by the caller. */
+bool *report_events_with_samples(const struct report *report);
+
+/* screen.c: whether a screen shows it, by the options and the terminal; an error: --tui where there can be none. */
+struct error *report_screen_wanted(const struct report_options *options, bool *ret);
+/* Shows the fold's tables on a screen until the person leaves. */
+struct error *report_screen(struct report *report, struct print_file *prints);
+
+/* html.c: --html. Whether the options go with it; and the page. */
+struct error *report_check_html(const struct report_options *options);
+struct error *report_html(struct report *report);
 
 /* other.c: other things than tables. */
 /* All records of a recording, from its first on, counted. */

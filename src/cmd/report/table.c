@@ -1,8 +1,6 @@
 /* perf report: a fold's rows as a table, for each event or group, and out through a view. */
 #include "cmd/report/table.h"
 
-#include "analysis/report/fold_parts.h"
-#include "analysis/report/table/rows_table.h"
 #include "app/pager.h"
 #include "base/cleanup.h"
 #include "base/log.h"
@@ -78,15 +76,6 @@ struct error *report_render(const struct report *report, const struct event *eve
 	return error;
 }
 
-/* The keys that say something about these events: fields of other tracepoints don't. */
-struct event_keys {
-	const struct key *sort[ROWS_KEYS_MAX];
-	const struct key *identity[ROWS_KEYS_MAX];
-	bool skipped[ROWS_KEYS_MAX];
-	size_t count, identity_count;
-	bool by_mode;
-};
-
 static bool is_about(const struct key *key, const struct event *const *events, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
@@ -95,7 +84,7 @@ static bool is_about(const struct key *key, const struct event *const *events, s
 	return !key->event;
 }
 
-static struct error *choose_keys(const struct report *report, const struct event *const *events, size_t count, struct event_keys *keys)
+struct error *report_choose_keys(const struct report *report, const struct event *const *events, size_t count, struct report_keys *keys)
 {
 	for (size_t i = 0; i < report->sort.keys.len; i++) {
 		const struct key *key = report->sort.keys.data[i];
@@ -113,8 +102,8 @@ static struct error *choose_keys(const struct report *report, const struct event
 	return NULL;
 }
 
-static struct rows *make_rows(struct report *report, struct fold *fold, const struct event *const *events, size_t count,
-			      const struct event_keys *keys)
+struct rows *report_make_rows(struct report *report, struct fold *fold, const struct event *const *events, size_t count,
+			      const struct report_keys *keys)
 {
 	const struct report_options *options = report->options;
 	bool filtered = options->comms.names.len || options->dsos.names.len || options->symbols.names.len || options->pids.names.len ||
@@ -166,14 +155,14 @@ static const struct key **without_elided(const struct report *report, const stru
 	return keys;
 }
 
-static struct error *show_rows(const struct report *report, struct rows *rows, size_t event_count, bool referring)
+struct rows_table *report_event_table(const struct report *report, const struct report_event *event)
 {
 	const struct report_options *options = report->options;
 	const struct callgraph_choice *choice = &options->callgraph;
 	bool graphs = report->chains && !report->branch_mode, has_self = !options->fields || *options->fields == '+';
 	struct rows_table_options table = {
 		.in_levels = options->hierarchy,
-		.event_count = event_count,
+		.event_count = event->count,
 		.self_title = report->children && has_self ? "Self" : NULL,
 		.widths = options->widths,
 		.exact_times = options->nanoseconds,
@@ -184,7 +173,7 @@ static struct error *show_rows(const struct report *report, struct rows *rows, s
 		.graph = {.mode = graphs ? choice->mode : CALLGRAPH_PRINT_NONE,
 			  .min_percent = choice->min_percent,
 			  .least_row = options->percent_limit,
-			  .event = referring,
+			  .event = event->reference != NULL,
 			  .relative = options->relative},
 		.graph_value = choice->value,
 		.graph_most_entries = choice->most_entries,
@@ -194,46 +183,73 @@ static struct error *show_rows(const struct report *report, struct rows *rows, s
 	cleanup_free const struct key **levels = without_elided(report, &report->sort, &table.level_count);
 	table.columns = columns;
 	table.levels = levels;
-	struct rows_table *made = rows_table_create(rows, &table);
-	add_header(report, rows, event_count, referring, rows_table_result(made));
-	struct error *error = report_render(report, rows->options.events[0], rows_table_result(made));
+	struct rows_table *made = rows_table_create(event->rows, &table);
+	add_header(report, event->rows, event->count, event->reference, rows_table_result(made));
+	return made;
+}
+
+static struct error *show_rows(const struct report *report, const struct report_event *event)
+{
+	struct rows_table *made = report_event_table(report, event);
+	struct error *error = report_render(report, event->rows->options.events[0], rows_table_result(made));
 	rows_table_destroy(made);
 	return error;
 }
 
-static struct error *show_blocks(struct report *report, const struct rows *rows, size_t event_count, bool referring)
+static struct error *show_blocks(struct report *report, const struct report_event *event)
 {
 	struct table *table = table_create();
-	add_header(report, rows, event_count, referring, table);
-	struct error *error = report_show_blocks(report, rows->options.events[0], table);
+	add_header(report, event->rows, event->count, event->reference, table);
+	struct error *error = report_show_blocks(report, event->rows->options.events[0], table);
 	table_destroy(table);
 	return error;
 }
 
+struct error *report_event_open(struct report *report, struct fold_parts *parts, const struct event *const *events, size_t count,
+				struct report_event **ret)
+{
+	struct report_event *made = mem_zalloc(sizeof(*made));
+	made->count = count;
+	made->reference = count == 1 ? reference_event(report, events[0]) : NULL;
+	made->events = mem_alloc_array(count + 1, sizeof(*made->events));
+	memcpy(made->events, events, count * sizeof(*events));
+	if (made->reference)
+		made->events[count++] = made->reference;
+	struct error *error = report_choose_keys(report, made->events, count, &made->keys);
+	if (error) {
+		report_event_close(made);
+		return error;
+	}
+	made->rows = report_make_rows(report, fold_parts_take(parts, made->events, count), made->events, count, &made->keys);
+	*ret = made;
+	return NULL;
+}
+
+void report_event_close(struct report_event *event)
+{
+	if (!event)
+		return;
+	rows_destroy(event->rows);
+	free(event->events);
+	free(event);
+}
+
 static struct error *show_events(struct report *report, struct fold_parts *parts, const struct event *const *events, size_t count)
 {
-	const struct event *reference = count == 1 ? reference_event(report, events[0]) : NULL, *pair[] = {events[0], reference};
-	size_t shown_count = count;
-	if (reference) {
-		events = pair;
-		count = 2;
-	}
-	struct event_keys keys = {0};
-	struct error *error = choose_keys(report, events, count, &keys);
+	const struct report_options *options = report->options;
+	struct report_event *event;
+	struct error *error = report_event_open(report, parts, events, count, &event);
 	if (error)
 		return error;
-	struct rows *rows = make_rows(report, fold_parts_take(parts, events, count), events, count, &keys);
 	/* Widths follow what is shown. */
-	if (report->options->most_rows && !report->options->hierarchy && rows->shown_count > report->options->most_rows)
-		rows->shown_count = report->options->most_rows;
-	error = report->options->total_cycles ? show_blocks(report, rows, shown_count, reference)
-					      : show_rows(report, rows, shown_count, reference);
-	rows_destroy(rows);
+	if (options->most_rows && !options->hierarchy && event->rows->shown_count > options->most_rows)
+		event->rows->shown_count = options->most_rows;
+	error = options->total_cycles ? show_blocks(report, event) : show_rows(report, event);
+	report_event_close(event);
 	return error;
 }
 
-/* By index: whether the event has samples that passed the filter. Freed by the caller. */
-static bool *events_with_samples(const struct report *report)
+bool *report_events_with_samples(const struct report *report)
 {
 	bool *found = mem_zalloc_array(report->session->reader->events.events.len + 1, sizeof(*found));
 	for (size_t i = 0; i < report->fold->entry_count; i++)
@@ -246,7 +262,7 @@ struct error *report_show_events(struct report *report)
 {
 	struct event_set set = {0};
 	struct error *error = NULL;
-	cleanup_free bool *with_samples = events_with_samples(report);
+	cleanup_free bool *with_samples = report_events_with_samples(report);
 	struct fold_parts *parts = fold_parts_create(report->fold);
 	size_t most = 1;
 	while (!error && event_set_next(&report->session->reader->events, report->group, &set)) {

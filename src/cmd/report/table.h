@@ -1,7 +1,25 @@
 /* What report's tables, of rows and of blocks, share. */
 #pragma once
 
+#include "analysis/report/fold_parts.h"
+#include "analysis/report/table/rows_table.h"
 #include "cmd/report/report.h"
+
+/* What is shown of an event, or of those of a group. */
+struct report_event {
+	const struct event **events;
+	size_t count;		       /* of those that are shown */
+	const struct event *reference; /* --show-ref-call-graph: whose call graphs these have, or NULL; behind the others in `events` */
+	struct report_keys keys;
+	struct rows *rows;
+};
+
+/* Adds up the rows. The fold's parts must outlive it, and give no others meanwhile. */
+struct error *report_event_open(struct report *report, struct fold_parts *parts, const struct event *const *events, size_t count,
+				struct report_event **ret);
+void report_event_close(struct report_event *event);
+/* The rows as a table with its header; to be destroyed first. */
+struct rows_table *report_event_table(const struct report *report, const struct report_event *event);
 
 /* Shows a table about the event with the view that was asked for. */
 struct error *report_render(const struct report *report, const struct event *event, struct table *table);

@@ -4,6 +4,9 @@
  *	perf sched latency                  delays from being runnable until running, by task
  *	perf sched timehist                 each switch: how long the task had waited and run
  *	perf sched map                      a column for each CPU, a line for each switch
+ *	perf sched replay                   the same pattern again, done by threads
+ *	perf sched runqlat                  histograms of delays, measured now
+ *	perf sched stats                    what the kernel counts by itself
  *
  * Each subcommand that reads is a tracker of src/analysis/sched and its page here. This file has what they share, and what runs other
  * commands. */
@@ -159,7 +162,8 @@ static const struct command cmd_sched_record = {
 	"sched record", "Record scheduler events on all CPUs", record_usage, NULL, record, .runs = "record", .own_options = true};
 static const struct command cmd_sched_script = {"sched script", "Print all events as text", script_usage, NULL, script, .runs = "script"};
 static const struct command *const subcommands[] = {&cmd_sched_record, &cmd_sched_latency,  &cmd_sched_map,
-						    &cmd_sched_script, &cmd_sched_timehist, NULL};
-static const char *const usage[] = {"[<options>] {record|latency|map|timehist|script}", NULL};
+						    &cmd_sched_replay, &cmd_sched_runqlat,  &cmd_sched_script,
+						    &cmd_sched_stats,  &cmd_sched_timehist, NULL};
+static const char *const usage[] = {"[<options>] {record|latency|map|replay|runqlat|stats|timehist|script}", NULL};
 const struct command cmd_sched = {
 	"sched", "Analyse scheduling: CPU wait times, and what ran where", usage, options, run, .subcommands = subcommands};

@@ -26,6 +26,8 @@ static const struct option options[] = {
 	OPTION_FLAG('I', "idle-hist", O, idle_only, "show only idle times of CPUs"),
 	OPTION_FLAG('s', "summary", O, summary, "show only the summary by task"),
 	OPTION_FLAG('S', "with-summary", O, with_summary, "show lines, and the summary by task at the end"),
+	OPTION_FLAG(0, "folded", O, folded,
+		    "instead of lines: folded stacks with the microseconds that tasks were blocked there, for flame graphs"),
 	OPTION_HEADING("Columns"),
 	OPTION_FLAG('n', "next", O, next, "show which task ran next"),
 	OPTION_FLAG(0, "state", O, state, "show the state in which the task left the CPU; with -s: wait times by state"),
@@ -33,7 +35,7 @@ static const struct option options[] = {
 	OPTION_FLAG('V', "cpu-visual", O, cpu_visual, "show one column per CPU"),
 	OPTION_FLAG('g', "call-graph", O, stacks,
 		    "show where the task left the CPU, if stacks were recorded (default; --no-call-graph: do not)"),
-	OPTION_U64(0, "max-stack", O, max_stack, "N", "show at most N functions of the stack (default 5)"),
+	OPTION_U64(0, "max-stack", O, max_stack, "N", "show at most N functions of the stack (default 5, with --folded 127)"),
 	SCHED_OPTIONS(O),
 	OPTION_END,
 };
@@ -45,6 +47,17 @@ struct wishes {
 	uint64_t priorities[PRIORITIES / 64 + 1];
 	uint64_t cpus[SCHED_CPUS / 64];
 };
+
+static struct error *check_folded(const struct timehist_command *command)
+{
+	bool lines = command->wakeups || command->migrations || command->idle_only || command->summary || command->with_summary;
+	bool columns = command->next || command->state || command->show_priority || command->cpu_visual;
+	if (lines || columns || command->priorities)
+		return error_new_kind(
+			ERROR_USAGE,
+			"--folded shows stacks, not lines: -w, -M, -I, -s, -S, -n, -V, --state, --show-prio and --prio do not apply");
+	return NULL;
+}
 
 static struct error *read_wishes(const struct timehist_command *command, struct wishes *ret)
 {
@@ -61,6 +74,8 @@ static struct error *read_wishes(const struct timehist_command *command, struct 
 	ret->tracking.scope.cpu_words = SCHED_CPUS / 64;
 	if (!error && command->summary && (command->wakeups || command->next))
 		error = error_new_kind(ERROR_USAGE, "-s shows no lines: omit -w and -n, or use -S");
+	if (!error && command->folded)
+		error = check_folded(command);
 	ret->tracking.pids = ret->pids.data;
 	ret->tracking.pid_count = ret->pids.len;
 	ret->tracking.tids = ret->tids.data;
@@ -75,6 +90,10 @@ static struct error *read_wishes(const struct timehist_command *command, struct 
 static struct error *show(struct timehist_command *command, struct wishes *wishes)
 {
 	struct sched_timehist *timehist = NULL;
+	if (command->folded)
+		return timehist_print_folded(command, &wishes->tracking);
+	if (command->max_stack == TIMEHIST_STACK_DEFAULT)
+		command->max_stack = DEFAULT_STACK;
 	uint32_t online = command->opening.session->reader->features.cpus_online;
 	command->cpu_count = online && online < SCHED_CPUS ? online : 1;
 	pager_start("sched");
@@ -101,7 +120,7 @@ static struct error *show(struct timehist_command *command, struct wishes *wishe
 
 static struct error *run(int argc, char **argv, int *ret_status)
 {
-	struct timehist_command command = {.stacks = true, .max_stack = DEFAULT_STACK};
+	struct timehist_command command = {.stacks = true, .max_stack = TIMEHIST_STACK_DEFAULT};
 	struct wishes wishes = {0};
 	sched_input_init(&command.common);
 	struct error *error = options_parse_alone(options, argc, argv, &command, "");
@@ -118,6 +137,7 @@ static struct error *run(int argc, char **argv, int *ret_status)
 	return error;
 }
 
-static const char *const usage[] = {"[-s | -S] [-w] [-M] [-n] [-V] [--state] [-p PIDS] [-C LIST] [--time START,STOP] [-i FILE]", NULL};
+static const char *const usage[] = {"[-s | -S] [-w] [-M] [-n] [-V] [--state] [-p PIDS] [-C LIST] [--time START,STOP] [-i FILE]",
+				    "--folded [-p PIDS] [-C LIST] [--time START,STOP] [-i FILE]", NULL};
 const struct command cmd_sched_timehist = {"sched timehist", "Show scheduling events line by line, and a summary by task", usage, options,
 					   run};

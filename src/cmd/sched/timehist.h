@@ -6,13 +6,15 @@
 #include "analysis/stack.h"
 #include "cmd/sched/sched.h"
 
+#define TIMEHIST_STACK_DEFAULT UINT64_MAX
+
 struct timehist_command {
 	struct sched_input common;
 	const char *cpus, *pids, *tids, *priorities;
-	bool summary, with_summary, idle_only;
+	bool summary, with_summary, idle_only, folded;
 	bool wakeups, migrations, next, state, cpu_visual, show_priority;
 	bool stacks;
-	uint64_t max_stack;
+	uint64_t max_stack; /* frames; TIMEHIST_STACK_DEFAULT = as many as the output has by default */
 
 	struct opening opening;
 	struct stack stack;
@@ -27,5 +29,7 @@ void timehist_add_task(struct strbuf *out, const struct thread *thread, const st
 void timehist_print_header(struct timehist_command *command);
 /* For struct sched_timehist_options.line; the context is the command. */
 void timehist_print_line(void *context, const struct sched_line *line);
+/* Instead of all that: folded stacks of the waits. */
+struct error *timehist_print_folded(struct timehist_command *command, const struct sched_timehist_options *tracking);
 /* The tables behind the lines: run times by thread, and the idle ones. */
 void timehist_print_summary(const struct timehist_command *command, struct sched_timehist *timehist);

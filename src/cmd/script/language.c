@@ -134,8 +134,11 @@ struct error *script_run_language(const struct script_options *options, struct o
 	if (feeding.language) {
 		if (!feeding.language->ended)
 			error = feed(&feeding);
-		*ret_status = feeding.language->status;
-		feeding.language->ops->close(feeding.language);
+		struct error *unwritten = feeding.language->ops->close(feeding.language, ret_status);
+		if (error)
+			error_free(unwritten);
+		else
+			error = unwritten;
 	}
 	stitcher_destroy(stitcher);
 	counted_destroy(feeding.counted);

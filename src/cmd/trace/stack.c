@@ -2,11 +2,11 @@
 #include "cmd/trace/stack.h"
 
 #include "base/cleanup.h"
-#include "base/files/replacement.h"
 #include "base/intern.h"
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/text.h"
+#include "cmd/drawing.h"
 #include "view/view.h"
 
 #include <linux/perf_event.h>
@@ -146,32 +146,15 @@ void trace_stacks_weigh(struct trace_stacks *stacks, const struct untrusted *com
 			node = calltree_child(stacks->tree, node, label_of(stacks, frame), kind_of(frame));
 	}
 	node = calltree_child(stacks->tree, node, intern_string(&stacks->labels, call), FRAME_KERNEL);
-	node->self += duration;
-	node->self_count++;
-	for (; node; node = node->parent) {
-		node->total += duration;
-		node->total_count++;
-	}
-}
-
-static int compare_labels(const struct calltree_node *a, const struct calltree_node *b)
-{
-	return strcmp(a->label, b->label);
+	calltree_weigh(node, duration);
 }
 
 struct error *trace_stacks_draw(struct trace_stacks *stacks, const char *path)
 {
 	const struct view_options options = {.title = "Time in system calls", .unit = "ns"};
-	bool folded = str_ends_with(path, ".folded") || str_ends_with(path, ".txt");
-	const struct view_ops *view = view_find(folded ? "folded" : str_ends_with(path, ".svg") ? "svg" : "html");
-	struct replacement file;
 
 	if (!stacks->tree)
 		return error_new("%s: no system call ended: nothing to draw", path);
-	calltree_sort(&stacks->tree->root, compare_labels);
-	struct error *error = replacement_begin(path, &file);
-	if (error)
-		return error;
-	struct sink out = sink_to_file(file.file);
-	return replacement_end(&file, view_write_one(view, (struct result){RESULT_CALLTREE, .calltree = stacks->tree}, &options, &out));
+	calltree_sort(&stacks->tree->root, calltree_by_label);
+	return drawing_write(stacks->tree, drawing_view(path), &options, path);
 }

@@ -1,6 +1,7 @@
 /* perf trace: the system calls of programs as they happen, with the strings and structures that their arguments point to. This file has the
  * options. */
 #include "cmd/trace/trace.h"
+#include "cmd/drawing.h"
 
 #include "analysis/script/filter.h"
 #include "analysis/syscalls/syscall_sums.h"
@@ -572,7 +573,7 @@ static struct error *options_check(struct trace_options *options, bool command)
 		options->call_graph = "dwarf";
 	options->no_lines = options->flamegraph && !options->with_summary;
 	options->summary |= options->errno_summary || options->histograms ? !options->with_summary : false;
-	return NULL;
+	return drawing_check(options->flamegraph);
 }
 
 static struct error *run(int argc, char **argv, int *ret_status)

@@ -85,14 +85,16 @@ static enum perl_outcome start(const char *script, char *const *arguments, const
 	return status ? PERL_ENDED : PERL_DONE;
 }
 
-/* The interpreter ends; its values must not be used any more. */
-static void stop(void)
+/* The interpreter ends; its values must not be used any more. The status is set first: commands that functions ran left theirs in $?. */
+static int stop(int status)
 {
 	if (!interpreter)
-		return;
-	perl_destruct(interpreter);
+		return status;
+	STATUS_EXIT_SET(status);
+	status = perl_destruct(interpreter);
 	perl_free(interpreter);
 	interpreter = NULL;
+	return status;
 }
 
 /* The host knows values by another name, since Perl's headers stay in this file. */

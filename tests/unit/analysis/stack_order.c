@@ -54,6 +54,34 @@ static struct stacks *make_stacks(void)
 	return stacks;
 }
 
+static uint32_t shared_outermost(const struct fold *fold, const struct fold_piece *a, const struct fold_piece *b)
+{
+	uint32_t shared = 0;
+	while (shared < a->frame_count && shared < b->frame_count &&
+	       *fold_piece_frame(fold, a, a->frame_count - 1 - shared) == *fold_piece_frame(fold, b, b->frame_count - 1 - shared))
+		shared++;
+	return shared;
+}
+
+/* Pieces share frames with some that were made before, if not always as many as they could. */
+static void share_frames(struct fold *fold)
+{
+	uint64_t seed = 5;
+	for (uint32_t i = 2; i < fold->piece_count; i++) {
+		struct fold_piece *piece = &fold->pieces[i];
+		uint32_t other = draw(&seed, i / 2) * 2 + i % 2, before[FRAMES_MOST], after[FRAMES_MOST];
+		uint32_t count = fold_piece_copy(fold, piece, before);
+		piece->shared = shared_outermost(fold, piece, &fold->pieces[other]);
+		while (piece->shared && fold->pieces[other].shared >= piece->shared)
+			other = fold->pieces[other].outer;
+		piece->outer = other;
+		assert_int_equal(fold_piece_copy(fold, piece, after), count);
+		assert_memory_equal(before, after, count * sizeof(*after));
+		for (uint32_t own = 0; own < piece->shared; own++)
+			fold->frame_ids[piece->frames + count - 1 - own] = UINT32_MAX;
+	}
+}
+
 static void free_stacks(struct stacks *stacks)
 {
 	free(stacks->fold.pieces);
@@ -148,9 +176,8 @@ static void check_trie(const struct callgraph_trie *trie)
 	assert_true(looked.nodes < wanted);
 }
 
-static void stacks_are_a_trie(void **state)
+static void are_a_trie(struct stacks *stacks)
 {
-	struct stacks *stacks = make_stacks();
 	for (int outside_in = 0; outside_in < 2; outside_in++) {
 		struct stack_order *order = stack_order_create(&stacks->fold, stacks->sections, outside_in, 2);
 		check_order(stacks, order);
@@ -162,6 +189,14 @@ static void stacks_are_a_trie(void **state)
 		}
 		stack_order_destroy(order);
 	}
+}
+
+static void stacks_are_a_trie(void **state)
+{
+	struct stacks *stacks = make_stacks();
+	are_a_trie(stacks);
+	share_frames(&stacks->fold);
+	are_a_trie(stacks);
 	free_stacks(stacks);
 }
 
@@ -169,6 +204,7 @@ static void stacks_are_a_trie(void **state)
 static void some_stacks_are_a_trie(void **state)
 {
 	struct stacks *stacks = make_stacks();
+	share_frames(&stacks->fold);
 	for (int outside_in = 0; outside_in < 2; outside_in++) {
 		struct stack_order *order = stack_order_create(&stacks->fold, stacks->sections, outside_in, 2);
 		uint32_t some[ENTRIES], count = 0;

@@ -31,9 +31,15 @@ static void test_callgraph(void **state)
 	assert_null(sampling_parse_callgraph("auto", &sampling));
 	assert_int_equal(sampling.callgraph, CALLCHAIN_AUTO);
 	assert_true(sampling.stack_grows);
+	assert_int_equal(sampling.callgraph_way, CALLCHAIN_ANYHOW);
+	assert_null(sampling_parse_callgraph("auto,bpf", &sampling));
+	assert_int_equal(sampling.callgraph_way, CALLCHAIN_BY_BPF);
+	assert_null(sampling_parse_callgraph("auto,copy", &sampling));
+	assert_int_equal(sampling.callgraph_way, CALLCHAIN_BY_COPIES);
 	assert_null(sampling_parse_callgraph("fp", &sampling));
 	assert_false(sampling.stack_grows);
-	static const char *const wrong[] = {"", "fp,1", "dwarf,", "dwarf,0", "dwarf,65529", "dwarf,x", "dwarfs", "lbr,1", "auto,1"};
+	static const char *const wrong[] = {"",	       "fp,1",	 "dwarf,", "dwarf,0", "dwarf,65529",
+					    "dwarf,x", "dwarfs", "lbr,1",  "auto,1",  "auto,"};
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
 		fails(sampling_parse_callgraph(wrong[i], &sampling));
 }

@@ -59,10 +59,15 @@ static union cell row_total(const struct rows_table *table, uint32_t row, const 
 	return rows_table_total(table, &rows->sums[at], rows->modes ? &rows->modes[at] : NULL, key, event);
 }
 
+uint32_t rows_table_row(const struct rows_table *table, size_t line)
+{
+	return table->rows->order[table->visible ? table->visible[line] : line];
+}
+
 static void fetch_row(const void *context, size_t index, struct row_scratch *scratch, struct row *ret)
 {
 	const struct rows_table *table = context;
-	uint32_t row = table->rows->order[table->visible ? table->visible[index] : index];
+	uint32_t row = rows_table_row(table, index);
 	for (size_t i = 0; i < table->keys.len; i++) {
 		const struct key *key = table->keys.data[i];
 		scratch->cells[i] = key->domain == KEY_TOTAL ? row_total(table, row, key, table->events.data[i])

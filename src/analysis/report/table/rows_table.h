@@ -38,6 +38,9 @@ void rows_table_destroy(struct rows_table *table);
 /* Valid as long as the rows_table is, which owns it. Comment lines and names may be added. */
 struct table *rows_table_result(struct rows_table *table);
 
+/* Flat tables: which row a line shows. */
+uint32_t rows_table_row(const struct rows_table *table, size_t line);
+
 /* 0 of nothing. */
 static inline double rows_percent(uint64_t part, uint64_t total)
 {

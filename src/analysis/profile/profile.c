@@ -1,0 +1,260 @@
+/* Profile: entries become nodes of a tree and cells (node, slice) in one go.
+ *
+ * A node is found by its parent and its frame; entries that differ only in when and where they were sampled share their stack's pieces, so
+ * that the way through the tree is taken once for each stack. */
+#include "analysis/profile/profile.h"
+
+#include "base/hash.h"
+#include "base/mem.h"
+#include "base/text.h"
+
+#include <linux/perf_event.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { THREADS_MOST = 200, CELLS_PER_NODE = 4 };
+#define NO_CPU UINT32_MAX
+
+struct adding {
+	struct profile_page *profile;
+	struct profile_event *event;
+	struct fold *fold;
+	uint32_t *frames; /* by the fold's frame: ours + 1; 0 = not made yet */
+	struct map64 frame_numbers, comm_frames, children, stacks, cells, threads;
+	VEC(uint64_t) totals; /* by node */
+};
+
+void profile_words(const struct session *session, const struct fold_sample *sample, uint64_t *words)
+{
+	uint64_t length = (session->last_time - session->first_time) / (PROFILE_SLICES * PROFILE_PARTS) + 1;
+	uint64_t time = sample->sample->time;
+	uint64_t part = time > session->first_time ? (time - session->first_time) / length : 0;
+	words[0] = part < PROFILE_SLICES * PROFILE_PARTS ? part : PROFILE_SLICES * PROFILE_PARTS - 1;
+	words[1] = sample->event->attr.sample_type & PERF_SAMPLE_CPU ? sample->sample->cpu : NO_CPU;
+}
+
+/* ---- frames and nodes ---- */
+
+static uint32_t frame_number(struct adding *adding, const char *label, const char *module, uint8_t kind)
+{
+	bool is_new;
+	uint64_t who = hash_combine(hash_combine((uintptr_t)label, (uintptr_t)module), kind);
+	uint64_t *number = map64_insert(&adding->frame_numbers, who, &is_new);
+	if (is_new) {
+		*number = adding->event->frames.len;
+		vec_push(&adding->event->frames, (struct profile_frame){label, module ? module : "", kind});
+	}
+	return (uint32_t)*number;
+}
+
+static uint32_t frame_of(struct adding *adding, uint32_t frame)
+{
+	if (!adding->frames[frame]) {
+		const struct map *map = adding->fold->frames[frame].map;
+		adding->frames[frame] = 1 + frame_number(adding, fold_frame_name(adding->fold, frame), map ? map->dso->short_name : NULL,
+							 (uint8_t)fold_frame_kind(adding->fold, frame));
+	}
+	return adding->frames[frame] - 1;
+}
+
+static uint32_t child_of(struct adding *adding, uint32_t parent, uint32_t frame)
+{
+	bool is_new;
+	uint64_t *node = map64_insert(&adding->children, (uint64_t)parent << 32 | frame, &is_new);
+	if (is_new) {
+		*node = adding->event->nodes.len;
+		vec_push(&adding->event->nodes, (struct profile_node){parent, frame});
+		vec_push(&adding->totals, 0);
+	}
+	return (uint32_t)*node;
+}
+
+static uint32_t node_of(struct adding *adding, const struct fold_entry *entry)
+{
+	const struct fold *fold = adding->fold;
+	const struct untrusted *comm = fold->actors[entry->actor].comm;
+	bool is_new;
+	uint64_t where = (uint64_t)entry->inner << 32 | entry->outer;
+	uint64_t leaf = entry->inner == FOLD_NONE && entry->outer == FOLD_NONE ? entry->leaf : FOLD_NONE;
+	uint64_t *known = map64_insert(&adding->stacks, hash_combine(hash_combine(where, leaf), (uintptr_t)comm), &is_new);
+	if (!is_new)
+		return (uint32_t)*known;
+	uint32_t node = child_of(adding, 0, frame_number(adding, untrusted_raw(comm), NULL, FRAME_OTHER));
+	for (uint32_t depth = fold_depth(fold, entry); depth > 0; depth--)
+		node = child_of(adding, node, frame_of(adding, fold_frame_id(fold, entry, depth - 1)));
+	*map64_find(&adding->stacks, hash_combine(hash_combine(where, leaf), (uintptr_t)comm)) = node;
+	return node;
+}
+
+/* ---- weights ---- */
+
+static void add_cell(struct adding *adding, uint32_t node, uint32_t slice, uint64_t weight)
+{
+	bool is_new;
+	uint64_t *cell = map64_insert(&adding->cells, (uint64_t)node << 32 | slice, &is_new);
+	if (is_new) {
+		*cell = adding->event->cells.len;
+		vec_push(&adding->event->cells, (struct profile_cell){.node = node, .slice = slice});
+	}
+	adding->event->cells.data[*cell].weight += weight;
+}
+
+static uint64_t *lane_weights(struct adding *adding)
+{
+	return arena_zalloc(&adding->profile->arena, PROFILE_SLICES * sizeof(uint64_t));
+}
+
+static void add_to_thread(struct adding *adding, const struct fold_actor *actor, uint32_t slice, uint64_t weight)
+{
+	bool is_new;
+	uint64_t *lane = map64_insert(&adding->threads, (uintptr_t)actor->thread, &is_new);
+	if (is_new) {
+		*lane = adding->event->threads.len;
+		const char *name = arena_printf(&adding->profile->arena, "%s %u/%u", untrusted_raw(actor->comm), actor->thread->pid,
+						actor->thread->tid);
+		vec_push(&adding->event->threads, (struct profile_lane){.name = name, .weights = lane_weights(adding)});
+	}
+	adding->event->threads.data[*lane].weights[slice] += weight;
+	adding->event->threads.data[*lane].total += weight;
+}
+
+static void add_to_cpu(struct adding *adding, uint64_t cpu, uint32_t slice, uint64_t weight)
+{
+	enum { CPUS_MOST = 4096 };
+	if (cpu >= CPUS_MOST)
+		return;
+	while (adding->event->cpus.len <= cpu) {
+		const char *name = arena_printf(&adding->profile->arena, "CPU %zu", adding->event->cpus.len);
+		vec_push(&adding->event->cpus, (struct profile_lane){.name = name, .weights = lane_weights(adding)});
+	}
+	adding->event->cpus.data[cpu].weights[slice] += weight;
+	adding->event->cpus.data[cpu].total += weight;
+}
+
+static void add_entry(struct adding *adding, const struct fold_entry *entry)
+{
+	const uint64_t *words = adding->fold->extras + (size_t)entry->extra * PROFILE_WORDS;
+	uint32_t slice = (uint32_t)(words[0] / PROFILE_PARTS), node = node_of(adding, entry);
+	add_cell(adding, node, slice, entry->period);
+	adding->totals.data[node] += entry->period;
+	adding->event->parts[words[0]] += entry->period;
+	adding->event->samples += entry->count;
+	adding->event->period += entry->period;
+	add_to_thread(adding, &adding->fold->actors[entry->actor], slice, entry->period);
+	add_to_cpu(adding, words[1], slice, entry->period);
+}
+
+/* ---- limits ---- */
+
+static int by_number(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+	return (x < y) - (x > y);
+}
+
+static int by_node(const void *a, const void *b)
+{
+	const struct profile_cell *x = a, *y = b;
+	return x->node != y->node ? (x->node < y->node ? -1 : 1) : (x->slice > y->slice) - (x->slice < y->slice);
+}
+
+static int by_total(const void *a, const void *b)
+{
+	const struct profile_lane *x = a, *y = b;
+	return x->total != y->total ? (x->total < y->total ? 1 : -1) : strcmp(x->name, y->name);
+}
+
+/* Sorts the cells, and adds up those that are one. */
+static void merge_cells(struct profile_event *event)
+{
+	size_t kept = 0;
+	if (event->cells.len)
+		qsort(event->cells.data, event->cells.len, sizeof(*event->cells.data), by_node);
+	for (size_t i = 0; i < event->cells.len; i++) {
+		const struct profile_cell cell = event->cells.data[i];
+		struct profile_cell *last = kept ? &event->cells.data[kept - 1] : NULL;
+		if (last && last->node == cell.node && last->slice == cell.slice)
+			last->weight += cell.weight;
+		else
+			event->cells.data[kept++] = cell;
+	}
+	event->cells.len = kept;
+}
+
+/* Nodes too light for the page are left out. A node weighs no more than its parent, so that what is left is a tree. */
+static void drop_light_nodes(struct adding *adding, size_t most)
+{
+	struct profile_event *event = adding->event;
+	size_t count = event->nodes.len, kept = 0;
+	if (count <= most)
+		return;
+	uint64_t *sorted = mem_alloc_array(count, sizeof(*sorted));
+	uint32_t *numbers = mem_alloc_array(count, sizeof(*numbers));
+	memcpy(sorted, adding->totals.data, count * sizeof(*sorted));
+	qsort(sorted, count, sizeof(*sorted), by_number);
+	event->least = sorted[most] + 1;
+	for (size_t i = 0; i < count; i++) {
+		struct profile_node node = event->nodes.data[i];
+		uint32_t parent = i ? numbers[node.parent] : 0;
+		numbers[i] = parent;
+		if (i && adding->totals.data[i] < event->least)
+			continue;
+		numbers[i] = (uint32_t)kept;
+		event->nodes.data[kept++] = (struct profile_node){parent, node.frame};
+	}
+	event->nodes.len = kept;
+	for (size_t i = 0; i < event->cells.len; i++)
+		event->cells.data[i].node = numbers[event->cells.data[i].node];
+	free(sorted);
+	free(numbers);
+	merge_cells(event);
+}
+
+/* Neighbouring slices become one, as far as cells go, until there are few enough. */
+static void drop_cells(struct profile_event *event, size_t most)
+{
+	for (uint32_t width = 2; event->cells.len > most && width < PROFILE_SLICES; width *= 2) {
+		for (size_t i = 0; i < event->cells.len; i++)
+			event->cells.data[i].slice -= event->cells.data[i].slice % width;
+		merge_cells(event);
+	}
+}
+
+static void finish(struct adding *adding, size_t most)
+{
+	struct profile_event *event = adding->event;
+	for (size_t i = event->nodes.len; i-- > 1;)
+		adding->totals.data[event->nodes.data[i].parent] += adding->totals.data[i];
+	merge_cells(event);
+	drop_light_nodes(adding, most);
+	drop_cells(event, most * CELLS_PER_NODE);
+	if (event->threads.len)
+		qsort(event->threads.data, event->threads.len, sizeof(*event->threads.data), by_total);
+	if (event->threads.len > THREADS_MOST) {
+		event->other_threads = event->threads.len - THREADS_MOST;
+		event->threads.len = THREADS_MOST;
+	}
+}
+
+void profile_add_event(struct profile_page *profile, struct fold *fold, const struct event *event, size_t most)
+{
+	struct adding adding = {.profile = profile, .fold = fold, .event = vec_add(&profile->events)};
+	*adding.event = (struct profile_event){.name = event->name};
+	adding.event->parts = arena_zalloc(&profile->arena, PROFILE_SLICES * PROFILE_PARTS * sizeof(uint64_t));
+	adding.frames = mem_zalloc_array(fold->frame_count + 1, sizeof(*adding.frames));
+	profile->slices = PROFILE_SLICES;
+	profile->parts = PROFILE_PARTS;
+	vec_push(&adding.event->nodes, (struct profile_node){0, frame_number(&adding, "all", NULL, FRAME_OTHER)});
+	vec_push(&adding.totals, 0);
+	for (size_t i = 0; i < fold->entry_count; i++)
+		if (fold->entries[i].event == event->index)
+			add_entry(&adding, &fold->entries[i]);
+	finish(&adding, most);
+	free(adding.frames);
+	vec_deinit(&adding.totals);
+	map64_deinit(&adding.frame_numbers);
+	map64_deinit(&adding.children);
+	map64_deinit(&adding.stacks);
+	map64_deinit(&adding.cells);
+	map64_deinit(&adding.threads);
+}

@@ -1,0 +1,44 @@
+/* Where a thread is when it leaves the CPU, or when the clock samples it: a stack, and what is told of it in words. Equal stacks are one
+ * place. */
+#pragma once
+
+#include "analysis/stack.h"
+#include "analysis/where/kind.h"
+#include "base/arena.h"
+#include "base/hash.h"
+#include "base/intern.h"
+#include "base/vec.h"
+#include "session/session.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* All strings are interned by the places: equal ones have equal pointers. They are as in files and recordings: not safe to print. */
+struct where_place {
+	enum where_kind kind;		  /* of a wait that begins here; WHERE_CPU: a sample */
+	const char *teller;		  /* the function of the kernel that tells the kind; or NULL */
+	const char *syscall;		  /* "pread64", or NULL */
+	const char *function;		  /* the program's own: the innermost one in user space that isn't of the C library; or NULL */
+	const char *innermost;		  /* the innermost function at all, of the C library and the kernel too; or NULL */
+	const char *const *frames;	  /* names, innermost first; "[unknown]" and files in brackets where there are none */
+	size_t frame_count, kernel_count; /* … of which so many are the kernel's */
+};
+
+struct where_places {
+	struct session *session;
+	struct resolver *resolver;
+	struct stack stack;	 /* scratch */
+	VEC(const char *) names; /* scratch */
+	struct arena arena;
+	struct intern strings;
+	bool is_partial;	/* of stacks without a copy only the kernel's part is taken: frame pointers may lead anywhere */
+	struct map64 by_chain;	/* a hash of the recorded chain and its address space → place: for stacks that need no unwinding */
+	struct map64 by_frames; /* a hash of kind and names → place */
+	VEC(struct where_place *) all;
+};
+
+void where_places_init(struct where_places *places, struct session *session, struct resolver *resolver);
+void where_places_deinit(struct where_places *places);
+/* The place of a sample of `thread`; of a wait, unless it is a sample of the clock (`running`). Lives as long as the places. */
+const struct where_place *where_place_of(struct where_places *places, const struct record *record, const struct sample *sample,
+					 const struct thread *thread, bool running);

@@ -1,0 +1,413 @@
+/* Builds the timelines: a state machine for each thread, fed in the order of time. Threads are told of by events of others too (who comes
+ * back is in the event of who leaves; some kernels lose those of the idle task, so SWITCH records are listened to as well: whichever comes
+ * first counts). */
+#include "analysis/where/timeline.h"
+
+#include "analysis/tracker.h"
+#include "analysis/where/devices.h"
+#include "base/mem.h"
+#include "base/search.h"
+#include "perfdata/records.h"
+
+#include <linux/perf_event.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { KTHREADD = 2 };
+
+struct where_build {
+	struct session *session;
+	struct where_timeline *timeline;
+	const struct where_options *options;
+	struct tracker *tracker;
+	struct where_devices devices;
+	struct map64 by_part; /* with sampled stacks: thread and place without the program's part → in `wholes` */
+	VEC(const struct where_place *) wholes;
+	uint64_t first, last; /* times of events */
+};
+
+/* ---- threads ---- */
+
+static void note_time(struct where_build *build, uint64_t time)
+{
+	if (!build->first)
+		build->first = time;
+	build->last = time;
+}
+
+static bool is_asked_for(const struct where_options *options, uint32_t pid)
+{
+	for (size_t i = 0; i < options->pid_count; i++)
+		if (options->pids[i] == pid)
+			return true;
+	return !options->pids && !options->root && pid != options->own;
+}
+
+static struct where_thread *thread_at(struct where_build *build, uint32_t tid, uint64_t time)
+{
+	bool is_new;
+	struct where_thread *thread = sched_tasks_get(&build->timeline->tasks, tid, time, &is_new);
+	if (!is_new)
+		return thread;
+	const struct thread *known = thread->task.thread;
+	thread->ended = UINT64_MAX;
+	thread->is_kernel = known->ppid == KTHREADD || tid == KTHREADD;
+	thread->is_chosen = is_asked_for(build->options, known->pid);
+	if (build->options->root && tid == build->options->root) {
+		thread->is_chosen = true;
+		build->timeline->root = thread;
+	}
+	return thread;
+}
+
+static void on_fork(struct where_build *build, const struct record *record)
+{
+	const struct record_task *fork = (const struct record_task *)record->header;
+	if (!build->first || !record->time || (record->header->misc & RECORD_MISC_FORK_EXEC))
+		return; /* it ran before */
+	struct where_thread *child = thread_at(build, fork->tid, record->model_time);
+	struct where_thread *parent = thread_at(build, fork->ptid, record->model_time);
+	if (child == parent || child->born)
+		return;
+	child->parent = parent;
+	child->born = record->time;
+	child->is_chosen |= parent->is_chosen;
+	/* Until it first runs it waits for a CPU. */
+	child->away = true;
+	child->open = (struct where_wait){.begin = record->time, .woken = record->time};
+}
+
+/* The command that perf record starts is called perf-exec until its exec. */
+static void on_comm(struct where_build *build, const struct record *record)
+{
+	const struct record_comm *comm = (const struct record_comm *)record->header;
+	struct where_timeline *timeline = build->timeline;
+	if (!(record->header->misc & RECORD_MISC_COMM_EXEC) || !record->time)
+		return;
+	if (comm->tid == build->options->root)
+		thread_at(build, comm->tid, record->model_time);
+	const struct thread *thread = machine_thread(build->session->machine, comm->tid, record->model_time);
+	if (!timeline->root && !build->options->pids && !build->options->root && !build->options->is_whole && thread &&
+	    !strcmp(untrusted_raw(thread_comm(thread, record->model_time - 1)), "perf-exec"))
+		timeline->root = thread_at(build, comm->tid, record->model_time);
+	if (timeline->root && timeline->root->task.tid == comm->tid && !timeline->begin)
+		timeline->begin = record->time;
+}
+
+static void on_end(struct where_build *build, const struct record *record)
+{
+	const struct record_task *exit = (const struct record_task *)record->header;
+	if (!record->time)
+		return;
+	note_time(build, record->time);
+	thread_at(build, exit->tid, record->model_time)->ended = record->time;
+}
+
+/* ---- on and off the CPU ---- */
+
+/* The place with the program's part that a thread, or any of a process, was last seen at with this part of the kernel's. */
+static const struct where_place **whole_of(struct where_build *build, const void *who, const struct where_place *part)
+{
+	uint64_t key = hash_combine((uintptr_t)who, (uintptr_t)part);
+	bool is_new;
+	uint64_t *index = map64_insert(&build->by_part, key, &is_new);
+	if (is_new) {
+		*index = build->wholes.len;
+		vec_push(&build->wholes, NULL);
+	}
+	return &build->wholes.data[*index];
+}
+
+/* With sampled stacks a switch may have two events, whichever comes first: whether this is the second. */
+static bool is_second(struct where_build *build, struct where_thread *thread, const struct where_place *place, bool has_copy, uint64_t time)
+{
+	enum { TOGETHER_NS = 200000 };
+	if (!build->options->sampled_stacks || !thread->away || !thread->open.place || thread->has_copy == has_copy ||
+	    time - thread->open.begin > TOGETHER_NS)
+		return false;
+	const struct where_place *part = has_copy ? thread->part : place;
+	if (has_copy)
+		thread->open.place = place;
+	*whole_of(build, thread, part) = thread->open.place;
+	*whole_of(build, thread->task.thread->process, part) = thread->open.place;
+	thread->has_copy = true;
+	return true;
+}
+
+static const struct where_place *likely_whole(struct where_build *build, const struct where_thread *thread, const struct where_place *part)
+{
+	const struct where_place *own = *whole_of(build, thread, part);
+	const struct where_place *of_others = own ? own : *whole_of(build, thread->task.thread->process, part);
+	return of_others ? of_others : part;
+}
+
+/* The thread leaves the CPU, and nobody has seen it come back. */
+static void end_unseen(struct where_build *build, struct where_thread *thread, uint64_t time)
+{
+	struct where_wait *wait = &thread->open;
+	wait->end = wait->woken < time ? wait->woken : time;
+	wait->woken = wait->end;
+	build->timeline->endless++;
+	if (wait->end > wait->begin)
+		vec_push(&thread->waits, *wait);
+}
+
+static void leave(struct where_build *build, const struct tracker_event *event, bool runnable)
+{
+	const struct record *record = event->record;
+	struct where_thread *thread = thread_at(build, event->sample->tid, record->model_time);
+	const struct where_place *place = where_place_of(&build->timeline->places, record, event->sample, thread->task.thread, false);
+	bool has_copy = event->sample->regs_user.abi;
+	if (is_second(build, thread, place, has_copy, record->time))
+		return;
+	thread->part = place;
+	thread->has_copy = has_copy;
+	if (build->options->sampled_stacks && !has_copy)
+		place = likely_whole(build, thread, place);
+	if (thread->away)
+		end_unseen(build, thread, record->time);
+	thread->away = thread->was_on = true;
+	thread->open = (struct where_wait){
+		.begin = record->time,
+		.woken = runnable ? record->time : UINT64_MAX,
+		.place = place,
+	};
+	where_devices_wait(&build->devices, thread->task.tid);
+}
+
+/* One that ran before is first heard of when it is woken up, or comes back: nobody has seen where it was. */
+static void was_away(struct where_thread *thread)
+{
+	if (thread->was_on || thread->away || thread->born)
+		return;
+	thread->away = true;
+	thread->open = (struct where_wait){.woken = UINT64_MAX};
+}
+
+static void come_back(struct where_build *build, struct where_thread *thread, const struct record *record, struct where_thread *before)
+{
+	was_away(thread);
+	thread->was_on = true;
+	if (!thread->away)
+		return;
+	struct where_wait *wait = &thread->open;
+	thread->away = false;
+	wait->end = record->time;
+	if (wait->woken > wait->end)
+		wait->woken = wait->end;
+	wait->taker = before;
+	where_devices_name(&build->devices, thread->task.tid, wait);
+	if (wait->end > wait->begin)
+		vec_push(&thread->waits, *wait);
+}
+
+enum { PREV_STATE, NEXT_PID };
+
+static void on_switch(void *context, const struct tracker_event *event)
+{
+	static const uint64_t preempted = 0x100; /* TASK_REPORT_MAX: R+ */
+	struct where_build *build = context;
+	const struct record *record = event->record;
+	uint32_t next = (uint32_t)event->values[NEXT_PID];
+	struct where_thread *before = NULL;
+	note_time(build, record->time);
+	if (event->sample->tid) {
+		uint64_t state = event->values[PREV_STATE];
+		leave(build, event, !state || (state & preempted));
+		before = thread_at(build, event->sample->tid, record->model_time);
+	}
+	if (next)
+		come_back(build, thread_at(build, next, record->model_time), record, before);
+}
+
+enum { WOKEN_PID, COMMON_FLAGS };
+enum { FLAG_HARDIRQ = 8, FLAG_SOFTIRQ = 16 }; /* of common_flags: include/linux/trace_events.h */
+
+static void on_waking(void *context, const struct tracker_event *event)
+{
+	struct where_build *build = context;
+	const struct record *record = event->record;
+	uint32_t woken = (uint32_t)event->values[WOKEN_PID];
+	note_time(build, record->time);
+	struct where_thread *thread = woken ? thread_at(build, woken, record->model_time) : NULL;
+	if (thread)
+		was_away(thread);
+	if (!thread || !thread->away || thread->open.woken != UINT64_MAX)
+		return;
+	struct where_wait *wait = &thread->open;
+	uint64_t flags = event->values[COMMON_FLAGS];
+	/* What the machine sends itself is delivered by a soft interrupt that the sender's thread serves at once. */
+	bool by_sender = !(flags & FLAG_HARDIRQ) && (!(flags & FLAG_SOFTIRQ) || (wait->place && wait->place->kind == WHERE_NETWORK));
+	wait->woken = record->time;
+	wait->waker = by_sender && event->sample->tid ? thread_at(build, event->sample->tid, record->model_time) : NULL;
+}
+
+static void on_clock(struct where_build *build, const struct record *record)
+{
+	struct sample sample;
+	if (!session_decode(build->session, record, &sample) || !sample.tid)
+		return;
+	note_time(build, record->time);
+	struct where_thread *thread = thread_at(build, sample.tid, record->model_time);
+	thread->was_on = true;
+	const struct where_place *place = where_place_of(&build->timeline->places, record, &sample, thread->task.thread, true);
+	vec_push(&thread->samples, (struct where_sample){record->time, place});
+}
+
+/* Which thread a SWITCH record is of. */
+static void on_switch_record(struct where_build *build, const struct record *record)
+{
+	struct sample_id id = {0};
+	if (!record->event || (record->header->misc & RECORD_MISC_SWITCH_OUT))
+		return;
+	sample_id_decode(&build->session->reader->layouts[record->event->index], record->header, &id);
+	if (id.tid && id.tid != UINT32_MAX)
+		come_back(build, thread_at(build, id.tid, record->model_time), record, NULL);
+}
+
+/* ---- block devices ---- */
+
+static void on_bio(struct where_build *build, const struct tracker_event *event, enum where_bio what)
+{
+	note_time(build, event->record->time);
+	where_devices_bio(&build->devices, what, event->values, event->sample->tid, event->record->time);
+}
+
+static void on_bio_queue(void *context, const struct tracker_event *event)
+{
+	on_bio(context, event, WHERE_BIO_QUEUE);
+}
+
+static void on_bio_remap(void *context, const struct tracker_event *event)
+{
+	on_bio(context, event, WHERE_BIO_REMAP);
+}
+
+static void on_bio_complete(void *context, const struct tracker_event *event)
+{
+	on_bio(context, event, WHERE_BIO_COMPLETE);
+}
+
+static const struct tracker_handler handlers[] = {
+	{"sched:sched_switch", {[PREV_STATE] = "prev_state", [NEXT_PID] = "next_pid"}, on_switch},
+	{"sched:sched_waking", {[WOKEN_PID] = "pid", [COMMON_FLAGS] = "common_flags"}, on_waking},
+	{"sched:sched_wakeup", {[WOKEN_PID] = "pid", [COMMON_FLAGS] = "common_flags"}, on_waking, .unless = "sched:sched_waking"},
+	{"block:block_bio_queue", {"dev", "sector", "nr_sector"}, on_bio_queue},
+	{"block:block_bio_remap", {"dev", "sector", "nr_sector", "old_dev", "old_sector"}, on_bio_remap},
+	{"block:block_bio_complete", {"dev", "sector", "nr_sector"}, on_bio_complete},
+	{0},
+};
+
+/* ---- all of it ---- */
+
+static void take(struct where_build *build, const struct record *record)
+{
+	switch (record->is_sample ? RECORD_SAMPLE : record->header->type) {
+	case RECORD_SAMPLE:
+		if (tracker_wants(build->tracker, record))
+			tracker_give(build->tracker, record);
+		else if (!record->event->tracepoint)
+			on_clock(build, record);
+		break;
+	case RECORD_FORK:
+		on_fork(build, record);
+		break;
+	case RECORD_COMM:
+		on_comm(build, record);
+		break;
+	case RECORD_EXIT:
+		on_end(build, record);
+		break;
+	case RECORD_FINISHED_ROUND:
+		if (build->options->tick)
+			build->options->tick(build->options->tick_context);
+		break;
+	case RECORD_SWITCH:
+	case RECORD_SWITCH_CPU_WIDE:
+		on_switch_record(build, record);
+		break;
+	default:
+		break;
+	}
+}
+
+/* Who is chosen with the workload found late: it and all that it started. */
+static void choose_family(struct where_timeline *timeline)
+{
+	if (!timeline->root)
+		return;
+	for (size_t i = 0; i < timeline->tasks.all.len; i++) {
+		struct where_thread *thread = where_thread(timeline, i), *ancestor = thread;
+		while (ancestor && ancestor != timeline->root)
+			ancestor = ancestor->born ? ancestor->parent : NULL;
+		thread->is_chosen = ancestor != NULL;
+	}
+}
+
+/* What lasts until the end is a wait like others, but for its end. */
+static void close_waits(struct where_timeline *timeline)
+{
+	for (size_t i = 0; i < timeline->tasks.all.len; i++) {
+		struct where_thread *thread = where_thread(timeline, i);
+		uint64_t end = thread->ended < timeline->end ? thread->ended : timeline->end;
+		if (!thread->away || thread->open.begin >= end)
+			continue;
+		thread->open.end = end;
+		if (thread->open.woken > end)
+			thread->open.woken = end;
+		vec_push(&thread->waits, thread->open);
+	}
+}
+
+static void set_range(struct where_build *build)
+{
+	struct where_timeline *timeline = build->timeline;
+	if (!timeline->begin)
+		timeline->begin = build->first;
+	timeline->end = build->last;
+	if (timeline->root && timeline->root->ended < timeline->end)
+		timeline->end = timeline->root->ended;
+	if (timeline->end < timeline->begin)
+		timeline->end = timeline->begin;
+}
+
+struct error *where_timeline_read(struct session *session, struct resolver *resolver, const struct where_options *options,
+				  struct where_timeline *ret)
+{
+	struct where_build build = {.session = session, .timeline = ret, .options = options};
+	struct record record;
+	struct error *error = NULL;
+	*ret = (struct where_timeline){0};
+	where_places_init(&ret->places, session, resolver);
+	ret->places.is_partial = options->sampled_stacks;
+	sched_tasks_init(&ret->tasks, session->machine, sizeof(struct where_thread));
+	build.tracker = tracker_create(session, handlers, &build);
+	while (session_next(session, &record, &error) > 0)
+		take(&build, &record);
+	if (!error)
+		error = tracker_require(build.tracker, "sched:sched_switch", "perf where -o FILE COMMAND");
+	set_range(&build);
+	choose_family(ret);
+	close_waits(ret);
+	where_devices_deinit(&build.devices);
+	map64_deinit(&build.by_part);
+	vec_deinit(&build.wholes);
+	tracker_destroy(build.tracker);
+	return error;
+}
+
+void where_timeline_deinit(struct where_timeline *timeline)
+{
+	for (size_t i = 0; i < timeline->tasks.all.len; i++) {
+		struct where_thread *thread = where_thread(timeline, i);
+		vec_deinit(&thread->waits);
+		vec_deinit(&thread->samples);
+	}
+	sched_tasks_deinit(&timeline->tasks);
+	where_places_deinit(&timeline->places);
+}
+
+size_t where_waits_before(const struct where_thread *thread, uint64_t time)
+{
+	return partition_point(i, thread->waits.len, thread->waits.data[i].begin < time);
+}

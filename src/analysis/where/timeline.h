@@ -1,0 +1,80 @@
+/* What each thread did, over time: when it ran, when it waited and at which place, who woke it up and who had the CPU meanwhile.
+ *
+ *	         begin            woken      end
+ *	──runs────┤ sched_switch    │          ├──runs──
+ *	          └──── blocked ────┴─ queue ──┘
+ *	                            sched_waking by `waker`
+ *
+ * Made from sched:sched_switch with stacks, sched:sched_waking, SWITCH, FORK, COMM and EXIT records, and samples of a clock for what
+ * runs. */
+#pragma once
+
+#include "analysis/sched/tasks.h"
+#include "analysis/where/place.h"
+#include "base/error.h"
+#include "symbol/resolve.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Times are the recording's, in nanoseconds. */
+struct where_wait {
+	uint64_t begin, woken, end; /* it got a CPU at `end`; begin == woken: it could have run all the time */
+	const struct where_place *place;
+	struct where_thread *waker; /* NULL = an interrupt, or not known */
+	struct where_thread *taker; /* who ran on the CPU before it came back; NULL = nobody, or not known */
+	uint32_t device, below;	    /* block devices as block events have them: asked, and the lowest that answered last; 0 = none */
+};
+
+struct where_sample {
+	uint64_t time;
+	const struct where_place *place;
+};
+
+struct where_thread {
+	struct sched_task task;
+	struct where_thread *parent; /* who has started it; NULL = it was there before */
+	uint64_t born, ended;	     /* 0 = before the first event; UINT64_MAX = not yet */
+	bool is_chosen;		     /* one of those that were asked for */
+	bool is_kernel;		     /* a thread of the kernel */
+	bool was_on;		     /* it ran at some time: there is something to tell of it */
+	bool away;
+	struct where_wait open;		/* while away … */
+	const struct where_place *part; /* … with sampled stacks: the place of its first event, … */
+	bool has_copy;			/* … and whether one of them had a copy */
+	VEC(struct where_wait) waits;	/* that have ended, in the order of time; at the end also those that have not, until then */
+	VEC(struct where_sample) samples;
+};
+
+struct where_options {
+	uint32_t root;	      /* the workload's process; 0 = find a command that perf record started, or else everything */
+	const uint32_t *pids; /* chosen processes, or NULL */
+	size_t pid_count;
+	bool sampled_stacks; /* each switch has an event with the kernel's part of its stack, and some have one with a copy of the rest */
+	bool is_whole;	     /* all processes: no command is looked for */
+	uint32_t own;	     /* a process that is not of interest: the one that measures; 0 = none */
+	/* Called now and then while a live session is read; may be NULL. */
+	void (*tick)(void *context);
+	void *tick_context;
+};
+
+struct where_timeline {
+	struct where_places places;
+	struct sched_tasks tasks;  /* of struct where_thread */
+	struct where_thread *root; /* the workload's main thread; NULL = there is none */
+	uint64_t begin, end;	   /* of what is told: the workload's exec and its end, or the first and the last event */
+	uint64_t endless; /* waits whose end was not recorded: they last until the wake-up, or until the thread left the CPU again */
+};
+
+/* Reads the session, streaming, to its end. */
+struct error *where_timeline_read(struct session *session, struct resolver *resolver, const struct where_options *options,
+				  struct where_timeline *ret);
+void where_timeline_deinit(struct where_timeline *timeline);
+
+static inline struct where_thread *where_thread(const struct where_timeline *timeline, size_t index)
+{
+	return (struct where_thread *)timeline->tasks.all.data[index];
+}
+/* Its number of waits that begin before `time`. */
+size_t where_waits_before(const struct where_thread *thread, uint64_t time);

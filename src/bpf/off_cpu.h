@@ -1,0 +1,50 @@
+/* Time off the CPU, measured in the kernel: sums of short waits by thread and stack, and long ones one by one.
+ *
+ *	bpf_off_cpu_open(&options, &off_cpu);
+ *	bpf_off_cpu_add_target(off_cpu, tid);		// for each, with config.by_target
+ *	bpf_off_cpu_start(off_cpu);
+ *	bpf_off_cpu_switch(off_cpu, true);
+ *	… bpf_off_cpu_turn(off_cpu); … bpf_off_cpu_take(off_cpu, take, context); …
+ *	bpf_off_cpu_stop(off_cpu);			// then turn and take once more
+ *	bpf_off_cpu_close(off_cpu);
+ */
+#pragma once
+
+#include "base/error.h"
+#include "bpf/off_cpu_shared.h"
+
+#include <stddef.h>
+#include <sys/types.h>
+
+struct bpf_off_cpu;
+
+struct bpf_off_cpu_options {
+	struct off_cpu_config config; /* the namespace and wake_bytes are filled in */
+	const int *cpus;	      /* with config.on_cpus */
+	size_t cpu_count;
+	size_t targets; /* at most so many are added */
+};
+
+/* Loads the program; an error says why that isn't possible here. */
+struct error *bpf_off_cpu_open(const struct bpf_off_cpu_options *options, struct bpf_off_cpu **ret);
+/* NULL is fine. */
+void bpf_off_cpu_close(struct bpf_off_cpu *off_cpu);
+/* A thread, in our pid namespace. Before bpf_off_cpu_start(). */
+struct error *bpf_off_cpu_add_target(struct bpf_off_cpu *off_cpu, pid_t tid);
+/* Nothing is measured yet. */
+struct error *bpf_off_cpu_start(struct bpf_off_cpu *off_cpu);
+void bpf_off_cpu_switch(struct bpf_off_cpu *off_cpu, bool on);
+/* Waits that end from now on aren't in what bpf_off_cpu_take() gives, but for long ones. Some microseconds should pass between the two:
+ * what programs add just now isn't there before. */
+void bpf_off_cpu_turn(struct bpf_off_cpu *off_cpu);
+/* Waits that ended since the last time. */
+struct error *bpf_off_cpu_take(struct bpf_off_cpu *off_cpu, void (*take)(void *context, const struct bpf_off_cpu_wait *wait),
+			       void *context);
+/* No program runs any more. */
+void bpf_off_cpu_stop(struct bpf_off_cpu *off_cpu);
+/* Readable when long waits should be taken soon. */
+int bpf_off_cpu_fd(const struct bpf_off_cpu *off_cpu);
+/* Waits and threads for which there was no room. */
+uint64_t bpf_off_cpu_missed(const struct bpf_off_cpu *off_cpu);
+/* Waits that are not told of, since the kernel did not tell of their end. */
+uint64_t bpf_off_cpu_unseen(const struct bpf_off_cpu *off_cpu);

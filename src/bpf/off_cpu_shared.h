@@ -1,0 +1,33 @@
+/* What off_cpu.bpf.c and its loader share. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { OFF_CPU_KERNEL_FRAMES = 64, OFF_CPU_USER_FRAMES = 127 };
+
+struct off_cpu_config {
+	uint64_t threshold_ns;		      /* waits that last so long are told of one by one, the others added up */
+	uint64_t namespace_device, namespace; /* of pids: device and inode of ours */
+	uint32_t wake_bytes;		      /* the reader is woken up when so much of the ring is unread */
+	bool by_target;			      /* only threads that were added */
+	bool inherit;			      /* … and those that they make */
+	bool on_cpus;			      /* only waits for which one of the chosen CPUs was left */
+	bool kernel_stacks, user_stacks;
+};
+
+/* A wait, or waits of a thread that began with the same stack. */
+struct bpf_off_cpu_wait {
+	uint64_t since;	   /* of one under way: when it began, ns of CLOCK_MONOTONIC; else 0 */
+	uint64_t last;	   /* when the last one ended */
+	uint64_t total;	   /* ns */
+	uint64_t count;	   /* of waits */
+	uint32_t pid, tid; /* as we number them */
+	uint32_t cpu;	   /* where the last one ended */
+	uint32_t state;	   /* bits of prev_state */
+	uint32_t period;   /* of measuring in which it began */
+	uint32_t unused;
+	uint32_t kernel, user;			      /* how many addresses there are */
+	uint64_t kernel_stack[OFF_CPU_KERNEL_FRAMES]; /* innermost first */
+	uint64_t user_stack[OFF_CPU_USER_FRAMES];
+};

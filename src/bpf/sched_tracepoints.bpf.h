@@ -1,0 +1,77 @@
+/* Contexts of programs at the scheduler's tracepoints, and who is measured there. The members are where events/SYSTEM/EVENT/format says;
+ * that they are is looked at before a program is loaded (bpf/tracepoints.h), so that these programs need no type information of the
+ * kernel.
+ *
+ * Threads have two numbers here: in events the initial pid namespace's, by which a program keeps what it knows of them, and our own, by
+ * which they are chosen and told of. */
+#pragma once
+
+#include <linux/bpf.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <bpf/bpf_helpers.h>
+
+struct sched_switch_event {
+	uint64_t common;
+	char prev_comm[16];
+	uint32_t prev_pid;
+	int32_t prev_prio;
+	int64_t prev_state;
+	char next_comm[16];
+	uint32_t next_pid;
+	int32_t next_prio;
+};
+
+/* sched_wakeup and sched_wakeup_new. */
+struct sched_wakeup_event {
+	uint64_t common;
+	char comm[16];
+	uint32_t pid;
+};
+
+struct task_newtask_event {
+	uint64_t common;
+	uint32_t pid;
+};
+
+/* In prev_state: sleeps, ends, has lost the CPU. */
+enum { SCHED_ASLEEP = 3, SCHED_ENDED = 0x30, SCHED_PREEMPTED = 0x100 };
+
+/* Threads and processes by our numbers: enum bpf_target. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1);
+	__type(key, uint32_t);
+	__type(value, uint8_t);
+} targets SEC(".maps");
+
+/* Threads that targets have made, by the events' numbers. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1);
+	__type(key, uint32_t);
+	__type(value, uint8_t);
+} followed SEC(".maps");
+
+uint64_t unfollowed; /* threads that targets have made and for which there was no room */
+
+/* Whether the thread that runs, whose number in events is `tid`, is a target. */
+static __always_inline bool is_target(uint32_t tid, const struct bpf_pidns_info *ids)
+{
+	return bpf_map_lookup_elem(&targets, &ids->pid) || bpf_map_lookup_elem(&followed, &tid);
+}
+
+/* A thread makes another one: the new one is a target if it is one itself. */
+static __always_inline int follow_new_thread(const struct task_newtask_event *event, uint64_t device, uint64_t inode)
+{
+	uint32_t parent = (uint32_t)bpf_get_current_pid_tgid(), child = event->pid;
+	struct bpf_pidns_info ids;
+	uint8_t one = 1;
+
+	if (bpf_get_ns_current_pid_tgid(device, inode, &ids, sizeof(ids)) || !is_target(parent, &ids))
+		return 0;
+	if (bpf_map_update_elem(&followed, &child, &one, BPF_ANY))
+		__sync_fetch_and_add(&unfollowed, 1);
+	return 0;
+}

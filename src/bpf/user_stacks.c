@@ -1,0 +1,201 @@
+/* Loads user_stacks.bpf.c and gives it rows (user_stacks.h). Chunks are mapped and written here; a file is entered into `files` when all of
+ * its rows are there. What is in chunks is never changed or taken back. */
+#include "bpf/user_stacks.h"
+
+#include "base/mem.h"
+#include "base/vec.h"
+#include "bpf/support.h"
+#include "user_stacks.skel.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+enum { BLOCK = 1 << USER_STACKS_BLOCK_BITS };
+
+/* One of the two arrays of chunks. */
+struct chunks {
+	int fd; /* of the map that has them */
+	size_t element, per_chunk, most;
+	uint64_t used; /* elements */
+	VEC(void *) mapped;
+};
+
+struct bpf_user_stacks {
+	struct user_stacks_bpf *skeleton;
+	struct chunks rows, words;
+};
+
+static const char *const program = "the BPF program that walks user stacks";
+
+struct error *bpf_user_stacks_open(uint32_t depth, struct bpf_user_stacks **ret)
+{
+	struct error *error = bpf_support_begin();
+	if (error)
+		return error;
+	struct bpf_user_stacks *stacks = mem_zalloc(sizeof(*stacks));
+	stacks->skeleton = user_stacks_bpf__open();
+	int failure = stacks->skeleton ? 0 : -errno;
+	if (!failure) {
+		stacks->skeleton->rodata->depth = depth < USER_STACKS_DEPTH ? depth : USER_STACKS_DEPTH;
+		bpf_map__set_max_entries(stacks->skeleton->maps.walks, (uint32_t)libbpf_num_possible_cpus());
+		failure = user_stacks_bpf__load(stacks->skeleton);
+	}
+	if (failure) {
+		bpf_user_stacks_close(stacks);
+		if (failure == -EPERM) /* EACCES is how the verifier refuses memory */
+			return bpf_support_explain(failure, program);
+		return error_system(-failure, "the kernel rejected %s (-vv shows why; requires Linux 6.1)", program);
+	}
+	stacks->rows = (struct chunks){.fd = bpf_map__fd(stacks->skeleton->maps.row_chunks),
+				       .element = sizeof(struct user_stacks_row),
+				       .per_chunk = USER_STACKS_ROWS,
+				       .most = USER_STACKS_ROW_CHUNKS};
+	stacks->words = (struct chunks){.fd = bpf_map__fd(stacks->skeleton->maps.word_chunks),
+					.element = sizeof(uint32_t),
+					.per_chunk = USER_STACKS_WORDS,
+					.most = USER_STACKS_WORD_CHUNKS};
+	*ret = stacks;
+	return NULL;
+}
+
+static size_t chunk_size(const struct chunks *chunks)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE), size = chunks->per_chunk * chunks->element;
+	return (size + page - 1) & ~(page - 1);
+}
+
+static void close_chunks(struct chunks *chunks)
+{
+	for (size_t i = 0; i < chunks->mapped.len; i++)
+		munmap(chunks->mapped.data[i], chunk_size(chunks));
+	vec_deinit(&chunks->mapped);
+}
+
+void bpf_user_stacks_close(struct bpf_user_stacks *stacks)
+{
+	if (!stacks)
+		return;
+	close_chunks(&stacks->rows);
+	close_chunks(&stacks->words);
+	user_stacks_bpf__destroy(stacks->skeleton);
+	free(stacks);
+}
+
+struct error *bpf_user_stacks_direct(struct bpf_user_stacks *stacks, enum user_stacks_output output, int cpu, int counter)
+{
+	struct user_stacks_bpf *skeleton = stacks->skeleton;
+	const struct bpf_map *map = output == USER_STACKS_NEWS ? skeleton->maps.news : skeleton->maps.chains;
+	if (bpf_map__update_elem(map, &cpu, sizeof(cpu), &counter, sizeof(counter), 0))
+		return error_system(errno, "%s cannot write into the buffer of CPU %d", program, cpu);
+	return NULL;
+}
+
+struct error *bpf_user_stacks_attach(struct bpf_user_stacks *stacks, int counter)
+{
+	if (ioctl(counter, PERF_EVENT_IOC_SET_BPF, bpf_program__fd(stacks->skeleton->progs.walk_user_stack)) < 0)
+		return error_system(errno, "%s cannot be attached to this event", program);
+	return NULL;
+}
+
+/* ---- rows ---- */
+
+static bool add_chunk(struct chunks *chunks)
+{
+	LIBBPF_OPTS(bpf_map_create_opts, options, .map_flags = BPF_F_MMAPABLE);
+	uint32_t number = (uint32_t)chunks->mapped.len;
+	void *mapped = MAP_FAILED;
+
+	if (number >= chunks->most)
+		return false;
+	int fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "stack_rows", sizeof(uint32_t), (uint32_t)(chunks->per_chunk * chunks->element), 1,
+				&options);
+	if (fd >= 0)
+		mapped = mmap(NULL, chunk_size(chunks), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	bool good = mapped != MAP_FAILED && !bpf_map_update_elem(chunks->fd, &number, &fd, BPF_ANY);
+	if (good)
+		vec_push(&chunks->mapped, mapped);
+	else if (mapped != MAP_FAILED)
+		munmap(mapped, chunk_size(chunks));
+	if (fd >= 0)
+		close(fd);
+	return good;
+}
+
+/* Takes `count` elements of one chunk; NULL = there is no room left. */
+static void *take_together(struct chunks *chunks, size_t count, uint64_t *ret_first)
+{
+	size_t left = chunks->mapped.len * chunks->per_chunk - chunks->used;
+
+	if (left < count)
+		chunks->used += left;
+	if (chunks->used == chunks->mapped.len * chunks->per_chunk && !add_chunk(chunks))
+		return NULL;
+	*ret_first = chunks->used;
+	chunks->used += count;
+	return (char *)chunks->mapped.data[*ret_first / chunks->per_chunk] + *ret_first % chunks->per_chunk * chunks->element;
+}
+
+/* The rows that hold in [begin, begin + BLOCK), of which the first is the last one at or before `begin`. Returns the block's word, or
+ * UINT32_MAX. */
+static uint32_t add_block(struct bpf_user_stacks *stacks, const struct user_stacks_row *rows, size_t count, uint64_t begin)
+{
+	size_t in_block = 1;
+	uint64_t first;
+
+	while (in_block < count && in_block < BLOCK && rows[in_block].start < begin + BLOCK)
+		in_block++;
+	void *place = take_together(&stacks->rows, in_block, &first);
+	if (!place)
+		return UINT32_MAX;
+	memcpy(place, rows, in_block * sizeof(*rows));
+	return (uint32_t)first << 8 | (uint32_t)(in_block - 1);
+}
+
+static bool add_blocks(struct bpf_user_stacks *stacks, const struct user_stacks_row *rows, size_t count, uint64_t end,
+		       struct user_stacks_code *code)
+{
+	uint64_t first_word = stacks->words.used, number;
+	size_t row = 0;
+
+	code->first_block = rows[0].start >> USER_STACKS_BLOCK_BITS;
+	for (uint64_t begin = (uint64_t)code->first_block << USER_STACKS_BLOCK_BITS; begin < end; begin += BLOCK) {
+		while (row + 1 < count && rows[row + 1].start <= begin)
+			row++;
+		uint32_t word = add_block(stacks, rows + row, count - row, begin), *place;
+		if (word == UINT32_MAX || !(place = take_together(&stacks->words, 1, &number)))
+			return false;
+		*place = word;
+		code->blocks++;
+	}
+	code->first_word = (uint32_t)first_word;
+	return true;
+}
+
+bool bpf_user_stacks_add(struct bpf_user_stacks *stacks, const struct user_stacks_file *file, const struct user_stacks_row *rows,
+			 size_t count, uint64_t end)
+{
+	struct user_stacks_code code = {0};
+	bool good = !count || add_blocks(stacks, rows, count, end, &code);
+
+	if (!good)
+		code = (struct user_stacks_code){0};
+	bpf_map__update_elem(stacks->skeleton->maps.files, file, sizeof(*file), &code, sizeof(code), BPF_ANY);
+	return good;
+}
+
+uint64_t bpf_user_stacks_memory(const struct bpf_user_stacks *stacks)
+{
+	return stacks->rows.mapped.len * chunk_size(&stacks->rows) + stacks->words.mapped.len * chunk_size(&stacks->words);
+}
+
+uint64_t bpf_user_stacks_unsent(const struct bpf_user_stacks *stacks)
+{
+	return __atomic_load_n(&stacks->skeleton->bss->unsent, __ATOMIC_RELAXED);
+}

@@ -1,0 +1,38 @@
+/* Walking user stacks in the kernel: a BPF program that runs for each sample of an event and writes, in front of the sample and into its
+ * ring, the addresses of the user stack; or registers and a copy of the stack where it can't walk it (Linux 6.1 or newer, root or CAP_BPF
+ * and CAP_PERFMON).
+ *
+ * It walks what it has been given rows of. Files of which it has none come as copies that name them (struct user_stacks_copy), and with
+ * them the recorder is woken up. */
+#pragma once
+
+#include "base/error.h"
+#include "bpf/user_stacks_shared.h"
+
+#include <stddef.h>
+
+struct bpf_user_stacks;
+
+/* Loads the program, which follows at most `depth` frames, 1 to USER_STACKS_DEPTH; an error says why that isn't possible here. */
+struct error *bpf_user_stacks_open(uint32_t depth, struct bpf_user_stacks **ret);
+/* NULL is fine. What is attached goes on as long as its counters are open. */
+void bpf_user_stacks_close(struct bpf_user_stacks *stacks);
+
+enum user_stacks_output {
+	USER_STACKS_CHAINS, /* chains, and copies of what can't be walked */
+	USER_STACKS_NEWS,   /* copies for want of rows: somebody should be woken up */
+};
+/* Where records of a CPU go: an open counter of PERF_COUNT_SW_BPF_OUTPUT there. */
+struct error *bpf_user_stacks_direct(struct bpf_user_stacks *stacks, enum user_stacks_output output, int cpu, int counter);
+/* Every sample of this counter, and of those that inherit from it, has a record in front of it from now on. */
+struct error *bpf_user_stacks_attach(struct bpf_user_stacks *stacks, int counter);
+
+/* The rows of a file's code, sorted; each holds until the next one begins, and the last one up to `end`. The first one begins at a multiple
+ * of 1 << USER_STACKS_BLOCK_BITS. None: nothing is known of the
+ * file, and it isn't asked for again. False: there is no room left; then it is as if there were none. */
+bool bpf_user_stacks_add(struct bpf_user_stacks *stacks, const struct user_stacks_file *file, const struct user_stacks_row *rows,
+			 size_t count, uint64_t end);
+/* Memory that rows take, in bytes. */
+uint64_t bpf_user_stacks_memory(const struct bpf_user_stacks *stacks);
+/* Stacks for which there was no room in the rings, so far. */
+uint64_t bpf_user_stacks_unsent(const struct bpf_user_stacks *stacks);

@@ -1,0 +1,89 @@
+/* What the BPF program that walks user stacks (user_stacks.bpf.c) and its loader (user_stacks.c) exchange.
+ *
+ * Rows of call frame information are kept by file, as rules for its bytes:
+ *
+ *	files: file ──► blocks of 256 bytes of code, from `first_block` on ──► words ──► the block's rows
+ *
+ * A word of a block is the number of its first row << 8 | how many rows it has - 1. The first row holds from the block's first byte on, so
+ * that no other block's rows are needed. Words and rows lie in chunks, arrays that are made when the ones before are full; the rows of one
+ * block lie in one chunk. */
+#pragma once
+
+#include <stdint.h>
+
+enum {
+	USER_STACKS_BLOCK_BITS = 8,
+	USER_STACKS_ROWS = 1 << 16, /* in a chunk */
+	USER_STACKS_ROW_CHUNKS = 256,
+	USER_STACKS_WORDS = 1 << 18, /* in a chunk */
+	USER_STACKS_WORD_CHUNKS = 16,
+	USER_STACKS_FILES = 8192,
+	USER_STACKS_DEPTH = 1024, /* frames */
+	USER_STACKS_PAGE = 4096,  /* a stack is copied in pieces of at most this */
+	USER_STACKS_COPY = 15 * USER_STACKS_PAGE,
+};
+
+/* Where the canonical frame address is counted from. */
+enum user_stacks_base {
+	USER_STACKS_SP,
+	USER_STACKS_FP,
+	USER_STACKS_OTHER, /* the row says more than fits here: the recorder unwinds a copy */
+	USER_STACKS_END,   /* nobody calls this code */
+};
+
+/* Places are the canonical frame address plus so many times USER_STACKS_UNIT bytes. */
+enum { USER_STACKS_UNIT = 4, USER_STACKS_SAME = INT16_MIN, USER_STACKS_LOST = INT16_MIN + 1 };
+
+struct user_stacks_row {
+	uint32_t start; /* offset in the file from which on it holds */
+	int16_t cfa;
+	int16_t fp, ip; /* where frame pointer and return address are; or USER_STACKS_SAME, USER_STACKS_LOST */
+	uint8_t base;	/* enum user_stacks_base */
+	uint8_t is_signed;
+};
+
+/* What a file is known by. The program takes it from what is mapped; nobody else needs to understand it. */
+struct user_stacks_file {
+	uint64_t inode, size;
+	uint32_t device, generation;
+};
+
+struct user_stacks_code {
+	uint32_t first_block; /* offset in the file >> USER_STACKS_BLOCK_BITS */
+	uint32_t blocks;      /* 0 = no rows are known */
+	uint32_t first_word;
+};
+
+#if defined(__x86_64__) || defined(__TARGET_ARCH_x86)
+/* As PERF_SAMPLE_REGS_USER numbers them: ax bx cx dx si di bp sp ip, r8 to r15. */
+enum { USER_STACKS_REGISTERS = 17 };
+#define USER_STACKS_REGISTER_MASK 0xff01ffULL
+#else
+/* x0 to x30, sp, pc. */
+enum { USER_STACKS_REGISTERS = 33 };
+#define USER_STACKS_REGISTER_MASK 0x1ffffffffULL
+#endif
+
+enum user_stacks_kind {
+	USER_STACKS_CHAIN, /* complete: `count` addresses follow, as unwind/unwind.h gives them */
+	USER_STACKS_CUT,   /* the same, but there are more frames than the program may follow */
+	USER_STACKS_STACK, /* not to be walked by the program: a struct user_stacks_copy follows, with `count` bytes of the stack */
+};
+
+/* The first word of a record, which lies 4 bytes behind a multiple of 8. */
+#define USER_STACKS_HEAD(kind, count) ((uint32_t)(kind) | (uint32_t)(count) << 8)
+static inline uint32_t user_stacks_kind(uint32_t head)
+{
+	return head & 0xff;
+}
+static inline uint32_t user_stacks_count(uint32_t head)
+{
+	return head >> 8;
+}
+
+struct user_stacks_copy {
+	struct user_stacks_file file; /* no rows have been given for it; inode 0 = that wasn't the reason */
+	uint64_t address;	      /* in the process, where the walk ended */
+	uint64_t abi;		      /* PERF_SAMPLE_REGS_ABI_* */
+	uint64_t registers[USER_STACKS_REGISTERS];
+};

@@ -1,0 +1,265 @@
+/* A sample follows the program's record at once, unless the ring was full or another interrupt came between them, whose record and sample
+ * lie in between then. So the last records of a ring are kept as a stack, and a sample takes the newest one of its thread. */
+#include "capture/stack_walker.h"
+
+#include "base/hash.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/strbuf.h"
+#include "bpf/user_stacks.h"
+#include "kernel/perf_open.h"
+#include "unwind/file_rows.h"
+
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+/* How deep interrupts that take samples lie in each other, and how long the outer ones may have waited for their samples. */
+enum { NESTED = 4, NESTED_NS = 10000000 };
+
+struct kept {
+	uint32_t tid;
+	uint64_t time;
+	struct strbuf record; /* begins 4 bytes before the record, which so has its addresses aligned */
+};
+
+struct kept_records {
+	struct kept each[NESTED];
+	unsigned int count;
+};
+
+struct stack_walker {
+	struct bpf_user_stacks *program;
+	struct event_attr attr; /* of the program's records */
+	struct sample_layout layout;
+	VEC(int) counters;
+	struct map64 ids;
+	struct map64 learned;	   /* files, by a hash */
+	struct kept_records *kept; /* by ring */
+	size_t rings;
+	bool full;
+};
+
+bool stack_walker_suits(const struct event *event)
+{
+	switch (event->attr.type) {
+	case PERF_TYPE_HARDWARE:
+	case PERF_TYPE_SOFTWARE:
+	case PERF_TYPE_HW_CACHE:
+	case PERF_TYPE_RAW:
+		return !event->sample_filter && !event->stack_size; /* one program is all that an event can have */
+	default:
+		return false; /* tracepoints and probes want programs of another kind */
+	}
+}
+
+struct error *stack_walker_open(uint32_t depth, struct stack_walker **ret)
+{
+	struct stack_walker *walker = mem_zalloc(sizeof(*walker));
+	struct error *error = bpf_user_stacks_open(depth ? depth : USER_STACKS_DEPTH, &walker->program);
+
+	if (error) {
+		free(walker);
+		return error;
+	}
+	*ret = walker;
+	return NULL;
+}
+
+void stack_walker_close(struct stack_walker *walker)
+{
+	if (!walker)
+		return;
+	for (size_t i = 0; i < walker->counters.len; i++)
+		close(walker->counters.data[i]);
+	vec_deinit(&walker->counters);
+	bpf_user_stacks_close(walker->program);
+	for (size_t i = 0; i < walker->rings; i++)
+		for (size_t j = 0; j < NESTED; j++)
+			strbuf_deinit(&walker->kept[i].each[j].record);
+	free(walker->kept);
+	map64_deinit(&walker->ids);
+	map64_deinit(&walker->learned);
+	free(walker);
+}
+
+/* ---- counters ---- */
+
+/* Its records end as those of the others in the ring do (sample_id), so that what the kernel tells in its name can be read as theirs. */
+static void describe_output(struct stack_walker *walker, const struct event_attr *like)
+{
+	const uint64_t ids =
+		PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU | PERF_SAMPLE_ID | PERF_SAMPLE_STREAM_ID;
+
+	walker->attr = (struct event_attr){.type = PERF_TYPE_SOFTWARE,
+					   .size = PERF_ATTR_SIZE_VER5,
+					   .config = PERF_COUNT_SW_BPF_OUTPUT,
+					   .sample_period = 1,
+					   .sample_type = (like->sample_type & ids) | PERF_SAMPLE_RAW,
+					   .sample_id_all = 1,
+					   .use_clockid = like->use_clockid,
+					   .clockid = like->clockid};
+	sample_layout_init(&walker->layout, &walker->attr);
+}
+
+/* Those of chains let the ring fill as the others do; news wake up who waits for it. */
+static struct error *open_output(struct stack_walker *walker, enum user_stacks_output output, const struct ring *ring)
+{
+	struct event_attr attr = walker->attr;
+
+	attr.watermark = output == USER_STACKS_CHAINS;
+	attr.wakeup_events = output == USER_STACKS_NEWS;
+	int counter = perf_open_raw((const struct perf_event_attr *)&attr, -1, ring->cpu, -1, PERF_FLAG_FD_CLOEXEC);
+	if (counter < 0)
+		return error_system(-counter, "cannot open a counter for the stacks of CPU %d", ring->cpu);
+	vec_push(&walker->counters, counter);
+	if (ioctl(counter, PERF_EVENT_IOC_SET_OUTPUT, ring->fd) < 0)
+		return error_system(errno, "stacks cannot be written into the buffer of CPU %d", ring->cpu);
+	*map64_insert(&walker->ids, perf_open_id(counter), NULL) = output;
+	return bpf_user_stacks_direct(walker->program, output, ring->cpu, counter);
+}
+
+static struct error *attach(struct stack_walker *walker, const struct counter *counter)
+{
+	struct error *error = NULL;
+
+	for (size_t slot = 0; slot < counter_slots(counter) && !error; slot++)
+		if (counter->fds[slot] >= 0)
+			error = bpf_user_stacks_attach(walker->program, counter->fds[slot]);
+	return error;
+}
+
+struct error *stack_walker_start(struct stack_walker *walker, const struct event_list *events, const struct counter_set *counters,
+				 const struct ring_set *rings)
+{
+	struct error *error = NULL;
+
+	describe_output(walker, &events->events.data[0]->attr);
+	walker->rings = rings->count;
+	walker->kept = mem_zalloc_array(rings->count, sizeof(*walker->kept));
+	for (size_t i = 0; i < rings->count && !error; i++)
+		if (!(error = open_output(walker, USER_STACKS_CHAINS, &rings->rings[i])))
+			error = open_output(walker, USER_STACKS_NEWS, &rings->rings[i]);
+	for (size_t i = 0; i < events->events.len && !error; i++)
+		if (events->events.data[i]->stack_walked)
+			error = attach(walker, &counters->each[i]);
+	return error;
+}
+
+/* ---- records ---- */
+
+bool stack_walker_owns(const struct stack_walker *walker, uint64_t id)
+{
+	return map64_find(&walker->ids, id) != NULL;
+}
+
+bool stack_walker_takes(struct stack_walker *walker, size_t ring, const struct record_header *header)
+{
+	struct kept_records *records = &walker->kept[ring];
+	static const uint32_t padding = 0;
+	struct sample sample;
+
+	if (sample_decode_fixed(&walker->layout, &walker->attr, header, &sample) || !stack_walker_owns(walker, sample.id))
+		return false;
+	if (sample_decode(&walker->layout, &walker->attr, header, &sample))
+		return true;
+	if (records->count == NESTED) { /* the oldest one's sample was lost */
+		struct kept oldest = records->each[0];
+		memmove(&records->each[0], &records->each[1], (NESTED - 1) * sizeof(oldest));
+		records->each[--records->count] = oldest;
+	}
+	struct kept *kept = &records->each[records->count++];
+	kept->tid = sample.tid;
+	kept->time = sample.time;
+	strbuf_clear(&kept->record);
+	strbuf_add(&kept->record, &padding, sizeof(padding));
+	strbuf_add(&kept->record, sample.raw, sample.raw_size);
+	return true;
+}
+
+static bool read_record(const struct kept *kept, struct walked_stack *ret)
+{
+	const char *data = kept->record.data + sizeof(uint32_t);
+	size_t size = kept->record.len - sizeof(uint32_t), begin = sizeof(uint32_t);
+	uint32_t head;
+
+	if (size < sizeof(head))
+		return false;
+	memcpy(&head, data, sizeof(head));
+	*ret = (struct walked_stack){.kind = user_stacks_kind(head), .count = user_stacks_count(head)};
+	if (ret->kind != USER_STACKS_STACK) {
+		ret->ips = (const void *)(data + begin);
+		return ret->count <= (size - begin) / sizeof(*ret->ips);
+	}
+	ret->copy = (const void *)(data + begin);
+	ret->stack = ret->copy + 1;
+	return size >= begin + sizeof(*ret->copy) && ret->count <= size - begin - sizeof(*ret->copy);
+}
+
+bool stack_walker_find(struct stack_walker *walker, size_t ring, const struct sample *sample, struct walked_stack *ret)
+{
+	struct kept_records *records = &walker->kept[ring];
+
+	for (unsigned int i = records->count; i > 0; i--) {
+		const struct kept *kept = &records->each[i - 1];
+		if (sample->time > kept->time + NESTED_NS)
+			break;
+		if (kept->tid != sample->tid)
+			continue;
+		records->count = i - 1;
+		return read_record(kept, ret);
+	}
+	return false;
+}
+
+/* ---- rows ---- */
+
+_Static_assert((int)USER_STACKS_SP == PACKED_SP && (int)USER_STACKS_FP == PACKED_FP && (int)USER_STACKS_OTHER == PACKED_OTHER &&
+		       (int)USER_STACKS_END == PACKED_END && (int)USER_STACKS_SAME == PACKED_SAME && (int)USER_STACKS_LOST == PACKED_LOST &&
+		       (int)USER_STACKS_UNIT == PACKED_UNIT,
+	       "the program's rows mean what packed ones do");
+
+static void give_rows(struct stack_walker *walker, const struct user_stacks_file *file, const struct file_rows *rows)
+{
+	struct user_stacks_row *list = mem_alloc_array(rows->rows.len + 1, sizeof(*list));
+
+	for (size_t i = 0; i < rows->rows.len; i++) {
+		const struct packed_row *row = &rows->rows.data[i];
+		list[i] = (struct user_stacks_row){
+			.start = row->start, .cfa = row->cfa, .fp = row->fp, .ip = row->ip, .base = row->base, .is_signed = row->is_signed};
+	}
+	if (!bpf_user_stacks_add(walker->program, file, list, rows->rows.len, rows->end) && !walker->full) {
+		walker->full = true;
+		log_info("no room for the unwind rules of more files: stacks through them are copied and unwound by the recorder");
+	}
+	free(list);
+}
+
+void stack_walker_learn(struct stack_walker *walker, const struct user_stacks_copy *copy, struct resolver *resolver, struct dso *dso)
+{
+	struct file_rows rows = {0};
+	bool is_new;
+
+	map64_insert(&walker->learned, hash_bytes(&copy->file, sizeof(copy->file)), &is_new);
+	if (!is_new)
+		return;
+	if (dso)
+		file_rows_collect(resolver, dso, 1 << USER_STACKS_BLOCK_BITS, &rows);
+	give_rows(walker, &copy->file, &rows);
+	log_debug("stacks: %zu unwind rules of a file, %llu KB for all", rows.rows.len,
+		  (unsigned long long)bpf_user_stacks_memory(walker->program) >> 10);
+	file_rows_deinit(&rows);
+}
+
+uint64_t stack_walker_unsent(const struct stack_walker *walker)
+{
+	return bpf_user_stacks_unsent(walker->program);
+}
+
+uint64_t stack_walker_memory(const struct stack_walker *walker)
+{
+	return bpf_user_stacks_memory(walker->program);
+}

@@ -1,0 +1,51 @@
+/* Stacks that a BPF program walks (bpf/user_stacks.h), between the rings and stack_chains.h.
+ *
+ *	ring:  ─ record of the program ─ sample ─ record ─ sample ─►
+ *	              └─ chain, or copy ──┘ is the sample's user stack
+ *
+ * The program's records are no part of the recording. Copies that it makes for want of a file's rows come until it has been given them.
+ *
+ * Used by one thread. */
+#pragma once
+
+#include "bpf/user_stacks_shared.h"
+#include "capture/counter_set.h"
+#include "kernel/ring_set.h"
+#include "perfdata/layout.h"
+#include "symbol/resolve.h"
+
+struct stack_walker;
+
+/* Whether the program could walk the stacks of an event's samples, if the kernel lets us have it: not of tracepoints and probes, nor of
+ * those with a filter of samples, and not where somebody asks for copies of a size. */
+bool stack_walker_suits(const struct event *event);
+/* Loads the program, which follows at most `depth` frames (0 = as many as it can); an error says why that isn't possible. */
+struct error *stack_walker_open(uint32_t depth, struct stack_walker **ret);
+void stack_walker_close(struct stack_walker *walker);
+
+/* Walks the stacks of all samples of events with event->stack_walked, whose counters are open and write into `rings`, those of CPUs. All
+ * arguments live as long as the walker is used. */
+struct error *stack_walker_start(struct stack_walker *walker, const struct event_list *events, const struct counter_set *counters,
+				 const struct ring_set *rings);
+
+/* Whether a sample in a ring is a record of the program. It is kept then. */
+bool stack_walker_takes(struct stack_walker *walker, size_t ring, const struct record_header *header);
+/* Whether an id is that of a counter of ours: the kernel may tell in its name what was lost. */
+bool stack_walker_owns(const struct stack_walker *walker, uint64_t id);
+
+struct walked_stack {
+	enum user_stacks_kind kind;
+	const uint64_t *ips; /* of a chain, innermost first */
+	const struct user_stacks_copy *copy;
+	const void *stack;
+	size_t count; /* addresses, or bytes of `stack` */
+};
+/* The user stack of a sample; false: there is none. Valid until the next record of the ring is taken. */
+bool stack_walker_find(struct stack_walker *walker, size_t ring, const struct sample *sample, struct walked_stack *ret);
+/* Gives the program the rows of `dso`, from which the copy's missing file was mapped; NULL = that has none. */
+void stack_walker_learn(struct stack_walker *walker, const struct user_stacks_copy *copy, struct resolver *resolver, struct dso *dso);
+
+/* Stacks for which there was no room. */
+uint64_t stack_walker_unsent(const struct stack_walker *walker);
+/* Of rows, in bytes. */
+uint64_t stack_walker_memory(const struct stack_walker *walker);

@@ -1,0 +1,19 @@
+/* Functions by instructions on a screen: for perf report and perf annotate. */
+#pragma once
+
+#include "analysis/annotate/annotate.h"
+#include "app/print_file.h"
+#include "event/event_set.h"
+#include "tui/code.h"
+
+struct code_screen {
+	struct terminal *terminal;
+	struct annotate *annotate;
+	const struct event *const *events; /* whose samples are shown */
+	size_t event_count;
+	struct annotation_style style;
+	struct print_file *prints; /* or NULL */
+};
+
+/* Shows a function until the person goes back; calls are followed. An error says why there are no instructions. */
+struct error *code_screen_show(const struct code_screen *screen, const struct annotate_function *function);

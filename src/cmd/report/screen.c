@@ -1,0 +1,316 @@
+/* perf report on a screen: the same tables as in text, to look around in.
+ *
+ *	fold ──► rows of the chosen events ──zoom──► table ──► browser ──► terminal
+ *	                                                           ▲
+ *	                                            keys ──────────┘
+ */
+#include "cmd/report/screen.h"
+
+#include "app/config.h"
+#include "base/text.h"
+#include "event/event_set.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const struct key_help keys[] = {
+	{"", "What is shown"},
+	{"Enter, m", "the menu of the row: annotate, zoom, symbols, exit"},
+	{"a", "the row's function by instructions, with what each costs"},
+	{"f", "all stacks of the event as a flame graph"},
+	{"d", "zoom into the row's file, or out of it"},
+	{"t", "zoom into the row's thread, or out of it"},
+	{"k", "zoom into the kernel and its modules, or out of them"},
+	{"S", "zoom into the row's processor socket, or out of it (with --sort socket)"},
+	{"/", "show only functions with a text in their names"},
+	{"Esc, Left", "zoom out, one step; then the menu of events"},
+	{"F", "percentages of what is shown, or of all samples"},
+	{"L", "leave out rows below a percentage"},
+	{"V", "more words: addresses, full names of files"},
+	{"0-9", "sort by that event of the group"},
+	{"Tab, Shift-Tab", "the next event of the recording, the one before"},
+	{"", "Besides"},
+	{"i", "the recording's header"},
+	{"P", "print the table to a file perf.hist.N"},
+	{"?, h, F1", "this help"},
+	{"q, Ctrl-C", "quit"},
+	{0},
+};
+
+struct error *report_screen_wanted(const struct report_options *options, bool *ret)
+{
+	const char *why = terminal_why_not();
+	const char *other = options->format	    ? "--format is for programs"
+			    : options->html	    ? "--html writes a page"
+			    : options->separator    ? "-t is for programs"
+			    : options->hierarchy    ? "--hierarchy is shown as text"
+			    : options->total_cycles ? "--total-cycles is shown as text"
+			    : options->show_threads ? "-T is shown as text"
+			    : options->header_only || options->dump || options->stats || options->tasks || options->mmaps
+				    ? "there is no table to show"
+				    : NULL;
+	*ret = false;
+	if (options->screen == SCREEN_NEVER)
+		return NULL;
+	*ret = !why && !other;
+	if (options->screen == SCREEN_WANTED && !*ret)
+		return error_new_kind(ERROR_USAGE, "--tui: %s; use --stdio", other ? other : why);
+	return NULL;
+}
+
+/* ---- events ---- */
+
+/* As report_show_events() goes through them. */
+static void find_sets(struct screen *screen)
+{
+	const struct report *report = screen->report;
+	struct event_set set = {0};
+	bool *with_samples = report_events_with_samples(report);
+	while (event_set_next(&report->session->reader->events, report->group, &set)) {
+		bool any = !report->options->skip_empty;
+		for (size_t i = 0; i < set.events.len; i++)
+			any |= with_samples[set.events.data[i]->index];
+		if (!any)
+			continue;
+		struct screen_events found = {.list = mem_alloc_array(set.events.len, sizeof(*found.list)), .count = set.events.len};
+		memcpy(found.list, set.events.data, found.count * sizeof(*found.list));
+		vec_push(&screen->sets, found);
+	}
+	event_set_deinit(&set);
+	free(with_samples);
+}
+
+struct error *screen_open_event(struct screen *screen)
+{
+	const struct screen_events *set = &screen->sets.data[screen->current];
+	struct report_event *before = screen->event, *event;
+	struct rows_table *table = screen->table;
+	/* The fold's parts give one event's at a time. */
+	browser_leave(screen->browser);
+	rows_table_destroy(table);
+	report_event_close(before);
+	screen->table = NULL;
+	screen->event = NULL;
+	struct error *error = report_event_open(screen->report, screen->parts, set->list, set->count, &event);
+	if (error)
+		return error;
+	free(screen->order);
+	screen->event = event;
+	screen->order_count = event->rows->shown_count;
+	screen->order = mem_alloc_array(screen->order_count + 1, sizeof(*screen->order));
+	memcpy(screen->order, event->rows->order, screen->order_count * sizeof(*screen->order));
+	size_t events = event->rows->options.event_count;
+	free(screen->totals);
+	screen->totals = mem_alloc_array(2 * events, sizeof(*screen->totals));
+	memcpy(screen->totals, event->rows->total_shown, events * sizeof(*screen->totals));
+	memcpy(screen->totals + events, event->rows->samples_shown, events * sizeof(*screen->totals));
+	screen_make_table(screen, false);
+	return NULL;
+}
+
+void screen_make_table(struct screen *screen, bool stay)
+{
+	struct rows_table *before = screen->table;
+	screen_filter(screen);
+	screen->table = report_event_table(screen->report, screen->event);
+	browser_set_table(screen->browser, rows_table_result(screen->table), stay);
+	rows_table_destroy(before);
+}
+
+static struct error *next_events(struct screen *screen, size_t step)
+{
+	size_t count = screen->sets.len;
+	if (count < 2)
+		return NULL;
+	screen->current = (screen->current + step) % count;
+	screen_zoom_reset(screen);
+	return screen_open_event(screen);
+}
+
+/* ---- words ---- */
+
+/* "Samples: 3K of event 'cycles', Event count (approx.): 813250000, DSO: libc.so.6" */
+static void add_title(const struct screen *screen, struct strbuf *out)
+{
+	const struct table *table = rows_table_result(screen->table);
+	for (size_t i = 0; i < table->header.len && i < 2; i++) {
+		const char *line = table->header.data[i];
+		strbuf_add_str(out, i ? ", " : "");
+		text_add_safe(out, line, strcspn(line, "\n"));
+	}
+	screen_zoom_text(screen, out);
+}
+
+static void add_status(const struct screen *screen, struct strbuf *out)
+{
+	const struct rows *rows = screen->event->rows;
+	if (screen->note.len)
+		strbuf_printf(out, "%s   ", strbuf_str(&screen->note));
+	if (screen->zooms.len)
+		strbuf_printf(out, "%.2f%% of all is shown   Esc: zoom out   ", rows_percent(rows->total_shown[0], rows->total[0]));
+	if (screen->report->options->relative)
+		strbuf_add_str(out, "percentages of what is shown   ");
+	if (screen->report->options->percent_limit > 0)
+		strbuf_printf(out, "rows from %g%% on   ", screen->report->options->percent_limit);
+	if (!screen->note.len && !screen->zooms.len)
+		strbuf_printf(out, "?: help   Enter: menu   %sa: instructions   /: find   %sq: quit",
+			      screen->report->chains ? "+: call chains   " : "", screen->sets.len > 1 ? "Tab: next event   " : "");
+}
+
+static void draw(struct screen *screen)
+{
+	struct strbuf title = {0}, status = {0};
+	add_title(screen, &title);
+	add_status(screen, &status);
+	browser_draw(screen->browser, &(struct browser_words){.title = strbuf_str(&title), .status = strbuf_str(&status)});
+	strbuf_deinit(&title);
+	strbuf_deinit(&status);
+}
+
+/* ---- keys ---- */
+
+/* Keys that need a row. False: it is none of them. */
+static bool take_row_key(struct screen *screen, int key)
+{
+	static const struct {
+		int key;
+		enum zoom_kind zoom;
+	} zooms[] = {{'d', ZOOM_DSO}, {'t', ZOOM_THREAD}, {'k', ZOOM_KERNEL}, {'S', ZOOM_SOCKET}};
+	size_t line = browser_row(screen->browser);
+	uint32_t row = line == BROWSER_NO_ROW ? SCREEN_NO_ROW : rows_table_row(screen->table, line);
+	for (size_t i = 0; i < sizeof(zooms) / sizeof(zooms[0]); i++)
+		if (zooms[i].key == key) {
+			if (!screen_zoom_toggle(screen, zooms[i].zoom, row))
+				strbuf_add_str(&screen->note, "the rows don't tell that apart: see --sort");
+			return true;
+		}
+	if (key != KEY_RETURN && key != 'm' && key != 'a')
+		return false;
+	if (line != BROWSER_NO_ROW)
+		(key == 'a' ? screen_annotate : screen_menu)(screen, row);
+	return true;
+}
+
+/* Out of the last zoom, else to the menu of events. */
+static struct error *go_back(struct screen *screen)
+{
+	if (screen_zoom_out(screen))
+		return NULL;
+	if (screen->sets.len < 2) {
+		strbuf_add_str(&screen->note, "q quits");
+		return NULL;
+	}
+	return screen_choose_events(screen) ? screen_open_event(screen) : NULL;
+}
+
+static void show_help(struct screen *screen)
+{
+	const struct key_help *lists[] = {browser_keys, keys};
+	help_show(screen->terminal, "Keys of perf report", lists, 2);
+}
+
+/* What changes how rows are shown. False: it is none of these keys. */
+static bool take_option_key(struct screen *screen, int key)
+{
+	struct report_options *options = screen->report->options;
+	switch (key) {
+	case 'F':
+		options->relative = !options->relative;
+		screen_make_table(screen, true);
+		return true;
+	case 'L':
+		screen_ask_limit(screen);
+		return true;
+	case '/':
+		screen_ask_symbol(screen);
+		return true;
+	case 'i':
+		screen_show_header(screen);
+		return true;
+	case 'f':
+		screen_show_flame(screen);
+		return true;
+	case 'P':
+		screen_print(screen);
+		return true;
+	case '?':
+	case 'h':
+	case KEY_HELP_F1:
+		show_help(screen);
+		return true;
+	default:
+		return false;
+	}
+}
+
+static struct error *take_key(struct screen *screen, int key)
+{
+	struct report *report = screen->report;
+	strbuf_clear(&screen->note);
+	if (browser_key(screen->browser, key) || take_row_key(screen, key) || take_option_key(screen, key))
+		return NULL;
+	if (key >= '0' && key <= '9' && (size_t)(key - '0') < screen->sets.data[screen->current].count) {
+		report->options->group_sort_index = key - '0';
+		return screen_open_event(screen);
+	}
+	switch (key) {
+	case 'V':
+		report->context.verbose = !report->context.verbose;
+		browser_set_verbose(screen->browser, report->context.verbose);
+		return screen_open_event(screen);
+	case KEY_TABULATOR:
+		return next_events(screen, 1);
+	case KEY_BACK_TABULATOR:
+		return next_events(screen, screen->sets.len - 1);
+	case KEY_ESCAPE:
+	case KEY_GO_LEFT:
+		return go_back(screen);
+	case 'q':
+	case KEY_CLOSED:
+		screen->ended = true;
+		return NULL;
+	default:
+		if (key < KEY_NOTHING || key == KEY_UNKNOWN)
+			strbuf_add_str(&screen->note, "this key does nothing: ? lists those that do");
+		return NULL;
+	}
+}
+
+static struct error *follow(struct screen *screen)
+{
+	if (screen->sets.len > 1 && !screen_choose_events(screen))
+		return NULL;
+	struct error *error = screen_open_event(screen);
+	while (!error && !screen->ended) {
+		draw(screen);
+		error = take_key(screen, terminal_key(screen->terminal, -1));
+	}
+	return error;
+}
+
+struct error *report_screen(struct report *report, struct print_file *prints)
+{
+	struct screen screen = {.report = report, .prints = prints};
+	struct error *error = terminal_open(&screen.terminal);
+	if (error)
+		return error;
+	screen.parts = fold_parts_create(report->fold);
+	screen.browser = browser_create(screen.terminal);
+	find_sets(&screen);
+	error = follow(&screen);
+	browser_destroy(screen.browser);
+	rows_table_destroy(screen.table);
+	report_event_close(screen.event);
+	annotate_destroy(screen.annotate);
+	screen_zoom_reset(&screen);
+	vec_deinit(&screen.zooms);
+	for (size_t i = 0; i < screen.sets.len; i++)
+		free(screen.sets.data[i].list);
+	vec_deinit(&screen.sets);
+	free(screen.order);
+	free(screen.totals);
+	strbuf_deinit(&screen.note);
+	fold_parts_destroy(screen.parts);
+	terminal_close(screen.terminal);
+	return error;
+}

@@ -1,0 +1,82 @@
+/* perf report on a screen: what its files share. */
+#pragma once
+
+#include "analysis/annotate/annotate.h"
+#include "cmd/report/table.h"
+#include "tui/browser.h"
+
+/* What the person has chosen to see, of what the options let through. All zero is everything. */
+struct screen_zoom {
+	const struct dso *dso;
+	bool kernel;
+	const struct thread *thread; /* where rows tell threads apart; else by name */
+	const struct untrusted *comm;
+	bool by_socket;
+	uint64_t socket;
+	char *symbol; /* a part of its name, or NULL */
+};
+
+/* In the order in which they were made: the last one goes first. */
+enum zoom_kind { ZOOM_DSO, ZOOM_KERNEL, ZOOM_THREAD, ZOOM_SOCKET, ZOOM_SYMBOL, ZOOM_KINDS };
+
+struct screen_events {
+	const struct event **list;
+	size_t count;
+};
+
+struct screen {
+	struct report *report;
+	struct print_file *prints; /* or NULL */
+	struct terminal *terminal;
+	struct browser *browser;
+	struct fold_parts *parts;
+	VEC(struct screen_events) sets; /* of events, each shown in a table of its own */
+	size_t current;			/* of those */
+	struct report_event *event;
+	struct rows_table *table;
+	uint32_t *order; /* of all rows that the options let through */
+	size_t order_count;
+	uint64_t *totals; /* of those: periods, then samples, by event */
+	struct screen_zoom zoom;
+	VEC(enum zoom_kind) zooms;
+	struct annotate *annotate; /* made when it is first asked for, or NULL */
+	struct strbuf note;	   /* what the last key has to say */
+	bool ended;
+};
+
+/* screen.c: rows and table of the current events anew, after an option has changed. */
+struct error *screen_open_event(struct screen *screen);
+/* The table of the rows that the zoom lets through. `stay`: the cursor as well. */
+void screen_make_table(struct screen *screen, bool stay);
+
+/* screen_zoom.c: sorts out the rows that the zoom doesn't let through. */
+void screen_filter(struct screen *screen);
+#define SCREEN_NO_ROW UINT32_MAX
+/* What a row has of this kind becomes the only thing that is shown; if it is already, all is shown again, which needs no row. False: rows
+ * don't tell. */
+bool screen_zoom_toggle(struct screen *screen, enum zoom_kind kind, uint32_t row);
+/* Only functions with this in their names; NULL or "" = all. Takes over the text. */
+void screen_zoom_symbol(struct screen *screen, char *text);
+/* Takes the last zoom back; false = there is none. */
+bool screen_zoom_out(struct screen *screen);
+void screen_zoom_reset(struct screen *screen);
+/* ", Thread: w, DSO: libc.so.6", made harmless. */
+void screen_zoom_text(const struct screen *screen, struct strbuf *out);
+/* The names of what a row would be zoomed into, made harmless; false: rows don't tell. */
+bool screen_zoom_name(const struct screen *screen, enum zoom_kind kind, uint32_t row, struct strbuf *out);
+/* The place of a row, or NULL. */
+const struct fold_frame *screen_place(const struct screen *screen, uint32_t row);
+
+/* screen_windows.c: the recording's header; the table as text, to a file; the symbols of a file; all of the events' stacks as a flame
+ * graph; a function's instructions; the menu of a row. */
+void screen_show_header(struct screen *screen);
+void screen_print(struct screen *screen);
+void screen_show_symbols(struct screen *screen, uint32_t row);
+void screen_show_flame(struct screen *screen);
+void screen_annotate(struct screen *screen, uint32_t row);
+void screen_menu(struct screen *screen, uint32_t row);
+/* Asks for the least percentage of rows. */
+void screen_ask_limit(struct screen *screen);
+void screen_ask_symbol(struct screen *screen);
+/* Which events; false: none was chosen. */
+bool screen_choose_events(struct screen *screen);

@@ -1,0 +1,42 @@
+/* perf where: its options, and its answer, which several files write. */
+#pragma once
+
+#include "analysis/where/reasons.h"
+#include "app/groups.h"
+#include "cmd/targets.h"
+
+#include <stdbool.h>
+
+struct where_command {
+	struct input_options input;
+	struct output_options output;
+	bool system_wide;
+	const char *pids;
+	const char *record; /* -o */
+	uint64_t freq;
+	size_t ring_pages;
+	const char *format;	/* or NULL */
+	const char *flamegraph; /* a file to draw, or NULL */
+	bool all_threads;	/* idle ones too */
+	uint64_t most;		/* reasons in words */
+	const char *callgraph;
+};
+
+struct where_answer {
+	const struct where_command *command;
+	const struct where_timeline *timeline;
+	const struct where_sums *sums;
+	const struct where_reasons *reasons;
+	bool is_live; /* what is recorded is here: devices can be asked for their names */
+};
+
+/* In words, and the tables for people. */
+void where_show(const struct where_answer *answer);
+/* The same as tables for programs. */
+struct error *where_write(const struct where_answer *answer);
+/* The table of threads; for people with times in milliseconds, the first ones, idle ones only when asked for. */
+struct table *where_threads_table(const struct where_answer *answer, bool for_people);
+/* So many are not in it for people, though they aren't idle. */
+size_t where_threads_beyond(const struct where_answer *answer);
+/* Adds "md0 → dm-1 (device-mapper target delay)", or the numbers of devices that aren't here. */
+void where_add_devices(struct strbuf *out, const struct where_answer *answer, const struct where_reason *reason);

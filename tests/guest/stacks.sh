@@ -1,0 +1,10 @@
+# guests: all
+# timeout: 240
+# Stacks that a BPF program walks in the kernel (--call-graph auto,bpf): complete, as copies unwound by the recorder are.
+perf record -v --call-graph auto,bpf -o bpf.data chain 200000000 2>err || fail "record: $(cat err)"
+contains err 'stacks are unwound in the kernel, by a BPF program' '^stacks: [1-9][0-9]* unwound in the kernel' 'Unwound [0-9]+ stacks, (all|9[0-9][.0-9]* %) complete'
+perf record --call-graph auto,copy -o copy.data chain 20000000 2>err || fail "record: $(cat err)"
+for way in bpf copy; do
+	perf report -i $way.data --stdio --no-children -g folded,0.5,caller --percent-limit 5 >$way 2>err || fail "report: $(cat err)"
+	contains $way '^[0-9.]+% _start;__libc_start_main;0x[0-9a-f]+;main;outer;middle;leaf$'
+done

@@ -1,0 +1,69 @@
+"""Programs on a screen: tmux is the terminal, so that what stands on it can be read, and keys be typed. Each has a tmux server of its own."""
+import itertools
+import os
+import pathlib
+import shlex
+import shutil
+import subprocess
+
+import pytest
+
+import started
+
+NUMBERS = itertools.count()
+
+
+class Screen:
+    """with Screen([perf, "report"], cwd=folder) as screen: screen.until("main"); screen.keys("Down", "+"); …"""
+
+    def __init__(self, command, cwd, columns=100, lines=30, **environment):
+        if not shutil.which("tmux"):
+            pytest.skip("tmux is not installed")
+        self.name = f"perf-{os.getpid()}-{next(NUMBERS)}"
+        self.tmux = ["tmux", "-L", self.name, "-f", "/dev/null"]
+        # What stays when the program has ended can be read, too.
+        words = shlex.join(map(str, command))
+        shell = f"{words}; echo ended with $?; exec sleep 1000"
+        names = {key: value for key, value in os.environ.items() if key not in ("TMUX", "NO_COLOR")}
+        subprocess.run([*self.tmux, "new-session", "-d", "-x", str(columns), "-y", str(lines), shell], check=True, cwd=cwd,
+                       env={**names, "LC_ALL": "C.UTF-8", **environment})
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        subprocess.run([*self.tmux, "kill-server"], check=False, capture_output=True)
+        pathlib.Path(f"/tmp/tmux-{os.getuid()}/{self.name}").unlink(missing_ok=True)
+
+    def lines(self, *how):
+        """The screen; "-e": with escape sequences for colours."""
+        return subprocess.run([*self.tmux, "capture-pane", "-p", *how], check=True, capture_output=True, text=True).stdout.splitlines()
+
+    def text(self):
+        return "\n".join(self.lines())
+
+    def keys(self, *keys):
+        """Names as tmux has them (Down, PageUp, Enter), or characters."""
+        subprocess.run([*self.tmux, "send-keys", *keys], check=True)
+
+    def type(self, text):
+        subprocess.run([*self.tmux, "send-keys", "-l", text], check=True)
+
+    def resize(self, columns, lines):
+        subprocess.run([*self.tmux, "resize-window", "-x", str(columns), "-y", str(lines)], check=True)
+
+    def until(self, *wanted, without=()):
+        """Waits for a screen with all these texts, and none of the others; gives its lines."""
+        def there():
+            text = self.text()
+            return all(word in text for word in wanted) and not any(word in text for word in without)
+        try:
+            started.until(there, f"the screen has {wanted} without {without}", seconds=60)
+        except AssertionError as error:
+            raise AssertionError(f"{error}\n{self.text()}") from None
+        return self.lines()
+
+    def after(self, keys, *wanted, without=()):
+        """The lines of the screen that these keys lead to."""
+        self.keys(*keys.split())
+        return self.until(*wanted, without=without)

@@ -1,0 +1,136 @@
+"""perf record --off-cpu: programs that sleep for a known time, measured by a BPF program."""
+import pathlib
+import re
+import subprocess
+import sys
+
+import pytest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
+import recording  # noqa: E402
+
+pytestmark = pytest.mark.alone  # a program at sched_switch slows down all that others measure
+
+# A wait begins when the thread leaves the CPU, which may be after its timer has begun to run: all that a nap is sure to have is a part of its time.
+NAPS = "import time\nfor _ in range(20): time.sleep(0.05)"
+THREADS = "import threading, time\nt = threading.Thread(target=lambda: time.sleep(0.15))\nt.start()\nt.join()"
+
+
+@pytest.fixture(autouse=True)
+def tracepoint_programs(request):
+    if "sleeping" not in request.fixturenames:
+        return
+    for need in ("root", "live_system", "tracefs"):
+        request.getfixturevalue(need)
+    perf = request.getfixturevalue("perf")
+    if perf("check", "feature", "-q", "bpf").returncode:
+        pytest.skip("this build has no BPF programs")
+    if not re.search(r"BPF programs +(?!.*only).*\btracepoint", perf("doctor", "bpf").stdout):
+        pytest.skip("this kernel has no BPF programs at tracepoints")
+
+
+@pytest.fixture
+def sleeping(perf, tmp_path):
+    def samples(*words, show="comm,tid,period,event", events=("-e", "dummy")):
+        """[(comm, tid, period, rest)] of the event."""
+        path = tmp_path / "perf.data"
+        done = perf("record", "--off-cpu", *events, "-o", path, *words)
+        assert done.returncode == 0 and "missing" not in done.stderr, done.stderr
+        samples.unseen = sum(map(int, re.findall(r"(\d+) waits? (?:is|are) not counted", done.stderr)))
+        text = perf("script", "-i", path, "-F", show).stdout
+        heads = re.findall(r"^ *(\S+) +(\d+) +(\d+) offcpu-time:(.*)$", text, re.M)
+        return [(comm, int(tid), int(period), rest) for comm, tid, period, rest in heads]
+    return samples
+
+
+def test_sums_of_short_waits(sleeping):
+    """All are below the threshold: they are added up, and nothing is lost of them."""
+    naps = [period for comm, _, period, _ in sleeping("--", "/usr/bin/python3", "-c", NAPS) if comm == "python3"]
+    assert sum(naps) >= 20 * 25_000_000
+    assert len(naps) < 20 or min(naps) < 10_000_000
+
+
+def test_long_waits_one_by_one(sleeping):
+    """The sum tells of 20 waits in few samples, a threshold of 1 ms in one each. There are kernels that now and then don't report a switch from the idle
+    task, which ends a nap: that is told."""
+    naps = [period for comm, _, period, _ in sleeping("--off-cpu-thresh", "1", "--", "/usr/bin/python3", "-c", NAPS) if comm == "python3"]
+    assert sum(period >= 1_000_000 for period in naps) + sleeping.unseen >= 20
+
+
+def test_threads_and_children_are_followed(sleeping):
+    waits = sleeping("--", "sh", "-c", f"/usr/bin/python3 -c '{THREADS}'; sleep 0.15")
+    sleepers = {tid for comm, tid, period, _ in waits if period >= 140_000_000 and comm in ("python3", "sleep", "sh")}
+    assert len(sleepers) >= 4, waits  # both threads, sleep, and the shell that waits for both
+    alone = sleeping("-i", "--", "sh", "-c", "sleep 0.15; true")
+    assert alone and {comm for comm, *_ in alone} == {"sh"}
+
+
+def test_a_process_that_runs(sleeping):
+    with subprocess.Popen(["sh", "-c", "while :; do sleep 0.02; done"]) as shell:
+        waits = sleeping("-p", str(shell.pid), "--", "sleep", "1")
+        shell.kill()
+    assert waits and {comm for comm, *_ in waits} <= {"sh", "sleep"}
+    assert all(period < 900_000_000 for comm, _, period, _ in waits if comm == "sleep"), "the command is no target"
+
+
+def test_the_kernels_perf_reads_it(sleeping, perf, oracle, tmp_path):
+    """Also beside another event; same sums by name."""
+    sleeping("--", "sh", "-c", "sleep 0.2 | cat", events=("-e", "cpu-clock"))
+    path = tmp_path / "perf.data"
+    ours, theirs = ({(row.split()[0], row.split()[1]) for row in program(
+        "report", "-i", path, "--stdio", "-g", "none", "--no-children", "-s", "comm", "-F", "overhead,comm", "-q").stdout.splitlines() if row.strip()}
+        for program in (perf, oracle))
+    assert ours == theirs and any(name == "cat" for _, name in ours)
+    ours, theirs = (program("script", "--no-inline", "-i", path, "-F", "comm,tid,period,event,time,ip").stdout.split() for program in (perf, oracle))
+    assert ours == theirs and "offcpu-time:" in ours
+    assert oracle("evlist", "-i", path).stdout.split("\n")[1] == "offcpu-time"
+
+
+@pytest.mark.parametrize("words, kernel, user", [((), True, True), (("--all-user",), False, True), (("--kernel-callchains",), True, False)])
+def test_parts_of_stacks(sleeping, perf, tmp_path, words, kernel, user):
+    sleeping(*words, "--", "sleep", "0.2")
+    text = perf("script", "-i", tmp_path / "perf.data", "-F", "period,event,ip,sym").stdout
+    stack = max(re.split(r"\n\n", text), key=lambda part: max(map(int, re.findall(r"\b(\d+) offcpu-time:", part)), default=0))
+    assert ("hrtimer_nanosleep" in stack) == kernel and bool(re.search(r" clock_nanosleep", stack)) == user, stack
+
+
+def test_flamegraph_in_one_go_of_a_recording(sleeping, perf, tmp_path):
+    sleeping("--", "sleep", "0.2")
+    done = perf("flamegraph", "--off-cpu", "--folded", "-i", tmp_path / "perf.data")
+    assert sum(int(line.rsplit(" ", 1)[1]) for line in done.stdout.splitlines() if "nanosleep" in line) >= 100_000_000, done.stderr
+
+
+def test_nothing_is_left_behind(sleeping):
+    """No program, no map."""
+    sleeping("--", "true")
+    assert "perf" not in subprocess.run(["sh", "-c", "ls /sys/fs/bpf 2>&1"], capture_output=True, text=True, check=False).stdout
+
+
+@pytest.mark.parametrize("words, text", [
+    (["--off-cpu", "--threads"], "omit --threads, --overwrite and -n"),
+    (["--off-cpu", "-n"], "omit --threads, --overwrite and -n"),
+    (["--off-cpu", "-k", "real"], "use -k mono, or omit -k"),
+    (["--off-cpu-thresh", "5"], "--off-cpu-thresh requires --off-cpu"),
+    (["--off-cpu", "--off-cpu-thresh", "x"], "off-cpu-thresh"),
+])
+def test_mistakes(perf, tmp_path, words, text):
+    done = perf("record", *words, "true", cwd=tmp_path)
+    assert done.returncode == 129 and text in done.stderr and not list(tmp_path.iterdir())
+
+
+MADE = """feature event_desc
+event offcpu-time type=1 config=10 ids=1 sample=IDENTIFIER|IP|TID|TIME|CPU|PERIOD|CALLCHAIN flags=sample_id_all,comm,task
+comm pid=10 tid=10 name=alpha time=1
+sample id=1 time=1000 cpu=0 pid=10 tid=10 period=5000 ip=0xffffffff81000010 chain=kernel,0xffffffff81000010,user,0x401000
+sample id=1 time=2000 cpu=1 pid=10 tid=10 period=7000 ip=0xffffffff81000010 chain=kernel,0xffffffff81000010,user,0x401000
+"""
+
+
+@pytest.mark.sanitize
+def test_recordings_of_others(perf, tmp_path):
+    """flamegraph --off-cpu draws the event, in ns."""
+    path = tmp_path / "perf.data"
+    path.write_bytes(recording.make(MADE))
+    assert perf("flamegraph", "--off-cpu", "--folded", "-i", path).stdout == "alpha;[unknown];[unknown] 12000\n"
+    svg = perf("flamegraph", "--off-cpu", "-o", "-", "-i", path).stdout
+    assert "offcpu-time, 2 samples" in svg and "12,000 ns" in svg

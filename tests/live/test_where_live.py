@@ -1,0 +1,204 @@
+"""perf where, live: programs whose cause is planted. On a busy machine the largest reason may be that others had the CPU: the cause is the
+first one that the program can have by itself."""
+import json
+import os
+import subprocess
+
+import pytest
+
+C = {
+    "convoy": """#include <pthread.h>
+        #include <unistd.h>
+        static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+        static void *work(void *unused) {
+            for (int i = 0; i < 20; i++) { pthread_mutex_lock(&mutex); usleep(5000); pthread_mutex_unlock(&mutex); }
+            return unused;
+        }
+        int main(void) {
+            pthread_t threads[4];
+            for (int i = 0; i < 4; i++) pthread_create(&threads[i], 0, work, 0);
+            for (int i = 0; i < 4; i++) pthread_join(threads[i], 0);
+        }""",
+    # Three deep: main waits for a pipe, whose writer waits for a pipe, whose writer sleeps.
+    "deep": """#include <sys/prctl.h>
+        #include <sys/wait.h>
+        #include <unistd.h>
+        static void pass(int from, int to, const char *name) {
+            char byte;
+            prctl(PR_SET_NAME, name);
+            if (from < 0) usleep(500000); else read(from, &byte, 1);
+            write(to, "x", 1);
+            _exit(0);
+        }
+        int main(void) {
+            int near[2], far[2];
+            char byte;
+            pipe(near); pipe(far);
+            if (!fork()) pass(far[0], near[1], "middle");
+            if (!fork()) pass(-1, far[1], "deepest");
+            return read(near[0], &byte, 1) != 1;
+        }""",
+    # Three processes that compute, on one CPU.
+    "starving": """#define _GNU_SOURCE
+        #include <sched.h>
+        #include <sys/wait.h>
+        #include <unistd.h>
+        int main(void) {
+            cpu_set_t cpus, first;
+            sched_getaffinity(0, sizeof(cpus), &cpus);
+            CPU_ZERO(&first);
+            for (int i = 0; i < CPU_SETSIZE && !CPU_COUNT(&first); i++) if (CPU_ISSET(i, &cpus)) CPU_SET(i, &first);
+            sched_setaffinity(0, sizeof(first), &first);
+            for (int i = 0; i < 3; i++) if (!fork()) { for (volatile long k = 0; k < 100000000; k++); _exit(0); }
+            while (wait(0) > 0);
+        }""",
+    # Reads a file with nothing of it in memory: as pages that are missing, past the page cache, or so with a lock held, for which main waits.
+    "reading": """#define _GNU_SOURCE
+        #include <fcntl.h>
+        #include <pthread.h>
+        #include <stdlib.h>
+        #include <sys/mman.h>
+        #include <unistd.h>
+        static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+        static const char *path;
+        static long sum;
+        static void direct(void) {
+            void *block;
+            int fd = open(path, O_RDONLY | O_DIRECT);
+            if (fd < 0 || posix_memalign(&block, 4096, 65536)) _exit(77);
+            while (read(fd, block, 65536) > 0) sum++;
+        }
+        static void *locked(void *unused) { direct(); pthread_mutex_unlock(&mutex); return unused; }
+        static void mapped(void) {
+            int fd = open(path, O_RDONLY);
+            long size = lseek(fd, 0, SEEK_END);
+            fdatasync(fd);
+            posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
+            volatile char *bytes = mmap(0, size, PROT_READ, MAP_SHARED, fd, 0);
+            madvise((void *)bytes, size, MADV_RANDOM);
+            for (long i = 0; i < size; i += 65536) sum += bytes[i];
+        }
+        int main(int argc, char **argv) {
+            pthread_t thread;
+            path = argv[2];
+            if (argv[1][0] == 'm') mapped();
+            if (argv[1][0] == 'd') direct();
+            if (argv[1][0] == 'l') {
+                pthread_mutex_lock(&mutex);
+                pthread_create(&thread, 0, locked, 0);
+                pthread_mutex_lock(&mutex);
+            }
+        }""",
+}
+
+
+@pytest.fixture(scope="module")
+def programs(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("where")
+    for name, text in C.items():
+        subprocess.run(["gcc", "-O1", "-g", "-w", "-pthread", "-x", "c", "-o", folder / name, "-"], input=text, text=True, check=True)
+    return folder
+
+
+def rows(done):
+    assert done.returncode == 0, done.stderr
+    made = {"reasons": [], "threads": []}
+    for line in done.stdout.splitlines():
+        row = json.loads(line)
+        made[row["table"]].append(row)
+    return made
+
+
+def cause(reasons):
+    return next(row for row in reasons if row["kind"] not in ("cpu", "queue"))
+
+
+def check_sums(made):
+    for row in made["threads"]:
+        parts = sum(row[kind] for kind in ("user", "kernel", "queue", "disk", "fault", "network", "lock", "kernel_lock", "pipe", "timer", "child", "poll",
+                                           "signal", "other", "unknown"))
+        assert parts == row["wall"]
+
+
+def test_sleep(perf):
+    made = rows(perf("where", "--format", "json", "sleep", "0.4"))
+    first = cause(made["reasons"])
+    assert first["kind"] == "timer" and first["comm"] == "sleep" and "nanosleep" in first["syscall"]
+    assert 400000000 <= first["time"] <= sum(row["time"] for row in made["reasons"])
+    check_sums(made)
+
+
+def test_lock_that_is_held_over_a_sleep(perf, programs):
+    made = rows(perf("where", "--format", "json", programs / "convoy"))
+    first = cause(made["reasons"])
+    assert (first["kind"], first["waiting_kind"], first["waiting_comm"]) == ("timer", "lock", "convoy") and first["function"] == "work"
+    assert first["time"] >= 4 * 20 * 5000000 * 9 // 10  # nobody sleeps while he waits for the lock: the sleeps add up
+    check_sums(made)
+
+
+def test_three_wakers_deep(perf, programs):
+    made = rows(perf("where", "--format", "json", programs / "deep"))
+    first = cause(made["reasons"])
+    assert (first["kind"], first["comm"], first["waiting_kind"], first["waiting_comm"]) == ("timer", "deepest", "pipe", "middle")
+    check_sums(made)
+
+
+def test_too_little_cpu(perf, programs):
+    made = rows(perf("where", "--format", "json", programs / "starving"))
+    first = made["reasons"][0]
+    assert (first["kind"], first["comm"], first["waiting_kind"]) == ("queue", "starving", "child")
+    check_sums(made)
+
+
+@pytest.fixture(scope="module")
+def file_on_disk(programs):
+    """16 MB; its folder may be in memory, where no disk is waited for."""
+    path = programs / "data"
+    path.write_bytes(os.urandom(16 << 20))
+    subprocess.run(["sync", path], check=True)
+    kind = subprocess.run(["stat", "-f", "-c", "%T", path], capture_output=True, text=True, check=True).stdout.strip()
+    if kind in ("tmpfs", "ramfs"):
+        pytest.skip(f"{programs} is in memory: no disk is waited for")
+    return path
+
+
+@pytest.mark.parametrize("way, kind, waiting", [("mapped", "fault", ""), ("direct", "disk", ""), ("locked", "disk", "lock")])
+def test_disk(perf, programs, file_on_disk, way, kind, waiting):
+    made = rows(perf("where", "--format", "json", programs / "reading", way, file_on_disk))
+    if subprocess.run([programs / "reading", way, file_on_disk], check=False).returncode == 77:
+        pytest.skip("this file system cannot read past the page cache")
+    first = cause(made["reasons"])
+    assert (first["kind"], first["comm"], first["waiting_kind"]) == (kind, "reading", waiting) and first["devices"]
+    check_sums(made)
+
+
+def test_slow_child(perf):
+    made = rows(perf("where", "--format", "json", "sh", "-c", "sleep 0.4; true"))
+    first = cause(made["reasons"])
+    assert (first["kind"], first["comm"], first["waiting_kind"], first["waiting_comm"]) == ("timer", "sleep", "child", "sh")
+
+
+def test_running_process(perf):
+    with subprocess.Popen(["sh", "-c", "read line; sleep 0.3; sleep 0.3"], stdin=subprocess.PIPE) as process:
+        # The shell goes on when the measurement has begun.
+        made = rows(perf("where", "-p", str(process.pid), "--format", "json", "sh", "-c", f"echo >/proc/{process.pid}/fd/0; sleep 0.5"))
+        process.kill()
+    assert {row["comm"] for row in made["threads"]} <= {"sh", "sleep"} and made["reasons"]
+    check_sums(made)
+
+
+def test_whole_system_kept_as_a_recording(perf, tmp_path):
+    """Not the command's path."""
+    made = rows(perf("where", "-a", "-o", tmp_path / "where.data", "--format", "json", "sh", "-c", "sleep 0.2; true"))
+    assert not any(row["waiting_comm"] for row in made["reasons"]) and "kthreadd" not in {row["comm"] for row in made["reasons"]}
+    assert {"sh", "sleep"} <= {row["comm"] for row in made["threads"]}
+
+
+def test_recording_that_others_read(perf, oracle, programs, tmp_path):
+    path = tmp_path / "where.data"
+    kept = rows(perf("where", "-o", path, "--format", "json", programs / "convoy"))
+    assert rows(perf("where", "-i", path, "--format", "json")) == kept
+    assert cause(kept["reasons"])["kind"] == "timer"
+    ours = perf("script", "-i", path, "-F", "comm,tid,time,event").stdout
+    theirs = oracle("script", "-i", path, "-F", "comm,tid,time,event").stdout
+    assert ours == theirs and "sched:sched_switch" in ours

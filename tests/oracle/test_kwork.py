@@ -1,0 +1,92 @@
+"""perf kwork prints what the kernel's perf prints of the same recording, character by character.
+
+6.1 writes letters into some names of work items which don't belong there, behind the first 18, and a load average that is a hundredth of what it is in percent: both
+are left out when texts are compared. Callers are compared in the kernel alone: whose code an interrupt came to is a neighbour's business."""
+import re
+import subprocess
+
+import pytest
+
+LOAD = """
+import os, sys
+for i in range(20):
+    with open(sys.argv[1], "wb") as file:
+        file.write(b"x" * (1 << 20))
+        os.fsync(file.fileno())
+"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory, live_system, tracefs):
+    for event in ("irq/softirq_raise", "workqueue/workqueue_activate_work"):
+        if not (tracefs / "events" / event).exists():
+            pytest.skip(f"this kernel has no {event}")
+    return tmp_path_factory.mktemp("kwork")
+
+
+@pytest.fixture(scope="module")
+def recorded(perf, folder):
+    done = perf("kwork", "record", "-g", "-q", "-o", folder / "kwork.data", "--", "python3", "-c", LOAD, folder / "file")
+    assert done.returncode == 0, done.stderr
+    return folder / "kwork.data"
+
+
+def text(tool, path, *words):
+    done = subprocess.run([str(tool), "kwork", *words, "-i", str(path)], capture_output=True, text=True, errors="surrogateescape", check=False)
+    assert done.returncode == 0 and done.stdout, done.stderr
+    return done.stdout.splitlines()
+
+
+def mended(lines):
+    """What is wrong with theirs, out of both."""
+    cut = [re.sub(r"^(  \(w\)\S{1,15})[^|]*\|", r"\1|", line) for line in lines]
+    return [re.sub(r"\((\d+\.\d+)% load average\)", "(LOAD)", line) for line in cut]
+
+
+WORDS = (["report"], ["report", "-S"], ["report", "-s", "count,max"], ["report", "-C", "0"], ["report", "-n", "RCU"], ["-k", "softirq", "report", "-S"],
+         ["-k", "irq,workqueue", "report"], ["latency"], ["latency", "-s", "max"], ["latency", "-s", "count,avg"], ["-k", "irq", "latency"], ["timehist"],
+         ["-k", "workqueue", "timehist"], ["timehist", "-C", "0", "-n", "RCU"])
+
+
+@pytest.mark.parametrize("words", WORDS, ids=" ".join)
+def test_text(perf, oracle, recorded, words):
+    expected = mended(text(oracle.path, recorded, *words))
+    assert mended(text(perf.path, recorded, *words)) == expected
+    assert len(expected) > 3
+
+
+def test_time_range(perf, oracle, recorded):
+    lines = text(oracle.path, recorded, "timehist")[3:]
+    span = f"{lines[len(lines) // 4].split()[0]},{lines[len(lines) // 2].split()[0]}"
+    for words in (["report", "-S"], ["latency"], ["timehist"]):
+        found = mended(text(perf.path, recorded, *words, "--time", span))
+        assert found == mended(text(oracle.path, recorded, *words, "--time", span)) and len(found) > 3
+
+
+def test_stacks(perf, oracle, recorded):
+    """Up to where user space begins. 6.1 shows the stack of what began last anywhere: only runs are compared during which nothing else began, and none ended that began
+    earlier."""
+    def cut(lines):
+        return [re.sub(r"(asm_\w+|ret_from_fork\w*|entry_SYSCALL\w*) <- .*", r"\1", line) for line in lines[3:]]
+    ours, theirs = (cut(text(tool.path, recorded, "timehist", "-g", "--max-stack", "2")) for tool in (perf, oracle))
+    assert [line[:90] for line in ours] == [line[:90] for line in theirs]
+    times = [tuple(map(float, line.split()[:2])) for line in ours]
+    alone = [i for i, (begin, end) in enumerate(times) if not any(j != i and (begin <= other[0] <= end or begin <= other[1] <= end) for j, other in enumerate(times))]
+    assert [ours[i] for i in alone] == [theirs[i] for i in alone] and any(" <- " in ours[i] for i in alone)
+
+
+def test_load(perf, recorded):
+    lines = "\n".join(text(perf.path, recorded, "report", "-S"))
+    total, load = re.search(r"Total runtime   \(msec\) : +([\d.]+) \(([\d.]+)% load average\)", lines).groups()
+    span = re.search(r"Total time span \(msec\) : +([\d.]+)", lines)[1]
+    assert abs(float(load) - 100 * float(total) / float(span)) < 0.01
+
+
+def test_record(perf, folder, live_system, tracefs):
+    """-k chooses the events, before `record` and behind it."""
+    for words in (["-k", "sched,irq", "record"], ["record", "-k", "sched,irq"]):
+        assert perf("kwork", *words, "-q", "-o", folder / "few.data", "--", "true").returncode == 0
+        found = perf("evlist", "-i", folder / "few.data").stdout.split()
+        assert {"irq:irq_handler_entry", "irq:irq_handler_exit", "sched:sched_switch"} <= set(found) and "irq:softirq_entry" not in found
+    done = perf("kwork", "top", "-i", folder / "few.data")
+    assert done.returncode == 0 and "%Cpu(s):" in done.stdout

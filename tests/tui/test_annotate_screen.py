@@ -1,0 +1,129 @@
+"""perf annotate on a screen, and what perf report shows of a function: what keys do. The kernel's perf (annotate --tui, its help) says what they are."""
+import pathlib
+import re
+import sys
+
+import pytest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
+import started
+from screened import instructions, make_at
+
+
+@pytest.fixture(scope="module")
+def code(folder):
+    """Samples in spin(): most on the sum, then on the jump; and some in warm(), which it calls."""
+    spin, warm = instructions(folder, "spin"), instructions(folder, "warm")
+    jumps = [address for address, mnemonic in spin if mnemonic.startswith("j") and address > spin[len(spin) // 2][0]]
+    total = [address for address, mnemonic in spin if mnemonic == "xor"][-1]
+    make_at(folder, "perf.data", {total: 60, jumps[0]: 25, spin[0][0]: 5, warm[1][0]: 10})
+    return spin
+
+
+def chosen(screen):
+    """The line under the cursor: it is shown in reverse."""
+    found = [line for line in screen.lines("-e")[2:-1] if re.search(r"\x1b\[(\d+;)*7m", line)]
+    return re.sub(r"\x1b\[[0-9;]*m|\x0e|\x0f", "", found[0]).split() if len(found) == 1 else []
+
+
+def until_chosen(screen, *words):
+    started.until(lambda: set(words) <= set(chosen(screen)), f"{words} is chosen", seconds=60)
+    return chosen(screen)
+
+
+def test_the_hottest_first_and_the_next(show, code):
+    screen = show("annotate")
+    lines = screen.until("h: help", "spin() ")
+    assert lines[0].startswith("Samples: 90  of event 'cpu-clock', Event count (approx.): 90, [percent: local period]")
+    assert until_chosen(screen, "xor")[0] == "66.67"
+    screen.keys("Tab")
+    until_chosen(screen, "27.78")
+    screen.keys("Tab")
+    until_chosen(screen, "5.56")
+    screen.keys("BTab")
+    until_chosen(screen, "27.78")
+    screen.keys("H")
+    until_chosen(screen, "xor")
+
+
+def test_jumps_and_calls(show, code):
+    screen = show("annotate", "spin")
+    until_chosen(screen, "xor")
+    screen.keys("Tab")
+    line = until_chosen(screen, "27.78")
+    lines = screen.until("+-", "+>")
+    target = next(line for line in lines if "+>" in line)
+    assert f" {line[-1]}: " in target, (line, target)
+    screen.after("j", "h: help", without=["+>"])
+    screen.after("j", "+>")
+    screen.keys("Enter")
+    until_chosen(screen, f"{line[-1]}:")
+    screen.after("Enter", "this line neither jumps nor calls")
+    screen.after("/", "Search")
+    screen.type("call")
+    screen.keys("Enter")
+    until_chosen(screen, "call")
+    screen.after("Enter", "warm() ")
+    screen.after("q", "spin() ")
+    until_chosen(screen, "call")
+    screen.after("J", "\n 1 ")
+    screen.after("q", "ended with 0")
+
+
+def test_what_is_shown(show, code):
+    screen = show("annotate", "spin")
+    screen.until("66.67", "sum ^= i * n")
+    screen.after("s", "66.67", without=["sum ^= i * n"])
+    screen.after("s", "sum ^= i * n")
+    screen.after("t", " 60 ", without=["66.67"])
+    screen.after("t t", "66.67")
+    screen.after("p", "60.00", "global period")
+    screen.after("b", "60.00", "global hits")
+    screen.after("p b", "66.67", "local period")
+    address = f"{code[0][0]:x}:"
+    screen.after("o", address)
+    screen.after("o", "66.67", without=[address])
+    screen.after("/", "Search")
+    screen.type("nowhere at all")
+    screen.after("Enter", "not found")
+    screen.after("h", "Keys of instructions", "the next hottest")
+    screen.after("q", "spin() ")
+    screen.after("x", "this key does nothing")
+
+
+def test_other_functions(show, code):
+    screen = show("annotate")
+    screen.until("spin() ")
+    lines = screen.after("q", "Functions, the hottest first")
+    assert any("90.00%  spin  prog" in line for line in lines) and any("10.00%  warm  prog" in line for line in lines)
+    screen.after("Down Enter", "warm() ")
+    screen.after("Escape", "Functions, the hottest first")
+    screen.after("Escape", "ended with 0")
+
+
+def test_print(show, folder, code, tmp_path):
+    screen = show("annotate", "-i", folder / "perf.data", "spin", cwd=tmp_path)
+    screen.until("spin() ")
+    screen.after("P", "written to perf.hist.0")
+    assert re.search(r"66.67 .*xor", (tmp_path / "perf.hist.0").read_text())
+
+
+def test_from_report(show, code):
+    screen = show("report", "-s", "sym", "--no-children")
+    screen.until("row 1 of 2")
+    screen.after("a", "spin() ", "66.67")
+    screen.after("Left", "row 1 of 2")
+    screen.after("Down Enter", "Annotate warm")
+    screen.after("Enter", "warm() ")
+
+
+@pytest.mark.parametrize("words", [["--stdio"], ["--stdio2"], ["-l"], ["--format", "csv"]], ids=" ".join)
+def test_what_stays_text(show, code, words):
+    lines = show("annotate", *words, "spin", PERF_PAGER="cat").until("ended with 0")
+    assert not any("h: help" in line for line in lines)
+
+
+def test_no_screen_without_a_terminal(perf, folder, code):
+    assert perf("annotate", "spin", cwd=folder).stdout == perf("annotate", "--stdio", "spin", cwd=folder).stdout
+    done = perf("annotate", "--tui", cwd=folder)
+    assert done.returncode == 129 and "must be a terminal" in done.stderr and "use --stdio2" in done.stderr

@@ -1,0 +1,227 @@
+"""perf report on a screen: what keys do. The kernel's perf (report --tui, its help) says what they are."""
+import pathlib
+import re
+import sys
+
+import pytest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
+from screened import EVIL, make
+from screens import Screen
+
+
+@pytest.fixture(scope="module")
+def data(folder):
+    return make(folder, "perf.data")
+
+
+@pytest.fixture
+def report(show, data):
+    return lambda *words, **arguments: show("report", *words, **arguments)
+
+
+def rows(lines):
+    """Those of the table, without the sign, as words."""
+    return [line[1:].split() for line in lines if re.match(r"[-+ ] +\d+\.\d\d%", line)]
+
+
+def test_starts_on_a_terminal_and_leaves_it(perf, report, data):
+    screen = report()
+    lines = screen.until("?: help")
+    text = [line.split() for line in perf("report", "--stdio", "-g", "none", "-i", data).stdout.splitlines() if line and line[0] != "#"]
+    assert rows(lines) == text
+    assert lines[0].startswith("Samples: 1K of event 'cpu-clock', Event count (approx.): 1520")
+    assert lines[1].split()[:3] == ["Children", "Self", "Command"]
+    screen.after("q", "ended with 0", without=["Samples:"])
+
+
+@pytest.mark.parametrize("words", [["--stdio"], ["--format", "csv"], ["--header-only"], ["--stats"], ["--tasks"], ["-t", ","], ["--hierarchy"]], ids=" ".join)
+def test_what_stays_text(report, words):
+    lines = report(*words, PERF_PAGER="cat").until("ended with 0")
+    assert not any("?: help" in line for line in lines)
+
+
+def test_no_screen_without_a_terminal(perf, report, data):
+    assert perf("report", "-i", data).stdout == perf("report", "--stdio", "-i", data).stdout
+    done = perf("report", "--tui", "-i", data)
+    assert done.returncode == 129 and "must be a terminal" in done.stderr and "use --stdio" in done.stderr
+
+
+@pytest.mark.parametrize("terminal", ["dumb", "nonsense", ""])
+def test_terminals_that_cannot(report, terminal, perf, folder):
+    with Screen(["env", f"TERM={terminal}", "PERF_PAGER=cat", perf, "report", "-g", "none"], folder) as screen:
+        assert "% one" in re.sub(" +", " ", "\n".join(screen.until("ended with 0")))
+
+
+def test_moving(report):
+    screen = report("-g", "none", lines=8)  # five rows at a time
+    last = int(re.search(r"of (\d+)", "\n".join(screen.until("row 1 of")))[1])
+    assert last > 5
+    for keys, row in (("Down", 2), ("Down Down", 4), ("Up", 3), ("Home", 1), ("PageDown", 6), ("PageUp", 1), ("Space", 6), ("End", last), ("Down", last), ("Home", 1),
+                      ("Up", 1)):
+        screen.after(keys, f"row {row} of")
+
+
+def test_call_chains(report):
+    """+ opens a level, e all of a row, c closes it, E and C are for all rows. The shares are those of the text."""
+    screen = report("-s", "sym", "-g", "caller,0.1")
+    lines = screen.until("row 1 of", "[.] main")
+    assert lines[2].startswith("+ ") and lines[2].endswith("[.] main")
+    lines = screen.after("+", "-   94.74%", "+ main")
+    assert lines[3] == "   + main"
+    lines = screen.after("Down +", "- main", "69.08% warm")
+    assert lines[3:6] == ["   - main", "      + 69.08% warm", "        19.74% cold"], lines
+    lines = screen.after("Down +", "- 69.08% warm")
+    assert lines[4:7] == ["      - 69.08% warm", "           59.21% hot", "        19.74% cold"], lines
+    screen.after("+", "+ 69.08% warm", without=["59.21% hot"])
+    screen.after("e", "- 69.08% warm", "59.21% hot")
+    screen.after("c", "+   94.74%", without=["% warm"])
+    screen.after("E", "- 69.08% warm", "-   78.95%", "-   69.08%", "59.21% hot")
+    screen.after("C", "+   78.95%", without=["- 69.08% warm"])
+
+
+def test_zooming(report):
+    screen = report("--no-children", "-g", "none")
+    assert len(rows(screen.until("row 1 of"))) == 8
+    lines = screen.after("t", ", Thread: one", "Esc: zoom out")
+    assert {row[1] for row in rows(lines)} == {"one"}
+    assert "65.79% of all is shown" in lines[-1]  # 1000 of 1520
+    lines = screen.after("d", ", Thread: one, DSO: prog")
+    assert {row[2] for row in rows(lines)} == {"prog"} and len(rows(lines)) == 3
+    screen.after("Escape", ", Thread: one", without=["DSO:"])
+    screen.after("Left", "row 1 of 8", without=["Thread:"])
+    screen.after("d", ", DSO: prog")
+    assert len(rows(screen.after("d", "row 1 of 8", without=["DSO:"]))) == 8
+    screen.after("k", "row 0 of 0", "DSO: kernel")
+    screen.after("k", "row 1 of 8")
+    screen.after("S", "don't tell that apart: see --sort")
+    screen.after("Escape", "q quits")
+
+
+def test_threads_of_one_name_are_told_apart_where_rows_are(report, folder):
+    make(folder, "same.data", threads=(("same", 7), ("same", 8)))
+    screen = report("-i", "same.data", "-g", "none", "-s", "tid,sym")
+    screen.until("row 1 of")
+    lines = screen.after("t", "Thread: same(7)")
+    assert {row[2] for row in rows(lines)} == {"7"}
+
+
+def test_filter_by_name_and_percentages(report):
+    screen = report("--no-children", "-g", "none", "-s", "sym")
+    screen.until("row 1 of 4")
+    screen.after("/", "Symbol to show")
+    screen.type("wa")
+    lines = screen.after("Enter", "Symbol: wa", "row 1 of 1")
+    assert rows(lines) == [["9.87%", "[.]", "warm"]]
+    lines = screen.after("F", "percentages of what is shown")
+    assert rows(lines) == [["100.00%", "[.]", "warm"]]
+    screen.after("/", "Symbol to show", "wa")
+    screen.after("C-u Enter", "row 1 of 4", without=["Symbol: "])
+    assert rows(screen.lines())[0][0] == "78.95%"
+    screen.after("F", "78.95%", without=["of what is shown"])
+    screen.after("L", "Percent limit")
+    screen.type("10")
+    assert len(rows(screen.after("Enter", "rows from 10% on", "row 1 of 1"))) == 1
+    screen.after("L", "Percent limit")
+    screen.type("much")
+    screen.after("Enter", "from 0 to 100")
+
+
+def test_the_menu(report):
+    screen = report("--no-children", "-g", "none")
+    screen.until("row 1 of 8")
+    screen.after("Enter", "Annotate hot", "Zoom into thread one", "Zoom into file prog", "Browse the symbols of prog", "Exit")
+    screen.after("Down Down Enter", "DSO: prog", without=["What now?"])
+    screen.after("m", "Zoom out of file prog")
+    screen.after("Escape", "row 1 of", without=["What now?"])
+    lines = screen.after("m End Up Up Up Enter", "symbols of", "line 1 of")
+    assert any(line.split()[2:] == ["hot"] for line in lines[2:])
+    screen.after("q", "row 1 of")
+    screen.after("Enter End Enter", "ended with 0")
+
+
+def test_annotate(report):
+    screen = report("--no-children", "-g", "none", "-s", "sym")
+    screen.until("row 1 of")
+    screen.after("a", "ret", "imul")
+    screen.after("q", "row 1 of")
+
+
+def test_header_help_and_unknown_keys(report):
+    screen = report()
+    screen.until("row 1 of")
+    screen.after("i", "# hostname : box")
+    screen.after("Escape", "row 1 of")
+    screen.after("?", "Keys of perf report", "PgUp, PgDn", "call chains")
+    screen.after("q", "row 1 of")
+    screen.after("x", "this key does nothing: ? lists those that do")
+    screen.after("H", "row 1 of", without=["Shared Object"])
+    screen.after("H", "Shared Object")
+    screen.after("V", "/prog ")
+
+
+def test_every_key_is_in_the_help(report):
+    """And the kernel's help screen has none that ours lacks, but for running scripts and other recordings."""
+    screen = report(lines=60)
+    screen.until("row 1 of")
+    text = "\n".join(screen.after("h", "q, Ctrl-C"))
+    for key in ("+", "a", "C", "d", "e", "E", "F", "H", "k", "L", "m", "S", "i", "P", "t", "V", "/", "0-9", "c"):
+        assert re.search(rf"^  (.*, )?{re.escape(key)}(,| ) ?", text, re.MULTILINE), key
+
+
+def test_print(report, folder, tmp_path):
+    """To the first file that isn't there; the process itself may write none."""
+    screen = report("-i", folder / "perf.data", "--no-children", "-g", "none", cwd=tmp_path)
+    screen.until("row 1 of")
+    (tmp_path / "perf.hist.0").write_text("mine")
+    screen.after("d P", "written to perf.hist.1")
+    text = (tmp_path / "perf.hist.1").read_text()
+    assert (tmp_path / "perf.hist.0").read_text() == "mine"
+    assert "[.] hot" in text and "lib.so" not in text
+
+
+def test_several_events(report, folder):
+    make(folder, "two.data", events=("cpu-clock", "task-clock"))
+    screen = report("-i", "two.data", "-g", "none")
+    lines = screen.until("Events of the recording")
+    assert any("1520 samples of cpu-clock" in line for line in lines)
+    screen.after("Down Enter", "of event 'task-clock'")
+    screen.after("Tab", "of event 'cpu-clock'")
+    screen.after("BTab", "of event 'task-clock'")
+    screen.after("Left", "Events of the recording")
+    screen.after("Escape", "row 1 of")
+    screen.after("Left", "Events of the recording")
+    screen.after("Up Enter", "of event 'cpu-clock'")
+
+
+def test_hostile_names(report, folder):
+    """Names are shown by their bytes, and reach no terminal; letters of other languages do."""
+    make(folder, "evil.data", threads=((EVIL, 7), ("two", 8)))
+    screen = report("-i", "evil.data", "-g", "none", "-s", "comm")
+    lines = screen.until("row 1 of 2")
+    assert rows(lines)[0][-1] == r"ev\x1b[31m\x07é"
+    assert r"Thread: ev\x1b[31m\x07é" in screen.after("t", "Thread: ")[0]
+
+
+def test_other_sizes(report):
+    screen = report("-g", "none", lines=30)
+    screen.until("row 1 of", "lib.so")
+    screen.resize(60, 7)
+    screen.until("row 1 of", without=["lib.so"])
+    screen.after("End", "lib.so")
+    screen.resize(20, 3)
+    screen.keys("?", "q", "Enter", "Escape", "Home", "E", "Down")
+    screen.resize(120, 40)
+    screen.until("?: help", "[.] main")
+
+
+def test_columns_scroll(report):
+    screen = report("-g", "none", columns=60)
+    assert "Children" in screen.until("row 1 of")[1]
+    assert "Children" not in screen.after("Right", "Self", without=["Children"])[1]
+    screen.after("Left", "Children")
+
+
+def test_ascii_where_the_locale_has_no_more(report, folder):
+    make(folder, "evil.data", threads=((EVIL, 7), ("two", 8)))
+    assert rows(report("-i", "evil.data", "-g", "none", "-s", "comm", LC_ALL="C").until("row 1 of 2"))[0][-1] == r"ev\x1b[31m\x07?"

@@ -1,0 +1,156 @@
+/* Pieces of stacks in a set: each once, with the frames that it came with, those that several have in common kept once; and sets merged. */
+#include "analysis/report/fold_internal.h"
+#include "base/mem.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { STACKS = 4000, FRAMES_MOST = 60, FRAMES = 50 };
+
+struct stack_of_frames {
+	uint32_t frames[FRAMES_MOST]; /* innermost first */
+	uint32_t count;
+	bool kernel;
+};
+
+static uint32_t draw(uint64_t *seed, uint32_t below)
+{
+	*seed = *seed * 6364136223846793005u + 1442695040888963407u;
+	return (uint32_t)(*seed >> 33) % below;
+}
+
+/* A program returns some way and calls again: each stack begins as the one before, the innermost third or so is new. */
+static struct stack_of_frames *make_stacks(void)
+{
+	struct stack_of_frames *stacks = mem_zalloc_array(STACKS, sizeof(*stacks));
+	uint32_t path[FRAMES_MOST], depth = 0;
+	uint64_t seed = 3;
+	for (uint32_t i = 0; i < STACKS; i++) {
+		uint32_t wanted = 40 + draw(&seed, FRAMES_MOST - 39), kept = depth - (depth ? draw(&seed, depth / 3 + 1) : 0);
+		depth = kept < wanted ? kept : wanted;
+		while (depth < wanted)
+			path[depth++] = draw(&seed, FRAMES);
+		stacks[i].count = depth;
+		stacks[i].kernel = i % 5 == 0;
+		for (uint32_t at = 0; at < depth; at++)
+			stacks[i].frames[at] = path[depth - 1 - at];
+	}
+	return stacks;
+}
+
+/* Returns the piece's id. */
+static uint32_t add_stack(struct fold_set *set, const struct stack_of_frames *stack)
+{
+	struct fold_item item = {.entry = {.inner = FOLD_NONE, .outer = FOLD_NONE, .count = 1}, .frames = stack->frames};
+	item.has_inner = stack->kernel;
+	item.has_outer = !stack->kernel;
+	item.inner_count = stack->kernel ? stack->count : 0;
+	item.outer_count = stack->kernel ? 0 : stack->count;
+	fold_set_add(set, &item, 1);
+	return stack->kernel ? item.entry.inner : item.entry.outer;
+}
+
+static const struct set_piece *piece_of(const struct fold_set *set, uint32_t id)
+{
+	return set->pieces[id % FOLD_SHARDS].pieces.data[id / FOLD_SHARDS];
+}
+
+static void check_piece(const struct set_piece *piece, const struct stack_of_frames *stack)
+{
+	assert_int_equal(piece->frame_count, stack->count);
+	assert_int_equal(piece->kernel, stack->kernel);
+	for (uint32_t at = 0; at < stack->count; at++) {
+		const struct set_piece *owner = piece;
+		while (owner->shared >= stack->count - at)
+			owner = owner->outer;
+		assert_int_equal(owner->kernel, stack->kernel);
+		assert_int_equal(owner->own[owner->frame_count - (stack->count - at)], stack->frames[at]);
+	}
+}
+
+static bool is_same(const struct stack_of_frames *a, const struct stack_of_frames *b)
+{
+	return a->count == b->count && a->kernel == b->kernel && !memcmp(a->frames, b->frames, a->count * sizeof(*a->frames));
+}
+
+static size_t frames_kept(const struct fold_set *set)
+{
+	size_t count = 0;
+	for (unsigned int i = 0; i < FOLD_SHARDS; i++)
+		count += set->pieces[i].frame_count;
+	return count;
+}
+
+static void shared_frames_are_kept_once(void **state)
+{
+	struct stack_of_frames *stacks = make_stacks();
+	struct fold_set *set = mem_zalloc(sizeof(*set));
+	set->shares_frames = true;
+	uint32_t *ids = mem_alloc_array(STACKS, sizeof(*ids));
+	size_t frames = 0;
+	for (uint32_t i = 0; i < STACKS; i++) {
+		ids[i] = add_stack(set, &stacks[i]);
+		frames += stacks[i].count;
+	}
+	for (uint32_t i = 0; i < STACKS; i++) {
+		assert_int_equal(add_stack(set, &stacks[i]), ids[i]);
+		check_piece(piece_of(set, ids[i]), &stacks[i]);
+	}
+	for (uint32_t i = 0; i < 300; i++)
+		for (uint32_t other = 0; other < i; other++)
+			assert_true((ids[i] == ids[other]) == is_same(&stacks[i], &stacks[other]));
+	assert_true(frames_kept(set) < frames / 2);
+	fold_set_deinit(set);
+	free(set);
+	free(ids);
+	free(stacks);
+}
+
+/* Two sets have some of the stacks each and some both: merged they have each once. */
+static void merged_sets_have_each_once(void **state)
+{
+	struct stack_of_frames *stacks = make_stacks();
+	struct fold_set *into = mem_zalloc(sizeof(*into)), *from = mem_zalloc(sizeof(*from));
+	into->shares_frames = from->shares_frames = true;
+	for (uint32_t i = 0; i < STACKS * 2 / 3; i++)
+		add_stack(into, &stacks[i]);
+	for (uint32_t i = STACKS / 3; i < STACKS; i++)
+		add_stack(from, &stacks[i]);
+	fold_set_end(into, false);
+	fold_set_end(from, true);
+	for (unsigned int number = 0; number < FOLD_SHARDS; number++) {
+		for (size_t i = 0; i < from->pieces[number].pieces.len; i++)
+			fold_set_piece(into, from->pieces[number].pieces.data[i]);
+		arena_combine(&into->pieces[number].memory, &from->pieces[number].memory);
+	}
+	for (unsigned int number = 0; number < FOLD_SHARDS; number++)
+		for (size_t i = 0; i < from->pieces[number].pieces.len; i++) {
+			const struct set_piece *piece = from->pieces[number].pieces.data[i], *merged = piece_of(into, piece->id);
+			assert_true(merged->hash == piece->hash && merged->frame_count == piece->frame_count);
+		}
+	fold_set_deinit(from);
+	for (uint32_t i = 0; i < STACKS; i++) {
+		size_t before = frames_kept(into);
+		check_piece(piece_of(into, add_stack(into, &stacks[i])), &stacks[i]);
+		assert_int_equal(frames_kept(into), before);
+	}
+	fold_set_deinit(into);
+	free(into);
+	free(from);
+	free(stacks);
+}
+
+int analysis_fold_set_tests(void);
+int analysis_fold_set_tests(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(shared_frames_are_kept_once),
+		cmocka_unit_test(merged_sets_have_each_once),
+	};
+	return cmocka_run_group_tests_name("analysis/fold_set", tests, NULL, NULL);
+}

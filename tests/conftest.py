@@ -29,6 +29,8 @@ def pytest_configure(config):
     config.addinivalue_line("markers", "threads: is also run with the ThreadSanitizer build")
     config.addinivalue_line("markers", "soak: looks closer in `make soak`, where PERF_SOAK is set")
     config.addinivalue_line("markers", "alone: no other Python test runs at the same time on this machine, in whatever clone or stage")
+    if os.getuid() == 0 and not os.path.exists("/sys/kernel/tracing/events"):  # a machine on which nothing has mounted it yet
+        subprocess.run(["mount", "-t", "tracefs", "tracefs", "/sys/kernel/tracing"], stderr=subprocess.DEVNULL, check=False)
 
 
 @pytest.hookimpl(tryfirst=True)

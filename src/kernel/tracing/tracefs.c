@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -59,13 +60,24 @@ enum tracefs_state tracefs_look(const char *root, char **ret_path)
 	return best;
 }
 
+/* Distributions mount it when they start; minimal ones and virtual machines may not. Who may mount it needs no riddle. */
+static bool mount_tracefs(const char *root)
+{
+	if ((root && *root) || getenv(debugfs_variable))
+		return false;
+	return mount("tracefs", mount_points[0], "tracefs", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL) == 0;
+}
+
 struct error *tracefs_find(const char *root, char **ret_path)
 {
 	cleanup_free char *path = NULL;
 	struct strbuf remedy = {0};
 	struct error *error = NULL;
+	enum tracefs_state state = tracefs_look(root, &path);
 
-	switch (tracefs_look(root, &path)) {
+	if (state == TRACEFS_NOT_MOUNTED && mount_tracefs(root))
+		state = tracefs_look(root, &path);
+	switch (state) {
 	case TRACEFS_READABLE:
 		*ret_path = take_pointer(path);
 		break;

@@ -18,7 +18,8 @@ enum tracefs_state {
  * tree). *ret_path is set for TRACEFS_READABLE and TRACEFS_FORBIDDEN, freed by the caller. */
 enum tracefs_state tracefs_look(const char *root, char **ret_path);
 
-/* The same for who needs it: the error says what is missing and how to fix it. */
+/* The same for who needs it: on this machine it is mounted when it is not and this user may (CAP_SYS_ADMIN), and stays so, as with the
+ * kernel's tool; else the error says what is missing and how to fix it. */
 struct error *tracefs_find(const char *root, char **ret_path);
 
 struct tracefs_names {

@@ -4,6 +4,7 @@
 #include "bpf/chosen_cpus.bpf.h"
 #include "bpf/function_latency_shared.h"
 #include "bpf/pids.bpf.h"
+#include "bpf/targets.bpf.h"
 
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
@@ -28,14 +29,6 @@ struct {
 	__type(key, int);
 	__type(value, struct calls);
 } tasks SEC(".maps");
-
-/* Numbers of threads. */
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 1);
-	__type(key, uint32_t);
-	__type(value, uint8_t);
-} targets SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);

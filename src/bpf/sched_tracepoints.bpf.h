@@ -6,6 +6,8 @@
  * which they are chosen and told of. */
 #pragma once
 
+#include "bpf/targets.bpf.h"
+
 #include <linux/bpf.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -37,14 +39,6 @@ struct task_newtask_event {
 
 /* In prev_state: sleeps, ends, has lost the CPU. */
 enum { SCHED_ASLEEP = 3, SCHED_ENDED = 0x30, SCHED_PREEMPTED = 0x100 };
-
-/* Threads and processes by our numbers: enum bpf_target. */
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 1);
-	__type(key, uint32_t);
-	__type(value, uint8_t);
-} targets SEC(".maps");
 
 /* Threads that targets have made, by the events' numbers. */
 struct {

@@ -293,10 +293,7 @@ static struct error *write_table(struct leaks *leaks)
 		{"stack", "Stack", COLUMN_TEXT},
 	};
 	enum { COLUMNS = sizeof(columns) / sizeof(*columns) };
-	struct table *table = table_create();
-	table->id = "leaks";
-	for (size_t i = 0; i < COLUMNS; i++)
-		vec_push(&table->columns, columns[i]);
+	struct table *table = table_create_columns("leaks", columns, COLUMNS);
 	for (size_t i = 0; i < row_count(leaks); i++) {
 		const struct leak *row = &leaks->rows.data[i];
 		struct strbuf stack = {0};
@@ -309,7 +306,7 @@ static struct error *write_table(struct leaks *leaks)
 			{.text = arena_strndup(&table->arena, strbuf_str(&stack), stack.len ? stack.len - 1 : 0)},
 		};
 		strbuf_deinit(&stack);
-		vec_push(&table->rows, (struct row){.cells = arena_copy(&table->arena, cells, sizeof(cells))});
+		table_add_row(table, cells);
 	}
 	const struct view_options view = {.header = !leaks->shown};
 	struct sink out = sink_to_file(stdout);

@@ -35,6 +35,20 @@ struct table *table_create(void)
 	return mem_zalloc(sizeof(struct table));
 }
 
+struct table *table_create_columns(const char *id, const struct column *columns, size_t count)
+{
+	struct table *table = table_create();
+	table->id = id;
+	for (size_t i = 0; i < count; i++)
+		vec_push(&table->columns, columns[i]);
+	return table;
+}
+
+void table_add_row(struct table *table, const union cell *cells)
+{
+	vec_push(&table->rows, (struct row){.cells = arena_copy(&table->arena, cells, table->columns.len * sizeof(*cells))});
+}
+
 void table_destroy(struct table *table)
 {
 	if (!table)

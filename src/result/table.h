@@ -89,6 +89,10 @@ struct table {
 };
 
 struct table *table_create(void);
+/* A table of these columns, which are copied; `id` isn't. */
+struct table *table_create_columns(const char *id, const struct column *columns, size_t count);
+/* Appends a row of so many cells as the table has columns; they are copied, their texts aren't. */
+void table_add_row(struct table *table, const union cell *cells);
 void table_destroy(struct table *table);
 
 void row_scratch_init(struct row_scratch *scratch, const struct table *table);

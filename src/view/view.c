@@ -91,3 +91,12 @@ struct error *view_write_one(const struct view_ops *view, struct result result, 
 	document_deinit(&document);
 	return error;
 }
+
+struct error *view_print_table(const char *format, struct table *table, FILE *file)
+{
+	const struct view_options options = {.header = true};
+	const struct sink out = sink_to_file(file);
+	struct error *error = view_write_one(view_find(format), (struct result){RESULT_TABLE, .table = table}, &options, &out);
+	table_destroy(table);
+	return error;
+}

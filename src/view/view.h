@@ -59,3 +59,5 @@ struct error *view_write(const struct view_ops *view, const struct document *doc
 			 const struct sink *out);
 /* The same for a document of one result. */
 struct error *view_write_one(const struct view_ops *view, struct result result, const struct view_options *options, const struct sink *out);
+/* Writes a table with a header to the file, in a format whose name is known ("csv"), and destroys it. */
+struct error *view_print_table(const char *format, struct table *table, FILE *file);

@@ -7,18 +7,10 @@
 
 static struct table *begin(const char *id, const struct column *columns, size_t count)
 {
-	struct table *table = table_create();
-	table->id = id;
+	struct table *table = table_create_columns(id, columns, count);
 	table->subject_id = "table";
 	table->subject = id;
-	for (size_t i = 0; i < count; i++)
-		vec_push(&table->columns, columns[i]);
 	return table;
-}
-
-static void add_row(struct table *table, const union cell *cells, size_t count)
-{
-	vec_push(&table->rows, (struct row){.cells = arena_copy(&table->arena, cells, count * sizeof(*cells))});
 }
 
 static const char *function_name(struct table *table, const struct kmem_show *show, uint64_t address)
@@ -59,7 +51,7 @@ static struct table *slab_rows(const struct kmem_show *show, const char *id, con
 			{.integer = row->ping_pong},
 			{.real = kmem_fragmentation(row->requested, row->allocated)},
 		};
-		add_row(table, cells + hidden, COLUMNS - hidden);
+		table_add_row(table, cells + hidden);
 	}
 	return table;
 }
@@ -80,7 +72,7 @@ static struct table *slab_sums(const struct kmem_slab *slab)
 					   {.integer = slab->allocations},
 					   {.integer = slab->cross_node}};
 	struct table *table = begin("slab_summary", columns, COLUMNS);
-	add_row(table, cells, COLUMNS);
+	table_add_row(table, cells);
 	return table;
 }
 
@@ -120,7 +112,7 @@ static struct table *page_rows(const struct kmem_show *show, const struct kmem_p
 			{.text = kmem_type_name(kmem_page_type(pages, row->migrate_type))},
 			{.text = flag_text(table, pages, row->flags)},
 		};
-		add_row(table, cells + caller, COLUMNS - caller);
+		table_add_row(table, cells + caller);
 	}
 	return table;
 }
@@ -144,7 +136,7 @@ static struct table *page_sums(const struct kmem_pages *pages)
 		{.integer = pages->failed.count},    {.integer = pages->failed.bytes},
 	};
 	struct table *table = begin("page_summary", columns, COLUMNS);
-	add_row(table, cells, COLUMNS);
+	table_add_row(table, cells);
 	return table;
 }
 
@@ -160,7 +152,7 @@ static struct table *page_orders(const struct kmem_pages *pages)
 			const union cell cells[COLUMNS] = {
 				{.integer = order}, {.text = kmem_type_name(type)}, {.integer = pages->orders[order][type]}};
 			if (pages->orders[order][type])
-				add_row(table, cells, COLUMNS);
+				table_add_row(table, cells);
 		}
 	}
 	return table;

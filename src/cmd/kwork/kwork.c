@@ -54,6 +54,16 @@ struct error *kwork_parse_scope(const struct kwork_input *input, uint64_t *cpus,
 	return error;
 }
 
+struct error *kwork_parse_input(const struct kwork_input *input, uint64_t *cpus, struct kwork_options *ret)
+{
+	struct error *error = kwork_parse_kinds(input->kinds, KWORK_SCHED, ret);
+	if (!error)
+		error = kwork_parse_scope(input, cpus, &ret->scope);
+	ret->name = input->name;
+	ret->sort = input->sort;
+	return error;
+}
+
 struct error *kwork_open(struct opening *opening, const struct kwork_input *input, bool streaming, bool *ret_done)
 {
 	const struct opening_options options = {
@@ -73,15 +83,6 @@ const char *kwork_name_for_table(struct table *table, const struct kwork_work *w
 	const char *name = arena_strdup(&table->arena, strbuf_str(&text));
 	strbuf_deinit(&text);
 	return name;
-}
-
-struct error *kwork_write_table(struct table *table, const char *format)
-{
-	const struct view_options view = {.header = true};
-	struct sink out = sink_to_file(stdout);
-	struct error *error = view_write_one(view_find(format), (struct result){RESULT_TABLE, .table = table}, &view, &out);
-	table_destroy(table);
-	return error;
 }
 
 /* ---- perf kwork record ---- */

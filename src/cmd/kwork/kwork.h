@@ -36,10 +36,11 @@ struct kwork_input {
 struct error *kwork_parse_kinds(const char *text, enum kwork_class allowed, struct kwork_options *ret);
 /* Fills the scope, whose bitmap is `cpus`, of SCHED_CPUS bits. */
 struct error *kwork_parse_scope(const struct kwork_input *input, uint64_t *cpus, struct sched_scope *ret);
+/* Both, and the name and the sort key: kinds of work that run, irq to workqueue. */
+struct error *kwork_parse_input(const struct kwork_input *input, uint64_t *cpus, struct kwork_options *ret);
 /* Opens the recording; *ret_done: it was dumped (-D), which is all. */
 struct error *kwork_open(struct opening *opening, const struct kwork_input *input, bool streaming, bool *ret_done);
 /* "eth0:10", freed with the table; longer ones are whole. */
 const char *kwork_name_for_table(struct table *table, const struct kwork_work *work);
-struct error *kwork_write_table(struct table *table, const char *format);
 
 extern const struct command cmd_kwork_report, cmd_kwork_latency, cmd_kwork_timehist, cmd_kwork_top;

@@ -95,10 +95,7 @@ static struct error *write_table(const struct kwork *kwork, const char *format, 
 		{"max_end", "Max end", COLUMN_NANOSECONDS, ALIGN_RIGHT},
 	};
 	enum { COLUMNS = sizeof(columns) / sizeof(*columns) };
-	struct table *table = table_create();
-	table->id = delays ? "kwork_latency" : "kwork_report";
-	for (size_t i = 0; i < COLUMNS; i++)
-		vec_push(&table->columns, columns[i]);
+	struct table *table = table_create_columns(delays ? "kwork_latency" : "kwork_report", columns, COLUMNS);
 	for (size_t i = 0; i < kwork->works.len; i++) {
 		const struct kwork_work *work = kwork->works.data[i];
 		if (!work->count)
@@ -113,9 +110,9 @@ static struct error *write_table(const struct kwork *kwork, const char *format, 
 			{.integer = work->max_begin},
 			{.integer = work->max_end},
 		};
-		vec_push(&table->rows, (struct row){.cells = arena_copy(&table->arena, cells, sizeof(cells))});
+		table_add_row(table, cells);
 	}
-	return kwork_write_table(table, format);
+	return view_print_table(format, table, stdout);
 }
 
 /* ---- */
@@ -150,11 +147,7 @@ static struct error *run(const struct option *options, enum kwork_question quest
 	sched_input_init(&command.shared.common);
 	struct error *error = options_parse_alone(options, argc, argv, &command, "");
 	if (!error)
-		error = kwork_parse_kinds(command.shared.kinds, KWORK_SCHED, &wanted);
-	if (!error)
-		error = kwork_parse_scope(&command.shared, cpus, &wanted.scope);
-	wanted.name = command.shared.name;
-	wanted.sort = command.shared.sort;
+		error = kwork_parse_input(&command.shared, cpus, &wanted);
 	return error ? error : read_and_show(&command, &wanted);
 }
 

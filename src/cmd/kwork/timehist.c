@@ -62,7 +62,7 @@ static void add_row(struct kwork_timehist_command *command, const struct kwork_r
 		{.integer = run->delay},
 		{.text = run->stack ? arena_strdup(&table->arena, run->stack) : ""},
 	};
-	vec_push(&table->rows, (struct row){.cells = arena_copy(&table->arena, cells, sizeof(cells))});
+	table_add_row(table, cells);
 }
 
 static void take(void *context, const struct kwork_run *run)
@@ -88,10 +88,7 @@ static void begin_table(struct kwork_timehist_command *command)
 		{"delay", "Delay", COLUMN_NANOSECONDS, ALIGN_RIGHT},
 		{"stack", "Stack", COLUMN_TEXT},
 	};
-	command->table = table_create();
-	command->table->id = "kwork_timehist";
-	for (size_t i = 0; i < sizeof(columns) / sizeof(*columns); i++)
-		vec_push(&command->table->columns, columns[i]);
+	command->table = table_create_columns("kwork_timehist", columns, sizeof(columns) / sizeof(*columns));
 }
 
 static void begin(struct kwork_timehist_command *command)
@@ -121,7 +118,7 @@ static struct error *read_and_show(struct kwork_timehist_command *command, const
 	}
 	fwrite(strbuf_str(&command->text), 1, command->text.len, stdout);
 	if (!error && command->table) {
-		error = kwork_write_table(command->table, command->shared.common.format);
+		error = view_print_table(command->shared.common.format, command->table, stdout);
 		command->table = NULL;
 	}
 	if (!error)
@@ -169,10 +166,7 @@ static struct error *run(int argc, char **argv, int *ret_status)
 	sched_input_init(&command.shared.common);
 	struct error *error = options_parse_alone(options, argc, argv, &command, "");
 	if (!error)
-		error = kwork_parse_kinds(command.shared.kinds, KWORK_SCHED, &wanted);
-	if (!error)
-		error = kwork_parse_scope(&command.shared, cpus, &wanted.scope);
-	wanted.name = command.shared.name;
+		error = kwork_parse_input(&command.shared, cpus, &wanted);
 	if (command.stacks)
 		wanted.max_stack = (unsigned int)(command.max_stack < MOST_FRAMES ? command.max_stack : MOST_FRAMES) + EXTRA_FRAMES;
 	return error ? error : read_and_show(&command, &wanted);

@@ -127,10 +127,7 @@ static struct error *write_table(const struct top_command *command)
 		{"comm", "Command", COLUMN_TEXT},
 	};
 	enum { COLUMNS = sizeof(columns) / sizeof(*columns) };
-	struct table *table = table_create();
-	table->id = "kwork_top";
-	for (size_t i = 0; i < COLUMNS; i++)
-		vec_push(&table->columns, columns[i]);
+	struct table *table = table_create_columns("kwork_top", columns, COLUMNS);
 	for (size_t i = 0; i < command->rows.len; i++) {
 		const struct kwork_task *task = command->rows.data[i];
 		struct strbuf comm = {0};
@@ -143,9 +140,9 @@ static struct error *write_table(const struct top_command *command)
 			{.text = arena_strdup(&table->arena, strbuf_str(&comm))},
 		};
 		strbuf_deinit(&comm);
-		vec_push(&table->rows, (struct row){.cells = arena_copy(&table->arena, cells, sizeof(cells))});
+		table_add_row(table, cells);
 	}
-	return kwork_write_table(table, command->shared.common.format);
+	return view_print_table(command->shared.common.format, table, stdout);
 }
 
 /* ---- */

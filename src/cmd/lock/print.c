@@ -198,11 +198,7 @@ struct error *lock_print_table(const char *format, const struct machine *machine
 	for (size_t i = 0; i < count; i++) {
 		union cell cells[MOST_CELLS];
 		add_cells(rows[i], machine, about, cells);
-		vec_push(&table->rows, (struct row){.cells = arena_copy(&table->arena, cells, table->columns.len * sizeof(*cells))});
+		table_add_row(table, cells);
 	}
-	const struct view_options view = {.header = true};
-	struct sink out = sink_to_file(file);
-	struct error *error = view_write_one(view_find(format), (struct result){RESULT_TABLE, .table = table}, &view, &out);
-	table_destroy(table);
-	return error;
+	return view_print_table(format, table, file);
 }

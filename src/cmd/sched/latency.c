@@ -84,10 +84,7 @@ static struct error *print_table(const struct sched_latency *latency, const stru
 		{"max_end", "Max delay end", COLUMN_NANOSECONDS, ALIGN_RIGHT},
 	};
 	enum { COLUMNS = sizeof(columns) / sizeof(*columns) };
-	struct table *table = table_create();
-	table->id = "latency";
-	for (size_t i = 0; i < COLUMNS; i++)
-		vec_push(&table->columns, columns[i]);
+	struct table *table = table_create_columns("latency", columns, COLUMNS);
 	for (size_t i = 0; i < latency->row_count; i++) {
 		const struct sched_latency_row *row = &latency->rows[i];
 		const union cell cells[COLUMNS] = {
@@ -95,13 +92,9 @@ static struct error *print_table(const struct sched_latency *latency, const stru
 			{.integer = row->runtime},	    {.integer = row->count},	   {.integer = row->delay / row->count},
 			{.integer = row->max_delay},	    {.integer = row->max_begin},   {.integer = row->max_end},
 		};
-		vec_push(&table->rows, (struct row){.cells = arena_copy(&table->arena, cells, sizeof(cells))});
+		table_add_row(table, cells);
 	}
-	const struct view_options view = {.header = true};
-	struct sink out = sink_to_file(stdout);
-	struct error *error = view_write_one(view_find(command->common.format), (struct result){RESULT_TABLE, .table = table}, &view, &out);
-	table_destroy(table);
-	return error;
+	return view_print_table(command->common.format, table, stdout);
 }
 
 static struct error *run(int argc, char **argv, int *ret_status)

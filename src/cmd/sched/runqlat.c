@@ -211,7 +211,7 @@ static void add_buckets(struct table *table, const struct histogram *histogram)
 					    {.integer = distribution_bucket_begin(i) * delays->unit_ns},
 					    {.integer = delays->counts[i]}};
 		if (delays->counts[i])
-			vec_push(&table->rows, (struct row){.cells = arena_copy(&table->arena, cells, sizeof(cells))});
+			table_add_row(table, cells);
 	}
 }
 
@@ -221,10 +221,7 @@ static struct error *print_table(const struct runqlat *runqlat)
 						{"id", "Number", COLUMN_COUNT, ALIGN_RIGHT},
 						{"from", "From", COLUMN_NANOSECONDS, ALIGN_RIGHT},
 						{"count", "Count", COLUMN_COUNT, ALIGN_RIGHT}};
-	struct table *table = table_create();
-	table->id = "runqlat";
-	for (size_t i = 0; i < sizeof(columns) / sizeof(*columns); i++)
-		vec_push(&table->columns, columns[i]);
+	struct table *table = table_create_columns("runqlat", columns, sizeof(columns) / sizeof(*columns));
 	for (size_t i = 0; i < runqlat->histograms.len; i++)
 		add_buckets(table, &runqlat->histograms.data[i]);
 	const struct form *form = &runqlat->options->form;

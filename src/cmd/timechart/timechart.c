@@ -125,10 +125,7 @@ static struct error *write_rows(const struct timechart *chart, const char *forma
 		{"bytes", "Bytes", COLUMN_BYTES, ALIGN_RIGHT},
 	};
 	enum { COLUMNS = sizeof(columns) / sizeof(*columns) };
-	struct table *table = table_create();
-	table->id = "timechart";
-	for (size_t i = 0; i < COLUMNS; i++)
-		vec_push(&table->columns, columns[i]);
+	struct table *table = table_create_columns("timechart", columns, COLUMNS);
 	for (size_t i = 0; i < chart->rows.len; i++) {
 		const struct timechart_row *row = chart->rows.data[i];
 		const union cell cells[COLUMNS] = {
@@ -142,13 +139,9 @@ static struct error *write_rows(const struct timechart *chart, const char *forma
 			{.integer = row->bytes},
 		};
 		if (row->shown)
-			vec_push(&table->rows, (struct row){.cells = arena_copy(&table->arena, cells, sizeof(cells))});
+			table_add_row(table, cells);
 	}
-	const struct view_options view = {.header = true};
-	struct sink out = sink_to_file(stdout);
-	struct error *error = view_write_one(view_find(format), (struct result){RESULT_TABLE, .table = table}, &view, &out);
-	table_destroy(table);
-	return error;
+	return view_print_table(format, table, stdout);
 }
 
 static struct error *draw(const struct timechart_command *command, const struct timechart *chart, FILE *file)

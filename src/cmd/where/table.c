@@ -8,15 +8,11 @@
 
 enum { ROWS_FOR_PEOPLE = 25 };
 
-static struct table *begin(const char *id, bool for_people)
+/* Programs are told which table a row is of. */
+static void say_which(struct table *table)
 {
-	struct table *table = table_create();
-	table->id = id;
-	if (!for_people) {
-		table->subject_id = "table";
-		table->subject = id;
-	}
-	return table;
+	table->subject_id = "table";
+	table->subject = table->id;
 }
 
 /* Columns of time that hold nothing but zeros are left out for people. */
@@ -60,7 +56,7 @@ static void add_thread(struct table *table, const struct where_thread_sums *sums
 	cells[count++] = (union cell){.integer = sums->waits};
 	cells[count++] = (union cell){.integer = sums->thread->task.tid};
 	cells[count++] = (union cell){.text = untrusted_raw(sums->comm)};
-	vec_push(&table->rows, (struct row){.cells = arena_copy(&table->arena, cells, count * sizeof(*cells))});
+	table_add_row(table, cells);
 }
 
 static bool is_cut(const struct where_answer *answer, bool for_people)
@@ -71,7 +67,9 @@ static bool is_cut(const struct where_answer *answer, bool for_people)
 struct table *where_threads_table(const struct where_answer *answer, bool for_people)
 {
 	bool kinds[WHERE_KINDS];
-	struct table *table = begin("threads", for_people);
+	struct table *table = table_create_columns("threads", NULL, 0);
+	if (!for_people)
+		say_which(table);
 	find_kinds(answer, for_people, kinds);
 	add_time_column(table, "wall", for_people ? "ms" : "Wall", for_people);
 	add_time_column(table, "user", "CPU user", for_people);
@@ -128,9 +126,8 @@ static struct table *reasons_table(const struct where_answer *answer)
 		{"waiting_comm", "Waited for by", COLUMN_TEXT},
 	};
 	enum { COLUMNS = sizeof(columns) / sizeof(*columns) };
-	struct table *table = begin("reasons", false);
-	for (size_t i = 0; i < COLUMNS; i++)
-		vec_push(&table->columns, columns[i]);
+	struct table *table = table_create_columns("reasons", columns, COLUMNS);
+	say_which(table);
 	for (size_t i = 0; i < answer->reasons->all.len; i++) {
 		const struct where_reason *reason = &answer->reasons->all.data[i];
 		const struct where_detail *place = reason->places.len ? reason->places.data : NULL;
@@ -149,7 +146,7 @@ static struct table *reasons_table(const struct where_answer *answer)
 			{.text = reason->waiter_comm ? where_kind_id(reason->waited) : NULL},
 			{.text = reason->waiter_comm ? untrusted_raw(reason->waiter_comm) : NULL},
 		};
-		vec_push(&table->rows, (struct row){.cells = arena_copy(&table->arena, cells, sizeof(cells))});
+		table_add_row(table, cells);
 	}
 	return table;
 }

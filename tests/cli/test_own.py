@@ -1,4 +1,6 @@
 """What tests take out of recordings of the whole machine (tests/lib/own.py): the neighbours, and nothing else."""
+import struct
+
 import alike
 import own
 import pytest
@@ -68,3 +70,21 @@ def test_code_that_came_meanwhile():
     data = recording.make(event + before + meanwhile + sample)
     assert own.of(data) == recording.make(event + before + sample)
     assert own.of_file(data, None, own.KERNEL_CODE) == recording.make(event + sample)
+
+
+def sections_first(data):
+    """The same recording as one that a full disk has cut: its feature sections stand before the data, their table behind it."""
+    start, size = struct.unpack_from("<QQ", data, 40)
+    end = start + size
+    count = bin(int.from_bytes(data[72:104], "little")).count("1")
+    sections = data[end + 16 * count:]
+    table = b"".join(struct.pack("<QQ", offset - end - 16 * count + start, length) for offset, length in struct.iter_unpack("<QQ", data[end:end + 16 * count]))
+    return data[:40] + struct.pack("<QQ", start + len(sections), size) + data[56:start] + sections + data[start:end] + table
+
+
+def test_features_before_the_data_stay_where_they_are():
+    event = "feature hostname box\nevent cpu-clock type=1 config=0 period=1000 sample=IP|TID|TIME|ID flags=sample_id_all ids=1\n"
+    code = "ksymbol address=0xffffffffc0000000 length=64 type=1 flags=0 name=bpf_prog_1_x pid=0 tid=0 time=5 id=0\n"
+    sample = "sample ip=0x400010 id=1 pid=11 tid=11 time=10\n"
+    with_code, without = (sections_first(recording.make(text)) for text in (event + code + sample, event + sample))
+    assert own.of_file(with_code, None, own.KERNEL_CODE) == without

@@ -174,7 +174,7 @@ def of_file(data, recorder, dropped=None):
     shift, end = size - len(records), start + size
     count = sum(bin(byte).count("1") for byte in data[72:104])
     sections = [struct.unpack_from("<QQ", data, end + 16 * i) for i in range(count)]
-    table = b"".join(struct.pack("<QQ", offset - shift, length) for offset, length in sections)
+    table = b"".join(struct.pack("<QQ", offset - shift if offset >= end else offset, length) for offset, length in sections)
     return data[:48] + struct.pack("<Q", len(records)) + data[56:start] + records + table + data[end + len(table) :]
 
 

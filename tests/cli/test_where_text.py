@@ -233,6 +233,18 @@ def test_an_end_that_was_lost(where):
         assert done.stderr == "perf: The end of 1 wait was not recorded: what is not known of it counts as running.\n"
 
 
+def test_of_others_no_end_is_missed(where):
+    """A program that isn't asked for has lost an event, and others have ended: all of these are -1 in what they leave."""
+    begin = HEAD + "".join(("comm pid=10 tid=10 name=perf-exec time=1\n", "comm pid=50 tid=50 name=cc1 time=1\n", "comm pid=51 tid=51 name=as time=1\n",
+                            switch(-1, 1, 7, "S", 10, "do_nanosleep"), f"comm pid=10 tid=10 name=prog exec=1 {when(0)} id=1\n",
+                            switch(1, 1, 60, "S", 0, "do_nanosleep"), switch(2, 1, 60, "S", 0, "do_nanosleep"), switch(10, 0, 10, "R", 50)))
+    ended = [switch(30, 1, 51, "Z", 0), switch(40, 0, 50, "Z", 10)]
+    gone = [event.replace(f"pid={tid} tid={tid}", "pid=-1 tid=-1") for event, tid in zip(ended, (51, 50))]
+    assert gone != ended
+    done = where(begin + "".join(gone) + f"exit pid=10 ppid=1 tid=10 ptid=1 {when(100)} id=1\n")
+    assert not done.stderr and "prog could run, but cc1 had the CPU." in " ".join(done.stdout.split())
+
+
 def test_processes_without_a_command(where):
     """-p: the sum of what their threads did, without a path."""
     rows = tables(where(STORY, "-p", "20", "--format", "json"))

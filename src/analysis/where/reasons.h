@@ -53,6 +53,7 @@ struct where_thread_sums {
 
 struct where_sums {
 	VEC(struct where_thread_sums) threads; /* chosen ones that were seen: those that ran longest first */
+	uint64_t endless;		       /* waits of theirs whose end was not recorded */
 };
 
 void where_sums_find(const struct where_timeline *timeline, struct where_sums *ret);

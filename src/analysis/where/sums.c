@@ -63,8 +63,10 @@ void where_sums_find(const struct where_timeline *timeline, struct where_sums *r
 		sums.comm = thread_comm_settled(thread->task.thread, UINT64_MAX);
 		sums.user_ns = user_part(thread, timeline->begin, timeline->end, sums.ns[WHERE_CPU]);
 		sums.is_idle = is_idle(&sums);
-		if (sums.wall)
-			vec_push(&ret->threads, sums);
+		if (!sums.wall)
+			continue;
+		vec_push(&ret->threads, sums);
+		ret->endless += thread->endless;
 	}
 	if (ret->threads.len)
 		qsort(ret->threads.data, ret->threads.len, sizeof(*ret->threads.data), compare);

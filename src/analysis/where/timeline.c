@@ -142,20 +142,19 @@ static const struct where_place *likely_whole(struct where_build *build, const s
 }
 
 /* The thread leaves the CPU, and nobody has seen it come back. */
-static void end_unseen(struct where_build *build, struct where_thread *thread, uint64_t time)
+static void end_unseen(struct where_thread *thread, uint64_t time)
 {
 	struct where_wait *wait = &thread->open;
 	wait->end = wait->woken < time ? wait->woken : time;
 	wait->woken = wait->end;
-	build->timeline->endless++;
+	thread->endless++;
 	if (wait->end > wait->begin)
 		vec_push(&thread->waits, *wait);
 }
 
-static void leave(struct where_build *build, const struct tracker_event *event, bool runnable)
+static void leave(struct where_build *build, const struct tracker_event *event, struct where_thread *thread, bool runnable)
 {
 	const struct record *record = event->record;
-	struct where_thread *thread = thread_at(build, event->sample->tid, record->model_time);
 	const struct where_place *place = where_place_of(&build->timeline->places, record, event->sample, thread->task.thread, false);
 	bool has_copy = event->sample->regs_user.abi;
 	if (is_second(build, thread, place, has_copy, record->time))
@@ -165,7 +164,7 @@ static void leave(struct where_build *build, const struct tracker_event *event, 
 	if (build->options->sampled_stacks && !has_copy)
 		place = likely_whole(build, thread, place);
 	if (thread->away)
-		end_unseen(build, thread, record->time);
+		end_unseen(thread, record->time);
 	thread->away = thread->was_on = true;
 	thread->open = (struct where_wait){
 		.begin = record->time,
@@ -201,7 +200,7 @@ static void come_back(struct where_build *build, struct where_thread *thread, co
 		vec_push(&thread->waits, *wait);
 }
 
-enum { PREV_STATE, NEXT_PID };
+enum { PREV_STATE, PREV_PID, NEXT_PID };
 
 static void on_switch(void *context, const struct tracker_event *event)
 {
@@ -211,10 +210,12 @@ static void on_switch(void *context, const struct tracker_event *event)
 	uint32_t next = (uint32_t)event->values[NEXT_PID];
 	struct where_thread *before = NULL;
 	note_time(build, record->time);
-	if (event->sample->tid) {
+	/* What has ended has no number any more in our pid namespace. */
+	uint32_t previous = event->sample->tid == UINT32_MAX ? (uint32_t)event->values[PREV_PID] : event->sample->tid;
+	if (previous) {
 		uint64_t state = event->values[PREV_STATE];
-		leave(build, event, !state || (state & preempted));
-		before = thread_at(build, event->sample->tid, record->model_time);
+		before = thread_at(build, previous, record->model_time);
+		leave(build, event, before, !state || (state & preempted));
 	}
 	if (next)
 		come_back(build, thread_at(build, next, record->model_time), record, before);
@@ -289,7 +290,7 @@ static void on_bio_complete(void *context, const struct tracker_event *event)
 }
 
 static const struct tracker_handler handlers[] = {
-	{"sched:sched_switch", {[PREV_STATE] = "prev_state", [NEXT_PID] = "next_pid"}, on_switch},
+	{"sched:sched_switch", {[PREV_STATE] = "prev_state", [PREV_PID] = "prev_pid", [NEXT_PID] = "next_pid"}, on_switch},
 	{"sched:sched_waking", {[WOKEN_PID] = "pid", [COMMON_FLAGS] = "common_flags"}, on_waking},
 	{"sched:sched_wakeup", {[WOKEN_PID] = "pid", [COMMON_FLAGS] = "common_flags"}, on_waking, .unless = "sched:sched_waking"},
 	{"block:block_bio_queue", {"dev", "sector", "nr_sector"}, on_bio_queue},

@@ -43,7 +43,8 @@ struct where_thread {
 	struct where_wait open;		/* while away … */
 	const struct where_place *part; /* … with sampled stacks: the place of its first event, … */
 	bool has_copy;			/* … and whether one of them had a copy */
-	VEC(struct where_wait) waits;	/* that have ended, in the order of time; at the end also those that have not, until then */
+	uint64_t endless; /* waits whose end was not recorded: they last until the wake-up, or until the thread left the CPU again */
+	VEC(struct where_wait) waits; /* that have ended, in the order of time; at the end also those that have not, until then */
 	VEC(struct where_sample) samples;
 };
 
@@ -64,7 +65,6 @@ struct where_timeline {
 	struct sched_tasks tasks;  /* of struct where_thread */
 	struct where_thread *root; /* the workload's main thread; NULL = there is none */
 	uint64_t begin, end;	   /* of what is told: the workload's exec and its end, or the first and the last event */
-	uint64_t endless; /* waits whose end was not recorded: they last until the wake-up, or until the thread left the CPU again */
 };
 
 /* Reads the session, streaming, to its end. */

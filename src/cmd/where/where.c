@@ -246,6 +246,9 @@ static struct error *answer(struct where *where, struct where_timeline *timeline
 			pager_start("where");
 		where_show(&shown);
 	}
+	if (!error && sums.endless)
+		log_warning("The end of %" PRIu64 " wait%s was not recorded: what is not known of %s counts as running.", sums.endless,
+			    sums.endless == 1 ? "" : "s", sums.endless == 1 ? "it" : "them");
 	where_reasons_deinit(&reasons);
 	where_sums_deinit(&sums);
 	return error;
@@ -281,9 +284,6 @@ static struct error *follow(struct where *where, const struct input_options *inp
 	workload_stop(&where->workload);
 	if (!error)
 		error = answer(where, &timeline);
-	if (!error && timeline.endless)
-		log_warning("The end of %" PRIu64 " wait%s was not recorded: what is not known of %s counts as running.", timeline.endless,
-			    timeline.endless == 1 ? "" : "s", timeline.endless == 1 ? "it" : "them");
 	if (!error)
 		opening_warn(opening);
 	where_timeline_deinit(&timeline);

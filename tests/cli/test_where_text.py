@@ -245,6 +245,16 @@ def test_of_others_no_end_is_missed(where):
     assert not done.stderr and "prog could run, but cc1 had the CPU." in " ".join(done.stdout.split())
 
 
+def test_who_had_the_cpu_is_who_had_it_longest(where):
+    """Not who was the last: of the 50 ms that it could have run, a compiler had 39 in two parts, another one 10 and a thread of the kernel 1."""
+    begin = HEAD + "".join(("comm pid=10 tid=10 name=perf-exec time=1\n", "comm pid=50 tid=50 name=cc1 time=1\n", "comm pid=51 tid=51 name=as time=1\n",
+                            "comm pid=52 tid=52 name=rcu_preempt time=1\n", switch(-1, 1, 7, "S", 10, "do_nanosleep"),
+                            f"comm pid=10 tid=10 name=prog exec=1 {when(0)} id=1\n"))
+    runs = (switch(10, 0, 10, "R", 50), switch(30, 0, 50, "R", 51), switch(40, 0, 51, "R", 50), switch(59, 0, 50, "R", 52), switch(60, 0, 52, "S", 10))
+    done = where(begin + "".join(runs) + f"exit pid=10 ppid=1 tid=10 ptid=1 {when(100)} id=1\n")
+    assert not done.stderr and "prog could run, but cc1 had the CPU." in " ".join(done.stdout.split())
+
+
 def test_processes_without_a_command(where):
     """-p: the sum of what their threads did, without a path."""
     rows = tables(where(STORY, "-p", "20", "--format", "json"))

@@ -5,6 +5,7 @@
 
 #include "analysis/tracker.h"
 #include "analysis/where/devices.h"
+#include "analysis/where/runs.h"
 #include "base/mem.h"
 #include "base/search.h"
 #include "perfdata/records.h"
@@ -21,6 +22,7 @@ struct where_build {
 	const struct where_options *options;
 	struct tracker *tracker;
 	struct where_devices devices;
+	struct where_runs runs;
 	struct map64 by_part; /* with sampled stacks: thread and place without the program's part → in `wholes` */
 	VEC(const struct where_place *) wholes;
 	uint64_t first, last; /* times of events */
@@ -183,7 +185,7 @@ static void was_away(struct where_thread *thread)
 	thread->open = (struct where_wait){.woken = UINT64_MAX};
 }
 
-static void come_back(struct where_build *build, struct where_thread *thread, const struct record *record, struct where_thread *before)
+static void come_back(struct where_build *build, struct where_thread *thread, const struct record *record, uint32_t cpu)
 {
 	was_away(thread);
 	thread->was_on = true;
@@ -194,7 +196,7 @@ static void come_back(struct where_build *build, struct where_thread *thread, co
 	wait->end = record->time;
 	if (wait->woken > wait->end)
 		wait->woken = wait->end;
-	wait->taker = before;
+	wait->taker = where_runs_longest(&build->runs, cpu, wait->woken, wait->end);
 	where_devices_name(&build->devices, thread->task.tid, wait);
 	if (wait->end > wait->begin)
 		vec_push(&thread->waits, *wait);
@@ -209,6 +211,7 @@ static void on_switch(void *context, const struct tracker_event *event)
 	const struct record *record = event->record;
 	uint32_t next = (uint32_t)event->values[NEXT_PID];
 	struct where_thread *before = NULL;
+	uint32_t cpu = event->sample->cpu;
 	note_time(build, record->time);
 	/* What has ended has no number any more in our pid namespace. */
 	uint32_t previous = event->sample->tid == UINT32_MAX ? (uint32_t)event->values[PREV_PID] : event->sample->tid;
@@ -217,8 +220,9 @@ static void on_switch(void *context, const struct tracker_event *event)
 		before = thread_at(build, previous, record->model_time);
 		leave(build, event, before, !state || (state & preempted));
 	}
+	where_runs_switch(&build->runs, cpu, before, record->time);
 	if (next)
-		come_back(build, thread_at(build, next, record->model_time), record, before);
+		come_back(build, thread_at(build, next, record->model_time), record, cpu);
 }
 
 enum { WOKEN_PID, COMMON_FLAGS };
@@ -263,7 +267,7 @@ static void on_switch_record(struct where_build *build, const struct record *rec
 		return;
 	sample_id_decode(&build->session->reader->layouts[record->event->index], record->header, &id);
 	if (id.tid && id.tid != UINT32_MAX)
-		come_back(build, thread_at(build, id.tid, record->model_time), record, NULL);
+		come_back(build, thread_at(build, id.tid, record->model_time), record, id.cpu);
 }
 
 /* ---- block devices ---- */
@@ -391,6 +395,7 @@ struct error *where_timeline_read(struct session *session, struct resolver *reso
 	choose_family(ret);
 	close_waits(ret);
 	where_devices_deinit(&build.devices);
+	where_runs_deinit(&build.runs);
 	map64_deinit(&build.by_part);
 	vec_deinit(&build.wholes);
 	tracker_destroy(build.tracker);

@@ -23,7 +23,7 @@ struct where_wait {
 	uint64_t begin, woken, end; /* it got a CPU at `end`; begin == woken: it could have run all the time */
 	const struct where_place *place;
 	struct where_thread *waker; /* NULL = an interrupt, or not known */
-	struct where_thread *taker; /* who ran on the CPU before it came back; NULL = nobody, or not known */
+	struct where_thread *taker; /* who had the CPU longest while it could have run; NULL = nobody, or not known */
 	uint32_t device, below;	    /* block devices as block events have them: asked, and the lowest that answered last; 0 = none */
 };
 

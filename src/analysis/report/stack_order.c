@@ -155,9 +155,12 @@ static uint32_t shared_outermost(const struct fold *fold, const struct fold_piec
 			break;
 		uint32_t least = x->shared > y->shared ? x->shared : y->shared;
 		const uint32_t *f = fold->frame_ids + x->frames + x->frame_count, *g = fold->frame_ids + y->frames + y->frame_count;
-		for (; left > least; left--)
-			if (f[-(ptrdiff_t)left] != g[-(ptrdiff_t)left])
-				shared = left - 1;
+		uint32_t same = least;
+		while (same < left && f[-(ptrdiff_t)same - 1] == g[-(ptrdiff_t)same - 1])
+			same++;
+		if (same < left)
+			shared = same;
+		left = least;
 	}
 	return shared;
 }

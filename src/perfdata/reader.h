@@ -116,14 +116,32 @@ const void *reader_trace(const struct reader *reader, const struct record_header
 void reader_forget(const struct reader *reader, uint64_t from, uint64_t to);
 
 /* Stable input, for who goes from record to record: asks for the memory from `offset` on. Where headers lie nobody knows beforehand, so
- * that all of it is asked for: each header would be waited for otherwise. `asked` is what the call before returned, 0 at first. */
-enum { READER_LINE = 64, READER_AHEAD = 2048 };
+ * that all of it is asked for: each header would be waited for otherwise. After a record that is longer than that, only for one header
+ * further on, where it is if all are as long. `asked` is what the call before returned, 0 at first. */
+enum { READER_LINE = 64, READER_AHEAD = 2048, READER_RECORDS_AHEAD = 4 };
 static inline uint64_t reader_ask_ahead(const struct reader *reader, uint64_t offset, uint64_t asked)
 {
-	uint64_t until = reader->data_end - offset < READER_AHEAD ? reader->data_end : offset + READER_AHEAD;
-	for (asked = asked < offset ? offset : asked; asked < until; asked += READER_LINE)
+	uint64_t left = reader->data_end - offset, until = left < READER_AHEAD ? reader->data_end : offset + READER_AHEAD;
+	if (asked < offset) {
+		uint64_t ahead = (offset - asked + READER_AHEAD) * READER_RECORDS_AHEAD;
+		if (ahead < left)
+			__builtin_prefetch(reader->records + offset + ahead);
+		return until;
+	}
+	for (; asked < until; asked += READER_LINE)
 		__builtin_prefetch(reader->records + asked);
 	return asked;
+}
+/* The same for who looks into a long record: for the beginning of the next one, and its end if it is as long. */
+static inline void reader_ask_next(const struct reader *reader, uint64_t offset, uint16_t size)
+{
+	enum { BEGINNING = 1280 };
+	if (size <= READER_AHEAD || reader->data_end - offset < (uint64_t)size * 2)
+		return;
+	const uint8_t *next = reader->records + offset + size;
+	for (unsigned int i = 0; i < BEGINNING; i += READER_LINE)
+		__builtin_prefetch(next + i);
+	__builtin_prefetch(next + size - sizeof(uint64_t));
 }
 /* Stable input. The size of the sample at `offset`, below data_end; 0 when no whole sample that lies as it should is there: reader_record()
  * tells then. */

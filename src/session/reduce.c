@@ -123,6 +123,7 @@ static void reduce_piece(void *context, unsigned int index, size_t piece)
 		asked = reader_ask_ahead(reader, offset, asked);
 		uint16_t size = reader_sample_size(reader, offset);
 		if (size && size <= end - offset) {
+			reader_ask_next(reader, offset, size);
 			reduce_sample(reduction, worker, (const struct record_header *)(reader->records + offset), offset);
 			offset += size;
 			continue;

@@ -13,7 +13,8 @@
  * over and over: `near` by the address in the process, which one multiplication finds, `rules` and `wholes` by the place in the file, which
  * all processes share. A step waits for the one before it, so that what counts is how long each takes from end to end. Only the stack
  * pointer and the frame pointer are carried from frame to frame: nearly no caller's rules need more. Where some do, the walk begins anew
- * and carries all registers.
+ * and carries all registers. Frames whose rules are near and say no more than usual are passed in a loop of their own, walk_simply(), which
+ * steps as step_by_rule() would; what it can't tell, it leaves for that.
  *
  * Without rules: procedure linkage stubs have pushed nothing but the return address; else the frame pointer is tried, which must point a
  * little above the last frame.
@@ -26,12 +27,24 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CACHE_NEAR = 1 << 12, CACHE_RULES = 1 << 13, CACHE_WHOLES = 256, FRAME_POINTER_REACH = 0x4000, STACK_AHEAD = 1024 };
+enum {
+	CACHE_NEAR_BITS = 12,
+	CACHE_NEAR = 1 << CACHE_NEAR_BITS,
+	CACHE_RULES = 1 << 13,
+	CACHE_WHOLES = 256,
+	FRAME_POINTER_REACH = 0x4000,
+	STACK_AHEAD = 1024,
+	CACHE_LINE = 64
+};
 
 struct near_rule {
 	uint64_t address; /* in the process */
 	uint64_t epoch;	  /* of its address space, + 1; 0 = empty */
 	struct packed_row row;
+	/* For walk_simply(): */
+	bool simple;	 /* the row tells where the return address is in the stack, and the frame pointer has a value */
+	int8_t keeps_fp; /* -1: the frame pointer is as it is, 0: it is read from the stack */
+	int16_t fp;	 /* where; kept: where the return address is */
 };
 
 struct cached_rule {
@@ -116,13 +129,36 @@ static struct packed_row find_shared_rule(struct unwind_walk *walk, uint64_t add
 	return cached->row;
 }
 
+static inline uint64_t near_salt(uint64_t epoch)
+{
+	return epoch * hash_key[3] ^ hash_key[0];
+}
+
+/* The upper bits of the product depend on all of the address. */
+static inline size_t near_index(uint64_t salted)
+{
+	return (size_t)(salted * hash_key[2] >> (64 - CACHE_NEAR_BITS));
+}
+
+static void fill_near(struct near_rule *near, uint64_t address, uint64_t epoch, struct packed_row row)
+{
+	bool keeps_fp = row.fp == PACKED_SAME;
+	bool simple = row.base <= PACKED_FP && row.ip != PACKED_SAME && row.ip != PACKED_LOST && row.fp != PACKED_LOST && !row.is_signed;
+	*near = (struct near_rule){.address = address,
+				   .epoch = epoch,
+				   .row = row,
+				   .simple = simple,
+				   .keeps_fp = (int8_t)-keeps_fp,
+				   .fp = keeps_fp ? row.ip : row.fp};
+}
+
 /* The rules at an address of the process. Valid until the next call. */
 static inline const struct packed_row *find_rule(struct unwind_walk *walk, uint64_t address)
 {
 	uint64_t epoch = walk->maps.epoch + 1;
-	struct near_rule *near = &walk->cache->near[hash_u64(address ^ epoch * hash_key[3]) % CACHE_NEAR];
+	struct near_rule *near = &walk->cache->near[near_index(address ^ near_salt(epoch))];
 	if (__builtin_expect(near->address != address || near->epoch != epoch, 0))
-		*near = (struct near_rule){.address = address, .epoch = epoch, .row = find_shared_rule(walk, address)};
+		fill_near(near, address, epoch, find_shared_rule(walk, address));
 	return &near->row;
 }
 
@@ -264,6 +300,56 @@ static inline bool step(struct unwind_walk *walk, struct unwind_end *ret)
 	return step_otherwise(walk, row, address, ret);
 }
 
+/* Steps as long as the rules are near and say what nearly all do, into `ips`; returns how many. No branches depend on what rules say: they
+ * differ from frame to frame, and a wrong guess of the processor costs as much as a step. */
+static size_t walk_simply(struct unwind_walk *walk, uint64_t *ips, size_t max)
+{
+	const struct frame_registers *numbers = &walk->arch->numbers;
+	const struct near_rule *rules = walk->cache->near;
+	const uint8_t *stack = walk->input->stack;
+	uint64_t epoch = walk->maps.epoch + 1, salt = near_salt(epoch), start = walk->stack_start, size = walk->input->stack_size;
+	uint64_t sp = walk->regs.value[numbers->sp], fp = walk->regs.value[numbers->fp], ip = walk->ip, read_ip, read_fp;
+	size_t count = 0;
+	if (size < sizeof(ip) + 1)
+		return 0;
+	size -= sizeof(ip);
+	while (count < max) {
+		uint64_t address = ip - 1;
+		const struct near_rule *near = &rules[near_index(address ^ salt)];
+		if (near->address != address || near->epoch != epoch || !near->simple)
+			break;
+		uint64_t cfa = (sp ^ ((sp ^ fp) & -(uint64_t)near->row.base)) + (uint64_t)(near->row.cfa * PACKED_UNIT);
+		uint64_t base = cfa - start, ip_at = base + (uint64_t)(near->row.ip * PACKED_UNIT),
+			 fp_at = base + (uint64_t)(near->fp * PACKED_UNIT);
+		if ((ip_at >= size) | (fp_at >= size))
+			break;
+		for (unsigned int i = 0; i < 3; i++) /* what frames take, usually */
+			__builtin_prefetch(stack + base + STACK_AHEAD + i * CACHE_LINE);
+		memcpy(&read_ip, stack + ip_at, sizeof(ip));
+		memcpy(&read_fp, stack + fp_at, sizeof(fp));
+		if (!read_ip || (read_ip == ip && cfa == sp))
+			break;
+		uint64_t kept = (uint64_t)(int64_t)near->keeps_fp;
+		fp = read_fp ^ ((read_fp ^ fp) & kept);
+		sp = cfa;
+		ips[count++] = address;
+		ip = read_ip;
+	}
+	if (!count)
+		return 0;
+	walk->regs.known = 0;
+	register_set(&walk->regs, numbers->sp, sp);
+	register_set(&walk->regs, numbers->fp, fp);
+	walk->ip = ip;
+	walk->dropped = true;
+	return count;
+}
+
+static bool may_walk_simply(const struct unwind_walk *walk)
+{
+	return !walk->exact && !walk->full && walk->arch->word == sizeof(uint64_t) && (walk->regs.known >> walk->arch->numbers.fp & 1);
+}
+
 /* ---- start ---- */
 
 static bool start(struct unwind_walk *walk)
@@ -291,6 +377,13 @@ static size_t walk_up(struct unwind_walk *walk, uint64_t *ips, size_t max, struc
 	size_t count = 0;
 	*ret = (struct unwind_end){.reason = UNWIND_DEPTH};
 	for (size_t steps = 0; steps < max; steps++) {
+		if (may_walk_simply(walk)) {
+			size_t simple = walk_simply(walk, ips + count, max - steps);
+			count += simple;
+			steps += simple;
+			if (steps == max)
+				break;
+		}
 		uint64_t address = walk->exact ? walk->ip : walk->ip - 1;
 		if (address || !count) /* nothing is called from 0; the kernel's perf leaves it out as well */
 			ips[count++] = address;

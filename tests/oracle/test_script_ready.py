@@ -12,6 +12,7 @@ import sys
 import pytest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
+import recording  # noqa: E402
 import started  # noqa: E402
 
 KERNEL_SCRIPTS = pathlib.Path("/usr/lib/perf-core/scripts")
@@ -120,9 +121,32 @@ def test_reads_and_writes(perf, folder, recorded):
     assert "Writes by process" in report(perf, folder, "rwtop", path, "1")
 
 
-def test_wakeups_and_samples(perf, folder, recorded):
-    path = recorded("wakeup-latency")
-    assert int(rows_of(report(perf, folder, "wakeup-latency", path))[0][1]) >= 1
+WAKEUP = "comm/16,pid/4,prio/4,target_cpu/4"
+SWITCH = "prev_comm/16,prev_pid/4,prev_prio/4,prev_state/8,next_comm/16,next_pid/4,next_prio/4"
+
+
+def test_wakeups(perf, folder, recorded):
+    """Made by hand: of one program only those wakeups are recorded that it causes itself, and only those switches by which it leaves a processor."""
+    def wakeup(time, pid):
+        raw = recording.raw_of(8, WAKEUP, "woken", pid, 120, 1)
+        return f"sample event=1 id=2 pid=50 cpu=0 time={time} raw={raw}"
+
+    def switch(time, pid):
+        raw = recording.raw_of(7, SWITCH, "swapper", 0, 120, 0, "woken", pid, 120)
+        return f"sample event=0 id=1 pid=0 cpu=1 time={time} raw={raw}"
+    lines = ["feature event_desc", f"tracepoint sched:sched_switch id=7 fields={SWITCH}", f"tracepoint sched:sched_wakeup id=8 fields={WAKEUP}",
+             *(f"event sched:{name} type=2 config={config} period=1 ids={i} sample=IDENTIFIER|IP|TID|TIME|CPU|PERIOD|RAW flags=sample_id_all"
+               for i, (name, config) in enumerate((("sched_switch", 7), ("sched_wakeup", 8)), 1)),
+             wakeup(1000, 51), wakeup(1500, 51), switch(3000, 51), switch(4000, 51), wakeup(5000, 52), wakeup(5500, 53), switch(6000, 52), switch(9500, 53)]
+    path = folder / "wakeups.data"
+    path.write_bytes(recording.make("\n".join(lines)))
+    waits = [1000, 2000, 4000]
+    assert rows_of(report(perf, folder, "wakeup-latency", path)) == [
+        ["wakeups", "3"], ["shortest", "1000"], ["median", "2000"], ["average", str(sum(waits) // 3)], ["99", "%", "4000"], ["longest", "4000"]]
+    report(perf, folder, "wakeup-latency", recorded("wakeup-latency"))
+
+
+def test_samples(perf, folder, recorded):
     samples = recorded("stackcollapse")
     lines = report(perf, folder, "stackcollapse", samples).splitlines()
     count = len(perf("script", "-i", samples, "-F", "event", "-G").stdout.splitlines())

@@ -169,6 +169,11 @@ struct reader *live_take_reader(struct live *live)
 	return live->reader;
 }
 
+int live_fd(const struct live *live)
+{
+	return recorder_fd(live->recorder);
+}
+
 void live_stop(struct live *live)
 {
 	recorder_stop(live->recorder);

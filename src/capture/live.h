@@ -60,6 +60,9 @@ struct thread;
 struct error *live_open(const struct live_options *options, struct live **ret);
 /* The reader for session_options.reader or opening_options.reader. Once: it belongs to the session then. */
 struct reader *live_take_reader(struct live *live);
+/* Can be read when session_next() has something to fetch, and wouldn't wait for it: at each tick at the latest. For poll(), from the first
+ * session_next() on. */
+int live_fd(const struct live *live);
 /* Nothing new from now on. */
 void live_stop(struct live *live);
 /* The signal that ended it, or 0. */

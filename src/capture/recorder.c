@@ -517,6 +517,11 @@ struct error *recorder_step(struct recorder *recorder)
 	return error ? error : after_round(recorder);
 }
 
+int recorder_fd(const struct recorder *recorder)
+{
+	return recorder->poller.epoll;
+}
+
 /* Its end, after an error (which it takes) as well. */
 static struct error *end(struct recorder *recorder, struct error *error)
 {

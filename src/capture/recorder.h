@@ -124,6 +124,8 @@ struct error *recorder_begin(struct recorder *recorder);
 /* Waits until something happens, at most options.drain_every_ns, and empties the rings. While recorder_goes_on(). */
 struct error *recorder_step(struct recorder *recorder);
 bool recorder_goes_on(const struct recorder *recorder);
+/* Can be read when recorder_step() wouldn't wait. */
+int recorder_fd(const struct recorder *recorder);
 /* To be told of in a handler of step's: the recording is over. */
 void recorder_stop(struct recorder *recorder);
 /* No events from now on; what is left in the rings comes. */

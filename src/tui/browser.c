@@ -166,6 +166,8 @@ static void move_page(struct browser *browser, bool (*step)(struct browser *, st
 static bool move(struct browser *browser, int key)
 {
 	size_t rows = table_row_count(browser->table);
+	bool moved = browser->moved;
+	browser->moved = true;
 	switch (key) {
 	case KEY_LINE_DOWN:
 		step_down(browser, &browser->cursor);
@@ -182,20 +184,24 @@ static bool move(struct browser *browser, int key)
 		break;
 	case KEY_FIRST:
 		browser->cursor = (struct browser_place){0};
+		browser->moved = false;
 		break;
 	case KEY_LAST:
 		if (rows)
 			browser->cursor = (struct browser_place){rows - 1, browser_row_lines(browser, rows - 1) - 1};
 		break;
 	case KEY_GO_RIGHT:
+		browser->moved = moved;
 		browser->first_column += browser->first_column + 1 < browser->table->columns.len;
 		break;
 	case KEY_GO_LEFT:
+		browser->moved = moved;
 		if (!browser->first_column)
 			return false;
 		browser->first_column--;
 		break;
 	default:
+		browser->moved = moved;
 		return false;
 	}
 	return true;

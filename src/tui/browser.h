@@ -23,6 +23,10 @@ void browser_destroy(struct browser *browser);
 /* Shows this table from now on, which must outlive that; rows that were made of the last one are forgotten, and what was open in them.
  * `stay`: the cursor keeps its row number, as far as there is one. */
 void browser_set_table(struct browser *browser, const struct table *table, bool stay);
+/* Shows this table in place of the one before, which is still there, when what both are about has changed: find() gives the number that a
+ * row of the one before has now, or BROWSER_NO_ROW. The cursor stays on its row, on the same line of its call graph, and what was opened
+ * stays open. Unless nobody has moved the cursor, since Home: then it stays on the first row, whichever that is. */
+void browser_renew(struct browser *browser, const struct table *table, size_t (*find)(void *context, size_t row), void *context);
 /* Shows none: for who has to destroy the table before there is another. */
 void browser_leave(struct browser *browser);
 /* Files stand behind the names in call graphs. */

@@ -44,6 +44,7 @@ struct browser {
 	bool all_open; /* graphs of rows that weren't touched */
 	bool no_header;
 	bool verbose;
+	bool moved; /* the cursor, by the person, since it was put to the first row */
 };
 
 /* The row as it is to be shown; made if need be. Valid until browser_forget(). */
@@ -51,6 +52,8 @@ struct browser_row *browser_row_at(struct browser *browser, size_t index);
 /* 1 and the lines of its graph; makes no row that isn't open. */
 size_t browser_row_lines(struct browser *browser, size_t index);
 void browser_row_open(struct browser *browser, struct browser_row *row, bool open, bool all);
+/* The row's lines anew, after `toggled` has changed. */
+void browser_row_lay_out(const struct browser *browser, struct browser_row *row);
 /* Opens or closes what hangs below a line of the graph (counted from 1). */
 void browser_line_toggle(struct browser *browser, struct browser_row *row, size_t line);
 /* Forgets rows; `all`: also those that were touched. */

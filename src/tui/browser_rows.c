@@ -47,7 +47,7 @@ static void add_lines(const struct browser *browser, struct browser_row *row, co
 	}
 }
 
-static void make_lines(const struct browser *browser, struct browser_row *row)
+void browser_row_lay_out(const struct browser *browser, struct browser_row *row)
 {
 	const struct table_graph *graph = &browser->table->graph;
 	row->lines.len = 0;
@@ -65,11 +65,11 @@ void browser_line_toggle(struct browser *browser, struct browser_row *row, size_
 	for (size_t i = 0; i < row->toggled.len; i++)
 		if (row->toggled.data[i] == node) {
 			row->toggled.data[i] = row->toggled.data[--row->toggled.len];
-			make_lines(browser, row);
+			browser_row_lay_out(browser, row);
 			return;
 		}
 	vec_push(&row->toggled, node);
-	make_lines(browser, row);
+	browser_row_lay_out(browser, row);
 }
 
 void browser_line_text(const struct browser *browser, const struct browser_row *row, size_t line, struct strbuf *out)
@@ -149,7 +149,7 @@ static struct browser_row *make_row(struct browser *browser, size_t index)
 	row->open = row->all_open = browser->all_open && row->has_graph;
 	if (row->open) {
 		keep_tree(browser, row);
-		make_lines(browser, row);
+		browser_row_lay_out(browser, row);
 	}
 	return row;
 }
@@ -210,7 +210,7 @@ void browser_row_open(struct browser *browser, struct browser_row *row, bool ope
 	row->all_open = all;
 	row->touched = true;
 	row->toggled.len = 0;
-	make_lines(browser, row);
+	browser_row_lay_out(browser, row);
 	if (open)
 		return;
 	calltree_destroy(row->tree);

@@ -1,11 +1,14 @@
 /* The screen by ncursesw (terminal.h). */
 #include "tui/terminal.h"
 
+#include "base/clock.h"
 #include "base/mem.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <locale.h>
 #include <ncurses.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -22,6 +25,8 @@ struct terminal {
 	int held_errors;  /* what standard error says meanwhile, or -1 */
 	int usual_errors; /* where it goes otherwise */
 	int attributes[STYLES];
+	const struct terminal_work *work; /* or NULL */
+	bool closed;			  /* by that */
 };
 
 const char *terminal_why_not(void)
@@ -244,7 +249,7 @@ static int character_key(wint_t key)
 	}
 }
 
-int terminal_key(struct terminal *terminal, int wait_ms)
+static int next_key(int wait_ms)
 {
 	wint_t key;
 	timeout(wait_ms);
@@ -254,4 +259,49 @@ int terminal_key(struct terminal *terminal, int wait_ms)
 	if (kind == OK)
 		return character_key(key);
 	return wait_ms >= 0 || errno == EINTR ? KEY_NOTHING : KEY_CLOSED;
+}
+
+void terminal_set_work(struct terminal *terminal, const struct terminal_work *work)
+{
+	terminal->work = work;
+}
+
+static void do_work(struct terminal *terminal)
+{
+	enum terminal_work_state state = terminal->work->step(terminal->work->context);
+	terminal->closed |= state == WORK_CLOSES;
+	if (state != WORK_GOES_ON)
+		terminal->work = NULL;
+}
+
+/* Until there may be a key, or the time is up. False: the terminal has gone. */
+static bool wait_and_work(struct terminal *terminal, uint64_t until_ns)
+{
+	while (terminal->work) {
+		struct pollfd waits[] = {{.fd = STDIN_FILENO, .events = POLLIN}, {.fd = terminal->work->fd, .events = POLLIN}};
+		uint64_t now = clock_now_ns(CLOCK_MONOTONIC), left_ms = now < until_ns ? (until_ns - now + 999999) / 1000000 : 0;
+		int ready = poll(waits, 2, until_ns == UINT64_MAX ? -1 : (int)(left_ms < INT_MAX ? left_ms : INT_MAX));
+		if (ready <= 0) /* the time is up, or a signal came: of another size, maybe */
+			return true;
+		if (waits[1].revents)
+			do_work(terminal);
+		if (waits[0].revents)
+			return waits[0].revents & POLLIN;
+	}
+	return true;
+}
+
+int terminal_key(struct terminal *terminal, int wait_ms)
+{
+	uint64_t until_ns = wait_ms < 0 ? UINT64_MAX : clock_now_ns(CLOCK_MONOTONIC) + (uint64_t)wait_ms * 1000000;
+	while (terminal->work && !terminal->closed) {
+		int key = next_key(0);
+		if (key != KEY_NOTHING)
+			return key;
+		if (clock_now_ns(CLOCK_MONOTONIC) >= until_ns)
+			return KEY_NOTHING;
+		if (!wait_and_work(terminal, until_ns))
+			return KEY_CLOSED;
+	}
+	return terminal->closed ? KEY_CLOSED : next_key(wait_ms);
 }

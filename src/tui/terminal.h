@@ -67,3 +67,15 @@ void terminal_clear(struct terminal *terminal);
 void terminal_show(struct terminal *terminal, int cursor_line, int cursor_column);
 /* The next key; KEY_NOTHING after `wait_ms`, which is below 0 for as long as it takes. */
 int terminal_key(struct terminal *terminal, int wait_ms);
+
+/* What else is done while keys are waited for, whichever window waits. */
+struct terminal_work {
+	int fd; /* when it can be read … */
+	/* … this is called, and says how it goes on. It draws nothing. */
+	enum terminal_work_state { WORK_GOES_ON, WORK_DONE, WORK_CLOSES } (*step)(void *context);
+	void *context;
+};
+
+/* NULL = nothing any more. After WORK_DONE the descriptor isn't looked at again; after WORK_CLOSES either, and the next keys are
+ * KEY_CLOSED, so that all windows close. `work` must live until then. */
+void terminal_set_work(struct terminal *terminal, const struct terminal_work *work);

@@ -41,3 +41,7 @@ int terminal_key(struct terminal *terminal, int wait_ms)
 {
 	return KEY_CLOSED;
 }
+
+void terminal_set_work(struct terminal *terminal, const struct terminal_work *work)
+{
+}

@@ -175,10 +175,10 @@ def test_ends_with_its_reader(perf, spin):
 
 
 def test_keys(perf, spin):
-    """On a terminal: typed keys act, and it is left as it was."""
+    """Of text on a terminal: typed keys act, and it is left as it was."""
     leader, follower = pty.openpty()
     before = termios.tcgetattr(follower)
-    top = subprocess.Popen([perf.path, "top", "-e", "cpu-clock", "-p", str(spin.pid), "-d", "1"], stdin=follower, stdout=follower, stderr=follower,
+    top = subprocess.Popen([perf.path, "top", "--stdio", "-e", "cpu-clock", "-p", str(spin.pid), "-d", "1"], stdin=follower, stdout=follower, stderr=follower,
                            preexec_fn=lambda: (os.setsid(), __import__("fcntl").ioctl(0, termios.TIOCSCTTY, 0)))
     text = ""
 
@@ -210,7 +210,7 @@ def test_keys(perf, spin):
 
 @pytest.mark.parametrize("words, said", [(("x",), "takes no arguments: 'x'"), (("-d", "0"), "invalid number of seconds '0'"), (("-s", "smbol"), "did you mean 'symbol'"),
                                          (("-F", "0"), "nothing would be sampled"), (("--call-graph", "fp,nothing"), "'nothing'"), (("-e", "nosuch"), "nosuch"),
-                                         (("-F", "9", "-c", "9"), "cannot be combined"), (("--tui",), "--stdio is what it shows")])
+                                         (("-F", "9", "-c", "9"), "cannot be combined"), (("--tui",), "must be a terminal; use --stdio")])
 def test_mistakes(perf, words, said):
     done = perf("top", *words)
     assert done.returncode in (129, 255) and said in done.stderr and not done.stdout

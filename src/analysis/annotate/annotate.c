@@ -93,22 +93,29 @@ struct error *annotate_create(struct session *session, struct resolver *resolver
 	struct error *error = fold_of_session(session, resolver, &(struct fold_options){.by_address = true}, &fold);
 	if (error)
 		return error;
+	*ret = annotate_of_fold(session, resolver, options, fold);
+	fold_destroy(fold);
+	return NULL;
+}
+
+struct annotate *annotate_of_fold(struct session *session, struct resolver *resolver, const struct annotate_options *options,
+				  const struct fold *fold)
+{
 	struct annotate *annotate = mem_zalloc(sizeof(*annotate));
 	struct annotate_private *private = annotate->private = mem_zalloc(sizeof(*annotate->private));
 	*private = (struct annotate_private){.session = session, .resolver = resolver, .options = *options};
 	annotate->event_count = session->reader->events.events.len;
 	annotate->totals = arena_zalloc(&private->arena, annotate->event_count * sizeof(*annotate->totals));
-	private->codes = mem_zalloc_array(session->machine->dsos.len + 1, sizeof(*private->codes));
+	private->code_count = session->machine->dsos.len;
+	private->codes = mem_zalloc_array(private->code_count + 1, sizeof(*private->codes));
 	private->sources = source_files_create(&options->files);
 	struct collecting collecting = {.annotate = annotate};
 	collect(&collecting, fold);
-	fold_destroy(fold);
 	map64_deinit(&collecting.index);
 	annotate->functions = collecting.functions.data;
 	annotate->function_count = collecting.functions.len;
 	settle(annotate);
-	*ret = annotate;
-	return NULL;
+	return annotate;
 }
 
 void annotate_destroy(struct annotate *annotate)
@@ -116,7 +123,7 @@ void annotate_destroy(struct annotate *annotate)
 	if (!annotate)
 		return;
 	struct annotate_private *private = annotate->private;
-	for (size_t i = 0; i < private->session->machine->dsos.len; i++) {
+	for (size_t i = 0; i < private->code_count; i++) {
 		code_file_close(private->codes[i].file);
 		disasm_close(private->codes[i].disasm);
 		free(private->codes[i].why_not);

@@ -15,6 +15,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct fold;
+
 struct annotate_options {
 	enum disasm_syntax syntax;
 	bool source; /* with lines of source text */
@@ -40,6 +42,9 @@ struct annotate {
 /* Reads all samples that pass the session's filter. The strings of `options`, session and resolver must outlive it. */
 struct error *annotate_create(struct session *session, struct resolver *resolver, const struct annotate_options *options,
 			      struct annotate **ret);
+/* The same of samples that were added up already: a finished fold by addresses, which isn't needed afterwards. */
+struct annotate *annotate_of_fold(struct session *session, struct resolver *resolver, const struct annotate_options *options,
+				  const struct fold *fold);
 void annotate_destroy(struct annotate *annotate);
 
 /* Numbers of the functions that have samples of these events, those with the largest period of the first event first, then of the second,

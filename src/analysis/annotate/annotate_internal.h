@@ -31,6 +31,7 @@ struct annotate_private {
 	struct arena arena;
 	VEC(struct annotate_place) places; /* sorted by function, address, event */
 	struct annotate_code *codes;	   /* by index of the dso */
+	size_t code_count;		   /* files that there were when it was made */
 	struct source_files *sources;
 	struct intern files, mnemonics;
 };

@@ -87,8 +87,7 @@ static struct error *parse_pretty(const struct option *option, const char *argum
 	return NULL;
 }
 
-/* --tui and --stdio: the last one counts. */
-static struct error *parse_screen(const struct option *option, const char *argument, bool negated, void *field)
+struct error *report_option_screen(const struct option *option, const char *argument, bool negated, void *field)
 {
 	*(enum screen_choice *)field = *option->long_name == 't' ? SCREEN_WANTED : SCREEN_NEVER;
 	return NULL;
@@ -192,9 +191,9 @@ const struct option report_option_table[] = {
 	OPTION_STRING(
 		0, "html", TYPE, html, "FILE",
 		"write a page to look around in: flame graph, heat map, threads and CPUs over time, functions, code; one file that loads nothing"),
-	OPTION_CUSTOM_FLAGS(0, "tui", TYPE, screen, NULL, "show the tables on a screen (default on terminals)", parse_screen,
+	OPTION_CUSTOM_FLAGS(0, "tui", TYPE, screen, NULL, "show the tables on a screen (default on terminals)", report_option_screen,
 			    OPTION_NO_ARGUMENT | OPTION_NO_NEGATION),
-	OPTION_CUSTOM_FLAGS(0, "stdio", TYPE, screen, NULL, "show the tables as text (default in pipes and files)", parse_screen,
+	OPTION_CUSTOM_FLAGS(0, "stdio", TYPE, screen, NULL, "show the tables as text (default in pipes and files)", report_option_screen,
 			    OPTION_NO_ARGUMENT | OPTION_NO_NEGATION),
 	OPTION_CUSTOM_FLAGS(0, "stdio-color", TYPE, color, "WHEN",
 			    "when to colour percentages: always, never or auto (on terminals; default)", color_choice_option,

@@ -121,6 +121,8 @@ void report_deinit(struct report *report);
 extern const struct option report_option_table[];
 /* --percentage: relative or absolute; the field is a bool. */
 option_parse_fn report_option_percentage;
+/* --tui and --stdio: the last one counts. The field is an enum screen_choice. */
+option_parse_fn report_option_screen;
 /* Keys of the configuration that preset options; the styles of call graphs don't ask for them. */
 extern const struct config_binding report_configuration[];
 /* What holds without options or configuration; deinit frees the lists of names. */

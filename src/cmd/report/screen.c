@@ -17,7 +17,6 @@ static const struct key_help keys[] = {
 	{"", "What is shown"},
 	{"Enter, m", "the menu of the row: annotate, zoom, symbols, exit"},
 	{"a", "the row's function by instructions, with what each costs"},
-	{"f", "all stacks of the event as a flame graph"},
 	{"d", "zoom into the row's file, or out of it"},
 	{"t", "zoom into the row's thread, or out of it"},
 	{"k", "zoom into the kernel and its modules, or out of them"},
@@ -30,12 +29,15 @@ static const struct key_help keys[] = {
 	{"0-9", "sort by that event of the group"},
 	{"Tab, Shift-Tab", "the next event of the recording, the one before"},
 	{"", "Besides"},
-	{"i", "the recording's header"},
+	{"i", "what is known of the machine and the events"},
 	{"P", "print the table to a file perf.hist.N"},
 	{"?, h, F1", "this help"},
 	{"q, Ctrl-C", "quit"},
 	{0},
 };
+
+/* perf top has another key for it. */
+static const struct key_help report_keys[] = {{"", "Other pictures"}, {"f", "all stacks of the event as a flame graph"}, {0}};
 
 struct error *report_screen_wanted(const struct report_options *options, bool *ret)
 {
@@ -64,11 +66,12 @@ struct error *report_screen_wanted(const struct report_options *options, bool *r
 static void find_sets(struct screen *screen)
 {
 	const struct report *report = screen->report;
+	const struct screen_owner *owner = screen->owner;
 	struct event_set set = {0};
 	bool *with_samples = report_events_with_samples(report);
 	while (event_set_next(&report->session->reader->events, report->group, &set)) {
-		bool any = !report->options->skip_empty;
-		for (size_t i = 0; i < set.events.len; i++)
+		bool any = !report->options->skip_empty || (owner && set.events.data[0]->index < owner->event_count);
+		for (size_t i = 0; i < set.events.len && !owner; i++)
 			any |= with_samples[set.events.data[i]->index];
 		if (!any)
 			continue;
@@ -94,18 +97,24 @@ struct error *screen_open_event(struct screen *screen)
 	struct error *error = report_event_open(screen->report, screen->parts, set->list, set->count, &event);
 	if (error)
 		return error;
-	free(screen->order);
 	screen->event = event;
-	screen->order_count = event->rows->shown_count;
-	screen->order = mem_alloc_array(screen->order_count + 1, sizeof(*screen->order));
-	memcpy(screen->order, event->rows->order, screen->order_count * sizeof(*screen->order));
-	size_t events = event->rows->options.event_count;
-	free(screen->totals);
-	screen->totals = mem_alloc_array(2 * events, sizeof(*screen->totals));
-	memcpy(screen->totals, event->rows->total_shown, events * sizeof(*screen->totals));
-	memcpy(screen->totals + events, event->rows->samples_shown, events * sizeof(*screen->totals));
+	screen_note_rows(screen);
 	screen_make_table(screen, false);
 	return NULL;
+}
+
+void screen_note_rows(struct screen *screen)
+{
+	const struct rows *rows = screen->event->rows;
+	size_t events = rows->options.event_count;
+	free(screen->order);
+	free(screen->totals);
+	screen->order_count = rows->shown_count;
+	screen->order = mem_alloc_array(screen->order_count + 1, sizeof(*screen->order));
+	memcpy(screen->order, rows->order, screen->order_count * sizeof(*screen->order));
+	screen->totals = mem_alloc_array(2 * events, sizeof(*screen->totals));
+	memcpy(screen->totals, rows->total_shown, events * sizeof(*screen->totals));
+	memcpy(screen->totals + events, rows->samples_shown, events * sizeof(*screen->totals));
 }
 
 void screen_make_table(struct screen *screen, bool stay)
@@ -133,6 +142,10 @@ static struct error *next_events(struct screen *screen, size_t step)
 static void add_title(const struct screen *screen, struct strbuf *out)
 {
 	const struct table *table = rows_table_result(screen->table);
+	if (screen->owner) {
+		screen->owner->add_title(screen->owner->context, screen, out);
+		return;
+	}
 	for (size_t i = 0; i < table->header.len && i < 2; i++) {
 		const char *line = table->header.data[i];
 		strbuf_add_str(out, i ? ", " : "");
@@ -146,6 +159,14 @@ static void add_status(const struct screen *screen, struct strbuf *out)
 	const struct rows *rows = screen->event->rows;
 	if (screen->note.len)
 		strbuf_printf(out, "%s   ", strbuf_str(&screen->note));
+	if (screen->owner)
+		screen->owner->add_status(screen->owner->context, out);
+	if (screen->zooms.len && screen->owner) { /* the first line has no room for it */
+		struct strbuf zooms = {0};
+		screen_zoom_text(screen, &zooms);
+		strbuf_printf(out, "%s: ", strbuf_str(&zooms) + strlen(", "));
+		strbuf_deinit(&zooms);
+	}
 	if (screen->zooms.len)
 		strbuf_printf(out, "%.2f%% of all is shown   Esc: zoom out   ", rows_percent(rows->total_shown[0], rows->total[0]));
 	if (screen->report->options->relative)
@@ -205,8 +226,9 @@ static struct error *go_back(struct screen *screen)
 
 static void show_help(struct screen *screen)
 {
-	const struct key_help *lists[] = {browser_keys, keys};
-	help_show(screen->terminal, "Keys of perf report", lists, 2);
+	const struct screen_owner *owner = screen->owner;
+	const struct key_help *lists[] = {owner ? owner->keys : browser_keys, owner ? browser_keys : keys, owner ? keys : report_keys};
+	help_show(screen->terminal, owner ? owner->title : "Keys of perf report", lists, 3);
 }
 
 /* What changes how rows are shown. False: it is none of these keys. */
@@ -247,6 +269,8 @@ static struct error *take_key(struct screen *screen, int key)
 {
 	struct report *report = screen->report;
 	strbuf_clear(&screen->note);
+	if (screen->owner && screen->owner->key(screen->owner->context, screen, key))
+		return NULL;
 	if (browser_key(screen->browser, key) || take_row_key(screen, key) || take_option_key(screen, key))
 		return NULL;
 	if (key >= '0' && key <= '9' && (size_t)(key - '0') < screen->sets.data[screen->current].count) {
@@ -276,24 +300,47 @@ static struct error *take_key(struct screen *screen, int key)
 	}
 }
 
+/* What has happened since the last time. */
+static struct error *renew(struct screen *screen)
+{
+	const struct screen_owner *owner = screen->owner;
+	struct fold *fold = owner->renew(owner->context);
+	struct error *error = fold ? screen_renew(screen, fold) : NULL;
+	if (fold)
+		owner->release(owner->context, screen);
+	return error;
+}
+
 static struct error *follow(struct screen *screen)
 {
-	if (screen->sets.len > 1 && !screen_choose_events(screen))
+	const struct screen_owner *owner = screen->owner;
+	if (!owner && screen->sets.len > 1 && !screen_choose_events(screen))
 		return NULL;
 	struct error *error = screen_open_event(screen);
 	while (!error && !screen->ended) {
 		draw(screen);
-		error = take_key(screen, terminal_key(screen->terminal, -1));
+		int key = terminal_key(screen->terminal, owner ? owner->wait_ms(owner->context) : -1);
+		if (key != KEY_NOTHING)
+			error = take_key(screen, key);
+		if (owner && !error && !screen->ended)
+			error = renew(screen);
 	}
 	return error;
 }
 
 struct error *report_screen(struct report *report, struct print_file *prints)
 {
-	struct screen screen = {.report = report, .prints = prints};
+	return screen_show(report, prints, NULL);
+}
+
+struct error *screen_show(struct report *report, struct print_file *prints, const struct screen_owner *owner)
+{
+	struct screen screen = {.report = report, .prints = prints, .owner = owner};
 	struct error *error = terminal_open(&screen.terminal);
 	if (error)
 		return error;
+	if (owner)
+		terminal_set_work(screen.terminal, &owner->work);
 	screen.parts = fold_parts_create(report->fold);
 	screen.browser = browser_create(screen.terminal);
 	find_sets(&screen);

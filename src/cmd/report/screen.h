@@ -1,4 +1,4 @@
-/* perf report on a screen: what its files share. */
+/* perf report on a screen: what its files share, and what perf top adds to it. */
 #pragma once
 
 #include "analysis/annotate/annotate.h"
@@ -24,9 +24,34 @@ struct screen_events {
 	size_t count;
 };
 
+struct screen;
+
+/* Who shows a fold that is replaced by newer ones. All functions get `context`. */
+struct screen_owner {
+	const char *title;	     /* of the help */
+	size_t event_count;	     /* the first events of the session are shown, whether they have samples or not */
+	const struct key_help *keys; /* its own, which come before the others' */
+	struct terminal_work work;   /* done while keys are waited for; it must leave the fold that is shown as it is */
+	/* In place of the table's own first line. */
+	void (*add_title)(void *context, const struct screen *screen, struct strbuf *out);
+	/* In front of what the last line says. */
+	void (*add_status)(void *context, struct strbuf *out);
+	/* False: it is none of its keys. */
+	bool (*key)(void *context, struct screen *screen, int key);
+	/* How long there is nothing new to show. */
+	int (*wait_ms)(void *context);
+	/* A newer fold, or NULL. The one before stays until release(), and then nothing refers to it. */
+	struct fold *(*renew)(void *context);
+	void (*release)(void *context, struct screen *screen);
+	/* All samples by address, for instructions; destroyed by the caller. */
+	struct annotate *(*annotate)(void *context, const struct annotate_options *options);
+	void *context;
+};
+
 struct screen {
 	struct report *report;
-	struct print_file *prints; /* or NULL */
+	const struct screen_owner *owner; /* or NULL */
+	struct print_file *prints;	  /* or NULL */
 	struct terminal *terminal;
 	struct browser *browser;
 	struct fold_parts *parts;
@@ -44,10 +69,17 @@ struct screen {
 	bool ended;
 };
 
-/* screen.c: rows and table of the current events anew, after an option has changed. */
+/* screen.c: shows the report's fold until the person leaves. */
+struct error *screen_show(struct report *report, struct print_file *prints, const struct screen_owner *owner);
+/* Notes all rows that the options let through, and what they add up to: of an event that was opened just now. */
+void screen_note_rows(struct screen *screen);
+/* Rows and table of the current events anew, after an option has changed. */
 struct error *screen_open_event(struct screen *screen);
 /* The table of the rows that the zoom lets through. `stay`: the cursor as well. */
 void screen_make_table(struct screen *screen, bool stay);
+
+/* screen_renew.c: shows a newer fold; the cursor stays on its row. Nothing refers to the one before then. */
+struct error *screen_renew(struct screen *screen, struct fold *fold);
 
 /* screen_zoom.c: sorts out the rows that the zoom doesn't let through. */
 void screen_filter(struct screen *screen);
@@ -74,6 +106,7 @@ void screen_print(struct screen *screen);
 void screen_show_symbols(struct screen *screen, uint32_t row);
 void screen_show_flame(struct screen *screen);
 void screen_annotate(struct screen *screen, uint32_t row);
+void screen_annotate_named(struct screen *screen, const char *name);
 void screen_menu(struct screen *screen, uint32_t row);
 /* Asks for the least percentage of rows. */
 void screen_ask_limit(struct screen *screen);

@@ -77,29 +77,41 @@ void screen_show_flame(struct screen *screen)
 static struct error *prepare_annotate(struct screen *screen)
 {
 	const struct annotate_options options = {.source = true, .files = {.symfs = screen->report->options->input.symfs}};
+	const struct screen_owner *owner = screen->owner;
+	if (owner) { /* what there was a while ago isn't what there is now */
+		annotate_destroy(screen->annotate);
+		screen->annotate = owner->annotate(owner->context, &options);
+	}
 	if (screen->annotate)
 		return NULL;
 	return annotate_create(screen->report->session, screen->report->opening.resolver, &options, &screen->annotate);
 }
 
-static const struct annotate_function *find_function(const struct annotate *annotate, const struct fold_frame *place)
+/* That of a place; or by its name, the one with the most samples of the event. */
+static const struct annotate_function *find_function(const struct screen *screen, const struct fold_frame *place, const char *name)
 {
+	const struct annotate *annotate = screen->annotate;
+	unsigned int event = screen->sets.data[screen->current].list[0]->index;
+	const struct annotate_function *found = NULL;
 	for (size_t i = 0; i < annotate->function_count; i++) {
 		const struct annotate_function *function = &annotate->functions[i];
-		if (function->dso == place->map->dso && function->symbol == place->symbol)
-			return function;
+		bool fits = place ? function->dso == place->map->dso && function->symbol == place->symbol
+				  : !strcmp(function->symbol->name, name);
+		if (fits && (!found || function->values[event].period > found->values[event].period))
+			found = function;
 	}
-	return NULL;
+	return found;
 }
 
-static struct error *show_annotation(struct screen *screen, const struct fold_frame *place)
+static struct error *show_annotation(struct screen *screen, const struct fold_frame *place, const char *name)
 {
 	struct error *error = prepare_annotate(screen);
 	if (error)
 		return error;
-	const struct annotate_function *function = find_function(screen->annotate, place);
+	const struct annotate_function *function = find_function(screen, place, name);
 	if (!function)
-		return error_new("the function itself has no samples, only what it calls has");
+		return place ? error_new("the function itself has no samples, only what it calls has")
+			     : error_new("no function that is called %s has samples", name);
 	const struct screen_events *set = &screen->sets.data[screen->current];
 	const struct code_screen code = {.terminal = screen->terminal,
 					 .annotate = screen->annotate,
@@ -110,11 +122,9 @@ static struct error *show_annotation(struct screen *screen, const struct fold_fr
 	return code_screen_show(&code, function);
 }
 
-void screen_annotate(struct screen *screen, uint32_t row)
+/* Takes the error over. */
+static void tell(struct screen *screen, struct error *error)
 {
-	const struct fold_frame *place = screen_place(screen, row);
-	struct error *error =
-		place && place->symbol && place->map ? show_annotation(screen, place) : error_new("this row is not a known function");
 	if (!error)
 		return;
 	struct strbuf text = {0};
@@ -122,6 +132,18 @@ void screen_annotate(struct screen *screen, uint32_t row)
 	message_show(screen->terminal, "No instructions can be shown", strbuf_str(&text));
 	strbuf_deinit(&text);
 	error_free(error);
+}
+
+void screen_annotate(struct screen *screen, uint32_t row)
+{
+	const struct fold_frame *place = screen_place(screen, row);
+	tell(screen,
+	     place && place->symbol && place->map ? show_annotation(screen, place, NULL) : error_new("this row is not a known function"));
+}
+
+void screen_annotate_named(struct screen *screen, const char *name)
+{
+	tell(screen, show_annotation(screen, NULL, name));
 }
 
 /* ---- questions ---- */

@@ -109,6 +109,9 @@ void screen_filter(struct screen *screen)
 		if (row_passes(screen, &keys, screen->order[i]))
 			rows->order[rows->shown_count++] = screen->order[i];
 	sum_up(screen);
+	size_t most = screen->report->options->most_rows;
+	if (most && rows->shown_count > most)
+		rows->shown_count = most;
 }
 
 /* ---- in and out ---- */

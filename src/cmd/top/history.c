@@ -41,11 +41,17 @@ static bool is_of_idle_code(const struct fold *fold, const struct fold_entry *en
 	return entry->cpumode == PERF_RECORD_MISC_KERNEL && symbol && is_idle(symbol->name);
 }
 
-static void leave_out_idle(struct fold *fold)
+bool top_hides(const struct top_options *options, unsigned int cpumode)
+{
+	return (options->hide_kernel && cpumode == PERF_RECORD_MISC_KERNEL) || (options->hide_user && cpumode == PERF_RECORD_MISC_USER);
+}
+
+/* Idle code, and what is hidden since a key was pressed. */
+static void leave_out(const struct top *top, struct fold *fold)
 {
 	size_t kept = 0;
 	for (size_t i = 0; i < fold->entry_count; i++)
-		if (!is_of_idle_code(fold, &fold->entries[i]))
+		if (!is_of_idle_code(fold, &fold->entries[i]) && !top_hides(top->options, fold->entries[i].cpumode))
 			fold->entries[kept++] = fold->entries[i];
 	fold->entry_count = kept;
 }
@@ -69,19 +75,54 @@ static void fade_all(struct fold *fold)
 	fold->entry_count = kept;
 }
 
-struct fold *top_history_next(struct top *top, struct fold *last, bool zero)
+/* ---- histories ---- */
+
+static void start(struct top *top, struct top_history *history)
 {
-	struct fold *recent = fold_swap(top->fold);
-	if (last && !zero) {
-		struct fold *next = fold_create(top->report.session, top->report.opening.resolver, &top->fold_options);
-		fade_all(last);
+	history->fold = fold_create(top->report.session, top->report.opening.resolver, &history->options);
+	history->feed = fold_feed_open(history->fold);
+}
+
+void top_history_open(struct top *top, struct top_history *history, const struct fold_options *options)
+{
+	history->options = *options;
+	start(top, history);
+}
+
+void top_history_close(struct top_history *history)
+{
+	top_history_release(history);
+	if (history->feed)
+		fold_feed_close(history->feed);
+	fold_destroy(history->fold);
+	fold_destroy(history->shown);
+	*history = (struct top_history){0};
+}
+
+void top_history_release(struct top_history *history)
+{
+	fold_destroy(history->before);
+	history->before = NULL;
+}
+
+struct fold *top_history_next(struct top *top, struct top_history *history, bool due)
+{
+	struct fold *next = fold_swap(history->fold), *last = history->shown;
+	if (last && !top->restarts && !(due && top->options->zero)) {
+		struct fold *recent = next;
+		next = fold_create(top->report.session, top->report.opening.resolver, &history->options);
+		if (due)
+			fade_all(last);
 		fold_merge(next, last);
 		fold_merge(next, recent);
 		fold_destroy(recent);
-		recent = next;
+	} else if (top->restarts) {
+		fold_destroy(next);
+		next = fold_create(top->report.session, top->report.opening.resolver, &history->options);
 	}
-	fold_destroy(last);
-	fold_finish(recent);
-	leave_out_idle(recent);
-	return recent;
+	fold_finish(next);
+	leave_out(top, next);
+	history->before = last;
+	history->shown = next;
+	return next;
 }

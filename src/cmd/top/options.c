@@ -52,25 +52,12 @@ static struct error *parse_delay(const struct option *option, const char *argume
 	return NULL;
 }
 
-static struct error *ignore(const struct option *option, const char *argument, bool negated, void *field)
-{
-	return NULL;
-}
-
-static struct error *parse_percentage(const struct option *option, const char *argument, bool negated, void *field)
-{
-	if (strcmp(argument, "relative") && strcmp(argument, "absolute"))
-		return error_new_kind(ERROR_USAGE, "invalid value '%s': relative or absolute", argument);
-	*(bool *)field = *argument == 'r';
-	return NULL;
-}
-
 #define CUSTOM(s, l, field, a, h, p) OPTION_CUSTOM_FLAGS(s, l, O, field, a, h, p, OPTION_NO_NEGATION)
 #define WHOLE(s, l, a, h, p, f)                               \
 	{                                                     \
 		OPTION_KIND_CUSTOM, s, l, 0, a, h, p, NULL, f \
 	}
-#define NO_CODE "top shows no instructions; 'perf record' and 'perf annotate' do"
+#define NO_CODE "top shows instructions on a key of its screen, in one style; 'perf record' and 'perf annotate' have them all"
 
 const struct option top_option_table[] = {
 	OPTION_HEADING("Events and targets"),
@@ -105,7 +92,10 @@ const struct option top_option_table[] = {
 	OPTION_U64('f', "count-filter", O, report.least_samples, "N", "show only rows with more than N samples"),
 	OPTION_CUSTOM_FLAGS(0, "percent-limit", O, report.percent_limit, "PERCENT", "hide rows below this percentage", option_percent,
 			    OPTION_NO_NEGATION),
-	OPTION_CUSTOM_FLAGS(0, "stdio", O, entries, NULL, "use the text display (default)", ignore, OPTION_NO_ARGUMENT),
+	OPTION_CUSTOM_FLAGS(0, "tui", O, report.screen, NULL, "show rows on a screen with a cursor (default on terminals)",
+			    report_option_screen, OPTION_NO_ARGUMENT | OPTION_NO_NEGATION),
+	OPTION_CUSTOM_FLAGS(0, "stdio", O, report.screen, NULL, "show rows as text (default in pipes and files)", report_option_screen,
+			    OPTION_NO_ARGUMENT | OPTION_NO_NEGATION),
 	CUSTOM(0, "stdio-color", report.color, "WHEN", "percentages in colours: always, never or auto (on terminals, the default)",
 	       color_choice_option),
 
@@ -128,7 +118,7 @@ const struct option top_option_table[] = {
 			    OPTION_NO_NEGATION),
 	OPTION_STRING(0, "symbol-filter", O, report.symbol_filter, "TEXT", "only functions whose name contains TEXT"),
 	CUSTOM(0, "percentage", report.relative, "WHAT", "with a filter: 'relative' to what is left or 'absolute' (default)",
-	       parse_percentage),
+	       report_option_percentage),
 
 	OPTION_HEADING("Symbols"),
 	OPTION_STRING('k', "vmlinux", O, report.input.vmlinux, "FILE", "read kernel symbols from this kernel image"),
@@ -137,7 +127,6 @@ const struct option top_option_table[] = {
 	OPTION_FLAG(0, "demangle-kernel", O, report.input.demangle_kernel, "demangle C++ and Rust names in the kernel"),
 	OPTION_FLAG(0, "force", O, report.input.force, "read perf-PID.map files of other users, too"),
 	OPTION_GROUP(output_option_group, O, report.output),
-	OPTION_REFUSED(0, "tui", NULL, "top has no screen of its own yet; --stdio is what it shows"),
 	OPTION_REFUSED('D', "dump-symtab", NULL, "top keeps no table of symbols to print; 'perf kallsyms' and nm do"),
 	OPTION_REFUSED(0, "overwrite", NULL, "samples are read as they come, and lost ones are counted; -m gives them more room"),
 	OPTION_REFUSED(0, "sym-annotate", "SYMBOL", NO_CODE),

@@ -1,110 +1,154 @@
-/* What perf top prints: a header as the kernel's tool has it, and the rows of `perf report`. */
+/* perf top on a screen: that of perf report, with a fold that is replaced by a newer one every few seconds.
+ *
+ *	keys ◄── terminal ──waits──► rings: a round is read, whichever window is open
+ *	              │ every few seconds
+ *	              ▼
+ *	         a newer fold ──► table; the cursor stays on its row
+ */
+#include "cmd/report/screen.h"
+#include "base/clock.h"
 #include "cmd/top/top.h"
 
-#include "app/pager.h"
-#include "base/clock.h"
-#include "base/text.h"
+#include <limits.h>
 
-#include <errno.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
+enum { FIRST_NS = 300000000 }; /* whoever has just started it needn't wait for the first rows */
 
-enum { HEADER_LINES = 5, DEFAULT_ENTRIES = 20, DEFAULT_COLUMNS = 80 };
+/* ---- what happens meanwhile ---- */
 
-static unsigned int window_lines(void)
+static enum terminal_work_state take_round(void *context)
 {
-	struct winsize size;
-	return isatty(STDOUT_FILENO) && !ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) ? size.ws_row : 0;
+	struct top_screen *shown = context;
+	if (top_take_round(shown->top, &shown->error))
+		return WORK_GOES_ON;
+	shown->over = shown->asked = true;
+	return shown->error || live_signal(shown->top->live) ? WORK_CLOSES : WORK_DONE;
 }
 
-static double percent(uint64_t part, uint64_t all)
+static bool is_due(const struct top_screen *shown)
 {
-	return all ? 100.0 * (double)part / (double)all : 0;
+	const struct top *top = shown->top;
+	if (top->frozen || shown->over)
+		return false;
+	bool first = !top->rows.before && !shown->rates.samples_per_s && top->interval.samples;
+	return top_is_due(top) || (first && clock_now_ns(CLOCK_MONOTONIC) - top->interval.begin_ns >= FIRST_NS);
 }
 
-/* "(target_pid: 4711)", "(all, CPUs: 0-3)", "(all, 8 CPUs)" */
-static void add_target(const struct top *top, struct strbuf *out)
+static int wait_ms(void *context)
 {
-	const struct targets *targets = &top->options->targets;
-	if (targets->pids)
-		strbuf_printf(out, " (target_pid: %s", targets->pids);
-	else if (targets->tids)
-		strbuf_printf(out, " (target_tid: %s", targets->tids);
-	else if (targets->user)
-		strbuf_printf(out, " (uid: %s", targets->user);
-	else
-		strbuf_add_str(out, " (all");
-	size_t cpus = top->place.measured ? top->place.measured_count : top->place.cpu_count;
-	if (targets->cpus)
-		strbuf_printf(out, ", CPU%s: %s", cpus > 1 ? "s" : "", targets->cpus);
-	else if (!targets_are_tasks(targets))
-		strbuf_printf(out, ", %zu CPU%s", cpus, cpus > 1 ? "s" : "");
-	strbuf_add_char(out, ')');
+	enum { STEP_MS = 100 };
+	const struct top_screen *shown = context;
+	const struct top *top = shown->top;
+	if (shown->asked || is_due(shown))
+		return 0;
+	if (top->frozen || shown->over)
+		return -1;
+	if (!shown->rates.samples_per_s)
+		return STEP_MS;
+	uint64_t now = clock_now_ns(CLOCK_MONOTONIC), due = top->interval.begin_ns + top->options->delay_s * 1000000000;
+	uint64_t left_ms = now < due ? (due - now) / 1000000 + 1 : 0;
+	return left_ms < INT_MAX ? (int)left_ms : INT_MAX;
 }
 
-static void add_event(const struct top *top, struct strbuf *out)
+static struct fold *renew(void *context)
 {
-	const struct event *event = top->report.session->reader->events.events.data[0];
-	strbuf_add_char(out, '[');
-	if (top->event_count == 1)
-		strbuf_printf(out, "%llu%s ", (unsigned long long)event->attr.sample_period, event->attr.freq ? "Hz" : "");
-	text_add_safe(out, event->name, strlen(event->name));
-	strbuf_add_str(out, "], ");
+	struct top_screen *shown = context;
+	struct top *top = shown->top;
+	bool due = is_due(shown);
+	if (!due && !shown->asked)
+		return NULL;
+	if (due)
+		shown->rates = top_rates_take(top);
+	shown->asked = false;
+	top_history_next(top, &top->code, due);
+	top_history_release(&top->code);
+	struct fold *next = top_history_next(top, &top->rows, due);
+	top->restarts = false;
+	return next;
 }
 
-static uint64_t lost_until_now(const struct session *session)
+static void release(void *context, struct screen *screen)
 {
-	uint64_t lost_samples = 0;
-	for (size_t i = 0; i < session->reader->events.events.len; i++)
-		lost_samples += session->event_counts[i].lost_samples;
-	return session->lost > lost_samples ? session->lost : lost_samples;
+	struct top_screen *shown = context;
+	top_history_release(&shown->top->rows);
 }
 
-static void print_header(struct top *top)
+/* ---- words ---- */
+
+static void add_title(void *context, const struct screen *screen, struct strbuf *out)
 {
-	const struct top_interval *interval = &top->interval;
-	double seconds = (double)(clock_now_ns(CLOCK_MONOTONIC) - interval->begin_ns) / 1e9;
-	uint64_t lost = lost_until_now(top->report.session);
-	unsigned int columns = output_columns();
-	struct strbuf line = {0};
-	strbuf_printf(&line, "   PerfTop:%8.0f irqs/sec  kernel:%4.1f%%  exact: %4.1f%% lost: %llu/%llu drop: 0/0 ",
-		      seconds > 0 ? (double)interval->samples / seconds : 0, percent(interval->kernel_samples, interval->samples),
-		      percent(interval->exact_samples, interval->samples), (unsigned long long)(lost - top->lost),
-		      (unsigned long long)lost);
-	add_event(top, &line);
-	add_target(top, &line);
-	if (isatty(STDOUT_FILENO))
-		fputs("\033[H\033[2J", stdout);
-	printf("%s\n", strbuf_str(&line));
-	strbuf_clear(&line);
-	strbuf_add_chars(&line, '-', (columns ? columns : DEFAULT_COLUMNS) - 1);
-	printf("%s\n\n", strbuf_str(&line));
-	if (lost > top->lost)
-		printf("WARNING: %llu samples were lost, the buffers were full: larger ones (-m 2M) or a lower rate (-F) help.\n\n",
-		       (unsigned long long)(lost - top->lost));
-	top->lost = lost;
-	strbuf_deinit(&line);
+	const struct top_screen *shown = context;
+	const struct top *top = shown->top;
+	const struct top_rates *rates = &shown->rates;
+	strbuf_printf(out, "%.0f samples/s  kernel: %.1f%%  exact: %.1f%%  lost: %lu/%lu  ", rates->samples_per_s, rates->kernel_percent,
+		      rates->exact_percent, rates->lost_now, rates->lost);
+	top_add_event(screen->sets.data[screen->current].list[0], true, out);
+	top_add_target(top, out);
 }
 
-struct error *top_show(struct top *top)
+static void add_status(void *context, struct strbuf *out)
 {
-	struct top_options *options = top->options;
-	unsigned int lines = window_lines();
-	print_header(top);
+	const struct top_screen *shown = context;
+	const struct top *top = shown->top;
+	const struct top_options *options = top->options;
+	if (shown->over)
+		strbuf_add_str(out, "what was measured has ended   ");
+	if (top->frozen)
+		strbuf_add_str(out, "frozen: f goes on   ");
+	if (top->pid)
+		strbuf_printf(out, "process %u   ", top->pid);
+	if (top->tid)
+		strbuf_printf(out, "thread %u   ", top->tid);
+	if (options->hide_kernel)
+		strbuf_add_str(out, "kernel hidden   ");
+	if (options->hide_user)
+		strbuf_add_str(out, "programs hidden   ");
+	if (options->zero)
+		strbuf_add_str(out, "each time from zero   ");
+	if (options->report.least_samples)
+		strbuf_printf(out, "rows of more than %lu samples   ", options->report.least_samples);
+	if (shown->rates.lost_now)
+		strbuf_add_str(out, "samples are lost: -m 2M helps   ");
+	if (!shown->rates.samples_per_s && !shown->over && !top->rows.shown->entry_count)
+		strbuf_add_str(out, "no samples yet   ");
+}
+
+/* ---- */
+
+static struct annotate *annotate(void *context, const struct annotate_options *options)
+{
+	const struct top *top = ((struct top_screen *)context)->top;
+	return annotate_of_fold(top->report.session, top->report.opening.resolver, options, top->code.shown);
+}
+
+static bool take_key(void *context, struct screen *screen, int key)
+{
+	return top_screen_key(context, screen, key);
+}
+
+struct error *top_screen(struct top *top, struct print_file *prints)
+{
+	struct top_screen shown = {.top = top};
+	const struct screen_owner owner = {.title = "Keys of perf top",
+					   .event_count = top->event_count,
+					   .keys = top_screen_keys,
+					   .work = {.fd = live_fd(top->live), .step = take_round, .context = &shown},
+					   .add_title = add_title,
+					   .add_status = add_status,
+					   .key = take_key,
+					   .wait_ms = wait_ms,
+					   .renew = renew,
+					   .release = release,
+					   .annotate = annotate,
+					   .context = &shown};
+	/* What runs already, before the screen: it may take a moment, or fail. */
+	bool begun = top_take_round(top, &shown.error);
 	top->interval = (struct top_interval){.begin_ns = clock_now_ns(CLOCK_MONOTONIC)};
-	options->report.most_rows = options->entries	       ? options->entries
-				    : lines > HEADER_LINES + 1 ? lines - HEADER_LINES - 1
-							       : DEFAULT_ENTRIES;
-	if (!top->report.fold->entry_count)
-		printf("No samples yet.\n\n");
-	struct error *error = report_show_events(&top->report);
-	if (error || !fflush(stdout))
+	top->options->report.most_rows = top->options->entries;
+	top->report.fold = top->report.context.fold = top_history_next(top, &top->rows, false);
+	top_history_next(top, &top->code, false);
+	struct error *error = begun ? screen_show(&top->report, prints, &owner) : NULL;
+	if (!shown.error)
 		return error;
-	int number = errno;
-	clearerr(stdout);
-	top->ended = true;
-	top->nobody_reads = number == EPIPE;
-	return top->nobody_reads ? NULL : error_system(number, "standard output");
+	error_free(error);
+	return shown.error;
 }

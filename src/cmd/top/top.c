@@ -68,14 +68,13 @@ static struct error *open_live(struct top *top, struct event_catalog *catalog)
 
 /* ---- feeding ---- */
 
-/* -K and -U, which leave out what the kernel samples all the same. */
+/* What options and keys leave out, which the kernel samples all the same. */
 static bool accept(void *context, const struct fold_sample *sample)
 {
 	const struct top *top = context;
-	unsigned int mode = sample->sample->header->misc & PERF_RECORD_MISC_CPUMODE_MASK;
-	if (top->options->hide_kernel && mode == PERF_RECORD_MISC_KERNEL)
+	if (top_hides(top->options, sample->sample->header->misc & PERF_RECORD_MISC_CPUMODE_MASK))
 		return false;
-	return !top->options->hide_user || mode != PERF_RECORD_MISC_USER;
+	return (!top->pid || sample->sample->pid == top->pid) && (!top->tid || sample->sample->tid == top->tid);
 }
 
 /* The report's keys take its own context. */
@@ -86,61 +85,61 @@ static void extra(void *context, const struct fold_sample *sample, uint64_t *wor
 }
 
 /* Records in rings are overwritten: the fold copies what it keeps. */
-static void choose_fold(struct top *top)
+static void open_rows(struct top *top)
 {
-	struct fold_options *fold = &top->fold_options;
-	report_fold_options(&top->report, fold);
-	fold->records = FOLD_RECORDS_COPIED;
-	fold->accept = accept;
-	if (fold->extra)
-		fold->extra = extra;
-	fold->context = top;
+	struct fold_options options;
+	report_fold_options(&top->report, &options);
+	options.records = FOLD_RECORDS_COPIED;
+	options.accept = accept;
+	if (options.extra)
+		options.extra = extra;
+	options.context = top;
+	top_history_open(top, &top->rows, &options);
+}
+
+static void open_code(struct top *top)
+{
+	const struct fold_options options = {.by_address = true, .records = FOLD_RECORDS_DROPPED, .accept = accept, .context = top};
+	top_history_open(top, &top->code, &options);
 }
 
 /* Counts the sample for the header, and feeds it. */
 static void take_sample(struct top *top, const struct record *record)
 {
 	struct sample sample;
-	if (!session_decode(top->report.session, record, &sample))
+	if (top->frozen || !session_decode(top->report.session, record, &sample))
 		return;
 	unsigned int misc = record->header->misc;
 	top->interval.samples++;
 	top->interval.kernel_samples += (misc & PERF_RECORD_MISC_CPUMODE_MASK) == PERF_RECORD_MISC_KERNEL;
 	top->interval.exact_samples += (misc & PERF_RECORD_MISC_EXACT_IP) != 0;
-	fold_add(top->feed, &(struct fold_sample){.event = record->event, .sample = &sample, .model_time = record->model_time}, 1);
+	const struct fold_sample taken = {.event = record->event, .sample = &sample, .model_time = record->model_time};
+	fold_add(top->rows.feed, &taken, 1);
+	if (top->code.feed)
+		fold_add(top->code.feed, &taken, 1);
 }
 
-/* A new screen, where it is time for one. */
-static struct error *take_round(struct top *top)
-{
-	struct report *report = &top->report;
-	bool asked = top_keys_apply(top);
-	uint64_t now = clock_now_ns(CLOCK_MONOTONIC);
-	if (top->ended || (!asked && now - top->interval.begin_ns < top->options->delay_s * 1000000000))
-		return NULL;
-	report->fold = report->context.fold = top_history_next(top, report->fold, top->options->zero);
-	return top_show(top);
-}
-
-/* Until the user, a signal or the end of the target ends it. */
-static struct error *follow(struct top *top)
+bool top_take_round(struct top *top, struct error **ret_error)
 {
 	struct record record;
-	struct error *error = NULL;
-	top->interval.begin_ns = clock_now_ns(CLOCK_MONOTONIC);
-	while (!error && !top->ended && session_next(top->report.session, &record, &error) > 0) {
+	while (session_next(top->report.session, &record, ret_error) > 0) {
 		if (record.is_sample)
 			take_sample(top, &record);
 		else if (record.header->type == RECORD_FINISHED_ROUND)
-			error = take_round(top);
+			return true;
 	}
-	return error;
+	return false;
+}
+
+bool top_is_due(const struct top *top)
+{
+	return clock_now_ns(CLOCK_MONOTONIC) - top->interval.begin_ns >= top->options->delay_s * 1000000000;
 }
 
 /* ---- */
 
-/* The session, the report and the fold, then one screen after the other. */
-static struct error *show(struct top *top)
+/* The session, the report and the histories, then one table after the other. */
+static struct error *show(struct top *top, bool screen, struct print_file *prints)
 {
 	struct report *report = &top->report;
 	const struct opening_options opening = {
@@ -151,13 +150,14 @@ static struct error *show(struct top *top)
 		error = report_prepare(report);
 	if (error)
 		return error;
-	choose_fold(top);
-	top->fold = fold_create(report->session, report->opening.resolver, &top->fold_options);
-	top->feed = fold_feed_open(top->fold);
-	top_keys_begin();
-	error = follow(top);
-	top_keys_end();
-	fold_feed_close(top->feed);
+	open_rows(top);
+	if (screen)
+		open_code(top);
+	top->interval.begin_ns = clock_now_ns(CLOCK_MONOTONIC);
+	error = screen ? top_screen(top, prints) : top_text(top);
+	report->fold = NULL;
+	top_history_close(&top->rows);
+	top_history_close(&top->code);
 	if (!error)
 		opening_warn(&report->opening);
 	return error;
@@ -176,6 +176,7 @@ static struct error *run(int argc, char **argv, int *ret_status)
 {
 	struct top_options options;
 	int words;
+	bool screen = false;
 	top_options_init(&options);
 	struct top top = {.options = &options, .report.options = &options.report};
 	struct event_catalog *catalog = event_catalog_create("");
@@ -185,12 +186,15 @@ static struct error *run(int argc, char **argv, int *ret_status)
 	if (!error)
 		error = top_options_check(&options);
 	if (!error)
+		error = report_screen_wanted(&options.report, &screen);
+	if (!error)
 		error = be_realtime(options.realtime);
+	struct print_file *prints = !error && screen ? print_file_prepare("perf.hist") : NULL;
 	if (!error)
 		error = open_live(&top, catalog);
 	if (!error)
-		error = show(&top);
-	fold_destroy(top.fold);
+		error = show(&top, screen, prints);
+	print_file_end(prints);
 	if (top.nobody_reads)
 		*ret_status = COMMAND_ENDS_BY_SIGNAL + SIGPIPE;
 	report_deinit(&top.report);

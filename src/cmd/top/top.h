@@ -8,6 +8,7 @@
 #include "cmd/event_words.h"
 #include "cmd/report/report.h"
 #include "cmd/targets.h"
+#include "tui/windows.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -39,32 +40,85 @@ struct top_interval {
 	uint64_t begin_ns; /* CLOCK_MONOTONIC */
 };
 
+/* Samples that fade: what was added up since the last time, and what is shown. */
+struct top_history {
+	struct fold_options options;
+	struct fold *fold; /* is fed */
+	struct fold_feed *feed;
+	struct fold *shown;  /* or NULL: nothing yet */
+	struct fold *before; /* what was shown before, until it is released */
+};
+
 struct top {
 	struct top_options *options;
 	struct event_list events; /* as asked for; live_open() takes them */
 	size_t event_count;	  /* of those */
 	struct targets_place place;
 	struct live *live;
-	struct report report;
-	struct fold_options fold_options;
-	struct fold *fold; /* is fed */
-	struct fold_feed *feed;
+	struct report report;	 /* its fold is that of `rows` */
+	struct top_history rows; /* as the options say */
+	struct top_history code; /* by address, for instructions; only with a screen */
 	struct top_interval interval;
-	uint64_t lost; /* when the last screen was shown */
-	bool ended;
+	uint64_t lost;	   /* when the last interval ended */
+	uint32_t pid;	   /* only samples of this process, or 0 = of all */
+	uint32_t tid;	   /* the same with a thread */
+	bool restarts;	   /* what was added up until now isn't wanted any more */
+	bool frozen;	   /* samples aren't taken */
+	bool ended;	   /* by the person, or a reader that has gone */
 	bool nobody_reads; /* standard output is a pipe whose reader has gone */
 };
 
-/* history.c: from the fold that was shown last (or NULL), which is destroyed, and what was fed since then makes the fold to be shown:
- * what is older counts for less each time, or for nothing with `zero`. Code in which CPUs are idle is left out. */
-struct fold *top_history_next(struct top *top, struct fold *last, bool zero);
+/* top.c: takes the samples of a round. False: there will be no other, because of an error or an end. */
+bool top_take_round(struct top *top, struct error **ret_error);
+/* Whether options.delay_s have gone by since the interval began. */
+bool top_is_due(const struct top *top);
 
-/* screen.c: the header and the rows, to standard output. */
-struct error *top_show(struct top *top);
+/* history.c */
+void top_history_open(struct top *top, struct top_history *history, const struct fold_options *options);
+void top_history_close(struct top_history *history);
+/* What is to be shown next, and is history->shown then: with `due` what is older counts for less than before, or for nothing with
+ * options.zero. Code in which CPUs are idle is left out, and what options hide. */
+struct fold *top_history_next(struct top *top, struct top_history *history, bool due);
+/* Nothing refers to what was shown before any more. */
+void top_history_release(struct top_history *history);
+/* -K and -U. */
+bool top_hides(const struct top_options *options, unsigned int cpumode);
 
-/* keys.c: a terminal that gives keys as they are pressed; a pipe gives none. */
+/* header.c */
+struct top_rates {
+	double samples_per_s, kernel_percent, exact_percent;
+	uint64_t lost_now, lost; /* in the interval, and since the beginning */
+};
+/* Of the interval, which ends; the next one begins. */
+struct top_rates top_rates_take(struct top *top);
+/* " (target_pid: 4711)" */
+void top_add_target(const struct top *top, struct strbuf *out);
+/* "[4000Hz cycles]" */
+void top_add_event(const struct event *event, bool rate, struct strbuf *out);
+
+/* text.c: one text after the other, to standard output. */
+struct error *top_text(struct top *top);
+
+/* text_keys.c: a terminal that gives keys as they are pressed; a pipe gives none. */
 void top_keys_begin(void);
 /* The terminal is as it was before. */
 void top_keys_end(void);
 /* Does what the keys ask for that were pressed since the last call. True when the screen is to be shown anew. */
 bool top_keys_apply(struct top *top);
+
+/* screen.c: a table to look around in. */
+struct error *top_screen(struct top *top, struct print_file *prints);
+
+struct screen;
+/* What the screen's functions share. */
+struct top_screen {
+	struct top *top;
+	struct error *error;	/* of the source */
+	struct top_rates rates; /* of the last interval */
+	bool asked;		/* for the next table, by a key or the end */
+	bool over;		/* nothing more will come */
+};
+
+/* screen_keys.c: the keys that perf report has not. False: it is none of them. */
+bool top_screen_key(struct top_screen *shown, struct screen *screen, int key);
+extern const struct key_help top_screen_keys[];

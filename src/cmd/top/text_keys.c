@@ -1,4 +1,4 @@
-/* The keys of perf top: those of the kernel's tool on a plain terminal. */
+/* The keys of perf top as text: those of the kernel's tool on a plain terminal. */
 #include "cmd/top/top.h"
 
 #include "base/number.h"

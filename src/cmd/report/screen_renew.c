@@ -1,0 +1,85 @@
+/* perf report on a screen, for who has newer samples now and then: the same table of another fold.
+ *
+ * Both folds are of one session, so what rows are told apart by are the same pointers and numbers in both: by these the row that the cursor
+ * was on is found again. */
+#include "cmd/report/screen.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct renewal {
+	struct screen *screen;
+	struct fold *old_fold, *new_fold;
+	struct report_event *old_event;
+	struct rows_table *old_table;
+};
+
+/* What a key tells rows apart by: equal words, same value. Zeros behind them. */
+static void identify(struct screen *screen, const struct report_event *event, uint32_t row, const struct key *key, uint64_t *words)
+{
+	struct key_source source;
+	rows_source(event->rows, row, key, &source);
+	memset(words, 0, KEY_WORDS_MAX * sizeof(*words));
+	if (key->domain == KEY_EXTRA && key->string)
+		words[0] = (uintptr_t)source.string; /* interned */
+	else if (key->domain == KEY_EXTRA)
+		memcpy(words, source.words, (key->words < KEY_WORDS_MAX ? key->words : KEY_WORDS_MAX) * sizeof(*words));
+	else if (key->identify)
+		key->identify(&screen->report->context, &source, words);
+}
+
+static bool is_same(struct screen *screen, uint32_t row, const uint64_t (*wanted)[KEY_WORDS_MAX])
+{
+	const struct report_event *event = screen->event;
+	uint64_t words[KEY_WORDS_MAX];
+	for (size_t i = 0; i < event->keys.identity_count; i++) {
+		identify(screen, event, row, event->keys.identity[i], words);
+		if (memcmp(words, wanted[i], sizeof(words)))
+			return false;
+	}
+	return true;
+}
+
+static size_t find_row(void *context, size_t line)
+{
+	const struct renewal *renewal = context;
+	struct screen *screen = renewal->screen;
+	const struct report_event *old_event = renewal->old_event;
+	uint64_t wanted[ROWS_KEYS_MAX][KEY_WORDS_MAX];
+	uint32_t row = rows_table_row(renewal->old_table, line);
+	size_t count = table_row_count(rows_table_result(screen->table));
+	screen->report->context.fold = renewal->old_fold;
+	for (size_t i = 0; i < old_event->keys.identity_count; i++)
+		identify(screen, old_event, row, old_event->keys.identity[i], wanted[i]);
+	screen->report->context.fold = renewal->new_fold;
+	for (size_t i = 0; i < count; i++)
+		if (is_same(screen, rows_table_row(screen->table, i), wanted))
+			return i;
+	return BROWSER_NO_ROW;
+}
+
+struct error *screen_renew(struct screen *screen, struct fold *fold)
+{
+	struct report *report = screen->report;
+	const struct screen_events *set = &screen->sets.data[screen->current];
+	struct renewal old = {
+		.screen = screen, .old_fold = report->fold, .new_fold = fold, .old_event = screen->event, .old_table = screen->table};
+	struct fold_parts *old_parts = screen->parts;
+	report->fold = report->context.fold = fold;
+	screen->parts = fold_parts_create(fold);
+	screen->event = NULL;
+	screen->table = NULL;
+	struct error *error = report_event_open(report, screen->parts, set->list, set->count, &screen->event);
+	if (!error) {
+		screen_note_rows(screen);
+		screen_filter(screen);
+		screen->table = report_event_table(report, screen->event);
+		browser_renew(screen->browser, rows_table_result(screen->table), find_row, &old);
+	} else {
+		browser_leave(screen->browser);
+	}
+	rows_table_destroy(old.old_table);
+	report_event_close(old.old_event);
+	fold_parts_destroy(old_parts);
+	return error;
+}

@@ -1,0 +1,83 @@
+/* perf top as text: a header as the kernel's tool has it, and the rows of `perf report`. */
+#include "cmd/top/top.h"
+
+#include "app/pager.h"
+#include "base/clock.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+enum { HEADER_LINES = 5, DEFAULT_ENTRIES = 20, DEFAULT_COLUMNS = 80 };
+
+static unsigned int window_lines(void)
+{
+	struct winsize size;
+	return isatty(STDOUT_FILENO) && !ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) ? size.ws_row : 0;
+}
+
+static void print_header(const struct top *top, const struct top_rates *rates)
+{
+	unsigned int columns = output_columns();
+	struct strbuf line = {0};
+	strbuf_printf(&line, "   PerfTop:%8.0f irqs/sec  kernel:%4.1f%%  exact: %4.1f%% lost: %lu/%lu drop: 0/0 ", rates->samples_per_s,
+		      rates->kernel_percent, rates->exact_percent, rates->lost_now, rates->lost);
+	top_add_event(top->report.session->reader->events.events.data[0], top->event_count == 1, &line);
+	strbuf_add_str(&line, ", ");
+	top_add_target(top, &line);
+	if (isatty(STDOUT_FILENO))
+		fputs("\033[H\033[2J", stdout);
+	printf("%s\n", strbuf_str(&line));
+	strbuf_clear(&line);
+	strbuf_add_chars(&line, '-', (columns ? columns : DEFAULT_COLUMNS) - 1);
+	printf("%s\n\n", strbuf_str(&line));
+	if (rates->lost_now)
+		printf("WARNING: %lu samples were lost, the buffers were full: larger ones (-m 2M) or a lower rate (-F) help.\n\n",
+		       rates->lost_now);
+	strbuf_deinit(&line);
+}
+
+static struct error *print_screen(struct top *top)
+{
+	struct top_options *options = top->options;
+	unsigned int lines = window_lines();
+	const struct top_rates rates = top_rates_take(top);
+	print_header(top, &rates);
+	options->report.most_rows = options->entries	       ? options->entries
+				    : lines > HEADER_LINES + 1 ? lines - HEADER_LINES - 1
+							       : DEFAULT_ENTRIES;
+	if (!top->report.fold->entry_count)
+		printf("No samples yet.\n\n");
+	struct error *error = report_show_events(&top->report);
+	if (error || !fflush(stdout))
+		return error;
+	int number = errno;
+	clearerr(stdout);
+	top->ended = true;
+	top->nobody_reads = number == EPIPE;
+	return top->nobody_reads ? NULL : error_system(number, "standard output");
+}
+
+/* A new screen, where it is time for one. */
+static struct error *take_round(struct top *top)
+{
+	struct report *report = &top->report;
+	bool asked = top_keys_apply(top), due = top_is_due(top);
+	if (top->ended || (!asked && !due))
+		return NULL;
+	report->fold = report->context.fold = top_history_next(top, &top->rows, due);
+	top_history_release(&top->rows);
+	return print_screen(top);
+}
+
+struct error *top_text(struct top *top)
+{
+	struct error *error = NULL;
+	top_keys_begin();
+	while (!error && !top->ended && top_take_round(top, &error))
+		error = take_round(top);
+	top_keys_end();
+	return error;
+}

@@ -1,0 +1,294 @@
+"""perf top on a screen: what keys do, of a program that is known. Tests wait for what the screen shows, whenever that comes."""
+import pathlib
+import re
+import signal
+import subprocess
+import sys
+
+import pytest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
+import started
+from screened import EVIL
+
+pytestmark = pytest.mark.usefixtures("live")
+
+# Is in one(), called by outer(); after SIGUSR1 in two(); with an argument as well in a thread of that name.
+SPIN = r"""
+#include <pthread.h>
+#include <signal.h>
+#include <stddef.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+volatile int second;
+volatile unsigned long turns;
+__attribute__((noinline)) void one(void) { while (!second) { turns++; if (!(turns & 0xffff)) getppid(); } }
+__attribute__((noinline)) void two(void) { for (;;) turns++; }
+__attribute__((noinline)) void outer(void) { one(); two(); __asm__(""); }
+static void change(int number) { second = 1; }
+static void *work(void *name) { prctl(PR_SET_NAME, name); two(); return NULL; }
+int main(int count, char **words)
+{
+	pthread_t thread;
+	signal(SIGUSR1, change);
+	if (count > 1) pthread_create(&thread, NULL, work, words[1]);
+	outer();
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("top")
+    (folder / "spin.c").write_text(SPIN)
+    subprocess.run(["gcc", "-g", "-O0", "-fno-omit-frame-pointer", "-pthread", "-o", folder / "spin", folder / "spin.c"], check=True)
+    return folder / "spin"
+
+
+@pytest.fixture
+def spin(program):
+    """spin("name of a thread", …): a process of the program, until the test has ended."""
+    processes = []
+
+    def start(*words):
+        processes.append(subprocess.Popen([program, *words]))
+        started.until(lambda: started.minds(processes[-1].pid, signal.SIGUSR1), "the program runs")
+        return processes[-1]
+    yield start
+    for process in processes:
+        process.kill()
+        process.wait()
+
+
+@pytest.fixture
+def top(show, spin):
+    """top("-g", …): of such a process."""
+    def start(*words, process=None, **arguments):
+        return show("top", "-e", "cpu-clock", "-F", "999", "-d", "1", "-p", (process or spin()).pid, *words, **arguments)
+    return start
+
+
+def rows(lines):
+    """Those of the table, without the sign, as words."""
+    return [line[1:].split() for line in lines if re.match(r"[-+ ] +\d+\.\d\d%", line)]
+
+
+def until_rows(screen, condition):
+    started.until(lambda: condition(rows(screen.lines())), "rows are as they should be")
+    return rows(screen.lines())
+
+
+def chosen(screen):
+    """The line under the cursor: it is shown in reverse."""
+    found = [line for line in screen.lines("-e")[2:-1] if re.search(r"\x1b\[(\d+;)*7m", line)]
+    return re.sub(r"\x1b\[[0-9;]*m|\x0e|\x0f", "", found[0]).split() if len(found) == 1 else []
+
+
+def answer(screen, key, title, text, *wanted, **arguments):
+    """What the screen shows after a question was answered."""
+    screen.after(key, title)
+    screen.keys("C-u")
+    screen.type(text)
+    return screen.after("Enter", *wanted, **arguments)
+
+
+def test_starts_on_a_terminal_and_leaves_it(top, spin):
+    process = spin()
+    screen = top(process=process)
+    until_rows(screen, lambda rows: rows and rows[0][-1] == "one")
+    lines = screen.until("?: help")
+    assert re.fullmatch(r"\d+ samples/s  kernel: \d+\.\d%  exact: 0\.0%  lost: 0/0  \[999Hz cpu-clock\] \(target_pid: (\d+)\)", lines[0]), lines[0]
+    assert lines[0].endswith(f": {process.pid})") and lines[1].split() == ["Overhead", "Shared", "Object", "Symbol"]
+    screen.after("x", "this key does nothing: ? lists those that do")
+    screen.after("q", "ended with 0", without=["samples/s"])
+
+
+@pytest.mark.parametrize("words", [["--stdio"], ["--hierarchy"]], ids=" ".join)
+def test_what_stays_text(top, words):
+    screen = top(*words)
+    assert not any("?: help" in line for line in screen.until("PerfTop:"))
+    screen.after("q", "ended with 0")
+
+
+def test_no_screen_without_a_terminal(perf):
+    done = perf("top", "--tui")
+    assert done.returncode == 129 and "must be a terminal" in done.stderr and "use --stdio" in done.stderr
+
+
+def test_ctrl_c_ends_it_whichever_window_is_open(top):
+    screen = top()
+    screen.until("?: help")
+    screen.after("?", "Keys of perf top")
+    screen.after("C-c", "ended with 0", without=["Keys of"])
+
+
+def test_the_cursor_stays_on_its_row(top, spin):
+    """And so do open call chains, when another function gets the first place."""
+    process = spin()
+    screen = top("--call-graph", "fp,caller", "-s", "sym", "--no-children", process=process)
+    until_rows(screen, lambda rows: rows and rows[0][-1] == "one")
+    screen.after("Home e", "- ", "outer")
+    screen.keys("Down", "Up")  # from now on it is meant, not just the first one
+    started.until(lambda: chosen(screen)[-1:] == ["one"], "the cursor is on one")
+    process.send_signal(signal.SIGUSR1)
+    until_rows(screen, lambda rows: rows[0][-1] == "two")
+    assert chosen(screen)[0] == "-" and chosen(screen)[-1] == "one"
+    lines = screen.lines()
+    at = next(i for i, line in enumerate(lines) if line.startswith("-") and line.endswith(" one"))
+    assert any("outer" in line for line in lines[at + 1:at + 5]), lines
+    screen.keys("Home")
+    started.until(lambda: chosen(screen)[-1:] == ["two"], "the cursor is on two")
+
+
+def test_the_first_row_is_the_first_row_until_the_cursor_moves(top, spin):
+    process = spin()
+    screen = top("-s", "sym", process=process)
+    until_rows(screen, lambda rows: rows and rows[0][-1] == "one")
+    process.send_signal(signal.SIGUSR1)
+    until_rows(screen, lambda rows: rows[0][-1] == "two")
+    started.until(lambda: chosen(screen)[-1:] == ["two"], "the cursor is on two")
+
+
+def test_freezing(top, spin):
+    """Nothing that happens meanwhile is counted."""
+    process = spin()
+    screen = top("-s", "sym", process=process)
+    until_rows(screen, lambda rows: rows and rows[0][-1] == "one")
+    screen.after("f", "frozen: f goes on")
+    process.send_signal(signal.SIGUSR1)
+    before = started.ran(process.pid)
+    started.until(lambda: started.ran(process.pid) > before + 1.5, "two has run")
+    assert not any(row[-1] == "two" for row in rows(screen.lines()))
+    screen.after("f", "two", without=["frozen"])
+
+
+def test_what_came_before_is_forgotten_with_z(top, spin):
+    process = spin()
+    screen = top("-s", "sym", process=process)
+    until_rows(screen, lambda rows: rows and rows[0][-1] == "one")
+    screen.after("z", "each time from zero")
+    process.send_signal(signal.SIGUSR1)
+    until_rows(screen, lambda rows: rows and rows[0][-1] == "two" and not any(row[-1] == "one" for row in rows))
+    screen.after("z", "?: help", without=["from zero"])
+
+
+def test_hidden_modes(top):
+    screen = top("-e", "context-switches", "-s", "sym")
+    screen.until("[k]", "[.]")
+    screen.after("K", "kernel hidden", without=["[k]"])
+    screen.after("K U", "programs hidden", "[k]", without=["[.]"])
+    screen.after("U", "[.]", without=["hidden"])
+
+
+def test_questions(top, spin):
+    process = spin("other")
+    screen = top("-s", "sym", process=process)
+    until_rows(screen, lambda rows: {row[-1] for row in rows} >= {"one", "two"})
+    screen.after("D", "Seconds between two tables", " 1 ")
+    screen.after("Escape", "?: help", without=["Delay"])
+    answer(screen, "D", "Delay", "0", "A number from 1 to")
+    screen.after("Escape", "?: help", without=["A number"])
+    answer(screen, "D", "Delay", "2", "?: help", without=["Delay"])
+    answer(screen, "N", "Rows", "1", "row 1 of 1", without=["At most"])
+    answer(screen, "N", "Rows", "", "two", "one", without=["At most"])
+    answer(screen, "n", "Least samples", "1000000000", "row 0 of 0", "rows of more than 1000000000 samples")
+    answer(screen, "n", "Least samples", "", "two", without=["rows of more"])
+    answer(screen, "T", "Thread", str(process.pid), f"thread {process.pid} ")
+    until_rows(screen, lambda rows: rows and all(row[-1] != "two" for row in rows))
+    answer(screen, "T", "Thread", "", "two", without=["thread"])
+    answer(screen, "p", "Process", "1", "process 1 ", "row 0 of 0")
+    answer(screen, "p", "Process", "", "two", "one", without=["process 1"])
+
+
+def test_keys_of_the_report(top):
+    screen = top("-g", "-s", "dso,sym")
+    until_rows(screen, lambda rows: any(row[-1] == "one" for row in rows))
+    screen.after("E", "- ")
+    screen.after("C", "+ ", without=["- "])
+    screen.after("H", "?: help", without=["Overhead", "Children"])
+    screen.after("H", "Children")
+    answer(screen, "/", "Symbol to show", "one", "Symbol: one", "row 1 of 1")
+    screen.after("F", "100.00%", "percentages of what is shown")
+    screen.after("F", "Esc: zoom out", without=["percentages of"])
+    screen.after("d", "DSO: spin")
+    screen.after("Escape Escape", "?: help", without=["DSO: ", "Symbol: "])
+    screen.after("k", "DSO: kernel")
+    screen.after("k", "?: help", without=["DSO: "])
+    answer(screen, "L", "Percent limit", "60", "rows from 60% on")
+    screen.after("t", "don't tell that apart")
+    screen.after("S", "don't tell that apart")
+    screen.after("Enter", "What now?", "Zoom into file", "Exit")
+    screen.after("Escape", "rows from 60% on", without=["What now?"])
+    screen.after("G", "Flame graph of all samples of cpu-clock", "one")
+    screen.after("q", "rows from 60% on", without=["Flame"])
+    screen.after("i", "hostname")
+    screen.after("q", "rows from 60% on", without=["hostname"])
+
+
+def test_every_key_is_in_the_help(top):
+    """And the kernel's help screen has none that ours lacks."""
+    screen = top(lines=70)
+    text = "\n".join(screen.after("h", "q, Ctrl-C"))
+    for key in ("+", "a", "C", "d", "e", "E", "F", "H", "k", "L", "m", "S", "P", "t", "V", "z", "f", "/", "?", "Tab", "D", "p", "T", "K", "U", "n", "N", "s", "G"):
+        assert re.search(rf"^  (.*, )?{re.escape(key)}(,| ) ?", text, re.MULTILINE), key
+    screen.after("q", "?: help", without=["Keys of"])
+
+
+def test_instructions(top):
+    screen = top("-s", "sym")
+    until_rows(screen, lambda rows: rows and rows[0][-1] == "one")
+    screen.after("a", "one() ", "turns", "jmp")
+    screen.after("q", "?: help", "samples/s")
+    answer(screen, "s", "Function to show", "one", "one() ", "turns")
+    screen.after("q", "?: help", "samples/s")
+    answer(screen, "s", "Function to show", "nosuch", "no function that is called nosuch has samples")
+    screen.after("Escape", "?: help", without=["nosuch"])
+
+
+def test_print(top, tmp_path):
+    screen = top("-s", "sym", cwd=tmp_path)
+    until_rows(screen, lambda rows: rows and rows[0][-1] == "one")
+    screen.after("P", "written to perf.hist.0")
+    assert re.search(r"^ +\d+\.\d\d% +\[\.\] one$", (tmp_path / "perf.hist.0").read_text(), re.MULTILINE)
+
+
+def test_several_events(top):
+    screen = top("-e", "task-clock", "-s", "sym")
+    until_rows(screen, lambda rows: rows and rows[0][-1] == "one")
+    assert "[999Hz cpu-clock]" in screen.until("Tab: next event")[0]
+    screen.after("Tab", "[999Hz task-clock]", "one")
+    lines = screen.after("Left", "Events of")
+    assert sum(bool(re.search(r"\d+ samples of (cpu|task)-clock", line)) for line in lines) == 2
+    screen.after("Up Enter", "[999Hz cpu-clock]")
+
+
+def test_the_process_ends(top, spin):
+    """What it did can still be looked at."""
+    process = spin()
+    screen = top("-s", "sym", process=process)
+    until_rows(screen, lambda rows: rows and rows[0][-1] == "one")
+    process.kill()
+    process.wait()
+    screen.until("what was measured has ended", "one")
+    screen.after("a", "one() ")
+    screen.after("q", "what was measured has ended")
+    screen.after("q", "ended with 0")
+
+
+def test_hostile_names(top, spin):
+    """Names are shown by their bytes, and reach no terminal."""
+    process = spin(EVIL)
+    screen = top("-s", "tid,comm", process=process)
+    lines = screen.until(r"ev\x1b[31m\x07é")
+    assert any(r"ev\x1b[31m\x07é" in row for row in rows(lines))
+
+
+def test_other_sizes(top):
+    screen = top()
+    until_rows(screen, lambda rows: rows and rows[0][-1] == "one")
+    screen.resize(40, 6)
+    screen.until("row 1 of")
+    screen.resize(20, 3)
+    screen.keys("?", "q", "Enter", "Escape", "Home", "Down", "D", "Escape")
+    screen.resize(120, 40)
+    screen.until("?: help", " one")

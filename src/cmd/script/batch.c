@@ -4,8 +4,8 @@
  *	main thread   │ write load 0, gather load 2, text of load 1 │ write load 1, …
  *	              ▲ apply load 1                                ▲ apply load 2
  *
- * While text is made the machine rests; between two loads the side-band of the next one is applied to it. The first loads are small, so
- * that the first lines come at once. */
+ * While text is made the machine rests; between two loads the side-band of the next one is applied to it. Samples at the very time of a
+ * side-band record behind them become text before that is applied. The first loads are small, so that the first lines come at once. */
 #include "cmd/script/batch.h"
 
 #include "arch/own.h"
@@ -29,7 +29,8 @@ enum {
 
 struct item {
 	struct record record;
-	size_t offset, length; /* of the text of one that is no sample, in `between` */
+	bool is_text;	       /* already */
+	size_t offset, length; /* then: in `between` */
 };
 
 struct slice {
@@ -43,8 +44,6 @@ struct load {
 	struct strbuf between;
 	struct slice slices[MOST_SLICES];
 	size_t slice_count; /* 0: not made into text yet */
-	bool sampled;
-	uint64_t last_sample; /* its time in the model, if `sampled` */
 };
 
 struct batch;
@@ -65,8 +64,6 @@ struct batch {
 	size_t limit;	    /* records of a load */
 	uint64_t forgotten; /* where in the recording what was read and isn't needed any more ends */
 	bool ended;	    /* the session */
-	bool is_held;
-	struct record held; /* the first of the next load */
 
 	/* A new run: the helpers are woken, all take slices of the load until there are none. */
 	pthread_mutex_t lock;
@@ -100,26 +97,28 @@ static struct thread *thread_of(struct session *session, const struct record *re
 	return machine_thread_or_placeholder(session->machine, ids[0], ids[1], record->model_time);
 }
 
-static void format_item(struct batch *batch, struct script_text *text, const struct load *load, const struct item *item,
-			struct slice *slice)
+/* False when the record could not be decoded. */
+static bool format_sample(const struct batch *batch, struct script_text *text, const struct record *record, struct strbuf *out)
 {
 	const struct script_batch_options *options = batch->options;
-	const struct record *record = &item->record;
 	struct sample sample;
-	if (!is_sample(item)) {
-		strbuf_add(&slice->text, load->between.data + item->offset, item->length);
-		return;
-	}
-	if (session_decode_uncounted(options->session, record, &sample)) {
-		slice->broken = true;
-		return;
-	}
+	if (session_decode_uncounted(options->session, record, &sample))
+		return false;
 	struct thread *thread = thread_of(options->session, record);
 	/* Without events' switches the filter has no state to change. */
-	if (batch->filter && !script_filter_passes((struct script_filter *)batch->filter, options->session->machine, options->resolver,
+	if (!batch->filter || script_filter_passes((struct script_filter *)batch->filter, options->session->machine, options->resolver,
 						   record, &sample, thread))
-		return;
-	script_text_sample(text, record, &sample, thread, &slice->text);
+		script_text_sample(text, record, &sample, thread, out);
+	return true;
+}
+
+static void format_item(const struct batch *batch, struct script_text *text, const struct load *load, const struct item *item,
+			struct slice *slice)
+{
+	if (item->is_text)
+		strbuf_add(&slice->text, load->between.data + item->offset, item->length);
+	else if (!format_sample(batch, text, &item->record, &slice->text))
+		slice->broken = true;
 }
 
 static void format_slices(struct batch *batch, struct script_text *text)
@@ -247,32 +246,14 @@ static void batch_deinit(struct batch *batch)
 /* ---- the main thread ---- */
 
 /* Fills the load as far as that is possible: while helpers are at work (`resting`), until reading on could change the events. */
-/* A side-band record of the same time as a sample before it would change what that one is told by the machine, which goes by time: it
- * begins another load, after the sample has become text. */
-static bool must_wait(const struct load *load, const struct item *item)
-{
-	return load->sampled && !is_sample(item) && item->record.model_time == load->last_sample;
-}
-
 static struct error *gather(struct batch *batch, bool resting, struct load *load)
 {
 	struct error *error = NULL;
-	if (batch->is_held && !load->count) {
-		load->items[load->count++].record = batch->held;
-		batch->is_held = false;
-	}
-	while (load->count < batch->limit && !batch->ended && !batch->is_held) {
+	while (load->count < batch->limit && !batch->ended) {
 		struct item *item = &load->items[load->count];
 		int found = session_gather(batch->options->session, resting, &item->record, &error);
-		if (found > 0 && must_wait(load, item)) {
-			batch->held = item->record;
-			batch->is_held = true;
-			break;
-		}
 		if (found > 0) {
-			load->sampled |= is_sample(item);
-			if (is_sample(item))
-				load->last_sample = item->record.model_time;
+			item->is_text = false;
 			load->count++;
 			continue;
 		}
@@ -291,20 +272,40 @@ static void count_ids(const struct script_batch_options *options, const struct r
 	sampled_ids_add(options->ids, ids[0], ids[1], 1);
 }
 
+/* The machine goes by time, so that a side-band record changes what it tells of samples of the same time: those before the record number
+ * `end` become text now, on this thread. Broken ones are left to the others. */
+static void format_before(const struct batch *batch, struct load *load, size_t end)
+{
+	uint64_t time = load->items[end].record.model_time;
+	size_t begin = end;
+	/* Before one of the same time that is text by now nothing is left. */
+	while (begin > 0 && load->items[begin - 1].record.model_time == time && !load->items[begin - 1].is_text)
+		begin--;
+	for (size_t i = begin; i < end; i++) {
+		struct item *item = &load->items[i];
+		item->offset = load->between.len;
+		item->is_text = format_sample(batch, batch->text, &item->record, &load->between);
+		item->length = load->between.len - item->offset;
+	}
+}
+
 /* Brings the machine to the end of the load. */
 static void apply(const struct batch *batch, struct load *load)
 {
 	const struct script_batch_options *options = batch->options;
 	for (size_t i = 0; i < load->count; i++) {
 		struct item *item = &load->items[i];
-		session_apply(options->session, &item->record);
 		if (is_sample(item)) {
+			session_apply(options->session, &item->record);
 			count_ids(options, &item->record);
 			continue;
 		}
+		format_before(batch, load, i);
+		session_apply(options->session, &item->record);
 		item->offset = load->between.len;
 		options->add_record(options->context, &item->record, &load->between);
 		item->length = load->between.len - item->offset;
+		item->is_text = true;
 	}
 }
 
@@ -352,7 +353,6 @@ static struct error *write_load(struct batch *batch, struct load *load)
 		batch->limit *= 2;
 	forget(batch, load);
 	load->count = load->slice_count = 0;
-	load->sampled = false;
 	strbuf_clear(&load->between);
 	return error;
 }

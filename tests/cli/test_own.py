@@ -54,6 +54,12 @@ def test_recordings_of_own_processes_keep_them_all():
     assert own.of(data) == data
 
 
+def test_hostile_names_of_neighbours_are_taken_out():
+    head = "event sched:sched_switch type=2 config=7 period=1 sample=IP|TID|TIME|ID|RAW flags=sample_id_all ids=2\n"
+    samples = [f"sample pid=0 tid=0 time={i} id=2 raw={recording.raw_of(7, 'next_comm/16', name)}\n" for i, name in enumerate(("own", "ev\x1b[31m", "\x1b]0;a", "\x1bx"))]
+    assert own.of(recording.make(head + "".join(samples)), 10) == recording.make(head + samples[0] + samples[3])
+
+
 def test_names_of_generated_code_may_differ():
     frame = "\tffffffffc0025c74 {} ({})"
     program, unknown = frame.format("bpf_prog_6deef7357e7b4530_first+0x10", "bpf_prog_6deef7357e7b4530_first"), frame.format("[unknown]", "[unknown]")

@@ -3,8 +3,9 @@ business here, and may be gone when the second of two programs looks for them.
 
 What stays, byte for byte and in its place: records of the recorder and of all that it started, of the idle task, of the kernel's threads and of threads that the
 kernel could not name any more (-1), and those that belong to no process. Samples of them go if they have an address in code that the kernel has generated, as for
-a neighbour's BPF programs: the kernel's symbols are those of the moment at which they are read. So do records of such code that came or went meanwhile (their time
-isn't 0), at which the kernel's perf may stop. Compressed records stay as they are."""
+a neighbour's BPF programs: the kernel's symbols are those of the moment at which they are read; and samples of tracepoints that tell of a neighbour with an escape
+sequence in its name, which the kernel's perf prints as it is. So do records of generated code that came or went meanwhile (their time isn't 0), at which the
+kernel's perf may stop. Compressed records stay as they are."""
 import contextlib
 import functools
 import os
@@ -20,12 +21,14 @@ KERNEL_CODE = {17, 18}  # ksymbol, bpf_event
 IN_THE_TRAILER = {SWITCH, SWITCH_CPU}
 WITH_MORE_BEHIND = {66, 71}  # tracing data, AUX data: in a pipe so many bytes follow, of which the record's first word tells
 ATTR = 64  # of a pipe
-IP, TID, TIME, ADDR, READS, CHAIN, ID, CPU, PERIOD, STREAM = (1 << bit for bit in range(10))
+IP, TID, TIME, ADDR, READS, CHAIN, ID, CPU, PERIOD, STREAM, RAW = (1 << bit for bit in range(11))
+REGISTERS_AND_STACK = 1 << 12 | 1 << 13 | 1 << 18
 IDENTIFIER, ID_ALL = 1 << 16, 1 << 18
 KERNEL_THREADS = 2  # the process that starts them
 NAMELESS = 0xFFFFFFFF
 KERNEL = 1 << 63
 CONTEXTS = (1 << 64) - 4096  # addresses from here on are marks in call chains
+ESCAPE = re.compile(rb"\x1b[][]")
 
 
 @functools.lru_cache(maxsize=None)
@@ -63,6 +66,7 @@ class Layout:
         self.tid = 8 + 8 * before if fields & TID else 0
         self.chain = 8 + 8 * (before + sum(bool(fields & bit) for bit in (TID, TIME, ADDR, ID, STREAM, CPU, PERIOD))) if fields & CHAIN and not fields & READS else 0
         self.time = 8 * sum(bool(fields & bit) for bit in (TIME, ID, STREAM, CPU, IDENTIFIER)) if flags & ID_ALL and fields & TIME else 0 # from the trailer's end
+        self.named = bool(fields & RAW) and not fields & REGISTERS_AND_STACK
         self.trailer = 8 * sum(bool(fields & bit) for bit in (TID, TIME, ID, STREAM, CPU, IDENTIFIER)) if flags & ID_ALL and fields & TID else 0
 
 
@@ -147,7 +151,8 @@ def stays(data, kind, at, size, layouts, processes):
     if kind in KERNEL_CODE and layout and layout.time:
         return not struct.unpack_from("<Q", data, at + size - layout.time)[0]
     if kind == SAMPLE and layout and layout.tid:
-        return struct.unpack_from("<I", data, at + layout.tid)[0] in processes and not generated(addresses(data, at, layout))
+        return (struct.unpack_from("<I", data, at + layout.tid)[0] in processes and not generated(addresses(data, at, layout))
+                and not (layout.named and ESCAPE.search(data, at, at + size)))
     return True
 
 

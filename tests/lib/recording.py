@@ -163,6 +163,9 @@ class Event:
         self.clock = number(fields.get("clock", "0"))  # with the flag use_clockid
 
 
+PLAIN = re.compile(r"[^\"'\\#\x00-\x1f\x7f-\U0010ffff]*")
+
+
 class Maker:
     def __init__(self, text, swap=False, pipe=False, compress=False):
         self.order = ">" if swap else "<"
@@ -170,7 +173,7 @@ class Maker:
         self.events, self.features, self.build_ids, self.records = [], {}, [], []
         lines = text.replace("\\\n", " ").splitlines()
         for line in lines:
-            words = shlex.split(line, comments=True)
+            words = line.split() if PLAIN.fullmatch(line) else shlex.split(line, comments=True)  # that takes ten times as long
             if words:
                 self.line(words)
 

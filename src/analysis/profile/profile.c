@@ -133,7 +133,7 @@ static void add_to_cpu(struct adding *adding, uint64_t cpu, uint32_t slice, uint
 
 static void add_entry(struct adding *adding, const struct fold_entry *entry)
 {
-	const uint64_t *words = adding->fold->extras + (size_t)entry->extra * PROFILE_WORDS;
+	const uint64_t *words = adding->fold->extras + (size_t)fold_extra(adding->fold, entry) * PROFILE_WORDS;
 	uint32_t slice = (uint32_t)(words[0] / PROFILE_PARTS), node = node_of(adding, entry);
 	add_cell(adding, node, slice, entry->period);
 	adding->totals.data[node] += entry->period;

@@ -305,8 +305,8 @@ static bool make_item(struct fold_feed *feed, const struct pending *pending, str
 	uint32_t inner = pending->first + pending->has_leaf;
 	*item = (struct fold_item){.entry = pending->entry, .has_inner = pending->has_inner, .has_outer = pending->has_outer};
 	if (pending->has_leaf)
-		item->entry.leaf = feed->lookups.data[pending->first].frame;
-	if (item->entry.leaf == FOLD_NONE)
+		item->entry.entry.leaf = feed->lookups.data[pending->first].frame;
+	if (item->entry.entry.leaf == FOLD_NONE)
 		return false;
 	item->frames = feed->frames.data + feed->frames.len;
 	item->inner_count = push_frames(feed, inner, pending->inner_count, false);
@@ -336,7 +336,7 @@ void fold_feed_flush(struct fold_feed *feed)
 	feed->unwound.len = 0;
 }
 
-static struct pending *next_pending(struct fold_feed *feed, const struct fold_entry *entry)
+static struct pending *next_pending(struct fold_feed *feed, const struct set_entry *entry)
 {
 	if (feed->count == FOLD_BATCH)
 		fold_feed_flush(feed);
@@ -359,7 +359,7 @@ static uint32_t find_extra(const struct fold_context *context, struct fold_feed 
 }
 
 /* Every branch counts 1, whatever the sample's period. From and to: the space is seen by the address. */
-static void add_branches(struct adding *adding, struct fold_entry *entry)
+static void add_branches(struct adding *adding, struct set_entry *entry)
 {
 	const struct machine *machine = adding->context->machine;
 	const struct fold_options *options = adding->context->options;
@@ -368,7 +368,7 @@ static void add_branches(struct adding *adding, struct fold_entry *entry)
 	struct fold_sample branch = *in;
 	branch.sample = &one;
 	one.branch_count = 1;
-	one.period = entry->period = 1;
+	one.period = entry->entry.period = 1;
 	for (uint64_t i = 0; i < in->sample->branch_count; i++) {
 		one.branches = &in->sample->branches[i];
 		if (options->extra)
@@ -382,14 +382,14 @@ static void add_branches(struct adding *adding, struct fold_entry *entry)
 }
 
 /* Where such samples were doesn't matter (the same frame for all), unless those without a symbol are hidden. */
-static bool begin_branches(struct adding *adding, struct fold_entry *entry)
+static bool begin_branches(struct adding *adding, struct set_entry *entry)
 {
 	struct fold_feed *feed = adding->feed;
 	const struct sample *sample = adding->in->sample;
 	const struct maps_state *state = sample->cpumode == CPUMODE_KERNEL ? &feed->kernel : adding->space;
 	struct fold_lookup lookup = fold_places_begin(&feed->places, state, sample->cpumode, sample->ip);
 	fold_places_finish(&feed->places, &lookup);
-	entry->leaf = fold_tables_frame(adding->feed->places.tables, &(struct fold_frame){0});
+	entry->entry.leaf = fold_tables_frame(adding->feed->places.tables, &(struct fold_frame){0});
 	return lookup.frame != FOLD_NONE;
 }
 
@@ -403,9 +403,11 @@ static const struct recent_actor *find_actor(const struct fold_context *context,
 	bool known = recent->thread == in->thread && recent->comm == in->comm;
 	if (!known || recent->turn != feed->turn || time < recent->space.from || time > recent->space.last)
 		recent->space = maps_state_at(thread_maps(in->thread), time);
-	if (!known)
-		recent->actor =
-			fold_tables_actor(feed->places.tables, &(struct fold_actor){.thread = in->thread, .comm = in->comm}, &recent->who);
+	if (!known) {
+		uint32_t who;
+		recent->actor = fold_tables_actor(feed->places.tables, &(struct fold_actor){.thread = in->thread, .comm = in->comm}, &who);
+		fold_set_actor(feed->set, recent->actor, who);
+	}
 	recent->thread = in->thread;
 	recent->comm = in->comm;
 	recent->turn = feed->turn;
@@ -434,15 +436,14 @@ void fold_feed_sample(struct fold_feed *feed, const struct fold_sample *in)
 	if (options->accept && !options->accept(options->context, in))
 		return;
 	const struct recent_actor *actor = find_actor(context, feed, in);
-	struct fold_entry entry = {
-		.actor = actor->actor,
-		.who = actor->who,
-		.inner = FOLD_NONE,
-		.outer = FOLD_NONE,
-		.count = 1,
-		.event = in->event->index & (READER_EVENTS_MAX - 1),
-		.cpumode = sample->cpumode,
-		.period = options->by_weight ? (sample->weight ? sample->weight : 1) : sample->period,
+	struct set_entry entry = {
+		.entry = {.actor = actor->actor,
+			  .inner = FOLD_NONE,
+			  .outer = FOLD_NONE,
+			  .count = 1,
+			  .event = in->event->index & (READER_EVENTS_MAX - 1),
+			  .cpumode = sample->cpumode,
+			  .period = options->by_weight ? (sample->weight ? sample->weight : 1) : sample->period},
 		.time = sample->time,
 		.first = options->records == FOLD_RECORDS_DROPPED ? NULL : sample->header,
 	};

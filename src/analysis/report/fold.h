@@ -106,23 +106,27 @@ struct fold_piece {
 struct fold_entry {
 	uint32_t leaf;	     /* frame of the sampled address */
 	uint32_t actor;	     /* in fold->actors: the first sample's */
-	uint32_t who;	     /* private: an actor that stands for all that entries don't tell apart */
 	uint32_t inner;	     /* piece or FOLD_NONE */
 	uint32_t outer;	     /* piece or FOLD_NONE */
-	uint32_t extra;	     /* words at fold->extras + extra × extra_words; 0 when there are none */
 	uint32_t count;	     /* samples */
 	uint32_t event : 24; /* index, below READER_EVENTS_MAX */
 	uint8_t cpumode;
-	uint64_t period;		   /* their sum */
+	uint64_t period; /* their sum */
+};
+
+/* What else is known of an entry, where somebody may ask: entries are millions. */
+struct fold_detail {
 	uint64_t time;			   /* of its first sample; 0 when it has none */
 	const struct record_header *first; /* its first sample, by time; options.records */
+	uint32_t extra;			   /* words at fold->extras + extra × extra_words; 0 when there are none */
 };
 
 struct fold_feed;
 
 struct fold {
 	struct session *session;
-	struct fold_entry *entries; /* in the order of their first samples */
+	struct fold_entry *entries;  /* in the order of their first samples */
+	struct fold_detail *details; /* by entry; NULL when fold_of_session() made the fold and there are no extra values */
 	size_t entry_count;
 	struct fold_piece *pieces;
 	size_t piece_count;
@@ -165,8 +169,22 @@ void fold_merge(struct fold *into, struct fold *from);
 /* From now on the arrays can be read, and nothing added. Does nothing to a fold that is finished. */
 void fold_finish(struct fold *fold);
 
-/* All samples of a session, in one step. */
+/* All samples of a session, in one step. Not for fold_merge(). */
 struct error *fold_of_session(struct session *session, struct resolver *resolver, const struct fold_options *options, struct fold **ret);
+
+/* The place of an entry's extra values; 0 when there are none. */
+static inline uint32_t fold_extra(const struct fold *fold, const struct fold_entry *entry)
+{
+	return fold->details ? fold->details[entry - fold->entries].extra : 0;
+}
+
+/* The entry `from` takes the place of the entry `to`, for those who leave entries out. */
+static inline void fold_move_entry(struct fold *fold, size_t to, size_t from)
+{
+	fold->entries[to] = fold->entries[from];
+	if (fold->details)
+		fold->details[to] = fold->details[from];
+}
 
 /* An order of frames that follows from the recording and its files alone: by file, address in it, name; like strcmp(). 0 for frames that
  * nothing tells apart that can be shown. */

@@ -220,16 +220,21 @@ struct fold *fold_swap(struct fold *fold)
 	return taken;
 }
 
-void fold_finish(struct fold *fold)
+static void finish(struct fold *fold, bool with_details)
 {
 	struct fold_private *private = fold->private;
 	if (!private->tables)
 		return;
 	assert(!private->feeds.len);
-	fold_pack(private->tables, fold);
+	fold_pack(private->tables, fold, with_details);
 	fold_tables_destroy(private->tables);
 	private->tables = NULL;
 	private->merged = NULL;
+}
+
+void fold_finish(struct fold *fold)
+{
+	finish(fold, true);
 }
 
 struct error *fold_of_session(struct session *session, struct resolver *resolver, const struct fold_options *options, struct fold **ret)
@@ -240,7 +245,7 @@ struct error *fold_of_session(struct session *session, struct resolver *resolver
 		fold_destroy(fold);
 		return error;
 	}
-	fold_finish(fold);
+	finish(fold, options->extra_words > 0);
 	*ret = fold;
 	return NULL;
 }
@@ -261,6 +266,7 @@ void fold_destroy(struct fold *fold)
 	stack_ends_deinit(fold->ends);
 	free(fold->ends);
 	free(fold->entries);
+	free(fold->details);
 	free(fold->pieces);
 	free(fold->actors);
 	free(fold->extras);
@@ -275,8 +281,9 @@ void fold_destroy(struct fold *fold)
 /* The numbers of the elements of `from` in `tables`; FOLD_NONE for those that no entry has needed so far: some may have none any more. */
 struct renumbered {
 	struct fold_tables *tables;
+	struct fold_set *set;
 	const struct fold *from;
-	uint32_t *frames, *actors, *whos;
+	uint32_t *frames, *actors;
 };
 
 static void renumber(struct renumbered *numbers)
@@ -284,7 +291,6 @@ static void renumber(struct renumbered *numbers)
 	const struct fold *from = numbers->from;
 	numbers->frames = mem_alloc_array(from->frame_count + 1, sizeof(uint32_t));
 	numbers->actors = mem_alloc_array(from->actor_count + 1, sizeof(uint32_t));
-	numbers->whos = mem_alloc_array(from->actor_count + 1, sizeof(uint32_t));
 	memset(numbers->frames, 0xff, from->frame_count * sizeof(uint32_t));
 	memset(numbers->actors, 0xff, from->actor_count * sizeof(uint32_t));
 }
@@ -297,12 +303,14 @@ static uint32_t number_of_frame(const struct renumbered *numbers, uint32_t frame
 	return *number;
 }
 
-static uint32_t number_of_actor(const struct renumbered *numbers, uint32_t actor, uint32_t *ret_who)
+static uint32_t number_of_actor(const struct renumbered *numbers, uint32_t actor)
 {
 	uint32_t *number = &numbers->actors[actor];
-	if (*number == FOLD_NONE)
-		*number = fold_tables_actor(numbers->tables, &numbers->from->actors[actor], &numbers->whos[actor]);
-	*ret_who = numbers->whos[actor];
+	if (*number == FOLD_NONE) {
+		uint32_t who;
+		*number = fold_tables_actor(numbers->tables, &numbers->from->actors[actor], &who);
+		fold_set_actor(numbers->set, *number, who);
+	}
 	return *number;
 }
 
@@ -321,16 +329,18 @@ static uint32_t add_frames(const struct renumbered *numbers, uint32_t piece, uin
 static uint32_t make_item(const struct renumbered *numbers, const struct fold_entry *entry, uint32_t *frames, struct fold_item *ret)
 {
 	const struct fold *from = numbers->from;
-	struct fold_item item = {
-		.entry = *entry, .frames = frames, .has_inner = entry->inner != FOLD_NONE, .has_outer = entry->outer != FOLD_NONE};
-	item.entry.leaf = number_of_frame(numbers, entry->leaf);
-	item.entry.actor = number_of_actor(numbers, entry->actor, &item.entry.who);
-	item.entry.extra = 0;
+	const struct fold_detail *detail = &from->details[entry - from->entries];
+	struct fold_item item = {.entry = {.entry = *entry, .time = detail->time, .first = detail->first},
+				 .frames = frames,
+				 .has_inner = entry->inner != FOLD_NONE,
+				 .has_outer = entry->outer != FOLD_NONE};
+	item.entry.entry.leaf = number_of_frame(numbers, entry->leaf);
+	item.entry.entry.actor = number_of_actor(numbers, entry->actor);
 	if (from->extra_words)
-		item.entry.extra = fold_tables_extra(numbers->tables, from->extras + (size_t)entry->extra * from->extra_words);
+		item.entry.extra = fold_tables_extra(numbers->tables, from->extras + (size_t)detail->extra * from->extra_words);
 	item.inner_count = add_frames(numbers, entry->inner, frames);
 	item.outer_count = add_frames(numbers, entry->outer, frames + item.inner_count);
-	item.entry.inner = item.entry.outer = FOLD_NONE;
+	item.entry.entry.inner = item.entry.entry.outer = FOLD_NONE;
 	*ret = item;
 	return item.inner_count + item.outer_count;
 }
@@ -344,7 +354,7 @@ static size_t count_frames(const struct fold *fold, size_t begin, size_t end)
 	return count;
 }
 
-static void add_entries(const struct renumbered *numbers, struct fold_set *set)
+static void add_entries(const struct renumbered *numbers)
 {
 	const struct fold *from = numbers->from;
 	struct fold_item items[FOLD_BATCH];
@@ -355,7 +365,7 @@ static void add_entries(const struct renumbered *numbers, struct fold_set *set)
 		uint32_t used = 0;
 		for (size_t i = begin; i < end; i++)
 			used += make_item(numbers, &from->entries[i], frames.data + used, &items[i - begin]);
-		fold_set_add(set, items, end - begin);
+		fold_set_add(numbers->set, items, end - begin);
 	}
 	vec_deinit(&frames);
 }
@@ -370,10 +380,9 @@ void fold_merge(struct fold *into, struct fold *from)
 	private->merged = fold_tables_add_set(private->tables);
 	stack_ends_merge(into->ends, from->ends);
 	pthread_mutex_unlock(&private->lock);
-	struct renumbered numbers = {.tables = private->tables, .from = from};
+	struct renumbered numbers = {.tables = private->tables, .set = private->merged, .from = from};
 	renumber(&numbers);
-	add_entries(&numbers, private->merged);
+	add_entries(&numbers);
 	free(numbers.frames);
 	free(numbers.actors);
-	free(numbers.whos);
 }

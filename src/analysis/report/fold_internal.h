@@ -161,16 +161,31 @@ struct piece_shard {
 	uint32_t first, first_frame; /* fold_pack.c */
 };
 
+/* An entry on its way. Where there are no extra values, a set keeps it without its last member. */
+struct set_entry {
+	struct fold_entry entry;
+	uint64_t time;
+	const struct record_header *first;
+	uint32_t extra;
+};
+
+/* Entries are in blocks that stay where they are: none are copied when there are more, and they can go one after the other. */
+enum { FOLD_BLOCK = 256 };
+
 struct entry_shard {
-	VEC(struct fold_entry) entries;
+	VEC(uint8_t *) blocks;
+	uint32_t count;
 	struct id_table ids;
 	struct arena records; /* copies, if the set makes them */
 };
 
 /* A feed's distinct pieces and entries. */
 struct fold_set {
-	bool copies_records;  /* FOLD_RECORDS_COPIED */
-	bool shares_frames;   /* pieces keep what they have in common with others once */
+	bool copies_records; /* FOLD_RECORDS_COPIED */
+	bool shares_frames;  /* pieces keep what they have in common with others once */
+	bool has_extra;
+	size_t entry_size;    /* of those that are kept */
+	VEC(uint32_t) whos;   /* by actor: the one that stands for all that entries don't tell apart; of actors that the set knows */
 	VEC(uint64_t) hashes; /* while a piece is added: of its outermost frames */
 	struct piece_shard pieces[FOLD_SHARDS];
 	struct entry_shard entries[FOLD_SHARDS];
@@ -178,8 +193,8 @@ struct fold_set {
 
 /* A sample whose frames are known. */
 struct fold_item {
-	struct fold_entry entry; /* inner and outer are set here */
-	const uint32_t *frames;	 /* the kernel's part, then the user's */
+	struct set_entry entry; /* inner and outer are set here */
+	const uint32_t *frames; /* the kernel's part, then the user's */
 	uint32_t inner_count, outer_count;
 	bool has_inner, has_outer;	       /* a part may be there and have no frames: hidden ones */
 	uint64_t inner_hash, outer_hash, hash; /* private */
@@ -187,16 +202,31 @@ struct fold_item {
 
 /* Adds the items in stages, each for all of them, so that what one stage reads was asked for in the one before. */
 void fold_set_add(struct fold_set *set, struct fold_item *items, size_t count);
+void fold_set_init(struct fold_set *set, const struct fold_options *options);
 void fold_set_deinit(struct fold_set *set);
 /* Adds to the entry that is the same but for count, period, actor and first sample. `hash` is fold_set_hash()'s. */
-void fold_set_entry(struct fold_set *set, const struct fold_entry *entry, uint64_t hash);
+void fold_set_entry(struct fold_set *set, const struct set_entry *entry, uint64_t hash);
+/* To be told before the first entry of an actor. */
+void fold_set_actor(struct fold_set *set, uint32_t actor, uint32_t who);
 /* Makes the piece, which is another set's, one of this set, or gives it the id of that which is the same. Safe on many threads for pieces
  * of different shards. */
 void fold_set_piece(struct fold_set *set, struct set_piece *piece);
 /* No sample will be added. `finds_nothing`: nor anything else, so that what is in it needn't be found. */
 void fold_set_end(struct fold_set *set, bool finds_nothing);
 /* By contents, not by numbers that only this set knows. */
-uint64_t fold_set_hash(const struct fold_entry *entry, uint64_t inner_hash, uint64_t outer_hash);
+uint64_t fold_set_hash(const struct fold_set *set, const struct set_entry *entry, uint64_t inner_hash, uint64_t outer_hash);
+/* The entries of a shard are gone; their records stay. */
+void fold_set_drop_entries(struct entry_shard *shard);
+
+static inline struct set_entry *fold_set_at(const struct fold_set *set, const struct entry_shard *shard, uint32_t id)
+{
+	return (struct set_entry *)(void *)(shard->blocks.data[id / FOLD_BLOCK] + id % FOLD_BLOCK * set->entry_size);
+}
+
+static inline uint32_t fold_set_extra(const struct fold_set *set, const struct set_entry *entry)
+{
+	return set->has_extra ? entry->extra : 0;
+}
 
 static inline uint64_t fold_set_piece_hash(const struct fold_set *set, uint32_t id)
 {
@@ -212,7 +242,7 @@ struct recent_actor {
 	const struct thread *thread;
 	const struct untrusted *comm;
 	struct maps_state space; /* as it was in that turn of the feed */
-	uint32_t actor, who;
+	uint32_t actor;
 	uint32_t turn;
 };
 
@@ -225,7 +255,7 @@ struct recent_extra {
 
 /* A sample of the batch: its own address, the kernel's part and the user's part of its stack are look-ups in a row. */
 struct pending {
-	struct fold_entry entry;
+	struct set_entry entry;
 	uint32_t first, inner_count, outer_count;
 	uint32_t unwound; /* where those begin */
 	bool has_leaf, has_inner, has_outer;
@@ -262,4 +292,4 @@ void fold_feed_flush(struct fold_feed *feed);
 
 /* Moves all into the fold's arrays, with ids that are indexes; the entries in the order of their first samples. The tables are empty
  * afterwards. */
-void fold_pack(struct fold_tables *tables, struct fold *fold);
+void fold_pack(struct fold_tables *tables, struct fold *fold, bool with_details);

@@ -62,15 +62,36 @@ static void prefetch_piece(const struct fold_set *set, uint32_t id, bool itself)
 }
 
 /* What will be read of the entries behind number `i`: where their pieces are, then those. */
-static void prefetch_pieces(const struct fold_set *set, const struct entry_shard *shard, size_t i)
+static void prefetch_pieces(const struct fold_set *set, const struct entry_shard *shard, uint32_t i)
 {
 	enum { STEP = 12 };
-	for (size_t steps = 1; steps <= 2; steps++) {
-		if (i + steps * STEP >= shard->entries.len)
+	for (uint32_t steps = 1; steps <= 2; steps++) {
+		if (i + steps * STEP >= shard->count)
 			return;
-		const struct fold_entry *entry = &shard->entries.data[i + steps * STEP];
+		const struct fold_entry *entry = &fold_set_at(set, shard, i + steps * STEP)->entry;
 		prefetch_piece(set, entry->inner, steps == 1);
 		prefetch_piece(set, entry->outer, steps == 1);
+	}
+}
+
+/* A block whose last entry is number `i` isn't needed any more. */
+static void drop_block(struct entry_shard *shard, uint32_t i)
+{
+	if (i % FOLD_BLOCK != FOLD_BLOCK - 1)
+		return;
+	free(shard->blocks.data[i / FOLD_BLOCK]);
+	shard->blocks.data[i / FOLD_BLOCK] = NULL;
+}
+
+/* The first set gets to know the actors of the others. */
+static void join_actors(const struct fold_tables *tables)
+{
+	struct fold_set *into = tables->sets.data[0];
+	for (size_t s = 1; s < tables->sets.len; s++) {
+		const struct fold_set *set = tables->sets.data[s];
+		for (uint32_t actor = 0; actor < set->whos.len; actor++)
+			if (set->whos.data[actor] != FOLD_NONE)
+				fold_set_actor(into, actor, set->whos.data[actor]);
 	}
 }
 
@@ -82,15 +103,19 @@ static void merge_entries(void *context, unsigned int worker, size_t number)
 	for (size_t s = 1; s < merging->tables->sets.len; s++) {
 		struct fold_set *set = merging->tables->sets.data[s];
 		struct entry_shard *shard = &set->entries[number];
-		for (size_t i = 0; i < shard->entries.len; i++) {
+		for (uint32_t i = 0; i < shard->count; i++) {
 			prefetch_pieces(set, shard, i);
-			struct fold_entry entry = shard->entries.data[i];
-			uint64_t hash = fold_set_hash(&entry, fold_set_piece_hash(set, entry.inner), fold_set_piece_hash(set, entry.outer));
-			entry.inner = new_piece(set, entry.inner);
-			entry.outer = new_piece(set, entry.outer);
-			fold_set_entry(into, &entry, hash);
+			struct set_entry from = {0};
+			struct fold_entry *entry = &from.entry;
+			memcpy(&from, fold_set_at(set, shard, i), set->entry_size);
+			uint64_t hash =
+				fold_set_hash(into, &from, fold_set_piece_hash(set, entry->inner), fold_set_piece_hash(set, entry->outer));
+			entry->inner = new_piece(set, entry->inner);
+			entry->outer = new_piece(set, entry->outer);
+			fold_set_entry(into, &from, hash);
+			drop_block(shard, i);
 		}
-		vec_deinit(&shard->entries);
+		fold_set_drop_entries(shard);
 		arena_combine(&into->entries[number].records, &shard->records);
 	}
 	give_back(merging->much, number);
@@ -102,7 +127,7 @@ static bool is_much(const struct fold_tables *tables)
 	size_t entries = 0;
 	for (size_t s = 0; s < tables->sets.len; s++)
 		for (unsigned int i = 0; i < FOLD_SHARDS; i++)
-			entries += tables->sets.data[s]->entries[i].entries.len;
+			entries += tables->sets.data[s]->entries[i].count;
 	return entries > MANY;
 }
 
@@ -115,6 +140,7 @@ static void merge_sets(struct fold_tables *tables)
 	if (tables->sets.len == 1)
 		return;
 	struct merging merging = {.tables = tables, .much = is_much(tables)};
+	join_actors(tables);
 	pool_run(tables->options->jobs, FOLD_SHARDS, merge_pieces, &merging);
 	pool_run(tables->options->jobs, FOLD_SHARDS, merge_entries, &merging);
 	for (size_t s = 1; s < tables->sets.len; s++) {
@@ -136,14 +162,14 @@ struct packing {
 	uint32_t (*starts)[FOLD_SHARDS]; /* by bucket and shard: where the shard's entries of the bucket begin */
 };
 
-static uint64_t entry_key(const struct packing *packing, const struct fold_entry *entry)
+static uint64_t entry_key(const struct packing *packing, uint64_t time, const struct record_header *first)
 {
-	return packing->by_place ? (uintptr_t)entry->first : entry->time;
+	return packing->by_place ? (uintptr_t)first : time;
 }
 
-static size_t bucket_of(const struct packing *packing, const struct fold_entry *entry)
+static size_t bucket_of(const struct packing *packing, const struct set_entry *entry)
 {
-	return (size_t)((entry_key(packing, entry) - packing->earliest) / packing->span);
+	return (size_t)((entry_key(packing, entry->time, entry->first) - packing->earliest) / packing->span);
 }
 
 static uint32_t packed_frame(const struct fold_tables *tables, uint32_t id)
@@ -181,8 +207,8 @@ static void pack_shard(void *context, unsigned int worker, size_t number)
 			*to++ = packed_frame(tables, piece->own[at]);
 	}
 	vec_deinit(&pieces->pieces);
-	for (size_t i = 0; i < entries->entries.len; i++)
-		packing->starts[bucket_of(packing, &entries->entries.data[i])][number]++;
+	for (uint32_t i = 0; i < entries->count; i++)
+		packing->starts[bucket_of(packing, fold_set_at(packing->set, entries, i))][number]++;
 	give_back(packing->much, number);
 }
 
@@ -193,27 +219,34 @@ static void deal_shard(void *context, unsigned int worker, size_t number)
 	struct packing *packing = context;
 	struct entry_shard *shard = &packing->set->entries[number];
 	(void)worker;
-	for (size_t i = 0; i < shard->entries.len; i++) {
-		const struct fold_entry *from = &shard->entries.data[i];
-		struct fold_entry *to = &packing->fold->entries[packing->starts[bucket_of(packing, from)][number]++];
-		*to = *from;
-		to->leaf = packed_frame(packing->tables, from->leaf);
-		to->inner = packed_piece(packing->set, from->inner);
-		to->outer = packed_piece(packing->set, from->outer);
+	for (uint32_t i = 0; i < shard->count; i++) {
+		const struct set_entry *from = fold_set_at(packing->set, shard, i);
+		uint32_t place = packing->starts[bucket_of(packing, from)][number]++;
+		struct fold_entry *to = &packing->fold->entries[place];
+		*to = from->entry;
+		to->leaf = packed_frame(packing->tables, to->leaf);
+		to->inner = packed_piece(packing->set, to->inner);
+		to->outer = packed_piece(packing->set, to->outer);
+		packing->fold->details[place] =
+			(struct fold_detail){.time = from->time, .first = from->first, .extra = fold_set_extra(packing->set, from)};
+		drop_block(shard, i);
 	}
-	vec_deinit(&shard->entries);
+	fold_set_drop_entries(shard);
 	give_back(packing->much, number);
 }
 
 static uint64_t order_value(const void *context, uint32_t number)
 {
 	const struct packing *packing = context;
-	return entry_key(packing, &packing->fold->entries[number]);
+	const struct fold_detail *detail = &packing->fold->details[number];
+	return entry_key(packing, detail->time, detail->first);
 }
 
 /* Entries of one record, as its branches: their numbers are chance. */
-static int compare_contents(const struct packing *packing, const struct fold_entry *a, const struct fold_entry *b)
+static int compare_contents(const struct packing *packing, uint32_t x, uint32_t y)
 {
+	const struct fold_entry *a = &packing->fold->entries[x], *b = &packing->fold->entries[y];
+	const struct fold_detail *details = packing->fold->details;
 	const struct fold_frame *frames = packing->fold->frames;
 	const struct fold_tables *tables = packing->tables;
 	unsigned int words = tables->options->extra_words;
@@ -223,7 +256,8 @@ static int compare_contents(const struct packing *packing, const struct fold_ent
 	if (!result)
 		result = fold_frame_compare(&frames[a->leaf], &frames[b->leaf]);
 	for (unsigned int i = 0; i < words && !result; i++) {
-		uint64_t u = tables->extras.data[(size_t)a->extra * words + i], v = tables->extras.data[(size_t)b->extra * words + i];
+		uint64_t u = tables->extras.data[(size_t)details[x].extra * words + i],
+			 v = tables->extras.data[(size_t)details[y].extra * words + i];
 		result = (u > v) - (u < v);
 	}
 	return result;
@@ -244,10 +278,12 @@ static int compare_actors(const struct packing *packing, const struct fold_entry
 static int compare_place(const void *x, const void *y, void *context)
 {
 	const struct packing *packing = context;
-	const struct fold_entry *a = &packing->fold->entries[*(const uint32_t *)x], *b = &packing->fold->entries[*(const uint32_t *)y];
+	uint32_t a = *(const uint32_t *)x, b = *(const uint32_t *)y;
+	const struct fold_entry *entries = packing->fold->entries;
+	const struct fold_detail *details = packing->fold->details;
 	if (packing->tables->options->records != FOLD_RECORDS_STABLE)
-		return compare_contents(packing, a, b) ?: compare_actors(packing, a, b);
-	return a->first == b->first ? compare_contents(packing, a, b) : a->first > b->first ? 1 : -1;
+		return compare_contents(packing, a, b) ?: compare_actors(packing, &entries[a], &entries[b]);
+	return details[a].first == details[b].first ? compare_contents(packing, a, b) : details[a].first > details[b].first ? 1 : -1;
 }
 
 /* Entries with equal times: in the order of the file. */
@@ -267,19 +303,24 @@ static void sort_bucket(void *context, unsigned int worker, size_t bucket)
 {
 	struct packing *packing = context;
 	struct fold_entry *entries = packing->fold->entries;
+	struct fold_detail *details = packing->fold->details;
 	size_t begin = bucket ? packing->starts[bucket - 1][FOLD_SHARDS - 1] : 0, end = packing->starts[bucket][FOLD_SHARDS - 1];
 	(void)worker;
 	if (end - begin < 2)
 		return;
 	cleanup_free uint32_t *order = mem_alloc_array(end - begin, sizeof(*order));
 	cleanup_free struct fold_entry *copy = mem_alloc_array(end - begin, sizeof(*copy));
+	cleanup_free struct fold_detail *detail_copy = mem_alloc_array(end - begin, sizeof(*detail_copy));
 	for (size_t i = begin; i < end; i++)
 		order[i - begin] = (uint32_t)i;
 	radix_sort(order, end - begin, order_value, packing);
 	order_ties(packing, order, end - begin);
-	for (size_t i = 0; i < end - begin; i++)
+	for (size_t i = 0; i < end - begin; i++) {
 		copy[i] = entries[order[i]];
+		detail_copy[i] = details[order[i]];
+	}
 	memcpy(entries + begin, copy, (end - begin) * sizeof(*copy));
+	memcpy(details + begin, detail_copy, (end - begin) * sizeof(*detail_copy));
 }
 
 /* Sizes of all arrays, and when entries are from. */
@@ -296,13 +337,14 @@ static void measure(struct packing *packing)
 		set->pieces[i].first_frame = (uint32_t)frame_ids;
 		fold->frame_count += tables->frames[i].frames.len;
 		fold->piece_count += set->pieces[i].pieces.len;
-		fold->entry_count += set->entries[i].entries.len;
+		fold->entry_count += set->entries[i].count;
 		frame_ids += set->pieces[i].frame_count;
 		id_table_deinit(&tables->frames[i].ids);
 		id_table_deinit(&set->pieces[i].ids);
 		id_table_deinit(&set->entries[i].ids);
-		for (size_t e = 0; e < set->entries[i].entries.len; e++) {
-			uint64_t key = entry_key(packing, &set->entries[i].entries.data[e]);
+		for (uint32_t e = 0; e < set->entries[i].count; e++) {
+			const struct set_entry *entry = fold_set_at(set, &set->entries[i], e);
+			uint64_t key = entry_key(packing, entry->time, entry->first);
 			earliest = key < earliest ? key : earliest;
 			latest = key > latest ? key : latest;
 		}
@@ -352,7 +394,7 @@ static uint32_t *find_functions(const struct fold *fold, bool by_address)
 	return functions;
 }
 
-void fold_pack(struct fold_tables *tables, struct fold *fold)
+void fold_pack(struct fold_tables *tables, struct fold *fold, bool with_details)
 {
 	unsigned int jobs = tables->options->jobs;
 	merge_sets(tables);
@@ -371,10 +413,15 @@ void fold_pack(struct fold_tables *tables, struct fold *fold)
 	for (unsigned int i = 0; i < FOLD_SHARDS; i++)
 		arena_combine(&fold->private->records, &packing.set->entries[i].records);
 	fold->entries = mem_alloc_array(fold->entry_count + 1, sizeof(*fold->entries));
+	fold->details = mem_alloc_array(fold->entry_count + 1, sizeof(*fold->details));
 	start_buckets(&packing);
 	pool_run(jobs, FOLD_SHARDS, deal_shard, &packing);
 	pool_run(jobs, TIME_BUCKETS, sort_bucket, &packing);
 	free(packing.starts);
+	if (!with_details) {
+		free(fold->details);
+		fold->details = NULL;
+	}
 	fold->actors = tables->actors.data;
 	fold->actor_count = tables->actors.len;
 	fold->extras = tables->extras.data;

@@ -31,6 +31,7 @@ struct fold_parts {
 	struct fold_private private;
 	struct fold part;
 	VEC(struct fold_entry) part_entries;
+	VEC(struct fold_detail) part_details;
 	VEC(struct fold_piece) part_pieces;
 	VEC(struct fold_actor) part_actors;
 	VEC(struct fold_frame) part_frames;
@@ -81,6 +82,7 @@ void fold_parts_destroy(struct fold_parts *parts)
 	intern_deinit(&parts->private.names);
 	free(parts->private.frame_names);
 	vec_deinit(&parts->part_entries);
+	vec_deinit(&parts->part_details);
 	vec_deinit(&parts->part_pieces);
 	vec_deinit(&parts->part_actors);
 	vec_deinit(&parts->part_frames);
@@ -117,10 +119,14 @@ static void take_entry(struct fold_parts *parts, uint32_t number)
 	struct fold_entry entry = parts->whole->entries[number];
 	entry.leaf = take(&parts->frames, entry.leaf);
 	entry.actor = take(&parts->actors, entry.actor);
-	entry.extra = parts->whole->extra_words ? take(&parts->extras, entry.extra) : 0;
 	entry.inner = entry.inner == FOLD_NONE ? FOLD_NONE : take(&parts->pieces, entry.inner);
 	entry.outer = entry.outer == FOLD_NONE ? FOLD_NONE : take(&parts->pieces, entry.outer);
 	vec_push(&parts->part_entries, entry);
+	if (!parts->whole->details)
+		return;
+	struct fold_detail detail = parts->whole->details[number];
+	detail.extra = parts->whole->extra_words ? take(&parts->extras, detail.extra) : 0;
+	vec_push(&parts->part_details, detail);
 }
 
 /* What the entries refer to: pieces first, which have further frames; functions stand for frames that need not be in an entry. */
@@ -159,9 +165,9 @@ static void begin_part(struct fold_parts *parts)
 	size_t extras = 0;
 	if (!parts->extras.numbers)
 		for (size_t i = 0; whole->extra_words && i < whole->entry_count; i++)
-			extras = whole->entries[i].extra >= extras ? whole->entries[i].extra + (size_t)1 : extras;
+			extras = whole->details[i].extra >= extras ? whole->details[i].extra + (size_t)1 : extras;
 	begin(&parts->extras, extras);
-	parts->part_entries.len = parts->part_pieces.len = parts->part_actors.len = parts->part_frames.len = 0;
+	parts->part_entries.len = parts->part_details.len = parts->part_pieces.len = parts->part_actors.len = parts->part_frames.len = 0;
 	parts->part_frame_ids.len = parts->part_functions.len = parts->part_extras.len = 0;
 	intern_deinit(&parts->private.names);
 	free(parts->private.frame_names);
@@ -174,6 +180,7 @@ static void end_part(struct fold_parts *parts)
 	parts->part = (struct fold){
 		.session = whole->session,
 		.entries = parts->part_entries.data,
+		.details = whole->details ? parts->part_details.data : NULL,
 		.entry_count = parts->part_entries.len,
 		.pieces = parts->part_pieces.data,
 		.piece_count = parts->part_pieces.len,

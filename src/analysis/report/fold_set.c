@@ -12,6 +12,12 @@
 
 #include <string.h>
 
+void fold_set_init(struct fold_set *set, const struct fold_options *options)
+{
+	*set = (struct fold_set){.copies_records = options->records == FOLD_RECORDS_COPIED, .has_extra = options->extra_words > 0};
+	set->entry_size = set->has_extra ? sizeof(struct set_entry) : offsetof(struct set_entry, extra);
+}
+
 void fold_set_deinit(struct fold_set *set)
 {
 	for (unsigned int i = 0; i < FOLD_SHARDS; i++) {
@@ -19,11 +25,27 @@ void fold_set_deinit(struct fold_set *set)
 		arena_deinit(&set->pieces[i].memory);
 		id_table_deinit(&set->pieces[i].ids);
 		id_table_deinit(&set->pieces[i].prefixes);
-		vec_deinit(&set->entries[i].entries);
+		fold_set_drop_entries(&set->entries[i]);
 		id_table_deinit(&set->entries[i].ids);
 		arena_deinit(&set->entries[i].records);
 	}
+	vec_deinit(&set->whos);
 	vec_deinit(&set->hashes);
+}
+
+void fold_set_drop_entries(struct entry_shard *shard)
+{
+	for (size_t i = 0; i < shard->blocks.len; i++)
+		free(shard->blocks.data[i]);
+	vec_deinit(&shard->blocks);
+	shard->count = 0;
+}
+
+void fold_set_actor(struct fold_set *set, uint32_t actor, uint32_t who)
+{
+	while (set->whos.len <= actor)
+		vec_push(&set->whos, FOLD_NONE);
+	set->whos.data[actor] = who;
 }
 
 void fold_set_end(struct fold_set *set, bool finds_nothing)
@@ -282,29 +304,33 @@ static void add_pieces(struct fold_set *set, struct fold_item *items, size_t cou
 	for (size_t i = 0; i < count; i++) {
 		struct fold_item *item = &items[i];
 		if (item->has_inner)
-			item->entry.inner = copy_piece(set, item->frames, item->inner_count, true, item->inner_hash);
+			item->entry.entry.inner = copy_piece(set, item->frames, item->inner_count, true, item->inner_hash);
 		if (item->has_outer)
-			item->entry.outer = copy_piece(set, item->frames + item->inner_count, item->outer_count, false, item->outer_hash);
+			item->entry.entry.outer =
+				copy_piece(set, item->frames + item->inner_count, item->outer_count, false, item->outer_hash);
 	}
 }
 
 /* ---- entries ---- */
 
 /* Where copies of records are says nothing. */
-static bool is_earlier(const struct fold_set *set, const struct fold_entry *a, const struct fold_entry *b)
+static bool is_earlier(const struct fold_set *set, const struct set_entry *a, const struct set_entry *b)
 {
 	return a->time != b->time ? a->time < b->time : a->first < b->first && !set->copies_records;
 }
 
-static bool entry_same(const struct fold_entry *a, const struct fold_entry *b)
+static bool entry_same(const struct fold_set *set, const struct set_entry *x, const struct set_entry *y)
 {
-	return a->leaf == b->leaf && a->inner == b->inner && a->outer == b->outer && a->who == b->who && a->extra == b->extra &&
-	       a->event == b->event && a->cpumode == b->cpumode;
+	const struct fold_entry *a = &x->entry, *b = &y->entry;
+	return a->leaf == b->leaf && a->inner == b->inner && a->outer == b->outer && a->event == b->event && a->cpumode == b->cpumode &&
+	       (a->actor == b->actor || set->whos.data[a->actor] == set->whos.data[b->actor]) &&
+	       fold_set_extra(set, x) == fold_set_extra(set, y);
 }
 
-uint64_t fold_set_hash(const struct fold_entry *entry, uint64_t inner_hash, uint64_t outer_hash)
+uint64_t fold_set_hash(const struct fold_set *set, const struct set_entry *of, uint64_t inner_hash, uint64_t outer_hash)
 {
-	uint64_t who = (uint64_t)entry->who << 32 | entry->extra,
+	const struct fold_entry *entry = &of->entry;
+	uint64_t who = (uint64_t)set->whos.data[entry->actor] << 32 | fold_set_extra(set, of),
 		 place = (uint64_t)entry->leaf << 32 ^ (uint64_t)entry->event << 8 ^ entry->cpumode;
 	uint64_t stack = inner_hash * 3 + outer_hash + (entry->inner == FOLD_NONE) * 2 + (entry->outer == FOLD_NONE);
 	return hash_combine(hash_combine(stack, who), place);
@@ -320,31 +346,40 @@ static const struct record_header *copy_record(struct entry_shard *shard, const 
 	return old;
 }
 
-static void add_entry(struct fold_set *set, const struct fold_entry *entry, uint64_t hash, bool copies)
+static struct set_entry *push_entry(const struct fold_set *set, struct entry_shard *shard, const struct set_entry *entry)
+{
+	if (shard->count % FOLD_BLOCK == 0)
+		vec_push(&shard->blocks, mem_alloc_array(FOLD_BLOCK, set->entry_size));
+	struct set_entry *to = fold_set_at(set, shard, shard->count++);
+	memcpy(to, entry, set->entry_size);
+	return to;
+}
+
+static void add_entry(struct fold_set *set, const struct set_entry *entry, uint64_t hash, bool copies)
 {
 	struct entry_shard *shard = &set->entries[fold_shard(hash)];
 	struct id_probe probe;
 	uint32_t id = id_table_first(&shard->ids, (uint32_t)hash, &probe);
-	while (id != ID_NONE && !entry_same(&shard->entries.data[id], entry))
+	while (id != ID_NONE && !entry_same(set, fold_set_at(set, shard, id), entry))
 		id = id_table_next(&shard->ids, &probe);
 	if (id == ID_NONE) {
-		id_table_insert(&shard->ids, (uint32_t)hash, (uint32_t)shard->entries.len);
-		vec_push(&shard->entries, *entry);
+		id_table_insert(&shard->ids, (uint32_t)hash, shard->count);
+		struct set_entry *added = push_entry(set, shard, entry);
 		if (copies)
-			vec_last(&shard->entries)->first = copy_record(shard, entry->first, NULL);
+			added->first = copy_record(shard, entry->first, NULL);
 		return;
 	}
-	struct fold_entry *known = &shard->entries.data[id];
-	known->count += entry->count;
-	known->period += entry->period;
+	struct set_entry *known = fold_set_at(set, shard, id);
+	known->entry.count += entry->entry.count;
+	known->entry.period += entry->entry.period;
 	if (is_earlier(set, entry, known)) {
 		known->first = copies ? copy_record(shard, entry->first, known->first) : entry->first;
 		known->time = entry->time;
-		known->actor = entry->actor;
+		known->entry.actor = entry->entry.actor;
 	}
 }
 
-void fold_set_entry(struct fold_set *set, const struct fold_entry *entry, uint64_t hash)
+void fold_set_entry(struct fold_set *set, const struct set_entry *entry, uint64_t hash)
 {
 	add_entry(set, entry, hash, false);
 }
@@ -353,7 +388,7 @@ void fold_set_add(struct fold_set *set, struct fold_item *items, size_t count)
 {
 	add_pieces(set, items, count);
 	for (size_t i = 0; i < count; i++) {
-		items[i].hash = fold_set_hash(&items[i].entry, items[i].inner_hash, items[i].outer_hash);
+		items[i].hash = fold_set_hash(set, &items[i].entry, items[i].inner_hash, items[i].outer_hash);
 		id_table_prefetch(&set->entries[fold_shard(items[i].hash)].ids, (uint32_t)items[i].hash);
 	}
 	for (size_t i = 0; i < count; i++) {
@@ -361,7 +396,7 @@ void fold_set_add(struct fold_set *set, struct fold_item *items, size_t count)
 		struct id_probe probe;
 		uint32_t id = id_table_first(&shard->ids, (uint32_t)items[i].hash, &probe);
 		if (id != ID_NONE)
-			__builtin_prefetch(&shard->entries.data[id], 1);
+			__builtin_prefetch(fold_set_at(set, shard, id), 1);
 	}
 	for (size_t i = 0; i < count; i++)
 		add_entry(set, &items[i].entry, items[i].hash, set->copies_records);

@@ -40,7 +40,7 @@ void fold_tables_destroy(struct fold_tables *tables)
 struct fold_set *fold_tables_add_set(struct fold_tables *tables)
 {
 	struct fold_set *set = mem_zalloc(sizeof(*set));
-	set->copies_records = tables->options->records == FOLD_RECORDS_COPIED;
+	fold_set_init(set, tables->options);
 	pthread_mutex_lock(&tables->lock);
 	vec_push(&tables->sets, set);
 	pthread_mutex_unlock(&tables->lock);

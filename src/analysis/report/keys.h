@@ -62,12 +62,13 @@ struct key;
 /* What a value is made from: the representative of a class. Only the part of the key's domain is set. */
 struct key_source {
 	const struct fold_actor *actor;
-	const struct fold_frame *place;	 /* branch mode: where from */
-	const struct fold_frame *target; /* branch mode: where to */
-	bool caller;			 /* the place is a caller's: unresolved ones are shown with the raw address */
-	char level;			 /* k . g u H */
-	const uint64_t *words;		 /* this key's extra words */
-	const struct fold_entry *entry;	 /* one of the class' entries */
+	const struct fold_frame *place;	    /* branch mode: where from */
+	const struct fold_frame *target;    /* branch mode: where to */
+	bool caller;			    /* the place is a caller's: unresolved ones are shown with the raw address */
+	char level;			    /* k . g u H */
+	const uint64_t *words;		    /* this key's extra words */
+	const struct fold_entry *entry;	    /* one of the class' entries */
+	const struct record_header *record; /* its first sample; NULL = not known */
 	const struct symbol *parent;
 	const char *string; /* KEY_EXTRA with a string: that, made before */
 	uint64_t count;	    /* samples of the row, for weights */
@@ -138,4 +139,4 @@ const char *key_nearest(const char *name);
 void key_names(struct strbuf *out, unsigned int margin, unsigned int width);
 
 /* The raw data of an entry's first sample; decodes it. False when it has none. */
-bool key_raw(const struct key_context *context, const struct fold_entry *entry, const void **ret_raw, uint32_t *ret_size);
+bool key_raw(const struct key_context *context, const struct key_source *source, const void **ret_raw, uint32_t *ret_size);

@@ -23,12 +23,12 @@ void key_trace_extract(const struct key_context *context, const struct key *key,
 			   : 0;
 }
 
-bool key_raw(const struct key_context *context, const struct fold_entry *entry, const void **ret_raw, uint32_t *ret_size)
+bool key_raw(const struct key_context *context, const struct key_source *source, const void **ret_raw, uint32_t *ret_size)
 {
 	const struct reader *reader = context->session->reader;
+	unsigned int event = source->entry->event;
 	struct sample sample;
-	if (!entry->first ||
-	    sample_decode(&reader->layouts[entry->event], &reader->events.events.data[entry->event]->attr, entry->first, &sample) ||
+	if (!source->record || sample_decode(&reader->layouts[event], &reader->events.events.data[event]->attr, source->record, &sample) ||
 	    !sample.raw)
 		return false;
 	*ret_raw = sample.raw;
@@ -41,7 +41,7 @@ const char *key_trace_string(struct key_context *context, const struct key *key,
 	const void *raw;
 	uint32_t size;
 	const struct tracepoint *tracepoint = context->session->reader->events.events.data[source->entry->event]->tracepoint;
-	if (!tracepoint || !key_raw(context, source->entry, &raw, &size))
+	if (!tracepoint || !key_raw(context, source, &raw, &size))
 		return "N/A";
 	struct strbuf text = {0};
 	if (context->raw_trace)
@@ -93,7 +93,7 @@ static void field_value(struct key_context *context, const struct key *key, cons
 	const void *raw;
 	uint32_t size;
 	const struct tracepoint_field *field = key->field;
-	if (!key_raw(context, source->entry, &raw, &size))
+	if (!key_raw(context, source, &raw, &size))
 		return;
 	if (!context->raw_trace && !(key->flags & KEY_HIDDEN)) {
 		struct strbuf text = {0};

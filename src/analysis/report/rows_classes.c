@@ -206,7 +206,9 @@ static unsigned int extra_words(struct rows *rows, uint32_t extra, uint32_t entr
 	unsigned int count = 0;
 	for (unsigned int k = 0; k < classes->key_count; k++) {
 		const struct key *key = classes->keys[k];
-		struct key_source source = {.words = fold->extras + (size_t)extra * fold->extra_words + k, .entry = &fold->entries[entry]};
+		struct key_source source = {.words = fold->extras + (size_t)extra * fold->extra_words + k,
+					    .entry = &fold->entries[entry],
+					    .record = fold->details ? fold->details[entry].first : NULL};
 		words[count++] = key->string ? (uintptr_t)key->string(rows->context, key, &source) : source.words[0];
 	}
 	return count;
@@ -237,11 +239,11 @@ static void make_extras(struct rows *rows)
 	struct fold *fold = rows->fold;
 	size_t extras = 1;
 	for (size_t i = 0; i < fold->entry_count; i++)
-		if (fold->entries[i].extra >= extras)
-			extras = fold->entries[i].extra + (size_t)1;
+		if (fold_extra(fold, &fold->entries[i]) >= extras)
+			extras = fold_extra(fold, &fold->entries[i]) + (size_t)1;
 	private->extra_class = none_array(extras);
 	for (uint32_t i = 0; i < fold->entry_count; i++) {
-		uint32_t extra = fold->entries[i].extra;
+		uint32_t extra = fold_extra(fold, &fold->entries[i]);
 		if (private->extra_class[extra] == FOLD_NONE && rows_event(rows, &fold->entries[i]) >= 0)
 		private->extra_class[extra] = extra_class(rows, extra, i);
 	}
@@ -267,7 +269,7 @@ static void make_parents(struct rows *rows)
 	private->entry_extra = mem_alloc_array(fold->entry_count + 1, sizeof(*private->entry_extra));
 	for (size_t i = 0; i < fold->entry_count; i++) {
 		bool chain = fold->entries[i].inner != FOLD_NONE || fold->entries[i].outer != FOLD_NONE;
-		struct parent_class wanted = {.extra = private->extra_class[fold->entries[i].extra],
+		struct parent_class wanted = {.extra = private->extra_class[fold_extra(fold, &fold->entries[i])],
 					      .parent = chain ? rows_parent(rows, &fold->entries[i]) : NULL};
 		uint32_t hash = (uint32_t)hash_combine((uintptr_t)wanted.parent, wanted.extra), id;
 		struct id_probe probe;
@@ -338,7 +340,8 @@ void classes_destroy(struct rows *rows)
 uint32_t rows_entry_extra(const struct rows *rows, const struct fold_entry *entry)
 {
 	const struct rows_private *private = rows->private;
-	return private->entry_extra ? private->entry_extra[entry - rows->fold->entries] : private->extra_class[entry->extra];
+	return private->entry_extra ? private->entry_extra[entry - rows->fold->entries]
+				    : private->extra_class[fold_extra(rows->fold, entry)];
 }
 
 uint32_t classes_of_row(const struct rows *rows, uint32_t row, const struct key *key)
@@ -362,7 +365,9 @@ void classes_source(const struct rows *rows, unsigned int domain, uint32_t class
 	source_of(rows, domain, classes->representatives.data[class], ret);
 	if (domain != CLASS_EXTRA)
 		return;
-	ret->entry = &rows->fold->entries[classes->entries.data[class]];
+	uint32_t entry = classes->entries.data[class];
+	ret->entry = &rows->fold->entries[entry];
+	ret->record = rows->fold->details ? rows->fold->details[entry].first : NULL;
 	unsigned int k = 0;
 	while (k + 1 < classes->key_count && classes->keys[k] != key)
 		k++;

@@ -52,7 +52,7 @@ static void leave_out(const struct top *top, struct fold *fold)
 	size_t kept = 0;
 	for (size_t i = 0; i < fold->entry_count; i++)
 		if (!is_of_idle_code(fold, &fold->entries[i]) && !top_hides(top->options, fold->entries[i].cpumode))
-			fold->entries[kept++] = fold->entries[i];
+			fold_move_entry(fold, kept++, i);
 	fold->entry_count = kept;
 }
 
@@ -66,11 +66,11 @@ static void fade_all(struct fold *fold)
 {
 	size_t kept = 0;
 	for (size_t i = 0; i < fold->entry_count; i++) {
-		struct fold_entry entry = fold->entries[i];
-		entry.period = fade(entry.period);
-		entry.count = (uint32_t)fade(entry.count);
-		if (entry.period)
-			fold->entries[kept++] = entry;
+		struct fold_entry *entry = &fold->entries[i];
+		entry->period = fade(entry->period);
+		entry->count = (uint32_t)fade(entry->count);
+		if (entry->period)
+			fold_move_entry(fold, kept++, i);
 	}
 	fold->entry_count = kept;
 }

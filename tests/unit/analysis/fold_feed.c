@@ -236,7 +236,8 @@ static void gather(struct reading *reading)
 static void print_entry(struct fold *fold, const struct fold_entry *entry, bool records, struct strbuf *out)
 {
 	const struct fold_actor *actor = &fold->actors[entry->actor];
-	strbuf_printf(out, "%lu %u ×%u %lu %s/%u %u:", entry->time, entry->event, entry->count, entry->period, untrusted_raw(actor->comm),
+	const struct fold_detail *detail = &fold->details[entry - fold->entries];
+	strbuf_printf(out, "%lu %u ×%u %lu %s/%u %u:", detail->time, entry->event, entry->count, entry->period, untrusted_raw(actor->comm),
 		      actor->thread->tid, entry->cpumode);
 	for (uint32_t i = 0, depth = fold_depth(fold, entry); i < depth; i++) {
 		const struct fold_frame *frame = &fold->frames[fold_frame_id(fold, entry, i)];
@@ -245,7 +246,7 @@ static void print_entry(struct fold *fold, const struct fold_entry *entry, bool 
 			strbuf_printf(out, "+%lx", frame->ip);
 	}
 	if (records)
-		strbuf_printf(out, " %u bytes, %016lx", entry->first->size, ((const uint64_t *)entry->first)[2]);
+		strbuf_printf(out, " %u bytes, %016lx", detail->first->size, ((const uint64_t *)detail->first)[2]);
 	strbuf_add_char(out, '\n');
 }
 
@@ -311,8 +312,8 @@ static char *whole(const struct fixture *fixture, bool threads)
 	struct reading reading;
 	open_reading(&reading, fixture, false);
 	reading.options.threads = threads;
-	struct fold *fold;
-	no_error(fold_of_session(reading.session, reading.resolver, &reading.options, &fold));
+	struct fold *fold = fold_create(reading.session, reading.resolver, &reading.options);
+	no_error(fold_add_session(fold));
 	char *text = print_fold(&reading, fold, false);
 	close_reading(&reading);
 	return text;
@@ -543,9 +544,9 @@ static void records_are_copied(void **state)
 	char *copied = stream(*state, FOLD_RECORDS_COPIED, SIZE_MAX);
 	check_equal(stream(*state, FOLD_RECORDS_COPIED, SAMPLES / 3), strdup(copied));
 	struct reading reading;
-	struct fold *fold;
 	open_reading(&reading, *state, false);
-	no_error(fold_of_session(reading.session, reading.resolver, &reading.options, &fold));
+	struct fold *fold = fold_create(reading.session, reading.resolver, &reading.options);
+	no_error(fold_add_session(fold));
 	check_equal(sort_lines(copied), sort_lines(print_fold(&reading, fold, true)));
 	close_reading(&reading);
 }

@@ -18,6 +18,7 @@ struct recording {
 	struct fold_private private;
 	struct fold fold;
 	struct fold_entry entries[ENTRIES];
+	struct fold_detail details[ENTRIES];
 	struct fold_piece pieces[PIECES];
 	struct fold_frame frames[FRAMES];
 	struct fold_actor actors[ACTORS];
@@ -52,8 +53,8 @@ static struct recording *make_recording(void)
 	/* A third is of the first event. */
 	for (uint32_t i = 0; i < ENTRIES; i++) {
 		uint32_t inner = draw(&seed, PIECES * 2), outer = draw(&seed, PIECES + 9);
-		made->entries[i] = (struct fold_entry){
-			.leaf = draw(&seed, FRAMES), .actor = draw(&seed, ACTORS), .extra = draw(&seed, EXTRAS), .count = i + 1};
+		made->entries[i] = (struct fold_entry){.leaf = draw(&seed, FRAMES), .actor = draw(&seed, ACTORS), .count = i + 1};
+		made->details[i] = (struct fold_detail){.extra = draw(&seed, EXTRAS)};
 		made->entries[i].inner = inner < PIECES ? inner : FOLD_NONE;
 		made->entries[i].outer = outer < PIECES ? outer : FOLD_NONE;
 		made->entries[i].event = i % 3 ? draw(&seed, EVENTS) & 0xff : 0;
@@ -62,6 +63,7 @@ static struct recording *make_recording(void)
 	made->session.reader = &made->reader;
 	made->fold = (struct fold){.session = &made->session,
 				   .entries = made->entries,
+				   .details = made->details,
 				   .entry_count = ENTRIES,
 				   .pieces = made->pieces,
 				   .piece_count = PIECES,
@@ -85,7 +87,8 @@ static void check_entry(const struct fold *part, const struct fold_entry *entry,
 	assert_int_equal(fold_depth(part, entry), depth);
 	assert_int_equal(part->frames[entry->leaf].ip, wanted->leaf);
 	assert_ptr_equal(part->actors[entry->actor].thread, made->actors[wanted->actor].thread);
-	assert_memory_equal(part->extras + 2 * entry->extra, made->extras + 2 * wanted->extra, 2 * sizeof(uint64_t));
+	assert_memory_equal(part->extras + 2 * fold_extra(part, entry), made->extras + 2 * fold_extra(&made->fold, wanted),
+			    2 * sizeof(uint64_t));
 	for (uint32_t at = 0; at < depth; at++) {
 		uint32_t frame = fold_frame_id(part, entry, at), original = fold_frame_id(&made->fold, wanted, at);
 		assert_int_equal(part->frames[frame].ip, original);

@@ -46,13 +46,13 @@ static struct stack_of_frames *make_stacks(void)
 /* Returns the piece's id. */
 static uint32_t add_stack(struct fold_set *set, const struct stack_of_frames *stack)
 {
-	struct fold_item item = {.entry = {.inner = FOLD_NONE, .outer = FOLD_NONE, .count = 1}, .frames = stack->frames};
+	struct fold_item item = {.entry = {.entry = {.inner = FOLD_NONE, .outer = FOLD_NONE, .count = 1}}, .frames = stack->frames};
 	item.has_inner = stack->kernel;
 	item.has_outer = !stack->kernel;
 	item.inner_count = stack->kernel ? stack->count : 0;
 	item.outer_count = stack->kernel ? 0 : stack->count;
 	fold_set_add(set, &item, 1);
-	return stack->kernel ? item.entry.inner : item.entry.outer;
+	return stack->kernel ? item.entry.entry.inner : item.entry.entry.outer;
 }
 
 static const struct set_piece *piece_of(const struct fold_set *set, uint32_t id)
@@ -90,6 +90,8 @@ static void shared_frames_are_kept_once(void **state)
 {
 	struct stack_of_frames *stacks = make_stacks();
 	struct fold_set *set = mem_zalloc(sizeof(*set));
+	fold_set_init(set, &(struct fold_options){0});
+	fold_set_actor(set, 0, 0);
 	set->shares_frames = true;
 	uint32_t *ids = mem_alloc_array(STACKS, sizeof(*ids));
 	size_t frames = 0;
@@ -116,6 +118,10 @@ static void merged_sets_have_each_once(void **state)
 {
 	struct stack_of_frames *stacks = make_stacks();
 	struct fold_set *into = mem_zalloc(sizeof(*into)), *from = mem_zalloc(sizeof(*from));
+	fold_set_init(into, &(struct fold_options){0});
+	fold_set_init(from, &(struct fold_options){0});
+	fold_set_actor(into, 0, 0);
+	fold_set_actor(from, 0, 0);
 	into->shares_frames = from->shares_frames = true;
 	for (uint32_t i = 0; i < STACKS * 2 / 3; i++)
 		add_stack(into, &stacks[i]);

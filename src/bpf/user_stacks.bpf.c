@@ -23,6 +23,8 @@ enum { TASK_IS_KERNEL = 0x200000 };
 const volatile uint32_t depth = USER_STACKS_DEPTH;
 
 uint64_t unsent; /* stacks for which there was no room in a ring */
+/* Bytes of stacks that a CPU may copy at once, and again within half a second: what fills rings takes the room of all other records. */
+uint64_t copy_burst;
 
 /* The registers as the kernel shows them to programs. */
 #if defined(__TARGET_ARCH_x86)
@@ -58,6 +60,7 @@ struct mapping {
 /* What a walk knows; one for each CPU, since the kernel runs no program while another one runs there. The record begins so that its
  * addresses are aligned. */
 struct walk {
+	uint64_t may_copy, refilled_ns; /* kept from one sample to the next: bytes, and when there were so many */
 	struct seen_registers registers;
 	uint64_t ip, sp, fp, link;
 	uint64_t address; /* that is looked up */
@@ -110,6 +113,13 @@ struct {
 	__type(key, uint32_t);
 	__array(values, struct rows_map);
 } row_chunks SEC(".maps");
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, uint32_t);
+	__type(value, struct row_chunk);
+} first_rows SEC(".maps");
 
 struct word_chunk {
 	uint32_t words[USER_STACKS_WORDS];
@@ -127,6 +137,13 @@ struct {
 	__type(key, uint32_t);
 	__array(values, struct words_map);
 } word_chunks SEC(".maps");
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, uint32_t);
+	__type(value, struct word_chunk);
+} first_words SEC(".maps");
 
 /* Where records go: counters of our own for each CPU, which write into its ring; `news` wakes the recorder up. */
 struct {
@@ -235,26 +252,34 @@ static __always_inline uint32_t search(const struct row_chunk *rows, uint32_t fi
 	return at + (half & -(uint32_t)(take >> 63));
 }
 
+/* The first one is there from the beginning: entering others (bpf_map_update_elem()) waits for all programs that run. */
+static __always_inline const void *find_chunk(void *first, void *others, uint32_t number)
+{
+	uint32_t zero = 0;
+	void *map = first;
+
+	if (number) {
+		map = bpf_map_lookup_elem(others, &number);
+		return map ? bpf_map_lookup_elem(map, &zero) : NULL;
+	}
+	return bpf_map_lookup_elem(map, &zero);
+}
+
 static __always_inline const struct user_stacks_row *find_row(struct walk *walk, const struct mapping *mapping)
 {
 	uint64_t offset = walk->address + mapping->to_file;
 	uint64_t block = (offset >> USER_STACKS_BLOCK_BITS) - mapping->code.first_block;
-	uint32_t number, chunk, zero = 0, at = 0;
-	void *map;
+	uint32_t number, at = 0;
 
 	if (block >= mapping->code.blocks)
 		return NULL;
 	number = mapping->code.first_word + (uint32_t)block;
-	chunk = number / USER_STACKS_WORDS;
-	map = bpf_map_lookup_elem(&word_chunks, &chunk);
-	const struct word_chunk *words = map ? bpf_map_lookup_elem(map, &zero) : NULL;
+	const struct word_chunk *words = find_chunk(&first_words, &word_chunks, number / USER_STACKS_WORDS);
 	if (!words)
 		return NULL;
 	uint32_t word = words->words[number & (USER_STACKS_WORDS - 1)];
 	uint32_t first = word >> 8, last = word & 0xff;
-	chunk = first / USER_STACKS_ROWS;
-	map = bpf_map_lookup_elem(&row_chunks, &chunk);
-	const struct row_chunk *rows = map ? bpf_map_lookup_elem(map, &zero) : NULL;
+	const struct row_chunk *rows = find_chunk(&first_rows, &row_chunks, first / USER_STACKS_ROWS);
 	if (!rows)
 		return NULL;
 	/* The last one that begins at or before the offset: one way through, for the verifier's sake. */
@@ -378,11 +403,11 @@ static __always_inline void count_sent(long failure)
 }
 
 /* head and chain, as they lie in the walk. */
-static __always_inline void send_chain(void *context, struct walk *walk)
+static __always_inline void send_chain(void *context, struct walk *walk, enum user_stacks_kind kind)
 {
 	uint64_t size = (walk->count & (2 * USER_STACKS_DEPTH - 1)) * sizeof(uint64_t) + sizeof(uint32_t);
 
-	walk->head = USER_STACKS_HEAD(walk->done ? USER_STACKS_CHAIN : USER_STACKS_CUT, walk->count);
+	walk->head = USER_STACKS_HEAD(kind, walk->count);
 	if (size <= sizeof(walk->chain) + sizeof(uint32_t))
 		count_sent(bpf_perf_event_output(context, &chains, BPF_F_CURRENT_CPU, &walk->head, size));
 }
@@ -402,6 +427,22 @@ static __always_inline void put_registers(struct walk *walk)
 	to[31] = from->sp;
 	to[32] = from->pc;
 #endif
+}
+
+/* Whether the copies of late leave room for another one. */
+static __always_inline bool may_copy(struct walk *walk)
+{
+	enum { TICK_BITS = 10, TICKS_BITS = 19 }; /* 2^19 ticks of 2^10 ns are about half a second */
+	uint64_t now = bpf_ktime_get_ns();
+	uint64_t ticks = (now - walk->refilled_ns) >> TICK_BITS;
+
+	walk->refilled_ns += ticks << TICK_BITS;
+	if (ticks >> TICKS_BITS)
+		ticks = 1 << TICKS_BITS;
+	walk->may_copy += (copy_burst * ticks) >> TICKS_BITS;
+	if (walk->may_copy > copy_burst)
+		walk->may_copy = copy_burst;
+	return walk->may_copy >= USER_STACKS_COPY;
 }
 
 /* As much of the stack as is mapped and there. Returns how many bytes. */
@@ -438,6 +479,7 @@ static __always_inline void send_stack(void *context, struct walk *walk, uint64_
 	walk->copy.abi = abi;
 	put_registers(walk);
 	size = copy_stack(walk);
+	walk->may_copy -= size;
 	walk->head = USER_STACKS_HEAD(USER_STACKS_STACK, size);
 	size += sizeof(uint32_t) + sizeof(walk->copy);
 	if (size > sizeof(uint32_t) + sizeof(walk->copy) + sizeof(walk->stack))
@@ -496,8 +538,10 @@ int walk_user_stack(struct seen_registers *context)
 	if (abi == PERF_SAMPLE_REGS_ABI_64)
 		bpf_loop(depth, take_step, &step, 0);
 	if (walk->done || walk->count == depth)
-		send_chain(context, walk);
-	else
+		send_chain(context, walk, walk->done ? USER_STACKS_CHAIN : USER_STACKS_CUT);
+	else if (may_copy(walk))
 		send_stack(context, walk, abi);
+	else
+		send_chain(context, walk, USER_STACKS_LEFT);
 	return 1;
 }

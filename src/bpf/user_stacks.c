@@ -21,7 +21,8 @@ enum { BLOCK = 1 << USER_STACKS_BLOCK_BITS };
 
 /* One of the two arrays of chunks. */
 struct chunks {
-	int fd; /* of the map that has them */
+	int fd;	   /* of the map that has them, */
+	int first; /* but for the first one, of which it is this */
 	size_t element, per_chunk, most;
 	uint64_t used; /* elements */
 	VEC(void *) mapped;
@@ -54,10 +55,12 @@ struct error *bpf_user_stacks_open(uint32_t depth, struct bpf_user_stacks **ret)
 		return error_system(-failure, "the kernel rejected %s (-vv shows why; requires Linux 6.1)", program);
 	}
 	stacks->rows = (struct chunks){.fd = bpf_map__fd(stacks->skeleton->maps.row_chunks),
+				       .first = bpf_map__fd(stacks->skeleton->maps.first_rows),
 				       .element = sizeof(struct user_stacks_row),
 				       .per_chunk = USER_STACKS_ROWS,
 				       .most = USER_STACKS_ROW_CHUNKS};
 	stacks->words = (struct chunks){.fd = bpf_map__fd(stacks->skeleton->maps.word_chunks),
+					.first = bpf_map__fd(stacks->skeleton->maps.first_words),
 					.element = sizeof(uint32_t),
 					.per_chunk = USER_STACKS_WORDS,
 					.most = USER_STACKS_WORD_CHUNKS};
@@ -97,6 +100,11 @@ struct error *bpf_user_stacks_direct(struct bpf_user_stacks *stacks, enum user_s
 	return NULL;
 }
 
+void bpf_user_stacks_limit_copies(struct bpf_user_stacks *stacks, uint64_t bytes)
+{
+	__atomic_store_n(&stacks->skeleton->bss->copy_burst, bytes, __ATOMIC_RELAXED);
+}
+
 struct error *bpf_user_stacks_attach(struct bpf_user_stacks *stacks, int counter)
 {
 	if (ioctl(counter, PERF_EVENT_IOC_SET_BPF, bpf_program__fd(stacks->skeleton->progs.walk_user_stack)) < 0)
@@ -106,26 +114,36 @@ struct error *bpf_user_stacks_attach(struct bpf_user_stacks *stacks, int counter
 
 /* ---- rows ---- */
 
-static bool add_chunk(struct chunks *chunks)
+/* A chunk of the kernel's: its descriptor, or below 0. */
+static int make_chunk(const struct chunks *chunks, uint32_t number)
 {
 	LIBBPF_OPTS(bpf_map_create_opts, options, .map_flags = BPF_F_MMAPABLE);
+	uint32_t size = (uint32_t)(chunks->per_chunk * chunks->element);
+
+	int fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "stack_rows", sizeof(number), size, 1, &options);
+	if (fd >= 0 && bpf_map_update_elem(chunks->fd, &number, &fd, BPF_ANY)) {
+		close(fd);
+		return -1;
+	}
+	return fd;
+}
+
+static bool add_chunk(struct chunks *chunks)
+{
 	uint32_t number = (uint32_t)chunks->mapped.len;
-	void *mapped = MAP_FAILED;
 
 	if (number >= chunks->most)
 		return false;
-	int fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "stack_rows", sizeof(uint32_t), (uint32_t)(chunks->per_chunk * chunks->element), 1,
-				&options);
-	if (fd >= 0)
-		mapped = mmap(NULL, chunk_size(chunks), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	bool good = mapped != MAP_FAILED && !bpf_map_update_elem(chunks->fd, &number, &fd, BPF_ANY);
-	if (good)
-		vec_push(&chunks->mapped, mapped);
-	else if (mapped != MAP_FAILED)
-		munmap(mapped, chunk_size(chunks));
-	if (fd >= 0)
+	int fd = number ? make_chunk(chunks, number) : chunks->first;
+	if (fd < 0)
+		return false;
+	void *mapped = mmap(NULL, chunk_size(chunks), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (number)
 		close(fd);
-	return good;
+	if (mapped == MAP_FAILED)
+		return false;
+	vec_push(&chunks->mapped, mapped);
+	return true;
 }
 
 /* Takes `count` elements of one chunk; NULL = there is no room left. */

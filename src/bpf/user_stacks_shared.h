@@ -67,6 +67,7 @@ enum { USER_STACKS_REGISTERS = 33 };
 enum user_stacks_kind {
 	USER_STACKS_CHAIN, /* complete: `count` addresses follow, as unwind/unwind.h gives them */
 	USER_STACKS_CUT,   /* the same, but there are more frames than the program may follow */
+	USER_STACKS_LEFT,  /* the same, but the rest was neither walked nor copied: copies came too fast */
 	USER_STACKS_STACK, /* not to be walked by the program: a struct user_stacks_copy follows, with `count` bytes of the stack */
 };
 

@@ -24,10 +24,10 @@ enum { ROUNDS_BEHIND = 3 };
 
 /* 512 KB a ring is what everybody may lock. Where records come thick (copies of stacks, those of any size most of all) and fast, who isn't
  * limited gets rings that bear with a busy machine, as long as all together stay small. Where copies are unwound, lost side-band spoils the
- * stacks behind it. */
+ * stacks behind it; where a BPF program walks stacks, copies come only until it knows a file. */
 static size_t default_ring_bytes(const struct recorder *recorder)
 {
-	enum { SMALL = 512 << 10, LARGE = 2 << 20, LARGEST = 8 << 20, LONGEST = 32 << 20, TOGETHER = 64 << 20 };
+	enum { SMALL = 512 << 10, LARGE = 2 << 20, LARGEST = 8 << 20, LONG = 16 << 20, LONGEST = 32 << 20, TOGETHER = 64 << 20 };
 	const struct counter_target *target = &recorder->counters->target;
 	size_t rings = target->cpus[0] < 0 ? target->thread_count : target->cpu_count;
 	bool many = target->threads[0] < 0 || stack_chains_wanted(recorder->events);
@@ -39,7 +39,8 @@ static size_t default_ring_bytes(const struct recorder *recorder)
 	if (!many || !limits_has_perfmon())
 		return SMALL;
 	size_t wanted = recorder->sizes && rings * LARGEST <= TOGETHER ? LARGEST : LARGE;
-	while (stack_chains_wanted(recorder->events) && wanted < LONGEST && rings * wanted * 2 <= TOGETHER)
+	size_t most = recorder->options->walker ? LONG : LONGEST;
+	while (stack_chains_wanted(recorder->events) && wanted < most && rings * wanted * 2 <= TOGETHER)
 		wanted *= 2;
 	return rings * wanted <= TOGETHER ? wanted : SMALL;
 }
@@ -514,6 +515,8 @@ struct error *recorder_step(struct recorder *recorder)
 	for (int i = 0; i < count; i++)
 		take_event(recorder, &events[i]);
 	struct error *error = recorder->workers ? NULL : recorder_drain(recorder, false, &bytes);
+	while (!error && recorder->chains && recorder_goes_on(recorder) && stack_chains_learn(recorder->chains))
+		error = recorder_drain(recorder, false, &bytes);
 	return error ? error : after_round(recorder);
 }
 

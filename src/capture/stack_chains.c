@@ -360,7 +360,7 @@ static size_t unwind_copy(struct stack_chains *chains, const struct event *event
 	if (walked->copy->file.inode) {
 		const struct map *map = maps_find(input.maps, walked->copy->address, sample->time);
 		if (map)
-			stack_walker_learn(chains->walker, walked->copy, chains->resolver, map->dso);
+			stack_walker_note(chains->walker, walked->copy, map->dso);
 	}
 	return count;
 }
@@ -387,11 +387,14 @@ static size_t take_walked(struct stack_chains *chains, size_t ring, const struct
 		return unwind_copy(chains, event, sample, &walked);
 	}
 	chains->walked++;
-	bool cut = walked.kind == USER_STACKS_CUT || walked.count > depth_of(event);
+	bool left = walked.kind == USER_STACKS_LEFT, cut = walked.kind == USER_STACKS_CUT || walked.count > depth_of(event);
 	if (walked.count > depth_of(event))
 		walked.count = depth_of(event);
-	stack_ends_add(&chains->ends, cut ? UNWIND_DEPTH : UNWIND_COMPLETE,
-		       cut && walked.count ? dso_at(chains, sample, walked.ips[walked.count - 1]) : NULL, 1);
+	stack_ends_add(&chains->ends,
+		       cut    ? UNWIND_DEPTH
+		       : left ? STACK_END_NOT_COPIED
+			      : UNWIND_COMPLETE,
+		       (cut || left) && walked.count ? dso_at(chains, sample, walked.ips[walked.count - 1]) : NULL, 1);
 	*ret_ips = walked.ips;
 	return walked.count;
 }
@@ -449,4 +452,9 @@ void stack_chains_take(struct stack_chains *chains, size_t ring, const struct io
 		else
 			strbuf_add(out, header, header->size);
 	}
+}
+
+bool stack_chains_learn(struct stack_chains *chains)
+{
+	return chains->walker && stack_walker_learn(chains->walker, chains->resolver);
 }

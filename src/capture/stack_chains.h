@@ -39,6 +39,9 @@ void stack_chains_look(struct stack_chains *chains);
 /* Appends the records in the pieces of a ring, which has this number, to `out`, with chains instead of copies. */
 void stack_chains_take(struct stack_chains *chains, size_t ring, const struct iovec *pieces, int count, struct strbuf *out);
 
+/* When the rings are empty: what takes longer is done, a piece of it. False: there was nothing to do. */
+bool stack_chains_learn(struct stack_chains *chains);
+
 /* Of events whose stacks are walked. */
 struct stack_chains_walks {
 	uint64_t walked, copied; /* stacks: by the program, and what it had to leave to the recorder */

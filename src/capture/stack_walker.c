@@ -31,13 +31,20 @@ struct kept_records {
 	unsigned int count;
 };
 
+struct wanted {
+	struct user_stacks_file file;
+	struct dso *dso;
+};
+
 struct stack_walker {
 	struct bpf_user_stacks *program;
 	struct event_attr attr; /* of the program's records */
 	struct sample_layout layout;
 	VEC(int) counters;
 	struct map64 ids;
-	struct map64 learned;	   /* files, by a hash */
+	struct map64 noted;	   /* files, by a hash */
+	VEC(struct wanted) wanted; /* the same, in their order */
+	size_t learned;		   /* of them */
 	struct kept_records *kept; /* by ring */
 	size_t rings;
 	bool full;
@@ -82,7 +89,8 @@ void stack_walker_close(struct stack_walker *walker)
 			strbuf_deinit(&walker->kept[i].each[j].record);
 	free(walker->kept);
 	map64_deinit(&walker->ids);
-	map64_deinit(&walker->learned);
+	map64_deinit(&walker->noted);
+	vec_deinit(&walker->wanted);
 	free(walker);
 }
 
@@ -140,6 +148,9 @@ struct error *stack_walker_start(struct stack_walker *walker, const struct event
 	describe_output(walker, &events->events.data[0]->attr);
 	walker->rings = rings->count;
 	walker->kept = mem_zalloc_array(rings->count, sizeof(*walker->kept));
+	/* A quarter of a ring at once, and so much in half a second: it holds when the recorder waits for a CPU for longer than that. */
+	size_t burst = rings->count ? ring_size(&rings->rings[0]) / 4 : 0;
+	bpf_user_stacks_limit_copies(walker->program, burst > USER_STACKS_COPY ? burst : USER_STACKS_COPY);
 	for (size_t i = 0; i < rings->count && !error; i++)
 		if (!(error = open_output(walker, USER_STACKS_CHAINS, &rings->rings[i])))
 			error = open_output(walker, USER_STACKS_NEWS, &rings->rings[i]);
@@ -238,20 +249,29 @@ static void give_rows(struct stack_walker *walker, const struct user_stacks_file
 	free(list);
 }
 
-void stack_walker_learn(struct stack_walker *walker, const struct user_stacks_copy *copy, struct resolver *resolver, struct dso *dso)
+void stack_walker_note(struct stack_walker *walker, const struct user_stacks_copy *copy, struct dso *dso)
 {
-	struct file_rows rows = {0};
 	bool is_new;
 
-	map64_insert(&walker->learned, hash_bytes(&copy->file, sizeof(copy->file)), &is_new);
-	if (!is_new)
-		return;
-	if (dso)
-		file_rows_collect(resolver, dso, 1 << USER_STACKS_BLOCK_BITS, &rows);
-	give_rows(walker, &copy->file, &rows);
+	map64_insert(&walker->noted, hash_bytes(&copy->file, sizeof(copy->file)), &is_new);
+	if (is_new)
+		vec_push(&walker->wanted, ((struct wanted){copy->file, dso}));
+}
+
+bool stack_walker_learn(struct stack_walker *walker, struct resolver *resolver)
+{
+	struct file_rows rows = {0};
+
+	if (walker->learned == walker->wanted.len)
+		return false;
+	const struct wanted *wanted = &walker->wanted.data[walker->learned++];
+	if (wanted->dso)
+		file_rows_collect(resolver, wanted->dso, 1 << USER_STACKS_BLOCK_BITS, &rows);
+	give_rows(walker, &wanted->file, &rows);
 	log_debug("stacks: %zu unwind rules of a file, %llu KB for all", rows.rows.len,
 		  (unsigned long long)bpf_user_stacks_memory(walker->program) >> 10);
 	file_rows_deinit(&rows);
+	return true;
 }
 
 uint64_t stack_walker_unsent(const struct stack_walker *walker)

@@ -42,8 +42,10 @@ struct walked_stack {
 };
 /* The user stack of a sample; false: there is none. Valid until the next record of the ring is taken. */
 bool stack_walker_find(struct stack_walker *walker, size_t ring, const struct sample *sample, struct walked_stack *ret);
-/* Gives the program the rows of `dso`, from which the copy's missing file was mapped; NULL = that has none. */
-void stack_walker_learn(struct stack_walker *walker, const struct user_stacks_copy *copy, struct resolver *resolver, struct dso *dso);
+/* Notes that the program lacks the rows of `dso`, from which the copy's missing file was mapped; NULL = that has none. */
+void stack_walker_note(struct stack_walker *walker, const struct user_stacks_copy *copy, struct dso *dso);
+/* Gives the program the rows of a file that was noted, which takes up to some 100 ms for the largest ones; false: there is none left. */
+bool stack_walker_learn(struct stack_walker *walker, struct resolver *resolver);
 
 /* Stacks for which there was no room. */
 uint64_t stack_walker_unsent(const struct stack_walker *walker);

@@ -65,6 +65,7 @@ const char *stack_end_text(unsigned int reason)
 		[STACK_END_FRAME_POINTER] = "no frame pointer",
 		[STACK_END_BEFORE_GROWTH] = "the copied stack was too short before its size was increased",
 		[STACK_END_RECORDED] = "unwound no further while it was recorded",
+		[STACK_END_NOT_COPIED] = "files whose unwind rules were not read yet, and too many stacks to copy",
 	};
 	return reason < STACK_END_REASONS ? texts[reason] : "?";
 }

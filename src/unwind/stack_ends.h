@@ -5,9 +5,9 @@
 #include "base/vec.h"
 #include "unwind/unwind.h"
 
-/* Further than enum unwind_reason: of stacks by frame pointers; UNWIND_SHORT where the event's other copies were larger (dwarf,auto); and
- * of stacks that were unwound while they were recorded, when their reasons were told. */
-enum { STACK_END_FRAME_POINTER = UNWIND_REASONS, STACK_END_BEFORE_GROWTH, STACK_END_RECORDED, STACK_END_REASONS };
+/* Further than enum unwind_reason: of stacks by frame pointers; UNWIND_SHORT where the event's other copies were larger (dwarf,auto); of
+ * stacks that were unwound while they were recorded, when their reasons were told; and of those, the copies that were not made. */
+enum { STACK_END_FRAME_POINTER = UNWIND_REASONS, STACK_END_BEFORE_GROWTH, STACK_END_RECORDED, STACK_END_NOT_COPIED, STACK_END_REASONS };
 
 struct stack_end {
 	const struct dso *dso; /* NULL = in nothing that is mapped */

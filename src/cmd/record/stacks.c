@@ -23,6 +23,8 @@ static void add_end(struct stack_chains *chains, const struct stack_ends *ends, 
 	}
 	if (end->reason == STACK_END_BEFORE_GROWTH)
 		strbuf_printf(&remedy, "copy more from the beginning: -e EVENT/stack-size=%d/", SAMPLING_STACK_MAX);
+	else if (end->reason == STACK_END_NOT_COPIED)
+		strbuf_add_str(&remedy, "larger buffers, such as -m 64M, or a lower frequency, -F");
 	else if (end->reason != UNWIND_DEPTH) /* too deep for us is too deep for all */
 		stack_end_remedy(stack_chains_resolver(chains), SAMPLING_STACK_MAX, end, &remedy);
 	if (remedy.len)

@@ -66,6 +66,24 @@ static void configure_callgraph(struct event_attr *attr, const struct sampling *
 	}
 }
 
+static bool is_walked(const struct event *event, const struct sampling *sampling)
+{
+	return sampling->walks_stacks && !is_dummy(event) && stack_walker_suits(event);
+}
+
+/* Whether an event that -g was meant for has its stacks by frame pointers all the same: no program walks them, and it is too frequent for
+ * copies that nobody asked for. */
+static bool stays_with_frame_pointers(const struct event *event, const struct sampling *sampling)
+{
+	enum { BEARABLE_FREQ = 10000, BEARABLE_PERIOD = 100000 };
+	const struct event_attr *attr = &event->attr;
+
+	if (!sampling->callgraph_implied || event->callgraph_given || is_dummy(event) || is_walked(event, sampling))
+		return false;
+	return attr->type == PERF_TYPE_TRACEPOINT ||
+	       (attr->freq ? attr->sample_freq > BEARABLE_FREQ : attr->sample_period < BEARABLE_PERIOD);
+}
+
 static struct error *configure_event_callgraph(struct event *event, const struct sampling *sampling)
 {
 	enum callchain_mode mode = sampling->callgraph;
@@ -89,12 +107,14 @@ static struct error *configure_event_callgraph(struct event *event, const struct
 		mode = CALLCHAIN_FP; /* who limits the stack wants one */
 	if (mode == CALLCHAIN_AUTO && sampling->kernel_callchains)
 		mode = CALLCHAIN_FP; /* without the user's part nothing is to be unwound */
+	if (mode == CALLCHAIN_AUTO && stays_with_frame_pointers(event, sampling))
+		mode = CALLCHAIN_FP;
 	if (mode == CALLCHAIN_AUTO)
 		stack_size = limits_has_perfmon() ? SAMPLING_STACK_UNWOUND : SAMPLING_STACK_DEFAULT; /* by the size of rings */
 	if (event->stack_size)
 		stack_size = (event->stack_size + 7) & ~7u;
 	event->stack_unwound = mode == CALLCHAIN_AUTO;
-	event->stack_walked = event->stack_unwound && sampling->walks_stacks && !is_dummy(event) && stack_walker_suits(event);
+	event->stack_walked = event->stack_unwound && is_walked(event, sampling);
 	configure_callgraph(&event->attr, sampling, mode, event->stack_walked ? 0 : stack_size);
 	if (event->stack_unwound && sampling->user_regs)
 		return error_new_kind(ERROR_USAGE, "--call-graph auto cannot be combined with --user-regs; use --call-graph dwarf");
@@ -229,7 +249,6 @@ static struct error *configure_event(struct event *event, const struct sampling 
 	attr->write_backward = sampling->overwrite;
 	attr->read_format |= PERF_FORMAT_ID | EVENT_FORMAT_LOST;
 	set_bit(attr, PERF_SAMPLE_IP | PERF_SAMPLE_TID);
-	configure_rate(event, sampling);
 	configure_content(event, sampling);
 	if (sampling->thread_counts || sampling->running_time)
 		attr->read_format |= PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING;
@@ -307,13 +326,14 @@ static struct event *find_dummy(const struct event_list *events)
 }
 
 /* The dummy event measures nothing and listens to side-band from the beginning, whole CPUs or before a delayed start. */
-static struct event *add_tracking(struct event_list *events)
+static struct event *add_tracking(struct event_list *events, const struct sampling *sampling)
 {
 	struct event *event = event_list_add(events, "dummy:HG");
 
 	event->attr.type = PERF_TYPE_SOFTWARE;
 	event->attr.config = PERF_COUNT_SW_DUMMY;
 	event->attr.sample_period = 1;
+	configure_rate(event, sampling);
 	return event;
 }
 
@@ -337,8 +357,34 @@ static const struct event *first_lasting(const struct event_list *events, const 
 	return events->events.data[0];
 }
 
-struct error *sampling_configure(struct event_list *events, const struct sampling *sampling)
+/* Whether the stacks of an event are unwound here, from copies that may grow. */
+static bool may_grow(const struct event_list *events, const struct sampling *sampling)
 {
+	for (size_t i = 0; i < events->events.len && sampling->stack_grows; i++)
+		if (!is_walked(events->events.data[i], sampling))
+			return true;
+	return false;
+}
+
+/* Nothing is unwound of events that all stay with frame pointers: then everything is as with --call-graph fp. */
+static void settle_callgraph(const struct event_list *events, struct sampling *sampling)
+{
+	bool unwound = !sampling->callgraph_implied;
+
+	for (size_t i = 0; i < events->events.len; i++) {
+		const struct event *event = events->events.data[i];
+		unwound |= !is_dummy(event) && !stays_with_frame_pointers(event, sampling);
+	}
+	if (!unwound || (sampling->callgraph_implied && sampling->kernel_callchains)) {
+		sampling->callgraph = CALLCHAIN_FP;
+		sampling->callgraph_implied = sampling->stack_grows = false;
+	}
+}
+
+struct error *sampling_configure(struct event_list *events, const struct sampling *given)
+{
+	struct sampling settled = *given;
+	const struct sampling *sampling = &settled;
 	struct tracking tracking = {0};
 	struct event *listener = NULL;
 
@@ -348,9 +394,12 @@ struct error *sampling_configure(struct event_list *events, const struct samplin
 			events->events.data[i]->members = i ? 0 : (unsigned int)events->events.len;
 		}
 	}
+	for (size_t i = 0; i < events->events.len; i++)
+		configure_rate(events->events.data[i], sampling);
+	settle_callgraph(events, &settled);
 	/* Where sizes of stacks change, counters are switched off, and a disabled one hears nothing. */
-	if (sampling->by_cpu || sampling->delayed || sampling->stack_grows || is_bound_to_cores(events)) {
-		listener = find_dummy(events) ?: add_tracking(events);
+	if (sampling->by_cpu || sampling->delayed || may_grow(events, sampling) || is_bound_to_cores(events)) {
+		listener = find_dummy(events) ?: add_tracking(events, sampling);
 		listener->everywhere = sampling->by_cpu;
 		tracking.event = listener;
 		tracking.added = true;

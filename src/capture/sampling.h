@@ -30,10 +30,12 @@ struct sampling {
 	bool freq_given;  /* by the person: it counts for events that have a period of their own as well (tracepoints) */
 
 	enum callchain_mode callgraph;
-	uint32_t stack_size; /* dwarf: bytes of stack, a multiple of 8 */
-	bool stack_grows;    /* dwarf,auto: it begins with SAMPLING_STACK_FIRST and grows where stacks are cut; auto: with
+	enum callchain_mode callgraph_default; /* what -g stands for: CALLCHAIN_AUTO, else frame pointers */
+	uint32_t stack_size;		       /* dwarf: bytes of stack, a multiple of 8 */
+	bool stack_grows;		       /* dwarf,auto: it begins with SAMPLING_STACK_FIRST and grows where stacks are cut; auto: with
 				   SAMPLING_STACK_UNWOUND, if rings may be large */
 	enum callchain_way callgraph_way;
+	bool callgraph_implied; /* auto was not asked for: frame pointers where it cannot be had, or would cost much */
 	bool walks_stacks;	/* auto: by capture/stack_walker.h, where it suits the event */
 	uint32_t max_stack;	/* frames of a call chain, 0 = the kernel's limit */
 	bool kernel_callchains; /* only the kernel's part of call chains */

@@ -23,6 +23,7 @@ static bool parse_way(const char *text, enum callchain_way *ret)
 struct error *sampling_parse_callgraph(const char *text, struct sampling *sampling)
 {
 	size_t length = strcspn(text, ",");
+	sampling->callgraph_implied = false;
 	const char *rest = text[length] ? text + length + 1 : NULL;
 	uint64_t size;
 

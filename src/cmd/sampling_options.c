@@ -36,7 +36,7 @@ struct error *sampling_option_count(const struct option *option, const char *arg
 	return NULL;
 }
 
-/* -g alone: the mode of the configuration, else frame pointers. */
+/* -g alone: the mode of the configuration, else the command's own, else frame pointers. */
 static struct error *configured_callgraph(struct sampling *sampling)
 {
 	struct config config = {0};
@@ -48,8 +48,10 @@ static struct error *configured_callgraph(struct sampling *sampling)
 			mem_printf("%s%s%s", mode, size && !strcmp(mode, "dwarf") ? "," : "", size && !strcmp(mode, "dwarf") ? size : "");
 		error = error_wrap(sampling_parse_callgraph(text, sampling), "configuration: call-graph.record-mode");
 	} else {
-		sampling->callgraph = CALLCHAIN_FP;
+		sampling->callgraph = sampling->callgraph_default == CALLCHAIN_AUTO ? CALLCHAIN_AUTO : CALLCHAIN_FP;
+		sampling->stack_grows = sampling->callgraph == CALLCHAIN_AUTO;
 	}
+	sampling->callgraph_implied = sampling->callgraph == CALLCHAIN_AUTO;
 	config_close(&config);
 	return error;
 }

@@ -276,6 +276,12 @@ def check_fp(row, facts):
         assert row["facts"]["library"] == (share > 0.5)
 
 
+def check_auto(row, facts):
+    state(row, ok=row["facts"]["bpf"], limited=facts["registers_and_stack"] == "yes")
+    if facts["bpf"]["perf_event"] != "yes":
+        assert not row["facts"]["bpf"]
+
+
 def check_dwarf(row, facts):
     state(row, ok=facts["registers_and_stack"] == "yes")
 
@@ -323,6 +329,7 @@ CHECKS = {
     "bpf": check_bpf,
     "bpf-others": lambda row, facts: state(row, ok=not row["facts"]["programs"], limited=True), # test_others_bpf.py
     "btf": check_btf,
+    "auto": check_auto,
     "fp": check_fp,
     "dwarf": check_dwarf,
     "lbr": check_lbr,
@@ -331,7 +338,7 @@ CHECKS = {
     "debuginfod": check_debuginfod,
 }
 NEEDS_PERF = {"pmu", "precise", "branches", "clocks", "own-programs", "kernel-code", "whole-system", "tracepoint-data", "buffers", "sample-rate", "software",
-              "breakpoints", "tracepoints", "kprobes", "uprobes", "cgroups", "fp", "dwarf", "lbr"}
+              "breakpoints", "tracepoints", "kprobes", "uprobes", "cgroups", "auto", "fp", "dwarf", "lbr"}
 
 
 def check_all(case):

@@ -294,3 +294,48 @@ def test_where_it_cannot_be_had(perf, live, mode, tmp_path, words, reason):
     done = perf("record", "-o", tmp_path / "data", "--call-graph", mode, *words, "true")
     assert done.returncode == 129 and reason in done.stderr
     assert not os.path.exists(tmp_path / "data")
+
+
+def test_g_means_complete_stacks(perf, oracle, live, tmp_path, program):
+    """By whichever way is possible here."""
+    path = tmp_path / "data"
+    done = perf.record(path, *CLOCK, "-g", "--", program, str(DEPTH), "0.1")
+    assert done.returncode == 0, done.stderr
+    found = stacks(perf, path)
+    assert_whole(own(found))
+    assert stacks(oracle, path) == found
+
+
+@pytest.mark.parametrize("words", [["--overwrite"], ["--threads"], ["--no-timestamp"], ["--per-thread"], ["--user-regs=ip"], ["--kernel-callchains"], ["-e", "page-faults/overwrite/", "-e", "cpu-clock"]],
+                         ids=" ".join)
+def test_g_goes_back_to_frame_pointers(perf, live, tmp_path, words):
+    """Events are those of --call-graph fp, and -v says why."""
+    shown = []
+    for mode in (["-g"], ["--call-graph", "fp"]):
+        path = tmp_path / mode[-1]
+        done = perf("record", "-v", "-o", path, *([] if "-e" in words else ["-e", "cpu-clock"]), "-c", "1000000", *mode, *words, "true")
+        assert done.returncode == 0, done.stderr
+        said = re.search(r"stacks are followed by frame pointers, .*: (\S+).* excludes unwinding them", done.stderr)
+        assert (said is not None) == (mode == ["-g"] and words != ["--kernel-callchains"])
+        assert not said or said[1] in (words[0].split("=")[0], "--overwrite")
+        shown.append(perf("evlist", "-v", "-i", path).stdout)
+    assert shown[0] == shown[1]
+
+
+@pytest.mark.parametrize("words", [["-e", "page-faults", "-c", "1"], ["-e", "cpu-clock", "-c", "50000"]], ids=" ".join)
+def test_g_copies_no_stacks_of_frequent_events(perf, live, tmp_path, words):
+    """Where no BPF program walks them, as with copies that are asked for."""
+    config = tmp_path / "config"
+    config.write_text("[call-graph]\n\trecord-mode = auto,copy\n")
+    for mode in (["-g"], ["--call-graph", "fp"]):
+        done = perf("record", "-v", "-o", tmp_path / mode[-1], *words, *mode, "true", env={**os.environ, "PERF_CONFIG": str(config)})
+        assert done.returncode == 0, done.stderr
+    assert perf("evlist", "-v", "-i", tmp_path / "-g").stdout == perf("evlist", "-v", "-i", tmp_path / "fp").stdout
+
+
+def test_g_as_the_configuration_has_it(perf, live, tmp_path):
+    config = tmp_path / "config"
+    config.write_text("[call-graph]\n\trecord-mode = fp\n")
+    for mode in (["-g"], ["--call-graph", "fp"]):
+        assert perf("record", "-o", tmp_path / mode[-1], *CLOCK, *mode, "true", env={**os.environ, "PERF_CONFIG": str(config)}).returncode == 0
+    assert perf("evlist", "-v", "-i", tmp_path / "-g").stdout == perf("evlist", "-v", "-i", tmp_path / "fp").stdout

@@ -219,7 +219,7 @@ def test_tells_that_there_is_no_unwind_information(perf, live, tmp_path, monkeyp
 
 def test_tells_that_frame_pointers_are_missing(perf, live, tmp_path, shadow_program):
     data = tmp_path / "perf.data"
-    done = perf("record", "-q", "-e", "cpu-clock:u", "-F", "999", "-g", "-o", data, "--", shadow_program, "300")
+    done = perf("record", "-q", "-e", "cpu-clock:u", "-F", "999", "--call-graph", "fp", "-o", data, "--", shadow_program, "300")
     if done.returncode:
         pytest.skip(f"recording is not possible here: {done.stderr[-300:]}")
     few, stacks_all, lines = early(perf, data)

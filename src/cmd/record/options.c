@@ -325,7 +325,8 @@ const struct option record_option_table[] = {
 	OPTION_FLAG(0, "all-user", O, sampling.all_user, "measure user space only"),
 
 	OPTION_HEADING("Sample contents"),
-	OPTION_CUSTOM_FLAGS('g', NULL, O, sampling, NULL, "record call chains by frame pointers", sampling_option_g, OPTION_NO_ARGUMENT),
+	OPTION_CUSTOM_FLAGS('g', NULL, O, sampling, NULL, "record call chains: complete ones where possible (--call-graph auto)",
+			    sampling_option_g, OPTION_NO_ARGUMENT),
 	NEGATABLE(
 		0, "call-graph", sampling, "MODE",
 		"record call chains by auto (complete, unwound while recording, by a BPF program where that is possible; auto,bpf or auto,copy: by it, or never), fp, dwarf[,BYTES] (copies the stack; dwarf,auto: as much as needed) or lbr",
@@ -428,6 +429,7 @@ void record_options_init(struct record_options *options)
 {
 	*options = (struct record_options){.map_timeout_ms = 500, .off_cpu_ms = RECORD_OFF_CPU_DEFAULT};
 	options->recorder.synthesize_tasks = true;
+	options->sampling.callgraph_default = CALLCHAIN_AUTO;
 }
 
 struct error *record_options_configure(struct record_options *options)

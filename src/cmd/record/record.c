@@ -12,7 +12,7 @@
 #include "capture/attached.h"
 #include "capture/gather.h"
 #include "capture/stack_sizes.h"
-#include "capture/stack_walker.h"
+#include "capture/stack_way.h"
 #include "event/parse/parse.h"
 #include "kernel/cpus.h"
 #include "kernel/fix.h"
@@ -299,62 +299,20 @@ static void look_at_stacks(struct recording *recording)
 		recorder->drain_every_ns = LOOK_AT_STACKS_NS;
 }
 
-/* Whether stacks are to be unwound while they are recorded (--call-graph auto, or an event's own call-graph=auto). */
-static bool wants_unwound(const struct recording *recording)
-{
-	const struct sampling *sampling = &recording->options.sampling;
-	bool wanted = sampling->callgraph == CALLCHAIN_AUTO;
-
-	for (size_t i = 0; i < recording->events.events.len; i++) {
-		const struct event *event = recording->events.events.data[i];
-		wanted |= event->callgraph_given && !strcmp(event->callgraph, "auto");
-	}
-	return wanted && !sampling->kernel_callchains && sampling->callgraph_way != CALLCHAIN_BY_COPIES;
-}
-
-/* What stands against a BPF program that walks stacks; NULL: nothing does, and it is loaded. */
-static struct error *open_walker(struct recording *recording)
-{
-	const struct sampling *sampling = &recording->options.sampling;
-	const struct event *unsuited = NULL;
-	size_t suited = 0;
-
-	for (size_t i = 0; i < recording->events.events.len; i++) {
-		const struct event *event = recording->events.events.data[i];
-		if (stack_walker_suits(event))
-			suited++;
-		else
-			unsuited = event;
-	}
-	if (!suited || (unsuited && sampling->callgraph_way == CALLCHAIN_BY_BPF))
-		return error_new_kind(
-			ERROR_UNSUPPORTED,
-			"%s: BPF programs cannot unwind the stacks of tracepoints, of probes, and of events with --filter or stack-size=",
-			unsuited->name);
-	if (recording->place.target.cpus[0] < 0)
-		return error_new_kind(ERROR_UNSUPPORTED, "BPF programs cannot unwind the stacks of --per-thread recordings");
-	return stack_walker_open(sampling->max_stack, &recording->walker);
-}
-
-/* --call-graph auto: by a BPF program where that is possible, else by copies of stacks. */
+/* --call-graph auto, and -g. */
 static struct error *choose_way(struct recording *recording)
 {
 	struct record_options *options = &recording->options;
-	struct sampling *sampling = &options->sampling;
+	const char *obstacle = options->recorder.places.len ? "--threads" : NULL;
+	struct error *why = NULL;
 
-	if (!wants_unwound(recording))
-		return NULL;
-	struct error *error = open_walker(recording);
-	if (error && sampling->callgraph_way == CALLCHAIN_BY_BPF)
-		return error_wrap(error, "--call-graph auto,bpf");
-	if (error)
-		log_info("stacks are copied, and unwound by the recorder: %s", error_message(error));
-	else
-		log_info("stacks are unwound in the kernel, by a BPF program");
-	error_free(error);
-	sampling->walks_stacks = recording->walker != NULL;
+	struct error *error =
+		stack_way_choose(&recording->events, &options->sampling, &recording->place.target, obstacle, &recording->walker, &why);
+	if (why && hint_is_due("frame-pointers"))
+		log_warning("%s", error_message(why));
+	error_free(why);
 	options->recorder.walker = recording->walker;
-	return NULL;
+	return error;
 }
 
 static struct error *record(struct recording *recording, char **command, int *ret_status)

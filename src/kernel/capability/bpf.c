@@ -155,6 +155,25 @@ void probe_btf(struct capability_context *context, struct capability_result *ret
 }
 
 /* Programs of others at tracepoints, which may drop events before anyone sees them. */
+/* The program that walks stacks looks up what is mapped as kernels do since 6.1. */
+void probe_stack_auto(struct capability_context *context, struct capability_result *ret)
+{
+	enum { FIRST_KERNEL = 6 << 16 | 1 << 8 };
+	bool possible = BUILT_IN && kernel_version() >= FIRST_KERNEL && !context->bpf_absent && !context->bpf_blocked;
+	cleanup_close int program = possible ? load_program(BPF_PROG_TYPE_PERF_EVENT, 0, 0) : -ENOSYS;
+
+	capability_fact(ret, "bpf", "%s", program >= 0 ? "true" : "false");
+	if (program >= 0) {
+		capability_found(ret, CAPABILITY_OK, "unwound in the kernel, by a BPF program");
+		return;
+	}
+	probe_stack_dwarf(context, ret);
+	if (ret->state != CAPABILITY_OK)
+		return;
+	capability_found(ret, CAPABILITY_LIMITED, "copied by the kernel and unwound by the recorder");
+	capability_cost(ret, "more CPU time and larger buffers than a BPF program needs");
+}
+
 void probe_bpf_attached(struct capability_context *context, struct capability_result *ret)
 {
 	struct bpf_attached_list programs = {0};

@@ -70,7 +70,9 @@ const struct capability kernel_capabilities[] = {
 	{BPF, "btf", "kernel types (BTF)", CAPABILITY_NEEDS_NOTHING, "BPF programs that fit every kernel, and names in structures",
 	 probe_btf},
 
-	{STACKS, "fp", "frame pointers (-g)", CAPABILITY_NEEDS_PERF, "record -g: who called", probe_stack_fp},
+	{STACKS, "auto", "complete (-g)", CAPABILITY_NEEDS_PERF, "record -g: who called, also in programs without frame pointers",
+	 probe_stack_auto},
+	{STACKS, "fp", "frame pointers", CAPABILITY_NEEDS_PERF, "record --call-graph fp: who called", probe_stack_fp},
 	{STACKS, "dwarf", "dwarf", CAPABILITY_NEEDS_PERF, "record --call-graph dwarf: stacks of programs without frame pointers",
 	 probe_stack_dwarf},
 	{STACKS, "lbr", "lbr", CAPABILITY_NEEDS_PERF, "record --call-graph lbr; --call-graph dwarf finds the same stacks at more cost",

@@ -14,6 +14,6 @@ capability_function probe_own_programs, probe_kernel_code, probe_whole_system, p
 capability_function probe_software, probe_breakpoints, probe_tracefs, probe_tracepoints, probe_kprobes, probe_uprobes, probe_cgroups,
 	probe_schedstats;
 /* bpf.c */
-capability_function probe_bpf, probe_btf, probe_bpf_attached;
+capability_function probe_bpf, probe_btf, probe_bpf_attached, probe_stack_auto;
 /* stacks.c */
 capability_function probe_stack_fp, probe_stack_dwarf, probe_stack_lbr;

@@ -354,7 +354,7 @@ def test_control_by_descriptors(perf, oracle, live_system, spinner, tmp_path):
 
 
 def test_switch_output(perf, oracle, live_system, tmp_path):
-    done = perf("record", "-F", "5000", "-a", "-g", "-m", "128K", "--switch-output=200K", "--switch-max-files", "3", "-o", tmp_path / "out", "--",
+    done = perf("record", "-F", "5000", "-a", "--call-graph", "fp", "-m", "128K", "--switch-output=200K", "--switch-max-files", "3", "-o", tmp_path / "out", "--",
                 "sh", "-c", "for i in $(seq 10); do ls -lR /usr/share > /dev/null; done")
     files = sorted(tmp_path.glob("out.*"))
     assert done.returncode == 0 and done.stderr.count("Dump") > 3 and len(files) == 3

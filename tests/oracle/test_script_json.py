@@ -16,7 +16,7 @@ PROGRAM = r"""
 #include <unistd.h>
 volatile long sink;
 __attribute__((noinline)) void leaf(int n) { for (int i = 0; i < n; i++) sink += i * 3; }
-__attribute__((noinline)) void deep(int depth) { if (depth) deep(depth - 1); else leaf(300000); sink++; }
+__attribute__((noinline)) void deep(int depth) { if (depth) deep(depth - 1); else leaf(1000000); sink++; }
 int main(void)
 {
 	for (int i = 0; i < 60; i++) {
@@ -35,7 +35,7 @@ RECORDINGS = {"stacks": ["-g", "-e", "cpu-clock"], "calls": ["-e", "raw_syscalls
 def folder(tmp_path_factory):
     path = tmp_path_factory.mktemp("json")
     (path / "work.c").write_text(PROGRAM)
-    subprocess.run(["gcc", "-O1", "-g", "-fno-omit-frame-pointer", "-o", "work", "work.c"], cwd=path, check=True)
+    subprocess.run(["gcc", "-O1", "-g", "-fno-omit-frame-pointer", "-fno-plt", "-o", "work", "work.c"], cwd=path, check=True)
     return path
 
 

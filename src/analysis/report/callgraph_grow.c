@@ -199,7 +199,7 @@ static void prefetch_found(const struct growing *growing, size_t i)
 	if (i + 3 * STEP < count) {
 		const struct element *element = &found[i + 3 * STEP].element;
 		__builtin_prefetch(entry_of(growing, element));
-		__builtin_prefetch(&trie_of(growing, element)->before[element->first]);
+		__builtin_prefetch(&trie_of(growing, element)->before[element->first / TRIE_STEP]);
 	}
 	if (i + 2 * STEP < count)
 		prefetch_pieces(order->fold, entry_of(growing, &found[i + 2 * STEP].element));

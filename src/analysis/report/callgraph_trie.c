@@ -31,7 +31,8 @@ static void sum_part(void *context, unsigned int worker, size_t part)
 			__builtin_prefetch(stack_order_entry(trie->order, callgraph_trie_position(trie, (uint32_t)(i + AHEAD))));
 		const struct fold_entry *entry = stack_order_entry(trie->order, callgraph_trie_position(trie, (uint32_t)i));
 		uint16_t *least = &trie->least[i / TRIE_BLOCK];
-		trie->before[i] = sum;
+		if (i % TRIE_STEP == 0)
+			trie->before[i / TRIE_STEP] = sum;
 		sum.period += entry->period;
 		sum.count += entry->count;
 		if (i % TRIE_BLOCK == 0 || trie->shared[i] < *least)
@@ -45,9 +46,9 @@ static void shift_part(void *context, unsigned int worker, size_t part)
 	const struct making *making = context;
 	const struct trie_weight *before = &making->parts[part];
 	(void)worker;
-	for (size_t i = part * making->step, end = part_end(making, part); i < end; i++) {
-		making->trie->before[i].period += before->period;
-		making->trie->before[i].count += before->count;
+	for (size_t i = part * making->step, end = part_end(making, part); i < end; i += TRIE_STEP) {
+		making->trie->before[i / TRIE_STEP].period += before->period;
+		making->trie->before[i / TRIE_STEP].count += before->count;
 	}
 }
 
@@ -72,7 +73,7 @@ void callgraph_trie_init(struct callgraph_trie *trie, const struct stack_order *
 	*trie = (struct callgraph_trie){.order = order, .positions = positions, .shared = order->shared, .count = count};
 	if (positions)
 		trie->shared = trie->own_shared = share(order, positions, count);
-	trie->before = mem_alloc_array(count + 1, sizeof(*trie->before));
+	trie->before = mem_alloc_array(count / TRIE_STEP + 1, sizeof(*trie->before));
 	trie->least = mem_alloc_array(count / TRIE_BLOCK + 1, sizeof(*trie->least));
 	size_t blocks = count / TRIE_BLOCK + 1;
 	struct making making = {
@@ -86,7 +87,8 @@ void callgraph_trie_init(struct callgraph_trie *trie, const struct stack_order *
 		sum.period += own.period;
 		sum.count += own.count;
 	}
-	trie->before[count] = sum;
+	if (count % TRIE_STEP == 0)
+		trie->before[count / TRIE_STEP] = sum;
 	if (parts > 1)
 		pool_run(jobs, parts, shift_part, &making);
 	free(making.parts);

@@ -5,7 +5,7 @@
 
 #include "analysis/report/stack_order.h"
 
-enum { TRIE_BLOCK = 64 };
+enum { TRIE_BLOCK = 64, TRIE_STEP = 8 };
 
 struct trie_weight {
 	uint64_t period, count; /* count: samples */
@@ -24,7 +24,7 @@ struct callgraph_trie {
 	const uint16_t *shared;	    /* by stack: with the one before it */
 	uint16_t *own_shared;	    /* the same, with `positions` */
 	uint16_t *least;	    /* by TRIE_BLOCK stacks: the least of `shared` */
-	struct trie_weight *before; /* by stack: the sum of those before it; count + 1 of them */
+	struct trie_weight *before; /* by TRIE_STEP stacks: the sum of those before them */
 	size_t count;		    /* stacks */
 };
 
@@ -33,11 +33,35 @@ void callgraph_trie_init(struct callgraph_trie *trie, const struct stack_order *
 			 unsigned int jobs);
 void callgraph_trie_deinit(struct callgraph_trie *trie);
 
-/* Of the stacks [first, last). */
-static inline struct trie_weight callgraph_trie_sum(const struct callgraph_trie *trie, size_t first, size_t last)
+static inline uint32_t callgraph_trie_position(const struct callgraph_trie *trie, uint32_t stack)
 {
-	const struct trie_weight *a = &trie->before[first], *b = &trie->before[last];
-	return (struct trie_weight){.period = b->period - a->period, .count = b->count - a->count};
+	return trie->positions ? trie->positions[stack] : stack;
+}
+
+/* Adds the stacks [first, last) one by one. */
+static inline void callgraph_trie_add(const struct callgraph_trie *trie, uint32_t first, uint32_t last, struct trie_weight *sum)
+{
+	for (uint32_t i = first; i < last; i++) {
+		const struct fold_entry *entry = stack_order_entry(trie->order, callgraph_trie_position(trie, i));
+		sum->period += entry->period;
+		sum->count += entry->count;
+	}
+}
+
+/* Of the stacks [first, last). */
+static inline struct trie_weight callgraph_trie_sum(const struct callgraph_trie *trie, uint32_t first, uint32_t last)
+{
+	struct trie_weight sum = {0};
+	if (last - first <= TRIE_STEP) {
+		callgraph_trie_add(trie, first, last, &sum);
+		return sum;
+	}
+	uint32_t begin = (first + TRIE_STEP - 1) / TRIE_STEP, end = last / TRIE_STEP;
+	const struct trie_weight *a = &trie->before[begin], *b = &trie->before[end];
+	sum = (struct trie_weight){.period = b->period - a->period, .count = b->count - a->count};
+	callgraph_trie_add(trie, first, begin * TRIE_STEP, &sum);
+	callgraph_trie_add(trie, end * TRIE_STEP, last, &sum);
+	return sum;
 }
 
 /* Where the node at `depth` that begins with the stack `first` ends, at most at `last`. */
@@ -52,9 +76,4 @@ static inline uint32_t callgraph_trie_end(const struct callgraph_trie *trie, uin
 	while (at < last && trie->shared[at] > depth)
 		at++;
 	return at;
-}
-
-static inline uint32_t callgraph_trie_position(const struct callgraph_trie *trie, uint32_t stack)
-{
-	return trie->positions ? trie->positions[stack] : stack;
 }

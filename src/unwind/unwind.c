@@ -59,8 +59,17 @@ struct cached_whole {
 	struct cfi_row row;
 };
 
+/* Where the registers of samples go: found once for each mask. */
+struct register_places {
+	const struct arch_frames *arch; /* NULL: not found yet */
+	uint64_t mask, known;
+	unsigned int count, ip;		/* `ip`: the instruction pointer's index in the sample, `count` without one */
+	uint8_t indices[CFI_REGISTERS]; /* in the sample, of known registers */
+};
+
 struct unwind_cache {
 	struct maps_cache maps;
+	struct register_places places;
 	struct near_rule *near;
 	struct cached_rule *rules;
 	struct cached_whole *wholes;
@@ -352,22 +361,38 @@ static bool may_walk_simply(const struct unwind_walk *walk)
 
 /* ---- start ---- */
 
+static unsigned int index_in_sample(uint64_t mask, unsigned int number)
+{
+	return (unsigned int)__builtin_popcountll(mask & (((uint64_t)1 << number) - 1));
+}
+
+static void find_places(struct register_places *places, const struct arch_frames *arch, uint64_t mask)
+{
+	*places = (struct register_places){.arch = arch, .mask = mask, .count = (unsigned int)__builtin_popcountll(mask)};
+	for (unsigned int i = 0; i < CFI_REGISTERS; i++) {
+		uint8_t number = arch->sample[i];
+		if (number == ARCH_NO_REGISTER || !(mask >> number & 1))
+			continue;
+		places->known |= (uint64_t)1 << i;
+		places->indices[i] = (uint8_t)index_in_sample(mask, number);
+	}
+	places->ip = mask >> arch->ip_sample & 1 ? index_in_sample(mask, arch->ip_sample) : places->count;
+}
+
 static bool start(struct unwind_walk *walk)
 {
 	const struct unwind_input *input = walk->input;
-	uint64_t by_kernel[64], index = 0;
-	walk->regs.known = 0;
-	for (unsigned int i = 0; i < 64; i++)
-		if (input->mask >> i & 1)
-			by_kernel[i] = input->registers[index++];
-	for (unsigned int i = 0; i < CFI_REGISTERS; i++) {
-		uint8_t number = walk->arch->sample[i];
-		if (number != ARCH_NO_REGISTER && (input->mask >> number & 1))
-			register_set(&walk->regs, i, by_kernel[number]);
+	struct register_places *places = &walk->cache->places;
+	if (places->arch != walk->arch || places->mask != input->mask)
+		find_places(places, walk->arch, input->mask);
+	walk->regs.known = places->known;
+	for (uint64_t left = places->known; left; left &= left - 1) {
+		unsigned int i = (unsigned int)__builtin_ctzll(left);
+		walk->regs.value[i] = input->registers[places->indices[i]];
 	}
-	if (!(input->mask >> walk->arch->ip_sample & 1))
+	if (places->ip == places->count)
 		return false;
-	walk->ip = by_kernel[walk->arch->ip_sample];
+	walk->ip = input->registers[places->ip];
 	walk->exact = true;
 	return register_get(&walk->regs, walk->arch->numbers.sp, &walk->stack_start);
 }

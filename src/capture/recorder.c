@@ -338,6 +338,7 @@ static struct error *start(struct recorder *recorder)
 		counter_set_enable(options->trigger, options->trigger_events);
 	if (recorder->workload)
 		error = workload_release(recorder->workload);
+	recorder->started = true;
 	await_edge(recorder);
 	if (options->switch_time_ns) {
 		recorder->timer_switch =

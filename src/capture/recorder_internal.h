@@ -67,6 +67,7 @@ struct recorder {
 	struct recorder_totals totals;
 	char **old_files; /* of --switch-output, oldest first */
 	size_t old_file_count;
+	bool started; /* the workload has been released: it has maps of its own, and those measured may have children */
 	bool stop;
 	bool switch_wanted;
 	bool snapshot_wanted;

@@ -91,6 +91,8 @@ static void take_tasks(struct recorder *recorder, bool wanted, struct strbuf *re
 		synth_cgroups(&synth);
 	if (wanted && options->all_tasks)
 		synth_all_tasks(&synth, options->synth_jobs);
+	else if (wanted && recorder->started)
+		synth_families(&synth, target->threads, target->thread_count);
 	else if (wanted)
 		synth_threads(&synth, target->threads, target->thread_count, options->is_workload_target);
 	if (recorder->workload && !options->is_workload_target && wanted && !options->all_tasks)

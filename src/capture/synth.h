@@ -41,6 +41,8 @@ void synth_cgroups(struct synth *synth);
 
 /* Everything that runs: FORK, COMM, NAMESPACES, MMAP2. On up to `jobs` threads. */
 void synth_all_tasks(struct synth *synth, unsigned int jobs);
+/* The same of the processes of the given threads and of all that descends from them. */
+void synth_families(struct synth *synth, const pid_t *threads, size_t count);
 /* COMM, NAMESPACES, MMAP2 of the given threads, each process' maps once; `is_workload`: they have not exec'ed yet, so their maps are ours
  * and are left out. */
 void synth_threads(struct synth *synth, const pid_t *threads, size_t count, bool is_workload);

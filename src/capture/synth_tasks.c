@@ -340,6 +340,48 @@ void synth_all_tasks(struct synth *synth, unsigned int jobs)
 	vec_deinit(&pids);
 }
 
+/* Whether the process or one that it descends from is among `heads`. At most `limit` generations: numbers that are used again while we look
+ * could make a circle. */
+static bool is_of_family(const struct map64 *heads, const struct map64 *parents, pid_t pid, size_t limit)
+{
+	for (uint64_t at = (uint64_t)pid; at && limit; limit--) {
+		if (map64_find(heads, at))
+			return true;
+		const uint64_t *parent = map64_find(parents, at);
+		at = parent ? *parent : 0;
+	}
+	return false;
+}
+
+void synth_families(struct synth *synth, const pid_t *threads, size_t count)
+{
+	struct map64 heads = {0}, parents = {0};
+	struct pid_list pids = {0};
+	struct scratch scratch = {0};
+	struct task task = {0};
+	char path[64];
+	bool new;
+
+	for (size_t i = 0; i < count; i++) {
+		snprintf(path, sizeof(path), "/proc/%d/status", threads[i]);
+		if (read_status(AT_FDCWD, path, &scratch.text, &task))
+			map64_insert(&heads, (uint64_t)task.pid, &new);
+	}
+	error_free(proc_processes(&pids));
+	for (size_t i = 0; i < pids.len; i++) {
+		snprintf(path, sizeof(path), "/proc/%d/status", pids.data[i]);
+		if (read_status(AT_FDCWD, path, &scratch.text, &task))
+			*map64_insert(&parents, (uint64_t)pids.data[i], &new) = (uint64_t)task.ppid;
+	}
+	for (size_t i = 0; i < pids.len; i++)
+		if (is_of_family(&heads, &parents, pids.data[i], pids.len))
+			put_process(synth, pids.data[i], &scratch);
+	map64_deinit(&heads);
+	map64_deinit(&parents);
+	vec_deinit(&pids);
+	scratch_deinit(&scratch);
+}
+
 void synth_threads(struct synth *synth, const pid_t *threads, size_t count, bool is_workload)
 {
 	struct scratch scratch = {0};

@@ -157,34 +157,50 @@ static void breakpoints(struct check *check)
 		check_fail(check, "accesses were missed: 'perf doctor -v breakpoints'");
 }
 
-/* All registers can be taken, not one more, and all again afterwards. */
-static void breakpoint_accounting(struct check *check)
+/* Takes all debug registers of this thread that are free and gives them back; returns how many. */
+static size_t take_breakpoints(struct check *check)
 {
 	enum { MANY = 64 };
 	uint64_t words[MANY];
-	size_t counts[2] = {0};
+	int fds[MANY];
+	size_t count = 0;
+
+	while (count < MANY) {
+		struct perf_event_attr attr = measure_attr(PERF_TYPE_BREAKPOINT, 0, false);
+		attr.bp_type = 2; /* HW_BREAKPOINT_W */
+		attr.bp_addr = (uintptr_t)&words[count];
+		attr.bp_len = sizeof(words[0]);
+		int fd = perf_open_raw(&attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
+		if (fd < 0 && fd != -ENOSPC)
+			check_fail(check, "refused with %s instead of ENOSPC", strerror(-fd));
+		if (fd < 0)
+			break;
+		fds[count++] = fd;
+	}
+	for (size_t i = 0; i < count; i++)
+		close(fds[i]);
+	check_range(check, "breakpoints at a time", count, 0, MANY - 1);
+	return count;
+}
+
+/* All registers can be taken, not one more, and all again afterwards. Others may hold some for a while: the largest number is awaited until
+ * it comes a second time, which it never does when registers get lost. */
+static void breakpoint_accounting(struct check *check)
+{
+	enum { ROUNDS = 600, PAUSE_US = 50000 };
+	size_t most = 0;
 
 	if (!check_has(check, "breakpoints"))
 		return;
-	for (int round = 0; round < 2; round++) {
-		int fds[MANY];
-		while (counts[round] < MANY) {
-			struct perf_event_attr attr = measure_attr(PERF_TYPE_BREAKPOINT, 0, false);
-			attr.bp_type = 2; /* HW_BREAKPOINT_W */
-			attr.bp_addr = (uintptr_t)&words[counts[round]];
-			attr.bp_len = sizeof(words[0]);
-			int fd = perf_open_raw(&attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
-			if (fd < 0 && fd != -ENOSPC)
-				check_fail(check, "refused with %s instead of ENOSPC", strerror(-fd));
-			if (fd < 0)
-				break;
-			fds[counts[round]++] = fd;
-		}
-		for (size_t i = 0; i < counts[round]; i++)
-			close(fds[i]);
+	for (int round = 0; round < ROUNDS; round++) {
+		size_t count = take_breakpoints(check);
+		if (count && count == most)
+			return;
+		most = count > most ? count : most;
+		if (round)
+			usleep(PAUSE_US);
 	}
-	check_range(check, "breakpoints at a time", counts[0], 1, MANY - 1);
-	check_equal(check, "and afterwards", counts[1], counts[0]);
+	check_fail(check, "%zu breakpoints at a time were never to be had again", most);
 }
 
 /* value, enabled, running */

@@ -22,7 +22,7 @@ __attribute__((noinline)) void inner_work(void) { for (int i = 0; i < 1000000; i
 __attribute__((noinline)) void outer_work(void) { inner_work(); sink++; }
 int main(int argc, char **argv)
 {
-	alarm(120);
+	alarm(1000);
 	for (long i = 0; argc < 2 || i < atol(argv[1]); i++)
 		outer_work();
 	return 0;
@@ -125,7 +125,7 @@ def test_container(perf, live, root, tmp_path):
 
 def test_every_connect_with_its_stack(perf, live_system, tracefs, tmp_path):
     """ACCEPTANCE row 32."""
-    done = perf("record", "-e", "syscalls:sys_enter_connect", "-ag", "--", "python3", "-c", CONNECTING, cwd=tmp_path)
+    done = perf.record("perf.data", "-a", "-e", "syscalls:sys_enter_connect", "-ag", "--", "python3", "-c", CONNECTING, cwd=tmp_path)  # neighbours connect, too
     assert done.returncode == 0, done.stderr
     samples = [text for text in perf("script", cwd=tmp_path).stdout.split("\n\n") if text.startswith("python3")]
     assert len(samples) == 5

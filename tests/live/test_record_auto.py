@@ -151,7 +151,7 @@ def test_the_whole_system(perf, oracle, live_system, mode, tmp_path, program):
     name = f"steps{os.getpid()}"
     program = shutil.copy(program, tmp_path / name)
     script = f"for i in 1 2 3 4 5 6 7 8; do {program} {DEPTH} 0.02 & done; wait"
-    done = perf.record(path, "-a", "-e", "cpu-clock", "-c", "1000000", "--call-graph", mode, "--", "sh", "-c", script)
+    done = perf.record(path, "-a", "-m", "16M", "-e", "cpu-clock", "-c", "1000000", "--call-graph", mode, "--", "sh", "-c", script)  # room for the neighbours' stacks
     assert done.returncode == 0, done.stderr
     found = stacks(perf, path, "--comms", name)
     assert len({head.split()[1] for head, stack in found if "down" in stack}) == 8

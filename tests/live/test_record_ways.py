@@ -83,10 +83,10 @@ def times_at(data):
     return found
 
 
-def every_cpu_works(seconds):
-    """A shell's command."""
-    busy = " ".join(f"timeout {seconds} taskset -c {cpu} sh -c 'while :; do :; done' &" for cpu in sorted(os.sched_getaffinity(0)))
-    return f"{busy} wait"
+def every_cpu_works(enough):
+    """A shell's command: until the other command succeeds, or for 300 s."""
+    busy = " ".join(f"timeout 300 taskset -c {cpu} sh -c 'while :; do :; done' & workers=\"$workers $!\";" for cpu in sorted(os.sched_getaffinity(0)))
+    return f"{busy} tries=0; until {enough} || [ $((tries += 1)) -gt 6000 ]; do sleep 0.05; done; kill $workers; wait; true"
 
 
 def test_samples_of_the_same_nanosecond(perf, oracle, live_system, tmp_path):
@@ -94,7 +94,7 @@ def test_samples_of_the_same_nanosecond(perf, oracle, live_system, tmp_path):
     if ONLINE < 2:
         pytest.skip("there is but one CPU")
     path, other = tmp_path / "out", tmp_path / "other"
-    assert perf("record", "-q", "--threads", "-o", path, "-a", "-e", "cpu-clock", "-F", "2000", "--", "sh", "-c", every_cpu_works(0.2)).returncode == 0
+    assert perf("record", "-q", "--threads", "-o", path, "-a", "-e", "cpu-clock", "-F", "2000", "--", "sh", "-c", every_cpu_works("sleep 0.2")).returncode == 0
     first, second = (bytearray((path / name).read_bytes()) for name in ("data.0", "data.1"))
     pairs = list(zip(times_at(first), times_at(second)))
     for here, there in pairs:
@@ -116,8 +116,9 @@ def test_samples_of_the_same_nanosecond(perf, oracle, live_system, tmp_path):
 def test_threads_keep_emptying_buffers(perf, live_system, tmp_path):
     """More than fits into them, also when they are full before the threads begin to look. Every CPU works: the kernel pauses sampling, which it goes on with at
     the next tick, and idle CPUs have none."""
+    enough = " && ".join(f"[ $(stat -c %s {tmp_path}/out/data.{i}) -gt {4 * 65536} ]" for i in range(ONLINE))
     done = perf("record", "-q", "-a", "-g", "-e", "cpu-clock", "-c", "50000", "-m", "64K", "--threads", "-o", tmp_path / "out", "--", "sh", "-c",
-                every_cpu_works(1))
+                every_cpu_works(enough))
     assert done.returncode == 0
     assert all((tmp_path / "out" / f"data.{i}").stat().st_size > 4 * 65536 for i in range(ONLINE))
 
@@ -239,10 +240,12 @@ def test_place_of_the_recorder(perf, live_system, tmp_path):
 
 
 def test_ranges_of_time(perf, oracle, live, tmp_path):
-    """A program that starts others all the time has page faults in both ranges, and none in most of the 0.8 s between them."""
-    path = tmp_path / "out"
-    done = perf("record", "-e", "page-faults:u", "-c", "10", "-D", "200-800,1600-2200", "-o", path, "--", "timeout", "2.6", "sh", "-c", "while :; do sleep 0.01; done")
-    assert done.stderr.count("Events enabled") == 2 and done.stderr.count("Events disabled") == 3
+    """A program that starts others until it reads that the second range is over has page faults in both, and none in most of the 0.8 s between them."""
+    path, said = tmp_path / "out", tmp_path / "said"
+    with open(said, "w", encoding="utf-8") as err:
+        done = perf("record", "-e", "page-faults:u", "-c", "10", "-D", "200-800,1600-2200", "-o", path, "--", "timeout", "300", "sh", "-c",
+                    f"until [ $(grep -c 'Events disabled' {said}) -ge 3 ]; do sleep 0.01; done", capture_output=False, stdout=subprocess.DEVNULL, stderr=err)
+    assert done.returncode == 0 and said.read_text().count("Events enabled") == 2 and said.read_text().count("Events disabled") == 3
     times = [float(word.rstrip(":")) for word in oracle("script", "-F", "time", "-i", path).stdout.split()]
     gaps = [b - a for a, b in zip(times, times[1:])]
     assert len(times) > 10 and max(gaps) > 0.4

@@ -1,9 +1,14 @@
 """perf sched runqlat: waits for a CPU of programs that begin to run a known number of times."""
 import json
+import pathlib
 import re
 import subprocess
+import sys
 
 import pytest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
+import started  # noqa: E402
 
 pytestmark = pytest.mark.alone  # a program at sched_switch slows down all that others measure
 
@@ -49,7 +54,7 @@ def test_processes(runqlat):
 
 def test_a_process_that_runs(runqlat):
     with subprocess.Popen(["sh", "-c", "while :; do sleep 0.01; done"]) as shell:
-        rows = runqlat("-p", str(shell.pid), "--per", "process", "-j", "--", "sleep", "0.4")
+        rows = runqlat("-p", str(shell.pid), "--per", "process", "-j", "--", *started.while_it_runs(shell.pid, 0.05))
         shell.kill()
     assert rows and {row["name"] for row in rows} <= {"sh", "sleep"}
     assert delays([row for row in rows if row["id"] == shell.pid]) >= 2

@@ -1,5 +1,4 @@
 # guests: all
-# timeout: 120
 # perf doctor and perf test on kernels of Debian, whose perf_event_paranoid of 3 allows users nothing, with and without a PMU. What each line must say is
 # known of these guests; remedies are run.
 doctor() {

@@ -1,7 +1,6 @@
 # guests: x86-61 x86-612
 # modules: algif_hash
 # packages: linux-perf
-# timeout: 200
 # perf ftrace with the kernel's tracers of functions: what they show, and that all settings are afterwards what they were before. perf kallsyms.
 tracing=/sys/kernel/tracing
 settings() { for name in current_tracer tracing_on set_ftrace_filter set_ftrace_notrace set_graph_function set_graph_notrace set_ftrace_pid tracing_cpumask tracing_thresh \
@@ -58,7 +57,7 @@ settings >before
 # However it ends.
 for signal in INT TERM; do
 	rm -f started
-	perf ftrace trace -T vfs_read sh -c 'echo >started; exec sleep 20' >/dev/null 2>&1 &
+	perf ftrace trace -T vfs_read sh -c 'echo >started; exec sleep 500' >/dev/null 2>&1 &
 	tracer=$!
 	until [ -e started ] || ! kill -0 $tracer; do sleep 0.1; done
 	kill -$signal $tracer
@@ -76,7 +75,7 @@ perf ftrace -T vfs_read cat /proc/version 2>/dev/null | head -n 1 >/dev/null || 
 same "a reader that goes away"
 # What works in an instance of its own sets nothing for others, and even SIGKILL leaves nothing.
 rm -f started
-perf ftrace -t function -T vfs_read sh -c 'echo >started; exec sleep 20' >/dev/null 2>&1 &
+perf ftrace -t function -T vfs_read sh -c 'echo >started; exec sleep 500' >/dev/null 2>&1 &
 tracer=$!
 until [ -e started ] || ! kill -0 $tracer; do sleep 0.1; done
 [ "$(cat $tracing/instances/perf-$tracer/current_tracer)" = function ] || fail "there is no instance"

@@ -1,6 +1,5 @@
 # guests: x86-61
 # packages: linux-perf
-# timeout: 240
 # Where tasks sleep and for how long: sched_switch and sched_stat events become one, as the kernel's perf makes it.
 statistics=/proc/sys/kernel/sched_schedstats
 [ -e "$statistics" ] || skip "this kernel has no scheduler statistics"

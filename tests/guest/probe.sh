@@ -1,7 +1,6 @@
 # guests: x86-61 x86-612
 # modules: algif_hash rmd160
 # packages: linux-perf
-# timeout: 200
 # perf probe in the kernel: by name, offset, return, in modules; parameters by name without debug files; and tracefs afterwards as it was before.
 tracing=/sys/kernel/tracing
 cat $tracing/kprobe_events >before
@@ -60,7 +59,7 @@ contains err 'no debug information for the kernel'
 # However a recorder ends, the probes can be deleted and nothing is left.
 for signal in INT KILL; do
 	rm -f started
-	perf record -q -a -o end.data -e probe:open sh -c 'echo >started; exec sleep 3' 2>/dev/null &
+	perf record -q -a -o end.data -e probe:open sh -c 'echo >started; exec sleep 500' 2>/dev/null &
 	recorder=$!
 	until [ -e started ] || ! kill -0 $recorder; do sleep 0.1; done
 	kill -$signal $recorder

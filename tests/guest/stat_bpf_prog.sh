@@ -1,5 +1,4 @@
 # guests: x86-61 x86-612
-# timeout: 300
 # -b: what happens while a BPF program runs, and nothing else. Each run of bpftarget's is one event.
 event=bpf_trace:bpf_trace_printk
 bpftarget perf stat -x, -b @ -e $event,cpu-clock,context-switches -o counts sh -c 'bpftarget 700; bpftarget plain 300; bpftarget 300' || fail "status $?: $(cat counts)"

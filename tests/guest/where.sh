@@ -1,6 +1,5 @@
 # guests: x86-61 x86-612
 # modules: brd dm-delay raid0
-# timeout: 240
 # A RAID 0 of RAM disks, one of which is behind device-mapper's delay target: perf where names that one. On a busy machine a guest's CPUs are
 # slow and its delays are not, so that CPU time may come before it; no other wait may.
 for module in brd dm-delay raid0; do

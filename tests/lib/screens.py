@@ -53,15 +53,17 @@ class Screen:
         subprocess.run([*self.tmux, "resize-window", "-x", str(columns), "-y", str(lines)], check=True)
 
     def until(self, *wanted, without=()):
-        """Waits for a screen with all these texts, and none of the others; gives its lines."""
+        """Waits for a screen with all these texts, and none of the others, that isn't being drawn any more; gives its lines."""
+        seen = [self.text()]
+
         def there():
-            text = self.text()
-            return all(word in text for word in wanted) and not any(word in text for word in without)
+            seen.append(self.text())
+            return seen[-1] == seen[-2] and all(word in seen[-1] for word in wanted) and not any(word in seen[-1] for word in without)
         try:
-            started.until(there, f"the screen has {wanted} without {without}", seconds=60)
+            started.until(there, f"the screen has {wanted} without {without}")
         except AssertionError as error:
-            raise AssertionError(f"{error}\n{self.text()}") from None
-        return self.lines()
+            raise AssertionError(f"{error}\n{seen[-1]}") from None
+        return seen[-1].splitlines()
 
     def after(self, keys, *wanted, without=()):
         """The lines of the screen that these keys lead to."""

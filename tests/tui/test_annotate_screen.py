@@ -27,7 +27,7 @@ def chosen(screen):
 
 
 def until_chosen(screen, *words):
-    started.until(lambda: set(words) <= set(chosen(screen)), f"{words} is chosen", seconds=60)
+    started.until(lambda: set(words) <= set(chosen(screen)), f"{words} is chosen")
     return chosen(screen)
 
 

@@ -152,6 +152,17 @@ static void follow_cursor(struct browser *browser)
 		steps++;
 }
 
+/* No lines below the last row stay empty as long as there are rows above, as after the screen has grown. */
+static void fill_page(struct browser *browser)
+{
+	struct browser_place last = browser->top;
+	size_t page = page_lines(browser), lines = 1;
+	while (lines < page && step_down(browser, &last))
+		lines++;
+	while (lines < page && step_up(browser, &browser->top))
+		lines++;
+}
+
 static void move_page(struct browser *browser, bool (*step)(struct browser *, struct browser_place *))
 {
 	for (size_t i = page_lines(browser); i; i--) {
@@ -340,6 +351,8 @@ void browser_draw(struct browser *browser, const struct browser_words *words)
 	if (browser->rows.count > ROWS_KEPT)
 		browser_forget(browser, false);
 	follow_cursor(browser);
+	if (table_row_count(browser->table))
+		fill_page(browser);
 	terminal_clear(terminal);
 	terminal_put(terminal, 0, 0, terminal_columns(terminal), STYLE_TITLE, words->title);
 	if (!browser->no_header)

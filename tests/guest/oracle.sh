@@ -38,7 +38,7 @@ once() {
 # script and report of a recording with call chains. Apart from comments, in which the kernel's perf complains of missing tips, and calls through
 # the procedure linkage table, for which ours has names.
 # Not of the dynamic linker at the start (-D, in milliseconds): in it the kernel's perf takes an old link register for a caller.
-perf record -g -D 20 -o fp.data chain 20000000 2>err || fail "record: $(cat err)"
+perf record --call-graph fp -D 20 -o fp.data chain 20000000 2>err || fail "record: $(cat err)"
 [ "$(perf script -i fp.data -F ip | grep -c .)" -gt 100 ] || fail "too few samples"
 for words in 'script' 'script -F comm,tid,time,event,ip,sym,symoff,dso,period' 'report --stdio --no-children -g none' \
 	'report --stdio --no-children -g folded,0.5,caller --sort sym'; do

@@ -336,12 +336,13 @@ void fold_feed_flush(struct fold_feed *feed)
 	feed->unwound.len = 0;
 }
 
-static struct pending *next_pending(struct fold_feed *feed, const struct set_entry *entry)
+/* Its entry is the caller's to fill. */
+static struct pending *next_pending(struct fold_feed *feed)
 {
 	if (feed->count == FOLD_BATCH)
 		fold_feed_flush(feed);
 	struct pending *pending = &feed->pending[feed->count++];
-	*pending = (struct pending){.entry = *entry, .first = (uint32_t)feed->lookups.len};
+	*pending = (struct pending){.first = (uint32_t)feed->lookups.len};
 	return pending;
 }
 
@@ -373,7 +374,8 @@ static void add_branches(struct adding *adding, struct set_entry *entry)
 		one.branches = &in->sample->branches[i];
 		if (options->extra)
 			entry->extra = find_extra(adding->context, adding->feed, &branch);
-		struct pending *pending = next_pending(adding->feed, entry);
+		struct pending *pending = next_pending(adding->feed);
+		pending->entry = *entry;
 		pending->has_outer = pending->pair = true;
 		pending->outer_count = 2;
 		push_lookup(adding, mode_by_address(machine, one.branches->from), one.branches->from, false);
@@ -428,16 +430,13 @@ static void add_stack(struct adding *adding)
 		add_recorded(adding);
 }
 
-void fold_feed_sample(struct fold_feed *feed, const struct fold_sample *in)
+/* In place: it is not copied while its parts are still on their way into the cache. */
+static void fill_entry(const struct fold_feed *feed, const struct fold_sample *in, uint32_t actor, struct set_entry *ret)
 {
-	const struct fold_context *context = feed->context;
-	const struct fold_options *options = context->options;
+	const struct fold_options *options = feed->context->options;
 	const struct sample *sample = in->sample;
-	if (options->accept && !options->accept(options->context, in))
-		return;
-	const struct recent_actor *actor = find_actor(context, feed, in);
-	struct set_entry entry = {
-		.entry = {.actor = actor->actor,
+	*ret = (struct set_entry){
+		.entry = {.actor = actor,
 			  .inner = FOLD_NONE,
 			  .outer = FOLD_NONE,
 			  .count = 1,
@@ -447,16 +446,28 @@ void fold_feed_sample(struct fold_feed *feed, const struct fold_sample *in)
 		.time = sample->time,
 		.first = options->records == FOLD_RECORDS_DROPPED ? NULL : sample->header,
 	};
+}
+
+void fold_feed_sample(struct fold_feed *feed, const struct fold_sample *in)
+{
+	const struct fold_context *context = feed->context;
+	const struct fold_options *options = context->options;
+	if (options->accept && !options->accept(options->context, in))
+		return;
+	const struct recent_actor *actor = find_actor(context, feed, in);
 	struct adding adding = {.context = context, .feed = feed, .in = in, .space = &actor->space};
 	if (options->branches) {
+		struct set_entry entry;
+		fill_entry(feed, in, actor->actor, &entry);
 		if (begin_branches(&adding, &entry))
 			add_branches(&adding, &entry);
 		return;
 	}
+	adding.pending = next_pending(feed);
+	fill_entry(feed, in, actor->actor, &adding.pending->entry);
 	if (options->extra)
-		entry.extra = find_extra(context, feed, in);
-	adding.pending = next_pending(feed, &entry);
+		adding.pending->entry.extra = find_extra(context, feed, in);
 	adding.pending->has_leaf = true;
-	push_lookup(&adding, sample->cpumode, sample->ip, false);
+	push_lookup(&adding, in->sample->cpumode, in->sample->ip, false);
 	add_stack(&adding);
 }

@@ -236,3 +236,12 @@ void stack_resolve(struct resolver *resolver, const struct machine *machine, con
 	if (stack->frames.len)
 		memmove(stack->frames.data, stack->frames.data + count, stack->frames.len * sizeof(*stack->frames.data));
 }
+
+bool stack_is_system_library(const struct dso *dso)
+{
+	static const char *const names[] = {"libc.so", "libc-", "ld-linux", "libpthread", "ld-2", "ld.so", "libm.so", "ld-musl"};
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		if (!strncmp(dso->short_name, names[i], strlen(names[i])))
+			return true;
+	return dso->kind == DSO_VDSO;
+}

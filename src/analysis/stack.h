@@ -62,3 +62,5 @@ void stack_addresses(struct resolver *resolver, const struct machine *machine, c
 bool stack_is_unwound_chain(const struct event_attr *attr);
 /* Whether a stack can have addresses that the chain of the event's samples has not. */
 bool stack_exceeds_chain(const struct machine *machine, const struct event_attr *attr);
+/* Files that stand between a program and the kernel, as the C library: what they do is done for their caller. */
+bool stack_is_system_library(const struct dso *dso);

@@ -74,22 +74,6 @@ static void resolve(const struct lock_contention *contention, const struct track
 		       ret);
 }
 
-/* "name+0x12", in the arena; "" without a symbol. */
-static const char *name_frame(struct lock_contention *contention, const struct frame *frame)
-{
-	if (!frame->symbol)
-		return "";
-	uint64_t offset = frame->dso_addr - frame->symbol->start;
-	if (!offset)
-		return arena_strdup(&contention->arena, frame->symbol->name);
-	struct strbuf text = {0};
-	strbuf_add(&text, frame->symbol->name, strlen(frame->symbol->name));
-	strbuf_printf(&text, "+0x%" PRIx64, offset);
-	const char *name = arena_strdup(&contention->arena, strbuf_str(&text));
-	strbuf_deinit(&text);
-	return name;
-}
-
 /* Of the frames behind those to skip, without lock functions; 0 when there are none. */
 static uint64_t hash_stack(const struct lock_contention *contention)
 {
@@ -118,17 +102,9 @@ static void read_stack(struct lock_contention *contention, const struct tracker_
 static bool is_chosen_lock(const struct lock_contention *contention, uint64_t address)
 {
 	const struct lock_options *options = &contention->options;
-	if (!options->address_count && !options->name_count)
-		return true;
-	for (size_t i = 0; i < options->address_count; i++)
-		if (options->addresses[i] == address)
-			return true;
 	uint64_t start;
 	const struct symbol *symbol = options->name_count ? resolver_kernel_symbol(contention->resolver, address, &start) : NULL;
-	for (size_t i = 0; symbol && i < options->name_count; i++)
-		if (!strcmp(symbol->name, options->names[i]))
-			return true;
-	return false;
+	return lock_is_chosen_lock(options, address, symbol ? symbol->name : NULL);
 }
 
 static bool is_chosen_stack(const struct lock_contention *contention, const struct tracker_event *event)
@@ -137,39 +113,15 @@ static bool is_chosen_stack(const struct lock_contention *contention, const stru
 	for (size_t i = 0; options->function_count && i < contention->stack.frames.len; i++) {
 		struct frame frame;
 		resolve(contention, event, &contention->stack.frames.data[i], &frame);
-		for (size_t k = 0; frame.symbol && k < options->function_count; k++)
-			if (strstr(frame.symbol->name, options->functions[k]))
-				return true;
+		if (frame.symbol && lock_is_chosen_function(options, frame.symbol->name))
+			return true;
 	}
 	return !options->function_count;
 }
 
-/* Whether `path` is the cgroup `name`, which may lack its first slash, or lies below it. */
-static bool is_in_cgroup(const char *path, const char *name)
-{
-	size_t skipped = *path == '/' && *name != '/', len = strlen(name);
-	while (len && name[len - 1] == '/')
-		len--;
-	return !strncmp(path + skipped, name, len) && (!path[skipped + len] || path[skipped + len] == '/');
-}
-
-static bool is_chosen_cgroup(const struct lock_contention *contention, uint64_t cgroup)
-{
-	const struct lock_options *options = &contention->options;
-	const struct untrusted *path = options->cgroup_count ? machine_cgroup(contention->session->machine, cgroup) : NULL;
-	for (size_t i = 0; path && i < options->cgroup_count; i++)
-		if (is_in_cgroup(untrusted_raw(path), options->cgroups[i]))
-			return true;
-	return !options->cgroup_count;
-}
-
 static bool is_chosen(const struct lock_contention *contention, const struct tracker_event *event, uint64_t address, uint64_t flags)
 {
-	const struct lock_options *options = &contention->options;
-	uint32_t cpu = event->sample->cpu;
-	if (options->cpus && !(cpu / 64 < options->cpu_words && options->cpus[cpu / 64] >> cpu % 64 & 1))
-		return false;
-	return lock_types_have(&options->types, flags) && is_chosen_cgroup(contention, event->sample->cgroup) &&
+	return lock_is_chosen_wait(&contention->options, contention->session->machine, event->sample, flags) &&
 	       is_chosen_lock(contention, address) && is_chosen_stack(contention, event);
 }
 
@@ -186,7 +138,7 @@ static void describe(struct lock_contention *contention, const struct tracker_ev
 	for (size_t i = 0; i < count; i++) {
 		struct frame frame;
 		resolve(contention, event, &contention->stack.frames.data[i], &frame);
-		frames[i] = (struct lock_frame){frame.ip, name_frame(contention, &frame)};
+		frames[i] = (struct lock_frame){frame.ip, lock_name_frame(&contention->arena, &frame)};
 		if (!row->name && i >= contention->options.stack_skip && frame.symbol && !is_lock_function(contention, frame.ip))
 			row->name = frames[i].name;
 	}

@@ -13,6 +13,7 @@
 
 #include "analysis/lock/rows.h"
 #include "analysis/lock/types.h"
+#include "base/arena.h"
 #include "base/error.h"
 #include "session/session.h"
 #include "symbol/resolve.h"
@@ -21,7 +22,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum lock_by { LOCK_BY_CALLER, LOCK_BY_THREAD, LOCK_BY_ADDRESS, LOCK_BY_CGROUP };
+enum lock_by { LOCK_BY_CALLER, LOCK_BY_THREAD, LOCK_BY_ADDRESS, LOCK_BY_CGROUP, LOCK_BY_OWNER };
 
 /* All strings and arrays live as long as the analysis. */
 struct lock_options {
@@ -42,6 +43,15 @@ struct lock_options {
 	const uint64_t *cpus; /* bitmap of `cpu_words`: CPUs on which waits begin; NULL = all */
 	size_t cpu_words;
 };
+
+/* Parts of what the options choose. A wait that begins with this sample, by CPU, type and cgroup; */
+bool lock_is_chosen_wait(const struct lock_options *options, const struct machine *machine, const struct sample *sample, uint64_t flags);
+/* a lock; `name` of the symbol at it, or NULL; */
+bool lock_is_chosen_lock(const struct lock_options *options, uint64_t address, const char *name);
+/* a function by its name: false when none is asked for. */
+bool lock_is_chosen_function(const struct lock_options *options, const char *name);
+/* "name+0x12", in the arena; "" without a symbol. */
+const char *lock_name_frame(struct arena *arena, const struct frame *frame);
 
 struct lock_contention;
 

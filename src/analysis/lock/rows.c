@@ -26,6 +26,14 @@ uint64_t lock_row_value(const struct lock_row *row, enum lock_value which)
 	return 0;
 }
 
+const struct thread *lock_row_owner(const struct lock_row *row)
+{
+	size_t i = 0;
+	while (i < row->owners.all.len && !row->owners.all.data[i].thread)
+		i++;
+	return i < row->owners.all.len ? row->owners.all.data[i].thread : NULL;
+}
+
 void lock_row_add_wait(struct lock_row *row, uint64_t ns)
 {
 	row->waited++;

@@ -13,6 +13,18 @@ struct lock_frame {
 	const char *name; /* "schedule+0x23", "" without a symbol; unsafe bytes still in it */
 };
 
+/* Of the waits of a row, those with one stack: of the thread that waited, or of the one that ended the wait. */
+struct lock_part {
+	const struct thread *thread; /* NULL = not known */
+	const struct lock_frame *stack;
+	size_t stack_len;
+	uint64_t count, ns;
+};
+
+struct lock_parts {
+	VEC(struct lock_part) all;
+};
+
 /* Times in nanoseconds. Strings and stacks belong to the analysis. */
 struct lock_row {
 	const struct thread *thread; /* of rows about threads: who waits; else NULL */
@@ -32,7 +44,12 @@ struct lock_row {
 	uint64_t waited;    /* waits that ended: `total` is theirs */
 	uint64_t total, max;
 	uint64_t min; /* 0 = none has ended */
+	/* Of locks of programs: the stacks that waited, and those that let them go on; the longest first. */
+	struct lock_parts waiters, owners;
 };
+
+/* Of locks of programs, when sorted: the thread that let others go on after the longest waits; NULL = nobody is known. */
+const struct thread *lock_row_owner(const struct lock_row *row);
 
 enum lock_value { LOCK_ACQUIRED, LOCK_CONTENDED, LOCK_AVERAGE, LOCK_TOTAL, LOCK_MAX, LOCK_MIN };
 uint64_t lock_row_value(const struct lock_row *row, enum lock_value which);

@@ -10,7 +10,7 @@
 enum { SPIN = 1 << 0, READ = 1 << 1, WRITE = 1 << 2, RT = 1 << 3, PERCPU = 1 << 4, MUTEX = 1 << 5, KNOWN = (1 << 6) - 1 };
 
 static const struct lock_type {
-	uint32_t flags;
+	uint64_t flags;
 	const char *name, *family;
 } lock_types[] = {
 	{0, "semaphore", "semaphore"},
@@ -26,6 +26,14 @@ static const struct lock_type {
 	{PERCPU | WRITE, "pcpu-sem:W", "percpu-rwsem"},
 	{MUTEX, "mutex", "mutex"},
 	{MUTEX | SPIN, "mutex", "mutex"},
+	{LOCK_USER | LOCK_USER_MUTEX, "mutex", "mutex"},
+	{LOCK_USER | LOCK_USER_READ, "rwlock:R", "rwlock"},
+	{LOCK_USER | LOCK_USER_WRITE, "rwlock:W", "rwlock"},
+	{LOCK_USER | LOCK_USER_SEMAPHORE, "semaphore", "semaphore"},
+	{LOCK_USER | LOCK_USER_CONDITION, "condition", "condition"},
+	{LOCK_USER | LOCK_USER_BARRIER, "barrier", "barrier"},
+	{LOCK_USER | LOCK_USER_JOIN, "join", "join"},
+	{LOCK_USER | LOCK_USER_FUTEX, "futex", "futex"},
 };
 enum { LOCK_TYPES = sizeof(lock_types) / sizeof(*lock_types) };
 
@@ -33,7 +41,7 @@ enum { LOCK_TYPES = sizeof(lock_types) / sizeof(*lock_types) };
 static size_t find(uint64_t flags)
 {
 	size_t i = 0;
-	while (i < LOCK_TYPES && lock_types[i].flags != (flags & KNOWN))
+	while (i < LOCK_TYPES && lock_types[i].flags != (flags & LOCK_USER ? flags : flags & KNOWN))
 		i++;
 	return i;
 }
@@ -50,11 +58,20 @@ const char *lock_type_family(uint64_t flags)
 	return type < LOCK_TYPES ? lock_types[type].family : "unknown";
 }
 
+/* Some kinds have a namesake: locks of the kernel, and of programs. */
+static bool has_namesake_before(size_t type)
+{
+	size_t i = 0;
+	while (strcmp(lock_types[i].name, lock_types[type].name) != 0)
+		i++;
+	return i < type;
+}
+
 static struct error *refuse(const char *word)
 {
 	struct strbuf names = {0};
 	for (size_t i = 0; i < LOCK_TYPES; i++)
-		if (!i || strcmp(lock_types[i].name, lock_types[i - 1].name) != 0)
+		if (!has_namesake_before(i))
 			strbuf_printf(&names, "%s%s", i ? ", " : "", lock_types[i].name);
 	struct error *error = error_new_kind(ERROR_USAGE, "unknown type of locks '%s'; the types are %s; without :R or :W both are meant",
 					     word, strbuf_str(&names));

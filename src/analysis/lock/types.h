@@ -1,4 +1,5 @@
-/* Kinds of kernel locks, as the flags of lock:contention_begin tell them (include/trace/events/lock.h of Linux 5.19 and newer). */
+/* Kinds of kernel locks, as the flags of lock:contention_begin tell them (include/trace/events/lock.h of Linux 5.19 and newer), and of
+ * locks of programs. */
 #pragma once
 
 #include "base/error.h"
@@ -6,6 +7,19 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+/* Flags of locks of programs, which the kernel tells nothing of. */
+#define LOCK_USER (1ull << 63)
+enum {
+	LOCK_USER_FUTEX,
+	LOCK_USER_MUTEX,
+	LOCK_USER_READ,
+	LOCK_USER_WRITE,
+	LOCK_USER_CONDITION,
+	LOCK_USER_SEMAPHORE,
+	LOCK_USER_BARRIER,
+	LOCK_USER_JOIN
+};
 
 /* "rwsem:W", "mutex"; "unknown" for flags that no kind has. */
 const char *lock_type_name(uint64_t flags);

@@ -48,22 +48,12 @@ static const char *name_of(struct where_places *places, const struct frame *fram
 	return intern_string(&places->strings, name);
 }
 
-/* Files that stand between a program and the kernel: what they do is done for their caller. */
-static bool is_library_below(const struct dso *dso)
-{
-	static const char *const names[] = {"libc.so", "libc-", "ld-linux", "libpthread", "ld-2", "ld.so", "libm.so", "ld-musl"};
-	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
-		if (!strncmp(dso->short_name, names[i], strlen(names[i])))
-			return true;
-	return dso->kind == DSO_VDSO;
-}
-
 static void describe_user(struct where_places *places, struct where_place *place)
 {
 	const struct stack *stack = &places->stack;
 	for (size_t i = place->kernel_count; i < stack->frames.len; i++) {
 		const struct frame *frame = &stack->frames.data[i];
-		if (!frame->symbol || (frame->map && is_library_below(frame->map->dso)))
+		if (!frame->symbol || (frame->map && stack_is_system_library(frame->map->dso)))
 			continue;
 		place->function = places->names.data[i];
 		return;

@@ -1,6 +1,8 @@
-/* perf lock contention: waits for kernel locks by who called, by thread or by lock; of a recording, or live. */
+/* perf lock contention: waits for locks of the kernel, or of programs, by who called, by thread, by lock or by owner; of a recording, or
+ * live. */
 #include "cmd/lock/lock.h"
 
+#include "analysis/lock/user.h"
 #include "app/ending.h"
 #include "app/pager.h"
 #include "base/log.h"
@@ -24,6 +26,7 @@ struct contention_options {
 	struct lock_input common;
 	struct targets targets;
 	bool live; /* -b */
+	bool user; /* locks of programs */
 	bool by_thread, by_address, by_cgroup, by_owner;
 	const char *format, *separator;
 	const char *key;
@@ -47,7 +50,8 @@ struct contention {
 	struct targets_place place;
 	struct live *live; /* NULL = a recording is read */
 	struct opening opening;
-	struct lock_contention *waits;
+	struct lock_contention *waits; /* either */
+	struct lock_user *user_waits;
 };
 
 /* ---- options ---- */
@@ -76,10 +80,14 @@ static const struct option options[] = {
 	OPTION_STRING(0, "tid", O, targets.tids, "TIDS", "existing threads (comma-separated)"),
 
 	OPTION_HEADING("Which waits"),
+	OPTION_FLAG(0, "user", O, user,
+		    "waits for locks of programs (mutexes, conditions and whatever else uses futex) instead of the kernel's; recordings "
+		    "need 'perf lock record --user'"),
 	OPTION_STRING('C', "cpu", O, targets.cpus, "LIST", "only waits that begin on these CPUs, such as 0-3,7"),
-	CUSTOM('Y', "type-filter", types, "TYPE,…", "only waits for these types of locks, such as mutex, spinlock, rwsem or rwsem:W",
+	CUSTOM('Y', "type-filter", types, "TYPE,…",
+	       "only waits for these types of locks, such as mutex, spinlock, rwsem or rwsem:W; with --user mutex, rwlock or condition",
 	       parse_types),
-	CUSTOM('L', "lock-filter", locks, "LOCK,…", "only waits for these locks: addresses, or names of kernel symbols", name_list_option),
+	CUSTOM('L', "lock-filter", locks, "LOCK,…", "only waits for these locks: addresses, or names of symbols", name_list_option),
 	CUSTOM('S', "callstack-filter", functions, "NAME,…", "only waits with a function on the stack whose name contains one of these",
 	       name_list_option),
 	CUSTOM('G', "cgroup-filter", cgroups, "CGROUP,…", "only waits of threads in these cgroups or below them, such as system.slice",
@@ -90,7 +98,8 @@ static const struct option options[] = {
 	OPTION_FLAG('l', "lock-addr", O, by_address, "one row per lock"),
 	OPTION_FLAG(
 		'o', "lock-owner", O, by_owner,
-		"one row per thread that held a mutex, or a semaphore to write, when others began to wait for it; on the whole system, with BPF"),
+		"one row per thread that held a mutex, or a semaphore to write, when others began to wait for it; on the whole system, with "
+		"BPF. With --user: that let the others go on; also of recordings"),
 	OPTION_FLAG(0, "lock-cgroup", O, by_cgroup, "one row per cgroup; recordings need 'perf lock record --all-cgroups'"),
 	OPTION_STRING('k', "key", O, key, "FIELD", "sort by: contended, wait_total (default), wait_max, wait_min or avg_wait"),
 	CUSTOM('F', "field", columns, "FIELD,…", "fields to show, as of -k (default contended,wait_total,wait_max,avg_wait)", parse_fields),
@@ -141,9 +150,11 @@ static struct error *check(struct contention *contention, bool live)
 		return error_new_kind(ERROR_USAGE, "-x and --format cannot be combined");
 	if (command->separator && !*command->separator)
 		return error_new_kind(ERROR_USAGE, "-x: the separator is empty");
+	if (command->user && command->stack_skip != LOCK_STACK_SKIP)
+		return error_new_kind(ERROR_USAGE, "--user leaves out the C library's frames: it cannot be combined with --stack-skip");
 	if (command->max_stack < 1 || command->max_stack > 1024 || command->stack_skip > 1024)
 		return error_new_kind(ERROR_USAGE, "--max-stack and --stack-skip: expected numbers from 1 and from 0 to 1024");
-	struct error *error = command->by_owner ? check_owner(command) : NULL;
+	struct error *error = command->by_owner && !command->user ? check_owner(command) : NULL;
 	if (!error)
 		error = lock_columns_sort(&command->columns, key, false, &contention->key);
 	if (!error)
@@ -165,6 +176,7 @@ static void settle(struct contention *contention)
 		.by = command->by_thread    ? LOCK_BY_THREAD
 		      : command->by_address ? LOCK_BY_ADDRESS
 		      : command->by_cgroup  ? LOCK_BY_CGROUP
+		      : command->by_owner   ? LOCK_BY_OWNER
 					    : LOCK_BY_CALLER,
 		.stack_skip = (unsigned int)command->stack_skip,
 		.max_stack = (unsigned int)command->max_stack,
@@ -184,6 +196,21 @@ static void settle(struct contention *contention)
 
 /* ---- live ---- */
 
+/* The kernel's stacks are short and complete. Those of programs are unwound, when they call: then the others need none. */
+static struct error *choose_events(struct contention *contention, struct event_catalog *catalog)
+{
+	struct sampling *sampling = &contention->sampling;
+	if (!contention->options->user) {
+		struct error *error = lock_check_kernel();
+		return error ? error : event_parse(&contention->events, catalog, "lock:contention_begin,lock:contention_end");
+	}
+	sampling->callgraph = CALLCHAIN_AUTO;
+	sampling->stack_grows = true;
+	sampling->max_stack = 0;
+	sampling->address = true; /* what is mapped beside code */
+	return event_parse(&contention->events, catalog, LOCK_USER_EVENTS);
+}
+
 /* All CPUs are measured even with -C: a wait may end on another one. */
 static struct error *open_live(struct contention *contention, struct event_catalog *catalog, bool workload)
 {
@@ -201,9 +228,7 @@ static struct error *open_live(struct contention *contention, struct event_catal
 		.cgroups = contention->wanted.by == LOCK_BY_CGROUP || contention->wanted.cgroup_count,
 	};
 	sampling->workload = workload && !targets_are_tasks(&targets) && !sampling->by_cpu;
-	struct error *error = lock_check_kernel();
-	if (!error)
-		error = event_parse(&contention->events, catalog, "lock:contention_begin,lock:contention_end");
+	struct error *error = choose_events(contention, catalog);
 	if (!error)
 		error = targets_place(&targets, sampling, contention->workload.pid, &contention->place);
 	if (error)
@@ -231,6 +256,7 @@ static void add_title(struct strbuf *out, const struct contention *contention)
 		[LOCK_BY_THREAD] = {"         pid   comm", "pid%s comm"},
 		[LOCK_BY_ADDRESS] = {"           address   symbol", "address%s symbol%s type"},
 		[LOCK_BY_CGROUP] = {"  cgroup", "cgroup"},
+		[LOCK_BY_OWNER] = {"         pid   owner", "pid%s owner"},
 	};
 	const struct contention_options *command = contention->options;
 	const char *separator = command->separator;
@@ -245,6 +271,8 @@ static void add_title(struct strbuf *out, const struct contention *contention)
 			strbuf_add_char(out, *c);
 	if (separator && command->common.output.verbose && by == LOCK_BY_CALLER)
 		strbuf_printf(out, "%s stacktrace", separator);
+	if (separator && command->user && by == LOCK_BY_ADDRESS)
+		strbuf_printf(out, "%s owner", separator);
 	strbuf_add_str(out, separator ? "\n" : "\n\n");
 }
 
@@ -253,14 +281,44 @@ static void add_text(struct strbuf *out, const char *text)
 	text_add_safe(out, text, strlen(text));
 }
 
-static void add_stack(struct strbuf *out, const struct lock_row *row, const char *separator)
+static void add_stack(struct strbuf *out, const struct lock_frame *stack, size_t len, const char *separator)
 {
-	for (size_t i = 0; i < row->stack_len; i++) {
-		const struct lock_frame *frame = &row->stack[i];
+	for (size_t i = 0; i < len; i++) {
+		const struct lock_frame *frame = &stack[i];
 		strbuf_printf(out, separator ? "%s%#" PRIx64 " " : "%s%#" PRIx64 "  ", !separator ? "\t\t\t" : i ? ":" : " ", frame->ip);
 		add_text(out, frame->name);
 		if (!separator)
 			strbuf_add_char(out, '\n');
+	}
+}
+
+/* Who released the lock after most of the time. */
+static void add_owner(struct strbuf *out, const struct lock_row *row, const char *separator)
+{
+	const struct thread *owner = lock_row_owner(row);
+	if (!owner)
+		return;
+	strbuf_add_str(out, separator ? " " : ", released by ");
+	lock_add_comm(out, owner);
+	strbuf_printf(out, "/%u", owner->tid);
+}
+
+/* What -v shows of locks of programs: who waited where, and who let them go on. */
+static void add_parts(struct strbuf *out, const struct lock_parts *parts, const char *what)
+{
+	for (size_t i = 0; i < parts->all.len; i++) {
+		const struct lock_part *part = &parts->all.data[i];
+		strbuf_printf(out, "\t\t%s ", what);
+		if (part->thread)
+			lock_add_comm(out, part->thread);
+		else
+			strbuf_add_str(out, "nobody seen (a timeout, a signal, the end of a thread)");
+		if (part->thread)
+			strbuf_printf(out, "/%u", part->thread->tid);
+		strbuf_printf(out, ": %" PRIu64 " time%s, ", part->count, part->count == 1 ? "" : "s");
+		lock_add_time(out, part->ns);
+		strbuf_add_char(out, '\n');
+		add_stack(out, part->stack, part->stack_len, NULL);
 	}
 }
 
@@ -282,10 +340,18 @@ static void add_subject(struct strbuf *out, const struct contention *contention,
 		strbuf_printf(out, "%s%016" PRIx64 "%s%s", indent, row->address, between, gap);
 		add_text(out, row->symbol);
 		strbuf_printf(out, separator ? "%s %s" : "%s (%s)", between, lock_type_family(row->flags));
+		if (contention->options->user) {
+			strbuf_add_str(out, separator ? separator : "");
+			add_owner(out, row, separator);
+		}
 		break;
 	case LOCK_BY_CGROUP:
 		strbuf_add_str(out, indent);
 		lock_add_cgroup(out, contention->opening.session->machine, row->cgroup);
+		break;
+	case LOCK_BY_OWNER:
+		strbuf_printf(out, "%s%*u%s%s", indent, separator ? 0 : 10, row->owner, between, gap);
+		add_text(out, row->name);
 		break;
 	}
 }
@@ -293,7 +359,8 @@ static void add_subject(struct strbuf *out, const struct contention *contention,
 static void print_text(const struct contention *contention, struct lock_row *const *rows, size_t count, FILE *file)
 {
 	const struct contention_options *command = contention->options;
-	bool with_stack = command->common.output.verbose && contention->wanted.by == LOCK_BY_CALLER;
+	bool with_parts = command->common.output.verbose && command->user && !command->separator;
+	bool with_stack = command->common.output.verbose && contention->wanted.by == LOCK_BY_CALLER && !with_parts;
 	struct strbuf out = {0};
 	if (!command->common.output.quiet)
 		add_title(&out, contention);
@@ -302,9 +369,13 @@ static void print_text(const struct contention *contention, struct lock_row *con
 		add_subject(&out, contention, rows[i]);
 		strbuf_add_str(&out, with_stack && command->separator ? command->separator : "\n");
 		if (with_stack)
-			add_stack(&out, rows[i], command->separator);
+			add_stack(&out, rows[i]->stack, rows[i]->stack_len, command->separator);
 		if (with_stack && command->separator)
 			strbuf_add_char(&out, '\n');
+		if (with_parts) {
+			add_parts(&out, &rows[i]->waiters, "waited:");
+			add_parts(&out, &rows[i]->owners, "released by");
+		}
 		fwrite(strbuf_str(&out), 1, out.len, file);
 		strbuf_clear(&out);
 	}
@@ -318,16 +389,25 @@ static bool has_filters(const struct lock_options *options)
 	       options->cpus;
 }
 
+static enum lock_subject subject_of(const struct contention *contention)
+{
+	if (contention->wanted.by == LOCK_BY_OWNER)
+		return LOCK_SUBJECT_OWNER;
+	if (contention->wanted.by == LOCK_BY_ADDRESS && contention->options->user)
+		return LOCK_SUBJECT_USER_LOCK;
+	return (enum lock_subject)contention->wanted.by;
+}
+
 static struct error *show(struct contention *contention)
 {
 	const struct contention_options *command = contention->options;
-	struct lock_rows *rows = lock_contention_rows(contention->waits);
+	struct lock_rows *rows = command->user ? lock_user_rows(contention->user_waits) : lock_contention_rows(contention->waits);
 	size_t count = rows->all.len;
 	lock_rows_sort(rows, contention->key);
 	if (command->entries && command->entries < count)
 		count = command->entries;
 	if (!count)
-		log_warning("There were no waits for locks of the kernel%s.",
+		log_warning("There were no waits for locks of %s%s.", command->user ? "programs" : "the kernel",
 			    has_filters(&contention->wanted) ? " that pass the filters" : "");
 	FILE *file;
 	struct error *error = lock_output_open(&command->common, !contention->live && !command->format, &file);
@@ -335,7 +415,7 @@ static struct error *show(struct contention *contention)
 		return error;
 	if (command->format)
 		error = lock_print_table(command->format, contention->opening.session->machine, rows->all.data, count,
-					 (enum lock_subject)contention->wanted.by, file);
+					 subject_of(contention), file);
 	else
 		print_text(contention, rows->all.data, count, file);
 	return lock_output_close(&command->common, file, error);
@@ -343,22 +423,38 @@ static struct error *show(struct contention *contention)
 
 /* ---- */
 
+static struct error *read_waits(struct contention *contention)
+{
+	struct opening *opening = &contention->opening;
+	struct record record;
+	struct error *error = NULL;
+	contention->waits = lock_contention_create(opening->session, opening->resolver, &contention->wanted);
+	while (session_next(opening->session, &record, &error) > 0)
+		lock_contention_take(contention->waits, &record);
+	return error ? error : lock_contention_require(contention->waits);
+}
+
+static struct error *read_user_waits(struct contention *contention)
+{
+	struct opening *opening = &contention->opening;
+	struct record record;
+	struct error *error = NULL;
+	contention->user_waits = lock_user_create(opening->session, opening->resolver, &contention->wanted);
+	while (session_next(opening->session, &record, &error) > 0)
+		lock_user_take(contention->user_waits, &record);
+	return error ? error : lock_user_require(contention->user_waits);
+}
+
 static struct error *follow(struct contention *contention)
 {
 	struct opening *opening = &contention->opening;
 	bool done = false;
 	struct error *error = lock_open(opening, &contention->options->common, contention->live ? live_take_reader(contention->live) : NULL,
-					contention->wanted.by == LOCK_BY_THREAD);
+					contention->wanted.by == LOCK_BY_THREAD || contention->options->user);
 	if (!error)
 		error = lock_dump(opening, &contention->options->common, &done);
-	if (!error && !done) {
-		contention->waits = lock_contention_create(opening->session, opening->resolver, &contention->wanted);
-		struct record record;
-		while (session_next(opening->session, &record, &error) > 0)
-			lock_contention_take(contention->waits, &record);
-		if (!error)
-			error = lock_contention_require(contention->waits);
-	}
+	if (!error && !done)
+		error = contention->options->user ? read_user_waits(contention) : read_waits(contention);
 	workload_stop(&contention->workload);
 	if (!error && !done)
 		error = show(contention);
@@ -370,6 +466,7 @@ static struct error *follow(struct contention *contention)
 static void deinit(struct contention *contention)
 {
 	lock_contention_destroy(contention->waits);
+	lock_user_destroy(contention->user_waits);
 	opening_end(&contention->opening);
 	live_close(contention->live, true);
 	event_list_deinit(&contention->events);
@@ -428,8 +525,8 @@ static struct error *run(int argc, char **argv, int *ret_status)
 	if (!error)
 		error = check(&contention, live);
 	if (!error)
-		error = command.by_owner ? run_owners(&contention, words ? argv : NULL)
-					 : run_waits(&contention, live, words ? argv : NULL, ret_status);
+		error = command.by_owner && !command.user ? run_owners(&contention, words ? argv : NULL)
+							  : run_waits(&contention, live, words ? argv : NULL, ret_status);
 	name_list_deinit(&command.locks);
 	name_list_deinit(&command.functions);
 	name_list_deinit(&command.cgroups);
@@ -437,6 +534,10 @@ static struct error *run(int argc, char **argv, int *ret_status)
 }
 
 static const char *const usage[] = {"[-t | -l] [-k FIELD] [-F FIELD,…] [-Y TYPE,…] [-L LOCK,…] [-S NAME,…] [-i FILE]",
-				    "[OPTIONS] {-a | -b | -p PIDS | --tid TIDS} [--] [COMMAND]", "[OPTIONS] [--] COMMAND",
-				    "-o [-k FIELD] [-F FIELD,…] [--] [COMMAND]", NULL};
-const struct command cmd_lock_contention = {"lock contention", "Show who waited for kernel locks, and how long", usage, options, run};
+				    "[OPTIONS] {-a | -b | -p PIDS | --tid TIDS} [--] [COMMAND]",
+				    "[OPTIONS] [--] COMMAND",
+				    "-o [-k FIELD] [-F FIELD,…] [--] [COMMAND]",
+				    "--user [-t | -l | -o] [OPTIONS] [-p PIDS] [--] [COMMAND]",
+				    NULL};
+const struct command cmd_lock_contention = {"lock contention", "Show who waited for locks of the kernel or of programs, and how long",
+					    usage, options, run};

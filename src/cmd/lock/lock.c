@@ -88,6 +88,9 @@ static struct error *record(int argc, char **argv, int *ret_status)
 	static const char *const before[] = {
 		"record",	"-R", "-m", "1024", "-c", "1", "-e", "lock:contention_begin/max-stack=8/,lock:contention_end/max-stack=8/",
 		"--call-graph", "fp"};
+	static const char *const of_programs[] = {"record", "-R", "-d", "-c", "1", "-e", LOCK_USER_EVENTS, "--call-graph", "auto"};
+	if (argc > 1 && !strcmp(argv[1], "--user"))
+		return command_run_with(of_programs, sizeof(of_programs) / sizeof(*of_programs), argv + 2, argc - 2, ret_status);
 	struct error *error = lock_check_kernel();
 	return error ? error : command_run_with(before, sizeof(before) / sizeof(*before), argv + 1, argc - 1, ret_status);
 }
@@ -98,7 +101,7 @@ static struct error *script(int argc, char **argv, int *ret_status)
 	return command_run_with(before, 1, argv + 1, argc - 1, ret_status);
 }
 
-static const char *const record_usage[] = {"[<record options>] [--] [<command>]", NULL};
+static const char *const record_usage[] = {"[--user] [<record options>] [--] [<command>]", NULL};
 static const char *const script_usage[] = {"[<script options>]", NULL};
 
 /* ---- */
@@ -125,11 +128,17 @@ static struct error *run(int argc, char **argv, int *ret_status)
 	return error_new_kind(ERROR_USAGE, words ? "unknown subcommand '%s'" : "which subcommand?", argv[0]);
 }
 
-static const struct command cmd_lock_record = {
-	"lock record", "Record waits for kernel locks", record_usage, NULL, record, .runs = "record", .own_options = true};
+static const struct command cmd_lock_record = {"lock record",
+					       "Record waits for locks of the kernel, or with --user of programs",
+					       record_usage,
+					       NULL,
+					       record,
+					       .runs = "record",
+					       .own_options = true};
 static const struct command cmd_lock_script = {"lock script", "Print all events as text", script_usage, NULL, script, .runs = "script"};
 static const struct command *const subcommands[] = {&cmd_lock_record, &cmd_lock_contention, &cmd_lock_report,
 						    &cmd_lock_info,   &cmd_lock_script,	    NULL};
 static const char *const usage[] = {"[<options>] {record|contention|report|info|script}", NULL};
-const struct command cmd_lock = {
-	"lock", "Analyse waits for kernel locks: who waited where, and for how long", usage, options, run, .subcommands = subcommands};
+const struct command cmd_lock = {"lock", "Analyse waits for locks of the kernel and of programs: who waited where, and for how long",
+				 usage,	 options,
+				 run,	 .subcommands = subcommands};

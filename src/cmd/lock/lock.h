@@ -12,6 +12,9 @@
 
 enum { LOCK_MAX_STACK = 8, LOCK_STACK_SKIP = 3, LOCK_COLUMNS = 6 };
 
+/* What waits for locks of programs are made from (analysis/lock/user.h). */
+#define LOCK_USER_EVENTS "syscalls:sys_enter_futex,syscalls:sys_exit_futex/call-graph=no/,sched:sched_waking/call-graph=no/"
+
 /* What all subcommands that read a recording share. */
 struct lock_input {
 	struct input_options input;
@@ -69,8 +72,12 @@ enum lock_subject {
 	LOCK_SUBJECT_LOCK,
 	LOCK_SUBJECT_CGROUP,
 	LOCK_SUBJECT_NAME,
-	LOCK_SUBJECT_OWNER
+	LOCK_SUBJECT_OWNER,
+	LOCK_SUBJECT_USER_LOCK /* with its process and its owner */
 };
+
+/* "  3.23 s", "15.92 us". */
+void lock_add_time(struct strbuf *out, uint64_t ns);
 
 /* For programs: all figures of the rows, and who or what they are about. */
 struct error *lock_print_table(const char *format, const struct machine *machine, struct lock_row *const *rows, size_t count,

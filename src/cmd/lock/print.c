@@ -81,10 +81,10 @@ static void add_duration(struct strbuf *out, uint64_t ns, int width)
 	for (size_t i = 0; i < sizeof(units) / sizeof(*units); i++) {
 		if ((float)ns < units[i].base)
 			continue;
-		strbuf_printf(out, "%*.2f %s", width - 3, (double)((float)ns / units[i].base), units[i].unit);
+		strbuf_printf(out, "%*.2f %s", width > 3 ? width - 3 : 0, (double)((float)ns / units[i].base), units[i].unit);
 		return;
 	}
-	strbuf_printf(out, "%*" PRIu64 " ns", width - 3, ns);
+	strbuf_printf(out, "%*" PRIu64 " ns", width > 3 ? width - 3 : 0, ns);
 }
 
 void lock_columns_add_titles(struct strbuf *out, const struct lock_columns *columns, const char *separator)
@@ -118,13 +118,18 @@ void lock_add_comm(struct strbuf *out, const struct thread *thread)
 	text_add_untrusted(out, thread_comm(thread, UINT64_MAX));
 }
 
+void lock_add_time(struct strbuf *out, uint64_t ns)
+{
+	add_duration(out, ns, 0);
+}
+
 /* ---- tables ---- */
 
-enum { MOST_CELLS = LOCK_COLUMNS + 3 };
+enum { MOST_SUBJECTS = 6, MOST_CELLS = LOCK_COLUMNS + MOST_SUBJECTS };
 
 /* Who or what rows are about. */
 static const struct subject {
-	struct column columns[3];
+	struct column columns[MOST_SUBJECTS];
 	size_t count;
 } subjects[] = {
 	[LOCK_SUBJECT_CALLER] = {{{"type", "Type", COLUMN_TEXT}, {"caller", "Caller", COLUMN_TEXT}}, 2},
@@ -134,6 +139,13 @@ static const struct subject {
 	[LOCK_SUBJECT_CGROUP] = {{{"cgroup", "Cgroup", COLUMN_TEXT}}, 1},
 	[LOCK_SUBJECT_NAME] = {{{"name", "Name", COLUMN_TEXT}}, 1},
 	[LOCK_SUBJECT_OWNER] = {{{"tid", "TID", COLUMN_COUNT, ALIGN_RIGHT}, {"owner", "Owner", COLUMN_TEXT}}, 2},
+	[LOCK_SUBJECT_USER_LOCK] = {{{"address", "Address", COLUMN_ADDRESS},
+				     {"symbol", "Symbol", COLUMN_TEXT},
+				     {"type", "Type", COLUMN_TEXT},
+				     {"pid", "PID", COLUMN_COUNT, ALIGN_RIGHT},
+				     {"owner_tid", "Owner TID", COLUMN_COUNT, ALIGN_RIGHT},
+				     {"owner", "Owner", COLUMN_TEXT}},
+				    6},
 };
 
 static void add_columns(struct table *table, enum lock_subject about)
@@ -152,6 +164,15 @@ static const struct untrusted *cgroup_path(const struct machine *machine, uint64
 	return path ? path : untrusted("unknown");
 }
 
+/* The process, and who released the lock after most of the time: 0 and "" where nobody did. */
+static void add_owner_cells(const struct lock_row *row, union cell cells[3])
+{
+	const struct thread *owner = lock_row_owner(row);
+	cells[0].integer = row->thread->pid;
+	cells[1].integer = owner ? owner->tid : 0;
+	cells[2].text = owner ? untrusted_raw(thread_comm(owner, UINT64_MAX)) : "";
+}
+
 static void add_cells(const struct lock_row *row, const struct machine *machine, enum lock_subject about, union cell cells[MOST_CELLS])
 {
 	for (size_t i = 0; i < LOCK_COLUMNS; i++)
@@ -166,6 +187,9 @@ static void add_cells(const struct lock_row *row, const struct machine *machine,
 		more[0].integer = row->thread->tid;
 		more[1].text = untrusted_raw(thread_comm(row->thread, UINT64_MAX));
 		break;
+	case LOCK_SUBJECT_USER_LOCK:
+		add_owner_cells(row, more + 3);
+		/* fall through */
 	case LOCK_SUBJECT_LOCK:
 		more[0].integer = row->address;
 		more[1].text = row->symbol;

@@ -255,6 +255,15 @@ def test_who_had_the_cpu_is_who_had_it_longest(where):
     assert not done.stderr and "prog could run, but cc1 had the CPU." in " ".join(done.stdout.split())
 
 
+def test_a_command_of_another_recorder(where):
+    """Two recorders start a command each: the one whose name is in the command line is this recording's, whichever comes first."""
+    other = (f"comm pid=60 tid=60 name=perf-exec time=1\ncomm pid=60 tid=60 name=other exec=1 {when(-0.5)} id=1\n")
+    begin = HEAD + "feature cmdline perf record -a -- /usr/bin/story\n"
+    for text in (STORY.replace(HEAD, begin + other), STORY.replace(HEAD, begin).replace("fork pid=20", other.replace("-0.5", "0.5") + "fork pid=20")):
+        assert "name=other" in text and where(text).stdout.startswith("The run of story took 33.0 ms, with 2 threads.")
+    assert where(STORY.replace(HEAD, HEAD + other)).stdout.startswith("The run of other took"), "the first one, when nothing tells"
+
+
 def test_processes_without_a_command(where):
     """-p: the sum of what their threads did, without a path."""
     rows = tables(where(STORY, "-p", "20", "--format", "json"))

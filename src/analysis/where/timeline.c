@@ -26,6 +26,7 @@ struct where_build {
 	struct map64 by_part; /* with sampled stacks: thread and place without the program's part → in `wholes` */
 	VEC(const struct where_place *) wholes;
 	uint64_t first, last; /* times of events */
+	bool is_root_sure;    /* the workload was found and is not another recorder's */
 };
 
 /* ---- threads ---- */
@@ -79,7 +80,35 @@ static void on_fork(struct where_build *build, const struct record *record)
 	child->open = (struct where_wait){.begin = record->time, .woken = record->time};
 }
 
-/* The command that perf record starts is called perf-exec until its exec. */
+/* Whether a program is named among the words of the command line that made the recording. */
+static bool is_in_command_line(const struct where_build *build, const char *comm)
+{
+	enum { COMM_LENGTH = 15 };
+	const struct features *features = &build->session->reader->features;
+	for (uint32_t i = 0; i < features->command_line_count; i++) {
+		const char *word = features->command_line[i], *slash = strrchr(word, '/');
+		if (*comm && !strncmp(slash ? slash + 1 : word, comm, COMM_LENGTH))
+			return true;
+	}
+	return false;
+}
+
+/* The command that perf record starts is called perf-exec until its exec. Other recorders may start theirs at the same time. */
+static void look_for_root(struct where_build *build, const struct thread *thread, const struct record *record)
+{
+	const struct where_options *options = build->options;
+	struct where_timeline *timeline = build->timeline;
+	if (build->is_root_sure || options->pids || options->root || options->is_whole ||
+	    strcmp(untrusted_raw(thread_comm(thread, record->model_time - 1)), "perf-exec") != 0)
+		return;
+	build->is_root_sure = options->own ? thread->ppid == options->own
+					   : is_in_command_line(build, untrusted_raw(thread_comm(thread, record->model_time)));
+	if (timeline->root && !build->is_root_sure)
+		return;
+	timeline->root = thread_at(build, thread->tid, record->model_time);
+	timeline->begin = 0;
+}
+
 static void on_comm(struct where_build *build, const struct record *record)
 {
 	const struct record_comm *comm = (const struct record_comm *)record->header;
@@ -89,9 +118,8 @@ static void on_comm(struct where_build *build, const struct record *record)
 	if (comm->tid == build->options->root)
 		thread_at(build, comm->tid, record->model_time);
 	const struct thread *thread = machine_thread(build->session->machine, comm->tid, record->model_time);
-	if (!timeline->root && !build->options->pids && !build->options->root && !build->options->is_whole && thread &&
-	    !strcmp(untrusted_raw(thread_comm(thread, record->model_time - 1)), "perf-exec"))
-		timeline->root = thread_at(build, comm->tid, record->model_time);
+	if (thread)
+		look_for_root(build, thread, record);
 	if (timeline->root && timeline->root->task.tid == comm->tid && !timeline->begin)
 		timeline->begin = record->time;
 }

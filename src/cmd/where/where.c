@@ -10,7 +10,9 @@
 #include "app/ending.h"
 #include "app/format_option.h"
 #include "app/pager.h"
+#include "base/cleanup.h"
 #include "base/log.h"
+#include "base/mem.h"
 #include "capture/attached.h"
 #include "capture/live.h"
 #include "cmd/drawing.h"
@@ -22,6 +24,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -200,21 +203,32 @@ static struct error *record(const struct where_command *command, int word_count,
 	}
 	event_catalog_destroy(catalog);
 	strbuf_printf(&names, ",cpu-clock/freq=%llu/", (unsigned long long)command->freq);
-	const char *const before[] = {"record",
-				      "-a",
-				      "-q",
-				      "--call-graph",
-				      command->callgraph ? command->callgraph : "auto",
-				      "--switch-events",
-				      "-c",
-				      "1",
-				      "-o",
-				      command->record,
-				      "-e",
-				      strbuf_str(&names),
-				      "--"};
-	struct error *error =
-		command_run_with(before, sizeof(before) / sizeof(*before) - (word_count ? 0 : 1), words, word_count, ret_status);
+	size_t pages = command->ring_pages ? command->ring_pages : default_ring_pages((size_t)sysconf(_SC_NPROCESSORS_ONLN));
+	cleanup_free char *rings = mem_printf("%zu", pages);
+	const char *before[15] = {"record",
+				  "-a",
+				  "-q",
+				  "--call-graph",
+				  command->callgraph ? command->callgraph : "auto",
+				  "--switch-events",
+				  "-c",
+				  "1",
+				  "-o",
+				  command->record,
+				  "-e",
+				  strbuf_str(&names)};
+	size_t count = 12;
+	if (pages) {
+		before[count++] = "-m";
+		before[count++] = rings;
+	}
+	if (word_count)
+		before[count++] = "--";
+	/* As live; the command itself gets the usual priority. */
+	const struct sched_param usual = {0};
+	if (sched_setscheduler(0, SCHED_OTHER | SCHED_RESET_ON_FORK, &usual) == 0)
+		setpriority(PRIO_PROCESS, 0, HIGHEST_PRIORITY);
+	struct error *error = command_run_with(before, count, words, word_count, ret_status);
 	strbuf_deinit(&names);
 	return error;
 }

@@ -181,6 +181,8 @@ int switch_threads(struct sched_switch_event *event)
 SEC("tp/task/task_newtask")
 int begin_thread(struct task_newtask_event *event)
 {
+	if (config.inherit_late && !period)
+		return 0;
 	return follow_new_thread(event, config.namespace_device, config.namespace);
 }
 

@@ -11,7 +11,8 @@ struct off_cpu_config {
 	uint64_t namespace_device, namespace; /* of pids: device and inode of ours */
 	uint32_t wake_bytes;		      /* the reader is woken up when so much of the ring is unread */
 	bool by_target;			      /* only threads that were added */
-	bool inherit;			      /* … and those that they make */
+	bool inherit;			      /* … and those that they make … */
+	bool inherit_late;		      /* … once measuring has begun for the first time */
 	bool on_cpus;			      /* only waits for which one of the chosen CPUs was left */
 	bool kernel_stacks, user_stacks;
 };

@@ -108,6 +108,7 @@ struct error *off_cpu_samples_open(const struct off_cpu_samples_options *options
 		.config = {.threshold_ns = options->threshold_ns,
 			   .by_target = !options->by_cpu,
 			   .inherit = options->inherit,
+			   .inherit_late = options->inherit_late,
 			   .on_cpus = options->cpus != NULL,
 			   .kernel_stacks = options->kernel_stacks,
 			   .user_stacks = options->user_stacks},

@@ -25,6 +25,7 @@ struct off_cpu_samples_options {
 	const int *cpus; /* those of -C, or NULL = all */
 	size_t cpu_count;
 	bool inherit;
+	bool inherit_late; /* what threads make before measuring begins is left out, since no record tells of it */
 	bool kernel_stacks, user_stacks;
 	uint64_t threshold_ns; /* waits that last so long have a sample each */
 };

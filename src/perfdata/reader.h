@@ -122,6 +122,8 @@ enum { READER_LINE = 64, READER_AHEAD = 2048, READER_RECORDS_AHEAD = 4 };
 static inline uint64_t reader_ask_ahead(const struct reader *reader, uint64_t offset, uint64_t asked)
 {
 	uint64_t left = reader->data_end - offset, until = left < READER_AHEAD ? reader->data_end : offset + READER_AHEAD;
+	if (!asked)
+		asked = offset;
 	if (asked < offset) {
 		uint64_t ahead = (offset - asked + READER_AHEAD) * READER_RECORDS_AHEAD;
 		if (ahead < left)

@@ -11,8 +11,8 @@ same_attributes() {
 }
 
 same_attributes true
-same_attributes -g true
-same_attributes -F 500 -g -e cycles:pp true
+same_attributes --call-graph fp true
+same_attributes -F 500 --call-graph fp -e cycles:pp true
 same_attributes -c 10000 -e cycles:u,task-clock true
 same_attributes --call-graph dwarf,4096 true
 same_attributes -a -e sched:sched_switch,page-faults true

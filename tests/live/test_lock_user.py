@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-SOURCE = pathlib.Path(__file__).resolve().parent.parent / "lib" / "futex_waits.c"
+SOURCE = pathlib.Path(__file__).resolve().parent / "futex_waits.c"
 
 
 @pytest.fixture(scope="module")

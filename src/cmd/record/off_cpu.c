@@ -48,6 +48,7 @@ struct error *record_off_cpu_open(struct record_options *options, const struct e
 		.cpus = options->targets.cpus ? place->measured : NULL,
 		.cpu_count = place->measured_count,
 		.inherit = !sampling->no_inherit,
+		.inherit_late = !sampling->delayed,
 		.kernel_stacks = !sampling->all_user && !sampling->user_callchains,
 		.user_stacks = !sampling->all_kernel && !sampling->kernel_callchains,
 		.threshold_ns = options->off_cpu_ms * 1000000,

@@ -106,26 +106,26 @@ def switches(oracle, path):
 
 
 def preempted_before(oracle, path):
-    """The (time, CPU) of switches whose task had left the CPU before as runnable."""
+    """The (time, CPU, task) of switches whose task had left the CPU before as runnable. A CPU may switch twice in a microsecond."""
     states, found = {}, set()
     for time, cpu, prev, state, _ in switches(oracle, path):
         task = prev or cpu  # each CPU has an idle task
         if states.get(task, "S")[0] == "R":
-            found.add((time, cpu))
+            found.add((time, cpu, prev))
         states[task] = state
     return found
 
 
-# time, [cpu], the rest up to wait, delay and run time
-TIMES = re.compile(r"^( +(\d+\.\d+) (\[\d+\]) .*? +)(\d+\.\d{3}) ( *\d+\.\d{3}) ( *\d+\.\d{3} .*)$")
+# time, [cpu], the rest up to wait with the task's number but for the idle task's, delay and run time
+TIMES = re.compile(r"^( +(\d+\.\d+) (\[\d+\]) .*?(?:\[(\d+)(?:/\d+)?\])? +)(\d+\.\d{3}) ( *\d+\.\d{3}) ( *\d+\.\d{3} .*)$")
 
 
 def with_delays(theirs, preempted):
     """The kernel's lines, with the delays of those who had been preempted."""
     for line in theirs:
         match = TIMES.match(line)
-        if match and (match[2], match[3]) in preempted:
-            yield f"{match[1]}{match[4]} {match[4]:>10} {match[6]}"
+        if match and (match[2], match[3], int(match[4] or 0)) in preempted:
+            yield f"{match[1]}{match[5]} {match[5]:>10} {match[7]}"
         else:
             yield line
 

@@ -22,7 +22,7 @@ struct where_runs {
 	VEC(struct where_cpu_runs) cpus;
 };
 
-/* The CPU goes from a thread, NULL = from nobody, to another one or to nobody. CPU numbers that no machine has are passed over. */
+/* `from`, NULL = nobody, leaves the CPU at `time` (ns). CPU numbers that no machine has are passed over. */
 void where_runs_switch(struct where_runs *runs, uint32_t cpu, struct where_thread *from, uint64_t time);
 /* Who has had the CPU longest between two times, as far as is remembered; NULL = nobody. */
 struct where_thread *where_runs_longest(const struct where_runs *runs, uint32_t cpu, uint64_t begin, uint64_t end);

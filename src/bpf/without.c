@@ -1,14 +1,14 @@
 /* In place of the loaders in a build without BPF programs: opening one says so, and as nothing can be open the rest is never reached. */
-#include "bpf/function_latency.h"
+#include "bpf/counters/program_counters.h"
+#include "bpf/counters/task_counters.h"
+#include "bpf/latency/function_latency.h"
+#include "bpf/latency/run_queue.h"
 #include "bpf/leaks.h"
 #include "bpf/lock_owners.h"
 #include "bpf/off_cpu.h"
-#include "bpf/program_counters.h"
-#include "bpf/run_queue.h"
 #include "bpf/sample_filter.h"
 #include "bpf/support.h"
-#include "bpf/syscalls.h"
-#include "bpf/task_counters.h"
+#include "bpf/syscalls/syscalls.h"
 #include "bpf/user_stacks.h"
 
 #include <stdlib.h>

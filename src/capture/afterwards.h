@@ -5,7 +5,7 @@
  * last. */
 #pragma once
 
-#include "capture/counter_set.h"
+#include "capture/counting/counter_set.h"
 #include "event/event.h"
 
 #include <stdbool.h>

@@ -1,7 +1,7 @@
 /* Warnings about BPF programs of others that decide which events of a tracepoint anyone sees (kernel/bpf/bpf_attached.h). */
 #pragma once
 
-#include "capture/counter_set.h"
+#include "capture/counting/counter_set.h"
 #include "event/event.h"
 
 /* Warns once of each program at a tracepoint of `events`. `counters` are open for them; NULL: nothing is open yet. */

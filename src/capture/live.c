@@ -9,7 +9,7 @@
 #include "base/pool.h"
 #include "base/strbuf.h"
 #include "capture/afterwards.h"
-#include "capture/gather.h"
+#include "capture/gather/gather.h"
 #include "capture/recorder.h"
 #include "model/machine.h"
 

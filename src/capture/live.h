@@ -31,7 +31,7 @@
 #pragma once
 
 #include "base/error.h"
-#include "capture/counter_set.h"
+#include "capture/counting/counter_set.h"
 #include "capture/sampling.h"
 #include "event/catalog.h"
 #include "kernel/workload.h"

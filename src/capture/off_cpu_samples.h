@@ -6,7 +6,7 @@
 #pragma once
 
 #include "base/error.h"
-#include "capture/counter_set.h"
+#include "capture/counting/counter_set.h"
 #include "capture/recorder.h"
 #include "capture/sampling.h"
 #include "event/catalog.h"

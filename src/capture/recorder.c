@@ -7,8 +7,8 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "capture/synth.h"
-#include "kernel/cpus.h"
+#include "capture/synth/synth.h"
+#include "kernel/hardware/cpus.h"
 #include "kernel/limits.h"
 #include "kernel/refusal.h"
 

@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "base/strbuf.h"
 #include "base/vec.h"
-#include "capture/counter_set.h"
+#include "capture/counting/counter_set.h"
 #include "kernel/workload.h"
 #include "perfdata/writer.h"
 

@@ -3,7 +3,7 @@
 
 #include "base/cleanup.h"
 #include "base/mem.h"
-#include "capture/synth_internal.h"
+#include "capture/synth/synth_internal.h"
 #include "perfdata/layout.h"
 
 #include <linux/perf_event.h>

@@ -31,7 +31,7 @@ struct error *stack_chains_open(struct event_list *events, struct stack_sizes *s
 				const struct ring_set *rings, struct stack_chains **ret);
 void stack_chains_close(struct stack_chains *chains);
 
-/* What runs before anything is in the rings: records as capture/synth.h makes them. */
+/* What runs before anything is in the rings: records as capture/synth/synth.h makes them. */
 void stack_chains_know(struct stack_chains *chains, const struct strbuf *records);
 /* Before rings are taken from: reads all (ring_read(), whose answer holds until they are consumed), and learns all that happened before the
  * samples there, in whichever ring it is. */

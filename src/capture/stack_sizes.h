@@ -11,7 +11,7 @@
 #pragma once
 
 #include "base/strbuf.h"
-#include "capture/counter_set.h"
+#include "capture/counting/counter_set.h"
 #include "perfdata/layout.h"
 
 #include <stdatomic.h>

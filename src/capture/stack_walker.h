@@ -9,7 +9,7 @@
 #pragma once
 
 #include "bpf/user_stacks_shared.h"
-#include "capture/counter_set.h"
+#include "capture/counting/counter_set.h"
 #include "kernel/ring_set.h"
 #include "perfdata/layout.h"
 #include "symbol/resolve.h"

@@ -8,7 +8,7 @@
 #include "app/command.h"
 #include "app/groups.h"
 #include "base/text.h"
-#include "capture/synth.h"
+#include "capture/synth/synth.h"
 #include "cmd/opening.h"
 #include "kernel/fix.h"
 #include "session/apply.h"

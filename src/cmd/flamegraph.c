@@ -9,8 +9,8 @@
  * Frames are weighed by the event's period, or with --samples by samples, as stackcollapse-perf.pl does; so they are in a picture where
  * all samples have one period. With several events the first one that has samples is drawn, unless --show-event names another.
  */
+#include "analysis/folded_stacks.h"
 #include "analysis/report/fold.h"
-#include "analysis/report/folded_stacks.h"
 #include "analysis/sched/off_cpu_fold.h"
 #include "app/command.h"
 #include "app/groups.h"

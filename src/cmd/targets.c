@@ -2,7 +2,7 @@
 
 #include "base/log.h"
 #include "base/vec.h"
-#include "kernel/cpus.h"
+#include "kernel/hardware/cpus.h"
 
 #include <stdlib.h>
 

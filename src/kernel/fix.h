@@ -34,5 +34,5 @@ void fix_mlock(struct strbuf *out, size_t kb);
 void fix_sample_rate(struct strbuf *out, uint64_t rate);
 /* Raises the limit of open files of the shell that it is typed in. */
 void fix_files(struct strbuf *out, size_t count);
-/* How to give a virtual machine a PMU, by the hypervisor's name (kernel/hypervisor.h); nothing where no way is known. */
+/* How to give a virtual machine a PMU, by the hypervisor's name (kernel/hardware/hypervisor.h); nothing where no way is known. */
 void fix_pmu(struct strbuf *out, const char *hypervisor);

@@ -6,7 +6,7 @@
 #include "base/strbuf.h"
 #include "kernel/container.h"
 #include "kernel/fix.h"
-#include "kernel/hypervisor.h"
+#include "kernel/hardware/hypervisor.h"
 #include "kernel/limits.h"
 #include "kernel/measure.h"
 #include "kernel/perf_open.h"

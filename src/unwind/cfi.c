@@ -6,7 +6,7 @@
 #include "unwind/cfi.h"
 
 #include "base/cursor.h"
-#include "base/leb128.h"
+#include "base/formats/leb128.h"
 #include "base/mem.h"
 #include "base/search.h"
 #include "base/vec.h"

@@ -3,7 +3,7 @@
 #include "unwind/expression.h"
 
 #include "base/cursor.h"
-#include "base/leb128.h"
+#include "base/formats/leb128.h"
 
 #include <dwarf.h>
 

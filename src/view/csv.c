@@ -1,6 +1,6 @@
 /* Tables as comma-separated values: the columns' ids, then raw values. */
 #include "base/text.h"
-#include "view/counting_internal.h"
+#include "view/counting/counting_internal.h"
 #include "view/rows.h"
 #include "view/view.h"
 

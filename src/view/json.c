@@ -1,6 +1,6 @@
 /* Tables as JSON, one object a line (JSON Lines): {"subject": …, if the table has one, column ids: raw values, "callgraph": […]}. */
 #include "base/json.h"
-#include "view/counting_internal.h"
+#include "view/counting/counting_internal.h"
 #include "view/rows.h"
 #include "view/view.h"
 

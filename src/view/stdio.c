@@ -5,7 +5,7 @@
 #include "base/pool.h"
 #include "base/text.h"
 #include "result/cell.h"
-#include "view/counting_internal.h"
+#include "view/counting/counting_internal.h"
 #include "view/view.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* Folded stacks: whatever the lines say, a node's weight is its own and its children's, and it packs into the data of a flame graph. */
-#include "analysis/report/folded_stacks.h"
+#include "analysis/folded_stacks.h"
 #include "base/error.h"
 #include "view/flame_data.h"
 

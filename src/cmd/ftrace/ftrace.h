@@ -2,7 +2,7 @@
 #pragma once
 
 #include "app/groups.h"
-#include "bpf/function_latency.h"
+#include "bpf/latency/function_latency.h"
 #include "kernel/proc.h"
 #include "kernel/tracing/function_tracer.h"
 #include "kernel/workload.h"

@@ -16,7 +16,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/text.h"
-#include "capture/synth.h"
+#include "capture/synth/synth.h"
 #include "symbol/code/code_image.h"
 
 #include <errno.h>

@@ -8,7 +8,7 @@
  * maps that it has inherited as its own. Stacks that are copies need all maps: they are unwound by whoever reads them. */
 #include "cmd/inject/inject.h"
 
-#include "capture/synth.h"
+#include "capture/synth/synth.h"
 #include "session/apply.h"
 
 #include <linux/perf_event.h>

@@ -5,7 +5,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "bpf/lock_owners.h"
-#include "capture/measurement.h"
+#include "capture/counting/measurement.h"
 
 #include <inttypes.h>
 #include <string.h>

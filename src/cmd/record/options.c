@@ -9,8 +9,8 @@
 #include "base/text.h"
 #include "cmd/buildid_cache/buildid_cache.h"
 #include "cmd/sampling_options.h"
-#include "kernel/cpus.h"
 #include "kernel/fix.h"
+#include "kernel/hardware/cpus.h"
 #include "kernel/limits.h"
 
 #include <ctype.h>

@@ -1,7 +1,7 @@
 /* perf report --total-cycles: the blocks of code between branches, those first that took most cycles. */
 #include "cmd/report/table.h"
 
-#include "analysis/report/blocks.h"
+#include "analysis/blocks.h"
 #include "analysis/report/table/rows_table.h"
 #include "analysis/source_lines.h"
 #include "base/log.h"

@@ -1,4 +1,4 @@
-/* perf sched runqlat: how long threads wait for a CPU, as histograms that a BPF program keeps in the kernel (bpf/run_queue.h). */
+/* perf sched runqlat: how long threads wait for a CPU, as histograms that a BPF program keeps in the kernel (bpf/latency/run_queue.h). */
 #include "cmd/sched/sched.h"
 
 #include "app/ending.h"
@@ -6,8 +6,8 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/text.h"
-#include "bpf/run_queue.h"
-#include "capture/measurement.h"
+#include "bpf/latency/run_queue.h"
+#include "capture/counting/measurement.h"
 #include "cmd/targets.h"
 #include "kernel/cgroups.h"
 #include "result/distribution.h"

@@ -1,10 +1,10 @@
-/* perf stat --bpf-counters: the counts of tasks are kept in the kernel (bpf/task_counters.h), from counters that are opened once for each
- * CPU. Whole CPUs have one counter each in any case: there the option changes nothing. */
+/* perf stat --bpf-counters: the counts of tasks are kept in the kernel (bpf/counters/task_counters.h), from counters that are opened
+ * once for each CPU. Whole CPUs have one counter each in any case: there the option changes nothing. */
 #include "cmd/stat/stat.h"
 
 #include "base/log.h"
 #include "base/mem.h"
-#include "kernel/cpus.h"
+#include "kernel/hardware/cpus.h"
 
 #include <linux/perf_event.h>
 #include <stdlib.h>

@@ -4,9 +4,9 @@
 #include "base/text.h"
 #include "event/cgroups.h"
 #include "event/parse/parse.h"
-#include "kernel/cpus.h"
-#include "kernel/smi_freeze.h"
-#include "kernel/topology.h"
+#include "kernel/hardware/cpus.h"
+#include "kernel/hardware/smi_freeze.h"
+#include "kernel/hardware/topology.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -7,7 +7,7 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "capture/attached.h"
-#include "capture/measurement.h"
+#include "capture/counting/measurement.h"
 
 #include <stdlib.h>
 #include <string.h>

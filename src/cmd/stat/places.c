@@ -4,7 +4,7 @@
 #include "base/arena.h"
 #include "base/mem.h"
 #include "base/number.h"
-#include "kernel/topology.h"
+#include "kernel/hardware/topology.h"
 #include "perfdata/features/features.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* perf stat -b: what is counted on all CPUs while certain BPF programs run there (bpf/program_counters.h). */
+/* perf stat -b: what is counted on all CPUs while certain BPF programs run there (bpf/counters/program_counters.h). */
 #include "cmd/stat/stat.h"
 
 #include "base/cleanup.h"

@@ -3,8 +3,8 @@
 #include "cmd/stat/stat.h"
 
 #include "base/mem.h"
-#include "capture/gather.h"
-#include "capture/synth.h"
+#include "capture/gather/gather.h"
+#include "capture/synth/synth.h"
 #include "perfdata/writer.h"
 
 #include <stddef.h>

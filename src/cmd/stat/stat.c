@@ -6,8 +6,8 @@
 #include "base/cleanup.h"
 #include "base/mem.h"
 #include "capture/afterwards.h"
-#include "kernel/cpus.h"
-#include "kernel/smi_freeze.h"
+#include "kernel/hardware/cpus.h"
+#include "kernel/hardware/smi_freeze.h"
 
 #include <stdlib.h>
 #include <string.h>

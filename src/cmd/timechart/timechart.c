@@ -15,7 +15,7 @@
 #include "base/text.h"
 #include "cmd/opening.h"
 #include "cmd/timechart/timechart.h"
-#include "view/timechart.h"
+#include "view/timechart/timechart.h"
 #include "view/view.h"
 
 #include <inttypes.h>

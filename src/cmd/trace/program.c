@@ -4,7 +4,7 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "kernel/cpus.h"
+#include "kernel/hardware/cpus.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 /* Where the calls of perf trace come from: the BPF program. Its records are turned into calls with memory and names of files. */
 #pragma once
 
-#include "bpf/syscalls.h"
+#include "bpf/syscalls/syscalls.h"
 #include "cmd/trace/print.h"
 #include "cmd/trace/table.h"
 

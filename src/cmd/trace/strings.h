@@ -5,7 +5,7 @@
  * samples (BPF programs of others at the tracepoints) doesn't matter. */
 #pragma once
 
-#include "bpf/syscalls_shared.h"
+#include "bpf/syscalls/syscalls_shared.h"
 #include "cmd/trace/trace.h"
 
 struct trace_strings;

@@ -4,7 +4,7 @@
 #include "analysis/syscalls/syscall.h"
 #include "base/arena.h"
 #include "base/error.h"
-#include "bpf/syscalls_shared.h"
+#include "bpf/syscalls/syscalls_shared.h"
 
 #include <stdbool.h>
 

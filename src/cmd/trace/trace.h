@@ -4,7 +4,7 @@
 #include "app/color.h"
 #include "app/groups.h"
 #include "base/vec.h"
-#include "bpf/syscalls_shared.h"
+#include "bpf/syscalls/syscalls_shared.h"
 #include "cmd/trace/print.h"
 #include "cmd/trace/table.h"
 #include "cmd/trace/words.h"

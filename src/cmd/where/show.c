@@ -4,7 +4,7 @@
 #include "app/pager.h"
 #include "base/number.h"
 #include "base/text.h"
-#include "kernel/block_devices.h"
+#include "kernel/hardware/block_devices.h"
 #include "view/view.h"
 
 #include <inttypes.h>

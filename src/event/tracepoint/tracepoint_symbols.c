@@ -1,7 +1,7 @@
 /* Names of values (tracepoint_symbols.h), found in the compiled print format. */
 #include "event/tracepoint/tracepoint_symbols.h"
 
-#include "base/btf.h"
+#include "base/formats/btf.h"
 #include "base/text.h"
 #include "event/tracepoint/tracepoint_internal.h"
 #include "event/tracepoint/tracepoint_program.h"

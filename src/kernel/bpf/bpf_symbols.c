@@ -1,5 +1,5 @@
 /* Names of BPF functions come from three places: the tag (a hash of the code) of each function, the type id of each function, and the type
- * information (base/btf.h). Source of the facts: include/uapi/linux/bpf.h. */
+ * information (base/formats/btf.h). Source of the facts: include/uapi/linux/bpf.h. */
 #include "kernel/bpf/bpf_symbols.h"
 
 #include "base/cursor.h"

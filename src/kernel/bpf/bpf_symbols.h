@@ -1,7 +1,7 @@
 /* The machine code of a loaded BPF program: its functions, with the names that the kernel's perf gives them. */
 #pragma once
 
-#include "base/btf.h"
+#include "base/formats/btf.h"
 #include "base/strbuf.h"
 
 #include <linux/bpf.h>

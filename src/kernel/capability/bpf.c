@@ -1,7 +1,7 @@
 /* Probes of BPF: the smallest program of each kind that perf has a use for is loaded (and, for tracing, attached: some architectures load
  * what they cannot attach). */
-#include "base/btf.h"
 #include "base/cleanup.h"
+#include "base/formats/btf.h"
 #include "base/text.h"
 #include "kernel/bpf/bpf_attached.h"
 #include "kernel/capability/capability_internal.h"

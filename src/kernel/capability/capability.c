@@ -5,9 +5,9 @@
 #include "base/mem.h"
 #include "kernel/capability/capability_internal.h"
 #include "kernel/container.h"
-#include "kernel/cpus.h"
 #include "kernel/fix.h"
-#include "kernel/hypervisor.h"
+#include "kernel/hardware/cpus.h"
+#include "kernel/hardware/hypervisor.h"
 #include "kernel/limits.h"
 #include "kernel/tracing/tracefs.h"
 

@@ -2,8 +2,8 @@
  *
  * The entry holds a struct bpf_prog_info whose pointers are offsets into the data behind it. Names of functions come from the program's
  * BTF. Source of the facts: include/uapi/linux/bpf.h. */
-#include "base/btf.h"
 #include "base/cursor.h"
+#include "base/formats/btf.h"
 #include "base/text.h"
 #include "perfdata/features/features_print_internal.h"
 

@@ -4,7 +4,7 @@
 #include "symbol/dwarf/debug_info.h"
 
 #include "base/arena.h"
-#include "base/leb128.h"
+#include "base/formats/leb128.h"
 #include "base/mem.h"
 #include "symbol/dwarf/dwarf_functions.h"
 #include "symbol/dwarf/dwarf_lines.h"

@@ -5,8 +5,8 @@
  */
 #include "symbol/dwarf/dwarf_unit.h"
 
+#include "base/formats/leb128.h"
 #include "base/hash.h"
-#include "base/leb128.h"
 
 #include <dwarf.h>
 #include <string.h>

@@ -9,7 +9,7 @@
  */
 #include "symbol/dwarf/dwarf_functions.h"
 
-#include "base/leb128.h"
+#include "base/formats/leb128.h"
 #include "base/mem.h"
 #include "symbol/demangle.h"
 

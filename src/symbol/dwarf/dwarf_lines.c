@@ -6,7 +6,7 @@
  */
 #include "symbol/dwarf/dwarf_lines.h"
 
-#include "base/leb128.h"
+#include "base/formats/leb128.h"
 #include "base/mem.h"
 #include "base/search.h"
 

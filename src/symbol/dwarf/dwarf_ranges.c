@@ -1,7 +1,7 @@
 /* Ranges of addresses: two numbers, or a list in .debug_ranges (until DWARF 4) or .debug_rnglists (DWARF 5). */
 #include "symbol/dwarf/dwarf_unit.h"
 
-#include "base/leb128.h"
+#include "base/formats/leb128.h"
 #include "base/search.h"
 
 #include <dwarf.h>

@@ -1,7 +1,7 @@
 /* Units: their headers and first entries, and what an entry says of a function. */
 #include "symbol/dwarf/dwarf_unit.h"
 
-#include "base/leb128.h"
+#include "base/formats/leb128.h"
 #include "base/mem.h"
 #include "base/search.h"
 

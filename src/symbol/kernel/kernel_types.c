@@ -3,8 +3,8 @@
 #include "symbol/kernel/kernel_types.h"
 
 #include "arch/arch.h"
-#include "base/btf.h"
 #include "base/cleanup.h"
+#include "base/formats/btf.h"
 #include "base/mem.h"
 #include "base/text.h"
 #include "symbol/dwarf/fetch_value.h"

@@ -1,5 +1,5 @@
 /* Names of types: kinds of different lengths, both byte orders, and what is cut off. */
-#include "base/btf.h"
+#include "base/formats/btf.h"
 
 #include "base/strbuf.h"
 

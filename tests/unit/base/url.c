@@ -1,5 +1,5 @@
 /* Who is asked by a URL. */
-#include "base/url.h"
+#include "base/formats/url.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* The BPF program of system calls on the running kernel: what this process does itself is seen with its arguments, memory and files.
  * Skipped where BPF programs cannot be loaded. */
-#include "bpf/syscalls.h"
+#include "bpf/syscalls/syscalls.h"
 #include "bpf/support.h"
 
 #include <fcntl.h>

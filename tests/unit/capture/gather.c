@@ -1,5 +1,5 @@
 /* Facts of a machine that is not here: an arm64 server with two sockets, and one with two kinds of cores. */
-#include "capture/gather.h"
+#include "capture/gather/gather.h"
 
 #include "tree.h"
 

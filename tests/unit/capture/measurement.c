@@ -1,5 +1,5 @@
 /* How a measurement ends: with its workload, by a timer, by control, or because it has had its intervals. */
-#include "capture/measurement.h"
+#include "capture/counting/measurement.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

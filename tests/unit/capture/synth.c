@@ -1,5 +1,5 @@
 /* Synthetic records of this very process: well-formed, complete, and with the trailer that their event asks for. */
-#include "capture/synth.h"
+#include "capture/synth/synth.h"
 
 #include "perfdata/records.h"
 

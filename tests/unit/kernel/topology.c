@@ -1,5 +1,5 @@
 /* Topology of CPUs on a made-up /sys. */
-#include "kernel/topology.h"
+#include "kernel/hardware/topology.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

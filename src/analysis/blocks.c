@@ -1,0 +1,208 @@
+/* Blocks: cycles between branches. Samples are added up by the addresses of a block's ends; these are resolved afterwards, each once, and
+ * added up by function and last instruction. */
+#include "analysis/blocks.h"
+
+#include "base/hash.h"
+#include "base/mem.h"
+#include "base/vec.h"
+
+#include <linux/perf_event.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Code that ran between two branches, by addresses in memory. */
+struct stretch {
+	const struct maps *maps;
+	uint64_t to; /* where the branch before led to; 0 = not known */
+	uint64_t from;
+	uint64_t epoch; /* which state of the maps */
+	uint64_t time;	/* one of that state: the first */
+	uint64_t cycles, count;
+	uint8_t cpumode;
+};
+
+struct gathering {
+	VEC(struct stretch) stretches;
+	struct map64 index; /* hash → stretch */
+	uint64_t cycles;
+};
+
+struct block_lines {
+	struct machine *machine;
+	const struct event *event;
+	bool (*accept)(void *context, const struct fold_sample *sample);
+	void *context;
+	bool all_branches; /* recorded: what is between two records is code without jumps that were taken */
+};
+
+static void add_stretch(struct gathering *gathering, const struct stretch *stretch)
+{
+	const uint64_t words[] = {stretch->epoch, stretch->to, stretch->from, stretch->cpumode};
+	bool is_new;
+	uint64_t *slot = map64_insert(&gathering->index, hash_words(words, 4, 0).lo, &is_new);
+	if (is_new) {
+		*slot = gathering->stretches.len;
+		vec_push(&gathering->stretches, *stretch);
+		return;
+	}
+	struct stretch *known = &gathering->stretches.data[*slot];
+	known->cycles += stretch->cycles;
+	known->count += stretch->count;
+	if (stretch->time < known->time)
+		known->time = stretch->time;
+}
+
+static uint64_t branch_cycles(const struct branch_entry *branch)
+{
+	return branch->flags >> 4 & 0xffff;
+}
+
+static void gathering_init(void *state, void *context)
+{
+	*(struct gathering *)state = (struct gathering){0};
+}
+
+static void add_sample(void *state, void *argument, const struct event *event, const struct sample *sample, uint64_t model_time)
+{
+	struct gathering *gathering = state;
+	const struct block_lines *source = argument;
+	/* Where the newest record tells no cycles, the processor doesn't count them. */
+	if (event != source->event || !sample->branch_count || !branch_cycles(&sample->branches[0]))
+		return;
+	struct machine *machine = source->machine;
+	struct fold_sample in = {.event = event, .sample = sample, .model_time = model_time};
+	in.thread = machine_thread_or_new(machine, sample->pid, sample->tid, model_time);
+	in.comm = thread_comm_settled(in.thread, model_time);
+	if (source->accept && !source->accept(source->context, &in))
+		return;
+	const struct maps *user = machine_maps(machine, in.thread, CPUMODE_USER),
+			  *kernel = machine_maps(machine, in.thread, CPUMODE_KERNEL);
+	uint64_t user_epoch = maps_epoch(user, model_time), kernel_epoch = maps_epoch(kernel, model_time), before = 0;
+	for (uint64_t i = sample->branch_count; i-- > 0;) {
+		const struct branch_entry *branch = &sample->branches[i];
+		uint64_t cycles = branch_cycles(branch);
+		bool in_kernel = machine_is_kernel_address(machine, branch->from);
+		bool joined = before && machine_is_kernel_address(machine, before) == in_kernel;
+		gathering->cycles += cycles;
+		if (cycles)
+			add_stretch(gathering, &(struct stretch){.maps = in_kernel ? kernel : user,
+								 .epoch = in_kernel ? kernel_epoch : user_epoch,
+								 .to = joined ? before : 0,
+								 .from = branch->from,
+								 .time = model_time,
+								 .cycles = cycles,
+								 .count = 1,
+								 .cpumode = in_kernel ? CPUMODE_KERNEL : CPUMODE_USER});
+		before = source->all_branches ? branch->to : 0;
+	}
+}
+
+static void gathering_merge(void *into, void *from, void *context)
+{
+	struct gathering *a = into;
+	const struct gathering *b = from;
+	for (size_t i = 0; i < b->stretches.len; i++)
+		add_stretch(a, &b->stretches.data[i]);
+	a->cycles += b->cycles;
+}
+
+static void gathering_deinit(void *state, void *context)
+{
+	struct gathering *gathering = state;
+	vec_deinit(&gathering->stretches);
+	map64_deinit(&gathering->index);
+}
+
+/* The stretch's first address in the function that its last one is in; the function's start when it isn't known. */
+static uint64_t first_address(struct resolver *resolver, const struct stretch *stretch, const struct frame *last)
+{
+	struct frame first = {0};
+	if (stretch->to)
+		resolver_frame(resolver, stretch->maps, stretch->cpumode, stretch->to, stretch->time, &first);
+	return first.symbol == last->symbol && first.dso_addr < last->dso_addr ? first.dso_addr : 0;
+}
+
+static void add_block(struct block *block, struct resolver *resolver, const struct stretch *stretch, const struct frame *last)
+{
+	uint64_t first = first_address(resolver, stretch, last);
+	if (!block->count)
+		block->last = *last;
+	/* 0 stands for "not known" until all are added. */
+	if (first && (!block->first || first < block->first))
+		block->first = first;
+	block->cycles += stretch->cycles;
+	block->count += stretch->count;
+}
+
+static int compare_blocks(const void *a, const void *b)
+{
+	const struct block *x = a, *y = b;
+	if (x->cycles != y->cycles)
+		return x->cycles < y->cycles ? 1 : -1;
+	int difference = strcmp(x->last.symbol->name, y->last.symbol->name);
+	if (!difference)
+		difference = strcmp(x->last.map->dso->name, y->last.map->dso->name);
+	return difference ? difference : x->last.dso_addr < y->last.dso_addr ? -1 : x->last.dso_addr > y->last.dso_addr;
+}
+
+static struct blocks *make_blocks(struct resolver *resolver, const struct gathering *gathering)
+{
+	VEC(struct block) list = {0};
+	struct map64 index = {0};
+	for (size_t i = 0; i < gathering->stretches.len; i++) {
+		const struct stretch *stretch = &gathering->stretches.data[i];
+		struct frame last;
+		resolver_frame(resolver, stretch->maps, stretch->cpumode, stretch->from, stretch->time, &last);
+		if (!last.symbol)
+			continue;
+		bool is_new;
+		uint64_t *slot = map64_insert(&index, hash_combine((uintptr_t)last.symbol, last.dso_addr), &is_new);
+		if (is_new) {
+			*slot = list.len;
+			vec_push(&list, (struct block){0});
+		}
+		add_block(&list.data[*slot], resolver, stretch, &last);
+	}
+	map64_deinit(&index);
+	struct blocks *blocks = mem_zalloc(sizeof(*blocks));
+	*blocks = (struct blocks){.list = list.data, .count = list.len, .cycles = gathering->cycles};
+	for (size_t i = 0; i < blocks->count; i++) {
+		if (!blocks->list[i].first)
+			blocks->list[i].first = blocks->list[i].last.symbol->start;
+		blocks->average_cycles += block_average(&blocks->list[i]);
+	}
+	if (blocks->count)
+		qsort(blocks->list, blocks->count, sizeof(*blocks->list), compare_blocks);
+	return blocks;
+}
+
+struct error *blocks_create(struct session *session, struct resolver *resolver, const struct event *event,
+			    bool (*accept)(void *context, const struct fold_sample *sample), void *context, struct blocks **ret)
+{
+	static const struct reducer reducer = {.state_size = sizeof(struct gathering),
+					       .init = gathering_init,
+					       .sample = add_sample,
+					       .merge = gathering_merge,
+					       .deinit = gathering_deinit};
+	struct block_lines source = {.machine = session->machine,
+				     .event = event,
+				     .accept = accept,
+				     .context = context,
+				     .all_branches = event->attr.branch_sample_type & PERF_SAMPLE_BRANCH_ANY};
+	struct gathering *gathering;
+	struct error *error = session_reduce(session, &reducer, &source, (void **)&gathering);
+	if (error)
+		return error;
+	*ret = make_blocks(resolver, gathering);
+	gathering_deinit(gathering, NULL);
+	free(gathering);
+	return NULL;
+}
+
+void blocks_destroy(struct blocks *blocks)
+{
+	if (!blocks)
+		return;
+	free(blocks->list);
+	free(blocks);
+}

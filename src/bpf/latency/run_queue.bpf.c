@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Dual MIT/GPL
+/* How long threads wait for a CPU: from the wake-up, or from losing the CPU while they could go on, until they run. Events tell of the
+ * thread that comes only its number. Where the sums depend on whose thread it is, a delay is added when the thread leaves the CPU again:
+ * then it is the one that runs. */
+#include "bpf/latency/run_queue_shared.h"
+#include "bpf/sched_tracepoints.bpf.h"
+
+#include <bpf/bpf_helpers.h>
+
+char LICENSE[] SEC("license") = "Dual MIT/GPL";
+
+enum { UNIT_NS = 1000, MAX_TRIES = 8 };
+
+const volatile struct run_queue_config config;
+
+uint32_t running;
+uint64_t missed; /* delays for which there was no room */
+uint64_t unseen; /* delays of whose end the kernel did not tell */
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1);
+	__type(key, uint32_t);
+	__type(value, struct run_queue_thread);
+} threads SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1);
+	__type(key, uint64_t);
+	__type(value, struct run_queue_sums);
+} sums SEC(".maps");
+
+/* Sums that are empty: too large for the stack of a program. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, uint32_t);
+	__type(value, struct run_queue_sums);
+} nothing SEC(".maps");
+
+static __always_inline struct run_queue_thread *thread_of(uint32_t tid)
+{
+	struct run_queue_thread *thread = bpf_map_lookup_elem(&threads, &tid), fresh = {};
+
+	if (thread)
+		return thread;
+	if (bpf_map_update_elem(&threads, &tid, &fresh, BPF_NOEXIST))
+		__sync_fetch_and_add(&missed, 1);
+	return bpf_map_lookup_elem(&threads, &tid);
+}
+
+static __always_inline struct run_queue_sums *sums_of(uint64_t key)
+{
+	struct run_queue_sums *found = bpf_map_lookup_elem(&sums, &key), *empty;
+	uint32_t zero = 0;
+
+	if (found)
+		return found;
+	empty = bpf_map_lookup_elem(&nothing, &zero);
+	if (empty)
+		bpf_map_update_elem(&sums, &key, empty, BPF_NOEXIST);
+	found = bpf_map_lookup_elem(&sums, &key);
+	if (!found)
+		__sync_fetch_and_add(&missed, 1);
+	else if (config.by == RUN_QUEUE_BY_PROCESS)
+		bpf_get_current_comm(found->name, sizeof(found->name));
+	return found;
+}
+
+/* The place of the highest bit that is set, from 1 on; 0 = none is. */
+static __always_inline uint32_t bits_of(uint64_t value)
+{
+	uint32_t bits = 0;
+
+	for (uint32_t step = 32; step; step /= 2)
+		if (value >> step) {
+			value >>= step;
+			bits += step;
+		}
+	return value ? bits + 1 : 0;
+}
+
+static __always_inline void add_delay(uint64_t key, uint64_t delay)
+{
+	struct run_queue_sums *into = sums_of(key);
+	uint32_t bucket = bits_of(delay / UNIT_NS);
+	uint64_t before;
+
+	if (!into)
+		return;
+	if (bucket >= RUN_QUEUE_BUCKETS)
+		bucket = RUN_QUEUE_BUCKETS - 1;
+	__sync_fetch_and_add(&into->counts[bucket], 1);
+	__sync_fetch_and_add(&into->count, 1);
+	__sync_fetch_and_add(&into->total, delay);
+	for (int i = 0; i < MAX_TRIES && (before = into->max) < delay; i++)
+		__sync_val_compare_and_swap(&into->max, before, delay);
+	for (int i = 0; i < MAX_TRIES && (!(before = into->min) || before > delay); i++)
+		__sync_val_compare_and_swap(&into->min, before, delay ? delay : 1);
+}
+
+/* Whether a delay can be added when it ends. */
+static __always_inline bool is_anonymous(void)
+{
+	return !config.by_target && (config.by == RUN_QUEUE_BY_NOTHING || config.by == RUN_QUEUE_BY_CPU);
+}
+
+/* What the thread that leaves had waited before it ran. */
+static __always_inline void add_own_delay(const struct sched_switch_event *event, uint64_t delay)
+{
+	struct bpf_pidns_info ids = {};
+	uint64_t key = 0;
+
+	if (config.by_target || config.by == RUN_QUEUE_BY_PROCESS)
+		if (bpf_get_ns_current_pid_tgid(config.namespace_device, config.namespace, &ids, sizeof(ids)))
+			return;
+	if (config.by_target && !is_target(event->prev_pid, &ids))
+		return;
+	if (config.by == RUN_QUEUE_BY_CPU)
+		key = bpf_get_smp_processor_id();
+	else if (config.by == RUN_QUEUE_BY_PROCESS)
+		key = ids.tgid;
+	else if (config.by == RUN_QUEUE_BY_CGROUP)
+		key = bpf_get_current_cgroup_id();
+	add_delay(key, delay);
+}
+
+/* Whether the thread that leaves is a target. */
+static __always_inline bool is_own(const struct sched_switch_event *event)
+{
+	struct bpf_pidns_info ids = {};
+
+	return !bpf_get_ns_current_pid_tgid(config.namespace_device, config.namespace, &ids, sizeof(ids)) &&
+	       is_target(event->prev_pid, &ids);
+}
+
+static __always_inline void leave(const struct sched_switch_event *event)
+{
+	uint32_t tid = event->prev_pid;
+	struct run_queue_thread *thread = bpf_map_lookup_elem(&threads, &tid);
+	bool goes_on = !event->prev_state || event->prev_state & SCHED_PREEMPTED;
+
+	if (!thread && goes_on)
+		thread = thread_of(tid);
+	if (!thread)
+		return;
+	/* It has arrived without a word: kernels lose events of the idle task. Since when it ran nobody knows. */
+	if (thread->queued && (!config.by_target || is_own(event)))
+		__sync_fetch_and_add(&unseen, 1);
+	thread->queued = 0;
+	thread->running = false;
+	if (goes_on)
+		thread->queued = bpf_ktime_get_ns();
+	if (thread->delayed)
+		add_own_delay(event, thread->delay);
+	thread->delayed = false;
+	if (event->prev_state & SCHED_ENDED)
+		bpf_map_delete_elem(&threads, &tid);
+}
+
+static __always_inline void arrive(uint32_t tid)
+{
+	struct run_queue_thread *thread = bpf_map_lookup_elem(&threads, &tid);
+
+	if (!thread)
+		return;
+	thread->running = true;
+	if (!thread->queued)
+		return;
+	thread->delay = bpf_ktime_get_ns() - thread->queued;
+	thread->queued = 0;
+	if (is_anonymous())
+		add_delay(config.by == RUN_QUEUE_BY_CPU ? bpf_get_smp_processor_id() : 0, thread->delay);
+	else
+		thread->delayed = true;
+}
+
+SEC("tp/sched/sched_switch")
+int switch_threads(struct sched_switch_event *event)
+{
+	if (!running)
+		return 0;
+	if (event->prev_pid)
+		leave(event);
+	if (event->next_pid)
+		arrive(event->next_pid);
+	return 0;
+}
+
+/* Of a thread that waits already, or has not left the CPU, a wake-up tells nothing. */
+static __always_inline int wake(uint32_t tid)
+{
+	struct run_queue_thread *thread = running ? thread_of(tid) : NULL;
+
+	if (thread && !thread->queued && !thread->running)
+		thread->queued = bpf_ktime_get_ns();
+	return 0;
+}
+
+SEC("tp/sched/sched_wakeup")
+int wake_thread(struct sched_wakeup_event *event)
+{
+	return wake(event->pid);
+}
+
+SEC("tp/sched/sched_wakeup_new")
+int wake_new_thread(struct sched_wakeup_event *event)
+{
+	return wake(event->pid);
+}
+
+SEC("tp/task/task_newtask")
+int begin_thread(struct task_newtask_event *event)
+{
+	return follow_new_thread(event, config.namespace_device, config.namespace);
+}

@@ -133,7 +133,7 @@ static void choose_recorder(const struct live_options *options, struct live *liv
 		.is_workload_target = sampling->workload,
 		.all_tasks = sampling->by_cpu,
 		.map_timeout_ns = options->map_timeout_ns,
-		.synth_jobs = pool_default_jobs(),
+		.synth_jobs = options->synth_jobs ? options->synth_jobs : pool_default_jobs(),
 	};
 	if (options->delay_ms)
 		vec_push(&live->options.edges_ms, options->delay_ms);

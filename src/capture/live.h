@@ -51,6 +51,7 @@ struct live_options {
 	uint64_t tick_ns;		     /* 0 = a tenth of a second */
 	uint64_t delay_ms;		     /* events begin so long after the first session_next() */
 	uint64_t map_timeout_ns;	     /* as of struct synth */
+	unsigned int synth_jobs;	     /* threads that read /proc; 0 = one for each CPU */
 };
 
 struct live;

@@ -19,6 +19,7 @@
 #include "base/mem.h"
 #include "base/number.h"
 #include "base/text.h"
+#include "cmd/code_options.h"
 #include "cmd/code_screen.h"
 #include "cmd/dumping.h"
 #include "cmd/name_list.h"
@@ -40,48 +41,14 @@ struct annotate_command {
 	double percent_limit;
 	bool skip_missing, skip_empty, dump;
 	bool samples, period;
-	bool print_lines, full_paths, source, raw, compact;
-	struct percent_type {
-		bool global, hits;
-	} percent_type;
-	enum disasm_syntax syntax;
-	const char *prefix;
-	uint64_t prefix_strip;
+	bool print_lines, full_paths, compact;
+	struct code_options code;
 	enum color_choice color;
 	const char *format, *separator;
 	enum { SCREEN_ON_TERMINALS, SCREEN_WANTED, SCREEN_NEVER } screen;
 };
 
 /* ---- options ---- */
-
-static struct error *parse_syntax(const struct option *option, const char *argument, bool negated, void *field)
-{
-	bool intel = !strcmp(argument, "intel");
-	if (!intel && strcmp(argument, "att"))
-		return error_new_kind(ERROR_USAGE, "invalid style '%s': use att or intel", argument);
-	*(enum disasm_syntax *)field = intel ? DISASM_INTEL : DISASM_ATT;
-	return NULL;
-}
-
-/* Both words in any order. */
-static struct error *parse_percent_type(const struct option *option, const char *argument, bool negated, void *field)
-{
-	static const struct {
-		const char *name, *other;
-		struct percent_type type;
-	} types[] = {
-		{"local-period", "period-local", {false, false}},
-		{"local-hits", "hits-local", {false, true}},
-		{"global-period", "period-global", {true, false}},
-		{"global-hits", "hits-global", {true, true}},
-	};
-	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++)
-		if (!strcmp(argument, types[i].name) || !strcmp(argument, types[i].other)) {
-			*(struct percent_type *)field = types[i].type;
-			return NULL;
-		}
-	return error_new_kind(ERROR_USAGE, "invalid type '%s': use local-period, local-hits, global-period or global-hits", argument);
-}
 
 /* --group and --no-group. */
 static struct error *parse_group(const struct option *option, const char *argument, bool negated, void *field)
@@ -96,13 +63,6 @@ static struct error *parse_style(const struct option *option, const char *argume
 	struct annotate_command *command = field;
 	command->compact = !strcmp(option->long_name, "stdio2");
 	command->screen = *option->long_name == 't' ? SCREEN_WANTED : SCREEN_NEVER;
-	return NULL;
-}
-
-/* Options that name a program of the kernel's perf, for old command lines. */
-static struct error *needs_no_program(const struct option *option, const char *argument, bool negated, void *field)
-{
-	log_warning("--%s is ignored: perf disassembles code and reads source lines itself", option->long_name);
 	return NULL;
 }
 
@@ -129,24 +89,11 @@ static const struct option annotate_options[] = {
 			    "show all events side by side (default: only those recorded as a group; --no-group: none)", parse_group,
 			    OPTION_NO_ARGUMENT),
 	OPTION_HEADING("Contents"),
-	OPTION_CUSTOM_FLAGS(0, "percent-type", TYPE, percent_type, "TYPE",
-			    "percentages of the function (local-period, the default; local-hits) or of the recording (global-period, "
-			    "global-hits)",
-			    parse_percent_type, OPTION_NO_NEGATION),
 	OPTION_FLAG('n', "show-nr-samples", TYPE, samples, "show numbers of samples instead of percentages"),
 	OPTION_FLAG(0, "show-total-period", TYPE, period, "show sums of periods instead of percentages"),
 	OPTION_FLAG('l', "print-line", TYPE, print_lines, "show a summary by source line, and the source line of each sampled instruction"),
 	OPTION_FLAG('P', "full-paths", TYPE, full_paths, "show full paths of files"),
-	OPTION_FLAG(0, "source", TYPE, source, "interleave source text with the instructions (default; --no-source: omit it)"),
-	OPTION_FLAG(0, "asm-raw", TYPE, raw, "show the bytes of each instruction"),
-	OPTION_CUSTOM_FLAGS('M', "disassembler-style", TYPE, syntax, "STYLE", "x86 syntax: att (default) or intel", parse_syntax,
-			    OPTION_NO_NEGATION),
-	OPTION_STRING(0, "prefix", TYPE, prefix, "DIRECTORY", "prepend DIRECTORY to absolute paths of source files"),
-	OPTION_U64(0, "prefix-strip", TYPE, prefix_strip, "N", "with --prefix: strip N leading directories first"),
-	OPTION_CUSTOM_FLAGS(0, "objdump", TYPE, input, "PROGRAM", "ignored: perf needs no external program", needs_no_program,
-			    OPTION_NO_NEGATION),
-	OPTION_CUSTOM_FLAGS(0, "addr2line", TYPE, input, "PROGRAM", "ignored: perf needs no external program", needs_no_program,
-			    OPTION_NO_NEGATION),
+	OPTION_GROUP(code_option_group, TYPE, code),
 	OPTION_HEADING("Output"),
 	STYLE("tui", "a screen, with offsets and jumps to follow (default on terminals)"),
 	STYLE("stdio", "text with addresses (default in pipes and files)"),
@@ -178,13 +125,11 @@ static struct error *check_options(struct annotate_command *command, int words, 
 		return error_new_kind(ERROR_USAGE, "unexpected argument '%s': only one function can be given", argv[words - 1]);
 	if (command->samples && command->period)
 		return error_new_kind(ERROR_USAGE, "--show-nr-samples and --show-total-period cannot be combined");
-	if (command->prefix_strip && !command->prefix)
-		return error_new_kind(ERROR_USAGE, "--prefix-strip requires --prefix");
 	if (command->separator && (strlen(command->separator) != 1 || (command->format && strcmp(command->format, "csv"))))
 		return error_new_kind(ERROR_USAGE, "-x takes a single character, and only for csv");
 	if (command->separator)
 		command->format = "csv";
-	return NULL;
+	return code_options_check(&command->code);
 }
 
 /* ---- which functions ---- */
@@ -303,19 +248,13 @@ static void warn_of_missing(const struct work *work)
 /* What the view is told of the options. */
 static struct annotation_style style_of(const struct annotate_command *command)
 {
-	return (struct annotation_style){
-		.show = command->samples  ? ANNOTATION_SAMPLES
-			: command->period ? ANNOTATION_PERIOD
-					  : ANNOTATION_PERCENT,
-		.global = command->percent_type.global,
-		.hits = command->percent_type.hits,
-		.full_paths = command->full_paths,
-		.raw = command->raw,
-		.print_lines = command->print_lines,
-		.compact = command->compact,
-		.counts = command->output.verbose > 0,
-		.least_percent = 0.5,
-	};
+	struct annotation_style style = code_options_style(&command->code);
+	style.show = command->samples ? ANNOTATION_SAMPLES : command->period ? ANNOTATION_PERIOD : ANNOTATION_PERCENT;
+	style.full_paths = command->full_paths;
+	style.print_lines = command->print_lines;
+	style.compact = command->compact;
+	style.counts = command->output.verbose > 0;
+	return style;
 }
 
 /* `header`: of csv, once before the first function. */
@@ -333,25 +272,15 @@ static struct error *write_annotation(const struct annotate_command *command, co
 }
 
 /* A function without code is noted, which is no error. */
-static struct error *show_function(struct work *work, const struct annotate_function *function, const struct event_set *set,
-				   const unsigned int *events)
+static struct error *show_function(struct work *work, const struct annotate_function *function, const struct event_set *set)
 {
+	const struct annotation_style style = style_of(work->command);
 	struct annotation *annotation;
-	struct error *error = annotate_function(work->annotate, function, events, set->events.len, &annotation);
+	struct error *error = code_annotation(work->annotate, function, set->events.data, set->events.len, &style, &annotation);
 	if (error) {
-		note_missing(work, function, global_percent(work->annotate, function, events[0]), error);
+		note_missing(work, function, global_percent(work->annotate, function, set->events.data[0]->index), error);
 		return NULL;
 	}
-	struct strbuf name = {0};
-	event_set_add_name(set->events.data, set->events.len, &name);
-	annotation->events_name = arena_strdup(&annotation->arena, strbuf_str(&name));
-	strbuf_deinit(&name);
-	const struct event *leader = set->events.data[0];
-	annotation->frequency = leader->attr.freq ? leader->attr.sample_period : 0;
-	for (size_t i = 0; i < set->events.len; i++)
-		annotation->events[i].name = set->events.data[i]->name;
-	annotation->style = style_of(work->command);
-	annotation_sum_sources(annotation);
 	error = write_annotation(work->command, annotation, !work->shown);
 	annotation_destroy(annotation);
 	work->shown++;
@@ -385,7 +314,7 @@ static struct error *show_set(struct work *work, struct event_set *set)
 			continue;
 		work->matching++;
 		if (global_percent(work->annotate, function, events[0]) >= work->command->percent_limit)
-			error = show_function(work, function, set, events);
+			error = show_function(work, function, set);
 	}
 	free(order);
 	free(events);
@@ -502,11 +431,7 @@ static struct error *show(struct work *work)
 static struct error *annotate(struct work *work)
 {
 	const struct annotate_command *command = work->command;
-	const struct annotate_options options = {
-		.syntax = command->syntax,
-		.source = command->source,
-		.files = {.symfs = command->input.symfs, .prefix = command->prefix, .prefix_strip = (unsigned int)command->prefix_strip},
-	};
+	const struct annotate_options options = code_options_annotate(&command->code, command->input.symfs);
 	struct error *error = wants_screen(command, &work->screen);
 	if (error)
 		return error;
@@ -546,8 +471,9 @@ static const struct config_binding configuration[] = {
 
 static struct error *run(int argc, char **argv, int *ret_status)
 {
-	struct annotate_command command = {.source = true};
+	struct annotate_command command = {0};
 	int words;
+	code_options_init(&command.code);
 	input_options_init(&command.input);
 	struct error *error = config_apply(configuration, annotate_options, &command);
 	if (!error)

@@ -43,27 +43,39 @@ static void print(void *context, struct strbuf *note)
 	strbuf_deinit(&text);
 }
 
-static struct error *annotation_of(const struct code_screen *screen, const struct annotate_function *function, struct annotation **ret)
+struct error *code_annotation(struct annotate *annotate, const struct annotate_function *function, const struct event *const *events,
+			      size_t event_count, const struct annotation_style *style, struct annotation **ret)
 {
-	unsigned int *events = mem_alloc_array(screen->event_count, sizeof(*events));
+	unsigned int *indices = mem_alloc_array(event_count, sizeof(*indices));
 	struct strbuf name = {0};
-	for (size_t i = 0; i < screen->event_count; i++)
-		events[i] = screen->events[i]->index;
+	for (size_t i = 0; i < event_count; i++)
+		indices[i] = events[i]->index;
 	struct annotation *annotation;
-	struct error *error = annotate_function(screen->annotate, function, events, screen->event_count, &annotation);
-	free(events);
+	struct error *error = annotate_function(annotate, function, indices, event_count, &annotation);
+	free(indices);
 	if (error)
 		return error;
-	event_set_add_name(screen->events, screen->event_count, &name);
+	event_set_add_name(events, event_count, &name);
 	annotation->events_name = arena_strdup(&annotation->arena, strbuf_str(&name));
-	for (size_t i = 0; i < screen->event_count; i++)
-		annotation->events[i].name = screen->events[i]->name;
-	annotation->frequency = screen->events[0]->attr.freq ? screen->events[0]->attr.sample_period : 0;
-	annotation->style = screen->style;
+	for (size_t i = 0; i < event_count; i++)
+		annotation->events[i].name = events[i]->name;
+	annotation->frequency = events[0]->attr.freq ? events[0]->attr.sample_period : 0;
+	annotation->style = *style;
 	annotation_sum_sources(annotation);
 	strbuf_deinit(&name);
 	*ret = annotation;
 	return NULL;
+}
+
+const struct annotate_function *code_function_named(const struct annotate *annotate, const char *name, unsigned int event)
+{
+	const struct annotate_function *found = NULL;
+	for (size_t i = 0; i < annotate->function_count; i++) {
+		const struct annotate_function *function = &annotate->functions[i];
+		if (!strcmp(function->symbol->name, name) && (!found || function->values[event].period > found->values[event].period))
+			found = function;
+	}
+	return found;
 }
 
 /* The function that a line calls, by its name, in the same file if there is one; NULL = it has no samples. */
@@ -97,7 +109,8 @@ static void follow(const struct code_screen *screen, const struct annotate_funct
 struct error *code_screen_show(const struct code_screen *screen, const struct annotate_function *function)
 {
 	struct shown shown = {.screen = screen};
-	struct error *error = annotation_of(screen, function, &shown.annotation);
+	struct error *error =
+		code_annotation(screen->annotate, function, screen->events, screen->event_count, &screen->style, &shown.annotation);
 	if (error)
 		return error;
 	shown.lines = annotation_lines_open(shown.annotation);

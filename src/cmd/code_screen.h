@@ -17,3 +17,9 @@ struct code_screen {
 
 /* Shows a function until the person goes back; calls are followed. An error says why there are no instructions. */
 struct error *code_screen_show(const struct code_screen *screen, const struct annotate_function *function);
+
+/* A function with what these events have in it, as text and screens show it. */
+struct error *code_annotation(struct annotate *annotate, const struct annotate_function *function, const struct event *const *events,
+			      size_t event_count, const struct annotation_style *style, struct annotation **ret);
+/* The function with this name that has most of an event, or NULL. */
+const struct annotate_function *code_function_named(const struct annotate *annotate, const char *name, unsigned int event);

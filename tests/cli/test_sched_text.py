@@ -408,3 +408,12 @@ def test_stats_where_there_are_none(perf, tmp_path):
         pytest.skip("this kernel has /proc/schedstat")
     done = perf("sched", "stats", "record", "--", "true", cwd=tmp_path)
     assert done.returncode == 255 and "keeps no statistics of its scheduler" in done.stderr and not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("words", [["latency"], ["timehist"], ["map"], ["replay"], ["timehist", "-s"]], ids=" ".join)
+def test_raw_dump(perf, tmp_path, words):
+    """-D, also in front of the subcommand: each record as `report -D` shows it, and nothing of the analysis."""
+    path = make(tmp_path, STORY)
+    done = perf("sched", *words, "-D", "-i", path)
+    assert done.returncode == 0 and "PERF_RECORD_SAMPLE" in done.stdout and perf("report", "-D", "-i", path).stdout.startswith(done.stdout.rstrip("\n"))
+    assert perf("sched", "-D", "-i", path, *words).stdout == done.stdout

@@ -244,7 +244,9 @@ def test_code_of_a_file(perf, tmp_path):
     assert "FAILED!" in perf(*words).stdout or "Skip" in perf(*words).stdout
     done = perf("test", "--dso", "/etc/passwd", "object code")
     assert done.returncode == 1 and "/etc/passwd: not an ELF file" in done.stdout
-    assert "no external disassembler" in perf("test", "--objdump", "objdump").stderr
+    named = perf("test", "--objdump", "/no/objdump", "list")
+    assert named.returncode == 0 and named.stdout == perf("test", "list").stdout and not named.stderr
+    assert "/no/objdump isn't run" in perf("test", "-v", "--objdump", "/no/objdump", "list").stderr
 
 
 def test_unknown_workload(perf, oracle):

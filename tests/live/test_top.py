@@ -149,6 +149,63 @@ def test_rows_are_limited(screens, spin):
     assert len(rows(screens("-e", "cpu-clock", "-p", spin.pid, "--percent-limit", "50").until(lambda screen: share(screen, "hot_loop") > 50))) == 1
 
 
+def test_ignored_callees(screens, spin):
+    """What the function calls counts for itself, and its callers aren't shown."""
+    top = screens("-e", "cpu-clock", "-p", spin.pid, "-g", "--no-children", "--ignore-callees", "^outer$")
+    first = top.until(lambda screen: share(screen, "outer") > 50)
+    assert not share(first, "hot_loop")
+    later = top.until(lambda screen: share(screen, "outer") > 50)
+    assert not share(later, "hot_loop") and not share(later, "main")
+
+
+@pytest.mark.usefixtures("tracefs", "root")
+def test_switched_on_and_off(screens, spin):
+    """Only between the two events, and without them unless they are asked for."""
+    measured = ("-e", "cpu-clock,syscalls:sys_enter_getppid", "-p", spin.pid)
+    never = screens("-e", "cpu-clock,syscalls:sys_enter_sync", "-p", spin.pid, "--switch-on", "syscalls:sys_enter_sync")
+    for _ in range(2):
+        assert any("No samples yet" in line for line in never.next())
+    switched = screens(*measured, "--switch-on", "syscalls:sys_enter_getppid")
+    assert not any("of event 'syscalls:" in line for line in switched.until(lambda screen: share(screen, "hot_loop") > 50)[:6])
+    shown = screens(*measured, "--switch-on", "syscalls:sys_enter_getppid", "--show-on-off-events")
+    shown.until(lambda screen: share(screen, "getppid") or any("1  of event 'syscalls:sys_enter_getppid'" in line for line in screen))
+    off = screens(*measured, "-z", "--switch-off", "syscalls:sys_enter_getppid")
+    off.until(lambda screen: any("No samples yet" in line for line in screen))
+
+
+def test_no_such_switch(perf):
+    done = perf("top", "--stdio", "-e", "cpu-clock", "--switch-on", "nosuch:event")
+    assert done.returncode and "--switch-on: -e names no event 'nosuch:event'" in done.stderr
+
+
+def test_instructions_as_text(screens, spin):
+    top = screens("-e", "cpu-clock", "-p", spin.pid, "--sym-annotate", "hot_loop", "-M", "intel", "--asm-raw")
+    text = "\n".join(top.until(lambda screen: any("Percent" in line for line in screen)))
+    assert re.search(r"[0-9a-f]{2} [0-9a-f]{2}.*\bqword ptr\b", text, re.IGNORECASE) and "hot_loop" in text
+    assert not rows(top.next())
+
+
+def test_options_of_reading_proc(screens, spin, perf):
+    top = screens("-e", "cpu-clock", "-p", spin.pid, "--num-thread-synthesize", "1", "--proc-map-timeout", "1000", "--addr2line=/no/such", "--objdump=/no/such")
+    top.until(lambda screen: share(screen, "hot_loop") > 50)
+    done = perf("top", "--stdio", "--num-thread-synthesize", "-1")
+    assert done.returncode == 129 and "invalid number" in done.stderr
+
+
+def test_branches_before_samples(perf):
+    """They need registers that machines without a PMU lack, which is said as with -b."""
+    done = perf("top", "--stdio", "--branch-history", "-e", "cpu-clock", timeout=300)
+    plain = perf("top", "--stdio", "-b", "-e", "cpu-clock", timeout=300)
+    assert done.stderr == plain.stderr and done.returncode == plain.returncode != 0
+
+
+def test_what_a_live_view_cannot(perf):
+    for word in ("--stitch-lbr", "--overwrite", "-D"):
+        done = perf("top", word)
+        assert done.returncode
+        assert re.search("perf record|-m gives|perf kallsyms", done.stderr), done.stderr
+
+
 def test_several_events_have_headings(screens, spin):
     text = "\n".join(screens("-e", "cpu-clock,task-clock", "-p", spin.pid).until(lambda screen: sum("# Samples:" in line for line in screen) == 2))
     assert "of event 'cpu-clock'" in text and "of event 'task-clock'" in text

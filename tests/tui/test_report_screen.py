@@ -147,6 +147,27 @@ def test_annotate(report):
     screen.after("q", "row 1 of")
 
 
+def test_how_instructions_are_shown(report):
+    """-M, --asm-raw and --percent-type, as of perf annotate."""
+    screen = report("--no-children", "-g", "none", "-s", "sym")
+    screen.until("row 1 of")
+    assert any("%" in line for line in screen.after("a", "imul"))
+    screen.after("q", "row 1 of")
+    screen.after("q", "ended with 0")
+    screen = report("--no-children", "-g", "none", "-s", "sym", "-M", "intel", "--asm-raw", "--percent-type", "global-hits")
+    screen.until("row 1 of")
+    lines = screen.after("a", "imul", without=["%eax", "%rax", "%edi"])
+    assert any(re.search(r"\b0f af [0-9a-f]{2}\b.*imul", line) for line in lines)
+    assert "global" in "\n".join(lines) or "hits" in "\n".join(lines)
+
+
+def test_text_tells_where_instructions_are(perf, folder, data):
+    """A person who asks how to show them, where none are shown; no program that reads."""
+    with Screen(["env", "PERF_PAGER=cat", perf, "report", "--stdio", "-g", "none", "-M", "intel"], folder) as screen:
+        screen.until("'perf annotate --stdio' does, with these options", "ended with 0")
+    assert not perf("report", "--stdio", "-M", "intel", "-i", data).stderr
+
+
 def test_header_help_and_unknown_keys(report):
     screen = report()
     screen.until("row 1 of")

@@ -69,8 +69,8 @@ struct error *kwork_open(struct opening *opening, const struct kwork_input *inpu
 	const struct opening_options options = {
 		.input = &input->common.input, .confined = "kwork", .recorder = "perf kwork record", .streaming = streaming};
 	struct error *error = opening_begin(opening, &options);
-	*ret_done = input->dump;
-	if (error || !input->dump)
+	*ret_done = input->common.dump;
+	if (error || !input->common.dump)
 		return error;
 	pager_start("kwork");
 	return dumping_all(opening->session);

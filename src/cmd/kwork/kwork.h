@@ -12,7 +12,7 @@ struct kwork_input {
 	struct sched_input common;
 	const char *kinds; /* -k: "irq,softirq" or NULL */
 	const char *name, *sort;
-	bool dump, summary;
+	bool summary;
 };
 
 #define KWORK_KINDS(type, field)                                                                     \
@@ -23,7 +23,7 @@ struct kwork_input {
 #define KWORK_OPTIONS(type)                                                                                                         \
 	OPTION_STRING('C', "cpu", type, shared.common.cpus, "LIST", "only work on these CPUs, such as 0-3,7"),                      \
 		OPTION_STRING(0, "time", type, shared.common.time, "START,STOP", "only events in this time range, in seconds"),     \
-		OPTION_FLAG('D', "dump-raw-trace", type, shared.dump, "dump the records of the recording instead"),                 \
+		OPTION_FLAG('D', "dump-raw-trace", type, shared.common.dump, "dump the records of the recording instead"),          \
 		OPTION_CUSTOM_FLAGS(0, "format", type, shared.common.format, "FORMAT", "machine-readable output: csv or json",      \
 				    option_table_format, OPTION_NO_NEGATION),                                                       \
 		OPTION_REFUSED('b', "use-bpf", NULL,                                                                                \

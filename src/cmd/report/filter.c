@@ -36,8 +36,7 @@ static bool names_event(const struct event *event, const char *name)
 	return !strcmp(event->name, name) || (!strncmp(event->name, name, length) && event->name[length] == ':');
 }
 
-/* The times between an event of --switch-on and one of --switch-off. */
-static struct error *find_windows(struct report *report)
+struct error *report_find_switches(const struct report *report, const struct event **ret_on, const struct event **ret_off)
 {
 	const struct report_options *options = report->options;
 	const struct event *on = NULL, *off = NULL;
@@ -49,13 +48,26 @@ static struct error *find_windows(struct report *report)
 			off = events->events.data[i];
 	}
 	if ((options->switch_on && !on) || (options->switch_off && !off))
-		return error_new_kind(ERROR_USAGE, "--switch-%s: the recording has no event '%s'", options->switch_on && !on ? "on" : "off",
+		return error_new_kind(ERROR_USAGE, "--switch-%s: %s no event '%s'", options->switch_on && !on ? "on" : "off",
+				      report->live ? "-e names" : "the recording has",
 				      options->switch_on && !on ? options->switch_on : options->switch_off);
+	*ret_on = on;
+	*ret_off = off;
+	return NULL;
+}
+
+/* The times between an event of --switch-on and one of --switch-off. */
+static struct error *find_windows(struct report *report)
+{
+	const struct report_options *options = report->options;
+	const struct event *on, *off;
+	struct error *error = report_find_switches(report, &on, &off);
+	if (error)
+		return error;
 	VEC(struct time_range) windows = {0};
 	bool open = !on;
 	uint64_t begin = 0;
 	struct record record;
-	struct error *error = NULL;
 	while (session_next(report->session, &record, &error) > 0) {
 		if (record.header->type != RECORD_SAMPLE)
 			continue;
@@ -83,7 +95,7 @@ struct error *report_setup_filter(struct report *report)
 	struct error *error = check_numbers(&options->pids, "--pid");
 	if (!error)
 		error = check_numbers(&options->tids, "--tid");
-	if (!error && (options->switch_on || options->switch_off))
+	if (!error && (options->switch_on || options->switch_off) && !report->live)
 		error = find_windows(report);
 	return error;
 }

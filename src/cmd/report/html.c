@@ -158,7 +158,7 @@ static struct error *write_page(const struct report *report, const struct profil
 
 struct error *report_html(struct report *report)
 {
-	const struct annotate_options code = {.source = true};
+	const struct annotate_options code = code_options_annotate(&report->options->code, report->options->input.symfs);
 	struct annotate *annotate = NULL;
 	struct error *error = report_prepare(report);
 	if (!error)

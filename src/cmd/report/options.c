@@ -185,6 +185,8 @@ const struct option report_option_table[] = {
 	OPTION_FLAG(0, "header", TYPE, header, "show the recording's header above the report"),
 	OPTION_FLAG('I', "show-info", TYPE, show_info, "with --header: also show CPU and NUMA topology"),
 	OPTION_FLAG(0, "header-only", TYPE, header_only, "show only the recording's header"),
+	OPTION_HEADING("Instructions of functions that are opened on the screen"),
+	OPTION_GROUP(code_option_group, TYPE, code),
 	OPTION_HEADING("Output"),
 	OPTION_CUSTOM_FLAGS(0, "format", TYPE, format, "FORMAT", "machine-readable output: csv, json or folded (stacks)", parse_format,
 			    OPTION_NO_NEGATION),
@@ -200,15 +202,6 @@ const struct option report_option_table[] = {
 			    OPTION_NO_NEGATION),
 	OPTION_REFUSED(0, "itrace", "OPTIONS",
 		       "decoding of hardware traces (Intel PT, Arm CoreSight) is not supported; record branches with -b instead"),
-	OPTION_REFUSED('M', "disassembler-style", "STYLE", "report does not show instructions; use 'perf annotate'"),
-	OPTION_REFUSED(0, "asm-raw", NULL, "report does not show instructions; use 'perf annotate'"),
-	OPTION_REFUSED(0, "source", NULL, "report does not show source text; use 'perf annotate', or the keys srcline and srcfile"),
-	OPTION_REFUSED(0, "prefix", "PATH", "report does not show source text; use 'perf annotate', or the keys srcline and srcfile"),
-	OPTION_REFUSED(0, "prefix-strip", "N", "report does not show source text; use 'perf annotate', or the keys srcline and srcfile"),
-	OPTION_REFUSED(0, "percent-type", "TYPE",
-		       "report does not show instructions; use 'perf annotate', or -n and --show-total-period here"),
-	OPTION_REFUSED(0, "objdump", "PATH", "no external disassembler is used; use 'perf annotate'"),
-	OPTION_REFUSED(0, "addr2line", "PATH", "no external program is needed to find source lines; use the key srcline"),
 	OPTION_REFUSED(0, "samples", "N", "browsing single samples is not supported; use 'perf script' with -S, --comms or --time"),
 	OPTION_REFUSED(0, "gtk", NULL, "there are no windows of GTK; use --tui, or 'perf flamegraph' for a graph in a browser"),
 	OPTION_END,
@@ -223,6 +216,7 @@ void report_options_init(struct report_options *options)
 					   .max_stack = 127,
 					   .time_quantum_ns = 100000000};
 	input_options_init(&options->input);
+	code_options_init(&options->code);
 	callgraph_choice_init(&options->callgraph);
 }
 
@@ -237,6 +231,7 @@ const struct config_binding report_configuration[] = {
 	{"call-graph.order", "call-graph"},
 	{"call-graph.sort-key", "call-graph"},
 	{"call-graph.threshold", "call-graph"},
+	{"annotate.disassembler_style", "disassembler-style"},
 	{0},
 };
 

@@ -118,15 +118,22 @@ static bool is_ignored(void *context, const struct symbol *symbol)
 	return !regexec(context, symbol->name, 0, NULL, 0);
 }
 
-/* What such functions call counts for themselves. */
-static struct error *ignore_callees(struct report *report)
+/* --ignore-callees. */
+static struct error *setup_ignored(struct report *report)
 {
-	regex_t pattern;
-	if (regcomp(&pattern, report->options->ignore_callees, REG_EXTENDED | REG_NOSUB))
-		return error_new_kind(ERROR_USAGE, "--ignore-callees %s: not a regular expression", report->options->ignore_callees);
-	fold_cut_callees(report->fold, is_ignored, &pattern);
-	regfree(&pattern);
+	const char *pattern = report->options->ignore_callees;
+	if (!pattern)
+		return NULL;
+	if (regcomp(&report->ignored_regex, pattern, REG_EXTENDED | REG_NOSUB))
+		return error_new_kind(ERROR_USAGE, "--ignore-callees %s: not a regular expression", pattern);
+	report->has_ignored_regex = true;
 	return NULL;
+}
+
+void report_ignore_callees(struct report *report, struct fold *fold)
+{
+	if (report->has_ignored_regex)
+		fold_cut_callees(fold, is_ignored, &report->ignored_regex);
 }
 
 /* Whether threads of one name are told apart by what is shown. */
@@ -174,8 +181,8 @@ struct error *report_make_fold(struct report *report)
 	if (!error)
 		error = fold_of_session(report->session, report->opening.resolver, &fold, &report->fold);
 	report->context.fold = report->fold;
-	if (!error && report->options->ignore_callees)
-		error = ignore_callees(report);
+	if (!error)
+		report_ignore_callees(report, report->fold);
 	return error;
 }
 
@@ -259,6 +266,8 @@ struct error *report_prepare(struct report *report)
 		report->stitcher = opening_stitcher(&report->opening);
 	error = setup_parent(report);
 	if (!error)
+		error = setup_ignored(report);
+	if (!error)
 		error = report_setup_keys(report);
 	return error ? error : report_setup_filter(report);
 }
@@ -293,6 +302,7 @@ static struct error *show_tables(struct report *report, const struct way *way)
 	}
 	if (way->screen)
 		return report_screen(report, way->prints);
+	code_options_hint(&report->options->code, "report");
 	pager_start("report");
 	print_top(report);
 	return report_show(report);
@@ -388,6 +398,8 @@ void report_deinit(struct report *report)
 	free(report->windows);
 	if (report->has_parent_regex)
 		regfree(&report->parent_regex);
+	if (report->has_ignored_regex)
+		regfree(&report->ignored_regex);
 	data_places_destroy(report->context.places);
 	source_lines_destroy(report->context.lines);
 	intern_deinit(&report->strings);
@@ -445,6 +457,8 @@ static struct error *run(int argc, char **argv, int *ret_status)
 		error = options_parse(report_option_table, OPTIONS_PERMUTE, argc, argv, &options, &words);
 	if (!error)
 		error = use_words(words, argv, &options);
+	if (!error)
+		error = code_options_check(&options.code);
 	if (options.html && options.sort == configured)
 		options.sort = NULL; /* the configuration's is for tables */
 	if (!error && options.html)

@@ -10,6 +10,7 @@
 #include "app/groups.h"
 #include "app/print_file.h"
 #include "base/error.h"
+#include "cmd/code_options.h"
 #include "cmd/name_list.h"
 #include "cmd/opening.h"
 #include "event/event_set.h"
@@ -33,6 +34,7 @@ struct callgraph_choice {
 struct report_options {
 	struct input_options input;
 	struct output_options output;
+	struct code_options code; /* of functions that are opened */
 	const char *sort, *fields;
 	const char *default_sort; /* NULL = comm,dso,symbol, or trace for tracepoints; branches and memory accesses have others */
 	bool compares;		  /* for perf diff: the keys bring no columns along */
@@ -84,6 +86,7 @@ struct report_options {
 /* A report under way. */
 struct report {
 	struct report_options *options;
+	bool live; /* samples come one by one, and whoever feeds them looks at --switch-on and --switch-off */
 	struct opening opening;
 	struct session *session;
 	struct key_context context;
@@ -99,8 +102,8 @@ struct report {
 	bool unwound;		/* there are stacks of registers and stack bytes */
 	const char *sort_order; /* what the rows are sorted by, as text */
 	bool branch_mode, branch_history, children, chains, caller_order, group;
-	regex_t parent_regex;
-	bool has_parent_regex;
+	regex_t parent_regex, ignored_regex;
+	bool has_parent_regex, has_ignored_regex;
 	struct time_range *windows;
 	size_t window_count;
 };
@@ -111,6 +114,8 @@ struct error *report_prepare(struct report *report);
 void report_fold_options(struct report *report, struct fold_options *ret);
 /* Folds all samples of the recording. */
 struct error *report_make_fold(struct report *report);
+/* What functions of --ignore-callees call counts for themselves; of a fold that is finished. */
+void report_ignore_callees(struct report *report, struct fold *fold);
 /* Takes out of the fold what the filters of rows leave out: for stacks, which have no rows. */
 void report_keep_shown(struct report *report);
 /* Prints the fold as options.format asks for: tables, or stacks for formats that cannot show tables. */
@@ -140,6 +145,8 @@ bool report_is_elided(const struct report *report, const struct key *key);
 bool report_place_shown(void *context, const struct fold_frame *place);
 /* What --time, --socket-filter and the lists of names ask for, in forms that are quick to check. The error says which of it can't be. */
 struct error *report_setup_filter(struct report *report);
+/* The events of --switch-on and --switch-off, or NULL. */
+struct error *report_find_switches(const struct report *report, const struct event **ret_on, const struct event **ret_off);
 bool report_accept(void *context, const struct fold_sample *sample);
 void report_extra(void *context, const struct fold_sample *sample, uint64_t *words);
 bool report_shown(void *context, const struct fold *fold, const struct fold_entry *entry);

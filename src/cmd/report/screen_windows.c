@@ -76,7 +76,8 @@ void screen_show_flame(struct screen *screen)
 
 static struct error *prepare_annotate(struct screen *screen)
 {
-	const struct annotate_options options = {.source = true, .files = {.symfs = screen->report->options->input.symfs}};
+	const struct report_options *report = screen->report->options;
+	const struct annotate_options options = code_options_annotate(&report->code, report->input.symfs);
 	const struct screen_owner *owner = screen->owner;
 	if (owner) { /* what there was a while ago isn't what there is now */
 		annotate_destroy(screen->annotate);
@@ -87,20 +88,15 @@ static struct error *prepare_annotate(struct screen *screen)
 	return annotate_create(screen->report->session, screen->report->opening.resolver, &options, &screen->annotate);
 }
 
-/* That of a place; or by its name, the one with the most samples of the event. */
 static const struct annotate_function *find_function(const struct screen *screen, const struct fold_frame *place, const char *name)
 {
 	const struct annotate *annotate = screen->annotate;
-	unsigned int event = screen->sets.data[screen->current].list[0]->index;
-	const struct annotate_function *found = NULL;
-	for (size_t i = 0; i < annotate->function_count; i++) {
-		const struct annotate_function *function = &annotate->functions[i];
-		bool fits = place ? function->dso == place->map->dso && function->symbol == place->symbol
-				  : !strcmp(function->symbol->name, name);
-		if (fits && (!found || function->values[event].period > found->values[event].period))
-			found = function;
-	}
-	return found;
+	if (!place)
+		return code_function_named(annotate, name, screen->sets.data[screen->current].list[0]->index);
+	for (size_t i = 0; i < annotate->function_count; i++)
+		if (annotate->functions[i].dso == place->map->dso && annotate->functions[i].symbol == place->symbol)
+			return &annotate->functions[i];
+	return NULL;
 }
 
 static struct error *show_annotation(struct screen *screen, const struct fold_frame *place, const char *name)
@@ -117,7 +113,7 @@ static struct error *show_annotation(struct screen *screen, const struct fold_fr
 					 .annotate = screen->annotate,
 					 .events = set->list,
 					 .event_count = set->count,
-					 .style = {.compact = true, .least_percent = 0.5},
+					 .style = code_options_style(&screen->report->options->code),
 					 .prints = screen->prints};
 	return code_screen_show(&code, function);
 }

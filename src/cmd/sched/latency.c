@@ -24,6 +24,7 @@ static const struct option options[] = {
 	OPTION_STRING(0, "time", struct latency_options, common.time, "START,STOP", "only delays that end in this time range, in seconds"),
 	SCHED_FORMAT(struct latency_options),
 	SCHED_OPTIONS(struct latency_options),
+	SCHED_DUMP(struct latency_options),
 	OPTION_END,
 };
 
@@ -97,11 +98,29 @@ static struct error *print_table(const struct sched_latency *latency, const stru
 	return view_print_table(command->common.format, table, stdout);
 }
 
+static struct error *show(struct opening *opening, const struct latency_options *command, const struct sched_latency_options *wanted)
+{
+	struct sched_latency *latency = NULL;
+	struct error *error = sched_latency_create(opening->session, wanted, &latency);
+	if (!error && !command->common.format)
+		pager_start("sched");
+	if (!error && command->common.format)
+		error = print_table(latency, command);
+	else if (!error)
+		print_text(latency);
+	if (!error && !latency->row_count && (command->common.cpus || command->common.time))
+		sched_tell_nothing("-C and --time");
+	if (!error)
+		opening_warn(opening);
+	sched_latency_destroy(latency);
+	return error;
+}
+
 static struct error *run(int argc, char **argv, int *ret_status)
 {
 	struct latency_options command = {0};
 	struct opening opening = {0};
-	struct sched_latency *latency = NULL;
+	bool done;
 	sched_input_init(&command.common);
 	struct error *error = options_parse_alone(options, argc, argv, &command, "");
 	struct sched_latency_options wanted = {.sort = command.sort, .merge = !command.by_task, .scope = {.cpu_words = SCHED_CPUS / 64}};
@@ -112,20 +131,9 @@ static struct error *run(int argc, char **argv, int *ret_status)
 	if (!error && command.common.time)
 		error = sched_parse_time(command.common.time, &wanted.scope);
 	if (!error)
-		error = sched_open(&opening, &command.common);
-	if (!error)
-		error = sched_latency_create(opening.session, &wanted, &latency);
-	if (!error && !command.common.format)
-		pager_start("sched");
-	if (!error && command.common.format)
-		error = print_table(latency, &command);
-	else if (!error)
-		print_text(latency);
-	if (!error && !latency->row_count && (command.common.cpus || command.common.time))
-		sched_tell_nothing("-C and --time");
-	if (!error)
-		opening_warn(&opening);
-	sched_latency_destroy(latency);
+		error = sched_open(&opening, &command.common, &done);
+	if (!error && !done)
+		error = show(&opening, &command, &wanted);
 	opening_end(&opening);
 	return error;
 }

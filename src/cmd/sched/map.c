@@ -63,6 +63,7 @@ static const struct option options[] = {
 	OPTION_STRING(0, "color-cpus", O, color_cpus, "LIST", "highlight these CPUs"),
 	OPTION_STRING(0, "color-pids", O, color_pids, "PIDS", "highlight these processes"),
 	SCHED_OPTIONS(O),
+	SCHED_DUMP(O),
 	OPTION_END,
 };
 
@@ -252,6 +253,7 @@ static struct error *show(struct map_command *command)
 static struct error *run(int argc, char **argv, int *ret_status)
 {
 	struct map_command command = {0};
+	bool done;
 	sched_input_init(&command.common);
 	struct error *error = options_parse_alone(options, argc, argv, &command, "");
 	if (!error)
@@ -263,8 +265,8 @@ static struct error *run(int argc, char **argv, int *ret_status)
 	if (!error && command.color_pids)
 		error = script_filter_add_ids(command.color_pids, &command.colored_pids);
 	if (!error)
-		error = sched_open(&command.opening, &command.common);
-	if (!error)
+		error = sched_open(&command.opening, &command.common, &done);
+	if (!error && !done)
 		error = show(&command);
 	opening_end(&command.opening);
 	name_list_deinit(&command.tasks);

@@ -173,6 +173,7 @@ static struct error *replay(const struct sched_replay *pattern, int repeat)
 static const struct option options[] = {
 	OPTION_INT('r', "repeat", O, repeat, "N", "repeat the pattern N times (default 10; -1: until Ctrl-C)"),
 	SCHED_OPTIONS(O),
+	SCHED_DUMP(O),
 	OPTION_END,
 };
 
@@ -186,29 +187,36 @@ static struct error *check_size(const struct sched_replay *pattern)
 	return NULL;
 }
 
-static struct error *run(int argc, char **argv, int *ret_status)
+static struct error *repeat(struct opening *opening, int repeat)
 {
-	struct replay_options command = {.repeat = 10};
-	struct opening opening = {0};
 	struct sched_replay *pattern = NULL;
-	sched_input_init(&command.common);
-	struct error *error = options_parse_alone(options, argc, argv, &command, "");
-	if (!error && (!command.repeat || command.repeat < -1))
-		error = error_new_kind(ERROR_USAGE, "-r %d: a number of runs, or -1", command.repeat);
-	if (!error)
-		error = sched_open(&opening, &command.common);
-	if (!error)
-		error = sched_replay_create(opening.session, &pattern);
+	struct error *error = sched_replay_create(opening->session, &pattern);
 	if (!error)
 		error = check_size(pattern);
 	if (!error) {
 		print_overhead();
 		print_pattern(pattern);
-		error = replay(pattern, command.repeat);
+		error = replay(pattern, repeat);
 	}
 	if (!error)
-		opening_warn(&opening);
+		opening_warn(opening);
 	sched_replay_destroy(pattern);
+	return error;
+}
+
+static struct error *run(int argc, char **argv, int *ret_status)
+{
+	struct replay_options command = {.repeat = 10};
+	struct opening opening = {0};
+	bool done;
+	sched_input_init(&command.common);
+	struct error *error = options_parse_alone(options, argc, argv, &command, "");
+	if (!error && (!command.repeat || command.repeat < -1))
+		error = error_new_kind(ERROR_USAGE, "-r %d: a number of runs, or -1", command.repeat);
+	if (!error)
+		error = sched_open(&opening, &command.common, &done);
+	if (!error && !done)
+		error = repeat(&opening, command.repeat);
 	opening_end(&opening);
 	return error;
 }

@@ -12,10 +12,12 @@
  * commands. */
 #include "cmd/sched/sched.h"
 
+#include "app/pager.h"
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/number.h"
+#include "cmd/dumping.h"
 #include "kernel/tracing/tracefs.h"
 #include "view/view.h"
 
@@ -67,14 +69,19 @@ struct error *sched_parse_bits(const char *option, const char *text, int most, u
 	return error;
 }
 
-struct error *sched_open(struct opening *opening, const struct sched_input *common)
+struct error *sched_open(struct opening *opening, const struct sched_input *common, bool *ret_done)
 {
 	const struct opening_options options = {
 		.input = &common->input,
 		.confined = "sched",
 		.recorder = "perf sched record",
 	};
-	return opening_begin(opening, &options);
+	struct error *error = opening_begin(opening, &options);
+	*ret_done = common->dump;
+	if (error || !common->dump)
+		return error;
+	pager_start("sched");
+	return dumping_all(opening->session);
 }
 
 /* ---- text: made by hand, a line may come for each of millions of events ---- */
@@ -142,6 +149,7 @@ static const char *const script_usage[] = {"[<script options>]", NULL};
 static const struct option options[] = {
 	OPTION_GROUP(input_option_group, struct sched_input, input),
 	OPTION_GROUP(output_option_group, struct sched_input, output),
+	OPTION_FLAG('D', "dump-raw-trace", struct sched_input, dump, "dump the records of the recording instead"),
 	OPTION_END,
 };
 

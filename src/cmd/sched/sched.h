@@ -11,6 +11,7 @@
 struct sched_input {
 	struct input_options input;
 	struct output_options output;
+	bool dump;		 /* -D: the records as they are, nothing else */
 	const char *cpus, *time; /* of a struct sched_scope; or NULL */
 	const char *format;	 /* "csv", "json" or NULL = text for people and for scripts that know the kernel's tool */
 };
@@ -19,6 +20,8 @@ struct sched_input {
 #define SCHED_OPTIONS(type)                                                                                           \
 	OPTION_GROUP(input_option_group, type, common.input), OPTION_GROUP(output_option_group, type, common.output), \
 		OPTION_SANDBOX(type, common.input.sandbox)
+
+#define SCHED_DUMP(type) OPTION_FLAG('D', "dump-raw-trace", type, common.dump, "dump the records of the recording instead")
 
 #define SCHED_FORMAT(type)                                                                                                           \
 	OPTION_CUSTOM_FLAGS(0, "format", type, common.format, "FORMAT", "machine-readable output: csv or json", option_table_format, \
@@ -36,8 +39,8 @@ void sched_tell_nothing(const char *options);
 
 /* Before the options are parsed. */
 void sched_input_init(struct sched_input *common);
-/* Opens the recording for reading in the order of time, confined. */
-struct error *sched_open(struct opening *opening, const struct sched_input *common);
+/* Opens the recording for reading in the order of time, confined; *ret_done: it was dumped, which is all. */
+struct error *sched_open(struct opening *opening, const struct sched_input *common, bool *ret_done);
 
 /* Parts of a line: "12.034" with `whole` right-aligned in `width` and `part` in so many digits; and blanks up to `width` bytes behind
  * `start`. */

@@ -256,7 +256,8 @@ static struct error *read_stats(const struct stats_options *command, const char 
 	struct sched_input input = command->common;
 	if (path)
 		input.input.input = path;
-	struct error *error = sched_open(opening, &input);
+	bool dumped; /* there is no -D */
+	struct error *error = sched_open(opening, &input, &dumped);
 	return error ? error : sched_stats_create(opening->session, ret);
 }
 

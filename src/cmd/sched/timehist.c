@@ -37,6 +37,7 @@ static const struct option options[] = {
 		    "show where the task left the CPU, if stacks were recorded (default; --no-call-graph: do not)"),
 	OPTION_U64(0, "max-stack", O, max_stack, "N", "show at most N functions of the stack (default 5, with --folded 127)"),
 	SCHED_OPTIONS(O),
+	SCHED_DUMP(O),
 	OPTION_END,
 };
 
@@ -122,14 +123,15 @@ static struct error *run(int argc, char **argv, int *ret_status)
 {
 	struct timehist_command command = {.stacks = true, .max_stack = TIMEHIST_STACK_DEFAULT};
 	struct wishes wishes = {0};
+	bool done;
 	sched_input_init(&command.common);
 	struct error *error = options_parse_alone(options, argc, argv, &command, "");
 	if (!error)
 		error = read_wishes(&command, &wishes);
 	command.common.time = NULL; /* runs that reach into the range are cut at its ends, so events outside are needed */
 	if (!error)
-		error = sched_open(&command.opening, &command.common);
-	if (!error)
+		error = sched_open(&command.opening, &command.common, &done);
+	if (!error && !done)
 		error = show(&command, &wishes);
 	opening_end(&command.opening);
 	vec_deinit(&wishes.pids);

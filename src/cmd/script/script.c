@@ -5,6 +5,7 @@
  * Programs read these lines (stackcollapse-perf.pl and many more): they are, byte for byte, those of the kernel's perf. This file has the
  * options; the loop is in run.c, the text in analysis/script. */
 #include "cmd/script/script.h"
+#include "cmd/code_options.h"
 #include "cmd/script/language.h"
 #include "cmd/script/ready.h"
 
@@ -158,7 +159,8 @@ static const struct option script_options[] = {
 	OPTION_REFUSED(0, "call-ret-trace", NULL, NO_TRACES),
 	OPTION_REFUSED(0, "graph-function", "SYMBOL,…", NO_TRACES),
 	OPTION_FLAG(0, "xed", TYPE, disassemble, "disassemble instructions (-F insn, brstackinsn); the program xed is not needed"),
-	OPTION_REFUSED(0, "addr2line", "PATH", "no external program is needed to find source lines; use -F +srcline"),
+	OPTION_STRING(0, "addr2line", TYPE, addr2line, "PROGRAM",
+		      "for old command lines: perf reads source lines itself and runs no program"),
 	OPTION_REFUSED(0, "guest-code", NULL, NO_GUESTS),
 	OPTION_REFUSED(0, "guestmount", "DIRECTORY", NO_GUESTS),
 	OPTION_REFUSED(0, "guestvmlinux", "FILE", NO_GUESTS),
@@ -298,6 +300,7 @@ static struct error *check_options(struct script_options *options, int words, ch
 		return error_new_kind(ERROR_USAGE, "--reltime and --deltatime cannot be combined");
 	if (options->filter.address_range && !options->filter.addresses.len)
 		return error_new_kind(ERROR_USAGE, "--addr-range requires -S 0x…");
+	code_options_tell_program("addr2line", options->addr2line);
 	if (options->script)
 		return find_language(options);
 	if (words && options->generated)

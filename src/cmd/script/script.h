@@ -40,6 +40,7 @@ struct script_options {
 	const char *dlfilter;		      /* or NULL */
 	VEC(char *) dlfilter_arguments;
 	bool list_dlfilters;
+	const char *addr2line;	  /* a program that isn't needed, or NULL */
 	const char *script_words; /* --script-args, or NULL */
 	const char *script_path;
 	char **script_arguments; /* NULL-terminated */

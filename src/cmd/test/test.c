@@ -5,9 +5,11 @@
 #include "app/command.h"
 #include "app/pager.h"
 #include "base/cleanup.h"
+#include "base/log.h"
 #include "base/number.h"
 #include "base/text.h"
 #include "base/vec.h"
+#include "cmd/code_options.h"
 #include "kernel/refusal.h"
 
 #include <errno.h>
@@ -24,7 +26,7 @@ enum { LONGEST_CHECK_S = 120 };
 
 struct test_options {
 	const char *skip;
-	const char *workload, *dso;
+	const char *workload, *dso, *objdump;
 	int verbose;
 	bool no_fork;
 	bool parallel;
@@ -39,7 +41,8 @@ static const struct option test_options[] = {
 	OPTION_STRING('w', "workload", struct test_options, workload, "NAME",
 		      "run a workload to measure, with the following arguments; 'perf test -w list' lists the workloads"),
 	OPTION_STRING(0, "dso", struct test_options, dso, "FILE", "file for the check 'Object code reading' (default: perf itself)"),
-	OPTION_REFUSED(0, "objdump", "PROGRAM", "no external disassembler is used; omit this option"),
+	OPTION_STRING(0, "objdump", struct test_options, objdump, "PROGRAM",
+		      "for old command lines: perf disassembles code itself and runs no program"),
 	OPTION_END,
 };
 
@@ -434,6 +437,10 @@ static struct error *run(int argc, char **argv, int *ret_status)
 	int words = 0;
 	struct error *error = options_parse(test_options, OPTIONS_PERMUTE, argc, argv, &options, &words);
 
+	if (!error && options.verbose)
+		log_set_level(LOG_INFO);
+	if (!error)
+		code_options_tell_program("objdump", options.objdump);
 	if (!error && options.workload)
 		return run_workload(options.workload, words, argv, ret_status);
 	collect_checks(&run);

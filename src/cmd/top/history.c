@@ -121,6 +121,8 @@ struct fold *top_history_next(struct top *top, struct top_history *history, bool
 		next = fold_create(top->report.session, top->report.opening.resolver, &history->options);
 	}
 	fold_finish(next);
+	if (history == &top->rows)
+		report_ignore_callees(&top->report, next);
 	leave_out(top, next);
 	history->before = last;
 	history->shown = next;

@@ -57,13 +57,13 @@ static struct error *parse_delay(const struct option *option, const char *argume
 	{                                                     \
 		OPTION_KIND_CUSTOM, s, l, 0, a, h, p, NULL, f \
 	}
-#define NO_CODE "top shows instructions on a key of its screen, in one style; 'perf record' and 'perf annotate' have them all"
-
 const struct option top_option_table[] = {
 	OPTION_HEADING("Events and targets"),
 	OPTION_GROUP(targets_group, O, targets),
 	CUSTOM('e', "event", words, "EVENT", "events to sample: cycles, cpu-clock:u, sched:sched_switch, …; may be repeated",
 	       event_words_parse_event),
+	CUSTOM(0, "pfm-events", words, "EVENT", "events by their libpfm4 names ('perf list pfm'), with its modifiers and groups {…}",
+	       event_words_parse_pfm),
 	CUSTOM(0, "filter", words, "FILTER", "filter for the preceding tracepoints, on their fields", event_words_parse_filter),
 	CUSTOM('G', "cgroup", words, "NAMES", "only tasks in this control group", event_words_parse_cgroup),
 	CUSTOM('F', "freq", sampling, "HZ", "sampling frequency in samples per second, or 'max' (default 4000)", sampling_option_freq),
@@ -81,6 +81,11 @@ const struct option top_option_table[] = {
 	OPTION_FLAG(0, "all-cgroups", O, sampling.cgroups, "record control groups of samples, for the sort key cgroup"),
 	OPTION_FLAG(0, "no-bpf-event", O, sampling.no_bpf_event, "do not follow the loading of BPF programs"),
 	CUSTOM('m', "mmap-pages", ring_pages, "PAGES", "size of each buffer in pages, or such as 64K, 1M", option_ring_pages),
+	OPTION_U64(0, "proc-map-timeout", O, map_timeout_ms, "MS", "give up reading the maps of a process after this time (default 500)"),
+	OPTION_INT(0, "num-thread-synthesize", O, synth_jobs, "N", "number of threads that read /proc (default: one per CPU)"),
+	OPTION_STRING(0, "switch-on", O, report.switch_on, "EVENT", "count samples only after this event"),
+	OPTION_STRING(0, "switch-off", O, report.switch_off, "EVENT", "count no more samples after this event"),
+	OPTION_FLAG(0, "show-on-off-events", O, report.show_on_off, "also count the events of --switch-on and --switch-off themselves"),
 	OPTION_INT('r', "realtime", O, realtime, "PRIORITY", "run with this real-time priority (1 to 99)"),
 
 	OPTION_HEADING("Screens"),
@@ -106,10 +111,13 @@ const struct option top_option_table[] = {
 	OPTION_FLAG('n', "show-nr-samples", O, report.show_samples, "show a column with the number of samples"),
 	OPTION_FLAG(0, "show-total-period", O, report.show_period, "show a column with the sum of periods"),
 	OPTION_FLAG(0, "children", O, report.children, "add what callees use to their callers (default with call chains; --no-children)"),
-	OPTION_FLAG(0, "hierarchy", O, report.hierarchy, "show rows of the first key, with those of the second key below each, and so on"),
+	OPTION_FLAG('H', "hierarchy", O, report.hierarchy,
+		    "show rows of the first key, with those of the second key below each, and so on"),
 	OPTION_INT(0, "group-sort-idx", O, report.group_sort_index, "N", "sort a group's table by its event N (from 0)"),
 	OPTION_STRING('w', "column-widths", O, report.widths, "N,…", "column widths"),
 	OPTION_FLAG(0, "raw-trace", O, report.raw_trace, "show fields of tracepoints as recorded"),
+	OPTION_FLAG(0, "branch-history", O, report.branch_history, "start stacks with the last branches before the sample; implies -b"),
+	OPTION_STRING(0, "ignore-callees", O, report.ignore_callees, "REGEX", "omit the callers of these functions from stacks"),
 	OPTION_U64(0, "max-stack", O, report.max_stack, "N", "use at most N frames of a stack (default 127)"),
 	OPTION_CUSTOM_FLAGS(0, "comms", O, report.comms, "NAME,…", "only samples of threads with these names", name_list_option,
 			    OPTION_NO_NEGATION),
@@ -120,6 +128,11 @@ const struct option top_option_table[] = {
 	CUSTOM(0, "percentage", report.relative, "WHAT", "with a filter: 'relative' to what is left or 'absolute' (default)",
 	       report_option_percentage),
 
+	OPTION_HEADING("Instructions of functions that are opened on the screen"),
+	OPTION_STRING(0, "sym-annotate", O, sym_annotate, "FUNCTION",
+		      "open this function at once; as text (--stdio): its instructions in place of rows"),
+	OPTION_GROUP(code_option_group, O, report.code),
+
 	OPTION_HEADING("Symbols"),
 	OPTION_STRING('k', "vmlinux", O, report.input.vmlinux, "FILE", "read kernel symbols from this kernel image"),
 	OPTION_STRING(0, "kallsyms", O, report.input.kallsyms, "FILE", "read kernel symbols from this file instead of /proc/kallsyms"),
@@ -129,19 +142,15 @@ const struct option top_option_table[] = {
 	OPTION_GROUP(output_option_group, O, report.output),
 	OPTION_REFUSED('D', "dump-symtab", NULL, "top keeps no table of symbols to print; 'perf kallsyms' and nm do"),
 	OPTION_REFUSED(0, "overwrite", NULL, "samples are read as they come, and lost ones are counted; -m gives them more room"),
-	OPTION_REFUSED(0, "sym-annotate", "SYMBOL", NO_CODE),
-	OPTION_REFUSED('M', "disassembler-style", "STYLE", NO_CODE),
-	OPTION_REFUSED(0, "asm-raw", NULL, NO_CODE),
-	OPTION_REFUSED(0, "source", NULL, NO_CODE),
-	OPTION_REFUSED(0, "objdump", "PATH", NO_CODE),
-	OPTION_REFUSED(0, "prefix", "PATH", NO_CODE),
-	OPTION_REFUSED(0, "prefix-strip", "N", NO_CODE),
+	OPTION_REFUSED(0, "stitch-lbr", NULL,
+		       "callers are taken over from earlier samples of recordings only; 'perf record --call-graph lbr' and "
+		       "'perf report --stitch-lbr' do it"),
 	OPTION_END,
 };
 
 void top_options_init(struct top_options *options)
 {
-	*options = (struct top_options){.delay_s = 2};
+	*options = (struct top_options){.delay_s = 2, .map_timeout_ms = 500};
 	report_options_init(&options->report);
 	options->report.default_sort = "dso,symbol";
 	options->report.output.quiet = true; /* no header above the rows */
@@ -151,12 +160,17 @@ struct error *top_options_check(struct top_options *options)
 {
 	struct sampling *sampling = &options->sampling;
 	targets_settle(&options->targets, false);
+	if (options->report.branch_history && !sampling->branch_type)
+		sampling->branch_type = PERF_SAMPLE_BRANCH_ANY;
+	if (options->synth_jobs < 0)
+		return error_new_kind(ERROR_USAGE, "--num-thread-synthesize: invalid number %d", options->synth_jobs);
 	sampling->by_cpu = targets_are_cpus(&options->targets);
 	sampling->no_inherit |= options->targets.tids != NULL;
 	sampling->address = sampling->callgraph == CALLCHAIN_DWARF ||
 			    sampling->callgraph == CALLCHAIN_AUTO; /* so that maps of data are known as well: frames may lie anywhere */
 	options->report.group = sampling->group ? GROUPS_WANTED : GROUPS_IF_RECORDED;
-	return sampling_check_freq(sampling);
+	struct error *error = code_options_check(&options->report.code);
+	return error ? error : sampling_check_freq(sampling);
 }
 
 void top_options_deinit(struct top_options *options)

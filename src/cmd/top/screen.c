@@ -69,7 +69,12 @@ static struct fold *renew(void *context)
 static void release(void *context, struct screen *screen)
 {
 	struct top_screen *shown = context;
+	const struct top *top = shown->top;
 	top_history_release(&shown->top->rows);
+	if (top->options->sym_annotate && !shown->opened && top->rows.shown->entry_count) {
+		shown->opened = true;
+		screen_annotate_named(screen, top->options->sym_annotate);
+	}
 }
 
 /* ---- words ---- */

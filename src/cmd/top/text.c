@@ -3,6 +3,8 @@
 
 #include "app/pager.h"
 #include "base/clock.h"
+#include "cmd/code_screen.h"
+#include "view/view.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -39,6 +41,30 @@ static void print_header(const struct top *top, const struct top_rates *rates)
 	strbuf_deinit(&line);
 }
 
+/* --sym-annotate: the function with this name that has the most samples of the first event, as long as there is one. */
+static struct error *print_code(struct top *top)
+{
+	const struct report_options *options = &top->options->report;
+	const struct annotate_options code = code_options_annotate(&options->code, options->input.symfs);
+	struct annotation_style style = code_options_style(&options->code);
+	const struct event *event = top->report.session->reader->events.events.data[0];
+	struct annotate *annotate = annotate_of_fold(top->report.session, top->report.opening.resolver, &code, top->code.shown);
+	const struct annotate_function *function = code_function_named(annotate, top->options->sym_annotate, event->index);
+	struct annotation *annotation;
+	struct error *error = NULL;
+	style.compact = false;
+	if (!function) {
+		printf("No samples in a function called %s yet.\n\n", top->options->sym_annotate);
+	} else if (!(error = code_annotation(annotate, function, &event, 1, &style, &annotation))) {
+		struct sink out = sink_to_file(stdout);
+		const struct view_options view = {.color = color_wanted(options->color)};
+		error = view_write_one(view_find("stdio"), (struct result){RESULT_ANNOTATION, .annotation = annotation}, &view, &out);
+		annotation_destroy(annotation);
+	}
+	annotate_destroy(annotate);
+	return error;
+}
+
 static struct error *print_screen(struct top *top)
 {
 	struct top_options *options = top->options;
@@ -50,7 +76,7 @@ static struct error *print_screen(struct top *top)
 							       : DEFAULT_ENTRIES;
 	if (!top->report.fold->entry_count)
 		printf("No samples yet.\n\n");
-	struct error *error = report_show_events(&top->report);
+	struct error *error = options->sym_annotate ? print_code(top) : report_show_events(&top->report);
 	if (error || !fflush(stdout))
 		return error;
 	int number = errno;
@@ -69,6 +95,9 @@ static struct error *take_round(struct top *top)
 		return NULL;
 	report->fold = report->context.fold = top_history_next(top, &top->rows, due);
 	top_history_release(&top->rows);
+	if (top->code.feed)
+		top_history_next(top, &top->code, due);
+	top_history_release(&top->code);
 	return print_screen(top);
 }
 

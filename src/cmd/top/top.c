@@ -60,6 +60,8 @@ static struct error *open_live(struct top *top, struct event_catalog *catalog)
 		.sampling = &options->sampling,
 		.target = &top->place.target,
 		.ring_pages = options->ring_pages,
+		.map_timeout_ns = options->map_timeout_ms * 1000000,
+		.synth_jobs = (unsigned int)options->synth_jobs,
 	};
 	attached_warn(&top->events, NULL);
 	choose_rows(top);
@@ -103,11 +105,22 @@ static void open_code(struct top *top)
 	top_history_open(top, &top->code, &options);
 }
 
+/* --switch-on and --switch-off, whose own samples only show_on_off wants. */
+static bool is_switched_off(struct top *top, const struct event *event)
+{
+	bool off = top->off_now;
+	if (event == (off ? top->on : top->off))
+		top->off_now = !off;
+	else
+		return off;
+	return !top->options->report.show_on_off;
+}
+
 /* Counts the sample for the header, and feeds it. */
 static void take_sample(struct top *top, const struct record *record)
 {
 	struct sample sample;
-	if (top->frozen || !session_decode(top->report.session, record, &sample))
+	if (top->frozen || is_switched_off(top, record->event) || !session_decode(top->report.session, record, &sample))
 		return;
 	unsigned int misc = record->header->misc;
 	top->interval.samples++;
@@ -147,12 +160,17 @@ static struct error *show(struct top *top, bool screen, struct print_file *print
 	struct error *error = opening_begin(&report->opening, &opening);
 	report->session = report->opening.session;
 	if (!error)
+		error = report_find_switches(report, &top->on, &top->off);
+	top->off_now = top->on;
+	if (!error)
 		error = report_prepare(report);
 	if (error)
 		return error;
 	open_rows(top);
-	if (screen)
+	if (screen || top->options->sym_annotate)
 		open_code(top);
+	else
+		code_options_hint(&top->options->report.code, "top");
 	top->interval.begin_ns = clock_now_ns(CLOCK_MONOTONIC);
 	error = screen ? top_screen(top, prints) : top_text(top);
 	report->fold = NULL;
@@ -178,7 +196,7 @@ static struct error *run(int argc, char **argv, int *ret_status)
 	int words;
 	bool screen = false;
 	top_options_init(&options);
-	struct top top = {.options = &options, .report.options = &options.report};
+	struct top top = {.options = &options, .report = {.options = &options.report, .live = true}};
 	struct event_catalog *catalog = event_catalog_create("");
 	struct error *error = options_parse(top_option_table, OPTIONS_PERMUTE, argc, argv, &options, &words);
 	if (!error && words)

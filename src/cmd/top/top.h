@@ -19,10 +19,13 @@ struct top_options {
 	struct event_words words;
 	struct sampling sampling;
 	size_t ring_pages;
-	int realtime;	  /* SCHED_FIFO priority; 0 = none */
-	uint64_t delay_s; /* between two screens */
-	uint64_t entries; /* rows; 0 = as many as the terminal has room for */
-	bool zero;	  /* each screen shows only what came since the last one */
+	uint64_t map_timeout_ms;
+	int synth_jobs;		  /* threads that read /proc; 0 = one for each CPU */
+	const char *sym_annotate; /* a function whose instructions are shown, or NULL */
+	int realtime;		  /* SCHED_FIFO priority; 0 = none */
+	uint64_t delay_s;	  /* between two screens */
+	uint64_t entries;	  /* rows; 0 = as many as the terminal has room for */
+	bool zero;		  /* each screen shows only what came since the last one */
 	bool hide_kernel, hide_user;
 };
 
@@ -59,13 +62,15 @@ struct top {
 	struct top_history rows; /* as the options say */
 	struct top_history code; /* by address, for instructions; only with a screen */
 	struct top_interval interval;
-	uint64_t lost;	   /* when the last interval ended */
-	uint32_t pid;	   /* only samples of this process, or 0 = of all */
-	uint32_t tid;	   /* the same with a thread */
-	bool restarts;	   /* what was added up until now isn't wanted any more */
-	bool frozen;	   /* samples aren't taken */
-	bool ended;	   /* by the person, or a reader that has gone */
-	bool nobody_reads; /* standard output is a pipe whose reader has gone */
+	uint64_t lost;		      /* when the last interval ended */
+	uint32_t pid;		      /* only samples of this process, or 0 = of all */
+	uint32_t tid;		      /* the same with a thread */
+	bool restarts;		      /* what was added up until now isn't wanted any more */
+	const struct event *on, *off; /* of --switch-on and --switch-off, or NULL */
+	bool off_now;		      /* samples don't count until the event `on` */
+	bool frozen;		      /* samples aren't taken */
+	bool ended;		      /* by the person, or a reader that has gone */
+	bool nobody_reads;	      /* standard output is a pipe whose reader has gone */
 };
 
 /* top.c: takes the samples of a round. False: there will be no other, because of an error or an end. */
@@ -114,6 +119,7 @@ struct screen;
 struct top_screen {
 	struct top *top;
 	struct error *error;	/* of the source */
+	bool opened;		/* the function of --sym-annotate was shown */
 	struct top_rates rates; /* of the last interval */
 	bool asked;		/* for the next table, by a key or the end */
 	bool over;		/* nothing more will come */

@@ -6,6 +6,7 @@
 #include "app/pager.h"
 #include "app/usage.h"
 
+#include "base/files/output.h"
 #include "base/mem.h"
 #include "base/text.h"
 #include "base/vec.h"
@@ -50,11 +51,12 @@ static int report_error(const struct command *command, struct error *error, int 
 /* What could not be written (a full disk) must not look like success. */
 static int check_output(int status)
 {
-	if (!fflush(stdout) && !ferror(stdout))
+	int failure = output_failure(stdout);
+	if (!failure)
 		return status;
-	if (errno == EPIPE)
+	if (failure == EPIPE)
 		return 128 + SIGPIPE;
-	fprintf(stderr, "perf: standard output: %s\n", strerror(errno));
+	fprintf(stderr, "perf: standard output: %s\n", strerror(failure));
 	return status ? status : STATUS_FAILURE;
 }
 

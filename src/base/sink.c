@@ -1,7 +1,7 @@
 /* Outputs that are a file or a text. */
 #include "base/sink.h"
 
-#include <errno.h>
+#include "base/files/output.h"
 
 static void write_file(void *file, const void *data, size_t size)
 {
@@ -11,10 +11,7 @@ static void write_file(void *file, const void *data, size_t size)
 
 static int flush_file(void *file)
 {
-	errno = 0;
-	if (!fflush(file) && !ferror((FILE *)file))
-		return 0;
-	return errno ? errno : EIO;
+	return output_failure(file);
 }
 
 struct sink sink_to_file(FILE *file)

@@ -319,6 +319,8 @@ struct error *opening_begin(struct opening *opening, const struct opening_option
 	}
 	if (options->confined && input->sandbox)
 		opening_sandbox(input, options->output, options->output ? NULL : options->confined);
+	else if (input->sandbox && options->unconfined)
+		log_info("Sandbox: not entered: %s", options->unconfined);
 	error = open_recording(opening, options, &session_options);
 	if (error)
 		opening_end(opening);

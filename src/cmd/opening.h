@@ -20,9 +20,10 @@ struct opening_options {
 	bool unordered;	  /* … and gives the order of the file */
 	/* The command's name: it writes to standard output and `output` only, and enters the sandbox. NULL: it stays outside. */
 	const char *confined;
-	bool remembers;	      /* … doesn't: for folds, which keep pointers into the machine */
-	const char *recorder; /* see struct reader_options */
-	const char *output;   /* of a confined command: the file that it writes, without a pager then; NULL or - = none */
+	const char *unconfined; /* … and why, for -v: "WHAT are programs of your own"; or NULL */
+	bool remembers;		/* … doesn't: for folds, which keep pointers into the machine */
+	const char *recorder;	/* see struct reader_options */
+	const char *output;	/* of a confined command: the file that it writes, without a pager then; NULL or - = none */
 };
 
 struct opening {

@@ -187,6 +187,17 @@ def test_full_disk_is_an_error(perf):
     assert done.returncode == 255 and "No space left" in done.stderr
 
 
+@pytest.mark.parametrize("words", ["list -o /dev/full", "stat -o /dev/full -e page-faults true", "report -i DATA --html /dev/full", "flamegraph -i DATA -o /dev/full",
+                                   "report --stdio -i DATA", "flamegraph --folded -i DATA"])
+def test_full_disk_is_named(perf, tmp_path, words):
+    """Also where the text is longer than what is held back, so that writing fails long before the end."""
+    (tmp_path / "perf.data").write_bytes(recording.make("event cpu-clock type=1 sample=IP|TID|TIME|PERIOD|CALLCHAIN flags=mmap,comm\n" + "".join(
+        f"sample ip={0x401000 + 64 * i:#x} pid=5 tid=5 time={i + 1} period=1 chain=user,{0x401000 + 64 * i:#x},{0x501000 + 64 * i:#x}\n" for i in range(1000))))
+    with open("/dev/full", "w", encoding="ascii") as full:
+        done = subprocess.run([perf.path, *words.replace("DATA", str(tmp_path / "perf.data")).split()], stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == 255 and "No space left on device" in done.stderr, done.stderr
+
+
 @pytest.mark.parametrize("words", [
     ["annotate", "--itrace=i100us"], ["annotate", "--data-type=x"], ["report", "--samples", "5"], ["report", "--itrace=i100us"],
 ], ids=" ".join)

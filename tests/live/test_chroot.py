@@ -20,6 +20,20 @@ ready:	.ascii	"\n"
 """
 
 
+# Fills pages that were never touched, by a function of libc, when it is told to.
+FILLS = r"""
+#include <string.h>
+#include <unistd.h>
+static char pages[64 * 4096];
+int main(void)
+{
+	char byte = '\n';
+	while (write(1, &byte, 1) == 1 && read(0, &byte, 1) == 1)
+		memset(pages, byte, sizeof(pages));
+}
+"""
+
+
 @pytest.fixture
 def inside(tmp_path):
     """A program that says when it runs, and waits; its path."""
@@ -47,3 +61,43 @@ def test_build_ids(perf, inside, tmp_path):
     assert done.returncode == 0, done.stderr
     assert f"{build_id} {path}" in perf("buildid-list", "-i", tmp_path / "perf.data").stdout
     assert (tmp_path / f"cache{path}" / build_id / "elf").exists()
+
+
+def root_of_its_own(folder):
+    """A root directory with FILLS and what it is linked to."""
+    (folder / "x.c").write_text(FILLS)
+    (folder / "root").mkdir()
+    subprocess.run(["gcc", "-fno-builtin", "-Wl,--build-id", "-o", "root/fills", "x.c"], cwd=folder, check=True)
+    needed = subprocess.run(["ldd", folder / "root/fills"], capture_output=True, text=True, check=True).stdout
+    for path in re.findall(r"/\S+", needed):
+        (folder / "root" / path[1:]).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(os.path.realpath(path), folder / "root" / path[1:])
+    return folder / "root"
+
+
+def named(tool, path, environment):
+    """The functions of libc that have samples."""
+    text = tool("report", "--stdio", "-s", "dso,sym", "-i", path, env=environment).stdout
+    return [line.split()[-1] for line in text.splitlines() if "libc.so" in line]
+
+
+def test_functions_of_its_libc(perf, oracle, tmp_path):
+    """Each page's first touch is a sample, in memset(); the name stays when the files are gone from where they were, and in the cache only."""
+    if os.geteuid() or not shutil.which("unshare"):
+        pytest.skip("needs root and unshare")
+    root, environment = root_of_its_own(tmp_path), {**os.environ, "PERF_BUILDID_DIR": str(tmp_path / "cache")}
+    os.mkfifo(tmp_path / "go")
+    with open(os.open(tmp_path / "go", os.O_RDWR), "rb", buffering=0) as go, \
+            subprocess.Popen(["unshare", "-m", "chroot", root, "/fills"], stdin=go, stdout=subprocess.PIPE) as process:
+        try:
+            if process.stdout.read(1) != b"\n":
+                pytest.skip("no mount namespace can be made here")
+            filled = f"echo >{tmp_path}/go; read -r line </proc/{process.pid}/fd/1"
+            done = perf("record", "-e", "page-faults:u", "-c", 1, "-o", tmp_path / "perf.data", "-p", process.pid, "--", "sh", "-c", filled, env=environment)
+            assert done.returncode == 0, done.stderr
+        finally:
+            process.kill()
+    ours, theirs = (named(tool, tmp_path / "perf.data", environment) for tool in (perf, oracle))
+    assert len(ours) == 1 and "memset" in ours[0] and ours == theirs
+    root.rename(tmp_path / "gone")
+    assert named(perf, tmp_path / "perf.data", environment) == ours

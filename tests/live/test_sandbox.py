@@ -17,6 +17,10 @@ mmap2 pid=7 tid=7 addr=0x400000 len=0x10000 pgoff=0 prot=5 flags=2 time=2 name=/
 sample event=0 ip=0x400123 pid=7 tid=7 time=10 period=1
 """
 READERS = [["report", "--stdio"], ["script"], ["annotate", "--stdio"]]
+# What analyses tracepoints, and files instead of standard output.
+OTHERS = [["kmem", "stat"], ["lock", "report"], ["lock", "contention"], ["sched", "latency"], ["sched", "timehist"], ["sched", "map"], ["sched", "stats", "report"],
+          ["kwork", "report"], ["kwork", "timehist"], ["offcpu"], ["where"], ["trace"], ["timechart", "-o", "/dev/null"], ["report", "--html", "/dev/null"],
+          ["buildid-list"], ["stat", "report"], ["script", "--per-event-dump"]]
 WRITERS = [["inject", "-b", "-o", "/dev/null"], ["inject", "-b"]]
 
 
@@ -52,7 +56,7 @@ def state_of(process):
     return {key: int(re.search(rf"^{key}:\s*(\d+)", status, re.MULTILINE).group(1)) for key in ("NoNewPrivs", "Seccomp")}
 
 
-@pytest.mark.parametrize("words", [*READERS, *WRITERS], ids=lambda words: words[0])
+@pytest.mark.parametrize("words", [*READERS, *OTHERS, *WRITERS], ids=" ".join)
 def test_it_is_entered(reading, words):
     """/proc says so of the process, once it has said so itself."""
     process = reading(words)
@@ -209,6 +213,28 @@ def test_what_buildid_cache_writes(perf, live, tmp_path):
         assert "Sandbox: " not in perf("--buildid-dir", cache, "buildid-cache", "-v", "--no-sandbox", "-M", tmp_path / "own.data").stderr
     finally:
         shutil.rmtree(folder)
+
+
+def test_what_script_writes(perf, recording, tmp_path):
+    """Dumps beside the recording, skeletons of scripts in the current folder."""
+    folder = outside("script")
+    try:
+        shutil.copy(recording, os.path.join(folder, "perf.data"))
+        done = perf("script", "-v", "--per-event-dump", cwd=folder)
+        assert done.returncode == 0 and " and the output; programs cannot be started" in done.stderr
+        assert sorted(os.listdir(folder)) == ["perf.data", "perf.data.cpu-clock.dump"]
+        done = perf("script", "-v", "-g", "python", "-i", recording, cwd=folder)
+        assert done.returncode == 0 and "Sandbox: only" in done.stderr and "perf-script.py" in os.listdir(folder)
+    finally:
+        shutil.rmtree(folder)
+
+
+def test_what_stays_outside_says_so(perf, recording, tmp_path):
+    """A script of one's own may do what its author may."""
+    (tmp_path / "x.py").write_text("def process_event(event):\n    open('written', 'w').close()\n")
+    done = perf("script", "-v", "-s", tmp_path / "x.py", "-i", recording, cwd=tmp_path)
+    assert done.returncode == 0 and "Sandbox: not entered: a script is a program of your own" in done.stderr and (tmp_path / "written").exists()
+    assert "Sandbox" not in perf("script", "-v", "--no-sandbox", "-s", tmp_path / "x.py", "-i", recording, cwd=tmp_path).stderr
 
 
 def test_doctor_says_what_it_covers(perf):

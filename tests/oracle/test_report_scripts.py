@@ -319,7 +319,7 @@ def test_callers_of_functions_without_a_frame(perf, tmp_path):
     text += "".join(f"sample misc=1 ip=0xffffffff81234560 pid=7 tid=7 time={9000 + n} period=1 chain=kernel,0xffffffff81234560,user,{hot:#x},{main + 9:#x}\n" for n in range(10))
     (tmp_path / "perf.data").write_bytes(recording.Maker(text).make())
     hint = [line for line in perf("report", "-v", "-i", tmp_path / "perf.data").stderr.splitlines() if "lack a caller" in line]
-    assert len(hint) == 1 and "60% of the stacks lack a caller" in hint[0] and "(hot in prog, 60.0%)" in hint[0] and hint[0].endswith("record with --call-graph dwarf")
+    assert len(hint) == 1 and "60% of the stacks lack a caller" in hint[0] and "(hot in prog, 60.0%)" in hint[0] and hint[0].endswith("record with -g alone, which records complete stacks")
     assert "lack" not in perf("report", "-i", tmp_path / "perf.data").stderr, "no terminal"
     stats = perf("report", "--stats=stacks", "-i", tmp_path / "perf.data").stdout
     assert "lack the caller of their innermost function: 70 of 100 " in stats and "(hot in prog, 60.0%; warm in prog, 10.0%)" in stats

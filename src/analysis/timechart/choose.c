@@ -56,7 +56,8 @@ static void show_busiest(struct timechart *chart, uint64_t wanted)
 
 void timechart_choose(struct timechart *chart, const struct timechart_options *options)
 {
-	qsort(chart->rows.data, chart->rows.len, sizeof(*chart->rows.data), compare_rows);
+	if (chart->rows.len)
+		qsort(chart->rows.data, chart->rows.len, sizeof(*chart->rows.data), compare_rows);
 	if (!options->only_count)
 		show_busiest(chart, options->least_rows);
 	for (size_t i = 0; i < chart->rows.len; i++) {

@@ -1,6 +1,7 @@
 /* Files that are replaced as a whole, and directories for what is only needed for a while. */
 #include "base/files/replacement.h"
 #include "base/cleanup.h"
+#include "base/files/output.h"
 #include "base/files/process_file.h"
 #include "base/mem.h"
 #include "base/text.h"
@@ -141,9 +142,9 @@ struct error *replacement_begin_here(const char *path, struct replacement *ret)
 struct error *replacement_end(struct replacement *replacement, struct error *error)
 {
 	const char *path = replacement->path, *beside = replacement->beside;
-	bool failed = ferror(replacement->file);
-	if ((fclose(replacement->file) || failed) && !error)
-		error = error_system(errno ? errno : EIO, "cannot write %s", path);
+	int failure = output_close(replacement->file);
+	if (failure && !error)
+		error = error_system(failure, "cannot write %s", path);
 	if (beside && !error && rename(beside, path))
 		error = error_system(errno, "cannot write %s", path);
 	if (beside && error)

@@ -4,12 +4,12 @@
 #include "app/command.h"
 #include "app/pager.h"
 #include "base/cleanup.h"
+#include "base/files/output.h"
 #include "base/files/replacement.h"
 #include "base/log.h"
 #include "base/text.h"
 
 #include <ctype.h>
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -217,9 +217,8 @@ static struct error *print(struct list_run *run)
 	}
 	fputs(strbuf_str(&out), file);
 	strbuf_deinit(&out);
-	if (fflush(file) || (file != stdout && fclose(file)))
-		return error_system(errno, "writing %s", options->output ? options->output : "standard output");
-	return NULL;
+	int failure = file == stdout ? 0 : output_close(file);
+	return failure ? error_system(failure, "cannot write %s", options->output) : NULL;
 }
 
 static struct error *run(int argc, char **argv, int *ret_status)

@@ -11,6 +11,7 @@
 
 #include "app/pager.h"
 #include "base/cleanup.h"
+#include "base/files/output.h"
 #include "base/files/replacement.h"
 #include "cmd/dumping.h"
 #include "kernel/tracing/tracefs.h"
@@ -40,9 +41,9 @@ struct error *lock_output_close(const struct lock_input *common, FILE *file, str
 {
 	if (file == stdout)
 		return error;
-	bool failed = ferror(file);
-	if ((fclose(file) || failed) && !error)
-		error = error_system(errno, "--output %s", common->path);
+	int failure = output_close(file);
+	if (failure && !error)
+		error = error_system(failure, "--output %s", common->path);
 	return error;
 }
 

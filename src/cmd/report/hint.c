@@ -136,7 +136,7 @@ static void leaves_hint(struct report *report)
 		struct strbuf text = {0};
 		add_leaves(&callers, &text);
 		log_warning("%.0f%% of the stacks lack a caller: the innermost function has no stack frame, so frame pointers skip its "
-			    "caller (%s). To see all callers, record with --call-graph dwarf",
+			    "caller (%s). To see all callers, record with -g alone, which records complete stacks",
 			    100.0 * (double)callers.lacking / (double)callers.stacks, strbuf_str(&text));
 		strbuf_deinit(&text);
 	}
@@ -152,7 +152,7 @@ static size_t print_leaves(struct report *report)
 	if (callers.lacking) {
 		add_leaves(&callers, &text);
 		printf("\nStacks that lack the caller of their innermost function: %" PRIu64 " of %" PRIu64
-		       " (record with --call-graph dwarf to have it)\n%16" PRIu64 "  no frame set up (%s)\n",
+		       " (record with -g alone to have it)\n%16" PRIu64 "  no frame set up (%s)\n",
 		       callers.lacking, callers.stacks, callers.lacking, strbuf_str(&text));
 	}
 	size_t lines = callers.lacking ? 2 : 0;

@@ -285,11 +285,11 @@ static struct error *compare(const struct stats_options *command, const char *be
 {
 	struct opening openings[2] = {0};
 	struct sched_stats *stats[2] = {0};
-	struct stats_options open = *command;
-	open.common.input.sandbox = false; /* it would be entered before the second recording is opened */
-	struct error *error = read_stats(&open, before, &openings[0], &stats[0]);
+	struct stats_options second = *command;
+	second.common.input.sandbox = false; /* the rights that reading doesn't need are given up once */
+	struct error *error = read_stats(command, before, &openings[0], &stats[0]);
 	if (!error)
-		error = read_stats(command, now, &openings[1], &stats[1]);
+		error = read_stats(&second, now, &openings[1], &stats[1]);
 	if (!error && stats[0]->version != stats[1]->version)
 		error = error_new("%s and %s are of kernels with different statistics (versions %" PRIu32 " and %" PRIu32 ")", before, now,
 				  stats[0]->version, stats[1]->version);

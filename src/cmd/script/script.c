@@ -210,17 +210,27 @@ static void print_legend(const struct script_options *options, const struct even
 	strbuf_deinit(&text);
 }
 
+/* A file in the folder that gets files instead of standard output; NULL = none does. Freed by the caller. */
+static char *written_instead(const struct script_options *options)
+{
+	const char *recording = options->input.input ? options->input.input : "perf.data";
+	return options->generated ? mem_strdup("perf-script") : options->per_event_dump ? mem_printf("%s.dump", recording) : NULL;
+}
+
 static struct error *open_and_run(struct script_options *options, int *ret_status)
 {
+	const char *foreign = options->script ? "a script" : options->dlfilter ? "--dlfilter" : NULL;
+	cleanup_free char *why = foreign ? mem_printf("%s is a program of your own, and may need all rights", foreign) : NULL;
+	cleanup_free char *output = written_instead(options);
 	/* Marks of rounds mean something only among records that aren't put in order. */
-	const struct opening_options opening_options = {
-		.input = &options->input,
-		.cpus = options->cpus,
-		.time = options->time,
-		.streaming = true,
-		.unordered = options->show_rounds || options->dump_unsorted,
-		/* Scripts and filters are the user's own programs; dumps are files. */
-		.confined = options->script || options->generated || options->dlfilter || options->per_event_dump ? NULL : "script"};
+	const struct opening_options opening_options = {.input = &options->input,
+							.cpus = options->cpus,
+							.time = options->time,
+							.streaming = true,
+							.unordered = options->show_rounds || options->dump_unsorted,
+							.confined = foreign ? NULL : "script",
+							.unconfined = why,
+							.output = output};
 	struct opening opening = {0};
 	struct error *error = opening_begin(&opening, &opening_options);
 	if (!error && options->generated) {
@@ -231,7 +241,8 @@ static struct error *open_and_run(struct script_options *options, int *ret_statu
 	if (!error && !options->header_only)
 		error = prepare(options, &opening);
 	if (!error) {
-		pager_start("script");
+		if (!output)
+			pager_start("script");
 		if (options->header || options->header_only)
 			print_header(opening.session->reader, options->full_header);
 		if (options->script) {

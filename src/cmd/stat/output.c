@@ -3,6 +3,7 @@
 
 #include "analysis/counting/advice.h"
 #include "app/hint.h"
+#include "base/files/output.h"
 #include "base/files/replacement.h"
 #include "base/mem.h"
 #include "view/view.h"
@@ -44,6 +45,18 @@ struct error *stat_open_output(struct stat_run *run)
 	if (!options->display.format || strcmp(options->display.format, "json") != 0)
 		fprintf(run->out, "# started on %s\n", ctime_r(&now, text));
 	return NULL;
+}
+
+struct error *stat_close_output(struct stat_run *run)
+{
+	FILE *out = run->out;
+
+	run->out = NULL;
+	int failure = out && out != stderr ? output_close(out) : 0;
+	if (!failure)
+		return NULL;
+	return run->options.display.output ? error_system(failure, "cannot write %s", run->options.display.output)
+					   : error_system(failure, "--log-fd %d", run->options.display.log_fd);
 }
 
 /* Takes over the result. */

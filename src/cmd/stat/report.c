@@ -205,6 +205,8 @@ static struct error *report(struct stat_run *run, const struct stat_report_optio
 	error = stat_open_output(run);
 	if (!error)
 		error = walk(run, reader);
+	if (!error)
+		error = stat_close_output(run);
 	stat_run_deinit(run);
 	reader_close(reader);
 	return error;

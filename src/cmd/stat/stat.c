@@ -43,8 +43,7 @@ void stat_run_deinit(struct stat_run *run)
 	free(run->cpus);
 	free(run->scheduled_before);
 	free(run->what);
-	if (run->out && run->out != stderr)
-		fclose(run->out);
+	error_free(stat_close_output(run));
 }
 
 /* Which CPUs and which threads. */
@@ -174,6 +173,8 @@ static struct error *run_command(int argc, char **argv, int *ret_status)
 		error = stat_options_check(&run.options, words > 0);
 	if (!error)
 		error = measure(&run);
+	if (!error)
+		error = stat_close_output(&run);
 	if (!error && (!run.cut || run.timed_out))
 		*ret_status = ending_status(ENDING_STAT, &run.workload, run.signal);
 	free(run.arguments);

@@ -186,6 +186,8 @@ void stat_waits_end(struct stat_run *run);
 
 /* output.c */
 struct error *stat_open_output(struct stat_run *run);
+/* What could not be written; of standard error it isn't asked. */
+struct error *stat_close_output(struct stat_run *run);
 /* Rows of an interval that ended at `time_ns`, since counting began. */
 void stat_show_interval(struct stat_run *run, uint64_t time_ns);
 /* All that is told at the end. */

@@ -117,7 +117,7 @@ void probe_sandbox(struct capability_context *context, struct capability_result 
 		capability_found(
 			ret, CAPABILITY_OK,
 			"Landlock %d and seccomp: who reads a recording writes its output and temporary files only, starts no program, and has no network but for "
-			"DEBUGINFOD_URLS (all commands but scripts, filters by --dlfilter, and script --per-event-dump)",
+			"DEBUGINFOD_URLS (all commands but script -s and script --dlfilter, which run programs of your own)",
 			landlock);
 		return;
 	}

@@ -158,8 +158,15 @@ void mapping_forget(const uint8_t *data, size_t size)
 
 bool mapping_populate(const uint8_t *data, size_t size)
 {
-	enum { POPULATE_READ = 22 }; /* MADV_POPULATE_READ of asm-generic/mman-common.h, which older headers lack */
-	return advise(data, size, POPULATE_READ);
+	enum {
+		POPULATE_READ = 22, /* MADV_POPULATE_READ of asm-generic/mman-common.h, which older headers lack */
+		AROUND = 64 << 10   /* what the kernel maps with a page that is touched (fault_around_bytes), if it is in memory */
+	};
+	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), at = (uintptr_t)data & ~(page - 1), end = (uintptr_t)data + size;
+	for (; at < end; at = (at | (AROUND - 1)) + 1)
+		if (madvise((void *)at, page, POPULATE_READ))
+			return false;
+	return true;
 }
 
 void mapping_close(struct mapping *mapping)

@@ -19,6 +19,7 @@ const struct key_help browser_keys[] = {
 	{"c", "close the row's call chains"},
 	{"E", "open the call chains of all rows"},
 	{"C", "close the call chains of all rows"},
+	{"R", "fold recursion: frames of one function that follow each other are one line"},
 	{"H", "show or hide the titles of the columns"},
 	{0},
 };
@@ -227,6 +228,17 @@ static void set_all(struct browser *browser, bool open)
 	browser->cursor.line = browser->top.line = 0;
 }
 
+static void fold_recursion(struct browser *browser)
+{
+	browser_fold_recursion(browser, !browser->folds_recursion);
+	browser->cursor.line = browser->top.line = 0;
+}
+
+bool browser_folds_recursion(const struct browser *browser)
+{
+	return browser->folds_recursion;
+}
+
 static bool open_or_close(struct browser *browser, int key)
 {
 	struct browser_place *cursor = &browser->cursor;
@@ -262,6 +274,8 @@ bool browser_key(struct browser *browser, int key)
 		return true;
 	if (key == 'E' || key == 'C')
 		set_all(browser, key == 'E');
+	else if (key == 'R')
+		fold_recursion(browser);
 	else if (key == 'H')
 		browser->no_header = !browser->no_header;
 	else if (key == KEY_SIZE)

@@ -19,7 +19,9 @@
 struct flame {
 	struct terminal *terminal;
 	const char *title;
-	const struct calltree *tree;
+	const struct calltree *tree;	    /* the one that is shown */
+	const struct calltree *whole;	    /* as it was given */
+	struct calltree *folded;	    /* the same with recursion folded, once it was asked for; or NULL */
 	const struct calltree_node *zoom;   /* as wide as the screen */
 	const struct calltree_node *cursor; /* at the zoom or below */
 	size_t top;			    /* levels below the zoom that are scrolled away */
@@ -33,6 +35,7 @@ static const struct key_help keys[] = {
 	{"Enter", "zoom: the chosen function as wide as the screen"},
 	{"Esc, Backspace", "zoom out, one step; then back"},
 	{"Home", "zoom out of all"},
+	{"R", "fold recursion: frames of one function that follow each other are one box"},
 	{"/", "mark functions with a text in their names"},
 	{"?, h, F1", "this help"},
 	{"q", "back"},
@@ -42,6 +45,13 @@ static const struct key_help keys[] = {
 static const char *label_of(const struct calltree_node *node)
 {
 	return node->label ? node->label : "all";
+}
+
+/* "fib ×38" */
+static void add_label(const struct calltree_node *node, struct strbuf *out)
+{
+	text_add_safe(out, label_of(node), strlen(label_of(node)));
+	calltree_add_repeats(node, out);
 }
 
 static size_t depth_of(const struct flame *flame, const struct calltree_node *node)
@@ -85,7 +95,7 @@ static void draw_node(const struct flame *flame, const struct calltree_node *nod
 	if (depth >= flame->top) {
 		struct strbuf text = {0};
 		strbuf_add_char(&text, '|');
-		text_add_safe(&text, label_of(node), strlen(label_of(node)));
+		add_label(node, &text);
 		terminal_put(flame->terminal, 1 + (int)(depth - flame->top), from, to - from, style_of(flame, node), strbuf_str(&text));
 		strbuf_deinit(&text);
 	}
@@ -123,7 +133,7 @@ static void draw(struct flame *flame)
 	terminal_clear(flame->terminal);
 	terminal_put(flame->terminal, 0, 0, terminal_columns(flame->terminal), STYLE_TITLE, flame->title);
 	draw_node(flame, flame->zoom, 0, 0);
-	text_add_safe(&status, label_of(node), strlen(label_of(node)));
+	add_label(node, &status);
 	strbuf_printf(&status, ": %.2f%%, itself %.2f%%", share(node->total, root->total), share(node->self, root->total));
 	if (flame->wanted && *flame->wanted)
 		strbuf_printf(&status, "   marked: %.2f%%", share(found_below(flame, root), root->total));
@@ -198,6 +208,16 @@ static void ask(struct flame *flame)
 	flame->wanted = wanted;
 }
 
+static void fold_recursion(struct flame *flame)
+{
+	if (!flame->folded) {
+		flame->folded = calltree_fold_recursion(flame->whole);
+		calltree_sort(&flame->folded->root, calltree_by_label);
+	}
+	flame->tree = flame->tree == flame->whole ? flame->folded : flame->whole;
+	zoom(flame, &flame->tree->root);
+}
+
 /* False: the person leaves. */
 static bool take_key(struct flame *flame, int key)
 {
@@ -219,6 +239,9 @@ static bool take_key(struct flame *flame, int key)
 		break;
 	case KEY_FIRST:
 		zoom(flame, &flame->tree->root);
+		break;
+	case 'R':
+		fold_recursion(flame);
 		break;
 	case '/':
 		ask(flame);
@@ -242,9 +265,10 @@ static bool take_key(struct flame *flame, int key)
 
 void flame_show(struct terminal *terminal, const char *title, const struct calltree *tree)
 {
-	struct flame flame = {.terminal = terminal, .title = title, .tree = tree, .zoom = &tree->root, .cursor = &tree->root};
+	struct flame flame = {.terminal = terminal, .title = title, .whole = tree, .tree = tree, .zoom = &tree->root, .cursor = &tree->root};
 	do {
 		draw(&flame);
 	} while (take_key(&flame, terminal_key(terminal, -1)));
+	calltree_destroy(flame.folded);
 	free(flame.wanted);
 }

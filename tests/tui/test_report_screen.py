@@ -6,7 +6,7 @@ import sys
 import pytest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
-from screened import EVIL, make
+from screened import EVIL, make, make_stacks
 from screens import Screen
 
 
@@ -78,6 +78,22 @@ def test_call_chains(report):
     screen.after("c", "+   94.74%", without=["% warm"])
     screen.after("E", "- 69.08% warm", "-   78.95%", "-   69.08%", "59.21% hot")
     screen.after("C", "+   78.95%", without=["- 69.08% warm"])
+
+
+RECURSIVE = [(["hot", *["warm"] * 38, "main"], 60), (["cold", *["warm"] * 3, "main"], 40)]
+
+
+def test_recursion_is_folded(report, folder):
+    """Both ways out of the recursion hang below one line, with the most calls in a row; their shares add up."""
+    make_stacks(folder, "recursive.data", RECURSIVE)
+    screen = report("-i", "recursive.data", "-s", "dso", "-g", "caller,0.1", lines=60)
+    screen.until("row 1 of 1")
+    lines = [line.strip() for line in screen.after("e", "60.00% warm")]
+    assert sum(line.endswith("warm") for line in lines) == 38, lines
+    lines = [line.strip() for line in screen.after("R", "warm ×38")]
+    at = lines.index("- warm ×38")
+    assert lines[at + 1:at + 3] == ["60.00% hot", "40.00% cold"], lines
+    screen.after("R", "60.00% warm", without=["×"])
 
 
 def test_zooming(report):

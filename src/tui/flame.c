@@ -199,6 +199,35 @@ static bool zoom_out(struct flame *flame)
 	return true;
 }
 
+/* The node that is drawn at a place below `node`, which begins where the weights before it end; or NULL. */
+static const struct calltree_node *node_at(const struct flame *flame, const struct calltree_node *node, size_t depth, int column)
+{
+	uint64_t before = 0;
+	while (depth) {
+		const struct calltree_node *child = node->children;
+		for (; child && column_of(flame, before + child->total) <= column; child = child->sibling)
+			before += child->total;
+		if (!child || column_of(flame, before) > column)
+			return NULL;
+		node = child;
+		depth--;
+	}
+	return node;
+}
+
+/* The cursor goes to the box that was clicked; where it is already, that is zoomed into. */
+static void click(struct flame *flame)
+{
+	int line, column;
+	terminal_clicked(flame->terminal, &line, &column);
+	const struct calltree_node *node = NULL;
+	if (line >= 1 && (size_t)line <= page_lines(flame))
+		node = node_at(flame, flame->zoom, flame->top + (size_t)line - 1, column);
+	if (node && node == flame->cursor)
+		zoom(flame, node);
+	go(flame, node);
+}
+
 static void ask(struct flame *flame)
 {
 	char *wanted = question_ask(flame->terminal, "Mark", "A part of functions' names; nothing marks none", flame->wanted);
@@ -240,6 +269,9 @@ static bool take_key(struct flame *flame, int key)
 	case KEY_FIRST:
 		zoom(flame, &flame->tree->root);
 		break;
+	case KEY_CLICK:
+		click(flame);
+		break;
 	case 'R':
 		fold_recursion(flame);
 		break;
@@ -265,7 +297,8 @@ static bool take_key(struct flame *flame, int key)
 
 void flame_show(struct terminal *terminal, const char *title, const struct calltree *tree)
 {
-	struct flame flame = {.terminal = terminal, .title = title, .whole = tree, .tree = tree, .zoom = &tree->root, .cursor = &tree->root};
+	struct flame flame = {
+		.terminal = terminal, .title = title, .whole = tree, .tree = tree, .zoom = &tree->root, .cursor = &tree->root};
 	do {
 		draw(&flame);
 	} while (take_key(&flame, terminal_key(terminal, -1)));

@@ -70,3 +70,14 @@ def test_recursion_is_folded(show, folder):
     lines = screen.after("R", "warm ×9")
     assert [sorted(name for name, _ in boxes(line)) for line in lines[3:6]] == [["|main"], ["|warm ×9"], ["|cold", "|hot"]]
     assert sum("|warm" in line for line in screen.after("R", "all: 100.00%", without=["×"])) == 9
+
+
+def test_mouse(show, data):
+    """A click chooses a box, one more zooms into it."""
+    screen = show("report", "--mouse", TERM="screen")
+    screen.until("row 1 of")
+    lines = screen.after("f", "all: 100.00%")
+    screen.click(2, lines[2].index("|two") + 3)
+    screen.until("two: 34.21%")
+    screen.click(2, lines[2].index("|two") + 3)
+    assert screen.until("two: 34.21%", without=["|all", "|one"])[1].startswith("|two")

@@ -1,9 +1,10 @@
 /* A process that writes files for one that may not (print_file.h).
  *
- *	size, bytes ──pipe──► perf.hist.N ──pipe──► N, or -errno
+ *	size, kind, bytes ──pipe──► perf.hist.N.csv ──pipe──► N, or -errno
  */
 #include "app/print_file.h"
 
+#include "base/files/whole.h"
 #include "base/mem.h"
 
 #include <errno.h>
@@ -23,43 +24,22 @@ struct print_file {
 	int texts, answers;
 };
 
-static bool read_all(int fd, void *data, size_t size)
-{
-	char *at = data;
-	while (size) {
-		ssize_t got = read(fd, at, size);
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got <= 0)
-			return false;
-		at += got;
-		size -= (size_t)got;
-	}
-	return true;
-}
+/* By enum print_kind. */
+static const char *const suffixes[] = {"", ".csv", ".json", ".folded", ".html"};
 
-static bool write_all(int fd, const void *data, size_t size)
-{
-	const char *at = data;
-	while (size) {
-		ssize_t put = write(fd, at, size);
-		if (put < 0 && errno == EINTR)
-			continue;
-		if (put <= 0)
-			return false;
-		at += put;
-		size -= (size_t)put;
-	}
-	return true;
-}
+/* What goes through the pipe, with the text behind it. */
+struct request {
+	uint64_t size;
+	uint32_t kind;
+};
 
 /* A file that nobody has yet. */
-static int open_new(const char *name, int *ret_number)
+static int open_new(const char *name, const char *suffix, int *ret_number)
 {
 	enum { MOST = 10000 };
 	for (int number = 0; number < MOST; number++) {
 		char path[64];
-		snprintf(path, sizeof(path), "%s.%d", name, number);
+		snprintf(path, sizeof(path), "%s.%d%s", name, number, suffix);
 		int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
 		*ret_number = fd >= 0 ? number : -errno;
 		if (fd >= 0 || errno != EEXIST)
@@ -68,16 +48,18 @@ static int open_new(const char *name, int *ret_number)
 	return -1;
 }
 
-/* One text of `size` bytes from the pipe to a file; all of it is read, whatever happens to the file. */
-static int take_text(int texts, uint64_t size, const char *name)
+/* A text from the pipe to a file; all of it is read, whatever happens to the file. */
+static int take_text(int texts, const struct request *request, const char *name)
 {
-	int result, fd = open_new(name, &result);
+	enum { KINDS = sizeof(suffixes) / sizeof(*suffixes) };
+	int result, fd = open_new(name, suffixes[request->kind < KINDS ? request->kind : 0], &result);
+	uint64_t size = request->size;
 	char part[65536];
 	while (size) {
 		size_t length = size < sizeof(part) ? (size_t)size : sizeof(part);
-		if (!read_all(texts, part, length))
+		if (!whole_read(texts, part, length))
 			_exit(0);
-		if (fd >= 0 && result >= 0 && !write_all(fd, part, length))
+		if (fd >= 0 && result >= 0 && !whole_write(fd, part, length))
 			result = -errno;
 		size -= length;
 	}
@@ -89,10 +71,10 @@ static int take_text(int texts, uint64_t size, const char *name)
 /* Until the other end is closed. */
 static void serve(int texts, int answers, const char *name)
 {
-	uint64_t size;
-	while (read_all(texts, &size, sizeof(size))) {
-		int result = take_text(texts, size, name);
-		if (!write_all(answers, &result, sizeof(result)))
+	struct request request;
+	while (whole_read(texts, &request, sizeof(request))) {
+		int result = take_text(texts, &request, name);
+		if (!whole_write(answers, &result, sizeof(result)))
 			break;
 	}
 	_exit(0);
@@ -137,24 +119,24 @@ void print_file_end(struct print_file *prints)
 	free(prints);
 }
 
-int print_file_write(struct print_file *prints, const void *text, size_t size)
+int print_file_write(struct print_file *prints, enum print_kind kind, const void *text, size_t size)
 {
-	uint64_t length = size;
+	const struct request request = {.size = size, .kind = kind};
 	int result;
 	if (!prints)
 		return -ESRCH;
-	if (!write_all(prints->texts, &length, sizeof(length)) || !write_all(prints->texts, text, size) ||
-	    !read_all(prints->answers, &result, sizeof(result)))
+	if (!whole_write(prints->texts, &request, sizeof(request)) || !whole_write(prints->texts, text, size) ||
+	    !whole_read(prints->answers, &result, sizeof(result)))
 		return -EPIPE;
 	return result;
 }
 
-void print_file_tell(struct print_file *prints, const void *text, size_t size, struct strbuf *note)
+void print_file_tell(struct print_file *prints, enum print_kind kind, const void *text, size_t size, struct strbuf *note)
 {
-	int number = print_file_write(prints, text, size);
+	int number = print_file_write(prints, kind, text, size);
 	strbuf_clear(note);
 	if (number < 0)
 		strbuf_printf(note, "nothing was written: %s", strerror(-number));
 	else
-		strbuf_printf(note, "written to %s.%d", prints->name, number);
+		strbuf_printf(note, "written to %s.%d%s", prints->name, number, suffixes[kind]);
 }

@@ -39,7 +39,7 @@ static void print(void *context, struct strbuf *note)
 	struct result result = {RESULT_ANNOTATION, .annotation = shown->annotation};
 	struct error *error = view_write_one(view_find("stdio"), result, &(struct view_options){0}, &out);
 	error_free(error);
-	print_file_tell(shown->screen->prints, strbuf_str(&text), text.len, note);
+	print_file_tell(shown->screen->prints, PRINT_TEXT, strbuf_str(&text), text.len, note);
 	strbuf_deinit(&text);
 }
 

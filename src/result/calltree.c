@@ -3,6 +3,7 @@
 
 #include "base/hash.h"
 #include "base/mem.h"
+#include "base/vec.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -77,6 +78,69 @@ void calltree_weigh(struct calltree_node *node, uint64_t weight)
 int calltree_by_label(const struct calltree_node *a, const struct calltree_node *b)
 {
 	return strcmp(a->label, b->label);
+}
+
+int calltree_by_weight(const struct calltree_node *a, const struct calltree_node *b)
+{
+	return a->total != b->total ? (a->total < b->total ? 1 : -1) : calltree_by_label(a, b);
+}
+
+/* ---- recursion ---- */
+
+/* What a node of the tree that is folded has become. */
+struct folded {
+	struct calltree_node *to;
+	uint32_t run; /* frames of its label in a row, up to it */
+};
+
+static struct folded fold_node(struct calltree *tree, const struct calltree_node *node, const struct folded *parent)
+{
+	struct calltree_node *to = parent->to;
+	uint32_t run = parent->run + 1;
+	if (to->label != node->label) {
+		to = calltree_child(tree, to, node->label, node->kind);
+		to->module = node->module;
+		to->total += node->total;
+		to->total_count += node->total_count;
+		run = 1;
+	}
+	to->self += node->self;
+	to->self_count += node->self_count;
+	if (to->repeats < run)
+		to->repeats = run;
+	return (struct folded){to, run};
+}
+
+/* In a loop, since a recursion may be of any depth: `path` has what the nodes from the root on have become. */
+struct calltree *calltree_fold_recursion(const struct calltree *tree)
+{
+	struct calltree *result = calltree_create();
+	VEC(struct folded) path = {0};
+	result->least = tree->least;
+	result->root.self = tree->root.self;
+	result->root.self_count = tree->root.self_count;
+	result->root.total = tree->root.total;
+	result->root.total_count = tree->root.total_count;
+	vec_push(&path, (struct folded){.to = &result->root});
+	for (const struct calltree_node *node = tree->root.children; node;) {
+		struct folded folded = fold_node(result, node, vec_last(&path));
+		vec_push(&path, folded);
+		if (node->children) {
+			node = node->children;
+			continue;
+		}
+		for (path.len--; node != &tree->root && !node->sibling; path.len--)
+			node = node->parent;
+		node = node->sibling;
+	}
+	vec_deinit(&path);
+	return result;
+}
+
+void calltree_add_repeats(const struct calltree_node *node, struct strbuf *out)
+{
+	if (node->repeats > 1)
+		strbuf_printf(out, " ×%u", node->repeats);
 }
 
 /* Merge sort of one list of siblings. */

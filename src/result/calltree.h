@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/arena.h"
+#include "base/strbuf.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -13,6 +14,7 @@ struct calltree_node {
 	const char *label;		  /* interned by the tree's maker: equal labels have equal pointers */
 	const char *module;		  /* the file whose code it is, by its maker's pointer; NULL = unknown */
 	uint8_t kind;			  /* enum frame_kind */
+	uint32_t repeats;		  /* calltree_fold_recursion(): the most frames in a row that the node stands for; else 0 */
 	uint64_t self;			  /* weight that ends here, or below in nodes that were left out */
 	uint64_t total;			  /* self and all below */
 	uint64_t self_count, total_count; /* samples */
@@ -45,8 +47,15 @@ void calltree_destroy(struct calltree *tree);
 struct calltree_node *calltree_child(struct calltree *tree, struct calltree_node *parent, const char *label, uint8_t kind);
 /* Adds what ends in the node, once more, to it and to all that it is below. */
 void calltree_weigh(struct calltree_node *node, uint64_t weight);
+/* The same stacks with recursion folded: frames that follow each other and have one label are one node, and what they called hangs below
+ * that one. Labels and modules are those of `tree`, whose maker's must outlive the new tree; children are in no order. */
+struct calltree *calltree_fold_recursion(const struct calltree *tree);
+/* " ×38", or nothing. */
+void calltree_add_repeats(const struct calltree_node *node, struct strbuf *out);
 /* By name, for calltree_sort(). */
 int calltree_by_label(const struct calltree_node *a, const struct calltree_node *b);
+/* The heaviest first, those of one weight by name. */
+int calltree_by_weight(const struct calltree_node *a, const struct calltree_node *b);
 /* Sorts the children of `node` and of all nodes below it. */
 void calltree_sort(struct calltree_node *node, int (*compare)(const struct calltree_node *, const struct calltree_node *));
 

@@ -19,6 +19,8 @@ const struct key_help browser_keys[] = {
 	{"c", "close the row's call chains"},
 	{"E", "open the call chains of all rows"},
 	{"C", "close the call chains of all rows"},
+	{"R", "fold recursion: frames of one function that follow each other are one line"},
+	{"M", "the mouse: a click goes to a line, one more opens it, the wheel moves; M again gives it back to the terminal"},
 	{"H", "show or hide the titles of the columns"},
 	{0},
 };
@@ -227,6 +229,17 @@ static void set_all(struct browser *browser, bool open)
 	browser->cursor.line = browser->top.line = 0;
 }
 
+static void fold_recursion(struct browser *browser)
+{
+	browser_fold_recursion(browser, !browser->folds_recursion);
+	browser->cursor.line = browser->top.line = 0;
+}
+
+bool browser_folds_recursion(const struct browser *browser)
+{
+	return browser->folds_recursion;
+}
+
 static bool open_or_close(struct browser *browser, int key)
 {
 	struct browser_place *cursor = &browser->cursor;
@@ -256,12 +269,36 @@ static bool open_or_close(struct browser *browser, int key)
 	return true;
 }
 
+/* The cursor goes to the line that was clicked; where it is already, the line opens or closes. */
+static void click(struct browser *browser)
+{
+	int line, column;
+	terminal_clicked(browser->terminal, &line, &column);
+	struct browser_place place = browser->top, before = browser->cursor;
+	line -= 1 + !browser->no_header;
+	if (line < 0 || (size_t)line >= page_lines(browser) || !table_row_count(browser->table))
+		return;
+	for (; line; line--)
+		if (!step_down(browser, &place))
+			return;
+	browser->cursor = place;
+	browser->moved = true;
+	if (place.row == before.row && place.line == before.line)
+		open_or_close(browser, '+');
+}
+
 bool browser_key(struct browser *browser, int key)
 {
 	if (move(browser, key) || open_or_close(browser, key))
 		return true;
 	if (key == 'E' || key == 'C')
 		set_all(browser, key == 'E');
+	else if (key == 'R')
+		fold_recursion(browser);
+	else if (key == 'M')
+		terminal_set_mouse(browser->terminal, !terminal_has_mouse(browser->terminal));
+	else if (key == KEY_CLICK)
+		click(browser);
 	else if (key == 'H')
 		browser->no_header = !browser->no_header;
 	else if (key == KEY_SIZE)

@@ -31,6 +31,8 @@ void browser_renew(struct browser *browser, const struct table *table, size_t (*
 void browser_leave(struct browser *browser);
 /* Files stand behind the names in call graphs. */
 void browser_set_verbose(struct browser *browser, bool verbose);
+/* Recursion in call graphs: frames of one function that follow each other are one line, with their number. */
+bool browser_folds_recursion(const struct browser *browser);
 void browser_draw(struct browser *browser, const struct browser_words *words);
 /* Does what the key says; false: it is none of the browser's. */
 bool browser_key(struct browser *browser, int key);

@@ -44,6 +44,7 @@ struct browser {
 	bool all_open; /* graphs of rows that weren't touched */
 	bool no_header;
 	bool verbose;
+	bool folds_recursion;
 	bool moved; /* the cursor, by the person, since it was put to the first row */
 };
 
@@ -56,6 +57,8 @@ void browser_row_open(struct browser *browser, struct browser_row *row, bool ope
 void browser_row_lay_out(const struct browser *browser, struct browser_row *row);
 /* Opens or closes what hangs below a line of the graph (counted from 1). */
 void browser_line_toggle(struct browser *browser, struct browser_row *row, size_t line);
+/* The graphs of all rows anew, with recursion folded or not; what is open below rows is closed. */
+void browser_fold_recursion(struct browser *browser, bool folds);
 /* Forgets rows; `all`: also those that were touched. */
 void browser_forget(struct browser *browser, bool all);
 /* "97.50% parse" */

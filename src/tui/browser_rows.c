@@ -86,6 +86,7 @@ void browser_line_text(const struct browser *browser, const struct browser_row *
 	else if (shown->valued)
 		strbuf_printf(out, "%.2f%% ", shown->total ? 100.0 * (double)node->total / (double)shown->total : 0);
 	text_add_safe(out, node->label, strlen(node->label));
+	calltree_add_repeats(node, out);
 	if (browser->verbose && node->module) {
 		strbuf_add_str(out, "  ");
 		text_add_safe(out, node->module, strlen(node->module));
@@ -126,9 +127,22 @@ static char *cell_text(const struct browser *browser, const struct row *made, si
 /* Takes over the tree of the scratch, for as long as the row is open. */
 static void keep_tree(struct browser *browser, struct browser_row *row)
 {
+	struct calltree *tree = browser->scratch.tree;
 	calltree_destroy(row->tree);
-	row->tree = browser->scratch.tree;
 	browser->scratch.tree = NULL;
+	row->tree = tree;
+	if (!browser->folds_recursion || !tree)
+		return;
+	row->tree = calltree_fold_recursion(tree);
+	calltree_sort(&row->tree->root, calltree_by_weight);
+	calltree_destroy(tree);
+}
+
+static void make_tree(struct browser *browser, struct browser_row *row)
+{
+	struct row made;
+	table_row(browser->table, row->index, &browser->scratch, &made);
+	keep_tree(browser, row);
 }
 
 static struct browser_row *make_row(struct browser *browser, size_t index)
@@ -199,13 +213,10 @@ size_t browser_row_lines(struct browser *browser, size_t index)
 
 void browser_row_open(struct browser *browser, struct browser_row *row, bool open, bool all)
 {
-	struct row made;
 	if (!row->has_graph)
 		return;
-	if (open && !row->tree) {
-		table_row(browser->table, row->index, &browser->scratch, &made);
-		keep_tree(browser, row);
-	}
+	if (open && !row->tree)
+		make_tree(browser, row);
 	row->open = open;
 	row->all_open = all;
 	row->touched = true;
@@ -215,4 +226,17 @@ void browser_row_open(struct browser *browser, struct browser_row *row, bool ope
 		return;
 	calltree_destroy(row->tree);
 	row->tree = NULL;
+}
+
+void browser_fold_recursion(struct browser *browser, bool folds)
+{
+	browser->folds_recursion = folds;
+	browser_forget(browser, false);
+	for (struct map64_slot *slot = map64_next(&browser->rows, NULL); slot; slot = map64_next(&browser->rows, slot)) {
+		struct browser_row *row = map64_pointer(slot);
+		row->toggled.len = 0;
+		if (row->open)
+			make_tree(browser, row);
+		browser_row_lay_out(browser, row);
+	}
 }

@@ -277,10 +277,21 @@ static void ask(struct code_window *code, bool down)
 
 /* ---- keys ---- */
 
+static void click(struct code_window *code)
+{
+	int line, column;
+	terminal_clicked(code->terminal, &line, &column);
+	if (line >= HEAD && (size_t)(line - HEAD) < page_lines(code) && code->top + (size_t)(line - HEAD) < code->shown.len)
+		code->at = code->top + (size_t)(line - HEAD);
+}
+
 static bool move(struct code_window *code, int key)
 {
 	size_t page = page_lines(code), last = code->shown.len ? code->shown.len - 1 : 0;
 	switch (key) {
+	case KEY_CLICK:
+		click(code);
+		break;
 	case KEY_LINE_UP:
 		code->at -= code->at > 0;
 		break;

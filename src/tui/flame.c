@@ -19,7 +19,9 @@
 struct flame {
 	struct terminal *terminal;
 	const char *title;
-	const struct calltree *tree;
+	const struct calltree *tree;	    /* the one that is shown */
+	const struct calltree *whole;	    /* as it was given */
+	struct calltree *folded;	    /* the same with recursion folded, once it was asked for; or NULL */
 	const struct calltree_node *zoom;   /* as wide as the screen */
 	const struct calltree_node *cursor; /* at the zoom or below */
 	size_t top;			    /* levels below the zoom that are scrolled away */
@@ -33,6 +35,7 @@ static const struct key_help keys[] = {
 	{"Enter", "zoom: the chosen function as wide as the screen"},
 	{"Esc, Backspace", "zoom out, one step; then back"},
 	{"Home", "zoom out of all"},
+	{"R", "fold recursion: frames of one function that follow each other are one box"},
 	{"/", "mark functions with a text in their names"},
 	{"?, h, F1", "this help"},
 	{"q", "back"},
@@ -42,6 +45,13 @@ static const struct key_help keys[] = {
 static const char *label_of(const struct calltree_node *node)
 {
 	return node->label ? node->label : "all";
+}
+
+/* "fib ×38" */
+static void add_label(const struct calltree_node *node, struct strbuf *out)
+{
+	text_add_safe(out, label_of(node), strlen(label_of(node)));
+	calltree_add_repeats(node, out);
 }
 
 static size_t depth_of(const struct flame *flame, const struct calltree_node *node)
@@ -85,7 +95,7 @@ static void draw_node(const struct flame *flame, const struct calltree_node *nod
 	if (depth >= flame->top) {
 		struct strbuf text = {0};
 		strbuf_add_char(&text, '|');
-		text_add_safe(&text, label_of(node), strlen(label_of(node)));
+		add_label(node, &text);
 		terminal_put(flame->terminal, 1 + (int)(depth - flame->top), from, to - from, style_of(flame, node), strbuf_str(&text));
 		strbuf_deinit(&text);
 	}
@@ -123,7 +133,7 @@ static void draw(struct flame *flame)
 	terminal_clear(flame->terminal);
 	terminal_put(flame->terminal, 0, 0, terminal_columns(flame->terminal), STYLE_TITLE, flame->title);
 	draw_node(flame, flame->zoom, 0, 0);
-	text_add_safe(&status, label_of(node), strlen(label_of(node)));
+	add_label(node, &status);
 	strbuf_printf(&status, ": %.2f%%, itself %.2f%%", share(node->total, root->total), share(node->self, root->total));
 	if (flame->wanted && *flame->wanted)
 		strbuf_printf(&status, "   marked: %.2f%%", share(found_below(flame, root), root->total));
@@ -189,6 +199,35 @@ static bool zoom_out(struct flame *flame)
 	return true;
 }
 
+/* The node that is drawn at a place below `node`, which begins where the weights before it end; or NULL. */
+static const struct calltree_node *node_at(const struct flame *flame, const struct calltree_node *node, size_t depth, int column)
+{
+	uint64_t before = 0;
+	while (depth) {
+		const struct calltree_node *child = node->children;
+		for (; child && column_of(flame, before + child->total) <= column; child = child->sibling)
+			before += child->total;
+		if (!child || column_of(flame, before) > column)
+			return NULL;
+		node = child;
+		depth--;
+	}
+	return node;
+}
+
+/* The cursor goes to the box that was clicked; where it is already, that is zoomed into. */
+static void click(struct flame *flame)
+{
+	int line, column;
+	terminal_clicked(flame->terminal, &line, &column);
+	const struct calltree_node *node = NULL;
+	if (line >= 1 && (size_t)line <= page_lines(flame))
+		node = node_at(flame, flame->zoom, flame->top + (size_t)line - 1, column);
+	if (node && node == flame->cursor)
+		zoom(flame, node);
+	go(flame, node);
+}
+
 static void ask(struct flame *flame)
 {
 	char *wanted = question_ask(flame->terminal, "Mark", "A part of functions' names; nothing marks none", flame->wanted);
@@ -196,6 +235,16 @@ static void ask(struct flame *flame)
 		return;
 	free(flame->wanted);
 	flame->wanted = wanted;
+}
+
+static void fold_recursion(struct flame *flame)
+{
+	if (!flame->folded) {
+		flame->folded = calltree_fold_recursion(flame->whole);
+		calltree_sort(&flame->folded->root, calltree_by_label);
+	}
+	flame->tree = flame->tree == flame->whole ? flame->folded : flame->whole;
+	zoom(flame, &flame->tree->root);
 }
 
 /* False: the person leaves. */
@@ -220,6 +269,12 @@ static bool take_key(struct flame *flame, int key)
 	case KEY_FIRST:
 		zoom(flame, &flame->tree->root);
 		break;
+	case KEY_CLICK:
+		click(flame);
+		break;
+	case 'R':
+		fold_recursion(flame);
+		break;
 	case '/':
 		ask(flame);
 		break;
@@ -242,9 +297,11 @@ static bool take_key(struct flame *flame, int key)
 
 void flame_show(struct terminal *terminal, const char *title, const struct calltree *tree)
 {
-	struct flame flame = {.terminal = terminal, .title = title, .tree = tree, .zoom = &tree->root, .cursor = &tree->root};
+	struct flame flame = {
+		.terminal = terminal, .title = title, .whole = tree, .tree = tree, .zoom = &tree->root, .cursor = &tree->root};
 	do {
 		draw(&flame);
 	} while (take_key(&flame, terminal_key(terminal, -1)));
+	calltree_destroy(flame.folded);
 	free(flame.wanted);
 }

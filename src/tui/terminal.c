@@ -27,6 +27,10 @@ struct terminal {
 	int attributes[STYLES];
 	const struct terminal_work *work; /* or NULL */
 	bool closed;			  /* by that */
+	bool mouse;
+	int clicked_line, clicked_column;
+	int again; /* what the wheel has turned further: a key … */
+	unsigned int again_count;
 };
 
 const char *terminal_why_not(void)
@@ -139,6 +143,7 @@ void terminal_close(struct terminal *terminal)
 {
 	if (!terminal)
 		return;
+	terminal_set_mouse(terminal, false);
 	endwin();
 	delscreen(terminal->screen);
 	release_errors(terminal);
@@ -178,7 +183,7 @@ static wchar_t next_character(const char **text, mbstate_t *state, int *ret_colu
 
 void terminal_put(struct terminal *terminal, int line, int column, int width, enum terminal_style style, const char *text)
 {
-	enum { MOST = 1024 };
+	enum { MOST = 1024, TAB = 8 };
 	wchar_t shown[MOST];
 	mbstate_t state = {0};
 	int used = 0, count = 0;
@@ -188,6 +193,15 @@ void terminal_put(struct terminal *terminal, int line, int column, int width, en
 		return;
 	while (*text && count < MOST - 1) {
 		int columns;
+		if (*text == '\t') {
+			int next = (used / TAB + 1) * TAB;
+			while (used < next && used < width && count < MOST - 1) {
+				shown[count++] = L' ';
+				used++;
+			}
+			text++;
+			continue;
+		}
 		wchar_t character = next_character(&text, &state, &columns);
 		if (used + columns > width)
 			break;
@@ -249,11 +263,52 @@ static int character_key(wint_t key)
 	}
 }
 
-static int next_key(int wait_ms)
+bool terminal_has_mouse(const struct terminal *terminal)
+{
+	return terminal->mouse;
+}
+
+void terminal_set_mouse(struct terminal *terminal, bool on)
+{
+	mousemask(on ? BUTTON1_PRESSED | BUTTON4_PRESSED | BUTTON5_PRESSED : 0, NULL);
+	mouseinterval(0); /* presses aren't held back to see whether they become clicks */
+	terminal->mouse = on;
+}
+
+void terminal_clicked(const struct terminal *terminal, int *ret_line, int *ret_column)
+{
+	*ret_line = terminal->clicked_line;
+	*ret_column = terminal->clicked_column;
+}
+
+static int mouse_key(struct terminal *terminal)
+{
+	enum { WHEEL_LINES = 3 };
+	MEVENT event;
+	if (getmouse(&event) != OK)
+		return KEY_NOTHING;
+	terminal->clicked_line = event.y;
+	terminal->clicked_column = event.x;
+	if (event.bstate & BUTTON1_PRESSED)
+		return KEY_CLICK;
+	if (!(event.bstate & (BUTTON4_PRESSED | BUTTON5_PRESSED)))
+		return KEY_NOTHING;
+	terminal->again = event.bstate & BUTTON4_PRESSED ? KEY_LINE_UP : KEY_LINE_DOWN;
+	terminal->again_count = WHEEL_LINES - 1;
+	return terminal->again;
+}
+
+static int next_key(struct terminal *terminal, int wait_ms)
 {
 	wint_t key;
+	if (terminal->again_count) {
+		terminal->again_count--;
+		return terminal->again;
+	}
 	timeout(wait_ms);
 	int kind = get_wch(&key);
+	if (kind == KEY_CODE_YES && key == KEY_MOUSE)
+		return mouse_key(terminal);
 	if (kind == KEY_CODE_YES)
 		return function_key((int)key);
 	if (kind == OK)
@@ -295,7 +350,7 @@ int terminal_key(struct terminal *terminal, int wait_ms)
 {
 	uint64_t until_ns = wait_ms < 0 ? UINT64_MAX : clock_now_ns(CLOCK_MONOTONIC) + (uint64_t)wait_ms * 1000000;
 	while (terminal->work && !terminal->closed) {
-		int key = next_key(0);
+		int key = next_key(terminal, 0);
 		if (key != KEY_NOTHING)
 			return key;
 		if (clock_now_ns(CLOCK_MONOTONIC) >= until_ns)
@@ -303,5 +358,5 @@ int terminal_key(struct terminal *terminal, int wait_ms)
 		if (!wait_and_work(terminal, until_ns))
 			return KEY_CLOSED;
 	}
-	return terminal->closed ? KEY_CLOSED : next_key(wait_ms);
+	return terminal->closed ? KEY_CLOSED : next_key(terminal, wait_ms);
 }

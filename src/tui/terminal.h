@@ -47,6 +47,7 @@ enum terminal_key {
 	KEY_BACK_TABULATOR,
 	KEY_RUBOUT,
 	KEY_HELP_F1,
+	KEY_CLICK, /* of the mouse: terminal_clicked() says where. The wheel gives KEY_LINE_UP and KEY_LINE_DOWN */
 	KEY_UNKNOWN,
 };
 
@@ -60,13 +61,19 @@ int terminal_lines(const struct terminal *terminal);
 int terminal_columns(const struct terminal *terminal);
 
 /* Writes text from (line, column) on, cut off after `width` columns and filled up to them with spaces; what lies outside of the screen is
- * left out. */
+ * left out. Tabs are spaces up to the next column of eight, from `column` on. */
 void terminal_put(struct terminal *terminal, int line, int column, int width, enum terminal_style style, const char *text);
 void terminal_clear(struct terminal *terminal);
 /* Shows what was put since the last time, and where the person types: a column below 0 hides the cursor. */
 void terminal_show(struct terminal *terminal, int cursor_line, int cursor_column);
 /* The next key; KEY_NOTHING after `wait_ms`, which is below 0 for as long as it takes. */
 int terminal_key(struct terminal *terminal, int wait_ms);
+
+/* Whether clicks and the wheel come as keys; not at first, since the terminal can't mark text with the mouse then but with Shift. */
+bool terminal_has_mouse(const struct terminal *terminal);
+void terminal_set_mouse(struct terminal *terminal, bool on);
+/* Where the last KEY_CLICK was. */
+void terminal_clicked(const struct terminal *terminal, int *ret_line, int *ret_column);
 
 /* What else is done while keys are waited for, whichever window waits. */
 struct terminal_work {

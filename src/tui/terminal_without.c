@@ -45,3 +45,17 @@ int terminal_key(struct terminal *terminal, int wait_ms)
 void terminal_set_work(struct terminal *terminal, const struct terminal_work *work)
 {
 }
+
+bool terminal_has_mouse(const struct terminal *terminal)
+{
+	return false;
+}
+
+void terminal_set_mouse(struct terminal *terminal, bool on)
+{
+}
+
+void terminal_clicked(const struct terminal *terminal, int *ret_line, int *ret_column)
+{
+	*ret_line = *ret_column = 0;
+}

@@ -48,6 +48,15 @@ static struct box box_draw(struct terminal *terminal, const char *title, int lin
 	return box;
 }
 
+/* The line of the window that was clicked; false: that was outside. */
+static bool clicked_in(const struct terminal *terminal, const struct box *box, size_t *ret_line)
+{
+	int line, column;
+	terminal_clicked(terminal, &line, &column);
+	*ret_line = (size_t)(line - box->line);
+	return line >= box->line && line < box->line + box->lines && column >= box->column && column < box->column + box->columns;
+}
+
 static int widest(const char *title, const char *const *lines, size_t count)
 {
 	size_t width = text_width(title, strlen(title));
@@ -89,7 +98,7 @@ static size_t moved(int key, size_t at, size_t count, size_t page)
 
 size_t menu_choose(struct terminal *terminal, const char *title, const char *const *lines, size_t count, size_t at)
 {
-	size_t top = 0;
+	size_t top = 0, line;
 	while (count) {
 		struct box box = box_draw(terminal, title, (int)(count < 4000 ? count : 4000), widest(title, lines, count));
 		size_t page = box.lines > 0 ? (size_t)box.lines : 1;
@@ -104,6 +113,10 @@ size_t menu_choose(struct terminal *terminal, const char *title, const char *con
 		int key = terminal_key(terminal, -1);
 		if (key == KEY_SIZE)
 			terminal_clear(terminal);
+		if (key == KEY_CLICK && !clicked_in(terminal, &box, &line))
+			return MENU_NONE;
+		if (key == KEY_CLICK && top + line < count)
+			return top + line;
 		if (key == KEY_RETURN || key == KEY_GO_RIGHT)
 			return at;
 		if (is_end(key))

@@ -42,10 +42,29 @@ def head(folder, events, threads):
     return text
 
 
+def places(folder):
+    """{function: an address in it}"""
+    symbols = subprocess.run(["nm", folder / "prog"], check=True, capture_output=True, text=True).stdout
+    return {name: int(re.search(rf"(\w+) T {name}\n", symbols)[1], 16) + 4 for name in ("main", "warm", "cold", "hot")}
+
+
+def make_stacks(folder, name, stacks):
+    """Samples of one thread with these stacks, innermost first: [(functions, how many)]."""
+    at, time = places(folder), 10
+    text = head(folder, ["cpu-clock"], [("one", 7)])
+    for stack, count in stacks:
+        for _ in range(count):
+            time += 1
+            chain = ",".join(f"{at[name]:#x}" for name in stack)
+            text += f"sample event=0 id=1 ip={at[stack[0]]:#x} pid=7 tid=7 time={time} period=1 chain=user,{chain}\n"
+    path = folder / name
+    path.write_bytes(recording.Maker(text).make())
+    return path
+
+
 def make(folder, name, events=("cpu-clock",), threads=(("one", 7), ("two", 8))):
     """1000 samples of the first thread and 520 of the second, of each event: 40 of them in a file without symbols."""
-    symbols = subprocess.run(["nm", folder / "prog"], check=True, capture_output=True, text=True).stdout
-    at = {name: int(re.search(rf"(\w+) T {name}\n", symbols)[1], 16) + 4 for name in ("main", "warm", "cold", "hot")}
+    at = places(folder)
     text = head(folder, events, threads)
     time = 10
     for event in range(len(events)):

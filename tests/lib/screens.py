@@ -49,6 +49,15 @@ class Screen:
     def type(self, text):
         subprocess.run([*self.tmux, "send-keys", "-l", text], check=True)
 
+    def click(self, line, column):
+        """The left button of the mouse, at a place that is counted from 0."""
+        self.mouse(0, line, column)
+        self.mouse(3, line, column)
+
+    def mouse(self, button, line, column):
+        """As a terminal reports it: 0 is the left button, 3 that it is let go, 64 the wheel up, 65 down."""
+        self.type(f"\x1b[M{chr(32 + button)}{chr(33 + column)}{chr(33 + line)}")
+
     def resize(self, columns, lines):
         subprocess.run([*self.tmux, "resize-window", "-x", str(columns), "-y", str(lines)], check=True)
 

@@ -6,7 +6,7 @@ import sys
 import pytest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
-from screened import make
+from screened import make, make_stacks
 
 
 @pytest.fixture(scope="module")
@@ -60,3 +60,24 @@ def test_marking(flame):
     flame.after("?", "Keys of the flame graph", "zoom out")
     flame.after("q", "marked: 69.08%")
     flame.after("q", "row 1 of", without=["Flame"])
+
+
+def test_recursion_is_folded(show, folder):
+    make_stacks(folder, "deep.data", [(["hot", *["warm"] * 9, "main"], 60), (["cold", "warm", "main"], 40)])
+    screen = show("report", "-i", "deep.data")
+    screen.until("row 1 of")
+    assert sum("|warm" in line for line in screen.after("f", "all: 100.00%")) == 9
+    lines = screen.after("R", "warm ×9")
+    assert [sorted(name for name, _ in boxes(line)) for line in lines[3:6]] == [["|main"], ["|warm ×9"], ["|cold", "|hot"]]
+    assert sum("|warm" in line for line in screen.after("R", "all: 100.00%", without=["×"])) == 9
+
+
+def test_mouse(show, data):
+    """A click chooses a box, one more zooms into it."""
+    screen = show("report", "--mouse", TERM="screen")
+    screen.until("row 1 of")
+    lines = screen.after("f", "all: 100.00%")
+    screen.click(2, lines[2].index("|two") + 3)
+    screen.until("two: 34.21%")
+    screen.click(2, lines[2].index("|two") + 3)
+    assert screen.until("two: 34.21%", without=["|all", "|one"])[1].startswith("|two")

@@ -6,7 +6,7 @@ import sys
 import pytest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
-from screened import EVIL, make
+from screened import EVIL, make, make_stacks
 from screens import Screen
 
 
@@ -78,6 +78,47 @@ def test_call_chains(report):
     screen.after("c", "+   94.74%", without=["% warm"])
     screen.after("E", "- 69.08% warm", "-   78.95%", "-   69.08%", "59.21% hot")
     screen.after("C", "+   78.95%", without=["- 69.08% warm"])
+
+
+RECURSIVE = [(["hot", *["warm"] * 38, "main"], 60), (["cold", *["warm"] * 3, "main"], 40)]
+
+
+def test_recursion_is_folded(report, folder):
+    """Both ways out of the recursion hang below one line, with the most calls in a row; their shares add up."""
+    make_stacks(folder, "recursive.data", RECURSIVE)
+    screen = report("-i", "recursive.data", "-s", "dso", "-g", "caller,0.1", lines=60)
+    screen.until("row 1 of 1")
+    lines = [line.strip() for line in screen.after("e", "60.00% warm")]
+    assert sum(line.endswith("warm") for line in lines) == 38, lines
+    lines = [line.strip() for line in screen.after("R", "warm ×38")]
+    at = lines.index("- warm ×38")
+    assert lines[at + 1:at + 3] == ["60.00% hot", "40.00% cold"], lines
+    screen.after("R", "60.00% warm", without=["×"])
+
+
+def test_mouse(report):
+    """A click goes to a line, one more opens it; the wheel moves three lines; without M the terminal keeps all that."""
+    screen = report("--mouse", "-s", "sym", "-g", "caller,0.1", TERM="screen")
+    lines = screen.until("row 1 of", "[.] main")
+    at = next(i for i, line in enumerate(lines) if line.endswith("[.] hot"))
+    screen.click(at, 20)
+    screen.until(f"row {at - 1} of", without=["- main"])
+    screen.click(at, 20)
+    screen.until("+ main", f"row {at - 1} of")
+    screen.click(at + 1, 4)
+    screen.click(at + 1, 4)
+    screen.until("% warm", f"row {at - 1} of")
+    screen.keys("C", "Home")
+    screen.until("row 1 of", without=["- main"])
+    screen.mouse(65, 3, 3)
+    screen.until("row 4 of")
+    screen.mouse(64, 3, 3)
+    screen.until("row 1 of")
+    screen.keys("Enter")
+    lines = screen.until("What now?")
+    line = next(i for i, text in enumerate(lines) if "Show the recording's header" in text)
+    screen.click(line, lines[line].index("recording"))
+    screen.until("# hostname : box")
 
 
 def test_zooming(report):
@@ -175,18 +216,18 @@ def test_header_help_and_unknown_keys(report):
     screen.after("Escape", "row 1 of")
     screen.after("?", "Keys of perf report", "PgUp, PgDn", "call chains")
     screen.after("q", "row 1 of")
-    screen.after("x", "this key does nothing: ? lists those that do")
+    screen.after("y", "this key does nothing: ? lists those that do")
     screen.after("H", "row 1 of", without=["Shared Object"])
     screen.after("H", "Shared Object")
     screen.after("V", "/prog ")
 
 
 def test_every_key_is_in_the_help(report):
-    """And the kernel's help screen has none that ours lacks, but for running scripts and other recordings."""
+    """And the kernel's help screen has none that ours lacks."""
     screen = report(lines=60)
     screen.until("row 1 of")
     text = "\n".join(screen.after("h", "q, Ctrl-C"))
-    for key in ("+", "a", "C", "d", "e", "E", "F", "H", "k", "L", "m", "S", "i", "P", "t", "V", "/", "0-9", "c"):
+    for key in ("+", "a", "C", "d", "e", "E", "F", "H", "k", "L", "m", "S", "i", "P", "t", "V", "/", "0-9", "c", "r", "s", "x", "R"):
         assert re.search(rf"^  (.*, )?{re.escape(key)}(,| ) ?", text, re.MULTILINE), key
 
 
@@ -199,6 +240,66 @@ def test_print(report, folder, tmp_path):
     text = (tmp_path / "perf.hist.1").read_text()
     assert (tmp_path / "perf.hist.0").read_text() == "mine"
     assert "[.] hot" in text and "lib.so" not in text
+
+
+def test_export(perf, report, folder, tmp_path):
+    """What is zoomed into, as the same filters give it without a screen."""
+    data = folder / "perf.data"
+    screen = report("-i", data, "--no-children", cwd=tmp_path)
+    screen.until("row 1 of")
+    screen.after("t d", "Thread: one, DSO: prog")
+    filters = ["--no-children", "-i", data, "--comms", "one", "--dsos", "prog"]
+    for number, (suffix, words) in enumerate((("csv", ["--format", "csv"]), ("json", ["--format", "json"]), ("folded", ["--format", "folded"]))):
+        screen.after("x " + "Down " * number + "Enter", f"written to perf.hist.0.{suffix}")
+        theirs = perf("report", *words, *filters).stdout
+        assert len(theirs.splitlines()) >= 3
+        written = (tmp_path / f"perf.hist.0.{suffix}").read_text()
+        if suffix == "folded":
+            assert written == theirs
+        else: # the columns of filters with one name are left out there
+            assert len(written.splitlines()) == len(theirs.splitlines()) and "lib.so" not in written and "two" not in written
+    screen.after("x End Enter", "written to perf.hist.0.html")
+    page = (tmp_path / "perf.hist.0.html").read_text()
+    assert page.startswith("<!DOCTYPE html>") and "Thread: one, DSO: prog" in page
+
+
+def test_scripts(perf, report, data):
+    """A process outside of the sandbox runs them, on the threads and files that are zoomed into."""
+    screen = report("--no-children", "-g", "none", lines=50)
+    screen.until("row 1 of")
+    screen.after("t r", "Script to run", "perf script: all events as text", "syscall-counts")
+    lines = screen.after("Enter", "perf script --comms=one", "line 1 of")
+    theirs = [line.expandtabs().rstrip() for line in perf("script", "-i", data, "--comms", "one").stdout.splitlines()]
+    assert lines[1:20] == theirs[:19] and lines[1].split()[0] == "one"
+    assert f"of {len(theirs)}" in lines[-1]
+    screen.after("q", "row 1 of")
+    names = [line.split()[0] for line in perf("script", "-l").stdout.splitlines()[1:]]
+    lines = screen.after("r " + "Down " * (1 + names.index("event_analyzing_sample")) + "Enter", "perf script report event_analyzing_sample --comms=one")
+    screen.after("q", "row 1 of", "Thread: one")
+
+
+def test_another_recording(report, folder, tmp_path):
+    """Those of the current folder, told by what is in them; each is shown by a process of its own."""
+    for name in ("a.data", "b.data"):
+        (tmp_path / name).write_bytes((folder / "perf.data").read_bytes())
+    make_stacks(folder, "other.data", [(["warm", "main"], 5)])
+    (tmp_path / "c").write_bytes((folder / "other.data").read_bytes())
+    (tmp_path / "text").write_text("PERF what")
+    screen = report("-i", "b.data", "--no-children", "-g", "none", cwd=tmp_path)
+    screen.until("row 1 of 8")
+    lines = screen.after("s", "Recordings of this folder", "a.data", "b.data")
+    assert not any("text" in line for line in lines)
+    screen.after("Down Enter", "Samples: 5", "row 1 of 1")
+    screen.after("m", "Switch to another recording")
+    screen.after("Escape s Home Enter", "row 1 of 8")
+    screen.after("q", "ended with 0")
+
+
+def test_no_other_recording(report, folder, tmp_path):
+    (tmp_path / "only.data").write_bytes((folder / "perf.data").read_bytes())
+    screen = report("-i", "only.data", cwd=tmp_path)
+    screen.until("row 1 of")
+    screen.after("s", "there is no other recording in this folder")
 
 
 def test_several_events(report, folder):

@@ -193,6 +193,7 @@ const struct option report_option_table[] = {
 	OPTION_STRING(
 		0, "html", TYPE, html, "FILE",
 		"write a page to look around in: flame graph, heat map, threads and CPUs over time, functions, code; one file that loads nothing"),
+	OPTION_FLAG(0, "mouse", TYPE, mouse, "the screen takes clicks and the wheel of the mouse (its key: M)"),
 	OPTION_CUSTOM_FLAGS(0, "tui", TYPE, screen, NULL, "show the tables on a screen (default on terminals)", report_option_screen,
 			    OPTION_NO_ARGUMENT | OPTION_NO_NEGATION),
 	OPTION_CUSTOM_FLAGS(0, "stdio", TYPE, screen, NULL, "show the tables as text (default in pipes and files)", report_option_screen,
@@ -226,6 +227,7 @@ const struct config_binding report_configuration[] = {
 	{"report.sort_order", "sort"},
 	{"report.group", "group"},
 	{"report.skip-empty", "skip-empty"},
+	{"tui.mouse", "mouse"},
 	{"hist.percentage", "percentage"},
 	{"call-graph.print-type", "call-graph"},
 	{"call-graph.order", "call-graph"},

@@ -3,6 +3,8 @@
  * This file has the way through: open, fold, show. Options are in options.c, keys and columns in keys.c, filters in
  * filter.c, tables in table.c. */
 #include "cmd/report/report.h"
+#include "cmd/report/screen_scripts.h"
+#include "cmd/report/screen_switch.h"
 
 #include "analysis/report/data_places.h"
 #include "analysis/source_lines.h"
@@ -281,7 +283,8 @@ struct error *report_show(struct report *report)
 /* Where tables go. */
 struct way {
 	bool screen; /* else text */
-	struct print_file *prints;
+	struct screen_tools tools;
+	struct screen_switch choice;
 };
 
 /* The usual report. */
@@ -301,7 +304,7 @@ static struct error *show_tables(struct report *report, const struct way *way)
 		return NULL;
 	}
 	if (way->screen)
-		return report_screen(report, way->prints);
+		return report_screen(report, &way->tools);
 	code_options_hint(&report->options->code, "report");
 	pager_start("report");
 	print_top(report);
@@ -408,7 +411,7 @@ void report_deinit(struct report *report)
 }
 
 /* What stands in the place of a function's name may be the file itself. */
-static bool is_recording(const char *word)
+bool report_is_recording(const char *word)
 {
 	static const char *const magics[] = {"PERFILE2", "2ELIFREP", "PERFFILE"};
 	char begun[8] = "";
@@ -433,7 +436,7 @@ static bool is_recording(const char *word)
 static struct error *use_words(int words, char **argv, struct report_options *options)
 {
 	int used = 0;
-	if (words > used && !options->input.input && is_recording(argv[used]))
+	if (words > used && !options->input.input && report_is_recording(argv[used]))
 		options->input.input = argv[used++];
 	if (words > used && !options->symbol_filter)
 		options->symbol_filter = argv[used++];
@@ -441,6 +444,30 @@ static struct error *use_words(int words, char **argv, struct report_options *op
 		return error_new_kind(ERROR_USAGE, "unexpected argument '%s': only a recording and a part of a function name can be given",
 				      argv[used]);
 	return NULL;
+}
+
+/* What a screen needs and can't get in the sandbox. False: other processes have shown it, and all is over. */
+static bool prepare_screen(struct report_options *options, struct way *way, int *ret_status)
+{
+	const char *path = options->input.input ? options->input.input : "perf.data";
+	struct stat status;
+	if (strcmp(path, "-") != 0 && !stat(path, &status) && !S_ISFIFO(status.st_mode)) {
+		screen_switch_init(&way->choice, path);
+		if (!screen_switch_next(&way->choice, ret_status))
+			return false;
+		options->input.input = way->choice.paths.data[way->choice.current];
+		way->tools.choice = &way->choice;
+		way->tools.scripts = script_runner_prepare(options->input.input);
+	}
+	way->tools.prints = print_file_prepare("perf.hist");
+	return true;
+}
+
+static void way_deinit(struct way *way)
+{
+	print_file_end(way->tools.prints);
+	script_runner_end(way->tools.scripts);
+	screen_switch_deinit(&way->choice);
 }
 
 static struct error *run(int argc, char **argv, int *ret_status)
@@ -469,11 +496,14 @@ static struct error *run(int argc, char **argv, int *ret_status)
 		report_options_deinit(&options);
 		return error;
 	}
-	struct way way = {0};
+	struct way way = {.choice = {.wish = -1}};
 	if (!error)
 		error = report_screen_wanted(&options, &way.screen);
-	if (!error && way.screen)
-		way.prints = print_file_prepare("perf.hist");
+	if (!error && way.screen && !prepare_screen(&options, &way, ret_status)) {
+		way_deinit(&way);
+		report_options_deinit(&options);
+		return NULL;
+	}
 	struct opening_options opening = {.input = &options.input,
 					  .cpus = options.cpus,
 					  .time = options.time,
@@ -490,8 +520,8 @@ static struct error *run(int argc, char **argv, int *ret_status)
 	}
 	if (!error)
 		error = show(&report, &way);
-	print_file_end(way.prints);
 	report_deinit(&report);
+	way_deinit(&way);
 	report_options_deinit(&options);
 	return error;
 }

@@ -78,6 +78,7 @@ struct report_options {
 	bool show_on_off;
 	const char *format;
 	enum screen_choice { SCREEN_ON_TERMINALS, SCREEN_WANTED, SCREEN_NEVER } screen;
+	bool mouse;		/* of the screen */
 	const char *html;	/* the page to write, or NULL */
 	size_t most_rows;	/* of a table; 0 = all */
 	uint64_t least_samples; /* only rows with more than so many */
@@ -169,10 +170,19 @@ struct error *report_show_events(struct report *report);
 /* By index: whether the event has samples that passed the filter. Freed by the caller. */
 bool *report_events_with_samples(const struct report *report);
 
+/* What a screen needs and couldn't get in the sandbox; each may be NULL. */
+struct screen_tools {
+	struct print_file *prints;
+	struct script_runner *scripts;
+	const struct screen_switch *choice;
+};
+
 /* screen.c: whether a screen shows it, by the options and the terminal; an error: --tui where there can be none. */
 struct error *report_screen_wanted(const struct report_options *options, bool *ret);
 /* Shows the fold's tables on a screen until the person leaves. */
-struct error *report_screen(struct report *report, struct print_file *prints);
+struct error *report_screen(struct report *report, const struct screen_tools *tools);
+/* report.c: whether a word names a recording, told by its first bytes, or a pipe. */
+bool report_is_recording(const char *word);
 
 /* html.c: --html. Whether the options go with it; and the page. */
 struct error *report_check_html(const struct report_options *options);

@@ -31,13 +31,18 @@ static const struct key_help keys[] = {
 	{"", "Besides"},
 	{"i", "what is known of the machine and the events"},
 	{"P", "print the table to a file perf.hist.N"},
+	{"x", "write what is shown as CSV, JSON, folded stacks or a flame graph"},
 	{"?, h, F1", "this help"},
 	{"q, Ctrl-C", "quit"},
 	{0},
 };
 
 /* perf top has another key for it. */
-static const struct key_help report_keys[] = {{"", "Other pictures"}, {"f", "all stacks of the event as a flame graph"}, {0}};
+static const struct key_help report_keys[] = {{"", "Other pictures"},
+					      {"f", "the stacks of what is shown as a flame graph"},
+					      {"r", "run a script on what is shown"},
+					      {"s", "another recording of this folder"},
+					      {0}};
 
 struct error *report_screen_wanted(const struct report_options *options, bool *ret)
 {
@@ -255,6 +260,15 @@ static bool take_option_key(struct screen *screen, int key)
 	case 'P':
 		screen_print(screen);
 		return true;
+	case 'x':
+		screen_export(screen);
+		return true;
+	case 'r':
+		screen_run_script(screen);
+		return true;
+	case 's':
+		screen_switch_recording(screen);
+		return true;
 	case '?':
 	case 'h':
 	case KEY_HELP_F1:
@@ -328,17 +342,19 @@ static struct error *follow(struct screen *screen)
 	return error;
 }
 
-struct error *report_screen(struct report *report, struct print_file *prints)
+struct error *report_screen(struct report *report, const struct screen_tools *tools)
 {
-	return screen_show(report, prints, NULL);
+	return screen_show(report, tools, NULL);
 }
 
-struct error *screen_show(struct report *report, struct print_file *prints, const struct screen_owner *owner)
+struct error *screen_show(struct report *report, const struct screen_tools *tools, const struct screen_owner *owner)
 {
-	struct screen screen = {.report = report, .prints = prints, .owner = owner};
+	struct screen screen = {.report = report, .tools = *tools, .owner = owner};
 	struct error *error = terminal_open(&screen.terminal);
 	if (error)
 		return error;
+	if (report->options->mouse)
+		terminal_set_mouse(screen.terminal, true);
 	if (owner)
 		terminal_set_work(screen.terminal, &owner->work);
 	screen.parts = fold_parts_create(report->fold);

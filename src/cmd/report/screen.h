@@ -51,7 +51,7 @@ struct screen_owner {
 struct screen {
 	struct report *report;
 	const struct screen_owner *owner; /* or NULL */
-	struct print_file *prints;	  /* or NULL */
+	struct screen_tools tools;
 	struct terminal *terminal;
 	struct browser *browser;
 	struct fold_parts *parts;
@@ -70,7 +70,7 @@ struct screen {
 };
 
 /* screen.c: shows the report's fold until the person leaves. */
-struct error *screen_show(struct report *report, struct print_file *prints, const struct screen_owner *owner);
+struct error *screen_show(struct report *report, const struct screen_tools *tools, const struct screen_owner *owner);
 /* Notes all rows that the options let through, and what they add up to: of an event that was opened just now. */
 void screen_note_rows(struct screen *screen);
 /* Rows and table of the current events anew, after an option has changed. */
@@ -96,9 +96,21 @@ void screen_zoom_reset(struct screen *screen);
 void screen_zoom_text(const struct screen *screen, struct strbuf *out);
 /* The names of what a row would be zoomed into, made harmless; false: rows don't tell. */
 bool screen_zoom_name(const struct screen *screen, enum zoom_kind kind, uint32_t row, struct strbuf *out);
+/* Whether the zoom lets an entry of the fold through. */
+bool screen_entry_passes(const struct screen *screen, const struct fold_entry *entry);
 /* The place of a row, or NULL. */
 const struct fold_frame *screen_place(const struct screen *screen, uint32_t row);
 
+/* screen_export.c: asks for a format, and writes what is shown to a file. */
+void screen_export(struct screen *screen);
+/* The stacks of the first of the current events, of samples that the zoom lets through; see struct fold_calltree_options. */
+struct calltree *screen_calltree(const struct screen *screen, size_t most, unsigned int deepest);
+
+/* screen_scripts.c: asks for a script, and shows what it prints of the threads and files that are zoomed into. */
+void screen_run_script(struct screen *screen);
+
+/* screen_windows.c: asks for another recording, and ends the screen for it. */
+void screen_switch_recording(struct screen *screen);
 /* screen_windows.c: the recording's header; the table as text, to a file; the symbols of a file; all of the events' stacks as a flame
  * graph; a function's instructions; the menu of a row. */
 void screen_show_header(struct screen *screen);

@@ -5,6 +5,7 @@
 #include "base/number.h"
 #include "base/text.h"
 #include "cmd/code_screen.h"
+#include "cmd/report/screen_switch.h"
 #include "perfdata/features/features_print.h"
 #include "tui/flame.h"
 #include "view/view.h"
@@ -27,7 +28,7 @@ void screen_print(struct screen *screen)
 	struct sink out = sink_to_text(&text);
 	struct result result = {RESULT_TABLE, .table = rows_table_result(screen->table)};
 	struct error *error = view_write_one(view_find("stdio"), result, &view, &out);
-	print_file_tell(screen->prints, strbuf_str(&text), text.len, &screen->note);
+	print_file_tell(screen->tools.prints, PRINT_TEXT, strbuf_str(&text), text.len, &screen->note);
 	error_free(error);
 	strbuf_deinit(&text);
 }
@@ -57,19 +58,35 @@ void screen_show_symbols(struct screen *screen, uint32_t row)
 	strbuf_deinit(&text);
 }
 
-/* Whatever is zoomed into: all samples of the first event. */
 void screen_show_flame(struct screen *screen)
 {
 	enum { MOST = 50000, DEEPEST = 500 };
 	const struct event *event = screen->sets.data[screen->current].list[0];
-	const struct fold_calltree_options options = {.event = (int)event->index, .by_comm = true, .most = MOST, .deepest = DEEPEST};
-	struct calltree *tree = fold_calltree(screen->report->fold, &options);
+	struct calltree *tree = screen_calltree(screen, MOST, DEEPEST);
 	struct strbuf title = {0};
-	strbuf_add_str(&title, "Flame graph of all samples of ");
+	strbuf_add_str(&title, screen->zooms.len ? "Flame graph of " : "Flame graph of all samples of ");
 	text_add_safe(&title, event->name, strlen(event->name));
+	screen_zoom_text(screen, &title);
 	flame_show(screen->terminal, strbuf_str(&title), tree);
 	strbuf_deinit(&title);
 	calltree_destroy(tree);
+}
+
+/* ---- other recordings ---- */
+
+void screen_switch_recording(struct screen *screen)
+{
+	const struct screen_switch *choice = screen->tools.choice;
+	if (!choice || choice->paths.len < 2) {
+		strbuf_add_str(&screen->note, "there is no other recording in this folder");
+		return;
+	}
+	size_t number = menu_choose(screen->terminal, "Recordings of this folder", (const char *const *)choice->paths.data,
+				    choice->paths.len, choice->current);
+	if (number == MENU_NONE || number == choice->current)
+		return;
+	screen_switch_wish(choice, number);
+	screen->ended = true;
 }
 
 /* ---- instructions ---- */
@@ -114,7 +131,7 @@ static struct error *show_annotation(struct screen *screen, const struct fold_fr
 					 .events = set->list,
 					 .event_count = set->count,
 					 .style = code_options_style(&screen->report->options->code),
-					 .prints = screen->prints};
+					 .prints = screen->tools.prints};
 	return code_screen_show(&code, function);
 }
 
@@ -199,7 +216,19 @@ bool screen_choose_events(struct screen *screen)
 	return chosen != MENU_NONE;
 }
 
-enum action { ACTION_ANNOTATE, ACTION_THREAD, ACTION_DSO, ACTION_SOCKET, ACTION_SYMBOLS, ACTION_PRINT, ACTION_HEADER, ACTION_EXIT };
+enum action {
+	ACTION_ANNOTATE,
+	ACTION_THREAD,
+	ACTION_DSO,
+	ACTION_SOCKET,
+	ACTION_SYMBOLS,
+	ACTION_SCRIPT,
+	ACTION_RECORDING,
+	ACTION_PRINT,
+	ACTION_EXPORT,
+	ACTION_HEADER,
+	ACTION_EXIT,
+};
 
 struct menu {
 	VEC(char *) lines;
@@ -249,8 +278,17 @@ static void act(struct screen *screen, enum action action, uint32_t row)
 	case ACTION_SYMBOLS:
 		screen_show_symbols(screen, row);
 		break;
+	case ACTION_SCRIPT:
+		screen_run_script(screen);
+		break;
+	case ACTION_RECORDING:
+		screen_switch_recording(screen);
+		break;
 	case ACTION_PRINT:
 		screen_print(screen);
+		break;
+	case ACTION_EXPORT:
+		screen_export(screen);
 		break;
 	case ACTION_HEADER:
 		screen_show_header(screen);
@@ -271,7 +309,12 @@ void screen_menu(struct screen *screen, uint32_t row)
 	add_zoom(screen, &menu, ZOOM_SOCKET, ACTION_SOCKET, "processor socket", row);
 	if (place && place->map)
 		add_line(&menu, ACTION_SYMBOLS, "Browse the symbols of ", place->map->dso->short_name);
+	if (screen->tools.scripts)
+		add_line(&menu, ACTION_SCRIPT, "Run a script on what is shown", "");
+	if (screen->tools.choice && screen->tools.choice->paths.len > 1)
+		add_line(&menu, ACTION_RECORDING, "Switch to another recording of this folder", "");
 	add_line(&menu, ACTION_PRINT, "Print the table to a file", "");
+	add_line(&menu, ACTION_EXPORT, "Write what is shown as CSV, JSON, folded stacks or a flame graph", "");
 	add_line(&menu, ACTION_HEADER, "Show the recording's header", "");
 	add_line(&menu, ACTION_EXIT, "Exit", "");
 	size_t chosen = menu_choose(screen->terminal, "What now?", (const char *const *)menu.lines.data, menu.lines.len, 0);

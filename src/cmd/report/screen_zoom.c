@@ -76,6 +76,16 @@ static bool row_passes(const struct screen *screen, const struct zoom_keys *keys
 	return zoom->thread ? source.actor->thread == zoom->thread : source.actor->comm == zoom->comm;
 }
 
+bool screen_entry_passes(const struct screen *screen, const struct fold_entry *entry)
+{
+	const struct screen_zoom *zoom = &screen->zoom;
+	const struct fold *fold = screen->report->fold;
+	const struct fold_actor *actor = &fold->actors[entry->actor];
+	if (zoom->thread && actor->thread != zoom->thread)
+		return false;
+	return (!zoom->comm || actor->comm == zoom->comm) && place_passes(zoom, &fold->frames[entry->leaf]);
+}
+
 /* Percentages of what is shown relate to the rows that are left. */
 static void sum_up(const struct screen *screen)
 {

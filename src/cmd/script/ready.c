@@ -104,22 +104,31 @@ static int compare_names(const void *a, const void *b)
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-void script_ready_list(struct strbuf *out)
+void script_ready_each(void (*visit)(void *context, const char *name), void *context)
 {
 	struct script_listing listing = {0};
 	visit_folders(list_folder, &listing);
 	if (listing.names.len)
 		qsort(listing.names.data, listing.names.len, sizeof(char *), compare_names);
-	strbuf_add_str(out, "List of available trace scripts:\n");
 	for (size_t i = 0; i < listing.names.len; i++) {
-		const char *name = listing.names.data[i];
-		cleanup_free char *path = find_script(name, REPORT);
-		cleanup_free char *description = read_note(path, "description"), *words = read_note(path, "args");
-		cleanup_free char *form = mem_printf("%s%s%s", name, *words ? " " : "", words);
-		strbuf_printf(out, "  %-36s %s\n", form, description);
+		visit(context, listing.names.data[i]);
 		free(listing.names.data[i]);
 	}
 	vec_deinit(&listing.names);
+}
+
+static void add_listed(void *context, const char *name)
+{
+	cleanup_free char *path = find_script(name, REPORT);
+	cleanup_free char *description = read_note(path, "description"), *words = read_note(path, "args");
+	cleanup_free char *form = mem_printf("%s%s%s", name, *words ? " " : "", words);
+	strbuf_printf(context, "  %-36s %s\n", form, description);
+}
+
+void script_ready_list(struct strbuf *out)
+{
+	strbuf_add_str(out, "List of available trace scripts:\n");
+	script_ready_each(add_listed, out);
 }
 
 /* ---- running ---- */

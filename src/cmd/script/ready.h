@@ -10,6 +10,9 @@
 /* perf script -l. */
 void script_ready_list(struct strbuf *out);
 
+/* The names of those that report, in order. */
+void script_ready_each(void (*visit)(void *context, const char *name), void *context);
+
 /* `words` after the options, ended by NULL, of which the first is "record", "report" or a name. Runs the scripts and waits for them.
  * `system_wide`: -a. */
 struct error *script_ready_run(char **words, bool system_wide, int *ret_status);

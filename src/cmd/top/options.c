@@ -97,6 +97,7 @@ const struct option top_option_table[] = {
 	OPTION_U64('f', "count-filter", O, report.least_samples, "N", "show only rows with more than N samples"),
 	OPTION_CUSTOM_FLAGS(0, "percent-limit", O, report.percent_limit, "PERCENT", "hide rows below this percentage", option_percent,
 			    OPTION_NO_NEGATION),
+	OPTION_FLAG(0, "mouse", O, report.mouse, "the screen takes clicks and the wheel of the mouse (its key: M)"),
 	OPTION_CUSTOM_FLAGS(0, "tui", O, report.screen, NULL, "show rows on a screen with a cursor (default on terminals)",
 			    report_option_screen, OPTION_NO_ARGUMENT | OPTION_NO_NEGATION),
 	OPTION_CUSTOM_FLAGS(0, "stdio", O, report.screen, NULL, "show rows as text (default in pipes and files)", report_option_screen,

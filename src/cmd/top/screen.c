@@ -130,7 +130,7 @@ static bool take_key(void *context, struct screen *screen, int key)
 	return top_screen_key(context, screen, key);
 }
 
-struct error *top_screen(struct top *top, struct print_file *prints)
+struct error *top_screen(struct top *top, const struct screen_tools *tools)
 {
 	struct top_screen shown = {.top = top};
 	const struct screen_owner owner = {.title = "Keys of perf top",
@@ -151,7 +151,7 @@ struct error *top_screen(struct top *top, struct print_file *prints)
 	top->options->report.most_rows = top->options->entries;
 	top->report.fold = top->report.context.fold = top_history_next(top, &top->rows, false);
 	top_history_next(top, &top->code, false);
-	struct error *error = begun ? screen_show(&top->report, prints, &owner) : NULL;
+	struct error *error = begun ? screen_show(&top->report, tools, &owner) : NULL;
 	if (!shown.error)
 		return error;
 	error_free(error);

@@ -172,7 +172,7 @@ static struct error *show(struct top *top, bool screen, struct print_file *print
 	else
 		code_options_hint(&top->options->report.code, "top");
 	top->interval.begin_ns = clock_now_ns(CLOCK_MONOTONIC);
-	error = screen ? top_screen(top, prints) : top_text(top);
+	error = screen ? top_screen(top, &(struct screen_tools){.prints = prints}) : top_text(top);
 	report->fold = NULL;
 	top_history_close(&top->rows);
 	top_history_close(&top->code);

@@ -112,7 +112,7 @@ void top_keys_end(void);
 bool top_keys_apply(struct top *top);
 
 /* screen.c: a table to look around in. */
-struct error *top_screen(struct top *top, struct print_file *prints);
+struct error *top_screen(struct top *top, const struct screen_tools *tools);
 
 struct screen;
 /* What the screen's functions share. */

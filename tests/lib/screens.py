@@ -49,6 +49,13 @@ class Screen:
     def type(self, text):
         subprocess.run([*self.tmux, "send-keys", "-l", text], check=True)
 
+    def choose(self, title, line, *wanted, without=()):
+        """Takes the line of the menu that is open; gives the screen that it leads to."""
+        lines = self.until(title, line)
+        first = next(i for i, text in enumerate(lines) if title in text) + 1
+        at = next(i for i, text in enumerate(lines) if i >= first and line in text)
+        return self.after(" ".join(["Home", *["Down"] * (at - first), "Enter"]), *wanted, without=without)
+
     def click(self, line, column):
         """The left button of the mouse, at a place that is counted from 0."""
         self.mouse(0, line, column)

@@ -175,7 +175,8 @@ def test_the_menu(report):
     screen.after("Down Down Enter", "DSO: prog", without=["What now?"])
     screen.after("m", "Zoom out of file prog")
     screen.after("Escape", "row 1 of", without=["What now?"])
-    lines = screen.after("m End Up Up Up Enter", "symbols of", "line 1 of")
+    screen.keys("m")
+    lines = screen.choose("What now?", "Browse the symbols of prog", "symbols of", "line 1 of")
     assert any(line.split()[2:] == ["hot"] for line in lines[2:])
     screen.after("q", "row 1 of")
     screen.after("Enter End Enter", "ended with 0")
@@ -273,8 +274,8 @@ def test_scripts(perf, report, data):
     assert lines[1:20] == theirs[:19] and lines[1].split()[0] == "one"
     assert f"of {len(theirs)}" in lines[-1]
     screen.after("q", "row 1 of")
-    names = [line.split()[0] for line in perf("script", "-l").stdout.splitlines()[1:]]
-    lines = screen.after("r " + "Down " * (1 + names.index("event_analyzing_sample")) + "Enter", "perf script report event_analyzing_sample --comms=one")
+    screen.keys("r")
+    screen.choose("Script to run", "event_analyzing_sample", "perf script report event_analyzing_sample --comms=one")
     screen.after("q", "row 1 of", "Thread: one")
 
 

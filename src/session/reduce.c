@@ -24,6 +24,7 @@ struct worker {
 
 struct reduction {
 	struct session *session;
+	size_t every; /* 1 = all pieces */
 	const struct reducer *reducer;
 	void *context;
 	struct worker *workers;
@@ -103,9 +104,10 @@ static void reduce_sample(const struct reduction *reduction, struct worker *work
 			reducer->sample(worker->state, reduction->context, event, &sample, model_time);
 }
 
-static void reduce_piece(void *context, unsigned int index, size_t piece)
+static void reduce_piece(void *context, unsigned int index, size_t number)
 {
 	const struct reduction *reduction = context;
+	size_t piece = number * reduction->every;
 	struct worker *worker = &reduction->workers[index];
 	struct reader *reader = reduction->session->reader;
 	const uint64_t *cuts = reduction->session->private->cuts.data;
@@ -154,7 +156,7 @@ static void *merge_workers(struct reduction *reduction, unsigned int jobs)
 		struct worker *worker = &reduction->workers[i];
 		free(worker->values);
 		vec_deinit(&worker->chain);
-		if (worker->diagnostics.broken_records) {
+		if (worker->diagnostics.broken_records && reduction->every == 1) { /* else they are met again */
 			uint64_t before = diagnostics->broken_records;
 			reader_diagnostics_note(diagnostics, worker->diagnostics.first_broken_offset, worker->diagnostics.first_broken);
 			diagnostics->broken_records = before + worker->diagnostics.broken_records;
@@ -178,14 +180,19 @@ static void *merge_workers(struct reduction *reduction, unsigned int jobs)
 	return merged;
 }
 
+size_t session_piece_count(const struct session *session)
+{
+	return session->private->cuts.len > 1 ? session->private->cuts.len - 1 : 0;
+}
+
 struct error *session_reduce(struct session *session, const struct reducer *reducer, void *context, void **ret_state)
 {
 	struct error *error = session_prepare(session);
 	if (error)
 		return error;
-	size_t pieces = session->private->cuts.len > 1 ? session->private->cuts.len - 1 : 0;
+	size_t every = reducer->every ? reducer->every : 1, pieces = (session_piece_count(session) + every - 1) / every;
 	unsigned int jobs = session->jobs < pieces ? session->jobs : pieces ? (unsigned int)pieces : 1;
-	struct reduction reduction = {.session = session, .reducer = reducer, .context = context};
+	struct reduction reduction = {.session = session, .every = every, .reducer = reducer, .context = context};
 	reduction.workers = mem_zalloc_array(jobs, sizeof(*reduction.workers));
 	session_report_progress(session, 0);
 	pool_run(jobs, pieces, reduce_piece, &reduction);

@@ -109,6 +109,12 @@ static void count_record(struct session *session, const struct record_header *he
 	}
 }
 
+void session_set_progress(struct session *session, void (*progress)(void *context, uint64_t done, uint64_t total), void *context)
+{
+	session->private->options.progress = progress;
+	session->private->options.progress_context = context;
+}
+
 void session_report_progress(const struct session *session, uint64_t offset)
 {
 	const struct session_options *options = &session->private->options;

@@ -151,10 +151,16 @@ struct reducer {
 	void (*merge)(void *into, void *from, void *context);
 	void (*deinit)(void *state, void *context); /* may be NULL */
 	bool fixed_only;			    /* sample_decode_fixed() is enough */
+	unsigned int every;			    /* only one piece of the file in so many, evenly; 0, 1 = all */
 };
 /* Returns the merged state (freed by the caller with free() after its own deinit). The input must be stable: not a pipe opened with
  * `streaming`. */
 struct error *session_reduce(struct session *session, const struct reducer *reducer, void *context, void **ret_state);
+
+/* How many pieces of a file there are to reduce, each of some megabytes at most. */
+size_t session_piece_count(const struct session *session);
+/* Another one for options.progress from now on; NULL = none. Not while a pass runs. */
+void session_set_progress(struct session *session, void (*progress)(void *context, uint64_t done, uint64_t total), void *context);
 
 /* ---- what every reader tells at its end ---- */
 

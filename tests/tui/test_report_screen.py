@@ -1,6 +1,7 @@
 """perf report on a screen: what keys do. The kernel's perf (report --tui, its help) says what they are."""
 import pathlib
 import re
+import subprocess
 import sys
 
 import pytest
@@ -301,6 +302,30 @@ def test_no_other_recording(report, folder, tmp_path):
     screen = report("-i", "only.data", cwd=tmp_path)
     screen.until("row 1 of")
     screen.after("s", "there is no other recording in this folder")
+
+
+def test_large_recordings_show_a_part_first(perf, report, folder, tmp_path):
+    """Until all is read, what needs all is refused; then the rows are those of the text, and the cursor is where it was."""
+    data = tmp_path / "large.data"
+    repeat = pathlib.Path(__file__).resolve().parents[2] / "bench/repeat.py"
+    subprocess.run([sys.executable, repeat, folder / "perf.data", data, "1600"], check=True)
+    assert data.stat().st_size > 192 << 20
+    screen = report("-i", data, "--no-children", "-g", "none", cwd=tmp_path)
+    lines = screen.until("row 1 of", without=["reading all"])
+    text = [line.split() for line in perf("report", "--stdio", "--no-children", "-g", "none", "-i", data).stdout.splitlines() if line and line[0] != "#"]
+    assert rows(lines) == text
+    assert lines[0].startswith("Samples: 2M of event 'cpu-clock'")
+    screen.after("Down Down", "row 3 of")
+    screen.after("q", "ended with 0")
+
+
+def test_a_large_recording_is_left_while_it_is_read(report, folder, tmp_path):
+    data = tmp_path / "large.data"
+    repeat = pathlib.Path(__file__).resolve().parents[2] / "bench/repeat.py"
+    subprocess.run([sys.executable, repeat, folder / "perf.data", data, "1600"], check=True)
+    screen = report("-i", data, cwd=tmp_path)
+    screen.until("Samples: ")
+    screen.after("q", "ended with 0")
 
 
 def test_several_events(report, folder):

@@ -66,7 +66,8 @@ struct fold_options {
 	unsigned int max_stack;	    /* frames; 0 = 127 */
 	struct stitcher *stitcher;  /* of call graphs of branches, prepared; or NULL */
 	enum fold_records records;
-	unsigned int jobs; /* 0 = the session's */
+	unsigned int jobs;  /* 0 = the session's */
+	unsigned int every; /* fold_add_session(): only the samples of one piece of the recording in so many; 0 = all */
 	/* Further filter; may be NULL. Called on several threads. */
 	bool (*accept)(void *context, const struct fold_sample *sample);
 	/* Raw values by which entries are told apart as well (cpu, weight, …): fills `extra_words` words. May be NULL. Called on several

@@ -161,6 +161,7 @@ struct error *fold_add_session(struct fold *fold)
 					.sample = worker_sample,
 					.merge = worker_merge,
 					.deinit = worker_deinit,
+					.every = fold->private->options.every,
 					.fixed_only = !needs_whole_samples(&fold->private->options)};
 	struct fold_feed *feed;
 	struct error *error = session_reduce(fold->session, &reducer, fold, (void **)&feed);

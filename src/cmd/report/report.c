@@ -3,6 +3,7 @@
  * This file has the way through: open, fold, show. Options are in options.c, keys and columns in keys.c, filters in
  * filter.c, tables in table.c. */
 #include "cmd/report/report.h"
+#include "cmd/report/screen_rest.h"
 #include "cmd/report/screen_scripts.h"
 #include "cmd/report/screen_switch.h"
 
@@ -100,6 +101,27 @@ static void setup_context(struct report *report)
 						    options->inlines == STACK_INLINES_ALL || (options->inlines && report->unwound));
 }
 
+void report_copy(const struct report *report, struct report *ret)
+{
+	*ret = *report;
+	ret->fold = NULL;
+	ret->every = 0;
+	ret->strings = (struct intern){0};
+	ret->arena = (struct arena){0};
+	setup_context(ret);
+	ret->context.has_dso = report->context.has_dso;
+	ret->context.parent_regex = report->context.parent_regex;
+}
+
+void report_copy_deinit(struct report *copy)
+{
+	fold_destroy(copy->fold);
+	data_places_destroy(copy->context.places);
+	source_lines_destroy(copy->context.lines);
+	intern_deinit(&copy->strings);
+	arena_deinit(&copy->arena);
+}
+
 /* Whether what is shown depends on whole stacks; else the sampled address is enough, which is much quicker. */
 static bool needs_stacks(const struct report *report)
 {
@@ -167,6 +189,7 @@ void report_fold_options(struct report *report, struct fold_options *ret)
 		.hide_unresolved = options->hide_unresolved,
 		.max_stack = (unsigned int)options->max_stack,
 		.stitcher = report->stitcher,
+		.every = report->every,
 		.accept = filters ? report_accept : NULL,
 		.extra_words = report->extra_words,
 		.extra = report->extras.keys.len ? report_extra : NULL,
@@ -287,12 +310,31 @@ struct way {
 	struct screen_switch choice;
 };
 
+/* On a screen, with a large recording: the first rows are those of a part of it (screen_rest.h). Nothing is shown, and report->every is 0,
+ * where there is no such part. */
+static struct error *show_early(struct report *report, const struct way *way)
+{
+	report->every = screen_rest_part(report);
+	if (!report->every)
+		return NULL;
+	struct error *error = report_make_fold(report);
+	if (!error && report->fold->entry_count)
+		return report_screen(report, &way->tools);
+	fold_destroy(report->fold);
+	report->fold = report->context.fold = NULL;
+	report->every = 0;
+	return error;
+}
+
 /* The usual report. */
 static struct error *show_tables(struct report *report, const struct way *way)
 {
 	struct error *error = report_prepare(report);
-	if (!error)
-		error = report_make_fold(report);
+	if (!error && way->screen)
+		error = show_early(report, way);
+	if (error || report->every)
+		return error;
+	error = report_make_fold(report);
 	if (error)
 		return error;
 	/* Before the pager: whoever leaves it after a look has seen them. */
@@ -393,7 +435,6 @@ static struct error *show(struct report *report, const struct way *way)
 
 void report_deinit(struct report *report)
 {
-	fold_destroy(report->fold);
 	stitcher_destroy(report->stitcher);
 	vec_deinit(&report->sort.keys);
 	vec_deinit(&report->shown.keys);
@@ -403,10 +444,7 @@ void report_deinit(struct report *report)
 		regfree(&report->parent_regex);
 	if (report->has_ignored_regex)
 		regfree(&report->ignored_regex);
-	data_places_destroy(report->context.places);
-	source_lines_destroy(report->context.lines);
-	intern_deinit(&report->strings);
-	arena_deinit(&report->arena);
+	report_copy_deinit(report);
 	opening_end(&report->opening);
 }
 

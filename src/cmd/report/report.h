@@ -99,6 +99,7 @@ struct report {
 	unsigned int extra_words;
 	struct stitcher *stitcher; /* or NULL */
 	struct fold *fold;
+	unsigned int every;	/* the fold is of one piece of the recording in so many; 0 = of all */
 	bool by_line;		/* a key tells addresses in one function apart */
 	bool unwound;		/* there are stacks of registers and stack bytes */
 	const char *sort_order; /* what the rows are sorted by, as text */
@@ -117,6 +118,10 @@ void report_fold_options(struct report *report, struct fold_options *ret);
 struct error *report_make_fold(struct report *report);
 /* What functions of --ignore-callees call counts for themselves; of a fold that is finished. */
 void report_ignore_callees(struct report *report, struct fold *fold);
+/* A report with the same options, keys and session, but with a fold to be made and with nothing in common that changes: for another thread.
+ * It lives no longer than `report`; released by report_copy_deinit(). */
+void report_copy(const struct report *report, struct report *ret);
+void report_copy_deinit(struct report *copy);
 /* Takes out of the fold what the filters of rows leave out: for stacks, which have no rows. */
 void report_keep_shown(struct report *report);
 /* Prints the fold as options.format asks for: tables, or stacks for formats that cannot show tables. */

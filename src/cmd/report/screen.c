@@ -5,6 +5,7 @@
  *	                                            keys ──────────┘
  */
 #include "cmd/report/screen.h"
+#include "cmd/report/screen_rest.h"
 
 #include "app/config.h"
 #include "base/text.h"
@@ -77,7 +78,8 @@ static void find_sets(struct screen *screen)
 	while (event_set_next(&report->session->reader->events, report->group, &set)) {
 		bool any = !report->options->skip_empty || (owner && set.events.data[0]->index < owner->event_count);
 		for (size_t i = 0; i < set.events.len && !owner; i++)
-			any |= with_samples[set.events.data[i]->index];
+			any |= with_samples[set.events.data[i]->index] ||
+			       (report->every && report->session->event_counts[set.events.data[i]->index].samples);
 		if (!any)
 			continue;
 		struct screen_events found = {.list = mem_alloc_array(set.events.len, sizeof(*found.list)), .count = set.events.len};
@@ -164,6 +166,7 @@ static void add_status(const struct screen *screen, struct strbuf *out)
 	const struct rows *rows = screen->event->rows;
 	if (screen->note.len)
 		strbuf_printf(out, "%s   ", strbuf_str(&screen->note));
+	screen_rest_add_status(screen, out);
 	if (screen->owner)
 		screen->owner->add_status(screen->owner->context, out);
 	if (screen->zooms.len && screen->owner) { /* the first line has no room for it */
@@ -279,10 +282,20 @@ static bool take_option_key(struct screen *screen, int key)
 	}
 }
 
+/* What is written or looked at in detail must be of all samples. */
+static bool needs_all(int key)
+{
+	return key == 'a' || key == 'P' || key == 'x' || key == KEY_RETURN || key == 'm';
+}
+
 static struct error *take_key(struct screen *screen, int key)
 {
 	struct report *report = screen->report;
 	strbuf_clear(&screen->note);
+	if (needs_all(key) && !screen_rest_is_read(screen)) {
+		strbuf_add_str(&screen->note, "this needs all samples: in a moment");
+		return NULL;
+	}
 	if (screen->owner && screen->owner->key(screen->owner->context, screen, key))
 		return NULL;
 	if (browser_key(screen->browser, key) || take_row_key(screen, key) || take_option_key(screen, key))
@@ -331,13 +344,17 @@ static struct error *follow(struct screen *screen)
 	if (!owner && screen->sets.len > 1 && !screen_choose_events(screen))
 		return NULL;
 	struct error *error = screen_open_event(screen);
+	if (!error && screen->report->every)
+		screen->rest = screen_rest_begin(screen);
 	while (!error && !screen->ended) {
 		draw(screen);
-		int key = terminal_key(screen->terminal, owner ? owner->wait_ms(owner->context) : -1);
+		int key = terminal_key(screen->terminal, owner ? owner->wait_ms(owner->context) : screen_rest_wait_ms(screen));
 		if (key != KEY_NOTHING)
 			error = take_key(screen, key);
 		if (owner && !error && !screen->ended)
 			error = renew(screen);
+		if (!error && !screen->ended)
+			error = screen_rest_take(screen);
 	}
 	return error;
 }
@@ -375,5 +392,6 @@ struct error *screen_show(struct report *report, const struct screen_tools *tool
 	strbuf_deinit(&screen.note);
 	fold_parts_destroy(screen.parts);
 	terminal_close(screen.terminal);
+	screen_rest_end(screen.rest);
 	return error;
 }

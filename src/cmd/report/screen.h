@@ -64,6 +64,7 @@ struct screen {
 	uint64_t *totals; /* of those: periods, then samples, by event */
 	struct screen_zoom zoom;
 	VEC(enum zoom_kind) zooms;
+	struct screen_rest *rest;  /* what is still being read, or NULL */
 	struct annotate *annotate; /* made when it is first asked for, or NULL */
 	struct strbuf note;	   /* what the last key has to say */
 	bool ended;
@@ -80,6 +81,9 @@ void screen_make_table(struct screen *screen, bool stay);
 
 /* screen_renew.c: shows a newer fold; the cursor stays on its row. Nothing refers to the one before then. */
 struct error *screen_renew(struct screen *screen, struct fold *fold);
+/* The same with a report, which takes the place of screen->report and has a fold, and the parts of that. `event`: what is shown of it, or
+ * NULL where it is to be opened; taken over like the parts. */
+struct error *screen_replace(struct screen *screen, struct report *report, struct fold_parts *parts, struct report_event *event);
 
 /* screen_zoom.c: sorts out the rows that the zoom doesn't let through. */
 void screen_filter(struct screen *screen);

@@ -7,15 +7,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* What was shown before, and is found again in the screen's report. */
 struct renewal {
 	struct screen *screen;
-	struct fold *old_fold, *new_fold;
+	struct report *old_report;
+	struct fold *old_fold;
 	struct report_event *old_event;
 	struct rows_table *old_table;
+	struct fold_parts *old_parts;
 };
 
 /* What a key tells rows apart by: equal words, same value. Zeros behind them. */
-static void identify(struct screen *screen, const struct report_event *event, uint32_t row, const struct key *key, uint64_t *words)
+static void identify(struct report *report, const struct report_event *event, uint32_t row, const struct key *key, uint64_t *words)
 {
 	struct key_source source;
 	rows_source(event->rows, row, key, &source);
@@ -25,7 +28,7 @@ static void identify(struct screen *screen, const struct report_event *event, ui
 	else if (key->domain == KEY_EXTRA)
 		memcpy(words, source.words, (key->words < KEY_WORDS_MAX ? key->words : KEY_WORDS_MAX) * sizeof(*words));
 	else if (key->identify)
-		key->identify(&screen->report->context, &source, words);
+		key->identify(&report->context, &source, words);
 }
 
 static bool is_same(struct screen *screen, uint32_t row, const uint64_t (*wanted)[KEY_WORDS_MAX])
@@ -33,7 +36,7 @@ static bool is_same(struct screen *screen, uint32_t row, const uint64_t (*wanted
 	const struct report_event *event = screen->event;
 	uint64_t words[KEY_WORDS_MAX];
 	for (size_t i = 0; i < event->keys.identity_count; i++) {
-		identify(screen, event, row, event->keys.identity[i], words);
+		identify(screen->report, event, row, event->keys.identity[i], words);
 		if (memcmp(words, wanted[i], sizeof(words)))
 			return false;
 	}
@@ -48,38 +51,63 @@ static size_t find_row(void *context, size_t line)
 	uint64_t wanted[ROWS_KEYS_MAX][KEY_WORDS_MAX];
 	uint32_t row = rows_table_row(renewal->old_table, line);
 	size_t count = table_row_count(rows_table_result(screen->table));
-	screen->report->context.fold = renewal->old_fold;
+	struct fold *now = screen->report->fold;
+	renewal->old_report->context.fold = renewal->old_fold;
 	for (size_t i = 0; i < old_event->keys.identity_count; i++)
-		identify(screen, old_event, row, old_event->keys.identity[i], wanted[i]);
-	screen->report->context.fold = renewal->new_fold;
+		identify(renewal->old_report, old_event, row, old_event->keys.identity[i], wanted[i]);
+	screen->report->context.fold = now;
 	for (size_t i = 0; i < count; i++)
 		if (is_same(screen, rows_table_row(screen->table, i), wanted))
 			return i;
 	return BROWSER_NO_ROW;
 }
 
-struct error *screen_renew(struct screen *screen, struct fold *fold)
+static struct renewal begin(struct screen *screen)
+{
+	struct renewal old = {.screen = screen,
+			      .old_report = screen->report,
+			      .old_fold = screen->report->fold,
+			      .old_event = screen->event,
+			      .old_table = screen->table,
+			      .old_parts = screen->parts};
+	screen->event = NULL;
+	screen->table = NULL;
+	return old;
+}
+
+/* The screen has a new report or fold, with its parts; and maybe the event. */
+static struct error *finish(struct screen *screen, struct renewal *old)
 {
 	struct report *report = screen->report;
 	const struct screen_events *set = &screen->sets.data[screen->current];
-	struct renewal old = {
-		.screen = screen, .old_fold = report->fold, .new_fold = fold, .old_event = screen->event, .old_table = screen->table};
-	struct fold_parts *old_parts = screen->parts;
-	report->fold = report->context.fold = fold;
-	screen->parts = fold_parts_create(fold);
-	screen->event = NULL;
-	screen->table = NULL;
-	struct error *error = report_event_open(report, screen->parts, set->list, set->count, &screen->event);
+	struct error *error = screen->event ? NULL : report_event_open(report, screen->parts, set->list, set->count, &screen->event);
 	if (!error) {
 		screen_note_rows(screen);
 		screen_filter(screen);
 		screen->table = report_event_table(report, screen->event);
-		browser_renew(screen->browser, rows_table_result(screen->table), find_row, &old);
+		browser_renew(screen->browser, rows_table_result(screen->table), find_row, old);
 	} else {
 		browser_leave(screen->browser);
 	}
-	rows_table_destroy(old.old_table);
-	report_event_close(old.old_event);
-	fold_parts_destroy(old_parts);
+	rows_table_destroy(old->old_table);
+	report_event_close(old->old_event);
+	fold_parts_destroy(old->old_parts);
 	return error;
+}
+
+struct error *screen_renew(struct screen *screen, struct fold *fold)
+{
+	struct renewal old = begin(screen);
+	screen->report->fold = screen->report->context.fold = fold;
+	screen->parts = fold_parts_create(fold);
+	return finish(screen, &old);
+}
+
+struct error *screen_replace(struct screen *screen, struct report *report, struct fold_parts *parts, struct report_event *event)
+{
+	struct renewal old = begin(screen);
+	screen->report = report;
+	screen->parts = parts;
+	screen->event = event;
+	return finish(screen, &old);
 }

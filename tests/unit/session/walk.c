@@ -243,19 +243,34 @@ static void sums_merge(void *into, void *from, void *context)
 	a->hash += b->hash;
 }
 
-static struct sums reduce(const char *path, unsigned int jobs)
+/* `every`: of a part of the recording, 1 = of all. `ret_pieces` may be NULL. */
+static struct sums reduce(const char *path, unsigned int jobs, unsigned int every, size_t *ret_pieces)
 {
-	static const struct reducer reducer = {
-		.state_size = sizeof(struct sums), .init = sums_init, .sample = sums_sample, .merge = sums_merge};
+	const struct reducer reducer = {
+		.state_size = sizeof(struct sums), .init = sums_init, .sample = sums_sample, .merge = sums_merge, .every = every};
 	struct session_options options = {.input.path = path, .jobs = jobs};
 	struct session *session;
 	struct sums *sums;
 	assert_null(session_open(&options, &session));
 	assert_null(session_reduce(session, &reducer, session->machine, (void **)&sums));
 	struct sums result = *sums;
+	if (ret_pieces)
+		*ret_pieces = session_piece_count(session);
 	free(sums);
 	session_close(session);
 	return result;
+}
+
+/* One piece in so many: less than all, unless there is but one piece. */
+static void check_parts(const char *path, const struct sums *all)
+{
+	size_t pieces;
+	struct sums half = reduce(path, 2, 2, &pieces), first = reduce(path, 3, (unsigned int)pieces, NULL);
+	assert_true(half.samples <= all->samples && first.samples <= half.samples);
+	if (pieces > 2)
+		assert_true(first.samples < all->samples);
+	if (pieces == 1)
+		assert_int_equal(half.hash, all->hash);
 }
 
 static void check_recording(const struct recording *recording, const char *path)
@@ -265,10 +280,11 @@ static void check_recording(const struct recording *recording, const char *path)
 	assert_non_null(theirs);
 	check_text(two_passes, theirs, recording->options, "in two passes");
 	check_text(one_pass, theirs, recording->options, "as a stream");
-	struct sums one = reduce(path, 1), many = reduce(path, 5);
+	struct sums one = reduce(path, 1, 1, NULL), many = reduce(path, 5, 0, NULL);
 	assert_true(one.samples > 0);
 	assert_int_equal(one.samples, many.samples);
 	assert_int_equal(one.hash, many.hash);
+	check_parts(path, &one);
 	free(theirs);
 	free(two_passes);
 	free(one_pass);

@@ -19,7 +19,8 @@ struct screen_switch {
 /* Finds the recordings; `path` is shown first. */
 void screen_switch_init(struct screen_switch *choice, const char *path);
 void screen_switch_deinit(struct screen_switch *choice);
-/* True in the process that has to show paths[current], each time another one. False when all is over, with the status of the last process. */
+/* True in the process that has to show paths[current], each time another one. False when all is over, with the status of the last
+ * process. */
 bool screen_switch_next(struct screen_switch *choice, int *ret_status);
 /* In that process: this one is next, when the process has ended. */
 void screen_switch_wish(const struct screen_switch *choice, size_t number);

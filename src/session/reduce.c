@@ -18,6 +18,7 @@ struct worker {
 	reading_values values;		       /* of the counters, where the worker is */
 	struct reader_diagnostics diagnostics; /* only broken records and changes */
 	struct sample fixed;		       /* where no more than the fixed part is looked at */
+	size_t near;			       /* for ties_time() */
 	VEC(uint64_t) chain;		       /* of a sample whose user part came later, put together */
 };
 
@@ -47,9 +48,11 @@ static bool passes_filter(const struct session_private *private, const struct sa
 					   filter_accepts_time(&private->filter, layout->time ? sample->time : FILTER_NO_TIME));
 }
 
-static uint64_t model_time_of(const struct session_private *private, const struct sample *sample, uint64_t offset)
+static uint64_t model_time_of(const struct session_private *private, struct worker *worker, const struct sample *sample, uint64_t offset)
 {
-	return private->offset_times ? offset : sample->time ? sample->time : UINT64_MAX;
+	if (private->offset_times)
+		return offset;
+	return sample->time ? ties_time(&private->ties, sample->time, offset, &worker->near) : UINT64_MAX;
 }
 
 /* For reducers that look at no more than the fixed part. */
@@ -64,7 +67,7 @@ static void reduce_fixed_part(const struct reduction *reduction, struct worker *
 		return reader_diagnostics_note(&worker->diagnostics, offset, broken);
 	if (passes_filter(session->private, layout, sample))
 		reduction->reducer->sample(worker->state, reduction->context, event, sample,
-					   model_time_of(session->private, sample, offset));
+					   model_time_of(session->private, worker, sample, offset));
 }
 
 static void reduce_sample(const struct reduction *reduction, struct worker *worker, const struct record_header *header, uint64_t offset)
@@ -91,7 +94,7 @@ static void reduce_sample(const struct reduction *reduction, struct worker *work
 	deferred_attach(&private->deferred, &event->attr, &sample);
 	if (sample.deferred_count)
 		join_chain(worker, &sample);
-	uint64_t model_time = model_time_of(private, &sample, offset);
+	uint64_t model_time = model_time_of(private, worker, &sample, offset);
 	if (!splits)
 		return reducer->sample(worker->state, reduction->context, event, &sample, model_time);
 	uint64_t index = 0;

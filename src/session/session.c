@@ -269,6 +269,8 @@ struct error *session_prepare(struct session *session)
 		if (header && apply_is_sideband(header->type))
 			apply_in_order(session, header, session_record_time(session, header), item.time);
 	}
+	if (!private->offset_times)
+		ties_take(&session->private->ties, &sideband.ready.items);
 	jit_feed_until(session, UINT64_MAX);
 	order_deinit(&sideband);
 	machine_finish(session->machine);
@@ -384,6 +386,7 @@ void session_close(struct session *session)
 	vec_deinit(&private->cut_values);
 	readings_deinit(&private->readings);
 	deferred_deinit(&private->deferred);
+	ties_deinit(&private->ties);
 	free(private->values);
 	free(private->copy);
 	jit_feed_deinit(private);
@@ -420,12 +423,14 @@ static bool deliver(struct session *session, const struct record_header *header,
 {
 	struct session_private *private = session->private;
 	bool by_offset = private->prepared ? private->offset_times : private->file_order;
+	const uint32_t type = mapping_u32(&header->type);
 	uint64_t model_time = by_offset ? offset : time;
 	if (model_time > private->clock)
 		session->private->clock = model_time;
 	if (!private->prepared || !model_time)
 		model_time = private->clock;
-	const uint32_t type = mapping_u32(&header->type);
+	if (type == RECORD_SAMPLE && model_time == time)
+		model_time = ties_time(&private->ties, time, offset, &session->private->near);
 	*ret = (struct record){
 		.header = header, .time = time, .model_time = model_time, .offset = offset, .is_sample = type == RECORD_SAMPLE};
 	if (type < RECORD_USER_START)

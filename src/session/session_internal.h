@@ -7,6 +7,7 @@
 #include "session/order.h"
 #include "session/readings.h"
 #include "session/session.h"
+#include "session/ties.h"
 
 /* ---- source.c: the records of a stable mapping or of a stream of chunks, one after the other, and again by offset while they are held
  * ---- */
@@ -127,6 +128,7 @@ struct session_private {
 	VEC(reading_values) cut_values; /* at each cut, where counters are read */
 	struct filter filter;
 	struct deferred deferred; /* pass 1 */
+	struct ties ties;	  /* pass 1, where samples have times */
 
 	/* session_next() */
 	struct source source;
@@ -140,6 +142,7 @@ struct session_private {
 	uint64_t clock;	      /* the newest time delivered */
 	uint64_t forgot_lost; /* session->lost when the machine forgot last */
 	reading_values values;
+	size_t near;	     /* for ties_time() */
 	struct record group; /* the sample whose members are being delivered */
 	struct sample group_sample;
 	uint64_t group_index; /* of its next member */

@@ -463,3 +463,18 @@ def test_chains_deeper_than_the_limit(perf, oracle, tmp_path, words):
     (tmp_path / "perf.data").write_bytes(recording.Maker(text).make())
     ours = text_of(perf, tmp_path / "perf.data", *words.split())
     assert ours == text_of(oracle, tmp_path / "perf.data", *words.split()) and len(ours) > 10
+
+
+def test_a_sample_of_the_time_of_a_name_behind_it(perf, oracle, tmp_path):
+    """Among equal times the file's order decides: the first sample has the old name and the old map, the second the new ones."""
+    other = "mmap2 pid=7 tid=7 addr=0x401000 len=0x1000 pgoff=0x1000 time={} prot=5 flags=2 name=/nowhere/{}\n"
+    text = HEAD + other.format(2, "old") + "sample ip=0x401010 pid=7 tid=7 time=17 period=3\ncomm pid=7 tid=7 time=17 name=renamed exec=1\n"
+    text += other.format(17, "new") + "sample ip=0x401010 pid=7 tid=7 time=17 period=5\nsample ip=0x401010 pid=7 tid=7 time=30 period=7\n"
+    text += "".join(f"comm pid={i} tid={i} time={i} name=other\n" for i in range(100, 200))
+    (tmp_path / "perf.data").write_bytes(recording.make(recording.of_absent(text)))
+    ours = text_of(perf, tmp_path / "perf.data", "-n", "-s", "comm,dso")
+    assert ours == text_of(oracle, tmp_path / "perf.data", "-n", "-s", "comm,dso")
+    assert [line.split()[-2:] for line in ours[-2:]] == [["renamed", "new"], ["prog", "old"]], ours
+    for tool in (perf, oracle):
+        changes = tool("diff", "-s", "comm,dso", tmp_path / "perf.data", tmp_path / "perf.data").stdout
+        assert re.findall(r"20\.00%.*prog +old", changes) and re.findall(r"80\.00%.*renamed +new", changes), changes

@@ -24,7 +24,8 @@ static struct error *parse_seconds(const struct option *option, const char *argu
 
 const struct option input_option_group[] = {
 	OPTION_HEADING("Input"),
-	OPTION_STRING('i', "input", struct input_options, input, "FILE", "recording to read (default perf.data; - for standard input)"),
+	OPTION_STRING('i', "input", struct input_options, input, "FILE",
+		      "recording to read (default perf.data, or standard input where that is a pipe; - for standard input)"),
 	OPTION_FLAG('f', "force", struct input_options, force, "read the recording even if another user owns it"),
 	OPTION_CUSTOM(0, "jobs", struct input_options, jobs, "N", "number of worker threads (default: one per CPU)", parse_jobs),
 	OPTION_HEADING("Symbols"),

@@ -32,7 +32,7 @@ struct buildid_list_options {
 
 static const struct option buildid_list_options[] = {
 	OPTION_STRING('i', "input", struct buildid_list_options, input, "FILE",
-		      "recording or ELF file to read (default perf.data; - for standard input)"),
+		      "recording or ELF file to read (default perf.data, or standard input where that is a pipe; - for standard input)"),
 	OPTION_FLAG('f', "force", struct buildid_list_options, force, "read the recording even if another user owns it"),
 	OPTION_FLAG('H', "with-hits", struct buildid_list_options, with_hits, "only files that contain samples"),
 	OPTION_FLAG('k', "kernel", struct buildid_list_options, kernel, "show the build-id of the running kernel"),
@@ -133,7 +133,7 @@ static struct error *open_recording(const struct buildid_list_options *options, 
 {
 	struct session_options session_options = {
 		.input = {.path = options->input, .force = options->force},
-		.streaming = streaming && !(options->input && !strcmp(options->input, "-")),
+		.streaming = streaming && strcmp(options->input ? options->input : reader_default_path(), "-"),
 	};
 	return session_open(&session_options, ret);
 }

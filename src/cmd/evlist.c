@@ -22,7 +22,8 @@ struct evlist_options {
 };
 
 static const struct option evlist_options[] = {
-	OPTION_STRING('i', "input", struct evlist_options, input, "FILE", "recording to read (default perf.data, - for standard input)"),
+	OPTION_STRING('i', "input", struct evlist_options, input, "FILE",
+		      "recording to read (default perf.data, or standard input where that is a pipe; - for standard input)"),
 	OPTION_FLAG('f', "force", struct evlist_options, force, "read the recording even if another user owns it"),
 	OPTION_FLAG('F', "freq", struct evlist_options, frequency, "show the sampling frequency or period"),
 	OPTION_COUNT('v', "verbose", struct evlist_options, verbose, "show all attributes"),
@@ -106,7 +107,7 @@ static struct error *run(int argc, char **argv, int *ret_status)
 	struct strbuf out = {0};
 	bool tracepoints = false;
 	if (!reader->events.events.len)
-		log_warning("%s describes no events: it is truncated, or recording has not begun", reader->path);
+		log_warning("%s describes no events: it is truncated, or recording has not begun", reader_name(reader));
 	for (size_t i = 0; i < reader->events.events.len; i++) {
 		const struct event *event = reader->events.events.data[i];
 		tracepoints |= event->attr.type == PERF_TYPE_TRACEPOINT;

@@ -167,9 +167,9 @@ static struct error *choose_event(struct flamegraph *flamegraph)
 			flamegraph->event = event;
 	}
 	if (!flamegraph->event && wanted)
-		return error_new("no event '%s' in %s; 'perf evlist' lists its events", wanted, session->reader->path);
+		return error_new("no event '%s' in %s; 'perf evlist' lists its events", wanted, reader_name(session->reader));
 	if (!flamegraph->event)
-		return error_new("%s has no samples: nothing to draw", session->reader->path);
+		return error_new("%s has no samples: nothing to draw", reader_name(session->reader));
 	if (with_samples > 1 && !wanted)
 		log_warning("%zu events have samples; drawing %s (choose another with --show-event NAME)", with_samples,
 			    flamegraph->event->name);
@@ -232,7 +232,8 @@ static struct error *fold_waits(struct flamegraph *flamegraph, struct fold_optio
 	if (error)
 		return error;
 	flamegraph->event = find_event(session, "sched:sched_switch");
-	return flamegraph->fold->entry_count ? NULL : error_new("%s has no wait that has ended: nothing to draw", session->reader->path);
+	return flamegraph->fold->entry_count ? NULL
+					     : error_new("%s has no wait that has ended: nothing to draw", reader_name(session->reader));
 }
 
 /* A recording as a call tree, with its unit. */
@@ -276,7 +277,7 @@ static struct error *build_tree(struct flamegraph *flamegraph)
 	flamegraph->tree = fold_calltree(flamegraph->fold, &tree);
 	if (!(flamegraph->event->attr.sample_type & (PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_STACK_USER | PERF_SAMPLE_BRANCH_STACK)))
 		log_warning("%s has no call chains, so every stack has a single frame; record them with: perf record -g",
-			    flamegraph->opening.session->reader->path);
+			    reader_name(flamegraph->opening.session->reader));
 	return NULL;
 }
 
@@ -377,7 +378,9 @@ static const char *drawn_name(const struct flamegraph *flamegraph)
 {
 	if (flamegraph->waits)
 		return "time off the CPU";
-	return flamegraph->event ? flamegraph->event->name : flamegraph->options.input.input;
+	if (flamegraph->event)
+		return flamegraph->event->name;
+	return strcmp(flamegraph->options.input.input, "-") ? flamegraph->options.input.input : "standard input";
 }
 
 /* "cpu-clock, 12,345 samples in 10.2 s on HOST" */
@@ -444,8 +447,10 @@ static struct error *show_tree(const struct flamegraph *flamegraph)
 
 static struct error *draw(struct flamegraph *flamegraph)
 {
-	const char *input = flamegraph->options.input.input;
-	bool folded = input && is_text(input);
+	const char *given = flamegraph->options.input.input, *input = given ? given : reader_default_path();
+	bool folded = is_text(input);
+	if (folded)
+		flamegraph->options.input.input = input;
 	struct error *error = folded ? read_folded(flamegraph) : build_tree(flamegraph);
 	if (!error)
 		error = show_tree(flamegraph);

@@ -516,12 +516,30 @@ struct reader *reader_create(const char *path)
 	return reader;
 }
 
+const char *reader_default_path(void)
+{
+	struct stat st;
+	return !fstat(STDIN_FILENO, &st) && S_ISFIFO(st.st_mode) ? "-" : "perf.data";
+}
+
+const char *reader_name(const struct reader *reader)
+{
+	return strcmp(reader->path, "-") ? reader->path : "standard input";
+}
+
+/* Who didn't ask for standard input, as a program that is started with a pipe there, hears how to read the file. */
+static struct error *name_input(struct error *error, const struct reader *reader, const struct reader_options *options)
+{
+	bool chosen = !options->path && !strcmp(reader->path, "-");
+	return error_wrap(error, "%s%s", reader_name(reader), chosen ? " (a pipe; -i perf.data reads the file instead)" : "");
+}
+
 struct error *reader_open(const struct reader_options *options, struct reader **ret)
 {
-	struct reader *reader = reader_create(options->path ? options->path : "perf.data");
+	struct reader *reader = reader_create(options->path ? options->path : reader_default_path());
 	struct error *error = open_reader(reader, options);
 	if (error) {
-		error = error_wrap(error, "%s", reader->path);
+		error = name_input(error, reader, options);
 		reader_close(reader);
 		return error;
 	}

@@ -68,7 +68,7 @@ struct reader {
 };
 
 struct reader_options {
-	const char *path;     /* "-" = standard input, NULL = "perf.data" */
+	const char *path;     /* "-" = standard input, NULL = reader_default_path() */
 	const char *recorder; /* the command that makes such a recording, for the error when the default is missing; NULL = perf record */
 	bool force;	      /* accept a file of another owner */
 	bool streaming;	      /* pipes: don't spool, the caller reads once in order */
@@ -77,8 +77,12 @@ struct reader_options {
 	void *progress_context;
 };
 
+/* What is read when nobody says what: standard input where it is a pipe, as in "perf record -o - … | perf report", else "perf.data". */
+const char *reader_default_path(void);
 struct error *reader_open(const struct reader_options *options, struct reader **ret);
 void reader_close(struct reader *reader);
+/* What to call it in messages: its path, or "standard input". */
+const char *reader_name(const struct reader *reader);
 
 /* The event a record belongs to, by its id; NULL when there is none. With a single event, or events without ids, the first. */
 struct event *reader_event(const struct reader *reader, const struct record_header *header);

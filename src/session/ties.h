@@ -1,6 +1,7 @@
-/* Samples that have the very time of a side-band record. The finished model is asked with a time alone, and would answer as if the record had
- * come first: a sample of the old name of a thread that gets a new one in the same nanosecond would be credited to the new one. Among equal
- * times the file's order decides (session.h), so the model is asked with the time before, where all such records lie behind the sample.
+/* Samples that have the very time of a side-band record. The finished model is asked with a time alone, and would answer as if the record
+ * had come first: a sample of the old name of a thread that gets a new one in the same nanosecond would be credited to the new one. Among
+ * equal times the file's order decides (session.h), so the model is asked with the time before, where all such records lie behind the
+ * sample.
  *
  *	file:	sample (17)   COMM (17)   sample (17)
  *	asked:	       16                        17

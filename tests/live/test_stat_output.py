@@ -101,10 +101,12 @@ def test_advice_is_for_terminals_only(perf, tmp_path):
     assert said not in (tmp_path / "file").read_text()
 
 
-def test_what_one_knows_is_said_once_a_day(perf, tmp_path, monkeypatch):
+@pytest.mark.parametrize("command,said", [(["record", "-o", "perf.data"], "instead of cycles"), (["stat"], "Hardware counters")], ids=["record", "stat"])
+def test_what_one_knows_is_said_once_a_day(perf, tmp_path, monkeypatch, command, said):
     """On each terminal: two terminals, a day that has passed, -v, and a home that isn't ours."""
     def told(words=(), **environment):
-        return "instead of cycles" in on_terminal(perf, "record", *words, "-o", tmp_path / "perf.data", "true", env={**os.environ, **environment})
+        return said in on_terminal(perf, *command, *words, "true", env={**os.environ, **environment})
+    monkeypatch.chdir(tmp_path)
     first, second, cache = tmp_path / "first", tmp_path / "second", tmp_path / "first/.cache/perf-ng"
     for folder in (first, second):
         folder.mkdir()
@@ -122,7 +124,7 @@ def test_what_one_knows_is_said_once_a_day(perf, tmp_path, monkeypatch):
     assert told(["-v"], HOME=str(first))
     for stamp in cache.iterdir():
         os.utime(stamp, (1, 1))
-    assert told(HOME=str(first)) and told(HOME="/dev/null") and not perf("record", "-o", tmp_path / "perf.data", "true").stderr.count("cycles")
+    assert told(HOME=str(first)) and told(HOME="/dev/null") and said not in perf(*command, "true").stderr
     if os.geteuid() == 0:
         os.chown(second, 65534, 65534)
         shutil.rmtree(second / "perf-ng")

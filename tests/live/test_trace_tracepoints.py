@@ -473,7 +473,7 @@ def test_recording(perf, tracing, tmp_path):
     tids = re.findall(r"^ program \((\d+)\), ", text, re.MULTILINE)
     assert len(tids) == 2
     _, lines = traced(perf, tmp_path, "-i", data, "-t", tids[1])
-    assert {match[4] for match in map(CALL.match, lines)} == {tids[1]}
+    assert {match[4] for match in map(CALL.match, lines[:-1])} == {tids[1]} and lines[-1].endswith(f"program/{tids[1]} +++ exited with 0 +++")
     _, lines = traced(perf, tmp_path, "-i", data, "--max-events", "5", "-T")
     assert len(lines) == 5
     with data.open("rb") as stream:
@@ -525,18 +525,27 @@ def test_signals_and_ends_without_bpf(perf, live, tracefs, tmp_path, way):
         assert done.returncode == 0
         text = done.stderr
     else:
-        assert perf("trace", "--signals", "record", "-o", tmp_path / "data", *command).returncode == 7
+        assert perf("trace", "record", "-o", tmp_path / "data", *command).returncode == 7
         done = perf("trace", "-i", tmp_path / "data")
         text = done.stdout + done.stderr
-        assert "neither signals" not in perf("trace", "-v", "-i", tmp_path / "data").stderr
+        assert "no signals" not in perf("trace", "-v", "-i", tmp_path / "data").stderr
     found = re.findall(r"\S+/(\d+) +(--- .* ---|\+\+\+ .* \+\+\+)$", text, re.MULTILINE)
     assert [what for _, what in found if "SIGCHLD" not in what] == ["--- SIGUSR1 {si_signo=SIGUSR1, si_code=SI_USER} ---", "+++ killed by SIGTERM +++",
                                                                          "--- SIGSEGV {si_signo=SIGSEGV, si_code=SI_USER} ---", "+++ killed by SIGSEGV +++", "+++ exited with 7 +++"], text[-3000:]
     assert found[0][0] == found[-1][0] != found[1][0]
 
 
-def test_recordings_without_signals(perf, live, tracefs, tmp_path):
-    assert perf("trace", "record", "-o", tmp_path / "data", "--", "true").returncode == 0
-    assert "perf trace --signals record" in perf("trace", "-v", "-i", tmp_path / "data").stderr
-    assert "signals" not in perf("trace", "-i", tmp_path / "data").stderr, "no terminal"
-    assert not re.search(r"\+\+\+|---", perf("trace", "--no-bpf", "--no-signals", "--", "true").stderr)
+@pytest.mark.parametrize("how", ["--no-signals", "oracle"])
+def test_recordings_without_signals(perf, oracle, live, tracefs, tmp_path, how):
+    """Ends of threads are in each recording; which signals were, and which of them ended a process, in none but ours."""
+    program = '(kill -TERM $BASHPID); true & wait; exit 7'
+    words = ["record", "-o", tmp_path / "data", "--", "bash", "-c", program]
+    assert (oracle("trace", *words) if how == "oracle" else perf("trace", how, *words)).returncode in (0, 7)
+    assert "no signals" in perf("trace", "-v", "-i", tmp_path / "data").stderr
+    done = perf("trace", "-i", tmp_path / "data")
+    assert "The recording" not in done.stderr, "no terminal"
+    found = re.findall(r"\S+/(\d+) +((?:---|\+\+\+) .*)$", done.stdout + done.stderr, re.MULTILINE)
+    assert sorted(what for _, what in found) == ["+++ ended, its status was not recorded +++", "+++ exited with 0 +++", "+++ exited with 7 +++"], found
+    assert len({tid for tid, _ in found}) == 3 and found[-1][1] == "+++ exited with 7 +++"
+    for words in (["--no-bpf", "--no-signals", "--", "true"], ["--no-signals", "-i", tmp_path / "data"]):
+        assert not re.search(r"\+\+\+|---", perf("trace", *words).stderr)

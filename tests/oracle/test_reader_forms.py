@@ -1,5 +1,6 @@
 """One recording in all its forms: the same text; and what the kernel's perf writes in its forms: the text that it prints of them."""
 import itertools
+import os
 import pathlib
 import re
 import shutil
@@ -21,6 +22,16 @@ import alike  # noqa: E402
 import recording  # noqa: E402
 
 FORMS = [dict(zip(("swap", "pipe", "compress"), values)) for values in itertools.product((False, True), repeat=3)]
+
+
+def named(name, event):
+    """A recording with a sample of a thread, a program and an event of their own."""
+    return (f"event {event} sample=IP|TID|TIME|PERIOD flags=sample_id_all,mmap,mmap2,comm ids=1 period=1\ncomm pid=4000007 tid=4000007 time=1 name={name}\n"
+            f"mmap2 pid=4000007 tid=4000007 addr=0x401000 len=0x1000 pgoff=0x1000 time=2 prot=5 flags=2 name=/nowhere/{name}\n"
+            "sample ip=0x401010 pid=4000007 tid=4000007 time=17 period=3\n")
+
+
+FILE, PIPED = named("file", "cpu-clock type=1 config=0"), named("piped", "page-faults type=1 config=2")
 
 
 def form_name(form):
@@ -87,6 +98,41 @@ def test_call_chains_that_are_completed_later(perf, tmp_path, form):
         assert piped.stdout == wanted.stdout
     dump = perf("script", "-D", *kernel, "-i", deferred).stdout
     assert "PERF_RECORD_CALLCHAIN_DEFERRED(IP, 0x2): 5/6: 0x700000001\n... FP chain: nr:2\n" in dump
+
+
+def piped(tool, data, *words, cwd):
+    read, write = os.pipe()
+    with os.fdopen(read, "rb") as file:
+        os.write(write, data)  # less than a pipe holds
+        os.close(write)
+        return tool(*words, stdin=file, cwd=cwd)
+
+
+@pytest.mark.parametrize("words", [["report", "--stdio", "-g", "none"], ["script"], ["evlist"], ["buildid-list"]], ids=" ".join)
+def test_a_pipe_is_read_without_being_named(perf, oracle, tmp_path, words):
+    """As by the kernel's perf: what comes through standard input, not the perf.data that lies there as well."""
+    (tmp_path / "perf.data").write_bytes(recording.make(FILE))
+    data = recording.make(PIPED, pipe=True)
+    ours, theirs = ([line.rstrip() for line in piped(tool, data, *words, cwd=tmp_path).stdout.splitlines() if line.strip(" #") and "Tip:" not in line]
+                    for tool in (perf, oracle))
+    assert ours == theirs and re.search("piped|page-faults", "\n".join(ours))
+    file = piped(perf, data, *words, "-i", "perf.data", cwd=tmp_path)
+    assert file.returncode == 0 and not re.search("piped|page-faults", file.stdout), file.stderr
+
+
+def test_folded_stacks_from_a_pipe(perf, tmp_path):
+    (tmp_path / "perf.data").write_bytes(recording.make(FILE))
+    drawn = piped(perf, b"main;piped 3\nmain 1\n", "flamegraph", "--folded", cwd=tmp_path)
+    assert drawn.stdout.splitlines() == ["main 1", "main;piped 3"], drawn.stderr
+
+
+@pytest.mark.parametrize("data", [b"", b"nothing like a recording"])
+def test_a_pipe_without_a_recording(perf, tmp_path, data):
+    """Who is started with a pipe at standard input hears how to read the file."""
+    (tmp_path / "perf.data").write_bytes(recording.make(FILE))
+    failed = piped(perf, data, "report", cwd=tmp_path)
+    assert failed.returncode != 0 and "standard input (a pipe; -i perf.data reads the file instead): " in failed.stderr
+    assert "standard input: " in piped(perf, data, "report", "-i", "-", cwd=tmp_path).stderr
 
 
 @pytest.fixture(scope="module")

@@ -179,21 +179,19 @@ static void on_multiplexing(struct adviser *adviser)
 		    least);
 }
 
-/* Every generic hardware event is absent: there is no PMU. */
-static void on_no_hardware(struct adviser *adviser)
+bool advice_lacks_hardware(const struct counts *counts)
 {
-	const struct event_list *events = adviser->counts->events;
+	const struct event_list *events = counts->events;
 	size_t asked = 0;
 
 	for (size_t i = 0; i < events->events.len; i++) {
 		if (events->events.data[i]->attr.type != PERF_TYPE_HARDWARE)
 			continue;
-		if (!adviser->counts->absent || !adviser->counts->absent[i])
-			return;
+		if (!counts->absent || !counts->absent[i])
+			return false;
 		asked++;
 	}
-	if (asked)
-		say(adviser, "Hardware counters (cycles, instructions …) are not available on this machine. To see what is:  perf doctor");
+	return asked;
 }
 
 void advice_add(const struct counts *counts, const struct advice_scope *scope, struct counting *result)
@@ -209,5 +207,6 @@ void advice_add(const struct counts *counts, const struct advice_scope *scope, s
 	on_rate(&adviser, PERF_COUNT_SW_CONTEXT_SWITCHES, "context switches",
 		"it sleeps and wakes up very often. To see where:  perf record -e context-switches -g");
 	on_multiplexing(&adviser);
-	on_no_hardware(&adviser);
+	if (scope->tells_no_hardware)
+		say(&adviser, "Hardware counters (cycles, instructions …) are not available on this machine. To see what is:  perf doctor");
 }

@@ -136,7 +136,7 @@ struct error *sched_stats_create(struct session *session, struct sched_stats **r
 	drop_single(stats);
 	if (!error && !stats->rows.len)
 		error = error_new("%s has no two snapshots of scheduler statistics; record them with: perf sched stats record",
-				  session->reader->path);
+				  reader_name(session->reader));
 	if (error)
 		sched_stats_destroy(stats);
 	else

@@ -17,7 +17,8 @@ struct calling_thread {
 	uint32_t pid, tid;
 	const struct untrusted *comm; /* the caller's */
 	bool in_call;
-	bool told; /* the caller's; cleared when a call begins */
+	bool told;	/* the caller's; cleared when a call begins */
+	bool end_shown; /* the caller's */
 	uint16_t number;
 	uint64_t entered;
 	uint64_t arguments[SYSCALL_ARGUMENTS];

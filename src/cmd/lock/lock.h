@@ -28,7 +28,7 @@ struct lock_input {
 #define LOCK_INPUT_OPTIONS(type)                                                                                                           \
 	OPTION_HEADING("Input"),                                                                                                           \
 		OPTION_STRING('i', "input", type, common.input.input, "FILE",                                                              \
-			      "recording to read (default perf.data; - for standard input)"),                                              \
+			      "recording to read (default perf.data, or standard input where that is a pipe; - for standard input)"),      \
 		OPTION_FLAG('f', "force", type, common.input.force, "read the recording even if another user owns it"),                    \
 		OPTION_STRING(0, "symfs", type, common.input.symfs, "DIRECTORY",                                                           \
 			      "look for programs, libraries and debug files under DIRECTORY"),                                             \

@@ -55,9 +55,9 @@ static void add_facts(const struct report *report, struct profile_page *profile)
 	const struct features *features = &session->reader->features;
 	struct strbuf losses = {0};
 	const char *command = command_line(profile, features);
-	profile->title = arena_strdup(&profile->arena, *command ? command : session->reader->path);
+	profile->title = arena_strdup(&profile->arena, *command ? command : reader_name(session->reader));
 	profile->duration_ns = session->last_time - session->first_time;
-	add_fact(profile, "Recording", "%s", session->reader->path);
+	add_fact(profile, "Recording", "%s", reader_name(session->reader));
 	add_fact(profile, "Command", "%s", command);
 	add_fact(profile, "Duration", "%.3f s", (double)profile->duration_ns / 1e9);
 	add_fact(profile, "Machine", "%s", features->hostname ? features->hostname : "");

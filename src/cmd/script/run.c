@@ -171,7 +171,7 @@ static struct error *open_dump(struct event_dump *dump, const char *recording, c
 static struct error *open_dumps(struct run *run)
 {
 	const struct event_list *events = &run->session->reader->events;
-	const char *recording = run->options->input.input ? run->options->input.input : "perf.data";
+	const char *recording = run->options->input.input ? run->options->input.input : reader_default_path();
 	run->dumps = mem_zalloc_array(events->events.len + 1, sizeof(*run->dumps));
 	run->dump_count = events->events.len;
 	for (size_t i = 0; i < run->dump_count; i++)
@@ -310,7 +310,7 @@ struct error *script_run(const struct script_options *options, struct opening *o
 		fprintf(stderr, "Misordered timestamps: %llu\n", (unsigned long long)run.misplaced);
 	const uint64_t *counts = run.session->record_counts;
 	if (!error && !counts[RECORD_SAMPLE] && !counts[RECORD_STAT])
-		log_warning("%s has no samples", run.session->reader->path);
+		log_warning("%s has no samples", reader_name(run.session->reader));
 	else if (!error && run.counts_ids && !run.output.closed)
 		warn_of_ids(&run);
 	if (!error)

@@ -123,7 +123,9 @@ static void add_advice(struct stat_run *run, struct counting *result)
 	scope.ran = (double)run->scheduled.ran_ns / 1e9 / runs;
 	scope.waited = (double)run->scheduled.waited_ns / 1e9 / runs;
 
-	advice_add(run->options.interval_ms ? &run->total : &run->counts, &scope, result);
+	const struct counts *counts = run->options.interval_ms ? &run->total : &run->counts;
+	scope.tells_no_hardware = advice_lacks_hardware(counts) && hint_is_due("no-hardware");
+	advice_add(counts, &scope, result);
 }
 
 void stat_show(struct stat_run *run)

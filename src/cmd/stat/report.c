@@ -22,7 +22,7 @@ struct stat_report_options {
 static const struct option report_option_table[] = {
 	OPTION_HEADING("Input"),
 	OPTION_STRING('i', "input", struct stat_report_options, input, "FILE",
-		      "recording to read (default perf.data; - for standard input)"),
+		      "recording to read (default perf.data, or standard input where that is a pipe; - for standard input)"),
 	OPTION_FLAG('f', "force", struct stat_report_options, force, "read the recording even if another user owns it"),
 	OPTION_SANDBOX(struct stat_report_options, sandbox),
 	OPTION_GROUP(stat_display_group, struct stat_report_options, display),
@@ -103,13 +103,13 @@ enum { MOST_CELLS = 1 << 20 };
 static struct error *begin(struct stat_run *run, const struct reader *reader)
 {
 	if (!run->cpu_count || !run->threads.len)
-		return error_new_kind(ERROR_FORMAT, "%s does not contain the CPUs and threads that were counted", reader->path);
+		return error_new_kind(ERROR_FORMAT, "%s does not contain the CPUs and threads that were counted", reader_name(reader));
 	if (run->cpu_count * run->threads.len > MOST_CELLS)
-		return error_new_kind(ERROR_FORMAT, "%s: invalid size: %zu CPUs times %zu threads", reader->path, run->cpu_count,
+		return error_new_kind(ERROR_FORMAT, "%s: invalid size: %zu CPUs times %zu threads", reader_name(reader), run->cpu_count,
 				      run->threads.len);
 	if (run->options.display.per != STAT_PER_ALL && run->options.display.per != STAT_PER_THREAD && run->cpus[0] < 0)
 		return error_new_kind(ERROR_USAGE, "%s: processes were counted, not CPUs: aggregation is possible by thread only",
-				      reader->path);
+				      reader_name(reader));
 	struct error *error = stat_choose_places(run, &reader->features);
 	if (error)
 		return error;
@@ -163,7 +163,7 @@ static struct error *walk(struct stat_run *run, struct reader *reader)
 	if (!error && !begun)
 		error = error_new_kind(ERROR_FORMAT,
 				       "%s contains no counts; 'perf stat record' records counts, 'perf report' shows samples",
-				       reader->path);
+				       reader_name(reader));
 	if (!error && ended)
 		stat_show(run);
 	return error;

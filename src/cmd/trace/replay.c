@@ -458,23 +458,30 @@ static void on_sent(void *context, const struct tracker_event *event)
 }
 
 /* "+++ exited with 0 +++", or without a status where none is known. */
+static void show_end(struct replay *replay, struct calling_thread *thread, uint32_t pid, uint64_t time)
+{
+	struct strbuf detail = {0};
+	uint32_t status;
+
+	if (thread_ends_status(&replay->ends, pid, thread->tid, &status))
+		syscall_add_end(status, &detail);
+	else
+		strbuf_add_str(&detail, "ended, its status was not recorded");
+	show_mark(replay, thread, pid, time, "exit", "+++", &detail);
+	strbuf_deinit(&detail);
+}
+
 static void on_end(void *context, const struct tracker_event *event)
 {
 	const struct sample *sample = event->sample;
 	struct replay *replay = context;
-	struct strbuf detail = {0};
 	struct arrival arrival;
-	uint32_t status;
 
 	if (!arrive_mark(replay, event, &arrival))
 		return;
 	tell_waiting_before(replay, arrival.ours, sample->time);
-	if (thread_ends_status(&replay->ends, sample->pid, sample->tid, &status))
-		syscall_add_end(status, &detail);
-	else
-		strbuf_add_str(&detail, "exited");
-	show_mark(replay, arrival.ours, sample->pid, sample->time, "exit", "+++", &detail);
-	strbuf_deinit(&detail);
+	show_end(replay, arrival.ours, sample->pid, sample->time);
+	arrival.ours->end_shown = true;
 }
 
 static const struct tracker_handler handlers[] = {
@@ -519,17 +526,24 @@ static void forget_threads(struct replay *replay)
 	replay->generation = replay->opening.session->machine->generation;
 }
 
+/* The record is all that tells of the end where its tracepoint wasn't recorded, or hidden by a BPF program of others. */
 static void take_thread_exit(struct replay *replay, const struct record *record)
 {
 	const struct record_task *exited = (const void *)record->header;
 	struct calling_thread *thread = record->header->size >= sizeof(*exited) ? open_calls_find(&replay->calls, exited->tid) : NULL;
 
-	if (!thread || !thread->in_call)
+	if (!thread)
 		return;
-	if (!replay->trace->options->shortest && !replay->trace->options->failures)
+	bool in_call = thread->in_call;
+	if (in_call && !replay->trace->options->shortest && !replay->trace->options->failures)
 		replay_tell_waiting(replay, thread);
 	thread->in_call = false;
-	if (replay->trace->printer)
+	if (replay->shows_ends && !thread->end_shown && tracker_has(replay->tracker, ENTER_EVENT)) {
+		replay_tell_all_waiting(replay, thread, record->time);
+		show_end(replay, thread, thread->pid, record->time);
+	}
+	thread->end_shown = false; /* the next bearer of the id */
+	if (in_call && replay->trace->printer)
 		trace_printer_exit(replay->trace->printer, thread->tid);
 }
 
@@ -630,9 +644,8 @@ static void replay_deinit(struct replay *replay)
 /* Nobody misses them who doesn't know them: a hint. */
 static void tell_absent_ends(const struct replay *replay)
 {
-	if (hint_is_wanted(STDERR_FILENO) && tracker_has(replay->tracker, ENTER_EVENT) &&
-	    !(tracker_has(replay->tracker, TRACE_SIGNAL_EVENT) && tracker_has(replay->tracker, TRACE_END_EVENT)))
-		log_warning("The recording contains neither signals nor exit statuses; 'perf trace --signals record' records them");
+	if (hint_is_wanted(STDERR_FILENO) && tracker_has(replay->tracker, ENTER_EVENT) && !tracker_has(replay->tracker, TRACE_SIGNAL_EVENT))
+		log_warning("The recording contains no signals, nor which of them ended a process; 'perf trace record' records them");
 }
 
 struct error *trace_replay(struct trace *trace, const char *path, struct reader *reader)

@@ -215,8 +215,7 @@ struct error *trace_select_events(struct trace *trace, const char *machine)
 	return error;
 }
 
-/* They are shown with all calls, or all but some. */
-static bool wants_signals(const struct trace_options *options)
+bool trace_wants_signals(const struct trace_options *options)
 {
 	bool chosen = options->failures || options->shortest;
 
@@ -405,7 +404,7 @@ static bool needs_tracepoints(const struct trace *trace)
 /* Calls and signals by the BPF program alone, which is the usual way. */
 static struct error *run_with_bpf(struct trace *trace, char **command, int *ret_status)
 {
-	trace->signals = trace->printer && wants_signals(trace->options);
+	trace->signals = trace->printer && trace_wants_signals(trace->options);
 	struct error *error = *command ? workload_start(&trace->workload, command, false) : NULL;
 
 	if (!error)
@@ -449,7 +448,7 @@ static struct error *run_live(struct trace *trace, char **command, int *ret_stat
 	if (!obstacle)
 		choose_program(trace);
 	else
-		trace->signals = trace->printer && trace->calls && wants_signals(trace->options);
+		trace->signals = trace->printer && trace->calls && trace_wants_signals(trace->options);
 	error_free(obstacle);
 	return trace_by_tracepoints(trace, command, ret_status);
 }
@@ -503,7 +502,7 @@ static struct error *trace_run(struct trace *trace, char **command, int *ret_sta
 		error = open_views(trace);
 	if (error || !options->input)
 		return error ? error : run_live(trace, command, ret_status);
-	trace->signals = trace->printer && wants_signals(options);
+	trace->signals = trace->printer && trace_wants_signals(options);
 	error = trace_replay(trace, options->input, NULL);
 	return error ? error : trace_show_end(trace);
 }

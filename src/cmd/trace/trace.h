@@ -111,5 +111,7 @@ void trace_show_mark(const struct trace *trace, const struct thread_record *thre
 struct error *trace_show_end(struct trace *trace);
 /* Which calls and events are wanted, of a machine that uname -m calls so. May be called again. */
 struct error *trace_select_events(struct trace *trace, const char *machine);
+/* Whether signals and ends of threads are: with all calls, or all but some, and when asked for. */
+bool trace_wants_signals(const struct trace_options *options);
 /* How often an event is shown (nr=), 0 = always. */
 uint64_t trace_limit_of(const struct trace *trace, const char *event);

@@ -355,7 +355,7 @@ struct error *trace_record(struct trace *trace, char **rest, int *ret_status)
 {
 	struct words words = {0};
 
-	trace->signals = trace->options->signals == TRACE_YES;
+	trace->signals = trace_wants_signals(trace->options) && (trace->calls || trace->options->signals == TRACE_YES);
 	add_word(&words, "record");
 	add_word(&words, "-R");
 	add_option(&words, "-o", trace->options->output);

@@ -16,7 +16,7 @@ struct bpf_lock_owners {
 
 static const char *const program = "the BPF program that notes owners of locks (tp_btf/contention_begin)";
 
-struct error *bpf_lock_owners_open(const struct lock_owners_config *config, struct bpf_lock_owners **ret)
+struct error *bpf_lock_owners_open(const struct lock_owners_config *config, uint32_t most, struct bpf_lock_owners **ret)
 {
 	LIBBPF_OPTS(bpf_test_run_opts, options);
 	struct error *error = bpf_support_begin();
@@ -27,6 +27,8 @@ struct error *bpf_lock_owners_open(const struct lock_owners_config *config, stru
 	int failure = owners->skeleton ? 0 : -errno;
 	if (!failure) {
 		*(struct lock_owners_config *)&owners->skeleton->rodata->config = *config;
+		bpf_map__set_max_entries(owners->skeleton->maps.waits, most ? most : LOCK_OWNERS_MOST);
+		bpf_map__set_max_entries(owners->skeleton->maps.owners, most ? most : LOCK_OWNERS_MOST);
 		failure = lock_owners_bpf__load(owners->skeleton);
 	}
 	if (!failure)

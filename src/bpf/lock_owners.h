@@ -1,7 +1,7 @@
 /* Who holds the locks of the kernel that others wait for: mutexes, and semaphores of readers and writers that a writer holds. They tell
  * their owner; other locks don't.
  *
- *	bpf_lock_owners_open(&config, &owners);
+ *	bpf_lock_owners_open(&config, 0, &owners);
  *	bpf_lock_owners_start(owners);
  *	bpf_lock_owners_switch(owners, true);
  *	…
@@ -17,7 +17,8 @@
 
 struct bpf_lock_owners;
 
-struct error *bpf_lock_owners_open(const struct lock_owners_config *config, struct bpf_lock_owners **ret);
+/* `most`: waits at a time, and owners, that there is room for; 0 = LOCK_OWNERS_MOST. */
+struct error *bpf_lock_owners_open(const struct lock_owners_config *config, uint32_t most, struct bpf_lock_owners **ret);
 /* NULL is fine. */
 void bpf_lock_owners_close(struct bpf_lock_owners *owners);
 /* Of all CPUs. */

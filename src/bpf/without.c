@@ -243,7 +243,7 @@ uint64_t bpf_leaks_missed(const struct bpf_leaks *leaks)
 	abort();
 }
 
-struct error *bpf_lock_owners_open(const struct lock_owners_config *config, struct bpf_lock_owners **ret)
+struct error *bpf_lock_owners_open(const struct lock_owners_config *config, uint32_t most, struct bpf_lock_owners **ret)
 {
 	return bpf_support_check();
 }

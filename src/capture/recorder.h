@@ -78,6 +78,8 @@ struct recorder_options {
 	VEC(struct recorder_place)
 	places; /* --threads: the output is a directory with a file for each ring; empty = one thread does it all */
 
+	bool directory; /* the output is a directory, even with one thread */
+
 	/* Side-band of what already runs: */
 	bool synthesize_tasks, synthesize_cgroups, namespaces, data_maps, tail_synthesize;
 	bool is_workload_target; /* the target is only the workload */

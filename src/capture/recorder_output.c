@@ -36,7 +36,7 @@ struct error *recorder_open_output(struct recorder *recorder)
 	struct writer_options writer = {.path = options->output,
 					.compression_level = options->compression_level,
 					.keep_old = true,
-					.directory = options->places.len > 0,
+					.directory = options->directory || options->places.len > 0,
 					.ring_size = recorder->rings.pages * (size_t)sysconf(_SC_PAGESIZE)};
 	const struct features *features = options->describe_ahead ? options->describe_ahead(options->context) : NULL;
 

@@ -1,5 +1,5 @@
-/* How instructions and source lines are shown: the options of `perf annotate`, which `perf report` and `perf top` have for the functions that
- * are opened on their screens. */
+/* How instructions and source lines are shown: the options of `perf annotate`, which `perf report` and `perf top` have for the functions
+ * that are opened on their screens. */
 #pragma once
 
 #include "analysis/annotate/annotate.h"

@@ -212,6 +212,7 @@ static struct symbol_options symbols_of(const struct input_options *input, const
 		.symfs = input->symfs && strcmp(input->symfs, "/") ? input->symfs : NULL,
 		.vmlinux = input->vmlinux,
 		.kallsyms = input->kallsyms,
+		.kcore_dir = opening->kcore_dir,
 		.buildid_dir = opening->buildid_dir,
 		.ignore_vmlinux = input->ignore_vmlinux,
 		.load_modules = input->load_modules,
@@ -219,6 +220,16 @@ static struct symbol_options symbols_of(const struct input_options *input, const
 		.demangle = input->demangle,
 		.demangle_kernel = input->demangle_kernel,
 	};
+}
+
+/* The kernel's code in a recording that is a directory (record --kcore); freed by the caller, NULL = there is none. */
+static char *find_code(const struct input_options *input)
+{
+	const char *path = input->input ? input->input : "perf.data";
+	cleanup_free char *folder = mem_printf("%s/kcore_dir", path), *core = mem_printf("%s/kcore", folder);
+	struct stat status;
+	return !lstat(core, &status) && S_ISREG(status.st_mode) && !lstat(folder, &status) && S_ISDIR(status.st_mode) ? take_pointer(folder)
+														      : NULL;
 }
 
 struct reading_ahead {
@@ -271,6 +282,7 @@ static struct error *open_recording(struct opening *opening, const struct openin
 	session_options->described = options->streaming ? NULL : read_kernel_ahead;
 	session_options->described_context = &reading;
 	opening->buildid_dir = config_buildid_dir();
+	opening->kcore_dir = options->reader ? NULL : find_code(input);
 	progress_begin(&opening->progress, "Reading", 0);
 	struct error *error = session_open(session_options, &opening->session);
 	progress_end(&opening->progress);
@@ -335,6 +347,7 @@ void opening_end(struct opening *opening)
 	session_close(opening->session);
 	free(opening->cpu_bits);
 	free(opening->buildid_dir);
+	free(opening->kcore_dir);
 	*opening = (struct opening){0};
 }
 

@@ -32,6 +32,7 @@ struct opening {
 	struct kallsyms_ahead *ahead; /* or NULL */
 	uint64_t *cpu_bits;	      /* the filter's, or NULL */
 	size_t cpu_words;
+	char *kcore_dir;   /* in the recording, or NULL */
 	char *buildid_dir; /* of the configuration, or NULL */
 	struct progress progress;
 	struct progress fetching; /* of a debug file, and what is shown with it */

@@ -17,6 +17,7 @@ struct symbol_options {
 	const char *vmlinux;	 /* or NULL */
 	const char *kallsyms;	 /* file to use instead of /proc/kallsyms, or NULL */
 	const char *proc;	 /* "/proc", for tests another tree */
+	const char *kcore_dir;	 /* the kernel's code as the recording brought it (kernel/kcore_copy.h), or NULL */
 	const char *buildid_dir; /* build-id cache, default ~/.debug */
 	bool ignore_vmlinux;
 	bool load_modules; /* from files, without kallsyms */

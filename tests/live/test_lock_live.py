@@ -97,6 +97,15 @@ def test_owners_text(perf, bpf, load, tmp_path):
     assert not first.stdout and len((tmp_path / "out").read_text().split("; ")) == 3
 
 
+def test_room_for_owners(perf, bpf, load):
+    """What has no room is told, and which option makes some."""
+    small = perf("lock", "contention", "-o", "-M", "1", "--", *load)
+    assert len([line for line in small.stdout.splitlines() if line.strip() and line.split()[-1].startswith("python")]) <= 1 and "-M makes more room" in small.stderr
+    assert "waits are not counted" not in perf("lock", "contention", "-o", "-M", "65536", "--", *load).stderr
+    for number in ("0", "x"):
+        assert perf("lock", "contention", "-o", "-M", number).returncode == 129
+
+
 def test_kernels_without_the_events(perf, root, live_system, tracefs, tmp_path):
     """Their folder of events is covered, for these commands only."""
     cover = f"mount --bind {tmp_path} {tracefs}/events/lock"

@@ -1,5 +1,6 @@
 """perf buildid-cache and the kernel's perf work on one cache: what one has put there the other lists, finds and removes."""
 import os
+import re
 import shutil
 import subprocess
 
@@ -82,6 +83,17 @@ def test_recording_after_the_program_has_changed(perf, live, cache, program):
 def test_refusals(perf, cache, words, reason):
     done = perf("buildid-cache", *words)
     assert done.returncode and reason in done.stderr and done.stderr.count("\n") <= 3
+
+
+def test_code_of_the_kernel(perf, cache, root):
+    """In a guest, kcore.sh, it is looked at; here whether it is there, or the reason is."""
+    done = perf("buildid-cache", "-v", "-k", "/proc/kcore")
+    copies = list(cache.glob("[[]kernel.kcore]/*/*/kcore"))
+    if done.returncode:
+        assert re.search("CONFIG_PROC_KCORE|lockdown|kptr_restrict", done.stderr) and not copies
+    else:
+        assert len(copies) == 1
+        assert perf("buildid-cache", "-P").returncode == 0 and not list(cache.glob("[[]kernel.kcore]*"))
 
 
 def test_a_link_out_of_the_cache_is_left_alone(perf, cache, program):

@@ -2,10 +2,18 @@
 
 6.1 writes letters into some names of work items which don't belong there, behind the first 18, and a load average that is a hundredth of what it is in percent: both
 are left out when texts are compared. Callers are compared in the kernel alone: whose code an interrupt came to is a neighbour's business."""
+import json
+import pathlib
 import re
+import signal
 import subprocess
+import sys
+import time
 
 import pytest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
+import started  # noqa: E402
 
 LOAD = """
 import os, sys
@@ -106,3 +114,31 @@ def test_record(perf, folder, live_system, tracefs):
         assert {"irq:irq_handler_entry", "irq:irq_handler_exit", "sched:sched_switch"} <= set(found) and "irq:softirq_entry" not in found
     done = perf("kwork", "top", "-i", folder / "few.data")
     assert done.returncode == 0 and "%Cpu(s):" in done.stdout
+
+
+def test_measured_now(perf, folder):
+    """-b: the same tables, of what happens until the command ends, in the times of the kernel's clock; and of the command what it ran for itself."""
+    spin = "import time\nend = time.process_time() + 0.2\nwhile time.process_time() < end: pass\n"
+    for command in ("report", "latency"):
+        before = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
+        done = perf("kwork", command, "-b", "--format", "json", "--", "python3", "-c", LOAD, folder / "file")
+        after = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
+        rows = [json.loads(line) for line in done.stdout.splitlines()]
+        assert done.returncode == 0 and not done.stderr and rows, done.stderr
+        value = "runtime" if command == "report" else "delay"
+        for row in rows:
+            assert row["count"] > 0 and row["max"] <= row[value] and row["max"] == row["max_end"] - row["max_start"]
+            assert before - 10**9 < row["max_start"] <= row["max_end"] < after + 10**9
+    assert {row["class"] for row in rows} == {"softirq", "workqueue"}
+    only = perf("kwork", "report", "-b", "-k", "workqueue", "--format", "json", "--", "python3", "-c", LOAD, folder / "file").stdout
+    assert {json.loads(line)["class"] for line in only.splitlines()} == {"workqueue"}
+    rows = [json.loads(line) for line in perf("kwork", "top", "-b", "--format", "json", "--", "python3", "-c", spin).stdout.splitlines()]
+    assert any(row["comm"].startswith("python3") and row["runtime"] > 190_000_000 for row in rows)
+
+
+def test_measured_until_a_signal(perf, folder):
+    with subprocess.Popen([perf.path, "kwork", "report", "-b"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        started.until_it_records(process, signal.SIGINT)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate()
+    assert process.returncode == 0 and "Kwork Name" in out and not err

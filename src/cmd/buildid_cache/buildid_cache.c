@@ -17,6 +17,8 @@
 #include "session/session.h"
 #include "symbol/buildid_cache.h"
 #include "symbol/elf/elf.h"
+#include "symbol/kernel/kcore_copy.h"
+#include "symbol/kernel/running_kernel.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -25,7 +27,7 @@
 
 struct buildid_cache_options {
 	struct name_list add, remove, purge, update;
-	const char *missing;
+	const char *missing, *kcore;
 	int target_ns;
 	bool list, purge_all, force, debuginfod, sandbox;
 	struct output_options output;
@@ -48,8 +50,8 @@ static const struct option buildid_cache_options[] = {
 	OPTION_STRING('M', "missing", TYPE, missing, "FILE", "list the build-ids of a recording that are not in the cache"),
 	OPTION_FLAG('f', "force", TYPE, force, "with -M: read the recording even if another user owns it"),
 	OPTION_INT(0, "target-ns", TYPE, target_ns, "PID", "look for files in the mount namespace of this process (a container)"),
-	OPTION_REFUSED('k', "kcore", "FILE",
-		       "the code of the running kernel is read from /proc/kcore; to keep it for later, add its vmlinux with -a"),
+	OPTION_STRING('k', "kcore", TYPE, kcore, "FILE",
+		      "keep the code of the running kernel, as it is in memory, with its symbols: FILE is /proc/kcore (root)"),
 	OPTION_CUSTOM_FLAGS(
 		0, "debuginfod", TYPE, debuginfod, "URLS",
 		"with -a and a recording: fetch missing files and debug files from these servers, or from those in DEBUGINFOD_URLS",
@@ -212,6 +214,26 @@ static bool reads_recordings(const struct buildid_cache_options *options)
 	return reads;
 }
 
+/* -k: the code of the kernel that runs. */
+static struct error *add_kcore(const struct buildid_cache_options *options, const char *cache)
+{
+	cleanup_free char *copy = NULL;
+	const char *slash = strrchr(options->kcore, '/');
+	cleanup_free char *folder = slash ? mem_strndup(options->kcore, (size_t)(slash - options->kcore)) : NULL;
+	struct buildid id;
+	bool is_new;
+	if (!folder || strcmp(slash, "/kcore") != 0)
+		return error_new_kind(ERROR_USAGE, "-k %s: expected /proc/kcore, the memory of the kernel that runs", options->kcore);
+	if (!running_kernel_build_id(&id))
+		return error_new("the kernel does not tell its build-id (/sys/kernel/notes)");
+	struct error *error = kcore_copy_to_cache(folder, cache, &id, &copy, &is_new);
+	if (!error && !is_new)
+		log_warning("The cache has the code of this boot already: %s", copy);
+	else if (!error && options->output.verbose > 0)
+		fprintf(stderr, "%s: Ok, %s\n", options->kcore, copy);
+	return error;
+}
+
 static struct error *act(struct buildid_cache_options *options)
 {
 	cleanup_free char *cache = config_buildid_dir();
@@ -220,11 +242,15 @@ static struct error *act(struct buildid_cache_options *options)
 	struct error *error = NULL;
 	if (options->sandbox && reads_recordings(options))
 		opening_sandbox_with_cache(cache, options->debuginfod);
-	if (options->purge_all)
+	if (options->purge_all) {
 		purge_name(cache, NULL);
+		kcore_copy_purge(cache);
+	}
 	error = for_each(options, cache, &options->remove, true, take_out);
 	if (!error)
 		error = for_each(options, cache, &options->purge, false, purge);
+	if (!error && options->kcore)
+		error = add_kcore(options, cache);
 	if (!error)
 		error = add_recordings(options, cache);
 	if (!error)
@@ -244,7 +270,7 @@ static struct error *run(int argc, char **argv, int *ret_status)
 	int words;
 	struct error *error = options_parse(buildid_cache_options, OPTIONS_PERMUTE, argc, argv, &options, &words);
 	bool nothing = !options.add.names.len && !options.remove.names.len && !options.purge.names.len && !options.update.names.len &&
-		       !options.missing && !options.list && !options.purge_all;
+		       !options.missing && !options.list && !options.purge_all && !options.kcore;
 	if (!error && words)
 		error = error_new_kind(ERROR_USAGE, "unexpected argument '%s': files must follow -a, -r, -p or -u", argv[0]);
 	if (!error && nothing)

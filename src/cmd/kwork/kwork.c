@@ -5,19 +5,31 @@
  *	perf kwork latency                  how long each waited until it ran
  *	perf kwork timehist                 each run
  *	perf kwork top                      how much of the CPUs' time went to interrupts and to each thread
+ *	perf kwork report -b -- COMMAND     the same of what happens now (live.c)
  *
  * The trackers are in src/analysis/kwork; each subcommand is its page here. This file has what they share, and what runs other commands. */
 #include "cmd/kwork/kwork.h"
 
-#include "app/pager.h"
 #include "base/cleanup.h"
 #include "base/text.h"
-#include "cmd/dumping.h"
 #include "view/view.h"
 
 #include <string.h>
 
 /* ---- shared ---- */
+
+static const char *const class_events[] = {
+	[KWORK_IRQ] = "irq:irq_handler_entry,irq:irq_handler_exit",
+	[KWORK_SOFTIRQ] = "irq:softirq_raise,irq:softirq_entry,irq:softirq_exit",
+	[KWORK_WORKQUEUE] = "workqueue:workqueue_activate_work,workqueue:workqueue_execute_start,workqueue:workqueue_execute_end",
+	[KWORK_SCHED] = "sched:sched_switch",
+};
+
+void kwork_add_events(struct strbuf *out, const enum kwork_class *classes, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		strbuf_printf(out, "%s%s", i ? "," : "", class_events[classes[i]]);
+}
 
 struct error *kwork_parse_kinds(const char *text, enum kwork_class allowed, struct kwork_options *ret)
 {
@@ -64,18 +76,6 @@ struct error *kwork_parse_input(const struct kwork_input *input, uint64_t *cpus,
 	return error;
 }
 
-struct error *kwork_open(struct opening *opening, const struct kwork_input *input, bool streaming, bool *ret_done)
-{
-	const struct opening_options options = {
-		.input = &input->common.input, .confined = "kwork", .recorder = "perf kwork record", .streaming = streaming};
-	struct error *error = opening_begin(opening, &options);
-	*ret_done = input->common.dump;
-	if (error || !input->common.dump)
-		return error;
-	pager_start("kwork");
-	return dumping_all(opening->session);
-}
-
 const char *kwork_name_for_table(struct table *table, const struct kwork_work *work)
 {
 	struct strbuf text = {0};
@@ -87,20 +87,12 @@ const char *kwork_name_for_table(struct table *table, const struct kwork_work *w
 
 /* ---- perf kwork record ---- */
 
-static const char *const class_events[] = {
-	[KWORK_IRQ] = "irq:irq_handler_entry,irq:irq_handler_exit",
-	[KWORK_SOFTIRQ] = "irq:softirq_raise,irq:softirq_entry,irq:softirq_exit",
-	[KWORK_WORKQUEUE] = "workqueue:workqueue_activate_work,workqueue:workqueue_execute_start,workqueue:workqueue_execute_end",
-	[KWORK_SCHED] = "sched:sched_switch",
-};
-
 static struct error *run_record(const char *kinds, int argc, char **argv, int *ret_status)
 {
 	struct kwork_options chosen = {0};
 	struct strbuf events = {0};
 	struct error *error = kwork_parse_kinds(kinds, KWORK_CLASSES, &chosen);
-	for (size_t i = 0; i < chosen.class_count; i++)
-		strbuf_printf(&events, "%s%s", i ? "," : "", class_events[chosen.classes[i]]);
+	kwork_add_events(&events, chosen.classes, chosen.class_count);
 	const char *const before[] = {"record", "-a", "-R", "-m", "1024", "-c", "1", "-e", strbuf_str(&events)};
 	if (!error)
 		error = command_run_with(before, sizeof(before) / sizeof(*before), argv + 1, argc - 1, ret_status);

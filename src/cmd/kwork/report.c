@@ -121,11 +121,13 @@ static struct error *read_and_show(const struct report_command *command, const s
 {
 	const struct kwork_input *shared = &command->shared;
 	bool delays = wanted->question == KWORK_DELAYS, done;
-	struct opening opening = {0};
+	struct kwork_source source = {0};
 	struct kwork *kwork = NULL;
-	struct error *error = kwork_open(&opening, shared, true, &done);
+	struct strbuf events = {0};
+	kwork_add_events(&events, wanted->classes, wanted->class_count);
+	struct error *error = kwork_open(&source, shared, strbuf_str(&events), true, &done);
 	if (!error && !done)
-		error = kwork_create(opening.session, opening.resolver, wanted, &kwork);
+		error = kwork_create(source.opening.session, source.opening.resolver, wanted, &kwork);
 	if (kwork && !shared->common.format) {
 		pager_start("kwork");
 		print_text(kwork, command, delays);
@@ -133,9 +135,10 @@ static struct error *read_and_show(const struct report_command *command, const s
 		error = write_table(kwork, shared->common.format, delays);
 	}
 	if (!error)
-		opening_warn(&opening);
+		opening_warn(&source.opening);
 	kwork_destroy(kwork);
-	opening_end(&opening);
+	kwork_close(&source);
+	strbuf_deinit(&events);
 	return error;
 }
 
@@ -145,7 +148,7 @@ static struct error *run(const struct option *options, enum kwork_question quest
 	struct kwork_options wanted = {.question = question};
 	uint64_t cpus[SCHED_CPUS / 64] = {0};
 	sched_input_init(&command.shared.common);
-	struct error *error = options_parse_alone(options, argc, argv, &command, "");
+	struct error *error = kwork_parse_live(options, argc, argv, &command, &command.shared);
 	if (!error)
 		error = kwork_parse_input(&command.shared, cpus, &wanted);
 	return error ? error : read_and_show(&command, &wanted);
@@ -158,6 +161,7 @@ static const struct option report_options[] = {
 	OPTION_STRING('n', "name", O, shared.name, "NAME", "only work of this name, without its number"),
 	OPTION_STRING('s', "sort", O, shared.sort, "KEYS", "sort by: runtime, max, count (default runtime,max,count)"),
 	OPTION_FLAG('S', "with-summary", O, shared.summary, "show sums of all rows, too"),
+	KWORK_LIVE(O),
 	KWORK_OPTIONS(O),
 	OPTION_END,
 };
@@ -166,6 +170,7 @@ static const struct option latency_options[] = {
 	KWORK_KINDS(O, shared.kinds),
 	OPTION_STRING('n', "name", O, shared.name, "NAME", "only work of this name, without its number"),
 	OPTION_STRING('s', "sort", O, shared.sort, "KEYS", "sort by: avg, max, count (default avg,max,count)"),
+	KWORK_LIVE(O),
 	KWORK_OPTIONS(O),
 	OPTION_END,
 };
@@ -180,7 +185,8 @@ static struct error *run_latency(int argc, char **argv, int *ret_status)
 	return run(latency_options, KWORK_DELAYS, argc, argv);
 }
 
-static const char *const usage[] = {"[-k LIST] [-n NAME] [-s KEYS] [-C LIST] [--time START,STOP] [-i FILE]", NULL};
+static const char *const usage[] = {"[-k LIST] [-n NAME] [-s KEYS] [-C LIST] [--time START,STOP] [-i FILE]",
+				    "-b [-k LIST] [-n NAME] [-s KEYS] [-C LIST] [--] [COMMAND]", NULL};
 const struct command cmd_kwork_report = {"kwork report", "Show how long work of the kernel ran", usage, report_options, run_report};
 const struct command cmd_kwork_latency = {"kwork latency", "Show how long work of the kernel waited until it ran", usage, latency_options,
 					  run_latency};

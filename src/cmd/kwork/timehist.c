@@ -108,13 +108,13 @@ static void begin(struct kwork_timehist_command *command)
 
 static struct error *read_and_show(struct kwork_timehist_command *command, const struct kwork_options *wanted)
 {
-	struct opening opening = {0};
+	struct kwork_source source = {0};
 	struct kwork *kwork = NULL;
 	bool done;
-	struct error *error = kwork_open(&opening, &command->shared, true, &done);
+	struct error *error = kwork_open(&source, &command->shared, NULL, true, &done);
 	if (!error && !done) {
 		begin(command);
-		error = kwork_create(opening.session, opening.resolver, wanted, &kwork);
+		error = kwork_create(source.opening.session, source.opening.resolver, wanted, &kwork);
 	}
 	fwrite(strbuf_str(&command->text), 1, command->text.len, stdout);
 	if (!error && command->table) {
@@ -122,9 +122,9 @@ static struct error *read_and_show(struct kwork_timehist_command *command, const
 		command->table = NULL;
 	}
 	if (!error)
-		opening_warn(&opening);
+		opening_warn(&source.opening);
 	kwork_destroy(kwork);
-	opening_end(&opening);
+	kwork_close(&source);
 	table_destroy(command->table);
 	strbuf_deinit(&command->text);
 	return error;

@@ -149,11 +149,19 @@ static struct error *write_table(const struct top_command *command)
 
 static struct error *read_and_show(struct top_command *command, const struct kwork_top_options *wanted)
 {
-	struct opening opening = {0};
+	struct kwork_source source = {0};
 	bool done;
-	struct error *error = kwork_open(&opening, &command->shared, false, &done);
+	struct strbuf events = {0};
+	enum kwork_class classes[KWORK_CLASSES] = {KWORK_SCHED};
+	size_t count = 1;
+	if (wanted->hard)
+		classes[count++] = KWORK_IRQ;
+	if (wanted->soft)
+		classes[count++] = KWORK_SOFTIRQ;
+	kwork_add_events(&events, classes, count);
+	struct error *error = kwork_open(&source, &command->shared, strbuf_str(&events), false, &done);
 	if (!error && !done)
-		error = kwork_top_create(opening.session, wanted, &command->top);
+		error = kwork_top_create(source.opening.session, wanted, &command->top);
 	if (command->top)
 		collect(command);
 	if (command->top && command->shared.common.format) {
@@ -163,10 +171,11 @@ static struct error *read_and_show(struct top_command *command, const struct kwo
 		print_text(command);
 	}
 	if (!error)
-		opening_warn(&opening);
+		opening_warn(&source.opening);
 	kwork_top_destroy(command->top);
 	vec_deinit(&command->rows);
-	opening_end(&opening);
+	kwork_close(&source);
+	strbuf_deinit(&events);
 	return error;
 }
 
@@ -176,6 +185,7 @@ static const struct option options[] = {
 	KWORK_KINDS(O, shared.kinds),
 	OPTION_STRING('n', "name", O, shared.name, "NAME", "only threads of this name"),
 	OPTION_STRING('s', "sort", O, shared.sort, "KEY", "sort by: rate, runtime or tid (default rate)"),
+	KWORK_LIVE(O),
 	KWORK_OPTIONS(O),
 	OPTION_END,
 };
@@ -187,7 +197,7 @@ static struct error *run(int argc, char **argv, int *ret_status)
 	struct kwork_options kinds = {0};
 	uint64_t cpus[SCHED_CPUS / 64] = {0};
 	sched_input_init(&command.shared.common);
-	struct error *error = options_parse_alone(options, argc, argv, &command, "");
+	struct error *error = kwork_parse_live(options, argc, argv, &command, &command.shared);
 	const char *sort = command.shared.sort;
 	if (!error && sort && strcmp(sort, "rate") != 0 && strcmp(sort, "runtime") != 0 && strcmp(sort, "tid") != 0)
 		error = error_new_kind(ERROR_USAGE, "-s %s: unknown key; the keys are rate, runtime and tid", sort);
@@ -202,5 +212,6 @@ static struct error *run(int argc, char **argv, int *ret_status)
 	return error ? error : read_and_show(&command, &wanted);
 }
 
-static const char *const usage[] = {"[-n NAME] [-s KEY] [-C LIST] [--time START,STOP] [-i FILE]", NULL};
+static const char *const usage[] = {"[-n NAME] [-s KEY] [-C LIST] [--time START,STOP] [-i FILE]",
+				    "-b [-n NAME] [-s KEY] [-C LIST] [--] [COMMAND]", NULL};
 const struct command cmd_kwork_top = {"kwork top", "Show what used the CPUs: threads, interrupts, nothing", usage, options, run};

@@ -32,6 +32,7 @@ struct contention_options {
 	const char *key;
 	struct lock_columns columns;
 	uint64_t entries; /* 0 = all */
+	uint32_t room;	  /* of the BPF program; 0 = the default */
 	uint64_t stack_skip, max_stack;
 	struct lock_types types;
 	struct name_list locks, functions, cgroups;
@@ -59,6 +60,16 @@ struct contention {
 static struct error *parse_types(const struct option *option, const char *argument, bool negated, void *field)
 {
 	return lock_types_parse(argument, field);
+}
+
+static struct error *parse_room(const struct option *option, const char *argument, bool negated, void *field)
+{
+	enum { MOST = 1 << 24 };
+	uint32_t room;
+	if (!number_parse_u32(argument, &room) || !room || room > MOST)
+		return error_new_kind(ERROR_USAGE, "invalid number '%s': expected 1 to %d", argument, MOST);
+	*(uint32_t *)field = room;
+	return NULL;
 }
 
 static struct error *parse_fields(const struct option *option, const char *argument, bool negated, void *field)
@@ -112,7 +123,8 @@ static const struct option options[] = {
 			    OPTION_NO_NEGATION),
 
 	LOCK_INPUT_OPTIONS(O),
-	OPTION_REFUSED('M', "map-nr-entries", "N", "nothing limits the number of rows here; leave it out"),
+	CUSTOM('M', "map-nr-entries", room, "N",
+	       "with -o: room for N waits at a time and N owners, in the BPF program (default 16384); all else has no limit", parse_room),
 	OPTION_END,
 };
 
@@ -480,6 +492,7 @@ static struct error *run_owners(const struct contention *contention, char **comm
 {
 	const struct contention_options *given = contention->options;
 	return lock_owners_run(&(struct lock_owners_options){
+		.room = given->room,
 		.common = &given->common,
 		.columns = &given->columns,
 		.key = contention->key,

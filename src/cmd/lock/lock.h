@@ -93,6 +93,7 @@ struct lock_owners_options {
 	const struct lock_columns *columns;
 	enum lock_value key;
 	uint64_t entries;		/* 0 = all */
+	uint32_t room;			/* waits at a time, and owners; 0 = the default */
 	const char *format, *separator; /* or NULL */
 	struct lock_types types;
 	char **command; /* of the workload, or NULL */

@@ -106,7 +106,7 @@ struct error *lock_owners_run(const struct lock_owners_options *options)
 		config.wanted[flags] = lock_types_have(&options->types, flags);
 	struct error *error = lock_check_kernel();
 	if (!error)
-		error = bpf_lock_owners_open(&config, &bpf);
+		error = bpf_lock_owners_open(&config, options->room, &bpf);
 	if (!error)
 		error = measure(options, bpf);
 	if (!error) {
@@ -115,7 +115,8 @@ struct error *lock_owners_run(const struct lock_owners_options *options)
 	}
 	uint64_t missed = error ? 0 : bpf_lock_owners_missed(bpf);
 	if (missed)
-		log_warning("%" PRIu64 " waits are not counted: too many threads waited, or too many were waited for.", missed);
+		log_warning("%" PRIu64 " waits are not counted: too many threads waited, or too many were waited for; -M makes more room.",
+			    missed);
 	bpf_lock_owners_close(bpf);
 	lock_rows_deinit(&owners.rows);
 	arena_deinit(&owners.arena);

@@ -15,6 +15,7 @@
 #include "symbol/buildid_cache.h"
 #include "symbol/dso_build_id.h"
 #include "symbol/elf/elf.h"
+#include "symbol/kernel/kcore_copy.h"
 #include "symbol/kernel/running_kernel.h"
 
 #include <stdlib.h>
@@ -124,6 +125,17 @@ static void fetch_debug_files(const char *cache, const struct features *features
 			buildid_cache_fetch_debug(cache, &entry->id, entry->filename, server);
 	}
 	debug_server_end(server);
+}
+
+struct error *record_check_code(void)
+{
+	return kcore_copy_check("/proc");
+}
+
+struct error *record_keep_code(const char *path)
+{
+	cleanup_free char *folder = mem_printf("%s/kcore_dir", path ? path : "perf.data");
+	return kcore_copy("/proc", folder);
 }
 
 void record_fill_cache(const struct features *features, const struct record_options *options)

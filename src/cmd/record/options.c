@@ -416,9 +416,9 @@ const struct option record_option_table[] = {
 	OPTION_CUSTOM_FLAGS(0, "debuginfod", O, debug_files, "URLS",
 			    "fetch debug files of sampled files into the build-id cache, from these servers or those in DEBUGINFOD_URLS",
 			    buildid_cache_option_servers, OPTION_OPTIONAL_ARGUMENT),
-	OPTION_REFUSED(0, "kcore", NULL,
-		       "copying the kernel's code into the recording is not supported; 'perf annotate' reads /proc/kcore while this "
-		       "kernel runs"),
+	OPTION_FLAG(0, "kcore", O, recorder.directory,
+		    "keep the kernel's code, as it is in memory, with the recording, which is a directory then: for 'perf annotate' later "
+		    "and on other machines (root)"),
 	OPTION_FLAG(0, "off-cpu", O, off_cpu, "also record where threads sleep and how long, as event offcpu-time (by a BPF program)"),
 	OPTION_U64(0, "off-cpu-thresh", O, off_cpu_ms, "MS",
 		   "with --off-cpu: waits of at least MS milliseconds are samples of their own, shorter ones are added up (default 500)"),
@@ -489,6 +489,8 @@ struct error *record_options_check(struct record_options *options, bool workload
 	if (recorder->places.len &&
 	    ((recorder->output && !strcmp(recorder->output, "-")) || recorder->switch_output || sampling->overwrite))
 		return error_new_kind(ERROR_USAGE, "--threads writes one directory: omit -o -, --switch-output and --overwrite");
+	if (recorder->directory && ((recorder->output && !strcmp(recorder->output, "-")) || recorder->switch_output || sampling->overwrite))
+		return error_new_kind(ERROR_USAGE, "--kcore writes one directory: omit -o -, --switch-output and --overwrite");
 	if (recorder->places.len && recorder->async_blocks)
 		return error_new_kind(ERROR_USAGE, "--threads already writes with several threads: omit --aio");
 	if ((options->debug_files || options->vmlinux) && (options->no_buildid_cache || options->no_buildid))
@@ -496,6 +498,11 @@ struct error *record_options_check(struct record_options *options, bool workload
 				      options->vmlinux ? "--vmlinux" : "--debuginfod");
 	if (options->vmlinux) {
 		error = record_check_vmlinux(options->vmlinux);
+		if (error)
+			return error;
+	}
+	if (recorder->directory) {
+		error = record_check_code();
 		if (error)
 			return error;
 	}

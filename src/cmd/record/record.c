@@ -129,7 +129,7 @@ static void note_machine(struct recording *recording)
 	for (size_t i = 0; i < sizeof(always) / sizeof(always[0]); i++)
 		features_set(&recording->features, always[i]);
 	error_free(gather_tracing_data(recording->catalog, &recording->events, &recording->features));
-	if (recording->options.recorder.places.len) {
+	if (recording->options.recorder.places.len || recording->options.recorder.directory) {
 		recording->features.dir_version = 1;
 		features_set(&recording->features, FEATURE_DIR_FORMAT);
 	}
@@ -358,6 +358,10 @@ static struct error *record(struct recording *recording, char **command, int *re
 	if (error)
 		return error;
 	tell_fallbacks(&recording->counters, &recording->events);
+	if (options->recorder.directory)
+		error = record_keep_code(options->recorder.output);
+	if (error)
+		return error;
 	error = recorder_run(recording->recorder);
 	workload_stop(&recording->workload);
 	struct error *finish_error = recorder_finish(recording->recorder);

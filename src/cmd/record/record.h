@@ -77,6 +77,10 @@ struct error *record_examine(const char *path, const struct record_options *opti
 			     struct record_summary *summary);
 /* The build-id of a file, a module or "[kernel.kallsyms]…". */
 bool record_read_build_id(const char *path, struct buildid *ret);
+/* --kcore: whether it can be had; an error says why not. */
+struct error *record_check_code(void);
+/* The kernel's code goes into the recording at `path`, a directory; NULL = perf.data. */
+struct error *record_keep_code(const char *path);
 /* Whether --vmlinux names the kernel that runs. */
 struct error *record_check_vmlinux(const char *path);
 /* Puts the files of the build-ids into the build-id cache, where they aren't yet; with debug files from servers and the kernel's vmlinux

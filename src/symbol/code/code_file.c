@@ -104,20 +104,27 @@ static struct error *no_kernel(const struct code_file *file)
 	return error;
 }
 
-/* The kernel that runs now is the recorded one. */
+/* `folder` may be NULL. */
+static bool open_memory(struct code_file *file, const char *folder)
+{
+	cleanup_free char *path = folder ? mem_printf("%s/kcore", folder) : NULL;
+	struct error *error = path ? kcore_open(path, &file->kcore) : NULL;
+	bool open = path && !error;
+	error_free(error);
+	return open;
+}
+
+/* What was kept of the recorded kernel's code; else the kernel that runs now, if it is the recorded one. */
 static bool open_kcore(struct code_file *file)
 {
 	const struct symbol_options *options = resolver_options(file->resolver);
 	const struct machine *machine = resolver_machine(file->resolver);
-	uint64_t moved;
-	if (!kernel_is_running(options, machine, &moved) || (moved && file->dso->kind != DSO_KERNEL))
+	uint64_t moved = 0;
+	cleanup_free char *copy = kernel_code_copy(options, machine);
+	bool kept = open_memory(file, copy);
+	bool running = !kept && kernel_is_running(options, machine, &moved) && (!moved || file->dso->kind == DSO_KERNEL);
+	if (!kept && !(running && open_memory(file, options->proc ? options->proc : "/proc")))
 		return false;
-	cleanup_free char *path = mem_printf("%s/kcore", options->proc ? options->proc : "/proc");
-	struct error *error = kcore_open(path, &file->kcore);
-	if (error) {
-		error_free(error);
-		return false;
-	}
 	file->place = CODE_KCORE;
 	file->base = moved;
 	if (file->dso->kind != DSO_KERNEL)

@@ -52,7 +52,8 @@ struct error *kcore_open(const char *path, struct kcore *ret)
 								 .vaddr = headers[i].p_vaddr,
 								 .filesz = headers[i].p_filesz,
 								 .memsz = headers[i].p_memsz};
-	*ret = (struct kcore){.fd = take_fd(fd), .segments = segments, .segment_count = count};
+	*ret = (struct kcore){.fd = take_fd(fd), .segments = segments, .segment_count = count, .machine = header.e_machine};
+	memcpy(ret->ident, header.e_ident, sizeof(ret->ident));
 	return NULL;
 }
 

@@ -14,6 +14,8 @@ struct kcore {
 	int fd; /* valid where there are segments */
 	struct elf_segment *segments;
 	uint32_t segment_count;
+	uint16_t machine;  /* EM_* */
+	uint8_t ident[16]; /* e_ident */
 };
 
 /* A file like /proc/kcore: an ELF core whose segments are pieces of memory. It can't be mapped, and its size means nothing. */

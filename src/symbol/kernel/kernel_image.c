@@ -14,6 +14,7 @@
 #include "symbol/debugfile.h"
 #include "symbol/elf/elf_symbols.h"
 #include "symbol/kernel/kallsyms_ahead.h"
+#include "symbol/kernel/kcore_copy.h"
 #include "symbol/kernel/running_kernel.h"
 
 #include <elf.h>
@@ -105,7 +106,7 @@ static char *kept_list(const struct symbol_options *options, const struct buildi
 
 char *kernel_list_path(const struct symbol_options *options, const struct buildid *id)
 {
-	if (options->kallsyms || options->symfs || options->vmlinux)
+	if (options->kallsyms || options->symfs || options->vmlinux || options->kcore_dir)
 		return NULL;
 	cleanup_free char *kept = kept_list(options, id);
 	return kept && access(kept, R_OK) == 0 ? take_pointer(kept) : options->same_machine ? running_list(options) : NULL;
@@ -120,6 +121,15 @@ bool kernel_is_running(const struct symbol_options *options, const struct machin
 		return false;
 	*ret_moved = now - machine->kernel_reloc_address;
 	return true;
+}
+
+char *kernel_code_copy(const struct symbol_options *options, const struct machine *machine)
+{
+	const struct dso *dso = machine->kernel;
+	if (options->kcore_dir)
+		return mem_strdup(options->kcore_dir);
+	cleanup_free char *cache = dso && dso->build_id.size && machine->kernel_reloc_address ? buildid_cache_dir(options) : NULL;
+	return cache ? kcore_copy_find(cache, &dso->build_id, text_symbol(machine), machine->kernel_reloc_address) : NULL;
 }
 
 /* Opens the list at `path` if it is any good. */
@@ -162,15 +172,26 @@ static bool open_kept(struct kernel_list *list, const struct symbol_options *opt
 	return false;
 }
 
-static bool find_list(struct kernel_list *list, const struct symbol_options *options, const struct dso *dso, bool for_modules)
+/* The list beside the kernel's code, of the same boot. */
+static bool open_beside_code(struct kernel_list *list, const struct symbol_options *options, const struct machine *machine)
 {
+	cleanup_free char *folder = kernel_code_copy(options, machine);
+	cleanup_free char *path = folder ? mem_printf("%s/kallsyms", folder) : NULL;
+	return path && open_list(list, options, path);
+}
+
+static bool find_list(struct kernel_list *list, const struct symbol_options *options, const struct machine *machine, bool for_modules)
+{
+	const struct dso *dso = machine->kernel;
 	if (options->kallsyms)
 		return open_list(list, options, options->kallsyms);
+	if (options->kcore_dir && open_beside_code(list, options, machine))
+		return true;
 	if (options->symfs)
 		return false;
 	if (for_modules)
-		return open_running(list, options, dso) || open_kept(list, options, dso);
-	return open_kept(list, options, dso) || open_running(list, options, dso);
+		return open_running(list, options, dso) || open_beside_code(list, options, machine) || open_kept(list, options, dso);
+	return open_kept(list, options, dso) || open_running(list, options, dso) || open_beside_code(list, options, machine);
 }
 
 /* The list for the kernel, or for its modules; read on the first call. NULL when there is none: why_not of the one asked for tells. */
@@ -181,7 +202,7 @@ static const struct kernel_list *list_for(struct kernel_symbols *kernel, const s
 	const struct dso *dso = machine->kernel;
 	uint64_t listed;
 	pthread_mutex_lock(&kernel->lock);
-	if (!list->tried && dso && find_list(list, options, dso, for_modules) && machine->kernel_reloc_address &&
+	if (!list->tried && dso && find_list(list, options, machine, for_modules) && machine->kernel_reloc_address &&
 	    kallsyms_address(&list->kallsyms, text_symbol(machine), &listed))
 		list->moved = machine->kernel_reloc_address - listed;
 	list->tried = true;

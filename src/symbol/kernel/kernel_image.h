@@ -41,6 +41,10 @@ struct symtab *kernel_ksymbol_load(const struct machine *machine, const struct d
  * running kernel's. Freed by the caller; NULL when the options name other places. */
 char *kernel_list_path(const struct symbol_options *options, const struct buildid *id);
 
+/* The folder with the kernel's code as it was when it was recorded (kcore_copy.h): the recording's own or of the same boot in the build-id
+ * cache. Freed by the caller; NULL = there is none. */
+char *kernel_code_copy(const struct symbol_options *options, const struct machine *machine);
+
 /* Where a module's addresses begin: dso addresses minus this count from its first byte. */
 uint64_t kernel_module_base(const struct machine *machine, const struct dso *dso);
 /* Is the kernel that runs now the recorded one? *ret_moved is what to add to recorded addresses of its own code for those of now: it

@@ -62,7 +62,7 @@ static int attach(struct bpf_leaks *leaks, struct bpf_program *part, bool at_ret
 	return 0;
 }
 
-struct error *bpf_leaks_start(struct bpf_leaks *leaks, pid_t pid, const char *path)
+struct error *bpf_leaks_start(struct bpf_leaks *leaks, pid_t pid, const char *path, const char *name)
 {
 	const struct {
 		const char *name;
@@ -88,7 +88,7 @@ struct error *bpf_leaks_start(struct bpf_leaks *leaks, pid_t pid, const char *pa
 		if (!failure)
 			failure = attach(leaks, functions[i].enter, false, pid, path, functions[i].name);
 		if (failure == -ENOENT && functions[i].needed)
-			return error_new("%s has no function '%s'; --object names the file that has the allocator", path,
+			return error_new("%s has no function '%s'; --object names the file that has the allocator", name,
 					 functions[i].name);
 		if (failure && failure != -ENOENT)
 			return bpf_support_explain(failure, program);

@@ -1,7 +1,7 @@
 /* Allocations of a process that weren't freed, by stack: a BPF program at the functions of the C library, or of another allocator.
  *
  *	bpf_leaks_open(&config, &leaks);
- *	bpf_leaks_start(leaks, pid, "/lib/x86_64-linux-gnu/libc.so.6");
+ *	bpf_leaks_start(leaks, pid, "/lib/x86_64-linux-gnu/libc.so.6", "libc.so.6");
  *	…
  *	bpf_leaks_each(leaks, take, context);
  *	bpf_leaks_close(leaks); */
@@ -18,8 +18,8 @@ struct error *bpf_leaks_open(const struct leaks_config *config, struct bpf_leaks
 /* NULL is fine. */
 void bpf_leaks_close(struct bpf_leaks *leaks);
 /* Watches all threads of the process, from now on and after it has executed a program, in the functions of a file; those that it hasn't are
- * left out, but malloc and free. */
-struct error *bpf_leaks_start(struct bpf_leaks *leaks, pid_t pid, const char *path);
+ * left out, but malloc and free. `name` is what messages call the file. */
+struct error *bpf_leaks_start(struct bpf_leaks *leaks, pid_t pid, const char *path, const char *name);
 /* Calls `take` for each allocation that is noted, in no order that means anything; meanwhile they may come and go. */
 void bpf_leaks_each(const struct bpf_leaks *leaks, void (*take)(void *context, const struct leaks_allocation *allocation), void *context);
 /* … for each stack with its sums. */

@@ -217,7 +217,7 @@ void bpf_leaks_close(struct bpf_leaks *leaks)
 {
 }
 
-struct error *bpf_leaks_start(struct bpf_leaks *leaks, pid_t pid, const char *path)
+struct error *bpf_leaks_start(struct bpf_leaks *leaks, pid_t pid, const char *path, const char *name)
 {
 	abort();
 }

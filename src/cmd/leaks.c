@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/log.h"
+#include "base/mem.h"
 #include "base/number.h"
 #include "base/text.h"
 #include "capture/live.h"
@@ -349,10 +350,13 @@ static struct error *open_live(struct leaks *leaks, struct event_catalog *catalo
 	return live_open(&live, &leaks->live);
 }
 
-/* The C library that the process has, or, before a command runs, that we have ourselves. Freed by the caller; NULL = none. */
-static char *find_library(pid_t pid)
+/* The C library that the process has, or, before a command runs, that we have ourselves. Freed by the caller; NULL = none. *ret_path: by
+ * which it is reached, freed too. What the process has mapped counts, not what is there now by its name, which may be in another root
+ * directory, or something else that the process's owner put there. */
+static char *find_library(pid_t pid, char **ret_path)
 {
 	char path[64], *line = NULL, *found = NULL;
+	uint64_t begin, end;
 	size_t room = 0;
 	snprintf(path, sizeof(path), "/proc/%d/maps", (int)(pid ? pid : getpid()));
 	FILE *file = fopen(path, "re");
@@ -361,7 +365,13 @@ static char *find_library(pid_t pid)
 		if (!slash || (strncmp(slash, "/libc.so", strlen("/libc.so")) != 0 && strncmp(slash, "/libc-2", strlen("/libc-2")) != 0))
 			continue;
 		name[strcspn(name, "\n")] = '\0';
-		found = strdup(name);
+		found = mem_strdup(name);
+		if (sscanf(line, "%" SCNx64 "-%" SCNx64, &begin, &end) == 2)
+			*ret_path = mem_printf("/proc/%d/map_files/%" PRIx64 "-%" PRIx64, (int)pid, begin, end);
+	}
+	if (found && (!pid || !*ret_path || access(*ret_path, R_OK))) { /* the folder is root's */
+		free(*ret_path);
+		*ret_path = mem_strdup(found);
 	}
 	free(line);
 	if (file)
@@ -373,13 +383,15 @@ static struct error *start_watching(struct leaks *leaks)
 {
 	const struct leaks_config config = {.sample = leaks->options->sample};
 	pid_t running = leaks->workload.pid ? 0 : leaks->pid;
-	char *library = leaks->options->object ? strdup(leaks->options->object) : find_library(running);
+	char *path = leaks->options->object ? mem_strdup(leaks->options->object) : NULL;
+	char *library = path ? mem_strdup(path) : find_library(running, &path);
 	struct error *error =
 		library ? bpf_leaks_open(&config, &leaks->bpf)
 			: error_new("process %d has no C library mapped; --object names the file that has its allocator", (int)leaks->pid);
 	if (!error)
-		error = bpf_leaks_start(leaks->bpf, leaks->pid, library);
+		error = bpf_leaks_start(leaks->bpf, leaks->pid, path, library);
 	free(library);
+	free(path);
 	leaks->begin_ns = clock_now_ns(CLOCK_MONOTONIC);
 	return error;
 }

@@ -118,6 +118,8 @@ def test_separator(story):
         "1, 2500000, 2500000, 2500000, mutex, file_write+0x40", "1, 250, 250, 250, spinlock, do_exit"]
     assert story("contention", "-x", ";", "-l", "-q", "-F", "contended", "-E", 1) == ["3; 4000000; ffff888100000a00; ; rwsem"]
     assert story("contention", "-x", ";", "-t", "-q", "-F", "contended", "-E", 1) == ["3; 4000000; 10; alpha"]
+    assert story("contention", "-x", "ph", "-t", "-q", "-F", "contended", "-E", 1) == ['3ph 4000000ph 10ph "alpha"'], "a name that holds the separator"
+    assert story("contention", "-x", "_", "-l", "-q", "-F", "contended", "-E", 3)[2].split("_ ", 3)[3] == '"tasklist_lock"_ spinlock'
 
 
 def test_for_programs(story):

@@ -175,6 +175,9 @@ def test_odd_recordings(perf, tmp_path):
     for words in ([], ["--html"], ["-t"]):
         done = perf("timechart", "-i", path, "-o", "-", *words)
         assert done.returncode == 0 and "nan" not in done.stdout, done.stderr
+    path.write_bytes(recording.make(STORY + event("power:cpu_idle", 1000, 0, 0, 1, 0).replace(f"time={2 * SECOND}", f"time={2 ** 64 - 2}")))
+    done = perf("timechart", "-i", path, "-o", "-", timeout=60)
+    assert done.returncode == 0 and 10 <= done.stdout.count('class="grid"') <= 110, "a recording of 584 years"
     path.write_bytes(recording.make(HEAD + event("power:cpu_idle", 1, 0, 0, 1, 0) + event("power:cpu_idle", 2, 0, 0, -1, 0)))
     assert perf("timechart", "-i", path, "-o", tmp_path / "idle.svg").returncode == 0, "no process did anything"
     path.write_bytes(recording.make("event cycles type=0 config=0 ids=1 sample=IDENTIFIER|IP|TID|TIME\n"))

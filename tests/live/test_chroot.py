@@ -1,8 +1,10 @@
 """Processes in a chroot inside another mount namespace: the kernel names their files from outside the chroot."""
 import os
+import pathlib
 import re
 import shutil
 import subprocess
+import time
 
 import pytest
 
@@ -34,6 +36,9 @@ int main(void)
 """
 
 
+LEAKS = pathlib.Path(__file__).resolve().parent / "leaky.c"
+
+
 @pytest.fixture
 def inside(tmp_path):
     """A program that says when it runs, and waits; its path."""
@@ -63,12 +68,15 @@ def test_build_ids(perf, inside, tmp_path):
     assert (tmp_path / f"cache{path}" / build_id / "elf").exists()
 
 
-def root_of_its_own(folder):
-    """A root directory with FILLS and what it is linked to."""
-    (folder / "x.c").write_text(FILLS)
+def root_of_its_own(folder, source):
+    """A root directory with a program and what it is linked to."""
+    if os.geteuid() or not shutil.which("unshare"):
+        pytest.skip("needs root and unshare")
+    (folder / "x.c").write_text(source)
     (folder / "root").mkdir()
-    subprocess.run(["gcc", "-fno-builtin", "-Wl,--build-id", "-o", "root/fills", "x.c"], cwd=folder, check=True)
-    needed = subprocess.run(["ldd", folder / "root/fills"], capture_output=True, text=True, check=True).stdout
+    subprocess.run(["gcc", "-fno-builtin", "-O1", "-g", "-fno-omit-frame-pointer", "-fno-optimize-sibling-calls", "-Wl,--build-id", "-o", "root/program", "x.c"],
+                   cwd=folder, check=True)
+    needed = subprocess.run(["ldd", folder / "root/program"], capture_output=True, text=True, check=True).stdout
     for path in re.findall(r"/\S+", needed):
         (folder / "root" / path[1:]).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(os.path.realpath(path), folder / "root" / path[1:])
@@ -83,12 +91,10 @@ def named(tool, path, environment):
 
 def test_functions_of_its_libc(perf, oracle, tmp_path):
     """Each page's first touch is a sample, in memset(); the name stays when the files are gone from where they were, and in the cache only."""
-    if os.geteuid() or not shutil.which("unshare"):
-        pytest.skip("needs root and unshare")
-    root, environment = root_of_its_own(tmp_path), {**os.environ, "PERF_BUILDID_DIR": str(tmp_path / "cache")}
+    root, environment = root_of_its_own(tmp_path, FILLS), {**os.environ, "PERF_BUILDID_DIR": str(tmp_path / "cache")}
     os.mkfifo(tmp_path / "go")
     with open(os.open(tmp_path / "go", os.O_RDWR), "rb", buffering=0) as go, \
-            subprocess.Popen(["unshare", "-m", "chroot", root, "/fills"], stdin=go, stdout=subprocess.PIPE) as process:
+            subprocess.Popen(["unshare", "-m", "chroot", root, "/program"], stdin=go, stdout=subprocess.PIPE) as process:
         try:
             if process.stdout.read(1) != b"\n":
                 pytest.skip("no mount namespace can be made here")
@@ -101,3 +107,24 @@ def test_functions_of_its_libc(perf, oracle, tmp_path):
     assert len(ours) == 1 and "memset" in ours[0] and ours == theirs
     root.rename(tmp_path / "gone")
     assert named(perf, tmp_path / "perf.data", environment) == ours
+
+
+def test_leaks_in_its_libc(perf, tmp_path):
+    """The functions are those of the file that the process has mapped, not of ours by that name; the name may lead nowhere by now."""
+    root = root_of_its_own(tmp_path, LEAKS.read_text())
+    with subprocess.Popen(["unshare", "-m", "chroot", root, "/program", "later"], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        while os.readlink(f"/proc/{process.pid}/exe") != str(root / "program") or "libc.so" not in pathlib.Path(f"/proc/{process.pid}/maps").read_text():
+            assert process.poll() is None
+            time.sleep(0.01)
+        libc, = root.rglob("libc.so*")
+        libc.unlink()
+        with subprocess.Popen([perf.path, "leaks", "-p", str(process.pid), "--interval", "1", "--top", "0"], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                              stdin=subprocess.DEVNULL, text=True) as watcher:
+            first = watcher.stdout.readline()
+            if not first:
+                error = watcher.stderr.read()
+                assert "BPF" in error or "bpf" in error, error
+                pytest.skip(error.strip())
+            process.stdin.close()
+            rest = watcher.communicate()[0]
+    assert "21,000 bytes in 7 allocations" in rest[rest.rindex("Outstanding"):]

@@ -5,6 +5,7 @@
 #include "analysis/lock/user.h"
 #include "app/ending.h"
 #include "app/pager.h"
+#include "base/cleanup.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/number.h"
@@ -334,23 +335,40 @@ static void add_parts(struct strbuf *out, const struct lock_parts *parts, const 
 	}
 }
 
+/* The name that was added from `begin` on becomes a field of its own, quoted where it holds the separator. */
+static void end_name(struct strbuf *out, size_t begin, const char *separator)
+{
+	if (!separator)
+		return;
+	cleanup_free char *name = mem_strdup(strbuf_str(out) + begin);
+	out->len = begin;
+	text_add_csv(out, name, strlen(name), separator);
+}
+
 /* Who or what a row is about. */
 static void add_subject(struct strbuf *out, const struct contention *contention, const struct lock_row *row)
 {
 	const char *separator = contention->options->separator, *gap = separator ? " " : "   ";
 	const char *between = separator ? separator : "", *indent = separator ? "" : "  ";
+	size_t begin;
 	switch (contention->wanted.by) {
 	case LOCK_BY_CALLER:
 		strbuf_printf(out, "%s%*s%s%s", indent, separator ? 0 : 10, lock_type_name(row->flags), between, gap);
+		begin = out->len;
 		add_text(out, row->name);
+		end_name(out, begin, separator);
 		break;
 	case LOCK_BY_THREAD:
 		strbuf_printf(out, "%s%*u%s%s", indent, separator ? 0 : 10, row->thread->tid, between, gap);
+		begin = out->len;
 		lock_add_comm(out, row->thread);
+		end_name(out, begin, separator);
 		break;
 	case LOCK_BY_ADDRESS:
 		strbuf_printf(out, "%s%016" PRIx64 "%s%s", indent, row->address, between, gap);
+		begin = out->len;
 		add_text(out, row->symbol);
+		end_name(out, begin, separator);
 		strbuf_printf(out, separator ? "%s %s" : "%s (%s)", between, lock_type_family(row->flags));
 		if (contention->options->user) {
 			strbuf_add_str(out, separator ? separator : "");
@@ -359,11 +377,15 @@ static void add_subject(struct strbuf *out, const struct contention *contention,
 		break;
 	case LOCK_BY_CGROUP:
 		strbuf_add_str(out, indent);
+		begin = out->len;
 		lock_add_cgroup(out, contention->opening.session->machine, row->cgroup);
+		end_name(out, begin, separator);
 		break;
 	case LOCK_BY_OWNER:
 		strbuf_printf(out, "%s%*u%s%s", indent, separator ? 0 : 10, row->owner, between, gap);
+		begin = out->len;
 		add_text(out, row->name);
+		end_name(out, begin, separator);
 		break;
 	}
 }

@@ -188,7 +188,7 @@ static void add_grid(struct drawing *drawing)
 	uint64_t whole = drawing->chart->end - drawing->origin, step = 1;
 	while (whole / step / LEAST >= LEAST)
 		step *= TENTH;
-	for (uint64_t line = 0; line * step <= whole; line++) {
+	for (uint64_t line = 0; line <= whole / step; line++) {
 		double x = x_of(drawing, drawing->origin + line * step);
 		strbuf_printf(&drawing->out, "<path class=\"grid\" d=\"M%.2f %uV%u\"/>\n", x, SLOT / 2, height(drawing));
 		if (line % TENTH)

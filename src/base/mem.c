@@ -52,10 +52,11 @@ void *mem_zalloc_array(size_t count, size_t size)
 	return mem_zalloc(array_size(count, size));
 }
 
-void *mem_zalloc_table(size_t count, size_t size)
+/* Bytes for a table, `*bytes` of them at least. */
+static void *alloc_table(size_t *size)
 {
 	enum { CACHE_LINE = 64, HUGE_PAGE = 2 << 20 };
-	size_t bytes = array_size(count, size);
+	size_t bytes = *size;
 	bool large = bytes >= HUGE_PAGE && bytes <= SIZE_MAX - HUGE_PAGE;
 	size_t unit = large ? HUGE_PAGE : CACHE_LINE;
 	if (bytes <= SIZE_MAX - unit)
@@ -63,7 +64,21 @@ void *mem_zalloc_table(size_t count, size_t size)
 	void *table = checked(aligned_alloc(unit, bytes), bytes);
 	if (large)
 		madvise(table, bytes, MADV_HUGEPAGE); /* a look-up in small pages also waits for the page table */
-	explicit_bzero(table, bytes);		      /* memset() would be made calloc() again */
+	*size = bytes;
+	return table;
+}
+
+void *mem_alloc_table(size_t count, size_t size)
+{
+	size_t bytes = array_size(count, size);
+	return alloc_table(&bytes);
+}
+
+void *mem_zalloc_table(size_t count, size_t size)
+{
+	size_t bytes = array_size(count, size);
+	void *table = alloc_table(&bytes);
+	explicit_bzero(table, bytes); /* memset() would be made calloc() again */
 	return table;
 }
 

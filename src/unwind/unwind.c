@@ -41,11 +41,12 @@ struct near_rule {
 	uint64_t address; /* in the process */
 	uint64_t epoch;	  /* of its address space, + 1; 0 = empty */
 	struct packed_row row;
-	/* For walk_simply(): */
-	bool simple;	 /* the row tells where the return address is in the stack, and the frame pointer has a value */
-	int8_t keeps_fp; /* -1: the frame pointer is as it is, 0: it is read from the stack */
-	int16_t fp;	 /* where; kept: where the return address is */
-};
+	/* For walk_simply(), in bytes: nothing is left to be calculated before the next frame can be looked at. */
+	int32_t cfa, ip, fp; /* from the base; from there; if the frame pointer is kept, where the return address is */
+	int8_t by_fp;	     /* -1: the base is the frame pointer, 0: the stack pointer */
+	int8_t keeps_fp;     /* -1: the frame pointer is as it is, 0: it is read from the stack */
+	bool simple;	     /* the row tells where the return address is in the stack, and the frame pointer has a value */
+} __attribute__((aligned(64)));
 
 struct cached_rule {
 	uint64_t address; /* in the file */
@@ -144,9 +145,9 @@ static inline uint64_t near_salt(uint64_t epoch)
 }
 
 /* The upper bits of the product depend on all of the address. */
-static inline size_t near_index(uint64_t salted)
+static inline size_t near_index(uint64_t salted, uint64_t key)
 {
-	return (size_t)(salted * hash_key[2] >> (64 - CACHE_NEAR_BITS));
+	return (size_t)(salted * key >> (64 - CACHE_NEAR_BITS));
 }
 
 static void fill_near(struct near_rule *near, uint64_t address, uint64_t epoch, struct packed_row row)
@@ -156,16 +157,19 @@ static void fill_near(struct near_rule *near, uint64_t address, uint64_t epoch, 
 	*near = (struct near_rule){.address = address,
 				   .epoch = epoch,
 				   .row = row,
-				   .simple = simple,
+				   .cfa = row.cfa * PACKED_UNIT,
+				   .ip = row.ip * PACKED_UNIT,
+				   .fp = (keeps_fp ? row.ip : row.fp) * PACKED_UNIT,
+				   .by_fp = (int8_t) - (row.base == PACKED_FP),
 				   .keeps_fp = (int8_t)-keeps_fp,
-				   .fp = keeps_fp ? row.ip : row.fp};
+				   .simple = simple};
 }
 
 /* The rules at an address of the process. Valid until the next call. */
 static inline const struct packed_row *find_rule(struct unwind_walk *walk, uint64_t address)
 {
 	uint64_t epoch = walk->maps.epoch + 1;
-	struct near_rule *near = &walk->cache->near[near_index(address ^ near_salt(epoch))];
+	struct near_rule *near = &walk->cache->near[near_index(address + near_salt(epoch), hash_key[2])];
 	if (__builtin_expect(near->address != address || near->epoch != epoch, 0))
 		fill_near(near, address, epoch, find_shared_rule(walk, address));
 	return &near->row;
@@ -316,30 +320,31 @@ static size_t walk_simply(struct unwind_walk *walk, uint64_t *ips, size_t max)
 	const struct frame_registers *numbers = &walk->arch->numbers;
 	const struct near_rule *rules = walk->cache->near;
 	const uint8_t *stack = walk->input->stack;
-	uint64_t epoch = walk->maps.epoch + 1, salt = near_salt(epoch), start = walk->stack_start, size = walk->input->stack_size;
-	uint64_t sp = walk->regs.value[numbers->sp], fp = walk->regs.value[numbers->fp], ip = walk->ip, read_ip, read_fp;
+	uint64_t epoch = walk->maps.epoch + 1, salt = near_salt(epoch) - 1, key = hash_key[2], size = walk->input->stack_size;
+	/* Places are counted from the first recorded byte. */
+	uint64_t start = walk->stack_start, sp = walk->regs.value[numbers->sp] - start, fp = walk->regs.value[numbers->fp] - start;
+	uint64_t ip = walk->ip, read_ip, read_fp;
 	size_t count = 0;
 	if (size < sizeof(ip) + 1)
 		return 0;
 	size -= sizeof(ip);
 	while (count < max) {
 		uint64_t address = ip - 1;
-		const struct near_rule *near = &rules[near_index(address ^ salt)];
+		const struct near_rule *near = &rules[near_index(ip + salt, key)];
 		if (near->address != address || near->epoch != epoch || !near->simple)
 			break;
-		uint64_t cfa = (sp ^ ((sp ^ fp) & -(uint64_t)near->row.base)) + (uint64_t)(near->row.cfa * PACKED_UNIT);
-		uint64_t base = cfa - start, ip_at = base + (uint64_t)(near->row.ip * PACKED_UNIT),
-			 fp_at = base + (uint64_t)(near->fp * PACKED_UNIT);
+		uint64_t cfa = (sp ^ ((sp ^ fp) & (uint64_t)near->by_fp)) + (uint64_t)near->cfa;
+		uint64_t ip_at = cfa + (uint64_t)near->ip, fp_at = cfa + (uint64_t)near->fp;
 		if ((ip_at >= size) | (fp_at >= size))
 			break;
 		for (unsigned int i = 0; i < 3; i++) /* what frames take, usually */
-			__builtin_prefetch(stack + base + STACK_AHEAD + i * CACHE_LINE);
+			__builtin_prefetch(stack + cfa + STACK_AHEAD + i * CACHE_LINE);
 		memcpy(&read_ip, stack + ip_at, sizeof(ip));
 		memcpy(&read_fp, stack + fp_at, sizeof(fp));
 		if (!read_ip || (read_ip == ip && cfa == sp))
 			break;
-		uint64_t kept = (uint64_t)(int64_t)near->keeps_fp;
-		fp = read_fp ^ ((read_fp ^ fp) & kept);
+		read_fp -= start;
+		fp = read_fp ^ ((read_fp ^ fp) & (uint64_t)near->keeps_fp);
 		sp = cfa;
 		ips[count++] = address;
 		ip = read_ip;
@@ -347,8 +352,8 @@ static size_t walk_simply(struct unwind_walk *walk, uint64_t *ips, size_t max)
 	if (!count)
 		return 0;
 	walk->regs.known = 0;
-	register_set(&walk->regs, numbers->sp, sp);
-	register_set(&walk->regs, numbers->fp, fp);
+	register_set(&walk->regs, numbers->sp, start + sp);
+	register_set(&walk->regs, numbers->fp, start + fp);
 	walk->ip = ip;
 	walk->dropped = true;
 	return count;

@@ -146,15 +146,9 @@ static bool add_unwound(const struct adding *adding)
 		if (stack_is_marker(ips[i]))
 			return false;
 	vec_reserve(&feed->unwound, first + count);
-	uint32_t *to = feed->unwound.data + first;
-	for (size_t i = 0; i < count; i++) {
-		uint32_t frame = fold_places_frame(&feed->places, adding->space, ips[i]);
-		if (frame != FOLD_NONE)
-			*to++ = frame;
-	}
+	feed->unwound.len += fold_places_frames(&feed->places, adding->space, ips, count, feed->unwound.data + first);
 	make_words(feed);
 	add_chain(adding, feed->words.data, feed->words.len);
-	feed->unwound.len = (size_t)(to - feed->unwound.data);
 	pending->unwound = (uint32_t)first;
 	pending->outer_count = (uint32_t)(feed->unwound.len - first);
 	pending->is_unwound = pending->has_outer = true;

@@ -128,9 +128,9 @@ void fold_places_deinit(struct fold_places *places);
 struct fold_lookup fold_places_begin(struct fold_places *places, const struct maps_state *state, uint8_t cpumode, uint64_t ip);
 /* Step 2: sets lookup->frame. */
 void fold_places_finish(struct fold_places *places, struct fold_lookup *lookup);
-/* Both steps for an address in user space, for stacks that pass through the same few calls over and over: the answer is next to the
- * question. */
-uint32_t fold_places_frame(struct fold_places *places, const struct maps_state *state, uint64_t ip);
+/* Both steps for addresses in user space, for stacks that pass through the same few calls over and over: the answer is next to the
+ * question. Writes the frames that aren't FOLD_NONE to `to`, which has room for `count`, and returns how many. */
+size_t fold_places_frames(struct fold_places *places, const struct maps_state *state, const uint64_t *ips, size_t count, uint32_t *to);
 /* The frames of an address in a user stack by debug information, innermost first: one for each function that was inlined there and the one
  * around them. `returns_here`: the address is where a call returns to, and the frames' addresses are in the call, a byte before. Returns
  * their number, 0 where it says nothing; valid until the next call. */

@@ -353,7 +353,7 @@ static void measure(struct packing *packing)
 	packing->span = latest < earliest ? 1 : (latest - earliest) / TIME_BUCKETS + 1;
 	fold->frames = mem_alloc_array(fold->frame_count + 1, sizeof(*fold->frames));
 	fold->pieces = mem_alloc_array(fold->piece_count + 1, sizeof(*fold->pieces));
-	fold->frame_ids = mem_alloc_array(frame_ids + 1, sizeof(*fold->frame_ids));
+	fold->frame_ids = mem_alloc_table(frame_ids + 1, sizeof(*fold->frame_ids));
 }
 
 static void start_buckets(struct packing *packing)

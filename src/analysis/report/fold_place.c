@@ -13,7 +13,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FRAME_WAYS = 4, FRAME_SLOTS_LEAST = 1 << 12, FRAME_SLOTS_MOST = 1 << 19, SYMBOL_SLOTS = 1 << 14, NEAR_SLOTS = 1 << 12 };
+enum {
+	FRAME_WAYS = 4,
+	FRAME_SLOTS_LEAST = 1 << 12,
+	FRAME_SLOTS_MOST = 1 << 19,
+	SYMBOL_SLOTS = 1 << 14,
+	NEAR_BITS = 12,
+	NEAR_SLOTS = 1 << NEAR_BITS
+};
 
 /* In place of a frame: there is no symbol, and what is there is known by its address in memory. */
 #define BY_MEMORY (FOLD_NONE - 1)
@@ -173,17 +180,30 @@ void fold_places_finish(struct fold_places *places, struct fold_lookup *lookup)
 	lookup->frame = frame == BY_MEMORY ? resolve_by_memory(places, lookup) : frame;
 }
 
-uint32_t fold_places_frame(struct fold_places *places, const struct maps_state *state, uint64_t ip)
+static void __attribute__((noinline))
+fill_near(struct fold_places *places, const struct maps_state *state, uint64_t ip, struct near_place *near)
+{
+	struct fold_lookup lookup = fold_places_begin(places, state, CPUMODE_USER, ip);
+	fold_places_finish(places, &lookup);
+	*near = (struct near_place){.ip = ip, .epoch = state->epoch + 1, .frame = lookup.frame};
+}
+
+size_t fold_places_frames(struct fold_places *places, const struct maps_state *state, const uint64_t *ips, size_t count, uint32_t *to)
 {
 	if (!places->near)
 		places->near = mem_zalloc_table(NEAR_SLOTS, sizeof(*places->near));
-	struct near_place *near = &places->near[hash_u64(ip ^ state->epoch * hash_key[3]) % NEAR_SLOTS];
-	if (near->ip != ip || near->epoch != state->epoch + 1) {
-		struct fold_lookup lookup = fold_places_begin(places, state, CPUMODE_USER, ip);
-		fold_places_finish(places, &lookup);
-		*near = (struct near_place){.ip = ip, .epoch = state->epoch + 1, .frame = lookup.frame};
+	struct near_place *table = places->near;
+	uint64_t epoch = state->epoch + 1, salt = epoch * hash_key[3] ^ hash_key[0], key = hash_key[2];
+	size_t found = 0;
+	for (size_t i = 0; i < count; i++) {
+		/* The upper bits of the product depend on all of the address. */
+		struct near_place *near = &table[(ips[i] + salt) * key >> (64 - NEAR_BITS)];
+		if (__builtin_expect(near->ip != ips[i] || near->epoch != epoch, 0))
+			fill_near(places, state, ips[i], near);
+		to[found] = near->frame;
+		found += near->frame != FOLD_NONE;
 	}
-	return near->frame;
+	return found;
 }
 
 static uint64_t expansion_ip(const struct fold_places *places, const struct fold_lookup *lookup)

@@ -201,16 +201,32 @@ struct sharing {
 	size_t step; /* positions of an item */
 };
 
+/* What will be read of the entries behind position `i`: those, then their first pieces, then the frames where two are compared first. */
+static void ask_ahead(const struct stack_order *order, size_t i)
+{
+	enum { STEP = 6 };
+	if (i + 3 * STEP >= order->count)
+		return;
+	const struct fold *fold = order->fold;
+	__builtin_prefetch(stack_order_entry(order, i + 3 * STEP));
+	uint32_t next = first_piece(order, stack_order_entry(order, i + 2 * STEP)),
+		 near = first_piece(order, stack_order_entry(order, i + STEP));
+	if (next != FOLD_NONE)
+		__builtin_prefetch(&fold->pieces[next]);
+	if (near == FOLD_NONE)
+		return;
+	const struct fold_piece *piece = &fold->pieces[near];
+	__builtin_prefetch(fold->frame_ids + piece->frames + (order->outside_in ? piece->frame_count - piece->shared : 0));
+}
+
 static void share_range(void *context, unsigned int worker, size_t item)
 {
-	enum { AHEAD = 16 };
 	const struct sharing *sharing = context;
 	const struct stack_order *order = sharing->order;
 	size_t begin = item * sharing->step, end = begin + sharing->step < order->count ? begin + sharing->step : order->count;
 	(void)worker;
 	for (size_t i = begin; i < end; i++) {
-		if (i + AHEAD < order->count)
-			__builtin_prefetch(stack_order_entry(order, i + AHEAD));
+		ask_ahead(order, i);
 		uint32_t shared = i ? stack_order_shared(order, i - 1, i) : 0;
 		order->shared[i] = shared < UINT16_MAX ? (uint16_t)shared : UINT16_MAX;
 	}

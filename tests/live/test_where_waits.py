@@ -14,17 +14,20 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
 import started  # noqa: E402
 
 C = {
-    "convoy": """#include <pthread.h>
+    # main waits for a mutex that another thread has while it sleeps.
+    "holding": """#include <pthread.h>
         #include <unistd.h>
         pthread_mutex_t cache_lock = PTHREAD_MUTEX_INITIALIZER;
-        static void *work(void *unused) {
-            for (int i = 0; i < 20; i++) { pthread_mutex_lock(&cache_lock); usleep(5000); pthread_mutex_unlock(&cache_lock); }
+        static pthread_barrier_t both;
+        static void *hold(void *unused) {
+            pthread_mutex_lock(&cache_lock); pthread_barrier_wait(&both); usleep(400000); pthread_mutex_unlock(&cache_lock);
             return unused;
         }
         int main(void) {
-            pthread_t threads[4];
-            for (int i = 0; i < 4; i++) pthread_create(&threads[i], 0, work, 0);
-            for (int i = 0; i < 4; i++) pthread_join(threads[i], 0);
+            pthread_t thread;
+            pthread_barrier_init(&both, 0, 2);
+            pthread_create(&thread, 0, hold, 0);
+            pthread_barrier_wait(&both); pthread_mutex_lock(&cache_lock);
         }""",
     "deadlock": """#define _GNU_SOURCE
         #include <pthread.h>
@@ -122,11 +125,10 @@ def asleep(pid, *calls):
 
 
 def test_mutex_by_name(perf, programs):
-    made = rows(perf("where", "--format", "json", programs / "convoy"))
-    first = cause(made)
+    first = cause(rows(perf("where", "--format", "json", programs / "holding")))
     assert (first["kind"], first["waiting_kind"], first["waiting_lock"], first["waiting_object"]) == ("timer", "lock", "mutex", "cache_lock")
-    text = " ".join(perf("where", programs / "convoy").stdout.split())
-    assert re.search(r"convoy slept, in clock_nanosleep\(\) from work\(\), .* another thread of convoy waited for (it|them)(, mostly)? to release the mutex cache_lock\.", text)
+    text = " ".join(perf("where", programs / "holding").stdout.split())
+    assert re.search(r"holding slept, in clock_nanosleep\(\)( from hold\(\))?; another thread of holding waited for it to release the mutex cache_lock\.", text)
 
 
 def test_deadlock_of_a_process_that_hangs(perf, programs):

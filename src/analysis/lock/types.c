@@ -79,6 +79,8 @@ uint64_t lock_user_flags(const char *name)
 		{"thrd_", "join", LOCK_USER_JOIN},
 	};
 	name += strspn(name, "_");
+	if (!strncmp(name, "GI_", 3)) /* what the library calls its own by */
+		name += 3 + strspn(name + 3, "_");
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
 		if (!strncmp(name, kinds[i].begin, strlen(kinds[i].begin)) && strstr(name, kinds[i].contains))
 			return LOCK_USER | kinds[i].kind;

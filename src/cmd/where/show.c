@@ -303,7 +303,9 @@ static void add_wakers(struct strbuf *out, const struct where_answer *answer, co
 	if (!reason->who.len || percent_of(reason->who.data[0].ns, reason->ns) < 50)
 		return;
 	if (reason->held_ns * 2 > reason->ns) {
-		strbuf_add_str(out, reason->lock == (LOCK_USER | LOCK_USER_JOIN) ? ", which is " : ", which is held by ");
+		if (!words_of_lock(reason->lock)->is_held)
+			return; /* a thread whose end is waited for */
+		strbuf_add_str(out, ", which is held by ");
 		text_add_untrusted(out, reason->who.data[0].comm);
 		return;
 	}

@@ -61,6 +61,7 @@ struct arch {
 	const char *const *sample_names; /* [ARCH_SAMPLE_REGISTERS], as the kernel's perf prints them ("AX", "sp"); NULL = unknown */
 	uint64_t user_registers;	 /* bit set: SAMPLE number that may be asked for, and is for unwinding */
 	struct arch_frames frames;
+	uint8_t call_argument; /* SAMPLE number of the register that has a system call's first argument, and keeps it while the call lasts */
 	struct arch_code code;
 	struct arch_probes probes;
 

@@ -1,6 +1,8 @@
 """perf where on recordings made by hand: what each moment of a run had to wait for is worked out from the times of the events."""
 import json
 import pathlib
+import re
+import subprocess
 import sys
 
 import pytest
@@ -144,7 +146,7 @@ def test_the_story_for_programs(where):
     assert rows["reasons"][0]["syscall"] == "read" and rows["reasons"][0]["devices"] == "device 9:0 → device 253:1"
     for row in rows["threads"]:
         assert row["wall"] == row["user"] + row["kernel"] + sum(row[kind] for kind in (
-            "queue", "disk", "fault", "network", "lock", "kernel_lock", "pipe", "timer", "child", "poll", "signal", "other", "unknown"))
+            "queue", "disk", "fault", "network", "lock", "kernel_lock", "pipe", "timer", "child", "poll", "signal", "stopped", "other", "unknown"))
 
 
 WALL = """\
@@ -277,6 +279,40 @@ def test_processes_without_a_command(where):
 def test_hostile_names(where):
     done = where(STORY.replace("name=reader", r"name='re\x1b[31m'".encode().decode("unicode_escape")))
     assert "\x1b" not in done.stdout and r"re\x1b[31m" in done.stdout
+
+
+@pytest.fixture(name="locks", scope="module")
+def file_with_locks(tmp_path_factory):
+    """A program, where its code and data are mapped, and its symbols."""
+    path = tmp_path_factory.mktemp("locks") / "prog"
+    source = "void work(void) { __asm__ volatile(\"nop; nop\"); } int table_lock[4] = {1};"
+    subprocess.run(["gcc", "-shared", "-fPIC", "-nostdlib", "-Wl,-z,separate-code", "-x", "c", "-", "-o", path], input=source, text=True, check=True)
+    base, maps = 0x550000000000, ""
+    loads = subprocess.run(["readelf", "-lW", path], capture_output=True, text=True, check=True).stdout
+    for offset, address, size, flags in re.findall(r"LOAD\s+(0x\w+) (0x\w+) 0x\w+ 0x\w+ (0x\w+) ([RWE ]{3})", loads):
+        into = int(address, 16) % 4096
+        maps += (f"mmap pid=10 tid=10 addr={base + int(address, 16) - into:#x} len={-(-(int(size, 16) + into) // 4096) * 4096:#x} "
+                 f"pgoff={int(offset, 16) - into:#x} misc={2 if 'E' in flags else 2 | 1 << 13} name={path} {when(0)}\n")
+    symbols = subprocess.run(["nm", path], capture_output=True, text=True, check=True).stdout
+    return maps, {line.split()[2]: base + int(line.split()[0], 16) for line in symbols.splitlines() if len(line.split()) == 3}
+
+
+@pytest.mark.parametrize("symbol, offset, name", [("table_lock", 0, "table_lock"), ("table_lock", 8, "table_lock+0x8"), (None, 0x7f0000000010, "at 0x7f0000000010")])
+def test_lock_by_the_argument_of_futex(where, locks, symbol, offset, name):
+    """A register of the program has the lock's address: it is named by its variable."""
+    maps, symbols = locks
+    address = (symbols[symbol] if symbol else 0) + offset
+    begin = HEAD.replace("CALLCHAIN|RAW flags", "CALLCHAIN|RAW|REGS_USER regs_user=0x20 flags").replace("feature nrcpus", "feature arch x86_64\nfeature nrcpus")
+    events = ["comm pid=10 tid=10 name=perf-exec time=1\n", switch(-1, 1, 7, "S", 10, "do_nanosleep"), f"comm pid=10 tid=10 name=prog exec=1 {when(0)} id=1\n", maps,
+              f"fork pid=10 ppid=10 tid=11 ptid=10 {when(1)} id=1\ncomm pid=10 tid=11 name=keeper {when(1)} id=1\n", switch(2, 1, 60, "R", 11),
+              switch(10, 0, 10, "S", 0, "futex_wait_queue", "__x64_sys_futex", "do_syscall_64").replace("raw=", f"regs={address:#x} raw="),
+              waking(90, 1, 11, 10).replace("pid=11", "pid=10"), switch(90, 0, 60, "R", 10), f"exit pid=10 ppid=1 tid=10 ptid=1 {when(100)} id=1\n"]
+    done = where(begin + "".join(events))
+    assert f"keeper ran; prog waited for it at the lock or condition (futex) {name}." in " ".join(done.stdout.split()), done.stdout
+    row = tables(where(begin + "".join(events), "--format", "json"))["reasons"][0]
+    assert (row["waiting_kind"], row["waiting_lock"], row["waiting_object"]) == ("lock", "futex", name)
+    row = tables(where(begin + "".join(events), "-p", "10", "--format", "json"))["reasons"]
+    assert [(found["lock"], found["object"]) for found in row if found["kind"] == "lock"] == [("futex", name)]
 
 
 def test_what_it_refuses(perf, tmp_path):

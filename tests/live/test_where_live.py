@@ -116,7 +116,7 @@ def cause(reasons):
 def check_sums(made):
     for row in made["threads"]:
         parts = sum(row[kind] for kind in ("user", "kernel", "queue", "disk", "fault", "network", "lock", "kernel_lock", "pipe", "timer", "child", "poll",
-                                           "signal", "other", "unknown"))
+                                           "signal", "stopped", "other", "unknown"))
         assert parts == row["wall"]
 
 

@@ -58,6 +58,40 @@ const char *lock_type_family(uint64_t flags)
 	return type < LOCK_TYPES ? lock_types[type].family : "unknown";
 }
 
+/* Names without underscores in front. */
+uint64_t lock_user_flags(const char *name)
+{
+	static const struct {
+		const char *begin, *contains;
+		uint64_t kind;
+	} kinds[] = {
+		{"pthread_mutex_", "lock", LOCK_USER_MUTEX},
+		{"lll_lock_wait", "", LOCK_USER_MUTEX},
+		{"pthread_rwlock_", "rdlock", LOCK_USER_READ},
+		{"pthread_rwlock_", "wrlock", LOCK_USER_WRITE},
+		{"pthread_cond_", "wait", LOCK_USER_CONDITION},
+		{"cnd_", "wait", LOCK_USER_CONDITION},
+		{"mtx_", "lock", LOCK_USER_MUTEX},
+		{"sem_", "wait", LOCK_USER_SEMAPHORE},
+		{"new_sem_", "wait", LOCK_USER_SEMAPHORE},
+		{"pthread_barrier_", "wait", LOCK_USER_BARRIER},
+		{"pthread_", "join", LOCK_USER_JOIN},
+		{"thrd_", "join", LOCK_USER_JOIN},
+	};
+	name += strspn(name, "_");
+	if (!strncmp(name, "GI_", 3)) /* what the library calls its own by */
+		name += 3 + strspn(name + 3, "_");
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
+		if (!strncmp(name, kinds[i].begin, strlen(kinds[i].begin)) && strstr(name, kinds[i].contains))
+			return LOCK_USER | kinds[i].kind;
+	return LOCK_USER | LOCK_USER_FUTEX;
+}
+
+bool lock_is_owned(uint64_t flags)
+{
+	return flags == (LOCK_USER | LOCK_USER_MUTEX) || flags == (LOCK_USER | LOCK_USER_READ) || flags == (LOCK_USER | LOCK_USER_WRITE);
+}
+
 /* Some kinds have a namesake: locks of the kernel, and of programs. */
 static bool has_namesake_before(size_t type)
 {

@@ -26,6 +26,12 @@ const char *lock_type_name(uint64_t flags);
 /* The same without the way it is taken: "rwsem". */
 const char *lock_type_family(uint64_t flags);
 
+/* The flags of what a function of the C library waits for: of a futex that can be anything where the name doesn't tell. */
+uint64_t lock_user_flags(const char *function);
+
+/* Of locks of programs: somebody has it while others wait, as a mutex, and unlike a condition. */
+bool lock_is_owned(uint64_t flags);
+
 /* A choice of kinds; all zero is every one. */
 struct lock_types {
 	uint64_t chosen; /* bits of the table's rows */

@@ -55,33 +55,6 @@ struct lock_user {
 
 /* ---- stacks ---- */
 
-/* What the C library's functions that wait are for: names without underscores in front. */
-static uint64_t kind_of(const char *name)
-{
-	static const struct {
-		const char *begin, *contains;
-		uint64_t kind;
-	} kinds[] = {
-		{"pthread_mutex_", "lock", LOCK_USER_MUTEX},
-		{"lll_lock_wait", "", LOCK_USER_MUTEX},
-		{"pthread_rwlock_", "rdlock", LOCK_USER_READ},
-		{"pthread_rwlock_", "wrlock", LOCK_USER_WRITE},
-		{"pthread_cond_", "wait", LOCK_USER_CONDITION},
-		{"cnd_", "wait", LOCK_USER_CONDITION},
-		{"mtx_", "lock", LOCK_USER_MUTEX},
-		{"sem_", "wait", LOCK_USER_SEMAPHORE},
-		{"new_sem_", "wait", LOCK_USER_SEMAPHORE},
-		{"pthread_barrier_", "wait", LOCK_USER_BARRIER},
-		{"pthread_", "join", LOCK_USER_JOIN},
-		{"thrd_", "join", LOCK_USER_JOIN},
-	};
-	name += strspn(name, "_");
-	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
-		if (!strncmp(name, kinds[i].begin, strlen(kinds[i].begin)) && strstr(name, kinds[i].contains))
-			return kinds[i].kind;
-	return LOCK_USER_FUTEX;
-}
-
 static void take_frame(struct lock_user *user, struct user_stack *stack, const struct frame *frame)
 {
 	const char *name = lock_name_frame(&user->arena, frame);
@@ -90,7 +63,7 @@ static void take_frame(struct lock_user *user, struct user_stack *stack, const s
 	if (frame->symbol && lock_is_chosen_function(&user->options, frame->symbol->name))
 		stack->is_chosen = true;
 	if (is_below && frame->symbol && !stack->caller && stack->flags == (LOCK_USER | LOCK_USER_FUTEX))
-		stack->flags = LOCK_USER | kind_of(frame->symbol->name);
+		stack->flags = lock_user_flags(frame->symbol->name);
 	if (!is_below && !stack->caller && frame->symbol)
 		stack->caller = name;
 	if (stack->caller)

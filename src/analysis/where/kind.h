@@ -20,7 +20,8 @@ enum where_kind {
 	WHERE_TIMER,	   /* sleeps */
 	WHERE_CHILD,	   /* wait() and its kin; vfork() */
 	WHERE_POLL,	   /* poll(), epoll_wait(), select(): any of several things */
-	WHERE_SIGNAL,	   /* signals; a debugger */
+	WHERE_SIGNAL,	   /* sigwait(), pause() and their kin */
+	WHERE_STOPPED,	   /* by a signal as SIGSTOP, a debugger, or the freezer of a control group */
 	WHERE_OTHER,
 	WHERE_UNKNOWN, /* no stack of the kernel tells */
 };

@@ -20,6 +20,14 @@ static void tell(const struct walk *walk, const struct where_piece *piece)
 		walk->handle(walk->context, piece);
 }
 
+/* Threads that wait for one another's locks: the path has come by already. */
+static bool is_circle(const struct where_wait *wait, const struct where_waiter *waiter)
+{
+	while (wait->is_held && waiter && waiter->wait != wait)
+		waiter = waiter->next;
+	return wait->is_held && waiter;
+}
+
 static bool has_waker(const struct walk *walk, const struct where_thread *thread, const struct where_wait *wait, unsigned int depth)
 {
 	return walk->follows && depth < DEEPEST && wait->waker && wait->waker != thread && !wait->waker->is_kernel && wait->place &&
@@ -30,7 +38,7 @@ static bool has_waker(const struct walk *walk, const struct where_thread *thread
 static void explain(const struct walk *walk, const struct where_thread *thread, const struct where_wait *wait, uint64_t begin, uint64_t end,
 		    const struct where_waiter *waiter, unsigned int depth)
 {
-	if (has_waker(walk, thread, wait, depth) && end > begin) {
+	if (end > begin && has_waker(walk, thread, wait, depth) && !is_circle(wait, waiter)) {
 		const struct where_waiter own = {thread, wait, waiter};
 		walk_thread(walk, wait->waker, begin, end, &own, depth + 1);
 		return;
@@ -80,4 +88,26 @@ void where_thread_pieces(const struct where_thread *thread, uint64_t begin, uint
 {
 	const struct walk walk = {handle, context, .follows = false};
 	walk_thread(&walk, thread, begin, smaller(end, thread->ended), NULL, 0);
+}
+
+const struct where_wait *where_held_wait(const struct where_thread *thread)
+{
+	for (size_t i = thread->waits.len; i > 0; i--)
+		if (thread->waits.data[i - 1].is_held && thread->waits.data[i - 1].object)
+			return &thread->waits.data[i - 1];
+	return NULL;
+}
+
+const struct where_thread *where_find_deadlock(const struct where_timeline *timeline)
+{
+	for (size_t i = 0; i < timeline->tasks.all.len; i++) {
+		const struct where_thread *first = where_thread(timeline, i), *thread = first;
+		for (unsigned int depth = 0; thread && depth < DEEPEST; depth++) {
+			const struct where_wait *wait = where_held_wait(thread);
+			thread = wait ? wait->waker : NULL;
+			if (thread == first)
+				return first;
+		}
+	}
+	return NULL;
 }

@@ -2,6 +2,9 @@
  * that one that comes a million times is resolved once. */
 #include "analysis/where/place.h"
 
+#include "analysis/lock/types.h"
+#include "arch/arch.h"
+
 #include <linux/perf_event.h>
 #include <stdio.h>
 #include <string.h>
@@ -48,34 +51,52 @@ static const char *name_of(struct where_places *places, const struct frame *fram
 	return intern_string(&places->strings, name);
 }
 
-static void describe_user(struct where_places *places, struct where_place *place)
+/* Behind the kernel's part. `first`: the program's first frame in the stack, whose name is that of the place's first one behind the
+ * kernel's. */
+static void describe_user(struct where_places *places, struct where_place *place, size_t first)
 {
+	place->lock = place->kind == WHERE_LOCK ? LOCK_USER | LOCK_USER_FUTEX : 0;
 	const struct stack *stack = &places->stack;
-	for (size_t i = place->kernel_count; i < stack->frames.len; i++) {
+	for (size_t i = first; i < stack->frames.len; i++) {
 		const struct frame *frame = &stack->frames.data[i];
-		if (!frame->symbol || (frame->map && stack_is_system_library(frame->map->dso)))
+		bool is_below = frame->map && stack_is_system_library(frame->map->dso);
+		if (frame->symbol && is_below && place->lock == (LOCK_USER | LOCK_USER_FUTEX))
+			place->lock = lock_user_flags(frame->symbol->name);
+		if (!frame->symbol || is_below)
 			continue;
-		place->function = places->names.data[i];
+		place->function = places->names.data[place->kernel_count + i - first];
 		return;
 	}
 }
 
-static void describe_kernel(struct where_places *places, struct where_place *place, bool running)
+/* Of the names of the kernel's functions, NULL where there is none. */
+static void describe_kernel(struct where_places *places, struct where_place *place, const char *const *named, size_t count)
 {
-	const char *named[KERNEL_FRAMES] = {0};
-	size_t count = 0, at;
-	for (; count < place->kernel_count && count < KERNEL_FRAMES; count++) {
-		const struct frame *frame = &places->stack.frames.data[count];
-		named[count] = frame->symbol ? places->names.data[count] : NULL;
-		const char *call = named[count] ? where_syscall_of(named[count]) : NULL;
+	size_t at;
+	place->kind = where_kind_of(named, count, &at);
+	place->teller = at < count ? named[at] : NULL;
+}
+
+static void find_syscall(struct where_places *places, struct where_place *place, const char *const *named, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		const char *call = named[i] ? where_syscall_of(named[i]) : NULL;
 		if (call)
 			place->syscall = intern_string(&places->strings, call);
 	}
+}
+
+/* What the kernel's part of the stack tells; of what runs no more than the system call. */
+static void describe(struct where_places *places, struct where_place *place, bool running)
+{
+	const char *named[KERNEL_FRAMES] = {0};
+	size_t count = 0;
+	for (; count < place->kernel_count && count < KERNEL_FRAMES; count++)
+		named[count] = places->stack.frames.data[count].symbol ? places->names.data[count] : NULL;
+	find_syscall(places, place, named, count);
 	place->kind = WHERE_CPU;
-	if (running)
-		return;
-	place->kind = where_kind_of(named, count, &at);
-	place->teller = at < count ? named[at] : NULL;
+	if (!running)
+		describe_kernel(places, place, named, count);
 }
 
 static uint64_t hash_place(const struct where_place *place)
@@ -100,12 +121,13 @@ static const struct where_place *keep(struct where_places *places, struct where_
 	return *vec_last(&places->all);
 }
 
-static size_t kernel_words(const struct sample *sample)
+/* The kernel's part of a chain, and the instruction of the program that called it: what is behind that may be wrong. */
+static size_t certain_words(const struct sample *sample)
 {
 	size_t count = 0;
 	while (count < sample->chain_count && sample->chain[count] != (uint64_t)PERF_CONTEXT_USER)
 		count++;
-	return count;
+	return count + 2 <= sample->chain_count ? count + 2 : count;
 }
 
 static const struct where_place *resolve(struct where_places *places, const struct record *record, const struct sample *sample,
@@ -122,8 +144,8 @@ static const struct where_place *resolve(struct where_places *places, const stru
 			place.kernel_count++;
 	}
 	place.innermost = stack->frames.len && stack->frames.data[0].symbol ? places->names.data[0] : NULL;
-	describe_user(places, &place);
-	describe_kernel(places, &place, running);
+	describe(places, &place, running);
+	describe_user(places, &place, place.kernel_count);
 	return keep(places, &place);
 }
 
@@ -133,7 +155,7 @@ static struct hash128 hash_stack(struct where_places *places, const struct recor
 {
 	static const struct stack_options options = {.unwound_apart = true};
 	struct stack *stack = &places->stack;
-	if (!sample->regs_user.abi && !sample->deferred_count && !sample->branch_count)
+	if (!sample->stack_size && !sample->deferred_count && !sample->branch_count)
 		return hash_words(sample->chain_count ? sample->chain : &sample->ip, sample->chain_count ? sample->chain_count : 1, seed);
 	stack_addresses(places->resolver, places->session->machine, thread, record->event, sample, record->model_time, &options, stack);
 	struct hash128 hash = hash_words(sample->chain, sample->chain_count, seed);
@@ -145,9 +167,8 @@ const struct where_place *where_place_of(struct where_places *places, const stru
 {
 	uint64_t epoch = maps_epoch(thread_maps(thread), record->model_time);
 	struct sample part = *sample;
-	if (places->is_partial && !sample->regs_user.abi) {
-		part.chain_count = kernel_words(sample);
-		epoch = 0;
+	if (places->is_partial && !sample->stack_size) {
+		part.chain_count = certain_words(sample);
 		sample = &part;
 	}
 	struct hash128 hash = hash_stack(places, record, sample, thread, epoch << 1 | running);
@@ -158,4 +179,45 @@ const struct where_place *where_place_of(struct where_places *places, const stru
 	const struct where_place *place = resolve(places, record, sample, thread, running);
 	*map64_insert(&places->by_chain, key, NULL) = (uintptr_t)place;
 	return place;
+}
+
+/* Into places->stack: the program's part only. */
+static void resolve_asleep(struct where_places *places, const struct where_asleep *asleep, const struct thread *thread, uint64_t model_time)
+{
+	static const struct stack_options options = {.inlines = STACK_INLINES_NONE};
+	static const struct event event = {.attr.sample_type = PERF_SAMPLE_CALLCHAIN | PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER};
+	const struct arch *arch = arch_own();
+	places->stack.frames.len = 0;
+	if (!arch || !asleep->sp || !asleep->stack_len)
+		return;
+	unsigned int sp = arch->frames.sample[arch->frames.numbers.sp], ip = arch->frames.ip_sample;
+	const uint64_t values[] = {sp < ip ? asleep->sp : asleep->ip, sp < ip ? asleep->ip : asleep->sp};
+	const struct sample sample = {
+		.regs_user = {PERF_SAMPLE_REGS_ABI_64, 1ull << sp | 1ull << ip, values},
+		.stack = asleep->stack,
+		.stack_size = asleep->stack_len,
+		.stack_valid = asleep->stack_len,
+	};
+	stack_resolve(places->resolver, places->session->machine, thread, &event, &sample, model_time, &options, &places->stack);
+}
+
+const struct where_place *where_place_asleep(struct where_places *places, const struct where_asleep *asleep, const struct thread *thread,
+					     uint64_t model_time)
+{
+	struct where_place place = {0};
+	places->names.len = 0;
+	for (const char *name = asleep->functions; *name;) {
+		size_t length = strcspn(name, "\n");
+		vec_push(&places->names, intern_bytes(&places->strings, name, length));
+		name += length + (name[length] == '\n');
+	}
+	place.kernel_count = places->names.len;
+	find_syscall(places, &place, places->names.data, places->names.len);
+	describe_kernel(places, &place, places->names.data, places->names.len);
+	resolve_asleep(places, asleep, thread, model_time);
+	for (size_t i = 0; i < places->stack.frames.len; i++)
+		vec_push(&places->names, name_of(places, &places->stack.frames.data[i]));
+	place.innermost = places->names.len ? places->names.data[0] : NULL;
+	describe_user(places, &place, 0);
+	return places->names.len ? keep(places, &place) : NULL;
 }

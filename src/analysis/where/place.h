@@ -15,12 +15,13 @@
 
 /* All strings are interned by the places: equal ones have equal pointers. They are as in files and recordings: not safe to print. */
 struct where_place {
-	enum where_kind kind;		  /* of a wait that begins here; WHERE_CPU: a sample */
-	const char *teller;		  /* the function of the kernel that tells the kind; or NULL */
-	const char *syscall;		  /* "pread64", or NULL */
-	const char *function;		  /* the program's own: the innermost one in user space that isn't of the C library; or NULL */
-	const char *innermost;		  /* the innermost function at all, of the C library and the kernel too; or NULL */
-	const char *const *frames;	  /* names, innermost first; "[unknown]" and files in brackets where there are none */
+	enum where_kind kind;	   /* of a wait that begins here; WHERE_CPU: a sample */
+	const char *teller;	   /* the function of the kernel that tells the kind; or NULL */
+	const char *syscall;	   /* "pread64", or NULL */
+	uint64_t lock;		   /* of WHERE_LOCK: lock_type_family() of a lock of programs, as the C library's functions tell; else 0 */
+	const char *function;	   /* the program's own: the innermost one in user space that isn't of the C library; or NULL */
+	const char *innermost;	   /* the innermost function at all, of the C library and the kernel too; or NULL */
+	const char *const *frames; /* names, innermost first; "[unknown]" and files in brackets where there are none */
 	size_t frame_count, kernel_count; /* … of which so many are the kernel's */
 };
 
@@ -37,8 +38,21 @@ struct where_places {
 	VEC(struct where_place *) all;
 };
 
+/* A thread that /proc has shown asleep. */
+struct where_asleep {
+	uint32_t pid, tid;
+	uint64_t argument;     /* the first one of its system call */
+	uint64_t sp, ip;       /* in the program; 0 = not known */
+	const char *functions; /* of the kernel, innermost first, a line each */
+	const void *stack;     /* at `sp` */
+	size_t stack_len;
+};
+
 void where_places_init(struct where_places *places, struct session *session, struct resolver *resolver);
 void where_places_deinit(struct where_places *places);
 /* The place of a sample of `thread`; of a wait, unless it is a sample of the clock (`running`). Lives as long as the places. */
 const struct where_place *where_place_of(struct where_places *places, const struct record *record, const struct sample *sample,
 					 const struct thread *thread, bool running);
+/* The place where it sleeps; NULL when nothing tells. */
+const struct where_place *where_place_asleep(struct where_places *places, const struct where_asleep *asleep, const struct thread *thread,
+					     uint64_t model_time);

@@ -18,6 +18,7 @@ static uint64_t key_of(const struct where_reason *reason)
 {
 	uint64_t hash = hash_combine((uint64_t)reason->kind << 8 | (uint64_t)reason->waited, (uintptr_t)reason->comm);
 	hash = hash_combine(hash, (uint64_t)reason->device << 32 | reason->below);
+	hash = hash_combine(hash, reason->lock);
 	return hash_combine(hash, (uintptr_t)reason->waiter_comm ^ reason->of_same_process);
 }
 
@@ -25,7 +26,8 @@ static struct where_detail *detail_of(where_details *details, const struct where
 {
 	for (size_t i = 0; i < details->len; i++) {
 		struct where_detail *detail = &details->data[i];
-		if (detail->syscall == wanted->syscall && detail->function == wanted->function && detail->comm == wanted->comm)
+		if (detail->syscall == wanted->syscall && detail->function == wanted->function && detail->comm == wanted->comm &&
+		    detail->object == wanted->object && detail->lock == wanted->lock)
 			return detail;
 	}
 	/* What comes after so many different ones is small. */
@@ -38,7 +40,9 @@ static struct where_detail *detail_of(where_details *details, const struct where
 
 static void add_detail(where_details *details, const struct where_detail *detail)
 {
-	struct where_detail *sum = detail_of(details, &(struct where_detail){detail->syscall, detail->function, detail->comm});
+	struct where_detail wanted = *detail;
+	wanted.ns = wanted.count = 0;
+	struct where_detail *sum = detail_of(details, &wanted);
 	sum->ns += detail->ns;
 	sum->count += detail->count;
 }
@@ -47,6 +51,12 @@ static void add_detail(where_details *details, const struct where_detail *detail
 static const struct untrusted *comm_of(const struct where_thread *thread)
 {
 	return thread_comm_settled(thread->task.thread, UINT64_MAX);
+}
+
+static bool has_own_name(const struct where_timeline *timeline, const struct where_thread *thread)
+{
+	const struct thread *main = machine_thread(timeline->tasks.machine, thread->task.thread->pid, UINT64_MAX);
+	return main && thread_comm_settled(main, UINT64_MAX) != comm_of(thread);
 }
 
 /* What ran in a piece, by the samples of the clock in it. */
@@ -61,7 +71,7 @@ static void add_samples(struct where_reason *reason, const struct where_piece *p
 		const char *function = place->function && !in_kernel ? place->function : place->innermost;
 		uint64_t ns = (piece->end - piece->begin) / (to - from);
 		reason->kernel_samples += in_kernel;
-		add_detail(&reason->places, &(struct where_detail){in_kernel ? place->syscall : NULL, function, NULL, ns, 1});
+		add_detail(&reason->places, &(struct where_detail){in_kernel ? place->syscall : NULL, function, .ns = ns, .count = 1});
 	}
 	reason->samples += to - from;
 }
@@ -73,7 +83,11 @@ static void add_wait(struct where_reason *reason, const struct where_piece *piec
 	const struct where_thread *other = piece->kind == WHERE_QUEUE ? wait->taker : wait->waker;
 	uint64_t ns = piece->end - piece->begin;
 	if (place)
-		add_detail(&reason->places, &(struct where_detail){place->syscall, place->function, NULL, ns, 1});
+		add_detail(&reason->places, &(struct where_detail){place->syscall, place->function, .ns = ns, .count = 1});
+	if (wait->is_held && piece->kind != WHERE_QUEUE)
+		reason->held_ns += ns;
+	if (wait->object && piece->kind != WHERE_QUEUE)
+		add_detail(&reason->objects, &(struct where_detail){.object = wait->object, .ns = ns, .count = 1});
 	if (other && other != piece->thread)
 		add_detail(&reason->who, &(struct where_detail){.comm = comm_of(other), .ns = ns, .count = 1});
 }
@@ -89,6 +103,7 @@ static void add(void *context, const struct where_piece *piece)
 		.device = on_disk ? piece->wait->device : 0,
 		.below = on_disk ? piece->wait->below : 0,
 		.waited = waiter ? waiter->wait->place->kind : WHERE_CPU,
+		.lock = piece->kind == WHERE_LOCK ? piece->wait->place->lock : 0,
 		.waiter_comm = waiter ? comm_of(waiter->thread) : NULL,
 		.of_same_process = waiter && waiter->thread->task.thread->pid == piece->thread->task.thread->pid,
 	};
@@ -96,6 +111,7 @@ static void add(void *context, const struct where_piece *piece)
 	uint64_t *index = map64_insert(&adding->by_key, key_of(&wanted), &is_new);
 	if (is_new) {
 		*index = adding->reasons->all.len;
+		wanted.are_named = has_own_name(adding->timeline, piece->thread);
 		vec_push(&adding->reasons->all, wanted);
 	}
 	struct where_reason *reason = &adding->reasons->all.data[*index];
@@ -109,6 +125,9 @@ static void add(void *context, const struct where_piece *piece)
 	if (ns > reason->longest)
 		reason->longest = ns;
 	adding->reasons->total_ns += ns;
+	if (waiter)
+		add_detail(&reason->waited_objects,
+			   &(struct where_detail){.object = waiter->wait->object, .lock = waiter->wait->place->lock, .ns = ns, .count = 1});
 	if (piece->kind == WHERE_CPU)
 		add_samples(reason, piece);
 	else
@@ -133,6 +152,8 @@ static int compare_details(const void *a, const void *b)
 		order = compare_names(x->function, y->function);
 	if (!order)
 		order = compare_names(x->syscall, y->syscall);
+	if (!order)
+		order = compare_names(x->object, y->object);
 	return order ? order : compare_names(untrusted_raw(x->comm), untrusted_raw(y->comm));
 }
 
@@ -146,6 +167,8 @@ static int compare_reasons(const void *a, const void *b)
 		order = (int)x->kind - (int)y->kind;
 	if (!order)
 		order = (int)x->waited - (int)y->waited;
+	if (!order && x->lock != y->lock)
+		order = x->lock < y->lock ? -1 : 1;
 	return order ? order : (int)x->below - (int)y->below;
 }
 
@@ -189,6 +212,8 @@ static void sort(struct where_reasons *reasons)
 			complete(&reason->places);
 			sort_details(&reason->places);
 		}
+		sort_details(&reason->objects);
+		sort_details(&reason->waited_objects);
 		sort_details(&reason->who);
 	}
 	if (reasons->all.len)
@@ -213,6 +238,8 @@ void where_reasons_deinit(struct where_reasons *reasons)
 {
 	for (size_t i = 0; i < reasons->all.len; i++) {
 		vec_deinit(&reasons->all.data[i].places);
+		vec_deinit(&reasons->all.data[i].objects);
+		vec_deinit(&reasons->all.data[i].waited_objects);
 		vec_deinit(&reasons->all.data[i].who);
 	}
 	vec_deinit(&reasons->all);

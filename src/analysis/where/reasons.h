@@ -9,7 +9,9 @@
 /* A part of a reason's time. */
 struct where_detail {
 	const char *syscall, *function; /* where: either may be NULL; or */
-	const struct untrusted *comm;	/* who */
+	const struct untrusted *comm;	/* who; or */
+	const char *object;		/* what was waited for: where_object_of(), may be NULL; … */
+	uint64_t lock;			/* … and of what kind it is, as in struct where_place */
 	uint64_t ns, count;		/* `count`: of waits, or of samples of the clock */
 };
 
@@ -22,12 +24,17 @@ struct where_reason {
 	enum where_kind waited;		     /* what for others waited for these meanwhile; WHERE_CPU = none did */
 	const struct untrusted *waiter_comm; /* … and who, or NULL */
 	bool of_same_process;		     /* … which belongs to the same process */
+	uint64_t lock;			     /* of WHERE_LOCK: the kind, as in struct where_place */
 	uint64_t ns;
 	uint64_t count;			  /* waits; of WHERE_CPU the times that it ran */
+	uint64_t held_ns;		  /* … of waits that haven't ended, for what others are known to have */
 	uint64_t longest;		  /* ns, of a single one */
+	bool are_named;			  /* `comm` is the threads' own name, not that of their process */
 	uint64_t threads, processes;	  /* so many took part */
 	uint64_t samples, kernel_samples; /* WHERE_CPU: of the clock */
 	where_details places;		  /* where: the longest first */
+	where_details objects;		  /* what was waited for, as far as is known; … */
+	where_details waited_objects;	  /* … and what others waited for meanwhile */
 	where_details who;		  /* WHERE_QUEUE: who had the CPU; of other waits: who woke them up */
 };
 
@@ -47,6 +54,7 @@ struct where_thread_sums {
 	const struct untrusted *comm;
 	uint64_t wall, ns[WHERE_KINDS]; /* ns add up to wall */
 	uint64_t user_ns;		/* of WHERE_CPU, by samples of the clock; without any all is user's */
+	uint64_t mutex_ns;		/* of WHERE_LOCK: for locks that somebody had */
 	uint64_t waits;			/* all, but those for a CPU */
 	bool is_idle;			/* hardly ran: it has waited for work */
 };

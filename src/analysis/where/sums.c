@@ -1,6 +1,7 @@
 /* Sums for each thread. Idle is who hardly runs and is nearly always in one kind of wait that can mean that there is nothing to do. */
 #include "analysis/where/reasons.h"
 
+#include "analysis/lock/types.h"
 #include "base/search.h"
 
 #include <stdlib.h>
@@ -11,6 +12,8 @@ static void add(void *context, const struct where_piece *piece)
 	uint64_t ns = piece->end - piece->begin;
 	sums->ns[piece->kind] += ns;
 	sums->wall += ns;
+	if (piece->kind == WHERE_LOCK && lock_is_owned(piece->wait->place->lock))
+		sums->mutex_ns += ns;
 	sums->waits += piece->kind != WHERE_CPU && piece->kind != WHERE_QUEUE;
 }
 
@@ -29,6 +32,8 @@ static uint64_t user_part(const struct where_thread *thread, uint64_t begin, uin
 static bool is_idle(const struct where_thread_sums *sums)
 {
 	enum { BUSY_PERCENT = 1, WAITING_PERCENT = 95 };
+	if (sums->mutex_ns > sums->wall / 2)
+		return false; /* that is no work which it waits for */
 	if (sums->thread->is_kernel || sums->thread->ended != UINT64_MAX || !sums->wall)
 		return sums->thread->is_kernel;
 	uint64_t waiting = 0;
@@ -51,6 +56,16 @@ static int compare(const void *a, const void *b)
 	return x->thread->born < y->thread->born ? -1 : x->thread->born > y->thread->born;
 }
 
+/* Whoever asks for processes that only wait wants to hear for what. */
+static void show_all_that_wait(struct where_sums *sums)
+{
+	bool any = false;
+	for (size_t i = 0; i < sums->threads.len; i++)
+		any |= !sums->threads.data[i].is_idle;
+	for (size_t i = 0; i < sums->threads.len && !any; i++)
+		sums->threads.data[i].is_idle = sums->threads.data[i].thread->is_kernel;
+}
+
 void where_sums_find(const struct where_timeline *timeline, struct where_sums *ret)
 {
 	*ret = (struct where_sums){0};
@@ -68,6 +83,8 @@ void where_sums_find(const struct where_timeline *timeline, struct where_sums *r
 		vec_push(&ret->threads, sums);
 		ret->endless += thread->endless;
 	}
+	if (timeline->is_of_processes)
+		show_all_that_wait(ret);
 	if (ret->threads.len)
 		qsort(ret->threads.data, ret->threads.len, sizeof(*ret->threads.data), compare);
 }

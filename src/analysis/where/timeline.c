@@ -3,6 +3,7 @@
  * first counts). */
 #include "analysis/where/timeline.h"
 
+#include "analysis/lock/types.h"
 #include "analysis/tracker.h"
 #include "analysis/where/devices.h"
 #include "analysis/where/runs.h"
@@ -182,11 +183,21 @@ static void end_unseen(struct where_thread *thread, uint64_t time)
 		vec_push(&thread->waits, *wait);
 }
 
+/* What it waits for from now on. */
+static void take_object(struct where_build *build, const struct tracker_event *event, struct where_thread *thread)
+{
+	const struct record *record = event->record;
+	thread->argument = 0;
+	if (where_argument(build->session->machine, event->sample, &thread->argument))
+		thread->open.object = where_object_of(&build->timeline->objects, thread->open.place, thread->argument, thread->task.thread,
+						      record->time, record->model_time);
+}
+
 static void leave(struct where_build *build, const struct tracker_event *event, struct where_thread *thread, bool runnable)
 {
 	const struct record *record = event->record;
 	const struct where_place *place = where_place_of(&build->timeline->places, record, event->sample, thread->task.thread, false);
-	bool has_copy = event->sample->regs_user.abi;
+	bool has_copy = event->sample->stack_size;
 	if (is_second(build, thread, place, has_copy, record->time))
 		return;
 	thread->part = place;
@@ -196,26 +207,62 @@ static void leave(struct where_build *build, const struct tracker_event *event, 
 	if (thread->away)
 		end_unseen(thread, record->time);
 	thread->away = thread->was_on = true;
+	thread->was_looked_at = false;
 	thread->open = (struct where_wait){
 		.begin = record->time,
 		.woken = runnable ? record->time : UINT64_MAX,
 		.place = place,
 	};
+	if (thread->is_chosen && !runnable)
+		take_object(build, event, thread);
 	where_devices_wait(&build->devices, thread->task.tid);
 }
 
-/* One that ran before is first heard of when it is woken up, or comes back: nobody has seen where it was. */
-static void was_away(struct where_thread *thread)
+static const struct where_asleep *find_asleep(const struct where_options *options, uint32_t tid)
 {
-	if (thread->was_on || thread->away || thread->born)
-		return;
+	size_t i = partition_point(k, options->asleep_count, options->asleep[k].tid < tid);
+	return i < options->asleep_count && options->asleep[i].tid == tid ? &options->asleep[i] : NULL;
+}
+
+/* It has slept since before measuring began, as far as is known where. */
+static void was_asleep(struct where_build *build, struct where_thread *thread, uint64_t model_time)
+{
+	struct where_timeline *timeline = build->timeline;
+	const struct where_asleep *asleep = find_asleep(build->options, thread->task.tid);
+	const struct thread *known = thread->task.thread;
 	thread->away = true;
 	thread->open = (struct where_wait){.woken = UINT64_MAX};
+	if (!asleep)
+		return;
+	thread->open.place = where_place_asleep(&timeline->places, asleep, known, model_time);
+	thread->argument = asleep->argument;
+	thread->open.object = where_object_of(&timeline->objects, thread->open.place, asleep->argument, known, build->first, model_time);
+}
+
+/* One that ran before is first heard of when it is woken up, or comes back. */
+static void was_away(struct where_build *build, struct where_thread *thread, uint64_t model_time)
+{
+	if (!thread->was_on && !thread->away && !thread->born)
+		was_asleep(build, thread, model_time);
+}
+
+/* Those that nobody has heard of sleep on. */
+static void add_sleepers(struct where_build *build)
+{
+	const struct where_options *options = build->options;
+	for (size_t i = 0; i < options->asleep_count; i++) {
+		const struct where_asleep *asleep = &options->asleep[i];
+		if (!is_asked_for(options, asleep->pid))
+			continue;
+		struct where_thread *thread = thread_at(build, asleep->tid, UINT64_MAX - 1);
+		if (thread->task.thread->pid == asleep->pid)
+			was_away(build, thread, UINT64_MAX - 1);
+	}
 }
 
 static void come_back(struct where_build *build, struct where_thread *thread, const struct record *record, uint32_t cpu)
 {
-	was_away(thread);
+	was_away(build, thread, record->model_time);
 	thread->was_on = true;
 	if (!thread->away)
 		return;
@@ -264,7 +311,7 @@ static void on_waking(void *context, const struct tracker_event *event)
 	note_time(build, record->time);
 	struct where_thread *thread = woken ? thread_at(build, woken, record->model_time) : NULL;
 	if (thread)
-		was_away(thread);
+		was_away(build, thread, record->model_time);
 	if (!thread || !thread->away || thread->open.woken != UINT64_MAX)
 		return;
 	struct where_wait *wait = &thread->open;
@@ -272,6 +319,10 @@ static void on_waking(void *context, const struct tracker_event *event)
 	/* What the machine sends itself is delivered by a soft interrupt that the sender's thread serves at once. */
 	bool by_sender = !(flags & FLAG_HARDIRQ) && (!(flags & FLAG_SOFTIRQ) || (wait->place && wait->place->kind == WHERE_NETWORK));
 	wait->woken = record->time;
+	/* Whoever kills a process gives it no lock. */
+	if (wait->is_held && (!by_sender || event->sample->pid != thread->task.thread->pid))
+		return;
+	wait->is_held = false;
 	wait->waker = by_sender && event->sample->tid ? thread_at(build, event->sample->tid, record->model_time) : NULL;
 }
 
@@ -296,6 +347,67 @@ static void on_switch_record(struct where_build *build, const struct record *rec
 	sample_id_decode(&build->session->reader->layouts[record->event->index], record->header, &id);
 	if (id.tid && id.tid != UINT32_MAX)
 		come_back(build, thread_at(build, id.tid, record->model_time), record, id.cpu);
+}
+
+/* ---- long waits, while they last ---- */
+
+static struct where_thread *find_thread(const struct where_timeline *timeline, uint32_t pid, uint32_t tid)
+{
+	for (size_t i = 0; i < timeline->tasks.all.len; i++) {
+		struct where_thread *thread = where_thread(timeline, i);
+		if (thread->task.tid == tid && thread->task.thread->pid == pid && thread->ended == UINT64_MAX)
+			return thread;
+	}
+	return NULL;
+}
+
+/* Who still has what a thread waits for. */
+static void find_holder(struct where_build *build, struct where_thread *thread)
+{
+	const struct where_options *options = build->options;
+	struct where_wait *wait = &thread->open;
+	uint32_t pid = thread->task.thread->pid;
+	bool is_join = wait->place && wait->place->lock == (LOCK_USER | LOCK_USER_JOIN);
+	if (!options->find_holder || !thread->away || !thread->is_chosen || !thread->argument || wait->woken != UINT64_MAX ||
+	    !wait->place || (!is_join && wait->place->lock != (LOCK_USER | LOCK_USER_MUTEX)))
+		return;
+	uint32_t holder = options->find_holder(options->tick_context, pid, thread->argument, is_join);
+	wait->waker = holder && holder != thread->task.tid ? find_thread(build->timeline, pid, holder) : NULL;
+	wait->is_held = wait->waker;
+}
+
+/* Of many waits no copy of the stack is taken. What lasts is looked at in /proc instead: it is still the same wait when it is in the same
+ * system call with the same argument. Events are read late: whoever is elsewhere by now is looked at again when that has come. */
+static bool look(struct where_build *build, struct where_thread *thread)
+{
+	const struct where_options *options = build->options;
+	const struct thread *known = thread->task.thread;
+	const char *syscall = thread->open.place ? thread->open.place->syscall : NULL;
+	struct where_asleep asleep;
+	if (thread->has_copy || !syscall)
+		return true;
+	if (!options->look(options->tick_context, known->pid, known->tid, &asleep) || asleep.argument != thread->argument)
+		return false;
+	const struct where_place *place = where_place_asleep(&build->timeline->places, &asleep, known, UINT64_MAX - 1);
+	if (place && place->syscall == syscall && place->kind == thread->open.place->kind)
+		thread->open.place = place;
+	return true;
+}
+
+static void look_at_waits(struct where_build *build, uint64_t time)
+{
+	enum { LONG_NS = 50000000, MOST_LOOKS = 20 };
+	unsigned int looks = 0;
+	for (size_t i = 0; i < build->timeline->tasks.all.len && looks < MOST_LOOKS; i++) {
+		struct where_thread *thread = where_thread(build->timeline, i);
+		const struct where_wait *wait = &thread->open;
+		if (!thread->is_chosen || !thread->away || wait->woken != UINT64_MAX || time < wait->begin + LONG_NS ||
+		    thread->was_looked_at)
+			continue;
+		thread->was_looked_at = look(build, thread);
+		find_holder(build, thread);
+		looks++;
+	}
 }
 
 /* ---- block devices ---- */
@@ -352,6 +464,8 @@ static void take(struct where_build *build, const struct record *record)
 		on_end(build, record);
 		break;
 	case RECORD_FINISHED_ROUND:
+		if (build->options->look)
+			look_at_waits(build, build->last);
 		if (build->options->tick)
 			build->options->tick(build->options->tick_context);
 		break;
@@ -375,6 +489,12 @@ static void choose_family(struct where_timeline *timeline)
 			ancestor = ancestor->born ? ancestor->parent : NULL;
 		thread->is_chosen = ancestor != NULL;
 	}
+}
+
+static void find_holders(struct where_build *build)
+{
+	for (size_t i = 0; i < build->timeline->tasks.all.len; i++)
+		find_holder(build, where_thread(build->timeline, i));
 }
 
 /* What lasts until the end is a wait like others, but for its end. */
@@ -413,14 +533,19 @@ struct error *where_timeline_read(struct session *session, struct resolver *reso
 	*ret = (struct where_timeline){0};
 	where_places_init(&ret->places, session, resolver);
 	ret->places.is_partial = options->sampled_stacks;
+	ret->objects = (struct where_objects){
+		.places = &ret->places, .name_descriptor = options->name_descriptor, .context = options->tick_context};
+	ret->is_of_processes = options->pids;
 	sched_tasks_init(&ret->tasks, session->machine, sizeof(struct where_thread));
 	build.tracker = tracker_create(session, handlers, &build);
 	while (session_next(session, &record, &error) > 0)
 		take(&build, &record);
 	if (!error)
 		error = tracker_require(build.tracker, "sched:sched_switch", "perf where -o FILE COMMAND");
+	add_sleepers(&build);
 	set_range(&build);
 	choose_family(ret);
+	find_holders(&build);
 	close_waits(ret);
 	where_devices_deinit(&build.devices);
 	where_runs_deinit(&build.runs);
@@ -438,6 +563,7 @@ void where_timeline_deinit(struct where_timeline *timeline)
 		vec_deinit(&thread->samples);
 	}
 	sched_tasks_deinit(&timeline->tasks);
+	where_objects_deinit(&timeline->objects);
 	where_places_deinit(&timeline->places);
 }
 

@@ -10,7 +10,7 @@
 #pragma once
 
 #include "analysis/sched/tasks.h"
-#include "analysis/where/place.h"
+#include "analysis/where/object.h"
 #include "base/error.h"
 #include "symbol/resolve.h"
 
@@ -22,7 +22,9 @@
 struct where_wait {
 	uint64_t begin, woken, end; /* it got a CPU at `end`; begin == woken: it could have run all the time */
 	const struct where_place *place;
+	const char *object;	    /* what it waits for: where_object_of(); or NULL */
 	struct where_thread *waker; /* NULL = an interrupt, or not known */
+	bool is_held;		    /* it has not ended: `waker` has what is waited for */
 	struct where_thread *taker; /* who had the CPU longest while it could have run; NULL = nobody, or not known */
 	uint32_t device, below;	    /* block devices as block events have them: asked, and the lowest that answered last; 0 = none */
 };
@@ -41,6 +43,8 @@ struct where_thread {
 	bool was_on;		     /* it ran at some time: there is something to tell of it */
 	bool away;
 	struct where_wait open;		/* while away … */
+	uint64_t argument;		/* … of the system call; 0 = none is known */
+	bool was_looked_at;		/* … by options->look */
 	const struct where_place *part; /* … with sampled stacks: the place of its first event, … */
 	bool has_copy;			/* … and whether one of them had a copy */
 	uint64_t endless; /* waits whose end was not recorded: they last until the wake-up, or until the thread left the CPU again */
@@ -55,6 +59,15 @@ struct where_options {
 	bool sampled_stacks; /* each switch has an event with the kernel's part of its stack, and some have one with a copy of the rest */
 	bool is_whole;	     /* all processes: no command is looked for */
 	uint32_t own;	     /* a process that is not of interest: the one that measures; 0 = none */
+	/* Threads that were asleep when measuring began, by number. */
+	const struct where_asleep *asleep;
+	size_t asleep_count;
+	/* A thread that sleeps now. The strings are valid until the next call. May be NULL, as the next two. */
+	bool (*look)(void *context, uint32_t pid, uint32_t tid, struct where_asleep *ret);
+	/* The thread that has the mutex at the address, or that is joined there; 0 = not known. */
+	uint32_t (*find_holder)(void *context, uint32_t pid, uint64_t address, bool is_join);
+	/* See struct where_objects. */
+	void (*name_descriptor)(void *context, uint32_t pid, int descriptor, struct strbuf *out);
 	/* Called now and then while a live session is read; may be NULL. */
 	void (*tick)(void *context);
 	void *tick_context;
@@ -62,8 +75,10 @@ struct where_options {
 
 struct where_timeline {
 	struct where_places places;
+	struct where_objects objects;
 	struct sched_tasks tasks;  /* of struct where_thread */
 	struct where_thread *root; /* the workload's main thread; NULL = there is none */
+	bool is_of_processes;	   /* certain ones were asked for */
 	uint64_t begin, end;	   /* of what is told: the workload's exec and its end, or the first and the last event */
 };
 
@@ -76,5 +91,9 @@ static inline struct where_thread *where_thread(const struct where_timeline *tim
 {
 	return (struct where_thread *)timeline->tasks.all.data[index];
 }
+/* The last wait that nothing has ended but what ended the thread: somebody had what it waited for. Or NULL. */
+const struct where_wait *where_held_wait(const struct where_thread *thread);
+/* A thread that waits so for a mutex of a thread that waits for one of another …, which leads back to it; NULL = there is none. */
+const struct where_thread *where_find_deadlock(const struct where_timeline *timeline);
 /* Its number of waits that begin before `time`. */
 size_t where_waits_before(const struct where_thread *thread, uint64_t time);

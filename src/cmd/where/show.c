@@ -1,6 +1,7 @@
 /* The first screen: the largest reasons, each in a sentence. Then what each thread did. */
 #include "cmd/where/where.h"
 
+#include "analysis/lock/types.h"
 #include "app/pager.h"
 #include "base/number.h"
 #include "base/text.h"
@@ -81,12 +82,74 @@ static void add_subject(struct strbuf *out, const struct where_reason *reason)
 {
 	if (reason->threads > 1) {
 		add_count(out, reason->threads);
-		strbuf_add_str(out, reason->threads == reason->processes ? " processes " : " threads of ");
+		strbuf_add_str(out, reason->threads == reason->processes ? " processes "
+				    : reason->are_named			 ? " threads named "
+									 : " threads of ");
 	}
 	text_add_untrusted(out, reason->comm);
 }
 
-static void add_verb(struct strbuf *out, const struct where_answer *answer, const struct where_reason *reason)
+/* ---- for what ---- */
+
+struct lock_words {
+	const char *family, *waits, *makes_wait, *name;
+	bool is_held; /* whoever ends the wait had it */
+};
+
+/* With what is known of a lock of a program by the C library's functions. */
+static const struct lock_words *words_of_lock(uint64_t lock)
+{
+	static const struct lock_words words[] = {
+		{"mutex", " for", " to release", "mutex", true},
+		{"rwlock", " for", " to release", "reader-writer lock", true},
+		{"condition", " for", " at", "condition", false},
+		{"semaphore", " for", " at", "semaphore", false},
+		{"barrier", " at", " at", "barrier", false},
+		{"join", " for a thread to end", " to end", NULL, false},
+		{"futex", " for", " at", "lock or condition (futex)", false},
+	};
+	enum { WORDS = sizeof(words) / sizeof(*words) };
+	const char *family = lock_type_family(lock);
+	size_t i = 0;
+	while (i < WORDS - 1 && strcmp(words[i].family, family) != 0)
+		i++;
+	return &words[i];
+}
+
+/* What was waited for longest, when it was so for half of the time. */
+static const char *main_object(const where_details *objects, uint64_t ns, bool *ret_mostly)
+{
+	unsigned int percent = objects->len ? percent_of(objects->data[0].ns, ns) : 0;
+	*ret_mostly = percent < 90;
+	return percent < 50 ? NULL : objects->data[0].object;
+}
+
+static void add_object(struct strbuf *out, const where_details *objects, uint64_t ns, const char *before)
+{
+	bool mostly;
+	const char *object = main_object(objects, ns, &mostly);
+	if (!object)
+		return;
+	strbuf_add_str(out, mostly ? " mostly" : "");
+	strbuf_add_str(out, before);
+	text_add_safe(out, object, strlen(object));
+}
+
+/* " for a mutex", " for the mutex cache_lock", ", mostly for the mutex cache_lock"; `verb` is what comes before. */
+static void add_lock(struct strbuf *out, const struct lock_words *words, const char *verb, const where_details *locks, uint64_t ns)
+{
+	bool mostly;
+	const char *lock = main_object(locks, ns, &mostly);
+	strbuf_add_str(out, lock && mostly ? ", mostly" : "");
+	strbuf_add_str(out, verb);
+	if (!words->name)
+		return;
+	strbuf_printf(out, lock ? " the %s " : " a %s", words->name);
+	if (lock)
+		text_add_safe(out, lock, strlen(lock));
+}
+
+static const char *verb_of(const struct where_reason *reason)
 {
 	static const char *const verbs[WHERE_KINDS] = {
 		[WHERE_CPU] = " ran",
@@ -94,21 +157,29 @@ static void add_verb(struct strbuf *out, const struct where_answer *answer, cons
 		[WHERE_DISK] = " waited for disk I/O",
 		[WHERE_FAULT] = " waited for pages of memory to be read from disk",
 		[WHERE_NETWORK] = " waited for the network",
-		[WHERE_LOCK] = " waited for a lock or a condition (futex)",
+		[WHERE_LOCK] = " waited",
 		[WHERE_KERNEL_LOCK] = " waited for a lock inside the kernel",
 		[WHERE_PIPE] = " waited for another process (pipe, local socket or terminal)",
 		[WHERE_TIMER] = " slept",
 		[WHERE_CHILD] = " waited for a child process",
 		[WHERE_POLL] = " waited for something to happen (poll)",
-		[WHERE_SIGNAL] = " waited for a signal, or stood still",
+		[WHERE_SIGNAL] = " waited for a signal",
+		[WHERE_STOPPED] = " was stopped (SIGSTOP, a debugger, or the freezer of its control group)",
 		[WHERE_OTHER] = " waited in the kernel",
 		[WHERE_UNKNOWN] = " waited, nobody saw for what: since before the measurement, or events were lost",
 	};
-	strbuf_add_str(out, verbs[reason->kind]);
+	return verbs[reason->kind];
+}
+
+static void add_verb(struct strbuf *out, const struct where_answer *answer, const struct where_reason *reason)
+{
+	strbuf_add_str(out, verb_of(reason));
 	if (reason->below) {
 		strbuf_add_str(out, reason->kind == WHERE_FAULT ? ": " : " on ");
 		where_add_devices(out, answer, reason);
 	}
+	if (reason->kind == WHERE_LOCK)
+		add_lock(out, words_of_lock(reason->lock), words_of_lock(reason->lock)->waits, &reason->objects, reason->ns);
 	if (reason->kind == WHERE_CPU && reason->samples && percent_of(reason->kernel_samples, reason->samples) >= 20)
 		strbuf_printf(out, ", %u %% of it in the kernel", percent_of(reason->kernel_samples, reason->samples));
 }
@@ -122,14 +193,16 @@ static bool is_wrapper(const char *function, const char *syscall)
 	return found && strspn(function, "_") == (size_t)(found - function) && (!found[length] || !strcmp(found + length, "64"));
 }
 
-static void add_place(struct strbuf *out, enum where_kind kind, const struct where_detail *place)
+static void add_place(struct strbuf *out, const struct where_reason *reason, const struct where_detail *place)
 {
-	if (kind == WHERE_CPU && place->syscall && place->function) {
+	if (reason->kind == WHERE_CPU && place->syscall && place->function) {
 		add_function(out, place->function);
 		strbuf_add_str(out, " in ");
 		add_function(out, place->syscall);
 	} else if (place->syscall) {
 		add_function(out, place->syscall);
+		if (reason->kind != WHERE_LOCK)
+			add_object(out, &reason->objects, reason->ns, " of ");
 		if (place->function && !is_wrapper(place->function, place->syscall)) {
 			strbuf_add_str(out, " from ");
 			add_function(out, place->function);
@@ -153,7 +226,7 @@ static void add_functions(struct strbuf *out, const struct where_reason *reason)
 		if (place->count < LEAST_SAMPLES || percent < LEAST_PERCENT || (!place->function && !place->syscall))
 			continue;
 		strbuf_add_str(out, shown ? ", " : ": ");
-		add_place(out, WHERE_CPU, place);
+		add_place(out, reason, place);
 		strbuf_printf(out, " %u %%", percent);
 		shown++;
 	}
@@ -168,13 +241,44 @@ static void add_wait_place(struct strbuf *out, const struct where_reason *reason
 	if (percent < 20)
 		return;
 	strbuf_add_str(out, percent < 90 ? ", mostly in " : ", in ");
-	add_place(out, reason->kind, place);
+	add_place(out, reason, place);
 }
 
-static void add_takers(struct strbuf *out, const struct where_reason *reason)
+/* The limit that kept threads from running, if it did so for a good part of the time. */
+static const struct where_limit *limit_of(const struct where_answer *answer, const struct where_reason *reason)
+{
+	enum { LEAST_PERCENT = 20 };
+	const struct where_limit *most = NULL;
+	uint64_t most_ns = 0;
+	for (size_t i = 0; i < answer->limits->all.len; i++) {
+		const struct where_limit *limit = &answer->limits->all.data[i];
+		uint64_t ns = limit->last.throttled_ns - limit->first.throttled_ns;
+		if (ns > most_ns && percent_of(ns, reason->ns) >= LEAST_PERCENT) {
+			most = limit;
+			most_ns = ns;
+		}
+	}
+	return most;
+}
+
+static void add_limit(struct strbuf *out, const struct where_limit *limit)
+{
+	strbuf_add_str(out, "the CPU limit of its control group ");
+	text_add_safe(out, limit->last.group, strlen(limit->last.group));
+	strbuf_printf(out, " (%.4g CPUs) held it back ", limit->last.cpus);
+	add_count(out, limit->last.throttled - limit->first.throttled);
+	strbuf_add_str(out, " times, ");
+	add_time(out, limit->last.throttled_ns - limit->first.throttled_ns);
+	strbuf_add_str(out, " together; else ");
+}
+
+static void add_takers(struct strbuf *out, const struct where_answer *answer, const struct where_reason *reason)
 {
 	enum { MOST = 2, LEAST_PERCENT = 10 };
+	const struct where_limit *limit = limit_of(answer, reason);
 	size_t shown = 0;
+	if (limit)
+		add_limit(out, limit);
 	while (shown < reason->who.len && shown < MOST && percent_of(reason->who.data[shown].ns, reason->ns) >= LEAST_PERCENT) {
 		strbuf_add_str(out, shown ? " and " : "");
 		text_add_untrusted(out, reason->who.data[shown++].comm);
@@ -196,9 +300,18 @@ static void add_times(struct strbuf *out, const struct where_reason *reason)
 /* Who ended the waits, where that isn't told by the path. */
 static void add_wakers(struct strbuf *out, const struct where_answer *answer, const struct where_reason *reason)
 {
-	if (answer->timeline->root || !reason->who.len || percent_of(reason->who.data[0].ns, reason->ns) < 50)
+	if (!reason->who.len || percent_of(reason->who.data[0].ns, reason->ns) < 50)
 		return;
-	strbuf_add_str(out, ", woken up by ");
+	if (reason->held_ns * 2 > reason->ns) {
+		if (!words_of_lock(reason->lock)->is_held)
+			return; /* a thread whose end is waited for */
+		strbuf_add_str(out, ", which is held by ");
+		text_add_untrusted(out, reason->who.data[0].comm);
+		return;
+	}
+	if (answer->timeline->root)
+		return;
+	strbuf_add_str(out, reason->kind == WHERE_LOCK && words_of_lock(reason->lock)->is_held ? ", released by " : ", woken up by ");
 	text_add_untrusted(out, reason->who.data[0].comm);
 }
 
@@ -206,7 +319,6 @@ static void add_wakers(struct strbuf *out, const struct where_answer *answer, co
 static void add_waiter(struct strbuf *out, const struct where_reason *reason)
 {
 	static const char *const at[WHERE_KINDS] = {
-		[WHERE_LOCK] = " at a lock or a condition",
 		[WHERE_KERNEL_LOCK] = " at a lock of the kernel",
 		[WHERE_PIPE] = " at a pipe or local socket",
 		[WHERE_NETWORK] = " at a network socket",
@@ -217,11 +329,20 @@ static void add_waiter(struct strbuf *out, const struct where_reason *reason)
 		return;
 	strbuf_add_str(out, "; ");
 	if (reason->of_same_process)
-		strbuf_add_str(out, "another thread of ");
+		strbuf_add_str(out, reason->waiter_comm != reason->comm ? ""
+				    : reason->are_named			? "another thread named "
+									: "another thread of ");
 	text_add_untrusted(out, reason->waiter_comm);
-	strbuf_add_str(out, reason->threads > 1 ? " waited for them" : " waited for it");
-	if (at[reason->waited])
+	strbuf_add_str(out, reason->waited == WHERE_STOPPED ? " was stopped until then"
+			    : reason->threads > 1	    ? " waited for them"
+							    : " waited for it");
+	if (reason->waited == WHERE_LOCK) {
+		const struct lock_words *words = words_of_lock(reason->waited_objects.data[0].lock);
+		add_lock(out, words, words->makes_wait, &reason->waited_objects, reason->ns);
+	} else if (at[reason->waited]) {
 		strbuf_add_str(out, at[reason->waited]);
+		add_object(out, &reason->waited_objects, reason->ns, ": ");
+	}
 }
 
 static void add_sentence(struct strbuf *out, const struct where_answer *answer, const struct where_reason *reason)
@@ -231,7 +352,7 @@ static void add_sentence(struct strbuf *out, const struct where_answer *answer, 
 	if (reason->kind == WHERE_CPU)
 		add_functions(out, reason);
 	else if (reason->kind == WHERE_QUEUE)
-		add_takers(out, reason);
+		add_takers(out, answer, reason);
 	else
 		add_wait_place(out, reason);
 	if (reason->kind != WHERE_CPU)
@@ -320,6 +441,37 @@ static void add_head(struct strbuf *out, const struct where_answer *answer, uint
 	strbuf_add_str(out, " together:\n\n");
 }
 
+static void add_deadlock_thread(struct strbuf *out, const struct where_thread *thread)
+{
+	const struct where_wait *wait = where_held_wait(thread);
+	text_add_untrusted(out, thread_comm_settled(thread->task.thread, UINT64_MAX));
+	strbuf_printf(out, " (%" PRIu32 ") waits for the mutex ", thread->task.tid);
+	text_add_safe(out, wait->object, strlen(wait->object));
+	strbuf_add_str(out, ", which ");
+	text_add_untrusted(out, thread_comm_settled(wait->waker->task.thread, UINT64_MAX));
+	strbuf_printf(out, " (%" PRIu32 ") has", wait->waker->task.tid);
+}
+
+/* Threads that wait for one another: nothing else matters. */
+static void add_deadlocks(struct strbuf *out, const struct where_answer *answer)
+{
+	const struct where_thread *first = where_find_deadlock(answer->timeline), *thread = first;
+	struct strbuf text = {0};
+	if (!first)
+		return;
+	strbuf_add_str(&text, "Deadlock: ");
+	do {
+		strbuf_add_str(&text, thread == first ? "" : "; ");
+		add_deadlock_thread(&text, thread);
+		thread = where_held_wait(thread)->waker;
+	} while (thread != first);
+	strbuf_add_str(&text, ".");
+	unsigned int columns = output_columns();
+	text_add_wrapped(out, strbuf_str(&text), 0, 0, columns ? columns : 100);
+	strbuf_add_str(out, "\n");
+	strbuf_deinit(&text);
+}
+
 static void print_threads(const struct where_answer *answer, uint64_t idle)
 {
 	struct table *table = where_threads_table(answer, true);
@@ -348,6 +500,7 @@ void where_show(const struct where_answer *answer)
 			"Nothing of what was asked for ran during the measurement: it was blocked throughout, or there is no such process.\n");
 		return;
 	}
+	add_deadlocks(&out, answer);
 	add_head(&out, answer, threads, idle);
 	for (size_t i = 0; i < shown; i++)
 		add_reason(&out, answer, &answer->reasons->all.data[i]);

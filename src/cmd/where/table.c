@@ -1,6 +1,7 @@
 /* The answer as tables: what each thread did, and the reasons. Machine formats have nanoseconds, people get milliseconds. */
 #include "cmd/where/where.h"
 
+#include "analysis/lock/types.h"
 #include "base/text.h"
 #include "view/view.h"
 
@@ -124,6 +125,10 @@ static struct table *reasons_table(const struct where_answer *answer)
 		{"who", "By", COLUMN_TEXT},
 		{"waiting_kind", "Waited for in", COLUMN_TEXT},
 		{"waiting_comm", "Waited for by", COLUMN_TEXT},
+		{"lock", "Kind of lock", COLUMN_TEXT},
+		{"object", "Lock or file", COLUMN_TEXT},
+		{"waiting_lock", "Waited for at a", COLUMN_TEXT},
+		{"waiting_object", "Waited for at", COLUMN_TEXT},
 	};
 	enum { COLUMNS = sizeof(columns) / sizeof(*columns) };
 	struct table *table = table_create_columns("reasons", columns, COLUMNS);
@@ -131,6 +136,7 @@ static struct table *reasons_table(const struct where_answer *answer)
 	for (size_t i = 0; i < answer->reasons->all.len; i++) {
 		const struct where_reason *reason = &answer->reasons->all.data[i];
 		const struct where_detail *place = reason->places.len ? reason->places.data : NULL;
+		const struct where_detail *waited = reason->waited_objects.len ? reason->waited_objects.data : NULL;
 		const union cell cells[COLUMNS] = {
 			{.real = 100.0 * (double)reason->ns / (double)answer->reasons->total_ns},
 			{.integer = reason->ns},
@@ -145,23 +151,53 @@ static struct table *reasons_table(const struct where_answer *answer)
 			{.text = reason->who.len ? untrusted_raw(reason->who.data[0].comm) : NULL},
 			{.text = reason->waiter_comm ? where_kind_id(reason->waited) : NULL},
 			{.text = reason->waiter_comm ? untrusted_raw(reason->waiter_comm) : NULL},
+			{.text = reason->lock ? lock_type_family(reason->lock) : NULL},
+			{.text = reason->objects.len ? reason->objects.data[0].object : NULL},
+			{.text = waited && waited->lock ? lock_type_family(waited->lock) : NULL},
+			{.text = waited ? waited->object : NULL},
 		};
 		table_add_row(table, cells);
 	}
 	return table;
 }
 
+/* Only where limits of CPU time held somebody back. */
+static struct table *limits_table(const struct where_answer *answer)
+{
+	static const struct column columns[] = {
+		{"group", "Control group", COLUMN_TEXT},
+		{"cpus", "CPUs", COLUMN_REAL, ALIGN_RIGHT, .decimals = 4},
+		{"times", "Times held back", COLUMN_COUNT, ALIGN_RIGHT},
+		{"held", "Time held back", COLUMN_NANOSECONDS, ALIGN_RIGHT},
+	};
+	enum { COLUMNS = sizeof(columns) / sizeof(*columns) };
+	struct table *table = table_create_columns("limits", columns, COLUMNS);
+	say_which(table);
+	for (size_t i = 0; i < answer->limits->all.len; i++) {
+		const struct where_limit *limit = &answer->limits->all.data[i];
+		table_add_row(table, (union cell[COLUMNS]){{.text = arena_strdup(&table->arena, limit->last.group)},
+							   {.real = limit->last.cpus},
+							   {.integer = limit->last.throttled - limit->first.throttled},
+							   {.integer = limit->last.throttled_ns - limit->first.throttled_ns}});
+	}
+	return table;
+}
+
 struct error *where_write(const struct where_answer *answer)
 {
+	struct table *limits = answer->limits->all.len ? limits_table(answer) : NULL;
 	struct table *reasons = reasons_table(answer), *threads = where_threads_table(answer, false);
 	const struct view_options view = {.header = true};
 	struct sink out = sink_to_file(stdout);
 	struct document document = {0};
 	document_add(&document, (struct result){RESULT_TABLE, .table = reasons});
 	document_add(&document, (struct result){RESULT_TABLE, .table = threads});
+	if (limits)
+		document_add(&document, (struct result){RESULT_TABLE, .table = limits});
 	struct error *error = view_write(view_find(answer->command->format), &document, &view, &out);
 	document_deinit(&document);
 	table_destroy(reasons);
 	table_destroy(threads);
+	table_destroy(limits);
 	return error;
 }

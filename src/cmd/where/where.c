@@ -10,6 +10,7 @@
 #include "app/ending.h"
 #include "app/format_option.h"
 #include "app/pager.h"
+#include "arch/arch.h"
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -19,11 +20,14 @@
 #include "cmd/opening.h"
 #include "cmd/sampling_options.h"
 #include "event/parse/parse.h"
+#include "kernel/asleep.h"
+#include "kernel/descriptor.h"
 #include "kernel/limits.h"
 #include "view/view.h"
 
 #include <errno.h>
 #include <inttypes.h>
+#include <linux/perf_event.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -41,6 +45,8 @@ struct where {
 	struct sampling sampling;
 	struct live *live; /* NULL = a recording is read */
 	struct script_ids pids;
+	struct where_limits limits;
+	struct where_sleepers sleepers, looked_at;
 	struct opening opening;
 };
 
@@ -107,12 +113,21 @@ static void limit_copies(struct event *event)
 	event->period_given = true;
 }
 
+/* What the thread asks of the kernel, which tells for which lock or file it waits. */
+static void take_argument(struct event *event)
+{
+	event->attr.sample_type |= PERF_SAMPLE_REGS_USER;
+	event->attr.sample_regs_user |= 1ull << arch_own()->call_argument;
+}
+
 static struct error *parse_events(struct event_list *events, struct event_catalog *catalog, uint64_t freq, bool sampled_stacks)
 {
 	char clock[60];
 	struct error *error = NULL;
 	for (const char *const *name = sampled_stacks ? sampled : needed; *name && !error; name++)
 		error = event_parse(events, catalog, *name);
+	if (!error && arch_own())
+		take_argument(events->events.data[0]);
 	if (!error && sampled_stacks)
 		limit_copies(events->events.data[1]);
 	snprintf(clock, sizeof(clock), "cpu-clock/freq=%llu/", (unsigned long long)freq);
@@ -174,14 +189,43 @@ static struct error *open_live(struct where *where, struct event_catalog *catalo
 	return error;
 }
 
-/* The measurement of processes ends with the last of them. */
+/* At each round. The measurement of processes ends with the last of them. */
 static void look_for_processes(void *context)
 {
 	struct where *where = context;
+	if (where->workload.pid && !where->pids.len)
+		where_limits_look(&where->limits, where->workload.pid);
+	for (size_t i = 0; i < where->pids.len; i++)
+		where_limits_look(&where->limits, (pid_t)where->pids.data[i]);
+	if (!where->pids.len)
+		return;
 	for (size_t i = 0; i < where->pids.len; i++)
 		if (!kill((pid_t)where->pids.data[i], 0) || errno != ESRCH)
 			return;
 	live_stop(where->live);
+}
+
+static void name_descriptor(void *context, uint32_t pid, int descriptor, struct strbuf *out)
+{
+	(void)context;
+	descriptor_add_name((pid_t)pid, descriptor, out);
+}
+
+static bool look(void *context, uint32_t pid, uint32_t tid, struct where_asleep *ret)
+{
+	struct where *where = context;
+	where_sleepers_deinit(&where->looked_at);
+	where->looked_at = (struct where_sleepers){0};
+	if (!where_sleepers_look(pid, tid, &where->looked_at))
+		return false;
+	*ret = where->looked_at.all.data[0];
+	return true;
+}
+
+static uint32_t find_holder(void *context, uint32_t pid, uint64_t address, bool is_join)
+{
+	(void)context;
+	return (uint32_t)(is_join ? asleep_joined((pid_t)pid, address) : asleep_owner_of_mutex((pid_t)pid, address));
 }
 
 /* ---- a recording ---- */
@@ -250,8 +294,10 @@ static struct error *answer(struct where *where, struct where_timeline *timeline
 	struct where_reasons reasons;
 	where_sums_find(timeline, &sums);
 	where_reasons_find(timeline, &sums, &reasons);
-	const struct where_answer shown = {where->command, timeline, &sums, &reasons,
-					   where->live || session_is_of_this_machine(where->opening.session)};
+	where_limits_finish(&where->limits);
+	const struct where_answer shown = {where->command, timeline,
+					   &sums,	   &reasons,
+					   &where->limits, where->live || session_is_of_this_machine(where->opening.session)};
 	struct error *error = where->command->flamegraph ? draw(where->command, timeline, &sums) : NULL;
 	if (!error && where->command->format) {
 		error = where_write(&shown);
@@ -289,7 +335,12 @@ static struct error *follow(struct where *where, const struct input_options *inp
 		.sampled_stacks = where->live && !where->command->callgraph,
 		.is_whole = where->command->system_wide,
 		.own = where->live || where->command->record ? (uint32_t)getpid() : 0,
-		.tick = where->live && where->pids.len ? look_for_processes : NULL,
+		.asleep = where->sleepers.all.data,
+		.asleep_count = where->sleepers.all.len,
+		.look = where->live ? look : NULL,
+		.find_holder = where->live ? find_holder : NULL,
+		.name_descriptor = where->live ? name_descriptor : NULL,
+		.tick = where->live && !where->command->system_wide ? look_for_processes : NULL,
 		.tick_context = where,
 	};
 	struct error *error = opening_begin(opening, &wanted);
@@ -320,6 +371,8 @@ static struct error *measure(struct where *where, int word_count, char **words, 
 	}
 	if (!error && !input.input)
 		error = open_live(where, catalog);
+	if (!error && where->live && (command->pids || command->system_wide || !word_count))
+		where_sleepers_find(where->pids.data, where->pids.len, &where->sleepers);
 	if (!error)
 		error = follow(where, &input);
 	workload_stop(&where->workload);
@@ -331,6 +384,9 @@ static struct error *measure(struct where *where, int word_count, char **words, 
 	targets_place_deinit(&where->place);
 	workload_deinit(&where->workload);
 	event_catalog_destroy(catalog);
+	where_limits_deinit(&where->limits);
+	where_sleepers_deinit(&where->sleepers);
+	where_sleepers_deinit(&where->looked_at);
 	vec_deinit(&where->pids);
 	return error;
 }

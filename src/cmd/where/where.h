@@ -4,6 +4,7 @@
 #include "analysis/where/reasons.h"
 #include "app/groups.h"
 #include "cmd/targets.h"
+#include "kernel/cpu_limit.h"
 
 #include <stdbool.h>
 
@@ -22,13 +23,37 @@ struct where_command {
 	const char *callgraph;
 };
 
+struct where_limits;
 struct where_answer {
 	const struct where_command *command;
 	const struct where_timeline *timeline;
 	const struct where_sums *sums;
 	const struct where_reasons *reasons;
+	const struct where_limits *limits;
 	bool is_live; /* what is recorded is here: devices can be asked for their names */
 };
+
+/* What was asleep when measuring began: the threads of processes, or all. */
+struct where_sleepers {
+	VEC(struct where_asleep) all; /* by number */
+};
+void where_sleepers_find(const uint32_t *pids, size_t pid_count, struct where_sleepers *ret);
+/* One thread; false when it doesn't sleep. */
+bool where_sleepers_look(uint32_t pid, uint32_t tid, struct where_sleepers *ret);
+void where_sleepers_deinit(struct where_sleepers *sleepers);
+
+/* A control group with a limit of CPU time: when it was first met, and at the end. */
+struct where_limit {
+	struct cpu_limit first, last;
+};
+struct where_limits {
+	VEC(struct where_limit) all;
+};
+/* In which one is the process now? */
+void where_limits_look(struct where_limits *limits, pid_t pid);
+/* Keeps those that held somebody back meanwhile. */
+void where_limits_finish(struct where_limits *limits);
+void where_limits_deinit(struct where_limits *limits);
 
 /* In words, and the tables for people. */
 void where_show(const struct where_answer *answer);

@@ -1,0 +1,250 @@
+"""perf where, live: for what exactly a thread waits, also one that sleeps since before: locks by name and by who has them, files, sockets, limits."""
+import json
+import os
+import pathlib
+import re
+import signal
+import socket
+import subprocess
+import sys
+
+import pytest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
+import started  # noqa: E402
+
+C = {
+    # main waits for a mutex that another thread has while it sleeps.
+    "holding": """#include <pthread.h>
+        #include <unistd.h>
+        pthread_mutex_t cache_lock = PTHREAD_MUTEX_INITIALIZER;
+        static pthread_barrier_t both;
+        static void *hold(void *unused) {
+            pthread_mutex_lock(&cache_lock); pthread_barrier_wait(&both); usleep(400000); pthread_mutex_unlock(&cache_lock);
+            return unused;
+        }
+        int main(void) {
+            pthread_t thread;
+            pthread_barrier_init(&both, 0, 2);
+            pthread_create(&thread, 0, hold, 0);
+            pthread_barrier_wait(&both); pthread_mutex_lock(&cache_lock);
+        }""",
+    "deadlock": """#define _GNU_SOURCE
+        #include <pthread.h>
+        pthread_mutex_t accounts = PTHREAD_MUTEX_INITIALIZER, journal = PTHREAD_MUTEX_INITIALIZER;
+        static pthread_barrier_t both;
+        static void *transfer(void *unused) {
+            pthread_setname_np(pthread_self(), "transfer");
+            pthread_mutex_lock(&accounts); pthread_barrier_wait(&both); pthread_mutex_lock(&journal); return unused;
+        }
+        static void *report(void *unused) {
+            pthread_setname_np(pthread_self(), "report");
+            pthread_mutex_lock(&journal); pthread_barrier_wait(&both); pthread_mutex_lock(&accounts); return unused;
+        }
+        int main(void) {
+            pthread_t threads[2];
+            pthread_barrier_init(&both, 0, 2);
+            pthread_create(&threads[0], 0, transfer, 0); pthread_create(&threads[1], 0, report, 0);
+            pthread_join(threads[0], 0); pthread_join(threads[1], 0);
+        }""",
+    # A server that takes its time, and a client that asks it.
+    "asking": """#include <arpa/inet.h>
+        #include <sys/prctl.h>
+        #include <sys/socket.h>
+        #include <sys/wait.h>
+        #include <signal.h>
+        #include <unistd.h>
+        int main(void) {
+            struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)}, from;
+            socklen_t size = sizeof(at);
+            char text[8] = "query";
+            int server = socket(AF_INET, SOCK_DGRAM, 0), client = socket(AF_INET, SOCK_DGRAM, 0);
+            bind(server, (void *)&at, size);
+            getsockname(server, (void *)&at, &size);
+            pid_t child = fork();
+            if (!child) {
+                prctl(PR_SET_NAME, "nameserver");
+                while (recvfrom(server, text, 8, 0, (void *)&from, &size) > 0) { usleep(20000); sendto(server, text, 8, 0, (void *)&from, size); }
+            }
+            for (int i = 0; i < 20; i++) { sendto(client, text, 8, 0, (void *)&at, sizeof(at)); recv(client, text, 8, 0); }
+            kill(child, SIGKILL);
+            wait(0);
+        }""",
+    "logging": """#include <fcntl.h>
+        #include <unistd.h>
+        int main(int argc, char **argv) {
+            int log = open(argv[1], O_CREAT | O_WRONLY | O_APPEND, 0644);
+            for (;;) { write(log, "what happened\\n", 14); fsync(log); }
+        }""",
+    "burning": "int main(void) { for (volatile long i = 0; i < 30000000; i++); }",
+    # Its child stops until another one lets it go on.
+    "stopping": """#include <signal.h>
+        #include <sys/prctl.h>
+        #include <sys/wait.h>
+        #include <unistd.h>
+        int main(void) {
+            pid_t batch = fork(), operator;
+            if (!batch) { prctl(PR_SET_NAME, "batch"); raise(SIGSTOP); _exit(0); }
+            waitpid(batch, 0, WUNTRACED);
+            if (!(operator = fork())) { prctl(PR_SET_NAME, "operator"); usleep(400000); kill(batch, SIGCONT); _exit(0); }
+            waitpid(batch, 0, 0);
+            waitpid(operator, 0, 0);
+        }""",
+}
+
+
+@pytest.fixture(scope="module")
+def programs(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("waits")
+    for name, text in C.items():
+        subprocess.run(["gcc", "-O1", "-g", "-w", "-pthread", "-x", "c", "-o", folder / name, "-"], input=text, text=True, check=True)
+    return folder
+
+
+def rows(done):
+    assert done.returncode == 0, done.stderr
+    made = {"reasons": [], "threads": [], "limits": []}
+    for line in done.stdout.splitlines():
+        row = json.loads(line)
+        made[row["table"]].append(row)
+    return made
+
+
+def cause(made):
+    return next(row for row in made["reasons"] if row["kind"] not in ("cpu", "queue"))
+
+
+def asleep(pid, *calls):
+    """All threads of the process are in these system calls."""
+    names = {202: "futex", 98: "futex", 230: "nanosleep", 115: "nanosleep", 0: "read", 63: "read"}
+    try:
+        lines = [path.read_text(encoding="ascii") for path in pathlib.Path(f"/proc/{pid}/task").glob("*/syscall")]
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    return len(lines) == len(calls) and sorted(names.get(int(line.split()[0]), "") for line in lines if line[0].isdigit()) == sorted(calls)
+
+
+def test_mutex_by_name(perf, programs):
+    first = cause(rows(perf("where", "--format", "json", programs / "holding")))
+    assert (first["kind"], first["waiting_kind"], first["waiting_lock"], first["waiting_object"]) == ("timer", "lock", "mutex", "cache_lock")
+    text = " ".join(perf("where", programs / "holding").stdout.split())
+    assert re.search(r"holding slept, in clock_nanosleep\(\)( from hold\(\))?; another thread of holding waited for it to release the mutex cache_lock\.", text)
+
+
+def test_deadlock_of_a_process_that_hangs(perf, programs):
+    with subprocess.Popen([programs / "deadlock"]) as process:
+        try:
+            started.until(lambda: asleep(process.pid, "futex", "futex", "futex"), "the threads hang")
+            done = perf("where", "-p", str(process.pid), "--", "sleep", "0.2")
+            made = rows(perf("where", "-p", str(process.pid), "--format", "json", "--", "sleep", "0.2"))
+        finally:
+            process.kill()
+    assert done.returncode == 0, done.stderr
+    text = " ".join(done.stdout.split())
+    assert re.match(r"Deadlock: (transfer \(\d+\) waits for the mutex journal, which report \(\d+\) has; report \(\d+\) waits for the mutex accounts, which "
+                    r"transfer \(\d+\) has|report .*; transfer .*)\. In ", text)
+    assert "transfer waited for the mutex journal, in futex() from transfer(), which is held by report." in text
+    assert sorted((row["comm"], row["kind"], row["lock"], row["object"], row["who"]) for row in made["reasons"]) == [
+        ("report", "lock", "mutex", "accounts", "transfer"), ("transfer", "lock", "mutex", "journal", "report")]
+    for row in made["threads"]:
+        assert row["lock"] == row["wall"]
+
+
+def test_deadlock_of_a_command_that_is_given_up(perf, programs):
+    """Ctrl-C ends the command, too: what it waited for then is what was seen before."""
+    process = subprocess.Popen([perf, "where", programs / "deadlock"], stdout=subprocess.PIPE, text=True)
+    with process:
+        child = started.child_named(process.pid, "deadlock")
+        started.until(lambda: asleep(child, "futex", "futex", "futex"), "the threads hang")
+        started.until(lambda: has_been_woken_up(process.pid, 10), "perf has looked at them")
+        os.kill(child, signal.SIGINT)
+        process.send_signal(signal.SIGINT)
+        text = " ".join(process.communicate()[0].split())
+    assert text.startswith("Deadlock: ") and "the mutex journal, which report" in text
+
+
+def switches(pid):
+    return int(re.search(r"^voluntary_ctxt_switches:\s+(\d+)", pathlib.Path(f"/proc/{pid}/status").read_text(encoding="ascii"), re.MULTILINE)[1])
+
+
+def has_been_woken_up(pid, times, begin={}):  # noqa: B006: since it was asked first
+    """Each round of perf's looks at what waits."""
+    return switches(pid) >= begin.setdefault(pid, switches(pid)) + times
+
+
+def test_process_that_sleeps_before(perf, tmp_path):
+    """Nothing happens while it is measured: what it waits for is told all the same."""
+    with subprocess.Popen(["cat"], stdin=subprocess.PIPE) as process:
+        started.until(lambda: asleep(process.pid, "read"), "cat reads")
+        done = perf("where", "-p", str(process.pid), "--", "sleep", "0.2")
+        made = rows(perf("where", "-p", str(process.pid), "--format", "json", "--", "sleep", "0.2"))
+        process.stdin.close()
+    assert "cat waited for another process (pipe, local socket or terminal), in read() of pipe" in " ".join(done.stdout.split())
+    assert [(row["comm"], row["kind"], row["syscall"], row["object"]) for row in made["reasons"]] == [("cat", "pipe", "read", "pipe")]
+    assert [(row["wall"], row["pipe"]) for row in made["threads"]] == [(made["reasons"][0]["time"],) * 2]
+
+
+def test_peer_by_its_socket(perf, programs):
+    first = cause(rows(perf("where", "--format", "json", programs / "asking")))
+    assert (first["kind"], first["comm"], first["waiting_comm"], first["waiting_kind"]) == ("timer", "nameserver", "asking", "network")
+    assert re.fullmatch(r"|UDP port \d+", first["waiting_object"])  # who has ended by the time that it is asked for has no socket any more
+
+
+def test_connection_by_its_other_end(perf):
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        script = f"import socket; socket.create_connection(('127.0.0.1', {port})).recv(1)"
+        with subprocess.Popen([sys.executable, "-c", script]) as process:
+            with server.accept()[0] as end:
+                started.until(lambda: asleep(process.pid, "") and "recv" in wchan(process.pid), "it waits for data")
+                made = rows(perf("where", "-p", str(process.pid), "--format", "json", "--", "sleep", "0.2"))
+                end.send(b"x")
+    assert [(row["kind"], row["syscall"], row["object"]) for row in made["reasons"]] == [("network", "recvfrom", f"TCP 127.0.0.1:{port}")]
+
+
+def wchan(pid):
+    return pathlib.Path(f"/proc/{pid}/stack").read_text(encoding="ascii")
+
+
+def test_file_that_is_synced(perf, programs, tmp_path):
+    kind = subprocess.run(["stat", "-f", "-c", "%T", tmp_path], capture_output=True, text=True, check=True).stdout.strip()
+    if kind in ("tmpfs", "ramfs"):
+        pytest.skip(f"{tmp_path} is in memory: no disk is waited for")
+    with subprocess.Popen([programs / "logging", tmp_path / "log"]) as process:
+        first = cause(rows(perf("where", "-p", str(process.pid), "--format", "json", "--", "sleep", "1")))
+        process.kill()
+    assert (first["kind"], first["syscall"], first["object"]) == ("disk", "fsync", str(tmp_path / "log"))
+
+
+def test_stopped_process(perf, programs):
+    first = cause(rows(perf("where", "--format", "json", programs / "stopping")))
+    assert (first["kind"], first["comm"], first["waiting_comm"], first["waiting_kind"]) == ("timer", "operator", "batch", "stopped")
+
+
+@pytest.fixture
+def small_group():
+    """A control group with a hundredth of a CPU."""
+    for root, files in (("/sys/fs/cgroup/cpu", {"cpu.cfs_period_us": "100000", "cpu.cfs_quota_us": "1000"}), ("/sys/fs/cgroup", {"cpu.max": "1000 100000"})):
+        group = pathlib.Path(root, f"perf-test-{os.getpid()}")
+        try:
+            group.mkdir()
+            for name, text in files.items():
+                (group / name).write_text(text)
+        except OSError:
+            if group.exists():
+                group.rmdir()
+            continue
+        yield group
+        started.until(lambda: not (group / "cgroup.procs").read_text(), "the group is empty")
+        group.rmdir()
+        return
+    pytest.skip("no control group with a limit of CPU time can be made here")
+
+
+def test_limit_of_a_control_group(perf, programs, small_group):
+    made = rows(perf("where", "--format", "json", "--", "sh", "-c", f"echo $$ >{small_group}/cgroup.procs; exec {programs}/burning"))
+    throttled = re.search(r"^nr_throttled (\d+)", (small_group / "cpu.stat").read_text(), re.MULTILINE)[1]
+    assert [(row["group"], row["cpus"]) for row in made["limits"]] == [("/" + small_group.name, 0.01)]
+    assert 0 < made["limits"][0]["times"] <= int(throttled)
+    text = perf("where", "--", "sh", "-c", f"echo $$ >{small_group}/cgroup.procs; exec {programs}/burning").stdout
+    assert re.search(rf"burning could run, but the CPU limit of its control group /{small_group.name} \(0.01 CPUs\) held it back \d+ times,", " ".join(text.split()))

@@ -13,13 +13,13 @@ const struct command *command_find(const char *name)
 	return NULL;
 }
 
-/* By the last word of its name, of which three letters are enough: "lat" is "sched latency". */
+/* By the last word of its name, of which three letters are enough for most: "lat" is "sched latency". */
 static bool is_called(const struct command *subcommand, const char *word)
 {
 	enum { ENOUGH = 3 };
 	const char *name = strrchr(subcommand->name, ' ') + 1;
 	size_t len = strlen(word);
-	return !strcmp(name, word) || (len >= ENOUGH && !strncmp(name, word, len));
+	return !strcmp(name, word) || (!subcommand->whole_word && len >= ENOUGH && !strncmp(name, word, len));
 }
 
 struct error *command_run_with(const char *const *before, size_t count, char *const *words, int word_count, int *ret_status)

@@ -22,6 +22,7 @@ struct command {
 	const struct command *const *subcommands;
 	const char *runs; /* the command that it runs with its arguments, whose options it has therefore; or NULL */
 	bool own_options; /* of a subcommand: those of its command mean something else here, and must not stand before its word */
+	bool whole_word;  /* of a subcommand: its word can't be shortened, since the name of a program may stand in its place */
 };
 
 /* All commands, sorted by name; ends with NULL. Made by the build. */

@@ -109,13 +109,9 @@ static const struct missing_command {
 	{"c2c", "perf record -d, then perf report --mem-mode"},
 	{"daemon", "perf record --switch-output records continuously into files of limited size"},
 	{"data", "perf script -F FIELDS or perf report --format json export a recording for other programs"},
-	{"diff", "perf report -i FILE for each recording; perf flamegraph compares folded stacks"},
 	{"iostat", "perf stat -e 'block:*' -a"},
-	{"kmem", "perf record -e 'kmem:*' -g, then perf report"},
 	{"kvm", "perf stat -e 'kvm:*' -a"},
-	{"kwork", "perf trace --no-syscalls -e 'irq:*,workqueue:*' -a"},
 	{"mem", "perf record -d, then perf report --mem-mode"},
-	{"timechart", "perf record -e 'sched:*,power:*' -a, then perf script"},
 };
 
 static const struct missing_command *find_missing_command(const char *name)

@@ -55,6 +55,33 @@ def test_did_you_mean(perf):
     assert wrong.returncode == 129 and "did you mean --list?" in wrong.stderr and not wrong.stdout
 
 
+@pytest.mark.parametrize("words, own, foreign", [
+    (("stat", "report"), ("--input", "--per-socket"), ("--repeat", "--timeout")), (("stat", "record"), ("--repeat", "--output"), ("--input",)),
+    (("ftrace", "latency"), ("--use-bpf", "--trace-funcs"), ("--tracer", "--sort")), (("ftrace", "profile"), ("--sort",), ("--use-bpf", "--funcs")),
+    (("ftrace", "trace"), ("--tracer", "--funcs"), ("--use-nsec",)), (("sched", "latency"), ("--input",), ("--freq",)),
+], ids=lambda words: " ".join(words))
+def test_subcommands_have_options_of_their_own(perf, words, own, foreign):
+    help_text, listed = perf(*words, "-h").stdout, perf(*words, "--list-opts").stdout.split()
+    assert help_text.startswith(f"perf {' '.join(words)}: ") and words[1] in perf(words[0], "--list-cmds").stdout.split()
+    for name in own:
+        assert f"{name} " in help_text and name in listed
+    for name in foreign:
+        assert f"{name} " not in help_text and name not in listed
+
+
+def test_programs_called_like_a_subcommand(perf, tmp_path):
+    """Options may stand before a subcommand's word; behind "--", it is a program. Those of trace can't be shortened: "rec" is a program, too."""
+    for name in ("record", "rec"):
+        (tmp_path / name).write_text("#!/bin/sh\necho ran $0\n")
+        (tmp_path / name).chmod(0o755)
+    environment = {"PATH": f"{tmp_path}:/usr/bin:/bin"}
+    assert "ran" in perf("stat", "-e", "task-clock", "--", "record", env=environment, cwd=tmp_path).stdout
+    assert "ran" not in perf("stat", "-e", "task-clock", "record", "true", env=environment, cwd=tmp_path).stdout
+    assert "task-clock" in perf("stat", "-j", "report", cwd=tmp_path).stderr
+    assert "task-clock" in perf("stat", "report", "-x,", cwd=tmp_path).stderr
+    assert "ran" in perf("trace", "rec", env=environment, cwd=tmp_path).stdout
+
+
 def test_missing_commands_name_the_nearest(perf):
     existing = perf("--list-cmds").stdout.split()
     for name in ("top", "sched", "kmem", "c2c", "diff", "timechart"):

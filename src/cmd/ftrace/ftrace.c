@@ -93,7 +93,7 @@ static struct error *parse_graph_options(const struct option *option, const char
 
 #define CUSTOM(s, l, field, a, h, p) OPTION_CUSTOM_FLAGS(s, l, O, field, a, h, p, OPTION_NO_NEGATION)
 
-static const struct option ftrace_options[] = {
+static const struct option shared_group[] = {
 	OPTION_HEADING("Targets"),
 	OPTION_STRING('p', "pid", O, pids, "PIDS", "trace these processes with their threads (comma-separated)"),
 	OPTION_STRING(0, "tid", O, tids, "TIDS", "existing threads (comma-separated)"),
@@ -108,19 +108,42 @@ static const struct option ftrace_options[] = {
 	CUSTOM('G', "graph-funcs", tracing.graphs, "FUNCTION", "trace these functions and what they call (function_graph)", parse_name),
 	CUSTOM('g', "nograph-funcs", tracing.not_graphs, "FUNCTION", "do not trace these functions and what they call (function_graph)",
 	       parse_name),
-	OPTION_CUSTOM_FLAGS('F', "funcs", O, filter, "FILTER", "list the functions that can be traced, optionally by pattern",
-			    parse_functions, OPTION_NO_NEGATION | OPTION_OPTIONAL_ARGUMENT | OPTION_LAST_ARGUMENT),
 
 	OPTION_HEADING("Tracing"),
-	OPTION_STRING('t', "tracer", O, tracer, "TRACER", "with trace: function_graph (default), or function (default with -T and -N)"),
 	CUSTOM('m', "buffer-size", tracing.buffer_kb, "SIZE", "size of the kernel's buffer per CPU, such as 16M", parse_size),
 	CUSTOM(0, "func-opts", tracing, "LIST", "for function: call-graph (with callers), irq-info", parse_function_options),
 	CUSTOM(0, "graph-opts", tracing, "LIST", "function_graph: nosleep-time, noirqs, verbose, tail, thresh=US, depth=N",
 	       parse_graph_options),
-	OPTION_FLAG('n', "use-nsec", O, in_ns, "with latency: buckets in nanoseconds"),
-	OPTION_STRING('s', "sort", O, sort, "COLUMN", "with profile: sort by total (default), avg, max, count or name"),
-	OPTION_FLAG('b', "use-bpf", O, use_bpf, "with latency: measure with a BPF program, which adds up the times in the kernel"),
 	OPTION_GROUP(output_option_group, O, output),
+	OPTION_END,
+};
+
+#define SHARED                                                                   \
+	{                                                                        \
+		OPTION_KIND_GROUP, 0, NULL, 0, NULL, NULL, NULL, shared_group, 0 \
+	}
+
+static const struct option trace_table[] = {
+	OPTION_HEADING("Tracer"),
+	OPTION_STRING('t', "tracer", O, tracer, "TRACER", "function_graph (default), or function (default with -T and -N)"),
+	OPTION_CUSTOM_FLAGS('F', "funcs", O, filter, "FILTER", "list the functions that can be traced, optionally by pattern",
+			    parse_functions, OPTION_NO_NEGATION | OPTION_OPTIONAL_ARGUMENT | OPTION_LAST_ARGUMENT),
+	SHARED,
+	OPTION_END,
+};
+
+static const struct option profile_table[] = {
+	OPTION_HEADING("Table"),
+	OPTION_STRING('s', "sort", O, sort, "COLUMN", "sort by total (default), avg, max, count or name"),
+	SHARED,
+	OPTION_END,
+};
+
+static const struct option latency_table[] = {
+	OPTION_HEADING("Histogram"),
+	OPTION_FLAG('n', "use-nsec", O, in_ns, "buckets in nanoseconds"),
+	OPTION_FLAG('b', "use-bpf", O, use_bpf, "measure with a BPF program, which adds up the times in the kernel"),
+	SHARED,
 	OPTION_END,
 };
 
@@ -166,19 +189,6 @@ static void choose_tracer(struct ftrace_options *options)
 		options->tracer = graph || !function ? "function_graph" : "function";
 }
 
-static struct error *act(enum ftrace_mode mode, struct ftrace_options *options, char **command, int *ret_status)
-{
-	switch (mode) {
-	case FTRACE_PROFILE:
-		return ftrace_profile(options, command, ret_status);
-	case FTRACE_LATENCY:
-		return ftrace_latency(options, command, ret_status);
-	default:
-		choose_tracer(options);
-		return ftrace_trace(options, command, ret_status);
-	}
-}
-
 /* What only the kernel's tracers know. */
 static bool sets_tracer(const struct function_tracer_options *tracing)
 {
@@ -188,10 +198,8 @@ static bool sets_tracer(const struct function_tracer_options *tracing)
 }
 
 /* What options exclude each other. */
-static struct error *check(enum ftrace_mode mode, const struct ftrace_options *options, int words)
+static struct error *check(const struct ftrace_options *options, int words)
 {
-	if (options->use_bpf && mode != FTRACE_LATENCY)
-		return error_new_kind(ERROR_USAGE, "-b measures how long a function takes: it works with 'perf ftrace latency' only");
 	if (words && (options->pids || options->tids))
 		return error_new_kind(ERROR_USAGE, "a command and -p or -t cannot be combined");
 	if (options->use_bpf && sets_tracer(&options->tracing))
@@ -200,27 +208,18 @@ static struct error *check(enum ftrace_mode mode, const struct ftrace_options *o
 	return NULL;
 }
 
-static struct error *run(int argc, char **argv, int *ret_status)
+typedef struct error *ftrace_action(struct ftrace_options *options, char **command, int *ret_status);
+
+static struct error *run_with(const struct option *table, ftrace_action *act, int argc, char **argv, int *ret_status)
 {
-	static const char *const names[] = {[FTRACE_TRACE] = "trace", [FTRACE_PROFILE] = "profile", [FTRACE_LATENCY] = "latency"};
 	struct ftrace_options options = {0};
-	enum ftrace_mode mode = FTRACE_TRACE;
 	int words;
 
-	for (int i = 0; argc > 1 && i < 3; i++)
-		if (!strcmp(argv[1], names[i])) {
-			mode = (enum ftrace_mode)i;
-			argv++;
-			argc--;
-			break;
-		}
-	struct error *error = options_parse(ftrace_options, OPTIONS_STOP_AT_FIRST_WORD, argc, argv, &options, &words);
+	struct error *error = options_parse(table, OPTIONS_STOP_AT_FIRST_WORD, argc, argv, &options, &words);
 	if (!error)
-		error = check(mode, &options, words);
-	if (!error && options.list_functions)
-		error = list_functions(&options);
-	else if (!error)
-		error = act(mode, &options, words ? argv : NULL, ret_status);
+		error = check(&options, words);
+	if (!error)
+		error = act(&options, words ? argv : NULL, ret_status);
 	vec_deinit(&options.tracing.functions.items);
 	vec_deinit(&options.tracing.not_functions.items);
 	vec_deinit(&options.tracing.graphs.items);
@@ -228,6 +227,40 @@ static struct error *run(int argc, char **argv, int *ret_status)
 	return error;
 }
 
-static const char *const usage[] = {"[trace] [OPTIONS] [COMMAND [ARGUMENTS...]]", "profile [OPTIONS] [COMMAND [ARGUMENTS...]]",
-				    "latency -T FUNCTION [OPTIONS] [COMMAND [ARGUMENTS...]]", "-F [FILTER]", NULL};
-const struct command cmd_ftrace = {"ftrace", "Trace kernel functions", usage, ftrace_options, run};
+static struct error *trace(struct ftrace_options *options, char **command, int *ret_status)
+{
+	if (options->list_functions)
+		return list_functions(options);
+	choose_tracer(options);
+	return ftrace_trace(options, command, ret_status);
+}
+
+static struct error *run_trace(int argc, char **argv, int *ret_status)
+{
+	return run_with(trace_table, trace, argc, argv, ret_status);
+}
+
+static struct error *run_profile(int argc, char **argv, int *ret_status)
+{
+	return run_with(profile_table, ftrace_profile, argc, argv, ret_status);
+}
+
+static struct error *run_latency(int argc, char **argv, int *ret_status)
+{
+	return run_with(latency_table, ftrace_latency, argc, argv, ret_status);
+}
+
+static const char *const command_usage[] = {"[OPTIONS] [COMMAND [ARGUMENTS...]]", NULL};
+static const char *const latency_usage[] = {"-T FUNCTION [OPTIONS] [COMMAND [ARGUMENTS...]]", NULL};
+static const struct command cmd_ftrace_trace = {
+	"ftrace trace", "Show the functions as they are called (default)", command_usage, trace_table, run_trace, .whole_word = true};
+static const struct command cmd_ftrace_profile = {"ftrace profile", "Show how often functions are called, and how long they take",
+						  command_usage,    profile_table,
+						  run_profile,	    .whole_word = true};
+static const struct command cmd_ftrace_latency = {"ftrace latency", "Show a histogram of how long calls of a function take",
+						  latency_usage,    latency_table,
+						  run_latency,	    .whole_word = true};
+static const struct command *const subcommands[] = {&cmd_ftrace_trace, &cmd_ftrace_profile, &cmd_ftrace_latency, NULL};
+static const char *const usage[] = {"[trace] [OPTIONS] [COMMAND [ARGUMENTS...]]", "{profile|latency} [OPTIONS] [COMMAND [ARGUMENTS...]]",
+				    "-F [FILTER]", NULL};
+const struct command cmd_ftrace = {"ftrace", "Trace kernel functions", usage, trace_table, run_trace, .subcommands = subcommands};

@@ -7,8 +7,6 @@
 #include "kernel/tracing/function_tracer.h"
 #include "kernel/workload.h"
 
-enum ftrace_mode { FTRACE_TRACE, FTRACE_PROFILE, FTRACE_LATENCY };
-
 struct ftrace_options {
 	const char *pids, *tids, *cpus;
 	const char *filter; /* of -F */

@@ -212,7 +212,7 @@ static struct error *report(struct stat_run *run, const struct stat_report_optio
 	return error;
 }
 
-struct error *stat_report(int argc, char **argv, int *ret_status)
+static struct error *run(int argc, char **argv, int *ret_status)
 {
 	struct stat_report_options options = {.display.log_fd = -1, .sandbox = true};
 	struct stat_run run = {0};
@@ -228,3 +228,6 @@ struct error *stat_report(int argc, char **argv, int *ret_status)
 	run.options.verbosity = options.verbosity;
 	return report(&run, &options);
 }
+
+static const char *const usage[] = {"[-i FILE] [OPTIONS]", NULL};
+const struct command cmd_stat_report = {"stat report", "Show the counts of a recording", usage, report_option_table, run};

@@ -147,27 +147,18 @@ static struct error *measure(struct stat_run *run)
 	return error;
 }
 
-/* "perf stat [OPTIONS] record …" and "perf stat report …" are commands of their own; "perf stat -- record" runs a program of that name. */
-static bool is_subcommand(char **argv, int words, const char *name, const char *last_option)
-{
-	return words > 0 && !strcmp(argv[0], name) && strcmp(last_option, "--");
-}
-
-static struct error *run_command(int argc, char **argv, int *ret_status)
+/* `recorded`: argv[0] is the word "record". */
+static struct error *count(bool recorded, int argc, char **argv, int *ret_status)
 {
 	struct stat_run run = {0};
 	int words = 0;
 
-	if (argc > 1 && !strcmp(argv[1], "report"))
-		return stat_report(argc - 1, argv + 1, ret_status);
-	run.arguments = mem_zalloc_array((size_t)argc + 1, sizeof(*run.arguments));
-	memcpy(run.arguments, argv, (size_t)argc * sizeof(*argv));
+	run.arguments = mem_zalloc_array((size_t)argc + 2, sizeof(*run.arguments));
+	run.arguments[0] = "stat";
+	memcpy(run.arguments + recorded, argv, (size_t)argc * sizeof(*argv));
 	stat_options_init(&run.options);
+	run.options.recorded = recorded;
 	struct error *error = options_parse(stat_option_table, OPTIONS_STOP_AT_FIRST_WORD, argc, argv, &run.options, &words);
-	if (!error && is_subcommand(argv, words, "record", run.arguments[argc - words - 1])) {
-		run.options.recorded = true;
-		error = options_parse(stat_option_table, OPTIONS_STOP_AT_FIRST_WORD, words, argv, &run.options, &words);
-	}
 	run.command = words ? argv : NULL;
 	if (!error)
 		error = stat_options_check(&run.options, words > 0);
@@ -182,14 +173,23 @@ static struct error *run_command(int argc, char **argv, int *ret_status)
 	return error;
 }
 
+static struct error *run_stat(int argc, char **argv, int *ret_status)
+{
+	return count(false, argc, argv, ret_status);
+}
+
+static struct error *run_record(int argc, char **argv, int *ret_status)
+{
+	return count(true, argc, argv, ret_status);
+}
+
+static const char *const record_usage[] = {"[-o FILE] [OPTIONS] [--] [COMMAND [ARGUMENTS]]", NULL};
+static const struct command cmd_stat_record = {"stat record", "Count events, and store the counts in a recording", record_usage,
+					       stat_option_table, run_record};
+static const struct command *const subcommands[] = {&cmd_stat_record, &cmd_stat_report, NULL};
 static const char *const usage[] = {"[OPTIONS] [--] COMMAND [ARGUMENTS]",
 				    "[OPTIONS] -a | -p PID | -t TID | -C CPUS | -u USER [-- COMMAND [ARGUMENTS]]",
-				    "record [-o FILE] [OPTIONS] [--] [COMMAND [ARGUMENTS]]", "report [-i FILE] [OPTIONS]", NULL};
-
-const struct command cmd_stat = {
-	.name = "stat",
-	.summary = "Count events of a command, of processes or of the whole system",
-	.usage = usage,
-	.options = stat_option_table,
-	.run = run_command,
-};
+				    "{record|report} [OPTIONS]", NULL};
+const struct command cmd_stat = {"stat",   "Count events of a command, of processes or of the whole system",
+				 usage,	   stat_option_table,
+				 run_stat, .subcommands = subcommands};

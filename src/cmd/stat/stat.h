@@ -3,6 +3,7 @@
 
 #include "analysis/counting/counts.h"
 #include "analysis/counting/metrics.h"
+#include "app/command.h"
 #include "app/groups.h"
 #include "bpf/counters/program_counters.h"
 #include "bpf/counters/task_counters.h"
@@ -200,5 +201,5 @@ struct error *stat_record_end(struct stat_run *run);
 /* NULL is fine; what wasn't ended stays an unfinished file. */
 void stat_record_close(struct stat_recording *recording);
 
-/* report.c: perf stat report. */
-struct error *stat_report(int argc, char **argv, int *ret_status);
+/* report.c */
+extern const struct command cmd_stat_report;

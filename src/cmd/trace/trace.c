@@ -605,13 +605,22 @@ static struct error *run(int argc, char **argv, int *ret_status)
 	return error;
 }
 
+/* "trace record": options of trace in front of the word choose what is recorded, so run() is where both are understood. */
+static struct error *run_record(int argc, char **argv, int *ret_status)
+{
+	static const char *const before[] = {"trace", "record"};
+	return command_run_with(before, 2, argv + 1, argc - 1, ret_status);
+}
+
+static const char *const record_usage[] = {"[RECORD OPTIONS] [COMMAND [ARGUMENTS…]]", NULL};
+static const struct command cmd_trace_record = {.name = "trace record",
+						.summary = "Record what trace would show, for 'perf trace -i' and 'perf script'",
+						.usage = record_usage,
+						.run = run_record,
+						.runs = "record",
+						.own_options = true,
+						.whole_word = true};
+static const struct command *const subcommands[] = {&cmd_trace_record, NULL};
 static const char *const usage[] = {"[OPTIONS] [COMMAND [ARGUMENTS…]]", "[OPTIONS] record [RECORD OPTIONS] [COMMAND [ARGUMENTS…]]",
 				    "[OPTIONS] -i FILE", NULL};
-
-const struct command cmd_trace = {
-	.name = "trace",
-	.summary = "Trace system calls and other events",
-	.usage = usage,
-	.options = trace_options,
-	.run = run,
-};
+const struct command cmd_trace = {"trace", "Trace system calls and other events", usage, trace_options, run, .subcommands = subcommands};

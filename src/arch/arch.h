@@ -16,7 +16,8 @@ enum { ARCH_SAMPLE_REGISTERS = 64, ARCH_DWARF_REGISTERS = 33, ARCH_NO_REGISTER =
 /* DWARF's numbers of the registers that stacks are made of. */
 struct frame_registers {
 	uint8_t sp, fp;
-	uint8_t ip; /* where rules have the return address: with `link` the register that calls leave it in */
+	uint8_t ip;    /* where rules have the return address: with `link` the register that calls leave it in */
+	uint8_t third; /* a further one that frames may hang on, in code that saves all registers; ARCH_NO_REGISTER = none does */
 };
 
 /* How stacks are walked. */

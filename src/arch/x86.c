@@ -86,7 +86,7 @@ const struct arch arch_i386 = {
 	.sample_names = sample_names,
 	.user_registers = 0xfff,
 	.call_argument = 1, /* bx */
-	.frames = {{.sp = 4, .fp = 5, .ip = 8}, 4, false, 8, {0, 2, 3, 1, 7, 6, 4, 5, 8, NONE_8, NONE_8, NONE_8}},
+	.frames = {{.sp = 4, .fp = 5, .ip = 8, .third = NONE}, 4, false, 8, {0, 2, 3, 1, 7, 6, 4, 5, 8, NONE_8, NONE_8, NONE_8}},
 	.code = {.capstone = CS_ARCH_X86,
 		 .mode = CS_MODE_32,
 		 .unit = 1,
@@ -107,8 +107,9 @@ const struct arch arch_x86_64 = {
 	.sample_names = sample_names,
 	.user_registers = 0xff0fff, /* the kernel refuses ds, es, fs and gs */
 	.call_argument = 5,	    /* di */
-	.frames = {{.sp = 7, .fp = 6, .ip = 16}, 8, false, 8, {0,  3,  2,  1, 4,    5,	  6,	7,    16,   17,	  18,	19,   20,
-							       21, 22, 23, 8, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE_8}},
+	.frames = {{.sp = 7, .fp = 6, .ip = 16, .third = 3}, 8, false, 8, {0,	 3,    2,    1,	   4,	 5,    6,    7,	    16,
+									   17,	 18,   19,   20,   21,	 22,   23,   8,	    NONE,
+									   NONE, NONE, NONE, NONE, NONE, NONE, NONE, NONE_8}},
 	.code = {.capstone = CS_ARCH_X86,
 		 .mode = CS_MODE_64,
 		 .unit = 1,

@@ -91,13 +91,18 @@ struct maple_tree {
 	void *ma_root;
 };
 
+typedef struct {
+	void *vdso;
+} mm_context_t;
+
 struct mm_struct {
 	unsigned long arg_start, arg_end, env_start, env_end;
 	struct maple_tree mm_mt;
+	mm_context_t context;
 };
 
 struct vm_area_struct {
-	unsigned long vm_start, vm_end, vm_pgoff;
+	unsigned long vm_start, vm_end, vm_pgoff, vm_flags;
 	struct file *vm_file;
 };
 

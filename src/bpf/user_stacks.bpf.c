@@ -2,9 +2,10 @@
 /* Walks the user stack of a sample by call frame information. It runs when the sample is taken, just before the kernel writes it, and what
  * it finds is put into the same ring in front of it (bpf_perf_event_output()).
  *
- * Only the rules that nearly all code has are followed here (unwind/packed.h): stack pointer, frame pointer and return address. Where more
- * is needed, or no rows have been given for a file yet, registers and stack are copied instead, for the recorder to unwind. So what comes
- * out is the same as what the recorder would find.
+ * Only the rules that nearly all code has are followed here (unwind/walk_row.h): stack pointer, frame pointer, return address, and on
+ * x86-64 rbx. Code without rules, as that of run-time compilers, is passed by the frame pointer. Where more is needed, or no rows have been
+ * given for a file yet, registers and stack are copied instead, for the recorder to unwind. So what comes out is the same as what the
+ * recorder would find.
  *
  * What is mapped at an address is looked up in the process's own tree of mappings, which is read while others may change it. The nodes
  * stay where they are as long as interrupts are off (RCU), and what is found must cover the address, so the worst that can happen is a
@@ -18,13 +19,13 @@
 char LICENSE[] SEC("license") = "Dual MIT/GPL";
 
 enum { MAPPINGS = 8, TREE_DEPTH = 6, TREE_NODE = 256, TREE_LEAF = 1, TREE_RANGE = 2, TREE_ALLOC_RANGE = 3, FEW_ROWS = 16, WINDOW = 32 };
-enum { TASK_IS_KERNEL = 0x200000 };
+enum { TASK_IS_KERNEL = 0x200000, MAPPED_EXECUTABLE = 4, FRAME_POINTER_REACH = 0x4000 };
 
 const volatile uint32_t depth = USER_STACKS_DEPTH;
 
 uint64_t unsent; /* stacks for which there was no room in a ring */
-/* Bytes of stacks that a CPU may copy at once, and again within half a second: what fills rings takes the room of all other records. */
-uint64_t copy_burst;
+/* How many bytes of ours may lie in a ring when there is to be another copy: what fills rings takes the room of all other records. */
+uint64_t room;
 
 /* The registers as the kernel shows them to programs. */
 #if defined(__TARGET_ARCH_x86)
@@ -36,6 +37,8 @@ enum { CODE_OF_32_BITS = 0x23 };
 #define ABI(regs) ((regs)->cs == CODE_OF_32_BITS ? PERF_SAMPLE_REGS_ABI_32 : PERF_SAMPLE_REGS_ABI_64)
 #define IP(regs) ((regs)->ip)
 #define FP(regs) ((regs)->bp)
+#define THIRD(regs) ((regs)->bx)
+#define HAS_THIRD 1
 #define LINK(regs) 0
 #define HAS_LINK 0
 #elif defined(__TARGET_ARCH_arm64)
@@ -47,6 +50,8 @@ enum { MODE_MASK = 0xf, MODE_32_BITS = 0x10 };
 #define ABI(regs) ((regs)->pstate & MODE_32_BITS ? PERF_SAMPLE_REGS_ABI_32 : PERF_SAMPLE_REGS_ABI_64)
 #define IP(regs) ((regs)->pc)
 #define FP(regs) ((regs)->x[29])
+#define THIRD(regs) 0
+#define HAS_THIRD 0
 #define LINK(regs) ((regs)->x[30])
 #define HAS_LINK 1
 #endif
@@ -60,15 +65,15 @@ struct mapping {
 /* What a walk knows; one for each CPU, since the kernel runs no program while another one runs there. The record begins so that its
  * addresses are aligned. */
 struct walk {
-	uint64_t may_copy, refilled_ns; /* kept from one sample to the next: bytes, and when there were so many */
+	uint64_t written; /* kept from one sample to the next: user_stacks_bytes() of all records */
 	struct seen_registers registers;
-	uint64_t ip, sp, fp, link;
+	uint64_t ip, sp, fp, third, link;
 	uint64_t address; /* that is looked up */
 	struct user_stacks_file file;
-	uint32_t exact, has_fp, has_link;
+	uint32_t exact, has_fp, has_third, has_link;
 	uint32_t count;
-	uint32_t done;
-	uint32_t found; /* mappings so far */
+	uint32_t done, bare; /* why it ends: it is complete, or there are no rules and no frame pointer */
+	uint32_t found;	     /* mappings so far */
 	struct mapping mappings[MAPPINGS];
 	uint64_t node[TREE_NODE / sizeof(uint64_t)];
 	uint64_t vma_end;
@@ -89,6 +94,15 @@ struct {
 	__type(key, uint32_t);
 	__type(value, struct walk);
 } walks SEC(".maps");
+
+/* What the recorder has read of what was written. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1); /* CPUs */
+	__type(key, uint32_t);
+	__type(value, uint64_t);
+} taken SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -208,33 +222,53 @@ static __always_inline bool read_vma(struct walk *walk, uint64_t address, uint64
 	return true;
 }
 
+/* What is mapped there, for find_mapping(); false: neither a file nor the vDSO, so it is code that was made while the program runs. */
+static __always_inline bool name_file(struct walk *walk, struct mapping *mapping, struct vm_area_struct *vma)
+{
+	struct file *file = BPF_CORE_READ(vma, vm_file);
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct inode *inode;
+
+	if (!file) {
+		if (mapping->start != (uint64_t)BPF_CORE_READ(task, mm, context.vdso))
+			return false;
+		walk->file.inode = USER_STACKS_VDSO;
+		walk->file.size = walk->file.device = walk->file.generation = 0;
+		mapping->to_file = -mapping->start;
+		return true;
+	}
+	inode = BPF_CORE_READ(file, f_inode);
+	walk->file.inode = BPF_CORE_READ(inode, i_ino);
+	walk->file.size = BPF_CORE_READ(inode, i_size);
+	walk->file.device = BPF_CORE_READ(inode, i_sb, s_dev);
+	walk->file.generation = BPF_CORE_READ(inode, i_generation);
+	mapping->to_file = (BPF_CORE_READ(vma, vm_pgoff) << 12) - mapping->start;
+	return true;
+}
+
 /* Fills the next place of walk->mappings. False: nothing is known of the code at the address; walk->file says whether that can change. */
 static __always_inline bool find_mapping(struct walk *walk)
 {
 	struct mapping *mapping = &walk->mappings[walk->found & (MAPPINGS - 1)];
 	struct vm_area_struct *vma;
 	struct user_stacks_code *code;
-	struct inode *inode;
-	struct file *file;
 	uint64_t start;
 
-	if (!read_vma(walk, walk->address, &start, &vma) || !(file = BPF_CORE_READ(vma, vm_file)))
-		return false;
-	inode = BPF_CORE_READ(file, f_inode);
-	walk->file.inode = BPF_CORE_READ(inode, i_ino);
-	walk->file.size = BPF_CORE_READ(inode, i_size);
-	walk->file.device = BPF_CORE_READ(inode, i_sb, s_dev);
-	walk->file.generation = BPF_CORE_READ(inode, i_generation);
-	code = bpf_map_lookup_elem(&files, &walk->file);
-	if (!code)
-		return false;
-	walk->file.inode = 0;
-	if (!code->blocks)
+	if (!read_vma(walk, walk->address, &start, &vma) || !(BPF_CORE_READ(vma, vm_flags) & MAPPED_EXECUTABLE))
 		return false;
 	mapping->start = start;
+	mapping->size = 0;
+	mapping->code.blocks = 0;
+	if (name_file(walk, mapping, vma)) {
+		code = bpf_map_lookup_elem(&files, &walk->file);
+		if (!code)
+			return false;
+		walk->file.inode = 0;
+		if (code->copied)
+			return false;
+		mapping->code = *code;
+	}
 	mapping->size = walk->vma_end - start;
-	mapping->to_file = (BPF_CORE_READ(vma, vm_pgoff) << 12) - start;
-	mapping->code = *code;
 	walk->found++;
 	return true;
 }
@@ -319,30 +353,69 @@ static __always_inline uint64_t place(uint64_t cfa, int16_t units)
 	return cfa + (uint64_t)((int64_t)units * USER_STACKS_UNIT);
 }
 
+/* Where the CFA is counted from. */
+static __always_inline bool find_base(const struct walk *walk, uint32_t base, uint64_t *ret)
+{
+	*ret = walk->sp;
+	if (base == USER_STACKS_FP || base == USER_STACKS_ALIGNED) {
+		*ret = walk->fp;
+		return walk->has_fp;
+	}
+	if (base == USER_STACKS_THIRD) {
+		*ret = walk->third;
+		return walk->has_third;
+	}
+	return true;
+}
+
+#if HAS_THIRD
+/* Before the other registers: it was pushed last. */
+static __always_inline void find_third(struct walk *walk, uint8_t more, uint64_t from)
+{
+	if (more == USER_STACKS_MORE_LOST || !more)
+		walk->has_third &= !more;
+	else
+		walk->has_third = read_user(walk, from - (uint64_t)more * USER_STACKS_UNIT, &walk->third);
+}
+#endif
+
 /* To the caller by a row. False: it doesn't say enough, or memory isn't there. */
 static __always_inline bool step_by(struct walk *walk, const struct user_stacks_row *row)
 {
-	uint64_t cfa = walk->sp, ip, fp = walk->fp;
-	bool has_fp = walk->has_fp;
+	uint32_t base = row->base;
+	uint64_t from, cfa, ip, fp = walk->fp;
+	bool has_fp = walk->has_fp, in_memory = base == USER_STACKS_ALIGNED || base == USER_STACKS_SIGNAL;
 
-	if (row->base == USER_STACKS_FP) {
-		if (!has_fp)
+	if (!find_base(walk, base, &from))
+		return false;
+	cfa = place(from, row->cfa);
+	if (in_memory) {
+		if (!read_user(walk, cfa, &cfa))
 			return false;
-		cfa = fp;
+	} else {
+		if (base == USER_STACKS_STUB && (walk->address & 15) >= row->more)
+			cfa += sizeof(uint64_t);
+		from = cfa;
 	}
-	cfa = place(cfa, row->cfa);
+	/* In the function's last instructions the frame pointer is the caller's again, which rules don't say. */
+	if (base == USER_STACKS_ALIGNED && walk->exact && (place(from, row->fp) < walk->sp || place(from, row->fp) >= cfa))
+		return false;
+#if HAS_THIRD
+	if (base != USER_STACKS_STUB)
+		find_third(walk, row->more, from);
+#endif
 	if (row->fp != USER_STACKS_SAME) /* lies below the return address */
-		has_fp = row->fp != USER_STACKS_LOST && read_user(walk, place(cfa, row->fp), &fp);
+		has_fp = row->fp != USER_STACKS_LOST && read_user(walk, place(from, row->fp), &fp);
 	if (row->ip == USER_STACKS_LOST)
 		return false;
 	if (row->ip == USER_STACKS_SAME) {
 		if (!walk->has_link)
 			return false;
 		ip = walk->link;
-	} else if (!read_user(walk, place(cfa, row->ip), &ip)) {
+	} else if (!read_user(walk, place(base == USER_STACKS_SIGNAL ? from : cfa, row->ip), &ip)) {
 		return false;
 	}
-	if (row->is_signed)
+	if (!HAS_THIRD && row->more)
 		ip &= ((uint64_t)1 << 48) - 1;
 	if (ip == walk->ip && cfa == walk->sp)
 		return false;
@@ -350,8 +423,23 @@ static __always_inline bool step_by(struct walk *walk, const struct user_stacks_
 	walk->fp = fp;
 	walk->has_fp = has_fp;
 	walk->ip = ip;
-	walk->exact = 0;
+	walk->exact = base == USER_STACKS_SIGNAL;
 	walk->has_link = 0;
+	return true;
+}
+
+/* Code without rules. The frame pointer must lead a little up the stack; where it leads to is looked at with the next step. */
+static __always_inline bool step_by_frame_pointer(struct walk *walk)
+{
+	uint64_t fp, ip;
+
+	if (!walk->has_fp || !walk->fp || walk->fp - walk->sp > FRAME_POINTER_REACH || !read_user(walk, walk->fp, &fp) ||
+	    !read_user(walk, walk->fp + sizeof(fp), &ip) || !ip)
+		return false;
+	walk->sp = walk->fp + 2 * sizeof(fp);
+	walk->fp = fp;
+	walk->ip = ip;
+	walk->exact = walk->has_link = walk->has_third = 0;
 	return true;
 }
 
@@ -385,21 +473,25 @@ static long take_step(uint32_t index, struct step *step)
 			return STOPS;
 	}
 	row = find_row(walk, &walk->mappings[number & (MAPPINGS - 1)]);
-	if (!row)
-		return STOPS;
-	if (row->base == USER_STACKS_END) {
-		walk->done = 1;
+	if (!row || row->base == USER_STACKS_NONE) {
+		if (step_by_frame_pointer(walk))
+			return GOES_ON;
+		walk->done = !walk->exact && walk->has_fp && !walk->fp; /* psABI: that of a thread's first function is 0 */
+		walk->bare = 1;
 		return STOPS;
 	}
-	return row->base <= USER_STACKS_FP && step_by(walk, row) ? GOES_ON : STOPS;
+	walk->done = row->base == USER_STACKS_END;
+	return !walk->done && row->base != USER_STACKS_OTHER && step_by(walk, row) ? GOES_ON : STOPS;
 }
 
 /* ---- what comes out ---- */
 
-static __always_inline void count_sent(long failure)
+static __always_inline void count_sent(struct walk *walk, long failure)
 {
 	if (failure)
 		__sync_fetch_and_add(&unsent, 1);
+	else
+		walk->written += user_stacks_bytes(walk->head);
 }
 
 /* head and chain, as they lie in the walk. */
@@ -409,7 +501,7 @@ static __always_inline void send_chain(void *context, struct walk *walk, enum us
 
 	walk->head = USER_STACKS_HEAD(kind, walk->count);
 	if (size <= sizeof(walk->chain) + sizeof(uint32_t))
-		count_sent(bpf_perf_event_output(context, &chains, BPF_F_CURRENT_CPU, &walk->head, size));
+		count_sent(walk, bpf_perf_event_output(context, &chains, BPF_F_CURRENT_CPU, &walk->head, size));
 }
 
 static __always_inline void put_registers(struct walk *walk)
@@ -429,20 +521,12 @@ static __always_inline void put_registers(struct walk *walk)
 #endif
 }
 
-/* Whether the copies of late leave room for another one. */
-static __always_inline bool may_copy(struct walk *walk)
+/* Whether what lies in the ring leaves room for another one. */
+static __always_inline bool may_copy(const struct walk *walk, uint32_t cpu)
 {
-	enum { TICK_BITS = 10, TICKS_BITS = 19 }; /* 2^19 ticks of 2^10 ns are about half a second */
-	uint64_t now = bpf_ktime_get_ns();
-	uint64_t ticks = (now - walk->refilled_ns) >> TICK_BITS;
+	const uint64_t *read = bpf_map_lookup_elem(&taken, &cpu);
 
-	walk->refilled_ns += ticks << TICK_BITS;
-	if (ticks >> TICKS_BITS)
-		ticks = 1 << TICKS_BITS;
-	walk->may_copy += (copy_burst * ticks) >> TICKS_BITS;
-	if (walk->may_copy > copy_burst)
-		walk->may_copy = copy_burst;
-	return walk->may_copy >= USER_STACKS_COPY;
+	return read && walk->written - *(const volatile uint64_t *)read + USER_STACKS_COPY <= room;
 }
 
 /* As much of the stack as is mapped and there. Returns how many bytes. */
@@ -479,15 +563,14 @@ static __always_inline void send_stack(void *context, struct walk *walk, uint64_
 	walk->copy.abi = abi;
 	put_registers(walk);
 	size = copy_stack(walk);
-	walk->may_copy -= size;
 	walk->head = USER_STACKS_HEAD(USER_STACKS_STACK, size);
 	size += sizeof(uint32_t) + sizeof(walk->copy);
 	if (size > sizeof(uint32_t) + sizeof(walk->copy) + sizeof(walk->stack))
 		return;
 	if (walk->file.inode)
-		count_sent(bpf_perf_event_output(context, &news, BPF_F_CURRENT_CPU, &walk->head, size));
+		count_sent(walk, bpf_perf_event_output(context, &news, BPF_F_CURRENT_CPU, &walk->head, size));
 	else
-		count_sent(bpf_perf_event_output(context, &chains, BPF_F_CURRENT_CPU, &walk->head, size));
+		count_sent(walk, bpf_perf_event_output(context, &chains, BPF_F_CURRENT_CPU, &walk->head, size));
 }
 
 /* Those that the process was interrupted with, or has entered the kernel with. */
@@ -529,9 +612,10 @@ int walk_user_stack(struct seen_registers *context)
 	walk->sp = walk->registers.sp;
 	walk->fp = FP(&walk->registers);
 	walk->link = LINK(&walk->registers);
-	walk->exact = walk->has_fp = 1;
+	walk->third = THIRD(&walk->registers);
+	walk->exact = walk->has_fp = walk->has_third = 1;
 	walk->has_link = HAS_LINK;
-	walk->count = walk->done = walk->found = walk->has_window = 0;
+	walk->count = walk->done = walk->bare = walk->found = walk->has_window = 0;
 	walk->file.inode = 0;
 	for (int i = 0; i < MAPPINGS; i++)
 		walk->mappings[i].size = 0;
@@ -539,7 +623,9 @@ int walk_user_stack(struct seen_registers *context)
 		bpf_loop(depth, take_step, &step, 0);
 	if (walk->done || walk->count == depth)
 		send_chain(context, walk, walk->done ? USER_STACKS_CHAIN : USER_STACKS_CUT);
-	else if (may_copy(walk))
+	else if (walk->bare)
+		send_chain(context, walk, USER_STACKS_BARE);
+	else if (may_copy(walk, cpu))
 		send_stack(context, walk, abi);
 	else
 		send_chain(context, walk, USER_STACKS_LEFT);

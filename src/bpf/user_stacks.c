@@ -31,9 +31,22 @@ struct chunks {
 struct bpf_user_stacks {
 	struct user_stacks_bpf *skeleton;
 	struct chunks rows, words;
+	uint64_t *taken; /* by CPU, mapped */
+	size_t cpus;
 };
 
 static const char *const program = "the BPF program that walks user stacks";
+
+static int map_taken(struct bpf_user_stacks *stacks)
+{
+	int fd = bpf_map__fd(stacks->skeleton->maps.taken);
+	void *mapped = mmap(NULL, stacks->cpus * sizeof(*stacks->taken), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+	if (mapped == MAP_FAILED)
+		return -errno;
+	stacks->taken = mapped;
+	return 0;
+}
 
 struct error *bpf_user_stacks_open(uint32_t depth, struct bpf_user_stacks **ret)
 {
@@ -45,9 +58,13 @@ struct error *bpf_user_stacks_open(uint32_t depth, struct bpf_user_stacks **ret)
 	int failure = stacks->skeleton ? 0 : -errno;
 	if (!failure) {
 		stacks->skeleton->rodata->depth = depth < USER_STACKS_DEPTH ? depth : USER_STACKS_DEPTH;
-		bpf_map__set_max_entries(stacks->skeleton->maps.walks, (uint32_t)libbpf_num_possible_cpus());
+		stacks->cpus = (size_t)libbpf_num_possible_cpus();
+		bpf_map__set_max_entries(stacks->skeleton->maps.walks, (uint32_t)stacks->cpus);
+		bpf_map__set_max_entries(stacks->skeleton->maps.taken, (uint32_t)stacks->cpus);
 		failure = user_stacks_bpf__load(stacks->skeleton);
 	}
+	if (!failure)
+		failure = map_taken(stacks);
 	if (failure) {
 		bpf_user_stacks_close(stacks);
 		if (failure == -EPERM) /* EACCES is how the verifier refuses memory */
@@ -87,6 +104,8 @@ void bpf_user_stacks_close(struct bpf_user_stacks *stacks)
 		return;
 	close_chunks(&stacks->rows);
 	close_chunks(&stacks->words);
+	if (stacks->taken)
+		munmap(stacks->taken, stacks->cpus * sizeof(*stacks->taken));
 	user_stacks_bpf__destroy(stacks->skeleton);
 	free(stacks);
 }
@@ -100,9 +119,15 @@ struct error *bpf_user_stacks_direct(struct bpf_user_stacks *stacks, enum user_s
 	return NULL;
 }
 
-void bpf_user_stacks_limit_copies(struct bpf_user_stacks *stacks, uint64_t bytes)
+void bpf_user_stacks_limit(struct bpf_user_stacks *stacks, uint64_t bytes)
 {
-	__atomic_store_n(&stacks->skeleton->bss->copy_burst, bytes, __ATOMIC_RELAXED);
+	__atomic_store_n(&stacks->skeleton->bss->room, bytes, __ATOMIC_RELAXED);
+}
+
+void bpf_user_stacks_note_read(struct bpf_user_stacks *stacks, int cpu, uint64_t bytes)
+{
+	if ((size_t)cpu < stacks->cpus)
+		__atomic_store_n(&stacks->taken[cpu], bytes, __ATOMIC_RELAXED);
 }
 
 struct error *bpf_user_stacks_attach(struct bpf_user_stacks *stacks, int counter)
@@ -203,7 +228,7 @@ bool bpf_user_stacks_add(struct bpf_user_stacks *stacks, const struct user_stack
 	bool good = !count || add_blocks(stacks, rows, count, end, &code);
 
 	if (!good)
-		code = (struct user_stacks_code){0};
+		code = (struct user_stacks_code){.copied = 1};
 	bpf_map__update_elem(stacks->skeleton->maps.files, file, sizeof(*file), &code, sizeof(code), BPF_ANY);
 	return good;
 }

@@ -24,8 +24,10 @@ enum user_stacks_output {
 };
 /* Where records of a CPU go: an open counter of PERF_COUNT_SW_BPF_OUTPUT there. */
 struct error *bpf_user_stacks_direct(struct bpf_user_stacks *stacks, enum user_stacks_output output, int cpu, int counter);
-/* How many bytes of stacks a CPU may copy at once, and again within half a second. */
-void bpf_user_stacks_limit_copies(struct bpf_user_stacks *stacks, uint64_t bytes);
+/* How much of a ring may be the program's, before stacks are no longer copied; at least USER_STACKS_COPY. */
+void bpf_user_stacks_limit(struct bpf_user_stacks *stacks, uint64_t bytes);
+/* That so much of the ring of a CPU has been read by now: user_stacks_bytes() of all records since the beginning. */
+void bpf_user_stacks_note_read(struct bpf_user_stacks *stacks, int cpu, uint64_t bytes);
 /* Every sample of this counter, and of those that inherit from it, has a record in front of it from now on. */
 struct error *bpf_user_stacks_attach(struct bpf_user_stacks *stacks, int counter);
 

@@ -23,26 +23,33 @@ enum {
 	USER_STACKS_COPY = 15 * USER_STACKS_PAGE,
 };
 
-/* Where the canonical frame address is counted from. */
+/* Where the canonical frame address is (enum walk_base, unwind/walk_row.h, which says more about each). */
 enum user_stacks_base {
 	USER_STACKS_SP,
 	USER_STACKS_FP,
 	USER_STACKS_OTHER, /* the row says more than fits here: the recorder unwinds a copy */
 	USER_STACKS_END,   /* nobody calls this code */
+	USER_STACKS_NONE,  /* no row: the frame pointer is tried */
+	USER_STACKS_THIRD,
+	USER_STACKS_ALIGNED,
+	USER_STACKS_STUB,
+	USER_STACKS_SIGNAL,
 };
 
 /* Places are the canonical frame address plus so many times USER_STACKS_UNIT bytes. */
-enum { USER_STACKS_UNIT = 4, USER_STACKS_SAME = INT16_MIN, USER_STACKS_LOST = INT16_MIN + 1 };
+enum { USER_STACKS_UNIT = 4, USER_STACKS_SAME = INT16_MIN, USER_STACKS_LOST = INT16_MIN + 1, USER_STACKS_MORE_LOST = UINT8_MAX };
 
 struct user_stacks_row {
 	uint32_t start; /* offset in the file from which on it holds */
 	int16_t cfa;
 	int16_t fp, ip; /* where frame pointer and return address are; or USER_STACKS_SAME, USER_STACKS_LOST */
 	uint8_t base;	/* enum user_stacks_base */
-	uint8_t is_signed;
+	uint8_t more;	/* x86-64: how far below that rbx is, arm64: whether the return address is signed */
 };
 
-/* What a file is known by. The program takes it from what is mapped; nobody else needs to understand it. */
+/* What a file is known by. The program takes it from what is mapped; nobody else needs to understand it. The vDSO, which is no file, has
+ * USER_STACKS_VDSO for an inode and 0 for the others. */
+enum { USER_STACKS_VDSO = 1 };
 struct user_stacks_file {
 	uint64_t inode, size;
 	uint32_t device, generation;
@@ -50,8 +57,9 @@ struct user_stacks_file {
 
 struct user_stacks_code {
 	uint32_t first_block; /* offset in the file >> USER_STACKS_BLOCK_BITS */
-	uint32_t blocks;      /* 0 = no rows are known */
+	uint32_t blocks;      /* 0 = it has no rows: frame pointers are all that there is */
 	uint32_t first_word;
+	uint32_t copied; /* there was no room for its rows: stacks are copied */
 };
 
 #if defined(__x86_64__) || defined(__TARGET_ARCH_x86)
@@ -67,7 +75,8 @@ enum { USER_STACKS_REGISTERS = 33 };
 enum user_stacks_kind {
 	USER_STACKS_CHAIN, /* complete: `count` addresses follow, as unwind/unwind.h gives them */
 	USER_STACKS_CUT,   /* the same, but there are more frames than the program may follow */
-	USER_STACKS_LEFT,  /* the same, but the rest was neither walked nor copied: copies came too fast */
+	USER_STACKS_LEFT,  /* the same, but the rest was neither walked nor copied: the ring has no room */
+	USER_STACKS_BARE,  /* the same, but the last address has no rules, and the frame pointer leads nowhere */
 	USER_STACKS_STACK, /* not to be walked by the program: a struct user_stacks_copy follows, with `count` bytes of the stack */
 };
 
@@ -88,3 +97,11 @@ struct user_stacks_copy {
 	uint64_t abi;		      /* PERF_SAMPLE_REGS_ABI_* */
 	uint64_t registers[USER_STACKS_REGISTERS];
 };
+
+/* What a record and its sample take of a ring, about. Of each CPU the program adds up what it writes, the recorder what it has read. */
+enum { USER_STACKS_SAMPLE = 256 };
+static inline uint64_t user_stacks_bytes(uint32_t head)
+{
+	return USER_STACKS_SAMPLE + (user_stacks_kind(head) == USER_STACKS_STACK ? sizeof(struct user_stacks_copy) + user_stacks_count(head)
+										 : user_stacks_count(head) * sizeof(uint64_t));
+}

@@ -380,6 +380,16 @@ struct error *bpf_user_stacks_direct(struct bpf_user_stacks *stacks, enum user_s
 	abort();
 }
 
+void bpf_user_stacks_limit(struct bpf_user_stacks *stacks, uint64_t bytes)
+{
+	abort();
+}
+
+void bpf_user_stacks_note_read(struct bpf_user_stacks *stacks, int cpu, uint64_t bytes)
+{
+	abort();
+}
+
 struct error *bpf_user_stacks_attach(struct bpf_user_stacks *stacks, int counter)
 {
 	abort();

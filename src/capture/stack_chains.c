@@ -9,7 +9,9 @@
  * The machine wants changes in the order of time: side-band that is newer than all of the first go waits for the next one. */
 #include "capture/stack_chains.h"
 
+#include "base/log.h"
 #include "base/mem.h"
+#include "base/text.h"
 #include "capture/ring_records.h"
 #include "capture/sampling.h"
 #include "session/apply.h"
@@ -340,6 +342,20 @@ static size_t unwind(struct stack_chains *chains, const struct event *event, con
 	return count;
 }
 
+/* -vv: rules that the program doesn't follow. */
+static void debug_copy(const struct map *map, uint64_t address)
+{
+	struct strbuf file = {0};
+
+	if (log_level() < LOG_DEBUG)
+		return;
+	if (map)
+		text_add_safe(&file, map->dso->name, strlen(map->dso->name));
+	log_debug("stacks: copied, since the rules at %s+0x%llx cannot be followed in the kernel", map ? strbuf_str(&file) : "?",
+		  (unsigned long long)(map ? map_to_dso(map, address) : address));
+	strbuf_deinit(&file);
+}
+
 /* What the program in the kernel could not walk. */
 static size_t unwind_copy(struct stack_chains *chains, const struct event *event, const struct sample *sample,
 			  const struct walked_stack *walked)
@@ -357,20 +373,24 @@ static size_t unwind_copy(struct stack_chains *chains, const struct event *event
 	size_t count = unwind_user(chains->resolver, &chains->cache, &input, chains->ips, depth_of(event), &end);
 
 	stack_ends_add(&chains->ends, end.reason, end.dso, 1);
-	if (walked->copy->file.inode) {
-		const struct map *map = maps_find(input.maps, walked->copy->address, sample->time);
-		if (map)
-			stack_walker_note(chains->walker, walked->copy, map->dso);
-	}
+	const struct map *map = maps_find(input.maps, walked->copy->address, sample->time);
+	if (walked->copy->file.inode && map)
+		stack_walker_note(chains->walker, walked->copy, map->dso);
+	else if (!walked->copy->file.inode)
+		debug_copy(map, walked->copy->address);
 	return count;
 }
 
-/* Where a chain that was ended early ends. */
-static const struct dso *dso_at(struct stack_chains *chains, const struct sample *sample, uint64_t address)
+/* How a chain of the program ends, at its last address. */
+static void note_end(struct stack_chains *chains, const struct sample *sample, enum user_stacks_kind kind, uint64_t address)
 {
-	const struct map *map = maps_find(maps_of(chains, sample), address, sample->time);
+	const struct map *map = kind == USER_STACKS_CHAIN ? NULL : maps_find(maps_of(chains, sample), address, sample->time);
+	unsigned int reason = kind == USER_STACKS_CHAIN	 ? UNWIND_COMPLETE
+			      : kind == USER_STACKS_CUT	 ? UNWIND_DEPTH
+			      : kind == USER_STACKS_LEFT ? STACK_END_NOT_COPIED
+							 : unwind_lack_of_rules(chains->resolver, map);
 
-	return map ? map->dso : NULL;
+	stack_ends_add(&chains->ends, reason, map ? map->dso : NULL, 1);
 }
 
 /* Finds the user part of a sample whose stack was walked. Returns how many addresses there are in *ret_ips. */
@@ -383,18 +403,18 @@ static size_t take_walked(struct stack_chains *chains, size_t ring, const struct
 	if (sample->pid == UINT32_MAX || !stack_walker_find(chains->walker, ring, sample, &walked))
 		return 0;
 	if (walked.kind == USER_STACKS_STACK) {
+		/* In the kernel, and nothing of the stack is there: it has just been replaced by another program's (execve()). */
+		if (!walked.count && sample->cpumode != CPUMODE_USER)
+			return 0;
 		chains->copied++;
 		return unwind_copy(chains, event, sample, &walked);
 	}
 	chains->walked++;
-	bool left = walked.kind == USER_STACKS_LEFT, cut = walked.kind == USER_STACKS_CUT || walked.count > depth_of(event);
-	if (walked.count > depth_of(event))
+	if (walked.count > depth_of(event)) {
 		walked.count = depth_of(event);
-	stack_ends_add(&chains->ends,
-		       cut    ? UNWIND_DEPTH
-		       : left ? STACK_END_NOT_COPIED
-			      : UNWIND_COMPLETE,
-		       (cut || left) && walked.count ? dso_at(chains, sample, walked.ips[walked.count - 1]) : NULL, 1);
+		walked.kind = USER_STACKS_CUT;
+	}
+	note_end(chains, sample, walked.kind, walked.count ? walked.ips[walked.count - 1] : 0);
 	*ret_ips = walked.ips;
 	return walked.count;
 }

@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/strbuf.h"
+#include "base/text.h"
 #include "bpf/user_stacks.h"
 #include "kernel/perf_open.h"
 #include "unwind/file_rows.h"
@@ -29,11 +30,13 @@ struct kept {
 struct kept_records {
 	struct kept each[NESTED];
 	unsigned int count;
+	uint64_t bytes; /* of all records so far, as the program counts them */
 };
 
 struct wanted {
 	struct user_stacks_file file;
 	struct dso *dso;
+	uint64_t copies; /* so far; UINT64_MAX: they were given */
 };
 
 struct stack_walker {
@@ -44,8 +47,9 @@ struct stack_walker {
 	struct map64 ids;
 	struct map64 noted;	   /* files, by a hash */
 	VEC(struct wanted) wanted; /* the same, in their order */
-	size_t learned;		   /* of them */
+	size_t left;		   /* of them: not given yet */
 	struct kept_records *kept; /* by ring */
+	const struct ring_set *ring_set;
 	size_t rings;
 	bool full;
 };
@@ -148,9 +152,9 @@ struct error *stack_walker_start(struct stack_walker *walker, const struct event
 	describe_output(walker, &events->events.data[0]->attr);
 	walker->rings = rings->count;
 	walker->kept = mem_zalloc_array(rings->count, sizeof(*walker->kept));
-	/* A quarter of a ring at once, and so much in half a second: it holds when the recorder waits for a CPU for longer than that. */
-	size_t burst = rings->count ? ring_size(&rings->rings[0]) / 4 : 0;
-	bpf_user_stacks_limit_copies(walker->program, burst > USER_STACKS_COPY ? burst : USER_STACKS_COPY);
+	walker->ring_set = rings;
+	size_t most = rings->count ? ring_size(&rings->rings[0]) / 4 * 3 : 0;
+	bpf_user_stacks_limit(walker->program, most > 2 * USER_STACKS_COPY ? most : 2 * USER_STACKS_COPY);
 	for (size_t i = 0; i < rings->count && !error; i++)
 		if (!(error = open_output(walker, USER_STACKS_CHAINS, &rings->rings[i])))
 			error = open_output(walker, USER_STACKS_NEWS, &rings->rings[i]);
@@ -165,6 +169,19 @@ struct error *stack_walker_start(struct stack_walker *walker, const struct event
 bool stack_walker_owns(const struct stack_walker *walker, uint64_t id)
 {
 	return map64_find(&walker->ids, id) != NULL;
+}
+
+/* That a record is about to leave its ring. */
+static void note_read(struct stack_walker *walker, size_t ring, const void *record, size_t size)
+{
+	struct kept_records *records = &walker->kept[ring];
+	uint32_t head;
+
+	if (size < sizeof(head))
+		return;
+	memcpy(&head, record, sizeof(head));
+	records->bytes += user_stacks_bytes(head);
+	bpf_user_stacks_note_read(walker->program, walker->ring_set->rings[ring].cpu, records->bytes);
 }
 
 bool stack_walker_takes(struct stack_walker *walker, size_t ring, const struct record_header *header)
@@ -188,6 +205,7 @@ bool stack_walker_takes(struct stack_walker *walker, size_t ring, const struct r
 	strbuf_clear(&kept->record);
 	strbuf_add(&kept->record, &padding, sizeof(padding));
 	strbuf_add(&kept->record, sample.raw, sample.raw_size);
+	note_read(walker, ring, sample.raw, sample.raw_size);
 	return true;
 }
 
@@ -228,48 +246,80 @@ bool stack_walker_find(struct stack_walker *walker, size_t ring, const struct sa
 
 /* ---- rows ---- */
 
-_Static_assert((int)USER_STACKS_SP == PACKED_SP && (int)USER_STACKS_FP == PACKED_FP && (int)USER_STACKS_OTHER == PACKED_OTHER &&
-		       (int)USER_STACKS_END == PACKED_END && (int)USER_STACKS_SAME == PACKED_SAME && (int)USER_STACKS_LOST == PACKED_LOST &&
-		       (int)USER_STACKS_UNIT == PACKED_UNIT,
-	       "the program's rows mean what packed ones do");
+_Static_assert((int)USER_STACKS_SP == WALK_SP && (int)USER_STACKS_FP == WALK_FP && (int)USER_STACKS_OTHER == WALK_OTHER &&
+		       (int)USER_STACKS_END == WALK_END && (int)USER_STACKS_NONE == WALK_NONE && (int)USER_STACKS_THIRD == WALK_THIRD &&
+		       (int)USER_STACKS_ALIGNED == WALK_ALIGNED && (int)USER_STACKS_STUB == WALK_STUB &&
+		       (int)USER_STACKS_SIGNAL == WALK_SIGNAL && (int)USER_STACKS_SAME == WALK_SAME && (int)USER_STACKS_LOST == WALK_LOST &&
+		       (int)USER_STACKS_MORE_LOST == WALK_MORE_LOST && (int)USER_STACKS_UNIT == WALK_UNIT,
+	       "the program's rows mean what those that it is given do");
+_Static_assert(sizeof(struct user_stacks_row) == sizeof(struct walk_row) &&
+		       offsetof(struct user_stacks_row, ip) == offsetof(struct walk_row, ip) &&
+		       offsetof(struct user_stacks_row, more) == offsetof(struct walk_row, more),
+	       "and lie as they do");
 
 static void give_rows(struct stack_walker *walker, const struct user_stacks_file *file, const struct file_rows *rows)
 {
-	struct user_stacks_row *list = mem_alloc_array(rows->rows.len + 1, sizeof(*list));
+	const struct user_stacks_row *list = (const void *)rows->rows.data;
 
-	for (size_t i = 0; i < rows->rows.len; i++) {
-		const struct packed_row *row = &rows->rows.data[i];
-		list[i] = (struct user_stacks_row){
-			.start = row->start, .cfa = row->cfa, .fp = row->fp, .ip = row->ip, .base = row->base, .is_signed = row->is_signed};
-	}
 	if (!bpf_user_stacks_add(walker->program, file, list, rows->rows.len, rows->end) && !walker->full) {
 		walker->full = true;
 		log_info("no room for the unwind rules of more files: stacks through them are copied and unwound by the recorder");
 	}
-	free(list);
 }
 
 void stack_walker_note(struct stack_walker *walker, const struct user_stacks_copy *copy, struct dso *dso)
 {
 	bool is_new;
+	uint64_t *at = map64_insert(&walker->noted, hash_bytes(&copy->file, sizeof(copy->file)), &is_new);
 
-	map64_insert(&walker->noted, hash_bytes(&copy->file, sizeof(copy->file)), &is_new);
-	if (is_new)
-		vec_push(&walker->wanted, ((struct wanted){copy->file, dso}));
+	if (is_new) {
+		*at = walker->wanted.len;
+		walker->left++;
+		vec_push(&walker->wanted, ((struct wanted){.file = copy->file, .dso = dso}));
+	}
+	struct wanted *wanted = &walker->wanted.data[*at];
+	wanted->copies += wanted->copies != UINT64_MAX;
+}
+
+/* Most copies are spared by the rows of this one. NULL: there is none left. */
+static struct wanted *most_wanted(struct stack_walker *walker)
+{
+	struct wanted *most = NULL;
+
+	for (size_t i = 0; walker->left && i < walker->wanted.len; i++) {
+		struct wanted *wanted = &walker->wanted.data[i];
+		if (wanted->copies != UINT64_MAX && (!most || wanted->copies > most->copies))
+			most = wanted;
+	}
+	return most;
+}
+
+static void debug_rows(const struct stack_walker *walker, const struct wanted *wanted, const struct file_rows *rows)
+{
+	struct strbuf file = {0};
+
+	if (log_level() < LOG_DEBUG)
+		return;
+	if (wanted->dso)
+		text_add_safe(&file, wanted->dso->name, strlen(wanted->dso->name));
+	log_debug("stacks: %zu unwind rules of %s after %llu copies, %llu KB for all", rows->rows.len, strbuf_str(&file),
+		  (unsigned long long)wanted->copies, (unsigned long long)bpf_user_stacks_memory(walker->program) >> 10);
+	strbuf_deinit(&file);
 }
 
 bool stack_walker_learn(struct stack_walker *walker, struct resolver *resolver)
 {
+	struct wanted *wanted = most_wanted(walker);
 	struct file_rows rows = {0};
 
-	if (walker->learned == walker->wanted.len)
+	if (!wanted)
 		return false;
-	const struct wanted *wanted = &walker->wanted.data[walker->learned++];
 	if (wanted->dso)
 		file_rows_collect(resolver, wanted->dso, 1 << USER_STACKS_BLOCK_BITS, &rows);
 	give_rows(walker, &wanted->file, &rows);
-	log_debug("stacks: %zu unwind rules of a file, %llu KB for all", rows.rows.len,
-		  (unsigned long long)bpf_user_stacks_memory(walker->program) >> 10);
+	debug_rows(walker, wanted, &rows);
+	wanted->copies = UINT64_MAX;
+	walker->left--;
 	file_rows_deinit(&rows);
 	return true;
 }

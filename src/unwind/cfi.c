@@ -193,7 +193,7 @@ static struct frame_registers numbers_of(const struct elf_file *elf)
 	const struct arch *arch = elf_arch(elf);
 	if (arch && arch->frames.word)
 		return arch->frames.numbers;
-	return (struct frame_registers){ARCH_NO_REGISTER, ARCH_NO_REGISTER, ARCH_NO_REGISTER};
+	return (struct frame_registers){ARCH_NO_REGISTER, ARCH_NO_REGISTER, ARCH_NO_REGISTER, ARCH_NO_REGISTER};
 }
 
 static bool is_sorted(const struct cfi_entry *entries, size_t count)

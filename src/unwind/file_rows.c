@@ -1,70 +1,108 @@
 /* The rows of functions, one function after the other, and what lies between them.
  *
- *	segment:    │ function │ gap │ function │ function │
- *	rows:       r  r r   r o     r   r  r   r r      r o      o: PACKED_OTHER
+ *	segment:    │ function │ gap │ function │ stubs │ function │
+ *	rows:       r  r r   r n     r   r  r   r o     r r        n      n: WALK_NONE, o: WALK_OTHER
  */
 #include "unwind/file_rows.h"
 
+#include "base/search.h"
 #include "unwind/tables.h"
 
 #include <elf.h>
+#include <string.h>
 
-static void add_row(struct file_rows *out, uint64_t start, const struct packed_row *row)
+struct collecting {
+	const struct unwind_tables *tables;
+	const struct cfi_section *section; /* of the function */
+	uint64_t to_file;		   /* address plus this: offset in the file */
+	uint64_t start, end;		   /* addresses of which rows are wanted */
+	uint64_t latest;		   /* where the newest row begins */
+	bool unordered;
+	struct file_rows *out;
+};
+
+static void add_row(struct collecting *collecting, uint64_t address, struct walk_row row)
 {
-	struct packed_row placed = *row;
+	struct file_rows *out = collecting->out;
 
-	placed.start = (uint32_t)start;
-	if (placed.base == PACKED_NONE)
-		placed.base = PACKED_OTHER;
-	if (out->rows.len && vec_last(&out->rows)->start >= placed.start)
-		*vec_last(&out->rows) = placed;
+	row.start = (uint32_t)(address + collecting->to_file);
+	if (out->rows.len && vec_last(&out->rows)->start >= row.start)
+		*vec_last(&out->rows) = row;
 	else
-		vec_push(&out->rows, placed);
+		vec_push(&out->rows, row);
 }
 
-static void add_gap(struct file_rows *out, uint64_t start)
+static void add_own_row(void *context, uint64_t address, const struct cfi_row *row)
 {
-	add_row(out, start, &(struct packed_row){.base = PACKED_OTHER});
+	struct collecting *collecting = context;
+
+	collecting->unordered |= address < collecting->latest;
+	collecting->latest = address;
+	if (address < collecting->end)
+		add_row(collecting, address < collecting->start ? collecting->start : address, walk_row_of(collecting->section, row));
 }
 
-/* A function's rows up to `end`, an address as `entry->start` is; both lie `to_file` before their place in the file. */
-static void add_function(const struct cfi_section *section, const struct cfi_entry *entry, uint64_t end, uint64_t to_file,
-			 struct file_rows *out)
+/* The rows of a function in [start, end). Of a program that is broken somewhere, or goes back and forth, none can be told by itself. */
+static void add_function(struct collecting *collecting, const struct cfi_section *section, const struct cfi_entry *entry, uint64_t start,
+			 uint64_t end)
 {
-	size_t count;
-	const struct packed_row *rows = packed_rows_of(section, entry->start, &count);
-
-	if (!count || rows[0].start)
-		add_gap(out, entry->start + to_file);
-	for (size_t i = 0; i < count && entry->start + rows[i].start < end; i++)
-		add_row(out, entry->start + rows[i].start + to_file, &rows[i]);
+	collecting->section = section;
+	collecting->start = start;
+	collecting->end = end;
+	collecting->latest = entry->start;
+	collecting->unordered = false;
+	add_row(collecting, start, (struct walk_row){.base = WALK_OTHER});
+	size_t count = collecting->out->rows.len;
+	if (cfi_section_rows(section, entry, add_own_row, collecting) && !collecting->unordered)
+		return;
+	collecting->out->rows.len = count;
+	add_row(collecting, start, (struct walk_row){.base = WALK_OTHER});
 }
 
-/* The function that covers an address is the last one that begins at or before it. */
-static void add_segment(const struct cfi_section *section, const struct elf_segment *segment, struct file_rows *out)
+static bool has_stubs(const struct elf_file *elf, uint64_t start, uint64_t end)
 {
-	uint64_t to_file = segment->offset - segment->vaddr, end = segment->vaddr + segment->filesz;
+	for (uint32_t i = 0; i < elf->section_count; i++)
+		if (!strncmp(elf->sections[i].name, ".plt", 4) && elf->sections[i].addr < end &&
+		    elf->sections[i].addr + elf->sections[i].size > start)
+			return true;
+	return false;
+}
 
-	for (size_t i = 0; i < section->count; i++) {
-		const struct cfi_entry *entry = &section->entries[i];
-		uint64_t next = i + 1 < section->count ? entry[1].start : end, stop = next < end ? next : end;
-		if (entry->start < segment->vaddr || entry->start >= stop)
-			continue;
-		add_function(section, entry, entry->end < stop ? entry->end : stop, to_file, out);
-		if (entry->end < stop)
-			add_gap(out, entry->end + to_file);
+/* What section number `level` has in [start, end), and in its gaps the sections behind it. The function that covers an address is the last
+ * one that begins at or before it. */
+static void add_range(struct collecting *collecting, unsigned int level, uint64_t start, uint64_t end)
+{
+	enum { SECTIONS = sizeof(collecting->tables->sections) / sizeof(collecting->tables->sections[0]) };
+	const struct cfi_section *section = &collecting->tables->sections[level];
+
+	if (start >= end)
+		return;
+	if (level == SECTIONS) {
+		bool stubs = has_stubs(&collecting->tables->runtime, start, end);
+		add_row(collecting, start, (struct walk_row){.base = stubs ? WALK_OTHER : WALK_NONE});
+		return;
 	}
+	size_t i = partition_point(n, section->count, section->entries[n].start <= start);
+	for (i -= i > 0; i < section->count && section->entries[i].start < end; i++) {
+		const struct cfi_entry *entry = &section->entries[i];
+		uint64_t next = i + 1 < section->count && entry[1].start < end ? entry[1].start : end;
+		uint64_t begin = entry->start < start ? start : entry->start, stop = entry->end < next ? entry->end : next;
+		if (begin >= stop)
+			continue;
+		add_range(collecting, level + 1, start, begin);
+		add_function(collecting, section, entry, begin, stop);
+		start = stop;
+	}
+	add_range(collecting, level + 1, start, end);
 }
 
 void file_rows_collect(struct resolver *resolver, struct dso *dso, uint32_t align, struct file_rows *out)
 {
 	const struct unwind_tables *tables = resolver_attachment(resolver, dso, unwind_tables_make, unwind_tables_destroy);
-	const struct elf_file *elf = tables ? &tables->runtime : NULL;
-	const struct cfi_section *section = tables && tables->sections[0].count ? &tables->sections[0]
-					    : tables				? &tables->sections[1]
-										: NULL;
+	const struct elf_file *elf = &tables->runtime;
+	struct collecting collecting = {.tables = tables, .out = out};
 
-	if (!section || !section->count || dso->jitdump)
+	if ((!tables->sections[0].count && !tables->sections[1].count) || dso->jitdump)
 		return;
 	for (uint32_t i = 0; i < elf->segment_count; i++) {
 		const struct elf_segment *segment = &elf->segments[i];
@@ -73,8 +111,11 @@ void file_rows_collect(struct resolver *resolver, struct dso *dso, uint32_t alig
 		if (segment->type != PT_LOAD || !(segment->flags & PF_X) || end < segment->offset || end > UINT32_MAX ||
 		    segment->offset < out->end)
 			continue;
-		add_gap(out, out->rows.len ? segment->offset : segment->offset & ~(uint64_t)(align - 1));
-		add_segment(section, segment, out);
+		collecting.to_file = 0;
+		add_row(&collecting, out->rows.len ? segment->offset : segment->offset & ~(uint64_t)(align - 1),
+			(struct walk_row){.base = WALK_NONE});
+		collecting.to_file = segment->offset - segment->vaddr;
+		add_range(&collecting, 0, segment->vaddr, segment->vaddr + segment->filesz);
 		out->end = end;
 	}
 }

@@ -265,6 +265,16 @@ static bool is_data(const struct map *map)
 	return map->dso->kind == DSO_ANON && map->dso->name[0] == '[';
 }
 
+enum unwind_reason unwind_lack_of_rules(struct resolver *resolver, const struct map *map)
+{
+	if (!map || is_data(map))
+		return UNWIND_BROKEN;
+	if (map->dso->kind == DSO_ANON || map->dso->kind == DSO_JITDUMP)
+		return UNWIND_NO_JIT;
+	const struct unwind_tables *tables = resolver_attachment(resolver, map->dso, unwind_tables_make, unwind_tables_destroy);
+	return map->dso->kind != DSO_VDSO && !tables->runtime.data ? UNWIND_NO_FILE : UNWIND_NO_RULES;
+}
+
 /* Why there are no rules for code there. */
 static enum unwind_reason why_no_rules(const struct unwind_walk *walk, const struct map *map)
 {
@@ -274,11 +284,7 @@ static enum unwind_reason why_no_rules(const struct unwind_walk *walk, const str
 	/* psABI: the frame pointer of a thread's first function is 0. */
 	if (!walk->exact && register_get(&walk->regs, walk->arch->numbers.fp, &fp) && !fp)
 		return UNWIND_COMPLETE;
-	if (is_data(map))
-		return UNWIND_BROKEN;
-	if (map->dso->kind == DSO_ANON || map->dso->kind == DSO_JITDUMP)
-		return UNWIND_NO_JIT;
-	return map->dso->kind != DSO_VDSO && !tables_of(walk, map)->runtime.data ? UNWIND_NO_FILE : UNWIND_NO_RULES;
+	return unwind_lack_of_rules(walk->resolver, map);
 }
 
 /* To the caller by rules that are rare, or none. False: there is none, and *ret says why. */

@@ -215,6 +215,96 @@ def test_in_the_kernel_as_copies_are_unwound(perf, live, bpf, tmp_path, program)
     assert_whole(by_event[1])
 
 
+# Calls touch() by ways that rules of call frames tell differently: from a signal handler, below a frame that was aligned anew, and from generated code with a frame
+# pointer. First as often as it takes until the file of the first word is there, then 20 times below second().
+FORMS = r"""
+#include <alloca.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+static volatile char *pages;
+static volatile long sink;
+static void (*generated)(void (*)(void));
+__attribute__((noinline)) static void touch(void)
+{
+	pages = mmap(NULL, 4096 * 4, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	for (int i = 0; i < 4; i++)
+		pages[i * 4096] = 1;
+	munmap((void *)pages, 4096 * 4);
+}
+__attribute__((noinline)) static void from_signal(int number)
+{
+	touch();
+	sink = number;
+}
+__attribute__((noinline)) static void aligned(size_t size)
+{
+	volatile __attribute__((aligned(64))) char room[64];
+	volatile char *more = alloca(size);
+	more[0] = room[0] = 1;
+	touch();
+	sink = more[0] + room[0];
+}
+__attribute__((noinline)) static void from_generated(void)
+{
+	touch();
+	sink++;
+}
+__attribute__((noinline)) static void all(void)
+{
+	raise(SIGUSR1);
+	aligned(100 + sink % 2);
+	if (generated)
+		generated(from_generated);
+	sink++;
+}
+__attribute__((noinline)) static void second(void)
+{
+	for (int i = 0; i < 20; i++)
+		all();
+	sink++;
+}
+int main(int argc, char **argv)
+{
+#ifdef __x86_64__
+	static const unsigned char code[] = {0x55, 0x48, 0x89, 0xe5, 0xff, 0xd7, 0x5d, 0xc3}; /* push %rbp; mov %rsp,%rbp; call *%rdi; pop %rbp; ret */
+	generated = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	memcpy((void *)generated, code, sizeof(code));
+#endif
+	signal(SIGUSR1, from_signal);
+	do {
+		all();
+		usleep(10000);
+	} while (access(argv[1], F_OK));
+	second();
+	return 0;
+}
+"""
+
+
+def test_rare_rules_are_followed_in_the_kernel(perf, live, bpf, tmp_path):
+    """Once the rules of the files are known, no stack is copied for what they say; and all are as copies are unwound."""
+    if not is_walked() or os.uname().machine != "x86_64":
+        pytest.skip("these rules are followed on x86-64, since Linux 6.1")
+    path, go, program = tmp_path / "data", tmp_path / "go", tmp_path / "forms"
+    (tmp_path / "forms.c").write_text(FORMS)
+    subprocess.run(["gcc", "-O2", "-g", "-Wl,-z,now", "-fno-optimize-sibling-calls", "-o", program, tmp_path / "forms.c"], check=True)
+    with open(tmp_path / "said", "w") as said, subprocess.Popen(
+            [perf.path, "record", "-vv", "-o", path, "-c", "1", "-e", "page-faults/call-graph=dwarf,stack-size=16384,name=copies/u", "-e",
+             "minor-faults/call-graph=auto,name=chains/u", "--", program, go], stderr=said) as recorder:
+        text = (tmp_path / "said").read_text
+        started.until(lambda: re.search("unwind rules of .*/libc", text()) and f"unwind rules of {program}" in text(), "rules were read")
+        go.touch()
+        assert recorder.wait(300) == 0, text()
+    found = stacks(perf, path)
+    by_event = [[stack for head, stack in found if f"{name}:" in head and "second" in stack] for name in ("copies", "chains")]
+    assert by_event[0] == by_event[1]
+    for name in ("from_signal", "aligned", "from_generated"):
+        assert sum(stack[1] == name and stack[-1] == "_start" for stack in by_event[1]) == 80
+    assert not re.search(rf"copied, since the rules at ({re.escape(str(program))}|.*/libc|//anon)", text())
+
+
 def test_deeper_than_readers_show(perf, oracle, live, mode, tmp_path, program):
     """150 calls and 20 KB of stack. Readers say with --max-stack that they want more than 127."""
     path = tmp_path / "data"

@@ -32,6 +32,7 @@
 
 #define FOLD_NONE UINT32_MAX
 #define FOLD_MANY_SAMPLES (2 << 20)
+#define FOLD_MUCH (1 << 20) /* entries whose memory is looked after */
 
 struct stack_ends;
 
@@ -110,7 +111,8 @@ struct fold_entry {
 	uint32_t inner;	     /* piece or FOLD_NONE */
 	uint32_t outer;	     /* piece or FOLD_NONE */
 	uint32_t count;	     /* samples */
-	uint32_t event : 24; /* index, below READER_EVENTS_MAX */
+	uint32_t event : 23; /* index, below READER_EVENTS_MAX */
+	uint32_t wide : 1;   /* private */
 	uint8_t cpumode;
 	uint64_t period; /* their sum */
 };

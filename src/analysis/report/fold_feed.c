@@ -241,6 +241,9 @@ void fold_finish(struct fold *fold)
 struct error *fold_of_session(struct session *session, struct resolver *resolver, const struct fold_options *options, struct fold **ret)
 {
 	struct fold *fold = fold_create(session, resolver, options);
+	const struct reader *reader = session->reader;
+	if (!options->extra_words && options->records == FOLD_RECORDS_STABLE && reader->data_end <= FOLD_SMALL_FILE)
+		fold->private->tables->records = reader->records;
 	struct error *error = fold_add_session(fold);
 	if (error) {
 		fold_destroy(fold);

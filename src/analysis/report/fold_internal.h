@@ -78,6 +78,7 @@ struct fold_tables {
 	struct id_table actor_ids, extra_ids;
 	VEC(struct fold_set *) sets; /* of the feeds */
 	const struct fold_options *options;
+	const uint8_t *records; /* entries are kept small, struct entry_shard; or NULL */
 };
 
 struct fold_tables *fold_tables_create(const struct fold_options *options);
@@ -150,7 +151,7 @@ struct set_piece {
 };
 
 /* What pieces may share is found by the hashes of their outermost frames: of FOLD_PREFIX, twice as many and so on. */
-enum { FOLD_PREFIX = 4 };
+enum { FOLD_PREFIX = 8 };
 
 struct piece_shard {
 	VEC(struct set_piece *) pieces;
@@ -161,7 +162,7 @@ struct piece_shard {
 	uint32_t first, first_frame; /* fold_pack.c */
 };
 
-/* An entry on its way. Where there are no extra values, a set keeps it without its last member. */
+/* An entry on its way. */
 struct set_entry {
 	struct fold_entry entry;
 	uint64_t time;
@@ -169,11 +170,20 @@ struct set_entry {
 	uint32_t extra;
 };
 
-/* Entries are in blocks that stay where they are: none are copied when there are more, and they can go one after the other. */
+/* Entries are in blocks that stay where they are: none are copied when there are more, and they can go one after the other. They are kept
+ * without what isn't needed of their last members. Of a whole file they are small: what `first` says, as a number of eight bytes from the
+ * first record on, and the period share a word.
+ *
+ *	entry.period     where `first` is, 32 bits | period, 32 bits; entry.wide: the number of a period in `wide`, which is longer
+ */
 enum { FOLD_BLOCK = 256 };
+
+/* Larger files have records that such a number doesn't reach. */
+#define FOLD_SMALL_FILE ((uint64_t)8 << 32)
 
 struct entry_shard {
 	VEC(uint8_t *) blocks;
+	VEC(uint64_t) wide;
 	uint32_t count;
 	struct id_table ids;
 	struct arena records; /* copies, if the set makes them */
@@ -184,9 +194,10 @@ struct fold_set {
 	bool copies_records; /* FOLD_RECORDS_COPIED */
 	bool shares_frames;  /* pieces keep what they have in common with others once */
 	bool has_extra;
-	size_t entry_size;    /* of those that are kept */
-	VEC(uint32_t) whos;   /* by actor: the one that stands for all that entries don't tell apart; of actors that the set knows */
-	VEC(uint64_t) hashes; /* while a piece is added: of its outermost frames */
+	const uint8_t *records; /* entries are kept small: the first record; or NULL */
+	size_t entry_size;	/* of those that are kept */
+	VEC(uint32_t) whos;	/* by actor: the one that stands for all that entries don't tell apart; of actors that the set knows */
+	VEC(uint64_t) hashes;	/* while a piece is added: of its outermost frames */
 	struct piece_shard pieces[FOLD_SHARDS];
 	struct entry_shard entries[FOLD_SHARDS];
 };
@@ -202,7 +213,7 @@ struct fold_item {
 
 /* Adds the items in stages, each for all of them, so that what one stage reads was asked for in the one before. */
 void fold_set_add(struct fold_set *set, struct fold_item *items, size_t count);
-void fold_set_init(struct fold_set *set, const struct fold_options *options);
+void fold_set_init(struct fold_set *set, const struct fold_options *options, const uint8_t *records);
 void fold_set_deinit(struct fold_set *set);
 /* Adds to the entry that is the same but for count, period, actor and first sample. `hash` is fold_set_hash()'s. */
 void fold_set_entry(struct fold_set *set, const struct set_entry *entry, uint64_t hash);
@@ -218,6 +229,7 @@ uint64_t fold_set_hash(const struct fold_set *set, const struct set_entry *entry
 /* The entries of a shard are gone; their records stay. */
 void fold_set_drop_entries(struct entry_shard *shard);
 
+/* As it is kept: of its members from the period on, only the time means what it says. */
 static inline struct set_entry *fold_set_at(const struct fold_set *set, const struct entry_shard *shard, uint32_t id)
 {
 	return (struct set_entry *)(void *)(shard->blocks.data[id / FOLD_BLOCK] + id % FOLD_BLOCK * set->entry_size);
@@ -226,6 +238,29 @@ static inline struct set_entry *fold_set_at(const struct fold_set *set, const st
 static inline uint32_t fold_set_extra(const struct fold_set *set, const struct set_entry *entry)
 {
 	return set->has_extra ? entry->extra : 0;
+}
+
+static inline const struct record_header *fold_set_first(const struct fold_set *set, const struct set_entry *kept)
+{
+	return set->records ? (const void *)(set->records + (kept->entry.period >> 32) * 8) : kept->first;
+}
+
+static inline uint64_t fold_set_period(const struct fold_set *set, const struct entry_shard *shard, const struct set_entry *kept)
+{
+	return !set->records	  ? kept->entry.period
+	       : kept->entry.wide ? shard->wide.data[(uint32_t)kept->entry.period]
+				  : (uint32_t)kept->entry.period;
+}
+
+/* All of an entry that is kept. */
+static inline struct set_entry fold_set_get(const struct fold_set *set, const struct entry_shard *shard, uint32_t id)
+{
+	const struct set_entry *kept = fold_set_at(set, shard, id);
+	struct set_entry entry = {
+		.entry = kept->entry, .time = kept->time, .first = fold_set_first(set, kept), .extra = fold_set_extra(set, kept)};
+	entry.entry.period = fold_set_period(set, shard, kept);
+	entry.entry.wide = 0;
+	return entry;
 }
 
 static inline uint64_t fold_set_piece_hash(const struct fold_set *set, uint32_t id)

@@ -105,9 +105,8 @@ static void merge_entries(void *context, unsigned int worker, size_t number)
 		struct entry_shard *shard = &set->entries[number];
 		for (uint32_t i = 0; i < shard->count; i++) {
 			prefetch_pieces(set, shard, i);
-			struct set_entry from = {0};
+			struct set_entry from = fold_set_get(set, shard, i);
 			struct fold_entry *entry = &from.entry;
-			memcpy(&from, fold_set_at(set, shard, i), set->entry_size);
 			uint64_t hash =
 				fold_set_hash(into, &from, fold_set_piece_hash(set, entry->inner), fold_set_piece_hash(set, entry->outer));
 			entry->inner = new_piece(set, entry->inner);
@@ -123,12 +122,11 @@ static void merge_entries(void *context, unsigned int worker, size_t number)
 
 static bool is_much(const struct fold_tables *tables)
 {
-	enum { MANY = 1 << 20 };
 	size_t entries = 0;
 	for (size_t s = 0; s < tables->sets.len; s++)
 		for (unsigned int i = 0; i < FOLD_SHARDS; i++)
 			entries += tables->sets.data[s]->entries[i].count;
-	return entries > MANY;
+	return entries > FOLD_MUCH;
 }
 
 static void merge_sets(struct fold_tables *tables)
@@ -167,9 +165,9 @@ static uint64_t entry_key(const struct packing *packing, uint64_t time, const st
 	return packing->by_place ? (uintptr_t)first : time;
 }
 
-static size_t bucket_of(const struct packing *packing, const struct set_entry *entry)
+static size_t bucket_of(const struct packing *packing, const struct set_entry *kept)
 {
-	return (size_t)((entry_key(packing, entry->time, entry->first) - packing->earliest) / packing->span);
+	return (size_t)((entry_key(packing, kept->time, fold_set_first(packing->set, kept)) - packing->earliest) / packing->span);
 }
 
 static uint32_t packed_frame(const struct fold_tables *tables, uint32_t id)
@@ -220,15 +218,14 @@ static void deal_shard(void *context, unsigned int worker, size_t number)
 	struct entry_shard *shard = &packing->set->entries[number];
 	(void)worker;
 	for (uint32_t i = 0; i < shard->count; i++) {
-		const struct set_entry *from = fold_set_at(packing->set, shard, i);
-		uint32_t place = packing->starts[bucket_of(packing, from)][number]++;
+		uint32_t place = packing->starts[bucket_of(packing, fold_set_at(packing->set, shard, i))][number]++;
+		const struct set_entry from = fold_set_get(packing->set, shard, i);
 		struct fold_entry *to = &packing->fold->entries[place];
-		*to = from->entry;
+		*to = from.entry;
 		to->leaf = packed_frame(packing->tables, to->leaf);
 		to->inner = packed_piece(packing->set, to->inner);
 		to->outer = packed_piece(packing->set, to->outer);
-		packing->fold->details[place] =
-			(struct fold_detail){.time = from->time, .first = from->first, .extra = fold_set_extra(packing->set, from)};
+		packing->fold->details[place] = (struct fold_detail){.time = from.time, .first = from.first, .extra = from.extra};
 		drop_block(shard, i);
 	}
 	fold_set_drop_entries(shard);
@@ -344,7 +341,7 @@ static void measure(struct packing *packing)
 		id_table_deinit(&set->entries[i].ids);
 		for (uint32_t e = 0; e < set->entries[i].count; e++) {
 			const struct set_entry *entry = fold_set_at(set, &set->entries[i], e);
-			uint64_t key = entry_key(packing, entry->time, entry->first);
+			uint64_t key = entry_key(packing, entry->time, fold_set_first(set, entry));
 			earliest = key < earliest ? key : earliest;
 			latest = key > latest ? key : latest;
 		}

@@ -12,10 +12,13 @@
 
 #include <string.h>
 
-void fold_set_init(struct fold_set *set, const struct fold_options *options)
+void fold_set_init(struct fold_set *set, const struct fold_options *options, const uint8_t *records)
 {
-	*set = (struct fold_set){.copies_records = options->records == FOLD_RECORDS_COPIED, .has_extra = options->extra_words > 0};
-	set->entry_size = set->has_extra ? sizeof(struct set_entry) : offsetof(struct set_entry, extra);
+	*set = (struct fold_set){
+		.copies_records = options->records == FOLD_RECORDS_COPIED, .has_extra = options->extra_words > 0, .records = records};
+	set->entry_size = set->has_extra ? sizeof(struct set_entry)
+			  : records	 ? offsetof(struct set_entry, first)
+					 : offsetof(struct set_entry, extra);
 }
 
 void fold_set_deinit(struct fold_set *set)
@@ -38,6 +41,7 @@ void fold_set_drop_entries(struct entry_shard *shard)
 	for (size_t i = 0; i < shard->blocks.len; i++)
 		free(shard->blocks.data[i]);
 	vec_deinit(&shard->blocks);
+	vec_deinit(&shard->wide);
 	shard->count = 0;
 }
 
@@ -314,9 +318,9 @@ static void add_pieces(struct fold_set *set, struct fold_item *items, size_t cou
 /* ---- entries ---- */
 
 /* Where copies of records are says nothing. */
-static bool is_earlier(const struct fold_set *set, const struct set_entry *a, const struct set_entry *b)
+static bool is_earlier(const struct fold_set *set, const struct set_entry *a, const struct set_entry *kept)
 {
-	return a->time != b->time ? a->time < b->time : a->first < b->first && !set->copies_records;
+	return a->time != kept->time ? a->time < kept->time : a->first < fold_set_first(set, kept) && !set->copies_records;
 }
 
 static bool entry_same(const struct fold_set *set, const struct set_entry *x, const struct set_entry *y)
@@ -346,12 +350,40 @@ static const struct record_header *copy_record(struct entry_shard *shard, const 
 	return old;
 }
 
+/* A period that has become too long for half a word stays apart. */
+static void keep_period(const struct fold_set *set, struct entry_shard *shard, struct set_entry *kept, uint64_t period)
+{
+	if (!set->records) {
+		kept->entry.period = period;
+		return;
+	}
+	if (period > UINT32_MAX && !kept->entry.wide) {
+		vec_push(&shard->wide, period);
+		kept->entry.wide = 1;
+		period = shard->wide.len - 1;
+	} else if (kept->entry.wide) {
+		shard->wide.data[(uint32_t)kept->entry.period] = period;
+		return;
+	}
+	kept->entry.period = (kept->entry.period & ~(uint64_t)UINT32_MAX) | period;
+}
+
+static void keep_first(const struct fold_set *set, struct set_entry *kept, const struct record_header *first)
+{
+	if (set->records)
+		kept->entry.period = (uint64_t)((const uint8_t *)first - set->records) / 8 << 32 | (uint32_t)kept->entry.period;
+	else
+		kept->first = first;
+}
+
 static struct set_entry *push_entry(const struct fold_set *set, struct entry_shard *shard, const struct set_entry *entry)
 {
 	if (shard->count % FOLD_BLOCK == 0)
 		vec_push(&shard->blocks, mem_alloc_array(FOLD_BLOCK, set->entry_size));
 	struct set_entry *to = fold_set_at(set, shard, shard->count++);
 	memcpy(to, entry, set->entry_size);
+	keep_period(set, shard, to, entry->entry.period);
+	keep_first(set, to, entry->first);
 	return to;
 }
 
@@ -371,9 +403,9 @@ static void add_entry(struct fold_set *set, const struct set_entry *entry, uint6
 	}
 	struct set_entry *known = fold_set_at(set, shard, id);
 	known->entry.count += entry->entry.count;
-	known->entry.period += entry->entry.period;
+	keep_period(set, shard, known, fold_set_period(set, shard, known) + entry->entry.period);
 	if (is_earlier(set, entry, known)) {
-		known->first = copies ? copy_record(shard, entry->first, known->first) : entry->first;
+		keep_first(set, known, copies ? copy_record(shard, entry->first, known->first) : entry->first);
 		known->time = entry->time;
 		known->entry.actor = entry->entry.actor;
 	}

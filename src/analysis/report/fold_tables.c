@@ -40,7 +40,7 @@ void fold_tables_destroy(struct fold_tables *tables)
 struct fold_set *fold_tables_add_set(struct fold_tables *tables)
 {
 	struct fold_set *set = mem_zalloc(sizeof(*set));
-	fold_set_init(set, tables->options);
+	fold_set_init(set, tables->options, tables->records);
 	pthread_mutex_lock(&tables->lock);
 	vec_push(&tables->sets, set);
 	pthread_mutex_unlock(&tables->lock);

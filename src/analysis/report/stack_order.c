@@ -21,6 +21,7 @@
 #include "base/radix.h"
 #include "base/vec.h"
 
+#include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -254,6 +255,9 @@ struct stack_order *stack_order_create(const struct fold *fold, const uint32_t *
 	radix_sort(order->entries, order->count, by_first_piece, &sorting);
 	free(ranks);
 	share(order, jobs);
+	/* What sorting needed was taken from holes that folding has left: it goes back as those did. */
+	if (fold->entry_count > FOLD_MUCH)
+		malloc_trim(0);
 	return order;
 }
 

@@ -90,7 +90,7 @@ static void shared_frames_are_kept_once(void **state)
 {
 	struct stack_of_frames *stacks = make_stacks();
 	struct fold_set *set = mem_zalloc(sizeof(*set));
-	fold_set_init(set, &(struct fold_options){0});
+	fold_set_init(set, &(struct fold_options){0}, NULL);
 	fold_set_actor(set, 0, 0);
 	set->shares_frames = true;
 	uint32_t *ids = mem_alloc_array(STACKS, sizeof(*ids));
@@ -118,8 +118,8 @@ static void merged_sets_have_each_once(void **state)
 {
 	struct stack_of_frames *stacks = make_stacks();
 	struct fold_set *into = mem_zalloc(sizeof(*into)), *from = mem_zalloc(sizeof(*from));
-	fold_set_init(into, &(struct fold_options){0});
-	fold_set_init(from, &(struct fold_options){0});
+	fold_set_init(into, &(struct fold_options){0}, NULL);
+	fold_set_init(from, &(struct fold_options){0}, NULL);
 	fold_set_actor(into, 0, 0);
 	fold_set_actor(from, 0, 0);
 	into->shares_frames = from->shares_frames = true;

@@ -17,7 +17,7 @@ struct screen_rest {
 	struct report_event *event;
 	struct error *error;
 	pthread_t thread;
-	bool has_thread; /* else all was read at once */
+	bool has_thread;	      /* else all was read at once */
 	_Atomic unsigned int percent; /* of the recording that has been read */
 	_Atomic bool done;
 	bool taken;

@@ -1,5 +1,5 @@
-/* Control groups with a limit of CPU time, in which the processes in question are seen now and then: what they were held back for since they
- * were first seen there. */
+/* Control groups with a limit of CPU time, in which the processes in question are seen now and then: what they were held back for since
+ * they were first seen there. */
 #include "cmd/where/where.h"
 
 #include <string.h>

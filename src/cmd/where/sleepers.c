@@ -1,8 +1,8 @@
 /* Threads that sleep when measuring begins, which no event tells of until they are woken up, or never. */
 #include "cmd/where/where.h"
 
-#include "kernel/asleep.h"
 #include "kernel/proc.h"
+#include "kernel/process/asleep.h"
 
 #include <stdlib.h>
 

@@ -20,9 +20,9 @@
 #include "cmd/opening.h"
 #include "cmd/sampling_options.h"
 #include "event/parse/parse.h"
-#include "kernel/asleep.h"
-#include "kernel/descriptor.h"
 #include "kernel/limits.h"
+#include "kernel/process/asleep.h"
+#include "kernel/process/descriptor.h"
 #include "view/view.h"
 
 #include <errno.h>

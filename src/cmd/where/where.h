@@ -4,7 +4,7 @@
 #include "analysis/where/reasons.h"
 #include "app/groups.h"
 #include "cmd/targets.h"
-#include "kernel/cpu_limit.h"
+#include "kernel/process/cpu_limit.h"
 
 #include <stdbool.h>
 

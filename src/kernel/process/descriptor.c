@@ -5,7 +5,7 @@
  *	   0: 0100007F:0035 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 21837 …
  *
  * Addresses are words of 32 bits in the machine's byte order, of which each has four bytes in the network's. */
-#include "kernel/descriptor.h"
+#include "kernel/process/descriptor.h"
 
 #include "kernel/proc.h"
 

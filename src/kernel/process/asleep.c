@@ -1,7 +1,7 @@
-/* /proc/PID/task/TID has `syscall` ("202 0x7f12 0x80 … 0x7ffd_SP 0x7f_IP", "running", "-1 SP IP" outside of system calls), `stack` (of root:
- * "[<0>] futex_do_wait+0x38/0x70" a line) and `wchan` (the innermost function, of everybody who may trace it): Documentation/filesystems/
- * proc.rst. The memory is read through process_vm_readv(2). */
-#include "kernel/asleep.h"
+/* /proc/PID/task/TID has `syscall` ("202 0x7f12 0x80 … 0x7ffd_SP 0x7f_IP", "running", "-1 SP IP" outside of system calls), `stack` (of
+ * root: "[<0>] futex_do_wait+0x38/0x70" a line) and `wchan` (the innermost function, of everybody who may trace it):
+ * Documentation/filesystems/proc.rst. The memory is read through process_vm_readv(2). */
+#include "kernel/process/asleep.h"
 
 #include "base/mem.h"
 #include "base/strbuf.h"

@@ -1,7 +1,7 @@
 /* Version 2 has `cpu.max` ("20000 100000", "max 100000"), version 1 `cpu.cfs_quota_us` and `cpu.cfs_period_us`; both `cpu.stat`, with
  * throttled_usec or throttled_time (Documentation/admin-guide/cgroup-v2.rst, scheduler/sched-bwc.rst). Groups without the controller lack
  * these files. */
-#include "kernel/cpu_limit.h"
+#include "kernel/process/cpu_limit.h"
 
 #include "base/strbuf.h"
 #include "kernel/proc.h"

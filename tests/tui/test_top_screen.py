@@ -99,7 +99,7 @@ def test_starts_on_a_terminal_and_leaves_it(top, spin):
     lines = screen.until("?: help")
     assert re.fullmatch(r"\d+ samples/s  kernel: \d+\.\d%  exact: 0\.0%  lost: 0/0  \[999Hz cpu-clock\] \(target_pid: (\d+)\)", lines[0]), lines[0]
     assert lines[0].endswith(f": {process.pid})") and lines[1].split() == ["Overhead", "Shared", "Object", "Symbol"]
-    screen.after("x", "this key does nothing: ? lists those that do")
+    screen.after("y", "this key does nothing: ? lists those that do")
     screen.after("q", "ended with 0", without=["samples/s"])
 
 

@@ -408,7 +408,7 @@ static struct error *open_input(struct reader *reader, const struct reader_optio
 	}
 	if (fstat(fd, &st) == 0 && !options->force && !owner_is_trusted(st.st_uid)) {
 		close(fd);
-		return error_new_kind(ERROR_PERMISSION, "belongs to another user; use -f to read it anyway");
+		return error_new_kind(ERROR_PERMISSION, "belongs to another user; use --force to read it anyway");
 	}
 	*ret_fd = fd;
 	return NULL;

@@ -22,7 +22,7 @@ static struct error *open_file(int directory, const char *name, bool force, int 
 	if (fstat(fd, &status) || !S_ISREG(status.st_mode))
 		return error_new_kind(ERROR_FORMAT, "its file '%s' is not a regular file", name);
 	if (!force && !owner_is_trusted(status.st_uid))
-		return error_new_kind(ERROR_PERMISSION, "its file '%s' belongs to another user; use -f to read it anyway", name);
+		return error_new_kind(ERROR_PERMISSION, "its file '%s' belongs to another user; use --force to read it anyway", name);
 	*ret_fd = take_fd(fd);
 	return NULL;
 }

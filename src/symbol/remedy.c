@@ -148,7 +148,7 @@ void resolver_remedy(struct resolver *resolver, const struct dso *dso, struct st
 		strbuf_add_str(out, "make the JIT compiler write a perf map (node --perf-basic-prof, python3 -X perf, java with a perf "
 				    "map agent)");
 	else if (source == SYMBOLS_FORBIDDEN && dso->kind != DSO_FILE)
-		strbuf_add_str(out, "use -f to read the perf map of another user");
+		strbuf_add_str(out, "use --force to read the perf map of another user");
 	else if (source == SYMBOLS_FORBIDDEN)
 		strbuf_add_str(out, "run as a user who can read it");
 	else if (source == SYMBOLS_WRONG_FILE)

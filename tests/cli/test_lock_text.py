@@ -219,14 +219,6 @@ def test_mistakes(perf, words, text):
     assert done.returncode == 129 and text in done.stderr and not done.stdout, done.stderr
 
 
-@pytest.mark.parametrize("words, text", [
-    (["-M", "5"], "nothing limits the number of rows here"),
-])
-def test_refused(perf, words, text):
-    done = perf("lock", "contention", *words)
-    assert done.returncode == 255 and text in done.stderr and not done.stdout, done.stderr
-
-
 def test_other_recordings(perf, tmp_path):
     path = tmp_path / "perf.data"
     path.write_bytes(recording.make("event cycles type=0 config=0 period=1000 sample=IP|TID|TIME ids=1\nsample ip=0x400000 pid=1 tid=1 time=10\n"))

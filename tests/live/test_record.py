@@ -588,3 +588,9 @@ def test_names_from_other_cpus(perf, oracle, live_system, tmp_path):
         assert set(program("script", "-F", "cpu", "-i", path).stdout.split()) <= {f"[{measured:03}]"}
     assert f"CPU_MAP: {measured}" in oracle("report", "-D", "-i", path).stdout
     assert perf("record", "-q", "-C", measured, f"--threads={measured}/{measured}", "-o", path, "true").returncode == 0
+
+
+def test_output_that_is_thrown_away(perf, live):
+    """Nothing can be read back from there."""
+    done = perf("record", "-o", "/dev/null", "-e", "page-faults:u", "--", "true")
+    assert done.returncode == 0 and "Cannot read" not in done.stderr, done.stderr

@@ -49,7 +49,7 @@ def limited(perf):
 def examine(perf, words, path, data=None):
     """Runs a command on a file; returns what is wrong, or None."""
     try:
-        done = subprocess.run([*limited(perf), *words, "-f", "-i", str(path)], input=data, stdin=None if data else subprocess.DEVNULL,
+        done = subprocess.run([*limited(perf), *words, "--force", "-i", str(path)], input=data, stdin=None if data else subprocess.DEVNULL,
                               capture_output=True, timeout=900, check=False)
     except subprocess.TimeoutExpired:
         return f"{path}: hangs"

@@ -4,6 +4,8 @@ import resource
 import struct
 import subprocess
 
+import pytest
+
 IP, TID, TIME, ID, CALLCHAIN, PERIOD, IDENTIFIER = 1, 2, 4, 64, 32, 256, 1 << 16
 SAMPLE_ID_ALL = 1 << 18
 
@@ -25,21 +27,27 @@ def make(path, events):
     return path
 
 
-def cpu_seconds(path):
-    """User time of a report, and how many tables it has."""
+# A command for a recording, and what each of its tables has once.
+COMMANDS = {'report': (lambda path: ['report', '--stdio', '-i', path], b'# Samples: 1 '), 'diff': (lambda path: ['diff', path, path], b'# Baseline ')}
+
+
+def cpu_seconds(name, path):
+    """User time of a command, and how many tables it shows."""
+    words, title = COMMANDS[name]
     before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
-    done = subprocess.run([os.environ['PERF'], 'report', '--stdio', '-i', path], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True)
-    return resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before, done.stdout.count(b'# Samples: 1 ')
+    done = subprocess.run([os.environ['PERF'], *words(path)], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True)
+    return resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before, done.stdout.count(title)
 
 
-def test_report_grows_with_the_samples(tmp_path):
+@pytest.mark.parametrize('name', COMMANDS)
+def test_tables_grow_with_the_samples(tmp_path, name):
     """Eight times as many events with a sample each: eight times the work. When each event looked at all samples it was thirty times as much. Whatever slows the
     machine down slows both: they take turns."""
     few, many = (make(tmp_path / f'{count}.data', count) for count in (2000, 16000))
     times = {few: [], many: []}
     for _ in range(3):
         for path, tables in ((few, 2000), (many, 16000)):
-            seconds, found = cpu_seconds(path)
+            seconds, found = cpu_seconds(name, path)
             assert found == tables
             times[path].append(seconds)
     assert min(times[many]) < 16 * min(times[few]), times

@@ -112,6 +112,17 @@ def test_files_in_a_directory(perf, root, tmp_path):
     assert done.returncode != 0 and "not a regular file" in done.stderr
 
 
+@pytest.mark.parametrize("words", ["report --stdio", "script", "annotate --stdio", "flamegraph --folded", "evlist", "buildid-list", "inject -o /dev/null", "kmem stat", "lock report",
+                                   "sched latency", "kwork report", "timechart -o /dev/null", "where", "offcpu", "trace", "stat report"])
+def test_recordings_of_others(perf, root, tmp_path, words):
+    """Refused, and what the refusal says to do helps with each command."""
+    os.chown(recorded(tmp_path / "perf.data", "/x"), OTHER, OTHER)
+    done = perf(*words.split(), "-i", tmp_path / "perf.data")
+    assert done.returncode == 255 and "belongs to another user; use --force to read it anyway" in done.stderr
+    done = perf(*words.split(), "--force", "-i", tmp_path / "perf.data")
+    assert done.returncode != 129 and "another user" not in done.stderr, done.stderr
+
+
 def test_map_that_is_a_link_of_another_user(perf, root, tmp_path):
     """The link is alice's, its target root's: that doesn't make it root's word."""
     (tmp_path / "tmp").mkdir()

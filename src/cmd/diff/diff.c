@@ -265,8 +265,10 @@ static void release_rows(struct diff *diff)
 
 static void release(struct diff *diff)
 {
-	for (size_t i = 0; i < diff->file_count; i++)
+	for (size_t i = 0; i < diff->file_count; i++) {
+		fold_parts_destroy(diff->files[i].parts);
 		report_deinit(&diff->files[i].report);
+	}
 	free(diff->files);
 }
 
@@ -293,13 +295,14 @@ static struct error *make_rows(const struct diff *diff, struct diff_file *file, 
 	struct error *error = report_choose_keys(&file->report, &file->event, 1, &file->keys);
 	if (error)
 		return error;
+	struct fold *fold = fold_parts_take(file->parts, &file->event, 1);
 	if (wants_errors(diff->options)) {
 		file->slice_keys = file->keys;
-		file->slices = report_make_rows(&file->report, file->report.fold, &file->event, 1, &file->slice_keys);
+		file->slices = report_make_rows(&file->report, fold, &file->event, 1, &file->slice_keys);
 		file->keys.count--; /* without the time */
 		file->keys.identity_count--;
 	}
-	file->rows = report_make_rows(&file->report, file->report.fold, &file->event, 1, &file->keys);
+	file->rows = report_make_rows(&file->report, fold, &file->event, 1, &file->keys);
 	return NULL;
 }
 
@@ -370,6 +373,8 @@ static struct error *compare_events(struct diff *diff)
 	const struct event_list *events = &diff->files[0].report.session->reader->events;
 	bool text = !diff->options->report.format && !diff->options->report.output.quiet;
 	struct error *error = NULL;
+	for (size_t f = 0; f < diff->file_count; f++)
+		diff->files[f].parts = fold_parts_create(diff->files[f].report.fold);
 	for (size_t i = 0; !error && i < events->events.len; i++) {
 		if (i && text)
 			putchar('\n');

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "analysis/diff/significance.h"
+#include "analysis/report/fold_parts.h"
 #include "cmd/report/report.h"
 #include "view/view.h"
 
@@ -21,6 +22,7 @@ struct diff_file {
 	const char *path;
 	struct report_options options; /* diff's, with the recording's path and time range; borrows */
 	struct report report;
+	struct fold_parts *parts;  /* of the report's fold, by event; or NULL */
 	struct report_keys keys;   /* of the event at hand */
 	const struct event *event; /* the event at hand as this recording has it, or NULL */
 	struct rows *rows;	   /* its; or NULL */

@@ -25,6 +25,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* Everything a recording needs, released together. */
@@ -143,8 +144,11 @@ static void note_machine(struct recording *recording)
 static struct error *describe(void *context, const char *path, const struct features **ret)
 {
 	struct recording *recording = context;
+	struct stat output;
 
 	*ret = &recording->features;
+	if (stat(path, &output) == 0 && S_ISCHR(output.st_mode)) /* /dev/null */
+		return NULL;
 	struct error *error = record_examine(path, &recording->options, &recording->features, &recording->summary);
 	if (error) {
 		/* The recording is whole without it. */

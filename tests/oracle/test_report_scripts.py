@@ -490,3 +490,12 @@ def test_columns_are_as_wide_as_what_is_printed(perf, tmp_path, words):
     dots = next(line for line in done.stdout.splitlines() if line.startswith("# ...."))
     assert len(rows) == 2 and {row.index("[unknown]") for row in rows} == {dots.rindex("  ") + 2}, done.stdout
     assert r"a\x1b[31m\x01b  [unknown]" in done.stdout
+
+
+@pytest.mark.parametrize("words,said", [("--comms prgo", "--comms prgo: nothing in the recording matches; it has no thread of this name. Did you mean 'prog'?"),
+                                        ("--comms prog,oher", "--comms oher: nothing in the recording matches"), ("-S hto", "-S: no sample is in such a function"),
+                                        ("-S hot", None), ("--comms prog", None), ("-S hot --per-event-dump", None)])
+def test_script_tells_of_names_that_nothing_has(perf, chains, tmp_path, words, said):
+    (tmp_path / "perf.data").write_bytes(chains.read_bytes())
+    done = perf("script", *words.split(), cwd=tmp_path)
+    assert done.returncode == 0 and (said in done.stderr if said else "perf: " not in done.stderr), done.stderr

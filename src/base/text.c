@@ -180,6 +180,23 @@ void text_add_csv(struct strbuf *buf, const char *string, size_t len, const char
 	strbuf_deinit(&safe);
 }
 
+size_t text_safe_length(const char *string, size_t len)
+{
+	if (text_is_safe(string, len))
+		return len;
+	struct strbuf safe = {0};
+	text_add_safe(&safe, string, len);
+	size_t length = safe.len;
+	strbuf_deinit(&safe);
+	return length;
+}
+
+size_t text_untrusted_length(const struct untrusted *name)
+{
+	const char *string = untrusted_raw(name);
+	return text_safe_length(string, strlen(string));
+}
+
 size_t text_width(const char *string, size_t len)
 {
 	const unsigned char *at = (const unsigned char *)string, *end = at + len;

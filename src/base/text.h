@@ -16,6 +16,9 @@ char *text_safe_copy(const char *string);
 void text_add_safe_lines(struct strbuf *buf, const char *string);
 /* True when text_add_safe() would change nothing: lets hot paths copy. */
 bool text_is_safe(const char *string, size_t len);
+/* How many bytes text_add_safe() adds. */
+size_t text_safe_length(const char *string, size_t len);
+size_t text_untrusted_length(const struct untrusted *name);
 /* The same for HTML and XML text and attribute values: & < > " ' are escaped as well. */
 void text_add_html(struct strbuf *buf, const char *string, size_t len);
 /* A JSON string with its quotes. */

@@ -12,7 +12,7 @@
 	var KINDS = ['user', 'kernel', 'JIT', 'inlined', ''];
 	var frames = [];              /* {label, module, kind, css} */
 	var whole = null, tree = null; /* the tree that was written, and the one that is shown */
-	var matched = null, sought = '', zoomed = 0, focus = 0, icicle = FLAME.icicle, folded = false, shown = 0, width = 0, top = 64;
+	var matched = null, sought = '', zoomed = 0, focus = 0, icicle = FLAME.icicle, folded = false, shown = 0, width = 0, top = 64, rooted = true;
 	var svg = document.getElementById('flame'), picture = document.getElementById('frames'), byIndex = new Map();
 	var bar, holder, input, found, details;
 
@@ -151,12 +151,23 @@
 		picture.replaceChildren(out);
 		show_found();
 	}
-	/* The root stays in sight: at the bottom, or in an icicle at the top; the header goes along with the window. */
+	/* The root stays in sight, also when the window gets another size, unless somebody scrolled away from it: at the bottom, or in an icicle at the
+	 * top; the header goes along with the window. */
 	function show_root() {
 		window.scrollTo(0, icicle ? 0 : svg.getBoundingClientRect().bottom + window.scrollY);
 		move_bar();
 	}
-	function move_bar() { holder.setAttribute('transform', 'translate(0,' + Math.max(0, -svg.getBoundingClientRect().top) + ')'); }
+	function move_bar() {
+		var place = svg.getBoundingClientRect();
+		holder.setAttribute('transform', 'translate(0,' + Math.max(0, -place.top) + ')');
+		rooted = icicle ? place.top > -ROW : place.bottom < window.innerHeight + ROW;
+	}
+	function resize() {
+		var stays = rooted;
+		draw();
+		if (stays) show_root();
+		else move_bar();
+	}
 
 	/* The header: what the file's own said, the tools, and the line about a frame. */
 	function html(kind, parent, className, text) {
@@ -360,7 +371,7 @@
 		picture.addEventListener('mouseleave', function () { say(zoomed ? zoomed : null); });
 		window.addEventListener('keydown', on_key);
 		window.addEventListener('scroll', move_bar);
-		window.addEventListener('resize', function () { draw(); move_bar(); });
+		window.addEventListener('resize', resize);
 		window.addEventListener('hashchange', recall);
 	}
 	function begin(bytes) {

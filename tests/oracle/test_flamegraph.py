@@ -347,6 +347,24 @@ def test_page_takes_its_state_from_the_address(page):
     assert top < below
 
 
+def test_page_keeps_the_root_in_sight(perf, tmp_path):
+    """A stack that is higher than the window, whose size changes; who has scrolled away stays where that is."""
+    (tmp_path / "deep.folded").write_text(";".join(f"f{i}" for i in range(100)) + " 1\n")
+    assert perf("flamegraph", "-i", tmp_path / "deep.folded", "-o", tmp_path / "x.html").returncode == 0
+    page = Page(tmp_path / "x.html", tmp_path)
+
+    def hidden(width, height):
+        """Pixels of the picture below the window."""
+        page.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
+        return page.evaluate("""new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() =>
+            done(document.getElementById('flame').getBoundingClientRect().bottom - innerHeight))))""")
+    page.evaluate("flame.ready.then(() => 0)")
+    assert hidden(900, 700) < 10 and hidden(700, 300) < 10 and hidden(900, 500) < 10
+    page.evaluate("window.scrollTo(0, 0); new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done(0))))")
+    assert hidden(900, 300) > 500
+    page.close()
+
+
 def test_page_leaves_keys_to_the_browser(page):
     prevented = page.evaluate("""['f', '/'].map((key, i) => { var event = new KeyboardEvent('keydown', {key: key, ctrlKey: i === 0, cancelable: true, bubbles: true});
         document.body.dispatchEvent(event); return event.defaultPrevented; })""")

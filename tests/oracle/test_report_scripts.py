@@ -478,3 +478,24 @@ def test_a_sample_of_the_time_of_a_name_behind_it(perf, oracle, tmp_path):
     for tool in (perf, oracle):
         changes = tool("diff", "-s", "comm,dso", tmp_path / "perf.data", tmp_path / "perf.data").stdout
         assert re.findall(r"20\.00%.*prog +old", changes) and re.findall(r"80\.00%.*renamed +new", changes), changes
+
+
+@pytest.mark.parametrize("words", [["report", "--stdio"], ["diff"]], ids=" ".join)
+def test_columns_are_as_wide_as_what_is_printed(perf, tmp_path, words):
+    """Of a name with control characters that is what is shown in their place."""
+    text = HEAD + "comm pid=8 tid=8 time=1 name='a\x1b[31m\x01b'\n" + "".join(f"sample ip=0x401010 pid={pid} tid={pid} time={20 + pid} period=1\n" for pid in (7, 8))
+    (tmp_path / "perf.data").write_bytes(recording.make(recording.of_absent(text)))
+    done = perf(*words, "-s", "comm,dso", *(["-i"] if words[0] == "report" else []), tmp_path / "perf.data", *([tmp_path / "perf.data"] if words[0] == "diff" else []))
+    rows = [line for line in done.stdout.splitlines() if "[unknown]" in line]
+    dots = next(line for line in done.stdout.splitlines() if line.startswith("# ...."))
+    assert len(rows) == 2 and {row.index("[unknown]") for row in rows} == {dots.rindex("  ") + 2}, done.stdout
+    assert r"a\x1b[31m\x01b  [unknown]" in done.stdout
+
+
+@pytest.mark.parametrize("words,said", [("--comms prgo", "--comms prgo: nothing in the recording matches; it has no thread of this name. Did you mean 'prog'?"),
+                                        ("--comms prog,oher", "--comms oher: nothing in the recording matches"), ("-S hto", "-S: no sample is in such a function"),
+                                        ("-S hot", None), ("--comms prog", None), ("-S hot --per-event-dump", None)])
+def test_script_tells_of_names_that_nothing_has(perf, chains, tmp_path, words, said):
+    (tmp_path / "perf.data").write_bytes(chains.read_bytes())
+    done = perf("script", *words.split(), cwd=tmp_path)
+    assert done.returncode == 0 and (said in done.stderr if said else "perf: " not in done.stderr), done.stderr

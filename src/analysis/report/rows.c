@@ -1,6 +1,8 @@
 /* Rows: their life, and what is asked of them. Classes are made in rows_classes.c, sums in rows_add.c, the order in rows_sort.c. */
 #include "analysis/report/rows_internal.h"
 
+#include "base/text.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -181,7 +183,7 @@ static size_t text_length(const struct rows *rows, const struct key *key, const 
 		strbuf_add_str(text, (source->string ? source->string : key->string(rows->context, key, source)) ?: "");
 	else
 		strbuf_add_u64(text, (uint64_t)key->number(rows->context, key, source), 0);
-	return text->len;
+	return text_safe_length(strbuf_str(text), text->len);
 }
 
 uint64_t *rows_shown(const struct rows *rows)

@@ -5,6 +5,7 @@
 #include "cmd/diff/diff.h"
 
 #include "base/mem.h"
+#include "base/text.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -250,10 +251,10 @@ static void add_number_cells(struct making *making, uint32_t row)
 static unsigned int cell_width(const struct report_options *options, const struct rows *rows, uint32_t row, const struct key *key,
 			       const struct key_source *source, const struct strbuf *text)
 {
-	unsigned int width = (unsigned int)text->len, least = 0;
+	unsigned int width = (unsigned int)text_safe_length(strbuf_str(text), text->len), least = 0;
 	if (key->width_rule == KEY_WIDTH_NAMES) {
 		const struct fold_actor *actor = &rows->fold->actors[rows->fold->entries[rows->rows[row].first].actor];
-		least = (unsigned int)strlen(untrusted_raw(thread_comm(actor->thread, UINT64_MAX))) + key->name_room;
+		least = (unsigned int)text_untrusted_length(thread_comm(actor->thread, UINT64_MAX)) + key->name_room;
 	} else if (key->width_rule == KEY_WIDTH_FILES && !source->place->symbol && !options->separator && !options->dsos.names.len) {
 		least = UNRESOLVED_FILES;
 	}

@@ -92,7 +92,7 @@ struct inject {
 	struct tracker *sleep_tracker;
 	const struct record_header *slept; /* what comes in the place of the record at hand; NULL = nothing */
 	const struct event *slept_event;
-	uint64_t sleeps;
+	uint64_t sleeps, endless_sleeps; /* those that ended, and those whose end was not recorded */
 };
 
 /* ---- output.c ---- */

@@ -81,6 +81,7 @@ static void forget(struct inject *inject, uint32_t tid)
 	const uint64_t *slot = map64_find(&inject->switch_by_tid, tid);
 	if (!slot)
 		return;
+	inject->endless_sleeps += inject->switches.data[*slot - 1].header != NULL;
 	free(inject->switches.data[*slot - 1].header);
 	inject->switches.data[*slot - 1] = (struct inject_switch){0};
 }
@@ -196,9 +197,15 @@ bool inject_sleep(struct inject *inject, struct record *record)
 
 void inject_sleep_tell(const struct inject *inject)
 {
-	if (inject->options->sleep && inject->measures_sleep && !inject->sleeps)
-		log_warning("No sleep both begins and ends in the recording. Record the whole system, with wake-ups:  perf record -a "
-			    "-e sched:sched_switch,sched:sched_waking,sched:sched_process_exit -g");
+	static const char remedy[] =
+		"Record the whole system, with wake-ups:  perf record -a -e sched:sched_switch,sched:sched_waking,sched:sched_process_exit -g";
+	if (!inject->options->sleep || !inject->measures_sleep)
+		return;
+	if (!inject->sleeps)
+		log_warning("No sleep both begins and ends in the recording. %s", remedy);
+	else if (inject->endless_sleeps)
+		log_warning("%llu of %llu sleeps are missing: their ends were not recorded. %s", (unsigned long long)inject->endless_sleeps,
+			    (unsigned long long)(inject->endless_sleeps + inject->sleeps), remedy);
 }
 
 void inject_sleep_deinit(struct inject *inject)

@@ -1,5 +1,6 @@
 /* The loop of `perf script`: records in time order, filtered, made into text, written. */
 #include "cmd/dumping.h"
+#include "cmd/known_names.h"
 #include "cmd/sampled_ids.h"
 #include "cmd/script/batch.h"
 #include "cmd/script/output.h"
@@ -292,6 +293,28 @@ static void warn_of_ids(const struct run *run)
 	sampled_ids_warn(&run->ids, machine, SAMPLED_THREAD, run->filter.tids.data, run->filter.tids.len);
 }
 
+/* Names of --comms that no thread had. */
+static void warn_of_names(const struct run *run)
+{
+	const struct machine *machine = run->session->machine;
+	struct known_names names = {0};
+	for (size_t i = 0; i < machine->threads.len; i++)
+		for (uint32_t j = 0; j < machine->threads.data[i]->comm_count; j++)
+			known_names_add(&names, machine->threads.data[i]->comms[j].name);
+	known_names_check(&names, run->filter.comms.data, run->filter.comms.len, "--comms", "thread");
+	known_names_deinit(&names);
+}
+
+static void warn_of_filters(const struct run *run)
+{
+	if (run->counts_ids)
+		warn_of_ids(run);
+	if (run->filter.comms.len)
+		warn_of_names(run);
+	if (run->filter.symbols.len && !run->dumps && !run->output.written && !run->output.text.len)
+		log_warning("-S: no sample is in such a function; 'perf report -s sym' lists the functions that have samples");
+}
+
 struct error *script_run(const struct script_options *options, struct opening *opening)
 {
 	struct run run = {.options = options, .session = opening->session, .resolver = opening->resolver, .filter = options->filter};
@@ -311,8 +334,8 @@ struct error *script_run(const struct script_options *options, struct opening *o
 	const uint64_t *counts = run.session->record_counts;
 	if (!error && !counts[RECORD_SAMPLE] && !counts[RECORD_STAT])
 		log_warning("%s has no samples", reader_name(run.session->reader));
-	else if (!error && run.counts_ids && !run.output.closed)
-		warn_of_ids(&run);
+	else if (!error && !run.output.closed)
+		warn_of_filters(&run);
 	if (!error)
 		opening_warn(opening);
 	struct error *stopped = dlfilter_close(run.dlfilter);

@@ -2,6 +2,7 @@
 #include "analysis/report/table/rows_table_internal.h"
 
 #include "base/mem.h"
+#include "base/text.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -91,7 +92,7 @@ static unsigned int names_width(const struct rows *rows)
 		if (seen[actor] || !(shown[row / 64] >> (row % 64) & 1))
 			continue;
 		seen[actor] = true;
-		size_t length = strlen(untrusted_raw(thread_comm(fold->actors[actor].thread, UINT64_MAX)));
+		size_t length = text_untrusted_length(thread_comm(fold->actors[actor].thread, UINT64_MAX));
 		if (length > widest)
 			widest = (unsigned int)length;
 	}

@@ -127,6 +127,16 @@ uint32_t bpf_task_counters_missed(const struct bpf_task_counters *counters)
 	return 0;
 }
 
+struct error *bpf_sample_filter_pin(void)
+{
+	return bpf_support_check();
+}
+
+struct error *bpf_sample_filter_unpin(void)
+{
+	return bpf_support_check();
+}
+
 struct error *bpf_sample_filter_open(const struct sample_filter_config *config, struct bpf_sample_filter **ret)
 {
 	return bpf_support_check();

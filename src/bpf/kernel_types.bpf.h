@@ -159,8 +159,14 @@ struct perf_sample_data {
 	} tid_entry;
 };
 
+struct perf_event {
+	unsigned long long id;
+	struct perf_event *parent;
+};
+
 struct bpf_perf_event_data_kern {
 	struct perf_sample_data *data;
+	struct perf_event *event;
 };
 
 struct bpf_iter__task {

@@ -12,6 +12,14 @@ const volatile struct sample_filter_config config;
 
 uint64_t dropped;
 
+/* For the pinned program: filters of users who may load none, by the id of the event. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 2048);
+	__type(key, uint64_t);
+	__type(value, struct sample_filter_entry);
+} filters SEC(".maps");
+
 /* Since Linux 6.2. */
 extern void *bpf_cast_to_kern_ctx(void *context) __ksym;
 
@@ -82,23 +90,44 @@ static __always_inline bool compare(uint64_t left, uint32_t operator_, uint64_t 
 	}
 }
 
+static __always_inline bool passes(const struct perf_sample_data *data, const volatile struct sample_filter_config *wanted)
+{
+	bool any = false;
+
+	for (uint32_t i = 0; i < SAMPLE_FILTER_TERMS_MAX && i < wanted->count; i++) {
+		const volatile struct sample_filter_term *term = &wanted->terms[i];
+		any |= compare(read_field(data, term->field) >> (term->shift & 63) & term->mask, term->operator_, term->value);
+		if (term->or_next)
+			continue;
+		if (!any)
+			return false;
+		any = false;
+	}
+	return true;
+}
+
 SEC("perf_event")
 int keep_sample(struct bpf_perf_event_data *context)
 {
 	const struct bpf_perf_event_data_kern *kernel = bpf_cast_to_kern_ctx(context);
-	const struct perf_sample_data *data = kernel->data;
-	bool any = false;
 
-	for (uint32_t i = 0; i < SAMPLE_FILTER_TERMS_MAX && i < config.count; i++) {
-		const volatile struct sample_filter_term *term = &config.terms[i];
-		any |= compare(read_field(data, term->field) >> (term->shift & 63) & term->mask, term->operator_, term->value);
-		if (term->or_next)
-			continue;
-		if (!any) {
-			__sync_fetch_and_add(&dropped, 1);
-			return 0;
-		}
-		any = false;
-	}
-	return 1;
+	if (passes(kernel->data, &config))
+		return 1;
+	__sync_fetch_and_add(&dropped, 1);
+	return 0;
+}
+
+/* Events of children that were forked have ids of their own; filters know those of the first one. */
+SEC("perf_event")
+int keep_by_event(struct bpf_perf_event_data *context)
+{
+	const struct bpf_perf_event_data_kern *kernel = bpf_cast_to_kern_ctx(context);
+	const struct perf_event *parent = kernel->event->parent;
+	uint64_t id = parent ? parent->id : kernel->event->id;
+	struct sample_filter_entry *entry = bpf_map_lookup_elem(&filters, &id);
+
+	if (!entry || passes(kernel->data, &entry->config))
+		return 1;
+	__sync_fetch_and_add(&entry->dropped, 1);
+	return 0;
 }

@@ -9,8 +9,13 @@
 
 struct bpf_sample_filter;
 
-/* Loads the program for at most SAMPLE_FILTER_TERMS_MAX terms, of which the last has no or_next; an error says why that isn't possible
- * here. */
+/* Puts a program and a map for filters of users who may load none into the BPF file system (/sys/fs/bpf/perf-ng-filter), or takes them
+ * away. There is no harm in either when it was done before. */
+struct error *bpf_sample_filter_pin(void);
+struct error *bpf_sample_filter_unpin(void);
+
+/* Loads the program for at most SAMPLE_FILTER_TERMS_MAX terms, of which the last has no or_next, or takes the pinned one; an error says why
+ * neither is possible here. */
 struct error *bpf_sample_filter_open(const struct sample_filter_config *config, struct bpf_sample_filter **ret);
 /* Every sample of this counter is filtered from now on, also when the filter is closed. An event of another program may be in its place:
  * then an error. */

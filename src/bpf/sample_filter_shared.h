@@ -48,3 +48,9 @@ struct sample_filter_config {
 	uint32_t count;
 	struct sample_filter_term terms[SAMPLE_FILTER_TERMS_MAX];
 };
+
+/* What the pinned program knows of an event, by its id. */
+struct sample_filter_entry {
+	uint64_t dropped;
+	struct sample_filter_config config;
+};

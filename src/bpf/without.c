@@ -9,6 +9,7 @@
 #include "bpf/sample_filter.h"
 #include "bpf/support.h"
 #include "bpf/syscalls/syscalls.h"
+#include "bpf/types_text.h"
 #include "bpf/user_stacks.h"
 
 #include <stdlib.h>
@@ -125,6 +126,16 @@ uint32_t bpf_task_counters_unfollowed(const struct bpf_task_counters *counters)
 uint32_t bpf_task_counters_missed(const struct bpf_task_counters *counters)
 {
 	return 0;
+}
+
+struct error *bpf_sample_filter_pin(void)
+{
+	return bpf_support_check();
+}
+
+struct error *bpf_sample_filter_unpin(void)
+{
+	return bpf_support_check();
 }
 
 struct error *bpf_sample_filter_open(const struct sample_filter_config *config, struct bpf_sample_filter **ret)
@@ -407,6 +418,20 @@ uint64_t bpf_user_stacks_memory(const struct bpf_user_stacks *stacks)
 }
 
 uint64_t bpf_user_stacks_unsent(const struct bpf_user_stacks *stacks)
+{
+	abort();
+}
+
+struct error *bpf_types_text_open(bool names, struct bpf_types_text **ret)
+{
+	return bpf_support_check();
+}
+
+void bpf_types_text_close(struct bpf_types_text *types)
+{
+}
+
+bool bpf_types_text_add(struct bpf_types_text *types, const char *name, const void *data, size_t size, struct strbuf *out)
 {
 	abort();
 }

@@ -270,3 +270,11 @@ def test_users_are_told_what_is_needed_and_counted_without_it(perf, paranoid):
     said, *rows = done.stderr.splitlines()
     assert done.returncode == 0 and "CAP_BPF and CAP_PERFMON" in said and said.endswith("counting without --bpf-counters")
     assert [row.split(",")[2] for row in rows] == ["page-faults:u", "task-clock:bu"] and int(rows[0].split(",")[0]) > 10
+
+
+def test_map_of_shared_counters(perf, live):
+    """Old command lines name one: counts are the same without it, which only -v tells."""
+    done = perf("stat", "--bpf-attr-map", "/sys/fs/bpf/no-such-map", "-x", ",", "-e", "task-clock", "true")
+    assert done.returncode == 0 and ",task-clock," in done.stderr and "map" not in done.stderr
+    told = perf("stat", "-v", "--bpf-attr-map", "/sys/fs/bpf/no-such-map", "-x", ",", "-e", "task-clock", "true").stderr
+    assert "/sys/fs/bpf/no-such-map isn't used: no counters are shared" in told

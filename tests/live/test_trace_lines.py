@@ -271,3 +271,21 @@ def test_columns(perf, bpf, tmp_path):
         assert len(result) == 1 and max(result) < columns - 2
         found.append(max(result))
     assert found[0] < found[1]
+
+
+def test_structures_by_the_kernels_types(perf, bpf, tmp_path):
+    """--force-btf: members as the kernel calls them, those that are 0 left out; {1,} without names, as the kernel tool's own test has it."""
+    def calls(*words):
+        done = perf(*words, "-o", tmp_path / "out", "-e", "clock_nanosleep,uname", "/usr/bin/python3", "-c", "import os, time; time.sleep(1); os.uname()")
+        assert done.returncode == 0, done.stderr
+        return (tmp_path / "out").read_text()
+
+    named = calls("trace", "--force-btf")
+    assert re.search(r"rqtp: \(struct __kernel_timespec\)\{\.tv_sec = \(.*\)\d+,(\.tv_nsec = \(.*\)\d+,)?\}", named), named
+    assert re.search(r"uname\(name: \(struct new_utsname\)\{\.sysname = \(char\[65\]\)\['L','i','n','u','x',\]", named), named
+    short = calls("-c", "trace.show_arg_names=no", "trace", "--force-btf")
+    assert re.search(r"clock_nanosleep\([^{]*\{\d+,(\d+,)?\}", short), short
+    assert "struct" not in calls("trace")
+    for words, why in (["-i", "x"], "recordings do not contain"), (["--no-bpf", "true"], "--no-bpf does not read"):
+        done = perf("trace", "--force-btf", *words)
+        assert done.returncode == 129 and why in done.stderr

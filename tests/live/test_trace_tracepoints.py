@@ -494,7 +494,7 @@ def test_small_options(perf, tracing, tmp_path):
     assert lines[1:] == ["Stats:", "  samples read : 2", "  lines shown  : 1"]
     _, lines = traced(perf, tmp_path, "--sched", "-s", "sh", "-c", "i=0; while [ $i -lt 30000 ]; do i=$((i+1)); done")
     assert float(re.search(r"^ sh \(\d+\), \d+ events, [\d.]+%, ([\d.]+) msec$", "\n".join(lines), re.MULTILINE)[1]) > 1
-    for words, status, why in ((["-i", "x", "--map-dump", "x"], 129, "omit the command"), (["--force-btf"], 255, "built-in tables"),
+    for words, status, why in ((["-i", "x", "--map-dump", "x"], 129, "omit the command"), (["--force-btf", "--no-bpf"], 129, "does not read"),
                                (["--no-syscalls"], 129, "nothing to trace"), (["-e", "nosuch"], 129, "'nosuch' is neither a system call nor an event")):
         done, _ = traced(perf, tmp_path, *words, "true")
         assert done.returncode == status and why in done.stderr

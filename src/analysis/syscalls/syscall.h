@@ -146,6 +146,9 @@ struct syscall_style {
 	/* The name of a thread or NULL, for results that are one; may be NULL. */
 	const struct untrusted *(*thread_name)(void *context, uint32_t tid);
 	void *thread_name_context;
+	/* Structures as the kernel's types have them; false: it doesn't know this one, and added nothing. May be NULL. */
+	bool (*structure)(void *context, const char *name, const uint8_t *data, size_t size, struct strbuf *out);
+	void *structure_context;
 };
 
 /* "openat(dfd: CWD, …)" without a newline; of an entry with what is known then. The text is safe for a terminal. */

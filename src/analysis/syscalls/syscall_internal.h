@@ -21,7 +21,8 @@ struct syscall_type {
 	void (*print_memory)(struct syscall_text *text, const struct syscall_memory *memory);
 	/* One element; arrays of them get brackets. */
 	void (*print_element)(struct syscall_text *text, const uint8_t *data);
-	uint32_t size; /* of an element in memory */
+	const char *structure; /* the kernel's name of an element's structure, or NULL */
+	uint32_t size;	       /* of an element in memory */
 	enum syscall_memory_form form;
 	bool same_in_compat; /* laid out alike in 32-bit programs */
 	bool bracketed;	     /* a single element has brackets, too: [3] */

@@ -91,6 +91,15 @@ static const struct syscall_memory *find_memory(const struct syscall_text *text,
 	return entry && (changed || !exit) ? entry : exit;
 }
 
+static void print_one(struct syscall_text *text, const struct syscall_type *type, const uint8_t *data)
+{
+	const struct syscall_style *style = text->style;
+
+	if (!style->structure || !type->structure ||
+	    !style->structure(style->structure_context, type->structure, data, type->size, text->out))
+		type->print_element(text, data);
+}
+
 static void print_elements(struct syscall_text *text, const struct syscall_memory *memory, const struct syscall_type *type, bool array)
 {
 	enum { MOST_ELEMENTS = 32 };
@@ -101,7 +110,7 @@ static void print_elements(struct syscall_text *text, const struct syscall_memor
 	for (size_t i = 0; i < count && i < MOST_ELEMENTS; i++) {
 		if (i)
 			strbuf_add(text->out, ", ", 2);
-		type->print_element(text, memory->data + i * type->size);
+		print_one(text, type, memory->data + i * type->size);
 	}
 	if (array && (count > MOST_ELEMENTS || count < wanted))
 		strbuf_add_str(text->out, ", ...");

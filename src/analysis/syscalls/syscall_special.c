@@ -95,7 +95,7 @@ static void print_open_how(struct syscall_text *text, const uint8_t *data)
 }
 
 const struct syscall_type syscall_type_open_how = {
-	.print_element = print_open_how, .form = SYSCALL_FORM_FIXED, .size = 24, .same_in_compat = true};
+	.structure = "open_how", .print_element = print_open_how, .form = SYSCALL_FORM_FIXED, .size = 24, .same_in_compat = true};
 
 /* ---- processes ---- */
 
@@ -491,8 +491,11 @@ static void print_io_uring_params(struct syscall_text *text, const uint8_t *data
 	strbuf_add_str(out, ", ...}");
 }
 
-const struct syscall_type syscall_type_io_uring_params = {
-	.print_element = print_io_uring_params, .form = SYSCALL_FORM_FIXED, .size = 40, .same_in_compat = true};
+const struct syscall_type syscall_type_io_uring_params = {.structure = "io_uring_params",
+							  .print_element = print_io_uring_params,
+							  .form = SYSCALL_FORM_FIXED,
+							  .size = 40,
+							  .same_in_compat = true};
 
 static void print_capability_header(struct syscall_text *text, const uint8_t *data)
 {
@@ -516,7 +519,13 @@ static void print_capability_data(struct syscall_text *text, const uint8_t *data
 	strbuf_add_char(text->out, '}');
 }
 
-const struct syscall_type syscall_type_cap_header = {
-	.print_element = print_capability_header, .form = SYSCALL_FORM_FIXED, .size = 8, .same_in_compat = true};
-const struct syscall_type syscall_type_cap_data = {
-	.print_element = print_capability_data, .form = SYSCALL_FORM_FIXED, .size = 24, .same_in_compat = true};
+const struct syscall_type syscall_type_cap_header = {.structure = "__user_cap_header_struct",
+						     .print_element = print_capability_header,
+						     .form = SYSCALL_FORM_FIXED,
+						     .size = 8,
+						     .same_in_compat = true};
+const struct syscall_type syscall_type_cap_data = {.structure = "__user_cap_data_struct",
+						   .print_element = print_capability_data,
+						   .form = SYSCALL_FORM_FIXED,
+						   .size = 24,
+						   .same_in_compat = true};

@@ -62,8 +62,9 @@ static void print_statx(struct syscall_text *text, const uint8_t *data)
 }
 
 #define FIXED(kind) .form = SYSCALL_FORM_FIXED, .size = sizeof(kind)
-const struct syscall_type syscall_type_stat = {.print_element = print_stat, FIXED(struct stat)};
-const struct syscall_type syscall_type_statx = {.print_element = print_statx, FIXED(struct statx), .same_in_compat = true};
+const struct syscall_type syscall_type_stat = {.structure = "stat", .print_element = print_stat, FIXED(struct stat)};
+const struct syscall_type syscall_type_statx = {
+	.structure = "statx", .print_element = print_statx, FIXED(struct statx), .same_in_compat = true};
 
 /* include/uapi/asm-generic/statfs.h */
 struct kernel_statfs {
@@ -97,7 +98,7 @@ static void print_statfs(struct syscall_text *text, const uint8_t *data)
 	strbuf_add_char(out, '}');
 }
 
-const struct syscall_type syscall_type_statfs = {.print_element = print_statfs, FIXED(struct kernel_statfs)};
+const struct syscall_type syscall_type_statfs = {.structure = "statfs", .print_element = print_statfs, FIXED(struct kernel_statfs)};
 
 /* ---- time ---- */
 
@@ -176,17 +177,21 @@ static void print_times(struct syscall_text *text, const uint8_t *data)
 		      (long long)get_u64(data + 8), (long long)get_u64(data + 16), (long long)get_u64(data + 24));
 }
 
-const struct syscall_type syscall_type_timespec = {.print_element = print_timespec, .form = SYSCALL_FORM_FIXED, .size = 16};
+const struct syscall_type syscall_type_timespec = {
+	.structure = "__kernel_timespec", .print_element = print_timespec, .form = SYSCALL_FORM_FIXED, .size = 16};
 const struct syscall_type syscall_type_timespec_pair = {
 	.print_element = print_timespec_pair, .form = SYSCALL_FORM_FIXED, .size = 32, .bracketed = true};
-const struct syscall_type syscall_type_timeval = {.print_element = print_timeval, .form = SYSCALL_FORM_FIXED, .size = 16};
+const struct syscall_type syscall_type_timeval = {
+	.structure = "__kernel_old_timeval", .print_element = print_timeval, .form = SYSCALL_FORM_FIXED, .size = 16};
 const struct syscall_type syscall_type_timeval_pair = {
 	.print_element = print_timeval_pair, .form = SYSCALL_FORM_FIXED, .size = 32, .bracketed = true};
 const struct syscall_type syscall_type_timezone = {
-	.print_element = print_timezone, .form = SYSCALL_FORM_FIXED, .size = 8, .same_in_compat = true};
-const struct syscall_type syscall_type_itimerval = {.print_element = print_itimerval, .form = SYSCALL_FORM_FIXED, .size = 32};
-const struct syscall_type syscall_type_itimerspec = {.print_element = print_itimerspec, .form = SYSCALL_FORM_FIXED, .size = 32};
-const struct syscall_type syscall_type_tms = {.print_element = print_times, .form = SYSCALL_FORM_FIXED, .size = 32};
+	.structure = "timezone", .print_element = print_timezone, .form = SYSCALL_FORM_FIXED, .size = 8, .same_in_compat = true};
+const struct syscall_type syscall_type_itimerval = {
+	.structure = "__kernel_old_itimerval", .print_element = print_itimerval, .form = SYSCALL_FORM_FIXED, .size = 32};
+const struct syscall_type syscall_type_itimerspec = {
+	.structure = "__kernel_itimerspec", .print_element = print_itimerspec, .form = SYSCALL_FORM_FIXED, .size = 32};
+const struct syscall_type syscall_type_tms = {.structure = "tms", .print_element = print_times, .form = SYSCALL_FORM_FIXED, .size = 32};
 
 /* ---- limits and usage ---- */
 
@@ -244,10 +249,12 @@ static void print_sysinfo(struct syscall_text *text, const uint8_t *data)
 		(unsigned long)info.freehigh, info.mem_unit);
 }
 
-const struct syscall_type syscall_type_rlimit = {.print_element = print_rlimit, .form = SYSCALL_FORM_FIXED, .size = 16};
-const struct syscall_type syscall_type_rusage = {.print_element = print_rusage, FIXED(struct rusage)};
-const struct syscall_type syscall_type_utsname = {.print_element = print_uname, FIXED(struct utsname), .same_in_compat = true};
-const struct syscall_type syscall_type_sysinfo = {.print_element = print_sysinfo, FIXED(struct sysinfo)};
+const struct syscall_type syscall_type_rlimit = {
+	.structure = "rlimit64", .print_element = print_rlimit, .form = SYSCALL_FORM_FIXED, .size = 16};
+const struct syscall_type syscall_type_rusage = {.structure = "rusage", .print_element = print_rusage, FIXED(struct rusage)};
+const struct syscall_type syscall_type_utsname = {
+	.structure = "new_utsname", .print_element = print_uname, FIXED(struct utsname), .same_in_compat = true};
+const struct syscall_type syscall_type_sysinfo = {.structure = "sysinfo", .print_element = print_sysinfo, FIXED(struct sysinfo)};
 
 /* ---- signals ---- */
 
@@ -448,7 +455,7 @@ const struct syscall_type syscall_type_sigset = {
 	.print_element = print_sigset, .form = SYSCALL_FORM_FIXED, .size = 8, .same_in_compat = true};
 const struct syscall_type syscall_type_sigaction = {.print_element = print_sigaction, FIXED(struct kernel_sigaction)};
 const struct syscall_type syscall_type_siginfo = {.print_element = print_siginfo, FIXED(siginfo_t)};
-const struct syscall_type syscall_type_stack = {.print_element = print_stack, FIXED(stack_t)};
+const struct syscall_type syscall_type_stack = {.structure = "sigaltstack", .print_element = print_stack, FIXED(stack_t)};
 const struct syscall_type syscall_type_sigevent = {.print_element = print_sigevent, .form = SYSCALL_FORM_FIXED, .size = 64};
 
 /* The status of a process that ended or stopped, as the macros of <sys/wait.h> take it apart. */
@@ -511,9 +518,9 @@ static void print_epoll_event(struct syscall_text *text, const uint8_t *data)
 }
 
 const struct syscall_type syscall_type_pollfd = {
-	.print_element = print_pollfd, .form = SYSCALL_FORM_FIXED, .size = 8, .same_in_compat = true};
+	.structure = "pollfd", .print_element = print_pollfd, .form = SYSCALL_FORM_FIXED, .size = 8, .same_in_compat = true};
 const struct syscall_type syscall_type_epoll_event = {
-	.print_element = print_epoll_event, .form = SYSCALL_FORM_FIXED, .size = sizeof(struct epoll_event)};
+	.structure = "epoll_event", .print_element = print_epoll_event, .form = SYSCALL_FORM_FIXED, .size = sizeof(struct epoll_event)};
 
 /* ---- the rest ---- */
 
@@ -544,8 +551,12 @@ static void print_sched_attr(struct syscall_text *text, const uint8_t *data)
 }
 
 const struct syscall_type syscall_type_sembuf = {
-	.print_element = print_sembuf, .form = SYSCALL_FORM_FIXED, .size = 6, .same_in_compat = true};
-const struct syscall_type syscall_type_sched_param = {
-	.print_element = print_sched_param, .form = SYSCALL_FORM_FIXED, .size = 4, .same_in_compat = true, .bracketed = true};
+	.structure = "sembuf", .print_element = print_sembuf, .form = SYSCALL_FORM_FIXED, .size = 6, .same_in_compat = true};
+const struct syscall_type syscall_type_sched_param = {.structure = "sched_param",
+						      .print_element = print_sched_param,
+						      .form = SYSCALL_FORM_FIXED,
+						      .size = 4,
+						      .same_in_compat = true,
+						      .bracketed = true};
 const struct syscall_type syscall_type_sched_attr = {
-	.print_element = print_sched_attr, .form = SYSCALL_FORM_FIXED, .size = 48, .same_in_compat = true};
+	.structure = "sched_attr", .print_element = print_sched_attr, .form = SYSCALL_FORM_FIXED, .size = 48, .same_in_compat = true};

@@ -287,6 +287,14 @@ static struct error *parse_synth(const struct option *option, const char *argume
 
 #define NO_AUX "recording of hardware traces (AUX areas) is not supported; use -b for branches, or --overwrite to keep the newest records"
 #define NO_BPF_SOURCE "BPF programs in C as events are not supported; use tracepoints with --filter"
+static struct error *parse_setup_filter(const struct option *option, const char *argument, bool negated, void *field)
+{
+	if (strcmp(argument, "pin") != 0 && strcmp(argument, "unpin") != 0)
+		return error_new_kind(ERROR_USAGE, "invalid value '%s': use pin or unpin", argument);
+	*(const char **)field = argument;
+	return NULL;
+}
+
 #define O struct record_options
 #define CUSTOM(s, l, field, a, h, p) OPTION_CUSTOM_FLAGS(s, l, O, field, a, h, p, OPTION_NO_NEGATION)
 #define NEGATABLE(s, l, field, a, h, p) OPTION_CUSTOM(s, l, O, field, a, h, p)
@@ -407,10 +415,9 @@ const struct option record_option_table[] = {
 	OPTION_REFUSED(0, "aux-sample", "OPTIONS", NO_AUX),
 	OPTION_REFUSED(0, "clang-path", "PROGRAM", NO_BPF_SOURCE),
 	OPTION_REFUSED(0, "clang-opt", "OPTIONS", NO_BPF_SOURCE),
-	OPTION_REFUSED(
-		0, "setup-filter", "ACTION",
-		"pinned filters for unprivileged users are not supported; use --filter as root, or with the capabilities CAP_BPF and "
-		"CAP_PERFMON"),
+	CUSTOM(0, "setup-filter", setup_filter, "ACTION",
+	       "as root, 'pin': allow all users filters of samples (--filter), until 'unpin' or the next boot; nothing is recorded",
+	       parse_setup_filter),
 	OPTION_STRING(0, "vmlinux", O, vmlinux, "FILE",
 		      "image of the running kernel; it is added to the build-id cache, where reading commands find it"),
 	OPTION_CUSTOM_FLAGS(0, "debuginfod", O, debug_files, "URLS",

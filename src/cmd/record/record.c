@@ -390,6 +390,13 @@ static struct error *record(struct recording *recording, char **command, int *re
 	return error;
 }
 
+/* --setup-filter */
+static struct error *set_up_filter(const char *action)
+{
+	struct error *error = *action == 'p' ? bpf_sample_filter_pin() : bpf_sample_filter_unpin();
+	return error ? error_wrap(error, "--setup-filter %s", action) : NULL;
+}
+
 static struct error *run(int argc, char **argv, int *ret_status)
 {
 	struct recording recording = {0};
@@ -401,6 +408,11 @@ static struct error *run(int argc, char **argv, int *ret_status)
 	struct error *error = record_options_configure(&recording.options);
 	if (!error)
 		error = options_parse(record_option_table, OPTIONS_STOP_AT_FIRST_WORD, argc, argv, &recording.options, &words);
+	if (!error && recording.options.setup_filter) {
+		error = set_up_filter(recording.options.setup_filter);
+		recording_deinit(&recording);
+		return error;
+	}
 	if (!error)
 		error = record_options_check(&recording.options, words > 0);
 	if (!error && recording.options.realtime) {

@@ -20,12 +20,13 @@ struct record_options {
 	struct targets targets;
 	bool no_inherit_given;
 	bool dry_run;
-	bool no_buildid;       /* -B */
-	bool no_buildid_cache; /* -N */
-	bool debug_files;      /* --debuginfod: go into the cache, too */
-	bool off_cpu;	       /* --off-cpu */
-	uint64_t off_cpu_ms;   /* --off-cpu-thresh; RECORD_OFF_CPU_DEFAULT = not given */
-	const char *vmlinux;   /* goes into the cache; or NULL */
+	bool no_buildid;	  /* -B */
+	bool no_buildid_cache;	  /* -N */
+	bool debug_files;	  /* --debuginfod: go into the cache, too */
+	bool off_cpu;		  /* --off-cpu */
+	uint64_t off_cpu_ms;	  /* --off-cpu-thresh; RECORD_OFF_CPU_DEFAULT = not given */
+	const char *setup_filter; /* "pin", "unpin", or NULL */
+	const char *vmlinux;	  /* goes into the cache; or NULL */
 	bool buildid_all;
 	bool timestamp_boundary;
 	int realtime;

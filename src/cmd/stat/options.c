@@ -71,9 +71,9 @@ static struct error *refuse(const struct option *option, const char *argument, b
 	} refusals[] = {
 		{"iostat", "I/O bandwidth of PCIe ports (IIO counters of Intel Xeon servers) is not supported. For block devices:  "
 			   "perf stat -e 'block:*' -a"},
-		{"bpf-attr-map", "counters shared through a pinned BPF map are not supported. To keep counts in the kernel:  "
-				 "--bpf-counters"},
-		{"record-tpebs", "latencies by timed PEBS are not supported"},
+		{"record-tpebs",
+		 "latencies of instructions' retirement come from timed PEBS of Intel processors since Granite Rapids, which "
+		 "is not supported; on them, 'perf record -W' samples latencies"},
 	};
 
 	for (size_t i = 0; i < sizeof(refusals) / sizeof(refusals[0]); i++)
@@ -180,6 +180,8 @@ const struct option stat_option_table[] = {
 	OPTION_FLAG(0, "bpf-counters", O, bpf_task_counters,
 		    "count with one counter per CPU and a BPF program that adds up by task, instead of one counter per task (Linux "
 		    "5.13, root)"),
+	OPTION_STRING(0, "bpf-attr-map", O, attribute_map, "PATH",
+		      "for old command lines: counters are not shared with other processes, and no such map is needed"),
 	CUSTOM('D', "delay", delay_ms, "MS", "start counting MS milliseconds after the command; -1: on 'enable' from --control",
 	       parse_delay),
 	CUSTOM(0, "timeout", timeout_ms, "MS", "stop after this time", parse_milliseconds),
@@ -219,7 +221,6 @@ const struct option stat_option_table[] = {
 	CUSTOM(0, "td-level", topdown_level, "N", "with --topdown: level 1 (default) or 2 (more detail)", parse_topdown_level),
 	OPTION_FLAG(0, "smi-cost", O, smi_cost, "measure the cost of system management interrupts; counters are frozen during them"),
 	{OPTION_KIND_CUSTOM, 0, "iostat", 0, "PORTS", "", refuse, NULL, OPTION_HIDDEN | OPTION_OPTIONAL_ARGUMENT},
-	{OPTION_KIND_CUSTOM, 0, "bpf-attr-map", 0, "PATH", "", refuse, NULL, OPTION_HIDDEN},
 	{OPTION_KIND_CUSTOM, 0, "record-tpebs", 0, NULL, "", refuse, NULL, OPTION_HIDDEN | OPTION_NO_ARGUMENT},
 
 	OPTION_HEADING("Intervals"),
@@ -280,6 +281,8 @@ struct error *stat_options_check(struct stat_options *options, bool workload)
 			return error;
 		options->targets.system_wide |= !options->targets.cpus;
 	}
+	if (options->attribute_map)
+		log_info("--bpf-attr-map: %s isn't used: no counters are shared with other processes", options->attribute_map);
 	targets_settle(&options->targets, workload);
 	if (!targets_are_cpus(&options->targets) && options->display.per != STAT_PER_ALL && options->display.per != STAT_PER_THREAD)
 		return error_new_kind(ERROR_USAGE, "aggregation by CPU, core, socket … requires -a or -C");

@@ -78,6 +78,7 @@ struct stat_options {
 
 	bool no_scale;
 	const char *cputype, *for_each_cgroup;
+	const char *attribute_map; /* --bpf-attr-map, which is not needed; or NULL */
 	bool bpf_task_counters;
 	const char *bpf_programs; /* -b: ids, or NULL */
 	bool recorded;		  /* perf stat record */

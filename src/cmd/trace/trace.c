@@ -16,6 +16,7 @@
 #include "base/number.h"
 #include "base/text.h"
 #include "bpf/support.h"
+#include "bpf/types_text.h"
 #include "cmd/opening.h"
 #include "cmd/trace/replay.h"
 #include "cmd/trace/tracepoints.h"
@@ -185,8 +186,8 @@ static const struct option trace_options[] = {
 	OPTION_U64(0, "proc-map-timeout", O, map_timeout_ms, "MS", "give up reading the maps of a process after this time (default 500)"),
 	OPTION_FLAG(0, "no-bpf", O, no_bpf, "trace with tracepoints only; strings and paths are missing"),
 	OPTION_STRING(0, "map-dump", O, map_dump, "MAP", "show the contents of this map of the BPF program at the end: [key] = value"),
-	OPTION_REFUSED(0, "force-btf", NULL,
-		       "not supported: arguments are shown by built-in tables, which know more than the kernel's types; omit this option"),
+	OPTION_FLAG(0, "force-btf", O, kernel_types,
+		    "show structures member by member as the kernel's types (BTF) have them, without the names of flags and constants"),
 	OPTION_GROUP(output_option_group, O, verbosity),
 	OPTION_END,
 };
@@ -359,18 +360,27 @@ static struct error *show_stats(const struct trace *trace)
 	return write_end(trace, text);
 }
 
+static bool structure_by_types(void *context, const char *name, const uint8_t *data, size_t size, struct strbuf *out)
+{
+	return bpf_types_text_add(context, name, data, size, out);
+}
+
 /* Where lines and sums go; there is no printer where only sums are wanted. */
 static struct error *open_views(struct trace *trace)
 {
 	const struct trace_options *options = trace->options;
 	struct error *error = open_output(options->output, &trace->output);
 
+	if (!error && options->kernel_types)
+		error = bpf_types_text_open(options->print.style.names, &trace->types);
 	if (!error && !options->summary && !options->no_lines) {
 		struct trace_print_options print = options->print;
 		print.fd = trace->output;
 		print.durations &= trace->calls;
 		print.style.thread_name = name_of_thread;
 		print.style.thread_name_context = trace;
+		print.style.structure = trace->types ? structure_by_types : NULL;
+		print.style.structure_context = trace->types;
 		print.terminal = isatty(print.fd) && !print.json;
 		print.style.color = !print.json && color_of_output(options->color, print.fd);
 		trace->printer = trace_printer_create(&print);
@@ -566,6 +576,9 @@ static struct error *options_check(struct trace_options *options, bool command)
 	options->print.completed_only = options->shortest || options->failures;
 	if (options->input && (command || options->user || options->cgroup || options->delay_ms || options->map_dump))
 		return error_new_kind(ERROR_USAGE, "-i reads a recording: omit the command, -u, -G, -D and --map-dump");
+	if (options->kernel_types && (options->input || options->no_bpf))
+		return error_new_kind(ERROR_USAGE, "--force-btf shows memory of programs, which %s",
+				      options->input ? "recordings do not contain" : "--no-bpf does not read");
 	if (!options->call_graph && options->kernel_graph)
 		options->call_graph = "fp";
 	if (!options->call_graph && (options->max_stack || options->min_stack))
@@ -592,6 +605,7 @@ static struct error *run(int argc, char **argv, int *ret_status)
 		error = trace_run(&trace, argv, ret_status);
 	}
 	trace_printer_destroy(trace.printer);
+	bpf_types_text_close(trace.types);
 	syscall_sums_destroy(trace.sums);
 	workload_deinit(&trace.workload);
 	vec_deinit(&trace.targets);

@@ -53,6 +53,7 @@ struct trace_options {
 	uint64_t ring_bytes; /* 0 = the default */
 	const char *input;   /* recording to show, or NULL */
 	bool no_bpf;
+	bool kernel_types;  /* --force-btf */
 	bool sorted;	    /* always so */
 	bool print_formats; /* events as the kernel formats them */
 	bool print_sample;
@@ -90,6 +91,7 @@ struct trace {
 	bool program_tells_calls;      /* … and it tells the calls, not samples */
 	struct trace_strings *strings; /* what it told; NULL = none */
 	uint64_t samples;	       /* read from a recording or its stream */
+	struct bpf_types_text *types;  /* --force-btf, or NULL */
 	struct trace_printer *printer; /* NULL with only sums */
 	struct syscall_sums *sums;     /* NULL without */
 	struct workload workload;

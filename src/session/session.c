@@ -620,6 +620,18 @@ void session_apply(struct session *session, struct record *record)
 		forget_what_ended(session);
 }
 
+void session_part_times(struct session *session, struct record *record)
+{
+	struct session_private *private = session->private;
+	if (private->prepared)
+		return;
+	uint64_t latest = UINT64_MAX >> 1, time = record->model_time < latest ? record->model_time : latest;
+	if (time <= private->parted)
+		time = private->parted + (private->parted_sample && !record->is_sample);
+	private->parted_sample = record->is_sample;
+	private->parted = record->model_time = time;
+}
+
 int session_next(struct session *session, struct record *ret, struct error **ret_error)
 {
 	session->private->copies = session->reader->stable;

@@ -134,6 +134,10 @@ int session_next(struct session *session, struct record *ret, struct error **ret
  * session_apply(), a copy which is valid until the next call. */
 int session_gather(struct session *session, bool resting, struct record *ret, struct error **ret_error);
 void session_apply(struct session *session, struct record *record);
+/* For those who ask about records when later ones are applied already; to be called for each before that. The machine goes by time, so that
+ * it would tell of a sample what comes behind it at the same time: a record that is no sample moves a nanosecond behind samples of its
+ * time, to the machine, and what follows not before it. */
+void session_part_times(struct session *session, struct record *record);
 /* Decodes the sample that session_next() gave (use this, not sample_decode(): a member's id and period are not in its record). False when
  * it is broken, which is counted: go on with the next. */
 bool session_decode(struct session *session, const struct record *record, struct sample *ret);

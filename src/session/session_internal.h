@@ -137,9 +137,11 @@ struct session_private {
 	bool round_mark; /* a FINISHED_ROUND was delivered: the round is to be finished now */
 	bool holding;	 /* the record delivered last came from the order and is still held */
 	uint64_t held_offset;
-	uint64_t *copy;	      /* stable input: of the record being delivered or applied; READER_RECORD_MAX bytes */
-	bool copies;	      /* such copies are delivered */
-	uint64_t clock;	      /* the newest time delivered */
+	uint64_t *copy;	 /* stable input: of the record being delivered or applied; READER_RECORD_MAX bytes */
+	bool copies;	 /* such copies are delivered */
+	uint64_t clock;	 /* the newest time delivered */
+	uint64_t parted; /* the newest time that session_part_times() gave, and whether a sample has it */
+	bool parted_sample;
 	uint64_t forgot_lost; /* session->lost when the machine forgot last */
 	reading_values values;
 	size_t near;	     /* for ties_time() */

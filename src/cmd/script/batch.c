@@ -4,8 +4,8 @@
  *	main thread   │ write load 0, gather load 2, text of load 1 │ write load 1, …
  *	              ▲ apply load 1                                ▲ apply load 2
  *
- * While text is made the machine rests; between two loads the side-band of the next one is applied to it. Samples at the very time of a
- * side-band record behind them become text before that is applied. The first loads are small, so that the first lines come at once. */
+ * While text is made the machine rests; between two loads the side-band of the next one is applied to it, at times that no sample before it
+ * has (session_part_times()). The first loads are small, so that the first lines come at once. */
 #include "cmd/script/batch.h"
 
 #include "arch/own.h"
@@ -272,35 +272,18 @@ static void count_ids(const struct script_batch_options *options, const struct r
 	sampled_ids_add(options->ids, ids[0], ids[1], 1);
 }
 
-/* The machine goes by time, so that a side-band record changes what it tells of samples of the same time: those before the record number
- * `end` become text now, on this thread. Broken ones are left to the others. */
-static void format_before(const struct batch *batch, struct load *load, size_t end)
-{
-	uint64_t time = load->items[end].record.model_time;
-	size_t begin = end;
-	/* Before one of the same time that is text by now nothing is left. */
-	while (begin > 0 && load->items[begin - 1].record.model_time == time && !load->items[begin - 1].is_text)
-		begin--;
-	for (size_t i = begin; i < end; i++) {
-		struct item *item = &load->items[i];
-		item->offset = load->between.len;
-		item->is_text = format_sample(batch, batch->text, &item->record, &load->between);
-		item->length = load->between.len - item->offset;
-	}
-}
-
 /* Brings the machine to the end of the load. */
 static void apply(const struct batch *batch, struct load *load)
 {
 	const struct script_batch_options *options = batch->options;
 	for (size_t i = 0; i < load->count; i++) {
 		struct item *item = &load->items[i];
+		session_part_times(options->session, &item->record);
 		if (is_sample(item)) {
 			session_apply(options->session, &item->record);
 			count_ids(options, &item->record);
 			continue;
 		}
-		format_before(batch, load, i);
 		session_apply(options->session, &item->record);
 		item->offset = load->between.len;
 		options->add_record(options->context, &item->record, &load->between);

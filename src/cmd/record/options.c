@@ -291,16 +291,11 @@ static struct error *parse_synth(const struct option *option, const char *argume
 #define CUSTOM(s, l, field, a, h, p) OPTION_CUSTOM_FLAGS(s, l, O, field, a, h, p, OPTION_NO_NEGATION)
 #define NEGATABLE(s, l, field, a, h, p) OPTION_CUSTOM(s, l, O, field, a, h, p)
 #define OPTIONAL(s, l, field, a, h, p) OPTION_CUSTOM_FLAGS(s, l, O, field, a, h, p, OPTION_OPTIONAL_ARGUMENT)
-/* The callback gets the whole structure. */
-#define WHOLE(s, l, a, h, p, f)                               \
-	{                                                     \
-		OPTION_KIND_CUSTOM, s, l, 0, a, h, p, NULL, f \
-	}
 
 const struct option record_option_table[] = {
 	OPTION_HEADING("Events and targets"),
 	OPTION_GROUP(targets_group, O, targets),
-	WHOLE('i', "no-inherit", NULL, "do not follow child processes and new threads", parse_no_inherit, OPTION_NO_ARGUMENT),
+	OPTION_WHOLE('i', "no-inherit", NULL, "do not follow child processes and new threads", parse_no_inherit, OPTION_NO_ARGUMENT),
 	OPTION_FLAG(0, "per-thread", O, sampling.per_thread, "use one buffer per thread instead of per CPU"),
 	CUSTOM('D', "delay", recorder, "MS",
 	       "start measuring MS milliseconds after the command; 10-20,30-40: only then; -1: on 'enable' from --control", parse_delay),

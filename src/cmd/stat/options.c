@@ -189,7 +189,7 @@ const struct option stat_option_table[] = {
 	CUSTOM('e', "event", words, "EVENT", "events to count: cycles, page-faults, 'syscalls:*', …; may be repeated",
 	       event_words_parse_event),
 	OPTION_COUNT('d', "detailed", O, detailed, "also count cache events (-dd: more of them, -ddd: prefetches)"),
-	CUSTOM(0, "pfm-events", words, "EVENT", "events by their libpfm4 names ('perf list pfm'), with its modifiers and groups {…}",
+	CUSTOM(0, "pfm-events", words, "EVENT", "events by their libpfm4 names ('perf list pfm'), with their modifiers and groups {…}",
 	       event_words_parse_pfm),
 	OPTION_STRING(0, "cputype", O, cputype, "KIND", "on hybrid machines: only events of this core type (core, atom)"),
 	CUSTOM(0, "filter", words, "FILTER", "filter on the fields of the preceding tracepoints", event_words_parse_filter),

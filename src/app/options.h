@@ -93,6 +93,11 @@ struct option {
 	{                                                                         \
 		OPTION_KIND_CUSTOM, s, l, offsetof(type, field), a, h, p, NULL, f \
 	}
+/* The callback gets the whole structure. */
+#define OPTION_WHOLE(s, l, a, h, p, f)                        \
+	{                                                     \
+		OPTION_KIND_CUSTOM, s, l, 0, a, h, p, NULL, f \
+	}
 #define OPTION_GROUP(g, type, field)                                                      \
 	{                                                                                 \
 		OPTION_KIND_GROUP, 0, NULL, offsetof(type, field), NULL, NULL, NULL, g, 0 \

@@ -88,7 +88,7 @@ struct error *bpf_leaks_start(struct bpf_leaks *leaks, pid_t pid, const char *pa
 		if (!failure)
 			failure = attach(leaks, functions[i].enter, false, pid, path, functions[i].name);
 		if (failure == -ENOENT && functions[i].needed)
-			return error_new("%s has no function '%s'; --object names the file that has the allocator", name,
+			return error_new("%s has no function '%s'; --object names the file that contains the allocator", name,
 					 functions[i].name);
 		if (failure && failure != -ENOENT)
 			return bpf_support_explain(failure, program);

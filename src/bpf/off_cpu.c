@@ -96,10 +96,7 @@ void bpf_off_cpu_close(struct bpf_off_cpu *off_cpu)
 
 struct error *bpf_off_cpu_add_target(struct bpf_off_cpu *off_cpu, pid_t tid)
 {
-	uint32_t key = (uint32_t)tid;
-	uint8_t one = 1;
-	int failure = bpf_map__update_elem(off_cpu->skeleton->maps.targets, &key, sizeof(key), &one, sizeof(one), BPF_ANY);
-	return failure ? error_system(-failure, "time off the CPU of thread %d cannot be measured", (int)tid) : NULL;
+	return bpf_support_add_target(off_cpu->skeleton->maps.targets, (int)tid, "time off the CPU");
 }
 
 struct error *bpf_off_cpu_start(struct bpf_off_cpu *off_cpu)

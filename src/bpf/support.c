@@ -83,6 +83,7 @@ struct error *bpf_support_explain(int error, const char *what)
 }
 
 #ifdef HAVE_BPF
+#include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
 static int log_line(enum libbpf_print_level level, const char *format, va_list args)
@@ -115,6 +116,14 @@ struct error *bpf_support_begin_at_tracepoints(void)
 	if (!error)
 		libbpf_set_print(log_line);
 	return error;
+}
+
+struct error *bpf_support_add_target(struct bpf_map *targets, int tid, const char *what)
+{
+	uint32_t key = (uint32_t)tid;
+	uint8_t one = 1;
+	int failure = bpf_map__update_elem(targets, &key, sizeof(key), &one, sizeof(one), BPF_ANY);
+	return failure ? error_system(-failure, "%s of thread %d cannot be measured", what, tid) : NULL;
 }
 #else
 struct error *bpf_support_begin(void)

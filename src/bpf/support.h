@@ -15,3 +15,7 @@ struct error *bpf_support_begin_at_tracepoints(void);
 
 /* The same before a program is loaded: what libbpf has to say goes to the log (-vv) from now on, instead of standard error. */
 struct error *bpf_support_begin(void);
+
+struct bpf_map;
+/* Adds a thread to a program's map of targets (bpf/targets.bpf.h); `what` of it can't be measured if that fails. */
+struct error *bpf_support_add_target(struct bpf_map *targets, int tid, const char *what);

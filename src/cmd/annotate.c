@@ -203,7 +203,7 @@ static struct error *nothing_found(const struct work *work)
 		names[i] = annotate->functions[i].symbol->name;
 	const char *nearest = str_nearest_part(wanted, names, annotate->function_count);
 	struct error *error = error_new("no function named '%s' has samples%s%s%s", wanted, nearest ? "; did you mean '" : "",
-					nearest ? nearest : "; 'perf report -s sym' lists the functions that have", nearest ? "'?" : "");
+					nearest ? nearest : "; 'perf report -s sym' lists the functions that do", nearest ? "'?" : "");
 	free(names);
 	return error;
 }

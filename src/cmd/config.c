@@ -99,7 +99,7 @@ static void warn_if_unknown(const char *name)
 			return;
 	struct strbuf safe = {0};
 	text_add_safe(&safe, name, strlen(name));
-	log_warning("%s is written, but has no effect in this perf; 'perf help config' lists the settings that have", strbuf_str(&safe));
+	log_warning("%s is written, but has no effect in this perf; 'perf help config' lists those that do", strbuf_str(&safe));
 	strbuf_deinit(&safe);
 }
 

@@ -233,7 +233,7 @@ static struct error *fold_waits(struct flamegraph *flamegraph, struct fold_optio
 		return error;
 	flamegraph->event = find_event(session, "sched:sched_switch");
 	return flamegraph->fold->entry_count ? NULL
-					     : error_new("%s has no wait that has ended: nothing to draw", reader_name(session->reader));
+					     : error_new("%s contains no completed wait: nothing to draw", reader_name(session->reader));
 }
 
 /* A recording as a call tree, with its unit. */

@@ -77,14 +77,14 @@ static struct error *parse_bytes(const struct option *option, const char *argume
 #define O struct leaks_options
 static const struct option options[] = {
 	OPTION_STRING('p', "pid", O, targets.pids, "PID", "watch this running process"),
-	OPTION_STRING(0, "object", O, object, "FILE", "file that has the allocator (default: the C library)"),
+	OPTION_STRING(0, "object", O, object, "FILE", "file that contains the allocator (default: the C library)"),
 	OPTION_CUSTOM_FLAGS(0, "sample", O, sample, "BYTES",
-			    "note about one allocation in so many bytes, and estimate from these; larger ones are all noted", parse_bytes,
-			    OPTION_NO_NEGATION),
-	OPTION_U64(0, "interval", O, interval_s, "SECONDS", "show what is outstanding every so many seconds, and how it grew"),
-	OPTION_U64(0, "count", O, count, "N", "end after so many intervals"),
-	OPTION_U64(0, "top", O, top, "N", "show the N stacks that hold most (default 10; 0: all)"),
-	OPTION_U64(0, "older", O, older_s, "SECONDS", "count only allocations that are at least so old"),
+			    "sample about one allocation per BYTES bytes, and estimate from these; larger ones are all sampled",
+			    parse_bytes, OPTION_NO_NEGATION),
+	OPTION_U64(0, "interval", O, interval_s, "SECONDS", "show what is outstanding every SECONDS seconds, and how it grew"),
+	OPTION_U64(0, "count", O, count, "N", "stop after N intervals"),
+	OPTION_U64(0, "top", O, top, "N", "show the N stacks that hold the most (default 10; 0: all)"),
+	OPTION_U64(0, "older", O, older_s, "SECONDS", "count only allocations that are at least this old"),
 	OPTION_FLAG(0, "combined-only", O, sums_only, "read only the sums of stacks, without ages: cheaper with millions of allocations"),
 	OPTION_CUSTOM_FLAGS(0, "format", O, format, "FORMAT", "machine-readable output: csv or json", option_table_format,
 			    OPTION_NO_NEGATION),
@@ -104,7 +104,7 @@ static struct error *check(const struct leaks_options *options, bool workload, p
 	if (options->count && !options->interval_s)
 		return error_new_kind(ERROR_USAGE, "--count counts intervals: use it with --interval");
 	if (options->sums_only && options->older_s)
-		return error_new_kind(ERROR_USAGE, "--combined-only knows no ages: omit it, or --older");
+		return error_new_kind(ERROR_USAGE, "--combined-only keeps no ages: omit it, or --older");
 	*ret_pid = (pid_t)pid;
 	return NULL;
 }
@@ -385,9 +385,9 @@ static struct error *start_watching(struct leaks *leaks)
 	pid_t running = leaks->workload.pid ? 0 : leaks->pid;
 	char *path = leaks->options->object ? mem_strdup(leaks->options->object) : NULL;
 	char *library = path ? mem_strdup(path) : find_library(running, &path);
-	struct error *error =
-		library ? bpf_leaks_open(&config, &leaks->bpf)
-			: error_new("process %d has no C library mapped; --object names the file that has its allocator", (int)leaks->pid);
+	struct error *error = library ? bpf_leaks_open(&config, &leaks->bpf)
+				      : error_new("process %d has no C library mapped; --object names the file that contains its allocator",
+						  (int)leaks->pid);
 	if (!error)
 		error = bpf_leaks_start(leaks->bpf, leaks->pid, path, library);
 	free(library);

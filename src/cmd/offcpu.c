@@ -112,11 +112,11 @@ static const struct option options[] = {
 
 	OPTION_HEADING("Which waits"),
 	OPTION_FLAG('u', "user-threads-only", O, waits.user_only, "only threads of programs"),
-	OPTION_FLAG('k', "kernel-threads-only", O, waits.kernel_only, "only threads of the kernel"),
+	OPTION_FLAG('k', "kernel-threads-only", O, waits.kernel_only, "only kernel threads"),
 	CUSTOM('m', "min-block-time", waits.min_ns, "US", "only waits of at least this many microseconds (default 1)", parse_us),
 	CUSTOM('M', "max-block-time", waits.max_ns, "US", "only waits of at most this many microseconds", parse_us),
 	CUSTOM(0, "state", waits, "STATE",
-	       "only waits that begin in this state: S and D (asleep), R (has lost the CPU), or the bits of prev_state", parse_state),
+	       "only waits that begin in this state: S and D (asleep), R (preempted), or the bits of prev_state", parse_state),
 	OPTION_CUSTOM_FLAGS(0, "comms", O, report.comms, "NAME,…", "only threads with these names", name_list_option, OPTION_NO_NEGATION),
 
 	OPTION_HEADING("Output"),
@@ -148,7 +148,7 @@ static struct error *check(struct offcpu_options *command, bool workload)
 	if (command->waits.user_only && command->waits.kernel_only)
 		return error_new_kind(ERROR_USAGE, "-u and -k cannot be combined");
 	if (command->waits.min_ns > command->waits.max_ns)
-		return error_new_kind(ERROR_USAGE, "-m exceeds -M: no wait lasts so long");
+		return error_new_kind(ERROR_USAGE, "-m exceeds -M: no wait can match both");
 	targets_settle(targets, workload);
 	sampling->period = 1;
 	sampling->by_cpu = targets_are_cpus(targets);

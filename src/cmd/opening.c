@@ -382,7 +382,7 @@ struct error *option_inline(const struct option *option, const char *argument, b
 {
 	enum stack_inlines *inlines = field;
 	if (argument && strcmp(argument, "all") != 0 && strcmp(argument, "unwound") != 0)
-		return error_new_kind(ERROR_USAGE, "'%s' isn't 'all' or 'unwound'", argument);
+		return error_new_kind(ERROR_USAGE, "invalid value '%s': use all or unwound", argument);
 	*inlines = negated ? STACK_INLINES_NONE : argument && *argument == 'u' ? STACK_INLINES_UNWOUND : STACK_INLINES_ALL;
 	return NULL;
 }

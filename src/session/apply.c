@@ -20,34 +20,21 @@ static uint64_t map_end(uint64_t start, uint64_t length)
 	return start + length < start ? UINT64_MAX : start + length;
 }
 
+/* What both kinds of records tell. */
+#define DESCRIBE(record)                                                                                                         \
+	.pid = (record)->pid, .tid = (record)->tid, .start = (record)->start, .end = map_end((record)->start, (record)->length), \
+	.pgoff = (record)->pgoff, .name = (record)->name
+
 static struct map_description describe_mmap(const struct record_header *header)
 {
-	const struct record_mmap *record = (const void *)header;
 	bool data = header->misc & RECORD_MISC_MMAP_DATA;
-	return (struct map_description){
-		.pid = record->pid,
-		.tid = record->tid,
-		.start = record->start,
-		.end = map_end(record->start, record->length),
-		.pgoff = record->pgoff,
-		.name = record->name,
-		.prot = data ? 0 : PROT_EXEC,
-	};
+	return (struct map_description){DESCRIBE((const struct record_mmap *)header), .prot = data ? 0 : PROT_EXEC};
 }
 
 static struct map_description describe_mmap2(const struct record_header *header)
 {
 	const struct record_mmap2 *record = (const void *)header;
-	struct map_description map = {
-		.pid = record->pid,
-		.tid = record->tid,
-		.start = record->start,
-		.end = map_end(record->start, record->length),
-		.pgoff = record->pgoff,
-		.name = record->name,
-		.prot = record->prot,
-		.flags = record->flags,
-	};
+	struct map_description map = {DESCRIBE(record), .prot = record->prot, .flags = record->flags};
 	if (header->misc & RECORD_MISC_MMAP_BUILD_ID) {
 		map.build_id.size = record->build_id_size <= sizeof(map.build_id.data) ? record->build_id_size : sizeof(map.build_id.data);
 		memcpy(map.build_id.data, record->build_id, map.build_id.size);

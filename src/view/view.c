@@ -75,7 +75,7 @@ struct error *view_write(const struct view_ops *view, const struct document *doc
 {
 	for (size_t i = 0; i < document->results.len; i++)
 		if (!view_can_show(view, document->results.data[i].kind))
-			return error_new_kind(ERROR_USAGE, "the format %s can't show %s", view->name,
+			return error_new_kind(ERROR_USAGE, "the format %s cannot show %s", view->name,
 					      result_kind_name(document->results.data[i].kind));
 	struct error *error = NULL;
 	for (size_t i = 0; i < document->results.len && !error; i++)

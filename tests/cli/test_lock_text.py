@@ -85,7 +85,7 @@ def test_cgroups(perf, tmp_path, words, wanted):
 def test_cgroups_are_recorded_when_asked_for(perf, tmp_path):
     for words in (["--lock-cgroup"], ["-G", "user.slice"]):
         done = perf("lock", "contention", *words, *make(tmp_path, locks.STORY))
-        assert done.returncode == 255 and "the recording tells no cgroups; record with 'perf lock record --all-cgroups'" in done.stderr
+        assert done.returncode == 255 and "the recording contains no cgroups; record with 'perf lock record --all-cgroups'" in done.stderr
 
 
 def test_output(story, tmp_path):

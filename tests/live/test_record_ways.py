@@ -265,8 +265,10 @@ def test_event_that_begins_a_file(perf, oracle, live_system, tracefs, tmp_path):
     for place in (["-a"], []):
         for entry in tmp_path.iterdir():
             subprocess.run(["rm", "-r", entry], check=True)
-        # Events while a file is begun begin no other; names of files tell hundredths of a second.
-        until = f"until [ $(ls {tmp_path} | grep -c '^out[.]') -ge %d ]; do sleep 0.02; done; sleep 0.02"
+        # Events while a file is begun begin no other: once it is there, perf waits for more. Names of files tell hundredths of a second.
+        waits = "|".join(map(str, started.WAITING[os.uname().machine]))
+        until = (f"until [ $(ls {tmp_path} | grep -c '^out[.]') -ge %d ]; do sleep 0.02; done; "
+                 f"until grep -qE '^({waits}) ' /proc/$PPID/syscall; do sleep 0.02; done; sleep 0.02")
         command = f"mkdir {tmp_path}/1; {until % 1}; mkdir {tmp_path}/2; {until % 2}"
         done = perf("record", *place, "-e", "cpu-clock", "--switch-output-event", "syscalls:sys_enter_mkdir", "-o", tmp_path / "out", "--", "sh", "-c", command)
         files = sorted(tmp_path.glob("out.*"))

@@ -2,11 +2,16 @@
 import fnmatch
 import json
 import os
+import pathlib
 import re
 import shutil
 import subprocess
+import sys
 
 import pytest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
+import started  # noqa: E402
 
 GROUPS = ["hw", "hardware", "sw", "software", "cache", "hwcache", "pmu", "tracepoint"]
 PATTERNS = ["faults", "clock", "cycles", "L1", "msr", "sched_sw", "cs", "s[cd]*", "*fault*", "context-switches"]
@@ -209,13 +214,11 @@ def test_sdt(perf, live_system, tmp_path):
     environment = dict(os.environ, PERF_BUILDID_DIR=str(tmp_path / "cache"))
     for count, program in enumerate(("one", "two"), 1):
         assert perf("record", "-o", tmp_path / "perf.data", tmp_path / program, env=environment).returncode == 0
-        for _ in range(100):
-            out = perf("list", "-v", "sdt", env=environment).stdout
-            if out.count("here:end") == count:
-                break
-            subprocess.run(["sleep", "0.1"], check=True)  # the cache is filled behind record's back
-        else:
-            pytest.fail(out)
+
+        def listed():
+            return perf("list", "-v", "sdt", env=environment).stdout
+        started.until(lambda count=count: listed().count("here:end") == count, "the cache is filled, which happens behind record's back")
+        out = listed()
         if count == 1:
             assert re.search(r"^  sdt_here:begin +\[SDT event\]\n +\[arguments: 8@%rdi\]\n  sdt_here:end +\[SDT event\]$", out, re.M)
     assert re.search(rf"^  sdt_here:begin@{tmp_path}/one\([0-9a-f]{{12}}\) \[SDT event\]", out, re.M)

@@ -261,7 +261,7 @@ struct error *lock_contention_require(const struct lock_contention *contention)
 	if (!error)
 		error = tracker_require(contention->tracker, "lock:contention_end", recorder);
 	if (!error && contention->lacks_cgroups)
-		error = error_new("the recording tells no cgroups; record with '%s --all-cgroups'", recorder);
+		error = error_new("the recording contains no cgroups; record with '%s --all-cgroups'", recorder);
 	return error;
 }
 

@@ -318,7 +318,7 @@ struct error *lock_user_require(const struct lock_user *user)
 	for (size_t i = 0; handlers[i].event && !error; i++)
 		error = tracker_require(user->tracker, handlers[i].event, recorder);
 	if (!error && user->lacks_cgroups)
-		error = error_new("the recording tells no cgroups; record with '%s --all-cgroups'", recorder);
+		error = error_new("the recording contains no cgroups; record with '%s --all-cgroups'", recorder);
 	return error;
 }
 

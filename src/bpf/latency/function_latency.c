@@ -77,11 +77,7 @@ void bpf_function_latency_close(struct bpf_function_latency *latency)
 
 struct error *bpf_function_latency_add_target(struct bpf_function_latency *latency, pid_t tid)
 {
-	uint32_t key = (uint32_t)tid;
-	uint8_t one = 1;
-	int failure = bpf_map__update_elem(latency->skeleton->maps.targets, &key, sizeof(key), &one, sizeof(one), BPF_ANY);
-
-	return failure ? error_system(-failure, "thread %d cannot be measured", (int)tid) : NULL;
+	return bpf_support_add_target(latency->skeleton->maps.targets, (int)tid, "calls");
 }
 
 /* The end first: each beginning that is noted has its end then. */

@@ -64,10 +64,7 @@ void bpf_run_queue_close(struct bpf_run_queue *queue)
 
 struct error *bpf_run_queue_add_target(struct bpf_run_queue *queue, pid_t tid)
 {
-	uint32_t key = (uint32_t)tid;
-	uint8_t one = 1;
-	int failure = bpf_map__update_elem(queue->skeleton->maps.targets, &key, sizeof(key), &one, sizeof(one), BPF_ANY);
-	return failure ? error_system(-failure, "waits of thread %d cannot be measured", (int)tid) : NULL;
+	return bpf_support_add_target(queue->skeleton->maps.targets, (int)tid, "waits");
 }
 
 struct error *bpf_run_queue_start(struct bpf_run_queue *queue)

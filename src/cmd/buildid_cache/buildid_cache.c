@@ -225,10 +225,10 @@ static struct error *add_kcore(const struct buildid_cache_options *options, cons
 	if (!folder || strcmp(slash, "/kcore") != 0)
 		return error_new_kind(ERROR_USAGE, "-k %s: expected /proc/kcore, the memory of the kernel that runs", options->kcore);
 	if (!running_kernel_build_id(&id))
-		return error_new("the kernel does not tell its build-id (/sys/kernel/notes)");
+		return error_new("the kernel does not report its build-id (/sys/kernel/notes)");
 	struct error *error = kcore_copy_to_cache(folder, cache, &id, &copy, &is_new);
 	if (!error && !is_new)
-		log_warning("The cache has the code of this boot already: %s", copy);
+		log_warning("The cache already has the code of this boot: %s", copy);
 	else if (!error && options->output.verbose > 0)
 		fprintf(stderr, "%s: Ok, %s\n", options->kcore, copy);
 	return error;

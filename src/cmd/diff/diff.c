@@ -99,11 +99,11 @@ static const struct option diff_option_table[] = {
 	       parse_method),
 	CUSTOM('o', "order", order, "N", "sort by the change to recording N (default 1), or with 0 by the baseline", parse_order),
 	OPTION_STRING('s', "sort", TYPE, report.sort, "KEY,…", "keys to group samples by (default dso,symbol), as of perf report"),
-	OPTION_FLAG('b', "baseline-only", TYPE, baseline_only, "only rows that the baseline and another recording have"),
+	OPTION_FLAG('b', "baseline-only", TYPE, baseline_only, "show only rows that are in the baseline and in another recording"),
 	OPTION_FLAG(0, "significance", TYPE, significance,
-		    "show for each change how far chance alone may have moved it (99 of 100 times), and whether it is larger than chance"),
+		    "show for each change how far chance alone may have moved it (99 times in 100), and whether it exceeds chance"),
 	CUSTOM(0, "fail-above", fails, "POINTS",
-	       "exit with status 1 if a share has grown by more than so many percentage points, and by more than chance", parse_limit),
+	       "exit with status 1 if a share has grown by more than POINTS percentage points, and by more than chance", parse_limit),
 	OPTION_HEADING("Columns"),
 	OPTION_FLAG('p', "period", TYPE, period, "show the periods"),
 	OPTION_FLAG('F', "formula", TYPE, formula, "show how the change is computed"),
@@ -212,7 +212,8 @@ static struct error *add_slices(const struct diff *diff, struct diff_file *file)
 		return NULL;
 	for (size_t i = 0; i < report->sort.keys.len; i++)
 		if (report->sort.keys.data[i] == time)
-			return error_new_kind(ERROR_USAGE, "-s time: what chance does to slices of time can't be told from other slices");
+			return error_new_kind(ERROR_USAGE,
+					      "-s time: what chance does to slices of time cannot be estimated from other slices");
 	if (report->sort.keys.len + 1 >= ROWS_KEYS_MAX || report->extra_words >= ROWS_KEYS_MAX)
 		return error_new_kind(ERROR_USAGE, "-s: too many keys with --significance or --fail-above");
 	report->context.time_quantum_ns = (session->last_time - session->first_time) / SLICES + 1;
@@ -352,7 +353,7 @@ static struct error *compare(struct diff *diff)
 		rows[i] = diff->files[i].rows;
 		slices[i] = diff->files[i].slices;
 		if (rows[i] && rows[i]->options.key_count != rows[0]->options.key_count)
-			return error_new("%s: has not all fields that -s names in %s", diff->files[i].path, diff->files[0].path);
+			return error_new("%s: does not have all fields that -s names in %s", diff->files[i].path, diff->files[0].path);
 	}
 	struct comparison_options how = options->comparison;
 	how.order = options->order < 0 ? 1 : (size_t)options->order;

@@ -96,10 +96,10 @@ static struct error *parse_graph_options(const struct option *option, const char
 static const struct option shared_group[] = {
 	OPTION_HEADING("Targets"),
 	OPTION_STRING('p', "pid", O, pids, "PIDS", "trace these processes with their threads (comma-separated)"),
-	OPTION_STRING(0, "tid", O, tids, "TIDS", "existing threads (comma-separated)"),
+	OPTION_STRING(0, "tid", O, tids, "TIDS", "trace these threads (comma-separated)"),
 	OPTION_FLAG('a', "all-cpus", O, system_wide, "trace the whole system, even with a command"),
 	OPTION_STRING('C', "cpu", O, cpus, "LIST", "trace only these CPUs, such as 0-3,7"),
-	OPTION_FLAG(0, "inherit", O, tracing.inherit, "children, too"),
+	OPTION_FLAG(0, "inherit", O, tracing.inherit, "also trace child processes"),
 	OPTION_U64('D', "delay", O, delay_ms, "MS", "start tracing MS milliseconds after the command"),
 
 	OPTION_HEADING("Functions"),

@@ -92,10 +92,6 @@ static struct error *parse_separator(const struct option *option, const char *ar
 
 /* The parsers get all options: `field` is the structure. */
 #define O struct kmem_stat_options
-#define WHOLE(s, l, a, h, p)                                                   \
-	{                                                                      \
-		OPTION_KIND_CUSTOM, s, l, 0, a, h, p, NULL, OPTION_NO_NEGATION \
-	}
 #define CHOICE(s, l, h, p)                                                                             \
 	{                                                                                              \
 		OPTION_KIND_CUSTOM, s, l, 0, NULL, h, p, NULL, OPTION_NO_NEGATION | OPTION_NO_ARGUMENT \
@@ -104,11 +100,12 @@ static struct error *parse_separator(const struct option *option, const char *ar
 const struct option kmem_stat_option_table[] = {
 	CHOICE(0, "caller", "show a row per call site", choose_callers),
 	CHOICE(0, "alloc", "show a row per object or page", choose_rows),
-	WHOLE('s', "sort", "KEYS",
-	      "sort by ptr, callsite, bytes, hit, pingpong or frag (default frag,hit,bytes); with --page by page, callsite, bytes, hit, "
-	      "order, migtype or gfp (default bytes,hit); for the table and allocator named before it",
-	      parse_sort),
-	WHOLE('l', "line", "N", "show at most N rows of the table named before it, or of each", parse_lines),
+	OPTION_WHOLE(
+		's', "sort", "KEYS",
+		"sort by ptr, callsite, bytes, hit, pingpong or frag (default frag,hit,bytes); with --page by page, callsite, bytes, hit, "
+		"order, migtype or gfp (default bytes,hit); for the table and allocator named before it",
+		parse_sort, OPTION_NO_NEGATION),
+	OPTION_WHOLE('l', "line", "N", "show at most N rows of the table named before it, or of each", parse_lines, OPTION_NO_NEGATION),
 	CHOICE(0, "slab", "analyse the slab allocator (default)", choose_slab),
 	CHOICE(0, "page", "analyse the page allocator", choose_pages),
 	OPTION_FLAG(0, "live", O, wanted.live, "with --page: count only pages that were not freed"),
@@ -116,7 +113,8 @@ const struct option kmem_stat_option_table[] = {
 	OPTION_STRING(0, "time", O, time, "START,STOP", "use only events in this time range, in seconds; percentages as 10%-20%, 10%/2"),
 	OPTION_CUSTOM_FLAGS(0, "format", O, format, "FORMAT", "machine-readable output: csv or json", option_table_format,
 			    OPTION_NO_NEGATION),
-	WHOLE('x', "field-separator", "SEPARATOR", "the same as --format csv, with this character between fields", parse_separator),
+	OPTION_WHOLE('x', "field-separator", "SEPARATOR", "the same as --format csv, with this character between fields", parse_separator,
+		     OPTION_NO_NEGATION),
 	CHOICE('j', "json", "the same as --format json", choose_json),
 	OPTION_GROUP(input_option_group, O, input),
 	OPTION_GROUP(output_option_group, O, output),

@@ -153,7 +153,7 @@ static struct error *run(int argc, char **argv, int *ret_status)
 }
 
 static const struct command cmd_kwork_record = {
-	"kwork record", "Record work of the kernel on all CPUs", record_usage, record_table, record, .runs = "record", .own_options = true};
+	"kwork record", "Record kernel work on all CPUs", record_usage, record_table, record, .runs = "record", .own_options = true};
 static const struct command *const subcommands[] = {&cmd_kwork_record,	 &cmd_kwork_report, &cmd_kwork_latency,
 						    &cmd_kwork_timehist, &cmd_kwork_top,    NULL};
 static const char *const usage[] = {"[-k LIST] {record|report|latency|timehist|top}", NULL};

@@ -187,6 +187,6 @@ static struct error *run_latency(int argc, char **argv, int *ret_status)
 
 static const char *const usage[] = {"[-k LIST] [-n NAME] [-s KEYS] [-C LIST] [--time START,STOP] [-i FILE]",
 				    "-b [-k LIST] [-n NAME] [-s KEYS] [-C LIST] [--] [COMMAND]", NULL};
-const struct command cmd_kwork_report = {"kwork report", "Show how long work of the kernel ran", usage, report_options, run_report};
-const struct command cmd_kwork_latency = {"kwork latency", "Show how long work of the kernel waited until it ran", usage, latency_options,
+const struct command cmd_kwork_report = {"kwork report", "Show how long kernel work ran", usage, report_options, run_report};
+const struct command cmd_kwork_latency = {"kwork latency", "Show how long kernel work waited before it ran", usage, latency_options,
 					  run_latency};

@@ -173,4 +173,4 @@ static struct error *run(int argc, char **argv, int *ret_status)
 }
 
 static const char *const usage[] = {"[-g] [-n NAME] [-C LIST] [--time START,STOP] [-i FILE]", NULL};
-const struct command cmd_kwork_timehist = {"kwork timehist", "Show each run of work of the kernel, with its delay", usage, options, run};
+const struct command cmd_kwork_timehist = {"kwork timehist", "Show each run of kernel work, with its delay", usage, options, run};

@@ -214,4 +214,4 @@ static struct error *run(int argc, char **argv, int *ret_status)
 
 static const char *const usage[] = {"[-n NAME] [-s KEY] [-C LIST] [--time START,STOP] [-i FILE]",
 				    "-b [-n NAME] [-s KEY] [-C LIST] [--] [COMMAND]", NULL};
-const struct command cmd_kwork_top = {"kwork top", "Show what used the CPUs: threads, interrupts, nothing", usage, options, run};
+const struct command cmd_kwork_top = {"kwork top", "Show what the CPUs did: threads, interrupts, idle time", usage, options, run};

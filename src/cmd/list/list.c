@@ -22,7 +22,7 @@ static const struct option list_options[] = {
 	OPTION_FLAG(0, "deprecated", struct list_options, deprecated, "also list events that the vendor has deprecated"),
 	OPTION_STRING(0, "unit", struct list_options, unit, "PMU", "list only events of this PMU (or pattern such as 'uncore*')"),
 	OPTION_STRING(0, "cputype", struct list_options, cputype, "KIND", "list only this core type, such as core or atom"),
-	OPTION_FLAG('j', "json", struct list_options, json, "as JSON"),
+	OPTION_FLAG('j', "json", struct list_options, json, "print JSON"),
 	OPTION_FLAG(0, "raw-dump", struct list_options, raw_dump, "list only the names of supported events, in one line"),
 	OPTION_STRING('o', "output", struct list_options, output, "FILE", "write to a file"),
 	OPTION_FLAG(0, "debug", struct list_options, debug, "explain why events cannot be opened"),

@@ -574,5 +574,5 @@ static const char *const usage[] = {"[-t | -l] [-k FIELD] [-F FIELD,…] [-Y TYP
 				    "-o [-k FIELD] [-F FIELD,…] [--] [COMMAND]",
 				    "--user [-t | -l | -o] [OPTIONS] [-p PIDS] [--] [COMMAND]",
 				    NULL};
-const struct command cmd_lock_contention = {"lock contention", "Show who waited for locks of the kernel or of programs, and how long",
+const struct command cmd_lock_contention = {"lock contention", "Show who waited for locks of the kernel or of programs, and for how long",
 					    usage, options, run};

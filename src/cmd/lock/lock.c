@@ -130,7 +130,7 @@ static struct error *run(int argc, char **argv, int *ret_status)
 }
 
 static const struct command cmd_lock_record = {"lock record",
-					       "Record waits for locks of the kernel, or with --user of programs",
+					       "Record waits for kernel locks, or with --user for locks of programs",
 					       record_usage,
 					       NULL,
 					       record,

@@ -267,6 +267,6 @@ static struct error *run_info(int argc, char **argv, int *ret_status)
 
 static const char *const report_usage[] = {"[-k FIELD] [-F FIELD,…] [-c | -t] [-E N] [-i FILE]", NULL};
 static const char *const info_usage[] = {"[-t] [-m] [-i FILE]", NULL};
-const struct command cmd_lock_report = {"lock report", "Show how often each lock was waited for, and how long", report_usage,
+const struct command cmd_lock_report = {"lock report", "Show how often each lock was waited for, and for how long", report_usage,
 					report_options, run_report};
 const struct command cmd_lock_info = {"lock info", "List threads that waited, and locks", info_usage, info_options, run_info};

@@ -68,10 +68,10 @@ void record_off_cpu_tell(const struct off_cpu_samples *samples)
 {
 	uint64_t missed = samples ? off_cpu_samples_missed(samples) : 0;
 	if (missed)
-		log_warning("%" PRIu64
-			    " wait%s missing in %s: too many threads and stacks at once. A higher --off-cpu-thresh tells of fewer waits "
-			    "one by one.",
-			    missed, missed == 1 ? " is" : "s are", OFF_CPU_EVENT);
+		log_warning(
+			"%" PRIu64
+			" wait%s missing in %s: too many threads and stacks at once. A higher --off-cpu-thresh reports fewer waits individually.",
+			missed, missed == 1 ? " is" : "s are", OFF_CPU_EVENT);
 	uint64_t unseen = samples ? off_cpu_samples_unseen(samples) : 0;
 	if (unseen)
 		log_warning("%" PRIu64 " wait%s not counted in %s: the kernel did not report when %s ended.", unseen,

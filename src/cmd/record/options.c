@@ -299,16 +299,11 @@ static struct error *parse_setup_filter(const struct option *option, const char 
 #define CUSTOM(s, l, field, a, h, p) OPTION_CUSTOM_FLAGS(s, l, O, field, a, h, p, OPTION_NO_NEGATION)
 #define NEGATABLE(s, l, field, a, h, p) OPTION_CUSTOM(s, l, O, field, a, h, p)
 #define OPTIONAL(s, l, field, a, h, p) OPTION_CUSTOM_FLAGS(s, l, O, field, a, h, p, OPTION_OPTIONAL_ARGUMENT)
-/* The callback gets the whole structure. */
-#define WHOLE(s, l, a, h, p, f)                               \
-	{                                                     \
-		OPTION_KIND_CUSTOM, s, l, 0, a, h, p, NULL, f \
-	}
 
 const struct option record_option_table[] = {
 	OPTION_HEADING("Events and targets"),
 	OPTION_GROUP(targets_group, O, targets),
-	WHOLE('i', "no-inherit", NULL, "do not follow child processes and new threads", parse_no_inherit, OPTION_NO_ARGUMENT),
+	OPTION_WHOLE('i', "no-inherit", NULL, "do not follow child processes and new threads", parse_no_inherit, OPTION_NO_ARGUMENT),
 	OPTION_FLAG(0, "per-thread", O, sampling.per_thread, "use one buffer per thread instead of per CPU"),
 	CUSTOM('D', "delay", recorder, "MS",
 	       "start measuring MS milliseconds after the command; 10-20,30-40: only then; -1: on 'enable' from --control", parse_delay),
@@ -316,7 +311,7 @@ const struct option record_option_table[] = {
 	OPTION_HEADING("Events"),
 	CUSTOM('e', "event", words, "EVENT", "events to sample: cycles, cpu-clock:u, sched:sched_switch, …; may be repeated",
 	       event_words_parse_event),
-	CUSTOM(0, "pfm-events", words, "EVENT", "events by their libpfm4 names ('perf list pfm'), with its modifiers and groups {…}",
+	CUSTOM(0, "pfm-events", words, "EVENT", "events by their libpfm4 names ('perf list pfm'), with their modifiers and groups {…}",
 	       event_words_parse_pfm),
 	CUSTOM(0, "filter", words, "FILTER",
 	       "filter for the preceding events: on the fields of tracepoints, or on the samples of other events (ip, pid, uid, period, …)",
@@ -345,19 +340,19 @@ const struct option record_option_table[] = {
 			    sampling_option_branch_any, OPTION_NO_ARGUMENT | OPTION_NO_NEGATION),
 	CUSTOM('j', "branch-filter", sampling.branch_type, "KINDS", "record the last branches taken: any, any_call, u, k, …",
 	       sampling_option_branch),
-	OPTION_FLAG('d', "data", O, sampling.address, "data addresses"),
+	OPTION_FLAG('d', "data", O, sampling.address, "record data addresses"),
 	OPTION_FLAG(0, "phys-data", O, sampling.phys_address, "record physical data addresses"),
 	{OPTION_KIND_FLAG, 0, "phys-addr", offsetof(O, sampling.phys_address), NULL, "the same", NULL, NULL, OPTION_HIDDEN},
 	OPTION_FLAG(0, "data-page-size", O, sampling.data_page_size, "record the page sizes of data addresses"),
 	OPTION_FLAG(0, "code-page-size", O, sampling.code_page_size, "record the page sizes of code addresses"),
 	OPTION_FLAG('W', "weight", O, sampling.weight, "record weights (latencies), if the event has them"),
-	OPTION_FLAG(0, "transaction", O, sampling.transaction, "transaction flags"),
+	OPTION_FLAG(0, "transaction", O, sampling.transaction, "record transaction flags"),
 	OPTIONAL('I', "intr-regs", sampling.intr_regs, "REGS", "record registers at the interrupt, all or these (ax,ip,…)", parse_regs),
 	OPTIONAL(0, "user-regs", sampling.user_regs, "REGS", "record user-space registers, all or these", parse_regs),
 	OPTION_CUSTOM_FLAGS('P', "period", O, sampling.period_bit, NULL, "record the period of each sample", parse_period_bit,
 			    OPTION_NO_ARGUMENT),
-	OPTION_CUSTOM_FLAGS('T', "timestamp", O, sampling, NULL, "time stamps", parse_timestamp, OPTION_NO_ARGUMENT),
-	OPTION_FLAG(0, "sample-cpu", O, sampling.cpu, "the CPU"),
+	OPTION_CUSTOM_FLAGS('T', "timestamp", O, sampling, NULL, "record time stamps", parse_timestamp, OPTION_NO_ARGUMENT),
+	OPTION_FLAG(0, "sample-cpu", O, sampling.cpu, "record the CPU"),
 	OPTION_FLAG(0, "sample-identifier", O, sampling.identifier, "put the event's id first in each record"),
 	OPTION_FLAG('R', "raw-samples", O, sampling.raw, "record raw data (always recorded for tracepoints)"),
 	OPTION_FLAG('n', "no-samples", O, sampling.no_samples, "record no samples, only side-band records"),
@@ -366,7 +361,7 @@ const struct option record_option_table[] = {
 	OPTION_HEADING("Other data"),
 	OPTION_FLAG('s', "stat", O, sampling.thread_counts, "record counts for each thread"),
 	OPTION_FLAG(0, "running-time", O, sampling.running_time, "record how long counters were enabled and running"),
-	OPTION_FLAG(0, "switch-events", O, sampling.switch_events, "context switches"),
+	OPTION_FLAG(0, "switch-events", O, sampling.switch_events, "record context switches"),
 	OPTION_FLAG(0, "namespaces", O, sampling.namespaces, "record namespaces of processes"),
 	OPTION_FLAG(0, "all-cgroups", O, sampling.cgroups, "record control groups of samples"),
 	OPTION_FLAG('B', "no-buildid", O, no_buildid, "do not look for build-ids"),
@@ -395,7 +390,7 @@ const struct option record_option_table[] = {
 	OPTION_STRING(0, "control", O, recorder.control, "CHANNEL",
 		      "read commands (enable, disable, snapshot, stop, ping) from fd:IN[,OUT] or fifo:IN[,OUT]"),
 
-	OPTION_HEADING("How"),
+	OPTION_HEADING("Buffers and threads"),
 	CUSTOM('m', "mmap-pages", recorder.ring_pages, "PAGES",
 	       "size of each buffer in pages, or such as 64K, 1M (default 512K; 2M with -a and tracepoints)", option_ring_pages),
 	NEGATABLE(0, "mmap-flush", recorder.flush_bytes, "SIZE", "write a buffer only when it holds this much data", parse_size),

@@ -192,7 +192,7 @@ const struct option report_option_table[] = {
 			    OPTION_NO_NEGATION),
 	OPTION_STRING(
 		0, "html", TYPE, html, "FILE",
-		"write a page to look around in: flame graph, heat map, threads and CPUs over time, functions, code; one file that loads nothing"),
+		"write an interactive page: flame graph, heat map, threads and CPUs over time, functions, code; one file that loads no others"),
 	OPTION_FLAG(0, "mouse", TYPE, mouse, "the screen takes clicks and the wheel of the mouse (its key: M)"),
 	OPTION_CUSTOM_FLAGS(0, "tui", TYPE, screen, NULL, "show the tables on a screen (default on terminals)", report_option_screen,
 			    OPTION_NO_ARGUMENT | OPTION_NO_NEGATION),

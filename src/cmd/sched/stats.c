@@ -334,4 +334,4 @@ static struct error *run(int argc, char **argv, int *ret_status)
 }
 
 static const char *const usage[] = {"record [-o FILE] [--] [COMMAND]", "report [-i FILE]", "diff [FILE FILE]", NULL};
-const struct command cmd_sched_stats = {"sched stats", "Show what the kernel's scheduler counts by itself", usage, options, run};
+const struct command cmd_sched_stats = {"sched stats", "Show the kernel's own scheduler statistics", usage, options, run};

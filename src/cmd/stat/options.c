@@ -129,32 +129,27 @@ static struct error *parse_per_cache(const struct option *option, const char *ar
 
 #define O struct stat_options
 #define CUSTOM(s, l, field, a, h, p) OPTION_CUSTOM_FLAGS(s, l, O, field, a, h, p, OPTION_NO_NEGATION)
-/* The callback gets the whole structure. */
-#define WHOLE(s, l, a, h, p, f)                               \
-	{                                                     \
-		OPTION_KIND_CUSTOM, s, l, 0, a, h, p, NULL, f \
-	}
 
 /* How counts are shown; the field is a struct stat_display. */
 const struct option stat_display_group[] = {
 	OPTION_HEADING("Aggregation"),
-	WHOLE('A', "no-aggr", NULL, "do not aggregate; count per CPU (with -a or -C)", parse_per_cpu, OPTION_NO_ARGUMENT),
-	WHOLE(0, "per-socket", NULL, "aggregate by socket", parse_per_socket, OPTION_NO_ARGUMENT),
-	WHOLE(0, "per-die", NULL, "aggregate by die", parse_per_die, OPTION_NO_ARGUMENT),
-	WHOLE(0, "per-cluster", NULL, "aggregate by cluster of cores", parse_per_cluster, OPTION_NO_ARGUMENT),
-	WHOLE(0, "per-cache", "LEVEL", "aggregate by shared cache of this level (L2, L3 …; default: the last level)", parse_per_cache,
-	      OPTION_OPTIONAL_ARGUMENT),
-	WHOLE(0, "per-core", NULL, "aggregate by core", parse_per_core, OPTION_NO_ARGUMENT),
-	WHOLE(0, "per-node", NULL, "aggregate by memory node", parse_per_node, OPTION_NO_ARGUMENT),
+	OPTION_WHOLE('A', "no-aggr", NULL, "do not aggregate; count per CPU (with -a or -C)", parse_per_cpu, OPTION_NO_ARGUMENT),
+	OPTION_WHOLE(0, "per-socket", NULL, "aggregate by socket", parse_per_socket, OPTION_NO_ARGUMENT),
+	OPTION_WHOLE(0, "per-die", NULL, "aggregate by die", parse_per_die, OPTION_NO_ARGUMENT),
+	OPTION_WHOLE(0, "per-cluster", NULL, "aggregate by cluster of cores", parse_per_cluster, OPTION_NO_ARGUMENT),
+	OPTION_WHOLE(0, "per-cache", "LEVEL", "aggregate by shared cache of this level (L2, L3 …; default: the last level)",
+		     parse_per_cache, OPTION_OPTIONAL_ARGUMENT),
+	OPTION_WHOLE(0, "per-core", NULL, "aggregate by core", parse_per_core, OPTION_NO_ARGUMENT),
+	OPTION_WHOLE(0, "per-node", NULL, "aggregate by memory node", parse_per_node, OPTION_NO_ARGUMENT),
 	OPTION_FLAG(0, "percore-show-thread", struct stat_display, percore_threads,
 		    "with -A and the event term percore: show the sum of the core for each of its CPUs"),
-	WHOLE(0, "per-thread", NULL, "aggregate by thread (with -p, -t, -u or -a)", parse_per_thread, OPTION_NO_ARGUMENT),
+	OPTION_WHOLE(0, "per-thread", NULL, "aggregate by thread (with -p, -t, -u or -a)", parse_per_thread, OPTION_NO_ARGUMENT),
 	OPTION_FLAG(0, "no-merge", struct stat_display, no_merge, "do not merge the counts of several PMUs of one kind (uncore)"),
 	OPTION_FLAG(0, "hybrid-merge", struct stat_display, merge_cores, "merge the counts of an event on several core types"),
 
 	OPTION_HEADING("Output"),
-	WHOLE('x', "field-separator", "SEPARATOR", "machine-readable output with this field separator", parse_separator,
-	      OPTION_NO_NEGATION),
+	OPTION_WHOLE('x', "field-separator", "SEPARATOR", "machine-readable output with this field separator", parse_separator,
+		     OPTION_NO_NEGATION),
 	OPTION_CUSTOM_FLAGS('j', "json-output", struct stat_display, format, NULL, "JSON output, one object per line", parse_json,
 			    OPTION_NO_ARGUMENT),
 	OPTION_STRING('o', "output", struct stat_display, output, "FILE", "write to this file"),
@@ -185,8 +180,8 @@ const struct option stat_option_table[] = {
 	CUSTOM('D', "delay", delay_ms, "MS", "start counting MS milliseconds after the command; -1: on 'enable' from --control",
 	       parse_delay),
 	CUSTOM(0, "timeout", timeout_ms, "MS", "stop after this time", parse_milliseconds),
-	WHOLE('r', "repeat", "N", "run the command N times and show means and deviations; 0: repeat until Ctrl-C", parse_repeat,
-	      OPTION_NO_NEGATION),
+	OPTION_WHOLE('r', "repeat", "N", "run the command N times and show means and deviations; 0: repeat until Ctrl-C", parse_repeat,
+		     OPTION_NO_NEGATION),
 	OPTION_FLAG('S', "sync", O, sync, "call sync() before each run"),
 	OPTION_STRING(0, "pre", O, pre, "COMMAND", "run this command before each run"),
 	OPTION_STRING(0, "post", O, post, "COMMAND", "run this command after each run"),
@@ -196,7 +191,7 @@ const struct option stat_option_table[] = {
 	CUSTOM('e', "event", words, "EVENT", "events to count: cycles, page-faults, 'syscalls:*', …; may be repeated",
 	       event_words_parse_event),
 	OPTION_COUNT('d', "detailed", O, detailed, "also count cache events (-dd: more of them, -ddd: prefetches)"),
-	CUSTOM(0, "pfm-events", words, "EVENT", "events by their libpfm4 names ('perf list pfm'), with its modifiers and groups {…}",
+	CUSTOM(0, "pfm-events", words, "EVENT", "events by their libpfm4 names ('perf list pfm'), with their modifiers and groups {…}",
 	       event_words_parse_pfm),
 	OPTION_STRING(0, "cputype", O, cputype, "KIND", "on hybrid machines: only events of this core type (core, atom)"),
 	CUSTOM(0, "filter", words, "FILTER", "filter on the fields of the preceding tracepoints", event_words_parse_filter),
@@ -212,8 +207,9 @@ const struct option stat_option_table[] = {
 	OPTION_FLAG('T', "transaction", O, transaction, "count hardware transactions (Intel TSX)"),
 
 	OPTION_HEADING("Metrics"),
-	WHOLE('M', "metrics", "METRICS", "compute these metrics or groups of metrics (comma-separated); 'perf list metric' lists them",
-	      parse_metrics, OPTION_NO_NEGATION),
+	OPTION_WHOLE('M', "metrics", "METRICS",
+		     "compute these metrics or groups of metrics (comma-separated); 'perf list metric' lists them", parse_metrics,
+		     OPTION_NO_NEGATION),
 	OPTION_FLAG(0, "metric-no-group", O, metrics.no_group, "do not put the events of a metric into a group"),
 	OPTION_FLAG(0, "metric-no-merge", O, metrics.no_merge, "do not share events between metrics"),
 	OPTION_FLAG(0, "metric-no-threshold", O, metrics.no_threshold, "do not highlight metrics"),

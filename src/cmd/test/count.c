@@ -200,7 +200,7 @@ static void breakpoint_accounting(struct check *check)
 		if (round)
 			usleep(PAUSE_US);
 	}
-	check_fail(check, "%zu breakpoints at a time were never to be had again", most);
+	check_fail(check, "%zu breakpoints at a time never became available again", most);
 }
 
 /* value, enabled, running */

@@ -53,10 +53,6 @@ static struct error *parse_delay(const struct option *option, const char *argume
 }
 
 #define CUSTOM(s, l, field, a, h, p) OPTION_CUSTOM_FLAGS(s, l, O, field, a, h, p, OPTION_NO_NEGATION)
-#define WHOLE(s, l, a, h, p, f)                               \
-	{                                                     \
-		OPTION_KIND_CUSTOM, s, l, 0, a, h, p, NULL, f \
-	}
 const struct option top_option_table[] = {
 	OPTION_HEADING("Events and targets"),
 	OPTION_GROUP(targets_group, O, targets),
@@ -71,8 +67,9 @@ const struct option top_option_table[] = {
 	OPTION_FLAG('i', "no-inherit", O, sampling.no_inherit, "do not follow child processes and new threads"),
 	OPTION_FLAG(0, "group", O, sampling.group, "put all events into one group, shown in one table"),
 	OPTION_CUSTOM_FLAGS('g', NULL, O, sampling, NULL, "record call chains by frame pointers", sampling_option_g, OPTION_NO_ARGUMENT),
-	WHOLE(0, "call-graph", "MODE,STYLE,…",
-	      "record call chains by auto, fp, dwarf[,BYTES] or lbr; then how to show them, as with 'perf report -g'", parse_callgraph, 0),
+	OPTION_WHOLE(0, "call-graph", "MODE,STYLE,…",
+		     "record call chains by auto, fp, dwarf[,BYTES] or lbr; then how to show them, as with 'perf report -g'",
+		     parse_callgraph, 0),
 	OPTION_CUSTOM_FLAGS('b', "branch-any", O, sampling.branch_type, NULL, "show the branches taken, of any kind",
 			    sampling_option_branch_any, OPTION_NO_ARGUMENT | OPTION_NO_NEGATION),
 	CUSTOM('j', "branch-filter", sampling.branch_type, "KINDS", "show the branches taken: any, any_call, u, k, …",

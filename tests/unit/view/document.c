@@ -69,7 +69,7 @@ static void what_a_view_cannot_show(void **state)
 	document_add(&document, (struct result){RESULT_CALLTREE, .calltree = tree});
 	struct error *error = view_write(view_find("csv"), &document, &(struct view_options){0}, &out);
 	assert_non_null(error);
-	assert_string_equal(error_message(error), "the format csv can't show call trees");
+	assert_string_equal(error_message(error), "the format csv cannot show call trees");
 	assert_int_equal(text.len, 0);
 	error_free(error);
 	assert_null(view_write_one(view_find("folded"), document.results.data[1], &(struct view_options){0}, &out));

@@ -20,6 +20,7 @@ void where_places_deinit(struct where_places *places)
 {
 	stack_deinit(&places->stack);
 	vec_deinit(&places->names);
+	vec_deinit(&places->chain);
 	vec_deinit(&places->all);
 	map64_deinit(&places->by_chain);
 	map64_deinit(&places->by_frames);
@@ -121,13 +122,27 @@ static const struct where_place *keep(struct where_places *places, struct where_
 	return *vec_last(&places->all);
 }
 
-/* The kernel's part of a chain, and the instruction of the program that called it: what is behind that may be wrong. */
-static size_t certain_words(const struct sample *sample)
+bool where_register(const struct sample *sample, unsigned int number, uint64_t *ret)
 {
-	size_t count = 0;
-	while (count < sample->chain_count && sample->chain[count] != (uint64_t)PERF_CONTEXT_USER)
-		count++;
-	return count + 2 <= sample->chain_count ? count + 2 : count;
+	const struct sample_regs *regs = &sample->regs_user;
+	if (!regs->values || regs->abi == PERF_SAMPLE_REGS_ABI_NONE || !(regs->mask >> number & 1))
+		return false;
+	*ret = regs->values[__builtin_popcountll(regs->mask & ((1ull << number) - 1))];
+	return true;
+}
+
+/* Into places->chain. */
+static void make_partial(struct where_places *places, const struct sample *sample)
+{
+	const struct arch *arch = arch_find(places->session->machine->arch);
+	uint64_t ip;
+	places->chain.len = 0;
+	for (size_t i = 0; i < sample->chain_count && sample->chain[i] != (uint64_t)PERF_CONTEXT_USER; i++)
+		vec_push(&places->chain, sample->chain[i]);
+	if (!arch || !where_register(sample, arch->frames.ip_sample, &ip))
+		return;
+	vec_push(&places->chain, (uint64_t)PERF_CONTEXT_USER);
+	vec_push(&places->chain, ip);
 }
 
 static const struct where_place *resolve(struct where_places *places, const struct record *record, const struct sample *sample,
@@ -168,7 +183,9 @@ const struct where_place *where_place_of(struct where_places *places, const stru
 	uint64_t epoch = maps_epoch(thread_maps(thread), record->model_time);
 	struct sample part = *sample;
 	if (places->is_partial && !sample->stack_size) {
-		part.chain_count = certain_words(sample);
+		make_partial(places, sample);
+		part.chain = places->chain.data;
+		part.chain_count = places->chain.len;
 		sample = &part;
 	}
 	struct hash128 hash = hash_stack(places, record, sample, thread, epoch << 1 | running);

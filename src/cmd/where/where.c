@@ -113,11 +113,11 @@ static void limit_copies(struct event *event)
 	event->period_given = true;
 }
 
-/* What the thread asks of the kernel, which tells for which lock or file it waits. */
-static void take_argument(struct event *event)
+/* What the thread asks of the kernel, which tells for which lock or file it waits, and from where. */
+static void take_registers(struct event *event)
 {
 	event->attr.sample_type |= PERF_SAMPLE_REGS_USER;
-	event->attr.sample_regs_user |= 1ull << arch_own()->call_argument;
+	event->attr.sample_regs_user |= 1ull << arch_own()->call_argument | 1ull << arch_own()->frames.ip_sample;
 }
 
 static struct error *parse_events(struct event_list *events, struct event_catalog *catalog, uint64_t freq, bool sampled_stacks)
@@ -127,7 +127,7 @@ static struct error *parse_events(struct event_list *events, struct event_catalo
 	for (const char *const *name = sampled_stacks ? sampled : needed; *name && !error; name++)
 		error = event_parse(events, catalog, *name);
 	if (!error && arch_own())
-		take_argument(events->events.data[0]);
+		take_registers(events->events.data[0]);
 	if (!error && sampled_stacks)
 		limit_copies(events->events.data[1]);
 	snprintf(clock, sizeof(clock), "cpu-clock/freq=%llu/", (unsigned long long)freq);
@@ -158,6 +158,7 @@ static struct error *open_live(struct where *where, struct event_catalog *catalo
 	/* Copies of the stack that reach from a system call to the program's own functions, mostly. */
 	where->sampling = (struct sampling){.callgraph = CALLCHAIN_DWARF,
 					    .stack_size = STACK_BYTES,
+					    .kernel_callchains = !command->callgraph,
 					    .period = 1,
 					    .by_cpu = true,
 					    .switch_events = true,

@@ -87,8 +87,8 @@ static void find_syscall(struct where_places *places, struct where_place *place,
 	}
 }
 
-/* What the kernel's part of the stack tells; of what runs no more than the system call. */
-static void describe(struct where_places *places, struct where_place *place, bool running)
+/* What the kernel's part of the stack tells; of what runs no more than the system call. An address alone is where all leave the CPU. */
+static void describe(struct where_places *places, struct where_place *place, bool running, bool lacks_stack)
 {
 	const char *named[KERNEL_FRAMES] = {0};
 	size_t count = 0;
@@ -96,8 +96,10 @@ static void describe(struct where_places *places, struct where_place *place, boo
 		named[count] = places->stack.frames.data[count].symbol ? places->names.data[count] : NULL;
 	find_syscall(places, place, named, count);
 	place->kind = WHERE_CPU;
-	if (!running)
+	if (!running && !lacks_stack)
 		describe_kernel(places, place, named, count);
+	else if (!running)
+		place->kind = WHERE_UNKNOWN;
 }
 
 static uint64_t hash_place(const struct where_place *place)
@@ -159,7 +161,7 @@ static const struct where_place *resolve(struct where_places *places, const stru
 			place.kernel_count++;
 	}
 	place.innermost = stack->frames.len && stack->frames.data[0].symbol ? places->names.data[0] : NULL;
-	describe(places, &place, running);
+	describe(places, &place, running, !(record->event->attr.sample_type & PERF_SAMPLE_CALLCHAIN));
 	describe_user(places, &place, place.kernel_count);
 	return keep(places, &place);
 }

@@ -310,6 +310,9 @@ static struct error *answer(struct where *where, struct where_timeline *timeline
 	if (!error && sums.endless)
 		log_warning("The end of %" PRIu64 " wait%s was not recorded: what is not known of %s counts as running.", sums.endless,
 			    sums.endless == 1 ? "" : "s", sums.endless == 1 ? "it" : "them");
+	if (!error && !timeline->has_stacks)
+		log_warning("The recording has no stacks, which tell for what threads wait; record them with 'perf where -o FILE COMMAND' "
+			    "or 'perf sched record -g'.");
 	where_reasons_deinit(&reasons);
 	where_sums_deinit(&sums);
 	return error;

@@ -4,6 +4,7 @@
  */
 #include "analysis/report/fold.h"
 #include "analysis/sched/off_cpu_fold.h"
+#include "analysis/script/filter.h"
 #include "app/command.h"
 #include "app/ending.h"
 #include "app/format_option.h"
@@ -34,6 +35,10 @@ struct offcpu_options {
 	struct sampling sampling;
 	size_t ring_pages;
 	struct off_cpu_options waits;
+	/* With --wakers: */
+	const char *chosen;	/* of -p or -t; or NULL */
+	bool of_workload;	/* the waits of the command */
+	struct script_ids pids; /* `chosen` as numbers */
 };
 
 struct offcpu {
@@ -119,6 +124,8 @@ static const struct option options[] = {
 	       "only waits that begin in this state: S and D (asleep), R (preempted), or the bits of prev_state", parse_state),
 	OPTION_CUSTOM_FLAGS(0, "comms", O, report.comms, "NAME,…", "only threads with these names", name_list_option, OPTION_NO_NEGATION),
 
+	OPTION_FLAG(0, "wakers", O, waits.wakers, "show the threads that ended the waits, by the stacks with which they did"),
+
 	OPTION_HEADING("Output"),
 	OPTION_CUSTOM_FLAGS('f', "folded", O, report.format, NULL, "folded stacks with nanoseconds, for flame graphs", choose_folded,
 			    OPTION_NO_ARGUMENT | OPTION_NO_NEGATION),
@@ -138,6 +145,16 @@ static const struct option options[] = {
 	OPTION_END,
 };
 
+/* Whoever wakes a thread up can be anybody: all CPUs are watched, and the waits chosen from what comes. */
+static void watch_all(struct offcpu_options *command, bool workload)
+{
+	struct targets *targets = &command->targets;
+	command->chosen = targets->pids ? targets->pids : targets->tids;
+	command->of_workload = workload && !targets_are_tasks(targets) && !targets->system_wide;
+	targets->pids = targets->tids = NULL;
+	targets->system_wide = true;
+}
+
 static struct error *check(struct offcpu_options *command, bool workload)
 {
 	struct targets *targets = &command->targets;
@@ -147,9 +164,13 @@ static struct error *check(struct offcpu_options *command, bool workload)
 		return error_new_kind(ERROR_USAGE, "-i reads a recording: it cannot be combined with a command or -a, -p, -t, --uid");
 	if (command->waits.user_only && command->waits.kernel_only)
 		return error_new_kind(ERROR_USAGE, "-u and -k cannot be combined");
+	if (command->waits.wakers && targets->user)
+		return error_new_kind(ERROR_USAGE, "--wakers and --uid cannot be combined: use -p with the user's processes");
 	if (command->waits.min_ns > command->waits.max_ns)
 		return error_new_kind(ERROR_USAGE, "-m exceeds -M: no wait can match both");
 	targets_settle(targets, workload);
+	if (command->waits.wakers)
+		watch_all(command, workload);
 	sampling->period = 1;
 	sampling->by_cpu = targets_are_cpus(targets);
 	sampling->workload = workload && !targets_are_tasks(targets) && !sampling->by_cpu;
@@ -167,6 +188,8 @@ static struct error *open_live(struct offcpu *offcpu, struct event_catalog *cata
 {
 	const struct offcpu_options *command = offcpu->options;
 	struct error *error = event_parse(&offcpu->events, catalog, "sched:sched_switch");
+	if (!error && command->waits.wakers)
+		error = event_parse(&offcpu->events, catalog, "sched:sched_waking");
 	if (!error)
 		error = targets_place(&command->targets, &command->sampling, offcpu->workload.pid, &offcpu->place);
 	if (error)
@@ -178,7 +201,9 @@ static struct error *open_live(struct offcpu *offcpu, struct event_catalog *cata
 		.sampling = &command->sampling,
 		.target = &offcpu->place.target,
 		.workload = offcpu->workload.pid ? &offcpu->workload : NULL,
-		.ring_pages = command->ring_pages,
+		.ring_pages = command->ring_pages || !command->waits.wakers
+				      ? command->ring_pages
+				      : sampling_ring_pages_of_switches(offcpu->place.target.cpu_count),
 	};
 	attached_warn(&offcpu->events, NULL);
 	return live_open(&live, &offcpu->live);
@@ -196,7 +221,7 @@ static struct error *make_fold(struct offcpu *offcpu, struct off_cpu_sums *ret_s
 	return off_cpu_fold(&offcpu->options->waits, report->fold, ret_sums);
 }
 
-static void print_head(const struct off_cpu_sums *sums)
+static void print_head(const struct off_cpu_sums *sums, bool wakers)
 {
 	const struct off_cpu_losses *losses = &sums->losses;
 	printf("# Time off the CPU: %.3f s in %" PRIu64 " wait%s", (double)sums->total_ns / 1e9, sums->waits, sums->waits == 1 ? "" : "s");
@@ -204,7 +229,10 @@ static void print_head(const struct off_cpu_sums *sums)
 		printf("; still waiting at the end, not counted: %zu thread%s", losses->waiting, losses->waiting == 1 ? "" : "s");
 	if (losses->endless)
 		printf("; not counted because their end was not recorded: %" PRIu64, losses->endless);
-	printf(". Periods are in nanoseconds.\n#\n");
+	if (sums->unwoken)
+		printf("; ended by no thread, but by timers or devices: %" PRIu64 ", %.3f s", sums->unwoken,
+		       (double)sums->unwoken_ns / 1e9);
+	printf(wakers ? ". What ended them; periods are the nanoseconds that they lasted.\n#\n" : ". Periods are in nanoseconds.\n#\n");
 }
 
 static struct error *show(struct offcpu *offcpu, const struct off_cpu_sums *sums)
@@ -218,7 +246,7 @@ static struct error *show(struct offcpu *offcpu, const struct off_cpu_sums *sums
 	if (!offcpu->live)
 		pager_start("offcpu");
 	if (!report->options->format)
-		print_head(sums);
+		print_head(sums, offcpu->options->waits.wakers);
 	return report_show(report);
 }
 
@@ -264,6 +292,11 @@ static struct error *run(int argc, char **argv, int *ret_status)
 		error = check(&command, words > 0);
 	if (!error && words)
 		error = workload_start(&offcpu.workload, argv, command.report.format != NULL);
+	if (!error && command.chosen)
+		error = script_filter_add_ids(command.chosen, &command.pids);
+	command.waits.pids = command.pids.data;
+	command.waits.pid_count = command.pids.len;
+	command.waits.root = command.of_workload ? (uint32_t)offcpu.workload.pid : 0;
 	if (!error && !command.report.input.input)
 		error = open_live(&offcpu, catalog);
 	if (!error)
@@ -277,6 +310,7 @@ static struct error *run(int argc, char **argv, int *ret_status)
 	targets_place_deinit(&offcpu.place);
 	workload_deinit(&offcpu.workload);
 	event_catalog_destroy(catalog);
+	vec_deinit(&command.pids);
 	report_options_deinit(&command.report);
 	return error;
 }

@@ -151,3 +151,12 @@ struct error *sampling_check_freq(struct sampling *sampling)
 	sampling->freq = max;
 	return error;
 }
+
+size_t sampling_ring_pages_of_switches(size_t cpus)
+{
+	enum { RING = 16 << 20, TOGETHER = 128 << 20 };
+	size_t bytes = RING;
+	while (cpus * bytes > TOGETHER)
+		bytes /= 2;
+	return limits_has_perfmon() && bytes >= RING / 8 ? bytes / (size_t)sysconf(_SC_PAGESIZE) : 0;
+}

@@ -13,5 +13,9 @@ option_parse_fn sampling_option_branch_any, sampling_option_branch;
 /* or a size_t, as of recorder_options.ring_pages: "16" pages, "64K", "1M". */
 option_parse_fn option_ring_pages;
 
+/* The size of each buffer for every switch of all threads: a machine that is busy lets us read late, and what is lost is missing in what is
+ * worked out from pairs of events. 0: as perf record has them. */
+size_t sampling_ring_pages_of_switches(size_t cpus);
+
 /* Settles -F and -c: beyond the kernel's limit it is the limit, with a word or, with `freq_strict`, an error. */
 struct error *sampling_check_freq(struct sampling *sampling);

@@ -46,6 +46,24 @@ THREADS = HEAD + "".join((
     out(9600, 10)))
 
 
+WAKING = "comm/16,pid/4,prio/4,target_cpu/4"
+HARDIRQ = 8
+
+
+def waking(us, cpu, waker, woken, flags=0):
+    raw = recording.raw_of(2, WAKING, NAMES[woken], woken, 120, cpu, flags=flags)
+    return f"sample id=2 time={1000000000 + us * 1000} cpu={cpu} pid={waker} tid={waker} ip=0xffffffff81000020 chain={USER} raw={raw}\n"
+
+
+# alpha waits from 1 to 4 ms, beta wakes it up; and from 6 to 8 ms, which an interrupt ends in beta's time. beta waits from 5 to 9 ms, kthreadd wakes it up, then
+# alpha, who comes too late.
+WOKEN = HEAD.replace("comm pid", f"tracepoint sched:sched_waking id=2 fields={WAKING}\nevent sched:sched_waking type=2 config=2 ids=2 "
+                     "sample=IDENTIFIER|IP|TID|TIME|CPU|PERIOD|CALLCHAIN|RAW flags=sample_id_all\ncomm pid", 1) + "".join((
+                         switch(1000, 0, 10, "S", 0), waking(3900, 1, 20, 10), switch(4000, 0, 0, "R", 10, KERNEL), switch(5000, 1, 20, "D", 2),
+                         switch(6000, 0, 10, "S", 0), waking(7900, 1, 20, 10, HARDIRQ), switch(8000, 0, 0, "R", 10, KERNEL), waking(8500, 1, 2, 20),
+                         waking(8600, 0, 10, 20), switch(9000, 1, 2, "S", 20, KERNEL)))
+
+
 @pytest.fixture
 def waits(perf, tmp_path):
     def sums(text, *words):
@@ -164,6 +182,31 @@ def test_waits_of_a_command_as_a_picture(perf, live_system, tracefs, tmp_path):
     assert done.returncode == 0, done.stderr
     [ns] = [int(line.rsplit(" ", 1)[1]) for line in done.stdout.splitlines() if line.startswith("sleep;") and "nanosleep" in line]
     assert ns >= 200000000
+
+
+@pytest.mark.sanitize
+def test_wakers(waits, perf, tmp_path):
+    """Who ended the waits, with how long these were; what an interrupt ended is nobody's."""
+    assert waits(WOKEN, "--wakers") == {"beta": 3000000, "kthreadd": 4000000}
+    assert waits(WOKEN, "--wakers", "-m", "3500") == {"kthreadd": 4000000}
+    assert waits(WOKEN) == {"alpha": 5000000, "beta": 4000000}
+    done = perf("offcpu", "-i", tmp_path / "perf.data", "--wakers")
+    assert done.returncode == 0 and done.stdout.splitlines()[0] == (
+        "# Time off the CPU: 0.009 s in 3 waits; still waiting at the end, not counted: 1 thread; ended by no thread, but by timers or devices: 1, 0.002 s. What ended "
+        "them; periods are the nanoseconds that they lasted.")
+    (tmp_path / "perf.data").write_bytes(recording.make(WHOLE))
+    done = perf("offcpu", "-i", tmp_path / "perf.data", "--wakers")
+    assert done.returncode == 255 and "no sched:sched_waking events; record them with 'perf record -e sched:sched_switch,sched:sched_waking -a -g'" in done.stderr
+
+
+def test_wakers_of_a_command(perf, live_system, tracefs):
+    """Whoever is not asked for waits and wakes, too: only the command's waits count, and the shell's child ends one of them."""
+    done = perf("offcpu", "--wakers", "--format", "json", "--", "sh", "-c", "sleep 0.4; true")
+    assert done.returncode == 0, done.stderr
+    rows = {row["comm"]: row["period"] for row in map(json.loads, done.stdout.splitlines())}
+    assert rows["sleep"] > 0  # its end wakes the shell up
+    done = perf("offcpu", "--wakers", "--uid", "0", "true")
+    assert done.returncode == 129 and "--wakers and --uid" in done.stderr
 
 
 @pytest.mark.parametrize("words, text", [

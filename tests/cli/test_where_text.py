@@ -276,6 +276,18 @@ def test_processes_without_a_command(where):
         "Nothing of what was asked for ran during the measurement: it was blocked throughout, or there is no such process.\n")
 
 
+def test_recording_without_stacks(where):
+    """As of perf sched record: what is known is that it waited, not for what; one line says what helps."""
+    text = "".join(re.sub(r" chain=\S+", "", line) if " id=1 " in line else line for line in STORY.splitlines(True)).replace(
+        "event sched:sched_switch type=2 config=1 ids=1 sample=IDENTIFIER|IP|TID|TIME|CPU|PERIOD|CALLCHAIN|RAW",
+        "event sched:sched_switch type=2 config=1 ids=1 sample=IDENTIFIER|IP|TID|TIME|CPU|PERIOD|RAW")
+    done = where(text)
+    assert "reader waited, nobody saw for what; story waited for it." in " ".join(done.stdout.split())
+    assert done.stderr == ("perf: The recording has no stacks, which tell for what threads wait; record them with 'perf where -o FILE COMMAND' or 'perf sched record "
+                           "-g'.\n")
+    assert where(STORY).stderr == ""
+
+
 def test_hostile_names(where):
     done = where(STORY.replace("name=reader", r"name='re\x1b[31m'".encode().decode("unicode_escape")))
     assert "\x1b" not in done.stdout and r"re\x1b[31m" in done.stdout

@@ -38,6 +38,20 @@ C = {
             if (!fork()) pass(-1, far[1], "deepest");
             return read(near[0], &byte, 1) != 1;
         }""",
+    # A peer that computes before it answers.
+    "peer": """#include <sys/prctl.h>
+        #include <unistd.h>
+        int main(void) {
+            int ask[2], answer[2];
+            char byte = 0;
+            pipe(ask); pipe(answer);
+            if (!fork()) {
+                prctl(PR_SET_NAME, "slow_peer");
+                while (close(ask[1]), read(ask[0], &byte, 1) == 1) { for (volatile long k = 0; k < 20000000; k++); write(answer[1], &byte, 1); }
+                _exit(0);
+            }
+            for (int i = 0; i < 10; i++) { write(ask[1], &byte, 1); read(answer[0], &byte, 1); }
+        }""",
     # Three processes that compute, on one CPU.
     "starving": """#define _GNU_SOURCE
         #include <sched.h>
@@ -113,11 +127,14 @@ def cause(reasons):
     return next(row for row in reasons if row["kind"] not in ("cpu", "queue"))
 
 
-def check_sums(made):
+def check_sums(made, of_command=True):
+    """Nothing is missing and nothing counts twice: each thread's kinds of time add up to its life, the reasons of a command to its run, which the main thread's life is."""
     for row in made["threads"]:
         parts = sum(row[kind] for kind in ("user", "kernel", "queue", "disk", "fault", "network", "lock", "kernel_lock", "pipe", "timer", "child", "poll",
                                            "signal", "stopped", "other", "unknown"))
         assert parts == row["wall"]
+    run = sum(row["time"] for row in made["reasons"])
+    assert not of_command or any(abs(row["wall"] - run) * 100 <= run for row in made["threads"])
 
 
 def test_sleep(perf):
@@ -141,6 +158,15 @@ def test_three_wakers_deep(perf, programs):
     made = rows(perf("where", "--format", "json", programs / "deep"))
     first = cause(made["reasons"])
     assert (first["kind"], first["comm"], first["waiting_kind"], first["waiting_comm"]) == ("timer", "deepest", "pipe", "middle")
+    check_sums(made)
+
+
+def test_slow_peer_over_a_pipe(perf, programs):
+    """The peer runs, or could run: either way it is the peer for whom the pipe is waited."""
+    made = rows(perf("where", "--format", "json", programs / "peer"))
+    first = made["reasons"][0]
+    assert first["kind"] in ("cpu", "queue")
+    assert (first["comm"], first["waiting_kind"], first["waiting_comm"]) == ("slow_peer", "pipe", "peer")
     check_sums(made)
 
 
@@ -185,7 +211,7 @@ def test_running_process(perf):
         made = rows(perf("where", "-p", str(process.pid), "--format", "json", "sh", "-c", f"echo >/proc/{process.pid}/fd/0; sleep 0.5"))
         process.kill()
     assert {row["comm"] for row in made["threads"]} <= {"sh", "sleep"} and made["reasons"]
-    check_sums(made)
+    check_sums(made, of_command=False)
 
 
 def test_whole_system_kept_as_a_recording(perf, tmp_path):

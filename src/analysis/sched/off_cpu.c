@@ -9,14 +9,21 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* An event that is remembered until a wait ends. */
+struct kept {
+	struct record record;
+	struct record_header *copy; /* its record; the room is kept for the next one */
+	size_t room;		    /* bytes there */
+};
+
 /* A thread, and its wait while it is away. */
 struct task {
 	struct sched_task head;
-	struct record left;
-	struct record_header *copy; /* left's record; kept for the next wait */
-	size_t room;		    /* bytes there */
+	struct kept left, woken;
+	const struct thread *waker; /* of `woken`; NULL = there is none */
 	bool away;
-	bool counts; /* the wait is one that the options choose, but for its length */
+	bool is_ours; /* of the threads that were asked for */
+	bool counts;  /* the wait is one that the options choose, but for its length */
 };
 
 struct off_cpu {
@@ -48,27 +55,55 @@ static bool is_chosen(const struct off_cpu_options *options, const struct sample
 	return has_user_part(sample) == options->user_only;
 }
 
+static void keep(struct kept *kept, const struct record *record)
+{
+	if (kept->room < record->header->size) {
+		free(kept->copy);
+		kept->room = record->header->size;
+		kept->copy = mem_alloc(kept->room);
+	}
+	memcpy(kept->copy, record->header, record->header->size);
+	kept->record = *record;
+	kept->record.header = kept->copy;
+}
+
+/* Whether the process is the chosen one, or one that it has started. */
+static bool is_of_family(const struct machine *machine, const struct thread *thread, uint32_t root)
+{
+	enum { MOST_GENERATIONS = 64 };
+	for (unsigned int i = 0; thread && i < MOST_GENERATIONS; i++) {
+		if (thread->pid == root)
+			return true;
+		thread = thread->start ? machine_thread(machine, thread->ppid, thread->start) : NULL;
+	}
+	return false;
+}
+
+static bool is_chosen_thread(const struct off_cpu *off_cpu, const struct thread *thread)
+{
+	const struct off_cpu_options *options = &off_cpu->options;
+	for (size_t i = 0; i < options->pid_count; i++)
+		if (thread->pid == options->pids[i] || thread->tid == options->pids[i])
+			return true;
+	return options->root ? is_of_family(off_cpu->session->machine, thread, options->root) : !options->pid_count;
+}
+
 static void leave(struct off_cpu *off_cpu, const struct tracker_event *event, uint64_t state)
 {
 	const struct record *record = event->record;
 	struct task *task = sched_tasks_get(&off_cpu->tasks, event->sample->tid, record->model_time, NULL);
-	if (task->away)
+	if (task->away && task->is_ours) {
 		off_cpu->losses.endless++;
-	else
-		off_cpu->losses.waiting++;
-	task->away = true;
-	task->counts = is_chosen(&off_cpu->options, event->sample, state);
-	task->left.time = record->time;
-	if (!task->counts)
-		return;
-	if (task->room < record->header->size) {
-		free(task->copy);
-		task->room = record->header->size;
-		task->copy = mem_alloc(task->room);
+		off_cpu->losses.waiting--;
 	}
-	memcpy(task->copy, record->header, record->header->size);
-	task->left = *record;
-	task->left.header = task->copy;
+	task->away = true;
+	task->is_ours = is_chosen_thread(off_cpu, task->head.thread);
+	off_cpu->losses.waiting += task->is_ours;
+	task->waker = NULL;
+	task->counts = task->is_ours && is_chosen(&off_cpu->options, event->sample, state);
+	task->left.record.time = record->time;
+	if (task->counts)
+		keep(&task->left, record);
 }
 
 /* The part of a wait that lies within the times. */
@@ -87,10 +122,11 @@ static void come_back(struct off_cpu *off_cpu, uint32_t tid, const struct record
 	if (!task || !task->away)
 		return;
 	task->away = false;
-	off_cpu->losses.waiting--;
-	uint64_t duration = duration_of(&off_cpu->options.scope, task->left.time, record->time);
+	off_cpu->losses.waiting -= task->is_ours;
+	uint64_t duration = duration_of(&off_cpu->options.scope, task->left.record.time, record->time);
 	if (task->counts && duration >= off_cpu->options.min_ns && duration <= off_cpu->options.max_ns)
-		off_cpu->handle(off_cpu->context, &(struct off_cpu_wait){task->head.thread, &task->left, duration});
+		off_cpu->handle(off_cpu->context, &(struct off_cpu_wait){task->head.thread, &task->left.record,
+									 task->waker ? &task->woken.record : NULL, task->waker, duration});
 }
 
 enum { PREV_STATE, NEXT_PID };
@@ -105,8 +141,26 @@ static void on_switch(void *context, const struct tracker_event *event)
 		leave(off_cpu, event, event->values[PREV_STATE]);
 }
 
+enum { WOKEN_PID, COMMON_FLAGS };
+enum { FLAG_HARDIRQ = 8, FLAG_SOFTIRQ = 16 }; /* of common_flags: include/linux/trace_events.h */
+
+/* What an interrupt wakes up, none of the thread's doing has. */
+static void on_waking(void *context, const struct tracker_event *event)
+{
+	struct off_cpu *off_cpu = context;
+	const struct record *record = event->record;
+	uint32_t woken = (uint32_t)event->values[WOKEN_PID];
+	struct task *task = off_cpu->options.wakers && woken ? sched_tasks_get(&off_cpu->tasks, woken, record->model_time, NULL) : NULL;
+	if (!task || !task->away || !task->counts || task->waker || !event->sample->tid ||
+	    (event->values[COMMON_FLAGS] & (FLAG_HARDIRQ | FLAG_SOFTIRQ)))
+		return;
+	task->waker = machine_thread_or_new(off_cpu->session->machine, event->sample->pid, event->sample->tid, record->model_time);
+	keep(&task->woken, record);
+}
+
 static const struct tracker_handler handlers[] = {
 	{"sched:sched_switch", {[PREV_STATE] = "prev_state", [NEXT_PID] = "next_pid"}, on_switch},
+	{"sched:sched_waking", {[WOKEN_PID] = "pid", [COMMON_FLAGS] = "common_flags"}, on_waking},
 	{0},
 };
 
@@ -123,12 +177,19 @@ struct off_cpu *off_cpu_create(struct session *session, const struct off_cpu_opt
 	return off_cpu;
 }
 
+static void task_deinit(void *state)
+{
+	struct task *task = state;
+	free(task->left.copy);
+	free(task->woken.copy);
+}
+
 void off_cpu_destroy(struct off_cpu *off_cpu)
 {
 	if (!off_cpu)
 		return;
 	for (size_t i = 0; i < off_cpu->tasks.all.len; i++)
-		free(((struct task *)off_cpu->tasks.all.data[i])->copy);
+		task_deinit(off_cpu->tasks.all.data[i]);
 	sched_tasks_deinit(&off_cpu->tasks);
 	tracker_destroy(off_cpu->tracker);
 	free(off_cpu);
@@ -154,7 +215,11 @@ void off_cpu_take(struct off_cpu *off_cpu, const struct record *record)
 
 struct error *off_cpu_require(const struct off_cpu *off_cpu)
 {
-	return tracker_require(off_cpu->tracker, "sched:sched_switch", "perf record -e sched:sched_switch -a -g");
+	struct error *error = tracker_require(off_cpu->tracker, "sched:sched_switch", "perf record -e sched:sched_switch -a -g");
+	if (!error && off_cpu->options.wakers)
+		error = tracker_require(off_cpu->tracker, "sched:sched_waking",
+					"perf record -e sched:sched_switch,sched:sched_waking -a -g");
+	return error;
 }
 
 struct off_cpu_losses off_cpu_losses(const struct off_cpu *off_cpu)

@@ -22,11 +22,15 @@
 enum { OFF_CPU_ASLEEP = 0xff };
 
 struct off_cpu_options {
-	uint64_t min_ns, max_ns;  /* only waits that last so long; both inclusive */
-	bool by_state;		  /* only those that begin in one of `states` */
-	uint64_t states;	  /* bits of prev_state, of OFF_CPU_ASLEEP; 0 = runnable */
-	bool user_only;		  /* only waits whose stack has a user part, which those of kernel threads don't have … */
-	bool kernel_only;	  /* … or only those without one */
+	uint64_t min_ns, max_ns; /* only waits that last so long; both inclusive */
+	bool by_state;		 /* only those that begin in one of `states` */
+	uint64_t states;	 /* bits of prev_state, of OFF_CPU_ASLEEP; 0 = runnable */
+	bool user_only;		 /* only waits whose stack has a user part, which those of kernel threads don't have … */
+	bool kernel_only;	 /* … or only those without one */
+	bool wakers;		 /* the thread that ended a wait is looked for, by sched_waking events of all CPUs … */
+	const uint32_t *pids;	 /* … and with CPUs watched for that, only waits of these processes or threads … */
+	size_t pid_count;
+	uint32_t root;		  /* … or of this process and what it has started; 0 = no such choice */
 	struct sched_scope scope; /* only waits for which a thread left one of these CPUs, and their part within the times */
 };
 
@@ -34,7 +38,10 @@ struct off_cpu_options {
 struct off_cpu_wait {
 	const struct thread *thread;
 	const struct record *left; /* the sched_switch event as delivered, with a copy of its record */
-	uint64_t duration_ns;	   /* of its part in the scope */
+	const struct record
+		*woken; /* with `wakers`: the sched_waking event that ended it, likewise; NULL = an interrupt, or none was seen */
+	const struct thread *waker; /* … whose it is */
+	uint64_t duration_ns;	    /* of its part in the scope */
 };
 
 struct off_cpu;

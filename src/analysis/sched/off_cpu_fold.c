@@ -5,6 +5,7 @@
 struct folding {
 	struct fold *fold;
 	struct fold_feed *feed;
+	bool wakers; /* their stacks are added */
 	struct off_cpu_sums sums;
 };
 
@@ -12,24 +13,31 @@ static void add_wait(void *context, const struct off_cpu_wait *wait)
 {
 	struct folding *folding = context;
 	struct sample sample;
-	if (!session_decode(folding->fold->session, wait->left, &sample))
-		return;
-	sample.period = wait->duration_ns;
+	const struct record *record = folding->wakers ? wait->woken : wait->left;
+	const struct thread *thread = folding->wakers ? wait->waker : wait->thread;
 	folding->sums.waits++;
 	folding->sums.total_ns += wait->duration_ns;
+	if (!record) {
+		folding->sums.unwoken++;
+		folding->sums.unwoken_ns += wait->duration_ns;
+		return;
+	}
+	if (!session_decode(folding->fold->session, record, &sample))
+		return;
+	sample.period = wait->duration_ns;
 	const struct fold_sample added = {
-		.event = wait->left->event,
+		.event = record->event,
 		.sample = &sample,
-		.model_time = wait->left->model_time,
-		.thread = wait->thread,
-		.comm = thread_comm(wait->thread, wait->left->model_time),
+		.model_time = record->model_time,
+		.thread = thread,
+		.comm = thread_comm(thread, record->model_time),
 	};
 	fold_add(folding->feed, &added, 1);
 }
 
 struct error *off_cpu_fold(const struct off_cpu_options *options, struct fold *fold, struct off_cpu_sums *ret_sums)
 {
-	struct folding folding = {.fold = fold, .feed = fold_feed_open(fold)};
+	struct folding folding = {.fold = fold, .feed = fold_feed_open(fold), .wakers = options->wakers};
 	struct off_cpu *waits = off_cpu_create(fold->session, options, add_wait, &folding);
 	struct record record;
 	struct error *error = NULL;

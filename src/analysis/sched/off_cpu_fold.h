@@ -1,11 +1,13 @@
-/* Waits added up by stack: a fold of sched_switch events whose periods are the nanoseconds that their threads were off the CPU. */
+/* Waits added up by stack: a fold of sched_switch events whose periods are the nanoseconds that their threads were off the CPU;
+ * with `wakers` of the sched_waking events that ended these waits. */
 #pragma once
 
 #include "analysis/report/fold.h"
 #include "analysis/sched/off_cpu.h"
 
 struct off_cpu_sums {
-	uint64_t waits, total_ns; /* all that the options choose, also those that the fold does not accept */
+	uint64_t waits, total_ns;     /* all that the options choose, also those that the fold does not accept */
+	uint64_t unwoken, unwoken_ns; /* with `wakers`: waits that no thread ended; they are in no row */
 	struct off_cpu_losses losses;
 };
 

@@ -111,14 +111,7 @@ const char *where_object_of(struct where_objects *objects, const struct where_pl
 bool where_argument(const struct machine *machine, const struct sample *sample, uint64_t *ret)
 {
 	const struct arch *arch = arch_find(machine->arch);
-	const struct sample_regs *regs = &sample->regs_user;
-	if (!arch || !regs->values || regs->abi == PERF_SAMPLE_REGS_ABI_NONE)
-		return false;
-	if (regs->abi == PERF_SAMPLE_REGS_ABI_32 && arch->is_64bit)
+	if (arch && arch->is_64bit && sample->regs_user.abi == PERF_SAMPLE_REGS_ABI_32)
 		arch = arch->compat;
-	if (!arch || !(regs->mask >> arch->call_argument & 1))
-		return false;
-	uint64_t below = regs->mask & ((1ull << arch->call_argument) - 1);
-	*ret = regs->values[__builtin_popcountll(below)];
-	return true;
+	return arch && where_register(sample, arch->call_argument, ret);
 }

@@ -20,6 +20,7 @@ void where_places_deinit(struct where_places *places)
 {
 	stack_deinit(&places->stack);
 	vec_deinit(&places->names);
+	vec_deinit(&places->chain);
 	vec_deinit(&places->all);
 	map64_deinit(&places->by_chain);
 	map64_deinit(&places->by_frames);
@@ -86,8 +87,8 @@ static void find_syscall(struct where_places *places, struct where_place *place,
 	}
 }
 
-/* What the kernel's part of the stack tells; of what runs no more than the system call. */
-static void describe(struct where_places *places, struct where_place *place, bool running)
+/* What the kernel's part of the stack tells; of what runs no more than the system call. An address alone is where all leave the CPU. */
+static void describe(struct where_places *places, struct where_place *place, bool running, bool lacks_stack)
 {
 	const char *named[KERNEL_FRAMES] = {0};
 	size_t count = 0;
@@ -95,8 +96,10 @@ static void describe(struct where_places *places, struct where_place *place, boo
 		named[count] = places->stack.frames.data[count].symbol ? places->names.data[count] : NULL;
 	find_syscall(places, place, named, count);
 	place->kind = WHERE_CPU;
-	if (!running)
+	if (!running && !lacks_stack)
 		describe_kernel(places, place, named, count);
+	else if (!running)
+		place->kind = WHERE_UNKNOWN;
 }
 
 static uint64_t hash_place(const struct where_place *place)
@@ -121,13 +124,27 @@ static const struct where_place *keep(struct where_places *places, struct where_
 	return *vec_last(&places->all);
 }
 
-/* The kernel's part of a chain, and the instruction of the program that called it: what is behind that may be wrong. */
-static size_t certain_words(const struct sample *sample)
+bool where_register(const struct sample *sample, unsigned int number, uint64_t *ret)
 {
-	size_t count = 0;
-	while (count < sample->chain_count && sample->chain[count] != (uint64_t)PERF_CONTEXT_USER)
-		count++;
-	return count + 2 <= sample->chain_count ? count + 2 : count;
+	const struct sample_regs *regs = &sample->regs_user;
+	if (!regs->values || regs->abi == PERF_SAMPLE_REGS_ABI_NONE || !(regs->mask >> number & 1))
+		return false;
+	*ret = regs->values[__builtin_popcountll(regs->mask & ((1ull << number) - 1))];
+	return true;
+}
+
+/* Into places->chain. */
+static void make_partial(struct where_places *places, const struct sample *sample)
+{
+	const struct arch *arch = arch_find(places->session->machine->arch);
+	uint64_t ip;
+	places->chain.len = 0;
+	for (size_t i = 0; i < sample->chain_count && sample->chain[i] != (uint64_t)PERF_CONTEXT_USER; i++)
+		vec_push(&places->chain, sample->chain[i]);
+	if (!arch || !where_register(sample, arch->frames.ip_sample, &ip))
+		return;
+	vec_push(&places->chain, (uint64_t)PERF_CONTEXT_USER);
+	vec_push(&places->chain, ip);
 }
 
 static const struct where_place *resolve(struct where_places *places, const struct record *record, const struct sample *sample,
@@ -144,7 +161,7 @@ static const struct where_place *resolve(struct where_places *places, const stru
 			place.kernel_count++;
 	}
 	place.innermost = stack->frames.len && stack->frames.data[0].symbol ? places->names.data[0] : NULL;
-	describe(places, &place, running);
+	describe(places, &place, running, !(record->event->attr.sample_type & PERF_SAMPLE_CALLCHAIN));
 	describe_user(places, &place, place.kernel_count);
 	return keep(places, &place);
 }
@@ -168,7 +185,9 @@ const struct where_place *where_place_of(struct where_places *places, const stru
 	uint64_t epoch = maps_epoch(thread_maps(thread), record->model_time);
 	struct sample part = *sample;
 	if (places->is_partial && !sample->stack_size) {
-		part.chain_count = certain_words(sample);
+		make_partial(places, sample);
+		part.chain = places->chain.data;
+		part.chain_count = places->chain.len;
 		sample = &part;
 	}
 	struct hash128 hash = hash_stack(places, record, sample, thread, epoch << 1 | running);

@@ -32,7 +32,8 @@ struct where_places {
 	VEC(const char *) names; /* scratch */
 	struct arena arena;
 	struct intern strings;
-	bool is_partial;	/* of stacks without a copy only the kernel's part is taken: frame pointers may lead anywhere */
+	bool is_partial;	/* stacks without a copy are the kernel's part, and the instruction of the program that a register tells */
+	VEC(uint64_t) chain;	/* scratch: such a one */
 	struct map64 by_chain;	/* a hash of the recorded chain and its address space → place: for stacks that need no unwinding */
 	struct map64 by_frames; /* a hash of kind and names → place */
 	VEC(struct where_place *) all;
@@ -47,6 +48,9 @@ struct where_asleep {
 	const void *stack;     /* at `sp` */
 	size_t stack_len;
 };
+
+/* A register of the program, by the SAMPLE number of its architecture (arch/arch.h). */
+bool where_register(const struct sample *sample, unsigned int number, uint64_t *ret);
 
 void where_places_init(struct where_places *places, struct session *session, struct resolver *resolver);
 void where_places_deinit(struct where_places *places);

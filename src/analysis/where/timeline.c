@@ -292,6 +292,7 @@ static void on_switch(void *context, const struct tracker_event *event)
 	uint32_t previous = event->sample->tid == UINT32_MAX ? (uint32_t)event->values[PREV_PID] : event->sample->tid;
 	if (previous) {
 		uint64_t state = event->values[PREV_STATE];
+		build->timeline->has_stacks |= (record->event->attr.sample_type & PERF_SAMPLE_CALLCHAIN) != 0;
 		before = thread_at(build, previous, record->model_time);
 		leave(build, event, before, !state || (state & preempted));
 	}

@@ -79,6 +79,7 @@ struct where_timeline {
 	struct sched_tasks tasks;  /* of struct where_thread */
 	struct where_thread *root; /* the workload's main thread; NULL = there is none */
 	bool is_of_processes;	   /* certain ones were asked for */
+	bool has_stacks;	   /* events that tell where threads left the CPU */
 	uint64_t begin, end;	   /* of what is told: the workload's exec and its end, or the first and the last event */
 };
 

@@ -166,7 +166,7 @@ static const char *verb_of(const struct where_reason *reason)
 		[WHERE_SIGNAL] = " waited for a signal",
 		[WHERE_STOPPED] = " was stopped (SIGSTOP, a debugger, or the freezer of its control group)",
 		[WHERE_OTHER] = " waited in the kernel",
-		[WHERE_UNKNOWN] = " waited, nobody saw for what: since before the measurement, or events were lost",
+		[WHERE_UNKNOWN] = " waited, nobody saw for what",
 	};
 	return verbs[reason->kind];
 }

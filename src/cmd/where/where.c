@@ -113,11 +113,11 @@ static void limit_copies(struct event *event)
 	event->period_given = true;
 }
 
-/* What the thread asks of the kernel, which tells for which lock or file it waits. */
-static void take_argument(struct event *event)
+/* What the thread asks of the kernel, which tells for which lock or file it waits, and from where. */
+static void take_registers(struct event *event)
 {
 	event->attr.sample_type |= PERF_SAMPLE_REGS_USER;
-	event->attr.sample_regs_user |= 1ull << arch_own()->call_argument;
+	event->attr.sample_regs_user |= 1ull << arch_own()->call_argument | 1ull << arch_own()->frames.ip_sample;
 }
 
 static struct error *parse_events(struct event_list *events, struct event_catalog *catalog, uint64_t freq, bool sampled_stacks)
@@ -127,7 +127,7 @@ static struct error *parse_events(struct event_list *events, struct event_catalo
 	for (const char *const *name = sampled_stacks ? sampled : needed; *name && !error; name++)
 		error = event_parse(events, catalog, *name);
 	if (!error && arch_own())
-		take_argument(events->events.data[0]);
+		take_registers(events->events.data[0]);
 	if (!error && sampled_stacks)
 		limit_copies(events->events.data[1]);
 	snprintf(clock, sizeof(clock), "cpu-clock/freq=%llu/", (unsigned long long)freq);
@@ -140,16 +140,6 @@ static struct error *parse_events(struct event_list *events, struct event_catalo
 
 /* ---- live ---- */
 
-/* A machine that is busy lets us read late, and what is lost is missing in the path. 0: as perf record has them. */
-static size_t default_ring_pages(size_t cpus)
-{
-	enum { RING = 16 << 20, TOGETHER = 128 << 20 };
-	size_t bytes = RING;
-	while (cpus * bytes > TOGETHER)
-		bytes /= 2;
-	return limits_has_perfmon() && bytes >= RING / 8 ? bytes / (size_t)sysconf(_SC_PAGESIZE) : 0;
-}
-
 /* All CPUs are measured: who woke a thread up, and who had the CPU meanwhile, may be anybody. */
 static struct error *open_live(struct where *where, struct event_catalog *catalog)
 {
@@ -158,6 +148,7 @@ static struct error *open_live(struct where *where, struct event_catalog *catalo
 	/* Copies of the stack that reach from a system call to the program's own functions, mostly. */
 	where->sampling = (struct sampling){.callgraph = CALLCHAIN_DWARF,
 					    .stack_size = STACK_BYTES,
+					    .kernel_callchains = !command->callgraph,
 					    .period = 1,
 					    .by_cpu = true,
 					    .switch_events = true,
@@ -178,7 +169,7 @@ static struct error *open_live(struct where *where, struct event_catalog *catalo
 		.sampling = &where->sampling,
 		.target = &where->place.target,
 		.workload = where->workload.pid ? &where->workload : NULL,
-		.ring_pages = command->ring_pages ? command->ring_pages : default_ring_pages(where->place.target.cpu_count),
+		.ring_pages = command->ring_pages ? command->ring_pages : sampling_ring_pages_of_switches(where->place.target.cpu_count),
 	};
 	attached_warn(&where->events, NULL);
 	error = live_open(&live, &where->live);
@@ -233,9 +224,11 @@ static uint32_t find_holder(void *context, uint32_t pid, uint64_t address, bool 
 /* -o: perf record makes it. */
 static struct error *record(const struct where_command *command, int word_count, char **words, int *ret_status)
 {
+	/* Copies as large as of a profile would fill the buffers in no time: every switch has one. */
+	static const char smaller[] = "sched:sched_switch/stack-size=8192/";
 	struct strbuf names = {0};
 	for (const char *const *name = needed; *name; name++)
-		strbuf_printf(&names, "%s%s", names.len ? "," : "", *name);
+		strbuf_printf(&names, "%s%s", names.len ? "," : "", *name == *needed && !command->callgraph ? smaller : *name);
 	struct event_catalog *catalog = event_catalog_create("");
 	for (const char *const *name = block; *name; name++) {
 		struct event_list list = {0};
@@ -247,7 +240,7 @@ static struct error *record(const struct where_command *command, int word_count,
 	}
 	event_catalog_destroy(catalog);
 	strbuf_printf(&names, ",cpu-clock/freq=%llu/", (unsigned long long)command->freq);
-	size_t pages = command->ring_pages ? command->ring_pages : default_ring_pages((size_t)sysconf(_SC_NPROCESSORS_ONLN));
+	size_t pages = command->ring_pages ? command->ring_pages : sampling_ring_pages_of_switches((size_t)sysconf(_SC_NPROCESSORS_ONLN));
 	cleanup_free char *rings = mem_printf("%zu", pages);
 	const char *before[15] = {"record",
 				  "-a",
@@ -309,6 +302,9 @@ static struct error *answer(struct where *where, struct where_timeline *timeline
 	if (!error && sums.endless)
 		log_warning("The end of %" PRIu64 " wait%s was not recorded: what is not known of %s counts as running.", sums.endless,
 			    sums.endless == 1 ? "" : "s", sums.endless == 1 ? "it" : "them");
+	if (!error && !timeline->has_stacks)
+		log_warning("The recording has no stacks, which tell for what threads wait; record them with 'perf where -o FILE COMMAND' "
+			    "or 'perf sched record -g'.");
 	where_reasons_deinit(&reasons);
 	where_sums_deinit(&sums);
 	return error;

@@ -1,6 +1,6 @@
 /* Walking user stacks in the kernel: a BPF program that runs for each sample of an event, or each time that a tracepoint or probe is
- * passed, and writes, in front of the sample and into its ring, the addresses of the user stack; or registers and a copy of the stack where it can't walk it (Linux 6.1 or newer, root or CAP_BPF
- * and CAP_PERFMON).
+ * passed, and writes, in front of the sample and into its ring, the addresses of the user stack; or registers and a copy of the stack where
+ * it can't walk it (Linux 6.1 or newer, root or CAP_BPF and CAP_PERFMON).
  *
  * It walks what it has been given rows of. Files of which it has none come as copies that name them (struct user_stacks_copy), and with
  * them the recorder is woken up. */

@@ -3,7 +3,7 @@
 #include "unwind/walk_row.h"
 
 #include "base/cursor.h"
-#include "base/leb128.h"
+#include "base/formats/leb128.h"
 #include "unwind/packed.h"
 
 #include <dwarf.h>

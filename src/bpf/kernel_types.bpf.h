@@ -135,6 +135,12 @@ struct task_struct {
 	const struct cred *cred;
 	struct task_struct *group_leader;
 	struct pid *thread_pid;
+	void *perf_event_ctxp;
+};
+
+/* Before Linux 6.2. */
+struct task_struct___contexts {
+	void *perf_event_ctxp[2];
 };
 
 typedef struct {

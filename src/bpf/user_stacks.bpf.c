@@ -19,9 +19,11 @@
 char LICENSE[] SEC("license") = "Dual MIT/GPL";
 
 enum { MAPPINGS = 8, TREE_DEPTH = 6, TREE_NODE = 256, TREE_LEAF = 1, TREE_RANGE = 2, TREE_ALLOC_RANGE = 3, FEW_ROWS = 16, WINDOW = 32 };
-enum { TASK_IS_KERNEL = 0x200000, MAPPED_EXECUTABLE = 4, FRAME_POINTER_REACH = 0x4000 };
+enum { TASK_IS_KERNEL = 0x200000, MAPPED_EXECUTABLE = 4, FRAME_POINTER_REACH = 0x4000, NO_RING = 2 };
 
 const volatile uint32_t depth = USER_STACKS_DEPTH;
+/* Tracepoints and probes run programs whoever comes by. When threads are measured, others have no counters. */
+const volatile bool of_threads;
 
 uint64_t unsent; /* stacks for which there was no room in a ring */
 /* How many bytes of ours may lie in a ring when there is to be another copy: what fills rings takes the room of all other records. */
@@ -488,6 +490,8 @@ static long take_step(uint32_t index, struct step *step)
 
 static __always_inline void count_sent(struct walk *walk, long failure)
 {
+	if (failure == -NO_RING) /* tracepoints on a CPU that isn't measured */
+		return;
 	if (failure)
 		__sync_fetch_and_add(&unsent, 1);
 	else
@@ -573,12 +577,12 @@ static __always_inline void send_stack(void *context, struct walk *walk, uint64_
 		count_sent(walk, bpf_perf_event_output(context, &chains, BPF_F_CURRENT_CPU, &walk->head, size));
 }
 
-/* Those that the process was interrupted with, or has entered the kernel with. */
+/* Those that the process was interrupted with (`context`, or NULL), or has entered the kernel with. */
 static __always_inline bool take_registers(struct walk *walk, const struct seen_registers *context, struct task_struct *task)
 {
 	struct seen_registers *to = &walk->registers;
 
-	if (!IS_USER(context)) {
+	if (!context || !IS_USER(context)) {
 		void *entered = (void *)bpf_task_pt_regs(task);
 		return entered && !bpf_probe_read_kernel(to, sizeof(*to), entered);
 	}
@@ -596,8 +600,7 @@ static __always_inline bool take_registers(struct walk *walk, const struct seen_
 	return true;
 }
 
-SEC("perf_event")
-int walk_user_stack(struct seen_registers *context)
+static __always_inline int walk_stack(void *context, const struct seen_registers *interrupted)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	uint32_t cpu = bpf_get_smp_processor_id();
@@ -605,7 +608,7 @@ int walk_user_stack(struct seen_registers *context)
 	struct walk *walk = step.walk;
 
 	/* A thread of the kernel has no user stack, and one that ends may have lost it. */
-	if (!walk || !task->mm || task->flags & TASK_IS_KERNEL || !take_registers(walk, context, task))
+	if (!walk || !task->mm || task->flags & TASK_IS_KERNEL || !take_registers(walk, interrupted, task))
 		return 1;
 	uint64_t abi = ABI(&walk->registers);
 	walk->ip = walk->address = IP(&walk->registers);
@@ -630,4 +633,34 @@ int walk_user_stack(struct seen_registers *context)
 	else
 		send_chain(context, walk, USER_STACKS_LEFT);
 	return 1;
+}
+
+SEC("perf_event")
+int walk_at_sample(struct seen_registers *context)
+{
+	return walk_stack(context, context);
+}
+
+static __always_inline bool is_measured(void)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct task_struct___contexts *older = (void *)task;
+
+	if (!of_threads)
+		return true;
+	if (bpf_core_field_exists(older->perf_event_ctxp))
+		return BPF_CORE_READ(older, perf_event_ctxp[0]) || BPF_CORE_READ(older, perf_event_ctxp[1]);
+	return BPF_CORE_READ(task, perf_event_ctxp) != NULL;
+}
+
+SEC("tracepoint")
+int walk_at_tracepoint(void *context)
+{
+	return is_measured() ? walk_stack(context, NULL) : 1;
+}
+
+SEC("kprobe")
+int walk_at_probe(void *context)
+{
+	return is_measured() ? walk_stack(context, NULL) : 1;
 }

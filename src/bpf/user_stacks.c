@@ -48,7 +48,15 @@ static int map_taken(struct bpf_user_stacks *stacks)
 	return 0;
 }
 
-struct error *bpf_user_stacks_open(uint32_t depth, struct bpf_user_stacks **ret)
+/* What isn't wanted isn't loaded. */
+static void choose_programs(struct user_stacks_bpf *skeleton, unsigned int kinds)
+{
+	bpf_program__set_autoload(skeleton->progs.walk_at_sample, kinds & USER_STACKS_OF_SAMPLES);
+	bpf_program__set_autoload(skeleton->progs.walk_at_tracepoint, kinds & USER_STACKS_OF_TRACEPOINTS);
+	bpf_program__set_autoload(skeleton->progs.walk_at_probe, kinds & USER_STACKS_OF_PROBES);
+}
+
+struct error *bpf_user_stacks_open(const struct user_stacks_options *options, struct bpf_user_stacks **ret)
 {
 	struct error *error = bpf_support_begin();
 	if (error)
@@ -57,7 +65,9 @@ struct error *bpf_user_stacks_open(uint32_t depth, struct bpf_user_stacks **ret)
 	stacks->skeleton = user_stacks_bpf__open();
 	int failure = stacks->skeleton ? 0 : -errno;
 	if (!failure) {
-		stacks->skeleton->rodata->depth = depth < USER_STACKS_DEPTH ? depth : USER_STACKS_DEPTH;
+		stacks->skeleton->rodata->depth = options->depth < USER_STACKS_DEPTH ? options->depth : USER_STACKS_DEPTH;
+		stacks->skeleton->rodata->of_threads = options->of_threads;
+		choose_programs(stacks->skeleton, options->kinds);
 		stacks->cpus = (size_t)libbpf_num_possible_cpus();
 		bpf_map__set_max_entries(stacks->skeleton->maps.walks, (uint32_t)stacks->cpus);
 		bpf_map__set_max_entries(stacks->skeleton->maps.taken, (uint32_t)stacks->cpus);
@@ -130,9 +140,13 @@ void bpf_user_stacks_note_read(struct bpf_user_stacks *stacks, int cpu, uint64_t
 		__atomic_store_n(&stacks->taken[cpu], bytes, __ATOMIC_RELAXED);
 }
 
-struct error *bpf_user_stacks_attach(struct bpf_user_stacks *stacks, int counter)
+struct error *bpf_user_stacks_attach(struct bpf_user_stacks *stacks, enum user_stacks_kinds kind, int counter)
 {
-	if (ioctl(counter, PERF_EVENT_IOC_SET_BPF, bpf_program__fd(stacks->skeleton->progs.walk_user_stack)) < 0)
+	const struct bpf_program *which = kind == USER_STACKS_OF_SAMPLES       ? stacks->skeleton->progs.walk_at_sample
+					  : kind == USER_STACKS_OF_TRACEPOINTS ? stacks->skeleton->progs.walk_at_tracepoint
+									       : stacks->skeleton->progs.walk_at_probe;
+
+	if (ioctl(counter, PERF_EVENT_IOC_SET_BPF, bpf_program__fd(which)) < 0)
 		return error_system(errno, "%s cannot be attached to this event", program);
 	return NULL;
 }

@@ -1,6 +1,6 @@
-/* Walking user stacks in the kernel: a BPF program that runs for each sample of an event and writes, in front of the sample and into its
- * ring, the addresses of the user stack; or registers and a copy of the stack where it can't walk it (Linux 6.1 or newer, root or CAP_BPF
- * and CAP_PERFMON).
+/* Walking user stacks in the kernel: a BPF program that runs for each sample of an event, or each time that a tracepoint or probe is
+ * passed, and writes, in front of the sample and into its ring, the addresses of the user stack; or registers and a copy of the stack where
+ * it can't walk it (Linux 6.1 or newer, root or CAP_BPF and CAP_PERFMON).
  *
  * It walks what it has been given rows of. Files of which it has none come as copies that name them (struct user_stacks_copy), and with
  * them the recorder is woken up. */
@@ -13,8 +13,20 @@
 
 struct bpf_user_stacks;
 
-/* Loads the program, which follows at most `depth` frames, 1 to USER_STACKS_DEPTH; an error says why that isn't possible here. */
-struct error *bpf_user_stacks_open(uint32_t depth, struct bpf_user_stacks **ret);
+/* What a program can be attached to; to be said before, since each way takes the kernel some milliseconds to check. */
+enum user_stacks_kinds {
+	USER_STACKS_OF_SAMPLES = 1 << 0,
+	USER_STACKS_OF_TRACEPOINTS = 1 << 1,
+	USER_STACKS_OF_PROBES = 1 << 2,
+};
+struct user_stacks_options {
+	unsigned int kinds; /* enum user_stacks_kinds */
+	uint32_t depth;	    /* frames that are followed at most, 1 to USER_STACKS_DEPTH */
+	bool of_threads;    /* of tracepoints and probes: only those of threads that have counters of their own */
+};
+
+/* Loads the program; an error says why that isn't possible here. */
+struct error *bpf_user_stacks_open(const struct user_stacks_options *options, struct bpf_user_stacks **ret);
 /* NULL is fine. What is attached goes on as long as its counters are open. */
 void bpf_user_stacks_close(struct bpf_user_stacks *stacks);
 
@@ -28,8 +40,9 @@ struct error *bpf_user_stacks_direct(struct bpf_user_stacks *stacks, enum user_s
 void bpf_user_stacks_limit(struct bpf_user_stacks *stacks, uint64_t bytes);
 /* That so much of the ring of a CPU has been read by now: user_stacks_bytes() of all records since the beginning. */
 void bpf_user_stacks_note_read(struct bpf_user_stacks *stacks, int cpu, uint64_t bytes);
-/* Every sample of this counter, and of those that inherit from it, has a record in front of it from now on. */
-struct error *bpf_user_stacks_attach(struct bpf_user_stacks *stacks, int counter);
+/* Every sample of this counter, and of those that inherit from it, has a record in front of it from now on. Of a tracepoint or probe that
+ * holds for all counters that there are, and it must be said once. */
+struct error *bpf_user_stacks_attach(struct bpf_user_stacks *stacks, enum user_stacks_kinds kind, int counter);
 
 /* The rows of a file's code, sorted; each holds until the next one begins, and the last one up to `end`. The first one begins at a multiple
  * of 1 << USER_STACKS_BLOCK_BITS. None: nothing is known of the

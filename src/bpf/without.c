@@ -377,7 +377,7 @@ uint64_t bpf_run_queue_unseen(const struct bpf_run_queue *queue)
 	abort();
 }
 
-struct error *bpf_user_stacks_open(uint32_t depth, struct bpf_user_stacks **ret)
+struct error *bpf_user_stacks_open(const struct user_stacks_options *options, struct bpf_user_stacks **ret)
 {
 	return bpf_support_check();
 }
@@ -401,7 +401,7 @@ void bpf_user_stacks_note_read(struct bpf_user_stacks *stacks, int cpu, uint64_t
 	abort();
 }
 
-struct error *bpf_user_stacks_attach(struct bpf_user_stacks *stacks, int counter)
+struct error *bpf_user_stacks_attach(struct bpf_user_stacks *stacks, enum user_stacks_kinds kind, int counter)
 {
 	abort();
 }

@@ -5,12 +5,14 @@
 #include "capture/live.h"
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "base/mem.h"
 #include "base/pool.h"
 #include "base/strbuf.h"
 #include "capture/afterwards.h"
 #include "capture/gather/gather.h"
 #include "capture/recorder.h"
+#include "capture/stack_way.h"
 #include "model/machine.h"
 
 #include <errno.h>
@@ -25,11 +27,12 @@ struct live {
 	struct recorder_sink sink;
 	struct recorder *recorder;
 	struct counter_set counters;
-	struct reader *reader;	   /* its events are those of the recorder */
-	bool taken;		   /* the reader is the session's */
-	struct strbuf chunk;	   /* what was read since the last one was given out */
-	uint64_t losses_looked_ns; /* at the counters', when last */
-	bool closes_slowly;	   /* some counter does (afterwards.h) */
+	struct stack_walker *walker; /* or NULL */
+	struct reader *reader;	     /* its events are those of the recorder */
+	bool taken;		     /* the reader is the session's */
+	struct strbuf chunk;	     /* what was read since the last one was given out */
+	uint64_t losses_looked_ns;   /* at the counters', when last */
+	bool closes_slowly;	     /* some counter does (afterwards.h) */
 	enum { LIVE_NEW, LIVE_RUNS, LIVE_ENDED } state;
 };
 
@@ -103,15 +106,30 @@ static void describe(const struct live_options *options, struct features *featur
 		gather_clock(options->sampling->clockid, features);
 }
 
+/* How stacks are unwound; whoever reads sees call chains. */
+static struct error *choose_way(const struct live_options *options, struct sampling *sampling, struct live *live)
+{
+	struct error *why = NULL, *error = stack_way_choose(options->events, sampling, options->target, NULL, &live->walker, &why);
+
+	if (why)
+		log_info("%s", error_message(why));
+	error_free(why);
+	live->options.walker = live->walker;
+	return error;
+}
+
 static struct error *open_counters(const struct live_options *options, struct live *live)
 {
 	struct event_list *events = options->events;
+	struct sampling sampling = *options->sampling;
 	struct error *error = NULL;
 
 	for (size_t i = 0; i < events->events.len && !error; i++)
 		error = sampling_refuse(events->events.data[i]);
 	if (!error)
-		error = sampling_configure(events, options->sampling);
+		error = choose_way(options, &sampling, live);
+	if (!error)
+		error = sampling_configure(events, &sampling);
 	return error ? error : counter_set_open(&live->counters, events, options->target);
 }
 
@@ -205,6 +223,7 @@ void live_close(struct live *live, bool process_ends)
 	} else {
 		counter_set_close(&live->counters);
 	}
+	stack_walker_close(live->walker);
 	if (!live->taken)
 		reader_close(live->reader);
 	strbuf_deinit(&live->chunk);

@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/text.h"
+#include "capture/mapped_files.h"
 #include "capture/ring_records.h"
 #include "capture/sampling.h"
 #include "session/apply.h"
@@ -46,6 +47,7 @@ struct stack_chains {
 	uint64_t newest; /* time of the newest record that was looked at */
 	uint64_t latest; /* the same after the first go: whatever is older is known after the second one */
 	struct machine *machine;
+	struct mapped_files mapped;
 	struct symbol_options symbols;
 	struct resolver *resolver;
 	struct unwind_cache *cache;
@@ -120,7 +122,8 @@ struct error *stack_chains_open(struct event_list *events, struct stack_sizes *s
 	chains->seen = mem_zalloc_array(rings->count, sizeof(*chains->seen));
 	take_events(chains);
 	chains->machine = machine_create();
-	chains->symbols = (struct symbol_options){.same_machine = true};
+	chains->symbols =
+		(struct symbol_options){.same_machine = true, .mapped_path = mapped_files_path, .mapped_context = &chains->mapped};
 	chains->resolver = resolver_create(chains->machine, &chains->symbols);
 	*ret = chains;
 	return NULL;
@@ -138,6 +141,7 @@ void stack_chains_close(struct stack_chains *chains)
 	resolver_destroy(chains->resolver);
 	machine_destroy(chains->machine);
 	map64_deinit(&chains->ids);
+	mapped_files_deinit(&chains->mapped);
 	free(chains->attrs);
 	free(chains->layouts);
 	free(chains->seen);
@@ -185,8 +189,10 @@ void stack_chains_know(struct stack_chains *chains, const struct strbuf *records
 {
 	for (size_t at = 0; at < records->len;) {
 		const struct record_header *header = (const void *)(records->data + at);
-		if (concerns_maps(header))
+		if (concerns_maps(header)) {
+			mapped_files_note(&chains->mapped, header);
 			apply_sideband(chains->machine, header, 0);
+		}
 		at += header->size;
 	}
 }
@@ -261,6 +267,7 @@ static void apply_held(struct stack_chains *chains)
 		return;
 	qsort(chains->held.data, chains->held.len, sizeof(*chains->held.data), compare);
 	for (; done < chains->held.len && chains->held.data[done].time <= chains->latest; done++) {
+		mapped_files_note(&chains->mapped, chains->held.data[done].record);
 		apply_sideband(chains->machine, chains->held.data[done].record, chains->held.data[done].time);
 		free(chains->held.data[done].record);
 	}

@@ -9,6 +9,8 @@
 #include "base/text.h"
 #include "bpf/user_stacks.h"
 #include "kernel/perf_open.h"
+#include "kernel/tracing/dynamic_events.h"
+#include "kernel/tracing/tracefs.h"
 #include "unwind/file_rows.h"
 
 #include <errno.h>
@@ -41,7 +43,8 @@ struct wanted {
 
 struct stack_walker {
 	struct bpf_user_stacks *program;
-	struct event_attr attr; /* of the program's records */
+	struct dynamic_events probes; /* if there are tracepoints */
+	struct event_attr attr;	      /* of the program's records */
 	struct sample_layout layout;
 	VEC(int) counters;
 	struct map64 ids;
@@ -54,25 +57,72 @@ struct stack_walker {
 	bool full;
 };
 
-bool stack_walker_suits(const struct event *event)
+/* Those that aren't passed at a place in the kernel or in a program can have no program of ours. */
+static bool is_passed(const struct event *event)
+{
+	static const char *const without[] = {"ftrace", "synthetic", "eprobes"};
+
+	for (size_t i = 0; i < sizeof(without) / sizeof(without[0]); i++)
+		if (event->tp_system && !strcmp(event->tp_system, without[i]))
+			return false;
+	return event->tp_system;
+}
+
+static bool is_sampled(const struct event *event)
 {
 	switch (event->attr.type) {
 	case PERF_TYPE_HARDWARE:
 	case PERF_TYPE_SOFTWARE:
 	case PERF_TYPE_HW_CACHE:
 	case PERF_TYPE_RAW:
-		return !event->sample_filter && !event->stack_size; /* one program is all that an event can have */
+		return true;
 	default:
-		return false; /* tracepoints and probes want programs of another kind */
+		return false;
 	}
 }
 
-struct error *stack_walker_open(uint32_t depth, struct stack_walker **ret)
+bool stack_walker_suits(const struct event *event)
 {
+	bool is_each = !event->attr.freq && event->attr.sample_period == 1;
+
+	/* One program is all that an event can have. */
+	return (is_sampled(event) || (event->attr.type == PERF_TYPE_TRACEPOINT && is_passed(event) && is_each)) && !event->sample_filter &&
+	       !event->stack_size;
+}
+
+/* What the program is attached to. Probes want one of another kind than the kernel's own tracepoints. */
+static enum user_stacks_kinds kind_of(const struct dynamic_events *probes, const struct event *event)
+{
+	if (is_sampled(event))
+		return USER_STACKS_OF_SAMPLES;
+	return dynamic_events_has(probes, event->tp_system, event->tp_name) ? USER_STACKS_OF_PROBES : USER_STACKS_OF_TRACEPOINTS;
+}
+
+static void find_probes(const struct event_list *events, struct dynamic_events *ret)
+{
+	char *tracefs = NULL;
+	bool wanted = false;
+
+	for (size_t i = 0; i < events->events.len; i++)
+		wanted |= events->events.data[i]->tp_system != NULL;
+	if (wanted && tracefs_look("", &tracefs) == TRACEFS_READABLE)
+		error_free(dynamic_events_read(tracefs, ret));
+	free(tracefs);
+}
+
+struct error *stack_walker_open(const struct event_list *events, uint32_t depth, bool of_threads, struct stack_walker **ret)
+{
+	struct user_stacks_options options = {.depth = depth ? depth : USER_STACKS_DEPTH, .of_threads = of_threads};
 	struct stack_walker *walker = mem_zalloc(sizeof(*walker));
-	struct error *error = bpf_user_stacks_open(depth ? depth : USER_STACKS_DEPTH, &walker->program);
+
+	find_probes(events, &walker->probes);
+	for (size_t i = 0; i < events->events.len; i++)
+		if (stack_walker_suits(events->events.data[i]))
+			options.kinds |= kind_of(&walker->probes, events->events.data[i]);
+	struct error *error = bpf_user_stacks_open(&options, &walker->program);
 
 	if (error) {
+		dynamic_events_deinit(&walker->probes);
 		free(walker);
 		return error;
 	}
@@ -87,6 +137,7 @@ void stack_walker_close(struct stack_walker *walker)
 	for (size_t i = 0; i < walker->counters.len; i++)
 		close(walker->counters.data[i]);
 	vec_deinit(&walker->counters);
+	dynamic_events_deinit(&walker->probes);
 	bpf_user_stacks_close(walker->program);
 	for (size_t i = 0; i < walker->rings; i++)
 		for (size_t j = 0; j < NESTED; j++)
@@ -134,13 +185,18 @@ static struct error *open_output(struct stack_walker *walker, enum user_stacks_o
 	return bpf_user_stacks_direct(walker->program, output, ring->cpu, counter);
 }
 
-static struct error *attach(struct stack_walker *walker, const struct counter *counter)
+static struct error *attach(struct stack_walker *walker, const struct event *event, const struct counter *counter)
 {
+	enum user_stacks_kinds kind = kind_of(&walker->probes, event);
 	struct error *error = NULL;
 
-	for (size_t slot = 0; slot < counter_slots(counter) && !error; slot++)
-		if (counter->fds[slot] >= 0)
-			error = bpf_user_stacks_attach(walker->program, counter->fds[slot]);
+	for (size_t slot = 0; slot < counter_slots(counter) && !error; slot++) {
+		if (counter->fds[slot] < 0)
+			continue;
+		error = bpf_user_stacks_attach(walker->program, kind, counter->fds[slot]);
+		if (kind != USER_STACKS_OF_SAMPLES) /* the program is the place's, not the counter's */
+			break;
+	}
 	return error;
 }
 
@@ -160,7 +216,7 @@ struct error *stack_walker_start(struct stack_walker *walker, const struct event
 			error = open_output(walker, USER_STACKS_NEWS, &rings->rings[i]);
 	for (size_t i = 0; i < events->events.len && !error; i++)
 		if (events->events.data[i]->stack_walked)
-			error = attach(walker, &counters->each[i]);
+			error = attach(walker, events->events.data[i], &counters->each[i]);
 	return error;
 }
 

@@ -2,6 +2,7 @@
 
 #include "base/log.h"
 
+#include <linux/perf_event.h>
 #include <string.h>
 
 /* Whether stacks are to be unwound while they are recorded: by sampling, or an event's own call-graph=auto. */
@@ -38,28 +39,52 @@ static const char *find_obstacle(const struct event_list *events, const struct s
 	return NULL;
 }
 
+/* Before rates are settled: -F and -c count for tracepoints, too. */
+static bool is_suited(const struct event *event, const struct sampling *sampling)
+{
+	bool rated = !event->period_given && (sampling->period > 1 || sampling->freq_given);
+
+	return stack_walker_suits(event) && !(event->attr.type == PERF_TYPE_TRACEPOINT && rated);
+}
+
+/* Then a program would run once, and there would be two samples. */
+static bool is_same_place_again(const struct event_list *events, size_t index)
+{
+	const struct event_attr *attr = &events->events.data[index]->attr;
+
+	for (size_t i = 0; i < index && attr->type == PERF_TYPE_TRACEPOINT; i++)
+		if (events->events.data[i]->attr.type == attr->type && events->events.data[i]->attr.config == attr->config)
+			return true;
+	return false;
+}
+
 /* What stands against a BPF program that walks stacks; NULL: nothing does, and it is loaded. */
 static struct error *open_walker(const struct event_list *events, struct sampling *sampling, const struct counter_target *target,
 				 struct stack_walker **ret)
 {
-	const struct event *unsuited = NULL;
+	const struct event *unsuited = NULL, *twice = NULL;
 	size_t suited = 0;
 
 	for (size_t i = 0; i < events->events.len; i++) {
 		const struct event *event = events->events.data[i];
-		if (stack_walker_suits(event))
+		if (is_suited(event, sampling))
 			suited++;
 		else
 			unsuited = event;
+		if (is_same_place_again(events, i))
+			twice = event;
 	}
 	if (!suited || (unsuited && sampling->callgraph_way == CALLCHAIN_BY_BPF))
-		return error_new_kind(
-			ERROR_UNSUPPORTED,
-			"%s: BPF programs cannot unwind the stacks of tracepoints, of probes, and of events with --filter or stack-size=",
-			unsuited->name);
+		return error_new_kind(ERROR_UNSUPPORTED,
+				      "%s: BPF programs cannot unwind the stacks of tracepoints and probes with -F or -c, and of other "
+				      "events with --filter or stack-size=",
+				      unsuited->name);
+	if (twice)
+		return error_new_kind(ERROR_UNSUPPORTED, "%s: BPF programs cannot unwind the stacks of a tracepoint that is recorded twice",
+				      twice->name);
 	if (target->cpus[0] < 0)
 		return error_new_kind(ERROR_UNSUPPORTED, "BPF programs cannot unwind the stacks of --per-thread recordings");
-	return stack_walker_open(sampling->max_stack, ret);
+	return stack_walker_open(events, sampling->max_stack, target->threads[0] >= 0, ret);
 }
 
 struct error *stack_way_choose(const struct event_list *events, struct sampling *sampling, const struct counter_target *target,

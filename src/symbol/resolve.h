@@ -27,6 +27,9 @@ struct symbol_options {
 	struct debug_server *debug_server; /* asked for debug files that aren't here; NULL = nobody is. Must outlive the resolver */
 	struct kallsyms_ahead *ahead;	   /* kernel_list_path()'s list, being read; or NULL. Must outlive the resolver */
 	bool same_machine; /* the recording was made by the kernel that runs now (release and build-id agree): /proc/kallsyms may be used */
+	/* While it is recorded: a path to what is mapped, whatever is there by its name now; NULL = none is known. To be freed. */
+	char *(*mapped_path)(void *context, const struct dso *dso);
+	void *mapped_context;
 };
 
 struct resolver;

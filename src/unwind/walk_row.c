@@ -1,6 +1,5 @@
-/* Forms of rows that a walk without expressions can follow. Which ones there are: gcc's functions that align their stack, glibc's and
- * musl's return from signal handlers, linkage stubs by the linkers, and the dynamic linker's look-up of functions, which saves all
- * registers. */
+/* Forms of rows that a walk without expressions can follow: those of gcc's functions that align their stack, of glibc's and musl's return
+ * from signal handlers, of the linkers' stubs, and of the dynamic linker's look-up of functions, which saves all registers. */
 #include "unwind/walk_row.h"
 
 #include "base/cursor.h"

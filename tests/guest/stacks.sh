@@ -7,3 +7,5 @@ for way in bpf copy; do
 	perf report -i $way.data --stdio --no-children -g folded,0.5,caller --percent-limit 5 >$way 2>err || fail "report: $(cat err)"
 	contains $way '^[0-9.]+% _start;__libc_start_main;0x[0-9a-f]+;main;outer;middle;leaf$'
 done
+perf record -v --call-graph auto,bpf -e raw_syscalls:sys_enter -o calls.data chain 1000 2>err || fail "record: $(cat err)"
+contains err 'stacks are unwound in the kernel, by a BPF program' 'Unwound [1-9][0-9]* stacks, (all|9[0-9][.0-9]* %) complete'

@@ -97,7 +97,7 @@ SAME_ATTRIBUTES_TRACEPOINTS = [
     "-a -e raw_syscalls:sys_enter,raw_syscalls:sys_exit true",
     "-e cpu-clock,sched:sched_switch --call-graph fp true",
     "-e cpu-clock -e page-faults -e sched:sched_process_exec -a --call-graph fp true",
-    "-D 10 -e sched:sched_switch -g true",
+    "-D 10 -e sched:sched_switch --call-graph fp true",
     "--per-thread -e sched:sched_switch true",
     "-e cpu-clock -G / -a true",
 ]

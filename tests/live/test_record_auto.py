@@ -305,6 +305,45 @@ def test_rare_rules_are_followed_in_the_kernel(perf, live, bpf, tmp_path):
     assert not re.search(rf"copied, since the rules at ({re.escape(str(program))}|.*/libc|//anon)", text())
 
 
+@pytest.fixture(name="walked")
+def make_walked(bpf):
+    """A BPF program walks stacks in the kernel."""
+    if not is_walked():
+        pytest.skip("BPF programs can't look up what is mapped before Linux 6.1")
+
+
+BY_BPF = "stacks are unwound in the kernel, by a BPF program"
+
+
+@pytest.mark.parametrize("words", [[], ["-a"], ["--filter", "len == 65536"], ["-e", "cpu-clock:u"], ["--no-inherit"]], ids=" ".join)
+def test_stacks_of_tracepoints(perf, oracle, live_system, walked, tracefs, tmp_path, program, words):
+    """One for each call of mmap(), which is below burn(): 100 of the program's, whoever else calls it."""
+    path = tmp_path / "data"
+    done = perf("record", "-v", "-o", path, "-e", "syscalls:sys_enter_mmap", *words, "-g", "--", program, str(DEPTH), "fault", "100")
+    assert done.returncode == 0 and BY_BPF in done.stderr, done.stderr
+    found = stacks(perf, path, "--comms", "steps")
+    called = [stack for head, stack in found if "sys_enter_mmap:" in head and "burn" in stack]
+    assert len(called) == 100
+    assert_whole([stack[stack.index("burn"):] for stack in called])
+    assert stacks(oracle, path, "--comms", "steps") == found
+
+
+def test_stacks_of_probes(perf, oracle, live, walked, tracefs, tmp_path, program):
+    group = f"auto{os.getpid()}"
+    path = tmp_path / "data"
+    added = perf("probe", "-x", program, f"{group}:burns=burn")
+    assert added.returncode == 0, added.stderr
+    try:
+        done = perf("record", "-v", "-o", path, "-e", f"{group}:burns", "-g", "--", program, str(DEPTH), "fault", "100")
+        assert done.returncode == 0 and BY_BPF in done.stderr, done.stderr
+    finally:
+        perf("probe", "-d", f"{group}:*")
+    found = stacks(perf, path)
+    assert len(found) == 100
+    assert_whole([stack for head, stack in found])
+    assert stacks(oracle, path) == found
+
+
 def test_deeper_than_readers_show(perf, oracle, live, mode, tmp_path, program):
     """150 calls and 20 KB of stack. Readers say with --max-stack that they want more than 127."""
     path = tmp_path / "data"
@@ -367,14 +406,15 @@ def test_size_of_the_file(perf, live, mode, tmp_path, program):
     assert size(mode) * 10 < size("dwarf")
 
 
-@pytest.mark.parametrize("words,reason", [(["-e", "cpu-clock", "-e", "sched:sched_switch"], "sched:sched_switch: BPF programs cannot unwind the stacks of tracepoints"),
+@pytest.mark.parametrize("words,reason", [(["-e", "cpu-clock", "-e", "sched:sched_switch/period=2/"], "sched:sched_switch: BPF programs cannot unwind the stacks of tracepoints and probes with"),
+                                          (["-e", "sched:sched_switch", "-e", "sched:sched_switch"], "sched:sched_switch: BPF programs cannot unwind the stacks of a tracepoint that is recorded twice"),
                                           (["--per-thread", "-T"], "cannot unwind the stacks of --per-thread"),
                                           (["-e", "cpu-clock/stack-size=8192/"], "or stack-size=")])
-def test_what_bpf_programs_cannot_unwind(perf, live, bpf, tmp_path, words, reason):
+def test_what_bpf_programs_cannot_unwind(perf, live, walked, tracefs, tmp_path, words, reason):
     done = perf("record", "-o", tmp_path / "data", "--call-graph", "auto,bpf", *words, "true")
     assert done.returncode == 255 and reason in done.stderr
     done = perf("record", "-v", "-o", tmp_path / "data", "--call-graph", "auto", *words, "true")
-    assert done.returncode == 0 and ("stacks are copied, and unwound by the recorder: " in done.stderr) == ("-e" not in words or "sched:sched_switch" not in words)
+    assert done.returncode == 0 and ("stacks are copied, and unwound by the recorder: " in done.stderr) == ("cpu-clock" not in words)
 
 
 @pytest.mark.parametrize("words,reason", [(["--overwrite"], "--overwrite"), (["--threads"], "with --threads"), (["--no-timestamp"], "omit --no-timestamp"),

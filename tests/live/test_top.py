@@ -116,6 +116,12 @@ def test_header_is_the_kernel_tools(screens, oracle, spin):
         assert headers[0] == headers[1]
 
 
+def test_g_shows_complete_stacks(screens, spin, bpf):
+    """By a BPF program, whose stacks have no frame pointers to go by: those of the C library, below main()."""
+    top = screens("-e", "cpu-clock", "-p", spin.pid, "-g")
+    assert share(top.until(lambda screen: share(screen, "outer") > 50), "_start") > 50
+
+
 def test_call_graphs(screens, spin):
     top = screens("-e", "cpu-clock", "-p", spin.pid, "-g")
     screen = top.until(lambda screen: share(screen, "outer") > 50)

@@ -433,6 +433,9 @@ def test_stacks(perf, tracing, stacks, tmp_path):
     _, lines = traced(perf, tmp_path, "--call-graph", "fp", "-e", "getppid", stacks)
     found = frames_of(lines, "getppid")
     assert len(found) == 10 and all(frames[:4] == ["innermost", "middle", "outermost", "main"] for frames in found)
+    _, lines = traced(perf, tmp_path, "--call-graph", "auto", "-e", "getppid", stacks)
+    found = frames_of(lines, "getppid")
+    assert len(found) == 10 and all(frames[1:4] == ["middle", "outermost", "main"] and frames[-1] == "_start" for frames in found)
     _, lines = traced(perf, tmp_path, "--call-graph", "dwarf", "-e", "getppid", "--max-stack", "2", stacks)
     assert frames_of(lines, "getppid") == [["innermost", "middle"]] * 10
     _, lines = traced(perf, tmp_path, "--min-stack", "50", "-e", "getppid", stacks)

@@ -66,7 +66,7 @@ const struct option top_option_table[] = {
 	CUSTOM('c', "count", sampling.period, "N", "take a sample every N events, instead of -F", sampling_option_count),
 	OPTION_FLAG('i', "no-inherit", O, sampling.no_inherit, "do not follow child processes and new threads"),
 	OPTION_FLAG(0, "group", O, sampling.group, "put all events into one group, shown in one table"),
-	OPTION_CUSTOM_FLAGS('g', NULL, O, sampling, NULL, "record call chains by frame pointers", sampling_option_g, OPTION_NO_ARGUMENT),
+	OPTION_CUSTOM_FLAGS('g', NULL, O, sampling, NULL, "record complete call chains", sampling_option_g, OPTION_NO_ARGUMENT),
 	OPTION_WHOLE(0, "call-graph", "MODE,STYLE,…",
 		     "record call chains by auto, fp, dwarf[,BYTES] or lbr; then how to show them, as with 'perf report -g'",
 		     parse_callgraph, 0),
@@ -148,7 +148,7 @@ const struct option top_option_table[] = {
 
 void top_options_init(struct top_options *options)
 {
-	*options = (struct top_options){.delay_s = 2, .map_timeout_ms = 500};
+	*options = (struct top_options){.delay_s = 2, .map_timeout_ms = 500, .sampling.callgraph_default = CALLCHAIN_AUTO};
 	report_options_init(&options->report);
 	options->report.default_sort = "dso,symbol";
 	options->report.output.quiet = true; /* no header above the rows */

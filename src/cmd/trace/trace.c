@@ -145,7 +145,7 @@ static const struct option trace_options[] = {
 	OPTION_U64(0, "max-events", O, max_events, "N", "stop after N lines"),
 
 	OPTION_HEADING("Call stacks"),
-	CUSTOM(0, "call-graph", call_graph, "HOW", "show the stacks of system calls and events: fp, dwarf[,BYTES|,auto] or lbr",
+	CUSTOM(0, "call-graph", call_graph, "HOW", "show the stacks of system calls and events: auto, fp, dwarf[,BYTES|,auto] or lbr",
 	       parse_call_graph),
 	OPTION_FLAG(0, "kernel-syscall-graph", O, kernel_graph, "also show the kernel part of the stacks of system calls"),
 	OPTION_U64(0, "max-stack", O, max_stack, "N", "show at most N frames (default 127)"),

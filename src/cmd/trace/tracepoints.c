@@ -164,9 +164,14 @@ static void add_events(const struct trace *trace, struct choice *choice)
 		add(choice, WORD_CGROUP, options->cgroup);
 }
 
-static const char *call_graph_of(const struct trace_options *options)
+/* A flame graph needs stacks: complete ones, where that costs no copy for each call. */
+static struct error *choose_call_graph(const struct trace_options *options, struct sampling *sampling)
 {
-	return options->call_graph ? options->call_graph : options->flamegraph ? "fp" : NULL;
+	if (options->call_graph)
+		return sampling_parse_callgraph(options->call_graph, sampling);
+	sampling->callgraph = options->flamegraph ? CALLCHAIN_AUTO : CALLCHAIN_UNSET;
+	sampling->callgraph_implied = sampling->stack_grows = options->flamegraph != NULL;
+	return NULL;
 }
 
 static size_t ring_pages_of(const struct trace_options *options)
@@ -199,7 +204,6 @@ static struct error *choose_sampling(const struct trace *trace, bool command, st
 	const struct trace_options *options = trace->options;
 	struct sampling *sampling = &measured->sampling;
 	struct targets *targets = &measured->targets;
-	const char *call_graph = call_graph_of(options);
 
 	*targets = (struct targets){.pids = options->pids,
 				    .tids = options->tids,
@@ -215,7 +219,7 @@ static struct error *choose_sampling(const struct trace *trace, bool command, st
 	sampling->cgroups = options->summary_mode == TRACE_BY_CGROUP;
 	sampling->clockid_given = trace->wants_program; /* it has the same */
 	sampling->clockid = CLOCK_MONOTONIC;
-	struct error *error = call_graph ? sampling_parse_callgraph(call_graph, sampling) : NULL;
+	struct error *error = choose_call_graph(options, sampling);
 	sampling->address = options->faults || sampling->callgraph == CALLCHAIN_DWARF; /* so that maps of data are known as well */
 	return error;
 }
@@ -331,7 +335,9 @@ static void add_choice(const struct trace *trace, struct words *words)
 		add_word(words, "-d"); /* addresses */
 	if (options->summary_mode == TRACE_BY_CGROUP)
 		add_word(words, "--all-cgroups");
-	add_option(words, "--call-graph", call_graph_of(options));
+	add_option(words, "--call-graph", options->call_graph);
+	if (options->flamegraph && !options->call_graph)
+		add_word(words, "-g");
 }
 
 static void add_target(const struct trace *trace, struct words *words)

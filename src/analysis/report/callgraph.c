@@ -16,6 +16,7 @@
 #include "base/mem.h"
 #include "base/pool.h"
 
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -231,6 +232,9 @@ static void prepare(struct callgraphs *graphs)
 		mark_frames(graphs);
 	}
 	search_all(graphs, jobs);
+	/* Lists have grown: what they have left behind is for the trees. */
+	if (rows->fold->entry_count > FOLD_MUCH)
+		malloc_trim(0);
 	if (rows->fold->private->options.by_address)
 		grow_all(graphs, jobs);
 }

@@ -3,7 +3,8 @@
  *	fold_feed.c     what a caller feeds and takes out
  *	fold.c          samples: who, which addresses, in batches
  *	fold_place.c    addresses → frames                        each feed's
- *	fold_set.c      frames → pieces → entries                 each feed's
+ *	fold_pieces.c   frames → pieces                           each feed's
+ *	fold_set.c      pieces → entries                          each feed's
  *	fold_tables.c   distinct frames, actors, extra values     all feeds'
  *	fold_pack.c     the feeds' sets → one, as arrays
  *	fold_tree.c     call trees of the result
@@ -139,25 +140,28 @@ size_t fold_places_functions(struct fold_places *places, const struct fold_looku
 
 /* ---- frames to entries ---- */
 
-/* Doesn't change but for its id, and stays where it is. */
+/* Stays where it is. */
 struct set_piece {
-	const struct set_piece *outer; /* has the outermost `shared` frames of this one, too, and the innermost of those is its own */
-	uint64_t hash;
-	uint32_t id;	 /* in its set, until that is merged into another one: in that */
-	uint32_t shared; /* 0 = none */
-	uint32_t frame_count : 31;
+	uint32_t frame_count : 31; /* of all; below INT32_MAX */
 	uint32_t kernel : 1;
+	uint32_t hash;	 /* of its frames; when its set was merged into another one, its id there. fold_pack.c: its number in the fold */
+	uint32_t shared; /* 0 = none */
+	uint32_t outer; /* id of the piece that has the outermost `shared` frames of this one, too, and the innermost of those is its own */
 	uint32_t own[]; /* ids of the other frames, innermost first */
 };
 
 /* What pieces may share is found by the hashes of their outermost frames: of FOLD_PREFIX, twice as many and so on. */
 enum { FOLD_PREFIX = 8 };
 
+enum { FOLD_CHUNK_BITS = 13, FOLD_CHUNKS_MOST = 1 << (26 - FOLD_CHUNK_BITS) };
+
 struct piece_shard {
-	VEC(struct set_piece *) pieces;
+	VEC(uint32_t *) chunks;
+	uint32_t end;		     /* place behind the last piece */
+	uint32_t limit;		     /* while another set is merged: place behind those that were here before */
+	uint32_t count;		     /* pieces */
 	size_t frame_count;	     /* of all pieces, each one's own */
-	struct arena memory;	     /* theirs */
-	struct id_table ids;	     /* by the pieces' hashes */
+	struct id_table ids;	     /* by the pieces' hashes: places */
 	struct id_table prefixes;    /* by the hashes of their outermost frames: ids in the set */
 	uint32_t first, first_frame; /* fold_pack.c */
 };
@@ -208,7 +212,7 @@ struct fold_item {
 	const uint32_t *frames; /* the kernel's part, then the user's */
 	uint32_t inner_count, outer_count;
 	bool has_inner, has_outer;	       /* a part may be there and have no frames: hidden ones */
-	uint64_t inner_hash, outer_hash, hash; /* private */
+	uint64_t inner_hash, outer_hash, hash; /* private: fold_pieces_hash()'s */
 };
 
 /* Adds the items in stages, each for all of them, so that what one stage reads was asked for in the one before. */
@@ -219,13 +223,10 @@ void fold_set_deinit(struct fold_set *set);
 void fold_set_entry(struct fold_set *set, const struct set_entry *entry, uint64_t hash);
 /* To be told before the first entry of an actor. */
 void fold_set_actor(struct fold_set *set, uint32_t actor, uint32_t who);
-/* Makes the piece, which is another set's, one of this set, or gives it the id of that which is the same. Safe on many threads for pieces
- * of different shards. */
-void fold_set_piece(struct fold_set *set, struct set_piece *piece);
 /* No sample will be added. `finds_nothing`: nor anything else, so that what is in it needn't be found. */
 void fold_set_end(struct fold_set *set, bool finds_nothing);
 /* By contents, not by numbers that only this set knows. */
-uint64_t fold_set_hash(const struct fold_set *set, const struct set_entry *entry, uint64_t inner_hash, uint64_t outer_hash);
+uint64_t fold_set_hash(const struct fold_set *set, const struct set_entry *entry, uint32_t inner_hash, uint32_t outer_hash);
 /* The entries of a shard are gone; their records stay. */
 void fold_set_drop_entries(struct entry_shard *shard);
 
@@ -263,10 +264,34 @@ static inline struct set_entry fold_set_get(const struct fold_set *set, const st
 	return entry;
 }
 
-static inline uint64_t fold_set_piece_hash(const struct fold_set *set, uint32_t id)
+static inline struct set_piece *fold_pieces_at(const struct piece_shard *shard, uint32_t place)
 {
-	return id == FOLD_NONE ? 0 : set->pieces[id % FOLD_SHARDS].pieces.data[id / FOLD_SHARDS]->hash;
+	return (struct set_piece *)&shard->chunks.data[place >> FOLD_CHUNK_BITS][place % (1 << FOLD_CHUNK_BITS)];
 }
+
+static inline struct set_piece *fold_pieces_of(const struct fold_set *set, uint32_t id)
+{
+	return fold_pieces_at(&set->pieces[id % FOLD_SHARDS], id / FOLD_SHARDS);
+}
+
+/* As far as entries need it: fold_pieces_hash()'s, of which less is kept. */
+static inline uint32_t fold_set_piece_hash(const struct fold_set *set, uint32_t id)
+{
+	return id == FOLD_NONE ? 0 : fold_pieces_of(set, id)->hash;
+}
+
+uint64_t fold_pieces_hash(const uint32_t *frames, uint32_t count, bool kernel);
+/* The id of the piece with these frames, which are copied when it is new. */
+uint32_t fold_pieces_add(struct fold_set *set, const uint32_t *frames, uint32_t count, bool kernel, uint64_t hash);
+/* The place of the first piece from `place` on, where one ends; of the one behind that at `place`. FOLD_NONE = there is none. */
+uint32_t fold_pieces_next(const struct piece_shard *shard, uint32_t place);
+uint32_t fold_pieces_after(const struct piece_shard *shard, uint32_t place);
+void fold_pieces_drop(struct piece_shard *shard);
+/* Merging, in three steps: room for all of another set's pieces; then, shard by shard on any threads, each piece of that gets the id of the
+ * same one here, or of its copy, as its `hash`; then, shard by shard as well, copies share with pieces of this set. */
+void fold_pieces_reserve(struct fold_set *into, const struct fold_set *from);
+void fold_pieces_copy(struct fold_set *into, struct fold_set *from, unsigned int shard);
+void fold_pieces_join(struct fold_set *into, const struct fold_set *from, unsigned int shard);
 
 /* ---- samples to look-ups ---- */
 

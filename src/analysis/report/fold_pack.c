@@ -31,47 +31,44 @@ static void give_back(bool much, size_t shard)
 
 struct merging {
 	struct fold_tables *tables;
+	struct fold_set *from;
 	bool much;
 };
 
-static void merge_pieces(void *context, unsigned int worker, size_t number)
+static void copy_pieces(void *context, unsigned int worker, size_t number)
 {
-	struct merging *merging = context;
-	struct fold_set *into = merging->tables->sets.data[0];
+	const struct merging *merging = context;
 	(void)worker;
-	for (size_t s = 1; s < merging->tables->sets.len; s++) {
-		struct piece_shard *shard = &merging->tables->sets.data[s]->pieces[number];
-		for (size_t i = 0; i < shard->pieces.len; i++)
-			fold_set_piece(into, shard->pieces.data[i]);
-		arena_combine(&into->pieces[number].memory, &shard->memory);
-	}
-	give_back(merging->much, number);
+	fold_pieces_copy(merging->tables->sets.data[0], merging->from, (unsigned int)number);
+}
+
+static void join_pieces(void *context, unsigned int worker, size_t number)
+{
+	const struct merging *merging = context;
+	(void)worker;
+	fold_pieces_join(merging->tables->sets.data[0], merging->from, (unsigned int)number);
 }
 
 static uint32_t new_piece(const struct fold_set *set, uint32_t id)
 {
-	return id == FOLD_NONE ? id : set->pieces[id % FOLD_SHARDS].pieces.data[id / FOLD_SHARDS]->id;
+	return id == FOLD_NONE ? id : fold_pieces_of(set, id)->hash;
 }
 
-static void prefetch_piece(const struct fold_set *set, uint32_t id, bool itself)
-{
-	if (id == FOLD_NONE)
-		return;
-	struct set_piece *const *piece = &set->pieces[id % FOLD_SHARDS].pieces.data[id / FOLD_SHARDS];
-	__builtin_prefetch(itself ? (const void *)*piece : (const void *)piece);
-}
-
-/* What will be read of the entries behind number `i`: where their pieces are, then those. */
-static void prefetch_pieces(const struct fold_set *set, const struct entry_shard *shard, uint32_t i)
+/* What will be read of the entries behind number `i`: their pieces, then those that these have become. */
+static void prefetch_pieces(const struct fold_set *set, const struct fold_set *into, const struct entry_shard *shard, uint32_t i)
 {
 	enum { STEP = 12 };
-	for (uint32_t steps = 1; steps <= 2; steps++) {
-		if (i + steps * STEP >= shard->count)
-			return;
-		const struct fold_entry *entry = &fold_set_at(set, shard, i + steps * STEP)->entry;
-		prefetch_piece(set, entry->inner, steps == 1);
-		prefetch_piece(set, entry->outer, steps == 1);
-	}
+	if (i + 2 * STEP >= shard->count)
+		return;
+	const struct fold_entry *far = &fold_set_at(set, shard, i + 2 * STEP)->entry, *near = &fold_set_at(set, shard, i + STEP)->entry;
+	if (far->inner != FOLD_NONE)
+		__builtin_prefetch(fold_pieces_of(set, far->inner));
+	if (far->outer != FOLD_NONE)
+		__builtin_prefetch(fold_pieces_of(set, far->outer));
+	if (near->inner != FOLD_NONE)
+		__builtin_prefetch(fold_pieces_of(into, new_piece(set, near->inner)));
+	if (near->outer != FOLD_NONE)
+		__builtin_prefetch(fold_pieces_of(into, new_piece(set, near->outer)));
 }
 
 /* A block whose last entry is number `i` isn't needed any more. */
@@ -97,26 +94,23 @@ static void join_actors(const struct fold_tables *tables)
 
 static void merge_entries(void *context, unsigned int worker, size_t number)
 {
-	struct merging *merging = context;
-	struct fold_set *into = merging->tables->sets.data[0];
+	const struct merging *merging = context;
+	struct fold_set *into = merging->tables->sets.data[0], *set = merging->from;
+	struct entry_shard *shard = &set->entries[number];
 	(void)worker;
-	for (size_t s = 1; s < merging->tables->sets.len; s++) {
-		struct fold_set *set = merging->tables->sets.data[s];
-		struct entry_shard *shard = &set->entries[number];
-		for (uint32_t i = 0; i < shard->count; i++) {
-			prefetch_pieces(set, shard, i);
-			struct set_entry from = fold_set_get(set, shard, i);
-			struct fold_entry *entry = &from.entry;
-			uint64_t hash =
-				fold_set_hash(into, &from, fold_set_piece_hash(set, entry->inner), fold_set_piece_hash(set, entry->outer));
-			entry->inner = new_piece(set, entry->inner);
-			entry->outer = new_piece(set, entry->outer);
-			fold_set_entry(into, &from, hash);
-			drop_block(shard, i);
-		}
-		fold_set_drop_entries(shard);
-		arena_combine(&into->entries[number].records, &shard->records);
+	for (uint32_t i = 0; i < shard->count; i++) {
+		prefetch_pieces(set, into, shard, i);
+		struct set_entry from = fold_set_get(set, shard, i);
+		struct fold_entry *entry = &from.entry;
+		entry->inner = new_piece(set, entry->inner);
+		entry->outer = new_piece(set, entry->outer);
+		uint64_t hash =
+			fold_set_hash(into, &from, fold_set_piece_hash(into, entry->inner), fold_set_piece_hash(into, entry->outer));
+		fold_set_entry(into, &from, hash);
+		drop_block(shard, i);
 	}
+	fold_set_drop_entries(shard);
+	arena_combine(&into->entries[number].records, &shard->records);
 	give_back(merging->much, number);
 }
 
@@ -139,11 +133,14 @@ static void merge_sets(struct fold_tables *tables)
 		return;
 	struct merging merging = {.tables = tables, .much = is_much(tables)};
 	join_actors(tables);
-	pool_run(tables->options->jobs, FOLD_SHARDS, merge_pieces, &merging);
-	pool_run(tables->options->jobs, FOLD_SHARDS, merge_entries, &merging);
 	for (size_t s = 1; s < tables->sets.len; s++) {
-		fold_set_deinit(tables->sets.data[s]);
-		free(tables->sets.data[s]);
+		merging.from = tables->sets.data[s];
+		fold_pieces_reserve(tables->sets.data[0], merging.from);
+		pool_run(tables->options->jobs, FOLD_SHARDS, copy_pieces, &merging);
+		pool_run(tables->options->jobs, FOLD_SHARDS, join_pieces, &merging);
+		pool_run(tables->options->jobs, FOLD_SHARDS, merge_entries, &merging);
+		fold_set_deinit(merging.from);
+		free(merging.from);
 	}
 	tables->sets.len = 1;
 }
@@ -175,9 +172,36 @@ static uint32_t packed_frame(const struct fold_tables *tables, uint32_t id)
 	return tables->frames[id % FOLD_SHARDS].first + id / FOLD_SHARDS;
 }
 
+/* Once pieces are numbered. */
 static uint32_t packed_piece(const struct fold_set *set, uint32_t id)
 {
-	return id == FOLD_NONE ? id : set->pieces[id % FOLD_SHARDS].first + id / FOLD_SHARDS;
+	return id == FOLD_NONE ? id : fold_pieces_of(set, id)->hash;
+}
+
+static void number_pieces(void *context, unsigned int worker, size_t number)
+{
+	const struct packing *packing = context;
+	const struct piece_shard *shard = &packing->set->pieces[number];
+	uint32_t next = shard->first;
+	(void)worker;
+	for (uint32_t place = fold_pieces_next(shard, 0); place != FOLD_NONE; place = fold_pieces_after(shard, place))
+		fold_pieces_at(shard, place)->hash = next++;
+}
+
+/* Pieces are gone when entries are dealt. */
+static void pack_entry_pieces(const struct packing *packing, const struct entry_shard *shard, uint32_t i)
+{
+	enum { AHEAD = 16 };
+	if (i + AHEAD < shard->count) {
+		const struct fold_entry *ahead = &fold_set_at(packing->set, shard, i + AHEAD)->entry;
+		if (ahead->inner != FOLD_NONE)
+			__builtin_prefetch(fold_pieces_of(packing->set, ahead->inner));
+		if (ahead->outer != FOLD_NONE)
+			__builtin_prefetch(fold_pieces_of(packing->set, ahead->outer));
+	}
+	struct fold_entry *entry = &fold_set_at(packing->set, shard, i)->entry;
+	entry->inner = packed_piece(packing->set, entry->inner);
+	entry->outer = packed_piece(packing->set, entry->outer);
 }
 
 /* Also counts the shard's entries in each bucket. */
@@ -187,26 +211,26 @@ static void pack_shard(void *context, unsigned int worker, size_t number)
 	struct fold *fold = packing->fold;
 	const struct fold_tables *tables = packing->tables;
 	const struct frame_shard *frames = &tables->frames[number];
-	struct piece_shard *pieces = &packing->set->pieces[number];
+	const struct piece_shard *pieces = &packing->set->pieces[number];
 	const struct entry_shard *entries = &packing->set->entries[number];
 	(void)worker;
 	if (frames->frames.len)
 		memcpy(fold->frames + frames->first, frames->frames.data, frames->frames.len * sizeof(*fold->frames));
 	uint32_t *to = fold->frame_ids + pieces->first_frame;
-	for (size_t i = 0; i < pieces->pieces.len; i++) {
-		const struct set_piece *piece = pieces->pieces.data[i];
-		fold->pieces[pieces->first + i] =
-			(struct fold_piece){.frames = (uint32_t)(to - fold->frame_ids),
-					    .frame_count = piece->frame_count,
-					    .kernel = piece->kernel,
-					    .shared = piece->shared,
-					    .outer = piece->shared ? packed_piece(packing->set, piece->outer->id) : 0};
+	for (uint32_t place = fold_pieces_next(pieces, 0); place != FOLD_NONE; place = fold_pieces_after(pieces, place)) {
+		const struct set_piece *piece = fold_pieces_at(pieces, place);
+		fold->pieces[piece->hash] = (struct fold_piece){.frames = (uint32_t)(to - fold->frame_ids),
+								.frame_count = piece->frame_count,
+								.kernel = piece->kernel,
+								.shared = piece->shared,
+								.outer = piece->shared ? packed_piece(packing->set, piece->outer) : 0};
 		for (uint32_t at = 0; at < piece->frame_count - piece->shared; at++)
 			*to++ = packed_frame(tables, piece->own[at]);
 	}
-	vec_deinit(&pieces->pieces);
-	for (uint32_t i = 0; i < entries->count; i++)
+	for (uint32_t i = 0; i < entries->count; i++) {
+		pack_entry_pieces(packing, entries, i);
 		packing->starts[bucket_of(packing, fold_set_at(packing->set, entries, i))][number]++;
+	}
 	give_back(packing->much, number);
 }
 
@@ -223,8 +247,6 @@ static void deal_shard(void *context, unsigned int worker, size_t number)
 		struct fold_entry *to = &packing->fold->entries[place];
 		*to = from.entry;
 		to->leaf = packed_frame(packing->tables, to->leaf);
-		to->inner = packed_piece(packing->set, to->inner);
-		to->outer = packed_piece(packing->set, to->outer);
 		packing->fold->details[place] = (struct fold_detail){.time = from.time, .first = from.first, .extra = from.extra};
 		drop_block(shard, i);
 	}
@@ -333,7 +355,7 @@ static void measure(struct packing *packing)
 		set->pieces[i].first = (uint32_t)fold->piece_count;
 		set->pieces[i].first_frame = (uint32_t)frame_ids;
 		fold->frame_count += tables->frames[i].frames.len;
-		fold->piece_count += set->pieces[i].pieces.len;
+		fold->piece_count += set->pieces[i].count;
 		fold->entry_count += set->entries[i].count;
 		frame_ids += set->pieces[i].frame_count;
 		id_table_deinit(&tables->frames[i].ids);
@@ -402,11 +424,12 @@ void fold_pack(struct fold_tables *tables, struct fold *fold, bool with_details)
 				  .much = is_much(tables)};
 	measure(&packing);
 	packing.starts = mem_zalloc_array(TIME_BUCKETS, sizeof(*packing.starts));
+	pool_run(jobs, FOLD_SHARDS, number_pieces, &packing);
 	pool_run(jobs, FOLD_SHARDS, pack_shard, &packing);
 	for (unsigned int i = 0; i < FOLD_SHARDS; i++)
 		vec_deinit(&tables->frames[i].frames);
 	for (unsigned int i = 0; i < FOLD_SHARDS; i++)
-		arena_deinit(&packing.set->pieces[i].memory);
+		fold_pieces_drop(&packing.set->pieces[i]);
 	for (unsigned int i = 0; i < FOLD_SHARDS; i++)
 		arena_combine(&fold->private->records, &packing.set->entries[i].records);
 	fold->entries = mem_alloc_array(fold->entry_count + 1, sizeof(*fold->entries));

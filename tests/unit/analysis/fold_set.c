@@ -55,19 +55,15 @@ static uint32_t add_stack(struct fold_set *set, const struct stack_of_frames *st
 	return stack->kernel ? item.entry.entry.inner : item.entry.entry.outer;
 }
 
-static const struct set_piece *piece_of(const struct fold_set *set, uint32_t id)
+static void check_piece(const struct fold_set *set, uint32_t id, const struct stack_of_frames *stack)
 {
-	return set->pieces[id % FOLD_SHARDS].pieces.data[id / FOLD_SHARDS];
-}
-
-static void check_piece(const struct set_piece *piece, const struct stack_of_frames *stack)
-{
+	const struct set_piece *piece = fold_pieces_of(set, id);
 	assert_int_equal(piece->frame_count, stack->count);
 	assert_int_equal(piece->kernel, stack->kernel);
 	for (uint32_t at = 0; at < stack->count; at++) {
 		const struct set_piece *owner = piece;
 		while (owner->shared >= stack->count - at)
-			owner = owner->outer;
+			owner = fold_pieces_of(set, owner->outer);
 		assert_int_equal(owner->kernel, stack->kernel);
 		assert_int_equal(owner->own[owner->frame_count - (stack->count - at)], stack->frames[at]);
 	}
@@ -101,7 +97,7 @@ static void shared_frames_are_kept_once(void **state)
 	}
 	for (uint32_t i = 0; i < STACKS; i++) {
 		assert_int_equal(add_stack(set, &stacks[i]), ids[i]);
-		check_piece(piece_of(set, ids[i]), &stacks[i]);
+		check_piece(set, ids[i], &stacks[i]);
 	}
 	for (uint32_t i = 0; i < 300; i++)
 		for (uint32_t other = 0; other < i; other++)
@@ -118,6 +114,7 @@ static void merged_sets_have_each_once(void **state)
 {
 	struct stack_of_frames *stacks = make_stacks();
 	struct fold_set *into = mem_zalloc(sizeof(*into)), *from = mem_zalloc(sizeof(*from));
+	uint32_t *ids = mem_alloc_array(STACKS, sizeof(*ids));
 	fold_set_init(into, &(struct fold_options){0}, NULL);
 	fold_set_init(from, &(struct fold_options){0}, NULL);
 	fold_set_actor(into, 0, 0);
@@ -126,29 +123,79 @@ static void merged_sets_have_each_once(void **state)
 	for (uint32_t i = 0; i < STACKS * 2 / 3; i++)
 		add_stack(into, &stacks[i]);
 	for (uint32_t i = STACKS / 3; i < STACKS; i++)
-		add_stack(from, &stacks[i]);
+		ids[i] = add_stack(from, &stacks[i]);
 	fold_set_end(into, false);
 	fold_set_end(from, true);
-	for (unsigned int number = 0; number < FOLD_SHARDS; number++) {
-		for (size_t i = 0; i < from->pieces[number].pieces.len; i++)
-			fold_set_piece(into, from->pieces[number].pieces.data[i]);
-		arena_combine(&into->pieces[number].memory, &from->pieces[number].memory);
-	}
+	fold_pieces_reserve(into, from);
 	for (unsigned int number = 0; number < FOLD_SHARDS; number++)
-		for (size_t i = 0; i < from->pieces[number].pieces.len; i++) {
-			const struct set_piece *piece = from->pieces[number].pieces.data[i], *merged = piece_of(into, piece->id);
-			assert_true(merged->hash == piece->hash && merged->frame_count == piece->frame_count);
-		}
+		fold_pieces_copy(into, from, number);
+	for (unsigned int number = 0; number < FOLD_SHARDS; number++)
+		fold_pieces_join(into, from, number);
+	for (uint32_t i = STACKS / 3; i < STACKS; i++)
+		check_piece(into, fold_pieces_of(from, ids[i])->hash, &stacks[i]);
 	fold_set_deinit(from);
 	for (uint32_t i = 0; i < STACKS; i++) {
 		size_t before = frames_kept(into);
-		check_piece(piece_of(into, add_stack(into, &stacks[i])), &stacks[i]);
+		check_piece(into, add_stack(into, &stacks[i]), &stacks[i]);
 		assert_int_equal(frames_kept(into), before);
 	}
 	fold_set_deinit(into);
 	free(into);
 	free(from);
+	free(ids);
 	free(stacks);
+}
+
+/* Pieces of all sizes, also such as are larger than a chunk: each is found where it is, and walking meets all of them. */
+static void pieces_larger_than_chunks(void **state)
+{
+	enum { PIECES = 300, LARGEST = 5 << FOLD_CHUNK_BITS };
+	struct fold_set *set = mem_zalloc(sizeof(*set));
+	uint32_t *frames = mem_alloc_array(LARGEST, sizeof(*frames)), ids[PIECES], counts[PIECES], met = 0;
+	uint64_t seed = 7;
+	fold_set_init(set, &(struct fold_options){0}, NULL);
+	for (uint32_t i = 0; i < LARGEST; i++)
+		frames[i] = i * 7 % FRAMES;
+	for (uint32_t i = 0; i < PIECES; i++) {
+		counts[i] = draw(&seed, i % 10 ? 3000 : LARGEST);
+		/* In one shard. */
+		ids[i] = fold_pieces_add(set, frames, counts[i], false, i);
+	}
+	for (uint32_t i = 0; i < PIECES; i++) {
+		assert_int_equal(fold_pieces_of(set, ids[i])->frame_count, counts[i]);
+		assert_memory_equal(fold_pieces_of(set, ids[i])->own, frames, counts[i] * sizeof(*frames));
+		assert_int_equal(fold_pieces_add(set, frames, counts[i], false, i), ids[i]);
+	}
+	for (uint32_t at = fold_pieces_next(&set->pieces[0], 0); at != FOLD_NONE; at = fold_pieces_after(&set->pieces[0], at))
+		assert_int_equal(at * FOLD_SHARDS, ids[met++]);
+	assert_int_equal(met, PIECES);
+	fold_set_deinit(set);
+	free(set);
+	free(frames);
+}
+
+/* Entries of a whole file are kept small: sums that outgrow their place, and which record was the first. */
+static void small_entries_say_the_same(void **state)
+{
+	const uint64_t records[4] = {0}, periods[] = {1, UINT32_MAX, (uint64_t)5 << 32, 7};
+	struct fold_set *set = mem_zalloc(sizeof(*set));
+	uint64_t sum = 0;
+	fold_set_init(set, &(struct fold_options){0}, (const uint8_t *)records);
+	fold_set_actor(set, 0, 0);
+	for (uint32_t i = 0; i < 4; i++) {
+		struct set_entry entry = {.entry = {.inner = FOLD_NONE, .outer = FOLD_NONE, .count = 1, .period = periods[i]},
+					  .time = 9 - i % 3,
+					  .first = (const void *)&records[i]};
+		fold_set_entry(set, &entry, 0);
+		sum += periods[i];
+		const struct set_entry kept = fold_set_get(set, &set->entries[0], 0);
+		assert_int_equal(set->entries[0].count, 1);
+		assert_true(kept.entry.period == sum && kept.entry.count == i + 1);
+		assert_int_equal(kept.time, i < 3 ? 9 - i : 7);
+		assert_ptr_equal(kept.first, &records[i < 3 ? i : 2]);
+	}
+	fold_set_deinit(set);
+	free(set);
 }
 
 int analysis_fold_set_tests(void);
@@ -157,6 +204,8 @@ int analysis_fold_set_tests(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(shared_frames_are_kept_once),
 		cmocka_unit_test(merged_sets_have_each_once),
+		cmocka_unit_test(pieces_larger_than_chunks),
+		cmocka_unit_test(small_entries_say_the_same),
 	};
 	return cmocka_run_group_tests_name("analysis/fold_set", tests, NULL, NULL);
 }

@@ -17,6 +17,7 @@ struct inject_options {
 	bool build_ids, all_build_ids; /* -b, --buildid-all */
 	bool maps_hit, maps_all;       /* -B, --mmap2-buildid-all */
 	const char *known_build_ids;
+	const char *kallsyms; /* which isn't needed, or NULL */
 	const char *vmlinux;
 	bool ignore_vmlinux; /* of these two: the second wins */
 	bool sleep;	     /* -s */

@@ -39,7 +39,8 @@ void browser_leave(struct browser *browser)
 	browser_forget(browser, true);
 	row_scratch_deinit(&browser->scratch);
 	free(browser->widths);
-	browser->widths = NULL;
+	free(browser->fitted);
+	browser->widths = browser->fitted = NULL;
 	browser->table = NULL;
 }
 
@@ -52,11 +53,43 @@ void browser_destroy(struct browser *browser)
 	free(browser);
 }
 
+enum { SIGN_COLUMNS = 2, GAP = 2 };
+
+/* Names in the last column, which say what a row is, get half of the screen at the expense of other names: a single file with a long name
+ * would push all of them out of it. */
+static void fit_widths(struct browser *browser)
+{
+	enum { LEAST = 16 };
+	const struct table *table = browser->table;
+	if (!table->columns.len)
+		return;
+	size_t last = table->columns.len - 1, first = browser->first_column;
+	unsigned int screen = (unsigned int)terminal_columns(browser->terminal), used = SIGN_COLUMNS;
+	memcpy(browser->fitted, browser->widths, table->columns.len * sizeof(*browser->fitted));
+	for (size_t i = first; i < last; i++)
+		used += browser->widths[i] + (table->columns.data[i + 1].joined ? 0 : GAP);
+	unsigned int wanted = browser->widths[last] < screen / 2 ? browser->widths[last] : screen / 2;
+	while (table->columns.data[last].kind == COLUMN_TEXT && used + wanted > screen) {
+		size_t widest = last;
+		for (size_t i = first; i < last; i++) {
+			const struct column *column = &table->columns.data[i];
+			if (column->kind == COLUMN_TEXT && column->align == ALIGN_LEFT && !column->joined && browser->fitted[i] > LEAST &&
+			    (widest == last || browser->fitted[i] > browser->fitted[widest]))
+				widest = i;
+		}
+		if (widest == last)
+			return;
+		browser->fitted[widest]--;
+		used--;
+	}
+}
+
 /* As wide as the title and what the table says of the content. */
 static void choose_widths(struct browser *browser)
 {
 	const struct table *table = browser->table;
 	browser->widths = mem_zalloc_array(table->columns.len + 1, sizeof(*browser->widths));
+	browser->fitted = mem_zalloc_array(table->columns.len + 1, sizeof(*browser->fitted));
 	for (size_t i = 0; i < table->columns.len; i++) {
 		const struct column *column = &table->columns.data[i];
 		size_t width = column->joined ? 0 : strlen(column->title);
@@ -310,8 +343,6 @@ bool browser_key(struct browser *browser, int key)
 
 /* ---- drawing ---- */
 
-enum { SIGN_COLUMNS = 2, GAP = 2 };
-
 /* Titles stand over their column and those joined to it. */
 static void draw_header(const struct browser *browser, int line)
 {
@@ -322,11 +353,11 @@ static void draw_header(const struct browser *browser, int line)
 		const struct column *column = &table->columns.data[i];
 		if (i > browser->first_column && !column->joined)
 			at += GAP;
-		int width = (int)browser->widths[i];
+		int width = (int)browser->fitted[i];
 		struct strbuf title = {0};
 		size_t length = strlen(column->title);
-		if ((column->align == ALIGN_RIGHT || column->kind == COLUMN_PERCENT) && length < browser->widths[i])
-			strbuf_add_chars(&title, ' ', browser->widths[i] - length);
+		if ((column->align == ALIGN_RIGHT || column->kind == COLUMN_PERCENT) && length < browser->fitted[i])
+			strbuf_add_chars(&title, ' ', browser->fitted[i] - length);
 		text_add_safe(&title, column->title, length);
 		if (!column->joined)
 			terminal_put(browser->terminal, line, at, i + 1 == table->columns.len ? columns : width, STYLE_HEADER,
@@ -347,9 +378,9 @@ static void draw_row(struct browser *browser, int line, struct browser_row *row,
 	for (size_t i = browser->first_column; i < table->columns.len; i++) {
 		if (i > browser->first_column && !table->columns.data[i].joined)
 			at += GAP;
-		int width = i + 1 == table->columns.len ? columns : (int)browser->widths[i];
+		int width = i + 1 == table->columns.len ? columns : (int)browser->fitted[i];
 		terminal_put(browser->terminal, line, at, width, chosen ? STYLE_CURSOR : row->styles[i], row->cells[i]);
-		at += (int)browser->widths[i];
+		at += (int)browser->fitted[i];
 	}
 }
 
@@ -390,6 +421,7 @@ void browser_draw(struct browser *browser, const struct browser_words *words)
 	follow_cursor(browser);
 	if (table_row_count(browser->table))
 		fill_page(browser);
+	fit_widths(browser);
 	terminal_clear(terminal);
 	terminal_put(terminal, 0, 0, terminal_columns(terminal), STYLE_TITLE, words->title);
 	if (!browser->no_header)

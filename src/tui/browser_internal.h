@@ -37,7 +37,8 @@ struct browser {
 	struct terminal *terminal;
 	const struct table *table;
 	struct row_scratch scratch;
-	unsigned int *widths; /* by column */
+	unsigned int *widths; /* by column, of the content */
+	unsigned int *fitted; /* … on the screen as it is */
 	struct map64 rows;    /* index → struct browser_row */
 	struct browser_place top, cursor;
 	size_t first_column;

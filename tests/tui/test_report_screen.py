@@ -7,6 +7,7 @@ import sys
 import pytest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
+import recording
 from screened import EVIL, make, make_stacks
 from screens import Screen
 
@@ -373,3 +374,17 @@ def test_columns_scroll(report):
 def test_ascii_where_the_locale_has_no_more(report, folder):
     make(folder, "evil.data", threads=((EVIL, 7), ("two", 8)))
     assert rows(report("-i", "evil.data", "-g", "none", "-s", "comm", LC_ALL="C").until("row 1 of 2"))[0][-1] == r"ev\x1b[31m\x07?"
+
+
+def test_functions_are_seen_beside_long_names_of_files(show, tmp_path):
+    """They get half of the screen; on a wider one the files' names are whole."""
+    long = "a_library_with_a_name_of_its_own_that_is_rather_long.so"
+    text = "event cpu-clock type=1 config=0 sample=IP|TID|TIME|PERIOD flags=sample_id_all,mmap,mmap2,comm ids=1 period=1\n"
+    text += "comm pid=4000007 tid=4000007 time=1 name=prog\n"
+    text += f"mmap2 pid=4000007 tid=4000007 addr=0x401000 len=0x1000 pgoff=0x1000 time=2 prot=5 flags=2 name=/nowhere/{long}\n"
+    text += "sample ip=0x401010 pid=4000007 tid=4000007 time=17 period=3\n"
+    (tmp_path / "perf.data").write_bytes(recording.make(text))
+    screen = show("report", "-i", tmp_path / "perf.data", columns=80)
+    assert "[.] 0x0000000000001010" in "\n".join(screen.until("a_library_with", "?: help"))
+    screen.resize(140, 30)
+    screen.until(long, "[.] 0x0000000000001010")

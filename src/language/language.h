@@ -42,7 +42,7 @@ struct language_ops {
 	void (*skeleton)(const struct event_list *events, struct strbuf *out, size_t *ret_skipped); /* language/skeleton.h */
 	/* Loads the library, runs the script's top level. On failure nothing is left open. */
 	struct error *(*open)(const struct language_setup *setup, struct language **ret);
-	/* The calls below stop early when the script has ended itself: language_ended(). */
+	/* The calls below stop early when the script has ended itself: `ended`. */
 	struct error *(*begin)(struct language *language);
 	struct error *(*sample)(struct language *language, const struct language_sample *at);
 	/* A record that is no sample. */

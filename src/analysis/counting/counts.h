@@ -1,6 +1,6 @@
 /* Counts: what the counters of all events said, added up by place (CPU, core, thread …), over one or several runs.
  *
- *	cells (event × CPU × thread)  ──counts_add_run()──►  totals (event × place)  ──counts_result()──►  result/counting.h
+ *	cells (event × CPU × thread)  ──counts_add()──►  totals (event × place)  ──counts_result()──►  result/counting.h
  *
  * A total is scaled to the whole time when the counter ran only part of it. Over several runs it is a mean with its deviation. */
 #pragma once

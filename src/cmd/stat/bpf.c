@@ -104,7 +104,7 @@ struct error *stat_bpf_open(struct stat_run *run, const struct counting_scope *t
 	scope.no_inherit = true;
 	scope.workload = false;
 	counting_configure(run->events, &scope);
-	stat_allocate_cells(run, 1, cells);
+	counter_cells_allocate(&run->cells, run->events->events.len, 1, cells);
 	for (uint32_t i = 0; i < options.config.events; i++)
 		options.config.switches[i] = counts_switches(run->events->events.data[i]);
 	error = bpf_task_counters_open(&options, &run->bpf);
@@ -132,9 +132,9 @@ void stat_bpf_read(struct stat_run *run)
 
 	bpf_task_counters_update(run->bpf);
 	for (size_t i = 0; i < run->counters.count; i++)
-		for (size_t cell = 0; counter_slots(&run->counters.each[i]) && cell < run->cell_threads; cell++) {
+		for (size_t cell = 0; counter_slots(&run->counters.each[i]) && cell < run->cells.threads; cell++) {
 			bpf_task_counters_read(run->bpf, (uint32_t)i, (uint32_t)cell, &value);
-			run->now[i][cell] = (struct counter_value){
+			run->cells.now[i][cell] = (struct counter_value){
 				.value = value.value, .enabled_ns = value.enabled_ns, .running_ns = value.running_ns, .open = true};
 		}
 }

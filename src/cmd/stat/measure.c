@@ -65,7 +65,7 @@ static struct error *open_counters(struct stat_run *run)
 			return error;
 	}
 	counting_configure(run->events, &scope);
-	stat_allocate_cells(run, target.cpu_count, target.thread_count);
+	counter_cells_allocate(&run->cells, run->events->events.len, target.cpu_count, target.thread_count);
 	/* The counters of the run before are closed only now: as long as a tracepoint has another one, closing doesn't wait. */
 	struct counter_set before = run->counters;
 	bool first = !before.count;
@@ -78,7 +78,7 @@ static struct error *open_counters(struct stat_run *run)
 	return error;
 }
 
-/* Into run->now, from whoever counts. */
+/* Into run->cells.now, from whoever counts. */
 static void read_counters(struct stat_run *run)
 {
 	if (run->bpf)
@@ -86,7 +86,7 @@ static void read_counters(struct stat_run *run)
 	else if (run->programs)
 		stat_programs_read(run);
 	else
-		counting_read(&run->counters, run->events, run->now);
+		counting_read(&run->counters, run->events, run->cells.now);
 }
 
 /* What was counted up to now: shown and recorded. */

@@ -79,7 +79,7 @@ void stat_programs_read(struct stat_run *run)
 			if (counter->fds[slot] < 0)
 				continue;
 			bpf_program_counters_read(run->programs, (uint32_t)i, run->counters.target.cpus[slot], &value);
-			run->now[i][slot] = (struct counter_value){
+			run->cells.now[i][slot] = (struct counter_value){
 				.value = value.value, .enabled_ns = value.enabled_ns, .running_ns = value.running_ns, .open = true};
 		}
 	}

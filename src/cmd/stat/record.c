@@ -87,7 +87,7 @@ struct error *stat_record_round(struct stat_run *run, uint64_t time_ns, bool fin
 	for (size_t i = 0; i < run->events->events.len; i++) {
 		const struct counter *counter = &run->counters.each[i];
 		for (size_t slot = 0; !error && slot < counter_slots(counter); slot++) {
-			const struct counter_value *cell = &run->now[i][slot];
+			const struct counter_value *cell = &run->cells.now[i][slot];
 			struct record_stat record = {.header = {.type = RECORD_STAT, .size = sizeof(record)},
 						     .id = counter->ids[slot],
 						     .cpu = target->cpus[slot / target->thread_count],

@@ -89,11 +89,11 @@ static struct counter_value *cell_of(const struct stat_run *run, const struct re
 	const struct event *event = reader_event_by_id(reader, record->id);
 	size_t cpu = 0;
 
-	while (cpu < run->cell_cpus && run->cpus[cpu] != record->cpu)
+	while (cpu < run->cells.cpus && run->cpus[cpu] != record->cpu)
 		cpu++;
-	if (!event || cpu == run->cell_cpus || record->thread < 0 || (size_t)record->thread >= run->cell_threads)
+	if (!event || cpu == run->cells.cpus || record->thread < 0 || (size_t)record->thread >= run->cells.threads)
 		return NULL;
-	return &run->now[event->index][cpu * run->cell_threads + (size_t)record->thread];
+	return counter_cell(&run->cells, event->index, cpu, (size_t)record->thread);
 }
 
 /* More counters of an event than any recorder opens. */
@@ -117,7 +117,7 @@ static struct error *begin(struct stat_run *run, const struct reader *reader)
 	run->counters.absent = mem_zalloc_array(run->events->events.len + 1, sizeof(bool));
 	for (size_t i = 0; i < run->events->events.len; i++)
 		run->counters.absent[i] = !run->events->events.data[i]->ids.len && !run->events->events.data[i]->tool;
-	stat_allocate_cells(run, run->cpu_count, run->threads.len);
+	counter_cells_allocate(&run->cells, run->events->events.len, run->cpu_count, run->threads.len);
 	return NULL;
 }
 

@@ -1,11 +1,7 @@
-/* Cells: what each counter has counted, live or in a recording, and what is made of them when an interval or the whole ends. */
+/* What becomes of the cells (analysis/counting/cells.h), live or of a recording, when an interval or the whole ends. */
 #include "cmd/stat/stat.h"
 
 #include "base/log.h"
-#include "base/mem.h"
-
-#include <stdlib.h>
-#include <string.h>
 
 /* What the options say of how cells become numbers. */
 static void prepare(const struct stat_run *run, struct counts *counts)
@@ -26,24 +22,6 @@ void stat_prepare_counts(struct stat_run *run)
 	prepare(run, &run->total);
 }
 
-void stat_allocate_cells(struct stat_run *run, size_t cpus, size_t threads)
-{
-	size_t events = run->events->events.len;
-
-	if (!run->now) {
-		run->now = mem_zalloc_array(events + 1, sizeof(*run->now));
-		run->before = mem_zalloc_array(events + 1, sizeof(*run->before));
-	}
-	run->cell_cpus = cpus;
-	run->cell_threads = threads;
-	for (size_t i = 0; i < events; i++) {
-		free(run->now[i]);
-		free(run->before[i]);
-		run->now[i] = mem_zalloc_array(cpus * threads + 1, sizeof(**run->now));
-		run->before[i] = mem_zalloc_array(cpus * threads + 1, sizeof(**run->before));
-	}
-}
-
 static uint64_t time_ns(const struct timeval *time)
 {
 	return (uint64_t)time->tv_sec * 1000000000u + (uint64_t)time->tv_usec * 1000;
@@ -52,10 +30,10 @@ static uint64_t time_ns(const struct timeval *time)
 /* Adds what was counted since `before` (or at all) to the numbers to be shown. */
 static void add_counts(struct stat_run *run, struct counts *counts, struct counter_value *const *before, uint64_t length_ns)
 {
-	struct counts_reading reading = {.now = run->now,
+	struct counts_reading reading = {.now = run->cells.now,
 					 .before = before,
-					 .cpus = run->cell_cpus,
-					 .threads = run->cell_threads,
+					 .cpus = run->cells.cpus,
+					 .threads = run->cells.threads,
 					 .duration_ns = length_ns,
 					 .user_ns = time_ns(&run->workload.usage.ru_utime),
 					 .system_ns = time_ns(&run->workload.usage.ru_stime)};
@@ -68,9 +46,8 @@ void stat_end_interval(struct stat_run *run, uint64_t time_ns)
 {
 	counts_clear(&run->counts);
 	run->counts.absent = run->counters.absent;
-	add_counts(run, &run->counts, run->before, time_ns - run->shown_ns);
-	for (size_t i = 0; i < run->events->events.len; i++)
-		memcpy(run->before[i], run->now[i], run->cell_cpus * run->cell_threads * sizeof(**run->now));
+	add_counts(run, &run->counts, run->cells.before, time_ns - run->shown_ns);
+	counter_cells_keep(&run->cells);
 	run->shown_ns = time_ns;
 	run->intervals++;
 	stat_show_interval(run, time_ns - run->start_ns);
@@ -80,12 +57,7 @@ void stat_end_interval(struct stat_run *run, uint64_t time_ns)
 static void log_counts(const struct stat_run *run)
 {
 	for (size_t i = 0; i < run->events->events.len && log_level() >= LOG_INFO; i++) {
-		struct counter_value sum = {0};
-		for (size_t cell = 0; cell < run->cell_cpus * run->cell_threads; cell++) {
-			sum.value += run->now[i][cell].value;
-			sum.enabled_ns += run->now[i][cell].enabled_ns;
-			sum.running_ns += run->now[i][cell].running_ns;
-		}
+		struct counter_value sum = counter_cells_sum(&run->cells, i);
 		log_info("%s: %lu %lu %lu", run->events->events.data[i]->name, sum.value, sum.enabled_ns, sum.running_ns);
 	}
 }

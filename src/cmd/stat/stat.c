@@ -16,12 +16,7 @@
 
 void stat_run_deinit(struct stat_run *run)
 {
-	for (size_t i = 0; run->now && i < run->events->events.len; i++) {
-		free(run->now[i]);
-		free(run->before[i]);
-	}
-	free(run->now);
-	free(run->before);
+	counter_cells_deinit(&run->cells);
 	counts_deinit(&run->counts);
 	counts_deinit(&run->total);
 	vec_deinit(&run->each_elapsed);

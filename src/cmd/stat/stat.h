@@ -1,6 +1,7 @@
 /* What the files of `perf stat` share; within cmd/stat*.c. */
 #pragma once
 
+#include "analysis/counting/cells.h"
 #include "analysis/counting/counts.h"
 #include "analysis/counting/metrics.h"
 #include "app/command.h"
@@ -123,11 +124,9 @@ struct stat_run {
 	struct workload workload;
 	struct arena place_arena; /* of the places' labels */
 	struct counts_places places;
-	/* By event: cells by CPU × thread, what was counted so far and up to the last interval. */
-	struct counter_value **now, **before;
-	size_t cell_cpus, cell_threads;
-	struct counts counts; /* of what is shown next: an interval, a run, or all runs */
-	struct counts total;  /* with intervals: of the whole */
+	struct counter_cells cells; /* what was counted so far and up to the last interval */
+	struct counts counts;	    /* of what is shown next: an interval, a run, or all runs */
+	struct counts total;	    /* with intervals: of the whole */
 	VEC(double) each_elapsed;
 	uint64_t start_ns, shown_ns; /* monotonic: counting began, the last interval ended */
 	uint64_t intervals;
@@ -161,7 +160,7 @@ struct error *stat_bpf_open(struct stat_run *run, const struct counting_scope *t
 /* Hands the counters that are open to a BPF program: `add` is called for each event and CPU. */
 typedef struct error *(*stat_bpf_add)(struct stat_run *run, uint32_t index, int cpu, int fd);
 struct error *stat_bpf_add_events(struct stat_run *run, stat_bpf_add add);
-/* Into run->now, by thread. */
+/* Into run->cells, by thread. */
 void stat_bpf_read(struct stat_run *run);
 void stat_bpf_close(struct stat_run *run);
 /* To be told after the counters were enabled, and before they are disabled. */
@@ -170,13 +169,11 @@ void stat_bpf_set_running(struct stat_run *run, bool running);
 /* programs.c: -b. open: beside counters of all CPUs, which are open. */
 struct error *stat_programs_check(const struct stat_options *options);
 struct error *stat_programs_open(struct stat_run *run);
-/* Into run->now, by CPU, where counters are open. */
+/* Into run->cells, by CPU, where counters are open. */
 void stat_programs_read(struct stat_run *run);
 
 /* rounds.c: cells and what becomes of them. prepare: when events and places are known. */
 void stat_prepare_counts(struct stat_run *run);
-/* Makes `now` and `before` anew, all zero. */
-void stat_allocate_cells(struct stat_run *run, size_t cpus, size_t threads);
 /* An interval ended at `time_ns` (as start_ns): shows what was counted in it. The cells must be read. */
 void stat_end_interval(struct stat_run *run, uint64_t time_ns);
 /* Counting ended: the whole is added to what is shown at the end. */

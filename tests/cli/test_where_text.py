@@ -140,6 +140,7 @@ def test_the_story_by_wake_ups_that_are_told_later(where):
 @pytest.mark.sanitize
 def test_the_story_for_programs(where):
     rows = tables(where(STORY, "--format", "json"))
+    assert tables(where(STORY, "--json")) == rows
     assert [(row["kind"], row["comm"], row["time"], row["waiting_comm"]) for row in rows["reasons"]] == [
         ("disk", "reader", 20000000, "story"), ("cpu", "reader", 6000000, "story"), ("cpu", "story", 4000000, ""), ("queue", "reader", 2000000, "story"),
         ("queue", "story", 1000000, "")]

@@ -57,9 +57,10 @@ static bool explain_missing(const char *tracefs, const char *system, const char 
 	bool user = str_starts_with(system, "probe_") || !strcmp(system, "uprobes");
 
 	if (!strcmp(system, "sched") && str_starts_with(event, "sched_stat_")) {
-		strbuf_add_str(hint,
-			       "this kernel was built without CONFIG_SCHEDSTATS; record sched:sched_switch,sched:sched_waking instead, "
-			       "then use 'perf inject -s'");
+		strbuf_add_str(
+			hint,
+			"this kernel was built without CONFIG_SCHEDSTATS; record sched:sched_switch,sched:sched_waking with -a instead, "
+			"then use 'perf inject -s'");
 		return true;
 	}
 	if (!user && strcmp(system, "probe") && strcmp(system, "kprobes"))

@@ -18,7 +18,8 @@ HARDIRQ = 8
 BASE = 0xffffffff81000000
 FUNCTIONS = ["__schedule", "schedule", "io_schedule", "futex_wait_queue", "pipe_read", "do_wait", "do_nanosleep", "filemap_fault", "handle_mm_fault",
              "asm_exc_page_fault", "do_epoll_wait", "tcp_recvmsg", "strange_wait", "copy_page", "__x64_sys_read", "__x64_sys_wait4", "__x64_sys_futex",
-             "__x64_sys_clock_nanosleep", "do_syscall_64", "rwsem_down_read_slowpath"]
+             "__x64_sys_clock_nanosleep", "do_syscall_64", "rwsem_down_read_slowpath",
+             "schedule_hrtimeout_range_clock", "do_sys_poll", "do_sigtimedwait"]
 AT = {name: BASE + 0x1000 * (number + 1) for number, name in enumerate(FUNCTIONS)}
 
 HEAD = "feature nrcpus 2\nfeature osrelease 6.1.0\n" + "".join(
@@ -140,6 +141,7 @@ def test_the_story_by_wake_ups_that_are_told_later(where):
 @pytest.mark.sanitize
 def test_the_story_for_programs(where):
     rows = tables(where(STORY, "--format", "json"))
+    assert tables(where(STORY, "--json")) == rows
     assert [(row["kind"], row["comm"], row["time"], row["waiting_comm"]) for row in rows["reasons"]] == [
         ("disk", "reader", 20000000, "story"), ("cpu", "reader", 6000000, "story"), ("cpu", "story", 4000000, ""), ("queue", "reader", 2000000, "story"),
         ("queue", "story", 1000000, "")]
@@ -186,6 +188,8 @@ def wait(*stack, state="S", waker=0, flags=HARDIRQ):
     (("pipe_read", "__x64_sys_read", "do_syscall_64"), "pipe"),
     (("do_nanosleep", "__x64_sys_clock_nanosleep", "do_syscall_64"), "timer"),
     (("do_epoll_wait", "do_syscall_64"), "poll"),
+    (("schedule_hrtimeout_range_clock", "do_sys_poll", "do_syscall_64"), "poll"),
+    (("schedule_hrtimeout_range_clock", "do_sigtimedwait", "do_syscall_64"), "signal"),
     (("tcp_recvmsg", "__x64_sys_read", "do_syscall_64"), "network"),
     (("do_wait", "__x64_sys_wait4", "do_syscall_64"), "child"),
     (("strange_wait", "__x64_sys_read", "do_syscall_64"), "other"),

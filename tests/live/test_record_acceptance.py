@@ -182,6 +182,46 @@ def test_allocations_by_stack(perf, live_system, tracefs, root, tmp_path):
     assert len(samples) == 500 and all("malloc" in text and "main" in text for text in samples), len(samples)
 
 
+def test_sleeps_by_stack(perf, live_system, tracefs, tmp_path):
+    """ACCEPTANCE rows 10 to 12: where a program sleeps. A kernel without scheduler statistics says what to record instead, and that is enough."""
+    program = build(tmp_path, "#include <unistd.h>\nint main(void) { for (int i = 0; i < 20; i++) usleep(10000); return 0; }", name="sleeping")
+    done = perf("record", "-e", "sched:sched_stat_sleep", "-e", "sched:sched_switch", "-e", "sched:sched_process_exit", "-g", "-o", "in", program, cwd=tmp_path)
+    if done.returncode:
+        assert done.returncode == 129 and "without CONFIG_SCHEDSTATS; record sched:sched_switch,sched:sched_waking with -a instead, then use 'perf inject -s'" in done.stderr
+        done = perf("record", "-e", "sched:sched_switch,sched:sched_waking", "-a", "-e", "sched:sched_process_exit", "-g", "-o", "in", program, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    done = perf("inject", "-v", "-s", "-i", "in", "-o", "out", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    done = perf("report", "--show-total-period", "--no-children", "-g", "none", "-s", "comm", "-i", "out", cwd=tmp_path)
+    slept = [int(period) for period in re.findall(r"%\s+(\d+)\s+sleeping", done.stdout)]
+    assert slept and max(slept) >= 20 * 10000000 * 9 // 10, done.stdout  # a timer may have run a little before the program leaves the CPU
+
+
+def test_scheduler_events(perf, live_system, tracefs, tmp_path):
+    """ACCEPTANCE rows 13 and 59: scheduler events with call chains in report, and lines that awk scripts take apart."""
+    done = perf("sched", "record", "-o", "sched.data", "-g", "--", "sh", "-c", "sleep 0.01 | cat", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    text = perf("report", "-i", "sched.data", "--stdio", "--comm", "cat", "-g", "caller", cwd=tmp_path).stdout
+    assert "sched:sched_switch" in text and "schedule" in text and re.search(r"--+\S*read", text)
+    done = perf("record", "-e", "sched:sched_wakeup,sched:sched_switch", "-a", "-g", "-o", "both.data", "--", "sh", "-c", "sleep 0.01 | cat", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    script = perf("script", "-i", "both.data", cwd=tmp_path).stdout
+    awk = "$5 == \"sched:sched_switch:\" && /next_comm=cat/ { switches++ } END { print switches + 0 }"
+    counted = subprocess.run(["awk", awk], input=script, capture_output=True, text=True, check=True).stdout
+    assert int(counted) > 0 and re.search(r"^ *cat +\d+ +\[\d+\] +\d+\.\d{6}: +sched:sched_switch: prev_comm=cat ", script, re.MULTILINE)
+
+
+def test_page_faults_by_function_and_file(perf, live, tmp_path):
+    """Each first write to a page of a private mapping is a fault, with the function that writes and the file that is mapped."""
+    program = build(tmp_path, "#include <fcntl.h>\n#include <sys/mman.h>\n__attribute__((noinline)) void touch(char *at) { for (int i = 0; i < 200; i++) at[i * 4096L * 16] = 1; }\n"
+                              "int main(void) { int fd = open(\"table\", O_RDWR); touch(mmap(0, 200L * 4096 * 16, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0)); return 0; }", name="faulting")
+    (tmp_path / "table").write_bytes(bytes(200 * 4096 * 16))
+    done = perf("record", "-e", "page-faults:u", "-c", "1", "-d", "-g", program, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    text = perf("report", "--stdio", "-n", "--no-children", "-g", "none", "--mem-mode", "-s", "sym,dso_daddr", cwd=tmp_path).stdout
+    assert re.search(r"%\s+200\s+\[\.\] touch\s+table\s", text), text
+
+
 def test_stripped_program(perf, live, tmp_path, monkeypatch):
     """ACCEPTANCE row 73: before the debug file is there a hint which file lacks names, afterwards the names."""
     program = build(tmp_path, PROGRAM)

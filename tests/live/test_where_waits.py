@@ -70,6 +70,22 @@ C = {
             kill(child, SIGKILL);
             wait(0);
         }""",
+    # A peer that computes, for whose answer is waited in poll(), and one at a condition.
+    "polling": """#include <poll.h>
+        #include <sys/prctl.h>
+        #include <sys/socket.h>
+        #include <unistd.h>
+        int main(void) {
+            int ends[2];
+            char byte = 0;
+            socketpair(AF_UNIX, SOCK_STREAM, 0, ends);
+            if (!fork()) {
+                prctl(PR_SET_NAME, "backend");
+                while (close(ends[0]), read(ends[1], &byte, 1) == 1) { for (volatile long k = 0; k < 20000000; k++); write(ends[1], &byte, 1); }
+                _exit(0);
+            }
+            for (int i = 0; i < 10; i++) { write(ends[0], &byte, 1); poll(&(struct pollfd){ends[0], POLLIN}, 1, -1); read(ends[0], &byte, 1); }
+        }""",
     "logging": """#include <fcntl.h>
         #include <unistd.h>
         int main(int argc, char **argv) {
@@ -188,6 +204,15 @@ def test_peer_by_its_socket(perf, programs):
     first = cause(rows(perf("where", "--format", "json", programs / "asking")))
     assert (first["kind"], first["comm"], first["waiting_comm"], first["waiting_kind"]) == ("timer", "nameserver", "asking", "network")
     assert re.fullmatch(r"|UDP port \d+", first["waiting_object"])  # who has ended by the time that it is asked for has no socket any more
+
+
+def test_peer_behind_poll(perf, programs):
+    """Nothing sleeps there, though poll() has a timer of its own."""
+    made = rows(perf("where", "--format", "json", programs / "polling"))
+    first = made["reasons"][0]
+    assert first["kind"] in ("cpu", "queue")
+    assert (first["comm"], first["waiting_comm"], first["waiting_kind"]) == ("backend", "polling", "poll")
+    assert "timer" not in {row["kind"] for row in made["reasons"]}
 
 
 def test_connection_by_its_other_end(perf):

@@ -41,12 +41,20 @@ static bool takes_descriptor(const char *syscall)
 	return false;
 }
 
-static const char *name_lock(struct where_objects *objects, const struct thread *thread, uint64_t address, uint64_t model_time)
+/* What the C library's functions wait at may lie anywhere in a condition and its kin: they are called by their variable alone. */
+static bool is_within(uint64_t lock, uint64_t offset)
+{
+	enum { LARGEST = 56 }; /* bytes: pthread_rwlock_t */
+	return offset < LARGEST && lock != (LOCK_USER | LOCK_USER_MUTEX) && lock != (LOCK_USER | LOCK_USER_FUTEX);
+}
+
+static const char *name_lock(struct where_objects *objects, const struct thread *thread, uint64_t lock, uint64_t address,
+			     uint64_t model_time)
 {
 	struct where_places *places = objects->places;
 	struct frame frame;
 	bool is_new;
-	uint64_t *slot = map64_insert(&objects->locks, hash_combine(thread->pid, address), &is_new);
+	uint64_t *slot = map64_insert(&objects->locks, hash_combine(hash_combine(thread->pid, address), lock), &is_new);
 	if (!is_new)
 		return (const char *)(uintptr_t)*slot;
 	sample_resolve_data(places->resolver, thread, CPUMODE_USER, address, model_time, &frame);
@@ -54,7 +62,7 @@ static const char *name_lock(struct where_objects *objects, const struct thread 
 	const char *name = frame.symbol ? frame.symbol->name : NULL;
 	if (!name)
 		name = arena_printf(&places->arena, "at 0x%" PRIx64, address);
-	else if (offset)
+	else if (offset && !is_within(lock, offset))
 		name = arena_printf(&places->arena, "%s+0x%" PRIx64, name, offset);
 	*slot = (uintptr_t)intern_string(&places->strings, name);
 	return (const char *)(uintptr_t)*slot;
@@ -103,7 +111,7 @@ const char *where_object_of(struct where_objects *objects, const struct where_pl
 	if (!place || !place->syscall)
 		return NULL;
 	if (!strcmp(place->syscall, "futex"))
-		return place->lock == (LOCK_USER | LOCK_USER_JOIN) ? NULL : name_lock(objects, thread, argument, model_time);
+		return place->lock == (LOCK_USER | LOCK_USER_JOIN) ? NULL : name_lock(objects, thread, place->lock, argument, model_time);
 	const char *name = takes_descriptor(place->syscall) ? name_descriptor(objects, thread, argument, time) : NULL;
 	return name && fits(place->kind, name) ? name : NULL;
 }

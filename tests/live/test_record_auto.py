@@ -209,6 +209,8 @@ def test_in_the_kernel_as_copies_are_unwound(perf, live, bpf, tmp_path, program)
     assert done.returncode == 0, done.stderr
     counts = re.search(r"stacks: (\d+) unwound in the kernel, (\d+) copied", done.stderr)
     assert int(counts[1]) > 0 < int(counts[2])
+    early = int(re.search(r"copied and unwound by the recorder, (\d+) of them before it had read the unwind rules of their files", done.stderr)[1])
+    assert 0 < early <= int(counts[2])
     found = stacks(perf, path)
     by_event = [[stack for head, stack in found if f"{name}:" in head and stack[0] == "burn"] for name in ("copies", "chains")]
     assert len(by_event[0]) >= 1600 and by_event[0] == by_event[1]
@@ -369,6 +371,21 @@ def test_copies_grow(perf, live, tmp_path, program):
     assert complete < 100
 
 
+def test_memory_of_rules(perf, live, walked, tmp_path, program):
+    """Rules that don't fit are told, and stacks are complete all the same, by copies. Smaller files have theirs."""
+    path = tmp_path / "data"
+    with subprocess.Popen([program, str(DEPTH), "-"], stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout.readline() == "begun\n"
+            done = perf("record", "-v", "-o", path, *CLOCK, "--unwind-memory", "64K", "-g", "-p", str(process.pid), "--", *started.while_it_runs(process.pid, 0.2))
+        finally:
+            process.kill()
+    assert done.returncode == 0, done.stderr
+    assert re.search(r"no room for the [\d.]+ MB of unwind rules of \S+/libc\S*: its stacks are copied, .*: --unwind-memory, up to 200 MB", done.stderr), done.stderr
+    assert_whole(own(stacks(perf, path)))
+    assert perf("record", "-o", path, "--unwind-memory", "1G", "-g", "true").returncode == 129
+
+
 def test_why_stacks_end_early(perf, live, mode, tmp_path, build):
     bare = build("bare", "-fno-asynchronous-unwind-tables", "-fno-unwind-tables", "-g0")
     done = perf("record", "-o", tmp_path / "data", *CLOCK, "--call-graph", mode, "--", bare, str(DEPTH), "0.1")
@@ -376,7 +393,7 @@ def test_why_stacks_end_early(perf, live, mode, tmp_path, build):
     share = re.search(rf"; ([\d.]+) %: no unwind information in {re.escape(str(bare))} \(build it with -fasynchronous-unwind-tables\)", done.stderr)
     assert share and float(share.group(1)) > 50
     report = perf("report", "--stats=stacks", "-i", tmp_path / "data").stdout
-    assert f"unwound no further while it was recorded ({bare}" in report and "no frame pointer" not in report and "no frame set up" not in report
+    assert f"no unwind information ({bare}" in report and "no frame pointer" not in report and "no frame set up" not in report
 
 
 def test_report_takes_them_for_complete(perf, live, mode, tmp_path, program):

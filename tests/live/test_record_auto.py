@@ -159,6 +159,23 @@ def test_the_whole_system(perf, oracle, live_system, mode, tmp_path, program):
     assert stacks(oracle, path, "--comms", name) == found
 
 
+def test_a_build(perf, live_system, walked, tmp_path):
+    """Many compilers that live for some milliseconds each: every one has its name and complete stacks. A machine that is too busy to read the rules of their files says so."""
+    if not shutil.which("gcc") or not shutil.which("make"):
+        pytest.skip("needs gcc and make")
+    for i in range(40):
+        (tmp_path / f"f{i}.c").write_text(f"#include <stdio.h>\nint f{i}(int x) {{ return printf(\"%d\", x); }}\n")
+    (tmp_path / "Makefile").write_text("all: $(patsubst %.c,%.s,$(wildcard *.c))\n%.s: %.c\n\t@gcc -O2 -S -o $@ $<\n")
+    path = tmp_path / "data"
+    done = perf("record", "-v", "-o", path, "-a", "-m", "64M", "-e", "cpu-clock", "-c", "500000", "-g", "--", "make", "-s", "-j4", "-C", tmp_path, env={**os.environ, "CCACHE_DISABLE": "1"})
+    assert done.returncode == 0, done.stderr
+    found = stacks(perf, path, "--comms", "cc1")
+    assert len({head.split()[1] for head, stack in found}) >= 40
+    program = [stack for head, stack in found if not stack[-1].startswith(("entry_", "asm_", "ret_from_", "el0t_"))]
+    whole = [stack for stack in program if stack[-1] == "_start"]
+    assert len(whole) >= 0.97 * len(program) > 40 or "and too many stacks to copy" in done.stderr, [stack[-3:] for stack in program if stack not in whole][:5]
+
+
 def test_processes_that_run_already(perf, live, mode, tmp_path, program):
     with subprocess.Popen([program, str(DEPTH), "-"], stdout=subprocess.PIPE, text=True) as process:
         try:

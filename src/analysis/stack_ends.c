@@ -48,6 +48,14 @@ static unsigned int reason_of(struct resolver *resolver, const struct fold_frame
 	return frame->map->dso->kind == DSO_ANON ? UNWIND_NO_JIT : STACK_END_FRAME_POINTER;
 }
 
+/* Why a stack that was unwound while it was recorded went no further, as far as the file still tells. */
+static unsigned int reason_recorded(struct resolver *resolver, const struct fold_frame *frame)
+{
+	if (unwind_has_rules(resolver, frame->map->dso, map_to_dso(frame->map, frame->ip)))
+		return STACK_END_RECORDED;
+	return unwind_lack_of_rules(resolver, frame->map);
+}
+
 /* The outermost frame of an entry's stack, if that was recorded as a chain; else FOLD_NONE. */
 static uint32_t outermost(const struct fold *fold, const struct fold_entry *entry)
 {
@@ -119,7 +127,7 @@ void stack_ends_add_recorded(struct stack_ends *ends, const struct fold *fold, s
 			stack_ends_add(ends, UNWIND_DEPTH, dso, deep);
 		uint64_t unwound = reason == STACK_END_FRAME_POINTER ? stacks[id].unwound : 0;
 		if (unwound)
-			stack_ends_add(ends, STACK_END_RECORDED, dso, unwound);
+			stack_ends_add(ends, reason_recorded(resolver, frame), dso, unwound);
 		if (stacks[id].all > deep + unwound)
 			stack_ends_add(ends, reason, dso, stacks[id].all - deep - unwound);
 	}

@@ -31,6 +31,7 @@ struct chunks {
 struct bpf_user_stacks {
 	struct user_stacks_bpf *skeleton;
 	struct chunks rows, words;
+	uint64_t memory; /* bytes of rows and words at most */
 	uint64_t *taken; /* by CPU, mapped */
 	size_t cpus;
 };
@@ -81,6 +82,7 @@ struct error *bpf_user_stacks_open(const struct user_stacks_options *options, st
 			return bpf_support_explain(failure, program);
 		return error_system(-failure, "the kernel rejected %s (-vv shows why; requires Linux 6.1)", program);
 	}
+	stacks->memory = options->memory;
 	stacks->rows = (struct chunks){.fd = bpf_map__fd(stacks->skeleton->maps.row_chunks),
 				       .first = bpf_map__fd(stacks->skeleton->maps.first_rows),
 				       .element = sizeof(struct user_stacks_row),
@@ -235,11 +237,21 @@ static bool add_blocks(struct bpf_user_stacks *stacks, const struct user_stacks_
 	return true;
 }
 
+/* So a file too many takes nothing from those that come behind it. */
+static bool have_room(const struct bpf_user_stacks *stacks, const struct user_stacks_row *rows, size_t count, uint64_t end)
+{
+	uint64_t blocks = count ? (end - rows[0].start) / BLOCK + 1 : 0;
+	uint64_t used = stacks->rows.used * stacks->rows.element + stacks->words.used * stacks->words.element;
+
+	/* Each block begins with a row. */
+	return used + (count + blocks) * stacks->rows.element + blocks * stacks->words.element <= stacks->memory;
+}
+
 bool bpf_user_stacks_add(struct bpf_user_stacks *stacks, const struct user_stacks_file *file, const struct user_stacks_row *rows,
 			 size_t count, uint64_t end)
 {
 	struct user_stacks_code code = {0};
-	bool good = !count || add_blocks(stacks, rows, count, end, &code);
+	bool good = !count || (have_room(stacks, rows, count, end) && add_blocks(stacks, rows, count, end, &code));
 
 	if (!good)
 		code = (struct user_stacks_code){.copied = 1};

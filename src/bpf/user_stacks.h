@@ -23,6 +23,7 @@ struct user_stacks_options {
 	unsigned int kinds; /* enum user_stacks_kinds */
 	uint32_t depth;	    /* frames that are followed at most, 1 to USER_STACKS_DEPTH */
 	bool of_threads;    /* of tracepoints and probes: only those of threads that have counters of their own */
+	uint64_t memory;    /* bytes of rows at most, up to USER_STACKS_MEMORY */
 };
 
 /* Loads the program; an error says why that isn't possible here. */

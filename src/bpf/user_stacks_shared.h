@@ -18,8 +18,9 @@ enum {
 	USER_STACKS_WORDS = 1 << 18, /* in a chunk */
 	USER_STACKS_WORD_CHUNKS = 16,
 	USER_STACKS_FILES = 8192,
-	USER_STACKS_DEPTH = 1024, /* frames */
-	USER_STACKS_PAGE = 4096,  /* a stack is copied in pieces of at most this */
+	USER_STACKS_MEMORY = 200 << 20, /* of rows, at most */
+	USER_STACKS_DEPTH = 1024,	/* frames */
+	USER_STACKS_PAGE = 4096,	/* a stack is copied in pieces of at most this */
 	USER_STACKS_COPY = 15 * USER_STACKS_PAGE,
 };
 

@@ -37,6 +37,7 @@ struct sampling {
 	enum callchain_way callgraph_way;
 	bool callgraph_implied; /* auto was not asked for: frame pointers where it cannot be had, or would cost much */
 	bool walks_stacks;	/* auto: by capture/stack_walker.h, where it suits the event */
+	uint64_t unwind_memory; /* auto: bytes of rules that the kernel gets, 0 = as many as it takes */
 	uint32_t max_stack;	/* frames of a call chain, 0 = the kernel's limit */
 	bool kernel_callchains; /* only the kernel's part of call chains */
 	bool user_callchains;	/* only the user's */

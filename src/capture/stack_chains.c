@@ -52,7 +52,7 @@ struct stack_chains {
 	struct resolver *resolver;
 	struct unwind_cache *cache;
 	struct stack_ends ends;
-	uint64_t walked, copied; /* stacks */
+	uint64_t walked, copied, early; /* stacks; of the copied ones, those that came before the rules of a file */
 	uint64_t ips[DEPTH_MAX];
 	struct ring_records records;
 };
@@ -150,7 +150,7 @@ void stack_chains_close(struct stack_chains *chains)
 
 struct stack_chains_walks stack_chains_walks(const struct stack_chains *chains)
 {
-	struct stack_chains_walks walks = {.walked = chains->walked, .copied = chains->copied};
+	struct stack_chains_walks walks = {.walked = chains->walked, .copied = chains->copied, .early = chains->early};
 
 	if (chains->walker) {
 		walks.unsent = stack_walker_unsent(chains->walker);
@@ -381,6 +381,7 @@ static size_t unwind_copy(struct stack_chains *chains, const struct event *event
 
 	stack_ends_add(&chains->ends, end.reason, end.dso, 1);
 	const struct map *map = maps_find(input.maps, walked->copy->address, sample->time);
+	chains->early += walked->copy->file.inode != 0;
 	if (walked->copy->file.inode && map)
 		stack_walker_note(chains->walker, walked->copy, map->dso);
 	else if (!walked->copy->file.inode)

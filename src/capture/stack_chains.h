@@ -45,6 +45,7 @@ bool stack_chains_learn(struct stack_chains *chains);
 /* Of events whose stacks are walked. */
 struct stack_chains_walks {
 	uint64_t walked, copied; /* stacks: by the program, and what it had to leave to the recorder */
+	uint64_t early;		 /* of those: before the rules of a file had been read */
 	uint64_t unsent;	 /* that are missing, because a ring was full */
 	uint64_t memory;	 /* bytes of rows */
 };

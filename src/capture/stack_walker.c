@@ -110,9 +110,12 @@ static void find_probes(const struct event_list *events, struct dynamic_events *
 	free(tracefs);
 }
 
-struct error *stack_walker_open(const struct event_list *events, uint32_t depth, bool of_threads, struct stack_walker **ret)
+struct error *stack_walker_open(const struct event_list *events, const struct sampling *sampling, bool of_threads,
+				struct stack_walker **ret)
 {
-	struct user_stacks_options options = {.depth = depth ? depth : USER_STACKS_DEPTH, .of_threads = of_threads};
+	struct user_stacks_options options = {.depth = sampling->max_stack ? sampling->max_stack : USER_STACKS_DEPTH,
+					      .of_threads = of_threads,
+					      .memory = sampling->unwind_memory ? sampling->unwind_memory : USER_STACKS_MEMORY};
 	struct stack_walker *walker = mem_zalloc(sizeof(*walker));
 
 	find_probes(events, &walker->probes);
@@ -313,14 +316,19 @@ _Static_assert(sizeof(struct user_stacks_row) == sizeof(struct walk_row) &&
 		       offsetof(struct user_stacks_row, more) == offsetof(struct walk_row, more),
 	       "and lie as they do");
 
-static void give_rows(struct stack_walker *walker, const struct user_stacks_file *file, const struct file_rows *rows)
+static void give_rows(struct stack_walker *walker, const struct wanted *wanted, const struct file_rows *rows)
 {
 	const struct user_stacks_row *list = (const void *)rows->rows.data;
+	struct strbuf name = {0};
 
-	if (!bpf_user_stacks_add(walker->program, file, list, rows->rows.len, rows->end) && !walker->full) {
-		walker->full = true;
-		log_info("no room for the unwind rules of more files: stacks through them are copied and unwound by the recorder");
-	}
+	if (bpf_user_stacks_add(walker->program, &wanted->file, list, rows->rows.len, rows->end) || walker->full)
+		return;
+	walker->full = true;
+	text_add_safe(&name, wanted->dso->name, strlen(wanted->dso->name));
+	log_warning("no room for the %.1f MB of unwind rules of %s: its stacks are copied, and unwound by the recorder, which takes more "
+		    "time and larger buffers. More room for rules: --unwind-memory, up to %d MB",
+		    (double)(rows->rows.len * sizeof(*list)) / 1048576, strbuf_str(&name), USER_STACKS_MEMORY >> 20);
+	strbuf_deinit(&name);
 }
 
 void stack_walker_note(struct stack_walker *walker, const struct user_stacks_copy *copy, struct dso *dso)
@@ -372,7 +380,7 @@ bool stack_walker_learn(struct stack_walker *walker, struct resolver *resolver)
 		return false;
 	if (wanted->dso)
 		file_rows_collect(resolver, wanted->dso, 1 << USER_STACKS_BLOCK_BITS, &rows);
-	give_rows(walker, &wanted->file, &rows);
+	give_rows(walker, wanted, &rows);
 	debug_rows(walker, wanted, &rows);
 	wanted->copies = UINT64_MAX;
 	walker->left--;

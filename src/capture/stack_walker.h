@@ -10,6 +10,7 @@
 
 #include "bpf/user_stacks_shared.h"
 #include "capture/counting/counter_set.h"
+#include "capture/sampling.h"
 #include "kernel/ring_set.h"
 #include "perfdata/layout.h"
 #include "symbol/resolve.h"
@@ -19,9 +20,10 @@ struct stack_walker;
 /* Whether the program could walk the stacks of an event's samples, if the kernel lets us have it: not of those with a filter of samples, of
  * tracepoints and probes of which not each one is a sample, and not where somebody asks for copies of a size. */
 bool stack_walker_suits(const struct event *event);
-/* Loads the program for those of the events that it suits. It follows at most `depth` frames (0 = as many as it can); `of_threads`: threads
- * are measured, not whole CPUs. An error says why that isn't possible. */
-struct error *stack_walker_open(const struct event_list *events, uint32_t depth, bool of_threads, struct stack_walker **ret);
+/* Loads the program for those of the events that it suits; of `sampling` max_stack and unwind_memory count. `of_threads`: threads are
+ * measured, not whole CPUs. An error says why that isn't possible. */
+struct error *stack_walker_open(const struct event_list *events, const struct sampling *sampling, bool of_threads,
+				struct stack_walker **ret);
 void stack_walker_close(struct stack_walker *walker);
 
 /* Walks the stacks of all samples of events with event->stack_walked, whose counters are open and write into `rings`, those of CPUs. All

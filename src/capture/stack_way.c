@@ -84,7 +84,7 @@ static struct error *open_walker(const struct event_list *events, struct samplin
 				      twice->name);
 	if (target->cpus[0] < 0)
 		return error_new_kind(ERROR_UNSUPPORTED, "BPF programs cannot unwind the stacks of --per-thread recordings");
-	return stack_walker_open(events, sampling->max_stack, target->threads[0] >= 0, ret);
+	return stack_walker_open(events, sampling, target->threads[0] >= 0, ret);
 }
 
 struct error *stack_way_choose(const struct event_list *events, struct sampling *sampling, const struct counter_target *target,

@@ -474,6 +474,13 @@ uint64_t unwind_leaf_caller(struct resolver *resolver, struct unwind_cache **cac
 	return row->base <= PACKED_FP && step_by_rule(&walk, row) && walk.ip ? walk.ip - 1 : 0;
 }
 
+bool unwind_has_rules(struct resolver *resolver, struct dso *dso, uint64_t dso_addr)
+{
+	const struct unwind_tables *tables = resolver_attachment(resolver, dso, unwind_tables_make, unwind_tables_destroy);
+	uint64_t vaddr;
+	return unwind_tables_vaddr(tables, dso_addr, &vaddr) && unwind_tables_packed(tables, vaddr).base != PACKED_NONE;
+}
+
 bool unwind_is_outermost(struct resolver *resolver, struct dso *dso, uint64_t dso_addr)
 {
 	const struct unwind_tables *tables = resolver_attachment(resolver, dso, unwind_tables_make, unwind_tables_destroy);

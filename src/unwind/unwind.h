@@ -52,6 +52,9 @@ size_t unwind_user(struct resolver *resolver, struct unwind_cache **cache, const
 /* Why a stack ends in code that has no rules, where the frame pointer led no further; NULL = in nothing. Thread-safe. */
 enum unwind_reason unwind_lack_of_rules(struct resolver *resolver, const struct map *map);
 
+/* Whether there are rules for an address of the file (map_to_dso()). Thread-safe. */
+bool unwind_has_rules(struct resolver *resolver, struct dso *dso, uint64_t dso_addr);
+
 /* Whether the rules at an address of the file (map_to_dso()) say that nobody calls it: a thread starts there. Thread-safe. */
 bool unwind_is_outermost(struct resolver *resolver, struct dso *dso, uint64_t dso_addr);
 

@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "base/number.h"
 #include "base/text.h"
+#include "bpf/user_stacks_shared.h"
 #include "cmd/buildid_cache/buildid_cache.h"
 #include "cmd/sampling_options.h"
 #include "kernel/fix.h"
@@ -59,6 +60,16 @@ static struct error *parse_size(const struct option *option, const char *argumen
 		*ret = 0;
 	else if (!number_parse_size(argument, ret) || !*ret)
 		return error_new_kind(ERROR_USAGE, "invalid size '%s': expected a size such as 512K, 10M or 1G", argument);
+	return NULL;
+}
+
+static struct error *parse_unwind_memory(const struct option *option, const char *argument, bool negated, void *field)
+{
+	uint64_t *ret = field;
+
+	if (!number_parse_size(argument, ret) || !*ret || *ret > USER_STACKS_MEMORY)
+		return error_new_kind(ERROR_USAGE, "invalid size '%s': expected up to %dM, such as 32M", argument,
+				      USER_STACKS_MEMORY >> 20);
 	return NULL;
 }
 
@@ -334,6 +345,8 @@ const struct option record_option_table[] = {
 		0, "call-graph", sampling, "MODE",
 		"record call chains by auto (complete, unwound while recording, by a BPF program where that is possible; auto,bpf or auto,copy: by it, or never), fp, dwarf[,BYTES] (copies the stack; dwarf,auto: as much as needed) or lbr",
 		sampling_option_callgraph),
+	CUSTOM(0, "unwind-memory", sampling.unwind_memory, "SIZE",
+	       "memory for unwind rules in the kernel, for complete call chains (default 200M)", parse_unwind_memory),
 	OPTION_FLAG(0, "kernel-callchains", O, sampling.kernel_callchains, "record only the kernel part of call chains"),
 	OPTION_FLAG(0, "user-callchains", O, sampling.user_callchains, "record only the user part of call chains"),
 	OPTION_CUSTOM_FLAGS('b', "branch-any", O, sampling.branch_type, NULL, "record the last branches taken, of any kind",

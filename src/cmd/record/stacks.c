@@ -38,8 +38,10 @@ static void tell_walks(struct stack_chains *chains)
 	struct stack_chains_walks walks = stack_chains_walks(chains);
 
 	if (walks.walked || walks.copied)
-		log_info("stacks: %llu unwound in the kernel, %llu copied and unwound by the recorder; %.1f MB of unwind rules",
-			 (unsigned long long)walks.walked, (unsigned long long)walks.copied, (double)walks.memory / 1048576);
+		log_info("stacks: %llu unwound in the kernel, %llu copied and unwound by the recorder, %llu of them before it had read "
+			 "the unwind rules of their files; %.1f MB of unwind rules",
+			 (unsigned long long)walks.walked, (unsigned long long)walks.copied, (unsigned long long)walks.early,
+			 (double)walks.memory / 1048576);
 	if (walks.unsent)
 		log_warning("%llu stack%s missing: the buffers were full. Use larger buffers (-m 32M) or a lower frequency (-F).",
 			    (unsigned long long)walks.unsent, walks.unsent == 1 ? " is" : "s are");

@@ -1,0 +1,117 @@
+#!/usr/bin/env python3
+"""How good are the stacks of record -g? Compares them with copies of 64 KB of the same stacks, unwound by readers (--call-graph dwarf,65528).
+
+Each page fault of a command is a sample of two events at once: one whose stack is unwound while it is recorded, one whose stack is copied. The table says of each
+command how many of the pairs are equal (or go further than a copy that was cut), how many stacks reach the start of their program or thread, and below it how the others differ: where they part.
+
+    bench/stacks.py [--perf build/perf] [--way bpf|copy]              the usual programs, as far as they are installed
+    bench/stacks.py -- gcc -O2 -c x.c                                             this command
+"""
+import argparse
+import collections
+import pathlib
+import re
+import shutil
+import subprocess
+import tempfile
+
+STARTS = {"_start", "_dl_start_user", "clone", "clone3", "__clone", "__clone3", "__GI___clone3", "runtime.goexit", "runtime.goexit.abi0", "runtime.mstart"}
+CUT = "f" * 16  # the copy ended here
+HELLO = "#include <iostream>\n#include <map>\nint main() { std::map<int, int> m; for (int i = 0; i < 999; i++) m[i] = i; try { throw m.size(); } catch (size_t n) { std::cout << n; } }\n"
+
+
+def commands(folder):
+    (folder / "hello.cc").write_text(HELLO)
+    if shutil.which("g++"):
+        subprocess.run(["g++", "-O2", "-o", folder / "hello", folder / "hello.cc"], check=True)
+    known = {
+        "gcc": ["gcc", "-O2", "-S", "-x", "c", "-o", "/dev/null", "/dev/null"],
+        "c++": [folder / "hello"],
+        "python3": ["/usr/bin/python3", "-c", "import json, re, decimal; json.dumps([str(decimal.Decimal(i).sqrt()) for i in range(300)])"],
+        "perl": ["perl", "-e", "my %h; $h{$_ % 777} .= $_ for 1..20000; print scalar %h"],
+        "git": ["git", "-C", pathlib.Path(__file__).parent, "log", "-p", "-n", "5"],
+        "sqlite3": ["sqlite3", ":memory:", "create table t(a, b); with recursive n(i) as (select 1 union all select i + 1 from n where i < 5000) insert into t select i, hex(i) from n; "
+                                           "select count(*) from t x join t y on x.a = y.a;"],
+        "ls": ["ls", "-lR", "/usr/include"],
+        "xz": ["sh", "-c", "xz -1 -c /bin/ls | wc -c"],
+        "go": ["go", "version"],
+        "rust": ["rustc", "--version", "--verbose"],
+    }
+    return {name: command for name, command in known.items() if shutil.which(command[0])}
+
+
+def record(perf, way, command, path):
+    event, copies = "minor-faults/call-graph=auto,name=chains/u", "page-faults/call-graph=dwarf,stack-size=65528,name=copies/u"
+    insist = ["--call-graph", "auto,copy"] if way == "copy" else []
+    done = subprocess.run([perf, "record", "-c", "1", "-m", "64M", "-o", path, *insist, "-e", copies, "-e", event, "--", *command], capture_output=True, text=True, check=False)
+    if "Captured and wrote" not in done.stderr:
+        raise SystemExit(f"{perf} record: {done.stderr}")
+
+
+def samples(perf, path):
+    """By thread, in the order of time: event, time, frames (address, function, file)."""
+    text = subprocess.run([perf, "script", "--no-inline", "--max-stack", "1024", "-F", "tid,time,event,ip,sym,dso", "--ns", "-i", path],
+                          capture_output=True, text=True, errors="replace", check=True).stdout
+    threads = collections.defaultdict(list)
+    for block in text.split("\n\n"):
+        lines = block.strip().splitlines()
+        head = re.match(r"\s*(\d+) +([\d.]+): +(chains|copies):", lines[0]) if lines else None
+        if head:
+            frames = [re.match(r"\s*([0-9a-f]+) (.*) \((.*)\)$", line).groups() for line in lines[1:] if line.split()[0] != CUT]
+            threads[head[1]].append((head[3], float(head[2]), frames))
+    return threads
+
+
+def pairs(threads):
+    """Of what happened at once, which the kernel tells as a page fault first: one directly behind the other, at the same place. Some are lost where copies come fast."""
+    for found in threads.values():
+        for first, second in zip(found, found[1:]):
+            if (first[0], second[0]) == ("copies", "chains") and second[1] - first[1] < 0.0001 and first[2] and second[2] and first[2][0] == second[2][0]:
+                yield second[2], first[2]
+
+
+def is_complete(frames):
+    """Programs without names have no _start, but what calls main() has a name."""
+    return frames[-1][1] in STARTS or any(name.startswith("__libc_start_main") for _, name, _ in frames[-2:])
+
+
+def difference(chain, copy):
+    """Which goes on, and where."""
+    at = next((i for i, (x, y) in enumerate(zip(chain, copy)) if x != y), min(len(chain), len(copy)))
+    frame = (chain if at else copy)[max(at - 1, 0)]
+    kind = "chain ends" if at == len(chain) else "copy ends" if at == len(copy) else "they part"
+    return f"{kind} behind {frame[1]} ({frame[2]})"
+
+
+def compare(perf, way, name, command, folder):
+    path = folder / "perf.data"
+    record(perf, way, command, path)
+    counts, differences = collections.Counter(), collections.Counter()
+    for chain, copy in pairs(samples(perf, path)):
+        counts["pairs"] += 1
+        counts["equal"] += chain[:len(copy)] == copy and (len(chain) == len(copy) or not is_complete(copy))
+        counts["complete"] += is_complete(chain)
+        counts["copies complete"] += is_complete(copy)
+        if chain != copy:
+            differences[difference(chain, copy)] += 1
+    total = counts["pairs"] or 1
+    print(f"{name:10} {counts['pairs']:8} {100 * counts['equal'] / total:8.2f} {100 * counts['complete'] / total:10.2f} {100 * counts['copies complete'] / total:8.2f}")
+    for text, count in differences.most_common(4):
+        print(f"{'':10} {count:8} {text}")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--perf", default="build/perf")
+    parser.add_argument("--way", default="bpf", choices=["bpf", "copy"])
+    parser.add_argument("command", nargs="*")
+    words = parser.parse_args()
+    print(f"{'program':10} {'pairs':>8} {'equal %':>8} {'complete %':>10} {'copies %':>8}")
+    with tempfile.TemporaryDirectory() as folder:
+        folder = pathlib.Path(folder)
+        for name, command in ({words.command[0].split("/")[-1]: words.command} if words.command else commands(folder)).items():
+            compare(words.perf, words.way, name, command, folder)
+
+
+if __name__ == "__main__":
+    main()

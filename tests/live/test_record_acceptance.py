@@ -187,7 +187,7 @@ def test_sleeps_by_stack(perf, live_system, tracefs, tmp_path):
     program = build(tmp_path, "#include <unistd.h>\nint main(void) { for (int i = 0; i < 20; i++) usleep(10000); return 0; }", name="sleeping")
     done = perf("record", "-e", "sched:sched_stat_sleep", "-e", "sched:sched_switch", "-e", "sched:sched_process_exit", "-g", "-o", "in", program, cwd=tmp_path)
     if done.returncode:
-        assert done.returncode == 129 and "without CONFIG_SCHEDSTATS; record sched:sched_switch,sched:sched_waking with -a instead, then use 'perf inject -s'" in done.stderr
+        assert done.returncode == 129 and "without CONFIG_SCHEDSTATS; record -a -e sched:sched_switch,sched:sched_waking instead, then use 'perf inject -s'" in done.stderr
         done = perf("record", "-e", "sched:sched_switch,sched:sched_waking", "-a", "-e", "sched:sched_process_exit", "-g", "-o", "in", program, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     done = perf("inject", "-v", "-s", "-i", "in", "-o", "out", cwd=tmp_path)

@@ -19,7 +19,7 @@ BASE = 0xffffffff81000000
 FUNCTIONS = ["__schedule", "schedule", "io_schedule", "futex_wait_queue", "pipe_read", "do_wait", "do_nanosleep", "filemap_fault", "handle_mm_fault",
              "asm_exc_page_fault", "do_epoll_wait", "tcp_recvmsg", "strange_wait", "copy_page", "__x64_sys_read", "__x64_sys_wait4", "__x64_sys_futex",
              "__x64_sys_clock_nanosleep", "do_syscall_64", "rwsem_down_read_slowpath",
-             "schedule_hrtimeout_range_clock", "do_sys_poll", "do_sigtimedwait"]
+             "schedule_hrtimeout_range_clock", "do_sys_poll", "do_sigtimedwait", "posix_lock_inode_wait", "__x64_sys_fcntl"]
 AT = {name: BASE + 0x1000 * (number + 1) for number, name in enumerate(FUNCTIONS)}
 
 HEAD = "feature nrcpus 2\nfeature osrelease 6.1.0\n" + "".join(
@@ -197,6 +197,13 @@ def wait(*stack, state="S", waker=0, flags=HARDIRQ):
 def test_kinds_of_waits(where, stack, kind):
     rows = tables(where(wait(*stack), "--format", "json"))["reasons"]
     assert [(row["kind"], row["time"]) for row in rows] == [(kind, 80000000), ("cpu", 20000000)]
+
+
+def test_file_locks_are_no_futexes(where):
+    text = where(wait("posix_lock_inode_wait", "__x64_sys_fcntl", "do_syscall_64")).stdout
+    assert "prog waited for a file lock or System V semaphore, in fcntl()." in " ".join(text.split())
+    [row] = [row for row in tables(where(wait("posix_lock_inode_wait", "__x64_sys_fcntl"), "--json"))["reasons"] if row["kind"] != "cpu"]
+    assert (row["kind"], row["lock"]) == ("lock", "")
 
 
 def test_who_woke_it_up_is_the_cause(where):

@@ -56,7 +56,8 @@ static const char *name_of(struct where_places *places, const struct frame *fram
  * kernel's. */
 static void describe_user(struct where_places *places, struct where_place *place, size_t first)
 {
-	place->lock = place->kind == WHERE_LOCK ? LOCK_USER | LOCK_USER_FUTEX : 0;
+	bool is_futex = place->kind == WHERE_LOCK && (!place->syscall || !strncmp(place->syscall, "futex", 5));
+	place->lock = is_futex ? LOCK_USER | LOCK_USER_FUTEX : 0;
 	const struct stack *stack = &places->stack;
 	for (size_t i = first; i < stack->frames.len; i++) {
 		const struct frame *frame = &stack->frames.data[i];

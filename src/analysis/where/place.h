@@ -15,13 +15,14 @@
 
 /* All strings are interned by the places: equal ones have equal pointers. They are as in files and recordings: not safe to print. */
 struct where_place {
-	enum where_kind kind;	   /* of a wait that begins here; WHERE_CPU: a sample */
-	const char *teller;	   /* the function of the kernel that tells the kind; or NULL */
-	const char *syscall;	   /* "pread64", or NULL */
-	uint64_t lock;		   /* of WHERE_LOCK: lock_type_family() of a lock of programs, as the C library's functions tell; else 0 */
-	const char *function;	   /* the program's own: the innermost one in user space that isn't of the C library; or NULL */
-	const char *innermost;	   /* the innermost function at all, of the C library and the kernel too; or NULL */
-	const char *const *frames; /* names, innermost first; "[unknown]" and files in brackets where there are none */
+	enum where_kind kind; /* of a wait that begins here; WHERE_CPU: a sample */
+	const char *teller;   /* the function of the kernel that tells the kind; or NULL */
+	const char *syscall;  /* "pread64", or NULL */
+	uint64_t
+		lock; /* of WHERE_LOCK: lock_type_family() of a lock of programs, as the C library's functions tell; 0 = of files, or none */
+	const char *function;		  /* the program's own: the innermost one in user space that isn't of the C library; or NULL */
+	const char *innermost;		  /* the innermost function at all, of the C library and the kernel too; or NULL */
+	const char *const *frames;	  /* names, innermost first; "[unknown]" and files in brackets where there are none */
 	size_t frame_count, kernel_count; /* … of which so many are the kernel's */
 };
 

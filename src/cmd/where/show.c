@@ -107,9 +107,10 @@ static const struct lock_words *words_of_lock(uint64_t lock)
 		{"barrier", " at", " at", "barrier", false},
 		{"join", " for a thread to end", " to end", NULL, false},
 		{"futex", " for", " at", "lock or condition (futex)", false},
+		{"", " for", " to release", "file lock or System V semaphore", true},
 	};
 	enum { WORDS = sizeof(words) / sizeof(*words) };
-	const char *family = lock_type_family(lock);
+	const char *family = lock ? lock_type_family(lock) : "";
 	size_t i = 0;
 	while (i < WORDS - 1 && strcmp(words[i].family, family) != 0)
 		i++;

@@ -193,6 +193,9 @@ struct entry_shard {
 	struct arena records; /* copies, if the set makes them */
 };
 
+/* So many samples or entries are looked up together; FOLD_BLOCK is a multiple. */
+enum { FOLD_BATCH = 32 };
+
 /* A feed's distinct pieces and entries. */
 struct fold_set {
 	bool copies_records; /* FOLD_RECORDS_COPIED */
@@ -221,6 +224,8 @@ void fold_set_init(struct fold_set *set, const struct fold_options *options, con
 void fold_set_deinit(struct fold_set *set);
 /* Adds to the entry that is the same but for count, period, actor and first sample. `hash` is fold_set_hash()'s. */
 void fold_set_entry(struct fold_set *set, const struct set_entry *entry, uint64_t hash);
+/* Asks for the memory of the entry that probably has this hash. */
+void fold_set_prefetch_entry(const struct fold_set *set, uint64_t hash);
 /* To be told before the first entry of an actor. */
 void fold_set_actor(struct fold_set *set, uint32_t actor, uint32_t who);
 /* No sample will be added. `finds_nothing`: nor anything else, so that what is in it needn't be found. */
@@ -295,7 +300,7 @@ void fold_pieces_join(struct fold_set *into, const struct fold_set *from, unsign
 
 /* ---- samples to look-ups ---- */
 
-enum { FOLD_RECENT_ACTORS = 1024, FOLD_RECENT_EXTRAS = 1024, FOLD_BATCH = 32 };
+enum { FOLD_RECENT_ACTORS = 1024, FOLD_RECENT_EXTRAS = 1024 };
 
 /* Who ran, and where its files were: the same threads come again and again. */
 struct recent_actor {

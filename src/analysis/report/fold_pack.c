@@ -54,21 +54,10 @@ static uint32_t new_piece(const struct fold_set *set, uint32_t id)
 	return id == FOLD_NONE ? id : fold_pieces_of(set, id)->hash;
 }
 
-/* What will be read of the entries behind number `i`: their pieces, then those that these have become. */
-static void prefetch_pieces(const struct fold_set *set, const struct fold_set *into, const struct entry_shard *shard, uint32_t i)
+static void prefetch_piece(const struct fold_set *set, uint32_t id)
 {
-	enum { STEP = 12 };
-	if (i + 2 * STEP >= shard->count)
-		return;
-	const struct fold_entry *far = &fold_set_at(set, shard, i + 2 * STEP)->entry, *near = &fold_set_at(set, shard, i + STEP)->entry;
-	if (far->inner != FOLD_NONE)
-		__builtin_prefetch(fold_pieces_of(set, far->inner));
-	if (far->outer != FOLD_NONE)
-		__builtin_prefetch(fold_pieces_of(set, far->outer));
-	if (near->inner != FOLD_NONE)
-		__builtin_prefetch(fold_pieces_of(into, new_piece(set, near->inner)));
-	if (near->outer != FOLD_NONE)
-		__builtin_prefetch(fold_pieces_of(into, new_piece(set, near->outer)));
+	if (id != FOLD_NONE)
+		__builtin_prefetch(fold_pieces_of(set, id));
 }
 
 /* A block whose last entry is number `i` isn't needed any more. */
@@ -92,22 +81,45 @@ static void join_actors(const struct fold_tables *tables)
 	}
 }
 
+/* Some entries in stages, so that what one stage reads was asked for in the one before. */
+static void merge_batch(struct fold_set *into, struct fold_set *set, const struct entry_shard *shard, uint32_t begin, uint32_t count)
+{
+	struct set_entry entries[FOLD_BATCH];
+	uint64_t hashes[FOLD_BATCH];
+	for (uint32_t i = 0; i < count; i++) {
+		entries[i] = fold_set_get(set, shard, begin + i);
+		prefetch_piece(set, entries[i].entry.inner);
+		prefetch_piece(set, entries[i].entry.outer);
+	}
+	for (uint32_t i = 0; i < count; i++) {
+		struct fold_entry *entry = &entries[i].entry;
+		entry->inner = new_piece(set, entry->inner);
+		entry->outer = new_piece(set, entry->outer);
+		prefetch_piece(into, entry->inner);
+		prefetch_piece(into, entry->outer);
+	}
+	for (uint32_t i = 0; i < count; i++) {
+		const struct fold_entry *entry = &entries[i].entry;
+		hashes[i] =
+			fold_set_hash(into, &entries[i], fold_set_piece_hash(into, entry->inner), fold_set_piece_hash(into, entry->outer));
+		id_table_prefetch(&into->entries[fold_shard(hashes[i])].ids, (uint32_t)hashes[i]);
+	}
+	for (uint32_t i = 0; i < count; i++)
+		fold_set_prefetch_entry(into, hashes[i]);
+	for (uint32_t i = 0; i < count; i++)
+		fold_set_entry(into, &entries[i], hashes[i]);
+}
+
 static void merge_entries(void *context, unsigned int worker, size_t number)
 {
 	const struct merging *merging = context;
 	struct fold_set *into = merging->tables->sets.data[0], *set = merging->from;
 	struct entry_shard *shard = &set->entries[number];
 	(void)worker;
-	for (uint32_t i = 0; i < shard->count; i++) {
-		prefetch_pieces(set, into, shard, i);
-		struct set_entry from = fold_set_get(set, shard, i);
-		struct fold_entry *entry = &from.entry;
-		entry->inner = new_piece(set, entry->inner);
-		entry->outer = new_piece(set, entry->outer);
-		uint64_t hash =
-			fold_set_hash(into, &from, fold_set_piece_hash(into, entry->inner), fold_set_piece_hash(into, entry->outer));
-		fold_set_entry(into, &from, hash);
-		drop_block(shard, i);
+	for (uint32_t i = 0; i < shard->count; i += FOLD_BATCH) {
+		uint32_t count = shard->count - i < FOLD_BATCH ? shard->count - i : FOLD_BATCH;
+		merge_batch(into, set, shard, i, count);
+		drop_block(shard, i + count - 1);
 	}
 	fold_set_drop_entries(shard);
 	arena_combine(&into->entries[number].records, &shard->records);

@@ -222,6 +222,15 @@ void fold_set_entry(struct fold_set *set, const struct set_entry *entry, uint64_
 	add_entry(set, entry, hash, false);
 }
 
+void fold_set_prefetch_entry(const struct fold_set *set, uint64_t hash)
+{
+	const struct entry_shard *shard = &set->entries[fold_shard(hash)];
+	struct id_probe probe;
+	uint32_t id = id_table_first(&shard->ids, (uint32_t)hash, &probe);
+	if (id != ID_NONE)
+		__builtin_prefetch(fold_set_at(set, shard, id), 1);
+}
+
 void fold_set_add(struct fold_set *set, struct fold_item *items, size_t count)
 {
 	add_pieces(set, items, count);
@@ -229,13 +238,8 @@ void fold_set_add(struct fold_set *set, struct fold_item *items, size_t count)
 		items[i].hash = fold_set_hash(set, &items[i].entry, (uint32_t)items[i].inner_hash, (uint32_t)items[i].outer_hash);
 		id_table_prefetch(&set->entries[fold_shard(items[i].hash)].ids, (uint32_t)items[i].hash);
 	}
-	for (size_t i = 0; i < count; i++) {
-		const struct entry_shard *shard = &set->entries[fold_shard(items[i].hash)];
-		struct id_probe probe;
-		uint32_t id = id_table_first(&shard->ids, (uint32_t)items[i].hash, &probe);
-		if (id != ID_NONE)
-			__builtin_prefetch(fold_set_at(set, shard, id), 1);
-	}
+	for (size_t i = 0; i < count; i++)
+		fold_set_prefetch_entry(set, items[i].hash);
 	for (size_t i = 0; i < count; i++)
 		add_entry(set, &items[i].entry, items[i].hash, set->copies_records);
 }

@@ -12,5 +12,5 @@ perf record -o plain.data -e cpu-clock kernelhash rmd160 32 2>err >digest || fai
 perf --buildid-dir cache buildid-cache -v -k /proc/kcore 2>err || fail "buildid-cache: $(cat err)"
 contains err '/proc/kcore: Ok, cache/\[kernel.kcore\]/[0-9a-f]{40}/[0-9]{16}'
 perf --buildid-dir cache buildid-cache -k /proc/kcore 2>err || fail "buildid-cache: $(cat err)"
-contains err 'has the code of this boot already'
+contains err 'already has the code of this boot'
 modprobe -r rmd160 algif_hash

@@ -170,19 +170,19 @@ SEC("tp/sched/sched_switch")
 int switch_threads(struct sched_switch_event *event)
 {
 	if (!(period & 1))
-		return 0;
+		return 1;
 	if (event->next_pid)
 		come_back(event->next_pid);
 	if (event->prev_pid)
 		leave(event);
-	return 0;
+	return 1;
 }
 
 SEC("tp/task/task_newtask")
 int begin_thread(struct task_newtask_event *event)
 {
 	if (config.inherit_late && !period)
-		return 0;
+		return 1;
 	return follow_new_thread(event, config.namespace_device, config.namespace);
 }
 
@@ -193,5 +193,5 @@ int end_thread(void *event)
 
 	bpf_map_delete_elem(&followed, &tid);
 	bpf_map_delete_elem(&waits, &tid);
-	return 0;
+	return 1;
 }

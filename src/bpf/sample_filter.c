@@ -69,9 +69,10 @@ static bool is_ours(const char *path)
 
 struct error *bpf_sample_filter_unpin(void)
 {
-	if ((unlink(pinned_program) | unlink(pinned_map) | rmdir(PINNED)) && errno != ENOENT)
-		return error_system(errno, "the filter in " PINNED " cannot be removed");
-	return NULL;
+	bool removed = !unlink(pinned_program) || errno == ENOENT;
+	removed = removed && (!unlink(pinned_map) || errno == ENOENT);
+	removed = removed && (!rmdir(PINNED) || errno == ENOENT);
+	return removed ? NULL : error_system(errno, "the filter in " PINNED " cannot be removed");
 }
 
 static struct error *pin(const struct sample_filter_bpf *skeleton)

@@ -124,7 +124,7 @@ def test_fail_above(perf, tmp_path):
     back, told = status("--fail-above", "2", "new", "old")
     assert back == 0 and not told
     assert status("--fail-above", "x", "old", "new")[0] == 129
-    assert "can't be told" in status("--fail-above", "1", "-s", "time", "old", "new")[1]
+    assert "cannot be estimated" in status("--fail-above", "1", "-s", "time", "old", "new")[1]
 
 
 def test_without_times(perf, tmp_path):

@@ -1,5 +1,6 @@
 """BPF programs of others at tracepoints decide which events anyone sees: whose tracepoint has one is told so, and who holds it."""
 import json
+import os
 import pathlib
 import shutil
 import subprocess
@@ -56,3 +57,19 @@ def test_calls_beside_events(perf, bpf, holder_of_calls, tmp_path):
     done = perf("trace", *words)
     assert done.returncode == 0 and not done.stderr and ' write(fd: 1</dev/null>, buf: "text\\n", count: 5)' in (tmp_path / "trace.txt").read_text()
     assert f"attached to raw_syscalls:sys_enter: 'hide_calls' of " in perf("trace", "--no-bpf", *words).stderr
+
+
+@pytest.mark.parametrize("words", [("record", "--off-cpu", "-e", "dummy", "-o", "{folder}/off-cpu.data", "-a"), ("sched", "runqlat", "-a")], ids=lambda words: words[1])
+def test_ours_hide_nothing(perf, bpf, root, live, tmp_path, words):
+    """Programs of ours at scheduler's tracepoints leave their events to whoever else counts or records them."""
+    events = "sched:sched_switch,sched:sched_wakeup,task:task_newtask,sched:sched_process_exit"
+    ready = tmp_path / "ready"
+    os.mkfifo(ready)
+    command = ["sh", "-c", f"echo > {ready}; read line < {ready}"]
+    with subprocess.Popen([perf, *(word.format(folder=tmp_path) for word in words), "--", *command], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+        ready.read_text()
+        done = perf("stat", "-x,", "-a", "-e", events, "sh", "-c", "sleep 0.01; true & wait")
+        ready.write_text("end\n")
+        assert not process.wait()
+    counts = {line.split(",")[2]: int(line.split(",")[0]) for line in done.stderr.splitlines() if line.count(",") > 3}
+    assert len(counts) == 4 and all(counts.values()), counts

@@ -213,7 +213,7 @@ def test_text_tells_where_instructions_are(perf, folder, data):
 
 
 def test_header_help_and_unknown_keys(report):
-    screen = report()
+    screen = report(columns=200) # wide enough for the full names of files
     screen.until("row 1 of")
     screen.after("i", "# hostname : box")
     screen.after("Escape", "row 1 of")

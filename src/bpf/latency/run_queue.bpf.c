@@ -180,12 +180,12 @@ SEC("tp/sched/sched_switch")
 int switch_threads(struct sched_switch_event *event)
 {
 	if (!running)
-		return 0;
+		return 1;
 	if (event->prev_pid)
 		leave(event);
 	if (event->next_pid)
 		arrive(event->next_pid);
-	return 0;
+	return 1;
 }
 
 /* Of a thread that waits already, or has not left the CPU, a wake-up tells nothing. */
@@ -195,7 +195,7 @@ static __always_inline int wake(uint32_t tid)
 
 	if (thread && !thread->queued && !thread->running)
 		thread->queued = bpf_ktime_get_ns();
-	return 0;
+	return 1;
 }
 
 SEC("tp/sched/sched_wakeup")

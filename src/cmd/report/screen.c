@@ -282,10 +282,16 @@ static bool take_option_key(struct screen *screen, int key)
 	}
 }
 
+/* Stacks are those of samples from all processor sockets: fold entries don't tell them apart where rows do. */
+static bool needs_all_sockets(int key)
+{
+	return key == 'x' || key == 'f';
+}
+
 /* What is written or looked at in detail must be of all samples. */
 static bool needs_all(int key)
 {
-	return key == 'a' || key == 'P' || key == 'x' || key == KEY_RETURN || key == 'm';
+	return key == 'a' || key == 'P' || key == 'x' || key == 'f' || key == KEY_RETURN || key == 'm';
 }
 
 static struct error *take_key(struct screen *screen, int key)
@@ -293,7 +299,11 @@ static struct error *take_key(struct screen *screen, int key)
 	struct report *report = screen->report;
 	strbuf_clear(&screen->note);
 	if (needs_all(key) && !screen_rest_is_read(screen)) {
-		strbuf_add_str(&screen->note, "this needs all samples: in a moment");
+		strbuf_add_str(&screen->note, "the recording is still being read: try again when all of it has been");
+		return NULL;
+	}
+	if (needs_all_sockets(key) && screen->zoom.by_socket) {
+		strbuf_add_str(&screen->note, "stacks can't be shown of one processor socket: S zooms out");
 		return NULL;
 	}
 	if (screen->owner && screen->owner->key(screen->owner->context, screen, key))
@@ -392,6 +402,6 @@ struct error *screen_show(struct report *report, const struct screen_tools *tool
 	strbuf_deinit(&screen.note);
 	fold_parts_destroy(screen.parts);
 	terminal_close(screen.terminal);
-	screen_rest_end(screen.rest);
+	screen_rest_end(screen.rest, error);
 	return error;
 }

@@ -1,6 +1,7 @@
 /* The rest of a large recording, while a part of it is shown (screen_rest.h). */
 #include "cmd/report/screen_rest.h"
 
+#include "base/log.h"
 #include "base/mem.h"
 #include "cmd/report/screen.h"
 
@@ -82,6 +83,7 @@ struct error *screen_rest_take(struct screen *screen)
 	if (rest->has_thread)
 		pthread_join(rest->thread, NULL);
 	rest->taken = true;
+	session_set_progress(rest->report.session, NULL, NULL);
 	struct error *error = rest->error;
 	rest->error = NULL;
 	if (error)
@@ -106,14 +108,18 @@ void screen_rest_add_status(const struct screen *screen, struct strbuf *out)
 		      atomic_load(&screen->rest->percent));
 }
 
-void screen_rest_end(struct screen_rest *rest)
+void screen_rest_end(struct screen_rest *rest, const struct error *error)
 {
 	if (!rest)
 		return;
 	if (!rest->taken) {
+		if (error)
+			log_warning("%s", error_message(error));
 		fflush(NULL);
-		_exit(0);
+		_exit(error ? 1 : 0);
 	}
+	report_event_close(rest->event);
+	fold_parts_destroy(rest->parts);
 	report_copy_deinit(&rest->report);
 	free(rest);
 }

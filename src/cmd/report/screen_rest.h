@@ -26,5 +26,5 @@ int screen_rest_wait_ms(const struct screen *screen);
 /* Whether only a part is shown; and what to say of it. */
 bool screen_rest_is_read(const struct screen *screen);
 void screen_rest_add_status(const struct screen *screen, struct strbuf *out);
-/* Where the thread still runs nothing can be freed: the program ends here, with status 0. The terminal must be closed. */
-void screen_rest_end(struct screen_rest *rest);
+/* Where the thread still runs nothing can be freed: the program ends here, with the error (or NULL) told. The terminal must be closed. */
+void screen_rest_end(struct screen_rest *rest, const struct error *error);

@@ -36,6 +36,12 @@ struct words {
 	VEC(char *) list;
 };
 
+/* A list of names, or a file with some (file://), is more than a filter may be: what asks may have been taken over. */
+static bool is_plain(const char *name)
+{
+	return !strchr(name, ',') && !strstr(name, "://");
+}
+
 static bool take_request(int requests, struct request *request, char *fields[FIELDS])
 {
 	if (!whole_read(requests, request, sizeof(*request)))
@@ -45,7 +51,7 @@ static bool take_request(int requests, struct request *request, char *fields[FIE
 		if (!length)
 			continue;
 		fields[i] = length <= FIELD_MOST ? mem_alloc(length) : NULL;
-		if (!fields[i] || !whole_read(requests, fields[i], length) || fields[i][length - 1])
+		if (!fields[i] || !whole_read(requests, fields[i], length) || fields[i][length - 1] || !is_plain(fields[i]))
 			return false;
 	}
 	return true;
@@ -175,8 +181,11 @@ bool script_runner_run(struct script_runner *runner, size_t number, const struct
 	const char *const fields[FIELDS] = {filter->comm, filter->dso, filter->tid};
 	struct request request = {.number = (uint32_t)number};
 	uint64_t size;
-	for (size_t i = 0; i < FIELDS; i++)
-		request.lengths[i] = fields[i] && strlen(fields[i]) < FIELD_MOST ? (uint32_t)strlen(fields[i]) + 1 : 0;
+	for (size_t i = 0; i < FIELDS; i++) {
+		if (fields[i] && (strlen(fields[i]) >= FIELD_MOST || !is_plain(fields[i])))
+			return false;
+		request.lengths[i] = fields[i] ? (uint32_t)strlen(fields[i]) + 1 : 0;
+	}
 	if (!whole_write(runner->requests, &request, sizeof(request)))
 		return false;
 	for (size_t i = 0; i < FIELDS; i++)
@@ -229,7 +238,7 @@ void screen_run_script(struct screen *screen)
 	if (script_runner_run(runner, number, &filter, &output))
 		text_show(terminal, strbuf_str(&title), output.len ? strbuf_str(&output) : "It printed nothing.");
 	else
-		strbuf_add_str(&screen->note, "the script could not be run");
+		strbuf_add_str(&screen->note, "the script could not be run: this name cannot be passed to it");
 	strbuf_deinit(&output);
 	strbuf_deinit(&title);
 }

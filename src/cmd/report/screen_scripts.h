@@ -22,5 +22,6 @@ struct script_choice {
 struct script_runner *script_runner_prepare(const char *recording);
 /* NULL is fine. */
 void script_runner_end(struct script_runner *runner);
-/* What the script prints, and what it complains of; cut off after some megabytes. False: the process has gone. */
+/* What the script prints, and what it complains of; cut off after some megabytes. False: the process has gone, or a name in the filter
+ * is none that a script could be given (with a comma or "://", or very long). */
 bool script_runner_run(struct script_runner *runner, size_t number, const struct script_choice *filter, struct strbuf *output);

@@ -35,7 +35,7 @@ void screen_switch_init(struct screen_switch *choice, const char *path)
 	*choice = (struct screen_switch){.wish = -1};
 	for (struct dirent *entry; folder && (entry = readdir(folder));) {
 		struct stat status;
-		if (entry->d_name[0] == '.' || stat(entry->d_name, &status) || S_ISFIFO(status.st_mode) ||
+		if (entry->d_name[0] == '.' || stat(entry->d_name, &status) || !(S_ISREG(status.st_mode) || S_ISDIR(status.st_mode)) ||
 		    !report_is_recording(entry->d_name))
 			continue;
 		bool same = !known && is_same_file(entry->d_name, path);
@@ -82,7 +82,10 @@ bool screen_switch_next(struct screen_switch *choice, int *ret_status)
 		if (process <= 0) {
 			signal(SIGINT, usual);
 			close(ends[0]);
-			choice->wish = ends[1];
+			if (process < 0)
+				close(ends[1]); /* this process shows it, and nobody waits for what is next */
+			else
+				choice->wish = ends[1];
 			return true;
 		}
 		close(ends[1]);

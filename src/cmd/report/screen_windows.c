@@ -77,7 +77,7 @@ void screen_show_flame(struct screen *screen)
 void screen_switch_recording(struct screen *screen)
 {
 	const struct screen_switch *choice = screen->tools.choice;
-	if (!choice || choice->paths.len < 2) {
+	if (!choice || choice->wish < 0) {
 		strbuf_add_str(&screen->note, "there is no other recording in this folder");
 		return;
 	}
@@ -311,7 +311,7 @@ void screen_menu(struct screen *screen, uint32_t row)
 		add_line(&menu, ACTION_SYMBOLS, "Browse the symbols of ", place->map->dso->short_name);
 	if (screen->tools.scripts)
 		add_line(&menu, ACTION_SCRIPT, "Run a script on what is shown", "");
-	if (screen->tools.choice && screen->tools.choice->paths.len > 1)
+	if (screen->tools.choice && screen->tools.choice->wish >= 0)
 		add_line(&menu, ACTION_RECORDING, "Switch to another recording of this folder", "");
 	add_line(&menu, ACTION_PRINT, "Print the table to a file", "");
 	add_line(&menu, ACTION_EXPORT, "Write what is shown as CSV, JSON, folded stacks or a flame graph", "");

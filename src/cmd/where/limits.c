@@ -28,7 +28,8 @@ void where_limits_finish(struct where_limits *limits)
 {
 	for (size_t i = limits->all.len; i > 0; i--) {
 		struct where_limit *limit = &limits->all.data[i - 1];
-		if (!cpu_limit_read(&limit->last) || limit->last.throttled == limit->first.throttled)
+		if (!cpu_limit_read(&limit->last) || limit->last.throttled <= limit->first.throttled ||
+		    limit->last.throttled_ns < limit->first.throttled_ns) /* no limit, none that mattered, or the group was made anew */
 			remove_at(limits, i - 1);
 	}
 }

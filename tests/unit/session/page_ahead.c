@@ -13,16 +13,18 @@
 
 #include <cmocka.h>
 
-enum { SIZE = 20 << 20, PAGE = 4096 };
+enum { SIZE = 20 << 20, PAGE = 4096, PAGES = SIZE / PAGE };
 
-/* A file of zeros, mapped; it is nameless then. */
+/* A file of zeros, mapped and in memory; it is nameless then. */
 static int open_zeros(struct mapping *mapping)
 {
 	char path[] = "/tmp/page-ahead-XXXXXX";
 	int fd = mkstemp(path);
 	assert_true(fd >= 0);
 	unlink(path);
-	assert_int_equal(ftruncate(fd, SIZE), 0);
+	static char zeros[1 << 20];
+	for (int at = 0; at < SIZE; at += (int)sizeof(zeros))
+		assert_int_equal(pwrite(fd, zeros, sizeof(zeros), at), sizeof(zeros));
 	assert_null(mapping_open_fd(fd, path, mapping));
 	return fd;
 }
@@ -44,8 +46,8 @@ static void test_no_faults(void **state)
 {
 	struct mapping mapping;
 	int fd = open_zeros(&mapping);
-	if (mapping_populate(mapping.data, mapping.size)) /* not before Linux 5.14 */
-		assert_true(faults_of_touching(&mapping) < 10);
+	if (mapping_populate(mapping.data, mapping.size))		 /* not before Linux 5.14 */
+		assert_true(faults_of_touching(&mapping) < PAGES / 100); /* the kernel leaves single pages out, such as one in 2 MB */
 	mapping_close(&mapping);
 	close(fd);
 }

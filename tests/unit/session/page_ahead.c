@@ -15,14 +15,16 @@
 
 enum { SIZE = 20 << 20, PAGE = 4096 };
 
-/* A file of zeros, mapped; it is nameless then. */
+/* A file of zeros that are in memory, mapped; it is nameless then. */
 static int open_zeros(struct mapping *mapping)
 {
 	char path[] = "/tmp/page-ahead-XXXXXX";
 	int fd = mkstemp(path);
 	assert_true(fd >= 0);
 	unlink(path);
-	assert_int_equal(ftruncate(fd, SIZE), 0);
+	char *zeros = calloc(1, SIZE);
+	assert_int_equal(pwrite(fd, zeros, SIZE, 0), SIZE);
+	free(zeros);
 	assert_null(mapping_open_fd(fd, path, mapping));
 	return fd;
 }

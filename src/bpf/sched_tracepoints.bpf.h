@@ -56,8 +56,8 @@ static __always_inline bool is_target(uint32_t tid, const struct bpf_pidns_info 
 	return bpf_map_lookup_elem(&targets, &ids->pid) || bpf_map_lookup_elem(&followed, &tid);
 }
 
-/* A thread makes another one: the new one is a target if it is one itself. A program at a tracepoint that gives 0 takes the event away from
- * all who record it, whoever they are (trace_call_bpf() of kernel/trace/bpf_trace.c): ours give 1. */
+/* A thread makes another one: the new one is a target if it is one itself. A program at a tracepoint that gives 0 takes the event away
+ * from all who record it, whoever they are (trace_call_bpf() of kernel/trace/bpf_trace.c): ours give 1. */
 static __always_inline int follow_new_thread(const struct task_newtask_event *event, uint64_t device, uint64_t inode)
 {
 	uint32_t parent = (uint32_t)bpf_get_current_pid_tgid(), child = event->pid;

@@ -29,9 +29,10 @@ bool mapping_lost_pages(const struct mapping *mapping);
  * from the file. For readers that go through large files once. */
 void mapping_forget(const uint8_t *data, size_t size);
 
-/* Maps the pages around `size` bytes at `data`, which lie in a mapping and are read from the file if need be, so that touching them costs
- * no fault. It asks for one page of each group that the kernel maps together: to ask for all of them makes it look at each, for a third
- * more time. False: not possible here (Linux before 5.14, or the file became shorter). */
+/* Maps the pages around `size` bytes at `data`, which lie in a mapping, so that touching them costs no fault. It asks for one page of each
+ * group of those in memory that the kernel maps together: to ask for all of them makes it look at each, for a third more time. Where the
+ * file isn't in memory it is read, and a group may cost a fault all the same. False: not possible here (Linux before 5.14, or the file
+ * became shorter). */
 bool mapping_populate(const uint8_t *data, size_t size);
 
 /* A value in a mapping, read once: the compiler must not read it again after it was checked. */

@@ -1,11 +1,14 @@
 """BPF programs of others at tracepoints decide which events anyone sees: whose tracepoint has one is told so, and who holds it."""
 import json
-import os
 import pathlib
 import shutil
 import subprocess
+import sys
 
 import pytest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "lib"))
+import started
 
 HOLDER = pathlib.Path(__file__).resolve().parents[1] / "lib/attached.py"
 EVENT = "oom:mark_victim"
@@ -63,13 +66,12 @@ def test_calls_beside_events(perf, bpf, holder_of_calls, tmp_path):
 def test_ours_hide_nothing(perf, bpf, root, live, tmp_path, words):
     """Programs of ours at scheduler's tracepoints leave their events to whoever else counts or records them."""
     events = "sched:sched_switch,sched:sched_wakeup,task:task_newtask,sched:sched_process_exit"
-    ready = tmp_path / "ready"
-    os.mkfifo(ready)
-    command = ["sh", "-c", f"echo > {ready}; read line < {ready}"]
+    begun, end = tmp_path / "begun", tmp_path / "end"
+    command = ["sh", "-c", f"touch {begun}; until [ -e {end} ]; do sleep 0.05; done"]
     with subprocess.Popen([perf, *(word.format(folder=tmp_path) for word in words), "--", *command], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
-        ready.read_text()
+        started.until(begun.exists, "perf measures")
         done = perf("stat", "-x,", "-a", "-e", events, "sh", "-c", "sleep 0.01; true & wait")
-        ready.write_text("end\n")
+        end.touch()
         assert not process.wait()
     counts = {line.split(",")[2]: int(line.split(",")[0]) for line in done.stderr.splitlines() if line.count(",") > 3}
     assert len(counts) == 4 and all(counts.values()), counts

@@ -172,7 +172,7 @@ def test_deadlock_of_a_command_that_is_given_up(perf, programs):
     with process:
         child = started.child_named(process.pid, "deadlock")
         started.until(lambda: asleep(child, "futex", "futex", "futex"), "the threads hang")
-        started.until(lambda: has_been_woken_up(process.pid, 10), "perf has looked at them")
+        started.until(lambda: has_been_woken_up(process.pid, 40), "perf has looked at them")
         os.kill(child, signal.SIGINT)
         process.send_signal(signal.SIGINT)
         text = " ".join(process.communicate()[0].split())

@@ -381,7 +381,7 @@ def unshare(perf, *words):
     return prefix
 
 
-WITHOUT_TRACEFS = ["sh", "-c", "umount /sys/kernel/tracing 2>/dev/null; umount /sys/kernel/debug/tracing 2>/dev/null; exec \"$@\"", "sh"]
+WITHOUT_TRACEFS = ["sh", "-c", "umount /sys/kernel/tracing 2>/dev/null; umount /sys/kernel/debug/tracing 2>/dev/null; umount /sys/kernel/debug 2>/dev/null; exec \"$@\"", "sh"]
 
 
 NO_ADMIN = ["setpriv", "--bounding-set=-sys_admin", "--inh-caps=-sys_admin"]

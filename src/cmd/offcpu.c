@@ -238,6 +238,12 @@ static void print_head(const struct off_cpu_sums *sums, bool wakers)
 static struct error *show(struct offcpu *offcpu, const struct off_cpu_sums *sums)
 {
 	struct report *report = &offcpu->report;
+	if (!report->fold->entry_count && sums->unwoken) {
+		fprintf(stderr,
+			"No thread ended a wait; timers or devices ended all %" PRIu64 ", %.3f s. Without --wakers they are shown.\n",
+			sums->unwoken, (double)sums->unwoken_ns / 1e9);
+		return NULL;
+	}
 	if (!report->fold->entry_count) {
 		fprintf(stderr, "No waits%s ended during the measurement. What is blocked throughout is not counted.\n",
 			offcpu->options->waits.by_state || offcpu->options->waits.min_ns > MIN_NS ? " that pass the filter" : "");

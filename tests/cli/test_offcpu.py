@@ -205,6 +205,8 @@ def test_wakers_of_a_command(perf, live_system, tracefs):
     assert done.returncode == 0, done.stderr
     rows = {row["comm"]: row["period"] for row in map(json.loads, done.stdout.splitlines())}
     assert rows["sleep"] > 0  # its end wakes the shell up
+    done = perf("offcpu", "--wakers", "--", "sleep", "0.05")  # only the timer wakes it up
+    assert done.returncode == 0 and ("timers or devices ended all" in done.stderr or "ended by no thread, but by timers" in done.stdout), done.stderr
     done = perf("offcpu", "--wakers", "--uid", "0", "true")
     assert done.returncode == 129 and "--wakers and --uid" in done.stderr
 

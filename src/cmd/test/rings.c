@@ -194,7 +194,8 @@ static void ring_overflow(struct check *check)
 	strbuf_deinit(&records);
 }
 
-/* poll() wakes up at every tenth event, not before. */
+/* poll() wakes up at every tenth event, not before. The event's own count tells which that is: another page may be missing, too, when the kernel
+ * has moved it. */
 static void ring_wakeups(struct check *check)
 {
 	enum { EVENTS = 10, ROUNDS = 3 };
@@ -214,17 +215,21 @@ static void ring_wakeups(struct check *check)
 		return;
 	}
 	struct pollfd polled = {.fd = fd, .events = POLLIN};
-	size_t wakeups = 0;
+	uint64_t faults = 0, wakeups = 0;
 	for (touching.first = 0; touching.first < EVENTS * ROUNDS; touching.first++) {
+		uint64_t before = faults;
 		ioctl(fd, PERF_EVENT_IOC_ENABLE, 0);
 		touch(&touching);
 		ioctl(fd, PERF_EVENT_IOC_DISABLE, 0);
 		bool awake = poll(&polled, 1, 0) == 1 && (polled.revents & POLLIN);
-		if (awake != (touching.first % EVENTS == EVENTS - 1))
-			check_fail(check, "%s at event %zu", awake ? "woken up" : "not woken up", touching.first + 1);
+		if (read(fd, &faults, sizeof(faults)) != sizeof(faults))
+			check_fail(check, "the counter cannot be read");
+		if (awake != (faults / EVENTS > before / EVENTS))
+			check_fail(check, "%s after event %llu", awake ? "woken up" : "not woken up", (unsigned long long)faults);
 		wakeups += awake;
 	}
-	check_equal(check, "wakeups of 30 events", wakeups, ROUNDS);
+	check_range(check, "page faults", faults, EVENTS * ROUNDS, EVENTS * ROUNDS + PLACEHOLDER);
+	check_equal(check, "wakeups", wakeups, faults / EVENTS);
 	ring_close(&ring);
 }
 

@@ -30,10 +30,16 @@ _perf_names()
 	compopt -o nospace 2>/dev/null
 }
 
-# The word, if it is a subcommand of the command.
-_perf_subcommand()
+# Of the words behind a command those that are its subcommand and that one's subcommand, one on a line: _perf_subcommands PERF COMMAND [WORD …]
+_perf_subcommands()
 {
-	[[ " $("$1" "$2" --list-cmds 2>/dev/null) " == *" $3 "* ]] && echo "$3"
+	local -a names=("$2")
+	local perf=$1 word
+	for word in "${@:3}"; do
+		[[ " $("$perf" "${names[@]}" --list-cmds 2>/dev/null) " == *" $word "* ]] || break
+		names+=("$word")
+		echo "$word"
+	done
 }
 
 _perf()
@@ -59,8 +65,10 @@ _perf()
 			return
 		fi
 	fi
-	local subcommands=
-	[[ $command && i -eq COMP_CWORD-1 && $current != -* ]] && subcommands=$("$perf" "$command" --list-cmds 2>/dev/null)
+	local subcommands= named=
+	[[ $command ]] && named=$(_perf_subcommands "$perf" "$command" "${COMP_WORDS[@]:i + 1:COMP_CWORD - i - 1}")
+	local -a names=($command $named)
+	[[ $command && i+${#names[@]} -eq COMP_CWORD && $current != -* ]] && subcommands=$("$perf" "${names[@]}" --list-cmds 2>/dev/null)
 	if [[ $subcommands ]]; then
 		COMPREPLY=($(compgen -W "$subcommands" -- "$current"))
 		return
@@ -77,7 +85,7 @@ _perf()
 			COMPREPLY=($(compgen -W "$("$perf" --list-cmds 2>/dev/null)" -- "$current"))
 		fi
 	elif [[ $current == -* ]]; then
-		COMPREPLY=($(compgen -W "$("$perf" "${COMP_WORDS[@]:i:1}" ${COMP_WORDS[i + 1]:+$(_perf_subcommand "$perf" "$command" "${COMP_WORDS[i + 1]}")} --list-opts 2>/dev/null)" -- "$current"))
+		COMPREPLY=($(compgen -W "$("$perf" "${names[@]}" --list-opts 2>/dev/null)" -- "$current"))
 	else
 		compopt -o filenames 2>/dev/null
 		COMPREPLY=($(compgen -f -- "$current"))

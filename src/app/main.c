@@ -105,7 +105,6 @@ static const struct missing_command {
 	const char *name, *instead;
 } missing_commands[] = {
 	{"archive", "perf buildid-list -i perf.data lists the files that a recording needs"},
-	{"bench", "perf test -w runs small workloads with a known profile"},
 	{"c2c", "perf record -d, then perf report --mem-mode"},
 	{"daemon", "perf record --switch-output records continuously into files of limited size"},
 	{"data", "perf script -F FIELDS or perf report --format json export a recording for other programs"},

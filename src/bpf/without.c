@@ -6,6 +6,7 @@
 #include "bpf/leaks.h"
 #include "bpf/lock_owners.h"
 #include "bpf/off_cpu.h"
+#include "bpf/probe_cost.h"
 #include "bpf/sample_filter.h"
 #include "bpf/support.h"
 #include "bpf/syscalls/syscalls.h"
@@ -434,4 +435,14 @@ void bpf_types_text_close(struct bpf_types_text *types)
 bool bpf_types_text_add(struct bpf_types_text *types, const char *name, const void *data, size_t size, struct strbuf *out)
 {
 	abort();
+}
+
+struct error *bpf_probe_cost_open(const char *path, const char *function, pid_t pid, bool prints, bool at_return,
+				  struct bpf_probe_cost **ret)
+{
+	return bpf_support_check();
+}
+
+void bpf_probe_cost_close(struct bpf_probe_cost *cost)
+{
 }

@@ -128,20 +128,23 @@ static struct error *run(int argc, char **argv, int *ret_status)
 		strbuf_deinit(&safe);
 		return error;
 	}
-	int at;
-	const struct command *subcommand = words > 1 && command->subcommands ? command_find_subcommand(command, words, argv, &at) : NULL;
-	if (words > 1 && command->subcommands && !subcommand)
-		return error_new_kind(ERROR_USAGE, "'perf %s' has no such subcommand; 'perf %s -h' lists its subcommands", command->name,
-				      command->name);
+	const struct command *named = command;
+	for (int at; words > 1 && named->subcommands; words -= at, argv += at) {
+		const struct command *subcommand = command_find_subcommand(named, words, argv, &at);
+		if (!subcommand)
+			return error_new_kind(ERROR_USAGE, "'perf %s' has no such subcommand; 'perf %s -h' lists its subcommands",
+					      named->name, named->name);
+		named = subcommand;
+	}
 	if (options.rows) {
-		print_rows(subcommand ? subcommand : command);
+		print_rows(named);
 		return NULL;
 	}
 	error = show_page(command, &options);
 	if (!error)
-		usage_show_command(subcommand ? subcommand : command);
+		usage_show_command(named);
 	return error;
 }
 
-static const char *const usage[] = {"[COMMAND [SUBCOMMAND]]", NULL};
+static const char *const usage[] = {"[COMMAND [SUBCOMMAND...]]", NULL};
 const struct command cmd_help = {"help", "Explain perf or one of its commands", usage, help_options, run};

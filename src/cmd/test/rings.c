@@ -194,8 +194,8 @@ static void ring_overflow(struct check *check)
 	strbuf_deinit(&records);
 }
 
-/* poll() wakes up at every tenth event, not before. The event's own count tells which that is: another page may be missing, too, when the kernel
- * has moved it. */
+/* poll() wakes up at every tenth event, not before. The event's own count tells which that is: another page may be missing, too, when the
+ * kernel has moved it. */
 static void ring_wakeups(struct check *check)
 {
 	enum { EVENTS = 10, ROUNDS = 3 };

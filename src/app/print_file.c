@@ -33,13 +33,14 @@ struct request {
 	uint32_t kind;
 };
 
+enum { PATH = 64 };
+
 /* A file that nobody has yet. */
-static int open_new(const char *name, const char *suffix, int *ret_number)
+static int open_new(const char *name, const char *suffix, char path[PATH], int *ret_number)
 {
 	enum { MOST = 10000 };
 	for (int number = 0; number < MOST; number++) {
-		char path[64];
-		snprintf(path, sizeof(path), "%s.%d%s", name, number, suffix);
+		snprintf(path, PATH, "%s.%d%s", name, number, suffix);
 		int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
 		*ret_number = fd >= 0 ? number : -errno;
 		if (fd >= 0 || errno != EEXIST)
@@ -48,23 +49,28 @@ static int open_new(const char *name, const char *suffix, int *ret_number)
 	return -1;
 }
 
-/* A text from the pipe to a file; all of it is read, whatever happens to the file. */
+/* A text from the pipe to a file, which is gone if not all of it gets there; all of it is read, whatever happens to the file. */
 static int take_text(int texts, const struct request *request, const char *name)
 {
 	enum { KINDS = sizeof(suffixes) / sizeof(*suffixes) };
-	int result, fd = open_new(name, suffixes[request->kind < KINDS ? request->kind : 0], &result);
+	char path[PATH], part[65536];
+	int result, fd = open_new(name, suffixes[request->kind < KINDS ? request->kind : 0], path, &result);
 	uint64_t size = request->size;
-	char part[65536];
 	while (size) {
 		size_t length = size < sizeof(part) ? (size_t)size : sizeof(part);
-		if (!whole_read(texts, part, length))
+		if (!whole_read(texts, part, length)) {
+			if (fd >= 0)
+				unlink(path);
 			_exit(0);
+		}
 		if (fd >= 0 && result >= 0 && !whole_write(fd, part, length))
 			result = -errno;
 		size -= length;
 	}
-	if (fd >= 0)
-		close(fd);
+	if (fd >= 0 && close(fd) && result >= 0)
+		result = -errno;
+	if (fd >= 0 && result < 0)
+		unlink(path);
 	return result;
 }
 

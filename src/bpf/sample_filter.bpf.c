@@ -12,10 +12,11 @@ const volatile struct sample_filter_config config;
 
 uint64_t dropped;
 
-/* For the pinned program: filters of users who may load none, by the id of the event. */
+/* For the pinned program: filters of users who may load none, by the id of the event. Whoever is killed leaves his there: ids are never
+ * used again, and what no sample has asked for in the longest time makes room for new ones. */
 struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 2048);
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, SAMPLE_FILTER_PINNED_MAX);
 	__type(key, uint64_t);
 	__type(value, struct sample_filter_entry);
 } filters SEC(".maps");

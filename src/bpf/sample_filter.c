@@ -148,8 +148,12 @@ static struct error *note_event(struct bpf_sample_filter *filter, int counter)
 	uint64_t id;
 	if (ioctl(counter, PERF_EVENT_IOC_ID, &id) < 0)
 		return error_system(errno, "the id of an event");
-	if (bpf_map_update_elem(filter->map, &id, &filter->entry, BPF_NOEXIST))
-		return error_system(errno, "the pinned filter has no room for this event");
+	/* An entry that is there already can only have been put there by somebody who guessed the id. */
+	if (bpf_map_update_elem(filter->map, &id, &filter->entry, BPF_ANY)) {
+		if (errno == E2BIG || errno == ENOMEM)
+			return error_system(errno, "the pinned filter has no room for this event");
+		return error_system(errno, "the pinned filter cannot take this event's filter");
+	}
 	vec_push(&filter->ids, id);
 	return NULL;
 }
@@ -174,6 +178,15 @@ uint64_t bpf_sample_filter_dropped(const struct bpf_sample_filter *filter)
 	for (size_t i = 0; i < filter->ids.len; i++)
 		dropped += bpf_map_lookup_elem(filter->map, &filter->ids.data[i], &entry) ? 0 : entry.dropped;
 	return dropped;
+}
+
+size_t bpf_sample_filter_lost(const struct bpf_sample_filter *filter)
+{
+	struct sample_filter_entry entry;
+	size_t lost = 0;
+	for (size_t i = 0; i < filter->ids.len; i++)
+		lost += bpf_map_lookup_elem(filter->map, &filter->ids.data[i], &entry) != 0;
+	return lost;
 }
 
 void bpf_sample_filter_close(struct bpf_sample_filter *filter)

@@ -22,5 +22,7 @@ struct error *bpf_sample_filter_open(const struct sample_filter_config *config, 
 struct error *bpf_sample_filter_attach(struct bpf_sample_filter *filter, int counter);
 /* Samples that were not kept, so far. */
 uint64_t bpf_sample_filter_dropped(const struct bpf_sample_filter *filter);
+/* Counters whose filter is no longer among the pinned ones: those of others have taken its place, and their samples are all kept. */
+size_t bpf_sample_filter_lost(const struct bpf_sample_filter *filter);
 /* NULL is fine. */
 void bpf_sample_filter_close(struct bpf_sample_filter *filter);

@@ -3,7 +3,10 @@
 
 #include <stdint.h>
 
-enum { SAMPLE_FILTER_TERMS_MAX = 64 };
+enum {
+	SAMPLE_FILTER_TERMS_MAX = 64,
+	SAMPLE_FILTER_PINNED_MAX = 4096, /* events that the pinned program filters: each CPU's counter is one */
+};
 
 /* What a term looks at. */
 enum sample_filter_field {

@@ -24,8 +24,10 @@ enum { TASK_IS_KERNEL = 0x200000, MAPPED_EXECUTABLE = 4, FRAME_POINTER_REACH = 0
 const volatile uint32_t depth = USER_STACKS_DEPTH;
 /* Tracepoints and probes run programs whoever comes by. When threads are measured, others have no counters. */
 const volatile bool of_threads;
+const volatile uint32_t page_bits = 12; /* of the kernel: offsets of mappings are in pages */
 
-uint64_t unsent; /* stacks for which there was no room in a ring */
+uint64_t unsent;    /* stacks for which there was no room in a ring */
+uint32_t files_end; /* not 0: no more files can be entered, so those that aren't there are no news */
 /* How many bytes of ours may lie in a ring when there is to be another copy: what fills rings takes the room of all other records. */
 uint64_t room;
 
@@ -244,7 +246,7 @@ static __always_inline bool name_file(struct walk *walk, struct mapping *mapping
 	walk->file.size = BPF_CORE_READ(inode, i_size);
 	walk->file.device = BPF_CORE_READ(inode, i_sb, s_dev);
 	walk->file.generation = BPF_CORE_READ(inode, i_generation);
-	mapping->to_file = (BPF_CORE_READ(vma, vm_pgoff) << 12) - mapping->start;
+	mapping->to_file = (BPF_CORE_READ(vma, vm_pgoff) << (page_bits & 31)) - mapping->start;
 	return true;
 }
 
@@ -571,7 +573,7 @@ static __always_inline void send_stack(void *context, struct walk *walk, uint64_
 	size += sizeof(uint32_t) + sizeof(walk->copy);
 	if (size > sizeof(uint32_t) + sizeof(walk->copy) + sizeof(walk->stack))
 		return;
-	if (walk->file.inode)
+	if (walk->file.inode && !files_end)
 		count_sent(walk, bpf_perf_event_output(context, &news, BPF_F_CURRENT_CPU, &walk->head, size));
 	else
 		count_sent(walk, bpf_perf_event_output(context, &chains, BPF_F_CURRENT_CPU, &walk->head, size));

@@ -68,6 +68,7 @@ struct error *bpf_user_stacks_open(const struct user_stacks_options *options, st
 	if (!failure) {
 		stacks->skeleton->rodata->depth = options->depth < USER_STACKS_DEPTH ? options->depth : USER_STACKS_DEPTH;
 		stacks->skeleton->rodata->of_threads = options->of_threads;
+		stacks->skeleton->rodata->page_bits = (uint32_t)__builtin_ctzl((unsigned long)sysconf(_SC_PAGESIZE));
 		choose_programs(stacks->skeleton, options->kinds);
 		stacks->cpus = (size_t)libbpf_num_possible_cpus();
 		bpf_map__set_max_entries(stacks->skeleton->maps.walks, (uint32_t)stacks->cpus);
@@ -247,16 +248,19 @@ static bool have_room(const struct bpf_user_stacks *stacks, const struct user_st
 	return used + (count + blocks) * stacks->rows.element + blocks * stacks->words.element <= stacks->memory;
 }
 
-bool bpf_user_stacks_add(struct bpf_user_stacks *stacks, const struct user_stacks_file *file, const struct user_stacks_row *rows,
-			 size_t count, uint64_t end)
+enum user_stacks_added bpf_user_stacks_add(struct bpf_user_stacks *stacks, const struct user_stacks_file *file,
+					   const struct user_stacks_row *rows, size_t count, uint64_t end)
 {
 	struct user_stacks_code code = {0};
 	bool good = !count || (have_room(stacks, rows, count, end) && add_blocks(stacks, rows, count, end, &code));
 
 	if (!good)
 		code = (struct user_stacks_code){.copied = 1};
-	bpf_map__update_elem(stacks->skeleton->maps.files, file, sizeof(*file), &code, sizeof(code), BPF_ANY);
-	return good;
+	if (bpf_map__update_elem(stacks->skeleton->maps.files, file, sizeof(*file), &code, sizeof(code), BPF_ANY)) {
+		__atomic_store_n(&stacks->skeleton->bss->files_end, 1, __ATOMIC_RELAXED);
+		return USER_STACKS_TOO_MANY;
+	}
+	return good ? USER_STACKS_ADDED : USER_STACKS_NO_ROOM;
 }
 
 uint64_t bpf_user_stacks_memory(const struct bpf_user_stacks *stacks)

@@ -46,10 +46,14 @@ void bpf_user_stacks_note_read(struct bpf_user_stacks *stacks, int cpu, uint64_t
 struct error *bpf_user_stacks_attach(struct bpf_user_stacks *stacks, enum user_stacks_kinds kind, int counter);
 
 /* The rows of a file's code, sorted; each holds until the next one begins, and the last one up to `end`. The first one begins at a multiple
- * of 1 << USER_STACKS_BLOCK_BITS. None: nothing is known of the
- * file, and it isn't asked for again. False: there is no room left; then it is as if there were none. */
-bool bpf_user_stacks_add(struct bpf_user_stacks *stacks, const struct user_stacks_file *file, const struct user_stacks_row *rows,
-			 size_t count, uint64_t end);
+ * of 1 << USER_STACKS_BLOCK_BITS. None: nothing is known of the file, and it isn't asked for again. */
+enum user_stacks_added {
+	USER_STACKS_ADDED,
+	USER_STACKS_NO_ROOM,  /* for the rows: stacks that meet the file are copied */
+	USER_STACKS_TOO_MANY, /* files, USER_STACKS_FILES: the same */
+};
+enum user_stacks_added bpf_user_stacks_add(struct bpf_user_stacks *stacks, const struct user_stacks_file *file,
+					   const struct user_stacks_row *rows, size_t count, uint64_t end);
 /* Memory that rows take, in bytes. */
 uint64_t bpf_user_stacks_memory(const struct bpf_user_stacks *stacks);
 /* Stacks for which there was no room in the rings, so far. */

@@ -154,6 +154,11 @@ uint64_t bpf_sample_filter_dropped(const struct bpf_sample_filter *filter)
 	return 0;
 }
 
+size_t bpf_sample_filter_lost(const struct bpf_sample_filter *filter)
+{
+	return 0;
+}
+
 void bpf_sample_filter_close(struct bpf_sample_filter *filter)
 {
 }
@@ -407,8 +412,8 @@ struct error *bpf_user_stacks_attach(struct bpf_user_stacks *stacks, enum user_s
 	abort();
 }
 
-bool bpf_user_stacks_add(struct bpf_user_stacks *stacks, const struct user_stacks_file *file, const struct user_stacks_row *rows,
-			 size_t count, uint64_t end)
+enum user_stacks_added bpf_user_stacks_add(struct bpf_user_stacks *stacks, const struct user_stacks_file *file,
+					   const struct user_stacks_row *rows, size_t count, uint64_t end)
 {
 	abort();
 }

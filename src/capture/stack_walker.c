@@ -7,7 +7,6 @@
 #include "base/mem.h"
 #include "base/strbuf.h"
 #include "base/text.h"
-#include "bpf/user_stacks.h"
 #include "kernel/perf_open.h"
 #include "kernel/tracing/dynamic_events.h"
 #include "kernel/tracing/tracefs.h"
@@ -54,6 +53,7 @@ struct stack_walker {
 	struct kept_records *kept; /* by ring */
 	const struct ring_set *ring_set;
 	size_t rings;
+	uint64_t memory; /* of rows, at most */
 	bool full;
 };
 
@@ -129,6 +129,7 @@ struct error *stack_walker_open(const struct event_list *events, const struct sa
 		free(walker);
 		return error;
 	}
+	walker->memory = options.memory;
 	*ret = walker;
 	return NULL;
 }
@@ -316,19 +317,30 @@ _Static_assert(sizeof(struct user_stacks_row) == sizeof(struct walk_row) &&
 		       offsetof(struct user_stacks_row, more) == offsetof(struct walk_row, more),
 	       "and lie as they do");
 
+void stack_walker_explain(enum user_stacks_added added, const char *file, uint64_t bytes, uint64_t memory, struct strbuf *out)
+{
+	if (added == USER_STACKS_NO_ROOM)
+		strbuf_printf(out, "no room for the %.1f MB of unwind rules of ", (double)bytes / 1048576);
+	else
+		strbuf_printf(out, "no room for the unwind rules of more than %d files, such as ", USER_STACKS_FILES);
+	text_add_safe(out, file, strlen(file));
+	strbuf_add_str(out, ": its stacks are copied, and unwound by the recorder, which takes more time and larger buffers");
+	if (added == USER_STACKS_NO_ROOM && memory < USER_STACKS_MEMORY)
+		strbuf_printf(out, ". More room for rules: --unwind-memory, up to %d MB", USER_STACKS_MEMORY >> 20);
+}
+
 static void give_rows(struct stack_walker *walker, const struct wanted *wanted, const struct file_rows *rows)
 {
 	const struct user_stacks_row *list = (const void *)rows->rows.data;
-	struct strbuf name = {0};
+	enum user_stacks_added added = bpf_user_stacks_add(walker->program, &wanted->file, list, rows->rows.len, rows->end);
+	struct strbuf text = {0};
 
-	if (bpf_user_stacks_add(walker->program, &wanted->file, list, rows->rows.len, rows->end) || walker->full)
+	if (added == USER_STACKS_ADDED || walker->full)
 		return;
 	walker->full = true;
-	text_add_safe(&name, wanted->dso->name, strlen(wanted->dso->name));
-	log_warning("no room for the %.1f MB of unwind rules of %s: its stacks are copied, and unwound by the recorder, which takes more "
-		    "time and larger buffers. More room for rules: --unwind-memory, up to %d MB",
-		    (double)(rows->rows.len * sizeof(*list)) / 1048576, strbuf_str(&name), USER_STACKS_MEMORY >> 20);
-	strbuf_deinit(&name);
+	stack_walker_explain(added, wanted->dso ? wanted->dso->name : "[unknown]", rows->rows.len * sizeof(*list), walker->memory, &text);
+	log_warning("%s", strbuf_str(&text));
+	strbuf_deinit(&text);
 }
 
 void stack_walker_note(struct stack_walker *walker, const struct user_stacks_copy *copy, struct dso *dso)

@@ -8,7 +8,8 @@
  * Used by one thread. */
 #pragma once
 
-#include "bpf/user_stacks_shared.h"
+#include "base/strbuf.h"
+#include "bpf/user_stacks.h"
 #include "capture/counting/counter_set.h"
 #include "capture/sampling.h"
 #include "kernel/ring_set.h"
@@ -49,6 +50,8 @@ bool stack_walker_find(struct stack_walker *walker, size_t ring, const struct sa
 void stack_walker_note(struct stack_walker *walker, const struct user_stacks_copy *copy, struct dso *dso);
 /* Gives the program the rows of a file that was noted, which takes up to some 100 ms for the largest ones; false: there is none left. */
 bool stack_walker_learn(struct stack_walker *walker, struct resolver *resolver);
+/* Why the rows of a file, of so many bytes, were not taken, and what helps; of `memory` for all of them. */
+void stack_walker_explain(enum user_stacks_added added, const char *file, uint64_t bytes, uint64_t memory, struct strbuf *out);
 
 /* Stacks for which there was no room. */
 uint64_t stack_walker_unsent(const struct stack_walker *walker);

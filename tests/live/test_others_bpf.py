@@ -16,9 +16,9 @@ EVENT = "oom:mark_victim"
 pytestmark = pytest.mark.alone # doctor tells of such programs wherever they are
 
 
-def hold(tracefs, event):
+def hold(tracefs, event, *words):
     number = (tracefs / "events" / event.replace(":", "/") / "id").read_text().strip()
-    with subprocess.Popen(["/usr/bin/python3", HOLDER, number, "hide_calls"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(["/usr/bin/python3", HOLDER, number, "hide_calls", *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         if process.stdout.readline() != "ready\n":
             pytest.skip("a BPF program can't be attached to a tracepoint here")
         yield process.pid
@@ -28,6 +28,11 @@ def hold(tracefs, event):
 @pytest.fixture
 def holder(root, live, tracefs):
     yield from hold(tracefs, EVENT)
+
+
+@pytest.fixture
+def harmless(root, live, tracefs):
+    yield from hold(tracefs, EVENT, "always")
 
 
 @pytest.fixture
@@ -47,6 +52,15 @@ def test_told(perf, holder, words):
 def test_doctor(perf, holder):
     row, = [row for row in json.loads(perf("doctor", "-j").stdout)["rows"] if row["id"] == "bpf-others"]
     assert row["state"] == "limited" and f"'hide_calls' of " in row["found"] and f"({holder}) at mark_victim" in row["found"] and row["cost"]
+
+
+def test_silent_of_what_can_hide_nothing(perf, harmless):
+    """A program whose code returns 1 whatever happens hands on all events."""
+    for words in (("stat", "-e"), ("record", "-o", "/dev/null", "-e"), ("trace", "-e")):
+        done = perf(*words, f"sched:sched_process_exec,{EVENT}", "true")
+        assert done.returncode == 0 and "BPF program" not in done.stderr
+    row, = [row for row in json.loads(perf("doctor", "-j").stdout)["rows"] if row["id"] == "bpf-others"]
+    assert f"({harmless})" not in row["found"]
 
 
 def test_silent_without(perf, root, live, tracefs):
@@ -75,3 +89,4 @@ def test_ours_hide_nothing(perf, bpf, root, live, tmp_path, words):
         assert not process.wait()
     counts = {line.split(",")[2]: int(line.split(",")[0]) for line in done.stderr.splitlines() if line.count(",") > 3}
     assert len(counts) == 4 and all(counts.values()), counts
+    assert "BPF program" not in done.stderr

@@ -135,6 +135,47 @@ def test_pinned(perf, oracle, filters, root):
         assert is_left_out(told) > 50, told
 
 
+# What fills the map of the pinned program, as users do whose recorders were killed, or empties it.
+FILL = """
+import ctypes, os, struct, sys
+libc = ctypes.CDLL(None, use_errno=True)
+number = {"x86_64": 321, "aarch64": 280}[os.uname().machine]
+def bpf(command, attr):
+    return libc.syscall(number, command, ctypes.create_string_buffer(attr, 128), 128)
+path = ctypes.create_string_buffer(b"/sys/fs/bpf/perf-ng-filter/filters")
+map = bpf(7, struct.pack("<QII", ctypes.addressof(path), 0, 0))
+assert map >= 0
+key, value = ctypes.create_string_buffer(8), ctypes.create_string_buffer(16 + 64 * 32)
+if sys.argv[1] == "fill":
+    for i in range(5000):
+        key.raw = struct.pack("<Q", i + (1 << 40))
+        assert not bpf(2, struct.pack("<IIQQQ", map, 0, ctypes.addressof(key), ctypes.addressof(value), 0)), i
+while sys.argv[1] == "empty" and not bpf(4, struct.pack("<IIQQ", map, 0, 0, ctypes.addressof(key))):
+    bpf(3, struct.pack("<IIQ", map, 0, ctypes.addressof(key)))
+"""
+
+
+def test_pinned_beside_many(perf, filters, root):
+    """Filters of recorders that were killed make room for new ones; whose filter has made room for others is told so."""
+    if int(pathlib.Path("/proc/sys/kernel/perf_event_paranoid").read_text()) > 2:
+        pytest.skip("users may not measure here")
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        shutil.copy(perf.path, folder / "perf")
+        (folder / "map.py").write_text(FILL)
+        folder.chmod(0o777)
+        user = (f"cd {folder} && setpriv --reuid 65534 --regid 65534 --clear-groups --inh-caps=-all env HOME={folder} ./perf record -v -c 1 -e page-faults:u "
+                "--filter 'ip > 0x1000000000'")
+        script = (f"mount -t bpf bpf /sys/fs/bpf || exit 7; {folder}/perf record --setup-filter pin || exit 8; python3 {folder}/map.py fill || exit 9; "
+                  f"({user} -o many true) && ({user} -o gone python3 map.py empty); status=$?; {folder}/perf record --setup-filter unpin; exit $status")
+        done = subprocess.run(["unshare", "-m", "sh", "-c", script], capture_output=True, text=True, check=False)
+        if done.returncode == 7:
+            pytest.skip("no BPF file system can be mounted here")
+        assert done.returncode == 0, done.stderr
+        warnings = [line for line in done.stderr.splitlines() if "displaced" in line]
+        assert len(warnings) == 1 and "room for the filters of 4096 counters" in warnings[0], done.stderr
+
+
 def test_where_it_cannot_be(perf, live, tmp_path):
     """stat counts, it has no samples; what is no action is refused."""
     assert "applies to tracepoints only" in perf("stat", "-e", "page-faults", "--filter", "ip > 0", "true").stderr

@@ -157,13 +157,25 @@ def test_deadlock_of_a_process_that_hangs(perf, programs):
             process.kill()
     assert done.returncode == 0, done.stderr
     text = " ".join(done.stdout.split())
-    assert re.match(r"Deadlock: (transfer \(\d+\) waits for the mutex journal, which report \(\d+\) has; report \(\d+\) waits for the mutex accounts, which "
-                    r"transfer \(\d+\) has|report .*; transfer .*)\. In ", text)
-    assert "transfer waited for the mutex journal, in futex() from transfer(), which is held by report." in text
+    assert re.match(r"Deadlock: (transfer \(\d+\) waits for the mutex journal, held by report \(\d+\); report \(\d+\) waits for the mutex accounts, held by "
+                    r"transfer \(\d+\)|report .*; transfer .*)\. In ", text)
+    assert "transfer waited for the mutex journal, in futex() from transfer(), held by report." in text
     assert sorted((row["comm"], row["kind"], row["lock"], row["object"], row["who"]) for row in made["reasons"]) == [
         ("report", "lock", "mutex", "accounts", "transfer"), ("transfer", "lock", "mutex", "journal", "report")]
     for row in made["threads"]:
         assert row["lock"] == row["wall"]
+
+
+def test_deadlock_in_a_container(perf, root, programs):
+    """A mutex has its holder's number in the pid namespace of the process."""
+    with subprocess.Popen(["unshare", "--pid", "--fork", "--kill-child", programs / "deadlock"]) as process:
+        try:
+            child = started.child_named(process.pid, "deadlock")
+            started.until(lambda: asleep(child, "futex", "futex", "futex"), "the threads hang")
+            text = " ".join(perf("where", "-p", str(child), "--", "sleep", "0.2").stdout.split())
+        finally:
+            process.kill()
+    assert re.match(r"Deadlock: (transfer \(\d+\) waits for the mutex journal, held by report \(\d+\); report|report .*; transfer)", text)
 
 
 def test_deadlock_of_a_command_that_is_given_up(perf, programs):
@@ -176,7 +188,7 @@ def test_deadlock_of_a_command_that_is_given_up(perf, programs):
         os.kill(child, signal.SIGINT)
         process.send_signal(signal.SIGINT)
         text = " ".join(process.communicate()[0].split())
-    assert text.startswith("Deadlock: ") and "the mutex journal, which report" in text
+    assert text.startswith("Deadlock: ") and "the mutex journal, held by report" in text
 
 
 def switches(pid):
@@ -272,4 +284,4 @@ def test_limit_of_a_control_group(perf, programs, small_group):
     assert [(row["group"], row["cpus"]) for row in made["limits"]] == [("/" + small_group.name, 0.01)]
     assert 0 < made["limits"][0]["times"] <= int(throttled)
     text = perf("where", "--", "sh", "-c", f"echo $$ >{small_group}/cgroup.procs; exec {programs}/burning").stdout
-    assert re.search(rf"burning could run, but the CPU limit of its control group /{small_group.name} \(0.01 CPUs\) held it back \d+ times,", " ".join(text.split()))
+    assert re.search(rf"burning could run, but the CPU limit of its control group /{small_group.name} \(0.01 CPUs\) held it back \d+ times, for ", " ".join(text.split()))

@@ -120,6 +120,8 @@ static void add(void *context, const struct where_piece *piece)
 	reason->threads += is_new;
 	map64_insert(&adding->counted, hash_combine(*index, (uintptr_t)piece->thread->task.thread->process), &is_new);
 	reason->processes += is_new;
+	if (is_new && piece->kind == WHERE_QUEUE)
+		vec_push(&reason->queued, piece->thread);
 	reason->ns += ns;
 	reason->count++;
 	if (ns > reason->longest)
@@ -241,6 +243,7 @@ void where_reasons_deinit(struct where_reasons *reasons)
 		vec_deinit(&reasons->all.data[i].objects);
 		vec_deinit(&reasons->all.data[i].waited_objects);
 		vec_deinit(&reasons->all.data[i].who);
+		vec_deinit(&reasons->all.data[i].queued);
 	}
 	vec_deinit(&reasons->all);
 }

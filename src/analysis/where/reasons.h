@@ -26,16 +26,17 @@ struct where_reason {
 	bool of_same_process;		     /* … which belongs to the same process */
 	uint64_t lock;			     /* of WHERE_LOCK: the kind, as in struct where_place */
 	uint64_t ns;
-	uint64_t count;			  /* waits; of WHERE_CPU the times that it ran */
-	uint64_t held_ns;		  /* … of waits that haven't ended, for what others are known to have */
-	uint64_t longest;		  /* ns, of a single one */
-	bool are_named;			  /* `comm` is the threads' own name, not that of their process */
-	uint64_t threads, processes;	  /* so many took part */
-	uint64_t samples, kernel_samples; /* WHERE_CPU: of the clock */
-	where_details places;		  /* where: the longest first */
-	where_details objects;		  /* what was waited for, as far as is known; … */
-	where_details waited_objects;	  /* … and what others waited for meanwhile */
-	where_details who;		  /* WHERE_QUEUE: who had the CPU; of other waits: who woke them up */
+	uint64_t count;				 /* waits; of WHERE_CPU the times that it ran */
+	uint64_t held_ns;			 /* … of waits that haven't ended, for what others are known to have */
+	uint64_t longest;			 /* ns, of a single one */
+	bool are_named;				 /* `comm` is the threads' own name, not that of their process */
+	uint64_t threads, processes;		 /* so many took part */
+	uint64_t samples, kernel_samples;	 /* WHERE_CPU: of the clock */
+	where_details places;			 /* where: the longest first */
+	where_details objects;			 /* what was waited for, as far as is known; … */
+	where_details waited_objects;		 /* … and what others waited for meanwhile */
+	VEC(const struct where_thread *) queued; /* WHERE_QUEUE: a thread of each process that waited */
+	where_details who;			 /* WHERE_QUEUE: who had the CPU; of other waits: who woke them up */
 };
 
 struct where_reasons {

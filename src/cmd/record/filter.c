@@ -57,6 +57,15 @@ uint64_t record_filters_dropped(const struct record_filters *filters)
 	return dropped;
 }
 
+size_t record_filters_lost(const struct record_filters *filters)
+{
+	size_t lost = 0;
+
+	for (size_t i = 0; i < filters->len; i++)
+		lost += bpf_sample_filter_lost(filters->data[i]);
+	return lost;
+}
+
 void record_filters_close(struct record_filters *filters)
 {
 	for (size_t i = 0; i < filters->len; i++)

@@ -238,7 +238,13 @@ static void tell_absence(const struct recording *recording)
 	const struct record_options *options = &recording->options;
 	bool several = recording->events.events.len > 1;
 	uint64_t dropped = record_filters_dropped(&recording->filters);
+	size_t lost = record_filters_lost(&recording->filters);
 
+	if (lost)
+		log_warning(
+			"--filter: the pinned program has room for the filters of %d counters, and newer ones have displaced those of %zu of "
+			"this recording: it has all of their later samples. Filters of root are not pinned.",
+			SAMPLE_FILTER_PINNED_MAX, lost);
 	if (dropped)
 		log_info("--filter dropped %llu sample%s", (unsigned long long)dropped, plural(dropped));
 

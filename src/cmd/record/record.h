@@ -53,6 +53,8 @@ struct record_filters {
 struct error *record_filters_open(struct record_filters *filters, const struct event_list *events, const struct counter_set *counters);
 /* How many samples the BPF programs have dropped until now. */
 uint64_t record_filters_dropped(const struct record_filters *filters);
+/* Counters whose filter others have displaced (bpf_sample_filter_lost()). */
+size_t record_filters_lost(const struct record_filters *filters);
 /* Takes the BPF programs away from their events. */
 void record_filters_close(struct record_filters *filters);
 

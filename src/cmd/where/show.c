@@ -167,7 +167,7 @@ static const char *verb_of(const struct where_reason *reason)
 		[WHERE_SIGNAL] = " waited for a signal",
 		[WHERE_STOPPED] = " was stopped (SIGSTOP, a debugger, or the freezer of its control group)",
 		[WHERE_OTHER] = " waited in the kernel",
-		[WHERE_UNKNOWN] = " waited, nobody saw for what",
+		[WHERE_UNKNOWN] = " waited for something unknown",
 	};
 	return verbs[reason->kind];
 }
@@ -245,46 +245,33 @@ static void add_wait_place(struct strbuf *out, const struct where_reason *reason
 	add_place(out, reason, place);
 }
 
-/* The limit that kept threads from running, if it did so for a good part of the time. */
-static const struct where_limit *limit_of(const struct where_answer *answer, const struct where_reason *reason)
+static void add_limit(struct strbuf *out, const struct where_limit *limit, bool of_several)
 {
-	enum { LEAST_PERCENT = 20 };
-	const struct where_limit *most = NULL;
-	uint64_t most_ns = 0;
-	for (size_t i = 0; i < answer->limits->all.len; i++) {
-		const struct where_limit *limit = &answer->limits->all.data[i];
-		uint64_t ns = limit->last.throttled_ns - limit->first.throttled_ns;
-		if (ns > most_ns && percent_of(ns, reason->ns) >= LEAST_PERCENT) {
-			most = limit;
-			most_ns = ns;
-		}
-	}
-	return most;
-}
-
-static void add_limit(struct strbuf *out, const struct where_limit *limit)
-{
-	strbuf_add_str(out, "the CPU limit of its control group ");
+	uint64_t times = limit->last.throttled - limit->first.throttled;
+	strbuf_printf(out, "the CPU limit of %s control group ", of_several ? "their" : "its");
 	text_add_safe(out, limit->last.group, strlen(limit->last.group));
-	strbuf_printf(out, " (%.4g CPUs) held it back ", limit->last.cpus);
-	add_count(out, limit->last.throttled - limit->first.throttled);
-	strbuf_add_str(out, " times, ");
+	strbuf_printf(out, " (%.4g CPUs) held %s back ", limit->last.cpus, of_several ? "them" : "it");
+	add_count(out, times);
+	strbuf_add_str(out, times == 1 ? " time, for " : " times, for ");
 	add_time(out, limit->last.throttled_ns - limit->first.throttled_ns);
-	strbuf_add_str(out, " together; else ");
+	strbuf_add_str(out, " in total");
 }
 
 static void add_takers(struct strbuf *out, const struct where_answer *answer, const struct where_reason *reason)
 {
 	enum { MOST = 2, LEAST_PERCENT = 10 };
-	const struct where_limit *limit = limit_of(answer, reason);
+	const struct where_limit *limit = where_limits_find(answer->limits, reason);
 	size_t shown = 0;
 	if (limit)
-		add_limit(out, limit);
+		add_limit(out, limit, reason->threads > 1);
 	while (shown < reason->who.len && shown < MOST && percent_of(reason->who.data[shown].ns, reason->ns) >= LEAST_PERCENT) {
-		strbuf_add_str(out, shown ? " and " : "");
+		strbuf_add_str(out, shown ? " and " : limit ? "; otherwise, " : "");
 		text_add_untrusted(out, reason->who.data[shown++].comm);
 	}
-	strbuf_add_str(out, shown ? " had the CPU" : "had no CPU");
+	if (shown)
+		strbuf_add_str(out, " had the CPU");
+	else if (!limit)
+		strbuf_add_str(out, "got no CPU");
 }
 
 static void add_times(struct strbuf *out, const struct where_reason *reason)
@@ -306,7 +293,7 @@ static void add_wakers(struct strbuf *out, const struct where_answer *answer, co
 	if (reason->held_ns * 2 > reason->ns) {
 		if (!words_of_lock(reason->lock)->is_held)
 			return; /* a thread whose end is waited for */
-		strbuf_add_str(out, ", which is held by ");
+		strbuf_add_str(out, ", held by ");
 		text_add_untrusted(out, reason->who.data[0].comm);
 		return;
 	}
@@ -448,9 +435,9 @@ static void add_deadlock_thread(struct strbuf *out, const struct where_thread *t
 	text_add_untrusted(out, thread_comm_settled(thread->task.thread, UINT64_MAX));
 	strbuf_printf(out, " (%" PRIu32 ") waits for the mutex ", thread->task.tid);
 	text_add_safe(out, wait->object, strlen(wait->object));
-	strbuf_add_str(out, ", which ");
+	strbuf_add_str(out, ", held by ");
 	text_add_untrusted(out, thread_comm_settled(wait->waker->task.thread, UINT64_MAX));
-	strbuf_printf(out, " (%" PRIu32 ") has", wait->waker->task.tid);
+	strbuf_printf(out, " (%" PRIu32 ")", wait->waker->task.tid);
 }
 
 /* Threads that wait for one another: nothing else matters. */

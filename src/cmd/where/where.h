@@ -3,6 +3,8 @@
 
 #include "analysis/where/reasons.h"
 #include "app/groups.h"
+#include "base/hash.h"
+#include "base/strbuf.h"
 #include "cmd/targets.h"
 #include "kernel/process/cpu_limit.h"
 
@@ -45,12 +47,16 @@ void where_sleepers_deinit(struct where_sleepers *sleepers);
 /* A control group with a limit of CPU time: when it was first met, and at the end. */
 struct where_limit {
 	struct cpu_limit first, last;
+	struct map64 pids; /* of processes that were seen in it → nothing */
 };
 struct where_limits {
 	VEC(struct where_limit) all;
+	struct strbuf mounts; /* /proc/self/mountinfo */
 };
 /* In which one is the process now? */
 void where_limits_look(struct where_limits *limits, pid_t pid);
+/* The one that kept those that waited for a CPU from running, if it held all of them, and for a good part of the time; or NULL. */
+const struct where_limit *where_limits_find(const struct where_limits *limits, const struct where_reason *reason);
 /* Keeps those that held somebody back meanwhile. */
 void where_limits_finish(struct where_limits *limits);
 void where_limits_deinit(struct where_limits *limits);

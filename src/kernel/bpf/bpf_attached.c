@@ -5,6 +5,7 @@
 #include "base/cleanup.h"
 #include "base/mem.h"
 #include "base/text.h"
+#include "kernel/bpf/bpf_returns.h"
 #include "kernel/proc.h"
 
 #include <dirent.h>
@@ -25,16 +26,34 @@ static long bpf(enum bpf_cmd command, union bpf_attr *attr)
 	return syscall(SYS_bpf, command, attr, sizeof(*attr));
 }
 
-/* The program's name by its id. */
-static void read_name(struct bpf_attached *attached)
+static bool read_info(int fd, struct bpf_prog_info *info)
+{
+	union bpf_attr attr = {.info = {.bpf_fd = (uint32_t)fd, .info_len = sizeof(*info), .info = (uintptr_t)info}};
+
+	return bpf(BPF_OBJ_GET_INFO_BY_FD, &attr) == 0;
+}
+
+/* By its instructions as the kernel's verifier has left them; a kernel that hides them leaves the question open. */
+static bool may_hide(int fd, uint32_t bytes)
+{
+	cleanup_free struct bpf_insn *code = mem_zalloc(bytes + sizeof(*code));
+	struct bpf_prog_info info = {.xlated_prog_len = bytes, .xlated_prog_insns = (uintptr_t)code};
+
+	return !bytes || !read_info(fd, &info) || !info.xlated_prog_insns || info.xlated_prog_len != bytes ||
+	       bpf_may_return_zero(code, bytes / sizeof(*code));
+}
+
+/* Looks at the program by its id. False when it can refuse no event. */
+static bool look_at(struct bpf_attached *attached)
 {
 	struct bpf_prog_info info = {0};
 	union bpf_attr by_id = {.prog_id = attached->id};
 	cleanup_close int fd = (int)bpf(BPF_PROG_GET_FD_BY_ID, &by_id);
-	union bpf_attr attr = {.info = {.bpf_fd = (uint32_t)fd, .info_len = sizeof(info), .info = (uintptr_t)&info}};
 
-	if (fd >= 0 && bpf(BPF_OBJ_GET_INFO_BY_FD, &attr) == 0)
-		memcpy(attached->name, info.name, sizeof(attached->name) - 1);
+	if (fd < 0 || !read_info(fd, &info))
+		return true;
+	memcpy(attached->name, info.name, sizeof(attached->name) - 1);
+	return may_hide(fd, info.xlated_prog_len);
 }
 
 /* The program behind one descriptor of a process, when it is at a tracepoint. */
@@ -50,9 +69,10 @@ static void ask_descriptor(pid_t pid, uint32_t fd, struct bpf_attached_list *ret
 	for (size_t i = 0; i < ret->len; i++)
 		if (ret->data[i].id == attached.id && !strcmp(ret->data[i].event, attached.event))
 			return; /* the same on another CPU */
+	if (!look_at(&attached))
+		return;
 	cleanup_free char *path = mem_printf("/proc/%d/comm", (int)pid);
 	proc_read_line(path, attached.comm, sizeof(attached.comm));
-	read_name(&attached);
 	vec_push(ret, attached);
 }
 
@@ -97,11 +117,11 @@ void bpf_attached_to(int fd, struct bpf_attached_list *ret)
 	bpf_attached_everywhere(&owners);
 	for (uint32_t i = 0; i < query[1] && i < MOST_PROGRAMS; i++) {
 		struct bpf_attached attached = {.id = ids[i]};
+		if (!look_at(&attached))
+			continue;
 		for (size_t j = 0; j < owners.len; j++)
 			if (owners.data[j].id == attached.id)
 				attached = owners.data[j];
-		if (!attached.pid)
-			read_name(&attached);
 		vec_push(ret, attached);
 	}
 	vec_deinit(&owners);

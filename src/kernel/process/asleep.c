@@ -81,23 +81,51 @@ void asleep_deinit(struct asleep *asleep)
 	free(asleep->stack);
 }
 
-static bool is_thread_of(pid_t pid, uint32_t tid)
+/* A thread's number in its own pid namespace, if that isn't ours (of /proc/PID/status: "NSpid: 4711 12", ours is the first); 0 = it is. */
+static uint32_t inner_number(pid_t pid, pid_t tid)
 {
 	char path[PATH];
-	snprintf(path, sizeof(path), "/proc/%d/task/%" PRIu32, (int)pid, tid);
-	return tid && access(path, F_OK) == 0;
+	struct strbuf text = {0};
+	uint32_t number = 0;
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/status", (int)pid, (int)tid);
+	const char *found = proc_read_file(AT_FDCWD, path, &text) == 0 ? strstr(strbuf_str(&text), "\nNSpid:") : NULL;
+	if (found) {
+		const char *numbers = strchr(found, ':') + 1;
+		size_t length = strcspn(numbers, "\n");
+		while (length && numbers[length - 1] != '\t')
+			length--;
+		if (length > 1) /* a tab in front of the last one, and not only of the first */
+			sscanf(numbers + length, "%" SCNu32, &number);
+	}
+	strbuf_deinit(&text);
+	return number;
+}
+
+/* The thread that the process knows by this number; 0 = none. */
+static pid_t find_thread(pid_t pid, uint32_t number)
+{
+	char path[PATH];
+	struct pid_list threads = {0};
+	pid_t found = 0;
+	if (!inner_number(pid, pid)) {
+		snprintf(path, sizeof(path), "/proc/%d/task/%" PRIu32, (int)pid, number);
+		return number && access(path, F_OK) == 0 ? (pid_t)number : 0;
+	}
+	error_free(proc_threads(pid, &threads));
+	for (size_t i = 0; number && !found && i < threads.len; i++)
+		found = inner_number(pid, threads.data[i]) == number ? threads.data[i] : 0;
+	vec_deinit(&threads);
+	return found;
 }
 
 pid_t asleep_owner_of_mutex(pid_t pid, uint64_t address)
 {
 	uint32_t words[3]; /* __lock, __count, __owner: sysdeps/nptl/bits/struct_mutex.h */
-	if (read_memory(pid, address, words, sizeof(words)) != sizeof(words) || !words[0] || !is_thread_of(pid, words[2]))
-		return 0;
-	return (pid_t)words[2];
+	return read_memory(pid, address, words, sizeof(words)) == sizeof(words) && words[0] ? find_thread(pid, words[2]) : 0;
 }
 
 pid_t asleep_joined(pid_t pid, uint64_t address)
 {
 	uint32_t tid;
-	return read_memory(pid, address, &tid, sizeof(tid)) == sizeof(tid) && is_thread_of(pid, tid) ? (pid_t)tid : 0;
+	return read_memory(pid, address, &tid, sizeof(tid)) == sizeof(tid) ? find_thread(pid, tid) : 0;
 }

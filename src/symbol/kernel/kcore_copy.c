@@ -111,14 +111,20 @@ static FILE *create(const char *folder, const char *name)
 {
 	cleanup_free char *path = mem_printf("%s/%s", folder, name);
 	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-	return fd < 0 ? NULL : fdopen(fd, "we");
+	FILE *file = fd < 0 ? NULL : fdopen(fd, "w");
+	if (fd >= 0 && !file)
+		close(fd);
+	return file;
 }
 
-/* False: errno tells. */
-static bool finish(FILE *file)
+/* `failure`: of what was written last, as errno. The error of all that was written to the file, or NULL. */
+static struct error *finish(FILE *file, int failure, const char *folder, const char *name)
 {
-	bool fine = !ferror(file);
-	return !fclose(file) && fine;
+	if (ferror(file) && !failure)
+		failure = EIO;
+	if (fclose(file) && !failure)
+		failure = errno;
+	return failure ? error_system(failure, "%s/%s", folder, name) : NULL;
 }
 
 static struct error *copy_text(const char *from, const char *to, const char *name)
@@ -133,12 +139,19 @@ static struct error *copy_text(const char *from, const char *to, const char *nam
 	FILE *file = create(to, name);
 	if (!file)
 		return error_system(errno, "%s/%s", to, name);
-	while (source && (size = fread(bytes, 1, sizeof(bytes), source)) > 0)
-		fwrite(bytes, 1, size, file);
-	return finish(file) ? NULL : error_system(errno, "%s/%s", to, name);
+	int failure = 0;
+	while (source && !failure && (size = fread(bytes, 1, sizeof(bytes), source)) > 0)
+		failure = fwrite(bytes, 1, size, file) == size ? 0 : errno;
+	struct error *error = source && ferror(source) ? error_system(errno, "%s", path) : NULL;
+	struct error *unwritten = finish(file, failure, to, name);
+	if (!error)
+		return unwritten;
+	error_free(unwritten);
+	return error;
 }
 
-static void write_headers(FILE *file, const struct kcore *kcore, const struct spans *spans)
+/* Returns 0, or an errno. */
+static int write_headers(FILE *file, const struct kcore *kcore, const struct spans *spans)
 {
 	uint64_t offset = sizeof(Elf64_Ehdr) + spans->list.len * sizeof(Elf64_Phdr);
 	Elf64_Ehdr header = {
@@ -167,6 +180,7 @@ static void write_headers(FILE *file, const struct kcore *kcore, const struct sp
 	}
 	for (long at = ftell(file); at % PAGE; at++)
 		fputc(0, file);
+	return ferror(file) ? errno : 0;
 }
 
 /* Spans that can't be read, or their ends, are left out. */
@@ -192,15 +206,18 @@ static bool has_text(const struct spans *spans)
 	return false;
 }
 
-static void write_code(const struct kcore *kcore, const struct spans *spans, FILE *file)
+/* The same. */
+static int write_code(const struct kcore *kcore, const struct spans *spans, FILE *file)
 {
 	uint8_t page[PAGE];
 	for (size_t i = 0; i < spans->list.len; i++)
 		for (uint64_t at = spans->list.data[i].start; at < spans->list.data[i].end; at += PAGE) {
 			if (!kcore_read(kcore, at, page, sizeof(page)))
 				memset(page, 0, sizeof(page));
-			fwrite(page, sizeof(page), 1, file);
+			if (fwrite(page, sizeof(page), 1, file) != 1)
+				return errno;
 		}
+	return 0;
 }
 
 static struct error *open_core(const char *from, struct kcore *ret)
@@ -240,10 +257,8 @@ static struct error *copy_code(const char *from, const char *to)
 	if (!error && !file)
 		error = error_system(errno, "%s/kcore", to);
 	if (file) {
-		write_headers(file, &kcore, &spans);
-		write_code(&kcore, &spans, file);
-		if (!finish(file))
-			error = error_system(errno, "%s/kcore", to);
+		int failure = write_headers(file, &kcore, &spans);
+		error = finish(file, failure ? failure : write_code(&kcore, &spans, file), to, "kcore");
 	}
 	kcore_close(&kcore);
 	vec_deinit(&spans.list);

@@ -7,11 +7,14 @@
 #include "tree.h"
 
 #include <elf.h>
+#include <errno.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -105,6 +108,43 @@ static void hidden_addresses(void **state)
 	assert_int_equal(tree_remove(root), 0);
 }
 
+/* Half a list would be worse than none. */
+static void unreadable_list(void **state)
+{
+	char root[] = "/tmp/kcore-XXXXXX", to[64];
+	tree_file files[] = {{"kallsyms", kallsyms}, {"modules/is-a-directory", ""}};
+	tree_make(root, files, 2);
+	write_kcore(root);
+	snprintf(to, sizeof(to), "%s/copy", root);
+	struct error *error = kcore_copy(root, to);
+	assert_non_null(error);
+	assert_int_equal(error_errno(error), EISDIR);
+	error_free(error);
+	assert_int_not_equal(access(to, F_OK), 0);
+	assert_int_equal(tree_remove(root), 0);
+}
+
+/* As on a disk that is full. */
+static void no_room_for_the_copy(void **state)
+{
+	char root[] = "/tmp/kcore-XXXXXX", to[64];
+	struct rlimit usual, small;
+	make(root, kallsyms);
+	snprintf(to, sizeof(to), "%s/copy", root);
+	void (*before)(int) = signal(SIGXFSZ, SIG_IGN);
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &usual), 0);
+	small = (struct rlimit){PAGE + 100, usual.rlim_max};
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+	struct error *error = kcore_copy(root, to);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &usual), 0);
+	signal(SIGXFSZ, before);
+	assert_non_null(error);
+	assert_int_equal(error_errno(error), EFBIG);
+	error_free(error);
+	assert_int_not_equal(access(to, F_OK), 0);
+	assert_int_equal(tree_remove(root), 0);
+}
+
 static struct machine *make_machine(const struct buildid *id)
 {
 	struct machine *machine = machine_create();
@@ -182,10 +222,8 @@ int symbol_kcore_copy_tests(void);
 int symbol_kcore_copy_tests(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(code_and_nothing_else),
-		cmocka_unit_test(hidden_addresses),
-		cmocka_unit_test(read_from_the_recording),
-		cmocka_unit_test(read_from_the_cache),
+		cmocka_unit_test(code_and_nothing_else), cmocka_unit_test(hidden_addresses),	    cmocka_unit_test(unreadable_list),
+		cmocka_unit_test(no_room_for_the_copy),	 cmocka_unit_test(read_from_the_recording), cmocka_unit_test(read_from_the_cache),
 	};
 	return cmocka_run_group_tests_name("kcore_copy", tests, NULL, NULL);
 }

@@ -1,0 +1,59 @@
+/* What the BPF program that walks stacks is told of files, on the running kernel. Skipped where BPF programs cannot be loaded. */
+#include "bpf/user_stacks.h"
+#include "bpf/support.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+static struct bpf_user_stacks *open_stacks(uint64_t memory)
+{
+	const struct user_stacks_options options = {.kinds = USER_STACKS_OF_SAMPLES, .depth = 100, .memory = memory};
+	struct bpf_user_stacks *stacks = NULL;
+	struct error *error = bpf_support_check();
+	if (!error)
+		error = bpf_user_stacks_open(&options, &stacks);
+	if (error) {
+		print_message("%s\n", error_message(error));
+		error_free(error);
+		skip();
+	}
+	return stacks;
+}
+
+static enum user_stacks_added add(struct bpf_user_stacks *stacks, uint64_t inode, size_t rows)
+{
+	static const struct user_stacks_row list[2] = {{.start = 0}, {.start = 0x100}};
+	const struct user_stacks_file file = {.inode = inode, .size = 1};
+	return bpf_user_stacks_add(stacks, &file, list, rows, 0x200);
+}
+
+static void more_files_than_there_is_room_for(void **state)
+{
+	struct bpf_user_stacks *stacks = open_stacks(1 << 20);
+	size_t added = 0;
+	for (uint64_t inode = 2; inode < 2 + USER_STACKS_FILES; inode++)
+		added += add(stacks, inode, inode == 2 ? 2 : 0) == USER_STACKS_ADDED;
+	assert_int_equal(added, USER_STACKS_FILES);
+	assert_int_equal(add(stacks, 1000000, 0), USER_STACKS_TOO_MANY);
+	assert_int_equal(add(stacks, 1000001, 2), USER_STACKS_TOO_MANY);
+	assert_int_equal(add(stacks, 2, 0), USER_STACKS_ADDED);
+	bpf_user_stacks_close(stacks);
+}
+
+static void more_rows_than_there_is_room_for(void **state)
+{
+	struct bpf_user_stacks *stacks = open_stacks(10);
+	assert_int_equal(add(stacks, 2, 2), USER_STACKS_NO_ROOM);
+	assert_int_equal(add(stacks, 3, 0), USER_STACKS_ADDED);
+	bpf_user_stacks_close(stacks);
+}
+
+int bpf_user_stacks_tests(void)
+{
+	const struct CMUnitTest tests[] = {cmocka_unit_test(more_files_than_there_is_room_for),
+					   cmocka_unit_test(more_rows_than_there_is_room_for)};
+	return cmocka_run_group_tests_name("bpf/user_stacks", tests, NULL, NULL);
+}

@@ -21,21 +21,60 @@ struct stretch {
 	uint8_t cpumode;
 };
 
+/* One time that it ran. */
+struct run {
+	uint64_t time;
+	uintptr_t record; /* of one time they are in the order of their records */
+	uint32_t depth;	  /* in the record, whose oldest branch is its last */
+	uint32_t cycles;
+};
+
+/* The first ones, in order. */
+struct first_runs {
+	struct run list[BLOCK_RUNS];
+	unsigned int count;
+};
+
 struct gathering {
 	VEC(struct stretch) stretches;
-	struct map64 index; /* hash → stretch */
+	VEC(struct first_runs) runs; /* of the stretch of this number; empty when nobody asks for them */
+	struct map64 index;	     /* hash → stretch */
 	uint64_t cycles;
 };
 
 struct block_lines {
 	struct machine *machine;
-	const struct event *event;
-	bool (*accept)(void *context, const struct fold_sample *sample);
-	void *context;
+	const struct blocks_options *options;
 	bool all_branches; /* recorded: what is between two records is code without jumps that were taken */
 };
 
-static void add_stretch(struct gathering *gathering, const struct stretch *stretch)
+static bool is_before(const struct run *a, const struct run *b)
+{
+	if (a->time != b->time)
+		return a->time < b->time;
+	return a->record != b->record ? a->record < b->record : a->depth > b->depth;
+}
+
+static void add_run(struct first_runs *runs, const struct run *run)
+{
+	unsigned int at = runs->count;
+	while (at && is_before(run, &runs->list[at - 1]))
+		at--;
+	if (at == BLOCK_RUNS)
+		return;
+	runs->count += runs->count < BLOCK_RUNS;
+	memmove(&runs->list[at + 1], &runs->list[at], (runs->count - at - 1) * sizeof(*run));
+	runs->list[at] = *run;
+}
+
+static void add_runs(struct first_runs *to, const struct first_runs *more)
+{
+	for (unsigned int i = 0; i < more->count; i++)
+		add_run(to, &more->list[i]);
+}
+
+/* Its number. */
+static size_t add_stretch(struct gathering *gathering, const struct stretch *stretch)
 {
 	const uint64_t words[] = {stretch->epoch, stretch->to, stretch->from, stretch->cpumode};
 	bool is_new;
@@ -43,13 +82,21 @@ static void add_stretch(struct gathering *gathering, const struct stretch *stret
 	if (is_new) {
 		*slot = gathering->stretches.len;
 		vec_push(&gathering->stretches, *stretch);
-		return;
+		return *slot;
 	}
 	struct stretch *known = &gathering->stretches.data[*slot];
 	known->cycles += stretch->cycles;
 	known->count += stretch->count;
 	if (stretch->time < known->time)
 		known->time = stretch->time;
+	return *slot;
+}
+
+static struct first_runs *runs_of(struct gathering *gathering, size_t stretch)
+{
+	while (gathering->runs.len <= stretch)
+		vec_push(&gathering->runs, (struct first_runs){0});
+	return &gathering->runs.data[stretch];
 }
 
 static uint64_t branch_cycles(const struct branch_entry *branch)
@@ -67,13 +114,13 @@ static void add_sample(void *state, void *argument, const struct event *event, c
 	struct gathering *gathering = state;
 	const struct block_lines *source = argument;
 	/* Where the newest record tells no cycles, the processor doesn't count them. */
-	if (event != source->event || !sample->branch_count || !branch_cycles(&sample->branches[0]))
+	if (event != source->options->event || !sample->branch_count || !branch_cycles(&sample->branches[0]))
 		return;
 	struct machine *machine = source->machine;
 	struct fold_sample in = {.event = event, .sample = sample, .model_time = model_time};
 	in.thread = machine_thread_or_new(machine, sample->pid, sample->tid, model_time);
 	in.comm = thread_comm_settled(in.thread, model_time);
-	if (source->accept && !source->accept(source->context, &in))
+	if (source->options->accept && !source->options->accept(source->options->context, &in))
 		return;
 	const struct maps *user = machine_maps(machine, in.thread, CPUMODE_USER),
 			  *kernel = machine_maps(machine, in.thread, CPUMODE_KERNEL);
@@ -84,15 +131,20 @@ static void add_sample(void *state, void *argument, const struct event *event, c
 		bool in_kernel = machine_is_kernel_address(machine, branch->from);
 		bool joined = before && machine_is_kernel_address(machine, before) == in_kernel;
 		gathering->cycles += cycles;
-		if (cycles)
-			add_stretch(gathering, &(struct stretch){.maps = in_kernel ? kernel : user,
-								 .epoch = in_kernel ? kernel_epoch : user_epoch,
-								 .to = joined ? before : 0,
-								 .from = branch->from,
-								 .time = model_time,
-								 .cycles = cycles,
-								 .count = 1,
-								 .cpumode = in_kernel ? CPUMODE_KERNEL : CPUMODE_USER});
+		const struct stretch stretch = {.maps = in_kernel ? kernel : user,
+						.epoch = in_kernel ? kernel_epoch : user_epoch,
+						.to = joined ? before : 0,
+						.from = branch->from,
+						.time = model_time,
+						.cycles = cycles,
+						.count = 1,
+						.cpumode = in_kernel ? CPUMODE_KERNEL : CPUMODE_USER};
+		size_t number = cycles ? add_stretch(gathering, &stretch) : 0;
+		if (cycles && source->options->runs)
+			add_run(runs_of(gathering, number), &(struct run){.time = sample->time,
+									  .record = (uintptr_t)sample->header,
+									  .depth = (uint32_t)i,
+									  .cycles = (uint32_t)cycles});
 		before = source->all_branches ? branch->to : 0;
 	}
 }
@@ -101,8 +153,11 @@ static void gathering_merge(void *into, void *from, void *context)
 {
 	struct gathering *a = into;
 	const struct gathering *b = from;
-	for (size_t i = 0; i < b->stretches.len; i++)
-		add_stretch(a, &b->stretches.data[i]);
+	for (size_t i = 0; i < b->stretches.len; i++) {
+		size_t number = add_stretch(a, &b->stretches.data[i]);
+		if (i < b->runs.len)
+			add_runs(runs_of(a, number), &b->runs.data[i]);
+	}
 	a->cycles += b->cycles;
 }
 
@@ -110,6 +165,7 @@ static void gathering_deinit(void *state, void *context)
 {
 	struct gathering *gathering = state;
 	vec_deinit(&gathering->stretches);
+	vec_deinit(&gathering->runs);
 	map64_deinit(&gathering->index);
 }
 
@@ -122,16 +178,38 @@ static uint64_t first_address(struct resolver *resolver, const struct stretch *s
 	return first.symbol == last->symbol && first.dso_addr < last->dso_addr ? first.dso_addr : 0;
 }
 
-static void add_block(struct block *block, struct resolver *resolver, const struct stretch *stretch, const struct frame *last)
+/* A block that is being made. */
+struct making {
+	struct block block;
+	struct first_runs runs; /* of those from its first instruction */
+};
+
+static void add_block(struct making *making, uint64_t first, const struct stretch *stretch, const struct first_runs *runs,
+		      const struct frame *last)
 {
-	uint64_t first = first_address(resolver, stretch, last);
+	struct block *block = &making->block;
 	if (!block->count)
 		block->last = *last;
 	/* 0 stands for "not known" until all are added. */
-	if (first && (!block->first || first < block->first))
+	if (first && (!block->first || first < block->first)) {
 		block->first = first;
+		making->runs.count = 0;
+	}
+	if (runs && first == block->first)
+		add_runs(&making->runs, runs);
 	block->cycles += stretch->cycles;
 	block->count += stretch->count;
+}
+
+static struct block finish_block(const struct making *making)
+{
+	struct block block = making->block;
+	if (!block.first)
+		block.first = block.last.symbol->start;
+	block.run_count = making->runs.count;
+	for (unsigned int i = 0; i < block.run_count; i++)
+		block.runs[i] = making->runs.list[i].cycles;
+	return block;
 }
 
 static int compare_blocks(const void *a, const void *b)
@@ -147,7 +225,7 @@ static int compare_blocks(const void *a, const void *b)
 
 static struct blocks *make_blocks(struct resolver *resolver, const struct gathering *gathering)
 {
-	VEC(struct block) list = {0};
+	VEC(struct making) list = {0};
 	struct map64 index = {0};
 	for (size_t i = 0; i < gathering->stretches.len; i++) {
 		const struct stretch *stretch = &gathering->stretches.data[i];
@@ -159,25 +237,26 @@ static struct blocks *make_blocks(struct resolver *resolver, const struct gather
 		uint64_t *slot = map64_insert(&index, hash_combine((uintptr_t)last.symbol, last.dso_addr), &is_new);
 		if (is_new) {
 			*slot = list.len;
-			vec_push(&list, (struct block){0});
+			vec_push(&list, (struct making){0});
 		}
-		add_block(&list.data[*slot], resolver, stretch, &last);
+		add_block(&list.data[*slot], first_address(resolver, stretch, &last), stretch,
+			  i < gathering->runs.len ? &gathering->runs.data[i] : NULL, &last);
 	}
 	map64_deinit(&index);
 	struct blocks *blocks = mem_zalloc(sizeof(*blocks));
-	*blocks = (struct blocks){.list = list.data, .count = list.len, .cycles = gathering->cycles};
+	*blocks = (struct blocks){
+		.list = mem_alloc_array(list.len + 1, sizeof(*blocks->list)), .count = list.len, .cycles = gathering->cycles};
 	for (size_t i = 0; i < blocks->count; i++) {
-		if (!blocks->list[i].first)
-			blocks->list[i].first = blocks->list[i].last.symbol->start;
+		blocks->list[i] = finish_block(&list.data[i]);
 		blocks->average_cycles += block_average(&blocks->list[i]);
 	}
+	vec_deinit(&list);
 	if (blocks->count)
 		qsort(blocks->list, blocks->count, sizeof(*blocks->list), compare_blocks);
 	return blocks;
 }
 
-struct error *blocks_create(struct session *session, struct resolver *resolver, const struct event *event,
-			    bool (*accept)(void *context, const struct fold_sample *sample), void *context, struct blocks **ret)
+struct error *blocks_create(struct session *session, struct resolver *resolver, const struct blocks_options *options, struct blocks **ret)
 {
 	static const struct reducer reducer = {.state_size = sizeof(struct gathering),
 					       .init = gathering_init,
@@ -185,10 +264,8 @@ struct error *blocks_create(struct session *session, struct resolver *resolver, 
 					       .merge = gathering_merge,
 					       .deinit = gathering_deinit};
 	struct block_lines source = {.machine = session->machine,
-				     .event = event,
-				     .accept = accept,
-				     .context = context,
-				     .all_branches = event->attr.branch_sample_type & PERF_SAMPLE_BRANCH_ANY};
+				     .options = options,
+				     .all_branches = options->event->attr.branch_sample_type & PERF_SAMPLE_BRANCH_ANY};
 	struct gathering *gathering;
 	struct error *error = session_reduce(session, &reducer, &source, (void **)&gathering);
 	if (error)

@@ -17,11 +17,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
+enum { BLOCK_RUNS = 8 };
+
 struct block {
-	uint64_t cycles;   /* their sum */
-	uint64_t count;	   /* how often it ran */
-	struct frame last; /* its last instruction, with the symbol that it is in */
-	uint64_t first;	   /* dso address of its first instruction */
+	uint64_t cycles;	   /* their sum */
+	uint64_t count;		   /* how often it ran */
+	struct frame last;	   /* its last instruction, with the symbol that it is in */
+	uint64_t first;		   /* dso address of its first instruction */
+	uint64_t runs[BLOCK_RUNS]; /* with options.runs: cycles of its first runs from `first` on, in the order of time */
+	unsigned int run_count;
 };
 
 struct blocks {
@@ -31,10 +35,16 @@ struct blocks {
 	uint64_t average_cycles; /* the sum over the blocks of what each takes on average */
 };
 
-/* Of the samples of one event that pass the session's filter and `accept` (NULL = all; called on several threads). The resolver must
- * outlive it. */
-struct error *blocks_create(struct session *session, struct resolver *resolver, const struct event *event,
-			    bool (*accept)(void *context, const struct fold_sample *sample), void *context, struct blocks **ret);
+struct blocks_options {
+	const struct event *event; /* of its samples … */
+	/* … those that pass the session's filter and this one, which is called on several threads; NULL = all. */
+	bool (*accept)(void *context, const struct fold_sample *sample);
+	void *context;
+	bool runs; /* each block's first runs are wanted */
+};
+
+/* The resolver must outlive it. */
+struct error *blocks_create(struct session *session, struct resolver *resolver, const struct blocks_options *options, struct blocks **ret);
 void blocks_destroy(struct blocks *blocks);
 
 static inline uint64_t block_average(const struct block *block)

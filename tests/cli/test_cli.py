@@ -69,6 +69,16 @@ def test_subcommands_have_options_of_their_own(perf, words, own, foreign):
         assert f"{name} " not in help_text and name not in listed
 
 
+@pytest.mark.parametrize("words, runs", [(("script", "record"), "record"), (("script", "report"), "script"), (("test", "list"), None)], ids=str)
+def test_subcommands_that_run_others(perf, words, runs):
+    """They are listed, have a help of their own, and complete the options that they take."""
+    assert words[1] in perf(words[0], "--list-cmds").stdout.split() and re.search(rf"^  {words[1]} ", perf(words[0], "-h").stdout, re.M)
+    shown = perf(*words, "-h").stdout
+    assert shown.startswith(f"perf {' '.join(words)}: ") and shown == perf("help", *words).stdout
+    listed = perf(*words, "--list-opts").stdout
+    assert listed == perf(runs, "--list-opts").stdout and f"perf {runs} -h" in shown if runs else listed.split() == ["--skip"] and "--skip" in shown
+
+
 def test_programs_called_like_a_subcommand(perf, tmp_path):
     """Options may stand before a subcommand's word; behind "--", it is a program. Those of trace can't be shortened: "rec" is a program, too."""
     for name in ("record", "rec"):

@@ -109,6 +109,19 @@ def test_timehist(story):
     assert len(full) == 13
 
 
+def test_timehist_before_migrations(story, perf):
+    """beta-2 is preempted on CPU 1 at 6, moved at 8, and runs on CPU 0 from 9 on."""
+    title, units, dashes, *lines = story("timehist", "--pre-migrations", "-M", "--state")
+    assert [line[54:] for line in (title, units, dashes)] == ["  wait time  sch delay  pre-mig time   run time  state", "     (msec)     (msec)        (msec)     (msec)       ",
+                                                              "  ---------  ---------  ------------  ---------  -----"]
+    assert lines[-1].rstrip() == "       1.012000 [0000]  beta-2[21/20]                       3.000      3.000         2.000      3.000      S"
+    assert [line.split()[5] for line in lines[:-1] if "migrated" not in line] == ["0.000"] * 8
+    moved, = (line for line in lines if "migrated" in line)
+    assert moved.index("migrated:") == 14 + next(line for line in story("timehist", "-M", "--state") if "migrated" in line).index("migrated:")
+    for words in (["-s"], ["--folded"]):
+        assert perf("sched", "timehist", "--pre-migrations", *words).returncode == 129
+
+
 def test_timehist_time(story):
     """4.5 to 8.25 ms: runs are cut at both ends; the first of CPU 0, which began before, is shown from 4.5 on; beta-2 was woken at 3."""
     assert [line.split()[:1] + line.split()[2:] for line in story("timehist", "--time", "1.0045,1.00825")[3:]] == [

@@ -85,6 +85,7 @@ def test_choosing(perf):
     assert [name for _, name, *_ in run(perf, "BREAKPOINT", "-s", "1-3")[0]] == [name for name in listed.values() if "reakpoint" in name]
     assert [number for number, *_ in run(perf, 1, 2, 3, "-s", "2-3")[0]] == [1]
     some = perf("test", "list", "ring").stdout
+    assert perf("test", "list", "--skip", "1,2-4").stdout.splitlines() == perf("test", "list").stdout.splitlines()[4:]
     assert 0 < len(some.splitlines()) < len(listed) and all("ring" in line.lower() for line in some.splitlines())
     wrong = perf("test", "nosuchcheck")
     assert wrong.returncode == 255 and "perf test list" in wrong.stderr

@@ -260,9 +260,9 @@ def test_dump(perf, recordings):
 
 
 @pytest.mark.parametrize("words,sentence", [
-    (["-c", "cycles"], "--total-cycles"), (["-c", "nosuch"], "wdiff:OLD,NEW"), (["-c", "wdiff"], "wdiff:OLD,NEW"), (["-c", "wdiff:1"], "two numbers"),
+    (["-c", "cycles"], "no branch records; record with -b"), (["-c", "nosuch"], "wdiff:OLD,NEW"), (["-c", "wdiff"], "wdiff:OLD,NEW"), (["-c", "wdiff:1"], "two numbers"),
     (["-c", "wdiff:0,1"], "two numbers"), (["-o", "2"], "only 2 recordings"), (["-o", "x"], "number of a recording"), (["--stream"], "--branch-history"),
-    (["--cycles-hist"], "--total-cycles"), (["--time", "1,2:3,4:5,6"], "more ranges"), (["-s", "nosuch"], "unknown key"), (["-i", "c"], "as words"),
+    (["--cycles-hist"], "requires -c cycles"), (["--time", "1,2:3,4:5,6"], "more ranges"), (["-s", "nosuch"], "unknown key"), (["-i", "c"], "as words"),
     (["--percentage", "x"], "relative or absolute"), (["-s", "symbol_from"], "branch records")])
 def test_mistakes(perf, recordings, words, sentence):
     done = perf("diff", *words, "a", "b", cwd=recordings)

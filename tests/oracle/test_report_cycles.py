@@ -126,3 +126,76 @@ def test_refusals(perf, made, tmp_path):
     (tmp_path / "plain.data").write_bytes(recording.Maker(plain).make())
     done = perf("report", "--total-cycles", "-i", tmp_path / "plain.data")
     assert done.returncode == 0 and "contain no cycles" in done.stderr
+
+
+# ---- perf diff -c cycles: the kernel's perf 6.1 shows none of these blocks, or dies; so averages are those counted here ----
+
+def functions_of(program):
+    listing = subprocess.run(["nm", "-S", "--defined-only", program], check=True, capture_output=True, text=True).stdout
+    return {name: (int(a, 16), int(a, 16) + int(b, 16)) for a, b, name in re.findall(r"^(\w+) (\w+) [tT] (\w+)$", listing, re.M)}
+
+
+def first_runs(script, functions):
+    """By last instruction: the cycles of the first eight runs from the first instruction that a branch led to."""
+    runs = collections.defaultdict(list)
+    for line in script.splitlines():
+        before = None
+        for source, target, cycles in re.findall(r"(0x\w+)>(0x\w+)/[MP](\d+)", line)[::-1] if line.startswith("sample") else []:
+            source, target = int(source, 16), int(target, 16)
+            start = next(low for low, high in functions.values() if low <= source < high)
+            runs[source].append((before if before is not None and start <= before < source else 0, int(cycles)))
+            before = target
+    first = {end: min((begin for begin, _ in each if begin), default=0) for end, each in runs.items()}
+    return {end: [cycles for begin, cycles in each if begin == first[end]][:8] for end, each in runs.items()}
+
+
+@pytest.fixture(scope="module")
+def changed(made):
+    """Another recording of the program, in which cycles differ from run to run."""
+    number = iter(range(1 << 30))
+    script = re.sub(r"(0x\w+)>(0x\w+)/([MP])(\d+)", lambda m: f"{m[1]}>{m[2]}/{m[3]}{int(m[4]) * 2 + next(number) % 7 + 1}", made[1])
+    (made[2] / "new.data").write_bytes(recording.Maker(script).make())
+    return script
+
+
+def test_diff_of_cycles(perf, made, changed):
+    program, script, directory = made
+    functions = functions_of(program)
+    old, _, _ = counted(script, functions.values())
+    new, _, _ = counted(changed, functions.values())
+    runs = first_runs(script, functions), first_runs(changed, functions)
+    words = ["diff", "-c", "cycles", "--cycles-hist", directory / "perf.data", directory / "new.data"]
+    done = perf(*words, "--format", "json")
+    assert done.returncode == 0, done.stderr
+    ours = [json.loads(line) for line in done.stdout.splitlines()]
+    wanted = collections.Counter()
+    for end, (cycles, times) in old.items():
+        name = next(name for name, (low, high) in functions.items() if low <= end < high)
+        differences = [abs(b - a) for a, b in zip(runs[0][end], runs[1][end])]
+        mean = sum(differences) / len(differences)
+        error = (sum((each - mean) ** 2 for each in differences) / (len(differences) - 1) / len(differences)) ** 0.5 if len(differences) > 1 else 0
+        wanted[name, cycles // times, new[end][0] // new[end][1], round(100 * error / mean, 1)] += 1
+    sampled = {row["symbol"] for row in ours}
+    assert len(sampled) > 2 and collections.Counter((row["symbol"], row["old"], row["new"], round(row["noise"], 1)) for row in ours) == collections.Counter(
+        {key: count for key, count in wanted.items() if key[0] in sampled})
+    assert all(row["delta"] == row["new"] - row["old"] and row["dso"] == "loops" for row in ours)
+    assert [row["baseline"] for row in ours] == sorted((row["baseline"] for row in ours), reverse=True)
+    for name in sampled:
+        sizes = [abs(row["delta"]) for row in ours if row["symbol"] == name]
+        assert sizes == sorted(sizes, reverse=True)
+    text = [line for line in perf(*words).stdout.splitlines() if line and line[0] != "#"]
+    assert len(text) == len(ours)
+    for line, row in zip(text, ours):
+        found = re.match(r" *([\d.]+)% +(\[.*\]) *(-?\d+)  (?:±([ \d.]{5})% ([▁-█]+))?\s+loops  +\[\.\] (\w+)", line)
+        assert found and (float(found[1]), found[2], int(found[3]), found[6]) == (round(row["baseline"], 2), row["range"], row["delta"], row["symbol"]), line
+        assert not found[4] or float(found[4]) == pytest.approx(row["noise"], abs=0.06)
+    assert any("█" in line and "▁" in line for line in text)
+    same = perf("diff", "-c", "cycles", directory / "perf.data", directory / "perf.data", "--format", "json")
+    assert {json.loads(line)["delta"] for line in same.stdout.splitlines()} == {0}
+
+
+@pytest.mark.parametrize("words, text", [(["-s", "comm"], "must contain the key 'symbol'"), (["-p"], "cannot be combined"), (["{new}"], "compares two recordings, not 3")])
+def test_diff_of_cycles_refuses(perf, made, changed, words, text):
+    files = [made[2] / "perf.data", made[2] / "new.data"]
+    done = perf("diff", "-c", "cycles", *files, *(str(word).format(new=files[1]) for word in words))
+    assert done.returncode == 129 and text in done.stderr

@@ -206,3 +206,22 @@ def test_the_kernels_own_scripts(perf, oracle, folder, recorded, script, name, w
         assert result.returncode == 0, result.stderr
         texts.append(re.sub(r"HASH\(0x[0-9a-f]+\)", "HASH", result.stdout))
     assert sorted(texts[1].splitlines()) == sorted(texts[0].splitlines())
+
+
+def test_halves_are_subcommands(perf, tmp_path):
+    """Options before the name go to the half as well: before a command, behind the script's own words. A script's word may be called like a half."""
+    (tmp_path / "scripts/python/bin").mkdir(parents=True)
+    for half in ("record", "report"):
+        (tmp_path / f"scripts/python/bin/mine-{half}").write_text('#!/bin/sh\necho "$0" "$@" | sed "s,.*/,,"\n')
+    environment = {**os.environ, "PERF_EXEC_PATH": str(tmp_path)}
+
+    def said(*words):
+        return perf("script", *words, env=environment, cwd=tmp_path).stdout.strip()
+    assert said("record", "mine", "-F", "99", "ls") == "mine-record -F 99 ls" == said("record", "-F", "99", "mine", "ls")
+    assert said("record", "mine") == "mine-record -a" and said("-a", "record", "mine", "ls") == "mine-record -a ls"
+    assert said("report", "mine", "word", "-i", "x") == "mine-report word -i x" == said("report", "-i", "x", "mine", "word")
+    wrong = perf("script", "report", "--bogus", "mine", env=environment)
+    assert wrong.returncode == 129 and "unknown option --bogus" in wrong.stderr and "perf script report" in wrong.stderr
+    (tmp_path / "words.py").write_text("import sys\n\ndef trace_begin():\n    print(sys.argv[1:])\n")
+    (tmp_path / "perf.data").write_bytes(recording.Maker("event cycles type=0 config=0\nsample ip=0x400100 pid=1 tid=1 time=5\n").make())
+    assert perf("script", "-s", "words.py", "record", "report", cwd=tmp_path).stdout.strip() == "['record', 'report']"

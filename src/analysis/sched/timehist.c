@@ -86,6 +86,8 @@ static void add_times(struct sched_times *times, uint64_t since, uint64_t time, 
 		line->run = time - since;
 		line->delay = times->ready && times->ready <= since ? since - times->ready : 0;
 		line->wait = times->left && times->left <= since ? since - times->left : 0;
+		if (line->delay && times->moved > times->ready && times->moved <= since)
+			line->before_migration = times->moved - times->ready;
 	}
 	add_run(times, line->run);
 	times->delay += line->delay;
@@ -219,6 +221,7 @@ static void on_migration(void *context, const struct tracker_event *event)
 	struct timehist_tracker *tracker = context;
 	struct sched_times *other = get_times(tracker, (uint32_t)event->values[0], event);
 	other->migrations++;
+	other->moved = event->sample->time;
 	if (tracker->options->migrations)
 		tell_other(tracker, event, other,
 			   &(struct sched_line){.kind = SCHED_LINE_MIGRATION,

@@ -27,6 +27,7 @@ struct sched_line {
 	bool idle; /* the CPU's idle task */
 	/* SCHED_LINE_SWITCH */
 	uint64_t wait, delay, run;	   /* ns */
+	uint64_t before_migration;	   /* ns; the part of `delay` on CPUs from which it was moved away again */
 	char state;			   /* sched_state_letter() */
 	int64_t first_priority, priority;  /* when it came to the CPU (when unknown the same), and when it left */
 	const struct untrusted *next_comm; /* no NUL: as long as next_len */
@@ -52,6 +53,7 @@ struct sched_times {
 	uint64_t migrations;
 	/* Of the tracker: */
 	uint64_t left, ready; /* when it left a CPU and when it became runnable; 0 = unknown */
+	uint64_t moved;	      /* when it was moved to another CPU last */
 	char left_as;
 	bool has_priority;
 	int64_t priority; /* when it was switched in last */

@@ -27,7 +27,8 @@
 
 static struct error *bad_method(const char *argument)
 {
-	return error_new_kind(ERROR_USAGE, "-c: unknown method '%s'; use delta, delta-abs, ratio or wdiff:OLD,NEW (two weights)", argument);
+	return error_new_kind(ERROR_USAGE, "-c: unknown method '%s'; use delta, delta-abs, ratio, wdiff:OLD,NEW (two weights) or cycles",
+			      argument);
 }
 
 /* "wdiff:OLD,NEW" */
@@ -53,9 +54,10 @@ static struct error *parse_method(const struct option *option, const char *argum
 	size_t length = strcspn(argument, ":");
 	(void)option;
 	(void)negated;
-	if (!strcmp(argument, "cycles"))
-		return error_new_kind(
-			ERROR_USAGE, "-c cycles: basic blocks are not compared; 'perf report --total-cycles' shows those of one recording");
+	struct diff_options *options = (struct diff_options *)((char *)field - offsetof(struct diff_options, comparison));
+	options->cycles = !strcmp(argument, "cycles");
+	if (options->cycles)
+		return NULL;
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
 		if (strlen(names[i]) != length || strncmp(names[i], argument, length) != 0)
 			continue;
@@ -95,8 +97,11 @@ static const struct option diff_option_table[] = {
 	OPTION_HEADING("What is compared"),
 	CUSTOM('c', "compute", comparison, "METHOD",
 	       "delta: difference of the shares; delta-abs (default): the same, largest change first; ratio: new period to old; "
-	       "wdiff:OLD,NEW: difference of the periods, each times its weight",
+	       "wdiff:OLD,NEW: difference of the periods, each times its weight; cycles: how many cycles blocks of code take, from "
+	       "branch records",
 	       parse_method),
+	OPTION_FLAG(0, "cycles-hist", TYPE, cycles_hist,
+		    "with -c cycles: also show how much the first eight runs of a block differ, as standard deviation and histogram"),
 	CUSTOM('o', "order", order, "N", "sort by the change to recording N (default 1), or with 0 by the baseline", parse_order),
 	OPTION_STRING('s', "sort", TYPE, report.sort, "KEY,…", "keys to group samples by (default dso,symbol), as of perf report"),
 	OPTION_FLAG('b', "baseline-only", TYPE, baseline_only, "show only rows that are in the baseline and in another recording"),
@@ -127,7 +132,6 @@ static const struct option diff_option_table[] = {
 		"draw a differential flame graph into FILE (.html or .svg): as wide as in the new recording, red is more, blue is less"),
 	OPTION_STRING(0, "html", TYPE, flamegraph, "FILE", "the same"),
 	OPTION_FLAG('D', "dump-raw-trace", TYPE, report.dump, "dump all records of the recordings, byte by byte"),
-	OPTION_REFUSED(0, "cycles-hist", NULL, "basic blocks are not compared; 'perf report --total-cycles' shows those of one recording"),
 	OPTION_REFUSED(
 		0, "stream", NULL,
 		"hot streams are not compared; 'perf report --branch-history' shows the branches before the samples of one recording"),
@@ -310,7 +314,14 @@ static struct error *make_rows(const struct diff *diff, struct diff_file *file, 
 static struct error *show_comparison(const struct diff *diff, const struct comparison *comparison, const struct change_error *errors)
 {
 	const struct report_options *options = &diff->options->report;
-	struct table *table = diff_table(diff, comparison, diff->options->significance ? errors : NULL, options->format);
+	struct table *table = NULL;
+	if (diff->options->cycles) {
+		struct error *error = diff_blocks_table(diff, comparison, &table);
+		if (error)
+			return error;
+	} else {
+		table = diff_table(diff, comparison, diff->options->significance ? errors : NULL, options->format);
+	}
 	struct view_options view = {.title = table->subject,
 				    .header = !options->output.quiet,
 				    .columns = output_columns(),
@@ -356,7 +367,7 @@ static struct error *compare(struct diff *diff)
 			return error_new("%s: does not have all fields that -s names in %s", diff->files[i].path, diff->files[0].path);
 	}
 	struct comparison_options how = options->comparison;
-	how.order = options->order < 0 ? 1 : (size_t)options->order;
+	how.order = options->order < 0 ? !options->cycles : (size_t)options->order;
 	how.relative = options->report.relative;
 	how.baseline_only = options->baseline_only;
 	struct comparison *comparison = comparison_create(rows, diff->file_count, &how);
@@ -440,6 +451,10 @@ static struct error *run(int argc, char **argv, int *ret_status)
 	if (!error && options.order >= (int)diff.file_count)
 		error = error_new_kind(ERROR_USAGE, "-o %d: there are only %zu recordings, the baseline being 0", options.order,
 				       diff.file_count);
+	if (!error && options.cycles_hist && !options.cycles)
+		error = error_new_kind(ERROR_USAGE, "--cycles-hist requires -c cycles");
+	if (!error && options.cycles)
+		error = diff_check_cycles(&diff);
 	if (!error && options.flamegraph)
 		error = diff_check_flamegraph(&options);
 	if (!error && options.flamegraph && diff.file_count > 2)

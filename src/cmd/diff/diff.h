@@ -11,6 +11,8 @@ struct diff_options {
 	struct comparison_options comparison;
 	int order; /* -o; below 0 = not given */
 	bool baseline_only, formula, period;
+	bool cycles;	  /* -c cycles: blocks of code instead of shares */
+	bool cycles_hist; /* how much their first runs differ */
 	bool significance;
 	bool fails;	   /* --fail-above */
 	double fail_above; /* percentage points */
@@ -44,5 +46,11 @@ struct error *diff_draw(struct diff *diff);
 /* table.c: for people, as the kernel's tool has it; or for programs: shares, changes and periods as numbers. `errors` may be NULL. */
 struct table *diff_table(const struct diff *diff, const struct comparison *comparison, const struct change_error *errors,
 			 bool for_programs);
+/* A table about the event at hand: its header, no columns. */
+struct table *diff_table_begin(const struct diff *diff);
 /* The text of a key in a row. */
 void diff_add_key_text(const struct comparison *comparison, uint32_t row, size_t position, struct strbuf *out);
+
+/* blocks.c: -c cycles. First whether options go together with it; then the table of two recordings. */
+struct error *diff_check_cycles(const struct diff *diff);
+struct error *diff_blocks_table(const struct diff *diff, const struct comparison *comparison, struct table **ret);

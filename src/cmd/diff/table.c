@@ -299,28 +299,27 @@ static void add_key_cell(struct making *making, uint32_t row, size_t position)
 
 /* ---- the table ---- */
 
-static void add_header(const struct making *making, const char *event)
+struct table *diff_table_begin(const struct diff *diff)
 {
-	struct table *table = making->table;
-	const struct diff *diff = making->diff;
-	vec_push(&table->header, arena_printf(&table->arena, "Event '%s'", event));
+	struct table *table = table_create();
+	table->id = "diff";
+	table->subject_id = "event";
+	table->subject = diff->files[0].event->name;
+	vec_push(&table->header, arena_printf(&table->arena, "Event '%s'", table->subject));
 	vec_push(&table->header, "");
 	if (diff->file_count <= 2 && diff->options->report.output.verbose <= 0)
-		return;
+		return table;
 	vec_push(&table->header, "Data files:");
 	for (size_t i = 0; i < diff->file_count; i++)
 		vec_push(&table->header, arena_printf(&table->arena, " [%zu] %s %s", i, diff->files[i].path, i ? "" : "(Baseline)"));
 	vec_push(&table->header, "");
+	return table;
 }
 
 struct table *diff_table(const struct diff *diff, const struct comparison *comparison, const struct change_error *errors, bool for_programs)
 {
-	struct making making = {.diff = diff, .comparison = comparison, .errors = errors, .table = table_create()};
+	struct making making = {.diff = diff, .comparison = comparison, .errors = errors, .table = diff_table_begin(diff)};
 	struct table *table = making.table;
-	table->id = "diff";
-	table->subject_id = "event";
-	table->subject = diff->files[0].event->name;
-	add_header(&making, table->subject);
 	(for_programs ? add_number_columns : add_text_columns)(&making);
 	add_key_columns(&making);
 	making.rows = arena_zalloc(&table->arena, (comparison->shown_count + 1) * sizeof(*making.rows));

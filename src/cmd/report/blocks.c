@@ -36,7 +36,7 @@ static void add_place(struct report *report, const struct block *block, uint64_t
 		strbuf_printf(out, "%s+0x%lx", frame.symbol->name, dso_address - frame.symbol->start);
 }
 
-static const char *range_text(struct report *report, const struct block *block, struct arena *arena)
+const char *report_block_range(struct report *report, const struct block *block, struct arena *arena)
 {
 	struct strbuf text = {0};
 	strbuf_add_char(&text, '[');
@@ -75,7 +75,7 @@ static void add_rows(struct report *report, const struct blocks *blocks, struct 
 		cells[1].integer = block->cycles;
 		cells[2].real = rows_percent(block_average(block), blocks->average_cycles);
 		cells[3].integer = block_average(block);
-		cells[4].text = range_text(report, block, &table->arena);
+		cells[4].text = report_block_range(report, block, &table->arena);
 		cells[5].text = report->context.verbose ? block->last.map->dso->name : block->last.map->dso->short_name;
 		vec_push(&table->rows, (struct row){.cells = cells});
 	}
@@ -99,7 +99,8 @@ static void warn(const struct blocks *blocks, const struct event *event)
 struct error *report_show_blocks(struct report *report, const struct event *event, struct table *table)
 {
 	struct blocks *blocks;
-	struct error *error = blocks_create(report->session, report->opening.resolver, event, report_accept, report, &blocks);
+	const struct blocks_options options = {.event = event, .accept = report_accept, .context = report};
+	struct error *error = blocks_create(report->session, report->opening.resolver, &options, &blocks);
 	if (error)
 		return error;
 	warn(blocks, event);

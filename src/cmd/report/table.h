@@ -1,6 +1,7 @@
 /* What report's tables, of rows and of blocks, share. */
 #pragma once
 
+#include "analysis/blocks.h"
 #include "analysis/report/fold_parts.h"
 #include "analysis/report/table/rows_table.h"
 #include "cmd/report/report.h"
@@ -26,3 +27,5 @@ struct error *report_render(const struct report *report, const struct event *eve
 
 /* blocks.c: --total-cycles of the event. The table has its header. */
 struct error *report_show_blocks(struct report *report, const struct event *event, struct table *table);
+/* "[file.c:12 -> file.c:15]"; without debug information "[function+0x17 -> function+0x20]". */
+const char *report_block_range(struct report *report, const struct block *block, struct arena *arena);

@@ -32,6 +32,8 @@ static const struct option options[] = {
 	OPTION_FLAG('n', "next", O, next, "show which task ran next"),
 	OPTION_FLAG(0, "state", O, state, "show the state in which the task left the CPU; with -s: wait times by state"),
 	OPTION_FLAG(0, "show-prio", O, show_priority, "show the task's priority"),
+	OPTION_FLAG(0, "pre-migrations", O, before_migrations,
+		    "show the part of the delay that the task waited on CPUs from which it was moved away before it ran"),
 	OPTION_FLAG('V', "cpu-visual", O, cpu_visual, "show one column per CPU"),
 	OPTION_FLAG('g', "call-graph", O, stacks,
 		    "show where the task left the CPU, if stacks were recorded (default; --no-call-graph: do not)"),
@@ -52,11 +54,11 @@ struct wishes {
 static struct error *check_folded(const struct timehist_command *command)
 {
 	bool lines = command->wakeups || command->migrations || command->idle_only || command->summary || command->with_summary;
-	bool columns = command->next || command->state || command->show_priority || command->cpu_visual;
+	bool columns = command->next || command->state || command->show_priority || command->cpu_visual || command->before_migrations;
 	if (lines || columns || command->priorities)
 		return error_new_kind(
 			ERROR_USAGE,
-			"--folded shows stacks, not lines: -w, -M, -I, -s, -S, -n, -V, --state, --show-prio and --prio do not apply");
+			"--folded shows stacks, not lines: -w, -M, -I, -s, -S, -n, -V, --state, --show-prio, --pre-migrations and --prio do not apply");
 	return NULL;
 }
 
@@ -75,6 +77,8 @@ static struct error *read_wishes(const struct timehist_command *command, struct 
 	ret->tracking.scope.cpu_words = SCHED_CPUS / 64;
 	if (!error && command->summary && (command->wakeups || command->next))
 		error = error_new_kind(ERROR_USAGE, "-s shows no lines: omit -w and -n, or use -S");
+	if (!error && command->summary && command->before_migrations)
+		error = error_new_kind(ERROR_USAGE, "-s shows no lines: omit --pre-migrations, or use -S");
 	if (!error && command->folded)
 		error = check_folded(command);
 	ret->tracking.pids = ret->pids.data;

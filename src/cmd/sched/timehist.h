@@ -12,7 +12,7 @@ struct timehist_command {
 	struct sched_input common;
 	const char *cpus, *pids, *tids, *priorities;
 	bool summary, with_summary, idle_only, folded;
-	bool wakeups, migrations, next, state, cpu_visual, show_priority;
+	bool wakeups, migrations, next, state, cpu_visual, show_priority, before_migrations;
 	bool stacks;
 	uint64_t max_stack; /* frames; TIMEHIST_STACK_DEFAULT = as many as the output has by default */
 

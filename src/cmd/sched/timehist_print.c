@@ -37,13 +37,16 @@ void timehist_print_header(struct timehist_command *command)
 	printf(" %-*s", NAME_COLUMNS, "task name");
 	if (command->show_priority)
 		printf("  %-8s", "prio");
-	printf("  %9s  %9s  %9s%s\n%15s %-6s ", "wait time", "sch delay", "run time", command->state ? "  state" : "", "", "");
+	bool moved = command->before_migrations;
+	printf("  %9s  %9s%s  %9s%s\n%15s %-6s ", "wait time", "sch delay", moved ? "  pre-mig time" : "", "run time",
+	       command->state ? "  state" : "", "", "");
 	if (command->cpu_visual)
 		printf(" %*s ", (int)visual, "");
 	printf(" %-*s", NAME_COLUMNS, "[tid/pid]");
 	if (command->show_priority)
 		printf("  %-8s", "");
-	printf("  %9s  %9s  %9s%s\n%.15s %.6s ", "(msec)", "(msec)", "(msec)", command->state ? "       " : "", dashes, dashes);
+	printf("  %9s  %9s%s  %9s%s\n%.15s %.6s ", "(msec)", "(msec)", moved ? "        (msec)" : "", "(msec)",
+	       command->state ? "       " : "", dashes, dashes);
 	if (command->cpu_visual) {
 		putchar(' ');
 		for (unsigned int i = 0; i < visual; i++)
@@ -53,7 +56,7 @@ void timehist_print_header(struct timehist_command *command)
 	printf(" %.*s", NAME_COLUMNS, dashes);
 	if (command->show_priority)
 		printf("  %.8s", dashes);
-	printf("  %.9s  %.9s  %.9s%s\n", dashes, dashes, dashes, command->state ? "  -----" : "");
+	printf("  %.9s  %.9s%s  %.9s%s\n", dashes, dashes, moved ? "  ------------" : "", dashes, command->state ? "  -----" : "");
 }
 
 /* "name[tid/pid]"; the pid where it is another one, neither for idle tasks. */
@@ -169,7 +172,7 @@ static void add_priority(struct strbuf *out, const struct sched_line *line)
 /* A run that has ended: how long it waited, was delayed and ran. */
 static void add_switch(struct timehist_command *command, const struct sched_line *line)
 {
-	enum { MS_COLUMNS = 6 };
+	enum { MS_COLUMNS = 6, WIDE_MS_COLUMNS = 9 };
 	struct strbuf *out = &command->text;
 	add_visual(command, line->cpu, line->idle ? 'i' : 's');
 	add_task_column(out, line->thread, line->comm, line->idle);
@@ -177,6 +180,8 @@ static void add_switch(struct timehist_command *command, const struct sched_line
 		add_priority(out, line);
 	add_ms(out, line->wait, MS_COLUMNS);
 	add_ms(out, line->delay, MS_COLUMNS);
+	if (command->before_migrations)
+		add_ms(out, line->before_migration, WIDE_MS_COLUMNS);
 	add_ms(out, line->run, MS_COLUMNS);
 	if (command->state)
 		strbuf_printf(out, " %5c ", line->idle ? 'I' : line->state);
@@ -199,7 +204,8 @@ static void add_other(struct timehist_command *command, const struct sched_line 
 	if (moved && command->cpu_visual)
 		strbuf_add_char(out, ' ');
 	add_task_column(out, line->thread, line->comm, line->idle);
-	strbuf_printf(out, "  %9s  %9s  %9s %s: ", "", "", "", moved ? "migrated" : "awakened");
+	strbuf_printf(out, "  %9s  %9s%s  %9s %s: ", "", "", command->before_migrations ? "              " : "", "",
+		      moved ? "migrated" : "awakened");
 	timehist_add_task(out, line->other, line->other_comm, false);
 	if (moved)
 		strbuf_printf(out, " cpu %u => %u", line->from_cpu, line->to_cpu);

@@ -6,6 +6,7 @@
  * options; the loop is in run.c, the text in analysis/script. */
 #include "cmd/script/script.h"
 #include "cmd/code_options.h"
+#include "cmd/record/record.h"
 #include "cmd/script/language.h"
 #include "cmd/script/ready.h"
 
@@ -359,12 +360,52 @@ static struct error *run(int argc, char **argv, int *ret_status)
 	return error;
 }
 
-static const char *const usage[] = {"[OPTIONS]",
-				    "[OPTIONS] -s FILE [WORDS]",
-				    "record NAME [OPTIONS] [COMMAND]",
-				    "report NAME [WORDS] [OPTIONS]",
-				    "NAME [WORDS] [COMMAND]",
-				    NULL};
+/* ---- perf script record, perf script report ---- */
+
+static bool asks_for_help(const char *word)
+{
+	return !strcmp(word, "-h") || !strcmp(word, "--help");
+}
+
+/* A half of a ready-made script. Options may stand before its name as well: of `options`, those that the half takes. They come to stand
+ * before the other words, which may be a command (`first`), or behind them, which are the script's own. */
+static struct error *run_half(const char *half, const struct option *options, bool first, int argc, char **argv, int *ret_status)
+{
+	int at = 1, span;
+	while (at < argc && (span = options_span(options, argv + at)) > 0)
+		at += span;
+	if (at < argc && argv[at][0] == '-')
+		return error_new_kind(ERROR_USAGE, asks_for_help(argv[at]) ? "" : "unknown option %s", argv[at]);
+	cleanup_free char **words = mem_zalloc_array((size_t)argc + 1, sizeof(*words));
+	size_t count = 0, before = at < argc ? (size_t)at - 1 : 0, behind = at < argc ? (size_t)(argc - at) - 1 : 0;
+	words[count++] = (char *)half;
+	if (at < argc)
+		words[count++] = argv[at];
+	memcpy(words + count + (first ? 0 : behind), argv + 1, before * sizeof(*words));
+	memcpy(words + count + (first ? before : 0), argv + at + 1, behind * sizeof(*words));
+	return script_ready_run(words, false, ret_status);
+}
+
+static struct error *run_record(int argc, char **argv, int *ret_status)
+{
+	return run_half("record", record_option_table, true, argc, argv, ret_status);
+}
+
+static struct error *run_report(int argc, char **argv, int *ret_status)
+{
+	return run_half("report", script_options, false, argc, argv, ret_status);
+}
+
+static const char *const record_usage[] = {"NAME [<record options>] [--] [COMMAND]", NULL};
+static const char *const report_usage[] = {"NAME [WORDS] [<script options>]", NULL};
+static const struct command cmd_script_record = {
+	"script record",   "Record what a ready-made script needs", record_usage, NULL, run_record, .runs = "record", .own_options = true,
+	.whole_word = true};
+static const struct command cmd_script_report = {
+	"script report",   "Run a ready-made script on a recording", report_usage, NULL, run_report, .runs = "script", .own_options = true,
+	.whole_word = true};
+static const struct command *const subcommands[] = {&cmd_script_record, &cmd_script_report, NULL};
+static const char *const usage[] = {"[OPTIONS]", "[OPTIONS] -s FILE [WORDS]", "NAME [WORDS] [COMMAND]", NULL};
 
 const struct command cmd_script = {
 	.name = "script",
@@ -372,4 +413,5 @@ const struct command cmd_script = {
 	.usage = usage,
 	.options = script_options,
 	.run = run,
+	.subcommands = subcommands,
 };

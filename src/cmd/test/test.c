@@ -459,6 +459,35 @@ static struct error *run(int argc, char **argv, int *ret_status)
 	return error;
 }
 
-static const char *const usage[] = {"[-v] [-s NUMBERS] [NUMBER|PART OF A NAME…]", "list [PART OF A NAME…]", "-w WORKLOAD [ARGUMENT…]",
-				    NULL};
-const struct command cmd_test = {"test", "Test perf on this machine, or run a workload to measure", usage, test_options, run};
+/* ---- perf test list ---- */
+
+static const struct option list_options[] = {
+	OPTION_STRING('s', "skip", struct test_options, skip, "N,N-M…", "do not list the checks with these numbers"),
+	OPTION_END,
+};
+
+static struct error *run_list(int argc, char **argv, int *ret_status)
+{
+	struct test_options options = {0};
+	struct test_run run = {.options = &options};
+	int words = 0;
+	struct error *error = options_parse(list_options, OPTIONS_PERMUTE, argc, argv, &options, &words);
+
+	collect_checks(&run);
+	if (!error)
+		error = choose(&run, argv, words);
+	if (!error)
+		error = leave_out(&run, options.skip);
+	if (!error)
+		list_checks(&run);
+	vec_deinit(&run.checks);
+	return error;
+}
+
+static const char *const list_usage[] = {"[-s NUMBERS] [NUMBER|PART OF A NAME…]", NULL};
+static const struct command cmd_test_list = {
+	"test list", "List the checks with their numbers", list_usage, list_options, run_list, .own_options = true, .whole_word = true};
+static const struct command *const subcommands[] = {&cmd_test_list, NULL};
+static const char *const usage[] = {"[-v] [-s NUMBERS] [NUMBER|PART OF A NAME…]", "-w WORKLOAD [ARGUMENT…]", NULL};
+const struct command cmd_test = {
+	"test", "Test perf on this machine, or run a workload to measure", usage, test_options, run, .subcommands = subcommands};

@@ -6,11 +6,13 @@
  *	names   "sh" "cc1"† "make"                  "sh" "make"
  *
  * So forgetting costs as much as is left, and is due when as much has come: nothing is counted or linked for it while the model is added
- * to. Not done here: when (session/forget.c), dsos, which others hold (they are as many as there are files).
+ * to. Who holds pointers into the old epoch is asked last, and has them led to the copies; what nobody else asks for is copied for him.
+ * Not done here: when (session/forget.c), dsos, which others hold (they are as many as there are files).
  */
 #include "base/search.h"
 #include "model/model_internal.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -57,7 +59,8 @@ static void carry_namespaces(struct carrying *carrying, struct process *process)
 	}
 }
 
-static struct process *carry_process(struct carrying *carrying, const struct process *from)
+/* `with_maps` false: nobody will look for an address in it. */
+static struct process *carry_process(struct carrying *carrying, const struct process *from, bool with_maps)
 {
 	bool is_new;
 	uint64_t *slot = map64_insert(&carrying->moved, (uintptr_t)from, &is_new);
@@ -66,7 +69,7 @@ static struct process *carry_process(struct carrying *carrying, const struct pro
 	struct process *process = arena_copy(&carrying->machine->arena, from, sizeof(*from));
 	*slot = (uintptr_t)process;
 	process->leader = NULL; /* until that is carried */
-	process->maps = maps_carry(carrying, from->maps);
+	process->maps = with_maps ? maps_carry(carrying, from->maps) : maps_create(carrying->machine);
 	carry_namespaces(carrying, process);
 	return process;
 }
@@ -85,16 +88,40 @@ static void carry_names(struct carrying *carrying, struct thread *thread)
 		thread->nameless = intern_string(&machine->names, thread->nameless);
 }
 
-static void carry_thread(struct carrying *carrying, const struct thread *from)
+static struct thread *copy_thread(struct carrying *carrying, const struct thread *from, bool with_maps)
 {
 	struct thread *thread = arena_copy(&carrying->machine->arena, from, sizeof(*from));
+	*map64_insert(&carrying->moved, (uintptr_t)from, NULL) = (uintptr_t)thread;
 	thread->older = NULL;
 	thread->depth = 0;
-	thread->process = carry_process(carrying, from->process);
+	thread->process = carry_process(carrying, from->process, with_maps);
 	if (from->process->leader == from)
 		thread->process->leader = thread;
 	carry_names(carrying, thread);
-	thread_enter(carrying->machine, thread);
+	return thread;
+}
+
+static void carry_thread(struct carrying *carrying, const struct thread *from)
+{
+	thread_enter(carrying->machine, copy_thread(carrying, from, true));
+}
+
+/* ---- for holders, when all others have been copied ---- */
+
+const struct thread *machine_carry_thread(struct carrying *carrying, const struct thread *thread)
+{
+	const uint64_t *slot = map64_find(&carrying->moved, (uintptr_t)thread);
+	if (slot)
+		return (const struct thread *)(uintptr_t)*slot;
+	struct thread *copy = copy_thread(carrying, thread, false);
+	copy->jump = copy;
+	copy->index = UINT_MAX;
+	return copy;
+}
+
+const struct untrusted *machine_carry_name(struct carrying *carrying, const struct untrusted *name)
+{
+	return untrusted(intern_string(&carrying->machine->names, untrusted_raw(name)));
 }
 
 /* ---- all of it ---- */
@@ -118,6 +145,11 @@ static void choose(const struct machine *machine, uint64_t since, is_gone gone, 
 
 void machine_forget(struct machine *machine, uint64_t since, is_gone gone, void *context)
 {
+	machine_forget_but(machine, since, gone, context, NULL);
+}
+
+void machine_forget_but(struct machine *machine, uint64_t since, is_gone gone, void *context, const struct machine_holder *holder)
+{
 	struct machine old = *machine;
 	struct carrying carrying = {.machine = machine, .since = since};
 	bool *stays = mem_zalloc_array(old.threads.len + 1, sizeof(*stays));
@@ -131,6 +163,8 @@ void machine_forget(struct machine *machine, uint64_t since, is_gone gone, void 
 	for (size_t i = 0; i < old.threads.len; i++)
 		if (stays[i])
 			carry_thread(&carrying, old.threads.data[i]);
+	if (holder)
+		holder->carry(holder->context, &carrying);
 	machine->generation++;
 	machine->private->kept = memory_of(machine);
 	map64_deinit(&carrying.moved);

@@ -231,6 +231,19 @@ void machine_note_build_id(struct machine *machine, const char *filename, const 
  * Threads, processes, maps and names of threads move: pointers to them from before are void, and numbers of maps_epoch() aren't used again.
  * Dsos and names of files and cgroups stay. Not after machine_finish(). */
 void machine_forget(struct machine *machine, uint64_t since, bool (*gone)(void *context, const struct thread *thread), void *context);
+/* Who has pointers into the machine and wants to keep what they point to: is called while an epoch ends, and has each of them renewed. */
+struct carrying;
+struct machine_holder {
+	void (*carry)(void *context, struct carrying *carrying);
+	void *context;
+};
+void machine_forget_but(struct machine *machine, uint64_t since, bool (*gone)(void *context, const struct thread *thread), void *context,
+			const struct machine_holder *holder);
+/* What takes the place of a thread, a map, a name of a thread. A thread that isn't there any more but for holders is found by nobody else,
+ * and has no maps. */
+const struct thread *machine_carry_thread(struct carrying *carrying, const struct thread *thread);
+const struct map *machine_carry_map(struct carrying *carrying, const struct map *map);
+const struct untrusted *machine_carry_name(struct carrying *carrying, const struct untrusted *name);
 /* Whether that is worth while: threads, maps and names need twice as much as after the last time, and 16 MB more. */
 bool machine_has_grown(const struct machine *machine);
 /* From now on nothing is added: asking is safe from many threads. */

@@ -335,7 +335,7 @@ void maps_inherit(struct maps *child, struct maps *parent, uint64_t time)
 
 /* ---- the next epoch ---- */
 
-static const struct map *map_carry(struct carrying *carrying, const struct map *map)
+const struct map *machine_carry_map(struct carrying *carrying, const struct map *map)
 {
 	bool is_new;
 	uint64_t *slot = map64_insert(&carrying->moved, (uintptr_t)map, &is_new);
@@ -356,7 +356,7 @@ static struct maps_node *node_carry(struct carrying *carrying, const struct maps
 	struct maps_node *copy = arena_copy(&carrying->machine->arena, node, sizeof(*node));
 	*slot = (uintptr_t)copy;
 	copy->edit = 0;
-	copy->map = map_carry(carrying, node->map);
+	copy->map = machine_carry_map(carrying, node->map);
 	copy->left = node_carry(carrying, node->left);
 	copy->right = node_carry(carrying, node->right);
 	return copy;

@@ -4,16 +4,17 @@
 
 enum { KEPT_NS = 500000000 };
 
-void forget_what_ended(struct session *session)
+bool session_forget(struct session *session, const struct machine_holder *holder)
 {
 	struct session_private *private = session->private;
 	const struct session_options *options = &private->options;
 	if (!machine_has_grown(session->machine))
-		return;
+		return false;
 	/* Nobody knows which records were lost; ends of threads may be among them. */
 	bool lost = session->lost != private->forgot_lost;
 	private->forgot_lost = session->lost;
-	machine_forget(session->machine, private->clock > KEPT_NS ? private->clock - KEPT_NS : 0, lost ? options->thread_gone : NULL,
-		       options->thread_gone_context);
+	machine_forget_but(session->machine, private->clock > KEPT_NS ? private->clock - KEPT_NS : 0, lost ? options->thread_gone : NULL,
+			   options->thread_gone_context, holder);
 	jit_feed_renew(session);
+	return true;
 }

@@ -617,7 +617,7 @@ void session_apply(struct session *session, struct record *record)
 	else if (record->is_sample && private->jit_sources.len)
 		jit_feed_until(session, record->model_time);
 	else if (record->header->type == RECORD_FINISHED_ROUND && private->options.forgets && !private->file_order)
-		forget_what_ended(session);
+		session_forget(session, NULL);
 }
 
 void session_part_times(struct session *session, struct record *record)

@@ -127,6 +127,9 @@ struct record {
 /* 1: *ret is the next record that passed the filter (side-band always passes, already applied to the machine). 0: end. -1: *ret_error is
  * set. */
 int session_next(struct session *session, struct record *ret, struct error **ret_error);
+/* Lets the machine forget, when that is due, for who keeps pointers into it and so can't have options.forgets: after a FINISHED_ROUND.
+ * True: all pointers that `holder`, which may be NULL, didn't renew are void. */
+bool session_forget(struct session *session, const struct machine_holder *holder);
 /* The two halves of session_next(), for commands that gather records while other threads still ask the machine about earlier ones. First
  * what comes next; with `resting` nothing changes that samples are decoded by, and 0 also says that this isn't possible now. Then what each
  * record does to the machine, in the same order: when all are applied, the machine may be asked about any of them. Several may be gathered

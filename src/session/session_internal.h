@@ -84,11 +84,6 @@ void jit_feed_renew(struct session *session);
 struct session_private;
 void jit_feed_deinit(struct session_private *private);
 
-/* ---- forget.c ---- */
-
-/* After a FINISHED_ROUND was delivered: lets the machine forget, when that is due. */
-void forget_what_ended(struct session *session);
-
 /* ---- filter.c ---- */
 
 struct filter {

@@ -145,8 +145,9 @@ struct fold {
 	struct fold_private *private;
 };
 
-/* Nothing yet. Keeps the pointers; `options` are copied. Not for a session that forgets (session_options.forgets): actors and frames point
- * to threads, names and maps of the machine, which must stay as long as the fold and all that was swapped out of it or merged from it. */
+/* Nothing yet. Keeps the pointers; `options` are copied. Actors and frames point to threads, names and maps of the machine, which must stay
+ * as long as the fold and all that was swapped out of it or merged from it: not for a session that forgets (session_options.forgets); with
+ * session_forget() each of them must be carried over. */
 struct fold *fold_create(struct session *session, struct resolver *resolver, const struct fold_options *options);
 /* Also of one that isn't finished; its feeds must be closed. */
 void fold_destroy(struct fold *fold);
@@ -169,6 +170,8 @@ struct fold *fold_swap(struct fold *fold);
 /* Adds the entries of `from`, which is finished by it and stays as it is. Both are of one session and have the same options. Not together
  * with another merge or swap of the same folds. */
 void fold_merge(struct fold *into, struct fold *from);
+/* While the machine forgets (struct machine_holder): renews all pointers into it. Between two calls of fold_add(), on its thread. */
+void fold_carry(struct fold *fold, struct carrying *carrying);
 /* From now on the arrays can be read, and nothing added. Does nothing to a fold that is finished. */
 void fold_finish(struct fold *fold);
 

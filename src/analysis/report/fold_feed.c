@@ -18,6 +18,7 @@
 #include <assert.h>
 #include <malloc.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* ---- feeds ---- */
 
@@ -278,6 +279,51 @@ void fold_destroy(struct fold *fold)
 	free(fold->frames);
 	free(fold->functions);
 	free(fold);
+}
+
+/* ---- the machine's next epoch ---- */
+
+static void carry_actors(struct fold_actor *actors, size_t count, struct carrying *carrying)
+{
+	for (size_t i = 0; i < count; i++) {
+		actors[i].thread = machine_carry_thread(carrying, actors[i].thread);
+		actors[i].comm = machine_carry_name(carrying, actors[i].comm);
+	}
+}
+
+static void carry_frames(struct fold_frame *frames, size_t count, struct carrying *carrying)
+{
+	for (size_t i = 0; i < count; i++)
+		if (frames[i].map)
+			frames[i].map = machine_carry_map(carrying, frames[i].map);
+}
+
+/* What it remembers would be found by addresses that others may have now. */
+static void carry_feed(struct fold_feed *feed)
+{
+	pthread_mutex_lock(&feed->lock);
+	fold_feed_flush(feed);
+	memset(feed->recent, 0, FOLD_RECENT_ACTORS * sizeof(*feed->recent));
+	pthread_mutex_unlock(&feed->lock);
+}
+
+void fold_carry(struct fold *fold, struct carrying *carrying)
+{
+	struct fold_private *private = fold->private;
+	struct fold_tables *tables = private->tables;
+	if (!tables) {
+		carry_actors(fold->actors, fold->actor_count, carrying);
+		carry_frames(fold->frames, fold->frame_count, carrying);
+		return;
+	}
+	pthread_mutex_lock(&private->lock);
+	for (size_t i = 0; i < private->feeds.len; i++)
+		carry_feed(private->feeds.data[i]);
+	carry_actors(tables->actors.data, tables->actors.len, carrying);
+	fold_tables_index_actors(tables);
+	for (size_t i = 0; i < FOLD_SHARDS; i++)
+		carry_frames(tables->frames[i].frames.data, tables->frames[i].frames.len, carrying);
+	pthread_mutex_unlock(&private->lock);
 }
 
 /* ---- merging ---- */

@@ -89,6 +89,8 @@ uint32_t fold_tables_frame(struct fold_tables *tables, const struct fold_frame *
 uint32_t fold_tables_extra(struct fold_tables *tables, const uint64_t *words);
 /* Of `actor` and, as *ret_who, of the first one that options->threads doesn't tell it apart from. */
 uint32_t fold_tables_actor(struct fold_tables *tables, const struct fold_actor *actor, uint32_t *ret_who);
+/* Their threads and names have other addresses now. */
+void fold_tables_index_actors(struct fold_tables *tables);
 /* A new set, which the tables own. Safe on many threads. */
 struct fold_set *fold_tables_add_set(struct fold_tables *tables);
 

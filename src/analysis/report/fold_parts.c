@@ -92,6 +92,15 @@ void fold_parts_destroy(struct fold_parts *parts)
 	free(parts);
 }
 
+void fold_parts_renew(struct fold_parts *parts)
+{
+	const struct fold *whole = parts->whole;
+	for (size_t i = 0; i < parts->part_actors.len; i++)
+		parts->part_actors.data[i] = whole->actors[parts->actors.taken.data[i]];
+	for (size_t i = 0; i < parts->part_frames.len; i++)
+		parts->part_frames.data[i] = whole->frames[parts->frames.taken.data[i]];
+}
+
 static uint32_t take(struct renumbering *renumbering, uint32_t number)
 {
 	uint32_t *known = &renumbering->numbers[number];

@@ -127,6 +127,22 @@ uint32_t fold_tables_actor(struct fold_tables *tables, const struct fold_actor *
 	return id;
 }
 
+void fold_tables_index_actors(struct fold_tables *tables)
+{
+	pthread_mutex_lock(&tables->lock);
+	id_table_deinit(&tables->actor_ids);
+	tables->actor_ids = (struct id_table){0};
+	for (uint32_t id = 0; id < tables->actors.len; id++) {
+		const struct fold_actor *actor = &tables->actors.data[id];
+		uint32_t hash, name_hash;
+		find_actor(tables, actor->thread, actor->comm, &hash);
+		if (find_actor(tables, NULL, actor->comm, &name_hash) == ID_NONE)
+			id_table_insert(&tables->actor_ids, name_hash, id);
+		id_table_insert(&tables->actor_ids, hash, id);
+	}
+	pthread_mutex_unlock(&tables->lock);
+}
+
 uint32_t fold_tables_extra(struct fold_tables *tables, const uint64_t *words)
 {
 	unsigned int count = tables->options->extra_words;

@@ -387,6 +387,8 @@ struct error *screen_show(struct report *report, const struct screen_tools *tool
 	screen.parts = fold_parts_create(report->fold);
 	screen.browser = browser_create(screen.terminal);
 	find_sets(&screen);
+	if (owner)
+		owner->begin(owner->context, &screen);
 	error = follow(&screen);
 	browser_destroy(screen.browser);
 	rows_table_destroy(screen.table);

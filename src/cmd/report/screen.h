@@ -32,6 +32,8 @@ struct screen_owner {
 	size_t event_count;	     /* the first events of the session are shown, whether they have samples or not */
 	const struct key_help *keys; /* its own, which come before the others' */
 	struct terminal_work work;   /* done while keys are waited for; it must leave the fold that is shown as it is */
+	/* The screen is open; before anything else. */
+	void (*begin)(void *context, struct screen *screen);
 	/* In place of the table's own first line. */
 	void (*add_title)(void *context, const struct screen *screen, struct strbuf *out);
 	/* In front of what the last line says. */
@@ -79,7 +81,9 @@ struct error *screen_open_event(struct screen *screen);
 /* The table of the rows that the zoom lets through. `stay`: the cursor as well. */
 void screen_make_table(struct screen *screen, bool stay);
 
-/* screen_renew.c: shows a newer fold; the cursor stays on its row. Nothing refers to the one before then. */
+/* screen_renew.c: while the machine forgets (struct machine_holder), after the folds were carried over; the owner calls it. */
+void screen_carry(struct screen *screen, struct carrying *carrying);
+/* Shows a newer fold; the cursor stays on its row. Nothing refers to the one before then. */
 struct error *screen_renew(struct screen *screen, struct fold *fold);
 /* The same with a report, which takes the place of screen->report and has a fold, and the parts of that. `event`: what is shown of it, or
  * NULL where it is to be opened; taken over like the parts. */

@@ -1,8 +1,10 @@
 /* perf report on a screen, for who has newer samples now and then: the same table of another fold.
  *
- * Both folds are of one session, so what rows are told apart by are the same pointers and numbers in both: by these the row that the cursor
- * was on is found again. */
+ * Both folds are of one session, so what rows are told apart by are the same pointers and numbers in both, but for strings, of which each
+ * table may have its own: by these the row that the cursor was on is found again. */
 #include "cmd/report/screen.h"
+
+#include "base/hash.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -24,7 +26,7 @@ static void identify(struct report *report, const struct report_event *event, ui
 	rows_source(event->rows, row, key, &source);
 	memset(words, 0, KEY_WORDS_MAX * sizeof(*words));
 	if (key->domain == KEY_EXTRA && key->string)
-		words[0] = (uintptr_t)source.string; /* interned */
+		words[0] = source.string ? hash_bytes(source.string, strlen(source.string)) : 0;
 	else if (key->domain == KEY_EXTRA)
 		memcpy(words, source.words, (key->words < KEY_WORDS_MAX ? key->words : KEY_WORDS_MAX) * sizeof(*words));
 	else if (key->identify)
@@ -60,6 +62,17 @@ static size_t find_row(void *context, size_t line)
 		if (is_same(screen, rows_table_row(screen->table, i), wanted))
 			return i;
 	return BROWSER_NO_ROW;
+}
+
+void screen_carry(struct screen *screen, struct carrying *carrying)
+{
+	struct screen_zoom *zoom = &screen->zoom;
+	if (screen->parts)
+		fold_parts_renew(screen->parts);
+	if (zoom->thread)
+		zoom->thread = machine_carry_thread(carrying, zoom->thread);
+	if (zoom->comm)
+		zoom->comm = machine_carry_name(carrying, zoom->comm);
 }
 
 static struct renewal begin(struct screen *screen)

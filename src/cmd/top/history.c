@@ -1,7 +1,10 @@
 /* What perf top shows: the samples since the last screen, and those before, which fade. */
 #include "cmd/top/top.h"
 
+#include "base/mem.h"
+
 #include <linux/perf_event.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* The kernel's functions in which a CPU waits for work. */
@@ -56,20 +59,50 @@ static void leave_out(const struct top *top, struct fold *fold)
 	fold->entry_count = kept;
 }
 
+/* ---- fading ---- */
+
+/* An entry that has faded to less than this part of a sample goes: rows of processes that ended would be kept for minutes. */
+enum { LEAST_PART = 16 };
+
 /* What is left of a period or a count at each screen: 7/8, as with the kernel's tool. */
 static uint64_t fade(uint64_t value)
 {
 	return value * 7 / 8;
 }
 
-static void fade_all(struct fold *fold)
+/* What a sample weighs now, by event. */
+static void weigh_samples(struct top_history *history, const struct fold *recent)
+{
+	size_t events = recent->session->reader->events.events.len;
+	struct fold_entry *sums = mem_zalloc_array(events + 1, sizeof(*sums));
+	for (size_t i = 0; i < recent->entry_count; i++) {
+		sums[recent->entries[i].event].period += recent->entries[i].period;
+		sums[recent->entries[i].event].count += recent->entries[i].count;
+	}
+	while (history->weights.len < events)
+		vec_push(&history->weights, 0);
+	for (size_t i = 0; i < events; i++)
+		if (sums[i].count)
+			history->weights.data[i] = sums[i].period / sums[i].count;
+	free(sums);
+}
+
+static bool is_worth_it(const struct top_history *history, const struct fold_entry *entry)
+{
+	uint64_t weight = entry->event < history->weights.len ? history->weights.data[entry->event] : 0;
+	return entry->period && entry->period >= weight / LEAST_PART;
+}
+
+static void fade_all(const struct top_history *history, struct fold *fold, unsigned int times)
 {
 	size_t kept = 0;
 	for (size_t i = 0; i < fold->entry_count; i++) {
 		struct fold_entry *entry = &fold->entries[i];
-		entry->period = fade(entry->period);
-		entry->count = (uint32_t)fade(entry->count);
-		if (entry->period)
+		for (unsigned int n = 0; n < times && entry->period; n++) {
+			entry->period = fade(entry->period);
+			entry->count = (uint32_t)fade(entry->count);
+		}
+		if (is_worth_it(history, entry))
 			fold_move_entry(fold, kept++, i);
 	}
 	fold->entry_count = kept;
@@ -77,25 +110,34 @@ static void fade_all(struct fold *fold)
 
 /* ---- histories ---- */
 
-static void start(struct top *top, struct top_history *history)
+static struct fold *create(const struct top *top, const struct top_history *history)
 {
-	history->fold = fold_create(top->report.session, top->report.opening.resolver, &history->options);
-	history->feed = fold_feed_open(history->fold);
+	return fold_create(top->report.session, top->report.opening.resolver, &history->options);
 }
 
 void top_history_open(struct top *top, struct top_history *history, const struct fold_options *options)
 {
 	history->options = *options;
-	start(top, history);
+	history->fold = create(top, history);
+	history->feed = fold_feed_open(history->fold);
+}
+
+static void drop_aside(struct top_history *history)
+{
+	fold_destroy(history->aside);
+	history->aside = NULL;
+	history->fades = 0;
 }
 
 void top_history_close(struct top_history *history)
 {
 	top_history_release(history);
+	drop_aside(history);
 	if (history->feed)
 		fold_feed_close(history->feed);
 	fold_destroy(history->fold);
 	fold_destroy(history->shown);
+	vec_deinit(&history->weights);
 	*history = (struct top_history){0};
 }
 
@@ -105,21 +147,47 @@ void top_history_release(struct top_history *history)
 	history->before = NULL;
 }
 
+/* Adds to `sum` what is left of `older`. */
+static void add_faded(struct top_history *history, struct fold *sum, struct fold *older, unsigned int times)
+{
+	if (!older)
+		return;
+	if (times)
+		fade_all(history, older, times);
+	fold_merge(sum, older);
+}
+
+static struct fold *take_recent(struct top_history *history)
+{
+	struct fold *recent = fold_swap(history->fold);
+	fold_finish(recent);
+	weigh_samples(history, recent);
+	return recent;
+}
+
+void top_history_set_aside(struct top *top, struct top_history *history)
+{
+	struct fold *recent = take_recent(history), *sum = create(top, history);
+	add_faded(history, sum, history->aside, 1);
+	fold_merge(sum, recent);
+	fold_finish(sum);
+	fold_destroy(recent);
+	fold_destroy(history->aside);
+	history->aside = sum;
+	history->fades++;
+}
+
 struct fold *top_history_next(struct top *top, struct top_history *history, bool due)
 {
-	struct fold *next = fold_swap(history->fold), *last = history->shown;
-	if (last && !top->restarts && !(due && top->options->zero)) {
-		struct fold *recent = next;
-		next = fold_create(top->report.session, top->report.opening.resolver, &history->options);
-		if (due)
-			fade_all(last);
-		fold_merge(next, last);
+	struct fold *last = history->shown, *recent = take_recent(history), *next = create(top, history);
+	if (!top->restarts) {
+		if (!(due && top->options->zero))
+			add_faded(history, next, last, history->fades + due);
+		add_faded(history, next, history->aside, due);
 		fold_merge(next, recent);
-		fold_destroy(recent);
-	} else if (top->restarts) {
-		fold_destroy(next);
-		next = fold_create(top->report.session, top->report.opening.resolver, &history->options);
 	}
+	fold_destroy(recent);
+	drop_aside(history);
 	fold_finish(next);
 	if (history == &top->rows)
 		report_ignore_callees(&top->report, next);
@@ -127,4 +195,12 @@ struct fold *top_history_next(struct top *top, struct top_history *history, bool
 	history->before = last;
 	history->shown = next;
 	return next;
+}
+
+void top_history_carry(const struct top_history *history, struct carrying *carrying)
+{
+	struct fold *const folds[] = {history->fold, history->shown, history->before, history->aside};
+	for (size_t i = 0; i < sizeof(folds) / sizeof(folds[0]); i++)
+		if (folds[i])
+			fold_carry(folds[i], carrying);
 }

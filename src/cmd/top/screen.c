@@ -15,6 +15,17 @@ enum { FIRST_NS = 300000000 }; /* whoever has just started it needn't wait for t
 
 /* ---- what happens meanwhile ---- */
 
+static void carry(void *screen, struct carrying *carrying)
+{
+	screen_carry(screen, carrying);
+}
+
+static void begin(void *context, struct screen *screen)
+{
+	const struct top_screen *shown = context;
+	shown->top->viewer = (struct machine_holder){carry, screen};
+}
+
 static enum terminal_work_state take_round(void *context)
 {
 	struct top_screen *shown = context;
@@ -59,6 +70,8 @@ static struct fold *renew(void *context)
 	if (due)
 		shown->rates = top_rates_take(top);
 	shown->asked = false;
+	shown->strings = top->report.strings;
+	top->report.strings = (struct intern){0};
 	top_history_next(top, &top->code, due);
 	top_history_release(&top->code);
 	struct fold *next = top_history_next(top, &top->rows, due);
@@ -71,6 +84,7 @@ static void release(void *context, struct screen *screen)
 	struct top_screen *shown = context;
 	const struct top *top = shown->top;
 	top_history_release(&shown->top->rows);
+	intern_deinit(&shown->strings);
 	if (top->options->sym_annotate && !shown->opened && top->rows.shown->entry_count) {
 		shown->opened = true;
 		screen_annotate_named(screen, top->options->sym_annotate);
@@ -137,6 +151,7 @@ struct error *top_screen(struct top *top, const struct screen_tools *tools)
 					   .event_count = top->event_count,
 					   .keys = top_screen_keys,
 					   .work = {.fd = live_fd(top->live), .step = take_round, .context = &shown},
+					   .begin = begin,
 					   .add_title = add_title,
 					   .add_status = add_status,
 					   .key = take_key,
@@ -152,6 +167,8 @@ struct error *top_screen(struct top *top, const struct screen_tools *tools)
 	top->report.fold = top->report.context.fold = top_history_next(top, &top->rows, false);
 	top_history_next(top, &top->code, false);
 	struct error *error = begun ? screen_show(&top->report, tools, &owner) : NULL;
+	top->viewer = (struct machine_holder){0};
+	intern_deinit(&shown.strings);
 	if (!shown.error)
 		return error;
 	error_free(error);

@@ -77,6 +77,7 @@ static struct error *print_screen(struct top *top)
 	if (!top->report.fold->entry_count)
 		printf("No samples yet.\n\n");
 	struct error *error = options->sym_annotate ? print_code(top) : report_show_events(&top->report);
+	intern_deinit(&top->report.strings); /* of rows, which are gone */
 	if (error || !fflush(stdout))
 		return error;
 	int number = errno;

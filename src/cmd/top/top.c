@@ -132,14 +132,41 @@ static void take_sample(struct top *top, const struct record *record)
 		fold_add(top->code.feed, &taken, 1);
 }
 
+/* ---- what runs for days ---- */
+
+static void carry(void *context, struct carrying *carrying)
+{
+	const struct top *top = context;
+	top_history_carry(&top->rows, carrying);
+	top_history_carry(&top->code, carrying);
+	if (top->viewer.carry)
+		top->viewer.carry(top->viewer.context, carrying);
+}
+
+/* While a window hides the table, or it is frozen, nobody asks for a newer one. */
+static void set_aside(struct top *top)
+{
+	uint64_t now = clock_now_ns(CLOCK_MONOTONIC), delay = top->options->delay_s * 1000000000;
+	uint64_t since = top->aside_ns > top->interval.begin_ns ? top->aside_ns : top->interval.begin_ns + delay;
+	if (top->frozen || now < since + delay)
+		return;
+	top->aside_ns = now;
+	top_history_set_aside(top, &top->rows);
+	if (top->code.feed)
+		top_history_set_aside(top, &top->code);
+}
+
 bool top_take_round(struct top *top, struct error **ret_error)
 {
 	struct record record;
 	while (session_next(top->report.session, &record, ret_error) > 0) {
 		if (record.is_sample)
 			take_sample(top, &record);
-		else if (record.header->type == RECORD_FINISHED_ROUND)
+		else if (record.header->type == RECORD_FINISHED_ROUND) {
+			set_aside(top);
+			session_forget(top->report.session, &(struct machine_holder){carry, top});
 			return true;
+		}
 	}
 	return false;
 }

@@ -48,8 +48,11 @@ struct top_history {
 	struct fold_options options;
 	struct fold *fold; /* is fed */
 	struct fold_feed *feed;
-	struct fold *shown;  /* or NULL: nothing yet */
-	struct fold *before; /* what was shown before, until it is released */
+	struct fold *shown;    /* or NULL: nothing yet */
+	struct fold *before;   /* what was shown before, until it is released */
+	struct fold *aside;    /* what came while nobody asked for something newer, or NULL */
+	unsigned int fades;    /* how often what is shown would have faded meanwhile */
+	VEC(uint64_t) weights; /* by event: of a sample; 0 = not known */
 };
 
 struct top {
@@ -71,9 +74,12 @@ struct top {
 	bool frozen;		      /* samples aren't taken */
 	bool ended;		      /* by the person, or a reader that has gone */
 	bool nobody_reads;	      /* standard output is a pipe whose reader has gone */
+	uint64_t aside_ns;	      /* CLOCK_MONOTONIC: when something was set aside last */
+	struct machine_holder viewer; /* who else keeps pointers into the machine; or all zero */
 };
 
-/* top.c: takes the samples of a round. False: there will be no other, because of an error or an end. */
+/* top.c: takes the samples of a round, and lets the machine forget what neither runs nor is shown. False: there will be no other, because
+ * of an error or an end. */
 bool top_take_round(struct top *top, struct error **ret_error);
 /* Whether options.delay_s have gone by since the interval began. */
 bool top_is_due(const struct top *top);
@@ -84,6 +90,10 @@ void top_history_close(struct top_history *history);
 /* What is to be shown next, and is history->shown then: with `due` what is older counts for less than before, or for nothing with
  * options.zero. Code in which CPUs are idle is left out, and what options hide. */
 struct fold *top_history_next(struct top *top, struct top_history *history, bool due);
+/* While what is shown stays as it is for longer than the time between two screens: so that no more piles up than with screens. */
+void top_history_set_aside(struct top *top, struct top_history *history);
+/* The machine forgets. */
+void top_history_carry(const struct top_history *history, struct carrying *carrying);
 /* Nothing refers to what was shown before any more. */
 void top_history_release(struct top_history *history);
 /* -K and -U. */
@@ -118,6 +128,7 @@ struct screen;
 /* What the screen's functions share. */
 struct top_screen {
 	struct top *top;
+	struct intern strings;	/* of the rows that were shown before, until these are released */
 	struct error *error;	/* of the source */
 	bool opened;		/* the function of --sym-annotate was shown */
 	struct top_rates rates; /* of the last interval */

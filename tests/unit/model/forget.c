@@ -199,12 +199,63 @@ static void test_memory_is_bounded(void **state)
 	machine_destroy(machine);
 }
 
+struct holder {
+	const struct thread *ended, *lives, *stays;
+	const struct map *map;
+	const struct untrusted *name;
+};
+
+static void renew(void *context, struct carrying *carrying)
+{
+	struct holder *holder = context;
+
+	holder->ended = machine_carry_thread(carrying, holder->ended);
+	assert_ptr_equal(holder->lives, holder->stays);
+	holder->lives = machine_carry_thread(carrying, holder->lives);
+	holder->stays = machine_carry_thread(carrying, holder->stays);
+	holder->map = machine_carry_map(carrying, holder->map);
+	holder->name = machine_carry_name(carrying, holder->name);
+}
+
+/* Through several epochs; what is asked of the machine doesn't know of it. */
+static void test_holders_keep_what_they_hold(void **state)
+{
+	struct machine *machine = machine_create();
+
+	machine_add_comm(machine, 10, 10, "sh", false, 0);
+	machine_add_fork(machine, 20, 20, 10, 10, true, 100);
+	add_map(machine, 20, 0x1000, "/bin/job", 110);
+	machine_add_comm(machine, 20, 20, "job", true, 110);
+	machine_add_exit(machine, 20, 200);
+	struct holder holder = {.ended = machine_thread(machine, 20, NEVER),
+				.lives = machine_thread(machine, 10, NEVER),
+				.stays = machine_thread(machine, 10, NEVER),
+				.map = maps_find(thread_maps(machine_thread(machine, 20, NEVER)), 0x1800, NEVER),
+				.name = thread_comm(machine_thread(machine, 20, NEVER), NEVER)};
+	for (uint64_t since = 500; since < 900; since += 100) {
+		machine_forget_but(machine, since, NULL, NULL, &(struct machine_holder){renew, &holder});
+		assert_null(machine_thread(machine, 20, NEVER));
+		assert_ptr_equal(holder.lives, machine_thread(machine, 10, NEVER));
+		assert_int_equal(holder.ended->tid, 20);
+		assert_int_equal(holder.ended->process->pid, 20);
+		assert_string_equal(untrusted_raw(thread_comm(holder.ended, NEVER)), "job");
+		assert_ptr_equal(thread_comm(holder.ended, NEVER), holder.name);
+		assert_string_equal(holder.map->dso->name, "/bin/job");
+		assert_int_equal(holder.map->start, 0x1000);
+	}
+	machine_destroy(machine);
+}
+
 int model_forget_tests(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_what_ended_is_gone),  cmocka_unit_test(test_names_and_maps_from_the_time_on),
-		cmocka_unit_test(test_maps_are_shared),	    cmocka_unit_test(test_leaders_stay_with_their_threads),
-		cmocka_unit_test(test_ends_that_were_lost), cmocka_unit_test(test_the_kernel_stays),
+		cmocka_unit_test(test_holders_keep_what_they_hold),
+		cmocka_unit_test(test_what_ended_is_gone),
+		cmocka_unit_test(test_names_and_maps_from_the_time_on),
+		cmocka_unit_test(test_maps_are_shared),
+		cmocka_unit_test(test_leaders_stay_with_their_threads),
+		cmocka_unit_test(test_ends_that_were_lost),
+		cmocka_unit_test(test_the_kernel_stays),
 		cmocka_unit_test(test_memory_is_bounded),
 	};
 

@@ -110,7 +110,6 @@ static const struct missing_command {
 	{"data", "perf script -F FIELDS or perf report --format json export a recording for other programs"},
 	{"iostat", "perf stat -e 'block:*' -a"},
 	{"kvm", "perf stat -e 'kvm:*' -a"},
-	{"mem", "perf record -d, then perf report --mem-mode"},
 };
 
 static const struct missing_command *find_missing_command(const char *name)

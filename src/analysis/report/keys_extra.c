@@ -1,6 +1,8 @@
 /* Keys of single values of a sample: CPU, weights, time, cgroup, flags of branches. */
 #include "analysis/report/keys_internal.h"
 
+#include "analysis/script/sample_text.h"
+
 #include "perfdata/features/features.h"
 
 #include <stdio.h>
@@ -122,17 +124,7 @@ void key_code_page_extract(const struct key_context *context, const struct key *
 
 void key_page_size_text(struct key_context *context, const struct key *key, const struct key_source *source, struct strbuf *out)
 {
-	uint64_t size = source->words[0];
-	if (!size)
-		strbuf_add_str(out, "N/A");
-	else if (size >> 30 && !(size & ((1 << 30) - 1)))
-		strbuf_printf(out, "%luG", size >> 30);
-	else if (size >> 20 && !(size & ((1 << 20) - 1)))
-		strbuf_printf(out, "%luM", size >> 20);
-	else if (size >> 10 && !(size & 1023))
-		strbuf_printf(out, "%luK", size >> 10);
-	else
-		strbuf_printf(out, "%luB", size);
+	sample_text_add_page_size(source->words[0], out);
 }
 
 void key_event_extract(const struct key_context *context, const struct key *key, const struct fold_sample *sample, uint64_t *words)

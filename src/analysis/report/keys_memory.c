@@ -59,7 +59,7 @@ static void add_place(const struct data_place *place, char level, uint64_t addre
 {
 	strbuf_printf(out, "[%c] ", level);
 	if (!place->symbol) {
-		strbuf_printf(out, "0x%016lx", address);
+		strbuf_printf(out, "%#.16lx", address);
 		return;
 	}
 	strbuf_add_str(out, place->symbol->name);
@@ -99,7 +99,7 @@ void key_phys_extract(const struct key_context *context, const struct key *key, 
 
 void key_phys_text(struct key_context *context, const struct key *key, const struct key_source *source, struct strbuf *out)
 {
-	strbuf_printf(out, "[%c] 0x%016lx", mode_letter(source->entry->cpumode), source->words[0]);
+	strbuf_printf(out, "[%c] %#.16lx", mode_letter(source->entry->cpumode), source->words[0]);
 }
 
 void key_data_page_extract(const struct key_context *context, const struct key *key, const struct fold_sample *sample, uint64_t *words)

@@ -55,3 +55,17 @@ void sample_resolve_data(struct resolver *resolver, const struct thread *thread,
 		cpumode = kernel ? CPUMODE_GUEST_KERNEL : CPUMODE_GUEST_USER;
 	sample_resolve(resolver, thread, cpumode, addr, model_time, ret);
 }
+
+void sample_text_add_page_size(uint64_t size, struct strbuf *out)
+{
+	if (!size)
+		strbuf_add_str(out, "N/A");
+	else if (size >> 30 && !(size & ((1 << 30) - 1)))
+		strbuf_printf(out, "%luG", size >> 30);
+	else if (size >> 20 && !(size & ((1 << 20) - 1)))
+		strbuf_printf(out, "%luM", size >> 20);
+	else if (size >> 10 && !(size & 1023))
+		strbuf_printf(out, "%luK", size >> 10);
+	else
+		strbuf_printf(out, "%luB", size);
+}

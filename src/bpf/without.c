@@ -6,7 +6,7 @@
 #include "bpf/leaks.h"
 #include "bpf/lock_owners.h"
 #include "bpf/off_cpu.h"
-#include "bpf/probe_cost.h"
+#include "bpf/probes/probe_cost.h"
 #include "bpf/sample_filter.h"
 #include "bpf/support.h"
 #include "bpf/syscalls/syscalls.h"

@@ -4,7 +4,7 @@
 #include "base/cleanup.h"
 #include "base/mem.h"
 #include "base/vec.h"
-#include "cmd/sample_filter.h"
+#include "cmd/sampling/sample_filter.h"
 #include "event/filter.h"
 #include "event/parse/parse.h"
 #include "event/vendor.h"

@@ -74,7 +74,7 @@ struct event {
 	bool snapshot;		   /* the value is a level, not a count that grows */
 	const char *metric_id;	   /* metric-id=, or NULL */
 	const char *cgroup;	   /* -G, or NULL */
-	const char *sample_filter; /* --filter of record for other events than tracepoints (cmd/sample_filter.h), or NULL */
+	const char *sample_filter; /* --filter of record for other events than tracepoints (cmd/sampling/sample_filter.h), or NULL */
 };
 
 struct event_list {

@@ -3,7 +3,7 @@
 #include "cmd/bench/bench.h"
 
 #include "base/clock.h"
-#include "bpf/probe_cost.h"
+#include "bpf/probes/probe_cost.h"
 
 #include <dlfcn.h>
 #include <inttypes.h>

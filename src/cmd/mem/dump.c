@@ -1,4 +1,5 @@
-/* perf mem report -D: a line for each sample, for programs that read fields: numbers as they were recorded, the code's file and function. */
+/* perf mem report -D: a line for each sample, for programs that read fields: numbers as they were recorded, the code's file and
+ * function. */
 #include "cmd/mem/mem.h"
 
 #include "analysis/script/sample_text.h"

@@ -5,8 +5,8 @@
  *	perf mem -D report                one line for each sample */
 #include "cmd/mem/mem.h"
 
-#include "cmd/memory_record.h"
 #include "cmd/record/record.h"
+#include "cmd/sampling/memory_record.h"
 #include "event/memory_events.h"
 
 #include <string.h>

@@ -3,8 +3,8 @@
 
 #include "base/cleanup.h"
 #include "base/mem.h"
-#include "cmd/memory_record.h"
 #include "cmd/opening.h"
+#include "cmd/sampling/memory_record.h"
 #include "event/memory_events.h"
 
 #include <string.h>

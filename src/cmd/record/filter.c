@@ -2,7 +2,7 @@
 #include "cmd/record/record.h"
 
 #include "base/log.h"
-#include "cmd/sample_filter.h"
+#include "cmd/sampling/sample_filter.h"
 
 #include <linux/perf_event.h>
 

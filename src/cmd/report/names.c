@@ -3,7 +3,7 @@
 
 #include "base/number.h"
 #include "cmd/known_names.h"
-#include "cmd/sampled_ids.h"
+#include "cmd/sampling/sampled_ids.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -4,7 +4,7 @@
 #include "analysis/script/filter.h"
 #include "analysis/script/text.h"
 #include "base/strbuf.h"
-#include "cmd/sampled_ids.h"
+#include "cmd/sampling/sampled_ids.h"
 #include "cmd/script/output.h"
 #include "session/session.h"
 

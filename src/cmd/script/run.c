@@ -1,7 +1,7 @@
 /* The loop of `perf script`: records in time order, filtered, made into text, written. */
 #include "cmd/dumping.h"
 #include "cmd/known_names.h"
-#include "cmd/sampled_ids.h"
+#include "cmd/sampling/sampled_ids.h"
 #include "cmd/script/batch.h"
 #include "cmd/script/output.h"
 #include "cmd/script/script.h"

@@ -1,6 +1,6 @@
 /* Reading the expressions of sample filters (sample_filter.h). Fields, operators and values have the names of the kernel's perf, as its
  * manual lists them; the numbers behind are those of linux/perf_event.h (union perf_mem_data_src). */
-#include "cmd/sample_filter.h"
+#include "cmd/sampling/sample_filter.h"
 
 #include "base/cleanup.h"
 #include "base/mem.h"

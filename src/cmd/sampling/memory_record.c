@@ -1,5 +1,5 @@
 /* Recording of memory accesses is record with -W and -d, and with events that sysfs names. */
-#include "cmd/memory_record.h"
+#include "cmd/sampling/memory_record.h"
 
 #include "app/command.h"
 #include "event/memory_events.h"

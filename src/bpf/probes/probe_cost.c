@@ -1,5 +1,5 @@
 /* Loads probe_cost.bpf.c and attaches one of its programs (probe_cost.h). */
-#include "bpf/probe_cost.h"
+#include "bpf/probes/probe_cost.h"
 
 #include "base/mem.h"
 #include "bpf/support.h"

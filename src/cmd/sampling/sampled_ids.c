@@ -1,5 +1,5 @@
 /* Processes and threads by their samples. Samples are counted by thread; processes are summed up when somebody asked for one in vain. */
-#include "cmd/sampled_ids.h"
+#include "cmd/sampling/sampled_ids.h"
 
 #include "base/log.h"
 #include "base/mem.h"

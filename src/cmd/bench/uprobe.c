@@ -1,5 +1,5 @@
-/* perf bench uprobe: what it costs that a function has a uprobe: usleep(3) of the C library without one, and with BPF programs at its beginning
- * or its end. */
+/* perf bench uprobe: what it costs that a function has a uprobe: usleep(3) of the C library without one, and with BPF programs at its
+ * beginning or its end. */
 #include "cmd/bench/bench.h"
 
 #include "base/clock.h"

@@ -1,5 +1,5 @@
-/* perf bench internals inject-build-id: how long `perf inject -b` takes for a stream that maps files of this machine and samples them, and how
- * much memory. The stream is made up here, once; each run pipes it into a new perf. */
+/* perf bench internals inject-build-id: how long `perf inject -b` takes for a stream that maps files of this machine and samples
+ * them, and how much memory. The stream is made up here, once; each run pipes it into a new perf. */
 #include "cmd/bench/bench.h"
 #include "cmd/bench/suites.h"
 

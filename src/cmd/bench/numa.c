@@ -1,5 +1,6 @@
-/* perf bench numa mem: processes of threads that work on memory which all share, which a process shares and which a thread has for itself;
- * bound to CPUs and nodes, or left to the kernel. Tells how much they get done, and whether each process' threads come together on one node. */
+/* perf bench numa mem: processes of threads that work on memory which all share, which a process shares and which a thread has for
+ * itself; bound to CPUs and nodes, or left to the kernel. Tells how much they get done, and whether each process' threads come
+ * together on one node. */
 #include "cmd/bench/numa.h"
 
 #include "base/clock.h"

@@ -1,4 +1,5 @@
-/* perf bench numa mem: processes of threads that work on memory. numa.c has the work and the places, numa_run.c options, processes, results. */
+/* perf bench numa mem: processes of threads that work on memory. numa.c has the work and the places, numa_run.c options, processes,
+ * results. */
 #pragma once
 
 #include "cmd/bench/bench.h"

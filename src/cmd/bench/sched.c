@@ -1,4 +1,5 @@
-/* perf bench sched: how quickly tasks hand over to each other. Here: two that exchange a byte, and one whose system calls another answers. */
+/* perf bench sched: how quickly tasks hand over to each other. Here: two that exchange a byte, and one whose system calls another
+ * answers. */
 #include "cmd/bench/bench.h"
 #include "cmd/bench/suites.h"
 

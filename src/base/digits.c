@@ -64,18 +64,6 @@ char *digits_put_fraction(char *to, uint32_t value, unsigned int count)
 	return to + count;
 }
 
-/* Eight hexadecimal digits in a word, as they stand in memory of a little-endian machine: the first one is its lowest byte. */
-static uint64_t hex_word(uint32_t value)
-{
-	const uint64_t ones = 0x0101010101010101;
-	uint64_t nibbles = value;
-	nibbles = (nibbles | nibbles << 16) & 0x0000ffff0000ffff;
-	nibbles = (nibbles | nibbles << 8) & 0x00ff00ff00ff00ff;
-	nibbles = (nibbles | nibbles << 4) & 0x0f0f0f0f0f0f0f0f;
-	uint64_t letters = (nibbles + 6 * ones) >> 4 & ones;
-	return __builtin_bswap64(nibbles + '0' * ones + letters * ('a' - '0' - 10));
-}
-
 /* The first `count` digits, at most 7, become spaces. */
 static uint64_t blanked(uint64_t word, unsigned int count)
 {
@@ -87,13 +75,13 @@ char *digits_put_hex(char *to, uint64_t value, unsigned int width)
 {
 	unsigned int count = (67 - (unsigned int)__builtin_clzll(value | 1)) / 4, size = count > width ? count : width;
 	if (size <= 8) {
-		uint64_t word = blanked(hex_word((uint32_t)value) >> 8 * (8 - size), size - count);
+		uint64_t word = blanked(digits_hex_word((uint32_t)value) >> 8 * (8 - size), size - count);
 		memcpy(to, &word, sizeof(word));
 		return to + size;
 	}
 	to = put_spaces(to, size > 16 ? size - 16 : 0);
 	size = size > 16 ? 16 : size;
-	uint64_t words[4] = {hex_word((uint32_t)(value >> 32)), hex_word((uint32_t)value)};
+	uint64_t words[4] = {digits_hex_word((uint32_t)(value >> 32)), digits_hex_word((uint32_t)value)};
 	unsigned int blank = 16 - count;
 	words[0] = blank < 8 ? blanked(words[0], blank) : 0x2020202020202020;
 	words[1] = blank < 8 ? words[1] : blanked(words[1], blank - 8);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <stdint.h>
+#include <string.h>
 
 enum { DIGITS_ROOM = 32 };
 
@@ -10,5 +11,47 @@ enum { DIGITS_ROOM = 32 };
  * end. */
 char *digits_put_u64(char *to, uint64_t value, unsigned int width);
 char *digits_put_hex(char *to, uint64_t value, unsigned int width);
+/* The same of a number that needs 8 digits at most, as long as needed; and in 16 columns, as addresses are shown. */
+static inline char *digits_put_short_hex(char *to, uint32_t value);
+static inline char *digits_put_address(char *to, uint64_t value);
 /* The last `count` decimal digits, zeros in front: fractions. Returns the end. */
 char *digits_put_fraction(char *to, uint32_t value, unsigned int count);
+
+/* Private: eight hexadecimal digits in a word, as they stand in memory of a little-endian machine: the first one is its lowest byte. */
+static inline uint64_t digits_hex_word(uint32_t value)
+{
+	const uint64_t ones = 0x0101010101010101;
+	uint64_t nibbles = value;
+	nibbles = (nibbles | nibbles << 16) & 0x0000ffff0000ffff;
+	nibbles = (nibbles | nibbles << 8) & 0x00ff00ff00ff00ff;
+	nibbles = (nibbles | nibbles << 4) & 0x0f0f0f0f0f0f0f0f;
+	uint64_t letters = (nibbles + 6 * ones) >> 4 & ones;
+	return __builtin_bswap64(nibbles + '0' * ones + letters * ('a' - '0' - 10));
+}
+
+/* Private: how many digits a number has that needs 8 at most. */
+static inline unsigned int digits_hex_count(uint32_t value)
+{
+	return (35 - (unsigned int)__builtin_clz(value | 1)) / 4;
+}
+
+static inline char *digits_put_short_hex(char *to, uint32_t value)
+{
+	unsigned int count = digits_hex_count(value);
+	uint64_t word = digits_hex_word(value) >> 8 * (8 - count);
+	memcpy(to, &word, sizeof(word));
+	return to + count;
+}
+
+static inline char *digits_put_address(char *to, uint64_t value)
+{
+	const uint64_t spaces = 0x2020202020202020;
+	if (value >> 32)
+		return digits_put_hex(to, value, 16);
+	/* The spaces in front go over the digits that the number hasn't. */
+	uint64_t word = digits_hex_word((uint32_t)value);
+	memcpy(to + 8, &word, sizeof(word));
+	memcpy(to, &spaces, sizeof(spaces));
+	memcpy(to + 8 - digits_hex_count((uint32_t)value), &spaces, sizeof(spaces));
+	return to + 16;
+}

@@ -61,8 +61,10 @@ struct segment {
 	uint32_t offset, length; /* in segment_text */
 };
 
-struct piece {
-	uint32_t offset, length;
+/* What lines say of a file: " (path)" and the end of the line, in file_text. */
+struct file_look {
+	uint32_t offset, length; /* 0: not made yet */
+	bool is_user;		 /* its addresses are shown as those of the file */
 };
 
 struct script_stacks {
@@ -72,8 +74,7 @@ struct script_stacks {
 	struct script_recents *recents;
 	struct segment *segments; /* direct-mapped; their text is thrown away as a whole */
 	struct strbuf segment_text;
-	/* By dso->index + 1, 0 for no file: " (path)", made safe. */
-	VEC(struct piece) files;
+	VEC(struct file_look) files; /* by their number + 1, 0 for none */
 	struct strbuf file_text;
 };
 
@@ -209,6 +210,7 @@ static void describe_unmapped(struct script_text *text, const struct script_samp
 	resolver_frame(text->resolver, space->maps, space->mode, spot->ip, at->model_time, &frame);
 	spot->map = frame.map;
 	spot->place.address = frame.dso_addr;
+	spot->place.file = frame.map ? frame.map->dso->index + 1 : 0;
 	describe(&spot->place, frame.symbol);
 }
 
@@ -251,48 +253,72 @@ static void finish_places(struct script_text *text, const struct script_sample *
 	}
 }
 
-/* The end of a line: the file in brackets. */
-static struct piece file_piece(const struct script_text *text, const struct map *map)
+/* A name of at most NAME_LIMIT bytes, without a call: most have less than 32. */
+static char *put_name(char *to, const char *name, size_t length)
 {
-	struct script_stacks *stacks = text->stacks;
-	size_t index = map ? map->dso->index + 1 : 0;
-	if (index < stacks->files.len && stacks->files.data[index].length)
-		return stacks->files.data[index];
-	while (stacks->files.len <= index)
-		vec_push(&stacks->files, (struct piece){0});
-	size_t offset = stacks->file_text.len;
-	strbuf_add_str(&stacks->file_text, " (");
-	script_add_dso(text, map, &stacks->file_text);
-	strbuf_add_str(&stacks->file_text, ")");
-	strbuf_reserve(&stacks->file_text, SCRIPT_WIDE);
-	return stacks->files.data[index] = (struct piece){(uint32_t)offset, (uint32_t)(stacks->file_text.len - offset)};
+	enum { STEP = 16, HALF = 8 };
+	char *end = to + length;
+	if (length >= STEP) {
+		const char *last = name + length - STEP;
+		for (; name < last; name += STEP, to += STEP)
+			memcpy(to, name, STEP);
+		memcpy(end - STEP, last, STEP);
+	} else if (length >= HALF) {
+		memcpy(to, name, HALF);
+		memcpy(end - HALF, name + length - HALF, HALF);
+	} else {
+		while (to < end)
+			*to++ = *name++;
+	}
+	return end;
 }
 
-/* The usual look of a place, " name+0xoff (file)". `to` has room for USUAL_ROOM bytes and the file's. */
-static char *put_usual_place(const struct script_text *text, const struct place *place, struct piece file, char *to)
+static void make_file_look(const struct script_text *text, const struct spot *spot)
+{
+	struct script_stacks *stacks = text->stacks;
+	while (stacks->files.len <= spot->place.file)
+		vec_push(&stacks->files, (struct file_look){0});
+	size_t offset = stacks->file_text.len;
+	strbuf_add_str(&stacks->file_text, " (");
+	script_add_dso(text, spot->map, &stacks->file_text);
+	strbuf_add_str(&stacks->file_text, ")\n");
+	strbuf_reserve(&stacks->file_text, SCRIPT_WIDE);
+	stacks->files.data[spot->place.file] = (struct file_look){.offset = (uint32_t)offset,
+								  .length = (uint32_t)(stacks->file_text.len - offset),
+								  .is_user = spot->map && !spot->map->dso->kernel};
+}
+
+/* Neither the map nor the file is looked at for it: they are far away. Valid until the next call. */
+static const struct file_look *file_look_of(const struct script_text *text, const struct spot *spot)
+{
+	const struct script_stacks *stacks = text->stacks;
+	if (spot->place.file >= stacks->files.len || !stacks->files.data[spot->place.file].length)
+		make_file_look(text, spot);
+	return &stacks->files.data[spot->place.file];
+}
+
+/* The usual look of a place, " name+0xoff (file)\n". `to` has room for USUAL_ROOM bytes and the file's. */
+static char *put_usual_place(const struct script_text *text, const struct place *place, const struct file_look *file, char *to)
 {
 	*to++ = ' ';
 	if (place->length) {
-		memcpy(to, place->name, place->length);
-		to += place->length;
+		to = put_name(to, place->name, place->length);
 		memcpy(to, "+0x", 3);
-		to = digits_put_hex(to + 3, place->offset, 0);
+		to = digits_put_short_hex(to + 3, place->offset);
 	} else {
 		memcpy(to, "[unknown]", 9);
 		to += 9;
 	}
-	return script_put_wide(to, text->stacks->file_text.data + file.offset, file.length);
+	return script_put_wide(to, text->stacks->file_text.data + file->offset, file->length);
 }
 
 static void add_usual_line(const struct script_text *text, const struct spot *spot, struct strbuf *out)
 {
-	struct piece file = file_piece(text, spot->map);
-	char *start = strbuf_reserve(out, USUAL_ROOM + file.length), *to = start;
-	bool in_file = spot->map && !spot->map->dso->kernel;
+	const struct file_look *file = file_look_of(text, spot);
+	char *start = strbuf_reserve(out, USUAL_ROOM + file->length), *to = start;
 	*to++ = '\t';
-	to = digits_put_hex(to, in_file ? spot->place.address : spot->ip, 16);
+	to = digits_put_address(to, file->is_user ? spot->place.address : spot->ip);
 	to = put_usual_place(text, &spot->place, file, to);
-	*to++ = '\n';
 	strbuf_advance(out, (size_t)(to - start));
 }
 
@@ -544,9 +570,9 @@ void script_stacks_add_ip(struct script_text *text, const struct script_sample *
 		script_add_frame(text, at->plan, &frame, out);
 		return;
 	}
-	struct piece file = file_piece(text, spot.map);
-	char *start = strbuf_reserve(out, USUAL_ROOM + file.length), *end = put_usual_place(text, &spot.place, file, start);
-	strbuf_advance(out, (size_t)(end - start));
+	const struct file_look *file = file_look_of(text, &spot);
+	char *start = strbuf_reserve(out, USUAL_ROOM + file->length), *end = put_usual_place(text, &spot.place, file, start);
+	strbuf_advance(out, (size_t)(end - start - 1));
 }
 
 void script_stacks_add(struct script_text *text, const struct script_sample *at, struct strbuf *out)

@@ -20,6 +20,7 @@
 enum {
 	SLICE = 64, /* records a thread takes at a time */
 	FIRST_RECORDS = 64,
+	FIRST_SLICE = 8, /* of the first load */
 	MOST_RECORDS = 1024,
 	MOST_SLICES = MOST_RECORDS / SLICE,
 	LOOKS = 2000,	     /* some 50 to 100 µs */
@@ -43,6 +44,7 @@ struct load {
 	size_t count;
 	struct strbuf between;
 	struct slice slices[MOST_SLICES];
+	size_t slice_size;  /* records */
 	size_t slice_count; /* 0: not made into text yet */
 };
 
@@ -51,7 +53,7 @@ struct batch;
 struct helper {
 	struct batch *batch;
 	pthread_t thread;
-	struct script_text *text;
+	struct script_text *text; /* NULL: it hasn't worked yet */
 };
 
 struct batch {
@@ -126,10 +128,10 @@ static void format_slices(struct batch *batch, struct script_text *text)
 	struct load *load = batch->load;
 	for (size_t number; (number = atomic_fetch_add(&batch->next_slice, 1)) < load->slice_count;) {
 		struct slice *slice = &load->slices[number];
-		size_t begin = number * SLICE, end = begin + SLICE < load->count ? begin + SLICE : load->count;
+		size_t begin = number * load->slice_size, end = begin + load->slice_size;
 		strbuf_clear(&slice->text);
 		slice->broken = false;
-		for (size_t i = begin; i < end; i++)
+		for (size_t i = begin; i < end && i < load->count; i++)
 			format_item(batch, text, load, &load->items[i], slice);
 	}
 }
@@ -163,6 +165,8 @@ static void *help(void *argument)
 		pthread_mutex_unlock(&batch->lock);
 		if (done == UINT_MAX)
 			return NULL;
+		if (!helper->text)
+			helper->text = batch->options->create_text(batch->options->context);
 		format_slices(batch, helper->text);
 		pthread_mutex_lock(&batch->lock);
 		if (--batch->working == 0)
@@ -182,7 +186,7 @@ static void wake_helpers(struct batch *batch, unsigned int run)
 
 static void begin_text(struct batch *batch, struct load *load)
 {
-	load->slice_count = (load->count + SLICE - 1) / SLICE;
+	load->slice_count = (load->count + load->slice_size - 1) / load->slice_size;
 	batch->load = load;
 	atomic_store(&batch->next_slice, 0);
 	/* One slice is the main thread's: side-band records at the times of samples make loads of a few records. */
@@ -205,8 +209,12 @@ static void batch_init(struct batch *batch, const struct script_batch_options *o
 	*batch = (struct batch){.options = options, .limit = FIRST_RECORDS};
 	batch->filter = script_filter_is_empty(options->filter) ? NULL : options->filter;
 	batch->text = options->create_text(options->context);
-	for (size_t i = 0; i < 2; i++)
+	for (size_t i = 0; i < 2; i++) {
 		batch->loads[i].items = mem_alloc_array(MOST_RECORDS, sizeof(struct item));
+		batch->loads[i].slice_size = SLICE;
+	}
+	/* Nearly all of the first load's time goes into symbols: while one thread reads the kernel's, another one reads a file's. */
+	batch->loads[0].slice_size = FIRST_SLICE;
 	pthread_mutex_init(&batch->lock, NULL);
 	pthread_cond_init(&batch->begin, NULL);
 	pthread_cond_init(&batch->end, NULL);
@@ -214,11 +222,9 @@ static void batch_init(struct batch *batch, const struct script_batch_options *o
 	batch->helpers = mem_zalloc_array(jobs, sizeof(*batch->helpers));
 	for (unsigned int i = 0; i + 1 < jobs; i++) {
 		struct helper *helper = &batch->helpers[i];
-		*helper = (struct helper){.batch = batch, .text = options->create_text(options->context)};
-		if (pthread_create(&helper->thread, NULL, help, helper)) {
-			script_text_destroy(helper->text);
+		*helper = (struct helper){.batch = batch};
+		if (pthread_create(&helper->thread, NULL, help, helper))
 			break; /* fewer do as well */
-		}
 		batch->helper_count++;
 	}
 }
@@ -295,7 +301,7 @@ static void apply(const struct batch *batch, struct load *load)
 /* Has the broken ones counted, on this one thread. */
 static void count_broken(const struct batch *batch, const struct load *load, size_t number)
 {
-	for (size_t i = number * SLICE; i < (number + 1) * SLICE && i < load->count; i++) {
+	for (size_t i = number * load->slice_size; i < (number + 1) * load->slice_size && i < load->count; i++) {
 		struct sample sample;
 		if (is_sample(&load->items[i]))
 			(void)session_decode(batch->options->session, &load->items[i].record, &sample);
@@ -336,6 +342,7 @@ static struct error *write_load(struct batch *batch, struct load *load)
 		batch->limit *= 2;
 	forget(batch, load);
 	load->count = load->slice_count = 0;
+	load->slice_size = SLICE;
 	strbuf_clear(&load->between);
 	return error;
 }

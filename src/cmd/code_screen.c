@@ -43,6 +43,12 @@ static void print(void *context, struct strbuf *note)
 	strbuf_deinit(&text);
 }
 
+static void run_script(void *context, struct strbuf *note)
+{
+	const struct code_screen *screen = ((const struct shown *)context)->screen;
+	screen->run_script(screen->script_context, note);
+}
+
 struct error *code_annotation(struct annotate *annotate, const struct annotate_function *function, const struct event *const *events,
 			      size_t event_count, const struct annotation_style *style, struct annotation **ret)
 {
@@ -114,8 +120,12 @@ struct error *code_screen_show(const struct code_screen *screen, const struct an
 	if (error)
 		return error;
 	shown.lines = annotation_lines_open(shown.annotation);
-	const struct code_source source = {
-		.annotation = shown.annotation, .text = add_text, .restyle = restyle, .print = print, .context = &shown};
+	const struct code_source source = {.annotation = shown.annotation,
+					   .text = add_text,
+					   .restyle = restyle,
+					   .print = print,
+					   .run_script = screen->run_script ? run_script : NULL,
+					   .context = &shown};
 	struct code_window *code = code_create(screen->terminal, &source);
 	for (size_t line; (line = code_run(code)) != CODE_BACK;)
 		follow(screen, function, &shown.annotation->lines.data[line], code);

@@ -13,6 +13,9 @@ struct code_screen {
 	size_t event_count;
 	struct annotation_style style;
 	struct print_file *prints; /* or NULL */
+	/* As of struct code_source; or NULL. */
+	void (*run_script)(void *context, struct strbuf *note);
+	void *script_context;
 };
 
 /* Shows a function until the person goes back; calls are followed. An error says why there are no instructions. */

@@ -244,7 +244,7 @@ void machine_forget_but(struct machine *machine, uint64_t since, bool (*gone)(vo
 const struct thread *machine_carry_thread(struct carrying *carrying, const struct thread *thread);
 const struct map *machine_carry_map(struct carrying *carrying, const struct map *map);
 const struct untrusted *machine_carry_name(struct carrying *carrying, const struct untrusted *name);
-/* Whether that is worth while: threads, maps and names need twice as much as after the last time, and 16 MB more. */
+/* Whether that is worth while: threads, maps and names need twice as much as after the last time, and 4 MB more. */
 bool machine_has_grown(const struct machine *machine);
 /* From now on nothing is added: asking is safe from many threads. */
 void machine_finish(struct machine *machine);

@@ -68,9 +68,13 @@ struct annotation_style {
 	bool global; /* percentages of the whole recording, else of the function */
 	bool hits;   /* of samples, else of periods */
 	bool full_paths;
-	bool raw;	      /* the bytes of instructions */
-	bool print_lines;     /* the summary by source lines, and the line behind each instruction that has samples */
-	bool compact;	      /* offsets and arrows instead of addresses */
+	bool raw;	  /* the bytes of instructions */
+	bool print_lines; /* the summary by source lines, and the line behind each instruction that has samples */
+	bool compact;	  /* offsets and arrows instead of addresses */
+	/* Compact: which instructions have their offset before them. */
+	enum annotation_offsets { OFFSETS_TARGETS, OFFSETS_CALLS, OFFSETS_ALL } offsets;
+	/* Compact: before the text of a source line, its number or also its file. */
+	enum annotation_places { PLACES_NONE, PLACES_NUMBERS, PLACES_FILES } places;
 	bool counts;	      /* a table of the sampled addresses first (-v) */
 	double least_percent; /* of source lines in the summary */
 };

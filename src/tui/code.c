@@ -41,12 +41,16 @@ static const struct key_help keys[] = {
 	{"", "What is shown"},
 	{"s", "source text, or none"},
 	{"o, f", "offsets and names, or addresses as in the file"},
+	{"O", "offsets of jumps' targets; of calls as well; of all instructions"},
+	{"k", "numbers of source lines"},
+	{"l", "whole places of source lines: file and number"},
 	{"t", "percentages, numbers of samples, sums of periods"},
 	{"b", "shares of periods, or of samples"},
 	{"p", "shares of the function, or of the whole recording"},
 	{"j", "the bar from a jump to its target"},
 	{"J", "how many jumps lead to a line"},
 	{"P", "print to a file perf.hist.N"},
+	{"r", "run a script on what the table shows (opened from a recording's table)"},
 	{"h, F1", "this help"},
 	{0},
 };
@@ -333,6 +337,17 @@ static bool restyle(struct code_window *code, int key)
 	case 'f':
 		style->compact = !style->compact;
 		break;
+	case 'O':
+		style->offsets = style->offsets == OFFSETS_TARGETS ? OFFSETS_CALLS
+				 : style->offsets == OFFSETS_CALLS ? OFFSETS_ALL
+								   : OFFSETS_TARGETS;
+		break;
+	case 'k':
+		style->places = style->places == PLACES_NUMBERS ? PLACES_NONE : PLACES_NUMBERS;
+		break;
+	case 'l':
+		style->places = style->places == PLACES_FILES ? PLACES_NONE : PLACES_FILES;
+		break;
 	case 't':
 		style->show = style->show == ANNOTATION_PERCENT	  ? ANNOTATION_SAMPLES
 			      : style->show == ANNOTATION_SAMPLES ? ANNOTATION_PERIOD
@@ -381,6 +396,12 @@ static bool change(struct code_window *code, int key)
 	case 'P':
 		if (code->source.print)
 			code->source.print(code->source.context, &code->note);
+		break;
+	case 'r':
+		if (code->source.run_script)
+			code->source.run_script(code->source.context, &code->note);
+		else
+			code_note(code, "scripts are run from the table of a recording (perf report)");
 		break;
 	default:
 		return false;

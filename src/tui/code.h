@@ -15,6 +15,8 @@ struct code_source {
 	void (*restyle)(void *context);
 	/* Prints all; says what has become of it. NULL = it can't be. */
 	void (*print)(void *context, struct strbuf *note);
+	/* Asks for a script, and shows what it prints; says in `note` why not. NULL = there are none. */
+	void (*run_script)(void *context, struct strbuf *note);
 	void *context;
 };
 

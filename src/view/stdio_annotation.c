@@ -48,6 +48,12 @@ static unsigned int larger(unsigned int a, unsigned int b)
 	return a > b ? a : b;
 }
 
+/* Whether the compact form says where the instruction is in the function. */
+static bool has_offset(const struct annotation_style *style, const struct annotation_line *line)
+{
+	return line->is_target || style->offsets == OFFSETS_ALL || (style->offsets == OFFSETS_CALLS && line->flow == FLOW_CALL);
+}
+
 static void writing_init(struct writing *writing, const struct annotation *annotation, struct strbuf *out)
 {
 	const struct annotation_style *style = &annotation->style;
@@ -63,10 +69,11 @@ static void writing_init(struct writing *writing, const struct annotation *annot
 		writing->raw_width = larger(writing->raw_width, line->size * 3);
 		if (style->compact)
 			writing->mnemonic_width = larger(writing->mnemonic_width, (unsigned int)strlen(line->mnemonic));
-		if (line->is_target)
+		if (has_offset(style, line))
 			writing->label_width = larger(writing->label_width, hex_digits(line->address - annotation->start));
 	}
-	writing->number_width = larger(writing->number_width, writing->address_width);
+	if (!style->compact)
+		writing->number_width = larger(writing->number_width, writing->address_width);
 }
 
 static void add_safe(struct strbuf *out, const char *text)
@@ -399,6 +406,19 @@ static const char *arrow(const struct annotation *annotation, const struct annot
 	}
 }
 
+static void add_source_place(const struct writing *writing, const struct annotation_line *line)
+{
+	enum annotation_places places = writing->annotation->style.places;
+	if (line->kind != ANNOTATION_SOURCE || !places)
+		return;
+	if (places == PLACES_FILES && line->file) {
+		add_safe(writing->out, line->file);
+		strbuf_printf(writing->out, ":%u ", line->line);
+	} else {
+		strbuf_printf(writing->out, "%-*u ", (int)writing->number_width, line->line);
+	}
+}
+
 static void add_compact_line(const struct writing *writing, size_t index)
 {
 	const struct annotation *annotation = writing->annotation;
@@ -408,6 +428,7 @@ static void add_compact_line(const struct writing *writing, size_t index)
 		add_blank_values(writing);
 		strbuf_add_chars(out, ' ', writing->label_width + 3);
 		add_color(writing, COLOR_SOURCE);
+		add_source_place(writing, line);
 		add_source_text(out, line->text);
 		add_color(writing, STDIO_COLOR_END);
 		strbuf_add_char(out, '\n');
@@ -418,7 +439,7 @@ static void add_compact_line(const struct writing *writing, size_t index)
 		strbuf_add_char(out, ' ');
 	}
 	strbuf_add_char(out, ' ');
-	if (line->is_target)
+	if (has_offset(&annotation->style, line))
 		strbuf_printf(out, "%*" PRIx64 ":", (int)writing->label_width, line->address - annotation->start);
 	else
 		strbuf_add_chars(out, ' ', writing->label_width + 1);

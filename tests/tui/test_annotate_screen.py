@@ -91,6 +91,30 @@ def test_what_is_shown(show, code):
     screen.after("x", "this key does nothing")
 
 
+def test_offsets_and_places(show, code, folder):
+    """O: three levels; k and l: where source lines are."""
+    screen = show("annotate", "spin", lines=60)
+    screen.until("66.67", "sum ^= i * n")
+
+    def labels():
+        return sum(bool(re.match(r" +[\d.]* +[0-9a-f]+: ", line)) for line in screen.lines()[2:])
+    targets = labels()
+    screen.keys("O")
+    started.until(lambda: labels() > targets, "calls have offsets, too")
+    calls = labels()
+    screen.keys("O")
+    started.until(lambda: labels() == len(code), "all instructions have offsets")
+    screen.keys("O")
+    started.until(lambda: labels() == targets, "jumps' targets have offsets")
+    assert targets < calls < len(code)
+    number = next(i for i, line in enumerate((folder / "prog.c").read_text().splitlines(), 1) if "sum ^= i * n" in line)
+    lines = screen.after("k", f"{number} ")
+    assert any(re.search(rf"\b{number} .*sum \^= i \* n", line) for line in lines)
+    screen.after("l", f"{folder}/prog.c:{number} ")
+    screen.after("l", "sum ^= i * n", without=[f"prog.c:{number}"])
+    screen.after("r", "scripts are run from the table of a recording")
+
+
 def test_other_functions(show, code):
     screen = show("annotate")
     screen.until("spin() ")

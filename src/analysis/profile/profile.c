@@ -1,7 +1,5 @@
-/* Profile: entries become nodes of a tree and cells (node, slice) in one go.
- *
- * A node is found by its parent and its frame; entries that differ only in when and where they were sampled share their stack's pieces, so
- * that the way through the tree is taken once for each stack. */
+/* Profile: the tree of stacks as of a flame graph, without what is too light for the page; then each entry is added to the cell (node,
+ * slice) where its stack ends, and to lanes. */
 #include "analysis/profile/profile.h"
 
 #include "base/hash.h"
@@ -19,9 +17,8 @@ struct adding {
 	struct profile_page *profile;
 	struct profile_event *event;
 	struct fold *fold;
-	uint32_t *frames; /* by the fold's frame: ours + 1; 0 = not made yet */
-	struct map64 frame_numbers, comm_frames, children, stacks, cells, threads;
-	VEC(uint64_t) totals; /* by node */
+	struct fold_calltree_places places;
+	struct map64 frame_numbers, cells, threads;
 };
 
 void profile_words(const struct session *session, const struct fold_sample *sample, uint64_t *words)
@@ -47,43 +44,16 @@ static uint32_t frame_number(struct adding *adding, const char *label, const cha
 	return (uint32_t)*number;
 }
 
-static uint32_t frame_of(struct adding *adding, uint32_t frame)
+static void add_nodes(struct adding *adding)
 {
-	if (!adding->frames[frame]) {
-		const struct map *map = adding->fold->frames[frame].map;
-		adding->frames[frame] = 1 + frame_number(adding, fold_frame_name(adding->fold, frame), map ? map->dso->short_name : NULL,
-							 (uint8_t)fold_frame_kind(adding->fold, frame));
+	struct profile_event *event = adding->event;
+	const struct fold_calltree_places *places = &adding->places;
+	vec_push(&event->nodes, (struct profile_node){0, frame_number(adding, "all", NULL, FRAME_OTHER)});
+	for (size_t i = 1; i < places->nodes.len; i++) {
+		const struct calltree_node *node = places->nodes.data[i];
+		vec_push(&event->nodes,
+			 (struct profile_node){places->parents.data[i], frame_number(adding, node->label, node->module, node->kind)});
 	}
-	return adding->frames[frame] - 1;
-}
-
-static uint32_t child_of(struct adding *adding, uint32_t parent, uint32_t frame)
-{
-	bool is_new;
-	uint64_t *node = map64_insert(&adding->children, (uint64_t)parent << 32 | frame, &is_new);
-	if (is_new) {
-		*node = adding->event->nodes.len;
-		vec_push(&adding->event->nodes, (struct profile_node){parent, frame});
-		vec_push(&adding->totals, 0);
-	}
-	return (uint32_t)*node;
-}
-
-static uint32_t node_of(struct adding *adding, const struct fold_entry *entry)
-{
-	const struct fold *fold = adding->fold;
-	const struct untrusted *comm = fold->actors[entry->actor].comm;
-	bool is_new;
-	uint64_t where = (uint64_t)entry->inner << 32 | entry->outer;
-	uint64_t leaf = entry->inner == FOLD_NONE && entry->outer == FOLD_NONE ? entry->leaf : FOLD_NONE;
-	uint64_t *known = map64_insert(&adding->stacks, hash_combine(hash_combine(where, leaf), (uintptr_t)comm), &is_new);
-	if (!is_new)
-		return (uint32_t)*known;
-	uint32_t node = child_of(adding, 0, frame_number(adding, untrusted_raw(comm), NULL, FRAME_OTHER));
-	for (uint32_t depth = fold_depth(fold, entry); depth > 0; depth--)
-		node = child_of(adding, node, frame_of(adding, fold_frame_id(fold, entry, depth - 1)));
-	*map64_find(&adding->stacks, hash_combine(hash_combine(where, leaf), (uintptr_t)comm)) = node;
-	return node;
 }
 
 /* ---- weights ---- */
@@ -131,12 +101,12 @@ static void add_to_cpu(struct adding *adding, uint64_t cpu, uint32_t slice, uint
 	adding->event->cpus.data[cpu].total += weight;
 }
 
-static void add_entry(struct adding *adding, const struct fold_entry *entry)
+static void add_entry(struct adding *adding, size_t number)
 {
+	const struct fold_entry *entry = &adding->fold->entries[number];
 	const uint64_t *words = adding->fold->extras + (size_t)fold_extra(adding->fold, entry) * PROFILE_WORDS;
-	uint32_t slice = (uint32_t)(words[0] / PROFILE_PARTS), node = node_of(adding, entry);
-	add_cell(adding, node, slice, entry->period);
-	adding->totals.data[node] += entry->period;
+	uint32_t slice = (uint32_t)(words[0] / PROFILE_PARTS);
+	add_cell(adding, adding->places.by_entry[number], slice, entry->period);
 	adding->event->parts[words[0]] += entry->period;
 	adding->event->samples += entry->count;
 	adding->event->period += entry->period;
@@ -145,12 +115,6 @@ static void add_entry(struct adding *adding, const struct fold_entry *entry)
 }
 
 /* ---- limits ---- */
-
-static int by_number(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-	return (x < y) - (x > y);
-}
 
 static int by_node(const void *a, const void *b)
 {
@@ -181,35 +145,6 @@ static void merge_cells(struct profile_event *event)
 	event->cells.len = kept;
 }
 
-/* Nodes too light for the page are left out. A node weighs no more than its parent, so that what is left is a tree. */
-static void drop_light_nodes(struct adding *adding, size_t most)
-{
-	struct profile_event *event = adding->event;
-	size_t count = event->nodes.len, kept = 0;
-	if (count <= most)
-		return;
-	uint64_t *sorted = mem_alloc_array(count, sizeof(*sorted));
-	uint32_t *numbers = mem_alloc_array(count, sizeof(*numbers));
-	memcpy(sorted, adding->totals.data, count * sizeof(*sorted));
-	qsort(sorted, count, sizeof(*sorted), by_number);
-	event->least = sorted[most] + 1;
-	for (size_t i = 0; i < count; i++) {
-		struct profile_node node = event->nodes.data[i];
-		uint32_t parent = i ? numbers[node.parent] : 0;
-		numbers[i] = parent;
-		if (i && adding->totals.data[i] < event->least)
-			continue;
-		numbers[i] = (uint32_t)kept;
-		event->nodes.data[kept++] = (struct profile_node){parent, node.frame};
-	}
-	event->nodes.len = kept;
-	for (size_t i = 0; i < event->cells.len; i++)
-		event->cells.data[i].node = numbers[event->cells.data[i].node];
-	free(sorted);
-	free(numbers);
-	merge_cells(event);
-}
-
 /* Neighbouring slices become one, as far as cells go, until there are few enough. */
 static void drop_cells(struct profile_event *event, size_t most)
 {
@@ -223,10 +158,7 @@ static void drop_cells(struct profile_event *event, size_t most)
 static void finish(struct adding *adding, size_t most)
 {
 	struct profile_event *event = adding->event;
-	for (size_t i = event->nodes.len; i-- > 1;)
-		adding->totals.data[event->nodes.data[i].parent] += adding->totals.data[i];
 	merge_cells(event);
-	drop_light_nodes(adding, most);
 	drop_cells(event, most * CELLS_PER_NODE);
 	if (event->threads.len)
 		qsort(event->threads.data, event->threads.len, sizeof(*event->threads.data), by_total);
@@ -239,22 +171,26 @@ static void finish(struct adding *adding, size_t most)
 void profile_add_event(struct profile_page *profile, struct fold *fold, const struct event *event, size_t most)
 {
 	struct adding adding = {.profile = profile, .fold = fold, .event = vec_add(&profile->events)};
-	*adding.event = (struct profile_event){.name = event->name};
+	const struct fold_calltree_options options = {.event = (int)event->index,
+						      .by_comm = true,
+						      .raw_roots = true,
+						      .by_file = true,
+						      .most = most,
+						      .deepest = UINT32_MAX,
+						      .places = &adding.places};
+	struct calltree *tree = fold_calltree(fold, &options);
+	*adding.event = (struct profile_event){.name = event->name, .least = tree->least};
 	adding.event->parts = arena_zalloc(&profile->arena, PROFILE_SLICES * PROFILE_PARTS * sizeof(uint64_t));
-	adding.frames = mem_zalloc_array(fold->frame_count + 1, sizeof(*adding.frames));
 	profile->slices = PROFILE_SLICES;
 	profile->parts = PROFILE_PARTS;
-	vec_push(&adding.event->nodes, (struct profile_node){0, frame_number(&adding, "all", NULL, FRAME_OTHER)});
-	vec_push(&adding.totals, 0);
+	add_nodes(&adding);
 	for (size_t i = 0; i < fold->entry_count; i++)
 		if (fold->entries[i].event == event->index)
-			add_entry(&adding, &fold->entries[i]);
+			add_entry(&adding, i);
 	finish(&adding, most);
-	free(adding.frames);
-	vec_deinit(&adding.totals);
+	calltree_destroy(tree);
+	fold_calltree_places_deinit(&adding.places);
 	map64_deinit(&adding.frame_numbers);
-	map64_deinit(&adding.children);
-	map64_deinit(&adding.stacks);
 	map64_deinit(&adding.cells);
 	map64_deinit(&adding.threads);
 }

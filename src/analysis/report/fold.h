@@ -23,6 +23,7 @@
 #include "analysis/stack.h"
 #include "base/error.h"
 #include "base/untrusted.h"
+#include "base/vec.h"
 #include "result/calltree.h"
 #include "session/session.h"
 #include "symbol/resolve.h"
@@ -239,6 +240,13 @@ static inline uint32_t fold_frame_id(const struct fold *fold, const struct fold_
 const char *fold_frame_name(struct fold *fold, uint32_t frame);
 enum frame_kind fold_frame_kind(const struct fold *fold, uint32_t frame);
 
+/* Which node of the tree each stack ends in, or the last one on its way that wasn't left out. */
+struct fold_calltree_places {
+	VEC(const struct calltree_node *) nodes; /* all, each behind its parent; nodes.data[0] is the root */
+	VEC(uint32_t) parents;			 /* of those: numbers in `nodes` */
+	uint32_t *by_entry;			 /* numbers in `nodes`; FOLD_NONE = the entry isn't in the tree */
+};
+
 struct fold_calltree_options {
 	int event;	/* index; -1 = all */
 	bool by_comm;	/* the names of the threads are the root's children */
@@ -247,7 +255,11 @@ struct fold_calltree_options {
 	bool count;	/* weigh by samples, else by period */
 	size_t most;	/* about so many nodes, of at most `deepest` levels below the root: the lightest are left out. 0 = all */
 	unsigned int deepest;
+	bool by_file;			     /* frames of one label but of several files, or kinds, are several nodes */
+	bool raw_roots;			     /* names of threads with their spaces */
+	struct fold_calltree_places *places; /* filled; or NULL. Freed with fold_calltree_places_deinit() */
 };
+void fold_calltree_places_deinit(struct fold_calltree_places *places);
 /* The stacks as one tree, outermost frame at the root (the innermost with `reverse`), children sorted by label. Destroy with
  * calltree_destroy() before the fold. */
 struct calltree *fold_calltree(struct fold *fold, const struct fold_calltree_options *options);

@@ -26,7 +26,8 @@
 static void feed_start(struct fold_feed *feed, struct fold_tables *tables)
 {
 	const struct fold_context *context = feed->context;
-	uint64_t samples = feed->fold->session->record_counts[RECORD_SAMPLE];
+	struct fold_private *private = feed->fold->private;
+	uint64_t samples = feed->fold->session->record_counts[RECORD_SAMPLE] - private->samples_before;
 	fold_places_init(&feed->places, tables, context->resolver, context->machine, samples);
 	feed->set = fold_tables_add_set(tables);
 	feed->set->shares_frames = context->options->shared_frames && samples > FOLD_MANY_SAMPLES;
@@ -214,6 +215,7 @@ struct fold *fold_swap(struct fold *fold)
 		feed_start(feed, empty);
 		pthread_mutex_unlock(&feed->lock);
 	}
+	private->samples_before = fold->session->record_counts[RECORD_SAMPLE];
 	taken->private->tables = private->tables;
 	taken->private->tables->options = &taken->private->options;
 	private->tables = empty;

@@ -53,6 +53,7 @@ struct fold_private {
 	VEC(struct fold_feed *) feeds; /* open ones */
 	struct fold_tables *tables;    /* of what was added since the last swap; NULL = finished */
 	struct fold_set *merged;       /* of those, what came from other folds; or NULL */
+	uint64_t samples_before;       /* of the session, at the last swap */
 };
 
 /* Are places without a symbol told apart by their addresses in memory? They are shown with those in stacks and as ends of branches. */

@@ -36,12 +36,19 @@ struct open_run {
 	struct calltree_node *children, *last;
 };
 
+/* What tells nodes of one parent apart. */
+struct label {
+	const char *text; /* interned */
+	const char *file; /* options->by_file; else NULL */
+	uint8_t kind;	  /* the same; else 0 */
+};
+
 struct growing {
 	struct fold *fold;
 	const struct fold_calltree_options *options;
 	uint32_t *frame_ranks;		 /* by frame: of its label */
 	uint32_t *root_ranks;		 /* by actor; NULL = stacks begin at the root */
-	const char **labels;		 /* by rank */
+	struct label *labels;		 /* by rank */
 	const struct fold_piece *pieces; /* none shares frames */
 	const uint32_t *frames;		 /* theirs */
 	uint32_t *entries;		 /* numbers, in the order of their stacks */
@@ -62,7 +69,7 @@ static const char *root_label(struct fold *fold, const struct fold_actor *actor,
 		snprintf(text, sizeof(text), "%s-%u/%u", untrusted_raw(actor->comm), actor->thread->pid, actor->thread->tid);
 	else
 		snprintf(text, sizeof(text), "%s", untrusted_raw(actor->comm));
-	for (char *at = text; *at; at++)
+	for (char *at = text; *at && !options->raw_roots; at++)
 		if (*at == ' ' || *at == ';')
 			*at = *at == ' ' ? '_' : ':';
 	return intern_string(&fold->private->names, text);
@@ -71,24 +78,44 @@ static const char *root_label(struct fold *fold, const struct fold_actor *actor,
 /* ---- ranks of labels ---- */
 
 struct labels {
-	VEC(const char *) distinct;
-	struct map64 numbers; /* by pointer: they are interned */
+	VEC(struct label) distinct;
+	struct map64 numbers; /* by their pointers */
 };
 
-static uint32_t number_label(struct labels *labels, const char *label)
+static uint64_t label_key(const struct label *label)
+{
+	return hash_combine(hash_combine((uintptr_t)label->text, (uintptr_t)label->file), label->kind);
+}
+
+static uint32_t number_label(struct labels *labels, const struct label *label)
 {
 	bool new;
-	uint64_t *slot = map64_insert(&labels->numbers, (uintptr_t)label, &new);
+	uint64_t *slot = map64_insert(&labels->numbers, label_key(label), &new);
 	if (new) {
 		*slot = labels->distinct.len;
-		vec_push(&labels->distinct, label);
+		vec_push(&labels->distinct, *label);
 	}
 	return (uint32_t)*slot;
 }
 
 static int by_label(const void *a, const void *b)
 {
-	return strcmp(*(const char *const *)a, *(const char *const *)b);
+	const struct label *x = a, *y = b;
+	int order = x->text == y->text ? 0 : strcmp(x->text, y->text);
+	if (!order && x->file != y->file)
+		order = !x->file ? -1 : !y->file ? 1 : strcmp(x->file, y->file);
+	return order ? order : x->kind - y->kind;
+}
+
+static struct label label_of_frame(const struct growing *growing, uint32_t frame)
+{
+	struct label label = {.text = fold_frame_name(growing->fold, frame)};
+	const struct map *map = growing->fold->frames[frame].map;
+	if (growing->options->by_file) {
+		label.file = map ? map->dso->short_name : NULL;
+		label.kind = (uint8_t)fold_frame_kind(growing->fold, frame);
+	}
+	return label;
 }
 
 /* Numbers become ranks. */
@@ -104,19 +131,23 @@ static void rank_labels(struct growing *growing)
 	const struct fold_calltree_options *options = growing->options;
 	struct labels labels = {0};
 	growing->frame_ranks = mem_alloc_array(fold->frame_count + 1, sizeof(*growing->frame_ranks));
-	for (uint32_t i = 0; i < fold->frame_count; i++)
-		growing->frame_ranks[i] = number_label(&labels, fold_frame_name(fold, i));
+	for (uint32_t i = 0; i < fold->frame_count; i++) {
+		const struct label label = label_of_frame(growing, i);
+		growing->frame_ranks[i] = number_label(&labels, &label);
+	}
 	if (options->by_comm || options->by_thread) {
 		growing->root_ranks = mem_alloc_array(fold->actor_count + 1, sizeof(*growing->root_ranks));
-		for (uint32_t i = 0; i < fold->actor_count; i++)
-			growing->root_ranks[i] = number_label(&labels, root_label(fold, &fold->actors[i], options));
+		for (uint32_t i = 0; i < fold->actor_count; i++) {
+			const struct label label = {.text = root_label(fold, &fold->actors[i], options), .kind = FRAME_OTHER};
+			growing->root_ranks[i] = number_label(&labels, &label);
+		}
 	}
 	size_t count = labels.distinct.len;
 	uint32_t *ranks = mem_alloc_array(count + 1, sizeof(*ranks));
 	if (count)
 		qsort(labels.distinct.data, count, sizeof(*labels.distinct.data), by_label);
 	for (uint32_t i = 0; i < count; i++)
-		ranks[*map64_find(&labels.numbers, (uintptr_t)labels.distinct.data[i])] = i;
+		ranks[*map64_find(&labels.numbers, label_key(&labels.distinct.data[i]))] = i;
 	rank(ranks, growing->frame_ranks, fold->frame_count);
 	if (growing->root_ranks)
 		rank(ranks, growing->root_ranks, fold->actor_count);
@@ -256,7 +287,7 @@ static void describe(const struct growing *growing, uint32_t first, uint32_t dep
 	const struct fold_entry *entry = &growing->fold->entries[first];
 	const struct stack_frames frames = frames_of(growing, entry);
 	node->kind = FRAME_OTHER;
-	node->label = growing->labels[element(growing, entry, &frames, depth - 1) - 1];
+	node->label = growing->labels[element(growing, entry, &frames, depth - 1) - 1].text;
 	if (growing->root_ranks && depth == 1)
 		return;
 	uint32_t frame = frame_at(growing, &frames, depth - 1 - !!growing->root_ranks);
@@ -354,6 +385,65 @@ static void walk(struct growing *growing)
 	close_to(growing, 0);
 }
 
+/* ---- where stacks end ---- */
+
+/* A node on the way, and the first of its children that no stack has come to yet. */
+struct placed {
+	uint32_t number;
+	const struct calltree_node *next;
+};
+
+static bool is_labelled(const struct growing *growing, const struct calltree_node *node, const struct label *label)
+{
+	if (node->label != label->text)
+		return false;
+	return !growing->options->by_file || (node->module == label->file && node->kind == label->kind);
+}
+
+/* Children come in the order of their labels, as stacks do: the next one is meant, or one that was left out. */
+static const struct calltree_node *next_child(const struct growing *growing, struct placed *placed, uint64_t rank)
+{
+	const struct calltree_node *child = placed->next;
+	if (!child || !is_labelled(growing, child, &growing->labels[rank - 1]))
+		return NULL;
+	placed->next = child->sibling;
+	return child;
+}
+
+static void find_places(const struct growing *growing, const struct calltree *tree, struct fold_calltree_places *places)
+{
+	VEC(struct placed) path = {0};
+	places->by_entry = mem_alloc_array(growing->fold->entry_count + 1, sizeof(*places->by_entry));
+	memset(places->by_entry, 0xff, growing->fold->entry_count * sizeof(*places->by_entry));
+	vec_push(&places->nodes, &tree->root);
+	vec_push(&places->parents, 0);
+	vec_push(&path, (struct placed){.next = tree->root.children});
+	for (size_t i = 0; i < growing->count; i++) {
+		const struct fold_entry *entry = &growing->fold->entries[growing->entries[i]];
+		const struct stack_frames frames = frames_of(growing, entry);
+		const struct stack_step *step = &growing->steps[i];
+		if (path.len > step->shared + (size_t)1)
+			path.len = step->shared + (size_t)1;
+		for (uint32_t depth = step->shared; path.len == depth + (size_t)1 && depth < step->depth; depth++) {
+			const struct calltree_node *child = next_child(growing, vec_last(&path), element(growing, entry, &frames, depth));
+			if (!child)
+				break;
+			vec_push(&places->parents, vec_last(&path)->number);
+			vec_push(&path, (struct placed){.number = (uint32_t)places->nodes.len, .next = child->children});
+			vec_push(&places->nodes, child);
+		}
+		places->by_entry[growing->entries[i]] = vec_last(&path)->number;
+	}
+	vec_deinit(&path);
+}
+
+void fold_calltree_places_deinit(struct fold_calltree_places *places)
+{
+	vec_deinit(&places->nodes);
+	vec_deinit(&places->parents);
+	free(places->by_entry);
+}
+
 /* What ends in each file, as the legend of a picture needs it. */
 static void sum_modules(const struct growing *growing, struct calltree *tree)
 {
@@ -398,6 +488,8 @@ struct calltree *fold_calltree(struct fold *fold, const struct fold_calltree_opt
 	growing.tree = tree;
 	walk(&growing);
 	set_weights(&growing.path.data[0], &tree->root);
+	if (options->places)
+		find_places(&growing, tree, options->places);
 	free(growing.steps);
 	vec_deinit(&growing.path);
 	free(growing.frame_ranks);

@@ -116,6 +116,15 @@ static const struct annotate_function *find_function(const struct screen *screen
 	return NULL;
 }
 
+/* What it has to say stands in the window that is open. */
+static void run_script(void *context, struct strbuf *note)
+{
+	struct screen *screen = context;
+	screen_run_script(screen);
+	strbuf_add_str(note, strbuf_str(&screen->note));
+	strbuf_clear(&screen->note);
+}
+
 static struct error *show_annotation(struct screen *screen, const struct fold_frame *place, const char *name)
 {
 	struct error *error = prepare_annotate(screen);
@@ -131,7 +140,9 @@ static struct error *show_annotation(struct screen *screen, const struct fold_fr
 					 .events = set->list,
 					 .event_count = set->count,
 					 .style = code_options_style(&screen->report->options->code),
-					 .prints = screen->tools.prints};
+					 .prints = screen->tools.prints,
+					 .run_script = screen->owner ? NULL : run_script,
+					 .script_context = screen};
 	return code_screen_show(&code, function);
 }
 

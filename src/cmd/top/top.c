@@ -86,12 +86,12 @@ static void extra(void *context, const struct fold_sample *sample, uint64_t *wor
 	report_extra((void *)&top->report, sample, words);
 }
 
-/* Records in rings are overwritten: the fold copies what it keeps. */
+/* Records in rings are overwritten: the fold copies those that keys will be asked about. */
 static void open_rows(struct top *top)
 {
 	struct fold_options options;
 	report_fold_options(&top->report, &options);
-	options.records = FOLD_RECORDS_COPIED;
+	options.records = top->report.extras.keys.len ? FOLD_RECORDS_COPIED : FOLD_RECORDS_DROPPED;
 	options.accept = accept;
 	if (options.extra)
 		options.extra = extra;

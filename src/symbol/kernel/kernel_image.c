@@ -147,6 +147,7 @@ static bool open_list(struct kernel_list *list, const struct symbol_options *opt
 		return false;
 	}
 	list->kallsyms = found;
+	free(list->path);
 	list->path = mem_strdup(path);
 	return true;
 }
@@ -194,19 +195,18 @@ static bool find_list(struct kernel_list *list, const struct symbol_options *opt
 	return open_kept(list, options, dso) || open_running(list, options, dso) || open_beside_code(list, options, machine);
 }
 
-/* The list for the kernel, or for its modules; read on the first call. NULL when there is none: why_not of the one asked for tells. */
+/* The list for the kernel, or for its modules; read on the first call. NULL when there is none: why_not of the one asked for tells. The
+ * lock is held. */
 static const struct kernel_list *list_for(struct kernel_symbols *kernel, const struct symbol_options *options,
 					  const struct machine *machine, bool for_modules)
 {
 	struct kernel_list *list = for_modules ? &kernel->modules : &kernel->kernel;
 	const struct dso *dso = machine->kernel;
 	uint64_t listed;
-	pthread_mutex_lock(&kernel->lock);
 	if (!list->tried && dso && find_list(list, options, machine, for_modules) && machine->kernel_reloc_address &&
 	    kallsyms_address(&list->kallsyms, text_symbol(machine), &listed))
 		list->moved = machine->kernel_reloc_address - listed;
 	list->tried = true;
-	pthread_mutex_unlock(&kernel->lock);
 	return list->kallsyms.text ? list : NULL;
 }
 
@@ -322,14 +322,24 @@ static struct symtab *empty_table(enum symbol_source source)
 	return symtab_build(&builder, source, NULL);
 }
 
+/* The list is as large as the table that is made of it, and goes: it would be read again, should there be another kernel's dso. */
 static struct symtab *table_from_list(struct kernel_symbols *kernel, const struct symbol_options *options, const struct machine *machine)
 {
+	struct symtab *symtab;
+	pthread_mutex_lock(&kernel->lock);
 	const struct kernel_list *list = list_for(kernel, options, machine, false);
-	struct symbol_builder builder = {0};
-	if (!list)
-		return empty_table(kernel->kernel.why_not);
-	kallsyms_pick(&list->kallsyms, NULL, list->moved, &builder);
-	return symtab_build(&builder, SYMBOLS_FULL, list->path);
+	if (list) {
+		struct symbol_builder builder = {0};
+		kallsyms_pick(&list->kallsyms, NULL, list->moved, &builder);
+		symtab = symtab_build(&builder, SYMBOLS_FULL, list->path);
+		kallsyms_close(&kernel->kernel.kallsyms);
+		kernel->kernel.kallsyms = (struct kallsyms){0};
+		kernel->kernel.tried = false;
+	} else {
+		symtab = empty_table(kernel->kernel.why_not);
+	}
+	pthread_mutex_unlock(&kernel->lock);
+	return symtab;
 }
 
 /* The image of -k is taken whatever its build-id says, but not without a word. */
@@ -397,7 +407,9 @@ struct symtab *kernel_module_load(struct kernel_symbols *kernel, const struct sy
 	struct symtab *symtab = dso->name[0] == '/' ? module_from_file(options, dso, base) : NULL;
 	if (symtab)
 		return symtab;
+	pthread_mutex_lock(&kernel->lock); /* the list stays then */
 	const struct kernel_list *list = options->load_modules ? NULL : list_for(kernel, options, machine, true);
+	pthread_mutex_unlock(&kernel->lock);
 	struct symbol_builder builder = {0};
 	if (!list)
 		return empty_table(kernel->modules.why_not);

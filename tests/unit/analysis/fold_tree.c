@@ -149,6 +149,54 @@ static void light_nodes_are_left_out(void **state)
 	free_stacks(stacks);
 }
 
+/* From the root on as long as the tree has nodes for the stack's frames. */
+static const struct calltree_node *follow(struct fold *fold, const struct calltree *tree, const struct fold_entry *entry)
+{
+	const struct calltree_node *node = &tree->root;
+	for (uint32_t depth = fold_depth(fold, entry); depth > 0; depth--) {
+		uint32_t frame = fold_frame_id(fold, entry, depth - 1);
+		const struct calltree_node *child = node->children;
+		while (child && (child->label != fold_frame_name(fold, frame) || child->kind != fold_frame_kind(fold, frame)))
+			child = child->sibling;
+		if (!child)
+			break;
+		node = child;
+	}
+	return node;
+}
+
+/* Of the whole tree, and of what a limit leaves of it; functions of one name but of the kernel and of users are two. */
+static void stacks_end_in_nodes(void **state)
+{
+	struct stacks *stacks = make_stacks();
+	struct fold *fold = &stacks->fold;
+	for (size_t most = 0; most <= 2000; most = most ? most * 10 : 20) {
+		struct fold_calltree_places places = {0};
+		const struct fold_calltree_options options = {.most = most, .deepest = 1000, .by_file = true, .places = &places};
+		struct calltree *made = fold_calltree(fold, &options);
+		uint64_t *sums = mem_zalloc_array(places.nodes.len, sizeof(*sums));
+		assert_int_equal(places.nodes.len, made->nodes + 1);
+		for (size_t i = 0; i < fold->entry_count; i++) {
+			if (fold->entries[i].event) {
+				assert_int_equal(places.by_entry[i], FOLD_NONE);
+				continue;
+			}
+			assert_ptr_equal(places.nodes.data[places.by_entry[i]], follow(fold, made, &fold->entries[i]));
+			sums[places.by_entry[i]] += fold->entries[i].period;
+		}
+		for (size_t i = 0; i < places.nodes.len; i++) {
+			assert_int_equal(sums[i], places.nodes.data[i]->self);
+			if (i)
+				assert_ptr_equal(places.nodes.data[places.parents.data[i]], places.nodes.data[i]->parent);
+			assert_true(!i || places.parents.data[i] < i);
+		}
+		free(sums);
+		fold_calltree_places_deinit(&places);
+		calltree_destroy(made);
+	}
+	free_stacks(stacks);
+}
+
 struct words {
 	uint32_t lengths[20000];
 	uint32_t elements[20000][9];
@@ -200,6 +248,6 @@ int analysis_fold_tree_tests(void);
 int analysis_fold_tree_tests(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(trees_are_the_same), cmocka_unit_test(light_nodes_are_left_out),
-					   cmocka_unit_test(sequences_are_in_order)};
+					   cmocka_unit_test(stacks_end_in_nodes), cmocka_unit_test(sequences_are_in_order)};
 	return cmocka_run_group_tests_name("analysis/fold_tree", tests, NULL, NULL);
 }

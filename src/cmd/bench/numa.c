@@ -14,13 +14,18 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { MB = 1 << 20, CHUNK_WORDS = 128 };
+enum { MB = 1 << 20, CHUNK_WORDS = 1024 };
 
 /* ---- what a thread does ---- */
 
-/* Words are read, written, or both, from the front or the back. */
+/* Words are read, written, or both, from the front or the back; or filled with zeros. */
 static uint64_t touch(const struct numa_options *options, uint64_t *words, size_t count, bool backwards, uint64_t value)
 {
+	if (options->zero_only) {
+		memset(words, 0, count * sizeof(*words));
+		__asm__ volatile("" : : "r"(words) : "memory");
+		return value;
+	}
 	for (size_t i = 0; i < count; i++) {
 		uint64_t *word = &words[backwards ? count - 1 - i : i];
 		if (options->reads)
@@ -46,11 +51,6 @@ static uint64_t work_on(const struct numa_options *options, void *memory, size_t
 	if (!bytes)
 		return value;
 	thread->bytes += bytes;
-	if (options->zero_only) {
-		memset(memory, 0, bytes);
-		__asm__ volatile("" : : "r"(memory) : "memory");
-		return value;
-	}
 	if (options->random_walk) {
 		size_t chunks = words / CHUNK_WORDS ? words / CHUNK_WORDS : 1, length = words < CHUNK_WORDS ? words : CHUNK_WORDS;
 		for (size_t i = 0; i < chunks; i++) {

@@ -140,7 +140,7 @@ def test_zooming(report):
     assert len(rows(screen.after("d", "row 1 of 8", without=["DSO:"]))) == 8
     screen.after("k", "row 0 of 0", "DSO: kernel")
     screen.after("k", "row 1 of 8")
-    screen.after("S", "don't tell that apart: see --sort")
+    screen.after("S", "don't distinguish that: see --sort")
     screen.after("Escape", "q quits")
 
 

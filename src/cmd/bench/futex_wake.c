@@ -225,8 +225,8 @@ struct moved {
 	double ms;
 };
 
-/* Without PI none is woken by it: all are, afterwards, at the second futex. With PI the first gets the lock, and hands it on when it is awake;
- * a call's result counts both. */
+/* Without PI none is woken by it: all are, afterwards, at the second futex. With PI the first gets the lock, and hands it on when it is
+ * awake; a call's result counts both. */
 static struct error *requeue(const struct futex_options *options, struct moved *moved)
 {
 	struct sleepers sleepers;

@@ -105,6 +105,8 @@ static struct error *check(const struct leaks_options *options, bool workload, p
 		return error_new_kind(ERROR_USAGE, "--count counts intervals: use it with --interval");
 	if (options->sums_only && options->older_s)
 		return error_new_kind(ERROR_USAGE, "--combined-only keeps no ages: omit it, or --older");
+	if (options->interval_s > UINT32_MAX || options->older_s > UINT32_MAX)
+		return error_new_kind(ERROR_USAGE, "--interval and --older: at most %" PRIu32 " seconds", UINT32_MAX);
 	*ret_pid = (pid_t)pid;
 	return NULL;
 }
@@ -151,6 +153,20 @@ static int compare_leaks(const void *a, const void *b)
 	return order ? order : (left->stack > right->stack) - (left->stack < right->stack);
 }
 
+/* A stack that had nothing in the interval before grows from 0, whatever it had earlier. */
+static void find_growth(struct leaks *leaks)
+{
+	struct map64 now = {0};
+	for (size_t i = 0; i < leaks->rows.len; i++) {
+		struct leak *row = &leaks->rows.data[i];
+		const uint64_t *before = map64_find(&leaks->before, (uint64_t)row->stack);
+		row->growth = (int64_t)(row->bytes - (before ? *before : 0));
+		*map64_insert(&now, (uint64_t)row->stack, NULL) = row->bytes;
+	}
+	map64_deinit(&leaks->before);
+	leaks->before = now;
+}
+
 static void read_rows(struct leaks *leaks)
 {
 	uint64_t now = clock_now_ns(CLOCK_MONOTONIC), age = leaks->options->older_s * NS_PER_S;
@@ -166,11 +182,7 @@ static void read_rows(struct leaks *leaks)
 		if (leaks->rows.data[i].units)
 			leaks->rows.data[kept++] = leaks->rows.data[i];
 	leaks->rows.len = kept;
-	for (size_t i = 0; i < kept; i++) {
-		uint64_t *before = map64_insert(&leaks->before, (uint64_t)leaks->rows.data[i].stack, NULL);
-		leaks->rows.data[i].growth = (int64_t)(leaks->rows.data[i].bytes - *before);
-		*before = leaks->rows.data[i].bytes;
-	}
+	find_growth(leaks);
 	if (kept)
 		qsort(leaks->rows.data, kept, sizeof(*leaks->rows.data), compare_leaks);
 }

@@ -75,7 +75,7 @@ static struct error *parse_state(const struct option *option, const char *argume
 		const char *found = strchr(letters, *letter);
 		runnable |= *letter == 'R';
 		if (!found && *letter != 'R')
-			return error_new_kind(ERROR_USAGE, "invalid state '%s': use R, or letters of %s, or a number as of prev_state",
+			return error_new_kind(ERROR_USAGE, "invalid state '%s': use R, or letters of %s, or a number as in prev_state",
 					      argument, letters);
 		if (found)
 			waits->states |= 1ull << (found - letters);
@@ -130,7 +130,7 @@ static const struct option options[] = {
 	OPTION_CUSTOM_FLAGS('f', "folded", O, report.format, NULL, "folded stacks with nanoseconds, for flame graphs", choose_folded,
 			    OPTION_NO_ARGUMENT | OPTION_NO_NEGATION),
 	CUSTOM(0, "format", report.format, "FORMAT", "machine-readable output: csv, json or folded (stacks)", parse_format),
-	OPTION_STRING('s', "sort", O, report.sort, "KEY,…", "keys to group waits by (default comm), as of perf report"),
+	OPTION_STRING('s', "sort", O, report.sort, "KEY,…", "keys to group waits by (default comm), as in perf report"),
 	OPTION_CUSTOM_FLAGS('g', "graph", O, report.callgraph, "STYLE,…", "how to show stacks, as 'perf report -g' does",
 			    callgraph_choice_parse, OPTION_NO_NEGATION),
 	OPTION_CUSTOM_FLAGS(0, "percent-limit", O, report.percent_limit, "PERCENT", "hide rows below this percentage", option_percent,

@@ -263,6 +263,16 @@ static int character_key(wint_t key)
 	}
 }
 
+void terminal_take_interrupts(struct terminal *terminal, bool on)
+{
+	if (on) {
+		raw();
+	} else {
+		noraw();
+		cbreak();
+	}
+}
+
 bool terminal_has_mouse(const struct terminal *terminal)
 {
 	return terminal->mouse;
@@ -357,6 +367,8 @@ int terminal_key(struct terminal *terminal, int wait_ms)
 			return KEY_NOTHING;
 		if (!wait_and_work(terminal, until_ns))
 			return KEY_CLOSED;
+		if (!terminal->work && !terminal->closed)
+			return KEY_NOTHING;
 	}
 	return terminal->closed ? KEY_CLOSED : next_key(terminal, wait_ms);
 }

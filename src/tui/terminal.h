@@ -66,6 +66,8 @@ void terminal_put(struct terminal *terminal, int line, int column, int width, en
 void terminal_clear(struct terminal *terminal);
 /* Shows what was put since the last time, and where the person types: a column below 0 hides the cursor. */
 void terminal_show(struct terminal *terminal, int cursor_line, int cursor_column);
+/* Whether Ctrl-C, Ctrl-Z and Ctrl-\ come as keys (3, 26, 28); else they end or stop the program. */
+void terminal_take_interrupts(struct terminal *terminal, bool on);
 /* The next key; KEY_NOTHING after `wait_ms`, which is below 0 for as long as it takes. */
 int terminal_key(struct terminal *terminal, int wait_ms);
 
@@ -83,6 +85,6 @@ struct terminal_work {
 	void *context;
 };
 
-/* NULL = nothing any more. After WORK_DONE the descriptor isn't looked at again; after WORK_CLOSES either, and the next keys are
- * KEY_CLOSED, so that all windows close. `work` must live until then. */
+/* NULL = nothing any more. After WORK_DONE the descriptor isn't looked at again, and the next key is KEY_NOTHING; after WORK_CLOSES either,
+ * and the next keys are KEY_CLOSED, so that all windows close. `work` must live until then. */
 void terminal_set_work(struct terminal *terminal, const struct terminal_work *work);

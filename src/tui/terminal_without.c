@@ -46,6 +46,10 @@ void terminal_set_work(struct terminal *terminal, const struct terminal_work *wo
 {
 }
 
+void terminal_take_interrupts(struct terminal *terminal, bool on)
+{
+}
+
 bool terminal_has_mouse(const struct terminal *terminal)
 {
 	return false;

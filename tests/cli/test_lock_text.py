@@ -198,7 +198,7 @@ def test_long_and_hostile_names(perf, tmp_path):
     (["contention", "-o", "-S", "write"], "-o measures the whole system"),
     (["contention", "-o", "-p", "1"], "-o measures the whole system"),
     (["contention", "-o", "--max-stack", "9"], "-o needs no stacks and symbols"),
-    (["contention", "-o", "-i", "perf.data"], "recordings don't tell the owners of locks"),
+    (["contention", "-o", "-i", "perf.data"], "recordings do not contain the owners of locks"),
     (["contention", "-k", "acquired"], "-k: unknown field 'acquired'; the fields are contended,"),
     (["contention", "-F", "contended,x"], "unknown field 'x'"),
     (["contention", "-Y", "lock"], "unknown type of locks 'lock'; the types are semaphore, spinlock, rwlock:R"),

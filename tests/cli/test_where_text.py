@@ -294,7 +294,7 @@ def test_recording_without_stacks(where):
         "event sched:sched_switch type=2 config=1 ids=1 sample=IDENTIFIER|IP|TID|TIME|CPU|PERIOD|RAW")
     done = where(text)
     assert "reader waited for something unknown; story waited for it." in " ".join(done.stdout.split())
-    assert done.stderr == ("perf: The recording has no stacks, which tell for what threads wait; record them with 'perf where -o FILE COMMAND' or 'perf sched record "
+    assert done.stderr == ("perf: The recording has no stacks, which show what threads wait for; record them with 'perf where -o FILE COMMAND' or 'perf sched record "
                            "-g'.\n")
     assert where(STORY).stderr == ""
 

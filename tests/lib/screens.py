@@ -39,6 +39,10 @@ class Screen:
         """The screen; "-e": with escape sequences for colours."""
         return subprocess.run([*self.tmux, "capture-pane", "-p", *how], check=True, capture_output=True, text=True).stdout.splitlines()
 
+    def run(self, *words):
+        """What a command of tmux says."""
+        return subprocess.run([*self.tmux, *words], check=True, capture_output=True, text=True).stdout.strip()
+
     def text(self):
         return "\n".join(self.lines())
 

@@ -76,13 +76,55 @@ def test_running_process(perf, leaky):
     assert " 0 bytes in 0 allocations by 0 stacks" in done.stdout
 
 
+TOGGLING = r"""
+#include <stdio.h>
+#include <stdlib.h>
+int main(void)
+{
+	char line[16];
+	char *block = NULL;
+	setvbuf(stdin, line, _IOLBF, sizeof(line));
+	for (int key; (key = getchar()) != EOF;) {
+		if (key == 'a') *(volatile char *)(block = malloc(7777)) = 1;
+		if (key == 'f') free(block);
+	}
+}
+"""
+
+
+def test_growth_since_the_interval_before(perf, leaky, tmp_path):
+    """Of what comes again after nothing was left."""
+    program = tmp_path / "toggling"
+    subprocess.run(["gcc", "-O1", "-x", "c", "-o", program, "-"], input=TOGGLING, text=True, check=True)
+
+    def send(key):
+        process.stdin.write(key)
+        process.stdin.flush()
+
+    with subprocess.Popen([program], stdin=subprocess.PIPE) as process:
+        with subprocess.Popen([perf.path, "leaks", "-p", str(process.pid), "--interval", "1"], stdout=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True) as text:
+            try:
+                heads = (line for line in text.stdout if line.startswith("Outstanding"))
+                next(heads)
+                send(b"a")
+                next(line for line in heads if " 7,777 bytes in 1 " in line)
+                send(b"f")
+                next(line for line in heads if " 0 bytes in 0 " in line)
+                send(b"a")
+                row = next(line for line in text.stdout if line.startswith("7,777 bytes"))
+            finally:
+                process.kill()
+    assert " +7777 bytes since the interval before" in row
+
+
 def test_cut_stacks_are_told(perf, leaky, tmp_path):
     path = tmp_path / "flat"
     subprocess.run(["gcc", "-O2", "-fomit-frame-pointer", "-o", path, SOURCE], check=True)
     assert "-fno-omit-frame-pointer" in perf("leaks", "--", path).stdout
 
 
-@pytest.mark.parametrize("words", ([], ["-p", "x"], ["-p", "1", "true"], ["--count", "1", "true"], ["--combined-only", "--older", "1", "true"], ["--sample", "0", "true"]),
+@pytest.mark.parametrize("words", ([], ["-p", "x"], ["-p", "1", "true"], ["--count", "1", "true"], ["--combined-only", "--older", "1", "true"], ["--sample", "0", "true"],
+                                   ["--interval", "99999999999", "true"], ["--older", "99999999999", "true"]),
                          ids=" ".join)
 def test_mistakes(perf, words):
     done = perf("leaks", *words)

@@ -22,11 +22,11 @@ def show(perf, folder):
     """show("report", …): perf on a screen, in the folder, until the test has ended."""
     screens = []
 
-    def start(*words, **arguments):
+    def start(*words, before=(), **arguments):
         if perf("check", "feature", "-q", "libncurses").returncode:
             pytest.skip("this build has no screens")
         arguments.setdefault("cwd", folder)
-        screens.append(Screen([perf, *words], **arguments))
+        screens.append(Screen([*before, perf, *words], **arguments))
         return screens[-1]
     yield start
     for screen in screens:

@@ -1,6 +1,8 @@
 """perf report on a screen: what keys do. The kernel's perf (report --tui, its help) says what they are."""
+import os
 import pathlib
 import re
+import signal
 import subprocess
 import sys
 
@@ -10,6 +12,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
 import recording
 from screened import EVIL, make, make_stacks
 from screens import Screen
+import started
 
 
 @pytest.fixture(scope="module")
@@ -137,7 +140,7 @@ def test_zooming(report):
     assert len(rows(screen.after("d", "row 1 of 8", without=["DSO:"]))) == 8
     screen.after("k", "row 0 of 0", "DSO: kernel")
     screen.after("k", "row 1 of 8")
-    screen.after("S", "don't tell that apart: see --sort")
+    screen.after("S", "don't distinguish that: see --sort")
     screen.after("Escape", "q quits")
 
 
@@ -281,6 +284,86 @@ def test_scripts(perf, report, data):
     screen.after("q", "row 1 of", "Thread: one")
 
 
+def test_scripts_get_the_filters(perf, report, data):
+    """Those of the command line, too; what scripts have no option for is said."""
+    filters = ["--time", "0.0000001,", "--tid", "7,8", "--no-demangle", "--comms", "one,two"]
+    screen = report("--no-children", "-g", "none", *filters, "--symbol-filter", "hot", lines=50)
+    screen.until("row 1 of")
+    words = "perf script --no-demangle --time=0.0000001, --comms=one,two --tid=7,8"
+    lines = screen.after("r Enter", f"{words} (not applied: --symbol-filter)", "line 1 of")
+    theirs = [line.expandtabs().rstrip() for line in perf("script", "-i", data, *filters).stdout.splitlines()]
+    everything = perf("script", "-i", data).stdout.splitlines()
+    assert f"of {len(theirs)}" in lines[-1] and 0 < len(theirs) < len(everything)
+    assert lines[1:20] == theirs[:19]
+    screen.after("q", "row 1 of")
+    screen.after("t r Enter", "--comms=one --tid=7,8 (not")
+
+
+@pytest.fixture
+def own_scripts(tmp_path):
+    """A script that fails, and two that don't end; they make a file when they are so far."""
+    folder = tmp_path / "own/scripts/python/bin"
+    folder.mkdir(parents=True)
+    (folder / "failing-report").write_text("echo what it found\nexit 3\n")
+    (folder / "hanging-report").write_text(f"echo what it has\nsleep 1000 &\ntouch {tmp_path}/hanging\nsleep 1000\n")
+    (folder / "stubborn-report").write_text(f"trap '' TERM\necho so far\ntouch {tmp_path}/stubborn\nsleep 1000\n")
+    return tmp_path / "own"
+
+
+def test_scripts_that_fail(report, own_scripts):
+    screen = report(PERF_EXEC_PATH=str(own_scripts))
+    screen.until("row 1 of")
+    screen.keys("r")
+    screen.choose("Script to run", "failing", "what it found", "(ended with exit status 3)")
+    screen.after("q q", "ended with 0")
+
+
+@pytest.mark.parametrize("key", ["q", "Escape", "C-c"])
+def test_scripts_are_stopped(report, own_scripts, tmp_path, key):
+    """With all that they have started; the screen goes on."""
+    screen = report(PERF_EXEC_PATH=str(own_scripts))
+    screen.until("row 1 of")
+    screen.keys("r")
+    screen.choose("Script to run", "hanging", "running …   q: stop it")
+    started.until((tmp_path / "hanging").exists, "the script runs")
+    screen.after(key, "what it has", "(stopped)")
+    screen.after("q", "row 1 of")
+    screen.keys("r")
+    screen.choose("Script to run", "stubborn", "running …   q: stop it")
+    started.until((tmp_path / "stubborn").exists, "the script runs")
+    screen.after(key, "stopping …   q: at once")
+    screen.after(key, "so far", "(stopped)")
+    screen.after("q", "row 1 of")
+    screen.after("r Enter", "line 1 of")
+    screen.after("q q", "ended with 0")
+
+
+def test_scripts_end_with_the_screen(report, own_scripts):
+    """When it is killed while they run."""
+    screen = report(PERF_EXEC_PATH=str(own_scripts))
+    screen.until("row 1 of")
+    screen.keys("r")
+    screen.choose("Script to run", "hanging", "running …   q: stop it")
+    family = []
+
+    def read(pid, name):
+        try:
+            return pathlib.Path(f"/proc/{pid}/{name}").read_text(encoding="ascii")
+        except OSError:  # it has ended
+            return ""
+
+    def look():
+        family[:] = [int(screen.run("display-message", "-p", "#{pane_pid}"))]
+        for pid in family:
+            family.extend(int(child) for child in read(pid, f"task/{pid}/children").split())
+        return [pid for pid in family if read(pid, "comm") == "sleep\n"]
+    started.until(lambda: len(look()) == 2, "the script and what it has started sleep")
+    sleeps = look()
+    os.kill(family[1], signal.SIGTERM)
+    screen.until("ended with")
+    started.until(lambda: not any(pathlib.Path(f"/proc/{pid}").exists() for pid in sleeps), "what the script has started is gone")
+
+
 def test_another_recording(report, folder, tmp_path):
     """Those of the current folder, told by what is in them; each is shown by a process of its own."""
     for name in ("a.data", "b.data"):
@@ -298,6 +381,17 @@ def test_another_recording(report, folder, tmp_path):
     screen.after("q", "ended with 0")
 
 
+def test_files_of_the_folder_are_not_read_before_they_are_asked_for(report, folder, tmp_path):
+    for name in ("a.data", "b.data"):
+        (tmp_path / name).write_bytes((folder / "perf.data").read_bytes())
+    trace = tmp_path / "trace"
+    screen = report("-i", "b.data", cwd=tmp_path, before=["strace", "-f", "-qq", "-e", "trace=open,openat", "-o", trace])
+    screen.until("row 1 of")
+    assert "a.data" not in trace.read_text() and "b.data" in trace.read_text()
+    screen.after("s", "Recordings of this folder", "a.data")
+    assert "a.data" in trace.read_text()
+
+
 def test_no_other_recording(report, folder, tmp_path):
     (tmp_path / "only.data").write_bytes((folder / "perf.data").read_bytes())
     screen = report("-i", "only.data", cwd=tmp_path)
@@ -305,12 +399,19 @@ def test_no_other_recording(report, folder, tmp_path):
     screen.after("s", "there is no other recording in this folder")
 
 
-def test_large_recordings_show_a_part_first(perf, report, folder, tmp_path):
-    """Until all is read, what needs all is refused; then the rows are those of the text, and the cursor is where it was."""
-    data = tmp_path / "large.data"
+@pytest.fixture(name="large", scope="module")
+def large_recording(folder, data):
+    path = folder / "large.data"
     repeat = pathlib.Path(__file__).resolve().parents[2] / "bench/repeat.py"
-    subprocess.run([sys.executable, repeat, folder / "perf.data", data, "1600"], check=True)
-    assert data.stat().st_size > 192 << 20
+    subprocess.run([sys.executable, repeat, data, path, "1600"], check=True)
+    assert path.stat().st_size > 192 << 20
+    yield path
+    path.unlink()
+
+
+def test_large_recordings_show_a_part_first(perf, report, large, tmp_path):
+    """Until all is read, what needs all is refused; then the rows are those of the text, and the cursor is where it was."""
+    data = large
     screen = report("-i", data, "--no-children", "-g", "none", cwd=tmp_path)
     lines = screen.until("row 1 of", without=["reading all"])
     text = [line.split() for line in perf("report", "--stdio", "--no-children", "-g", "none", "-i", data).stdout.splitlines() if line and line[0] != "#"]
@@ -320,11 +421,20 @@ def test_large_recordings_show_a_part_first(perf, report, folder, tmp_path):
     screen.after("q", "ended with 0")
 
 
-def test_a_large_recording_is_left_while_it_is_read(report, folder, tmp_path):
-    data = tmp_path / "large.data"
-    repeat = pathlib.Path(__file__).resolve().parents[2] / "bench/repeat.py"
-    subprocess.run([sys.executable, repeat, folder / "perf.data", data, "1600"], check=True)
-    screen = report("-i", data, cwd=tmp_path)
+@pytest.mark.threads
+def test_a_large_recording_is_looked_at_while_it_is_read(report, large, tmp_path):
+    """What a person does to the first rows is in nobody's way who makes all of them: chains are opened, rows zoomed into, functions asked for their names."""
+    screen = report("-i", large, "--no-children", "-g", "caller,0.1", cwd=tmp_path)
+    screen.until("row 1 of", "Samples: ")
+    for keys in ("E Down Down Up", "C e Down +", "t", "Escape", "d", "Escape", "E End Home"):
+        screen.keys(*keys.split())
+    screen.until("row 1 of", "Samples: 2M", without=["reading all"])
+    screen.after("C E", "39.47% warm")
+    screen.after("q", "ended with 0")
+
+
+def test_a_large_recording_is_left_while_it_is_read(report, large, tmp_path):
+    screen = report("-i", large, cwd=tmp_path)
     screen.until("Samples: ")
     screen.after("q", "ended with 0")
 

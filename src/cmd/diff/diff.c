@@ -103,7 +103,7 @@ static const struct option diff_option_table[] = {
 	OPTION_FLAG(0, "cycles-hist", TYPE, cycles_hist,
 		    "with -c cycles: also show how much the first eight runs of a block differ, as standard deviation and histogram"),
 	CUSTOM('o', "order", order, "N", "sort by the change to recording N (default 1), or with 0 by the baseline", parse_order),
-	OPTION_STRING('s', "sort", TYPE, report.sort, "KEY,…", "keys to group samples by (default dso,symbol), as of perf report"),
+	OPTION_STRING('s', "sort", TYPE, report.sort, "KEY,…", "keys to group samples by (default dso,symbol), as in perf report"),
 	OPTION_FLAG('b', "baseline-only", TYPE, baseline_only, "show only rows that are in the baseline and in another recording"),
 	OPTION_FLAG(0, "significance", TYPE, significance,
 		    "show for each change how far chance alone may have moved it (99 times in 100), and whether it exceeds chance"),

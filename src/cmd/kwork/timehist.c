@@ -149,7 +149,7 @@ static struct error *parse_kinds_or_image(const struct option *option, const cha
 
 static const struct option options[] = {
 	OPTION_FLAG('g', "call-graph", O, stacks, "show who called, if the recording has stacks (record -g)"),
-	OPTION_U64(0, "max-stack", O, max_stack, "N", "show at most N callers of a stack (default 5), behind the two innermost functions"),
+	OPTION_U64(0, "max-stack", O, max_stack, "N", "show at most N callers of a stack (default 5), after the two innermost functions"),
 	OPTION_CUSTOM_FLAGS('k', "kwork", O, shared, "LIST",
 			    "kinds of work: irq, softirq, workqueue (default: all); anything else is the kernel's image, as --vmlinux",
 			    parse_kinds_or_image, OPTION_NO_NEGATION),

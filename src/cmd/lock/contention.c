@@ -114,7 +114,8 @@ static const struct option options[] = {
 		"BPF. With --user: that let the others go on; also of recordings"),
 	OPTION_FLAG(0, "lock-cgroup", O, by_cgroup, "one row per cgroup; recordings need 'perf lock record --all-cgroups'"),
 	OPTION_STRING('k', "key", O, key, "FIELD", "sort by: contended, wait_total (default), wait_max, wait_min or avg_wait"),
-	CUSTOM('F', "field", columns, "FIELD,…", "fields to show, as of -k (default contended,wait_total,wait_max,avg_wait)", parse_fields),
+	CUSTOM('F', "field", columns, "FIELD,…", "fields to show, as for -k (default contended,wait_total,wait_max,avg_wait)",
+	       parse_fields),
 	OPTION_U64('E', "entries", O, entries, "N", "show only the first N rows"),
 	OPTION_U64(0, "max-stack", O, max_stack, "N", "use at most N frames of a stack (default 8)"),
 	OPTION_U64(0, "stack-skip", O, stack_skip, "N",
@@ -146,7 +147,8 @@ static struct error *check_owner(const struct contention_options *command)
 		return error_new_kind(ERROR_USAGE, "-o needs no stacks and symbols: it cannot be combined with --max-stack, --stack-skip, "
 						   "--symfs, --vmlinux and --kallsyms");
 	if (command->common.input.input || command->common.input.force || command->common.dump)
-		return error_new_kind(ERROR_USAGE, "recordings don't tell the owners of locks: -o cannot be combined with -i, -f and -D");
+		return error_new_kind(ERROR_USAGE,
+				      "recordings do not contain the owners of locks: -o cannot be combined with -i, -f and -D");
 	return NULL;
 }
 
@@ -325,7 +327,7 @@ static void add_parts(struct strbuf *out, const struct lock_parts *parts, const 
 		if (part->thread)
 			lock_add_comm(out, part->thread);
 		else
-			strbuf_add_str(out, "nobody seen (a timeout, a signal, the end of a thread)");
+			strbuf_add_str(out, "not seen (a timeout, a signal, the end of a thread)");
 		if (part->thread)
 			strbuf_printf(out, "/%u", part->thread->tid);
 		strbuf_printf(out, ": %" PRIu64 " time%s, ", part->count, part->count == 1 ? "" : "s");

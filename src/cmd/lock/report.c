@@ -32,7 +32,7 @@ static const struct option report_options[] = {
 	OPTION_HEADING("Output"),
 	OPTION_STRING('k', "key", struct lock_report_options, key, "FIELD",
 		      "sort by: acquired (default), contended, avg_wait, wait_total, wait_max or wait_min"),
-	OPTION_CUSTOM_FLAGS('F', "field", struct lock_report_options, columns, "FIELD,…", "fields to show, as of -k (default: all)",
+	OPTION_CUSTOM_FLAGS('F', "field", struct lock_report_options, columns, "FIELD,…", "fields to show, as for -k (default: all)",
 			    parse_fields, OPTION_NO_NEGATION),
 	OPTION_FLAG('c', "combine-locks", struct lock_report_options, combine, "one row for all locks of a name"),
 	OPTION_FLAG('t', "threads", struct lock_report_options, by_thread, "one row per thread that waited"),

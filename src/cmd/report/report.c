@@ -493,9 +493,9 @@ static bool prepare_screen(struct report_options *options, struct way *way, int 
 		screen_switch_init(&way->choice, path);
 		if (!screen_switch_next(&way->choice, ret_status))
 			return false;
-		options->input.input = way->choice.paths.data[way->choice.current];
+		options->input.input = way->choice.path;
 		way->tools.choice = &way->choice;
-		way->tools.scripts = script_runner_prepare(options->input.input);
+		way->tools.scripts = script_runner_prepare(options);
 	}
 	way->tools.prints = print_file_prepare("perf.hist");
 	return true;

@@ -210,7 +210,7 @@ static bool take_row_key(struct screen *screen, int key)
 	for (size_t i = 0; i < sizeof(zooms) / sizeof(zooms[0]); i++)
 		if (zooms[i].key == key) {
 			if (!screen_zoom_toggle(screen, zooms[i].zoom, row))
-				strbuf_add_str(&screen->note, "the rows don't tell that apart: see --sort");
+				strbuf_add_str(&screen->note, "the rows don't distinguish that: see --sort");
 			return true;
 		}
 	if (key != KEY_RETURN && key != 'm' && key != 'a')

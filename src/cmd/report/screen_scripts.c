@@ -1,6 +1,7 @@
 /* Scripts that a screen runs (screen_scripts.h).
  *
  *	number, filter ──pipe──► perf script … ──► output ──pipe──► size, bytes
+ *	              stop ──►   (its group of processes is killed)
  */
 #include "cmd/report/screen_scripts.h"
 
@@ -13,6 +14,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -20,11 +23,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { FIELDS = 3, FIELD_MOST = 4096, OUTPUT_MOST = 8 << 20 };
+enum { FIELDS = 3, FIELD_MOST = 4096, OUTPUT_MOST = 8 << 20, STOP = UINT32_MAX };
 
 static const char *const options[FIELDS] = {"--comms", "--dsos", "--tid"};
 
-/* Lengths count the NUL; 0 = none. The fields follow. */
+/* Lengths count the NUL; 0 = none. The fields follow. Number STOP: an end of what runs, if it hasn't ended; there is no answer to that. */
 struct request {
 	uint32_t number;
 	uint32_t lengths[FIELDS];
@@ -44,8 +47,10 @@ static bool is_plain(const char *name)
 
 static bool take_request(int requests, struct request *request, char *fields[FIELDS])
 {
-	if (!whole_read(requests, request, sizeof(*request)))
-		return false;
+	do {
+		if (!whole_read(requests, request, sizeof(*request)))
+			return false;
+	} while (request->number == STOP); /* what it was for had ended */
 	for (size_t i = 0; i < FIELDS; i++) {
 		size_t length = request->lengths[i];
 		if (!length)
@@ -57,9 +62,11 @@ static bool take_request(int requests, struct request *request, char *fields[FIE
 	return true;
 }
 
+/* In a group of its own, which can be killed with all that it starts. */
 static _Noreturn void become_script(const struct script_runner *runner, const char *recording, size_t number, char *fields[FIELDS],
 				    int output)
 {
+	setpgid(0, 0);
 	struct words words = {0};
 	int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	vec_push(&words.list, "perf");
@@ -70,9 +77,13 @@ static _Noreturn void become_script(const struct script_runner *runner, const ch
 	}
 	vec_push(&words.list, "-i");
 	vec_push(&words.list, (char *)recording);
-	for (size_t i = 0; i < FIELDS; i++)
-		if (fields[i])
-			vec_push(&words.list, mem_printf("%s=%s", options[i], fields[i]));
+	for (size_t i = 0; i < runner->words.len; i++)
+		vec_push(&words.list, runner->words.data[i]);
+	for (size_t i = 0; i < FIELDS; i++) {
+		const char *word = fields[i] ? fields[i] : runner->fields[i];
+		if (word)
+			vec_push(&words.list, mem_printf("%s=%s", options[i], word));
+	}
 	vec_push(&words.list, NULL);
 	dup2(nothing, STDIN_FILENO);
 	dup2(output, STDOUT_FILENO);
@@ -82,25 +93,81 @@ static _Noreturn void become_script(const struct script_runner *runner, const ch
 	_exit(127);
 }
 
-/* What a script prints. */
-static void run_one(const struct script_runner *runner, const char *recording, size_t number, char *fields[FIELDS], struct strbuf *output)
+/* While a script runs, nothing can be asked for but its end; when the screen has gone, the script goes, too. Returns how often it was
+ * asked for until now. */
+static unsigned int take_stop(int requests, pid_t process, unsigned int stops)
 {
-	int ends[2];
+	struct request request;
+	bool asked = whole_read(requests, &request, sizeof(request)) && request.number == STOP;
+	kill(-process, asked && !stops ? SIGTERM : SIGKILL);
+	return stops + 1;
+}
+
+/* What the script prints, until all that it has started has closed the pipe. Returns whether it was stopped. */
+static bool read_output(int output, int requests, pid_t process, struct strbuf *ret)
+{
+	enum { MOST_STOPS = 2 }; /* then it is over */
+	struct pollfd waits[] = {{.fd = output, .events = POLLIN}, {.fd = requests, .events = POLLIN}};
 	char part[65536];
-	ssize_t got;
-	if (pipe2(ends, O_CLOEXEC))
+	unsigned int stops = 0;
+	while (ret->len < OUTPUT_MOST && stops < MOST_STOPS) {
+		if (poll(waits, 2, -1) < 0) {
+			if (errno == EINTR)
+				continue;
+			break;
+		}
+		if (waits[1].revents)
+			stops = take_stop(requests, process, stops);
+		if (!waits[0].revents)
+			continue;
+		ssize_t got = read(output, part, sizeof(part));
+		if (!got || (got < 0 && errno != EINTR))
+			break;
+		strbuf_add(ret, part, got > 0 ? (size_t)got : 0);
+	}
+	if (ret->len >= OUTPUT_MOST)
+		kill(-process, SIGTERM);
+	return stops;
+}
+
+/* How it has ended, when that is worth a word. */
+static void add_end(int status, bool stopped, struct strbuf *out)
+{
+	bool is_cut = out->len >= OUTPUT_MOST;
+	const char *newline = out->len && *(out->data + out->len - 1) != '\n' ? "\n" : "";
+	if (is_cut)
+		strbuf_printf(out, "%s(cut off here: perf script shows all)\n", newline);
+	else if (stopped)
+		strbuf_printf(out, "%s(stopped)\n", newline);
+	else if (WIFSIGNALED(status))
+		strbuf_printf(out, "%s(killed by signal %d: %s)\n", newline, WTERMSIG(status), strsignal(WTERMSIG(status)));
+	else if (WEXITSTATUS(status))
+		strbuf_printf(out, "%s(ended with exit status %d)\n", newline, WEXITSTATUS(status));
+}
+
+static void run_one(const struct script_runner *runner, const char *recording, int requests, size_t number, char *fields[FIELDS],
+		    struct strbuf *output)
+{
+	int ends[2], status = 0;
+	if (pipe2(ends, O_CLOEXEC)) {
+		strbuf_printf(output, "a pipe: %s\n", strerror(errno));
 		return;
+	}
 	pid_t process = fork();
 	if (!process)
 		become_script(runner, recording, number, fields, ends[1]);
 	close(ends[1]);
-	while (output->len < OUTPUT_MOST && ((got = read(ends[0], part, sizeof(part))) > 0 || (got < 0 && errno == EINTR)))
-		strbuf_add(output, part, got > 0 ? (size_t)got : 0);
-	close(ends[0]); /* whoever writes more gets SIGPIPE */
-	while (process > 0 && waitpid(process, NULL, 0) < 0 && errno == EINTR)
-		;
-	if (output->len >= OUTPUT_MOST)
-		strbuf_printf(output, "\n(cut off here: perf script shows all)\n");
+	if (process > 0) {
+		setpgid(process, process); /* whoever of the two comes first */
+		bool stopped = read_output(ends[0], requests, process, output);
+		close(ends[0]);
+		while (waitpid(process, &status, 0) < 0 && errno == EINTR)
+			;
+		add_end(status, stopped, output);
+	} else {
+		strbuf_printf(output, "a new process: %s\n", strerror(errno));
+		close(ends[0]);
+	}
 }
 
 static _Noreturn void serve(const struct script_runner *runner, const char *recording, int requests, int answers)
@@ -110,7 +177,7 @@ static _Noreturn void serve(const struct script_runner *runner, const char *reco
 	while (take_request(requests, &request, fields)) {
 		struct strbuf output = {0};
 		if (request.number < runner->names.len)
-			run_one(runner, recording, request.number, fields, &output);
+			run_one(runner, recording, requests, request.number, fields, &output);
 		uint64_t size = output.len;
 		if (!whole_write(answers, &size, sizeof(size)) || !whole_write(answers, strbuf_str(&output), output.len))
 			break;
@@ -131,8 +198,76 @@ static void add_name(void *context, const char *name)
 	vec_push(&runner->names, mem_strdup(name));
 }
 
-struct script_runner *script_runner_prepare(const char *recording)
+static void add_word(struct script_runner *runner, const char *option, const char *value)
 {
+	if (value)
+		vec_push(&runner->words, *value ? mem_printf("%s=%s", option, value) : mem_strdup(option));
+}
+
+static void add_flag(struct script_runner *runner, const char *option, bool is_set)
+{
+	add_word(runner, option, is_set ? "" : NULL);
+}
+
+static void add_number(struct script_runner *runner, const char *option, uint64_t number, uint64_t usual)
+{
+	cleanup_free char *text = number == usual ? NULL : mem_printf("%" PRIu64, number);
+	add_word(runner, option, text);
+}
+
+/* "a,b", or NULL. */
+static char *join(const struct name_list *list)
+{
+	struct strbuf text = {0};
+	for (size_t i = 0; i < list->names.len; i++)
+		strbuf_printf(&text, "%s%s", i ? "," : "", list->names.data[i]);
+	return list->names.len ? strbuf_detach(&text) : NULL;
+}
+
+/* The options of the command line that say what is looked at, and how. */
+static void add_words(struct script_runner *runner, const struct report_options *report)
+{
+	const struct input_options *input = &report->input;
+	struct report_options usual;
+	report_options_init(&usual);
+	add_flag(runner, "--force", input->force);
+	add_word(runner, "--symfs", input->symfs);
+	add_word(runner, "--vmlinux", input->vmlinux);
+	add_word(runner, "--kallsyms", input->kallsyms);
+	add_flag(runner, "--ignore-vmlinux", input->ignore_vmlinux);
+	add_flag(runner, "--modules", input->load_modules);
+	add_flag(runner, "--no-demangle", !input->demangle);
+	add_flag(runner, "--demangle-kernel", input->demangle_kernel);
+	add_flag(runner, "--no-sandbox", !input->sandbox);
+	add_number(runner, "--debuginfod-timeout", (uint64_t)input->debuginfod_seconds, (uint64_t)usual.input.debuginfod_seconds);
+	add_number(runner, "--jobs", (uint64_t)input->jobs, (uint64_t)usual.input.jobs);
+	add_number(runner, "--max-stack", report->max_stack, usual.max_stack);
+	add_flag(runner, "--no-inline", report->inlines == STACK_INLINES_NONE);
+	add_flag(runner, "--inline=unwound", report->inlines == STACK_INLINES_UNWOUND);
+	add_flag(runner, "--stitch-lbr", report->stitch_lbr);
+	add_word(runner, "--cpu", report->cpus);
+	add_word(runner, "--time", report->time);
+	add_word(runner, "--switch-on", report->switch_on);
+	add_word(runner, "--switch-off", report->switch_off);
+	add_flag(runner, "--show-on-off-events", report->show_on_off);
+	cleanup_free char *pids = join(&report->pids), *symbols = join(&report->symbols);
+	add_word(runner, "--pid", pids);
+	add_word(runner, "--symbols", symbols);
+	runner->fields[0] = join(&report->comms);
+	runner->fields[1] = join(&report->dsos);
+	runner->fields[2] = join(&report->tids);
+	report_options_deinit(&usual);
+	const char *const others[] = {report->symbol_filter ? "--symbol-filter" : NULL, report->socket >= 0 ? "--socket-filter" : NULL,
+				      report->hide_unresolved ? "--hide-unresolved" : NULL,
+				      report->exclude_other ? "--exclude-other" : NULL};
+	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
+		if (others[i])
+			strbuf_printf(&runner->left_out, "%s%s", runner->left_out.len ? ", " : "", others[i]);
+}
+
+struct script_runner *script_runner_prepare(const struct report_options *report)
+{
+	const char *recording = report->input.input;
 	int requests[2], answers[2];
 	if (pipe2(requests, O_CLOEXEC))
 		return NULL;
@@ -144,6 +279,7 @@ struct script_runner *script_runner_prepare(const char *recording)
 	struct script_runner *runner = mem_zalloc(sizeof(*runner));
 	add_name(runner, "perf script: all events as text");
 	script_ready_each(add_name, runner);
+	add_words(runner, report);
 	fflush(stdout);
 	runner->process = fork();
 	if (!runner->process) {
@@ -172,15 +308,20 @@ void script_runner_end(struct script_runner *runner)
 		;
 	for (size_t i = 0; i < runner->names.len; i++)
 		free(runner->names.data[i]);
+	for (size_t i = 0; i < runner->words.len; i++)
+		free(runner->words.data[i]);
+	for (size_t i = 0; i < FIELDS; i++)
+		free(runner->fields[i]);
 	vec_deinit(&runner->names);
+	vec_deinit(&runner->words);
+	strbuf_deinit(&runner->left_out);
 	free(runner);
 }
 
-bool script_runner_run(struct script_runner *runner, size_t number, const struct script_choice *filter, struct strbuf *output)
+bool script_runner_begin(struct script_runner *runner, size_t number, const struct script_choice *filter)
 {
 	const char *const fields[FIELDS] = {filter->comm, filter->dso, filter->tid};
 	struct request request = {.number = (uint32_t)number};
-	uint64_t size;
 	for (size_t i = 0; i < FIELDS; i++) {
 		if (fields[i] && (strlen(fields[i]) >= FIELD_MOST || !is_plain(fields[i])))
 			return false;
@@ -191,6 +332,18 @@ bool script_runner_run(struct script_runner *runner, size_t number, const struct
 	for (size_t i = 0; i < FIELDS; i++)
 		if (!whole_write(runner->requests, fields[i], request.lengths[i]))
 			return false;
+	return true;
+}
+
+void script_runner_stop(struct script_runner *runner)
+{
+	const struct request request = {.number = STOP};
+	whole_write(runner->requests, &request, sizeof(request));
+}
+
+bool script_runner_finish(struct script_runner *runner, struct strbuf *output)
+{
+	uint64_t size;
 	if (!whole_read(runner->answers, &size, sizeof(size)) || size > 2 * OUTPUT_MOST)
 		return false;
 	strbuf_clear(output);
@@ -208,12 +361,59 @@ static void add_command(const struct script_runner *runner, size_t number, const
 {
 	const char *const fields[FIELDS] = {filter->comm, filter->dso, filter->tid};
 	strbuf_printf(out, "perf script%s%s", number ? " report " : "", number ? runner->names.data[number] : "");
+	for (size_t i = 0; i < runner->words.len; i++) {
+		strbuf_add_char(out, ' ');
+		text_add_safe(out, runner->words.data[i], strlen(runner->words.data[i]));
+	}
 	for (size_t i = 0; i < FIELDS; i++) {
-		if (!fields[i])
+		const char *word = fields[i] ? fields[i] : runner->fields[i];
+		if (!word)
 			continue;
 		strbuf_printf(out, " %s=", options[i]);
-		text_add_safe(out, fields[i], strlen(fields[i]));
+		text_add_safe(out, word, strlen(word));
 	}
+	if (runner->left_out.len)
+		strbuf_printf(out, " (not applied: %s)", strbuf_str(&runner->left_out));
+}
+
+struct run {
+	struct script_runner *runner;
+	bool answered;
+};
+
+static enum terminal_work_state note_answer(void *context)
+{
+	((struct run *)context)->answered = true;
+	return WORK_DONE;
+}
+
+static void show_status(struct terminal *terminal, const char *text)
+{
+	terminal_put(terminal, terminal_lines(terminal) - 1, 0, terminal_columns(terminal), STYLE_STATUS, text);
+	terminal_show(terminal, 0, -1);
+}
+
+/* Until the script has ended, which the person may ask for. False: the terminal has gone. */
+static bool wait_for_script(struct script_runner *runner, struct terminal *terminal)
+{
+	enum { CTRL_C = 3 };
+	struct run run = {.runner = runner};
+	const struct terminal_work work = {.fd = runner->answers, .step = note_answer, .context = &run};
+	int key = KEY_NOTHING;
+	bool stopping = false;
+	terminal_set_work(terminal, &work);
+	terminal_take_interrupts(terminal, true);
+	while (!run.answered && key != KEY_CLOSED) {
+		show_status(terminal, stopping ? "stopping …   q: at once" : "running …   q: stop it");
+		key = terminal_key(terminal, -1);
+		if (key == 'q' || key == CTRL_C || key == KEY_ESCAPE) {
+			script_runner_stop(runner);
+			stopping = true;
+		}
+	}
+	terminal_take_interrupts(terminal, false);
+	terminal_set_work(terminal, NULL);
+	return run.answered;
 }
 
 void screen_run_script(struct screen *screen)
@@ -233,12 +433,14 @@ void screen_run_script(struct screen *screen)
 		.comm = zoom->comm ? untrusted_raw(zoom->comm) : NULL, .dso = zoom->dso ? zoom->dso->name : NULL, .tid = tid};
 	struct strbuf output = {0}, title = {0};
 	add_command(runner, number, &filter, &title);
-	terminal_put(terminal, terminal_lines(terminal) - 1, 0, terminal_columns(terminal), STYLE_STATUS, "running …");
-	terminal_show(terminal, 0, -1);
-	if (script_runner_run(runner, number, &filter, &output))
+	if (!script_runner_begin(runner, number, &filter))
+		strbuf_add_str(&screen->note, "the script could not be run: this name cannot be passed to it");
+	else if (!wait_for_script(runner, terminal))
+		screen->ended = true;
+	else if (script_runner_finish(runner, &output))
 		text_show(terminal, strbuf_str(&title), output.len ? strbuf_str(&output) : "It printed nothing.");
 	else
-		strbuf_add_str(&screen->note, "the script could not be run: this name cannot be passed to it");
+		strbuf_add_str(&screen->note, "the script could not be run: the process that runs them has gone");
 	strbuf_deinit(&output);
 	strbuf_deinit(&title);
 }

@@ -8,20 +8,29 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+struct report_options;
 struct script_runner {
-	VEC(char *) names; /* what can be run: perf script itself is number 0, the others are ready-made scripts */
+	VEC(char *) names;	/* what can be run: perf script itself is number 0, the others are ready-made scripts */
+	VEC(char *) words;	/* options that all of them get, as the report has them */
+	char *fields[3];	/* of the same, lists that a struct script_choice replaces; or NULL */
+	struct strbuf left_out; /* options of the report that scripts don't have */
 	int process, requests, answers;
 };
 
-/* Only samples of this; NULL = any. */
+/* Only samples of this; NULL = as the report's options say. */
 struct script_choice {
 	const char *comm, *dso, *tid;
 };
 
-/* `recording`: its path. NULL when no process can be started. */
-struct script_runner *script_runner_prepare(const char *recording);
+/* For the recording options->input.input. NULL when no process can be started. */
+struct script_runner *script_runner_prepare(const struct report_options *options);
 /* NULL is fine. */
 void script_runner_end(struct script_runner *runner);
-/* What the script prints, and what it complains of; cut off after some megabytes. False: the process has gone, or a name in the filter
- * is none that a script could be given (with a comma or "://", or very long). */
-bool script_runner_run(struct script_runner *runner, size_t number, const struct script_choice *filter, struct strbuf *output);
+/* Starts a script; `answers` can be read when it has ended. False: the process has gone, or a name in the filter is none that a script
+ * could be given (with a comma or "://", or very long). */
+bool script_runner_begin(struct script_runner *runner, size_t number, const struct script_choice *filter);
+/* Asks it and all that it has started to end; the second time it is killed. */
+void script_runner_stop(struct script_runner *runner);
+/* What it has printed, what it complained of, and how it ended if that wasn't well; cut off after some megabytes. False: the process has
+ * gone. */
+bool script_runner_finish(struct script_runner *runner, struct strbuf *output);

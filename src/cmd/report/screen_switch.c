@@ -8,11 +8,13 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -30,35 +32,53 @@ static bool is_same_file(const char *a, const char *b)
 
 void screen_switch_init(struct screen_switch *choice, const char *path)
 {
-	DIR *folder = opendir(".");
-	bool known = false;
-	*choice = (struct screen_switch){.wish = -1};
-	for (struct dirent *entry; folder && (entry = readdir(folder));) {
-		struct stat status;
-		if (entry->d_name[0] == '.' || stat(entry->d_name, &status) || !(S_ISREG(status.st_mode) || S_ISDIR(status.st_mode)) ||
-		    !report_is_recording(entry->d_name))
-			continue;
-		bool same = !known && is_same_file(entry->d_name, path);
-		known |= same;
-		vec_push(&choice->paths, mem_strdup(same ? path : entry->d_name));
-	}
-	if (folder)
-		closedir(folder);
-	if (!known)
-		vec_push(&choice->paths, mem_strdup(path));
-	qsort(choice->paths.data, choice->paths.len, sizeof(*choice->paths.data), by_name);
-	while (strcmp(choice->paths.data[choice->current], path) != 0)
-		choice->current++;
+	*choice = (struct screen_switch){.first = path, .path = path, .wish = -1};
 }
 
 void screen_switch_deinit(struct screen_switch *choice)
 {
-	for (size_t i = 0; i < choice->paths.len; i++)
-		free(choice->paths.data[i]);
-	vec_deinit(&choice->paths);
+	free(choice->name);
+	choice->name = NULL;
 	if (choice->wish >= 0)
 		close(choice->wish);
 	choice->wish = -1;
+}
+
+/* A recording of the current folder, and no pipe. */
+static bool is_choice(const char *name)
+{
+	struct stat status;
+	return name[0] != '.' && !strchr(name, '/') && !stat(name, &status) && (S_ISREG(status.st_mode) || S_ISDIR(status.st_mode)) &&
+	       report_is_recording(name);
+}
+
+void screen_switch_look(const struct screen_switch *choice, struct screen_recordings *ret)
+{
+	DIR *folder = opendir(".");
+	bool known = false;
+	*ret = (struct screen_recordings){0};
+	for (struct dirent *entry; folder && (entry = readdir(folder));) {
+		if (!is_choice(entry->d_name))
+			continue;
+		bool same = !known && is_same_file(entry->d_name, choice->first);
+		known |= same;
+		vec_push(&ret->paths, mem_strdup(same ? choice->first : entry->d_name));
+	}
+	if (folder)
+		closedir(folder);
+	if (!known)
+		vec_push(&ret->paths, mem_strdup(choice->first));
+	qsort(ret->paths.data, ret->paths.len, sizeof(*ret->paths.data), by_name);
+	for (size_t i = 0; i < ret->paths.len; i++)
+		if (!strcmp(ret->paths.data[i], choice->path))
+			ret->current = i;
+}
+
+void screen_recordings_deinit(struct screen_recordings *recordings)
+{
+	for (size_t i = 0; i < recordings->paths.len; i++)
+		free(recordings->paths.data[i]);
+	vec_deinit(&recordings->paths);
 }
 
 static int wait_for(pid_t process)
@@ -69,38 +89,59 @@ static int wait_for(pid_t process)
 	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
+/* Its length and a name; none is the first recording. What asks may have been taken over by a recording: it gets nothing but recordings of
+ * this folder. */
+static bool take_wish(struct screen_switch *choice, int wishes)
+{
+	char name[NAME_MAX + 1];
+	uint32_t length;
+	if (!whole_read(wishes, &length, sizeof(length)) || length >= sizeof(name) || !whole_read(wishes, name, length))
+		return false;
+	name[length] = '\0';
+	if (length && !is_choice(name))
+		return false;
+	free(choice->name);
+	choice->name = length ? mem_strdup(name) : NULL;
+	choice->path = length ? choice->name : choice->first;
+	return true;
+}
+
 bool screen_switch_next(struct screen_switch *choice, int *ret_status)
 {
 	for (;;) {
-		uint32_t number;
 		int ends[2];
-		if (choice->paths.len < 2 || pipe2(ends, O_CLOEXEC))
-			return true; /* nothing to switch to */
+		if (pipe2(ends, O_CLOEXEC))
+			return true; /* without another one */
 		fflush(stdout);
+		pid_t parent = getpid();
 		void (*usual)(int) = signal(SIGINT, SIG_IGN); /* Ctrl-C is for who shows */
 		pid_t process = fork();
 		if (process <= 0) {
 			signal(SIGINT, usual);
 			close(ends[0]);
-			if (process < 0)
+			if (process < 0) {
 				close(ends[1]); /* this process shows it, and nobody waits for what is next */
-			else
-				choice->wish = ends[1];
+				return true;
+			}
+			prctl(PR_SET_PDEATHSIG, SIGTERM); /* who was started is who is ended */
+			if (getppid() != parent)
+				_exit(1);
+			choice->wish = ends[1];
 			return true;
 		}
 		close(ends[1]);
-		bool wished = whole_read(ends[0], &number, sizeof(number));
+		bool wished = take_wish(choice, ends[0]);
 		close(ends[0]);
 		*ret_status = wait_for(process);
 		signal(SIGINT, usual);
-		if (!wished || *ret_status || number >= choice->paths.len)
+		if (!wished || *ret_status)
 			return false;
-		choice->current = number;
 	}
 }
 
-void screen_switch_wish(const struct screen_switch *choice, size_t number)
+void screen_switch_wish(const struct screen_switch *choice, const char *path)
 {
-	uint32_t wish = (uint32_t)number;
-	whole_write(choice->wish, &wish, sizeof(wish));
+	uint32_t length = strcmp(path, choice->first) != 0 ? (uint32_t)strlen(path) : 0;
+	if (whole_write(choice->wish, &length, sizeof(length)))
+		whole_write(choice->wish, path, length);
 }

@@ -77,16 +77,19 @@ void screen_show_flame(struct screen *screen)
 void screen_switch_recording(struct screen *screen)
 {
 	const struct screen_switch *choice = screen->tools.choice;
-	if (!choice || choice->wish < 0) {
+	struct screen_recordings recordings = {0};
+	if (choice && choice->wish >= 0)
+		screen_switch_look(choice, &recordings);
+	if (recordings.paths.len < 2) {
 		strbuf_add_str(&screen->note, "there is no other recording in this folder");
-		return;
+	} else {
+		size_t number = menu_choose(screen->terminal, "Recordings of this folder", (const char *const *)recordings.paths.data,
+					    recordings.paths.len, recordings.current);
+		screen->ended |= number != MENU_NONE && number != recordings.current;
+		if (screen->ended)
+			screen_switch_wish(choice, recordings.paths.data[number]);
 	}
-	size_t number = menu_choose(screen->terminal, "Recordings of this folder", (const char *const *)choice->paths.data,
-				    choice->paths.len, choice->current);
-	if (number == MENU_NONE || number == choice->current)
-		return;
-	screen_switch_wish(choice, number);
-	screen->ended = true;
+	screen_recordings_deinit(&recordings);
 }
 
 /* ---- instructions ---- */

@@ -141,7 +141,7 @@ const struct option top_option_table[] = {
 	OPTION_REFUSED('D', "dump-symtab", NULL, "top keeps no table of symbols to print; 'perf kallsyms' and nm do"),
 	OPTION_REFUSED(0, "overwrite", NULL, "samples are read as they come, and lost ones are counted; -m gives them more room"),
 	OPTION_REFUSED(0, "stitch-lbr", NULL,
-		       "callers are taken over from earlier samples of recordings only; 'perf record --call-graph lbr' and "
+		       "callers are carried over from earlier samples of recordings only; 'perf record --call-graph lbr' and "
 		       "'perf report --stitch-lbr' do it"),
 	OPTION_END,
 };

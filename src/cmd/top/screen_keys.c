@@ -19,7 +19,7 @@ const struct key_help top_screen_keys[] = {
 	{"K", "hide the kernel's functions, or show them"},
 	{"U", "hide the functions of programs, or show them"},
 	{"n", "only rows of more samples than a number (L: than a percentage)"},
-	{"N", "at most so many rows"},
+	{"N", "show at most this many rows"},
 	{"s", "a function by its name, by instructions (a: that of the row)"},
 	{"G", "all stacks of the event as a flame graph"},
 	{0},
@@ -99,7 +99,7 @@ bool top_screen_key(struct top_screen *shown, struct screen *screen, int key)
 		    &options->report.least_samples);
 		break;
 	case 'N':
-		ask(screen, "Rows", "At most so many are shown; nothing shows all again", 0, UINT32_MAX, &options->entries);
+		ask(screen, "Rows", "Show at most this many; empty shows all again", 0, UINT32_MAX, &options->entries);
 		options->report.most_rows = options->entries;
 		break;
 	case 's':

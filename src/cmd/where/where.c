@@ -64,7 +64,7 @@ static const struct option options[] = {
 	OPTION_HEADING("What is measured"),
 	OPTION_FLAG('a', "all-cpus", O, system_wide, "all threads of the system (default without a command or target)"),
 	OPTION_STRING('p', "pid", O, pids, "PIDS", "existing processes with all their threads (comma-separated)"),
-	OPTION_U64('F', "freq", O, freq, "HZ", "how often a second to look what runs (default 999)"),
+	OPTION_U64('F', "freq", O, freq, "HZ", "how many times per second to sample what runs (default 999)"),
 	OPTION_CUSTOM_FLAGS('m', "mmap-pages", O, ring_pages, "PAGES", "size of each buffer in pages, or such as 64K, 1M",
 			    option_ring_pages, OPTION_NO_NEGATION),
 	OPTION_STRING(0, "call-graph", O, callgraph, "MODE",
@@ -76,7 +76,7 @@ static const struct option options[] = {
 
 	OPTION_HEADING("Output"),
 	OPTION_FLAG(0, "idle", O, all_threads, "show all threads, also those that only waited for work"),
-	OPTION_U64('n', "reasons", O, most, "N", "tell at most N reasons in words (default 7)"),
+	OPTION_U64('n', "reasons", O, most, "N", "describe at most N reasons in words (default 7)"),
 	OPTION_STRING(0, "flamegraph", O, flamegraph, "FILE",
 		      "draw all threads' time, running and waiting, as a flame graph (.html, .svg, or .folded)"),
 	OPTION_CUSTOM_FLAGS(0, "format", O, format, "FORMAT", "tables for programs: csv or json", option_table_format, OPTION_NO_NEGATION),
@@ -310,7 +310,7 @@ static struct error *answer(struct where *where, struct where_timeline *timeline
 		log_warning("The end of %" PRIu64 " wait%s was not recorded: what is not known of %s counts as running.", sums.endless,
 			    sums.endless == 1 ? "" : "s", sums.endless == 1 ? "it" : "them");
 	if (!error && !timeline->has_stacks)
-		log_warning("The recording has no stacks, which tell for what threads wait; record them with 'perf where -o FILE COMMAND' "
+		log_warning("The recording has no stacks, which show what threads wait for; record them with 'perf where -o FILE COMMAND' "
 			    "or 'perf sched record -g'.");
 	where_reasons_deinit(&reasons);
 	where_sums_deinit(&sums);

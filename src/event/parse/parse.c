@@ -205,7 +205,7 @@ static struct error *parse_system_event(struct parser *parser, const char *begin
 
 	parser->at = end;
 	if (end == event)
-		return parse_fail(parser, event, "the name of a tracepoint", "nothing behind '%s:'", name);
+		return parse_fail(parser, event, "the name of a tracepoint", "nothing after '%s:'", name);
 	struct error *error = parse_terms(parser, &terms);
 	bool found = false;
 	if (!error && !parse_has_system(parser, name))

@@ -88,7 +88,7 @@ static struct error *parse_value(struct parser *parser, struct term *term)
 	const char *begin = parser->at;
 	parser->at += strcspn(begin, ",/");
 	if (parser->at == begin)
-		return parse_fail(parser, begin, "a value", "nothing behind '%s='", term->name);
+		return parse_fail(parser, begin, "a value", "nothing after '%s='", term->name);
 	term->value = arena_strndup(arena, begin, (size_t)(parser->at - begin));
 	return NULL;
 }

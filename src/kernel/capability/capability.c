@@ -30,7 +30,7 @@ const struct capability kernel_capabilities[] = {
 	{MACHINE, "pmu", "hardware counters", CAPABILITY_NEEDS_PERF,
 	 "cycles, instructions, cache and branch events; record samples by the CPU's clock (cpu-clock) instead", probe_pmu},
 	{MACHINE, "precise", "precise sampling", CAPABILITY_NEEDS_PERF,
-	 "samples may name an instruction some way behind the one that took the time (skid)", probe_precise},
+	 "samples may name an instruction some distance after the one that took the time (skid)", probe_precise},
 	{MACHINE, "branches", "branch records", CAPABILITY_NEEDS_PERF, "record -b and -j: which branches led to a sample", probe_branches},
 	{MACHINE, "clocks", "clocks", CAPABILITY_NEEDS_PERF, "-k: times of samples by a clock that other programs use too", probe_clocks},
 

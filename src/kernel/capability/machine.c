@@ -403,7 +403,7 @@ void probe_clocks(struct capability_context *context, struct capability_result *
 	capability_fact(ret, "user_time", "%s", user_time ? "true" : "false");
 	if (agreeing)
 		capability_found(ret, mono > 0 ? CAPABILITY_OK : CAPABILITY_LIMITED,
-				 "-k %s; clocksource %s; the CPU's own counter can%s be told as time", strbuf_str(&names),
+				 "-k %s; clocksource %s; the CPU's own counter can%s be converted to time", strbuf_str(&names),
 				 *source ? source : "unknown", user_time ? "" : "not");
 	else
 		capability_found(ret, CAPABILITY_MISSING, "%s",

@@ -98,7 +98,7 @@ static struct error *find_spans(const char *folder, struct spans *spans)
 		return error;
 	if (!spans->text_start || spans->text_end <= spans->text_start)
 		return error_new_kind(ERROR_PERMISSION,
-				      "%s does not tell where the kernel's code is: its addresses are hidden (kernel.kptr_restrict)", list);
+				      "%s does not show where the kernel's code is: its addresses are hidden (kernel.kptr_restrict)", list);
 	add_span(spans, spans->text_start, spans->text_end - spans->text_start);
 	note_modules(spans, modules);
 	merge(spans);

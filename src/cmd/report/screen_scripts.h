@@ -16,6 +16,7 @@ struct script_runner {
 /* Only samples of this; NULL = any. */
 struct script_choice {
 	const char *comm, *dso, *tid;
+	const char *time, *cpu; /* as --time and --cpu take them: digits, points, commas */
 };
 
 /* `recording`: its path. NULL when no process can be started. */

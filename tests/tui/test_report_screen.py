@@ -287,7 +287,7 @@ def test_scripts(perf, report, data):
 def test_scripts_get_the_filters(perf, report, data):
     """Those of the command line, too; what scripts have no option for is said."""
     filters = ["--time", "0.0000001,", "--tid", "7,8", "--no-demangle", "--comms", "one,two"]
-    screen = report("--no-children", "-g", "none", *filters, "--symbol-filter", "hot", lines=50)
+    screen = report("--no-children", "-g", "none", *filters, "--symbol-filter", "hot", lines=50, columns=140)
     screen.until("row 1 of")
     words = "perf script --no-demangle --time=0.0000001, --comms=one,two --tid=7,8"
     lines = screen.after("r Enter", f"{words} (not applied: --symbol-filter)", "line 1 of")
@@ -296,7 +296,9 @@ def test_scripts_get_the_filters(perf, report, data):
     assert f"of {len(theirs)}" in lines[-1] and 0 < len(theirs) < len(everything)
     assert lines[1:20] == theirs[:19]
     screen.after("q", "row 1 of")
-    screen.after("t r Enter", "--comms=one --tid=7,8 (not")
+    screen.after("t r Enter", "--comms=one --tid=7,8 (not applied: --symbol-filter)")
+    screen.after("q", "row 1 of")
+    screen.after("k r Enter", "(not applied: --symbol-filter, the kernel only)")
 
 
 @pytest.fixture

@@ -1,6 +1,7 @@
 /* Differences of snapshots of /proc/schedstat (stats.h): what a row had in the first snapshot is taken off what it has in the second. */
 #include "analysis/sched/stats.h"
 
+#include "base/hash.h"
 #include "base/mem.h"
 #include "perfdata/records.h"
 
@@ -48,23 +49,22 @@ size_t sched_stats_fields(uint32_t version, bool domain, struct sched_stats_fiel
 	return count;
 }
 
-static struct sched_stats_row *find_row(struct sched_stats *stats, uint32_t cpu, int domain, size_t *hint)
+/* A recording may have any number of CPUs and domains. */
+static struct sched_stats_row *find_row(struct sched_stats *stats, uint32_t cpu, int domain, struct map64 *places)
 {
-	for (size_t tried = 0; tried < stats->rows.len; tried++) {
-		size_t at = (*hint + tried) % stats->rows.len;
-		if (stats->rows.data[at].cpu == cpu && stats->rows.data[at].domain == domain) {
-			*hint = at + 1;
-			return &stats->rows.data[at];
-		}
+	bool is_new;
+	uint64_t *place = map64_insert(places, (uint64_t)cpu << 32 | (uint32_t)domain, &is_new);
+	if (is_new) {
+		*place = stats->rows.len;
+		vec_push(&stats->rows, (struct sched_stats_row){.cpu = cpu, .domain = domain});
 	}
-	vec_push(&stats->rows, (struct sched_stats_row){.cpu = cpu, .domain = domain});
-	return &stats->rows.data[stats->rows.len - 1];
+	return &stats->rows.data[*place];
 }
 
 /* Counters of 32 bits wrap. */
-static void take(struct sched_stats *stats, const struct sched_stats_row *snapshot, size_t *hint)
+static void take(struct sched_stats *stats, const struct sched_stats_row *snapshot, struct map64 *places)
 {
-	struct sched_stats_row *row = find_row(stats, snapshot->cpu, snapshot->domain, hint);
+	struct sched_stats_row *row = find_row(stats, snapshot->cpu, snapshot->domain, places);
 	const uint64_t *values = snapshot->values;
 	uint64_t timestamp = snapshot->first_time;
 	if (!row->seen++) {
@@ -81,7 +81,7 @@ static void take(struct sched_stats *stats, const struct sched_stats_row *snapsh
 		stats->jiffies = timestamp - row->first_time;
 }
 
-static void take_cpu(struct sched_stats *stats, const struct record_schedstat_cpu *record, size_t *hint)
+static void take_cpu(struct sched_stats *stats, const struct record_schedstat_cpu *record, struct map64 *places)
 {
 	stats->version = record->version;
 	take(stats,
@@ -92,10 +92,10 @@ static void take_cpu(struct sched_stats *stats, const struct record_schedstat_cp
 						  record->ttwu_count, record->ttwu_local, record->rq_cpu_time, record->run_delay,
 						  record->pcount},
 				       .count = sizeof(cpu_fields) / sizeof(*cpu_fields)},
-	     hint);
+	     places);
 }
 
-static void take_domain(struct sched_stats *stats, const struct record_schedstat_domain *record, size_t *hint)
+static void take_domain(struct sched_stats *stats, const struct record_schedstat_domain *record, struct map64 *places)
 {
 	struct sched_stats_row row = {.cpu = record->cpu, .domain = record->domain, .first_time = record->timestamp};
 	const uint8_t *data = (const uint8_t *)(record + 1), *end = (const uint8_t *)record + record->header.size;
@@ -104,15 +104,15 @@ static void take_domain(struct sched_stats *stats, const struct record_schedstat
 		memcpy(&value, data, sizeof(value));
 		row.values[row.count++] = value;
 	}
-	take(stats, &row, hint);
+	take(stats, &row, places);
 }
 
-static void take_record(struct sched_stats *stats, const struct record_header *header, size_t *hint)
+static void take_record(struct sched_stats *stats, const struct record_header *header, struct map64 *places)
 {
 	if (header->type == RECORD_SCHEDSTAT_CPU)
-		take_cpu(stats, (const void *)header, hint);
+		take_cpu(stats, (const void *)header, places);
 	else if (header->type == RECORD_SCHEDSTAT_DOMAIN)
-		take_domain(stats, (const void *)header, hint);
+		take_domain(stats, (const void *)header, places);
 }
 
 /* A row without a second snapshot says nothing. */
@@ -130,9 +130,10 @@ struct error *sched_stats_create(struct session *session, struct sched_stats **r
 	struct sched_stats *stats = mem_zalloc(sizeof(*stats));
 	struct error *error = NULL;
 	struct record record;
-	size_t hint = 0;
+	struct map64 places = {0}; /* CPU and domain → the number of their row */
 	while (session_next(session, &record, &error) > 0)
-		take_record(stats, record.header, &hint);
+		take_record(stats, record.header, &places);
+	map64_deinit(&places);
 	drop_single(stats);
 	if (!error && !stats->rows.len)
 		error = error_new("%s has no two snapshots of scheduler statistics; record them with: perf sched stats record",

@@ -298,7 +298,6 @@ static struct error *start_command(struct recording *recording, char **command)
 	return other;
 }
 
-/* From the options to the finished file. The command is started first, and held: counters are opened on it. */
 /* --call-graph auto and dwarf,auto: stacks that are too long for the first size of copies are seen so soon. */
 static void look_at_stacks(struct recording *recording)
 {
@@ -325,6 +324,7 @@ static struct error *choose_way(struct recording *recording)
 	return error;
 }
 
+/* From the options to the finished file. The command is started first, and held: counters are opened on it. */
 static struct error *record(struct recording *recording, char **command, int *ret_status)
 {
 	struct record_options *options = &recording->options;

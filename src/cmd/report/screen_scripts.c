@@ -363,7 +363,8 @@ bool script_runner_finish(struct script_runner *runner, struct strbuf *output)
 /* ---- */
 
 /* "perf script report failed-syscalls --comms=w" */
-static void add_command(const struct script_runner *runner, size_t number, const struct script_choice *filter, struct strbuf *out)
+static void add_command(const struct script_runner *runner, size_t number, const struct script_choice *filter,
+			const struct screen_zoom *zoom, struct strbuf *out)
 {
 	const char *const fields[FIELDS] = {filter->comm, filter->dso, filter->tid, filter->time, filter->cpu};
 	strbuf_printf(out, "perf script%s%s", number ? " report " : "", number ? runner->names.data[number] : "");
@@ -378,8 +379,16 @@ static void add_command(const struct script_runner *runner, size_t number, const
 		strbuf_printf(out, " %s=", options[i]);
 		text_add_safe(out, word, strlen(word));
 	}
-	if (runner->left_out.len)
-		strbuf_printf(out, " (not applied: %s)", strbuf_str(&runner->left_out));
+	const char *const others[] = {runner->left_out.len ? strbuf_str(&runner->left_out) : NULL, zoom->kernel ? "the kernel only" : NULL,
+				      zoom->by_socket ? "the processor socket" : NULL, zoom->symbol ? "the symbol" : NULL};
+	const char *before = " (not applied: ";
+	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++) {
+		if (!others[i])
+			continue;
+		strbuf_printf(out, "%s%s", before, others[i]);
+		before = ", ";
+	}
+	strbuf_add_str(out, *before == ',' ? ")" : "");
 }
 
 struct run {
@@ -427,7 +436,7 @@ void screen_show_script(struct screen *screen, size_t number, const struct scrip
 	struct script_runner *runner = screen->tools.scripts;
 	struct terminal *terminal = screen->terminal;
 	struct strbuf output = {0}, title = {0};
-	add_command(runner, number, filter, &title);
+	add_command(runner, number, filter, &screen->zoom, &title);
 	if (!script_runner_begin(runner, number, filter))
 		strbuf_add_str(&screen->note, "the script could not be run: this name cannot be passed to it");
 	else if (!wait_for_script(runner, terminal))

@@ -34,7 +34,8 @@ static bool is_core(const Elf64_Ehdr *header)
 struct error *kcore_open(const char *path, struct kcore *ret)
 {
 	Elf64_Ehdr header;
-	cleanup_close int fd = open(path, O_RDONLY | O_CLOEXEC);
+	/* In a recording's directory it may be a pipe, to which nobody writes. */
+	cleanup_close int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	if (fd < 0)
 		return error_system(errno, "%s", path);
 	if (!read_at(fd, 0, &header, sizeof(header)) || !is_core(&header))

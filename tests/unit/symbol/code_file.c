@@ -9,6 +9,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -188,6 +189,11 @@ static void broken_pictures_of_memory(void **state)
 		assert_non_null(error);
 		error_free(error);
 	}
+	snprintf(path, sizeof(path), "%s/pipe", root);
+	assert_int_equal(mkfifo(path, 0600), 0);
+	struct error *error = kcore_open(path, &kcore);
+	assert_non_null(error);
+	error_free(error);
 	write_kcore(root);
 	snprintf(path, sizeof(path), "%s/kcore", root);
 	assert_null(kcore_open(path, &kcore));

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Measures our perf against the kernel's, in one run, as ratios.
 
-    bench/bench.py data            make the recordings (about 6 minutes and 3 GB; BENCH_DIR, default /var/tmp/perf-bench)
+    bench/bench.py data            make the recordings (about 10 minutes and 8 GB; BENCH_DIR, default /var/tmp/perf-bench)
+    bench/bench.py data tracked    only those for reports on the scheduler, locks and memory
     bench/bench.py run [CASE …]    all cases, or those named
     bench/bench.py list
 
@@ -50,7 +51,28 @@ FILE_CASES = {
     'stacks-stats': ('report --stats', 'stacks-large.data', 3, 2),
     'processes-report': ('report --stdio', 'processes.data', 1, 10),
     'tracepoints-report': ('report --stdio', 'tracepoints-large.data', 2, 8),
+    'sched-latency': ('sched latency', 'sched.data', 1, 10),
+    'sched-timehist': ('sched timehist', 'sched.data', 1, 10),
+    'sched-map': ('sched map', 'sched.data', 1, 10),
+    'sched-script': ('sched script', 'sched.data', 1, 10),
+    'lock-contention': ('lock contention', 'lock.data', 1, 10),
+    'lock-report': ('lock report', 'lock.data', 1, 10),
+    'kmem-slab': ('kmem stat --slab --caller --alloc', 'slab.data', 1, 10),
+    'kmem-page': ('kmem stat --page --caller --alloc', 'pages.data', 1, 10),
+    'kwork-report': ('kwork report', 'kwork.data', 1, 10),
+    'timechart': ('timechart -o /dev/null', 'timechart.data', 1, 10),
 }
+# Reports on the scheduler, locks and memory: a short recording of theirs, which repeats itself until it has 5,000,000 samples.
+MESSAGES = f'{THEIRS} bench sched messaging'
+TRACKED = {
+    'sched.data': f'sched record OUTPUT {MESSAGES} -p -g 2 -l 300',
+    'lock.data': f'lock record OUTPUT {MESSAGES} -g 8 -l 300',
+    'slab.data': f'kmem --slab record OUTPUT {MESSAGES} -g 1 -l 100',
+    'pages.data': f'kmem --page record OUTPUT sh -c "for i in 1 2 3 4 5 6 7 8; do ls -lR /usr/share/doc >/dev/null; done"',
+    'kwork.data': 'kwork record OUTPUT sh -c "for i in 1 2 3 4 5 6 7 8; do ls -lR /usr/share/doc >/dev/null; sync; done"',
+    'timechart.data': f'timechart record {MESSAGES} -p -g 2 -l 300',
+}
+TRACKED_SAMPLES = 5000000
 
 
 # What scripts in Python cost: the functions are called for each event, and count.
@@ -322,6 +344,18 @@ def growth_case():
         print(f'growth {name:16} {usage.wall:8.3f} s {usage.anon / 1024:8.1f} MB', flush=True)
 
 
+def make_tracked():
+    os.makedirs(DIR, exist_ok=True)
+    for name, words in TRACKED.items():
+        if not os.path.exists(file(name)):
+            short = file('short-' + name)
+            subprocess.run([THEIRS, *shlex.split(words.replace('OUTPUT', f'-o {short} --'))], check=True, cwd=DIR, stdout=subprocess.DEVNULL)
+            if not os.path.exists(short):
+                os.rename(file('perf.data'), short)
+            subprocess.run([os.path.join(ROOT, 'bench', 'repeat.py'), '--later', short, file(name), str(TRACKED_SAMPLES)], check=True)
+            os.unlink(short)
+
+
 def make_data():
     os.makedirs(DIR, exist_ok=True)
 
@@ -342,6 +376,7 @@ def make_data():
         subprocess.run([sys.executable, os.path.join(ROOT, "bench", "cpp_program.py"), file('cpp'), '5'], check=True)
     record('inline.data', '-e cpu-clock:u -F 10000 -m 4096 --call-graph dwarf,8192 -- cpp/heavy 10')
     record('lines.data', '-e cpu-clock:u -F 5000 -- cpp/heavy 2')
+    make_tracked()
     for source, name, times in (('growth-5.data', 'growth-6.data', 10), ('growth-5.data', 'growth-7.data', 100),
                                 ('tracepoints.data', 'tracepoints-large.data', 3)):
         if not os.path.exists(file(name)):
@@ -358,7 +393,7 @@ CASES |= {'flamegraph': flamegraph_case, 'unwind': unwind_case, 'shadow': shadow
 def main():
     command = sys.argv[1] if len(sys.argv) > 1 else ''
     if command == 'data':
-        make_data()
+        make_tracked() if sys.argv[2:] == ['tracked'] else make_data()
     elif command == 'run':
         for name in sys.argv[2:] or CASES:
             CASES[name]()

@@ -11,6 +11,7 @@
  */
 #include "analysis/stack.h"
 
+#include "base/hash.h"
 #include "unwind/unwind.h"
 
 #include <linux/perf_event.h>
@@ -186,6 +187,24 @@ void stack_addresses(struct resolver *resolver, const struct machine *machine, c
 	} else if (sample->regs_user.values) {
 		add_leaf_caller(resolver, machine, thread, sample, model_time, depth, stack);
 	}
+}
+
+static bool is_of_kernel(const struct sample *sample)
+{
+	bool is = sample->chain_count && sample->chain[0] == CALLCHAIN_KERNEL;
+	for (uint64_t i = 1; is && i < sample->chain_count; i++)
+		is = sample->chain[i] < CALLCHAIN_CONTEXT_MAX;
+	return is;
+}
+
+uint64_t stack_chain_key(const struct thread *thread, const struct event *event, const struct sample *sample, uint64_t model_time)
+{
+	if (!(event->attr.sample_type & PERF_SAMPLE_CALLCHAIN) || sample->regs_user.values || sample->deferred_count ||
+	    sample->branch_count)
+		return 0;
+	uint64_t space = thread && !is_of_kernel(sample) ? maps_epoch(thread_maps(thread), model_time) : 0;
+	struct hash128 hash = hash_words(sample->chain, sample->chain_count, space);
+	return hash_combine(hash.lo, hash.hi);
 }
 
 /* Adds the frame, or one for each function at its address. */

@@ -57,6 +57,10 @@ void stack_resolve(struct resolver *resolver, const struct machine *machine, con
 /* The same without looking up maps and symbols: only `ip` and `cpumode` of the frames are set, hide_unresolved has no effect. */
 void stack_addresses(struct resolver *resolver, const struct machine *machine, const struct thread *thread, const struct event *event,
 		     const struct sample *sample, uint64_t model_time, const struct stack_options *options, struct stack *stack);
+/* Equal for samples that have equal stacks, so that each needs to be resolved once: of the recorded chain and, if it has addresses of user
+ * space, the thread's maps at that time. 0 for a stack that is more than its chain. The thread may be NULL where only the kernel's part
+ * counts. */
+uint64_t stack_chain_key(const struct thread *thread, const struct event *event, const struct sample *sample, uint64_t model_time);
 /* Whether what the event's chains have of user space was unwound while it was recorded (record --call-graph auto), not followed by frame
  * pointers: the kernel was asked for none. */
 bool stack_is_unwound_chain(const struct event_attr *attr);

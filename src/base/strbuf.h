@@ -41,6 +41,9 @@ void strbuf_vprintf(struct strbuf *buf, const char *format, va_list args) __attr
  */
 void strbuf_add_u64(struct strbuf *buf, uint64_t value, unsigned int width);
 void strbuf_add_hex(struct strbuf *buf, uint64_t value, unsigned int width);
+/* As printf's %.*f, for up to 9 digits behind the point; where that would round the decimal value of the number otherwise than the number
+ * itself, the last digit may differ. */
+void strbuf_add_fixed(struct strbuf *buf, double value, unsigned int digits);
 
 /* The text as a C string, "" when nothing was added. */
 static inline const char *strbuf_str(const struct strbuf *buf)

@@ -3,6 +3,7 @@
  * goes to the ring, and a short one is added to what the thread has waited there before. Two maps of sums take turns: the reader empties
  * the one that is at rest. */
 #include "bpf/chosen_cpus.bpf.h"
+#include "bpf/kernel_walks.bpf.h"
 #include "bpf/off_cpu_shared.h"
 #include "bpf/sched_tracepoints.bpf.h"
 
@@ -11,6 +12,8 @@
 char LICENSE[] SEC("license") = "Dual MIT/GPL";
 
 const volatile struct off_cpu_config config;
+
+_Static_assert((int)WALK_FRAMES == (int)OFF_CPU_KERNEL_FRAMES, "a walk fills a stack");
 
 uint32_t period; /* of measuring: odd ones */
 uint32_t turn;	 /* which map of sums is filled: the lowest bit */
@@ -66,10 +69,10 @@ static __always_inline struct bpf_off_cpu_wait *wait_of(uint32_t tid)
 	return bpf_map_lookup_elem(&waits, &tid);
 }
 
-/* How many addresses a stack has. */
-static __always_inline uint32_t take_stack(void *event, uint64_t *words, uint32_t size, uint64_t flags)
+/* How many addresses the program's part of a stack has. */
+static __always_inline uint32_t take_user_stack(void *event, uint64_t *words, uint32_t size)
 {
-	long got = bpf_get_stack(event, words, size, flags);
+	long got = bpf_get_stack(event, words, size, BPF_F_USER_STACK);
 
 	return got > 0 ? (uint32_t)got / sizeof(*words) : 0;
 }
@@ -99,26 +102,18 @@ static __always_inline void leave(struct sched_switch_event *event)
 	wait->tid = ids.pid;
 	wait->period = period;
 	wait->state = (uint32_t)event->prev_state;
-	wait->kernel = config.kernel_stacks ? take_stack(event, wait->kernel_stack, sizeof(wait->kernel_stack), 0) : 0;
-	wait->user = config.user_stacks ? take_stack(event, wait->user_stack, sizeof(wait->user_stack), BPF_F_USER_STACK) : 0;
+	wait->kernel = 0;
+	if (config.kernel_stacks)
+		take_kernel_stack(event, wait->kernel_stack, &wait->kernel);
+	wait->user = config.user_stacks ? take_user_stack(event, wait->user_stack, sizeof(wait->user_stack)) : 0;
 	wait->since = bpf_ktime_get_ns();
-}
-
-static __always_inline uint64_t mix(uint64_t hash, uint64_t word)
-{
-	hash = (hash ^ word) * 0x9e3779b97f4a7c15;
-	return hash ^ hash >> 29;
 }
 
 static __always_inline uint64_t hash_stack(const struct bpf_off_cpu_wait *wait)
 {
-	uint64_t hash = wait->kernel;
+	uint64_t hash = walk_hash(0, wait->kernel_stack, &wait->kernel, OFF_CPU_KERNEL_FRAMES);
 
-	for (uint32_t i = 0; i < OFF_CPU_KERNEL_FRAMES && i < wait->kernel; i++)
-		hash = mix(hash, wait->kernel_stack[i]);
-	for (uint32_t i = 0; i < OFF_CPU_USER_FRAMES && i < wait->user; i++)
-		hash = mix(hash, wait->user_stack[i]);
-	return hash;
+	return walk_hash(hash, wait->user_stack, &wait->user, OFF_CPU_USER_FRAMES);
 }
 
 static __always_inline bool add_to(void *sums, const struct sums_key *key, const struct bpf_off_cpu_wait *wait)

@@ -318,6 +318,7 @@ struct error *opening_begin(struct opening *opening, const struct opening_option
 		.jobs = (unsigned int)input->jobs,
 		.streaming = options->streaming,
 		.unordered = options->unordered,
+		.kernel_only = options->kernel_only,
 		.progress = show_progress,
 		.progress_context = &opening->progress,
 	};

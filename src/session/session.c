@@ -234,6 +234,9 @@ static struct error *scan_records(struct session *session, struct order *sideban
 /* Side-band into the machine, after the code that was generated until then. */
 static void apply_in_order(struct session *session, const struct record_header *header, uint64_t record_time, uint64_t time)
 {
+	bool is_map = header->type == RECORD_MMAP || header->type == RECORD_MMAP2;
+	if (session->private->options.kernel_only && is_map && (header->misc & RECORD_MISC_CPUMODE) == CPUMODE_USER)
+		return;
 	jit_feed_until(session, time);
 	switch (jit_feed_record(session, header, record_time, time)) {
 	case JIT_APPLY:

@@ -60,6 +60,7 @@ struct session_options {
 	const char *symfs; /* jitdumps are looked for below this directory, or NULL */
 	unsigned int jobs; /* 0 = pool_default_jobs() */
 	bool streaming;	   /* only session_next() will be used, on one thread: one pass, pipes aren't spooled */
+	bool kernel_only;  /* nobody asks for addresses of programs: maps of processes are passed over */
 	bool unordered;	   /* session_next() delivers in the order of the file, whatever the times */
 	/* With `streaming`, for what runs for days: what has ended is forgotten now and then, so that the machine stays as large as what is
 	 * there (machine_forget()). It happens when a FINISHED_ROUND is applied: pointers to threads, maps and their names that were got

@@ -83,9 +83,12 @@ def stacks(perf, folder):
     return record(perf, folder / "stacks.data", "sched", "record", "-g")
 
 
+LOST = re.compile(r" *\d+\.\d+ lost \d+ events on cpu \d+")  # as the kernel's perf tells between the others what a busy machine has dropped
+
+
 def lines(tool, path, *words):
     done = subprocess.run([tool, "sched", *words, "-i", path], capture_output=True, text=True, errors="replace", check=True)
-    return done.stdout.splitlines()
+    return [line for line in done.stdout.splitlines() if not LOST.fullmatch(line)]
 
 
 SWITCH = re.compile(r"\s*\[(?P<number>\d+)\]\s+(?P<time>\d+\.\d+):\s+sched:sched_switch: .*prev_pid=(?P<prev_pid>\d+) prev_prio=(?P<prev_prio>-?\d+) "

@@ -17,7 +17,8 @@ struct kwork_tracker {
 	struct resolver *resolver;
 	const struct kwork_options *options;
 	struct kwork *kwork;
-	struct map64 works; /* by hash of class, CPU and id → struct kwork_work * */
+	struct map64 works;	/* by hash of class, CPU and id → struct kwork_work * */
+	struct map64 functions; /* by address → name of a workqueue's function, once it is known */
 	struct stack stack;
 	bool has[KWORK_CLASSES];
 };
@@ -226,16 +227,26 @@ static void on_softirq_exit(void *context, const struct tracker_event *event)
 	on_softirq(context, event, KWORK_EXIT);
 }
 
-static void on_workqueue(struct kwork_tracker *tracker, const struct tracker_event *event, enum kwork_step step)
+/* NULL = none is known, as of the functions of modules that are told of later. */
+static const char *name_function(struct kwork_tracker *tracker, uint64_t address)
 {
 	uint64_t start;
+	const uint64_t *known = map64_find(&tracker->functions, address);
+	if (known)
+		return (const char *)(uintptr_t)*known;
+	const struct symbol *symbol = resolver_kernel_symbol(tracker->resolver, address, &start);
+	const char *name = symbol ? keep_safe(tracker, symbol->name, strlen(symbol->name)) : NULL;
+	if (name)
+		*map64_insert(&tracker->functions, address, NULL) = (uintptr_t)name;
+	return name;
+}
+
+static void on_workqueue(struct kwork_tracker *tracker, const struct tracker_event *event, enum kwork_step step)
+{
 	if (!has_class(tracker, KWORK_WORKQUEUE))
 		return;
-	const struct symbol *symbol = event->values[1] ? resolver_kernel_symbol(tracker->resolver, event->values[1], &start) : NULL;
-	take_step(tracker, event,
-		  get_work(tracker, KWORK_WORKQUEUE, event->sample->cpu, event->values[0],
-			   symbol ? keep_safe(tracker, symbol->name, strlen(symbol->name)) : NULL),
-		  step);
+	const char *name = event->values[1] ? name_function(tracker, event->values[1]) : NULL;
+	take_step(tracker, event, get_work(tracker, KWORK_WORKQUEUE, event->sample->cpu, event->values[0], name), step);
 }
 
 static void on_activate(void *context, const struct tracker_event *event)
@@ -381,6 +392,7 @@ struct error *kwork_create(struct session *session, struct resolver *resolver, c
 		finish(tracker.kwork, session, &order);
 	tracker_destroy(events);
 	map64_deinit(&tracker.works);
+	map64_deinit(&tracker.functions);
 	stack_deinit(&tracker.stack);
 	if (error)
 		kwork_destroy(tracker.kwork);

@@ -23,6 +23,12 @@ struct wait {
 	uint64_t since;
 };
 
+/* What counts of a stack, so that one that comes again needs not be looked at. */
+struct known_stack {
+	uint64_t hash; /* of the row's key, LOCK_BY_CALLER */
+	bool is_chosen;
+};
+
 struct lock_contention {
 	struct session *session;
 	struct resolver *resolver;
@@ -30,7 +36,9 @@ struct lock_contention {
 	struct tracker *tracker;
 	struct section sections[2];
 	bool sections_known;
-	struct stack stack; /* addresses only */
+	struct stack stack;    /* addresses only */
+	struct map64 by_chain; /* stack_chain_key() → in `stacks` */
+	VEC(struct known_stack) stacks;
 	struct arena arena;
 	struct lock_rows rows;
 	struct map64 rows_by_key; /* by hash of what the row is about */
@@ -122,7 +130,33 @@ static bool is_chosen_stack(const struct lock_contention *contention, const stru
 static bool is_chosen(const struct lock_contention *contention, const struct tracker_event *event, uint64_t address, uint64_t flags)
 {
 	return lock_is_chosen_wait(&contention->options, contention->session->machine, event->sample, flags) &&
-	       is_chosen_lock(contention, address) && is_chosen_stack(contention, event);
+	       is_chosen_lock(contention, address);
+}
+
+static struct known_stack look_at_stack(struct lock_contention *contention, const struct tracker_event *event)
+{
+	read_stack(contention, event);
+	return (struct known_stack){
+		contention->options.by == LOCK_BY_CALLER ? hash_stack(contention) : 0,
+		is_chosen_stack(contention, event),
+	};
+}
+
+static struct known_stack know_stack(struct lock_contention *contention, const struct tracker_event *event)
+{
+	const struct record *record = event->record;
+	const struct thread *thread =
+		machine_thread_or_new(contention->session->machine, event->sample->pid, event->sample->tid, record->model_time);
+	uint64_t key = stack_chain_key(thread, record->event, event->sample, record->model_time);
+	bool is_new;
+	if (!key)
+		return look_at_stack(contention, event);
+	uint64_t *place = map64_insert(&contention->by_chain, key, &is_new);
+	if (is_new) {
+		*place = contention->stacks.len;
+		vec_push(&contention->stacks, look_at_stack(contention, event));
+	}
+	return contention->stacks.data[*place];
 }
 
 /* ---- waits ---- */
@@ -148,12 +182,13 @@ static void describe(struct lock_contention *contention, const struct tracker_ev
 	row->stack_len = count;
 }
 
-static struct lock_row *find_row(struct lock_contention *contention, const struct tracker_event *event, uint64_t address, uint64_t flags)
+static struct lock_row *find_row(struct lock_contention *contention, const struct tracker_event *event, const struct known_stack *stack,
+				 uint64_t address, uint64_t flags)
 {
 	const struct thread *thread = NULL;
 	uint64_t key = address;
 	if (contention->options.by == LOCK_BY_CALLER) {
-		key = hash_stack(contention);
+		key = stack->hash;
 	} else if (contention->options.by == LOCK_BY_THREAD) {
 		thread = machine_thread_or_new(contention->session->machine, event->sample->pid, event->sample->tid,
 					       event->record->model_time);
@@ -168,6 +203,7 @@ static struct lock_row *find_row(struct lock_contention *contention, const struc
 	struct lock_row *row = arena_zalloc(&contention->arena, sizeof(*row));
 	*slot = (uintptr_t)row;
 	*row = (struct lock_row){.thread = thread, .cgroup = event->sample->cgroup, .address = address, .flags = flags};
+	read_stack(contention, event);
 	describe(contention, event, row);
 	vec_push(&contention->rows.all, row);
 	return row;
@@ -186,11 +222,14 @@ static void on_begin(void *context, const struct tracker_event *event)
 {
 	struct lock_contention *contention = context;
 	uint64_t address = event->values[ADDRESS], flags = event->values[FLAGS];
-	read_stack(contention, event);
 	if ((contention->options.by == LOCK_BY_CGROUP || contention->options.cgroup_count) &&
 	    !(event->record->event->attr.sample_type & PERF_SAMPLE_CGROUP))
 		contention->lacks_cgroups = true;
 	if (!is_chosen(contention, event, address, flags))
+		return;
+	bool depends = contention->options.by == LOCK_BY_CALLER || contention->options.function_count;
+	const struct known_stack stack = depends ? know_stack(contention, event) : (struct known_stack){.is_chosen = true};
+	if (!stack.is_chosen)
 		return;
 	bool is_new;
 	uint64_t *slot = map64_insert(&contention->waiting, wait_key(event, address), &is_new);
@@ -199,7 +238,7 @@ static void on_begin(void *context, const struct tracker_event *event)
 	struct wait *wait = contention->free_waits.len ? contention->free_waits.data[--contention->free_waits.len]
 						       : arena_alloc(&contention->arena, sizeof(*wait));
 	*slot = (uintptr_t)wait;
-	*wait = (struct wait){find_row(contention, event, address, flags), event->sample->time};
+	*wait = (struct wait){find_row(contention, event, &stack, address, flags), event->sample->time};
 	wait->row->contended++;
 }
 
@@ -245,6 +284,8 @@ void lock_contention_destroy(struct lock_contention *contention)
 	vec_deinit(&contention->free_waits);
 	map64_deinit(&contention->rows_by_key);
 	map64_deinit(&contention->waiting);
+	map64_deinit(&contention->by_chain);
+	vec_deinit(&contention->stacks);
 	arena_deinit(&contention->arena);
 	free(contention);
 }

@@ -18,17 +18,13 @@ static const struct tracker_handler handlers[] = {
 	{0},
 };
 
-const char *timechart_stack(struct timechart_maker *maker, const struct tracker_event *event)
+static const char *resolve_stack(struct timechart_maker *maker, const struct tracker_event *event, const struct thread *thread)
 {
 	const struct record *record = event->record;
 	const struct stack_options options = {0};
-	if (!(record->event->attr.sample_type & PERF_SAMPLE_CALLCHAIN))
-		return NULL;
-	const struct thread *thread =
-		machine_thread_or_new(maker->session->machine, event->sample->pid, event->sample->tid, record->model_time);
+	struct strbuf text = {0};
 	stack_resolve(maker->resolver, maker->session->machine, thread, record->event, event->sample, record->model_time, &options,
 		      &maker->stack);
-	struct strbuf text = {0};
 	for (size_t i = 0; i < maker->stack.frames.len; i++) {
 		const struct symbol *symbol = maker->stack.frames.data[i].symbol;
 		if (symbol)
@@ -40,6 +36,23 @@ const char *timechart_stack(struct timechart_maker *maker, const struct tracker_
 	const char *kept = text.len ? intern_string(maker->stacks, strbuf_str(&text)) : NULL;
 	strbuf_deinit(&text);
 	return kept;
+}
+
+const char *timechart_stack(struct timechart_maker *maker, const struct tracker_event *event)
+{
+	const struct record *record = event->record;
+	bool is_new;
+	if (!(record->event->attr.sample_type & PERF_SAMPLE_CALLCHAIN))
+		return NULL;
+	const struct thread *thread =
+		machine_thread_or_new(maker->session->machine, event->sample->pid, event->sample->tid, record->model_time);
+	uint64_t key = stack_chain_key(thread, record->event, event->sample, record->model_time);
+	if (!key)
+		return resolve_stack(maker, event, thread);
+	uint64_t *known = map64_insert(&maker->by_chain, key, &is_new);
+	if (is_new)
+		*known = (uintptr_t)resolve_stack(maker, event, thread);
+	return (const char *)(uintptr_t)*known;
 }
 
 static void take(struct timechart_maker *maker, struct tracker *tracker, const struct record *record)
@@ -118,6 +131,7 @@ struct error *timechart_create(struct session *session, struct resolver *resolve
 	stack_deinit(&maker.stack);
 	map64_deinit(&maker.tasks);
 	map64_deinit(&maker.rows);
+	map64_deinit(&maker.by_chain);
 	vec_deinit(&maker.cpus);
 	vec_deinit(&maker.calls);
 	if (error)

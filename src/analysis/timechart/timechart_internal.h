@@ -45,6 +45,7 @@ struct timechart_maker {
 	struct map64 tasks; /* by tid → struct timechart_task * */
 	struct map64 rows;  /* by tid and name → struct timechart_own_row * */
 	struct intern *names, *stacks;
+	struct map64 by_chain; /* stack_chain_key() → what timechart_stack() gives */
 	VEC(struct timechart_power_state) cpus;
 	VEC(uint8_t) calls; /* by event index: what kind of system call, plus 2; 1 = none; 0 = not looked for */
 	struct stack stack;

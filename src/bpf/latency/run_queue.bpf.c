@@ -106,16 +106,28 @@ static __always_inline bool is_anonymous(void)
 	return !config.by_target && (config.by == RUN_QUEUE_BY_NOTHING || config.by == RUN_QUEUE_BY_CPU);
 }
 
+/* Whether the thread that leaves is a target: who is one stays one. */
+static __always_inline bool is_own(const struct sched_switch_event *event, struct run_queue_thread *thread)
+{
+	struct bpf_pidns_info ids = {};
+
+	if (thread->whose == RUN_QUEUE_UNKNOWN)
+		thread->whose = !bpf_get_ns_current_pid_tgid(config.namespace_device, config.namespace, &ids, sizeof(ids)) &&
+						is_target(event->prev_pid, &ids)
+					? RUN_QUEUE_OWN
+					: RUN_QUEUE_OTHERS;
+	return thread->whose == RUN_QUEUE_OWN;
+}
+
 /* What the thread that leaves had waited before it ran. */
-static __always_inline void add_own_delay(const struct sched_switch_event *event, uint64_t delay)
+static __always_inline void add_own_delay(const struct sched_switch_event *event, struct run_queue_thread *thread)
 {
 	struct bpf_pidns_info ids = {};
 	uint64_t key = 0;
 
-	if (config.by_target || config.by == RUN_QUEUE_BY_PROCESS)
-		if (bpf_get_ns_current_pid_tgid(config.namespace_device, config.namespace, &ids, sizeof(ids)))
-			return;
-	if (config.by_target && !is_target(event->prev_pid, &ids))
+	if (config.by_target && !is_own(event, thread))
+		return;
+	if (config.by == RUN_QUEUE_BY_PROCESS && bpf_get_ns_current_pid_tgid(config.namespace_device, config.namespace, &ids, sizeof(ids)))
 		return;
 	if (config.by == RUN_QUEUE_BY_CPU)
 		key = bpf_get_smp_processor_id();
@@ -123,16 +135,7 @@ static __always_inline void add_own_delay(const struct sched_switch_event *event
 		key = ids.tgid;
 	else if (config.by == RUN_QUEUE_BY_CGROUP)
 		key = bpf_get_current_cgroup_id();
-	add_delay(key, delay);
-}
-
-/* Whether the thread that leaves is a target. */
-static __always_inline bool is_own(const struct sched_switch_event *event)
-{
-	struct bpf_pidns_info ids = {};
-
-	return !bpf_get_ns_current_pid_tgid(config.namespace_device, config.namespace, &ids, sizeof(ids)) &&
-	       is_target(event->prev_pid, &ids);
+	add_delay(key, thread->delay);
 }
 
 static __always_inline void leave(const struct sched_switch_event *event)
@@ -146,14 +149,14 @@ static __always_inline void leave(const struct sched_switch_event *event)
 	if (!thread)
 		return;
 	/* It has arrived without a word: kernels lose events of the idle task. Since when it ran nobody knows. */
-	if (thread->queued && (!config.by_target || is_own(event)))
+	if (thread->queued && (!config.by_target || is_own(event, thread)))
 		__sync_fetch_and_add(&unseen, 1);
 	thread->queued = 0;
 	thread->running = false;
 	if (goes_on)
 		thread->queued = bpf_ktime_get_ns();
 	if (thread->delayed)
-		add_own_delay(event, thread->delay);
+		add_own_delay(event, thread);
 	thread->delayed = false;
 	if (event->prev_state & SCHED_ENDED)
 		bpf_map_delete_elem(&threads, &tid);

@@ -27,5 +27,8 @@ struct run_queue_thread {
 	uint64_t queued; /* when it became runnable; 0 = it does not wait for a CPU */
 	uint64_t delay;	 /* of the run that goes on */
 	bool running;
-	bool delayed; /* `delay` is known and not added yet */
+	bool delayed;  /* `delay` is known and not added yet */
+	uint8_t whose; /* enum run_queue_whose; with by_target */
 };
+
+enum run_queue_whose { RUN_QUEUE_UNKNOWN, RUN_QUEUE_OWN, RUN_QUEUE_OTHERS };

@@ -179,8 +179,12 @@ static struct error *run(int argc, char **argv, int *ret_status)
 		error = error_new_kind(ERROR_USAGE, "unexpected argument '%s'", argv[0]);
 	if (!error)
 		error = check(&options);
-	const struct opening_options wanted = {
-		.input = &options.input, .time = options.time, .streaming = true, .confined = "kmem", .recorder = "perf kmem record"};
+	const struct opening_options wanted = {.input = &options.input,
+					       .time = options.time,
+					       .streaming = true,
+					       .kernel_only = true,
+					       .confined = "kmem",
+					       .recorder = "perf kmem record"};
 	if (!error)
 		error = opening_begin(&opening, &wanted);
 	if (!error)

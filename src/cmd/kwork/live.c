@@ -41,7 +41,8 @@ static struct error *open_live(struct kwork_source *source, const struct kwork_i
 	return error;
 }
 
-struct error *kwork_open(struct kwork_source *source, const struct kwork_input *input, const char *events, bool streaming, bool *ret_done)
+struct error *kwork_open(struct kwork_source *source, const struct kwork_input *input, const char *events, bool streaming, bool with_stacks,
+			 bool *ret_done)
 {
 	*ret_done = input->common.dump;
 	if (input->live) {
@@ -54,7 +55,8 @@ struct error *kwork_open(struct kwork_source *source, const struct kwork_input *
 						.remembers = true,
 						.confined = source->live ? NULL : "kwork",
 						.recorder = "perf kwork record",
-						.streaming = streaming || source->live};
+						.streaming = streaming || source->live,
+						.kernel_only = !with_stacks && !input->common.dump};
 	struct error *error = opening_begin(&source->opening, &options);
 	if (error || !input->common.dump)
 		return error;

@@ -53,10 +53,11 @@ static const struct option info_options[] = {
 
 /* ---- what both read ---- */
 
-/* By threads, and by locks: of either kind of events, of which a recording has one or both. */
+/* By threads, and by locks, as far as wanted: of either kind of events, of which a recording has one or both. */
 struct reading {
 	struct opening opening;
-	struct lock_contention *waits[2];
+	bool wanted[2];
+	struct lock_contention *waits[2]; /* NULL: not wanted */
 	struct lockdep *lockdep[2];
 	bool dumped;
 };
@@ -68,7 +69,10 @@ static struct error *follow(struct reading *reading)
 	struct session *session = reading->opening.session;
 	struct record record;
 	struct error *error = NULL;
+	size_t any = reading->wanted[BY_THREADS] ? BY_THREADS : BY_LOCKS;
 	for (size_t i = 0; i < 2; i++) {
+		if (!reading->wanted[i])
+			continue;
 		const struct lock_options wanted = {.by = i == BY_THREADS ? LOCK_BY_THREAD : LOCK_BY_ADDRESS,
 						    .stack_skip = LOCK_STACK_SKIP,
 						    .max_stack = LOCK_MAX_STACK};
@@ -77,12 +81,14 @@ static struct error *follow(struct reading *reading)
 	}
 	while (session_next(session, &record, &error) > 0) {
 		for (size_t i = 0; i < 2; i++) {
+			if (!reading->wanted[i])
+				continue;
 			lock_contention_take(reading->waits[i], &record);
 			lockdep_take(reading->lockdep[i], &record);
 		}
 	}
-	if (!error && !lockdep_has_events(reading->lockdep[0]))
-		error = lock_contention_require(reading->waits[0]);
+	if (!error && !lockdep_has_events(reading->lockdep[any]))
+		error = lock_contention_require(reading->waits[any]);
 	return error;
 }
 
@@ -187,6 +193,7 @@ static struct error *run_report(int argc, char **argv, int *ret_status)
 		error = lock_columns_sort(&command.columns, command.key ? command.key : "acquired", true, &key);
 	if (!error && command.combine && command.by_thread)
 		error = error_new_kind(ERROR_USAGE, "-c and -t cannot be combined");
+	reading.wanted[command.by_thread ? BY_THREADS : BY_LOCKS] = true;
 	if (!error)
 		error = read_waits(&reading, &command.common);
 	if (!error && !reading.dumped)
@@ -255,6 +262,8 @@ static struct error *run_info(int argc, char **argv, int *ret_status)
 	struct reading reading = {0};
 	lock_input_init(&command.common);
 	struct error *error = parse(info_options, argc, argv, &command);
+	reading.wanted[BY_THREADS] = command.threads || !command.locks;
+	reading.wanted[BY_LOCKS] = command.locks || !command.threads;
 	if (!error)
 		error = read_waits(&reading, &command.common);
 	if (!error && !reading.dumped)

@@ -131,7 +131,7 @@ static struct error *run(int argc, char **argv, int *ret_status)
 	if (!error && command.common.time)
 		error = sched_parse_time(command.common.time, &wanted.scope);
 	if (!error)
-		error = sched_open(&opening, &command.common, &done);
+		error = sched_open(&opening, &command.common, false, &done);
 	if (!error && !done)
 		error = show(&opening, &command, &wanted);
 	opening_end(&opening);

@@ -265,7 +265,7 @@ static struct error *run(int argc, char **argv, int *ret_status)
 	if (!error && command.color_pids)
 		error = script_filter_add_ids(command.color_pids, &command.colored_pids);
 	if (!error)
-		error = sched_open(&command.opening, &command.common, &done);
+		error = sched_open(&command.opening, &command.common, false, &done);
 	if (!error && !done)
 		error = show(&command);
 	opening_end(&command.opening);

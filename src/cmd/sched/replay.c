@@ -214,7 +214,7 @@ static struct error *run(int argc, char **argv, int *ret_status)
 	if (!error && (!command.repeat || command.repeat < -1))
 		error = error_new_kind(ERROR_USAGE, "-r %d: a number of runs, or -1", command.repeat);
 	if (!error)
-		error = sched_open(&opening, &command.common, &done);
+		error = sched_open(&opening, &command.common, false, &done);
 	if (!error && !done)
 		error = repeat(&opening, command.repeat);
 	opening_end(&opening);

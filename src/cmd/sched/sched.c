@@ -69,12 +69,14 @@ struct error *sched_parse_bits(const char *option, const char *text, int most, u
 	return error;
 }
 
-struct error *sched_open(struct opening *opening, const struct sched_input *common, bool *ret_done)
+struct error *sched_open(struct opening *opening, const struct sched_input *common, bool with_stacks, bool *ret_done)
 {
 	const struct opening_options options = {
 		.input = &common->input,
 		.confined = "sched",
 		.recorder = "perf sched record",
+		.streaming = true,
+		.kernel_only = !with_stacks && !common->dump,
 	};
 	struct error *error = opening_begin(opening, &options);
 	*ret_done = common->dump;

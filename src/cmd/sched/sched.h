@@ -40,7 +40,7 @@ void sched_tell_nothing(const char *options);
 /* Before the options are parsed. */
 void sched_input_init(struct sched_input *common);
 /* Opens the recording for reading in the order of time, confined; *ret_done: it was dumped, which is all. */
-struct error *sched_open(struct opening *opening, const struct sched_input *common, bool *ret_done);
+struct error *sched_open(struct opening *opening, const struct sched_input *common, bool with_stacks, bool *ret_done);
 
 /* Parts of a line: "12.034" with `whole` right-aligned in `width` and `part` in so many digits; and blanks up to `width` bytes behind
  * `start`. */

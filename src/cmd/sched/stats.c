@@ -257,7 +257,7 @@ static struct error *read_stats(const struct stats_options *command, const char 
 	if (path)
 		input.input.input = path;
 	bool dumped; /* there is no -D */
-	struct error *error = sched_open(opening, &input, &dumped);
+	struct error *error = sched_open(opening, &input, false, &dumped);
 	return error ? error : sched_stats_create(opening->session, ret);
 }
 

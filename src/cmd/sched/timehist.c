@@ -134,7 +134,7 @@ static struct error *run(int argc, char **argv, int *ret_status)
 		error = read_wishes(&command, &wishes);
 	command.common.time = NULL; /* runs that reach into the range are cut at its ends, so events outside are needed */
 	if (!error)
-		error = sched_open(&command.opening, &command.common, &done);
+		error = sched_open(&command.opening, &command.common, true, &done);
 	if (!error && !done)
 		error = show(&command, &wishes);
 	opening_end(&command.opening);

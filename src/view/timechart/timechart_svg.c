@@ -16,6 +16,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+enum { X_DIGITS = 8 }; /* behind the point */
 enum { SLOT = 30, CPU_HEIGHT = 55, ROW_HEIGHT = 25, LEGEND = 12, FLUSH = 1 << 16 };
 enum { NS_PER_US = 1000, NS_PER_MS = 1000000, NS_PER_S = 1000000000, ROUND = 100 * NS_PER_MS };
 
@@ -117,18 +118,30 @@ static void add_html(struct strbuf *out, const char *text)
 
 static void add_duration(struct strbuf *out, uint64_t ns)
 {
-	if (ns < NS_PER_MS)
-		strbuf_printf(out, "%.1f us", (double)ns / NS_PER_US);
-	else
-		strbuf_printf(out, "%.1f ms", (double)ns / NS_PER_MS);
+	bool is_short = ns < NS_PER_MS;
+	strbuf_add_fixed(out, (double)ns / (is_short ? NS_PER_US : NS_PER_MS), 1);
+	strbuf_add_str(out, is_short ? " us" : " ms");
+}
+
+/* An attribute, of millions. */
+static void add_number(struct strbuf *out, const char *before, double value, unsigned int digits)
+{
+	strbuf_add_str(out, before);
+	strbuf_add_fixed(out, value, digits);
 }
 
 /* The beginning of a rectangle, up to its title's text; add_end() is what belongs behind that. */
 static void add_box(struct drawing *drawing, const char *class, uint64_t begin, uint64_t end, double y, double tall)
 {
+	struct strbuf *out = &drawing->out;
 	double x = x_of(drawing, begin);
-	strbuf_printf(&drawing->out, "<rect class=\"%s\" x=\"%.8f\" y=\"%.1f\" width=\"%.8f\" height=\"%.1f\"><title>", class, x, y,
-		      x_of(drawing, end) - x, tall);
+	strbuf_add_str(out, "<rect class=\"");
+	strbuf_add_str(out, class);
+	add_number(out, "\" x=\"", x, X_DIGITS);
+	add_number(out, "\" y=\"", y, 1);
+	add_number(out, "\" width=\"", x_of(drawing, end) - x, X_DIGITS);
+	add_number(out, "\" height=\"", tall, 1);
+	strbuf_add_str(out, "\"><title>");
 }
 
 static void add_end(struct drawing *drawing)
@@ -231,20 +244,30 @@ static void add_stack(struct strbuf *out, const char *stack)
 	}
 }
 
+static void add_who(struct strbuf *out, const struct timechart_row *row, uint32_t tid, const char *open, const char *close)
+{
+	if (row)
+		add_html(out, untrusted_raw(row->comm));
+	strbuf_add_str(out, open);
+	strbuf_add_u64(out, tid, 0);
+	strbuf_add_str(out, close);
+}
+
 /* What a span says when the pointer rests on it. */
 static void add_span_title(struct drawing *drawing, const struct timechart_row *row, const struct timechart_span *span)
 {
-	static const char *const places[] = {[TIMECHART_RUNNING] = " on CPU %" PRIu32 " ",
-					     [TIMECHART_WAITING] = " for CPU %" PRIu32 " ",
-					     [TIMECHART_BLOCKED] = " until woken on CPU %" PRIu32 " "};
+	static const char *const places[] = {[TIMECHART_RUNNING] = "running on CPU ",
+					     [TIMECHART_WAITING] = "waiting for CPU ",
+					     [TIMECHART_BLOCKED] = "blocked until woken on CPU "};
 	struct strbuf *out = &drawing->out;
 	if (span->kind > TIMECHART_BLOCKED) {
 		strbuf_printf(out, "%s fd=%" PRId64 " bytes=%" PRIu64 " error=%" PRId64 " merges=%" PRIu64 " ",
 			      timechart_kind_name(span->kind), span->fd, span->bytes, span->error, span->merges);
 	} else {
-		add_html(out, untrusted_raw(row->comm));
-		strbuf_printf(out, ":%" PRIu32 " %s", row->tid, timechart_kind_name(span->kind));
-		strbuf_printf(out, places[span->kind], span->cpu);
+		add_who(out, row, row->tid, ":", " ");
+		strbuf_add_str(out, places[span->kind]);
+		strbuf_add_u64(out, span->cpu, 0);
+		strbuf_add_char(out, ' ');
 	}
 	add_duration(out, span->end - span->begin);
 	add_stack(out, span->stack);
@@ -334,13 +357,6 @@ static void add_row(struct drawing *drawing, const struct timechart_row *row)
 	strbuf_deinit(&label);
 }
 
-static void add_who(struct strbuf *out, const struct timechart_row *row, uint32_t tid)
-{
-	if (row)
-		add_html(out, untrusted_raw(row->comm));
-	strbuf_printf(out, "[%" PRIu32 "]", tid);
-}
-
 /* A line from the one who woke to the one who was woken; a short one above this when the other isn't shown. */
 static void add_wakeup(struct drawing *drawing, const struct timechart_wakeup *wakeup)
 {
@@ -352,13 +368,16 @@ static void add_wakeup(struct drawing *drawing, const struct timechart_wakeup *w
 	double begin = seen ? row_y(drawing, from) + (from->place < to->place ? ROW_HEIGHT : 0) : end - (SLOT - ROW_HEIGHT);
 	if (seen && from->place > to->place)
 		end += ROW_HEIGHT;
-	strbuf_printf(&drawing->out, "<path class=\"wakeup\" d=\"M%.8f %.1fV%.1f\"><title>", x, begin, end);
+	add_number(&drawing->out, "<path class=\"wakeup\" d=\"M", x, X_DIGITS);
+	add_number(&drawing->out, " ", begin, 1);
+	add_number(&drawing->out, "V", end, 1);
+	strbuf_add_str(&drawing->out, "\"><title>");
 	if (wakeup->interrupt)
 		strbuf_add_str(&drawing->out, "an interrupt");
 	else
-		add_who(&drawing->out, from, wakeup->waker);
+		add_who(&drawing->out, from, wakeup->waker, "[", "]");
 	strbuf_add_str(&drawing->out, " wakes up ");
-	add_who(&drawing->out, to, wakeup->wakee);
+	add_who(&drawing->out, to, wakeup->wakee, "[", "]");
 	add_stack(&drawing->out, wakeup->stack);
 	strbuf_add_str(&drawing->out, "</title></path>\n");
 	if (drawing->out.len > FLUSH)

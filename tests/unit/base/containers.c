@@ -25,6 +25,16 @@ static void strings(void **state)
 	strbuf_add_hex(&text, UINT64_MAX, 4);
 	assert_string_equal(strbuf_str(&text), "18446744073709551615  0  deadbeefffffffffffffffff");
 	strbuf_clear(&text);
+	static const double values[] = {0, 0.05, 1.25, 999.99999, 4.42606071, 1e14, 1e30, -2.5};
+	for (size_t i = 0; i < sizeof(values) / sizeof(*values); i++) {
+		for (unsigned int digits = 0; digits <= 10; digits += 5) {
+			char expected[60];
+			snprintf(expected, sizeof(expected), "%.*f", (int)digits, values[i]);
+			strbuf_add_fixed(&text, values[i], digits);
+			assert_string_equal(strbuf_str(&text), expected);
+			strbuf_clear(&text);
+		}
+	}
 	for (int i = 0; i < 1000; i++)
 		strbuf_printf(&text, "%d,%s", i,
 			      i % 100 ? "" : "a longer piece of text that makes the buffer grow in the middle of one call");

@@ -9,7 +9,8 @@ alarm: one in a hundred may be. Then the first function, a quarter of the progra
 see that; how often it is found is told, and how often something else is that didn't change by more than what the first one took from it.
 
 --real: as many runs of a real program, whose functions do a random amount of work, are recorded here and compared, 200 pairs of them; then as many of
-one in which one function does 20 % more."""
+one in which one function does 20 % more. All its functions are alike: what a neighbour on the same core slows down, it slows down in all of them. Where
+it doesn't, runs are not equal, and --significance says so."""
 import argparse
 import json
 import os
@@ -35,15 +36,15 @@ PROGRAM = """
 #include <stdlib.h>
 #include <unistd.h>
 volatile long sink;
-#define F(n) __attribute__((noinline)) void f##n(long k) { for (long i = 0; i < k; i++) sink += i ^ n; }
+#define F(n) __attribute__((noinline, aligned(64))) void f##n(long k) { for (long i = 0; i < k; i++) sink += i ^ n; }
 F(0) F(1) F(2) F(3) F(4) F(5) F(6) F(7) F(8) F(9)
 static void (*const all[])(long) = {f0, f1, f2, f3, f4, f5, f6, f7, f8, f9};
 int main(int argc, char **argv)
 {
 	srand(getpid());
-	for (int i = 0; i < 4000; i++) {
+	for (int i = 0; i < 40000; i++) {
 		int n = rand() % 10;
-		all[n]((10000 + rand() % 50000) * (n ? 1 : strtod(argv[1], NULL)));
+		all[n]((5000 + rand() % 30000) * (n ? 1 : strtod(argv[1], NULL)));
 	}
 }
 """
@@ -112,7 +113,7 @@ def real(folder, runs):
     subprocess.run(["gcc", "-O1", "-o", folder / "noisy", folder / "noisy.c"], check=True)
     for kind, factor in (("same", "1"), ("more", "1.2")):
         for run in range(runs):
-            subprocess.run([PERF, "record", "-q", "-e", "cpu-clock:u", "-F", "5000", "-o", folder / f"{kind}{run}", "--", folder / "noisy", factor], check=True)
+            subprocess.run([PERF, "record", "-q", "-e", "cpu-clock:u", "-F", "20000", "-o", folder / f"{kind}{run}", "--", folder / "noisy", factor], check=True)
     chance = random.Random(1)
     pairs = [chance.sample(range(runs), 2) for _ in range(200)]
     alarms = sum(bool(significant(folder, f"same{a}", f"same{b}")) for a, b in pairs)
@@ -126,7 +127,8 @@ def main():
     parser.add_argument("--real", type=int, default=0, metavar="RUNS")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="perf-bench-diff-") as folder:
-        made_up(pathlib.Path(folder), options.pairs)
+        if options.pairs:
+            made_up(pathlib.Path(folder), options.pairs)
         if options.real:
             real(pathlib.Path(folder), options.real)
     return 0

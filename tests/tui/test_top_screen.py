@@ -252,6 +252,35 @@ def test_print(top, tmp_path):
     assert re.search(r"^ +\d+\.\d\d% +\[\.\] one$", (tmp_path / "perf.hist.0").read_text(), re.MULTILINE)
 
 
+def test_recording(top, perf, spin, tmp_path):
+    """W writes what perf record would, of the same event, at the same rate and with stacks; again, or at the end."""
+    process = spin()
+    screen = top("-g", "--call-graph", "fp", process=process, cwd=tmp_path)
+    screen.until("?: help", " one")
+    for number, last in ((0, "W"), (1, "q")):
+        screen.after("W", f"recording into perf.data.{number}: W ends it")
+        path = tmp_path / f"perf.data.{number}"
+        started.until(lambda path=path: path.exists() and path.stat().st_size > 500, "the recorder has begun")
+        enough = started.ran(process.pid) + 0.5
+        started.until(lambda enough=enough: started.ran(process.pid) > enough, "the process has run for a while")
+        screen.after(last, f"written to perf.data.{number}")
+        told = perf("report", "--stdio", "-i", f"perf.data.{number}", "-s", "sym", "--no-children", "-g", "caller", cwd=tmp_path).stdout
+        assert re.search(r"\d\d\.\d\d% +\[\.\] one", told) and "outer" in told
+        header = perf("evlist", "-v", "-i", f"perf.data.{number}", cwd=tmp_path).stdout
+        assert header.startswith("cpu-clock") and "sample_freq }: 999" in header
+    screen.until("ended with 0")
+
+
+def test_what_cannot_be_recorded(top, spin, tmp_path):
+    """A folder that isn't there any more: it is told, and top goes on."""
+    folder = tmp_path / "gone"
+    folder.mkdir()
+    screen = top(process=spin(), cwd=folder)
+    screen.until("?: help", " one")
+    folder.rmdir()
+    screen.after("W", "nothing was recorded")
+
+
 def test_several_events(top):
     screen = top("-e", "task-clock", "-s", "sym")
     until_rows(screen, lambda rows: rows and rows[0][-1] == "one")

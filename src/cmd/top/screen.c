@@ -7,9 +7,11 @@
  */
 #include "cmd/report/screen.h"
 #include "base/clock.h"
+#include "base/log.h"
 #include "cmd/top/top.h"
 
 #include <limits.h>
+#include <stdio.h>
 
 enum { FIRST_NS = 300000000 }; /* whoever has just started it needn't wait for the first rows */
 
@@ -111,6 +113,12 @@ static void add_status(void *context, struct strbuf *out)
 	const struct top_options *options = top->options;
 	if (shown->over)
 		strbuf_add_str(out, "what was measured has ended   ");
+	struct strbuf told = {0};
+	if (top_record_goes_on(shown->top, &told))
+		strbuf_printf(out, "recording into %s: W ends it   ", top->recording.name);
+	else if (told.len)
+		strbuf_printf(out, "%s   ", strbuf_str(&told));
+	strbuf_deinit(&told);
 	if (top->frozen)
 		strbuf_add_str(out, "frozen: f goes on   ");
 	if (top->pid)
@@ -168,6 +176,11 @@ struct error *top_screen(struct top *top, const struct screen_tools *tools)
 	top_history_next(top, &top->code, false);
 	struct error *error = begun ? screen_show(&top->report, tools, &owner) : NULL;
 	top->viewer = (struct machine_holder){0};
+	struct strbuf told = {0};
+	top_record_end(top, &told);
+	if (told.len && log_level() >= LOG_WARNING)
+		fprintf(stderr, "[ perf top: %s ]\n", strbuf_str(&told));
+	strbuf_deinit(&told);
 	intern_deinit(&shown.strings);
 	if (!shown.error)
 		return error;

@@ -21,6 +21,7 @@ const struct key_help top_screen_keys[] = {
 	{"n", "only rows of more samples than a number (L: than a percentage)"},
 	{"N", "show at most this many rows"},
 	{"s", "a function by its name, by instructions (a: that of the row)"},
+	{"W", "write a recording of what is measured from now on, perf.data.N; once more: it is complete"},
 	{"G", "all stacks of the event as a flame graph"},
 	{0},
 };
@@ -104,6 +105,9 @@ bool top_screen_key(struct top_screen *shown, struct screen *screen, int key)
 		break;
 	case 's':
 		ask_function(screen);
+		break;
+	case 'W':
+		top_record_toggle(top, &screen->note);
 		break;
 	case 'G':
 		screen_show_flame(screen);

@@ -55,6 +55,12 @@ struct top_history {
 	VEC(uint64_t) weights; /* by event: of a sample; 0 = not known */
 };
 
+/* A recording that is being made of what is measured. */
+struct top_recording {
+	int process; /* 0 = none */
+	char name[32];
+};
+
 struct top {
 	struct top_options *options;
 	struct event_list events; /* as asked for; live_open() takes them */
@@ -75,6 +81,7 @@ struct top {
 	bool ended;		      /* by the person, or a reader that has gone */
 	bool nobody_reads;	      /* standard output is a pipe whose reader has gone */
 	uint64_t aside_ns;	      /* CLOCK_MONOTONIC: when something was set aside last */
+	struct top_recording recording;
 	struct machine_holder viewer; /* who else keeps pointers into the machine; or all zero */
 };
 
@@ -98,6 +105,12 @@ void top_history_carry(const struct top_history *history, struct carrying *carry
 void top_history_release(struct top_history *history);
 /* -K and -U. */
 bool top_hides(const struct top_options *options, unsigned int cpumode);
+
+/* record.c: begins a recording, or ends it; what is to be said about it goes to `note`. */
+void top_record_toggle(struct top *top, struct strbuf *note);
+void top_record_end(struct top *top, struct strbuf *note);
+/* Whether one is being made; when it has just ended by itself, that is said. */
+bool top_record_goes_on(struct top *top, struct strbuf *note);
 
 /* header.c */
 struct top_rates {

@@ -3,9 +3,9 @@
  *	call chain    ffffffff82200809 ffffffff8158c221 | 7f48abe7d645 556025fa11f0
  *	segments      kernel: hash of its words        | user: hash of its words   → text of the whole segment
  *	recents       outer frames of the address space's last stack               → text of their lines
- *	places        (file, address in it), direct-mapped                         → symbol
+ *	places        (file, address in it), two for each hash                     → symbol
  *	lines         the same, where composing them takes more work               → text of the line
- *	files         by number                                                    → " (path)"
+ *	files         by number                                                    → " (path)" and the line's end
  *
  * A chain is cut at its markers into segments of one address space. A segment that was seen before is one copy; the outer frames that a
  * program's segment shares with the one before it are one, too. The rest is put together line by line: symbols by the address in the file,
@@ -29,7 +29,7 @@
 #include <string.h>
 
 enum {
-	PLACE_SLOTS = 1 << 17,
+	PLACE_PAIRS = 1 << 16,
 	LOOKUPS = SYMTAB_MANY, /* addresses looked up at a time */
 	SEGMENT_SLOTS = 1 << 13,
 	TEXT_LIMIT = 1 << 20, /* bytes of segments' text */
@@ -46,6 +46,11 @@ struct place {
 	uint32_t offset;  /* from the symbol's start */
 	uint32_t file;	  /* its number + 1; 0 = empty */
 	uint16_t length;  /* of the name; 0 = there is no symbol, UNUSUAL = composing it takes more care */
+};
+
+/* Two places with the same hash, the one that was used last first: in one cache line. */
+struct place_pair {
+	struct place places[2];
 };
 
 /* An address of a stack while its line is made. */
@@ -69,7 +74,7 @@ struct file_look {
 
 struct script_stacks {
 	struct maps_cache maps;
-	struct place *places; /* direct-mapped */
+	struct place_pair *places; /* direct-mapped */
 	struct script_lines *lines;
 	struct script_recents *recents;
 	struct segment *segments; /* direct-mapped; their text is thrown away as a whole */
@@ -82,7 +87,7 @@ struct script_stacks *script_stacks_create(void)
 {
 	struct script_stacks *stacks = mem_zalloc(sizeof(*stacks));
 	maps_cache_init(&stacks->maps);
-	stacks->places = mem_zalloc_table(PLACE_SLOTS, sizeof(*stacks->places));
+	stacks->places = mem_zalloc_table(PLACE_PAIRS, sizeof(*stacks->places));
 	stacks->lines = script_lines_create();
 	stacks->recents = script_recents_create();
 	stacks->segments = mem_zalloc_table(SEGMENT_SLOTS, sizeof(*stacks->segments));
@@ -177,9 +182,36 @@ static const struct maps_piece *piece_at(struct script_text *text, struct space 
 	return space->latest;
 }
 
-static struct place *place_slot(const struct script_stacks *stacks, uint32_t file, uint64_t address)
+static struct place_pair *pair_for(const struct script_stacks *stacks, const struct place *place)
 {
-	return &stacks->places[hash_combine(address, file) & (PLACE_SLOTS - 1)];
+	return &stacks->places[hash_combine(place->address, place->file) & (PLACE_PAIRS - 1)];
+}
+
+static bool same_place(const struct place *a, const struct place *b)
+{
+	return a->address == b->address && a->file == b->file;
+}
+
+/* What is known of a place, into it; false when nothing is. */
+static bool find_place(const struct script_stacks *stacks, struct place *place)
+{
+	struct place *known = pair_for(stacks, place)->places;
+	if (!same_place(&known[0], place)) {
+		if (!same_place(&known[1], place))
+			return false;
+		struct place first = known[0];
+		known[0] = known[1];
+		known[1] = first;
+	}
+	*place = known[0];
+	return true;
+}
+
+static void keep_place(const struct script_stacks *stacks, const struct place *place)
+{
+	struct place *known = pair_for(stacks, place)->places;
+	known[1] = known[0];
+	known[0] = *place;
 }
 
 /* The map of an address; its symbol's place is on its way into the cache then. */
@@ -190,7 +222,7 @@ static void begin_place(struct script_text *text, struct space *space, uint64_t 
 	ret->map = piece->map;
 	ret->place.address = ip + piece->offset;
 	ret->place.file = piece->file;
-	__builtin_prefetch(place_slot(text->stacks, piece->file, ret->place.address));
+	__builtin_prefetch(pair_for(text->stacks, &ret->place));
 }
 
 static void describe(struct place *place, const struct symbol *symbol)
@@ -204,8 +236,13 @@ static void describe(struct place *place, const struct symbol *symbol)
 	place->length = usual ? (uint16_t)length : UNUSUAL;
 }
 
+/* Stacks that were followed by frame pointers where code has none are full of such addresses. Only the kernel knows more than its maps. */
 static void describe_unmapped(struct script_text *text, const struct script_sample *at, const struct space *space, struct spot *spot)
 {
+	if (space->maps != text->machine->kernel_maps) {
+		describe(&spot->place, NULL);
+		return;
+	}
 	struct frame frame;
 	resolver_frame(text->resolver, space->maps, space->mode, spot->ip, at->model_time, &frame);
 	spot->map = frame.map;
@@ -225,7 +262,7 @@ static void describe_new(struct script_text *text, struct spot *const *spots, si
 	for (size_t i = 0; i < count; i++) {
 		struct place *place = &spots[i]->place;
 		describe(place, symbols[i]);
-		*place_slot(text->stacks, place->file, place->address) = *place;
+		keep_place(text->stacks, place);
 	}
 }
 
@@ -236,15 +273,12 @@ static void finish_places(struct script_text *text, const struct script_sample *
 	size_t fresh_count = 0;
 	for (size_t i = 0; i < count; i++) {
 		struct spot *spot = &spots[i];
-		const struct place *place = place_slot(text->stacks, spot->place.file, spot->place.address);
-		if (!spot->map) {
+		if (!spot->map)
 			describe_unmapped(text, at, space, spot);
-		} else if (place->file == spot->place.file && place->address == spot->place.address) {
-			spot->place = *place;
-			__builtin_prefetch(place->name);
-		} else {
+		else if (find_place(text->stacks, &spot->place))
+			__builtin_prefetch(spot->place.name);
+		else
 			fresh[fresh_count++] = spot;
-		}
 	}
 	for (size_t begin = 0, end; begin < fresh_count; begin = end) {
 		for (end = begin + 1; end < fresh_count && fresh[end]->place.file == fresh[begin]->place.file;)

@@ -115,6 +115,19 @@ static void digits(void **state)
 				}
 		}
 	char seen[DIGITS_ROOM];
+	for (uint64_t value = 1; value; value = value > UINT64_MAX / 3 ? 0 : value * 3) {
+		char expected[64];
+		snprintf(expected, sizeof(expected), "%16" PRIx64, value);
+		*digits_put_address(seen, value) = '\0';
+		assert_string_equal(seen, expected);
+		snprintf(expected, sizeof(expected), "%" PRIx32, (uint32_t)value);
+		*digits_put_short_hex(seen, (uint32_t)value) = '\0';
+		assert_string_equal(seen, expected);
+	}
+	*digits_put_short_hex(seen, 0) = '\0';
+	assert_string_equal(seen, "0");
+	*digits_put_address(seen, UINT32_MAX) = '\0';
+	assert_string_equal(seen, "        ffffffff");
 	*digits_put_fraction(seen, 7012, 9) = '\0';
 	assert_string_equal(seen, "000007012");
 	*digits_put_fraction(seen, 123456, 6) = '\0';

@@ -104,7 +104,6 @@ static int run(const struct command *command, int argc, char **argv)
 static const struct missing_command {
 	const char *name, *instead;
 } missing_commands[] = {
-	{"archive", "perf buildid-list -i perf.data lists the files that a recording needs"},
 	{"daemon", "perf record --switch-output records continuously into files of limited size"},
 	{"data", "perf script -F FIELDS or perf report --format json export a recording for other programs"},
 	{"iostat", "perf stat -e 'block:*' -a"},

@@ -4,8 +4,8 @@
  *	perf archive --all -o all.tar.zst     with the recording
  *	perf archive --unpack all.tar.zst     into the build-id cache, the recording here
  *
- * Unpacking gives up all rights but that to write in the cache. The recording's file is made before that, by a process that looks afterwards
- * whether anything came. */
+ * Unpacking gives up all rights but that to write in the cache. The recording's file is made before that, by a process that looks
+ * afterwards whether anything came. */
 #include "cmd/archive/archive.h"
 
 #include "app/command.h"

@@ -4,8 +4,8 @@
  *	perf c2c report                   lines by how often another core had them modified, and the places that access them */
 #include "cmd/c2c/c2c.h"
 
-#include "cmd/sampling/memory_record.h"
 #include "cmd/record/record.h"
+#include "cmd/sampling/memory_record.h"
 #include "event/memory_events.h"
 
 #include <string.h>

@@ -186,7 +186,7 @@ static struct error *unpack_member(struct unpacking *unpacking, struct archive *
 	if (!nested && str_starts_with(name, "perf.symbols.tar"))
 		return unpack_inner(unpacking, archive, name);
 	if (!parse_member(name, &member))
-		error = refuse(unpacking, name, "is no file of a build-id cache");
+		error = refuse(unpacking, name, "is not a file of a build-id cache");
 	else if (!is_needless(member.kind))
 		error = take_file(unpacking, archive, name, &member);
 	free(member.copy);

@@ -104,11 +104,13 @@ static int run(const struct command *command, int argc, char **argv)
 static const struct missing_command {
 	const char *name, *instead;
 } missing_commands[] = {
-	{"archive", "perf buildid-list -i perf.data lists the files that a recording needs"},
-	{"c2c", "perf record -d, then perf report --mem-mode"},
 	{"daemon", "perf record --switch-output records continuously into files of limited size"},
 	{"data", "perf script -F FIELDS or perf report --format json export a recording for other programs"},
+<<<<<<< HEAD
 	{"iostat", "perf stat -e 'block:*' -a"},
+=======
+	{"kvm", "perf stat -e 'kvm:*' -a"},
+>>>>>>> b580882 (perf iostat: traffic of PCIe root ports, where uncore PMUs count it)
 };
 
 static const struct missing_command *find_missing_command(const char *name)

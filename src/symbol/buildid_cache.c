@@ -82,14 +82,21 @@ static char *entry_dir(const char *dir, const char *name, const char *id)
 	return mem_printf("%s%s%s/%s", dir, *name == '/' ? "" : "/", name, id);
 }
 
+/* What stands behind a name without a file: the kernel's list of symbols, the code that it maps into processes. */
+static bool put_anything(const char *file, const char *name, const char *path)
+{
+	if (path)
+		return put_file(path, file, strcmp(path, "/proc/kallsyms") != 0);
+	return !strcmp(name, "[vdso]") && put_vdso(file);
+}
+
 static struct error *put_entry(const char *dir, const char *file, const char *name, const char *path)
 {
-	bool kernel = !strcmp(name, "[kernel.kallsyms]"), vdso = !strcmp(name, "[vdso]");
 	if (!make_directories(dir))
 		return error_system(errno, "%s", dir);
-	if (vdso ? put_vdso(file) : put_file(kernel ? "/proc/kallsyms" : path, file, !kernel))
+	if (put_anything(file, name, path))
 		return NULL;
-	struct error *error = error_system(errno, "cannot copy %s to %s", path, file);
+	struct error *error = error_system(errno, "cannot copy %s to %s", path ? path : name, file);
 	rmdir(dir);
 	return error;
 }
@@ -140,7 +147,8 @@ struct error *buildid_cache_add(const char *dir, const struct buildid *id, const
 	struct error *error = check_name(name);
 	if (!error && file)
 		error = check_build_id(path, id);
-	return error ? error : add_as(dir, id, name, path, kernel ? "kallsyms" : file ? "elf" : "vdso");
+	const char *from = kernel ? "/proc/kallsyms" : file ? path : NULL;
+	return error ? error : add_as(dir, id, name, from, kernel ? "kallsyms" : file ? "elf" : "vdso");
 }
 
 struct error *buildid_cache_add_debug(const char *dir, const struct buildid *id, const char *name, const char *path)
@@ -149,6 +157,32 @@ struct error *buildid_cache_add_debug(const char *dir, const struct buildid *id,
 	if (!error)
 		error = check_build_id(path, id);
 	return error ? error : add_as(dir, id, name, path, "debug");
+}
+
+/* A list of symbols begins with an address. */
+static struct error *check_kallsyms(const char *path)
+{
+	char begun[17] = "";
+	cleanup_close int fd = open(path, O_RDONLY | O_CLOEXEC);
+	bool is_list = fd >= 0 && read(fd, begun, sizeof(begun)) == sizeof(begun) && begun[16] == ' ' &&
+		       strspn(begun, "0123456789abcdef") == sizeof(begun) - 1;
+	return is_list ? NULL : error_new("%s is not a list of kernel symbols", path);
+}
+
+struct error *buildid_cache_take(const char *dir, const struct buildid *id, const char *name, const char *kind, const char *path)
+{
+	static const struct {
+		const char *kind, *name; /* NULL = an absolute path */
+	} kinds[] = {{"elf", NULL}, {"debug", NULL}, {"vdso", "[vdso]"}, {"kallsyms", "[kernel.kallsyms]"}};
+	bool fits = false;
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
+		fits |= !strcmp(kind, kinds[i].kind) && (kinds[i].name ? !strcmp(name, kinds[i].name) : *name == '/');
+	if (!fits || str_starts_with(name, "/.build-id/"))
+		return error_new("%s: does not belong into the build-id cache as '%s'", name, kind);
+	struct error *error = check_name(name);
+	if (!error)
+		error = !strcmp(kind, "kallsyms") ? check_kallsyms(path) : check_build_id(path, id);
+	return error ? error : add_as(dir, id, name, path, kind);
 }
 
 /* ---- looking, removing ---- */

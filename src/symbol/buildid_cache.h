@@ -14,6 +14,8 @@
 struct error *buildid_cache_add(const char *dir, const struct buildid *id, const char *name, const char *path);
 /* The same for its separate debug file. */
 struct error *buildid_cache_add_debug(const char *dir, const struct buildid *id, const char *name, const char *path);
+/* The same for what another machine had: `kind` is "elf", "debug", "vdso" or "kallsyms", and `path` has its contents, which are checked. */
+struct error *buildid_cache_take(const char *dir, const struct buildid *id, const char *name, const char *kind, const char *path);
 /* Whether there is a file of that build-id. */
 bool buildid_cache_has(const char *dir, const struct buildid *id);
 /* Removes the one of a build-id in hexadecimal digits; false when it isn't there, or stays. */

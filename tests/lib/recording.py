@@ -14,6 +14,7 @@ One line of the text is one thing; '#' begins a comment:
     feature build_id 0123abcd /bin/ls        several are put together; misc=2 by default (user)
     feature event_desc | group_desc          of the events
     feature numa_topology 0-1 2-3            the CPUs of node 0, 1, …
+    feature mem_topology 0x8000000 0-3 4-7   size of a block of memory, and the blocks of node 0, 1, …
     feature branch_stack                     there are branch records
     feature cpu_pmu_caps branches 32         names and values
     event cycles:u type=0 config=0 freq=1000 sample=IP|TID|TIME|ID read=ID flags=sample_id_all,mmap,comm ids=1,2 members=2 size=128
@@ -45,7 +46,7 @@ import struct
 import sys
 
 FEATURES = {"tracing_data": 1, "build_id": 2, "hostname": 3, "osrelease": 4, "version": 5, "arch": 6, "nrcpus": 7, "cpudesc": 8, "cpuid": 9, "cmdline": 11,
-            "event_desc": 12, "numa_topology": 14, "branch_stack": 15, "cpu_pmu_caps": 28, "group_desc": 17, "sample_time": 21, "compressed": 27}
+            "event_desc": 12, "numa_topology": 14, "branch_stack": 15, "cpu_pmu_caps": 28, "group_desc": 17, "sample_time": 21, "mem_topology": 22, "compressed": 27}
 SAMPLE = {name: 1 << bit for bit, name in enumerate(
     "IP TID TIME ADDR READ CALLCHAIN ID CPU PERIOD STREAM_ID RAW BRANCH_STACK REGS_USER STACK_USER WEIGHT DATA_SRC IDENTIFIER TRANSACTION "
     "REGS_INTR PHYS_ADDR AUX CGROUP DATA_PAGE_SIZE CODE_PAGE_SIZE WEIGHT_STRUCT".split())}
@@ -245,6 +246,10 @@ class Maker:
             return self.pack("I", len(words) // 2) + b"".join(map(self.string, words))
         if name == "numa_topology":
             return self.pack("I", len(words)) + b"".join(self.pack("IQQ", node, 1 << 20, 1 << 19) + self.string(cpus) for node, cpus in enumerate(words))
+        if name == "mem_topology":
+            ranges = [tuple(map(int, blocks.split("-"))) for blocks in words[1:]]
+            return self.pack("QQQ", 1, number(words[0]), len(ranges)) + b"".join(
+                self.pack("QQQQ", node, 64, 64, sum(1 << block for block in range(first, last + 1))) for node, (first, last) in enumerate(ranges))
         if name == "tracing_data":
             return self.tracing_data(uses)
         if name == "branch_stack":

@@ -106,11 +106,6 @@ static const struct missing_command {
 } missing_commands[] = {
 	{"daemon", "perf record --switch-output records continuously into files of limited size"},
 	{"data", "perf script -F FIELDS or perf report --format json export a recording for other programs"},
-<<<<<<< HEAD
-	{"iostat", "perf stat -e 'block:*' -a"},
-=======
-	{"kvm", "perf stat -e 'kvm:*' -a"},
->>>>>>> b580882 (perf iostat: traffic of PCIe root ports, where uncore PMUs count it)
 };
 
 static const struct missing_command *find_missing_command(const char *name)

@@ -39,7 +39,7 @@ struct {
 	__uint(max_entries, WALKS);
 	__type(key, uint64_t); /* sp */
 	__type(value, struct kernel_walk);
-} walks SEC(".maps");
+} kernel_walks SEC(".maps");
 
 /* Too large for the stack of a program. */
 struct {
@@ -77,7 +77,7 @@ static __always_inline uint64_t walk_hash(uint64_t hash, const uint64_t *address
 
 /* Where the stack is from which the kernel begins to walk; 0 = not known. Programs at tracepoints may not look at the first word of their
  * context, which is the address of the registers that the walk begins with (perf_trace_run_bpf_submit() of kernel/events/core.c). */
-static __always_inline uint64_t walk_begin(const void *event)
+static __always_inline uint64_t kernel_walk_begin(const void *event)
 {
 	uint64_t sp = 0;
 #if defined(__TARGET_ARCH_x86)
@@ -167,8 +167,8 @@ static __always_inline void learn_walk(struct kernel_walk *walk, uint64_t sp, co
 	if (!walk) {
 		walk = bpf_map_lookup_elem(&no_walk, &zero);
 		if (walk)
-			bpf_map_update_elem(&walks, &sp, walk, BPF_NOEXIST);
-		walk = bpf_map_lookup_elem(&walks, &sp);
+			bpf_map_update_elem(&kernel_walks, &sp, walk, BPF_NOEXIST);
+		walk = bpf_map_lookup_elem(&kernel_walks, &sp);
 	}
 	if (!walk)
 		return;
@@ -190,8 +190,8 @@ static __always_inline void learn_walk(struct kernel_walk *walk, uint64_t sp, co
 /* The addresses of the kernel's stack at the tracepoint, innermost first, and how many there are. */
 static __always_inline void take_kernel_stack(void *event, uint64_t *addresses, volatile uint32_t *ret_count)
 {
-	uint64_t sp = walk_begin(event);
-	struct kernel_walk *walk = sp ? bpf_map_lookup_elem(&walks, &sp) : NULL;
+	uint64_t sp = kernel_walk_begin(event);
+	struct kernel_walk *walk = sp ? bpf_map_lookup_elem(&kernel_walks, &sp) : NULL;
 	long got;
 
 	if (walk && is_same_stack(walk, sp)) {

@@ -5,7 +5,7 @@
 #include "bpf/latency/run_queue.h"
 #include "bpf/leaks.h"
 #include "bpf/lock_owners.h"
-#include "bpf/off_cpu.h"
+#include "bpf/off_cpu/off_cpu.h"
 #include "bpf/probes/probe_cost.h"
 #include "bpf/sample_filter.h"
 #include "bpf/support.h"
@@ -318,7 +318,7 @@ void bpf_off_cpu_turn(struct bpf_off_cpu *off_cpu)
 	abort();
 }
 
-struct error *bpf_off_cpu_take(struct bpf_off_cpu *off_cpu, void (*take)(void *context, const struct bpf_off_cpu_wait *wait), void *context)
+struct error *bpf_off_cpu_take(struct bpf_off_cpu *off_cpu, const struct bpf_off_cpu_taker *taker, void *context)
 {
 	abort();
 }
@@ -412,8 +412,14 @@ struct error *bpf_user_stacks_attach(struct bpf_user_stacks *stacks, enum user_s
 	abort();
 }
 
+int bpf_user_stacks_share(const struct bpf_user_stacks *stacks, const struct user_stacks_maps *maps)
+{
+	abort();
+}
+
 enum user_stacks_added bpf_user_stacks_add(struct bpf_user_stacks *stacks, const struct user_stacks_file *file,
-					   const struct user_stacks_row *rows, size_t count, uint64_t end)
+					   const struct user_stacks_row *rows, size_t count, uint64_t end,
+					   const struct user_stacks_interpreter *interpreter)
 {
 	abort();
 }

@@ -15,11 +15,13 @@
 #include "capture/mapped_files.h"
 #include "capture/ring_records.h"
 #include "capture/sampling.h"
+#include "capture/synth/synth.h"
 #include "session/apply.h"
 
 #include <linux/perf_event.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 /* Frames in user space. Readers show 127 of a stack where they aren't told otherwise; the kernel's follow as many as there are. */
 enum { DEPTH = 1024, DEPTH_MAX = 4096 };
@@ -55,6 +57,7 @@ struct stack_chains {
 	uint64_t walked, copied, early; /* stacks; of the copied ones, those that came before the rules of a file */
 	uint64_t ips[DEPTH_MAX];
 	struct ring_records records;
+	struct map64 begun, told; /* of processes, for frames of Python: when they began or were replaced, when their map was told of */
 };
 
 bool stack_chains_wanted(const struct event_list *events)
@@ -141,6 +144,8 @@ void stack_chains_close(struct stack_chains *chains)
 	resolver_destroy(chains->resolver);
 	machine_destroy(chains->machine);
 	map64_deinit(&chains->ids);
+	map64_deinit(&chains->begun);
+	map64_deinit(&chains->told);
 	mapped_files_deinit(&chains->mapped);
 	free(chains->attrs);
 	free(chains->layouts);
@@ -226,6 +231,20 @@ static void note_time(struct stack_chains *chains, uint64_t time)
 		chains->newest = time;
 }
 
+/* A process that begins, or becomes another program. */
+static void note_begin(struct stack_chains *chains, const struct record_header *header)
+{
+	const struct record_comm *comm = (const void *)header;
+	const struct record_task *task = (const void *)header;
+	bool is_exec = header->type == RECORD_COMM && header->misc & RECORD_MISC_COMM_EXEC;
+	struct sample_id id;
+
+	if (!stack_chains_python(chains) || !(is_exec || (header->type == RECORD_FORK && task->pid == task->tid)))
+		return;
+	sample_id_decode(chains->sideband, header, &id);
+	*map64_insert(&chains->begun, is_exec ? comm->pid : task->pid, NULL) = id.time;
+}
+
 /* What is new in a ring, up to a position. */
 static void look_into(struct stack_chains *chains, size_t ring, uint64_t end)
 {
@@ -238,6 +257,9 @@ static void look_into(struct stack_chains *chains, size_t ring, uint64_t end)
 	chains->seen[ring] = end;
 	ring_records_init(&chains->records, pieces, count);
 	while ((header = ring_records_next(&chains->records))) {
+		if (chains->walker)
+			stack_walker_look(chains->walker, header);
+		note_begin(chains, header);
 		if (concerns_maps(header)) {
 			sample_id_decode(chains->sideband, header, &id);
 			keep(chains, header, id.time);
@@ -259,6 +281,19 @@ static int compare(const void *a, const void *b)
 	return x->number < y->number ? -1 : 1;
 }
 
+/* What is mapped from now on is about to run. */
+static void expect_code(struct stack_chains *chains, const struct held *held)
+{
+	const struct record_mmap2 *record = (const void *)held->record;
+
+	if (!chains->walker || record->header.type != RECORD_MMAP2 || record->header.misc & RECORD_MISC_MMAP_DATA)
+		return;
+	const struct thread *thread = machine_thread_or_new(chains->machine, record->pid, record->tid, held->time);
+	const struct map *map = maps_find(thread_maps(thread), record->start, held->time);
+	if (map && map->prot & PROT_EXEC)
+		stack_walker_expect(chains->walker, map->dso);
+}
+
 static void apply_held(struct stack_chains *chains)
 {
 	size_t done = 0;
@@ -269,6 +304,7 @@ static void apply_held(struct stack_chains *chains)
 	for (; done < chains->held.len && chains->held.data[done].time <= chains->latest; done++) {
 		mapped_files_note(&chains->mapped, chains->held.data[done].record);
 		apply_sideband(chains->machine, chains->held.data[done].record, chains->held.data[done].time);
+		expect_code(chains, &chains->held.data[done]);
 		free(chains->held.data[done].record);
 	}
 	chains->held.len -= done;
@@ -364,8 +400,8 @@ static void debug_copy(const struct map *map, uint64_t address)
 }
 
 /* What the program in the kernel could not walk. */
-static size_t unwind_copy(struct stack_chains *chains, const struct event *event, const struct sample *sample,
-			  const struct walked_stack *walked)
+static size_t unwind_copy(struct stack_chains *chains, const struct sample *sample, const struct walked_stack *walked, size_t depth,
+			  struct stack_end *ret_end)
 {
 	struct unwind_input input = {
 		.abi = walked->copy->abi,
@@ -377,9 +413,9 @@ static size_t unwind_copy(struct stack_chains *chains, const struct event *event
 		.time = sample->time,
 	};
 	struct unwind_end end;
-	size_t count = unwind_user(chains->resolver, &chains->cache, &input, chains->ips, depth_of(event), &end);
+	size_t count = unwind_user(chains->resolver, &chains->cache, &input, chains->ips, depth, &end);
 
-	stack_ends_add(&chains->ends, end.reason, end.dso, 1);
+	*ret_end = (struct stack_end){.reason = end.reason, .dso = end.dso, .count = 1};
 	const struct map *map = maps_find(input.maps, walked->copy->address, sample->time);
 	chains->early += walked->copy->file.inode != 0;
 	if (walked->copy->file.inode && map)
@@ -390,41 +426,108 @@ static size_t unwind_copy(struct stack_chains *chains, const struct event *event
 }
 
 /* How a chain of the program ends, at its last address. */
-static void note_end(struct stack_chains *chains, const struct sample *sample, enum user_stacks_kind kind, uint64_t address)
+static struct stack_end end_of(struct stack_chains *chains, const struct sample *sample, enum user_stacks_kind kind, uint64_t address)
 {
 	const struct map *map = kind == USER_STACKS_CHAIN ? NULL : maps_find(maps_of(chains, sample), address, sample->time);
-	unsigned int reason = kind == USER_STACKS_CHAIN	 ? UNWIND_COMPLETE
-			      : kind == USER_STACKS_CUT	 ? UNWIND_DEPTH
-			      : kind == USER_STACKS_LEFT ? STACK_END_NOT_COPIED
-							 : unwind_lack_of_rules(chains->resolver, map);
 
-	stack_ends_add(&chains->ends, reason, map ? map->dso : NULL, 1);
+	return (struct stack_end){.reason = kind == USER_STACKS_CHAIN  ? UNWIND_COMPLETE
+					    : kind == USER_STACKS_CUT  ? UNWIND_DEPTH
+					    : kind == USER_STACKS_LEFT ? STACK_END_NOT_COPIED
+								       : unwind_lack_of_rules(chains->resolver, map),
+				  .dso = map ? map->dso : NULL,
+				  .count = 1};
+}
+
+/* Whether readers know by now that the file of Python's names is mapped: since the process began or was replaced (execve()), and before the
+ * sample. If not, they are going to. */
+static bool knows_python(struct stack_chains *chains, const struct sample *whose)
+{
+	const uint64_t *begun = map64_find(&chains->begun, whose->pid);
+	uint64_t since = begun ? *begun : 0, *told = map64_insert(&chains->told, whose->pid, NULL);
+
+	if (*told && *told >= since && *told <= whose->time)
+		return true;
+	*told = whose->time;
+	return false;
+}
+
+/* Frames of Python get places, in a file that is mapped into the process from now on. */
+static size_t place_python(struct stack_chains *chains, const struct sample *whose, const uint64_t *ips, size_t count, struct strbuf *out)
+{
+	const struct map_description map = python_frames_map(whose->pid);
+	struct sample_id id = {.pid = whose->pid, .tid = whose->tid, .time = whose->time};
+	struct synth synth = {.out = out, .trailer = chains->sideband->trailer};
+	size_t placed = python_frames_place(stack_walker_python(chains->walker), ips, count, chains->ips), before = out->len;
+
+	if (!placed || knows_python(chains, whose))
+		return placed;
+	synth_map(&synth, &map, false);
+	if (out->len == before)
+		return placed;
+	const struct event *teller = chains->events->events.data[chains->sideband - chains->layouts];
+	id.id = teller->ids.len ? teller->ids.data[0] : 0;
+	sample_id_encode(chains->sideband, &id, out->data + out->len);
+	return placed;
+}
+
+static bool has_python(const uint64_t *ips, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (user_stacks_is_python(ips[i]))
+			return true;
+	return false;
+}
+
+void stack_chains_add_python(struct stack_chains *chains, const struct user_stacks_python_code *code, size_t lines)
+{
+	struct python_frames *frames = chains->walker ? stack_walker_python(chains->walker) : NULL;
+
+	if (frames)
+		python_frames_add(frames, code, lines);
+}
+
+const struct python_frames *stack_chains_python(const struct stack_chains *chains)
+{
+	return chains->walker ? stack_walker_python(chains->walker) : NULL;
+}
+
+size_t stack_chains_resolve(struct stack_chains *chains, const struct sample *whose, const struct walked_stack *walked, size_t depth,
+			    const uint64_t **ret_ips, struct stack_end *ret_end, struct strbuf *out)
+{
+	size_t count = walked->count < depth ? walked->count : depth;
+
+	*ret_ips = chains->ips;
+	*ret_end = (struct stack_end){0};
+	if (walked->kind == USER_STACKS_STACK) {
+		/* In the kernel, and nothing of the stack is there: it has just been replaced by another program's (execve()). */
+		if (!walked->count && whose->cpumode != CPUMODE_USER)
+			return 0;
+		chains->copied++;
+		return unwind_copy(chains, whose, walked, depth, ret_end);
+	}
+	chains->walked++;
+	*ret_ips = walked->ips;
+	*ret_end = end_of(chains, whose, count < walked->count ? USER_STACKS_CUT : walked->kind, count ? walked->ips[count - 1] : 0);
+	if (!has_python(walked->ips, count))
+		return count;
+	*ret_ips = chains->ips;
+	return place_python(chains, whose, walked->ips, count, out);
 }
 
 /* Finds the user part of a sample whose stack was walked. Returns how many addresses there are in *ret_ips. */
 static size_t take_walked(struct stack_chains *chains, size_t ring, const struct event *event, const struct sample *sample,
-			  const uint64_t **ret_ips)
+			  const uint64_t **ret_ips, struct strbuf *out)
 {
 	struct walked_stack walked;
+	struct stack_end end;
 
 	*ret_ips = chains->ips;
 	if (sample->pid == UINT32_MAX || !stack_walker_find(chains->walker, ring, sample, &walked))
 		return 0;
-	if (walked.kind == USER_STACKS_STACK) {
-		/* In the kernel, and nothing of the stack is there: it has just been replaced by another program's (execve()). */
-		if (!walked.count && sample->cpumode != CPUMODE_USER)
-			return 0;
-		chains->copied++;
-		return unwind_copy(chains, event, sample, &walked);
-	}
-	chains->walked++;
-	if (walked.count > depth_of(event)) {
-		walked.count = depth_of(event);
-		walked.kind = USER_STACKS_CUT;
-	}
-	note_end(chains, sample, walked.kind, walked.count ? walked.ips[walked.count - 1] : 0);
-	*ret_ips = walked.ips;
-	return walked.count;
+	size_t count = stack_chains_resolve(chains, sample, &walked, depth_of(event), ret_ips, &end, out);
+	if (end.count)
+		stack_ends_add(&chains->ends, end.reason, end.dso, 1);
+	return count;
 }
 
 static void take_sample(struct stack_chains *chains, size_t ring, const struct event *event, const struct record_header *header,
@@ -440,7 +543,7 @@ static void take_sample(struct stack_chains *chains, size_t ring, const struct e
 		return;
 	}
 	const uint64_t *ips = chains->ips;
-	size_t count = event->stack_walked  ? take_walked(chains, ring, event, &sample, &ips)
+	size_t count = event->stack_walked  ? take_walked(chains, ring, event, &sample, &ips, out)
 		       : has_stack(&sample) ? unwind(chains, event, &sample)
 					    : 0;
 	if (!sample_put_user_chain(&sample, &parts, ips, count, out))
@@ -484,5 +587,5 @@ void stack_chains_take(struct stack_chains *chains, size_t ring, const struct io
 
 bool stack_chains_learn(struct stack_chains *chains)
 {
-	return chains->walker && stack_walker_learn(chains->walker, chains->resolver);
+	return chains->walker && stack_walker_learn(chains->walker, chains->resolver, &chains->symbols);
 }

@@ -156,6 +156,7 @@ static struct error *describe(void *context, const char *path, const struct feat
 		error_free(error);
 		return NULL;
 	}
+	record_keep_python(recording->recorder, &recording->features);
 	recording->examined = true;
 	return NULL;
 }
@@ -315,11 +316,14 @@ static struct error *choose_way(struct recording *recording)
 	const char *obstacle = options->recorder.places.len ? "--threads" : NULL;
 	struct error *why = NULL;
 
+	options->sampling.python_frames = record_wants_python(options);
 	struct error *error =
 		stack_way_choose(&recording->events, &options->sampling, &recording->place.target, obstacle, &recording->walker, &why);
 	if (why && hint_is_due("frame-pointers"))
 		log_warning("%s", error_message(why));
 	error_free(why);
+	if (!error)
+		record_off_cpu_choose_way(options, &recording->place, &recording->walker);
 	options->recorder.walker = recording->walker;
 	return error;
 }
@@ -342,8 +346,8 @@ static struct error *record(struct recording *recording, char **command, int *re
 		error = choose_way(recording);
 	if (!error)
 		error = sampling_configure(&recording->events, &options->sampling);
-	if (!error && options->off_cpu)
-		off_cpu_samples_configure(&recording->events);
+	if (!error)
+		record_off_cpu_configure(options, &recording->events);
 	look_at_stacks(recording);
 	if (!error)
 		error = counter_set_open(&recording->counters, &recording->events, &recording->place.target);

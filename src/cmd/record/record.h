@@ -60,11 +60,19 @@ void record_filters_close(struct record_filters *filters);
 
 /* --off-cpu (off_cpu.c). What it excludes and what it needs of the other options. */
 struct error *record_off_cpu_check(struct record_options *options);
+/* Gives the recording a walker, if it has none, for the stacks of waits. */
+void record_off_cpu_choose_way(const struct record_options *options, const struct targets_place *place, struct stack_walker **walker);
+/* After sampling_configure(). */
+void record_off_cpu_configure(const struct record_options *options, struct event_list *events);
 /* When the counters are open: from here on the recorder has a source of samples. */
 struct error *record_off_cpu_open(struct record_options *options, const struct event_list *events, const struct targets_place *place,
 				  struct off_cpu_samples **ret);
 /* Warns of waits that are missing. */
 void record_off_cpu_tell(const struct off_cpu_samples *samples);
+
+/* Frames of Python (python.c): whether chains can have them, and what stays of their names, when all data are written. */
+bool record_wants_python(const struct record_options *options);
+void record_keep_python(const struct recorder *recorder, struct features *features);
 
 /* One line about the stacks of --call-graph auto; nothing without it. */
 void record_tell_stacks(const struct recorder *recorder);

@@ -1,5 +1,4 @@
 """perf where, live: for what exactly a thread waits, also one that sleeps since before: locks by name and by who has them, files, sockets, limits."""
-import json
 import os
 import pathlib
 import re
@@ -12,6 +11,7 @@ import pytest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
 import started  # noqa: E402
+from waits import cause, compile_all, rows  # noqa: E402
 
 C = {
     # main waits for a mutex that another thread has while it sleeps.
@@ -111,23 +111,7 @@ C = {
 
 @pytest.fixture(scope="module")
 def programs(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("waits")
-    for name, text in C.items():
-        subprocess.run(["gcc", "-O1", "-g", "-w", "-pthread", "-x", "c", "-o", folder / name, "-"], input=text, text=True, check=True)
-    return folder
-
-
-def rows(done):
-    assert done.returncode == 0, done.stderr
-    made = {"reasons": [], "threads": [], "limits": []}
-    for line in done.stdout.splitlines():
-        row = json.loads(line)
-        made[row["table"]].append(row)
-    return made
-
-
-def cause(made):
-    return next(row for row in made["reasons"] if row["kind"] not in ("cpu", "queue"))
+    return compile_all(tmp_path_factory.mktemp("waits"), C)
 
 
 def asleep(pid, *calls):
@@ -178,26 +162,18 @@ def test_deadlock_in_a_container(perf, root, programs):
     assert re.match(r"Deadlock: (transfer \(\d+\) waits for the mutex journal, held by report \(\d+\); report|report .*; transfer)", text)
 
 
-def test_deadlock_of_a_command_that_is_given_up(perf, programs):
-    """Ctrl-C ends the command, too: what it waited for then is what was seen before."""
-    process = subprocess.Popen([perf, "where", programs / "deadlock"], stdout=subprocess.PIPE, text=True)
+def test_deadlock_of_a_command_that_is_given_up(perf, programs, tmp_path):
+    """Ctrl-C ends the command, too: what it waited for then is what was seen before, of which -v tells at once."""
+    with open(tmp_path / "seen", "w", encoding="utf-8") as seen:
+        process = subprocess.Popen([perf, "where", "-v", programs / "deadlock"], stdout=subprocess.PIPE, stderr=seen, text=True)
     with process:
         child = started.child_named(process.pid, "deadlock")
         started.until(lambda: asleep(child, "futex", "futex", "futex"), "the threads hang")
-        started.until(lambda: has_been_woken_up(process.pid, 40), "perf has looked at them")
+        started.until(lambda: (tmp_path / "seen").read_text().count(" waits for a mutex that thread ") == 2, "perf has looked at them")
         os.kill(child, signal.SIGINT)
         process.send_signal(signal.SIGINT)
         text = " ".join(process.communicate()[0].split())
     assert text.startswith("Deadlock: ") and "the mutex journal, held by report" in text
-
-
-def switches(pid):
-    return int(re.search(r"^voluntary_ctxt_switches:\s+(\d+)", pathlib.Path(f"/proc/{pid}/status").read_text(encoding="ascii"), re.MULTILINE)[1])
-
-
-def has_been_woken_up(pid, times, begin={}):  # noqa: B006: since it was asked first
-    """Each round of perf's looks at what waits."""
-    return switches(pid) >= begin.setdefault(pid, switches(pid)) + times
 
 
 def test_process_that_sleeps_before(perf, tmp_path):
@@ -244,12 +220,15 @@ def wchan(pid):
 
 
 def test_file_that_is_synced(perf, programs, tmp_path):
-    kind = subprocess.run(["stat", "-f", "-c", "%T", tmp_path], capture_output=True, text=True, check=True).stdout.strip()
-    if kind in ("tmpfs", "ramfs"):
-        pytest.skip(f"{tmp_path} is in memory: no disk is waited for")
     with subprocess.Popen([programs / "logging", tmp_path / "log"]) as process:
-        first = cause(rows(perf("where", "-p", str(process.pid), "--format", "json", "--", "sleep", "1")))
-        process.kill()
+        try:
+            done = perf("where", "-p", str(process.pid), "--format", "json", "--", "sleep", "1")
+            to_disk = int(re.search(r"^write_bytes: (\d+)", pathlib.Path(f"/proc/{process.pid}/io").read_text(encoding="ascii"), re.MULTILINE)[1])
+        finally:
+            process.kill()
+    if not to_disk:
+        pytest.skip(f"what is written to {tmp_path} stays in memory: no disk is waited for")
+    first = cause(rows(done))
     assert (first["kind"], first["syscall"], first["object"]) == ("disk", "fsync", str(tmp_path / "log"))
 
 

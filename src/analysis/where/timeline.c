@@ -7,6 +7,7 @@
 #include "analysis/tracker.h"
 #include "analysis/where/devices.h"
 #include "analysis/where/runs.h"
+#include "base/log.h"
 #include "base/mem.h"
 #include "base/search.h"
 #include "perfdata/records.h"
@@ -362,17 +363,21 @@ static struct where_thread *find_thread(const struct where_timeline *timeline, u
 	return NULL;
 }
 
+static bool is_join(const struct where_wait *wait)
+{
+	return wait->place && wait->place->lock == (LOCK_USER | LOCK_USER_JOIN);
+}
+
 /* Who still has what a thread waits for. */
 static void find_holder(struct where_build *build, struct where_thread *thread)
 {
 	const struct where_options *options = build->options;
 	struct where_wait *wait = &thread->open;
 	uint32_t pid = thread->task.thread->pid;
-	bool is_join = wait->place && wait->place->lock == (LOCK_USER | LOCK_USER_JOIN);
 	if (!options->find_holder || !thread->away || !thread->is_chosen || !thread->argument || wait->woken != UINT64_MAX ||
-	    !wait->place || (!is_join && wait->place->lock != (LOCK_USER | LOCK_USER_MUTEX)))
+	    !wait->place || (!is_join(wait) && wait->place->lock != (LOCK_USER | LOCK_USER_MUTEX)))
 		return;
-	uint32_t holder = options->find_holder(options->tick_context, pid, thread->argument, is_join);
+	uint32_t holder = options->find_holder(options->tick_context, pid, thread->argument, is_join(wait));
 	wait->waker = holder && holder != thread->task.tid ? find_thread(build->timeline, pid, holder) : NULL;
 	wait->is_held = wait->waker;
 }
@@ -395,6 +400,14 @@ static bool look(struct where_build *build, struct where_thread *thread)
 	return true;
 }
 
+static void tell_holder(const struct where_thread *thread)
+{
+	const struct where_wait *wait = &thread->open;
+	if (wait->is_held)
+		log_info(is_join(wait) ? "thread %u waits for the end of thread %u" : "thread %u waits for a mutex that thread %u has",
+			 thread->task.tid, wait->waker->task.tid);
+}
+
 static void look_at_waits(struct where_build *build, uint64_t time)
 {
 	enum { LONG_NS = 50000000, MOST_LOOKS = 20 };
@@ -407,6 +420,7 @@ static void look_at_waits(struct where_build *build, uint64_t time)
 			continue;
 		thread->was_looked_at = look(build, thread);
 		find_holder(build, thread);
+		tell_holder(thread);
 		looks++;
 	}
 }

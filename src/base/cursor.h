@@ -19,7 +19,7 @@ struct cursor {
 
 static inline struct cursor cursor_init(const void *data, size_t size, bool swap)
 {
-	return (struct cursor){.at = data, .end = (const uint8_t *)data + size, .swap = swap};
+	return (struct cursor){.at = data, .end = data ? (const uint8_t *)data + size : NULL, .swap = swap};
 }
 
 static inline size_t cursor_left(const struct cursor *cursor)

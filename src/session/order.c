@@ -89,8 +89,7 @@ static size_t run_left(const struct order_run *run)
 /* How many of the run's items are not newer than `limit`. */
 static size_t run_count_until(const struct order_run *run, uint64_t limit)
 {
-	const struct order_item *items = run->items.data + run->at;
-	return partition_point(i, run_left(run), items[i].time <= limit);
+	return partition_point(i, run_left(run), run->items.data[run->at + i].time <= limit);
 }
 
 /* Takes `count` items from the run into what is ready. */

@@ -35,11 +35,13 @@ static void make_image(const struct jitdump *dump, const struct jitdump_code *co
 	strbuf_deinit(&out);
 }
 
+static volatile size_t keep; /* what is read isn't optimised away */
+
 static void read_code(const struct jitdump *dump, const struct jitdump_code *code)
 {
 	const char *file;
 	uint32_t line;
-	volatile size_t used = strlen(code->name);
+	size_t used = strlen(code->name);
 	if (code->offset > dump->mapping.size || code->size > dump->mapping.size - code->offset)
 		abort();
 	if (jitdump_find(dump, code->offset) != code || jitdump_find(dump, code->offset + code->size - 1) != code)
@@ -47,6 +49,7 @@ static void read_code(const struct jitdump *dump, const struct jitdump_code *cod
 	for (uint64_t at = 0; at < code->size && at < 64; at += 4)
 		if (jitdump_line(dump, code, at, &file, &line))
 			used += strlen(file);
+	keep = used;
 	read_frames(dump, code);
 	make_image(dump, code);
 }

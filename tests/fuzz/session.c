@@ -9,15 +9,18 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
+static volatile size_t keep; /* what is read isn't optimised away */
+
 static void ask_model(struct machine *machine, const struct sample *sample, uint64_t time)
 {
 	const struct thread *thread = machine_thread_or_new(machine, sample->pid, sample->tid, time);
 	const struct maps *maps = machine_maps(machine, thread, sample->cpumode);
-	volatile size_t used = strlen(untrusted_raw(thread_comm(thread, time))) + strlen(untrusted_raw(thread_comm_settled(thread, time)));
+	size_t used = strlen(untrusted_raw(thread_comm(thread, time))) + strlen(untrusted_raw(thread_comm_settled(thread, time)));
 	const struct map *map = maps_find(maps, sample->ip, time);
 	used += map ? strlen(map->dso->script_name) + maps_epoch(maps, time) : 0;
 	for (uint64_t i = 0; i < sample->chain_count; i++)
 		used += maps_find(thread_maps(thread), sample->chain[i], time) != NULL;
+	keep = used;
 }
 
 static void init(void *state, void *context)

@@ -117,6 +117,8 @@ static bool format_sample(const struct batch *batch, struct script_text *text, c
 static void format_item(const struct batch *batch, struct script_text *text, const struct load *load, const struct item *item,
 			struct slice *slice)
 {
+	if (item->is_text && !item->length)
+		return; /* there may be no text at all */
 	if (item->is_text)
 		strbuf_add(&slice->text, load->between.data + item->offset, item->length);
 	else if (!format_sample(batch, text, &item->record, &slice->text))

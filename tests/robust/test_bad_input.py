@@ -1,6 +1,7 @@
 """Whatever a recording holds: no crash, no hang, no unbounded memory, no control characters in the output, and the sanitizers find nothing."""
 import concurrent.futures
 import os
+import resource
 import struct
 import subprocess
 
@@ -41,15 +42,20 @@ def some(things, turn):
     return things[turn % 3::3] if SANITIZED and not SOAK else things
 
 
-def limited(perf):
-    """The command line of perf with a limit of its address space."""
-    return [perf.path] if SANITIZED else ["sh", "-c", f'ulimit -v {MEMORY >> 10}; exec "$0" "$@"', perf.path]
+@pytest.fixture(scope="module", autouse=True)
+def limit():
+    """Of the address space: what is started inherits it."""
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    if not SANITIZED:
+        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, before[1]))
+    yield
+    resource.setrlimit(resource.RLIMIT_AS, before)
 
 
 def examine(perf, words, path, data=None):
     """Runs a command on a file; returns what is wrong, or None."""
     try:
-        done = subprocess.run([*limited(perf), *words, "--force", "-i", str(path)], input=data, stdin=None if data else subprocess.DEVNULL,
+        done = subprocess.run([perf.path, *words, "--force", "-i", str(path)], input=data, stdin=None if data else subprocess.DEVNULL,
                               capture_output=True, timeout=900, check=False)
     except subprocess.TimeoutExpired:
         return f"{path}: hangs"

@@ -131,7 +131,7 @@ static void record_and_report(struct check *check)
 
 	if (!directory)
 		return;
-	if (record(check, "\"$PERF\" record -N -e task-clock:u -F 5000 -g -o data -- \"$PERF\" test -w brstack 20000000", &output)) {
+	if (record(check, "\"$PERF\" record -N -e task-clock:u -F 5000 -g -o data -- \"$PERF\" test -w brstack 5000000", &output)) {
 		expect(check, "\"$PERF\" report -i data --stdio -g none --no-children", "brstack_", 2);
 		expect(check, "\"$PERF\" flamegraph -i data --folded", "brstack;brstack_bench;brstack_foo", 1);
 	}
@@ -147,7 +147,7 @@ static void record_dwarf(struct check *check)
 	if (!directory)
 		return;
 	if (check_has(check, "dwarf") &&
-	    record(check, "\"$PERF\" record -N -e task-clock:u -F 1000 --call-graph dwarf -o data -- \"$PERF\" test -w brstack 20000000",
+	    record(check, "\"$PERF\" record -N -e task-clock:u -F 1000 --call-graph dwarf -o data -- \"$PERF\" test -w brstack 5000000",
 		   &output))
 		expect(check, "\"$PERF\" report -i data --stdio -g caller", "_start", 1);
 	strbuf_deinit(&output);

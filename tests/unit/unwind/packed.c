@@ -22,6 +22,13 @@ static const uint8_t frame[] = {
 	0,    0,    0, 0,    0,	 0, 0, 0,    0,	   0,	 0,    0,
 };
 
+/* Addresses from one that is looked at to the next. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+enum { STEP = 51 };
+#else
+enum { STEP = 3 };
+#endif
+
 static void functions_end(void **state)
 {
 	const struct elf_file elf = {.is_64bit = true, .machine = EM_X86_64};
@@ -82,7 +89,7 @@ static void same_as_interpreted(void **state)
 	}
 	cfi_section_init(&section, &elf, elf_section_data(&elf, found), found->size, found->addr, true);
 	for (size_t i = 0; i < section.count; i++) {
-		for (uint64_t address = section.entries[i].start; address < section.entries[i].end; address += 3) {
+		for (uint64_t address = section.entries[i].start; address < section.entries[i].end; address += STEP) {
 			if (cfi_section_entry(&section, address) != &section.entries[i])
 				continue;
 			struct packed_row packed = packed_row_at(&section, address);

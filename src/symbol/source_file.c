@@ -89,7 +89,7 @@ static void find_source(const struct source_options *options, const char *path, 
 
 static void index_lines(struct source_file *file)
 {
-	const uint8_t *data = file->mapping.data, *end = data + file->mapping.size;
+	const uint8_t *data = file->mapping.data, *end = data ? data + file->mapping.size : NULL;
 	for (const uint8_t *at = data; at && at < end;) {
 		vec_push(&file->lines, (uint32_t)(at - data));
 		at = memchr(at, '\n', (size_t)(end - at));

@@ -371,7 +371,8 @@ static struct error *run_half(const char *half, const struct option *options, bo
 	while (at < argc && (span = options_span(options, argv + at)) > 0)
 		at += span;
 	if (at < argc && argv[at][0] == '-')
-		return error_new_kind(ERROR_USAGE, asks_for_help(argv[at]) ? "" : "unknown option %s", argv[at]);
+		return asks_for_help(argv[at]) ? error_new_kind(ERROR_USAGE, "%s", "")
+					       : error_new_kind(ERROR_USAGE, "unknown option %s", argv[at]);
 	cleanup_free char **words = mem_zalloc_array((size_t)argc + 1, sizeof(*words));
 	size_t count = 0, before = at < argc ? (size_t)at - 1 : 0, behind = at < argc ? (size_t)(argc - at) - 1 : 0;
 	words[count++] = (char *)half;

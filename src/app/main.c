@@ -109,7 +109,6 @@ static const struct missing_command {
 	{"daemon", "perf record --switch-output records continuously into files of limited size"},
 	{"data", "perf script -F FIELDS or perf report --format json export a recording for other programs"},
 	{"iostat", "perf stat -e 'block:*' -a"},
-	{"kvm", "perf stat -e 'kvm:*' -a"},
 };
 
 static const struct missing_command *find_missing_command(const char *name)

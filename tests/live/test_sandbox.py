@@ -19,7 +19,7 @@ sample event=0 ip=0x400123 pid=7 tid=7 time=10 period=1
 READERS = [["report", "--stdio"], ["script"], ["annotate", "--stdio"]]
 # What analyses tracepoints, and files instead of standard output.
 OTHERS = [["kmem", "stat"], ["lock", "report"], ["lock", "contention"], ["sched", "latency"], ["sched", "timehist"], ["sched", "map"], ["sched", "stats", "report"],
-          ["kwork", "report"], ["kwork", "timehist"], ["offcpu"], ["where"], ["trace"], ["timechart", "-o", "/dev/null"], ["report", "--html", "/dev/null"],
+          ["kwork", "report"], ["kwork", "timehist"], ["kvm", "stat", "report"], ["offcpu"], ["where"], ["trace"], ["timechart", "-o", "/dev/null"], ["report", "--html", "/dev/null"],
           ["buildid-list"], ["stat", "report"], ["script", "--per-event-dump"]]
 WRITERS = [["inject", "-b", "-o", "/dev/null"], ["inject", "-b"]]
 

@@ -22,6 +22,7 @@ TRACEPOINTS = {name: (number, fields) for number, (name, fields) in enumerate({
     "power:cpu_idle": "state/4,cpu_id/4", "power:cpu_frequency": "state/4,cpu_id/4",
     "syscalls:sys_enter_read": "__syscall_nr/8,fd/8,buf/8,count/8", "syscalls:sys_exit_read": "__syscall_nr/8,ret/8",
     "syscalls:sys_enter_futex": "__syscall_nr/4,uaddr/8,op/8,val/8", "syscalls:sys_exit_futex": "__syscall_nr/4,ret/8",
+    "kvm:kvm_entry": "vcpu_id/4,rip/8", "kvm:kvm_exit": "exit_reason/4,guest_rip/8,isa/4,ret/4,esr_ec/4", "kvm:kvm_mmio": "type/4,len/4,gpa/8",
     "lock:contention_begin": "lock_addr/8,flags/4", "lock:contention_end": "lock_addr/8,ret/4",
     "lock:lock_acquire": "flags/4,name/16,lockdep_addr/8", "lock:lock_acquired": "name/16,lockdep_addr/8", "lock:lock_contended": "name/16,lockdep_addr/8",
     "lock:lock_release": "name/16,lockdep_addr/8"}.items(), 1)}
@@ -30,6 +31,7 @@ COMMANDS = {
     "where": (["where"], ["sched:", "block:"]), "where --flamegraph": (["where", "--flamegraph", "/dev/null"], ["sched:", "block:"]), "offcpu": (["offcpu"], ["sched:sched_switch"]),
     "sched latency": (["sched", "latency"], ["sched:"]), "sched timehist": (["sched", "timehist", "-wMVn"], ["sched:"]), "sched map": (["sched", "map"], ["sched:"]),
     "kwork report": (["kwork", "report", "-k", "irq,softirq,workqueue"], ["irq:", "workqueue:"]), "kwork timehist": (["kwork", "timehist"], ["irq:", "workqueue:"]),
+    "kvm stat": (["kvm", "stat", "report"], ["kvm:kvm_e"]), "kvm stat mmio": (["kvm", "stat", "report", "--event=mmio"], ["kvm:"]),
     "kmem slab": (["kmem", "stat", "--slab", "--caller", "--alloc"], ["kmem:"]), "kmem page": (["kmem", "stat", "--page", "--caller", "--alloc", "--live"], ["kmem:"]),
     "timechart": (["timechart", "-o", "-"], ["power:", "sched:sched_switch", "sched:sched_wakeup", "syscalls:"]), "lock contention": (["lock", "contention", "-v"], ["lock:cont"]),
     "lock report": (["lock", "report"], ["lock:lock_"]), "lock --user": (["lock", "contention", "--user", "-v"], ["syscalls:", "sched:sched_waking"]),

@@ -113,7 +113,7 @@ def test_files_in_a_directory(perf, root, tmp_path):
 
 
 @pytest.mark.parametrize("words", ["report --stdio", "script", "annotate --stdio", "flamegraph --folded", "evlist", "buildid-list", "inject -o /dev/null", "kmem stat", "lock report",
-                                   "sched latency", "kwork report", "timechart -o /dev/null", "where", "offcpu", "trace", "stat report"])
+                                   "sched latency", "kwork report", "kvm stat report", "timechart -o /dev/null", "where", "offcpu", "trace", "stat report"])
 def test_recordings_of_others(perf, root, tmp_path, words):
     """Refused, and what the refusal says to do helps with each command."""
     os.chown(recorded(tmp_path / "perf.data", "/x"), OTHER, OTHER)

@@ -6,6 +6,7 @@
  * options; the loop is in run.c, the text in analysis/script. */
 #include "cmd/script/script.h"
 #include "cmd/code_options.h"
+#include "cmd/guests.h"
 #include "cmd/record/record.h"
 #include "cmd/script/language.h"
 #include "cmd/script/ready.h"
@@ -78,7 +79,6 @@ static struct error *parse_dlarg(const struct option *option, const char *argume
 }
 
 #define NO_TRACES "decoding of hardware traces (Intel PT, Arm CoreSight) is not supported; record branches with -b and use -F +brstack"
-#define NO_GUESTS "resolving symbols of guests from the host is not supported; record and analyse inside the guest"
 #define TYPE struct script_options
 static const struct option script_options[] = {
 	OPTION_GROUP(input_option_group, TYPE, input),
@@ -162,11 +162,7 @@ static const struct option script_options[] = {
 	OPTION_FLAG(0, "xed", TYPE, disassemble, "disassemble instructions (-F insn, brstackinsn); the program xed is not needed"),
 	OPTION_STRING(0, "addr2line", TYPE, addr2line, "PROGRAM",
 		      "for old command lines: perf reads source lines itself and runs no program"),
-	OPTION_REFUSED(0, "guest-code", NULL, NO_GUESTS),
-	OPTION_REFUSED(0, "guestmount", "DIRECTORY", NO_GUESTS),
-	OPTION_REFUSED(0, "guestvmlinux", "FILE", NO_GUESTS),
-	OPTION_REFUSED(0, "guestkallsyms", "FILE", NO_GUESTS),
-	OPTION_REFUSED(0, "guestmodules", "FILE", NO_GUESTS),
+	OPTIONS_GUESTS_REFUSED,
 	OPTION_END,
 };
 

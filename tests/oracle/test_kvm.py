@@ -136,7 +136,7 @@ def test_without_the_field_of_the_extension(perf, tmp_path):
 
 @pytest.mark.parametrize("words, text", [
     (["stat", "report", "--event=bogus"], "the events are vmexit, mmio, ioport and msr"), (["stat", "report", "-k", "bogus"], "the keys are sample and time"),
-    (["stat", "report", "--vcpu", "-1"], "no number of a virtual processor"), (["stat", "report", "-p", "x"], "expected the ids of processes"),
+    (["stat", "report", "--vcpu", "-1"], "not the number of a virtual processor"), (["stat", "report", "-p", "x"], "expected the ids of processes"),
     (["stat", "report", "x"], "give the recording with -i"), (["stat", "live", "-a", "-p", "1"], "cannot be combined"), (["bogus"], "unknown subcommand 'bogus'"), ([], "which subcommand?"),
     (["stat", "live", "-d", "0"], "at least a second")])
 def test_mistakes(perf, words, text):

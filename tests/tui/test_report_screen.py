@@ -364,6 +364,37 @@ def test_scripts_end_with_the_screen(report, own_scripts):
     started.until(lambda: not any(pathlib.Path(f"/proc/{pid}").exists() for pid in sleeps), "what the script has started is gone")
 
 
+def test_single_samples(perf, report, data):
+    """Some of a row's, in the order of time, and what was recorded around the one that is chosen; all when there are fewer."""
+    of_hot = [line.split() for line in perf("script", "--ns", "-F", "time,tid,comm,ip,sym", "-G", "-i", data).stdout.splitlines() if line.split()[-1:] == ["hot"]]
+    times = {words[2].rstrip(":") for words in of_hot}
+    screen = report("--samples", "4", "--no-children", "-g", "none", "-s", "sym", lines=40)
+    screen.until("row 1 of", "[.] hot")
+    screen.after("/", "Symbol to show")
+    screen.type("hot")
+    screen.after("Enter", "row 1 of 1")
+    screen.keys("m")
+    lines = screen.choose("What now?", "Show individual samples", f"4 of the {len(of_hot)} samples")
+    shown = [re.search(r"(\d+\.\d{9}) +(\d+) (one|two)  \+0x", line) for line in lines]
+    shown = [found for found in shown if found]
+    assert len(shown) == 4 and [found[1] for found in shown] == sorted(found[1] for found in shown) and {found[1] for found in shown} <= times
+    second = int(float(shown[1][1]) * 1e9)
+    lines = screen.after("Down Enter", "perf script ", "line 1 of")
+    assert re.search(r"--time=([\d.]+),([\d.]+)", lines[0]) and "hot" in "\n".join(lines)
+    begin, end = (round(float(word) * 1e9) for word in re.search(r"--time=([\d.]+),([\d.]+)", lines[0]).groups())
+    assert begin <= second <= end and end - second == 10000000
+    screen.after("q", f"4 of the {len(of_hot)} samples")
+    screen.after("Escape", "row 1 of 1")
+
+
+def test_single_samples_are_only_offered_when_asked_for(perf, report, data):
+    screen = report("--no-children", "-g", "none")
+    screen.until("row 1 of")
+    screen.after("m", "Print the table", without=["individual"])
+    done = perf("report", "--stdio", "--samples", "3", "-i", data)
+    assert done.returncode == 0 and "on the screen only" in done.stderr and done.stdout == perf("report", "--stdio", "-i", data).stdout
+
+
 def test_another_recording(report, folder, tmp_path):
     """Those of the current folder, told by what is in them; each is shown by a process of its own."""
     for name in ("a.data", "b.data"):

@@ -45,7 +45,7 @@ struct error *kvm_option_vcpu(const struct option *option, const char *argument,
 	choice->one_vcpu = true;
 	if (number_parse_u64(argument, &choice->vcpu) && choice->vcpu <= INT32_MAX)
 		return NULL;
-	return error_new_kind(ERROR_USAGE, "'%s' is no number of a virtual processor", argument);
+	return error_new_kind(ERROR_USAGE, "'%s' is not the number of a virtual processor", argument);
 }
 
 struct error *kvm_choose(const struct kvm_choice *choice, struct kvm_process_ids *ids, struct kvm_options *ret)

@@ -170,6 +170,8 @@ const struct option report_option_table[] = {
 	OPTION_FLAG(0, "disable-order", TYPE, disable_order, "with -D: in file order instead of time order"),
 	OPTION_FLAG(0, "mem-mode", TYPE, mem_mode,
 		    "profile memory accesses: show the data accessed and where it came from, weighted by cost"),
+	OPTION_U64(0, "samples", TYPE, single_samples, "N",
+		   "on the screen, the menu of a row offers N single samples of it, and what happened around each"),
 	OPTION_FLAG(0, "total-cycles", TYPE, total_cycles,
 		    "show the code blocks between branches that took the most cycles, from "
 		    "branch records"),
@@ -203,7 +205,6 @@ const struct option report_option_table[] = {
 			    OPTION_NO_NEGATION),
 	OPTION_REFUSED(0, "itrace", "OPTIONS",
 		       "decoding of hardware traces (Intel PT, Arm CoreSight) is not supported; record branches with -b instead"),
-	OPTION_REFUSED(0, "samples", "N", "browsing single samples is not supported; use 'perf script' with -S, --comms or --time"),
 	OPTION_REFUSED(0, "gtk", NULL, "there are no windows of GTK; use --tui, or 'perf flamegraph' for a graph in a browser"),
 	OPTION_END,
 };

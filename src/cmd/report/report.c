@@ -13,6 +13,7 @@
 #include "app/config.h"
 #include "app/pager.h"
 #include "base/cleanup.h"
+#include "base/log.h"
 #include "base/mem.h"
 #include "base/number.h"
 #include "base/text.h"
@@ -537,6 +538,8 @@ static struct error *run(int argc, char **argv, int *ret_status)
 	struct way way = {.choice = {.wish = -1}};
 	if (!error)
 		error = report_screen_wanted(&options, &way.screen);
+	if (!error && options.single_samples && !way.screen)
+		log_warning("--samples: single samples are offered on the screen only (--tui); 'perf script' shows them as text");
 	if (!error && way.screen && !prepare_screen(&options, &way, ret_status)) {
 		way_deinit(&way);
 		report_options_deinit(&options);

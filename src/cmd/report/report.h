@@ -47,6 +47,7 @@ struct report_options {
 	enum stack_inlines inlines;
 	bool children;
 	bool stitch_lbr;
+	uint64_t single_samples; /* --samples: how many of a row the screen offers */
 	bool total_cycles, mem_mode;
 	bool show_samples, show_period, show_modes, show_threads;
 	enum stats_choice { STATS_NONE, STATS_RECORDS, STATS_STACKS } stats;

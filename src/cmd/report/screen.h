@@ -114,8 +114,24 @@ void screen_export(struct screen *screen);
 /* The stacks of the first of the current events, of samples that the zoom lets through; see struct fold_calltree_options. */
 struct calltree *screen_calltree(const struct screen *screen, size_t most, unsigned int deepest);
 
-/* screen_scripts.c: asks for a script, and shows what it prints of the threads and files that are zoomed into. */
+/* What a row's samples have in common, and those that the zoom lets through. */
+struct screen_row_filter {
+	bool by_dso, by_symbol;
+	const struct dso *dso;	     /* NULL: in no file */
+	const struct symbol *symbol; /* NULL: in none */
+	const struct thread *thread; /* or NULL */
+	const struct untrusted *comm;
+};
+/* screen_zoom.c. False: rows tell neither. */
+bool screen_row_filter(const struct screen *screen, uint32_t row, struct screen_row_filter *ret);
+
+/* screen_samples.c: with --samples, some single samples of a row to choose from, and what happened around the one that was chosen. */
+void screen_browse_samples(struct screen *screen, uint32_t row);
+
+struct script_choice;
+/* screen_scripts.c: asks for a script, and shows what it prints of the threads and files that are zoomed into; shows what one prints. */
 void screen_run_script(struct screen *screen);
+void screen_show_script(struct screen *screen, size_t number, const struct script_choice *filter);
 
 /* screen_windows.c: asks for another recording, and ends the screen for it. */
 void screen_switch_recording(struct screen *screen);

@@ -23,9 +23,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { FIELDS = 3, FIELD_MOST = 4096, OUTPUT_MOST = 8 << 20, STOP = UINT32_MAX };
+enum { FIELDS = SCRIPT_FIELDS, NAMES = 3, FIELD_MOST = 4096, OUTPUT_MOST = 8 << 20, STOP = UINT32_MAX };
 
-static const char *const options[FIELDS] = {"--comms", "--dsos", "--tid"};
+static const char *const options[FIELDS] = {"--comms", "--dsos", "--tid", "--time", "--cpu"};
 
 /* Lengths count the NUL; 0 = none. The fields follow. Number STOP: an end of what runs, if it hasn't ended; there is no answer to that. */
 struct request {
@@ -45,6 +45,12 @@ static bool is_plain(const char *name)
 	return !strchr(name, ',') && !strstr(name, "://");
 }
 
+/* The first ones are names, the others numbers. */
+static bool is_allowed(size_t field, const char *text)
+{
+	return field < NAMES ? is_plain(text) : text[strspn(text, "0123456789.,")] == '\0';
+}
+
 static bool take_request(int requests, struct request *request, char *fields[FIELDS])
 {
 	do {
@@ -56,7 +62,7 @@ static bool take_request(int requests, struct request *request, char *fields[FIE
 		if (!length)
 			continue;
 		fields[i] = length <= FIELD_MOST ? mem_alloc(length) : NULL;
-		if (!fields[i] || !whole_read(requests, fields[i], length) || fields[i][length - 1] || !is_plain(fields[i]))
+		if (!fields[i] || !whole_read(requests, fields[i], length) || fields[i][length - 1] || !is_allowed(i, fields[i]))
 			return false;
 	}
 	return true;
@@ -320,10 +326,10 @@ void script_runner_end(struct script_runner *runner)
 
 bool script_runner_begin(struct script_runner *runner, size_t number, const struct script_choice *filter)
 {
-	const char *const fields[FIELDS] = {filter->comm, filter->dso, filter->tid};
+	const char *const fields[FIELDS] = {filter->comm, filter->dso, filter->tid, filter->time, filter->cpu};
 	struct request request = {.number = (uint32_t)number};
 	for (size_t i = 0; i < FIELDS; i++) {
-		if (fields[i] && (strlen(fields[i]) >= FIELD_MOST || !is_plain(fields[i])))
+		if (fields[i] && (strlen(fields[i]) >= FIELD_MOST || !is_allowed(i, fields[i])))
 			return false;
 		request.lengths[i] = fields[i] ? (uint32_t)strlen(fields[i]) + 1 : 0;
 	}
@@ -359,7 +365,7 @@ bool script_runner_finish(struct script_runner *runner, struct strbuf *output)
 /* "perf script report failed-syscalls --comms=w" */
 static void add_command(const struct script_runner *runner, size_t number, const struct script_choice *filter, struct strbuf *out)
 {
-	const char *const fields[FIELDS] = {filter->comm, filter->dso, filter->tid};
+	const char *const fields[FIELDS] = {filter->comm, filter->dso, filter->tid, filter->time, filter->cpu};
 	strbuf_printf(out, "perf script%s%s", number ? " report " : "", number ? runner->names.data[number] : "");
 	for (size_t i = 0; i < runner->words.len; i++) {
 		strbuf_add_char(out, ' ');
@@ -416,6 +422,24 @@ static bool wait_for_script(struct script_runner *runner, struct terminal *termi
 	return run.answered;
 }
 
+void screen_show_script(struct screen *screen, size_t number, const struct script_choice *filter)
+{
+	struct script_runner *runner = screen->tools.scripts;
+	struct terminal *terminal = screen->terminal;
+	struct strbuf output = {0}, title = {0};
+	add_command(runner, number, filter, &title);
+	if (!script_runner_begin(runner, number, filter))
+		strbuf_add_str(&screen->note, "the script could not be run: this name cannot be passed to it");
+	else if (!wait_for_script(runner, terminal))
+		screen->ended = true;
+	else if (script_runner_finish(runner, &output))
+		text_show(terminal, strbuf_str(&title), output.len ? strbuf_str(&output) : "It printed nothing.");
+	else
+		strbuf_add_str(&screen->note, "the script could not be run: the process that runs them has gone");
+	strbuf_deinit(&output);
+	strbuf_deinit(&title);
+}
+
 void screen_run_script(struct screen *screen)
 {
 	struct script_runner *runner = screen->tools.scripts;
@@ -431,16 +455,5 @@ void screen_run_script(struct screen *screen)
 	cleanup_free char *tid = zoom->thread ? mem_printf("%u", zoom->thread->tid) : NULL;
 	const struct script_choice filter = {
 		.comm = zoom->comm ? untrusted_raw(zoom->comm) : NULL, .dso = zoom->dso ? zoom->dso->name : NULL, .tid = tid};
-	struct strbuf output = {0}, title = {0};
-	add_command(runner, number, &filter, &title);
-	if (!script_runner_begin(runner, number, &filter))
-		strbuf_add_str(&screen->note, "the script could not be run: this name cannot be passed to it");
-	else if (!wait_for_script(runner, terminal))
-		screen->ended = true;
-	else if (script_runner_finish(runner, &output))
-		text_show(terminal, strbuf_str(&title), output.len ? strbuf_str(&output) : "It printed nothing.");
-	else
-		strbuf_add_str(&screen->note, "the script could not be run: the process that runs them has gone");
-	strbuf_deinit(&output);
-	strbuf_deinit(&title);
+	screen_show_script(screen, number, &filter);
 }

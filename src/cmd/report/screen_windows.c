@@ -236,6 +236,7 @@ enum action {
 	ACTION_DSO,
 	ACTION_SOCKET,
 	ACTION_SYMBOLS,
+	ACTION_SAMPLES,
 	ACTION_SCRIPT,
 	ACTION_RECORDING,
 	ACTION_PRINT,
@@ -292,6 +293,9 @@ static void act(struct screen *screen, enum action action, uint32_t row)
 	case ACTION_SYMBOLS:
 		screen_show_symbols(screen, row);
 		break;
+	case ACTION_SAMPLES:
+		screen_browse_samples(screen, row);
+		break;
 	case ACTION_SCRIPT:
 		screen_run_script(screen);
 		break;
@@ -323,6 +327,8 @@ void screen_menu(struct screen *screen, uint32_t row)
 	add_zoom(screen, &menu, ZOOM_SOCKET, ACTION_SOCKET, "processor socket", row);
 	if (place && place->map)
 		add_line(&menu, ACTION_SYMBOLS, "Browse the symbols of ", place->map->dso->short_name);
+	if (screen->tools.scripts && screen->report->options->single_samples && !screen->report->branch_mode)
+		add_line(&menu, ACTION_SAMPLES, "Show individual samples", "");
 	if (screen->tools.scripts)
 		add_line(&menu, ACTION_SCRIPT, "Run a script on what is shown", "");
 	if (screen->tools.choice && screen->tools.choice->wish >= 0)

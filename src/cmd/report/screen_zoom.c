@@ -124,6 +124,28 @@ void screen_filter(struct screen *screen)
 		rows->shown_count = most;
 }
 
+bool screen_row_filter(const struct screen *screen, uint32_t row, struct screen_row_filter *ret)
+{
+	const struct key *file = zoom_key(screen, ZOOM_DSO), *symbol = zoom_key(screen, ZOOM_SYMBOL),
+			 *actor = zoom_key(screen, ZOOM_THREAD);
+	struct key_source source;
+	*ret = (struct screen_row_filter){.by_dso = file, .by_symbol = symbol, .thread = screen->zoom.thread, .comm = screen->zoom.comm};
+	if (file) {
+		rows_source(screen->event->rows, row, file, &source);
+		ret->dso = source.place->map ? source.place->map->dso : NULL;
+	}
+	if (symbol) {
+		rows_source(screen->event->rows, row, symbol, &source);
+		ret->symbol = source.place->symbol;
+	}
+	if (actor) {
+		rows_source(screen->event->rows, row, actor, &source);
+		ret->thread = tells_threads(actor) ? source.actor->thread : ret->thread;
+		ret->comm = source.actor->comm;
+	}
+	return file || actor;
+}
+
 /* ---- in and out ---- */
 
 static void clear_kind(struct screen *screen, enum zoom_kind kind)

@@ -79,6 +79,19 @@ def test_subcommands_that_run_others(perf, words, runs):
     assert listed == perf(runs, "--list-opts").stdout and f"perf {runs} -h" in shown if runs else listed.split() == ["--skip"] and "--skip" in shown
 
 
+def test_subcommands_of_tools_are_found(perf, tmp_path):
+    """What the files of a tool define is listed by the build, sorted; what is static, or is a command of its own, isn't."""
+    for tool in ("kmem", "kvm", "kwork", "lock", "sched"):
+        text = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "src/cmd" / tool).glob("*.c"))
+        names = re.findall(rf'^const struct command cmd_\w+ = \{{\s*"{tool} ([\w-]+)"', text, re.M)
+        assert len(names) > 1 and perf(tool, "--list-cmds").stdout.split() == sorted(names, key=lambda name: name.replace("-", "_"))
+    (tmp_path / "x.c").write_text('const struct command cmd_a_b_c = {"a b c", 1};\nconst struct command cmd_a_z = {\n\t"a z"};\nconst struct command cmd_a_b = {"a b"};\n'
+                                  'static const struct command cmd_a_y = {"a y"};\nconst struct command cmd_a = {"a"};\n')
+    subprocess.run([sys.executable, ROOT / "tools/gen-registry", "subcommand", tmp_path / "lists.c", tmp_path / "x.c"], check=True)
+    lists = dict(re.findall(r"(\w+)_subcommands\[\] = \{([^}]*)\}", (tmp_path / "lists.c").read_text()))
+    assert {name: re.findall(r"&(\w+)", text) for name, text in lists.items()} == {"a": ["cmd_a_b", "cmd_a_z"], "a_b": ["cmd_a_b_c"]}
+
+
 def test_programs_called_like_a_subcommand(perf, tmp_path):
     """Options may stand before a subcommand's word; behind "--", it is a program. Those of trace can't be shortened: "rec" is a program, too."""
     for name in ("record", "rec"):

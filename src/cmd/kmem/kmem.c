@@ -115,10 +115,9 @@ static struct error *run(int argc, char **argv, int *ret_status)
 	return error_new_kind(ERROR_USAGE, words ? "unknown subcommand '%s'" : "which subcommand?", argv[0]);
 }
 
-static const struct command cmd_kmem_record = {
+const struct command cmd_kmem_record = {
 	"kmem record",	    "Record allocations of kernel memory on all CPUs", record_usage, recorded_kind_table, record, .runs = "record",
 	.own_options = true};
-static const struct command *const subcommands[] = {&cmd_kmem_record, &cmd_kmem_stat, NULL};
 static const char *const usage[] = {"[<options>] {record|stat}", NULL};
-const struct command cmd_kmem = {
-	"kmem", "Analyse allocations of kernel memory", usage, kmem_stat_option_table, run, .subcommands = subcommands};
+const struct command cmd_kmem = {"kmem", "Analyse allocations of kernel memory", usage, kmem_stat_option_table,
+				 run,	 .subcommands = kmem_subcommands};

@@ -49,4 +49,5 @@ const char *kmem_type_name(enum kmem_page_type type);
 /* "GFP_KERNEL|__GFP_ZERO", or a number. */
 void kmem_add_flags(struct strbuf *out, const struct kmem_pages *pages, uint64_t flags);
 
-extern const struct command cmd_kmem_stat;
+/* Those whose files are in this folder; made by the build. */
+extern const struct command *const kmem_subcommands[];

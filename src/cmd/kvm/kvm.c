@@ -167,7 +167,7 @@ static struct error *count(const struct kvm_files *files, int argc, char **argv,
 	if (argc > 1 && is_word(argv[1], "report"))
 		return kvm_stat_report(files, argc - 1, argv + 1);
 	if (argc > 1 && is_word(argv[1], "live"))
-		return cmd_kvm_stat_live.run(argc - 1, argv + 1, ret_status);
+		return kvm_stat_live(argc - 1, argv + 1, ret_status);
 	add(&words, "stat", NULL);
 	return run_words(&words, argc, argv, ret_status);
 }
@@ -196,27 +196,23 @@ static const char *const diff_usage[] = {"[<diff options>] [OLD] [NEW]…", NULL
 static const char *const list_usage[] = {"[<buildid-list options>]", NULL};
 static const char *const top_usage[] = {"[<top options>]", NULL};
 static const char *const stat_usage[] = {"{record|report|live} [OPTIONS]", "[<stat options>] [--] [<command>]", NULL};
-static const struct command cmd_kvm_record = {
+const struct command cmd_kvm_record = {
 	"kvm record", "Record what guests run, as the host sees it", record_usage, NULL, run_record, .runs = "record", .own_options = true};
-static const struct command cmd_kvm_report = {"kvm report",	"Show a recording of guests", report_usage, NULL, run_report,
-					      .runs = "report", .own_options = true};
-static const struct command cmd_kvm_diff = {
+const struct command cmd_kvm_report = {"kvm report",	 "Show a recording of guests", report_usage, NULL, run_report,
+				       .runs = "report", .own_options = true};
+const struct command cmd_kvm_diff = {
 	"kvm diff", "Compare recordings of the host and of guests", diff_usage, NULL, run_diff, .runs = "diff", .own_options = true};
-static const struct command cmd_kvm_buildid_list = {
+const struct command cmd_kvm_buildid_list = {
 	"kvm buildid-list", "List the build-ids of a recording of guests", list_usage, NULL, run_buildid_list, .runs = "buildid-list",
 	.own_options = true};
-static const struct command cmd_kvm_top = {"kvm top",	  "Show what guests run now", top_usage, NULL, run_top,
-					   .runs = "top", .own_options = true};
-static const struct command cmd_kvm_stat_record = {
+const struct command cmd_kvm_top = {"kvm top", "Show what guests run now", top_usage, NULL, run_top, .runs = "top", .own_options = true};
+const struct command cmd_kvm_stat_record = {
 	"kvm stat record",  "Record why guests leave guest mode", record_usage, NULL, run_stat_record, .runs = "record",
 	.own_options = true};
-static const struct command *const stat_subcommands[] = {&cmd_kvm_stat_record, &cmd_kvm_stat_report, &cmd_kvm_stat_live, NULL};
-static const struct command cmd_kvm_stat = {"kvm stat",	    "Tell why guests leave guest mode, and for how long; or count events",
-					    stat_usage,	    NULL,
-					    run_count,	    .subcommands = stat_subcommands,
-					    .runs = "stat", .own_options = true};
-static const struct command *const subcommands[] = {
-	&cmd_kvm_stat, &cmd_kvm_record, &cmd_kvm_report, &cmd_kvm_diff, &cmd_kvm_top, &cmd_kvm_buildid_list, NULL};
+const struct command cmd_kvm_stat = {"kvm stat",     "Tell why guests leave guest mode, and for how long; or count events",
+				     stat_usage,     NULL,
+				     run_count,	     .subcommands = kvm_stat_subcommands,
+				     .runs = "stat", .own_options = true};
 
 static const struct option options[] = {
 	OPTION_STRING('i', "input", struct kvm_files, input, "FILE",
@@ -249,4 +245,4 @@ static struct error *run(int argc, char **argv, int *ret_status)
 
 static const char *const usage[] = {"[--host] [--guest] [-i FILE] [-o FILE] {stat|record|report|diff|top|buildid-list} [OPTIONS]", NULL};
 const struct command cmd_kvm = {
-	"kvm", "Analyse virtual machines: why guests leave guest mode, what they run", usage, options, run, .subcommands = subcommands};
+	"kvm", "Analyse virtual machines: why guests leave guest mode, what they run", usage, options, run, .subcommands = kvm_subcommands};

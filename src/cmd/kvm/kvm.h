@@ -46,7 +46,8 @@ struct error *kvm_choose(const struct kvm_choice *choice, struct kvm_process_ids
 /* report.c: what was counted so far, as the kernel's tool prints it. */
 void kvm_print(const struct kvm_exits *exits, const struct kvm_choice *choice);
 
-/* The words behind "stat": report.c and live.c. */
-extern const struct command cmd_kvm_stat_report, cmd_kvm_stat_live;
+/* Those whose files are in this folder; made by the build. */
+extern const struct command *const kvm_subcommands[], *const kvm_stat_subcommands[];
 /* As its run(), of another recording than the one that it reads by itself. */
 struct error *kvm_stat_report(const struct kvm_files *files, int argc, char **argv);
+struct error *kvm_stat_live(int argc, char **argv, int *ret_status);

@@ -146,7 +146,7 @@ static struct error *measure(struct live_command *command)
 	return error;
 }
 
-static struct error *run(int argc, char **argv, int *ret_status)
+struct error *kvm_stat_live(int argc, char **argv, int *ret_status)
 {
 	struct live_command command = {.display_s = 1, .map_timeout_ms = 500};
 	struct error *error = options_parse_alone(options, argc, argv, &command, "");
@@ -158,5 +158,5 @@ static struct error *run(int argc, char **argv, int *ret_status)
 }
 
 static const char *const usage[] = {"[-a | -p PID,…] [--event EVENT] [--vcpu N] [-k KEY] [-d SECONDS] [--duration MICROSECONDS]", NULL};
-const struct command cmd_kvm_stat_live = {"kvm stat live",    "Show why guests leave guest mode now", usage, options, run,
+const struct command cmd_kvm_stat_live = {"kvm stat live",    "Show why guests leave guest mode now", usage, options, kvm_stat_live,
 					  .own_options = true};

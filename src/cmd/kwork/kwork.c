@@ -152,10 +152,9 @@ static struct error *run(int argc, char **argv, int *ret_status)
 	return run_record(values.shared.kinds, words, argv, ret_status);
 }
 
-static const struct command cmd_kwork_record = {
+const struct command cmd_kwork_record = {
 	"kwork record", "Record kernel work on all CPUs", record_usage, record_table, record, .runs = "record", .own_options = true};
-static const struct command *const subcommands[] = {&cmd_kwork_record,	 &cmd_kwork_report, &cmd_kwork_latency,
-						    &cmd_kwork_timehist, &cmd_kwork_top,    NULL};
 static const char *const usage[] = {"[-k LIST] {record|report|latency|timehist|top}", NULL};
-const struct command cmd_kwork = {
-	"kwork", "Analyse interrupts, soft interrupts and work queues of the kernel", usage, options, run, .subcommands = subcommands};
+const struct command cmd_kwork = {"kwork", "Analyse interrupts, soft interrupts and work queues of the kernel",
+				  usage,   options,
+				  run,	   .subcommands = kwork_subcommands};

@@ -66,4 +66,5 @@ void kwork_close(struct kwork_source *source);
 /* "eth0:10", freed with the table; longer ones are whole. */
 const char *kwork_name_for_table(struct table *table, const struct kwork_work *work);
 
-extern const struct command cmd_kwork_report, cmd_kwork_latency, cmd_kwork_timehist, cmd_kwork_top;
+/* Those whose files are in this folder; made by the build. */
+extern const struct command *const kwork_subcommands[];

@@ -129,17 +129,15 @@ static struct error *run(int argc, char **argv, int *ret_status)
 	return error_new_kind(ERROR_USAGE, words ? "unknown subcommand '%s'" : "which subcommand?", argv[0]);
 }
 
-static const struct command cmd_lock_record = {"lock record",
-					       "Record waits for kernel locks, or with --user for locks of programs",
-					       record_usage,
-					       NULL,
-					       record,
-					       .runs = "record",
-					       .own_options = true};
-static const struct command cmd_lock_script = {"lock script", "Print all events as text", script_usage, NULL, script, .runs = "script"};
-static const struct command *const subcommands[] = {&cmd_lock_record, &cmd_lock_contention, &cmd_lock_report,
-						    &cmd_lock_info,   &cmd_lock_script,	    NULL};
+const struct command cmd_lock_record = {"lock record",
+					"Record waits for kernel locks, or with --user for locks of programs",
+					record_usage,
+					NULL,
+					record,
+					.runs = "record",
+					.own_options = true};
+const struct command cmd_lock_script = {"lock script", "Print all events as text", script_usage, NULL, script, .runs = "script"};
 static const char *const usage[] = {"[<options>] {record|contention|report|info|script}", NULL};
 const struct command cmd_lock = {"lock", "Analyse waits for locks of the kernel and of programs: who waited where, and for how long",
 				 usage,	 options,
-				 run,	 .subcommands = subcommands};
+				 run,	 .subcommands = lock_subcommands};

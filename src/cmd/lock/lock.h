@@ -101,4 +101,5 @@ struct lock_owners_options {
 /* Who holds the locks that others wait for, on the whole system, until the workload ends or a signal comes. */
 struct error *lock_owners_run(const struct lock_owners_options *options);
 
-extern const struct command cmd_lock_contention, cmd_lock_report, cmd_lock_info;
+/* Those whose files are in this folder; made by the build. */
+extern const struct command *const lock_subcommands[];

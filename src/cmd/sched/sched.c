@@ -166,12 +166,9 @@ static struct error *run(int argc, char **argv, int *ret_status)
 	return error_new_kind(ERROR_USAGE, words ? "unknown subcommand '%s'" : "which subcommand?", argv[0]);
 }
 
-static const struct command cmd_sched_record = {
+const struct command cmd_sched_record = {
 	"sched record", "Record scheduler events on all CPUs", record_usage, NULL, record, .runs = "record", .own_options = true};
-static const struct command cmd_sched_script = {"sched script", "Print all events as text", script_usage, NULL, script, .runs = "script"};
-static const struct command *const subcommands[] = {&cmd_sched_record, &cmd_sched_latency,  &cmd_sched_map,
-						    &cmd_sched_replay, &cmd_sched_runqlat,  &cmd_sched_script,
-						    &cmd_sched_stats,  &cmd_sched_timehist, NULL};
+const struct command cmd_sched_script = {"sched script", "Print all events as text", script_usage, NULL, script, .runs = "script"};
 static const char *const usage[] = {"[<options>] {record|latency|map|replay|runqlat|stats|timehist|script}", NULL};
 const struct command cmd_sched = {
-	"sched", "Analyse scheduling: CPU wait times, and what ran where", usage, options, run, .subcommands = subcommands};
+	"sched", "Analyse scheduling: CPU wait times, and what ran where", usage, options, run, .subcommands = sched_subcommands};

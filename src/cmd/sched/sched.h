@@ -49,4 +49,5 @@ void sched_add_blanks(struct strbuf *out, size_t start, size_t width);
 /* Seconds to the microsecond, right-aligned in `width`. */
 void sched_add_time(struct strbuf *out, uint64_t time, unsigned int width);
 
-extern const struct command cmd_sched_latency, cmd_sched_map, cmd_sched_replay, cmd_sched_runqlat, cmd_sched_stats, cmd_sched_timehist;
+/* Those whose files are in this folder; made by the build. */
+extern const struct command *const sched_subcommands[];

@@ -261,7 +261,7 @@ def test_dump(perf, recordings):
 
 @pytest.mark.parametrize("words,sentence", [
     (["-c", "cycles"], "no branch records; record with -b"), (["-c", "nosuch"], "wdiff:OLD,NEW"), (["-c", "wdiff"], "wdiff:OLD,NEW"), (["-c", "wdiff:1"], "two numbers"),
-    (["-c", "wdiff:0,1"], "two numbers"), (["-o", "2"], "only 2 recordings"), (["-o", "x"], "number of a recording"), (["--stream"], "--branch-history"),
+    (["-c", "wdiff:0,1"], "two numbers"), (["-o", "2"], "only 2 recordings"), (["-o", "x"], "number of a recording"), (["--stream"], "no branch records; record with -b"),
     (["--cycles-hist"], "requires -c cycles"), (["--time", "1,2:3,4:5,6"], "more ranges"), (["-s", "nosuch"], "unknown key"), (["-i", "c"], "as words"),
     (["--percentage", "x"], "relative or absolute"), (["-s", "symbol_from"], "branch records")])
 def test_mistakes(perf, recordings, words, sentence):

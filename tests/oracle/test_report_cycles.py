@@ -199,3 +199,79 @@ def test_diff_of_cycles_refuses(perf, made, changed, words, text):
     files = [made[2] / "perf.data", made[2] / "new.data"]
     done = perf("diff", "-c", "cycles", *files, *(str(word).format(new=files[1]) for word in words))
     assert done.returncode == 129 and text in done.stderr
+
+
+# ---- perf diff --stream: streams are those of samples with one newest branch; the kernel's perf has trees of call chains without loops ----
+
+def common_length(sequences):
+    """How much all of them begin with."""
+    return next((i for i, steps in enumerate(zip(*sequences)) if len(set(steps)) > 1), min(map(len, sequences)))
+
+
+def streams_of(script, line_of):
+    """By what they are called, innermost first: how many samples of how many, and the average of their cycles. First what samples of one newest branch have in
+    common, then what those have whose newest branch has one name."""
+    ways, total = collections.defaultdict(list), 0
+    for line in script.splitlines():
+        entries = [(int(b, 16), int(a, 16), int(c)) for a, b, c in re.findall(r"(0x\w+)>(0x\w+)/[MP](\d+)", line)] if line.startswith("sample") else []
+        if entries:
+            total += 1
+            ways[entries[0][:2]].append(entries)
+    named = collections.defaultdict(list)
+    for samples in ways.values():
+        common = common_length([[entry[:2] for entry in sample] for sample in samples])
+        names = [(line_of[to], line_of[source]) for to, source, _ in samples[0][:common]]
+        named[names[0]].append((names, samples))
+    streams = {}
+    for group in named.values():
+        common = common_length([names for names, _ in group])
+        samples = [sample for _, each in group for sample in each]
+        name = ";".join(word for pair in group[0][0][:common] for word in pair)
+        streams[name] = (len(samples), sum(cycles for sample in samples for _, _, cycles in sample[:common]) // len(samples))
+    return streams, total
+
+
+def lines_of(program, script):
+    addresses = sorted({int(word, 16) for line in script.splitlines() if line.startswith("sample") for word in re.findall(r"(0x\w+)(?=[>/])", line)})
+    functions = functions_of(program)
+    text = subprocess.run(["addr2line", "-s", "-e", program, *map(hex, addresses)], check=True, capture_output=True, text=True).stdout.splitlines()
+    names = [next(name for name, (low, high) in functions.items() if low <= address < high) for address in addresses]
+    return {address: f"{name} " + re.sub(r" \(.*", "", line) for address, name, line in zip(addresses, names, text)}
+
+
+@pytest.mark.parametrize("jobs", [1, 3])
+def test_streams(perf, made, changed, jobs):
+    program, script, directory = made
+    lines = script.splitlines()
+    samples = [number for number, line in enumerate(lines) if line.startswith("sample")]
+    part = "\n".join(lines[:samples[len(samples) // 12]]) + "\n"  # of the whole program there is the beginning: some ways are missing, others are longer
+    (directory / "part.data").write_bytes(recording.Maker(part).make())
+    line_of = lines_of(program, script)
+    (old, all_old), (new, all_new) = streams_of(part, line_of), streams_of(changed, line_of)
+    assert max(len(old), len(new)) <= 20 and 0 < len(set(old) & set(new)) < len(new)
+    done = perf("diff", "--stream", "--jobs", jobs, directory / "part.data", directory / "new.data", "--format", "json")
+    assert done.returncode == 0, done.stderr
+    ours = {row["stream"]: row for row in map(json.loads, done.stdout.splitlines())}
+    assert not set(ours) ^ (set(old) | set(new)) and len(ours) == len(done.stdout.splitlines())
+    for name, row in ours.items():
+        assert row["recordings"] == ("both" if name in old and name in new else "old" if name in old else "new")
+        for known, total, which in ((old, all_old, "old"), (new, all_new, "new")):
+            hits, cycles = known.get(name, (0, 0))
+            assert row[f"{which}_hits"] == pytest.approx(100 * hits / total, abs=0.001) and row[f"{which}_cycles"] == cycles
+    text = perf("diff", "--stream", directory / "part.data", directory / "new.data").stdout
+    titles = ["[ Matched hot streams ]", "[ Hot streams in old perf data only ]", "[ Hot streams in new perf data only ]"]
+    assert [line for line in text.splitlines() if line.startswith("[")] == titles
+    both, only_old, only_new = (part.count("hot chain") for part in re.split(r"^\[.*\]$", text, flags=re.M)[1:])
+    assert (both, only_old, only_new) == (len(set(old) & set(new)), len(set(old) - set(new)), len(set(new) - set(old)))
+    most = max(old, key=lambda name: old[name][0])
+    assert f"cycles: {old[most][1]}, hits: {100 * old[most][0] / all_old:.2f}%" in text
+
+
+@pytest.mark.parametrize("words, text", [(["-c", "cycles"], "--stream makes no table"), (["-s", "sym"], "--stream makes no table"), (["{new}"], "compares two recordings, not 3")])
+def test_streams_refuse(perf, made, changed, words, text):
+    files = [made[2] / "perf.data", made[2] / "new.data"]
+    done = perf("diff", "--stream", *files, *(word.format(new=files[1]) for word in words))
+    assert done.returncode == 129 and text in done.stderr
+    (made[2] / "flat.data").write_bytes(recording.Maker("event cycles type=0 config=0\nsample ip=0x400100 pid=1 tid=1 time=5\n").make())
+    done = perf("diff", "--stream", made[2] / "flat.data", made[2] / "flat.data")
+    assert done.returncode == 255 and "no branch records; record with -b" in done.stderr

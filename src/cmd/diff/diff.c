@@ -109,6 +109,8 @@ static const struct option diff_option_table[] = {
 		    "show for each change how far chance alone may have moved it (99 times in 100), and whether it exceeds chance"),
 	CUSTOM(0, "fail-above", fails, "POINTS",
 	       "exit with status 1 if a share has grown by more than POINTS percentage points, and by more than chance", parse_limit),
+	OPTION_FLAG(0, "stream", TYPE, stream,
+		    "instead of a table: the branches that lead to where samples are, in both recordings or in one of them"),
 	OPTION_HEADING("Columns"),
 	OPTION_FLAG('p', "period", TYPE, period, "show the periods"),
 	OPTION_FLAG('F', "formula", TYPE, formula, "show how the change is computed"),
@@ -132,9 +134,6 @@ static const struct option diff_option_table[] = {
 		"draw a differential flame graph into FILE (.html or .svg): as wide as in the new recording, red is more, blue is less"),
 	OPTION_STRING(0, "html", TYPE, flamegraph, "FILE", "the same"),
 	OPTION_FLAG('D', "dump-raw-trace", TYPE, report.dump, "dump all records of the recordings, byte by byte"),
-	OPTION_REFUSED(
-		0, "stream", NULL,
-		"hot streams are not compared; 'perf report --branch-history' shows the branches before the samples of one recording"),
 	OPTION_END,
 };
 
@@ -251,9 +250,10 @@ static struct error *read_file(const struct diff *diff, size_t index)
 	error = report_prepare(report);
 	if (!error)
 		error = add_slices(diff, file);
-	if (!error && !diff->options->flamegraph)
+	bool rows = !diff->options->flamegraph && !diff->options->stream;
+	if (!error && rows)
 		error = report_make_fold(report);
-	if (!error && !file->options.output.quiet && !diff->options->flamegraph)
+	if (!error && !file->options.output.quiet && rows)
 		report_hints(report);
 	return error;
 }
@@ -399,6 +399,23 @@ static struct error *compare_events(struct diff *diff)
 	return error;
 }
 
+/* --stream: all events that both recordings have. */
+static struct error *show_streams(struct diff *diff)
+{
+	const struct event_list *events = &diff->files[0].report.session->reader->events;
+	struct error *error = NULL;
+	bool any = false;
+	for (size_t i = 0; !error && i < events->events.len; i++) {
+		for (size_t f = 0; f < diff->file_count; f++)
+			diff->files[f].event = find_event(&diff->files[f].report.session->reader->events, events->events.data[i]);
+		if (!diff->files[1].event)
+			continue;
+		any = true;
+		error = diff_streams(diff);
+	}
+	return error || any ? error : error_new("%s has none of the events of %s", diff->files[1].path, diff->files[0].path);
+}
+
 /* The first event of the baseline that has samples. */
 static struct error *draw(struct diff *diff)
 {
@@ -429,11 +446,26 @@ static struct error *show(struct diff *diff)
 	if (diff->options->flamegraph)
 		return draw(diff);
 	pager_start("diff");
+	if (diff->options->stream && !diff->options->report.dump)
+		return show_streams(diff);
 	if (!diff->options->report.dump)
 		return compare_events(diff);
 	for (size_t i = 0; !error && i < diff->file_count; i++)
 		error = dumping_all(diff->files[i].report.session);
 	return error;
+}
+
+static struct error *check_stream(const struct diff *diff)
+{
+	const struct diff_options *options = diff->options;
+	if (diff->file_count != 2)
+		return error_new_kind(ERROR_USAGE, "--stream compares two recordings, not %zu", diff->file_count);
+	if (options->cycles || options->significance || options->fails || options->flamegraph || options->period || options->formula ||
+	    options->report.sort)
+		return error_new_kind(
+			ERROR_USAGE,
+			"--stream makes no table: -c cycles, -s, -p, -F, --significance, --fail-above and --flamegraph do not go with it");
+	return NULL;
 }
 
 static struct error *run(int argc, char **argv, int *ret_status)
@@ -455,6 +487,8 @@ static struct error *run(int argc, char **argv, int *ret_status)
 		error = error_new_kind(ERROR_USAGE, "--cycles-hist requires -c cycles");
 	if (!error && options.cycles)
 		error = diff_check_cycles(&diff);
+	if (!error && options.stream)
+		error = check_stream(&diff);
 	if (!error && options.flamegraph)
 		error = diff_check_flamegraph(&options);
 	if (!error && options.flamegraph && diff.file_count > 2)

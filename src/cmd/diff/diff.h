@@ -13,6 +13,7 @@ struct diff_options {
 	bool baseline_only, formula, period;
 	bool cycles;	  /* -c cycles: blocks of code instead of shares */
 	bool cycles_hist; /* how much their first runs differ */
+	bool stream;	  /* ways to where samples are, instead of a table */
 	bool significance;
 	bool fails;	   /* --fail-above */
 	double fail_above; /* percentage points */
@@ -54,3 +55,6 @@ void diff_add_key_text(const struct comparison *comparison, uint32_t row, size_t
 /* blocks.c: -c cycles. First whether options go together with it; then the table of two recordings. */
 struct error *diff_check_cycles(const struct diff *diff);
 struct error *diff_blocks_table(const struct diff *diff, const struct comparison *comparison, struct table **ret);
+
+/* streams.c: --stream, of the event at hand, which both recordings have. */
+struct error *diff_streams(const struct diff *diff);

@@ -183,7 +183,8 @@ static void choose(struct screen *screen, const struct looking *looking, struct 
 		lines[i] = line_of(screen, looking, &found->list.data[i]);
 	cleanup_free char *title = mem_printf("%zu of the %" PRIu64 " samples", found->list.len, found->count);
 	size_t chosen = 0;
-	while ((chosen = menu_choose(screen->terminal, title, (const char *const *)lines, found->list.len, chosen)) != MENU_NONE)
+	while (!screen->ended &&
+	       (chosen = menu_choose(screen->terminal, title, (const char *const *)lines, found->list.len, chosen)) != MENU_NONE)
 		show_context(screen, &found->list.data[chosen]);
 	for (size_t i = 0; i < found->list.len; i++)
 		free(lines[i]);

@@ -23,7 +23,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { FIELDS = 5, NAMES = 3, FIELD_MOST = 4096, OUTPUT_MOST = 8 << 20, STOP = UINT32_MAX };
+enum { FIELDS = SCRIPT_FIELDS, NAMES = 3, FIELD_MOST = 4096, OUTPUT_MOST = 8 << 20, STOP = UINT32_MAX };
 
 static const char *const options[FIELDS] = {"--comms", "--dsos", "--tid", "--time", "--cpu"};
 

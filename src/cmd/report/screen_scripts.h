@@ -9,11 +9,13 @@
 #include <stddef.h>
 
 struct report_options;
+enum { SCRIPT_FIELDS = 5 }; /* names of threads, files, threads by number; times, CPUs */
+
 struct script_runner {
-	VEC(char *) names;	/* what can be run: perf script itself is number 0, the others are ready-made scripts */
-	VEC(char *) words;	/* options that all of them get, as the report has them */
-	char *fields[5];	/* of the same, lists that a struct script_choice replaces; or NULL */
-	struct strbuf left_out; /* options of the report that scripts don't have */
+	VEC(char *) names;	     /* what can be run: perf script itself is number 0, the others are ready-made scripts */
+	VEC(char *) words;	     /* options that all of them get, as the report has them */
+	char *fields[SCRIPT_FIELDS]; /* of the same, lists that a struct script_choice replaces; or NULL */
+	struct strbuf left_out;	     /* options of the report that scripts don't have */
 	int process, requests, answers;
 };
 

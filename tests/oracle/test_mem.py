@@ -8,8 +8,8 @@ import pytest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
 import recording
-
-from test_report_memory import made, source  # noqa: F401
+from accesses import source
+from test_report_memory import made  # noqa: F401
 
 HEAD = ("feature hostname box\nfeature arch x86_64\nfeature nrcpus 2\n"
         "event mem-loads type=4 config=0x1cd period=1000 sample=IP|TID|TIME|ADDR|CPU|PERIOD|WEIGHT|DATA_SRC|PHYS_ADDR|DATA_PAGE_SIZE "

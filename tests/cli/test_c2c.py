@@ -12,8 +12,7 @@ import pytest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
 import recording
-
-from test_report_memory import PROGRAM, source
+from accesses import PROGRAM, source
 
 SHARED, HEAP, UNMAPPED = 0x7f0000000040, 0x1c00010, 0x5000
 OPTIONS = [[], ["-d", "lcl"], ["-d", "rmt"], ["-d", "peer"], ["-d", "lcl", "-N", "-c", "pid,tid"], ["-d", "rmt", "-NN", "-c", "iaddr,dso,pid"], ["-d", "peer", "-N", "--show-all"],

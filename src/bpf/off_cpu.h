@@ -4,7 +4,7 @@
  *	bpf_off_cpu_add_target(off_cpu, tid);		// for each, with config.by_target
  *	bpf_off_cpu_start(off_cpu);
  *	bpf_off_cpu_switch(off_cpu, true);
- *	… bpf_off_cpu_turn(off_cpu); … bpf_off_cpu_take(off_cpu, take, context); …
+ *	… bpf_off_cpu_turn(off_cpu); … bpf_off_cpu_take(off_cpu, &taker, context); …
  *	bpf_off_cpu_stop(off_cpu);			// then turn and take once more
  *	bpf_off_cpu_close(off_cpu);
  */
@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 #include "bpf/off_cpu_shared.h"
+#include "bpf/user_stacks.h"
 
 #include <stddef.h>
 #include <sys/types.h>
@@ -23,6 +24,9 @@ struct bpf_off_cpu_options {
 	const int *cpus;	      /* with config.on_cpus */
 	size_t cpu_count;
 	size_t targets; /* at most so many are added */
+	/* User stacks are walked by these rows, which live as long as what is opened; NULL: by frame pointers. */
+	const struct bpf_user_stacks *stacks;
+	uint32_t depth; /* with stacks: user frames that are followed at most */
 };
 
 /* Loads the program; an error says why that isn't possible here. */
@@ -37,9 +41,13 @@ void bpf_off_cpu_switch(struct bpf_off_cpu *off_cpu, bool on);
 /* Waits that end from now on aren't in what bpf_off_cpu_take() gives, but for long ones. Some microseconds should pass between the two:
  * what programs add just now isn't there before. */
 void bpf_off_cpu_turn(struct bpf_off_cpu *off_cpu);
+/* Who is told: of a stack before the first wait that began with it. What a stack is followed by has so many bytes. */
+struct bpf_off_cpu_taker {
+	void (*take_stack)(void *context, const struct bpf_off_cpu_stack *stack, size_t behind);
+	void (*take_wait)(void *context, const struct bpf_off_cpu_wait *wait);
+};
 /* Waits that ended since the last time. */
-struct error *bpf_off_cpu_take(struct bpf_off_cpu *off_cpu, void (*take)(void *context, const struct bpf_off_cpu_wait *wait),
-			       void *context);
+struct error *bpf_off_cpu_take(struct bpf_off_cpu *off_cpu, const struct bpf_off_cpu_taker *taker, void *context);
 /* No program runs any more. */
 void bpf_off_cpu_stop(struct bpf_off_cpu *off_cpu);
 /* Readable when long waits should be taken soon. */

@@ -1,6 +1,8 @@
 /* What off_cpu.bpf.c and its loader share. */
 #pragma once
 
+#include "bpf/user_stacks_shared.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -17,8 +19,13 @@ struct off_cpu_config {
 	bool kernel_stacks, user_stacks;
 };
 
+/* What the ring has begins with one of these. */
+enum off_cpu_kind { OFF_CPU_WAIT, OFF_CPU_STACK };
+
 /* A wait, or waits of a thread that began with the same stack. */
 struct bpf_off_cpu_wait {
+	uint64_t kind;
+	uint64_t stack;	   /* number of the stack, of which was told before; 0 = there was no room for it */
 	uint64_t since;	   /* of one under way: when it began, ns of CLOCK_MONOTONIC; else 0 */
 	uint64_t last;	   /* when the last one ended */
 	uint64_t total;	   /* ns */
@@ -28,7 +35,15 @@ struct bpf_off_cpu_wait {
 	uint32_t state;	   /* bits of prev_state */
 	uint32_t period;   /* of measuring in which it began */
 	uint32_t unused;
-	uint32_t kernel, user;			      /* how many addresses there are */
+};
+
+/* A stack, when it is first met; maybe again. */
+struct bpf_off_cpu_stack {
+	uint64_t kind;
+	uint64_t number; /* never 0 */
+	uint64_t time;
+	uint32_t pid, tid;			      /* as we number them */
+	uint32_t kernel;			      /* how many addresses there are */
+	uint32_t user;				      /* USER_STACKS_HEAD() of what follows: a chain or copy (user_stacks_shared.h) */
 	uint64_t kernel_stack[OFF_CPU_KERNEL_FRAMES]; /* innermost first */
-	uint64_t user_stack[OFF_CPU_USER_FRAMES];
 };

@@ -154,6 +154,21 @@ struct error *bpf_user_stacks_attach(struct bpf_user_stacks *stacks, enum user_s
 	return NULL;
 }
 
+int bpf_user_stacks_share(const struct bpf_user_stacks *stacks, const struct user_stacks_maps *maps)
+{
+	const struct user_stacks_bpf *own = stacks->skeleton;
+	struct bpf_map *const pairs[][2] = {{maps->files, own->maps.files},
+					    {maps->first_rows, own->maps.first_rows},
+					    {maps->row_chunks, own->maps.row_chunks},
+					    {maps->first_words, own->maps.first_words},
+					    {maps->word_chunks, own->maps.word_chunks}};
+	int failure = 0;
+
+	for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]) && !failure; i++)
+		failure = bpf_map__reuse_fd(pairs[i][0], bpf_map__fd(pairs[i][1]));
+	return failure;
+}
+
 /* ---- rows ---- */
 
 /* A chunk of the kernel's: its descriptor, or below 0. */

@@ -11,6 +11,7 @@
 
 #include <stddef.h>
 
+struct bpf_map;
 struct bpf_user_stacks;
 
 /* What a program can be attached to; to be said before, since each way takes the kernel some milliseconds to check. */
@@ -20,7 +21,7 @@ enum user_stacks_kinds {
 	USER_STACKS_OF_PROBES = 1 << 2,
 };
 struct user_stacks_options {
-	unsigned int kinds; /* enum user_stacks_kinds */
+	unsigned int kinds; /* enum user_stacks_kinds; 0: only rows, for programs that share them */
 	uint32_t depth;	    /* frames that are followed at most, 1 to USER_STACKS_DEPTH */
 	bool of_threads;    /* of tracepoints and probes: only those of threads that have counters of their own */
 	uint64_t memory;    /* bytes of rows at most, up to USER_STACKS_MEMORY */
@@ -44,6 +45,13 @@ void bpf_user_stacks_note_read(struct bpf_user_stacks *stacks, int cpu, uint64_t
 /* Every sample of this counter, and of those that inherit from it, has a record in front of it from now on. Of a tracepoint or probe that
  * holds for all counters that there are, and it must be said once. */
 struct error *bpf_user_stacks_attach(struct bpf_user_stacks *stacks, enum user_stacks_kinds kind, int counter);
+
+/* The maps of user_walk.bpf.h in another program, which is open and not loaded yet: it walks by the rows of this one. Returns 0, or a
+ * negative error number. */
+struct user_stacks_maps {
+	struct bpf_map *files, *first_rows, *row_chunks, *first_words, *word_chunks;
+};
+int bpf_user_stacks_share(const struct bpf_user_stacks *stacks, const struct user_stacks_maps *maps);
 
 /* The rows of a file's code, sorted; each holds until the next one begins, and the last one up to `end`. The first one begins at a multiple
  * of 1 << USER_STACKS_BLOCK_BITS. None: nothing is known of the file, and it isn't asked for again. */

@@ -318,7 +318,7 @@ void bpf_off_cpu_turn(struct bpf_off_cpu *off_cpu)
 	abort();
 }
 
-struct error *bpf_off_cpu_take(struct bpf_off_cpu *off_cpu, void (*take)(void *context, const struct bpf_off_cpu_wait *wait), void *context)
+struct error *bpf_off_cpu_take(struct bpf_off_cpu *off_cpu, const struct bpf_off_cpu_taker *taker, void *context)
 {
 	abort();
 }

@@ -1,8 +1,11 @@
 /* Samples of time off the CPU (off_cpu_samples.h). */
 #include "capture/off_cpu_samples.h"
 
+#include "base/hash.h"
 #include "base/mem.h"
+#include "base/vec.h"
 #include "bpf/off_cpu.h"
+#include "capture/stack_chains.h"
 #include "event/parse/parse.h"
 #include "perfdata/records.h"
 
@@ -10,11 +13,26 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { DEPTH = 1024 }; /* user frames; a record has room for more */
+
+/* A stack that the program has told of. */
+struct wait_stack {
+	uint64_t *words; /* the chain of a sample, markers included */
+	size_t count;
+	bool in_kernel;
+	struct stack_end end;
+};
+
 struct off_cpu_samples {
 	struct recorder_source source;
 	struct bpf_off_cpu *bpf;
 	uint64_t id;
-	struct strbuf *out; /* while samples are taken */
+	size_t depth;
+	bool walked;
+	struct strbuf arrived; /* stacks of this pass, each behind its size */
+	VEC(struct bpf_off_cpu_wait) waits;
+	VEC(struct wait_stack) stacks;
+	struct map64 numbers; /* → index in stacks */
 };
 
 struct error *off_cpu_samples_add_event(struct event_list *events, struct event_catalog *catalog)
@@ -30,7 +48,7 @@ static struct event *find_event(const struct event_list *events)
 	return NULL;
 }
 
-void off_cpu_samples_configure(struct event_list *events)
+void off_cpu_samples_configure(struct event_list *events, bool walked)
 {
 	struct event_attr *attr = &find_event(events)->attr;
 	attr->sample_type = PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU |
@@ -38,38 +56,96 @@ void off_cpu_samples_configure(struct event_list *events)
 	attr->branch_sample_type = 0;
 	attr->sample_regs_user = attr->sample_regs_intr = 0;
 	attr->sample_stack_user = 0;
+	attr->exclude_callchain_user = walked;
 }
 
-/* The fields of off_cpu_samples_configure(), in the order that perf_event_open(2) gives. */
-static void add_sample(void *context, const struct bpf_off_cpu_wait *wait)
+/* ---- stacks ---- */
+
+/* By frame pointers the chain is all that there is to it. */
+static size_t find_user_part(const struct off_cpu_samples *samples, struct stack_chains *chains, const struct bpf_off_cpu_stack *from,
+			     size_t behind, const uint64_t **ret_ips, struct stack_end *ret_end)
 {
-	struct off_cpu_samples *samples = context;
-	uint32_t kernel = wait->kernel < OFF_CPU_KERNEL_FRAMES ? wait->kernel : OFF_CPU_KERNEL_FRAMES;
-	uint32_t user = wait->user < OFF_CPU_USER_FRAMES ? wait->user : OFF_CPU_USER_FRAMES;
-	uint64_t words[8 + 2 + OFF_CPU_KERNEL_FRAMES + OFF_CPU_USER_FRAMES], *at = words;
+	const struct sample whose = {.pid = from->pid, .tid = from->tid, .time = from->time, .cpumode = CPUMODE_KERNEL};
+	struct walked_stack walked;
+
+	*ret_end = (struct stack_end){0};
+	if (!walked_stack_read(from->user, from + 1, behind, &walked))
+		return 0;
+	if (samples->walked && user_stacks_count(from->user))
+		return stack_chains_resolve(chains, &whose, &walked, samples->depth, ret_ips, ret_end);
+	*ret_ips = walked.ips;
+	return walked.count;
+}
+
+static void add_stack(struct off_cpu_samples *samples, struct stack_chains *chains, const struct bpf_off_cpu_stack *from, size_t behind)
+{
+	size_t kernel = from->kernel < OFF_CPU_KERNEL_FRAMES ? from->kernel : OFF_CPU_KERNEL_FRAMES, user;
+	struct wait_stack stack = {.in_kernel = kernel > 0};
+	const uint64_t *ips = NULL;
+	bool is_new;
+
+	uint64_t *index = map64_insert(&samples->numbers, from->number, &is_new);
+	if (!is_new)
+		return;
+	*index = samples->stacks.len;
+	user = find_user_part(samples, chains, from, behind, &ips, &stack.end);
+	stack.words = mem_alloc_array(kernel + user + 2, sizeof(*stack.words));
+	if (kernel) {
+		stack.words[stack.count++] = PERF_CONTEXT_KERNEL;
+		memcpy(stack.words + stack.count, from->kernel_stack, kernel * sizeof(*stack.words));
+		stack.count += kernel;
+	}
+	if (user) {
+		stack.words[stack.count++] = PERF_CONTEXT_USER;
+		memcpy(stack.words + stack.count, ips, user * sizeof(*stack.words));
+		stack.count += user;
+	}
+	vec_push(&samples->stacks, stack);
+}
+
+static void keep_stack(void *context, const struct bpf_off_cpu_stack *stack, size_t behind)
+{
+	struct strbuf *arrived = &((struct off_cpu_samples *)context)->arrived;
+	const uint64_t size = (behind + 7) & ~(size_t)7; /* of the ring, whose records are padded */
+
+	strbuf_add(arrived, &size, sizeof(size));
+	strbuf_add(arrived, stack, sizeof(*stack) + size);
+}
+
+static void keep_wait(void *context, const struct bpf_off_cpu_wait *wait)
+{
+	vec_push(&((struct off_cpu_samples *)context)->waits, *wait);
+}
+
+/* ---- samples ---- */
+
+/* The fields of off_cpu_samples_configure(), in the order that perf_event_open(2) gives. */
+static void add_sample(struct off_cpu_samples *samples, struct stack_chains *chains, const struct bpf_off_cpu_wait *wait,
+		       struct strbuf *out)
+{
+	static const struct wait_stack none;
+	const uint64_t *index = map64_find(&samples->numbers, wait->stack);
+	const struct wait_stack *stack = index ? &samples->stacks.data[*index] : &none;
+	uint64_t words[8], *at = words;
 	const uint32_t ids[] = {wait->pid, wait->tid}, cpu[] = {wait->cpu, 0};
 	*at++ = samples->id;
-	*at++ = kernel ? wait->kernel_stack[0] : user ? wait->user_stack[0] : 0;
+	*at++ = stack->count ? stack->words[1] : 0;
 	memcpy(at++, ids, sizeof(ids));
 	*at++ = wait->last;
 	memcpy(at++, cpu, sizeof(cpu));
 	*at++ = wait->total;
-	*at++ = (kernel ? kernel + 1 : 0) + (user ? user + 1 : 0);
-	if (kernel) {
-		*at++ = PERF_CONTEXT_KERNEL;
-		memcpy(at, wait->kernel_stack, kernel * sizeof(*at));
-		at += kernel;
-	}
-	if (user) {
-		*at++ = PERF_CONTEXT_USER;
-		memcpy(at, wait->user_stack, user * sizeof(*at));
-		at += user;
-	}
+	*at++ = stack->count;
+	size_t fixed = (size_t)(at - words) * sizeof(*at), chain = stack->count * sizeof(*stack->words);
 	const struct record_header header = {.type = RECORD_SAMPLE,
-					     .misc = kernel ? PERF_RECORD_MISC_KERNEL : PERF_RECORD_MISC_USER,
-					     .size = (uint16_t)(sizeof(header) + (size_t)(at - words) * sizeof(*at))};
-	strbuf_add(samples->out, &header, sizeof(header));
-	strbuf_add(samples->out, words, (size_t)(at - words) * sizeof(*at));
+					     .misc = stack->in_kernel ? PERF_RECORD_MISC_KERNEL : PERF_RECORD_MISC_USER,
+					     .size = (uint16_t)(sizeof(header) + fixed + chain)};
+	strbuf_add(out, &header, sizeof(header));
+	strbuf_add(out, words, fixed);
+	strbuf_add(out, stack->words, chain);
+	if (samples->walked && !index)
+		stack_ends_add(stack_chains_ends(chains), STACK_END_NOT_COPIED, NULL, 1);
+	else if (stack->end.count)
+		stack_ends_add(stack_chains_ends(chains), stack->end.reason, stack->end.dso, 1);
 }
 
 /* ---- for the recorder ---- */
@@ -84,11 +160,24 @@ static void begin(void *context)
 	bpf_off_cpu_turn(((struct off_cpu_samples *)context)->bpf);
 }
 
-static struct error *take(void *context, struct strbuf *out)
+/* Stacks that were copied can be unwound when all is known that their processes had mapped by then. */
+static struct error *take(void *context, struct stack_chains *chains, struct strbuf *out)
 {
+	static const struct bpf_off_cpu_taker taker = {keep_stack, keep_wait};
 	struct off_cpu_samples *samples = context;
-	samples->out = out;
-	return bpf_off_cpu_take(samples->bpf, add_sample, samples);
+	struct error *error = bpf_off_cpu_take(samples->bpf, &taker, samples);
+	if (samples->walked && samples->arrived.len)
+		stack_chains_look(chains);
+	for (size_t at = 0; at < samples->arrived.len;) {
+		const uint64_t *size = (const void *)(samples->arrived.data + at);
+		add_stack(samples, chains, (const void *)(size + 1), *size);
+		at += sizeof(*size) + sizeof(struct bpf_off_cpu_stack) + *size;
+	}
+	for (size_t i = 0; i < samples->waits.len; i++)
+		add_sample(samples, chains, &samples->waits.data[i], out);
+	strbuf_clear(&samples->arrived);
+	samples->waits.len = 0;
+	return error;
 }
 
 /* ---- life ---- */
@@ -115,6 +204,8 @@ struct error *off_cpu_samples_open(const struct off_cpu_samples_options *options
 		.cpus = options->cpus,
 		.cpu_count = options->cpu_count,
 		.targets = options->by_cpu ? 0 : options->target->thread_count,
+		.stacks = options->walker ? stack_walker_rows(options->walker) : NULL,
+		.depth = options->depth ? (uint32_t)options->depth : DEPTH,
 	};
 	struct bpf_off_cpu *bpf;
 	struct error *error = bpf_off_cpu_open(&program, &bpf);
@@ -129,6 +220,8 @@ struct error *off_cpu_samples_open(const struct off_cpu_samples_options *options
 	}
 	struct off_cpu_samples *samples = mem_zalloc(sizeof(*samples));
 	samples->bpf = bpf;
+	samples->walked = options->walker != NULL;
+	samples->depth = options->depth && options->depth < DEPTH ? options->depth : DEPTH;
 	samples->id = event->ids.len ? event->ids.data[0] : 0;
 	samples->source = (struct recorder_source){bpf_off_cpu_fd(bpf), measure, begin, take, samples};
 	*ret = samples;
@@ -140,6 +233,12 @@ void off_cpu_samples_close(struct off_cpu_samples *samples)
 	if (!samples)
 		return;
 	bpf_off_cpu_close(samples->bpf);
+	for (size_t i = 0; i < samples->stacks.len; i++)
+		free(samples->stacks.data[i].words);
+	vec_deinit(&samples->stacks);
+	vec_deinit(&samples->waits);
+	map64_deinit(&samples->numbers);
+	strbuf_deinit(&samples->arrived);
 	free(samples);
 }
 

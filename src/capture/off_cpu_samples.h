@@ -9,14 +9,15 @@
 #include "capture/counting/counter_set.h"
 #include "capture/recorder.h"
 #include "capture/sampling.h"
+#include "capture/stack_walker.h"
 #include "event/catalog.h"
 
 #define OFF_CPU_EVENT "offcpu-time"
 
 /* Adds the event, before sampling_configure(). */
 struct error *off_cpu_samples_add_event(struct event_list *events, struct event_catalog *catalog);
-/* What its samples have, after sampling_configure(). */
-void off_cpu_samples_configure(struct event_list *events);
+/* What its samples have, after sampling_configure(). `walked`: there is a walker, so chains aren't those that the kernel gives. */
+void off_cpu_samples_configure(struct event_list *events, bool walked);
 
 struct off_cpu_samples_options {
 	const struct event_list *events;     /* with open counters: ids are known */
@@ -28,6 +29,9 @@ struct off_cpu_samples_options {
 	bool inherit_late; /* what threads make before measuring begins is left out, since no record tells of it */
 	bool kernel_stacks, user_stacks;
 	uint64_t threshold_ns; /* waits that last so long have a sample each */
+	/* Whose rows user stacks are walked by, the recorder's; it is closed after the samples. NULL: by frame pointers. */
+	const struct stack_walker *walker;
+	size_t depth; /* with a walker: user frames at most; 0 = as many as there are */
 };
 
 struct off_cpu_samples;

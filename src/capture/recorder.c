@@ -137,7 +137,7 @@ struct error *recorder_create(const struct recorder_options *options, struct eve
 	error = open_counters(recorder);
 	if (!error)
 		error = open_rings(recorder);
-	if (!error && stack_chains_wanted(events))
+	if (!error && (stack_chains_wanted(events) || options->walker))
 		error = open_chains(recorder);
 	if (!error && (recorder->sizes || recorder->chains))
 		recorder->shorter = mem_zalloc_array(recorder->rings.count, sizeof(*recorder->shorter));
@@ -186,7 +186,7 @@ static struct error *take_from_source(struct recorder *recorder, uint64_t *bytes
 	if (!source)
 		return NULL;
 	strbuf_clear(&recorder->source);
-	struct error *error = source->take(source->context, &recorder->source);
+	struct error *error = source->take(source->context, recorder->chains, &recorder->source);
 	const struct iovec piece = {recorder->source.data, recorder->source.len};
 	return error ? error : append(recorder, recorder->writer, &piece, recorder->source.len > 0, bytes);
 }

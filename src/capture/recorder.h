@@ -38,13 +38,15 @@ struct recorder_sink {
 	void *context;
 };
 
+struct stack_chains; /* capture/stack_chains.h */
+
 /* What has records of its own beside the rings, in the same rounds. */
 struct recorder_source {
 	int fd;					 /* readable when it should be taken from soon; or -1 */
 	void (*measure)(void *context, bool on); /* with the events */
 	void (*begin)(void *context);		 /* of a pass over the rings */
-	/* … and its end: appends records, of what happened from the begin of the pass before on. */
-	struct error *(*take)(void *context, struct strbuf *out);
+	/* … and its end: appends records, of what happened from the begin of the pass before on. `chains`: recorder_stack_chains(). */
+	struct error *(*take)(void *context, struct stack_chains *chains, struct strbuf *out);
 	void *context;
 };
 
@@ -65,7 +67,7 @@ struct recorder_options {
 	unsigned int switch_max_files; /* the older ones are deleted; 0 = keep all */
 	bool timestamp_filename;
 
-	struct stack_walker *walker; /* of events with stack_walked; or NULL */
+	struct stack_walker *walker; /* of events with stack_walked, and of `source`; or NULL */
 
 	uint64_t max_size;	 /* bytes; 0 = no limit */
 	bool start_disabled;	 /* events are enabled later: by the edges, or when the control channel says so */
@@ -114,7 +116,6 @@ struct recorder_totals {
 };
 
 struct recorder;
-struct stack_chains; /* capture/stack_chains.h */
 
 /* Maps the rings and opens the output, if there is no sink. All arguments live as long as the recorder; `workload` may be NULL. */
 struct error *recorder_create(const struct recorder_options *options, struct event_list *events, struct counter_set *counters,
@@ -137,7 +138,7 @@ struct error *recorder_write_lost(struct recorder *recorder);
 /* Completes the output. To be called also after a failed recorder_run(): what was written stays readable. */
 struct error *recorder_finish(struct recorder *recorder);
 const struct recorder_totals *recorder_totals(const struct recorder *recorder);
-/* Of --call-graph auto: what became of stacks; else NULL. */
+/* Of --call-graph auto, and with a walker: what became of stacks; else NULL. */
 struct stack_chains *recorder_stack_chains(const struct recorder *recorder);
 /* Doesn't close the counters. */
 void recorder_destroy(struct recorder *recorder);

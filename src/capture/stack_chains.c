@@ -364,8 +364,8 @@ static void debug_copy(const struct map *map, uint64_t address)
 }
 
 /* What the program in the kernel could not walk. */
-static size_t unwind_copy(struct stack_chains *chains, const struct event *event, const struct sample *sample,
-			  const struct walked_stack *walked)
+static size_t unwind_copy(struct stack_chains *chains, const struct sample *sample, const struct walked_stack *walked, size_t depth,
+			  struct stack_end *ret_end)
 {
 	struct unwind_input input = {
 		.abi = walked->copy->abi,
@@ -377,9 +377,9 @@ static size_t unwind_copy(struct stack_chains *chains, const struct event *event
 		.time = sample->time,
 	};
 	struct unwind_end end;
-	size_t count = unwind_user(chains->resolver, &chains->cache, &input, chains->ips, depth_of(event), &end);
+	size_t count = unwind_user(chains->resolver, &chains->cache, &input, chains->ips, depth, &end);
 
-	stack_ends_add(&chains->ends, end.reason, end.dso, 1);
+	*ret_end = (struct stack_end){.reason = end.reason, .dso = end.dso, .count = 1};
 	const struct map *map = maps_find(input.maps, walked->copy->address, sample->time);
 	chains->early += walked->copy->file.inode != 0;
 	if (walked->copy->file.inode && map)
@@ -390,15 +390,36 @@ static size_t unwind_copy(struct stack_chains *chains, const struct event *event
 }
 
 /* How a chain of the program ends, at its last address. */
-static void note_end(struct stack_chains *chains, const struct sample *sample, enum user_stacks_kind kind, uint64_t address)
+static struct stack_end end_of(struct stack_chains *chains, const struct sample *sample, enum user_stacks_kind kind, uint64_t address)
 {
 	const struct map *map = kind == USER_STACKS_CHAIN ? NULL : maps_find(maps_of(chains, sample), address, sample->time);
-	unsigned int reason = kind == USER_STACKS_CHAIN	 ? UNWIND_COMPLETE
-			      : kind == USER_STACKS_CUT	 ? UNWIND_DEPTH
-			      : kind == USER_STACKS_LEFT ? STACK_END_NOT_COPIED
-							 : unwind_lack_of_rules(chains->resolver, map);
 
-	stack_ends_add(&chains->ends, reason, map ? map->dso : NULL, 1);
+	return (struct stack_end){.reason = kind == USER_STACKS_CHAIN  ? UNWIND_COMPLETE
+					    : kind == USER_STACKS_CUT  ? UNWIND_DEPTH
+					    : kind == USER_STACKS_LEFT ? STACK_END_NOT_COPIED
+								       : unwind_lack_of_rules(chains->resolver, map),
+				  .dso = map ? map->dso : NULL,
+				  .count = 1};
+}
+
+size_t stack_chains_resolve(struct stack_chains *chains, const struct sample *whose, const struct walked_stack *walked, size_t depth,
+			    const uint64_t **ret_ips, struct stack_end *ret_end)
+{
+	size_t count = walked->count < depth ? walked->count : depth;
+
+	*ret_ips = chains->ips;
+	*ret_end = (struct stack_end){0};
+	if (walked->kind == USER_STACKS_STACK) {
+		/* In the kernel, and nothing of the stack is there: it has just been replaced by another program's (execve()). */
+		if (!walked->count && whose->cpumode != CPUMODE_USER)
+			return 0;
+		chains->copied++;
+		return unwind_copy(chains, whose, walked, depth, ret_end);
+	}
+	chains->walked++;
+	*ret_ips = walked->ips;
+	*ret_end = end_of(chains, whose, count < walked->count ? USER_STACKS_CUT : walked->kind, count ? walked->ips[count - 1] : 0);
+	return count;
 }
 
 /* Finds the user part of a sample whose stack was walked. Returns how many addresses there are in *ret_ips. */
@@ -406,25 +427,15 @@ static size_t take_walked(struct stack_chains *chains, size_t ring, const struct
 			  const uint64_t **ret_ips)
 {
 	struct walked_stack walked;
+	struct stack_end end;
 
 	*ret_ips = chains->ips;
 	if (sample->pid == UINT32_MAX || !stack_walker_find(chains->walker, ring, sample, &walked))
 		return 0;
-	if (walked.kind == USER_STACKS_STACK) {
-		/* In the kernel, and nothing of the stack is there: it has just been replaced by another program's (execve()). */
-		if (!walked.count && sample->cpumode != CPUMODE_USER)
-			return 0;
-		chains->copied++;
-		return unwind_copy(chains, event, sample, &walked);
-	}
-	chains->walked++;
-	if (walked.count > depth_of(event)) {
-		walked.count = depth_of(event);
-		walked.kind = USER_STACKS_CUT;
-	}
-	note_end(chains, sample, walked.kind, walked.count ? walked.ips[walked.count - 1] : 0);
-	*ret_ips = walked.ips;
-	return walked.count;
+	size_t count = stack_chains_resolve(chains, sample, &walked, depth_of(event), ret_ips, &end);
+	if (end.count)
+		stack_ends_add(&chains->ends, end.reason, end.dso, 1);
+	return count;
 }
 
 static void take_sample(struct stack_chains *chains, size_t ring, const struct event *event, const struct record_header *header,

@@ -39,6 +39,12 @@ void stack_chains_look(struct stack_chains *chains);
 /* Appends the records in the pieces of a ring, which has this number, to `out`, with chains instead of copies. */
 void stack_chains_take(struct stack_chains *chains, size_t ring, const struct iovec *pieces, int count, struct strbuf *out);
 
+/* What a BPF program has found elsewhere than in the rings: of the thread, time and CPU mode of `whose`, which must not be later than what
+ * stack_chains_look() has seen. Returns how many addresses are in *ret_ips, which holds until the next call; *ret_end says how the stack
+ * ends, for stack_ends_add(), and has a count of 0 when there is none. */
+size_t stack_chains_resolve(struct stack_chains *chains, const struct sample *whose, const struct walked_stack *walked, size_t depth,
+			    const uint64_t **ret_ips, struct stack_end *ret_end);
+
 /* When the rings are empty: what takes longer is done, a piece of it. False: there was nothing to do. */
 bool stack_chains_learn(struct stack_chains *chains);
 

@@ -71,8 +71,9 @@ static bool is_passed(const struct event *event)
 static bool is_sampled(const struct event *event)
 {
 	switch (event->attr.type) {
+	case PERF_TYPE_SOFTWARE: /* what programs write runs none */
+		return event->attr.config != PERF_COUNT_SW_BPF_OUTPUT;
 	case PERF_TYPE_HARDWARE:
-	case PERF_TYPE_SOFTWARE:
 	case PERF_TYPE_HW_CACHE:
 	case PERF_TYPE_RAW:
 		return true;
@@ -110,28 +111,45 @@ static void find_probes(const struct event_list *events, struct dynamic_events *
 	free(tracefs);
 }
 
+static struct error *open_program(struct stack_walker *walker, const struct sampling *sampling, unsigned int kinds, bool of_threads)
+{
+	const struct user_stacks_options options = {.kinds = kinds,
+						    .depth = sampling->max_stack ? sampling->max_stack : USER_STACKS_DEPTH,
+						    .of_threads = of_threads,
+						    .memory = sampling->unwind_memory ? sampling->unwind_memory : USER_STACKS_MEMORY};
+
+	walker->memory = options.memory;
+	return bpf_user_stacks_open(&options, &walker->program);
+}
+
 struct error *stack_walker_open(const struct event_list *events, const struct sampling *sampling, bool of_threads,
 				struct stack_walker **ret)
 {
-	struct user_stacks_options options = {.depth = sampling->max_stack ? sampling->max_stack : USER_STACKS_DEPTH,
-					      .of_threads = of_threads,
-					      .memory = sampling->unwind_memory ? sampling->unwind_memory : USER_STACKS_MEMORY};
 	struct stack_walker *walker = mem_zalloc(sizeof(*walker));
+	unsigned int kinds = 0;
 
 	find_probes(events, &walker->probes);
 	for (size_t i = 0; i < events->events.len; i++)
 		if (stack_walker_suits(events->events.data[i]))
-			options.kinds |= kind_of(&walker->probes, events->events.data[i]);
-	struct error *error = bpf_user_stacks_open(&options, &walker->program);
+			kinds |= kind_of(&walker->probes, events->events.data[i]);
+	struct error *error = open_program(walker, sampling, kinds, of_threads);
+	if (error)
+		stack_walker_close(walker);
+	else
+		*ret = walker;
+	return error;
+}
 
-	if (error) {
-		dynamic_events_deinit(&walker->probes);
-		free(walker);
-		return error;
-	}
-	walker->memory = options.memory;
-	*ret = walker;
-	return NULL;
+struct error *stack_walker_open_rows(const struct sampling *sampling, struct stack_walker **ret)
+{
+	struct stack_walker *walker = mem_zalloc(sizeof(*walker));
+	struct error *error = open_program(walker, sampling, 0, false);
+
+	if (error)
+		stack_walker_close(walker);
+	else
+		*ret = walker;
+	return error;
 }
 
 void stack_walker_close(struct stack_walker *walker)
@@ -151,6 +169,11 @@ void stack_walker_close(struct stack_walker *walker)
 	map64_deinit(&walker->noted);
 	vec_deinit(&walker->wanted);
 	free(walker);
+}
+
+const struct bpf_user_stacks *stack_walker_rows(const struct stack_walker *walker)
+{
+	return walker->program;
 }
 
 /* ---- counters ---- */
@@ -208,7 +231,12 @@ struct error *stack_walker_start(struct stack_walker *walker, const struct event
 				 const struct ring_set *rings)
 {
 	struct error *error = NULL;
+	bool any = false;
 
+	for (size_t i = 0; i < events->events.len; i++)
+		any |= events->events.data[i]->stack_walked;
+	if (!any)
+		return NULL;
 	describe_output(walker, &events->events.data[0]->attr);
 	walker->rings = rings->count;
 	walker->kept = mem_zalloc_array(rings->count, sizeof(*walker->kept));
@@ -250,7 +278,8 @@ bool stack_walker_takes(struct stack_walker *walker, size_t ring, const struct r
 	static const uint32_t padding = 0;
 	struct sample sample;
 
-	if (sample_decode_fixed(&walker->layout, &walker->attr, header, &sample) || !stack_walker_owns(walker, sample.id))
+	if (!walker->counters.len || sample_decode_fixed(&walker->layout, &walker->attr, header, &sample) ||
+	    !stack_walker_owns(walker, sample.id))
 		return false;
 	if (sample_decode(&walker->layout, &walker->attr, header, &sample))
 		return true;
@@ -269,23 +298,28 @@ bool stack_walker_takes(struct stack_walker *walker, size_t ring, const struct r
 	return true;
 }
 
+bool walked_stack_read(uint32_t head, const void *data, size_t size, struct walked_stack *ret)
+{
+	*ret = (struct walked_stack){.kind = user_stacks_kind(head), .count = user_stacks_count(head)};
+	if (ret->kind != USER_STACKS_STACK) {
+		ret->ips = data;
+		return ret->count <= size / sizeof(*ret->ips);
+	}
+	ret->copy = data;
+	ret->stack = ret->copy + 1;
+	return size >= sizeof(*ret->copy) && ret->count <= size - sizeof(*ret->copy);
+}
+
 static bool read_record(const struct kept *kept, struct walked_stack *ret)
 {
 	const char *data = kept->record.data + sizeof(uint32_t);
-	size_t size = kept->record.len - sizeof(uint32_t), begin = sizeof(uint32_t);
+	size_t size = kept->record.len - sizeof(uint32_t);
 	uint32_t head;
 
 	if (size < sizeof(head))
 		return false;
 	memcpy(&head, data, sizeof(head));
-	*ret = (struct walked_stack){.kind = user_stacks_kind(head), .count = user_stacks_count(head)};
-	if (ret->kind != USER_STACKS_STACK) {
-		ret->ips = (const void *)(data + begin);
-		return ret->count <= (size - begin) / sizeof(*ret->ips);
-	}
-	ret->copy = (const void *)(data + begin);
-	ret->stack = ret->copy + 1;
-	return size >= begin + sizeof(*ret->copy) && ret->count <= size - begin - sizeof(*ret->copy);
+	return walked_stack_read(head, data + sizeof(head), size - sizeof(head), ret);
 }
 
 bool stack_walker_find(struct stack_walker *walker, size_t ring, const struct sample *sample, struct walked_stack *ret)

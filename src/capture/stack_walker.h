@@ -16,6 +16,7 @@
 #include "perfdata/layout.h"
 #include "symbol/resolve.h"
 
+struct bpf_user_stacks;
 struct stack_walker;
 
 /* Whether the program could walk the stacks of an event's samples, if the kernel lets us have it: not of those with a filter of samples, of
@@ -25,7 +26,10 @@ bool stack_walker_suits(const struct event *event);
  * measured, not whole CPUs. An error says why that isn't possible. */
 struct error *stack_walker_open(const struct event_list *events, const struct sampling *sampling, bool of_threads,
 				struct stack_walker **ret);
+/* The same with rows only, for programs that share them (stack_walker_rows()). */
+struct error *stack_walker_open_rows(const struct sampling *sampling, struct stack_walker **ret);
 void stack_walker_close(struct stack_walker *walker);
+const struct bpf_user_stacks *stack_walker_rows(const struct stack_walker *walker);
 
 /* Walks the stacks of all samples of events with event->stack_walked, whose counters are open and write into `rings`, those of CPUs. All
  * arguments live as long as the walker is used. */
@@ -44,6 +48,8 @@ struct walked_stack {
 	const void *stack;
 	size_t count; /* addresses, or bytes of `stack` */
 };
+/* What is behind a record's head (USER_STACKS_HEAD()), `size` bytes that are aligned to 8. False: it isn't what it should be. */
+bool walked_stack_read(uint32_t head, const void *data, size_t size, struct walked_stack *ret);
 /* The user stack of a sample; false: there is none. Valid until the next record of the ring is taken. */
 bool stack_walker_find(struct stack_walker *walker, size_t ring, const struct sample *sample, struct walked_stack *ret);
 /* Notes that the program lacks the rows of `dso`, from which the copy's missing file was mapped; NULL = that has none. */

@@ -39,6 +39,12 @@ static const char *find_obstacle(const struct event_list *events, const struct s
 	return NULL;
 }
 
+/* Whether its stacks are to be unwound: those of events with another call-graph= are as they say. */
+static bool is_meant(const struct event *event)
+{
+	return !event->callgraph_given || !strcmp(event->callgraph, "auto");
+}
+
 /* Before rates are settled: -F and -c count for tracepoints, too. */
 static bool is_suited(const struct event *event, const struct sampling *sampling)
 {
@@ -69,12 +75,12 @@ static struct error *open_walker(const struct event_list *events, struct samplin
 		const struct event *event = events->events.data[i];
 		if (is_suited(event, sampling))
 			suited++;
-		else
+		else if (is_meant(event) || !unsuited)
 			unsuited = event;
 		if (is_same_place_again(events, i))
 			twice = event;
 	}
-	if (!suited || (unsuited && sampling->callgraph_way == CALLCHAIN_BY_BPF))
+	if (!suited || (unsuited && is_meant(unsuited) && sampling->callgraph_way == CALLCHAIN_BY_BPF))
 		return error_new_kind(ERROR_UNSUPPORTED,
 				      "%s: BPF programs cannot unwind the stacks of tracepoints and probes with -F or -c, and of other "
 				      "events with --filter or stack-size=",

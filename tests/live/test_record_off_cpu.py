@@ -1,4 +1,5 @@
 """perf record --off-cpu: programs that sleep for a known time, measured by a BPF program."""
+import os
 import pathlib
 import re
 import subprocess
@@ -92,6 +93,61 @@ def test_parts_of_stacks(sleeping, perf, tmp_path, words, kernel, user):
     text = perf("script", "-i", tmp_path / "perf.data", "-F", "period,event,ip,sym").stdout
     stack = max(re.split(r"\n\n", text), key=lambda part: max(map(int, re.findall(r"\b(\d+) offcpu-time:", part)), default=0))
     assert ("hrtimer_nanosleep" in stack) == kernel and bool(re.search(r" clock_nanosleep", stack)) == user, stack
+
+
+DEEP = """#include <stdlib.h>
+#include <unistd.h>
+__attribute__((noinline)) int dive(int left, int many) { return left ? dive(left - 1, many) + 1 : usleep(2000 * many); }
+int main(int argc, char **argv) { volatile int sum = 0; for (int i = 0; i < 20; i++) sum += dive(argc > 1 ? atoi(argv[1]) : 500, 1); return !sum; }
+"""
+
+
+@pytest.fixture
+def deep(tmp_path):
+    """A program without frame pointers that sleeps 20 times with 502 functions of its own on the stack."""
+    if tuple(map(int, re.match(r"(\d+)\.(\d+)", os.uname().release).groups())) < (6, 1):
+        pytest.skip("BPF programs can't look up what is mapped before Linux 6.1")
+    (tmp_path / "deep.c").write_text(DEEP)
+    subprocess.run(["gcc", "-O1", "-fno-optimize-sibling-calls", "-fomit-frame-pointer", "-o", tmp_path / "deep", tmp_path / "deep.c"], check=True)
+    return tmp_path / "deep"
+
+
+def stacks_of(perf, path, event, comm):
+    """[[(function, file)]] of the event's samples of a program, user parts only."""
+    text = perf("script", "--no-inline", "--max-stack", "2000", "-i", path, "-F", "comm,event,ip,sym,dso").stdout
+    blocks = [block.strip().splitlines() for block in re.split(r"\n\n", text)]
+    frames = [[re.match(r"\s*[0-9a-f]+ (.*) \((.*)\)$", line).groups() for line in block[1:]] for block in blocks if block and re.match(rf"{comm} +{event}:", block[0])]
+    return [[frame for frame in stack if not frame[1].startswith("[kernel")] for stack in frames]
+
+
+def test_complete_stacks(sleeping, perf, tmp_path, deep):
+    """Without frame pointers, and deeper than the kernel's chains: sums as well as single waits; each stack that sleeps there has all of its callers."""
+    for threshold in ("500", "0"):
+        sleeping("--off-cpu-thresh", threshold, "--", deep)
+        stacks = [stack for stack in stacks_of(perf, tmp_path / "perf.data", "offcpu-time", "deep") if any("nanosleep" in name for name, _ in stack)]
+        assert stacks
+        for stack in stacks:
+            names = [name for name, _ in stack]
+            assert names.count("dive") == 501 and names.count("main") == 1 and names[-1] == "_start", names
+
+
+def test_same_stacks_as_of_switches(sleeping, perf, tmp_path, deep):
+    """The scheduler's events, whose stacks are walked as all others are, tell of the same waits."""
+    sleeping("-g", "--off-cpu-thresh", "0", "--", deep, events=("-e", "sched:sched_switch"))
+    waits, switches = ({tuple(stack) for stack in stacks_of(perf, tmp_path / "perf.data", event, "deep")} for event in ("offcpu-time", "sched:sched_switch"))
+    assert any(len(stack) > 500 for stack in waits) and waits <= switches
+
+
+def test_stacks_that_end_early_say_why(sleeping, perf, tmp_path, deep):
+    done = perf("record", "--off-cpu", "--off-cpu-thresh", "0", "-e", "dummy", "-o", tmp_path / "cut", "--", deep, "1500")
+    assert re.search(r"Unwound \d+ stacks, \d+\.\d % complete; \d+\.\d %: more frames than the limit", done.stderr), done.stderr
+    assert max(map(len, stacks_of(perf, tmp_path / "cut", "offcpu-time", "deep"))) == 1024
+
+
+def test_frame_pointers_for_those_who_ask(sleeping, perf, tmp_path, deep):
+    done = perf("record", "--off-cpu", "--call-graph", "fp", "-e", "dummy", "-o", tmp_path / "fp", "--", deep)
+    assert done.returncode == 0 and "Unwound" not in done.stderr
+    assert max(map(len, stacks_of(perf, tmp_path / "fp", "offcpu-time", "deep"))) < 127
 
 
 def test_flamegraph_in_one_go_of_a_recording(sleeping, perf, tmp_path):

@@ -37,6 +37,46 @@ static bool has_cgroups(const struct event_list *events)
 	return has;
 }
 
+/* Why the stacks of waits can't be unwound; NULL: they can. Who asks for frame pointers gets them. */
+static struct error *find_obstacle(const struct record_options *options, const struct targets_place *place)
+{
+	const struct sampling *sampling = &options->sampling;
+
+	if (sampling->no_time || (sampling->per_thread && !sampling->time))
+		return error_new("it isn't recorded when files were mapped (omit --no-timestamp, or add -T)");
+	if (sampling->callgraph == CALLCHAIN_DWARF && sampling->stack_grows)
+		return error_new("--call-graph dwarf,auto excludes it");
+	if (place->target.cpus[0] < 0)
+		return error_new("there are no buffers of CPUs (--per-thread)");
+	return NULL;
+}
+
+void record_off_cpu_choose_way(const struct record_options *options, const struct targets_place *place, struct stack_walker **walker)
+{
+	const struct sampling *sampling = &options->sampling;
+	bool wanted = !sampling->all_kernel && !sampling->kernel_callchains && sampling->callgraph != CALLCHAIN_FP;
+
+	if (!options->off_cpu || !wanted || *walker)
+		return;
+	struct error *error = find_obstacle(options, place);
+	if (!error)
+		error = stack_walker_open_rows(sampling, walker);
+	if (error)
+		log_info("stacks of " OFF_CPU_EVENT " are followed by frame pointers: %s", error_message(error));
+	error_free(error);
+}
+
+static bool walks(const struct record_options *options)
+{
+	return options->recorder.walker && options->sampling.callgraph != CALLCHAIN_FP && !options->sampling.kernel_callchains;
+}
+
+void record_off_cpu_configure(const struct record_options *options, struct event_list *events)
+{
+	if (options->off_cpu)
+		off_cpu_samples_configure(events, walks(options));
+}
+
 struct error *record_off_cpu_open(struct record_options *options, const struct event_list *events, const struct targets_place *place,
 				  struct off_cpu_samples **ret)
 {
@@ -52,6 +92,8 @@ struct error *record_off_cpu_open(struct record_options *options, const struct e
 		.kernel_stacks = !sampling->all_user && !sampling->user_callchains,
 		.user_stacks = !sampling->all_kernel && !sampling->kernel_callchains,
 		.threshold_ns = options->off_cpu_ms * 1000000,
+		.walker = walks(options) ? options->recorder.walker : NULL,
+		.depth = sampling->max_stack,
 	};
 	if (has_cgroups(events))
 		return error_new_kind(ERROR_USAGE, "--off-cpu cannot be limited to a cgroup: omit -G");

@@ -321,6 +321,8 @@ static struct error *choose_way(struct recording *recording)
 	if (why && hint_is_due("frame-pointers"))
 		log_warning("%s", error_message(why));
 	error_free(why);
+	if (!error)
+		record_off_cpu_choose_way(options, &recording->place, &recording->walker);
 	options->recorder.walker = recording->walker;
 	return error;
 }
@@ -342,8 +344,8 @@ static struct error *record(struct recording *recording, char **command, int *re
 		error = choose_way(recording);
 	if (!error)
 		error = sampling_configure(&recording->events, &options->sampling);
-	if (!error && options->off_cpu)
-		off_cpu_samples_configure(&recording->events);
+	if (!error)
+		record_off_cpu_configure(options, &recording->events);
 	look_at_stacks(recording);
 	if (!error)
 		error = counter_set_open(&recording->counters, &recording->events, &recording->place.target);

@@ -60,6 +60,10 @@ void record_filters_close(struct record_filters *filters);
 
 /* --off-cpu (off_cpu.c). What it excludes and what it needs of the other options. */
 struct error *record_off_cpu_check(struct record_options *options);
+/* Gives the recording a walker, if it has none, for the stacks of waits. */
+void record_off_cpu_choose_way(const struct record_options *options, const struct targets_place *place, struct stack_walker **walker);
+/* After sampling_configure(). */
+void record_off_cpu_configure(const struct record_options *options, struct event_list *events);
 /* When the counters are open: from here on the recorder has a source of samples. */
 struct error *record_off_cpu_open(struct record_options *options, const struct event_list *events, const struct targets_place *place,
 				  struct off_cpu_samples **ret);

@@ -1,0 +1,292 @@
+/* How long threads sleep, by the stack with which they left the CPU. The stack is taken when they leave, and told of if it hasn't been
+ * before: from then on it has a number. When they come back, a long wait goes to the ring, and a short one is added to what the thread has
+ * waited there before. Two maps of sums take turns: the reader empties the one that is at rest.
+ *
+ * User stacks are found by frame pointers, which needs no type information of the kernel; with OFF_CPU_WALKS by call frame information
+ * (user_walk.bpf.h). Either way struct walk, of which `walks` has one for each CPU, has `head`, a struct bpf_off_cpu_stack, and directly
+ * behind it what take_user_stack() has found. */
+#pragma once
+
+#include "bpf/off_cpu_shared.h"
+
+#ifdef OFF_CPU_WALKS
+#define WALK_HEAD struct bpf_off_cpu_stack
+#include "bpf/user_walk.bpf.h"
+#endif
+
+#include "bpf/chosen_cpus.bpf.h"
+#include "bpf/sched_tracepoints.bpf.h"
+
+#include <bpf/bpf_helpers.h>
+
+const volatile struct off_cpu_config config;
+
+uint32_t period; /* of measuring: odd ones */
+uint32_t turn;	 /* which map of sums is filled: the lowest bit */
+uint64_t missed; /* waits for which there was no room */
+uint64_t unseen; /* waits of whose end the kernel did not tell */
+
+struct sums_key {
+	uint64_t stack;
+	uint32_t tid;
+	uint32_t state;
+};
+
+/* Each thread's last wait. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1);
+	__type(key, uint32_t);
+	__type(value, struct bpf_off_cpu_wait);
+} waits SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1);
+	__type(key, struct sums_key);
+	__type(value, struct bpf_off_cpu_wait);
+} even_sums SEC(".maps"), odd_sums SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 4096);
+} ring SEC(".maps");
+
+/* Stacks that were told of. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 1);
+	__type(key, uint64_t);
+	__type(value, uint8_t);
+} told SEC(".maps");
+
+static __always_inline struct bpf_off_cpu_wait *wait_of(uint32_t tid)
+{
+	struct bpf_off_cpu_wait *wait = bpf_map_lookup_elem(&waits, &tid), empty = {.kind = OFF_CPU_WAIT};
+
+	if (wait)
+		return wait;
+	if (bpf_map_update_elem(&waits, &tid, &empty, BPF_NOEXIST)) {
+		__sync_fetch_and_add(&missed, 1);
+		return NULL;
+	}
+	return bpf_map_lookup_elem(&waits, &tid);
+}
+
+/* ---- stacks ---- */
+
+#ifdef OFF_CPU_WALKS
+const volatile uint64_t room; /* how many bytes may lie in the ring when there is to be another copy */
+
+/* Bytes of what was found, for the ring. A copy for want of rows wakes up who gives them. */
+static __always_inline uint64_t take_user_stack(void *event, struct walk *walk, uint64_t *flags)
+{
+	enum user_stacks_kind kind;
+	uint64_t size;
+
+	if (!walk_begin(walk, NULL))
+		return 0;
+	kind = walk_go(walk);
+	if (kind != USER_STACKS_STACK || bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA) > room) {
+		size = walk->count & (2 * USER_STACKS_DEPTH - 1);
+		walk->head.user = USER_STACKS_HEAD(kind == USER_STACKS_STACK ? USER_STACKS_LEFT : kind, size);
+		return size * sizeof(uint64_t);
+	}
+	size = make_copy(walk);
+	walk->head.user = USER_STACKS_HEAD(kind, size);
+	if (walk->file.inode)
+		*flags = BPF_RB_FORCE_WAKEUP;
+	return size + sizeof(walk->copy);
+}
+#else
+struct walk {
+	struct bpf_off_cpu_stack head;
+	uint64_t chain[OFF_CPU_USER_FRAMES];
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1); /* CPUs, set when it is loaded */
+	__type(key, uint32_t);
+	__type(value, struct walk);
+} walks SEC(".maps");
+
+static __always_inline uint64_t take_user_stack(void *event, struct walk *walk, uint64_t *flags)
+{
+	long got = bpf_get_stack(event, walk->chain, sizeof(walk->chain), BPF_F_USER_STACK);
+	uint64_t size = got > 0 ? got : 0;
+
+	walk->head.user = USER_STACKS_HEAD(USER_STACKS_CHAIN, size / sizeof(uint64_t));
+	return size;
+}
+#endif
+
+/* How many addresses a stack has. */
+static __always_inline uint32_t take_stack(void *event, uint64_t *words, uint32_t size, uint64_t flags)
+{
+	long got = bpf_get_stack(event, words, size, flags);
+
+	return got > 0 ? (uint32_t)got / sizeof(*words) : 0;
+}
+
+static __always_inline uint64_t mix(uint64_t hash, uint64_t word)
+{
+	hash = (hash ^ word) * 0x9e3779b97f4a7c15;
+	return hash ^ hash >> 29;
+}
+
+/* Copies are alike never, and what a chain that ends early lacks is of its process. */
+static __always_inline uint64_t number_of(const struct walk *walk)
+{
+	const struct bpf_off_cpu_stack *stack = &walk->head;
+	enum user_stacks_kind kind = user_stacks_kind(stack->user);
+	uint64_t hash = mix(stack->kernel, stack->user);
+
+	for (uint32_t i = 0; i < OFF_CPU_KERNEL_FRAMES && i < stack->kernel; i++)
+		hash = mix(hash, stack->kernel_stack[i]);
+	if (kind == USER_STACKS_STACK)
+		hash = mix(mix(hash, stack->time), stack->tid);
+	else if (kind != USER_STACKS_CHAIN)
+		hash = mix(hash, stack->pid);
+	for (uint32_t i = 0; kind != USER_STACKS_STACK && i < sizeof(walk->chain) / 8 && i < user_stacks_count(stack->user); i++)
+		hash = mix(hash, walk->chain[i]);
+	return hash | 1;
+}
+
+/* The reader is woken up when much waits, not each time. */
+static __always_inline uint64_t wakeup(void)
+{
+	return bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA) >= config.wake_bytes ? BPF_RB_FORCE_WAKEUP : (uint64_t)BPF_RB_NO_WAKEUP;
+}
+
+/* The number of the stack with which the thread leaves; 0 = there is no room to tell of it. */
+static __always_inline uint64_t tell_of_stack(struct sched_switch_event *event, const struct bpf_pidns_info *ids)
+{
+	uint32_t cpu = bpf_get_smp_processor_id();
+	struct walk *walk = bpf_map_lookup_elem(&walks, &cpu);
+	struct bpf_off_cpu_stack *stack;
+	uint64_t size = 0, number, flags = wakeup();
+	uint8_t one = 1;
+
+	if (!walk)
+		return 0;
+	stack = &walk->head;
+	stack->kind = OFF_CPU_STACK;
+	stack->time = bpf_ktime_get_ns();
+	stack->pid = ids->tgid;
+	stack->tid = ids->pid;
+	stack->kernel = config.kernel_stacks ? take_stack(event, stack->kernel_stack, sizeof(stack->kernel_stack), 0) : 0;
+	stack->user = USER_STACKS_HEAD(USER_STACKS_CHAIN, 0);
+	if (config.user_stacks)
+		size = take_user_stack(event, walk, &flags);
+	number = number_of(walk);
+	if (bpf_map_lookup_elem(&told, &number))
+		return number;
+	stack->number = number;
+	if (size > sizeof(*walk) - offsetof(struct walk, chain) || bpf_ringbuf_output(&ring, stack, sizeof(*stack) + size, flags))
+		return 0;
+	bpf_map_update_elem(&told, &number, &one, BPF_ANY);
+	return number;
+}
+
+/* ---- waits ---- */
+
+static __always_inline void leave(struct sched_switch_event *event)
+{
+	struct bpf_pidns_info ids;
+	uint32_t tid = event->prev_pid;
+	struct bpf_off_cpu_wait *wait = bpf_map_lookup_elem(&waits, &tid);
+
+	/* It has come back without a word: kernels lose events of the idle task. Since when it ran nobody knows. */
+	if (wait && wait->since && wait->period == period) {
+		__sync_fetch_and_add(&unseen, 1);
+		wait->since = 0;
+	}
+	if (!(event->prev_state & SCHED_ASLEEP) || event->prev_state & SCHED_PREEMPTED || (config.on_cpus && !on_chosen_cpu()))
+		return;
+	if (bpf_get_ns_current_pid_tgid(config.namespace_device, config.namespace, &ids, sizeof(ids)))
+		return;
+	if (config.by_target && !is_target(event->prev_pid, &ids))
+		return;
+	if (!wait)
+		wait = wait_of(tid);
+	if (!wait)
+		return;
+	wait->pid = ids.tgid;
+	wait->tid = ids.pid;
+	wait->period = period;
+	wait->state = (uint32_t)event->prev_state;
+	wait->stack = tell_of_stack(event, &ids);
+	wait->since = bpf_ktime_get_ns();
+}
+
+static __always_inline bool add_to(void *sums, const struct sums_key *key, const struct bpf_off_cpu_wait *wait)
+{
+	struct bpf_off_cpu_wait *sum = bpf_map_lookup_elem(sums, key);
+
+	if (!sum)
+		return !bpf_map_update_elem(sums, key, wait, BPF_NOEXIST);
+	/* A thread is on one CPU at a time. */
+	sum->last = wait->last;
+	sum->cpu = wait->cpu;
+	sum->total += wait->total;
+	sum->count++;
+	return true;
+}
+
+static __always_inline void tell(const struct bpf_off_cpu_wait *wait)
+{
+	if (bpf_ringbuf_output(&ring, (void *)wait, sizeof(*wait), wakeup()))
+		__sync_fetch_and_add(&missed, 1);
+}
+
+static __always_inline void come_back(uint32_t tid)
+{
+	struct bpf_off_cpu_wait *wait = bpf_map_lookup_elem(&waits, &tid);
+	struct sums_key key = {.tid = tid};
+
+	if (!wait || !wait->since || wait->period != period)
+		return;
+	wait->last = bpf_ktime_get_ns();
+	wait->total = wait->last - wait->since;
+	wait->since = 0;
+	wait->count = 1;
+	wait->cpu = bpf_get_smp_processor_id();
+	key.state = wait->state;
+	if (wait->total < config.threshold_ns) {
+		key.stack = wait->stack;
+		if (turn & 1 ? add_to(&odd_sums, &key, wait) : add_to(&even_sums, &key, wait))
+			return;
+	}
+	tell(wait);
+}
+
+SEC("tp/sched/sched_switch")
+int switch_threads(struct sched_switch_event *event)
+{
+	if (!(period & 1))
+		return 1;
+	if (event->next_pid)
+		come_back(event->next_pid);
+	if (event->prev_pid)
+		leave(event);
+	return 1;
+}
+
+SEC("tp/task/task_newtask")
+int begin_thread(struct task_newtask_event *event)
+{
+	if (config.inherit_late && !period)
+		return 1;
+	return follow_new_thread(event, config.namespace_device, config.namespace);
+}
+
+SEC("tp/sched/sched_process_exit")
+int end_thread(void *event)
+{
+	uint32_t tid = (uint32_t)bpf_get_current_pid_tgid();
+
+	bpf_map_delete_elem(&followed, &tid);
+	bpf_map_delete_elem(&waits, &tid);
+	return 1;
+}

@@ -1,0 +1,591 @@
+/* Walking a user stack by call frame information, for BPF programs (user_stacks.bpf.c, off_cpu.bpf.c).
+ *
+ * Only the rules that nearly all code has are followed here (unwind/walk_row.h): stack pointer, frame pointer, return address, and on
+ * x86-64 rbx. Code without rules, as that of run-time compilers, is passed by the frame pointer. Where more is needed, or no rows have been
+ * given for a file yet, registers and stack are copied instead, for the recorder to unwind. So what comes out is the same as what the
+ * recorder would find.
+ *
+ * What is mapped at an address is looked up in the process's own tree of mappings, which is read while others may change it. The nodes
+ * stay where they are as long as interrupts are off (RCU), and what is found must cover the address, so the worst that can happen is a
+ * copy.
+ *
+ * Rows are those that user_stacks.c was given; another program uses the same maps (bpf_user_stacks_share()). */
+#pragma once
+
+#include "bpf/kernel_types.bpf.h"
+#include "bpf/user_stacks_shared.h"
+
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
+
+/* What lies in front of a chain or copy where it is sent from, a multiple of 8 bytes: by default the first word of a sample's record, so
+ * that the addresses behind it are aligned. Who includes this may have defined another one. */
+#ifndef WALK_HEAD
+#define WALK_HEAD struct walk_word
+#endif
+struct walk_word {
+	uint64_t written; /* user_stacks_bytes() of all records */
+	uint32_t padding;
+	uint32_t word;
+};
+
+enum { MAPPINGS = 8, TREE_DEPTH = 6, TREE_NODE = 256, TREE_LEAF = 1, TREE_RANGE = 2, TREE_ALLOC_RANGE = 3, FEW_ROWS = 16, WINDOW = 64 };
+enum { TASK_IS_KERNEL = 0x200000, MAPPED_EXECUTABLE = 4, FRAME_POINTER_REACH = 0x4000 };
+
+const volatile uint32_t depth = USER_STACKS_DEPTH;
+const volatile uint32_t page_bits = 12; /* of the kernel: offsets of mappings are in pages */
+
+/* The registers as the kernel shows them to programs. */
+#if defined(__TARGET_ARCH_x86)
+struct seen_registers {
+	uint64_t r15, r14, r13, r12, bp, bx, r11, r10, r9, r8, ax, cx, dx, si, di, orig_ax, ip, cs, flags, sp, ss;
+};
+enum { CODE_OF_32_BITS = 0x23 };
+#define IS_USER(regs) ((regs)->cs & 3)
+#define ABI(regs) ((regs)->cs == CODE_OF_32_BITS ? PERF_SAMPLE_REGS_ABI_32 : PERF_SAMPLE_REGS_ABI_64)
+#define IP(regs) ((regs)->ip)
+#define FP(regs) ((regs)->bp)
+#define THIRD(regs) ((regs)->bx)
+#define HAS_THIRD 1
+#define LINK(regs) 0
+#define HAS_LINK 0
+#elif defined(__TARGET_ARCH_arm64)
+struct seen_registers {
+	uint64_t x[31], sp, pc, pstate;
+};
+enum { MODE_MASK = 0xf, MODE_32_BITS = 0x10 };
+#define IS_USER(regs) (!((regs)->pstate & MODE_MASK))
+#define ABI(regs) ((regs)->pstate & MODE_32_BITS ? PERF_SAMPLE_REGS_ABI_32 : PERF_SAMPLE_REGS_ABI_64)
+#define IP(regs) ((regs)->pc)
+#define FP(regs) ((regs)->x[29])
+#define THIRD(regs) 0
+#define HAS_THIRD 0
+#define LINK(regs) ((regs)->x[30])
+#define HAS_LINK 1
+#endif
+
+struct mapping {
+	uint64_t start, size;
+	uint64_t to_file; /* address plus this: offset in the file */
+	struct user_stacks_code code;
+};
+
+/* What a walk knows; one for each CPU, since no program is run while it runs there itself. */
+struct walk {
+	struct seen_registers registers;
+	uint64_t ip, sp, fp, third, link;
+	uint64_t address; /* that is looked up */
+	struct user_stacks_file file;
+	uint32_t exact, has_fp, has_third, has_link;
+	uint32_t count;
+	uint32_t done, bare; /* why it ends: it is complete, or there are no rules and no frame pointer */
+	uint32_t found;	     /* mappings so far */
+	struct mapping mappings[MAPPINGS];
+	uint64_t node[TREE_NODE / sizeof(uint64_t)];
+	uint64_t vma_end;
+	uint64_t window[WINDOW], window_at; /* a piece of the stack */
+	uint32_t has_window;
+	WALK_HEAD head; /* kept from one walk to the next */
+	union {
+		uint64_t chain[USER_STACKS_DEPTH];
+		struct {
+			struct user_stacks_copy copy;
+			uint8_t stack[USER_STACKS_COPY];
+		};
+	};
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1); /* CPUs, set when it is loaded */
+	__type(key, uint32_t);
+	__type(value, struct walk);
+} walks SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, USER_STACKS_FILES);
+	__type(key, struct user_stacks_file);
+	__type(value, struct user_stacks_code);
+} files SEC(".maps");
+
+struct row_chunk {
+	struct user_stacks_row rows[USER_STACKS_ROWS];
+};
+struct rows_map {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__uint(key_size, sizeof(uint32_t));
+	__uint(value_size, sizeof(struct row_chunk));
+};
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
+	__uint(max_entries, USER_STACKS_ROW_CHUNKS);
+	__type(key, uint32_t);
+	__array(values, struct rows_map);
+} row_chunks SEC(".maps");
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, uint32_t);
+	__type(value, struct row_chunk);
+} first_rows SEC(".maps");
+
+struct word_chunk {
+	uint32_t words[USER_STACKS_WORDS];
+};
+struct words_map {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__uint(key_size, sizeof(uint32_t));
+	__uint(value_size, sizeof(struct word_chunk));
+};
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
+	__uint(max_entries, USER_STACKS_WORD_CHUNKS);
+	__type(key, uint32_t);
+	__array(values, struct words_map);
+} word_chunks SEC(".maps");
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, uint32_t);
+	__type(value, struct word_chunk);
+} first_words SEC(".maps");
+
+/* ---- what is mapped ---- */
+
+/* 1 when `pivot` is below the address and not 0, which stands behind the last one. As a number: branches would make the verifier look at
+ * each way through a node. */
+static __always_inline uint64_t is_below(uint64_t pivot, uint64_t address)
+{
+	uint64_t before = pivot - 1;
+
+	return ((before - (address - 1)) & ~before) >> 63;
+}
+
+/* The mapping's structure by the tree of mappings, a maple tree (lib/maple_tree.c): nodes of 256 bytes, of which the last pivot below the
+ * address tells the next one; 0 when there is none. */
+static __always_inline uint64_t find_vma(struct walk *walk, uint64_t address)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	uint64_t entry = (uint64_t)BPF_CORE_READ(task, mm, mm_mt.ma_root);
+
+	if ((entry & 3) != 2) /* no node: a tree with one entry */
+		return 0;
+	for (int level = 0; level < TREE_DEPTH; level++) {
+		uint32_t kind = entry >> 3 & 15, slot = 0;
+		uint64_t rest = kind != TREE_ALLOC_RANGE;
+		if (kind < TREE_LEAF || kind > TREE_ALLOC_RANGE ||
+		    bpf_probe_read_kernel(walk->node, TREE_NODE, (void *)(entry & ~(uint64_t)(TREE_NODE - 1))))
+			return 0;
+#pragma unroll
+		for (int i = 0; i < 9; i++)
+			slot += is_below(walk->node[1 + i], address);
+#pragma unroll
+		for (int i = 9; i < 15; i++)
+			slot += is_below(walk->node[1 + i], address) & rest;
+		entry = walk->node[((kind == TREE_ALLOC_RANGE ? 10 : 16) + slot) & 31];
+		if (kind == TREE_LEAF)
+			return entry;
+	}
+	return 0;
+}
+
+static __always_inline bool read_vma(struct walk *walk, uint64_t address, uint64_t *ret_start, struct vm_area_struct **ret)
+{
+	struct vm_area_struct *vma = (void *)find_vma(walk, address);
+	uint64_t start, end;
+
+	if (!vma)
+		return false;
+	start = BPF_CORE_READ(vma, vm_start);
+	end = BPF_CORE_READ(vma, vm_end);
+	if (address < start || address >= end)
+		return false;
+	walk->vma_end = end;
+	*ret_start = start;
+	*ret = vma;
+	return true;
+}
+
+/* What is mapped there, for find_mapping(); false: neither a file nor the vDSO, so it is code that was made while the program runs. */
+static __always_inline bool name_file(struct walk *walk, struct mapping *mapping, struct vm_area_struct *vma)
+{
+	struct file *file = BPF_CORE_READ(vma, vm_file);
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct inode *inode;
+
+	if (!file) {
+		if (mapping->start != (uint64_t)BPF_CORE_READ(task, mm, context.vdso))
+			return false;
+		walk->file.inode = USER_STACKS_VDSO;
+		walk->file.size = walk->file.device = walk->file.generation = 0;
+		mapping->to_file = -mapping->start;
+		return true;
+	}
+	inode = BPF_CORE_READ(file, f_inode);
+	walk->file.inode = BPF_CORE_READ(inode, i_ino);
+	walk->file.size = BPF_CORE_READ(inode, i_size);
+	walk->file.device = BPF_CORE_READ(inode, i_sb, s_dev);
+	walk->file.generation = BPF_CORE_READ(inode, i_generation);
+	mapping->to_file = (BPF_CORE_READ(vma, vm_pgoff) << (page_bits & 31)) - mapping->start;
+	return true;
+}
+
+/* Fills the next place of walk->mappings. False: nothing is known of the code at the address; walk->file says whether that can change. */
+static __always_inline bool find_mapping(struct walk *walk)
+{
+	struct mapping *mapping = &walk->mappings[walk->found & (MAPPINGS - 1)];
+	struct vm_area_struct *vma;
+	struct user_stacks_code *code;
+	uint64_t start;
+
+	if (!read_vma(walk, walk->address, &start, &vma) || !(BPF_CORE_READ(vma, vm_flags) & MAPPED_EXECUTABLE))
+		return false;
+	mapping->start = start;
+	mapping->size = 0;
+	mapping->code.blocks = 0;
+	if (name_file(walk, mapping, vma)) {
+		code = bpf_map_lookup_elem(&files, &walk->file);
+		if (!code)
+			return false;
+		walk->file.inode = 0;
+		if (code->copied)
+			return false;
+		mapping->code = *code;
+	}
+	mapping->size = walk->vma_end - start;
+	walk->found++;
+	return true;
+}
+
+/* ---- rows ---- */
+
+/* `half` rows on, when there is one that begins at or before the offset. */
+static __always_inline uint32_t search(const struct row_chunk *rows, uint32_t first, uint32_t at, uint32_t half, uint64_t last,
+				       uint64_t offset)
+{
+	uint64_t next = at + half;
+	uint64_t start = rows->rows[(first + next) & (USER_STACKS_ROWS - 1)].start;
+	uint64_t take = (next - last - 1) & (start - offset - 1);
+
+	return at + (half & -(uint32_t)(take >> 63));
+}
+
+/* The first one is there from the beginning: entering others (bpf_map_update_elem()) waits for all programs that run. */
+static __always_inline const void *find_chunk(void *first, void *others, uint32_t number)
+{
+	uint32_t zero = 0;
+	void *map = first;
+
+	if (number) {
+		map = bpf_map_lookup_elem(others, &number);
+		return map ? bpf_map_lookup_elem(map, &zero) : NULL;
+	}
+	return bpf_map_lookup_elem(map, &zero);
+}
+
+static __always_inline const struct user_stacks_row *find_row(struct walk *walk, const struct mapping *mapping)
+{
+	uint64_t offset = walk->address + mapping->to_file;
+	uint64_t block = (offset >> USER_STACKS_BLOCK_BITS) - mapping->code.first_block;
+	uint32_t number, at = 0;
+
+	if (block >= mapping->code.blocks)
+		return NULL;
+	number = mapping->code.first_word + (uint32_t)block;
+	const struct word_chunk *words = find_chunk(&first_words, &word_chunks, number / USER_STACKS_WORDS);
+	if (!words)
+		return NULL;
+	uint32_t word = words->words[number & (USER_STACKS_WORDS - 1)];
+	uint32_t first = word >> 8, last = word & 0xff;
+	const struct row_chunk *rows = find_chunk(&first_rows, &row_chunks, first / USER_STACKS_ROWS);
+	if (!rows)
+		return NULL;
+	/* The last one that begins at or before the offset: one way through, for the verifier's sake. */
+	if (last >= FEW_ROWS) {
+#pragma unroll
+		for (uint32_t half = 128; half >= FEW_ROWS; half /= 2)
+			at = search(rows, first, at, half, last, offset);
+	}
+#pragma unroll
+	for (uint32_t half = FEW_ROWS / 2; half; half /= 2)
+		at = search(rows, first, at, half, last, offset);
+	return &rows->rows[(first + at) & (USER_STACKS_ROWS - 1)];
+}
+
+/* ---- steps ---- */
+
+/* Reading costs the call: what lies above comes with it, since the next frames do. */
+static __always_inline bool read_user(struct walk *walk, uint64_t address, uint64_t *ret)
+{
+	uint64_t offset = address - walk->window_at;
+
+	if (!walk->has_window || offset % sizeof(*ret) || offset >= sizeof(walk->window)) {
+		walk->has_window = !bpf_probe_read_user(walk->window, sizeof(walk->window), (void *)address);
+		walk->window_at = address;
+		if (!walk->has_window) /* the end of the stack is near */
+			return !bpf_probe_read_user(ret, sizeof(*ret), (void *)address);
+		offset = 0;
+	}
+	offset /= sizeof(*ret);
+	barrier_var(offset); /* the verifier knows only bounds that it sees */
+	*ret = walk->window[offset & (WINDOW - 1)];
+	return true;
+}
+
+static __always_inline uint64_t place(uint64_t cfa, int16_t units)
+{
+	return cfa + (uint64_t)((int64_t)units * USER_STACKS_UNIT);
+}
+
+/* Where the CFA is counted from. */
+static __always_inline bool find_base(const struct walk *walk, uint32_t base, uint64_t *ret)
+{
+	*ret = walk->sp;
+	if (base == USER_STACKS_FP || base == USER_STACKS_ALIGNED) {
+		*ret = walk->fp;
+		return walk->has_fp;
+	}
+	if (base == USER_STACKS_THIRD) {
+		*ret = walk->third;
+		return walk->has_third;
+	}
+	return true;
+}
+
+#if HAS_THIRD
+/* Before the other registers: it was pushed last. */
+static __always_inline void find_third(struct walk *walk, uint8_t more, uint64_t from)
+{
+	if (more == USER_STACKS_MORE_LOST || !more)
+		walk->has_third &= !more;
+	else
+		walk->has_third = read_user(walk, from - (uint64_t)more * USER_STACKS_UNIT, &walk->third);
+}
+#endif
+
+/* To the caller by a row. False: it doesn't say enough, or memory isn't there. */
+static __always_inline bool step_by(struct walk *walk, const struct user_stacks_row *row)
+{
+	uint32_t base = row->base;
+	uint64_t from, cfa, ip, fp = walk->fp;
+	bool has_fp = walk->has_fp, in_memory = base == USER_STACKS_ALIGNED || base == USER_STACKS_SIGNAL;
+
+	if (!find_base(walk, base, &from))
+		return false;
+	cfa = place(from, row->cfa);
+	if (in_memory) {
+		if (!read_user(walk, cfa, &cfa))
+			return false;
+	} else {
+		if (base == USER_STACKS_STUB && (walk->address & 15) >= row->more)
+			cfa += sizeof(uint64_t);
+		from = cfa;
+	}
+	/* In the function's last instructions the frame pointer is the caller's again, which rules don't say. */
+	if (base == USER_STACKS_ALIGNED && walk->exact && (place(from, row->fp) < walk->sp || place(from, row->fp) >= cfa))
+		return false;
+#if HAS_THIRD
+	if (base != USER_STACKS_STUB)
+		find_third(walk, row->more, from);
+#endif
+	if (row->fp != USER_STACKS_SAME) /* lies below the return address */
+		has_fp = row->fp != USER_STACKS_LOST && read_user(walk, place(from, row->fp), &fp);
+	if (row->ip == USER_STACKS_LOST)
+		return false;
+	if (row->ip == USER_STACKS_SAME) {
+		if (!walk->has_link)
+			return false;
+		ip = walk->link;
+	} else if (!read_user(walk, place(base == USER_STACKS_SIGNAL ? from : cfa, row->ip), &ip)) {
+		return false;
+	}
+	if (!HAS_THIRD && row->more)
+		ip &= ((uint64_t)1 << 48) - 1;
+	if (ip == walk->ip && cfa == walk->sp)
+		return false;
+	walk->sp = cfa;
+	walk->fp = fp;
+	walk->has_fp = has_fp;
+	walk->ip = ip;
+	walk->exact = base == USER_STACKS_SIGNAL;
+	walk->has_link = 0;
+	return true;
+}
+
+/* Code without rules. The frame pointer must lead a little up the stack; where it leads to is looked at with the next step. */
+static __always_inline bool step_by_frame_pointer(struct walk *walk)
+{
+	uint64_t fp, ip;
+
+	if (!walk->has_fp || !walk->fp || walk->fp - walk->sp > FRAME_POINTER_REACH || !read_user(walk, walk->fp, &fp) ||
+	    !read_user(walk, walk->fp + sizeof(fp), &ip) || !ip)
+		return false;
+	walk->sp = walk->fp + 2 * sizeof(fp);
+	walk->fp = fp;
+	walk->ip = ip;
+	walk->exact = walk->has_link = walk->has_third = 0;
+	return true;
+}
+
+enum { GOES_ON, STOPS };
+
+struct step {
+	struct walk *walk;
+};
+
+/* bpf_loop()'s: one frame. */
+static long take_step(uint32_t index, struct step *step)
+{
+	struct walk *walk = step->walk;
+	const struct user_stacks_row *row;
+	uint32_t number = MAPPINGS;
+
+	walk->address = walk->ip - !walk->exact;
+	walk->chain[walk->count & (USER_STACKS_DEPTH - 1)] = walk->address;
+	walk->count++;
+	if (!walk->ip) {
+		walk->done = 1;
+		return STOPS;
+	}
+#pragma unroll
+	for (uint32_t i = 0; i < MAPPINGS; i++)
+		if (walk->address - walk->mappings[i].start < walk->mappings[i].size)
+			number = i;
+	if (number == MAPPINGS) {
+		number = walk->found & (MAPPINGS - 1);
+		if (!find_mapping(walk))
+			return STOPS;
+	}
+	row = find_row(walk, &walk->mappings[number & (MAPPINGS - 1)]);
+	if (!row || row->base == USER_STACKS_NONE) {
+		if (step_by_frame_pointer(walk))
+			return GOES_ON;
+		walk->done = !walk->exact && walk->has_fp && !walk->fp; /* psABI: that of a thread's first function is 0 */
+		walk->bare = 1;
+		return STOPS;
+	}
+	walk->done = row->base == USER_STACKS_END;
+	return !walk->done && row->base != USER_STACKS_OTHER && step_by(walk, row) ? GOES_ON : STOPS;
+}
+
+/* ---- copies ---- */
+
+static __always_inline void put_registers(struct walk *walk)
+{
+	const struct seen_registers *from = &walk->registers;
+	uint64_t *to = walk->copy.registers;
+
+#if defined(__TARGET_ARCH_x86)
+	to[0] = from->ax, to[1] = from->bx, to[2] = from->cx, to[3] = from->dx, to[4] = from->si, to[5] = from->di, to[6] = from->bp;
+	to[7] = from->sp, to[8] = from->ip, to[9] = from->r8, to[10] = from->r9, to[11] = from->r10, to[12] = from->r11;
+	to[13] = from->r12, to[14] = from->r13, to[15] = from->r14, to[16] = from->r15;
+#else
+	for (int i = 0; i < 31; i++)
+		to[i] = from->x[i];
+	to[31] = from->sp;
+	to[32] = from->pc;
+#endif
+}
+
+/* As much of the stack as is mapped and there. Returns how many bytes. */
+static __always_inline uint32_t copy_stack(struct walk *walk)
+{
+	struct vm_area_struct *vma;
+	uint64_t start, at = walk->registers.sp, left = USER_STACKS_COPY;
+	uint32_t size = 0;
+
+	if (read_vma(walk, at, &start, &vma) && walk->vma_end - at < left)
+		left = walk->vma_end - at;
+	for (int i = 0; i <= USER_STACKS_COPY / USER_STACKS_PAGE; i++) {
+		uint64_t piece = USER_STACKS_PAGE - (at & (USER_STACKS_PAGE - 1));
+		if (piece > left)
+			piece = left;
+		barrier_var(piece); /* so that the verifier of Linux 6.1 sees the bound below */
+		if (!piece || piece > USER_STACKS_PAGE || size > USER_STACKS_COPY - USER_STACKS_PAGE)
+			break;
+		if (bpf_probe_read_user(&walk->stack[size], (uint32_t)piece, (void *)at))
+			break;
+		size += piece;
+		at += piece;
+		left -= piece;
+	}
+	return size;
+}
+
+/* Those that the process was interrupted with (`context`, or NULL), or has entered the kernel with. */
+static __always_inline bool take_registers(struct walk *walk, const struct seen_registers *context, struct task_struct *task)
+{
+	struct seen_registers *to = &walk->registers;
+
+	if (!context || !IS_USER(context)) {
+		void *entered = (void *)bpf_task_pt_regs(task);
+		return entered && !bpf_probe_read_kernel(to, sizeof(*to), entered);
+	}
+#if defined(__TARGET_ARCH_x86)
+	to->r15 = context->r15, to->r14 = context->r14, to->r13 = context->r13, to->r12 = context->r12, to->bp = context->bp;
+	to->bx = context->bx, to->r11 = context->r11, to->r10 = context->r10, to->r9 = context->r9, to->r8 = context->r8;
+	to->ax = context->ax, to->cx = context->cx, to->dx = context->dx, to->si = context->si, to->di = context->di;
+	to->ip = context->ip, to->cs = context->cs, to->sp = context->sp;
+#else
+#pragma unroll
+	for (int i = 0; i < 31; i++)
+		to->x[i] = context->x[i];
+	to->sp = context->sp, to->pc = context->pc, to->pstate = context->pstate;
+#endif
+	return true;
+}
+
+/* ---- a walk ---- */
+
+/* Gets ready to walk the stack of the thread that runs. False: it has none. A thread of the kernel has no user stack, and one that ends may
+ * have lost it. */
+static __always_inline bool walk_begin(struct walk *walk, const struct seen_registers *interrupted)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+
+	if (!task->mm || task->flags & TASK_IS_KERNEL || !take_registers(walk, interrupted, task))
+		return false;
+	walk->ip = walk->address = IP(&walk->registers);
+	walk->sp = walk->registers.sp;
+	walk->fp = FP(&walk->registers);
+	walk->link = LINK(&walk->registers);
+	walk->third = THIRD(&walk->registers);
+	walk->exact = walk->has_fp = walk->has_third = 1;
+	walk->has_link = HAS_LINK;
+	walk->count = walk->done = walk->bare = walk->found = walk->has_window = 0;
+	walk->file.inode = 0;
+	for (int i = 0; i < MAPPINGS; i++)
+		walk->mappings[i].size = 0;
+	return true;
+}
+
+/* USER_STACKS_STACK: somebody else must walk it, by a copy (make_copy()). Else the chain is there. */
+static __always_inline enum user_stacks_kind walk_go(struct walk *walk)
+{
+	struct step step = {.walk = walk};
+
+	if (ABI(&walk->registers) == PERF_SAMPLE_REGS_ABI_64)
+		bpf_loop(depth, take_step, &step, 0);
+	if (walk->done)
+		return USER_STACKS_CHAIN;
+	if (walk->count == depth)
+		return USER_STACKS_CUT;
+	return walk->bare ? USER_STACKS_BARE : USER_STACKS_STACK;
+}
+
+/* In place of the chain. Returns how many bytes of the stack it has. */
+static __always_inline uint32_t make_copy(struct walk *walk)
+{
+	walk->copy.file = walk->file;
+	walk->copy.address = walk->address;
+	walk->copy.abi = ABI(&walk->registers);
+	put_registers(walk);
+	return copy_stack(walk);
+}

@@ -75,6 +75,12 @@ static __always_inline struct bpf_off_cpu_wait *wait_of(uint32_t tid)
 
 /* ---- stacks ---- */
 
+static __always_inline uint64_t mix(uint64_t hash, uint64_t word)
+{
+	hash = (hash ^ word) * 0x9e3779b97f4a7c15;
+	return hash ^ hash >> 29;
+}
+
 #ifdef OFF_CPU_WALKS
 const volatile uint64_t room; /* how many bytes may lie in the ring when there is to be another copy */
 
@@ -98,6 +104,26 @@ static __always_inline uint64_t take_user_stack(void *event, struct walk *walk, 
 		*flags = BPF_RB_FORCE_WAKEUP;
 	return size + sizeof(walk->copy);
 }
+
+struct hashing {
+	const struct walk *walk;
+	uint64_t hash;
+};
+
+/* bpf_loop()'s: one address. */
+static long hash_address(uint32_t index, struct hashing *hashing)
+{
+	hashing->hash = mix(hashing->hash, hashing->walk->chain[index & (USER_STACKS_DEPTH - 1)]);
+	return 0;
+}
+
+static __always_inline uint64_t hash_chain(const struct walk *walk, uint64_t hash)
+{
+	struct hashing hashing = {.walk = walk, .hash = hash};
+
+	bpf_loop(user_stacks_count(walk->head.user), hash_address, &hashing, 0);
+	return hashing.hash;
+}
 #else
 struct walk {
 	struct bpf_off_cpu_stack head;
@@ -119,6 +145,13 @@ static __always_inline uint64_t take_user_stack(void *event, struct walk *walk, 
 	walk->head.user = USER_STACKS_HEAD(USER_STACKS_CHAIN, size / sizeof(uint64_t));
 	return size;
 }
+
+static __always_inline uint64_t hash_chain(const struct walk *walk, uint64_t hash)
+{
+	for (uint32_t i = 0; i < OFF_CPU_USER_FRAMES && i < user_stacks_count(walk->head.user); i++)
+		hash = mix(hash, walk->chain[i]);
+	return hash;
+}
 #endif
 
 /* How many addresses a stack has. */
@@ -127,12 +160,6 @@ static __always_inline uint32_t take_stack(void *event, uint64_t *words, uint32_
 	long got = bpf_get_stack(event, words, size, flags);
 
 	return got > 0 ? (uint32_t)got / sizeof(*words) : 0;
-}
-
-static __always_inline uint64_t mix(uint64_t hash, uint64_t word)
-{
-	hash = (hash ^ word) * 0x9e3779b97f4a7c15;
-	return hash ^ hash >> 29;
 }
 
 /* Copies are alike never, and what a chain that ends early lacks is of its process. */
@@ -148,9 +175,7 @@ static __always_inline uint64_t number_of(const struct walk *walk)
 		hash = mix(mix(hash, stack->time), stack->tid);
 	else if (kind != USER_STACKS_CHAIN)
 		hash = mix(hash, stack->pid);
-	for (uint32_t i = 0; kind != USER_STACKS_STACK && i < sizeof(walk->chain) / 8 && i < user_stacks_count(stack->user); i++)
-		hash = mix(hash, walk->chain[i]);
-	return hash | 1;
+	return (kind == USER_STACKS_STACK ? hash : hash_chain(walk, hash)) | 1;
 }
 
 /* The reader is woken up when much waits, not each time. */

@@ -75,6 +75,26 @@ static __always_inline void send_stack(void *context, struct walk *walk)
 		count_sent(walk, bpf_perf_event_output(context, &chains, BPF_F_CURRENT_CPU, &walk->head.word, size));
 }
 
+struct telling {
+	void *context;
+	struct walk *walk;
+};
+
+/* bpf_loop()'s: one code of Python. */
+static long tell_of_code(uint32_t index, struct telling *telling)
+{
+	struct walk *walk = telling->walk;
+	uint64_t size = describe_code(walk, index);
+
+	if (!size || size > sizeof(walk->code_word) + sizeof(walk->code_record))
+		return 0;
+	if (bpf_perf_event_output(telling->context, &chains, BPF_F_CURRENT_CPU, &walk->code_word, size))
+		forget_code(walk, index);
+	else
+		walk->head.written += user_stacks_bytes(walk->code_word);
+	return 0;
+}
+
 static __always_inline int walk_stack(void *context, const struct seen_registers *interrupted)
 {
 	uint32_t cpu = bpf_get_smp_processor_id();
@@ -83,6 +103,9 @@ static __always_inline int walk_stack(void *context, const struct seen_registers
 	if (!walk || !walk_begin(walk, interrupted))
 		return 1;
 	enum user_stacks_kind kind = walk_go(walk);
+	struct telling telling = {.context = context, .walk = walk};
+	if (walk->codes)
+		bpf_loop(walk->codes, tell_of_code, &telling, 0);
 	if (kind != USER_STACKS_STACK)
 		send_chain(context, walk, kind);
 	else if (may_copy(walk, cpu))

@@ -34,6 +34,7 @@ struct bpf_user_stacks {
 	uint64_t memory; /* bytes of rows and words at most */
 	uint64_t *taken; /* by CPU, mapped */
 	size_t cpus;
+	uint32_t pythons; /* interpreters that were added */
 };
 
 static const char *const program = "the BPF program that walks user stacks";
@@ -158,6 +159,7 @@ int bpf_user_stacks_share(const struct bpf_user_stacks *stacks, const struct use
 {
 	const struct user_stacks_bpf *own = stacks->skeleton;
 	struct bpf_map *const pairs[][2] = {{maps->files, own->maps.files},
+					    {maps->pythons, own->maps.pythons},
 					    {maps->first_rows, own->maps.first_rows},
 					    {maps->row_chunks, own->maps.row_chunks},
 					    {maps->first_words, own->maps.first_words},
@@ -263,14 +265,31 @@ static bool have_room(const struct bpf_user_stacks *stacks, const struct user_st
 	return used + (count + blocks) * stacks->rows.element + blocks * stacks->words.element <= stacks->memory;
 }
 
+static void add_interpreter(struct bpf_user_stacks *stacks, const struct user_stacks_interpreter *interpreter,
+			    struct user_stacks_code *code)
+{
+	const struct bpf_map *map = stacks->skeleton->maps.pythons;
+	uint32_t number = stacks->pythons;
+
+	if (number >= USER_STACKS_PYTHONS ||
+	    bpf_map__update_elem(map, &number, sizeof(number), &interpreter->python, sizeof(interpreter->python), BPF_ANY))
+		return;
+	code->python = ++stacks->pythons;
+	code->evaluates = interpreter->evaluates;
+	code->evaluates_size = interpreter->evaluates_size;
+}
+
 enum user_stacks_added bpf_user_stacks_add(struct bpf_user_stacks *stacks, const struct user_stacks_file *file,
-					   const struct user_stacks_row *rows, size_t count, uint64_t end)
+					   const struct user_stacks_row *rows, size_t count, uint64_t end,
+					   const struct user_stacks_interpreter *interpreter)
 {
 	struct user_stacks_code code = {0};
 	bool good = !count || (have_room(stacks, rows, count, end) && add_blocks(stacks, rows, count, end, &code));
 
 	if (!good)
 		code = (struct user_stacks_code){.copied = 1};
+	else if (interpreter)
+		add_interpreter(stacks, interpreter, &code);
 	if (bpf_map__update_elem(stacks->skeleton->maps.files, file, sizeof(*file), &code, sizeof(code), BPF_ANY)) {
 		__atomic_store_n(&stacks->skeleton->bss->files_end, 1, __ATOMIC_RELAXED);
 		return USER_STACKS_TOO_MANY;

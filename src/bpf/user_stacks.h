@@ -49,19 +49,21 @@ struct error *bpf_user_stacks_attach(struct bpf_user_stacks *stacks, enum user_s
 /* The maps of user_walk.bpf.h in another program, which is open and not loaded yet: it walks by the rows of this one. Returns 0, or a
  * negative error number. */
 struct user_stacks_maps {
-	struct bpf_map *files, *first_rows, *row_chunks, *first_words, *word_chunks;
+	struct bpf_map *files, *pythons, *first_rows, *row_chunks, *first_words, *word_chunks;
 };
 int bpf_user_stacks_share(const struct bpf_user_stacks *stacks, const struct user_stacks_maps *maps);
 
 /* The rows of a file's code, sorted; each holds until the next one begins, and the last one up to `end`. The first one begins at a multiple
- * of 1 << USER_STACKS_BLOCK_BITS. None: nothing is known of the file, and it isn't asked for again. */
+ * of 1 << USER_STACKS_BLOCK_BITS. None: nothing is known of the file, and it isn't asked for again. `interpreter`: what the file is, too; or
+ * NULL. */
 enum user_stacks_added {
 	USER_STACKS_ADDED,
 	USER_STACKS_NO_ROOM,  /* for the rows: stacks that meet the file are copied */
 	USER_STACKS_TOO_MANY, /* files, USER_STACKS_FILES: the same */
 };
 enum user_stacks_added bpf_user_stacks_add(struct bpf_user_stacks *stacks, const struct user_stacks_file *file,
-					   const struct user_stacks_row *rows, size_t count, uint64_t end);
+					   const struct user_stacks_row *rows, size_t count, uint64_t end,
+					   const struct user_stacks_interpreter *interpreter);
 /* Memory that rows take, in bytes. */
 uint64_t bpf_user_stacks_memory(const struct bpf_user_stacks *stacks);
 /* Stacks for which there was no room in the rings, so far. */

@@ -9,6 +9,7 @@
  * block lie in one chunk. */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 enum {
@@ -60,7 +61,55 @@ struct user_stacks_code {
 	uint32_t first_block; /* offset in the file >> USER_STACKS_BLOCK_BITS */
 	uint32_t blocks;      /* 0 = it has no rows: frame pointers are all that there is */
 	uint32_t first_word;
-	uint32_t copied; /* there was no room for its rows: stacks are copied */
+	uint32_t copied;		    /* there was no room for its rows: stacks are copied */
+	uint32_t python;		    /* place in `pythons`, plus 1; 0 = it is no interpreter of Python */
+	uint32_t evaluates, evaluates_size; /* place of _PyEval_EvalFrameDefault() there, in bytes */
+};
+
+/* An interpreter of Python (CPython) whose frames are read beside its C functions': where things are in its file, and in its structures.
+ *
+ *	C stack, a frame of the function that evaluates:  … struct _PyCFrame ── current_frame ──► frame ─► previous ─► … ─► entry
+ *
+ * Places are offsets in the file, as code's are; so they become addresses as that does. */
+struct user_stacks_python {
+	uint64_t runtime, code_type;		   /* places of _PyRuntime and PyCode_Type */
+	uint16_t interpreter, threads;		   /* in _PyRuntime: the main interpreter; in that: its newest thread */
+	uint16_t next_thread, thread_cframe;	   /* in a thread */
+	uint16_t cframe_current;		   /* in struct _PyCFrame */
+	uint16_t code, previous, instruction, end; /* in a frame */
+	uint8_t end_mask, end_value, end_counts;   /* the last frame of a C function has this there; it counts, or is only a mark */
+	uint8_t unused;
+	uint16_t code_instructions, code_line, code_file, code_name, code_lines; /* in a code object */
+	uint16_t text, wide_text;						 /* in strings: characters, of ASCII and of others */
+	uint32_t cframe_below; /* how far below the canonical frame address struct _PyCFrame is; 0 = not known yet: the program finds out */
+};
+enum { USER_STACKS_PYTHONS = 16, USER_STACKS_PYTHON_FRAME = 80, USER_STACKS_PYTHON_CODE = 144 };
+
+/* A file that has one: the program follows frames of the function that evaluates, which is at this place and has so many bytes. */
+struct user_stacks_interpreter {
+	uint32_t evaluates, evaluates_size;
+	struct user_stacks_python python;
+};
+
+/* A frame of Python in a chain, behind the function that evaluates it: number of the code << 24 | instructions begun. No code of a process
+ * lies there. */
+#define USER_STACKS_PYTHON_MARK ((uint64_t)0xfe << 56)
+enum { USER_STACKS_OTHERS_CODES = 1 << 30 }; /* numbers above are another program's, with the same rows */
+static inline bool user_stacks_is_python(uint64_t address)
+{
+	return address >> 56 == USER_STACKS_PYTHON_MARK >> 56;
+}
+
+/* Told once, before the first chain that has its number. */
+enum { USER_STACKS_NAME = 256, USER_STACKS_PATH = 512, USER_STACKS_LINES = 8192, USER_STACKS_TOLD = 32 };
+struct user_stacks_text {
+	uint32_t length, state; /* characters; PyASCIIObject.state */
+};
+struct user_stacks_python_code {
+	uint32_t number, first_line;
+	struct user_stacks_text name, file;
+	uint8_t name_text[USER_STACKS_NAME], file_text[USER_STACKS_PATH]; /* may be cut */
+	uint8_t lines[USER_STACKS_LINES];				  /* co_linetable, as many bytes as the record's count says */
 };
 
 #if defined(__x86_64__) || defined(__TARGET_ARCH_x86)
@@ -74,11 +123,12 @@ enum { USER_STACKS_REGISTERS = 33 };
 #endif
 
 enum user_stacks_kind {
-	USER_STACKS_CHAIN, /* complete: `count` addresses follow, as unwind/unwind.h gives them */
-	USER_STACKS_CUT,   /* the same, but there are more frames than the program may follow */
-	USER_STACKS_LEFT,  /* the same, but the rest was neither walked nor copied: the ring has no room */
-	USER_STACKS_BARE,  /* the same, but the last address has no rules, and the frame pointer leads nowhere */
-	USER_STACKS_STACK, /* not to be walked by the program: a struct user_stacks_copy follows, with `count` bytes of the stack */
+	USER_STACKS_CHAIN,  /* complete: `count` addresses follow, as unwind/unwind.h gives them */
+	USER_STACKS_CUT,    /* the same, but there are more frames than the program may follow */
+	USER_STACKS_LEFT,   /* the same, but the rest was neither walked nor copied: the ring has no room */
+	USER_STACKS_BARE,   /* the same, but the last address has no rules, and the frame pointer leads nowhere */
+	USER_STACKS_PYTHON, /* no stack: a struct user_stacks_python_code, with `count` bytes of lines */
+	USER_STACKS_STACK,  /* not to be walked by the program: a struct user_stacks_copy follows, with `count` bytes of the stack */
 };
 
 /* The first word of a record, which lies 4 bytes behind a multiple of 8. */
@@ -103,6 +153,10 @@ struct user_stacks_copy {
 enum { USER_STACKS_SAMPLE = 256 };
 static inline uint64_t user_stacks_bytes(uint32_t head)
 {
-	return USER_STACKS_SAMPLE + (user_stacks_kind(head) == USER_STACKS_STACK ? sizeof(struct user_stacks_copy) + user_stacks_count(head)
-										 : user_stacks_count(head) * sizeof(uint64_t));
+	uint64_t count = user_stacks_count(head);
+
+	if (user_stacks_kind(head) == USER_STACKS_STACK)
+		return USER_STACKS_SAMPLE + sizeof(struct user_stacks_copy) + count;
+	return USER_STACKS_SAMPLE +
+	       (user_stacks_kind(head) == USER_STACKS_PYTHON ? USER_STACKS_NAME + USER_STACKS_PATH + count : count * sizeof(uint64_t));
 }

@@ -5,7 +5,7 @@
 #include "bpf/latency/run_queue.h"
 #include "bpf/leaks.h"
 #include "bpf/lock_owners.h"
-#include "bpf/off_cpu.h"
+#include "bpf/off_cpu/off_cpu.h"
 #include "bpf/probes/probe_cost.h"
 #include "bpf/sample_filter.h"
 #include "bpf/support.h"
@@ -412,8 +412,14 @@ struct error *bpf_user_stacks_attach(struct bpf_user_stacks *stacks, enum user_s
 	abort();
 }
 
+int bpf_user_stacks_share(const struct bpf_user_stacks *stacks, const struct user_stacks_maps *maps)
+{
+	abort();
+}
+
 enum user_stacks_added bpf_user_stacks_add(struct bpf_user_stacks *stacks, const struct user_stacks_file *file,
-					   const struct user_stacks_row *rows, size_t count, uint64_t end)
+					   const struct user_stacks_row *rows, size_t count, uint64_t end,
+					   const struct user_stacks_interpreter *interpreter)
 {
 	abort();
 }

@@ -4,7 +4,7 @@
 #include "base/hash.h"
 #include "base/mem.h"
 #include "base/vec.h"
-#include "bpf/off_cpu.h"
+#include "bpf/off_cpu/off_cpu.h"
 #include "capture/stack_chains.h"
 #include "event/parse/parse.h"
 #include "perfdata/records.h"
@@ -29,7 +29,8 @@ struct off_cpu_samples {
 	uint64_t id;
 	size_t depth;
 	bool walked;
-	struct strbuf arrived; /* stacks of this pass, each behind its size */
+	struct stack_chains *chains; /* while samples are taken */
+	struct strbuf arrived;	     /* stacks of this pass, each behind its size */
 	VEC(struct bpf_off_cpu_wait) waits;
 	VEC(struct wait_stack) stacks;
 	struct map64 numbers; /* → index in stacks */
@@ -63,7 +64,7 @@ void off_cpu_samples_configure(struct event_list *events, bool walked)
 
 /* By frame pointers the chain is all that there is to it. */
 static size_t find_user_part(const struct off_cpu_samples *samples, struct stack_chains *chains, const struct bpf_off_cpu_stack *from,
-			     size_t behind, const uint64_t **ret_ips, struct stack_end *ret_end)
+			     size_t behind, const uint64_t **ret_ips, struct stack_end *ret_end, struct strbuf *out)
 {
 	const struct sample whose = {.pid = from->pid, .tid = from->tid, .time = from->time, .cpumode = CPUMODE_KERNEL};
 	struct walked_stack walked;
@@ -72,12 +73,13 @@ static size_t find_user_part(const struct off_cpu_samples *samples, struct stack
 	if (!walked_stack_read(from->user, from + 1, behind, &walked))
 		return 0;
 	if (samples->walked && user_stacks_count(from->user))
-		return stack_chains_resolve(chains, &whose, &walked, samples->depth, ret_ips, ret_end);
+		return stack_chains_resolve(chains, &whose, &walked, samples->depth, ret_ips, ret_end, out);
 	*ret_ips = walked.ips;
 	return walked.count;
 }
 
-static void add_stack(struct off_cpu_samples *samples, struct stack_chains *chains, const struct bpf_off_cpu_stack *from, size_t behind)
+static void add_stack(struct off_cpu_samples *samples, struct stack_chains *chains, const struct bpf_off_cpu_stack *from, size_t behind,
+		      struct strbuf *out)
 {
 	size_t kernel = from->kernel < OFF_CPU_KERNEL_FRAMES ? from->kernel : OFF_CPU_KERNEL_FRAMES, user;
 	struct wait_stack stack = {.in_kernel = kernel > 0};
@@ -88,7 +90,7 @@ static void add_stack(struct off_cpu_samples *samples, struct stack_chains *chai
 	if (!is_new)
 		return;
 	*index = samples->stacks.len;
-	user = find_user_part(samples, chains, from, behind, &ips, &stack.end);
+	user = find_user_part(samples, chains, from, behind, &ips, &stack.end, out);
 	stack.words = mem_alloc_array(kernel + user + 2, sizeof(*stack.words));
 	if (kernel) {
 		stack.words[stack.count++] = PERF_CONTEXT_KERNEL;
@@ -110,6 +112,15 @@ static void keep_stack(void *context, const struct bpf_off_cpu_stack *stack, siz
 
 	strbuf_add(arrived, &size, sizeof(size));
 	strbuf_add(arrived, stack, sizeof(*stack) + size);
+}
+
+/* Before stacks are looked at: their order is kept. */
+static void take_python(void *context, const struct bpf_off_cpu_python *python, size_t lines)
+{
+	struct off_cpu_samples *samples = context;
+
+	if (samples->chains)
+		stack_chains_add_python(samples->chains, &python->code, lines);
 }
 
 static void keep_wait(void *context, const struct bpf_off_cpu_wait *wait)
@@ -163,14 +174,15 @@ static void begin(void *context)
 /* Stacks that were copied can be unwound when all is known that their processes had mapped by then. */
 static struct error *take(void *context, struct stack_chains *chains, struct strbuf *out)
 {
-	static const struct bpf_off_cpu_taker taker = {keep_stack, keep_wait};
+	static const struct bpf_off_cpu_taker taker = {keep_stack, take_python, keep_wait};
 	struct off_cpu_samples *samples = context;
+	samples->chains = chains;
 	struct error *error = bpf_off_cpu_take(samples->bpf, &taker, samples);
 	if (samples->walked && samples->arrived.len)
 		stack_chains_look(chains);
 	for (size_t at = 0; at < samples->arrived.len;) {
 		const uint64_t *size = (const void *)(samples->arrived.data + at);
-		add_stack(samples, chains, (const void *)(size + 1), *size);
+		add_stack(samples, chains, (const void *)(size + 1), *size, out);
 		at += sizeof(*size) + sizeof(struct bpf_off_cpu_stack) + *size;
 	}
 	for (size_t i = 0; i < samples->waits.len; i++)

@@ -1,5 +1,5 @@
 /* Time off the CPU as samples of a recording: event offcpu-time, whose period is how long a thread slept, in ns. Measured by a BPF program
- * (bpf/off_cpu.h), which adds up short waits of a thread with the same stack; the sample of a sum is of when the last one ended.
+ * (bpf/off_cpu/off_cpu.h), which adds up short waits of a thread with the same stack; the sample of a sum is of when the last one ended.
  *
  * The event is a bpf-output one that no program writes to: the kernel knows its name and its side-band, the samples are made here. All
  * events must use CLOCK_MONOTONIC, the clock of BPF programs. */

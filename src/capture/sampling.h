@@ -36,6 +36,7 @@ struct sampling {
 				   SAMPLING_STACK_UNWOUND, if rings may be large */
 	enum callchain_way callgraph_way;
 	bool callgraph_implied; /* auto was not asked for: frame pointers where it cannot be had, or would cost much */
+	bool python_frames;	/* auto: chains have Python's frames, by a file that is in the build-id cache afterwards */
 	bool walks_stacks;	/* auto: by capture/stack_walker.h, where it suits the event */
 	uint64_t unwind_memory; /* auto: bytes of rules that the kernel gets, 0 = as many as it takes */
 	uint32_t max_stack;	/* frames of a call chain, 0 = the kernel's limit */

@@ -15,11 +15,13 @@
 #include "capture/mapped_files.h"
 #include "capture/ring_records.h"
 #include "capture/sampling.h"
+#include "capture/synth/synth.h"
 #include "session/apply.h"
 
 #include <linux/perf_event.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 /* Frames in user space. Readers show 127 of a stack where they aren't told otherwise; the kernel's follow as many as there are. */
 enum { DEPTH = 1024, DEPTH_MAX = 4096 };
@@ -55,6 +57,7 @@ struct stack_chains {
 	uint64_t walked, copied, early; /* stacks; of the copied ones, those that came before the rules of a file */
 	uint64_t ips[DEPTH_MAX];
 	struct ring_records records;
+	struct map64 begun, told; /* of processes, for frames of Python: when they began or were replaced, when their map was told of */
 };
 
 bool stack_chains_wanted(const struct event_list *events)
@@ -141,6 +144,8 @@ void stack_chains_close(struct stack_chains *chains)
 	resolver_destroy(chains->resolver);
 	machine_destroy(chains->machine);
 	map64_deinit(&chains->ids);
+	map64_deinit(&chains->begun);
+	map64_deinit(&chains->told);
 	mapped_files_deinit(&chains->mapped);
 	free(chains->attrs);
 	free(chains->layouts);
@@ -226,6 +231,20 @@ static void note_time(struct stack_chains *chains, uint64_t time)
 		chains->newest = time;
 }
 
+/* A process that begins, or becomes another program. */
+static void note_begin(struct stack_chains *chains, const struct record_header *header)
+{
+	const struct record_comm *comm = (const void *)header;
+	const struct record_task *task = (const void *)header;
+	bool is_exec = header->type == RECORD_COMM && header->misc & RECORD_MISC_COMM_EXEC;
+	struct sample_id id;
+
+	if (!stack_chains_python(chains) || !(is_exec || (header->type == RECORD_FORK && task->pid == task->tid)))
+		return;
+	sample_id_decode(chains->sideband, header, &id);
+	*map64_insert(&chains->begun, is_exec ? comm->pid : task->pid, NULL) = id.time;
+}
+
 /* What is new in a ring, up to a position. */
 static void look_into(struct stack_chains *chains, size_t ring, uint64_t end)
 {
@@ -238,6 +257,9 @@ static void look_into(struct stack_chains *chains, size_t ring, uint64_t end)
 	chains->seen[ring] = end;
 	ring_records_init(&chains->records, pieces, count);
 	while ((header = ring_records_next(&chains->records))) {
+		if (chains->walker)
+			stack_walker_look(chains->walker, header);
+		note_begin(chains, header);
 		if (concerns_maps(header)) {
 			sample_id_decode(chains->sideband, header, &id);
 			keep(chains, header, id.time);
@@ -259,6 +281,19 @@ static int compare(const void *a, const void *b)
 	return x->number < y->number ? -1 : 1;
 }
 
+/* What is mapped from now on is about to run. */
+static void expect_code(struct stack_chains *chains, const struct held *held)
+{
+	const struct record_mmap2 *record = (const void *)held->record;
+
+	if (!chains->walker || record->header.type != RECORD_MMAP2 || record->header.misc & RECORD_MISC_MMAP_DATA)
+		return;
+	const struct thread *thread = machine_thread_or_new(chains->machine, record->pid, record->tid, held->time);
+	const struct map *map = maps_find(thread_maps(thread), record->start, held->time);
+	if (map && map->prot & PROT_EXEC)
+		stack_walker_expect(chains->walker, map->dso);
+}
+
 static void apply_held(struct stack_chains *chains)
 {
 	size_t done = 0;
@@ -269,6 +304,7 @@ static void apply_held(struct stack_chains *chains)
 	for (; done < chains->held.len && chains->held.data[done].time <= chains->latest; done++) {
 		mapped_files_note(&chains->mapped, chains->held.data[done].record);
 		apply_sideband(chains->machine, chains->held.data[done].record, chains->held.data[done].time);
+		expect_code(chains, &chains->held.data[done]);
 		free(chains->held.data[done].record);
 	}
 	chains->held.len -= done;
@@ -402,8 +438,61 @@ static struct stack_end end_of(struct stack_chains *chains, const struct sample 
 				  .count = 1};
 }
 
+/* Whether readers know by now that the file of Python's names is mapped: since the process began or was replaced (execve()), and before the
+ * sample. If not, they are going to. */
+static bool knows_python(struct stack_chains *chains, const struct sample *whose)
+{
+	const uint64_t *begun = map64_find(&chains->begun, whose->pid);
+	uint64_t since = begun ? *begun : 0, *told = map64_insert(&chains->told, whose->pid, NULL);
+
+	if (*told && *told >= since && *told <= whose->time)
+		return true;
+	*told = whose->time;
+	return false;
+}
+
+/* Frames of Python get places, in a file that is mapped into the process from now on. */
+static size_t place_python(struct stack_chains *chains, const struct sample *whose, const uint64_t *ips, size_t count, struct strbuf *out)
+{
+	const struct map_description map = python_frames_map(whose->pid);
+	struct sample_id id = {.pid = whose->pid, .tid = whose->tid, .time = whose->time};
+	struct synth synth = {.out = out, .trailer = chains->sideband->trailer};
+	size_t placed = python_frames_place(stack_walker_python(chains->walker), ips, count, chains->ips), before = out->len;
+
+	if (!placed || knows_python(chains, whose))
+		return placed;
+	synth_map(&synth, &map, false);
+	if (out->len == before)
+		return placed;
+	const struct event *teller = chains->events->events.data[chains->sideband - chains->layouts];
+	id.id = teller->ids.len ? teller->ids.data[0] : 0;
+	sample_id_encode(chains->sideband, &id, out->data + out->len);
+	return placed;
+}
+
+static bool has_python(const uint64_t *ips, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (user_stacks_is_python(ips[i]))
+			return true;
+	return false;
+}
+
+void stack_chains_add_python(struct stack_chains *chains, const struct user_stacks_python_code *code, size_t lines)
+{
+	struct python_frames *frames = chains->walker ? stack_walker_python(chains->walker) : NULL;
+
+	if (frames)
+		python_frames_add(frames, code, lines);
+}
+
+const struct python_frames *stack_chains_python(const struct stack_chains *chains)
+{
+	return chains->walker ? stack_walker_python(chains->walker) : NULL;
+}
+
 size_t stack_chains_resolve(struct stack_chains *chains, const struct sample *whose, const struct walked_stack *walked, size_t depth,
-			    const uint64_t **ret_ips, struct stack_end *ret_end)
+			    const uint64_t **ret_ips, struct stack_end *ret_end, struct strbuf *out)
 {
 	size_t count = walked->count < depth ? walked->count : depth;
 
@@ -419,12 +508,15 @@ size_t stack_chains_resolve(struct stack_chains *chains, const struct sample *wh
 	chains->walked++;
 	*ret_ips = walked->ips;
 	*ret_end = end_of(chains, whose, count < walked->count ? USER_STACKS_CUT : walked->kind, count ? walked->ips[count - 1] : 0);
-	return count;
+	if (!has_python(walked->ips, count))
+		return count;
+	*ret_ips = chains->ips;
+	return place_python(chains, whose, walked->ips, count, out);
 }
 
 /* Finds the user part of a sample whose stack was walked. Returns how many addresses there are in *ret_ips. */
 static size_t take_walked(struct stack_chains *chains, size_t ring, const struct event *event, const struct sample *sample,
-			  const uint64_t **ret_ips)
+			  const uint64_t **ret_ips, struct strbuf *out)
 {
 	struct walked_stack walked;
 	struct stack_end end;
@@ -432,7 +524,7 @@ static size_t take_walked(struct stack_chains *chains, size_t ring, const struct
 	*ret_ips = chains->ips;
 	if (sample->pid == UINT32_MAX || !stack_walker_find(chains->walker, ring, sample, &walked))
 		return 0;
-	size_t count = stack_chains_resolve(chains, sample, &walked, depth_of(event), ret_ips, &end);
+	size_t count = stack_chains_resolve(chains, sample, &walked, depth_of(event), ret_ips, &end, out);
 	if (end.count)
 		stack_ends_add(&chains->ends, end.reason, end.dso, 1);
 	return count;
@@ -451,7 +543,7 @@ static void take_sample(struct stack_chains *chains, size_t ring, const struct e
 		return;
 	}
 	const uint64_t *ips = chains->ips;
-	size_t count = event->stack_walked  ? take_walked(chains, ring, event, &sample, &ips)
+	size_t count = event->stack_walked  ? take_walked(chains, ring, event, &sample, &ips, out)
 		       : has_stack(&sample) ? unwind(chains, event, &sample)
 					    : 0;
 	if (!sample_put_user_chain(&sample, &parts, ips, count, out))
@@ -495,5 +587,5 @@ void stack_chains_take(struct stack_chains *chains, size_t ring, const struct io
 
 bool stack_chains_learn(struct stack_chains *chains)
 {
-	return chains->walker && stack_walker_learn(chains->walker, chains->resolver);
+	return chains->walker && stack_walker_learn(chains->walker, chains->resolver, &chains->symbols);
 }

@@ -39,11 +39,15 @@ void stack_chains_look(struct stack_chains *chains);
 /* Appends the records in the pieces of a ring, which has this number, to `out`, with chains instead of copies. */
 void stack_chains_take(struct stack_chains *chains, size_t ring, const struct iovec *pieces, int count, struct strbuf *out);
 
+/* The program's code of Python, from elsewhere than the rings. */
+void stack_chains_add_python(struct stack_chains *chains, const struct user_stacks_python_code *code, size_t lines);
+/* Frames of Python that chains have; NULL: none. */
+const struct python_frames *stack_chains_python(const struct stack_chains *chains);
 /* What a BPF program has found elsewhere than in the rings: of the thread, time and CPU mode of `whose`, which must not be later than what
  * stack_chains_look() has seen. Returns how many addresses are in *ret_ips, which holds until the next call; *ret_end says how the stack
- * ends, for stack_ends_add(), and has a count of 0 when there is none. */
+ * ends, for stack_ends_add(), and has a count of 0 when there is none. Appends to `out` what readers must know before. */
 size_t stack_chains_resolve(struct stack_chains *chains, const struct sample *whose, const struct walked_stack *walked, size_t depth,
-			    const uint64_t **ret_ips, struct stack_end *ret_end);
+			    const uint64_t **ret_ips, struct stack_end *ret_end, struct strbuf *out);
 
 /* When the rings are empty: what takes longer is done, a piece of it. False: there was nothing to do. */
 bool stack_chains_learn(struct stack_chains *chains);

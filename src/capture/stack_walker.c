@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* How deep interrupts that take samples lie in each other, and how long the outer ones may have waited for their samples. */
@@ -42,6 +43,7 @@ struct wanted {
 
 struct stack_walker {
 	struct bpf_user_stacks *program;
+	struct python_frames *python;
 	struct dynamic_events probes; /* if there are tracepoints */
 	struct event_attr attr;	      /* of the program's records */
 	struct sample_layout layout;
@@ -50,6 +52,7 @@ struct stack_walker {
 	struct map64 noted;	   /* files, by a hash */
 	VEC(struct wanted) wanted; /* the same, in their order */
 	size_t left;		   /* of them: not given yet */
+	VEC(struct dso *) expected;
 	struct kept_records *kept; /* by ring */
 	const struct ring_set *ring_set;
 	size_t rings;
@@ -119,6 +122,8 @@ static struct error *open_program(struct stack_walker *walker, const struct samp
 						    .memory = sampling->unwind_memory ? sampling->unwind_memory : USER_STACKS_MEMORY};
 
 	walker->memory = options.memory;
+	if (sampling->python_frames)
+		walker->python = python_frames_create();
 	return bpf_user_stacks_open(&options, &walker->program);
 }
 
@@ -161,6 +166,7 @@ void stack_walker_close(struct stack_walker *walker)
 	vec_deinit(&walker->counters);
 	dynamic_events_deinit(&walker->probes);
 	bpf_user_stacks_close(walker->program);
+	python_frames_destroy(walker->python);
 	for (size_t i = 0; i < walker->rings; i++)
 		for (size_t j = 0; j < NESTED; j++)
 			strbuf_deinit(&walker->kept[i].each[j].record);
@@ -168,7 +174,13 @@ void stack_walker_close(struct stack_walker *walker)
 	map64_deinit(&walker->ids);
 	map64_deinit(&walker->noted);
 	vec_deinit(&walker->wanted);
+	vec_deinit(&walker->expected);
 	free(walker);
+}
+
+struct python_frames *stack_walker_python(const struct stack_walker *walker)
+{
+	return walker->python;
 }
 
 const struct bpf_user_stacks *stack_walker_rows(const struct stack_walker *walker)
@@ -212,18 +224,31 @@ static struct error *open_output(struct stack_walker *walker, enum user_stacks_o
 	return bpf_user_stacks_direct(walker->program, output, ring->cpu, counter);
 }
 
+/* The program is the place's, not a counter's: it runs whoever counts there. It gets a counter that counts nothing and nobody inherits:
+ * since Linux 6.10 the first thread that ends takes its parent's program away from the place (perf_event_alloc() hands it down,
+ * perf_event_detach_bpf_prog() doesn't ask who has put it there). */
+static struct error *attach_at_place(struct stack_walker *walker, const struct event *event, enum user_stacks_kinds kind)
+{
+	const struct event_attr attr = {
+		.type = event->attr.type, .size = PERF_ATTR_SIZE_VER5, .config = event->attr.config, .disabled = 1, .sample_period = 1};
+	int counter = perf_open_raw((const struct perf_event_attr *)&attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
+
+	if (counter < 0)
+		return error_system(-counter, "cannot open a counter for the stacks of %s", event->name);
+	vec_push(&walker->counters, counter);
+	return bpf_user_stacks_attach(walker->program, kind, counter);
+}
+
 static struct error *attach(struct stack_walker *walker, const struct event *event, const struct counter *counter)
 {
 	enum user_stacks_kinds kind = kind_of(&walker->probes, event);
 	struct error *error = NULL;
 
-	for (size_t slot = 0; slot < counter_slots(counter) && !error; slot++) {
-		if (counter->fds[slot] < 0)
-			continue;
-		error = bpf_user_stacks_attach(walker->program, kind, counter->fds[slot]);
-		if (kind != USER_STACKS_OF_SAMPLES) /* the program is the place's, not the counter's */
-			break;
-	}
+	if (kind != USER_STACKS_OF_SAMPLES)
+		return attach_at_place(walker, event, kind);
+	for (size_t slot = 0; slot < counter_slots(counter) && !error; slot++)
+		if (counter->fds[slot] >= 0)
+			error = bpf_user_stacks_attach(walker->program, kind, counter->fds[slot]);
 	return error;
 }
 
@@ -272,6 +297,31 @@ static void note_read(struct stack_walker *walker, size_t ring, const void *reco
 	bpf_user_stacks_note_read(walker->program, walker->ring_set->rings[ring].cpu, records->bytes);
 }
 
+/* Whether a record is a code of Python. */
+static bool is_python(const void *record, size_t size)
+{
+	uint32_t head;
+
+	if (size < sizeof(head) + offsetof(struct user_stacks_python_code, lines))
+		return false;
+	memcpy(&head, record, sizeof(head));
+	return user_stacks_kind(head) == USER_STACKS_PYTHON &&
+	       user_stacks_count(head) <= size - sizeof(head) - offsetof(struct user_stacks_python_code, lines);
+}
+
+void stack_walker_look(struct stack_walker *walker, const struct record_header *header)
+{
+	struct sample sample;
+	uint32_t head;
+
+	if (!walker->python || header->type != RECORD_SAMPLE || header->size < sizeof(struct user_stacks_python_code) - USER_STACKS_LINES ||
+	    sample_decode_fixed(&walker->layout, &walker->attr, header, &sample) || !stack_walker_owns(walker, sample.id) ||
+	    sample_decode(&walker->layout, &walker->attr, header, &sample) || !is_python(sample.raw, sample.raw_size))
+		return;
+	memcpy(&head, sample.raw, sizeof(head));
+	python_frames_add(walker->python, (const void *)((const char *)sample.raw + sizeof(head)), user_stacks_count(head));
+}
+
 bool stack_walker_takes(struct stack_walker *walker, size_t ring, const struct record_header *header)
 {
 	struct kept_records *records = &walker->kept[ring];
@@ -282,6 +332,9 @@ bool stack_walker_takes(struct stack_walker *walker, size_t ring, const struct r
 	    !stack_walker_owns(walker, sample.id))
 		return false;
 	if (sample_decode(&walker->layout, &walker->attr, header, &sample))
+		return true;
+	note_read(walker, ring, sample.raw, sample.raw_size);
+	if (is_python(sample.raw, sample.raw_size))
 		return true;
 	if (records->count == NESTED) { /* the oldest one's sample was lost */
 		struct kept oldest = records->each[0];
@@ -294,7 +347,6 @@ bool stack_walker_takes(struct stack_walker *walker, size_t ring, const struct r
 	strbuf_clear(&kept->record);
 	strbuf_add(&kept->record, &padding, sizeof(padding));
 	strbuf_add(&kept->record, sample.raw, sample.raw_size);
-	note_read(walker, ring, sample.raw, sample.raw_size);
 	return true;
 }
 
@@ -363,10 +415,13 @@ void stack_walker_explain(enum user_stacks_added added, const char *file, uint64
 		strbuf_printf(out, ". More room for rules: --unwind-memory, up to %d MB", USER_STACKS_MEMORY >> 20);
 }
 
-static void give_rows(struct stack_walker *walker, const struct wanted *wanted, const struct file_rows *rows)
+static void give_rows(struct stack_walker *walker, struct resolver *resolver, const struct wanted *wanted, const struct file_rows *rows)
 {
 	const struct user_stacks_row *list = (const void *)rows->rows.data;
-	enum user_stacks_added added = bpf_user_stacks_add(walker->program, &wanted->file, list, rows->rows.len, rows->end);
+	struct user_stacks_interpreter interpreter;
+	bool has_python = walker->python && wanted->dso && python_frames_describe(resolver, wanted->dso, &interpreter);
+	enum user_stacks_added added = bpf_user_stacks_add(walker->program, &wanted->file, list, rows->rows.len, rows->end,
+							   has_python ? &interpreter : NULL);
 	struct strbuf text = {0};
 
 	if (added == USER_STACKS_ADDED || walker->full)
@@ -417,16 +472,60 @@ static void debug_rows(const struct stack_walker *walker, const struct wanted *w
 	strbuf_deinit(&file);
 }
 
-bool stack_walker_learn(struct stack_walker *walker, struct resolver *resolver)
+void stack_walker_expect(struct stack_walker *walker, struct dso *dso)
+{
+	if (dso->kind == DSO_FILE && dso->inode)
+		vec_push(&walker->expected, dso);
+}
+
+/* What the program is going to know the file by: as find_mapping() there does. */
+static bool find_identity(const struct dso *dso, const struct symbol_options *symbols, struct user_stacks_file *ret)
+{
+	enum { LARGEST = 16 << 20, MINOR_BITS = 20 };
+	char *path = symbols->mapped_path(symbols->mapped_context, dso);
+	struct stat status;
+	bool found = !stat(path ? path : dso->name, &status) && status.st_ino == dso->inode && status.st_size <= LARGEST;
+
+	free(path);
+	*ret = (struct user_stacks_file){.inode = dso->inode,
+					 .size = found ? (uint64_t)status.st_size : 0,
+					 .device = dso->major << MINOR_BITS | dso->minor,
+					 .generation = (uint32_t)dso->inode_generation};
+	return found;
+}
+
+/* The next one that is expected and not known yet; NULL: there is none. */
+static struct wanted *next_expected(struct stack_walker *walker, const struct symbol_options *symbols)
+{
+	while (walker->expected.len) {
+		struct dso *dso = walker->expected.data[--walker->expected.len];
+		struct user_stacks_file file;
+		bool is_new;
+		if (!find_identity(dso, symbols, &file))
+			continue;
+		uint64_t *at = map64_insert(&walker->noted, hash_bytes(&file, sizeof(file)), &is_new);
+		if (!is_new)
+			continue;
+		*at = walker->wanted.len;
+		walker->left++;
+		vec_push(&walker->wanted, ((struct wanted){.file = file, .dso = dso}));
+		return &walker->wanted.data[*at];
+	}
+	return NULL;
+}
+
+bool stack_walker_learn(struct stack_walker *walker, struct resolver *resolver, const struct symbol_options *symbols)
 {
 	struct wanted *wanted = most_wanted(walker);
 	struct file_rows rows = {0};
 
 	if (!wanted)
+		wanted = next_expected(walker, symbols);
+	if (!wanted)
 		return false;
 	if (wanted->dso)
 		file_rows_collect(resolver, wanted->dso, 1 << USER_STACKS_BLOCK_BITS, &rows);
-	give_rows(walker, wanted, &rows);
+	give_rows(walker, resolver, wanted, &rows);
 	debug_rows(walker, wanted, &rows);
 	wanted->copies = UINT64_MAX;
 	walker->left--;

@@ -11,6 +11,7 @@
 #include "base/strbuf.h"
 #include "bpf/user_stacks.h"
 #include "capture/counting/counter_set.h"
+#include "capture/python_frames.h"
 #include "capture/sampling.h"
 #include "kernel/ring_set.h"
 #include "perfdata/layout.h"
@@ -29,6 +30,8 @@ struct error *stack_walker_open(const struct event_list *events, const struct sa
 /* The same with rows only, for programs that share them (stack_walker_rows()). */
 struct error *stack_walker_open_rows(const struct sampling *sampling, struct stack_walker **ret);
 void stack_walker_close(struct stack_walker *walker);
+/* Frames of Python in chains; NULL: sampling.python_frames isn't set. */
+struct python_frames *stack_walker_python(const struct stack_walker *walker);
 const struct bpf_user_stacks *stack_walker_rows(const struct stack_walker *walker);
 
 /* Walks the stacks of all samples of events with event->stack_walked, whose counters are open and write into `rings`, those of CPUs. All
@@ -38,6 +41,8 @@ struct error *stack_walker_start(struct stack_walker *walker, const struct event
 
 /* Whether a sample in a ring is a record of the program. It is kept then. */
 bool stack_walker_takes(struct stack_walker *walker, size_t ring, const struct record_header *header);
+/* To be asked of each record of all rings, before those that lie behind it in any ring are taken: notes what chains name by numbers. */
+void stack_walker_look(struct stack_walker *walker, const struct record_header *header);
 /* Whether an id is that of a counter of ours: the kernel may tell in its name what was lost. */
 bool stack_walker_owns(const struct stack_walker *walker, uint64_t id);
 
@@ -54,8 +59,11 @@ bool walked_stack_read(uint32_t head, const void *data, size_t size, struct walk
 bool stack_walker_find(struct stack_walker *walker, size_t ring, const struct sample *sample, struct walked_stack *ret);
 /* Notes that the program lacks the rows of `dso`, from which the copy's missing file was mapped; NULL = that has none. */
 void stack_walker_note(struct stack_walker *walker, const struct user_stacks_copy *copy, struct dso *dso);
+/* Notes that code of `dso` has just been mapped: the program is going to need its rows, which are given when no other file is waited for.
+ * Not those of large files, of which most need not be read ever. */
+void stack_walker_expect(struct stack_walker *walker, struct dso *dso);
 /* Gives the program the rows of a file that was noted, which takes up to some 100 ms for the largest ones; false: there is none left. */
-bool stack_walker_learn(struct stack_walker *walker, struct resolver *resolver);
+bool stack_walker_learn(struct stack_walker *walker, struct resolver *resolver, const struct symbol_options *symbols);
 /* Why the rows of a file, of so many bytes, were not taken, and what helps; of `memory` for all of them. */
 void stack_walker_explain(enum user_stacks_added added, const char *file, uint64_t bytes, uint64_t memory, struct strbuf *out);
 

@@ -134,7 +134,7 @@ static struct error *check_name(const char *name)
 
 struct error *buildid_cache_add(const char *dir, const struct buildid *id, const char *name, const char *path)
 {
-	bool kernel = !strcmp(name, "[kernel.kallsyms]"), file = *name == '/';
+	bool kernel = !strcmp(name, "[kernel.kallsyms]"), file = *name == '/' || !strcmp(name, "[python]");
 	if (!kernel && !file && strcmp(name, "[vdso]") != 0)
 		return error_new("%s: no file", name);
 	struct error *error = check_name(name);

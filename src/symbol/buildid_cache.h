@@ -9,8 +9,8 @@
 #include "base/error.h"
 #include "base/vec.h"
 
-/* Puts in the file at `path`, as `name`: an absolute path, "[kernel.kallsyms]" or "[vdso]". One that is there already is left as it is.
- * An error says why it can't be, as when the file has another build-id. */
+/* Puts in the file at `path`, as `name`: an absolute path, "[python]", "[kernel.kallsyms]" or "[vdso]". One that is there already is left
+ * as it is. An error says why it can't be, as when the file has another build-id. */
 struct error *buildid_cache_add(const char *dir, const struct buildid *id, const char *name, const char *path);
 /* The same for its separate debug file. */
 struct error *buildid_cache_add_debug(const char *dir, const struct buildid *id, const char *name, const char *path);

@@ -503,3 +503,26 @@ def test_g_as_the_configuration_has_it(perf, live, tmp_path):
     for mode in (["-g"], ["--call-graph", "fp"]):
         assert perf("record", "-o", tmp_path / mode[-1], *CLOCK, *mode, "true", env={**os.environ, "PERF_CONFIG": str(config)}).returncode == 0
     assert perf("evlist", "-v", "-i", tmp_path / "-g").stdout == perf("evlist", "-v", "-i", tmp_path / "fp").stdout
+
+
+THREADS_END = """import os, threading
+for i in range(20):
+    thread = threading.Thread(target=os.getppid)
+    thread.start()
+    thread.join()
+    if not os.fork():
+        os.getppid()
+        os._exit(0)
+    os.wait()
+    os.getppid()
+"""
+
+
+def test_tracepoints_after_threads_have_ended(perf, bpf, tracefs, tmp_path):
+    """Since Linux 6.10 the first thread that ends takes the program of an inherited counter away from its tracepoint: no stack came after that."""
+    if not is_walked():
+        pytest.skip("BPF programs can't look up what is mapped before Linux 6.1")
+    path = tmp_path / "perf.data"
+    done = perf("record", "-g", "-e", "syscalls:sys_enter_getppid", "-o", path, "--", "/usr/bin/python3", "-c", THREADS_END)
+    stacks = [block for block in perf("script", "-i", path, "-F", "comm,ip,sym").stdout.split("\n\n") if block.strip()]
+    assert len(stacks) == 60 and all("getppid" in block for block in stacks), done.stderr

@@ -156,6 +156,7 @@ static struct error *describe(void *context, const char *path, const struct feat
 		error_free(error);
 		return NULL;
 	}
+	record_keep_python(recording->recorder, &recording->features);
 	recording->examined = true;
 	return NULL;
 }
@@ -316,6 +317,7 @@ static struct error *choose_way(struct recording *recording)
 	const char *obstacle = options->recorder.places.len ? "--threads" : NULL;
 	struct error *why = NULL;
 
+	options->sampling.python_frames = record_wants_python(options);
 	struct error *error =
 		stack_way_choose(&recording->events, &options->sampling, &recording->place.target, obstacle, &recording->walker, &why);
 	if (why && hint_is_due("frame-pointers"))

@@ -11,7 +11,7 @@
 #pragma once
 
 #include "base/error.h"
-#include "bpf/off_cpu_shared.h"
+#include "bpf/off_cpu/off_cpu_shared.h"
 #include "bpf/user_stacks.h"
 
 #include <stddef.h>
@@ -41,9 +41,11 @@ void bpf_off_cpu_switch(struct bpf_off_cpu *off_cpu, bool on);
 /* Waits that end from now on aren't in what bpf_off_cpu_take() gives, but for long ones. Some microseconds should pass between the two:
  * what programs add just now isn't there before. */
 void bpf_off_cpu_turn(struct bpf_off_cpu *off_cpu);
-/* Who is told: of a stack before the first wait that began with it. What a stack is followed by has so many bytes. */
+/* Who is told: of a code of Python before the first stack that names it, of a stack before the first wait that began with it. What a
+ * stack is followed by has so many bytes. */
 struct bpf_off_cpu_taker {
 	void (*take_stack)(void *context, const struct bpf_off_cpu_stack *stack, size_t behind);
+	void (*take_python)(void *context, const struct bpf_off_cpu_python *python, size_t lines);
 	void (*take_wait)(void *context, const struct bpf_off_cpu_wait *wait);
 };
 /* Waits that ended since the last time. */

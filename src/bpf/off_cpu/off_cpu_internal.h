@@ -1,7 +1,7 @@
 /* The two programs that measure time off the CPU, and what off_cpu.c does with either. */
 #pragma once
 
-#include "bpf/off_cpu.h"
+#include "bpf/off_cpu/off_cpu.h"
 
 #include <bpf/libbpf.h>
 

@@ -20,7 +20,7 @@ struct off_cpu_config {
 };
 
 /* What the ring has begins with one of these. */
-enum off_cpu_kind { OFF_CPU_WAIT, OFF_CPU_STACK };
+enum off_cpu_kind { OFF_CPU_WAIT, OFF_CPU_STACK, OFF_CPU_PYTHON };
 
 /* A wait, or waits of a thread that began with the same stack. */
 struct bpf_off_cpu_wait {
@@ -46,4 +46,11 @@ struct bpf_off_cpu_stack {
 	uint32_t kernel;			      /* how many addresses there are */
 	uint32_t user;				      /* USER_STACKS_HEAD() of what follows: a chain or copy (user_stacks_shared.h) */
 	uint64_t kernel_stack[OFF_CPU_KERNEL_FRAMES]; /* innermost first */
+};
+
+/* A code of Python that stacks name by its number; told before them. */
+struct bpf_off_cpu_python {
+	uint64_t kind;
+	uint32_t padding, word; /* USER_STACKS_HEAD() */
+	struct user_stacks_python_code code;
 };

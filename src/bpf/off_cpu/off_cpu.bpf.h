@@ -7,7 +7,7 @@
  * behind it what take_user_stack() has found. */
 #pragma once
 
-#include "bpf/off_cpu_shared.h"
+#include "bpf/off_cpu/off_cpu_shared.h"
 
 #ifdef OFF_CPU_WALKS
 #define WALK_HEAD struct bpf_off_cpu_stack
@@ -84,6 +84,19 @@ static __always_inline uint64_t mix(uint64_t hash, uint64_t word)
 #ifdef OFF_CPU_WALKS
 const volatile uint64_t room; /* how many bytes may lie in the ring when there is to be another copy */
 
+/* bpf_loop()'s: one code of Python. */
+static long tell_of_code(uint32_t index, struct walk **at)
+{
+	struct walk *walk = *at;
+	uint64_t size = describe_code(walk, index) + sizeof(walk->code_kind) + sizeof(walk->code_padding);
+
+	walk->code_kind = OFF_CPU_PYTHON;
+	if (size <= sizeof(walk->code_kind) + sizeof(walk->code_padding) + sizeof(walk->code_word) + sizeof(walk->code_record) &&
+	    bpf_ringbuf_output(&ring, &walk->code_kind, size, BPF_RB_NO_WAKEUP))
+		forget_code(walk, index);
+	return 0;
+}
+
 /* Bytes of what was found, for the ring. A copy for want of rows wakes up who gives them. */
 static __always_inline uint64_t take_user_stack(void *event, struct walk *walk, uint64_t *flags)
 {
@@ -93,6 +106,8 @@ static __always_inline uint64_t take_user_stack(void *event, struct walk *walk, 
 	if (!walk_begin(walk, NULL))
 		return 0;
 	kind = walk_go(walk);
+	if (walk->codes)
+		bpf_loop(walk->codes, tell_of_code, &walk, 0);
 	if (kind != USER_STACKS_STACK || bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA) > room) {
 		size = walk->count & (2 * USER_STACKS_DEPTH - 1);
 		walk->head.user = USER_STACKS_HEAD(kind == USER_STACKS_STACK ? USER_STACKS_LEFT : kind, size);

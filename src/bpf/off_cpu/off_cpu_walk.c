@@ -1,5 +1,5 @@
 /* Opens off_cpu_walk.bpf.c; the rest is off_cpu.c's. */
-#include "bpf/off_cpu_internal.h"
+#include "bpf/off_cpu/off_cpu_internal.h"
 #include "off_cpu_walk.skel.h"
 
 #include <errno.h>
@@ -15,7 +15,9 @@ int off_cpu_open_walking(const struct bpf_user_stacks *stacks, uint32_t depth, u
 	open->rodata->page_bits = (uint32_t)__builtin_ctzl((unsigned long)sysconf(_SC_PAGESIZE));
 	open->rodata->depth = depth < USER_STACKS_DEPTH ? depth : USER_STACKS_DEPTH;
 	*ret = OFF_CPU_PROGRAM(open);
+	open->rodata->first_python_code = USER_STACKS_OTHERS_CODES;
 	const struct user_stacks_maps maps = {.files = open->maps.files,
+					      .pythons = open->maps.pythons,
 					      .first_rows = open->maps.first_rows,
 					      .row_chunks = open->maps.row_chunks,
 					      .first_words = open->maps.first_words,

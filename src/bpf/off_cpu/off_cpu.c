@@ -1,8 +1,8 @@
 /* Loads off_cpu.bpf.c and reads what it has measured (off_cpu.h). */
-#include "bpf/off_cpu.h"
+#include "bpf/off_cpu/off_cpu.h"
 
 #include "base/mem.h"
-#include "bpf/off_cpu_internal.h"
+#include "bpf/off_cpu/off_cpu_internal.h"
 #include "bpf/ring.h"
 #include "bpf/support.h"
 #include "bpf/tracepoints.h"
@@ -149,16 +149,33 @@ static int take_sums(struct bpf_off_cpu *off_cpu, const struct bpf_map *sums,
 	return failure == -ENOENT ? 0 : failure;
 }
 
+static void take_record(const struct bpf_off_cpu_taker *taker, void *context, const void *record, size_t size)
+{
+	const struct bpf_off_cpu_python *python = record;
+	size_t names = offsetof(struct bpf_off_cpu_python, code.lines);
+	switch (size < sizeof(uint64_t) ? OFF_CPU_WAIT : (enum off_cpu_kind) * (const uint64_t *)record) {
+	case OFF_CPU_WAIT:
+		if (size >= sizeof(struct bpf_off_cpu_wait))
+			taker->take_wait(context, record);
+		break;
+	case OFF_CPU_STACK:
+		if (size >= sizeof(struct bpf_off_cpu_stack))
+			taker->take_stack(context, record, size - sizeof(struct bpf_off_cpu_stack));
+		break;
+	case OFF_CPU_PYTHON:
+		if (size >= names && user_stacks_count(python->word) <= size - names)
+			taker->take_python(context, python, user_stacks_count(python->word));
+		break;
+	}
+}
+
 struct error *bpf_off_cpu_take(struct bpf_off_cpu *off_cpu, const struct bpf_off_cpu_taker *taker, void *context)
 {
 	const struct off_cpu_program *loaded = &off_cpu->program;
 	const void *record;
 	uint32_t size;
 	while ((record = bpf_ring_next(&off_cpu->ring, &size)))
-		if (size >= sizeof(struct bpf_off_cpu_stack) && *(const uint64_t *)record == OFF_CPU_STACK)
-			taker->take_stack(context, record, size - sizeof(struct bpf_off_cpu_stack));
-		else if (size >= sizeof(struct bpf_off_cpu_wait))
-			taker->take_wait(context, record);
+		take_record(taker, context, record, size);
 	bpf_ring_release(&off_cpu->ring);
 	int failure = take_sums(off_cpu, *loaded->turn & 1 ? loaded->even_sums : loaded->odd_sums, taker->take_wait, context);
 	return failure ? error_system(-failure, "sums of time off the CPU cannot be read") : NULL;

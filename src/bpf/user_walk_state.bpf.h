@@ -1,0 +1,191 @@
+/* What a walk of user_walk.bpf.h knows: of the stack, and of files. */
+#pragma once
+
+#include "bpf/kernel_types.bpf.h"
+#include "bpf/user_stacks_shared.h"
+
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
+
+/* What lies in front of a chain or copy where it is sent from, a multiple of 8 bytes: by default the first word of a sample's record, so
+ * that the addresses behind it are aligned. Who includes this may have defined another one. */
+#ifndef WALK_HEAD
+#define WALK_HEAD struct walk_word
+#endif
+struct walk_word {
+	uint64_t written; /* user_stacks_bytes() of all records */
+	uint32_t padding;
+	uint32_t word;
+};
+
+enum { MAPPINGS = 8, TREE_DEPTH = 6, TREE_NODE = 256, TREE_LEAF = 1, TREE_RANGE = 2, TREE_ALLOC_RANGE = 3, FEW_ROWS = 16, WINDOW = 64 };
+enum { TASK_IS_KERNEL = 0x200000, MAPPED_EXECUTABLE = 4, FRAME_POINTER_REACH = 0x4000 };
+
+const volatile uint32_t depth = USER_STACKS_DEPTH;
+const volatile uint32_t page_bits = 12; /* of the kernel: offsets of mappings are in pages */
+
+/* The registers as the kernel shows them to programs. */
+#if defined(__TARGET_ARCH_x86)
+struct seen_registers {
+	uint64_t r15, r14, r13, r12, bp, bx, r11, r10, r9, r8, ax, cx, dx, si, di, orig_ax, ip, cs, flags, sp, ss;
+};
+enum { CODE_OF_32_BITS = 0x23 };
+#define IS_USER(regs) ((regs)->cs & 3)
+#define ABI(regs) ((regs)->cs == CODE_OF_32_BITS ? PERF_SAMPLE_REGS_ABI_32 : PERF_SAMPLE_REGS_ABI_64)
+#define IP(regs) ((regs)->ip)
+#define FP(regs) ((regs)->bp)
+#define THIRD(regs) ((regs)->bx)
+#define HAS_THIRD 1
+#define LINK(regs) 0
+#define HAS_LINK 0
+#elif defined(__TARGET_ARCH_arm64)
+struct seen_registers {
+	uint64_t x[31], sp, pc, pstate;
+};
+enum { MODE_MASK = 0xf, MODE_32_BITS = 0x10 };
+#define IS_USER(regs) (!((regs)->pstate & MODE_MASK))
+#define ABI(regs) ((regs)->pstate & MODE_32_BITS ? PERF_SAMPLE_REGS_ABI_32 : PERF_SAMPLE_REGS_ABI_64)
+#define IP(regs) ((regs)->pc)
+#define FP(regs) ((regs)->x[29])
+#define THIRD(regs) 0
+#define HAS_THIRD 0
+#define LINK(regs) ((regs)->x[30])
+#define HAS_LINK 1
+#endif
+
+struct mapping {
+	uint64_t start, size;
+	uint64_t to_file; /* address plus this: offset in the file */
+	struct user_stacks_code code;
+};
+
+struct python_key {
+	uint64_t code;
+	uint64_t pid;
+};
+/* What tells that a code is still the same one, and its number. */
+struct python_known {
+	uint64_t name, lines;
+	uint32_t first_line, number;
+};
+struct python_news {
+	struct python_key key;
+	uint64_t name, file, lines;
+	uint32_t first_line, number;
+	uint32_t python, unused;
+};
+
+/* What a walk knows; one for each CPU, since no program is run while it runs there itself. */
+struct walk {
+	struct seen_registers registers;
+	uint64_t ip, sp, fp, third, link;
+	uint64_t address; /* that is looked up */
+	struct user_stacks_file file;
+	uint32_t exact, has_fp, has_third, has_link;
+	uint32_t count;
+	uint32_t done, bare; /* why it ends: it is complete, or there are no rules and no frame pointer */
+	uint32_t found;	     /* mappings so far */
+	struct mapping mappings[MAPPINGS];
+	uint64_t node[TREE_NODE / sizeof(uint64_t)];
+	uint64_t vma_end;
+	uint64_t window[WINDOW], window_at; /* a piece of the stack */
+	uint32_t has_window;
+	/* Frames of Python: the next one, 0 = none; where addresses are counted from, as mapping.to_file. */
+	uint64_t python_frame, python_to_file;
+	uint32_t python, codes; /* place in `pythons`; how many codes are to be told of */
+	uint64_t frame_words[USER_STACKS_PYTHON_FRAME / 8], code_words[USER_STACKS_PYTHON_CODE / 8];
+	struct python_news news[USER_STACKS_TOLD];
+	uint64_t text_words[5];
+	uint64_t code_kind; /* what sends records may put something in front */
+	uint32_t code_padding, code_word;
+	struct user_stacks_python_code code_record;
+	WALK_HEAD head; /* kept from one walk to the next */
+	union {
+		uint64_t chain[USER_STACKS_DEPTH];
+		struct {
+			struct user_stacks_copy copy;
+			uint8_t stack[USER_STACKS_COPY];
+		};
+	};
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1); /* CPUs, set when it is loaded */
+	__type(key, uint32_t);
+	__type(value, struct walk);
+} walks SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, USER_STACKS_FILES);
+	__type(key, struct user_stacks_file);
+	__type(value, struct user_stacks_code);
+} files SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, USER_STACKS_PYTHONS);
+	__type(key, uint32_t);
+	__type(value, struct user_stacks_python);
+} pythons SEC(".maps");
+
+/* Codes of Python that have a number; of this program alone. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, 1 << 17);
+	__type(key, struct python_key);
+	__type(value, struct python_known);
+} python_codes SEC(".maps");
+
+const volatile uint32_t first_python_code; /* before the first number */
+uint32_t python_code_count;
+
+struct row_chunk {
+	struct user_stacks_row rows[USER_STACKS_ROWS];
+};
+struct rows_map {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__uint(key_size, sizeof(uint32_t));
+	__uint(value_size, sizeof(struct row_chunk));
+};
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
+	__uint(max_entries, USER_STACKS_ROW_CHUNKS);
+	__type(key, uint32_t);
+	__array(values, struct rows_map);
+} row_chunks SEC(".maps");
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, uint32_t);
+	__type(value, struct row_chunk);
+} first_rows SEC(".maps");
+
+struct word_chunk {
+	uint32_t words[USER_STACKS_WORDS];
+};
+struct words_map {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__uint(key_size, sizeof(uint32_t));
+	__uint(value_size, sizeof(struct word_chunk));
+};
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
+	__uint(max_entries, USER_STACKS_WORD_CHUNKS);
+	__type(key, uint32_t);
+	__array(values, struct words_map);
+} word_chunks SEC(".maps");
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, uint32_t);
+	__type(value, struct word_chunk);
+} first_words SEC(".maps");

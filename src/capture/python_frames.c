@@ -1,0 +1,373 @@
+/* Codes become functions: those of several processes, or of a module that was loaded again, are one when name, file and first line are the
+ * same. A function has a stretch of addresses, and a line of it one address there. */
+#include "capture/python_frames.h"
+
+#include "arch/arch.h"
+#include "base/hash.h"
+#include "base/mem.h"
+#include "base/vec.h"
+#include "symbol/code/names_image.h"
+#include "unwind/tables.h"
+
+#include <elf.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+/* Above what processes can have. */
+static const uint64_t map_begin = (uint64_t)0x70 << 56, map_size = (uint64_t)1 << 40;
+
+struct function {
+	char *name, *file;
+	uint32_t first_line;
+	VEC(uint32_t) lines; /* that were met, as distances */
+};
+
+struct python_code {
+	size_t function;
+	uint32_t first_line;
+	uint8_t *lines; /* co_linetable */
+	size_t size;
+};
+
+struct python_frames {
+	VEC(struct function) functions;
+	VEC(struct python_code) codes;
+	struct map64 by_hash;	/* functions */
+	struct map64 by_number; /* codes */
+	struct map64 lines;	/* function << 16 | distance: those that are noted */
+};
+
+/* ---- interpreters ---- */
+
+static bool find_symbol(const struct elf_file *elf, const char *name, struct elf_symbol *ret)
+{
+	static const char *const tables[] = {".dynsym", ".symtab"};
+
+	for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++) {
+		const struct elf_section *table = elf_section(elf, tables[i]);
+		uint64_t count = table ? elf_symbol_count(elf, table) : 0;
+		for (uint64_t j = 0; j < count; j++)
+			if (elf_symbol_at(elf, table, j, ret) && ret->section != SHN_UNDEF && !strcmp(ret->name, name))
+				return true;
+	}
+	return false;
+}
+
+/* The word of the file that is at a virtual address. */
+static bool read_word(const struct elf_file *elf, uint64_t vaddr, uint64_t *ret)
+{
+	const struct elf_segment *segment = elf_segment_of(elf, vaddr);
+	uint64_t offset = segment ? vaddr - segment->vaddr + segment->offset : 0;
+
+	if (!segment || elf->swap || offset > elf->size || elf->size - offset < sizeof(*ret))
+		return false;
+	memcpy(ret, elf->data + offset, sizeof(*ret));
+	return true;
+}
+
+/* Where members are, by the headers of CPython (Include/internal/pycore_frame.h, pycore_runtime.h, pycore_interp.h, Include/cpython/code.h,
+ * pystate.h, unicodeobject.h): 64-bit builds without Py_DEBUG and Py_TRACE_REFS. In 3.11 the last frame of a C function has is_entry, in
+ * 3.12 there is one more behind it, which lies in the C function itself: FRAME_OWNED_BY_CSTACK. */
+static bool describe_version(uint64_t version, struct user_stacks_python *ret)
+{
+	static const struct user_stacks_python versions[] = {
+		{.interpreter = 48,
+		 .threads = 16,
+		 .next_thread = 8,
+		 .thread_cframe = 56,
+		 .cframe_current = 8,
+		 .code = 32,
+		 .previous = 48,
+		 .instruction = 56,
+		 .end = 68,
+		 .end_mask = 0xff,
+		 .end_value = 1,
+		 .end_counts = 1,
+		 .code_instructions = 184,
+		 .code_line = 72,
+		 .code_file = 112,
+		 .code_name = 128,
+		 .code_lines = 136,
+		 .text = 48,
+		 .wide_text = 72},
+		{.interpreter = 48,
+		 .threads = 72,
+		 .next_thread = 8,
+		 .thread_cframe = 56,
+		 .cframe_current = 0,
+		 .code = 0,
+		 .previous = 8,
+		 .instruction = 56,
+		 .end = 70,
+		 .end_mask = 0xff,
+		 .end_value = 3,
+		 .end_counts = 0,
+		 .code_instructions = 192,
+		 .code_line = 68,
+		 .code_file = 112,
+		 .code_name = 128,
+		 .code_lines = 136,
+		 .text = 40,
+		 .wide_text = 56},
+	};
+	uint64_t number = (version >> 16) - 0x30b;
+
+	if (number >= sizeof(versions) / sizeof(versions[0]))
+		return false;
+	*ret = versions[number];
+	return true;
+}
+
+bool python_frames_describe(struct resolver *resolver, struct dso *dso, struct user_stacks_interpreter *ret)
+{
+	const struct unwind_tables *tables = resolver_attachment(resolver, dso, unwind_tables_make, unwind_tables_destroy);
+	const struct elf_file *elf = &tables->runtime;
+	struct elf_symbol runtime, evaluates, type, version;
+	uint64_t number;
+
+	if (!elf->is_64bit || !find_symbol(elf, "_PyRuntime", &runtime) || !find_symbol(elf, "_PyEval_EvalFrameDefault", &evaluates) ||
+	    !find_symbol(elf, "PyCode_Type", &type) || !find_symbol(elf, "Py_Version", &version) ||
+	    !read_word(elf, version.value, &number) || !describe_version(number, &ret->python))
+		return false;
+	const struct elf_segment *text = elf_segment_of(elf, evaluates.value);
+	if (!text)
+		return false;
+	uint64_t to_place = text->offset - text->vaddr;
+	ret->python.runtime = runtime.value + to_place;
+	ret->python.code_type = type.value + to_place;
+	ret->evaluates = (uint32_t)(evaluates.value + to_place);
+	ret->evaluates_size = (uint32_t)evaluates.size;
+	return true;
+}
+
+/* ---- life ---- */
+
+struct python_frames *python_frames_create(void)
+{
+	return mem_zalloc(sizeof(struct python_frames));
+}
+
+void python_frames_destroy(struct python_frames *frames)
+{
+	if (!frames)
+		return;
+	for (size_t i = 0; i < frames->functions.len; i++) {
+		free(frames->functions.data[i].name);
+		free(frames->functions.data[i].file);
+		vec_deinit(&frames->functions.data[i].lines);
+	}
+	for (size_t i = 0; i < frames->codes.len; i++)
+		free(frames->codes.data[i].lines);
+	vec_deinit(&frames->functions);
+	vec_deinit(&frames->codes);
+	map64_deinit(&frames->by_hash);
+	map64_deinit(&frames->by_number);
+	map64_deinit(&frames->lines);
+	free(frames);
+}
+
+/* ---- codes ---- */
+
+static void put_character(struct strbuf *out, uint32_t c)
+{
+	if (c < 0x80) {
+		strbuf_add_char(out, (char)c);
+	} else if (c < 0x800) {
+		strbuf_add_char(out, (char)(0xc0 | c >> 6));
+		strbuf_add_char(out, (char)(0x80 | (c & 0x3f)));
+	} else if (c < 0x10000) {
+		strbuf_add_char(out, (char)(0xe0 | c >> 12));
+		strbuf_add_char(out, (char)(0x80 | (c >> 6 & 0x3f)));
+		strbuf_add_char(out, (char)(0x80 | (c & 0x3f)));
+	} else {
+		strbuf_add_char(out, (char)(0xf0 | (c >> 18 & 7)));
+		strbuf_add_char(out, (char)(0x80 | (c >> 12 & 0x3f)));
+		strbuf_add_char(out, (char)(0x80 | (c >> 6 & 0x3f)));
+		strbuf_add_char(out, (char)(0x80 | (c & 0x3f)));
+	}
+}
+
+/* Characters have 1, 2 or 4 bytes. What was cut ends with "…". */
+static void put_text(struct strbuf *out, const struct user_stacks_text *text, const uint8_t *bytes, size_t size)
+{
+	size_t width = text->state >> 2 & 7, count = width ? size / width : 0;
+
+	for (size_t i = 0; i < text->length && i < count; i++) {
+		uint32_t c = 0;
+		memcpy(&c, bytes + i * width, width < sizeof(c) ? width : sizeof(c));
+		put_character(out, c ? c : '?');
+	}
+	if (text->length > count)
+		strbuf_add_str(out, "…");
+}
+
+static size_t find_function(struct python_frames *frames, const struct user_stacks_python_code *code)
+{
+	struct strbuf text = {0}, file = {0};
+	bool is_new;
+
+	strbuf_add_str(&text, "py::");
+	put_text(&text, &code->name, code->name_text, sizeof(code->name_text));
+	strbuf_add_char(&text, ':');
+	put_text(&file, &code->file, code->file_text, sizeof(code->file_text));
+	strbuf_add(&text, strbuf_str(&file), file.len);
+	uint64_t hash = hash_combine(hash_bytes(strbuf_str(&text), text.len), code->first_line);
+	uint64_t *at = map64_insert(&frames->by_hash, hash, &is_new);
+	if (is_new) {
+		*at = frames->functions.len;
+		vec_push(&frames->functions,
+			 ((struct function){.name = strbuf_detach(&text), .file = strbuf_detach(&file), .first_line = code->first_line}));
+	}
+	size_t found = *at;
+	strbuf_deinit(&text);
+	strbuf_deinit(&file);
+	return found;
+}
+
+void python_frames_add(struct python_frames *frames, const struct user_stacks_python_code *code, size_t lines)
+{
+	struct python_code added = {.function = find_function(frames, code), .first_line = code->first_line, .size = lines};
+
+	added.lines = mem_alloc(lines + 1);
+	memcpy(added.lines, code->lines, lines);
+	*map64_insert(&frames->by_number, code->number, NULL) = frames->codes.len;
+	vec_push(&frames->codes, added);
+}
+
+/* ---- lines ---- */
+
+struct reading {
+	const uint8_t *at, *end;
+};
+
+static uint32_t next_varint(struct reading *reading)
+{
+	uint32_t value = 0;
+
+	for (unsigned int shift = 0; reading->at < reading->end && shift < 32; shift += 6) {
+		uint8_t byte = *reading->at++;
+		value |= (uint32_t)(byte & 0x3f) << shift;
+		if (!(byte & 0x40))
+			break;
+	}
+	return value;
+}
+
+/* By an entry's first byte: how its line differs from the one before. Leaves the entry. */
+static int32_t next_distance(struct reading *reading, unsigned int kind)
+{
+	enum { SHORT_LAST = 9, ONE_LINE_LAST = 12, NO_COLUMNS = 13, LONG = 14 };
+	uint32_t value;
+
+	if (kind <= SHORT_LAST) {
+		reading->at += 1;
+		return 0;
+	}
+	if (kind <= ONE_LINE_LAST) {
+		reading->at += 2;
+		return (int32_t)kind - SHORT_LAST - 1;
+	}
+	if (kind > LONG)
+		return 0;
+	value = next_varint(reading);
+	for (int i = 0; kind == LONG && i < 3; i++)
+		next_varint(reading);
+	return value & 1 ? -(int32_t)(value >> 1) : (int32_t)(value >> 1);
+}
+
+/* The line of the instruction with which `begun` have begun (CPython's Objects/locations.md). */
+static uint32_t line_of(const struct python_code *code, uint32_t begun)
+{
+	struct reading reading = {code->lines, code->lines + code->size};
+	uint32_t instruction = begun ? begun - 1 : 0, passed = 0, line = code->first_line, known = line;
+
+	while (begun && reading.at < reading.end) {
+		enum { NO_LINE = 15 };
+		uint8_t first = *reading.at++;
+		line += (uint32_t)next_distance(&reading, first >> 3 & 15);
+		if ((first >> 3 & 15) != NO_LINE)
+			known = line;
+		passed += (first & 7) + 1u;
+		if (instruction < passed)
+			break;
+	}
+	return known;
+}
+
+static uint64_t place(struct python_frames *frames, const struct python_code *code, uint32_t begun)
+{
+	struct function *function = &frames->functions.data[code->function];
+	uint32_t line = line_of(code, begun), distance = line > function->first_line ? line - function->first_line : 0;
+	bool is_new;
+
+	if (distance >= NAMES_IMAGE_STRIDE)
+		distance = NAMES_IMAGE_STRIDE - 1;
+	map64_insert(&frames->lines, (uint64_t)code->function * NAMES_IMAGE_STRIDE + distance, &is_new);
+	if (is_new && distance)
+		vec_push(&function->lines, distance);
+	return map_begin + NAMES_IMAGE_BEGIN + (uint64_t)code->function * NAMES_IMAGE_STRIDE + distance;
+}
+
+size_t python_frames_place(struct python_frames *frames, const uint64_t *chain, size_t count, uint64_t *out)
+{
+	size_t placed = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		if (!user_stacks_is_python(chain[i])) {
+			out[placed++] = chain[i];
+			continue;
+		}
+		const uint64_t *at = frames ? map64_find(&frames->by_number, (uint32_t)(chain[i] >> 24)) : NULL;
+		if (at)
+			out[placed++] = place(frames, &frames->codes.data[*at], chain[i] & 0xffffff);
+	}
+	return placed;
+}
+
+struct map_description python_frames_map(uint32_t pid)
+{
+	return (struct map_description){.pid = pid,
+					.tid = pid,
+					.start = map_begin,
+					.end = map_begin + map_size,
+					.name = PYTHON_FRAMES_FILE,
+					.prot = PROT_READ | PROT_EXEC,
+					.flags = MAP_PRIVATE};
+}
+
+bool python_frames_is_place(uint64_t address)
+{
+	return address - map_begin < map_size;
+}
+
+/* ---- the file ---- */
+
+static int compare_lines(const void *a, const void *b)
+{
+	const uint32_t *x = a, *y = b;
+
+	return *x < *y ? -1 : *x > *y;
+}
+
+bool python_frames_make_file(const struct python_frames *frames, struct strbuf *out, struct buildid *ret_id)
+{
+	size_t count = frames ? frames->functions.len : 0;
+
+	if (!count)
+		return false;
+	struct names_image_function *list = mem_alloc_array(count, sizeof(*list));
+	for (size_t i = 0; i < count; i++) {
+		const struct function *function = &frames->functions.data[i];
+		if (function->lines.len)
+			qsort(function->lines.data, function->lines.len, sizeof(*function->lines.data), compare_lines);
+		list[i] = (struct names_image_function){.name = function->name,
+							.file = function->file,
+							.first_line = function->first_line,
+							.lines = function->lines.data,
+							.line_count = function->lines.len};
+	}
+	names_image_make(list, count, arch_own()->elf_machine, out, ret_id);
+	free(list);
+	return true;
+}

@@ -1,0 +1,105 @@
+"""Frames of Python in stacks of record -g, against what the program itself says of its stacks (traceback.extract_stack())."""
+import collections
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+
+import pytest
+
+PROGRAM = pathlib.Path(__file__).resolve().parent.parent / "lib" / "python_stacks.py"
+EVENT = "syscalls:sys_enter_getppid"
+
+
+@pytest.fixture(scope="module", name="python")
+def find_python():
+    """A CPython whose frames are known: Debian's, or another one."""
+    for path in ("/usr/bin/python3", shutil.which("python3.11"), shutil.which("python3.12")):
+        version = subprocess.run([path, "-c", "import sys; print(sys.implementation.name, *sys.version_info[:2])"], capture_output=True, text=True, check=False) if path else None
+        if version and version.stdout.split() in (["cpython", "3", "11"], ["cpython", "3", "12"]):
+            return path
+    pytest.skip("needs CPython 3.11 or 3.12")
+
+
+@pytest.fixture(name="recorded")
+def record(perf, bpf, tracefs, python, tmp_path, monkeypatch):
+    """{tid: stacks as they should be}, and the path of the recording. The program begins when the rules of the interpreter and of the C library are known, which -vv tells."""
+    if tuple(map(int, os.uname().release.split(".")[:2])) < (6, 1):
+        pytest.skip("BPF programs can't look up what is mapped before Linux 6.1")
+    monkeypatch.setenv("HOME", str(tmp_path))
+
+    def run(*options, events=("-e", EVENT)):
+        go, out, data = tmp_path / "go", tmp_path / "out", tmp_path / "perf.data"
+        with subprocess.Popen([perf.path, "record", "-vv", "-g", *options, *events, "-o", data, "--", python, PROGRAM, go, out], stderr=subprocess.PIPE, text=True, errors="replace") as recorder:
+            wanted, text = [r"rules of \S*/(lib)?python3\.1\d(\.so\S*)? after", r"rules of \S*/libc[.-]\S* after"], []
+            for line in recorder.stderr:
+                text.append(line)
+                wanted = [pattern for pattern in wanted if not re.search(pattern, line)]
+                if not wanted and not go.exists():
+                    go.touch()
+        assert recorder.returncode == 0, "".join(text[-20:])
+        told = collections.defaultdict(list)
+        for tid, frames in json.loads(out.read_text()):
+            told[tid].append([tuple(frame) for frame in frames])
+        return told, data
+    return run
+
+
+def frames_of(text):
+    """{tid: [[(file, line, name)], outermost first]} of Python."""
+    found = collections.defaultdict(list)
+    for block in re.split(r"\n\n", text):
+        lines = block.strip("\n").split("\n")
+        head = re.match(r"\s*(\d+)", lines[0])
+        names = [(re.match(r"\s*[0-9a-f]+ py::(.*?):(/.*|<.*) \(\[python\]\)$", line), where) for line, where in zip(lines, lines[1:])]
+        if head:
+            found[int(head[1])].append([(name[2], int(where.rsplit(":", 1)[1]), name[1].split(".")[-1]) for name, where in reversed(names) if name])
+    return found
+
+
+def compare(told, found):
+    """All that a thread has told, at the end of what was recorded of it."""
+    assert len(told) == 4 and all(len(stacks) > 100 for stacks in told.values())
+    for tid, stacks in told.items():
+        assert found[tid][-len(stacks):] == stacks
+
+
+def test_each_frame(recorded, perf):
+    told, data = recorded()
+    compare(told, frames_of(perf("script", "--no-inline", "--max-stack", "2000", "-i", data, "-F", "tid,event,ip,sym,srcline,dso").stdout))
+
+
+def test_beside_those_of_c(recorded, perf):
+    """What evaluates a frame of Python is in front of it, and the stack goes on to the start of the program."""
+    _, data = recorded()
+    text = perf("script", "--no-inline", "--max-stack", "2000", "-i", data, "-F", "tid,event,ip,sym,dso").stdout
+    stacks = [block.split("\n") for block in text.split("\n\n") if "py::mark:" in block]
+    assert len(stacks) > 400
+    for stack in stacks:
+        names = [re.sub(r"^\s*[0-9a-f]+ (.*) \(.*\)$", r"\1", line) for line in stack]
+        python = [i for i, name in enumerate(names) if name.startswith("py::")]
+        assert all(names[i - 1].startswith("py::") or names[i - 1] == "_PyEval_EvalFrameDefault" for i in python), stack
+        assert re.match(r"_start|clone|__clone|thread_start", names[-1]), stack
+
+
+def test_the_kernels_perf_shows_them(recorded, oracle):
+    told, data = recorded()
+    shown = frames_of(oracle("script", "--no-inline", "--max-stack", "2000", "-i", data, "-F", "tid,event,ip,sym,dso,srcline").stdout)
+    frames = [(file, name) for stacks in told.values() for stack in stacks for file, _, name in stack]
+    assert collections.Counter(frames) <= collections.Counter((file, name) for stacks in shown.values() for stack in stacks for file, _, name in stack)
+
+
+def test_time_off_the_cpu(recorded, perf):
+    """Waits have Python's frames, too."""
+    _, data = recorded("--off-cpu", "--off-cpu-thresh", "0")
+    blocks = perf("script", "--no-inline", "-i", data, "-F", "tid,event,ip,sym,srcline,dso").stdout.split("\n\n")
+    line = 1 + next(number for number, text in enumerate(PROGRAM.read_text().splitlines()) if "def pause" in text) + 2
+    assert any("offcpu-time" in block and "py::pause:" in block and f"{PROGRAM.name}:{line}\n" in block for block in blocks)
+
+
+def test_without_a_build_id_cache_there_are_none(recorded, perf):
+    """Nobody could name them."""
+    _, data = recorded("-N")
+    assert "[python]" not in perf("script", "--show-mmap-events", "--no-inline", "-i", data).stdout

@@ -4,7 +4,7 @@
 Each page fault of a command is a sample of two events at once: one whose stack is unwound while it is recorded, one whose stack is copied. The table says of each
 command how many of the pairs are equal (or go further than a copy that was cut), how many stacks reach the start of their program or thread, and below it how the others differ: where they part.
 
-    bench/stacks.py [--perf build/perf] [--way bpf|copy]              the usual programs, as far as they are installed
+    bench/stacks.py [--perf build/perf] [--way bpf|copy] [--only NAME]   the usual programs, as far as they are installed
     bench/stacks.py -- gcc -O2 -c x.c                                             this command
 """
 import argparse
@@ -19,11 +19,37 @@ STARTS = {"_start", "_dl_start_user", "clone", "clone3", "__clone", "__clone3", 
 CUT = "f" * 16  # the copy ended here
 HELLO = "#include <iostream>\n#include <map>\nint main() { std::map<int, int> m; for (int i = 0; i < 999; i++) m[i] = i; try { throw m.size(); } catch (size_t n) { std::cout << n; } }\n"
 
+PARALLEL = """#include <stdlib.h>
+#include <string.h>
+static double work(int i) { char *p = malloc(1 << 18); memset(p, i, 1 << 18); double d = p[i % 100]; free(p); return d; }
+int main(void) { double sum = 0;
+#pragma omp parallel for reduction(+ : sum) schedule(dynamic)
+for (int i = 0; i < 2000; i++) sum += work(i); return sum < 0; }
+"""
+GO = """package main
+import ("fmt"; "sort"; "strings"; "sync")
+func words(n int) []string { var w []string; for i := 0; i < n; i++ { w = append(w, strings.Repeat(fmt.Sprint(i), 9)) }; sort.Strings(w); return w }
+func main() { var group sync.WaitGroup; for i := 0; i < 8; i++ { group.Add(1); go func(n int) { defer group.Done(); m := map[string]int{}; for _, w := range words(n * 2000) { m[w]++ } }(i) }; group.Wait() }
+"""
+SERVER = """daemon off; error_log stderr; pid {folder}/pid; worker_processes 2; events {{ }}
+http {{ access_log {folder}/log; gzip on; gzip_types text/plain; server {{ listen unix:{folder}/socket; root {folder}; autoindex on; }} }}
+"""
+LOAD = """nginx -p {folder} -c {folder}/nginx.conf & while [ ! -S {folder}/socket ]; do sleep 0.1; done
+for i in $(seq 200); do curl -s --compressed --unix-socket {folder}/socket http://x/ http://x/text.txt http://x/none -o /dev/null -o /dev/null -o /dev/null; done; kill -QUIT $(cat {folder}/pid); wait"""
+
+
+def build(folder, name, text, *compiler):
+    (folder / name).write_text(text)
+    if shutil.which(compiler[0]):
+        subprocess.run([*compiler, "-o", folder / name.split(".")[0], folder / name], check=True)
+
 
 def commands(folder):
-    (folder / "hello.cc").write_text(HELLO)
-    if shutil.which("g++"):
-        subprocess.run(["g++", "-O2", "-o", folder / "hello", folder / "hello.cc"], check=True)
+    build(folder, "hello.cc", HELLO, "g++", "-O2")
+    build(folder, "parallel.c", PARALLEL, "gcc", "-O2", "-fopenmp")
+    build(folder, "routines.go", GO, "go", "build")
+    (folder / "nginx.conf").write_text(SERVER.format(folder=folder))
+    (folder / "text.txt").write_text("".join(f"{i} {i * i}\n" for i in range(30000)))
     known = {
         "gcc": ["gcc", "-O2", "-S", "-x", "c", "-o", "/dev/null", "/dev/null"],
         "c++": [folder / "hello"],
@@ -34,7 +60,9 @@ def commands(folder):
                                            "select count(*) from t x join t y on x.a = y.a;"],
         "ls": ["ls", "-lR", "/usr/include"],
         "xz": ["sh", "-c", "xz -1 -c /bin/ls | wc -c"],
-        "go": ["go", "version"],
+        "openmp": [folder / "parallel"],
+        "nginx": ["sh" if shutil.which("nginx") and shutil.which("curl") else "nginx", "-c", LOAD.format(folder=folder)],
+        "go": [folder / "routines"],
         "rust": ["rustc", "--version", "--verbose"],
     }
     return {name: command for name, command in known.items() if shutil.which(command[0])}
@@ -104,12 +132,16 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--perf", default="build/perf")
     parser.add_argument("--way", default="bpf", choices=["bpf", "copy"])
+    parser.add_argument("--only", action="append")
     parser.add_argument("command", nargs="*")
     words = parser.parse_args()
     print(f"{'program':10} {'pairs':>8} {'equal %':>8} {'complete %':>10} {'copies %':>8}")
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
+        folder.chmod(0o755)
         for name, command in ({words.command[0].split("/")[-1]: words.command} if words.command else commands(folder)).items():
+            if words.only and name not in words.only:
+                continue
             compare(words.perf, words.way, name, command, folder)
 
 

@@ -101,6 +101,20 @@ struct mm_struct {
 	mm_context_t context;
 };
 
+/* Linux 6.4 to 6.12. */
+struct mm_struct___counted {
+	int mm_lock_seq;
+};
+
+typedef struct {
+	unsigned int sequence;
+} seqcount_t;
+
+/* Since Linux 6.13. */
+struct mm_struct___sequenced {
+	seqcount_t mm_lock_seq;
+};
+
 struct vm_area_struct {
 	unsigned long vm_start, vm_end, vm_pgoff, vm_flags;
 	struct file *vm_file;

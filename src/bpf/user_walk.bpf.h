@@ -411,6 +411,38 @@ static __always_inline bool take_registers(struct walk *walk, const struct seen_
 
 /* ---- a walk ---- */
 
+/* How often what is mapped there has changed, nearly: each write lock counts; false: the kernel doesn't say. */
+static __always_inline bool count_changes(struct mm_struct *mm, uint64_t *ret)
+{
+	struct mm_struct___counted *counted = (void *)mm;
+	struct mm_struct___sequenced *sequenced = (void *)mm;
+
+	if (bpf_core_field_exists(sequenced->mm_lock_seq.sequence))
+		*ret = BPF_CORE_READ(sequenced, mm_lock_seq.sequence);
+	else if (bpf_core_field_exists(counted->mm_lock_seq))
+		*ret = BPF_CORE_READ(counted, mm_lock_seq);
+	else
+		return false;
+	return true;
+}
+
+/* What the last walk on this CPU has found mapped holds if it was the same address space, which hasn't changed. Another one may have got its
+ * memory since; each program that is executed has its arguments somewhere else. */
+static __always_inline void keep_mappings(struct walk *walk, struct mm_struct *mm)
+{
+	uint64_t arguments = BPF_CORE_READ(mm, arg_start), changes = 0;
+
+	if (count_changes(mm, &changes) && walk->space == (uint64_t)mm && walk->space_changes == changes &&
+	    walk->space_arguments == arguments)
+		return;
+	walk->space = (uint64_t)mm;
+	walk->space_changes = changes;
+	walk->space_arguments = arguments;
+	walk->found = 0;
+	for (int i = 0; i < MAPPINGS; i++)
+		walk->mappings[i].size = 0;
+}
+
 /* Gets ready to walk the stack of the thread that runs. False: it has none. A thread of the kernel has no user stack, and one that ends may
  * have lost it. */
 static __always_inline bool walk_begin(struct walk *walk, const struct seen_registers *interrupted)
@@ -426,11 +458,10 @@ static __always_inline bool walk_begin(struct walk *walk, const struct seen_regi
 	walk->third = THIRD(&walk->registers);
 	walk->exact = walk->has_fp = walk->has_third = 1;
 	walk->has_link = HAS_LINK;
-	walk->count = walk->done = walk->bare = walk->found = walk->has_window = 0;
+	walk->count = walk->done = walk->bare = walk->has_window = 0;
 	walk->python_frame = walk->codes = 0;
 	walk->file.inode = 0;
-	for (int i = 0; i < MAPPINGS; i++)
-		walk->mappings[i].size = 0;
+	keep_mappings(walk, task->mm);
 	return true;
 }
 

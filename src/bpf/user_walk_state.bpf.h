@@ -83,8 +83,9 @@ struct walk {
 	struct user_stacks_file file;
 	uint32_t exact, has_fp, has_third, has_link;
 	uint32_t count;
-	uint32_t done, bare; /* why it ends: it is complete, or there are no rules and no frame pointer */
-	uint32_t found;	     /* mappings so far */
+	uint32_t done, bare;				/* why it ends: it is complete, or there are no rules and no frame pointer */
+	uint32_t found;					/* mappings so far */
+	uint64_t space, space_changes, space_arguments; /* in which they are (keep_mappings()) */
 	struct mapping mappings[MAPPINGS];
 	uint64_t node[TREE_NODE / sizeof(uint64_t)];
 	uint64_t vma_end;

@@ -27,7 +27,7 @@ static enum user_stacks_added add(struct bpf_user_stacks *stacks, uint64_t inode
 {
 	static const struct user_stacks_row list[2] = {{.start = 0}, {.start = 0x100}};
 	const struct user_stacks_file file = {.inode = inode, .size = 1};
-	return bpf_user_stacks_add(stacks, &file, list, rows, 0x200);
+	return bpf_user_stacks_add(stacks, &file, list, rows, 0x200, NULL);
 }
 
 static void more_files_than_there_is_room_for(void **state)

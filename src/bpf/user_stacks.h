@@ -54,8 +54,8 @@ struct user_stacks_maps {
 int bpf_user_stacks_share(const struct bpf_user_stacks *stacks, const struct user_stacks_maps *maps);
 
 /* The rows of a file's code, sorted; each holds until the next one begins, and the last one up to `end`. The first one begins at a multiple
- * of 1 << USER_STACKS_BLOCK_BITS. None: nothing is known of the file, and it isn't asked for again. `interpreter`: what the file is, too; or
- * NULL. */
+ * of 1 << USER_STACKS_BLOCK_BITS. None: nothing is known of the file, and it isn't asked for again. `interpreter`: what the file is, too;
+ * or NULL. */
 enum user_stacks_added {
 	USER_STACKS_ADDED,
 	USER_STACKS_NO_ROOM,  /* for the rows: stacks that meet the file are copied */

@@ -300,11 +300,17 @@ struct step {
 	struct walk *walk;
 };
 
+static __always_inline bool covers(const struct mapping *mapping, uint64_t address)
+{
+	return address - mapping->start < mapping->size;
+}
+
 /* bpf_loop()'s: one frame. */
 static long take_step(uint32_t index, struct step *step)
 {
 	struct walk *walk = step->walk;
 	const struct user_stacks_row *row;
+	struct known_row *known;
 	uint32_t number = MAPPINGS;
 	uint64_t bottom = walk->sp, address;
 
@@ -317,17 +323,27 @@ static long take_step(uint32_t index, struct step *step)
 		walk->done = 1;
 		return STOPS;
 	}
+	known = &walk->known[(address ^ address >> 9) & (KNOWN_ROWS - 1)];
+	if (known->address != address || known->period != walk->period ||
+	    !covers(&walk->mappings[known->mapping & (MAPPINGS - 1)], address)) {
 #pragma unroll
-	for (uint32_t i = 0; i < MAPPINGS; i++)
-		if (walk->address - walk->mappings[i].start < walk->mappings[i].size)
-			number = i;
-	if (number == MAPPINGS) {
-		number = walk->found & (MAPPINGS - 1);
-		if (!find_mapping(walk))
-			return STOPS;
+		for (uint32_t i = 0; i < MAPPINGS; i++)
+			if (covers(&walk->mappings[i], address))
+				number = i;
+		if (number == MAPPINGS) {
+			number = walk->found & (MAPPINGS - 1);
+			if (!find_mapping(walk))
+				return STOPS;
+		}
+		row = find_row(walk, &walk->mappings[number & (MAPPINGS - 1)]);
+		known->row = row ? *row : (struct user_stacks_row){.base = USER_STACKS_NONE};
+		known->address = address;
+		known->period = walk->period;
+		known->mapping = number;
 	}
-	row = find_row(walk, &walk->mappings[number & (MAPPINGS - 1)]);
-	if (!row || row->base == USER_STACKS_NONE) {
+	number = known->mapping;
+	row = &known->row;
+	if (row->base == USER_STACKS_NONE) {
 		if (step_by_frame_pointer(walk))
 			return GOES_ON;
 		walk->done = !walk->exact && walk->has_fp && !walk->fp; /* psABI: that of a thread's first function is 0 */
@@ -426,8 +442,8 @@ static __always_inline bool count_changes(struct mm_struct *mm, uint64_t *ret)
 	return true;
 }
 
-/* What the last walk on this CPU has found mapped holds if it was the same address space, which hasn't changed. Another one may have got its
- * memory since; each program that is executed has its arguments somewhere else. */
+/* What the last walk on this CPU has found mapped holds if it was the same address space, which hasn't changed. Another one may have got
+ * its memory since; each program that is executed has its arguments somewhere else. */
 static __always_inline void keep_mappings(struct walk *walk, struct mm_struct *mm)
 {
 	uint64_t arguments = BPF_CORE_READ(mm, arg_start), changes = 0;
@@ -435,6 +451,7 @@ static __always_inline void keep_mappings(struct walk *walk, struct mm_struct *m
 	if (count_changes(mm, &changes) && walk->space == (uint64_t)mm && walk->space_changes == changes &&
 	    walk->space_arguments == arguments)
 		return;
+	walk->period++;
 	walk->space = (uint64_t)mm;
 	walk->space_changes = changes;
 	walk->space_arguments = arguments;

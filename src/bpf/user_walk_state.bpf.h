@@ -18,7 +18,17 @@ struct walk_word {
 	uint32_t word;
 };
 
-enum { MAPPINGS = 8, TREE_DEPTH = 6, TREE_NODE = 256, TREE_LEAF = 1, TREE_RANGE = 2, TREE_ALLOC_RANGE = 3, FEW_ROWS = 16, WINDOW = 64 };
+enum {
+	MAPPINGS = 8,
+	TREE_DEPTH = 6,
+	TREE_NODE = 256,
+	TREE_LEAF = 1,
+	TREE_RANGE = 2,
+	TREE_ALLOC_RANGE = 3,
+	FEW_ROWS = 16,
+	WINDOW = 64,
+	KNOWN_ROWS = 256
+};
 enum { TASK_IS_KERNEL = 0x200000, MAPPED_EXECUTABLE = 4, FRAME_POINTER_REACH = 0x4000 };
 
 const volatile uint32_t depth = USER_STACKS_DEPTH;
@@ -59,6 +69,14 @@ struct mapping {
 	struct user_stacks_code code;
 };
 
+/* The row of an address, which spares looking for it: a stack has much in common with the one before. */
+struct known_row {
+	uint64_t address;
+	uint64_t period;
+	struct user_stacks_row row;
+	uint32_t mapping; /* place in walk.mappings */
+};
+
 struct python_key {
 	uint64_t code;
 	uint64_t pid;
@@ -83,8 +101,10 @@ struct walk {
 	struct user_stacks_file file;
 	uint32_t exact, has_fp, has_third, has_link;
 	uint32_t count;
-	uint32_t done, bare;				/* why it ends: it is complete, or there are no rules and no frame pointer */
-	uint32_t found;					/* mappings so far */
+	uint32_t done, bare; /* why it ends: it is complete, or there are no rules and no frame pointer */
+	uint32_t found;	     /* mappings so far */
+	uint64_t period;     /* of one address space that doesn't change; rows and mappings that are known hold for one */
+	struct known_row known[KNOWN_ROWS];
 	uint64_t space, space_changes, space_arguments; /* in which they are (keep_mappings()) */
 	struct mapping mappings[MAPPINGS];
 	uint64_t node[TREE_NODE / sizeof(uint64_t)];

@@ -420,8 +420,8 @@ static void give_rows(struct stack_walker *walker, struct resolver *resolver, co
 	const struct user_stacks_row *list = (const void *)rows->rows.data;
 	struct user_stacks_interpreter interpreter;
 	bool has_python = walker->python && wanted->dso && python_frames_describe(resolver, wanted->dso, &interpreter);
-	enum user_stacks_added added = bpf_user_stacks_add(walker->program, &wanted->file, list, rows->rows.len, rows->end,
-							   has_python ? &interpreter : NULL);
+	enum user_stacks_added added =
+		bpf_user_stacks_add(walker->program, &wanted->file, list, rows->rows.len, rows->end, has_python ? &interpreter : NULL);
 	struct strbuf text = {0};
 
 	if (added == USER_STACKS_ADDED || walker->full)

@@ -300,6 +300,21 @@ struct step {
 	struct walk *walk;
 };
 
+/* bpf_loop()'s: one frame of Python. In a loop of its own, since the verifier would look at each way out of it together with each way
+ * through a frame of C. */
+static long take_python_step(uint32_t index, struct step *step)
+{
+	struct walk *walk = step->walk;
+	const struct mapping *mapping = &walk->mappings[walk->python_known & (MAPPINGS - 1)];
+
+	if (!index) {
+		walk->python_frame = 0;
+		if (evaluates(mapping, walk->address))
+			begin_python(walk, mapping, walk->python_bottom);
+	}
+	return walk->python_frame && walk->count < depth && step_python(walk) ? GOES_ON : STOPS;
+}
+
 static __always_inline bool covers(const struct mapping *mapping, uint64_t address)
 {
 	return address - mapping->start < mapping->size;
@@ -312,10 +327,13 @@ static long take_step(uint32_t index, struct step *step)
 	const struct user_stacks_row *row;
 	struct known_row *known;
 	uint32_t number = MAPPINGS;
-	uint64_t bottom = walk->sp, address;
+	uint64_t address;
 
-	if (walk->python_frame && step_python(walk))
-		return GOES_ON;
+	if (walk->python_passed && walk->mappings[walk->python_known & (MAPPINGS - 1)].code.python)
+		bpf_loop(depth, take_python_step, step, 0);
+	walk->python_passed = 0;
+	if (walk->count >= depth)
+		return STOPS;
 	walk->address = address = walk->ip - !walk->exact;
 	walk->chain[walk->count & (USER_STACKS_DEPTH - 1)] = walk->address;
 	walk->count++;
@@ -341,8 +359,9 @@ static long take_step(uint32_t index, struct step *step)
 		known->period = walk->period;
 		known->mapping = number;
 	}
-	number = known->mapping;
 	row = &known->row;
+	walk->python_known = known->mapping; /* from here on no number that the verifier knows: it would look at each way for each */
+	walk->python_bottom = walk->sp;
 	if (row->base == USER_STACKS_NONE) {
 		if (step_by_frame_pointer(walk))
 			return GOES_ON;
@@ -353,8 +372,7 @@ static long take_step(uint32_t index, struct step *step)
 	walk->done = row->base == USER_STACKS_END;
 	if (walk->done || row->base == USER_STACKS_OTHER || !step_by(walk, row))
 		return STOPS;
-	if (evaluates(&walk->mappings[number & (MAPPINGS - 1)], address))
-		begin_python(walk, &walk->mappings[number & (MAPPINGS - 1)], bottom);
+	walk->python_passed = 1;
 	return GOES_ON;
 }
 
@@ -476,7 +494,7 @@ static __always_inline bool walk_begin(struct walk *walk, const struct seen_regi
 	walk->exact = walk->has_fp = walk->has_third = 1;
 	walk->has_link = HAS_LINK;
 	walk->count = walk->done = walk->bare = walk->has_window = 0;
-	walk->python_frame = walk->codes = 0;
+	walk->python_passed = walk->codes = 0;
 	walk->file.inode = 0;
 	keep_mappings(walk, task->mm);
 	return true;

@@ -112,8 +112,9 @@ struct walk {
 	uint64_t window[WINDOW], window_at; /* a piece of the stack */
 	uint32_t has_window;
 	/* Frames of Python: the next one, 0 = none; where addresses are counted from, as mapping.to_file. */
-	uint64_t python_frame, python_to_file;
-	uint32_t python, codes; /* place in `pythons`; how many codes are to be told of */
+	uint64_t python_frame, python_to_file, python_bottom;
+	uint32_t python_passed, python_known; /* the frame before was passed by its row; its place in `mappings` */
+	uint32_t python, codes;		      /* place in `pythons`; how many codes are to be told of */
 	uint64_t frame_words[USER_STACKS_PYTHON_FRAME / 8], code_words[USER_STACKS_PYTHON_CODE / 8];
 	struct python_news news[USER_STACKS_TOLD];
 	uint64_t text_words[5];

@@ -187,12 +187,19 @@ static __always_inline void learn_walk(struct kernel_walk *walk, uint64_t sp, co
 	}
 }
 
+/* How many addresses the kernel has found. */
+static __always_inline uint32_t walk_kernel_stack(void *event, uint64_t *addresses)
+{
+	long got = bpf_get_stack(event, addresses, WALK_FRAMES * sizeof(*addresses), 0);
+
+	return got > 0 ? (uint32_t)got / sizeof(*addresses) : 0;
+}
+
 /* The addresses of the kernel's stack at the tracepoint, innermost first, and how many there are. */
 static __always_inline void take_kernel_stack(void *event, uint64_t *addresses, volatile uint32_t *ret_count)
 {
 	uint64_t sp = kernel_walk_begin(event);
 	struct kernel_walk *walk = sp ? bpf_map_lookup_elem(&kernel_walks, &sp) : NULL;
-	long got;
 
 	if (walk && is_same_stack(walk, sp)) {
 		*ret_count = walk->frames;
@@ -200,8 +207,7 @@ static __always_inline void take_kernel_stack(void *event, uint64_t *addresses, 
 			addresses[i] = walk->addresses[i];
 		return;
 	}
-	got = bpf_get_stack(event, addresses, WALK_FRAMES * sizeof(*addresses), 0);
-	*ret_count = got > 0 ? (uint32_t)got / sizeof(*addresses) : 0;
-	if (sp && got > 0)
+	*ret_count = walk_kernel_stack(event, addresses);
+	if (sp && *ret_count)
 		learn_walk(walk, sp, addresses, ret_count);
 }

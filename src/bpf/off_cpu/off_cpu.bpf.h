@@ -203,8 +203,10 @@ static __always_inline uint64_t tell_of_stack(struct sched_switch_event *event, 
 	stack->pid = ids->tgid;
 	stack->tid = ids->pid;
 	stack->kernel = 0;
-	if (config.kernel_stacks)
+	if (config.kernel_stacks && config.keep_walks)
 		take_kernel_stack(event, stack->kernel_stack, &stack->kernel);
+	else if (config.kernel_stacks)
+		stack->kernel = walk_kernel_stack(event, stack->kernel_stack);
 	stack->user = USER_STACKS_HEAD(USER_STACKS_CHAIN, 0);
 	if (config.user_stacks)
 		size = take_user_stack(event, walk, &flags);

@@ -190,16 +190,25 @@ static size_t run_storm(uint32_t processes, unsigned int shown_every)
 	return most;
 }
 
+/* Under a sanitizer the heap is the sanitizer's, which keeps what was freed: only what is accessed is looked at then. */
+static void check_memory(unsigned int shown_each)
+{
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+	run_storm(30000, shown_each);
+#else
+	size_t few = run_storm(100000, shown_each), many = run_storm(200000, shown_each);
+	assert_true(many < few + few / 4);
+#endif
+}
+
 static void test_memory_stays(void **state)
 {
-	size_t few = run_storm(100000, 1), many = run_storm(200000, 1);
-	assert_true(many < few + few / 4);
+	check_memory(1);
 }
 
 static void test_memory_stays_while_nothing_is_shown(void **state)
 {
-	size_t few = run_storm(100000, 7), many = run_storm(200000, 7);
-	assert_true(many < few + few / 4);
+	check_memory(7);
 }
 
 int cmd_top_history_tests(void)

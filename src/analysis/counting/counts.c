@@ -1,4 +1,4 @@
-/* Adding up counts. Means and squares are kept by Welford's method: exact for many runs of large numbers. */
+/* Adding up counts. */
 #include "analysis/counting/counts.h"
 
 #include "analysis/counting/derived_metrics.h"
@@ -8,27 +8,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-void statistics_add(struct statistics *statistics, double value)
-{
-	double delta = value - statistics->mean;
-
-	statistics->count++;
-	statistics->mean += delta / (double)statistics->count;
-	statistics->squares += delta * (value - statistics->mean);
-}
-
-double statistics_deviation(const struct statistics *statistics)
-{
-	double count = (double)statistics->count;
-
-	return statistics->count < 2 ? 0 : sqrt(statistics->squares / (count - 1) / count);
-}
-
-double statistics_relative(const struct statistics *statistics)
-{
-	return statistics->mean != 0 ? 100 * statistics_deviation(statistics) / statistics->mean : 0;
-}
 
 void counts_init(struct counts *counts, const struct event_list *events, const struct counts_places *places)
 {

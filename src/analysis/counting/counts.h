@@ -5,6 +5,7 @@
  * A total is scaled to the whole time when the counter ran only part of it. Over several runs it is a mean with its deviation. */
 #pragma once
 
+#include "analysis/counting/statistics.h"
 #include "event/counter_value.h"
 #include "event/event.h"
 #include "result/counting.h"
@@ -12,17 +13,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-
-/* Mean and deviation of numbers that come one after the other. All zero = none yet. */
-struct statistics {
-	uint64_t count;
-	double mean, squares;
-};
-void statistics_add(struct statistics *statistics, double value);
-/* The standard deviation of the mean (not of the numbers); 0 with fewer than 2. */
-double statistics_deviation(const struct statistics *statistics);
-/* The same in percent of the mean. */
-double statistics_relative(const struct statistics *statistics);
 
 enum counts_by { COUNTS_GLOBAL, COUNTS_BY_CPU, COUNTS_BY_PLACE, COUNTS_BY_THREAD };
 

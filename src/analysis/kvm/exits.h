@@ -9,7 +9,7 @@
  * those of the kernel's tool. */
 #pragma once
 
-#include "analysis/counting/counts.h"
+#include "analysis/counting/statistics.h"
 #include "analysis/kvm/reasons.h"
 #include "base/error.h"
 #include "base/strbuf.h"

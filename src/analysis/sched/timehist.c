@@ -4,7 +4,6 @@
 #include "analysis/tracker.h"
 #include "base/mem.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -68,12 +67,9 @@ static bool has_priority(const struct sched_timehist_options *options, int64_t p
 
 static void add_run(struct sched_times *times, uint64_t run)
 {
-	double off = (double)run - times->mean;
-	times->count++;
+	statistics_add(&times->runs, (double)run);
 	times->run += run;
-	times->mean += off / (double)times->count;
-	times->squares += off * ((double)run - times->mean);
-	if (times->count == 1 || run < times->shortest)
+	if (times->runs.count == 1 || run < times->shortest)
 		times->shortest = run;
 	if (run > times->longest)
 		times->longest = run;
@@ -261,11 +257,4 @@ void sched_timehist_destroy(struct sched_timehist *timehist)
 	sched_tasks_deinit(&timehist->tasks);
 	vec_deinit(&timehist->idle);
 	free(timehist);
-}
-
-double sched_times_deviation(const struct sched_times *times)
-{
-	if (times->count < 2 || times->mean <= 0)
-		return 0;
-	return 100 * sqrt(times->squares / (double)(times->count - 1) / (double)times->count) / times->mean;
 }

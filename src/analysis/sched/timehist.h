@@ -7,6 +7,7 @@
  * Rules and figures are those of the kernel's tool. */
 #pragma once
 
+#include "analysis/counting/statistics.h"
 #include "analysis/sched/scope.h"
 #include "analysis/sched/tasks.h"
 #include "base/error.h"
@@ -46,9 +47,8 @@ struct sched_line {
 struct sched_times {
 	struct sched_task task;
 	const struct untrusted *comm;		/* its last name */
-	uint64_t count;				/* of runs */
+	struct statistics runs;			/* ns */
 	uint64_t run, shortest, longest;	/* ns */
-	double mean, squares;			/* of runs, Welford's way */
 	uint64_t sleep, iowait, preempt, delay; /* ns; waits by the state in which the task had left the CPU */
 	uint64_t migrations;
 	/* Of the tracker: */
@@ -84,5 +84,3 @@ struct error *sched_timehist_create(struct session *session, const struct sched_
 /* Whether the options choose the thread, by its numbers. */
 bool sched_timehist_wants(const struct sched_timehist_options *options, const struct thread *thread);
 void sched_timehist_destroy(struct sched_timehist *timehist);
-/* The standard error of the mean run, in percent of it. */
-double sched_times_deviation(const struct sched_times *times);

@@ -3,7 +3,7 @@
 #include "cmd/diff/diff.h"
 
 #include "analysis/blocks.h"
-#include "analysis/counting/counts.h"
+#include "analysis/counting/statistics.h"
 #include "base/mem.h"
 #include "base/search.h"
 #include "cmd/report/table.h"

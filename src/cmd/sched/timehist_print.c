@@ -250,17 +250,17 @@ static void print_times(const struct timehist_command *command, const struct sch
 {
 	struct strbuf text = {0};
 	timehist_add_task(&text, times->task.thread, times->comm, false);
-	printf("%*s %7d %10" PRIu64 "  ", NAME_COLUMNS, strbuf_str(&text), (int)times->task.thread->ppid, times->count);
+	printf("%*s %7d %10" PRIu64 "  ", NAME_COLUMNS, strbuf_str(&text), (int)times->task.thread->ppid, times->runs.count);
 	strbuf_deinit(&text);
 	const uint64_t waits[] = {times->sleep, times->iowait, times->preempt, times->delay};
-	const uint64_t runs[] = {times->shortest, times->run / times->count, times->longest};
+	const uint64_t runs[] = {times->shortest, times->run / times->runs.count, times->longest};
 	print_ms(times->run, 7);
 	for (size_t i = 0; command->state && i < 4; i++)
 		print_ms(waits[i], i ? 7 : 6);
 	for (size_t i = 0; !command->state && i < 3; i++)
 		print_ms(runs[i], i ? 7 : 6);
 	if (!command->state)
-		printf("%7.2f   %5" PRIu64, sched_times_deviation(times), times->migrations);
+		printf("%7.2f   %5" PRIu64, statistics_relative(&times->runs), times->migrations);
 	putchar('\n');
 }
 
@@ -270,10 +270,10 @@ void timehist_print_summary(const struct timehist_command *command, struct sched
 	print_summary_header(command);
 	for (size_t i = 0; i < timehist->tasks.all.len; i++) {
 		const struct sched_times *times = (const struct sched_times *)timehist->tasks.all.data[i];
-		if (!times->count || !times->task.tid)
+		if (!times->runs.count || !times->task.tid)
 			continue;
 		tasks++;
-		switches += times->count;
+		switches += times->runs.count;
 		run += times->run;
 		print_times(command, times);
 	}
@@ -283,11 +283,11 @@ void timehist_print_summary(const struct timehist_command *command, struct sched
 	uint64_t range = timehist->end - timehist->begin;
 	for (unsigned int cpu = 0; cpu < command->cpu_count; cpu++) {
 		const struct sched_times *times = cpu < timehist->idle.len ? &timehist->idle.data[cpu] : NULL;
-		if (!times || !times->count) {
+		if (!times || !times->runs.count) {
 			printf("    CPU %2u idle entire time window\n", cpu);
 			continue;
 		}
-		switches += times->count;
+		switches += times->runs.count;
 		printf("    CPU %2u idle for ", cpu);
 		print_ms(times->run, 6);
 		printf(" msec  (%6.2f%%)\n", range ? 100.0 * (double)times->run / (double)range : 0);

@@ -1,9 +1,16 @@
 """perf bench: each benchmark does its work and tells it as the kernel's tool does: the same lines, numbers apart. What the numbers are is this machine's affair."""
+import collections
 import json
+import pathlib
 import re
+import shutil
 import subprocess
+import sys
 
 import pytest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
+import started
 
 # As little as shows the text. None: the kernel's tool of Debian 12 doesn't have it.
 QUICK = {
@@ -73,7 +80,8 @@ def test_newer_ones(perf, name, options):
 
 def test_formats(perf):
     """Figures alone, as scripts want them; JSON by either option."""
-    assert json.loads(run(perf.path, "sched pipe", "-l 50", before=["--format=json"]))["benchmark"] == "sched/pipe"
+    for option in ("--format=json", "--json"):
+        assert json.loads(run(perf.path, "sched pipe", "-l 50", before=[option]))["benchmark"] == "sched/pipe"
     assert re.fullmatch(r"\d+\.\d{3}\n", run(perf.path, "sched pipe", "-l 50", before=["-f", "simple"]))
     assert re.fullmatch(r"# function 'default' \(.*\)\n\d+\.\d+\n", run(perf.path, "mem memcpy", "-f default -s 1MB -l 5", before=["-f", "simple"]))
 
@@ -88,19 +96,95 @@ def test_work_is_counted(perf):
     assert total == pytest.approx(2 * 2 * 5 * 4 * (1 << 20) / 1e9, abs=1e-6)
 
 
+# System calls that a benchmark is made of, by their text, and how many of them its options ask for. The child of sched pipe reports its end.
+CALLS = {
+    "sched pipe -l 30": (r"write\(.*, 4\) += 4", 2 * 30 + 1), "sched pipe -l 30 -T -n": (r"write\(.*, 4\) += 4", 2 * 30),
+    "sched messaging -g 1 -l 2": (r"write\(.*, 100\) += 100", 20 * 20 * 2), "sched messaging -g 2 -l 1 -t -p": (r"write\(.*, 100\) += 100", 2 * 20 * 20),
+    "sched seccomp-notify -l 25": (r"ioctl\(.*SECCOMP_IOCTL_NOTIF_SEND", 25), "syscall basic -l 40": (r"getppid\(\)", 40), "syscall getpgid -l 40": (r"getpgid\(0\)", 40),
+    "syscall fork -l 3": (r"clone\(.*SIGCHLD", 3), "syscall execve -l 3": (r'execve\("/bin/true"', 3), "breakpoint enable": (r"ioctl\(.*PERF_EVENT_IOC_(ENABLE|DISABLE)", 2 * 10),
+    "breakpoint thread -t 3 -p 2": (r"clone3?\(.*CLONE_THREAD", 2 + 2 * 3 * 10), "uprobe baseline -l 4": (r"clock_nanosleep\(.*tv_nsec=1000000", 4),
+    "mem mmap -f demand -s 80KB -l 5": (r"mmap\(NULL, 81920, PROT_READ\|PROT_WRITE, MAP_PRIVATE\|MAP_ANONYMOUS, -1", 1 + 5), # once before it is measured
+    "internals evlist-open-close -i 3 -n 2 --per-thread": (r"perf_event_open\(.*PERF_COUNT_SW_DUMMY", 3 * 2),
+}
+
+
+@pytest.mark.parametrize("words", CALLS)
+def test_calls(perf, tmp_path, words):
+    """It does what it says, as strace sees it."""
+    if not shutil.which("strace"):
+        pytest.skip("strace is not installed")
+    pattern, count = CALLS[words]
+    if words.startswith(("breakpoint", "internals")):
+        run(perf.path, "breakpoint enable")
+    done = subprocess.run(["strace", "-f", "-o", tmp_path / "calls", perf.path, "bench", *words.split()], capture_output=True, text=True, check=False, timeout=300)
+    assert done.returncode == 0, done.stderr
+    # A call that others interrupt takes two lines, of which the first has what was passed, and the second what came of it.
+    begun = {}
+    calls = collections.Counter()
+    for line in (tmp_path / "calls").read_text(errors="replace").splitlines():
+        thread, text = line.split(None, 1)
+        if text.endswith("<unfinished ...>"):
+            begun[thread] = text.removesuffix(" <unfinished ...>")
+            continue
+        if resumed := re.match(r"<\.\.\. \w+ resumed>(.*)", text):
+            text = begun.pop(thread, "") + resumed.group(1)
+        calls[bool(re.match(pattern, text))] += 1
+    assert calls[True] == count
+
+
+def test_groups(perf, root):
+    """The two tasks of sched pipe join their cgroups; what can't be joined is said, and nobody waits for who isn't there."""
+    mounted = next((line.split()[1] for line in pathlib.Path("/proc/mounts").read_text().splitlines() if line.split()[2] == "cgroup2"), None)
+    folders = [pathlib.Path(mounted or "/", f"perf-test-bench-{side}") for side in ("send", "receive")]
+    try:
+        for folder in folders:
+            folder.mkdir()
+    except OSError as error:
+        pytest.skip(f"no cgroup of version 2 can be made here: {error}")
+    try:
+        names = ",".join(folder.name for folder in folders)
+        assert "usecs/op" in run(perf.path, "sched pipe", f"-l 20 -G {names}")
+        done = perf("bench", "sched", "pipe", "-T", "-l", "20", "-G", names, timeout=60)
+        assert done.returncode == 255 and "the sender cannot join its cgroup (threads only join threaded groups" in done.stderr
+        done = perf("bench", "sched", "pipe", "-l", "20", "-G", f"{folders[0].name},perf-test-nosuch", timeout=60)
+        assert done.returncode == 255 and "there is no cgroup 'perf-test-nosuch'" in done.stderr
+    finally:
+        for folder in folders:
+            started.until(lambda folder=folder: not folder.exists() or not remove(folder), f"{folder} is empty")
+
+
+def remove(folder):
+    """Whether it is still there: who has ended leaves its group a little later."""
+    try:
+        folder.rmdir()
+    except OSError:
+        return True
+    return False
+
+
 def test_choosing(perf):
     """Lists, names of functions, and mistakes."""
     for words, expected in (((), "sched"), (("mem",), "find_bit")):
         assert re.search(rf"^ +{expected}: ", perf("bench", *words).stdout, re.MULTILINE)
     assert re.search(r"^\tdefault \.\.\. ", perf("bench", "mem", "memcpy", "-f", "help").stdout, re.MULTILINE)
     for words in (["nosuch"], ["sched", "nosuch"], ["-f", "nosuch", "sched", "pipe"], ["mem", "memcpy", "-f", "nosuch"], ["mem", "memcpy", "-s", "x"],
-                  ["-r", "0", "futex", "wake"], ["sched", "pipe", "-G", "a"], ["numa", "mem", "-C", "x"]):
+                  ["-r", "0", "futex", "wake"], ["sched", "pipe", "-G", "a"], ["epoll", "wait", "-N", "9"], ["sched", "all", "-l", "5"], ["all", "sched"], ["numa", "mem", "-C", "x"]):
         done = perf("bench", *words)
         assert done.returncode == 129 and done.stderr.startswith("perf"), words
     assert "Subcommands:" in perf("bench", "sched", "-h").stdout
     assert "--nonblocking" in perf("bench", "sched", "pipe", "-h").stdout
     assert perf("bench", "sched", "--list-cmds").stdout == "messaging pipe seccomp-notify\n"
     assert perf("help", "bench", "sched", "pipe").stdout
+
+
+def test_all_goes_on(everybodys, root):
+    """What this user may not do is said, and the others run."""
+    if not shutil.which("setpriv"):
+        pytest.skip("setpriv is not installed")
+    done = subprocess.run(["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", everybodys, "bench", "--json", "uprobe", "all"], cwd="/",
+                          capture_output=True, text=True, check=False, timeout=300)
+    assert done.returncode == 0 and [json.loads(line)["benchmark"] for line in done.stdout.splitlines()] == ["uprobe/baseline"]
+    assert done.stderr.count("requires root") == 4 or "without BPF" in done.stderr
 
 
 def test_all_of_a_collection(perf):

@@ -10,6 +10,7 @@
 #include "cmd/bench/bench.h"
 
 #include "base/json.h"
+#include "base/log.h"
 #include "base/mem.h"
 #include "base/strbuf.h"
 #include "base/text.h"
@@ -28,7 +29,7 @@ enum bench_format { BENCH_DEFAULT, BENCH_SIMPLE, BENCH_JSON };
 struct bench_options {
 	enum bench_format format;
 	uint64_t repeat;
-	struct bench_common common;
+	struct bench_common common; /* of all benchmarks; each has its own, too */
 };
 
 /* What stands before the collection's name; benchmarks are commands of their own, which main runs. */
@@ -73,7 +74,7 @@ unsigned int bench_times(void)
 
 void bench_begin(const char *name, const struct bench_common *common)
 {
-	if (common->json)
+	if (common->json || settings.common.json)
 		settings.format = BENCH_JSON;
 	if (settings.format == BENCH_JSON) {
 		struct json json = {.out = &figures};
@@ -164,24 +165,6 @@ void bench_time(uint64_t elapsed_ns, uint64_t operations)
 	bench_figure("1/s", rate, "operations per second");
 }
 
-/* By Welford's method: no large sums whose difference is small. */
-void bench_mean_add(struct bench_mean *mean, double value)
-{
-	double distance = value - mean->mean;
-	mean->mean += distance / ++mean->count;
-	mean->squares += distance * (value - mean->mean);
-}
-
-double bench_mean_error(const struct bench_mean *mean)
-{
-	return mean->count > 1 ? sqrt(mean->squares / (mean->count - 1) / mean->count) : 0;
-}
-
-double bench_mean_percent(const struct bench_mean *mean)
-{
-	return mean->mean ? 100 * bench_mean_error(mean) / mean->mean : 0;
-}
-
 struct error *bench_check_positive(const char *option, uint64_t value)
 {
 	return value ? NULL : error_new_kind(ERROR_USAGE, "%s: expected at least 1", option);
@@ -249,8 +232,8 @@ static struct error *run_all(const struct command *collection)
 		char *argv[] = {(char *)last_word(*one), NULL};
 		int status = 0;
 		error = (*one)->run(1, argv, &status);
-		if (error && error_kind(error) == ERROR_UNSUPPORTED) { /* said, and on to the next */
-			bench_say("# %s\n", error_message(error));
+		if (error && (error_kind(error) == ERROR_UNSUPPORTED || error_kind(error) == ERROR_PERMISSION)) { /* on to the next */
+			log_warning("perf %s: %s", (*one)->name, error_message(error));
 			error_free(error);
 			error = NULL;
 		}
@@ -259,7 +242,6 @@ static struct error *run_all(const struct command *collection)
 	return error;
 }
 
-/* "-h" is an option of the table, so that it is parsed even where no others are. */
 static struct error *unknown_word(const struct command *command, const char *kind, const char *word)
 {
 	struct strbuf safe = {0};
@@ -279,7 +261,8 @@ struct error *bench_run_collection(const struct command *collection, int argc, c
 	if (!words)
 		list_benchmarks(collection);
 	else if (!strcmp(argv[0], "all"))
-		error = run_all(collection);
+		error = words > 1 ? error_new_kind(ERROR_USAGE, "'all' runs each benchmark as it is, without options")
+				  : run_all(collection);
 	else
 		error = unknown_word(collection, "benchmark", argv[0]);
 	return error;
@@ -327,6 +310,8 @@ static struct error *run(int argc, char **argv, int *ret_status)
 	}
 	if (strcmp(argv[0], "all"))
 		return run_named(words, argv, ret_status);
+	if (words > 1)
+		return error_new_kind(ERROR_USAGE, "'all' runs each benchmark as it is, without options");
 	for (const struct command *const *one = bench_collections; *one && !error; one++)
 		error = run_all(*one);
 	return error;

@@ -11,9 +11,11 @@
  */
 #pragma once
 
+#include "analysis/counting/statistics.h"
 #include "app/command.h"
 #include "base/error.h"
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -43,16 +45,6 @@ void bench_figure(const char *unit, double value, const char *name, ...) __attri
 void bench_total(uint64_t elapsed_ns);
 void bench_time(uint64_t elapsed_ns, uint64_t operations);
 
-/* Mean and its standard error. */
-struct bench_mean {
-	unsigned int count;
-	double mean, squares; /* the sum of squared distances from the mean */
-};
-void bench_mean_add(struct bench_mean *mean, double value);
-double bench_mean_error(const struct bench_mean *mean);
-/* The same in percent of the mean; 0 for a mean of 0. */
-double bench_mean_percent(const struct bench_mean *mean);
-
 /* An error when the value of an option is 0: at least 1 is expected. */
 struct error *bench_check_positive(const char *option, uint64_t value);
 
@@ -64,11 +56,13 @@ struct bench_cpus {
 void bench_cpus_init(struct bench_cpus *cpus);
 void bench_cpus_deinit(struct bench_cpus *cpus);
 /* Runs `start(argument)` in a new thread on CPU number `index` of them, counted around. */
-struct error *bench_start(const struct bench_cpus *cpus, size_t index, void *(*start)(void *), void *argument, unsigned long *ret_thread);
+struct error *bench_start(const struct bench_cpus *cpus, size_t index, void *(*start)(void *), void *argument, pthread_t *ret_thread);
 
 /* Collections, in the order of `perf bench all`; each has benchmarks as its subcommands. Ends with NULL. */
 extern const struct command bench_sched, bench_syscall, bench_mem, bench_numa, bench_futex, bench_epoll, bench_internals, bench_breakpoint,
 	bench_uprobe;
+/* Benchmarks that stand in another file than the list of their collection. */
+extern const struct command bench_sched_messaging, bench_futex_wake, bench_futex_wake_parallel, bench_futex_requeue, bench_internals_inject;
 /* run() of all collections: without a word it lists the benchmarks, with "all" it runs them. */
 struct error *bench_run_collection(const struct command *collection, int argc, char **argv, int *ret_status);
 #define BENCH_COLLECTION(word, text, benchmarks)                                            \

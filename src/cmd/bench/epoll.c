@@ -63,12 +63,11 @@ static void *wait_for_events(void *argument)
 {
 	struct worker *worker = argument;
 	const struct epoll_options *options = worker->crowd->options;
-	int epoll = options->multi ? worker->epoll : worker->crowd->shared;
 	struct epoll_event event;
 	uint64_t value;
 	pthread_barrier_wait(&worker->crowd->begin);
 	while (!stops(worker->crowd)) {
-		if (epoll_wait(epoll, &event, 1, options->nonblocking ? 0 : 100) != 1)
+		if (epoll_wait(worker->epoll, &event, 1, options->nonblocking ? 0 : 100) != 1)
 			continue;
 		ssize_t got;
 		do
@@ -171,17 +170,16 @@ static struct error *raise_limit(const struct epoll_options *options)
 	return NULL;
 }
 
-/* Epoll descriptors in one another, below `inner`. The outermost, which is the one to wait for. */
-static int nest(int inner, uint64_t levels)
+/* A new epoll descriptor that others watch, level above level: what comes to it is told to all of them. */
+static struct error *open_epoll(const struct epoll_options *options, int *ret)
 {
-	for (uint64_t level = 0; level < levels && inner >= 0; level++) {
-		int outer = epoll_create1(EPOLL_CLOEXEC);
+	int inner = *ret = epoll_create1(EPOLL_CLOEXEC);
+	for (uint64_t level = 0; level < options->nested && inner >= 0; level++) {
+		int outer = epoll_create1(EPOLL_CLOEXEC); /* stays open until we end */
 		struct epoll_event event = {.events = EPOLLIN, .data.fd = inner};
-		if (outer < 0 || epoll_ctl(outer, EPOLL_CTL_ADD, inner, &event))
-			return -1;
-		inner = outer;
+		inner = outer >= 0 && !epoll_ctl(outer, EPOLL_CTL_ADD, inner, &event) ? outer : -1;
 	}
-	return inner;
+	return inner >= 0 ? NULL : error_system(errno, "cannot make epoll descriptors");
 }
 
 static struct error *start(struct crowd *crowd, size_t index, bool registered, void *(*work)(void *))
@@ -189,10 +187,9 @@ static struct error *start(struct crowd *crowd, size_t index, bool registered, v
 	const struct epoll_options *options = crowd->options;
 	struct worker *worker = &crowd->workers[index];
 	*worker = (struct worker){.crowd = crowd, .seed = (unsigned int)index + 1, .epoll = crowd->shared};
-	if (worker->epoll < 0)
-		worker->epoll = epoll_create1(EPOLL_CLOEXEC);
-	if (worker->epoll < 0)
-		return error_system(errno, "epoll_create1");
+	struct error *error = worker->epoll < 0 ? open_epoll(options, &worker->epoll) : NULL;
+	if (error)
+		return error;
 	worker->descriptors = mem_alloc_array(options->descriptors, sizeof(int));
 	for (size_t i = 0; i < options->descriptors; i++) {
 		worker->descriptors[i] = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
@@ -229,6 +226,8 @@ static void deinit(struct crowd *crowd)
 		if (worker->epoll != crowd->shared)
 			close(worker->epoll);
 	}
+	if (crowd->shared >= 0)
+		close(crowd->shared);
 	free(crowd->workers);
 	bench_cpus_deinit(&crowd->cpus);
 	pthread_barrier_destroy(&crowd->begin);
@@ -240,13 +239,13 @@ static void print_descriptors(const struct worker *worker, size_t index)
 		    (void *)&worker->descriptors[worker->crowd->options->descriptors - 1]);
 }
 
-#define EPOLL_ROWS                                                                                                          \
-	OPTION_U64('t', "threads", struct epoll_options, threads, "N", "threads (default: one for each CPU)"),              \
-		OPTION_U64('r', "runtime", struct epoll_options, runtime_s, "SECONDS", "how long (default 8)"),             \
-		OPTION_U64('f', "nfds", struct epoll_options, descriptors, "N", "descriptors of each thread (default 64)"), \
-		OPTION_U64('N', "nested", struct epoll_options, nested, "LEVELS", "epoll descriptors in one another"),      \
-		OPTION_FLAG('n', "noaffinity", struct epoll_options, no_affinity, "do not bind threads to CPUs"),           \
-		OPTION_FLAG('R', "randomize", struct epoll_options, random, "descriptors in random order"),                 \
+#define EPOLL_ROWS                                                                                                             \
+	OPTION_U64('t', "threads", struct epoll_options, threads, "N", "threads (default: one for each CPU)"),                 \
+		OPTION_U64('r', "runtime", struct epoll_options, runtime_s, "SECONDS", "how long (default 8)"),                \
+		OPTION_U64('f', "nfds", struct epoll_options, descriptors, "N", "descriptors of each thread (default 64)"),    \
+		OPTION_U64('N', "nested", struct epoll_options, nested, "LEVELS", "epoll descriptors that watch one another"), \
+		OPTION_FLAG('n', "noaffinity", struct epoll_options, no_affinity, "do not bind threads to CPUs"),              \
+		OPTION_FLAG('R', "randomize", struct epoll_options, random, "descriptors in random order"),                    \
 		OPTION_FLAG('v', "verbose", struct epoll_options, verbose, "tell what is done"), BENCH_COMMON(struct epoll_options)
 
 static const struct option wait_table[] = {
@@ -272,17 +271,15 @@ static struct error *run_wait(int argc, char **argv, int *ret_status)
 {
 	struct epoll_options options;
 	struct crowd crowd = {.options = &options, .shared = -1};
-	struct bench_mean mean = {0};
+	struct statistics mean = {0};
 	pthread_t writer;
 	double seconds = 0;
 	struct error *error = parse(wait_table, argc, argv, 1, &options);
 	if (error)
 		return error;
-	int inner = options.multi ? -1 : epoll_create1(EPOLL_CLOEXEC);
-	int outer = options.multi ? -1 : nest(inner, options.nested);
-	if (!options.multi && outer < 0)
-		return error_system(errno, "epoll descriptors in one another");
-	crowd.shared = inner;
+	error = options.multi ? NULL : open_epoll(&options, &crowd.shared);
+	if (error)
+		return error;
 	bench_begin("epoll/wait", &options.common);
 	if (options.verbose)
 		bench_print("Using %s queue model\nNesting level(s): %" PRIu64 "\n", options.multi ? "multi" : "single", options.nested);
@@ -300,18 +297,16 @@ static struct error *run_wait(int argc, char **argv, int *ret_status)
 		bench_print("writer: %" PRIu64 " rounds\n", crowd.rounds);
 	for (size_t i = 0; i < options.threads; i++) {
 		double rate = (double)crowd.workers[i].waits / seconds;
-		bench_mean_add(&mean, rate);
+		statistics_add(&mean, rate);
 		print_descriptors(&crowd.workers[i], i);
 		bench_print("[ %ld ops/sec ]\n", (long)rate);
 	}
-	bench_print("\nAveraged %ld operations/sec (+- %.2f%%), total secs = %d\n", (long)mean.mean, bench_mean_percent(&mean),
+	bench_print("\nAveraged %ld operations/sec (+- %.2f%%), total secs = %d\n", (long)mean.mean, statistics_relative(&mean),
 		    (int)(seconds + 0.5));
 	bench_figure("1/s", mean.mean, "operations per second");
-	bench_figure("%", bench_mean_percent(&mean), "standard error");
+	bench_figure("%", statistics_relative(&mean), "standard error");
 	bench_end();
 	deinit(&crowd);
-	if (inner >= 0)
-		close(inner);
 	return NULL;
 }
 
@@ -322,7 +317,7 @@ static struct error *run_ctl(int argc, char **argv, int *ret_status)
 	static const char *const names[] = {"ADD", "MOD", "DEL"};
 	struct epoll_options options;
 	struct crowd crowd = {.options = &options, .shared = -1};
-	struct bench_mean means[3] = {0};
+	struct statistics means[3] = {0};
 	double seconds = 0;
 	struct error *error = parse(ctl_table, argc, argv, 0, &options);
 	if (error)
@@ -330,9 +325,9 @@ static struct error *run_ctl(int argc, char **argv, int *ret_status)
 	bench_begin("epoll/ctl", &options.common);
 	bench_print("Run summary [PID %d]: %" PRIu64 " threads doing epoll_ctl ops %" PRIu64 " file-descriptors for %" PRIu64 " secs.\n\n",
 		    getpid(), options.threads, options.descriptors, options.runtime_s);
-	crowd.shared = epoll_create1(EPOLL_CLOEXEC);
-	if (crowd.shared < 0 || nest(crowd.shared, options.nested) < 0)
-		return error_system(errno, "epoll descriptors in one another");
+	error = open_epoll(&options, &crowd.shared);
+	if (error)
+		return error;
 	pthread_barrier_init(&crowd.begin, NULL, (unsigned int)options.threads + 1);
 	error = start_all(&crowd, false, change_interest);
 	if (error)
@@ -342,20 +337,18 @@ static struct error *run_ctl(int argc, char **argv, int *ret_status)
 		const struct worker *worker = &crowd.workers[i];
 		const uint64_t counts[] = {worker->adds, worker->changes, worker->removals};
 		for (int j = 0; j < 3; j++)
-			bench_mean_add(&means[j], (double)counts[j] / seconds);
+			statistics_add(&means[j], (double)counts[j] / seconds);
 		print_descriptors(worker, i);
 		bench_print("[ add: %ld ops; mod: %ld ops; del: %ld ops ]\n", (long)((double)counts[0] / seconds),
 			    (long)((double)counts[1] / seconds), (long)((double)counts[2] / seconds));
 	}
 	bench_print("\n");
 	for (int j = 0; j < 3; j++) {
-		bench_print("Averaged %ld %s operations (+- %.2f%%)\n", (long)means[j].mean, names[j], bench_mean_percent(&means[j]));
+		bench_print("Averaged %ld %s operations (+- %.2f%%)\n", (long)means[j].mean, names[j], statistics_relative(&means[j]));
 		bench_figure("1/s", means[j].mean, "%s operations per second", names[j]);
 	}
 	bench_end();
-	int shared = crowd.shared;
 	deinit(&crowd);
-	close(shared);
 	return NULL;
 }
 

@@ -1,7 +1,6 @@
 /* perf bench futex: what futexes of the kernel cost: looking them up, waking waiters, moving them to another futex, and locks that hand on
  * priorities. Here: what the benchmarks share, and those that work for a time and count. */
 #include "cmd/bench/futex.h"
-#include "cmd/bench/suites.h"
 
 #include "base/clock.h"
 #include "base/mem.h"
@@ -141,12 +140,12 @@ static struct error *work(struct timed *timed, void *(*start)(void *), double *r
 	return NULL;
 }
 
-static void print_average(const struct bench_mean *mean, bool silent, double seconds)
+static void print_average(const struct statistics *mean, bool silent, double seconds)
 {
 	bench_print("%sAveraged %ld operations/sec (+- %.2f%%), total secs = %d\n", silent ? "" : "\n", (long)mean->mean,
-		    bench_mean_percent(mean), (int)(seconds + 0.5));
+		    statistics_relative(mean), (int)(seconds + 0.5));
 	bench_figure("1/s", mean->mean, "operations per second");
-	bench_figure("%", bench_mean_percent(mean), "standard error");
+	bench_figure("%", statistics_relative(mean), "standard error");
 }
 
 static const struct option hash_table[] = {
@@ -159,7 +158,7 @@ static struct error *run_hash(int argc, char **argv, int *ret_status)
 {
 	struct futex_options options = {.runtime_s = 10, .futexes = 1024};
 	struct timed timed = {.options = &options};
-	struct bench_mean mean = {0};
+	struct statistics mean = {0};
 	double seconds = 0;
 	struct error *error = futex_begin(hash_table, argc, argv, &options);
 	if (!error)
@@ -181,7 +180,7 @@ static struct error *run_hash(int argc, char **argv, int *ret_status)
 	for (size_t i = 0; i < options.threads; i++) {
 		const struct worker *worker = &timed.workers[i];
 		double rate = (double)worker->operations / seconds;
-		bench_mean_add(&mean, rate);
+		statistics_add(&mean, rate);
 		if (!options.silent)
 			bench_print("[thread %2zu] futexes: %p ... %p [ %ld ops/sec ]\n", i, (void *)worker->futexes,
 				    (void *)&worker->futexes[timed.count - 1], (long)rate);
@@ -205,7 +204,7 @@ static struct error *run_lock_pi(int argc, char **argv, int *ret_status)
 {
 	struct futex_options options = {.runtime_s = 10};
 	struct timed timed = {.options = &options};
-	struct bench_mean mean = {0};
+	struct statistics mean = {0};
 	double seconds = 0;
 	struct error *error = futex_begin(lock_table, argc, argv, &options);
 	if (!error)
@@ -224,7 +223,7 @@ static struct error *run_lock_pi(int argc, char **argv, int *ret_status)
 		return error;
 	for (size_t i = 0; i < options.threads; i++) {
 		double rate = (double)timed.workers[i].operations / seconds;
-		bench_mean_add(&mean, rate);
+		statistics_add(&mean, rate);
 		if (!options.silent)
 			bench_print("[thread %3zu] futex: %p [ %ld ops/sec ]\n", i, (void *)timed.workers[i].futexes, (long)rate);
 	}

@@ -1,7 +1,6 @@
 /* perf bench futex wake, wake-parallel, requeue: how long it takes until all who block at a futex are awake again, or have moved to another
  * one. Each is repeated, with new threads. */
 #include "cmd/bench/futex.h"
-#include "cmd/bench/suites.h"
 
 #include "base/clock.h"
 #include "base/mem.h"
@@ -71,10 +70,10 @@ static double ms_since(uint64_t begin_ns)
 	return (double)(clock_now_ns(CLOCK_MONOTONIC) - begin_ns) / 1e6;
 }
 
-static void add_figures(const struct bench_mean *mean)
+static void add_figures(const struct statistics *mean)
 {
 	bench_figure("ms", mean->mean, "time");
-	bench_figure("%", bench_mean_percent(mean), "standard error");
+	bench_figure("%", statistics_relative(mean), "standard error");
 	bench_end();
 }
 
@@ -88,7 +87,7 @@ static const struct option wake_table[] = {
 static struct error *run_wake(int argc, char **argv, int *ret_status)
 {
 	struct futex_options options = {.wakes = 1};
-	struct bench_mean times = {0}, counts = {0};
+	struct statistics times = {0}, counts = {0};
 	struct error *error = futex_begin(wake_table, argc, argv, &options);
 	if (!error)
 		error = bench_check_positive("--nwakes", options.wakes);
@@ -108,13 +107,13 @@ static struct error *run_wake(int argc, char **argv, int *ret_status)
 			woken += wake(options.shared, &first_futex, options.wakes);
 		double ms = ms_since(begin);
 		end_sleepers(&sleepers);
-		bench_mean_add(&times, ms);
-		bench_mean_add(&counts, (double)woken);
+		statistics_add(&times, ms);
+		statistics_add(&counts, (double)woken);
 		if (!options.silent)
 			bench_print("[Run %u]: Wokeup %" PRIu64 " of %" PRIu64 " threads in %.4f ms\n", run, woken, options.threads, ms);
 	}
 	bench_print("Wokeup %.0f of %" PRIu64 " threads in %.4f ms (+-%.2f%%)\n", counts.mean, options.threads, times.mean,
-		    bench_mean_percent(&times));
+		    statistics_relative(&times));
 	add_figures(&times);
 	return NULL;
 }
@@ -147,7 +146,7 @@ static void *wake_share(void *argument)
 }
 
 /* The mean of what the wakers of one run took. */
-static struct error *wake_in_parallel(const struct futex_options *options, struct bench_mean *mean)
+static struct error *wake_in_parallel(const struct futex_options *options, struct statistics *mean)
 {
 	struct sleepers sleepers;
 	struct futex_crowd wakers;
@@ -169,7 +168,7 @@ static struct error *wake_in_parallel(const struct futex_options *options, struc
 	end_sleepers(&sleepers);
 	pthread_barrier_destroy(&begin);
 	for (size_t i = 0; i < options->wakers; i++)
-		bench_mean_add(mean, each[i].ms);
+		statistics_add(mean, each[i].ms);
 	free(each);
 	return NULL;
 }
@@ -177,7 +176,7 @@ static struct error *wake_in_parallel(const struct futex_options *options, struc
 static struct error *run_wake_parallel(int argc, char **argv, int *ret_status)
 {
 	struct futex_options options = {0};
-	struct bench_mean all = {0};
+	struct statistics all = {0};
 	struct error *error = futex_begin(parallel_table, argc, argv, &options);
 	if (error)
 		return error;
@@ -193,17 +192,17 @@ static struct error *run_wake_parallel(int argc, char **argv, int *ret_status)
 		    " at a time.\n\n",
 		    getpid(), options.threads, options.shared ? "shared" : "private", (void *)&first_futex, options.wakers, share);
 	for (unsigned int run = 1; run <= bench_times(); run++) {
-		struct bench_mean mean = {0};
+		struct statistics mean = {0};
 		error = wake_in_parallel(&options, &mean);
 		if (error)
 			return error;
-		bench_mean_add(&all, mean.mean);
+		statistics_add(&all, mean.mean);
 		if (!options.silent)
 			bench_print("[Run %u]: Avg per-thread latency (waking %" PRIu64 "/%" PRIu64 " threads) in %.4f ms (+-%.2f%%)\n",
-				    run, share, options.threads, mean.mean, bench_mean_percent(&mean));
+				    run, share, options.threads, mean.mean, statistics_relative(&mean));
 	}
 	bench_print("Avg per-thread latency (waking %" PRIu64 "/%" PRIu64 " threads) in %.4f ms (+-%.2f%%)\n", share, options.threads,
-		    all.mean, bench_mean_percent(&all));
+		    all.mean, statistics_relative(&all));
 	add_figures(&all);
 	return NULL;
 }
@@ -256,7 +255,7 @@ static struct error *requeue(const struct futex_options *options, struct moved *
 static struct error *run_requeue(int argc, char **argv, int *ret_status)
 {
 	struct futex_options options = {.requeue = 1};
-	struct bench_mean times = {0}, counts = {0};
+	struct statistics times = {0}, counts = {0};
 	struct error *error = futex_begin(requeue_table, argc, argv, &options);
 	if (!error)
 		error = bench_check_positive("--nrequeue", options.requeue);
@@ -274,8 +273,8 @@ static struct error *run_requeue(int argc, char **argv, int *ret_status)
 		error = requeue(&options, &moved);
 		if (error)
 			return error;
-		bench_mean_add(&times, moved.ms);
-		bench_mean_add(&counts, (double)(moved.woken + moved.requeued));
+		statistics_add(&times, moved.ms);
+		statistics_add(&counts, (double)(moved.woken + moved.requeued));
 		if (options.silent)
 			continue;
 		if (options.pi)
@@ -286,7 +285,7 @@ static struct error *run_requeue(int argc, char **argv, int *ret_status)
 				    options.threads, moved.ms);
 	}
 	bench_print("Requeued %.0f of %" PRIu64 " threads in %.4f ms (+-%.2f%%)\n", counts.mean, options.threads, times.mean,
-		    bench_mean_percent(&times));
+		    statistics_relative(&times));
 	add_figures(&times);
 	return NULL;
 }

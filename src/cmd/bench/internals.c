@@ -1,7 +1,6 @@
 /* perf bench internals: what parts of perf itself cost: records made up of what already runs, the kernel's list of symbols, opening events,
  * reading PMUs, putting build-ids into a stream (internals_inject.c). */
 #include "cmd/bench/bench.h"
-#include "cmd/bench/suites.h"
 
 #include "base/clock.h"
 #include "base/mem.h"
@@ -54,7 +53,7 @@ static size_t count_records(const struct strbuf *records)
 }
 
 struct synthesis {
-	struct bench_mean us, records;
+	struct statistics us, records;
 };
 
 /* With `threads` 0: of this process alone. */
@@ -70,18 +69,18 @@ static void synthesize(struct synthesis *synthesis, uint64_t runs, unsigned int 
 			synth_all_tasks(&synth, threads);
 		else
 			synth_threads(&synth, &own, 1, false);
-		bench_mean_add(&synthesis->us, us_since(begin_ns));
-		bench_mean_add(&synthesis->records, (double)count_records(&records));
+		statistics_add(&synthesis->us, us_since(begin_ns));
+		statistics_add(&synthesis->records, (double)count_records(&records));
 	}
 	strbuf_deinit(&records);
 }
 
 static void tell_synthesis(const struct synthesis *synthesis, const char *indent, const char *what, const char *label)
 {
-	const struct bench_mean *us = &synthesis->us, *records = &synthesis->records;
+	const struct statistics *us = &synthesis->us, *records = &synthesis->records;
 	double each = records->mean > 0 ? us->mean / records->mean : 0;
-	bench_print("%sAverage %s took: %.3f usec (+- %.3f usec)\n", indent, what, us->mean, bench_mean_error(us));
-	bench_print("%sAverage num. events: %.3f (+- %.3f)\n", indent, records->mean, bench_mean_error(records));
+	bench_print("%sAverage %s took: %.3f usec (+- %.3f usec)\n", indent, what, us->mean, statistics_deviation(us));
+	bench_print("%sAverage num. events: %.3f (+- %.3f)\n", indent, records->mean, statistics_deviation(records));
 	bench_print("%sAverage time per event %.3f usec\n", indent, each);
 	bench_figure("us", us->mean, "%s", label);
 	bench_figure("us", each, "%s, per record", label);
@@ -155,7 +154,7 @@ static bool count_symbol(void *context, uint64_t address, char type, const char 
 static struct error *run_kallsyms(int argc, char **argv, int *ret_status)
 {
 	struct repeat_options options = {.runs = 1};
-	struct bench_mean ms = {0};
+	struct statistics ms = {0};
 	struct error *error = options_parse_alone(kallsyms_table, argc, argv, &options, "");
 	if (!error)
 		error = bench_check_positive("--iterations", options.runs);
@@ -167,9 +166,9 @@ static struct error *run_kallsyms(int argc, char **argv, int *ret_status)
 		error = kallsyms_visit("/proc/kallsyms", count_symbol, &symbols);
 		if (error)
 			return error;
-		bench_mean_add(&ms, us_since(begin_ns) / 1e3);
+		statistics_add(&ms, us_since(begin_ns) / 1e3);
 	}
-	bench_print("  Average kallsyms__parse took: %.3f ms (+- %.3f ms)\n", ms.mean, bench_mean_error(&ms));
+	bench_print("  Average kallsyms__parse took: %.3f ms (+- %.3f ms)\n", ms.mean, statistics_deviation(&ms));
 	bench_figure("ms", ms.mean, "kallsyms");
 	bench_end();
 	return NULL;
@@ -181,7 +180,7 @@ static const struct option scan_table[] = {
 	OPTION_END,
 };
 
-static void scan_pmus(bool core_alone, uint64_t runs, struct bench_mean *us)
+static void scan_pmus(bool core_alone, uint64_t runs, struct statistics *us)
 {
 	for (uint64_t run = 0; run < runs; run++) {
 		uint64_t begin_ns = clock_now_ns(CLOCK_MONOTONIC);
@@ -192,14 +191,14 @@ static void scan_pmus(bool core_alone, uint64_t runs, struct bench_mean *us)
 				pmu_load(list, list->pmus.data[i]);
 		}
 		pmu_list_destroy(list);
-		bench_mean_add(us, us_since(begin_ns));
+		statistics_add(us, us_since(begin_ns));
 	}
 }
 
 static struct error *run_scan(int argc, char **argv, int *ret_status)
 {
 	struct repeat_options options = {.runs = 100};
-	struct bench_mean core = {0}, all = {0};
+	struct statistics core = {0}, all = {0};
 	struct error *error = options_parse_alone(scan_table, argc, argv, &options, "");
 	if (!error)
 		error = bench_check_positive("--iterations", options.runs);
@@ -208,9 +207,9 @@ static struct error *run_scan(int argc, char **argv, int *ret_status)
 	bench_begin("internals/pmu-scan", &options.common);
 	bench_print("Computing performance of sysfs PMU event scan for %" PRIu64 " times\n", options.runs);
 	scan_pmus(true, options.runs, &core);
-	bench_print("  Average core PMU scanning took: %.3f usec (+- %.3f usec)\n", core.mean, bench_mean_error(&core));
+	bench_print("  Average core PMU scanning took: %.3f usec (+- %.3f usec)\n", core.mean, statistics_deviation(&core));
 	scan_pmus(false, options.runs, &all);
-	bench_print("  Average PMU scanning took: %.3f usec (+- %.3f usec)\n", all.mean, bench_mean_error(&all));
+	bench_print("  Average PMU scanning took: %.3f usec (+- %.3f usec)\n", all.mean, statistics_deviation(&all));
 	bench_figure("us", core.mean, "core PMUs");
 	bench_figure("us", all.mean, "all PMUs");
 	bench_end();
@@ -262,7 +261,7 @@ static struct error *open_and_close(const struct event_list *events, const struc
 static struct error *measure_opening(const struct open_options *options, const struct event_list *events,
 				     const struct counter_target *target)
 {
-	struct bench_mean us = {0};
+	struct statistics us = {0};
 	size_t places = target->cpu_count * target->thread_count;
 	bench_print(
 		"  Number of cpus:\t%zu\n  Number of threads:\t%zu\n  Number of events:\t%zu (%zu fds)\n  Number of iterations:\t%" PRIu64
@@ -273,9 +272,9 @@ static struct error *measure_opening(const struct open_options *options, const s
 		struct error *error = open_and_close(events, target);
 		if (error)
 			return error;
-		bench_mean_add(&us, us_since(begin_ns));
+		statistics_add(&us, us_since(begin_ns));
 	}
-	bench_print("  Average open-close took: %.3f usec (+- %.3f usec)\n", us.mean, bench_mean_error(&us));
+	bench_print("  Average open-close took: %.3f usec (+- %.3f usec)\n", us.mean, statistics_deviation(&us));
 	bench_figure("us", us.mean, "opening and closing");
 	bench_end();
 	return NULL;

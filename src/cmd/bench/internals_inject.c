@@ -1,7 +1,6 @@
 /* perf bench internals inject-build-id: how long `perf inject -b` takes for a stream that maps files of this machine and samples
  * them, and how much memory. The stream is made up here, once; each run pipes it into a new perf. */
 #include "cmd/bench/bench.h"
-#include "cmd/bench/suites.h"
 
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -177,7 +176,7 @@ static struct error *inject_once(const char *option, const struct strbuf *stream
 
 static struct error *measure(const struct stream_options *options, const char *option, const char *name, const struct strbuf *stream)
 {
-	struct bench_mean ms = {0}, us = {0}, kb = {0};
+	struct statistics ms = {0}, us = {0}, kb = {0};
 	double records = (double)(options->maps * (options->samples + 1));
 	if (options->verbose)
 		fprintf(stderr, "  %s benchmark\n", name);
@@ -189,13 +188,13 @@ static struct error *measure(const struct stream_options *options, const char *o
 			return error;
 		if (options->verbose)
 			fprintf(stderr, "  Iteration #%" PRIu64 "\n", run + 1);
-		bench_mean_add(&ms, (double)elapsed_ns / 1e6);
-		bench_mean_add(&us, (double)elapsed_ns / 1e3 / records);
-		bench_mean_add(&kb, (double)usage.ru_maxrss);
+		statistics_add(&ms, (double)elapsed_ns / 1e6);
+		statistics_add(&us, (double)elapsed_ns / 1e3 / records);
+		statistics_add(&kb, (double)usage.ru_maxrss);
 	}
-	bench_print("  Average %s injection took: %.3f msec (+- %.3f msec)\n", name, ms.mean, bench_mean_error(&ms));
-	bench_print("  Average time per event: %.3f usec (+- %.3f usec)\n", us.mean, bench_mean_error(&us));
-	bench_print("  Average memory usage: %.0f KB (+- %.0f KB)\n", kb.mean, bench_mean_error(&kb));
+	bench_print("  Average %s injection took: %.3f msec (+- %.3f msec)\n", name, ms.mean, statistics_deviation(&ms));
+	bench_print("  Average time per event: %.3f usec (+- %.3f usec)\n", us.mean, statistics_deviation(&us));
+	bench_print("  Average memory usage: %.0f KB (+- %.0f KB)\n", kb.mean, statistics_deviation(&kb));
 	bench_figure("ms", ms.mean, "%s", name);
 	bench_figure("us", us.mean, "%s, per record", name);
 	bench_figure("kB", kb.mean, "%s, memory", name);

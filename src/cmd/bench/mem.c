@@ -344,13 +344,13 @@ static void __attribute__((noinline)) each_bit_tested(const uint64_t *words, uns
 }
 
 static void measure_bits(void (*walk)(const uint64_t *, unsigned int), const uint64_t *words, unsigned int bits,
-			 const struct bits_options *options, struct bench_mean *mean)
+			 const struct bits_options *options, struct statistics *mean)
 {
 	for (uint64_t i = 0; i < options->outer; i++) {
 		uint64_t begin = clock_now_ns(CLOCK_MONOTONIC);
 		for (uint64_t j = 0; j < options->inner; j++)
 			walk(words, bits);
-		bench_mean_add(mean, (double)(clock_now_ns(CLOCK_MONOTONIC) - begin) / 1e3);
+		statistics_add(mean, (double)(clock_now_ns(CLOCK_MONOTONIC) - begin) / 1e3);
 	}
 }
 
@@ -368,16 +368,16 @@ static struct error *run_find_bit(int argc, char **argv, int *ret_status)
 	for (unsigned int bits = 1; bits <= MOST_BITS; bits <<= 1)
 		for (unsigned int set = 1; set <= bits; set <<= 1) {
 			uint64_t words[MOST_BITS / WORD_BITS] = {0};
-			struct bench_mean finding = {0}, testing = {0};
+			struct statistics finding = {0}, testing = {0};
 			for (unsigned int i = 0; i < set; i++)
 				words[i * (bits / set) / WORD_BITS] |= 1ull << i * (bits / set) % WORD_BITS;
 			measure_bits(each_set_bit, words, bits, &options, &finding);
 			measure_bits(each_bit_tested, words, bits, &options, &testing);
 			bench_print("%" PRIu64 " operations %u bits set of %u bits\n", options.inner, set, bits);
 			bench_print("  Average for_each_set_bit took: %.3f usec (+- %.3f usec)\n", finding.mean,
-				    bench_mean_error(&finding));
+				    statistics_deviation(&finding));
 			bench_print("  Average test_bit loop took:    %.3f usec (+- %.3f usec)\n", testing.mean,
-				    bench_mean_error(&testing));
+				    statistics_deviation(&testing));
 			bench_figure("us", finding.mean, "for_each_set_bit, %u of %u", set, bits);
 			bench_figure("us", testing.mean, "test_bit loop, %u of %u", set, bits);
 		}

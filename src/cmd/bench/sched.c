@@ -1,11 +1,11 @@
 /* perf bench sched: how quickly tasks hand over to each other. Here: two that exchange a byte, and one whose system calls another
  * answers. */
 #include "cmd/bench/bench.h"
-#include "cmd/bench/suites.h"
 
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/mem.h"
+#include "kernel/cgroups.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -13,6 +13,7 @@
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,78 +40,109 @@ struct pipe_options {
 
 struct end {
 	const struct pipe_options *options;
-	const char *cgroup; /* or NULL */
+	int group; /* directory of its cgroup, or -1 */
 	int from, to;
-	bool first;  /* it writes before it reads */
-	bool failed; /* written by its own thread */
+	bool first; /* it writes before it reads */
+	int failed; /* errno, JOIN_FAILED with it for its cgroup; 0 = all is well. Written by its own task */
 };
 
-static bool join_cgroup(const char *name)
+enum { JOIN_FAILED = 1 << 16 };
+
+/* Of version 2 a process joins as a whole; single threads may where the groups are threaded. Of version 1 each thread is a task. */
+static bool join_group(const struct end *end)
 {
-	if (!name)
-		return true;
-	cleanup_free char *path = mem_printf("/sys/fs/cgroup/%s/%s", name, "cgroup.threads");
-	cleanup_close int fd = open(path, O_WRONLY | O_CLOEXEC);
-	return fd >= 0 && write(fd, "0", 1) == 1;
+	const char *const names[] = {end->options->threads ? "cgroup.threads" : "cgroup.procs", "tasks"};
+	int fd = -1;
+	for (size_t i = 0; i < 2 && fd < 0; i++)
+		fd = openat(end->group, names[i], O_WRONLY | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	bool joined = write(fd, "0", 1) == 1;
+	int reason = errno;
+	close(fd);
+	errno = reason;
+	return joined;
 }
 
-/* A byte, or what poll(2) says of the descriptor until there is one. */
-static bool read_byte(int fd, int epoll, char *ret)
+/* Waits for it in read(2), or with epoll. Nothing to read any more is an error. */
+static int read_message(int fd, int epoll, char message[sizeof(int)])
 {
 	struct epoll_event event;
 	ssize_t got;
 	do {
 		if (epoll >= 0 && epoll_wait(epoll, &event, 1, -1) < 0)
-			return false;
-		got = read(fd, ret, sizeof(int));
+			return errno;
+		got = read(fd, message, sizeof(int));
 	} while (got < 0 && errno == EAGAIN);
-	return got == sizeof(int);
+	return got == sizeof(int) ? 0 : got < 0 ? errno : EPIPE;
 }
 
+static int exchange_messages(const struct end *end, int epoll)
+{
+	char message[sizeof(int)] = {0};
+	int failed = 0;
+	for (uint64_t i = 0; i < end->options->loops && !failed; i++) {
+		if (!end->first)
+			failed = read_message(end->from, epoll, message);
+		if (!failed && write(end->to, message, sizeof(message)) != sizeof(message))
+			failed = errno;
+		if (end->first && !failed)
+			failed = read_message(end->from, epoll, message);
+	}
+	return failed;
+}
+
+/* A task's part. Its pipe is closed at the end, so that the other one isn't left waiting. */
 static void *exchange(void *argument)
 {
 	struct end *end = argument;
-	char message[sizeof(int)] = {0};
 	struct epoll_event event = {.events = EPOLLIN};
 	cleanup_close int epoll = end->options->nonblocking ? epoll_create1(EPOLL_CLOEXEC) : -1;
-	end->failed = !join_cgroup(end->cgroup) || (epoll >= 0 && epoll_ctl(epoll, EPOLL_CTL_ADD, end->from, &event));
-	for (uint64_t i = 0; i < end->options->loops && !end->failed; i++) {
-		if (!end->first)
-			end->failed = !read_byte(end->from, epoll, message);
-		end->failed |= write(end->to, message, sizeof(message)) != sizeof(message);
-		if (end->first && !end->failed)
-			end->failed = !read_byte(end->from, epoll, message);
-	}
+	if (end->group >= 0 && !join_group(end))
+		end->failed = errno | JOIN_FAILED;
+	else if (epoll >= 0 && epoll_ctl(epoll, EPOLL_CTL_ADD, end->from, &event))
+		end->failed = errno;
+	else
+		end->failed = exchange_messages(end, epoll);
+	close(end->to);
 	return NULL;
 }
 
-static bool exchange_by_processes(struct end ends[2])
+/* The second is a child, which sends its error at last. */
+static void exchange_by_processes(struct end ends[2])
 {
-	int status = 0;
+	int report[2];
+	if (pipe2(report, O_CLOEXEC)) {
+		ends[0].failed = errno;
+		return;
+	}
 	pid_t pid = fork();
 	if (!pid) {
-		close(ends[0].to); /* so that the other's end is told */
-		exchange(&ends[1]);
-		_exit(ends[1].failed);
-	}
-	if (pid < 0)
-		return false;
-	exchange(&ends[0]);
-	if (ends[0].failed)
 		close(ends[0].to);
-	waitpid(pid, &status, 0);
-	return !status && !ends[0].failed;
+		exchange(&ends[1]);
+		_exit(write(report[1], &ends[1].failed, sizeof(int)) != sizeof(int));
+	}
+	close(ends[1].to);
+	close(report[1]);
+	if (pid < 0)
+		ends[0].failed = errno;
+	else
+		exchange(&ends[0]);
+	if (pid > 0 && read(report[0], &ends[1].failed, sizeof(int)) != sizeof(int))
+		ends[1].failed = ECHILD;
+	close(report[0]);
+	if (pid > 0)
+		waitpid(pid, NULL, 0);
 }
 
-static bool exchange_by_threads(struct end ends[2])
+static void exchange_by_threads(struct end ends[2])
 {
-	pthread_t threads[2];
-	for (int i = 0; i < 2; i++)
-		if (pthread_create(&threads[i], NULL, exchange, &ends[i]))
-			return false;
-	for (int i = 0; i < 2; i++)
-		pthread_join(threads[i], NULL);
-	return !ends[0].failed && !ends[1].failed;
+	pthread_t other;
+	ends[1].failed = pthread_create(&other, NULL, exchange, &ends[1]);
+	if (ends[1].failed)
+		return;
+	exchange(&ends[0]);
+	pthread_join(other, NULL);
 }
 
 static const struct option pipe_table[] = {
@@ -122,41 +154,80 @@ static const struct option pipe_table[] = {
 	OPTION_END,
 };
 
-static struct error *run_pipe(int argc, char **argv, int *ret_status)
+/* "SENDER,RECEIVER": opens the directories. */
+static struct error *open_groups(const char *text, int groups[2])
 {
-	struct pipe_options options = {.loops = 1000000};
-	struct error *error = options_parse_alone(pipe_table, argc, argv, &options, "");
-	if (!error)
-		error = bench_check_positive("--loop", options.loops);
-	cleanup_free char *sender = options.cgroups ? mem_strdup(options.cgroups) : NULL;
-	char *receiver = sender ? strchr(sender, ',') : NULL;
-	if (receiver)
-		*receiver++ = '\0';
-	if (!error && sender && !receiver)
-		error = error_new_kind(ERROR_USAGE, "--cgroups %s: expected SENDER,RECEIVER", options.cgroups);
-	if (error)
-		return error;
-	int there[2], back[2], flags = options.nonblocking ? O_NONBLOCK : 0;
+	cleanup_free char *first = mem_strdup(text);
+	char *second = strchr(first, ',');
+	if (!second)
+		return error_new_kind(ERROR_USAGE, "--cgroups %s: expected SENDER,RECEIVER", text);
+	*second++ = '\0';
+	for (int i = 0; i < 2; i++) {
+		const char *name = i ? second : first;
+		groups[i] = cgroups_open(name, NULL, 0);
+		if (groups[i] < 0)
+			return error_new("there is no cgroup '%s'; 'systemd-cgls' lists them", name);
+	}
+	return NULL;
+}
+
+/* That a cgroup could not be joined is the cause when the other task had nobody to talk to. */
+static struct error *explain(const struct end ends[2])
+{
+	for (int i = 0; i < 2; i++)
+		if (ends[i].failed & JOIN_FAILED)
+			return error_system(ends[i].failed & ~JOIN_FAILED, "the %s cannot join its cgroup%s", i ? "receiver" : "sender",
+					    ends[i].options->threads ? " (threads only join threaded groups, or those of version 1)" : "");
+	for (int i = 0; i < 2; i++)
+		if (ends[i].failed)
+			return error_system(ends[i].failed, "the two tasks could not exchange their bytes");
+	return NULL;
+}
+
+static struct error *measure_pipe(const struct pipe_options *options, const int groups[2], uint64_t *ret_elapsed_ns)
+{
+	int there[2], back[2], flags = options->nonblocking ? O_NONBLOCK : 0;
 	if (pipe2(there, flags) || pipe2(back, flags))
 		return error_system(errno, "cannot make a pipe");
 	struct end ends[2] = {
-		{.options = &options, .cgroup = sender, .from = back[0], .to = there[1], .first = true},
-		{.options = &options, .cgroup = receiver, .from = there[0], .to = back[1]},
+		{.options = options, .group = groups[0], .from = back[0], .to = there[1], .first = true},
+		{.options = options, .group = groups[1], .from = there[0], .to = back[1]},
 	};
-	bench_begin("sched/pipe", &options.common);
+	void (*old)(int) = signal(SIGPIPE, SIG_IGN); /* the other one may have ended */
 	uint64_t begin = clock_now_ns(CLOCK_MONOTONIC);
-	bool done = options.threads ? exchange_by_threads(ends) : exchange_by_processes(ends);
-	uint64_t elapsed_ns = clock_now_ns(CLOCK_MONOTONIC) - begin;
-	if (!done)
-		return error_new("the two %s could not exchange their bytes%s", options.threads ? "threads" : "processes",
-				 sender ? ": is each cgroup there, below /sys/fs/cgroup, and may you write to it?" : "");
+	if (options->threads)
+		exchange_by_threads(ends);
+	else
+		exchange_by_processes(ends);
+	*ret_elapsed_ns = clock_now_ns(CLOCK_MONOTONIC) - begin;
+	signal(SIGPIPE, old);
+	close(there[0]);
+	close(back[0]);
+	return explain(ends);
+}
+
+static struct error *run_pipe(int argc, char **argv, int *ret_status)
+{
+	struct pipe_options options = {.loops = 1000000};
+	uint64_t elapsed_ns = 0;
+	int groups[2] = {-1, -1};
+	struct error *error = options_parse_alone(pipe_table, argc, argv, &options, "");
+	if (!error)
+		error = bench_check_positive("--loop", options.loops);
+	if (!error && options.cgroups)
+		error = open_groups(options.cgroups, groups);
+	if (!error) {
+		bench_begin("sched/pipe", &options.common);
+		error = measure_pipe(&options, groups, &elapsed_ns);
+	}
+	for (int i = 0; i < 2; i++)
+		if (groups[i] >= 0)
+			close(groups[i]);
+	if (error)
+		return error;
 	bench_say("# Executed %" PRIu64 " pipe operations between two %s\n\n", options.loops, options.threads ? "threads" : "processes");
 	bench_time(elapsed_ns, options.loops);
 	bench_end();
-	for (int i = 0; i < 2; i++) {
-		close(there[i]);
-		close(back[i]);
-	}
 	return NULL;
 }
 

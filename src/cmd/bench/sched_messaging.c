@@ -1,7 +1,6 @@
 /* perf bench sched messaging: groups of 20 senders and 20 receivers; each sender writes messages to every receiver of its group. All wait
  * at a gate until everybody is there; what is measured begins when it opens and ends when the last has gone. */
 #include "cmd/bench/bench.h"
-#include "cmd/bench/suites.h"
 
 #include "base/clock.h"
 #include "base/mem.h"

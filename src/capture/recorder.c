@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "capture/ring_records.h"
 #include "capture/synth/synth.h"
 #include "kernel/hardware/cpus.h"
 #include "kernel/limits.h"
@@ -130,6 +131,10 @@ struct error *recorder_create(const struct recorder_options *options, struct eve
 	recorder->workload = workload;
 	recorder->timer_edge = recorder->timer_switch = recorder->timer_drain = recorder->affinity_cpu = -1;
 	recorder->trailer = synth_trailer_size(&events->events.data[0]->attr);
+	for (size_t i = 0; i < events->events.len; i++) {
+		const struct event_attr *attr = &events->events.data[i]->attr;
+		recorder->may_be_long |= attr->ksymbol || attr->bpf_event || attr->text_poke;
+	}
 	control_init(&recorder->control);
 	static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGUSR2, SIGCHLD, 0};
 	poller_open(&recorder->poller);
@@ -139,8 +144,8 @@ struct error *recorder_create(const struct recorder_options *options, struct eve
 		error = open_rings(recorder);
 	if (!error && (stack_chains_wanted(events) || options->walker))
 		error = open_chains(recorder);
-	if (!error && (recorder->sizes || recorder->chains))
-		recorder->shorter = mem_zalloc_array(recorder->rings.count, sizeof(*recorder->shorter));
+	if (!error)
+		recorder->rewritten = mem_zalloc_array(recorder->rings.count, sizeof(*recorder->rewritten));
 	if (!error && options->control)
 		error = control_open(&recorder->control, options->control);
 	if (!error)
@@ -191,6 +196,25 @@ static struct error *take_from_source(struct recorder *recorder, uint64_t *bytes
 	return error ? error : append(recorder, recorder->writer, &piece, recorder->source.len > 0, bytes);
 }
 
+/* False: a ring's records are written as they are. */
+static bool rewrite(struct recorder *recorder, size_t ring, const struct iovec *pieces, int count, struct strbuf *out)
+{
+	strbuf_clear(out);
+	if (recorder->chains)
+		stack_chains_take(recorder->chains, ring, pieces, count, out);
+	else if (recorder->sizes)
+		stack_sizes_take(recorder->sizes, pieces, count, out);
+	bool taken = recorder->chains || recorder->sizes;
+	const struct iovec piece = {out->data, out->len};
+	if (!recorder->may_be_long || !ring_records_too_long(taken ? &piece : pieces, taken ? 1 : count, recorder->trailer))
+		return taken;
+	struct strbuf cut = {0};
+	ring_records_cut(taken ? &piece : pieces, taken ? 1 : count, recorder->trailer, &cut);
+	strbuf_deinit(out);
+	*out = cut;
+	return true;
+}
+
 struct error *recorder_drain_ring(struct recorder *recorder, struct ring *ring, struct writer *writer, uint64_t *bytes)
 {
 	struct iovec pieces[2];
@@ -199,14 +223,9 @@ struct error *recorder_drain_ring(struct recorder *recorder, struct ring *ring, 
 	if (ring->overwrite)
 		ring_pause(ring, true);
 	count = recorder->chains ? ring_read_again(ring, pieces) : ring_read(ring, pieces);
-	if (count && recorder->shorter) {
-		struct strbuf *shorter = &recorder->shorter[ring - recorder->rings.rings];
-		strbuf_clear(shorter);
-		if (recorder->chains)
-			stack_chains_take(recorder->chains, (size_t)(ring - recorder->rings.rings), pieces, count, shorter);
-		else
-			stack_sizes_take(recorder->sizes, pieces, count, shorter);
-		pieces[0] = (struct iovec){shorter->data, shorter->len};
+	struct strbuf *rewritten = &recorder->rewritten[ring - recorder->rings.rings];
+	if (count && rewrite(recorder, (size_t)(ring - recorder->rings.rings), pieces, count, rewritten)) {
+		pieces[0] = (struct iovec){rewritten->data, rewritten->len};
 		count = 1;
 	}
 	struct error *error = append(recorder, writer, pieces, count, bytes);
@@ -609,9 +628,9 @@ void recorder_destroy(struct recorder *recorder)
 	size_t ring_count = recorder->rings.count;
 	ring_set_close(&recorder->rings);
 	ring_set_close(&recorder->trigger_rings);
-	for (size_t i = 0; recorder->shorter && i < ring_count; i++)
-		strbuf_deinit(&recorder->shorter[i]);
-	free(recorder->shorter);
+	for (size_t i = 0; recorder->rewritten && i < ring_count; i++)
+		strbuf_deinit(&recorder->rewritten[i]);
+	free(recorder->rewritten);
 	vec_deinit(&recorder->every);
 	stack_chains_close(recorder->chains);
 	stack_sizes_close(recorder->sizes);

@@ -45,7 +45,7 @@ struct recorder {
 	struct stack_chains *chains;	    /* NULL without --call-graph auto */
 	VEC(struct recorder_counter) every; /* the events' counters, and those that `sizes` adds */
 	struct strbuf source;		    /* records of options->source */
-	struct strbuf *shorter;		    /* by ring: what `sizes` or `chains` made of its records */
+	struct strbuf *rewritten;	    /* by ring: what becomes of records that aren't written as they are */
 	struct workload *workload;
 	struct ring_set rings;
 	struct ring_set trigger_rings;
@@ -61,6 +61,7 @@ struct recorder {
 	struct rounds marks;
 	unsigned int empty_rounds; /* since the last one that had records; with drain_every_ns */
 	size_t trailer;		   /* sample_id bytes of our own records */
+	bool may_be_long;	   /* there are kinds of records that the kernel makes too long */
 	uint64_t *lost_written;	   /* by event × slot: what was noted in earlier outputs */
 	atomic_size_t alive;	   /* rings into which threads of the target can still write */
 	bool ends_with_target;	   /* … and nothing else goes on: the recording ends with them */

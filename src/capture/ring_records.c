@@ -2,6 +2,8 @@
  * bytes, so that none straddles (kernel/ring.c). */
 #include "capture/ring_records.h"
 
+#include "perfdata/layout.h"
+
 #include <string.h>
 
 void ring_records_init(struct ring_records *records, const struct iovec *pieces, int count)
@@ -30,4 +32,27 @@ const struct record_header *ring_records_next(struct ring_records *records)
 	memcpy(records->straddling, from, first - at);
 	memcpy((char *)records->straddling + (first - at), records->pieces[1].iov_base, size - (first - at));
 	return (const void *)records->straddling;
+}
+
+bool ring_records_too_long(const struct iovec *pieces, int count, size_t trailer)
+{
+	struct ring_records records;
+	const struct record_header *header;
+	ring_records_init(&records, pieces, count);
+	while ((header = ring_records_next(&records)))
+		if (record_excess(header, trailer))
+			return true;
+	return false;
+}
+
+void ring_records_cut(const struct iovec *pieces, int count, size_t trailer, struct strbuf *out)
+{
+	struct ring_records records;
+	const struct record_header *header;
+	ring_records_init(&records, pieces, count);
+	while ((header = ring_records_next(&records))) {
+		size_t at = out->len, size = header->size - record_excess(header, trailer);
+		strbuf_add(out, header, size);
+		((struct record_header *)(out->data + at))->size = (uint16_t)size;
+	}
 }

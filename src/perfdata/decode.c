@@ -350,6 +350,33 @@ bool sample_put_user_chain(const struct sample *sample, const struct sample_part
 	return true;
 }
 
+/* Where the fields end, by what they say; 0 = not known. */
+static size_t fields_end(const struct record_header *header, size_t size)
+{
+	enum { KSYMBOL_NAME = 24, BPF_EVENT_END = 24, POKE_OLD = 16, POKE_NEW = 18, POKE_BYTES = 20, UNIT = 8 };
+	const uint8_t *record = (const uint8_t *)header;
+	size_t end = 0;
+	switch (mapping_u32(&header->type)) {
+	case PERF_RECORD_KSYMBOL:
+		end = size > KSYMBOL_NAME ? KSYMBOL_NAME + strnlen((const char *)record + KSYMBOL_NAME, size - KSYMBOL_NAME) + 1 : 0;
+		break;
+	case PERF_RECORD_BPF_EVENT:
+		end = BPF_EVENT_END;
+		break;
+	case PERF_RECORD_TEXT_POKE:
+		if (size > POKE_BYTES)
+			end = POKE_BYTES + (size_t)mapping_u16(record + POKE_OLD) + mapping_u16(record + POKE_NEW);
+		break;
+	}
+	return (end + UNIT - 1) / UNIT * UNIT;
+}
+
+size_t record_excess(const struct record_header *header, size_t trailer)
+{
+	size_t size = mapping_u16(&header->size), end = trailer ? fields_end(header, size) : 0;
+	return end && end + trailer < size ? size - end - trailer : 0;
+}
+
 /* Records of tools have no trailer and may have any size: what is read from their end means nothing, but it must not be misaligned. */
 static inline uint64_t trailer_u64(const uint8_t *end, uint16_t distance)
 {
@@ -364,7 +391,7 @@ void sample_id_decode(const struct sample_layout *layout, const struct record_he
 	uint16_t size = mapping_u16(&header->size);
 	if (!layout->trailer || size < sizeof(*header) + layout->trailer)
 		return;
-	const uint8_t *end = (const uint8_t *)header + size;
+	const uint8_t *end = (const uint8_t *)header + size - record_excess(header, layout->trailer);
 	if (layout->trailer_tid) {
 		uint64_t ids = trailer_u64(end, layout->trailer_tid);
 		memcpy(&ret->pid, &ids, sizeof(ret->pid));

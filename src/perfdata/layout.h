@@ -116,6 +116,11 @@ const char *sample_decode_fixed(const struct sample_layout *layout, const struct
 const char *sample_decode_fixed_anew(const struct sample_layout *layout, const struct event_attr *attr, const struct record_header *header,
 				     struct sample *ret);
 void sample_id_decode(const struct sample_layout *layout, const struct record_header *header, struct sample_id *ret);
+/* Bytes behind a record's trailer that mean nothing; `trailer`: that of the recording, bytes. Kernels (up to 6.18, the newest looked at)
+ * make a KSYMBOL, BPF_EVENT or TEXT_POKE record longer by a trailer for each counter of the CPU that was told of it before, which may be
+ * another recorder's: perf_event_ksymbol_output() and its like in kernel/events/core.c add to the size and don't set it back. The trailer
+ * stands behind the fields then, and behind it what lay in the ring. 0 for all other records. */
+size_t record_excess(const struct record_header *header, size_t trailer);
 /* Where in a sample its call chain and its copy of user registers and stack are, for who puts it together anew. A part that the event
  * doesn't have is empty where it would be; the words before, between and behind them are other fields. */
 struct sample_parts {

@@ -164,6 +164,7 @@ void reader_update_events(struct reader *reader)
 	if (list->events.len) {
 		const struct sample_layout *first = &private->layouts.data[0];
 		private->sample_id_offset = first->identifier ? first->identifier : first->id;
+		private->trailer = first->trailer;
 		private->trailer_id_offset = first->trailer_identifier ? first->trailer_identifier : first->trailer_id;
 	}
 	update_ids(reader);
@@ -200,7 +201,8 @@ struct event *reader_event(const struct reader *reader, const struct record_head
 			return list->events.data[0];
 		if (header->size < sizeof(*header) + private->trailer_id_offset)
 			return NULL;
-		memcpy(&id, (const uint8_t *)header + header->size - private->trailer_id_offset, sizeof(id));
+		size_t end = header->size - record_excess(header, private->trailer);
+		memcpy(&id, (const uint8_t *)header + end - private->trailer_id_offset, sizeof(id));
 	}
 	/* Records that were made up by the recorder have the id 0. */
 	return id ? reader_event_by_id(reader, id) : list->events.data[0];

@@ -39,6 +39,7 @@ struct reader_private {
 	uint64_t near_count;
 	/* Where samples and other records have their id: the same for all events of a recording. */
 	uint16_t sample_id_offset;
+	uint16_t trailer;	    /* bytes of it */
 	uint16_t trailer_id_offset; /* from the end */
 	bool tables_outdated;	    /* events came or got ids since the tables above were made */
 	bool names_outdated;	    /* … since names, groups and formats were given to the events */

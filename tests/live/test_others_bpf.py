@@ -1,6 +1,7 @@
 """BPF programs of others at tracepoints decide which events anyone sees: whose tracepoint has one is told so, and who holds it."""
 import json
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -90,3 +91,42 @@ def test_ours_hide_nothing(perf, bpf, root, live, tmp_path, words):
     counts = {line.split(",")[2]: int(line.split(",")[0]) for line in done.stderr.splitlines() if line.count(",") > 3}
     assert len(counts) == 4 and all(counts.values()), counts
     assert "BPF program" not in done.stderr
+
+
+EXCHANGE = """
+import os, subprocess, sys
+there, back = os.pipe(), os.pipe()
+if not os.fork():
+    for _ in range(5000):
+        os.read(there[0], 1)
+        os.write(back[1], b"x")
+    os._exit(0)
+for _ in range(5000):
+    os.write(there[1], b"x")
+    os.read(back[0], 1)
+os.wait()
+with subprocess.Popen([sys.argv[1], "record", "-q", "-a", "-e", "dummy", "-o", sys.argv[2], "--", "cat"], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
+    other.stdin.write(b"x")
+    other.stdin.flush()
+    other.stdout.read(1)
+    for _ in range(3):
+        subprocess.run([sys.argv[1], "record", "-q", "-g", "-o", sys.argv[2] + ".stacks", "--", "true"], check=True)
+    other.stdin.close()
+"""
+
+
+def test_records_of_programs_beside_another_recorder(perf, oracle, root, live_system, tracefs, tmp_path):
+    """The kernel makes records of BPF programs longer for each recorder that it told before, and leaves what lay in the buffer in them: the kernel's perf can't read its
+    own recording then. Ours it can, and it has all that is there; and we can read both."""
+    def programs(tool, path):
+        done = tool("script", "--show-bpf-events", "-i", path)
+        return done.returncode, [line for line in done.stdout.splitlines() if "PERF_RECORD_BPF_EVENT" in line or "PERF_RECORD_KSYMBOL" in line]
+    ours = tmp_path / "ours"
+    # A small buffer, in which something lies everywhere after the exchange.
+    done = perf("record", "-q", "-a", "-m", 8, "-e", "sched:sched_switch", "-c", 1, "-o", ours, "--", "/usr/bin/python3", "-c", EXCHANGE, perf.path, tmp_path / "other")
+    assert done.returncode == 0, done.stderr
+    status, theirs = programs(oracle, ours)
+    assert status == 0 and programs(perf, ours) == (0, theirs)
+    if not any(line.split()[0] == "perf" for line in theirs):
+        pytest.skip("this kernel does not tell of BPF programs")
+    assert all(re.match(r" *\S.* \d+ \[\d+\] \d+\.\d+: PERF_RECORD_", line) for line in theirs if " type 0" not in line)

@@ -197,6 +197,51 @@ static void test_counts_that_lie(void **state)
 	}
 }
 
+/* A KSYMBOL record of the name "ab", the trailer behind it as the kernel writes it, and `excess` bytes of what lay in the ring. */
+static struct record_header *make_long(struct made *made, uint32_t type, size_t excess)
+{
+	const uint64_t ksymbol[] = {0xffffffffc0000000, 100 | 1ull << 32, 0x6261, 10 | 11ull << 32, 5000, 77},
+		       bpf_event[] = {1 | 9ull << 32, 0x1122334455667788, 10 | 11ull << 32, 5000, 77},
+		       poke[] = {0xffffffff81000000, 1 | 5ull << 16 | 0x9090ull << 32, 0x90909090, 10 | 11ull << 32, 5000, 77};
+	const uint64_t *words = type == PERF_RECORD_KSYMBOL ? ksymbol : type == PERF_RECORD_BPF_EVENT ? bpf_event : poke;
+	size_t count = type == PERF_RECORD_BPF_EVENT ? 5 : 6;
+	struct record_header *header = make(made, words, count);
+	memset(made->words + 1 + count, 0x5a, excess);
+	*header = (struct record_header){type, 0, (uint16_t)(8 + 8 * count + excess)};
+	return header;
+}
+
+static void test_records_that_are_too_long(void **state)
+{
+	const struct event_attr attr = {.sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_IDENTIFIER, .sample_id_all = 1};
+	const uint32_t types[] = {PERF_RECORD_KSYMBOL, PERF_RECORD_BPF_EVENT, PERF_RECORD_TEXT_POKE};
+	struct sample_layout layout;
+	struct sample_id id;
+	struct made made;
+	sample_layout_init(&layout, &attr);
+	assert_int_equal(layout.trailer, 24);
+	for (size_t i = 0; i < sizeof(types) / sizeof(*types); i++)
+		for (size_t excess = 0; excess <= 64; excess += 8) {
+			const struct record_header *header = make_long(&made, types[i], excess);
+			assert_int_equal(record_excess(header, layout.trailer), excess);
+			sample_id_decode(&layout, header, &id);
+			assert_int_equal(id.tid, 11);
+			assert_int_equal(id.time, 5000);
+			assert_int_equal(id.id, 77);
+			assert_int_equal(record_excess(header, 0), 0);
+		}
+	/* What isn't told to others, or is too short to say what its fields are. */
+	struct record_header *header = make_long(&made, PERF_RECORD_BPF_EVENT, 32);
+	header->type = PERF_RECORD_COMM;
+	assert_int_equal(record_excess(header, layout.trailer), 0);
+	for (size_t i = 0; i < sizeof(types) / sizeof(*types); i++)
+		for (uint16_t size = 8; size < 48; size += 8) {
+			header = make_long(&made, types[i], 0);
+			header->size = size;
+			assert_true(record_excess(header, layout.trailer) < size);
+		}
+}
+
 static void test_trailer(void **state)
 {
 	struct event_attr attr = {.sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU | PERF_SAMPLE_IDENTIFIER,
@@ -221,9 +266,10 @@ int perfdata_decode_tests(void);
 int perfdata_decode_tests(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_fixed),		cmocka_unit_test(test_absent),	cmocka_unit_test(test_variable),
-		cmocka_unit_test(test_counts_that_lie), cmocka_unit_test(test_trailer), cmocka_unit_test(test_fixed_anew),
-		cmocka_unit_test(test_hopping),
+		cmocka_unit_test(test_fixed),	 cmocka_unit_test(test_absent),
+		cmocka_unit_test(test_variable), cmocka_unit_test(test_counts_that_lie),
+		cmocka_unit_test(test_trailer),	 cmocka_unit_test(test_fixed_anew),
+		cmocka_unit_test(test_hopping),	 cmocka_unit_test(test_records_that_are_too_long),
 	};
 	return cmocka_run_group_tests_name("perfdata/decode", tests, NULL, NULL);
 }

@@ -19,8 +19,8 @@ void ring_records_init(struct ring_records *records, const struct iovec *pieces,
 /* Valid until the next call; NULL = that was the last one. */
 const struct record_header *ring_records_next(struct ring_records *records);
 
-/* Whether the kernel has made one of the records too long (record_excess()), so that its trailer isn't where others look for it: at the end.
- * They give up a recording whose ids they don't know. `trailer`: bytes. */
+/* Whether the kernel has made one of the records too long (record_excess()), so that its trailer isn't where others look for it: at the
+ * end. They give up a recording whose ids they don't know. `trailer`: bytes. */
 bool ring_records_too_long(const struct iovec *pieces, int count, size_t trailer);
 /* Appends the records with what is too much cut off. */
 void ring_records_cut(const struct iovec *pieces, int count, size_t trailer, struct strbuf *out);

@@ -211,7 +211,8 @@ static inline bool step_by_rule(struct unwind_walk *walk, const struct packed_ro
 	cfa += (uint64_t)(row->cfa * PACKED_UNIT);
 	if (walk->arch->word == 4)
 		cfa = (uint32_t)cfa;
-	__builtin_prefetch((const uint8_t *)walk->input->stack + (cfa - walk->stack_start) + STACK_AHEAD);
+	/* As a number: what the rule says may be far from the copy. */
+	__builtin_prefetch((const void *)((uintptr_t)walk->input->stack + (cfa - walk->stack_start) + STACK_AHEAD));
 	bool has_fp = read_register(walk, cfa, row->fp, numbers->fp, &fp);
 	if ((row->ip == PACKED_SAME && !walk->arch->link) || !read_register(walk, cfa, row->ip, numbers->ip, &ip))
 		return false;

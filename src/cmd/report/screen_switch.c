@@ -9,12 +9,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -106,8 +108,27 @@ static bool take_wish(struct screen_switch *choice, int wishes)
 	return true;
 }
 
+/* The wish or the end of who shows, who is told of signals that are to end us: it has the terminal, and puts it in order first. */
+static bool wait_for_wish(struct screen_switch *choice, int wishes, int signals, pid_t process)
+{
+	struct pollfd polled[] = {{.fd = wishes, .events = POLLIN}, {.fd = signals, .events = POLLIN}};
+	struct signalfd_siginfo info;
+	for (;;) {
+		if (poll(polled, 2, -1) < 0)
+			continue; /* interrupted */
+		if (polled[1].revents && read(signals, &info, sizeof(info)) == sizeof(info))
+			kill(process, (int)info.ssi_signo);
+		if (polled[0].revents)
+			return take_wish(choice, wishes);
+	}
+}
+
 bool screen_switch_next(struct screen_switch *choice, int *ret_status)
 {
+	sigset_t ending, usual_mask;
+	sigemptyset(&ending);
+	sigaddset(&ending, SIGTERM);
+	sigaddset(&ending, SIGHUP);
 	for (;;) {
 		int ends[2];
 		if (pipe2(ends, O_CLOEXEC))
@@ -115,8 +136,12 @@ bool screen_switch_next(struct screen_switch *choice, int *ret_status)
 		fflush(stdout);
 		pid_t parent = getpid();
 		void (*usual)(int) = signal(SIGINT, SIG_IGN); /* Ctrl-C is for who shows */
+		sigprocmask(SIG_BLOCK, &ending, &usual_mask);
+		int signals = signalfd(-1, &ending, SFD_CLOEXEC);
 		pid_t process = fork();
 		if (process <= 0) {
+			close(signals);
+			sigprocmask(SIG_SETMASK, &usual_mask, NULL);
 			signal(SIGINT, usual);
 			close(ends[0]);
 			if (process < 0) {
@@ -130,9 +155,11 @@ bool screen_switch_next(struct screen_switch *choice, int *ret_status)
 			return true;
 		}
 		close(ends[1]);
-		bool wished = take_wish(choice, ends[0]);
+		bool wished = wait_for_wish(choice, ends[0], signals, process);
 		close(ends[0]);
 		*ret_status = wait_for(process);
+		close(signals);
+		sigprocmask(SIG_SETMASK, &usual_mask, NULL);
 		signal(SIGINT, usual);
 		if (!wished || *ret_status)
 			return false;

@@ -1,4 +1,5 @@
 """perf record --off-cpu: programs that sleep for a known time, measured by a BPF program."""
+import collections
 import os
 import pathlib
 import re
@@ -136,6 +137,42 @@ def test_same_stacks_as_of_switches(sleeping, perf, tmp_path, deep):
     sleeping("-g", "--off-cpu-thresh", "0", "--", deep, events=("-e", "sched:sched_switch"))
     waits, switches = ({tuple(stack) for stack in stacks_of(perf, tmp_path / "perf.data", event, "deep")} for event in ("offcpu-time", "sched:sched_switch"))
     assert any(len(stack) > 500 for stack in waits) and waits <= switches
+
+
+# Waits of many kinds, in turn and again: at the same places of the thread's stack lie other functions each time.
+MANY_WAYS = """import os, select, signal, threading, time
+reader, writer = os.pipe()
+poll, epoll = select.poll(), select.epoll()
+poll.register(reader); epoll.register(reader, select.EPOLLIN)
+def wake(): time.sleep(0.002); os.write(writer, b"x")
+def until(wait):
+    thread = threading.Thread(target=wake); thread.start(); wait(); os.read(reader, 1); thread.join()
+def child():
+    if not (pid := os.fork()): time.sleep(0.002); os._exit(0)
+    os.waitpid(pid, 0)
+for _ in range(6):
+    time.sleep(0.001); child()
+    for wait in (lambda: None, lambda: poll.poll(), lambda: select.select([reader], [], []), lambda: epoll.poll(), lambda: os.readv(reader, [bytearray(1)]) and os.write(writer, b"x")): until(wait)
+    signal.sigtimedwait([signal.SIGUSR1], 0.001); threading.Event().wait(0.001)
+"""
+
+
+def test_kernel_stacks_of_each_wait(sleeping, perf, tmp_path):
+    """Each wait has the kernel's part of the stack that the switch has with which it began: the one that follows first, since programs run before events are written."""
+    sleeping("-g", "--off-cpu-thresh", "0", "--", "/usr/bin/python3", "-c", MANY_WAYS, events=("-e", "sched:sched_switch"))
+    text = perf("script", "-i", tmp_path / "perf.data", "--ns", "-F", "tid,time,period,event,ip,sym").stdout
+    switches, waits = collections.defaultdict(list), []
+    for block in filter(str.strip, text.split("\n\n")):
+        head, *frames = block.strip("\n").splitlines()
+        tid, seconds, nanoseconds, period, event = re.match(r" *(\d+) +(\d+)\.(\d{9}): +(\d+) +(\S+):", head).groups()
+        time, kernel = int(seconds) * 10**9 + int(nanoseconds), tuple(frame for frame in frames if frame.split()[0].startswith("ffff"))
+        if event == "offcpu-time":
+            waits.append((tid, time - int(period), kernel))
+        else:
+            switches[tid].append((time, kernel))
+    assert len({kernel for _, _, kernel in waits}) > 6 and all(kernel for _, _, kernel in waits)
+    for tid, since, kernel in waits:
+        assert kernel == next(stack for time, stack in switches[tid] if time >= since), (tid, since)
 
 
 def test_stacks_that_end_early_say_why(sleeping, perf, tmp_path, deep):

@@ -2,6 +2,7 @@
 import collections
 import os
 import pathlib
+import platform
 import re
 import subprocess
 import sys
@@ -179,6 +180,27 @@ def test_stacks_that_end_early_say_why(sleeping, perf, tmp_path, deep):
     done = perf("record", "--off-cpu", "--off-cpu-thresh", "0", "-e", "dummy", "-o", tmp_path / "cut", "--", deep, "1500")
     assert re.search(r"Unwound \d+ stacks, \d+\.\d % complete; \d+\.\d %: more frames than the limit", done.stderr), done.stderr
     assert max(map(len, stacks_of(perf, tmp_path / "cut", "offcpu-time", "deep"))) == 1024
+
+
+# "odd" has, once it has pushed a register, an expression for its frame (DW_CFA_def_cfa_expression, DW_OP_breg7 16), which no row of the kernel's program has.
+COPIED = r"""#include <unistd.h>
+int rest(int left) { return usleep(100 * left); }
+__asm__(".globl odd\n.type odd,@function\nodd: .cfi_startproc\npush %rbx\n.cfi_escape 0x0f, 2, 0x77, 16\ncall rest\npop %rbx\n.cfi_def_cfa %rsp, 8\nret\n.cfi_endproc\n.size odd, .-odd");
+int odd(int);
+int main(void) { volatile int sum = 0; for (int i = 0; i < 300; i++) sum += odd(1); return sum; }
+"""
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="the program is written for x86-64")
+def test_copied_stacks_are_not_kept(perf, sleeping, tmp_path, deep):
+    """Each wait of this program has a copy of its own: the stack it makes is complete, and gone with the wait's sample."""
+    (tmp_path / "copied.c").write_text(COPIED)
+    subprocess.run(["gcc", "-O1", "-fomit-frame-pointer", "-o", tmp_path / "copied", tmp_path / "copied.c"], check=True)
+    done = perf("record", "-vv", "--off-cpu", "-e", "dummy", "-o", tmp_path / "perf.data", "--", tmp_path / "copied")
+    stacks = [stack for stack in stacks_of(perf, tmp_path / "perf.data", "offcpu-time", "copied") if any(name == "rest" for name, _ in stack)]
+    assert len(stacks) > 100 and all(stack[-1][0] == "_start" for stack in stacks), done.stderr
+    assert int(re.search(r"(\d+) copied and unwound", done.stderr).group(1)) >= len(stacks)
+    assert int(re.search(r"stacks: (\d+) of waits were kept to the end", done.stderr).group(1)) < 50, done.stderr
 
 
 def test_frame_pointers_for_those_who_ask(sleeping, perf, tmp_path, deep):

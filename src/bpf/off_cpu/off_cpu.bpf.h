@@ -162,12 +162,7 @@ struct walk {
 	uint64_t chain[OFF_CPU_USER_FRAMES];
 };
 
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1); /* CPUs, set when it is loaded */
-	__type(key, uint32_t);
-	__type(value, struct walk);
-} walks SEC(".maps");
+#include "bpf/walks.bpf.h"
 
 static __always_inline uint64_t take_user_stack(void *event, struct walk *walk, uint64_t *flags)
 {
@@ -233,7 +228,8 @@ static __always_inline uint64_t tell_of_stack(struct sched_switch_event *event, 
 	stack->number = number;
 	if (size > sizeof(*walk) - offsetof(struct walk, chain) || bpf_ringbuf_output(&ring, stack, sizeof(*stack) + size, flags))
 		return 0;
-	bpf_map_update_elem(&told, &number, &one, BPF_ANY);
+	if (user_stacks_kind(stack->user) != USER_STACKS_STACK)
+		bpf_map_update_elem(&told, &number, &one, BPF_ANY);
 	return number;
 }
 

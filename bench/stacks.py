@@ -61,7 +61,7 @@ def commands(folder):
         "ls": ["ls", "-lR", "/usr/include"],
         "xz": ["sh", "-c", "xz -1 -c /bin/ls | wc -c"],
         "openmp": [folder / "parallel"],
-        "nginx": ["sh" if shutil.which("nginx") and shutil.which("curl") else "nginx", "-c", LOAD.format(folder=folder)],
+        "nginx": [next((tool for tool in ("nginx", "curl") if not shutil.which(tool)), "sh"), "-c", LOAD.format(folder=folder)],
         "go": [folder / "routines"],
         "rust": ["rustc", "--version", "--verbose"],
     }
@@ -139,7 +139,10 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
         folder.chmod(0o755)
-        for name, command in ({words.command[0].split("/")[-1]: words.command} if words.command else commands(folder)).items():
+        programs = {words.command[0].split("/")[-1]: words.command} if words.command else commands(folder)
+        if missing := sorted(set(words.only or programs) - programs.keys()):
+            parser.error(f"--only {missing[0]}: there are {', '.join(programs)}")
+        for name, command in programs.items():
             if words.only and name not in words.only:
                 continue
             compare(words.perf, words.way, name, command, folder)

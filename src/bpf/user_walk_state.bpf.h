@@ -131,12 +131,7 @@ struct walk {
 	};
 };
 
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1); /* CPUs, set when it is loaded */
-	__type(key, uint32_t);
-	__type(value, struct walk);
-} walks SEC(".maps");
+#include "bpf/walks.bpf.h"
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);

@@ -2,6 +2,7 @@
 #include "capture/off_cpu_samples.h"
 
 #include "base/hash.h"
+#include "base/log.h"
 #include "base/mem.h"
 #include "base/vec.h"
 #include "bpf/off_cpu/off_cpu.h"
@@ -17,10 +18,11 @@ enum { DEPTH = 1024 }; /* user frames; a record has room for more */
 
 /* A stack that the program has told of. */
 struct wait_stack {
-	uint64_t *words; /* the chain of a sample, markers included */
-	size_t count;
-	bool in_kernel;
 	struct stack_end end;
+	bool in_kernel;
+	bool once; /* it was copied: no other wait has its number */
+	size_t count;
+	uint64_t words[]; /* the chain of a sample, markers included */
 };
 
 struct off_cpu_samples {
@@ -32,8 +34,7 @@ struct off_cpu_samples {
 	struct stack_chains *chains; /* while samples are taken */
 	struct strbuf arrived;	     /* stacks of this pass, each behind its size */
 	VEC(struct bpf_off_cpu_wait) waits;
-	VEC(struct wait_stack) stacks;
-	struct map64 numbers; /* → index in stacks */
+	struct map64 stacks; /* by number */
 };
 
 struct error *off_cpu_samples_add_event(struct event_list *events, struct event_catalog *catalog)
@@ -81,28 +82,28 @@ static size_t find_user_part(const struct off_cpu_samples *samples, struct stack
 static void add_stack(struct off_cpu_samples *samples, struct stack_chains *chains, const struct bpf_off_cpu_stack *from, size_t behind,
 		      struct strbuf *out)
 {
-	size_t kernel = from->kernel < OFF_CPU_KERNEL_FRAMES ? from->kernel : OFF_CPU_KERNEL_FRAMES, user;
-	struct wait_stack stack = {.in_kernel = kernel > 0};
+	size_t kernel = from->kernel < OFF_CPU_KERNEL_FRAMES ? from->kernel : OFF_CPU_KERNEL_FRAMES;
 	const uint64_t *ips = NULL;
+	struct stack_end end;
 	bool is_new;
 
-	uint64_t *index = map64_insert(&samples->numbers, from->number, &is_new);
+	uint64_t *at = map64_insert(&samples->stacks, from->number, &is_new);
 	if (!is_new)
 		return;
-	*index = samples->stacks.len;
-	user = find_user_part(samples, chains, from, behind, &ips, &stack.end, out);
-	stack.words = mem_alloc_array(kernel + user + 2, sizeof(*stack.words));
+	size_t user = find_user_part(samples, chains, from, behind, &ips, &end, out);
+	struct wait_stack *stack = mem_alloc(sizeof(*stack) + (kernel + user + 2) * sizeof(*stack->words));
+	*stack = (struct wait_stack){.end = end, .in_kernel = kernel > 0, .once = user_stacks_kind(from->user) == USER_STACKS_STACK};
 	if (kernel) {
-		stack.words[stack.count++] = PERF_CONTEXT_KERNEL;
-		memcpy(stack.words + stack.count, from->kernel_stack, kernel * sizeof(*stack.words));
-		stack.count += kernel;
+		stack->words[stack->count++] = PERF_CONTEXT_KERNEL;
+		memcpy(stack->words + stack->count, from->kernel_stack, kernel * sizeof(*stack->words));
+		stack->count += kernel;
 	}
 	if (user) {
-		stack.words[stack.count++] = PERF_CONTEXT_USER;
-		memcpy(stack.words + stack.count, ips, user * sizeof(*stack.words));
-		stack.count += user;
+		stack->words[stack->count++] = PERF_CONTEXT_USER;
+		memcpy(stack->words + stack->count, ips, user * sizeof(*stack->words));
+		stack->count += user;
 	}
-	vec_push(&samples->stacks, stack);
+	*at = (uintptr_t)stack;
 }
 
 static void keep_stack(void *context, const struct bpf_off_cpu_stack *stack, size_t behind)
@@ -135,8 +136,8 @@ static void add_sample(struct off_cpu_samples *samples, struct stack_chains *cha
 		       struct strbuf *out)
 {
 	static const struct wait_stack none;
-	const uint64_t *index = map64_find(&samples->numbers, wait->stack);
-	const struct wait_stack *stack = index ? &samples->stacks.data[*index] : &none;
+	const uint64_t *known = map64_find(&samples->stacks, wait->stack);
+	const struct wait_stack *stack = known ? (const void *)(uintptr_t)*known : &none;
 	uint64_t words[8], *at = words;
 	const uint32_t ids[] = {wait->pid, wait->tid}, cpu[] = {wait->cpu, 0};
 	*at++ = samples->id;
@@ -153,10 +154,12 @@ static void add_sample(struct off_cpu_samples *samples, struct stack_chains *cha
 	strbuf_add(out, &header, sizeof(header));
 	strbuf_add(out, words, fixed);
 	strbuf_add(out, stack->words, chain);
-	if (samples->walked && !index)
+	if (samples->walked && !known)
 		stack_ends_add(stack_chains_ends(chains), STACK_END_NOT_COPIED, NULL, 1);
 	else if (stack->end.count)
 		stack_ends_add(stack_chains_ends(chains), stack->end.reason, stack->end.dso, 1);
+	if (stack->once && map64_remove(&samples->stacks, wait->stack))
+		free((void *)stack);
 }
 
 /* ---- for the recorder ---- */
@@ -245,11 +248,11 @@ void off_cpu_samples_close(struct off_cpu_samples *samples)
 	if (!samples)
 		return;
 	bpf_off_cpu_close(samples->bpf);
-	for (size_t i = 0; i < samples->stacks.len; i++)
-		free(samples->stacks.data[i].words);
-	vec_deinit(&samples->stacks);
+	log_debug("stacks: %zu of waits were kept to the end", samples->stacks.count);
+	for (const struct map64_slot *slot = NULL; (slot = map64_next(&samples->stacks, slot));)
+		free(map64_pointer(slot));
+	map64_deinit(&samples->stacks);
 	vec_deinit(&samples->waits);
-	map64_deinit(&samples->numbers);
 	strbuf_deinit(&samples->arrived);
 	free(samples);
 }

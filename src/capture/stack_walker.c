@@ -52,6 +52,7 @@ struct stack_walker {
 	struct map64 noted;	   /* files, by a hash */
 	VEC(struct wanted) wanted; /* the same, in their order */
 	size_t left;		   /* of them: not given yet */
+	struct map64 met;	   /* dsos that were expected: once is enough, since each process that begins maps the same ones */
 	VEC(struct dso *) expected;
 	struct kept_records *kept; /* by ring */
 	const struct ring_set *ring_set;
@@ -173,6 +174,7 @@ void stack_walker_close(struct stack_walker *walker)
 	free(walker->kept);
 	map64_deinit(&walker->ids);
 	map64_deinit(&walker->noted);
+	map64_deinit(&walker->met);
 	vec_deinit(&walker->wanted);
 	vec_deinit(&walker->expected);
 	free(walker);
@@ -474,7 +476,12 @@ static void debug_rows(const struct stack_walker *walker, const struct wanted *w
 
 void stack_walker_expect(struct stack_walker *walker, struct dso *dso)
 {
-	if (dso->kind == DSO_FILE && dso->inode)
+	bool is_new;
+
+	if (dso->kind != DSO_FILE || !dso->inode)
+		return;
+	map64_insert(&walker->met, (uintptr_t)dso, &is_new);
+	if (is_new)
 		vec_push(&walker->expected, dso);
 }
 

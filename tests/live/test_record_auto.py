@@ -526,3 +526,15 @@ def test_tracepoints_after_threads_have_ended(perf, bpf, tracefs, tmp_path):
     done = perf("record", "-g", "-e", "syscalls:sys_enter_getppid", "-o", path, "--", "/usr/bin/python3", "-c", THREADS_END)
     stacks = [block for block in perf("script", "-i", path, "-F", "comm,ip,sym").stdout.split("\n\n") if block.strip()]
     assert len(stacks) == 60 and all("getppid" in block for block in stacks), done.stderr
+
+
+def test_files_are_looked_at_once(perf, live, walked, tmp_path):
+    """Each process that begins maps the C library: whether its rules are wanted is asked of the file once, not for each."""
+    if not shutil.which("strace"):
+        pytest.skip("strace is not installed")
+    log = tmp_path / "log"
+    loop = "i=0; while [ $i -lt 60 ]; do /bin/true; i=$((i + 1)); done"
+    subprocess.run(["strace", "-s", "500", "-e", "trace=stat,newfstatat", "-o", log, perf.path, "record", "--call-graph", "auto,bpf", "-e", "cpu-clock", "-c", "1000000", "-o", tmp_path / "data",
+                    "--", "sh", "-c", loop], check=True, capture_output=True)
+    asked = re.findall(r'"[^"]*/libc\.so\.6"', log.read_text())
+    assert len(asked) < 60, asked

@@ -1,6 +1,8 @@
 """perf record --off-cpu: programs that sleep for a known time, measured by a BPF program."""
+import collections
 import os
 import pathlib
+import platform
 import re
 import subprocess
 import sys
@@ -138,10 +140,67 @@ def test_same_stacks_as_of_switches(sleeping, perf, tmp_path, deep):
     assert any(len(stack) > 500 for stack in waits) and waits <= switches
 
 
+# Waits of many kinds, in turn and again: at the same places of the thread's stack lie other functions each time.
+MANY_WAYS = """import os, select, signal, threading, time
+reader, writer = os.pipe()
+poll, epoll = select.poll(), select.epoll()
+poll.register(reader); epoll.register(reader, select.EPOLLIN)
+def wake(): time.sleep(0.002); os.write(writer, b"x")
+def until(wait):
+    thread = threading.Thread(target=wake); thread.start(); wait(); os.read(reader, 1); thread.join()
+def child():
+    if not (pid := os.fork()): time.sleep(0.002); os._exit(0)
+    os.waitpid(pid, 0)
+for _ in range(6):
+    time.sleep(0.001); child()
+    for wait in (lambda: None, lambda: poll.poll(), lambda: select.select([reader], [], []), lambda: epoll.poll(), lambda: os.readv(reader, [bytearray(1)]) and os.write(writer, b"x")): until(wait)
+    signal.sigtimedwait([signal.SIGUSR1], 0.001); threading.Event().wait(0.001)
+"""
+
+
+def test_kernel_stacks_of_each_wait(sleeping, perf, tmp_path):
+    """Each wait has the kernel's part of the stack that the switch has with which it began: the one that follows first, since programs run before events are written."""
+    sleeping("-g", "--off-cpu-thresh", "0", "--", "/usr/bin/python3", "-c", MANY_WAYS, events=("-e", "sched:sched_switch"))
+    text = perf("script", "-i", tmp_path / "perf.data", "--ns", "-F", "tid,time,period,event,ip,sym").stdout
+    switches, waits = collections.defaultdict(list), []
+    for block in filter(str.strip, text.split("\n\n")):
+        head, *frames = block.strip("\n").splitlines()
+        tid, seconds, nanoseconds, period, event = re.match(r" *(\d+) +(\d+)\.(\d{9}): +(\d+) +(\S+):", head).groups()
+        time, kernel = int(seconds) * 10**9 + int(nanoseconds), tuple(frame for frame in frames if frame.split()[0].startswith("ffff"))
+        if event == "offcpu-time":
+            waits.append((tid, time - int(period), kernel))
+        else:
+            switches[tid].append((time, kernel))
+    assert len({kernel for _, _, kernel in waits}) > 6 and all(kernel for _, _, kernel in waits)
+    for tid, since, kernel in waits:
+        assert kernel == next(stack for time, stack in switches[tid] if time >= since), (tid, since)
+
+
 def test_stacks_that_end_early_say_why(sleeping, perf, tmp_path, deep):
     done = perf("record", "--off-cpu", "--off-cpu-thresh", "0", "-e", "dummy", "-o", tmp_path / "cut", "--", deep, "1500")
     assert re.search(r"Unwound \d+ stacks, \d+\.\d % complete; \d+\.\d %: more frames than the limit", done.stderr), done.stderr
     assert max(map(len, stacks_of(perf, tmp_path / "cut", "offcpu-time", "deep"))) == 1024
+
+
+# "odd" has, once it has pushed a register, an expression for its frame (DW_CFA_def_cfa_expression, DW_OP_breg7 16), which no row of the kernel's program has.
+COPIED = r"""#include <unistd.h>
+int rest(int left) { return usleep(100 * left); }
+__asm__(".globl odd\n.type odd,@function\nodd: .cfi_startproc\npush %rbx\n.cfi_escape 0x0f, 2, 0x77, 16\ncall rest\npop %rbx\n.cfi_def_cfa %rsp, 8\nret\n.cfi_endproc\n.size odd, .-odd");
+int odd(int);
+int main(void) { volatile int sum = 0; for (int i = 0; i < 300; i++) sum += odd(1); return sum; }
+"""
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="the program is written for x86-64")
+def test_copied_stacks_are_not_kept(perf, sleeping, tmp_path, deep):
+    """Each wait of this program has a copy of its own: the stack it makes is complete, and gone with the wait's sample."""
+    (tmp_path / "copied.c").write_text(COPIED)
+    subprocess.run(["gcc", "-O1", "-fomit-frame-pointer", "-o", tmp_path / "copied", tmp_path / "copied.c"], check=True)
+    done = perf("record", "-vv", "--off-cpu", "-e", "dummy", "-o", tmp_path / "perf.data", "--", tmp_path / "copied")
+    stacks = [stack for stack in stacks_of(perf, tmp_path / "perf.data", "offcpu-time", "copied") if any(name == "rest" for name, _ in stack)]
+    assert len(stacks) > 100 and all(stack[-1][0] == "_start" for stack in stacks), done.stderr
+    assert int(re.search(r"(\d+) copied and unwound", done.stderr).group(1)) >= len(stacks)
+    assert int(re.search(r"stacks: (\d+) of waits were kept to the end", done.stderr).group(1)) < 50, done.stderr
 
 
 def test_frame_pointers_for_those_who_ask(sleeping, perf, tmp_path, deep):

@@ -30,9 +30,9 @@ def record(perf, bpf, tracefs, python, tmp_path, monkeypatch):
         pytest.skip("BPF programs can't look up what is mapped before Linux 6.1")
     monkeypatch.setenv("HOME", str(tmp_path))
 
-    def run(*options, events=("-e", EVENT)):
+    def run(*options, events=("-e", EVENT), program=PROGRAM):
         go, out, data = tmp_path / "go", tmp_path / "out", tmp_path / "perf.data"
-        with subprocess.Popen([perf.path, "record", "-vv", "-g", *options, *events, "-o", data, "--", python, PROGRAM, go, out], stderr=subprocess.PIPE, text=True, errors="replace") as recorder:
+        with subprocess.Popen([perf.path, "record", "-vv", "-g", *options, *events, "-o", data, "--", python, program, go, out], stderr=subprocess.PIPE, text=True, errors="replace") as recorder:
             wanted, text = [r"rules of \S*/(lib)?python3\.1\d(\.so\S*)? after", r"rules of \S*/libc[.-]\S* after"], []
             for line in recorder.stderr:
                 text.append(line)
@@ -97,6 +97,28 @@ def test_time_off_the_cpu(recorded, perf):
     blocks = perf("script", "--no-inline", "-i", data, "-F", "tid,event,ip,sym,srcline,dso").stdout.split("\n\n")
     line = 1 + next(number for number, text in enumerate(PROGRAM.read_text().splitlines()) if "def pause" in text) + 2
     assert any("offcpu-time" in block and "py::pause:" in block and f"{PROGRAM.name}:{line}\n" in block for block in blocks)
+
+
+REPLACED = """import os, sys, time
+def before():
+    for _ in range(20): os.getppid()
+def after():
+    for _ in range(20): os.getppid()
+if len(sys.argv) == 3:
+    while not os.path.exists(sys.argv[1]): os.getppid(); time.sleep(0.01)
+    before()
+    os.execv(sys.executable, [sys.executable, *sys.argv, "replaced"])
+after()
+open(sys.argv[2], "w").write("[]")
+"""
+
+
+def test_a_process_that_is_replaced(recorded, perf, tmp_path):
+    """Both programs that a process runs, one after the other, have their names."""
+    (tmp_path / "replaced.py").write_text(REPLACED)
+    _, data = recorded(program=tmp_path / "replaced.py")
+    text = perf("script", "--no-inline", "-i", data, "-F", "tid,event,ip,sym,dso").stdout
+    assert text.count("py::before:") >= 20 and text.count("py::after:") >= 20, text
 
 
 def test_without_a_build_id_cache_there_are_none(recorded, perf):

@@ -15,7 +15,6 @@
 #endif
 
 #include "bpf/chosen_cpus.bpf.h"
-#include "bpf/kernel_walks.bpf.h"
 #include "bpf/sched_tracepoints.bpf.h"
 
 #include <bpf/bpf_helpers.h>
@@ -76,6 +75,29 @@ static __always_inline struct bpf_off_cpu_wait *wait_of(uint32_t tid)
 
 /* ---- stacks ---- */
 
+static __always_inline uint64_t mix(uint64_t hash, uint64_t word)
+{
+	hash = (hash ^ word) * 0x9e3779b97f4a7c15;
+	return hash ^ hash >> 29;
+}
+
+/* The count is read again at each step: from the end of a loop over a number in a register the verifier goes on once for each number that
+ * it can be. */
+static __always_inline uint64_t hash_addresses(uint64_t hash, const uint64_t *addresses, const volatile uint32_t *count, uint32_t most)
+{
+	for (uint32_t i = 0; i < most && i < *count; i++)
+		hash = mix(hash, addresses[i]);
+	return hash;
+}
+
+/* How many the kernel has found. */
+static __always_inline uint32_t take_addresses(void *event, uint64_t *addresses, uint32_t size, uint64_t flags)
+{
+	long got = bpf_get_stack(event, addresses, size, flags);
+
+	return got > 0 ? (uint32_t)got / sizeof(*addresses) : 0;
+}
+
 #ifdef OFF_CPU_WALKS
 const volatile uint64_t room; /* how many bytes may lie in the ring when there is to be another copy */
 
@@ -123,7 +145,7 @@ struct hashing {
 /* bpf_loop()'s: one address. */
 static long hash_address(uint32_t index, struct hashing *hashing)
 {
-	hashing->hash = walk_mix(hashing->hash, hashing->walk->chain[index & (USER_STACKS_DEPTH - 1)]);
+	hashing->hash = mix(hashing->hash, hashing->walk->chain[index & (USER_STACKS_DEPTH - 1)]);
 	return 0;
 }
 
@@ -140,43 +162,35 @@ struct walk {
 	uint64_t chain[OFF_CPU_USER_FRAMES];
 };
 
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1); /* CPUs, set when it is loaded */
-	__type(key, uint32_t);
-	__type(value, struct walk);
-} walks SEC(".maps");
+#include "bpf/walks.bpf.h"
 
 static __always_inline uint64_t take_user_stack(void *event, struct walk *walk, uint64_t *flags)
 {
-	long got = bpf_get_stack(event, walk->chain, sizeof(walk->chain), BPF_F_USER_STACK);
-	uint64_t size = got > 0 ? got : 0;
+	uint32_t count = take_addresses(event, walk->chain, sizeof(walk->chain), BPF_F_USER_STACK);
 
-	walk->head.user = USER_STACKS_HEAD(USER_STACKS_CHAIN, size / sizeof(uint64_t));
-	return size;
+	walk->head.user = USER_STACKS_HEAD(USER_STACKS_CHAIN, count);
+	return count * sizeof(*walk->chain);
 }
 
 static __always_inline uint64_t hash_chain(const struct walk *walk, uint64_t hash)
 {
 	for (uint32_t i = 0; i < OFF_CPU_USER_FRAMES && i < user_stacks_count(walk->head.user); i++)
-		hash = walk_mix(hash, walk->chain[i]);
+		hash = mix(hash, walk->chain[i]);
 	return hash;
 }
 #endif
-
-_Static_assert((int)WALK_FRAMES == (int)OFF_CPU_KERNEL_FRAMES, "a walk fills a stack");
 
 /* Copies are alike never, and what a chain that ends early lacks is of its process. */
 static __always_inline uint64_t number_of(const struct walk *walk)
 {
 	const struct bpf_off_cpu_stack *stack = &walk->head;
 	enum user_stacks_kind kind = user_stacks_kind(stack->user);
-	uint64_t hash = walk_hash(walk_mix(stack->kernel, stack->user), stack->kernel_stack, &stack->kernel, OFF_CPU_KERNEL_FRAMES);
+	uint64_t hash = hash_addresses(mix(stack->kernel, stack->user), stack->kernel_stack, &stack->kernel, OFF_CPU_KERNEL_FRAMES);
 
 	if (kind == USER_STACKS_STACK)
-		hash = walk_mix(walk_mix(hash, stack->time), stack->tid);
+		hash = mix(mix(hash, stack->time), stack->tid);
 	else if (kind != USER_STACKS_CHAIN)
-		hash = walk_mix(hash, stack->pid);
+		hash = mix(hash, stack->pid);
 	return (kind == USER_STACKS_STACK ? hash : hash_chain(walk, hash)) | 1;
 }
 
@@ -203,10 +217,8 @@ static __always_inline uint64_t tell_of_stack(struct sched_switch_event *event, 
 	stack->pid = ids->tgid;
 	stack->tid = ids->pid;
 	stack->kernel = 0;
-	if (config.kernel_stacks && config.keep_walks)
-		take_kernel_stack(event, stack->kernel_stack, &stack->kernel);
-	else if (config.kernel_stacks)
-		stack->kernel = walk_kernel_stack(event, stack->kernel_stack);
+	if (config.kernel_stacks)
+		stack->kernel = take_addresses(event, stack->kernel_stack, sizeof(stack->kernel_stack), 0);
 	stack->user = USER_STACKS_HEAD(USER_STACKS_CHAIN, 0);
 	if (config.user_stacks)
 		size = take_user_stack(event, walk, &flags);
@@ -216,7 +228,8 @@ static __always_inline uint64_t tell_of_stack(struct sched_switch_event *event, 
 	stack->number = number;
 	if (size > sizeof(*walk) - offsetof(struct walk, chain) || bpf_ringbuf_output(&ring, stack, sizeof(*stack) + size, flags))
 		return 0;
-	bpf_map_update_elem(&told, &number, &one, BPF_ANY);
+	if (user_stacks_kind(stack->user) != USER_STACKS_STACK)
+		bpf_map_update_elem(&told, &number, &one, BPF_ANY);
 	return number;
 }
 

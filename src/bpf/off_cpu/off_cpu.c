@@ -1,7 +1,6 @@
 /* Loads off_cpu.bpf.c and reads what it has measured (off_cpu.h). */
 #include "bpf/off_cpu/off_cpu.h"
 
-#include "base/log.h"
 #include "base/mem.h"
 #include "bpf/off_cpu/off_cpu_internal.h"
 #include "bpf/ring.h"
@@ -13,7 +12,6 @@
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 enum { MOST_THREADS = 1 << 16, MOST_SUMS = 1 << 14, STACKS_TOLD = 1 << 15, RING_BYTES = 1 << 23, AT_ONCE = 256 };
 
@@ -63,46 +61,25 @@ static int open_program(const struct bpf_off_cpu_options *options, struct off_cp
 	return 0;
 }
 
-/* 0, or a negative error number. */
-static int load(struct off_cpu_program *loaded, const struct bpf_off_cpu_options *options, const struct off_cpu_config *config)
+static struct error *load(struct bpf_off_cpu *off_cpu, const struct bpf_off_cpu_options *options)
 {
+	const struct off_cpu_program *loaded = &off_cpu->program;
 	uint8_t one = 1;
-	int failure = open_program(options, loaded);
-	if (failure)
-		return failure;
-	*loaded->config = *config;
-	size_maps(loaded, options);
-	failure = bpf_object__load_skeleton(loaded->skeleton);
-	for (size_t i = 0; options->config.on_cpus && i < options->cpu_count && !failure; i++)
-		failure = bpf_map__update_elem(loaded->cpus, &options->cpus[i], sizeof(int), &one, sizeof(one), BPF_ANY);
-	return failure;
-}
-
-static void unload(struct off_cpu_program *loaded)
-{
-	bpf_object__destroy_skeleton(loaded->skeleton);
-	free(loaded->memory);
-	*loaded = (struct off_cpu_program){0};
-}
-
-/* Old kernels (Linux 6.1) can't be convinced that what is kept of walks is safe. */
-static struct error *load_any(struct bpf_off_cpu *off_cpu, const struct bpf_off_cpu_options *options)
-{
-	struct off_cpu_config config = options->config;
-	config.wake_bytes = RING_BYTES / 4;
-	struct error *error = bpf_pid_namespace(&config.namespace_device, &config.namespace);
+	*loaded->config = options->config;
+	loaded->config->wake_bytes = RING_BYTES / 4;
+	struct error *error = bpf_pid_namespace(&loaded->config->namespace_device, &loaded->config->namespace);
 	if (error)
 		return error;
-	config.keep_walks = true;
-	int failure = load(&off_cpu->program, options, &config);
-	if (failure) {
-		log_info("this kernel refuses the program that keeps kernel stacks from one wait to the next (%s): each is walked anew",
-			 strerror(-failure));
-		unload(&off_cpu->program);
-		config.keep_walks = false;
-		failure = load(&off_cpu->program, options, &config);
-	}
-	return failure ? bpf_support_explain(failure, program) : NULL;
+	size_maps(loaded, options);
+	int failure = bpf_object__load_skeleton(loaded->skeleton);
+	for (size_t i = 0; options->config.on_cpus && i < options->cpu_count && !failure; i++)
+		failure = bpf_map__update_elem(loaded->cpus, &options->cpus[i], sizeof(int), &one, sizeof(one), BPF_ANY);
+	if (failure)
+		return bpf_support_explain(failure, program);
+	off_cpu->key_size = bpf_map__key_size(loaded->even_sums);
+	off_cpu->keys = mem_alloc(off_cpu->key_size * AT_ONCE);
+	off_cpu->taken = mem_alloc(sizeof(*off_cpu->taken) * AT_ONCE);
+	return bpf_ring_open(&off_cpu->ring, bpf_map__fd(loaded->ring), RING_BYTES);
 }
 
 struct error *bpf_off_cpu_open(const struct bpf_off_cpu_options *options, struct bpf_off_cpu **ret)
@@ -113,13 +90,8 @@ struct error *bpf_off_cpu_open(const struct bpf_off_cpu_options *options, struct
 	if (error)
 		return error;
 	struct bpf_off_cpu *off_cpu = mem_zalloc(sizeof(*off_cpu));
-	error = load_any(off_cpu, options);
-	if (!error) {
-		off_cpu->key_size = bpf_map__key_size(off_cpu->program.even_sums);
-		off_cpu->keys = mem_alloc(off_cpu->key_size * AT_ONCE);
-		off_cpu->taken = mem_alloc(sizeof(*off_cpu->taken) * AT_ONCE);
-		error = bpf_ring_open(&off_cpu->ring, bpf_map__fd(off_cpu->program.ring), RING_BYTES);
-	}
+	int failure = open_program(options, &off_cpu->program);
+	error = failure ? bpf_support_explain(failure, program) : load(off_cpu, options);
 	if (error)
 		bpf_off_cpu_close(off_cpu);
 	else
@@ -132,7 +104,8 @@ void bpf_off_cpu_close(struct bpf_off_cpu *off_cpu)
 	if (!off_cpu)
 		return;
 	bpf_ring_close(&off_cpu->ring);
-	unload(&off_cpu->program);
+	bpf_object__destroy_skeleton(off_cpu->program.skeleton);
+	free(off_cpu->program.memory);
 	free(off_cpu->keys);
 	free(off_cpu->taken);
 	free(off_cpu);

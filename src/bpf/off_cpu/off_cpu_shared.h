@@ -17,7 +17,6 @@ struct off_cpu_config {
 	bool inherit_late;		      /* … once measuring has begun for the first time */
 	bool on_cpus;			      /* only waits for which one of the chosen CPUs was left */
 	bool kernel_stacks, user_stacks;
-	bool keep_walks; /* kernel stacks that come again aren't walked again: kernel_walks.bpf.h */
 };
 
 /* What the ring has begins with one of these. */

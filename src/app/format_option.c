@@ -23,3 +23,9 @@ struct error *option_table_format(const struct option *option, const char *argum
 	static const enum result_kind tables = RESULT_TABLE;
 	return format_parse(argument, &tables, 1, field);
 }
+
+struct error *option_json(const struct option *option, const char *argument, bool negated, void *field)
+{
+	*(const char **)field = "json";
+	return NULL;
+}

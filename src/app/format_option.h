@@ -11,3 +11,5 @@
 struct error *format_parse(const char *argument, const enum result_kind *kinds, size_t count, const char **ret);
 /* The same for tables, for rows of option tables whose field is a const char *. */
 option_parse_fn option_table_format;
+/* A flag that means --format json, for the same rows. */
+option_parse_fn option_json;

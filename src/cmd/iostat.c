@@ -35,7 +35,8 @@ struct iostat {
 	struct counter_set counters;
 	struct counter_cells cells;
 	struct workload workload;
-	int *cpus, *dies; /* online CPUs, and the die of each */
+	int *cpus;	    /* that are online */
+	unsigned int *dies; /* of each */
 	size_t cpu_count;
 	bool titled;
 };
@@ -56,7 +57,7 @@ static double traffic(const struct iostat *iostat, size_t port, enum io_traffic 
 	double sum = 0;
 	for (size_t i = 0; i < iostat->cpu_count; i++) {
 		struct counter_value now = iostat->cells.now[event][i], before = iostat->cells.before[event][i];
-		if (iostat->dies[i] >= 0 && (unsigned int)iostat->dies[i] != iostat->ports.ports.data[port].die)
+		if (iostat->dies[i] != iostat->ports.ports.data[port].die)
 			continue;
 		now.value -= before.value;
 		now.enabled_ns -= before.enabled_ns;
@@ -112,9 +113,47 @@ static struct error *show(struct iostat *iostat)
 
 /* ---- measuring ---- */
 
+static void begin(void *context)
+{
+	struct iostat *iostat = context;
+	counter_set_enable(&iostat->counters, &iostat->events);
+}
+
 static struct error *end_interval(void *context, bool *ret_enough)
 {
 	return show(context);
+}
+
+struct die {
+	int socket, die;
+};
+
+static int compare_dies(const void *left, const void *right)
+{
+	const struct die *a = left, *b = right;
+	return a->socket != b->socket ? (a->socket > b->socket) - (a->socket < b->socket) : (a->die > b->die) - (a->die < b->die);
+}
+
+/* Dies are numbered in the order of sockets and, in each, of its dies: the PMUs' files count them like that, whatever numbers the processor
+ * gives them. */
+static void find_dies(struct iostat *iostat)
+{
+	size_t count = 0, cpus = iostat->cpu_count;
+	struct die *of = mem_zalloc_array(cpus + 1, sizeof(*of)), *all = mem_zalloc_array(cpus + 1, sizeof(*all));
+	for (size_t i = 0; i < cpus; i++) {
+		struct cpu_topology topology;
+		topology_of_cpu("", iostat->cpus[i], &topology);
+		all[i] = of[i] = (struct die){topology.socket, topology.die};
+	}
+	qsort(all, cpus, sizeof(*all), compare_dies);
+	for (size_t i = 0; i < cpus; i++)
+		if (!count || compare_dies(&all[count - 1], &all[i]) != 0)
+			all[count++] = all[i];
+	iostat->dies = mem_zalloc_array(cpus + 1, sizeof(*iostat->dies));
+	for (size_t i = 0; i < cpus; i++)
+		iostat->dies[i] = (unsigned int)((struct die *)bsearch(&of[i], all, count, sizeof(*all), compare_dies) - all);
+	free(of);
+	free(all);
 }
 
 static struct error *open_counters(struct iostat *iostat)
@@ -122,12 +161,7 @@ static struct error *open_counters(struct iostat *iostat)
 	static const pid_t anybody = -1;
 	struct strbuf text = {0};
 	cpus_online(&iostat->cpus, &iostat->cpu_count);
-	iostat->dies = mem_zalloc_array(iostat->cpu_count + 1, sizeof(*iostat->dies));
-	for (size_t i = 0; i < iostat->cpu_count; i++) {
-		struct cpu_topology topology;
-		topology_of_cpu("", iostat->cpus[i], &topology);
-		iostat->dies[i] = topology.die > topology.socket ? topology.die : topology.socket;
-	}
+	find_dies(iostat);
 	io_ports_add_events(&iostat->ports, &text);
 	struct error *error = event_parse(&iostat->events, iostat->catalog, strbuf_str(&text));
 	strbuf_deinit(&text);
@@ -143,10 +177,10 @@ static struct error *open_counters(struct iostat *iostat)
 
 static struct error *measure(struct iostat *iostat, char **command, int *ret_status)
 {
-	struct measurement measurement;
 	const struct measurement_options measured = {.workload = command ? &iostat->workload : NULL,
 						     .events = &iostat->events,
 						     .interval_ns = iostat->options.interval_ms * 1000000,
+						     .begin = begin,
 						     .end_interval = end_interval,
 						     .context = iostat};
 	struct error *error = command ? workload_start(&iostat->workload, command, false) : NULL;
@@ -154,11 +188,8 @@ static struct error *measure(struct iostat *iostat, char **command, int *ret_sta
 		return error;
 	error = open_counters(iostat);
 	if (!error) {
-		error = measurement_open(&measured, &measurement);
-		if (!error)
-			error = measurement_run(&measurement);
-		int ended_by = measurement.signal;
-		measurement_close(&measurement);
+		int ended_by;
+		error = measurement_take(&measured, &ended_by);
 		if (!error)
 			error = show(iostat);
 		if (!error)

@@ -19,7 +19,7 @@ FIELDS = {"kvm_entry": (1, "vcpu_id/4,rip/8"), "kvm_exit": (2, "exit_reason/4,gu
           "kvm_pio": (4, "rw/4,port/4,size/4,count/4,val/4"), "kvm_msr": (5, "write/4,ecx/4,data/8,exception/4")}
 PROCESSES = {101: 100, 102: 100, 201: 200}
 VCPUS = {101: 0, 102: 1, 201: 0}
-INTEL, AMD = "GenuineIntel,6,85,7", "AuthenticAMD,25,1,1"
+INTEL, AMD, HYGON = "GenuineIntel,6,85,7", "AuthenticAMD,25,1,1", "HygonGenuine,24,0,1"
 REASONS = {INTEL: [0, 1, 10, 12, 28, 30, 31, 32, 48, 48, 49, 52, 55, 75], AMD: [0x40, 0x4e, 0x60, 0x72, 0x78, 0x7b, 0x7c, 0x87, 0x8d, 0x400, 0x400, 0x403, 0x80000010]}
 
 
@@ -128,7 +128,7 @@ def test_arm(perf, tmp_path):
 def test_without_the_field_of_the_extension(perf, tmp_path):
     """Old kernels: the processor decides. 200 is no reason of Intel's that has a name."""
     fields = {**FIELDS, "kvm_exit": (2, "exit_reason/4,guest_rip/8,info1/8")}
-    for cpu, name in ((INTEL, "UNKNOWN(114)"), (AMD, "cpuid")):
+    for cpu, name in ((INTEL, "UNKNOWN(114)"), (AMD, "cpuid"), (HYGON, "cpuid")):
         text = head(cpu, fields) + event("kvm_entry", 500, 101, 0, 0) + event("kvm_exit", 1000, 101, 0x72, 0, 0, fields=fields) + event("kvm_entry", 1500, 101, 0, 0)
         (tmp_path / "old.data").write_bytes(recording.make(text))
         assert re.search(rf"^ +{re.escape(name)} +1 +100.00%", perf("kvm", "stat", "report", "-i", tmp_path / "old.data").stdout, re.M)

@@ -1,5 +1,4 @@
 """perf archive: recordings that are read where their files are not, and archives that nobody good made."""
-import io
 import os
 import shutil
 import subprocess
@@ -120,22 +119,30 @@ HOSTILE = {
 }
 
 
+def write_tar(path, members):
+    """Also with sizes that are not those of the contents."""
+    blocks = b"".join(info.tobuf() + data + bytes(-len(data) % 512) for info, data in members)
+    path.write_bytes(blocks + bytes(1024))
+
+
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_archives(perf, tmp_path, name):
     """Refused with a sentence, and nothing is written; nor is anything that follows."""
     members, sentence = HOSTILE[name]
-    stream = io.BytesIO()
-    with tarfile.open(fileobj=stream, mode="w") as tar:
-        for info, data in members:
-            stream.write(info.tobuf())
-            stream.write(data + bytes(-len(data) % 512))
-        tar.offset = stream.tell()
-    (tmp_path / "x.tar").write_bytes(stream.getvalue() + bytes(1024))
+    write_tar(tmp_path / "x.tar", members)
     home = tmp_path / "home"
     home.mkdir()
     done = perf("archive", "--unpack", tmp_path / "x.tar", cwd=home, env=at(home))
     assert done.returncode == 255 and sentence in done.stderr and "\x1b" not in done.stderr, done.stderr
     assert [path for path in files_below(home) if path not in (".debug",)] == []
+
+
+def test_recordings_have_no_size_of_files_in_the_cache(perf, tmp_path):
+    """It ends early here: that is what is said of it, and no half of it stays."""
+    write_tar(tmp_path / "x.tar", [member("perf.data", b"x", size=9 << 30)])
+    done = perf("archive", "--unpack", tmp_path / "x.tar", cwd=tmp_path, env=at(tmp_path))
+    assert done.returncode == 255 and "Truncated" in done.stderr and "larger than" not in done.stderr, done.stderr
+    assert not (tmp_path / "perf.data").exists()
 
 
 def test_cut_archives(perf, recorded, tmp_path):

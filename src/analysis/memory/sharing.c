@@ -399,7 +399,7 @@ const char *sharing_key_name(enum sharing_key key)
 	return names[key];
 }
 
-static bool has_key(const struct sharing_options *options, enum sharing_key key)
+bool sharing_has_key(const struct sharing_options *options, enum sharing_key key)
 {
 	for (size_t i = 0; i < options->key_count; i++)
 		if (options->keys[i] == key)
@@ -418,7 +418,7 @@ struct error *sharing_parse_keys(const char *text, struct sharing_options *optio
 		bool offset = len == strlen("offset") && !strncmp(text, "offset", len);
 		if (len && key == SHARING_KEYS && !offset)
 			return error_new_kind(ERROR_USAGE, "-c: invalid key '%.*s': use pid, tid, iaddr or dso", (int)len, text);
-		if (len && !offset && !has_key(options, key))
+		if (len && !offset && !sharing_has_key(options, key))
 			options->keys[options->key_count++] = key;
 		text += len + (text[len] != 0);
 	}

@@ -121,6 +121,7 @@ uint32_t sharing_ranked(enum sharing_rank rank, const struct access_counts *coun
 /* "pid,tid,iaddr,dso" in any choice and order. */
 struct error *sharing_parse_keys(const char *text, struct sharing_options *options);
 const char *sharing_key_name(enum sharing_key key);
+bool sharing_has_key(const struct sharing_options *options, enum sharing_key key);
 
 static inline bool sharing_set_has(const struct sharing_set *set, size_t index)
 {

@@ -70,25 +70,16 @@ static void add_place(const struct data_place *place, char level, uint64_t addre
 	}
 }
 
-static char mode_letter(uint8_t cpumode)
-{
-	return cpumode == CPUMODE_KERNEL	 ? 'k'
-	       : cpumode == CPUMODE_USER	 ? '.'
-	       : cpumode == CPUMODE_GUEST_KERNEL ? 'g'
-	       : cpumode == CPUMODE_GUEST_USER	 ? 'u'
-						 : 'H';
-}
-
 void key_data_place_text(struct key_context *context, const struct key *key, const struct key_source *source, struct strbuf *out)
 {
 	const struct data_place *place = place_of(source);
-	add_place(place, mode_letter(place->cpumode), place->address, out);
+	add_place(place, sample_text_mode(place->cpumode), place->address, out);
 }
 
 void key_line_text(struct key_context *context, const struct key *key, const struct key_source *source, struct strbuf *out)
 {
 	const struct data_place *place = place_of(source);
-	char level = place->shared && place->cpumode != CPUMODE_KERNEL ? 's' : !place->dso ? 'X' : mode_letter(place->cpumode);
+	char level = place->shared && place->cpumode != CPUMODE_KERNEL ? 's' : !place->dso ? 'X' : sample_text_mode(place->cpumode);
 	add_place(place, level, place->dso_addr, out);
 }
 
@@ -99,7 +90,7 @@ void key_phys_extract(const struct key_context *context, const struct key *key, 
 
 void key_phys_text(struct key_context *context, const struct key *key, const struct key_source *source, struct strbuf *out)
 {
-	strbuf_printf(out, "[%c] %#.16lx", mode_letter(source->entry->cpumode), source->words[0]);
+	strbuf_printf(out, "[%c] %#.16lx", sample_text_mode(source->entry->cpumode), source->words[0]);
 }
 
 void key_data_page_extract(const struct key_context *context, const struct key *key, const struct fold_sample *sample, uint64_t *words)

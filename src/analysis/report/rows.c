@@ -1,6 +1,7 @@
 /* Rows: their life, and what is asked of them. Classes are made in rows_classes.c, sums in rows_add.c, the order in rows_sort.c. */
 #include "analysis/report/rows_internal.h"
 
+#include "analysis/script/sample_text.h"
 #include "base/text.h"
 
 #include <stdlib.h>
@@ -102,38 +103,28 @@ void rows_destroy(struct rows *rows)
 	free(rows);
 }
 
-static char mode_level(uint8_t cpumode)
-{
-	static const char levels[] = {[CPUMODE_KERNEL] = 'k',
-				      [CPUMODE_USER] = '.',
-				      [CPUMODE_HYPERVISOR] = 'H',
-				      [CPUMODE_GUEST_KERNEL] = 'g',
-				      [CPUMODE_GUEST_USER] = 'u'};
-	return cpumode < sizeof(levels) && levels[cpumode] ? levels[cpumode] : 'H';
-}
-
 /* The level letter: k, ., g, u, H. An address that isn't mapped has that of the frame looked at before it, beginning with the sample's own:
  * as the kernel's tool shows it. */
 static char row_level(const struct rows *rows, uint32_t row, const struct key *key, const struct key_source *source)
 {
 	const struct fold *fold = rows->fold;
 	if (rows->options.branches && !(key->flags & KEY_BRANCH))
-		return mode_level(fold->entries[rows->rows[row].first].cpumode);
+		return sample_text_mode(fold->entries[rows->rows[row].first].cpumode);
 	if (rows->options.branches)
-		return mode_level(source->place->cpumode);
+		return sample_text_mode(source->place->cpumode);
 	if (!source->caller)
-		return mode_level(source->place->cpumode);
+		return sample_text_mode(source->place->cpumode);
 	if (source->place->map)
 		return source->place->map->dso->kernel		? 'k'
 		       : source->place->cpumode == CPUMODE_USER ? '.'
-								: mode_level(source->place->cpumode);
+								: sample_text_mode(source->place->cpumode);
 	const struct fold_entry *entry = &fold->entries[rows->rows[row].first];
-	char level = mode_level(entry->cpumode);
+	char level = sample_text_mode(entry->cpumode);
 	uint32_t depth = fold_depth(fold, entry);
 	for (uint32_t i = 0; i < depth; i++) {
 		uint32_t frame = fold_frame_id(fold, entry, rows->options.caller_order ? depth - 1 - i : i);
 		if (fold->frames[frame].map)
-			level = fold->frames[frame].map->dso->kernel ? 'k' : mode_level(fold->frames[frame].cpumode);
+			level = fold->frames[frame].map->dso->kernel ? 'k' : sample_text_mode(fold->frames[frame].cpumode);
 		if (rows->private->caller_class[frame] == rows->rows[row].place)
 			return level;
 	}

@@ -56,6 +56,13 @@ void sample_resolve_data(struct resolver *resolver, const struct thread *thread,
 	sample_resolve(resolver, thread, cpumode, addr, model_time, ret);
 }
 
+char sample_text_mode(uint8_t cpumode)
+{
+	static const char letters[] = {[CPUMODE_UNKNOWN] = 'H',	   [CPUMODE_KERNEL] = 'k',	 [CPUMODE_USER] = '.',
+				       [CPUMODE_HYPERVISOR] = 'H', [CPUMODE_GUEST_KERNEL] = 'g', [CPUMODE_GUEST_USER] = 'u'};
+	return cpumode < sizeof(letters) ? letters[cpumode] : 'H';
+}
+
 void sample_text_add_page_size(uint64_t size, struct strbuf *out)
 {
 	if (!size)

@@ -10,6 +10,8 @@
 
 /* A data source in words: "|OP LOAD|LVL L1 hit|SNP None|TLB L1 or L2 hit|LCK No|BLK  N/A". */
 void sample_text_add_data_source(uint64_t source, struct strbuf *out);
+/* Where code runs, as reports put it in front of a name: k, ., g, u, and H for all else. */
+char sample_text_mode(uint8_t cpumode);
 /* "4K", "2M", "1G"; "N/A" of 0. */
 void sample_text_add_page_size(uint64_t size, struct strbuf *out);
 /* One part of it: "L1 hit", and which of its bits that is told by. */

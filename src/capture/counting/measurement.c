@@ -178,3 +178,14 @@ void measurement_close(struct measurement *measurement)
 	control_close(&measurement->control);
 	poller_close(&measurement->poller);
 }
+
+struct error *measurement_take(const struct measurement_options *options, int *ret_signal)
+{
+	struct measurement measurement;
+	struct error *error = measurement_open(options, &measurement);
+	if (!error)
+		error = measurement_run(&measurement);
+	*ret_signal = measurement.signal;
+	measurement_close(&measurement);
+	return error;
+}

@@ -6,6 +6,8 @@
  *	measurement_run(&measurement);
  *	…						counters are read for the last time
  *	measurement_close(&measurement);
+ *
+ * Where nothing happens in between, measurement_take() is all of that.
  */
 #pragma once
 
@@ -26,7 +28,7 @@ struct measurement_options {
 	const char *control;		  /* as --control says; NULL = none */
 	uint64_t interval_ns, timeout_ns; /* 0 = none */
 	uint64_t delay_ns;		  /* until events are switched on; 0 = that isn't left to this */
-	/* Right before the workload is let go. */
+	/* Right before the workload is let go: counters that its exec does not enable are enabled here. */
 	void (*begin)(void *context);
 	/* One event by its name, or all of them (""): after the delay, and by control. */
 	void (*switch_events)(void *context, const char *name, bool on);
@@ -59,3 +61,5 @@ struct measurement {
 struct error *measurement_open(const struct measurement_options *options, struct measurement *measurement);
 struct error *measurement_run(struct measurement *measurement);
 void measurement_close(struct measurement *measurement);
+/* A whole one. *ret_signal: the signal that ended it, or 0; set after an error, too. */
+struct error *measurement_take(const struct measurement_options *options, int *ret_signal);

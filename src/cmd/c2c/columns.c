@@ -1,6 +1,7 @@
 /* perf c2c: the columns of its two tables. */
 #include "cmd/c2c/c2c.h"
 
+#include "analysis/script/sample_text.h"
 #include "base/text.h"
 
 #include <string.h>
@@ -181,18 +182,9 @@ GETTER(get_cpus)
 	return (union cell){.integer = sharing_set_size(&place->cpus, NULL, 0)};
 }
 
-static char mode_letter(uint8_t cpumode)
-{
-	return cpumode == CPUMODE_KERNEL	 ? 'k'
-	       : cpumode == CPUMODE_USER	 ? '.'
-	       : cpumode == CPUMODE_GUEST_KERNEL ? 'g'
-	       : cpumode == CPUMODE_GUEST_USER	 ? 'u'
-						 : 'H';
-}
-
 GETTER(get_symbol)
 {
-	strbuf_printf(scratch, "[%c] ", mode_letter(place->code.cpumode));
+	strbuf_printf(scratch, "[%c] ", sample_text_mode(place->code.cpumode));
 	if (place->code.symbol)
 		text_add_safe(scratch, place->code.symbol->name, strlen(place->code.symbol->name));
 	else
@@ -257,14 +249,6 @@ GETTER(get_nodes)
 	return (union cell){.text = strbuf_str(scratch)};
 }
 
-static bool has_key(const struct c2c *c2c, enum sharing_key key)
-{
-	for (size_t i = 0; i < c2c->options->sharing.key_count; i++)
-		if (c2c->options->sharing.keys[i] == key)
-			return true;
-	return false;
-}
-
 static void add_shares(const struct c2c *c2c, struct c2c_columns *ret)
 {
 	bool peer = c2c->options->sharing.rank == SHARING_PEER;
@@ -298,21 +282,21 @@ void c2c_place_columns(const struct c2c *c2c, struct c2c_columns *ret)
 {
 	static const char *const nodes[] = {"Node", "Node{cpus %hitms %stores}", "Node{cpu list}"};
 	int detail = c2c->options->node_detail;
-	bool code = has_key(c2c, SHARING_CODE), peer = c2c->options->sharing.rank == SHARING_PEER;
+	bool code = sharing_has_key(&c2c->options->sharing, SHARING_CODE), peer = c2c->options->sharing.rank == SHARING_PEER;
 	add_shares(c2c, ret);
 	TITLES(&ret->list, {"offset", "--------- Data address ---------", 3, "Offset", 18, COLUMN_ADDRESS, .get = get_offset},
 	       {"node", NULL, 0, "Node", 4, COLUMN_TEXT, .get = get_memory_nodes},
 	       {"address_changes", NULL, 0, "PA cnt", 6, COLUMN_COUNT, .get = get_memory_changes});
-	if (has_key(c2c, SHARING_PID))
+	if (sharing_has_key(&c2c->options->sharing, SHARING_PID))
 		TITLES(&ret->list, {"pid", NULL, 1, "Pid", 7, COLUMN_COUNT, .get = get_pid});
-	if (has_key(c2c, SHARING_TID))
+	if (sharing_has_key(&c2c->options->sharing, SHARING_TID))
 		TITLES(&ret->list, {"thread", NULL, 1, "Tid", c2c->comm_width, COLUMN_TEXT, .get = get_thread});
 	if (code)
 		TITLES(&ret->list, {"code_address", NULL, 1, "Code address", 18, COLUMN_ADDRESS, .get = get_code});
 	add_costs(c2c, ret);
 	if (code)
 		TITLES(&ret->list, {"symbol", NULL, 1, "Symbol", c2c->symbol_width, COLUMN_TEXT, true, .get = get_symbol});
-	if (code || has_key(c2c, SHARING_FILE))
+	if (code || sharing_has_key(&c2c->options->sharing, SHARING_FILE))
 		TITLES(&ret->list, {"dso", "Shared", 1, "Object", c2c->file_width, COLUMN_TEXT, true, .get = get_file});
 	if (code && c2c->options->source)
 		TITLES(&ret->list, {"source", NULL, 1, "Source:Line", c2c->source_width, COLUMN_TEXT, true, .get = get_source});
@@ -347,10 +331,11 @@ static void measure_place(struct c2c *c2c, const struct sharing_place *place, st
 		unsigned int *width;
 		union cell (*get)(const struct c2c *, size_t, const struct sharing_line *, const struct sharing_place *, struct strbuf *);
 		bool wanted;
-	} texts[] = {{&c2c->comm_width, get_thread, has_key(c2c, SHARING_TID)},
-		     {&c2c->symbol_width, get_symbol, has_key(c2c, SHARING_CODE)},
-		     {&c2c->file_width, get_file, has_key(c2c, SHARING_CODE) || has_key(c2c, SHARING_FILE)},
-		     {&c2c->source_width, get_source, has_key(c2c, SHARING_CODE) && c2c->options->source}};
+	} texts[] = {{&c2c->comm_width, get_thread, sharing_has_key(&c2c->options->sharing, SHARING_TID)},
+		     {&c2c->symbol_width, get_symbol, sharing_has_key(&c2c->options->sharing, SHARING_CODE)},
+		     {&c2c->file_width, get_file,
+		      sharing_has_key(&c2c->options->sharing, SHARING_CODE) || sharing_has_key(&c2c->options->sharing, SHARING_FILE)},
+		     {&c2c->source_width, get_source, sharing_has_key(&c2c->options->sharing, SHARING_CODE) && c2c->options->source}};
 	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++) {
 		if (!texts[i].wanted)
 			continue;

@@ -9,12 +9,6 @@
 
 #define O struct c2c_report_options
 
-static struct error *choose_json(const struct option *option, const char *argument, bool negated, void *field)
-{
-	*(const char **)field = "json";
-	return NULL;
-}
-
 static const struct option options[] = {
 	OPTION_STRING('d', "display", O, rank, "WHAT",
 		      "rank lines by HITMs: all (tot, default), local (lcl) or remote (rmt), or by answers of other cores (peer)"),
@@ -28,7 +22,7 @@ static const struct option options[] = {
 	OPTION_FLAG(0, "stdio", O, text, "show text, the default"),
 	OPTION_CUSTOM_FLAGS(0, "format", O, format, "FORMAT", "machine-readable output: csv or json", option_table_format,
 			    OPTION_NO_NEGATION),
-	OPTION_CUSTOM_FLAGS('j', "json", O, format, NULL, "the same as --format json", choose_json,
+	OPTION_CUSTOM_FLAGS('j', "json", O, format, NULL, "the same as --format json", option_json,
 			    OPTION_NO_ARGUMENT | OPTION_NO_NEGATION),
 	OPTION_REFUSED(
 		'g', "call-graph", "STYLE",

@@ -73,12 +73,6 @@ static struct error *parse_lines(const struct option *option, const char *argume
 	return NULL;
 }
 
-static struct error *choose_json(const struct option *option, const char *argument, bool negated, void *field)
-{
-	((struct kmem_stat_options *)field)->format = "json";
-	return NULL;
-}
-
 static struct error *parse_separator(const struct option *option, const char *argument, bool negated, void *field)
 {
 	struct kmem_stat_options *options = field;
@@ -115,7 +109,8 @@ const struct option kmem_stat_option_table[] = {
 			    OPTION_NO_NEGATION),
 	OPTION_WHOLE('x', "field-separator", "SEPARATOR", "the same as --format csv, with this character between fields", parse_separator,
 		     OPTION_NO_NEGATION),
-	CHOICE('j', "json", "the same as --format json", choose_json),
+	OPTION_CUSTOM_FLAGS('j', "json", O, format, NULL, "the same as --format json", option_json,
+			    OPTION_NO_ARGUMENT | OPTION_NO_NEGATION),
 	OPTION_GROUP(input_option_group, O, input),
 	OPTION_GROUP(output_option_group, O, output),
 	OPTION_SANDBOX(O, input.sandbox),

@@ -70,12 +70,6 @@ static struct error *parse_separator(const struct option *option, const char *ar
 	return NULL;
 }
 
-static struct error *choose_json(const struct option *option, const char *argument, bool negated, void *field)
-{
-	*(const char **)field = "json";
-	return NULL;
-}
-
 #define O struct runqlat_options
 
 static const struct option options[] = {
@@ -84,7 +78,7 @@ static const struct option options[] = {
 	OPTION_STRING('t', "tid", O, targets.tids, "TIDS", "existing threads (comma-separated)"),
 	OPTION_STRING(0, "uid", O, targets.user, "USER", "all processes of this user, by name or number"),
 	OPTION_CUSTOM_FLAGS(0, "per", O, by, "KIND", "one histogram for each cpu, process or cgroup", parse_per, OPTION_NO_NEGATION),
-	OPTION_CUSTOM_FLAGS('j', "json", O, form.format, NULL, "the same as --format json", choose_json,
+	OPTION_CUSTOM_FLAGS('j', "json", O, form.format, NULL, "the same as --format json", option_json,
 			    OPTION_NO_ARGUMENT | OPTION_NO_NEGATION),
 	OPTION_CUSTOM_FLAGS('x', "field-separator", O, form, "SEPARATOR", "the same as --format csv, with this character between fields",
 			    parse_separator, OPTION_NO_NEGATION),
@@ -123,17 +117,13 @@ static void begin(void *context)
 /* Until the command ends, the last thread that was chosen has ended, or a signal comes. */
 static struct error *measure(struct runqlat *runqlat, int *ret_status)
 {
-	struct measurement measurement;
 	bool watched = !runqlat->workload.pid && runqlat->threads.len;
 	const struct measurement_options measured = {.workload = runqlat->workload.pid ? &runqlat->workload : NULL,
 						     .threads = watched ? &runqlat->threads : NULL,
 						     .begin = begin,
 						     .context = runqlat};
-	struct error *error = measurement_open(&measured, &measurement);
-	if (!error)
-		error = measurement_run(&measurement);
-	int ended_by = measurement.signal;
-	measurement_close(&measurement);
+	int ended_by;
+	struct error *error = measurement_take(&measured, &ended_by);
 	bpf_run_queue_switch(runqlat->bpf, false);
 	workload_stop(&runqlat->workload);
 	if (!error)

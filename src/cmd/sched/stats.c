@@ -110,16 +110,12 @@ static void begin(void *context)
 static struct error *measure(struct snapshots *snapshots, char **command, int *ret_status)
 {
 	struct workload workload = {0};
-	struct measurement measurement;
 	const struct measurement_options measured = {.workload = command ? &workload : NULL, .begin = begin, .context = snapshots};
 	struct error *error = command ? workload_start(&workload, command, false) : NULL;
 	if (error)
 		return error;
-	error = measurement_open(&measured, &measurement);
-	if (!error)
-		error = measurement_run(&measurement);
-	int ended_by = measurement.signal;
-	measurement_close(&measurement);
+	int ended_by;
+	error = measurement_take(&measured, &ended_by);
 	if (!error)
 		error = snapshots->error;
 	if (!error)

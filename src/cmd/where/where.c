@@ -54,12 +54,6 @@ struct where {
 
 #define O struct where_command
 
-static struct error *choose_json(const struct option *option, const char *argument, bool negated, void *field)
-{
-	*(const char **)field = "json";
-	return NULL;
-}
-
 static const struct option options[] = {
 	OPTION_HEADING("What is measured"),
 	OPTION_FLAG('a', "all-cpus", O, system_wide, "all threads of the system (default without a command or target)"),
@@ -80,7 +74,7 @@ static const struct option options[] = {
 	OPTION_STRING(0, "flamegraph", O, flamegraph, "FILE",
 		      "draw all threads' time, running and waiting, as a flame graph (.html, .svg, or .folded)"),
 	OPTION_CUSTOM_FLAGS(0, "format", O, format, "FORMAT", "tables for programs: csv or json", option_table_format, OPTION_NO_NEGATION),
-	OPTION_CUSTOM_FLAGS(0, "json", O, format, NULL, "the same as --format json", choose_json, OPTION_NO_ARGUMENT | OPTION_NO_NEGATION),
+	OPTION_CUSTOM_FLAGS(0, "json", O, format, NULL, "the same as --format json", option_json, OPTION_NO_ARGUMENT | OPTION_NO_NEGATION),
 	OPTION_STRING(0, "symfs", O, input.symfs, "DIRECTORY", "look for programs, libraries and debug files under DIRECTORY"),
 	OPTION_STRING(0, "vmlinux", O, input.vmlinux, "FILE", "read kernel symbols from this kernel image"),
 	OPTION_STRING(0, "kallsyms", O, input.kallsyms, "FILE", "read kernel symbols from this copy of /proc/kallsyms"),

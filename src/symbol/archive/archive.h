@@ -28,5 +28,6 @@ struct archive_unpacking {
 	bool has_recording;
 };
 /* Takes out the members whose contents are what their names say. Links are not taken: the cache makes its own. The first member with a name
- * that leads out of the cache, that is a link, or that is larger than any file of a cache, is an error, and what follows stays packed. */
+ * that leads out of the cache, that is a link, or that is larger than any file of a cache, as only the recording may be, is an error, and
+ * what follows stays packed. */
 struct error *archive_unpack(const char *path, struct archive_unpacking *unpacking);

@@ -18,8 +18,10 @@
 #include <string.h>
 #include <unistd.h>
 
-/* No file of a cache is larger, nor what an archive holds. */
+/* No file of a cache is larger, nor all that an archive holds, with the recording. */
 static const int64_t LARGEST = (int64_t)8 << 30, LARGEST_OF_ALL = (int64_t)64 << 30;
+
+static const char too_large[] = "is larger than any file of a build-id cache";
 
 struct unpacking {
 	struct archive_unpacking *wanted;
@@ -35,7 +37,7 @@ static struct error *refuse(const struct unpacking *unpacking, const char *name,
 /* ---- contents ---- */
 
 /* Counts bytes as they come, whatever the header says. */
-static struct error *copy_member(struct unpacking *unpacking, struct archive *archive, const char *name, int to)
+static struct error *copy_member(struct unpacking *unpacking, struct archive *archive, const char *name, int64_t most, int to)
 {
 	char block[65536];
 	la_ssize_t length;
@@ -43,8 +45,10 @@ static struct error *copy_member(struct unpacking *unpacking, struct archive *ar
 	while ((length = archive_read_data(archive, block, sizeof(block))) > 0) {
 		written += length;
 		unpacking->bytes += length;
-		if (written > LARGEST || unpacking->bytes > LARGEST_OF_ALL)
-			return refuse(unpacking, name, "is larger than any file of a build-id cache");
+		if (written > most)
+			return refuse(unpacking, name, too_large);
+		if (unpacking->bytes > LARGEST_OF_ALL)
+			return refuse(unpacking, name, "makes it all larger than any archive of a recording");
 		if (write(to, block, (size_t)length) != length)
 			return error_system(errno ? errno : ENOSPC, "%s: '%s'", unpacking->path, name);
 	}
@@ -62,7 +66,7 @@ static struct error *take_recording(struct unpacking *unpacking, struct archive 
 	if (wanted->recording < 0)
 		return NULL;
 	int64_t before = unpacking->bytes;
-	struct error *error = copy_member(unpacking, archive, name, wanted->recording);
+	struct error *error = copy_member(unpacking, archive, name, LARGEST_OF_ALL, wanted->recording);
 	wanted->recorded = (uint64_t)(unpacking->bytes - before);
 	return error;
 }
@@ -97,7 +101,7 @@ static struct error *take_file(struct unpacking *unpacking, struct archive *arch
 	cleanup_close int fd = mkostemp(beside, O_CLOEXEC);
 	if (fd < 0)
 		return error_system(errno, "%s", cache);
-	struct error *error = copy_member(unpacking, archive, name, fd);
+	struct error *error = copy_member(unpacking, archive, name, LARGEST, fd);
 	if (!error)
 		error = error_wrap(buildid_cache_take(cache, &member->id, member->name, member->kind, beside), "%s: '%s'", unpacking->path,
 				   name);
@@ -179,10 +183,10 @@ static struct error *unpack_member(struct unpacking *unpacking, struct archive *
 		return NULL;
 	if (archive_entry_filetype(entry) != AE_IFREG || archive_entry_hardlink(entry) || archive_entry_symlink(entry))
 		return refuse(unpacking, name, "is a link or a device");
-	if (archive_entry_size(entry) > LARGEST)
-		return refuse(unpacking, name, "is larger than any file of a build-id cache");
 	if (!nested && !strcmp(name, "perf.data"))
 		return take_recording(unpacking, archive, name);
+	if (archive_entry_size(entry) > LARGEST)
+		return refuse(unpacking, name, too_large);
 	if (!nested && str_starts_with(name, "perf.symbols.tar"))
 		return unpack_inner(unpacking, archive, name);
 	if (!parse_member(name, &member))

@@ -86,18 +86,20 @@ static struct error *put_contents(struct archive_writer *writer, int from, const
 	return length < 0 ? error_system(errno, "%s", name) : NULL;
 }
 
-/* Files of /proc don't tell their size: a copy in memory does. */
-static int sized_copy(int from)
+/* Files of /proc don't tell their size: a copy in memory does. Half a one would be worse than none. */
+static struct error *sized_copy(int from, const char *path, int *ret)
 {
 	char block[65536];
-	ssize_t length;
-	int fd = memfd_create("perf-archive", MFD_CLOEXEC);
+	ssize_t length = -1;
+	cleanup_close int fd = memfd_create("perf-archive", MFD_CLOEXEC);
 	while (fd >= 0 && (length = read(from, block, sizeof(block))) > 0)
 		if (write(fd, block, (size_t)length) != length)
-			break;
-	if (fd >= 0)
-		lseek(fd, 0, SEEK_SET);
-	return fd;
+			return error_system(errno ? errno : ENOSPC, "%s", path);
+	if (length < 0)
+		return error_system(errno, "%s", path);
+	lseek(fd, 0, SEEK_SET);
+	*ret = take_fd(fd);
+	return NULL;
 }
 
 struct error *archive_writer_add(struct archive_writer *writer, const char *path, const char *name)
@@ -108,7 +110,10 @@ struct error *archive_writer_add(struct archive_writer *writer, const char *path
 		return error_system(errno, "%s", path);
 	if (!S_ISREG(status.st_mode))
 		return error_new("%s: not a regular file", path);
-	cleanup_close int sized = status.st_size ? -1 : sized_copy(fd);
+	cleanup_close int sized = -1;
+	struct error *error = status.st_size ? NULL : sized_copy(fd, path, &sized);
+	if (error)
+		return error;
 	if (sized >= 0)
 		fstat(sized, &status);
 	struct archive_entry *entry = archive_entry_new();
@@ -118,7 +123,7 @@ struct error *archive_writer_add(struct archive_writer *writer, const char *path
 	archive_entry_set_perm(entry, 0644);
 	archive_entry_set_size(entry, status.st_size);
 	archive_entry_set_mtime(entry, sized >= 0 ? 0 : status.st_mtime, 0);
-	struct error *error = put_header(writer, entry, name);
+	error = put_header(writer, entry, name);
 	return error ? error : put_contents(writer, sized >= 0 ? sized : fd, name);
 }
 

@@ -234,9 +234,19 @@ static struct error *open_core(const char *from, struct kcore *ret)
 	return error_system(number, "%s: the kernel's memory is only shown to root, and not under lockdown", path);
 }
 
+bool kcore_copy_is_trap(const char *folder, const char *name)
+{
+	struct stat status;
+	cleanup_free char *path = mem_printf("%s/%s", folder, name);
+	return !lstat(path, &status) && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode);
+}
+
 struct error *kcore_copy_check(const char *from)
 {
 	struct kcore kcore = {0};
+	for (size_t i = 0; i < FILES; i++)
+		if (kcore_copy_is_trap(from, files[i]))
+			return error_new("%s/%s is not a regular file", from, files[i]);
 	struct error *error = open_core(from, &kcore);
 	kcore_close(&kcore);
 	return error;
@@ -324,6 +334,9 @@ struct error *kcore_copy_to_cache(const char *from, const char *cache, const str
 	struct tm local;
 	char stamp[32];
 	uint64_t address;
+	struct error *error = kcore_copy_check(from);
+	if (error)
+		return error;
 	if (kallsyms_read_address(list, "_text", &address) && (*ret = kcore_copy_find(cache, id, "_text", address))) {
 		*ret_new = false;
 		return NULL;
@@ -334,7 +347,7 @@ struct error *kcore_copy_to_cache(const char *from, const char *cache, const str
 	mkdir(all, 0700);
 	mkdir(folder, 0700);
 	char *path = mem_printf("%s/%s%02ld", folder, stamp, now.tv_nsec / 10000000);
-	struct error *error = kcore_copy(from, path);
+	error = kcore_copy(from, path);
 	if (error) {
 		free(path);
 		return error;

@@ -12,7 +12,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* NULL when the memory in `from` can be read; an error says why not. */
+/* Whether that file of a folder, which came with somebody's recording, is a pipe, a device or a link: who opens it may wait for ever. */
+bool kcore_copy_is_trap(const char *folder, const char *name);
+/* NULL when the memory in `from` can be read, and nothing in it is a trap; an error says why not. */
 struct error *kcore_copy_check(const char *from);
 /* Copies what is in `from` ("/proc", or such a folder) into the folder `to`, which is made and must not be there yet. On an error nothing
  * is left of it. */

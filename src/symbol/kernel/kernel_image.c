@@ -178,7 +178,7 @@ static bool open_beside_code(struct kernel_list *list, const struct symbol_optio
 {
 	cleanup_free char *folder = kernel_code_copy(options, machine);
 	cleanup_free char *path = folder ? mem_printf("%s/kallsyms", folder) : NULL;
-	return path && open_list(list, options, path);
+	return path && !kcore_copy_is_trap(folder, "kallsyms") && open_list(list, options, path);
 }
 
 static bool find_list(struct kernel_list *list, const struct symbol_options *options, const struct machine *machine, bool for_modules)

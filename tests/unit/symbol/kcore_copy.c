@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -196,6 +197,40 @@ static void read_from_the_recording(void **state)
 	assert_int_equal(tree_remove(root), 0);
 }
 
+/* In a recording of others a file may be a pipe, to which nobody ever writes. */
+static void pipes_are_not_opened(void **state)
+{
+	static const char *const names[] = {"kallsyms", "modules", "kcore"};
+	const struct buildid id = {.size = 20, .data = {1, 2, 3}};
+	for (size_t i = 0; i < 3; i++) {
+		char root[] = "/tmp/kcore-XXXXXX", path[64], to[64];
+		struct frame frame;
+		char *folder = NULL;
+		bool is_new;
+		make(root, kallsyms);
+		snprintf(path, sizeof(path), "%s/%s", root, names[i]);
+		snprintf(to, sizeof(to), "%s/copy", root);
+		assert_int_equal(unlink(path), 0);
+		assert_int_equal(mkfifo(path, 0600), 0);
+		struct error *error = kcore_copy(root, to);
+		assert_non_null(error);
+		assert_non_null(strstr(error_message(error), names[i]));
+		error_free(error);
+		error = kcore_copy_to_cache(root, to, &id, &folder, &is_new);
+		assert_non_null(error);
+		error_free(error);
+		struct machine *machine = make_machine(NULL);
+		const struct symbol_options options = {
+			.kcore_dir = root, .buildid_dir = to, .proc = "/nonexistent", .ignore_vmlinux = true};
+		struct resolver *resolver = resolver_create(machine, &options);
+		resolver_frame(resolver, machine->kernel_maps, 1, TEXT + 0x10, 1, &frame);
+		assert_int_equal(frame.symbol != NULL, i > 0);
+		resolver_destroy(resolver);
+		machine_destroy(machine);
+		assert_int_equal(tree_remove(root), 0);
+	}
+}
+
 static void read_from_the_cache(void **state)
 {
 	char root[] = "/tmp/kcore-XXXXXX", cache[64];
@@ -224,6 +259,7 @@ int symbol_kcore_copy_tests(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(code_and_nothing_else), cmocka_unit_test(hidden_addresses),	    cmocka_unit_test(unreadable_list),
 		cmocka_unit_test(no_room_for_the_copy),	 cmocka_unit_test(read_from_the_recording), cmocka_unit_test(read_from_the_cache),
+		cmocka_unit_test(pipes_are_not_opened),
 	};
 	return cmocka_run_group_tests_name("kcore_copy", tests, NULL, NULL);
 }

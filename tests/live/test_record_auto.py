@@ -533,8 +533,8 @@ def test_files_are_looked_at_once(perf, live, walked, tmp_path):
     if not shutil.which("strace"):
         pytest.skip("strace is not installed")
     log = tmp_path / "log"
-    loop = "i=0; while [ $i -lt 60 ]; do /bin/true; i=$((i + 1)); done"
+    loop = "i=0; while [ $i -lt 200 ]; do /bin/true; i=$((i + 1)); done"
     subprocess.run(["strace", "-s", "500", "-e", "trace=stat,newfstatat", "-o", log, perf.path, "record", "--call-graph", "auto,bpf", "-e", "cpu-clock", "-c", "1000000", "-o", tmp_path / "data",
                     "--", "sh", "-c", loop], check=True, capture_output=True)
     asked = re.findall(r'"[^"]*/libc\.so\.6"', log.read_text())
-    assert len(asked) < 60, asked
+    assert 0 < len(asked) < 30, asked

@@ -99,11 +99,6 @@ static struct first_runs *runs_of(struct gathering *gathering, size_t stretch)
 	return &gathering->runs.data[stretch];
 }
 
-static uint64_t branch_cycles(const struct branch_entry *branch)
-{
-	return branch->flags >> 4 & 0xffff;
-}
-
 static void gathering_init(void *state, void *context)
 {
 	*(struct gathering *)state = (struct gathering){0};
@@ -118,8 +113,7 @@ static void add_sample(void *state, void *argument, const struct event *event, c
 		return;
 	struct machine *machine = source->machine;
 	struct fold_sample in = {.event = event, .sample = sample, .model_time = model_time};
-	in.thread = machine_thread_or_new(machine, sample->pid, sample->tid, model_time);
-	in.comm = thread_comm_settled(in.thread, model_time);
+	fold_sample_complete(&in, machine);
 	if (source->options->accept && !source->options->accept(source->options->context, &in))
 		return;
 	const struct maps *user = machine_maps(machine, in.thread, CPUMODE_USER),

@@ -7,7 +7,7 @@
 #include <linux/perf_event.h>
 #include <string.h>
 
-enum { FLAG_MISPREDICTED = 1, FLAG_PREDICTED = 2, FLAG_TRANSACTION = 4, FLAG_ABORT = 8, CYCLES_SHIFT = 4, CYCLES_MASK = 0xffff };
+enum { FLAG_MISPREDICTED = 1, FLAG_PREDICTED = 2, FLAG_TRANSACTION = 4, FLAG_ABORT = 8 };
 
 /* Most values of samples are 0: they share one object. */
 static void set_u64(struct python *python, python_object *dict, enum python_key key, uint64_t value)
@@ -158,7 +158,7 @@ static python_object *make_branch(struct python *python, const struct branch_ent
 	set_flag(python, dict, KEY_predicted, branch->flags & FLAG_PREDICTED);
 	set_flag(python, dict, KEY_in_tx, branch->flags & FLAG_TRANSACTION);
 	set_flag(python, dict, KEY_abort, branch->flags & FLAG_ABORT);
-	set_u64(python, dict, KEY_cycles, branch->flags >> CYCLES_SHIFT & CYCLES_MASK);
+	set_u64(python, dict, KEY_cycles, branch_cycles(branch));
 	set_file_name(python, dict, from->map, KEY_from_dsoname);
 	set_file_name(python, dict, to->map, KEY_to_dsoname);
 	return dict;

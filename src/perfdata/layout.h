@@ -37,6 +37,12 @@ struct branch_entry {
 			   priv */
 };
 
+/* Since the branch before it; 0 = not counted. */
+static inline uint32_t branch_cycles(const struct branch_entry *branch)
+{
+	return branch->flags >> 4 & 0xffff;
+}
+
 struct sample_counter {
 	uint64_t value;
 	uint64_t id;   /* 0 without PERF_FORMAT_ID */

@@ -289,14 +289,14 @@ def test_scripts_get_the_filters(perf, report, data):
     filters = ["--time", "0.0000001,", "--tid", "7,8", "--no-demangle", "--comms", "one,two"]
     screen = report("--no-children", "-g", "none", *filters, "--symbol-filter", "hot", lines=50, columns=140)
     screen.until("row 1 of")
-    words = "perf script --no-demangle --time=0.0000001, --comms=one,two --tid=7,8"
+    words = "perf script --no-demangle --comms=one,two --tid=7,8 --time=0.0000001,"
     lines = screen.after("r Enter", f"{words} (not applied: --symbol-filter)", "line 1 of")
     theirs = [line.expandtabs().rstrip() for line in perf("script", "-i", data, *filters).stdout.splitlines()]
     everything = perf("script", "-i", data).stdout.splitlines()
     assert f"of {len(theirs)}" in lines[-1] and 0 < len(theirs) < len(everything)
     assert lines[1:20] == theirs[:19]
     screen.after("q", "row 1 of")
-    screen.after("t r Enter", "--comms=one --tid=7,8 (not applied: --symbol-filter)")
+    screen.after("t r Enter", "--comms=one --tid=7,8 --time=0.0000001, (not applied: --symbol-filter)")
     screen.after("q", "row 1 of")
     screen.after("k r Enter", "(not applied: --symbol-filter, the kernel only)")
 

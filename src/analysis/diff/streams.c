@@ -68,8 +68,7 @@ static void add_sample(void *state, void *context, const struct event *event, co
 	struct branch_step steps[STREAM_BRANCHES];
 	if (event != options->event || !sample->branch_count)
 		return;
-	in.thread = machine_thread_or_new(gathering->machine, sample->pid, sample->tid, model_time);
-	in.comm = thread_comm_settled(in.thread, model_time);
+	fold_sample_complete(&in, gathering->machine);
 	if (options->accept && !options->accept(options->context, &in))
 		return;
 	const struct maps *user = machine_maps(gathering->machine, in.thread, CPUMODE_USER);
@@ -86,7 +85,7 @@ static void add_sample(void *state, void *context, const struct event *event, co
 		shorten(course, steps, count);
 	}
 	for (size_t i = 0; i < course->count; i++)
-		course->sums[i] += sample->branches[i].flags >> 4 & 0xffff;
+		course->sums[i] += branch_cycles(&sample->branches[i]);
 	course->hits++;
 	courses->hits++;
 }

@@ -45,6 +45,9 @@ struct fold_sample {
 	const struct untrusted *comm;
 };
 
+/* Fills in both, as far as they are NULL. */
+void fold_sample_complete(struct fold_sample *sample, struct machine *machine);
+
 /* How long the records (sample->header) are valid that fold_add() gets. */
 enum fold_records {
 	FOLD_RECORDS_STABLE,  /* longer than the fold: a file. Entries of one time are in the order of the records in memory */

@@ -96,11 +96,10 @@ void fold_feed_close(struct fold_feed *feed)
 	free(feed);
 }
 
-static void complete(const struct fold_feed *feed, struct fold_sample *sample)
+void fold_sample_complete(struct fold_sample *sample, struct machine *machine)
 {
 	if (!sample->thread)
-		sample->thread =
-			machine_thread_or_new(feed->context->machine, sample->sample->pid, sample->sample->tid, sample->model_time);
+		sample->thread = machine_thread_or_new(machine, sample->sample->pid, sample->sample->tid, sample->model_time);
 	if (!sample->comm)
 		sample->comm = thread_comm_settled(sample->thread, sample->model_time);
 }
@@ -113,7 +112,7 @@ void fold_add(struct fold_feed *feed, const struct fold_sample *samples, size_t 
 	feed->kernel = (struct maps_state){.from = 1};
 	for (size_t i = 0; i < count; i++) {
 		struct fold_sample sample = samples[i];
-		complete(feed, &sample);
+		fold_sample_complete(&sample, feed->context->machine);
 		fold_feed_sample(feed, &sample);
 	}
 	if (feed->context->options->records == FOLD_RECORDS_COPIED)
@@ -132,7 +131,7 @@ static void worker_sample(void *state, void *fold, const struct event *event, co
 {
 	struct fold_sample in = {.event = event, .sample = sample, .model_time = model_time};
 	(void)fold;
-	complete(state, &in);
+	fold_sample_complete(&in, ((struct fold_feed *)state)->context->machine);
 	fold_feed_sample(state, &in);
 }
 

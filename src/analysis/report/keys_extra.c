@@ -2,7 +2,6 @@
 #include "analysis/report/keys_internal.h"
 
 #include "analysis/script/sample_text.h"
-
 #include "perfdata/features/features.h"
 
 #include <stdio.h>
@@ -176,7 +175,7 @@ void key_in_tx_text(struct key_context *context, const struct key *key, const st
 
 void key_cycles_extract(const struct key_context *context, const struct key *key, const struct fold_sample *sample, uint64_t *words)
 {
-	words[0] = branch_flags(sample) >> 4 & 0xffff;
+	words[0] = sample->sample->branch_count ? branch_cycles(&sample->sample->branches[0]) : 0;
 }
 
 void key_cycles_text(struct key_context *context, const struct key *key, const struct key_source *source, struct strbuf *out)

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-enum { FLAG_MISPREDICTED = 1, FLAG_PREDICTED = 2, FLAG_TRANSACTION = 4, FLAG_ABORT = 8, CYCLES_SHIFT = 4, CYCLES_MASK = 0xffff };
+enum { FLAG_MISPREDICTED = 1, FLAG_PREDICTED = 2, FLAG_TRANSACTION = 4, FLAG_ABORT = 8 };
 
 static void add_flags(const struct branch_entry *branch, struct strbuf *out)
 {
@@ -16,7 +16,7 @@ static void add_flags(const struct branch_entry *branch, struct strbuf *out)
 	char predicted = flags & FLAG_MISPREDICTED ? 'M' : flags & FLAG_PREDICTED ? 'P' : '-';
 	const char text[] = {'/', predicted, '/', flags & FLAG_TRANSACTION ? 'X' : '-', '/', flags & FLAG_ABORT ? 'A' : '-', '/'};
 	strbuf_add(out, text, sizeof(text));
-	strbuf_add_u64(out, flags >> CYCLES_SHIFT & CYCLES_MASK, 0);
+	strbuf_add_u64(out, branch_cycles(branch), 0);
 	strbuf_add_char(out, '/');
 }
 

@@ -12,7 +12,7 @@
 
 #include <string.h>
 
-enum { BLOCK_MAX = 16384, INSTRUCTION_MAX = 16, MISSED_JUMP = 128, CYCLES_SHIFT = 4, CYCLES_MASK = 0xffff };
+enum { BLOCK_MAX = 16384, INSTRUCTION_MAX = 16, MISSED_JUMP = 128 };
 
 /* The code of files, and how to take it apart: one for each thread that prints. */
 struct script_code {
@@ -220,7 +220,7 @@ static void add_counters(struct code_blocks *blocks, const struct branch_entry *
 /* The branch at the end of a block; `count`: instructions of the block, 0 when it isn't known. */
 static void add_jump(struct code_blocks *blocks, const struct branch_entry *branch, const uint8_t *bytes, size_t size, unsigned int count)
 {
-	uint64_t cycles = branch->flags >> CYCLES_SHIFT & CYCLES_MASK;
+	uint64_t cycles = branch_cycles(branch);
 	add_instruction(blocks, branch->from, bytes, size, 30);
 	if (script_shows(blocks->at->plan, SCRIPT_BRCNTR))
 		add_counters(blocks, branch);

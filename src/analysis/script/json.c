@@ -12,7 +12,7 @@
 #include <linux/perf_event.h>
 #include <string.h>
 
-enum { FLAG_MISPREDICTED = 1, CYCLES_SHIFT = 4, CYCLES_MASK = 0xffff };
+enum { FLAG_MISPREDICTED = 1 };
 
 /* ---- where ---- */
 
@@ -101,7 +101,7 @@ static void add_branches(struct script_text *text, const struct script_sample *a
 		add_address(text, at, "to", branch->to, json);
 		json_name(json, "mispredicted");
 		json_bool(json, branch->flags & FLAG_MISPREDICTED);
-		json_add_u64(json, "cycles", branch->flags >> CYCLES_SHIFT & CYCLES_MASK);
+		json_add_u64(json, "cycles", branch_cycles(branch));
 		if (at->sample->branch_counters)
 			add_branch_counts(text, at, at->sample->branch_counters[i], json);
 		json_end_object(json);

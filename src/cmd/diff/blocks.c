@@ -32,7 +32,6 @@ struct cycles_table {
 	const struct comparison *comparison;
 	struct table *table;
 	struct sorted_blocks files[2];
-	struct statistics noise; /* of the pair at hand */
 };
 
 /* ---- finding ---- */
@@ -113,33 +112,45 @@ static const struct fold_frame *function_of(const struct comparison *comparison,
 	return NULL;
 }
 
-/* "± 37.8% ▁█▁▁██▁█": how much the first runs of one recording differ from those of the other. */
-static const char *noise_text(struct cycles_table *cycles, const struct block_pair *pair)
+/* How much the first runs of one recording differ from those of the other. */
+struct noise {
+	uint64_t values[BLOCK_RUNS], least, most;
+	unsigned int count;
+	struct statistics statistics;
+};
+
+static struct noise find_noise(const struct block_pair *pair)
+{
+	const struct block *old = pair->old, *new = pair->new;
+	struct noise noise = {.least = UINT64_MAX, .count = old->run_count < new->run_count ? old->run_count : new->run_count};
+	for (unsigned int i = 0; i < noise.count; i++) {
+		uint64_t value = (uint64_t)llabs((int64_t)(new->runs[i] - old->runs[i]));
+		noise.values[i] = value;
+		noise.least = value < noise.least ? value : noise.least;
+		noise.most = value > noise.most ? value : noise.most;
+		statistics_add(&noise.statistics, (double)value);
+	}
+	return noise;
+}
+
+/* "± 37.8% ▁█▁▁██▁█"; nothing of a single run. Columns are filled up by bytes: each text has as many, if it is `filled`. */
+static const char *noise_text(const struct block_pair *pair, bool filled, struct arena *arena)
 {
 	static const char *const bars[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
 	enum { HIGHEST = sizeof(bars) / sizeof(*bars) - 1 };
-	uint64_t values[BLOCK_RUNS], least = UINT64_MAX, most = 0;
-	unsigned int count = pair->old->run_count < pair->new->run_count ? pair->old->run_count : pair->new->run_count;
-	cycles->noise = (struct statistics){0};
-	for (unsigned int i = 0; i < count; i++) {
-		values[i] = (uint64_t)llabs((int64_t)(pair->new->runs[i] - pair->old->runs[i]));
-		least = values[i] < least ? values[i] : least;
-		most = values[i] > most ? values[i] : most;
-		statistics_add(&cycles->noise, (double)values[i]);
-	}
-	bool filled = !cycles->diff->options->report.separator; /* columns are filled up by bytes: each row has as many */
-	if (count < 2 && !filled)
-		return NULL;
+	const struct noise noise = find_noise(pair);
+	unsigned int shown = noise.count < 2 ? 0 : noise.count;
 	struct strbuf text = {0};
-	if (count < 2)
+	if (shown)
+		strbuf_printf(&text, "±%5.1f%% ", statistics_relative(&noise.statistics));
+	else if (filled)
 		strbuf_add_str(&text, "\u00a0       ");
-	else
-		strbuf_printf(&text, "±%5.1f%% ", statistics_relative(&cycles->noise));
-	for (unsigned int i = 0; i < count && count >= 2; i++)
-		strbuf_add_str(&text, bars[most > least ? (values[i] - least) * HIGHEST / (most - least) : 0]);
-	for (unsigned int i = count < 2 ? 0 : count; filled && i < BLOCK_RUNS; i++)
+	for (unsigned int i = 0; i < shown; i++)
+		strbuf_add_str(&text,
+			       bars[noise.most > noise.least ? (noise.values[i] - noise.least) * HIGHEST / (noise.most - noise.least) : 0]);
+	for (unsigned int i = shown; filled && i < BLOCK_RUNS; i++)
 		strbuf_add_str(&text, "\u2007");
-	const char *kept = arena_strdup(&cycles->table->arena, strbuf_str(&text));
+	const char *kept = text.len ? arena_strdup(arena, strbuf_str(&text)) : NULL;
 	strbuf_deinit(&text);
 	return kept;
 }
@@ -194,9 +205,10 @@ static void add_numbers(struct cycles_table *cycles, const struct block_pair *pa
 	cells[at++].integer = block_average(pair->old);
 	cells[at++].integer = block_average(pair->new);
 	cells[at++].real = (double)pair->change;
-	noise_text(cycles, pair);
-	if (cycles->diff->options->cycles_hist)
-		cells[at++].real = statistics_relative(&cycles->noise);
+	if (cycles->diff->options->cycles_hist) {
+		const struct noise noise = find_noise(pair);
+		cells[at++].real = statistics_relative(&noise.statistics);
+	}
 	cells[at++].text = file_name(cycles, pair->old);
 	cells[at++].text = pair->old->last.symbol->name;
 	table_add_row(cycles->table, cells);
@@ -205,12 +217,13 @@ static void add_numbers(struct cycles_table *cycles, const struct block_pair *pa
 static void add_texts(struct cycles_table *cycles, const struct block_pair *pair, double share)
 {
 	struct arena *arena = &cycles->table->arena;
+	bool filled = !cycles->diff->options->report.separator;
 	size_t at = 0;
 	union cell cells[5];
-	cells[at++].text = arena_printf(arena, "%.2f%s", share, cycles->diff->options->report.separator ? "" : "%");
+	cells[at++].text = arena_printf(arena, "%.2f%s", share, filled ? "%" : "");
 	cells[at++].text = arena_printf(arena, "%s%*" PRId64, range_text(cycles, pair->old), DIFF_WIDTH, pair->change);
 	if (cycles->diff->options->cycles_hist)
-		cells[at++].text = noise_text(cycles, pair);
+		cells[at++].text = noise_text(pair, filled, arena);
 	cells[at++].text = file_name(cycles, pair->old);
 	cells[at++].text =
 		arena_printf(arena, "[%c] %s", pair->old->last.cpumode == CPUMODE_KERNEL ? 'k' : '.', pair->old->last.symbol->name);

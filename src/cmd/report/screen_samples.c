@@ -97,8 +97,7 @@ static void add_sample(void *state, void *context, const struct event *event, co
 	struct frame frame = {0};
 	if (!is_shown(looking->screen, event))
 		return;
-	in.thread = machine_thread_or_new(report->session->machine, sample->pid, sample->tid, model_time);
-	in.comm = thread_comm_settled(in.thread, model_time);
+	fold_sample_complete(&in, report->session->machine);
 	if ((filter->thread && in.thread != filter->thread) || (filter->comm && in.comm != filter->comm) || !report_accept(report, &in))
 		return;
 	sample_resolve(report->opening.resolver, in.thread, sample->header->misc & PERF_RECORD_MISC_CPUMODE_MASK, sample->ip, model_time,
@@ -170,8 +169,9 @@ static void show_context(struct screen *screen, const struct single_sample *samp
 	cleanup_free char *time = mem_printf("%" PRIu64 ".%09" PRIu64 ",%" PRIu64 ".%09" PRIu64, begin / NS_PER_S, begin % NS_PER_S,
 					     end / NS_PER_S, end % NS_PER_S);
 	cleanup_free char *number = mem_printf("%u", by_cpu ? sample->cpu : sample->tid);
-	const struct script_choice choice = {
-		.time = kinds & PERF_SAMPLE_TIME ? time : NULL, .cpu = by_cpu ? number : NULL, .tid = by_cpu ? NULL : number};
+	struct script_choice choice = {0};
+	choice.fields[CHOICE_TIME] = kinds & PERF_SAMPLE_TIME ? time : NULL;
+	choice.fields[by_cpu ? CHOICE_CPU : CHOICE_TID] = number;
 	screen_show_script(screen, 0, &choice);
 }
 

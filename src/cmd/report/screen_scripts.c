@@ -23,9 +23,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { FIELDS = SCRIPT_FIELDS, NAMES = 3, FIELD_MOST = 4096, OUTPUT_MOST = 8 << 20, STOP = UINT32_MAX };
+enum { FIELDS = CHOICE_FIELDS, FIELD_MOST = 4096, OUTPUT_MOST = 8 << 20, STOP = UINT32_MAX };
 
-static const char *const options[FIELDS] = {"--comms", "--dsos", "--tid", "--time", "--cpu"};
+static const char *const options[FIELDS] = {
+	[CHOICE_COMM] = "--comms", [CHOICE_DSO] = "--dsos", [CHOICE_TID] = "--tid", [CHOICE_TIME] = "--time", [CHOICE_CPU] = "--cpu"};
 
 /* Lengths count the NUL; 0 = none. The fields follow. Number STOP: an end of what runs, if it hasn't ended; there is no answer to that. */
 struct request {
@@ -45,10 +46,10 @@ static bool is_plain(const char *name)
 	return !strchr(name, ',') && !strstr(name, "://");
 }
 
-/* The first ones are names, the others numbers. */
 static bool is_allowed(size_t field, const char *text)
 {
-	return field < NAMES ? is_plain(text) : text[strspn(text, "0123456789.,")] == '\0';
+	bool is_name = field == CHOICE_COMM || field == CHOICE_DSO;
+	return is_name ? is_plain(text) : text[strspn(text, "0123456789.,")] == '\0';
 }
 
 static bool take_request(int requests, struct request *request, char *fields[FIELDS])
@@ -221,12 +222,18 @@ static void add_number(struct script_runner *runner, const char *option, uint64_
 	add_word(runner, option, text);
 }
 
+static void append(struct strbuf *list, const char *separator, const char *word)
+{
+	if (word)
+		strbuf_printf(list, "%s%s", list->len ? separator : "", word);
+}
+
 /* "a,b", or NULL. */
 static char *join(const struct name_list *list)
 {
 	struct strbuf text = {0};
 	for (size_t i = 0; i < list->names.len; i++)
-		strbuf_printf(&text, "%s%s", i ? "," : "", list->names.data[i]);
+		append(&text, ",", list->names.data[i]);
 	return list->names.len ? strbuf_detach(&text) : NULL;
 }
 
@@ -251,24 +258,22 @@ static void add_words(struct script_runner *runner, const struct report_options 
 	add_flag(runner, "--no-inline", report->inlines == STACK_INLINES_NONE);
 	add_flag(runner, "--inline=unwound", report->inlines == STACK_INLINES_UNWOUND);
 	add_flag(runner, "--stitch-lbr", report->stitch_lbr);
-	add_word(runner, "--cpu", report->cpus);
-	add_word(runner, "--time", report->time);
 	add_word(runner, "--switch-on", report->switch_on);
 	add_word(runner, "--switch-off", report->switch_off);
 	add_flag(runner, "--show-on-off-events", report->show_on_off);
 	cleanup_free char *pids = join(&report->pids), *symbols = join(&report->symbols);
 	add_word(runner, "--pid", pids);
 	add_word(runner, "--symbols", symbols);
-	runner->fields[0] = join(&report->comms);
-	runner->fields[1] = join(&report->dsos);
-	runner->fields[2] = join(&report->tids);
+	runner->fields[CHOICE_COMM] = join(&report->comms);
+	runner->fields[CHOICE_DSO] = join(&report->dsos);
+	runner->fields[CHOICE_TID] = join(&report->tids);
+	runner->fields[CHOICE_TIME] = report->time ? mem_strdup(report->time) : NULL;
+	runner->fields[CHOICE_CPU] = report->cpus ? mem_strdup(report->cpus) : NULL;
+	append(&runner->left_out, ", ", report->symbol_filter ? "--symbol-filter" : NULL);
+	append(&runner->left_out, ", ", report->socket >= 0 ? "--socket-filter" : NULL);
+	append(&runner->left_out, ", ", report->hide_unresolved ? "--hide-unresolved" : NULL);
+	append(&runner->left_out, ", ", report->exclude_other ? "--exclude-other" : NULL);
 	report_options_deinit(&usual);
-	const char *const others[] = {report->symbol_filter ? "--symbol-filter" : NULL, report->socket >= 0 ? "--socket-filter" : NULL,
-				      report->hide_unresolved ? "--hide-unresolved" : NULL,
-				      report->exclude_other ? "--exclude-other" : NULL};
-	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
-		if (others[i])
-			strbuf_printf(&runner->left_out, "%s%s", runner->left_out.len ? ", " : "", others[i]);
 }
 
 struct script_runner *script_runner_prepare(const struct report_options *report)
@@ -326,17 +331,16 @@ void script_runner_end(struct script_runner *runner)
 
 bool script_runner_begin(struct script_runner *runner, size_t number, const struct script_choice *filter)
 {
-	const char *const fields[FIELDS] = {filter->comm, filter->dso, filter->tid, filter->time, filter->cpu};
 	struct request request = {.number = (uint32_t)number};
 	for (size_t i = 0; i < FIELDS; i++) {
-		if (fields[i] && (strlen(fields[i]) >= FIELD_MOST || !is_allowed(i, fields[i])))
+		if (filter->fields[i] && (strlen(filter->fields[i]) >= FIELD_MOST || !is_allowed(i, filter->fields[i])))
 			return false;
-		request.lengths[i] = fields[i] ? (uint32_t)strlen(fields[i]) + 1 : 0;
+		request.lengths[i] = filter->fields[i] ? (uint32_t)strlen(filter->fields[i]) + 1 : 0;
 	}
 	if (!whole_write(runner->requests, &request, sizeof(request)))
 		return false;
 	for (size_t i = 0; i < FIELDS; i++)
-		if (!whole_write(runner->requests, fields[i], request.lengths[i]))
+		if (!whole_write(runner->requests, filter->fields[i], request.lengths[i]))
 			return false;
 	return true;
 }
@@ -366,29 +370,26 @@ bool script_runner_finish(struct script_runner *runner, struct strbuf *output)
 static void add_command(const struct script_runner *runner, size_t number, const struct script_choice *filter,
 			const struct screen_zoom *zoom, struct strbuf *out)
 {
-	const char *const fields[FIELDS] = {filter->comm, filter->dso, filter->tid, filter->time, filter->cpu};
+	struct strbuf missing = {0};
 	strbuf_printf(out, "perf script%s%s", number ? " report " : "", number ? runner->names.data[number] : "");
 	for (size_t i = 0; i < runner->words.len; i++) {
 		strbuf_add_char(out, ' ');
 		text_add_safe(out, runner->words.data[i], strlen(runner->words.data[i]));
 	}
 	for (size_t i = 0; i < FIELDS; i++) {
-		const char *word = fields[i] ? fields[i] : runner->fields[i];
+		const char *word = filter->fields[i] ? filter->fields[i] : runner->fields[i];
 		if (!word)
 			continue;
 		strbuf_printf(out, " %s=", options[i]);
 		text_add_safe(out, word, strlen(word));
 	}
-	const char *const others[] = {runner->left_out.len ? strbuf_str(&runner->left_out) : NULL, zoom->kernel ? "the kernel only" : NULL,
-				      zoom->by_socket ? "the processor socket" : NULL, zoom->symbol ? "the symbol" : NULL};
-	const char *before = " (not applied: ";
-	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++) {
-		if (!others[i])
-			continue;
-		strbuf_printf(out, "%s%s", before, others[i]);
-		before = ", ";
-	}
-	strbuf_add_str(out, *before == ',' ? ")" : "");
+	append(&missing, ", ", runner->left_out.len ? strbuf_str(&runner->left_out) : NULL);
+	append(&missing, ", ", zoom->kernel ? "the kernel only" : NULL);
+	append(&missing, ", ", zoom->by_socket ? "the processor socket" : NULL);
+	append(&missing, ", ", zoom->symbol ? "the symbol" : NULL);
+	if (missing.len)
+		strbuf_printf(out, " (not applied: %s)", strbuf_str(&missing));
+	strbuf_deinit(&missing);
 }
 
 struct run {
@@ -462,7 +463,8 @@ void screen_run_script(struct screen *screen)
 	if (number == MENU_NONE)
 		return;
 	cleanup_free char *tid = zoom->thread ? mem_printf("%u", zoom->thread->tid) : NULL;
-	const struct script_choice filter = {
-		.comm = zoom->comm ? untrusted_raw(zoom->comm) : NULL, .dso = zoom->dso ? zoom->dso->name : NULL, .tid = tid};
+	const struct script_choice filter = {.fields = {[CHOICE_COMM] = zoom->comm ? untrusted_raw(zoom->comm) : NULL,
+							[CHOICE_DSO] = zoom->dso ? zoom->dso->name : NULL,
+							[CHOICE_TID] = tid}};
 	screen_show_script(screen, number, &filter);
 }

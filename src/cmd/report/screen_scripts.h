@@ -9,20 +9,20 @@
 #include <stddef.h>
 
 struct report_options;
-enum { SCRIPT_FIELDS = 5 }; /* names of threads, files, threads by number; times, CPUs */
+/* What can be chosen of a recording, each by an option of perf script; times and CPUs as digits, points and commas. */
+enum { CHOICE_COMM, CHOICE_DSO, CHOICE_TID, CHOICE_TIME, CHOICE_CPU, CHOICE_FIELDS };
 
 struct script_runner {
 	VEC(char *) names;	     /* what can be run: perf script itself is number 0, the others are ready-made scripts */
 	VEC(char *) words;	     /* options that all of them get, as the report has them */
-	char *fields[SCRIPT_FIELDS]; /* of the same, lists that a struct script_choice replaces; or NULL */
+	char *fields[CHOICE_FIELDS]; /* of the same, what a struct script_choice replaces; or NULL */
 	struct strbuf left_out;	     /* options of the report that scripts don't have */
 	int process, requests, answers;
 };
 
 /* Only samples of this; NULL = as the report's options say. */
 struct script_choice {
-	const char *comm, *dso, *tid;
-	const char *time, *cpu; /* as --time and --cpu take them: digits, points, commas */
+	const char *fields[CHOICE_FIELDS];
 };
 
 /* For the recording options->input.input. NULL when no process can be started. */

@@ -24,9 +24,8 @@ static void dump_branches(struct dump *dump)
 		const struct branch_entry *entry = &sample->branches[i];
 		uint64_t flags = entry->flags;
 		strbuf_printf(dump->out, "..... %2" PRIu64 ": %016" PRIx64 " -> %016" PRIx64 " %u cycles %s%s%s%s %x %s\n", i, entry->from,
-			      entry->to, (unsigned int)(flags >> 4 & 0xffff), flags & 1 ? "M" : " ", flags & 2 ? "P" : " ",
-			      flags & 8 ? "A" : " ", flags & 4 ? "T" : " ", (unsigned int)(flags >> 33),
-			      branch_type_name(flags >> 20 & 15, flags >> 26 & 15));
+			      entry->to, branch_cycles(entry), flags & 1 ? "M" : " ", flags & 2 ? "P" : " ", flags & 8 ? "A" : " ",
+			      flags & 4 ? "T" : " ", (unsigned int)(flags >> 33), branch_type_name(flags >> 20 & 15, flags >> 26 & 15));
 	}
 }
 

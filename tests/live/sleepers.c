@@ -1,5 +1,6 @@
-/* Threads that wait in one way each: "naps" in nanosleep(), "polls" in poll(), "reads" in read() of a pipe, to which "writes" writes after each nap. They begin when the process gets SIGUSR1, wait so often, and tell how many
- * nanoseconds the calls took: what a wait can't exceed. */
+/* Threads that wait in one way each: "naps" in nanosleep(), "polls" in poll(), "reads" in read() of a pipe, to which "writes" writes
+ * after each nap. They begin when the process gets SIGUSR1, wait so often, and tell how many nanoseconds the calls took: what a wait
+ * can't exceed. */
 #define _GNU_SOURCE
 #include <poll.h>
 #include <pthread.h>

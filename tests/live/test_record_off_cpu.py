@@ -176,6 +176,40 @@ def test_kernel_stacks_of_each_wait(sleeping, perf, tmp_path):
         assert kernel == next(stack for time, stack in switches[tid] if time >= since), (tid, since)
 
 
+TIMED = """#include <stdio.h>
+#include <time.h>
+static long now(void) { struct timespec at; clock_gettime(CLOCK_MONOTONIC, &at); return at.tv_sec * 1000000000 + at.tv_nsec; }
+static long times[80][2];
+__attribute__((noinline)) int dive(int left, int i) {
+    if (left) return dive(left - 1, i) + 1;
+    times[i][0] = now(); nanosleep(&(struct timespec){0, 2000000}, 0); times[i][1] = now();
+    return 0;
+}
+int main(void) {
+    volatile int sum = 0;
+    for (int i = 0; i < 80; i++) sum += dive(i % 2 ? 900 : 0, i);
+    for (int i = 0; i < 80; i++) printf("call %ld %ld\\n", times[i][0], times[i][1]);
+}
+"""
+
+
+def test_walks_are_no_part_of_what_is_missing(sleeping, perf, tmp_path, deep):
+    """A timer runs on while the stack is walked: a wait lasts from before the walk, so that of a call with 900 callers no more is missing than of one with
+    none. The least that is missing of 40 calls each: neighbours only add to it. A walk of 900 frames takes tens of microseconds."""
+    (tmp_path / "timed.c").write_text(TIMED)
+    subprocess.run(["gcc", "-O1", "-fno-optimize-sibling-calls", "-fomit-frame-pointer", "-o", tmp_path / "timed", tmp_path / "timed.c"], check=True)
+    done = perf("record", "--off-cpu", "--off-cpu-thresh", "0", "-e", "dummy", "-o", tmp_path / "perf.data", "--", tmp_path / "timed")
+    assert done.returncode == 0, done.stderr
+    calls = [tuple(map(int, line.split()[1:])) for line in done.stdout.splitlines() if line.startswith("call ")]
+    text = perf("script", "-i", tmp_path / "perf.data", "-F", "comm,time,period,event", "--ns", "-G").stdout
+    waits = [(int(end.replace(".", "")), int(period)) for end, period in re.findall(r"^ *timed +([\d.]+): +(\d+) offcpu-time:", text, re.M)]
+    missing = {0: [], 1: []}
+    for i, (begin, end) in enumerate(calls):
+        missing[i % 2].extend(end - begin - period for last, period in waits if begin <= last - period and last <= end)
+    assert len(calls) == 80 and all(missing.values()), (calls, waits)
+    assert 0 <= min(missing[1]) < min(missing[0]) + 10_000, missing
+
+
 def test_stacks_that_end_early_say_why(sleeping, perf, tmp_path, deep):
     done = perf("record", "--off-cpu", "--off-cpu-thresh", "0", "-e", "dummy", "-o", tmp_path / "cut", "--", deep, "1500")
     assert re.search(r"Unwound \d+ stacks, \d+\.\d % complete; \d+\.\d %: more frames than the limit", done.stderr), done.stderr

@@ -15,7 +15,7 @@ const volatile struct run_queue_config config;
 
 uint32_t running;
 uint64_t missed; /* delays for which there was no room */
-uint64_t unseen; /* delays of whose end the kernel did not tell */
+uint64_t unseen; /* delays of whose beginning or end the kernel did not tell */
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -149,8 +149,9 @@ static __always_inline void leave(const struct sched_switch_event *event)
 	if (!thread)
 		return;
 	/* It has arrived without a word: kernels lose events of the idle task. Since when it ran nobody knows. */
-	if (thread->queued && (!config.by_target || is_own(event, thread)))
+	if ((thread->queued || thread->unqueued) && (!config.by_target || is_own(event, thread)))
 		__sync_fetch_and_add(&unseen, 1);
+	thread->unqueued = false;
 	thread->queued = 0;
 	thread->running = false;
 	if (goes_on)
@@ -169,6 +170,7 @@ static __always_inline void arrive(uint32_t tid)
 	if (!thread)
 		return;
 	thread->running = true;
+	thread->unqueued = !thread->queued; /* it was not reported that it left the CPU, or was woken */
 	if (!thread->queued)
 		return;
 	thread->delay = bpf_ktime_get_ns() - thread->queued;

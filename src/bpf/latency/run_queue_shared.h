@@ -28,6 +28,7 @@ struct run_queue_thread {
 	uint64_t delay;	 /* of the run that goes on */
 	bool running;
 	bool delayed;  /* `delay` is known and not added yet */
+	bool unqueued; /* it runs, and nobody knows since when it had waited */
 	uint8_t whose; /* enum run_queue_whose; with by_target */
 };
 

@@ -235,7 +235,7 @@ static __always_inline uint64_t tell_of_stack(struct sched_switch_event *event, 
 
 /* ---- waits ---- */
 
-static __always_inline void leave(struct sched_switch_event *event)
+static __always_inline void leave(struct sched_switch_event *event, uint64_t now)
 {
 	struct bpf_pidns_info ids;
 	uint32_t tid = event->prev_pid;
@@ -261,7 +261,7 @@ static __always_inline void leave(struct sched_switch_event *event)
 	wait->period = period;
 	wait->state = (uint32_t)event->prev_state;
 	wait->stack = tell_of_stack(event, &ids);
-	wait->since = bpf_ktime_get_ns();
+	wait->since = now;
 }
 
 static __always_inline bool add_to(void *sums, const struct sums_key *key, const struct bpf_off_cpu_wait *wait)
@@ -284,14 +284,14 @@ static __always_inline void tell(const struct bpf_off_cpu_wait *wait)
 		__sync_fetch_and_add(&missed, 1);
 }
 
-static __always_inline void come_back(uint32_t tid)
+static __always_inline void come_back(uint32_t tid, uint64_t now)
 {
 	struct bpf_off_cpu_wait *wait = bpf_map_lookup_elem(&waits, &tid);
 	struct sums_key key = {.tid = tid};
 
 	if (!wait || !wait->since || wait->period != period)
 		return;
-	wait->last = bpf_ktime_get_ns();
+	wait->last = now;
 	wait->total = wait->last - wait->since;
 	wait->since = 0;
 	wait->count = 1;
@@ -305,15 +305,20 @@ static __always_inline void come_back(uint32_t tid)
 	tell(wait);
 }
 
+/* One look at the clock, before the stack is walked: the timer or the peer that is waited for doesn't stop meanwhile, so that without us
+ * the thread would be away from here on. */
 SEC("tp/sched/sched_switch")
 int switch_threads(struct sched_switch_event *event)
 {
+	uint64_t now;
+
 	if (!(period & 1))
 		return 1;
+	now = bpf_ktime_get_ns();
 	if (event->next_pid)
-		come_back(event->next_pid);
+		come_back(event->next_pid, now);
 	if (event->prev_pid)
-		leave(event);
+		leave(event, now);
 	return 1;
 }
 

@@ -242,7 +242,7 @@ static struct error *show(struct runqlat *runqlat)
 		log_warning("%" PRIu64 " waits are not counted: there were too many threads.", missed);
 	uint64_t unseen = bpf_run_queue_unseen(runqlat->bpf);
 	if (unseen)
-		log_warning("%" PRIu64 " wait%s not counted: the kernel did not report when %s ended.", unseen,
+		log_warning("%" PRIu64 " wait%s not counted: the kernel did not report when %s began or ended.", unseen,
 			    unseen == 1 ? " is" : "s are", unseen == 1 ? "it" : "they");
 	return error;
 }

@@ -17,6 +17,7 @@ One line of the text is one thing; '#' begins a comment:
     feature mem_topology 0x8000000 0-3 4-7   size of a block of memory, and the blocks of node 0, 1, …
     feature branch_stack                     there are branch records
     feature cpu_pmu_caps branches 32         names and values
+    feature bpf_btf 7 3                      numbers of BTF without content
     event cycles:u type=0 config=0 freq=1000 sample=IP|TID|TIME|ID read=ID flags=sample_id_all,mmap,comm ids=1,2 members=2 size=128
     tracepoint sched:sched_waking id=7 fields=comm/16,pid/4,runtime/8     text of 16 bytes, int, long; print= its print fmt. Its event has type=2 config=7, and what
                                              samples have as raw= comes from raw_of()
@@ -46,7 +47,7 @@ import struct
 import sys
 
 FEATURES = {"tracing_data": 1, "build_id": 2, "hostname": 3, "osrelease": 4, "version": 5, "arch": 6, "nrcpus": 7, "cpudesc": 8, "cpuid": 9, "cmdline": 11,
-            "event_desc": 12, "numa_topology": 14, "branch_stack": 15, "cpu_pmu_caps": 28, "group_desc": 17, "sample_time": 21, "mem_topology": 22, "compressed": 27}
+            "event_desc": 12, "numa_topology": 14, "branch_stack": 15, "cpu_pmu_caps": 28, "group_desc": 17, "sample_time": 21, "mem_topology": 22, "bpf_btf": 26, "compressed": 27}
 SAMPLE = {name: 1 << bit for bit, name in enumerate(
     "IP TID TIME ADDR READ CALLCHAIN ID CPU PERIOD STREAM_ID RAW BRANCH_STACK REGS_USER STACK_USER WEIGHT DATA_SRC IDENTIFIER TRANSACTION "
     "REGS_INTR PHYS_ADDR AUX CGROUP DATA_PAGE_SIZE CODE_PAGE_SIZE WEIGHT_STRUCT".split())}
@@ -250,6 +251,8 @@ class Maker:
             ranges = [tuple(map(int, blocks.split("-"))) for blocks in words[1:]]
             return self.pack("QQQ", 1, number(words[0]), len(ranges)) + b"".join(
                 self.pack("QQQQ", node, 64, 64, sum(1 << block for block in range(first, last + 1))) for node, (first, last) in enumerate(ranges))
+        if name == "bpf_btf":
+            return self.pack("I", len(words)) + b"".join(self.pack("II", number(word), 0) for word in words)
         if name == "tracing_data":
             return self.tracing_data(uses)
         if name == "branch_stack":

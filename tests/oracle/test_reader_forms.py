@@ -267,6 +267,18 @@ comm pid=100 tid=110 name=late time=2001
         assert perf(*words, "--jobs", jobs).stdout == wanted
 
 
+def test_types_of_programs_by_their_numbers(perf, oracle, tmp_path):
+    """The older program may have the newer types: they are told in the order of their numbers."""
+    path = tmp_path / "perf.data"
+    path.write_bytes(recording.make("""
+feature bpf_btf 900 7 45
+event cycles type=0 config=0 period=1000 sample=IP|TID|TIME|PERIOD flags=sample_id_all ids=1
+sample ip=0x400000 pid=5 tid=5
+"""))
+    theirs, ours = [re.findall("# btf info.*", tool("report", "--header-only", "-I", "-i", path).stdout) for tool in (oracle, perf)]
+    assert ours == theirs == [f"# btf info of id {number}" for number in (7, 45, 900)]
+
+
 def test_programs_that_the_kernel_has_dropped(perf, oracle, tmp_path):
     """BPF programs are named where they were, also when they are gone at the end and another one has their place."""
     path = tmp_path / "perf.data"

@@ -148,18 +148,27 @@ static void read_bpf_programs(struct features *f, struct cursor *cursor)
 	}
 }
 
+static int compare_btf(const void *a, const void *b)
+{
+	uint32_t left = ((const struct feature_btf *)a)->id, right = ((const struct feature_btf *)b)->id;
+	return (left > right) - (left < right);
+}
+
+/* Written as programs were met that use them, told by their numbers. */
 static void read_btf(struct features *f, struct cursor *cursor)
 {
 	uint32_t count = cursor_u32(cursor);
-	for (uint32_t i = 0; i < count; i++) {
+	for (uint32_t i = 0; i < count && !cursor->failed; i++) {
 		struct feature_btf btf = {.id = cursor_u32(cursor)};
 		btf.size = cursor_u32(cursor);
 		const void *data = cursor_bytes(cursor, btf.size);
 		if (!data)
-			return;
+			break;
 		btf.data = arena_copy(&f->arena, data, btf.size);
 		vec_push(&f->btfs, btf);
 	}
+	if (f->btfs.len)
+		qsort(f->btfs.data, f->btfs.len, sizeof(*f->btfs.data), compare_btf);
 }
 
 static void read_caps(struct features *f, struct cursor *cursor, const char *pmu_name)

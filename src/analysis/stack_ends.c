@@ -53,7 +53,7 @@ static unsigned int reason_recorded(struct resolver *resolver, const struct fold
 {
 	if (unwind_has_rules(resolver, frame->map->dso, map_to_dso(frame->map, frame->ip)))
 		return STACK_END_RECORDED;
-	return unwind_lack_of_rules(resolver, frame->map);
+	return unwind_lack_of_rules(resolver, frame->map, frame->ip);
 }
 
 /* The outermost frame of an entry's stack, if that was recorded as a chain; else FOLD_NONE. */

@@ -433,7 +433,7 @@ static struct stack_end end_of(struct stack_chains *chains, const struct sample 
 	return (struct stack_end){.reason = kind == USER_STACKS_CHAIN  ? UNWIND_COMPLETE
 					    : kind == USER_STACKS_CUT  ? UNWIND_DEPTH
 					    : kind == USER_STACKS_LEFT ? STACK_END_NOT_COPIED
-								       : unwind_lack_of_rules(chains->resolver, map),
+								       : unwind_lack_of_rules(chains->resolver, map, address),
 				  .dso = map ? map->dso : NULL,
 				  .count = 1};
 }

@@ -266,18 +266,27 @@ static bool is_data(const struct map *map)
 	return map->dso->kind == DSO_ANON && map->dso->name[0] == '[';
 }
 
-enum unwind_reason unwind_lack_of_rules(struct resolver *resolver, const struct map *map)
+/* The dynamic linker has no rules for its first instructions. */
+static bool is_entry(const struct unwind_tables *tables, uint64_t dso_addr)
+{
+	uint64_t vaddr;
+	return tables->runtime.entry && unwind_tables_vaddr(tables, dso_addr, &vaddr) && vaddr == tables->runtime.entry;
+}
+
+enum unwind_reason unwind_lack_of_rules(struct resolver *resolver, const struct map *map, uint64_t address)
 {
 	if (!map || is_data(map))
 		return UNWIND_BROKEN;
 	if (map->dso->kind == DSO_ANON || map->dso->kind == DSO_JITDUMP)
 		return UNWIND_NO_JIT;
 	const struct unwind_tables *tables = resolver_attachment(resolver, map->dso, unwind_tables_make, unwind_tables_destroy);
+	if (is_entry(tables, map_to_dso(map, address)))
+		return UNWIND_COMPLETE;
 	return map->dso->kind != DSO_VDSO && !tables->runtime.data ? UNWIND_NO_FILE : UNWIND_NO_RULES;
 }
 
 /* Why there are no rules for code there. */
-static enum unwind_reason why_no_rules(const struct unwind_walk *walk, const struct map *map)
+static enum unwind_reason why_no_rules(const struct unwind_walk *walk, const struct map *map, uint64_t address)
 {
 	uint64_t fp;
 	if (!map)
@@ -285,7 +294,7 @@ static enum unwind_reason why_no_rules(const struct unwind_walk *walk, const str
 	/* psABI: the frame pointer of a thread's first function is 0. */
 	if (!walk->exact && register_get(&walk->regs, walk->arch->numbers.fp, &fp) && !fp)
 		return UNWIND_COMPLETE;
-	return unwind_lack_of_rules(walk->resolver, map);
+	return unwind_lack_of_rules(walk->resolver, map, address);
 }
 
 /* To the caller by rules that are rare, or none. False: there is none, and *ret says why. */
@@ -299,7 +308,7 @@ static bool step_otherwise(struct unwind_walk *walk, const struct packed_row *ro
 		bool lost = !walk->exact && map && is_data(map);
 		if (!lost && step_by_frame_pointer(walk))
 			return true;
-		ret->reason = why_no_rules(walk, map);
+		ret->reason = why_no_rules(walk, map, address);
 	} else {
 		const struct cfi_row *whole = row->base == PACKED_OTHER || walk->full ? find_whole(walk, address) : NULL;
 		if (whole ? walk_step_by_row(walk, whole) : row->base <= PACKED_FP ? step_by_rule(walk, row) : step_by_frame_pointer(walk))

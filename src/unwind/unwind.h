@@ -49,8 +49,9 @@ struct unwind_end {
 size_t unwind_user(struct resolver *resolver, struct unwind_cache **cache, const struct unwind_input *input, uint64_t *ips, size_t max,
 		   struct unwind_end *ret_end);
 
-/* Why a stack ends in code that has no rules, where the frame pointer led no further; NULL = in nothing. Thread-safe. */
-enum unwind_reason unwind_lack_of_rules(struct resolver *resolver, const struct map *map);
+/* Why a stack ends at an address whose code has no rules, where the frame pointer led no further; NULL = in nothing. UNWIND_COMPLETE where
+ * the kernel itself began to run a program or its dynamic linker. Thread-safe. */
+enum unwind_reason unwind_lack_of_rules(struct resolver *resolver, const struct map *map, uint64_t address);
 
 /* Whether there are rules for an address of the file (map_to_dso()). Thread-safe. */
 bool unwind_has_rules(struct resolver *resolver, struct dso *dso, uint64_t dso_addr);

@@ -528,6 +528,13 @@ def test_tracepoints_after_threads_have_ended(perf, bpf, tracefs, tmp_path):
     assert len(stacks) == 60 and all("getppid" in block for block in stacks), done.stderr
 
 
+def test_first_instruction_of_a_process(perf, live, mode, tracefs, tmp_path):
+    """The dynamic linker has no rules for where the kernel begins to run it: nobody has called that, so the stack is complete."""
+    path = tmp_path / "perf.data"
+    done = perf("record", "--call-graph", mode, "-e", "sched:sched_process_exec", "-o", path, "--", "sh", "-c", "/bin/true; /bin/true")
+    assert done.returncode == 0 and "Unwound 3 stacks, all complete" in done.stderr, done.stderr
+
+
 def test_files_are_looked_at_once(perf, live, walked, tmp_path):
     """Each process that begins maps the C library: whether its rules are wanted is asked of the file once, not for each."""
     if not shutil.which("strace"):

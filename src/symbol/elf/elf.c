@@ -166,7 +166,7 @@ static struct error *read_headers(struct elf_file *elf, const char *name)
 	elf->type = cursor_u16(&at);
 	elf->machine = cursor_u16(&at);
 	cursor_u32(&at);
-	cursor_word(&at, elf->is_64bit);
+	elf->entry = cursor_word(&at, elf->is_64bit);
 	segments.offset = cursor_word(&at, elf->is_64bit);
 	sections.offset = cursor_word(&at, elf->is_64bit);
 	cursor_u32(&at);

@@ -31,6 +31,7 @@ struct elf_file {
 	bool swap;	  /* other byte order than ours */
 	uint16_t type;	  /* ET_* */
 	uint16_t machine; /* EM_* */
+	uint64_t entry;	  /* virtual address of the first instruction; 0 = none */
 	struct elf_section *sections;
 	uint32_t section_count;
 	struct elf_segment *segments;

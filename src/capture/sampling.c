@@ -16,11 +16,6 @@ static void set_bit(struct event_attr *attr, uint64_t bit)
 	attr->sample_type |= bit;
 }
 
-static bool is_dummy(const struct event *event)
-{
-	return event->attr.type == PERF_TYPE_SOFTWARE && event->attr.config == PERF_COUNT_SW_DUMMY;
-}
-
 /* One event listens to side-band for all: the dummy if we added one, else the first. */
 struct tracking {
 	const struct event *event;
@@ -68,7 +63,7 @@ static void configure_callgraph(struct event_attr *attr, const struct sampling *
 
 static bool is_walked(const struct event *event, const struct sampling *sampling)
 {
-	return sampling->walks_stacks && !is_dummy(event) && stack_walker_suits(event);
+	return sampling->walks_stacks && !event_is_dummy(event) && stack_walker_suits(event);
 }
 
 /* Whether an event that -g was meant for has its stacks by frame pointers all the same: no program walks them, and it is too frequent for
@@ -78,7 +73,7 @@ static bool stays_with_frame_pointers(const struct event *event, const struct sa
 	enum { BEARABLE_FREQ = 10000, BEARABLE_PERIOD = 100000 };
 	const struct event_attr *attr = &event->attr;
 
-	if (!sampling->callgraph_implied || event->callgraph_given || is_dummy(event) || is_walked(event, sampling))
+	if (!sampling->callgraph_implied || event->callgraph_given || event_is_dummy(event) || is_walked(event, sampling))
 		return false;
 	return attr->type == PERF_TYPE_TRACEPOINT ||
 	       (attr->freq ? attr->sample_freq > BEARABLE_FREQ : attr->sample_period < BEARABLE_PERIOD);
@@ -120,7 +115,7 @@ static struct error *configure_event_callgraph(struct event *event, const struct
 		return error_new_kind(ERROR_USAGE, "--call-graph auto cannot be combined with --user-regs; use --call-graph dwarf");
 	bool grows = mode == CALLCHAIN_DWARF || (mode == CALLCHAIN_AUTO && event->leader == event->index && event->members <= 1);
 	event->stack_grows =
-		sampling->stack_grows && grows && !event->callgraph_given && !event->stack_size && !is_dummy(event) && !event->stack_walked;
+		sampling->stack_grows && grows && !event->callgraph_given && !event->stack_size && !event_is_dummy(event) && !event->stack_walked;
 	if (event->stack_grows && (event->leader != event->index || event->members > 1))
 		return error_new_kind(ERROR_USAGE,
 				      "%s: --call-graph dwarf,auto does not support groups; omit the group, or give a size: dwarf,%d",
@@ -155,7 +150,7 @@ static void configure_rate(struct event *event, const struct sampling *sampling)
 static void configure_content(struct event *event, const struct sampling *sampling)
 {
 	struct event_attr *attr = &event->attr;
-	bool dummy = is_dummy(event);
+	bool dummy = event_is_dummy(event);
 	static const struct {
 		size_t flag;
 		uint64_t bits;
@@ -274,7 +269,7 @@ static struct error *configure_event(struct event *event, const struct sampling 
 		return error;
 	if (sampling->period_bit == EVENT_NO)
 		attr->sample_type &= ~(uint64_t)PERF_SAMPLE_PERIOD;
-	if (is_dummy(event))
+	if (event_is_dummy(event))
 		attr->sample_type &= ~(uint64_t)PERF_SAMPLE_BRANCH_STACK;
 	return NULL;
 }
@@ -320,7 +315,7 @@ static void configure_ids(struct event_list *events, bool identifier)
 static struct event *find_dummy(const struct event_list *events)
 {
 	for (size_t i = 0; i < events->events.len; i++)
-		if (is_dummy(events->events.data[i]))
+		if (event_is_dummy(events->events.data[i]))
 			return events->events.data[i];
 	return NULL;
 }
@@ -373,7 +368,7 @@ static void settle_callgraph(const struct event_list *events, struct sampling *s
 
 	for (size_t i = 0; i < events->events.len; i++) {
 		const struct event *event = events->events.data[i];
-		unwound |= !is_dummy(event) && !stays_with_frame_pointers(event, sampling);
+		unwound |= !event_is_dummy(event) && !stays_with_frame_pointers(event, sampling);
 	}
 	if (!unwound || (sampling->callgraph_implied && sampling->kernel_callchains)) {
 		sampling->callgraph = CALLCHAIN_FP;

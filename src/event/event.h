@@ -77,6 +77,9 @@ struct event {
 	const char *sample_filter; /* --filter of record for other events than tracepoints (cmd/sampling/sample_filter.h), or NULL */
 };
 
+/* It has no samples, and is there for the side-band (PERF_COUNT_SW_DUMMY). */
+bool event_is_dummy(const struct event *event);
+
 struct event_list {
 	struct arena arena; /* owns the events and their strings */
 	VEC(struct event *) events;

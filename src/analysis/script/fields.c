@@ -213,12 +213,6 @@ static struct error *check_event(struct script_fields *fields, const struct even
 	return NULL;
 }
 
-/* Events without samples, there for the side-band: they decide nothing. */
-static bool is_dummy(const struct event *event)
-{
-	return event->attr.type == PERF_TYPE_SOFTWARE && event->attr.config == PERF_COUNT_SW_DUMMY;
-}
-
 static bool has_stack(const struct event *event)
 {
 	return event->attr.sample_type & PERF_SAMPLE_CALLCHAIN;
@@ -278,7 +272,7 @@ struct error *script_fields_check(struct script_fields *fields, const struct scr
 	for (size_t i = 0; i < events->events.len; i++) {
 		const struct event *event = events->events.data[i];
 		unsigned int type = script_type_of(event);
-		if (seen >> type & 1 || is_dummy(event))
+		if (seen >> type & 1 || event_is_dummy(event))
 			continue;
 		seen |= 1u << type;
 		if (!fields->shown[type])

@@ -233,11 +233,30 @@ static void tell_hidden_addresses(void)
 	strbuf_deinit(&remedy);
 }
 
+/* Events of which each would have been a sample did not occur at all. */
+static void tell_rare_events(const struct event_list *events)
+{
+	const struct event *first = NULL;
+	bool several = false, each = true;
+
+	for (size_t i = 0; i < events->events.len; i++) {
+		const struct event *event = events->events.data[i];
+		if (event_is_dummy(event))
+			continue;
+		several |= first != NULL;
+		first = first ? first : event;
+		each &= !event->attr.freq && event->attr.sample_period <= 1;
+	}
+	if (!first)
+		return;
+	log_warning("No samples were recorded: %s%s did not occur%s", several ? "the events, such as " : "", first->name,
+		    each ? " while it ran." : " often enough. Measure longer, or sample more often (-F, -c).");
+}
+
 /* Whose absence would otherwise be found out by report only. */
 static void tell_absence(const struct recording *recording)
 {
 	const struct record_options *options = &recording->options;
-	bool several = recording->events.events.len > 1;
 	uint64_t dropped = record_filters_dropped(&recording->filters);
 	size_t lost = record_filters_lost(&recording->filters);
 
@@ -255,8 +274,7 @@ static void tell_absence(const struct recording *recording)
 		log_warning("No samples were recorded: --filter dropped all %llu.", (unsigned long long)dropped);
 		return;
 	}
-	log_warning("No samples were recorded: %s%s did not occur often enough. Measure longer, or sample more often (-F, -c).",
-		    several ? "the events, such as " : "", recording->events.events.data[0]->name);
+	tell_rare_events(&recording->events);
 }
 
 /* What is missing in the recording, each with what helps. */

@@ -47,21 +47,19 @@ static void tell_walks(struct stack_chains *chains)
 			    (unsigned long long)walks.unsent, walks.unsent == 1 ? " is" : "s are");
 }
 
-void record_tell_stacks(const struct recorder *recorder)
+static void tell_ends(struct stack_chains *chains)
 {
-	struct stack_chains *chains = recorder_stack_chains(recorder);
-	struct strbuf text = {0};
-	uint64_t others;
-
-	if (!chains)
-		return;
 	struct stack_ends *ends = stack_chains_ends(chains);
+	struct strbuf text = {0};
+
+	if (!ends->stacks)
+		return;
 	stack_ends_sort(ends);
-	others = ends->early;
+	uint64_t others = ends->early;
 	strbuf_printf(&text, "[ perf record: Unwound %llu stack%s", (unsigned long long)ends->stacks, ends->stacks == 1 ? "" : "s");
-	if (ends->stacks && !ends->early)
+	if (!ends->early)
 		strbuf_add_str(&text, ", all complete");
-	else if (ends->early)
+	else
 		strbuf_printf(&text, ", %.1f %% complete", 100.0 * (double)(ends->stacks - ends->early) / (double)ends->stacks);
 	for (size_t i = 0; i < ends->list.len && i < NAMED; i++) {
 		add_end(chains, ends, &ends->list.data[i], &text);
@@ -72,5 +70,14 @@ void record_tell_stacks(const struct recorder *recorder)
 			      ends->list.len - NAMED == 1 ? "" : "s");
 	fprintf(stderr, "%s ]\n", strbuf_str(&text));
 	strbuf_deinit(&text);
+}
+
+void record_tell_stacks(const struct recorder *recorder)
+{
+	struct stack_chains *chains = recorder_stack_chains(recorder);
+
+	if (!chains)
+		return;
+	tell_ends(chains);
 	tell_walks(chains);
 }

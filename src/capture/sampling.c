@@ -114,8 +114,8 @@ static struct error *configure_event_callgraph(struct event *event, const struct
 	if (event->stack_unwound && sampling->user_regs)
 		return error_new_kind(ERROR_USAGE, "--call-graph auto cannot be combined with --user-regs; use --call-graph dwarf");
 	bool grows = mode == CALLCHAIN_DWARF || (mode == CALLCHAIN_AUTO && event->leader == event->index && event->members <= 1);
-	event->stack_grows =
-		sampling->stack_grows && grows && !event->callgraph_given && !event->stack_size && !event_is_dummy(event) && !event->stack_walked;
+	event->stack_grows = sampling->stack_grows && grows && !event->callgraph_given && !event->stack_size && !event_is_dummy(event) &&
+			     !event->stack_walked;
 	if (event->stack_grows && (event->leader != event->index || event->members > 1))
 		return error_new_kind(ERROR_USAGE,
 				      "%s: --call-graph dwarf,auto does not support groups; omit the group, or give a size: dwarf,%d",

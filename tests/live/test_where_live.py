@@ -3,6 +3,7 @@ first one that the program can have by itself."""
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 
@@ -70,6 +71,26 @@ C = {
             sched_setaffinity(0, sizeof(first), &first);
             for (int i = 0; i < 3; i++) if (!fork()) { for (volatile long k = 0; k < 100000000; k++); _exit(0); }
             while (wait(0) > 0);
+        }""",
+    # Two processes that send each other a byte, and say how often the kernel has counted them waiting.
+    "exchange": """#include <stdio.h>
+        #include <sys/resource.h>
+        #include <sys/wait.h>
+        #include <unistd.h>
+        static int times(int who) { struct rusage used; getrusage(who, &used); return used.ru_nvcsw; }
+        int main(void) {
+            int there[2], back[2];
+            char byte = 0;
+            pipe(there); pipe(back);
+            if (!fork()) {
+                close(there[1]);
+                while (read(there[0], &byte, 1) == 1) write(back[1], &byte, 1);
+                _exit(0);
+            }
+            for (int i = 0; i < 50000; i++) { write(there[1], &byte, 1); read(back[0], &byte, 1); }
+            close(there[1]);
+            wait(0);
+            fprintf(stderr, "waited %d times\\n", times(RUSAGE_SELF) + times(RUSAGE_CHILDREN));
         }""",
     # Reads a file with nothing of it in memory: as pages that are missing, past the page cache, or so with a lock held, for which main waits.
     "reading": """#define _GNU_SOURCE
@@ -145,6 +166,36 @@ def test_lock_that_is_held_over_a_sleep(perf, programs):
 
 def test_three_wakers_deep(perf, programs):
     made = rows(perf("where", "--format", "json", programs / "deep"))
+    first = cause(made)
+    assert (first["kind"], first["comm"], first["waiting_kind"], first["waiting_comm"]) == ("timer", "deepest", "pipe", "middle")
+    check_sums(made)
+
+
+def needs_bpf(perf):
+    if perf("check", "feature", "-q", "bpf").returncode or not re.search(r"BPF programs +(?!.*only).*\btracepoint", perf("doctor", "bpf").stdout):
+        pytest.skip("needs BPF programs at tracepoints")
+
+
+def test_each_of_many_switches(perf, programs):
+    """None is missing, as the kernel has counted them."""
+    needs_bpf(perf)
+    done = perf("where", "-v", "--format", "json", programs / "exchange")
+    assert "lost" not in done.stderr and "taken from events" not in done.stderr
+    counted = int(re.search(r"waited (\d+) times", done.stderr).group(1))
+    made = rows(done)
+    check_sums(made)
+    assert abs(sum(row["waits"] for row in made["threads"]) - counted) < counted // 100
+    assert {(row["comm"], row["waiting_comm"]) for row in made["reasons"] if row["waiting_kind"] == "pipe"} == {("exchange", "exchange")}
+
+
+def test_without_the_right_to_run_programs(perf, programs):
+    """Events tell the same."""
+    if not shutil.which("setpriv"):
+        pytest.skip("needs setpriv")
+    done = subprocess.run(["setpriv", "--bounding-set=-bpf,-sys_admin", "--inh-caps=-bpf,-sys_admin", perf.path, "where", "-v", "--format", "json", programs / "deep"],
+                          capture_output=True, text=True, check=False)
+    assert "switches of threads are taken from events, at more cost" in done.stderr
+    made = rows(done)
     first = cause(made)
     assert (first["kind"], first["comm"], first["waiting_kind"], first["waiting_comm"]) == ("timer", "deepest", "pipe", "middle")
     check_sums(made)

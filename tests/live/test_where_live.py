@@ -25,6 +25,61 @@ C = {
             for (int i = 0; i < 4; i++) pthread_create(&threads[i], 0, work, 0);
             for (int i = 0; i < 4; i++) pthread_join(threads[i], 0);
         }""",
+    # Whoever unlocks this one hands it on to who has waited longest, and queues up again behind the others.
+    "queue_up": """#include <pthread.h>
+        static pthread_mutex_t table_mutex;
+        static pthread_barrier_t begin;
+        static volatile long table;
+        __attribute__((noinline)) static void update_table(void) { for (int i = 0; i < 200000; i++) table++; }
+        static void *work(void *unused) {
+            pthread_barrier_wait(&begin);
+            for (int i = 0; i < 300; i++) { pthread_mutex_lock(&table_mutex); update_table(); pthread_mutex_unlock(&table_mutex); }
+            return unused;
+        }
+        int main(void) {
+            pthread_mutexattr_t fair;
+            pthread_t threads[4];
+            pthread_mutexattr_init(&fair);
+            pthread_mutexattr_setprotocol(&fair, PTHREAD_PRIO_INHERIT);
+            pthread_mutex_init(&table_mutex, &fair);
+            pthread_barrier_init(&begin, 0, 4);
+            for (int i = 0; i < 4; i++) pthread_create(&threads[i], 0, work, 0);
+            for (int i = 0; i < 4; i++) pthread_join(threads[i], 0);
+        }""",
+    # Threads of which each says how long it lived, how much of it on a CPU, and how long its sleeps were.
+    "lives": """#define _GNU_SOURCE
+        #include <pthread.h>
+        #include <stdio.h>
+        #include <time.h>
+        #include <unistd.h>
+        static long now(int clock) { struct timespec at; clock_gettime(clock, &at); return at.tv_sec * 1000000000l + at.tv_nsec; }
+        static void *work(void *unused) {
+            long begin = now(CLOCK_MONOTONIC), slept = 0;
+            for (int i = 0; i < 20; i++) {
+                long before = now(CLOCK_MONOTONIC);
+                usleep(10000);
+                slept += now(CLOCK_MONOTONIC) - before;
+                for (volatile long k = 0; k < 3000000; k++);
+            }
+            fprintf(stderr, "tid %d wall %ld cpu %ld slept %ld\\n", gettid(), now(CLOCK_MONOTONIC) - begin, now(CLOCK_THREAD_CPUTIME_ID), slept);
+            return unused;
+        }
+        int main(void) {
+            pthread_t threads[3];
+            for (int i = 0; i < 3; i++) pthread_create(&threads[i], 0, work, 0);
+            for (int i = 0; i < 3; i++) pthread_join(threads[i], 0);
+        }""",
+    # Memory that is new at each page.
+    "storm": """#include <sys/mman.h>
+        int main(void) {
+            long size = 64l << 20;
+            for (int i = 0; i < 12; i++) {
+                char *memory = mmap(0, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+                madvise(memory, size, MADV_NOHUGEPAGE);
+                for (long at = 0; at < size; at += 4096) memory[at] = 1;
+                munmap(memory, size);
+            }
+        }""",
     # Three deep: main waits for a pipe, whose writer waits for a pipe, whose writer sleeps.
     "deep": """#include <sys/prctl.h>
         #include <sys/wait.h>
@@ -162,6 +217,45 @@ def test_lock_that_is_held_over_a_sleep(perf, programs):
     assert (first["kind"], first["waiting_kind"], first["waiting_comm"]) == ("timer", "lock", "convoy") and first["function"] == "work"
     assert first["time"] >= 4 * 20 * 5000000 * 9 // 10  # nobody sleeps while he waits for the lock: the sleeps add up
     check_sums(made)
+
+
+def test_sums_are_the_lives_of_threads(perf, programs):
+    """As the program's own clocks say, within 1 %. A thread lives a little before and after it looks at the clock. What a host takes from a virtual machine is not
+    in the thread's CPU time, and what it sleeps by its own clock has waits for a CPU in it: these are bounds."""
+    done = perf("where", "--format", "json", programs / "lives")
+    told = {row["tid"]: row for row in rows(done)["threads"]}
+    own = re.findall(r"tid (\d+) wall (\d+) cpu (\d+) slept (\d+)", done.stderr)
+    assert len(own) == 3
+    for tid, wall, cpu, slept in (tuple(map(int, numbers)) for numbers in own):
+        row = told[tid]
+        ran = row["user"] + row["kernel"]
+        blocked = sum(row[kind] for kind in ("disk", "fault", "network", "lock", "kernel_lock", "pipe", "timer", "child", "poll", "signal", "stopped", "other", "unknown"))
+        assert row["wall"] == ran + row["queue"] + blocked
+        assert row["wall"] >= wall * 0.99
+        assert ran >= cpu - wall // 100 and ran + row["queue"] >= wall - slept - wall // 100
+        assert 20 * 10000000 <= row["timer"] <= slept + wall // 100
+
+
+def of_cpu(made):
+    return [row for row in made["reasons"] if row["kind"] == "cpu"]
+
+
+def test_convoy_at_a_lock(perf, programs):
+    """Of four threads three wait for whoever runs: three quarters of the path are for the lock, one quarter is what the last one of them did itself."""
+    made = rows(perf("where", "--format", "json", programs / "queue_up"))
+    first = of_cpu(made)[0]
+    assert (first["function"], first["waiting_kind"], first["waiting_lock"], first["waiting_object"]) == ("update_table", "lock", "mutex", "table_mutex")
+    check_sums(made)
+    words = " ".join(perf("where", programs / "queue_up").stdout.split())
+    assert "queue_up waited for them to release the mutex table_mutex." in words
+
+
+def test_storm_of_page_faults(perf, programs):
+    made = rows(perf("where", "--format", "json", programs / "storm"))
+    first = of_cpu(made)[0]
+    assert first["comm"] == "storm" and first["function"] == "main" and first["page_faults"] > first["time"] // 2
+    check_sums(made)
+    assert re.search(r"storm ran, \d+ % of it in the kernel(,| for page faults)", " ".join(perf("where", programs / "storm").stdout.split()))
 
 
 def test_three_wakers_deep(perf, programs):

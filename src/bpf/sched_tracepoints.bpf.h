@@ -1,11 +1,10 @@
-/* Contexts of programs at the scheduler's tracepoints, and who is measured there. The members are where events/SYSTEM/EVENT/format says;
- * that they are is looked at before a program is loaded (bpf/tracepoints.h), so that these programs need no type information of the
- * kernel.
+/* Who is measured at the scheduler's tracepoints.
  *
  * Threads have two numbers here: in events the initial pid namespace's, by which a program keeps what it knows of them, and our own, by
  * which they are chosen and told of. */
 #pragma once
 
+#include "bpf/sched_events.bpf.h"
 #include "bpf/targets.bpf.h"
 
 #include <linux/bpf.h>
@@ -13,32 +12,6 @@
 #include <stdint.h>
 
 #include <bpf/bpf_helpers.h>
-
-struct sched_switch_event {
-	uint64_t common;
-	char prev_comm[16];
-	uint32_t prev_pid;
-	int32_t prev_prio;
-	int64_t prev_state;
-	char next_comm[16];
-	uint32_t next_pid;
-	int32_t next_prio;
-};
-
-/* sched_wakeup and sched_wakeup_new. */
-struct sched_wakeup_event {
-	uint64_t common;
-	char comm[16];
-	uint32_t pid;
-};
-
-struct task_newtask_event {
-	uint64_t common;
-	uint32_t pid;
-};
-
-/* In prev_state: sleeps, ends, has lost the CPU. */
-enum { SCHED_ASLEEP = 3, SCHED_ENDED = 0x30, SCHED_PREEMPTED = 0x100 };
 
 /* Threads that targets have made, by the events' numbers. */
 struct {

@@ -17,6 +17,7 @@ static const struct {
 	 "sched_switch",
 	 {" prev_pid;\toffset:24;\tsize:4;", " prev_state;\toffset:32;\tsize:8;", " next_comm[16];\toffset:40;",
 	  " next_pid;\toffset:56;\tsize:4;"}},
+	{"sched", "sched_waking", {" comm[16];\toffset:8;", " pid;\toffset:24;\tsize:4;"}},
 	{"sched", "sched_wakeup", {" comm[16];\toffset:8;", " pid;\toffset:24;\tsize:4;"}},
 	{"sched", "sched_wakeup_new", {" comm[16];\toffset:8;", " pid;\toffset:24;\tsize:4;"}},
 	{"task", "task_newtask", {" pid;\toffset:8;\tsize:4;"}},

@@ -9,6 +9,7 @@
 #include "bpf/probes/probe_cost.h"
 #include "bpf/sample_filter.h"
 #include "bpf/support.h"
+#include "bpf/switches/switches.h"
 #include "bpf/syscalls/syscalls.h"
 #include "bpf/types_text.h"
 #include "bpf/user_stacks.h"
@@ -456,4 +457,36 @@ struct error *bpf_probe_cost_open(const char *path, const char *function, pid_t 
 
 void bpf_probe_cost_close(struct bpf_probe_cost *cost)
 {
+}
+
+struct error *bpf_switches_open(struct bpf_switches **ret)
+{
+	return bpf_support_check();
+}
+
+void bpf_switches_close(struct bpf_switches *switches)
+{
+}
+
+struct error *bpf_switches_direct(struct bpf_switches *switches, enum switches_output output, int cpu, int counter)
+{
+	abort();
+}
+
+void bpf_switches_start(struct bpf_switches *switches)
+{
+}
+
+void bpf_switches_stop(struct bpf_switches *switches)
+{
+}
+
+bool bpf_switches_next(struct bpf_switches *switches, uint64_t until, struct bpf_switch *ret, uint32_t *ret_cpu)
+{
+	return false;
+}
+
+uint64_t bpf_switches_lost(const struct bpf_switches *switches)
+{
+	return 0;
 }

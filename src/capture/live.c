@@ -171,6 +171,8 @@ struct error *live_open(const struct live_options *options, struct live **ret)
 		live->reader = reader_open_feed(options->name ? options->name : "live", &feed, options->events, &features);
 		error = recorder_create(&live->options, &live->reader->events, &live->counters, options->workload, &live->recorder);
 	}
+	if (!error && options->opened)
+		error = options->opened(options->context, &live->reader->events, &live->counters);
 	if (error) {
 		live_close(live, false);
 		return error;

@@ -52,6 +52,9 @@ struct live_options {
 	uint64_t delay_ms;		     /* events begin so long after the first session_next() */
 	uint64_t map_timeout_ns;	     /* as of struct synth */
 	unsigned int synth_jobs;	     /* threads that read /proc; 0 = one for each CPU */
+	/* Told of the open counters, before events begin: for programs that write samples of theirs (bpf-output). Or NULL. */
+	struct error *(*opened)(void *context, const struct event_list *events, const struct counter_set *counters);
+	void *context; /* of opened() */
 };
 
 struct live;

@@ -151,6 +151,34 @@ def test_the_story_for_programs(where):
             "queue", "disk", "fault", "network", "lock", "kernel_lock", "pipe", "timer", "child", "poll", "signal", "stopped", "other", "unknown"))
 
 
+def test_sums_are_the_lives_of_threads(where):
+    """To the nanosecond, in whatever state a thread was at both ends: from the exec, or its birth, to its end, or that of the run."""
+    lives = {tid: sum(value for name, value in row.items() if isinstance(value, int) and name not in ("wall", "waits", "tid"))
+             for tid, row in ((row["tid"], row) for row in tables(where(STORY, "--json"))["threads"])}
+    assert lives == {10: 33000000, 20: 28500000}
+    # Three threads that were there before; nobody sees the end of two of them, one of which never runs.
+    text = HEAD + "".join((
+        "comm pid=10 tid=10 name=prog time=1\n", "comm pid=10 tid=11 name=one time=1\n", "comm pid=10 tid=12 name=two time=1\n",
+        switch(0, 0, 10, "S", 11, "do_nanosleep", "__x64_sys_clock_nanosleep"), switch(10, 0, 11, "R", 0), waking(40, 1, 0, 12, HARDIRQ),
+        switch(70, 1, 0, "R", 10), f"exit pid=10 ppid=1 tid=10 ptid=1 {when(90)} id=1\n", switch(100, 0, 60, "S", 0)))
+    for words in (("-p", "10"), ()):
+        rows = {row["tid"]: row for row in tables(where(text, *words, "--idle", "--json"))["threads"]}
+        assert {tid: (row["wall"], row["user"] + row["kernel"], row["queue"], row["timer"], row["unknown"]) for tid, row in rows.items() if tid < 60} == {
+            10: (90000000, 20000000, 0, 70000000, 0), 11: (100000000, 10000000, 90000000, 0, 0), 12: (100000000, 0, 60000000, 0, 40000000)}
+
+
+def test_page_faults_are_whose_who_causes_them(where):
+    """Two of three samples are in the kernel for a page fault; none was waited for."""
+    fault = ("copy_page", "handle_mm_fault", "asm_exc_page_fault")
+    text = HEAD + "".join((
+        "comm pid=10 tid=10 name=perf-exec time=1\n", switch(-1, 1, 7, "S", 10, "do_nanosleep"), f"comm pid=10 tid=10 name=prog exec=1 {when(0)} id=1\n",
+        clock(1, 10, *fault), clock(2, 10, *fault), clock(3, 10, "copy_page", "__x64_sys_read", "do_syscall_64"),
+        f"exit pid=10 ppid=1 tid=10 ptid=1 {when(30)} id=1\n"))
+    assert "prog ran, 100 % of it in the kernel, 67 % for page faults." in " ".join(where(text).stdout.split())
+    [row] = tables(where(text, "--json"))["reasons"]
+    assert (row["kind"], row["page_faults"]) == ("cpu", 20000000)
+
+
 WALL = """\
 reader;do_syscall_64;__x64_sys_read;copy_page 5500000
 reader;waits: disk;do_syscall_64;__x64_sys_read;io_schedule;schedule;__schedule 20000000

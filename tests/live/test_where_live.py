@@ -3,6 +3,7 @@ first one that the program can have by itself."""
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 
@@ -23,6 +24,61 @@ C = {
             pthread_t threads[4];
             for (int i = 0; i < 4; i++) pthread_create(&threads[i], 0, work, 0);
             for (int i = 0; i < 4; i++) pthread_join(threads[i], 0);
+        }""",
+    # Whoever unlocks this one hands it on to who has waited longest, and queues up again behind the others.
+    "queue_up": """#include <pthread.h>
+        static pthread_mutex_t table_mutex;
+        static pthread_barrier_t begin;
+        static volatile long table;
+        __attribute__((noinline)) static void update_table(void) { for (int i = 0; i < 200000; i++) table++; }
+        static void *work(void *unused) {
+            pthread_barrier_wait(&begin);
+            for (int i = 0; i < 300; i++) { pthread_mutex_lock(&table_mutex); update_table(); pthread_mutex_unlock(&table_mutex); }
+            return unused;
+        }
+        int main(void) {
+            pthread_mutexattr_t fair;
+            pthread_t threads[4];
+            pthread_mutexattr_init(&fair);
+            pthread_mutexattr_setprotocol(&fair, PTHREAD_PRIO_INHERIT);
+            pthread_mutex_init(&table_mutex, &fair);
+            pthread_barrier_init(&begin, 0, 4);
+            for (int i = 0; i < 4; i++) pthread_create(&threads[i], 0, work, 0);
+            for (int i = 0; i < 4; i++) pthread_join(threads[i], 0);
+        }""",
+    # Threads of which each says how long it lived, how much of it on a CPU, and how long its sleeps were.
+    "lives": """#define _GNU_SOURCE
+        #include <pthread.h>
+        #include <stdio.h>
+        #include <time.h>
+        #include <unistd.h>
+        static long now(int clock) { struct timespec at; clock_gettime(clock, &at); return at.tv_sec * 1000000000l + at.tv_nsec; }
+        static void *work(void *unused) {
+            long begin = now(CLOCK_MONOTONIC), slept = 0;
+            for (int i = 0; i < 20; i++) {
+                long before = now(CLOCK_MONOTONIC);
+                usleep(10000);
+                slept += now(CLOCK_MONOTONIC) - before;
+                for (volatile long k = 0; k < 3000000; k++);
+            }
+            fprintf(stderr, "tid %d wall %ld cpu %ld slept %ld\\n", gettid(), now(CLOCK_MONOTONIC) - begin, now(CLOCK_THREAD_CPUTIME_ID), slept);
+            return unused;
+        }
+        int main(void) {
+            pthread_t threads[3];
+            for (int i = 0; i < 3; i++) pthread_create(&threads[i], 0, work, 0);
+            for (int i = 0; i < 3; i++) pthread_join(threads[i], 0);
+        }""",
+    # Memory that is new at each page.
+    "storm": """#include <sys/mman.h>
+        int main(void) {
+            long size = 64l << 20;
+            for (int i = 0; i < 12; i++) {
+                char *memory = mmap(0, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+                madvise(memory, size, MADV_NOHUGEPAGE);
+                for (long at = 0; at < size; at += 4096) memory[at] = 1;
+                munmap(memory, size);
+            }
         }""",
     # Three deep: main waits for a pipe, whose writer waits for a pipe, whose writer sleeps.
     "deep": """#include <sys/prctl.h>
@@ -70,6 +126,26 @@ C = {
             sched_setaffinity(0, sizeof(first), &first);
             for (int i = 0; i < 3; i++) if (!fork()) { for (volatile long k = 0; k < 100000000; k++); _exit(0); }
             while (wait(0) > 0);
+        }""",
+    # Two processes that send each other a byte, and say how often the kernel has counted them waiting.
+    "exchange": """#include <stdio.h>
+        #include <sys/resource.h>
+        #include <sys/wait.h>
+        #include <unistd.h>
+        static int times(int who) { struct rusage used; getrusage(who, &used); return used.ru_nvcsw; }
+        int main(void) {
+            int there[2], back[2];
+            char byte = 0;
+            pipe(there); pipe(back);
+            if (!fork()) {
+                close(there[1]);
+                while (read(there[0], &byte, 1) == 1) write(back[1], &byte, 1);
+                _exit(0);
+            }
+            for (int i = 0; i < 50000; i++) { write(there[1], &byte, 1); read(back[0], &byte, 1); }
+            close(there[1]);
+            wait(0);
+            fprintf(stderr, "waited %d times\\n", times(RUSAGE_SELF) + times(RUSAGE_CHILDREN));
         }""",
     # Reads a file with nothing of it in memory: as pages that are missing, past the page cache, or so with a lock held, for which main waits.
     "reading": """#define _GNU_SOURCE
@@ -143,8 +219,77 @@ def test_lock_that_is_held_over_a_sleep(perf, programs):
     check_sums(made)
 
 
+def test_sums_are_the_lives_of_threads(perf, programs):
+    """As the program's own clocks say, within 1 %. A thread lives a little before and after it looks at the clock. What a host takes from a virtual machine is not
+    in the thread's CPU time, and what it sleeps by its own clock has waits for a CPU in it: these are bounds."""
+    done = perf("where", "--format", "json", programs / "lives")
+    told = {row["tid"]: row for row in rows(done)["threads"]}
+    own = re.findall(r"tid (\d+) wall (\d+) cpu (\d+) slept (\d+)", done.stderr)
+    assert len(own) == 3
+    for tid, wall, cpu, slept in (tuple(map(int, numbers)) for numbers in own):
+        row = told[tid]
+        ran = row["user"] + row["kernel"]
+        blocked = sum(row[kind] for kind in ("disk", "fault", "network", "lock", "kernel_lock", "pipe", "timer", "child", "poll", "signal", "stopped", "other", "unknown"))
+        assert row["wall"] == ran + row["queue"] + blocked
+        assert row["wall"] >= wall * 0.99
+        assert ran >= cpu - wall // 100 and ran + row["queue"] >= wall - slept - wall // 100
+        assert 20 * 10000000 <= row["timer"] <= slept + wall // 100
+
+
+def of_cpu(made):
+    return [row for row in made["reasons"] if row["kind"] == "cpu"]
+
+
+def test_convoy_at_a_lock(perf, programs):
+    """Of four threads three wait for whoever runs: three quarters of the path are for the lock, one quarter is what the last one of them did itself."""
+    made = rows(perf("where", "--format", "json", programs / "queue_up"))
+    first = of_cpu(made)[0]
+    assert (first["function"], first["waiting_kind"], first["waiting_lock"], first["waiting_object"]) == ("update_table", "lock", "mutex", "table_mutex")
+    check_sums(made)
+    words = " ".join(perf("where", programs / "queue_up").stdout.split())
+    assert "queue_up waited for them to release the mutex table_mutex." in words
+
+
+def test_storm_of_page_faults(perf, programs):
+    made = rows(perf("where", "--format", "json", programs / "storm"))
+    first = of_cpu(made)[0]
+    assert first["comm"] == "storm" and first["function"] == "main" and first["page_faults"] > first["time"] // 2
+    check_sums(made)
+    assert re.search(r"storm ran, \d+ % of it in the kernel(,| for page faults)", " ".join(perf("where", programs / "storm").stdout.split()))
+
+
 def test_three_wakers_deep(perf, programs):
     made = rows(perf("where", "--format", "json", programs / "deep"))
+    first = cause(made)
+    assert (first["kind"], first["comm"], first["waiting_kind"], first["waiting_comm"]) == ("timer", "deepest", "pipe", "middle")
+    check_sums(made)
+
+
+def needs_bpf(perf):
+    if perf("check", "feature", "-q", "bpf").returncode or not re.search(r"BPF programs +(?!.*only).*\btracepoint", perf("doctor", "bpf").stdout):
+        pytest.skip("needs BPF programs at tracepoints")
+
+
+def test_each_of_many_switches(perf, programs):
+    """None is missing, as the kernel has counted them."""
+    needs_bpf(perf)
+    done = perf("where", "-v", "--format", "json", programs / "exchange")
+    assert "lost" not in done.stderr and "taken from events" not in done.stderr
+    counted = int(re.search(r"waited (\d+) times", done.stderr).group(1))
+    made = rows(done)
+    check_sums(made)
+    assert abs(sum(row["waits"] for row in made["threads"]) - counted) < counted // 100
+    assert {(row["comm"], row["waiting_comm"]) for row in made["reasons"] if row["waiting_kind"] == "pipe"} == {("exchange", "exchange")}
+
+
+def test_without_the_right_to_run_programs(perf, programs):
+    """Events tell the same."""
+    if not shutil.which("setpriv"):
+        pytest.skip("needs setpriv")
+    done = subprocess.run(["setpriv", "--bounding-set=-bpf,-sys_admin", "--inh-caps=-bpf,-sys_admin", perf.path, "where", "-v", "--format", "json", programs / "deep"],
+                          capture_output=True, text=True, check=False)
+    assert "switches of threads are taken from events, at more cost" in done.stderr
+    made = rows(done)
     first = cause(made)
     assert (first["kind"], first["comm"], first["waiting_kind"], first["waiting_comm"]) == ("timer", "deepest", "pipe", "middle")
     check_sums(made)

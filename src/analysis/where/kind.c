@@ -164,17 +164,22 @@ static bool tells(const char *name, enum where_kind *ret)
 }
 
 /* A disk, a lock of the kernel or nothing in particular, in the middle of a page fault. */
-static bool is_of_fault(enum where_kind kind)
+static bool may_be_of_fault(enum where_kind kind)
 {
 	return kind == WHERE_DISK || kind == WHERE_KERNEL_LOCK || kind == WHERE_OTHER;
 }
 
+bool where_is_of_fault(const char *const *functions, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (functions[i] && is_one_of(functions[i], faults))
+			return true;
+	return false;
+}
+
 static enum where_kind of_fault(enum where_kind kind, const char *const *functions, size_t count)
 {
-	for (size_t i = 0; is_of_fault(kind) && i < count; i++)
-		if (functions[i] && is_one_of(functions[i], faults))
-			return WHERE_FAULT;
-	return kind;
+	return may_be_of_fault(kind) && where_is_of_fault(functions, count) ? WHERE_FAULT : kind;
 }
 
 enum where_kind where_kind_of(const char *const *functions, size_t count, size_t *ret_at)

@@ -36,5 +36,7 @@ bool where_kind_has_cause(enum where_kind kind);
 bool where_kind_may_be_idle(enum where_kind kind);
 /* Of a stack's functions in the kernel, innermost first (NULL: a frame without a name). *ret_at: which of them tells; `count` if none. */
 enum where_kind where_kind_of(const char *const *functions, size_t count, size_t *ret_at);
+/* Whether the kernel serves a page fault there. */
+bool where_is_of_fault(const char *const *functions, size_t count);
 /* The system call that a function of the kernel is the entry of ("__x64_sys_pread64": "pread64"), or NULL. */
 const char *where_syscall_of(const char *function);

@@ -97,6 +97,7 @@ static void describe(struct where_places *places, struct where_place *place, boo
 		named[count] = places->stack.frames.data[count].symbol ? places->names.data[count] : NULL;
 	find_syscall(places, place, named, count);
 	place->kind = WHERE_CPU;
+	place->of_fault = running && where_is_of_fault(named, count);
 	if (!running && !lacks_stack)
 		describe_kernel(places, place, named, count);
 	else if (!running)

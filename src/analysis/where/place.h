@@ -18,6 +18,7 @@ struct where_place {
 	enum where_kind kind; /* of a wait that begins here; WHERE_CPU: a sample */
 	const char *teller;   /* the function of the kernel that tells the kind; or NULL */
 	const char *syscall;  /* "pread64", or NULL */
+	bool of_fault;	      /* a sample of the clock: the kernel serves a page fault */
 	uint64_t
 		lock; /* of WHERE_LOCK: lock_type_family() of a lock of programs, as the C library's functions tell; 0 = of files, or none */
 	const char *function;		  /* the program's own: the innermost one in user space that isn't of the C library; or NULL */

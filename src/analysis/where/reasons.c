@@ -18,7 +18,7 @@ static uint64_t key_of(const struct where_reason *reason)
 {
 	uint64_t hash = hash_combine((uint64_t)reason->kind << 8 | (uint64_t)reason->waited, (uintptr_t)reason->comm);
 	hash = hash_combine(hash, (uint64_t)reason->device << 32 | reason->below);
-	hash = hash_combine(hash, reason->lock);
+	hash = hash_combine(hash_combine(hash, reason->lock), reason->waited_lock);
 	return hash_combine(hash, (uintptr_t)reason->waiter_comm ^ reason->of_same_process);
 }
 
@@ -68,9 +68,11 @@ static void add_samples(struct where_reason *reason, const struct where_piece *p
 	for (size_t i = from; i < to; i++) {
 		const struct where_place *place = thread->samples.data[i].place;
 		bool in_kernel = place->kernel_count;
-		const char *function = place->function && !in_kernel ? place->function : place->innermost;
+		/* Of page faults who has caused them is of interest. */
+		const char *function = place->function && (!in_kernel || place->of_fault) ? place->function : place->innermost;
 		uint64_t ns = (piece->end - piece->begin) / (to - from);
 		reason->kernel_samples += in_kernel;
+		reason->fault_samples += place->of_fault;
 		add_detail(&reason->places, &(struct where_detail){in_kernel ? place->syscall : NULL, function, .ns = ns, .count = 1});
 	}
 	reason->samples += to - from;
@@ -103,6 +105,7 @@ static void add(void *context, const struct where_piece *piece)
 		.device = on_disk ? piece->wait->device : 0,
 		.below = on_disk ? piece->wait->below : 0,
 		.waited = waiter ? waiter->wait->place->kind : WHERE_CPU,
+		.waited_lock = waiter && waiter->wait->place->kind == WHERE_LOCK ? waiter->wait->place->lock : 0,
 		.lock = piece->kind == WHERE_LOCK ? piece->wait->place->lock : 0,
 		.waiter_comm = waiter ? comm_of(waiter->thread) : NULL,
 		.of_same_process = waiter && waiter->thread->task.thread->pid == piece->thread->task.thread->pid,
@@ -169,6 +172,8 @@ static int compare_reasons(const void *a, const void *b)
 		order = (int)x->kind - (int)y->kind;
 	if (!order)
 		order = (int)x->waited - (int)y->waited;
+	if (!order && x->waited_lock != y->waited_lock)
+		order = x->waited_lock < y->waited_lock ? -1 : 1;
 	if (!order && x->lock != y->lock)
 		order = x->lock < y->lock ? -1 : 1;
 	return order ? order : (int)x->below - (int)y->below;

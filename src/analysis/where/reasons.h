@@ -23,6 +23,7 @@ struct where_reason {
 	uint32_t device, below;		     /* 0 = none */
 	enum where_kind waited;		     /* what for others waited for these meanwhile; WHERE_CPU = none did */
 	const struct untrusted *waiter_comm; /* … and who, or NULL */
+	uint64_t waited_lock;		     /* … of WHERE_LOCK: at what kind of lock, as in struct where_place */
 	bool of_same_process;		     /* … which belongs to the same process */
 	uint64_t lock;			     /* of WHERE_LOCK: the kind, as in struct where_place */
 	uint64_t ns;
@@ -31,7 +32,8 @@ struct where_reason {
 	uint64_t longest;			 /* ns, of a single one */
 	bool are_named;				 /* `comm` is the threads' own name, not that of their process */
 	uint64_t threads, processes;		 /* so many took part */
-	uint64_t samples, kernel_samples;	 /* WHERE_CPU: of the clock */
+	uint64_t samples, kernel_samples;	 /* WHERE_CPU: of the clock; … */
+	uint64_t fault_samples;			 /* … of the kernel's those in which it served page faults */
 	where_details places;			 /* where: the longest first */
 	where_details objects;			 /* what was waited for, as far as is known; … */
 	where_details waited_objects;		 /* … and what others waited for meanwhile */

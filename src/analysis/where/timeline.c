@@ -5,8 +5,7 @@
 
 #include "analysis/lock/types.h"
 #include "analysis/tracker.h"
-#include "analysis/where/devices.h"
-#include "analysis/where/runs.h"
+#include "analysis/where/timeline_internal.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/search.h"
@@ -18,22 +17,9 @@
 
 enum { KTHREADD = 2 };
 
-struct where_build {
-	struct session *session;
-	struct where_timeline *timeline;
-	const struct where_options *options;
-	struct tracker *tracker;
-	struct where_devices devices;
-	struct where_runs runs;
-	struct map64 by_part; /* with sampled stacks: thread and place without the program's part → in `wholes` */
-	VEC(const struct where_place *) wholes;
-	uint64_t first, last; /* times of events */
-	bool is_root_sure;    /* the workload was found and is not another recorder's */
-};
-
 /* ---- threads ---- */
 
-static void note_time(struct where_build *build, uint64_t time)
+void where_note_time(struct where_build *build, uint64_t time)
 {
 	if (!build->first)
 		build->first = time;
@@ -48,7 +34,7 @@ static bool is_asked_for(const struct where_options *options, uint32_t pid)
 	return !options->pids && !options->root && pid != options->own;
 }
 
-static struct where_thread *thread_at(struct where_build *build, uint32_t tid, uint64_t time)
+struct where_thread *where_thread_at(struct where_build *build, uint32_t tid, uint64_t time)
 {
 	bool is_new;
 	struct where_thread *thread = sched_tasks_get(&build->timeline->tasks, tid, time, &is_new);
@@ -70,8 +56,8 @@ static void on_fork(struct where_build *build, const struct record *record)
 	const struct record_task *fork = (const struct record_task *)record->header;
 	if (!build->first || !record->time || (record->header->misc & RECORD_MISC_FORK_EXEC))
 		return; /* it ran before */
-	struct where_thread *child = thread_at(build, fork->tid, record->model_time);
-	struct where_thread *parent = thread_at(build, fork->ptid, record->model_time);
+	struct where_thread *child = where_thread_at(build, fork->tid, record->model_time);
+	struct where_thread *parent = where_thread_at(build, fork->ptid, record->model_time);
 	if (child == parent || child->born)
 		return;
 	child->parent = parent;
@@ -107,7 +93,7 @@ static void look_for_root(struct where_build *build, const struct thread *thread
 					   : is_in_command_line(build, untrusted_raw(thread_comm(thread, record->model_time)));
 	if (timeline->root && !build->is_root_sure)
 		return;
-	timeline->root = thread_at(build, thread->tid, record->model_time);
+	timeline->root = where_thread_at(build, thread->tid, record->model_time);
 	timeline->begin = 0;
 }
 
@@ -118,7 +104,7 @@ static void on_comm(struct where_build *build, const struct record *record)
 	if (!(record->header->misc & RECORD_MISC_COMM_EXEC) || !record->time)
 		return;
 	if (comm->tid == build->options->root)
-		thread_at(build, comm->tid, record->model_time);
+		where_thread_at(build, comm->tid, record->model_time);
 	const struct thread *thread = machine_thread(build->session->machine, comm->tid, record->model_time);
 	if (thread)
 		look_for_root(build, thread, record);
@@ -131,13 +117,12 @@ static void on_end(struct where_build *build, const struct record *record)
 	const struct record_task *exit = (const struct record_task *)record->header;
 	if (!record->time)
 		return;
-	note_time(build, record->time);
-	thread_at(build, exit->tid, record->model_time)->ended = record->time;
+	where_note_time(build, record->time);
+	where_thread_at(build, exit->tid, record->model_time)->ended = record->time;
 }
 
 /* ---- on and off the CPU ---- */
 
-/* The place with the program's part that a thread, or any of a process, was last seen at with this part of the kernel's. */
 static const struct where_place **whole_of(struct where_build *build, const void *who, const struct where_place *part)
 {
 	uint64_t key = hash_combine((uintptr_t)who, (uintptr_t)part);
@@ -150,6 +135,20 @@ static const struct where_place **whole_of(struct where_build *build, const void
 	return &build->wholes.data[*index];
 }
 
+void where_learn_whole(struct where_build *build, const struct where_thread *thread, const struct where_place *part,
+		       const struct where_place *whole)
+{
+	*whole_of(build, thread, part) = whole;
+	*whole_of(build, thread->task.thread->process, part) = whole;
+}
+
+const struct where_place *where_likely_whole(struct where_build *build, const struct where_thread *thread, const struct where_place *part)
+{
+	const struct where_place *own = *whole_of(build, thread, part);
+	const struct where_place *of_others = own ? own : *whole_of(build, thread->task.thread->process, part);
+	return of_others ? of_others : part;
+}
+
 /* With sampled stacks a switch may have two events, whichever comes first: whether this is the second. */
 static bool is_second(struct where_build *build, struct where_thread *thread, const struct where_place *place, bool has_copy, uint64_t time)
 {
@@ -160,17 +159,9 @@ static bool is_second(struct where_build *build, struct where_thread *thread, co
 	const struct where_place *part = has_copy ? thread->part : place;
 	if (has_copy)
 		thread->open.place = place;
-	*whole_of(build, thread, part) = thread->open.place;
-	*whole_of(build, thread->task.thread->process, part) = thread->open.place;
+	where_learn_whole(build, thread, part, thread->open.place);
 	thread->has_copy = true;
 	return true;
-}
-
-static const struct where_place *likely_whole(struct where_build *build, const struct where_thread *thread, const struct where_place *part)
-{
-	const struct where_place *own = *whole_of(build, thread, part);
-	const struct where_place *of_others = own ? own : *whole_of(build, thread->task.thread->process, part);
-	return of_others ? of_others : part;
 }
 
 /* The thread leaves the CPU, and nobody has seen it come back. */
@@ -184,39 +175,37 @@ static void end_unseen(struct where_thread *thread, uint64_t time)
 		vec_push(&thread->waits, *wait);
 }
 
-/* What it waits for from now on. */
-static void take_object(struct where_build *build, const struct tracker_event *event, struct where_thread *thread)
+void where_leave(struct where_build *build, struct where_thread *thread, const struct where_leaving *leaving)
 {
-	const struct record *record = event->record;
-	thread->argument = 0;
-	if (where_argument(build->session->machine, event->sample, &thread->argument))
-		thread->open.object = where_object_of(&build->timeline->objects, thread->open.place, thread->argument, thread->task.thread,
-						      record->time, record->model_time);
+	if (thread->away)
+		end_unseen(thread, leaving->time);
+	thread->away = thread->was_on = true;
+	thread->was_looked_at = false;
+	thread->has_copy = leaving->has_copy;
+	thread->argument = leaving->argument;
+	thread->open = (struct where_wait){
+		.begin = leaving->time,
+		.woken = leaving->goes_on ? leaving->time : UINT64_MAX,
+		.place = leaving->place,
+	};
+	if (thread->is_chosen && !leaving->goes_on && leaving->has_argument)
+		thread->open.object = where_object_of(&build->timeline->objects, leaving->place, leaving->argument, thread->task.thread,
+						      leaving->time, leaving->model_time);
+	where_devices_wait(&build->devices, thread->task.tid);
 }
 
-static void leave(struct where_build *build, const struct tracker_event *event, struct where_thread *thread, bool runnable)
+static void leave(struct where_build *build, const struct tracker_event *event, struct where_thread *thread, bool goes_on)
 {
 	const struct record *record = event->record;
 	const struct where_place *place = where_place_of(&build->timeline->places, record, event->sample, thread->task.thread, false);
-	bool has_copy = event->sample->stack_size;
-	if (is_second(build, thread, place, has_copy, record->time))
+	struct where_leaving leaving = {
+		.time = record->time, .model_time = record->model_time, .goes_on = goes_on, .has_copy = event->sample->stack_size};
+	if (is_second(build, thread, place, leaving.has_copy, record->time))
 		return;
 	thread->part = place;
-	thread->has_copy = has_copy;
-	if (build->options->sampled_stacks && !has_copy)
-		place = likely_whole(build, thread, place);
-	if (thread->away)
-		end_unseen(thread, record->time);
-	thread->away = thread->was_on = true;
-	thread->was_looked_at = false;
-	thread->open = (struct where_wait){
-		.begin = record->time,
-		.woken = runnable ? record->time : UINT64_MAX,
-		.place = place,
-	};
-	if (thread->is_chosen && !runnable)
-		take_object(build, event, thread);
-	where_devices_wait(&build->devices, thread->task.tid);
+	leaving.place = build->options->sampled_stacks && !leaving.has_copy ? where_likely_whole(build, thread, place) : place;
+	leaving.has_argument = where_argument(build->session->machine, event->sample, &leaving.argument);
+	where_leave(build, thread, &leaving);
 }
 
 static const struct where_asleep *find_asleep(const struct where_options *options, uint32_t tid)
@@ -255,21 +244,21 @@ static void add_sleepers(struct where_build *build)
 		const struct where_asleep *asleep = &options->asleep[i];
 		if (!is_asked_for(options, asleep->pid))
 			continue;
-		struct where_thread *thread = thread_at(build, asleep->tid, UINT64_MAX - 1);
+		struct where_thread *thread = where_thread_at(build, asleep->tid, UINT64_MAX - 1);
 		if (thread->task.thread->pid == asleep->pid)
 			was_away(build, thread, UINT64_MAX - 1);
 	}
 }
 
-static void come_back(struct where_build *build, struct where_thread *thread, const struct record *record, uint32_t cpu)
+void where_come_back(struct where_build *build, struct where_thread *thread, uint64_t time, uint64_t model_time, uint32_t cpu)
 {
-	was_away(build, thread, record->model_time);
+	was_away(build, thread, model_time);
 	thread->was_on = true;
 	if (!thread->away)
 		return;
 	struct where_wait *wait = &thread->open;
 	thread->away = false;
-	wait->end = record->time;
+	wait->end = time;
 	if (wait->woken > wait->end)
 		wait->woken = wait->end;
 	wait->taker = where_runs_longest(&build->runs, cpu, wait->woken, wait->end);
@@ -288,44 +277,54 @@ static void on_switch(void *context, const struct tracker_event *event)
 	uint32_t next = (uint32_t)event->values[NEXT_PID];
 	struct where_thread *before = NULL;
 	uint32_t cpu = event->sample->cpu;
-	note_time(build, record->time);
+	where_note_time(build, record->time);
 	/* What has ended has no number any more in our pid namespace. */
 	uint32_t previous = event->sample->tid == UINT32_MAX ? (uint32_t)event->values[PREV_PID] : event->sample->tid;
 	if (previous) {
 		uint64_t state = event->values[PREV_STATE];
 		build->timeline->has_stacks |= (record->event->attr.sample_type & PERF_SAMPLE_CALLCHAIN) != 0;
-		before = thread_at(build, previous, record->model_time);
+		before = where_thread_at(build, previous, record->model_time);
 		leave(build, event, before, !state || (state & preempted));
 	}
 	where_runs_switch(&build->runs, cpu, before, record->time);
 	if (next)
-		come_back(build, thread_at(build, next, record->model_time), record, cpu);
+		where_come_back(build, where_thread_at(build, next, record->model_time), record->time, record->model_time, cpu);
 }
 
 enum { WOKEN_PID, COMMON_FLAGS };
 enum { FLAG_HARDIRQ = 8, FLAG_SOFTIRQ = 16 }; /* of common_flags: include/linux/trace_events.h */
+
+void where_wake(struct where_build *build, uint32_t woken, const struct where_waking *waking, uint64_t model_time)
+{
+	struct where_thread *thread = where_thread_at(build, woken, model_time);
+	was_away(build, thread, model_time);
+	if (!thread->away || thread->open.woken != UINT64_MAX)
+		return;
+	struct where_wait *wait = &thread->open;
+	/* What the machine sends itself is delivered by a soft interrupt that the sender's thread serves at once. */
+	bool by_sender = !waking->in_hardirq && (!waking->in_softirq || (wait->place && wait->place->kind == WHERE_NETWORK));
+	wait->woken = waking->time;
+	/* Whoever kills a process gives it no lock. */
+	if (wait->is_held && (!by_sender || waking->pid != thread->task.thread->pid))
+		return;
+	wait->is_held = false;
+	wait->waker = by_sender && waking->tid ? where_thread_at(build, waking->tid, model_time) : NULL;
+}
 
 static void on_waking(void *context, const struct tracker_event *event)
 {
 	struct where_build *build = context;
 	const struct record *record = event->record;
 	uint32_t woken = (uint32_t)event->values[WOKEN_PID];
-	note_time(build, record->time);
-	struct where_thread *thread = woken ? thread_at(build, woken, record->model_time) : NULL;
-	if (thread)
-		was_away(build, thread, record->model_time);
-	if (!thread || !thread->away || thread->open.woken != UINT64_MAX)
-		return;
-	struct where_wait *wait = &thread->open;
 	uint64_t flags = event->values[COMMON_FLAGS];
-	/* What the machine sends itself is delivered by a soft interrupt that the sender's thread serves at once. */
-	bool by_sender = !(flags & FLAG_HARDIRQ) && (!(flags & FLAG_SOFTIRQ) || (wait->place && wait->place->kind == WHERE_NETWORK));
-	wait->woken = record->time;
-	/* Whoever kills a process gives it no lock. */
-	if (wait->is_held && (!by_sender || event->sample->pid != thread->task.thread->pid))
-		return;
-	wait->is_held = false;
-	wait->waker = by_sender && event->sample->tid ? thread_at(build, event->sample->tid, record->model_time) : NULL;
+	const struct where_waking waking = {.time = record->time,
+					    .pid = event->sample->pid,
+					    .tid = event->sample->tid,
+					    .in_hardirq = flags & FLAG_HARDIRQ,
+					    .in_softirq = flags & FLAG_SOFTIRQ};
+	where_note_time(build, record->time);
+	if (woken)
+		where_wake(build, woken, &waking, record->model_time);
 }
 
 static void on_clock(struct where_build *build, const struct record *record)
@@ -333,8 +332,8 @@ static void on_clock(struct where_build *build, const struct record *record)
 	struct sample sample;
 	if (!session_decode(build->session, record, &sample) || !sample.tid)
 		return;
-	note_time(build, record->time);
-	struct where_thread *thread = thread_at(build, sample.tid, record->model_time);
+	where_note_time(build, record->time);
+	struct where_thread *thread = where_thread_at(build, sample.tid, record->model_time);
 	thread->was_on = true;
 	const struct where_place *place = where_place_of(&build->timeline->places, record, &sample, thread->task.thread, true);
 	vec_push(&thread->samples, (struct where_sample){record->time, place});
@@ -348,7 +347,7 @@ static void on_switch_record(struct where_build *build, const struct record *rec
 		return;
 	sample_id_decode(&build->session->reader->layouts[record->event->index], record->header, &id);
 	if (id.tid && id.tid != UINT32_MAX)
-		come_back(build, thread_at(build, id.tid, record->model_time), record, id.cpu);
+		where_come_back(build, where_thread_at(build, id.tid, record->model_time), record->time, record->model_time, id.cpu);
 }
 
 /* ---- long waits, while they last ---- */
@@ -429,7 +428,7 @@ static void look_at_waits(struct where_build *build, uint64_t time)
 
 static void on_bio(struct where_build *build, const struct tracker_event *event, enum where_bio what)
 {
-	note_time(build, event->record->time);
+	where_note_time(build, event->record->time);
 	where_devices_bio(&build->devices, what, event->values, event->sample->tid, event->record->time);
 }
 
@@ -466,6 +465,8 @@ static void take(struct where_build *build, const struct record *record)
 	case RECORD_SAMPLE:
 		if (tracker_wants(build->tracker, record))
 			tracker_give(build->tracker, record);
+		else if (where_switches_have(record->event))
+			where_switches_learn(build, record);
 		else if (!record->event->tracepoint)
 			on_clock(build, record);
 		break;
@@ -553,9 +554,13 @@ struct error *where_timeline_read(struct session *session, struct resolver *reso
 	ret->is_of_processes = options->pids;
 	sched_tasks_init(&ret->tasks, session->machine, sizeof(struct where_thread));
 	build.tracker = tracker_create(session, handlers, &build);
-	while (session_next(session, &record, &error) > 0)
+	while (session_next(session, &record, &error) > 0) {
+		if (record.time)
+			where_switches_take(&build, record.time);
 		take(&build, &record);
-	if (!error)
+	}
+	where_switches_take(&build, UINT64_MAX);
+	if (!error && !options->next_switch)
 		error = tracker_require(build.tracker, "sched:sched_switch", "perf where -o FILE COMMAND");
 	add_sleepers(&build);
 	set_range(&build);
@@ -566,6 +571,7 @@ struct error *where_timeline_read(struct session *session, struct resolver *reso
 	where_runs_deinit(&build.runs);
 	map64_deinit(&build.by_part);
 	vec_deinit(&build.wholes);
+	where_switches_deinit(&build.switches);
 	tracker_destroy(build.tracker);
 	return error;
 }

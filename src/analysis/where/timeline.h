@@ -52,6 +52,33 @@ struct where_thread {
 	VEC(struct where_sample) samples;
 };
 
+/* Who wakes a thread up. */
+struct where_waking {
+	uint64_t time;	   /* 0 = nobody that is known of */
+	uint32_t pid, tid; /* what ran meanwhile */
+	bool in_hardirq, in_softirq;
+};
+
+/* A switch that a program reports. */
+struct where_switch {
+	uint64_t time;
+	uint64_t known;		      /* when its stack had been told of: in the order of this one it comes */
+	uint32_t cpu, previous, next; /* threads; 0 = the CPU idles */
+	bool goes_on;		      /* `previous` could have gone on */
+	bool is_waking;		      /* no switch: `next` was woken, and has come back since then without a word */
+	struct where_waking waking;   /* of `next` */
+	uint64_t stack;		      /* number of the stack of `previous`, or of its part in the kernel; 0 = not known */
+	uint64_t argument;	      /* of its system call */
+	uint64_t ip;		      /* in its program; 0 = it has none */
+};
+
+/* A stack that a sample tells of. */
+struct where_told_stack {
+	uint64_t number, ip;
+	const void *kernel; /* addresses of a part in the kernel, innermost first; none: the sample has the stack */
+	size_t kernel_count;
+};
+
 struct where_options {
 	uint32_t root;	      /* the workload's process; 0 = find a command that perf record started, or else everything */
 	const uint32_t *pids; /* chosen processes, or NULL */
@@ -62,12 +89,17 @@ struct where_options {
 	/* Threads that were asleep when measuring began, by number. */
 	const struct where_asleep *asleep;
 	size_t asleep_count;
-	/* A thread that sleeps now. The strings are valid until the next call. May be NULL, as the next two. */
+	/* A thread that sleeps now. The strings are valid until the next call. May be NULL, as the next four. */
 	bool (*look)(void *context, uint32_t pid, uint32_t tid, struct where_asleep *ret);
 	/* The thread that has the mutex at the address, or that is joined there; 0 = not known. */
 	uint32_t (*find_holder)(void *context, uint32_t pid, uint64_t address, bool is_join);
 	/* See struct where_objects. */
 	void (*name_descriptor)(void *context, uint32_t pid, int descriptor, struct strbuf *out);
+	/* With a program that reports switches, instead of scheduler events: the next one before a time; UINT64_MAX: the measurement has
+	 * ended. False = there is none. */
+	bool (*next_switch)(void *context, uint64_t until, struct where_switch *ret);
+	/* … and what its samples (bpf-output) tell; false = nothing. */
+	bool (*read_stack)(const struct sample *sample, struct where_told_stack *ret);
 	/* Called now and then while a live session is read; may be NULL. */
 	void (*tick)(void *context);
 	void *tick_context;

@@ -172,6 +172,17 @@ static const char *verb_of(const struct where_reason *reason)
 	return verbs[reason->kind];
 }
 
+static void add_kernel_part(struct strbuf *out, const struct where_reason *reason)
+{
+	enum { LEAST_PERCENT = 20 };
+	unsigned int kernel = percent_of(reason->kernel_samples, reason->samples),
+		     faults = percent_of(reason->fault_samples, reason->samples);
+	if (kernel >= LEAST_PERCENT)
+		strbuf_printf(out, ", %u %% of it in the kernel", kernel);
+	if (faults >= LEAST_PERCENT)
+		strbuf_printf(out, kernel == faults ? " for page faults" : ", %u %% for page faults", faults);
+}
+
 static void add_verb(struct strbuf *out, const struct where_answer *answer, const struct where_reason *reason)
 {
 	strbuf_add_str(out, verb_of(reason));
@@ -181,8 +192,8 @@ static void add_verb(struct strbuf *out, const struct where_answer *answer, cons
 	}
 	if (reason->kind == WHERE_LOCK)
 		add_lock(out, words_of_lock(reason->lock), words_of_lock(reason->lock)->waits, &reason->objects, reason->ns);
-	if (reason->kind == WHERE_CPU && reason->samples && percent_of(reason->kernel_samples, reason->samples) >= 20)
-		strbuf_printf(out, ", %u %% of it in the kernel", percent_of(reason->kernel_samples, reason->samples));
+	if (reason->kind == WHERE_CPU)
+		add_kernel_part(out, reason);
 }
 
 /* ---- where, and who ---- */

@@ -129,6 +129,7 @@ static struct table *reasons_table(const struct where_answer *answer)
 		{"object", "Lock or file", COLUMN_TEXT},
 		{"waiting_lock", "Waited for at a", COLUMN_TEXT},
 		{"waiting_object", "Waited for at", COLUMN_TEXT},
+		{"page_faults", "For page faults", COLUMN_NANOSECONDS, ALIGN_RIGHT},
 	};
 	enum { COLUMNS = sizeof(columns) / sizeof(*columns) };
 	struct table *table = table_create_columns("reasons", columns, COLUMNS);
@@ -155,6 +156,9 @@ static struct table *reasons_table(const struct where_answer *answer)
 			{.text = reason->objects.len ? reason->objects.data[0].object : NULL},
 			{.text = waited && waited->lock ? lock_type_family(waited->lock) : NULL},
 			{.text = waited ? waited->object : NULL},
+			{.integer = reason->samples
+					    ? (uint64_t)((double)reason->ns * (double)reason->fault_samples / (double)reason->samples)
+					    : 0},
 		};
 		table_add_row(table, cells);
 	}

@@ -14,6 +14,7 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "bpf/switches/switches.h"
 #include "capture/attached.h"
 #include "capture/live.h"
 #include "cmd/drawing.h"
@@ -33,6 +34,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { FREQUENCY = 999, REASONS = 7, STACK_BYTES = 4096, HIGHEST_PRIORITY = -20 };
@@ -43,7 +45,9 @@ struct where {
 	struct event_list events; /* live_open() takes them */
 	struct targets_place place;
 	struct sampling sampling;
-	struct live *live; /* NULL = a recording is read */
+	struct live *live;	       /* NULL = a recording is read */
+	struct bpf_switches *switches; /* NULL = the scheduler's events tell of switches */
+	bool has_ended;		       /* the measurement: no switch comes any more */
 	struct script_ids pids;
 	struct where_limits limits;
 	struct where_sleepers sleepers, looked_at;
@@ -121,9 +125,8 @@ static void take_registers(struct event *event)
 	event->attr.sample_regs_user |= 1ull << arch_own()->call_argument | 1ull << arch_own()->frames.ip_sample;
 }
 
-static struct error *parse_events(struct event_list *events, struct event_catalog *catalog, uint64_t freq, bool sampled_stacks)
+static struct error *parse_scheduler_events(struct event_list *events, struct event_catalog *catalog, bool sampled_stacks)
 {
-	char clock[60];
 	struct error *error = NULL;
 	for (const char *const *name = sampled_stacks ? sampled : needed; *name && !error; name++)
 		error = event_parse(events, catalog, *name);
@@ -131,7 +134,17 @@ static struct error *parse_events(struct event_list *events, struct event_catalo
 		take_registers(events->events.data[0]);
 	if (!error && sampled_stacks)
 		limit_copies(events->events.data[1]);
-	snprintf(clock, sizeof(clock), "cpu-clock/freq=%llu/", (unsigned long long)freq);
+	return error;
+}
+
+static struct error *parse_events(struct where *where, struct event_catalog *catalog)
+{
+	const struct where_command *command = where->command;
+	struct event_list *events = &where->events;
+	char clock[60];
+	struct error *error =
+		where->switches ? where_switches_add_events(events, catalog) : parse_scheduler_events(events, catalog, !command->callgraph);
+	snprintf(clock, sizeof(clock), "cpu-clock/freq=%llu/", (unsigned long long)command->freq);
 	if (!error)
 		error = event_parse(events, catalog, clock);
 	for (const char *const *name = block; *name && !error; name++)
@@ -146,19 +159,23 @@ static struct error *open_live(struct where *where, struct event_catalog *catalo
 {
 	const struct where_command *command = where->command;
 	const struct targets targets = {.system_wide = true};
+	if (!command->callgraph)
+		where->switches = where_switches_open();
 	/* Copies of the stack that reach from a system call to the program's own functions, mostly. */
 	where->sampling = (struct sampling){.callgraph = CALLCHAIN_DWARF,
 					    .stack_size = STACK_BYTES,
 					    .kernel_callchains = !command->callgraph,
 					    .period = 1,
 					    .by_cpu = true,
-					    .switch_events = true,
-					    .address = true};
+					    .switch_events = !where->switches,
+					    .address = true,
+					    .clockid_given = where->switches != NULL,
+					    .clockid = CLOCK_MONOTONIC}; /* that of BPF programs */
 	struct error *error = NULL;
 	if (command->callgraph)
 		error = sampling_parse_callgraph(command->callgraph, &where->sampling);
 	if (!error)
-		error = parse_events(&where->events, catalog, command->freq, !command->callgraph);
+		error = parse_events(where, catalog);
 	if (!error)
 		error = targets_place(&targets, &where->sampling, where->workload.pid, &where->place);
 	if (error)
@@ -171,6 +188,8 @@ static struct error *open_live(struct where *where, struct event_catalog *catalo
 		.target = &where->place.target,
 		.workload = where->workload.pid ? &where->workload : NULL,
 		.ring_pages = command->ring_pages ? command->ring_pages : sampling_ring_pages_of_switches(where->place.target.cpu_count),
+		.opened = where->switches ? where_switches_start : NULL,
+		.context = where->switches,
 	};
 	attached_warn(&where->events, NULL);
 	error = live_open(&live, &where->live);
@@ -218,6 +237,15 @@ static uint32_t find_holder(void *context, uint32_t pid, uint64_t address, bool 
 {
 	(void)context;
 	return (uint32_t)(is_join ? asleep_joined((pid_t)pid, address) : asleep_owner_of_mutex((pid_t)pid, address));
+}
+
+static bool next_switch(void *context, uint64_t until, struct where_switch *ret)
+{
+	struct where *where = context;
+	if (until == UINT64_MAX && !where->has_ended)
+		bpf_switches_stop(where->switches);
+	where->has_ended = until == UINT64_MAX;
+	return where_switches_next(where->switches, until, ret);
 }
 
 /* ---- a recording ---- */
@@ -303,6 +331,10 @@ static struct error *answer(struct where *where, struct where_timeline *timeline
 	if (!error && sums.endless)
 		log_warning("The end of %" PRIu64 " wait%s was not recorded: what is not known of %s counts as running.", sums.endless,
 			    sums.endless == 1 ? "" : "s", sums.endless == 1 ? "it" : "them");
+	uint64_t lost = where->switches ? bpf_switches_lost(where->switches) : 0;
+	if (!error && lost)
+		log_warning("%" PRIu64 " switch%s between threads %s lost: the buffers were full.", lost, lost == 1 ? "" : "es",
+			    lost == 1 ? "was" : "were");
 	if (!error && !timeline->has_stacks)
 		log_warning("The recording has no stacks, which show what threads wait for; record them with 'perf where -o FILE COMMAND' "
 			    "or 'perf sched record -g'.");
@@ -329,7 +361,9 @@ static struct error *follow(struct where *where, const struct input_options *inp
 		.root = where->live ? (uint32_t)where->workload.pid * !where->command->pids * !where->command->system_wide : 0,
 		.pids = where->pids.len ? where->pids.data : NULL,
 		.pid_count = where->pids.len,
-		.sampled_stacks = where->live && !where->command->callgraph,
+		.sampled_stacks = where->live && !where->command->callgraph && !where->switches,
+		.next_switch = where->switches ? next_switch : NULL,
+		.read_stack = where_switches_read_stack,
 		.is_whole = where->command->system_wide,
 		.own = where->live || where->command->record ? (uint32_t)getpid() : 0,
 		.asleep = where->sleepers.all.data,
@@ -377,6 +411,7 @@ static struct error *measure(struct where *where, int word_count, char **words, 
 		*ret_status = ending_status(ENDING_TRACE, &where->workload, live_signal(where->live));
 	opening_end(&where->opening);
 	live_close(where->live, true);
+	bpf_switches_close(where->switches);
 	event_list_deinit(&where->events);
 	targets_place_deinit(&where->place);
 	workload_deinit(&where->workload);

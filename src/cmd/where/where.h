@@ -5,6 +5,7 @@
 #include "app/groups.h"
 #include "base/hash.h"
 #include "base/strbuf.h"
+#include "capture/counting/counter_set.h"
 #include "cmd/targets.h"
 #include "kernel/process/cpu_limit.h"
 
@@ -71,3 +72,13 @@ struct table *where_threads_table(const struct where_answer *answer, bool for_pe
 size_t where_threads_beyond(const struct where_answer *answer);
 /* Adds "md0 → dm-1 (device-mapper target delay)", or the numbers of devices that aren't here. */
 void where_add_devices(struct strbuf *out, const struct where_answer *answer, const struct where_reason *reason);
+
+/* A program that reports switches of threads, or NULL: there can be none here. */
+struct bpf_switches *where_switches_open(void);
+/* The events of its samples. */
+struct error *where_switches_add_events(struct event_list *events, struct event_catalog *catalog);
+/* live_options.opened; the context is the program. */
+struct error *where_switches_start(void *switches, const struct event_list *events, const struct counter_set *counters);
+/* For where_options: next_switch and read_stack. */
+bool where_switches_next(struct bpf_switches *switches, uint64_t until, struct where_switch *ret);
+bool where_switches_read_stack(const struct sample *sample, struct where_told_stack *ret);

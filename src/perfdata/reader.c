@@ -522,6 +522,17 @@ const char *reader_default_path(void)
 	return !fstat(STDIN_FILENO, &st) && S_ISFIFO(st.st_mode) ? "-" : "perf.data";
 }
 
+void reader_place(const struct reader *reader, struct reader_place *ret)
+{
+	const struct reader_private *private = reader->private;
+	const struct file_header *header = &private->header;
+	*ret = (struct reader_place){.version = private->kind.v1 ? 0 : 1,
+				     .changed = private->file_time,
+				     .data_offset = header->data.offset,
+				     .data_size = header->data.size,
+				     .features_offset = header->data.offset + header->data.size};
+}
+
 const char *reader_name(const struct reader *reader)
 {
 	return strcmp(reader->path, "-") ? reader->path : "standard input";

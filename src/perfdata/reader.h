@@ -21,6 +21,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <time.h>
 
 /* What the reader had to pass over, told once at the end by whoever shows results. */
 struct reader_diagnostics {
@@ -83,6 +84,15 @@ struct error *reader_open(const struct reader_options *options, struct reader **
 void reader_close(struct reader *reader);
 /* What to call it in messages: its path, or "standard input". */
 const char *reader_name(const struct reader *reader);
+
+/* What a recording in a file says of itself; of a pipe only the version. */
+struct reader_place {
+	uint32_t version; /* of its header: 0 for the oldest form */
+	time_t changed;	  /* when the file was last written to, which stands for when it was recorded */
+	uint64_t data_offset, data_size;
+	uint64_t features_offset;
+};
+void reader_place(const struct reader *reader, struct reader_place *ret);
 
 /* The event a record belongs to, by its id; NULL when there is none. With a single event, or events without ids, the first. */
 struct event *reader_event(const struct reader *reader, const struct record_header *header);

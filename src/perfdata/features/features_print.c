@@ -358,14 +358,14 @@ static void print_missing(const struct reader *reader, struct strbuf *out)
 
 void features_print(const struct reader *reader, bool full, struct strbuf *out)
 {
-	const struct reader_private *private = reader->private;
-	const struct file_header *header = &private->header;
+	struct reader_place place;
 	char date[32];
-	if (!ctime_r(&private->file_time, date))
+	reader_place(reader, &place);
+	if (!ctime_r(&place.changed, date))
 		strcpy(date, "?\n");
-	strbuf_printf(out, "# ========\n# captured on    : %s# header version : %u\n", date, private->kind.v1 ? 0u : 1u);
+	strbuf_printf(out, "# ========\n# captured on    : %s# header version : %u\n", date, place.version);
 	strbuf_printf(out, "# data offset    : %" PRIu64 "\n# data size      : %" PRIu64 "\n# feat offset    : %" PRIu64 "\n",
-		      header->data.offset, header->data.size, header->data.offset + header->data.size);
+		      place.data_offset, place.data_size, place.features_offset);
 	/* In the pipe form features come as records, and the kernel's perf prints them behind the block. */
 	if (reader->pipe) {
 		strbuf_add_str(out, "# ========\n#\n");

@@ -289,19 +289,37 @@ size_t fold_places_functions(struct fold_places *places, const struct fold_looku
 
 /* ---- parts of chains ---- */
 
+/* Step 2, with inlined functions, that ask for the whole look-up. */
+static void add_with_inlined(struct fold_places *places, const struct fold_part *part, struct fold_lookup *lookup, fold_frame_list *frames)
+{
+	const uint32_t *functions;
+	size_t count = fold_places_functions(places, lookup, part->returns_here, &functions);
+	for (size_t i = 0; i < count; i++)
+		vec_push(frames, functions[i]);
+	if (!count) {
+		fold_places_finish(places, lookup);
+		if (lookup->frame != FOLD_NONE)
+			vec_push(frames, lookup->frame);
+	}
+}
+
 void fold_places_part(struct fold_places *places, const struct fold_part *part, const uint64_t *ips, fold_frame_list *frames)
 {
-	for (uint32_t i = 0; i < part->count; i++) {
-		struct fold_lookup lookup = fold_places_begin(places, &part->space, part->cpumode, ips[i]);
-		const uint32_t *functions;
-		size_t count = part->inlines ? fold_places_functions(places, &lookup, part->returns_here, &functions) : 0;
-		for (size_t f = 0; f < count; f++)
-			vec_push(frames, functions[f]);
-		if (count)
-			continue;
-		fold_places_finish(places, &lookup);
-		if (lookup.frame != FOLD_NONE)
-			vec_push(frames, lookup.frame);
+	struct fold_lookup lookups[FOLD_BATCH];
+	for (uint32_t begin = 0; begin < part->count; begin += FOLD_BATCH) {
+		uint32_t count = part->count - begin < FOLD_BATCH ? part->count - begin : FOLD_BATCH;
+		vec_reserve(frames, frames->len + count);
+		for (uint32_t i = 0; i < count; i++)
+			lookups[i] = fold_places_begin(places, &part->space, part->cpumode, ips[begin + i]);
+		for (uint32_t i = 0; i < count; i++) {
+			if (part->inlines) {
+				add_with_inlined(places, part, &lookups[i], frames);
+				continue;
+			}
+			fold_places_finish(places, &lookups[i]);
+			frames->data[frames->len] = lookups[i].frame;
+			frames->len += lookups[i].frame != FOLD_NONE;
+		}
 	}
 }
 

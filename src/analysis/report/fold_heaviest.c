@@ -19,12 +19,15 @@
 #include <string.h>
 
 struct bundle {
-	const uint32_t *next; /* the frame with which its stacks go on, if any are left */
-	uint32_t left;	      /* frames of the piece */
-	uint32_t begin, end;  /* its stacks, in growing->entries; ascending numbers */
-	bool is_last;	      /* no other piece follows */
+	uint32_t next;	     /* the frame with which its stacks go on, if any are left: in growing->frames; LEAF */
+	uint32_t left : 31;  /* frames of the piece */
+	uint32_t last : 1;   /* no other piece follows */
+	uint32_t begin, end; /* its stacks, in growing->entries; ascending numbers */
 	uint64_t total, total_count;
 };
+
+/* Of stacks without a piece. */
+#define LEAF UINT32_MAX
 
 /* Of bundles. */
 struct span {
@@ -34,7 +37,7 @@ struct span {
 
 struct heavy_node {
 	uint32_t parent, depth;
-	uint64_t rank;	  /* of its label */
+	uint32_t rank;	  /* of its label */
 	uint32_t first;	  /* the smallest number of its entries */
 	uint32_t spans;	  /* the first one */
 	uint32_t waiting; /* the next node that isn't divided, of about the same weight */
@@ -82,16 +85,16 @@ static uint64_t by_beginning(const void *context, uint32_t number)
 }
 
 /* Where it begins, or goes on behind its first piece. */
-static void set_piece(const struct growing *growing, const struct fold_entry *entry, uint32_t piece, struct bundle *bundle)
+static void set_piece(const struct growing *growing, uint32_t piece, struct bundle *bundle)
 {
 	if (piece == FOLD_NONE) {
-		bundle->next = &entry->leaf;
+		bundle->next = LEAF;
 		bundle->left = 1;
 		return;
 	}
 	const struct fold_piece *of = &growing->pieces[piece];
 	bundle->left = of->frame_count;
-	bundle->next = growing->frames + of->frames + (growing->options->reverse || !of->frame_count ? 0 : of->frame_count - 1);
+	bundle->next = of->frames + (growing->options->reverse || !of->frame_count ? 0 : of->frame_count - 1);
 }
 
 static void weigh(const struct growing *growing, uint32_t at, struct bundle *bundle)
@@ -118,7 +121,7 @@ static void make_bundles(struct dividing *dividing)
 		if (!i || beginning != before) {
 			struct bundle *bundle = vec_add(&dividing->bundles);
 			*bundle = (struct bundle){.begin = i};
-			set_piece(growing, entry, first_piece(growing, entry), bundle);
+			set_piece(growing, first_piece(growing, entry), bundle);
 		}
 		before = beginning;
 		vec_last(&dividing->bundles)->end = i + 1;
@@ -135,8 +138,8 @@ static void untie(struct dividing *dividing, const struct bundle tied)
 		uint32_t second = growing->options->reverse ? entry->outer : entry->inner;
 		if (second == FOLD_NONE || second == first_piece(growing, entry))
 			continue;
-		struct bundle bundle = {.begin = i, .end = i + 1, .is_last = true};
-		set_piece(growing, entry, second, &bundle);
+		struct bundle bundle = {.begin = i, .end = i + 1, .last = true};
+		set_piece(growing, second, &bundle);
 		weigh(growing, i, &bundle);
 		if (bundle.left)
 			vec_push(&dividing->bundles, bundle);
@@ -185,6 +188,14 @@ static uint32_t count_for_child(struct dividing *dividing, const struct bundle *
 	return *number - 1;
 }
 
+/* Of the label with which its stacks go on. */
+static uint32_t next_rank(const struct growing *growing, const struct bundle *bundle)
+{
+	if (bundle->next == LEAF)
+		return growing->frame_ranks[growing->fold->entries[growing->entries[bundle->begin]].leaf];
+	return growing->frame_ranks[growing->frames[bundle->next]];
+}
+
 /* Finds the node's children. What goes on behind a piece's end gets a span of its own, which is looked at last. */
 static void find_children(struct dividing *dividing, uint32_t node)
 {
@@ -196,8 +207,8 @@ static void find_children(struct dividing *dividing, uint32_t node)
 			const struct bundle *bundle = &dividing->bundles.data[i];
 			uint32_t child = FOLD_NONE;
 			if (bundle->left)
-				child = count_for_child(dividing, bundle, growing->frame_ranks[*bundle->next]);
-			else if (!bundle->is_last)
+				child = count_for_child(dividing, bundle, next_rank(growing, bundle));
+			else if (!bundle->last)
 				untie(dividing, *bundle);
 			vec_push(&dividing->of_bundle, child);
 		}
@@ -229,13 +240,14 @@ static void divide_span(struct dividing *dividing, const struct span span, const
 	}
 	vec_reserve(&dividing->moved, count);
 	struct bundle *bundles = dividing->bundles.data + span.begin, *moved = dividing->moved.data;
+	bool reverse = dividing->growing->options->reverse;
 	for (uint32_t i = 0; i < count; i++) {
 		if (of_bundle[i] == FOLD_NONE || children[of_bundle[i]].node == FOLD_NONE)
 			continue;
 		struct bundle *to = &moved[children[of_bundle[i]].bundles++];
 		*to = bundles[i];
 		to->left--;
-		to->next += !to->left ? 0 : dividing->growing->options->reverse ? 1 : -1;
+		to->next += reverse ? 1 : UINT32_MAX; /* to the next frame, or the one before */
 	}
 	memcpy(bundles, moved, (at - span.begin) * sizeof(*bundles));
 }

@@ -3,7 +3,7 @@
 
 enum { STEPS = CALLTREE_LIMIT_STEPS };
 
-static unsigned int bucket_of(uint64_t weight)
+unsigned int calltree_limit_bucket(uint64_t weight)
 {
 	if (weight < STEPS)
 		return (unsigned int)weight;
@@ -18,7 +18,7 @@ static uint64_t bucket_begin(unsigned int bucket)
 
 void calltree_limit_add(struct calltree_limit *limit, uint64_t weight, size_t nodes)
 {
-	limit->counts[bucket_of(weight)] += nodes;
+	limit->counts[calltree_limit_bucket(weight)] += nodes;
 }
 
 uint64_t calltree_limit_least(const struct calltree_limit *limit, size_t most)

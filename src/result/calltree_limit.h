@@ -12,6 +12,8 @@ struct calltree_limit {
 	size_t counts[CALLTREE_LIMIT_BUCKETS];
 };
 
+/* Which of the counts a weight is in. */
+unsigned int calltree_limit_bucket(uint64_t weight);
 /* `nodes`: so many of this weight. */
 void calltree_limit_add(struct calltree_limit *limit, uint64_t weight, size_t nodes);
 /* The least weight of the heaviest nodes that are at most `most`, or of the heaviest kind when these are more already. 0 = all of them. */

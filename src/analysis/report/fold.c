@@ -104,14 +104,52 @@ static uint32_t push_part(const struct adding *adding, const uint64_t *words, ui
 	return (uint32_t)(adding->feed->lookups.len - before);
 }
 
+/* Addresses without markers, `cpumode`'s, that may have come by before, all together. */
+static void add_part(const struct adding *adding, const uint64_t *ips, uint64_t count, uint8_t cpumode, struct pending_part *pending)
+{
+	struct fold_feed *feed = adding->feed;
+	bool user = cpumode == CPUMODE_USER;
+	pending->part = (struct fold_part){.space = user ? *adding->space : feed->kernel,
+					   .count = (uint32_t)count,
+					   .cpumode = cpumode,
+					   .inlines = user && adding->inlines,
+					   .returns_here = user && adding->returns_here};
+	pending->ips = (uint32_t)feed->ips.len;
+	vec_reserve(&feed->ips, feed->ips.len + count);
+	memcpy(feed->ips.data + feed->ips.len, ips, count * sizeof(*ips));
+	feed->ips.len += count;
+	pending->sought = fold_recent_pays(&feed->parts);
+	if (!pending->sought)
+		return;
+	pending->key = fold_places_key(&feed->places, &pending->part, ips);
+	fold_recent_prefetch(&feed->parts, &pending->key);
+}
+
+/* Whether addresses, and no other markers, follow the one that begins a user's part. */
+static bool is_plain_user(const uint64_t *words, uint64_t count)
+{
+	if (count < 3 || words[0] != CALLCHAIN_USER)
+		return false;
+	for (uint64_t i = 1; i < count; i++)
+		if (stack_is_marker(words[i]))
+			return false;
+	return true;
+}
+
 static void add_chain(const struct adding *adding, const uint64_t *chain, uint64_t count)
 {
 	uint64_t split = chain_split(chain, count);
 	struct pending *pending = adding->pending;
 	pending->has_inner = split > 0;
 	pending->has_outer = split < count;
-	pending->inner_count = push_part(adding, chain, split, CPUMODE_KERNEL);
-	pending->outer_count = push_part(adding, chain + split, count - split, CPUMODE_USER);
+	if (split > 1)
+		add_part(adding, chain + 1, split - 1, CPUMODE_KERNEL, &pending->inner);
+	if (!is_plain_user(chain + split, count - split)) {
+		pending->outer_count = push_part(adding, chain + split, count - split, CPUMODE_USER);
+		return;
+	}
+	pending->outer_count = push_part(adding, chain + split, 2, CPUMODE_USER);
+	add_part(adding, chain + split + 2, count - split - 2, CPUMODE_USER, &pending->outer);
 }
 
 /* What the resolver of stacks has put into frames, as a chain. */
@@ -285,49 +323,89 @@ static bool add_history(const struct adding *adding)
 static uint32_t push_frames(struct fold_feed *feed, uint32_t first, uint32_t count, bool pair)
 {
 	size_t before = feed->frames.len;
+	vec_reserve(&feed->frames, before + count);
 	for (uint32_t i = first; i < first + count; i++)
 		if (feed->lookups.data[i].frame != FOLD_NONE)
-			vec_push(&feed->frames, feed->lookups.data[i].frame);
+			feed->frames.data[feed->frames.len++] = feed->lookups.data[i].frame;
 	if (pair && feed->frames.len - before != count)
 		feed->frames.len = before;
 	return (uint32_t)(feed->frames.len - before);
 }
 
-/* False when samples at such an address aren't counted. */
-static bool make_item(struct fold_feed *feed, const struct pending *pending, struct fold_item *item)
+/* Frames of a piece: those of look-ups are there; callers behind them are those of a known piece, or added. */
+static void make_stretch(struct fold_feed *feed, struct pending_part *pending, uint32_t count, bool kernel, struct fold_stretch *ret)
 {
-	uint32_t inner = pending->first + pending->has_leaf;
-	*item = (struct fold_item){.entry = pending->entry, .has_inner = pending->has_inner, .has_outer = pending->has_outer};
+	*ret = (struct fold_stretch){
+		.present = true, .count = count, .callers = FOLD_NONE, .callers_hash = fold_pieces_hash_begin(kernel)};
+	if (!pending->part.count || (pending->sought && fold_recent_find(&feed->parts, &pending->key, ret)))
+		return;
+	size_t before = feed->frames.len;
+	fold_places_part(&feed->places, &pending->part, feed->ips.data + pending->ips, &feed->frames);
+	ret->caller_count = (uint32_t)(feed->frames.len - before);
+	ret->callers_hash = fold_pieces_callers_hash(ret->callers_hash, feed->frames.data + before, ret->caller_count);
+}
+
+/* False when samples at such an address aren't counted. */
+static bool make_item(struct fold_feed *feed, struct pending *pending, struct fold_item *item)
+{
+	uint32_t inner = pending->first + pending->has_leaf, outer_count;
+	item->entry = pending->entry;
+	item->inner = item->outer = (struct fold_stretch){.callers = FOLD_NONE};
 	if (pending->has_leaf)
 		item->entry.entry.leaf = feed->lookups.data[pending->first].frame;
 	if (item->entry.entry.leaf == FOLD_NONE)
 		return false;
-	item->frames = feed->frames.data + feed->frames.len;
-	item->inner_count = push_frames(feed, inner, pending->inner_count, false);
+	pending->inner.frames = (uint32_t)feed->frames.len;
+	if (pending->has_inner)
+		make_stretch(feed, &pending->inner, push_frames(feed, inner, pending->inner_count, false), true, &item->inner);
+	pending->outer.frames = (uint32_t)feed->frames.len;
+	if (!pending->has_outer)
+		return true;
 	if (pending->is_unwound) {
-		item->outer_count = pending->outer_count;
-		memcpy(feed->frames.data + feed->frames.len, feed->unwound.data + pending->unwound,
-		       pending->outer_count * sizeof(uint32_t));
-		feed->frames.len += pending->outer_count;
+		outer_count = pending->outer_count;
+		vec_reserve(&feed->frames, feed->frames.len + outer_count);
+		memcpy(feed->frames.data + feed->frames.len, feed->unwound.data + pending->unwound, outer_count * sizeof(uint32_t));
+		feed->frames.len += outer_count;
 	} else {
-		item->outer_count = push_frames(feed, inner + pending->inner_count, pending->outer_count, pending->pair);
+		outer_count = push_frames(feed, inner + pending->inner_count, pending->outer_count, pending->pair);
 	}
+	make_stretch(feed, &pending->outer, outer_count, false, &item->outer);
 	return true;
+}
+
+/* What wasn't among the parts that came before. */
+static void remember_part(struct fold_feed *feed, const struct pending_part *pending, const struct fold_stretch *stretch, uint32_t piece)
+{
+	if (stretch->present && pending->sought && stretch->callers == FOLD_NONE && stretch->caller_count)
+		fold_recent_add(&feed->parts, &pending->key, stretch, piece);
 }
 
 void fold_feed_flush(struct fold_feed *feed)
 {
-	size_t items = 0;
+	const struct pending *of_item[FOLD_BATCH];
+	size_t items = 0, by_memory = feed->places.by_memory_count;
 	for (size_t i = 0; i < feed->lookups.len; i++)
 		fold_places_finish(&feed->places, &feed->lookups.data[i]);
 	feed->frames.len = 0;
-	vec_reserve(&feed->frames, feed->lookups.len + feed->unwound.len + 1);
-	for (size_t i = 0; i < feed->count; i++)
+	for (size_t i = 0; i < feed->count; i++) {
+		of_item[items] = &feed->pending[i];
 		items += make_item(feed, &feed->pending[i], &feed->items[items]);
+	}
+	/* By now all frames are where they stay. */
+	for (size_t i = 0; i < items; i++) {
+		feed->items[i].inner.frames = feed->frames.data + of_item[i]->inner.frames;
+		feed->items[i].outer.frames = feed->frames.data + of_item[i]->outer.frames;
+	}
 	fold_set_add(feed->set, feed->items, items);
+	for (size_t i = 0; i < items && feed->places.by_memory_count == by_memory; i++) {
+		const struct fold_item *item = &feed->items[i];
+		remember_part(feed, &of_item[i]->inner, &item->inner, item->entry.entry.inner);
+		remember_part(feed, &of_item[i]->outer, &item->outer, item->entry.entry.outer);
+	}
 	feed->count = 0;
 	feed->lookups.len = 0;
 	feed->unwound.len = 0;
+	feed->ips.len = 0;
 }
 
 /* Its entry is the caller's to fill. */
@@ -336,7 +414,10 @@ static struct pending *next_pending(struct fold_feed *feed)
 	if (feed->count == FOLD_BATCH)
 		fold_feed_flush(feed);
 	struct pending *pending = &feed->pending[feed->count++];
-	*pending = (struct pending){.first = (uint32_t)feed->lookups.len};
+	pending->first = (uint32_t)feed->lookups.len;
+	pending->inner_count = pending->outer_count = 0;
+	pending->has_leaf = pending->has_inner = pending->has_outer = pending->is_unwound = pending->pair = false;
+	pending->inner.part.count = pending->outer.part.count = 0;
 	return pending;
 }
 

@@ -29,6 +29,7 @@ static void feed_start(struct fold_feed *feed, struct fold_tables *tables)
 	struct fold_private *private = feed->fold->private;
 	uint64_t samples = feed->fold->session->record_counts[RECORD_SAMPLE] - private->samples_before;
 	fold_places_init(&feed->places, tables, context->resolver, context->machine, samples);
+	fold_recent_init(&feed->parts, samples);
 	feed->set = fold_tables_add_set(tables);
 	feed->set->shares_frames = context->options->shared_frames && samples > FOLD_MANY_SAMPLES;
 	feed->recent = mem_zalloc_array(FOLD_RECENT_ACTORS, sizeof(*feed->recent));
@@ -44,6 +45,7 @@ static void feed_stop(struct fold_feed *feed, struct fold *fold)
 	stack_ends_deinit(&feed->ends);
 	feed->ends = (struct stack_ends){0};
 	fold_places_deinit(&feed->places);
+	fold_recent_deinit(&feed->parts);
 	free(feed->recent);
 	free(feed->recent_extras);
 }
@@ -77,6 +79,7 @@ static void feed_deinit(struct fold_feed *feed)
 	vec_deinit(&feed->words);
 	vec_deinit(&feed->unwound);
 	vec_deinit(&feed->lookups);
+	vec_deinit(&feed->ips);
 	vec_deinit(&feed->frames);
 	free(feed->extra);
 }
@@ -365,14 +368,20 @@ static uint32_t number_of_actor(const struct renumbered *numbers, uint32_t actor
 	return *number;
 }
 
-static uint32_t add_frames(const struct renumbered *numbers, uint32_t piece, uint32_t *to)
+/* Returns how many. */
+static uint32_t add_frames(const struct renumbered *numbers, uint32_t piece, bool kernel, uint32_t *to, struct fold_stretch *ret)
 {
+	*ret = (struct fold_stretch){.callers = FOLD_NONE};
 	if (piece == FOLD_NONE)
 		return 0;
-	const struct fold_piece *p = &numbers->from->pieces[piece];
-	uint32_t count = fold_piece_copy(numbers->from, p, to);
+	uint32_t count = fold_piece_copy(numbers->from, &numbers->from->pieces[piece], to);
 	for (uint32_t i = 0; i < count; i++)
 		to[i] = number_of_frame(numbers, to[i]);
+	*ret = (struct fold_stretch){.present = true,
+				     .frames = to,
+				     .count = count,
+				     .callers = FOLD_NONE,
+				     .callers_hash = fold_pieces_hash_begin(kernel)};
 	return count;
 }
 
@@ -381,19 +390,15 @@ static uint32_t make_item(const struct renumbered *numbers, const struct fold_en
 {
 	const struct fold *from = numbers->from;
 	const struct fold_detail *detail = &from->details[entry - from->entries];
-	struct fold_item item = {.entry = {.entry = *entry, .time = detail->time, .first = detail->first},
-				 .frames = frames,
-				 .has_inner = entry->inner != FOLD_NONE,
-				 .has_outer = entry->outer != FOLD_NONE};
-	item.entry.entry.leaf = number_of_frame(numbers, entry->leaf);
-	item.entry.entry.actor = number_of_actor(numbers, entry->actor);
+	*ret = (struct fold_item){.entry = {.entry = *entry, .time = detail->time, .first = detail->first}};
+	ret->entry.entry.leaf = number_of_frame(numbers, entry->leaf);
+	ret->entry.entry.actor = number_of_actor(numbers, entry->actor);
 	if (from->extra_words)
-		item.entry.extra = fold_tables_extra(numbers->tables, from->extras + (size_t)detail->extra * from->extra_words);
-	item.inner_count = add_frames(numbers, entry->inner, frames);
-	item.outer_count = add_frames(numbers, entry->outer, frames + item.inner_count);
-	item.entry.entry.inner = item.entry.entry.outer = FOLD_NONE;
-	*ret = item;
-	return item.inner_count + item.outer_count;
+		ret->entry.extra = fold_tables_extra(numbers->tables, from->extras + (size_t)detail->extra * from->extra_words);
+	uint32_t inner = add_frames(numbers, entry->inner, true, frames, &ret->inner);
+	uint32_t outer = add_frames(numbers, entry->outer, false, frames + inner, &ret->outer);
+	ret->entry.entry.inner = ret->entry.entry.outer = FOLD_NONE;
+	return inner + outer;
 }
 
 /* Of a batch: what there is room for before its items point there. */

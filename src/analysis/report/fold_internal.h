@@ -3,6 +3,7 @@
  *	fold_feed.c     what a caller feeds and takes out
  *	fold.c          samples: who, which addresses, in batches
  *	fold_place.c    addresses → frames                        each feed's
+ *	fold_recent.c   parts of chains that came before          each feed's
  *	fold_pieces.c   frames → pieces                           each feed's
  *	fold_set.c      pieces → entries                          each feed's
  *	fold_tables.c   distinct frames, actors, extra values     all feeds'
@@ -107,6 +108,17 @@ struct fold_lookup {
 	uint8_t cpumode;
 };
 
+typedef VEC(uint32_t) fold_frame_list;
+
+/* A part of a chain: addresses of one space, the outermost one last. */
+struct fold_part {
+	struct maps_state space;
+	uint32_t count;
+	uint8_t cpumode;
+	bool inlines;	   /* with frames of inlined functions */
+	bool returns_here; /* addresses are where calls return to, all of them; fold_places_functions() */
+};
+
 struct fold_places {
 	struct fold_tables *tables;
 	struct resolver *resolver;
@@ -114,6 +126,9 @@ struct fold_places {
 	const struct machine *machine;
 	struct near_place *near;     /* (address space, address in memory) → frame */
 	VEC(uint8_t) with_functions; /* by file: what debug information tells of inlined functions, has_functions() */
+	VEC(bool) by_memory;	     /* by file: addresses in memory tell places without a symbol apart, some of which were seen */
+	size_t by_memory_count;	     /* files of which that is true */
+	VEC(uint64_t) addresses;     /* of a part */
 	struct maps_cache maps;
 	const struct maps_piece
 		*last[2];	    /* in `maps`: where the last address was, in the kernel and elsewhere; the slot may have changed */
@@ -133,6 +148,11 @@ void fold_places_deinit(struct fold_places *places);
 struct fold_lookup fold_places_begin(struct fold_places *places, const struct maps_state *state, uint8_t cpumode, uint64_t ip);
 /* Step 2: sets lookup->frame. */
 void fold_places_finish(struct fold_places *places, struct fold_lookup *lookup);
+/* Both steps for a part of a chain: appends the frames that aren't FOLD_NONE to `frames`. */
+void fold_places_part(struct fold_places *places, const struct fold_part *part, const uint64_t *ips, fold_frame_list *frames);
+/* Equal for parts of chains that are the same frames: of addresses in their files, so that processes share it, and of those in memory
+ * where they matter. Which may turn out later: when by_memory_count has grown, keys from before are worthless. */
+struct hash128 fold_places_key(struct fold_places *places, const struct fold_part *part, const uint64_t *ips);
 /* Both steps for addresses in user space, for stacks that pass through the same few calls over and over: the answer is next to the
  * question. Writes the frames that aren't FOLD_NONE to `to`, which has room for `count`, and returns how many. */
 size_t fold_places_frames(struct fold_places *places, const struct maps_state *state, const uint64_t *ips, size_t count, uint32_t *to);
@@ -212,13 +232,22 @@ struct fold_set {
 	struct entry_shard entries[FOLD_SHARDS];
 };
 
+/* The frames of a piece, on their way: some, innermost first, and their callers, which may be known as part of a piece already. */
+struct fold_stretch {
+	bool present; /* it may be there and have no frames: hidden ones */
+	const uint32_t *frames;
+	uint32_t count;
+	uint32_t caller_count;
+	uint32_t callers;      /* the piece whose outermost frames they are; FOLD_NONE = they are behind `frames` */
+	uint32_t callers_hash; /* fold_pieces_callers_hash()'s */
+	uint64_t hash;	       /* fold_pieces_hash()'s, set with the item; 0 = not present */
+};
+
 /* A sample whose frames are known. */
 struct fold_item {
 	struct set_entry entry; /* inner and outer are set here */
-	const uint32_t *frames; /* the kernel's part, then the user's */
-	uint32_t inner_count, outer_count;
-	bool has_inner, has_outer;	       /* a part may be there and have no frames: hidden ones */
-	uint64_t inner_hash, outer_hash, hash; /* private: fold_pieces_hash()'s */
+	struct fold_stretch inner, outer;
+	uint64_t hash; /* private */
 };
 
 /* Adds the items in stages, each for all of them, so that what one stage reads was asked for in the one before. */
@@ -288,9 +317,13 @@ static inline uint32_t fold_set_piece_hash(const struct fold_set *set, uint32_t 
 	return id == FOLD_NONE ? 0 : fold_pieces_of(set, id)->hash;
 }
 
-uint64_t fold_pieces_hash(const uint32_t *frames, uint32_t count, bool kernel);
+/* Of no frame, when a piece begins from its outermost end; of frames that `callers_hash` was made of the callers of. */
+uint32_t fold_pieces_hash_begin(bool kernel);
+uint32_t fold_pieces_callers_hash(uint32_t callers_hash, const uint32_t *frames, uint32_t count);
+/* Of all frames. */
+uint64_t fold_pieces_hash(const struct fold_stretch *stretch);
 /* The id of the piece with these frames, which are copied when it is new. */
-uint32_t fold_pieces_add(struct fold_set *set, const uint32_t *frames, uint32_t count, bool kernel, uint64_t hash);
+uint32_t fold_pieces_add(struct fold_set *set, const struct fold_stretch *stretch, bool kernel);
 /* The place of the first piece from `place` on, where one ends; of the one behind that at `place`. FOLD_NONE = there is none. */
 uint32_t fold_pieces_next(const struct piece_shard *shard, uint32_t place);
 uint32_t fold_pieces_after(const struct piece_shard *shard, uint32_t place);
@@ -300,6 +333,31 @@ void fold_pieces_drop(struct piece_shard *shard);
 void fold_pieces_reserve(struct fold_set *into, const struct fold_set *from);
 void fold_pieces_copy(struct fold_set *into, struct fold_set *from, unsigned int shard);
 void fold_pieces_join(struct fold_set *into, const struct fold_set *from, unsigned int shard);
+
+/* ---- parts of chains that came before ---- */
+
+struct recent_part {
+	uint64_t check; /* half of its key, but for the low bits: how many frames it is */
+	uint32_t hash;	/* fold_pieces_callers_hash()'s */
+	uint32_t piece; /* whose outermost frames the part is; FOLD_NONE = an empty place */
+};
+
+struct fold_recent {
+	struct recent_part *parts;
+	uint64_t mask;
+	uint32_t asked, found; /* since it was last looked at whether it pays */
+	uint32_t rest;	       /* so many parts aren't looked for: it didn't */
+};
+
+void fold_recent_init(struct fold_recent *recent, uint64_t samples);
+void fold_recent_deinit(struct fold_recent *recent);
+/* Whether the next part shall be looked for. */
+bool fold_recent_pays(struct fold_recent *recent);
+void fold_recent_prefetch(const struct fold_recent *recent, const struct hash128 *key);
+/* Sets the stretch's callers; false when the part isn't there. */
+bool fold_recent_find(struct fold_recent *recent, const struct hash128 *key, struct fold_stretch *stretch);
+/* The stretch is a piece of the set now. */
+void fold_recent_add(struct fold_recent *recent, const struct hash128 *key, const struct fold_stretch *stretch, uint32_t piece);
 
 /* ---- samples to look-ups ---- */
 
@@ -321,10 +379,21 @@ struct recent_extra {
 	bool used;
 };
 
-/* A sample of the batch: its own address, the kernel's part and the user's part of its stack are look-ups in a row. */
+/* What stands behind look-ups in a piece of a stack: addresses that may have come by before, all together. */
+struct pending_part {
+	struct fold_part part; /* of no address: there is none */
+	uint32_t ips;	       /* where its addresses are in feed->ips */
+	uint32_t frames;       /* where the frames of all of the piece are in feed->frames */
+	bool sought;	       /* among those that came before, under this key */
+	struct hash128 key;
+};
+
+/* A sample of the batch: its own address, the kernel's part and the user's part of its stack are look-ups in a row. The latter two may have
+ * more addresses behind their look-ups. */
 struct pending {
 	struct set_entry entry;
 	uint32_t first, inner_count, outer_count;
+	struct pending_part inner, outer;
 	uint32_t unwound; /* where those begin */
 	bool has_leaf, has_inner, has_outer;
 	bool is_unwound; /* the outer part is frames already, of feed->unwound */
@@ -336,6 +405,7 @@ struct fold_feed {
 	const struct fold_context *context; /* the fold's */
 	pthread_mutex_t lock;		    /* of all that follows, in fold_add() and fold_swap() */
 	struct fold_places places;
+	struct fold_recent parts;
 	struct fold_set *set;
 	struct recent_actor *recent;
 	struct maps_state kernel;
@@ -350,7 +420,8 @@ struct fold_feed {
 	struct pending pending[FOLD_BATCH];
 	struct fold_item items[FOLD_BATCH];
 	VEC(struct fold_lookup) lookups;
-	VEC(uint32_t) frames;
+	VEC(uint64_t) ips; /* of pending parts */
+	fold_frame_list frames;
 };
 
 /* Takes the sample into the batch. Its thread and name are set. */

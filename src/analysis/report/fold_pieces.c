@@ -81,24 +81,27 @@ void fold_pieces_drop(struct piece_shard *shard)
 
 /* ---- found by their frames ---- */
 
-static uint64_t hash_begin(bool kernel)
+uint32_t fold_pieces_hash_begin(bool kernel)
 {
-	return kernel ^ hash_key[1];
+	return (uint32_t)hash_key[1] ^ kernel;
 }
 
-static uint64_t hash_frame(uint64_t hash, uint32_t frame)
+static uint32_t hash_frame(uint32_t hash, uint32_t frame)
 {
-	hash = (hash ^ frame) * hash_key[2];
-	return hash ^ hash >> 32;
+	return (uint32_t)hash_u64((uint64_t)hash << 32 | frame);
 }
 
 /* From the outermost frame on: those of other pieces that begin there are on the way. */
-uint64_t fold_pieces_hash(const uint32_t *frames, uint32_t count, bool kernel)
+uint32_t fold_pieces_callers_hash(uint32_t callers_hash, const uint32_t *frames, uint32_t count)
 {
-	uint64_t hash = hash_begin(kernel);
 	while (count)
-		hash = hash_frame(hash, frames[--count]);
-	return hash_u64(hash);
+		callers_hash = hash_frame(callers_hash, frames[--count]);
+	return callers_hash;
+}
+
+uint64_t fold_pieces_hash(const struct fold_stretch *stretch)
+{
+	return hash_u64(fold_pieces_callers_hash(stretch->callers_hash, stretch->frames, stretch->count));
 }
 
 /* The piece whose own the frame is that `left` counts from the outermost one. */
@@ -109,30 +112,58 @@ static const struct set_piece *owner(const struct fold_set *set, const struct se
 	return piece;
 }
 
-/* Whether the outermost frames of a piece, of which it has enough, are these. */
-static bool ends_with(const struct fold_set *set, const struct set_piece *piece, const uint32_t *frames, uint32_t left)
+/* Whether frames of a piece, of which it has enough, are these: the first when `left` are left, so many. */
+static bool has_frames(const struct fold_set *set, const struct set_piece *piece, uint32_t left, const uint32_t *frames, uint32_t count)
 {
-	while (left) {
+	while (count) {
 		piece = owner(set, piece, left);
-		uint32_t own = left - piece->shared;
+		uint32_t own = left - piece->shared < count ? left - piece->shared : count;
 		if (memcmp(piece->own + (piece->frame_count - left), frames, own * sizeof(*frames)) != 0)
 			return false;
 		frames += own;
 		left -= own;
+		count -= own;
 	}
 	return true;
 }
 
-/* FOLD_NONE when there is none. */
-static uint32_t find_piece(const struct fold_set *set, uint64_t hash, const uint32_t *frames, uint32_t count, bool kernel)
+/* Whether pieces, of two sets or one, have the same outermost frames. */
+static bool same_callers(const struct fold_set *set, const struct set_piece *a, const struct fold_set *other, const struct set_piece *b,
+			 uint32_t left)
 {
-	unsigned int number = fold_shard(hash);
+	while (left) {
+		a = owner(set, a, left);
+		b = owner(other, b, left);
+		if (a == b)
+			return true;
+		uint32_t same = left - (a->shared > b->shared ? a->shared : b->shared);
+		if (memcmp(a->own + (a->frame_count - left), b->own + (b->frame_count - left), same * sizeof(*a->own)) != 0)
+			return false;
+		left -= same;
+	}
+	return true;
+}
+
+static bool is_stretch(const struct fold_set *set, const struct set_piece *known, const struct fold_stretch *stretch)
+{
+	uint32_t callers = stretch->caller_count, count = stretch->count + callers;
+	if (stretch->callers == FOLD_NONE)
+		return has_frames(set, known, count, stretch->frames, count);
+	return has_frames(set, known, count, stretch->frames, stretch->count) &&
+	       same_callers(set, known, set, fold_pieces_of(set, stretch->callers), callers);
+}
+
+/* FOLD_NONE when there is none. */
+static uint32_t find_piece(const struct fold_set *set, const struct fold_stretch *stretch, bool kernel)
+{
+	unsigned int number = fold_shard(stretch->hash);
 	const struct piece_shard *shard = &set->pieces[number];
 	struct id_probe probe;
-	for (uint32_t place = id_table_first(&shard->ids, (uint32_t)hash, &probe); place != ID_NONE;
+	for (uint32_t place = id_table_first(&shard->ids, (uint32_t)stretch->hash, &probe); place != ID_NONE;
 	     place = id_table_next(&shard->ids, &probe)) {
 		const struct set_piece *known = fold_pieces_at(shard, place);
-		if (known->frame_count == count && known->kernel == kernel && ends_with(set, known, frames, count))
+		if (known->frame_count == stretch->count + stretch->caller_count && known->kernel == kernel &&
+		    is_stretch(set, known, stretch))
 			return place * FOLD_SHARDS + number;
 	}
 	return FOLD_NONE;
@@ -174,7 +205,7 @@ static uint32_t find_prefix(const struct fold_set *set, uint64_t hash, const uin
 	for (uint32_t id = id_table_first(&shard->prefixes, (uint32_t)hash, &probe); id != ID_NONE;
 	     id = id_table_next(&shard->prefixes, &probe)) {
 		const struct set_piece *known = fold_pieces_of(set, id);
-		if (known->frame_count >= count && known->kernel == kernel && ends_with(set, known, frames, count))
+		if (known->frame_count >= count && known->kernel == kernel && has_frames(set, known, count, frames, count))
 			return id;
 	}
 	return FOLD_NONE;
@@ -197,7 +228,7 @@ static struct sharing extend(const struct fold_set *set, uint32_t id, const uint
 /* A piece that lacks but the innermost frame, or one with as many of the outermost ones as is known. */
 static struct sharing find_sharing(struct fold_set *set, const uint32_t *frames, uint32_t count, bool kernel)
 {
-	uint64_t hash = hash_begin(kernel), outer_hash = 0;
+	uint32_t hash = fold_pieces_hash_begin(kernel), outer_hash = 0;
 	set->hashes.len = 0;
 	for (uint32_t i = 1; i <= count; i++) {
 		outer_hash = hash;
@@ -207,7 +238,9 @@ static struct sharing find_sharing(struct fold_set *set, const uint32_t *frames,
 	}
 	if (count < 2)
 		return (struct sharing){0};
-	uint32_t piece = find_piece(set, hash_u64(outer_hash), frames + 1, count - 1, kernel);
+	const struct fold_stretch outer = {
+		.frames = frames + 1, .count = count - 1, .callers = FOLD_NONE, .hash = hash_u64(outer_hash)};
+	uint32_t piece = find_piece(set, &outer, kernel);
 	if (piece != FOLD_NONE)
 		return (struct sharing){.piece = owner_id(set, piece, count - 1), .frames = count - 1};
 	for (size_t i = set->hashes.len; i > 0; i--) {
@@ -219,48 +252,71 @@ static struct sharing find_sharing(struct fold_set *set, const uint32_t *frames,
 	return (struct sharing){0};
 }
 
-/* Those that its own frames add. */
-static void add_prefixes(struct fold_set *set, uint32_t piece, uint32_t shared)
+static void add_prefix(struct fold_set *set, uint64_t hash, uint32_t piece)
 {
-	for (size_t i = shared / FOLD_PREFIX; i < set->hashes.len; i++) {
-		uint64_t hash = set->hashes.data[i];
-		id_table_insert(&set->pieces[fold_shard(hash)].prefixes, (uint32_t)hash, piece);
-	}
+	id_table_insert(&set->pieces[fold_shard(hash)].prefixes, (uint32_t)hash, piece);
 }
 
-uint32_t fold_pieces_add(struct fold_set *set, const uint32_t *frames, uint32_t count, bool kernel, uint64_t hash)
+/* None of its frames are known. */
+static uint32_t add_new(struct fold_set *set, const struct fold_stretch *stretch, bool kernel)
 {
-	uint32_t id = find_piece(set, hash, frames, count, kernel);
-	if (id != FOLD_NONE)
-		return id;
+	const uint32_t *frames = stretch->frames;
+	uint32_t count = stretch->count + stretch->caller_count;
 	const struct sharing sharing = set->shares_frames ? find_sharing(set, frames, count, kernel) : (struct sharing){0};
 	const struct set_piece piece = {.frame_count = count & INT32_MAX,
 					.kernel = kernel,
-					.hash = (uint32_t)hash,
+					.hash = (uint32_t)stretch->hash,
 					.shared = sharing.frames,
 					.outer = sharing.piece};
-	id = add_piece(set, &piece, hash);
+	uint32_t id = add_piece(set, &piece, stretch->hash);
 	memcpy(fold_pieces_of(set, id)->own, frames, (count - sharing.frames) * sizeof(*frames));
-	if (set->shares_frames)
-		add_prefixes(set, id, sharing.frames);
+	for (size_t i = sharing.frames / FOLD_PREFIX; set->shares_frames && i < set->hashes.len; i++)
+		add_prefix(set, set->hashes.data[i], id);
 	return id;
 }
 
-/* ---- of another set ---- */
-
-static bool same_frames(const struct fold_set *set, const struct set_piece *a, const struct fold_set *other, const struct set_piece *b)
+/* Its callers are those of a piece, with which it shares them. */
+static uint32_t add_sharing(struct fold_set *set, const struct fold_stretch *stretch, bool kernel)
 {
-	uint32_t left = a->frame_count;
-	while (left) {
-		a = owner(set, a, left);
-		b = owner(other, b, left);
-		uint32_t same = left - (a->shared > b->shared ? a->shared : b->shared);
-		if (memcmp(a->own + (a->frame_count - left), b->own + (b->frame_count - left), same * sizeof(*a->own)) != 0)
-			return false;
-		left -= same;
+	uint32_t count = stretch->count, callers = stretch->caller_count, hash = stretch->callers_hash;
+	const struct set_piece piece = {.frame_count = (count + callers) & INT32_MAX,
+					.kernel = kernel,
+					.hash = (uint32_t)stretch->hash,
+					.shared = callers,
+					.outer = owner_id(set, stretch->callers, callers)};
+	uint32_t id = add_piece(set, &piece, stretch->hash);
+	memcpy(fold_pieces_of(set, id)->own, stretch->frames, count * sizeof(uint32_t));
+	for (uint32_t i = 1; i <= count; i++) {
+		hash = hash_frame(hash, stretch->frames[count - i]);
+		if ((callers + i) % FOLD_PREFIX == 0)
+			add_prefix(set, hash_u64(hash), id);
 	}
-	return true;
+	return id;
 }
+
+/* Its callers are those of a piece; nothing is shared. */
+static uint32_t add_copying(struct fold_set *set, const struct fold_stretch *stretch, bool kernel)
+{
+	uint32_t count = stretch->count, callers = stretch->caller_count;
+	const struct set_piece *other = fold_pieces_of(set, stretch->callers);
+	const struct set_piece piece = {.frame_count = (count + callers) & INT32_MAX, .kernel = kernel, .hash = (uint32_t)stretch->hash};
+	uint32_t id = add_piece(set, &piece, stretch->hash), *to = fold_pieces_of(set, id)->own;
+	memcpy(to, stretch->frames, count * sizeof(*to));
+	memcpy(to + count, other->own + (other->frame_count - callers), callers * sizeof(*to));
+	return id;
+}
+
+uint32_t fold_pieces_add(struct fold_set *set, const struct fold_stretch *stretch, bool kernel)
+{
+	uint32_t id = find_piece(set, stretch, kernel);
+	if (id != FOLD_NONE)
+		return id;
+	if (stretch->callers == FOLD_NONE)
+		return add_new(set, stretch, kernel);
+	return set->shares_frames ? add_sharing(set, stretch, kernel) : add_copying(set, stretch, kernel);
+}
+
+/* ---- of another set ---- */
 
 /* Of a set's pieces before `limit`: those behind are the other set's, whose pieces are no two the same. */
 static uint32_t find_same(const struct fold_set *into, unsigned int number, uint32_t limit, const struct fold_set *from,
@@ -272,7 +328,7 @@ static uint32_t find_same(const struct fold_set *into, unsigned int number, uint
 	     place = id_table_next(&shard->ids, &probe)) {
 		const struct set_piece *known = fold_pieces_at(shard, place);
 		if (place < limit && known->frame_count == piece->frame_count && known->kernel == piece->kernel &&
-		    same_frames(into, known, from, piece))
+		    same_callers(into, known, from, piece, piece->frame_count))
 			return place * FOLD_SHARDS + number;
 	}
 	return FOLD_NONE;

@@ -73,6 +73,8 @@ void fold_places_deinit(struct fold_places *places)
 	free(places->frames);
 	free(places->symbols);
 	vec_deinit(&places->with_functions);
+	vec_deinit(&places->by_memory);
+	vec_deinit(&places->addresses);
 	id_table_deinit(&places->expansion_ids);
 	vec_deinit(&places->expansions);
 	vec_deinit(&places->expanded);
@@ -151,10 +153,19 @@ static uint32_t resolve(struct fold_places *places, const struct fold_lookup *lo
 	return elsewhere && fold_by_memory(options) && !options->by_file ? BY_MEMORY : fold_tables_frame(places->tables, &frame);
 }
 
+static void note_by_memory(struct fold_places *places, uint32_t file)
+{
+	while (places->by_memory.len <= file)
+		vec_push(&places->by_memory, false);
+	places->by_memory_count += !places->by_memory.data[file];
+	places->by_memory.data[file] = true;
+}
+
 /* By the address in memory: callers without a symbol are shown with that. */
 static uint32_t resolve_by_memory(struct fold_places *places, const struct fold_lookup *lookup)
 {
 	uint32_t key = lookup->key + 1;
+	note_by_memory(places, lookup->key >> 4);
 	struct place_frame *slots = frame_slots(places, key, lookup->ip);
 	uint32_t known = find_frame(slots, key, lookup->ip);
 	if (known != NOT_KNOWN)
@@ -274,4 +285,66 @@ size_t fold_places_functions(struct fold_places *places, const struct fold_looku
 		expansion = expand(places, lookup, returns_here, hash);
 	*ret = places->expanded.data + expansion->first;
 	return expansion->count;
+}
+
+/* ---- parts of chains ---- */
+
+/* Step 2, with inlined functions, that ask for the whole look-up. */
+static void add_with_inlined(struct fold_places *places, const struct fold_part *part, struct fold_lookup *lookup, fold_frame_list *frames)
+{
+	const uint32_t *functions;
+	size_t count = fold_places_functions(places, lookup, part->returns_here, &functions);
+	for (size_t i = 0; i < count; i++)
+		vec_push(frames, functions[i]);
+	if (!count) {
+		fold_places_finish(places, lookup);
+		if (lookup->frame != FOLD_NONE)
+			vec_push(frames, lookup->frame);
+	}
+}
+
+void fold_places_part(struct fold_places *places, const struct fold_part *part, const uint64_t *ips, fold_frame_list *frames)
+{
+	struct fold_lookup lookups[FOLD_BATCH];
+	for (uint32_t begin = 0; begin < part->count; begin += FOLD_BATCH) {
+		uint32_t count = part->count - begin < FOLD_BATCH ? part->count - begin : FOLD_BATCH;
+		vec_reserve(frames, frames->len + count);
+		for (uint32_t i = 0; i < count; i++)
+			lookups[i] = fold_places_begin(places, &part->space, part->cpumode, ips[begin + i]);
+		for (uint32_t i = 0; i < count; i++) {
+			if (part->inlines) {
+				add_with_inlined(places, part, &lookups[i], frames);
+				continue;
+			}
+			fold_places_finish(places, &lookups[i]);
+			frames->data[frames->len] = lookups[i].frame;
+			frames->len += lookups[i].frame != FOLD_NONE;
+		}
+	}
+}
+
+/* All that is the same for addresses of a map, but for those. */
+static uint64_t hash_map(const struct fold_places *places, uint64_t hash, uint32_t first, const struct maps_piece *map)
+{
+	hash = hash_combine(hash, (uint64_t)first << 32 | map->file);
+	bool by_memory = places->options->by_line || (map->file < places->by_memory.len && places->by_memory.data[map->file]);
+	return by_memory ? hash_combine(hash, map->offset) : hash;
+}
+
+struct hash128 fold_places_key(struct fold_places *places, const struct fold_part *part, const uint64_t *ips)
+{
+	uint64_t maps = (uint64_t)part->cpumode << 2 | (uint64_t)part->inlines << 1 | part->returns_here;
+	uint64_t start = 1, end = 0, offset = 0;
+	vec_reserve(&places->addresses, part->count);
+	for (uint32_t i = 0; i < part->count; i++) {
+		if (ips[i] < start || ips[i] >= end) {
+			const struct maps_piece *map = find_map(places, &part->space, part->cpumode == CPUMODE_KERNEL, ips[i]);
+			maps = hash_map(places, maps, i, map);
+			start = map->start;
+			end = map->end;
+			offset = map->offset;
+		}
+		places->addresses.data[i] = ips[i] + offset;
+	}
+	return hash_words(places->addresses.data, part->count, maps);
 }

@@ -89,35 +89,35 @@ static void prefetch_outer(const struct fold_set *set, uint64_t hash)
 		__builtin_prefetch(fold_pieces_of(set, piece->outer));
 }
 
+static void begin_piece(const struct fold_set *set, struct fold_stretch *stretch)
+{
+	if (!stretch->present)
+		return;
+	stretch->hash = fold_pieces_hash(stretch);
+	id_table_prefetch(&set->pieces[fold_shard(stretch->hash)].ids, (uint32_t)stretch->hash);
+}
+
 static void add_pieces(struct fold_set *set, struct fold_item *items, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
-		struct fold_item *item = &items[i];
-		if (item->has_inner) {
-			item->inner_hash = fold_pieces_hash(item->frames, item->inner_count, true);
-			id_table_prefetch(&set->pieces[fold_shard(item->inner_hash)].ids, (uint32_t)item->inner_hash);
-		}
-		if (item->has_outer) {
-			item->outer_hash = fold_pieces_hash(item->frames + item->inner_count, item->outer_count, false);
-			id_table_prefetch(&set->pieces[fold_shard(item->outer_hash)].ids, (uint32_t)item->outer_hash);
-		}
+		begin_piece(set, &items[i].inner);
+		begin_piece(set, &items[i].outer);
 	}
 	static void (*const stages[])(const struct fold_set *, uint64_t) = {prefetch_own, prefetch_outer};
 	for (size_t stage = 0; stage < (set->shares_frames ? 2 : 1); stage++) {
 		for (size_t i = 0; i < count; i++) {
-			if (items[i].has_inner)
-				stages[stage](set, items[i].inner_hash);
-			if (items[i].has_outer)
-				stages[stage](set, items[i].outer_hash);
+			if (items[i].inner.present)
+				stages[stage](set, items[i].inner.hash);
+			if (items[i].outer.present)
+				stages[stage](set, items[i].outer.hash);
 		}
 	}
 	for (size_t i = 0; i < count; i++) {
 		struct fold_item *item = &items[i];
-		if (item->has_inner)
-			item->entry.entry.inner = fold_pieces_add(set, item->frames, item->inner_count, true, item->inner_hash);
-		if (item->has_outer)
-			item->entry.entry.outer =
-				fold_pieces_add(set, item->frames + item->inner_count, item->outer_count, false, item->outer_hash);
+		if (item->inner.present)
+			item->entry.entry.inner = fold_pieces_add(set, &item->inner, true);
+		if (item->outer.present)
+			item->entry.entry.outer = fold_pieces_add(set, &item->outer, false);
 	}
 }
 
@@ -235,7 +235,7 @@ void fold_set_add(struct fold_set *set, struct fold_item *items, size_t count)
 {
 	add_pieces(set, items, count);
 	for (size_t i = 0; i < count; i++) {
-		items[i].hash = fold_set_hash(set, &items[i].entry, (uint32_t)items[i].inner_hash, (uint32_t)items[i].outer_hash);
+		items[i].hash = fold_set_hash(set, &items[i].entry, (uint32_t)items[i].inner.hash, (uint32_t)items[i].outer.hash);
 		id_table_prefetch(&set->entries[fold_shard(items[i].hash)].ids, (uint32_t)items[i].hash);
 	}
 	for (size_t i = 0; i < count; i++)

@@ -10,10 +10,10 @@
  *	main parse token                  └──── token       closed: read
  *	main run               └──── run
  */
-#include "analysis/report/fold_internal.h"
+#include "analysis/report/fold_tree.h"
+
 #include "analysis/sequence_sort.h"
 #include "base/pool.h"
-#include "result/calltree_limit.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,31 +34,6 @@ struct open_run {
 	uint64_t total, total_count;
 	uint64_t kept, kept_count; /* of the last node's children that are nodes of the result */
 	struct calltree_node *children, *last;
-};
-
-/* What tells nodes of one parent apart. */
-struct label {
-	const char *text; /* interned */
-	const char *file; /* options->by_file; else NULL */
-	uint8_t kind;	  /* the same; else 0 */
-};
-
-struct growing {
-	struct fold *fold;
-	const struct fold_calltree_options *options;
-	uint32_t *frame_ranks;		 /* by frame: of its label */
-	uint32_t *root_ranks;		 /* by actor; NULL = stacks begin at the root */
-	struct label *labels;		 /* by rank */
-	const struct fold_piece *pieces; /* none shares frames */
-	const uint32_t *frames;		 /* theirs */
-	uint32_t *entries;		 /* numbers, in the order of their stacks */
-	size_t count;
-	struct stack_step *steps;  /* by position in `entries` */
-	VEC(struct open_run) path; /* the root and the last stack */
-	struct calltree *tree;	   /* NULL: weights are counted in `limit` */
-	struct calltree_limit limit;
-	struct fold_piece *whole_pieces; /* NULL = the fold's are so */
-	uint32_t *whole_frames;
 };
 
 /* A thread's label; spaces become underscores, as in the public scripts: a folded line has one space, before its count. */
@@ -152,70 +127,31 @@ static void rank_labels(struct growing *growing)
 	if (growing->root_ranks)
 		rank(ranks, growing->root_ranks, fold->actor_count);
 	growing->labels = labels.distinct.data;
+	growing->label_count = labels.distinct.len;
 	map64_deinit(&labels.numbers);
 	free(ranks);
 }
 
 /* ---- stacks in order ---- */
 
-/* An entry's frames, innermost first: those of its inner piece, then those of its outer one. */
-struct stack_frames {
-	const uint32_t *inner, *outer;
-	uint32_t inner_count, count; /* count: of both */
-};
-
-static inline __attribute__((always_inline)) struct stack_frames frames_of(const struct growing *growing, const struct fold_entry *entry)
-{
-	struct stack_frames frames = {.inner = &entry->leaf, .inner_count = 1, .count = 1};
-	if (entry->inner == FOLD_NONE && entry->outer == FOLD_NONE)
-		return frames;
-	frames.inner_count = frames.count = 0;
-	if (entry->inner != FOLD_NONE) {
-		const struct fold_piece *inner = &growing->pieces[entry->inner];
-		frames.inner = growing->frames + inner->frames;
-		frames.inner_count = frames.count = inner->frame_count;
-	}
-	if (entry->outer != FOLD_NONE) {
-		const struct fold_piece *outer = &growing->pieces[entry->outer];
-		frames.outer = growing->frames + outer->frames;
-		frames.count += outer->frame_count;
-	}
-	return frames;
-}
-
-/* The frame at a depth, counted from the root's children on, less the thread's. */
-static uint32_t frame_at(const struct growing *growing, const struct stack_frames *frames, uint32_t depth)
-{
-	uint32_t at = growing->options->reverse ? depth : frames->count - 1 - depth;
-	return at < frames->inner_count ? frames->inner[at] : frames->outer[at - frames->inner_count];
-}
-
-/* The rank of the label at a depth + 1; 0 behind the end. */
-static uint64_t element(const struct growing *growing, const struct fold_entry *entry, const struct stack_frames *frames, uint32_t depth)
-{
-	if (growing->root_ranks && !depth--)
-		return growing->root_ranks[entry->actor] + (uint64_t)1;
-	return depth < frames->count ? growing->frame_ranks[frame_at(growing, frames, depth)] + (uint64_t)1 : 0;
-}
-
 static uint64_t key_of(const void *context, uint32_t number, uint32_t depth)
 {
 	const struct growing *growing = context;
 	const struct fold_entry *entry = &growing->fold->entries[number];
-	const struct stack_frames frames = frames_of(growing, entry);
-	return element(growing, entry, &frames, depth) << 32 | element(growing, entry, &frames, depth + 1);
+	const struct stack_frames frames = fold_tree_frames(growing, entry);
+	return fold_tree_element(growing, entry, &frames, depth) << 32 | fold_tree_element(growing, entry, &frames, depth + 1);
 }
 
 /* From a stack to the next one; `before` may be NULL. */
 static struct stack_step step_to(const struct growing *growing, const struct fold_entry *before, const struct fold_entry *entry)
 {
-	const struct stack_frames frames = frames_of(growing, entry);
+	const struct stack_frames frames = fold_tree_frames(growing, entry);
 	struct stack_step step = {.depth = frames.count + !!growing->root_ranks};
 	if (!before)
 		return step;
-	const struct stack_frames others = frames_of(growing, before);
+	const struct stack_frames others = fold_tree_frames(growing, before);
 	uint64_t label;
-	while ((label = element(growing, entry, &frames, step.shared)) && label == element(growing, before, &others, step.shared))
+	while ((label = fold_tree_element(growing, entry, &frames, step.shared)) && label == fold_tree_element(growing, before, &others, step.shared))
 		step.shared++;
 	return step;
 }
@@ -265,15 +201,20 @@ static void make_whole(struct growing *growing)
 	growing->frames = growing->whole_frames;
 }
 
+static void list_entries(struct growing *growing)
+{
+	const struct fold *fold = growing->fold;
+	growing->entries = mem_alloc_array(fold->entry_count + 1, sizeof(*growing->entries));
+	for (uint32_t i = 0; i < fold->entry_count; i++)
+		if (growing->options->event < 0 || fold->entries[i].event == growing->options->event)
+			growing->entries[growing->count++] = i;
+}
+
 static void sort_entries(struct growing *growing)
 {
 	const struct fold *fold = growing->fold;
 	unsigned int jobs = fold->private->options.jobs;
 	const struct sequences sequences = {.key = key_of, .context = growing, .jobs = jobs};
-	growing->entries = mem_alloc_array(fold->entry_count + 1, sizeof(*growing->entries));
-	for (uint32_t i = 0; i < fold->entry_count; i++)
-		if (growing->options->event < 0 || fold->entries[i].event == growing->options->event)
-			growing->entries[growing->count++] = i;
 	sequences_sort(&sequences, growing->entries, growing->count);
 	growing->steps = mem_alloc_array(growing->count + 1, sizeof(*growing->steps));
 	pool_run(jobs, (growing->count + STEPS_AT_ONCE - 1) / STEPS_AT_ONCE, step_range, growing);
@@ -281,16 +222,15 @@ static void sort_entries(struct growing *growing)
 
 /* ---- nodes ---- */
 
-/* What its first entry says of the node at this depth. */
-static void describe(const struct growing *growing, uint32_t first, uint32_t depth, struct calltree_node *node)
+void fold_tree_describe(const struct growing *growing, uint32_t first, uint32_t depth, struct calltree_node *node)
 {
 	const struct fold_entry *entry = &growing->fold->entries[first];
-	const struct stack_frames frames = frames_of(growing, entry);
+	const struct stack_frames frames = fold_tree_frames(growing, entry);
 	node->kind = FRAME_OTHER;
-	node->label = growing->labels[element(growing, entry, &frames, depth - 1) - 1].text;
+	node->label = growing->labels[fold_tree_element(growing, entry, &frames, depth - 1) - 1].text;
 	if (growing->root_ranks && depth == 1)
 		return;
-	uint32_t frame = frame_at(growing, &frames, depth - 1 - !!growing->root_ranks);
+	uint32_t frame = fold_tree_frame(growing, &frames, depth - 1 - !!growing->root_ranks);
 	const struct map *map = growing->fold->frames[frame].map;
 	node->kind = (uint8_t)fold_frame_kind(growing->fold, frame);
 	node->module = map ? map->dso->short_name : NULL;
@@ -329,7 +269,7 @@ static void close_below(struct growing *growing, struct open_run *parent, const 
 	struct open_run below = *run;
 	for (uint32_t at = run->end; at > depth; at--) {
 		struct calltree_node *node = arena_zalloc(&growing->tree->arena, sizeof(*node));
-		describe(growing, run->first, at, node);
+		fold_tree_describe(growing, run->first, at, node);
 		set_weights(&below, node);
 		growing->tree->nodes++;
 		below.children = below.last = NULL;
@@ -420,12 +360,12 @@ static void find_places(const struct growing *growing, const struct calltree *tr
 	vec_push(&path, (struct placed){.next = tree->root.children});
 	for (size_t i = 0; i < growing->count; i++) {
 		const struct fold_entry *entry = &growing->fold->entries[growing->entries[i]];
-		const struct stack_frames frames = frames_of(growing, entry);
+		const struct stack_frames frames = fold_tree_frames(growing, entry);
 		const struct stack_step *step = &growing->steps[i];
 		if (path.len > step->shared + (size_t)1)
 			path.len = step->shared + (size_t)1;
 		for (uint32_t depth = step->shared; path.len == depth + (size_t)1 && depth < step->depth; depth++) {
-			const struct calltree_node *child = next_child(growing, vec_last(&path), element(growing, entry, &frames, depth));
+			const struct calltree_node *child = next_child(growing, vec_last(&path), fold_tree_element(growing, entry, &frames, depth));
 			if (!child)
 				break;
 			vec_push(&places->parents, vec_last(&path)->number);
@@ -451,8 +391,8 @@ static void sum_modules(const struct growing *growing, struct calltree *tree)
 	VEC(struct calltree_module) modules = {0};
 	for (size_t i = 0; i < growing->count; i++) {
 		const struct fold_entry *entry = &growing->fold->entries[growing->entries[i]];
-		const struct stack_frames frames = frames_of(growing, entry);
-		const struct map *map = frames.count ? growing->fold->frames[frame_at(growing, &frames, frames.count - 1)].map : NULL;
+		const struct stack_frames frames = fold_tree_frames(growing, entry);
+		const struct map *map = frames.count ? growing->fold->frames[fold_tree_frame(growing, &frames, frames.count - 1)].map : NULL;
 		bool new;
 		if (!map)
 			continue;
@@ -471,25 +411,35 @@ static void sum_modules(const struct growing *growing, struct calltree *tree)
 	map64_deinit(&places);
 }
 
+/* From stacks in order. */
+static void grow(struct growing *growing, struct calltree *tree)
+{
+	sort_entries(growing);
+	if (growing->options->most) {
+		walk(growing);
+		calltree_limit_add(&growing->limit, growing->path.data[0].total, 1);
+		tree->least = calltree_limit_least(&growing->limit, growing->options->most);
+	}
+	growing->tree = tree;
+	walk(growing);
+	set_weights(&growing->path.data[0], &tree->root);
+	if (growing->options->places)
+		find_places(growing, tree, growing->options->places);
+}
+
 struct calltree *fold_calltree(struct fold *fold, const struct fold_calltree_options *options)
 {
 	struct growing growing = {.fold = fold, .options = options};
 	struct calltree *tree = calltree_create();
 	rank_labels(&growing);
 	make_whole(&growing);
-	sort_entries(&growing);
-	if (options->most) {
-		walk(&growing);
-		calltree_limit_add(&growing.limit, growing.path.data[0].total, 1);
-		tree->least = calltree_limit_least(&growing.limit, options->most);
-	}
+	list_entries(&growing);
+	if (options->most && !options->places)
+		fold_tree_heaviest(&growing, tree);
+	else
+		grow(&growing, tree);
 	if (tree->least)
 		sum_modules(&growing, tree);
-	growing.tree = tree;
-	walk(&growing);
-	set_weights(&growing.path.data[0], &tree->root);
-	if (options->places)
-		find_places(&growing, tree, options->places);
 	free(growing.steps);
 	vec_deinit(&growing.path);
 	free(growing.frame_ranks);

@@ -14,10 +14,12 @@ import tempfile
 import pytest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent / "lib"))
+import mounts  # noqa: E402
 import own  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PERF_EVENT_OPEN = {"x86_64": 298, "aarch64": 241}
+KALLSYMS = "/proc/kallsyms"
 
 
 # Locks for the whole machine, of all clones and users: files that are always there.
@@ -90,6 +92,23 @@ def environment(tmp_path_factory):
     os.environ["LC_ALL"] = "C"
     os.environ["HOME"] = str(tmp_path_factory.mktemp("home"))
     os.environ.pop("PERF_PAGER", None)
+
+
+# Folders of tests that ask about files, not about what the kernel does meanwhile.
+ABOUT_FILES = {"cli", "corpus", "oracle", "robust", "script", "tui"}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def symbols_of_one_moment(request, tmp_path_factory):
+    """The kernel's symbols as they are when the first test of the file begins, whatever programs neighbours load: two programs that are compared see the same ones. The
+    kernel takes some 50 ms to write them, for each that asks; a copy is read in one."""
+    if request.path.parent.name not in ABOUT_FILES or not mounts.private():
+        yield
+        return
+    copy = tmp_path_factory.mktemp("symbols") / "kallsyms"
+    shutil.copyfile(KALLSYMS, copy)
+    with mounts.shown_as(copy, KALLSYMS):
+        yield
 
 
 def program_under_test():

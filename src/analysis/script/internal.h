@@ -81,8 +81,8 @@ struct script_text {
 	struct script_text_options options;
 	struct script_plan **plans; /* by event index; NULL until the event has a sample */
 	size_t plan_count;
-	size_t name_width; /* of the longest name of an event */
-	struct script_stacks *stacks;
+	size_t name_width;		/* of the longest name of an event */
+	struct script_stacks *stacks;	/* NULL until there is a stack to be shown */
 	struct stack stack;		/* scratch */
 	uint64_t first_time;		/* --reltime; 0 = none yet */
 	uint64_t previous_time;		/* --deltatime */

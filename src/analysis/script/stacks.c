@@ -18,6 +18,7 @@
 #include "analysis/script/stacks.h"
 
 #include "analysis/script/lines.h"
+#include "analysis/script/places.h"
 #include "analysis/script/recent.h"
 #include "base/digits.h"
 #include "base/hash.h"
@@ -29,35 +30,18 @@
 #include <string.h>
 
 enum {
-	PLACE_PAIRS = 1 << 16,
 	LOOKUPS = SYMTAB_MANY, /* addresses looked up at a time */
 	SEGMENT_SLOTS = 1 << 13,
 	TEXT_LIMIT = 1 << 20, /* bytes of segments' text */
 	DEEP = 8,	      /* frames from which on the last stack's lines are worth remembering */
-	NAME_LIMIT = 512,     /* longer names of symbols are unusual */
-	USUAL_ROOM = NAME_LIMIT + SCRIPT_WIDE + 64,
-	UNUSUAL = UINT16_MAX,
-};
-
-/* What a line tells of an address. */
-struct place {
-	uint64_t address; /* in the file */
-	const char *name; /* the symbol's */
-	uint32_t offset;  /* from the symbol's start */
-	uint32_t file;	  /* its number + 1; 0 = empty */
-	uint16_t length;  /* of the name; 0 = there is no symbol, UNUSUAL = composing it takes more care */
-};
-
-/* Two places with the same hash, the one that was used last first: in one cache line. */
-struct place_pair {
-	struct place places[2];
+	USUAL_ROOM = SCRIPT_NAME_LIMIT + 2 * SCRIPT_WIDE + 64,
 };
 
 /* An address of a stack while its line is made. */
 struct spot {
 	uint64_t ip;
 	const struct map *map; /* NULL = not mapped */
-	struct place place;
+	struct script_place place;
 };
 
 /* A segment that came before. Its text is kept from the second time on; until then `length` is 0. */
@@ -70,11 +54,12 @@ struct segment {
 struct file_look {
 	uint32_t offset, length; /* 0: not made yet */
 	bool is_user;		 /* its addresses are shown as those of the file */
+	bool has_functions;	 /* debug information may tell of several at one address */
 };
 
 struct script_stacks {
 	struct maps_cache maps;
-	struct place_pair *places; /* direct-mapped */
+	struct script_places places;
 	struct script_lines *lines;
 	struct script_recents *recents;
 	struct segment *segments; /* direct-mapped; their text is thrown away as a whole */
@@ -83,11 +68,12 @@ struct script_stacks {
 	struct strbuf file_text;
 };
 
-struct script_stacks *script_stacks_create(void)
+/* Not before it is needed: tracepoints have no stacks, usually. */
+static struct script_stacks *stacks_create(void)
 {
 	struct script_stacks *stacks = mem_zalloc(sizeof(*stacks));
 	maps_cache_init(&stacks->maps);
-	stacks->places = mem_zalloc_table(PLACE_PAIRS, sizeof(*stacks->places));
+	script_places_init(&stacks->places);
 	stacks->lines = script_lines_create();
 	stacks->recents = script_recents_create();
 	stacks->segments = mem_zalloc_table(SEGMENT_SLOTS, sizeof(*stacks->segments));
@@ -102,7 +88,7 @@ void script_stacks_destroy(struct script_stacks *stacks)
 	strbuf_deinit(&stacks->file_text);
 	vec_deinit(&stacks->files);
 	maps_cache_deinit(&stacks->maps);
-	free(stacks->places);
+	script_places_deinit(&stacks->places);
 	script_lines_destroy(stacks->lines);
 	script_recents_destroy(stacks->recents);
 	free(stacks->segments);
@@ -182,38 +168,6 @@ static const struct maps_piece *piece_at(struct script_text *text, struct space 
 	return space->latest;
 }
 
-static struct place_pair *pair_for(const struct script_stacks *stacks, const struct place *place)
-{
-	return &stacks->places[hash_combine(place->address, place->file) & (PLACE_PAIRS - 1)];
-}
-
-static bool same_place(const struct place *a, const struct place *b)
-{
-	return a->address == b->address && a->file == b->file;
-}
-
-/* What is known of a place, into it; false when nothing is. */
-static bool find_place(const struct script_stacks *stacks, struct place *place)
-{
-	struct place *known = pair_for(stacks, place)->places;
-	if (!same_place(&known[0], place)) {
-		if (!same_place(&known[1], place))
-			return false;
-		struct place first = known[0];
-		known[0] = known[1];
-		known[1] = first;
-	}
-	*place = known[0];
-	return true;
-}
-
-static void keep_place(const struct script_stacks *stacks, const struct place *place)
-{
-	struct place *known = pair_for(stacks, place)->places;
-	known[1] = known[0];
-	known[0] = *place;
-}
-
 /* The map of an address; its symbol's place is on its way into the cache then. */
 static void begin_place(struct script_text *text, struct space *space, uint64_t ip, struct spot *ret)
 {
@@ -222,25 +176,27 @@ static void begin_place(struct script_text *text, struct space *space, uint64_t 
 	ret->map = piece->map;
 	ret->place.address = ip + piece->offset;
 	ret->place.file = piece->file;
-	__builtin_prefetch(pair_for(text->stacks, &ret->place));
+	script_places_prefetch(&text->stacks->places, ret->place.address, piece->file);
 }
 
-static void describe(struct place *place, const struct symbol *symbol)
+static void describe(struct script_places *places, struct script_place *place, const struct symbol *symbol)
 {
 	size_t length = symbol ? strlen(symbol->name) : 0;
 	uint64_t offset = symbol ? place->address - symbol->start : 0;
-	bool usual = !symbol ||
-		     (length && length <= NAME_LIMIT && offset <= UINT32_MAX && !symbol->inlined && text_is_safe(symbol->name, length));
 	place->offset = (uint32_t)offset;
-	place->name = symbol ? symbol->name : NULL;
-	place->length = usual ? (uint16_t)length : UNUSUAL;
+	if (!symbol)
+		place->name = SCRIPT_NAME_NONE;
+	else if (length && length <= SCRIPT_NAME_LIMIT && offset <= UINT32_MAX && !symbol->inlined && text_is_safe(symbol->name, length))
+		place->name = script_places_name(places, symbol, length);
+	else
+		place->name = SCRIPT_NAME_UNUSUAL;
 }
 
 /* Stacks that were followed by frame pointers where code has none are full of such addresses. Only the kernel knows more than its maps. */
 static void describe_unmapped(struct script_text *text, const struct script_sample *at, const struct space *space, struct spot *spot)
 {
 	if (space->maps != text->machine->kernel_maps) {
-		describe(&spot->place, NULL);
+		describe(&text->stacks->places, &spot->place, NULL);
 		return;
 	}
 	struct frame frame;
@@ -248,7 +204,7 @@ static void describe_unmapped(struct script_text *text, const struct script_samp
 	spot->map = frame.map;
 	spot->place.address = frame.dso_addr;
 	spot->place.file = frame.map ? frame.map->dso->index + 1 : 0;
-	describe(&spot->place, frame.symbol);
+	describe(&text->stacks->places, &spot->place, frame.symbol);
 }
 
 /* Looks up the symbols of new places in one file, and keeps them. */
@@ -260,9 +216,9 @@ static void describe_new(struct script_text *text, struct spot *const *spots, si
 		addresses[i] = spots[i]->place.address;
 	resolver_symbols(text->resolver, spots[0]->map->dso, addresses, count, symbols);
 	for (size_t i = 0; i < count; i++) {
-		struct place *place = &spots[i]->place;
-		describe(place, symbols[i]);
-		keep_place(text->stacks, place);
+		struct script_place *place = &spots[i]->place;
+		describe(&text->stacks->places, place, symbols[i]);
+		script_places_keep(&text->stacks->places, place);
 	}
 }
 
@@ -275,8 +231,8 @@ static void finish_places(struct script_text *text, const struct script_sample *
 		struct spot *spot = &spots[i];
 		if (!spot->map)
 			describe_unmapped(text, at, space, spot);
-		else if (find_place(text->stacks, &spot->place))
-			__builtin_prefetch(spot->place.name);
+		else if (script_places_find(&text->stacks->places, &spot->place))
+			__builtin_prefetch(text->stacks->places.text.data + spot->place.name);
 		else
 			fresh[fresh_count++] = spot;
 	}
@@ -285,26 +241,6 @@ static void finish_places(struct script_text *text, const struct script_sample *
 			end++;
 		describe_new(text, fresh + begin, end - begin);
 	}
-}
-
-/* A name of at most NAME_LIMIT bytes, without a call: most have less than 32. */
-static char *put_name(char *to, const char *name, size_t length)
-{
-	enum { STEP = 16, HALF = 8 };
-	char *end = to + length;
-	if (length >= STEP) {
-		const char *last = name + length - STEP;
-		for (; name < last; name += STEP, to += STEP)
-			memcpy(to, name, STEP);
-		memcpy(end - STEP, last, STEP);
-	} else if (length >= HALF) {
-		memcpy(to, name, HALF);
-		memcpy(end - HALF, name + length - HALF, HALF);
-	} else {
-		while (to < end)
-			*to++ = *name++;
-	}
-	return end;
 }
 
 static void make_file_look(const struct script_text *text, const struct spot *spot)
@@ -317,9 +253,11 @@ static void make_file_look(const struct script_text *text, const struct spot *sp
 	script_add_dso(text, spot->map, &stacks->file_text);
 	strbuf_add_str(&stacks->file_text, ")\n");
 	strbuf_reserve(&stacks->file_text, SCRIPT_WIDE);
-	stacks->files.data[spot->place.file] = (struct file_look){.offset = (uint32_t)offset,
-								  .length = (uint32_t)(stacks->file_text.len - offset),
-								  .is_user = spot->map && !spot->map->dso->kernel};
+	stacks->files.data[spot->place.file] =
+		(struct file_look){.offset = (uint32_t)offset,
+				   .length = (uint32_t)(stacks->file_text.len - offset),
+				   .is_user = spot->map && !spot->map->dso->kernel,
+				   .has_functions = spot->map && resolver_has_functions(text->resolver, spot->map->dso)};
 }
 
 /* Neither the map nor the file is looked at for it: they are far away. Valid until the next call. */
@@ -332,17 +270,13 @@ static const struct file_look *file_look_of(const struct script_text *text, cons
 }
 
 /* The usual look of a place, " name+0xoff (file)\n". `to` has room for USUAL_ROOM bytes and the file's. */
-static char *put_usual_place(const struct script_text *text, const struct place *place, const struct file_look *file, char *to)
+static char *put_usual_place(const struct script_text *text, const struct script_place *place, const struct file_look *file, char *to)
 {
-	*to++ = ' ';
-	if (place->length) {
-		to = put_name(to, place->name, place->length);
-		memcpy(to, "+0x", 3);
-		to = digits_put_short_hex(to + 3, place->offset);
-	} else {
-		memcpy(to, "[unknown]", 9);
-		to += 9;
-	}
+	size_t length;
+	const char *name = script_places_text(&text->stacks->places, place->name, &length);
+	to = script_put_wide(to, name, length);
+	if (place->name != SCRIPT_NAME_NONE)
+		to = digits_put_short_hex(to, place->offset);
 	return script_put_wide(to, text->stacks->file_text.data + file->offset, file->length);
 }
 
@@ -358,7 +292,7 @@ static void add_usual_line(const struct script_text *text, const struct spot *sp
 
 static bool looks_usual(const struct script_sample *at, const struct spot *spot)
 {
-	return (at->plan->fields & look_fields) == usual_look && spot->place.length != UNUSUAL;
+	return (at->plan->fields & look_fields) == usual_look && spot->place.name != SCRIPT_NAME_UNUSUAL;
 }
 
 static struct frame frame_of(struct script_text *text, const struct space *space, const struct spot *spot)
@@ -411,7 +345,7 @@ static void add_careful_line(struct script_text *text, const struct script_sampl
 static void add_spot(struct script_text *text, const struct script_sample *at, const struct space *space, const struct spot *spot,
 		     enum expansion expansion, struct strbuf *out)
 {
-	bool expand = expansion && spot->map && resolver_has_functions(text->resolver, spot->map->dso);
+	bool expand = expansion && spot->map && file_look_of(text, spot)->has_functions;
 	if (!expand && looks_usual(at, spot))
 		add_usual_line(text, spot, out);
 	else
@@ -431,6 +365,7 @@ static void add_run(struct script_text *text, const struct script_sample *at, st
 		    struct strbuf *out)
 {
 	struct spot spots[LOOKUPS];
+	script_places_bound(&text->stacks->places);
 	for (size_t begin = 0; begin < run->count; begin += LOOKUPS) {
 		size_t here = run->count - begin < LOOKUPS ? run->count - begin : LOOKUPS;
 		for (size_t i = 0; i < here; i++)
@@ -596,6 +531,8 @@ void script_stacks_add_ip(struct script_text *text, const struct script_sample *
 	strbuf_add_hex(out, at->sample->ip, 16);
 	if (!(at->plan->fields & look_fields))
 		return;
+	if (!text->stacks)
+		text->stacks = stacks_create();
 	space_init(&space, text, at, at->sample->cpumode);
 	begin_place(text, &space, at->sample->ip, &spot);
 	finish_places(text, at, &space, &spot, 1);
@@ -611,6 +548,8 @@ void script_stacks_add_ip(struct script_text *text, const struct script_sample *
 
 void script_stacks_add(struct script_text *text, const struct script_sample *at, struct strbuf *out)
 {
+	if (!text->stacks)
+		text->stacks = stacks_create();
 	if (text->options.stop_at)
 		add_resolved(text, at, out);
 	else if (at->plan->plain_chain)

@@ -4,7 +4,6 @@
 
 #include "analysis/script/internal.h"
 
-struct script_stacks *script_stacks_create(void);
 void script_stacks_destroy(struct script_stacks *stacks);
 
 /* Adds the sample's stack, a frame a line. */

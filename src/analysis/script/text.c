@@ -105,7 +105,6 @@ struct script_text *script_text_create(const struct session *session, struct res
 	text->machine = session->machine;
 	text->resolver = resolver;
 	text->options = *options;
-	text->stacks = script_stacks_create();
 	look_at_events(text);
 	return text;
 }

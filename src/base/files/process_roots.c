@@ -36,21 +36,45 @@ static int find_folder(const struct stat *status)
 	return -1;
 }
 
-/* Of a process with other mounts than ours, or another root directory. */
-static void hold(uint32_t pid)
+/* Where a process's files are: its mount namespace and its root directory. */
+struct place {
+	struct stat mounts, root;
+	bool has_mounts; /* it was allowed to look */
+};
+
+static bool is_same(const struct stat *a, const struct stat *b)
+{
+	return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
+}
+
+/* False when we may not look there. */
+static bool look_at(uint32_t pid, struct place *ret)
 {
 	char path[PROCESS_ROOT_SIZE];
-	struct stat status, ours;
-	bool other_mounts = process_has_other_mounts("/proc", pid);
+	snprintf(path, sizeof(path), "/proc/%u/root", pid);
+	if (stat(path, &ret->root))
+		return false;
+	snprintf(path, sizeof(path), "/proc/%u/ns/mnt", pid);
+	ret->has_mounts = !stat(path, &ret->mounts);
+	return true;
+}
+
+/* Of a process with other mounts than ours, or another root directory. */
+static void hold(uint32_t pid, const struct place *theirs, const struct place *ours)
+{
+	char path[PROCESS_ROOT_SIZE];
+	struct stat status;
+	bool other_mounts = theirs->has_mounts && ours->has_mounts && !is_same(&theirs->mounts, &ours->mounts);
+	if (!other_mounts && is_same(&theirs->root, &ours->root))
+		return;
 	snprintf(path, sizeof(path), "/proc/%u/root", pid);
 	int folder = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (folder < 0)
 		return;
 	int same = fstat(folder, &status) ? -1 : find_folder(&status);
-	bool plain = !other_mounts && !stat("/", &ours) && status.st_dev == ours.st_dev && status.st_ino == ours.st_ino;
-	if (plain || same >= 0 || held.folders == HELD_MOST) {
+	if (same >= 0 || held.folders == HELD_MOST) {
 		close(folder);
-		folder = plain ? -1 : same;
+		folder = same;
 	} else {
 		held.folders++;
 	}
@@ -62,10 +86,12 @@ void process_roots_keep(void)
 {
 	DIR *processes = opendir("/proc");
 	struct dirent *entry;
+	struct place ours, theirs;
 	uint32_t pid;
-	while (processes && (entry = readdir(processes)))
-		if (number_parse_u32(entry->d_name, &pid))
-			hold(pid);
+	bool known = look_at((uint32_t)getpid(), &ours);
+	while (processes && known && (entry = readdir(processes)))
+		if (number_parse_u32(entry->d_name, &pid) && look_at(pid, &theirs))
+			hold(pid, &theirs, &ours);
 	if (processes)
 		closedir(processes);
 	held.only_these = true;

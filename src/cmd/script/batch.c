@@ -1,14 +1,18 @@
 /* Samples become text on several threads, a load of a thousand records at a time. Two loads take turns:
  *
- *	helpers       │ text of load 1 ………………………………………………… │ text of load 2 …
- *	main thread   │ write load 0, gather load 2, text of load 1 │ write load 1, …
- *	              ▲ apply load 1                                ▲ apply load 2
+ *	helpers       │ text of load 1, a slice at a time ………… │ text of load 2 …
+ *	main thread   │ gather load 2, slices of load 1 ……………… │ gather load 3 …
+ *	              ▲ apply load 1                           ▲ apply load 2
  *
  * While text is made the machine rests; between two loads the side-band of the next one is applied to it, at times that no sample before it
- * has (session_part_times()). The first loads are small, so that the first lines come at once. */
+ * has (session_part_times()). The first loads are small, so that the first lines come at once.
+ *
+ * Whoever has finished the slice whose turn it is to be written writes it, and those behind it that others have finished by then. So
+ * each thread needs memory for the text of a few slices only, which stays in its processor's cache. */
 #include "cmd/script/batch.h"
 
 #include "arch/own.h"
+#include "base/cleanup.h"
 #include "base/mem.h"
 
 #include <limits.h>
@@ -18,14 +22,16 @@
 #include <string.h>
 
 enum {
-	SLICE = 64, /* records a thread takes at a time */
+	MOST_RECORDS = 1024, /* of a load */
 	FIRST_RECORDS = 64,
-	FIRST_SLICE = 8, /* of the first load */
-	MOST_RECORDS = 1024,
-	MOST_SLICES = MOST_RECORDS / SLICE,
-	LOOKS = 2000,	     /* some 50 to 100 µs */
-	MUCH_TEXT = 4 << 20, /* bytes of a load; then the next one is smaller */
-	FORGET = 16 << 20,   /* bytes of the recording that are forgotten at a time */
+	MOST_SLICE = 64, /* records a thread takes at a time, … */
+	LEAST_SLICE = 8,
+	SLICE_TEXT = 32 << 10, /* … which is about so many bytes of text */
+	MOST_SLICES = MOST_RECORDS / LEAST_SLICE,
+	TEXTS = 4, /* slices whose text a thread can have, until they are written */
+	MOST_WORKERS = 16,
+	LOOKS = 2000,	   /* some 50 to 100 µs */
+	FORGET = 16 << 20, /* bytes of the recording that are forgotten at a time */
 };
 
 struct item {
@@ -35,8 +41,14 @@ struct item {
 };
 
 struct slice {
+	struct slice_text *text; /* NULL: isn't made yet */
+	bool broken;		 /* a record of it could not be decoded */
+};
+
+/* The memory for the text of a slice. */
+struct slice_text {
 	struct strbuf text;
-	bool broken; /* a record of it could not be decoded */
+	bool taken; /* until it is written */
 };
 
 struct load {
@@ -50,20 +62,22 @@ struct load {
 
 struct batch;
 
-struct helper {
+/* The first one is the main thread. */
+struct worker {
 	struct batch *batch;
 	pthread_t thread;
 	struct script_text *text; /* NULL: it hasn't worked yet */
+	struct slice_text texts[TEXTS];
 };
 
 struct batch {
 	const struct script_batch_options *options;
 	const struct script_filter *filter; /* NULL: all pass */
-	struct script_text *text;	    /* of the main thread */
-	struct helper *helpers;
+	struct worker workers[MOST_WORKERS];
 	unsigned int helper_count;
 	struct load loads[2];
 	size_t limit;	    /* records of a load */
+	size_t slice_size;  /* of the next one */
 	uint64_t forgotten; /* where in the recording what was read and isn't needed any more ends */
 	bool ended;	    /* the session */
 
@@ -74,6 +88,14 @@ struct batch {
 	_Atomic unsigned int working; /* helpers that aren't done with it */
 	struct load *load;
 	_Atomic size_t next_slice;
+
+	/* What is written. */
+	pthread_mutex_t output_lock;
+	pthread_cond_t written;
+	size_t next_written; /* slice */
+	bool writing;	     /* somebody is, and looks for more when he has done */
+	struct error *error;
+	_Atomic bool stopped; /* after an error, or when nobody reads any more */
 };
 
 /* ---- text ---- */
@@ -114,27 +136,82 @@ static bool format_sample(const struct batch *batch, struct script_text *text, c
 	return true;
 }
 
-static void format_item(const struct batch *batch, struct script_text *text, const struct load *load, const struct item *item,
-			struct slice *slice)
+/* False when the record could not be decoded. */
+static bool format_item(const struct batch *batch, struct script_text *text, const struct load *load, const struct item *item,
+			struct strbuf *out)
 {
 	if (item->is_text && !item->length)
-		return; /* there may be no text at all */
-	if (item->is_text)
-		strbuf_add(&slice->text, load->between.data + item->offset, item->length);
-	else if (!format_sample(batch, text, &item->record, &slice->text))
-		slice->broken = true;
+		return true; /* there may be no text at all */
+	if (!item->is_text)
+		return format_sample(batch, text, &item->record, out);
+	strbuf_add(out, load->between.data + item->offset, item->length);
+	return true;
 }
 
-static void format_slices(struct batch *batch, struct script_text *text)
+static void format_slice(struct batch *batch, struct worker *worker, size_t number, struct slice_text *to)
 {
 	struct load *load = batch->load;
-	for (size_t number; (number = atomic_fetch_add(&batch->next_slice, 1)) < load->slice_count;) {
-		struct slice *slice = &load->slices[number];
-		size_t begin = number * load->slice_size, end = begin + load->slice_size;
-		strbuf_clear(&slice->text);
-		slice->broken = false;
-		for (size_t i = begin; i < end && i < load->count; i++)
-			format_item(batch, text, load, &load->items[i], slice);
+	size_t begin = number * load->slice_size, end = begin + load->slice_size;
+	strbuf_clear(&to->text);
+	for (size_t i = begin; i < end && i < load->count && !batch->stopped; i++)
+		if (!format_item(batch, worker->text, load, &load->items[i], &to->text))
+			load->slices[number].broken = true;
+}
+
+/* ---- writing ---- */
+
+/* Memory of the worker's that is free; waits until there is some. */
+static struct slice_text *take_text(struct batch *batch, struct worker *worker)
+{
+	struct slice_text *found = NULL;
+	pthread_mutex_lock(&batch->output_lock);
+	while (!found) {
+		for (size_t i = 0; i < TEXTS && !found; i++)
+			if (!worker->texts[i].taken)
+				found = &worker->texts[i];
+		if (!found)
+			pthread_cond_wait(&batch->written, &batch->output_lock);
+	}
+	found->taken = true;
+	pthread_mutex_unlock(&batch->output_lock);
+	return found;
+}
+
+static void write_slice(struct batch *batch, struct slice_text *slice)
+{
+	struct script_output *output = batch->options->output;
+	if (batch->stopped)
+		return;
+	batch->error = script_output_write(output, slice->text.data, slice->text.len);
+	batch->stopped = batch->error || output->closed;
+}
+
+/* The slice has its text: writes it, and those behind it, as far as its turn has come; else somebody else will. */
+static void finish_slice(struct batch *batch, size_t number, struct slice_text *text)
+{
+	struct load *load = batch->load;
+	pthread_mutex_lock(&batch->output_lock);
+	load->slices[number].text = text;
+	while (!batch->writing && batch->next_written < load->slice_count && load->slices[batch->next_written].text) {
+		struct slice_text *next = load->slices[batch->next_written].text;
+		batch->writing = true;
+		pthread_mutex_unlock(&batch->output_lock);
+		write_slice(batch, next);
+		pthread_mutex_lock(&batch->output_lock);
+		batch->writing = false;
+		batch->next_written++;
+		next->taken = false;
+		pthread_cond_broadcast(&batch->written);
+	}
+	pthread_mutex_unlock(&batch->output_lock);
+}
+
+static void format_slices(struct batch *batch, struct worker *worker)
+{
+	for (size_t number; (number = atomic_fetch_add(&batch->next_slice, 1)) < batch->load->slice_count;) {
+		struct slice_text *text = take_text(batch, worker);
+		format_slice(batch, worker, number, text);
+		finish_slice(batch, number, text);
 	}
 }
 
@@ -155,8 +232,8 @@ static void look_for_end(struct batch *batch)
 
 static void *help(void *argument)
 {
-	struct helper *helper = argument;
-	struct batch *batch = helper->batch;
+	struct worker *worker = argument;
+	struct batch *batch = worker->batch;
 	unsigned int done = 0;
 	for (;;) {
 		look_for_run(batch, done);
@@ -167,9 +244,9 @@ static void *help(void *argument)
 		pthread_mutex_unlock(&batch->lock);
 		if (done == UINT_MAX)
 			return NULL;
-		if (!helper->text)
-			helper->text = batch->options->create_text(batch->options->context);
-		format_slices(batch, helper->text);
+		if (!worker->text)
+			worker->text = batch->options->create_text(batch->options->context);
+		format_slices(batch, worker);
 		pthread_mutex_lock(&batch->lock);
 		if (--batch->working == 0)
 			pthread_cond_signal(&batch->end);
@@ -188,8 +265,11 @@ static void wake_helpers(struct batch *batch, unsigned int run)
 
 static void begin_text(struct batch *batch, struct load *load)
 {
+	load->slice_size = batch->slice_size;
 	load->slice_count = (load->count + load->slice_size - 1) / load->slice_size;
+	memset(load->slices, 0, load->slice_count * sizeof(*load->slices));
 	batch->load = load;
+	batch->next_written = 0;
 	atomic_store(&batch->next_slice, 0);
 	/* One slice is the main thread's: side-band records at the times of samples make loads of a few records. */
 	if (load->slice_count > 1)
@@ -198,7 +278,7 @@ static void begin_text(struct batch *batch, struct load *load)
 
 static void finish_text(struct batch *batch)
 {
-	format_slices(batch, batch->text);
+	format_slices(batch, &batch->workers[0]);
 	look_for_end(batch);
 	pthread_mutex_lock(&batch->lock);
 	while (batch->working)
@@ -206,49 +286,54 @@ static void finish_text(struct batch *batch)
 	pthread_mutex_unlock(&batch->lock);
 }
 
-static void batch_init(struct batch *batch, const struct script_batch_options *options)
+static void start_helpers(struct batch *batch)
 {
-	*batch = (struct batch){.options = options, .limit = FIRST_RECORDS};
-	batch->filter = script_filter_is_empty(options->filter) ? NULL : options->filter;
-	batch->text = options->create_text(options->context);
-	for (size_t i = 0; i < 2; i++) {
-		batch->loads[i].items = mem_alloc_array(MOST_RECORDS, sizeof(struct item));
-		batch->loads[i].slice_size = SLICE;
-	}
-	/* Nearly all of the first load's time goes into symbols: while one thread reads the kernel's, another one reads a file's. */
-	batch->loads[0].slice_size = FIRST_SLICE;
-	pthread_mutex_init(&batch->lock, NULL);
-	pthread_cond_init(&batch->begin, NULL);
-	pthread_cond_init(&batch->end, NULL);
-	unsigned int jobs = options->session->jobs < MOST_SLICES ? options->session->jobs : MOST_SLICES;
-	batch->helpers = mem_zalloc_array(jobs, sizeof(*batch->helpers));
-	for (unsigned int i = 0; i + 1 < jobs; i++) {
-		struct helper *helper = &batch->helpers[i];
-		*helper = (struct helper){.batch = batch};
-		if (pthread_create(&helper->thread, NULL, help, helper))
+	unsigned int jobs = batch->options->session->jobs < MOST_WORKERS ? batch->options->session->jobs : MOST_WORKERS;
+	for (unsigned int i = 1; i < jobs; i++) {
+		struct worker *worker = &batch->workers[i];
+		worker->batch = batch;
+		if (pthread_create(&worker->thread, NULL, help, worker))
 			break; /* fewer do as well */
 		batch->helper_count++;
 	}
 }
 
+static void batch_init(struct batch *batch, const struct script_batch_options *options)
+{
+	/* Nearly all of the first load's time goes into symbols: while one thread reads the kernel's, another one reads a file's. */
+	*batch = (struct batch){.options = options, .limit = FIRST_RECORDS, .slice_size = LEAST_SLICE};
+	batch->filter = script_filter_is_empty(options->filter) ? NULL : options->filter;
+	batch->workers[0].text = options->create_text(options->context);
+	for (size_t i = 0; i < 2; i++)
+		batch->loads[i].items = mem_alloc_array(MOST_RECORDS, sizeof(struct item));
+	pthread_mutex_init(&batch->lock, NULL);
+	pthread_cond_init(&batch->begin, NULL);
+	pthread_cond_init(&batch->end, NULL);
+	pthread_mutex_init(&batch->output_lock, NULL);
+	pthread_cond_init(&batch->written, NULL);
+	start_helpers(batch);
+}
+
 static void batch_deinit(struct batch *batch)
 {
 	wake_helpers(batch, UINT_MAX);
-	for (unsigned int i = 0; i < batch->helper_count; i++) {
-		pthread_join(batch->helpers[i].thread, NULL);
-		script_text_destroy(batch->helpers[i].text);
+	for (unsigned int i = 0; i <= batch->helper_count; i++) {
+		struct worker *worker = &batch->workers[i];
+		if (i)
+			pthread_join(worker->thread, NULL);
+		script_text_destroy(worker->text);
+		for (size_t j = 0; j < TEXTS; j++)
+			strbuf_deinit(&worker->texts[j].text);
 	}
 	pthread_cond_destroy(&batch->begin);
 	pthread_cond_destroy(&batch->end);
 	pthread_mutex_destroy(&batch->lock);
+	pthread_cond_destroy(&batch->written);
+	pthread_mutex_destroy(&batch->output_lock);
 	for (size_t i = 0; i < 2; i++) {
-		for (size_t j = 0; j < MOST_SLICES; j++)
-			strbuf_deinit(&batch->loads[i].slices[j].text);
 		strbuf_deinit(&batch->loads[i].between);
 		free(batch->loads[i].items);
 	}
-	script_text_destroy(batch->text);
-	free(batch->helpers);
 }
 
 /* ---- the main thread ---- */
@@ -326,52 +411,47 @@ static void forget(struct batch *batch, const struct load *load)
 	batch->forgotten = first;
 }
 
-/* Writes the load's text, if it has any; then it is empty. */
-static struct error *write_load(struct batch *batch, struct load *load)
+/* The load's text is written: it is empty then, and tells how large the next ones should be. */
+static void finish_load(struct batch *batch, struct load *load, uint64_t text_size)
 {
-	size_t total = 0;
-	struct error *error = NULL;
-	for (size_t i = 0; i < load->slice_count && !error; i++) {
-		struct slice *slice = &load->slices[i];
-		if (slice->broken)
+	for (size_t i = 0; i < load->slice_count; i++)
+		if (load->slices[i].broken)
 			count_broken(batch, load, i);
-		total += slice->text.len;
-		error = script_output_write(batch->options->output, slice->text.data, slice->text.len);
+	if (load->count) {
+		size_t fitting = SLICE_TEXT / (text_size / load->count + 1);
+		batch->slice_size = fitting < LEAST_SLICE ? LEAST_SLICE : fitting > MOST_SLICE ? MOST_SLICE : fitting;
 	}
-	if (total > MUCH_TEXT)
-		batch->limit = batch->limit / 2 > SLICE ? batch->limit / 2 : SLICE;
-	else if (load->slice_count && batch->limit < MOST_RECORDS)
+	if (batch->limit < MOST_RECORDS)
 		batch->limit *= 2;
 	forget(batch, load);
 	load->count = load->slice_count = 0;
-	load->slice_size = SLICE;
 	strbuf_clear(&load->between);
-	return error;
 }
 
 struct error *script_batch_show(const struct script_batch_options *options)
 {
-	struct batch batch;
-	struct load *now = &batch.loads[0], *other = &batch.loads[1];
-	batch_init(&batch, options);
-	struct error *error = gather(&batch, false, now);
-	while (!error && now->count && !options->output->closed) {
-		apply(&batch, now);
-		begin_text(&batch, now);
-		error = write_load(&batch, other);
-		if (error || options->output->closed)
-			atomic_store(&batch.next_slice, now->slice_count); /* nobody wants them */
-		else
-			error = gather(&batch, true, other);
-		finish_text(&batch);
-		if (!error && !options->output->closed)
-			error = gather(&batch, false, other);
+	struct batch *batch = mem_alloc(sizeof(*batch));
+	struct load *now = &batch->loads[0], *other = &batch->loads[1];
+	batch_init(batch, options);
+	struct error *error = gather(batch, false, now);
+	while (!error && now->count && !batch->stopped) {
+		uint64_t before = options->output->written;
+		apply(batch, now);
+		begin_text(batch, now);
+		error = gather(batch, true, other);
+		finish_text(batch);
+		finish_load(batch, now, options->output->written - before);
+		if (!error && !batch->stopped)
+			error = gather(batch, false, other);
 		struct load *done = now;
 		now = other;
 		other = done;
 	}
 	if (!error)
-		error = write_load(&batch, other);
-	batch_deinit(&batch);
+		error = take_pointer(batch->error);
+	else if (batch->error)
+		error_free(batch->error);
+	batch_deinit(batch);
+	free(batch);
 	return error;
 }

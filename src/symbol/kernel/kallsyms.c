@@ -1,5 +1,8 @@
-/* Lines "ffffffff81000000 T _text", modules' with "\t[name]" behind. The file is read as a whole and parsed in place: 200,000 lines are 8
- * MB, and the kernel needs longer to write them than we to read.
+/* Lines "ffffffff81000000 T _text", modules' with "\t[name]" behind. The kernel needs longer to write 200,000 of them, which are 8 MB, than
+ * we to read: a thread of its own takes them from it, while those that have come are parsed in place.
+ *
+ *	thread     ├── lines that have come ──┼─ the next one's beginning ─┤ …
+ *	caller     ├── parsed ──┤
  *
  * Sizes: none are given, so a symbol goes up to the next one. They are settled over all lines, the other modules' too, before the ones that
  * are wanted are picked: the last symbol of a module must not swallow the gap behind it.
@@ -14,9 +17,11 @@
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <string.h>
+#include <unistd.h>
 
-enum { SIZE_LIMIT = 1 << 28, BLOCK = 1 << 16 };
+enum { SIZE_LIMIT = 1 << 26, STEP = 1 << 18 /* that is worth a hand-over */, BLOCK = 1 << 16 };
 
 struct line {
 	uint64_t address;
@@ -96,47 +101,111 @@ static void note_landmark(struct kallsyms *kallsyms, const struct line *line)
 		kallsyms->etext = line->address;
 }
 
-static void parse(struct kallsyms *kallsyms, size_t size)
+/* Of all lines. */
+struct seen {
+	size_t lines;
+	uint64_t addresses; /* their bits */
+};
+
+static void parse(struct kallsyms *kallsyms, char *at, char *end, struct seen *seen)
 {
-	char *at = kallsyms->text;
 	struct line line;
-	uint64_t any_address = 0;
-	size_t lines = 0;
-	vec_push(&kallsyms->modules, NULL);
-	vec_reserve(&kallsyms->settled.symbols, size / 48);
-	while (next_line(&at, kallsyms->text + size, &line)) {
-		lines++;
-		any_address |= line.address;
+	while (next_line(&at, end, &line)) {
+		seen->lines++;
+		seen->addresses |= line.address;
 		note_landmark(kallsyms, &line);
 		if (!type_counts(line.type) || line.name[0] == '$')
 			continue;
 		symbol_builder_add(&kallsyms->settled, line.address, 0, binding_of(line.type), type_of(line.type), line.name);
 		vec_last(&kallsyms->settled.symbols)->index = module_index(kallsyms, line.module);
 	}
-	kallsyms->restricted = lines && !any_address;
-	symbol_builder_settle(&kallsyms->settled, true);
 }
 
-static struct error *read_text(const char *path, struct strbuf *ret)
+struct reading {
+	int fd;
+	char *text; /* room for SIZE_LIMIT bytes, and one behind them */
+	pthread_mutex_t lock;
+	pthread_cond_t more;
+	size_t whole; /* bytes of whole lines that have come */
+	bool ended;
+	int failure; /* then; 0 or -errno */
+};
+
+static void hand_over(struct reading *reading, size_t whole, bool ended, int failure)
 {
-	cleanup_close int fd = open(path, O_RDONLY | O_CLOEXEC);
-	int failure = fd < 0 ? -errno : strbuf_read(ret, fd, SIZE_LIMIT);
-	if (!failure)
-		return NULL;
-	strbuf_deinit(ret);
-	return failure == -EFBIG ? error_new("%s: too large for a symbol list", path) : error_system(-failure, "%s", path);
+	pthread_mutex_lock(&reading->lock);
+	reading->whole = whole;
+	reading->ended = ended;
+	reading->failure = failure;
+	pthread_cond_signal(&reading->more);
+	pthread_mutex_unlock(&reading->lock);
+}
+
+static void *read_text(void *context)
+{
+	struct reading *reading = context;
+	char *newline = NULL;
+	size_t size = 0, given = 0;
+	while (size < SIZE_LIMIT) {
+		ssize_t got = read(reading->fd, reading->text + size, SIZE_LIMIT - size);
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got <= 0) {
+			reading->text[size] = '\0';
+			hand_over(reading, size, true, got < 0 ? -errno : 0);
+			return NULL;
+		}
+		newline = memrchr(reading->text + size, '\n', (size_t)got) ?: newline;
+		size += (size_t)got;
+		if (newline && size - given >= STEP)
+			hand_over(reading, given = (size_t)(newline + 1 - reading->text), false, 0);
+	}
+	hand_over(reading, given, true, -EFBIG);
+	return NULL;
+}
+
+/* Waits for more than `parsed` bytes of whole lines; returns how many there are. */
+static size_t await_lines(struct reading *reading, size_t parsed)
+{
+	pthread_mutex_lock(&reading->lock);
+	while (reading->whole == parsed && !reading->ended)
+		pthread_cond_wait(&reading->more, &reading->lock);
+	size_t whole = reading->whole;
+	pthread_mutex_unlock(&reading->lock);
+	return whole;
+}
+
+/* All that the descriptor has, by two threads where that is possible. Returns 0 or -errno. */
+static int read_lines(struct kallsyms *kallsyms, int fd, struct seen *seen)
+{
+	struct reading reading = {.fd = fd, .text = kallsyms->text, .lock = PTHREAD_MUTEX_INITIALIZER, .more = PTHREAD_COND_INITIALIZER};
+	pthread_t thread;
+	bool started = !pthread_create(&thread, NULL, read_text, &reading);
+	if (!started)
+		read_text(&reading);
+	for (size_t parsed = 0, whole; (whole = await_lines(&reading, parsed)) > parsed; parsed = whole)
+		parse(kallsyms, kallsyms->text + parsed, kallsyms->text + whole, seen);
+	if (started)
+		pthread_join(thread, NULL);
+	return reading.failure;
 }
 
 struct error *kallsyms_open(const char *path, struct kallsyms *ret)
 {
 	struct kallsyms kallsyms = {0};
-	struct strbuf text = {0};
-	struct error *error = read_text(path, &text);
-	if (error)
-		return error;
-	size_t size = text.len;
-	kallsyms.text = strbuf_detach(&text);
-	parse(&kallsyms, size);
+	struct seen seen = {0};
+	cleanup_close int fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return error_system(errno, "%s", path);
+	kallsyms.text = mem_alloc_table(SIZE_LIMIT + 1, 1);
+	vec_push(&kallsyms.modules, NULL);
+	int failure = read_lines(&kallsyms, fd, &seen);
+	if (failure) {
+		kallsyms_close(&kallsyms);
+		return failure == -EFBIG ? error_new("%s: too large for a symbol list", path) : error_system(-failure, "%s", path);
+	}
+	kallsyms.restricted = seen.lines && !seen.addresses;
+	symbol_builder_settle(&kallsyms.settled, true);
 	*ret = kallsyms;
 	return NULL;
 }
@@ -149,6 +218,8 @@ static bool visit_block(char *block, size_t *size, bool last, kallsyms_visitor v
 	char *at = block;
 	struct line line;
 
+	if (last)
+		*end = '\0';
 	while (next_line(&at, end, &line)) {
 		if (line.module)
 			line.module[strcspn(line.module, "]")] = '\0';

@@ -16,8 +16,8 @@ struct kallsyms {
 	bool restricted;		   /* all addresses are 0: kptr_restrict or missing privileges */
 };
 
-/* Reads the file ("/proc/kallsyms" is not a regular file: its size is only known at the end). Symbols of types T, W, D and B count, as for
- * the kernel's perf. */
+/* Reads the file ("/proc/kallsyms" is not a regular file: its size is only known at the end), and parses it while it comes. Symbols of
+ * types T, W, D and B count, as for the kernel's perf. */
 struct error *kallsyms_open(const char *path, struct kallsyms *ret);
 void kallsyms_close(struct kallsyms *kallsyms);
 

@@ -55,6 +55,33 @@ static void lines(void **state)
 	unlink(path);
 }
 
+/* A whole list, which is longer than what is parsed at a time. */
+static void whole_list(void **state)
+{
+	char path[] = "/tmp/kallsyms-XXXXXX";
+	struct kallsyms list;
+	struct symbol_builder kernel = {0}, module = {0};
+	make_list(path);
+	assert_null(kallsyms_open(path, &list));
+	assert_false(list.restricted);
+	kallsyms_pick(&list, NULL, 0, &kernel);
+	kallsyms_pick(&list, "ext4", 0, &module);
+	assert_int_equal(kernel.symbols.len + module.symbols.len, LINES);
+	assert_int_equal(module.symbols.len, LINES / 3);
+	assert_int_equal(list.modules.len, 2);
+	for (size_t i = 0; i < LINES; i++) {
+		const struct symbol *symbol = i % 3 == 2 ? &module.symbols.data[i / 3] : &kernel.symbols.data[i - i / 3];
+		char expected[64];
+		snprintf(expected, sizeof(expected), "function_%zu", i);
+		assert_string_equal(symbol->name, expected);
+		assert_int_equal(symbol->start, FIRST + i);
+	}
+	symbol_builder_deinit(&kernel);
+	symbol_builder_deinit(&module);
+	kallsyms_close(&list);
+	unlink(path);
+}
+
 /* A line that fills a block, and what has not the form of a symbol, are passed over. */
 static void odd_lines(void **state)
 {
@@ -75,6 +102,6 @@ static void odd_lines(void **state)
 int symbol_kallsyms_tests(void);
 int symbol_kallsyms_tests(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(lines), cmocka_unit_test(odd_lines)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(lines), cmocka_unit_test(whole_list), cmocka_unit_test(odd_lines)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

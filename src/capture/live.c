@@ -11,16 +11,25 @@
 #include "base/strbuf.h"
 #include "capture/afterwards.h"
 #include "capture/gather/gather.h"
+#include "capture/python_frames.h"
 #include "capture/recorder.h"
 #include "capture/stack_way.h"
 #include "model/machine.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 enum { TICK_NS = 100000000, LOSSES_EVERY_NS = 1000000000 };
+
+/* Of names: in no folder, since they are wanted here only. */
+struct live_file {
+	struct buildid id;
+	struct strbuf bytes;
+};
 
 struct live {
 	struct recorder_options options;
@@ -28,11 +37,15 @@ struct live {
 	struct recorder *recorder;
 	struct counter_set counters;
 	struct stack_walker *walker; /* or NULL */
-	struct reader *reader;	     /* its events are those of the recorder */
-	bool taken;		     /* the reader is the session's */
-	struct strbuf chunk;	     /* what was read since the last one was given out */
-	uint64_t losses_looked_ns;   /* at the counters', when last */
-	bool closes_slowly;	     /* some counter does (afterwards.h) */
+	struct python_frames_taker taker;
+	struct python_frames *python;
+	pthread_mutex_t files_lock;
+	VEC(struct live_file) files;
+	struct reader *reader;	   /* its events are those of the recorder */
+	bool taken;		   /* the reader is the session's */
+	struct strbuf chunk;	   /* what was read since the last one was given out */
+	uint64_t losses_looked_ns; /* at the counters', when last */
+	bool closes_slowly;	   /* some counter does (afterwards.h) */
 	enum { LIVE_NEW, LIVE_RUNS, LIVE_ENDED } state;
 };
 
@@ -42,6 +55,38 @@ static void append(void *context, const struct iovec *pieces, int count)
 
 	for (int i = 0; i < count; i++)
 		strbuf_add(&live->chunk, pieces[i].iov_base, pieces[i].iov_len);
+}
+
+/* ---- frames of Python ---- */
+
+static void keep_file(void *context, const char *name, const struct buildid *id, const struct strbuf *bytes)
+{
+	struct live *live = context;
+	struct live_file file = {.id = *id};
+
+	(void)name;
+	strbuf_add(&file.bytes, bytes->data, bytes->len);
+	pthread_mutex_lock(&live->files_lock);
+	vec_push(&live->files, file);
+	pthread_mutex_unlock(&live->files_lock);
+}
+
+static void *find_file(void *context, const struct buildid *id, size_t *ret_size)
+{
+	struct live *live = context;
+	void *found = NULL;
+
+	pthread_mutex_lock(&live->files_lock);
+	for (size_t i = live->files.len; i > 0 && !found; i--) {
+		const struct live_file *file = &live->files.data[i - 1];
+		if (!buildid_equal(&file->id, id))
+			continue;
+		found = mem_alloc(file->bytes.len);
+		memcpy(found, file->bytes.data, file->bytes.len);
+		*ret_size = file->bytes.len;
+	}
+	pthread_mutex_unlock(&live->files_lock);
+	return found;
 }
 
 /* ---- fetching ---- */
@@ -109,6 +154,7 @@ static void describe(const struct live_options *options, struct features *featur
 /* How stacks are unwound; whoever reads sees call chains. */
 static struct error *choose_way(const struct live_options *options, struct sampling *sampling, struct live *live)
 {
+	sampling->python = live->options.python = live->python;
 	struct error *why = NULL, *error = stack_way_choose(options->events, sampling, options->target, NULL, &live->walker, &why);
 
 	if (why)
@@ -161,8 +207,11 @@ struct error *live_open(const struct live_options *options, struct live **ret)
 {
 	struct live *live = mem_zalloc(sizeof(*live));
 	struct features features = {0};
-	const struct reader_feed feed = {next_chunk, live};
+	const struct reader_feed feed = {next_chunk, live, find_file};
 
+	live->taker = (struct python_frames_taker){.take = keep_file, .context = live, .one_name = true};
+	live->python = python_frames_create(&live->taker);
+	pthread_mutex_init(&live->files_lock, NULL);
 	choose_recorder(options, live);
 	struct error *error = open_counters(options, live);
 	if (!error) {
@@ -226,6 +275,11 @@ void live_close(struct live *live, bool process_ends)
 		counter_set_close(&live->counters);
 	}
 	stack_walker_close(live->walker);
+	python_frames_destroy(live->python);
+	for (size_t i = 0; i < live->files.len; i++)
+		strbuf_deinit(&live->files.data[i].bytes);
+	vec_deinit(&live->files);
+	pthread_mutex_destroy(&live->files_lock);
 	if (!live->taken)
 		reader_close(live->reader);
 	strbuf_deinit(&live->chunk);

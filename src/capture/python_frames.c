@@ -1,5 +1,9 @@
 /* Codes become functions: those of several processes, or of a module that was loaded again, are one when name, file and first line are the
- * same. A function has a stretch of addresses, and a line of it one address there. */
+ * same. A function has a stretch of addresses, and a line of it one address there.
+ *
+ *	[python]              function 0 │ function 1 │ function 2 │ …        one file, made at the end: of lines those that were met
+ *	/[python]/1/[python]  function 0 │ function 1                         files with all lines, given away when a chain needs a function
+ *	/[python]/2/[python]                            function 2 │ …        that none of the files before has */
 #include "capture/python_frames.h"
 
 #include "arch/arch.h"
@@ -10,6 +14,7 @@
 #include "unwind/tables.h"
 
 #include <elf.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -20,7 +25,7 @@ static const uint64_t map_begin = (uint64_t)0x70 << 56, map_size = (uint64_t)1 <
 struct function {
 	char *name, *file;
 	uint32_t first_line;
-	VEC(uint32_t) lines; /* that were met, as distances */
+	VEC(uint32_t) lines; /* as distances from the first one */
 };
 
 struct python_code {
@@ -30,10 +35,20 @@ struct python_code {
 	size_t size;
 };
 
+/* A file of some functions, one after the other. */
+struct piece {
+	size_t first, count;
+	char *name;
+	struct buildid id;
+};
+
 struct python_frames {
+	const struct python_frames_taker *taker; /* of files, or NULL */
 	VEC(struct function) functions;
 	VEC(struct python_code) codes;
+	VEC(struct piece) pieces;
 	struct map64 by_hash;	/* functions */
+	struct map64 same;	/* codes: equal ones are kept once */
 	struct map64 by_number; /* codes */
 	struct map64 lines;	/* function << 16 | distance: those that are noted */
 };
@@ -143,9 +158,12 @@ bool python_frames_describe(struct resolver *resolver, struct dso *dso, struct u
 
 /* ---- life ---- */
 
-struct python_frames *python_frames_create(void)
+struct python_frames *python_frames_create(const struct python_frames_taker *taker)
 {
-	return mem_zalloc(sizeof(struct python_frames));
+	struct python_frames *frames = mem_zalloc(sizeof(*frames));
+
+	frames->taker = taker;
+	return frames;
 }
 
 void python_frames_destroy(struct python_frames *frames)
@@ -159,9 +177,13 @@ void python_frames_destroy(struct python_frames *frames)
 	}
 	for (size_t i = 0; i < frames->codes.len; i++)
 		free(frames->codes.data[i].lines);
+	for (size_t i = 0; i < frames->pieces.len; i++)
+		free(frames->pieces.data[i].name);
 	vec_deinit(&frames->functions);
 	vec_deinit(&frames->codes);
+	vec_deinit(&frames->pieces);
 	map64_deinit(&frames->by_hash);
+	map64_deinit(&frames->same);
 	map64_deinit(&frames->by_number);
 	map64_deinit(&frames->lines);
 	free(frames);
@@ -225,16 +247,6 @@ static size_t find_function(struct python_frames *frames, const struct user_stac
 	return found;
 }
 
-void python_frames_add(struct python_frames *frames, const struct user_stacks_python_code *code, size_t lines)
-{
-	struct python_code added = {.function = find_function(frames, code), .first_line = code->first_line, .size = lines};
-
-	added.lines = mem_alloc(lines + 1);
-	memcpy(added.lines, code->lines, lines);
-	*map64_insert(&frames->by_number, code->number, NULL) = frames->codes.len;
-	vec_push(&frames->codes, added);
-}
-
 /* ---- lines ---- */
 
 struct reading {
@@ -276,29 +288,49 @@ static int32_t next_distance(struct reading *reading, unsigned int kind)
 	return value & 1 ? -(int32_t)(value >> 1) : (int32_t)(value >> 1);
 }
 
-/* The line of the instruction with which `begun` have begun (CPython's Objects/locations.md). */
-static uint32_t line_of(const struct python_code *code, uint32_t begun)
-{
-	struct reading reading = {code->lines, code->lines + code->size};
-	uint32_t instruction = begun ? begun - 1 : 0, passed = 0, line = code->first_line, known = line;
+/* Entries of a code's table, one after the other (CPython's Objects/locations.md). */
+struct line_entry {
+	struct reading reading;
+	uint32_t running; /* what the next distance counts from */
+	uint32_t line;	  /* the entry's */
+	uint32_t passed;  /* instructions up to its end */
+};
 
-	while (begun && reading.at < reading.end) {
-		enum { NO_LINE = 15 };
-		uint8_t first = *reading.at++;
-		line += (uint32_t)next_distance(&reading, first >> 3 & 15);
-		if ((first >> 3 & 15) != NO_LINE)
-			known = line;
-		passed += (first & 7) + 1u;
-		if (instruction < passed)
-			break;
-	}
-	return known;
+static struct line_entry first_entry(const struct python_code *code)
+{
+	return (struct line_entry){{code->lines, code->lines + code->size}, code->first_line, code->first_line, 0};
 }
 
-static uint64_t place(struct python_frames *frames, const struct python_code *code, uint32_t begun)
+static bool next_entry(struct line_entry *entry)
+{
+	enum { NO_LINE = 15 };
+
+	if (entry->reading.at >= entry->reading.end)
+		return false;
+	uint8_t first = *entry->reading.at++;
+	entry->running += (uint32_t)next_distance(&entry->reading, first >> 3 & 15);
+	if ((first >> 3 & 15) != NO_LINE)
+		entry->line = entry->running;
+	entry->passed += (first & 7) + 1u;
+	return true;
+}
+
+/* The line of the instruction with which `begun` have begun. */
+static uint32_t line_of(const struct python_code *code, uint32_t begun)
+{
+	struct line_entry entry = first_entry(code);
+
+	while (begun && next_entry(&entry))
+		if (begun - 1 < entry.passed)
+			break;
+	return entry.line;
+}
+
+/* Has a place for a line, and returns its distance from the function's first one. */
+static uint32_t note_line(struct python_frames *frames, const struct python_code *code, uint32_t line)
 {
 	struct function *function = &frames->functions.data[code->function];
-	uint32_t line = line_of(code, begun), distance = line > function->first_line ? line - function->first_line : 0;
+	uint32_t distance = line > function->first_line ? line - function->first_line : 0;
 	bool is_new;
 
 	if (distance >= NAMES_IMAGE_STRIDE)
@@ -306,7 +338,100 @@ static uint64_t place(struct python_frames *frames, const struct python_code *co
 	map64_insert(&frames->lines, (uint64_t)code->function * NAMES_IMAGE_STRIDE + distance, &is_new);
 	if (is_new && distance)
 		vec_push(&function->lines, distance);
+	return distance;
+}
+
+static void note_all_lines(struct python_frames *frames, const struct python_code *code)
+{
+	struct line_entry entry = first_entry(code);
+
+	while (next_entry(&entry))
+		note_line(frames, code, entry.line);
+}
+
+static uint64_t hash_code(const struct python_code *code)
+{
+	return hash_combine(hash_combine(code->function, code->first_line), hash_bytes(code->lines, code->size));
+}
+
+void python_frames_add(struct python_frames *frames, const struct user_stacks_python_code *code, size_t lines)
+{
+	struct python_code added = {.function = find_function(frames, code), .first_line = code->first_line, .size = lines};
+	bool is_new;
+
+	added.lines = mem_alloc(lines + 1);
+	memcpy(added.lines, code->lines, lines);
+	uint64_t *at = map64_insert(&frames->same, hash_code(&added), &is_new);
+	if (is_new) {
+		*at = frames->codes.len;
+		vec_push(&frames->codes, added);
+		if (frames->taker)
+			note_all_lines(frames, &added);
+	} else {
+		free(added.lines);
+	}
+	*map64_insert(&frames->by_number, code->number, NULL) = *at;
+}
+
+/* ---- files ---- */
+
+static int compare_lines(const void *a, const void *b)
+{
+	const uint32_t *x = a, *y = b;
+
+	return *x < *y ? -1 : *x > *y;
+}
+
+static void make_image(const struct python_frames *frames, size_t first, size_t count, struct strbuf *out, struct buildid *ret_id)
+{
+	struct names_image_function *list = mem_alloc_array(count, sizeof(*list));
+
+	for (size_t i = 0; i < count; i++) {
+		const struct function *function = &frames->functions.data[first + i];
+		if (function->lines.len)
+			qsort(function->lines.data, function->lines.len, sizeof(*function->lines.data), compare_lines);
+		list[i] = (struct names_image_function){.name = function->name,
+							.file = function->file,
+							.first_line = function->first_line,
+							.lines = function->lines.data,
+							.line_count = function->lines.len};
+	}
+	names_image_make(list, count, arch_own()->elf_machine, out, ret_id);
+	free(list);
+}
+
+bool python_frames_make_file(const struct python_frames *frames, struct strbuf *out, struct buildid *ret_id)
+{
+	if (!frames->functions.len)
+		return false;
+	make_image(frames, 0, frames->functions.len, out, ret_id);
+	return true;
+}
+
+/* ---- places ---- */
+
+static uint64_t place(struct python_frames *frames, const struct python_code *code, uint32_t begun)
+{
+	uint32_t distance = note_line(frames, code, line_of(code, begun));
+
 	return map_begin + NAMES_IMAGE_BEGIN + (uint64_t)code->function * NAMES_IMAGE_STRIDE + distance;
+}
+
+/* All functions that there are have a file from now on. */
+static void give_names(struct python_frames *frames)
+{
+	size_t first = frames->pieces.len ? vec_last(&frames->pieces)->first + vec_last(&frames->pieces)->count : 0;
+	struct piece piece = {.first = first, .count = frames->functions.len - first};
+	struct strbuf image = {0};
+
+	if (!frames->taker || !piece.count)
+		return;
+	piece.name = frames->taker->one_name ? mem_strdup(PYTHON_FRAMES_FILE)
+					     : mem_printf("/" PYTHON_FRAMES_FILE "/%zu/" PYTHON_FRAMES_FILE, frames->pieces.len + 1);
+	make_image(frames, first, piece.count, &image, &piece.id);
+	frames->taker->take(frames->taker->context, piece.name, &piece.id, &image);
+	vec_push(&frames->pieces, piece);
+	strbuf_deinit(&image);
 }
 
 size_t python_frames_place(struct python_frames *frames, const uint64_t *chain, size_t count, uint64_t *out)
@@ -322,18 +447,9 @@ size_t python_frames_place(struct python_frames *frames, const uint64_t *chain, 
 		if (at)
 			out[placed++] = place(frames, &frames->codes.data[*at], chain[i] & 0xffffff);
 	}
+	if (frames)
+		give_names(frames);
 	return placed;
-}
-
-struct map_description python_frames_map(uint32_t pid)
-{
-	return (struct map_description){.pid = pid,
-					.tid = pid,
-					.start = map_begin,
-					.end = map_begin + map_size,
-					.name = PYTHON_FRAMES_FILE,
-					.prot = PROT_READ | PROT_EXEC,
-					.flags = MAP_PRIVATE};
 }
 
 bool python_frames_is_place(uint64_t address)
@@ -341,33 +457,37 @@ bool python_frames_is_place(uint64_t address)
 	return address - map_begin < map_size;
 }
 
-/* ---- the file ---- */
-
-static int compare_lines(const void *a, const void *b)
+size_t python_frames_file_of(const struct python_frames *frames, uint64_t address)
 {
-	const uint32_t *x = a, *y = b;
+	size_t function = (size_t)((address - map_begin - NAMES_IMAGE_BEGIN) / NAMES_IMAGE_STRIDE), low = 0, high = frames->pieces.len;
 
-	return *x < *y ? -1 : *x > *y;
+	while (high - low > 1) {
+		size_t middle = low + (high - low) / 2;
+		if (frames->pieces.data[middle].first <= function)
+			low = middle;
+		else
+			high = middle;
+	}
+	return low;
 }
 
-bool python_frames_make_file(const struct python_frames *frames, struct strbuf *out, struct buildid *ret_id)
+struct map_description python_frames_map(const struct python_frames *frames, size_t file, uint32_t pid)
 {
-	size_t count = frames ? frames->functions.len : 0;
+	struct map_description map = {.pid = pid,
+				      .tid = pid,
+				      .start = map_begin,
+				      .end = map_begin + map_size,
+				      .prot = PROT_READ | PROT_EXEC,
+				      .flags = MAP_PRIVATE};
 
-	if (!count)
-		return false;
-	struct names_image_function *list = mem_alloc_array(count, sizeof(*list));
-	for (size_t i = 0; i < count; i++) {
-		const struct function *function = &frames->functions.data[i];
-		if (function->lines.len)
-			qsort(function->lines.data, function->lines.len, sizeof(*function->lines.data), compare_lines);
-		list[i] = (struct names_image_function){.name = function->name,
-							.file = function->file,
-							.first_line = function->first_line,
-							.lines = function->lines.data,
-							.line_count = function->lines.len};
+	map.name = PYTHON_FRAMES_FILE;
+	if (frames->pieces.len) {
+		const struct piece *piece = &frames->pieces.data[file];
+		map.start += NAMES_IMAGE_BEGIN + piece->first * NAMES_IMAGE_STRIDE;
+		map.end = map.start + piece->count * NAMES_IMAGE_STRIDE;
+		map.pgoff = NAMES_IMAGE_BEGIN;
+		map.name = piece->name;
+		map.build_id = piece->id;
 	}
-	names_image_make(list, count, arch_own()->elf_machine, out, ret_id);
-	free(list);
-	return true;
+	return map;
 }

@@ -1,4 +1,4 @@
-/* Frames of Python beside those of C, in chains that a BPF program walks (bpf/user_walk.bpf.h).
+/* Frames of Python beside those of C, in chains that a BPF program walks (bpf/user_walk.bpf.h), or the recorder (python_reader.h).
  *
  *	chain of the program     … _PyEval_EvalFrameDefault · code 17, instruction 40 · code 3, instruction 8 · PyEval_EvalCode …
  *	chain of the recording   … _PyEval_EvalFrameDefault · address in "[python]"   · address in "[python]"  · PyEval_EvalCode …
@@ -19,8 +19,17 @@
 /* What the program has to know of a file; false: it is no interpreter, or of a version whose frames aren't known. */
 bool python_frames_describe(struct resolver *resolver, struct dso *dso, struct user_stacks_interpreter *ret);
 
+/* Who needs names while it is recorded, as a live session or a pipe: is given files of a few functions each, before the chains that need
+ * them. They are mapped by build-id, beside each other where else the one file would be. */
+struct python_frames_taker {
+	void (*take)(void *context, const char *name, const struct buildid *id, const struct strbuf *image);
+	void *context;
+	bool one_name; /* PYTHON_FRAMES_FILE; else paths that end with it, for readers who know files by their names */
+};
+
 struct python_frames;
-struct python_frames *python_frames_create(void);
+/* `taker` lives as long as the result; NULL: there is one file, python_frames_make_file(). */
+struct python_frames *python_frames_create(const struct python_frames_taker *taker);
 /* NULL is fine. */
 void python_frames_destroy(struct python_frames *frames);
 /* A code that chains name from now on; its lines have so many bytes. */
@@ -28,9 +37,10 @@ void python_frames_add(struct python_frames *frames, const struct user_stacks_py
 /* Copies a chain to `out`, which has room for it, with addresses in place of frames; frames of codes that aren't known are left out.
  * Returns how many addresses there are. */
 size_t python_frames_place(struct python_frames *frames, const uint64_t *chain, size_t count, uint64_t *out);
-/* The map of PYTHON_FRAMES_FILE. */
-struct map_description python_frames_map(uint32_t pid);
 bool python_frames_is_place(uint64_t address);
+/* The number of the file that has an address of python_frames_place(), and the map of a file. */
+size_t python_frames_file_of(const struct python_frames *frames, uint64_t address);
+struct map_description python_frames_map(const struct python_frames *frames, size_t file, uint32_t pid);
 
 /* Appends the file of all names so far; false: there are none. */
 bool python_frames_make_file(const struct python_frames *frames, struct strbuf *out, struct buildid *ret_id);

@@ -38,7 +38,8 @@ struct recorder_sink {
 	void *context;
 };
 
-struct stack_chains; /* capture/stack_chains.h */
+struct stack_chains;  /* capture/stack_chains.h */
+struct python_frames; /* capture/python_frames.h */
 
 /* What has records of its own beside the rings, in the same rounds. */
 struct recorder_source {
@@ -67,7 +68,8 @@ struct recorder_options {
 	unsigned int switch_max_files; /* the older ones are deleted; 0 = keep all */
 	bool timestamp_filename;
 
-	struct stack_walker *walker; /* of events with stack_walked, and of `source`; or NULL */
+	struct stack_walker *walker;  /* of events with stack_walked, and of `source`; or NULL */
+	struct python_frames *python; /* of chains (capture/python_frames.h); or NULL */
 
 	uint64_t max_size;	 /* bytes; 0 = no limit */
 	bool start_disabled;	 /* events are enabled later: by the edges, or when the control channel says so */

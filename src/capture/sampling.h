@@ -9,6 +9,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct python_frames; /* capture/python_frames.h */
+
 enum callchain_mode { CALLCHAIN_UNSET, CALLCHAIN_NONE, CALLCHAIN_FP, CALLCHAIN_DWARF, CALLCHAIN_LBR, CALLCHAIN_AUTO };
 
 /* Who unwinds the stacks of CALLCHAIN_AUTO. */
@@ -35,15 +37,15 @@ struct sampling {
 	bool stack_grows;		       /* dwarf,auto: it begins with SAMPLING_STACK_FIRST and grows where stacks are cut; auto: with
 				   SAMPLING_STACK_UNWOUND, if rings may be large */
 	enum callchain_way callgraph_way;
-	bool callgraph_implied; /* auto was not asked for: frame pointers where it cannot be had, or would cost much */
-	bool python_frames;	/* auto: chains have Python's frames, by a file that is in the build-id cache afterwards */
-	bool walks_stacks;	/* auto: by capture/stack_walker.h, where it suits the event */
-	uint64_t unwind_memory; /* auto: bytes of rules that the kernel gets, 0 = as many as it takes */
-	uint32_t max_stack;	/* frames of a call chain, 0 = the kernel's limit */
-	bool kernel_callchains; /* only the kernel's part of call chains */
-	bool user_callchains;	/* only the user's */
-	uint64_t branch_type;	/* PERF_SAMPLE_BRANCH_*; 0 = no branch stacks */
-	uint64_t user_regs;	/* registers by bit of the architecture's perf_regs.h */
+	bool callgraph_implied;	      /* auto was not asked for: frame pointers where it cannot be had, or would cost much */
+	struct python_frames *python; /* auto: chains have Python's frames, and these their names; or NULL */
+	bool walks_stacks;	      /* auto: by capture/stack_walker.h, where it suits the event */
+	uint64_t unwind_memory;	      /* auto: bytes of rules that the kernel gets, 0 = as many as it takes */
+	uint32_t max_stack;	      /* frames of a call chain, 0 = the kernel's limit */
+	bool kernel_callchains;	      /* only the kernel's part of call chains */
+	bool user_callchains;	      /* only the user's */
+	uint64_t branch_type;	      /* PERF_SAMPLE_BRANCH_*; 0 = no branch stacks */
+	uint64_t user_regs;	      /* registers by bit of the architecture's perf_regs.h */
 	uint64_t intr_regs;
 
 	bool address; /* -d */

@@ -57,7 +57,10 @@ struct stack_chains {
 	uint64_t walked, copied, early; /* stacks; of the copied ones, those that came before the rules of a file */
 	uint64_t ips[DEPTH_MAX];
 	struct ring_records records;
-	struct map64 begun, told; /* of processes, for frames of Python: when they began or were replaced, when their map was told of */
+	struct python_frames *python;	     /* or NULL */
+	struct python_reader *python_reader; /* of stacks that are copied; or NULL */
+	/* Of processes, for frames of Python: when they began or were replaced; when they were told of each file, by its number << 32. */
+	struct map64 begun, told;
 };
 
 bool stack_chains_wanted(const struct event_list *events)
@@ -107,7 +110,7 @@ static void take_events(struct stack_chains *chains)
 }
 
 struct error *stack_chains_open(struct event_list *events, struct stack_sizes *sizes, struct stack_walker *walker,
-				const struct ring_set *rings, struct stack_chains **ret)
+				struct python_frames *python, const struct ring_set *rings, struct stack_chains **ret)
 {
 	for (size_t i = 0; i < events->events.len; i++) {
 		struct error *error = check(events->events.data[i]);
@@ -128,6 +131,9 @@ struct error *stack_chains_open(struct event_list *events, struct stack_sizes *s
 	chains->symbols =
 		(struct symbol_options){.same_machine = true, .mapped_path = mapped_files_path, .mapped_context = &chains->mapped};
 	chains->resolver = resolver_create(chains->machine, &chains->symbols);
+	chains->python = python;
+	if (python)
+		chains->python_reader = python_reader_create(python, chains->resolver);
 	*ret = chains;
 	return NULL;
 }
@@ -140,6 +146,7 @@ void stack_chains_close(struct stack_chains *chains)
 		free(chains->held.data[i].record);
 	vec_deinit(&chains->held);
 	stack_ends_deinit(&chains->ends);
+	python_reader_destroy(chains->python_reader);
 	unwind_cache_destroy(chains->cache);
 	resolver_destroy(chains->resolver);
 	machine_destroy(chains->machine);
@@ -162,6 +169,11 @@ struct stack_chains_walks stack_chains_walks(const struct stack_chains *chains)
 		walks.memory = stack_walker_memory(chains->walker);
 	}
 	return walks;
+}
+
+struct python_reader_counts stack_chains_python(const struct stack_chains *chains)
+{
+	return chains->python_reader ? python_reader_counts(chains->python_reader) : (struct python_reader_counts){0};
 }
 
 struct stack_ends *stack_chains_ends(struct stack_chains *chains)
@@ -239,7 +251,7 @@ static void note_begin(struct stack_chains *chains, const struct record_header *
 	bool is_exec = header->type == RECORD_COMM && header->misc & RECORD_MISC_COMM_EXEC;
 	struct sample_id id;
 
-	if (!stack_chains_python(chains) || !(is_exec || (header->type == RECORD_FORK && task->pid == task->tid)))
+	if (!chains->python || !(is_exec || (header->type == RECORD_FORK && task->pid == task->tid)))
 		return;
 	sample_id_decode(chains->sideband, header, &id);
 	*map64_insert(&chains->begun, is_exec ? comm->pid : task->pid, NULL) = id.time;
@@ -375,6 +387,8 @@ static size_t unwind(struct stack_chains *chains, const struct event *event, con
 	};
 	struct unwind_end end;
 	size_t count = unwind_user(chains->resolver, &chains->cache, &input, chains->ips, depth_of(event), &end);
+	if (chains->python_reader)
+		count = python_reader_add(chains->python_reader, sample->pid, &input, &chains->cache, chains->ips, count, depth_of(event));
 	unsigned int reason = end.reason;
 	bool grows = event->stack_grows && chains->sizes;
 	if (grows)
@@ -415,6 +429,8 @@ static size_t unwind_copy(struct stack_chains *chains, const struct sample *samp
 	struct unwind_end end;
 	size_t count = unwind_user(chains->resolver, &chains->cache, &input, chains->ips, depth, &end);
 
+	if (chains->python_reader)
+		count = python_reader_add(chains->python_reader, sample->pid, &input, &chains->cache, chains->ips, count, depth);
 	*ret_end = (struct stack_end){.reason = end.reason, .dso = end.dso, .count = 1};
 	const struct map *map = maps_find(input.maps, walked->copy->address, sample->time);
 	chains->early += walked->copy->file.inode != 0;
@@ -438,36 +454,39 @@ static struct stack_end end_of(struct stack_chains *chains, const struct sample 
 				  .count = 1};
 }
 
-/* Whether readers know by now that the file of Python's names is mapped: since the process began or was replaced (execve()), and before the
- * sample. If not, they are going to. */
-static bool knows_python(struct stack_chains *chains, const struct sample *whose)
-{
-	const uint64_t *begun = map64_find(&chains->begun, whose->pid);
-	uint64_t since = begun ? *begun : 0, *told = map64_insert(&chains->told, whose->pid, NULL);
+/* ---- frames of Python ---- */
 
+/* Whether readers know by now that a file of Python's names is mapped: since the process began or was replaced (execve()), and before the
+ * sample. If not, they are going to. */
+static bool knows_python(struct stack_chains *chains, const struct sample *whose, size_t file)
+{
+	enum { MANY = 1 << 18 };
+
+	if (chains->told.count + chains->begun.count > MANY) { /* of processes that have ended, nearly all */
+		map64_deinit(&chains->told);
+		map64_deinit(&chains->begun);
+	}
+	const uint64_t *begun = map64_find(&chains->begun, whose->pid);
+	uint64_t since = begun ? *begun : 0, *told = map64_insert(&chains->told, (uint64_t)file << 32 | whose->pid, NULL);
 	if (*told && *told >= since && *told <= whose->time)
 		return true;
 	*told = whose->time;
 	return false;
 }
 
-/* Frames of Python get places, in a file that is mapped into the process from now on. */
-static size_t place_python(struct stack_chains *chains, const struct sample *whose, const uint64_t *ips, size_t count, struct strbuf *out)
+static void tell_of_python(struct stack_chains *chains, const struct sample *whose, size_t file, struct strbuf *out)
 {
-	const struct map_description map = python_frames_map(whose->pid);
+	const struct map_description map = python_frames_map(chains->python, file, whose->pid);
+	const struct event *teller = chains->events->events.data[chains->sideband - chains->layouts];
 	struct sample_id id = {.pid = whose->pid, .tid = whose->tid, .time = whose->time};
 	struct synth synth = {.out = out, .trailer = chains->sideband->trailer};
-	size_t placed = python_frames_place(stack_walker_python(chains->walker), ips, count, chains->ips), before = out->len;
+	size_t before = out->len;
 
-	if (!placed || knows_python(chains, whose))
-		return placed;
 	synth_map(&synth, &map, false);
 	if (out->len == before)
-		return placed;
-	const struct event *teller = chains->events->events.data[chains->sideband - chains->layouts];
+		return;
 	id.id = teller->ids.len ? teller->ids.data[0] : 0;
 	sample_id_encode(chains->sideband, &id, out->data + out->len);
-	return placed;
 }
 
 static bool has_python(const uint64_t *ips, size_t count)
@@ -478,18 +497,30 @@ static bool has_python(const uint64_t *ips, size_t count)
 	return false;
 }
 
+/* Frames of Python get places, in files that are mapped into the process from now on. `*ips`, `count` of them, become chains->ips then.
+ * Returns how many there are. */
+static size_t place_python(struct stack_chains *chains, const struct sample *whose, const uint64_t **ips, size_t count, struct strbuf *out)
+{
+	if (!has_python(*ips, count))
+		return count;
+	size_t placed = python_frames_place(chains->python, *ips, count, chains->ips), last = SIZE_MAX;
+	*ips = chains->ips;
+	for (size_t i = 0; i < placed; i++) {
+		size_t file = python_frames_is_place(chains->ips[i]) ? python_frames_file_of(chains->python, chains->ips[i]) : last;
+		if (file != last && !knows_python(chains, whose, file))
+			tell_of_python(chains, whose, file, out);
+		last = file;
+	}
+	return placed;
+}
+
 void stack_chains_add_python(struct stack_chains *chains, const struct user_stacks_python_code *code, size_t lines)
 {
-	struct python_frames *frames = chains->walker ? stack_walker_python(chains->walker) : NULL;
-
-	if (frames)
-		python_frames_add(frames, code, lines);
+	if (chains->python)
+		python_frames_add(chains->python, code, lines);
 }
 
-const struct python_frames *stack_chains_python(const struct stack_chains *chains)
-{
-	return chains->walker ? stack_walker_python(chains->walker) : NULL;
-}
+/* ---- stacks ---- */
 
 size_t stack_chains_resolve(struct stack_chains *chains, const struct sample *whose, const struct walked_stack *walked, size_t depth,
 			    const uint64_t **ret_ips, struct stack_end *ret_end, struct strbuf *out)
@@ -503,15 +534,13 @@ size_t stack_chains_resolve(struct stack_chains *chains, const struct sample *wh
 		if (!walked->count && whose->cpumode != CPUMODE_USER)
 			return 0;
 		chains->copied++;
-		return unwind_copy(chains, whose, walked, depth, ret_end);
+		count = unwind_copy(chains, whose, walked, depth, ret_end);
+		return place_python(chains, whose, ret_ips, count, out);
 	}
 	chains->walked++;
 	*ret_ips = walked->ips;
 	*ret_end = end_of(chains, whose, count < walked->count ? USER_STACKS_CUT : walked->kind, count ? walked->ips[count - 1] : 0);
-	if (!has_python(walked->ips, count))
-		return count;
-	*ret_ips = chains->ips;
-	return place_python(chains, whose, walked->ips, count, out);
+	return place_python(chains, whose, ret_ips, count, out);
 }
 
 /* Finds the user part of a sample whose stack was walked. Returns how many addresses there are in *ret_ips. */
@@ -543,9 +572,11 @@ static void take_sample(struct stack_chains *chains, size_t ring, const struct e
 		return;
 	}
 	const uint64_t *ips = chains->ips;
-	size_t count = event->stack_walked  ? take_walked(chains, ring, event, &sample, &ips, out)
-		       : has_stack(&sample) ? unwind(chains, event, &sample)
-					    : 0;
+	size_t count = 0;
+	if (event->stack_walked)
+		count = take_walked(chains, ring, event, &sample, &ips, out);
+	else if (has_stack(&sample))
+		count = place_python(chains, &sample, &ips, unwind(chains, event, &sample), out);
 	if (!sample_put_user_chain(&sample, &parts, ips, count, out))
 		sample_put_user_chain(&sample, &parts, NULL, 0, out);
 }

@@ -16,6 +16,7 @@
 
 #include "base/error.h"
 #include "base/strbuf.h"
+#include "capture/python_reader.h"
 #include "capture/stack_sizes.h"
 #include "capture/stack_walker.h"
 #include "kernel/ring_set.h"
@@ -25,10 +26,10 @@ struct stack_chains;
 
 /* Whether there is an event whose copies are unwound (event->stack_unwound). */
 bool stack_chains_wanted(const struct event_list *events);
-/* `events` have their counters' ids. Changes their attributes to what the file is going to hold. `sizes` and `walker` may be NULL; all
- * arguments live as long as the result. */
+/* `events` have their counters' ids. Changes their attributes to what the file is going to hold. `sizes`, `walker` and `python`, for frames
+ * of Python in chains, may be NULL; all arguments live as long as the result. */
 struct error *stack_chains_open(struct event_list *events, struct stack_sizes *sizes, struct stack_walker *walker,
-				const struct ring_set *rings, struct stack_chains **ret);
+				struct python_frames *python, const struct ring_set *rings, struct stack_chains **ret);
 void stack_chains_close(struct stack_chains *chains);
 
 /* What runs before anything is in the rings: records as capture/synth/synth.h makes them. */
@@ -41,8 +42,6 @@ void stack_chains_take(struct stack_chains *chains, size_t ring, const struct io
 
 /* The program's code of Python, from elsewhere than the rings. */
 void stack_chains_add_python(struct stack_chains *chains, const struct user_stacks_python_code *code, size_t lines);
-/* Frames of Python that chains have; NULL: none. */
-const struct python_frames *stack_chains_python(const struct stack_chains *chains);
 /* What a BPF program has found elsewhere than in the rings: of the thread, time and CPU mode of `whose`, which must not be later than what
  * stack_chains_look() has seen. Returns how many addresses are in *ret_ips, which holds until the next call; *ret_end says how the stack
  * ends, for stack_ends_add(), and has a count of 0 when there is none. Appends to `out` what readers must know before. */
@@ -61,6 +60,8 @@ struct stack_chains_walks {
 };
 /* All 0 where none are walked. */
 struct stack_chains_walks stack_chains_walks(const struct stack_chains *chains);
+/* Of stacks that were copied. */
+struct python_reader_counts stack_chains_python(const struct stack_chains *chains);
 
 /* Why stacks weren't complete, so far; its dsos are the resolver's. */
 struct stack_ends *stack_chains_ends(struct stack_chains *chains);

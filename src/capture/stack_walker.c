@@ -43,7 +43,7 @@ struct wanted {
 
 struct stack_walker {
 	struct bpf_user_stacks *program;
-	struct python_frames *python;
+	struct python_frames *python; /* or NULL */
 	struct dynamic_events probes; /* if there are tracepoints */
 	struct event_attr attr;	      /* of the program's records */
 	struct sample_layout layout;
@@ -123,8 +123,7 @@ static struct error *open_program(struct stack_walker *walker, const struct samp
 						    .memory = sampling->unwind_memory ? sampling->unwind_memory : USER_STACKS_MEMORY};
 
 	walker->memory = options.memory;
-	if (sampling->python_frames)
-		walker->python = python_frames_create();
+	walker->python = sampling->python;
 	return bpf_user_stacks_open(&options, &walker->program);
 }
 
@@ -167,7 +166,6 @@ void stack_walker_close(struct stack_walker *walker)
 	vec_deinit(&walker->counters);
 	dynamic_events_deinit(&walker->probes);
 	bpf_user_stacks_close(walker->program);
-	python_frames_destroy(walker->python);
 	for (size_t i = 0; i < walker->rings; i++)
 		for (size_t j = 0; j < NESTED; j++)
 			strbuf_deinit(&walker->kept[i].each[j].record);
@@ -178,11 +176,6 @@ void stack_walker_close(struct stack_walker *walker)
 	vec_deinit(&walker->wanted);
 	vec_deinit(&walker->expected);
 	free(walker);
-}
-
-struct python_frames *stack_walker_python(const struct stack_walker *walker)
-{
-	return walker->python;
 }
 
 const struct bpf_user_stacks *stack_walker_rows(const struct stack_walker *walker)

@@ -23,15 +23,14 @@ struct stack_walker;
 /* Whether the program could walk the stacks of an event's samples, if the kernel lets us have it: not of those with a filter of samples, of
  * tracepoints and probes of which not each one is a sample, and not where somebody asks for copies of a size. */
 bool stack_walker_suits(const struct event *event);
-/* Loads the program for those of the events that it suits; of `sampling` max_stack and unwind_memory count. `of_threads`: threads are
+/* Loads the program for those of the events that it suits; of `sampling` max_stack, unwind_memory and python count, which outlives the
+ * walker. `of_threads`: threads are
  * measured, not whole CPUs. An error says why that isn't possible. */
 struct error *stack_walker_open(const struct event_list *events, const struct sampling *sampling, bool of_threads,
 				struct stack_walker **ret);
 /* The same with rows only, for programs that share them (stack_walker_rows()). */
 struct error *stack_walker_open_rows(const struct sampling *sampling, struct stack_walker **ret);
 void stack_walker_close(struct stack_walker *walker);
-/* Frames of Python in chains; NULL: sampling.python_frames isn't set. */
-struct python_frames *stack_walker_python(const struct stack_walker *walker);
 const struct bpf_user_stacks *stack_walker_rows(const struct stack_walker *walker);
 
 /* Walks the stacks of all samples of events with event->stack_walked, whose counters are open and write into `rings`, those of CPUs. All

@@ -208,7 +208,10 @@ void opening_sandbox_with_cache(const char *cache, bool network)
 /* Where symbols are looked for, as far as options say so. */
 static struct symbol_options symbols_of(const struct input_options *input, const struct opening *opening)
 {
+	const struct reader_feed *feed = opening->session ? reader_file_feed(opening->session->reader) : NULL;
 	return (struct symbol_options){
+		.find_file = feed ? feed->find_file : NULL,
+		.file_context = feed ? feed->context : NULL,
 		.symfs = input->symfs && strcmp(input->symfs, "/") ? input->symfs : NULL,
 		.vmlinux = input->vmlinux,
 		.kallsyms = input->kallsyms,

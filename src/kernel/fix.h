@@ -9,6 +9,8 @@
 #include <stdint.h>
 
 #define FIX_TRACEFS_MOUNT "sudo mount -t tracefs nodev /sys/kernel/tracing"
+/* Yama: processes may look at others of the same user. */
+#define FIX_PTRACE "sudo sysctl kernel.yama.ptrace_scope=0"
 #define FIX_SCHEDSTATS "sudo sysctl kernel.sched_schedstats=1"
 #define FIX_CGROUP_MOUNT "sudo mount -t cgroup2 none /sys/fs/cgroup"
 /* For a machine whose settings aren't known: both that can hide the kernel's addresses. */

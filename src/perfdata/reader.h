@@ -188,6 +188,8 @@ void reader_chunk_release(struct reader_chunk *chunk);
 struct reader_feed {
 	struct error *(*next)(void *context, struct reader_chunk **ret);
 	void *context;
+	/* A file that there is nowhere else: its bytes, a copy of mem_alloc(); NULL = there is none. Any thread may ask. May be NULL. */
+	void *(*find_file)(void *context, const struct buildid *id, size_t *ret_size);
 };
 
 /* A streaming reader of a feed. What a recording's header would tell comes with it: `events` (with attributes, names and ids) and
@@ -196,3 +198,5 @@ struct reader_feed {
 struct reader *reader_open_feed(const char *name, const struct reader_feed *feed, struct event_list *events, struct features *features);
 /* Of a feed: to be called when events were given ids since it was opened, and before a session is opened on it. */
 void reader_refresh_events(struct reader *reader);
+/* NULL without a feed that has files. */
+const struct reader_feed *reader_file_feed(const struct reader *reader);

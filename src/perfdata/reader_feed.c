@@ -31,6 +31,13 @@ void reader_refresh_events(struct reader *reader)
 	reader_update_events(reader);
 }
 
+const struct reader_feed *reader_file_feed(const struct reader *reader)
+{
+	const struct reader_feed *feed = &reader->private->feed;
+
+	return feed->find_file ? feed : NULL;
+}
+
 /* Whether it is handed on; else it is counted. */
 static bool is_sound(struct reader *reader, const struct record_header *header, uint64_t offset)
 {

@@ -285,10 +285,27 @@ static void search_deinit(struct search *search)
 	elf_close(&search->file);
 }
 
+/* A file that is in no folder. */
+static bool try_given(const struct symbol_options *options, const struct dso *dso, struct symbol_files *result)
+{
+	struct elf_file elf = {0};
+	size_t size;
+	void *bytes = options->find_file && dso->build_id.size ? options->find_file(options->file_context, &dso->build_id, &size) : NULL;
+	if (!bytes)
+		return false;
+	struct error *error = elf_open_memory(bytes, size, dso->name, &elf);
+	if (!error)
+		take_candidate(result, &elf, dso->name, true);
+	error_free(error);
+	return result->symbols;
+}
+
 void symbol_files_find(const struct symbol_options *options, const struct dso *dso, struct symbol_files *ret)
 {
 	struct search search;
 	*ret = (struct symbol_files){0};
+	if (try_given(options, dso, ret))
+		return;
 	search_init(&search, options, dso, ret);
 	try_places(&search);
 	if (search.root[0] && !ret->symbols) { /* debug files of the host serve containers too */

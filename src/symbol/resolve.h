@@ -30,6 +30,9 @@ struct symbol_options {
 	/* While it is recorded: a path to what is mapped, whatever is there by its name now; NULL = none is known. To be freed. */
 	char *(*mapped_path)(void *context, const struct dso *dso);
 	void *mapped_context;
+	/* Files that there are nowhere else, by their build-id: the bytes, to be freed; or NULL. Thread-safe; may be NULL. */
+	void *(*find_file)(void *context, const struct buildid *id, size_t *ret_size);
+	void *file_context;
 };
 
 struct resolver;

@@ -377,7 +377,8 @@ static size_t walk_simply(struct unwind_walk *walk, uint64_t *ips, size_t max)
 
 static bool may_walk_simply(const struct unwind_walk *walk)
 {
-	return !walk->exact && !walk->full && walk->arch->word == sizeof(uint64_t) && (walk->regs.known >> walk->arch->numbers.fp & 1);
+	return !walk->input->sps && !walk->exact && !walk->full && walk->arch->word == sizeof(uint64_t) &&
+	       (walk->regs.known >> walk->arch->numbers.fp & 1);
 }
 
 /* ---- start ---- */
@@ -431,6 +432,8 @@ static size_t walk_up(struct unwind_walk *walk, uint64_t *ips, size_t max, struc
 				break;
 		}
 		uint64_t address = walk->exact ? walk->ip : walk->ip - 1;
+		if (walk->input->sps)
+			walk->input->sps[count] = walk->regs.value[walk->arch->numbers.sp];
 		if (address || !count) /* nothing is called from 0; the kernel's perf leaves it out as well */
 			ips[count++] = address;
 		if (!walk->ip && steps) {

@@ -20,6 +20,7 @@ struct unwind_input {
 	uint64_t stack_size;
 	const struct maps *maps; /* may be NULL: only the instruction pointer comes out */
 	uint64_t time;		 /* model time for `maps` */
+	uint64_t *sps;		 /* gets the stack pointer in each frame, as many as there are addresses; or NULL, which is faster */
 };
 
 /* One thread's memory of rules it has used. */

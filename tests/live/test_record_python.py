@@ -5,9 +5,14 @@ import os
 import pathlib
 import re
 import shutil
+import signal
 import subprocess
+import sys
 
 import pytest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
+import started  # noqa: E402
 
 PROGRAM = pathlib.Path(__file__).resolve().parent.parent / "lib" / "python_stacks.py"
 EVENT = "syscalls:sys_enter_getppid"
@@ -119,6 +124,128 @@ def test_a_process_that_is_replaced(recorded, perf, tmp_path):
     _, data = recorded(program=tmp_path / "replaced.py")
     text = perf("script", "--no-inline", "-i", data, "-F", "tid,event,ip,sym,dso").stdout
     assert text.count("py::before:") >= 20 and text.count("py::after:") >= 20, text
+
+
+# Touches pages for the first time, then waits where it is: whenever its stacks are read, they are as they were. STILL END [hidden]; "touched" on its output when it waits. Hidden, it doesn't let
+# others of its user read its memory.
+STILL = """import ctypes, mmap, os, sys
+def touch(memory):
+    for page in range(PAGES):
+        memory[4096 * page] = 1
+    os.write(1, b"touched\\n")
+    open(sys.argv[1]).read()
+def by_python(memory):
+    return touch(memory)
+def by_c(memory):
+    return max([memory], key=lambda each: by_python(each) or 1)
+sys.stdin.readline()
+if len(sys.argv) == 3:
+    ctypes.CDLL(None).prctl(4, 0)
+by_c(mmap.mmap(-1, 4096 * PAGES))
+""".replace("PAGES", "40")
+STILL_STACK = [("<module>", 14), ("by_c", 10), ("<lambda>", 10), ("by_python", 8), ("touch", 4)]
+
+
+def run_still(python, folder, command, until, *words, **arguments):
+    """Starts the command with the process id of STILL, and ends it when that stands still. Returns what it writes, and its messages."""
+    (folder / "still.py").write_text(STILL)
+    os.mkfifo(folder / "end", 0o644)
+    with (folder / "output").open("w+b") as output, \
+         subprocess.Popen([python, "-I", "-S", folder / "still.py", folder / "end", *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, **arguments) as still, \
+         subprocess.Popen([*command, str(still.pid)], stdout=output, stderr=subprocess.PIPE, **arguments) as measuring:
+        until(measuring)
+        still.stdin.write("go\n")
+        still.stdin.flush()
+        assert still.stdout.readline() == "touched\n"
+        measuring.send_signal(signal.SIGINT)
+        message = measuring.communicate()[1]
+        assert measuring.returncode in (0, -signal.SIGINT), message
+        (folder / "end").write_text("")
+    return (folder / "output").read_bytes(), message.decode(errors="replace")
+
+
+def until_it_records(process):
+    started.until_it_records(process, signal.SIGINT)
+
+
+def still_stacks(text):
+    """Stacks of Python in what script shows, of samples in touch()."""
+    stacks = next(iter(frames_of(text).values()), [])
+    return [[(name, line) for _, line, name in stack] for stack in stacks if stack and stack[-1][2] == "touch"]
+
+
+def count_still(blocks):
+    """How many of these texts have the names of STILL's stack."""
+    names = [[name.split(".")[-1] for name in reversed(re.findall(r" py::(.*?):\S+ \(\S*\[python\]\)", block))] for block in blocks]
+    return names.count([name for name, _ in STILL_STACK])
+
+
+FAULTS = ["-e", "page-faults:u"]
+SHOW = ["script", "--no-inline", "-F", "tid,event,ip,sym,srcline,dso"]
+
+
+def test_of_stacks_that_are_copied(perf, python, live, tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    data = tmp_path / "perf.data"
+    _, message = run_still(python, tmp_path, [perf.path, "record", "-v", *FAULTS, "-c", "1", "--call-graph", "auto,copy", "-o", data, "-p"], until_it_records)
+    stacks = still_stacks(perf(*SHOW, "-i", data).stdout)
+    assert len(stacks) >= 40 and all(stack == STILL_STACK for stack in stacks), stacks
+    assert re.search(r"of \d+ C functions that evaluate Python, in stacks that were copied, \d+.\d % have its frames; \d+ had others", message), message
+
+
+@pytest.fixture(name="user")
+def of_a_user(everybodys, python, paranoid):
+    """Arguments for processes of a user without rights, whose working and home directory is a folder of his own."""
+    paranoid(2)
+    folder = pathlib.Path(everybodys).parent / "home"
+    folder.mkdir()
+    os.chown(folder, 65534, 65534)
+    arguments = {"user": 65534, "group": 65534, "extra_groups": [], "env": {**os.environ, "HOME": str(folder)}, "cwd": folder}
+    try:
+        subprocess.run([python, "-c", ""], check=True, **arguments)
+    except (OSError, subprocess.CalledProcessError):
+        pytest.skip("this Python is its owner's alone")
+    return arguments
+
+
+def record_of_user(user, program, python, *words):
+    """Stacks of Python, and the messages."""
+    command = [program, "record", *FAULTS, "-c", "1", "--call-graph", "auto", "-o", "perf.data", "-p"]
+    _, message = run_still(python, user["cwd"], command, until_it_records, *words, **user)
+    shown = subprocess.run([program, *SHOW, "-i", "perf.data"], capture_output=True, text=True, check=True, **user)
+    return still_stacks(shown.stdout), message
+
+
+def test_for_a_user_without_rights(everybodys, python, user):
+    stacks, _ = record_of_user(user, everybodys, python)
+    assert len(stacks) >= 40 and all(stack == STILL_STACK for stack in stacks), stacks
+
+
+def test_of_memory_that_cannot_be_read(everybodys, python, user):
+    """Told, with what helps."""
+    stacks, message = record_of_user(user, everybodys, python, "hidden")
+    assert not stacks
+    assert re.search(r"Python's functions are missing in \d+ stacks: .*\(Operation not permitted\).*sudo sysctl kernel.yama.ptrace_scope=0", message), message
+
+
+@pytest.mark.parametrize("way", ["auto,bpf", "auto,copy"])
+def test_through_a_pipe(perf, oracle, bpf, python, tmp_path, monkeypatch, way):
+    """Names come before the samples, for both readers."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    data, _ = run_still(python, tmp_path, [perf.path, "record", *FAULTS, "-c", "1", "--call-graph", way, "-o", "-", "-p"], until_it_records)
+    (tmp_path / "pipe").write_bytes(data)
+    for program in (perf, oracle):
+        with (tmp_path / "pipe").open("rb") as pipe:
+            text = program("script", "--no-inline", "-i", "-", "-F", "tid,event,ip,sym,dso", stdin=pipe).stdout
+        assert count_still(text.split("\n\n")) >= 40, text
+
+
+def test_live(perf, bpf, python, tmp_path, monkeypatch):
+    """Tools that make no recording show them, too."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    command = [perf.path, "trace", "--no-syscalls", "-e", "page-faults/period=1/u", "--call-graph", "auto", "-p"]
+    _, output = run_still(python, tmp_path, command, until_it_records)
+    assert count_still(re.split(r"\n(?=\s*\d+\.\d+ )", output)) >= 40, output
 
 
 def test_without_a_build_id_cache_there_are_none(recorded, perf):

@@ -58,6 +58,7 @@ static void recording_deinit(struct recording *recording)
 	features_deinit(&recording->features);
 	strbuf_deinit(&recording->summary.losses);
 	stack_walker_close(recording->walker);
+	python_frames_destroy(recording->options.sampling.python);
 	event_list_deinit(&recording->events);
 	counters_abandon(&recording->switch_counters);
 	event_list_deinit(&recording->switch_events);
@@ -156,7 +157,7 @@ static struct error *describe(void *context, const char *path, const struct feat
 		error_free(error);
 		return NULL;
 	}
-	record_keep_python(recording->recorder, &recording->features);
+	record_keep_python(recording->options.sampling.python, &recording->features);
 	recording->examined = true;
 	return NULL;
 }
@@ -334,7 +335,7 @@ static struct error *choose_way(struct recording *recording)
 	const char *obstacle = options->recorder.places.len ? "--threads" : NULL;
 	struct error *why = NULL;
 
-	options->sampling.python_frames = record_wants_python(options);
+	options->sampling.python = options->recorder.python = record_open_python(options);
 	struct error *error =
 		stack_way_choose(&recording->events, &options->sampling, &recording->place.target, obstacle, &recording->walker, &why);
 	if (why && hint_is_due("frame-pointers"))

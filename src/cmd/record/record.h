@@ -70,9 +70,10 @@ struct error *record_off_cpu_open(struct record_options *options, const struct e
 /* Warns of waits that are missing. */
 void record_off_cpu_tell(const struct off_cpu_samples *samples);
 
-/* Frames of Python (python.c): whether chains can have them, and what stays of their names, when all data are written. */
-bool record_wants_python(const struct record_options *options);
-void record_keep_python(const struct recorder *recorder, struct features *features);
+/* Frames of Python (python.c): for chains that can have them, else NULL; and what stays of their names, when all data of a file are
+ * written. */
+struct python_frames *record_open_python(const struct record_options *options);
+void record_keep_python(const struct python_frames *frames, struct features *features);
 
 /* One line about the stacks of --call-graph auto; nothing without it. */
 void record_tell_stacks(const struct recorder *recorder);

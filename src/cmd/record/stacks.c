@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "capture/stack_chains.h"
+#include "kernel/fix.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -47,6 +48,22 @@ static void tell_walks(struct stack_chains *chains)
 			    (unsigned long long)walks.unsent, walks.unsent == 1 ? " is" : "s are");
 }
 
+/* Of frames of Python in stacks that were copied. */
+static void tell_python(const struct stack_chains *chains)
+{
+	struct python_reader_counts counts = stack_chains_python(chains);
+	uint64_t all = counts.added + counts.changed + counts.unreadable;
+
+	if (all)
+		log_info("stacks: of %llu C functions that evaluate Python, in stacks that were copied, %.1f %% have its frames; %llu had "
+			 "others by the time they were read",
+			 (unsigned long long)all, 100.0 * (double)counts.added / (double)all, (unsigned long long)counts.changed);
+	if (counts.unreadable)
+		log_warning("Python's functions are missing in %llu stack%s: the memory of their processes cannot be read (%s). Record the "
+			    "command itself instead of -p, or as root; or: %s",
+			    (unsigned long long)counts.unreadable, counts.unreadable == 1 ? "" : "s", strerror(counts.failure), FIX_PTRACE);
+}
+
 static void tell_ends(struct stack_chains *chains)
 {
 	struct stack_ends *ends = stack_chains_ends(chains);
@@ -80,4 +97,5 @@ void record_tell_stacks(const struct recorder *recorder)
 		return;
 	tell_ends(chains);
 	tell_walks(chains);
+	tell_python(chains);
 }

@@ -57,7 +57,7 @@ static void test_processes_are_forgotten(void **state)
 	struct event *event = event_list_add(&events, "cpu-clock");
 	event->attr = (struct event_attr){
 		.sample_id_all = 1, .mmap2 = 1, .task = 1, .sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME};
-	assert_null(stack_chains_open(&events, NULL, NULL, &rings, &chains));
+	assert_null(stack_chains_open(&events, NULL, NULL, NULL, &rings, &chains));
 	for (uint32_t pid = 2; pid < PROCESSES; pid++) {
 		put(&fake, RECORD_FORK, pid, (uint64_t)pid * STEP_NS);
 		put(&fake, RECORD_EXIT, pid, (uint64_t)pid * STEP_NS + 1);

@@ -211,6 +211,15 @@ size_t text_width(const char *string, size_t len)
 	return width;
 }
 
+bool str_is_listed(const char *list, const char *word)
+{
+	size_t len = strlen(word);
+	for (const char *at = list; at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL)
+		if (strcspn(at, ",") == len && memcmp(at, word, len) == 0)
+			return true;
+	return false;
+}
+
 bool str_starts_with(const char *string, const char *prefix)
 {
 	return strncmp(string, prefix, strlen(prefix)) == 0;

@@ -34,6 +34,8 @@ size_t text_width(const char *string, size_t len);
  * `indent`. A newline in the text stays one. */
 void text_add_wrapped(struct strbuf *out, const char *text, unsigned int indent, unsigned int at, unsigned int columns);
 
+/* Whether `word` is one of a comma-separated list. */
+bool str_is_listed(const char *list, const char *word);
 bool str_starts_with(const char *string, const char *prefix);
 bool str_ends_with(const char *string, const char *suffix);
 /* Shell-like * ? [a-z] over the whole string. */

@@ -120,29 +120,19 @@ struct flamegraph {
 	struct folded_stacks folded; /* of the input, when it is such; its tree is `tree` */
 };
 
-/* Whether `name` is one of a comma-separated list. */
-static bool is_listed(const char *list, const char *name)
-{
-	size_t len = strlen(name);
-	for (const char *at = list; at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL)
-		if (strcspn(at, ",") == len && memcmp(at, name, len) == 0)
-			return true;
-	return false;
-}
-
 /* For the fold: of the event that is drawn, and of the threads that are wanted. */
 static bool accept_sample(void *context, const struct fold_sample *sample)
 {
 	const struct flamegraph *flamegraph = context;
 	return sample->event == flamegraph->event &&
-	       (!flamegraph->options.comms || is_listed(flamegraph->options.comms, untrusted_raw(sample->comm)));
+	       (!flamegraph->options.comms || str_is_listed(flamegraph->options.comms, untrusted_raw(sample->comm)));
 }
 
 /* The same for waits. */
 static bool accept_wait(void *context, const struct fold_sample *sample)
 {
 	const struct flamegraph *flamegraph = context;
-	return !flamegraph->options.comms || is_listed(flamegraph->options.comms, untrusted_raw(sample->comm));
+	return !flamegraph->options.comms || str_is_listed(flamegraph->options.comms, untrusted_raw(sample->comm));
 }
 
 static const struct event *find_event(const struct session *session, const char *name)

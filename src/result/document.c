@@ -3,7 +3,10 @@
 
 const char *result_kind_name(enum result_kind kind)
 {
-	static const char *const names[] = {
-		[RESULT_TABLE] = "tables", [RESULT_CALLTREE] = "call trees", [RESULT_COUNTING] = "counts", [RESULT_ANNOTATION] = "code"};
+	static const char *const names[] = {[RESULT_TABLE] = "tables",
+					    [RESULT_CALLTREE] = "call trees",
+					    [RESULT_COUNTING] = "counts",
+					    [RESULT_ANNOTATION] = "code",
+					    [RESULT_SAMPLES] = "single samples"};
 	return names[kind];
 }

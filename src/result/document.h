@@ -6,9 +6,10 @@
 struct annotation;
 struct calltree;
 struct counting;
+struct samples;
 struct table;
 
-enum result_kind { RESULT_TABLE, RESULT_CALLTREE, RESULT_COUNTING, RESULT_ANNOTATION };
+enum result_kind { RESULT_TABLE, RESULT_CALLTREE, RESULT_COUNTING, RESULT_ANNOTATION, RESULT_SAMPLES };
 
 struct result {
 	enum result_kind kind;
@@ -17,6 +18,7 @@ struct result {
 		const struct calltree *calltree;
 		const struct counting *counting;
 		const struct annotation *annotation;
+		const struct samples *samples;
 	};
 };
 

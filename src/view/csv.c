@@ -1,6 +1,7 @@
 /* Tables as comma-separated values: the columns' ids, then raw values. */
 #include "base/text.h"
 #include "view/counting/counting_internal.h"
+#include "view/export/csv_samples.h"
 #include "view/rows.h"
 #include "view/view.h"
 
@@ -50,5 +51,11 @@ static struct error *csv_table(const struct table *table, const struct view_opti
 	return NULL;
 }
 
-const struct view_ops view_csv = {
-	.name = "csv", .summary = "comma-separated values", .for_programs = true, .table = csv_table, .counting = csv_counting};
+const struct view_ops view_csv = {.name = "csv",
+				  .summary = "comma-separated values",
+				  .for_programs = true,
+				  .table = csv_table,
+				  .counting = csv_counting,
+				  .samples = csv_samples,
+				  .samples_summary = "a line of comma-separated values for each sample",
+				  .detail = SAMPLES_APART | SAMPLES_ADDRESSES};

@@ -20,6 +20,8 @@ bool view_can_show(const struct view_ops *view, enum result_kind kind)
 		return view->calltree;
 	case RESULT_COUNTING:
 		return view->counting;
+	case RESULT_SAMPLES:
+		return view->samples;
 	default:
 		return view->annotation;
 	}
@@ -65,6 +67,8 @@ static struct error *show(const struct view_ops *view, const struct result *resu
 		return view->calltree(result->calltree, options, out);
 	case RESULT_COUNTING:
 		return view->counting(result->counting, options, out);
+	case RESULT_SAMPLES:
+		return view->samples(result->samples, options, out);
 	default:
 		return view->annotation(result->annotation, options, out);
 	}

@@ -8,6 +8,7 @@
 #include "result/calltree.h"
 #include "result/counting.h"
 #include "result/document.h"
+#include "result/samples.h"
 #include "result/table.h"
 
 struct view_options {
@@ -43,6 +44,10 @@ struct view_ops {
 	struct error *(*calltree)(const struct calltree *tree, const struct view_options *options, const struct sink *out);
 	struct error *(*counting)(const struct counting *counting, const struct view_options *options, const struct sink *out);
 	struct error *(*annotation)(const struct annotation *annotation, const struct view_options *options, const struct sink *out);
+	struct error *(*samples)(const struct samples *samples, const struct view_options *options, const struct sink *out);
+	const char *samples_summary; /* a line about that, where it isn't `summary`; or NULL */
+	unsigned int detail;	     /* what `samples` needs: enum samples_detail */
+	bool binary;		     /* what it writes is not for a terminal */
 };
 
 /* All views; ends with NULL. Made by the build. */

@@ -1,0 +1,137 @@
+/* Columns of samples, and names of functions. */
+#include "view/export/lines.h"
+
+#include "base/mem.h"
+
+#include <stdlib.h>
+
+/* ---- columns ---- */
+
+static struct line_value number(uint64_t value)
+{
+	return (struct line_value){LINE_NUMBER, .number = value};
+}
+
+static struct line_value text(const char *value)
+{
+	return (struct line_value){value ? LINE_TEXT : LINE_NOTHING, .text = value};
+}
+
+static struct line_value value_time(const struct samples *samples, const struct samples_row *row)
+{
+	(void)samples;
+	return number(row->time);
+}
+
+static struct line_value value_event(const struct samples *samples, const struct samples_row *row)
+{
+	return text(samples->events.data[row->event].name);
+}
+
+static struct line_value value_comm(const struct samples *samples, const struct samples_row *row)
+{
+	return text(samples->actors.data[row->actor].comm);
+}
+
+static struct line_value value_pid(const struct samples *samples, const struct samples_row *row)
+{
+	return number(samples_row_thread(samples, row)->pid);
+}
+
+static struct line_value value_tid(const struct samples *samples, const struct samples_row *row)
+{
+	return number(samples_row_thread(samples, row)->tid);
+}
+
+static struct line_value value_cpu(const struct samples *samples, const struct samples_row *row)
+{
+	(void)samples;
+	return row->cpu == SAMPLES_NONE ? text(NULL) : number(row->cpu);
+}
+
+static struct line_value value_period(const struct samples *samples, const struct samples_row *row)
+{
+	(void)samples;
+	return number(row->period);
+}
+
+/* The innermost frame; NULL without a stack. */
+static const struct samples_frame *leaf(const struct samples *samples, const struct samples_row *row)
+{
+	return row->stack ? &samples->frames.data[samples->stacks.data[row->stack].frame] : NULL;
+}
+
+static struct line_value value_address(const struct samples *samples, const struct samples_row *row)
+{
+	const struct samples_frame *frame = leaf(samples, row);
+	return frame ? (struct line_value){LINE_ADDRESS, .number = frame->address} : text(NULL);
+}
+
+static struct line_value value_symbol(const struct samples *samples, const struct samples_row *row)
+{
+	return text(row->stack ? samples_stack_function(samples, row->stack)->name : NULL);
+}
+
+static struct line_value value_dso(const struct samples *samples, const struct samples_row *row)
+{
+	uint32_t file = row->stack ? samples_stack_function(samples, row->stack)->file : SAMPLES_NONE;
+	return text(file == SAMPLES_NONE ? NULL : samples->files.data[file].name);
+}
+
+static struct line_value value_source(const struct samples *samples, const struct samples_row *row)
+{
+	const struct samples_frame *frame = leaf(samples, row);
+	return text(frame ? frame->source_file : NULL);
+}
+
+static struct line_value value_line(const struct samples *samples, const struct samples_row *row)
+{
+	const struct samples_frame *frame = leaf(samples, row);
+	return frame && frame->line ? number(frame->line) : text(NULL);
+}
+
+const struct line_column line_columns[] = {
+	{"time", value_time},
+	{"event", value_event},
+	{"comm", value_comm},
+	{"pid", value_pid},
+	{"tid", value_tid},
+	{"cpu", value_cpu},
+	{"period", value_period},
+	{"address", value_address},
+	{"symbol", value_symbol},
+	{"dso", value_dso},
+	{"source", value_source},
+	{"line", value_line},
+	{NULL, NULL},
+};
+
+/* ---- names ---- */
+
+void line_names_init(struct line_names *names, const struct samples *samples, void (*add)(struct strbuf *out, const char *name))
+{
+	*names = (struct line_names){.ends = mem_alloc_array(samples->functions.len + 1, sizeof(*names->ends))};
+	for (size_t i = 0; i < samples->functions.len; i++) {
+		add(&names->texts, samples->functions.data[i].name);
+		names->ends[i] = names->texts.len;
+	}
+}
+
+void line_names_deinit(struct line_names *names)
+{
+	strbuf_deinit(&names->texts);
+	free(names->ends);
+}
+
+void line_names_add_stack(const struct line_names *names, const struct samples *samples, uint32_t stack, char between, samples_path *path,
+			  struct strbuf *out)
+{
+	samples_stack_path(samples, stack, path);
+	for (size_t i = 0; i < path->len; i++) {
+		uint32_t function = samples->frames.data[path->data[i]].function;
+		size_t begin = function ? names->ends[function - 1] : 0;
+		if (i)
+			strbuf_add_char(out, between);
+		strbuf_add(out, strbuf_str(&names->texts) + begin, names->ends[function] - begin);
+	}
+}

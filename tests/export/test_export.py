@@ -1,0 +1,214 @@
+"""perf export: recordings made by hand with known totals, read back by readers that aren't ours."""
+import collections
+import csv
+import io
+import json
+import pathlib
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
+import exported  # noqa: E402
+import protobuf  # noqa: E402
+import recording  # noqa: E402
+
+KERNEL = 0xffffffff81000000
+NAMES = ["_text", "start", "parse", "read", "write", "_etext"]
+MANY = pytest.mark.parametrize("kind", sorted(exported.READERS))
+FIELDS = "comm/16,pid/4,runtime/8"
+HEAD = ("event cpu-clock type=1 config=0 ids=1 freq=1000 sample=IDENTIFIER|IP|TID|TIME|CPU|PERIOD|CALLCHAIN flags=sample_id_all,comm,task\n"
+        "event page-faults type=1 config=2 ids=2 freq=1000 sample=IDENTIFIER|IP|TID|TIME|CPU|PERIOD|CALLCHAIN flags=sample_id_all\n"
+        "tracepoint sched:sched_waking id=7 fields=comm/16,pid/4,runtime/8\n"
+        "event sched:sched_waking type=2 config=7 ids=3 sample=IDENTIFIER|IP|TID|TIME|CPU|PERIOD|RAW|CALLCHAIN flags=sample_id_all\n"
+        "feature cmdline /usr/bin/perf record -g prog\n"
+        f"mmap pid=-1 tid=0 addr={KERNEL:#x} len=0x100000 pgoff={KERNEL:#x} misc=1 name=[kernel.kallsyms]_text\n"
+        "comm pid=1 tid=1 name=prog\ncomm pid=1 tid=5 name=helper\ncomm pid=2 tid=2 name=other\n")
+CLOCK, FAULTS, WAKING = EVENTS = ["cpu-clock:HG", "page-faults:HG", "sched:sched_waking"]
+# event, pid, tid, stack from the outermost on, period
+SAMPLES = [(0, 1, 1, "start parse read", 1000000), (0, 1, 5, "start parse read", 2000000), (0, 1, 1, "start parse", 500001), (1, 1, 1, "start write", 1),
+           (0, 2, 2, "start", 7), (2, 2, 2, "start write", 1), (0, 1, 1, "start parse read", 1000000), (1, 2, 2, "start parse parse", 3), (2, 1, 5, "write", 1)]
+
+
+def write(folder, names=NAMES, samples=SAMPLES, head=HEAD):
+    text = head
+    for time, (event, pid, tid, stack, period) in enumerate(samples):
+        places = [KERNEL + 0x1000 * NAMES.index(word) + 0x10 for word in reversed(stack.split())]
+        raw = " raw=" + recording.raw_of(7, FIELDS, f"waker{time}", -tid, 1 << 40) if event == 2 else ""
+        text += (f"sample event={event} id={event + 1} ip={places[0]:#x} pid={pid} tid={tid} time={1000 * (time + 1)} cpu={tid % 2} period={period} misc=1 "
+                 f"chain=kernel,{','.join(map(hex, places))}{raw}\n")
+    (folder / "kallsyms").write_bytes(b"".join(f"{KERNEL + 0x1000 * i:016x} T ".encode() + (name if isinstance(name, bytes) else name.encode()) + b"\n"
+                                               for i, name in enumerate(names)))
+    (folder / "perf.data").write_bytes(recording.make(text))
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("made")
+    write(folder)
+    return folder
+
+
+def export(perf, folder, kind, *words):
+    """The bytes, after checking that a file gets the same as standard output."""
+    name = folder / f"out.{kind}"
+    done = perf("export", kind, "-o", name, "--kallsyms", "kallsyms", *words, cwd=folder)
+    assert done.returncode == 0 and not done.stdout, done.stderr
+    piped = perf("export", kind, "--kallsyms", "kallsyms", *words, cwd=folder, text=False)
+    assert piped.returncode == 0 and piped.stdout == name.read_bytes(), piped.stderr
+    return piped.stdout
+
+
+def sums(rows, *columns):
+    """Periods by these columns of the rows."""
+    found = collections.Counter()
+    for row in rows:
+        found[tuple(row[column] for column in columns)] += row[4]
+    return {key: value for key, value in found.items() if value}
+
+
+@MANY
+def test_stacks(perf, made, kind):
+    """The same stacks of the same events and threads weigh the same."""
+    wanted = [(EVENTS[event], pid, tid, tuple(stack.split()), period) for event, pid, tid, stack, period in SAMPLES]
+    rows = exported.READERS[kind](export(perf, made, kind))
+    if kind == "folded":  # of one event, without threads
+        assert sums(rows, 3) == sums([row for row in wanted if row[0] == CLOCK], 3)
+        return
+    if kind == "firefox":  # tracepoints are markers
+        wanted = [row for row in wanted if row[0] != WAKING]
+    assert sums(rows, 0, 1, 2, 3) == sums(wanted, 0, 1, 2, 3)
+
+
+@MANY
+def test_filters(perf, made, kind):
+    rows = exported.READERS[kind](export(perf, made, kind, "--show-event", CLOCK, "--comms", "helper,other"))
+    assert sums(rows, 3) == {(("start", "parse", "read"),): 2000000, (("start",),): 7}
+    rows = exported.READERS[kind](export(perf, made, kind, "--show-event", CLOCK, "--show-cpu", "0"))
+    assert sums(rows, 3) == {(("start",),): 7}
+
+
+@MANY
+def test_report(perf, made, kind):
+    """What perf report says of each function."""
+    done = perf("report", "--kallsyms", "kallsyms", "--no-children", "-g", "none", "-s", "sym", "-F", "period,sym", "--format", "csv", cwd=made)
+    wanted = {(row["event"], row["symbol"][4:]): int(row["period"]) for row in csv.DictReader(io.StringIO(done.stdout))
+              if row["period"] != "period"}
+    event = CLOCK
+    rows = exported.READERS[kind](export(perf, made, kind, "--show-event", event))
+    assert {(event, name): value for (name,), value in sums([(*row, row[3][-1]) for row in rows], 5).items()} == \
+        {key: value for key, value in wanted.items() if key[0] == event}
+
+
+def test_order_of_time(perf, made):
+    """Where each sample is a row, they come as they were taken."""
+    rows = [json.loads(line) for line in export(perf, made, "ndjson").splitlines()]
+    assert [row["time"] for row in rows] == [1000 * (i + 1) for i in range(len(SAMPLES))]
+    assert [(row["comm"], row["cpu"]) for row in rows][:2] == [("prog", 1), ("helper", 1)]
+    assert rows[5]["fields"] == {"comm": "waker5", "pid": -2, "runtime": 1 << 40} and "fields" not in rows[0]
+    assert [sample["ts"] for sample in json.loads(export(perf, made, "chrome"))["samples"]] == [i + 1 for i in range(len(SAMPLES))]
+
+
+def test_tracepoints(perf, made):
+    """Markers and instant events have the fields."""
+    trace = json.loads(export(perf, made, "chrome"))
+    instants = [event for event in trace["traceEvents"] if event["ph"] == "i"]
+    assert [(event["ts"], event["tid"], event["args"]["comm"], event["args"]["pid"]) for event in instants] == [(6, 2, "waker5", -2), (9, 5, "waker8", -5)]
+    assert {(event["tid"], event["args"]["name"]) for event in trace["traceEvents"] if event["name"] == "thread_name"} == {(1, "prog"), (5, "helper"), (2, "other")}
+    profile = json.loads(export(perf, made, "firefox"))
+    assert [field["key"] for field in profile["meta"]["markerSchema"][0]["fields"]] == ["comm", "pid", "runtime"]
+    markers = {thread["tid"]: thread["markers"] for thread in profile["threads"] if thread["markers"]["length"]}
+    assert set(markers) == {2, 5} and markers[5]["data"][0]["comm"] == "waker8" and markers[5]["startTime"] == [0.008]
+    assert exported.firefox_stack(profile["shared"], markers[2]["data"][0]["cause"]["stack"]) == ("start", "write")
+    alone = exported.firefox(export(perf, made, "firefox", "--show-event", WAKING))
+    assert sums(alone, 3) == {(("start", "write"),): 1, (("write",),): 1}
+
+
+def test_firefox_threads(perf, made):
+    profile = json.loads(export(perf, made, "firefox"))
+    assert profile["meta"]["product"] == "perf record -g prog"
+    assert {(thread["pid"], thread["tid"], thread["isMainThread"], thread["processName"]) for thread in profile["threads"]} == \
+        {("1", 1, True, "prog"), ("1", 5, False, "prog"), ("2", 2, True, "other")}
+
+
+HOSTILE = [b'a"b\\c', b"ev\x1b[31m", b"bad\xff\xc3(", b"x;y,z'<b>", b"n" * (1 << 20)]
+
+
+@MANY
+def test_hostile_names(perf, tmp_path, kind):
+    """Quotes, control bytes, invalid UTF-8 and long names: what comes out is valid, and weighs what it should."""
+    head = HEAD.replace("name=helper", r"name='he\"lper'")
+    write(tmp_path, [NAMES[0], *HOSTILE[1:], NAMES[5]], head=head)
+    data = export(perf, tmp_path, kind)
+    rows = exported.READERS[kind](data)
+    assert sum(row[4] for row in rows if row[0] in (None, CLOCK)) >= 4500008
+    plain = data if kind != "pprof" else b"".join(protobuf.decode(__import__("gzip").decompress(data))[6])
+    assert b"\x1b" not in plain and b"\xff" not in plain
+
+
+SCHEMA = """syntax = "proto3";
+message Profile { repeated ValueType sample_type = 1; repeated Sample sample = 2; repeated Mapping mapping = 3; repeated Location location = 4;
+  repeated Function function = 5; repeated string string_table = 6; int64 time_nanos = 9; int64 duration_nanos = 10; repeated int64 comment = 13;
+  int64 default_sample_type = 14; }
+message ValueType { int64 type = 1; int64 unit = 2; }
+message Sample { repeated uint64 location_id = 1; repeated int64 value = 2; repeated Label label = 3; }
+message Label { int64 key = 1; int64 str = 2; int64 num = 3; }
+message Mapping { uint64 id = 1; uint64 memory_start = 2; uint64 memory_limit = 3; uint64 file_offset = 4; int64 filename = 5; int64 build_id = 6;
+  bool has_functions = 7; bool has_filenames = 8; bool has_line_numbers = 9; bool has_inline_frames = 10; }
+message Location { uint64 id = 1; uint64 mapping_id = 2; uint64 address = 3; repeated Line line = 4; }
+message Line { uint64 function_id = 1; int64 line = 2; }
+message Function { uint64 id = 1; int64 name = 2; int64 system_name = 3; int64 filename = 4; }
+"""
+
+
+def protoc(tmp_path, schema, message, data):
+    if not shutil.which("protoc"):
+        pytest.skip("protoc is not installed (package protobuf-compiler)")
+    (tmp_path / "schema.proto").write_text(schema)
+    done = subprocess.run(["protoc", f"--proto_path={tmp_path}", f"--decode={message}", "schema.proto"], input=data, capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.decode()
+
+
+def test_pprof_by_protoc(perf, made, tmp_path):
+    """All that was written is in the schema: what isn't would be shown as a number."""
+    import gzip
+    text = protoc(tmp_path, SCHEMA, "Profile", gzip.decompress(export(perf, made, "pprof")))
+    assert not [line for line in text.splitlines() if line.strip()[:1].isdigit()]
+    assert text.count("\nsample {") == len({row[:4] for row in SAMPLES}) and 'string_table: "cpu-clock:HG"' in text and "duration_nanos: 8000" in text
+
+
+def test_pprof_mapping(perf, tmp_path):
+    """Mappings with the build-id, addresses in memory."""
+    text = ("event cpu-clock type=1 config=0 ids=1 freq=1000 sample=IDENTIFIER|IP|TID|TIME|PERIOD|CALLCHAIN flags=sample_id_all,mmap,comm\n"
+            "feature build_id 0123456789abcdef0123456789abcdef01234567 /no/such\n"
+            "mmap pid=1 tid=1 addr=0x400000 len=0x2000 pgoff=0x1000 name=/no/such\n"
+            "sample event=0 id=1 ip=0x400123 pid=1 tid=1 time=10 period=5 chain=user,0x400123,0x400456\n")
+    (tmp_path / "perf.data").write_bytes(recording.make(text))
+    profile, strings, locations = exported.pprof_tables(perf("export", "pprof", cwd=tmp_path, text=False).stdout)
+    mapping = protobuf.decode(profile[3][0])
+    assert (protobuf.one(mapping, 2), protobuf.one(mapping, 3), protobuf.one(mapping, 4)) == (0x400000, 0x402000, 0x1000)
+    assert strings[protobuf.one(mapping, 5)] == "/no/such" and strings[protobuf.one(mapping, 6)] == "0123456789abcdef0123456789abcdef01234567"
+    assert {protobuf.one(protobuf.decode(location), 3) for location in profile[4]} == {0x400123, 0x400456}
+    assert set(locations.values()) == {("[such]",)}
+
+
+@pytest.mark.parametrize("words,status,sentence", [
+    (["nonsense"], 129, "choose one of"), (["csv", "more"], 129, "one format at a time"), (["csv", "--show-event", "nope"], 255, "no event 'nope'"),
+    (["csv", "-i", "/nonexistent"], 255, "/nonexistent")])
+def test_mistakes(perf, made, words, status, sentence):
+    done = perf("export", *words, cwd=made)
+    assert done.returncode == status and sentence in done.stderr and not done.stdout
+
+
+def test_list(perf):
+    done = perf("export")
+    assert done.returncode == 0 and [line.split()[0] for line in done.stdout.splitlines()] == sorted(exported.READERS)
+
+
+def test_no_samples(perf, tmp_path):
+    (tmp_path / "perf.data").write_bytes(recording.make(HEAD))
+    done = perf("export", "csv", cwd=tmp_path)
+    assert done.returncode == 255 and "no samples" in done.stderr

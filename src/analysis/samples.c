@@ -1,6 +1,5 @@
-/* Samples: the pieces of a fold become one tree of stacks, in which each piece is looked at once for each place where it hangs; entries become
- * rows. A fold whose extra words are time, CPU and record has an entry for each sample, in the order of time.
- */
+/* Samples: the pieces of a fold become one tree of stacks, in which each piece is looked at once for each place where it hangs; entries
+ * become rows. A fold whose extra words are time, CPU and record has an entry for each sample, in the order of time. */
 #include "analysis/samples.h"
 
 #include "analysis/source_lines.h"

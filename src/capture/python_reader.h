@@ -1,5 +1,5 @@
-/* Frames of Python in stacks that the kernel copied. A copy has the stack of C, where each function that evaluates leads to its newest frame
- * of Python; the frames themselves are read from the memory of the process when its stack is unwound, a moment later.
+/* Frames of Python in stacks that the kernel copied. A copy has the stack of C, where each function that evaluates leads to its newest
+ * frame of Python; the frames themselves are read from the memory of the process when its stack is unwound, a moment later.
  *
  *	copy, of the time of the sample    registers, C stack:  … struct _PyCFrame of a function that evaluates ─┐
  *	memory of the process, by now      frame ◄───────────────────────────────────────────────────────────────┘
@@ -7,8 +7,8 @@
  *
  * The process has gone on meanwhile, and its memory may hold something else by now. So the newest frame of a function counts only if the
  * copy vouches for it: where its code goes on is in a register or on the stack of the function. Else none of the function's frames are
- * shown. The callers of a frame that is vouched for were read with it; they can be wrong only where the same function was called again, in
- * the same place, by another one. Lines of callers are exact then, and the newest frame's is where the copy says that it goes on.
+ * shown. The callers of a frame that is vouched for were read with it; they can be wrong only where the same function was called again,
+ * in the same place, by another one. Lines of callers are exact then, and the newest frame's is where the copy says that it goes on.
  *
  * Used by one thread. */
 #pragma once

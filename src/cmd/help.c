@@ -1,5 +1,5 @@
 /* perf help: the list of commands, or a command's manual page; where that is not installed, its option help. */
-#include "analysis/report/keys.h"
+#include "analysis/report/keys/keys.h"
 #include "analysis/script/fields.h"
 #include "app/command.h"
 #include "app/usage.h"

@@ -99,20 +99,20 @@ static int compare_groups(const void *x, const void *y, void *context)
 }
 
 /* The tree of one row. */
-struct growing {
+struct graph_growth {
 	const struct callgraphs *graphs;
 	struct grower *grower;
 	struct calltree *tree;
 	struct callgraph_trie own; /* of its own stacks */
 };
 
-static const struct callgraph_trie *trie_of(const struct growing *growing, const struct element *element)
+static const struct callgraph_trie *trie_of(const struct graph_growth *growing, const struct element *element)
 {
 	return element->own ? &growing->own : &growing->graphs->trie;
 }
 
 /* The first of the own stacks from `low` on that isn't before `position`: in steps that double, since it is near. */
-static uint32_t own_from(const struct growing *growing, uint32_t low, uint32_t position)
+static uint32_t own_from(const struct graph_growth *growing, uint32_t low, uint32_t position)
 {
 	const uint32_t *positions = growing->own.positions;
 	uint32_t count = (uint32_t)growing->own.count, step = 1, high = low;
@@ -132,7 +132,7 @@ static uint32_t own_from(const struct growing *growing, uint32_t low, uint32_t p
 }
 
 /* Less the row's own stacks, which are looked for from *low on: elements of a set ascend. False when nothing is left. */
-static bool weigh(const struct growing *growing, const struct element *element, uint32_t *low, struct trie_weight *ret)
+static bool weigh(const struct graph_growth *growing, const struct element *element, uint32_t *low, struct trie_weight *ret)
 {
 	*ret = callgraph_trie_sum(trie_of(growing, element), element->first, element->last);
 	if (element->own)
@@ -147,7 +147,7 @@ static bool weigh(const struct growing *growing, const struct element *element, 
 	return true;
 }
 
-static void add_to_group(struct growing *growing, struct group_list *list, uint32_t frame, struct trie_weight weight)
+static void add_to_group(struct graph_growth *growing, struct group_list *list, uint32_t frame, struct trie_weight weight)
 {
 	uint32_t *number = &growing->grower->group_of[frame];
 	if (!*number) {
@@ -160,7 +160,7 @@ static void add_to_group(struct growing *growing, struct group_list *list, uint3
 	group->elements++;
 }
 
-static const struct fold_entry *entry_of(const struct growing *growing, const struct element *element)
+static const struct fold_entry *entry_of(const struct graph_growth *growing, const struct element *element)
 {
 	return stack_order_entry(growing->graphs->order, callgraph_trie_position(trie_of(growing, element), element->first));
 }
@@ -190,7 +190,7 @@ static void prefetch_pieces(const struct fold *fold, const struct fold_entry *en
 }
 
 /* What will be read of the elements behind number `i`, each step for one that is nearer than that of the step before. */
-static void prefetch_found(const struct growing *growing, size_t i)
+static void prefetch_found(const struct graph_growth *growing, size_t i)
 {
 	enum { STEP = 8 };
 	const struct stack_order *order = growing->graphs->order;
@@ -210,7 +210,7 @@ static void prefetch_found(const struct growing *growing, size_t i)
 }
 
 /* The elements that were found get their frames and are put into groups. Those whose stack has ended, or is the row's own, are none. */
-static void group_found(struct growing *growing, struct group_list *list)
+static void group_found(struct graph_growth *growing, struct group_list *list)
 {
 	const struct stack_order *order = growing->graphs->order;
 	const uint32_t *functions = order->fold->functions;
@@ -232,7 +232,7 @@ static void group_found(struct growing *growing, struct group_list *list)
 }
 
 /* The nodes at `depth` that are stacks of [first, last). */
-static void find_nodes(struct growing *growing, bool own, uint32_t first, uint32_t last, uint32_t depth)
+static void find_nodes(struct graph_growth *growing, bool own, uint32_t first, uint32_t last, uint32_t depth)
 {
 	const struct callgraph_trie *trie = own ? &growing->own : &growing->graphs->trie;
 	while (first < last) {
@@ -244,7 +244,7 @@ static void find_nodes(struct growing *growing, bool own, uint32_t first, uint32
 }
 
 /* The first entry of an element's stacks. */
-static uint32_t first_entry(const struct growing *growing, const struct element *element)
+static uint32_t first_entry(const struct graph_growth *growing, const struct element *element)
 {
 	const uint32_t *entries = growing->graphs->order->entries;
 	uint32_t first = UINT32_MAX, low = element->own ? 0 : own_from(growing, 0, element->first);
@@ -259,7 +259,7 @@ static uint32_t first_entry(const struct growing *growing, const struct element 
 	return first;
 }
 
-static void number_groups(const struct growing *growing, const struct group_list *list)
+static void number_groups(const struct graph_growth *growing, const struct group_list *list)
 {
 	for (size_t i = 0; i < list->groups.len; i++)
 		growing->grower->group_of[list->groups.data[i].frame] = (uint32_t)i + 1;
@@ -284,7 +284,7 @@ static int by_first(const void *x, const void *y)
 }
 
 /* Such groups are sorted from the order of their first samples, which is the same in every run. */
-static void order_ties(const struct growing *growing, struct group_list *list)
+static void order_ties(const struct graph_growth *growing, struct group_list *list)
 {
 	const struct grower *grower = growing->grower;
 	const struct callgraphs *graphs = growing->graphs;
@@ -315,7 +315,7 @@ static void order_ties(const struct growing *growing, struct group_list *list)
 }
 
 /* What was found goes into the elements, group by group in their order. Returns where it begins. */
-static size_t sort_found(struct growing *growing, struct group_list *list)
+static size_t sort_found(struct graph_growth *growing, struct group_list *list)
 {
 	struct grower *grower = growing->grower;
 	size_t begin = grower->elements.len;
@@ -341,9 +341,9 @@ static size_t sort_found(struct growing *growing, struct group_list *list)
 	return begin;
 }
 
-static void grow_children(struct growing *growing, struct calltree_node *node, struct group_list *list);
+static void grow_children(struct graph_growth *growing, struct calltree_node *node, struct group_list *list);
 
-static void grow(struct growing *growing, struct calltree_node *node, size_t begin, size_t end)
+static void grow(struct graph_growth *growing, struct calltree_node *node, size_t begin, size_t end)
 {
 	struct group_list list = {0};
 	for (size_t i = begin; i < end; i++) {
@@ -356,7 +356,7 @@ static void grow(struct growing *growing, struct calltree_node *node, size_t beg
 }
 
 /* Of the groups that were found. */
-static void grow_children(struct growing *growing, struct calltree_node *node, struct group_list *list)
+static void grow_children(struct graph_growth *growing, struct calltree_node *node, struct group_list *list)
 {
 	const struct callgraphs *graphs = growing->graphs;
 	size_t begin = sort_found(growing, list), at = begin;
@@ -389,7 +389,7 @@ static void grow_children(struct growing *growing, struct calltree_node *node, s
 }
 
 /* What the own stacks that have no frame weigh: they are part of the row, and of no node. `found` are the nodes at depth 0. */
-static struct trie_weight weigh_empty(const struct growing *growing)
+static struct trie_weight weigh_empty(const struct graph_growth *growing)
 {
 	struct trie_weight sum = {0};
 	for (size_t i = 0; i < growing->grower->found.len; i++) {
@@ -417,7 +417,7 @@ static uint32_t *join_own(const struct callgraphs *graphs, size_t hot, size_t *r
 	return own;
 }
 
-static void find_roots(struct growing *growing, size_t hot)
+static void find_roots(struct graph_growth *growing, size_t hot)
 {
 	const struct callgraphs *graphs = growing->graphs;
 	for (unsigned int i = 0; i < graphs->part_count; i++) {
@@ -433,7 +433,7 @@ static void find_roots(struct growing *growing, size_t hot)
 
 struct calltree *callgraph_grow(const struct callgraphs *graphs, struct grower *grower, size_t hot)
 {
-	struct growing growing = {.graphs = graphs, .grower = grower, .tree = calltree_create()};
+	struct graph_growth growing = {.graphs = graphs, .grower = grower, .tree = calltree_create()};
 	struct group_list list = {0};
 	size_t own_count;
 	uint32_t *own = join_own(graphs, hot, &own_count);

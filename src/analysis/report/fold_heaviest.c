@@ -61,7 +61,7 @@ struct dividing {
 	VEC(struct span) spans;
 	VEC(struct heavy_node) nodes; /* parents before their children, which are in the order of their labels */
 	VEC(struct child) children;   /* of the node at hand */
-	VEC(uint32_t) of_bundle;      /* by bundle of the node at hand: which child, FOLD_NONE = its stacks end, or go on in other bundles */
+	VEC(uint32_t) of_bundle; /* by bundle of the node at hand: which child, FOLD_NONE = its stacks end, or go on in other bundles */
 	VEC(struct bundle) moved;
 	uint32_t *child_of; /* by rank: number + 1, 0 = none */
 };

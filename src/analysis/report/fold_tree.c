@@ -151,7 +151,8 @@ static struct stack_step step_to(const struct growing *growing, const struct fol
 		return step;
 	const struct stack_frames others = fold_tree_frames(growing, before);
 	uint64_t label;
-	while ((label = fold_tree_element(growing, entry, &frames, step.shared)) && label == fold_tree_element(growing, before, &others, step.shared))
+	while ((label = fold_tree_element(growing, entry, &frames, step.shared)) &&
+	       label == fold_tree_element(growing, before, &others, step.shared))
 		step.shared++;
 	return step;
 }
@@ -365,7 +366,8 @@ static void find_places(const struct growing *growing, const struct calltree *tr
 		if (path.len > step->shared + (size_t)1)
 			path.len = step->shared + (size_t)1;
 		for (uint32_t depth = step->shared; path.len == depth + (size_t)1 && depth < step->depth; depth++) {
-			const struct calltree_node *child = next_child(growing, vec_last(&path), fold_tree_element(growing, entry, &frames, depth));
+			const struct calltree_node *child =
+				next_child(growing, vec_last(&path), fold_tree_element(growing, entry, &frames, depth));
 			if (!child)
 				break;
 			vec_push(&places->parents, vec_last(&path)->number);
@@ -392,7 +394,8 @@ static void sum_modules(const struct growing *growing, struct calltree *tree)
 	for (size_t i = 0; i < growing->count; i++) {
 		const struct fold_entry *entry = &growing->fold->entries[growing->entries[i]];
 		const struct stack_frames frames = fold_tree_frames(growing, entry);
-		const struct map *map = frames.count ? growing->fold->frames[fold_tree_frame(growing, &frames, frames.count - 1)].map : NULL;
+		const struct map *map =
+			frames.count ? growing->fold->frames[fold_tree_frame(growing, &frames, frames.count - 1)].map : NULL;
 		bool new;
 		if (!map)
 			continue;

@@ -21,9 +21,9 @@ struct label {
 struct growing {
 	struct fold *fold;
 	const struct fold_calltree_options *options;
-	uint32_t *frame_ranks;		 /* by frame: of its label */
-	uint32_t *root_ranks;		 /* by actor; NULL = stacks begin at the root */
-	struct label *labels;		 /* by rank */
+	uint32_t *frame_ranks; /* by frame: of its label */
+	uint32_t *root_ranks;  /* by actor; NULL = stacks begin at the root */
+	struct label *labels;  /* by rank */
 	size_t label_count;
 	const struct fold_piece *pieces; /* none shares frames */
 	const uint32_t *frames;		 /* theirs */
@@ -43,7 +43,8 @@ struct stack_frames {
 	uint32_t inner_count, count; /* count: of both */
 };
 
-static inline __attribute__((always_inline)) struct stack_frames fold_tree_frames(const struct growing *growing, const struct fold_entry *entry)
+static inline __attribute__((always_inline)) struct stack_frames fold_tree_frames(const struct growing *growing,
+										  const struct fold_entry *entry)
 {
 	struct stack_frames frames = {.inner = &entry->leaf, .inner_count = 1, .count = 1};
 	if (entry->inner == FOLD_NONE && entry->outer == FOLD_NONE)
@@ -70,7 +71,8 @@ static inline uint32_t fold_tree_frame(const struct growing *growing, const stru
 }
 
 /* The rank of the label at a depth + 1; 0 behind the end. */
-static inline uint64_t fold_tree_element(const struct growing *growing, const struct fold_entry *entry, const struct stack_frames *frames, uint32_t depth)
+static inline uint64_t fold_tree_element(const struct growing *growing, const struct fold_entry *entry, const struct stack_frames *frames,
+					 uint32_t depth)
 {
 	if (growing->root_ranks && !depth--)
 		return growing->root_ranks[entry->actor] + (uint64_t)1;

@@ -7,7 +7,7 @@
  */
 #pragma once
 
-#include "analysis/report/keys.h"
+#include "analysis/report/keys/keys.h"
 
 enum { ROWS_KEYS_MAX = 64 };
 

@@ -3,7 +3,7 @@
 
 #include "analysis/report/callgraph.h"
 #include "analysis/report/fold.h"
-#include "analysis/report/keys.h"
+#include "analysis/report/keys/keys.h"
 #include "analysis/report/rows.h"
 #include "app/color.h"
 #include "app/config.h"

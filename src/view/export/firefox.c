@@ -1,12 +1,12 @@
-/* The Firefox Profiler's processed profile, as of version 60 (docs-developer/CHANGELOG-formats.md of github.com/firefox-devtools/profiler): the
- * first one whose tables are shared by all threads, so that each stack is written once; the profiler brings it up to date when it loads it.
+/* The Firefox Profiler's processed profile, as of version 60 (docs-developer/CHANGELOG-formats.md of
+ * github.com/firefox-devtools/profiler): the first one whose tables are shared by all threads, so that each stack is written once; the
+ * profiler brings it up to date when it loads it.
  *
  *	shared: stackTable ──► frameTable ──► funcTable ──► resourceTable ──► libs      texts by number: stringArray
  *	threads, by pid and tid, one for each event: samples (stack, time, weight); tracepoints are markers of the first one, with their
  *	fields, time and stack. A recording of tracepoints alone has them as samples, too.
  *
- * Tables are columns: lists of one length.
- */
+ * Tables are columns: lists of one length. */
 #include "view/export/fields.h"
 #include "view/export/streaming.h"
 #include "view/export/string_table.h"

@@ -1,6 +1,5 @@
-/* A JSON object for each sample, one a line: what is known of it and its innermost frame, the names of the stack from the outermost one on, and
- * the fields of a tracepoint. What isn't known isn't there.
- */
+/* A JSON object for each sample, one a line: what is known of it and its innermost frame, the names of the stack from the outermost
+ * one on, and the fields of a tracepoint. What isn't known isn't there. */
 #include "base/text.h"
 #include "view/export/fields.h"
 #include "view/export/lines.h"

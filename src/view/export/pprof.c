@@ -1,9 +1,8 @@
-/* pprof's profile.proto, compressed (https://github.com/google/pprof/blob/main/proto/profile.proto). Tables refer to each other by numbers from
- * 1 on, which may come in any order: samples first, so that what they need is known when it is written.
+/* pprof's profile.proto, compressed (https://github.com/google/pprof/blob/main/proto/profile.proto). Tables refer to each other by
+ * numbers from 1 on, which may come in any order: samples first, so that what they need is known when it is written.
  *
  *	sample ──► location (address) ──► line, one for each function that is inlined there and the one around them ──► function
- *	                          └─────► mapping
- */
+ *	                          └─────► mapping */
 #include "base/buildid.h"
 #include "base/formats/protobuf.h"
 #include "view/export/gzip.h"

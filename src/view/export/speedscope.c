@@ -1,6 +1,5 @@
-/* Speedscope's file format (https://www.speedscope.app/file-format-schema.json): a profile of stacks in the order of time for each event and
- * thread. Frames are functions: speedscope adds up by them, and knows no addresses.
- */
+/* Speedscope's file format (https://www.speedscope.app/file-format-schema.json): a profile of stacks in the order of time for each
+ * event and thread. Frames are functions: speedscope adds up by them, and knows no addresses. */
 #include "base/json.h"
 #include "view/export/streaming.h"
 #include "view/view.h"

@@ -1,5 +1,5 @@
 /* Keys by name; ids by hash; sorting in passes. */
-#include "analysis/report/keys.h"
+#include "analysis/report/keys/keys.h"
 #include "base/id_table.h"
 #include "base/radix.h"
 

@@ -1,5 +1,5 @@
 /* Keys of memory accesses (report --mem-mode): which data, at which cost, from where it came. */
-#include "analysis/report/keys_internal.h"
+#include "analysis/report/keys/keys_internal.h"
 
 #include "analysis/report/data_places.h"
 #include "analysis/script/sample_text.h"

@@ -1,5 +1,5 @@
 /* Keys of single values of a sample: CPU, weights, time, cgroup, flags of branches. */
-#include "analysis/report/keys_internal.h"
+#include "analysis/report/keys/keys_internal.h"
 
 #include "analysis/script/sample_text.h"
 #include "perfdata/features/features.h"

@@ -1,6 +1,6 @@
 /* Keys from tracepoints: the whole printed record (trace) and single fields. What tells samples apart is a hash of the raw bytes, so that
  * workers need no text and no lock; the text is made once for each distinct value, from the first sample that has it. */
-#include "analysis/report/keys_internal.h"
+#include "analysis/report/keys/keys_internal.h"
 
 #include "base/hash.h"
 #include "base/intern.h"

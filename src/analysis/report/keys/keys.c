@@ -1,5 +1,5 @@
 /* The table of keys and how names find them. Values are made in keys_place.c, keys_extra.c, keys_memory.c and keys_trace.c. */
-#include "analysis/report/keys_internal.h"
+#include "analysis/report/keys/keys_internal.h"
 
 #include "base/text.h"
 
@@ -22,7 +22,7 @@
 	{.name = n, .title = t, .domain = KEY_EXTRA, .width = w, .flags = f, .extract = ext, .words = 1, functions},
 
 const struct key key_table[] = {
-#include "analysis/report/keys.def"
+#include "analysis/report/keys/keys.def"
 	{.name = NULL},
 };
 

@@ -1,7 +1,7 @@
 /* The functions that the table of keys (keys.def) is made of. */
 #pragma once
 
-#include "analysis/report/keys.h"
+#include "analysis/report/keys/keys.h"
 
 typedef void key_identify_fn(const struct key_context *context, const struct key_source *source, uint64_t *words);
 typedef const char *key_string_fn(struct key_context *context, const struct key *key, const struct key_source *source);
@@ -28,7 +28,7 @@ typedef void key_extract_fn(const struct key_context *context, const struct key 
 #define EXTRA(name, title, width, flags, extract, functions) \
 	key_extract_fn extract;                              \
 	functions
-#include "analysis/report/keys.def"
+#include "analysis/report/keys/keys.def"
 #undef SET
 #undef IDENTIFY
 #undef STRING

@@ -1,5 +1,5 @@
 /* Keys of who and where: threads, files, symbols, addresses. */
-#include "analysis/report/keys_internal.h"
+#include "analysis/report/keys/keys_internal.h"
 
 #include "analysis/source_lines.h"
 #include "base/text.h"

@@ -105,16 +105,6 @@ def test_programs_called_like_a_subcommand(perf, tmp_path):
     assert "ran" in perf("trace", "rec", env=environment, cwd=tmp_path).stdout
 
 
-def test_missing_commands_name_the_nearest(perf):
-    existing = perf("--list-cmds").stdout.split()
-    for name in ("top", "sched", "kmem", "c2c", "diff", "timechart"):
-        if name in existing:
-            continue
-        done = perf(name)
-        named = re.search(r"closest alternative: perf (\S+)", done.stderr)
-        assert done.returncode == 1 and named and named[1] in existing, done.stderr
-
-
 def test_options_before_the_command(perf, tmp_path):
     assert "did you mean --paginate?" in perf("--pagniate", "version").stderr
     assert perf("--buildid-dir").returncode == 129

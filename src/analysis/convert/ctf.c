@@ -1,8 +1,8 @@
-/* An event gets its class, the description of its fields in the metadata, when its first sample comes; what a pipe tells of it later changes
- * nothing any more. Classes of side-band are there from the beginning.
+/* An event gets its class, the description of its fields in the metadata, when its first sample comes; what a pipe tells of it later
+ * changes nothing any more. Classes of side-band are there from the beginning.
  *
- * What a recording says of fields isn't believed: those of a tracepoint that can't all be in one record, and strings that together are longer
- * than one, are cut off, so that no event is much larger than what it was made of. */
+ * What a recording says of fields isn't believed: those of a tracepoint that can't all be in one record, and strings that together are
+ * longer than one, are cut off, so that no event is much larger than what it was made of. */
 #include "analysis/convert/ctf_internal.h"
 
 #include "base/mem.h"

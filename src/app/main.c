@@ -100,22 +100,6 @@ static int run(const struct command *command, int argc, char **argv)
 	return status;
 }
 
-/* Commands of the kernel's tool that are no mistyped ones of ours, and what comes nearest to each. */
-static const struct missing_command {
-	const char *name, *instead;
-} missing_commands[] = {
-	{"daemon", "perf record --switch-output records continuously into files of limited size"},
-	{"data", "perf script -F FIELDS or perf report --format json export a recording for other programs"},
-};
-
-static const struct missing_command *find_missing_command(const char *name)
-{
-	for (size_t i = 0; i < sizeof(missing_commands) / sizeof(*missing_commands); i++)
-		if (!strcmp(missing_commands[i].name, name))
-			return &missing_commands[i];
-	return NULL;
-}
-
 static int run_named(const char *name, int argc, char **argv)
 {
 	const struct command *command = command_find(name);
@@ -123,11 +107,6 @@ static int run_named(const char *name, int argc, char **argv)
 	struct strbuf safe = {0};
 	if (command)
 		return run(command, argc, argv);
-	const struct missing_command *missing = find_missing_command(name);
-	if (missing) {
-		fprintf(stderr, "perf: '%s' is not available in this version. The closest alternative: %s\n", name, missing->instead);
-		return STATUS_NO_COMMAND;
-	}
 	for (const struct command *const *known = command_list; *known; known++)
 		vec_push(&names, (*known)->name);
 	const char *nearest = str_nearest(name, names.data, names.len);

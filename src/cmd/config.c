@@ -66,6 +66,8 @@ static const char *const known_keys[] = {
 	"pager.*",
 	"core.pager",
 	"buildid.dir",
+	"daemon.base",
+	"session-*.run",
 	"debuginfod.timeout",
 	"hist.percentage",
 	"record.build-id",

@@ -11,7 +11,5 @@
 /* The escape sequence that a percentage begins with; NULL where it is too small for a colour. */
 const char *stdio_color(double percent);
 #define STDIO_COLOR_END "\033[m"
-/* The graph of one row, and an empty line when anything was drawn. */
-void stdio_add_graph(const struct table_graph *graph, const struct row *row, bool color, struct strbuf *out);
 /* A function with its instructions. */
 struct error *stdio_annotation(const struct annotation *annotation, const struct view_options *options, const struct sink *output);

@@ -89,6 +89,37 @@ def test_columns(perf, oracle, made):
     assert ours == theirs
 
 
+@pytest.fixture(scope="module")
+def chains(made):
+    """Two lines, each with two places, which three callers call often, less often and seldom."""
+    folder, symbols = made
+    text = head(folder / "data", "|CALLCHAIN")
+    (walk, _), (fill, _), (main, _), (table, _) = (symbols[name] for name in ("walk", "fill", "main", "table"))
+    for i in range(300):
+        code = (walk, fill)[i % 2] + 4
+        caller = main + 4 if i % 3 else fill + 8 if i % 15 else 0x401ff0
+        text.append(f"sample ip={code:#x} pid=77 tid=77 time={10 + i} addr={table + 8 * (i % 2) + 64 * (i % 5 > 2):#x} cpu={i % 4} period={1 + i % 7} weight=30 "
+                    f"data_src={source(level=0x402, snoop=16, remote=i % 2):#x} chain=user,{code:#x},{caller:#x},{main + 12:#x}")
+    path = folder / "chains.data"
+    path.write_bytes(recording.Maker("\n".join(text) + "\n").make())
+    return path
+
+
+@pytest.mark.parametrize("words", [["-g"], ["-g", "caller"], ["-g", "callee"], ["-g", "graph,0,period"], ["-g", "fractal,0,caller,count"], ["-g", "flat,0"], ["-g", "folded,0,caller"],
+                                   ["-g", "graph,0,2"], ["-g", "none"]], ids=" ".join)
+def test_call_graphs(perf, oracle, chains, words):
+    """With the spaces between them, but for those at the end of a line and what spaces before a column are too many (it makes room for names that it cuts)."""
+    ours, theirs = (program("c2c", "report", "--stdio", "-i", chains, *words).stdout for program in (perf, oracle))
+    ours, theirs = ([line.rstrip() for line in text.splitlines() if line.startswith("            ") or ";" in line] for text in (ours, theirs))
+    assert ours == theirs and ("none" in words or any("main" in line for line in ours))
+
+
+def test_light_branches(perf, chains):
+    """Branches below the percentage aren't shown; the kernel's perf shows them all the same."""
+    full, some, half = (perf("c2c", "report", "-g", f"graph,{least},caller", "-i", chains).stdout for least in (0, 8, 60))
+    assert "--_fini" in full and "--_fini" not in some and "--main" not in half and len(half) < len(some) < len(full)
+
+
 def test_any_source(perf, oracle, made, tmp_path):
     """Each bit of a data source at random: what it counts as."""
     chance = random.Random(9)
@@ -190,7 +221,10 @@ def test_refusals(perf, made, tmp_path):
     (tmp_path / "flat.data").write_bytes(recording.Maker("event cycles type=0 config=0\nsample ip=0x400100 pid=1 tid=1 time=5\n").make())
     for words, sentence in ((["report", "-d", "all"], "use tot, lcl, rmt or peer"), (["report", "-c", "cpu"], "invalid key 'cpu': use pid, tid, iaddr or dso"), ([], "which subcommand?"),
                             (["reprot"], "unknown subcommand 'reprot'"), (["report", "-i", tmp_path / "flat.data"], "no memory accesses; record them with 'perf c2c record'"),
-                            (["report", "-g"], "no call graphs below places"), (["report", "-i", tmp_path / "no"], "no")):
+                            (["report", "-i", tmp_path / "no"], "no"),
+                            (["report", "-g", "-i", made[0] / "few.data"], "no call chains; record them with 'perf c2c record -g'"),
+                            (["report", "-g", "-j"], "-g: call graphs are shown below the places of the text only"), (["report", "-g", "address"], "'address' is not possible"),
+                            (["report", "--stitch-lbr"], "give -g as well")):
         done = perf("c2c", *words)
         assert done.returncode != 0 and sentence in done.stderr, (words, done.stderr)
     if not any(pathlib.Path("/sys/bus/event_source/devices").glob("*/events/mem-loads")) and not pathlib.Path("/sys/bus/event_source/devices/ibs_op").exists():

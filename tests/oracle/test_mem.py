@@ -77,6 +77,19 @@ def test_dump(perf, oracle, made, words, separator):
     assert ours[0] == theirs[0] and ours[first:] == theirs[first:]
 
 
+def test_dump_of_some(perf, made):
+    """-t chooses by what the data source tells; samples that tell neither are of no kind. Nothing sorts the lines."""
+    path, counts = made[0] / "mixed.data", {}
+    for kind in ("load", "store", "load,store"):
+        lines = perf("mem", "-D", "-x", ",", "-t", kind, "-i", path, "report").stdout.splitlines()[1:]
+        operations = {int(line.split(",")[5], 0) & 0x1f for line in lines}
+        assert lines and operations <= {"load": {2, 6}, "store": {4, 6}, "load,store": {2, 4, 6}}[kind]
+        counts[kind] = len(lines)
+    assert counts["load,store"] == counts["load"] + counts["store"] and counts["load"] != counts["store"]
+    done = perf("mem", "report", "-D", "-s", "mem", "-i", path)
+    assert done.returncode == 129 and "-s sorts tables" in done.stderr
+
+
 def test_programs_read_it(perf, made):
     done = perf("mem", "report", "-t", "load", "--format", "json", "-s", "mem", "-i", made[0] / "mixed.data")
     rows = [json.loads(line) for line in done.stdout.splitlines()]

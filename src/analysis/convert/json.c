@@ -83,7 +83,7 @@ void json_export_begin(const struct json_export *export, struct strbuf *out)
 	add(out, "\n\t},\n\t\"samples\": [");
 }
 
-void json_export_end(const struct json_export *export, struct strbuf *out)
+void json_export_end(struct strbuf *out)
 {
 	add(out, "\n\t]\n}\n");
 }

@@ -44,4 +44,4 @@ struct json_export {
 /* The head; what a recording doesn't tell has no member. When the first record has come, all of a pipe's head is known. */
 void json_export_begin(const struct json_export *export, struct strbuf *out);
 void json_export_sample(struct json_export *export, const struct record *record, const struct sample *sample, struct strbuf *out);
-void json_export_end(const struct json_export *export, struct strbuf *out);
+void json_export_end(struct strbuf *out);

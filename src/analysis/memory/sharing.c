@@ -77,6 +77,11 @@ void sharing_deinit(struct shared_lines *sharing)
 	vec_deinit(&sharing->lines);
 	map64_deinit(&sharing->index);
 	free(sharing->cpu_nodes);
+	for (size_t i = 0; i < sharing->trees.len; i++)
+		calltree_destroy(sharing->trees.data[i]);
+	vec_deinit(&sharing->trees);
+	stack_deinit(&sharing->stack);
+	intern_deinit(&sharing->labels);
 	arena_deinit(&sharing->arena);
 }
 
@@ -239,11 +244,15 @@ void sharing_add(struct shared_lines *sharing, const struct event *event, const 
 	const struct sharing_line line_wanted = line_of(sharing, &data, thread);
 	struct sharing_line *line = find_line(sharing, &line_wanted);
 	access_counts_add(&line->counts, &counts);
+	line->period += sample->period;
 	memory_add(sharing, &line->memory, sample->phys_addr);
 
 	wanted.offset = sample->addr & (sharing->options.line_size - 1);
 	struct sharing_place *place = find_place(sharing, line, &wanted);
 	access_counts_add(&place->counts, &counts);
+	place->period += sample->period;
+	if (sharing->options.calls)
+		sharing_calls_add(sharing, place, event, sample, model_time);
 	memory_add(sharing, &place->memory, sample->phys_addr);
 	add_cost(place, &counts, sample->weight);
 	add_to_node(sharing, place, sharing_node_of_cpu(sharing, sample->cpu), &counts);

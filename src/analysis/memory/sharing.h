@@ -7,10 +7,13 @@
 #pragma once
 
 #include "analysis/memory/access_counts.h"
+#include "analysis/stack.h"
 #include "base/arena.h"
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/intern.h"
 #include "base/vec.h"
+#include "result/calltree.h"
 #include "session/session.h"
 #include "symbol/resolve.h"
 
@@ -29,6 +32,8 @@ struct sharing_options {
 	enum sharing_rank rank;
 	unsigned int line_size; /* bytes, a power of two */
 	bool all;		/* also lines that nothing was snooped of */
+	enum sharing_calls { SHARING_NO_CALLS, SHARING_CALLERS_FIRST, SHARING_CODE_FIRST } calls; /* trees of stacks below places */
+	struct stitcher *stitcher;								  /* for these; or NULL */
 };
 
 /* A mean that is kept up to date as values come. */
@@ -78,6 +83,8 @@ struct sharing_place {
 	struct sharing_memory memory;
 	struct sharing_node *nodes; /* of CPUs */
 	uint64_t order;		    /* of its first sample */
+	uint64_t period;	    /* of all samples */
+	struct calltree *calls;	    /* their stacks, weighed by periods; NULL = they weren't asked for */
 };
 
 struct sharing_line {
@@ -88,6 +95,7 @@ struct sharing_line {
 	uint32_t pid;		/* whose private memory it is; 0 = anybody's */
 	uint8_t cpumode;
 	struct access_counts counts;
+	uint64_t period; /* of all samples */
 	struct sharing_memory memory;
 	VEC(struct sharing_place *) places;
 	struct map64 index;
@@ -106,6 +114,10 @@ struct shared_lines {
 	uint32_t *cpu_nodes; /* by CPU: its node */
 	size_t cpu_count;
 	uint64_t samples;
+	/* Of the trees: */
+	struct stack stack;
+	struct intern labels;
+	VEC(struct calltree *) trees;
 };
 
 /* Keeps the pointers. */
@@ -115,6 +127,12 @@ void sharing_deinit(struct shared_lines *sharing);
 void sharing_add(struct shared_lines *sharing, const struct event *event, const struct sample *sample, uint64_t model_time);
 /* Puts lines and their places in order and leaves out lines that don't matter. */
 void sharing_finish(struct shared_lines *sharing);
+
+/* sharing_calls.c: with options.calls. Adds the stack of a sample to its place; and, when all are added, leaves out branches below a
+ * percentage of `total`, or of their parents, and sorts the others, the heaviest first. */
+void sharing_calls_add(struct shared_lines *sharing, struct sharing_place *place, const struct event *event, const struct sample *sample,
+		       uint64_t model_time);
+void sharing_calls_finish(struct calltree *calls, uint64_t total, double percent, bool of_parent);
 
 /* What ranks, of counts: HITMs or peers' answers. */
 uint32_t sharing_ranked(enum sharing_rank rank, const struct access_counts *counts);

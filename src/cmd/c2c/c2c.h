@@ -6,6 +6,7 @@
 #include "app/command.h"
 #include "app/groups.h"
 #include "cmd/opening.h"
+#include "cmd/report/report.h"
 #include "result/table.h"
 
 struct c2c_report_options {
@@ -15,6 +16,8 @@ struct c2c_report_options {
 	const char *keys, *rank;
 	int node_detail; /* 0: nodes; 1: with shares; 2: with CPUs */
 	bool double_line, full_symbols, source, stats;
+	struct callgraph_choice callgraph;
+	bool stitch;
 	bool text; /* --stdio */
 	const char *format;
 };

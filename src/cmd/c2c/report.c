@@ -3,11 +3,22 @@
 
 #include "app/format_option.h"
 #include "app/pager.h"
+#include "cmd/report/callgraph.h"
 
 #include <linux/perf_event.h>
 #include <string.h>
 
 #define O struct c2c_report_options
+
+/* As the kernel's tool has it: callers first, but where something is chosen without saying so. */
+static struct error *parse_callgraph(const struct option *option, const char *argument, bool negated, void *field)
+{
+	struct callgraph_choice *choice = field;
+	struct error *error = callgraph_choice_parse(option, argument, negated, field);
+	if (!argument && !negated)
+		choice->order_given = choice->caller = true;
+	return error;
+}
 
 static const struct option options[] = {
 	OPTION_STRING('d', "display", O, rank, "WHAT",
@@ -24,10 +35,9 @@ static const struct option options[] = {
 			    OPTION_NO_NEGATION),
 	OPTION_CUSTOM_FLAGS('j', "json", O, format, NULL, "the same as --format json", option_json,
 			    OPTION_NO_ARGUMENT | OPTION_NO_NEGATION),
-	OPTION_REFUSED(
-		'g', "call-graph", "STYLE",
-		"there are no call graphs below places; 'perf mem report -g -s dcacheline,sym' shows who calls what accesses a line"),
-	OPTION_REFUSED(0, "stitch-lbr", NULL, "there are no call graphs below places; 'perf mem report --stitch-lbr -g' has them"),
+	OPTION_CUSTOM_FLAGS('g', "call-graph", O, callgraph, "STYLE,…", callgraph_choice_help, parse_callgraph,
+			    OPTION_OPTIONAL_ARGUMENT | OPTION_LAST_ARGUMENT),
+	OPTION_FLAG(0, "stitch-lbr", O, stitch, "with -g: join call chains that LBR cut off to those of other samples"),
 	OPTION_GROUP(input_option_group, O, input),
 	OPTION_GROUP(output_option_group, O, output),
 	OPTION_SANDBOX(O, input.sandbox),
@@ -45,10 +55,26 @@ static struct error *parse_rank(const char *name, enum sharing_rank *ret)
 	return error_new_kind(ERROR_USAGE, "-d: invalid value '%s': use tot, lcl, rmt or peer", name);
 }
 
+static struct error *check_callgraph(O *wanted)
+{
+	const struct callgraph_choice *choice = &wanted->callgraph;
+	if (wanted->stitch && !choice->given)
+		return error_new_kind(ERROR_USAGE, "--stitch-lbr is for call graphs: give -g as well");
+	if (choice->given && (wanted->format || wanted->stats))
+		return error_new_kind(ERROR_USAGE, "-g: call graphs are shown below the places of the text only");
+	if (choice->by_address)
+		return error_new_kind(ERROR_USAGE, "-g: branches are functions here, 'address' is not possible");
+	if (choice->given)
+		wanted->sharing.calls = choice->caller ? SHARING_CALLERS_FIRST : SHARING_CODE_FIRST;
+	return NULL;
+}
+
 static struct error *check(O *wanted)
 {
 	enum { LINE = 64 };
 	struct error *error = wanted->rank ? parse_rank(wanted->rank, &wanted->sharing.rank) : NULL;
+	if (!error)
+		error = check_callgraph(wanted);
 	if (!error)
 		error = sharing_parse_keys(wanted->keys, &wanted->sharing);
 	wanted->sharing.line_size = wanted->double_line ? 2 * LINE : LINE;
@@ -61,6 +87,15 @@ static void choose_rank(O *wanted, const struct session *session)
 	const char *arch = session->reader->features.arch;
 	if (!wanted->rank && arch && (!strcmp(arch, "aarch64") || !strcmp(arch, "arm64")))
 		wanted->sharing.rank = SHARING_PEER;
+}
+
+static struct error *check_chains(const struct session *session)
+{
+	const struct event_list *events = &session->reader->events;
+	for (size_t i = 0; i < events->events.len; i++)
+		if (events->events.data[i]->attr.sample_type & PERF_SAMPLE_CALLCHAIN)
+			return NULL;
+	return error_new("-g: the recording has no call chains; record them with 'perf c2c record -g'");
 }
 
 static struct error *check_recording(const struct session *session)
@@ -87,8 +122,11 @@ static struct error *show(struct c2c *c2c, O *wanted)
 {
 	choose_rank(wanted, c2c->opening.session);
 	struct error *error = check_recording(c2c->opening.session);
+	if (!error && wanted->sharing.calls)
+		error = check_chains(c2c->opening.session);
 	if (error)
 		return error;
+	wanted->sharing.stitcher = wanted->stitch ? opening_stitcher(&c2c->opening) : NULL;
 	c2c->lines = source_lines_create(c2c->opening.resolver, false, false);
 	sharing_init(&c2c->sharing, &wanted->sharing, c2c->opening.session, c2c->opening.resolver);
 	error = add_samples(c2c);
@@ -107,6 +145,7 @@ static struct error *run(int argc, char **argv, int *ret_status)
 {
 	O wanted = {.keys = "iaddr", .source = true};
 	struct c2c c2c = {.options = &wanted};
+	callgraph_choice_init(&wanted.callgraph);
 	input_options_init(&wanted.input);
 	struct error *error = options_parse_alone(options, argc, argv, &wanted, ": give the recording with -i");
 	if (!error)
@@ -121,6 +160,7 @@ static struct error *run(int argc, char **argv, int *ret_status)
 		opening_warn(&c2c.opening);
 	source_lines_destroy(c2c.lines);
 	sharing_deinit(&c2c.sharing);
+	stitcher_destroy(wanted.sharing.stitcher);
 	opening_end(&c2c.opening);
 	return error;
 }

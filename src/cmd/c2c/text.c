@@ -3,6 +3,7 @@
 
 #include "base/text.h"
 #include "event/event_set.h"
+#include "view/view.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -165,6 +166,29 @@ static void print_lines(struct printer *printer)
 	vec_deinit(&columns.list);
 }
 
+/* As percentages of all samples of the line. */
+static void print_calls(struct printer *printer, const struct sharing_line *line, const struct sharing_place *place)
+{
+	static const enum graph_style styles[] = {[CALLGRAPH_PRINT_NONE] = GRAPH_NONE,
+						  [CALLGRAPH_PRINT_GRAPH] = GRAPH_TREE,
+						  [CALLGRAPH_PRINT_FRACTAL] = GRAPH_FRACTAL,
+						  [CALLGRAPH_PRINT_FLAT] = GRAPH_FLAT,
+						  [CALLGRAPH_PRINT_FOLDED] = GRAPH_FOLDED};
+	const struct callgraph_choice *choice = &printer->c2c->options->callgraph;
+	const struct table_graph graph = {.style = styles[choice->mode],
+					  .value = choice->value,
+					  .total = line->period,
+					  .most_entries = choice->most_entries,
+					  .least = (uint64_t)(choice->min_percent / 100 * (double)line->period)};
+	const struct row row = {.value = place->period, .tree = place->calls};
+	if (!place->calls)
+		return;
+	sharing_calls_finish(place->calls, line->period, choice->min_percent, graph.style == GRAPH_FRACTAL);
+	strbuf_clear(&printer->line);
+	stdio_add_graph(&graph, &row, false, &printer->line);
+	fputs(strbuf_str(&printer->line), stdout);
+}
+
 static void print_places(struct printer *printer)
 {
 	enum { NUMBER = 5 };
@@ -183,8 +207,10 @@ static void print_places(struct printer *printer)
 		printf("%s%s\n", i ? "\n" : "", ruler);
 		print_row(printer, &heading, 2, i, line, NULL);
 		puts(ruler);
-		for (size_t j = 0; j < line->places.len; j++)
+		for (size_t j = 0; j < line->places.len; j++) {
 			print_row(printer, &columns, NUMBER + 4, i, line, line->places.data[j]);
+			print_calls(printer, line, line->places.data[j]);
+		}
 	}
 	vec_deinit(&heading.list);
 	vec_deinit(&columns.list);

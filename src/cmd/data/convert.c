@@ -53,7 +53,7 @@ static struct error *write_json(struct data_conversion *conversion, FILE *file)
 		if (text.len >= TEXT_SIZE)
 			flush(conversion, file, &text);
 	}
-	json_export_end(&export, &text);
+	json_export_end(&text);
 	flush(conversion, file, &text);
 	strbuf_deinit(&text);
 	return error;

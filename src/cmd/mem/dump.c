@@ -7,8 +7,10 @@
 #include "base/strbuf.h"
 #include "base/text.h"
 #include "cmd/opening.h"
+#include "event/memory_events.h"
 
 #include <inttypes.h>
+#include <linux/perf_event.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -26,6 +28,14 @@ static void add_code(struct mem_dump *dump, const struct frame *frame)
 	const char *symbol = frame->symbol ? frame->symbol->name : "???";
 	strbuf_add_char(&dump->line, ':');
 	text_add_safe(&dump->line, symbol, strlen(symbol));
+}
+
+/* -t: by the operation that the source of the data tells of. */
+static bool is_chosen(const struct mem_common *common, const struct sample *sample)
+{
+	const union perf_mem_data_src source = {.val = sample->data_src};
+	return !common->kinds || (common->kinds & MEMORY_LOADS && source.mem_op & PERF_MEM_OP_LOAD) ||
+	       (common->kinds & MEMORY_STORES && source.mem_op & PERF_MEM_OP_STORE);
 }
 
 static void print_sample(struct mem_dump *dump, const struct record *record, const struct sample *sample)
@@ -77,7 +87,8 @@ struct error *mem_dump(const struct mem_report_options *options)
 		pager_start("mem");
 		print_titles(&dump);
 		while (session_next(dump.opening.session, &record, &error) > 0)
-			if (record.is_sample && session_decode(dump.opening.session, &record, &sample))
+			if (record.is_sample && session_decode(dump.opening.session, &record, &sample) &&
+			    is_chosen(&options->common, &sample))
 				print_sample(&dump, &record, &sample);
 	}
 	if (!error)

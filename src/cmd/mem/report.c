@@ -72,6 +72,8 @@ static struct error *dump(int argc, char **argv)
 	O wanted = {0};
 	input_options_init(&wanted.input);
 	struct error *error = options_parse_alone(options, argc, argv, &wanted, ": give the recording with -i");
+	if (!error && wanted.sort)
+		error = error_new_kind(ERROR_USAGE, "-s sorts tables: with -D samples are shown in the order of time");
 	return error ? error : mem_dump(&wanted);
 }
 

@@ -1,0 +1,260 @@
+"""perf daemon: sessions of perf record in the background, as the kernel's perf runs them, and what becomes of them."""
+import contextlib
+import os
+import pathlib
+import re
+import signal
+import socket
+import stat
+import subprocess
+import time
+
+import pytest
+
+RUN = "-e page-faults:u --switch-output -- sleep 1000"
+OTHER = "-e context-switches:u -- sleep 1000"
+
+
+def wait_for(condition):
+    """What is waited for comes; a minute is for machines that are busy with something else."""
+    until = time.monotonic() + 60
+    while not (found := condition()):
+        assert time.monotonic() < until, condition
+        time.sleep(0.01)
+    return found
+
+
+def alive(pid):
+    """It is there, and no zombie that nobody has waited for yet."""
+    try:
+        return pathlib.Path(f"/proc/{pid}/stat").read_text(encoding="latin-1").rsplit(")", 1)[1].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+class Daemon:
+    def __init__(self, program, folder):
+        self.program, self.base, self.config = program, folder / "base", folder / "config"
+        self.base.mkdir(mode=0o755)
+
+    def write(self, **sessions):
+        """A new file in the place of the old one, as editors do it."""
+        lines = [f"[daemon]\nbase = {self.base}\n", *(f"[session-{name}]\nrun = {run}\n" for name, run in sessions.items())]
+        new = self.config.with_suffix(".new")
+        new.write_text("".join(lines), encoding="utf-8")
+        new.rename(self.config)
+
+    def __call__(self, *words, status=0, **arguments):
+        # Not to a pipe, which the kernel's tool keeps open in the background.
+        with open(self.base.parent / "said", "w+b") as said:
+            done = subprocess.run([str(self.program), "daemon", *map(str, words), "--config", self.config], stdout=said, stderr=said, stdin=subprocess.DEVNULL, check=False, **arguments)
+            said.seek(0)
+            text = said.read().decode()
+        assert done.returncode == status, (words, text)
+        return text
+
+    def pids(self):
+        """{"daemon": pid, "a": pid, …}: of what runs."""
+        return {name: int(pid) for pid, name in re.findall(r"^\[(\d+):([^]]+)\]", self(), re.M)}
+
+    def output(self):
+        return (self.base / "output").read_text(encoding="utf-8")
+
+    def ping(self):
+        wait_for(lambda: "FAIL" not in subprocess.run([str(self.program), "daemon", "ping", "--config", self.config], capture_output=True, text=True, check=False).stdout)
+
+    def kill(self):
+        with contextlib.suppress(OSError, ValueError):
+            os.kill(int((self.base / "lock").read_text(encoding="utf-8")), signal.SIGTERM)
+
+
+@pytest.fixture
+def make_daemon(tmp_path, live):
+    made = []
+
+    def make(program, name="ours"):
+        (tmp_path / name).mkdir()
+        made.append(Daemon(program, tmp_path / name))
+        return made[-1]
+    yield make
+    for daemon in made:
+        daemon.kill()
+
+
+@pytest.fixture
+def daemon(make_daemon, perf):
+    return make_daemon(perf)
+
+
+def kinds(folder):
+    return {path.name: stat.S_IFMT(path.lstat().st_mode) for path in folder.iterdir()}
+
+
+def test_as_the_kernels_tool(make_daemon, perf, oracle):
+    """What is shown, said and made; other are the rights of the socket, and process ids."""
+    told = []
+    for program, name in ((perf, "ours"), (oracle, "theirs")):
+        daemon = make_daemon(program, name)
+        daemon.write(b=RUN, a=OTHER)
+        texts = [daemon("start")]
+        daemon.ping()
+        texts += [daemon(), daemon("-v"), daemon("-x:"), daemon("ping"), daemon("ping", "--session", "a"), daemon("signal", "--session", "b"), daemon("signal")]
+        numbers = {str(pid): f"<{who}>" for who, pid in daemon.pids().items()}
+        texts = [re.sub(r"\b\d+\b", lambda found, numbers=numbers: numbers.get(found[0], found[0]), text.replace(str(daemon.base), "BASE")) for text in texts]
+        made = [kinds(daemon.base), kinds(daemon.base / "session-a")]
+        told.append((texts, made))
+        mode = (daemon.base / "control").stat().st_mode & 0o777
+        assert mode == (0o600 if program is perf else mode)
+        daemon("stop")
+    assert told[0] == told[1]
+
+
+def test_stop_leaves_only_what_was_recorded(daemon, perf):
+    daemon.write(a=RUN, b=OTHER)
+    daemon("start")
+    daemon.ping()
+    pids = daemon.pids()
+    assert len(pids) == 3 and all(map(alive, pids.values()))
+    daemon("signal", "--session", "a")
+    wait_for(lambda: "Dump perf.data." in (daemon.base / "session-a/output").read_text(encoding="utf-8"))
+    assert daemon("stop") == ""
+    assert not alive(pids["a"]) and not alive(pids["b"])
+    wait_for(lambda: not alive(pids["daemon"]))
+    assert set(kinds(daemon.base)) == {"output", "session-a", "session-b"} and not {"control", "ack"} & set(kinds(daemon.base / "session-a"))
+    recorded = [path for path in (daemon.base / "session-a").iterdir() if path.name != "output"] + [daemon.base / "session-b/perf.data"]
+    assert len(recorded) >= 3 and all(perf("evlist", "-i", path).returncode == 0 for path in recorded)
+    assert "no daemon runs in" in daemon(status=255) and "no daemon runs in" in daemon("stop", status=255)
+    assert "daemon exited" in daemon.output()
+
+
+def test_only_one_owns_a_base(daemon):
+    daemon.write(a=RUN)
+    daemon("start")
+    pids = daemon.pids()
+    assert f"another perf daemon (pid {pids['daemon']}) owns {daemon.base}" in daemon("start", status=255) and daemon.pids() == pids
+
+
+def test_changes(daemon):
+    """Sessions with new words are started again, what has ended too; others go on."""
+    daemon.write(a=RUN, b=RUN, c=RUN, d="-e no-such-event -- sleep 1000")
+    daemon("start")
+    wait_for(lambda: "d" not in daemon.pids())
+    assert re.search(r"^\[-:d\] perf record -e no-such-event -- sleep 1000\n  ended:   exited, status=[1-9]\d*$", daemon(), re.M) and "session 'd' exited, status=" in daemon.output()
+    assert "FAIL d" in daemon("ping", "--session", "d", status=1) and "doesn't run any more" in daemon("signal", "--session", "d", status=255)
+    assert "-e no-such-event" not in daemon("-x,")
+    before = daemon.pids()
+    daemon("signal", "--session", "c")  # it has begun: SIGKILL is what ends it
+    os.kill(before["c"], signal.SIGKILL)
+    wait_for(lambda: "session 'c' killed (signal 9)" in daemon.output())
+    daemon.write(a=RUN, c=RUN, b=OTHER, e=RUN)
+    after = wait_for(lambda: (pids := daemon.pids()) and "e" in pids and pids)
+    assert list(after) == ["daemon", "a", "c", "b", "e"] and after["a"] == before["a"] and after["b"] != before["b"] and after["c"] != before["c"]
+    assert not alive(before["b"])
+    daemon.config.write_text("[session-a]\nrun = 'x\n", encoding="utf-8")
+    wait_for(lambda: "of which nothing is taken" in daemon.output())
+    assert daemon("--base", daemon.base) and daemon.program("daemon", "--base", daemon.base).stdout.count("perf record") == 4
+    daemon.write(a=RUN)
+    wait_for(lambda: list(daemon.pids()) == ["daemon", "a"])
+    assert daemon.pids()["a"] == before["a"]
+
+
+def test_daemon_that_was_killed(daemon):
+    daemon.write(a=RUN, b=RUN)
+    daemon("start")
+    daemon.ping()
+    pids = daemon.pids()
+    os.kill(pids["daemon"], signal.SIGKILL)
+    wait_for(lambda: not any(map(alive, pids.values())))
+    assert {"control", "lock"} <= set(kinds(daemon.base)) and "no daemon runs in" in daemon(status=255)
+    daemon.write(a=RUN)
+    said = daemon("start")
+    assert f"(pid {pids['daemon']}) was killed" in said and "control" not in kinds(daemon.base / "session-b")
+    daemon.ping()
+    assert set(daemon.pids()) == {"daemon", "a"} and "was killed" not in daemon("stop") + daemon("start")
+    daemon("stop")
+
+
+def test_foreground(daemon):
+    """It tells what it does, and Ctrl-C, which its sessions get as well, ends all."""
+    daemon.write(a="-e page-faults:u -- sh -c 'exec sleep 1000'")
+    with subprocess.Popen([daemon.program.path, "daemon", "start", "-f", "--config", daemon.config], stdout=subprocess.PIPE, text=True, start_new_session=True) as started:
+        assert "daemon started (pid" in started.stdout.readline() and "running session [a:" in started.stdout.readline()
+        daemon.ping()
+        pids = daemon.pids()
+        command = pathlib.Path(f"/proc/{pids['a']}/cmdline").read_bytes().split(b"\0")[1:-1]
+        assert command == [b"record", b"--control=fifo:control,ack", b"-e", b"page-faults:u", b"--", b"sh", b"-c", b"exec sleep 1000"]
+        os.killpg(started.pid, signal.SIGINT)
+        assert "daemon exited" in started.stdout.read()
+    assert not any(map(alive, pids.values())) and "lock" not in kinds(daemon.base)
+
+
+def test_requests(daemon):
+    """Whoever says nothing, or something else, holds nobody up for long."""
+    daemon.write(a=RUN)
+    daemon("start")
+    with contextlib.ExitStack() as stack:
+        asked = []
+        for request in (b"", b"list", b"nonsense\n\n\n", b"ping\n\n" + b"a" * 5000, b"ping\n\n\x1b[31m\n"):
+            client = stack.enter_context(socket.socket(socket.AF_UNIX))
+            client.connect(f"/proc/self/fd/{stack.enter_context(open_folder(daemon.base))}/control")
+            client.send(request)
+            asked.append(client)
+        assert "perf record" in daemon()
+        assert asked[2].recv(1000).endswith(b"of another version\n")
+    assert "\x1b" not in daemon("ping", "--session", "\x1b[31m", status=1)
+
+
+@contextlib.contextmanager
+def open_folder(path):
+    fd = os.open(path, os.O_PATH)
+    yield fd
+    os.close(fd)
+
+
+def test_folders_of_others(daemon, tmp_path):
+    """Nothing is done in a folder into which others write, nor where links lead."""
+    victim = tmp_path / "victim"
+    victim.mkdir()
+    daemon.write(a=RUN)
+    daemon.base.chmod(0o777)
+    assert "chmod go-w" in daemon("start", status=255) and not kinds(daemon.base)
+    daemon.base.chmod(0o755)
+    for name in ("lock", "output"):
+        (daemon.base / name).symlink_to(victim / "file")
+        daemon("start", status=255)
+        (daemon.base / name).unlink()
+        assert not kinds(victim) and not kinds(daemon.base)
+    (daemon.base / "control").symlink_to(victim / "socket")
+    (daemon.base / "session-a").symlink_to(victim)
+    daemon("start")
+    assert not kinds(victim) and "failed: session 'a'" in daemon.output() and list(daemon.pids()) == ["daemon"]
+    daemon("stop")
+    assert not kinds(victim)
+
+
+def test_users(daemon, root, tmp_path):
+    """Others neither ask the daemon, nor does root take their folders."""
+    daemon.write(a=RUN)
+    daemon("start")
+
+    def ask():
+        os.setuid(12345)
+        with socket.socket(socket.AF_UNIX) as client:
+            client.connect("control")
+    with pytest.raises(subprocess.SubprocessError):
+        subprocess.run(["true"], cwd=daemon.base, preexec_fn=ask, check=False)
+    daemon("stop")
+    os.chown(daemon.base, 12345, 12345)
+    assert "belongs to another user" in daemon("start", status=255)
+
+
+def test_mistakes(daemon, perf, tmp_path):
+    for text, sentence in (("[session-a]\nrun = -e x\n", "which base folder"), ("[daemon]\nbase = /no/such\n", "No such file"), ("[daemon]\nbase = {}\n[session-a]\nfoo = 1\n", "nothing but 'run'"),
+                           ("[daemon]\nbase = {}\n[session-a/../b]\nrun = x\n", "a session's name"), ("[daemon]\nbase = {}\n[session-]\nrun = x\n", "a session's name"),
+                           ("[daemon]\nbase = {}\n[session-..]\nrun = x\n", "a session's name"), ("[daemon]\nbase = {}\n[session-a]\nrun = 'x\n", "quote"), ("[daemon\n", "expected [section]")):
+        daemon.config.write_text(text.replace("{}", str(daemon.base)), encoding="utf-8")
+        assert sentence in daemon("start", status=255), text
+    daemon.config.unlink()
+    assert "No such file" in daemon("start", status=255)
+    assert "unknown subcommand 'x': there are start, stop, signal and ping" in perf("daemon", "x").stderr
+    assert perf("daemon", "-x", "").returncode in (129, 255) and not kinds(daemon.base)

@@ -22,8 +22,7 @@ static const struct option options[] = {
 	OPTION_FLAG(0, "stdio", O, text, "show text, the default"),
 	OPTION_CUSTOM_FLAGS(0, "format", O, format, "FORMAT", "machine-readable output: csv or json", option_table_format,
 			    OPTION_NO_NEGATION),
-	OPTION_CUSTOM_FLAGS('j', "json", O, format, NULL, "the same as --format json", option_json,
-			    OPTION_NO_ARGUMENT | OPTION_NO_NEGATION),
+	OPTION_JSON('j', O, format),
 	OPTION_REFUSED(
 		'g', "call-graph", "STYLE",
 		"there are no call graphs below places; 'perf mem report -g -s dcacheline,sym' shows who calls what accesses a line"),

@@ -78,7 +78,7 @@ static const struct option options[] = {
 	OPTION_STRING(0, "flamegraph", O, flamegraph, "FILE",
 		      "draw all threads' time, running and waiting, as a flame graph (.html, .svg, or .folded)"),
 	OPTION_CUSTOM_FLAGS(0, "format", O, format, "FORMAT", "tables for programs: csv or json", option_table_format, OPTION_NO_NEGATION),
-	OPTION_CUSTOM_FLAGS(0, "json", O, format, NULL, "the same as --format json", option_json, OPTION_NO_ARGUMENT | OPTION_NO_NEGATION),
+	OPTION_JSON(0, O, format),
 	OPTION_STRING(0, "symfs", O, input.symfs, "DIRECTORY", "look for programs, libraries and debug files under DIRECTORY"),
 	OPTION_STRING(0, "vmlinux", O, input.vmlinux, "FILE", "read kernel symbols from this kernel image"),
 	OPTION_STRING(0, "kallsyms", O, input.kallsyms, "FILE", "read kernel symbols from this copy of /proc/kallsyms"),

@@ -13,3 +13,6 @@ struct error *format_parse(const char *argument, const enum result_kind *kinds, 
 option_parse_fn option_table_format;
 /* A flag that means --format json, for the same rows. */
 option_parse_fn option_json;
+#define OPTION_JSON(short_name, type, field)                                                                 \
+	OPTION_CUSTOM_FLAGS(short_name, "json", type, field, NULL, "the same as --format json", option_json, \
+			    OPTION_NO_ARGUMENT | OPTION_NO_NEGATION)

@@ -88,6 +88,7 @@ static const struct option options[] = {
 	OPTION_FLAG(0, "combined-only", O, sums_only, "read only the sums of stacks, without ages: cheaper with millions of allocations"),
 	OPTION_CUSTOM_FLAGS(0, "format", O, format, "FORMAT", "machine-readable output: csv or json", option_table_format,
 			    OPTION_NO_NEGATION),
+	OPTION_JSON(0, O, format),
 	OPTION_STRING(0, "symfs", O, input.symfs, "DIRECTORY", "look for programs, libraries and debug files under DIRECTORY"),
 	OPTION_GROUP(output_option_group, O, output),
 	OPTION_END,

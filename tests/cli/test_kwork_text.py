@@ -108,6 +108,7 @@ def test_timehist(run):
 
 def test_for_programs(run):
     rows = [json.loads(line) for line in run("report", "--format", "json")]
+    assert run("report", "--json") == run("report", "--format", "json")
     assert rows[1] == {"class": "softirq", "name": "(s)RCU:9", "cpu": 0, "runtime": 60000, "count": 2, "max": 40000, "max_start": 1000400000, "max_end": 1000440000}
     assert rows[3]["name"] == "(w)a_function_with_a_name_that_is_too_long"
     assert run("latency", "--format", "csv")[1] == "workqueue,(w)vmstat_update,0,100000,1,100000,1000500000,1000600000"

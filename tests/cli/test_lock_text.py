@@ -124,6 +124,8 @@ def test_separator(story):
 
 def test_for_programs(story):
     rows = [json.loads(line) for line in story("contention", "--format", "json", "--stack-skip", 0)]
+    for command in ("contention", "report"):
+        assert story(command, "--json") == story(command, "--format", "json")
     assert rows[0] == {"acquired": 2, "contended": 3, "avg_wait": 2000000, "wait_total": 4000000, "wait_max": 3000000, "wait_min": 1000000, "type": "rwsem:W",
                        "caller": "vm_mmap+0x20"}
     assert [row["caller"] for row in rows] == ["vm_mmap+0x20", "file_write+0x40", "do_exit"]

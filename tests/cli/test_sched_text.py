@@ -156,6 +156,80 @@ def test_timehist_idle(story):
     assert story("timehist", "-I", "-s")[5].split() == "alpha[10] -1 1 2.250 2.250 2.250 2.250 0.00 0".split()
 
 
+@pytest.fixture
+def rows(story, perf, tmp_path):
+    """The rows of a subcommand as values, in the order of its columns."""
+    def read(*words):
+        done = perf("sched", *words, "-j", "-i", tmp_path / "sched.data")
+        assert done.returncode == 0 and not done.stderr
+        made = [json.loads(line) for line in done.stdout.splitlines()]
+        csv = perf("sched", *words, "--format", "csv", "-i", tmp_path / "sched.data").stdout.splitlines()
+        assert {tuple(row) for row in made} <= {tuple(line.split(",")) for line in csv}, "the same columns"
+        return made
+    return read
+
+
+MS = 1000000
+
+
+@pytest.mark.sanitize
+def test_timehist_for_programs(rows):
+    """Line by line what the text says, to the nanosecond; columns are those that were asked for."""
+    made = rows("timehist")
+    assert list(made[0]) == ["time", "cpu", "comm", "tid", "pid", "wait", "delay", "run"]
+    assert [tuple(row.values()) for row in made[2:]] == [
+        (1004 * MS, 1, "beta", 20, 20, 0, 0, 3 * MS), (1005 * MS, 0, "alpha", 10, 10, 0, 0, 5 * MS), (1006 * MS, 1, "beta-2", 21, 20, 0, MS, 2 * MS),
+        (1007250000, 0, "<idle>", 0, 0, 5 * MS, 5 * MS, 2250000), (1009 * MS, 0, "alpha", 10, 10, 2250000, 250000, 1750000),
+        (1010 * MS, 1, "beta", 20, 20, 2 * MS, 500000, 4 * MS), (1012 * MS, 0, "beta-2", 21, 20, 3 * MS, 3 * MS, 3 * MS)]
+    full = rows("timehist", "-w", "-M", "-n", "--state", "--show-prio", "--pre-migrations")
+    assert list(full[0]) == ["time", "cpu", "comm", "tid", "pid", "prio", "wait", "delay", "pre_migration", "run", "state", "next_comm", "next_tid", "event",
+                             "other_comm", "other_tid", "from_cpu", "to_cpu"]
+    assert [row["event"] for row in full].count("switch") == 9 and len(full) == 13
+    assert tuple(full[2].values()) == (1003 * MS, 0, "alpha", 10, 10, 0, 0, 0, 0, 0, "", "", 0, "wakeup", "beta-2", 21, 0, 0)
+    assert tuple(full[9].values()) == (1008 * MS, 1, "beta", 20, 20, 0, 0, 0, 0, 0, "", "", 0, "migration", "beta-2", 21, 1, 0)
+    assert tuple(full[10].values()) == (1009 * MS, 0, "alpha", 10, 10, 120, 2250000, 250000, 0, 1750000, "S", "beta-2", 21, "switch", "", 0, 0, 0)
+    assert (full[-1]["pre_migration"], full[-1]["comm"]) == (2 * MS, "beta-2")
+
+
+@pytest.mark.sanitize
+def test_timehist_sums_for_programs(rows):
+    sums = rows("timehist", "-s")
+    assert [tuple(row.values()) for row in sums] == [
+        ("tasks", "alpha", 10, 10, 0, 2, 6750000, 1750000, 3375000, 5 * MS, 48.1481, 0, 2250000, 0, 250000, 0),
+        ("tasks", "beta", 20, 20, 0, 2, 7 * MS, 3 * MS, 3500000, 4 * MS, 14.2857, 2 * MS, 0, 0, 500000, 0),
+        ("tasks", "beta-2", 21, 20, 0, 2, 5 * MS, 2 * MS, 2500000, 3 * MS, 20.0, 0, 0, 3 * MS, 4 * MS, 1),
+        ("cpus", 0, 2, 2250000, 12 * MS), ("cpus", 1, 1, 0, 12 * MS)]
+    both = rows("timehist", "-S")
+    assert [row for row in both if row["table"] != "lines"] == sums
+    assert [{"table": "lines", **row} for row in rows("timehist")] == [row for row in both if row["table"] == "lines"]
+
+
+@pytest.mark.sanitize
+def test_map_for_programs(rows):
+    assert [tuple(row.values()) for row in rows("map")] == [
+        (1000 * MS, 0, "A0", "alpha", 10), (1001 * MS, 1, "B0", "beta", 20), (1004 * MS, 1, "C0", "beta-2", 21), (1005 * MS, 0, ".", "swapper", 0),
+        (1006 * MS, 1, "B0", "beta", 20), (1007250000, 0, "A0", "alpha", 10), (1009 * MS, 0, "C0", "beta-2", 21), (1010 * MS, 1, ".", "swapper", 0),
+        (1012 * MS, 0, ".", "swapper", 0)]
+    assert [(row["time"], row["name"]) for row in rows("map", "--cpus", "1", "--task-name", "beta")] == [
+        (1001 * MS, "A0"), (1004 * MS, "-"), (1006 * MS, "A0"), (1010 * MS, ".")]
+
+
+def test_rows_of_a_long_recording(perf, tmp_path):
+    """More than are kept: the header of csv comes once, no row is missing."""
+    path = make(tmp_path, HEAD + "comm pid=10 tid=10 name=alpha time=1\n" + "".join(
+        switch(number, 0, 10, "S", 0) + switch(number + 0.5, 0, 0, "R", 10) for number in range(3000)))
+    lines = perf("sched", "map", "--format", "csv", "-i", path).stdout.splitlines()
+    assert lines[0] == "time,cpu,name,comm,tid" and lines.count(lines[0]) == 1 and len(lines) == 6001
+    assert [line.split(",")[0] for line in lines[1:]] == [str(1000 * MS + number * MS // 2) for number in range(6000)]
+
+
+def test_rows_refuse_what_is_for_people(perf, story, tmp_path):
+    for words in (("timehist", "-V"), ("timehist", "--folded"), ("timehist", "-s", "--state"), ("timehist", "-s", "--show-prio"), ("map", "--compact"),
+                  ("map", "--color-cpus", "1"), ("map", "--color-pids", "10")):
+        done = perf("sched", *words, "--json", "-i", tmp_path / "sched.data")
+        assert done.returncode == 129 and "--format " in done.stderr and not done.stdout
+
+
 @pytest.mark.sanitize
 def test_map(story):
     lines = story("map")

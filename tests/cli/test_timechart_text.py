@@ -81,6 +81,7 @@ def test_rows(perf, story):
         f"beta,20,{SECOND + 20000000},{SECOND + 65000000},20000000,0,0,0",
         f"gamma,20,{SECOND + 80000000},{SECOND + 100000000},10000000,0,0,0"]
     rows = [json.loads(line) for line in perf("timechart", "-i", story, "--format", "json", "-p", 20).stdout.splitlines()]
+    assert perf("timechart", "-i", story, "--json", "-p", 20).stdout == perf("timechart", "-i", story, "--format", "json", "-p", 20).stdout
     assert [(row["comm"], row["running"]) for row in rows] == [("beta", 20000000), ("gamma", 10000000)]
 
 

@@ -327,6 +327,16 @@ def test_recording_without_stacks(where):
     assert where(STORY).stderr == ""
 
 
+def test_recording_of_another_kernel(perf, tmp_path):
+    """Whose functions have no names here: one line says what helps."""
+    path = tmp_path / "perf.data"
+    path.write_bytes(recording.make(STORY))
+    done = perf("where", "-i", path)
+    assert done.returncode == 0 and "reader waited for something unknown" in done.stdout
+    assert done.stderr == ("perf: The kernel's functions, which show what threads wait for, have no names: they are of another kernel (6.1.0). Read it with --kallsyms "
+                           "FILE, a copy of that machine's /proc/kallsyms (made by root), or with --vmlinux FILE.\n")
+
+
 def test_hostile_names(where):
     done = where(STORY.replace("name=reader", r"name='re\x1b[31m'".encode().decode("unicode_escape")))
     assert "\x1b" not in done.stdout and r"re\x1b[31m" in done.stdout

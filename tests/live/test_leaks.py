@@ -15,7 +15,7 @@ EXPECTED = {"leak_malloc": (1100000, 101), "leak_calloc": (2000, 10), "leak_real
 def leaky(tmp_path_factory, perf):
     path = tmp_path_factory.mktemp("leaks") / "leaky"
     subprocess.run(["gcc", "-O1", "-g", "-fno-omit-frame-pointer", "-fno-optimize-sibling-calls", "-o", path, SOURCE], check=True)
-    done = perf("leaks", "--format", "json", "--", path)
+    done = perf("leaks", "--json", "--", path)
     if done.returncode and ("BPF" in done.stderr or "refuses" in done.stderr or "bpf" in done.stderr):
         pytest.skip(done.stderr.strip())
     assert done.returncode == 0, done.stderr

@@ -95,6 +95,11 @@ static void describe(struct where_places *places, struct where_place *place, boo
 	size_t count = 0;
 	for (; count < place->kernel_count && count < KERNEL_FRAMES; count++)
 		named[count] = places->stack.frames.data[count].symbol ? places->names.data[count] : NULL;
+	size_t nameless = 0;
+	while (nameless < count && !named[nameless])
+		nameless++;
+	places->kernel_stacks += count > 0;
+	places->named_stacks += nameless < count;
 	find_syscall(places, place, named, count);
 	place->kind = WHERE_CPU;
 	place->of_fault = running && where_is_of_fault(named, count);

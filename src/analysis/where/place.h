@@ -34,6 +34,8 @@ struct where_places {
 	VEC(const char *) names; /* scratch */
 	struct arena arena;
 	struct intern strings;
+	uint64_t kernel_stacks; /* places with a part in the kernel; … */
+	uint64_t named_stacks;	/* … of which so many have a function with a name there */
 	bool is_partial;	/* stacks without a copy are the kernel's part, and the instruction of the program that a register tells */
 	VEC(uint64_t) chain;	/* scratch: such a one */
 	struct map64 by_chain;	/* a hash of the recorded chain and its address space → place: for stacks that need no unwinding */

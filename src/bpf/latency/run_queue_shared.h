@@ -11,6 +11,7 @@ enum run_queue_by { RUN_QUEUE_BY_NOTHING, RUN_QUEUE_BY_CPU, RUN_QUEUE_BY_PROCESS
 struct run_queue_config {
 	uint64_t namespace_device, namespace; /* of pids: device and inode of ours */
 	uint32_t by;			      /* enum run_queue_by */
+	uint32_t pid_offset;		      /* in a task_struct; 0 = not known */
 	bool by_target;			      /* only threads of processes that were added, */
 	bool inherit;			      /* … and threads that targets make */
 };

@@ -32,7 +32,7 @@ struct kwork_input {
 		OPTION_FLAG('D', "dump-raw-trace", type, shared.common.dump, "dump the records of the recording instead"),      \
 		OPTION_CUSTOM_FLAGS(0, "format", type, shared.common.format, "FORMAT", "machine-readable output: csv or json",  \
 				    option_table_format, OPTION_NO_NEGATION),                                                   \
-		OPTION_GROUP(input_option_group, type, shared.common.input),                                                    \
+		OPTION_JSON(0, type, shared.common.format), OPTION_GROUP(input_option_group, type, shared.common.input),        \
 		OPTION_GROUP(output_option_group, type, shared.common.output), OPTION_SANDBOX(type, shared.common.input.sandbox)
 
 #define KWORK_LIVE(type)                               \

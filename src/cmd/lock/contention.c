@@ -123,6 +123,7 @@ static const struct option options[] = {
 	OPTION_STRING('x', "field-separator", O, separator, "SEPARATOR", "fields separated by this, times in nanoseconds"),
 	OPTION_CUSTOM_FLAGS(0, "format", O, format, "FORMAT", "machine-readable output: csv or json", option_table_format,
 			    OPTION_NO_NEGATION),
+	OPTION_JSON(0, O, format),
 
 	LOCK_INPUT_OPTIONS(O),
 	CUSTOM('M', "map-nr-entries", room, "N",

@@ -39,6 +39,7 @@ static const struct option report_options[] = {
 	OPTION_U64('E', "entries", struct lock_report_options, entries, "N", "show only the first N rows"),
 	OPTION_CUSTOM_FLAGS(0, "format", struct lock_report_options, format, "FORMAT", "machine-readable output: csv or json",
 			    option_table_format, OPTION_NO_NEGATION),
+	OPTION_JSON(0, struct lock_report_options, format),
 	LOCK_INPUT_OPTIONS(struct lock_report_options),
 	OPTION_END,
 };

@@ -16,6 +16,7 @@
 #include "base/number.h"
 #include "base/text.h"
 #include "cmd/name_list.h"
+#include "cmd/sched/rows.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -52,6 +53,7 @@ struct map_command {
 	char letter, digit;		/* of the next name */
 	uint64_t shown_lines, left_out; /* switches on CPUs that have no column */
 	struct strbuf text;		/* of the line that is made */
+	struct sched_rows rows;		/* --format */
 };
 
 static const struct option options[] = {
@@ -62,6 +64,7 @@ static const struct option options[] = {
 	OPTION_FLAG(0, "fuzzy-name", O, fuzzy, "with --task-name: match parts of names"),
 	OPTION_STRING(0, "color-cpus", O, color_cpus, "LIST", "highlight these CPUs"),
 	OPTION_STRING(0, "color-pids", O, color_pids, "PIDS", "highlight these processes"),
+	SCHED_FORMAT(O),
 	SCHED_OPTIONS(O),
 	SCHED_DUMP(O),
 	OPTION_END,
@@ -182,6 +185,31 @@ static bool add_column(struct map_command *command, uint32_t cpu)
 	return is_new;
 }
 
+/* For programs: who runs on the CPU from now on. */
+static void add_row(struct map_command *command, const struct tracker_event *event, const struct mapped_task *in,
+		    const struct untrusted *comm)
+{
+	struct sched_rows *rows = &command->rows;
+	sched_rows_number(rows, event->sample->time);
+	sched_rows_number(rows, event->sample->cpu);
+	sched_rows_bytes(rows, in->name, strcspn(in->name, " "));
+	sched_rows_text(rows, untrusted_raw(comm));
+	sched_rows_number(rows, in->task.tid);
+	sched_rows_end_row(rows);
+}
+
+static void begin_rows(struct map_command *command)
+{
+	struct sched_rows *rows = &command->rows;
+	*rows = (struct sched_rows){.format = command->common.format, .id = "map"};
+	sched_rows_column(rows, "time", COLUMN_NANOSECONDS);
+	sched_rows_column(rows, "cpu", COLUMN_COUNT);
+	sched_rows_column(rows, "name", COLUMN_TEXT);
+	sched_rows_column(rows, "comm", COLUMN_TEXT);
+	sched_rows_column(rows, "tid", COLUMN_COUNT);
+	sched_rows_begin(rows);
+}
+
 static void on_switch(void *context, const struct tracker_event *event)
 {
 	struct map_command *command = context;
@@ -202,6 +230,10 @@ static void on_switch(void *context, const struct tracker_event *event)
 	if ((command->cpus && !has_bit(command->shown, cpu)) || (!comes && !goes))
 		return;
 	command->shown_lines++;
+	if (command->common.format) {
+		add_row(command, event, in, comm);
+		return;
+	}
 	if (comes) {
 		add_columns(command, cpu, false);
 		add_time(&command->text, event->sample->time);
@@ -232,10 +264,14 @@ static struct error *show(struct map_command *command)
 	sched_tasks_init(&command->states, command->opening.session->machine, sizeof(struct mapped_task));
 	struct tracker *tracker = tracker_create(command->opening.session, handlers, command);
 	struct error *error = tracker_require(tracker, "sched:sched_switch", "perf sched record");
-	if (!error) {
+	if (!error && command->common.format)
+		begin_rows(command);
+	else if (!error)
 		pager_start("sched");
+	if (!error)
 		error = tracker_run(tracker);
-	}
+	if (!error)
+		error = sched_rows_finish(&command->rows);
 	if (!error && command->left_out)
 		log_warning("Switches on CPUs above %d are not shown: %" PRIu64 ".", SCHED_CPUS - 1, command->left_out);
 	if (!error && !command->shown_lines && (command->cpus || command->tasks.names.len))
@@ -260,6 +296,8 @@ static struct error *run(int argc, char **argv, int *ret_status)
 		error = sched_parse_bits("--cpus", command.cpus, SCHED_CPUS, command.shown);
 	if (!error && command.fuzzy && !command.tasks.names.len)
 		error = error_new_kind(ERROR_USAGE, "--fuzzy-name requires --task-name");
+	if (!error && command.common.format && (command.compact || command.color_cpus || command.color_pids))
+		error = error_new_kind(ERROR_USAGE, "--format prints rows: --compact, --color-cpus and --color-pids do not apply");
 	if (!error)
 		error = sched_parse_bits("--color-cpus", command.color_cpus, SCHED_CPUS, command.colored);
 	if (!error && command.color_pids)

@@ -25,7 +25,8 @@ struct sched_input {
 
 #define SCHED_FORMAT(type)                                                                                                           \
 	OPTION_CUSTOM_FLAGS(0, "format", type, common.format, "FORMAT", "machine-readable output: csv or json", option_table_format, \
-			    OPTION_NO_NEGATION)
+			    OPTION_NO_NEGATION),                                                                                     \
+		OPTION_JSON('j', type, common.format)
 
 enum { SCHED_CPUS = 4096 };
 

@@ -38,6 +38,7 @@ static const struct option options[] = {
 	OPTION_FLAG('g', "call-graph", O, stacks,
 		    "show where the task left the CPU, if stacks were recorded (default; --no-call-graph: do not)"),
 	OPTION_U64(0, "max-stack", O, max_stack, "N", "show at most N functions of the stack (default 5, with --folded 127)"),
+	SCHED_FORMAT(O),
 	SCHED_OPTIONS(O),
 	SCHED_DUMP(O),
 	OPTION_END,
@@ -81,6 +82,10 @@ static struct error *read_wishes(const struct timehist_command *command, struct 
 		error = error_new_kind(ERROR_USAGE, "-s shows no lines: omit --pre-migrations, or use -S");
 	if (!error && command->folded)
 		error = check_folded(command);
+	if (!error && command->common.format && (command->folded || command->cpu_visual))
+		error = error_new_kind(ERROR_USAGE, "--format prints rows: -V and --folded do not apply");
+	if (!error && command->common.format && command->summary && (command->state || command->show_priority))
+		error = error_new_kind(ERROR_USAGE, "--format with -s has all sums: --state and --show-prio do not apply");
 	ret->tracking.pids = ret->pids.data;
 	ret->tracking.pid_count = ret->pids.len;
 	ret->tracking.tids = ret->tids.data;
@@ -92,6 +97,38 @@ static struct error *read_wishes(const struct timehist_command *command, struct 
 	return error;
 }
 
+static bool has_sums(const struct timehist_command *command)
+{
+	return command->summary || command->with_summary;
+}
+
+static struct error *print_text(struct timehist_command *command, struct wishes *wishes, struct sched_timehist **ret)
+{
+	wishes->tracking.line = command->summary ? NULL : timehist_print_line;
+	pager_start("sched");
+	struct error *error = sched_timehist_create(command->opening.session, &wishes->tracking, ret);
+	if (!error && !command->summary)
+		timehist_print_header(command);
+	if (!error && has_sums(command))
+		timehist_print_summary(command, *ret);
+	return error;
+}
+
+static struct error *write_rows(struct timehist_command *command, struct wishes *wishes, struct sched_timehist **ret)
+{
+	wishes->tracking.line = command->summary ? NULL : timehist_rows_line;
+	if (!command->summary)
+		timehist_rows_begin(command);
+	struct error *error = sched_timehist_create(command->opening.session, &wishes->tracking, ret);
+	struct error *rows_error = sched_rows_finish(&command->rows);
+	if (!error && !rows_error && has_sums(command))
+		error = timehist_rows_write_summary(command, *ret);
+	if (!error)
+		return rows_error;
+	error_free(rows_error);
+	return error;
+}
+
 static struct error *show(struct timehist_command *command, struct wishes *wishes)
 {
 	struct sched_timehist *timehist = NULL;
@@ -99,18 +136,10 @@ static struct error *show(struct timehist_command *command, struct wishes *wishe
 		return timehist_print_folded(command, &wishes->tracking);
 	if (command->max_stack == TIMEHIST_STACK_DEFAULT)
 		command->max_stack = DEFAULT_STACK;
+	wishes->tracking.context = command;
 	uint32_t online = command->opening.session->reader->features.cpus_online;
 	command->cpu_count = online && online < SCHED_CPUS ? online : 1;
-	pager_start("sched");
-	if (!command->summary) {
-		wishes->tracking.line = timehist_print_line;
-		wishes->tracking.context = command;
-	}
-	struct error *error = sched_timehist_create(command->opening.session, &wishes->tracking, &timehist);
-	if (!error && !command->summary)
-		timehist_print_header(command);
-	if (!error && (command->summary || command->with_summary))
-		timehist_print_summary(command, timehist);
+	struct error *error = command->common.format ? write_rows(command, wishes, &timehist) : print_text(command, wishes, &timehist);
 	bool chosen = command->cpus || command->pids || command->tids || command->priorities || wishes->tracking.scope.begin ||
 		      wishes->tracking.scope.end;
 	if (!error && chosen && !timehist->switches)

@@ -4,6 +4,7 @@
 #include "analysis/sched/timehist.h"
 #include "analysis/script/filter.h"
 #include "analysis/stack.h"
+#include "cmd/sched/rows.h"
 #include "cmd/sched/sched.h"
 
 #define TIMEHIST_STACK_DEFAULT UINT64_MAX
@@ -21,6 +22,7 @@ struct timehist_command {
 	struct strbuf text;	/* of the line that is made */
 	unsigned int cpu_count; /* of the recording's machine */
 	bool has_header;	/* it was printed */
+	struct sched_rows rows; /* --format: of lines */
 };
 
 /* "name[tid]", or "name[tid/pid]" of a thread that isn't its process's first. */
@@ -31,5 +33,12 @@ void timehist_print_header(struct timehist_command *command);
 void timehist_print_line(void *context, const struct sched_line *line);
 /* Instead of all that: folded stacks of the waits. */
 struct error *timehist_print_folded(struct timehist_command *command, const struct sched_timehist_options *tracking);
+/* The same for programs: before the lines, each of them, and the sums. */
+void timehist_rows_begin(struct timehist_command *command);
+void timehist_rows_line(void *context, const struct sched_line *line);
+struct error *timehist_rows_write_summary(const struct timehist_command *command, const struct sched_timehist *timehist);
+/* Where a task left the CPU: whether that was recorded; and the innermost functions in one line. */
+bool timehist_has_stacks(const struct timehist_command *command);
+void timehist_add_stack(struct timehist_command *command, const struct sched_line *line);
 /* The tables behind the lines: run times by thread, and the idle ones. */
 void timehist_print_summary(const struct timehist_command *command, struct sched_timehist *timehist);

@@ -18,8 +18,9 @@ static bool is_wanted(void *context, const struct fold_sample *sample)
 	return sched_timehist_wants(context, sample->thread);
 }
 
-static bool has_chains(const struct session *session)
+bool timehist_has_stacks(const struct timehist_command *command)
 {
+	const struct session *session = command->opening.session;
 	bool has = false;
 	for (size_t i = 0; i < session->reader->events.events.len; i++) {
 		const struct event *event = session->reader->events.events.data[i];
@@ -65,7 +66,7 @@ struct error *timehist_print_folded(struct timehist_command *command, const stru
 	struct fold *fold = fold_create(session, command->opening.resolver, &options);
 	struct off_cpu_sums sums;
 	struct error *error = off_cpu_fold(&waits, fold, &sums);
-	if (!error && command->stacks && !has_chains(session))
+	if (!error && command->stacks && !timehist_has_stacks(command))
 		log_warning("The recording has no call chains: record them with perf sched record -g.");
 	if (!error && !fold->entry_count)
 		log_warning("No task was blocked and woken up again%s.", sums.waits ? " of those that -p and -t choose" : "");

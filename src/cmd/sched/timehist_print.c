@@ -121,24 +121,22 @@ static bool is_scheduler(const struct frame *frame)
 	return false;
 }
 
-/* Callers behind one another in the same line, the innermost first. */
-static void add_stack(struct timehist_command *command, const struct sched_line *line)
+void timehist_add_stack(struct timehist_command *command, const struct sched_line *line)
 {
 	enum { SCHEDULER_FRAMES = 2, MOST_FRAMES = 1 << 16 };
 	const struct stack_options options = {
 		.max_depth = (unsigned int)(command->max_stack < MOST_FRAMES ? command->max_stack : MOST_FRAMES) + SCHEDULER_FRAMES};
 	struct strbuf *out = &command->text;
-	if (!(line->record->event->attr.sample_type & PERF_SAMPLE_CALLCHAIN) || !command->max_stack)
+	if (!(line->record->event->attr.sample_type & PERF_SAMPLE_CALLCHAIN))
 		return;
 	stack_resolve(command->opening.resolver, command->opening.session->machine, line->thread, line->record->event, line->sample,
 		      line->record->model_time, &options, &command->stack);
-	strbuf_add_str(out, "  ");
 	bool is_first = true;
 	for (size_t i = 0; i < command->stack.frames.len; i++) {
 		const struct frame *frame = &command->stack.frames.data[i];
 		if (is_scheduler(frame))
 			continue;
-		strbuf_add_str(out, is_first ? " " : " <- ");
+		strbuf_add_str(out, is_first ? "" : " <- ");
 		is_first = false;
 		if (frame->symbol)
 			text_add_safe(out, frame->symbol->name, strlen(frame->symbol->name));
@@ -189,8 +187,10 @@ static void add_switch(struct timehist_command *command, const struct sched_line
 		add_next(out, line);
 	else if (command->wakeups)
 		strbuf_add_chars(out, ' ', NAME_COLUMNS + 2);
-	if (command->stacks && !line->idle)
-		add_stack(command, line);
+	if (command->stacks && !line->idle && line->record->event->attr.sample_type & PERF_SAMPLE_CALLCHAIN && command->max_stack) {
+		strbuf_add_str(out, "   ");
+		timehist_add_stack(command, line);
+	}
 }
 
 /* A wakeup or a migration, which have no times. */

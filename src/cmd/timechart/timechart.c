@@ -85,6 +85,7 @@ static const struct option options[] = {
 	       parse_time),
 	OPTION_CUSTOM_FLAGS(0, "format", O, format, "FORMAT", "machine-readable output instead of a picture: csv or json",
 			    option_table_format, OPTION_NO_NEGATION),
+	OPTION_JSON(0, O, format),
 	OPTION_GROUP(input_option_group, O, input),
 	OPTION_GROUP(output_option_group, O, output),
 	OPTION_SANDBOX(O, input.sandbox),

@@ -21,6 +21,7 @@
 #include "cmd/opening.h"
 #include "cmd/sampling_options.h"
 #include "event/parse/parse.h"
+#include "kernel/fix.h"
 #include "kernel/limits.h"
 #include "kernel/process/asleep.h"
 #include "kernel/process/descriptor.h"
@@ -78,7 +79,7 @@ static const struct option options[] = {
 	OPTION_STRING(0, "flamegraph", O, flamegraph, "FILE",
 		      "draw all threads' time, running and waiting, as a flame graph (.html, .svg, or .folded)"),
 	OPTION_CUSTOM_FLAGS(0, "format", O, format, "FORMAT", "tables for programs: csv or json", option_table_format, OPTION_NO_NEGATION),
-	OPTION_CUSTOM_FLAGS(0, "json", O, format, NULL, "the same as --format json", option_json, OPTION_NO_ARGUMENT | OPTION_NO_NEGATION),
+	OPTION_JSON(0, O, format),
 	OPTION_STRING(0, "symfs", O, input.symfs, "DIRECTORY", "look for programs, libraries and debug files under DIRECTORY"),
 	OPTION_STRING(0, "vmlinux", O, input.vmlinux, "FILE", "read kernel symbols from this kernel image"),
 	OPTION_STRING(0, "kallsyms", O, input.kallsyms, "FILE", "read kernel symbols from this copy of /proc/kallsyms"),
@@ -310,6 +311,23 @@ static struct error *draw(const struct where_command *command, struct where_time
 	return error;
 }
 
+/* Without names of the kernel's functions nothing tells what threads wait for. */
+static void tell_nameless_kernel(const struct where *where, const struct where_timeline *timeline)
+{
+	const char *release = where->opening.session->reader->features.os_release;
+	if (!timeline->places.kernel_stacks || timeline->places.named_stacks)
+		return;
+	if (session_is_of_this_machine(where->opening.session))
+		log_warning(
+			"The kernel's functions, which show what threads wait for, have no names: kernel addresses are hidden. Run as root, or "
+			"first run:  " FIX_KERNEL_ADDRESSES);
+	else
+		log_warning(
+			"The kernel's functions, which show what threads wait for, have no names: they are of another kernel (%s). Read it "
+			"with --kallsyms FILE, a copy of that machine's /proc/kallsyms (made by root), or with --vmlinux FILE.",
+			release);
+}
+
 static struct error *answer(struct where *where, struct where_timeline *timeline)
 {
 	struct where_sums sums;
@@ -338,6 +356,8 @@ static struct error *answer(struct where *where, struct where_timeline *timeline
 	if (!error && !timeline->has_stacks)
 		log_warning("The recording has no stacks, which show what threads wait for; record them with 'perf where -o FILE COMMAND' "
 			    "or 'perf sched record -g'.");
+	if (!error)
+		tell_nameless_kernel(where, timeline);
 	where_reasons_deinit(&reasons);
 	where_sums_deinit(&sums);
 	return error;

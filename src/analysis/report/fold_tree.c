@@ -434,7 +434,8 @@ struct calltree *fold_calltree(struct fold *fold, const struct fold_calltree_opt
 	rank_labels(&growing);
 	make_whole(&growing);
 	list_entries(&growing);
-	if (options->most && !options->places)
+	/* With fewer stacks, most nodes are heavy enough. */
+	if (options->most && growing.count > options->most && !options->places)
 		fold_tree_heaviest(&growing, tree);
 	else
 		grow(&growing, tree);

@@ -340,8 +340,7 @@ static uint32_t push_frames(struct fold_feed *feed, uint32_t first, uint32_t cou
 /* Frames of a piece: those of look-ups are there; callers behind them are those of a known piece, or added. */
 static void make_stretch(struct fold_feed *feed, struct pending_part *pending, uint32_t count, bool kernel, struct fold_stretch *ret)
 {
-	*ret = (struct fold_stretch){
-		.present = true, .count = count, .callers = FOLD_NONE, .callers_hash = fold_pieces_hash_begin(kernel)};
+	*ret = (struct fold_stretch){.present = true, .count = count, .callers = FOLD_NONE, .callers_hash = fold_pieces_hash_begin(kernel)};
 	if (!pending->part.count || (pending->sought && fold_recent_find(&feed->parts, &pending->key, ret)))
 		return;
 	size_t before = feed->frames.len;

@@ -377,11 +377,8 @@ static uint32_t add_frames(const struct renumbered *numbers, uint32_t piece, boo
 	uint32_t count = fold_piece_copy(numbers->from, &numbers->from->pieces[piece], to);
 	for (uint32_t i = 0; i < count; i++)
 		to[i] = number_of_frame(numbers, to[i]);
-	*ret = (struct fold_stretch){.present = true,
-				     .frames = to,
-				     .count = count,
-				     .callers = FOLD_NONE,
-				     .callers_hash = fold_pieces_hash_begin(kernel)};
+	*ret = (struct fold_stretch){
+		.present = true, .frames = to, .count = count, .callers = FOLD_NONE, .callers_hash = fold_pieces_hash_begin(kernel)};
 	return count;
 }
 

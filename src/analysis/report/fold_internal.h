@@ -8,7 +8,7 @@
  *	fold_set.c      pieces → entries                          each feed's
  *	fold_tables.c   distinct frames, actors, extra values     all feeds'
  *	fold_pack.c     the feeds' sets → one, as arrays
- *	fold_tree.c     call trees of the result
+ *	tree            call trees of the result
  */
 #pragma once
 

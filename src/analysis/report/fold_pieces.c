@@ -238,8 +238,7 @@ static struct sharing find_sharing(struct fold_set *set, const uint32_t *frames,
 	}
 	if (count < 2)
 		return (struct sharing){0};
-	const struct fold_stretch outer = {
-		.frames = frames + 1, .count = count - 1, .callers = FOLD_NONE, .hash = hash_u64(outer_hash)};
+	const struct fold_stretch outer = {.frames = frames + 1, .count = count - 1, .callers = FOLD_NONE, .hash = hash_u64(outer_hash)};
 	uint32_t piece = find_piece(set, &outer, kernel);
 	if (piece != FOLD_NONE)
 		return (struct sharing){.piece = owner_id(set, piece, count - 1), .frames = count - 1};

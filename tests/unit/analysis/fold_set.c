@@ -10,10 +10,10 @@
 
 #include <cmocka.h>
 
-enum { STACKS = 4000, FRAMES_MOST = 60, FRAMES = 50 };
+enum { STACKS = 4000, FRAMES_MOST = 60, FRAMES = 50, OTHERS_MOST = 4 };
 
 struct stack_of_frames {
-	uint32_t frames[FRAMES_MOST]; /* innermost first */
+	uint32_t frames[FRAMES_MOST + OTHERS_MOST]; /* innermost first */
 	uint32_t count;
 	bool kernel;
 };
@@ -127,10 +127,11 @@ static void callers_are_known(void **state)
 		set->shares_frames = shares;
 		for (uint32_t i = 0; i < STACKS; i++) {
 			struct stack_of_frames other = stacks[i];
-			uint32_t inner = i % 4, more = 2 * (i % 3);
+			uint32_t inner = i % 4, more = OTHERS_MOST / 2 * (i % 3);
 			memmove(other.frames + more, other.frames + inner, (other.count - inner) * sizeof(*other.frames));
 			other.count += more - inner;
-			ids[i] = i % 7 ? add_calling(set, &stacks[i], inner, add_stack(set, &other)) : add_calling(set, &stacks[i], inner, FOLD_NONE);
+			ids[i] = i % 7 ? add_calling(set, &stacks[i], inner, add_stack(set, &other))
+				       : add_calling(set, &stacks[i], inner, FOLD_NONE);
 			check_piece(set, ids[i], &stacks[i]);
 		}
 		for (uint32_t i = 0; i < STACKS; i++) {
@@ -164,7 +165,8 @@ static void parts_are_found(void **state)
 				fold_recent_add(&recent, &key, &stretch, i + 5);
 				continue;
 			}
-			assert_true(turn && stretch.callers == i + 5 && stretch.callers_hash == i * 3 && stretch.caller_count == i % 255 + 1);
+			assert_true(turn && stretch.callers == i + 5 && stretch.callers_hash == i * 3 &&
+				    stretch.caller_count == i % 255 + 1);
 			found++;
 		}
 	}

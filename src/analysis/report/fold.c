@@ -104,6 +104,9 @@ static uint32_t push_part(const struct adding *adding, const uint64_t *words, ui
 	return (uint32_t)(adding->feed->lookups.len - before);
 }
 
+/* Fewer are faster to look up one by one. */
+enum { PART_LEAST = 5 };
+
 /* Addresses without markers, `cpumode`'s, that may have come by before, all together. */
 static void add_part(const struct adding *adding, const uint64_t *ips, uint64_t count, uint8_t cpumode, struct pending_part *pending)
 {
@@ -128,7 +131,7 @@ static void add_part(const struct adding *adding, const uint64_t *ips, uint64_t 
 /* Whether addresses, and no other markers, follow the one that begins a user's part. */
 static bool is_plain_user(const uint64_t *words, uint64_t count)
 {
-	if (count < 3 || words[0] != CALLCHAIN_USER)
+	if (!count || words[0] != CALLCHAIN_USER)
 		return false;
 	for (uint64_t i = 1; i < count; i++)
 		if (stack_is_marker(words[i]))
@@ -142,14 +145,16 @@ static void add_chain(const struct adding *adding, const uint64_t *chain, uint64
 	struct pending *pending = adding->pending;
 	pending->has_inner = split > 0;
 	pending->has_outer = split < count;
-	if (split > 1)
+	if (split > PART_LEAST)
 		add_part(adding, chain + 1, split - 1, CPUMODE_KERNEL, &pending->inner);
-	if (!is_plain_user(chain + split, count - split)) {
-		pending->outer_count = push_part(adding, chain + split, count - split, CPUMODE_USER);
-		return;
-	}
-	pending->outer_count = push_part(adding, chain + split, 2, CPUMODE_USER);
-	add_part(adding, chain + split + 2, count - split - 2, CPUMODE_USER, &pending->outer);
+	else
+		pending->inner_count = push_part(adding, chain, split, CPUMODE_KERNEL);
+	chain += split;
+	count -= split;
+	uint64_t leaf_end = count > 2 + PART_LEAST && is_plain_user(chain, count) ? 2 : count;
+	pending->outer_count = push_part(adding, chain, leaf_end, CPUMODE_USER);
+	if (leaf_end < count)
+		add_part(adding, chain + leaf_end, count - leaf_end, CPUMODE_USER, &pending->outer);
 }
 
 /* What the resolver of stacks has put into frames, as a chain. */

@@ -29,7 +29,7 @@ static void feed_start(struct fold_feed *feed, struct fold_tables *tables)
 	struct fold_private *private = feed->fold->private;
 	uint64_t samples = feed->fold->session->record_counts[RECORD_SAMPLE] - private->samples_before;
 	fold_places_init(&feed->places, tables, context->resolver, context->machine, samples);
-	fold_recent_init(&feed->parts, samples);
+	fold_recent_init(&feed->parts);
 	feed->set = fold_tables_add_set(tables);
 	feed->set->shares_frames = context->options->shared_frames && samples > FOLD_MANY_SAMPLES;
 	feed->recent = mem_zalloc_array(FOLD_RECENT_ACTORS, sizeof(*feed->recent));

@@ -8,7 +8,7 @@
  *	fold_set.c      pieces → entries                          each feed's
  *	fold_tables.c   distinct frames, actors, extra values     all feeds'
  *	fold_pack.c     the feeds' sets → one, as arrays
- *	fold_tree.c     call trees of the result
+ *	tree            call trees of the result
  */
 #pragma once
 
@@ -345,11 +345,12 @@ struct recent_part {
 struct fold_recent {
 	struct recent_part *parts;
 	uint64_t mask;
+	uint64_t added;
 	uint32_t asked, found; /* since it was last looked at whether it pays */
 	uint32_t rest;	       /* so many parts aren't looked for: it didn't */
 };
 
-void fold_recent_init(struct fold_recent *recent, uint64_t samples);
+void fold_recent_init(struct fold_recent *recent);
 void fold_recent_deinit(struct fold_recent *recent);
 /* Whether the next part shall be looked for. */
 bool fold_recent_pays(struct fold_recent *recent);

@@ -10,27 +10,33 @@
  * where a part stands in the table. In a thousand million recordings of five million samples one sample will have another one's callers.
  *
  * The table is small and forgets: a place for each hash has WAYS parts, in one cache line, and a new one takes that of the part that
- * wasn't found for the longest time. Where few are found it rests.
+ * wasn't found for the longest time. When as many were added as it has room for, it becomes larger, and begins anew. Where few are found it
+ * rests.
  */
 #include "analysis/report/fold_internal.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { WAYS = 4, PARTS_LEAST = 1 << 10, PARTS_MOST = 1 << 18, WINDOW = 1 << 12, PAYS_SHARE = 8, REST = 15 * WINDOW };
+enum { WAYS = 4, PARTS_LEAST = 1 << 12, PARTS_MOST = 1 << 18, WINDOW = 1 << 12, PAYS_SHARE = 8, REST = 15 * WINDOW };
 
 /* How many frames the part is: the rest of recent_part.check is of the hash. */
 enum { COUNT_BITS = 8, COUNT_MOST = (1 << COUNT_BITS) - 1 };
 
-void fold_recent_init(struct fold_recent *recent, uint64_t samples)
+static void make_parts(struct fold_recent *recent, uint64_t count)
 {
-	uint64_t parts = PARTS_LEAST;
-	while (parts < PARTS_MOST && parts * 4 < samples)
-		parts *= 2;
-	*recent = (struct fold_recent){.mask = parts - WAYS};
-	recent->parts = mem_alloc_array(parts, sizeof(*recent->parts));
-	for (uint64_t i = 0; i < parts; i++)
-		recent->parts[i] = (struct recent_part){.piece = FOLD_NONE};
+	free(recent->parts);
+	recent->mask = count - WAYS;
+	recent->added = 0;
+	recent->parts = mem_zalloc_table(count, sizeof(*recent->parts));
+	for (uint64_t i = 0; i < count; i++)
+		recent->parts[i].piece = FOLD_NONE;
+}
+
+void fold_recent_init(struct fold_recent *recent)
+{
+	*recent = (struct fold_recent){0};
+	make_parts(recent, PARTS_LEAST);
 }
 
 void fold_recent_deinit(struct fold_recent *recent)
@@ -82,9 +88,11 @@ bool fold_recent_find(struct fold_recent *recent, const struct hash128 *key, str
 
 void fold_recent_add(struct fold_recent *recent, const struct hash128 *key, const struct fold_stretch *stretch, uint32_t piece)
 {
-	struct recent_part *parts = places(recent, key);
 	if (stretch->caller_count > COUNT_MOST)
 		return;
+	if (++recent->added > recent->mask + WAYS && recent->mask + WAYS < PARTS_MOST)
+		return make_parts(recent, (recent->mask + WAYS) * 4);
+	struct recent_part *parts = places(recent, key);
 	memmove(parts + 1, parts, (WAYS - 1) * sizeof(*parts));
 	parts[0] = (struct recent_part){
 		.check = (key->hi & ~(uint64_t)COUNT_MOST) | stretch->caller_count, .hash = stretch->callers_hash, .piece = piece};

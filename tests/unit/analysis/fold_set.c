@@ -10,10 +10,10 @@
 
 #include <cmocka.h>
 
-enum { STACKS = 4000, FRAMES_MOST = 60, FRAMES = 50 };
+enum { STACKS = 4000, FRAMES_MOST = 60, FRAMES = 50, OTHERS_MOST = 4 };
 
 struct stack_of_frames {
-	uint32_t frames[FRAMES_MOST]; /* innermost first */
+	uint32_t frames[FRAMES_MOST + OTHERS_MOST]; /* innermost first */
 	uint32_t count;
 	bool kernel;
 };
@@ -43,16 +43,22 @@ static struct stack_of_frames *make_stacks(void)
 	return stacks;
 }
 
-/* Returns the piece's id. */
-static uint32_t add_stack(struct fold_set *set, const struct stack_of_frames *stack)
+/* Frames from `inner` on are known as the outermost ones of the piece `callers`; or not, if that is FOLD_NONE. Returns the piece's id. */
+static uint32_t add_calling(struct fold_set *set, const struct stack_of_frames *stack, uint32_t inner, uint32_t callers)
 {
-	struct fold_item item = {.entry = {.entry = {.inner = FOLD_NONE, .outer = FOLD_NONE, .count = 1}}, .frames = stack->frames};
-	item.has_inner = stack->kernel;
-	item.has_outer = !stack->kernel;
-	item.inner_count = stack->kernel ? stack->count : 0;
-	item.outer_count = stack->kernel ? 0 : stack->count;
+	struct fold_item item = {.entry = {.entry = {.inner = FOLD_NONE, .outer = FOLD_NONE, .count = 1}}};
+	struct fold_stretch *stretch = stack->kernel ? &item.inner : &item.outer;
+	*stretch = (struct fold_stretch){
+		.present = true, .frames = stack->frames, .count = inner, .caller_count = stack->count - inner, .callers = callers};
+	stretch->callers_hash =
+		fold_pieces_callers_hash(fold_pieces_hash_begin(stack->kernel), stack->frames + inner, stack->count - inner);
 	fold_set_add(set, &item, 1);
 	return stack->kernel ? item.entry.entry.inner : item.entry.entry.outer;
+}
+
+static uint32_t add_stack(struct fold_set *set, const struct stack_of_frames *stack)
+{
+	return add_calling(set, stack, stack->count, FOLD_NONE);
 }
 
 static void check_piece(const struct fold_set *set, uint32_t id, const struct stack_of_frames *stack)
@@ -109,6 +115,82 @@ static void shared_frames_are_kept_once(void **state)
 	free(stacks);
 }
 
+/* Stacks of which all but the innermost frames are those of another one, which is known: the pieces are the same as if they weren't. */
+static void callers_are_known(void **state)
+{
+	struct stack_of_frames *stacks = make_stacks();
+	for (int shares = 0; shares < 2; shares++) {
+		struct fold_set *set = mem_zalloc(sizeof(*set));
+		uint32_t *ids = mem_alloc_array(STACKS, sizeof(*ids));
+		fold_set_init(set, &(struct fold_options){0}, NULL);
+		fold_set_actor(set, 0, 0);
+		set->shares_frames = shares;
+		for (uint32_t i = 0; i < STACKS; i++) {
+			struct stack_of_frames other = stacks[i];
+			uint32_t inner = i % 4, more = OTHERS_MOST / 2 * (i % 3);
+			memmove(other.frames + more, other.frames + inner, (other.count - inner) * sizeof(*other.frames));
+			other.count += more - inner;
+			ids[i] = i % 7 ? add_calling(set, &stacks[i], inner, add_stack(set, &other))
+				       : add_calling(set, &stacks[i], inner, FOLD_NONE);
+			check_piece(set, ids[i], &stacks[i]);
+		}
+		for (uint32_t i = 0; i < STACKS; i++) {
+			assert_int_equal(add_stack(set, &stacks[i]), ids[i]);
+			assert_int_equal(add_calling(set, &stacks[i], i % 5, ids[i]), ids[i]);
+		}
+		fold_set_deinit(set);
+		free(set);
+		free(ids);
+	}
+	free(stacks);
+}
+
+static struct hash128 key_of(uint64_t number)
+{
+	return hash_words(&number, 1, 7);
+}
+
+/* Parts of chains that came before, more of them than the table begins with: what is found is what was added, and most is. */
+static void parts_are_found(void **state)
+{
+	enum { PARTS = 100000 };
+	struct fold_recent recent;
+	uint32_t found = 0;
+	fold_recent_init(&recent);
+	for (int turn = 0; turn < 3; turn++) {
+		for (uint32_t i = 0; i < PARTS; i++) {
+			struct fold_stretch stretch = {.callers = FOLD_NONE, .callers_hash = i * 3, .caller_count = i % 255 + 1};
+			const struct hash128 key = key_of(i);
+			if (!fold_recent_find(&recent, &key, &stretch)) {
+				fold_recent_add(&recent, &key, &stretch, i + 5);
+				continue;
+			}
+			assert_true(turn && stretch.callers == i + 5 && stretch.callers_hash == i * 3 &&
+				    stretch.caller_count == i % 255 + 1);
+			found++;
+		}
+	}
+	assert_true(found > PARTS);
+	fold_recent_deinit(&recent);
+}
+
+/* A part of more frames than the table can say isn't in it; and where nothing comes again, nothing is looked for after a while. */
+static void parts_that_do_not_pay(void **state)
+{
+	struct fold_recent recent;
+	struct fold_stretch stretch = {.callers = FOLD_NONE, .caller_count = 256};
+	uint32_t sought = 0;
+	fold_recent_init(&recent);
+	for (uint32_t i = 0; i < 100000; i++) {
+		const struct hash128 key = key_of(i / 2);
+		sought += fold_recent_pays(&recent);
+		assert_false(fold_recent_find(&recent, &key, &stretch));
+		fold_recent_add(&recent, &key, &stretch, 1);
+	}
+	assert_in_range(sought, 1000, 20000);
+	fold_recent_deinit(&recent);
+}
+
 /* Two sets have some of the stacks each and some both: merged they have each once. */
 static void merged_sets_have_each_once(void **state)
 {
@@ -159,12 +241,14 @@ static void pieces_larger_than_chunks(void **state)
 	for (uint32_t i = 0; i < PIECES; i++) {
 		counts[i] = draw(&seed, i % 10 ? 3000 : LARGEST);
 		/* In one shard. */
-		ids[i] = fold_pieces_add(set, frames, counts[i], false, i);
+		const struct fold_stretch stretch = {.frames = frames, .count = counts[i], .callers = FOLD_NONE, .hash = i};
+		ids[i] = fold_pieces_add(set, &stretch, false);
 	}
 	for (uint32_t i = 0; i < PIECES; i++) {
 		assert_int_equal(fold_pieces_of(set, ids[i])->frame_count, counts[i]);
 		assert_memory_equal(fold_pieces_of(set, ids[i])->own, frames, counts[i] * sizeof(*frames));
-		assert_int_equal(fold_pieces_add(set, frames, counts[i], false, i), ids[i]);
+		const struct fold_stretch stretch = {.frames = frames, .count = counts[i], .callers = FOLD_NONE, .hash = i};
+		assert_int_equal(fold_pieces_add(set, &stretch, false), ids[i]);
 	}
 	for (uint32_t at = fold_pieces_next(&set->pieces[0], 0); at != FOLD_NONE; at = fold_pieces_after(&set->pieces[0], at))
 		assert_int_equal(at * FOLD_SHARDS, ids[met++]);
@@ -203,6 +287,9 @@ int analysis_fold_set_tests(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(shared_frames_are_kept_once),
+		cmocka_unit_test(callers_are_known),
+		cmocka_unit_test(parts_are_found),
+		cmocka_unit_test(parts_that_do_not_pay),
 		cmocka_unit_test(merged_sets_have_each_once),
 		cmocka_unit_test(pieces_larger_than_chunks),
 		cmocka_unit_test(small_entries_say_the_same),

@@ -138,8 +138,9 @@ static void trees_are_the_same(void **state)
 static void light_nodes_are_left_out(void **state)
 {
 	struct stacks *stacks = make_stacks();
-	for (size_t most = 20; most <= 2000; most *= 10) {
-		const struct fold_calltree_options options = {.most = most, .deepest = 1000};
+	/* With many stacks for each node, and with few. */
+	for (size_t most = 20, reverse = 0; most <= 2000; most *= 10, reverse = !reverse) {
+		const struct fold_calltree_options options = {.most = most, .deepest = 1000, .reverse = reverse, .count = most == 2000};
 		struct calltree *made = fold_calltree(&stacks->fold, &options), *all = one_by_one(&stacks->fold, &options);
 		assert_true(made->least && made->nodes + 1 <= most && made->nodes < all->nodes);
 		assert_int_equal(check_node(&made->root, &all->root, made->least), made->nodes + 1);

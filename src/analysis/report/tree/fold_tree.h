@@ -18,7 +18,7 @@ struct label {
 	uint8_t kind;	  /* the same; else 0 */
 };
 
-struct growing {
+struct tree_growing {
 	struct fold *fold;
 	const struct fold_calltree_options *options;
 	uint32_t *frame_ranks; /* by frame: of its label */
@@ -43,7 +43,7 @@ struct stack_frames {
 	uint32_t inner_count, count; /* count: of both */
 };
 
-static inline __attribute__((always_inline)) struct stack_frames fold_tree_frames(const struct growing *growing,
+static inline __attribute__((always_inline)) struct stack_frames fold_tree_frames(const struct tree_growing *growing,
 										  const struct fold_entry *entry)
 {
 	struct stack_frames frames = {.inner = &entry->leaf, .inner_count = 1, .count = 1};
@@ -64,15 +64,15 @@ static inline __attribute__((always_inline)) struct stack_frames fold_tree_frame
 }
 
 /* The frame at a depth, counted from the root's children on, less the thread's. */
-static inline uint32_t fold_tree_frame(const struct growing *growing, const struct stack_frames *frames, uint32_t depth)
+static inline uint32_t fold_tree_frame(const struct tree_growing *growing, const struct stack_frames *frames, uint32_t depth)
 {
 	uint32_t at = growing->options->reverse ? depth : frames->count - 1 - depth;
 	return at < frames->inner_count ? frames->inner[at] : frames->outer[at - frames->inner_count];
 }
 
 /* The rank of the label at a depth + 1; 0 behind the end. */
-static inline uint64_t fold_tree_element(const struct growing *growing, const struct fold_entry *entry, const struct stack_frames *frames,
-					 uint32_t depth)
+static inline uint64_t fold_tree_element(const struct tree_growing *growing, const struct fold_entry *entry,
+					 const struct stack_frames *frames, uint32_t depth)
 {
 	if (growing->root_ranks && !depth--)
 		return growing->root_ranks[entry->actor] + (uint64_t)1;
@@ -80,6 +80,6 @@ static inline uint64_t fold_tree_element(const struct growing *growing, const st
 }
 
 /* What the entry `first`, the first one of a node at this depth, says of it. */
-void fold_tree_describe(const struct growing *growing, uint32_t first, uint32_t depth, struct calltree_node *node);
+void fold_tree_describe(const struct tree_growing *growing, uint32_t first, uint32_t depth, struct calltree_node *node);
 /* The heaviest options->most nodes, and how heavy they are at least. */
-void fold_tree_heaviest(const struct growing *growing, struct calltree *tree);
+void fold_tree_heaviest(const struct tree_growing *growing, struct calltree *tree);

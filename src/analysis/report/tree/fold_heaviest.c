@@ -11,7 +11,7 @@
  * a heavy node is there, it becomes one bundle for each stack. A node's bundles stand side by side, in a few spans: when it is divided,
  * each child's bundles are moved together, those of children that are too light are dropped.
  */
-#include "analysis/report/fold_tree.h"
+#include "analysis/report/tree/fold_tree.h"
 
 #include "base/radix.h"
 
@@ -53,7 +53,7 @@ struct child {
 };
 
 struct dividing {
-	const struct growing *growing;
+	const struct tree_growing *growing;
 	struct calltree_limit limit;
 	uint64_t least;				  /* nodes below aren't needed, as far as is known */
 	uint32_t waiting[CALLTREE_LIMIT_BUCKETS]; /* nodes that aren't divided, by weight */
@@ -68,7 +68,7 @@ struct dividing {
 
 /* ---- stacks in bundles ---- */
 
-static uint32_t first_piece(const struct growing *growing, const struct fold_entry *entry)
+static uint32_t first_piece(const struct tree_growing *growing, const struct fold_entry *entry)
 {
 	uint32_t first = growing->options->reverse ? entry->inner : entry->outer;
 	return first != FOLD_NONE ? first : growing->options->reverse ? entry->outer : entry->inner;
@@ -77,7 +77,7 @@ static uint32_t first_piece(const struct growing *growing, const struct fold_ent
 /* Stacks that begin with the same piece of the same thread. Those without a piece are their leaf. */
 static uint64_t by_beginning(const void *context, uint32_t number)
 {
-	const struct growing *growing = context;
+	const struct tree_growing *growing = context;
 	const struct fold_entry *entry = &growing->fold->entries[number];
 	uint32_t piece = first_piece(growing, entry);
 	uint64_t root = growing->root_ranks ? growing->root_ranks[entry->actor] : 0;
@@ -85,7 +85,7 @@ static uint64_t by_beginning(const void *context, uint32_t number)
 }
 
 /* Where it begins, or goes on behind its first piece. */
-static void set_piece(const struct growing *growing, uint32_t piece, struct bundle *bundle)
+static void set_piece(const struct tree_growing *growing, uint32_t piece, struct bundle *bundle)
 {
 	if (piece == FOLD_NONE) {
 		bundle->next = LEAF;
@@ -97,7 +97,7 @@ static void set_piece(const struct growing *growing, uint32_t piece, struct bund
 	bundle->next = of->frames + (growing->options->reverse || !of->frame_count ? 0 : of->frame_count - 1);
 }
 
-static void weigh(const struct growing *growing, uint32_t at, struct bundle *bundle)
+static void weigh(const struct tree_growing *growing, uint32_t at, struct bundle *bundle)
 {
 	const struct fold_entry *entry = &growing->fold->entries[growing->entries[at]];
 	bundle->total += growing->options->count ? entry->count : entry->period;
@@ -112,7 +112,7 @@ static uint32_t add_span(struct dividing *dividing, uint32_t begin, uint32_t end
 
 static void make_bundles(struct dividing *dividing)
 {
-	const struct growing *growing = dividing->growing;
+	const struct tree_growing *growing = dividing->growing;
 	uint64_t before = 0;
 	radix_sort(growing->entries, growing->count, by_beginning, growing);
 	for (uint32_t i = 0; i < growing->count; i++) {
@@ -132,7 +132,7 @@ static void make_bundles(struct dividing *dividing)
 /* A bundle at the end of its piece: a bundle for each stack that goes on. */
 static void untie(struct dividing *dividing, const struct bundle tied)
 {
-	const struct growing *growing = dividing->growing;
+	const struct tree_growing *growing = dividing->growing;
 	for (uint32_t i = tied.begin; i < tied.end; i++) {
 		const struct fold_entry *entry = &growing->fold->entries[growing->entries[i]];
 		uint32_t second = growing->options->reverse ? entry->outer : entry->inner;
@@ -189,7 +189,7 @@ static uint32_t count_for_child(struct dividing *dividing, const struct bundle *
 }
 
 /* Of the label with which its stacks go on. */
-static uint32_t next_rank(const struct growing *growing, const struct bundle *bundle)
+static uint32_t next_rank(const struct tree_growing *growing, const struct bundle *bundle)
 {
 	if (bundle->next == LEAF)
 		return growing->frame_ranks[growing->fold->entries[growing->entries[bundle->begin]].leaf];
@@ -199,7 +199,7 @@ static uint32_t next_rank(const struct growing *growing, const struct bundle *bu
 /* Finds the node's children. What goes on behind a piece's end gets a span of its own, which is looked at last. */
 static void find_children(struct dividing *dividing, uint32_t node)
 {
-	const struct growing *growing = dividing->growing;
+	const struct tree_growing *growing = dividing->growing;
 	uint32_t untied = (uint32_t)dividing->bundles.len;
 	dividing->children.len = dividing->of_bundle.len = 0;
 	for (uint32_t span = dividing->nodes.data[node].spans; span != FOLD_NONE; span = dividing->spans.data[span].next) {
@@ -306,7 +306,7 @@ static void divide_heaviest(struct dividing *dividing)
 /* The thread's names are its children; bundles are in their order. */
 static void divide_root(struct dividing *dividing)
 {
-	const struct growing *growing = dividing->growing;
+	const struct tree_growing *growing = dividing->growing;
 	for (uint32_t begin = 0, end; begin < dividing->bundles.len; begin = end) {
 		struct child child = {.first = FOLD_NONE};
 		for (end = begin; end < dividing->bundles.len; end++) {
@@ -374,7 +374,7 @@ static void make_tree(const struct dividing *dividing, struct calltree *tree)
 	free(nodes);
 }
 
-void fold_tree_heaviest(const struct growing *growing, struct calltree *tree)
+void fold_tree_heaviest(const struct tree_growing *growing, struct calltree *tree)
 {
 	struct dividing dividing = {.growing = growing};
 	memset(dividing.waiting, 0xff, sizeof(dividing.waiting));

@@ -10,7 +10,7 @@
  *	main parse token                  └──── token       closed: read
  *	main run               └──── run
  */
-#include "analysis/report/fold_tree.h"
+#include "analysis/report/tree/fold_tree.h"
 
 #include "analysis/sequence_sort.h"
 #include "base/pool.h"
@@ -19,7 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { STEPS_AT_ONCE = 1 << 14 };
+enum { STEPS_AT_ONCE = 1 << 14, HEAVIEST_SHARE = 4 };
 
 /* A stack beside the one before it. */
 struct stack_step {
@@ -82,7 +82,7 @@ static int by_label(const void *a, const void *b)
 	return order ? order : x->kind - y->kind;
 }
 
-static struct label label_of_frame(const struct growing *growing, uint32_t frame)
+static struct label label_of_frame(const struct tree_growing *growing, uint32_t frame)
 {
 	struct label label = {.text = fold_frame_name(growing->fold, frame)};
 	const struct map *map = growing->fold->frames[frame].map;
@@ -100,7 +100,7 @@ static void rank(const uint32_t *ranks, uint32_t *numbers, size_t count)
 		numbers[i] = ranks[numbers[i]];
 }
 
-static void rank_labels(struct growing *growing)
+static void rank_labels(struct tree_growing *growing)
 {
 	struct fold *fold = growing->fold;
 	const struct fold_calltree_options *options = growing->options;
@@ -136,14 +136,14 @@ static void rank_labels(struct growing *growing)
 
 static uint64_t key_of(const void *context, uint32_t number, uint32_t depth)
 {
-	const struct growing *growing = context;
+	const struct tree_growing *growing = context;
 	const struct fold_entry *entry = &growing->fold->entries[number];
 	const struct stack_frames frames = fold_tree_frames(growing, entry);
 	return fold_tree_element(growing, entry, &frames, depth) << 32 | fold_tree_element(growing, entry, &frames, depth + 1);
 }
 
 /* From a stack to the next one; `before` may be NULL. */
-static struct stack_step step_to(const struct growing *growing, const struct fold_entry *before, const struct fold_entry *entry)
+static struct stack_step step_to(const struct tree_growing *growing, const struct fold_entry *before, const struct fold_entry *entry)
 {
 	const struct stack_frames frames = fold_tree_frames(growing, entry);
 	struct stack_step step = {.depth = frames.count + !!growing->root_ranks};
@@ -160,7 +160,7 @@ static struct stack_step step_to(const struct growing *growing, const struct fol
 static void step_range(void *context, unsigned int worker, size_t item)
 {
 	enum { AHEAD = 16 };
-	const struct growing *growing = context;
+	const struct tree_growing *growing = context;
 	const struct fold_entry *entries = growing->fold->entries;
 	size_t begin = item * STEPS_AT_ONCE, end = begin + STEPS_AT_ONCE < growing->count ? begin + STEPS_AT_ONCE : growing->count;
 	(void)worker;
@@ -180,7 +180,7 @@ static bool any_shared(const struct fold *fold)
 }
 
 /* Pieces are looked at from both ends, many times: where they share frames, they get all of theirs while the tree grows. */
-static void make_whole(struct growing *growing)
+static void make_whole(struct tree_growing *growing)
 {
 	const struct fold *fold = growing->fold;
 	size_t count = 0;
@@ -202,7 +202,7 @@ static void make_whole(struct growing *growing)
 	growing->frames = growing->whole_frames;
 }
 
-static void list_entries(struct growing *growing)
+static void list_entries(struct tree_growing *growing)
 {
 	const struct fold *fold = growing->fold;
 	growing->entries = mem_alloc_array(fold->entry_count + 1, sizeof(*growing->entries));
@@ -211,7 +211,7 @@ static void list_entries(struct growing *growing)
 			growing->entries[growing->count++] = i;
 }
 
-static void sort_entries(struct growing *growing)
+static void sort_entries(struct tree_growing *growing)
 {
 	const struct fold *fold = growing->fold;
 	unsigned int jobs = fold->private->options.jobs;
@@ -223,7 +223,7 @@ static void sort_entries(struct growing *growing)
 
 /* ---- nodes ---- */
 
-void fold_tree_describe(const struct growing *growing, uint32_t first, uint32_t depth, struct calltree_node *node)
+void fold_tree_describe(const struct tree_growing *growing, uint32_t first, uint32_t depth, struct calltree_node *node)
 {
 	const struct fold_entry *entry = &growing->fold->entries[first];
 	const struct stack_frames frames = fold_tree_frames(growing, entry);
@@ -257,7 +257,7 @@ static void add_child(struct open_run *parent, struct calltree_node *node)
 }
 
 /* The run's nodes below `depth` are known: they become children of the node there, or count for the limit. */
-static void close_below(struct growing *growing, struct open_run *parent, const struct open_run *run, uint32_t depth)
+static void close_below(struct tree_growing *growing, struct open_run *parent, const struct open_run *run, uint32_t depth)
 {
 	if (!growing->tree) {
 		uint32_t deepest = run->end < growing->options->deepest ? run->end : growing->options->deepest;
@@ -281,7 +281,7 @@ static void close_below(struct growing *growing, struct open_run *parent, const 
 }
 
 /* Nodes below `depth` have all their stacks. */
-static void close_to(struct growing *growing, uint32_t depth)
+static void close_to(struct tree_growing *growing, uint32_t depth)
 {
 	while (vec_last(&growing->path)->end > depth) {
 		struct open_run run = *vec_last(&growing->path);
@@ -304,7 +304,7 @@ static void close_to(struct growing *growing, uint32_t depth)
 }
 
 /* All stacks: counts what nodes weigh, or makes the tree. */
-static void walk(struct growing *growing)
+static void walk(struct tree_growing *growing)
 {
 	growing->path.len = 0;
 	vec_push(&growing->path, (struct open_run){.first = UINT32_MAX});
@@ -334,7 +334,7 @@ struct placed {
 	const struct calltree_node *next;
 };
 
-static bool is_labelled(const struct growing *growing, const struct calltree_node *node, const struct label *label)
+static bool is_labelled(const struct tree_growing *growing, const struct calltree_node *node, const struct label *label)
 {
 	if (node->label != label->text)
 		return false;
@@ -342,7 +342,7 @@ static bool is_labelled(const struct growing *growing, const struct calltree_nod
 }
 
 /* Children come in the order of their labels, as stacks do: the next one is meant, or one that was left out. */
-static const struct calltree_node *next_child(const struct growing *growing, struct placed *placed, uint64_t rank)
+static const struct calltree_node *next_child(const struct tree_growing *growing, struct placed *placed, uint64_t rank)
 {
 	const struct calltree_node *child = placed->next;
 	if (!child || !is_labelled(growing, child, &growing->labels[rank - 1]))
@@ -351,7 +351,7 @@ static const struct calltree_node *next_child(const struct growing *growing, str
 	return child;
 }
 
-static void find_places(const struct growing *growing, const struct calltree *tree, struct fold_calltree_places *places)
+static void find_places(const struct tree_growing *growing, const struct calltree *tree, struct fold_calltree_places *places)
 {
 	VEC(struct placed) path = {0};
 	places->by_entry = mem_alloc_array(growing->fold->entry_count + 1, sizeof(*places->by_entry));
@@ -387,7 +387,7 @@ void fold_calltree_places_deinit(struct fold_calltree_places *places)
 }
 
 /* What ends in each file, as the legend of a picture needs it. */
-static void sum_modules(const struct growing *growing, struct calltree *tree)
+static void sum_modules(const struct tree_growing *growing, struct calltree *tree)
 {
 	struct map64 places = {0};
 	VEC(struct calltree_module) modules = {0};
@@ -415,7 +415,7 @@ static void sum_modules(const struct growing *growing, struct calltree *tree)
 }
 
 /* From stacks in order. */
-static void grow(struct growing *growing, struct calltree *tree)
+static void grow(struct tree_growing *growing, struct calltree *tree)
 {
 	sort_entries(growing);
 	if (growing->options->most) {
@@ -432,12 +432,13 @@ static void grow(struct growing *growing, struct calltree *tree)
 
 struct calltree *fold_calltree(struct fold *fold, const struct fold_calltree_options *options)
 {
-	struct growing growing = {.fold = fold, .options = options};
+	struct tree_growing growing = {.fold = fold, .options = options};
 	struct calltree *tree = calltree_create();
 	rank_labels(&growing);
 	make_whole(&growing);
 	list_entries(&growing);
-	if (options->most && !options->places)
+	/* With fewer stacks, too many nodes are heavy enough. */
+	if (options->most && growing.count / HEAVIEST_SHARE > options->most && !options->places)
 		fold_tree_heaviest(&growing, tree);
 	else
 		grow(&growing, tree);

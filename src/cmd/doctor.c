@@ -39,7 +39,7 @@ static const struct option doctor_options[] = {
 static void probe_kernel_image(struct capability_context *context, struct capability_result *ret)
 {
 	const struct symbol_options options = {0};
-	cleanup_free char *path = kernel_image_running(&options);
+	cleanup_free char *path = kernel_image_running(&options, false);
 	struct utsname names;
 
 	uname(&names);

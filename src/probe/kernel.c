@@ -15,65 +15,22 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/utsname.h>
-#include <unistd.h>
 
 #define KALLSYMS "/proc/kallsyms"
 #define TYPES "/sys/kernel/btf/vmlinux"
 
-/* "ext4" of "/lib/modules/…/ext4.ko.xz" or of itself, with _ for -. */
-static char *module_name(const char *text)
-{
-	const char *slash = strrchr(text, '/');
-	char *name = mem_strdup(slash ? slash + 1 : text), *dot = strstr(name, ".ko");
-
-	if (dot)
-		*dot = '\0';
-	for (char *c = name; *c; c++)
-		if (*c == '-')
-			*c = '_';
-	return name;
-}
-
-/* Where a vmlinux of the running kernel with debug information may be, by its release. */
-static char *find_vmlinux(const struct probe_target *target)
-{
-	static const char *const places[] = {"/usr/lib/debug/boot/vmlinux-%s", "/usr/lib/debug/lib/modules/%s/vmlinux",
-					     "/lib/modules/%s/build/vmlinux", "/boot/vmlinux-%s"};
-	struct utsname name;
-
-	if (uname(&name) != 0)
-		return NULL;
-	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
-		struct strbuf path = {0};
-		const char *at = strstr(places[i], "%s");
-		strbuf_printf(&path, "%s%.*s%s%s", target->symbol_options.symfs ? target->symbol_options.symfs : "", (int)(at - places[i]),
-			      places[i], name.release, at + 2);
-		if (access(strbuf_str(&path), R_OK) == 0)
-			return strbuf_detach(&path);
-		strbuf_deinit(&path);
-	}
-	return NULL;
-}
-
-/* The address that _text was linked to: what debug information counts from. */
+/* The address that _text was linked to: what debug information counts from; 0 = unknown. */
 static uint64_t linked_text(const char *path)
 {
 	struct elf_file elf;
-	struct elf_symbol symbol;
 	uint64_t address = 0;
 	struct error *error = elf_open(path, &elf);
 
-	if (error) {
-		error_free(error);
-		return 0;
-	}
-	for (uint32_t i = 0; i < elf.section_count; i++)
-		for (uint64_t at = 0; elf.sections[i].type == 2 /* SHT_SYMTAB */ && elf_symbol_at(&elf, &elf.sections[i], at, &symbol);
-		     at++)
-			if (!strcmp(symbol.name, "_text"))
-				address = symbol.value;
-	elf_close(&elf);
+	if (!error)
+		kernel_linked_address(&elf, "_text", &address);
+	if (!error)
+		elf_close(&elf);
+	error_free(error);
 	return address;
 }
 
@@ -87,11 +44,7 @@ static bool is_of_running_kernel(const char *path)
 
 static struct error *open_image(const struct probe_target_options *options, struct probe_target *target)
 {
-	target->path = options->vmlinux ? mem_strdup(options->vmlinux) : find_vmlinux(target);
-	if (target->path && !options->vmlinux && !is_of_running_kernel(target->path)) {
-		free(target->path);
-		target->path = NULL;
-	}
+	target->path = options->vmlinux ? mem_strdup(options->vmlinux) : kernel_image_running(&target->symbol_options, true);
 	if (!target->path)
 		return NULL;
 	if (!is_of_running_kernel(target->path))
@@ -107,7 +60,7 @@ static struct error *open_image(const struct probe_target_options *options, stru
 
 static struct error *open_module(const struct probe_target_options *options, struct probe_target *target)
 {
-	char *name = module_name(options->module);
+	char *name = kernel_module_name(options->module);
 
 	target->module = name;
 	if (!strchr(options->module, '/'))

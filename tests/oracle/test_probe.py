@@ -1,6 +1,8 @@
 """perf probe against the kernel's: the same program, the same place, the same definition and the same text."""
+import os
 import pathlib
 import shutil
+import struct
 import subprocess
 
 import pytest
@@ -127,6 +129,35 @@ def test_image_of_a_kernel(perf, oracle, programs):
         assert "is not the running kernel" in ours.stderr
     ours, theirs = [program("probe", "-k", "vmlinux", "-L", "weigh", cwd=programs) for program in (perf, oracle)]
     assert ours.stdout == theirs.stdout and "counter++" in ours.stdout
+
+
+def running_build_id():
+    notes, at = pathlib.Path("/sys/kernel/notes").read_bytes(), 0
+    while at < len(notes):
+        name_size, size, kind = struct.unpack_from("=III", notes, at)
+        name = notes[at + 12:at + 12 + name_size]
+        start = at + 12 + (name_size + 3 & ~3)
+        if kind == 3 and name == b"GNU\0":
+            return notes[start:start + size].hex()
+        at = start + (size + 3 & ~3)
+    pytest.skip("this kernel tells no build-id")
+
+
+def test_image_is_found(perf, programs):
+    """The image of the running kernel that is installed: the one with debug information, though one without it comes first."""
+    release, running = os.uname().release, running_build_id()
+    system, landmarks = programs / "system", ["-no-pie", "-Wl,--defsym=_text=0x401000", "-Wl,--defsym=_stext=0x401000"]
+    last = f"usr/lib/debug/lib/modules/{release}/vmlinux"
+    for place, build_id, flags in ((f"boot/vmlinux-{release}", running, []), (f"usr/lib/debug/boot/vmlinux-{release}", running, []),
+                                   (f"lib/modules/{release}/build/vmlinux", "12" * 20, ["-g"]), (last, running, ["-g"])):
+        (system / place).parent.mkdir(parents=True)
+        subprocess.run(["gcc", "-w", *flags, "-O2", *landmarks, f"-Wl,--build-id=0x{build_id}", "-o", system / place, "prog.c"], cwd=programs, check=True)
+    done = perf("probe", "--symfs", system, "-D", "weigh item->count", cwd=programs)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("p:probe/weigh _text+") and "count=+" in done.stdout
+    (system / last).unlink()
+    done = perf("probe", "--symfs", system, "-D", "weigh item->count", cwd=programs)
+    assert done.returncode != 0 and "no such function" in done.stderr
 
 
 def test_file_of_a_module(perf, programs):

@@ -380,7 +380,7 @@ static void compare_symbols(struct check *check, const struct elf_file *file, co
 static void vmlinux_matches(struct check *check)
 {
 	const struct symbol_options options = {0};
-	cleanup_free char *path = kernel_image_running(&options);
+	cleanup_free char *path = kernel_image_running(&options, false);
 	struct elf_file file = {0};
 	struct kallsyms kallsyms = {0};
 

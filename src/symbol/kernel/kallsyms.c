@@ -279,21 +279,12 @@ bool kallsyms_address(const struct kallsyms *kallsyms, const char *name, uint64_
 	return *ret;
 }
 
-/* Modules' names have '_' where the names of their files may have '-'. */
-static bool module_named(const char *listed, const char *module)
-{
-	for (; *listed && *module; listed++, module++)
-		if (*listed != (*module == '-' ? '_' : *module))
-			return false;
-	return !*listed && !*module;
-}
-
 void kallsyms_pick(const struct kallsyms *kallsyms, const char *module, uint64_t delta, struct symbol_builder *builder)
 {
 	uint32_t index = 0;
 	if (module) {
 		for (index = 1; index < kallsyms->modules.len; index++)
-			if (module_named(kallsyms->modules.data[index], module))
+			if (!strcmp(kallsyms->modules.data[index], module))
 				break;
 	}
 	for (size_t i = 0; i < kallsyms->settled.symbols.len; i++) {

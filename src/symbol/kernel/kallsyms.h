@@ -24,7 +24,7 @@ void kallsyms_close(struct kallsyms *kallsyms);
 /* The address of the kernel's symbol of that name; false when there is none. Only _text, _stext and _etext are sure to be found: of other
  * names of one address one was kept. */
 bool kallsyms_address(const struct kallsyms *kallsyms, const char *name, uint64_t *ret);
-/* Adds the symbols of one module ("ext4"), or with NULL the kernel's, each moved by `delta`. Names point into `kallsyms`. */
+/* Adds the symbols of one module (kernel_module_name()), or with NULL the kernel's, each moved by `delta`. Names point into `kallsyms`. */
 void kallsyms_pick(const struct kallsyms *kallsyms, const char *module, uint64_t delta, struct symbol_builder *builder);
 /* The address of one symbol of the kernel, read without the rest of the list: quick for those at its beginning (_text, _stext). False when
  * there is none, or its address is hidden. */

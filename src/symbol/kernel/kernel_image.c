@@ -212,7 +212,7 @@ static const struct kernel_list *list_for(struct kernel_symbols *kernel, const s
 
 /* ---- vmlinux ---- */
 
-static bool linked_text_address(const struct elf_file *elf, const char *name, uint64_t *ret)
+bool kernel_linked_address(const struct elf_file *elf, const char *name, uint64_t *ret)
 {
 	const struct elf_section *table = elf_section(elf, ".symtab");
 	struct elf_symbol symbol;
@@ -240,7 +240,7 @@ static struct symtab *load_vmlinux(const char *path, const struct symbol_options
 		struct elf_symbols_options how = {.addressing = ELF_VIRTUAL, .demangle = options->demangle_kernel};
 		struct symbol_builder builder = {0};
 		uint64_t linked;
-		if (machine->kernel_reloc_address && linked_text_address(&elf, text_symbol(machine), &linked))
+		if (machine->kernel_reloc_address && kernel_linked_address(&elf, text_symbol(machine), &linked))
 			how.relocation = machine->kernel_reloc_address - linked;
 		elf_symbols_add(&elf, &elf, &how, &builder);
 		symtab = symtab_build(&builder, SYMBOLS_FULL, path);
@@ -250,8 +250,10 @@ static struct symtab *load_vmlinux(const char *path, const struct symbol_options
 	return symtab;
 }
 
-/* Where an image may be: candidate number `i`, freed by the caller; NULL when there are no more. The first two are taken only by their
- * build-id. */
+/* Of the candidates for an image, those from here on are where kernels are installed; the ones before are taken only by their build-id. */
+enum { INSTALLED = 2 };
+
+/* Where an image may be: candidate number `i`, freed by the caller; NULL when there are no more. */
 static char *vmlinux_candidate(const struct symbol_options *options, const struct buildid *id, const char *release, size_t i)
 {
 	static const struct {
@@ -269,7 +271,7 @@ static char *vmlinux_candidate(const struct symbol_options *options, const struc
 		return cache ? buildid_cache_path(cache, id, "elf") : mem_strdup("");
 	if (i == 1)
 		return mem_strdup(id->size ? "vmlinux" : "");
-	i -= 2;
+	i -= INSTALLED;
 	if (!release || i >= sizeof(places) / sizeof(places[0]))
 		return NULL;
 	return mem_printf("%s%s%s%s", options->symfs ? options->symfs : "", places[i].before, release, places[i].behind);
@@ -293,20 +295,25 @@ static struct symtab *find_vmlinux(const struct symbol_options *options, const s
 	return symtab;
 }
 
-char *kernel_image_running(const struct symbol_options *options)
+static bool has_debug_info(const struct elf_file *elf)
+{
+	return elf_section(elf, ".debug_info") || elf_section(elf, ".zdebug_info");
+}
+
+char *kernel_image_running(const struct symbol_options *options, bool debug)
 {
 	struct utsname name;
 	struct buildid id;
 
 	if (!running_kernel_build_id(&id) || uname(&name))
 		return NULL;
-	for (size_t i = 0;; i++) {
+	for (size_t i = debug ? INSTALLED : 0;; i++) {
 		struct elf_file elf = {0};
 		cleanup_free char *path = vmlinux_candidate(options, &id, name.release, i);
 		if (!path)
 			return NULL;
 		struct error *error = *path ? elf_open(path, &elf) : error_new("none");
-		bool right = !error && buildid_equal(&elf.build_id, &id) && elf_has_symtab(&elf);
+		bool right = !error && buildid_equal(&elf.build_id, &id) && elf_has_symtab(&elf) && (!debug || has_debug_info(&elf));
 		if (error)
 			error_free(error);
 		else
@@ -372,15 +379,18 @@ struct symtab *kernel_image_load(struct kernel_symbols *kernel, const struct sym
 
 /* ---- modules ---- */
 
-/* "ext4" of "[ext4]" or "/lib/modules/…/ext4.ko.xz". Freed by the caller. */
-static char *module_name_of(const struct dso *dso)
+char *kernel_module_name(const char *name)
 {
-	const char *name = strrchr(dso->name, '/');
-	name = name ? name + 1 : dso->name;
-	if (*name == '[')
-		return mem_strndup(name + 1, strcspn(name + 1, "]"));
+	const char *slash = strrchr(name, '/');
+	name = slash ? slash + 1 : name;
 	const char *end = strstr(name, ".ko");
-	return mem_strndup(name, end ? (size_t)(end - name) : strlen(name));
+	char *module = *name == '[' ? mem_strndup(name + 1, strcspn(name + 1, "]"))
+		       : end	    ? mem_strndup(name, (size_t)(end - name))
+				    : mem_strdup(name);
+	for (char *c = module; *c; c++)
+		if (*c == '-')
+			*c = '_';
+	return module;
 }
 
 static struct symtab *module_from_file(const struct symbol_options *options, const struct dso *dso, uint64_t base)
@@ -413,7 +423,7 @@ struct symtab *kernel_module_load(struct kernel_symbols *kernel, const struct sy
 	struct symbol_builder builder = {0};
 	if (!list)
 		return empty_table(kernel->modules.why_not);
-	cleanup_free char *name = module_name_of(dso);
+	cleanup_free char *name = kernel_module_name(dso->name);
 	kallsyms_pick(&list->kallsyms, name, base - dso->text_start, &builder);
 	enum symbol_source source = builder.symbols.len ? SYMBOLS_FULL : SYMBOLS_NO_FILE;
 	return symtab_build(&builder, source, list->path);

@@ -32,8 +32,14 @@ struct symtab *kernel_image_load(struct kernel_symbols *kernel, const struct sym
 /* A module's table. Never NULL. */
 struct symtab *kernel_module_load(struct kernel_symbols *kernel, const struct symbol_options *options, const struct machine *machine,
 				  const struct dso *dso);
-/* The path of a file with the symbols of the kernel that runs now, known by its build-id; freed by the caller, NULL when there is none. */
-char *kernel_image_running(const struct symbol_options *options);
+/* A module's name as the kernel lists it, which has "_" for "-": "nf_nat" of "/lib/modules/…/nf-nat.ko.xz", "[nf_nat]" or itself. Freed
+ * by the caller. */
+char *kernel_module_name(const char *name);
+/* The path of a file with the symbols of the kernel that runs now, known by its build-id; with `debug` of one that is installed and
+ * has debug information. Freed by the caller; NULL when there is none. */
+char *kernel_image_running(const struct symbol_options *options, bool debug);
+/* The address that a symbol of the kernel's image was linked to ("_text"): other places in the image count from there. */
+bool kernel_linked_address(const struct elf_file *elf, const char *name, uint64_t *ret);
 /* BPF programs and other code that the kernel told of by KSYMBOL records: one symbol each. Never NULL. */
 struct symtab *kernel_ksymbol_load(const struct machine *machine, const struct dso *dso);
 

@@ -1,9 +1,9 @@
 /* perf top for days: processes come and go, each with a sample of its own, and memory stays; what is shown is right all the same. */
 #include "base/clock.h"
 #include "cmd/top/top.h"
+#include "made_records.h"
 
 #include <linux/perf_event.h>
-#include <malloc.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,51 +15,10 @@
 
 enum { FIRST_PID = 2000, ALIVE = 20, IN_A_ROUND = 100, PERIOD = 250000, ID = 11 };
 
-struct trailer {
-	uint32_t pid, tid;
-	uint64_t time, id;
-};
-
 /* Processes that fork from 1000, have a name of their own, one map and one sample, and end. */
 struct storm {
 	uint32_t next, count;
 };
-
-static void add_task(struct strbuf *out, uint32_t type, uint32_t pid, uint64_t time)
-{
-	struct {
-		struct record_header header;
-		uint32_t pid, ppid, tid, ptid;
-		uint64_t time;
-		struct trailer trailer;
-	} record = {{type, 0, sizeof(record)}, pid, 1000, pid, 1000, time, {pid, pid, time, ID}};
-	strbuf_add(out, &record, sizeof(record));
-}
-
-static void add_comm(struct strbuf *out, uint32_t pid, const char *name, uint64_t time)
-{
-	struct {
-		struct record_header header;
-		uint32_t pid, tid;
-		char name[16];
-		struct trailer trailer;
-	} record = {{RECORD_COMM, RECORD_MISC_COMM_EXEC, sizeof(record)}, pid, pid, "", {pid, pid, time, ID}};
-	snprintf(record.name, sizeof(record.name), "%s", name);
-	strbuf_add(out, &record, sizeof(record));
-}
-
-static void add_map(struct strbuf *out, uint32_t pid, uint64_t time)
-{
-	struct {
-		struct record_header header;
-		uint32_t pid, tid;
-		uint64_t start, length, offset;
-		char name[24];
-		struct trailer trailer;
-	} record = {
-		{PERF_RECORD_MMAP, CPUMODE_USER, sizeof(record)}, pid, pid, 0x400000, 0x10000, 0, "/nonexistent/job", {pid, pid, time, ID}};
-	strbuf_add(out, &record, sizeof(record));
-}
 
 static void add_sample(struct strbuf *out, uint32_t pid, uint64_t time)
 {
@@ -74,31 +33,28 @@ static void add_sample(struct strbuf *out, uint32_t pid, uint64_t time)
 
 static void add_process(struct strbuf *out, uint32_t number)
 {
-	uint32_t pid = FIRST_PID + number;
+	uint32_t pid = FIRST_PID + number, ended = pid - ALIVE;
 	uint64_t now = (uint64_t)number * 5000000 + 1000;
 	char name[16];
 	snprintf(name, sizeof(name), "job-%u", number);
-	add_task(out, RECORD_FORK, pid, now);
-	add_comm(out, pid, name, now + 1);
-	add_map(out, pid, now + 2);
+	made_task(out, RECORD_FORK, &(struct made_trailer){pid, pid, now, ID});
+	made_comm(out, RECORD_MISC_COMM_EXEC, name, &(struct made_trailer){pid, pid, now + 1, ID});
+	made_map(out, 0x400000, 0x10000, "/nonexistent/job", &(struct made_trailer){pid, pid, now + 2, ID});
 	add_sample(out, pid, now + 3);
 	if (number >= ALIVE)
-		add_task(out, RECORD_EXIT, pid - ALIVE, now + 4);
+		made_task(out, RECORD_EXIT, &(struct made_trailer){ended, ended, now + 4, ID});
 }
 
 static struct error *next_of_storm(void *context, struct reader_chunk **ret)
 {
 	struct storm *storm = context;
-	const struct record_timed_round round = {.header = {RECORD_FINISHED_ROUND, 0, sizeof(round)}};
 	struct strbuf out = {0};
 	if (storm->next == storm->count)
 		return NULL;
 	for (size_t i = 0; i < IN_A_ROUND; i++)
 		add_process(&out, storm->next++);
-	strbuf_add(&out, &round, sizeof(round));
-	*ret = mem_zalloc(sizeof(**ret));
-	(*ret)->data = (const uint8_t *)out.data;
-	(*ret)->size = out.len;
+	made_round(&out, 0);
+	*ret = made_chunk(&out);
 	return NULL;
 }
 
@@ -138,12 +94,6 @@ static void close_top(struct fixture *fixture)
 	session_close(fixture->top.report.session);
 }
 
-static size_t heap_bytes(void)
-{
-	struct mallinfo2 info = mallinfo2();
-	return info.uordblks + info.hblkhd;
-}
-
 /* Each row is one process: its name is that of its number, its file the one that it had mapped. */
 static void check_rows(const struct fold *fold)
 {
@@ -163,7 +113,7 @@ static size_t run_storm(uint32_t processes, unsigned int shown_every)
 {
 	struct fixture fixture;
 	struct error *error = NULL;
-	size_t before = heap_bytes(), most = 0, entries = 0;
+	size_t before = made_heap_bytes(), most = 0, entries = 0;
 	unsigned int rounds = 0;
 	open_top(&fixture, processes);
 	while (top_take_round(&fixture.top, &error)) {
@@ -177,8 +127,8 @@ static size_t run_storm(uint32_t processes, unsigned int shown_every)
 			check_rows(fold);
 			entries = fold->entry_count > entries ? fold->entry_count : entries;
 		}
-		if (heap_bytes() > before && heap_bytes() - before > most)
-			most = heap_bytes() - before;
+		if (made_heap_bytes() > before && made_heap_bytes() - before > most)
+			most = made_heap_bytes() - before;
 	}
 	assert_null(error);
 	assert_int_equal(fixture.top.report.session->record_counts[RECORD_SAMPLE], processes);

@@ -2,10 +2,10 @@
 #include "analysis/tracker.h"
 #include "base/mem.h"
 #include "base/strbuf.h"
+#include "made_records.h"
 #include "session/session.h"
 
 #include <linux/perf_event.h>
-#include <malloc.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -25,11 +25,6 @@ struct rings {
 	struct strbuf passes[MOST_PASSES];
 	size_t count, next;
 	size_t fetched; /* how often the session asked */
-};
-
-struct trailer {
-	uint32_t pid, tid;
-	uint64_t time, id;
 };
 
 static void add(struct rings *rings, size_t pass, const void *record, size_t size)
@@ -53,15 +48,9 @@ static void add_sample(struct rings *rings, size_t pass, uint64_t id, uint32_t t
 
 static void add_comm(struct rings *rings, size_t pass, uint32_t tid, const char *name, uint64_t time)
 {
-	struct {
-		struct record_header header;
-		uint32_t pid, tid;
-		char name[16];
-		struct trailer trailer;
-	} record = {{RECORD_COMM, 0, sizeof(record)}, 1000, tid, "", {1000, tid, time, SWITCH_ID}};
-
-	strcpy(record.name, name);
-	add(rings, pass, &record, sizeof(record));
+	made_comm(&rings->passes[pass], 0, name, &(struct made_trailer){1000, tid, time, SWITCH_ID});
+	if (rings->count <= pass)
+		rings->count = pass + 1;
 }
 
 static void add_lost(struct rings *rings, size_t pass, uint32_t type, uint64_t id, uint64_t count, uint64_t time)
@@ -69,7 +58,7 @@ static void add_lost(struct rings *rings, size_t pass, uint32_t type, uint64_t i
 	struct {
 		struct record_header header;
 		uint64_t values[2];
-		struct trailer trailer;
+		struct made_trailer trailer;
 	} record = {{type, 0, sizeof(record)}, {id, count}, {0, 0, time, id}};
 
 	if (type == RECORD_LOST_SAMPLES) {
@@ -82,9 +71,9 @@ static void add_lost(struct rings *rings, size_t pass, uint32_t type, uint64_t i
 
 static void add_round(struct rings *rings, size_t pass)
 {
-	struct record_timed_round record = {.header = {RECORD_FINISHED_ROUND, 0, sizeof(record)}, .ended_ns = pass};
-
-	add(rings, pass, &record, sizeof(record));
+	made_round(&rings->passes[pass], pass);
+	if (rings->count <= pass)
+		rings->count = pass + 1;
 }
 
 static struct error *next_pass(void *context, struct reader_chunk **ret)
@@ -92,13 +81,8 @@ static struct error *next_pass(void *context, struct reader_chunk **ret)
 	struct rings *rings = context;
 
 	rings->fetched++;
-	if (rings->next == rings->count)
-		return NULL;
-	struct strbuf *pass = &rings->passes[rings->next++];
-	*ret = mem_zalloc(sizeof(**ret));
-	(*ret)->data = (const uint8_t *)pass->data;
-	(*ret)->size = pass->len;
-	*pass = (struct strbuf){0};
+	if (rings->next < rings->count)
+		*ret = made_chunk(&rings->passes[rings->next++]);
 	return NULL;
 }
 
@@ -332,77 +316,33 @@ struct storm {
 	size_t before, most; /* bytes of the heap */
 };
 
-static size_t heap_bytes(void)
-{
-	struct mallinfo2 info = mallinfo2();
-
-	return info.uordblks + info.hblkhd;
-}
-
-static void add_task(struct strbuf *out, uint32_t type, uint32_t pid, uint64_t time)
-{
-	struct {
-		struct record_header header;
-		uint32_t pid, ppid, tid, ptid;
-		uint64_t time;
-		struct trailer trailer;
-	} record = {{type, 0, sizeof(record)}, pid, 1000, pid, 1000, time, {pid, pid, time, SWITCH_ID}};
-
-	strbuf_add(out, &record, sizeof(record));
-}
-
-static void add_map(struct strbuf *out, uint32_t pid, uint64_t start, const char *name, uint64_t time)
-{
-	struct {
-		struct record_header header;
-		uint32_t pid, tid;
-		uint64_t start, length, pgoff;
-		uint32_t major, minor;
-		uint64_t inode, generation;
-		uint32_t prot, flags;
-		char name[24];
-		struct trailer trailer;
-	} record = {{RECORD_MMAP2, 2, sizeof(record)}, pid, pid, start, 0x1000, 0, 8, 1, 77, 0, 5, 2, "", {pid, pid, time, SWITCH_ID}};
-
-	strcpy(record.name, name);
-	strbuf_add(out, &record, sizeof(record));
-}
-
 static void add_process(struct strbuf *out, uint32_t number)
 {
 	uint64_t now = (uint64_t)number * STEP_NS + 1;
-	uint32_t pid = FIRST_PID + number;
-	struct {
-		struct record_header header;
-		uint32_t pid, tid;
-		char name[16];
-		struct trailer trailer;
-	} comm = {{RECORD_COMM, RECORD_MISC_COMM_EXEC, sizeof(comm)}, pid, pid, "", {pid, pid, now + 1, SWITCH_ID}};
+	uint32_t pid = FIRST_PID + number, ended = pid - ALIVE;
+	char name[16];
 
-	snprintf(comm.name, sizeof(comm.name), "job-%u", number);
-	add_task(out, RECORD_FORK, pid, now);
-	strbuf_add(out, &comm, sizeof(comm));
-	add_map(out, pid, 0x400000, "/usr/bin/job", now + 2);
-	add_map(out, pid, 0x7f0000000000, "/usr/lib/libc.so.6", now + 3);
+	snprintf(name, sizeof(name), "job-%u", number);
+	made_task(out, RECORD_FORK, &(struct made_trailer){pid, pid, now, SWITCH_ID});
+	made_comm(out, RECORD_MISC_COMM_EXEC, name, &(struct made_trailer){pid, pid, now + 1, SWITCH_ID});
+	made_map(out, 0x400000, 0x1000, "/usr/bin/job", &(struct made_trailer){pid, pid, now + 2, SWITCH_ID});
+	made_map(out, 0x7f0000000000, 0x1000, "/usr/lib/libc.so.6", &(struct made_trailer){pid, pid, now + 3, SWITCH_ID});
 	if (number >= ALIVE)
-		add_task(out, RECORD_EXIT, pid - ALIVE, now + 4);
+		made_task(out, RECORD_EXIT, &(struct made_trailer){ended, ended, now + 4, SWITCH_ID});
 }
 
 static struct error *next_of_storm(void *context, struct reader_chunk **ret)
 {
 	struct storm *storm = context;
-	const struct record_timed_round round = {.header = {RECORD_FINISHED_ROUND, 0, sizeof(round)}};
 	struct strbuf out = {0};
 
 	if (storm->next == PROCESSES)
 		return NULL;
 	for (size_t i = 0; i < IN_A_PASS; i++)
 		add_process(&out, storm->next++);
-	strbuf_add(&out, &round, sizeof(round));
-	*ret = mem_zalloc(sizeof(**ret));
-	(*ret)->data = (const uint8_t *)out.data;
-	(*ret)->size = out.len;
-	size_t now = heap_bytes();
+	made_round(&out, 0);
+	*ret = made_chunk(&out);
+	size_t now = made_heap_bytes();
 	if (now > storm->before && now - storm->before > storm->most)
 		storm->most = now - storm->before;
 	return NULL;
@@ -411,7 +351,7 @@ static struct error *next_of_storm(void *context, struct reader_chunk **ret)
 static void test_a_million_processes(void **state)
 {
 	enum { BYTES_MOST = 100 << 20 };
-	struct storm storm = {.before = heap_bytes()};
+	struct storm storm = {.before = made_heap_bytes()};
 	const struct reader_feed feed = {next_of_storm, &storm};
 	struct session *session = open_session_on(&feed, true);
 	struct record record;

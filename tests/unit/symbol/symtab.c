@@ -1,6 +1,7 @@
 /* Symbol tables: sizes, aliases, overlaps, lazy names. What is expected was observed with the kernel's perf. */
 #include "symbol/symtab.h"
 #include "symbol/kernel/kallsyms.h"
+#include "symbol/kernel/kernel_image.h"
 
 #include <elf.h>
 #include <pthread.h>
@@ -174,7 +175,9 @@ static void kernel_list(void **state)
 	assert_string_equal(name_at(kernel, 0xffffffff81001100), "weak");
 	assert_string_equal(name_at(kernel, 0xffffffff81002fff), "weak");
 	assert_string_equal(name_at(kernel, 0xffffffff81003000), "");
-	kallsyms_pick(&list, "one-mod", 0, &builder);
+	char *name = kernel_module_name("/lib/modules/6.1/extra/one-mod.ko.xz");
+	kallsyms_pick(&list, name, 0, &builder);
+	free(name);
 	struct symtab *module = symtab_build(&builder, 0, path);
 	assert_int_equal(module->count, 2);
 	assert_string_equal(name_at(module, 0xffffffffc0000fff), "exit");
@@ -189,12 +192,23 @@ static void kernel_list(void **state)
 	unlink(path);
 }
 
+static void module_names(void **state)
+{
+	static const char *const names[][2] = {
+		{"/lib/modules/6.1/nf-nat.ko", "nf_nat"}, {"[ext4]", "ext4"}, {"snd-hda", "snd_hda"}, {"./parts.ko.zst", "parts"}};
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		char *name = kernel_module_name(names[i][0]);
+		assert_string_equal(name, names[i][1]);
+		free(name);
+	}
+}
+
 int symbol_symtab_tests(void);
 int symbol_symtab_tests(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(sizes_are_guessed),	 cmocka_unit_test(one_of_the_aliases), cmocka_unit_test(overlaps),
-		cmocka_unit_test(names_become_readable), cmocka_unit_test(kernel_list),
+		cmocka_unit_test(names_become_readable), cmocka_unit_test(kernel_list),	       cmocka_unit_test(module_names),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

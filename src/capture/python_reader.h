@@ -1,5 +1,5 @@
-/* Frames of Python in stacks that the kernel copied. A copy has the stack of C, where each function that evaluates leads to its newest frame
- * of Python; the frames themselves are read from the memory of the process when its stack is unwound, a moment later.
+/* Frames of Python in stacks that the kernel copied. A copy has the stack of C, where each function that evaluates leads to its newest
+ * frame of Python; the frames themselves are read from the memory of the process when its stack is unwound, a moment later.
  *
  *	copy, of the time of the sample    registers, C stack:  … struct _PyCFrame of a function that evaluates ─┐
  *	memory of the process, by now      frame ◄───────────────────────────────────────────────────────────────┘

@@ -15,8 +15,9 @@ import shutil
 import subprocess
 import tempfile
 
-STARTS = {"_start", "_dl_start_user", "clone", "clone3", "__clone", "__clone3", "__GI___clone3", "runtime.goexit", "runtime.goexit.abi0", "runtime.mstart"}
+STARTS = {"_start", "_dl_start_user", "clone", "clone3", "__clone", "__clone3", "__GI___clone3", "runtime.goexit", "runtime.goexit.abi0", "runtime.mstart", "runtime.rt0_go.abi0"}
 CUT = "f" * 16  # the copy ended here
+PYTHON = "[python]"  # frames of the interpreter: nobody finds them in a copy
 HELLO = "#include <iostream>\n#include <map>\nint main() { std::map<int, int> m; for (int i = 0; i < 999; i++) m[i] = i; try { throw m.size(); } catch (size_t n) { std::cout << n; } }\n"
 
 PARALLEL = """#include <stdlib.h>
@@ -30,6 +31,13 @@ GO = """package main
 import ("fmt"; "sort"; "strings"; "sync")
 func words(n int) []string { var w []string; for i := 0; i < n; i++ { w = append(w, strings.Repeat(fmt.Sprint(i), 9)) }; sort.Strings(w); return w }
 func main() { var group sync.WaitGroup; for i := 0; i < 8; i++ { group.Add(1); go func(n int) { defer group.Done(); m := map[string]int{}; for _, w := range words(n * 2000) { m[w]++ } }(i) }; group.Wait() }
+"""
+RUST = """use std::collections::BTreeMap;
+fn words(n: u32) -> Vec<String> { (0..n).map(|i| format!("{:x}", i.wrapping_mul(2654435761))).collect() }
+fn count(words: &[String]) -> BTreeMap<char, Vec<String>> { words.iter().fold(BTreeMap::new(), |mut m, w| { m.entry(w.chars().next().unwrap()).or_insert_with(Vec::new).push(w.clone()); m }) }
+fn main() { let threads: Vec<_> = (1..5).map(|i| std::thread::spawn(move || count(&words(i * 5000)).values().map(|v| v.len()).max())).collect();
+    for thread in threads { println!("{:?}", thread.join().unwrap()); }
+    println!("{:?}", std::panic::catch_unwind(|| count(&words(9)).get(&'!').unwrap().len()).is_err()); }
 """
 SERVER = """daemon off; error_log stderr; pid {folder}/pid; worker_processes 2; events {{ }}
 http {{ access_log {folder}/log; gzip on; gzip_types text/plain; server {{ listen unix:{folder}/socket; root {folder}; autoindex on; }} }}
@@ -48,6 +56,7 @@ def commands(folder):
     build(folder, "hello.cc", HELLO, "g++", "-O2")
     build(folder, "parallel.c", PARALLEL, "gcc", "-O2", "-fopenmp")
     build(folder, "routines.go", GO, "go", "build")
+    build(folder, "counts.rs", RUST, "rustc", "-O")
     (folder / "nginx.conf").write_text(SERVER.format(folder=folder))
     (folder / "text.txt").write_text("".join(f"{i} {i * i}\n" for i in range(30000)))
     known = {
@@ -63,9 +72,10 @@ def commands(folder):
         "openmp": [folder / "parallel"],
         "nginx": [next((tool for tool in ("nginx", "curl") if not shutil.which(tool)), "sh"), "-c", LOAD.format(folder=folder)],
         "go": [folder / "routines"],
-        "rust": ["rustc", "--version", "--verbose"],
+        "rust": [folder / "counts"],
+        "rustc": ["rustc", "-O", "-o", folder / "again", folder / "counts.rs"],
     }
-    return {name: command for name, command in known.items() if shutil.which(command[0])}
+    return {name: command if shutil.which(command[0]) else None for name, command in known.items()}
 
 
 def record(perf, way, command, path):
@@ -86,7 +96,7 @@ def samples(perf, path):
         head = re.match(r"\s*(\d+) +([\d.]+): +(chains|copies):", lines[0]) if lines else None
         if head:
             frames = [re.match(r"\s*([0-9a-f]+) (.*) \((.*)\)$", line).groups() for line in lines[1:] if line.split()[0] != CUT]
-            threads[head[1]].append((head[3], float(head[2]), frames))
+            threads[head[1]].append((head[3], float(head[2]), [frame for frame in frames if frame[2] != PYTHON]))
     return threads
 
 
@@ -144,6 +154,9 @@ def main():
             parser.error(f"--only {missing[0]}: there are {', '.join(programs)}")
         for name, command in programs.items():
             if words.only and name not in words.only:
+                continue
+            if not command:
+                print(f"{name:10} not measured: not all that it needs is installed")
                 continue
             compare(words.perf, words.way, name, command, folder)
 

@@ -179,15 +179,31 @@ static __always_inline const struct user_stacks_row *find_row(struct walk *walk,
 
 /* ---- steps ---- */
 
+/* What lies from an address on; where the end of the stack is near, as much as its page has. */
+static __always_inline bool fill_window(struct walk *walk, uint64_t address)
+{
+	uint64_t size = -address & (USER_STACKS_PAGE - 1);
+
+	walk->window_at = address;
+	walk->window_words = 0;
+	if (!bpf_probe_read_user(walk->window, sizeof(walk->window), (void *)address)) {
+		walk->window_words = WINDOW;
+		return true;
+	}
+	barrier_var(size);
+	if (size < sizeof(uint64_t) || size > sizeof(walk->window) || bpf_probe_read_user(walk->window, (uint32_t)size, (void *)address))
+		return false;
+	walk->window_words = size / sizeof(uint64_t);
+	return true;
+}
+
 /* Reading costs the call: what lies above comes with it, since the next frames do. */
 static __always_inline bool read_user(struct walk *walk, uint64_t address, uint64_t *ret)
 {
 	uint64_t offset = address - walk->window_at;
 
-	if (!walk->has_window || offset % sizeof(*ret) || offset >= sizeof(walk->window)) {
-		walk->has_window = !bpf_probe_read_user(walk->window, sizeof(walk->window), (void *)address);
-		walk->window_at = address;
-		if (!walk->has_window) /* the end of the stack is near */
+	if (offset % sizeof(*ret) || offset / sizeof(*ret) >= walk->window_words) {
+		if (!fill_window(walk, address))
 			return !bpf_probe_read_user(ret, sizeof(*ret), (void *)address);
 		offset = 0;
 	}
@@ -452,9 +468,9 @@ static __always_inline bool count_changes(struct mm_struct *mm, uint64_t *ret)
 	struct mm_struct___sequenced *sequenced = (void *)mm;
 
 	if (bpf_core_field_exists(sequenced->mm_lock_seq.sequence))
-		*ret = BPF_CORE_READ(sequenced, mm_lock_seq.sequence);
+		*ret = sequenced->mm_lock_seq.sequence;
 	else if (bpf_core_field_exists(counted->mm_lock_seq))
-		*ret = BPF_CORE_READ(counted, mm_lock_seq);
+		*ret = (uint32_t)counted->mm_lock_seq;
 	else
 		return false;
 	return true;
@@ -464,7 +480,7 @@ static __always_inline bool count_changes(struct mm_struct *mm, uint64_t *ret)
  * its memory since; each program that is executed has its arguments somewhere else. */
 static __always_inline void keep_mappings(struct walk *walk, struct mm_struct *mm)
 {
-	uint64_t arguments = BPF_CORE_READ(mm, arg_start), changes = 0;
+	uint64_t arguments = mm->arg_start, changes = 0;
 
 	if (count_changes(mm, &changes) && walk->space == (uint64_t)mm && walk->space_changes == changes &&
 	    walk->space_arguments == arguments)
@@ -493,7 +509,7 @@ static __always_inline bool walk_begin(struct walk *walk, const struct seen_regi
 	walk->third = THIRD(&walk->registers);
 	walk->exact = walk->has_fp = walk->has_third = 1;
 	walk->has_link = HAS_LINK;
-	walk->count = walk->done = walk->bare = walk->has_window = 0;
+	walk->count = walk->done = walk->bare = walk->window_words = 0;
 	walk->python_passed = walk->codes = 0;
 	walk->file.inode = 0;
 	keep_mappings(walk, task->mm);

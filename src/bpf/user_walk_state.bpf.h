@@ -26,7 +26,7 @@ enum {
 	TREE_RANGE = 2,
 	TREE_ALLOC_RANGE = 3,
 	FEW_ROWS = 16,
-	WINDOW = 64,
+	WINDOW = 256,
 	KNOWN_ROWS = 256
 };
 enum { TASK_IS_KERNEL = 0x200000, MAPPED_EXECUTABLE = 4, FRAME_POINTER_REACH = 0x4000 };
@@ -109,8 +109,7 @@ struct walk {
 	struct mapping mappings[MAPPINGS];
 	uint64_t node[TREE_NODE / sizeof(uint64_t)];
 	uint64_t vma_end;
-	uint64_t window[WINDOW], window_at; /* a piece of the stack */
-	uint32_t has_window;
+	uint64_t window[WINDOW], window_at, window_words; /* a piece of the stack, and how many words of it there are */
 	/* Frames of Python: the next one, 0 = none; where addresses are counted from, as mapping.to_file. */
 	uint64_t python_frame, python_to_file, python_bottom;
 	uint32_t python_passed, python_known; /* the frame before was passed by its row; its place in `mappings` */

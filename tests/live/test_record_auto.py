@@ -546,3 +546,47 @@ def test_files_are_looked_at_once(perf, live, walked, tmp_path):
     asked = re.findall(r'"[^"]*/libc\.so\.6"', log.read_text())
     assert len(asked) < 30, asked
     assert "/libc.so.6)" in perf("script", "-i", tmp_path / "data", "-F", "ip,sym,dso").stdout
+
+
+# shared LIBRARY GO: a process that calls the library, and when the file GO is there 50 more.
+SHARED = r"""
+#include <dlfcn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+int main(int argc, char **argv)
+{
+	void (*twice)(void (*)(void)) = dlsym(dlopen(argv[1], RTLD_NOW), "twice");
+	for (int i = 0; i < 51; i++) {
+		while (i && access(argv[2], F_OK))
+			usleep(10000);
+		if (!fork()) {
+			twice((void (*)(void))getppid);
+			_exit(0);
+		}
+		wait(NULL);
+	}
+}
+"""
+
+
+def test_processes_share_rules(perf, bpf, tracefs, tmp_path):
+    """Memory doesn't grow with the processes that map a file: of each file the kernel has the rules once."""
+    if not shutil.which("gcc"):
+        pytest.skip("gcc is not installed")
+    (tmp_path / "shared.c").write_text(SHARED)
+    (tmp_path / "lib.c").write_text("void twice(void (*f)(void)) { f(); f(); __asm__ volatile(\"\"); }\n")
+    subprocess.run(["gcc", "-O2", "-fomit-frame-pointer", "-shared", "-fPIC", "-o", tmp_path / "libtwice.so", tmp_path / "lib.c"], check=True)
+    subprocess.run(["gcc", "-O2", "-o", tmp_path / "shared", tmp_path / "shared.c", "-ldl"], check=True)
+    path, go, messages = tmp_path / "perf.data", tmp_path / "go", []
+    command = [perf.path, "record", "-vv", "-g", "-e", "syscalls:sys_enter_getppid", "-o", path, "--", tmp_path / "shared", tmp_path / "libtwice.so", go]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, errors="replace") as recorder:
+        for line in recorder.stderr:
+            messages.append(line)
+            if re.search("unwind rules of .*/libtwice.so after", line):
+                go.touch()
+    assert recorder.returncode == 0, messages
+    stacks = perf("script", "-i", path, "-F", "ip,sym").stdout.split("\n\n")
+    assert sum(bool(re.search(r" twice\n.* main\n(.*\n)*.* _start$", stack.rstrip("\n"))) for stack in stacks) == 2 * 51, stacks
+    given = re.findall(r"stacks: \d+ unwind rules of (\S+) after", "".join(messages))
+    assert str(tmp_path / "libtwice.so") in given and len(given) == len(set(given)), given
+    assert re.search(r"MB of unwind rules, with which the recorder took at most \d+\.\d MB", "".join(messages))

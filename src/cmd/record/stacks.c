@@ -9,6 +9,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 
 enum { NAMED = 3 };
 
@@ -33,6 +34,14 @@ static void add_end(struct stack_chains *chains, const struct stack_ends *ends, 
 	strbuf_deinit(&remedy);
 }
 
+static long peak_kb(void)
+{
+	struct rusage usage = {0};
+
+	getrusage(RUSAGE_SELF, &usage);
+	return usage.ru_maxrss;
+}
+
 /* Of a BPF program's work. */
 static void tell_walks(struct stack_chains *chains)
 {
@@ -40,9 +49,9 @@ static void tell_walks(struct stack_chains *chains)
 
 	if (walks.walked || walks.copied)
 		log_info("stacks: %llu unwound in the kernel, %llu copied and unwound by the recorder, %llu of them before it had read "
-			 "the unwind rules of their files; %.1f MB of unwind rules",
+			 "the unwind rules of their files; %.1f MB of unwind rules, with which the recorder took at most %.1f MB",
 			 (unsigned long long)walks.walked, (unsigned long long)walks.copied, (unsigned long long)walks.early,
-			 (double)walks.memory / 1048576);
+			 (double)walks.memory / 1048576, (double)peak_kb() / 1024);
 	if (walks.unsent)
 		log_warning("%llu stack%s missing: the buffers were full. Use larger buffers (-m 32M) or a lower frequency (-F).",
 			    (unsigned long long)walks.unsent, walks.unsent == 1 ? " is" : "s are");

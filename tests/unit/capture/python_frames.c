@@ -1,0 +1,103 @@
+/* Names of Python's functions that are wanted while chains are made: files of a few functions each, before the chain that needs them. */
+#include "capture/python_frames.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+struct taken {
+	unsigned int count;
+	char name[64];
+	struct buildid id;
+};
+
+static void take(void *context, const char *name, const struct buildid *id, const struct strbuf *image)
+{
+	struct taken *taken = context;
+
+	assert_true(image->len > 64);
+	taken->count++;
+	strncpy(taken->name, name, sizeof(taken->name) - 1);
+	taken->id = *id;
+}
+
+/* A code of two lines with two instructions each. */
+static void add(struct python_frames *frames, uint32_t number, const char *name, uint32_t first_line)
+{
+	enum { ASCII = 1 << 6 | 1 << 2 };
+	static const uint8_t lines[] = {0x80 | 10 << 3 | 1, 0, 0, 0x80 | 11 << 3 | 1, 0, 0};
+	struct user_stacks_python_code code = {.number = number, .first_line = first_line};
+
+	code.name = (struct user_stacks_text){(uint32_t)strlen(name), ASCII};
+	code.file = (struct user_stacks_text){4, ASCII};
+	memcpy(code.name_text, name, strlen(name));
+	memcpy(code.file_text, "a.py", 4);
+	memcpy(code.lines, lines, sizeof(lines));
+	python_frames_add(frames, &code, sizeof(lines));
+}
+
+static uint64_t frame(uint32_t number, uint32_t begun)
+{
+	return USER_STACKS_PYTHON_MARK | (uint64_t)number << 24 | begun;
+}
+
+static void names_are_there_before_chains(void **state)
+{
+	struct taken taken = {0};
+	const struct python_frames_taker taker = {.take = take, .context = &taken};
+	struct python_frames *frames = python_frames_create(&taker);
+	const uint64_t chain[] = {0x1234, frame(1, 1), frame(1, 3)}, later[] = {frame(2, 1), frame(9, 1), frame(1, 1)};
+	uint64_t places[3], again[3];
+
+	add(frames, 1, "f", 10);
+	assert_int_equal(python_frames_place(frames, chain, 3, places), 3);
+	assert_int_equal(taken.count, 1);
+	assert_string_equal(taken.name, "/[python]/1/[python]");
+	assert_true(places[0] == 0x1234 && python_frames_is_place(places[1]) && places[2] == places[1] + 1); /* a line on */
+	struct map_description first = python_frames_map(frames, python_frames_file_of(frames, places[1]), 5);
+	assert_true(places[1] >= first.start && places[2] < first.end && first.pid == 5 && buildid_equal(&first.build_id, &taken.id));
+
+	/* The same function of another process needs no file; of a code that nobody told of there is no frame. */
+	add(frames, 3, "f", 10);
+	add(frames, 2, "g", 20);
+	assert_int_equal(python_frames_place(frames, later, 3, again), 2);
+	assert_int_equal(taken.count, 2);
+	assert_true(again[1] == places[1]);
+	struct map_description second = python_frames_map(frames, python_frames_file_of(frames, again[0]), 5);
+	assert_true(again[0] >= second.start && again[0] < second.end && second.start == first.end);
+	assert_string_equal(second.name, "/[python]/2/[python]");
+	assert_int_equal(python_frames_place(frames, (const uint64_t[]){frame(3, 1)}, 1, again), 1);
+	assert_true(again[0] == places[1] && taken.count == 2);
+	python_frames_destroy(frames);
+}
+
+static void one_file_without_a_taker(void **state)
+{
+	struct python_frames *frames = python_frames_create(NULL);
+	struct strbuf image = {0};
+	struct buildid id = {0};
+	uint64_t place;
+
+	assert_false(python_frames_make_file(frames, &image, &id));
+	add(frames, 1, "f", 10);
+	assert_int_equal(python_frames_place(frames, (const uint64_t[]){frame(1, 1)}, 1, &place), 1);
+	struct map_description map = python_frames_map(frames, python_frames_file_of(frames, place), 5);
+	assert_true(place >= map.start && place < map.end && !map.build_id.size);
+	assert_string_equal(map.name, PYTHON_FRAMES_FILE);
+	assert_true(python_frames_make_file(frames, &image, &id) && image.len && id.size);
+	strbuf_deinit(&image);
+	python_frames_destroy(frames);
+}
+
+int capture_python_frames_tests(void);
+int capture_python_frames_tests(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(names_are_there_before_chains),
+		cmocka_unit_test(one_file_without_a_taker),
+	};
+	return cmocka_run_group_tests_name("capture/python_frames", tests, NULL, NULL);
+}

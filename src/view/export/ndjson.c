@@ -1,5 +1,5 @@
-/* A JSON object for each sample, one a line: what is known of it and its innermost frame, the names of the stack from the outermost one on, and
- * the fields of a tracepoint. What isn't known isn't there.
+/* A JSON object for each sample, one a line: what is known of it and its innermost frame, the names of the stack from the outermost one
+ * on, and the fields of a tracepoint. What isn't known isn't there.
  */
 #include "base/text.h"
 #include "view/export/fields.h"
@@ -59,5 +59,5 @@ const struct view_ops view_ndjson = {
 	.name = "ndjson",
 	.summary = "a JSON object for each sample, one per line",
 	.samples = show_samples,
-	.detail = SAMPLES_APART | SAMPLES_ADDRESSES,
+	.detail = SAMPLES_APART | SAMPLES_STACKS | SAMPLES_ADDRESSES,
 };

@@ -1,5 +1,5 @@
-/* pprof's profile.proto, compressed (https://github.com/google/pprof/blob/main/proto/profile.proto). Tables refer to each other by numbers from
- * 1 on, which may come in any order: samples first, so that what they need is known when it is written.
+/* pprof's profile.proto, compressed (https://github.com/google/pprof/blob/main/proto/profile.proto). Tables refer to each other by
+ * numbers from 1 on, which may come in any order: samples first, so that what they need is known when it is written.
  *
  *	sample ──► location (address) ──► line, one for each function that is inlined there and the one around them ──► function
  *	                          └─────► mapping
@@ -246,6 +246,6 @@ const struct view_ops view_pprof = {
 	.name = "pprof",
 	.summary = "profile.proto, compressed, for pprof (.pb.gz)",
 	.samples = show_samples,
-	.detail = SAMPLES_ADDRESSES,
+	.detail = SAMPLES_STACKS | SAMPLES_ADDRESSES,
 	.binary = true,
 };

@@ -1,5 +1,5 @@
-/* Speedscope's file format (https://www.speedscope.app/file-format-schema.json): a profile of stacks in the order of time for each event and
- * thread. Frames are functions: speedscope adds up by them, and knows no addresses.
+/* Speedscope's file format (https://www.speedscope.app/file-format-schema.json): a profile of stacks in the order of time for each event
+ * and thread. Frames are functions: speedscope adds up by them, and knows no addresses.
  */
 #include "base/json.h"
 #include "view/export/streaming.h"
@@ -110,5 +110,5 @@ const struct view_ops view_speedscope = {
 	.name = "speedscope",
 	.summary = "JSON for speedscope.app",
 	.samples = show_samples,
-	.detail = SAMPLES_APART,
+	.detail = SAMPLES_APART | SAMPLES_STACKS,
 };

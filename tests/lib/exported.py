@@ -93,6 +93,27 @@ def pprof(data):
     return rows
 
 
+def perfetto(data):
+    rows, interned, counts = [], {}, {}
+    for packet in map(protobuf.decode, protobuf.decode(data)[1]):
+        sequence = protobuf.one(packet, 10)
+        if protobuf.one(packet, 13) == 1:
+            interned[sequence] = {5: {}, 6: {}, 7: {}}
+        for table in map(protobuf.decode, packet.get(12, [])):
+            for field, known in interned[sequence].items():
+                known.update((protobuf.one(entry, 1), entry) for entry in map(protobuf.decode, table.get(field, [])))
+        if 66 not in packet:
+            continue
+        sample, tables = protobuf.decode(packet[66][0]), interned[sequence]
+        frames = tables[7][sample[4][0]][2] if 4 in sample else []
+        stack = tuple(tables[5][protobuf.one(tables[6][frame], 2)][2][0].decode("utf-8", "strict") for frame in frames)
+        place = sequence, protobuf.one(sample, 1, None)
+        count = protobuf.one(sample, 6)
+        rows.append((sequence - 2, protobuf.one(sample, 2), protobuf.one(sample, 3), stack, count - counts.get(place, 0)))
+        counts[place] = count
+    return rows
+
+
 def chrome(data):
     trace, rows = json.loads(data), []
     for sample in trace["samples"]:
@@ -115,4 +136,4 @@ def csv_rows(data):
             for row in csv.DictReader(io.StringIO(data.decode(), newline=""))]
 
 
-READERS = {"folded": folded, "speedscope": speedscope, "firefox": firefox, "pprof": pprof, "chrome": chrome, "ndjson": ndjson, "csv": csv_rows}
+READERS = {"folded": folded, "speedscope": speedscope, "firefox": firefox, "pprof": pprof, "chrome": chrome, "perfetto": perfetto, "ndjson": ndjson, "csv": csv_rows}

@@ -2,8 +2,8 @@
  *
  *	sql_open() ──► statements on sql_database() ──► sql_close()
  *
- * What a statement needs of the recording follows from the columns that it uses: `load` is called when the first row is asked for, and again
- * when a later statement needs more. */
+ * What a statement needs of the recording follows from the columns that it uses: `load` is called when the first row is asked for, and
+ * again when a later statement needs more. */
 #pragma once
 
 #include "base/error.h"

@@ -167,7 +167,7 @@ def test_hostile_names(perf, tmp_path, kind):
     rows = exported.READERS[kind](data)
     assert sum(row[4] for row in rows if row[0] in (None, CLOCK, 0)) >= 4500008
     plain = data if kind != "pprof" else b"".join(protobuf.decode(gzip.decompress(data))[6])
-    if kind == "perfetto":  # lengths are bytes of any kind
+    if kind in ("perfetto", "otlp"):  # lengths are bytes of any kind
         plain = "".join(name for row in rows for name in row[3]).encode()
     assert b"\x1b" not in plain and b"\xff" not in plain
 
@@ -201,6 +201,35 @@ def test_pprof_by_protoc(perf, made, tmp_path):
     text = protoc(tmp_path, SCHEMA, "Profile", gzip.decompress(export(perf, made, "pprof")))
     assert not [line for line in text.splitlines() if line.strip()[:1].isdigit()]
     assert text.count("\nsample {") == len({row[:4] for row in SAMPLES}) and 'string_table: "cpu-clock:HG"' in text and "duration_nanos: 8000" in text
+
+
+OTLP = """syntax = "proto3";
+message Data { repeated ResourceProfiles resource_profiles = 1; Dictionary dictionary = 2; }
+message Dictionary { repeated Mapping mapping_table = 1; repeated Location location_table = 2; repeated Function function_table = 3; repeated Link link_table = 4;
+  repeated string string_table = 5; repeated Attribute attribute_table = 6; repeated Stack stack_table = 7; }
+message ResourceProfiles { Resource resource = 1; repeated ScopeProfiles scope_profiles = 2; }
+message Resource { repeated KeyValue attributes = 1; }
+message KeyValue { string key = 1; AnyValue value = 2; }
+message AnyValue { oneof value { string string_value = 1; int64 int_value = 3; } }
+message ScopeProfiles { Scope scope = 1; repeated Profile profiles = 2; }
+message Scope { string name = 1; string version = 2; }
+message Profile { ValueType sample_type = 1; repeated Sample samples = 2; fixed64 time_unix_nano = 3; uint64 duration_nano = 4; }
+message ValueType { int32 type_strindex = 1; int32 unit_strindex = 2; }
+message Sample { int32 stack_index = 1; repeated int32 attribute_indices = 2; int32 link_index = 3; repeated int64 values = 4; }
+message Mapping { uint64 memory_start = 1; uint64 memory_limit = 2; uint64 file_offset = 3; int32 filename_strindex = 4; repeated int32 attribute_indices = 5; }
+message Location { int32 mapping_index = 1; uint64 address = 2; repeated Line lines = 3; }
+message Line { int32 function_index = 1; int64 line = 2; }
+message Function { int32 name_strindex = 1; int32 system_name_strindex = 2; int32 filename_strindex = 3; }
+message Link { bytes trace_id = 1; }
+message Stack { repeated int32 location_indices = 1; }
+message Attribute { int32 key_strindex = 1; AnyValue value = 2; int32 unit_strindex = 3; }
+"""
+
+
+def test_otlp_by_protoc(perf, made, tmp_path):
+    text = protoc(tmp_path, OTLP, "Data", export(perf, made, "otlp"))
+    assert not [line for line in text.splitlines() if line.strip()[:1].isdigit()]
+    assert 'string_table: "page-faults:HG"' in text and 'string_value: "perf record -g prog"' in text and text.count("    profiles {") == 3
 
 
 def test_pprof_mapping(perf, tmp_path):

@@ -36,7 +36,7 @@ static void extra_words(void *context, const struct fold_sample *sample, uint64_
 
 void samples_fold_options(unsigned int detail, struct fold_options *ret)
 {
-	*ret = (struct fold_options){.chains = true, .threads = true};
+	*ret = (struct fold_options){.chains = detail & SAMPLES_STACKS, .threads = true};
 	ret->by_address = detail & SAMPLES_ADDRESSES;
 	ret->by_file = !ret->by_address;
 	if (!(detail & SAMPLES_APART))
@@ -222,6 +222,7 @@ static void add_row(struct building *building, const struct fold_entry *entry)
 				  .actor = entry->actor,
 				  .count = entry->count,
 				  .cpu = SAMPLES_NONE,
+				  .frame = add_frame(building, entry->leaf, false),
 				  .stack = stack_of(building, entry)};
 	if (building->detail & SAMPLES_APART) {
 		const uint64_t *words = fold->extras + (size_t)fold_extra(fold, entry) * WORDS;
@@ -285,8 +286,26 @@ static const char *title_of(struct samples *samples, const struct reader *reader
 	return title;
 }
 
-static void describe(struct samples *samples, const struct session *session)
+static void add_event(struct samples *samples, const struct event *event)
 {
+	static const struct sample nothing;
+	samples_fields fields = {0};
+	for (size_t i = 0; event->tracepoint && i < event->tracepoint->field_count; i++)
+		if (!(event->tracepoint->fields[i].flags & TRACEPOINT_FIELD_COMMON))
+			add_field(&event->tracepoint->fields[i], &nothing, &fields);
+	vec_push(&samples->events, (struct samples_event){
+					   .name = event->name,
+					   .nanoseconds = counts_nanoseconds(event),
+					   .tracepoint = event->attr.type == PERF_TYPE_TRACEPOINT,
+					   .fields = arena_copy(&samples->arena, fields.data, fields.len * sizeof(*fields.data)),
+					   .field_count = fields.len,
+				   });
+	vec_deinit(&fields);
+}
+
+struct samples *samples_describe(const struct session *session)
+{
+	struct samples *samples = samples_create();
 	const struct reader *reader = session->reader;
 	const struct features *features = &reader->features;
 	samples->title = title_of(samples, reader);
@@ -299,21 +318,18 @@ static void describe(struct samples *samples, const struct session *session)
 	samples->wall_offset_ns = features->clock_wall_ns - features->clock_clockid_ns;
 	samples->fields = read_fields;
 	samples->fields_context = reader;
-	for (size_t i = 0; i < reader->events.events.len; i++) {
-		const struct event *event = reader->events.events.data[i];
-		vec_push(&samples->events, (struct samples_event){.name = event->name,
-								  .nanoseconds = counts_nanoseconds(event),
-								  .tracepoint = event->attr.type == PERF_TYPE_TRACEPOINT});
-	}
+	for (size_t i = 0; i < reader->events.events.len; i++)
+		add_event(samples, reader->events.events.data[i]);
+	return samples;
 }
 
 struct samples *samples_of_fold(struct fold *fold, struct resolver *resolver, unsigned int detail, enum stack_inlines inlines)
 {
-	struct building building = {.samples = samples_create(), .fold = fold, .resolver = resolver, .detail = detail, .inlines = inlines};
+	struct building building = {
+		.samples = samples_describe(fold->session), .fold = fold, .resolver = resolver, .detail = detail, .inlines = inlines};
 	building.frames = mem_zalloc_array(fold->frame_count * 2 + 1, sizeof(*building.frames));
 	for (int below = 0; below < 2; below++)
 		building.outer_stacks[below] = mem_zalloc_array(fold->piece_count + 1, sizeof(**building.outer_stacks));
-	describe(building.samples, fold->session);
 	for (size_t i = 0; i < fold->actor_count; i++)
 		add_actor(&building, &fold->actors[i]);
 	vec_reserve(&building.samples->rows, fold->entry_count);

@@ -119,7 +119,7 @@ static struct error *choose_event(struct export *export)
 static struct error *fold_recording(struct export *export, struct fold **ret)
 {
 	struct fold_options fold;
-	samples_fold_options(export->view->detail, &fold);
+	samples_fold_options(export->view->samples ? export->view->detail : SAMPLES_STACKS, &fold);
 	fold.max_stack = (unsigned int)export->options.max_stack;
 	fold.inlines = export->options.inlines;
 	fold.accept = accept_sample;

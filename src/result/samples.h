@@ -24,15 +24,27 @@
 
 /* What a format needs. */
 enum samples_detail {
-	SAMPLES_APART = 1 << 0, /* each sample is a row, in the order of time; else rows are samples that are alike but for time and CPU */
-	SAMPLES_ADDRESSES = 1 << 1, /* two addresses of a function are two frames; else a frame is a function, without address and line */
+	SAMPLES_APART = 1 << 0,	 /* each sample is a row, in the order of time; else rows are samples that are alike but for time and CPU */
+	SAMPLES_STACKS = 1 << 1, /* … and are alike in their stacks; else a stack is the innermost frame */
+	SAMPLES_ADDRESSES = 1 << 2, /* two addresses of a function are two frames; else a frame is a function, without address and line */
+};
+
+/* A field of a tracepoint. */
+struct samples_field {
+	const char *name;
+	const char *text; /* not terminated; NULL = a number */
+	size_t length;
+	uint64_t number; /* sign-extended */
+	bool is_signed;
 };
 
 struct samples_event {
 	const char *name;
 	uint64_t samples, period; /* of all rows */
 	bool nanoseconds;	  /* the unit of periods; else what the event counts */
-	bool tracepoint;	  /* rows may have fields */
+	bool tracepoint;
+	const struct samples_field *fields; /* of a tracepoint: names, and whether they are texts */
+	size_t field_count;
 };
 
 struct samples_thread {
@@ -88,17 +100,9 @@ struct samples_row {
 	uint64_t period;    /* their sum */
 	const void *record; /* for `fields`; or NULL */
 	uint32_t event, actor, stack;
-	uint32_t cpu; /* or SAMPLES_NONE */
+	uint32_t frame; /* of the sampled address: what reports call its symbol. The stack may begin with what is inlined there */
+	uint32_t cpu;	/* or SAMPLES_NONE */
 	uint32_t count;
-};
-
-/* A field of a tracepoint. */
-struct samples_field {
-	const char *name;
-	const char *text; /* not terminated; NULL = a number */
-	size_t length;
-	uint64_t number; /* sign-extended */
-	bool is_signed;
 };
 
 typedef VEC(struct samples_field) samples_fields;

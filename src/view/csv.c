@@ -58,4 +58,4 @@ const struct view_ops view_csv = {.name = "csv",
 				  .counting = csv_counting,
 				  .samples = csv_samples,
 				  .samples_summary = "a line of comma-separated values for each sample",
-				  .detail = SAMPLES_APART | SAMPLES_ADDRESSES};
+				  .detail = SAMPLES_APART | SAMPLES_STACKS | SAMPLES_ADDRESSES};

@@ -93,6 +93,73 @@ def pprof(data):
     return rows
 
 
+def perfetto(data):
+    rows, interned, counts = [], {}, {}
+    for packet in map(protobuf.decode, protobuf.decode(data)[1]):
+        sequence = protobuf.one(packet, 10)
+        if protobuf.one(packet, 13) == 1:
+            interned[sequence] = {5: {}, 6: {}, 7: {}}
+        for table in map(protobuf.decode, packet.get(12, [])):
+            for field, known in interned[sequence].items():
+                known.update((protobuf.one(entry, 1), entry) for entry in map(protobuf.decode, table.get(field, [])))
+        if 66 not in packet:
+            continue
+        sample, tables = protobuf.decode(packet[66][0]), interned[sequence]
+        frames = tables[7][sample[4][0]][2] if 4 in sample else []
+        stack = tuple(tables[5][protobuf.one(tables[6][frame], 2)][2][0].decode("utf-8", "strict") for frame in frames)
+        place = sequence, protobuf.one(sample, 1, None)
+        count = protobuf.one(sample, 6)
+        rows.append((sequence - 2, protobuf.one(sample, 2), protobuf.one(sample, 3), stack, count - counts.get(place, 0)))
+        counts[place] = count
+    return rows
+
+
+def otlp_rows(profiles, strings, stacks, locations, functions, attributes):
+    """All by number; `profiles`: [(type's name, [(stack, attributes, period)])]."""
+    rows = []
+    for name, samples in profiles:
+        for stack, numbers, period in samples:
+            known = dict(attributes[number] for number in numbers)
+            names = [strings[functions[function]] for location in stacks[stack] for function in locations[location]]
+            rows.append((strings[name], known["process.pid"], known["thread.id"], tuple(reversed(names)), period))
+    return rows
+
+
+def otlp(data):
+    fields = protobuf.decode(data)
+    tables = protobuf.decode(fields[2][0])
+    decode = {number: [protobuf.decode(element) for element in tables[number]] for number in (1, 2, 3, 4, 6, 7)}
+    assert all(not decode[number][0] for number in decode)
+    strings = [text.decode("utf-8", "strict") for text in tables[5]]
+    attributes = [None]
+    for attribute in decode[6][1:]:
+        value = protobuf.decode(attribute[2][0])
+        attributes.append((strings[protobuf.one(attribute, 1)], value[3][0] if 3 in value else value[1][0].decode()))
+    scope = protobuf.decode(protobuf.decode(fields[1][0])[2][0])
+    profiles = []
+    for profile in map(protobuf.decode, scope[2]):
+        samples = [protobuf.decode(sample) for sample in profile[2]]
+        profiles.append((protobuf.one(protobuf.decode(profile[1][0]), 1),
+                         [(protobuf.one(sample, 1), protobuf.packed(sample[2][0]), protobuf.packed(sample[4][0])[0]) for sample in samples]))
+    return otlp_rows(profiles, strings, [protobuf.packed(stack[1][0]) if stack else [] for stack in decode[7]],
+                     [[protobuf.one(protobuf.decode(line), 1) for line in location.get(3, [])] for location in decode[2]],
+                     [protobuf.one(function, 1) for function in decode[3]], attributes)
+
+
+def otlp_json(data):
+    document = json.loads(data)
+    tables = document["dictionary"]
+    strings = tables["stringTable"]
+    assert all(tables[name][0] == {} for name in tables if name != "stringTable") and strings[0] == ""
+    attributes = [None] + [(strings[attribute["keyStrindex"]], int(value["intValue"]) if "intValue" in (value := attribute["value"]) else value.get("stringValue"))
+                           for attribute in tables["attributeTable"][1:]]
+    profiles = [(profile["sampleType"]["typeStrindex"], [(sample.get("stackIndex", 0), sample["attributeIndices"], int(sample["values"][0])) for sample in profile["samples"]])
+                for profile in document["resourceProfiles"][0]["scopeProfiles"][0]["profiles"]]
+    return otlp_rows(profiles, strings, [stack.get("locationIndices", []) for stack in tables["stackTable"]],
+                     [[line["functionIndex"] for line in location.get("lines", [])] for location in tables["locationTable"]],
+                     [function.get("nameStrindex", 0) for function in tables["functionTable"]], attributes)
+
+
 def chrome(data):
     trace, rows = json.loads(data), []
     for sample in trace["samples"]:
@@ -115,4 +182,4 @@ def csv_rows(data):
             for row in csv.DictReader(io.StringIO(data.decode(), newline=""))]
 
 
-READERS = {"folded": folded, "speedscope": speedscope, "firefox": firefox, "pprof": pprof, "chrome": chrome, "ndjson": ndjson, "csv": csv_rows}
+READERS = {"folded": folded, "speedscope": speedscope, "firefox": firefox, "pprof": pprof, "chrome": chrome, "otlp": otlp, "otlp-json": otlp_json, "perfetto": perfetto, "ndjson": ndjson, "csv": csv_rows}

@@ -138,5 +138,5 @@ const struct view_ops view_chrome = {
 	.name = "chrome",
 	.summary = "Chrome's trace event JSON",
 	.samples = show_samples,
-	.detail = SAMPLES_APART,
+	.detail = SAMPLES_APART | SAMPLES_STACKS,
 };

@@ -309,15 +309,7 @@ static void name_field(struct writing *writing, const char *name, bool as_value)
 		json_name(&writing->json, name);
 }
 
-static const struct samples_row *first_row_of(const struct samples *samples, uint32_t event)
-{
-	for (size_t i = 0; i < samples->rows.len; i++)
-		if (samples->rows.data[i].event == event && samples->rows.data[i].record)
-			return &samples->rows.data[i];
-	return NULL;
-}
-
-static void add_schema(struct writing *writing, const struct samples_event *event, const struct samples_row *row)
+static void add_schema(struct writing *writing, const struct samples_event *event)
 {
 	struct json *json = &writing->json;
 	json_begin_object(json);
@@ -329,12 +321,11 @@ static void add_schema(struct writing *writing, const struct samples_event *even
 	json_end_array(json);
 	json_name(json, "fields");
 	json_begin_array(json);
-	writing->samples->fields(writing->samples->fields_context, row, &writing->fields);
-	for (size_t i = 0; i < writing->fields.len; i++) {
+	for (size_t i = 0; i < event->field_count; i++) {
 		json_begin_object(json);
-		name_field(writing, writing->fields.data[i].name, true);
-		json_add_string(json, "label", writing->fields.data[i].name);
-		json_add_string(json, "format", writing->fields.data[i].text ? "string" : "integer");
+		name_field(writing, event->fields[i].name, true);
+		json_add_string(json, "label", event->fields[i].name);
+		json_add_string(json, "format", event->fields[i].text ? "string" : "integer");
 		json_end_object(json);
 	}
 	json_end_array(json);
@@ -348,9 +339,8 @@ static void add_schemas(struct writing *writing)
 	json_begin_array(&writing->json);
 	for (uint32_t i = 0; i < samples->events.len; i++) {
 		const struct samples_event *event = &samples->events.data[i];
-		const struct samples_row *row = event->tracepoint && event->samples ? first_row_of(samples, i) : NULL;
-		if (row)
-			add_schema(writing, event, row);
+		if (event->tracepoint && event->samples)
+			add_schema(writing, event);
 	}
 	json_end_array(&writing->json);
 }
@@ -645,5 +635,5 @@ const struct view_ops view_firefox = {
 	.name = "firefox",
 	.summary = "JSON for the Firefox Profiler (profiler.firefox.com)",
 	.samples = show_samples,
-	.detail = SAMPLES_APART | SAMPLES_ADDRESSES,
+	.detail = SAMPLES_APART | SAMPLES_STACKS | SAMPLES_ADDRESSES,
 };

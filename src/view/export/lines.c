@@ -55,39 +55,41 @@ static struct line_value value_period(const struct samples *samples, const struc
 	return number(row->period);
 }
 
-/* The innermost frame; NULL without a stack. */
-static const struct samples_frame *leaf(const struct samples *samples, const struct samples_row *row)
+static const struct samples_frame *frame_of(const struct samples *samples, const struct samples_row *row)
 {
-	return row->stack ? &samples->frames.data[samples->stacks.data[row->stack].frame] : NULL;
+	return &samples->frames.data[row->frame];
+}
+
+static const struct samples_function *function_of(const struct samples *samples, const struct samples_row *row)
+{
+	return &samples->functions.data[frame_of(samples, row)->function];
 }
 
 static struct line_value value_address(const struct samples *samples, const struct samples_row *row)
 {
-	const struct samples_frame *frame = leaf(samples, row);
-	return frame ? (struct line_value){LINE_ADDRESS, .number = frame->address} : text(NULL);
+	return (struct line_value){LINE_ADDRESS, .number = frame_of(samples, row)->address};
 }
 
 static struct line_value value_symbol(const struct samples *samples, const struct samples_row *row)
 {
-	return text(row->stack ? samples_stack_function(samples, row->stack)->name : NULL);
+	return text(function_of(samples, row)->name);
 }
 
 static struct line_value value_dso(const struct samples *samples, const struct samples_row *row)
 {
-	uint32_t file = row->stack ? samples_stack_function(samples, row->stack)->file : SAMPLES_NONE;
+	uint32_t file = function_of(samples, row)->file;
 	return text(file == SAMPLES_NONE ? NULL : samples->files.data[file].name);
 }
 
 static struct line_value value_source(const struct samples *samples, const struct samples_row *row)
 {
-	const struct samples_frame *frame = leaf(samples, row);
-	return text(frame ? frame->source_file : NULL);
+	return text(frame_of(samples, row)->source_file);
 }
 
 static struct line_value value_line(const struct samples *samples, const struct samples_row *row)
 {
-	const struct samples_frame *frame = leaf(samples, row);
-	return frame && frame->line ? number(frame->line) : text(NULL);
+	uint32_t line = frame_of(samples, row)->line;
+	return line ? number(line) : text(NULL);
 }
 
 const struct line_column line_columns[] = {

@@ -4,7 +4,7 @@
 #include "base/strbuf.h"
 #include "result/samples.h"
 
-/* A value of a sample, and of its innermost frame. */
+/* A value of a sample, and of the frame of the sampled address. */
 struct line_value {
 	enum line_value_kind { LINE_NOTHING, LINE_NUMBER, LINE_ADDRESS, LINE_TEXT } kind;
 	uint64_t number;

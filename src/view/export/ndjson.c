@@ -58,5 +58,5 @@ const struct view_ops view_ndjson = {
 	.name = "ndjson",
 	.summary = "a JSON object for each sample, one per line",
 	.samples = show_samples,
-	.detail = SAMPLES_APART | SAMPLES_ADDRESSES,
+	.detail = SAMPLES_APART | SAMPLES_STACKS | SAMPLES_ADDRESSES,
 };

@@ -6,6 +6,7 @@
 #include "base/buildid.h"
 #include "base/formats/protobuf.h"
 #include "view/export/gzip.h"
+#include "view/export/locations.h"
 #include "view/export/streaming.h"
 #include "view/export/string_table.h"
 #include "view/view.h"
@@ -33,16 +34,11 @@ enum location_field { LOCATION_ID = 1, LOCATION_MAPPING, LOCATION_ADDRESS, LOCAT
 enum line_field { LINE_FUNCTION = 1, LINE_NUMBER };
 enum function_field { FUNCTION_ID = 1, FUNCTION_NAME, FUNCTION_SYSTEM_NAME, FUNCTION_FILE };
 
-/* The frames of a stack that are one address: from the innermost inlined one to the one that has code of its own. */
-struct location {
-	uint32_t inner, outer; /* stacks */
-};
-
 struct writing {
 	const struct samples *samples;
 	struct string_table strings;
-	struct map64 numbers; /* of locations, by their frames */
-	VEC(struct location) locations;
+	struct locations locations;
+	samples_path path;
 	uint32_t *columns;     /* by event: which value of a sample is its period */
 	uint32_t column_count; /* of events with samples */
 	struct strbuf out, message, part, list;
@@ -81,34 +77,11 @@ static void add_value_types(struct writing *writing)
 	}
 }
 
-static uint32_t number_location(struct writing *writing, uint32_t inner, uint32_t outer)
-{
-	const struct samples_stack *stacks = writing->samples->stacks.data;
-	bool new;
-	uint64_t key = (uint64_t)stacks[inner].frame << 32 | stacks[outer].frame;
-	uint64_t *number = map64_insert(&writing->numbers, key, &new);
-	if (new) {
-		vec_push(&writing->locations, (struct location){inner, outer});
-		*number = writing->locations.len;
-	}
-	return (uint32_t)*number;
-}
-
-static bool is_inlined(const struct samples *samples, uint32_t stack)
-{
-	return samples->frames.data[samples->stacks.data[stack].frame].inlined;
-}
-
 static void add_locations(struct writing *writing, uint32_t stack)
 {
-	const struct samples *samples = writing->samples;
-	while (stack) {
-		uint32_t inner = stack;
-		while (is_inlined(samples, stack) && samples->stacks.data[stack].parent)
-			stack = samples->stacks.data[stack].parent;
-		protobuf_varint(&writing->list, number_location(writing, inner, stack));
-		stack = samples->stacks.data[stack].parent;
-	}
+	locations_of_stack(&writing->locations, writing->samples, stack, &writing->path);
+	for (size_t i = 0; i < writing->path.len; i++)
+		protobuf_varint(&writing->list, writing->path.data[i]);
 	protobuf_add_message(&writing->message, SAMPLE_LOCATION, &writing->list);
 }
 
@@ -142,7 +115,7 @@ static void add_sample(struct writing *writing, const struct samples_row *row)
 static void add_location(struct writing *writing, size_t number)
 {
 	const struct samples *samples = writing->samples;
-	const struct location *location = &writing->locations.data[number];
+	const struct location *location = &writing->locations.list.data[number];
 	const struct samples_frame *outer = &samples->frames.data[samples->stacks.data[location->outer].frame];
 	protobuf_add_u64(&writing->message, LOCATION_ID, number + 1);
 	if (outer->mapping != SAMPLES_NONE)
@@ -211,7 +184,7 @@ static void add_profile(struct writing *writing)
 		add_sample(writing, &samples->rows.data[i]);
 	for (size_t i = 0; i < samples->mappings.len; i++)
 		add_mapping(writing, i);
-	for (size_t i = 0; i < writing->locations.len; i++)
+	for (size_t i = 0; i < writing->locations.list.len; i++)
 		add_location(writing, i);
 	add_functions(writing);
 	add_times(writing);
@@ -233,8 +206,8 @@ static struct error *show_samples(const struct samples *samples, const struct vi
 	gzip_end(gzip);
 	free(writing.columns);
 	string_table_deinit(&writing.strings);
-	map64_deinit(&writing.numbers);
-	vec_deinit(&writing.locations);
+	locations_deinit(&writing.locations);
+	vec_deinit(&writing.path);
 	strbuf_deinit(&writing.message);
 	strbuf_deinit(&writing.part);
 	strbuf_deinit(&writing.list);
@@ -245,6 +218,6 @@ const struct view_ops view_pprof = {
 	.name = "pprof",
 	.summary = "profile.proto, compressed, for pprof (.pb.gz)",
 	.samples = show_samples,
-	.detail = SAMPLES_ADDRESSES,
+	.detail = SAMPLES_STACKS | SAMPLES_ADDRESSES,
 	.binary = true,
 };

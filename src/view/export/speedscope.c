@@ -109,5 +109,5 @@ const struct view_ops view_speedscope = {
 	.name = "speedscope",
 	.summary = "JSON for speedscope.app",
 	.samples = show_samples,
-	.detail = SAMPLES_APART,
+	.detail = SAMPLES_APART | SAMPLES_STACKS,
 };

@@ -1,0 +1,120 @@
+"""perf sql, and the databases that perf export writes: the same statements give the same rows in both."""
+import csv
+import io
+import json
+import pathlib
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+from test_export import CLOCK, FAULTS, HEAD, HOSTILE, NAMES, SAMPLES, WAKING, export, write  # noqa: E402
+
+
+@pytest.fixture(scope="module")
+def made(perf, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("sql")
+    write(folder)
+    if perf("sql", "select 1", cwd=folder).returncode == 129:
+        pytest.skip("built without SQLite")
+    return folder
+
+
+def ask(perf, folder, statement, *words):
+    done = perf("sql", "--csv", "--kallsyms", "kallsyms", *words, statement, cwd=folder)
+    assert done.returncode == 0, done.stderr
+    return list(csv.reader(io.StringIO(done.stdout)))[1:]
+
+
+STATEMENTS = [
+    ("select symbol, count(*), sum(period) from samples where event like 'cpu%' group by symbol order by 3 desc",
+     [["read", "3", "4000000"], ["parse", "1", "500001"], ["start", "1", "7"]]),
+    ("select symbol, count(*) n from samples group by symbol order by n desc, symbol", [["read", "3"], ["write", "3"], ["parse", "2"], ["start", "1"]]),
+    ("select symbol, count(*) n from samples group by symbol order by n desc limit 1", [["write", "3"]]),
+    ("select comm, tid, symbol, count(*) from samples group by comm, tid, symbol order by comm desc, tid, symbol desc",
+     [["prog", "1", "write", "1"], ["prog", "1", "read", "2"], ["prog", "1", "parse", "1"], ["other", "2", "write", "1"], ["other", "2", "start", "1"],
+      ["other", "2", "parse", "1"], ["helper", "5", "write", "1"], ["helper", "5", "read", "1"]]),
+    ("select id, time, cpu, period from samples where id = 3", [["3", "4000", "1", "1"]]),
+    ("select count(*) from samples", [[str(len(SAMPLES))]]),
+    ("select time from samples order by time desc limit 2", [["9000"], ["8000"]]),
+    ("select group_concat(symbol, '<') from (select f.symbol from samples s join frames f on f.stack = s.stack where s.id = 0 order by level)", [["read<parse<start"]]),
+    ("select text, depth, count(*) from samples s join stacks k on k.id = s.stack where event = '" + FAULTS + "' group by text order by text",
+     [["start;parse;parse", "3", "1"], ["start;write", "2", "1"]]),
+    ("select name, samples, period, unit from events order by id", [[CLOCK, "5", "4500008", "ns"], [FAULTS, "2", "4", "count"], [WAKING, "2", "2", "count"]]),
+    ("select pid, tid, comm, process from threads order by tid", [["1", "1", "prog", "prog"], ["2", "2", "other", "other"], ["1", "5", "helper", "prog"]]),
+    ("select dso, printf('%x', start) from maps", [["[kernel.kallsyms]", "ffffffff81000000"]]),
+    (f"select sample, sample_time, comm, pid, runtime from \"{WAKING}\" order by sample", [["5", "6000", "waker5", "-2", str(1 << 40)], ["8", "9000", "waker8", "-5", str(1 << 40)]]),
+    (f"select s.symbol, w.comm from \"{WAKING}\" w join samples s on s.id = w.sample where w.pid = -5", [["write", "waker8"]]),
+]
+
+
+@pytest.mark.parametrize("statement,rows", STATEMENTS)
+def test_statement(perf, made, statement, rows):
+    assert ask(perf, made, statement) == rows
+
+
+def test_database(perf, made, tmp_path):
+    if not shutil.which("sqlite3"):
+        pytest.skip("sqlite3 is not installed")
+    (tmp_path / "a.sqlite").write_bytes(export(perf, made, "sqlite"))
+    for statement, rows in STATEMENTS:
+        done = subprocess.run(["sqlite3", "-csv", tmp_path / "a.sqlite", statement], capture_output=True, text=True, check=True)
+        assert list(csv.reader(io.StringIO(done.stdout))) == rows, statement
+    done = subprocess.run(["sqlite3", tmp_path / "a.sqlite", "pragma integrity_check"], capture_output=True, text=True, check=True)
+    assert done.stdout == "ok\n"
+
+
+def test_short_name(perf, made):
+    assert ask(perf, made, "select comm from sched_waking") == [["waker5"], ["waker8"]]
+
+
+@pytest.mark.parametrize("statement", ["create table x (a)", "attach 'x.sqlite' as x", "pragma temp_store = 2", "insert into samples values (1)", "delete from events",
+                                       "select load_extension('x')", "create temp view v as select 1", "vacuum into 'x.sqlite'", "begin", "drop table samples"])
+def test_reads_only(perf, made, statement):
+    done = perf("sql", statement, cwd=made)
+    assert done.returncode == 255 and not (made / "x.sqlite").exists() and not done.stdout
+    assert "authoriz" in done.stderr or "may not be" in done.stderr, done.stderr
+
+
+def test_forms(perf, made):
+    statement = "select symbol, null as absent, 2.5 as half, period from samples where id = 0"
+    assert json.loads(perf("sql", "--json", "--kallsyms", "kallsyms", statement, cwd=made).stdout) == {"symbol": "read", "absent": None, "half": 2.5, "period": 1000000}
+    assert perf("sql", "--kallsyms", "kallsyms", statement, cwd=made).stdout.splitlines()[-1].split() == ["read", "2.5", "1000000"]
+    done = perf("sql", "--json", "--csv", statement, cwd=made)
+    assert done.returncode == 129 and "choose one" in done.stderr
+
+
+def test_standard_input(perf, made):
+    """Statements over several lines, words with a dot, several on a line; without a prompt the first error is the end."""
+    text = "select name\nfrom events\nwhere id = 0; select 7;\n.tables\n.schema events\nselect nope;\nselect 9"
+    done = perf("sql", "--csv", cwd=made, input=text, stdin=None)
+    assert done.returncode == 255 and "no such column: nope" in done.stderr
+    lines = done.stdout.splitlines()
+    assert lines[:4] == ["name", CLOCK, "7", "7"] and "samples" in lines and lines[-1].startswith('CREATE TABLE "events"') and "9" not in lines
+
+
+def test_needs_grow(perf, made):
+    """A later statement that needs more of the recording than those before it."""
+    text = "select count(*) from samples; select sum(period) from samples; select max(depth) from stacks; select count(*) from samples where stack > 0;"
+    assert perf("sql", "--csv", cwd=made, input=text, stdin=None).stdout.split()[1::2] == ["9", "4500014", "3", "9"]
+
+
+def test_filters(perf, made):
+    assert ask(perf, made, "select count(*) from samples", "--show-cpu", "0") == [["3"]]
+
+
+def test_hostile_names(perf, tmp_path, made):
+    write(tmp_path, [NAMES[0], *HOSTILE[1:], NAMES[5]], head=HEAD.replace("fields=comm/16", "fields=co-mm/16"))
+    done = perf("sql", "--json", "--kallsyms", "kallsyms", "select symbol, length(symbol) n from samples", cwd=tmp_path, text=False)
+    rows = [json.loads(line) for line in done.stdout.splitlines()]
+    assert len(rows) == len(SAMPLES) and b"\x1b" not in done.stdout
+    done = perf("sql", "--csv", "select sum(\"pid\") from sched_waking", cwd=tmp_path)
+    assert done.stdout.split()[-1] == "-7"
+
+
+def test_equal_to_report(perf, made):
+    done = perf("report", "--kallsyms", "kallsyms", "--no-children", "-g", "none", "-s", "sym", "-F", "period,sym", "--format", "csv", cwd=made)
+    wanted = sorted([row["event"], row["symbol"][4:], row["period"]] for row in csv.DictReader(io.StringIO(done.stdout)) if row["period"] != "period")
+    assert sorted(ask(perf, made, "select event, symbol, sum(period) from samples group by event, symbol")) == wanted

@@ -1,8 +1,8 @@
 /* The daemon: one thread that waits for requests, for the end of sessions and for changes of the configuration.
  *
- * Whoever starts it has the lock, the socket and the folder checked before it goes into the background, and comes back when all sessions have
- * been started, so that errors reach him. A session that ends isn't started again before the configuration changes; then all that don't run
- * are, as with the kernel's tool. */
+ * Whoever starts it has the lock, the socket and the folder checked before it goes into the background, and comes back when all sessions
+ * have been started, so that errors reach him. A session that ends isn't started again before the configuration changes; then all that
+ * don't run are, as with the kernel's tool. */
 #include "cmd/daemon/daemon.h"
 
 #include "base/cleanup.h"

@@ -1,5 +1,5 @@
-/* A session: perf record with --control and the words of the configuration, in a folder of its own. It ends with the daemon: by SIGTERM, also
- * when that was killed. */
+/* A session: perf record with --control and the words of the configuration, in a folder of its own. It ends with the daemon: by SIGTERM,
+ * also when that was killed. */
 #include "cmd/daemon/daemon.h"
 
 #include "base/clock.h"

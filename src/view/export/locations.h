@@ -1,5 +1,5 @@
-/* Places in code, as pprof and OTLP have them: an address with a line for each function that is inlined there and the one around them. Of the
- * frames of a stack those that are inlined and the next one that isn't are one place. Within view. */
+/* Places in code, as pprof and OTLP have them: an address with a line for each function that is inlined there and the one around them. Of
+ * the frames of a stack those that are inlined and the next one that isn't are one place. Within view. */
 #pragma once
 
 #include "base/hash.h"

@@ -1,9 +1,8 @@
-/* OpenTelemetry's profiles, as in v1development of opentelemetry-proto, in both of OTLP's forms. Samples that are alike are one; a profile for
- * each event. What they refer to is in a dictionary, whose tables begin with an element that stands for nothing.
+/* OpenTelemetry's profiles, as in v1development of opentelemetry-proto, in both of OTLP's forms. Samples that are alike are one; a
+ * profile for each event. What they refer to is in a dictionary, whose tables begin with an element that stands for nothing.
  *
  *	sample ──► stack ──► locations ──► lines ──► function          texts by number
- *	   └─────► attributes: of its thread   └──► mapping ──► attribute: build-id
- */
+ *	   └─────► attributes: of its thread   └──► mapping ──► attribute: build-id */
 #include "base/buildid.h"
 #include "view/export/either.h"
 #include "view/export/locations.h"

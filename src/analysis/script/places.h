@@ -29,7 +29,7 @@ enum {
 
 struct script_place {
 	uint64_t address; /* in the file */
-	uint32_t file;	  /* its number + 1; 0 = none */
+	uint32_t file;	  /* its number + 1 */
 	uint32_t name;	  /* script_places_name(), or one of the above */
 	uint32_t offset;  /* from the symbol's start */
 };

@@ -30,6 +30,7 @@ def pytest_configure(config):
     config.addinivalue_line("markers", "sanitize: is also run with the AddressSanitizer build")
     config.addinivalue_line("markers", "threads: is also run with the ThreadSanitizer build")
     config.addinivalue_line("markers", "soak: looks closer in `make soak`, where PERF_SOAK is set")
+    config.addinivalue_line("markers", "one_moment: a file of live tests for which the kernel's symbols needn't be those of the very moment")
     config.addinivalue_line("markers", "alone: no other Python test runs at the same time on this machine, in whatever clone or stage")
     if os.getuid() == 0 and not os.path.exists("/sys/kernel/tracing/events"):  # a machine on which nothing has mounted it yet
         subprocess.run(["mount", "-t", "tracefs", "tracefs", "/sys/kernel/tracing"], stderr=subprocess.DEVNULL, check=False)
@@ -83,14 +84,19 @@ class Program:
         return own.record(self.path, path, *words, **arguments)
 
 
+@pytest.fixture(scope="module", autouse=True)
+def home(tmp_path_factory):
+    """An empty one, without the caches of programs, which others fill at the same time."""
+    os.environ["HOME"] = str(tmp_path_factory.mktemp("home"))
+
+
 @pytest.fixture(scope="session", autouse=True)
-def environment(tmp_path_factory):
-    """No configuration of the person who runs the tests, nor the caches of programs in the home folder, which others fill at the same time; plain output; and
+def environment():
+    """No configuration of the person who runs the tests; plain output; and
     SIGINT isn't ignored, as it is in what a shell starts with '&'."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
     os.environ["PERF_CONFIG"] = "/dev/null"
     os.environ["LC_ALL"] = "C"
-    os.environ["HOME"] = str(tmp_path_factory.mktemp("home"))
     os.environ.pop("PERF_PAGER", None)
 
 
@@ -102,7 +108,8 @@ ABOUT_FILES = {"cli", "corpus", "oracle", "robust", "script", "tui"}
 def symbols_of_one_moment(request, tmp_path_factory):
     """The kernel's symbols as they are when the first test of the file begins, whatever programs neighbours load: two programs that are compared see the same ones. The
     kernel takes some 50 ms to write them, for each that asks; a copy is read in one."""
-    if request.path.parent.name not in ABOUT_FILES or not mounts.private():
+    wanted = request.path.parent.name in ABOUT_FILES or request.node.get_closest_marker("one_moment")
+    if not wanted or not mounts.private():
         yield
         return
     copy = tmp_path_factory.mktemp("symbols") / "kallsyms"

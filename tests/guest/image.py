@@ -16,6 +16,11 @@ def needed_libraries(elf):
     return re.findall(r"Requesting program interpreter: (\S+)\]", text) + re.findall(r"\(NEEDED\).*\[(.+)\]", text)
 
 
+def loaded_later(perf):
+    """The libraries that perf isn't linked to and loads when a command needs them (src/base/library.h)."""
+    return sorted({name.decode() for name in re.findall(rb"\0(lib(?:archive|capstone)\.so\.[0-9]+)\0", perf.read_bytes())})
+
+
 class Root:
     """A root folder with merged /usr, built from programs, the libraries that they need, and kernel modules."""
 
@@ -41,20 +46,22 @@ class Root:
         self.add_libraries_of(source)
 
     def add_libraries_of(self, elf):
-        """An interpreter keeps its path; a library gets to where the loader looks."""
         for needed in needed_libraries(elf):
-            name = needed.lstrip("/") if needed.startswith("/") else "usr/lib/" + needed
-            if (self.folder / name).exists():
-                continue
-            for folder in self.library_folders:
-                source = folder / needed.rpartition("/")[2]
-                if source.exists():
-                    self.add_file(source, name)
-                    (self.folder / name).chmod(0o755)
-                    self.add_libraries_of(source)
-                    break
-            else:
-                raise FileNotFoundError(f"{elf} needs {needed}, which is in none of {', '.join(map(str, self.library_folders))}")
+            self.add_library(elf, needed)
+
+    def add_library(self, elf, needed):
+        """An interpreter keeps its path; a library gets to where the loader looks."""
+        name = needed.lstrip("/") if needed.startswith("/") else "usr/lib/" + needed
+        if (self.folder / name).exists():
+            return
+        for folder in self.library_folders:
+            source = folder / needed.rpartition("/")[2]
+            if source.exists():
+                self.add_file(source, name)
+                (self.folder / name).chmod(0o755)
+                self.add_libraries_of(source)
+                return
+        raise FileNotFoundError(f"{elf} needs {needed}, which is in none of {', '.join(map(str, self.library_folders))}")
 
     def add_modules(self, kernel_folder, version, names):
         """The modules with what they depend on, and the modules.dep that modprobe reads."""

@@ -15,6 +15,8 @@ import own  # noqa: E402
 import prompt  # noqa: E402
 import started  # noqa: E402
 
+pytestmark = pytest.mark.one_moment
+
 # Options and a command; PID is a process of ours. The counters that both open must have the same attributes. Those of the highest rate are not enabled: on a busy
 # virtual machine its timer may leave no time to what is measured.
 SAME_ATTRIBUTES = [

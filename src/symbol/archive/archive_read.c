@@ -8,10 +8,9 @@
 #include "base/cleanup.h"
 #include "base/mem.h"
 #include "base/text.h"
+#include "symbol/archive/library.h"
 #include "symbol/buildid_cache.h"
 
-#include <archive.h>
-#include <archive_entry.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -42,7 +41,7 @@ static struct error *copy_member(struct unpacking *unpacking, struct archive *ar
 	char block[65536];
 	la_ssize_t length;
 	int64_t written = 0;
-	while ((length = archive_read_data(archive, block, sizeof(block))) > 0) {
+	while ((length = libarchive()->read_data(archive, block, sizeof(block))) > 0) {
 		written += length;
 		unpacking->bytes += length;
 		if (written > most)
@@ -53,7 +52,7 @@ static struct error *copy_member(struct unpacking *unpacking, struct archive *ar
 			return error_system(errno ? errno : ENOSPC, "%s: '%s'", unpacking->path, name);
 	}
 	if (length < 0)
-		return error_new("%s: '%s': %s", unpacking->path, name, archive_error_string(archive));
+		return error_new("%s: '%s': %s", unpacking->path, name, libarchive()->error_string(archive));
 	return NULL;
 }
 
@@ -130,19 +129,19 @@ static la_ssize_t read_inner(struct archive *archive, void *context, const void 
 {
 	struct inner *inner = context;
 	*ret = inner->block;
-	return archive_read_data(inner->outer, inner->block, sizeof(inner->block));
+	return libarchive()->read_data(inner->outer, inner->block, sizeof(inner->block));
 }
 
 static struct archive *open_reader(void)
 {
-	struct archive *archive = archive_read_new();
+	struct archive *archive = libarchive()->read_new();
 	if (!archive)
 		mem_exhausted();
-	archive_read_support_format_tar(archive);
-	archive_read_support_filter_bzip2(archive);
-	archive_read_support_filter_gzip(archive);
-	archive_read_support_filter_xz(archive);
-	archive_read_support_filter_zstd(archive);
+	libarchive()->read_support_format_tar(archive);
+	libarchive()->read_support_filter_bzip2(archive);
+	libarchive()->read_support_filter_gzip(archive);
+	libarchive()->read_support_filter_xz(archive);
+	libarchive()->read_support_filter_zstd(archive);
 	return archive;
 }
 
@@ -152,11 +151,11 @@ static struct error *unpack_inner(struct unpacking *unpacking, struct archive *o
 	struct archive *archive = open_reader();
 	inner->outer = outer;
 	struct error *error = NULL;
-	if (archive_read_open(archive, inner, NULL, read_inner, NULL) != ARCHIVE_OK)
-		error = error_new("%s: '%s': %s", unpacking->path, name, archive_error_string(archive));
+	if (libarchive()->read_open(archive, inner, NULL, read_inner, NULL) != ARCHIVE_OK)
+		error = error_new("%s: '%s': %s", unpacking->path, name, libarchive()->error_string(archive));
 	if (!error)
 		error = unpack_all(unpacking, archive, true);
-	archive_read_free(archive);
+	libarchive()->read_free(archive);
 	free(inner);
 	return error;
 }
@@ -171,7 +170,7 @@ static bool is_needless(const char *kind)
 
 static struct error *unpack_member(struct unpacking *unpacking, struct archive *archive, struct archive_entry *entry, bool nested)
 {
-	const char *name = archive_entry_pathname(entry);
+	const char *name = libarchive()->entry_pathname(entry);
 	struct member member = {0};
 	struct error *error = NULL;
 	if (name && !strncmp(name, "./", 2))
@@ -179,13 +178,14 @@ static struct error *unpack_member(struct unpacking *unpacking, struct archive *
 	if (!name || is_hostile(name))
 		return refuse(unpacking, name && text_is_safe(name, strlen(name)) ? name : "?",
 			      "has a name that leads out of the build-id cache, or none");
-	if (archive_entry_filetype(entry) == AE_IFDIR || (archive_entry_filetype(entry) == AE_IFLNK && str_starts_with(name, ".build-id/")))
+	if (libarchive()->entry_filetype(entry) == AE_IFDIR ||
+	    (libarchive()->entry_filetype(entry) == AE_IFLNK && str_starts_with(name, ".build-id/")))
 		return NULL;
-	if (archive_entry_filetype(entry) != AE_IFREG || archive_entry_hardlink(entry) || archive_entry_symlink(entry))
+	if (libarchive()->entry_filetype(entry) != AE_IFREG || libarchive()->entry_hardlink(entry) || libarchive()->entry_symlink(entry))
 		return refuse(unpacking, name, "is a link or a device");
 	if (!nested && !strcmp(name, "perf.data"))
 		return take_recording(unpacking, archive, name);
-	if (archive_entry_size(entry) > LARGEST)
+	if (libarchive()->entry_size(entry) > LARGEST)
 		return refuse(unpacking, name, too_large);
 	if (!nested && str_starts_with(name, "perf.symbols.tar"))
 		return unpack_inner(unpacking, archive, name);
@@ -202,22 +202,24 @@ static struct error *unpack_all(struct unpacking *unpacking, struct archive *arc
 	struct archive_entry *entry;
 	struct error *error = NULL;
 	int result = ARCHIVE_OK;
-	while (!error && (result = archive_read_next_header(archive, &entry)) == ARCHIVE_OK)
+	while (!error && (result = libarchive()->read_next_header(archive, &entry)) == ARCHIVE_OK)
 		error = unpack_member(unpacking, archive, entry, nested);
 	if (!error && result != ARCHIVE_EOF)
-		error = error_new("%s: %s", unpacking->path, archive_error_string(archive));
+		error = error_new("%s: %s", unpacking->path, libarchive()->error_string(archive));
 	return error;
 }
 
 struct error *archive_unpack(const char *path, struct archive_unpacking *wanted)
 {
 	struct unpacking unpacking = {.wanted = wanted, .path = path};
+	struct error *error = libarchive_load();
+	if (error)
+		return error;
 	struct archive *archive = open_reader();
-	struct error *error = NULL;
-	if (archive_read_open_filename(archive, path, 1 << 16) != ARCHIVE_OK)
-		error = error_new("%s: %s", path, archive_error_string(archive));
+	if (libarchive()->read_open_filename(archive, path, 1 << 16) != ARCHIVE_OK)
+		error = error_new("%s: %s", path, libarchive()->error_string(archive));
 	if (!error)
 		error = unpack_all(&unpacking, archive, false);
-	archive_read_free(archive);
+	libarchive()->read_free(archive);
 	return error;
 }

@@ -5,9 +5,8 @@
 #include "base/files/replacement.h"
 #include "base/mem.h"
 #include "base/text.h"
+#include "symbol/archive/library.h"
 
-#include <archive.h>
-#include <archive_entry.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -24,20 +23,20 @@ struct archive_writer {
 
 static struct error *failed(struct archive_writer *writer, const char *what)
 {
-	const char *why = archive_error_string(writer->archive);
+	const char *why = libarchive()->error_string(writer->archive);
 	return error_new("%s: %s", what, why ? why : "the archive cannot be written");
 }
 
 /* A filter that libarchive has not itself would run a program: that is refused. */
 static bool set_filter(struct archive *archive, const char *path)
 {
-	static const struct {
+	const struct {
 		const char *ending;
 		int (*add)(struct archive *archive);
-	} filters[] = {{".tar", archive_write_add_filter_none},	   {".tar.bz2", archive_write_add_filter_bzip2},
-		       {".tbz2", archive_write_add_filter_bzip2},  {".tar.gz", archive_write_add_filter_gzip},
-		       {".tgz", archive_write_add_filter_gzip},	   {".tar.xz", archive_write_add_filter_xz},
-		       {".tar.zst", archive_write_add_filter_zstd}};
+	} filters[] = {{".tar", libarchive()->write_add_filter_none},	 {".tar.bz2", libarchive()->write_add_filter_bzip2},
+		       {".tbz2", libarchive()->write_add_filter_bzip2},	 {".tar.gz", libarchive()->write_add_filter_gzip},
+		       {".tgz", libarchive()->write_add_filter_gzip},	 {".tar.xz", libarchive()->write_add_filter_xz},
+		       {".tar.zst", libarchive()->write_add_filter_zstd}};
 	for (size_t i = 0; i < sizeof(filters) / sizeof(*filters); i++)
 		if (str_ends_with(path, filters[i].ending))
 			return filters[i].add(archive) == ARCHIVE_OK;
@@ -46,10 +45,12 @@ static bool set_filter(struct archive *archive, const char *path)
 
 struct error *archive_writer_open(const char *path, struct archive_writer **ret)
 {
+	struct error *error = libarchive_load();
+	if (error)
+		return error;
 	struct archive_writer *writer = mem_zalloc(sizeof(*writer));
-	writer->archive = archive_write_new();
+	writer->archive = libarchive()->write_new();
 	writer->path = path;
-	struct error *error = NULL;
 	if (!writer->archive)
 		mem_exhausted();
 	if (!set_filter(writer->archive, path))
@@ -57,9 +58,9 @@ struct error *archive_writer_open(const char *path, struct archive_writer **ret)
 	if (!error)
 		error = replacement_begin(path, &writer->output);
 	/* Nothing is filled up behind the end: that would be garbage to decompressors. */
-	if (!error && (archive_write_set_format_pax_restricted(writer->archive) != ARCHIVE_OK ||
-		       archive_write_set_bytes_in_last_block(writer->archive, 1) != ARCHIVE_OK ||
-		       archive_write_open_FILE(writer->archive, writer->output.file) != ARCHIVE_OK))
+	if (!error && (libarchive()->write_set_format_pax_restricted(writer->archive) != ARCHIVE_OK ||
+		       libarchive()->write_set_bytes_in_last_block(writer->archive, 1) != ARCHIVE_OK ||
+		       libarchive()->write_open_FILE(writer->archive, writer->output.file) != ARCHIVE_OK))
 		error = failed(writer, path);
 	if (error)
 		return archive_writer_close(writer, error);
@@ -69,9 +70,9 @@ struct error *archive_writer_open(const char *path, struct archive_writer **ret)
 
 static struct error *put_header(struct archive_writer *writer, struct archive_entry *entry, const char *name)
 {
-	archive_entry_set_pathname(entry, name);
-	int result = archive_write_header(writer->archive, entry);
-	archive_entry_free(entry);
+	libarchive()->entry_set_pathname(entry, name);
+	int result = libarchive()->write_header(writer->archive, entry);
+	libarchive()->entry_free(entry);
 	return result == ARCHIVE_OK ? NULL : failed(writer, name);
 }
 
@@ -81,7 +82,7 @@ static struct error *put_contents(struct archive_writer *writer, int from, const
 	char block[65536];
 	ssize_t length;
 	while ((length = read(from, block, sizeof(block))) > 0)
-		if (archive_write_data(writer->archive, block, (size_t)length) < 0)
+		if (libarchive()->write_data(writer->archive, block, (size_t)length) < 0)
 			return failed(writer, name);
 	return length < 0 ? error_system(errno, "%s", name) : NULL;
 }
@@ -116,25 +117,25 @@ struct error *archive_writer_add(struct archive_writer *writer, const char *path
 		return error;
 	if (sized >= 0)
 		fstat(sized, &status);
-	struct archive_entry *entry = archive_entry_new();
+	struct archive_entry *entry = libarchive()->entry_new();
 	if (!entry)
 		mem_exhausted();
-	archive_entry_set_filetype(entry, AE_IFREG);
-	archive_entry_set_perm(entry, 0644);
-	archive_entry_set_size(entry, status.st_size);
-	archive_entry_set_mtime(entry, sized >= 0 ? 0 : status.st_mtime, 0);
+	libarchive()->entry_set_filetype(entry, AE_IFREG);
+	libarchive()->entry_set_perm(entry, 0644);
+	libarchive()->entry_set_size(entry, status.st_size);
+	libarchive()->entry_set_mtime(entry, sized >= 0 ? 0 : status.st_mtime, 0);
 	error = put_header(writer, entry, name);
 	return error ? error : put_contents(writer, sized >= 0 ? sized : fd, name);
 }
 
 struct error *archive_writer_link(struct archive_writer *writer, const char *name, const char *target)
 {
-	struct archive_entry *entry = archive_entry_new();
+	struct archive_entry *entry = libarchive()->entry_new();
 	if (!entry)
 		mem_exhausted();
-	archive_entry_set_filetype(entry, AE_IFLNK);
-	archive_entry_set_perm(entry, 0777);
-	archive_entry_set_symlink(entry, target);
+	libarchive()->entry_set_filetype(entry, AE_IFLNK);
+	libarchive()->entry_set_perm(entry, 0777);
+	libarchive()->entry_set_symlink(entry, target);
 	return put_header(writer, entry, name);
 }
 
@@ -142,9 +143,9 @@ struct error *archive_writer_close(struct archive_writer *writer, struct error *
 {
 	if (!writer)
 		return error;
-	if (archive_write_close(writer->archive) != ARCHIVE_OK && !error)
+	if (libarchive()->write_close(writer->archive) != ARCHIVE_OK && !error)
 		error = failed(writer, writer->path);
-	archive_write_free(writer->archive);
+	libarchive()->write_free(writer->archive);
 	if (writer->output.file)
 		error = replacement_end(&writer->output, error);
 	free(writer);

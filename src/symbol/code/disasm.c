@@ -1,4 +1,4 @@
-/* The disassembler: capstone behind a small face.
+/* The disassembler: capstone behind a small face. The library is loaded with the first disassembler.
  *
  * Capstone tells groups (jump, call, return) that don't fit everywhere: its arm64 calls are jumps, and loops are in no group but
  * "relative". The kind of an instruction is taken from the groups first, and fixed by what is known for the processor. */
@@ -6,6 +6,7 @@
 
 #include "arch/arch.h"
 #include "base/error.h"
+#include "base/library.h"
 #include "base/mem.h"
 #include "base/strbuf.h"
 #include "base/text.h"
@@ -13,6 +14,23 @@
 #include <capstone/capstone.h>
 #include <stdio.h>
 #include <string.h>
+
+#define CAPSTONE_FUNCTIONS(X) X(open) X(option) X(malloc) X(free) X(close) X(disasm_iter) X(insn_group)
+
+/* capstone.open() is cs_open(). */
+static struct {
+#define CAPSTONE_MEMBER(name) __typeof__(cs_##name) *name;
+	CAPSTONE_FUNCTIONS(CAPSTONE_MEMBER)
+#undef CAPSTONE_MEMBER
+} capstone;
+
+static struct error *load_capstone(void)
+{
+#define CAPSTONE_ROW(name) {"cs_" #name, &capstone.name},
+	const struct library_function rows[] = {CAPSTONE_FUNCTIONS(CAPSTONE_ROW)};
+#undef CAPSTONE_ROW
+	return library_load(LIBCAPSTONE, rows, sizeof(rows) / sizeof(*rows));
+}
 
 struct disasm {
 	csh handle;
@@ -25,14 +43,18 @@ struct error *disasm_open(const char *arch, enum disasm_syntax syntax, struct di
 {
 	const struct arch *machine = arch_find(arch);
 	csh handle;
-	if (!machine || !machine->code.unit || cs_open((cs_arch)machine->code.capstone, (cs_mode)machine->code.mode, &handle) != CS_ERR_OK)
+	struct error *error = load_capstone();
+	if (error)
+		return error;
+	if (!machine || !machine->code.unit ||
+	    capstone.open((cs_arch)machine->code.capstone, (cs_mode)machine->code.mode, &handle) != CS_ERR_OK)
 		return error_new_kind(ERROR_UNSUPPORTED, "no disassembler for machine code of '%s'", arch ? arch : "this processor");
 	const struct arch_code *code = &machine->code;
-	cs_option(handle, CS_OPT_DETAIL, CS_OPT_ON);
+	capstone.option(handle, CS_OPT_DETAIL, CS_OPT_ON);
 	if (code->has_att_syntax)
-		cs_option(handle, CS_OPT_SYNTAX, syntax == DISASM_INTEL ? CS_OPT_SYNTAX_INTEL : CS_OPT_SYNTAX_ATT);
+		capstone.option(handle, CS_OPT_SYNTAX, syntax == DISASM_INTEL ? CS_OPT_SYNTAX_INTEL : CS_OPT_SYNTAX_ATT);
 	struct disasm *disasm = mem_alloc(sizeof(*disasm));
-	*disasm = (struct disasm){.handle = handle, .arch = (cs_arch)code->capstone, .unit = code->unit, .insn = cs_malloc(handle)};
+	*disasm = (struct disasm){.handle = handle, .arch = (cs_arch)code->capstone, .unit = code->unit, .insn = capstone.malloc(handle)};
 	*ret = disasm;
 	return NULL;
 }
@@ -41,8 +63,8 @@ void disasm_close(struct disasm *disasm)
 {
 	if (!disasm)
 		return;
-	cs_free(disasm->insn, 1);
-	cs_close(&disasm->handle);
+	capstone.free(disasm->insn, 1);
+	capstone.close(&disasm->handle);
 	free(disasm);
 }
 
@@ -91,14 +113,14 @@ static enum instruction_kind arm64_kind(const cs_insn *insn, enum instruction_ki
 static enum instruction_kind kind_of(const struct disasm *disasm, const cs_insn *insn)
 {
 	enum instruction_kind kind = INSTRUCTION_OTHER;
-	bool relative = cs_insn_group(disasm->handle, insn, CS_GRP_BRANCH_RELATIVE);
-	if (cs_insn_group(disasm->handle, insn, CS_GRP_CALL))
+	bool relative = capstone.insn_group(disasm->handle, insn, CS_GRP_BRANCH_RELATIVE);
+	if (capstone.insn_group(disasm->handle, insn, CS_GRP_CALL))
 		kind = INSTRUCTION_CALL;
-	else if (cs_insn_group(disasm->handle, insn, CS_GRP_RET))
+	else if (capstone.insn_group(disasm->handle, insn, CS_GRP_RET))
 		kind = INSTRUCTION_RETURN;
-	else if (cs_insn_group(disasm->handle, insn, CS_GRP_JUMP))
+	else if (capstone.insn_group(disasm->handle, insn, CS_GRP_JUMP))
 		kind = INSTRUCTION_BRANCH;
-	else if (cs_insn_group(disasm->handle, insn, CS_GRP_INT))
+	else if (capstone.insn_group(disasm->handle, insn, CS_GRP_INT))
 		kind = INSTRUCTION_SYSTEM_CALL;
 	switch (disasm->arch) {
 	case CS_ARCH_X86:
@@ -167,7 +189,7 @@ bool disasm_next(struct disasm *disasm, struct code *code, struct instruction *r
 		return false;
 	const uint8_t *bytes = code->bytes;
 	cs_insn *insn = disasm->insn;
-	if (!cs_disasm_iter(disasm->handle, &code->bytes, &code->size, &code->address, insn)) {
+	if (!capstone.disasm_iter(disasm->handle, &code->bytes, &code->size, &code->address, insn)) {
 		pass_over(disasm, code, ret);
 		return true;
 	}

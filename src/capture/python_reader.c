@@ -24,7 +24,7 @@ static const uint32_t first_code = 2u * USER_STACKS_OTHERS_CODES;
 
 struct page {
 	uint64_t address, stack; /* stack: the number of the one for which it was read */
-	bool there;
+	int failure;		 /* error number; 0 = it was read */
 	uint8_t bytes[PAGE];
 };
 
@@ -97,9 +97,8 @@ static const struct page *find_page(struct python_reader *reader, uint64_t addre
 		return page;
 	page->address = address;
 	page->stack = reader->stack;
-	page->there = process_vm_readv((pid_t)reader->pid, &to, 1, &from, 1, 0) == PAGE;
-	if (!page->there)
-		reader->failure = errno;
+	ssize_t size = process_vm_readv((pid_t)reader->pid, &to, 1, &from, 1, 0);
+	page->failure = size == PAGE ? 0 : size < 0 ? errno : EFAULT;
 	return page;
 }
 
@@ -109,8 +108,10 @@ static bool peek(struct python_reader *reader, uint64_t address, void *to, size_
 		size_t offset = address % PAGE;
 		const struct page *page = find_page(reader, address - offset);
 		part = size < PAGE - offset ? size : PAGE - offset;
-		if (!page->there)
+		if (page->failure) {
+			reader->failure = page->failure;
 			return false;
+		}
 		memcpy(to, page->bytes + offset, part);
 	}
 	return true;

@@ -2,6 +2,7 @@
 import os
 import pathlib
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -451,6 +452,32 @@ def test_large_recordings_show_a_part_first(perf, report, large, tmp_path):
     assert rows(lines) == text
     assert lines[0].startswith("Samples: 2M of event 'cpu-clock'")
     screen.after("Down Down", "row 3 of")
+    screen.after("q", "ended with 0")
+
+
+def go_on(trace, number):
+    """Once strace says that the signal it injects has stopped perf for the number-th time, perf goes on."""
+    started.until(lambda: trace.exists() and trace.read_text().count("--- SIGSTOP") == number, "perf gets SIGSTOP")
+    started.until(lambda: "stopped by SIGSTOP" in trace.read_text().rpartition("--- SIGSTOP")[2], "perf is stopped")
+    os.kill(int(re.findall(r"^(\d+) +--- SIGSTOP", trace.read_text(), re.MULTILINE)[-1]), signal.SIGCONT)
+
+
+def test_the_beginning_of_a_large_recording_is_shown_before_the_rest_is_opened(perf, report, large, tmp_path):
+    """What is zoomed into then, and the row of the cursor, are found again in the rest. strace stops perf each time it opens the recording."""
+    if not shutil.which("strace"):
+        pytest.skip("strace is not installed")
+    trace = tmp_path / "trace"
+    gate = ["strace", "-f", "-o", trace, "-P", large, "-e", "trace=openat", "-e", "inject=openat:signal=SIGSTOP"]
+    screen = report("-i", large, "--no-children", "-g", "none", cwd=tmp_path, before=gate)
+    go_on(trace, 1)
+    lines = screen.until("row 1 of", "the first 16 MB of the recording are shown; reading all of it: 0%")
+    assert rows(lines)[0][-1] == "hot" and re.search(r"Samples: 1\d\dK of event", lines[0])
+    screen.keys("t", "Down", "a")
+    go_on(trace, 2)
+    lines = screen.until("Samples: 2M", "Thread: one", "row 2 of", without=["reading all"])
+    theirs = perf("report", "--stdio", "--no-children", "-g", "none", "--comms", "one", "-i", large).stdout.splitlines()
+    assert [row[0] for row in rows(lines)] == [line.split()[0] for line in theirs if line and line[0] != "#"]
+    screen.after("d", "Thread: one, DSO: prog")
     screen.after("q", "ended with 0")
 
 

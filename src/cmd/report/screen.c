@@ -68,22 +68,33 @@ struct error *report_screen_wanted(const struct report_options *options, bool *r
 
 /* ---- events ---- */
 
+static void forget_sets(struct screen *screen)
+{
+	for (size_t i = 0; i < screen->sets.len; i++)
+		free(screen->sets.data[i].list);
+	screen->sets.len = screen->current = 0;
+}
+
 /* As report_show_events() goes through them. */
-static void find_sets(struct screen *screen)
+void screen_find_sets(struct screen *screen)
 {
 	const struct report *report = screen->report;
 	const struct screen_owner *owner = screen->owner;
 	struct event_set set = {0};
-	bool *with_samples = report_events_with_samples(report);
+	bool *with_samples = report_events_with_samples(report), part = report->every || report->beginning;
+	size_t current = screen->sets.len ? screen->sets.data[screen->current].list[0]->index : 0;
+	forget_sets(screen);
 	while (event_set_next(&report->session->reader->events, report->group, &set)) {
 		bool any = !report->options->skip_empty || (owner && set.events.data[0]->index < owner->event_count);
 		for (size_t i = 0; i < set.events.len && !owner; i++)
 			any |= with_samples[set.events.data[i]->index] ||
-			       (report->every && report->session->event_counts[set.events.data[i]->index].samples);
+			       (part && report->session->event_counts[set.events.data[i]->index].samples);
 		if (!any)
 			continue;
 		struct screen_events found = {.list = mem_alloc_array(set.events.len, sizeof(*found.list)), .count = set.events.len};
 		memcpy(found.list, set.events.data, found.count * sizeof(*found.list));
+		if (found.list[0]->index == current)
+			screen->current = screen->sets.len;
 		vec_push(&screen->sets, found);
 	}
 	event_set_deinit(&set);
@@ -348,16 +359,25 @@ static struct error *renew(struct screen *screen)
 	return error;
 }
 
+/* Not before the first rows are painted: it takes all processors. */
+static void begin_rest(struct screen *screen)
+{
+	if (!screen->rest && !screen_rest_is_read(screen))
+		screen->rest = screen_rest_begin(screen);
+}
+
 static struct error *follow(struct screen *screen)
 {
 	const struct screen_owner *owner = screen->owner;
-	if (!owner && screen->sets.len > 1 && !screen_choose_events(screen))
-		return NULL;
+	if (!owner && screen->sets.len > 1) {
+		begin_rest(screen);
+		if (!screen_choose_events(screen))
+			return NULL;
+	}
 	struct error *error = screen_open_event(screen);
-	if (!error && screen->report->every)
-		screen->rest = screen_rest_begin(screen);
 	while (!error && !screen->ended) {
 		draw(screen);
+		begin_rest(screen);
 		int key = terminal_key(screen->terminal, owner ? owner->wait_ms(owner->context) : screen_rest_wait_ms(screen));
 		if (key != KEY_NOTHING)
 			error = take_key(screen, key);
@@ -386,7 +406,7 @@ struct error *screen_show(struct report *report, const struct screen_tools *tool
 		terminal_set_work(screen.terminal, &owner->work);
 	screen.parts = fold_parts_create(report->fold);
 	screen.browser = browser_create(screen.terminal);
-	find_sets(&screen);
+	screen_find_sets(&screen);
 	if (owner)
 		owner->begin(owner->context, &screen);
 	error = follow(&screen);
@@ -396,8 +416,7 @@ struct error *screen_show(struct report *report, const struct screen_tools *tool
 	annotate_destroy(screen.annotate);
 	screen_zoom_reset(&screen);
 	vec_deinit(&screen.zooms);
-	for (size_t i = 0; i < screen.sets.len; i++)
-		free(screen.sets.data[i].list);
+	forget_sets(&screen);
 	vec_deinit(&screen.sets);
 	free(screen.order);
 	free(screen.totals);

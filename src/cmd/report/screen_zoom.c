@@ -253,6 +253,45 @@ void screen_zoom_reset(struct screen *screen)
 		clear_kind(screen, *vec_last(&screen->zooms));
 }
 
+static const struct dso *find_dso(const struct machine *machine, const struct dso *wanted)
+{
+	const struct dso *named = NULL;
+	for (size_t i = 0; i < machine->dsos.len; i++) {
+		const struct dso *dso = machine->dsos.data[i];
+		if (strcmp(dso->name, wanted->name) != 0)
+			continue;
+		if (dso->pid == wanted->pid && dso->inode == wanted->inode && buildid_equal(&dso->build_id, &wanted->build_id))
+			return dso;
+		named = dso;
+	}
+	return named;
+}
+
+/* Names of threads are kept once, so that the pointer found is that of all threads that are called so; NULL: none is. */
+static const struct untrusted *find_comm(const struct machine *machine, const struct untrusted *wanted)
+{
+	for (size_t i = 0; i < machine->threads.len; i++) {
+		const struct thread *thread = machine->threads.data[i];
+		for (uint32_t j = 0; j < thread->comm_count; j++)
+			if (!strcmp(thread->comms[j].name, untrusted_raw(wanted)))
+				return untrusted(thread->comms[j].name);
+		if (thread->nameless && !strcmp(thread->nameless, untrusted_raw(wanted)))
+			return untrusted(thread->nameless);
+	}
+	return NULL;
+}
+
+void screen_zoom_move(struct screen *screen, const struct machine *machine)
+{
+	struct screen_zoom *zoom = &screen->zoom;
+	if (zoom->thread)
+		zoom->thread = machine_thread(machine, zoom->thread->tid, zoom->thread->start);
+	if (zoom->comm && !(zoom->comm = find_comm(machine, zoom->comm)))
+		clear_kind(screen, ZOOM_THREAD);
+	if (zoom->dso && !(zoom->dso = find_dso(machine, zoom->dso)))
+		clear_kind(screen, ZOOM_DSO);
+}
+
 /* ---- in words ---- */
 
 static void add_name(struct strbuf *out, const char *name)

@@ -14,11 +14,11 @@ const struct key_help browser_keys[] = {
 	{"PgUp, PgDn, Space", "one page"},
 	{"Home, End", "the first row, the last one"},
 	{"Right", "scroll the columns to the left (Left: back)"},
-	{"+", "open or close the call chains of the row, or what is below this line of them"},
+	{"+", "open or close the call chains of the row, or what is below this line of them or of a hierarchy"},
 	{"e", "open or close all of the row's call chains"},
 	{"c", "close the row's call chains"},
-	{"E", "open the call chains of all rows"},
-	{"C", "close the call chains of all rows"},
+	{"E", "open the call chains of all rows, or all levels of a hierarchy"},
+	{"C", "close the call chains of all rows, or all levels of a hierarchy"},
 	{"R", "fold recursion: frames of one function that follow each other are one line"},
 	{"M", "the mouse: a click goes to a line, one more opens it, the wheel moves; M again gives it back to the terminal"},
 	{"H", "show or hide the titles of the columns"},
@@ -371,10 +371,8 @@ static void draw_row(struct browser *browser, int line, struct browser_row *row,
 {
 	const struct table *table = browser->table;
 	int at = SIGN_COLUMNS, columns = terminal_columns(browser->terminal);
-	terminal_put(browser->terminal, line, 0, columns, chosen ? STYLE_CURSOR : STYLE_PLAIN,
-		     !row->has_graph ? ""
-		     : row->open     ? "-"
-				     : "+");
+	char sign = row->sign ? row->sign : !row->has_graph ? '\0' : row->open ? '-' : '+';
+	terminal_put(browser->terminal, line, 0, columns, chosen ? STYLE_CURSOR : STYLE_PLAIN, (const char[]){sign, '\0'});
 	for (size_t i = browser->first_column; i < table->columns.len; i++) {
 		if (i > browser->first_column && !table->columns.data[i].joined)
 			at += GAP;

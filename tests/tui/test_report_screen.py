@@ -41,7 +41,7 @@ def test_starts_on_a_terminal_and_leaves_it(perf, report, data):
     screen.after("q", "ended with 0", without=["Samples:"])
 
 
-@pytest.mark.parametrize("words", [["--stdio"], ["--format", "csv"], ["--header-only"], ["--stats"], ["--tasks"], ["-t", ","], ["--hierarchy"]], ids=" ".join)
+@pytest.mark.parametrize("words", [["--stdio"], ["--format", "csv"], ["--header-only"], ["--stats"], ["--tasks"], ["-t", ","]], ids=" ".join)
 def test_what_stays_text(report, words):
     lines = report(*words, PERF_PAGER="cat").until("ended with 0")
     assert not any("?: help" in line for line in lines)
@@ -84,6 +84,36 @@ def test_call_chains(report):
     screen.after("c", "+   94.74%", without=["% warm"])
     screen.after("E", "- 69.08% warm", "-   78.95%", "-   69.08%", "59.21% hot")
     screen.after("C", "+   78.95%", without=["- 69.08% warm"])
+
+
+def test_hierarchy(perf, report, data):
+    """Levels open one by one, or all of them; then the lines are those of the text. What lines of an upper level don't tell they are not asked for."""
+    screen = report("--hierarchy", "-g", "none", "--no-children")
+    lines = screen.until("row 1 of 2", "+: open")
+    assert [line.split() for line in lines[2:4]] == [["+", "65.79%", "one"], ["+", "34.21%", "two"]]
+    lines = screen.after("+", "row 1 of 4", "prog")
+    assert [line.split() for line in lines[2:6]] == [["-", "65.79%", "one"], ["+", "63.16%", "prog"], ["+", "2.63%", "lib.so"], ["+", "34.21%", "two"]]
+    lines = screen.after("Down e", "row 2 of 7")
+    assert [line.split()[-1] for line in lines[3:7]] == ["prog", "hot", "warm", "main"] and lines[4][0] == " "
+    screen.after("d", "DSO: prog", "row 1 of 6", without=["lib.so"])
+    screen.after("Escape c", "row 1 of 2", without=["prog"])
+    text = [line.split() for line in perf("report", "--stdio", "--hierarchy", "-g", "none", "--no-children", "-i", data).stdout.splitlines() if line and line[0] not in "#-"]
+    lines = screen.after("E", f"row 1 of {len(text)}")
+    assert [line.lstrip("-+ ").split() for line in lines[2:2 + len(text)]] == text
+    screen.after("d", "the rows don't distinguish that")
+    screen.after("a", "this row is not a known function")
+    screen.after("Escape Enter", "Zoom into thread one", without=["Zoom into file", "Annotate"])
+    screen.after("Escape Down Down a", "Tab: next hottest", "hot")
+    screen.after("q", f"row 3 of {len(text)}")
+    screen.after("C", "row 1 of 2", without=["prog"])
+
+
+def test_chains_below_a_hierarchy(report):
+    screen = report("--hierarchy", "-g", "caller,0.1", "--no-children")
+    screen.until("row 1 of 2")
+    screen.after("E Down Down +", "warm", "row 3 of")
+    assert any(line.endswith("% warm") for line in screen.after("e", "main", "% warm"))
+    screen.after("+", without=["% warm"])
 
 
 RECURSIVE = [(["hot", *["warm"] * 38, "main"], 60), (["cold", *["warm"] * 3, "main"], 40)]

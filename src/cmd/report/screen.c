@@ -51,7 +51,6 @@ struct error *report_screen_wanted(const struct report_options *options, bool *r
 	const char *other = options->format	    ? "--format is for programs"
 			    : options->html	    ? "--html writes a page"
 			    : options->separator    ? "-t is for programs"
-			    : options->hierarchy    ? "--hierarchy is shown as text"
 			    : options->total_cycles ? "--total-cycles is shown as text"
 			    : options->show_threads ? "-T is shown as text"
 			    : options->header_only || options->dump || options->stats || options->tasks || options->mmaps
@@ -139,7 +138,7 @@ void screen_make_table(struct screen *screen, bool stay)
 {
 	struct rows_table *before = screen->table;
 	screen_filter(screen);
-	screen->table = report_event_table(screen->report, screen->event);
+	screen->table = report_event_table(screen->report, screen->event, &screen->open);
 	browser_set_table(screen->browser, rows_table_result(screen->table), stay);
 	rows_table_destroy(before);
 }
@@ -194,7 +193,10 @@ static void add_status(const struct screen *screen, struct strbuf *out)
 		strbuf_printf(out, "rows from %g%% on   ", screen->report->options->percent_limit);
 	if (!screen->note.len && !screen->zooms.len)
 		strbuf_printf(out, "?: help   Enter: menu   %sa: instructions   /: find   %sq: quit",
-			      screen->report->chains ? "+: call chains   " : "", screen->sets.len > 1 ? "Tab: next event   " : "");
+			      screen->report->options->hierarchy ? "+: open   "
+			      : screen->report->chains		 ? "+: call chains   "
+								 : "",
+			      screen->sets.len > 1 ? "Tab: next event   " : "");
 }
 
 static void draw(struct screen *screen)
@@ -228,6 +230,27 @@ static bool take_row_key(struct screen *screen, int key)
 		return false;
 	if (line != BROWSER_NO_ROW)
 		(key == 'a' ? screen_annotate : screen_menu)(screen, row);
+	return true;
+}
+
+/* What opens and closes levels of a hierarchy; call graphs below the last one are the browser's. False: it is no such key. */
+static bool take_level_key(struct screen *screen, int key)
+{
+	size_t line = browser_row(screen->browser);
+	if (key == 'E' || key == 'C') {
+		map64_deinit(&screen->open.others);
+		screen->open.all = key == 'E';
+	} else if ((key == '+' || key == 'e' || key == 'c') && line != BROWSER_NO_ROW && rows_table_line_opens(screen->table, line)) {
+		uint64_t id = rows_table_line_id(screen->table, line);
+		bool open = !map64_find(&screen->open.others, id) == screen->open.all;
+		if (key == 'c' && !open)
+			return true;
+		if (!map64_remove(&screen->open.others, id))
+			map64_insert(&screen->open.others, id, NULL);
+	} else {
+		return false;
+	}
+	screen_make_table(screen, true);
 	return true;
 }
 
@@ -318,6 +341,8 @@ static struct error *take_key(struct screen *screen, int key)
 		return NULL;
 	}
 	if (screen->owner && screen->owner->key(screen->owner->context, screen, key))
+		return NULL;
+	if (report->options->hierarchy && take_level_key(screen, key))
 		return NULL;
 	if (browser_key(screen->browser, key) || take_row_key(screen, key) || take_option_key(screen, key))
 		return NULL;
@@ -418,6 +443,7 @@ struct error *screen_show(struct report *report, const struct screen_tools *tool
 	vec_deinit(&screen.zooms);
 	forget_sets(&screen);
 	vec_deinit(&screen.sets);
+	map64_deinit(&screen.open.others);
 	free(screen.order);
 	free(screen.totals);
 	strbuf_deinit(&screen.note);

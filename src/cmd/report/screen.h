@@ -61,7 +61,8 @@ struct screen {
 	size_t current;			/* of those */
 	struct report_event *event;
 	struct rows_table *table;
-	uint32_t *order; /* of all rows that the options let through */
+	struct rows_open open; /* of a hierarchy */
+	uint32_t *order;       /* of all rows that the options let through */
 	size_t order_count;
 	uint64_t *totals; /* of those: periods, then samples, by event */
 	struct screen_zoom zoom;
@@ -112,6 +113,8 @@ bool screen_zoom_name(const struct screen *screen, enum zoom_kind kind, uint32_t
 bool screen_entry_passes(const struct screen *screen, const struct fold_entry *entry);
 /* The place of a row, or NULL. */
 const struct fold_frame *screen_place(const struct screen *screen, uint32_t row);
+/* The same where the row is about a known function, else NULL. */
+const struct fold_frame *screen_function(const struct screen *screen, uint32_t row);
 
 /* screen_export.c: asks for a format, and writes what is shown to a file. */
 void screen_export(struct screen *screen);

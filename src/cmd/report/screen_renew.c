@@ -65,14 +65,25 @@ static bool is_same(struct screen *screen, bool by_text, uint32_t row, const uin
 	return true;
 }
 
+/* The same of a hierarchy. */
+static size_t find_line(const struct renewal *renewal, size_t line, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (rows_table_line_id(renewal->screen->table, i) == rows_table_line_id(renewal->old_table, line))
+			return i;
+	return BROWSER_NO_ROW;
+}
+
 static size_t find_row(void *context, size_t line)
 {
 	const struct renewal *renewal = context;
 	struct screen *screen = renewal->screen;
 	const struct report_event *old_event = renewal->old_event;
 	uint64_t wanted[ROWS_KEYS_MAX][KEY_WORDS_MAX];
-	uint32_t row = rows_table_row(renewal->old_table, line);
 	size_t count = table_row_count(rows_table_result(screen->table));
+	if (screen->report->options->hierarchy)
+		return find_line(renewal, line, count);
+	uint32_t row = rows_table_row(renewal->old_table, line);
 	struct fold *now = screen->report->fold;
 	if (old_event->keys.identity_count != screen->event->keys.identity_count)
 		return BROWSER_NO_ROW;
@@ -120,7 +131,7 @@ static struct error *finish(struct screen *screen, struct renewal *old)
 	if (!error) {
 		screen_note_rows(screen);
 		screen_filter(screen);
-		screen->table = report_event_table(report, screen->event);
+		screen->table = report_event_table(report, screen->event, &screen->open);
 		browser_renew(screen->browser, rows_table_result(screen->table), find_row, old);
 	} else {
 		browser_leave(screen->browser);

@@ -397,6 +397,19 @@ static void draw_place(struct browser *browser, int line, const struct browser_p
 	strbuf_deinit(&text);
 }
 
+/* How many columns of what is said fit as a whole: its parts are three spaces apart. The first one is cut where even that doesn't fit. */
+static int whole_words(const char *words, int columns)
+{
+	size_t end = 0;
+	for (const char *at = words; at; at = strstr(at + 1, "   ")) {
+		const char *next = *at ? strstr(at + 1, "   ") : NULL;
+		size_t width = text_width(words, next ? (size_t)(next - words) : strlen(words));
+		if (columns >= 0 && width <= (size_t)columns)
+			end = width;
+	}
+	return end ? (int)end : columns;
+}
+
 /* What the owner says, and at the right where one is. */
 static void draw_status(const struct browser *browser, const char *words)
 {
@@ -404,7 +417,8 @@ static void draw_status(const struct browser *browser, const char *words)
 	size_t rows = table_row_count(browser->table);
 	int columns = terminal_columns(browser->terminal), line = terminal_lines(browser->terminal) - 1;
 	strbuf_printf(&place, " row %zu of %zu", rows ? browser->cursor.row + 1 : 0, rows);
-	terminal_put(browser->terminal, line, 0, columns, STYLE_STATUS, words);
+	terminal_put(browser->terminal, line, 0, columns, STYLE_STATUS, "");
+	terminal_put(browser->terminal, line, 0, whole_words(words, columns - (int)place.len), STYLE_STATUS, words);
 	terminal_put(browser->terminal, line, columns - (int)place.len, (int)place.len, STYLE_STATUS, strbuf_str(&place));
 	strbuf_deinit(&place);
 }

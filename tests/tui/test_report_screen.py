@@ -332,6 +332,19 @@ def test_scripts_get_the_filters(perf, report, data):
     screen.after("k r Enter", "(not applied: --symbol-filter, the kernel only)")
 
 
+def test_scripts_from_the_instructions(perf, report, data):
+    """Of what the table is zoomed into; then the instructions are there again."""
+    screen = report("--no-children", "-g", "none", lines=50)
+    screen.until("row 1 of")
+    screen.after("t a", "Tab: next hottest")
+    screen.after("r", "Script to run")
+    lines = screen.after("Enter", "perf script --comms=one", "line 1 of")
+    theirs = [line.expandtabs().rstrip() for line in perf("script", "-i", data, "--comms", "one").stdout.splitlines()]
+    assert lines[1:20] == theirs[:19]
+    screen.after("q", "Tab: next hottest")
+    screen.after("q", "row 1 of", "Thread: one")
+
+
 @pytest.fixture
 def own_scripts(tmp_path):
     """A script that fails, and two that don't end; they make a file when they are so far."""
@@ -562,6 +575,34 @@ def test_other_sizes(report):
     screen.keys("?", "q", "Enter", "Escape", "Home", "E", "Down")
     screen.resize(120, 40)
     screen.until("?: help", "[.] main")
+
+
+def test_words_are_whole_where_the_screen_is_narrow(report, perf, folder):
+    """The last line leaves out what has no room, help and messages are broken at spaces, for the size that the screen has now."""
+    screen = report("-g", "caller,0.1", columns=80)
+    last = screen.until("row 1 of")[-1]
+    assert re.fullmatch(r"\?: help   q: quit   Enter: menu   \+: call chains   a: instructions +row 1 of \d+", last), last
+    lines = screen.after("?", "Keys of perf report", "hierarchy")
+    assert all(re.match(r"  \S|$|[A-Z]|line| {21}\S", line) for line in lines), lines
+    screen.keys("q")
+    screen.resize(40, 20)
+    screen.until("?: help   q: quit  ", without=["Enter"])
+    screen.after("End a", "Press any key")
+    screen.resize(30, 20)
+    screen.until("| this row is not a known    |", "| function                   |")
+
+
+def test_arrows_are_arrows_after_it_was_stopped(perf, folder, data):
+    """Ctrl-Z and fg of a shell."""
+    with Screen(["env", "PS1=prompt>", "bash", "--norc", "--noprofile", "-i"], folder) as screen:
+        screen.until("prompt>")
+        screen.type(f"{perf} report -g none -i {data}")
+        screen.after("Enter", "row 1 of")
+        screen.after("C-z", "Stopped", "prompt>")
+        screen.type("fg")
+        screen.after("Enter", "row 1 of")
+        screen.after("Down", "row 2 of")
+        screen.after("Up", "row 1 of")
 
 
 def test_columns_scroll(report):

@@ -192,11 +192,11 @@ static void add_status(const struct screen *screen, struct strbuf *out)
 	if (screen->report->options->percent_limit > 0)
 		strbuf_printf(out, "rows from %g%% on   ", screen->report->options->percent_limit);
 	if (!screen->note.len && !screen->zooms.len)
-		strbuf_printf(out, "?: help   Enter: menu   %sa: instructions   /: find   %sq: quit",
+		strbuf_printf(out, "?: help   q: quit   Enter: menu   %sa: instructions   /: find%s",
 			      screen->report->options->hierarchy ? "+: open   "
 			      : screen->report->chains		 ? "+: call chains   "
 								 : "",
-			      screen->sets.len > 1 ? "Tab: next event   " : "");
+			      screen->sets.len > 1 ? "   Tab: next event" : "");
 }
 
 static void draw(struct screen *screen)

@@ -286,16 +286,19 @@ static struct error *open_recording(struct opening *opening, const struct openin
 	session_options->described_context = &reading;
 	opening->buildid_dir = config_buildid_dir();
 	opening->kcore_dir = options->reader ? NULL : find_code(input);
-	progress_begin(&opening->progress, "Reading", 0);
+	if (!options->progress)
+		progress_begin(&opening->progress, "Reading", 0);
 	struct error *error = session_open(session_options, &opening->session);
-	progress_end(&opening->progress);
+	if (!options->progress)
+		progress_end(&opening->progress);
 	if (error)
 		return error;
 	struct symbol_options symbols = symbols_of(input, opening);
 	symbols.same_machine = session_is_of_this_machine(opening->session);
 	symbols.ahead = opening->ahead;
-	const struct debug_server_options server = {.budget_ms = fetching_ms(input), .progress = show_fetching, .context = opening};
-	symbols.debug_server = opening->debug_server = debug_server_create(&server);
+	const struct debug_server_options server = {
+		.budget_ms = fetching_ms(input), .progress = options->progress ? NULL : show_fetching, .context = opening};
+	symbols.debug_server = opening->debug_server = options->first_bytes ? NULL : debug_server_create(&server);
 	if (!options->streaming)
 		hot_files_fetch(opening->session, &symbols);
 	opening->resolver = resolver_create(opening->session->machine, &symbols);
@@ -307,12 +310,15 @@ static struct error *open_recording(struct opening *opening, const struct openin
 struct error *opening_begin(struct opening *opening, const struct opening_options *options)
 {
 	const struct input_options *input = options->input;
+	void (*progress)(void *context, uint64_t done, uint64_t total) = options->progress ? options->progress : show_progress;
+	void *progress_context = options->progress ? options->progress_context : &opening->progress;
 	struct session_options session_options = {
 		.input = {.path = input->input,
 			  .force = input->force,
 			  .recorder = options->recorder,
-			  .progress = show_progress,
-			  .progress_context = &opening->progress},
+			  .first_bytes = options->first_bytes,
+			  .progress = progress,
+			  .progress_context = progress_context},
 		.filter.time_text = options->time,
 		.reader = options->reader,
 		.forgets = options->reader && !options->remembers,
@@ -322,8 +328,8 @@ struct error *opening_begin(struct opening *opening, const struct opening_option
 		.streaming = options->streaming,
 		.unordered = options->unordered,
 		.kernel_only = options->kernel_only,
-		.progress = show_progress,
-		.progress_context = &opening->progress,
+		.progress = progress,
+		.progress_context = progress_context,
 	};
 	*opening = (struct opening){0};
 	struct error *error = check_files(input);

@@ -25,6 +25,11 @@ struct opening_options {
 	bool remembers;		/* … doesn't: for folds, which keep pointers into the machine */
 	const char *recorder;	/* see struct reader_options */
 	const char *output;	/* of a confined command: the file that it writes, without a pager then; NULL or - = none */
+	/* Only so many bytes of records, from the first one on, to be shown at once: no server is asked for debug files. 0 = all. */
+	uint64_t first_bytes;
+	/* Instead of a bar on standard error, for who opens it behind a screen; or NULL. See struct session_options. */
+	void (*progress)(void *context, uint64_t done, uint64_t total);
+	void *progress_context;
 };
 
 struct opening {

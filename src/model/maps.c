@@ -339,8 +339,10 @@ const struct map *machine_carry_map(struct carrying *carrying, const struct map 
 {
 	bool is_new;
 	uint64_t *slot = map64_insert(&carrying->moved, (uintptr_t)map, &is_new);
-	if (is_new)
+	if (is_new) {
 		*slot = (uintptr_t)arena_copy(&carrying->machine->arena, map, sizeof(*map));
+		map->dso->generation = carrying->machine->generation + 1;
+	}
 	return (const struct map *)(uintptr_t)*slot;
 }
 

@@ -192,6 +192,12 @@ static void set_stable(struct reader *reader, const struct mapping *mapping, uin
 	reader->data_end = offset + size;
 }
 
+/* How much of `size` bytes of records is wanted. */
+static uint64_t wanted_bytes(const struct reader_options *options, uint64_t size)
+{
+	return options->first_bytes && options->first_bytes < size ? options->first_bytes : size;
+}
+
 static struct error *write_all(int fd, const uint8_t *data, size_t size)
 {
 	while (size) {
@@ -215,16 +221,18 @@ static struct error *spool(struct reader *reader, struct stream *stream, uint64_
 	cleanup_close int fd = -1;
 	struct error *error = mapping_create_temporary(&fd);
 	bool more = true;
+	uint64_t written = 0;
 	start = (start + 7) & ~7ull;
 	if (!error && (ftruncate(fd, (off_t)start) < 0 || lseek(fd, (off_t)start, SEEK_SET) < 0))
 		error = error_system(errno, "temporary file");
-	while (!error && more) {
+	while (!error && more && written == wanted_bytes(options, written)) {
 		struct reader_chunk *chunk = take_pointer(private->first_chunk);
 		if (!chunk)
 			error = stream_fill(stream, false, &chunk);
 		more = chunk != NULL;
 		if (!error && chunk)
 			error = write_all(fd, chunk->data, chunk->size);
+		written += chunk ? chunk->size : 0;
 		stream_chunk_free(chunk);
 		if (options->progress)
 			options->progress(options->progress_context, stream_position(stream), private->file_size);
@@ -274,7 +282,7 @@ static struct error *open_file_form(struct reader *reader, const struct reader_o
 	reader_settle_headers(reader);
 	const struct file_section data = private->header.data;
 	if (!reader->swapped && data.offset % 8 == 0 && !private->directory_files.len && !is_compressed(reader)) {
-		set_stable(reader, &private->file, data.offset, data.size);
+		set_stable(reader, &private->file, data.offset, wanted_bytes(options, data.size));
 		return NULL;
 	}
 	if (options->head_only)
@@ -347,7 +355,7 @@ static struct error *open_pipe_form(struct reader *reader, const struct reader_o
 	const struct mapping *file = &private->file;
 	private->vendor_features = has_vendor_features(file->data, file->size, reader->swapped);
 	if (pipe_is_plain(reader)) {
-		set_stable(reader, file, PIPE_HEADER_SIZE, file->size - PIPE_HEADER_SIZE);
+		set_stable(reader, file, PIPE_HEADER_SIZE, wanted_bytes(options, file->size - PIPE_HEADER_SIZE));
 		read_pipe_headers(reader);
 		return NULL;
 	}

@@ -74,6 +74,7 @@ struct reader_options {
 	bool force;	      /* accept a file of another owner */
 	bool streaming;	      /* pipes: don't spool, the caller reads once in order */
 	bool head_only;	      /* events and header features are enough: nothing is spooled, and there may be no records to walk */
+	uint64_t first_bytes; /* stable input: only about so many bytes of records, from the first one on; 0 = all */
 	void (*progress)(void *context, uint64_t done, uint64_t total); /* while spooling; may be NULL */
 	void *progress_context;
 };

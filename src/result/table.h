@@ -48,6 +48,7 @@ struct row {
 	struct calltree *tree; /* call graph under this row, or NULL */
 	unsigned int depth;    /* with table.levels */
 	bool note;	       /* with table.levels: only the last cell, a remark */
+	char sign; /* with table.levels, of what is below: '+' it isn't listed, '-' it is; 0 = nothing, or it is always listed */
 };
 
 /* Where rows are made that aren't stored. */

@@ -38,18 +38,28 @@ struct resolver *resolver_create(struct machine *machine, const struct symbol_op
 	return resolver;
 }
 
+static void drop(struct resolver *resolver, struct dso *dso)
+{
+	void *attachment = atomic_exchange(&dso->unwind, NULL);
+	if (attachment)
+		atomic_load (&resolver->destroy_attachment)(attachment);
+	symtab_destroy(atomic_exchange(&dso->symtab, NULL));
+}
+
+void resolver_forget(struct resolver *resolver)
+{
+	const struct machine *machine = resolver->machine;
+	for (size_t i = 0; i < machine->dsos.len; i++)
+		if (machine->dsos.data[i]->generation != machine->generation)
+			drop(resolver, machine->dsos.data[i]);
+}
+
 void resolver_destroy(struct resolver *resolver)
 {
 	if (!resolver)
 		return;
-	void (*destroy)(void *) = atomic_load(&resolver->destroy_attachment);
-	for (size_t i = 0; i < resolver->machine->dsos.len; i++) {
-		struct dso *dso = resolver->machine->dsos.data[i];
-		void *attachment = atomic_exchange(&dso->unwind, NULL);
-		if (attachment)
-			destroy(attachment);
-		symtab_destroy(atomic_exchange(&dso->symtab, NULL));
-	}
+	for (size_t i = 0; i < resolver->machine->dsos.len; i++)
+		drop(resolver, resolver->machine->dsos.data[i]);
 	kernel_symbols_deinit(&resolver->kernel);
 	for (size_t i = 0; i < LOAD_LOCKS; i++)
 		pthread_mutex_destroy(&resolver->load_locks[i]);

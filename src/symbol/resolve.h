@@ -41,6 +41,10 @@ struct resolver;
 struct resolver *resolver_create(struct machine *machine, const struct symbol_options *options);
 void resolver_destroy(struct resolver *resolver);
 
+/* After the machine has forgotten (machine_forget()): lets go of the symbols and whatever else is kept for files that nothing has a map of
+ * any more, neither a process nor a holder. They are read again when they are asked for. Not while other threads resolve. */
+void resolver_forget(struct resolver *resolver);
+
 struct frame {
 	uint64_t ip;
 	uint64_t dso_addr;	     /* map_to_dso(): what symbols and lines are looked up with; = ip without a map */

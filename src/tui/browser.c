@@ -14,11 +14,11 @@ const struct key_help browser_keys[] = {
 	{"PgUp, PgDn, Space", "one page"},
 	{"Home, End", "the first row, the last one"},
 	{"Right", "scroll the columns to the left (Left: back)"},
-	{"+", "open or close the call chains of the row, or what is below this line of them"},
+	{"+", "open or close the call chains of the row, or what is below this line of them or of a hierarchy"},
 	{"e", "open or close all of the row's call chains"},
 	{"c", "close the row's call chains"},
-	{"E", "open the call chains of all rows"},
-	{"C", "close the call chains of all rows"},
+	{"E", "open the call chains of all rows, or all levels of a hierarchy"},
+	{"C", "close the call chains of all rows, or all levels of a hierarchy"},
 	{"R", "fold recursion: frames of one function that follow each other are one line"},
 	{"M", "the mouse: a click goes to a line, one more opens it, the wheel moves; M again gives it back to the terminal"},
 	{"H", "show or hide the titles of the columns"},
@@ -371,10 +371,8 @@ static void draw_row(struct browser *browser, int line, struct browser_row *row,
 {
 	const struct table *table = browser->table;
 	int at = SIGN_COLUMNS, columns = terminal_columns(browser->terminal);
-	terminal_put(browser->terminal, line, 0, columns, chosen ? STYLE_CURSOR : STYLE_PLAIN,
-		     !row->has_graph ? ""
-		     : row->open     ? "-"
-				     : "+");
+	char sign = row->sign ? row->sign : !row->has_graph ? '\0' : row->open ? '-' : '+';
+	terminal_put(browser->terminal, line, 0, columns, chosen ? STYLE_CURSOR : STYLE_PLAIN, (const char[]){sign, '\0'});
 	for (size_t i = browser->first_column; i < table->columns.len; i++) {
 		if (i > browser->first_column && !table->columns.data[i].joined)
 			at += GAP;
@@ -399,6 +397,19 @@ static void draw_place(struct browser *browser, int line, const struct browser_p
 	strbuf_deinit(&text);
 }
 
+/* How many columns of what is said fit as a whole: its parts are three spaces apart. The first one is cut where even that doesn't fit. */
+static int whole_words(const char *words, int columns)
+{
+	size_t end = 0;
+	for (const char *at = words; at; at = strstr(at + 1, "   ")) {
+		const char *next = *at ? strstr(at + 1, "   ") : NULL;
+		size_t width = text_width(words, next ? (size_t)(next - words) : strlen(words));
+		if (columns >= 0 && width <= (size_t)columns)
+			end = width;
+	}
+	return end ? (int)end : columns;
+}
+
 /* What the owner says, and at the right where one is. */
 static void draw_status(const struct browser *browser, const char *words)
 {
@@ -406,7 +417,8 @@ static void draw_status(const struct browser *browser, const char *words)
 	size_t rows = table_row_count(browser->table);
 	int columns = terminal_columns(browser->terminal), line = terminal_lines(browser->terminal) - 1;
 	strbuf_printf(&place, " row %zu of %zu", rows ? browser->cursor.row + 1 : 0, rows);
-	terminal_put(browser->terminal, line, 0, columns, STYLE_STATUS, words);
+	terminal_put(browser->terminal, line, 0, columns, STYLE_STATUS, "");
+	terminal_put(browser->terminal, line, 0, whole_words(words, columns - (int)place.len), STYLE_STATUS, words);
 	terminal_put(browser->terminal, line, columns - (int)place.len, (int)place.len, STYLE_STATUS, strbuf_str(&place));
 	strbuf_deinit(&place);
 }

@@ -18,6 +18,7 @@ struct browser_row {
 	size_t index;
 	char **cells;	       /* texts, one for each column */
 	unsigned char *styles; /* of each: enum terminal_style */
+	char sign;	       /* of a table in levels, or 0 */
 	bool has_graph;
 	bool open;	       /* its graph is shown */
 	bool all_open;	       /* what hangs below nodes is shown, but for those in `toggled`; else only below these */

@@ -153,6 +153,7 @@ static struct browser_row *make_row(struct browser *browser, size_t index)
 	const struct row *source = table_row(browser->table, index, &browser->scratch, &made);
 	row->index = index;
 	row->value = source->value;
+	row->sign = source->sign;
 	row->has_graph = source->tree && source->tree->root.children;
 	row->cells = mem_zalloc_array(columns + 1, sizeof(*row->cells));
 	row->styles = mem_zalloc_array(columns + 1, sizeof(*row->styles));

@@ -308,6 +308,21 @@ static int mouse_key(struct terminal *terminal)
 	return terminal->again;
 }
 
+/* However long it takes. To read would go on after the process was stopped and continued (Ctrl-Z, fg), but it is only when it is asked for a
+ * key that ncurses has the terminal send those of the keypad again: until then an arrow would look like Esc. */
+static int await_key(wint_t *key)
+{
+	struct pollfd input = {.fd = STDIN_FILENO, .events = POLLIN};
+	timeout(0);
+	int kind = get_wch(key);
+	while (kind == ERR && poll(&input, 1, -1) < 0 && errno == EINTR)
+		kind = get_wch(key);
+	if (kind != ERR)
+		return kind;
+	timeout(-1);
+	return get_wch(key);
+}
+
 static int next_key(struct terminal *terminal, int wait_ms)
 {
 	wint_t key;
@@ -316,7 +331,7 @@ static int next_key(struct terminal *terminal, int wait_ms)
 		return terminal->again;
 	}
 	timeout(wait_ms);
-	int kind = get_wch(&key);
+	int kind = wait_ms < 0 ? await_key(&key) : get_wch(&key);
 	if (kind == KEY_CODE_YES && key == KEY_MOUSE)
 		return mouse_key(terminal);
 	if (kind == KEY_CODE_YES)

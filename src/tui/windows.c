@@ -202,12 +202,14 @@ void message_show(struct terminal *terminal, const char *title, const char *text
 {
 	enum { COLUMNS = 66 };
 	struct strbuf wrapped = {0};
-	text_add_wrapped(&wrapped, text, 0, 0, (unsigned int)larger(smaller(COLUMNS, terminal_columns(terminal) - 4), 10));
-	strbuf_add_str(&wrapped, "\nPress any key.");
 	line_list lines = {0};
-	cut(wrapped.data, &lines);
 	int key = KEY_SIZE;
 	while (key == KEY_SIZE) {
+		strbuf_clear(&wrapped);
+		lines.len = 0;
+		text_add_wrapped(&wrapped, text, 0, 0, (unsigned int)larger(smaller(COLUMNS, terminal_columns(terminal) - 4), 10));
+		strbuf_add_str(&wrapped, "\nPress any key.");
+		cut(wrapped.data, &lines);
 		struct box box = box_draw(terminal, title, (int)lines.len, widest(title, lines.data, lines.len));
 		for (size_t i = 0; i < lines.len && (int)i < box.lines; i++)
 			terminal_put(terminal, box.line + (int)i, box.column, box.columns, STYLE_PLAIN, lines.data[i]);
@@ -336,16 +338,23 @@ void text_show(struct terminal *terminal, const char *title, const char *text)
 	free(copy);
 }
 
+static void add_key(struct strbuf *out, unsigned int keys, const struct key_help *row, unsigned int columns)
+{
+	strbuf_printf(out, "  %-*s ", (int)keys, row->keys);
+	text_add_wrapped(out, row->text, keys + 3, keys + 3, columns);
+}
+
 void help_show(struct terminal *terminal, const char *title, const struct key_help *const *lists, size_t count)
 {
-	enum { KEYS = 18 };
+	enum { KEYS = 18, INDENT = KEYS + 3, LEAST = 20 };
 	struct strbuf text = {0};
+	unsigned int columns = (unsigned int)larger(terminal_columns(terminal), INDENT + LEAST);
 	for (size_t i = 0; i < count; i++)
 		for (const struct key_help *row = lists[i]; row->keys; row++) {
 			if (!*row->keys)
 				strbuf_printf(&text, "%s\001%s\n", text.len ? "\n" : "", row->text);
 			else
-				strbuf_printf(&text, "  %-*s %s\n", KEYS, row->keys, row->text);
+				add_key(&text, KEYS, row, columns);
 		}
 	text_show(terminal, title, strbuf_str(&text));
 	strbuf_deinit(&text);

@@ -2,6 +2,7 @@
 import os
 import pathlib
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -40,7 +41,7 @@ def test_starts_on_a_terminal_and_leaves_it(perf, report, data):
     screen.after("q", "ended with 0", without=["Samples:"])
 
 
-@pytest.mark.parametrize("words", [["--stdio"], ["--format", "csv"], ["--header-only"], ["--stats"], ["--tasks"], ["-t", ","], ["--hierarchy"]], ids=" ".join)
+@pytest.mark.parametrize("words", [["--stdio"], ["--format", "csv"], ["--header-only"], ["--stats"], ["--tasks"], ["-t", ","]], ids=" ".join)
 def test_what_stays_text(report, words):
     lines = report(*words, PERF_PAGER="cat").until("ended with 0")
     assert not any("?: help" in line for line in lines)
@@ -83,6 +84,36 @@ def test_call_chains(report):
     screen.after("c", "+   94.74%", without=["% warm"])
     screen.after("E", "- 69.08% warm", "-   78.95%", "-   69.08%", "59.21% hot")
     screen.after("C", "+   78.95%", without=["- 69.08% warm"])
+
+
+def test_hierarchy(perf, report, data):
+    """Levels open one by one, or all of them; then the lines are those of the text. What lines of an upper level don't tell they are not asked for."""
+    screen = report("--hierarchy", "-g", "none", "--no-children")
+    lines = screen.until("row 1 of 2", "+: open")
+    assert [line.split() for line in lines[2:4]] == [["+", "65.79%", "one"], ["+", "34.21%", "two"]]
+    lines = screen.after("+", "row 1 of 4", "prog")
+    assert [line.split() for line in lines[2:6]] == [["-", "65.79%", "one"], ["+", "63.16%", "prog"], ["+", "2.63%", "lib.so"], ["+", "34.21%", "two"]]
+    lines = screen.after("Down e", "row 2 of 7")
+    assert [line.split()[-1] for line in lines[3:7]] == ["prog", "hot", "warm", "main"] and lines[4][0] == " "
+    screen.after("d", "DSO: prog", "row 1 of 6", without=["lib.so"])
+    screen.after("Escape c", "row 1 of 2", without=["prog"])
+    text = [line.split() for line in perf("report", "--stdio", "--hierarchy", "-g", "none", "--no-children", "-i", data).stdout.splitlines() if line and line[0] not in "#-"]
+    lines = screen.after("E", f"row 1 of {len(text)}")
+    assert [line.lstrip("-+ ").split() for line in lines[2:2 + len(text)]] == text
+    screen.after("d", "the rows don't distinguish that")
+    screen.after("a", "this row is not a known function")
+    screen.after("Escape Enter", "Zoom into thread one", without=["Zoom into file", "Annotate"])
+    screen.after("Escape Down Down a", "Tab: next hottest", "hot")
+    screen.after("q", f"row 3 of {len(text)}")
+    screen.after("C", "row 1 of 2", without=["prog"])
+
+
+def test_chains_below_a_hierarchy(report):
+    screen = report("--hierarchy", "-g", "caller,0.1", "--no-children")
+    screen.until("row 1 of 2")
+    screen.after("E Down Down +", "warm", "row 3 of")
+    assert any(line.endswith("% warm") for line in screen.after("e", "main", "% warm"))
+    screen.after("+", without=["% warm"])
 
 
 RECURSIVE = [(["hot", *["warm"] * 38, "main"], 60), (["cold", *["warm"] * 3, "main"], 40)]
@@ -301,6 +332,19 @@ def test_scripts_get_the_filters(perf, report, data):
     screen.after("k r Enter", "(not applied: --symbol-filter, the kernel only)")
 
 
+def test_scripts_from_the_instructions(perf, report, data):
+    """Of what the table is zoomed into; then the instructions are there again."""
+    screen = report("--no-children", "-g", "none", lines=50)
+    screen.until("row 1 of")
+    screen.after("t a", "Tab: next hottest")
+    screen.after("r", "Script to run")
+    lines = screen.after("Enter", "perf script --comms=one", "line 1 of")
+    theirs = [line.expandtabs().rstrip() for line in perf("script", "-i", data, "--comms", "one").stdout.splitlines()]
+    assert lines[1:20] == theirs[:19]
+    screen.after("q", "Tab: next hottest")
+    screen.after("q", "row 1 of", "Thread: one")
+
+
 @pytest.fixture
 def own_scripts(tmp_path):
     """A script that fails, and two that don't end; they make a file when they are so far."""
@@ -454,6 +498,32 @@ def test_large_recordings_show_a_part_first(perf, report, large, tmp_path):
     screen.after("q", "ended with 0")
 
 
+def go_on(trace, number):
+    """Once strace says that the signal it injects has stopped perf for the number-th time, perf goes on."""
+    started.until(lambda: trace.exists() and trace.read_text().count("--- SIGSTOP") == number, "perf gets SIGSTOP")
+    started.until(lambda: "stopped by SIGSTOP" in trace.read_text().rpartition("--- SIGSTOP")[2], "perf is stopped")
+    os.kill(int(re.findall(r"^(\d+) +--- SIGSTOP", trace.read_text(), re.MULTILINE)[-1]), signal.SIGCONT)
+
+
+def test_the_beginning_of_a_large_recording_is_shown_before_the_rest_is_opened(perf, report, large, tmp_path):
+    """What is zoomed into then, and the row of the cursor, are found again in the rest. strace stops perf each time it opens the recording."""
+    if not shutil.which("strace"):
+        pytest.skip("strace is not installed")
+    trace = tmp_path / "trace"
+    gate = ["strace", "-f", "-o", trace, "-P", large, "-e", "trace=openat", "-e", "inject=openat:signal=SIGSTOP"]
+    screen = report("-i", large, "--no-children", "-g", "none", cwd=tmp_path, before=gate)
+    go_on(trace, 1)
+    lines = screen.until("row 1 of", "the first 16 MB of the recording are shown; reading all of it: 0%")
+    assert rows(lines)[0][-1] == "hot" and re.search(r"Samples: 1\d\dK of event", lines[0])
+    screen.keys("t", "Down", "a")
+    go_on(trace, 2)
+    lines = screen.until("Samples: 2M", "Thread: one", "row 2 of", without=["reading all"])
+    theirs = perf("report", "--stdio", "--no-children", "-g", "none", "--comms", "one", "-i", large).stdout.splitlines()
+    assert [row[0] for row in rows(lines)] == [line.split()[0] for line in theirs if line and line[0] != "#"]
+    screen.after("d", "Thread: one, DSO: prog")
+    screen.after("q", "ended with 0")
+
+
 @pytest.mark.threads
 def test_a_large_recording_is_looked_at_while_it_is_read(report, large, tmp_path):
     """What a person does to the first rows is in nobody's way who makes all of them: chains are opened, rows zoomed into, functions asked for their names."""
@@ -505,6 +575,34 @@ def test_other_sizes(report):
     screen.keys("?", "q", "Enter", "Escape", "Home", "E", "Down")
     screen.resize(120, 40)
     screen.until("?: help", "[.] main")
+
+
+def test_words_are_whole_where_the_screen_is_narrow(report, perf, folder):
+    """The last line leaves out what has no room, help and messages are broken at spaces, for the size that the screen has now."""
+    screen = report("-g", "caller,0.1", columns=80)
+    last = screen.until("row 1 of")[-1]
+    assert re.fullmatch(r"\?: help   q: quit   Enter: menu   \+: call chains   a: instructions +row 1 of \d+", last), last
+    lines = screen.after("?", "Keys of perf report", "hierarchy")
+    assert all(re.match(r"  \S|$|[A-Z]|line| {21}\S", line) for line in lines), lines
+    screen.keys("q")
+    screen.resize(40, 20)
+    screen.until("?: help   q: quit  ", without=["Enter"])
+    screen.after("End a", "Press any key")
+    screen.resize(30, 20)
+    screen.until("| this row is not a known    |", "| function                   |")
+
+
+def test_arrows_are_arrows_after_it_was_stopped(perf, folder, data):
+    """Ctrl-Z and fg of a shell."""
+    with Screen(["env", "PS1=prompt>", "bash", "--norc", "--noprofile", "-i"], folder) as screen:
+        screen.until("prompt>")
+        screen.type(f"{perf} report -g none -i {data}")
+        screen.after("Enter", "row 1 of")
+        screen.after("C-z", "Stopped", "prompt>")
+        screen.type("fg")
+        screen.after("Enter", "row 1 of")
+        screen.after("Down", "row 2 of")
+        screen.after("Up", "row 1 of")
 
 
 def test_columns_scroll(report):

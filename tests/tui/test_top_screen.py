@@ -103,9 +103,8 @@ def test_starts_on_a_terminal_and_leaves_it(top, spin):
     screen.after("q", "ended with 0", without=["samples/s"])
 
 
-@pytest.mark.parametrize("words", [["--stdio"], ["--hierarchy"]], ids=" ".join)
-def test_what_stays_text(top, words):
-    screen = top(*words)
+def test_what_stays_text(top):
+    screen = top("--stdio")
     assert not any("?: help" in line for line in screen.until("PerfTop:"))
     screen.after("q", "ended with 0")
 
@@ -138,6 +137,18 @@ def test_the_cursor_stays_on_its_row(top, spin):
     assert any("outer" in line for line in lines[at + 1:at + 5]), lines
     screen.keys("Home")
     started.until(lambda: chosen(screen)[-1:] == ["two"], "the cursor is on two")
+
+
+def test_levels_of_a_hierarchy_stay_open(top, spin):
+    """When there are newer samples, of another function."""
+    process = spin()
+    screen = top("--hierarchy", "-s", "comm,sym", process=process)
+    screen.until("row 1 of 1", "%")
+    assert not any("[.] one" in line for line in screen.lines())
+    screen.after("+", "[.] one")
+    process.send_signal(signal.SIGUSR1)
+    lines = screen.until("[.] two")
+    assert lines[2].startswith("-"), lines
 
 
 def test_the_first_row_is_the_first_row_until_the_cursor_moves(top, spin):

@@ -327,6 +327,29 @@ static struct error *show_early(struct report *report, const struct way *way)
 	return error;
 }
 
+/* The same by the beginning of the recording, when that is all that was opened: what it lacks will be opened meanwhile. False: there is
+ * nothing to show of it, or something is wrong, which the recording as a whole will tell. */
+static bool show_beginning(struct report *report, const struct way *way, struct opening_options opening, struct error **ret_error)
+{
+	opening.first_bytes = SCREEN_REST_BEGINNING;
+	report->beginning = true;
+	*ret_error = opening_begin(&report->opening, &opening);
+	report->session = report->opening.session;
+	if (!*ret_error)
+		*ret_error = report_prepare(report);
+	if (!*ret_error)
+		*ret_error = report_make_fold(report);
+	if (!*ret_error && report->fold->entry_count) {
+		*ret_error = report_screen(report, &way->tools);
+		return true;
+	}
+	error_free(*ret_error);
+	*ret_error = NULL;
+	report_deinit(report);
+	*report = (struct report){.options = report->options};
+	return false;
+}
+
 /* The usual report. */
 static struct error *show_tables(struct report *report, const struct way *way)
 {
@@ -551,7 +574,12 @@ static struct error *run(int argc, char **argv, int *ret_status)
 					  .unordered = options.disable_order && options.dump,
 					  .confined = "report",
 					  .output = way.screen ? "-" : options.html};
-	if (!error && (error = opening_begin(&report.opening, &opening))) {
+	bool shown = false;
+	if (!error && way.screen && screen_rest_has_beginning(&options)) {
+		shown = show_beginning(&report, &way, opening, &error);
+		opening.confined = NULL; /* it is */
+	}
+	if (!error && !shown && (error = opening_begin(&report.opening, &opening))) {
 		/* A mistake in the options is told first. */
 		struct error *mistake = report_check_keys(&options);
 		if (mistake) {
@@ -559,7 +587,7 @@ static struct error *run(int argc, char **argv, int *ret_status)
 			error = mistake;
 		}
 	}
-	if (!error)
+	if (!error && !shown)
 		error = show(&report, &way);
 	report_deinit(&report);
 	way_deinit(&way);

@@ -101,6 +101,7 @@ struct report {
 	struct stitcher *stitcher; /* or NULL */
 	struct fold *fold;
 	unsigned int every;	/* the fold is of one piece of the recording in so many; 0 = of all */
+	bool beginning;		/* what was opened is only the beginning of the recording */
 	bool by_line;		/* a key tells addresses in one function apart */
 	bool unwound;		/* there are stacks of registers and stack bytes */
 	const char *sort_order; /* what the rows are sorted by, as text */

@@ -51,7 +51,6 @@ struct error *report_screen_wanted(const struct report_options *options, bool *r
 	const char *other = options->format	    ? "--format is for programs"
 			    : options->html	    ? "--html writes a page"
 			    : options->separator    ? "-t is for programs"
-			    : options->hierarchy    ? "--hierarchy is shown as text"
 			    : options->total_cycles ? "--total-cycles is shown as text"
 			    : options->show_threads ? "-T is shown as text"
 			    : options->header_only || options->dump || options->stats || options->tasks || options->mmaps
@@ -68,22 +67,33 @@ struct error *report_screen_wanted(const struct report_options *options, bool *r
 
 /* ---- events ---- */
 
+static void forget_sets(struct screen *screen)
+{
+	for (size_t i = 0; i < screen->sets.len; i++)
+		free(screen->sets.data[i].list);
+	screen->sets.len = screen->current = 0;
+}
+
 /* As report_show_events() goes through them. */
-static void find_sets(struct screen *screen)
+void screen_find_sets(struct screen *screen)
 {
 	const struct report *report = screen->report;
 	const struct screen_owner *owner = screen->owner;
 	struct event_set set = {0};
-	bool *with_samples = report_events_with_samples(report);
+	bool *with_samples = report_events_with_samples(report), part = report->every || report->beginning;
+	size_t current = screen->sets.len ? screen->sets.data[screen->current].list[0]->index : 0;
+	forget_sets(screen);
 	while (event_set_next(&report->session->reader->events, report->group, &set)) {
 		bool any = !report->options->skip_empty || (owner && set.events.data[0]->index < owner->event_count);
 		for (size_t i = 0; i < set.events.len && !owner; i++)
 			any |= with_samples[set.events.data[i]->index] ||
-			       (report->every && report->session->event_counts[set.events.data[i]->index].samples);
+			       (part && report->session->event_counts[set.events.data[i]->index].samples);
 		if (!any)
 			continue;
 		struct screen_events found = {.list = mem_alloc_array(set.events.len, sizeof(*found.list)), .count = set.events.len};
 		memcpy(found.list, set.events.data, found.count * sizeof(*found.list));
+		if (found.list[0]->index == current)
+			screen->current = screen->sets.len;
 		vec_push(&screen->sets, found);
 	}
 	event_set_deinit(&set);
@@ -128,7 +138,7 @@ void screen_make_table(struct screen *screen, bool stay)
 {
 	struct rows_table *before = screen->table;
 	screen_filter(screen);
-	screen->table = report_event_table(screen->report, screen->event);
+	screen->table = report_event_table(screen->report, screen->event, &screen->open);
 	browser_set_table(screen->browser, rows_table_result(screen->table), stay);
 	rows_table_destroy(before);
 }
@@ -182,8 +192,11 @@ static void add_status(const struct screen *screen, struct strbuf *out)
 	if (screen->report->options->percent_limit > 0)
 		strbuf_printf(out, "rows from %g%% on   ", screen->report->options->percent_limit);
 	if (!screen->note.len && !screen->zooms.len)
-		strbuf_printf(out, "?: help   Enter: menu   %sa: instructions   /: find   %sq: quit",
-			      screen->report->chains ? "+: call chains   " : "", screen->sets.len > 1 ? "Tab: next event   " : "");
+		strbuf_printf(out, "?: help   q: quit   Enter: menu   %sa: instructions   /: find%s",
+			      screen->report->options->hierarchy ? "+: open   "
+			      : screen->report->chains		 ? "+: call chains   "
+								 : "",
+			      screen->sets.len > 1 ? "   Tab: next event" : "");
 }
 
 static void draw(struct screen *screen)
@@ -217,6 +230,27 @@ static bool take_row_key(struct screen *screen, int key)
 		return false;
 	if (line != BROWSER_NO_ROW)
 		(key == 'a' ? screen_annotate : screen_menu)(screen, row);
+	return true;
+}
+
+/* What opens and closes levels of a hierarchy; call graphs below the last one are the browser's. False: it is no such key. */
+static bool take_level_key(struct screen *screen, int key)
+{
+	size_t line = browser_row(screen->browser);
+	if (key == 'E' || key == 'C') {
+		map64_deinit(&screen->open.others);
+		screen->open.all = key == 'E';
+	} else if ((key == '+' || key == 'e' || key == 'c') && line != BROWSER_NO_ROW && rows_table_line_opens(screen->table, line)) {
+		uint64_t id = rows_table_line_id(screen->table, line);
+		bool open = !map64_find(&screen->open.others, id) == screen->open.all;
+		if (key == 'c' && !open)
+			return true;
+		if (!map64_remove(&screen->open.others, id))
+			map64_insert(&screen->open.others, id, NULL);
+	} else {
+		return false;
+	}
+	screen_make_table(screen, true);
 	return true;
 }
 
@@ -308,6 +342,8 @@ static struct error *take_key(struct screen *screen, int key)
 	}
 	if (screen->owner && screen->owner->key(screen->owner->context, screen, key))
 		return NULL;
+	if (report->options->hierarchy && take_level_key(screen, key))
+		return NULL;
 	if (browser_key(screen->browser, key) || take_row_key(screen, key) || take_option_key(screen, key))
 		return NULL;
 	if (key >= '0' && key <= '9' && (size_t)(key - '0') < screen->sets.data[screen->current].count) {
@@ -348,16 +384,25 @@ static struct error *renew(struct screen *screen)
 	return error;
 }
 
+/* Not before the first rows are painted: it takes all processors. */
+static void begin_rest(struct screen *screen)
+{
+	if (!screen->rest && !screen_rest_is_read(screen))
+		screen->rest = screen_rest_begin(screen);
+}
+
 static struct error *follow(struct screen *screen)
 {
 	const struct screen_owner *owner = screen->owner;
-	if (!owner && screen->sets.len > 1 && !screen_choose_events(screen))
-		return NULL;
+	if (!owner && screen->sets.len > 1) {
+		begin_rest(screen);
+		if (!screen_choose_events(screen))
+			return NULL;
+	}
 	struct error *error = screen_open_event(screen);
-	if (!error && screen->report->every)
-		screen->rest = screen_rest_begin(screen);
 	while (!error && !screen->ended) {
 		draw(screen);
+		begin_rest(screen);
 		int key = terminal_key(screen->terminal, owner ? owner->wait_ms(owner->context) : screen_rest_wait_ms(screen));
 		if (key != KEY_NOTHING)
 			error = take_key(screen, key);
@@ -386,7 +431,7 @@ struct error *screen_show(struct report *report, const struct screen_tools *tool
 		terminal_set_work(screen.terminal, &owner->work);
 	screen.parts = fold_parts_create(report->fold);
 	screen.browser = browser_create(screen.terminal);
-	find_sets(&screen);
+	screen_find_sets(&screen);
 	if (owner)
 		owner->begin(owner->context, &screen);
 	error = follow(&screen);
@@ -396,9 +441,9 @@ struct error *screen_show(struct report *report, const struct screen_tools *tool
 	annotate_destroy(screen.annotate);
 	screen_zoom_reset(&screen);
 	vec_deinit(&screen.zooms);
-	for (size_t i = 0; i < screen.sets.len; i++)
-		free(screen.sets.data[i].list);
+	forget_sets(&screen);
 	vec_deinit(&screen.sets);
+	map64_deinit(&screen.open.others);
 	free(screen.order);
 	free(screen.totals);
 	strbuf_deinit(&screen.note);

@@ -57,11 +57,12 @@ struct screen {
 	struct terminal *terminal;
 	struct browser *browser;
 	struct fold_parts *parts;
-	VEC(struct screen_events) sets; /* of events, each shown in a table of its own */
+	VEC(struct screen_events) sets; /* of events with samples, each shown in a table of its own */
 	size_t current;			/* of those */
 	struct report_event *event;
 	struct rows_table *table;
-	uint32_t *order; /* of all rows that the options let through */
+	struct rows_open open; /* of a hierarchy */
+	uint32_t *order;       /* of all rows that the options let through */
 	size_t order_count;
 	uint64_t *totals; /* of those: periods, then samples, by event */
 	struct screen_zoom zoom;
@@ -74,6 +75,8 @@ struct screen {
 
 /* screen.c: shows the report's fold until the person leaves. */
 struct error *screen_show(struct report *report, const struct screen_tools *tools, const struct screen_owner *owner);
+/* Which sets of events the report has; the same one stays the current one. */
+void screen_find_sets(struct screen *screen);
 /* Notes all rows that the options let through, and what they add up to: of an event that was opened just now. */
 void screen_note_rows(struct screen *screen);
 /* Rows and table of the current events anew, after an option has changed. */
@@ -85,8 +88,8 @@ void screen_make_table(struct screen *screen, bool stay);
 void screen_carry(struct screen *screen, struct carrying *carrying);
 /* Shows a newer fold; the cursor stays on its row. Nothing refers to the one before then. */
 struct error *screen_renew(struct screen *screen, struct fold *fold);
-/* The same with a report, which takes the place of screen->report and has a fold, and the parts of that. `event`: what is shown of it, or
- * NULL where it is to be opened; taken over like the parts. */
+/* The same with a report, which takes the place of screen->report and has a fold, and the parts of that; it may be of another session of
+ * the same recording. `event`: what is shown of it, or NULL where it is to be opened; taken over like the parts. */
 struct error *screen_replace(struct screen *screen, struct report *report, struct fold_parts *parts, struct report_event *event);
 
 /* screen_zoom.c: sorts out the rows that the zoom doesn't let through. */
@@ -100,6 +103,8 @@ void screen_zoom_symbol(struct screen *screen, char *text);
 /* Takes the last zoom back; false = there is none. */
 bool screen_zoom_out(struct screen *screen);
 void screen_zoom_reset(struct screen *screen);
+/* What was zoomed into is looked for in another session of the same recording. */
+void screen_zoom_move(struct screen *screen, const struct machine *machine);
 /* ", Thread: w, DSO: libc.so.6", made harmless. */
 void screen_zoom_text(const struct screen *screen, struct strbuf *out);
 /* The names of what a row would be zoomed into, made harmless; false: rows don't tell. */
@@ -108,6 +113,8 @@ bool screen_zoom_name(const struct screen *screen, enum zoom_kind kind, uint32_t
 bool screen_entry_passes(const struct screen *screen, const struct fold_entry *entry);
 /* The place of a row, or NULL. */
 const struct fold_frame *screen_place(const struct screen *screen, uint32_t row);
+/* The same where the row is about a known function, else NULL. */
+const struct fold_frame *screen_function(const struct screen *screen, uint32_t row);
 
 /* screen_export.c: asks for a format, and writes what is shown to a file. */
 void screen_export(struct screen *screen);

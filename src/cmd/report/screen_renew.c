@@ -1,7 +1,8 @@
 /* perf report on a screen, for who has newer samples now and then: the same table of another fold.
  *
- * Both folds are of one session, so what rows are told apart by are the same pointers and numbers in both, but for strings, of which each
- * table may have its own: by these the row that the cursor was on is found again. */
+ * Where both folds are of one session, what rows are told apart by are the same pointers and numbers in both, but for strings, of which
+ * each table may have its own: by these the row that the cursor was on is found again. Of two sessions the texts of the rows are
+ * compared. */
 #include "cmd/report/screen.h"
 
 #include "base/hash.h"
@@ -17,6 +18,7 @@ struct renewal {
 	struct report_event *old_event;
 	struct rows_table *old_table;
 	struct fold_parts *old_parts;
+	bool by_text;
 };
 
 /* What a key tells rows apart by: equal words, same value. Zeros behind them. */
@@ -33,16 +35,43 @@ static void identify(struct report *report, const struct report_event *event, ui
 		key->identify(&report->context, &source, words);
 }
 
-static bool is_same(struct screen *screen, uint32_t row, const uint64_t (*wanted)[KEY_WORDS_MAX])
+/* The same by what the row is called. */
+static void identify_by_text(struct report *report, const struct report_event *event, uint32_t row, const struct key *key, uint64_t *words)
+{
+	struct key_source source;
+	struct strbuf text = {0};
+	const char *string;
+	rows_source(event->rows, row, key, &source);
+	if (key->text)
+		key->text(&report->context, key, &source, &text);
+	else if (key->string && (string = key->string(&report->context, key, &source)))
+		strbuf_add_str(&text, string);
+	else if (key->number)
+		strbuf_printf(&text, "%ld", key->number(&report->context, key, &source));
+	memset(words, 0, KEY_WORDS_MAX * sizeof(*words));
+	words[0] = hash_bytes(strbuf_str(&text), text.len);
+	strbuf_deinit(&text);
+}
+
+static bool is_same(struct screen *screen, bool by_text, uint32_t row, const uint64_t (*wanted)[KEY_WORDS_MAX])
 {
 	const struct report_event *event = screen->event;
 	uint64_t words[KEY_WORDS_MAX];
 	for (size_t i = 0; i < event->keys.identity_count; i++) {
-		identify(screen->report, event, row, event->keys.identity[i], words);
+		(by_text ? identify_by_text : identify)(screen->report, event, row, event->keys.identity[i], words);
 		if (memcmp(words, wanted[i], sizeof(words)))
 			return false;
 	}
 	return true;
+}
+
+/* The same of a hierarchy. */
+static size_t find_line(const struct renewal *renewal, size_t line, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (rows_table_line_id(renewal->screen->table, i) == rows_table_line_id(renewal->old_table, line))
+			return i;
+	return BROWSER_NO_ROW;
 }
 
 static size_t find_row(void *context, size_t line)
@@ -51,15 +80,20 @@ static size_t find_row(void *context, size_t line)
 	struct screen *screen = renewal->screen;
 	const struct report_event *old_event = renewal->old_event;
 	uint64_t wanted[ROWS_KEYS_MAX][KEY_WORDS_MAX];
-	uint32_t row = rows_table_row(renewal->old_table, line);
 	size_t count = table_row_count(rows_table_result(screen->table));
+	if (screen->report->options->hierarchy)
+		return find_line(renewal, line, count);
+	uint32_t row = rows_table_row(renewal->old_table, line);
 	struct fold *now = screen->report->fold;
+	if (old_event->keys.identity_count != screen->event->keys.identity_count)
+		return BROWSER_NO_ROW;
 	renewal->old_report->context.fold = renewal->old_fold;
 	for (size_t i = 0; i < old_event->keys.identity_count; i++)
-		identify(renewal->old_report, old_event, row, old_event->keys.identity[i], wanted[i]);
+		(renewal->by_text ? identify_by_text : identify)(renewal->old_report, old_event, row, old_event->keys.identity[i],
+								 wanted[i]);
 	screen->report->context.fold = now;
 	for (size_t i = 0; i < count; i++)
-		if (is_same(screen, rows_table_row(screen->table, i), wanted))
+		if (is_same(screen, renewal->by_text, rows_table_row(screen->table, i), wanted))
 			return i;
 	return BROWSER_NO_ROW;
 }
@@ -97,7 +131,7 @@ static struct error *finish(struct screen *screen, struct renewal *old)
 	if (!error) {
 		screen_note_rows(screen);
 		screen_filter(screen);
-		screen->table = report_event_table(report, screen->event);
+		screen->table = report_event_table(report, screen->event, &screen->open);
 		browser_renew(screen->browser, rows_table_result(screen->table), find_row, old);
 	} else {
 		browser_leave(screen->browser);
@@ -120,6 +154,11 @@ struct error *screen_replace(struct screen *screen, struct report *report, struc
 {
 	struct renewal old = begin(screen);
 	screen->report = report;
+	if (report->session != old.old_report->session) {
+		old.by_text = true;
+		screen_find_sets(screen);
+		screen_zoom_move(screen, report->session->machine);
+	}
 	screen->parts = parts;
 	screen->event = event;
 	return finish(screen, &old);

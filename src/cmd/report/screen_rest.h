@@ -1,10 +1,13 @@
-/* A large recording on a screen: the first rows are those of a part of its samples, and all of them are added up meanwhile by a thread of
- * its own. When that is done, its rows take the place of the first ones; the cursor stays on its row.
+/* A large recording on a screen: the first rows are those of its beginning, which take the same time however long it is. All of it is read
+ * meanwhile by a thread of its own, whose rows take the place of the first ones: of some of its pieces as soon as it is known what they
+ * need, of all when they are added up. The cursor stays on its row.
  *
- *	pieces of the recording   |#|  |  |  |#|  |  |  |#| …      one in so many: shown within a second
- *	                          |##########################|      all: the thread's, shown when they are there
+ *	the beginning             |##|                              of a session that has no more
+ *	pieces of the recording   |#|  |  |  |#|  |  |  |#| …       one in so many, when pass 1 is over
+ *	                          |##########################|      all
  *
- * The thread has a report of its own; what both look at (session, machine, symbols) is safe for several threads. */
+ * The thread has reports of its own; what it shares with the screen (session, machine, symbols) is safe for several threads. Recordings
+ * that aren't opened by their beginning start with the pieces. */
 #pragma once
 
 #include "base/strbuf.h"
@@ -15,6 +18,9 @@
 struct screen;
 struct screen_rest;
 
+/* Whether the first rows are to come from the beginning of what the options choose; how much that is. */
+bool screen_rest_has_beginning(const struct report_options *options);
+enum { SCREEN_REST_BEGINNING = 16 << 20 };
 /* One piece in how many makes a good first part of the report's recording; 0: it is shown as a whole. */
 unsigned int screen_rest_part(const struct report *report);
 /* Begins to read all. */

@@ -163,9 +163,8 @@ static void tell(struct screen *screen, struct error *error)
 
 void screen_annotate(struct screen *screen, uint32_t row)
 {
-	const struct fold_frame *place = screen_place(screen, row);
-	tell(screen,
-	     place && place->symbol && place->map ? show_annotation(screen, place, NULL) : error_new("this row is not a known function"));
+	const struct fold_frame *place = screen_function(screen, row);
+	tell(screen, place ? show_annotation(screen, place, NULL) : error_new("this row is not a known function"));
 }
 
 void screen_annotate_named(struct screen *screen, const char *name)
@@ -319,9 +318,9 @@ static void act(struct screen *screen, enum action action, uint32_t row)
 void screen_menu(struct screen *screen, uint32_t row)
 {
 	struct menu menu = {0};
-	const struct fold_frame *place = screen_place(screen, row);
-	if (place && place->symbol && place->map)
-		add_line(&menu, ACTION_ANNOTATE, "Annotate ", place->symbol->name);
+	const struct fold_frame *place = screen_place(screen, row), *function = screen_function(screen, row);
+	if (function)
+		add_line(&menu, ACTION_ANNOTATE, "Annotate ", function->symbol->name);
 	add_zoom(screen, &menu, ZOOM_THREAD, ACTION_THREAD, "thread", row);
 	add_zoom(screen, &menu, ZOOM_DSO, ACTION_DSO, "file", row);
 	add_zoom(screen, &menu, ZOOM_SOCKET, ACTION_SOCKET, "processor socket", row);

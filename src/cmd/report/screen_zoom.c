@@ -25,6 +25,14 @@ static const struct key *zoom_key(const struct screen *screen, enum zoom_kind ki
 	return found;
 }
 
+/* The same for what the line of the cursor has of it, all rows alike that it is made of: in a hierarchy upper levels tell less. */
+static const struct key *line_key(const struct screen *screen, enum zoom_kind kind)
+{
+	const struct key *key = zoom_key(screen, kind);
+	size_t line = browser_row(screen->browser);
+	return key && (line == BROWSER_NO_ROW || rows_table_line_has(screen->table, line, key)) ? key : NULL;
+}
+
 static bool tells_threads(const struct key *key)
 {
 	return key->flags & KEY_THREADS;
@@ -33,11 +41,18 @@ static bool tells_threads(const struct key *key)
 const struct fold_frame *screen_place(const struct screen *screen, uint32_t row)
 {
 	struct key_source source;
-	const struct key *key = zoom_key(screen, ZOOM_DSO);
+	const struct key *key = line_key(screen, ZOOM_DSO);
 	if (!key)
 		return NULL;
 	rows_source(screen->event->rows, row, key, &source);
 	return source.place;
+}
+
+const struct fold_frame *screen_function(const struct screen *screen, uint32_t row)
+{
+	const struct fold_frame *place = screen_place(screen, row);
+	bool named = !screen->report->options->hierarchy || line_key(screen, ZOOM_SYMBOL);
+	return named && place && place->symbol && place->map ? place : NULL;
 }
 
 /* ---- filtering ---- */
@@ -126,8 +141,8 @@ void screen_filter(struct screen *screen)
 
 bool screen_row_filter(const struct screen *screen, uint32_t row, struct screen_row_filter *ret)
 {
-	const struct key *file = zoom_key(screen, ZOOM_DSO), *symbol = zoom_key(screen, ZOOM_SYMBOL),
-			 *actor = zoom_key(screen, ZOOM_THREAD);
+	const struct key *file = line_key(screen, ZOOM_DSO), *symbol = line_key(screen, ZOOM_SYMBOL),
+			 *actor = line_key(screen, ZOOM_THREAD);
 	struct key_source source;
 	*ret = (struct screen_row_filter){.by_dso = file, .by_symbol = symbol, .thread = screen->zoom.thread, .comm = screen->zoom.comm};
 	if (file) {
@@ -188,7 +203,7 @@ static bool is_zoomed(const struct screen *screen, enum zoom_kind kind)
 static bool take_from_row(struct screen *screen, enum zoom_kind kind, uint32_t row)
 {
 	struct screen_zoom *zoom = &screen->zoom;
-	const struct key *key = zoom_key(screen, kind);
+	const struct key *key = kind == ZOOM_KERNEL ? zoom_key(screen, kind) : line_key(screen, kind);
 	struct key_source source;
 	if (!key)
 		return false;
@@ -253,6 +268,45 @@ void screen_zoom_reset(struct screen *screen)
 		clear_kind(screen, *vec_last(&screen->zooms));
 }
 
+static const struct dso *find_dso(const struct machine *machine, const struct dso *wanted)
+{
+	const struct dso *named = NULL;
+	for (size_t i = 0; i < machine->dsos.len; i++) {
+		const struct dso *dso = machine->dsos.data[i];
+		if (strcmp(dso->name, wanted->name) != 0)
+			continue;
+		if (dso->pid == wanted->pid && dso->inode == wanted->inode && buildid_equal(&dso->build_id, &wanted->build_id))
+			return dso;
+		named = dso;
+	}
+	return named;
+}
+
+/* Names of threads are kept once, so that the pointer found is that of all threads that are called so; NULL: none is. */
+static const struct untrusted *find_comm(const struct machine *machine, const struct untrusted *wanted)
+{
+	for (size_t i = 0; i < machine->threads.len; i++) {
+		const struct thread *thread = machine->threads.data[i];
+		for (uint32_t j = 0; j < thread->comm_count; j++)
+			if (!strcmp(thread->comms[j].name, untrusted_raw(wanted)))
+				return untrusted(thread->comms[j].name);
+		if (thread->nameless && !strcmp(thread->nameless, untrusted_raw(wanted)))
+			return untrusted(thread->nameless);
+	}
+	return NULL;
+}
+
+void screen_zoom_move(struct screen *screen, const struct machine *machine)
+{
+	struct screen_zoom *zoom = &screen->zoom;
+	if (zoom->thread)
+		zoom->thread = machine_thread(machine, zoom->thread->tid, zoom->thread->start);
+	if (zoom->comm && !(zoom->comm = find_comm(machine, zoom->comm)))
+		clear_kind(screen, ZOOM_THREAD);
+	if (zoom->dso && !(zoom->dso = find_dso(machine, zoom->dso)))
+		clear_kind(screen, ZOOM_DSO);
+}
+
 /* ---- in words ---- */
 
 static void add_name(struct strbuf *out, const char *name)
@@ -290,7 +344,7 @@ void screen_zoom_text(const struct screen *screen, struct strbuf *out)
 
 bool screen_zoom_name(const struct screen *screen, enum zoom_kind kind, uint32_t row, struct strbuf *out)
 {
-	const struct key *key = zoom_key(screen, kind);
+	const struct key *key = line_key(screen, kind);
 	struct key_source source;
 	if (!key)
 		return false;

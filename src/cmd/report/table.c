@@ -155,13 +155,14 @@ static const struct key **without_elided(const struct report *report, const stru
 	return keys;
 }
 
-struct rows_table *report_event_table(const struct report *report, const struct report_event *event)
+struct rows_table *report_event_table(const struct report *report, const struct report_event *event, const struct rows_open *open)
 {
 	const struct report_options *options = report->options;
 	const struct callgraph_choice *choice = &options->callgraph;
 	bool graphs = report->chains && !report->branch_mode, has_self = !options->fields || *options->fields == '+';
 	struct rows_table_options table = {
 		.in_levels = options->hierarchy,
+		.open = open,
 		.event_count = event->count,
 		.self_title = report->children && has_self ? "Self" : NULL,
 		.widths = options->widths,
@@ -190,7 +191,7 @@ struct rows_table *report_event_table(const struct report *report, const struct 
 
 static struct error *show_rows(const struct report *report, const struct report_event *event)
 {
-	struct rows_table *made = report_event_table(report, event);
+	struct rows_table *made = report_event_table(report, event, NULL);
 	struct error *error = report_render(report, event->rows->options.events[0], rows_table_result(made));
 	rows_table_destroy(made);
 	return error;

@@ -19,8 +19,8 @@ struct report_event {
 struct error *report_event_open(struct report *report, struct fold_parts *parts, const struct event *const *events, size_t count,
 				struct report_event **ret);
 void report_event_close(struct report_event *event);
-/* The rows as a table with its header; to be destroyed first. */
-struct rows_table *report_event_table(const struct report *report, const struct report_event *event);
+/* The rows as a table with its header; to be destroyed first. `open`: which lines of a hierarchy are, NULL = all. */
+struct rows_table *report_event_table(const struct report *report, const struct report_event *event, const struct rows_open *open);
 
 /* Shows a table about the event with the view that was asked for. */
 struct error *report_render(const struct report *report, const struct event *event, struct table *table);

@@ -164,7 +164,8 @@ bool top_take_round(struct top *top, struct error **ret_error)
 			take_sample(top, &record);
 		else if (record.header->type == RECORD_FINISHED_ROUND) {
 			set_aside(top);
-			session_forget(top->report.session, &(struct machine_holder){carry, top});
+			if (session_forget(top->report.session, &(struct machine_holder){carry, top}))
+				resolver_forget(top->report.opening.resolver);
 			return true;
 		}
 	}

@@ -18,6 +18,8 @@ struct level_node {
 	uint32_t parent; /* ROOT = none */
 	uint32_t row;	 /* the first of its rows: what its text is made from */
 	uint32_t level;
+	uint64_t id; /* of the path to it */
+	bool open;
 	VEC(uint32_t) children;
 	struct row_sums *sums;	 /* by event */
 	struct row_modes *modes; /* the same, or NULL */
@@ -35,6 +37,7 @@ struct rows_levels {
 	struct map64 ids;
 	VEC(uint32_t) listed; /* nodes, in the order of the table; EMPTY is set for "no entry" lines below them */
 	unsigned int widths[ROWS_KEYS_MAX];
+	bool folds; /* lines can be closed */
 };
 
 #define EMPTY 0x80000000u
@@ -45,7 +48,7 @@ static uint64_t identity(const struct rows_levels *levels, uint32_t row, const s
 	uint64_t words[KEY_WORDS_MAX] = {0};
 	rows_source(levels->table->rows, row, key, &source);
 	if (key->domain == KEY_EXTRA)
-		words[0] = key->string ? (uintptr_t)source.string : source.words[0];
+		words[0] = !key->string ? source.words[0] : source.string ? hash_bytes(source.string, strlen(source.string)) : 0;
 	else
 		key->identify(levels->table->rows->context, &source, words);
 	return hash_words(words, KEY_WORDS_MAX, 0).lo;
@@ -54,12 +57,13 @@ static uint64_t identity(const struct rows_levels *levels, uint32_t row, const s
 static uint32_t node_for(struct rows_levels *levels, uint32_t parent, uint32_t row, unsigned int level)
 {
 	bool new;
-	uint64_t *id = map64_insert(&levels->ids, hash_combine(identity(levels, row, levels->keys[level]), parent + 1), &new);
+	uint64_t id = hash_combine(identity(levels, row, levels->keys[level]), levels->nodes.data[parent].id + 1);
+	uint64_t *known = map64_insert(&levels->ids, id, &new);
 	if (!new)
-		return (uint32_t)*id;
+		return (uint32_t)*known;
 	uint32_t node = (uint32_t)levels->nodes.len;
-	*id = node;
-	vec_push(&levels->nodes, (struct level_node){.parent = parent, .row = row, .level = level});
+	*known = node;
+	vec_push(&levels->nodes, (struct level_node){.parent = parent, .row = row, .level = level, .id = id});
 	levels->nodes.data[node].sums = mem_zalloc_array(levels->table->rows->options.event_count, sizeof(struct row_sums));
 	if (levels->table->rows->modes)
 		levels->nodes.data[node].modes = mem_zalloc_array(levels->table->rows->options.event_count, sizeof(struct row_modes));
@@ -127,6 +131,12 @@ static bool is_visible(const struct rows_levels *levels, const struct level_node
 	return rows_percent(node->sums[0].period, levels->table->totals[0]) >= limit;
 }
 
+static bool is_open(const struct rows_levels *levels, const struct level_node *node)
+{
+	const struct rows_open *open = levels->table->options.open;
+	return !open || (map64_find(&open->others, node->id) ? !open->all : open->all);
+}
+
 /* Adds the node's children and what is below them. */
 static void list_children(struct rows_levels *levels, uint32_t index)
 {
@@ -140,7 +150,9 @@ static void list_children(struct rows_levels *levels, uint32_t index)
 			continue;
 		any = true;
 		vec_push(&levels->listed, child);
-		list_children(levels, child);
+		levels->nodes.data[child].open = is_open(levels, &levels->nodes.data[child]);
+		if (levels->nodes.data[child].open)
+			list_children(levels, child);
 	}
 	if (!any && node->children.len && index != ROOT)
 		vec_push(&levels->listed, index | EMPTY);
@@ -186,10 +198,43 @@ static void fetch(const void *context, size_t index, struct row_scratch *scratch
 		scratch->cells[i] = rows_table_total(table, &node->sums[table->events.data[i]],
 						     node->modes ? &node->modes[table->events.data[i]] : NULL, table->keys.data[i],
 						     table->events.data[i]);
+	if (levels->folds && node->children.len)
+		ret->sign = node->open ? '-' : '+';
 	add_name(levels, node, &scratch->texts[name]);
 	scratch->cells[name].text = strbuf_str(&scratch->texts[name]);
 	row_scratch_set_tree(scratch, !node->children.len && table->graphs ? callgraphs_row(table->graphs, node->row) : NULL);
 	ret->tree = scratch->tree;
+}
+
+static const struct level_node *node_at(const struct rows_levels *levels, size_t line)
+{
+	return &levels->nodes.data[levels->listed.data[line] & ~EMPTY];
+}
+
+uint32_t rows_levels_row(const struct rows_levels *levels, size_t line)
+{
+	return node_at(levels, line)->row;
+}
+
+uint64_t rows_table_line_id(const struct rows_table *table, size_t line)
+{
+	return node_at(table->levels, line)->id;
+}
+
+bool rows_table_line_opens(const struct rows_table *table, size_t line)
+{
+	return !(table->levels->listed.data[line] & EMPTY) && node_at(table->levels, line)->children.len;
+}
+
+bool rows_table_line_has(const struct rows_table *table, size_t line, const struct key *key)
+{
+	const struct rows_levels *levels = table->levels;
+	if (!levels)
+		return true;
+	for (unsigned int i = 0; i <= node_at(levels, line)->level; i++)
+		if (levels->keys[i] == key)
+			return true;
+	return false;
 }
 
 /* One column for all names: as wide as the widest level with its indent. */
@@ -231,6 +276,7 @@ struct rows_levels *rows_levels_create(struct rows_table *table)
 {
 	struct rows_levels *levels = mem_zalloc(sizeof(*levels));
 	levels->table = table;
+	levels->folds = table->options.open;
 	setup(levels);
 	for (size_t i = 0; i < table->rows->shown_count; i++)
 		add_row(levels, table->rows->order[i]);

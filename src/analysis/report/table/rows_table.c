@@ -62,7 +62,7 @@ static union cell row_total(const struct rows_table *table, uint32_t row, const 
 
 uint32_t rows_table_row(const struct rows_table *table, size_t line)
 {
-	return table->rows->order[table->visible ? table->visible[line] : line];
+	return table->levels ? rows_levels_row(table->levels, line) : table->rows->order[table->visible ? table->visible[line] : line];
 }
 
 static void fetch_row(const void *context, size_t index, struct row_scratch *scratch, struct row *ret)
@@ -234,6 +234,7 @@ struct rows_table *rows_table_create(struct rows *rows, const struct rows_table_
 		table->table->fetch_context = table;
 	}
 	table->options.columns = table->options.levels = NULL;
+	table->options.open = NULL;
 	return table;
 }
 

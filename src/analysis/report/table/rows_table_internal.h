@@ -28,3 +28,4 @@ unsigned int rows_table_width(const struct rows_table *table, const struct key *
 /* Adds the column of names, and the lines: to be called when the other columns are there. */
 struct rows_levels *rows_levels_create(struct rows_table *table);
 void rows_levels_destroy(struct rows_levels *levels);
+uint32_t rows_levels_row(const struct rows_levels *levels, size_t line);

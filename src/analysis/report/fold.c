@@ -391,6 +391,7 @@ void fold_feed_flush(struct fold_feed *feed)
 	for (size_t i = 0; i < feed->lookups.len; i++)
 		fold_places_finish(&feed->places, &feed->lookups.data[i]);
 	feed->frames.len = 0;
+	vec_reserve(&feed->frames, 1); /* so that parts without frames have an address in it, too */
 	for (size_t i = 0; i < feed->count; i++) {
 		of_item[items] = &feed->pending[i];
 		items += make_item(feed, &feed->pending[i], &feed->items[items]);

@@ -158,6 +158,7 @@ def test_firefox_threads(perf, made):
 HOSTILE = [b'a"b\\c', b"ev\x1b[31m", b"bad\xff\xc3(", b"x;y,z'<b>", b"n" * (1 << 20)]
 
 
+@pytest.mark.sanitize
 @MANY
 def test_hostile_names(perf, tmp_path, kind):
     """Quotes, control bytes, invalid UTF-8 and long names: what comes out is valid, and weighs what it should."""

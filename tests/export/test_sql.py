@@ -105,6 +105,7 @@ def test_filters(perf, made):
     assert ask(perf, made, "select count(*) from samples", "--show-cpu", "0") == [["3"]]
 
 
+@pytest.mark.sanitize
 def test_hostile_names(perf, tmp_path, made):
     write(tmp_path, [NAMES[0], *HOSTILE[1:], NAMES[5]], head=HEAD.replace("fields=comm/16", "fields=co-mm/16"))
     done = perf("sql", "--json", "--kallsyms", "kallsyms", "select symbol, length(symbol) n from samples", cwd=tmp_path, text=False)

@@ -17,7 +17,7 @@ from test_export import CLOCK, FAULTS, HEAD, HOSTILE, NAMES, SAMPLES, WAKING, ex
 def made(perf, tmp_path_factory):
     folder = tmp_path_factory.mktemp("sql")
     write(folder)
-    if perf("sql", "select 1", cwd=folder).returncode == 129:
+    if "built without SQLite" in perf("sql", "select 1", cwd=folder).stderr:
         pytest.skip("built without SQLite")
     return folder
 

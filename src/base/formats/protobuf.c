@@ -46,13 +46,6 @@ void protobuf_add_fixed64(struct strbuf *out, uint32_t field, uint64_t value)
 		strbuf_add_char(out, (char)(value >> 8 * i));
 }
 
-void protobuf_add_double(struct strbuf *out, uint32_t field, double value)
-{
-	uint64_t bits;
-	memcpy(&bits, &value, sizeof(bits));
-	protobuf_add_fixed64(out, field, bits);
-}
-
 void protobuf_add_bytes(struct strbuf *out, uint32_t field, const void *data, size_t size)
 {
 	add_key(out, field, WIRE_BYTES);

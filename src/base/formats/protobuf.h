@@ -18,7 +18,6 @@ void protobuf_add_u64(struct strbuf *out, uint32_t field, uint64_t value);
 /* The same, also for 0: elements of lists that aren't packed, optional fields that are there. */
 void protobuf_add_present(struct strbuf *out, uint32_t field, uint64_t value);
 void protobuf_add_fixed64(struct strbuf *out, uint32_t field, uint64_t value);
-void protobuf_add_double(struct strbuf *out, uint32_t field, double value);
 /* `bytes`, also when there are none; and `string`, made valid UTF-8 without control characters. */
 void protobuf_add_bytes(struct strbuf *out, uint32_t field, const void *data, size_t size);
 void protobuf_add_string(struct strbuf *out, uint32_t field, const char *text);

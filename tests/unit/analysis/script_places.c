@@ -103,8 +103,7 @@ static void often_stays(void **state)
 static void unusual_ones_are_not_kept(void **state)
 {
 	struct script_places places;
-	struct script_place unusual[] = {
-		{.address = (uint64_t)1 << 48, .file = 1}, {.address = 0x1000, .file = 1 << 16}, {.address = 0x1000}};
+	struct script_place unusual[] = {{.address = (uint64_t)1 << 48, .file = 1}, {.address = 0x1000, .file = 1 << 16}};
 	script_places_init(&places);
 	for (size_t i = 0; i < 2; i++) {
 		script_places_keep(&places, &unusual[i]);

@@ -1,4 +1,5 @@
-/* Shared libraries that few commands need: the program isn't linked to them, and loads them when one does. Each costs time at each start. */
+/* Shared libraries that few commands need: the program isn't linked to them, and loads them when one does. Each costs time at each
+ * start. */
 #pragma once
 
 #include "base/error.h"

@@ -1,5 +1,5 @@
-/* libarchive, loaded when an archive is written or read: with what it needs itself it would be a third of the time that any command takes
- * to start. */
+/* libarchive, loaded when an archive is written or read: with what it needs itself it would be a third of the time that any command
+ * takes to start. */
 #pragma once
 
 #include "base/error.h"

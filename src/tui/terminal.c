@@ -308,8 +308,8 @@ static int mouse_key(struct terminal *terminal)
 	return terminal->again;
 }
 
-/* However long it takes. To read would go on after the process was stopped and continued (Ctrl-Z, fg), but it is only when it is asked
- * for a key that ncurses has the terminal send those of the keypad again: until then an arrow would look like Esc. */
+/* However long it takes. To read would go on after the process was stopped and continued (Ctrl-Z, fg), but only when it is asked for a key
+ * ncurses has the terminal send those of the keypad again: until then an arrow would look like Esc. */
 static int await_key(wint_t *key)
 {
 	struct pollfd input = {.fd = STDIN_FILENO, .events = POLLIN};

@@ -135,7 +135,8 @@ struct screen_rest *screen_rest_begin(struct screen *screen)
 	for (size_t i = 0; i < set->count; i++)
 		rest->set.list[i] = set->list[i];
 	if (!rest->opens) {
-		rest->taken = rest->ready = STAGE_ALL;
+		rest->ready = STAGE_ALL;
+		rest->taken = STAGE_ALL;
 		report_copy(screen->report, &rest->stages[STAGE_ALL].report);
 		rest->stages[STAGE_ALL].report.options = &rest->options;
 		session_set_progress(screen->report->session, note_progress, rest);

@@ -160,14 +160,18 @@ def namespaces_fixture(root):
 
 @pytest.fixture(name="container")
 def container_fixture(node, namespaces):
-    """node with its own process numbers, mounts and /tmp: the host's pid of it."""
+    """node with its own process numbers, mounts and /tmp: the host's pid of it. The root directory it has in common with a neighbour that has other mounts, too."""
     inside = "mount -t tmpfs none /tmp && mkdir /tmp/work && cat > /tmp/work/hot.js && cd /tmp/work && exec node --perf-basic-prof hot.js 100000"
+    neighbour = subprocess.Popen(["unshare", "--mount", "sleep", "1000"])
+    started.until(lambda: pathlib.Path(f"/proc/{neighbour.pid}/comm").read_text(encoding="ascii") == "sleep\n", "the neighbour has its mounts")
     with open(node / "hot.js", "rb") as script:
         shell = subprocess.Popen(["unshare", "--pid", "--fork", "--mount", "--mount-proc", "sh", "-c", inside], stdin=script,
                                  stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     yield started.child_named(shell.pid, "node")
     os.kill(started.child_named(shell.pid, "node"), signal.SIGKILL)
     shell.wait(timeout=300)
+    neighbour.kill()
+    neighbour.wait(timeout=300)
 
 
 def test_container_while_it_runs(perf, live, node, container):

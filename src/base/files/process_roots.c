@@ -14,12 +14,17 @@
 /* Descriptors are few: processes with one root directory share one, and more different ones than that aren't held. */
 enum { HELD_MOST = 256 };
 
+/* Where a process's files are. Mount namespaces have the same root directory in common where only what is mounted below it differs. */
+struct place {
+	struct stat mounts, root;
+	bool has_mounts; /* it was allowed to look at the mount namespace */
+};
+
 struct held_root {
 	uint32_t pid;
 	int folder;
 	bool other_mounts;
-	dev_t device;
-	ino_t inode;
+	struct place place;
 };
 
 static struct held {
@@ -28,23 +33,19 @@ static struct held {
 	bool only_these;
 } held;
 
-static int find_folder(const struct stat *status)
-{
-	for (size_t i = 0; i < held.roots.len; i++)
-		if (held.roots.data[i].device == status->st_dev && held.roots.data[i].inode == status->st_ino)
-			return held.roots.data[i].folder;
-	return -1;
-}
-
-/* Where a process's files are: its mount namespace and its root directory. */
-struct place {
-	struct stat mounts, root;
-	bool has_mounts; /* it was allowed to look */
-};
-
 static bool is_same(const struct stat *a, const struct stat *b)
 {
 	return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
+}
+
+static int find_folder(const struct place *place)
+{
+	for (size_t i = 0; i < held.roots.len && place->has_mounts; i++) {
+		const struct place *other = &held.roots.data[i].place;
+		if (other->has_mounts && is_same(&other->mounts, &place->mounts) && is_same(&other->root, &place->root))
+			return held.roots.data[i].folder;
+	}
+	return -1;
 }
 
 /* False when we may not look there. */
@@ -63,23 +64,17 @@ static bool look_at(uint32_t pid, struct place *ret)
 static void hold(uint32_t pid, const struct place *theirs, const struct place *ours)
 {
 	char path[PROCESS_ROOT_SIZE];
-	struct stat status;
 	bool other_mounts = theirs->has_mounts && ours->has_mounts && !is_same(&theirs->mounts, &ours->mounts);
 	if (!other_mounts && is_same(&theirs->root, &ours->root))
 		return;
-	snprintf(path, sizeof(path), "/proc/%u/root", pid);
-	int folder = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (folder < 0)
-		return;
-	int same = fstat(folder, &status) ? -1 : find_folder(&status);
-	if (same >= 0 || held.folders == HELD_MOST) {
-		close(folder);
-		folder = same;
-	} else {
-		held.folders++;
+	int folder = find_folder(theirs);
+	if (folder < 0 && held.folders < HELD_MOST) {
+		snprintf(path, sizeof(path), "/proc/%u/root", pid);
+		folder = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+		held.folders += folder >= 0;
 	}
 	if (folder >= 0)
-		vec_push(&held.roots, (struct held_root){pid, folder, other_mounts, status.st_dev, status.st_ino});
+		vec_push(&held.roots, (struct held_root){pid, folder, other_mounts, *theirs});
 }
 
 void process_roots_keep(void)

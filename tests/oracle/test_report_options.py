@@ -107,7 +107,12 @@ def rows(program, path, words):
 def own_rows(program, path, words):
     """Of the program alone: of libraries it depends on the machine whether their lines are known. The kernel's perf calls entries of the PLT
     _init."""
-    return [row for row in rows(program, path, [*words, "-d", "prog"]) if "@plt" not in row and "_init" not in row]
+    blocks = []  # a row, and the lines of its graph
+    for line in rows(program, path, [*words, "-d", "prog"]):
+        if not blocks or re.match(r" *\d+\.\d+%", line):
+            blocks.append([])
+        blocks[-1].append(line)
+    return [line for block in blocks if not re.search("@plt|_init", block[0]) for line in block if not re.search("@plt|_init", line)]
 
 
 LINE_CASES = ["srcline", "srcfile", "srcline,sym", "dso,srcfile", "comm,srcline,srcfile"]

@@ -23,10 +23,9 @@ struct vtab_cursor {
 	sqlite3_vtab_cursor base;
 	const struct sql_module *module;
 	struct sql_place place;
-	uint32_t *order;      /* of rows; NULL = as they are */
-	size_t at, end;	      /* of `order`, else of the array */
-	uint32_t repeated;    /* how often the row has come */
-	sqlite3_int64 number; /* of the row in the answer */
+	uint32_t *order;   /* of rows; NULL = as they are */
+	size_t at, end;	   /* of `order`, else of the array */
+	uint32_t repeated; /* how often the row has come */
 	samples_fields fields;
 	bool has_fields;
 };
@@ -243,6 +242,16 @@ static int fail(sqlite3_vtab *table, struct error *error)
 	return SQLITE_ERROR;
 }
 
+/* The row that is asked for: 3, 3.0 and '3' are the same to a column of numbers. -1: none. */
+static sqlite3_int64 number_of(sqlite3_value *value)
+{
+	int type = sqlite3_value_numeric_type(value);
+	if (type != SQLITE_INTEGER && type != SQLITE_FLOAT)
+		return -1;
+	sqlite3_int64 number = sqlite3_value_int64(value);
+	return type == SQLITE_INTEGER || (double)number == sqlite3_value_double(value) ? number : -1;
+}
+
 static int filter(sqlite3_vtab_cursor *base, int plan, const char *columns, int argc, sqlite3_value **argv)
 {
 	struct vtab_cursor *cursor = (struct vtab_cursor *)base;
@@ -258,9 +267,8 @@ static int filter(sqlite3_vtab_cursor *base, int plan, const char *columns, int 
 	cursor->at = table->kind == SQL_STACKS || table->kind == SQL_FRAMES;
 	cursor->end = row_count(table, sql->samples);
 	cursor->repeated = 0;
-	cursor->number = 0;
 	if (plan == PLAN_ONE && argc == 1) {
-		sqlite3_int64 number = sqlite3_value_type(argv[0]) == SQLITE_INTEGER ? sqlite3_value_int64(argv[0]) : -1;
+		sqlite3_int64 number = number_of(argv[0]);
 		bool found = number >= (sqlite3_int64)cursor->at && number < (sqlite3_int64)cursor->end;
 		cursor->at = found ? (size_t)number : 0;
 		cursor->end = found ? (size_t)number + 1 : 0;
@@ -284,7 +292,6 @@ static bool goes_on(struct vtab_cursor *cursor)
 static int next_row(sqlite3_vtab_cursor *base)
 {
 	struct vtab_cursor *cursor = (struct vtab_cursor *)base;
-	cursor->number++;
 	if (goes_on(cursor))
 		return SQLITE_OK;
 	cursor->repeated = 0;
@@ -330,9 +337,13 @@ static int put_column(sqlite3_vtab_cursor *base, sqlite3_context *out, int colum
 	return SQLITE_OK;
 }
 
+/* The same however the row was found: where conditions are joined by OR, SQLite asks for the rows of each, and knows by this which of them
+ * it has seen. */
 static int put_rowid(sqlite3_vtab_cursor *base, sqlite3_int64 *ret)
 {
-	*ret = ((struct vtab_cursor *)base)->number;
+	const struct vtab_cursor *cursor = (struct vtab_cursor *)base;
+	uint32_t part = table_of(cursor)->kind == SQL_FRAMES ? cursor->place.level : cursor->repeated;
+	*ret = (sqlite3_int64)((uint64_t)cursor->place.number << 32 | part);
 	return SQLITE_OK;
 }
 

@@ -9,7 +9,6 @@
 #include "analysis/samples.h"
 #include "app/command.h"
 #include "app/groups.h"
-#include "base/cleanup.h"
 #include "base/files/replacement.h"
 #include "base/log.h"
 #include "base/text.h"
@@ -18,6 +17,7 @@
 #include "view/view.h"
 
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 struct export_options {
@@ -169,6 +169,15 @@ static struct error *write_output(struct export *export, struct fold **fold)
 	return error ? error : replacement_end(&file, write_to(export, fold, file.file));
 }
 
+/* Whether the file to write is the one that is read: replacing it would destroy the recording. */
+static bool is_recording(const struct export_options *options)
+{
+	const char *input = options->input.input ? options->input.input : "perf.data";
+	struct stat read, written;
+	return options->output && strcmp(options->output, "-") != 0 && strcmp(input, "-") != 0 && !stat(input, &read) &&
+	       !stat(options->output, &written) && S_ISREG(read.st_mode) && read.st_dev == written.st_dev && read.st_ino == written.st_ino;
+}
+
 static struct error *export_recording(struct export *export)
 {
 	struct export_options *options = &export->options;
@@ -208,12 +217,14 @@ static struct error *run(int argc, char **argv, int *ret_status)
 		return NULL;
 	}
 	if (words > 1)
-		return error_new_kind(ERROR_USAGE, "one format at a time: '%s' is left; the recording is given with -i", argv[1]);
+		return error_new_kind(ERROR_USAGE, "one format at a time: unexpected '%s'; the recording is given with -i", argv[1]);
 	error = find_format(argv[0], &export.view);
 	if (error)
 		return error;
 	if (export.view->binary && !export.options.output && isatty(STDOUT_FILENO))
 		return error_new("%s is a binary format, and standard output is a terminal: give a file with -o", export.view->name);
+	if (is_recording(&export.options))
+		return error_new("%s is the recording itself: choose another file to write", export.options.output);
 	return export_recording(&export);
 }
 

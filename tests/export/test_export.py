@@ -148,6 +148,19 @@ def test_perfetto_scheduling(perf, tmp_path):
     assert generic[1] == [b"own:thing"] and [protobuf.decode(field) for field in generic[2]] == [{1: [b"name"], 4: [ord("x")]}, {1: [b"left"], 4: [(1 << 64) - 1]}]
 
 
+@pytest.mark.parametrize("name,number", [("wakeup", 17), ("wakeup_new", 114), ("waking", 20)])
+def test_perfetto_wakeups(perf, tmp_path, name, number):
+    """By the numbers of Perfetto's ftrace_event.proto."""
+    fields = "comm/16,pid/4,prio/4,success/4,target_cpu/4"
+    (tmp_path / "perf.data").write_bytes(recording.make(
+        f"tracepoint sched:sched_{name} id=8 fields={fields}\n"
+        f"event sched:sched_{name} type=2 config=8 ids=8 sample=IDENTIFIER|IP|TID|TIME|CPU|PERIOD|RAW flags=sample_id_all\n"
+        f"sample event=0 id=8 ip=0x10 pid=1 tid=1 time=70 cpu=3 period=1 raw={recording.raw_of(8, fields, 'one', 6, 120, 1, 2)}\n"))
+    packets = [protobuf.decode(packet) for packet in protobuf.decode(perf("export", "perfetto", cwd=tmp_path, text=False).stdout)[1]]
+    (event,) = [protobuf.decode(protobuf.decode(packet[1][0])[2][0]) for packet in packets if 1 in packet]
+    assert protobuf.decode(event[number][0]) == {1: [b"one"], 2: [6], 3: [120], 4: [1], 5: [2]}
+
+
 def test_firefox_threads(perf, made):
     profile = json.loads(export(perf, made, "firefox"))
     assert profile["meta"]["product"] == "perf record -g prog"
@@ -249,11 +262,23 @@ def test_pprof_mapping(perf, tmp_path):
 
 
 @pytest.mark.parametrize("words,status,sentence", [
-    (["nonsense"], 129, "choose one of"), (["csv", "more"], 129, "one format at a time"), (["csv", "--show-event", "nope"], 255, "no event 'nope'"),
+    (["nonsense"], 129, "choose one of"), (["csv", "more"], 129, "one format at a time: unexpected 'more'"), (["csv", "--show-event", "nope"], 255, "no event 'nope'"),
     (["csv", "-i", "/nonexistent"], 255, "/nonexistent")])
 def test_mistakes(perf, made, words, status, sentence):
     done = perf("export", *words, cwd=made)
     assert done.returncode == status and sentence in done.stderr and not done.stdout
+
+
+def test_not_over_the_recording(perf, tmp_path):
+    """By whatever name, and when it is what is read by default."""
+    write(tmp_path)
+    before = (tmp_path / "perf.data").read_bytes()
+    (tmp_path / "link").symlink_to("perf.data")
+    (tmp_path / "hard").hardlink_to(tmp_path / "perf.data")
+    for words in (["-i", "perf.data", "-o", "perf.data"], ["-o", "./perf.data"], ["-o", "link"], ["-i", "link", "-o", "perf.data"], ["-o", "hard"]):
+        done = perf("export", "csv", *words, cwd=tmp_path)
+        assert done.returncode == 255 and done.stderr.endswith(f"{words[-1]} is the recording itself: choose another file to write\n"), done.stderr
+        assert (tmp_path / "perf.data").read_bytes() == before
 
 
 def test_list(perf):

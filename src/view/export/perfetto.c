@@ -47,7 +47,7 @@ enum ftrace_field { FTRACE_TIME = 1, FTRACE_TID, FTRACE_GENERIC = 327 };
 enum generic_field { GENERIC_NAME = 1, GENERIC_FIELD };
 enum generic_value { VALUE_NAME = 1, VALUE_TEXT = 3, VALUE_SIGNED, VALUE_UNSIGNED };
 
-/* Tracepoints that Perfetto has messages of: their fields, from number 1 on. */
+/* Tracepoints that Perfetto has messages of (FtraceEvent): their fields, from number 1 on. */
 static const struct known_event {
 	const char *name;
 	uint32_t field;
@@ -55,7 +55,7 @@ static const struct known_event {
 } known_events[] = {
 	{"sched:sched_switch", 4, {"prev_comm", "prev_pid", "prev_prio", "prev_state", "next_comm", "next_pid", "next_prio"}},
 	{"sched:sched_wakeup", 17, {"comm", "pid", "prio", "success", "target_cpu"}},
-	{"sched:sched_wakeup_new", 18, {"comm", "pid", "prio", "success", "target_cpu"}},
+	{"sched:sched_wakeup_new", 114, {"comm", "pid", "prio", "success", "target_cpu"}},
 	{"sched:sched_waking", 20, {"comm", "pid", "prio", "success", "target_cpu"}},
 };
 

@@ -25,13 +25,13 @@ static const char *const statements[] = {
 	"place_id INTEGER, stack INTEGER)",
 	"INSERT INTO sample_rows SELECT id, time, event_id, actor_id, cpu, period, place_id, stack FROM recorded_samples",
 	"CREATE VIEW samples AS SELECT r.id, r.time, e.name AS event, a.comm, t.pid, t.tid, r.cpu, r.period, p.address, p.symbol, p.dso, p.source, "
-	"p.line, r.stack FROM sample_rows r JOIN events e ON e.id = r.event_id JOIN actors a ON a.id = r.actor_id JOIN threads t ON t.id = a.thread "
+	"p.line, r.stack, r.event_id, r.actor_id, r.place_id FROM sample_rows r JOIN events e ON e.id = r.event_id JOIN actors a ON a.id = r.actor_id JOIN threads t ON t.id = a.thread "
 	"JOIN places p ON p.id = r.place_id",
 	"CREATE VIEW frames AS WITH RECURSIVE up(stack, level, node) AS (SELECT id, 0, id FROM stack_nodes UNION ALL SELECT stack, level + 1, "
 	"parent FROM up JOIN stack_nodes ON id = node WHERE parent <> 0) SELECT up.stack, up.level, p.symbol, p.dso, p.address, p.source, p.line, "
 	"p.inlined FROM up JOIN stack_nodes n ON n.id = up.node JOIN places p ON p.id = n.place_id",
 	"CREATE VIEW stacks AS SELECT n.id, n.parent, n.depth, p.symbol, p.dso, (SELECT group_concat(symbol, ';') FROM (SELECT symbol FROM frames "
-	"WHERE stack = n.id ORDER BY level DESC)) AS text FROM stack_nodes n JOIN places p ON p.id = n.place_id",
+	"WHERE stack = n.id ORDER BY level DESC)) AS text, n.place_id FROM stack_nodes n JOIN places p ON p.id = n.place_id",
 };
 
 static struct error *load(void *context, unsigned int detail, const struct samples **ret)
@@ -46,20 +46,40 @@ static struct error *execute(const struct sql *sql, const char *statement)
 	return sqlite3_exec(sql_database(sql), statement, NULL, NULL, NULL) == SQLITE_OK ? NULL : sql_error(sql, statement);
 }
 
+static struct error *execute_format(const struct sql *sql, const char *format, const char *first, const char *second)
+{
+	struct strbuf names[2] = {0};
+	sql_add_name(&names[0], first);
+	sql_add_name(&names[1], second);
+	char *statement = sqlite3_mprintf(format, strbuf_str(&names[0]), strbuf_str(&names[1]));
+	struct error *error = execute(sql, statement);
+	sqlite3_free(statement);
+	strbuf_deinit(&names[0]);
+	strbuf_deinit(&names[1]);
+	return error;
+}
+
 /* Each tracepoint as a table of its own, called as the event is. */
 static struct error *copy_tracepoints(const struct sql *sql, const struct samples *samples)
 {
 	struct error *error = NULL;
 	for (size_t i = 0; i < samples->events.len && !error; i++) {
 		const struct samples_event *event = &samples->events.data[i];
-		struct strbuf name = {0};
-		sql_add_name(&name, event->name);
-		char *copy = !event->field_count || !event->samples
-				     ? NULL
-				     : sqlite3_mprintf("CREATE TABLE main.%s AS SELECT * FROM %s", strbuf_str(&name), strbuf_str(&name));
-		error = copy ? execute(sql, copy) : NULL;
-		sqlite3_free(copy);
-		strbuf_deinit(&name);
+		if (sql_has_table(event))
+			error = execute_format(sql, "CREATE TABLE IF NOT EXISTS main.%s AS SELECT * FROM %s", event->name, event->name);
+	}
+	return error;
+}
+
+/* After all tables: a name that is taken stays what it is. */
+static struct error *name_tracepoints(const struct sql *sql, const struct samples *samples)
+{
+	struct error *error = NULL;
+	for (size_t i = 0; i < samples->events.len && !error; i++) {
+		const struct samples_event *event = &samples->events.data[i];
+		const char *name = sql_short_name(event->name);
+		if (name && sql_has_table(event))
+			error = execute_format(sql, "CREATE VIEW IF NOT EXISTS main.%s AS SELECT * FROM %s", name, event->name);
 	}
 	return error;
 }
@@ -89,6 +109,8 @@ static struct error *show_samples(const struct samples *samples, const struct vi
 		error = execute(sql, statements[i]);
 	if (!error)
 		error = copy_tracepoints(sql, samples);
+	if (!error)
+		error = name_tracepoints(sql, samples);
 	if (!error)
 		error = write_database(sql, out);
 	sql_close(sql);

@@ -124,19 +124,36 @@ static bool has_module(const struct sql *sql, const char *name)
 	return false;
 }
 
-/* Tracepoints by their names, "sched:sched_switch", and by the part behind the colon where nothing else is called so. */
+static bool is_reserved(const char *name)
+{
+	return !strncasecmp(name, "sqlite_", strlen("sqlite_"));
+}
+
+bool sql_has_table(const struct samples_event *event)
+{
+	return event->field_count && !is_reserved(event->name);
+}
+
+const char *sql_short_name(const char *event)
+{
+	const char *colon = strchr(event, ':');
+	return colon && !is_reserved(colon + 1) ? colon + 1 : NULL;
+}
+
+/* Tracepoints by their names, "sched:sched_switch", and by the part behind the colon where nothing else is called so. Several events of one
+ * tracepoint have one table. */
 static struct error *add_tracepoints(struct sql *sql)
 {
 	struct error *error = NULL;
 	for (uint32_t i = 0; i < sql->source.description->events.len && !error; i++) {
 		const struct samples_event *event = &sql->source.description->events.data[i];
 		cleanup_free char *name = text_safe_copy(event->name);
-		if (!event->field_count || has_module(sql, name))
+		if (!sql_has_table(event) || has_module(sql, name))
 			continue;
 		error = add_module(sql, &sql_tracepoint_table, name, i);
-		const char *short_name = strchr(name, ':');
-		if (!error && short_name && !has_module(sql, short_name + 1))
-			error = add_module(sql, &sql_tracepoint_table, short_name + 1, i);
+		const char *short_name = sql_short_name(name);
+		if (!error && short_name && !has_module(sql, short_name))
+			error = add_module(sql, &sql_tracepoint_table, short_name, i);
 	}
 	return error;
 }

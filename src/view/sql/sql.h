@@ -32,6 +32,10 @@ void sql_confine(struct sql *sql);
 /* What went wrong in the last call of SQLite, about `text`. */
 struct error *sql_error(const struct sql *sql, const char *text);
 
+/* Whether an event's samples have a table: it is a tracepoint, and SQLite doesn't keep names as its own for itself. */
+bool sql_has_table(const struct samples_event *event);
+/* The other name of that table, unless something else is called so: what is behind the colon. NULL = SQLite keeps it for itself. */
+const char *sql_short_name(const char *event);
 /* Adds a name between the quotes that names have in statements. */
 void sql_add_name(struct strbuf *out, const char *name);
 /* Adds the definitions of the tables: all, or the one of that name; false when there is none. */

@@ -48,7 +48,7 @@ extern const struct sql_table sql_tracepoint_table;
 struct sql_module {
 	struct sql *sql;
 	const struct sql_table *table;
-	uint32_t event; /* of a tracepoint */
+	uint32_t event; /* of a tracepoint: the first of that name */
 	char *name;
 	struct strbuf declaration;
 };

@@ -212,12 +212,19 @@ static bool is_at_end(const struct vtab_cursor *cursor)
 	return cursor->at >= cursor->end;
 }
 
+/* Whether a row is of the tracepoint: several events can be of one, with other filters or CPUs. */
+static bool is_of_event(const struct samples *samples, size_t row, uint32_t event)
+{
+	uint32_t other = samples->rows.data[row].event;
+	return other == event || !strcmp(samples->events.data[other].name, samples->events.data[event].name);
+}
+
 /* Where `at` is; of tracepoints the next row of theirs. */
 static void settle(struct vtab_cursor *cursor)
 {
 	const struct samples *samples = cursor->place.samples;
 	if (table_of(cursor)->kind == SQL_TRACEPOINT)
-		while (cursor->at < cursor->end && samples->rows.data[cursor->at].event != cursor->module->event)
+		while (cursor->at < cursor->end && !is_of_event(samples, cursor->at, cursor->module->event))
 			cursor->at++;
 	if (is_at_end(cursor))
 		return;

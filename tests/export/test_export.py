@@ -94,6 +94,18 @@ def test_filters(perf, made, kind):
     assert sums(rows, 3) == {(("start",),): 7}
 
 
+@pytest.mark.parametrize("kind", sorted({*exported.READERS} - {"folded"}))
+def test_idle_thread(perf, tmp_path, kind):
+    """Process 0 is one, not none."""
+    write(tmp_path, samples=[(0, 0, 0, "start", 9), *SAMPLES])
+    rows = exported.READERS[kind](export(perf, tmp_path, kind, "--show-event", CLOCK))
+    assert sums(rows, 1, 2, 3)[0, 0, ("start",)] == 9
+    if kind == "pprof":
+        profile, strings, _ = exported.pprof_tables(export(perf, tmp_path, kind))
+        labels = [label for sample in profile[2] for label in map(protobuf.decode, protobuf.decode(sample)[3]) if strings[label[1][0]] in ("pid", "tid")]
+        assert all(3 in label for label in labels) and [0] in [label[3] for label in labels]
+
+
 @MANY
 def test_report(perf, made, kind):
     """What perf report says of each function."""

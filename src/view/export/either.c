@@ -97,22 +97,28 @@ void either_number(struct either *out, uint32_t field, const char *name, uint32_
 
 static void add_json64(struct either *out, const char *name, uint64_t number)
 {
-	if (!number)
-		return;
 	json_name(&out->json, name);
 	json_value(&out->json, "\"%" PRIu64 "\"", number);
 }
 
-void either_number64(struct either *out, uint32_t field, const char *name, uint64_t number)
+void either_present64(struct either *out, uint32_t field, const char *name, uint64_t number)
 {
 	if (out->as_json)
 		add_json64(out, name, number);
 	else
-		protobuf_add_u64(&out->open[out->depth], field, number);
+		protobuf_add_present(&out->open[out->depth], field, number);
+}
+
+void either_number64(struct either *out, uint32_t field, const char *name, uint64_t number)
+{
+	if (number)
+		either_present64(out, field, name, number);
 }
 
 void either_fixed64(struct either *out, uint32_t field, const char *name, uint64_t number)
 {
+	if (!number)
+		return;
 	if (out->as_json)
 		add_json64(out, name, number);
 	else

@@ -38,9 +38,11 @@ void either_end_list(struct either *out);
 /* A list of numbers that are packed; of 64 bits, or less. */
 void either_numbers(struct either *out, uint32_t field, const char *name, const uint32_t *numbers, size_t count);
 void either_numbers64(struct either *out, uint32_t field, const char *name, const uint64_t *numbers, size_t count);
-/* Fields; a number or text that is the default is left out. */
+/* Fields; a number that is 0 is left out, a text is always written. */
 void either_number(struct either *out, uint32_t field, const char *name, uint32_t number);
 void either_number64(struct either *out, uint32_t field, const char *name, uint64_t number);
+/* The same, also for 0: where a message has one of several fields, which of them it is says that it's there. */
+void either_present64(struct either *out, uint32_t field, const char *name, uint64_t number);
 void either_fixed64(struct either *out, uint32_t field, const char *name, uint64_t number);
 void either_text(struct either *out, uint32_t field, const char *name, const char *text);
 /* An element of a list of texts. */

@@ -226,7 +226,7 @@ static void add_text_attribute(struct writing *writing, const char *key, const c
 static void add_number_attribute(struct writing *writing, const char *key, uint64_t number)
 {
 	begin_attribute(writing, key);
-	either_number64(&writing->out, 3, "intValue", number);
+	either_present64(&writing->out, 3, "intValue", number);
 	end_attribute(writing);
 }
 

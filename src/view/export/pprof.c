@@ -91,7 +91,7 @@ static void add_label(struct writing *writing, const char *key, const char *text
 	if (text)
 		protobuf_add_u64(&writing->part, LABEL_TEXT, string_table_lasting(&writing->strings, text));
 	else
-		protobuf_add_u64(&writing->part, LABEL_NUMBER, number);
+		protobuf_add_present(&writing->part, LABEL_NUMBER, number);
 	protobuf_add_message(&writing->message, SAMPLE_LABEL, &writing->part);
 }
 

@@ -173,6 +173,17 @@ def test_perfetto_wakeups(perf, tmp_path, name, number):
     assert protobuf.decode(event[number][0]) == {1: [b"one"], 2: [6], 3: [120], 4: [1], 5: [2]}
 
 
+def test_process_names(perf, tmp_path):
+    """Each process once, also when its main thread has no samples."""
+    head = HEAD.replace("comm pid=2", "comm pid=1 tid=6 name=second\ncomm pid=2")
+    write(tmp_path, samples=[(0, 1, 5, "start", 1), (0, 1, 6, "start", 1), (0, 2, 2, "start", 1)], head=head)
+    trace = json.loads(perf("export", "chrome", cwd=tmp_path).stdout)
+    assert [(event["pid"], event["args"]["name"]) for event in trace["traceEvents"] if event["name"] == "process_name"] == [(1, "prog"), (2, "other")]
+    packets = [protobuf.decode(packet) for packet in protobuf.decode(perf("export", "perfetto", cwd=tmp_path, text=False).stdout)[1]]
+    (tree,) = [protobuf.decode(packet[2][0]) for packet in packets if 2 in packet]
+    assert [protobuf.decode(process) for process in tree[1]] == [{1: [1], 3: [b"prog"]}, {1: [2], 3: [b"other"]}]
+
+
 def test_firefox_threads(perf, made):
     profile = json.loads(export(perf, made, "firefox"))
     assert profile["meta"]["product"] == "perf record -g prog"

@@ -1,6 +1,7 @@
 /* Chrome's trace event format, the object form (chrome://tracing, https://github.com/catapult-project/catapult): stacks are a tree of
  * stackFrames, samples point into it; tracepoints are instant events with their fields. Times are microseconds.
  */
+#include "base/hash.h"
 #include "view/export/fields.h"
 #include "view/export/streaming.h"
 #include "view/view.h"
@@ -61,14 +62,18 @@ static void add_instant(struct writing *writing, const struct samples_row *row)
 static void add_events(struct writing *writing)
 {
 	const struct samples *samples = writing->samples;
+	struct map64 processes = {0}; /* that have their name: the main thread needn't be among the threads */
 	json_name(&writing->json, "traceEvents");
 	json_begin_array(&writing->json);
 	for (size_t i = 0; i < samples->threads.len; i++) {
 		const struct samples_thread *thread = &samples->threads.data[i];
-		if (thread->pid == thread->tid)
+		bool first;
+		map64_insert(&processes, thread->pid, &first);
+		if (first)
 			add_name(writing, "process_name", thread, thread->process);
 		add_name(writing, "thread_name", thread, thread->name);
 	}
+	map64_deinit(&processes);
 	for (size_t i = 0; i < samples->rows.len; i++)
 		if (samples->events.data[samples->rows.data[i].event].tracepoint)
 			add_instant(writing, &samples->rows.data[i]);

@@ -78,18 +78,22 @@ static void end_packet(struct writing *writing, uint64_t sequence, uint64_t flag
 static void add_process_tree(struct writing *writing)
 {
 	const struct samples *samples = writing->samples;
+	struct map64 processes = {0}; /* that have their name: the main thread needn't be among the threads */
 	for (size_t i = 0; i < samples->threads.len; i++) {
 		const struct samples_thread *thread = &samples->threads.data[i];
-		if (thread->pid == thread->tid) {
-			protobuf_add_u64(&writing->part, PROCESS_PID, thread->pid);
+		bool first;
+		map64_insert(&processes, thread->pid, &first);
+		if (first) {
+			protobuf_add_present(&writing->part, PROCESS_PID, thread->pid);
 			protobuf_add_string(&writing->part, PROCESS_COMMAND_LINE, thread->process);
 			protobuf_add_message(&writing->message, TREE_PROCESS, &writing->part);
 		}
-		protobuf_add_u64(&writing->part, THREAD_TID, thread->tid);
+		protobuf_add_present(&writing->part, THREAD_TID, thread->tid);
 		protobuf_add_string(&writing->part, THREAD_NAME, thread->name);
-		protobuf_add_u64(&writing->part, THREAD_PID, thread->pid);
+		protobuf_add_present(&writing->part, THREAD_PID, thread->pid);
 		protobuf_add_message(&writing->message, TREE_THREAD, &writing->part);
 	}
+	map64_deinit(&processes);
 	protobuf_add_message(&writing->packet, PACKET_PROCESS_TREE, &writing->message);
 	end_packet(writing, 1, 0);
 }

@@ -123,6 +123,26 @@ def test_standard_input(perf, made):
     assert lines[:4] == ["name", CLOCK, "7", "7"] and "samples" in lines and lines[-1].startswith('CREATE TABLE "events"') and "9" not in lines
 
 
+def test_blank_lines(perf, made):
+    """Before a word with a dot, and alone; within a statement they are part of it."""
+    text = "\n  \n.tables\nselect 7;\n\t\n.schema events\n\nselect 'a\n\nb' as text;\n\n"
+    done = perf("sql", "--json", cwd=made, input=text, stdin=None)
+    assert done.returncode == 0 and not done.stderr, done.stderr
+    lines = done.stdout.splitlines()
+    assert lines[0] == "samples" and '{"7":7}' in lines and lines[-2].startswith('CREATE TABLE "events"') and json.loads(lines[-1]) == {"text": "a\n\nb"}
+
+
+def test_infinity(perf, made):
+    """Which JSON doesn't have."""
+    done = perf("sql", "--json", "select 9e999 as more, -9e999 as less, 1e300 as large", cwd=made)
+    assert json.loads(done.stdout, parse_constant=pytest.fail) == {"more": None, "less": None, "large": 1e300}
+
+
+def test_unknown_option(perf, made):
+    done = perf("sql", "--nonsense", cwd=made)
+    assert done.returncode == 129 and "nonsense" in done.stderr and not done.stdout
+
+
 def test_needs_grow(perf, made):
     """A later statement that needs more of the recording than those before it."""
     text = "select count(*) from samples; select sum(period) from samples; select max(depth) from stacks; select count(*) from samples where stack > 0;"
@@ -135,10 +155,10 @@ def test_filters(perf, made):
 
 @pytest.mark.sanitize
 def test_hostile_names(perf, tmp_path, made):
-    write(tmp_path, [NAMES[0], *HOSTILE[1:], NAMES[5]], head=HEAD.replace("fields=comm/16", "fields=co-mm/16"))
+    write(tmp_path, [NAMES[0], *HOSTILE, NAMES[5]], head=HEAD.replace("fields=comm/16", "fields=co-mm/16"))
     done = perf("sql", "--json", "--kallsyms", "kallsyms", "select symbol, length(symbol) n from samples", cwd=tmp_path, text=False)
     rows = [json.loads(line) for line in done.stdout.splitlines()]
-    assert len(rows) == len(SAMPLES) and b"\x1b" not in done.stdout
+    assert len(rows) == len(SAMPLES) and b"\x1b" not in done.stdout and {row["symbol"] for row in rows} > {"a\"b\\c\\x1b[31m", "x;y,z'<b>"}
     done = perf("sql", "--csv", "select sum(\"pid\") from sched_waking", cwd=tmp_path)
     assert done.stdout.split()[-1] == "-7"
 

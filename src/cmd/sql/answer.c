@@ -6,7 +6,7 @@
 #include "result/table.h"
 #include "view/view.h"
 
-#include <inttypes.h>
+#include <math.h>
 #include <sqlite3.h>
 #include <string.h>
 
@@ -46,8 +46,10 @@ static void add_json_value(sqlite3_stmt *statement, int column, struct json *jso
 	case SQLITE_NULL:
 		json_value(json, "null");
 		break;
+	case SQLITE_FLOAT: /* JSON has no infinity */
+		json_value(json, "%s", isfinite(sqlite3_column_double(statement, column)) ? text_of(statement, column) : "null");
+		break;
 	case SQLITE_INTEGER:
-	case SQLITE_FLOAT:
 		json_value(json, "%s", text_of(statement, column));
 		break;
 	default:

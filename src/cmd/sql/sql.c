@@ -12,7 +12,6 @@
 #include "app/groups.h"
 #include "base/cleanup.h"
 #include "base/log.h"
-#include "base/mem.h"
 #include "base/text.h"
 #include "cmd/hidden_kernel.h"
 #include "cmd/opening.h"
@@ -134,6 +133,8 @@ static struct error *read_statements(const struct asking *asking, const struct s
 			break;
 		if (size && line[size - 1] == '\n')
 			line[--size] = '\0';
+		if (!statement.len && !line[strspn(line, " \t\r")])
+			continue;
 		if (!statement.len && *line == '.') {
 			if (run_dot_command(asking, line))
 				break;
@@ -202,7 +203,7 @@ static struct error *run(int argc, char **argv, int *ret_status)
 	struct error *error = options_parse(sql_option_table, OPTIONS_PERMUTE, argc, argv, &asking.options, &words);
 	if (!error && asking.options.csv && asking.options.json)
 		error = error_new_kind(ERROR_USAGE, "--csv and --json: choose one");
-	if (!words && !asking.options.input.input) /* standard input has the statements */
+	if (!error && !words && !asking.options.input.input) /* standard input has the statements */
 		asking.options.input.input = "perf.data";
 	if (!error)
 		error = ask(&asking, argv, words);

@@ -25,8 +25,8 @@ static const char *const statements[] = {
 	"place_id INTEGER, stack INTEGER)",
 	"INSERT INTO sample_rows SELECT id, time, event_id, actor_id, cpu, period, place_id, stack FROM recorded_samples",
 	"CREATE VIEW samples AS SELECT r.id, r.time, e.name AS event, a.comm, t.pid, t.tid, r.cpu, r.period, p.address, p.symbol, p.dso, p.source, "
-	"p.line, r.stack, r.event_id, r.actor_id, r.place_id FROM sample_rows r JOIN events e ON e.id = r.event_id JOIN actors a ON a.id = r.actor_id JOIN threads t ON t.id = a.thread "
-	"JOIN places p ON p.id = r.place_id",
+	"p.line, r.stack, r.event_id, r.actor_id, r.place_id FROM sample_rows r JOIN events e ON e.id = r.event_id "
+	"JOIN actors a ON a.id = r.actor_id JOIN threads t ON t.id = a.thread JOIN places p ON p.id = r.place_id",
 	"CREATE VIEW frames AS WITH RECURSIVE up(stack, level, node) AS (SELECT id, 0, id FROM stack_nodes UNION ALL SELECT stack, level + 1, "
 	"parent FROM up JOIN stack_nodes ON id = node WHERE parent <> 0) SELECT up.stack, up.level, p.symbol, p.dso, p.address, p.source, p.line, "
 	"p.inlined FROM up JOIN stack_nodes n ON n.id = up.node JOIN places p ON p.id = n.place_id",

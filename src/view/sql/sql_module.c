@@ -26,6 +26,7 @@ struct vtab_cursor {
 	uint32_t *order;   /* of rows; NULL = as they are */
 	size_t at, end;	   /* of `order`, else of the array */
 	uint32_t repeated; /* how often the row has come */
+	bool *chosen;	   /* tracepoints: by event */
 	samples_fields fields;
 	bool has_fields;
 };
@@ -202,6 +203,7 @@ static int close_cursor(sqlite3_vtab_cursor *base)
 {
 	struct vtab_cursor *cursor = (struct vtab_cursor *)base;
 	free(cursor->order);
+	free(cursor->chosen);
 	vec_deinit(&cursor->fields);
 	free(cursor);
 	return SQLITE_OK;
@@ -212,11 +214,20 @@ static bool is_at_end(const struct vtab_cursor *cursor)
 	return cursor->at >= cursor->end;
 }
 
-/* Whether a row is of the tracepoint: several events can be of one, with other filters or CPUs. */
-static bool is_of_event(const struct samples *samples, size_t row, uint32_t event)
+/* Which events are of the tracepoint: several can be, with other filters or CPUs. Without samples of theirs no row need be looked at. */
+static void choose_events(struct vtab_cursor *cursor)
 {
-	uint32_t other = samples->rows.data[row].event;
-	return other == event || !strcmp(samples->events.data[other].name, samples->events.data[event].name);
+	const struct samples *samples = cursor->place.samples;
+	const char *name = samples->events.data[cursor->module->event].name;
+	bool have_rows = false;
+	free(cursor->chosen);
+	cursor->chosen = mem_zalloc_array(samples->events.len, sizeof(*cursor->chosen));
+	for (size_t i = 0; i < samples->events.len; i++) {
+		cursor->chosen[i] = !strcmp(samples->events.data[i].name, name);
+		have_rows |= cursor->chosen[i] && samples->events.data[i].samples;
+	}
+	if (!have_rows)
+		cursor->end = 0;
 }
 
 /* Where `at` is; of tracepoints the next row of theirs. */
@@ -224,7 +235,7 @@ static void settle(struct vtab_cursor *cursor)
 {
 	const struct samples *samples = cursor->place.samples;
 	if (table_of(cursor)->kind == SQL_TRACEPOINT)
-		while (cursor->at < cursor->end && !is_of_event(samples, cursor->at, cursor->module->event))
+		while (cursor->at < cursor->end && !cursor->chosen[samples->rows.data[cursor->at].event])
 			cursor->at++;
 	if (is_at_end(cursor))
 		return;
@@ -274,6 +285,8 @@ static int filter(sqlite3_vtab_cursor *base, int plan, const char *columns, int 
 	cursor->at = table->kind == SQL_STACKS || table->kind == SQL_FRAMES;
 	cursor->end = row_count(table, sql->samples);
 	cursor->repeated = 0;
+	if (table->kind == SQL_TRACEPOINT)
+		choose_events(cursor);
 	if (plan == PLAN_ONE && argc == 1) {
 		sqlite3_int64 number = number_of(argv[0]);
 		bool found = number >= (sqlite3_int64)cursor->at && number < (sqlite3_int64)cursor->end;

@@ -326,7 +326,7 @@ const struct view_ops view_otlp = {
 
 const struct view_ops view_otlp_json = {
 	.name = "otlp-json",
-	.summary = "the same as JSON",
+	.summary = "OpenTelemetry's profiles, as JSON",
 	.samples = show_json,
 	.detail = SAMPLES_STACKS | SAMPLES_ADDRESSES,
 };

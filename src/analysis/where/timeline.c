@@ -377,6 +377,8 @@ static void find_holder(struct where_build *build, struct where_thread *thread)
 	    !wait->place || (!is_join(wait) && wait->place->lock != (LOCK_USER | LOCK_USER_MUTEX)))
 		return;
 	uint32_t holder = options->find_holder(options->tick_context, pid, thread->argument, is_join(wait));
+	if (!holder && wait->is_held) /* the process has just been killed, which is read later */
+		return;
 	wait->waker = holder && holder != thread->task.tid ? find_thread(build->timeline, pid, holder) : NULL;
 	wait->is_held = wait->waker;
 }

@@ -13,6 +13,7 @@
 enum {
 	PAGE = 4096,
 	PAGES = 32,
+	READS = 512,	/* of pages for a stack: what they hold is the process's to choose */
 	FRAMES = 4096,	/* of C and Python in a stack */
 	THREADS = 1024, /* of an interpreter that are looked at */
 	CODES = 1 << 17,
@@ -53,6 +54,7 @@ struct python_reader {
 	/* One stack: */
 	uint32_t pid;
 	uint64_t stack;
+	unsigned int reads;
 	const struct unwind_input *input;
 	int failure;
 	uint64_t sps[FRAMES], chain[FRAMES];
@@ -97,6 +99,9 @@ static const struct page *find_page(struct python_reader *reader, uint64_t addre
 		return page;
 	page->address = address;
 	page->stack = reader->stack;
+	page->failure = EFAULT;
+	if (reader->reads++ >= READS)
+		return page;
 	ssize_t size = process_vm_readv((pid_t)reader->pid, &to, 1, &from, 1, 0);
 	page->failure = size == PAGE ? 0 : size < 0 ? errno : EFAULT;
 	return page;
@@ -397,6 +402,7 @@ size_t python_reader_add(struct python_reader *reader, uint32_t pid, const struc
 		return count;
 	reader->pid = pid;
 	reader->stack++;
+	reader->reads = 0;
 	again.sps = reader->sps;
 	count = unwind_user(reader->resolver, cache, &again, ips, count, &end);
 	at.innermost = true;

@@ -401,8 +401,8 @@ static void draw_place(struct browser *browser, int line, const struct browser_p
 static int whole_words(const char *words, int columns)
 {
 	size_t end = 0;
-	for (const char *at = words; at; at = strstr(at + 1, "   ")) {
-		const char *next = *at ? strstr(at + 1, "   ") : NULL;
+	for (const char *at = *words ? words : NULL; at; at = strstr(at + 1, "   ")) {
+		const char *next = strstr(at + 1, "   ");
 		size_t width = text_width(words, next ? (size_t)(next - words) : strlen(words));
 		if (columns >= 0 && width <= (size_t)columns)
 			end = width;

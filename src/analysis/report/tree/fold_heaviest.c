@@ -362,7 +362,7 @@ static void make_tree(const struct dividing *dividing, struct calltree *tree)
 	set_weights(&dividing->nodes.data[0], &tree->root);
 	for (size_t i = 1; i < dividing->nodes.len; i++) {
 		const struct heavy_node *from = &dividing->nodes.data[i];
-		if (from->total < tree->least)
+		if (from->total < tree->least || !nodes[from->parent]) /* sums of a stranger's periods wrap: a child may be heavier */
 			continue;
 		struct calltree_node *node = nodes[i] = arena_zalloc(&tree->arena, sizeof(*node)), *parent = nodes[from->parent];
 		fold_tree_describe(dividing->growing, from->first, from->depth, node);

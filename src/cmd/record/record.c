@@ -250,8 +250,8 @@ static void tell_rare_events(const struct event_list *events)
 	}
 	if (!first)
 		return;
-	log_warning("No samples were recorded: %s%s%s did not occur%s", several ? "the events, such as " : "", first->name, several ? "," : "",
-		    each ? " while it ran." : " often enough. Measure longer, or sample more often (-F, -c).");
+	log_warning("No samples were recorded: %s%s%s did not occur%s", several ? "the events, such as " : "", first->name,
+		    several ? "," : "", each ? " while it ran." : " often enough. Measure longer, or sample more often (-F, -c).");
 }
 
 /* Whose absence would otherwise be found out by report only. */

@@ -49,7 +49,8 @@ struct stream {
 struct ctf_writer {
 	char *path;
 	int folder;
-	bool made; /* the folder wasn't there */
+	bool made;  /* the folder wasn't there */
+	bool begun; /* what is in it is ours to remove: all that could refuse it has been looked at */
 	bool finished;
 	uint8_t uuid[UUID_SIZE];
 	VEC(struct stream) streams;
@@ -69,8 +70,9 @@ static bool is_ours(const char *name)
 	return !strcmp(name, "metadata") || is_stream_name(name);
 }
 
-/* Removes an old trace. *ret_other: the name of what is no part of it, freed by the caller; NULL = there is nothing else. */
-static struct error *clear_folder(const struct ctf_writer *writer, char **ret_other)
+/* Removes a trace, or only looks. *ret_other: the name of what is no part of one, freed by the caller; NULL = there is nothing else. */
+enum pass { PASS_LOOK, PASS_REMOVE };
+static struct error *go_over_folder(const struct ctf_writer *writer, enum pass pass, char **ret_other)
 {
 	int fd = openat(writer->folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *folder = fd < 0 ? NULL : fdopendir(fd);
@@ -86,13 +88,19 @@ static struct error *clear_folder(const struct ctf_writer *writer, char **ret_ot
 	while (!error && (entry = readdir(folder))) {
 		if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, ".."))
 			continue;
-		if (is_ours(entry->d_name) && unlinkat(writer->folder, entry->d_name, 0))
+		if (pass == PASS_REMOVE && is_ours(entry->d_name) && unlinkat(writer->folder, entry->d_name, 0))
 			error = error_system(errno, "removing %s/%s", writer->path, entry->d_name);
 		else if (!is_ours(entry->d_name) && !*ret_other)
 			*ret_other = text_safe_copy(entry->d_name);
 	}
 	closedir(folder);
 	return error;
+}
+
+static struct error *clear_folder(const struct ctf_writer *writer)
+{
+	cleanup_free char *other = NULL;
+	return go_over_folder(writer, PASS_REMOVE, &other);
 }
 
 /* Without slashes at its end, behind which a link would be followed. */
@@ -135,11 +143,14 @@ struct error *ctf_writer_create(const char *folder, bool force, struct ctf_write
 	writer->uuid[8] = 0x80 | (writer->uuid[8] & 0x3f);
 	struct error *error = open_folder(writer);
 	if (!error)
-		error = clear_folder(writer, &other);
+		error = go_over_folder(writer, PASS_LOOK, &other);
 	if (!error && other && !force)
 		error = error_new(
 			"%s has other files in it ('%s'), which readers of the trace would take for streams: choose a new folder, or use --force",
 			folder, other);
+	writer->begun = !error;
+	if (!error)
+		error = clear_folder(writer);
 	if (error) {
 		ctf_writer_destroy(writer);
 		return error;
@@ -150,15 +161,12 @@ struct error *ctf_writer_create(const char *folder, bool force, struct ctf_write
 
 void ctf_writer_destroy(struct ctf_writer *writer)
 {
-	char *other;
 	if (!writer)
 		return;
-	if (writer->folder >= 0 && !writer->finished) {
-		error_free(clear_folder(writer, &other));
-		free(other);
-		if (writer->made)
-			rmdir(writer->path);
-	}
+	if (writer->begun && !writer->finished)
+		error_free(clear_folder(writer));
+	if (writer->made && !writer->finished)
+		rmdir(writer->path);
 	if (writer->folder >= 0)
 		close(writer->folder);
 	for (size_t i = 0; i < writer->streams.len; i++)

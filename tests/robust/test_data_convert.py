@@ -6,6 +6,7 @@ import resource
 import shutil
 import subprocess
 import sys
+import tempfile
 
 import pytest
 
@@ -50,6 +51,17 @@ def test_folders(perf, recorded, tmp_path):
     assert done.returncode == 255 and "has other files in it ('notes')" in done.stderr
     assert {path.name: path.read_bytes() for path in trace.iterdir()} == before
     assert perf("data", "convert", "-f", "-i", one, "--to-ctf", trace).returncode == 0 and names(trace) == ["metadata", "notes", "perf_stream_2"]
+
+
+def test_new_folder_outside_of_tmp(perf, recorded):
+    """The sandbox knows where it will be, slashes behind it or not."""
+    place = pathlib.Path("/dev/shm")
+    if not os.access(place, os.W_OK):
+        pytest.skip("nothing can be written to /dev/shm")
+    with tempfile.TemporaryDirectory(dir=place) as above:
+        for name in ("a", "b/", "c/d//"):
+            done = perf("data", "convert", "-i", recorded, "--to-ctf", f"{above}/{name}")
+            assert done.returncode == 0 and (pathlib.Path(above) / name / "metadata").exists(), done.stderr
 
 
 def test_links_are_not_followed(perf, recorded, tmp_path):
@@ -101,7 +113,7 @@ def test_what_fails_leaves_nothing(perf, recorded, tmp_path):
 
 def test_mistakes(perf, recorded):
     for words, sentence in (([], "--to-json FILE or --to-ctf FOLDER"), (["--to-json", "a", "--to-ctf", "b"], "cannot be combined"), (["--to-json", "a", "--all"], "--all is for --to-ctf only"),
-                            (["--to-json", "a", "--tod"], "--tod is for --to-ctf only"), (["x", "--to-json", "a"], "unexpected argument 'x'")):
+                            (["--to-json", "a", "--tod"], "--tod is for --to-ctf only"), (["--to-ctf", ""], "is empty"), (["--to-json", ""], "is empty"), (["x", "--to-json", "a"], "unexpected argument 'x'")):
         done = perf("data", "convert", "-i", recorded, *words)
         assert done.returncode == 129 and sentence in done.stderr, done.stderr
     assert perf("data").returncode == perf("data", "x").returncode == 129

@@ -103,15 +103,6 @@ static struct error *clear_folder(const struct ctf_writer *writer)
 	return go_over_folder(writer, PASS_REMOVE, &other);
 }
 
-/* Without slashes at its end, behind which a link would be followed. */
-static char *folder_name(const char *path)
-{
-	size_t length = strlen(path);
-	while (length > 1 && path[length - 1] == '/')
-		length--;
-	return mem_strndup(path, length);
-}
-
 static struct error *open_folder(struct ctf_writer *writer)
 {
 	struct stat status;
@@ -135,7 +126,7 @@ struct error *ctf_writer_create(const char *folder, bool force, struct ctf_write
 {
 	cleanup_free char *other = NULL;
 	struct ctf_writer *writer = mem_zalloc(sizeof(*writer));
-	writer->path = folder_name(folder);
+	writer->path = mem_strdup(folder);
 	writer->folder = -1;
 	if (getrandom(writer->uuid, UUID_SIZE, 0) != UUID_SIZE)
 		memset(writer->uuid, 0, UUID_SIZE);

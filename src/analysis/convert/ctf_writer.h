@@ -17,7 +17,8 @@
 
 struct ctf_writer;
 
-/* `force`: other files may be in the folder, although readers take each of them for a stream. */
+/* The folder's name has no slash at its end, behind which a link would be followed. `force`: other files may be in it, although readers
+ * take each of them for a stream. */
 struct error *ctf_writer_create(const char *folder, bool force, struct ctf_writer **ret);
 
 /* The next event of a stream. *ret: where its fields go, unaligned and in the byte order of this machine, until the next call. A time

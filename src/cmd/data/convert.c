@@ -124,6 +124,15 @@ static struct error *convert_to_ctf(struct data_conversion *conversion)
 	return error;
 }
 
+/* A slash at the end of a folder's name would follow a link, and hides from the sandbox where it is to be. Freed by the caller. */
+static char *without_slashes(const char *path)
+{
+	size_t length = strlen(path);
+	while (length > 1 && path[length - 1] == '/')
+		length--;
+	return mem_strndup(path, length);
+}
+
 /* The folders above the trace's, as the kernel's tool makes them. */
 static struct error *make_parents(const char *path)
 {
@@ -147,6 +156,8 @@ static struct error *check(const struct data_convert_options *wanted)
 		return error_new_kind(ERROR_USAGE, "--to-json and --to-ctf cannot be combined: convert twice");
 	if (!json && !wanted->to_ctf)
 		return error_new_kind(ERROR_USAGE, "into what? Give --to-json FILE or --to-ctf FOLDER");
+	if (!*(json ? json : wanted->to_ctf))
+		return error_new_kind(ERROR_USAGE, "the name of what is to be written is empty");
 	if (json && (wanted->all || wanted->wall_clock))
 		return error_new_kind(ERROR_USAGE, "%s is for --to-ctf only: JSON has samples, with the recording's own times",
 				      wanted->all ? "--all" : "--tod");
@@ -204,7 +215,11 @@ static struct error *run(int argc, char **argv, int *ret_status)
 		error = error_new_kind(ERROR_USAGE, "unexpected argument '%s'", argv[0]);
 	if (!error)
 		error = check(&wanted);
-	return error ? error : convert(&wanted);
+	if (error)
+		return error;
+	cleanup_free char *folder = wanted.to_ctf ? without_slashes(wanted.to_ctf) : NULL;
+	wanted.to_ctf = folder;
+	return convert(&wanted);
 }
 
 static const char *const usage[] = {"[-i FILE] --to-json FILE", "[-i FILE] [--all] [--tod] --to-ctf FOLDER", NULL};

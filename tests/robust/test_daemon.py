@@ -15,6 +15,9 @@ RUN = "-e page-faults:u --switch-output -- sleep 1000"
 OTHER = "-e context-switches:u -- sleep 1000"
 
 
+TIMEOUT = 120  # for what takes seconds
+
+
 def wait_for(condition):
     """What is waited for comes; a minute is for machines that are busy with something else."""
     until = time.monotonic() + 60
@@ -24,12 +27,17 @@ def wait_for(condition):
     return found
 
 
+def state(pid):
+    """A letter; none when it isn't there any more."""
+    try:
+        return pathlib.Path(f"/proc/{pid}/stat").read_text(encoding="latin-1").rsplit(")", 1)[1].split()[0]
+    except OSError:
+        return ""
+
+
 def alive(pid):
     """It is there, and no zombie that nobody has waited for yet."""
-    try:
-        return pathlib.Path(f"/proc/{pid}/stat").read_text(encoding="latin-1").rsplit(")", 1)[1].split()[0] != "Z"
-    except OSError:
-        return False
+    return state(pid) not in ("", "Z")
 
 
 class Daemon:
@@ -47,7 +55,7 @@ class Daemon:
     def __call__(self, *words, status=0, **arguments):
         # Not to a pipe, which the kernel's tool keeps open in the background.
         with open(self.base.parent / "said", "w+b") as said:
-            done = subprocess.run([str(self.program), "daemon", *map(str, words), "--config", self.config], stdout=said, stderr=said, stdin=subprocess.DEVNULL, check=False, **arguments)
+            done = subprocess.run([str(self.program), "daemon", *map(str, words), "--config", self.config], stdout=said, stderr=said, stdin=subprocess.DEVNULL, check=False, timeout=TIMEOUT, **arguments)
             said.seek(0)
             text = said.read().decode()
         assert done.returncode == status, (words, text)
@@ -60,8 +68,11 @@ class Daemon:
     def output(self):
         return (self.base / "output").read_text(encoding="utf-8")
 
-    def ping(self):
-        wait_for(lambda: "FAIL" not in subprocess.run([str(self.program), "daemon", "ping", "--config", self.config], capture_output=True, text=True, check=False).stdout)
+    def ping(self, *words):
+        """Waits until all answer that are asked."""
+        def said():
+            return subprocess.run([str(self.program), "daemon", "ping", *words, "--config", self.config], capture_output=True, text=True, check=False, timeout=TIMEOUT).stdout
+        wait_for(lambda: (text := said()) and "OK" in text and "FAIL" not in text)
 
     def kill(self):
         with contextlib.suppress(OSError, ValueError):
@@ -143,7 +154,7 @@ def test_changes(daemon):
     assert "FAIL d" in daemon("ping", "--session", "d", status=1) and "doesn't run any more" in daemon("signal", "--session", "d", status=255)
     assert "-e no-such-event" not in daemon("-x,")
     before = daemon.pids()
-    daemon("signal", "--session", "c")  # it has begun: SIGKILL is what ends it
+    daemon.ping("--session", "c")  # it has begun: SIGKILL is what ends it
     os.kill(before["c"], signal.SIGKILL)
     wait_for(lambda: "session 'c' killed (signal 9)" in daemon.output())
     daemon.write(a=RUN, c=RUN, b=OTHER, e=RUN)
@@ -156,6 +167,20 @@ def test_changes(daemon):
     daemon.write(a=RUN)
     wait_for(lambda: list(daemon.pids()) == ["daemon", "a"])
     assert daemon.pids()["a"] == before["a"]
+
+
+def test_signal_needs_an_answer(daemon):
+    """SIGUSR2 would end a recorder that hasn't begun."""
+    daemon.write(a=RUN, b=RUN)
+    daemon("start")
+    daemon.ping("--session", "b")
+    pids = daemon.pids()
+    os.kill(pids["a"], signal.SIGSTOP)
+    wait_for(lambda: state(pids["a"]) == "T")
+    assert daemon("signal", status=1) == f"session 'a' doesn't answer: no signal sent\nsignal 12 sent to session 'b [{pids['b']}]'\n"
+    os.kill(pids["a"], signal.SIGCONT)
+    daemon.ping()
+    assert daemon("signal", "--session", "a") and daemon.pids() == pids
 
 
 def test_daemon_that_was_killed(daemon):
@@ -249,11 +274,14 @@ def test_users(daemon, root, tmp_path):
 
 
 def test_mistakes(daemon, perf, tmp_path):
-    for text, sentence in (("[session-a]\nrun = -e x\n", "which base folder"), ("[daemon]\nbase = /no/such\n", "No such file"), ("[daemon]\nbase = {}\n[session-a]\nfoo = 1\n", "nothing but 'run'"),
+    for text, sentence in (("[session-a]\nrun = -e x\n", "which base folder"), ("[daemon]\nbase = /no/such\n", "No such file"), ("[daemon]\nbase = {}\n[session-a]\nfoo = 1\n", "the only setting of a session is 'run'"),
                            ("[daemon]\nbase = {}\n[session-a/../b]\nrun = x\n", "a session's name"), ("[daemon]\nbase = {}\n[session-]\nrun = x\n", "a session's name"),
-                           ("[daemon]\nbase = {}\n[session-..]\nrun = x\n", "a session's name"), ("[daemon]\nbase = {}\n[session-a]\nrun = 'x\n", "quote"), ("[daemon\n", "expected [section]")):
+                           ("[daemon]\nbase = {}\n[session-..]\nrun = x\n", "a session's name"), ("[daemon]\nbase = {}\n[session-a]\nrun = 'x\n", "a quote isn't closed"), ("[daemon\n", "expected [section]")):
         daemon.config.write_text(text.replace("{}", str(daemon.base)), encoding="utf-8")
         assert sentence in daemon("start", status=255), text
+    own = {"HOME": str(tmp_path), "PERF_CONFIG_PARAMETERS": "session-x=1", "PATH": os.environ["PATH"]}
+    done = subprocess.run([perf.path, "daemon", "start", "--base", daemon.base], env=own, capture_output=True, text=True, check=False, timeout=TIMEOUT)
+    assert done.returncode == 255 and "the only setting of a session is 'run'" in done.stderr, done
     daemon.config.unlink()
     assert "No such file" in daemon("start", status=255)
     assert "unknown subcommand 'x': there are start, stop, signal and ping" in perf("daemon", "x").stderr

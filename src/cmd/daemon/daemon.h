@@ -81,7 +81,8 @@ bool daemon_session_ended(struct daemon_session *session, struct strbuf *how);
 void daemon_session_add_end(const struct daemon_session *session, struct strbuf *out);
 /* Whether it answers. */
 bool daemon_session_ping(struct daemon_session *session);
-/* Has it write what it holds: SIGUSR2, which would end a recorder that hasn't begun, so that its first answer is waited for. */
+/* Has it write what it holds: SIGUSR2, which would end a recorder that hasn't begun, so that its first answer is waited for. False: there
+ * was none, and nothing is sent. */
 bool daemon_session_dump(struct daemon_session *session);
 
 /* ---- server.c: the daemon ---- */

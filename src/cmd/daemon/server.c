@@ -371,16 +371,23 @@ static void send_signal(const struct server *server, const char *name, const cha
 		strbuf_printf(out, "session '%s' doesn't run any more\n", name);
 		return;
 	}
-	strbuf_add_str(out, "ok\n");
+	struct strbuf lines = {0};
+	bool failed = false;
 	for (size_t i = 0; i < server->sessions.len; i++) {
 		struct daemon_session *session = server->sessions.data[i];
-		if (!session->pid || (chosen && session != chosen) || !daemon_session_dump(session))
+		if (!session->pid || (chosen && session != chosen))
 			continue;
-		if (*s)
-			strbuf_printf(out, "%d%s%s%s%d\n", SIGUSR2, s, session->name, s, session->pid);
+		bool sent = daemon_session_dump(session);
+		failed |= !sent;
+		if (!sent)
+			strbuf_printf(&lines, "session '%s' doesn't answer: no signal sent\n", session->name);
+		else if (*s)
+			strbuf_printf(&lines, "%d%s%s%s%d\n", SIGUSR2, s, session->name, s, session->pid);
 		else
-			strbuf_printf(out, "signal %d sent to session '%s [%d]'\n", SIGUSR2, session->name, session->pid);
+			strbuf_printf(&lines, "signal %d sent to session '%s [%d]'\n", SIGUSR2, session->name, session->pid);
 	}
+	strbuf_printf(out, "%s\n%s", failed ? "failed" : "ok", strbuf_str(&lines));
+	strbuf_deinit(&lines);
 }
 
 /* The next line of a request; NULL = it isn't whole. */

@@ -217,5 +217,5 @@ bool daemon_session_dump(struct daemon_session *session)
 {
 	if (!session->answered)
 		daemon_session_ping(session);
-	return session->pid && !kill(session->pid, SIGUSR2);
+	return session->answered && session->pid && !kill(session->pid, SIGUSR2);
 }

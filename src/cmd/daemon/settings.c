@@ -101,17 +101,17 @@ static bool is_session_name(const char *name)
 static struct error *add_session(struct daemon_settings *settings, const struct config_entry *entry)
 {
 	const char *begin = entry->name + strlen(SESSION), *dot = strrchr(begin, '.');
-	cleanup_free char *name = mem_strndup(begin, (size_t)(dot - begin));
 	daemon_files words = {0};
-	if (strcmp(dot, ".run") != 0)
-		return error_new("%s: a session has nothing but 'run'", entry->where);
+	if (!dot || strcmp(dot, ".run") != 0)
+		return error_new("%s: the only setting of a session is 'run'", entry->where);
+	cleanup_free char *name = mem_strndup(begin, (size_t)(dot - begin));
 	if (!is_session_name(name))
 		return error_new("%s: a session's name has letters, digits, '-', '_' and '.', and is no longer than %d", entry->where,
 				 NAME_MAX_LENGTH);
 	bool ends = daemon_split_words(entry->value, &words);
 	daemon_free_words(&words);
 	if (!ends)
-		return error_new("%s: a quote that doesn't end", entry->where);
+		return error_new("%s: a quote isn't closed", entry->where);
 	vec_push(&settings->runs, (struct daemon_run){take_pointer(name), mem_strdup(entry->value), mem_strdup(entry->where)});
 	return NULL;
 }

@@ -20,7 +20,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { PACKET_SIZE = 256 << 10, UUID_SIZE = 16, MAGIC = 0xc1fc1fc1 };
+enum { PACKET_SIZE = 256 << 10, MOST_HELD = 64 << 20, UUID_SIZE = 16, MAGIC = 0xc1fc1fc1 };
 static const char STREAM_NAME[] = "perf_stream_";
 
 /* How a packet begins: trace.packet.header and stream.packet.context of the metadata below. */
@@ -55,6 +55,9 @@ struct ctf_writer {
 	uint8_t uuid[UUID_SIZE];
 	VEC(struct stream) streams;
 	struct map64 by_number; /* stream → index + 1 */
+	size_t held;		/* bytes of packets, without … */
+	size_t newest;		/* … what this stream has got … */
+	size_t newest_length;	/* … beyond this length */
 };
 
 /* ---- the folder ---- */
@@ -194,7 +197,7 @@ static struct stream *find_stream(struct ctf_writer *writer, uint32_t number)
 	return &writer->streams.data[*index - 1];
 }
 
-static struct error *write_packet(const struct ctf_writer *writer, struct stream *stream)
+static struct error *write_packet(struct ctf_writer *writer, struct stream *stream)
 {
 	char name[sizeof(STREAM_NAME) + 12];
 	struct packet_head head = {.magic = MAGIC,
@@ -208,15 +211,37 @@ static struct error *write_packet(const struct ctf_writer *writer, struct stream
 	snprintf(name, sizeof(name), "%s%" PRIu32, STREAM_NAME, stream->number);
 	struct error *error = write_file(writer, name, !stream->has_file, &stream->packet);
 	stream->has_file = true;
-	strbuf_clear(&stream->packet);
+	writer->held -= stream->packet.len;
+	strbuf_deinit(&stream->packet);
 	return error;
+}
+
+static struct error *write_all(struct ctf_writer *writer)
+{
+	struct error *error = NULL;
+	for (size_t i = 0; !error && i < writer->streams.len; i++)
+		if (writer->streams.data[i].packet.len)
+			error = write_packet(writer, &writer->streams.data[i]);
+	return error;
+}
+
+/* The last event is complete. */
+static void count_newest(struct ctf_writer *writer)
+{
+	if (writer->streams.len)
+		writer->held += writer->streams.data[writer->newest].packet.len - writer->newest_length;
 }
 
 struct error *ctf_writer_begin_event(struct ctf_writer *writer, uint32_t number, uint32_t id, uint64_t time, struct strbuf **ret)
 {
 	static const struct packet_head nothing;
+	count_newest(writer);
 	struct stream *stream = find_stream(writer, number);
-	struct error *error = stream->packet.len >= PACKET_SIZE ? write_packet(writer, stream) : NULL;
+	struct error *error = stream->packet.len >= PACKET_SIZE	  ? write_packet(writer, stream)
+			      : writer->held >= (size_t)MOST_HELD ? write_all(writer)
+								  : NULL;
+	writer->newest = (size_t)(stream - writer->streams.data);
+	writer->newest_length = stream->packet.len;
 	if (error)
 		return error;
 	stream->last = time > stream->last ? time : stream->last;
@@ -284,11 +309,9 @@ static void add_trace(const struct ctf_writer *writer, const struct ctf_descript
 
 struct error *ctf_writer_finish(struct ctf_writer *writer, const struct ctf_description *description)
 {
-	struct error *error = NULL;
 	struct strbuf text = {0};
-	for (size_t i = 0; !error && i < writer->streams.len; i++)
-		if (writer->streams.data[i].packet.len)
-			error = write_packet(writer, &writer->streams.data[i]);
+	count_newest(writer);
+	struct error *error = write_all(writer);
 	add_trace(writer, description, &text);
 	strbuf_add_str(&text, description->events);
 	if (!error)

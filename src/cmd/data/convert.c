@@ -4,6 +4,7 @@
 #include "base/cleanup.h"
 #include "base/files/output.h"
 #include "base/files/replacement.h"
+#include "base/log.h"
 #include "base/mem.h"
 #include "base/text.h"
 #include "cmd/data/data.h"
@@ -21,6 +22,7 @@ struct data_conversion {
 	struct session *session;
 	struct resolver *resolver;
 	uint64_t samples, others; /* that were written … */
+	uint64_t left_out;	  /* samples that weren't */
 	uint64_t bytes;		  /* … JSON: as text, CTF: of the recording */
 };
 
@@ -84,8 +86,8 @@ static struct error *write_event(struct data_conversion *conversion, struct ctf_
 	if (record->header->type == RECORD_SAMPLE) {
 		if (!session_decode(conversion->session, record, &sample))
 			return NULL;
-		error = ctf_export_sample(export, record->event, &sample);
-		conversion->samples++;
+		error = ctf_export_sample(export, record->event, &sample, &written);
+		*(written ? &conversion->samples : &conversion->left_out) += 1;
 	} else {
 		if (!conversion->options->all)
 			return NULL;
@@ -166,6 +168,14 @@ static struct error *check(const struct data_convert_options *wanted)
 	return NULL;
 }
 
+static void warn(const struct data_conversion *conversion)
+{
+	if (conversion->left_out)
+		log_warning("%" PRIu64
+			    " samples are not written: the fields of their tracepoints are many times larger than what was recorded",
+			    conversion->left_out);
+}
+
 static void tell(const struct data_conversion *conversion)
 {
 	const struct data_convert_options *wanted = conversion->options;
@@ -199,6 +209,7 @@ static struct error *convert(const struct data_convert_options *wanted)
 	error = wanted->to_json ? convert_to_json(&conversion) : convert_to_ctf(&conversion);
 	if (!error) {
 		tell(&conversion);
+		warn(&conversion);
 		opening_warn(&opening);
 	}
 	opening_end(&opening);

@@ -75,8 +75,12 @@ class Daemon:
         wait_for(lambda: (text := said()) and "OK" in text and "FAIL" not in text)
 
     def kill(self):
+        """What a test that failed has left. Process ids are used again: it must be the daemon."""
         with contextlib.suppress(OSError, ValueError):
-            os.kill(int((self.base / "lock").read_text(encoding="utf-8")), signal.SIGTERM)
+            pid = int((self.base / "lock").read_text(encoding="utf-8"))
+            if b"daemon\0start\0" in pathlib.Path(f"/proc/{pid}/cmdline").read_bytes():
+                os.kill(pid, signal.SIGTERM)
+                wait_for(lambda: not alive(pid))
 
 
 @pytest.fixture
@@ -151,7 +155,7 @@ def test_changes(daemon):
     daemon("start")
     wait_for(lambda: "d" not in daemon.pids())
     assert re.search(r"^\[-:d\] perf record -e no-such-event -- sleep 1000\n  ended:   exited, status=[1-9]\d*$", daemon(), re.M) and "session 'd' exited, status=" in daemon.output()
-    assert "FAIL d" in daemon("ping", "--session", "d", status=1) and "doesn't run any more" in daemon("signal", "--session", "d", status=255)
+    assert "FAIL d" in daemon("ping", "--session", "d", status=1) and "doesn't run" in daemon("signal", "--session", "d", status=255)
     assert "-e no-such-event" not in daemon("-x,")
     before = daemon.pids()
     daemon.ping("--session", "c")  # it has begun: SIGKILL is what ends it
@@ -199,18 +203,62 @@ def test_daemon_that_was_killed(daemon):
     daemon("stop")
 
 
+@contextlib.contextmanager
+def foreground(daemon):
+    with subprocess.Popen([daemon.program.path, "daemon", "start", "-f", "--config", daemon.config], stdout=subprocess.PIPE, text=True, start_new_session=True) as started:
+        try:
+            yield started
+        finally:
+            started.terminate()
+
+
 def test_foreground(daemon):
     """It tells what it does, and Ctrl-C, which its sessions get as well, ends all."""
     daemon.write(a="-e page-faults:u -- sh -c 'exec sleep 1000'")
-    with subprocess.Popen([daemon.program.path, "daemon", "start", "-f", "--config", daemon.config], stdout=subprocess.PIPE, text=True, start_new_session=True) as started:
+    with foreground(daemon) as started:
         assert "daemon started (pid" in started.stdout.readline() and "running session [a:" in started.stdout.readline()
         daemon.ping()
         pids = daemon.pids()
         command = pathlib.Path(f"/proc/{pids['a']}/cmdline").read_bytes().split(b"\0")[1:-1]
         assert command == [b"record", b"--control=fifo:control,ack", b"-e", b"page-faults:u", b"--", b"sh", b"-c", b"exec sleep 1000"]
         os.killpg(started.pid, signal.SIGINT)
+        started.wait(TIMEOUT)
         assert "daemon exited" in started.stdout.read()
     assert not any(map(alive, pids.values())) and "lock" not in kinds(daemon.base)
+
+
+def test_terminal_that_goes(daemon):
+    daemon.write(a=RUN)
+    with foreground(daemon) as started:
+        daemon.ping()
+        pids = daemon.pids()
+        started.send_signal(signal.SIGHUP)
+        started.wait(TIMEOUT)
+        assert "daemon exited" in started.stdout.read()
+    assert not any(map(alive, pids.values()))
+
+
+def test_hangup_in_the_background(daemon):
+    """The configuration is read again."""
+    daemon.write(a=RUN)
+    daemon("start")
+    daemon.ping()
+    pids = daemon.pids()
+    os.kill(pids["a"], signal.SIGKILL)
+    wait_for(lambda: "session 'a' killed" in daemon.output())
+    os.kill(pids["daemon"], signal.SIGHUP)
+    assert wait_for(lambda: (now := daemon.pids()) and "a" in now and now)["daemon"] == pids["daemon"]
+
+
+def test_session_that_does_not_end(daemon):
+    """It is killed after a while, which is told."""
+    daemon.write(a=RUN)
+    daemon("start")
+    daemon.ping()
+    pids = daemon.pids()
+    os.kill(pids["a"], signal.SIGSTOP)
+    daemon("stop")
+    assert "session 'a' killed: it hadn't ended 10 seconds after SIGTERM" in daemon.output() and not alive(pids["a"])
 
 
 def test_requests(daemon):
@@ -253,8 +301,23 @@ def test_folders_of_others(daemon, tmp_path):
     (daemon.base / "session-a").symlink_to(victim)
     daemon("start")
     assert not kinds(victim) and "failed: session 'a'" in daemon.output() and list(daemon.pids()) == ["daemon"]
+    assert daemon().endswith(f"[-:a] perf record {RUN}\n  not started: see the daemon's output\n")
+    assert "session 'a' doesn't run" in daemon("signal", "--session", "a", status=255)
     daemon("stop")
     assert not kinds(victim)
+
+
+# Closed at once; with what hasn't been read in it, that is a reset.
+ASK = """
+import socket
+client = socket.socket(socket.AF_UNIX)
+client.connect("control")
+try:
+    client.send(b"list\\n\\n\\n")
+    print(client.recv(3).decode().strip() or "refused")
+except (ConnectionResetError, BrokenPipeError):
+    print("refused")
+"""
 
 
 def test_users(daemon, root, tmp_path):
@@ -262,12 +325,12 @@ def test_users(daemon, root, tmp_path):
     daemon.write(a=RUN)
     daemon("start")
 
-    def ask():
-        os.setuid(12345)
-        with socket.socket(socket.AF_UNIX) as client:
-            client.connect("control")
-    with pytest.raises(subprocess.SubprocessError):
-        subprocess.run(["true"], cwd=daemon.base, preexec_fn=ask, check=False)
+    def ask(user):
+        done = subprocess.run(["/usr/bin/python3", "-c", ASK], cwd=daemon.base, user=user, capture_output=True, text=True, check=False, timeout=TIMEOUT)
+        return done.stdout, done.stderr
+    assert ask(0) == ("ok\n", "") and "PermissionError" in ask(12345)[1]
+    (daemon.base / "control").chmod(0o666)
+    assert ask(0) == ("ok\n", "") and ask(12345) == ("refused\n", "")
     daemon("stop")
     os.chown(daemon.base, 12345, 12345)
     assert "belongs to another user" in daemon("start", status=255)
@@ -282,6 +345,9 @@ def test_mistakes(daemon, perf, tmp_path):
     own = {"HOME": str(tmp_path), "PERF_CONFIG_PARAMETERS": "session-x=1", "PATH": os.environ["PATH"]}
     done = subprocess.run([perf.path, "daemon", "start", "--base", daemon.base], env=own, capture_output=True, text=True, check=False, timeout=TIMEOUT)
     assert done.returncode == 255 and "the only setting of a session is 'run'" in done.stderr, done
+    daemon.write(a=RUN)
+    daemon.config.chmod(0o666)
+    assert f"run 'chmod o-w {daemon.config}'" in daemon("start", status=255)
     daemon.config.unlink()
     assert "No such file" in daemon("start", status=255)
     assert "unknown subcommand 'x': there are start, stop, signal and ping" in perf("daemon", "x").stderr

@@ -116,6 +116,21 @@ static struct error *add_session(struct daemon_settings *settings, const struct 
 	return NULL;
 }
 
+/* What it says is run. */
+static struct error *check_writers(const struct daemon_options *options)
+{
+	daemon_files files = {0};
+	struct error *error = NULL;
+	struct stat status;
+	daemon_settings_files(options, &files);
+	for (size_t i = 0; !error && i < files.len; i++)
+		if (!stat(files.data[i], &status) && S_ISREG(status.st_mode) && (status.st_mode & S_IWOTH))
+			error = error_new_kind(ERROR_PERMISSION, "others may write into %s, which says what is run: run 'chmod o-w %s'",
+					       files.data[i], files.data[i]);
+	daemon_free_words(&files);
+	return error;
+}
+
 static struct error *take_entries(const struct config *config, bool sessions, struct daemon_settings *ret)
 {
 	const char *base = config_get(config, "daemon.base");
@@ -136,6 +151,8 @@ struct error *daemon_settings_read(const struct daemon_options *options, bool se
 		return error_system(errno, "%s", options->config);
 	if (options->base)
 		error = find_base(options->base, &settings.base);
+	if (!error && sessions)
+		error = check_writers(options);
 	if (!error && needed)
 		error = options->config ? config_open_file(options->config, &config) : config_open(&config);
 	if (!error)

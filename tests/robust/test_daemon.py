@@ -261,6 +261,14 @@ def test_session_that_does_not_end(daemon):
     assert "session 'a' killed: it hadn't ended 10 seconds after SIGTERM" in daemon.output() and not alive(pids["a"])
 
 
+def test_what_cannot_be_watched(daemon, perf, tmp_path):
+    """A home that isn't there."""
+    own = {"HOME": str(tmp_path / "none"), "PATH": os.environ["PATH"]}
+    for verb in ("start", "stop"):
+        subprocess.run([perf.path, "daemon", verb, "--base", daemon.base], env=own, stdout=subprocess.DEVNULL, check=True, timeout=TIMEOUT)
+    assert f"failed: changes of {tmp_path}/none/.perfconfig aren't seen: {tmp_path}/none: No such file or directory" in daemon.output()
+
+
 def test_requests(daemon):
     """Whoever says nothing, or something else, holds nobody up for long."""
     daemon.write(a=RUN)

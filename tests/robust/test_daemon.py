@@ -15,6 +15,9 @@ RUN = "-e page-faults:u --switch-output -- sleep 1000"
 OTHER = "-e context-switches:u -- sleep 1000"
 
 
+TIMEOUT = 120  # for what takes seconds
+
+
 def wait_for(condition):
     """What is waited for comes; a minute is for machines that are busy with something else."""
     until = time.monotonic() + 60
@@ -24,12 +27,17 @@ def wait_for(condition):
     return found
 
 
+def state(pid):
+    """A letter; none when it isn't there any more."""
+    try:
+        return pathlib.Path(f"/proc/{pid}/stat").read_text(encoding="latin-1").rsplit(")", 1)[1].split()[0]
+    except OSError:
+        return ""
+
+
 def alive(pid):
     """It is there, and no zombie that nobody has waited for yet."""
-    try:
-        return pathlib.Path(f"/proc/{pid}/stat").read_text(encoding="latin-1").rsplit(")", 1)[1].split()[0] != "Z"
-    except OSError:
-        return False
+    return state(pid) not in ("", "Z")
 
 
 class Daemon:
@@ -47,7 +55,7 @@ class Daemon:
     def __call__(self, *words, status=0, **arguments):
         # Not to a pipe, which the kernel's tool keeps open in the background.
         with open(self.base.parent / "said", "w+b") as said:
-            done = subprocess.run([str(self.program), "daemon", *map(str, words), "--config", self.config], stdout=said, stderr=said, stdin=subprocess.DEVNULL, check=False, **arguments)
+            done = subprocess.run([str(self.program), "daemon", *map(str, words), "--config", self.config], stdout=said, stderr=said, stdin=subprocess.DEVNULL, check=False, timeout=TIMEOUT, **arguments)
             said.seek(0)
             text = said.read().decode()
         assert done.returncode == status, (words, text)
@@ -60,12 +68,19 @@ class Daemon:
     def output(self):
         return (self.base / "output").read_text(encoding="utf-8")
 
-    def ping(self):
-        wait_for(lambda: "FAIL" not in subprocess.run([str(self.program), "daemon", "ping", "--config", self.config], capture_output=True, text=True, check=False).stdout)
+    def ping(self, *words):
+        """Waits until all answer that are asked."""
+        def said():
+            return subprocess.run([str(self.program), "daemon", "ping", *words, "--config", self.config], capture_output=True, text=True, check=False, timeout=TIMEOUT).stdout
+        wait_for(lambda: (text := said()) and "OK" in text and "FAIL" not in text)
 
     def kill(self):
+        """What a test that failed has left. Process ids are used again: it must be the daemon."""
         with contextlib.suppress(OSError, ValueError):
-            os.kill(int((self.base / "lock").read_text(encoding="utf-8")), signal.SIGTERM)
+            pid = int((self.base / "lock").read_text(encoding="utf-8"))
+            if b"daemon\0start\0" in pathlib.Path(f"/proc/{pid}/cmdline").read_bytes():
+                os.kill(pid, signal.SIGTERM)
+                wait_for(lambda: not alive(pid))
 
 
 @pytest.fixture
@@ -140,10 +155,10 @@ def test_changes(daemon):
     daemon("start")
     wait_for(lambda: "d" not in daemon.pids())
     assert re.search(r"^\[-:d\] perf record -e no-such-event -- sleep 1000\n  ended:   exited, status=[1-9]\d*$", daemon(), re.M) and "session 'd' exited, status=" in daemon.output()
-    assert "FAIL d" in daemon("ping", "--session", "d", status=1) and "doesn't run any more" in daemon("signal", "--session", "d", status=255)
+    assert "FAIL d" in daemon("ping", "--session", "d", status=1) and "doesn't run" in daemon("signal", "--session", "d", status=255)
     assert "-e no-such-event" not in daemon("-x,")
     before = daemon.pids()
-    daemon("signal", "--session", "c")  # it has begun: SIGKILL is what ends it
+    daemon.ping("--session", "c")  # it has begun: SIGKILL is what ends it
     os.kill(before["c"], signal.SIGKILL)
     wait_for(lambda: "session 'c' killed (signal 9)" in daemon.output())
     daemon.write(a=RUN, c=RUN, b=OTHER, e=RUN)
@@ -156,6 +171,20 @@ def test_changes(daemon):
     daemon.write(a=RUN)
     wait_for(lambda: list(daemon.pids()) == ["daemon", "a"])
     assert daemon.pids()["a"] == before["a"]
+
+
+def test_signal_needs_an_answer(daemon):
+    """SIGUSR2 would end a recorder that hasn't begun."""
+    daemon.write(a=RUN, b=RUN)
+    daemon("start")
+    daemon.ping("--session", "b")
+    pids = daemon.pids()
+    os.kill(pids["a"], signal.SIGSTOP)
+    wait_for(lambda: state(pids["a"]) == "T")
+    assert daemon("signal", status=1) == f"session 'a' doesn't answer: no signal sent\nsignal 12 sent to session 'b [{pids['b']}]'\n"
+    os.kill(pids["a"], signal.SIGCONT)
+    daemon.ping()
+    assert daemon("signal", "--session", "a") and daemon.pids() == pids
 
 
 def test_daemon_that_was_killed(daemon):
@@ -174,18 +203,70 @@ def test_daemon_that_was_killed(daemon):
     daemon("stop")
 
 
+@contextlib.contextmanager
+def foreground(daemon):
+    with subprocess.Popen([daemon.program.path, "daemon", "start", "-f", "--config", daemon.config], stdout=subprocess.PIPE, text=True, start_new_session=True) as started:
+        try:
+            yield started
+        finally:
+            started.terminate()
+
+
 def test_foreground(daemon):
     """It tells what it does, and Ctrl-C, which its sessions get as well, ends all."""
     daemon.write(a="-e page-faults:u -- sh -c 'exec sleep 1000'")
-    with subprocess.Popen([daemon.program.path, "daemon", "start", "-f", "--config", daemon.config], stdout=subprocess.PIPE, text=True, start_new_session=True) as started:
+    with foreground(daemon) as started:
         assert "daemon started (pid" in started.stdout.readline() and "running session [a:" in started.stdout.readline()
         daemon.ping()
         pids = daemon.pids()
         command = pathlib.Path(f"/proc/{pids['a']}/cmdline").read_bytes().split(b"\0")[1:-1]
         assert command == [b"record", b"--control=fifo:control,ack", b"-e", b"page-faults:u", b"--", b"sh", b"-c", b"exec sleep 1000"]
         os.killpg(started.pid, signal.SIGINT)
+        started.wait(TIMEOUT)
         assert "daemon exited" in started.stdout.read()
     assert not any(map(alive, pids.values())) and "lock" not in kinds(daemon.base)
+
+
+def test_terminal_that_goes(daemon):
+    daemon.write(a=RUN)
+    with foreground(daemon) as started:
+        daemon.ping()
+        pids = daemon.pids()
+        started.send_signal(signal.SIGHUP)
+        started.wait(TIMEOUT)
+        assert "daemon exited" in started.stdout.read()
+    assert not any(map(alive, pids.values()))
+
+
+def test_hangup_in_the_background(daemon):
+    """The configuration is read again."""
+    daemon.write(a=RUN)
+    daemon("start")
+    daemon.ping()
+    pids = daemon.pids()
+    os.kill(pids["a"], signal.SIGKILL)
+    wait_for(lambda: "session 'a' killed" in daemon.output())
+    os.kill(pids["daemon"], signal.SIGHUP)
+    assert wait_for(lambda: (now := daemon.pids()) and "a" in now and now)["daemon"] == pids["daemon"]
+
+
+def test_session_that_does_not_end(daemon):
+    """It is killed after a while, which is told."""
+    daemon.write(a=RUN)
+    daemon("start")
+    daemon.ping()
+    pids = daemon.pids()
+    os.kill(pids["a"], signal.SIGSTOP)
+    daemon("stop")
+    assert "session 'a' killed: it hadn't ended 10 seconds after SIGTERM" in daemon.output() and not alive(pids["a"])
+
+
+def test_what_cannot_be_watched(daemon, perf, tmp_path):
+    """A home that isn't there."""
+    own = {"HOME": str(tmp_path / "none"), "PATH": os.environ["PATH"]}
+    for verb in ("start", "stop"):
+        subprocess.run([perf.path, "daemon", verb, "--base", daemon.base], env=own, stdout=subprocess.DEVNULL, check=True, timeout=TIMEOUT)
+    assert f"failed: changes of {tmp_path}/none/.perfconfig aren't seen: {tmp_path}/none: No such file or directory" in daemon.output()
 
 
 def test_requests(daemon):
@@ -228,8 +309,23 @@ def test_folders_of_others(daemon, tmp_path):
     (daemon.base / "session-a").symlink_to(victim)
     daemon("start")
     assert not kinds(victim) and "failed: session 'a'" in daemon.output() and list(daemon.pids()) == ["daemon"]
+    assert daemon().endswith(f"[-:a] perf record {RUN}\n  not started: see the daemon's output\n")
+    assert "session 'a' doesn't run" in daemon("signal", "--session", "a", status=255)
     daemon("stop")
     assert not kinds(victim)
+
+
+# Closed at once; with what hasn't been read in it, that is a reset.
+ASK = """
+import socket
+client = socket.socket(socket.AF_UNIX)
+client.connect("control")
+try:
+    client.send(b"list\\n\\n\\n")
+    print(client.recv(3).decode().strip() or "refused")
+except (ConnectionResetError, BrokenPipeError):
+    print("refused")
+"""
 
 
 def test_users(daemon, root, tmp_path):
@@ -237,23 +333,29 @@ def test_users(daemon, root, tmp_path):
     daemon.write(a=RUN)
     daemon("start")
 
-    def ask():
-        os.setuid(12345)
-        with socket.socket(socket.AF_UNIX) as client:
-            client.connect("control")
-    with pytest.raises(subprocess.SubprocessError):
-        subprocess.run(["true"], cwd=daemon.base, preexec_fn=ask, check=False)
+    def ask(user):
+        done = subprocess.run(["/usr/bin/python3", "-c", ASK], cwd=daemon.base, user=user, capture_output=True, text=True, check=False, timeout=TIMEOUT)
+        return done.stdout, done.stderr
+    assert ask(0) == ("ok\n", "") and "PermissionError" in ask(12345)[1]
+    (daemon.base / "control").chmod(0o666)
+    assert ask(0) == ("ok\n", "") and ask(12345) == ("refused\n", "")
     daemon("stop")
     os.chown(daemon.base, 12345, 12345)
     assert "belongs to another user" in daemon("start", status=255)
 
 
 def test_mistakes(daemon, perf, tmp_path):
-    for text, sentence in (("[session-a]\nrun = -e x\n", "which base folder"), ("[daemon]\nbase = /no/such\n", "No such file"), ("[daemon]\nbase = {}\n[session-a]\nfoo = 1\n", "nothing but 'run'"),
+    for text, sentence in (("[session-a]\nrun = -e x\n", "which base folder"), ("[daemon]\nbase = /no/such\n", "No such file"), ("[daemon]\nbase = {}\n[session-a]\nfoo = 1\n", "the only setting of a session is 'run'"),
                            ("[daemon]\nbase = {}\n[session-a/../b]\nrun = x\n", "a session's name"), ("[daemon]\nbase = {}\n[session-]\nrun = x\n", "a session's name"),
-                           ("[daemon]\nbase = {}\n[session-..]\nrun = x\n", "a session's name"), ("[daemon]\nbase = {}\n[session-a]\nrun = 'x\n", "quote"), ("[daemon\n", "expected [section]")):
+                           ("[daemon]\nbase = {}\n[session-..]\nrun = x\n", "a session's name"), ("[daemon]\nbase = {}\n[session-a]\nrun = 'x\n", "a quote isn't closed"), ("[daemon\n", "expected [section]")):
         daemon.config.write_text(text.replace("{}", str(daemon.base)), encoding="utf-8")
         assert sentence in daemon("start", status=255), text
+    own = {"HOME": str(tmp_path), "PERF_CONFIG_PARAMETERS": "session-x=1", "PATH": os.environ["PATH"]}
+    done = subprocess.run([perf.path, "daemon", "start", "--base", daemon.base], env=own, capture_output=True, text=True, check=False, timeout=TIMEOUT)
+    assert done.returncode == 255 and "the only setting of a session is 'run'" in done.stderr, done
+    daemon.write(a=RUN)
+    daemon.config.chmod(0o666)
+    assert f"run 'chmod o-w {daemon.config}'" in daemon("start", status=255)
     daemon.config.unlink()
     assert "No such file" in daemon("start", status=255)
     assert "unknown subcommand 'x': there are start, stop, signal and ping" in perf("daemon", "x").stderr

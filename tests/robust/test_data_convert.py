@@ -6,6 +6,7 @@ import resource
 import shutil
 import subprocess
 import sys
+import tempfile
 
 import pytest
 
@@ -45,9 +46,22 @@ def test_folders(perf, recorded, tmp_path):
     assert perf("data", "-i", one, "convert", "--to-ctf", trace).returncode == 0
     assert names(trace) == ["metadata", "perf_stream_2"] and len(read(trace)) == 1
     (trace / "notes").write_text("x", encoding="utf-8")
-    done = perf("data", "convert", "-i", one, "--to-ctf", trace)
-    assert done.returncode == 255 and "has other files in it ('notes')" in done.stderr and (trace / "notes").exists()
+    before = {path.name: path.read_bytes() for path in trace.iterdir()}
+    done = perf("data", "convert", "-i", recorded, "--to-ctf", trace)
+    assert done.returncode == 255 and "has other files in it ('notes')" in done.stderr
+    assert {path.name: path.read_bytes() for path in trace.iterdir()} == before
     assert perf("data", "convert", "-f", "-i", one, "--to-ctf", trace).returncode == 0 and names(trace) == ["metadata", "notes", "perf_stream_2"]
+
+
+def test_new_folder_outside_of_tmp(perf, recorded):
+    """The sandbox knows where it will be, slashes behind it or not."""
+    place = pathlib.Path("/dev/shm")
+    if not os.access(place, os.W_OK):
+        pytest.skip("nothing can be written to /dev/shm")
+    with tempfile.TemporaryDirectory(dir=place) as above:
+        for name in ("a", "b/", "c/d//"):
+            done = perf("data", "convert", "-i", recorded, "--to-ctf", f"{above}/{name}")
+            assert done.returncode == 0 and (pathlib.Path(above) / name / "metadata").exists(), done.stderr
 
 
 def test_links_are_not_followed(perf, recorded, tmp_path):
@@ -68,7 +82,8 @@ def test_places_of_others(perf, recorded, tmp_path, root):
     foreign, home = tmp_path / "foreign", tmp_path / "home"
     foreign.mkdir()
     home.mkdir()
-    (home / "metadata").write_text("mine", encoding="utf-8")
+    for folder in (foreign, home):
+        (folder / "metadata").write_text("mine", encoding="utf-8")
     os.chown(foreign, 12345, 12345)
     link = tmp_path / "link"
     link.symlink_to(home)
@@ -76,7 +91,7 @@ def test_places_of_others(perf, recorded, tmp_path, root):
     for place, sentence in ((foreign, "belongs to another user"), (link, "a symbolic link of another user"), (f"{link}/", "a symbolic link of another user")):
         done = perf("data", "convert", "-f", "-i", recorded, "--to-ctf", place)
         assert done.returncode == 255 and sentence in done.stderr, done.stderr
-    assert not names(foreign) and names(home) == ["metadata"]
+    assert names(foreign) == names(home) == ["metadata"]
 
 
 def test_what_fails_leaves_nothing(perf, recorded, tmp_path):
@@ -98,7 +113,7 @@ def test_what_fails_leaves_nothing(perf, recorded, tmp_path):
 
 def test_mistakes(perf, recorded):
     for words, sentence in (([], "--to-json FILE or --to-ctf FOLDER"), (["--to-json", "a", "--to-ctf", "b"], "cannot be combined"), (["--to-json", "a", "--all"], "--all is for --to-ctf only"),
-                            (["--to-json", "a", "--tod"], "--tod is for --to-ctf only"), (["x", "--to-json", "a"], "unexpected argument 'x'")):
+                            (["--to-json", "a", "--tod"], "--tod is for --to-ctf only"), (["--to-ctf", ""], "is empty"), (["--to-json", ""], "is empty"), (["x", "--to-json", "a"], "unexpected argument 'x'")):
         done = perf("data", "convert", "-i", recorded, *words)
         assert done.returncode == 129 and sentence in done.stderr, done.stderr
     assert perf("data").returncode == perf("data", "x").returncode == 129
@@ -149,6 +164,50 @@ sample event=0 time=1 raw=0700000000000000{(60000 << 16 | 12):08x}{long}
     assert len(read(tmp_path / "trace")) == 1 and (tmp_path / "trace/perf_stream_0").stat().st_size < 1 << 20
     assert perf("data", "convert", "-i", path, "--to-json", tmp_path / "json", preexec_fn=limit).returncode == 0
     assert json.loads((tmp_path / "json").read_bytes())["samples"]
+
+
+def tracepoint_of(monkeypatch, lines):
+    """The tracepoint odd:it has fields of these lines."""
+    text = made.format_of("it", {"id": "7", "fields": "x/4"}).replace("\n\nprint fmt", "\n" + "".join(f"\t{line};\tsigned:0;\n" for line in lines) + "\nprint fmt")
+    monkeypatch.setattr(made, "format_of", lambda name, fields: text)
+    return "tracepoint odd:it id=7 fields=x/4\n"
+
+
+def test_large_fields_of_small_records(perf, tmp_path, monkeypatch):
+    """An array that is declared, of which records have next to nothing, would make a huge trace of a small recording."""
+    text = tracepoint_of(monkeypatch, ["field:unsigned short g[30000];\toffset:12;\tsize:60000"]) + "event odd:it type=2 config=7 period=1 sample=TIME|RAW ids=1\n"
+    text += "".join(f"sample event=0 time={i} raw=070000000000000011111111\n" for i in range(1, 100)) + f"sample event=0 time=100 raw=0700000000000000{'22' * 60004}\n"
+    done = perf("data", "convert", "-i", write(tmp_path / "x.data", text), "--to-ctf", tmp_path / "trace")
+    assert done.returncode == 0 and "99 samples are not written" in done.stderr and "(1 samples)" in done.stderr, done.stderr
+    line, = read(tmp_path / "trace")
+    assert line.count(" = 8738") == 30000, line[-500:]
+
+
+def test_metadata_is_bounded(perf, tmp_path, monkeypatch):
+    """One format of many fields, which many events have."""
+    text = tracepoint_of(monkeypatch, [f"field:unsigned char f{'x' * 200}{i};\toffset:8;\tsize:1" for i in range(5000)])
+    text += "".join(f"event odd:it type=2 config=7 period=1 sample=TIME|RAW|ID ids={i}\n" for i in range(1, 90)) + f"sample event=88 time=1 id=89 raw=0700000000000000{'11' * 2000}\n"
+    done = perf("data", "convert", "-i", write(tmp_path / "x.data", text), "--to-ctf", tmp_path / "trace")
+    assert done.returncode == 0 and "the trace's metadata is larger than 64 MB" in done.stderr, done.stderr
+    assert 64 << 20 < (tmp_path / "trace/metadata").stat().st_size < 66 << 20 and (tmp_path / "trace/perf_stream_0").exists()
+
+
+def test_packets_of_many_processors(perf, tmp_path, monkeypatch):
+    """Those that aren't full are written as well when they are much together."""
+    text = tracepoint_of(monkeypatch, ["field:unsigned short g[31000];\toffset:12;\tsize:62000"]) + "event odd:it type=2 config=7 period=1 sample=TIME|CPU|RAW ids=1\n"
+    text += "".join(f"sample event=0 time={i} cpu={i % 560} raw=0700000000000000{'22' * 7800}\n" for i in range(561))
+    assert perf("data", "convert", "-i", write(tmp_path / "x.data", text), "--to-ctf", tmp_path / "trace").returncode == 0
+    first = (tmp_path / "trace/perf_stream_0").read_bytes()
+    assert first.count(0xc1fc1fc1.to_bytes(4, sys.byteorder)) == 2 and len(names(tmp_path / "trace")) == 561
+
+
+def test_names_of_fields(perf, tmp_path, monkeypatch):
+    """Readers pass over one '_': no field of a tracepoint has the name of what all samples have."""
+    text = tracepoint_of(monkeypatch, [f"field:unsigned char {name};\toffset:8;\tsize:1" for name in ("_perf_ip", "perf_ip", "_perf_id", "align")])
+    text += "event odd:it type=2 config=7 period=1 sample=IP|TIME|RAW ids=1\nsample event=0 ip=1 time=1 raw=070000000000000011111111\n"
+    assert perf("data", "convert", "-i", write(tmp_path / "x.data", text), "--to-ctf", tmp_path / "trace").returncode == 0
+    line, = read(tmp_path / "trace")
+    assert line.count(" perf_ip = ") == 1 and all(f" {name} = 17" in line for name in ("field__perf_ip", "field_perf_ip", "field__perf_id", "align")), line
 
 
 def test_many_processors(perf, tmp_path):

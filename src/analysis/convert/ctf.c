@@ -2,9 +2,11 @@
  * changes nothing any more. Classes of side-band are there from the beginning.
  *
  * What a recording says of fields isn't believed: those of a tracepoint that can't all be in one record, and strings that together are
- * longer than one, are cut off, so that no event is much larger than what it was made of. */
+ * longer than one, are cut off, and samples left out whose fields would be much larger than what they are made of. Many events can have one
+ * tracepoint: when the metadata is larger than that of any machine, fields aren't described any more. */
 #include "analysis/convert/ctf_internal.h"
 
+#include "base/log.h"
 #include "base/mem.h"
 #include "base/text.h"
 
@@ -123,6 +125,17 @@ static void end_class(struct strbuf *out)
 	strbuf_add_str(out, "\t};\n};\n\n");
 }
 
+static bool is_full(struct ctf_export *export, const struct event *event)
+{
+	enum { MOST_METADATA = 64 << 20 };
+	if (!export->full && export->events.len >= MOST_METADATA) {
+		export->full = true;
+		log_warning("the fields of %s, and of events after it, are left out: the trace's metadata is larger than %d MB",
+			    event->name, MOST_METADATA >> 20);
+	}
+	return export->full;
+}
+
 static struct ctf_class *class_of(struct ctf_export *export, const struct event *event)
 {
 	while (export->classes.len <= event->index)
@@ -138,6 +151,8 @@ static struct ctf_class *class_of(struct ctf_export *export, const struct event 
 	};
 	begin_class(CTF_FIRST_EVENT + event->index, event->name, &export->events);
 	declare_sampled(class, &export->events);
+	if (class->tracepoint && is_full(export, event))
+		class->tracepoint = NULL;
 	if (class->tracepoint)
 		ctf_declare_tracepoint(class, &export->events);
 	end_class(&export->events);
@@ -164,10 +179,13 @@ static uint32_t stream_of(const struct ctf_export *export, const struct ctf_clas
 	return sample->cpu;
 }
 
-struct error *ctf_export_sample(struct ctf_export *export, const struct event *event, const struct sample *sample)
+struct error *ctf_export_sample(struct ctf_export *export, const struct event *event, const struct sample *sample, bool *ret_written)
 {
 	struct strbuf *out;
 	const struct ctf_class *class = class_of(export, event);
+	*ret_written = !class->tracepoint || ctf_tracepoint_fits(class, sample);
+	if (!*ret_written)
+		return NULL;
 	struct error *error = ctf_writer_begin_event(export->writer, stream_of(export, class, sample), CTF_FIRST_EVENT + event->index,
 						     clock_time(sample->time), &out);
 	if (error)

@@ -9,7 +9,8 @@ struct ctf_export;
 
 /* All live longer than the export. */
 struct ctf_export *ctf_export_create(struct session *session, struct ctf_writer *writer);
-struct error *ctf_export_sample(struct ctf_export *export, const struct event *event, const struct sample *sample);
+/* *ret_written: those of tracepoints with fields much larger than what was recorded of them are passed over. */
+struct error *ctf_export_sample(struct ctf_export *export, const struct event *event, const struct sample *sample, bool *ret_written);
 /* COMM, FORK, EXIT, MMAP, MMAP2; *ret_written: others are passed over. */
 struct error *ctf_export_record(struct ctf_export *export, const struct record *record, bool *ret_written);
 /* Writes the metadata. `wall_clock`: times become those of the wall clock, which the recording must know. */

@@ -35,6 +35,7 @@ struct ctf_class {
 	const struct tracepoint *tracepoint; /* NULL = it has no fields of its own */
 	struct ctf_field *fields;	     /* of the tracepoint */
 	size_t field_count;
+	size_t fixed_size; /* bytes that these take at least */
 };
 
 struct ctf_export {
@@ -42,8 +43,11 @@ struct ctf_export {
 	struct ctf_writer *writer;
 	VEC(struct ctf_class) classes; /* by the event's index */
 	struct strbuf events;	       /* metadata */
+	bool full;		       /* … so much that fields of tracepoints aren't described any more */
 };
 
 /* Chooses class->fields and adds their declarations. */
 void ctf_declare_tracepoint(struct ctf_class *class, struct strbuf *out);
+/* False: the fields are many times larger than what was recorded of them, so that a small recording would become a huge trace. */
+bool ctf_tracepoint_fits(const struct ctf_class *class, const struct sample *sample);
 void ctf_put_tracepoint(const struct ctf_class *class, const struct sample *sample, struct strbuf *out);

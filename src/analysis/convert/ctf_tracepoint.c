@@ -48,7 +48,8 @@ static bool take_name(struct names *names, const char *name)
 /* The field's name as one that TSDL allows and no other field has: "_align", "pid_dupl_0". Freed by the caller. */
 static char *choose_name(struct names *names, const char *name)
 {
-	const char *prefix = str_starts_with(name, "perf_") ? "field_" : is_reserved(name) ? "_" : "";
+	bool is_samples = str_starts_with(*name == '_' ? name + 1 : name, "perf_");
+	const char *prefix = is_samples ? "field_" : is_reserved(name) ? "_" : "";
 	char *chosen = mem_printf("%s%s", prefix, name);
 	while (!take_name(names, chosen)) {
 		free(chosen);
@@ -106,6 +107,20 @@ static void declare(const struct ctf_field *field, struct names *names, struct s
 	free(name);
 }
 
+static size_t fixed_size(const struct ctf_field *field)
+{
+	switch (field->form) {
+	case CTF_TEXT:
+		return 1;
+	case CTF_SEQUENCE:
+		return sizeof(uint32_t);
+	case CTF_ARRAY:
+		return field->count * ctf_type_size(field->type);
+	default:
+		return ctf_type_size(field->type);
+	}
+}
+
 /* Fields that are too many or too large to be in one record are left out. */
 void ctf_declare_tracepoint(struct ctf_class *class, struct strbuf *out)
 {
@@ -122,6 +137,7 @@ void ctf_declare_tracepoint(struct ctf_class *class, struct strbuf *out)
 		}
 		left -= size;
 		class->fields[class->field_count] = field_of(&tracepoint->fields[i]);
+		class->fixed_size += fixed_size(&class->fields[class->field_count]);
 		declare(&class->fields[class->field_count++], &names, out);
 	}
 	map64_deinit(&names.used);
@@ -177,6 +193,12 @@ static void put_list(const struct ctf_field *field, const struct sample *sample,
 		ctf_put_integer(out, CTF_U32, count);
 	}
 	put_elements(field, bytes, length, count, sample, out);
+}
+
+bool ctf_tracepoint_fits(const struct ctf_class *class, const struct sample *sample)
+{
+	enum { MOST_TIMES = 16, FREE = 64 };
+	return class->fixed_size <= MOST_TIMES * ((size_t)(sample->raw ? sample->raw_size : 0) + FREE);
 }
 
 void ctf_put_tracepoint(const struct ctf_class *class, const struct sample *sample, struct strbuf *out)

@@ -20,7 +20,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { PACKET_SIZE = 256 << 10, UUID_SIZE = 16, MAGIC = 0xc1fc1fc1 };
+enum { PACKET_SIZE = 256 << 10, MOST_HELD = 64 << 20, UUID_SIZE = 16, MAGIC = 0xc1fc1fc1 };
 static const char STREAM_NAME[] = "perf_stream_";
 
 /* How a packet begins: trace.packet.header and stream.packet.context of the metadata below. */
@@ -49,11 +49,15 @@ struct stream {
 struct ctf_writer {
 	char *path;
 	int folder;
-	bool made; /* the folder wasn't there */
+	bool made;  /* the folder wasn't there */
+	bool begun; /* what is in it is ours to remove: all that could refuse it has been looked at */
 	bool finished;
 	uint8_t uuid[UUID_SIZE];
 	VEC(struct stream) streams;
 	struct map64 by_number; /* stream → index + 1 */
+	size_t held;		/* bytes of packets, without … */
+	size_t newest;		/* … what this stream has got … */
+	size_t newest_length;	/* … beyond this length */
 };
 
 /* ---- the folder ---- */
@@ -69,8 +73,9 @@ static bool is_ours(const char *name)
 	return !strcmp(name, "metadata") || is_stream_name(name);
 }
 
-/* Removes an old trace. *ret_other: the name of what is no part of it, freed by the caller; NULL = there is nothing else. */
-static struct error *clear_folder(const struct ctf_writer *writer, char **ret_other)
+/* Removes a trace, or only looks. *ret_other: the name of what is no part of one, freed by the caller; NULL = there is nothing else. */
+enum pass { PASS_LOOK, PASS_REMOVE };
+static struct error *go_over_folder(const struct ctf_writer *writer, enum pass pass, char **ret_other)
 {
 	int fd = openat(writer->folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *folder = fd < 0 ? NULL : fdopendir(fd);
@@ -86,7 +91,7 @@ static struct error *clear_folder(const struct ctf_writer *writer, char **ret_ot
 	while (!error && (entry = readdir(folder))) {
 		if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, ".."))
 			continue;
-		if (is_ours(entry->d_name) && unlinkat(writer->folder, entry->d_name, 0))
+		if (pass == PASS_REMOVE && is_ours(entry->d_name) && unlinkat(writer->folder, entry->d_name, 0))
 			error = error_system(errno, "removing %s/%s", writer->path, entry->d_name);
 		else if (!is_ours(entry->d_name) && !*ret_other)
 			*ret_other = text_safe_copy(entry->d_name);
@@ -95,13 +100,10 @@ static struct error *clear_folder(const struct ctf_writer *writer, char **ret_ot
 	return error;
 }
 
-/* Without slashes at its end, behind which a link would be followed. */
-static char *folder_name(const char *path)
+static struct error *clear_folder(const struct ctf_writer *writer)
 {
-	size_t length = strlen(path);
-	while (length > 1 && path[length - 1] == '/')
-		length--;
-	return mem_strndup(path, length);
+	cleanup_free char *other = NULL;
+	return go_over_folder(writer, PASS_REMOVE, &other);
 }
 
 static struct error *open_folder(struct ctf_writer *writer)
@@ -127,7 +129,7 @@ struct error *ctf_writer_create(const char *folder, bool force, struct ctf_write
 {
 	cleanup_free char *other = NULL;
 	struct ctf_writer *writer = mem_zalloc(sizeof(*writer));
-	writer->path = folder_name(folder);
+	writer->path = mem_strdup(folder);
 	writer->folder = -1;
 	if (getrandom(writer->uuid, UUID_SIZE, 0) != UUID_SIZE)
 		memset(writer->uuid, 0, UUID_SIZE);
@@ -135,11 +137,14 @@ struct error *ctf_writer_create(const char *folder, bool force, struct ctf_write
 	writer->uuid[8] = 0x80 | (writer->uuid[8] & 0x3f);
 	struct error *error = open_folder(writer);
 	if (!error)
-		error = clear_folder(writer, &other);
+		error = go_over_folder(writer, PASS_LOOK, &other);
 	if (!error && other && !force)
 		error = error_new(
 			"%s has other files in it ('%s'), which readers of the trace would take for streams: choose a new folder, or use --force",
 			folder, other);
+	writer->begun = !error;
+	if (!error)
+		error = clear_folder(writer);
 	if (error) {
 		ctf_writer_destroy(writer);
 		return error;
@@ -150,15 +155,12 @@ struct error *ctf_writer_create(const char *folder, bool force, struct ctf_write
 
 void ctf_writer_destroy(struct ctf_writer *writer)
 {
-	char *other;
 	if (!writer)
 		return;
-	if (writer->folder >= 0 && !writer->finished) {
-		error_free(clear_folder(writer, &other));
-		free(other);
-		if (writer->made)
-			rmdir(writer->path);
-	}
+	if (writer->begun && !writer->finished)
+		error_free(clear_folder(writer));
+	if (writer->made && !writer->finished)
+		rmdir(writer->path);
 	if (writer->folder >= 0)
 		close(writer->folder);
 	for (size_t i = 0; i < writer->streams.len; i++)
@@ -195,7 +197,7 @@ static struct stream *find_stream(struct ctf_writer *writer, uint32_t number)
 	return &writer->streams.data[*index - 1];
 }
 
-static struct error *write_packet(const struct ctf_writer *writer, struct stream *stream)
+static struct error *write_packet(struct ctf_writer *writer, struct stream *stream)
 {
 	char name[sizeof(STREAM_NAME) + 12];
 	struct packet_head head = {.magic = MAGIC,
@@ -209,15 +211,37 @@ static struct error *write_packet(const struct ctf_writer *writer, struct stream
 	snprintf(name, sizeof(name), "%s%" PRIu32, STREAM_NAME, stream->number);
 	struct error *error = write_file(writer, name, !stream->has_file, &stream->packet);
 	stream->has_file = true;
-	strbuf_clear(&stream->packet);
+	writer->held -= stream->packet.len;
+	strbuf_deinit(&stream->packet);
 	return error;
+}
+
+static struct error *write_all(struct ctf_writer *writer)
+{
+	struct error *error = NULL;
+	for (size_t i = 0; !error && i < writer->streams.len; i++)
+		if (writer->streams.data[i].packet.len)
+			error = write_packet(writer, &writer->streams.data[i]);
+	return error;
+}
+
+/* The last event is complete. */
+static void count_newest(struct ctf_writer *writer)
+{
+	if (writer->streams.len)
+		writer->held += writer->streams.data[writer->newest].packet.len - writer->newest_length;
 }
 
 struct error *ctf_writer_begin_event(struct ctf_writer *writer, uint32_t number, uint32_t id, uint64_t time, struct strbuf **ret)
 {
 	static const struct packet_head nothing;
+	count_newest(writer);
 	struct stream *stream = find_stream(writer, number);
-	struct error *error = stream->packet.len >= PACKET_SIZE ? write_packet(writer, stream) : NULL;
+	struct error *error = stream->packet.len >= PACKET_SIZE	  ? write_packet(writer, stream)
+			      : writer->held >= (size_t)MOST_HELD ? write_all(writer)
+								  : NULL;
+	writer->newest = (size_t)(stream - writer->streams.data);
+	writer->newest_length = stream->packet.len;
 	if (error)
 		return error;
 	stream->last = time > stream->last ? time : stream->last;
@@ -285,11 +309,9 @@ static void add_trace(const struct ctf_writer *writer, const struct ctf_descript
 
 struct error *ctf_writer_finish(struct ctf_writer *writer, const struct ctf_description *description)
 {
-	struct error *error = NULL;
 	struct strbuf text = {0};
-	for (size_t i = 0; !error && i < writer->streams.len; i++)
-		if (writer->streams.data[i].packet.len)
-			error = write_packet(writer, &writer->streams.data[i]);
+	count_newest(writer);
+	struct error *error = write_all(writer);
 	add_trace(writer, description, &text);
 	strbuf_add_str(&text, description->events);
 	if (!error)

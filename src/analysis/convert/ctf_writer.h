@@ -4,7 +4,8 @@
  *	perf_stream_N     events of one CPU: packets one behind the other, each with its own head
  *
  * The folder is made, or is one that we own whose old trace is replaced. Nothing outside of it is written: what has a stream's name there
- * is removed first, and no link is followed. Memory is bounded: a stream holds one packet, which is written when it is full.
+ * is removed first, and no link is followed. Memory is bounded: a stream holds one packet, which is written when it is full
+ * or all of them together hold much.
  *
  * Facts: the CTF 1.8 specification, https://diamon.org/ctf/v1.8.3/. */
 #pragma once
@@ -17,7 +18,8 @@
 
 struct ctf_writer;
 
-/* `force`: other files may be in the folder, although readers take each of them for a stream. */
+/* The folder's name has no slash at its end, behind which a link would be followed. `force`: other files may be in it, although readers
+ * take each of them for a stream. */
 struct error *ctf_writer_create(const char *folder, bool force, struct ctf_writer **ret);
 
 /* The next event of a stream. *ret: where its fields go, unaligned and in the byte order of this machine, until the next call. A time

@@ -41,9 +41,8 @@ static struct error *option_separator(const struct option *option, const char *a
 
 static const char lines_help[] = "one line each, with this between its fields (default a comma)";
 static const struct option options[] = {COMMON, SEPARATOR(0, lines_help), OPTION_END};
-static const struct option start_options[] = {
-	OPTION_FLAG('f', "foreground", O, foreground, "stay in the foreground and tell there what is done"), COMMON,
-	SEPARATOR(OPTION_HIDDEN, "of lists; means nothing here"), OPTION_END};
+static const struct option start_options[] = {OPTION_FLAG('f', "foreground", O, foreground, "stay in the foreground and report there"),
+					      COMMON, SEPARATOR(OPTION_HIDDEN, "of lists; means nothing here"), OPTION_END};
 static const struct option stop_options[] = {COMMON, SEPARATOR(OPTION_HIDDEN, "of lists; means nothing here"), OPTION_END};
 static const struct option signal_options[] = {SESSION("only to this session"), COMMON, SEPARATOR(0, lines_help), OPTION_END};
 static const struct option ping_options[] = {SESSION("only this session"), COMMON, SEPARATOR(0, lines_help), OPTION_END};

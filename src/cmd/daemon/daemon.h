@@ -63,8 +63,9 @@ struct daemon_session {
 	int status;	     /* … as of waitpid(), when it has ended */
 	int folder;	     /* -1 = none */
 	int control, ack;    /* FIFOs, open both ways: they neither end nor block */
-	uint64_t started_ns; /* CLOCK_MONOTONIC */
+	uint64_t started_ns; /* CLOCK_MONOTONIC; 0 = it couldn't be started */
 	bool answered;	     /* since it was started */
+	bool killed;	     /* it didn't end when it was told to */
 	bool wanted;	     /* while a configuration is applied */
 };
 
@@ -73,7 +74,8 @@ struct daemon_session *daemon_session_create(const char *name, const char *run);
 void daemon_session_destroy(struct daemon_session *session);
 /* Makes its folder in `base` and starts it there. */
 struct error *daemon_session_start(struct daemon_session *session, int base);
-/* SIGTERM; SIGKILL to what hasn't ended after some seconds. What was recorded stays, the FIFOs don't. */
+/* SIGTERM; SIGKILL to what hasn't ended after so many seconds. What was recorded stays, the FIFOs don't. */
+enum { DAEMON_STOP_SECONDS = 10 };
 void daemon_sessions_stop(struct daemon_session *const *sessions, size_t count);
 /* Whether it has ended since it was last asked; adds how. */
 bool daemon_session_ended(struct daemon_session *session, struct strbuf *how);
@@ -81,7 +83,8 @@ bool daemon_session_ended(struct daemon_session *session, struct strbuf *how);
 void daemon_session_add_end(const struct daemon_session *session, struct strbuf *out);
 /* Whether it answers. */
 bool daemon_session_ping(struct daemon_session *session);
-/* Has it write what it holds: SIGUSR2, which would end a recorder that hasn't begun, so that its first answer is waited for. */
+/* Has it write what it holds: SIGUSR2, which would end a recorder that hasn't begun, so that its first answer is waited for. False: there
+ * was none, and nothing is sent. */
 bool daemon_session_dump(struct daemon_session *session);
 
 /* ---- server.c: the daemon ---- */

@@ -199,6 +199,14 @@ static void look_after_sessions(struct server *server)
 	strbuf_deinit(&how);
 }
 
+static void end_sessions(struct daemon_session *const *sessions, size_t count)
+{
+	daemon_sessions_stop(sessions, count);
+	for (size_t i = 0; i < count; i++)
+		if (sessions[i]->killed)
+			note("session '%s' killed: it hadn't ended %d seconds after SIGTERM", sessions[i]->name, DAEMON_STOP_SECONDS);
+}
+
 /* Those that aren't wanted any more, or with other words, all at once. */
 static void stop_unwanted(struct server *server)
 {
@@ -206,7 +214,7 @@ static void stop_unwanted(struct server *server)
 	for (size_t i = 0; i < server->sessions.len; i++)
 		if (!server->sessions.data[i]->wanted)
 			vec_push(&unwanted, server->sessions.data[i]);
-	daemon_sessions_stop(unwanted.data, unwanted.len);
+	end_sessions(unwanted.data, unwanted.len);
 	for (size_t i = 0; i < unwanted.len; i++) {
 		note("reconfig: session '%s' stopped", unwanted.data[i]->name);
 		daemon_session_destroy(unwanted.data[i]);
@@ -259,6 +267,10 @@ static void read_again(struct server *server)
 static void watch_files(struct server *server)
 {
 	server->inotify = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+	if (server->inotify < 0) {
+		note_error(error_system(errno, "changes of the configuration aren't seen: inotify"));
+		return;
+	}
 	for (size_t i = 0; i < server->files.len; i++) {
 		cleanup_free char *path = realpath(server->files.data[i], NULL);
 		if (!path)
@@ -268,7 +280,9 @@ static void watch_files(struct server *server)
 		server->files.data[i] = mem_strdup(slash ? slash + 1 : path);
 		if (slash)
 			slash[slash == path] = '\0';
-		inotify_add_watch(server->inotify, slash ? path : ".", IN_CLOSE_WRITE | IN_MOVED_TO);
+		const char *folder = slash ? path : ".";
+		if (inotify_add_watch(server->inotify, folder, IN_CLOSE_WRITE | IN_MOVED_TO) < 0)
+			note_error(error_system(errno, "changes of %s/%s aren't seen: %s", folder, server->files.data[i], folder));
 	}
 }
 
@@ -280,6 +294,7 @@ static bool files_changed(const struct server *server)
 	while ((length = read(server->inotify, events, sizeof(events))) > 0) {
 		for (char *at = events; at < events + length;) {
 			const struct inotify_event *event = (const struct inotify_event *)(const void *)at;
+			changed |= (event->mask & IN_Q_OVERFLOW) != 0;
 			for (size_t i = 0; i < server->files.len; i++)
 				changed |= event->len && !strcmp(event->name, server->files.data[i]);
 			at += sizeof(*event) + event->len;
@@ -315,8 +330,10 @@ static void list_session(const struct server *server, const struct daemon_sessio
 	if (!session->pid && *s)
 		return;
 	if (!session->pid) {
-		strbuf_printf(out, "[-:%s] perf record %s\n  ended:   ", session->name, session->run);
-		daemon_session_add_end(session, out);
+		strbuf_printf(out, "[-:%s] perf record %s\n  ", session->name, session->run);
+		strbuf_add_str(out, session->started_ns ? "ended:   " : "not started: see the daemon's output");
+		if (session->started_ns)
+			daemon_session_add_end(session, out);
 		strbuf_add_char(out, '\n');
 	} else if (!*s) {
 		strbuf_printf(out, "[%d:%s] perf record %s\n", session->pid, session->name, session->run);
@@ -368,19 +385,26 @@ static void send_signal(const struct server *server, const char *name, const cha
 		return;
 	}
 	if (chosen && !chosen->pid) {
-		strbuf_printf(out, "session '%s' doesn't run any more\n", name);
+		strbuf_printf(out, "session '%s' doesn't run\n", name);
 		return;
 	}
-	strbuf_add_str(out, "ok\n");
+	struct strbuf lines = {0};
+	bool failed = false;
 	for (size_t i = 0; i < server->sessions.len; i++) {
 		struct daemon_session *session = server->sessions.data[i];
-		if (!session->pid || (chosen && session != chosen) || !daemon_session_dump(session))
+		if (!session->pid || (chosen && session != chosen))
 			continue;
-		if (*s)
-			strbuf_printf(out, "%d%s%s%s%d\n", SIGUSR2, s, session->name, s, session->pid);
+		bool sent = daemon_session_dump(session);
+		failed |= !sent;
+		if (!sent)
+			strbuf_printf(&lines, "session '%s' doesn't answer: no signal sent\n", session->name);
+		else if (*s)
+			strbuf_printf(&lines, "%d%s%s%s%d\n", SIGUSR2, s, session->name, s, session->pid);
 		else
-			strbuf_printf(out, "signal %d sent to session '%s [%d]'\n", SIGUSR2, session->name, session->pid);
+			strbuf_printf(&lines, "signal %d sent to session '%s [%d]'\n", SIGUSR2, session->name, session->pid);
 	}
+	strbuf_printf(out, "%s\n%s", failed ? "failed" : "ok", strbuf_str(&lines));
+	strbuf_deinit(&lines);
 }
 
 /* The next line of a request; NULL = it isn't whole. */
@@ -398,7 +422,7 @@ static void obey(struct server *server, char *request, struct strbuf *out)
 {
 	char *verb = next_line(&request), *separator = verb ? next_line(&request) : NULL, *name = separator ? next_line(&request) : NULL;
 	if (!name) {
-		strbuf_add_str(out, "the request isn't whole\n");
+		strbuf_add_str(out, "the request is incomplete\n");
 		return;
 	}
 	look_after_sessions(server);
@@ -456,13 +480,14 @@ static void take_request(struct server *server)
 
 /* ---- running ---- */
 
+/* SIGHUP in the foreground: the terminal is gone. */
 static void take_signals(struct server *server)
 {
 	struct signalfd_siginfo info;
 	while (poller_next_signal(&server->poller, &info)) {
 		if (info.ssi_signo == SIGCHLD)
 			look_after_sessions(server);
-		else if (info.ssi_signo == SIGHUP)
+		else if (info.ssi_signo == SIGHUP && !server->options->foreground)
 			read_again(server);
 		else
 			server->stopping = true;
@@ -489,7 +514,7 @@ static void run_loop(struct server *server)
 static void stop_all(struct server *server)
 {
 	static const char done[] = "ok\n";
-	daemon_sessions_stop(server->sessions.data, server->sessions.len);
+	end_sessions(server->sessions.data, server->sessions.len);
 	for (size_t i = 0; i < server->sessions.len; i++)
 		daemon_session_destroy(server->sessions.data[i]);
 	vec_deinit(&server->sessions);
@@ -513,7 +538,8 @@ static void serve(struct server *server, const struct daemon_settings *settings,
 	watch_files(server);
 	apply(server, settings);
 	poller_watch(&server->poller, server->socket, EPOLLIN, TAG_REQUEST);
-	poller_watch(&server->poller, server->inotify, EPOLLIN, TAG_CONFIG);
+	if (server->inotify >= 0)
+		poller_watch(&server->poller, server->inotify, EPOLLIN, TAG_CONFIG);
 	if (ready >= 0) {
 		if (write(ready, "", 1) < 0)
 			note("whoever started the daemon has ended");

@@ -17,7 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { STOP_SECONDS = 10, PING_SECONDS = 2, TICK_MS = 10 };
+enum { PING_SECONDS = 2, TICK_MS = 10 };
 
 struct daemon_session *daemon_session_create(const char *name, const char *run)
 {
@@ -107,6 +107,8 @@ struct error *daemon_session_start(struct daemon_session *session, int base)
 	int output = -1;
 	pid_t daemon = getpid();
 	close_all(session);
+	session->started_ns = 0;
+	session->killed = false;
 	struct error *error = make_folder(session, base, &output);
 	if (!error) {
 		session->pid = fork();
@@ -162,7 +164,7 @@ static size_t count_running(struct daemon_session *const *sessions, size_t count
 void daemon_sessions_stop(struct daemon_session *const *sessions, size_t count)
 {
 	static const struct timespec tick = {.tv_nsec = TICK_MS * 1000000L};
-	uint64_t until = clock_now_ns(CLOCK_MONOTONIC) + STOP_SECONDS * UINT64_C(1000000000);
+	uint64_t until = clock_now_ns(CLOCK_MONOTONIC) + DAEMON_STOP_SECONDS * UINT64_C(1000000000);
 	bool killed = false;
 	for (size_t i = 0; i < count; i++)
 		if (sessions[i]->pid)
@@ -173,7 +175,7 @@ void daemon_sessions_stop(struct daemon_session *const *sessions, size_t count)
 			continue;
 		for (size_t i = 0; i < count; i++)
 			if (sessions[i]->pid)
-				kill(sessions[i]->pid, SIGKILL);
+				sessions[i]->killed = !kill(sessions[i]->pid, SIGKILL);
 		killed = true;
 	}
 }
@@ -217,5 +219,5 @@ bool daemon_session_dump(struct daemon_session *session)
 {
 	if (!session->answered)
 		daemon_session_ping(session);
-	return session->pid && !kill(session->pid, SIGUSR2);
+	return session->answered && session->pid && !kill(session->pid, SIGUSR2);
 }

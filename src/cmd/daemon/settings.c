@@ -101,19 +101,34 @@ static bool is_session_name(const char *name)
 static struct error *add_session(struct daemon_settings *settings, const struct config_entry *entry)
 {
 	const char *begin = entry->name + strlen(SESSION), *dot = strrchr(begin, '.');
-	cleanup_free char *name = mem_strndup(begin, (size_t)(dot - begin));
 	daemon_files words = {0};
-	if (strcmp(dot, ".run") != 0)
-		return error_new("%s: a session has nothing but 'run'", entry->where);
+	if (!dot || strcmp(dot, ".run") != 0)
+		return error_new("%s: the only setting of a session is 'run'", entry->where);
+	cleanup_free char *name = mem_strndup(begin, (size_t)(dot - begin));
 	if (!is_session_name(name))
 		return error_new("%s: a session's name has letters, digits, '-', '_' and '.', and is no longer than %d", entry->where,
 				 NAME_MAX_LENGTH);
 	bool ends = daemon_split_words(entry->value, &words);
 	daemon_free_words(&words);
 	if (!ends)
-		return error_new("%s: a quote that doesn't end", entry->where);
+		return error_new("%s: a quote isn't closed", entry->where);
 	vec_push(&settings->runs, (struct daemon_run){take_pointer(name), mem_strdup(entry->value), mem_strdup(entry->where)});
 	return NULL;
+}
+
+/* What it says is run. */
+static struct error *check_writers(const struct daemon_options *options)
+{
+	daemon_files files = {0};
+	struct error *error = NULL;
+	struct stat status;
+	daemon_settings_files(options, &files);
+	for (size_t i = 0; !error && i < files.len; i++)
+		if (!stat(files.data[i], &status) && S_ISREG(status.st_mode) && (status.st_mode & S_IWOTH))
+			error = error_new_kind(ERROR_PERMISSION, "others may write into %s, which says what is run: run 'chmod o-w %s'",
+					       files.data[i], files.data[i]);
+	daemon_free_words(&files);
+	return error;
 }
 
 static struct error *take_entries(const struct config *config, bool sessions, struct daemon_settings *ret)
@@ -136,6 +151,8 @@ struct error *daemon_settings_read(const struct daemon_options *options, bool se
 		return error_system(errno, "%s", options->config);
 	if (options->base)
 		error = find_base(options->base, &settings.base);
+	if (!error && sessions)
+		error = check_writers(options);
 	if (!error && needed)
 		error = options->config ? config_open_file(options->config, &config) : config_open(&config);
 	if (!error)

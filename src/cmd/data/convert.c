@@ -4,6 +4,7 @@
 #include "base/cleanup.h"
 #include "base/files/output.h"
 #include "base/files/replacement.h"
+#include "base/log.h"
 #include "base/mem.h"
 #include "base/text.h"
 #include "cmd/data/data.h"
@@ -21,6 +22,7 @@ struct data_conversion {
 	struct session *session;
 	struct resolver *resolver;
 	uint64_t samples, others; /* that were written … */
+	uint64_t left_out;	  /* samples that weren't */
 	uint64_t bytes;		  /* … JSON: as text, CTF: of the recording */
 };
 
@@ -84,8 +86,8 @@ static struct error *write_event(struct data_conversion *conversion, struct ctf_
 	if (record->header->type == RECORD_SAMPLE) {
 		if (!session_decode(conversion->session, record, &sample))
 			return NULL;
-		error = ctf_export_sample(export, record->event, &sample);
-		conversion->samples++;
+		error = ctf_export_sample(export, record->event, &sample, &written);
+		*(written ? &conversion->samples : &conversion->left_out) += 1;
 	} else {
 		if (!conversion->options->all)
 			return NULL;
@@ -124,6 +126,15 @@ static struct error *convert_to_ctf(struct data_conversion *conversion)
 	return error;
 }
 
+/* A slash at the end of a folder's name would follow a link, and hides from the sandbox where it is to be. Freed by the caller. */
+static char *without_slashes(const char *path)
+{
+	size_t length = strlen(path);
+	while (length > 1 && path[length - 1] == '/')
+		length--;
+	return mem_strndup(path, length);
+}
+
 /* The folders above the trace's, as the kernel's tool makes them. */
 static struct error *make_parents(const char *path)
 {
@@ -147,12 +158,22 @@ static struct error *check(const struct data_convert_options *wanted)
 		return error_new_kind(ERROR_USAGE, "--to-json and --to-ctf cannot be combined: convert twice");
 	if (!json && !wanted->to_ctf)
 		return error_new_kind(ERROR_USAGE, "into what? Give --to-json FILE or --to-ctf FOLDER");
+	if (!*(json ? json : wanted->to_ctf))
+		return error_new_kind(ERROR_USAGE, "the name of what is to be written is empty");
 	if (json && (wanted->all || wanted->wall_clock))
 		return error_new_kind(ERROR_USAGE, "%s is for --to-ctf only: JSON has samples, with the recording's own times",
 				      wanted->all ? "--all" : "--tod");
 	if (json && strcmp(json, "-") != 0 && !wanted->input.force && !lstat(json, &status) && !output_is_device(json))
 		return error_new("%s exists already: choose another name, or overwrite it with --force", json);
 	return NULL;
+}
+
+static void warn(const struct data_conversion *conversion)
+{
+	if (conversion->left_out)
+		log_warning("%" PRIu64
+			    " samples are not written: the fields of their tracepoints are many times larger than what was recorded",
+			    conversion->left_out);
 }
 
 static void tell(const struct data_conversion *conversion)
@@ -188,6 +209,7 @@ static struct error *convert(const struct data_convert_options *wanted)
 	error = wanted->to_json ? convert_to_json(&conversion) : convert_to_ctf(&conversion);
 	if (!error) {
 		tell(&conversion);
+		warn(&conversion);
 		opening_warn(&opening);
 	}
 	opening_end(&opening);
@@ -204,7 +226,11 @@ static struct error *run(int argc, char **argv, int *ret_status)
 		error = error_new_kind(ERROR_USAGE, "unexpected argument '%s'", argv[0]);
 	if (!error)
 		error = check(&wanted);
-	return error ? error : convert(&wanted);
+	if (error)
+		return error;
+	cleanup_free char *folder = wanted.to_ctf ? without_slashes(wanted.to_ctf) : NULL;
+	wanted.to_ctf = folder;
+	return convert(&wanted);
 }
 
 static const char *const usage[] = {"[-i FILE] --to-json FILE", "[-i FILE] [--all] [--tod] --to-ctf FOLDER", NULL};

@@ -63,7 +63,8 @@ def test_long_waits_one_by_one(sleeping):
 def test_threads_and_children_are_followed(sleeping):
     waits = sleeping("--", "sh", "-c", f"/usr/bin/python3 -c '{THREADS}'; sleep 1")
     sleepers = {tid for comm, tid, period, _ in waits if period >= 140_000_000 and comm in ("python3", "sleep", "sh")}
-    assert len(sleepers) >= 4, waits  # both threads, sleep, and the shell that waits for both; who waits for another may begin late
+    # Both threads, sleep, and the shell that waits for both; who waits for another may begin late. Switches that the kernel doesn't report are told.
+    assert len(sleepers) + sleeping.unseen >= 4, waits
     alone = sleeping("-i", "--", "sh", "-c", "sleep 0.15; true")
     assert alone and {comm for comm, *_ in alone} == {"sh"}
 

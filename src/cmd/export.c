@@ -93,27 +93,15 @@ static bool accept_sample(void *context, const struct fold_sample *sample)
 	return (!export->event || sample->event == export->event) && (!comms || str_is_listed(comms, untrusted_raw(sample->comm)));
 }
 
-/* The one that was named; of folded stacks, which are of one, the first with samples. */
+/* The one that was named; of folded stacks, which are of one, the first with samples; else all. */
 static struct error *choose_event(struct export *export)
 {
-	const struct session *session = export->opening.session;
-	const char *wanted = export->options.event;
-	size_t with_samples = 0;
-	for (size_t i = 0; i < session->reader->events.events.len; i++) {
-		const struct event *event = session->reader->events.events.data[i];
-		bool samples = session->event_counts[i].samples > 0;
-		with_samples += samples;
-		if (!export->event && (wanted ? !strcmp(event->name, wanted) : samples && !export->view->samples))
-			export->event = event;
-	}
-	if (wanted && !export->event)
-		return error_new("no event '%s' in %s; 'perf evlist' lists its events", wanted, reader_name(session->reader));
-	if (!with_samples)
-		return error_new("%s has no samples: nothing to export", reader_name(session->reader));
-	if (!wanted && export->event && with_samples > 1)
-		log_warning("%zu events have samples; writing %s (choose another with --show-event NAME)", with_samples,
-			    export->event->name);
-	return NULL;
+	const struct opening *opening = &export->opening;
+	if (!opening_events_sampled(opening))
+		return error_new("%s has no samples: nothing to export", reader_name(opening->session->reader));
+	if (!export->options.event && export->view->samples)
+		return NULL;
+	return opening_choose_event(opening, export->options.event, "writing", &export->event);
 }
 
 static struct error *fold_recording(struct export *export, struct fold **ret)

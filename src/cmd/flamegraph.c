@@ -143,27 +143,12 @@ static const struct event *find_event(const struct session *session, const char 
 	return NULL;
 }
 
-/* --show-event, else the first event with samples. Warns when others have some, too. */
 static struct error *choose_event(struct flamegraph *flamegraph)
 {
-	const struct session *session = flamegraph->opening.session;
-	const char *wanted = flamegraph->options.event;
-	size_t with_samples = 0;
-	for (size_t i = 0; i < session->reader->events.events.len; i++) {
-		const struct event *event = session->reader->events.events.data[i];
-		bool samples = session->event_counts[i].samples > 0;
-		with_samples += samples;
-		if (!flamegraph->event && (wanted ? strcmp(event->name, wanted) == 0 : samples))
-			flamegraph->event = event;
-	}
-	if (!flamegraph->event && wanted)
-		return error_new("no event '%s' in %s; 'perf evlist' lists its events", wanted, reader_name(session->reader));
-	if (!flamegraph->event)
-		return error_new("%s has no samples: nothing to draw", reader_name(session->reader));
-	if (with_samples > 1 && !wanted)
-		log_warning("%zu events have samples; drawing %s (choose another with --show-event NAME)", with_samples,
-			    flamegraph->event->name);
-	return NULL;
+	const struct opening *opening = &flamegraph->opening;
+	if (!flamegraph->options.event && !opening_events_sampled(opening))
+		return error_new("%s has no samples: nothing to draw", reader_name(opening->session->reader));
+	return opening_choose_event(opening, flamegraph->options.event, "drawing", &flamegraph->event);
 }
 
 /* Folded stacks instead of a picture: then no limit holds for what is too small to be seen. */

@@ -361,6 +361,33 @@ void opening_end(struct opening *opening)
 	*opening = (struct opening){0};
 }
 
+size_t opening_events_sampled(const struct opening *opening)
+{
+	const struct session *session = opening->session;
+	size_t count = 0;
+	for (size_t i = 0; i < session->reader->events.events.len; i++)
+		count += session->event_counts[i].samples > 0;
+	return count;
+}
+
+struct error *opening_choose_event(const struct opening *opening, const char *wanted, const char *doing, const struct event **ret)
+{
+	const struct session *session = opening->session;
+	const struct event *chosen = NULL;
+	size_t with_samples = opening_events_sampled(opening);
+	for (size_t i = 0; i < session->reader->events.events.len && !chosen; i++) {
+		const struct event *event = session->reader->events.events.data[i];
+		if (wanted ? !strcmp(event->name, wanted) : session->event_counts[i].samples > 0)
+			chosen = event;
+	}
+	if (!chosen && wanted)
+		return error_new("no event '%s' in %s; 'perf evlist' lists its events", wanted, reader_name(session->reader));
+	if (!wanted && with_samples > 1)
+		log_warning("%zu events have samples; %s %s (choose another with --show-event NAME)", with_samples, doing, chosen->name);
+	*ret = chosen;
+	return NULL;
+}
+
 struct stitcher *opening_stitcher(const struct opening *opening)
 {
 	const char *why;

@@ -56,6 +56,11 @@ void opening_end(struct opening *opening);
 void opening_sandbox(const struct input_options *input, const char *output, const char *pager);
 /* The same for a command whose output is the build-id cache in the folder `cache`, which is made. `network`: debug servers are asked. */
 void opening_sandbox_with_cache(const char *cache, bool network);
+/* How many events have samples. */
+size_t opening_events_sampled(const struct opening *opening);
+/* The event called `wanted`, which --show-event asks for; NULL: the first one with samples. Warns when others have some, too; `doing` is
+ * what is done with the one ("drawing"). */
+struct error *opening_choose_event(const struct opening *opening, const char *wanted, const char *doing, const struct event **ret);
 /* --stitch-lbr: NULL, with a warning, when the recording gives nothing to stitch. Freed by the caller. */
 struct stitcher *opening_stitcher(const struct opening *opening);
 /* Warns of what was lost, and of what is wrong with the recording: what every command says at its end. */

@@ -2,6 +2,7 @@
  * Stacks are the recorded chains, as the format has them: nothing is unwound, no inlined function added. */
 #include "analysis/convert/json.h"
 
+#include "analysis/stack.h"
 #include "base/text.h"
 #include "event/tracepoint/tracepoint.h"
 
@@ -106,25 +107,6 @@ static void add_frame(const struct frame *frame, bool is_first, struct strbuf *o
 	add(out, "\n\t\t\t\t}");
 }
 
-/* What a marker in a chain says of the addresses behind it. */
-static uint8_t mode_behind(uint64_t marker)
-{
-	switch (marker) {
-	case CALLCHAIN_HYPERVISOR:
-		return CPUMODE_HYPERVISOR;
-	case CALLCHAIN_KERNEL:
-		return CPUMODE_KERNEL;
-	case CALLCHAIN_USER:
-		return CPUMODE_USER;
-	case CALLCHAIN_GUEST_KERNEL:
-		return CPUMODE_GUEST_KERNEL;
-	case CALLCHAIN_GUEST_USER:
-		return CPUMODE_GUEST_USER;
-	default:
-		return CPUMODE_UNKNOWN;
-	}
-}
-
 struct place {
 	const struct json_export *export;
 	const struct thread *thread;
@@ -147,8 +129,8 @@ static void add_addresses(struct place *at, const uint64_t *chain, uint64_t coun
 	for (uint64_t i = 0; i < count; i++) {
 		if (chain[i] < CALLCHAIN_CONTEXT_MAX)
 			add_address(at, chain[i], out);
-		else
-			at->cpumode = mode_behind(chain[i]);
+		else if (!stack_marker_mode(chain[i], &at->cpumode))
+			at->cpumode = CPUMODE_UNKNOWN;
 	}
 }
 

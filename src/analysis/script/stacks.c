@@ -20,6 +20,7 @@
 #include "analysis/script/lines.h"
 #include "analysis/script/places.h"
 #include "analysis/script/recent.h"
+#include "analysis/stack.h"
 #include "base/digits.h"
 #include "base/hash.h"
 #include "base/mem.h"
@@ -477,30 +478,14 @@ static void add_segment(struct script_text *text, const struct script_sample *at
 		keep_segment(stacks, segment, out->data + start, out->len - start);
 }
 
-/* The mode that a marker announces, 0 for markers that make no sense: the kernel's perf shows nothing of such a chain. */
-static uint8_t mode_of_marker(uint64_t marker)
-{
-	switch (marker) {
-	case CALLCHAIN_HYPERVISOR:
-		return CPUMODE_HYPERVISOR;
-	case CALLCHAIN_KERNEL:
-		return CPUMODE_KERNEL;
-	case CALLCHAIN_USER:
-		return CPUMODE_USER;
-	default:
-		return CPUMODE_UNKNOWN;
-	}
-}
-
-/* At most *left frames of it. False when it makes no sense. */
+/* At most *left frames of it. False when it makes no sense, or is of a guest: the kernel's perf shows nothing of such a chain. */
 static bool add_words(struct script_text *text, const struct script_sample *at, const uint64_t *chain, size_t count, size_t *left,
 		      struct strbuf *out)
 {
 	uint8_t mode = CPUMODE_USER;
 	for (size_t i = 0; i < count && *left;) {
 		if (chain[i] >= CALLCHAIN_CONTEXT_MAX) {
-			mode = mode_of_marker(chain[i++]);
-			if (mode == CPUMODE_UNKNOWN)
+			if (!stack_marker_mode(chain[i++], &mode) || mode > CPUMODE_HYPERVISOR)
 				return false;
 			continue;
 		}

@@ -194,6 +194,8 @@ static void choose_recorder(const struct live_options *options, struct live *liv
 		.synthesize_cgroups = sampling->cgroups,
 		.namespaces = sampling->namespaces,
 		.data_maps = sampling->address,
+		.begun = options->begun,
+		.context = options->context,
 		.is_workload_target = sampling->workload,
 		.all_tasks = sampling->by_cpu,
 		.map_timeout_ns = options->map_timeout_ns,

@@ -54,7 +54,9 @@ struct live_options {
 	unsigned int synth_jobs;	     /* threads that read /proc; 0 = one for each CPU */
 	/* Told of the open counters, before events begin: for programs that write samples of theirs (bpf-output). Or NULL. */
 	struct error *(*opened)(void *context, const struct event_list *events, const struct counter_set *counters);
-	void *context; /* of opened() */
+	/* Events have begun; a held workload is still held. Not with a delay. Or NULL. */
+	void (*begun)(void *context);
+	void *context; /* of both */
 };
 
 struct live;

@@ -355,6 +355,8 @@ static struct error *start(struct recorder *recorder)
 	} else if (options->source) {
 		options->source->measure(options->source->context, true);
 	}
+	if (options->begun && !options->start_disabled)
+		options->begun(options->context);
 	if (options->trigger)
 		counter_set_enable(options->trigger, options->trigger_events);
 	if (recorder->workload)

@@ -97,6 +97,8 @@ struct recorder_options {
 	struct error *(*describe)(void *context, const char *path, const struct features **ret);
 	/* What is known of the features when an output is opened: pipes send them first, files keep some for the case of a kill. */
 	const struct features *(*describe_ahead)(void *context);
+	/* Called when events have begun, before the workload goes on; not when they begin later (start_disabled). Or NULL. */
+	void (*begun)(void *context);
 	void *context;
 };
 

@@ -25,7 +25,7 @@ const volatile uint32_t copies_most; /* on each CPU in WINDOW_NS */
 const volatile uint32_t ring_size;   /* switches of a CPU: a power of two */
 
 uint32_t running;
-uint64_t missed; /* threads for which there was no room */
+uint64_t missed; /* switches from threads for which there was no room */
 
 enum thread_state { THREAD_ASLEEP, THREAD_RUNNABLE, THREAD_ON };
 
@@ -89,10 +89,7 @@ static __always_inline struct thread *thread_of(uint32_t tid)
 	if (thread)
 		return thread;
 	bpf_map_update_elem(&threads, &tid, &fresh, BPF_NOEXIST);
-	thread = bpf_map_lookup_elem(&threads, &tid);
-	if (!thread)
-		__sync_fetch_and_add(&missed, 1);
-	return thread;
+	return bpf_map_lookup_elem(&threads, &tid);
 }
 
 /* ---- stacks ---- */
@@ -208,6 +205,12 @@ static __always_inline struct bpf_switch *reserve(uint32_t cpu, struct switches_
 	return NULL;
 }
 
+/* An exchange, since it is ordered behind all that is in the record: an addition whose result nobody wants is not, on arm64. */
+static __always_inline void publish(struct switches_ends *end)
+{
+	__sync_lock_test_and_set(&end->written, end->written + 1);
+}
+
 static __always_inline void tell_of_waking(const struct sched_switch_event *event, const struct thread *thread, uint32_t cpu,
 					   struct switches_ends *end)
 {
@@ -217,7 +220,7 @@ static __always_inline void tell_of_waking(const struct sched_switch_event *even
 		return;
 	*record =
 		(struct bpf_switch){.time = thread->waking.time, .what = SWITCHES_WOKEN, .next = event->prev_pid, .waking = thread->waking};
-	__sync_fetch_and_add(&end->written, 1);
+	publish(end);
 }
 
 static __always_inline void leave(const struct sched_switch_event *event, bool goes_on, uint32_t cpu, struct switches_ends *end)
@@ -225,8 +228,10 @@ static __always_inline void leave(const struct sched_switch_event *event, bool g
 	uint32_t tid = event->prev_pid;
 	struct thread *thread = thread_of(tid);
 
-	if (!thread)
+	if (!thread) {
+		__sync_fetch_and_add(&missed, 1);
 		return;
+	}
 	if (thread->waking.time)
 		tell_of_waking(event, thread, cpu, end);
 	thread->waking.time = 0;
@@ -272,7 +277,7 @@ int switch_threads(struct sched_switch_event *event)
 	if (event->prev_pid)
 		take_stack(event, walk, record);
 	arrive(event->next_pid, record);
-	__sync_fetch_and_add(&end->written, 1); /* behind all that is in it */
+	publish(end);
 	return 1;
 }
 

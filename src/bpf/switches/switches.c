@@ -21,6 +21,9 @@ enum { COPIES_MOST = 200, RING_MOST = 1 << 17, RINGS_MOST = 1 << 20, RING_LEAST 
 /* Each so many switches the rings are emptied, however old they are. */
 enum { LOOK_EVERY = 4096 };
 
+/* At most between a switch's time and its place in the ring: a virtual CPU may be stopped there. */
+enum { UNDER_WAY_NS = 50000000 };
+
 /* Switches of a CPU that were taken out of its ring. */
 struct taken {
 	VEC(struct bpf_switch) switches;
@@ -169,7 +172,6 @@ static void take_ring(struct bpf_switches *switches, size_t cpu)
 
 static void take_rings(struct bpf_switches *switches)
 {
-	enum { UNDER_WAY_NS = 50000000 }; /* between its time and its place in the ring: a virtual CPU may be stopped there */
 	uint64_t now = clock_now_ns(CLOCK_MONOTONIC);
 	for (size_t cpu = 0; cpu < switches->cpus; cpu++)
 		take_ring(switches, cpu);
@@ -178,7 +180,7 @@ static void take_rings(struct bpf_switches *switches)
 
 void bpf_switches_stop(struct bpf_switches *switches)
 {
-	static const struct timespec under_way = {.tv_nsec = 1000000};
+	static const struct timespec under_way = {.tv_nsec = UNDER_WAY_NS};
 	__atomic_store_n(&switches->skeleton->bss->running, 0, __ATOMIC_RELEASE);
 	nanosleep(&under_way, NULL);
 	take_rings(switches);

@@ -30,5 +30,5 @@ void bpf_switches_start(struct bpf_switches *switches);
 void bpf_switches_stop(struct bpf_switches *switches);
 /* The next switch of any CPU before `until` (`time` + `took`), in that order; false when there is none. */
 bool bpf_switches_next(struct bpf_switches *switches, uint64_t until, struct bpf_switch *ret, uint32_t *ret_cpu);
-/* Switches for which there was no room in the rings. */
+/* Switches for which there was no room in the rings, or whose thread was one too many. */
 uint64_t bpf_switches_lost(const struct bpf_switches *switches);

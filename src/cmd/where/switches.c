@@ -48,7 +48,7 @@ static struct error *direct(struct bpf_switches *switches, enum switches_output 
 	return error;
 }
 
-struct error *where_switches_start(void *context, const struct event_list *events, const struct counter_set *counters)
+struct error *where_switches_direct(void *context, const struct event_list *events, const struct counter_set *counters)
 {
 	struct bpf_switches *switches = context;
 	struct error *error = NULL;
@@ -59,9 +59,12 @@ struct error *where_switches_start(void *context, const struct event_list *event
 		else if (!strcmp(name, parts))
 			error = direct(switches, SWITCHES_PARTS, &counters->each[i], &counters->target);
 	}
-	if (!error)
-		bpf_switches_start(switches);
 	return error;
+}
+
+void where_switches_begin(void *context)
+{
+	bpf_switches_start(context);
 }
 
 bool where_switches_next(struct bpf_switches *switches, uint64_t until, struct where_switch *ret)

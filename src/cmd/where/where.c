@@ -189,7 +189,8 @@ static struct error *open_live(struct where *where, struct event_catalog *catalo
 		.target = &where->place.target,
 		.workload = where->workload.pid ? &where->workload : NULL,
 		.ring_pages = command->ring_pages ? command->ring_pages : sampling_ring_pages_of_switches(where->place.target.cpu_count),
-		.opened = where->switches ? where_switches_start : NULL,
+		.opened = where->switches ? where_switches_direct : NULL,
+		.begun = where->switches ? where_switches_begin : NULL,
 		.context = where->switches,
 	};
 	attached_warn(&where->events, NULL);
@@ -351,8 +352,8 @@ static struct error *answer(struct where *where, struct where_timeline *timeline
 			    sums.endless == 1 ? "" : "s", sums.endless == 1 ? "it" : "them");
 	uint64_t lost = where->switches ? bpf_switches_lost(where->switches) : 0;
 	if (!error && lost)
-		log_warning("%" PRIu64 " switch%s between threads %s lost: the buffers were full.", lost, lost == 1 ? "" : "es",
-			    lost == 1 ? "was" : "were");
+		log_warning("%" PRIu64 " switch%s between threads %s lost: the buffers were full, or there are too many threads.", lost,
+			    lost == 1 ? "" : "es", lost == 1 ? "was" : "were");
 	if (!error && !timeline->has_stacks)
 		log_warning("The recording has no stacks, which show what threads wait for; record them with 'perf where -o FILE COMMAND' "
 			    "or 'perf sched record -g'.");
@@ -383,7 +384,7 @@ static struct error *follow(struct where *where, const struct input_options *inp
 		.pid_count = where->pids.len,
 		.sampled_stacks = where->live && !where->command->callgraph && !where->switches,
 		.next_switch = where->switches ? next_switch : NULL,
-		.read_stack = where_switches_read_stack,
+		.read_stack = where->switches ? where_switches_read_stack : NULL,
 		.is_whole = where->command->system_wide,
 		.own = where->live || where->command->record ? (uint32_t)getpid() : 0,
 		.asleep = where->sleepers.all.data,

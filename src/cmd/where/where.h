@@ -77,8 +77,9 @@ void where_add_devices(struct strbuf *out, const struct where_answer *answer, co
 struct bpf_switches *where_switches_open(void);
 /* The events of its samples. */
 struct error *where_switches_add_events(struct event_list *events, struct event_catalog *catalog);
-/* live_options.opened; the context is the program. */
-struct error *where_switches_start(void *switches, const struct event_list *events, const struct counter_set *counters);
+/* live_options.opened and begun; the context is the program. */
+struct error *where_switches_direct(void *switches, const struct event_list *events, const struct counter_set *counters);
+void where_switches_begin(void *switches);
 /* For where_options: next_switch and read_stack. */
 bool where_switches_next(struct bpf_switches *switches, uint64_t until, struct where_switch *ret);
 bool where_switches_read_stack(const struct sample *sample, struct where_told_stack *ret);

@@ -20,13 +20,18 @@
 #include <sys/mman.h>
 
 /* Above what processes can have. */
-static const uint64_t map_begin = (uint64_t)0x70 << 56, map_size = (uint64_t)1 << 40;
+enum { MAP_BITS = 40 };
+static const uint64_t map_begin = (uint64_t)0x70 << 56, map_size = (uint64_t)1 << MAP_BITS;
 
 struct function {
 	char *name, *file;
 	uint32_t first_line;
 	VEC(uint32_t) lines; /* as distances from the first one */
 };
+
+/* Each function counts among the bytes: those that fit into them fit into the map. */
+_Static_assert(PYTHON_FRAMES_BYTES / sizeof(struct function) < ((uint64_t)1 << MAP_BITS) / NAMES_IMAGE_STRIDE - 1,
+	       "functions have addresses");
 
 struct python_code {
 	size_t function;
@@ -51,6 +56,8 @@ struct python_frames {
 	struct map64 same;	/* codes: equal ones are kept once */
 	struct map64 by_number; /* codes */
 	struct map64 lines;	/* function << 16 | distance: those that are noted */
+	size_t bytes, most;	/* of all this; when it is full, what comes is left out */
+	uint64_t left_out;	/* codes */
 };
 
 /* ---- interpreters ---- */
@@ -163,7 +170,18 @@ struct python_frames *python_frames_create(const struct python_frames_taker *tak
 	struct python_frames *frames = mem_zalloc(sizeof(*frames));
 
 	frames->taker = taker;
+	frames->most = PYTHON_FRAMES_BYTES;
 	return frames;
+}
+
+void python_frames_limit(struct python_frames *frames, size_t bytes)
+{
+	frames->most = bytes;
+}
+
+uint64_t python_frames_left_out(const struct python_frames *frames)
+{
+	return frames ? frames->left_out : 0;
 }
 
 void python_frames_destroy(struct python_frames *frames)
@@ -238,6 +256,7 @@ static size_t find_function(struct python_frames *frames, const struct user_stac
 	uint64_t *at = map64_insert(&frames->by_hash, hash, &is_new);
 	if (is_new) {
 		*at = frames->functions.len;
+		frames->bytes += sizeof(struct function) + sizeof(struct map64_slot) + text.len + file.len;
 		vec_push(&frames->functions,
 			 ((struct function){.name = strbuf_detach(&text), .file = strbuf_detach(&file), .first_line = code->first_line}));
 	}
@@ -326,7 +345,12 @@ static uint32_t line_of(const struct python_code *code, uint32_t begun)
 	return entry.line;
 }
 
-/* Has a place for a line, and returns its distance from the function's first one. */
+static bool is_full(const struct python_frames *frames)
+{
+	return frames->bytes >= frames->most;
+}
+
+/* Has a place for a line, and returns its distance from the function's first one, which has a place always. */
 static uint32_t note_line(struct python_frames *frames, const struct python_code *code, uint32_t line)
 {
 	struct function *function = &frames->functions.data[code->function];
@@ -335,7 +359,12 @@ static uint32_t note_line(struct python_frames *frames, const struct python_code
 
 	if (distance >= NAMES_IMAGE_STRIDE)
 		distance = NAMES_IMAGE_STRIDE - 1;
-	map64_insert(&frames->lines, (uint64_t)code->function * NAMES_IMAGE_STRIDE + distance, &is_new);
+	uint64_t key = (uint64_t)code->function * NAMES_IMAGE_STRIDE + distance;
+	if (is_full(frames) && !map64_find(&frames->lines, key))
+		return 0;
+	map64_insert(&frames->lines, key, &is_new);
+	if (is_new)
+		frames->bytes += sizeof(struct map64_slot) + sizeof(distance);
 	if (is_new && distance)
 		vec_push(&function->lines, distance);
 	return distance;
@@ -354,23 +383,39 @@ static uint64_t hash_code(const struct python_code *code)
 	return hash_combine(hash_combine(code->function, code->first_line), hash_bytes(code->lines, code->size));
 }
 
-void python_frames_add(struct python_frames *frames, const struct user_stacks_python_code *code, size_t lines)
+static size_t find_code(struct python_frames *frames, const struct user_stacks_python_code *code, size_t lines)
 {
-	struct python_code added = {.function = find_function(frames, code), .first_line = code->first_line, .size = lines};
+	struct python_code found = {.function = find_function(frames, code), .first_line = code->first_line, .size = lines};
 	bool is_new;
 
-	added.lines = mem_alloc(lines + 1);
-	memcpy(added.lines, code->lines, lines);
-	uint64_t *at = map64_insert(&frames->same, hash_code(&added), &is_new);
-	if (is_new) {
-		*at = frames->codes.len;
-		vec_push(&frames->codes, added);
-		if (frames->taker)
-			note_all_lines(frames, &added);
-	} else {
-		free(added.lines);
+	found.lines = mem_alloc(lines + 1);
+	memcpy(found.lines, code->lines, lines);
+	uint64_t *at = map64_insert(&frames->same, hash_code(&found), &is_new);
+	if (!is_new) {
+		free(found.lines);
+		return *at;
 	}
-	*map64_insert(&frames->by_number, code->number, NULL) = *at;
+	*at = frames->codes.len;
+	frames->bytes += sizeof(found) + sizeof(struct map64_slot) + lines;
+	vec_push(&frames->codes, found);
+	if (frames->taker)
+		note_all_lines(frames, &found);
+	return frames->codes.len - 1;
+}
+
+void python_frames_add(struct python_frames *frames, const struct user_stacks_python_code *code, size_t lines)
+{
+	bool is_new;
+
+	if (is_full(frames)) {
+		map64_remove(&frames->by_number, code->number); /* it was another code's */
+		frames->left_out++;
+		return;
+	}
+	size_t found = find_code(frames, code, lines);
+	*map64_insert(&frames->by_number, code->number, &is_new) = found;
+	if (is_new)
+		frames->bytes += sizeof(struct map64_slot);
 }
 
 /* ---- files ---- */

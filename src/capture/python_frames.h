@@ -16,6 +16,9 @@
 
 #define PYTHON_FRAMES_FILE "[python]"
 
+/* Names and lines take about so much at most: codes are the processes' to choose. */
+enum { PYTHON_FRAMES_BYTES = 256 << 20 };
+
 /* What the program has to know of a file; false: it is no interpreter, or of a version whose frames aren't known. */
 bool python_frames_describe(struct resolver *resolver, struct dso *dso, struct user_stacks_interpreter *ret);
 
@@ -32,8 +35,12 @@ struct python_frames;
 struct python_frames *python_frames_create(const struct python_frames_taker *taker);
 /* NULL is fine. */
 void python_frames_destroy(struct python_frames *frames);
-/* A code that chains name from now on; its lines have so many bytes. */
+/* Instead of PYTHON_FRAMES_BYTES. */
+void python_frames_limit(struct python_frames *frames, size_t bytes);
+/* A code that chains name from now on; its lines have so many bytes. It is left out when there is no more room. */
 void python_frames_add(struct python_frames *frames, const struct user_stacks_python_code *code, size_t lines);
+/* How many codes were left out; of NULL, none. */
+uint64_t python_frames_left_out(const struct python_frames *frames);
 /* Copies a chain to `out`, which has room for it, with addresses in place of frames; frames of codes that aren't known are left out.
  * Returns how many addresses there are. */
 size_t python_frames_place(struct python_frames *frames, const uint64_t *chain, size_t count, uint64_t *out);

@@ -403,6 +403,7 @@ size_t python_reader_add(struct python_reader *reader, uint32_t pid, const struc
 	reader->pid = pid;
 	reader->stack++;
 	reader->reads = 0;
+	uint64_t unreadable = reader->counts.unreadable;
 	again.sps = reader->sps;
 	count = unwind_user(reader->resolver, cache, &again, ips, count, &end);
 	at.innermost = true;
@@ -420,6 +421,7 @@ size_t python_reader_add(struct python_reader *reader, uint32_t pid, const struc
 		at.innermost = false;
 		at.vouched_from = at.top - SAVED;
 	}
+	reader->counts.stacks += reader->counts.unreadable > unreadable;
 	memcpy(ips, reader->chain, reader->count * sizeof(*ips));
 	return reader->count;
 }

@@ -30,6 +30,7 @@ size_t python_reader_add(struct python_reader *reader, uint32_t pid, const struc
 /* Functions that evaluate, of all stacks: whose frames were added; that had others by then; whose process could not be read. */
 struct python_reader_counts {
 	uint64_t added, changed, unreadable;
-	int failure; /* error number of the last one that could not be read */
+	uint64_t stacks; /* with some of the latter */
+	int failure;	 /* error number of the last one that could not be read */
 };
 struct python_reader_counts python_reader_counts(const struct python_reader *reader);

@@ -1,5 +1,6 @@
 """Frames of Python in stacks of record -g, against what the program itself says of its stacks (traceback.extract_stack())."""
 import collections
+import contextlib
 import json
 import os
 import pathlib
@@ -8,6 +9,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 
 import pytest
 
@@ -16,6 +18,24 @@ import started  # noqa: E402
 
 PROGRAM = pathlib.Path(__file__).resolve().parent.parent / "lib" / "python_stacks.py"
 EVENT = "syscalls:sys_enter_getppid"
+
+
+@contextlib.contextmanager
+def killed_on_failure(*processes):
+    """Leaders of process groups: those who wait for another one, or for this test, would wait for ever when it has failed, or has waited in vain itself."""
+    def kill():
+        for process in processes:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+    watchdog = threading.Timer(300, kill)
+    watchdog.start()
+    try:
+        yield
+    except BaseException:
+        kill()
+        raise
+    finally:
+        watchdog.cancel()
 
 
 @pytest.fixture(scope="module", name="python")
@@ -37,7 +57,8 @@ def record(perf, bpf, tracefs, python, tmp_path, monkeypatch):
 
     def run(*options, events=("-e", EVENT), program=PROGRAM):
         go, out, data = tmp_path / "go", tmp_path / "out", tmp_path / "perf.data"
-        with subprocess.Popen([perf.path, "record", "-vv", "-g", *options, *events, "-o", data, "--", python, program, go, out], stderr=subprocess.PIPE, text=True, errors="replace") as recorder:
+        with subprocess.Popen([perf.path, "record", "-vv", "-g", *options, *events, "-o", data, "--", python, program, go, out],
+                              stderr=subprocess.PIPE, text=True, errors="replace", start_new_session=True) as recorder, killed_on_failure(recorder):
             wanted, text = [r"rules of \S*/(lib)?python3\.1\d(\.so\S*)? after", r"rules of \S*/libc[.-]\S* after"], []
             for line in recorder.stderr:
                 text.append(line)
@@ -151,8 +172,9 @@ def run_still(python, folder, command, until, *words, **arguments):
     (folder / "still.py").write_text(STILL)
     os.mkfifo(folder / "end", 0o644)
     with (folder / "output").open("w+b") as output, \
-         subprocess.Popen([python, "-I", "-S", folder / "still.py", folder / "end", *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, **arguments) as still, \
-         subprocess.Popen([*command, str(still.pid)], stdout=output, stderr=subprocess.PIPE, **arguments) as measuring:
+         subprocess.Popen([python, "-I", "-S", folder / "still.py", folder / "end", *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True, **arguments) as still, \
+         subprocess.Popen([*command, str(still.pid)], stdout=output, stderr=subprocess.PIPE, start_new_session=True, **arguments) as measuring, \
+         killed_on_failure(still, measuring):
         until(measuring)
         still.stdin.write("go\n")
         still.stdin.flush()

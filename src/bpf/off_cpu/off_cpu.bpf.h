@@ -235,17 +235,23 @@ static __always_inline uint64_t tell_of_stack(struct sched_switch_event *event, 
 
 /* ---- waits ---- */
 
+/* Of a thread that runs: if its wait has no end, it has come back without a word, since kernels lose switches. Since when it runs nobody
+ * knows. */
+static __always_inline void end_unseen(struct bpf_off_cpu_wait *wait)
+{
+	if (!wait || !wait->since || wait->period != period)
+		return;
+	__sync_fetch_and_add(&unseen, 1);
+	wait->since = 0;
+}
+
 static __always_inline void leave(struct sched_switch_event *event, uint64_t now)
 {
 	struct bpf_pidns_info ids;
 	uint32_t tid = event->prev_pid;
 	struct bpf_off_cpu_wait *wait = bpf_map_lookup_elem(&waits, &tid);
 
-	/* It has come back without a word: kernels lose events of the idle task. Since when it ran nobody knows. */
-	if (wait && wait->since && wait->period == period) {
-		__sync_fetch_and_add(&unseen, 1);
-		wait->since = 0;
-	}
+	end_unseen(wait);
 	if (!(event->prev_state & SCHED_ASLEEP) || event->prev_state & SCHED_PREEMPTED || (config.on_cpus && !on_chosen_cpu()))
 		return;
 	if (bpf_get_ns_current_pid_tgid(config.namespace_device, config.namespace, &ids, sizeof(ids)))
@@ -335,6 +341,7 @@ int end_thread(void *event)
 {
 	uint32_t tid = (uint32_t)bpf_get_current_pid_tgid();
 
+	end_unseen(bpf_map_lookup_elem(&waits, &tid));
 	bpf_map_delete_elem(&followed, &tid);
 	bpf_map_delete_elem(&waits, &tid);
 	return 1;

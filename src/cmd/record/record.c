@@ -210,7 +210,7 @@ static void tell_totals(const struct recording *recording)
 			"[ perf record: Copied %.1f KB of stack for each of %llu samples, at most %.0f KB; %llu of them may end early ]\n",
 			(double)totals->stack_bytes / 1024 / (double)totals->stack_copies, (unsigned long long)totals->stack_copies,
 			(double)totals->largest_stack / 1024, (unsigned long long)totals->stacks_cut);
-	record_tell_stacks(recording->recorder);
+	record_tell_stacks(recording->recorder, recording->options.sampling.python);
 	if (totals->written.compressed_bytes)
 		snprintf(ratio, sizeof(ratio), ", compressed (original %.3f MB, ratio is %.3f)",
 			 (double)totals->written.appended_bytes / 1048576,

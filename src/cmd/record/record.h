@@ -75,8 +75,8 @@ void record_off_cpu_tell(const struct off_cpu_samples *samples);
 struct python_frames *record_open_python(const struct record_options *options);
 void record_keep_python(const struct python_frames *frames, struct features *features);
 
-/* One line about the stacks of --call-graph auto; nothing without it. */
-void record_tell_stacks(const struct recorder *recorder);
+/* One line about the stacks of --call-graph auto; nothing without it. Warns of frames of Python that are missing in any. */
+void record_tell_stacks(const struct recorder *recorder, const struct python_frames *python);
 
 struct record_summary {
 	uint64_t samples;

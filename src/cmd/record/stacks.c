@@ -4,6 +4,7 @@
 #include "analysis/stack_ends.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "capture/python_frames.h"
 #include "capture/stack_chains.h"
 #include "kernel/fix.h"
 
@@ -67,10 +68,10 @@ static void tell_python(const struct stack_chains *chains)
 		log_info("stacks: of %llu C functions that evaluate Python, in stacks that were copied, %.1f %% have its frames; %llu had "
 			 "others by the time they were read",
 			 (unsigned long long)all, 100.0 * (double)counts.added / (double)all, (unsigned long long)counts.changed);
-	if (counts.unreadable)
+	if (counts.stacks)
 		log_warning("Python's functions are missing in %llu stack%s: the memory of their processes cannot be read (%s). Record the "
 			    "command itself instead of -p, or as root; or: %s",
-			    (unsigned long long)counts.unreadable, counts.unreadable == 1 ? "" : "s", strerror(counts.failure), FIX_PTRACE);
+			    (unsigned long long)counts.stacks, counts.stacks == 1 ? "" : "s", strerror(counts.failure), FIX_PTRACE);
 }
 
 static void tell_ends(struct stack_chains *chains)
@@ -98,10 +99,16 @@ static void tell_ends(struct stack_chains *chains)
 	strbuf_deinit(&text);
 }
 
-void record_tell_stacks(const struct recorder *recorder)
+void record_tell_stacks(const struct recorder *recorder, const struct python_frames *python)
 {
 	struct stack_chains *chains = recorder_stack_chains(recorder);
+	uint64_t left_out = python_frames_left_out(python);
 
+	if (left_out)
+		log_warning(
+			"Python's functions are missing in some stacks: names and lines of %llu code objects did not fit into %d MB. Record "
+			"fewer processes, or a shorter time.",
+			(unsigned long long)left_out, PYTHON_FRAMES_BYTES >> 20);
 	if (!chains)
 		return;
 	tell_ends(chains);

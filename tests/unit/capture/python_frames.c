@@ -3,6 +3,7 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -92,12 +93,55 @@ static void one_file_without_a_taker(void **state)
 	python_frames_destroy(frames);
 }
 
+/* Codes are a process's to choose: what is full takes no more of them, and goes on with those that it has. */
+static void codes_are_left_out_when_it_is_full(void **state)
+{
+	const struct python_frames_taker taker = {.take = take, .context = &(struct taken){0}};
+	struct python_frames *frames = python_frames_create(&taker);
+	uint64_t places[4];
+	char name[16];
+
+	python_frames_limit(frames, 4096);
+	for (uint32_t i = 0; i < 1000; i++) {
+		snprintf(name, sizeof(name), "f%u", i);
+		add(frames, i, name, 10 + i);
+	}
+	uint64_t left_out = python_frames_left_out(frames), kept = 1000 - left_out;
+	assert_true(kept > 4 && kept < 4096 / 64);
+	uint32_t last = (uint32_t)kept - 1;
+	assert_int_equal(
+		python_frames_place(frames, (const uint64_t[]){frame(0, 1), frame(last, 1), frame(last + 1, 1), frame(999, 1)}, 4, places),
+		2);
+	assert_true(places[0] != places[1]);
+	/* A number that is given to another code is no longer the first one's. */
+	add(frames, 0, "other", 1);
+	assert_int_equal(python_frames_place(frames, (const uint64_t[]){frame(0, 1)}, 1, places), 0);
+	assert_int_equal(python_frames_left_out(frames), left_out + 1);
+	python_frames_destroy(frames);
+}
+
+/* Nor are there more lines: where one is missing it is the function's first. */
+static void lines_are_left_out_when_it_is_full(void **state)
+{
+	struct python_frames *frames = python_frames_create(NULL);
+	const uint64_t chain[] = {frame(1, 1), frame(1, 3)};
+	uint64_t places[2];
+
+	add(frames, 1, "f", 10);
+	python_frames_limit(frames, 1);
+	assert_int_equal(python_frames_place(frames, chain, 2, places), 2);
+	assert_true(places[0] == places[1]);
+	python_frames_destroy(frames);
+}
+
 int capture_python_frames_tests(void);
 int capture_python_frames_tests(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(names_are_there_before_chains),
 		cmocka_unit_test(one_file_without_a_taker),
+		cmocka_unit_test(codes_are_left_out_when_it_is_full),
+		cmocka_unit_test(lines_are_left_out_when_it_is_full),
 	};
 	return cmocka_run_group_tests_name("capture/python_frames", tests, NULL, NULL);
 }

@@ -29,6 +29,9 @@ struct bundle {
 /* Of stacks without a piece. */
 #define LEAF UINT32_MAX
 
+/* What is asked of memory so many steps before it is needed. */
+enum { AHEAD = 16 };
+
 /* Of bundles. */
 struct span {
 	uint32_t begin, end;
@@ -117,6 +120,8 @@ static void make_bundles(struct dividing *dividing)
 	radix_sort(growing->entries, growing->count, by_beginning, growing);
 	for (uint32_t i = 0; i < growing->count; i++) {
 		const struct fold_entry *entry = &growing->fold->entries[growing->entries[i]];
+		if (i + AHEAD < growing->count)
+			__builtin_prefetch(&growing->fold->entries[growing->entries[i + AHEAD]]);
 		uint64_t beginning = by_beginning(growing, growing->entries[i]);
 		if (!i || beginning != before) {
 			struct bundle *bundle = vec_add(&dividing->bundles);
@@ -135,6 +140,8 @@ static void untie(struct dividing *dividing, const struct bundle tied)
 	const struct tree_growing *growing = dividing->growing;
 	for (uint32_t i = tied.begin; i < tied.end; i++) {
 		const struct fold_entry *entry = &growing->fold->entries[growing->entries[i]];
+		if (i + AHEAD < tied.end)
+			__builtin_prefetch(&growing->fold->entries[growing->entries[i + AHEAD]]);
 		uint32_t second = growing->options->reverse ? entry->outer : entry->inner;
 		if (second == FOLD_NONE || second == first_piece(growing, entry))
 			continue;
@@ -205,6 +212,8 @@ static void find_children(struct dividing *dividing, uint32_t node)
 	for (uint32_t span = dividing->nodes.data[node].spans; span != FOLD_NONE; span = dividing->spans.data[span].next) {
 		for (uint32_t i = dividing->spans.data[span].begin; i < dividing->spans.data[span].end; i++) {
 			const struct bundle *bundle = &dividing->bundles.data[i];
+			if (i + AHEAD < dividing->spans.data[span].end)
+				__builtin_prefetch(&growing->frames[bundle[AHEAD].next]);
 			uint32_t child = FOLD_NONE;
 			if (bundle->left)
 				child = count_for_child(dividing, bundle, next_rank(growing, bundle));
@@ -292,13 +301,19 @@ static void divide(struct dividing *dividing, uint32_t node)
 /* The heaviest first, until there are as many as are wanted. */
 static void divide_heaviest(struct dividing *dividing)
 {
+	enum { RENEWED_AFTER = 1 << 10 };
+	size_t renewed = 0;
 	for (unsigned int bucket = CALLTREE_LIMIT_BUCKETS; bucket-- > calltree_limit_bucket(dividing->least);) {
 		for (uint32_t node; (node = dividing->waiting[bucket]) != FOLD_NONE;) {
 			dividing->waiting[bucket] = dividing->nodes.data[node].waiting;
 			divide(dividing, node);
+			if (dividing->nodes.len - renewed < RENEWED_AFTER)
+				continue;
+			renewed = dividing->nodes.len;
+			dividing->least = calltree_limit_least(&dividing->limit, dividing->growing->options->most);
 		}
-		dividing->least = calltree_limit_least(&dividing->limit, dividing->growing->options->most);
 	}
+	dividing->least = calltree_limit_least(&dividing->limit, dividing->growing->options->most);
 }
 
 /* ---- the root, and the result ---- */

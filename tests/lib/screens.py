@@ -21,9 +21,9 @@ class Screen:
             pytest.skip("tmux is not installed")
         self.name = f"perf-{os.getpid()}-{next(NUMBERS)}"
         self.tmux = ["tmux", "-L", self.name, "-f", "/dev/null"]
-        # What stays when the program has ended can be read, too.
+        # What stays when the program has ended can be read, too. Ctrl-C may come as a signal to all of the terminal: the shell outlives it.
         words = shlex.join(map(str, command))
-        shell = f"{words}; echo ended with $?; exec sleep 1000"
+        shell = f"trap : INT; {words}; echo ended with $?; exec sleep 1000"
         names = {key: value for key, value in os.environ.items() if key not in ("TMUX", "NO_COLOR")}
         subprocess.run([*self.tmux, "new-session", "-d", "-x", str(columns), "-y", str(lines), shell], check=True, cwd=cwd,
                        env={**names, "LC_ALL": "C.UTF-8", **environment})

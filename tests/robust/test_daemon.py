@@ -203,9 +203,15 @@ def test_daemon_that_was_killed(daemon):
     daemon("stop")
 
 
+def heed_hangup():
+    """Also where the tests run under nohup."""
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
+
 @contextlib.contextmanager
 def foreground(daemon):
-    with subprocess.Popen([daemon.program.path, "daemon", "start", "-f", "--config", daemon.config], stdout=subprocess.PIPE, text=True, start_new_session=True) as started:
+    with subprocess.Popen([daemon.program.path, "daemon", "start", "-f", "--config", daemon.config], stdout=subprocess.PIPE, text=True, start_new_session=True,
+                          preexec_fn=heed_hangup) as started:
         try:
             yield started
         finally:
@@ -239,9 +245,9 @@ def test_terminal_that_goes(daemon):
 
 
 def test_hangup_in_the_background(daemon):
-    """The configuration is read again."""
+    """The configuration is read again, also by a daemon that was started under nohup."""
     daemon.write(a=RUN)
-    daemon("start")
+    daemon("start", preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
     daemon.ping()
     pids = daemon.pids()
     os.kill(pids["a"], signal.SIGKILL)

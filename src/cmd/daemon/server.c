@@ -550,7 +550,8 @@ static void serve(struct server *server, const struct daemon_settings *settings,
 	poller_close(&server->poller);
 }
 
-/* In the background: a session of its own, without a terminal; what it did goes to BASE/output. */
+/* In the background: a session of its own, without a terminal, so that SIGHUP, which may have been ignored for that, is free; what it did
+ * goes to BASE/output. */
 static struct error *leave_terminal(const struct server *server)
 {
 	cleanup_close int nowhere = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -558,6 +559,7 @@ static struct error *leave_terminal(const struct server *server)
 	if (nowhere < 0 || output < 0)
 		return error_system(errno, "%s/output", server->base_path);
 	setsid();
+	signal(SIGHUP, SIG_DFL);
 	dup2(nowhere, STDIN_FILENO);
 	dup2(output, STDOUT_FILENO);
 	dup2(output, STDERR_FILENO);

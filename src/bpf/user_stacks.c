@@ -297,6 +297,15 @@ enum user_stacks_added bpf_user_stacks_add(struct bpf_user_stacks *stacks, const
 	return good ? USER_STACKS_ADDED : USER_STACKS_NO_ROOM;
 }
 
+bool bpf_user_stacks_add_name(struct bpf_user_stacks *stacks, const struct user_stacks_file *file, const struct user_stacks_file *known)
+{
+	struct bpf_map *files = stacks->skeleton->maps.files;
+	struct user_stacks_code code;
+
+	return !bpf_map__lookup_elem(files, known, sizeof(*known), &code, sizeof(code), 0) &&
+	       !bpf_map__update_elem(files, file, sizeof(*file), &code, sizeof(code), BPF_ANY);
+}
+
 uint64_t bpf_user_stacks_memory(const struct bpf_user_stacks *stacks)
 {
 	return stacks->rows.mapped.len * chunk_size(&stacks->rows) + stacks->words.mapped.len * chunk_size(&stacks->words);

@@ -64,6 +64,8 @@ enum user_stacks_added {
 enum user_stacks_added bpf_user_stacks_add(struct bpf_user_stacks *stacks, const struct user_stacks_file *file,
 					   const struct user_stacks_row *rows, size_t count, uint64_t end,
 					   const struct user_stacks_interpreter *interpreter);
+/* `file` is the one that was added as `known`, under another identity; false: it wasn't, or there is no room for one more. */
+bool bpf_user_stacks_add_name(struct bpf_user_stacks *stacks, const struct user_stacks_file *file, const struct user_stacks_file *known);
 /* Memory that rows take, in bytes. */
 uint64_t bpf_user_stacks_memory(const struct bpf_user_stacks *stacks);
 /* Stacks for which there was no room in the rings, so far. */

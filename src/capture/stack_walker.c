@@ -52,6 +52,7 @@ struct stack_walker {
 	struct map64 noted;	   /* files, by a hash */
 	VEC(struct wanted) wanted; /* the same, in their order */
 	size_t left;		   /* of them: not given yet */
+	struct map64 given;	   /* by dso: the number of the first one that was given for it */
 	struct map64 met;	   /* dsos that were expected: once is enough, since each process that begins maps the same ones */
 	VEC(struct dso *) expected;
 	struct kept_records *kept; /* by ring */
@@ -173,6 +174,7 @@ void stack_walker_close(struct stack_walker *walker)
 	map64_deinit(&walker->ids);
 	map64_deinit(&walker->noted);
 	map64_deinit(&walker->met);
+	map64_deinit(&walker->given);
 	vec_deinit(&walker->wanted);
 	vec_deinit(&walker->expected);
 	free(walker);
@@ -514,22 +516,44 @@ static struct wanted *next_expected(struct stack_walker *walker, const struct sy
 	return NULL;
 }
 
+/* Whether its rules were given under another identity: on overlayfs the kernel tells one of the file in its records, as programs see it,
+ * and maps another. */
+static bool is_given(struct stack_walker *walker, const struct wanted *wanted)
+{
+	bool is_new;
+
+	if (!wanted->dso)
+		return false;
+	uint64_t *first = map64_insert(&walker->given, (uintptr_t)wanted->dso, &is_new);
+	if (!is_new)
+		return bpf_user_stacks_add_name(walker->program, &wanted->file, &walker->wanted.data[*first].file);
+	*first = (uint64_t)(wanted - walker->wanted.data);
+	return false;
+}
+
+static void give(struct stack_walker *walker, struct resolver *resolver, const struct wanted *wanted)
+{
+	struct file_rows rows = {0};
+
+	if (wanted->dso)
+		file_rows_collect(resolver, wanted->dso, 1 << USER_STACKS_BLOCK_BITS, &rows);
+	give_rows(walker, resolver, wanted, &rows);
+	debug_rows(walker, wanted, &rows);
+	file_rows_deinit(&rows);
+}
+
 bool stack_walker_learn(struct stack_walker *walker, struct resolver *resolver, const struct symbol_options *symbols)
 {
 	struct wanted *wanted = most_wanted(walker);
-	struct file_rows rows = {0};
 
 	if (!wanted)
 		wanted = next_expected(walker, symbols);
 	if (!wanted)
 		return false;
-	if (wanted->dso)
-		file_rows_collect(resolver, wanted->dso, 1 << USER_STACKS_BLOCK_BITS, &rows);
-	give_rows(walker, resolver, wanted, &rows);
-	debug_rows(walker, wanted, &rows);
+	if (!is_given(walker, wanted))
+		give(walker, resolver, wanted);
 	wanted->copies = UINT64_MAX;
 	walker->left--;
-	file_rows_deinit(&rows);
 	return true;
 }
 

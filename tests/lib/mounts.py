@@ -10,8 +10,8 @@ MNT_DETACH = 2
 libc = ctypes.CDLL(None, use_errno=True)
 
 
-def mount(source, target, flags):
-    return libc.mount(os.fsencode(source), os.fsencode(target), None, ctypes.c_ulong(flags), None) == 0
+def mount(source, target, flags, kind=None, options=None):
+    return libc.mount(os.fsencode(source), os.fsencode(target), kind, ctypes.c_ulong(flags), options) == 0
 
 
 @functools.lru_cache(maxsize=None)
@@ -29,3 +29,18 @@ def shown_as(path, target):
     finally:
         if done:
             libc.umount2(os.fsencode(target), MNT_DETACH)
+
+
+@contextlib.contextmanager
+def overlay(folder):
+    """A file system above others, as containers have: a folder in it while this lasts; None where there can't be one."""
+    lower, upper, work, merged = (folder / name for name in ("lower", "upper", "work", "merged"))
+    for one in (lower, upper, work, merged):
+        one.mkdir()
+    options = os.fsencode(f"lowerdir={lower},upperdir={upper},workdir={work}")
+    done = private() and mount("none", merged, 0, b"overlay", options)
+    try:
+        yield merged if done else None
+    finally:
+        if done:
+            libc.umount2(os.fsencode(merged), MNT_DETACH)

@@ -9,6 +9,7 @@ import sys
 import pytest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
+import mounts  # noqa: E402
 import started  # noqa: E402
 
 # Burns CPU time below a chain of calls of a known depth, without frame pointers. "fault": touches pages there instead, as often as the third word says; "-": tells when it has begun and goes on for ever.
@@ -569,8 +570,7 @@ int main(int argc, char **argv)
 """
 
 
-def test_processes_share_rules(perf, bpf, tracefs, tmp_path):
-    """Memory doesn't grow with the processes that map a file: of each file the kernel has the rules once."""
+def check_sharing(perf, tmp_path):
     if not shutil.which("gcc"):
         pytest.skip("gcc is not installed")
     (tmp_path / "shared.c").write_text(SHARED)
@@ -590,3 +590,16 @@ def test_processes_share_rules(perf, bpf, tracefs, tmp_path):
     given = re.findall(r"stacks: \d+ unwind rules of (\S+) after", "".join(messages))
     assert str(tmp_path / "libtwice.so") in given and len(given) == len(set(given)), given
     assert re.search(r"MB of unwind rules, with which the recorder took at most \d+\.\d MB", "".join(messages))
+
+
+def test_processes_share_rules(perf, bpf, tracefs, tmp_path):
+    """Memory doesn't grow with the processes that map a file: of each file the kernel has the rules once."""
+    check_sharing(perf, tmp_path)
+
+
+def test_files_of_containers_have_rules_once(perf, bpf, tracefs, tmp_path):
+    """On overlayfs the kernel's records tell of another inode than that which it maps."""
+    with mounts.overlay(tmp_path) as folder:
+        if not folder:
+            pytest.skip("an overlayfs can't be mounted here")
+        check_sharing(perf, folder)

@@ -62,6 +62,10 @@ for child in children:
 """
 
 
+# Room for all of it, however late a busy machine lets the recorder read: where events are missing, the two judge differently.
+ROOM = ["-m", "64M"]
+
+
 def record(perf, path, *words):
     done = perf(*words, "-q", "-o", path, "--", "python3", "-c", LOAD)
     assert done.returncode == 0, done.stderr
@@ -75,12 +79,12 @@ def folder(tmp_path_factory, live_system, tracefs):
 
 @pytest.fixture(scope="module")
 def recording(perf, folder):
-    return record(perf, folder / "sched.data", "sched", "record")
+    return record(perf, folder / "sched.data", "sched", "record", *ROOM)
 
 
 @pytest.fixture(scope="module")
 def stacks(perf, folder):
-    return record(perf, folder / "stacks.data", "sched", "record", "-g")
+    return record(perf, folder / "stacks.data", "sched", "record", "-g", *ROOM)
 
 
 LOST = re.compile(r" *\d+\.\d+ lost \d+ events on cpu \d+")  # as the kernel's perf tells between the others what a busy machine has dropped

@@ -192,17 +192,25 @@ void machine_add_kernel_map(struct machine *machine, const struct map_descriptio
 		add_module(machine, description, time);
 }
 
+/* The code may have been given to another one meanwhile, since the kernel tells late that it is free: that one stays. */
+static void remove_ksymbol(struct machine *machine, uint64_t address, uint32_t length, uint64_t time)
+{
+	const struct map *first = maps_find(machine->kernel_maps, address, UINT64_MAX);
+	const struct map *last = maps_find(machine->kernel_maps, address + length - 1, UINT64_MAX);
+	const struct map *map = first && first->start == address ? first : last && last->start == address ? last : NULL;
+	if (map && map->dso != machine->kernel)
+		maps_remove(machine->kernel_maps, map == first || !first ? map->start : first->end, map->end, time);
+}
+
 void machine_add_ksymbol(struct machine *machine, uint64_t address, uint32_t length, const char *name, bool bpf, bool unregister,
 			 uint64_t time)
 {
 	time = machine_advance(machine, time);
-	const struct map *covering = maps_find(machine->kernel_maps, address, UINT64_MAX);
-	if (unregister) {
-		if (covering && covering->dso != machine->kernel)
-			maps_remove(machine->kernel_maps, covering->start, covering->end, time);
+	if (!length || address + length < address)
 		return;
-	}
-	if (covering || !length || address + length < address)
+	if (unregister)
+		return remove_ksymbol(machine, address, length, time);
+	if (maps_find(machine->kernel_maps, address, UINT64_MAX))
 		return;
 	struct dso *dso = dso_for_ksymbol(machine, name, bpf);
 	dso->text_start = address;

@@ -24,6 +24,12 @@ enum { PROGRESS_DISTANCE = 16 << 20, CUT_VALUES_MAX = 64 << 20 };
 
 /* ---- times ---- */
 
+/* Where times are in their records. */
+static bool same_times(const struct sample_layout *a, const struct sample_layout *b)
+{
+	return a->time == b->time && a->trailer_time == b->trailer_time && a->trailer == b->trailer;
+}
+
 /* Events may have come since the last look (in a stream they come with its first records). */
 static void look_at_events(struct session *session)
 {
@@ -36,11 +42,8 @@ static void look_at_events(struct session *session)
 	memset(session->event_counts + private->known_events, 0, (count - private->known_events) * sizeof(*session->event_counts));
 	private->known_events = count;
 	private->uniform = true;
-	private->sample_time = reader->layouts[0].time;
-	private->trailer_time = reader->layouts[0].trailer_time;
 	for (size_t i = 1; i < count; i++)
-		if (reader->layouts[i].time != private->sample_time || reader->layouts[i].trailer_time != private->trailer_time)
-			session->private->uniform = false;
+	private->uniform &= same_times(&reader->layouts[0], &reader->layouts[i]);
 	readings_init(&private->readings, reader);
 	free(private->values);
 	private->values = reading_values_create(&private->readings);
@@ -52,14 +55,15 @@ static void look_at_events(struct session *session)
 	private->offset_times = private->file_order || !reader->has_times;
 }
 
-static uint64_t time_at(const struct record_header *header, uint16_t from_start, uint16_t from_end)
+static uint64_t time_at(const struct record_header *header, const struct sample_layout *layout)
 {
 	uint64_t time = 0;
 	if (header->type == RECORD_SAMPLE) {
-		if (from_start && header->size >= from_start + sizeof(time))
-			memcpy(&time, (const uint8_t *)header + from_start, sizeof(time));
-	} else if (from_end && header->size >= sizeof(*header) + from_end) {
-		memcpy(&time, (const uint8_t *)header + header->size - from_end, sizeof(time));
+		if (layout->time && header->size >= layout->time + sizeof(time))
+			memcpy(&time, (const uint8_t *)header + layout->time, sizeof(time));
+	} else if (layout->trailer_time && header->size >= sizeof(*header) + layout->trailer_time) {
+		const uint8_t *end = (const uint8_t *)header + header->size - record_excess(header, layout->trailer);
+		memcpy(&time, end - layout->trailer_time, sizeof(time));
 	}
 	return time == UINT64_MAX ? 0 : time;
 }
@@ -70,10 +74,9 @@ uint64_t session_record_time(const struct session *session, const struct record_
 	if (header->type >= RECORD_USER_START)
 		return 0;
 	if (private->uniform)
-		return time_at(header, private->sample_time, private->trailer_time);
+		return private->known_events ? time_at(header, &session->reader->layouts[0]) : 0;
 	const struct event *event = reader_event(session->reader, header);
-	const struct sample_layout *layout = event ? &session->reader->layouts[event->index] : NULL;
-	return layout ? time_at(header, layout->time, layout->trailer_time) : 0;
+	return event ? time_at(header, &session->reader->layouts[event->index]) : 0;
 }
 
 /* ---- counting, on the first reading ---- */
@@ -174,7 +177,7 @@ static uint64_t hop_samples(struct session *session, uint64_t offset, uint64_t e
 		const struct event *event = size ? reader_event(reader, header) : NULL;
 		if (!event)
 			break;
-		count_sample(session, event, time_at(header, session->private->sample_time, 0));
+		count_sample(session, event, time_at(header, &session->reader->layouts[0]));
 		offset += size;
 		samples++;
 	}

@@ -114,9 +114,7 @@ struct session_private {
 	bool file_order;   /* session_next() delivers in the order of the file */
 	bool offset_times; /* pass 1 and reductions: some samples have no time, so offsets are the model's times */
 	size_t known_events;
-	/* Where all events have the time: lets pass 1 do without the event. 0 with `uniform` = none has one. */
-	bool uniform;
-	uint16_t sample_time, trailer_time;
+	bool uniform;	    /* all events have the time in the same place: lets pass 1 do without the event */
 	VEC(uint64_t) cuts; /* pass 1: offsets where workers may begin, and the end */
 	struct readings readings;
 	VEC(struct jit_source) jit_sources;

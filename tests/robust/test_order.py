@@ -1,5 +1,6 @@
 """What report shows depends on neither the order of work nor the number of threads: recordings in which all is equal but names and
 addresses, and processes have the same file elsewhere, so that what a worker meets first would show."""
+import struct
 import subprocess
 
 import pytest
@@ -141,3 +142,15 @@ def test_recordings_of_others(perf, corpus, name):
     if not path.exists():
         pytest.skip(f"{path} is not there")
     same_for_all(perf, path, ["report", "--stdio", "-s", "comm,dso,sym", "-g", "caller"])
+
+
+def test_records_that_the_kernel_made_longer(perf, tmp_path):
+    """Of a BPF program, told of to two recorders: the time stands where the first one's record ends, and what lay in the buffer behind it."""
+    name = b"bpf_prog_1_x\0\0\0\0"
+    told = struct.pack("<QIHH", 0xffffffffc0000000, 64, 1, 0) + name + struct.pack("<IIQ", 5, 5, 20) + bytes(16)
+    text = "event one type=1 config=0 period=1 sample=IP|TID|TIME flags=sample_id_all,mmap,comm,ksymbol\n"
+    text += "\n".join(f"sample event=0 ip=0xffffffffc0000010 pid=5 tid=5 time={time} misc=1" for time in (10, 30))
+    path = make(tmp_path, f"{text}\nrecord type=17 misc=1 data={told.hex()}\nround\n")
+    done = perf("script", "--show-bpf-events", "-F", "ip,sym,event", "-i", path)
+    lines = [" ".join(line.split()) for line in done.stdout.splitlines()]
+    assert len(lines) == 3 and "[unknown]" in lines[0] and "PERF_RECORD_KSYMBOL" in lines[1] and "bpf_prog_1_x" in lines[2], lines

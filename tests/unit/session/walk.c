@@ -1,6 +1,7 @@
 /* Recordings made on the spot by the kernel's perf, walked in order and reduced: order, names and times must be those that its `script`
  * prints, and a reduction must not depend on the number of workers. */
 #include "base/hash.h"
+#include "base/text.h"
 #include "session/session.h"
 
 #include <fcntl.h>
@@ -126,11 +127,19 @@ static const struct recording recordings[] = {
 	{"--buildid-mmap -F 5000", ",time,ip,dso"},
 };
 
+/* Code of BPF programs, which neighbours load and drop meanwhile. The kernel's perf doesn't know the times of records that the kernel made
+ * longer (record_excess()), so that it judges by where they lie in the file. */
+static bool is_program(const char *address_and_file)
+{
+	return str_starts_with(address_and_file, "ffffffff") &&
+	       (strstr(address_and_file, " (bpf_") || strstr(address_and_file, " ([unknown])"));
+}
+
 /* Words separated by single spaces. */
 static void squeeze(struct strbuf *out, const char *line)
 {
 	bool gap = false;
-	for (; *line; line++) {
+	for (; *line && !(gap && is_program(line)); line++) {
 		if (*line == ' ' || *line == '\t' || *line == '\n') {
 			gap = true;
 			continue;

@@ -21,7 +21,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { SIZE_LIMIT = 1 << 26, STEP = 1 << 18 /* that is worth a hand-over */, BLOCK = 1 << 16 };
+enum { SIZE_LIMIT = 1 << 26, STEP = 1 << 18 /* that is worth a hand-over */, BLOCK = 1 << 16, SYMBOLS = 1 << 18 /* that kernels have */ };
 
 struct line {
 	uint64_t address;
@@ -29,6 +29,13 @@ struct line {
 	char *name;   /* terminated */
 	char *module; /* "name]", or NULL */
 };
+
+/* Its value, or 16 and more. */
+static inline unsigned int hex_digit(char c)
+{
+	unsigned int digit = (unsigned int)(unsigned char)c - '0', letter = ((unsigned int)(unsigned char)c | 0x20) - 'a';
+	return digit < 10 ? digit : letter < 6 ? letter + 10 : 16;
+}
 
 /* The next line, which it terminates; false at the end. Lines that aren't of the form are skipped. */
 static bool next_line(char **at, char *end, struct line *ret)
@@ -40,8 +47,8 @@ static bool next_line(char **at, char *end, struct line *ret)
 		*at = newline + 1;
 		uint64_t address = 0;
 		char *p = line;
-		for (; isxdigit((unsigned char)*p); p++)
-			address = address << 4 | (uint64_t)(*p <= '9' ? *p - '0' : (*p | 32) - 'a' + 10);
+		for (unsigned int digit; (digit = hex_digit(*p)) < 16; p++)
+			address = address << 4 | digit;
 		if (p == line || newline - p < 4 || p[0] != ' ' || p[2] != ' ')
 			continue;
 		*newline = '\0';
@@ -183,8 +190,10 @@ static int read_lines(struct kallsyms *kallsyms, int fd, struct seen *seen)
 	bool started = !pthread_create(&thread, NULL, read_text, &reading);
 	if (!started)
 		read_text(&reading);
-	for (size_t parsed = 0, whole; (whole = await_lines(&reading, parsed)) > parsed; parsed = whole)
+	size_t parsed = 0;
+	for (size_t whole; (whole = await_lines(&reading, parsed)) > parsed; parsed = whole)
 		parse(kallsyms, kallsyms->text + parsed, kallsyms->text + whole, seen);
+	kallsyms->text_bytes = parsed;
 	if (started)
 		pthread_join(thread, NULL);
 	return reading.failure;
@@ -198,6 +207,8 @@ struct error *kallsyms_open(const char *path, struct kallsyms *ret)
 	if (fd < 0)
 		return error_system(errno, "%s", path);
 	kallsyms.text = mem_alloc_table(SIZE_LIMIT + 1, 1);
+	kallsyms.settled.symbols.data = mem_alloc_table(SYMBOLS, sizeof(struct symbol)); /* it grows where they are more */
+	kallsyms.settled.symbols.cap = SYMBOLS;
 	vec_push(&kallsyms.modules, NULL);
 	int failure = read_lines(&kallsyms, fd, &seen);
 	if (failure) {
@@ -281,12 +292,9 @@ bool kallsyms_address(const struct kallsyms *kallsyms, const char *name, uint64_
 
 void kallsyms_pick(const struct kallsyms *kallsyms, const char *module, uint64_t delta, struct symbol_builder *builder)
 {
-	uint32_t index = 0;
-	if (module) {
-		for (index = 1; index < kallsyms->modules.len; index++)
-			if (!strcmp(kallsyms->modules.data[index], module))
-				break;
-	}
+	uint32_t index = 1;
+	while (index < kallsyms->modules.len && strcmp(kallsyms->modules.data[index], module) != 0)
+		index++;
 	for (size_t i = 0; i < kallsyms->settled.symbols.len; i++) {
 		struct symbol symbol = kallsyms->settled.symbols.data[i];
 		if (symbol.index != index)
@@ -295,6 +303,25 @@ void kallsyms_pick(const struct kallsyms *kallsyms, const char *module, uint64_t
 		symbol.end += delta;
 		vec_push(&builder->symbols, symbol);
 	}
+}
+
+void kallsyms_give(struct kallsyms *kallsyms, uint64_t delta, struct symbol_builder *builder)
+{
+	struct symbol *symbols = kallsyms->settled.symbols.data;
+	size_t kept = 0;
+	for (size_t i = 0; i < kallsyms->settled.symbols.len; i++) {
+		if (symbols[i].index)
+			continue;
+		symbols[kept] = symbols[i];
+		symbols[kept].start += delta;
+		symbols[kept++].end += delta;
+	}
+	*builder = kallsyms->settled;
+	builder->symbols.len = kept;
+	builder->block = take_pointer(kallsyms->text);
+	builder->block_bytes = kallsyms->text_bytes;
+	kallsyms->settled = (struct symbol_builder){0};
+	kallsyms_close(kallsyms);
 }
 
 struct wanted {

@@ -1,16 +1,45 @@
-/* Names of events through libpfm4, and the language of --pfm-events. The library's structures stay in here. */
+/* Names of events through libpfm4, and the language of --pfm-events. The library's structures stay in here. It is loaded with the first
+ * name that nothing else knows: the tables of all processors cost the loader as much as the rest of a command's start. */
 #include "event/vendor.h"
 
 #include "base/cleanup.h"
+#include "base/library.h"
 #include "base/text.h"
 
 #include <ctype.h>
 #include <perfmon/pfmlib_perf_event.h>
 #include <string.h>
 
+/* clang-format off */
+#define LIBPFM_FUNCTIONS(X) \
+	X(initialize) X(get_pmu_info) X(get_event_next) X(get_event_info) X(get_event_attr_info) X(get_os_event_encoding) X(strerror)
+/* clang-format on */
+
+/* pfm.initialize() is pfm_initialize(). */
+static struct {
+#define LIBPFM_MEMBER(name) __typeof__(pfm_##name) *name;
+	LIBPFM_FUNCTIONS(LIBPFM_MEMBER)
+#undef LIBPFM_MEMBER
+} pfm;
+
+static struct error *load(void)
+{
+#define LIBPFM_ROW(name) {"pfm_" #name, &pfm.name},
+	const struct library_function rows[] = {LIBPFM_FUNCTIONS(LIBPFM_ROW)};
+#undef LIBPFM_ROW
+	struct error *error = library_load(LIBPFM4, rows, sizeof(rows) / sizeof(*rows));
+	if (!error && pfm.initialize() != PFM_SUCCESS)
+		error = error_new_kind(ERROR_UNSUPPORTED, "libpfm4 does not support this processor");
+	return error;
+}
+
 bool vendor_is_available(void)
 {
-	return pfm_initialize() == PFM_SUCCESS;
+	struct error *error = load();
+	bool available = !error;
+	if (error)
+		error_free(error);
+	return available;
 }
 
 static const char *text_or_empty(const char *text)
@@ -23,7 +52,7 @@ static void visit_event(void (*visit)(void *context, const struct vendor_event *
 	pfm_event_info_t info = {.size = sizeof(info)};
 	bool any = false;
 
-	if (pfm_get_event_info(index, PFM_OS_PERF_EVENT, &info) != PFM_SUCCESS)
+	if (pfm.get_event_info(index, PFM_OS_PERF_EVENT, &info) != PFM_SUCCESS)
 		return;
 	struct vendor_event event = {.pmu = pmu->name,
 				     .name = info.name,
@@ -34,7 +63,7 @@ static void visit_event(void (*visit)(void *context, const struct vendor_event *
 				     .is_first = true};
 	for (int i = 0; i < info.nattrs; i++) {
 		pfm_event_attr_info_t unit = {.size = sizeof(unit)};
-		if (pfm_get_event_attr_info(index, i, PFM_OS_PERF_EVENT, &unit) != PFM_SUCCESS || unit.type != PFM_ATTR_UMASK)
+		if (pfm.get_event_attr_info(index, i, PFM_OS_PERF_EVENT, &unit) != PFM_SUCCESS || unit.type != PFM_ATTR_UMASK)
 			continue;
 		event.unit = unit.name;
 		event.unit_description = text_or_empty(unit.desc);
@@ -52,12 +81,12 @@ void vendor_visit(void (*visit)(void *context, const struct vendor_event *event)
 		return;
 	for (int pmu = 0; pmu < PFM_PMU_MAX; pmu++) {
 		pfm_pmu_info_t info = {.size = sizeof(info)};
-		if (pfm_get_pmu_info((pfm_pmu_t)pmu, &info) != PFM_SUCCESS || !info.is_present)
+		if (pfm.get_pmu_info((pfm_pmu_t)pmu, &info) != PFM_SUCCESS || !info.is_present)
 			continue;
 		/* What the kernel calls by its own names is no vendor's. */
 		if (info.type == PFM_PMU_TYPE_OS_GENERIC)
 			continue;
-		for (int event = info.first_event; event != -1; event = pfm_get_event_next(event))
+		for (int event = info.first_event; event != -1; event = pfm.get_event_next(event))
 			visit_event(visit, context, &info, event);
 	}
 }
@@ -70,7 +99,7 @@ static int encode(const char *text, struct event_attr *ret)
 
 	if (!vendor_is_available())
 		return PFM_ERR_NOTSUPP;
-	int status = pfm_get_os_event_encoding(text, PFM_PLM0 | PFM_PLM3, PFM_OS_PERF_EVENT_EXT, &argument);
+	int status = pfm.get_os_event_encoding(text, PFM_PLM0 | PFM_PLM3, PFM_OS_PERF_EVENT_EXT, &argument);
 	if (status != PFM_SUCCESS)
 		return status;
 	/* The library's copy of the kernel's structure is an older, shorter one. */
@@ -106,10 +135,10 @@ static struct error *unknown(const char *name, int status)
 	vendor_visit(add_name, &names);
 	const char *nearest = str_nearest(upper, names.list.data, names.list.len);
 	if (nearest && strcmp(nearest, upper))
-		error = error_new_kind(ERROR_USAGE, "--pfm-events: '%s': %s; did you mean '%s'?", name, pfm_strerror(status), nearest);
+		error = error_new_kind(ERROR_USAGE, "--pfm-events: '%s': %s; did you mean '%s'?", name, pfm.strerror(status), nearest);
 	else
 		error = error_new_kind(ERROR_USAGE, "--pfm-events: '%s': %s; 'perf list pfm' lists the events of this processor", name,
-				       pfm_strerror(status));
+				       pfm.strerror(status));
 	vec_deinit(&names.list);
 	arena_deinit(&names.arena);
 	return error;
@@ -205,9 +234,10 @@ struct error *vendor_parse(struct event_list *list, struct event_catalog *catalo
 {
 	size_t before = list->events.len;
 
-	if (!vendor_is_available())
-		return error_new_kind(ERROR_UNSUPPORTED, "--pfm-events: libpfm4 does not support this processor");
-	struct error *error = parse(list, catalog, text);
+	struct error *error = load();
+	if (error)
+		return error_wrap(error, "--pfm-events");
+	error = parse(list, catalog, text);
 	if (!error && list->events.len == before)
 		error = error_new_kind(ERROR_USAGE, "--pfm-events: missing event");
 	if (error)

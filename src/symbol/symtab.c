@@ -11,6 +11,7 @@
  */
 #include "symbol/symtab.h"
 
+#include "base/cleanup.h"
 #include "base/radix.h"
 #include "symbol/demangle.h"
 #include "symbol/dwarf/debug_info.h"
@@ -34,7 +35,7 @@ struct symtab_private {
 	 * left. */
 	uint32_t *buckets;
 	unsigned int bucket_shift;
-	char *names; /* one block */
+	char *names; /* one block, which may hold more than them */
 	size_t name_bytes;
 	struct functions *functions; /* NULL: the file has no debug information that fits */
 };
@@ -43,6 +44,8 @@ void symbol_builder_deinit(struct symbol_builder *builder)
 {
 	vec_deinit(&builder->symbols);
 	arena_deinit(&builder->names);
+	free(builder->block);
+	builder->block = NULL;
 }
 
 /* The readable name of a symbol for comparing; *ret_owned is to be freed. */
@@ -221,7 +224,12 @@ struct symtab *symtab_build(struct symbol_builder *builder, int source, const ch
 	size_t count = builder->symbols.len;
 	struct symbol *symbols = count ? mem_resize(builder->symbols.data, count * sizeof(*symbols)) : NULL;
 	builder->symbols.data = NULL;
-	gather_names(private, symbols, count);
+	if (builder->block) {
+		private->names = take_pointer(builder->block);
+		private->name_bytes = builder->block_bytes;
+	} else {
+		gather_names(private, symbols, count);
+	}
 	symbol_builder_deinit(builder);
 	for (size_t i = 0; i < count; i++)
 		symbols[i].index = (uint32_t)i;

@@ -67,10 +67,12 @@ const struct symbol *symtab_at(const struct symtab *symtab, size_t index);
 const struct symbol *symtab_by_name(const struct symtab *symtab, const char *name);
 void symtab_destroy(struct symtab *symtab);
 
-/* Putting one together. Names may point anywhere (a mapped file): symtab_build() copies those that stay. */
+/* Putting one together. Names may point anywhere (a mapped file): symtab_build() copies those that stay, unless they are all in `block`. */
 struct symbol_builder {
 	VEC(struct symbol) symbols;
 	struct arena names; /* of names that are in no file */
+	char *block;	    /* allocated; the table takes it. NULL = names are copied */
+	size_t block_bytes;
 	bool demangle;
 };
 

@@ -7,6 +7,7 @@ What the kernel's perf can't judge is left out line by line, and how many lines 
  - `latency` of 6.1 doesn't read sched_waking, and takes the state R+ of a preempted task from behind the end of a string: the recording has sched_wakeup,
    and tasks that were ever preempted are left out."""
 import collections
+import functools
 import os
 import re
 import subprocess
@@ -99,8 +100,9 @@ SWITCH = re.compile(r"\s*\[(?P<number>\d+)\]\s+(?P<time>\d+\.\d+):\s+sched:sched
                     r"prev_state=(?P<prev_state>\S+) ==> .*next_pid=(?P<next_pid>\d+) next_prio=(?P<next_prio>-?\d+)")
 
 
+@functools.lru_cache(maxsize=None)
 def events(oracle, path):
-    """The fields of each sched_switch event, in order, as the kernel's perf prints them."""
+    """The fields of each sched_switch event, in order, as the kernel's perf prints them: one answer for all tests."""
     done = subprocess.run([oracle, "script", "-F", "cpu,time,event,trace", "-i", path], capture_output=True, text=True, errors="replace", check=True)
     found = [SWITCH.match(line) for line in done.stdout.splitlines() if "sched:sched_switch:" in line]
     assert found and all(found)

@@ -12,6 +12,7 @@ import termios
 import pytest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
+import sparing  # noqa: E402
 import started  # noqa: E402
 
 pytestmark = pytest.mark.usefixtures("live")
@@ -32,10 +33,8 @@ def spin(tmp_path_factory):
     folder = tmp_path_factory.mktemp("top")
     (folder / "spin.c").write_text(SPIN)
     subprocess.run(["gcc", "-O0", "-fno-omit-frame-pointer", "-o", folder / "spin", folder / "spin.c"], check=True)
-    process = subprocess.Popen([folder / "spin"])
-    yield process
-    process.kill()
-    process.wait()
+    with sparing.now_and_then(subprocess.Popen([folder / "spin"])) as process:
+        yield process
 
 
 class Screens:

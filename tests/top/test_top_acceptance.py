@@ -9,6 +9,7 @@ import sys
 import pytest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
+import sparing  # noqa: E402
 
 pytestmark = pytest.mark.usefixtures("live")
 
@@ -29,13 +30,12 @@ HEADER = re.compile(r"   PerfTop: *(\d+) irqs/sec  kernel: *[\d.]+%  exact: *[\d
 
 @pytest.fixture(scope="module")
 def loop(tmp_path_factory):
-    """A C loop that is always on a CPU, and makes system calls."""
+    """A C loop, which makes system calls."""
     folder = tmp_path_factory.mktemp("loop")
     (folder / "loop.c").write_text(LOOP)
     subprocess.run(["gcc", "-O0", "-o", folder / "loop", folder / "loop.c"], check=True)
-    with subprocess.Popen([folder / "loop", "calls"]) as process:
+    with sparing.now_and_then(subprocess.Popen([folder / "loop", "calls"])) as process:
         yield process
-        process.kill()
 
 
 def until(command, wanted, **arguments):
@@ -90,8 +90,8 @@ def test_system_calls_by_thread(perf, loop):
 @pytest.mark.usefixtures("root", "tracefs")
 def test_packets_through_a_pipe(perf):
     """Row 36: stdbuf -oL perf top -e net:net_dev_xmit -ns comm | strings, while something is sent over the loopback device."""
-    sender = ("import socket\ns = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\nopen('/proc/self/comm', 'w').write('sender')\n"
-              "while True: s.sendto(b'x', ('127.0.0.1', 9))")
+    sender = ("import socket, time\ns = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\nopen('/proc/self/comm', 'w').write('sender')\n"
+              "while True: s.sendto(b'x', ('127.0.0.1', 9)); time.sleep(0.001)")
     if not os.path.exists("/sys/kernel/tracing/events/net/net_dev_xmit"):
         pytest.skip("no net:net_dev_xmit here")
     with subprocess.Popen(["/usr/bin/python3", "-c", sender]) as process:

@@ -1,4 +1,5 @@
 """perf top on a screen: what keys do, of a program that is known. Tests wait for what the screen shows, whenever that comes."""
+import contextlib
 import pathlib
 import re
 import signal
@@ -8,6 +9,7 @@ import sys
 import pytest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
+import sparing
 import started
 from screened import EVIL
 
@@ -48,16 +50,12 @@ def program(tmp_path_factory):
 @pytest.fixture
 def spin(program):
     """spin("name of a thread", …): a process of the program, until the test has ended."""
-    processes = []
-
-    def start(*words):
-        processes.append(subprocess.Popen([program, *words]))
-        started.until(lambda: started.minds(processes[-1].pid, signal.SIGUSR1), "the program runs")
-        return processes[-1]
-    yield start
-    for process in processes:
-        process.kill()
-        process.wait()
+    with contextlib.ExitStack() as processes:
+        def start(*words):
+            process = processes.enter_context(sparing.now_and_then(subprocess.Popen([program, *words])))
+            started.until(lambda: started.minds(process.pid, signal.SIGUSR1), "the program runs")
+            return process
+        yield start
 
 
 @pytest.fixture

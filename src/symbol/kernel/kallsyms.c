@@ -19,9 +19,11 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { SIZE_LIMIT = 1 << 26, STEP = 1 << 18 /* that is worth a hand-over */, BLOCK = 1 << 16 };
+enum { LINE_LEAST = 21 /* bytes */, SYMBOLS = 1 << 18 /* kernels have no more for the most part */ };
 
 struct line {
 	uint64_t address;
@@ -29,6 +31,13 @@ struct line {
 	char *name;   /* terminated */
 	char *module; /* "name]", or NULL */
 };
+
+/* Its value, or 16 and more. */
+static inline unsigned int hex_digit(char c)
+{
+	unsigned int digit = (unsigned int)(unsigned char)c - '0', letter = ((unsigned int)(unsigned char)c | 0x20) - 'a';
+	return digit < 10 ? digit : letter < 6 ? letter + 10 : 16;
+}
 
 /* The next line, which it terminates; false at the end. Lines that aren't of the form are skipped. */
 static bool next_line(char **at, char *end, struct line *ret)
@@ -40,8 +49,8 @@ static bool next_line(char **at, char *end, struct line *ret)
 		*at = newline + 1;
 		uint64_t address = 0;
 		char *p = line;
-		for (; isxdigit((unsigned char)*p); p++)
-			address = address << 4 | (uint64_t)(*p <= '9' ? *p - '0' : (*p | 32) - 'a' + 10);
+		for (unsigned int digit; (digit = hex_digit(*p)) < 16; p++)
+			address = address << 4 | digit;
 		if (p == line || newline - p < 4 || p[0] != ' ' || p[2] != ' ')
 			continue;
 		*newline = '\0';
@@ -123,7 +132,9 @@ static void parse(struct kallsyms *kallsyms, char *at, char *end, struct seen *s
 
 struct reading {
 	int fd;
-	char *text; /* room for SIZE_LIMIT bytes, and one behind them */
+	char *text;  /* room for `room` bytes, and one behind them */
+	size_t room; /* more than the file has, as long as it has no more than SIZE_LIMIT */
+	size_t size; /* bytes that have come */
 	pthread_mutex_t lock;
 	pthread_cond_t more;
 	size_t whole; /* bytes of whole lines that have come */
@@ -145,9 +156,9 @@ static void *read_text(void *context)
 {
 	struct reading *reading = context;
 	char *newline = NULL;
-	size_t size = 0, given = 0;
-	while (size < SIZE_LIMIT) {
-		ssize_t got = read(reading->fd, reading->text + size, SIZE_LIMIT - size);
+	size_t size = reading->size, given = 0;
+	while (size < reading->room) {
+		ssize_t got = read(reading->fd, reading->text + size, reading->room - size);
 		if (got < 0 && errno == EINTR)
 			continue;
 		if (got <= 0) {
@@ -175,16 +186,35 @@ static size_t await_lines(struct reading *reading, size_t parsed)
 	return whole;
 }
 
-/* All that the descriptor has, by two threads where that is possible. Returns 0 or -errno. */
+/* How many bytes to make room for. Those of the kernel's own list are only known at its end. */
+static size_t room_for(int fd)
+{
+	struct stat status;
+	bool known = !fstat(fd, &status) && S_ISREG(status.st_mode) && status.st_size > 0 && status.st_size < SIZE_LIMIT;
+	return known ? (size_t)status.st_size + 1 : SIZE_LIMIT;
+}
+
+/* All that the descriptor has, by two threads where that is possible. Returns 0 or -errno. Nothing is allocated for an empty list. */
 static int read_lines(struct kallsyms *kallsyms, int fd, struct seen *seen)
 {
-	struct reading reading = {.fd = fd, .text = kallsyms->text, .lock = PTHREAD_MUTEX_INITIALIZER, .more = PTHREAD_COND_INITIALIZER};
+	struct reading reading = {.fd = fd, .room = room_for(fd), .lock = PTHREAD_MUTEX_INITIALIZER, .more = PTHREAD_COND_INITIALIZER};
 	pthread_t thread;
+	char first;
+	ssize_t got = TEMP_FAILURE_RETRY(read(fd, &first, 1));
+	if (got <= 0)
+		return got < 0 ? -errno : 0;
+	kallsyms->text = reading.text = mem_alloc_table(reading.room + 1, 1);
+	reading.text[reading.size++] = first;
+	size_t symbols = reading.room / LINE_LEAST < SYMBOLS ? reading.room / LINE_LEAST + 1 : SYMBOLS;
+	kallsyms->settled.symbols.data = mem_alloc_table(symbols, sizeof(struct symbol));
+	kallsyms->settled.symbols.cap = symbols;
 	bool started = !pthread_create(&thread, NULL, read_text, &reading);
 	if (!started)
 		read_text(&reading);
-	for (size_t parsed = 0, whole; (whole = await_lines(&reading, parsed)) > parsed; parsed = whole)
+	size_t parsed = 0;
+	for (size_t whole; (whole = await_lines(&reading, parsed)) > parsed; parsed = whole)
 		parse(kallsyms, kallsyms->text + parsed, kallsyms->text + whole, seen);
+	kallsyms->text_bytes = parsed;
 	if (started)
 		pthread_join(thread, NULL);
 	return reading.failure;
@@ -197,7 +227,6 @@ struct error *kallsyms_open(const char *path, struct kallsyms *ret)
 	cleanup_close int fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return error_system(errno, "%s", path);
-	kallsyms.text = mem_alloc_table(SIZE_LIMIT + 1, 1);
 	vec_push(&kallsyms.modules, NULL);
 	int failure = read_lines(&kallsyms, fd, &seen);
 	if (failure) {
@@ -281,12 +310,9 @@ bool kallsyms_address(const struct kallsyms *kallsyms, const char *name, uint64_
 
 void kallsyms_pick(const struct kallsyms *kallsyms, const char *module, uint64_t delta, struct symbol_builder *builder)
 {
-	uint32_t index = 0;
-	if (module) {
-		for (index = 1; index < kallsyms->modules.len; index++)
-			if (!strcmp(kallsyms->modules.data[index], module))
-				break;
-	}
+	uint32_t index = 1;
+	while (index < kallsyms->modules.len && strcmp(kallsyms->modules.data[index], module) != 0)
+		index++;
 	for (size_t i = 0; i < kallsyms->settled.symbols.len; i++) {
 		struct symbol symbol = kallsyms->settled.symbols.data[i];
 		if (symbol.index != index)
@@ -295,6 +321,25 @@ void kallsyms_pick(const struct kallsyms *kallsyms, const char *module, uint64_t
 		symbol.end += delta;
 		vec_push(&builder->symbols, symbol);
 	}
+}
+
+void kallsyms_give(struct kallsyms *kallsyms, uint64_t delta, struct symbol_builder *builder)
+{
+	struct symbol *symbols = kallsyms->settled.symbols.data;
+	size_t kept = 0;
+	for (size_t i = 0; i < kallsyms->settled.symbols.len; i++) {
+		if (symbols[i].index)
+			continue;
+		symbols[kept] = symbols[i];
+		symbols[kept].start += delta;
+		symbols[kept++].end += delta;
+	}
+	*builder = kallsyms->settled;
+	builder->symbols.len = kept;
+	builder->block = take_pointer(kallsyms->text);
+	builder->block_bytes = kallsyms->text_bytes;
+	kallsyms->settled = (struct symbol_builder){0};
+	kallsyms_close(kallsyms);
 }
 
 struct wanted {

@@ -9,7 +9,8 @@
 
 /* A whole list, read and settled once; the tables of the kernel and of its modules are picked from it. Read by several threads at once. */
 struct kallsyms {
-	char *text;			   /* the names are in it */
+	char *text; /* the names are in it */
+	size_t text_bytes;
 	struct symbol_builder settled;	   /* all symbols; their `index` is that of their module */
 	VEC(const char *) modules;	   /* modules.data[0] is NULL: the kernel itself */
 	uint64_t text_start, stext, etext; /* addresses of _text, _stext, _etext; 0 = not listed */
@@ -24,8 +25,11 @@ void kallsyms_close(struct kallsyms *kallsyms);
 /* The address of the kernel's symbol of that name; false when there is none. Only _text, _stext and _etext are sure to be found: of other
  * names of one address one was kept. */
 bool kallsyms_address(const struct kallsyms *kallsyms, const char *name, uint64_t *ret);
-/* Adds the symbols of one module (kernel_module_name()), or with NULL the kernel's, each moved by `delta`. Names point into `kallsyms`. */
+/* Adds the symbols of one module (kernel_module_name()), each moved by `delta`. Names point into `kallsyms`. */
 void kallsyms_pick(const struct kallsyms *kallsyms, const char *module, uint64_t delta, struct symbol_builder *builder);
+/* Closes the list, of which the builder, empty before, gets the kernel's own symbols, each moved by `delta`, and the names: nothing is
+ * copied. */
+void kallsyms_give(struct kallsyms *kallsyms, uint64_t delta, struct symbol_builder *builder);
 /* The address of one symbol of the kernel, read without the rest of the list: quick for those at its beginning (_text, _stext). False when
  * there is none, or its address is hidden. */
 bool kallsyms_read_address(const char *path, const char *name, uint64_t *ret);

@@ -329,7 +329,7 @@ static struct symtab *empty_table(enum symbol_source source)
 	return symtab_build(&builder, source, NULL);
 }
 
-/* The list is as large as the table that is made of it, and goes: it would be read again, should there be another kernel's dso. */
+/* The list becomes the table: it would be read again, should there be another kernel's dso. */
 static struct symtab *table_from_list(struct kernel_symbols *kernel, const struct symbol_options *options, const struct machine *machine)
 {
 	struct symtab *symtab;
@@ -337,10 +337,8 @@ static struct symtab *table_from_list(struct kernel_symbols *kernel, const struc
 	const struct kernel_list *list = list_for(kernel, options, machine, false);
 	if (list) {
 		struct symbol_builder builder = {0};
-		kallsyms_pick(&list->kallsyms, NULL, list->moved, &builder);
+		kallsyms_give(&kernel->kernel.kallsyms, list->moved, &builder);
 		symtab = symtab_build(&builder, SYMBOLS_FULL, list->path);
-		kallsyms_close(&kernel->kernel.kallsyms);
-		kernel->kernel.kallsyms = (struct kallsyms){0};
 		kernel->kernel.tried = false;
 	} else {
 		symtab = empty_table(kernel->kernel.why_not);

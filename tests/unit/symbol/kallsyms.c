@@ -64,21 +64,22 @@ static void whole_list(void **state)
 	make_list(path);
 	assert_null(kallsyms_open(path, &list));
 	assert_false(list.restricted);
-	kallsyms_pick(&list, NULL, 0, &kernel);
+	assert_int_equal(list.modules.len, 2);
 	kallsyms_pick(&list, "ext4", 0, &module);
+	kallsyms_give(&list, 0, &kernel);
+	assert_null(list.text);
 	assert_int_equal(kernel.symbols.len + module.symbols.len, LINES);
 	assert_int_equal(module.symbols.len, LINES / 3);
-	assert_int_equal(list.modules.len, 2);
 	for (size_t i = 0; i < LINES; i++) {
 		const struct symbol *symbol = i % 3 == 2 ? &module.symbols.data[i / 3] : &kernel.symbols.data[i - i / 3];
 		char expected[64];
 		snprintf(expected, sizeof(expected), "function_%zu", i);
 		assert_string_equal(symbol->name, expected);
 		assert_int_equal(symbol->start, FIRST + i);
+		assert_in_range((uintptr_t)symbol->name, (uintptr_t)kernel.block, (uintptr_t)kernel.block + kernel.block_bytes - 1);
 	}
-	symbol_builder_deinit(&kernel);
 	symbol_builder_deinit(&module);
-	kallsyms_close(&list);
+	symbol_builder_deinit(&kernel);
 	unlink(path);
 }
 

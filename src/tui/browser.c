@@ -302,22 +302,20 @@ static bool open_or_close(struct browser *browser, int key)
 	return true;
 }
 
-/* The cursor goes to the line that was clicked; where it is already, the line opens or closes. */
-static void click(struct browser *browser)
+bool browser_click(struct browser *browser)
 {
 	int line, column;
 	terminal_clicked(browser->terminal, &line, &column);
 	struct browser_place place = browser->top, before = browser->cursor;
 	line -= 1 + !browser->no_header;
 	if (line < 0 || (size_t)line >= page_lines(browser) || !table_row_count(browser->table))
-		return;
+		return false;
 	for (; line; line--)
 		if (!step_down(browser, &place))
-			return;
+			return false;
 	browser->cursor = place;
 	browser->moved = true;
-	if (place.row == before.row && place.line == before.line)
-		open_or_close(browser, '+');
+	return place.row == before.row && place.line == before.line;
 }
 
 bool browser_key(struct browser *browser, int key)
@@ -330,8 +328,6 @@ bool browser_key(struct browser *browser, int key)
 		fold_recursion(browser);
 	else if (key == 'M')
 		terminal_set_mouse(browser->terminal, !terminal_has_mouse(browser->terminal));
-	else if (key == KEY_CLICK)
-		click(browser);
 	else if (key == 'H')
 		browser->no_header = !browser->no_header;
 	else if (key == KEY_SIZE)

@@ -34,6 +34,7 @@ static const struct key_help keys[] = {
 	{"H", "the hottest instruction"},
 	{"Tab, Shift-Tab", "the next hottest, the one before"},
 	{"Enter, Right", "go where the jump goes, or into the function that is called"},
+	{">, <", "the next function, the one before: the hottest comes first"},
 	{"Esc, q, Left", "back"},
 	{"", "Finding"},
 	{"/, ?", "a text, downwards or upwards"},
@@ -49,7 +50,7 @@ static const struct key_help keys[] = {
 	{"p", "shares of the function, or of the whole recording"},
 	{"j", "the bar from a jump to its target"},
 	{"J", "how many jumps lead to a line"},
-	{"P", "print to a file perf.hist.N"},
+	{"P", "print to a file FUNCTION.annotation"},
 	{"r", "run a script on what the table shows (opened from a recording's table)"},
 	{"h, F1", "this help"},
 	{0},
@@ -432,6 +433,8 @@ size_t code_run(struct code_window *code)
 		strbuf_clear(&code->note);
 		if (key == KEY_ESCAPE || key == 'q' || key == KEY_GO_LEFT || key == KEY_CLOSED)
 			return CODE_BACK;
+		if (key == '>' || key == '<')
+			return key == '>' ? CODE_NEXT : CODE_PREVIOUS;
 		if ((key == KEY_RETURN || key == KEY_GO_RIGHT) && follows(code))
 			return code->shown.data[code->at];
 		if (key == KEY_RETURN || key == KEY_GO_RIGHT || move(code, key) || restyle(code, key) || change(code, key))

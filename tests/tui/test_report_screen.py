@@ -157,6 +157,17 @@ def test_mouse(report):
     screen.until("# hostname : box")
 
 
+def test_the_mouse_opens_levels(report):
+    screen = report("--mouse", "--hierarchy", "-g", "none", "--no-children", TERM="screen")
+    at = next(i for i, line in enumerate(screen.until("row 1 of 2")) if line.endswith("two"))
+    screen.click(at, 20)
+    screen.until("row 2 of 2", without=["prog"])
+    screen.click(at, 20)
+    screen.until("row 2 of 4", "prog")
+    screen.click(at, 20)
+    screen.until("row 2 of 2", without=["prog"])
+
+
 def test_zooming(report):
     screen = report("--no-children", "-g", "none")
     assert len(rows(screen.until("row 1 of"))) == 8

@@ -332,6 +332,11 @@ static struct error *take_key(struct screen *screen, int key)
 {
 	struct report *report = screen->report;
 	strbuf_clear(&screen->note);
+	if (key == KEY_CLICK) {
+		if (!browser_click(screen->browser))
+			return NULL;
+		key = '+';
+	}
 	if (needs_all(key) && !screen_rest_is_read(screen)) {
 		strbuf_add_str(&screen->note, "the recording is still being read: try again when all of it has been");
 		return NULL;

@@ -138,7 +138,11 @@ static struct error *show_annotation(struct screen *screen, const struct fold_fr
 		return place ? error_new("the function itself has no samples, only what it calls has")
 			     : error_new("no function that is called %s has samples", name);
 	const struct screen_events *set = &screen->sets.data[screen->current];
-	const struct code_screen code = {.terminal = screen->terminal,
+	cleanup_free uint32_t *order = NULL;
+	size_t order_count = code_order(screen->annotate, set->list, set->count, &order);
+	const struct code_screen code = {.order = order,
+					 .order_count = order_count,
+					 .terminal = screen->terminal,
 					 .annotate = screen->annotate,
 					 .events = set->list,
 					 .event_count = set->count,

@@ -228,14 +228,25 @@ static void draw_head(const struct code_window *code)
 	strbuf_deinit(&text);
 }
 
+/* Moves the page so that the cursor is on it: by a line where it was on the next one, else so that as much is seen before it as behind. */
+static void follow_cursor(struct code_window *code, size_t page)
+{
+	size_t last_top = code->shown.len > page ? code->shown.len - page : 0;
+	if (code->at + 1 == code->top)
+		code->top = code->at;
+	else if (code->at == code->top + page)
+		code->top++;
+	else if (code->at < code->top || code->at > code->top + page)
+		code->top = code->at > page / 2 ? code->at - page / 2 : 0;
+	if (code->top > last_top)
+		code->top = last_top;
+}
+
 static void draw(struct code_window *code)
 {
 	size_t page = page_lines(code), target = chosen_target(code);
 	struct strbuf status = {0};
-	if (code->at < code->top)
-		code->top = code->at;
-	if (code->at >= code->top + page)
-		code->top = code->at - page + 1;
+	follow_cursor(code, page);
 	terminal_clear(code->terminal);
 	draw_head(code);
 	for (size_t i = 0; i < page && code->top + i < code->shown.len; i++)
@@ -244,8 +255,7 @@ static void draw(struct code_window *code)
 		strbuf_add(&status, code->note.data, code->note.len);
 	else
 		strbuf_add_str(&status, "h: help   Tab: next hottest   Enter: follow   s: source   /: find   q: back");
-	terminal_put(code->terminal, terminal_lines(code->terminal) - 1, 0, terminal_columns(code->terminal), STYLE_STATUS,
-		     strbuf_str(&status));
+	status_put(code->terminal, strbuf_str(&status), terminal_columns(code->terminal));
 	terminal_show(code->terminal, 0, -1);
 	strbuf_deinit(&status);
 }
@@ -305,10 +315,12 @@ static bool move(struct code_window *code, int key)
 		break;
 	case KEY_PAGE_UP:
 		code->at = code->at > page ? code->at - page : 0;
+		code->top = code->top > page ? code->top - page : 0;
 		break;
 	case KEY_PAGE_DOWN:
 	case ' ':
 		code->at = code->at + page < last ? code->at + page : last;
+		code->top += page;
 		break;
 	case KEY_FIRST:
 		code->at = 0;

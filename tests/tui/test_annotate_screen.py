@@ -125,6 +125,19 @@ def test_other_functions(show, code):
     screen.after("Escape", "ended with 0")
 
 
+def test_the_hottest_has_neighbours_on_a_small_screen(show, code):
+    """As much is seen before it as behind; the last line has no half words."""
+    screen = show("annotate", "spin", columns=40, lines=12)
+    lines = screen.until("66.67")
+    assert next(i for i, line in enumerate(lines) if "66.67" in line) == 2 + 9 // 2
+    assert lines[-1] == "h: help   Tab: next hottest"
+    screen.after("Down", "66.67")
+    top = screen.lines()[2]
+    screen.after("PageDown", "h: help")
+    started.until(lambda: screen.lines()[2] != top, "the page moves")
+    screen.after("PageUp", top)
+
+
 def test_the_next_function(show, code):
     screen = show("annotate")
     screen.until("spin() ")

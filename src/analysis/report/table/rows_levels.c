@@ -202,7 +202,8 @@ static void fetch(const void *context, size_t index, struct row_scratch *scratch
 		ret->sign = node->open ? '-' : '+';
 	add_name(levels, node, &scratch->texts[name]);
 	scratch->cells[name].text = strbuf_str(&scratch->texts[name]);
-	row_scratch_set_tree(scratch, !node->children.len && table->graphs ? callgraphs_row(table->graphs, node->row) : NULL);
+	row_scratch_set_tree(scratch,
+			     !node->children.len && table->graphs ? callgraphs_row(table->graphs, node->row, scratch->shallow) : NULL);
 	ret->tree = scratch->tree;
 }
 

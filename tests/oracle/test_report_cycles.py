@@ -12,6 +12,7 @@ import pytest
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
 import branches
 import recording
+import screens
 
 
 @pytest.fixture(scope="module")
@@ -275,3 +276,33 @@ def test_streams_refuse(perf, made, changed, words, text):
     (made[2] / "flat.data").write_bytes(recording.Maker("event cycles type=0 config=0\nsample ip=0x400100 pid=1 tid=1 time=5\n").make())
     done = perf("diff", "--stream", made[2] / "flat.data", made[2] / "flat.data")
     assert done.returncode == 255 and "no branch records; record with -b" in done.stderr
+
+
+def test_on_a_screen(perf, made):
+    """The blocks of the text; Enter leads into a block's function, / and L leave blocks out."""
+    program, folder = perf, made[2]
+    if program("check", "feature", "-q", "libncurses").returncode:
+        pytest.skip("this build has no screens")
+    _, blocks, _ = rows(perf, folder / "padded.data")
+    with screens.Screen([perf, "report", "--total-cycles", "-i", "padded.data"], folder, columns=120) as screen:
+        lines = screen.until(f"row 1 of {len(blocks)}")
+        assert lines[1].split()[-5:] == ["Shared", "Object", "[Program", "Block", "Range]"]
+        found = [re.fullmatch(r" *([0-9.]+)% +([0-9.KMG]+) +[0-9.]+% +([0-9.KMG]+) +(\S+) +(\[.*\])", line) for line in lines[2:2 + len(blocks)]]
+        assert [(m[1], m[2], m[3], m[5], m[4]) for m in found] == [tuple(row) for row in blocks], lines
+        at = next(i for i, row in enumerate(blocks) if "[loops.c:19 -> " in row[3])
+        screen.keys(*["Down"] * at)
+        screen.after("Enter", "fib() ", "h: help")
+        screen.after("q", f"row {at + 1} of {len(blocks)}")
+        screen.after("/", "Symbol to show")
+        screen.type("square")
+        screen.after("Enter", "row 1 of 1", "functions with square")
+        screen.after("/ C-u Enter", f"row 1 of {len(blocks)}", without=["functions with"])
+        screen.after("L", "Percent limit")
+        screen.type("5")
+        large = sum(float(row[0]) >= 5 for row in blocks)
+        screen.after("Enter", "blocks from 5% on", f"row 1 of {large}")
+        screen.after("?", "Keys of perf report --total-cycles", "the block's function by instructions")
+        screen.after("q x", "this key does nothing")
+        screen.after("P", "written to perf.hist.0")
+        screen.after("q", "ended with 0")
+    (folder / "perf.hist.0").unlink()

@@ -41,7 +41,8 @@ bool screen_rest_has_beginning(const struct report_options *options)
 {
 	struct stat status;
 	const char *path = options->input.input;
-	return path && !stat(path, &status) && S_ISREG(status.st_mode) && status.st_size >= LARGE && !options->time && !options->stitch_lbr;
+	return path && !stat(path, &status) && S_ISREG(status.st_mode) && status.st_size >= LARGE && !options->time &&
+	       !options->stitch_lbr && !options->total_cycles;
 }
 
 unsigned int screen_rest_part(const struct report *report)

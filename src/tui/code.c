@@ -48,6 +48,7 @@ static const struct key_help keys[] = {
 	{"t", "percentages, numbers of samples, sums of periods"},
 	{"b", "shares of periods, or of samples"},
 	{"p", "shares of the function, or of the whole recording"},
+	{"c", "the least and the most cycles of a block, or only the average (of branch records with cycles)"},
 	{"j", "the bar from a jump to its target"},
 	{"J", "how many jumps lead to a line"},
 	{"P", "print to a file FUNCTION.annotation"},
@@ -160,11 +161,17 @@ void code_note(struct code_window *code, const char *text)
 
 /* ---- drawing ---- */
 
-enum { HEAD = 2, GUTTER = 5 };
+enum { GUTTER = 5 };
+
+/* Lines above the code: with titles of columns where there are some that don't explain themselves. */
+static int head_lines(const struct code_window *code)
+{
+	return code->source.annotation->cycles && code->source.annotation->style.compact ? 3 : 2;
+}
 
 static size_t page_lines(const struct code_window *code)
 {
-	int lines = terminal_lines(code->terminal) - HEAD - 1;
+	int lines = terminal_lines(code->terminal) - head_lines(code) - 1;
 	return lines > 1 ? (size_t)lines : 1;
 }
 
@@ -223,8 +230,10 @@ static void draw_head(const struct code_window *code)
 	int columns = terminal_columns(code->terminal);
 	code->source.text(code->source.context, CODE_HEAD, &text);
 	char *rest = text.data;
-	for (int i = 0; i < HEAD && rest; i++)
-		terminal_put(code->terminal, i, 0, columns, i ? STYLE_HEADER : STYLE_TITLE, strsep(&rest, "\n"));
+	for (int i = 0; i < head_lines(code) && rest; i++) {
+		terminal_put(code->terminal, i, 0, columns, i ? STYLE_HEADER : STYLE_TITLE, "");
+		terminal_put(code->terminal, i, i < 2 ? 0 : GUTTER, columns, i ? STYLE_HEADER : STYLE_TITLE, strsep(&rest, "\n"));
+	}
 	strbuf_deinit(&text);
 }
 
@@ -250,7 +259,7 @@ static void draw(struct code_window *code)
 	terminal_clear(code->terminal);
 	draw_head(code);
 	for (size_t i = 0; i < page && code->top + i < code->shown.len; i++)
-		draw_line(code, HEAD + (int)i, code->top + i, target);
+		draw_line(code, head_lines(code) + (int)i, code->top + i, target);
 	if (code->note.len)
 		strbuf_add(&status, code->note.data, code->note.len);
 	else
@@ -296,8 +305,9 @@ static void click(struct code_window *code)
 {
 	int line, column;
 	terminal_clicked(code->terminal, &line, &column);
-	if (line >= HEAD && (size_t)(line - HEAD) < page_lines(code) && code->top + (size_t)(line - HEAD) < code->shown.len)
-		code->at = code->top + (size_t)(line - HEAD);
+	line -= head_lines(code);
+	if (line >= 0 && (size_t)line < page_lines(code) && code->top + (size_t)line < code->shown.len)
+		code->at = code->top + (size_t)line;
 }
 
 static bool move(struct code_window *code, int key)
@@ -371,6 +381,11 @@ static bool restyle(struct code_window *code, int key)
 		break;
 	case 'p':
 		style->global = !style->global;
+		break;
+	case 'c':
+		if (!code->source.annotation->cycles)
+			code_note(code, "there are no cycles: record with -b on a processor that counts them");
+		style->cycle_range = !style->cycle_range;
 		break;
 	default:
 		return false;

@@ -279,7 +279,7 @@ static void add_values(struct annotation *annotation, const struct making *makin
 	}
 }
 
-static void finish(struct making *making, const struct annotate *annotate, const unsigned int *events)
+static struct error *finish(struct making *making, const struct annotate *annotate, const unsigned int *events)
 {
 	struct annotation *annotation = making->annotation;
 	size_t count = 0;
@@ -291,6 +291,8 @@ static void finish(struct making *making, const struct annotate *annotate, const
 		arena_zalloc(&annotation->arena, annotation->lines.len * annotation->event_count * sizeof(*annotation->values));
 	link_jumps(annotation, making, instructions, count);
 	add_values(annotation, making, instructions, count, events);
+	const struct event *first = making->private->session->reader->events.events.data[events[0]];
+	struct error *error = annotate_add_cycles(making->private, making->function, first, instructions, count, annotation);
 	free(instructions);
 	for (size_t i = 0; i < annotation->event_count; i++)
 		annotation->events[i] = (struct annotation_event){
@@ -298,6 +300,7 @@ static void finish(struct making *making, const struct annotate *annotate, const
 			.global = annotate->totals[events[i]],
 		};
 	annotation_sum_sources(annotation);
+	return error;
 }
 
 struct error *annotate_function(struct annotate *annotate, const struct annotate_function *function, const unsigned int *events,
@@ -324,8 +327,11 @@ struct error *annotate_function(struct annotate *annotate, const struct annotate
 	annotation->event_count = event_count;
 	annotation->events = arena_zalloc(&annotation->arena, event_count * sizeof(*annotation->events));
 	disassemble(&making, code->disasm);
-	finish(&making, annotate, events);
+	error = finish(&making, annotate, events);
 	map64_deinit(&making.shown);
-	*ret = annotation;
-	return NULL;
+	if (error)
+		annotation_destroy(annotation);
+	else
+		*ret = annotation;
+	return error;
 }

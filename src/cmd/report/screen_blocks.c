@@ -1,5 +1,5 @@
-/* perf report --total-cycles on a screen: the blocks of code between branches, those first that took most cycles. What the blocks are is the
- * same as in text (blocks.c); functions are opened as from the table of functions. */
+/* perf report --total-cycles on a screen: the blocks of code between branches, those first that took most cycles. What they are is told in
+ * blocks.c; functions are opened as from the table of functions. */
 #include "cmd/report/screen.h"
 
 #include "base/text.h"

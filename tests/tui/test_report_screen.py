@@ -529,7 +529,7 @@ def test_the_beginning_of_a_large_recording_is_shown_before_the_rest_is_opened(p
     trace, gate = stopped_at(large, tmp_path)
     screen = report("-i", large, "--no-children", "-g", "none", cwd=tmp_path, before=gate)
     go_on(trace, 1)
-    lines = screen.until("row 1 of", "the first 8 MB of the recording are shown; reading all of it: 0%")
+    lines = screen.until("row 1 of", "reading all: 0%   the first 8 MB of the recording are shown")
     assert rows(lines)[0][-1] == "hot" and re.search(r"Samples: \d\dK of event", lines[0])
     screen.keys("t", "Down", "a")
     go_on(trace, 2)
@@ -547,7 +547,7 @@ def test_levels_of_the_beginning_of_a_large_recording_stay_open(report, large, t
     trace, gate = stopped_at(large, tmp_path)
     screen = report("-i", large, "--hierarchy", "--no-children", "-g", "none", cwd=tmp_path, before=gate)
     go_on(trace, 1)
-    screen.until("row 1 of", "the first 8 MB of the recording are shown; reading all of it: 0%")
+    screen.until("row 1 of", "reading all: 0%   the first 8 MB of the recording are shown")
     screen.keys("+", "Down", "+", "Down", "a")
     go_on(trace, 2)
     lines = screen.until("Samples: 2M", "row 3 of", without=["reading all"])
@@ -647,6 +647,19 @@ def test_names_are_seen_where_the_screen_is_narrow(report):
     lines = screen.after("Right", "Shared Object", "[.] main")
     screen.resize(70, 12)
     screen.after("Left Left Left", "Command", "Shared Object", "[.] main")
+
+
+def test_no_color(report):
+    """NO_COLOR: bold, underlined and reversed text, but no colours."""
+    def colors(screen):
+        codes = re.findall(r"\x1b\[([\d;]*)m", "\n".join(screen.lines("-e")))
+        return {code for codes in codes for code in codes.split(";") if re.fullmatch(r"[349][0-7]|[34]8", code)}
+    for environment, wanted in (({"NO_COLOR": "1"}, False), ({}, True)):
+        screen = report("-g", "none", **environment)
+        screen.until("row 1 of")
+        assert bool(colors(screen)) == wanted
+        screen.after("f", "Flame graph")
+        assert bool(colors(screen)) == wanted
 
 
 def test_columns_scroll(report):

@@ -40,20 +40,6 @@ static int ends_later(const void *a, const void *b)
 	return x > y ? -1 : x < y;
 }
 
-/* Which of the instructions covers an address; `count`: none. */
-static size_t position_of(const struct annotation *annotation, const uint32_t *instructions, size_t count, uint64_t address)
-{
-	size_t low = 0, high = count;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (annotation->lines.data[instructions[middle]].address <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low ? low - 1 : count;
-}
-
 /* What all blocks of the function add up to. */
 struct cycle_sums {
 	uint64_t run, cycles; /* instructions, by how often they ran */
@@ -63,8 +49,8 @@ struct cycle_sums {
 static void add_block(const struct block *block, uint64_t moved, const uint32_t *instructions, size_t count, struct annotation *annotation,
 		      struct cycle_sums *sums)
 {
-	size_t first = position_of(annotation, instructions, count, block->first + moved);
-	size_t last = position_of(annotation, instructions, count, block->last.dso_addr + moved);
+	size_t first = annotate_position(annotation, instructions, count, block->first + moved);
+	size_t last = annotate_position(annotation, instructions, count, block->last.dso_addr + moved);
 	if (first > last || last == count)
 		return;
 	struct annotation_cycles *end = &annotation->cycles[instructions[last]];

@@ -40,6 +40,9 @@ struct annotate_private {
 	struct intern files, mnemonics;
 };
 
+/* annotate_lines.c: which of the instructions, whose line numbers are given, covers an address; `count`: none. */
+size_t annotate_position(const struct annotation *annotation, const uint32_t *instructions, size_t count, uint64_t address);
+
 /* annotate_cycles.c: what the branch records of an event tell of the annotation's instructions, whose numbers are given. */
 struct error *annotate_add_cycles(struct annotate_private *private, const struct annotate_function *function, const struct event *event,
 				  const uint32_t *instructions, size_t count, struct annotation *annotation);

@@ -233,8 +233,7 @@ static void disassemble(struct making *making, struct disasm *disasm)
 
 /* ---- what needs all lines ---- */
 
-/* The instruction that covers an address of the function; lines in between are none. */
-static uint32_t line_at(const struct annotation *annotation, const uint32_t *instructions, size_t count, uint64_t address)
+size_t annotate_position(const struct annotation *annotation, const uint32_t *instructions, size_t count, uint64_t address)
 {
 	size_t low = 0, high = count;
 	while (low < high) {
@@ -244,7 +243,14 @@ static uint32_t line_at(const struct annotation *annotation, const uint32_t *ins
 		else
 			high = middle;
 	}
-	return low ? instructions[low - 1] : ANNOTATION_NO_LINE;
+	return low ? low - 1 : count;
+}
+
+/* The line of that; lines in between are none. */
+static uint32_t line_at(const struct annotation *annotation, const uint32_t *instructions, size_t count, uint64_t address)
+{
+	size_t position = annotate_position(annotation, instructions, count, address);
+	return position < count ? instructions[position] : ANNOTATION_NO_LINE;
 }
 
 static void link_jumps(struct annotation *annotation, const struct making *making, const uint32_t *instructions, size_t count)

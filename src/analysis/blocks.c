@@ -17,7 +17,7 @@ struct stretch {
 	uint64_t from;
 	uint64_t epoch; /* which state of the maps */
 	uint64_t time;	/* one of that state: the first */
-	uint64_t cycles, count;
+	uint64_t cycles, count, least, most;
 	uint8_t cpumode;
 };
 
@@ -87,6 +87,8 @@ static size_t add_stretch(struct gathering *gathering, const struct stretch *str
 	struct stretch *known = &gathering->stretches.data[*slot];
 	known->cycles += stretch->cycles;
 	known->count += stretch->count;
+	known->least = stretch->least < known->least ? stretch->least : known->least;
+	known->most = stretch->most > known->most ? stretch->most : known->most;
 	if (stretch->time < known->time)
 		known->time = stretch->time;
 	return *slot;
@@ -132,6 +134,8 @@ static void add_sample(void *state, void *argument, const struct event *event, c
 						.time = model_time,
 						.cycles = cycles,
 						.count = 1,
+						.least = cycles,
+						.most = cycles,
 						.cpumode = in_kernel ? CPUMODE_KERNEL : CPUMODE_USER};
 		size_t number = cycles ? add_stretch(gathering, &stretch) : 0;
 		if (cycles && source->options->runs)
@@ -182,8 +186,12 @@ static void add_block(struct making *making, uint64_t first, const struct stretc
 		      const struct frame *last)
 {
 	struct block *block = &making->block;
-	if (!block->count)
+	if (!block->count) {
 		block->last = *last;
+		block->least = stretch->least;
+	}
+	block->least = stretch->least < block->least ? stretch->least : block->least;
+	block->most = stretch->most > block->most ? stretch->most : block->most;
 	/* 0 stands for "not known" until all are added. */
 	if (first && (!block->first || first < block->first)) {
 		block->first = first;
@@ -198,6 +206,7 @@ static void add_block(struct making *making, uint64_t first, const struct stretc
 static struct block finish_block(const struct making *making)
 {
 	struct block block = making->block;
+	block.has_first = block.first;
 	if (!block.first)
 		block.first = block.last.symbol->start;
 	block.run_count = making->runs.count;

@@ -22,8 +22,10 @@ enum { BLOCK_RUNS = 8 };
 struct block {
 	uint64_t cycles;	   /* their sum */
 	uint64_t count;		   /* how often it ran */
+	uint64_t least, most;	   /* cycles of one run */
 	struct frame last;	   /* its last instruction, with the symbol that it is in */
 	uint64_t first;		   /* dso address of its first instruction */
+	bool has_first;		   /* a branch led there; else it stands for one that isn't known */
 	uint64_t runs[BLOCK_RUNS]; /* with options.runs: cycles of its first runs from `first` on, in the order of time */
 	unsigned int run_count;
 };

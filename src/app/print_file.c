@@ -1,6 +1,7 @@
 /* A process that writes files for one that may not (print_file.h).
  *
  *	size, kind, bytes ──pipe──► perf.hist.N.csv ──pipe──► N, or -errno
+ *	… and a function's name     FUNCTION.annotation
  */
 #include "app/print_file.h"
 
@@ -27,20 +28,45 @@ struct print_file {
 /* By enum print_kind. */
 static const char *const suffixes[] = {"", ".csv", ".json", ".folded", ".html"};
 
+enum { FUNCTION = 100, PATH = 160 };
+
 /* What goes through the pipe, with the text behind it. */
 struct request {
 	uint64_t size;
 	uint32_t kind;
+	char function[FUNCTION]; /* "" = none */
 };
 
-enum { PATH = 64 };
+/* What a function's name may be in a file's: nothing that leads to another folder, hides the file or surprises a shell. */
+static void choose_function_name(const char *function, char ret[FUNCTION])
+{
+	static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.:+@~-";
+	size_t length = strnlen(function, FUNCTION - 1);
+	for (size_t i = 0; i < length; i++)
+		ret[i] = strchr(allowed, function[i]) && (i || !strchr(".-~", function[i])) ? function[i] : '_';
+	ret[length] = '\0';
+}
+
+/* The name of the file with this number. */
+static void add_path(const char *name, const struct request *request, int number, char path[PATH])
+{
+	enum { KINDS = sizeof(suffixes) / sizeof(*suffixes) };
+	char function[FUNCTION];
+	choose_function_name(request->function, function);
+	if (!*function)
+		snprintf(path, PATH, "%s.%d%s", name, number, suffixes[request->kind < KINDS ? request->kind : 0]);
+	else if (number)
+		snprintf(path, PATH, "%s.annotation.%d", function, number);
+	else
+		snprintf(path, PATH, "%s.annotation", function);
+}
 
 /* A file that nobody has yet. */
-static int open_new(const char *name, const char *suffix, char path[PATH], int *ret_number)
+static int open_new(const char *name, const struct request *request, char path[PATH], int *ret_number)
 {
 	enum { MOST = 10000 };
 	for (int number = 0; number < MOST; number++) {
-		snprintf(path, PATH, "%s.%d%s", name, number, suffix);
+		add_path(name, request, number, path);
 		int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
 		*ret_number = fd >= 0 ? number : -errno;
 		if (fd >= 0 || errno != EEXIST)
@@ -52,9 +78,8 @@ static int open_new(const char *name, const char *suffix, char path[PATH], int *
 /* A text from the pipe to a file, which is gone if not all of it gets there; all of it is read, whatever happens to the file. */
 static int take_text(int texts, const struct request *request, const char *name)
 {
-	enum { KINDS = sizeof(suffixes) / sizeof(*suffixes) };
 	char path[PATH], part[65536];
-	int result, fd = open_new(name, suffixes[request->kind < KINDS ? request->kind : 0], path, &result);
+	int result, fd = open_new(name, request, path, &result);
 	uint64_t size = request->size;
 	while (size) {
 		size_t length = size < sizeof(part) ? (size_t)size : sizeof(part);
@@ -125,24 +150,43 @@ void print_file_end(struct print_file *prints)
 	free(prints);
 }
 
-int print_file_write(struct print_file *prints, enum print_kind kind, const void *text, size_t size)
+static int send(struct print_file *prints, const struct request *request, const void *text)
 {
-	const struct request request = {.size = size, .kind = kind};
 	int result;
 	if (!prints)
 		return -ESRCH;
-	if (!whole_write(prints->texts, &request, sizeof(request)) || !whole_write(prints->texts, text, size) ||
+	if (!whole_write(prints->texts, request, sizeof(*request)) || !whole_write(prints->texts, text, request->size) ||
 	    !whole_read(prints->answers, &result, sizeof(result)))
 		return -EPIPE;
 	return result;
 }
 
+int print_file_write(struct print_file *prints, enum print_kind kind, const void *text, size_t size)
+{
+	return send(prints, &(struct request){.size = size, .kind = kind}, text);
+}
+
+static void send_and_tell(struct print_file *prints, const struct request *request, const void *text, struct strbuf *note)
+{
+	char path[PATH];
+	int number = send(prints, request, text);
+	strbuf_clear(note);
+	if (number < 0) {
+		strbuf_printf(note, "nothing was written: %s", strerror(-number));
+		return;
+	}
+	add_path(prints->name, request, number, path);
+	strbuf_printf(note, "written to %s", path);
+}
+
 void print_file_tell(struct print_file *prints, enum print_kind kind, const void *text, size_t size, struct strbuf *note)
 {
-	int number = print_file_write(prints, kind, text, size);
-	strbuf_clear(note);
-	if (number < 0)
-		strbuf_printf(note, "nothing was written: %s", strerror(-number));
-	else
-		strbuf_printf(note, "written to %s.%d%s", prints->name, number, suffixes[kind]);
+	send_and_tell(prints, &(struct request){.size = size, .kind = kind}, text, note);
+}
+
+void print_file_tell_function(struct print_file *prints, const char *function, const void *text, size_t size, struct strbuf *note)
+{
+	struct request request = {.size = size};
+	choose_function_name(function, request.function);
+	send_and_tell(prints, &request, text, note);
 }

@@ -302,48 +302,36 @@ static struct error *show_set(struct work *work, struct event_set *set)
 {
 	if (work->command->skip_empty)
 		leave_out_empty(work, set);
-	unsigned int *events = mem_alloc_array(set->events.len, sizeof(*events));
-	for (size_t i = 0; i < set->events.len; i++)
-		events[i] = set->events.data[i]->index;
 	uint32_t *order;
-	size_t count = annotate_order(work->annotate, events, set->events.len, &order);
+	size_t count = code_order(work->annotate, set->events.data, set->events.len, &order);
 	struct error *error = NULL;
 	for (size_t i = 0; i < count && !error; i++) {
 		const struct annotate_function *function = &work->annotate->functions[order[i]];
 		if (!is_wanted(work->command, function))
 			continue;
 		work->matching++;
-		if (global_percent(work->annotate, function, events[0]) >= work->command->percent_limit)
+		if (global_percent(work->annotate, function, set->events.data[0]->index) >= work->command->percent_limit)
 			error = show_function(work, function, set);
 	}
 	free(order);
-	free(events);
 	return error;
 }
 
 /* ---- on a screen ---- */
 
-/* A function that may be chosen. */
-struct choice {
-	const struct annotate_function *function;
-	char *line;
-};
-
+/* The functions that may be chosen, hottest first. */
 struct choices {
-	VEC(struct choice) list;
+	uint32_t *order; /* numbers of functions */
+	VEC(char *) lines;
 };
 
-/* The functions with samples of these events, hottest first. */
+/* Those with samples of these events. */
 static void find_choices(struct work *work, const struct event_set *set, struct choices *choices)
 {
-	unsigned int *events = mem_alloc_array(set->events.len, sizeof(*events));
-	for (size_t i = 0; i < set->events.len; i++)
-		events[i] = set->events.data[i]->index;
-	uint32_t *order;
-	size_t count = annotate_order(work->annotate, events, set->events.len, &order);
+	size_t count = code_order(work->annotate, set->events.data, set->events.len, &choices->order);
 	for (size_t i = 0; i < count; i++) {
-		const struct annotate_function *function = &work->annotate->functions[order[i]];
-		double percent = global_percent(work->annotate, function, events[0]);
+		const struct annotate_function *function = &work->annotate->functions[choices->order[i]];
+		double percent = global_percent(work->annotate, function, set->events.data[0]->index);
 		if (!is_wanted(work->command, function) || percent < work->command->percent_limit)
 			continue;
 		struct strbuf line = {0};
@@ -351,21 +339,18 @@ static void find_choices(struct work *work, const struct event_set *set, struct 
 		text_add_safe(&line, function->symbol->name, strlen(function->symbol->name));
 		strbuf_add_str(&line, "  ");
 		text_add_safe(&line, function->dso->short_name, strlen(function->dso->short_name));
-		vec_push(&choices->list, (struct choice){function, strbuf_detach(&line)});
+		choices->order[choices->lines.len] = choices->order[i];
+		vec_push(&choices->lines, strbuf_detach(&line));
 	}
-	free(order);
-	free(events);
 }
 
 /* One function after the other, as they are chosen; at first the hottest. A single one needs no menu. */
 static void choose_functions(const struct code_screen *screen, const struct choices *choices)
 {
-	size_t count = choices->list.len, chosen = 0;
-	const char **lines = mem_alloc_array(count + 1, sizeof(*lines));
-	for (size_t i = 0; i < count; i++)
-		lines[i] = choices->list.data[i].line;
+	const char *const *lines = (const char *const *)choices->lines.data;
+	size_t count = choices->lines.len, chosen = 0;
 	do {
-		struct error *error = code_screen_show(screen, choices->list.data[chosen].function);
+		struct error *error = code_screen_show(screen, &screen->annotate->functions[choices->order[chosen]]);
 		if (error) {
 			char *text = text_safe_copy(error_message(error));
 			message_show(screen->terminal, "No instructions can be shown", text);
@@ -376,7 +361,6 @@ static void choose_functions(const struct code_screen *screen, const struct choi
 		chosen = count > 1 ? menu_choose(screen->terminal, "Functions, the hottest first (q: quit)", lines, count, chosen)
 				   : MENU_NONE;
 	} while (chosen != MENU_NONE);
-	free(lines);
 }
 
 static struct error *screen_of_set(struct work *work, struct event_set *set)
@@ -390,14 +374,17 @@ static struct error *screen_of_set(struct work *work, struct event_set *set)
 	struct error *error = NULL;
 	screen.style.compact = true;
 	find_choices(work, set, &choices);
-	work->matching += choices.list.len;
-	if (choices.list.len && !(error = terminal_open(&screen.terminal))) {
+	screen.order = choices.order;
+	screen.order_count = choices.lines.len;
+	work->matching += choices.lines.len;
+	if (choices.lines.len && !(error = terminal_open(&screen.terminal))) {
 		choose_functions(&screen, &choices);
 		terminal_close(screen.terminal);
 	}
-	for (size_t i = 0; i < choices.list.len; i++)
-		free(choices.list.data[i].line);
-	vec_deinit(&choices.list);
+	for (size_t i = 0; i < choices.lines.len; i++)
+		free(choices.lines.data[i]);
+	vec_deinit(&choices.lines);
+	free(choices.order);
 	return error;
 }
 

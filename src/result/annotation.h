@@ -47,6 +47,12 @@ struct annotation_value {
 	uint64_t samples, period;
 };
 
+/* What branch records tell of an instruction. */
+struct annotation_cycles {
+	double ipc;		       /* instructions a cycle in the block that it is in; 0 = not known */
+	uint64_t average, least, most; /* cycles of the block that ends here; 0 = none does */
+};
+
 /* What one event has in the function, and in the whole recording. */
 struct annotation_event {
 	const char *name; /* unsafe bytes still in it */
@@ -75,6 +81,7 @@ struct annotation_style {
 	enum annotation_offsets { OFFSETS_TARGETS, OFFSETS_CALLS, OFFSETS_ALL } offsets;
 	/* Compact: before the text of a source line, its number or also its file. */
 	enum annotation_places { PLACES_NONE, PLACES_NUMBERS, PLACES_FILES } places;
+	bool cycle_range;     /* compact: the least and the most cycles as well as the average */
 	bool counts;	      /* a table of the sampled addresses first (-v) */
 	double least_percent; /* of source lines in the summary */
 };
@@ -93,6 +100,8 @@ struct annotation {
 	struct annotation_event *events;
 	size_t event_count;
 	struct annotation_value *values;   /* lines × events; 0 but for instructions */
+	struct annotation_cycles *cycles;  /* by line; NULL = the first event's branch records count none */
+	double ipc, ipc_coverage;	   /* of all blocks; per cent of the instructions that are in one */
 	struct annotation_source *sources; /* hottest first */
 	size_t source_count;
 	struct annotation_style style;

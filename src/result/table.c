@@ -10,6 +10,7 @@ void row_scratch_init(struct row_scratch *scratch, const struct table *table)
 {
 	scratch->columns = table->columns.len;
 	scratch->tree = NULL;
+	scratch->shallow = false;
 	scratch->cells = mem_zalloc_array(scratch->columns + 1, sizeof(*scratch->cells));
 	scratch->texts = mem_zalloc_array(scratch->columns + 1, sizeof(*scratch->texts));
 }

@@ -57,6 +57,7 @@ struct row_scratch {
 	struct strbuf *texts;  /* one for each column */
 	struct calltree *tree; /* owned; NULL = none */
 	size_t columns;
+	bool shallow; /* of call graphs the first level is enough: whether there is one */
 };
 
 /* How the call graphs of rows are drawn. */

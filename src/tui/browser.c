@@ -55,6 +55,25 @@ void browser_destroy(struct browser *browser)
 
 enum { SIGN_COLUMNS = 2, GAP = 2 };
 
+/* A column that isn't shown, since the screen is too narrow. */
+static bool is_hidden(const struct browser *browser, size_t column)
+{
+	return !browser->fitted[column] && browser->widths[column];
+}
+
+/* Where even short names in other columns leave no room for those in the last one, the others aren't shown, the left ones first. */
+static void hide_columns(struct browser *browser, unsigned int used, unsigned int wanted)
+{
+	const struct table *table = browser->table;
+	unsigned int screen = (unsigned int)terminal_columns(browser->terminal);
+	for (size_t i = browser->first_column; i + 1 < table->columns.len && used + wanted > screen; i++) {
+		if (table->columns.data[i].kind != COLUMN_TEXT || table->columns.data[i + 1].joined || (i && i == browser->first_column))
+			continue;
+		used -= browser->fitted[i] + GAP;
+		browser->fitted[i] = 0;
+	}
+}
+
 /* Names in the last column, which say what a row is, get half of the screen at the expense of other names: a single file with a long name
  * would push all of them out of it. */
 static void fit_widths(struct browser *browser)
@@ -77,8 +96,10 @@ static void fit_widths(struct browser *browser)
 			    (widest == last || browser->fitted[i] > browser->fitted[widest]))
 				widest = i;
 		}
-		if (widest == last)
+		if (widest == last) {
+			hide_columns(browser, used, wanted < LEAST ? wanted : LEAST);
 			return;
+		}
 		browser->fitted[widest]--;
 		used--;
 	}
@@ -302,22 +323,20 @@ static bool open_or_close(struct browser *browser, int key)
 	return true;
 }
 
-/* The cursor goes to the line that was clicked; where it is already, the line opens or closes. */
-static void click(struct browser *browser)
+bool browser_click(struct browser *browser)
 {
 	int line, column;
 	terminal_clicked(browser->terminal, &line, &column);
 	struct browser_place place = browser->top, before = browser->cursor;
 	line -= 1 + !browser->no_header;
 	if (line < 0 || (size_t)line >= page_lines(browser) || !table_row_count(browser->table))
-		return;
+		return false;
 	for (; line; line--)
 		if (!step_down(browser, &place))
-			return;
+			return false;
 	browser->cursor = place;
 	browser->moved = true;
-	if (place.row == before.row && place.line == before.line)
-		open_or_close(browser, '+');
+	return place.row == before.row && place.line == before.line;
 }
 
 bool browser_key(struct browser *browser, int key)
@@ -330,8 +349,6 @@ bool browser_key(struct browser *browser, int key)
 		fold_recursion(browser);
 	else if (key == 'M')
 		terminal_set_mouse(browser->terminal, !terminal_has_mouse(browser->terminal));
-	else if (key == KEY_CLICK)
-		click(browser);
 	else if (key == 'H')
 		browser->no_header = !browser->no_header;
 	else if (key == KEY_SIZE)
@@ -351,6 +368,8 @@ static void draw_header(const struct browser *browser, int line)
 	terminal_put(browser->terminal, line, 0, columns, STYLE_HEADER, "");
 	for (size_t i = browser->first_column; i < table->columns.len; i++) {
 		const struct column *column = &table->columns.data[i];
+		if (is_hidden(browser, i))
+			continue;
 		if (i > browser->first_column && !column->joined)
 			at += GAP;
 		int width = (int)browser->fitted[i];
@@ -374,6 +393,8 @@ static void draw_row(struct browser *browser, int line, struct browser_row *row,
 	char sign = row->sign ? row->sign : !row->has_graph ? '\0' : row->open ? '-' : '+';
 	terminal_put(browser->terminal, line, 0, columns, chosen ? STYLE_CURSOR : STYLE_PLAIN, (const char[]){sign, '\0'});
 	for (size_t i = browser->first_column; i < table->columns.len; i++) {
+		if (is_hidden(browser, i))
+			continue;
 		if (i > browser->first_column && !table->columns.data[i].joined)
 			at += GAP;
 		int width = i + 1 == table->columns.len ? columns : (int)browser->fitted[i];
@@ -397,19 +418,6 @@ static void draw_place(struct browser *browser, int line, const struct browser_p
 	strbuf_deinit(&text);
 }
 
-/* How many columns of what is said fit as a whole: its parts are three spaces apart. The first one is cut where even that doesn't fit. */
-static int whole_words(const char *words, int columns)
-{
-	size_t end = 0;
-	for (const char *at = *words ? words : NULL; at; at = strstr(at + 1, "   ")) {
-		const char *next = strstr(at + 1, "   ");
-		size_t width = text_width(words, next ? (size_t)(next - words) : strlen(words));
-		if (columns >= 0 && width <= (size_t)columns)
-			end = width;
-	}
-	return end ? (int)end : columns;
-}
-
 /* What the owner says, and at the right where one is. */
 static void draw_status(const struct browser *browser, const char *words)
 {
@@ -417,8 +425,7 @@ static void draw_status(const struct browser *browser, const char *words)
 	size_t rows = table_row_count(browser->table);
 	int columns = terminal_columns(browser->terminal), line = terminal_lines(browser->terminal) - 1;
 	strbuf_printf(&place, " row %zu of %zu", rows ? browser->cursor.row + 1 : 0, rows);
-	terminal_put(browser->terminal, line, 0, columns, STYLE_STATUS, "");
-	terminal_put(browser->terminal, line, 0, whole_words(words, columns - (int)place.len), STYLE_STATUS, words);
+	status_put(browser->terminal, words, columns - (int)place.len);
 	terminal_put(browser->terminal, line, columns - (int)place.len, (int)place.len, STYLE_STATUS, strbuf_str(&place));
 	strbuf_deinit(&place);
 }

@@ -36,6 +36,8 @@ bool browser_folds_recursion(const struct browser *browser);
 void browser_draw(struct browser *browser, const struct browser_words *words);
 /* Does what the key says; false: it is none of the browser's. */
 bool browser_key(struct browser *browser, int key);
+/* Of KEY_CLICK: the cursor goes to the line that was clicked. True: it was there already, so the line is to be opened or closed. */
+bool browser_click(struct browser *browser);
 /* The row that the cursor is on, or BROWSER_NO_ROW. */
 size_t browser_row(const struct browser *browser);
 /* Puts the cursor on a row. */

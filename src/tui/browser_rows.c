@@ -141,6 +141,7 @@ static void keep_tree(struct browser *browser, struct browser_row *row)
 static void make_tree(struct browser *browser, struct browser_row *row)
 {
 	struct row made;
+	browser->scratch.shallow = false;
 	table_row(browser->table, row->index, &browser->scratch, &made);
 	keep_tree(browser, row);
 }
@@ -150,6 +151,7 @@ static struct browser_row *make_row(struct browser *browser, size_t index)
 	size_t columns = browser->table->columns.len;
 	struct browser_row *row = mem_zalloc(sizeof(*row));
 	struct row made;
+	browser->scratch.shallow = !browser->all_open;
 	const struct row *source = table_row(browser->table, index, &browser->scratch, &made);
 	row->index = index;
 	row->value = source->value;

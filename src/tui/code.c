@@ -34,6 +34,7 @@ static const struct key_help keys[] = {
 	{"H", "the hottest instruction"},
 	{"Tab, Shift-Tab", "the next hottest, the one before"},
 	{"Enter, Right", "go where the jump goes, or into the function that is called"},
+	{">, <", "the next function, the one before: the hottest comes first"},
 	{"Esc, q, Left", "back"},
 	{"", "Finding"},
 	{"/, ?", "a text, downwards or upwards"},
@@ -47,9 +48,10 @@ static const struct key_help keys[] = {
 	{"t", "percentages, numbers of samples, sums of periods"},
 	{"b", "shares of periods, or of samples"},
 	{"p", "shares of the function, or of the whole recording"},
+	{"c", "the least and the most cycles of a block, or only the average (of branch records with cycles)"},
 	{"j", "the bar from a jump to its target"},
 	{"J", "how many jumps lead to a line"},
-	{"P", "print to a file perf.hist.N"},
+	{"P", "print to a file FUNCTION.annotation"},
 	{"r", "run a script on what the table shows (opened from a recording's table)"},
 	{"h, F1", "this help"},
 	{0},
@@ -159,11 +161,17 @@ void code_note(struct code_window *code, const char *text)
 
 /* ---- drawing ---- */
 
-enum { HEAD = 2, GUTTER = 5 };
+enum { GUTTER = 5 };
+
+/* Lines above the code: with titles of columns where there are some that don't explain themselves. */
+static int head_lines(const struct code_window *code)
+{
+	return code->source.annotation->cycles && code->source.annotation->style.compact ? 3 : 2;
+}
 
 static size_t page_lines(const struct code_window *code)
 {
-	int lines = terminal_lines(code->terminal) - HEAD - 1;
+	int lines = terminal_lines(code->terminal) - head_lines(code) - 1;
 	return lines > 1 ? (size_t)lines : 1;
 }
 
@@ -222,29 +230,41 @@ static void draw_head(const struct code_window *code)
 	int columns = terminal_columns(code->terminal);
 	code->source.text(code->source.context, CODE_HEAD, &text);
 	char *rest = text.data;
-	for (int i = 0; i < HEAD && rest; i++)
-		terminal_put(code->terminal, i, 0, columns, i ? STYLE_HEADER : STYLE_TITLE, strsep(&rest, "\n"));
+	for (int i = 0; i < head_lines(code) && rest; i++) {
+		terminal_put(code->terminal, i, 0, columns, i ? STYLE_HEADER : STYLE_TITLE, "");
+		terminal_put(code->terminal, i, i < 2 ? 0 : GUTTER, columns, i ? STYLE_HEADER : STYLE_TITLE, strsep(&rest, "\n"));
+	}
 	strbuf_deinit(&text);
+}
+
+/* Moves the page so that the cursor is on it: by a line where it was on the next one, else so that as much is seen before it as behind. */
+static void follow_cursor(struct code_window *code, size_t page)
+{
+	size_t last_top = code->shown.len > page ? code->shown.len - page : 0;
+	if (code->at + 1 == code->top)
+		code->top = code->at;
+	else if (code->at == code->top + page)
+		code->top++;
+	else if (code->at < code->top || code->at > code->top + page)
+		code->top = code->at > page / 2 ? code->at - page / 2 : 0;
+	if (code->top > last_top)
+		code->top = last_top;
 }
 
 static void draw(struct code_window *code)
 {
 	size_t page = page_lines(code), target = chosen_target(code);
 	struct strbuf status = {0};
-	if (code->at < code->top)
-		code->top = code->at;
-	if (code->at >= code->top + page)
-		code->top = code->at - page + 1;
+	follow_cursor(code, page);
 	terminal_clear(code->terminal);
 	draw_head(code);
 	for (size_t i = 0; i < page && code->top + i < code->shown.len; i++)
-		draw_line(code, HEAD + (int)i, code->top + i, target);
+		draw_line(code, head_lines(code) + (int)i, code->top + i, target);
 	if (code->note.len)
 		strbuf_add(&status, code->note.data, code->note.len);
 	else
 		strbuf_add_str(&status, "h: help   Tab: next hottest   Enter: follow   s: source   /: find   q: back");
-	terminal_put(code->terminal, terminal_lines(code->terminal) - 1, 0, terminal_columns(code->terminal), STYLE_STATUS,
-		     strbuf_str(&status));
+	status_put(code->terminal, strbuf_str(&status), terminal_columns(code->terminal));
 	terminal_show(code->terminal, 0, -1);
 	strbuf_deinit(&status);
 }
@@ -285,8 +305,9 @@ static void click(struct code_window *code)
 {
 	int line, column;
 	terminal_clicked(code->terminal, &line, &column);
-	if (line >= HEAD && (size_t)(line - HEAD) < page_lines(code) && code->top + (size_t)(line - HEAD) < code->shown.len)
-		code->at = code->top + (size_t)(line - HEAD);
+	line -= head_lines(code);
+	if (line >= 0 && (size_t)line < page_lines(code) && code->top + (size_t)line < code->shown.len)
+		code->at = code->top + (size_t)line;
 }
 
 static bool move(struct code_window *code, int key)
@@ -304,10 +325,12 @@ static bool move(struct code_window *code, int key)
 		break;
 	case KEY_PAGE_UP:
 		code->at = code->at > page ? code->at - page : 0;
+		code->top = code->top > page ? code->top - page : 0;
 		break;
 	case KEY_PAGE_DOWN:
 	case ' ':
 		code->at = code->at + page < last ? code->at + page : last;
+		code->top += page;
 		break;
 	case KEY_FIRST:
 		code->at = 0;
@@ -358,6 +381,11 @@ static bool restyle(struct code_window *code, int key)
 		break;
 	case 'p':
 		style->global = !style->global;
+		break;
+	case 'c':
+		if (!code->source.annotation->cycles)
+			code_note(code, "there are no cycles: record with -b on a processor that counts them");
+		style->cycle_range = !style->cycle_range;
 		break;
 	default:
 		return false;
@@ -432,6 +460,8 @@ size_t code_run(struct code_window *code)
 		strbuf_clear(&code->note);
 		if (key == KEY_ESCAPE || key == 'q' || key == KEY_GO_LEFT || key == KEY_CLOSED)
 			return CODE_BACK;
+		if (key == '>' || key == '<')
+			return key == '>' ? CODE_NEXT : CODE_PREVIOUS;
 		if ((key == KEY_RETURN || key == KEY_GO_RIGHT) && follows(code))
 			return code->shown.data[code->at];
 		if (key == KEY_RETURN || key == KEY_GO_RIGHT || move(code, key) || restyle(code, key) || change(code, key))

@@ -22,14 +22,16 @@ struct code_source {
 
 #define CODE_HEAD ((size_t)-1)
 #define CODE_BACK ((size_t)-1)
+#define CODE_NEXT ((size_t)-2)
+#define CODE_PREVIOUS ((size_t)-3)
 
 struct code_window;
 
 /* The cursor is on the hottest instruction. */
 struct code_window *code_create(struct terminal *terminal, const struct code_source *source);
 void code_destroy(struct code_window *code);
-/* Takes keys until the person leaves (CODE_BACK) or follows the call at a line, which is returned. Can be called again then: it goes on
- * where it was. */
+/* Takes keys until the person leaves (CODE_BACK), wants to see the next function or the one before (CODE_NEXT, CODE_PREVIOUS), or follows
+ * the call at a line, which is returned. Can be called again then: it goes on where it was. */
 size_t code_run(struct code_window *code);
 /* For the next code_run(): what the last line says. */
 void code_note(struct code_window *code, const char *text);

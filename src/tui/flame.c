@@ -138,8 +138,7 @@ static void draw(struct flame *flame)
 	if (flame->wanted && *flame->wanted)
 		strbuf_printf(&status, "   marked: %.2f%%", share(found_below(flame, root), root->total));
 	strbuf_add_str(&status, "   Enter: zoom   ?: help   q: back");
-	terminal_put(flame->terminal, terminal_lines(flame->terminal) - 1, 0, terminal_columns(flame->terminal), STYLE_STATUS,
-		     strbuf_str(&status));
+	status_put(flame->terminal, strbuf_str(&status), terminal_columns(flame->terminal));
 	terminal_show(flame->terminal, 0, -1);
 	strbuf_deinit(&status);
 }

@@ -48,6 +48,26 @@ static struct box box_draw(struct terminal *terminal, const char *title, int lin
 	return box;
 }
 
+/* How many columns of what is said fit as a whole: its parts are three spaces apart. The first one is cut where even that doesn't fit. */
+static int whole_words(const char *words, int columns)
+{
+	size_t end = 0;
+	for (const char *at = *words ? words : NULL; at; at = strstr(at + 1, "   ")) {
+		const char *next = strstr(at + 1, "   ");
+		size_t width = text_width(words, next ? (size_t)(next - words) : strlen(words));
+		if (columns >= 0 && width <= (size_t)columns)
+			end = width;
+	}
+	return end ? (int)end : columns;
+}
+
+void status_put(struct terminal *terminal, const char *words, int columns)
+{
+	int line = terminal_lines(terminal) - 1;
+	terminal_put(terminal, line, 0, terminal_columns(terminal), STYLE_STATUS, "");
+	terminal_put(terminal, line, 0, whole_words(words, columns), STYLE_STATUS, words);
+}
+
 /* The line of the window that was clicked; false: that was outside. */
 static bool clicked_in(const struct terminal *terminal, const struct box *box, size_t *ret_line)
 {
@@ -266,7 +286,7 @@ static void draw_pages(const struct pages *pages)
 		strbuf_printf(&status, "not found: %s", pages->wanted);
 	else
 		strbuf_printf(&status, "line %zu of %zu   q: back   /: search   n: next", pages->top + 1, pages->lines.len);
-	terminal_put(terminal, terminal_lines(terminal) - 1, 0, columns, STYLE_STATUS, strbuf_str(&status));
+	status_put(terminal, strbuf_str(&status), columns);
 	terminal_show(terminal, 0, -1);
 	strbuf_deinit(&status);
 }

@@ -5,6 +5,10 @@
 
 #include <stddef.h>
 
+/* The last line of a screen, of which words may have so many columns: its parts, three spaces apart, are shown as far as they fit as a
+ * whole; the first one is cut where even that doesn't. */
+void status_put(struct terminal *terminal, const char *words, int columns);
+
 #define MENU_NONE ((size_t)-1)
 
 /* The number of the chosen line, or MENU_NONE (Esc, Left, q). `at`: the one that is marked first. */

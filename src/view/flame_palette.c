@@ -135,7 +135,9 @@ static const struct flame_palette palettes[] = {
 	{"perl", ENGINE("Perl"), family_of_perl},
 };
 
-/* Of what became more or less: the shade is how much. */
+enum { UNCHANGED_LIGHTNESS = 91 };
+
+/* Of what became more or less: the shade is how much; the first one is that of what is about as before. */
 static const struct family changes_families[CHANGE_FAMILIES] = {
 	[CHANGE_MORE] = {"more than before", 0, 0, 88, 96, -38},
 	[CHANGE_LESS] = {"less than before", 215, 0, 80, 96, -36},
@@ -187,8 +189,10 @@ static void add_rule(struct strbuf *out, const struct family *family, unsigned i
 	double across = changes ? 0 : (double)(shade % HUES) / (HUES - 1);
 	double down = changes ? (double)shade / (FLAME_SHADES - 1) : (double)(shade / HUES) / (LIGHTNESSES - 1);
 	double hue = fmod(family->hue + family->hues * across, 360);
-	double saturation = family->saturation / 100.0 * (dark ? 0.75 : 1);
-	double lightness = (family->lightness + family->lightnesses * down) / 100.0 * (dark ? 0.84 : 1);
+	/* What is as before is grey: pale red would say that it has grown. */
+	bool unchanged = changes && !shade;
+	double saturation = unchanged ? 0 : family->saturation / 100.0 * (dark ? 0.75 : 1);
+	double lightness = (unchanged ? UNCHANGED_LIGHTNESS : family->lightness + family->lightnesses * down) / 100.0 * (dark ? 0.84 : 1);
 	strbuf_printf(out, ".c%u{fill:#%02x%02x%02x}", class, channel(hue, saturation, lightness, 0),
 		      channel(hue, saturation, lightness, 8), channel(hue, saturation, lightness, 4));
 }

@@ -169,6 +169,7 @@
 		context.strokeStyle = color('mark');
 		context.strokeRect(context.label + from * width + 0.5, 0.5, (to - from) * width - 1, height - 1);
 	}
+	function fit(text, letters) { return text.length <= letters ? text : text.slice(0, letters - 1) + '…'; }
 	function draw_heat() {
 		var context = context_of(byId('heat'), page.parts * HEAT), width = (context.room - context.label) / page.slices, most = 0, i, heat = color('heat');
 		for (i = 0; i < event.parts.length; i++) most = Math.max(most, event.parts[i]);
@@ -186,7 +187,7 @@
 		lanes.forEach(function (one) { one.weights.forEach(function (w) { most = Math.max(most, w); }); });
 		lanes.forEach(function (one, row) {
 			context.fillStyle = color('text');
-			context.fillText(one.name.slice(0, context.label / 7), 6, row * LANE + LANE / 2);
+			context.fillText(fit(one.name, context.label / 7), 6, row * LANE + LANE / 2);
 			context.fillStyle = color('user');
 			for (var i = 0; i < page.slices; i++) {
 				var h = one.weights[i] / most * (LANE - 2);
@@ -202,7 +203,7 @@
 		draw_lanes('threads', shown_threads());
 		byId('cpus-head').hidden = byId('cpus').hidden = !event.cpus.length;
 		byId('more').hidden = event.threads.length <= 12;
-		byId('more').textContent = all_threads ? 'fewer' : 'all ' + event.threads.length + (event.others ? ' of ' + (event.threads.length + event.others) : '');
+		byId('more').textContent = all_threads ? 'show fewer' : 'show ' + (event.others ? '' : 'all ') + event.threads.length + (event.others ? ' of ' + (event.threads.length + event.others) : '');
 		byId('range').textContent = !from && to === page.slices ? 'whole time, ' + seconds(page.slices) : seconds(from) + ' to ' + seconds(to);
 	}
 	function set_range(a, b) {
@@ -319,7 +320,7 @@
 			var letters = Math.floor((box.width - 6) / 6.7);
 			if (letters < 3) return;
 			context.fillStyle = text;
-			context.fillText(frame.label.length <= letters ? frame.label : frame.label.slice(0, letters - 1) + '…', box.x + 3, y + ROW / 2);
+			context.fillText(fit(frame.label, letters), box.x + 3, y + ROW / 2);
 		});
 		canvas.setAttribute('aria-label', 'flame graph of ' + e.name + ': ' + node_words(zoomed));
 	}
@@ -479,7 +480,13 @@
 			draw_flames();
 		};
 		window.addEventListener('resize', again);
-		window.addEventListener('beforeprint', again);
+		/* On paper colours are those for a light background; what is drawn already has others. */
+		var print = function (begins) {
+			document.documentElement.classList.toggle('printed', begins);
+			again();
+		};
+		window.addEventListener('beforeprint', function () { print(true); });
+		window.addEventListener('afterprint', function () { print(false); });
 		window.addEventListener('hashchange', recall);
 		matchMedia('(prefers-color-scheme: dark)').addEventListener('change', again);
 	}

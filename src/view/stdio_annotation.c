@@ -133,6 +133,39 @@ static void add_blank_values(const struct writing *writing)
 	strbuf_add_chars(writing->out, ' ', (writing->value_width + 1) * writing->annotation->event_count);
 }
 
+/* Instructions a cycle, and cycles where a block ends. */
+static void add_cycles(const struct writing *writing, size_t line)
+{
+	enum { IPC = 7, CYCLES = 7, RANGE = 22 };
+	const struct annotation *annotation = writing->annotation;
+	const struct annotation_cycles *cycles = annotation->cycles ? &annotation->cycles[line] : NULL;
+	int width = annotation->style.cycle_range ? RANGE : CYCLES;
+	if (!cycles)
+		return;
+	if (cycles->ipc > 0)
+		strbuf_printf(writing->out, "%*.2f", IPC, cycles->ipc);
+	else
+		strbuf_add_chars(writing->out, ' ', IPC);
+	char text[80] = "";
+	if (cycles->average && annotation->style.cycle_range)
+		snprintf(text, sizeof(text), "%" PRIu64 "(%" PRIu64 "/%" PRIu64 ")", cycles->average, cycles->least, cycles->most);
+	else if (cycles->average)
+		snprintf(text, sizeof(text), "%" PRIu64, cycles->average);
+	strbuf_printf(writing->out, "%*s ", width, text);
+}
+
+/* The titles of these. */
+static void add_cycle_titles(const struct writing *writing)
+{
+	const struct annotation *annotation = writing->annotation;
+	size_t blank = (writing->value_width + 1) * annotation->event_count, used = strlen(value_title(&annotation->style));
+	if (!annotation->cycles)
+		return;
+	strbuf_add_chars(writing->out, ' ', blank > used ? blank - used : 1);
+	strbuf_printf(writing->out, annotation->style.cycle_range ? "    IPC        Cycle(min/max)" : "    IPC  Cycle");
+	strbuf_printf(writing->out, "   (Average IPC: %.2f, IPC Coverage: %.1f%%)", annotation->ipc, annotation->ipc_coverage);
+}
+
 /* ---- instructions ---- */
 
 static void add_name(const struct writing *writing, const struct annotation_name *name)
@@ -388,7 +421,9 @@ static void add_compact_head(const struct writing *writing)
 	add_safe(out, annotation->function);
 	strbuf_add_str(out, "() ");
 	add_safe(out, annotation->path);
-	strbuf_printf(out, "\n%s\n", value_title(style));
+	strbuf_printf(out, "\n%s", value_title(style));
+	add_cycle_titles(writing);
+	strbuf_add_char(out, '\n');
 }
 
 /* The direction of a jump, or which way the function is left. */
@@ -426,6 +461,7 @@ static void add_compact_line(const struct writing *writing, size_t index)
 	struct strbuf *out = writing->out;
 	if (line->kind != ANNOTATION_INSTRUCTION) {
 		add_blank_values(writing);
+		add_cycles(writing, index);
 		strbuf_add_chars(out, ' ', writing->label_width + 3);
 		add_color(writing, COLOR_SOURCE);
 		add_source_place(writing, line);
@@ -438,6 +474,7 @@ static void add_compact_line(const struct writing *writing, size_t index)
 		add_value(writing, annotation_value(annotation, index, event), event);
 		strbuf_add_char(out, ' ');
 	}
+	add_cycles(writing, index);
 	strbuf_add_char(out, ' ');
 	if (has_offset(&annotation->style, line))
 		strbuf_printf(out, "%*" PRIx64 ":", (int)writing->label_width, line->address - annotation->start);

@@ -43,6 +43,18 @@ def test_shares_and_changes(perf, tmp_path, name):
         ("&lt;write&gt;", "10,000", "12.50", "+12.50"), ("parse", "70,000", "87.50", "+37.50"), ("read", "60,000", "75.00", "+50.00")]
 
 
+def test_colors(perf, tmp_path):
+    """What is as before is grey, what has grown has more red, what has shrunk more blue."""
+    write(tmp_path, "old", {"start parse": 20, "start read": 20})
+    write(tmp_path, "new", {"start parse": 30, "start read": 10})
+    draw(perf, tmp_path, "old", "new")
+    text = (tmp_path / "out.svg").read_text()
+    rules = {name: [int(color[i:i + 2], 16) for i in (0, 2, 4)] for name, color in re.findall(r"\.(c\d+)\{fill:#(\w{6})\}", text.split("@media")[0])}
+    drawn = dict(re.findall(r"<title>(\S+) \([^<]*</title><rect[^>]* class=\"(c\d+)\"", text))
+    red, _, blue = zip(*(rules[drawn[name]] for name in ("all", "start", "parse", "read")))
+    assert red[0] == blue[0] and red[1] == blue[1] and red[2] > blue[2] and red[3] < blue[3], (drawn, rules)
+
+
 def test_filters(perf, tmp_path):
     write(tmp_path, "old", {"start read": 3})
     write(tmp_path, "new", {"start read": 4, "start parse": 4})

@@ -152,6 +152,29 @@ def test_nothing_is_loaded_and_names_are_harmless(page, folder):
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(28, 28, 30)"
 
 
+def test_paper_is_light(page):
+    """What is printed of a dark page has the colours of a light one, pictures, too; the screen is as before then."""
+    def colors():
+        """Of the page; of a canvas: below, and of its darkest and lightest pixels, which are those of letters."""
+        return page.evaluate("""new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done))).then(() => {
+            const canvas = document.querySelector('#cpus'), data = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data;
+            let least = 255, most = 0;
+            for (let i = 0; i < data.length; i += 4)
+                if (data[i + 3] === 255 && data[i] === data[i + 2])
+                    least = Math.min(least, data[i]), most = Math.max(most, data[i]);
+            return [getComputedStyle(document.documentElement).getPropertyValue('--text'), getComputedStyle(canvas).backgroundColor, least, most];
+        })""")
+    page.call("Emulation.setEmulatedMedia", media="", features=[{"name": "prefers-color-scheme", "value": "light"}])
+    light = colors()
+    page.call("Emulation.setEmulatedMedia", media="", features=[{"name": "prefers-color-scheme", "value": "dark"}])
+    dark = colors()
+    page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
+    printed = colors()
+    page.evaluate("window.dispatchEvent(new Event('afterprint'))")
+    assert dark != light and printed == light and colors() == dark
+    page.call("Emulation.setEmulatedMedia", media="", features=[])
+
+
 @pytest.mark.parametrize("words,sentence", [(["-s", "comm"], "do not go with it"), (["--format", "csv"], "do not go with it"), (["--stats"], "do not go with it"),
                                             (["--time", "100000,"], "nothing to show")])
 def test_mistakes(perf, folder, words, sentence):

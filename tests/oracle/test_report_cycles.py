@@ -12,6 +12,7 @@ import pytest
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
 import branches
 import recording
+import screens
 
 
 @pytest.fixture(scope="module")
@@ -275,3 +276,87 @@ def test_streams_refuse(perf, made, changed, words, text):
     (made[2] / "flat.data").write_bytes(recording.Maker("event cycles type=0 config=0\nsample ip=0x400100 pid=1 tid=1 time=5\n").make())
     done = perf("diff", "--stream", made[2] / "flat.data", made[2] / "flat.data")
     assert done.returncode == 255 and "no branch records; record with -b" in done.stderr
+
+
+def test_on_a_screen(perf, made):
+    """The blocks of the text; Enter leads into a block's function, / and L leave blocks out."""
+    program, folder = perf, made[2]
+    if program("check", "feature", "-q", "libncurses").returncode:
+        pytest.skip("this build has no screens")
+    _, blocks, _ = rows(perf, folder / "padded.data")
+    with screens.Screen([perf, "report", "--total-cycles", "-i", "padded.data"], folder, columns=120) as screen:
+        lines = screen.until(f"row 1 of {len(blocks)}")
+        assert lines[1].split()[-5:] == ["Shared", "Object", "[Program", "Block", "Range]"]
+        found = [re.fullmatch(r" *([0-9.]+)% +([0-9.KMG]+) +[0-9.]+% +([0-9.KMG]+) +(\S+) +(\[.*\])", line) for line in lines[2:2 + len(blocks)]]
+        assert [(m[1], m[2], m[3], m[5], m[4]) for m in found] == [tuple(row) for row in blocks], lines
+        at = next(i for i, row in enumerate(blocks) if "[loops.c:19 -> " in row[3])
+        screen.keys(*["Down"] * at)
+        screen.after("Enter", "fib() ", "h: help")
+        screen.after("q", f"row {at + 1} of {len(blocks)}")
+        screen.after("/", "Symbol to show")
+        screen.type("square")
+        screen.after("Enter", "row 1 of 1", "functions with square")
+        screen.after("/ C-u Enter", f"row 1 of {len(blocks)}", without=["functions with"])
+        screen.after("L", "Percent limit")
+        screen.type("5")
+        large = sum(float(row[0]) >= 5 for row in blocks)
+        screen.after("Enter", "blocks from 5% on", f"row 1 of {large}")
+        screen.after("?", "Keys of perf report --total-cycles", "the block's function by instructions")
+        screen.after("q x", "this key does nothing")
+        screen.after("P", "written to perf.hist.0")
+        screen.after("q", "ended with 0")
+    (folder / "perf.hist.0").unlink()
+
+
+# ---- perf annotate: the kernel's perf 6.1 dies of these recordings, so cycles and instructions are counted here ----
+
+def annotated(script, functions, function, addresses):
+    """Of each instruction: (instructions a cycle, (average, least, most) cycles of the block that ends there), as text; and what stands above."""
+    blocks, begins, _ = counted(script, functions.values())
+    runs, low_high = collections.defaultdict(list), functions[function]
+    for source, cycles in re.findall(r"(0x\w+)>0x\w+/[MP](\d+)", "\n".join(line for line in script.splitlines() if line.startswith("sample"))):
+        runs[int(source, 16)].append(int(cycles))
+    ipc, instructions, all_cycles = {}, 0, 0
+    for end in sorted((end for end in blocks if low_high[0] <= end < low_high[1]), reverse=True):
+        inside = [address for address in addresses if end in begins and begins[end] <= address <= end]
+        instructions += len(inside) * blocks[end][1]
+        all_cycles += blocks[end][0] if inside else 0
+        for address in inside:
+            ipc.setdefault(address, len(inside) * blocks[end][1] / blocks[end][0])
+    head = f"(Average IPC: {instructions / all_cycles:.2f}, IPC Coverage: {100 * len(ipc) / len(addresses):.1f}%)"
+    ends = {end: (f"{blocks[end][0] // blocks[end][1]}", f"({min(runs[end])}/{max(runs[end])})") for end in blocks}
+    return [(f"{ipc[address]:.2f}" if address in ipc else "", ends.get(address, ("", ""))) for address in addresses], head
+
+
+def addresses_of(program, function):
+    text = subprocess.run(["objdump", "-d", "--no-show-raw-insn", f"--disassemble={function}", program], check=True, capture_output=True, text=True).stdout
+    return [int(address, 16) for address in re.findall(r"^ +([0-9a-f]+):\s", text, re.M)]
+
+
+@pytest.mark.parametrize("function", ["sum", "fib"])
+def test_cycles_of_instructions(perf, made, changed, function):
+    program, _, directory = made
+    wanted, head = annotated(changed, functions_of(program), function, addresses_of(program, function))
+    done = perf("annotate", "--stdio2", "--no-source", "-i", directory / "new.data", function)
+    assert done.returncode == 0, done.stderr
+    lines = [line for line in done.stdout.splitlines()[2:] if not line.rstrip().endswith("():")]
+    assert lines[0].split("   ")[0] == "Percent" and lines[0].endswith(f"    IPC  Cycle   {head}")
+    found = [(line[7:14].strip(), line[14:21].strip()) for line in lines[1:]]
+    assert found == [(ipc, end[0]) for ipc, end in wanted]
+    assert sum(bool(cycles) for _, cycles in found) > 3
+
+
+def test_cycles_of_instructions_on_a_screen(perf, made, changed):
+    if perf("check", "feature", "-q", "libncurses").returncode:
+        pytest.skip("this build has no screens")
+    program, _, directory = made
+    wanted, head = annotated(changed, functions_of(program), "fib", addresses_of(program, "fib"))
+    average, most = next(end for _, end in wanted if end[0])
+    with screens.Screen([perf, "annotate", "-i", "new.data", "fib"], directory, columns=120) as screen:
+        screen.until("h: help", "IPC  Cycle", head)
+        screen.after("c", "Cycle(min/max)", f" {average}{most} ")
+        screen.after("c", "IPC  Cycle", without=[most])
+    (directory / "flat.data").write_bytes(recording.Maker(re.sub(r"/([MP])\d+", r"/\g<1>0", made[1])).make())
+    with screens.Screen([perf, "annotate", "-i", "flat.data", "fib"], directory, columns=120) as screen:
+        screen.until("h: help", without=["IPC"])
+        screen.after("c", "there are no cycles: record with -b")

@@ -125,11 +125,40 @@ def test_other_functions(show, code):
     screen.after("Escape", "ended with 0")
 
 
+def test_the_hottest_has_neighbours_on_a_small_screen(show, code):
+    """As much is seen before it as behind; the last line has no half words."""
+    screen = show("annotate", "spin", columns=40, lines=12)
+    lines = screen.until("66.67")
+    assert next(i for i, line in enumerate(lines) if "66.67" in line) == 2 + 9 // 2
+    assert lines[-1] == "h: help   Tab: next hottest"
+    screen.after("Down", "66.67")
+    top = screen.lines()[2]
+    screen.after("PageDown", "h: help")
+    started.until(lambda: screen.lines()[2] != top, "the page moves")
+    screen.after("PageUp", top)
+
+
+def test_the_next_function(show, code):
+    screen = show("annotate")
+    screen.until("spin() ")
+    screen.after("<", "no hotter function can be shown", "spin() ")
+    screen.after(">", "warm() ")
+    screen.after(">", "no colder function can be shown")
+    screen.after("<", "spin() ")
+    until_chosen(screen, "xor")
+    screen.after("q", "Functions, the hottest first")
+    screen = show("report", "-s", "sym", "--no-children")
+    screen.until("row 1 of 2")
+    screen.after("a", "spin() ")
+    screen.after(">", "warm() ")
+    screen.after("q", "row 1 of 2")
+
+
 def test_print(show, folder, code, tmp_path):
     screen = show("annotate", "-i", folder / "perf.data", "spin", cwd=tmp_path)
     screen.until("spin() ")
-    screen.after("P", "written to perf.hist.0")
-    assert re.search(r"66.67 .*xor", (tmp_path / "perf.hist.0").read_text())
+    screen.after("P", "written to spin.annotation")
+    assert re.search(r"66.67 .*xor", (tmp_path / "spin.annotation").read_text())
 
 
 def test_from_report(show, code):

@@ -157,6 +157,17 @@ def test_mouse(report):
     screen.until("# hostname : box")
 
 
+def test_the_mouse_opens_levels(report):
+    screen = report("--mouse", "--hierarchy", "-g", "none", "--no-children", TERM="screen")
+    at = next(i for i, line in enumerate(screen.until("row 1 of 2")) if line.endswith("two"))
+    screen.click(at, 20)
+    screen.until("row 2 of 2", without=["prog"])
+    screen.click(at, 20)
+    screen.until("row 2 of 4", "prog")
+    screen.click(at, 20)
+    screen.until("row 2 of 2", without=["prog"])
+
+
 def test_zooming(report):
     screen = report("--no-children", "-g", "none")
     assert len(rows(screen.until("row 1 of"))) == 8
@@ -505,22 +516,43 @@ def go_on(trace, number):
     os.kill(int(re.findall(r"^(\d+) +--- SIGSTOP", trace.read_text(), re.MULTILINE)[-1]), signal.SIGCONT)
 
 
+def stopped_at(path, folder):
+    """(file, words in front of a command): strace stops it each time it opens the file."""
+    trace = folder / "trace"
+    return trace, ["strace", "-f", "-o", trace, "-P", path, "-e", "trace=openat", "-e", "inject=openat:signal=SIGSTOP"]
+
+
 def test_the_beginning_of_a_large_recording_is_shown_before_the_rest_is_opened(perf, report, large, tmp_path):
     """What is zoomed into then, and the row of the cursor, are found again in the rest. strace stops perf each time it opens the recording."""
     if not shutil.which("strace"):
         pytest.skip("strace is not installed")
-    trace = tmp_path / "trace"
-    gate = ["strace", "-f", "-o", trace, "-P", large, "-e", "trace=openat", "-e", "inject=openat:signal=SIGSTOP"]
+    trace, gate = stopped_at(large, tmp_path)
     screen = report("-i", large, "--no-children", "-g", "none", cwd=tmp_path, before=gate)
     go_on(trace, 1)
-    lines = screen.until("row 1 of", "the first 16 MB of the recording are shown; reading all of it: 0%")
-    assert rows(lines)[0][-1] == "hot" and re.search(r"Samples: 1\d\dK of event", lines[0])
+    lines = screen.until("row 1 of", "reading all: 0%   the first 8 MB of the recording are shown")
+    assert rows(lines)[0][-1] == "hot" and re.search(r"Samples: \d\dK of event", lines[0])
     screen.keys("t", "Down", "a")
     go_on(trace, 2)
     lines = screen.until("Samples: 2M", "Thread: one", "row 2 of", without=["reading all"])
     theirs = perf("report", "--stdio", "--no-children", "-g", "none", "--comms", "one", "-i", large).stdout.splitlines()
     assert [row[0] for row in rows(lines)] == [line.split()[0] for line in theirs if line and line[0] != "#"]
     screen.after("d", "Thread: one, DSO: prog")
+    screen.after("q", "ended with 0")
+
+
+def test_levels_of_the_beginning_of_a_large_recording_stay_open(report, large, tmp_path):
+    """What is open, and the line of the cursor, are found again by their names in the session that reads all."""
+    if not shutil.which("strace"):
+        pytest.skip("strace is not installed")
+    trace, gate = stopped_at(large, tmp_path)
+    screen = report("-i", large, "--hierarchy", "--no-children", "-g", "none", cwd=tmp_path, before=gate)
+    go_on(trace, 1)
+    screen.until("row 1 of", "reading all: 0%   the first 8 MB of the recording are shown")
+    screen.keys("+", "Down", "+", "Down", "a")
+    go_on(trace, 2)
+    lines = screen.until("Samples: 2M", "row 3 of", without=["reading all"])
+    assert [line.lstrip("-+ ").split()[-1] for line in lines[2:6]] == ["one", "prog", "hot", "warm"], lines
+    assert [line[0] for line in lines[2:6]] == ["-", "-", " ", " "], lines
     screen.after("q", "ended with 0")
 
 
@@ -603,6 +635,31 @@ def test_arrows_are_arrows_after_it_was_stopped(perf, folder, data):
         screen.after("Enter", "row 1 of")
         screen.after("Down", "row 2 of")
         screen.after("Up", "row 1 of")
+
+
+def test_names_are_seen_where_the_screen_is_narrow(report):
+    """Columns that leave them no room aren't shown, until one scrolls there."""
+    screen = report("-g", "none", columns=40, lines=12)
+    lines = screen.until("row 1 of")
+    assert lines[1].split() == ["Children", "Self", "Symbol"] and lines[2].endswith("[.] main"), lines
+    lines = screen.after("Right Right", "Command")
+    assert lines[1].split()[0] == "Command" and lines[1].split()[-1] == "Symbol" and lines[2].endswith("[.] main"), lines
+    lines = screen.after("Right", "Shared Object", "[.] main")
+    screen.resize(70, 12)
+    screen.after("Left Left Left", "Command", "Shared Object", "[.] main")
+
+
+def test_no_color(report):
+    """NO_COLOR: bold, underlined and reversed text, but no colours."""
+    def colors(screen):
+        codes = re.findall(r"\x1b\[([\d;]*)m", "\n".join(screen.lines("-e")))
+        return {code for codes in codes for code in codes.split(";") if re.fullmatch(r"[349][0-7]|[34]8", code)}
+    for environment, wanted in (({"NO_COLOR": "1"}, False), ({}, True)):
+        screen = report("-g", "none", **environment)
+        screen.until("row 1 of")
+        assert bool(colors(screen)) == wanted
+        screen.after("f", "Flame graph")
+        assert bool(colors(screen)) == wanted
 
 
 def test_columns_scroll(report):

@@ -94,6 +94,7 @@ struct error *annotate_create(struct session *session, struct resolver *resolver
 	if (error)
 		return error;
 	*ret = annotate_of_fold(session, resolver, options, fold);
+	(*ret)->private->readable = !session->reader->pipe;
 	fold_destroy(fold);
 	return NULL;
 }
@@ -129,6 +130,7 @@ void annotate_destroy(struct annotate *annotate)
 		free(private->codes[i].why_not);
 	}
 	free(private->codes);
+	annotate_destroy_blocks(private, annotate->event_count);
 	source_files_destroy(private->sources);
 	intern_deinit(&private->files);
 	intern_deinit(&private->mnemonics);

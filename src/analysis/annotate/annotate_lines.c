@@ -233,8 +233,7 @@ static void disassemble(struct making *making, struct disasm *disasm)
 
 /* ---- what needs all lines ---- */
 
-/* The instruction that covers an address of the function; lines in between are none. */
-static uint32_t line_at(const struct annotation *annotation, const uint32_t *instructions, size_t count, uint64_t address)
+size_t annotate_position(const struct annotation *annotation, const uint32_t *instructions, size_t count, uint64_t address)
 {
 	size_t low = 0, high = count;
 	while (low < high) {
@@ -244,7 +243,14 @@ static uint32_t line_at(const struct annotation *annotation, const uint32_t *ins
 		else
 			high = middle;
 	}
-	return low ? instructions[low - 1] : ANNOTATION_NO_LINE;
+	return low ? low - 1 : count;
+}
+
+/* The line of that; lines in between are none. */
+static uint32_t line_at(const struct annotation *annotation, const uint32_t *instructions, size_t count, uint64_t address)
+{
+	size_t position = annotate_position(annotation, instructions, count, address);
+	return position < count ? instructions[position] : ANNOTATION_NO_LINE;
 }
 
 static void link_jumps(struct annotation *annotation, const struct making *making, const uint32_t *instructions, size_t count)
@@ -279,7 +285,7 @@ static void add_values(struct annotation *annotation, const struct making *makin
 	}
 }
 
-static void finish(struct making *making, const struct annotate *annotate, const unsigned int *events)
+static struct error *finish(struct making *making, const struct annotate *annotate, const unsigned int *events)
 {
 	struct annotation *annotation = making->annotation;
 	size_t count = 0;
@@ -291,6 +297,8 @@ static void finish(struct making *making, const struct annotate *annotate, const
 		arena_zalloc(&annotation->arena, annotation->lines.len * annotation->event_count * sizeof(*annotation->values));
 	link_jumps(annotation, making, instructions, count);
 	add_values(annotation, making, instructions, count, events);
+	const struct event *first = making->private->session->reader->events.events.data[events[0]];
+	struct error *error = annotate_add_cycles(making->private, making->function, first, instructions, count, annotation);
 	free(instructions);
 	for (size_t i = 0; i < annotation->event_count; i++)
 		annotation->events[i] = (struct annotation_event){
@@ -298,6 +306,7 @@ static void finish(struct making *making, const struct annotate *annotate, const
 			.global = annotate->totals[events[i]],
 		};
 	annotation_sum_sources(annotation);
+	return error;
 }
 
 struct error *annotate_function(struct annotate *annotate, const struct annotate_function *function, const unsigned int *events,
@@ -324,8 +333,11 @@ struct error *annotate_function(struct annotate *annotate, const struct annotate
 	annotation->event_count = event_count;
 	annotation->events = arena_zalloc(&annotation->arena, event_count * sizeof(*annotation->events));
 	disassemble(&making, code->disasm);
-	finish(&making, annotate, events);
+	error = finish(&making, annotate, events);
 	map64_deinit(&making.shown);
-	*ret = annotation;
-	return NULL;
+	if (error)
+		annotation_destroy(annotation);
+	else
+		*ret = annotation;
+	return error;
 }

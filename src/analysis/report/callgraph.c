@@ -181,10 +181,10 @@ static struct grower *take_grower(struct callgraphs *graphs)
 	return grower ? grower : grower_create(graphs);
 }
 
-static struct calltree *grow(struct callgraphs *graphs, size_t hot, bool labels)
+static struct calltree *grow(struct callgraphs *graphs, size_t hot, bool labels, bool shallow)
 {
 	struct grower *grower = take_grower(graphs);
-	struct calltree *tree = callgraph_grow(graphs, grower, hot);
+	struct calltree *tree = callgraph_grow(graphs, grower, hot, shallow);
 	pthread_mutex_lock(&graphs->lock);
 	vec_push(&graphs->idle, grower);
 	if (labels)
@@ -197,7 +197,7 @@ static void grow_item(void *context, unsigned int worker, size_t hot)
 {
 	struct callgraphs *graphs = context;
 	(void)worker;
-	graphs->trees[hot] = grow(graphs, hot, false);
+	graphs->trees[hot] = grow(graphs, hot, false, false);
 }
 
 /* Where labels have source lines: those are looked for on one thread, while no other one asks for any. */
@@ -304,7 +304,7 @@ void callgraphs_destroy(struct callgraphs *graphs)
 	free(graphs);
 }
 
-struct calltree *callgraphs_row(struct callgraphs *graphs, uint32_t row)
+struct calltree *callgraphs_row(struct callgraphs *graphs, uint32_t row, bool shallow)
 {
 	const struct rows_row *r = &graphs->rows->rows[row];
 	uint32_t hot = find_hot(graphs, r->actor, r->place, r->extra);
@@ -314,5 +314,5 @@ struct calltree *callgraphs_row(struct callgraphs *graphs, uint32_t row)
 	struct calltree *tree = graphs->trees[hot];
 	graphs->trees[hot] = NULL;
 	pthread_mutex_unlock(&graphs->lock);
-	return tree ? tree : grow(graphs, hot, true);
+	return tree ? tree : grow(graphs, hot, true, shallow);
 }

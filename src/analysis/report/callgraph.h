@@ -21,5 +21,5 @@ struct callgraphs;
 struct callgraphs *callgraphs_create(struct rows *rows, const struct callgraph_options *options);
 void callgraphs_destroy(struct callgraphs *graphs);
 /* The graph of a row, which is made when it is asked for: destroy it with calltree_destroy(), before `graphs`. NULL when it has none.
- * Safe on many threads. */
-struct calltree *callgraphs_row(struct callgraphs *graphs, uint32_t row);
+ * `shallow`: deeper levels than the first may be missing. Safe on many threads. */
+struct calltree *callgraphs_row(struct callgraphs *graphs, uint32_t row, bool shallow);

@@ -104,6 +104,7 @@ struct graph_growth {
 	struct grower *grower;
 	struct calltree *tree;
 	struct callgraph_trie own; /* of its own stacks */
+	bool shallow;
 };
 
 static const struct callgraph_trie *trie_of(const struct graph_growth *growing, const struct element *element)
@@ -383,7 +384,8 @@ static void grow_children(struct graph_growth *growing, struct calltree_node *no
 		*tail = child;
 		tail = &child->sibling;
 		growing->tree->nodes++;
-		grow(growing, child, at, at + group->elements);
+		if (!growing->shallow)
+			grow(growing, child, at, at + group->elements);
 	}
 	growing->grower->elements.len = begin;
 }
@@ -431,9 +433,9 @@ static void find_roots(struct graph_growth *growing, size_t hot)
 	}
 }
 
-struct calltree *callgraph_grow(const struct callgraphs *graphs, struct grower *grower, size_t hot)
+struct calltree *callgraph_grow(const struct callgraphs *graphs, struct grower *grower, size_t hot, bool shallow)
 {
-	struct graph_growth growing = {.graphs = graphs, .grower = grower, .tree = calltree_create()};
+	struct graph_growth growing = {.graphs = graphs, .grower = grower, .tree = calltree_create(), .shallow = shallow};
 	struct group_list list = {0};
 	size_t own_count;
 	uint32_t *own = join_own(graphs, hot, &own_count);

@@ -50,4 +50,4 @@ struct callgraphs {
 struct grower *grower_create(const struct callgraphs *graphs);
 void grower_destroy(struct grower *grower);
 /* The tree of a hot row, by its number. Its nodes' labels are the numbers of their frames. */
-struct calltree *callgraph_grow(const struct callgraphs *graphs, struct grower *grower, size_t hot);
+struct calltree *callgraph_grow(const struct callgraphs *graphs, struct grower *grower, size_t hot, bool shallow);

@@ -49,24 +49,45 @@ const char *report_block_range(struct report *report, const struct block *block,
 	return kept;
 }
 
-static void add_columns(struct table *table)
+static const struct column NUMBERS[] = {
+	{.id = "cycles_percent", .title = "Sampled Cycles%", .kind = COLUMN_PERCENT, .decimals = 2},
+	{.id = "cycles", .title = "Sampled Cycles", .kind = COLUMN_ROUNDED, .align = ALIGN_RIGHT},
+	{.id = "average_percent", .title = "Avg Cycles%", .kind = COLUMN_PERCENT, .decimals = 2},
+	{.id = "average", .title = "Avg Cycles", .kind = COLUMN_ROUNDED, .align = ALIGN_RIGHT},
+};
+static const struct column RANGE = {.id = "range", .title = "[Program Block Range]", .align = ALIGN_RIGHT, .min_width = RANGE_WIDTH};
+static const struct column DSO = {.id = "dso", .title = "Shared Object", .align = ALIGN_RIGHT, .min_width = DSO_WIDTH};
+
+/* What a row is about comes last on a screen, as in its other tables, and is as wide as it needs. */
+static void add_columns(const struct report_blocks *shown)
 {
-	static const struct column columns[] = {
-		{.id = "cycles_percent", .title = "Sampled Cycles%", .kind = COLUMN_PERCENT, .decimals = 2},
-		{.id = "cycles", .title = "Sampled Cycles", .kind = COLUMN_ROUNDED, .align = ALIGN_RIGHT},
-		{.id = "average_percent", .title = "Avg Cycles%", .kind = COLUMN_PERCENT, .decimals = 2},
-		{.id = "average", .title = "Avg Cycles", .kind = COLUMN_ROUNDED, .align = ALIGN_RIGHT},
-		{.id = "range", .title = "[Program Block Range]", .align = ALIGN_RIGHT, .min_width = RANGE_WIDTH},
-		{.id = "dso", .title = "Shared Object", .align = ALIGN_RIGHT, .min_width = DSO_WIDTH},
-	};
-	for (size_t i = 0; i < sizeof(columns) / sizeof(columns[0]); i++)
-		vec_push(&table->columns, columns[i]);
+	struct table *table = shown->table;
+	for (size_t i = 0; i < sizeof(NUMBERS) / sizeof(NUMBERS[0]); i++)
+		vec_push(&table->columns, NUMBERS[i]);
+	vec_push(&table->columns, shown->on_screen ? DSO : RANGE);
+	vec_push(&table->columns, shown->on_screen ? RANGE : DSO);
+	for (size_t i = table->columns.len - 2; shown->on_screen && i < table->columns.len; i++) {
+		table->columns.data[i].align = ALIGN_LEFT;
+		table->columns.data[i].min_width = 0;
+	}
 }
 
-static void add_rows(struct report *report, const struct blocks *blocks, struct table *table)
+static void add_text(struct table *table, size_t column, const char *text, bool fit, union cell *cells)
 {
+	size_t width = strlen(text);
+	cells[column].text = text;
+	if (fit && width > table->columns.data[column].min_width)
+		table->columns.data[column].min_width = (unsigned int)width;
+}
+
+static void add_rows(struct report *report, struct report_blocks *shown)
+{
+	const struct blocks *blocks = shown->blocks;
+	struct table *table = shown->table;
+	const size_t first = sizeof(NUMBERS) / sizeof(NUMBERS[0]), range = first + shown->on_screen, dso = first + !shown->on_screen;
 	for (size_t i = 0; i < blocks->count; i++) {
 		const struct block *block = &blocks->list[i];
+		const struct dso *file = block->last.map->dso;
 		double percent = rows_percent(block->cycles, blocks->cycles);
 		if (!is_shown(report, block, percent))
 			continue;
@@ -75,9 +96,10 @@ static void add_rows(struct report *report, const struct blocks *blocks, struct 
 		cells[1].integer = block->cycles;
 		cells[2].real = rows_percent(block_average(block), blocks->average_cycles);
 		cells[3].integer = block_average(block);
-		cells[4].text = report_block_range(report, block, &table->arena);
-		cells[5].text = report->context.verbose ? block->last.map->dso->name : block->last.map->dso->short_name;
+		add_text(table, range, report_block_range(report, block, &table->arena), shown->on_screen, cells);
+		add_text(table, dso, report->context.verbose ? file->name : file->short_name, shown->on_screen, cells);
 		vec_push(&table->rows, (struct row){.cells = cells});
+		vec_push(&shown->rows, block);
 	}
 }
 
@@ -96,16 +118,31 @@ static void warn(const struct blocks *blocks, const struct event *event)
 			    event->name, rows_percent(blocks->cycles - named, blocks->cycles));
 }
 
-struct error *report_show_blocks(struct report *report, const struct event *event, struct table *table)
+struct error *report_blocks_open(struct report *report, const struct report_event *event, bool on_screen, struct report_blocks *ret)
 {
-	struct blocks *blocks;
-	const struct blocks_options options = {.event = event, .accept = report_accept, .context = report};
-	struct error *error = blocks_create(report->session, report->opening.resolver, &options, &blocks);
+	*ret = (struct report_blocks){.on_screen = on_screen};
+	const struct blocks_options options = {.event = event->events[0], .accept = report_accept, .context = report};
+	struct error *error = blocks_create(report->session, report->opening.resolver, &options, &ret->blocks);
 	if (error)
 		return error;
-	warn(blocks, event);
-	add_columns(table);
-	add_rows(report, blocks, table);
-	blocks_destroy(blocks);
-	return report_render(report, event, table);
+	warn(ret->blocks, event->events[0]);
+	report_blocks_choose(report, event, ret);
+	return NULL;
+}
+
+void report_blocks_choose(struct report *report, const struct report_event *event, struct report_blocks *shown)
+{
+	table_destroy(shown->table);
+	shown->rows.len = 0;
+	shown->table = table_create();
+	report_add_header(report, event, shown->table);
+	add_columns(shown);
+	add_rows(report, shown);
+}
+
+void report_blocks_close(struct report_blocks *shown)
+{
+	table_destroy(shown->table);
+	vec_deinit(&shown->rows);
+	blocks_destroy(shown->blocks);
 }

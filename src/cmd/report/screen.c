@@ -51,7 +51,6 @@ struct error *report_screen_wanted(const struct report_options *options, bool *r
 	const char *other = options->format	    ? "--format is for programs"
 			    : options->html	    ? "--html writes a page"
 			    : options->separator    ? "-t is for programs"
-			    : options->total_cycles ? "--total-cycles is shown as text"
 			    : options->show_threads ? "-T is shown as text"
 			    : options->header_only || options->dump || options->stats || options->tasks || options->mmaps
 				    ? "there is no table to show"
@@ -155,19 +154,23 @@ static struct error *next_events(struct screen *screen, size_t step)
 
 /* ---- words ---- */
 
-/* "Samples: 3K of event 'cycles', Event count (approx.): 813250000, DSO: libc.so.6" */
-static void add_title(const struct screen *screen, struct strbuf *out)
+void screen_add_header(const struct table *table, struct strbuf *out)
 {
-	const struct table *table = rows_table_result(screen->table);
-	if (screen->owner) {
-		screen->owner->add_title(screen->owner->context, screen, out);
-		return;
-	}
 	for (size_t i = 0; i < table->header.len && i < 2; i++) {
 		const char *line = table->header.data[i];
 		strbuf_add_str(out, i ? ", " : "");
 		text_add_safe(out, line, strcspn(line, "\n"));
 	}
+}
+
+/* "Samples: 3K of event 'cycles', Event count (approx.): 813250000, DSO: libc.so.6" */
+static void add_title(const struct screen *screen, struct strbuf *out)
+{
+	if (screen->owner) {
+		screen->owner->add_title(screen->owner->context, screen, out);
+		return;
+	}
+	screen_add_header(rows_table_result(screen->table), out);
 	screen_zoom_text(screen, out);
 }
 
@@ -283,7 +286,8 @@ static bool take_option_key(struct screen *screen, int key)
 		screen_make_table(screen, true);
 		return true;
 	case 'L':
-		screen_ask_limit(screen);
+		if (screen_ask_limit(screen))
+			screen_make_table(screen, false);
 		return true;
 	case '/':
 		screen_ask_symbol(screen);
@@ -295,7 +299,7 @@ static bool take_option_key(struct screen *screen, int key)
 		screen_show_flame(screen);
 		return true;
 	case 'P':
-		screen_print(screen);
+		screen_print(screen, rows_table_result(screen->table));
 		return true;
 	case 'x':
 		screen_export(screen);
@@ -332,6 +336,11 @@ static struct error *take_key(struct screen *screen, int key)
 {
 	struct report *report = screen->report;
 	strbuf_clear(&screen->note);
+	if (key == KEY_CLICK) {
+		if (!browser_click(screen->browser))
+			return NULL;
+		key = '+';
+	}
 	if (needs_all(key) && !screen_rest_is_read(screen)) {
 		strbuf_add_str(&screen->note, "the recording is still being read: try again when all of it has been");
 		return NULL;
@@ -399,6 +408,8 @@ static struct error *follow(struct screen *screen)
 		if (!screen_choose_events(screen))
 			return NULL;
 	}
+	if (screen->report->options->total_cycles)
+		return screen_show_blocks(screen);
 	struct error *error = screen_open_event(screen);
 	while (!error && !screen->ended) {
 		draw(screen);

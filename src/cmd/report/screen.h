@@ -75,6 +75,8 @@ struct screen {
 
 /* screen.c: shows the report's fold until the person leaves. */
 struct error *screen_show(struct report *report, const struct screen_tools *tools, const struct screen_owner *owner);
+/* What a table's first lines say, in one, made harmless. */
+void screen_add_header(const struct table *table, struct strbuf *out);
 /* Which sets of events the report has; the same one stays the current one. */
 void screen_find_sets(struct screen *screen);
 /* Notes all rows that the options let through, and what they add up to: of an event that was opened just now. */
@@ -116,6 +118,9 @@ const struct fold_frame *screen_place(const struct screen *screen, uint32_t row)
 /* The same where the row is about a known function, else NULL. */
 const struct fold_frame *screen_function(const struct screen *screen, uint32_t row);
 
+/* screen_blocks.c: with --total-cycles, shows the blocks of code of one event after the other until the person leaves. */
+struct error *screen_show_blocks(struct screen *screen);
+
 /* screen_export.c: asks for a format, and writes what is shown to a file. */
 void screen_export(struct screen *screen);
 /* The stacks of the first of the current events, of samples that the zoom lets through; see struct fold_calltree_options. */
@@ -145,14 +150,17 @@ void screen_switch_recording(struct screen *screen);
 /* screen_windows.c: the recording's header; the table as text, to a file; the symbols of a file; all of the events' stacks as a flame
  * graph; a function's instructions; the menu of a row. */
 void screen_show_header(struct screen *screen);
-void screen_print(struct screen *screen);
+void screen_print(struct screen *screen, const struct table *table);
 void screen_show_symbols(struct screen *screen, uint32_t row);
 void screen_show_flame(struct screen *screen);
 void screen_annotate(struct screen *screen, uint32_t row);
+void screen_annotate_symbol(struct screen *screen, const struct dso *dso, const struct symbol *symbol);
 void screen_annotate_named(struct screen *screen, const char *name);
 void screen_menu(struct screen *screen, uint32_t row);
-/* Asks for the least percentage of rows. */
-void screen_ask_limit(struct screen *screen);
+/* Asks for the least percentage of rows; false: it stays. */
+bool screen_ask_limit(struct screen *screen);
 void screen_ask_symbol(struct screen *screen);
+/* A part of a function's name: freed by the caller; NULL = given up. */
+char *screen_ask_part(const struct screen *screen, const char *before);
 /* Which events; false: none was chosen. */
 bool screen_choose_events(struct screen *screen);

@@ -68,8 +68,10 @@ static bool is_same(struct screen *screen, bool by_text, uint32_t row, const uin
 /* The same of a hierarchy. */
 static size_t find_line(const struct renewal *renewal, size_t line, size_t count)
 {
+	uint64_t (*identify_line)(const struct rows_table *, size_t) = renewal->by_text ? rows_table_line_name : rows_table_line_id;
+	uint64_t wanted = identify_line(renewal->old_table, line);
 	for (size_t i = 0; i < count; i++)
-		if (rows_table_line_id(renewal->screen->table, i) == rows_table_line_id(renewal->old_table, line))
+		if (identify_line(renewal->screen->table, i) == wanted)
 			return i;
 	return BROWSER_NO_ROW;
 }
@@ -132,6 +134,11 @@ static struct error *finish(struct screen *screen, struct renewal *old)
 		screen_note_rows(screen);
 		screen_filter(screen);
 		screen->table = report_event_table(report, screen->event, &screen->open);
+		if (old->by_text && screen->open.others.count && old->old_table) {
+			rows_table_carry_open(old->old_table, screen->table, &screen->open);
+			rows_table_destroy(screen->table);
+			screen->table = report_event_table(report, screen->event, &screen->open);
+		}
 		browser_renew(screen->browser, rows_table_result(screen->table), find_row, old);
 	} else {
 		browser_leave(screen->browser);

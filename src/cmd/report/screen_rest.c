@@ -42,7 +42,7 @@ bool screen_rest_has_beginning(const struct report_options *options)
 	struct stat status;
 	const char *path = options->input.input;
 	return path && !stat(path, &status) && S_ISREG(status.st_mode) && status.st_size >= LARGE && !options->time &&
-	       !options->stitch_lbr && !options->hierarchy; /* whose lines are known by what is of one session */
+	       !options->stitch_lbr && !options->total_cycles;
 }
 
 unsigned int screen_rest_part(const struct report *report)
@@ -215,11 +215,11 @@ void screen_rest_add_status(const struct screen *screen, struct strbuf *out)
 {
 	if (screen_rest_is_read(screen))
 		return;
+	strbuf_printf(out, "reading all: %u%%   ", screen->rest ? atomic_load(&screen->rest->percent) : 0);
 	if (screen->report->beginning)
-		strbuf_printf(out, "the first %d MB of the recording are shown", SCREEN_REST_BEGINNING >> 20);
+		strbuf_printf(out, "the first %d MB of the recording are shown   ", SCREEN_REST_BEGINNING >> 20);
 	else
-		strbuf_printf(out, "1/%u of the recording is shown", screen->report->every);
-	strbuf_printf(out, "; reading all of it: %u%%   ", screen->rest ? atomic_load(&screen->rest->percent) : 0);
+		strbuf_printf(out, "1/%u of the recording is shown   ", screen->report->every);
 }
 
 void screen_rest_end(struct screen_rest *rest, const struct error *error)

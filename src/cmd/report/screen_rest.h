@@ -20,7 +20,7 @@ struct screen_rest;
 
 /* Whether the first rows are to come from the beginning of what the options choose; how much that is. */
 bool screen_rest_has_beginning(const struct report_options *options);
-enum { SCREEN_REST_BEGINNING = 16 << 20 };
+enum { SCREEN_REST_BEGINNING = 8 << 20 };
 /* One piece in how many makes a good first part of the report's recording; 0: it is shown as a whole. */
 unsigned int screen_rest_part(const struct report *report);
 /* Begins to read all. */

@@ -21,12 +21,12 @@ void screen_show_header(struct screen *screen)
 	strbuf_deinit(&text);
 }
 
-void screen_print(struct screen *screen)
+void screen_print(struct screen *screen, const struct table *table)
 {
 	const struct view_options view = {.header = true};
 	struct strbuf text = {0};
 	struct sink out = sink_to_text(&text);
-	struct result result = {RESULT_TABLE, .table = rows_table_result(screen->table)};
+	struct result result = {RESULT_TABLE, .table = table};
 	struct error *error = view_write_one(view_find("stdio"), result, &view, &out);
 	print_file_tell(screen->tools.prints, PRINT_TEXT, strbuf_str(&text), text.len, &screen->note);
 	error_free(error);
@@ -108,13 +108,15 @@ static struct error *prepare_annotate(struct screen *screen)
 	return annotate_create(screen->report->session, screen->report->opening.resolver, &options, &screen->annotate);
 }
 
-static const struct annotate_function *find_function(const struct screen *screen, const struct fold_frame *place, const char *name)
+/* The function of a symbol, which is in a file; or, where that is NULL, one by its name. */
+static const struct annotate_function *find_function(const struct screen *screen, const struct dso *dso, const struct symbol *symbol,
+						     const char *name)
 {
 	const struct annotate *annotate = screen->annotate;
-	if (!place)
+	if (!symbol)
 		return code_function_named(annotate, name, screen->sets.data[screen->current].list[0]->index);
 	for (size_t i = 0; i < annotate->function_count; i++)
-		if (annotate->functions[i].dso == place->map->dso && annotate->functions[i].symbol == place->symbol)
+		if (annotate->functions[i].dso == dso && annotate->functions[i].symbol == symbol)
 			return &annotate->functions[i];
 	return NULL;
 }
@@ -128,17 +130,21 @@ static void run_script(void *context, struct strbuf *note)
 	strbuf_clear(&screen->note);
 }
 
-static struct error *show_annotation(struct screen *screen, const struct fold_frame *place, const char *name)
+static struct error *show_annotation(struct screen *screen, const struct dso *dso, const struct symbol *symbol, const char *name)
 {
 	struct error *error = prepare_annotate(screen);
 	if (error)
 		return error;
-	const struct annotate_function *function = find_function(screen, place, name);
+	const struct annotate_function *function = find_function(screen, dso, symbol, name);
 	if (!function)
-		return place ? error_new("the function itself has no samples, only what it calls has")
-			     : error_new("no function that is called %s has samples", name);
+		return symbol ? error_new("the function itself has no samples, only what it calls has")
+			      : error_new("no function that is called %s has samples", name);
 	const struct screen_events *set = &screen->sets.data[screen->current];
-	const struct code_screen code = {.terminal = screen->terminal,
+	cleanup_free uint32_t *order = NULL;
+	size_t order_count = code_order(screen->annotate, set->list, set->count, &order);
+	const struct code_screen code = {.order = order,
+					 .order_count = order_count,
+					 .terminal = screen->terminal,
 					 .annotate = screen->annotate,
 					 .events = set->list,
 					 .event_count = set->count,
@@ -164,34 +170,46 @@ static void tell(struct screen *screen, struct error *error)
 void screen_annotate(struct screen *screen, uint32_t row)
 {
 	const struct fold_frame *place = screen_function(screen, row);
-	tell(screen, place ? show_annotation(screen, place, NULL) : error_new("this row is not a known function"));
+	if (place)
+		screen_annotate_symbol(screen, place->map->dso, place->symbol);
+	else
+		tell(screen, error_new("this row is not a known function"));
+}
+
+void screen_annotate_symbol(struct screen *screen, const struct dso *dso, const struct symbol *symbol)
+{
+	tell(screen, show_annotation(screen, dso, symbol, NULL));
 }
 
 void screen_annotate_named(struct screen *screen, const char *name)
 {
-	tell(screen, show_annotation(screen, NULL, name));
+	tell(screen, show_annotation(screen, NULL, NULL, name));
 }
 
 /* ---- questions ---- */
 
-void screen_ask_limit(struct screen *screen)
+bool screen_ask_limit(struct screen *screen)
 {
 	double limit;
 	cleanup_free char *text = question_ask(screen->terminal, "Percent limit", "Rows below this percentage are left out", "");
 	if (!text)
-		return;
+		return false;
 	if (!number_parse_double(text, &limit) || !(limit >= 0 && limit <= 100)) {
 		message_show(screen->terminal, "Percent limit", "A number from 0 to 100 is needed.");
-		return;
+		return false;
 	}
 	screen->report->options->percent_limit = screen->report->options->callgraph.min_percent = limit;
-	screen_make_table(screen, false);
+	return true;
+}
+
+char *screen_ask_part(const struct screen *screen, const char *before)
+{
+	return question_ask(screen->terminal, "Symbol to show", "A part of a function's name; nothing shows all again", before);
 }
 
 void screen_ask_symbol(struct screen *screen)
 {
-	char *text = question_ask(screen->terminal, "Symbol to show", "A part of a function's name; nothing shows all again",
-				  screen->zoom.symbol);
+	char *text = screen_ask_part(screen, screen->zoom.symbol);
 	if (text)
 		screen_zoom_symbol(screen, text);
 }
@@ -302,7 +320,7 @@ static void act(struct screen *screen, enum action action, uint32_t row)
 		screen_switch_recording(screen);
 		break;
 	case ACTION_PRINT:
-		screen_print(screen);
+		screen_print(screen, rows_table_result(screen->table));
 		break;
 	case ACTION_EXPORT:
 		screen_export(screen);

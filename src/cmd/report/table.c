@@ -56,6 +56,11 @@ static void add_header(const struct report *report, const struct rows *rows, siz
 	strbuf_deinit(&line);
 }
 
+void report_add_header(const struct report *report, const struct report_event *event, struct table *table)
+{
+	add_header(report, event->rows, event->count, event->reference, table);
+}
+
 struct error *report_render(const struct report *report, const struct event *event, struct table *table)
 {
 	const struct report_options *options = report->options;
@@ -199,10 +204,11 @@ static struct error *show_rows(const struct report *report, const struct report_
 
 static struct error *show_blocks(struct report *report, const struct report_event *event)
 {
-	struct table *table = table_create();
-	add_header(report, event->rows, event->count, event->reference, table);
-	struct error *error = report_show_blocks(report, event->rows->options.events[0], table);
-	table_destroy(table);
+	struct report_blocks blocks;
+	struct error *error = report_blocks_open(report, event, false, &blocks);
+	if (!error)
+		error = report_render(report, event->events[0], blocks.table);
+	report_blocks_close(&blocks);
 	return error;
 }
 

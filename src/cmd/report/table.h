@@ -25,7 +25,19 @@ struct rows_table *report_event_table(const struct report *report, const struct 
 /* Shows a table about the event with the view that was asked for. */
 struct error *report_render(const struct report *report, const struct event *event, struct table *table);
 
-/* blocks.c: --total-cycles of the event. The table has its header. */
-struct error *report_show_blocks(struct report *report, const struct event *event, struct table *table);
+/* Its first lines: how many samples of which events. */
+void report_add_header(const struct report *report, const struct report_event *event, struct table *table);
+
+/* blocks.c: --total-cycles of an event, with the block of each row. */
+struct report_blocks {
+	struct blocks *blocks;
+	struct table *table;
+	VEC(const struct block *) rows;
+	bool on_screen;
+};
+struct error *report_blocks_open(struct report *report, const struct report_event *event, bool on_screen, struct report_blocks *ret);
+/* The table anew, after options have changed that leave blocks out. */
+void report_blocks_choose(struct report *report, const struct report_event *event, struct report_blocks *shown);
+void report_blocks_close(struct report_blocks *shown);
 /* "[file.c:12 -> file.c:15]"; without debug information "[function+0x17 -> function+0x20]". */
 const char *report_block_range(struct report *report, const struct block *block, struct arena *arena);

@@ -60,8 +60,37 @@ static void numbers_and_what_has_no_room(void **state)
 	assert_int_equal(unlink("printed.1"), 0);
 }
 
+static void expect_file(struct print_file *prints, const char *function, const char *path)
+{
+	struct strbuf note = {0}, wanted = {0};
+	print_file_tell_function(prints, function, "x", 1, &note);
+	strbuf_printf(&wanted, "written to %s", path);
+	assert_string_equal(strbuf_str(&note), strbuf_str(&wanted));
+	strbuf_deinit(&note);
+	strbuf_deinit(&wanted);
+	assert_int_equal(unlink(path), 0);
+}
+
+/* Whatever a function is called, its file is in this folder, is seen, and is a new one. */
+static void names_of_functions(void **state)
+{
+	struct print_file *prints = prepare(LARGE);
+	struct strbuf note = {0};
+	expect_file(prints, "ns::sum<int>(long)", "ns::sum_int__long_.annotation");
+	expect_file(prints, "../../etc/passwd", "_._.._etc_passwd.annotation");
+	expect_file(prints, ".\x1b[31m\n-rf é", "___31m_-rf___.annotation");
+	print_file_tell_function(prints, "main", "first", 5, &note);
+	expect_file(prints, "main", "main.annotation.1");
+	assert_int_equal(unlink("main.annotation"), 0);
+	strbuf_deinit(&note);
+	print_file_end(prints);
+}
+
 int app_print_file_tests(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(numbers_and_what_has_no_room)};
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(numbers_and_what_has_no_room),
+		cmocka_unit_test(names_of_functions),
+	};
 	return cmocka_run_group_tests_name("app/print_file", tests, enter, leave);
 }

@@ -202,7 +202,8 @@ static void fetch(const void *context, size_t index, struct row_scratch *scratch
 		ret->sign = node->open ? '-' : '+';
 	add_name(levels, node, &scratch->texts[name]);
 	scratch->cells[name].text = strbuf_str(&scratch->texts[name]);
-	row_scratch_set_tree(scratch, !node->children.len && table->graphs ? callgraphs_row(table->graphs, node->row) : NULL);
+	row_scratch_set_tree(scratch,
+			     !node->children.len && table->graphs ? callgraphs_row(table->graphs, node->row, scratch->shallow) : NULL);
 	ret->tree = scratch->tree;
 }
 
@@ -219,6 +220,41 @@ uint32_t rows_levels_row(const struct rows_levels *levels, size_t line)
 uint64_t rows_table_line_id(const struct rows_table *table, size_t line)
 {
 	return node_at(table->levels, line)->id;
+}
+
+/* What a node and those above it are called. */
+static uint64_t name_of(const struct rows_levels *levels, uint32_t index)
+{
+	uint64_t name = 0;
+	struct strbuf text = {0};
+	for (const struct level_node *node; index != ROOT; index = node->parent) {
+		node = &levels->nodes.data[index];
+		const struct key *key = levels->keys[node->level];
+		union cell cell = rows_table_cell(levels->table, node->row, key, &text);
+		const char *string = key->text || key->string ? cell.text : NULL;
+		name = hash_combine(name, string ? hash_bytes(string, strlen(string)) : cell.integer);
+	}
+	strbuf_deinit(&text);
+	return name;
+}
+
+uint64_t rows_table_line_name(const struct rows_table *table, size_t line)
+{
+	return name_of(table->levels, table->levels->listed.data[line] & ~EMPTY);
+}
+
+void rows_table_carry_open(const struct rows_table *from, const struct rows_table *to, struct rows_open *open)
+{
+	struct map64 names = {0}, carried = {0};
+	for (uint32_t i = ROOT + 1; i < from->levels->nodes.len; i++)
+		if (map64_find(&open->others, from->levels->nodes.data[i].id))
+			map64_insert(&names, name_of(from->levels, i), NULL);
+	for (uint32_t i = ROOT + 1; names.count && i < to->levels->nodes.len; i++)
+		if (map64_find(&names, name_of(to->levels, i)))
+			map64_insert(&carried, to->levels->nodes.data[i].id, NULL);
+	map64_deinit(&names);
+	map64_deinit(&open->others);
+	open->others = carried;
 }
 
 bool rows_table_line_opens(const struct rows_table *table, size_t line)

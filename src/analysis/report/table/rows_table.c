@@ -75,7 +75,7 @@ static void fetch_row(const void *context, size_t index, struct row_scratch *scr
 							     : rows_table_cell(table, row, key, &scratch->texts[i]);
 	}
 	const struct row_sums *sums = &table->rows->sums[row * table->rows->options.event_count + table->options.graph.event];
-	row_scratch_set_tree(scratch, table->graphs ? callgraphs_row(table->graphs, row) : NULL);
+	row_scratch_set_tree(scratch, table->graphs ? callgraphs_row(table->graphs, row, scratch->shallow) : NULL);
 	*ret = (struct row){
 		.cells = scratch->cells, .value = table->rows->options.children ? sums->children : sums->period, .tree = scratch->tree};
 }

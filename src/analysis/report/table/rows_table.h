@@ -47,9 +47,13 @@ struct table *rows_table_result(struct rows_table *table);
 
 /* Which row a line shows; in levels the first of those that it is made of. */
 uint32_t rows_table_row(const struct rows_table *table, size_t line);
-/* In levels: what a line is called by, the same in all tables of the same folds' session; and whether something can be listed below it. */
-uint64_t rows_table_line_id(const struct rows_table *table, size_t line);
+/* In levels: whether something can be listed below a line; and what it is known by, the same in all tables of the folds' session. */
 bool rows_table_line_opens(const struct rows_table *table, size_t line);
+uint64_t rows_table_line_id(const struct rows_table *table, size_t line);
+/* The same in tables of the recording's other sessions: by what a line and those above it are called. And the open lines of one such table,
+ * as another one calls them. */
+uint64_t rows_table_line_name(const struct rows_table *table, size_t line);
+void rows_table_carry_open(const struct rows_table *from, const struct rows_table *to, struct rows_open *open);
 /* Whether all rows that a line is made of have the same value of a key: in levels those of its own level and the ones above. */
 bool rows_table_line_has(const struct rows_table *table, size_t line, const struct key *key);
 

@@ -200,11 +200,13 @@ class Program:
                 offset, start, size = (int(words[i], 16) & ~0xFFF for i in (1, 2, 5))
                 yield f"mmap2 pid=1 tid=1 addr={BASE + start:#x} len={size + 0x2000:#x} pgoff={offset:#x} maj=8 min=1 ino=5 name={self.path} time=2"
 
-    def record(self, path, addresses, more="", fields=""):
-        """A sample at each address; `more`: what they have besides, and its values."""
-        lines = [f"feature arch {self.arch}", f"event cycles type=0 config=0 freq=1000 sample=IP|TID|TIME|ID|PERIOD{more} flags=sample_id_all,mmap,comm ids=1",
+    def record(self, path, addresses, more="", fields="", second=()):
+        """A sample at each address; `more`: what they have besides, and its values. `second`: those of another event, of its group."""
+        lines = [f"feature arch {self.arch}", f"event cycles type=0 config=0 freq=1000 sample=IP|TID|TIME|ID|PERIOD{more} flags=sample_id_all,mmap,comm ids=1" + " members=2" * bool(second),
+                 *["event instructions type=0 config=1 freq=1000 sample=IP|TID|TIME|ID|PERIOD flags=sample_id_all ids=2", "feature group_desc"] * bool(second),
                  "comm pid=1 tid=1 name=x time=1", *self.mapped()]
         lines += [f"sample event=0 ip={BASE + address:#x} pid=1 tid=1 time={10 + i} id=1 period=1000 misc=2 {fields}" for i, address in enumerate(addresses)]
+        lines += [f"sample event=1 ip={BASE + address:#x} pid=1 tid=1 time={1000 + i} id=2 period=500 misc=2" for i, address in enumerate(second)]
         path.write_bytes(recording.make("\n".join(lines)))
         return path
 
@@ -324,3 +326,102 @@ def test_damage(perf, optimised, tmp_path):
             broken.arch, broken.path = "x86_64", tmp_path / "data"
             done = perf("report", "-i", broken.record(tmp_path / "perf.data", optimised.names), "--stdio", "-s", "typeoff", timeout=60)
             assert done.returncode == 0 and "%" in done.stdout, (name, turn, done.stderr)
+
+
+def of_functions(program, *names):
+    return sorted(address for address in program.accesses if program.names[address] in names)
+
+
+LAYOUT = """Annotate type: 'struct node' in PATH (4 samples):
+============================================================================
+ Percent     offset       size  field
+  100.00          0       0x20  struct node	 {
+   25.00          0        0x8      struct node*	next;
+   25.00        0x8        0x8      struct item*	item;
+   25.00       0x10        0x4      int	count;
+   25.00       0x18        0x8      union <anonymous>	u {
+   25.00       0x18        0x4          int	small;
+   25.00       0x18        0x8          long int	large;
+                                    };
+                                };
+
+"""
+
+
+def test_layout(perf, optimised, tmp_path):
+    """Members with what was accessed of them; the form is that of the kernel's tool since 6.7."""
+    data = optimised.record(tmp_path / "perf.data", of_functions(optimised, "walk", "fill"))
+    text = perf("annotate", "-i", data, "--data-type").stdout
+    assert text.startswith(LAYOUT.replace("PATH", str(optimised.path)))
+    assert re.findall(r"Annotate type: '(.*)' in .* \((\d) samples\)", text) == [("struct node", "4"), ("struct settings", "2"), ("struct item", "1")]
+    for name in ("struct node", "node", "*node"):
+        assert perf("annotate", "-i", data, f"--data-type={name}").stdout == LAYOUT.replace("PATH", str(optimised.path))
+    assert re.findall(r"^ *(\d+) .*\t(?:next|u {|small);?$", perf("annotate", "-i", data, "--data-type=node", "-n").stdout, re.M) == ["1", "1", "1"]
+    assert "        1000          0        0x8      struct node*\tnext;" in perf("annotate", "-i", data, "--data-type=node", "--show-total-period").stdout
+    assert "   57.14          0       0x20" in perf("annotate", "-i", data, "--data-type=node", "--percent-type", "global-period").stdout
+
+
+def test_which_types(perf, optimised, tmp_path):
+    data = optimised.record(tmp_path / "perf.data", of_functions(optimised, "walk", "fill"))
+
+    def types(*words):
+        return re.findall(r"Annotate type: '(.*)' in", perf("annotate", "-i", data, "--data-type", *words).stdout)
+    assert types("-s", "fill") == types("fill") == ["struct settings"]
+    assert types("--percent-limit", "20") == ["struct node", "struct settings"]
+    assert types("-d", "data") == ["struct node", "struct settings", "struct item"] and not types("-d", "other")
+    failed = perf("annotate", "-i", data, "--data-type=struct nodes")
+    assert failed.returncode == 255 and "no type named 'struct nodes' has samples; did you mean 'struct node'?" in failed.stderr
+
+
+def test_table_of_members(perf, optimised, tmp_path):
+    data = optimised.record(tmp_path / "perf.data", of_functions(optimised, "global", "anonymous"))
+    rows = [json.loads(line) for line in perf("annotate", "-i", data, "--data-type", "--format", "json").stdout.splitlines()]
+    fields = [(row["type"], row["offset"], row["size"], row["field"], row["field_type"], row["percent"], row["samples"], row["period"]) for row in rows]
+    assert fields == [
+        ("range_t", 0, 24, "", "range_t", 100, 2, 2000), ("range_t", 0, 4, "used", "int", 0, 0, 0),
+        ("range_t", 8, 16, "", "struct <anonymous>", 100, 2, 2000), ("range_t", 8, 8, "low", "long int", 50, 1, 1000),
+        ("range_t", 16, 8, "high", "long int", 50, 1, 1000),
+        ("struct settings", 0, 24, "", "struct settings", 100, 2, 2000), ("struct settings", 0, 4, "level", "int", 0, 0, 0),
+        ("struct settings", 8, 8, "limit", "long int", 50, 1, 1000), ("struct settings", 16, 8, "origin", "struct point", 50, 1, 1000),
+        ("struct settings", 16, 4, "origin.x", "int", 0, 0, 0), ("struct settings", 20, 4, "origin.y", "int", 50, 1, 1000)]
+    assert perf("annotate", "-i", data, "--data-type=range_t", "-x", ";").stdout.splitlines()[0] == "event;type;dso;offset;size;field;field_type;percent;samples;period"
+
+
+def test_group(perf, optimised, tmp_path):
+    """Events of a group stand side by side; without samples they are left out where it is asked for."""
+    data = optimised.record(tmp_path / "perf.data", of_functions(optimised, "fill"), second=of_functions(optimised, "fill")[:1])
+    text = perf("annotate", "-i", data, "--data-type").stdout.splitlines()
+    assert text[0].endswith("(3 samples):") and text[1:3] == [" event[0] = cycles:HG", " event[1] = instructions:HG"]
+    assert text[4] == "         Percent     offset       size  field"
+    assert [line.split()[:2] for line in text[5:8]] == [["100.00", "100.00"], ["50.00", "100.00"], ["50.00", "0.00"]]
+    alone = perf("annotate", "-i", data, "--data-type", "--no-group").stdout
+    assert alone.count("Annotate type: 'struct settings'") == 2 and " event[0] = instructions:HG" in alone
+    none = optimised.record(tmp_path / "none.data", of_functions(optimised, "fill"), second=of_functions(optimised, "lost"))
+    assert perf("annotate", "-i", none, "--data-type=settings", "--skip-empty").stdout.count("0.00") > 0
+
+
+def test_statistics(perf, optimised, tmp_path):
+    """How much was found, and why not."""
+    walk = [address for address, name in optimised.names.items() if name == "walk" and not re.match("nop|cs|data16|xchg", optimised.texts[address])]
+    lost = of_functions(optimised, "lost")
+    data = optimised.record(tmp_path / "perf.data", [*walk, *lost, 0x10])
+    text = perf("annotate", "-i", data, "--type-stat", "--insn-stat").stdout
+    good = len(of_functions(optimised, "walk")) + sum(optimised.texts[address].startswith("ret") for address in walk)
+    count = len(walk) + 2
+    assert text.startswith(f"Annotate data type stats:\ntotal {count}, ok {good} ({100 * good / count:.1f}%), bad {count - good} ({100 * (count - good) / count:.1f}%)\n")
+    reasons = dict(reversed(found) for found in re.findall(r"^ +(\d+) : (\w+)$", text, re.M))
+    assert reasons["no_sym"] == reasons["no_var"] == "1" and int(reasons["no_mem_ops"]) == count - good - 2
+    assert f"Annotate Instruction stats\ntotal {count - 1}, ok {good} " in text
+    assert re.search(r"^  ret                 :     \d     0$", text, re.M) and re.search(r"^  movslq              : +2 +0$", text, re.M)
+    rows = [json.loads(line) for line in perf("annotate", "-i", data, "--type-stat", "--format", "json").stdout.splitlines()]
+    assert {"outcome": "ok", "samples": good} in rows and {"outcome": "no_var", "samples": 1} in rows
+
+
+def test_without_debug_information(perf, optimised, tmp_path):
+    subprocess.run(["strip", "-g", "-o", tmp_path / "data", optimised.path], check=True)
+    plain = Program.__new__(Program)
+    plain.arch, plain.path = "x86_64", tmp_path / "data"
+    data = plain.record(tmp_path / "perf.data", of_functions(optimised, "walk"))
+    failed = perf("annotate", "-i", data, "--data-type")
+    assert failed.returncode == 255 and "--type-stat shows why" in failed.stderr
+    assert "         5 : no_dbginfo\n" in perf("annotate", "-i", data, "--type-stat").stdout

@@ -18,6 +18,7 @@ import recording  # noqa: E402
 BASE = 0x7F0000000000
 
 SOURCE = r"""
+#include <stddef.h>
 #include <stdlib.h>
 #define OUT __attribute__((noinline))
 struct point { int x, y; };
@@ -26,6 +27,9 @@ struct item { long key; struct point at; char name[16]; double weight; int marks
 struct node { struct node *next; struct item *item; int count; union { int small; long large; } u; };
 struct settings { int level; long limit; struct point origin; };
 struct operations { int id; long (*run)(long); };
+struct list { struct list *next, *prev; };
+struct holder { long other[6]; struct list link; long after; };
+struct packet { int length, kind; struct item body[]; };
 struct settings settings = {3, 100, {1, 2}};
 struct item items[100];
 struct node *first;
@@ -39,7 +43,7 @@ OUT long sum_items(struct item *list, int count)
 	for (int i = 0; i < count; i++) {
 		total += list[i].key; /* struct item +0 (key) */
 		list[i].at.y = (int)total; /* struct item +0xc (at.y) */
-		list[i].marks[i & 3]++; /* struct item +0x28 (marks) */
+		list[i].marks[i & 3]++; /* struct item +0x28 (marks) ? struct item +0x2c (marks) */
 	}
 	return total;
 }
@@ -134,6 +138,13 @@ OUT unsigned bits(const struct item *item)
 OUT long indirect(const struct operations *with, long by)
 {
 	return with->run(by); } /* struct operations +0x8 (run) */
+OUT long contained(struct list *link)
+{
+	struct holder *holder = (struct holder *)((char *)link - offsetof(struct holder, link));
+	return holder->after; } /* struct holder +0x40 (after) */
+OUT long flexible(const struct packet *packet)
+{
+	return packet->body[1].key; } /* (unknown) +0 (no field) */
 OUT long lost(long address)
 {
 	return *(volatile char *)(address * 3); } /* (unknown) +0 (no field) */
@@ -144,7 +155,8 @@ int main(int argc, char **argv)
 {
 	return (int)(sum_items(items, 100) + walk(first) + global(argc) + elsewhere() + (long)indexed(argc) + from_global() + chain(first) +
 		     anonymous(&range, argc) + *number(&argc) + made(items) + kept(first, items) + outer(first) +
-		     choose(first, items, argc) + local(argc) + bits(items) + indirect((void *)argv, argc) + lost(argc) + nothing());
+		     choose(first, items, argc) + local(argc) + bits(items) + indirect((void *)argv, argc) + lost(argc) + nothing() +
+		     contained((void *)argv) + flexible((void *)argv));
 }
 """
 
@@ -171,6 +183,8 @@ class Program:
 
     def __init__(self, folder, arch, *options):
         compiler, objdump = COMPILERS[arch]
+        if "clang" in options:
+            compiler, options = "clang", [option for option in options if option != "clang"]
         for program in (compiler, objdump, "readelf"):
             if not shutil.which(program):
                 pytest.skip(f"{program} is not installed")
@@ -211,7 +225,7 @@ class Program:
         return path
 
 
-@pytest.fixture(scope="module", params=[("x86_64", "-O1"), ("x86_64", "-O2"), ("x86_64", "-O2", "-no-pie", "-fno-pie"), ("x86_64", "-O2", "-gdwarf-4"),
+@pytest.fixture(scope="module", params=[("x86_64", "-O1"), ("x86_64", "-O2"), ("x86_64", "-O2", "-no-pie", "-fno-pie"), ("x86_64", "-O2", "-gdwarf-4"), ("x86_64", "clang", "-O2"),
                                         ("aarch64", "-O1"), ("aarch64", "-O2")], ids=" ".join)
 def program(request, tmp_path_factory):
     return Program(tmp_path_factory.mktemp("program"), *request.param)

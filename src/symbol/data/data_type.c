@@ -94,6 +94,17 @@ static bool next_member(Dwarf_Die *structure, Dwarf_Die *member, Dwarf_Die *ret_
 	return false;
 }
 
+bool data_is_open_ended(const Dwarf_Die *type)
+{
+	Dwarf_Die real, member = {0}, inner;
+	bool open = false;
+	if (!data_real_type(type, &real) || !debug_is_structure(dwarf_tag(&real)))
+		return false;
+	for (unsigned int i = 0; i < MEMBERS_MAX && next_member(&real, &member, &inner); i++)
+		open = without_typedefs(&inner, &inner) && dwarf_tag(&inner) == DW_TAG_array_type && !debug_type_size(&inner);
+	return open;
+}
+
 static bool pointer_target(const Dwarf_Die *type, uint64_t offset, unsigned int depth, Dwarf_Die *ret)
 {
 	Dwarf_Die real, member = {0}, inner;

@@ -34,19 +34,19 @@ static bool element_of(const Dwarf_Die *type, Dwarf_Die *ret)
 }
 
 /* The place at an offset of a type. */
-static enum data_outcome settle(const Dwarf_Die *type, int64_t offset, struct typed_place *ret)
+static enum data_outcome settle(const Dwarf_Die *type, bool array, int64_t offset, struct typed_place *ret)
 {
 	Dwarf_Die real = *type;
 	if (dwarf_tag(&real) == DW_TAG_typedef && !debug_real_type(&real, &real))
 		return DATA_NO_TYPE;
 	if (dwarf_tag(&real) == DW_TAG_subroutine_type)
 		return DATA_NO_TYPE;
-	bool array = element_of(type, &ret->type);
+	array |= element_of(type, &ret->type);
 	uint64_t size = debug_type_size(&ret->type);
 	if (!size)
 		return DATA_NO_SIZE;
-	if (array && offset >= 0)
-		offset %= (int64_t)size;
+	if (array)
+		offset = (offset % (int64_t)size + (int64_t)size) % (int64_t)size;
 	if (offset < 0 || (uint64_t)offset >= size)
 		return DATA_BAD_OFFSET;
 	ret->offset = (uint64_t)offset;
@@ -69,7 +69,7 @@ static enum data_outcome variable_place(const struct type_tracking *tracking, en
 	const struct variable *variable = function ? data_function_first(function, kind, reg, address) : NULL;
 	for (; variable; variable = data_function_next(function, variable, address))
 		if (offset >= variable->offset && (uint64_t)(offset - variable->offset) < variable->size)
-			return settle(&variable->type, offset - variable->offset, ret);
+			return settle(&variable->type, false, offset - variable->offset, ret);
 	return DATA_NO_VARIABLE;
 }
 
@@ -81,14 +81,17 @@ static enum data_outcome address_place(const struct type_tracking *tracking, uin
 	if (!tracking->unit)
 		return DATA_NO_VARIABLE;
 	if (data_unit_variable_at(tracking->file, tracking->unit, (uint64_t)target, &variable))
-		return settle(&variable.type, target - variable.offset, ret);
+		return settle(&variable.type, false, target - variable.offset, ret);
 	enum data_outcome outcome = variable_place(tracking, VARIABLE_ADDRESS, 0, address, target, ret);
 	if (outcome != DATA_NO_VARIABLE)
 		return outcome;
-	if (!code_file_name(tracking->code, &tracking->range, (uint64_t)target, &name) || name.slot ||
-	    !data_unit_variable(tracking->file, tracking->unit, name.name, &variable) || name.offset >= variable.size)
-		return DATA_NO_VARIABLE;
-	return settle(&variable.type, (int64_t)name.offset, ret);
+	bool named = code_file_name(tracking->code, &tracking->range, (uint64_t)target, &name) && !name.slot;
+	if (named && data_unit_variable(tracking->file, tracking->unit, name.name, &variable) && name.offset < variable.size)
+		return settle(&variable.type, false, (int64_t)name.offset, ret);
+	/* Not every compiler declares what a unit uses of others. */
+	if (named && data_file_variable_at(tracking->file, (uint64_t)target, &variable))
+		return settle(&variable.type, false, target - variable.offset, ret);
+	return DATA_NO_VARIABLE;
 }
 
 static enum data_outcome content_place(const struct type_tracking *tracking, const struct content *content, uint64_t address,
@@ -96,7 +99,7 @@ static enum data_outcome content_place(const struct type_tracking *tracking, con
 {
 	switch (content->kind) {
 	case CONTENT_POINTER:
-		return settle(&content->type, content->offset + offset, ret);
+		return settle(&content->type, content->array, content->offset + offset, ret);
 	case CONTENT_FRAME:
 		return variable_place(tracking, VARIABLE_FRAME, 0, address, content->offset + offset, ret);
 	case CONTENT_ADDRESS:

@@ -47,13 +47,16 @@ struct flow {
 
 /* ---- one instruction ---- */
 
+/* Onwards, beyond the end: to another element of an array. Backwards it may be from a member to what is around it. */
 static struct content moved(struct content content, int64_t by)
 {
-	Dwarf_Die type = content.type;
-	uint64_t size = content.kind == CONTENT_POINTER && by ? debug_type_size(&type) : 0;
-	/* To the next element: a pointer as before. */
-	if (!size || (uint64_t)llabs(by) % size != 0)
-		content.offset = (int64_t)((uint64_t)content.offset + (uint64_t)by);
+	content.offset = (int64_t)((uint64_t)content.offset + (uint64_t)by);
+	uint64_t size = content.kind == CONTENT_POINTER && by > 0 ? debug_type_size(&content.type) : 0;
+	if (!size || content.offset < 0 || (uint64_t)content.offset < size || data_is_open_ended(&content.type))
+		return content;
+	/* Whole elements don't matter, so that it is the same in each round of a loop. */
+	content.array |= (uint64_t)by % size != 0;
+	content.offset %= (int64_t)size;
 	return content;
 }
 
@@ -253,7 +256,7 @@ static struct code_block *block_at(struct flow *flow, uint64_t address)
 
 static bool same(const struct content *a, const struct content *b)
 {
-	return a->kind == b->kind && a->offset == b->offset && a->type.addr == b->type.addr;
+	return a->kind == b->kind && a->offset == b->offset && a->array == b->array && a->type.addr == b->type.addr;
 }
 
 /* Another way to the block: what it doesn't agree on is unknown. */

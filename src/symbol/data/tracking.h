@@ -15,6 +15,7 @@ enum content_kind {
 
 struct content {
 	enum content_kind kind;
+	bool array; /* CONTENT_POINTER: to one of several, so that what is beyond its ends are others */
 	int64_t offset;
 	Dwarf_Die type; /* typedefs stay */
 };

@@ -19,7 +19,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { DEPTH_MAX = 100, OVERLAPPING_MAX = 1024 };
+enum { DEPTH_MAX = 100, OVERLAPPING_MAX = 1024, VARIABLES_MAX = 1 << 20, NAMES_MAX = 1 << 23, SEARCHED_MAX = 1 << 26 };
 
 struct named {
 	const char *name;
@@ -45,6 +45,8 @@ struct data_file {
 	struct dwarf_range_list ranges; /* owner: number in `units` */
 	struct data_function function;	/* that was asked for last */
 	int64_t left;			/* entries and places that may still be looked at */
+	uint32_t names;			/* in all units */
+	bool small;			/* all units may be looked through for a variable */
 };
 
 /* ---- opening ---- */
@@ -68,7 +70,7 @@ struct data_file *data_file_open(const char *path)
 		return NULL;
 	}
 	struct data_file *file = mem_zalloc(sizeof(*file));
-	*file = (struct data_file){.dwarf = dwarf, .left = facts.st_size};
+	*file = (struct data_file){.dwarf = dwarf, .left = facts.st_size, .small = facts.st_size <= SEARCHED_MAX};
 	Dwarf_CU *cu = NULL;
 	struct data_unit unit = {0};
 	while (file->left > 0 && dwarf_file_next_unit(&file->dwarf, &cu, &unit.entry)) {
@@ -129,7 +131,20 @@ static bool is_based(const Dwarf_Op *operation, uint32_t *ret_reg, int64_t *ret_
 	return short_form || operation->atom == DW_OP_bregx;
 }
 
-static bool understand(const struct frame_base *frame, const Dwarf_Op *operations, size_t count, struct variable *ret)
+/* Addresses stand in the location, or in a table that it has the index of. */
+static bool is_address(Dwarf_Attribute *location, const Dwarf_Op *operation, int64_t *ret)
+{
+	Dwarf_Attribute entry;
+	Dwarf_Addr address = operation->number;
+	bool indexed = operation->atom == DW_OP_addrx || operation->atom == DW_OP_GNU_addr_index;
+	if (indexed && (dwarf_getlocation_attr(location, operation, &entry) != 0 || dwarf_formaddr(&entry, &address) != 0))
+		return false;
+	*ret = (int64_t)address;
+	return indexed || operation->atom == DW_OP_addr;
+}
+
+static bool understand(const struct frame_base *frame, Dwarf_Attribute *location, const Dwarf_Op *operations, size_t count,
+		       struct variable *ret)
 {
 	bool value = count == 2 && operations[1].atom == DW_OP_stack_value;
 	if (count != 1 && !value)
@@ -153,8 +168,13 @@ static bool understand(const struct frame_base *frame, const Dwarf_Op *operation
 		return frame->known && !value;
 	}
 	ret->kind = VARIABLE_ADDRESS;
-	ret->offset = (int64_t)operations->number;
-	return operations->atom == DW_OP_addr && !value;
+	return !value && is_address(location, operations, &ret->offset);
+}
+
+static void keep(struct data_file *file, const struct variable *variable)
+{
+	if (file->function.variables.len < VARIABLES_MAX)
+		vec_push(&file->function.variables, *variable);
 }
 
 /* In each range of its block. */
@@ -162,7 +182,7 @@ static void add_everywhere(struct data_file *file, Dwarf_Die *block, struct vari
 {
 	Dwarf_Addr base;
 	for (ptrdiff_t at = 0; file->left-- > 0 && (at = dwarf_ranges(block, at, &base, &variable->low, &variable->high)) > 0;)
-		vec_push(&file->function.variables, *variable);
+		keep(file, variable);
 }
 
 static void add_variable(struct data_file *file, const struct frame_base *frame, Dwarf_Die *block, Dwarf_Die *entry, uint32_t depth)
@@ -177,12 +197,12 @@ static void add_variable(struct data_file *file, const struct frame_base *frame,
 	variable.size = debug_type_size(&variable.type);
 	for (ptrdiff_t at = 0; file->left-- > 0 &&
 			       (at = dwarf_getlocations(&attribute, at, &base, &variable.low, &variable.high, &operations, &count)) > 0;) {
-		if (!understand(frame, operations, count, &variable))
+		if (!understand(frame, &attribute, operations, count, &variable))
 			continue;
 		if (variable.low == 0 && variable.high == UINT64_MAX)
 			add_everywhere(file, block, &variable);
 		else
-			vec_push(&file->function.variables, variable);
+			keep(file, &variable);
 	}
 }
 
@@ -243,17 +263,24 @@ static bool is_container(int tag)
 	return tag == DW_TAG_namespace || tag == DW_TAG_module || debug_is_structure(tag);
 }
 
+static void note_name(struct data_file *file, struct named_list *list, Dwarf_Die *entry)
+{
+	const char *name = file->names < NAMES_MAX ? dwarf_diename(entry) : NULL;
+	if (!name)
+		return;
+	file->names++;
+	vec_push(&list->items, (struct named){name, *entry});
+}
+
 static void note_variable(struct data_file *file, struct data_unit *unit, Dwarf_Die *entry)
 {
 	struct variable variable = {.high = UINT64_MAX};
 	Dwarf_Attribute attribute;
 	Dwarf_Op *operations;
 	size_t count;
-	struct named named = {dwarf_diename(entry), *entry};
-	if (named.name)
-		vec_push(&unit->variables.items, named);
+	note_name(file, &unit->variables, entry);
 	if (dwarf_attr(entry, DW_AT_location, &attribute) && dwarf_getlocation(&attribute, &operations, &count) == 0 &&
-	    understand(&(struct frame_base){0}, operations, count, &variable) && variable.kind == VARIABLE_ADDRESS &&
+	    understand(&(struct frame_base){0}, &attribute, operations, count, &variable) && variable.kind == VARIABLE_ADDRESS &&
 	    debug_named_type(entry, &variable.type)) {
 		variable.size = debug_type_size(&variable.type);
 		vec_push(&unit->addresses, variable);
@@ -262,11 +289,11 @@ static void note_variable(struct data_file *file, struct data_unit *unit, Dwarf_
 
 static void note_function(struct data_file *file, struct data_unit *unit, Dwarf_Die *entry)
 {
-	struct named named = {dwarf_diename(entry), *entry};
+	note_name(file, &unit->declared, entry);
+	size_t before = unit->ranges.len;
 	add_ranges(file, entry, (uint32_t)unit->functions.len, &unit->ranges);
-	vec_push(&unit->functions, *entry);
-	if (named.name)
-		vec_push(&unit->declared.items, named);
+	if (unit->ranges.len > before)
+		vec_push(&unit->functions, *entry);
 }
 
 static void walk_unit(struct data_file *file, struct data_unit *unit, Dwarf_Die *parent, unsigned int depth)
@@ -347,7 +374,15 @@ bool data_unit_variable_at(struct data_file *file, struct data_unit *unit, uint6
 	return true;
 }
 
-/* The first of this name, and the number behind it for the next. */
+bool data_file_variable_at(struct data_file *file, uint64_t address, struct variable *ret)
+{
+	for (size_t i = 0; i < file->units.len && file->small; i++)
+		if (data_unit_variable_at(file, &file->units.data[i], address, ret))
+			return true;
+	return false;
+}
+
+/* The first of this name. */
 static struct named *find_name(struct named_list *list, const char *name)
 {
 	size_t first = partition_point(i, list->items.len, strcmp(list->items.data[i].name, name) < 0);

@@ -46,6 +46,8 @@ const struct data_function *data_unit_function(struct data_file *file, struct da
 /* A variable outside of functions. By address; by name, also one that another unit has. */
 bool data_unit_variable_at(struct data_file *file, struct data_unit *unit, uint64_t address, struct variable *ret);
 bool data_unit_variable(struct data_file *file, struct data_unit *unit, const char *name, struct variable *ret);
+/* By address in any unit; only in files that aren't too large to be looked through. */
+bool data_file_variable_at(struct data_file *file, uint64_t address, struct variable *ret);
 /* What the pointer that a function of this name gives back leads to; false where it gives back something else, or nobody has declared
  * it. */
 bool data_unit_result(struct data_file *file, struct data_unit *unit, const char *name, Dwarf_Die *ret);

@@ -134,7 +134,7 @@ OUT long local(int by)
 	return own.limit + by; } /* struct settings +0x8 (limit) */
 OUT unsigned bits(const struct item *item)
 {
-	return item->large; } /* struct item +0x38 (small) */
+	return item->large; } /* struct item +0x38 (small:3) */
 OUT long indirect(const struct operations *with, long by)
 {
 	return with->run(by); } /* struct operations +0x8 (run) */

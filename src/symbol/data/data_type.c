@@ -6,6 +6,7 @@
 #include "symbol/dwarf/debug_types.h"
 
 #include <dwarf.h>
+#include <inttypes.h>
 #include <string.h>
 
 enum { CHAIN_MAX = 64, DEPTH_MAX = 16, MEMBERS_MAX = 10000 };
@@ -146,15 +147,29 @@ static const char *name_of(struct making *making, Dwarf_Die *type)
 	return kept;
 }
 
+/* "large", of a bit-field "large:20". */
+static const char *member_name(struct making *making, Dwarf_Die *member)
+{
+	const char *name = dwarf_tag(member) == DW_TAG_member ? dwarf_diename(member) : NULL;
+	struct strbuf text = {0};
+	Dwarf_Attribute attribute;
+	Dwarf_Word bits;
+	strbuf_add_str(&text, name ? name : "");
+	if (dwarf_attr_integrate(member, DW_AT_bit_size, &attribute) && dwarf_formudata(&attribute, &bits) == 0)
+		strbuf_printf(&text, ":%" PRIu64, (uint64_t)bits);
+	const char *kept = intern_string(&making->types->texts, strbuf_str(&text));
+	strbuf_deinit(&text);
+	return kept;
+}
+
 static void add_members(struct making *making, const Dwarf_Die *type, uint64_t base, uint32_t depth)
 {
 	Dwarf_Die real, member = {0}, inner;
 	if (depth > DEPTH_MAX || !without_typedefs(type, &real) || !debug_is_structure(dwarf_tag(&real)))
 		return;
 	while (making->members.len < MEMBERS_MAX && next_member(&real, &member, &inner)) {
-		const char *name = dwarf_tag(&member) == DW_TAG_member ? dwarf_diename(&member) : NULL;
 		size_t number = making->members.len;
-		struct data_member made = {.name = intern_string(&making->types->texts, name ? name : ""),
+		struct data_member made = {.name = member_name(making, &member),
 					   .type = name_of(making, &inner),
 					   .offset = base + member_offset(&member),
 					   .size = debug_type_size(&inner),

@@ -21,6 +21,7 @@
 #include "base/text.h"
 #include "cmd/code_options.h"
 #include "cmd/code_screen.h"
+#include "cmd/data_types.h"
 #include "cmd/dumping.h"
 #include "cmd/name_list.h"
 #include "cmd/opening.h"
@@ -43,6 +44,7 @@ struct annotate_command {
 	bool samples, period;
 	bool print_lines, full_paths, compact;
 	struct code_options code;
+	struct data_types_options types;
 	enum color_choice color;
 	const char *format, *separator;
 	enum { SCREEN_ON_TERMINALS, SCREEN_WANTED, SCREEN_NEVER } screen;
@@ -63,6 +65,15 @@ static struct error *parse_style(const struct option *option, const char *argume
 	struct annotate_command *command = field;
 	command->compact = !strcmp(option->long_name, "stdio2");
 	command->screen = *option->long_name == 't' ? SCREEN_WANTED : SCREEN_NEVER;
+	return NULL;
+}
+
+/* --data-type and --data-type=NAME. */
+static struct error *parse_type(const struct option *option, const char *argument, bool negated, void *field)
+{
+	struct data_types_options *types = field;
+	types->types = true;
+	types->name = argument;
 	return NULL;
 }
 
@@ -94,6 +105,12 @@ static const struct option annotate_options[] = {
 	OPTION_FLAG('l', "print-line", TYPE, print_lines, "show a summary by source line, and the source line of each sampled instruction"),
 	OPTION_FLAG('P', "full-paths", TYPE, full_paths, "show full paths of files"),
 	OPTION_GROUP(code_option_group, TYPE, code),
+	OPTION_HEADING("Types of data"),
+	OPTION_CUSTOM_FLAGS(0, "data-type", TYPE, types, "NAME",
+			    "show the types of accessed data member by member, or only the type NAME, instead of functions", parse_type,
+			    OPTION_OPTIONAL_ARGUMENT | OPTION_NO_NEGATION),
+	OPTION_FLAG(0, "type-stat", TYPE, types.outcomes, "show how many samples have a known type, and why others do not"),
+	OPTION_FLAG(0, "insn-stat", TYPE, types.instructions, "show the same by instruction"),
 	OPTION_HEADING("Output"),
 	STYLE("tui", "a screen, with offsets and jumps to follow (default on terminals)"),
 	STYLE("stdio", "text with addresses (default in pipes and files)"),
@@ -107,12 +124,6 @@ static const struct option annotate_options[] = {
 	OPTION_REFUSED(0, "itrace", "OPTIONS",
 		       "decoding of hardware traces (Intel PT, Arm CoreSight) is not supported; record branches with -b instead"),
 	OPTION_REFUSED(0, "gtk", NULL, "there are no windows of GTK; use --tui, --stdio or --stdio2"),
-	OPTION_REFUSED(0, "data-type", "NAME",
-		       "data type profiling is not supported; use the source lines, or 'perf report --mem-mode -s symbol_daddr'"),
-	OPTION_REFUSED(0, "type-stat", NULL,
-		       "data type profiling is not supported; use the source lines, or 'perf report --mem-mode -s symbol_daddr'"),
-	OPTION_REFUSED(0, "insn-stat", NULL,
-		       "data type profiling is not supported; use the source lines, or 'perf report --mem-mode -s symbol_daddr'"),
 	OPTION_END,
 };
 
@@ -165,20 +176,27 @@ static bool name_matches(const char *wanted, const char *name)
 static struct error *wants_screen(const struct annotate_command *command, bool *ret)
 {
 	const char *why = terminal_why_not();
-	bool text = command->format || command->dump || command->print_lines;
+	bool text = command->format || command->dump || command->print_lines || data_types_wanted(&command->types);
 	*ret = command->screen != SCREEN_NEVER && !why && !text;
 	if (command->screen == SCREEN_WANTED && !*ret)
-		return error_new_kind(ERROR_USAGE, "--tui: %s; use --stdio2", text ? "-l, -D and --format are shown as text" : why);
+		return error_new_kind(ERROR_USAGE, "--tui: %s; use --stdio2",
+				      text ? "-l, -D, --format and types of data are shown as text" : why);
 	return NULL;
 }
 
 /* By -s and -d. */
+static bool is_wanted_at(void *context, const struct dso *dso, const struct symbol *symbol)
+{
+	const struct annotate_command *command = context;
+	const struct name_list *dsos = &command->dsos;
+	if (command->symbol && (!symbol || !name_matches(command->symbol, symbol->name)))
+		return false;
+	return !dsos->names.len || (dso && (name_list_has(dsos, dso->short_name) || name_list_has(dsos, dso->name)));
+}
+
 static bool is_wanted(const struct annotate_command *command, const struct annotate_function *function)
 {
-	const struct name_list *dsos = &command->dsos;
-	if (command->symbol && !name_matches(command->symbol, function->symbol->name))
-		return false;
-	return !dsos->names.len || name_list_has(dsos, function->dso->short_name) || name_list_has(dsos, function->dso->name);
+	return is_wanted_at((void *)command, function->dso, function->symbol);
 }
 
 /* Of all samples of the event, by period. */
@@ -287,21 +305,17 @@ static struct error *show_function(struct work *work, const struct annotate_func
 	return error;
 }
 
-/* --skip-empty: the events of a group that have samples; all when none has. */
-static void leave_out_empty(const struct work *work, struct event_set *set)
-{
-	size_t kept = 0;
-	for (size_t i = 0; i < set->events.len; i++)
-		if (work->annotate->totals[set->events.data[i]->index].samples)
-			set->events.data[kept++] = set->events.data[i];
-	if (kept)
-		set->events.len = kept;
-}
-
 static struct error *show_set(struct work *work, struct event_set *set)
 {
 	if (work->command->skip_empty)
+<<<<<<< HEAD
 		leave_out_empty(work, set);
+=======
+		code_events_with_samples(work->annotate->totals, set);
+	unsigned int *events = mem_alloc_array(set->events.len, sizeof(*events));
+	for (size_t i = 0; i < set->events.len; i++)
+		events[i] = set->events.data[i]->index;
+>>>>>>> r5
 	uint32_t *order;
 	size_t count = code_order(work->annotate, set->events.data, set->events.len, &order);
 	struct error *error = NULL;
@@ -415,6 +429,28 @@ static struct error *show(struct work *work)
 	return error_new("%s: %s", work->missing.data[0].first, work->missing.data[0].why);
 }
 
+static struct error *show_data_types(struct work *work)
+{
+	const struct annotate_command *command = work->command;
+	const struct annotation_style style = style_of(command);
+	struct data_types_options options = command->types;
+	options.percent_limit = command->percent_limit;
+	options.group = command->group;
+	options.skip_empty = command->skip_empty;
+	options.show = style.show;
+	options.global = style.global;
+	options.hits = style.hits;
+	options.format = command->format;
+	options.separator = command->separator ? command->separator[0] : 0;
+	options.color = color_wanted(command->color);
+	options.functions = (struct data_profile_options){is_wanted_at, (void *)command};
+	pager_start("annotate");
+	struct error *error = data_types_show(&work->opening, &options);
+	if (!error)
+		opening_warn(&work->opening);
+	return error;
+}
+
 static struct error *annotate(struct work *work)
 {
 	const struct annotate_command *command = work->command;
@@ -436,6 +472,8 @@ static struct error *annotate(struct work *work)
 		pager_start("annotate");
 		return dumping_all(work->opening.session);
 	}
+	if (data_types_wanted(&command->types))
+		return show_data_types(work);
 	error = annotate_create(work->opening.session, work->opening.resolver, &options, &work->annotate);
 	return error ? error : show(work);
 }

@@ -88,6 +88,16 @@ struct error *code_annotation(struct annotate *annotate, const struct annotate_f
 	return NULL;
 }
 
+void code_events_with_samples(const struct annotation_value *totals, struct event_set *set)
+{
+	size_t kept = 0;
+	for (size_t i = 0; i < set->events.len; i++)
+		if (totals[set->events.data[i]->index].samples)
+			set->events.data[kept++] = set->events.data[i];
+	if (kept)
+		set->events.len = kept;
+}
+
 const struct annotate_function *code_function_named(const struct annotate *annotate, const char *name, unsigned int event)
 {
 	const struct annotate_function *found = NULL;

@@ -28,5 +28,8 @@ size_t code_order(const struct annotate *annotate, const struct event *const *ev
 /* A function with what these events have in it, as text and screens show it. */
 struct error *code_annotation(struct annotate *annotate, const struct annotate_function *function, const struct event *const *events,
 			      size_t event_count, const struct annotation_style *style, struct annotation **ret);
+struct event_set;
+/* Leaves out the events without samples; all stay when none has any. `totals`: by event of the recording. */
+void code_events_with_samples(const struct annotation_value *totals, struct event_set *set);
 /* The function with this name that has most of an event, or NULL. */
 const struct annotate_function *code_function_named(const struct annotate *annotate, const char *name, unsigned int event);

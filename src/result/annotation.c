@@ -22,13 +22,17 @@ void annotation_destroy(struct annotation *annotation)
 	free(annotation);
 }
 
+double annotation_share(const struct annotation_event *event, const struct annotation_value *value, bool global, bool hits)
+{
+	const struct annotation_value *all = global ? &event->global : &event->local;
+	uint64_t part = hits ? value->samples : value->period;
+	uint64_t total = hits ? all->samples : all->period;
+	return total ? 100.0 * (double)part / (double)total : 0;
+}
+
 double annotation_percent(const struct annotation *annotation, const struct annotation_value *value, size_t event)
 {
-	const struct annotation_event *of = &annotation->events[event];
-	const struct annotation_value *all = annotation->style.global ? &of->global : &of->local;
-	uint64_t part = annotation->style.hits ? value->samples : value->period;
-	uint64_t total = annotation->style.hits ? all->samples : all->period;
-	return total ? 100.0 * (double)part / (double)total : 0;
+	return annotation_share(&annotation->events[event], value, annotation->style.global, annotation->style.hits);
 }
 
 static bool has_samples(const struct annotation *annotation, size_t line)

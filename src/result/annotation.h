@@ -116,11 +116,18 @@ static inline const struct annotation_value *annotation_value(const struct annot
 	return &annotation->values[line * annotation->event_count + event];
 }
 
+/* A value's share of all that the event has, in the whole recording or in what is shown, in samples or in periods: in per cent. */
+double annotation_share(const struct annotation_event *event, const struct annotation_value *value, bool global, bool hits);
 /* The share of a value by the style, in per cent. */
 double annotation_percent(const struct annotation *annotation, const struct annotation_value *value, size_t event);
 /* Fills `sources` from the lines' values: every source line with a sample, by the share of the first event. */
 void annotation_sum_sources(struct annotation *annotation);
 
 struct table;
+union cell;
+enum { ANNOTATION_VALUE_COLUMNS = 3 };
+/* The columns that tables have of each event: percentage, samples, period; and their cells. */
+void annotation_add_columns(struct table *table, const struct annotation_event *events, size_t count);
+void annotation_value_cells(const struct annotation_value *value, double percent, union cell *ret);
 /* A row for each instruction, for programs. Destroy it before the annotation. */
 struct table *annotation_table(const struct annotation *annotation);

@@ -3,11 +3,33 @@
 #include "result/annotation.h"
 #include "result/table.h"
 
-enum { FUNCTION, FILE_NAME, ADDRESS, OFFSET, INSTRUCTION, TARGET, SOURCE, LINE, FIXED_COLUMNS, EVENT_COLUMNS = 3 };
+enum { FUNCTION, FILE_NAME, ADDRESS, OFFSET, INSTRUCTION, TARGET, SOURCE, LINE, FIXED_COLUMNS };
 
 static void add_column(struct table *table, const char *id, enum column_kind kind, unsigned int decimals)
 {
 	vec_push(&table->columns, (struct column){.id = id, .title = id, .kind = kind, .decimals = decimals});
+}
+
+void annotation_add_columns(struct table *table, const struct annotation_event *events, size_t count)
+{
+	static const struct {
+		const char *id;
+		enum column_kind kind;
+	} values[ANNOTATION_VALUE_COLUMNS] = {{"percent", COLUMN_PERCENT}, {"samples", COLUMN_COUNT}, {"period", COLUMN_COUNT}};
+	for (size_t event = 0; event < count; event++)
+		for (size_t i = 0; i < ANNOTATION_VALUE_COLUMNS; i++) {
+			const char *id = values[i].id;
+			if (count > 1)
+				id = arena_printf(&table->arena, "%s:%s", id, events[event].name);
+			add_column(table, id, values[i].kind, 2);
+		}
+}
+
+void annotation_value_cells(const struct annotation_value *value, double percent, union cell *ret)
+{
+	ret[0] = (union cell){.real = percent};
+	ret[1] = (union cell){.integer = value->samples};
+	ret[2] = (union cell){.integer = value->period};
 }
 
 static void add_columns(struct table *table, const struct annotation *annotation)
@@ -15,23 +37,15 @@ static void add_columns(struct table *table, const struct annotation *annotation
 	static const struct {
 		const char *id;
 		enum column_kind kind;
-	} fixed[FIXED_COLUMNS] =
-		{
-			[FUNCTION] = {"function", COLUMN_TEXT},	      [FILE_NAME] = {"dso", COLUMN_TEXT},
-			[ADDRESS] = {"address", COLUMN_ADDRESS},      [OFFSET] = {"offset", COLUMN_ADDRESS},
-			[INSTRUCTION] = {"instruction", COLUMN_TEXT}, [TARGET] = {"target", COLUMN_TEXT},
-			[SOURCE] = {"source", COLUMN_TEXT},	      [LINE] = {"line", COLUMN_COUNT},
-		},
-	  values[EVENT_COLUMNS] = {{"percent", COLUMN_PERCENT}, {"samples", COLUMN_COUNT}, {"period", COLUMN_COUNT}};
+	} fixed[FIXED_COLUMNS] = {
+		[FUNCTION] = {"function", COLUMN_TEXT},	      [FILE_NAME] = {"dso", COLUMN_TEXT},
+		[ADDRESS] = {"address", COLUMN_ADDRESS},      [OFFSET] = {"offset", COLUMN_ADDRESS},
+		[INSTRUCTION] = {"instruction", COLUMN_TEXT}, [TARGET] = {"target", COLUMN_TEXT},
+		[SOURCE] = {"source", COLUMN_TEXT},	      [LINE] = {"line", COLUMN_COUNT},
+	};
 	for (size_t i = 0; i < FIXED_COLUMNS; i++)
 		add_column(table, fixed[i].id, fixed[i].kind, 0);
-	for (size_t event = 0; event < annotation->event_count; event++)
-		for (size_t i = 0; i < EVENT_COLUMNS; i++) {
-			const char *id = values[i].id;
-			if (annotation->event_count > 1)
-				id = arena_printf(&table->arena, "%s:%s", id, annotation->events[event].name);
-			add_column(table, id, values[i].kind, 2);
-		}
+	annotation_add_columns(table, annotation->events, annotation->event_count);
 }
 
 static const char *full_name(struct arena *arena, const struct annotation_name *name)
@@ -55,9 +69,8 @@ static void add_row(struct table *table, const struct annotation *annotation, si
 	union cell *value = cells + FIXED_COLUMNS;
 	for (size_t event = 0; event < annotation->event_count; event++) {
 		const struct annotation_value *of = annotation_value(annotation, index, event);
-		*value++ = (union cell){.real = annotation_percent(annotation, of, event)};
-		*value++ = (union cell){.integer = of->samples};
-		*value++ = (union cell){.integer = of->period};
+		annotation_value_cells(of, annotation_percent(annotation, of, event), value);
+		value += ANNOTATION_VALUE_COLUMNS;
 	}
 	vec_push(&table->rows, (struct row){.cells = cells});
 }

@@ -3,10 +3,8 @@
 
 const char *result_kind_name(enum result_kind kind)
 {
-	static const char *const names[] = {[RESULT_TABLE] = "tables",
-					    [RESULT_CALLTREE] = "call trees",
-					    [RESULT_COUNTING] = "counts",
-					    [RESULT_ANNOTATION] = "code",
-					    [RESULT_SAMPLES] = "single samples"};
+	static const char *const names[] = {
+		[RESULT_TABLE] = "tables",    [RESULT_CALLTREE] = "call trees",	   [RESULT_COUNTING] = "counts",
+		[RESULT_ANNOTATION] = "code", [RESULT_SAMPLES] = "single samples", [RESULT_TYPE_LAYOUT] = "types of data"};
 	return names[kind];
 }

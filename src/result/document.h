@@ -8,8 +8,9 @@ struct calltree;
 struct counting;
 struct samples;
 struct table;
+struct type_layout;
 
-enum result_kind { RESULT_TABLE, RESULT_CALLTREE, RESULT_COUNTING, RESULT_ANNOTATION, RESULT_SAMPLES };
+enum result_kind { RESULT_TABLE, RESULT_CALLTREE, RESULT_COUNTING, RESULT_ANNOTATION, RESULT_SAMPLES, RESULT_TYPE_LAYOUT };
 
 struct result {
 	enum result_kind kind;
@@ -19,6 +20,7 @@ struct result {
 		const struct counting *counting;
 		const struct annotation *annotation;
 		const struct samples *samples;
+		const struct type_layout *type_layout;
 	};
 };
 

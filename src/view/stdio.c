@@ -361,5 +361,9 @@ static struct error *stdio_table(const struct table *table, const struct view_op
 	return NULL;
 }
 
-const struct view_ops view_stdio = {
-	.name = "stdio", .summary = "aligned text", .table = stdio_table, .annotation = stdio_annotation, .counting = stdio_counting};
+const struct view_ops view_stdio = {.name = "stdio",
+				    .summary = "aligned text",
+				    .table = stdio_table,
+				    .annotation = stdio_annotation,
+				    .type_layout = stdio_type_layout,
+				    .counting = stdio_counting};

@@ -22,6 +22,8 @@ bool view_can_show(const struct view_ops *view, enum result_kind kind)
 		return view->counting;
 	case RESULT_SAMPLES:
 		return view->samples;
+	case RESULT_TYPE_LAYOUT:
+		return view->type_layout;
 	default:
 		return view->annotation;
 	}
@@ -69,6 +71,8 @@ static struct error *show(const struct view_ops *view, const struct result *resu
 		return view->counting(result->counting, options, out);
 	case RESULT_SAMPLES:
 		return view->samples(result->samples, options, out);
+	case RESULT_TYPE_LAYOUT:
+		return view->type_layout(result->type_layout, options, out);
 	default:
 		return view->annotation(result->annotation, options, out);
 	}

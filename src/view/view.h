@@ -10,6 +10,7 @@
 #include "result/document.h"
 #include "result/samples.h"
 #include "result/table.h"
+#include "result/type_layout.h"
 
 struct view_options {
 	const char *title;
@@ -44,6 +45,7 @@ struct view_ops {
 	struct error *(*calltree)(const struct calltree *tree, const struct view_options *options, const struct sink *out);
 	struct error *(*counting)(const struct counting *counting, const struct view_options *options, const struct sink *out);
 	struct error *(*annotation)(const struct annotation *annotation, const struct view_options *options, const struct sink *out);
+	struct error *(*type_layout)(const struct type_layout *layout, const struct view_options *options, const struct sink *out);
 	struct error *(*samples)(const struct samples *samples, const struct view_options *options, const struct sink *out);
 	const char *samples_summary; /* a line about that, where it isn't `summary`; or NULL */
 	unsigned int detail;	     /* what `samples` needs: enum samples_detail */

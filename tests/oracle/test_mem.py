@@ -107,7 +107,7 @@ def test_record_any_event(perf, tmp_path):
 
 
 def test_refusals(perf, made, tmp_path):
-    for words, sentence in ((["-t", "x", "report"], "use load, store or load,store"), (["report", "-T"], "-s symbol_daddr,dso_daddr"), ([], "which subcommand?"),
+    for words, sentence in ((["-t", "x", "report"], "use load, store or load,store"), (["report", "-D", "-T"], "-T is for tables"), ([], "which subcommand?"),
                             (["reprot"], "unknown subcommand 'reprot'"), (["report", "-D", "-i", tmp_path / "no"], "no"), (["record", "--ldlat", "x", "true"], "--ldlat")):
         done = perf("mem", *words)
         assert done.returncode != 0 and sentence in done.stderr, (words, done.stderr)

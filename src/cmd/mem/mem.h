@@ -24,7 +24,7 @@ struct mem_report_options {
 	struct output_options output;
 	const char *cpus;
 	bool hide_unresolved;
-	bool dump;
+	bool dump, types;
 	const char *separator;
 	const char *sort;
 };

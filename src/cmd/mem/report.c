@@ -18,9 +18,7 @@ static const struct option own_options[] = {
 	OPTION_STRING('x', "field-separator", O, separator, "CHAR", "separate columns with this instead of spaces"),
 	OPTION_STRING('s', "sort", O, sort, "KEY,…",
 		      "keys to group samples by (default local_weight,mem,sym,dso,symbol_daddr,dso_daddr,snoop,tlb,locked,blocked)"),
-	OPTION_REFUSED('T', "type-profile", NULL,
-		       "profiles by the types of data are not supported; '-s symbol_daddr,dso_daddr' shows the variables, and "
-		       "'-s dcacheline' the cache lines"),
+	OPTION_FLAG('T', "type-profile", O, types, "group by the types of the data: -s mem,snoop,tlb,type"),
 	OPTION_END,
 };
 
@@ -35,8 +33,11 @@ static const struct option options[] = {
 };
 
 /* The order of rows for what was chosen; NULL = that of report. Stores tell no costs. */
-static char *sort_order(const struct mem_common *common)
+static char *sort_order(const O *wanted)
 {
+	const struct mem_common *common = &wanted->common;
+	if (wanted->sort || wanted->types)
+		return mem_strdup(wanted->sort ?: "mem,snoop,tlb,type");
 	bool loads = !common->kinds || (common->kinds & MEMORY_LOADS);
 	if (loads && !common->phys && !common->data_page)
 		return NULL;
@@ -49,7 +50,7 @@ static char *sort_order(const struct mem_common *common)
 static struct error *show_tables(const O *wanted, char *const *words, size_t count, int *ret_status)
 {
 	VEC(const char *) before = {0};
-	cleanup_free char *order = wanted->sort ? mem_strdup(wanted->sort) : sort_order(&wanted->common);
+	cleanup_free char *order = sort_order(wanted);
 	vec_push(&before, "report");
 	vec_push(&before, "--mem-mode");
 	vec_push(&before, "-n");
@@ -74,6 +75,8 @@ static struct error *dump(int argc, char **argv)
 	struct error *error = options_parse_alone(options, argc, argv, &wanted, ": give the recording with -i");
 	if (!error && wanted.sort)
 		error = error_new_kind(ERROR_USAGE, "-s sorts tables: with -D samples are shown in the order of time");
+	if (!error && wanted.types)
+		error = error_new_kind(ERROR_USAGE, "-T is for tables: with -D samples are shown one by one");
 	return error ? error : mem_dump(&wanted);
 }
 

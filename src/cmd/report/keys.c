@@ -47,13 +47,6 @@ static struct error *unknown_key(const char *name, const char *option)
 /* Keys of the kernel's perf that need what recordings don't tell here. */
 static struct error *check_refused(const char *name, const char *option)
 {
-	static const char *const types[] = {"type", "typeoff", "typecln"};
-	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++)
-		if (!strcmp(name, types[i]))
-			return error_new_kind(ERROR_USAGE,
-					      "%s %s: data type profiling is not supported; use 'event' for the name of the event, or "
-					      "'symbol_daddr' with --mem-mode for the variable",
-					      option, name);
 	if (!strcmp(name, "simd"))
 		return error_new_kind(ERROR_USAGE, "%s simd: only hardware traces (Arm SPE) contain it, and decoding them is not supported",
 				      option);

@@ -20,6 +20,7 @@
 #include "cmd/dumping.h"
 #include "cmd/report/callgraph.h"
 #include "perfdata/features/features_print.h"
+#include "symbol/data/data_access.h"
 #include "view/view.h"
 
 #include <fcntl.h>
@@ -98,6 +99,7 @@ static void setup_context(struct report *report)
 		.time_quantum_ns = options->time_quantum_ns,
 	};
 	report->context.places = data_places_create(report->opening.resolver);
+	report->context.accesses = data_accesses_create(report->opening.resolver);
 	report->context.lines = source_lines_create(report->opening.resolver, options->full_source_path,
 						    options->inlines == STACK_INLINES_ALL || (options->inlines && report->unwound));
 }
@@ -118,6 +120,7 @@ void report_copy_deinit(struct report *copy)
 {
 	fold_destroy(copy->fold);
 	data_places_destroy(copy->context.places);
+	data_accesses_destroy(copy->context.accesses);
 	source_lines_destroy(copy->context.lines);
 	intern_deinit(&copy->strings);
 	arena_deinit(&copy->arena);

@@ -356,14 +356,29 @@ static bool dso_address(const struct code_file *file, const struct code_range *r
 	}
 }
 
-static bool slot_name(struct code_file *file, uint64_t address, struct code_name *ret)
+/* NULL where there is none at the address. */
+static const struct plt_slots *slots_at(struct code_file *file, uint64_t address)
 {
 	uint32_t section = file->place == CODE_MAPPED ? section_at(&file->elf, address) : 0;
 	if (!section || !str_starts_with(file->elf.sections[section].name, ".got"))
-		return false;
+		return NULL;
 	if (!file->slots)
 		file->slots = plt_slots_create(&file->elf);
-	const char *name = plt_slot_name(file->slots, address);
+	return file->slots;
+}
+
+bool code_file_slot(struct code_file *file, uint64_t address, uint64_t *ret)
+{
+	const struct plt_slots *slots = slots_at(file, address);
+	return slots && plt_slot_target(slots, address, ret);
+}
+
+static bool slot_name(struct code_file *file, uint64_t address, struct code_name *ret)
+{
+	const struct plt_slots *slots = slots_at(file, address);
+	if (!slots)
+		return false;
+	const char *name = plt_slot_name(slots, address);
 	if (name)
 		*ret = (struct code_name){.name = name, .slot = true};
 	return name != NULL;

@@ -46,6 +46,8 @@ struct code_name {
 
 /* The name for an address that an instruction of `range` goes to or speaks of; false when there is none. */
 bool code_file_name(struct code_file *file, const struct code_range *range, uint64_t address, struct code_name *ret);
+/* The address that the loader puts into a slot of the global offset table for something in the file itself; false when it is none. */
+bool code_file_slot(struct code_file *file, uint64_t address, uint64_t *ret);
 /* The name that the linker or loader will put into an instruction of a module, whose own bytes say nothing yet. */
 bool code_file_relocation(struct code_file *file, const struct code_range *range, uint64_t address, unsigned int size,
 			  struct code_name *ret);

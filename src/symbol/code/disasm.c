@@ -10,12 +10,12 @@
 #include "base/mem.h"
 #include "base/strbuf.h"
 #include "base/text.h"
+#include "symbol/code/disasm_internal.h"
 
-#include <capstone/capstone.h>
 #include <stdio.h>
 #include <string.h>
 
-#define CAPSTONE_FUNCTIONS(X) X(open) X(option) X(malloc) X(free) X(close) X(disasm_iter) X(insn_group)
+#define CAPSTONE_FUNCTIONS(X) X(open) X(option) X(malloc) X(free) X(close) X(disasm_iter) X(insn_group) X(regs_access)
 
 /* capstone.open() is cs_open(). */
 static struct {
@@ -32,13 +32,6 @@ static struct error *load_capstone(void)
 	return library_load(LIBCAPSTONE, rows, sizeof(rows) / sizeof(*rows));
 }
 
-struct disasm {
-	csh handle;
-	cs_arch arch;
-	unsigned int unit; /* bytes that are passed over where there is no instruction */
-	cs_insn *insn;
-};
-
 struct error *disasm_open(const char *arch, enum disasm_syntax syntax, struct disasm **ret)
 {
 	const struct arch *machine = arch_find(arch);
@@ -54,7 +47,11 @@ struct error *disasm_open(const char *arch, enum disasm_syntax syntax, struct di
 	if (code->has_att_syntax)
 		capstone.option(handle, CS_OPT_SYNTAX, syntax == DISASM_INTEL ? CS_OPT_SYNTAX_INTEL : CS_OPT_SYNTAX_ATT);
 	struct disasm *disasm = mem_alloc(sizeof(*disasm));
-	*disasm = (struct disasm){.handle = handle, .arch = (cs_arch)code->capstone, .unit = code->unit, .insn = capstone.malloc(handle)};
+	*disasm = (struct disasm){.handle = handle,
+				  .arch = (cs_arch)code->capstone,
+				  .mode = (cs_mode)code->mode,
+				  .unit = code->unit,
+				  .insn = capstone.malloc(handle)};
 	*ret = disasm;
 	return NULL;
 }
@@ -189,7 +186,8 @@ bool disasm_next(struct disasm *disasm, struct code *code, struct instruction *r
 		return false;
 	const uint8_t *bytes = code->bytes;
 	cs_insn *insn = disasm->insn;
-	if (!capstone.disasm_iter(disasm->handle, &code->bytes, &code->size, &code->address, insn)) {
+	disasm->valid = capstone.disasm_iter(disasm->handle, &code->bytes, &code->size, &code->address, insn);
+	if (!disasm->valid) {
 		pass_over(disasm, code, ret);
 		return true;
 	}
@@ -207,6 +205,35 @@ bool disasm_next(struct disasm *disasm, struct code *code, struct instruction *r
 		arm64_addresses(insn, ret);
 	else if (disasm->arch == CS_ARCH_ARM)
 		arm_addresses(insn, ret);
+	return true;
+}
+
+unsigned int disasm_written(struct disasm *disasm, cs_regs ret)
+{
+	cs_regs read;
+	uint8_t read_count, written_count;
+	return capstone.regs_access(disasm->handle, disasm->insn, read, &read_count, ret, &written_count) == CS_ERR_OK ? written_count : 0;
+}
+
+const struct calling *disasm_calling(const struct disasm *disasm)
+{
+	if (disasm->arch == CS_ARCH_X86 && disasm->mode == CS_MODE_64)
+		return &calling_x86;
+	return disasm->arch == CS_ARCH_ARM64 ? &calling_arm64 : NULL;
+}
+
+bool disasm_operation(struct disasm *disasm, struct code_operation *ret)
+{
+	if (!disasm->valid || !disasm_calling(disasm))
+		return false;
+	*ret = (struct code_operation){.target = OPERATION_NO_REGISTER,
+				       .source = OPERATION_NO_REGISTER,
+				       .other = OPERATION_NO_REGISTER,
+				       .base_moved = OPERATION_NO_REGISTER};
+	if (disasm->arch == CS_ARCH_X86)
+		operation_of_x86(disasm, ret);
+	else
+		operation_of_arm64(disasm, ret);
 	return true;
 }
 

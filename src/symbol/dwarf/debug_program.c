@@ -196,29 +196,13 @@ static void walk(struct search *search, Dwarf_Die *parent, unsigned int depth)
 	} while (dwarf_siblingof(&child, &child) == 0);
 }
 
-/* Each unit; the split one where the file has only a skeleton. */
-static bool next_unit(struct debug_program *program, Dwarf_CU **cu, Dwarf_Die *ret)
-{
-	Dwarf_Half version;
-	uint8_t type;
-	Dwarf_Die die, split;
-
-	while (dwarf_get_units(program->file.dwarf, *cu, cu, &version, &type, &die, &split) == 0) {
-		if (type != DW_UT_compile && type != DW_UT_skeleton)
-			continue;
-		*ret = type == DW_UT_skeleton && split.addr ? split : die;
-		return true;
-	}
-	return false;
-}
-
 void debug_program_functions(struct debug_program *program, const char *pattern, const char *file, struct debug_functions *ret)
 {
 	struct search search = {.program = program, .pattern = pattern, .file = file, .found = ret};
 	Dwarf_CU *cu = NULL;
 	Dwarf_Die unit;
 
-	while (next_unit(program, &cu, &unit))
+	while (dwarf_file_next_unit(&program->file, &cu, &unit))
 		walk(&search, &unit, 0);
 	for (size_t i = 0; i < search.inlined.items.len; i++)
 		vec_push(&ret->items, search.inlined.items.data[i]);
@@ -255,7 +239,7 @@ size_t debug_scopes(struct debug_program *program, uint64_t address, Dwarf_Die *
 	*ret_unit = program->unit;
 	if (ret_unit->addr && dwarf_haspc(ret_unit, address) > 0)
 		descend(ret_unit, address, ret, &count, 0);
-	while (!count && next_unit(program, &cu, ret_unit))
+	while (!count && dwarf_file_next_unit(&program->file, &cu, ret_unit))
 		if (dwarf_haspc(ret_unit, address) > 0) {
 			program->unit = *ret_unit;
 			descend(ret_unit, address, ret, &count, 0);

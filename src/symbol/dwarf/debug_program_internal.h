@@ -3,6 +3,7 @@
 
 #include "base/arena.h"
 #include "symbol/dwarf/debug_program.h"
+#include "symbol/dwarf/debug_types.h"
 #include "symbol/dwarf/dwarf_file.h"
 #include "symbol/dwarf/fetch.h"
 
@@ -24,19 +25,6 @@ struct debug_program {
 size_t debug_scopes(struct debug_program *program, uint64_t address, Dwarf_Die *ret_unit, Dwarf_Die ret[SCOPES_MAX]);
 void debug_describe_function(struct debug_program *program, Dwarf_Die *die, struct debug_function *ret);
 bool debug_is_function(int tag);
-
-/* ---- types ---- */
-
-/* The type of a variable, member or type, without const, volatile, typedefs. False when it has none (void). */
-bool debug_real_type(Dwarf_Die *die, Dwarf_Die *ret);
-/* Its name for people: "struct item*". */
-void debug_add_type_name(struct strbuf *out, Dwarf_Die *variable);
-/* Bytes; 0 = unknown. */
-uint64_t debug_type_size(Dwarf_Die *type);
-/* Is it char, signed or not, or another type of characters of one byte? */
-bool debug_is_char(Dwarf_Die *type);
-/* A member of a structure or union, nameless ones within searched, too. *ret_offset: in the structure. */
-bool debug_find_member(Dwarf_Die *type, const char *name, Dwarf_Die *ret, uint64_t *ret_offset);
 
 /* By a variable's location at an address; a sentence says why there is none. */
 struct error *debug_locate(struct debug_program *program, Dwarf_Die *variable, Dwarf_Die *function, uint64_t address, struct fetch *ret);

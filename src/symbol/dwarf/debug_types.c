@@ -1,6 +1,7 @@
 /* Types of variables: what they are called, how large they are, where their members are. */
-#include "symbol/dwarf/debug_program_internal.h"
+#include "symbol/dwarf/debug_types.h"
 
+#include <dwarf.h>
 #include <string.h>
 
 enum { CHAIN_MAX = 64, NESTING_MAX = 16 };
@@ -18,8 +19,7 @@ static bool type_of(Dwarf_Die *die, Dwarf_Die *ret)
 	return dwarf_attr_integrate(die, DW_AT_type, &attribute) && dwarf_formref_die(&attribute, ret);
 }
 
-/* Without qualifiers, but with typedefs. */
-static bool named_type(Dwarf_Die *die, Dwarf_Die *ret)
+bool debug_named_type(Dwarf_Die *die, Dwarf_Die *ret)
 {
 	bool found = type_of(die, ret);
 
@@ -33,14 +33,24 @@ static bool named_type(Dwarf_Die *die, Dwarf_Die *ret)
 
 bool debug_real_type(Dwarf_Die *die, Dwarf_Die *ret)
 {
-	bool found = named_type(die, ret);
+	bool found = debug_named_type(die, ret);
 
 	for (unsigned int i = 0; found && i < CHAIN_MAX && dwarf_tag(ret) == DW_TAG_typedef; i++) {
 		Dwarf_Die next;
-		found = named_type(ret, &next);
+		found = debug_named_type(ret, &next);
 		*ret = next;
 	}
 	return found;
+}
+
+bool debug_is_pointer(int tag)
+{
+	return tag == DW_TAG_pointer_type || tag == DW_TAG_reference_type || tag == DW_TAG_rvalue_reference_type;
+}
+
+bool debug_is_structure(int tag)
+{
+	return tag == DW_TAG_structure_type || tag == DW_TAG_union_type || tag == DW_TAG_class_type;
 }
 
 static const char *kind_of(int tag)
@@ -51,30 +61,42 @@ static const char *kind_of(int tag)
 						: "";
 }
 
-static void add_type_name(struct strbuf *out, Dwarf_Die *variable, unsigned int depth)
-{
-	Dwarf_Die type;
+static void add_target_name(struct strbuf *out, Dwarf_Die *variable, unsigned int depth);
 
-	if (depth > NESTING_MAX || !named_type(variable, &type)) {
-		strbuf_add_str(out, "void");
-		return;
-	}
-	int tag = dwarf_tag(&type);
-	if (tag == DW_TAG_pointer_type || tag == DW_TAG_reference_type || tag == DW_TAG_rvalue_reference_type || tag == DW_TAG_array_type) {
-		add_type_name(out, &type, depth + 1);
+static void add_name(struct strbuf *out, Dwarf_Die *type, unsigned int depth)
+{
+	int tag = dwarf_tag(type);
+	if (debug_is_pointer(tag) || tag == DW_TAG_array_type) {
+		add_target_name(out, type, depth + 1);
 		strbuf_add_str(out, tag == DW_TAG_array_type ? "[]" : tag == DW_TAG_pointer_type ? "*" : "&");
 	} else if (tag == DW_TAG_subroutine_type) {
 		strbuf_add_str(out, "(function_type)");
 	} else {
-		const char *name = dwarf_diename(&type);
+		const char *name = dwarf_diename(type);
 		strbuf_add_str(out, kind_of(tag));
 		strbuf_add_str(out, name ? name : "<anonymous>");
 	}
 }
 
+/* Of the type that a variable has, a pointer leads to, an array has as elements. */
+static void add_target_name(struct strbuf *out, Dwarf_Die *variable, unsigned int depth)
+{
+	Dwarf_Die type;
+
+	if (depth <= NESTING_MAX && debug_named_type(variable, &type))
+		add_name(out, &type, depth);
+	else
+		strbuf_add_str(out, "void");
+}
+
 void debug_add_type_name(struct strbuf *out, Dwarf_Die *variable)
 {
-	add_type_name(out, variable, 0);
+	add_target_name(out, variable, 0);
+}
+
+void debug_add_name_of_type(struct strbuf *out, Dwarf_Die *type)
+{
+	add_name(out, type, 0);
 }
 
 uint64_t debug_type_size(Dwarf_Die *type)
@@ -96,7 +118,7 @@ bool debug_is_char(Dwarf_Die *type)
 }
 
 /* DW_AT_data_member_location is a number, or in old versions an expression that adds one. */
-static uint64_t member_offset(Dwarf_Die *member)
+uint64_t debug_member_offset(Dwarf_Die *member)
 {
 	Dwarf_Attribute attribute;
 	Dwarf_Word offset;
@@ -125,12 +147,12 @@ static bool find_member(Dwarf_Die *type, const char *name, unsigned int depth, D
 			continue;
 		if (tag == DW_TAG_member && its && !strcmp(its, name)) {
 			*ret = child;
-			*ret_offset = member_offset(&child);
+			*ret_offset = debug_member_offset(&child);
 			return true;
 		}
 		if ((tag == DW_TAG_inheritance || !its) && debug_real_type(&child, &inner) &&
 		    find_member(&inner, name, depth + 1, ret, ret_offset)) {
-			*ret_offset += member_offset(&child);
+			*ret_offset += debug_member_offset(&child);
 			return true;
 		}
 	} while (dwarf_siblingof(&child, &child) == 0);

@@ -4,6 +4,7 @@
 
 #include "symbol/elf/elf.h"
 
+#include <dwarf.h>
 #include <elf.h>
 #include <fcntl.h>
 #include <string.h>
@@ -71,4 +72,19 @@ bool dwarf_file_open(const char *path, struct dwarf_file *ret)
 	else
 		dwarf_file_close(&file);
 	return ok;
+}
+
+bool dwarf_file_next_unit(const struct dwarf_file *file, Dwarf_CU **cu, Dwarf_Die *ret)
+{
+	Dwarf_Half version;
+	uint8_t type;
+	Dwarf_Die die, split;
+
+	while (dwarf_get_units(file->dwarf, *cu, cu, &version, &type, &die, &split) == 0) {
+		if (type != DW_UT_compile && type != DW_UT_skeleton)
+			continue;
+		*ret = type == DW_UT_skeleton && split.addr ? split : die;
+		return true;
+	}
+	return false;
 }

@@ -310,6 +310,7 @@ bool elf_relocation_at(const struct elf_file *elf, const struct elf_section *sec
 	ret->offset = cursor_word(&at, elf->is_64bit);
 	uint64_t info = cursor_word(&at, elf->is_64bit);
 	ret->symbol = elf->is_64bit ? ELF64_R_SYM(info) : ELF32_R_SYM(info);
+	ret->addend = section->type == SHT_RELA ? cursor_word(&at, elf->is_64bit) : 0;
 	return true;
 }
 

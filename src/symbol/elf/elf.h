@@ -51,6 +51,7 @@ struct elf_symbol {
 struct elf_relocation {
 	uint64_t offset; /* of what is relocated: an address, in relocatable files (ET_REL) within the section */
 	uint64_t symbol; /* in the table that the section is linked to; 0 = none */
+	uint64_t addend; /* SHT_RELA; else 0 */
 };
 
 /* Opens a regular file. Compressed ones (gzip, xz, zstd, by content) are inflated: kernel modules come that way. */

@@ -60,14 +60,15 @@ struct relocation_list {
 	VEC(struct elf_relocation) entries; /* sorted by slot */
 };
 
-static void gather_relocations(const struct elf_file *elf, struct relocation_list *list)
+/* `own`: also those that put an address of the file itself somewhere. */
+static void gather_relocations(const struct elf_file *elf, bool own, struct relocation_list *list)
 {
 	static const char *const names[] = {".rela.plt", ".rela.dyn", ".rel.plt", ".rel.dyn"};
 	struct elf_relocation relocation;
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		const struct elf_section *section = elf_section(elf, names[i]);
 		for (uint64_t k = 0; section && elf_relocation_at(elf, section, k, &relocation); k++)
-			if (relocation.symbol)
+			if (relocation.symbol || (own && relocation.addend))
 				vec_push(&list->entries, relocation);
 	}
 	if (list->entries.len)
@@ -108,7 +109,7 @@ void plt_symbols_add(const struct elf_file *elf, struct symbol_builder *builder)
 		const struct elf_section *sec = elf_section(elf, ".plt.sec"), *got = elf_section(elf, ".plt.got");
 		struct relocation_list list = {0};
 		if (sec || got)
-			gather_relocations(elf, &list);
+			gather_relocations(elf, false, &list);
 		if (sec && list.entries.len)
 			add_by_jump(elf, dynsym, sec, &list, builder);
 		if (got && list.entries.len)
@@ -132,7 +133,7 @@ struct plt_slots *plt_slots_create(const struct elf_file *elf)
 	slots->elf = elf;
 	slots->dynsym = dynsym && dynsym->type == SHT_DYNSYM ? dynsym : NULL;
 	if (slots->dynsym)
-		gather_relocations(elf, &slots->list);
+		gather_relocations(elf, true, &slots->list);
 	return slots;
 }
 
@@ -149,4 +150,13 @@ const char *plt_slot_name(const struct plt_slots *slots, uint64_t address)
 	const struct elf_relocation *found = find_relocation(&slots->list, address);
 	struct elf_symbol symbol;
 	return found && elf_symbol_at(slots->elf, slots->dynsym, found->symbol, &symbol) && *symbol.name ? symbol.name : NULL;
+}
+
+bool plt_slot_target(const struct plt_slots *slots, uint64_t address, uint64_t *ret)
+{
+	const struct elf_relocation *found = find_relocation(&slots->list, address);
+	if (!found || found->symbol)
+		return false;
+	*ret = found->addend;
+	return true;
 }

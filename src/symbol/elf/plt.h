@@ -14,3 +14,5 @@ struct plt_slots *plt_slots_create(const struct elf_file *elf);
 void plt_slots_destroy(struct plt_slots *slots);
 /* The name for the slot at a virtual address, NULL when none goes there. */
 const char *plt_slot_name(const struct plt_slots *slots, uint64_t address);
+/* The virtual address that a slot has of something in the file itself; false when none is put there. */
+bool plt_slot_target(const struct plt_slots *slots, uint64_t address, uint64_t *ret);

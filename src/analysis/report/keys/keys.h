@@ -112,10 +112,11 @@ struct key_context {
 	struct resolver *resolver;
 	struct intern *strings;
 	struct arena *arena;
-	struct source_lines *lines; /* for KEY_BY_ADDRESS keys */
-	struct data_places *places; /* for KEY_MEMORY keys */
-	bool has_dso;		    /* the sort keys tell files apart */
-	bool verbose;		    /* -v: long names, addresses */
+	struct source_lines *lines;	/* for KEY_BY_ADDRESS keys */
+	struct data_places *places;	/* for KEY_MEMORY keys */
+	struct data_accesses *accesses; /* for keys of data types */
+	bool has_dso;			/* the sort keys tell files apart */
+	bool verbose;			/* -v: long names, addresses */
 	bool nanoseconds;
 	bool raw_trace;
 	uint64_t time_quantum_ns; /* 0 = none */

@@ -33,6 +33,7 @@
 
 struct annotate_command {
 	struct input_options input;
+	struct itrace_options itrace;
 	struct output_options output;
 	const char *symbol;
 	struct name_list dsos;
@@ -104,8 +105,7 @@ static const struct option annotate_options[] = {
 			    option_table_format, OPTION_NO_NEGATION),
 	OPTION_STRING('x', "field-separator", TYPE, separator, "CHAR", "csv with this field separator"),
 	OPTION_FLAG('D', "dump-raw-trace", TYPE, dump, "dump all records of the recording, byte by byte"),
-	OPTION_REFUSED(0, "itrace", "OPTIONS",
-		       "decoding of hardware traces (Intel PT, Arm CoreSight) is not supported; record branches with -b instead"),
+	OPTION_ITRACE(TYPE, itrace),
 	OPTION_REFUSED(0, "gtk", NULL, "there are no windows of GTK; use --tui, --stdio or --stdio2"),
 	OPTION_REFUSED(0, "data-type", "NAME",
 		       "data type profiling is not supported; use the source lines, or 'perf report --mem-mode -s symbol_daddr'"),
@@ -440,6 +440,7 @@ static struct error *annotate(struct work *work)
 	struct opening_options opening = {.input = &command->input,
 					  .cpus = command->cpus,
 					  .time = command->time,
+					  .itrace = command->dump ? &ITRACE_NONE : &command->itrace,
 					  .confined = "annotate",
 					  .output = work->screen ? "-" : NULL};
 	error = opening_begin(&work->opening, &opening);

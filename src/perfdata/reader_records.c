@@ -42,9 +42,14 @@ static uint64_t payload_size(const struct reader *reader, const struct record_he
 	return has_none || reader->private->payloads_removed ? 0 : reader_payload_size(reader, header, header + 1);
 }
 
+bool reader_keeps_traces(const struct reader *reader)
+{
+	return reader->stable && !reader->private->payloads_removed;
+}
+
 const void *reader_trace(const struct reader *reader, const struct record_header *header, uint64_t offset, uint64_t *ret_size)
 {
-	if (!reader->stable || reader->private->payloads_removed || header->type != RECORD_AUXTRACE || offset > reader->data_end ||
+	if (!reader_keeps_traces(reader) || header->type != RECORD_AUXTRACE || offset > reader->data_end ||
 	    header->size > reader->data_end - offset)
 		return NULL;
 	uint64_t size = payload_size(reader, header), left = reader->data_end - offset - header->size;

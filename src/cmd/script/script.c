@@ -154,7 +154,7 @@ static const struct option script_options[] = {
 	OPTION_FLAG(0, "dump-unsorted-raw-trace", TYPE, dump_unsorted, "dump records in file order"),
 	OPTION_FLAG('d', "debug-mode", TYPE, check_order, "print no samples, only check that time stamps are in order"),
 	OPTION_FLAG(0, "per-event-dump", TYPE, per_event_dump, "write one file per event: RECORDING.EVENT.dump"),
-	OPTION_REFUSED(0, "itrace", "OPTIONS", NO_TRACES),
+	OPTION_ITRACE(TYPE, itrace),
 	OPTION_REFUSED(0, "insn-trace", NULL, NO_TRACES),
 	OPTION_REFUSED(0, "call-trace", NULL, NO_TRACES),
 	OPTION_REFUSED(0, "call-ret-trace", NULL, NO_TRACES),
@@ -173,6 +173,7 @@ static struct error *prepare(struct script_options *options, const struct openin
 		.events = &reader->events,
 		.pipe = reader->pipe,
 		.callchains = !options->hide_call_graph,
+		.traced = opening->itrace != NULL,
 		.has_clock_data = features_has(&reader->features, FEATURE_CLOCK_DATA),
 	};
 	struct error *error = script_fields_check(&options->fields, &offer);
@@ -227,6 +228,7 @@ static struct error *open_and_run(struct script_options *options, int *ret_statu
 							.unordered = options->show_rounds || options->dump_unsorted,
 							.confined = foreign ? NULL : "script",
 							.unconfined = why,
+							.itrace = options->dump || options->dump_unsorted ? &ITRACE_NONE : &options->itrace,
 							.output = output};
 	struct opening opening = {0};
 	struct error *error = opening_begin(&opening, &opening_options);

@@ -304,7 +304,8 @@ static struct error *open_reader(struct opening *opening, const struct opening_o
 	itrace_options_default(&made, options->streaming);
 	if (options->itrace && options->itrace->given)
 		made = *options->itrace;
-	if ((error = itrace_open(reader, &made, &opening->itrace)))
+	const struct symbol_options symbols = symbols_of(options->input, opening);
+	if ((error = itrace_open(reader, &made, &symbols, &opening->itrace)))
 		return error;
 	reader = itrace_reader(opening->itrace);
 	if (!options->streaming && (error = reader_spool(reader))) {

@@ -222,6 +222,8 @@ static struct error *spool(struct reader *reader, uint64_t start, const struct r
 	struct error *error = mapping_create_temporary(&fd);
 	bool more = true;
 	uint64_t written = 0;
+	if (private->stream)
+		stream_keep_traces(private->stream, true);
 	start = (start + 7) & ~7ull;
 	if (!error && (ftruncate(fd, (off_t)start) < 0 || lseek(fd, (off_t)start, SEEK_SET) < 0))
 		error = error_system(errno, "temporary file");
@@ -241,7 +243,7 @@ static struct error *spool(struct reader *reader, uint64_t start, const struct r
 		error = mapping_open_fd(fd, reader->path, &private->spool);
 	if (error)
 		return error;
-	private->payloads_removed = true;
+	private->formats_removed = true;
 	private->headers_done = UINT64_MAX;
 	set_stable(reader, &private->spool, start, private->spool.size - start);
 	return NULL;
@@ -384,9 +386,13 @@ static struct error *open_pipe_fd(struct reader *reader, const struct reader_opt
 	private->stream = stream_create_fd(reader, fd, begun + PIPE_HEADER_SIZE, size - PIPE_HEADER_SIZE);
 	if (!options->streaming)
 		return spool(reader, PIPE_HEADER_SIZE, options);
+	stream_keep_traces(private->stream, true);
 	struct error *error = stream_fill(private->stream, true, &private->first_chunk);
-	/* What samples lack comes behind them. */
-	return error || !reader_defers_chains(reader) ? error : spool(reader, PIPE_HEADER_SIZE, options);
+	/* What samples lack comes behind them, and what ran before a hardware trace that tells of it. */
+	if (!error && (reader_defers_chains(reader) || private->traced))
+		return spool(reader, PIPE_HEADER_SIZE, options);
+	stream_keep_traces(private->stream, false);
+	return error;
 }
 
 /* ── Opening ── */

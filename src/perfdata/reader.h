@@ -125,10 +125,8 @@ bool reader_changed(const struct reader *reader);
 bool reader_is_plain(const struct reader *reader, uint64_t offset);
 
 /* Stable input. The hardware trace that follows an AUXTRACE record at `offset` without being counted in its size, valid as long as the
- * reader; NULL where unpacking has left it out. */
+ * reader; NULL where there is none. */
 const void *reader_trace(const struct reader *reader, const struct record_header *header, uint64_t offset, uint64_t *ret_size);
-/* Whether that is possible at all with this input. */
-bool reader_keeps_traces(const struct reader *reader);
 /* Stable input. Records from offset `from` to `to` were read and won't be again for long: their memory can go. */
 void reader_forget(const struct reader *reader, uint64_t from, uint64_t to);
 

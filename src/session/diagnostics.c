@@ -104,10 +104,7 @@ void session_diagnostics_text(const struct session *session, struct strbuf *out)
 	}
 	if (diagnostics->auxtrace_bytes) {
 		begin_sentence(out);
-		strbuf_printf(out, "skipped %s of hardware trace data (AUX area)%s",
-			      number_format_bytes(diagnostics->auxtrace_bytes, number),
-			      reader_keeps_traces(session->reader) ? ""
-								   : ": it is decoded only in files that are neither compressed nor of the "
-								     "other byte order, not in streams");
+		strbuf_printf(out, "skipped %s of hardware trace data (AUX area)",
+			      number_format_bytes(diagnostics->auxtrace_bytes, number));
 	}
 }

@@ -1,6 +1,7 @@
-"""Hardware traces made by hand: packets of Arm SPE, and recordings around them.
+"""Hardware traces made by hand: packets of Arm SPE and Intel PT, and recordings around them.
 
-Facts: Arm Architecture Reference Manual, chapter "Statistical Profiling Extension Sample Record Specification"."""
+Facts: Arm Architecture Reference Manual, chapter "Statistical Profiling Extension Sample Record Specification"; Intel 64 and IA-32 Architectures Software
+Developer's Manual, volume 3, chapter "Intel Processor Trace"."""
 import struct
 
 import recording
@@ -83,3 +84,63 @@ def spe_operations(count, choose, cpu=0, cores=True, times=True):
         pc = 0xffff800000000100 + 4 * choose.randrange(9) if level else 0x400000 + 4 * choose.randrange(64)
         out += spe_record(what, pc, events, time if times else None, **fields)
     return out
+
+
+# ── Intel PT ──
+
+PT_TYPE, PT_PMU = 1, 8
+TSC_BIT, NO_RETURN_COMPRESSION, MTC_BIT, CYC_BIT = 0x400, 0x800, 0x200, 2
+PT_BRANCHES = 0x2001
+PSB, PSBEND, OVERFLOW = b"\x02\x82" * 8, b"\x02\x23", b"\x02\xf3"
+MODE_64 = b"\x99\x01"
+
+
+def pt_ip(kind, address=None):
+    """kind: tip, pge, pgd or fup; without an address it is one that the processor doesn't tell."""
+    header = {"tip": 0x0d, "pge": 0x11, "pgd": 0x01, "fup": 0x1d}[kind]
+    return bytes([header]) if address is None else bytes([header | 6 << 5]) + struct.pack("<Q", address)
+
+
+def pt_tnt(bits):
+    """Of up to 6 conditional branches or compressed returns, oldest first: "TNT"."""
+    return bytes([int("1" + bits.replace("T", "1").replace("N", "0"), 2) << 1])
+
+
+def pt_tsc(ticks):
+    return b"\x19" + struct.pack("<Q", ticks)[:7]
+
+
+def pt_cbr(ratio):
+    return b"\x02\x03" + bytes([ratio, 0])
+
+
+def pt_write(value):
+    return b"\x02\x32" + struct.pack("<Q", value)
+
+
+def pt_sync(ticks=None, address=None, ratio=None):
+    """Where decoding can begin: what the state is."""
+    out = PSB + (pt_tsc(ticks) if ticks is not None else b"") + (pt_cbr(ratio) if ratio else b"") + MODE_64
+    return out + (pt_ip("fup", address) if address is not None else b"") + PSBEND
+
+
+PT_HEAD = f"""feature hostname box
+feature arch x86_64
+feature nrcpus 2
+feature auxtrace
+feature event_desc
+feature cpuid GenuineIntel,6,85,4
+event intel_pt// type={PT_PMU} config={{config}} period=1 sample=IP|TID|TIME|CPU|IDENTIFIER flags=sample_id_all,exclude_kernel ids=1,2
+event dummy:u type=1 config=9 period=1 sample=IP|TID|TIME|CPU|IDENTIFIER flags=sample_id_all,mmap,comm,task,mmap2,exclude_kernel,context_switch ids=3,4
+"""
+
+
+def pt_recording(pieces, records, config=PT_BRANCHES | TSC_BIT, conversion=(0, 1, 0), head=PT_HEAD, pipe=False, switches=3):
+    """pieces: [(queue, cpu, tid, bytes)]. records: more lines."""
+    words = [PT_PMU, *conversion, 1, TSC_BIT, NO_RETURN_COMPRESSION, switches, 0, 1, MTC_BIT, 0x3c000, 2, 1, CYC_BIT, 20, 0]
+    lines = [head.format(config=config), f"auxtrace_info type={PT_TYPE} words={','.join(map(str, words))}"]
+    offsets = {}
+    for queue, cpu, tid, trace in pieces:
+        lines.append(f"auxtrace index={queue} cpu={cpu} tid={tid} offset={offsets.get(queue, 0)} reference=1000 trace={padded(trace).hex()}")
+        offsets[queue] = offsets.get(queue, 0) + len(padded(trace))
+    return recording.make("\n".join(lines) + "\n" + records, pipe=pipe)

@@ -15,7 +15,12 @@
 enum { CHUNK_SIZE = 256 << 10, CPUS_MAX = 1 << 16, QUEUES_MAX = 1 << 16 };
 enum { AUX_TRUNCATED = 1 };
 
-static const struct trace_decoder *const DECODERS[] = {&trace_decoder_spe};
+static const struct trace_decoder *const DECODERS[] = {
+	&trace_decoder_spe,
+#ifdef LIBIPT
+	&trace_decoder_pt,
+#endif
+};
 
 static const struct trace_decoder *decoder_of(uint32_t type)
 {
@@ -226,7 +231,7 @@ static struct error *next_chunk(void *context, struct reader_chunk **ret)
 /* In the head of a pipe form, or where the header says that there is some. */
 bool itrace_is_in(struct reader *recording)
 {
-	if (!reader_keeps_traces(recording))
+	if (!recording->stable)
 		return false;
 	if (features_has(&recording->features, FEATURE_AUXTRACE))
 		return true;
@@ -259,6 +264,16 @@ static void add_piece(struct itrace *itrace, struct map64 *places, const struct 
 	vec_push(&itrace->queues.data[*place].pieces, (struct trace_piece){trace, size});
 }
 
+static void take_clock(struct trace_clock *clock, const struct record_time_conv *record)
+{
+	*clock = (struct trace_clock){.shift = record->shift, .multiplier = record->multiplier, .zero = record->zero};
+	if (record->header.size < sizeof(*record) || !record->cap_short)
+		return;
+	clock->is_short = true;
+	clock->cycles = record->cycles;
+	clock->mask = record->mask;
+}
+
 /* Where the trace is, and what describes it, before the records are read: they may lie in front of it. */
 static void find_trace(struct itrace *itrace)
 {
@@ -269,8 +284,8 @@ static void find_trace(struct itrace *itrace)
 	for (; (header = reader_record(reader, &next, false)); offset = next) {
 		if (header->type == RECORD_AUXTRACE_INFO && !itrace->info)
 			itrace->info = (const struct record_auxtrace_info *)header;
-		if (header->type == RECORD_TIME_CONV && !itrace->clock)
-			itrace->clock = (const struct record_time_conv *)header;
+		if (header->type == RECORD_TIME_CONV && !itrace->clock.multiplier)
+			take_clock(&itrace->clock, (const struct record_time_conv *)header);
 		if (header->type == RECORD_AUXTRACE)
 			add_piece(itrace, &places, (const struct record_auxtrace *)header, offset);
 	}
@@ -290,14 +305,17 @@ static struct error *begin(struct itrace *itrace)
 	return error;
 }
 
-struct error *itrace_open(struct reader *recording, const struct itrace_options *options, struct itrace **ret)
+struct error *itrace_open(struct reader *recording, const struct itrace_options *options, const struct symbol_options *symbols,
+			  struct itrace **ret)
 {
 	const struct session_options session_options = {.reader = recording, .streaming = true, .whole_groups = true};
 	struct itrace *itrace = mem_zalloc(sizeof(*itrace));
 	itrace->options = *options;
 	struct error *error = session_open(&session_options, &itrace->session);
-	if (!error)
+	if (!error) {
+		itrace->resolver = resolver_create(itrace->session->machine, symbols);
 		error = error_wrap(begin(itrace), "%s", reader_name(recording));
+	}
 	if (error) {
 		itrace_close(itrace);
 		return error;
@@ -325,6 +343,12 @@ void itrace_diagnostics_text(const struct itrace *itrace, struct strbuf *out)
 	if (counts->lost_bytes)
 		strbuf_printf(out, "%s%" PRIu64 " bytes of the hardware trace aren't packets of %s: what they tell is missing",
 			      out->len ? "\n" : "", counts->lost_bytes, itrace->decoder->name);
+	if (counts->errors)
+		strbuf_printf(out,
+			      "%s%" PRIu64 " times the hardware trace couldn't be followed (%" PRIu64
+			      " times because the code is not at hand): what "
+			      "ran then is missing up to the trace's next point of synchronization; --itrace=e shows where",
+			      out->len ? "\n" : "", counts->errors, counts->no_code);
 	if (counts->truncated)
 		strbuf_printf(out,
 			      "%sthe buffer of the hardware trace was full %" PRIu64
@@ -350,8 +374,22 @@ void itrace_close(struct itrace *itrace)
 	vec_deinit(&itrace->runners);
 	strbuf_deinit(&itrace->out);
 	event_list_deinit(&itrace->events);
+	resolver_destroy(itrace->resolver);
 	session_close(itrace->session);
 	free(itrace);
+}
+
+void trace_dump_bytes(const uint8_t *trace, size_t offset, size_t length, struct strbuf *out)
+{
+	enum { WIDTH = 16 };
+	strbuf_printf(out, ".  %08zx: ", offset);
+	for (size_t i = 0; i < WIDTH; i++) {
+		if (i < length)
+			strbuf_printf(out, " %02x", trace[offset + i]);
+		else
+			strbuf_add_str(out, "   ");
+	}
+	strbuf_add_char(out, ' ');
 }
 
 /* What describes the trace stands in front of it. */
@@ -368,7 +406,7 @@ static const struct record_auxtrace_info *find_info(struct reader *recording, ui
 void itrace_dump_record(struct reader *recording, const struct record_header *header, uint64_t offset, struct strbuf *out)
 {
 	uint64_t size;
-	if ((header->type != RECORD_AUXTRACE && header->type != RECORD_AUXTRACE_INFO) || !reader_keeps_traces(recording))
+	if ((header->type != RECORD_AUXTRACE && header->type != RECORD_AUXTRACE_INFO) || !recording->stable)
 		return;
 	const struct record_auxtrace_info *info = find_info(recording, offset + 1);
 	const struct trace_decoder *decoder = info ? decoder_of(info->type) : NULL;

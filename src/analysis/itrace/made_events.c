@@ -3,6 +3,7 @@
 #include "base/mem.h"
 
 #include <linux/perf_event.h>
+#include <stdio.h>
 #include <string.h>
 
 /* What of the traced event's samples those that are made have, too: the kernel tool's PERF_SAMPLE_MASK. */
@@ -13,20 +14,26 @@ enum { ID_DISTANCE = 1000000000 };
 
 uint64_t trace_time(const struct itrace *itrace, uint64_t ticks)
 {
-	const struct record_time_conv *clock = itrace->clock;
-	if (!clock || clock->shift > 63)
+	const struct trace_clock *clock = &itrace->clock;
+	if (!clock->multiplier || clock->shift > 63)
 		return 0;
-	bool is_short = clock->header.size >= sizeof(*clock) && clock->cap_short;
-	if (is_short)
+	if (clock->is_short)
 		ticks = clock->cycles + ((ticks - clock->cycles) & clock->mask);
 	uint64_t low = ticks & ((1ull << clock->shift) - 1);
 	return clock->zero + (ticks >> clock->shift) * clock->multiplier + (low * clock->multiplier >> clock->shift);
 }
 
+uint64_t trace_ticks(const struct itrace *itrace, uint64_t nanoseconds)
+{
+	const struct trace_clock *clock = &itrace->clock;
+	if (!clock->multiplier || clock->shift > 63)
+		return nanoseconds;
+	return (uint64_t)(((unsigned __int128)nanoseconds << clock->shift) / clock->multiplier);
+}
+
 void trace_events_copy(struct itrace *itrace)
 {
 	const struct event_list *recorded = &itrace->session->reader->events;
-	itrace->timeless = !itrace->clock || itrace->options.timeless || !itrace->session->reader->has_times;
 	for (size_t i = 0; i < recorded->events.len; i++) {
 		const struct event *event = recorded->events.data[i];
 		struct event *copy = event_list_add(&itrace->events, event->name);
@@ -37,6 +44,15 @@ void trace_events_copy(struct itrace *itrace)
 		for (size_t j = 0; j < event->ids.len; j++)
 			vec_push(&copy->ids, event->ids.data[j]);
 	}
+}
+
+const struct event *trace_source(const struct itrace *itrace, uint32_t pmu)
+{
+	const struct event_list *events = &itrace->session->reader->events;
+	for (size_t i = 0; i < events->events.len; i++)
+		if (events->events.data[i]->attr.type == pmu)
+			return events->events.data[i];
+	return NULL;
 }
 
 struct event *trace_event_add(struct itrace *itrace, const char *name, uint32_t type, uint64_t config, uint64_t sample_type,
@@ -89,26 +105,54 @@ static void add_words(const struct event *event, const struct trace_sample *samp
 		{PERF_SAMPLE_DATA_SRC, sample->data_src},
 		{PERF_SAMPLE_PHYS_ADDR, sample->phys_addr},
 	};
-	for (size_t i = 0; i < sizeof(WORDS) / sizeof(WORDS[0]); i++)
+	for (size_t i = 0; i < sizeof(WORDS) / sizeof(WORDS[0]); i++) {
+		if (type & PERF_SAMPLE_RAW && WORDS[i].part == PERF_SAMPLE_WEIGHT) {
+			strbuf_add(out, &sample->raw_size, sizeof(sample->raw_size));
+			strbuf_add(out, sample->raw, sample->raw_size);
+		}
 		if (type & WORDS[i].part)
 			strbuf_add(out, &WORDS[i].value, sizeof(WORDS[i].value));
+	}
 }
 
-void trace_put(struct itrace *itrace, const struct event *event, const struct trace_sample *sample)
+bool trace_put(struct itrace *itrace, const struct event *event, const struct trace_sample *sample)
 {
 	struct record_header header = {.type = RECORD_SAMPLE};
 	const uint64_t top = 1ull << 63;
 	if (!event)
-		return;
+		return false;
 	if (itrace->skipped < itrace->options.skipped) {
 		itrace->skipped++;
-		return;
+		return false;
 	}
-	bool is_kernel = sample->ip & top || machine_is_kernel_address(itrace->session->machine, sample->ip);
+	const uint64_t where = sample->ip ? sample->ip : sample->addr;
+	bool is_kernel = where & top || machine_is_kernel_address(itrace->session->machine, where);
 	header.misc = is_kernel ? CPUMODE_KERNEL : CPUMODE_USER;
 	size_t begin = itrace->out.len;
 	strbuf_add(&itrace->out, &header, sizeof(header));
 	add_words(event, sample, &itrace->out);
 	header.size = (uint16_t)(itrace->out.len - begin);
 	memcpy(itrace->out.data + begin, &header, sizeof(header));
+	return true;
+}
+
+void trace_put_error(struct trace_queue *queue, uint32_t code, uint64_t ip, const char *message)
+{
+	struct itrace *itrace = queue->itrace;
+	struct trace_runner runner = trace_runner_of(queue);
+	struct record_auxtrace_error record = {
+		.header = {.type = RECORD_AUXTRACE_ERROR, .size = sizeof(record)},
+		.type = 1, /* of instructions; the only one there is */
+		.code = code,
+		.cpu = (int32_t)queue->cpu,
+		.pid = (int32_t)runner.pid,
+		.tid = (int32_t)runner.tid,
+		.format = 1, /* with the time */
+		.ip = ip,
+		.time = queue->time,
+	};
+	if (!itrace->options.errors)
+		return;
+	snprintf((char *)record.message, sizeof(record.message), "%s", message);
+	strbuf_add(&itrace->out, &record, sizeof(record));
 }

@@ -16,9 +16,9 @@ static const struct letter {
 	{                                                     \
 		letter, offsetof(struct itrace_options, flag) \
 	}
-	LETTER('b', branches),	 LETTER('c', calls),  LETTER('r', returns),    LETTER('x', transactions), LETTER('w', ptwrites),
-	LETTER('p', power),	 LETTER('o', others), LETTER('I', interrupts), LETTER('e', errors),	  LETTER('f', first_level),
-	LETTER('m', last_level), LETTER('t', tlb),    LETTER('a', remote),     LETTER('M', memory),	  LETTER('Z', timeless),
+	LETTER('b', branches), LETTER('c', calls),  LETTER('r', returns),     LETTER('w', ptwrites),
+	LETTER('p', power),    LETTER('e', errors), LETTER('f', first_level), LETTER('m', last_level),
+	LETTER('t', tlb),      LETTER('a', remote), LETTER('M', memory),      LETTER('Z', timeless),
 #undef LETTER
 };
 
@@ -33,6 +33,9 @@ static const struct refused {
 	{'l', "stacks of branches aren't made of traces: 'b' shows each branch"},
 	{'L', "stacks of branches for other events aren't made of traces: 'b' shows each branch"},
 	{'d', "decoding writes no log: 'perf script -D' shows the packets"},
+	{'x', "transactions don't become events"},
+	{'o', "records of PEBS in a trace don't become events"},
+	{'I', "event traces don't become events"},
 	{'q', "the trace is always decoded whole"},
 	{'A', "instructions per cycle aren't estimated"},
 	{'T', "times are always those of the recording"},
@@ -94,7 +97,7 @@ static struct error *refuse(char letter, const char *text)
 		if (REFUSED[i].letter == letter)
 			return error_new_kind(ERROR_USAGE, "--itrace=%s: '%c': %s", text, letter, REFUSED[i].why);
 	return error_new_kind(ERROR_USAGE,
-			      "--itrace=%s: unknown letter '%c'; known are i b c r x w p o I e f m t a M Z s, e.g. --itrace=i1000ibe", text,
+			      "--itrace=%s: unknown letter '%c'; known are i b c r w p e f m t a M Z s, e.g. --itrace=i1000ibe", text,
 			      isprint((unsigned char)letter) ? letter : '?');
 }
 
@@ -137,11 +140,8 @@ void itrace_options_default(struct itrace_options *ret, bool each)
 	*ret = (struct itrace_options){
 		.branches = true,
 		.calls = each,
-		.transactions = true,
 		.ptwrites = true,
 		.power = true,
-		.others = true,
-		.interrupts = true,
 		.errors = true,
 		.first_level = true,
 		.last_level = true,

@@ -1,5 +1,5 @@
-/* --itrace=OPTIONS: which events are made of a hardware trace. A letter each, some with a number and a unit behind it; the manual pages have
- * the list. */
+/* --itrace=LETTERS: which events are made of a hardware trace. Some have a number and a unit behind them; the manual pages have the
+ * list. */
 #pragma once
 
 #include "base/error.h"
@@ -13,7 +13,7 @@ struct itrace_options {
 	bool asked; /* the option is there … */
 	bool given; /* … with letters; else what is made is the command's choice */
 	bool none;  /* --no-itrace: nothing is decoded */
-	bool instructions, branches, calls, returns, transactions, ptwrites, power, interrupts, errors, others;
+	bool instructions, branches, calls, returns, ptwrites, power, errors;
 	bool first_level, last_level, tlb, remote, memory; /* of memory accesses */
 	bool timeless;					   /* times in the trace aren't used */
 	uint64_t period;				   /* of instructions; 0 = the decoder's own */

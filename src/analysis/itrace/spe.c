@@ -65,21 +65,13 @@ static void add_instructions(struct itrace *itrace, struct spe *spe)
 	spe->instructions = trace_event_add(itrace, "instructions", PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS, parts, spe->period);
 }
 
-static const struct event *find_source(const struct session *session, uint32_t pmu)
-{
-	const struct event_list *events = &session->reader->events;
-	for (size_t i = 0; i < events->events.len; i++)
-		if (events->events.data[i]->attr.type == pmu)
-			return events->events.data[i];
-	return NULL;
-}
-
 static struct error *begin(struct itrace *itrace, const struct record_auxtrace_info *info)
 {
 	const struct itrace_options *options = &itrace->options;
 	if (info->header.size < sizeof(*info) + INFO_WORDS * sizeof(uint64_t))
 		return error_new_kind(ERROR_FORMAT, "the description of the Arm SPE trace is cut short");
-	itrace->source = find_source(itrace->session, (uint32_t)info->words[INFO_PMU_TYPE]);
+	itrace->source = trace_source(itrace, (uint32_t)info->words[INFO_PMU_TYPE]);
+	itrace->timeless = !itrace->clock.multiplier || itrace->options.timeless || !itrace->session->reader->has_times;
 	if (!itrace->source)
 		return error_new_kind(ERROR_FORMAT, "it has Arm SPE trace, but no event of that PMU (type %" PRIu64 ")",
 				      info->words[INFO_PMU_TYPE]);
@@ -297,21 +289,13 @@ static void describe(const struct record_auxtrace_info *info, struct strbuf *out
 static void dump(const struct record_auxtrace_info *info, const void *trace, size_t size, struct strbuf *out)
 {
 	(void)info;
-	enum { WIDTH = 16 };
 	const uint8_t *bytes = trace;
 	size_t length;
 	strbuf_printf(out, ".\n. ... ARM SPE data: size %#zx bytes\n", size);
 	for (size_t offset = 0; offset < size; offset += length) {
 		struct spe_packet packet;
 		length = spe_packet_read(bytes, size, offset, &packet);
-		strbuf_printf(out, ".  %08zx: ", offset);
-		for (size_t i = 0; i < WIDTH; i++) {
-			if (i < length)
-				strbuf_printf(out, " %02x", bytes[offset + i]);
-			else
-				strbuf_add_str(out, "   ");
-		}
-		strbuf_add_char(out, ' ');
+		trace_dump_bytes(bytes, offset, length, out);
 		spe_packet_text(&packet, out);
 		strbuf_add_char(out, '\n');
 	}

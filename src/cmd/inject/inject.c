@@ -181,7 +181,8 @@ static struct error *open_trace(struct inject *inject, struct session_options *s
 		return NULL;
 	}
 	inject->recorded_events = (unsigned int)reader->events.events.len;
-	error = itrace_open(reader, &made, &inject->itrace);
+	const struct symbol_options symbols = {.vmlinux = inject->options->vmlinux, .kallsyms = inject->options->kallsyms};
+	error = itrace_open(reader, &made, &symbols, &inject->itrace);
 	if (error)
 		return error;
 	session_options->reader = itrace_reader(inject->itrace);

@@ -29,7 +29,8 @@ struct trace_queue {
 
 struct trace_decoder {
 	uint32_t type;
-	const char *name; /* for messages: "Arm SPE" */
+	const char *name;	     /* for messages: "Arm SPE" */
+	struct error *(*load)(void); /* the library that it needs; or NULL */
 	/* The trace's own description, and the events that are made. */
 	struct error *(*begin)(struct itrace *itrace, const struct record_auxtrace_info *info);
 	void (*end)(struct itrace *itrace);
@@ -82,6 +83,7 @@ struct itrace {
 	bool has_pending, at_end, ended;
 	uint64_t skipped; /* of options.skipped */
 	uint64_t next_id;
+	struct error *obstacle; /* why a trace of a known kind isn't decoded; or NULL */
 	struct trace_counts counts;
 };
 

@@ -297,6 +297,8 @@ static struct error *begin(struct itrace *itrace)
 	find_trace(itrace);
 	trace_events_copy(itrace);
 	itrace->decoder = itrace->info ? decoder_of(itrace->info->type) : NULL;
+	if (itrace->decoder && itrace->decoder->load && (itrace->obstacle = itrace->decoder->load()))
+		itrace->decoder = NULL;
 	if (!itrace->decoder)
 		return NULL;
 	struct error *error = itrace->decoder->begin(itrace, itrace->info);
@@ -338,8 +340,9 @@ void itrace_diagnostics_text(const struct itrace *itrace, struct strbuf *out)
 		itrace->session->reader->diagnostics.auxtrace_bytes = 0; /* it wasn't skipped */
 	session_diagnostics_text(itrace->session, out);
 	if (!itrace->decoder)
-		strbuf_printf(out, "%sits hardware trace (%s) isn't decoded", out->len ? "\n" : "",
-			      itrace->info ? trace_name(itrace->info->type) : "no AUXTRACE_INFO record says of which kind");
+		strbuf_printf(out, "%sits hardware trace (%s) isn't decoded%s%s", out->len ? "\n" : "",
+			      itrace->info ? trace_name(itrace->info->type) : "no AUXTRACE_INFO record says of which kind",
+			      itrace->obstacle ? ": " : "", itrace->obstacle ? error_message(itrace->obstacle) : "");
 	if (counts->lost_bytes)
 		strbuf_printf(out, "%s%" PRIu64 " bytes of the hardware trace aren't packets of %s: what they tell is missing",
 			      out->len ? "\n" : "", counts->lost_bytes, itrace->decoder->name);
@@ -374,6 +377,7 @@ void itrace_close(struct itrace *itrace)
 	vec_deinit(&itrace->runners);
 	strbuf_deinit(&itrace->out);
 	event_list_deinit(&itrace->events);
+	error_free(itrace->obstacle);
 	resolver_destroy(itrace->resolver);
 	session_close(itrace->session);
 	free(itrace);

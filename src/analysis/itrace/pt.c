@@ -169,9 +169,6 @@ static void set_clock(struct itrace *itrace, const struct record_auxtrace_info *
 
 static struct error *begin(struct itrace *itrace, const struct record_auxtrace_info *info)
 {
-	struct error *error = pt_library_load();
-	if (error)
-		return error;
 	itrace->source = trace_source(itrace, (uint32_t)pt_info_word(info, PT_PMU_TYPE));
 	if (!itrace->source)
 		return error_new_kind(ERROR_FORMAT, "it has an Intel PT trace, but no event of that PMU (type %" PRIu64 ")",
@@ -474,8 +471,8 @@ static void take_instruction(struct trace_queue *queue, struct pt_queue *own)
 	count_instruction(queue, own, &insn);
 }
 
-/* Finds the next point of synchronization. libipt reads ahead, and may have passed it when it finds that it can't go on: so it is looked for
- * from the one before it on. */
+/* Finds the next point of synchronization. libipt reads ahead, and may have passed it when it finds that it can't go on: so it is looked
+ * for from the one before it on. */
 static void synchronize(struct pt_queue *own)
 {
 	uint64_t offset = 0;
@@ -521,6 +518,7 @@ static void step(struct trace_queue *queue)
 const struct trace_decoder trace_decoder_pt = {
 	.type = TRACE_INTEL_PT,
 	.name = "Intel PT",
+	.load = pt_library_load,
 	.begin = begin,
 	.end = end,
 	.open = open_queue,

@@ -1,5 +1,5 @@
-/* Packets of Intel PT as text, in the kernel tool's words. Facts about packets: Intel 64 and IA-32 Architectures Software Developer's Manual,
- * volume 3, chapter "Intel Processor Trace". */
+/* Packets of Intel PT as text, in the kernel tool's words. Facts about packets: Intel 64 and IA-32 Architectures Software Developer's
+ * Manual, volume 3, chapter "Intel Processor Trace". */
 #include "analysis/itrace/decoder.h"
 #include "analysis/itrace/pt_info.h"
 #include "analysis/itrace/pt_library.h"

@@ -1,4 +1,5 @@
 """Traces of Intel PT, written for a small program, against the kernel's perf, which decodes them without libipt: packets, branches, instructions, errors, power."""
+import os
 import pathlib
 import random
 import re
@@ -96,6 +97,22 @@ def test_flow(perf, oracle, walk, tmp_path, name, letters):
     path = walk.write(tmp_path / "perf.data", walk.traces()[name])
     theirs = shown(oracle, "script", f"--itrace={letters}", "-i", path)
     assert theirs.count("\n") >= 4 and shown(perf, "script", f"--itrace={letters}", "-i", path) == theirs
+
+
+@pytest.mark.parametrize("words", [["--insn-trace"], ["--itrace=i3i", "-F", "+insn,+insnlen"]], ids=" ".join)
+def test_instructions(perf, oracle, walk, tmp_path, words):
+    """With their bytes, but for PTWRITE, which our disassembler may be too old for. Times are compared elsewhere."""
+    path = walk.write(tmp_path / "perf.data", walk.traces()["resumed"])
+    ours, theirs = ([re.sub(r"\d+\.\d+:", "", line) for line in shown(program, "script", *words, "-i", path).splitlines() if "put+0x0" not in line] for program in (perf, oracle))
+    assert len(theirs) > 5 and ours == theirs
+
+
+def test_without_the_library(perf, walk, tmp_path):
+    """It is named, and what was recorded is shown."""
+    path = walk.write(tmp_path / "perf.data", walk.traces()["whole"])
+    (tmp_path / "libipt.so.2").write_text("no library")
+    done = subprocess.run([perf.path, "script", "--show-task-events", "-i", path], env={**os.environ, "LD_LIBRARY_PATH": str(tmp_path)}, capture_output=True, text=True, check=True)
+    assert "(Intel PT) isn't decoded: cannot load libipt" in done.stderr and "PERF_RECORD_EXIT" in done.stdout
 
 
 def test_report(perf, oracle, walk, tmp_path):

@@ -30,6 +30,17 @@ static const struct trace_decoder *decoder_of(uint32_t type)
 	return NULL;
 }
 
+/* Why there is no decoder for what is known; NULL = it isn't. */
+static struct error *missing_decoder(uint32_t type)
+{
+#ifndef LIBIPT
+	if (type == TRACE_INTEL_PT)
+		return error_new_kind(ERROR_UNSUPPORTED, "this perf was built without libipt");
+#endif
+	(void)type;
+	return NULL;
+}
+
 static const char *trace_name(uint32_t type)
 {
 	static const char *const NAMES[] = {NULL, "Intel PT", "Intel BTS", "CoreSight", "Arm SPE", "s390 CPUMSF", "HiSilicon PTT"};
@@ -297,6 +308,8 @@ static struct error *begin(struct itrace *itrace)
 	find_trace(itrace);
 	trace_events_copy(itrace);
 	itrace->decoder = itrace->info ? decoder_of(itrace->info->type) : NULL;
+	if (itrace->info && !itrace->decoder)
+		itrace->obstacle = missing_decoder(itrace->info->type);
 	if (itrace->decoder && itrace->decoder->load && (itrace->obstacle = itrace->decoder->load()))
 		itrace->decoder = NULL;
 	if (!itrace->decoder)

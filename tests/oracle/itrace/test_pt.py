@@ -251,3 +251,18 @@ def test_hostile_descriptions(perf, walk, tmp_path):
     assert "no event of that PMU (type 77)" in perf("script", "-i", path).stderr
     walk.write(path, walk.traces()["whole"], conversion=(200, 1 << 63, 1))
     assert "branches" in shown(perf, "script", "--itrace=b", "-i", path)
+
+
+def test_injected(perf, oracle, walk, tmp_path):
+    """The kernel's perf reads what we put in as what it puts in itself; --strip leaves recorded samples out."""
+    path, ours, theirs, stripped = (tmp_path / name for name in ("perf.data", "ours", "theirs", "stripped"))
+    head = PT_HEAD + "event cpu-clock:u type=1 config=0 period=1 sample=IP|TID|TIME|CPU|IDENTIFIER flags=sample_id_all,exclude_kernel ids=5,6\n"
+    records = walk.records + "sample event=2 ip=0x401000 pid=7 tid=7 time=900 id=5 cpu=0\n"
+    path.write_bytes(pt_recording([(0, 0, -1, walk.traces()["resumed"])], records, head=head))
+    for program, out, more in ((oracle, theirs, []), (perf, ours, []), (perf, stripped, ["--strip"])):
+        shown(program, "inject", "--itrace=i2ib", *more, "-i", path, "-o", out)
+    text = shown(oracle, "script", "--show-task-events", "-i", theirs)
+    assert text.count("instructions") == 15 and "cpu-clock" in text
+    assert shown(oracle, "script", "--show-task-events", "-i", ours) == shown(perf, "script", "--show-task-events", "-i", ours) == text
+    assert shown(perf, "script", "--show-task-events", "-i", stripped).count("\n") == text.count("\n") - 1
+    assert "AUX" not in shown(perf, "report", "-D", "-i", ours)

@@ -28,7 +28,7 @@
 
 const struct build_feature build_features[] = {
 	{"aio", "HAVE_AIO_SUPPORT", true},
-	{"auxtrace", "HAVE_AUXTRACE_SUPPORT", false},
+	{"auxtrace", "HAVE_AUXTRACE_SUPPORT", true},
 	{"bpf", "HAVE_LIBBPF_SUPPORT", BPF},
 	{"bpf_skeletons", "HAVE_BPF_SKEL", BPF},
 	{"debuginfod", "HAVE_DEBUGINFOD_SUPPORT", true},

@@ -34,6 +34,7 @@
 
 struct annotate_command {
 	struct input_options input;
+	struct itrace_options itrace;
 	struct output_options output;
 	const char *symbol;
 	struct name_list dsos;
@@ -121,8 +122,7 @@ static const struct option annotate_options[] = {
 			    option_table_format, OPTION_NO_NEGATION),
 	OPTION_STRING('x', "field-separator", TYPE, separator, "CHAR", "csv with this field separator"),
 	OPTION_FLAG('D', "dump-raw-trace", TYPE, dump, "dump all records of the recording, byte by byte"),
-	OPTION_REFUSED(0, "itrace", "OPTIONS",
-		       "decoding of hardware traces (Intel PT, Arm CoreSight) is not supported; record branches with -b instead"),
+	OPTION_ITRACE(TYPE, itrace),
 	OPTION_REFUSED(0, "gtk", NULL, "there are no windows of GTK; use --tui, --stdio or --stdio2"),
 	OPTION_END,
 };
@@ -308,14 +308,7 @@ static struct error *show_function(struct work *work, const struct annotate_func
 static struct error *show_set(struct work *work, struct event_set *set)
 {
 	if (work->command->skip_empty)
-<<<<<<< HEAD
-		leave_out_empty(work, set);
-=======
 		code_events_with_samples(work->annotate->totals, set);
-	unsigned int *events = mem_alloc_array(set->events.len, sizeof(*events));
-	for (size_t i = 0; i < set->events.len; i++)
-		events[i] = set->events.data[i]->index;
->>>>>>> r5
 	uint32_t *order;
 	size_t count = code_order(work->annotate, set->events.data, set->events.len, &order);
 	struct error *error = NULL;
@@ -463,6 +456,7 @@ static struct error *annotate(struct work *work)
 	struct opening_options opening = {.input = &command->input,
 					  .cpus = command->cpus,
 					  .time = command->time,
+					  .itrace = command->dump ? &ITRACE_NONE : &command->itrace,
 					  .confined = "annotate",
 					  .output = work->screen ? "-" : NULL};
 	error = opening_begin(&work->opening, &opening);

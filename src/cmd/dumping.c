@@ -1,6 +1,7 @@
 /* The dump of a record with what only the machine knows: thread and file. */
 #include "cmd/dumping.h"
 
+#include "analysis/itrace/itrace.h"
 #include "arch/arch.h"
 #include "base/text.h"
 #include "perfdata/dump/dump.h"
@@ -24,8 +25,10 @@ void dumping_add_record(const struct session *session, const struct record *reco
 	const struct reader *reader = session->reader;
 	const struct dump_options options = {.register_name = arch_register_name};
 	struct sample sample;
-	if (record->offset != *offset)
+	if (record->offset != *offset) {
 		dump_record(reader, record->header, record->offset, record->event, &options, out);
+		itrace_dump_record(session->reader, record->header, record->offset, out);
+	}
 	*offset = record->offset;
 	if (record->header->type != RECORD_SAMPLE ||
 	    sample_decode_fixed(&reader->layouts[record->event->index], &record->event->attr, record->header, &sample))

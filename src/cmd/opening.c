@@ -2,6 +2,7 @@
 #include "cmd/opening.h"
 
 #include "analysis/hot_files.h"
+#include "analysis/itrace/itrace.h"
 #include "analysis/stitch.h"
 #include "app/config.h"
 #include "app/pager.h"
@@ -277,6 +278,45 @@ static void read_kernel_ahead(void *context, const struct session *session)
 		reading->opening->ahead = kallsyms_ahead_start(path);
 }
 
+struct error *option_itrace(const struct option *option, const char *argument, bool negated, void *field)
+{
+	(void)option;
+	struct itrace_options *options = field;
+	if (!negated)
+		return itrace_options_parse(argument, options);
+	options->none = true;
+	return NULL;
+}
+
+/* The recording's reader: with a hardware trace, one that gives what is made of it as well. Commands that add up read more than once, so
+ * that it becomes a file for them. */
+static struct error *open_reader(struct opening *opening, const struct opening_options *options, struct session_options *session_options)
+{
+	struct itrace_options made;
+	struct reader *reader;
+	session_options->input.streaming = options->streaming;
+	struct error *error = reader_open(&session_options->input, &reader);
+	bool wanted = !options->first_bytes && !(options->itrace && options->itrace->none);
+	session_options->reader = reader;
+	if (error || !wanted || !itrace_is_in(reader))
+		return error;
+	session_options->reader = NULL;
+	itrace_options_default(&made, options->streaming);
+	if (options->itrace && options->itrace->given)
+		made = *options->itrace;
+	const struct symbol_options symbols = symbols_of(options->input, opening);
+	if ((error = itrace_open(reader, &made, &symbols, &opening->itrace)))
+		return error;
+	reader = itrace_reader(opening->itrace);
+	if (!options->streaming && (error = reader_spool(reader))) {
+		reader_close(reader);
+		return error;
+	}
+	session_options->reader = reader;
+	session_options->unordered = true;
+	return NULL;
+}
+
 /* The recording and the resolver for it; on an error opening_end() frees what there is. */
 static struct error *open_recording(struct opening *opening, const struct opening_options *options, struct session_options *session_options)
 {
@@ -288,7 +328,9 @@ static struct error *open_recording(struct opening *opening, const struct openin
 	opening->kcore_dir = options->reader ? NULL : find_code(input);
 	if (!options->progress)
 		progress_begin(&opening->progress, "Reading", 0);
-	struct error *error = session_open(session_options, &opening->session);
+	struct error *error = options->reader ? NULL : open_reader(opening, options, session_options);
+	if (!error)
+		error = session_open(session_options, &opening->session);
 	if (!options->progress)
 		progress_end(&opening->progress);
 	if (error)
@@ -355,6 +397,7 @@ void opening_end(struct opening *opening)
 	kallsyms_ahead_destroy(opening->ahead);
 	debug_server_destroy(opening->debug_server);
 	session_close(opening->session);
+	itrace_close(opening->itrace);
 	free(opening->cpu_bits);
 	free(opening->buildid_dir);
 	free(opening->kcore_dir);
@@ -406,6 +449,11 @@ void opening_warn(const struct opening *opening)
 		log_warning("%s", strbuf_str(&text));
 	strbuf_clear(&text);
 	session_diagnostics_text(opening->session, &text);
+	if (text.len)
+		log_warning("%s", strbuf_str(&text));
+	strbuf_clear(&text);
+	if (opening->itrace)
+		itrace_diagnostics_text(opening->itrace, &text);
 	if (text.len)
 		log_warning("%s", strbuf_str(&text));
 	strbuf_clear(&text);

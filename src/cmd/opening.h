@@ -1,6 +1,7 @@
 /* What every command that reads a recording begins with: the session and the resolver for the options that all of them share. */
 #pragma once
 
+#include "analysis/itrace/options.h"
 #include "analysis/stack.h"
 #include "app/groups.h"
 #include "app/options.h"
@@ -27,12 +28,15 @@ struct opening_options {
 	const char *output;	/* of a confined command: the file that it writes, without a pager then; NULL or - = none */
 	/* Only so many bytes of records, from the first one on, to be shown at once: no server is asked for debug files. 0 = all. */
 	uint64_t first_bytes;
+	/* What is made of a hardware trace; NULL = all, as for commands that add up. */
+	const struct itrace_options *itrace;
 	/* Instead of a bar on standard error, for who opens it behind a screen; or NULL. See struct session_options. */
 	void (*progress)(void *context, uint64_t done, uint64_t total);
 	void *progress_context;
 };
 
 struct opening {
+	struct itrace *itrace; /* or NULL */
 	struct session *session;
 	struct resolver *resolver;
 	struct kallsyms_ahead *ahead; /* or NULL */
@@ -71,6 +75,15 @@ void opening_warn(const struct opening *opening);
 	OPTION_FLAG(0, "sandbox", type, field,                                                                                     \
 		    "give up the rights to write files, start programs and use the network while reading the recording (default; " \
 		    "--no-sandbox: keep them)")
+
+/* --itrace of commands that show what hardware traces become. Nothing is asked for at first. */
+option_parse_fn option_itrace;
+#define OPTION_ITRACE(type, field)                                                                                                   \
+	OPTION_CUSTOM_FLAGS(                                                                                                         \
+		0, "itrace", type, field, "LETTERS",                                                                                 \
+		"which events are made of a hardware trace (AUX area), such as i1000ib for instructions, every 1000, and branches: " \
+		"the manual page has the letters; all by default; --no-itrace: none",                                                \
+		option_itrace, OPTION_OPTIONAL_ARGUMENT)
 
 /* --inline of commands that show stacks; `field` is an enum stack_inlines, which is to be STACK_INLINES_ALL at first. */
 option_parse_fn option_inline;

@@ -215,36 +215,43 @@ static struct error *write_all(int fd, const uint8_t *data, size_t size)
 
 /* Runs the stream to its end, into a temporary file that becomes the reader's records. They begin at `start`, as in the input, so that
  * offsets in messages mean the same. */
-static struct error *spool(struct reader *reader, struct stream *stream, uint64_t start, const struct reader_options *options)
+static struct error *spool(struct reader *reader, uint64_t start, const struct reader_options *options)
 {
 	struct reader_private *private = reader->private;
 	cleanup_close int fd = -1;
 	struct error *error = mapping_create_temporary(&fd);
 	bool more = true;
 	uint64_t written = 0;
+	if (private->stream)
+		stream_keep_traces(private->stream, true);
 	start = (start + 7) & ~7ull;
 	if (!error && (ftruncate(fd, (off_t)start) < 0 || lseek(fd, (off_t)start, SEEK_SET) < 0))
 		error = error_system(errno, "temporary file");
 	while (!error && more && written == wanted_bytes(options, written)) {
-		struct reader_chunk *chunk = take_pointer(private->first_chunk);
-		if (!chunk)
-			error = stream_fill(stream, false, &chunk);
+		struct reader_chunk *chunk = NULL;
+		error = reader_next_chunk(reader, &chunk);
 		more = chunk != NULL;
 		if (!error && chunk)
 			error = write_all(fd, chunk->data, chunk->size);
 		written += chunk ? chunk->size : 0;
 		stream_chunk_free(chunk);
-		if (options->progress)
-			options->progress(options->progress_context, stream_position(stream), private->file_size);
+		if (options->progress && private->stream)
+			options->progress(options->progress_context, stream_position(private->stream), private->file_size);
 	}
+	stream_destroy(take_pointer(private->stream));
 	if (!error)
 		error = mapping_open_fd(fd, reader->path, &private->spool);
 	if (error)
 		return error;
-	private->payloads_removed = true;
+	private->formats_removed = true;
 	private->headers_done = UINT64_MAX;
 	set_stable(reader, &private->spool, start, private->spool.size - start);
 	return NULL;
+}
+
+struct error *reader_spool(struct reader *reader)
+{
+	return spool(reader, 0, &(struct reader_options){0});
 }
 
 /* simpleperf puts the formats of tracepoints into the first record: under the number of pipes or one of its own, with the data inside the
@@ -290,9 +297,8 @@ static struct error *open_file_form(struct reader *reader, const struct reader_o
 	struct stream *stream = stream_create_memory(reader, private->file.data + data.offset, data.size);
 	for (size_t i = 0; i < private->directory_files.len; i++)
 		stream_add_memory(stream, private->directory_files.data[i].data, private->directory_files.data[i].size);
-	error = spool(reader, stream, data.offset, options);
-	stream_destroy(stream);
-	return error;
+	private->stream = stream;
+	return spool(reader, data.offset, options);
 }
 
 /* ── Pipe form ── */
@@ -360,13 +366,8 @@ static struct error *open_pipe_form(struct reader *reader, const struct reader_o
 		return NULL;
 	}
 	struct stream *stream = stream_create_memory(reader, file->data + PIPE_HEADER_SIZE, file->size - PIPE_HEADER_SIZE);
-	if (options->head_only) {
-		private->stream = stream;
-		return stream_fill(stream, true, &private->first_chunk);
-	}
-	struct error *error = spool(reader, stream, PIPE_HEADER_SIZE, options);
-	stream_destroy(stream);
-	return error;
+	private->stream = stream;
+	return options->head_only ? stream_fill(stream, true, &private->first_chunk) : spool(reader, PIPE_HEADER_SIZE, options);
 }
 
 bool reader_defers_chains(const struct reader *reader)
@@ -382,19 +383,15 @@ static struct error *open_pipe_fd(struct reader *reader, const struct reader_opt
 {
 	struct reader_private *private = reader->private;
 	private->vendor_features = has_vendor_features(begun, size, reader->swapped);
-	struct stream *stream = stream_create_fd(reader, fd, begun + PIPE_HEADER_SIZE, size - PIPE_HEADER_SIZE);
-	if (!options->streaming) {
-		struct error *error = spool(reader, stream, PIPE_HEADER_SIZE, options);
-		stream_destroy(stream);
-		return error;
-	}
-	struct error *error = stream_fill(stream, true, &private->first_chunk);
-	private->stream = stream;
-	if (error || !reader_defers_chains(reader))
-		return error;
-	/* What samples lack comes behind them. */
-	error = spool(reader, stream, PIPE_HEADER_SIZE, options);
-	stream_destroy(take_pointer(private->stream));
+	private->stream = stream_create_fd(reader, fd, begun + PIPE_HEADER_SIZE, size - PIPE_HEADER_SIZE);
+	if (!options->streaming)
+		return spool(reader, PIPE_HEADER_SIZE, options);
+	stream_keep_traces(private->stream, true);
+	struct error *error = stream_fill(private->stream, true, &private->first_chunk);
+	/* What samples lack comes behind them, and what ran before a hardware trace that tells of it. */
+	if (!error && (reader_defers_chains(reader) || private->traced))
+		return spool(reader, PIPE_HEADER_SIZE, options);
+	stream_keep_traces(private->stream, false);
 	return error;
 }
 

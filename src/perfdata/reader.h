@@ -125,7 +125,7 @@ bool reader_changed(const struct reader *reader);
 bool reader_is_plain(const struct reader *reader, uint64_t offset);
 
 /* Stable input. The hardware trace that follows an AUXTRACE record at `offset` without being counted in its size, valid as long as the
- * reader; NULL where unpacking has left it out. */
+ * reader; NULL where there is none. */
 const void *reader_trace(const struct reader *reader, const struct record_header *header, uint64_t offset, uint64_t *ret_size);
 /* Stable input. Records from offset `from` to `to` were read and won't be again for long: their memory can go. */
 void reader_forget(const struct reader *reader, uint64_t from, uint64_t to);
@@ -197,6 +197,8 @@ struct reader_feed {
  * `features` (may be NULL) are taken over and left empty; formats of tracepoints come from features->tracing_data. `name` stands for the
  * recording's in messages. Never fails. */
 struct reader *reader_open_feed(const char *name, const struct reader_feed *feed, struct event_list *events, struct features *features);
+/* Reads a feed to its end into a temporary file: stable input from then on. */
+struct error *reader_spool(struct reader *reader);
 /* Of a feed: to be called when events were given ids since it was opened, and before a session is opened on it. */
 void reader_refresh_events(struct reader *reader);
 /* NULL without a feed that has files. */

@@ -22,8 +22,9 @@ struct reader_private {
 	struct reader_feed feed;	     /* of a reader of no recording; `next` is NULL else */
 	uint64_t fed;			     /* bytes that came of it */
 	struct reader_chunk *first_chunk;    /* what opening it brought along */
+	bool traced;			     /* a record has described a hardware trace */
 	bool vendor_features;		     /* record types 69 to 82 are features, not ID_INDEX and so on */
-	bool payloads_removed;		     /* what follows AUXTRACE and TRACING_DATA isn't in `records` */
+	bool formats_removed;		     /* what follows TRACING_DATA isn't in `records` */
 	VEC(struct mapping) directory_files; /* data.0, data.1, … of a directory */
 	uint64_t file_size;
 	time_t file_time;      /* when the file was last changed: the kernel's perf takes that for when it was recorded */

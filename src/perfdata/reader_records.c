@@ -38,14 +38,14 @@ static const struct record_header *aligned_copy(struct reader *reader, uint64_t 
 /* … in the mapping, which is native; spooling took them out. */
 static uint64_t payload_size(const struct reader *reader, const struct record_header *header)
 {
-	bool has_none = header->type != RECORD_AUXTRACE && header->type != RECORD_HEADER_TRACING_DATA;
-	return has_none || reader->private->payloads_removed ? 0 : reader_payload_size(reader, header, header + 1);
+	bool has_some =
+		header->type == RECORD_AUXTRACE || (header->type == RECORD_HEADER_TRACING_DATA && !reader->private->formats_removed);
+	return !has_some ? 0 : reader_payload_size(reader, header, header + 1);
 }
 
 const void *reader_trace(const struct reader *reader, const struct record_header *header, uint64_t offset, uint64_t *ret_size)
 {
-	if (!reader->stable || reader->private->payloads_removed || header->type != RECORD_AUXTRACE || offset > reader->data_end ||
-	    header->size > reader->data_end - offset)
+	if (!reader->stable || header->type != RECORD_AUXTRACE || offset > reader->data_end || header->size > reader->data_end - offset)
 		return NULL;
 	uint64_t size = payload_size(reader, header), left = reader->data_end - offset - header->size;
 	*ret_size = size < left ? size : left;

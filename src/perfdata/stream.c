@@ -41,7 +41,9 @@ struct stream {
 	uint8_t *buffer; /* fd: where that lies */
 	bool ended;
 	uint64_t position;
-	uint64_t skip; /* bytes to pass over before the next record */
+	bool keeps_traces;
+	uint64_t trace; /* bytes to copy before the next record */
+	uint64_t skip;	/* bytes to pass over before it */
 
 	struct decompressor *decompressor;
 	uint8_t packed_copy[UINT16_MAX]; /* of the record being inflated: nobody writes to it meanwhile */
@@ -87,6 +89,11 @@ struct stream *stream_create_memory(struct reader *reader, const void *data, siz
 void stream_add_memory(struct stream *stream, const void *data, size_t size)
 {
 	vec_push(&stream->pieces, (struct piece){data, size});
+}
+
+void stream_keep_traces(struct stream *stream, bool kept)
+{
+	stream->keeps_traces = kept;
 }
 
 void stream_destroy(struct stream *stream)
@@ -202,6 +209,42 @@ static struct record_header *chunk_add(struct stream *stream, const void *record
 	memset(at + size, 0, padded - size);
 	chunk->size += padded;
 	return (struct record_header *)at;
+}
+
+/* Hardware trace, in multiples of 8 bytes: it goes behind its record as it is. False: not possible now, `*ret` says why. */
+static bool copy_trace(struct stream *stream, enum peeked *ret, struct error **ret_error)
+{
+	enum { PART_MAX = UINT16_MAX & ~7 };
+	while (stream->trace && (!stream->chunk || stream->chunk->size < CHUNK_TARGET)) {
+		*ret = peek(stream, 8, ret_error);
+		if (*ret != PEEKED) {
+			stream->reader->diagnostics.truncated |= *ret == PEEK_END;
+			return false;
+		}
+		size_t size = stream->trace < stream->left ? stream->trace : stream->left & ~(size_t)7;
+		if (size > PART_MAX)
+			size = PART_MAX;
+		chunk_add(stream, stream->at, size);
+		use_up(stream, size);
+		stream->trace -= size;
+	}
+	return true;
+}
+
+/* What follows the AUXTRACE record that was added last, if it was. Trace whose size is no multiple of 8 would make what comes then lie
+ * askew: its record says that there is none. */
+static void note_trace(struct stream *stream, const struct record_header *head, uint64_t size)
+{
+	struct reader_chunk *chunk = stream->chunk;
+	struct record_auxtrace *record = chunk && chunk->size >= head->size ? (void *)(chunk->data + chunk->size - head->size) : NULL;
+	bool is_there = record && head->size % 8 == 0 && memcmp(&record->header, head, sizeof(*head)) == 0;
+	if (is_there && size % 8 == 0) {
+		stream->trace = size;
+		return;
+	}
+	stream->skip = size;
+	if (is_there)
+		record->size = 0;
 }
 
 /* One whole record, header native, the rest as it came: checks it, makes it native, and adds it to the chunk. */
@@ -383,8 +426,10 @@ static enum peeked step(struct stream *stream, struct error **ret_error)
 {
 	struct record_header head;
 	enum peeked peeked = PEEKED;
-	if (!skip(stream, &peeked, ret_error))
+	if (!skip(stream, &peeked, ret_error) || !copy_trace(stream, &peeked, ret_error))
 		return peeked;
+	if (stream->trace)
+		return PEEKED;
 	peeked = peek(stream, sizeof(head), ret_error);
 	if (peeked == PEEKED && !read_head(stream, stream->at, &head)) {
 		stream->reader->diagnostics.truncated = true;
@@ -407,7 +452,10 @@ static enum peeked step(struct stream *stream, struct error **ret_error)
 		*ret_error = take_tracing_data(stream, following);
 		return *ret_error ? PEEK_ERROR : PEEKED;
 	}
-	stream->skip = following;
+	if (stream->keeps_traces && stream->reader->private->traced && head.type == RECORD_AUXTRACE)
+		note_trace(stream, &head, following);
+	else
+		stream->skip = following;
 	return PEEKED;
 }
 

@@ -13,6 +13,9 @@ struct stream *stream_create_fd(struct reader *reader, int fd, const void *begun
 /* Reads from memory, which stays the caller's. More pieces can follow, each a stream of its own for decompression. */
 struct stream *stream_create_memory(struct reader *reader, const void *data, size_t size);
 void stream_add_memory(struct stream *stream, const void *data, size_t size);
+/* Whether hardware trace of a recording that describes it isn't passed over: chunks have it behind its records, which only spooling
+ * takes. */
+void stream_keep_traces(struct stream *stream, bool kept);
 void stream_destroy(struct stream *stream);
 
 /* Fills a chunk: returns with at least one record as soon as the input has no more at hand. `past_headers`: not before there is a record

@@ -104,7 +104,7 @@ void session_diagnostics_text(const struct session *session, struct strbuf *out)
 	}
 	if (diagnostics->auxtrace_bytes) {
 		begin_sentence(out);
-		strbuf_printf(out, "skipped %s of hardware trace data (AUX area): decoding is not supported",
+		strbuf_printf(out, "skipped %s of hardware trace data (AUX area)",
 			      number_format_bytes(diagnostics->auxtrace_bytes, number));
 	}
 }

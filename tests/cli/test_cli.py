@@ -247,7 +247,6 @@ def test_full_disk_is_named(perf, tmp_path, words):
 
 
 @pytest.mark.parametrize("words", [
-    ["annotate", "--itrace=i100us"], ["report", "--itrace=i100us"],
 ], ids=" ".join)
 def test_what_cannot_be_had_says_what_to_use(perf, words):
     done = perf(*words)

@@ -18,6 +18,7 @@ One line of the text is one thing; '#' begins a comment:
     feature branch_stack                     there are branch records
     feature cpu_pmu_caps branches 32         names and values
     feature bpf_btf 7 3                      numbers of BTF without content
+    feature auxtrace                         where the records with hardware trace are
     event cycles:u type=0 config=0 freq=1000 sample=IP|TID|TIME|ID read=ID flags=sample_id_all,mmap,comm ids=1,2 members=2 size=128
     tracepoint sched:sched_waking id=7 fields=comm/16,pid/4,runtime/8     text of 16 bytes, int, long; print= its print fmt. Its event has type=2 config=7, and what
                                              samples have as raw= comes from raw_of()
@@ -33,6 +34,7 @@ One line of the text is one thing; '#' begins a comment:
     round
     stat_round is_final=1 time_ns=5             any other type by its name in records.def, with its fields: numbers, BYTES and REST in hexadecimal,
                                              WORDS a,b,… and LIST a/b,c/d,…; counts before these come by themselves
+    auxtrace offset= reference= index= tid= cpu= trace=hex     hardware trace, which follows the record
     record type=99 misc=0 data=hex              any record; `size=` overrides what its header says
 
 Every record takes time=, pid=, tid=, id=, cpu= for its sample_id trailer.
@@ -47,7 +49,7 @@ import struct
 import sys
 
 FEATURES = {"tracing_data": 1, "build_id": 2, "hostname": 3, "osrelease": 4, "version": 5, "arch": 6, "nrcpus": 7, "cpudesc": 8, "cpuid": 9, "cmdline": 11,
-            "event_desc": 12, "numa_topology": 14, "branch_stack": 15, "cpu_pmu_caps": 28, "group_desc": 17, "sample_time": 21, "mem_topology": 22, "bpf_btf": 26, "compressed": 27}
+            "event_desc": 12, "numa_topology": 14, "branch_stack": 15, "auxtrace": 18, "cpu_pmu_caps": 28, "group_desc": 17, "sample_time": 21, "mem_topology": 22, "bpf_btf": 26, "compressed": 27}
 SAMPLE = {name: 1 << bit for bit, name in enumerate(
     "IP TID TIME ADDR READ CALLCHAIN ID CPU PERIOD STREAM_ID RAW BRANCH_STACK REGS_USER STACK_USER WEIGHT DATA_SRC IDENTIFIER TRANSACTION "
     "REGS_INTR PHYS_ADDR AUX CGROUP DATA_PAGE_SIZE CODE_PAGE_SIZE WEIGHT_STRUCT".split())}
@@ -172,7 +174,7 @@ class Maker:
     def __init__(self, text, swap=False, pipe=False, compress=False):
         self.order = ">" if swap else "<"
         self.pipe, self.compress = pipe, compress
-        self.events, self.features, self.build_ids, self.records = [], {}, [], []
+        self.events, self.features, self.build_ids, self.records, self.traces = [], {}, [], [], []
         lines = text.replace("\\\n", " ").splitlines()
         for line in lines:
             words = line.split() if PLAIN.fullmatch(line) else shlex.split(line, comments=True)  # that takes ten times as long
@@ -257,6 +259,9 @@ class Maker:
             return self.tracing_data(uses)
         if name == "branch_stack":
             return b""
+        if name == "auxtrace":
+            return self.pack("Q", len(self.traces)) + b"".join(self.pack("QQ", 104 + sum(event.size + 16 + 8 * len(event.ids) for event in self.events) + offset, 48)
+                                                               for offset in self.traces)
         if name == "compressed":
             return self.pack("IIIII", 1, 1, 1, 1, 1 << 20)
         raise ValueError(name)
@@ -415,13 +420,19 @@ class Maker:
         misc = number(fields.get("misc", "2"))
         if fields.get("exec") == "1" or fields.get("out") == "1":
             misc |= 1 << 13
-        body = self.body(kind, fields, misc)
+        trace = bytes.fromhex(fields.get("trace", ""))
+        body = self.body(kind, {**fields, "len": str(len(trace))} if kind == "auxtrace" else fields, misc)
         size = number(fields.get("size", str(8 + len(body))))
         record_type = number(fields["type"]) if kind == "record" else RECORDS[kind][0]
-        return self.header(record_type, misc, size) + body
+        return self.header(record_type, misc, size) + body + trace
 
     def data(self):
         records = [self.record(kind, fields) for kind, fields in self.records]
+        offset = 0
+        for (kind, _), record in zip(self.records, records):
+            if kind == "auxtrace":
+                self.traces.append(offset)
+            offset += len(record)
         if not self.compress:
             return b"".join(records)
         packed = Zstd()

@@ -188,6 +188,8 @@ static struct error *check_event(struct script_fields *fields, const struct even
 		const struct script_field_row *row = &script_field_table[field];
 		if (!(*shown & SCRIPT_BIT(field)) || !row->sample_type || event->attr.sample_type & row->sample_type)
 			continue;
+		if (fields->asked[type] & SCRIPT_BIT(field) && offer->traced)
+			continue;
 		if (fields->asked[type] & SCRIPT_BIT(field))
 			return error_new("samples of %s have no %s, so \"%s\" cannot be shown", event->name, row->content, row->name);
 		*shown &= ~SCRIPT_BIT(field);

@@ -59,6 +59,7 @@ struct script_offer {
 	bool pipe;	     /* the recording has the pipe format: events become known one by one */
 	bool callchains;     /* stacks are wanted (not -G) */
 	bool has_clock_data; /* the wall clock is known (tod) */
+	bool traced;	     /* events are made of a hardware trace: what is asked for is of those of them that have it */
 };
 
 /* Takes away what the events of each type haven't sampled (an error where the user asked for it) and adds stacks to tracepoints that have

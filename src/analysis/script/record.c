@@ -98,6 +98,20 @@ static void add_counts(struct script_text *text, const struct record_header *hea
 	}
 }
 
+/* Where a hardware trace couldn't be followed. Older recorders told neither time nor message. */
+static void add_trace_error(const struct record_header *header, struct strbuf *out)
+{
+	const struct record_auxtrace_error *error = (const struct record_auxtrace_error *)header;
+	bool is_full = header->size >= sizeof(*error);
+	strbuf_printf(out, " instruction trace error type %u", error->type);
+	if (is_full && error->format && error->time)
+		strbuf_printf(out, " time %" PRIu64 ".%09" PRIu64, error->time / 1000000000, error->time % 1000000000);
+	strbuf_printf(out, " cpu %d pid %d tid %d ip %#" PRIx64 " code %u: ", error->cpu, error->pid, error->tid, error->ip, error->code);
+	if (is_full)
+		text_add_safe(out, (const char *)error->message, strnlen((const char *)error->message, sizeof(error->message)));
+	strbuf_add_char(out, '\n');
+}
+
 void script_text_record(struct script_text *text, const struct record *record, struct strbuf *out)
 {
 	if (script_text_is_count(record)) {
@@ -105,6 +119,10 @@ void script_text_record(struct script_text *text, const struct record *record, s
 		return;
 	}
 	const struct record_header *header = record->header;
+	if (header->type == RECORD_AUXTRACE_ERROR) {
+		add_trace_error(header, out);
+		return;
+	}
 	const struct record_kind *kind = record_kind(header->type);
 	const char *template = kind ? record_script_text(kind) : NULL;
 	struct record_text from = {.header = header, .end = header->size, .event = record->event, .out = out};

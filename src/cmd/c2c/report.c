@@ -149,8 +149,12 @@ static struct error *run(int argc, char **argv, int *ret_status)
 	struct error *error = options_parse_alone(options, argc, argv, &wanted, ": give the recording with -i");
 	if (!error)
 		error = check(&wanted);
-	const struct opening_options opening = {
-		.input = &wanted.input, .streaming = true, .confined = "c2c", .remembers = true, .recorder = "perf c2c record"};
+	const struct opening_options opening = {.input = &wanted.input,
+						.streaming = true,
+						.confined = "c2c",
+						.remembers = true,
+						.itrace = &ITRACE_MEMORY,
+						.recorder = "perf c2c record"};
 	if (!error)
 		error = opening_begin(&c2c.opening, &opening);
 	if (!error)

@@ -5,7 +5,9 @@
  *	perf inject --convert-callchain -i dwarf.data -o small.data
  *	perf record -o - … | perf inject -b | perf report -i -
  *
- * Everything else goes through as it is. Not done here: hardware trace isn't decoded. */
+ *	perf inject --itrace=i1000ib -i traced.data -o samples.data
+ *
+ * Everything else goes through as it is. */
 #include "cmd/inject/inject.h"
 
 #include "app/command.h"
@@ -17,7 +19,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#define NO_TRACES "decoding of hardware traces (Intel PT, Arm CoreSight) is not supported; record branches with -b instead"
 #define NO_GUESTS "merging recordings of virtual machines into the host's is not supported; run 'perf report' on each"
 #define TYPE struct inject_options
 
@@ -47,9 +48,9 @@ static const struct option inject_options[] = {
 		0, "convert-callchain", TYPE, convert_chains,
 		"replace stack copies (--call-graph dwarf) by unwound call chains; the recording becomes much smaller and faster to read"),
 	OPTION_STRING(0, "kallsyms", TYPE, kallsyms, "FILE", "for old command lines: nothing that is put in needs names of the kernel"),
-	OPTION_REFUSED(0, "itrace", "OPTIONS", NO_TRACES),
-	OPTION_REFUSED(0, "strip", NULL, "it strips what --itrace has decoded, and " NO_TRACES),
-	OPTION_REFUSED(0, "vm-time-correlation", "OPTIONS", "it corrects the times of Intel PT, and " NO_TRACES),
+	OPTION_ITRACE(TYPE, itrace),
+	OPTION_FLAG(0, "strip", TYPE, strip, "with --itrace: leave out the samples that were recorded"),
+	OPTION_REFUSED(0, "vm-time-correlation", "OPTIONS", "traces of virtual machines aren't brought into the host's time"),
 	OPTION_REFUSED(0, "guest-data", "OPTIONS", NO_GUESTS),
 	OPTION_REFUSED(0, "guestmount", "DIRECTORY", NO_GUESTS),
 	OPTION_SANDBOX(TYPE, sandbox),
@@ -81,6 +82,8 @@ static struct error *check_options(const struct inject_options *options)
 		return error_system(errno, "-k %s", options->vmlinux);
 	if (options->kallsyms)
 		log_info("--kallsyms: %s isn't read: nothing that is put in needs names of the kernel", options->kallsyms);
+	if (options->strip && !options->itrace.asked)
+		return error_new_kind(ERROR_USAGE, "--strip requires --itrace");
 	if (options->known_build_ids && !options->build_ids && !options->all_build_ids && !options->maps_hit && !options->maps_all)
 		return error_new_kind(ERROR_USAGE, "--known-build-ids requires -b, --buildid-all, -B or --mmap2-buildid-all");
 	return NULL;
@@ -117,12 +120,27 @@ static struct error *put_through(struct inject *inject, const struct record *rec
 	return error || done ? error : inject_write(inject, record->header);
 }
 
+/* With --itrace: what is about the trace means nothing without it; --strip: nor are recorded samples wanted. */
+static bool is_replaced(const struct inject *inject, const struct record *record)
+{
+	switch (record->header->type) {
+	case RECORD_SAMPLE:
+		return inject->options->strip && record->event->index < inject->recorded_events;
+	case RECORD_AUXTRACE_INFO:
+	case RECORD_AUX:
+	case RECORD_ITRACE_START:
+	case RECORD_AUX_OUTPUT_HW_ID:
+		return true;
+	}
+	return false;
+}
+
 static struct error *put_all_through(struct inject *inject)
 {
 	struct record record;
 	struct error *error = NULL;
 	while (!error && session_next(inject->session, &record, &error) > 0)
-		error = put_through(inject, &record);
+		error = inject->itrace && is_replaced(inject, &record) ? NULL : put_through(inject, &record);
 	return error;
 }
 
@@ -131,6 +149,8 @@ static void tell(const struct inject *inject)
 	struct strbuf text = {0};
 	inject->session->reader->diagnostics.auxtrace_bytes -= inject->trace_bytes;
 	session_diagnostics_text(inject->session, &text);
+	if (inject->itrace)
+		itrace_diagnostics_text(inject->itrace, &text);
 	if (text.len)
 		log_warning("%s", strbuf_str(&text));
 	strbuf_deinit(&text);
@@ -141,6 +161,33 @@ static void tell(const struct inject *inject)
 		log_info("%llu bytes of stacks became call chains", (unsigned long long)inject->bytes_saved);
 	log_info("%llu records, %llu bytes", (unsigned long long)inject->written,
 		 (unsigned long long)writer_totals(inject->writer).file_bytes);
+}
+
+/* --itrace: what is read is what was recorded and what is made of the trace. */
+static struct error *open_trace(struct inject *inject, struct session_options *session_options)
+{
+	struct itrace_options made = inject->options->itrace;
+	struct reader *reader;
+	if (!made.asked || made.none)
+		return NULL;
+	if (!made.given)
+		itrace_options_default(&made, false);
+	struct error *error = reader_open(&session_options->input, &reader);
+	if (error)
+		return error;
+	if (!itrace_is_in(reader)) {
+		log_warning("--itrace: there is no hardware trace to decode (in a stream it can't be): everything goes through as it is");
+		session_options->reader = reader;
+		return NULL;
+	}
+	inject->recorded_events = (unsigned int)reader->events.events.len;
+	const struct symbol_options symbols = {.vmlinux = inject->options->vmlinux, .kallsyms = inject->options->kallsyms};
+	error = itrace_open(reader, &made, &symbols, &inject->itrace);
+	if (error)
+		return error;
+	session_options->reader = itrace_reader(inject->itrace);
+	session_options->unordered = true;
+	return NULL;
 }
 
 static struct error *inject_recording(struct inject *inject)
@@ -155,7 +202,8 @@ static struct error *inject_recording(struct inject *inject)
 	};
 	if (options->sandbox)
 		opening_sandbox(&(struct input_options){.input = options->input}, confined_to(options), NULL);
-	struct error *error = session_open(&session_options, &inject->session);
+	struct error *error = open_trace(inject, &session_options);
+	error = error ? error : session_open(&session_options, &inject->session);
 	if (error)
 		return error;
 	inject->same_machine = session_is_of_this_machine(inject->session);
@@ -192,6 +240,7 @@ static struct error *run(int argc, char **argv, int *ret_status)
 	inject_sleep_deinit(&inject);
 	inject_build_ids_deinit(&inject);
 	session_close(inject.session);
+	itrace_close(inject.itrace);
 	return error;
 }
 

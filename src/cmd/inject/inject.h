@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include "analysis/itrace/itrace.h"
 #include "analysis/stack.h"
 #include "app/groups.h"
 #include "base/hash.h"
@@ -23,6 +24,8 @@ struct inject_options {
 	bool sleep;	     /* -s */
 	bool jit;
 	bool convert_chains;
+	struct itrace_options itrace;
+	bool strip;
 	bool sandbox;
 	struct output_options output_options;
 };
@@ -52,6 +55,8 @@ struct inject_switch {
 struct inject {
 	const struct inject_options *options;
 	struct session *session;
+	struct itrace *itrace;	      /* or NULL */
+	unsigned int recorded_events; /* those behind are made of the trace */
 
 	/* output.c: what the output says of itself, as it was when the first record was written. */
 	struct event_list events;

@@ -78,8 +78,12 @@ static void print_titles(const struct mem_dump *dump)
 struct error *mem_dump(const struct mem_report_options *options)
 {
 	struct mem_dump dump = {.options = options, .between = options->separator ? options->separator : " "};
-	const struct opening_options opening = {
-		.input = &options->input, .cpus = options->cpus, .streaming = true, .confined = "mem", .recorder = "perf mem record"};
+	const struct opening_options opening = {.input = &options->input,
+						.cpus = options->cpus,
+						.streaming = true,
+						.itrace = &ITRACE_MEMORY,
+						.confined = "mem",
+						.recorder = "perf mem record"};
 	struct error *error = opening_begin(&dump.opening, &opening);
 	struct record record;
 	struct sample sample;

@@ -54,6 +54,7 @@ static struct error *show_tables(const O *wanted, char *const *words, size_t cou
 	vec_push(&before, "report");
 	vec_push(&before, "--mem-mode");
 	vec_push(&before, "-n");
+	vec_push(&before, "--itrace=M");
 	if (order) {
 		vec_push(&before, "-s");
 		vec_push(&before, order);

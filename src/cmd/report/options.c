@@ -203,8 +203,7 @@ const struct option report_option_table[] = {
 	OPTION_CUSTOM_FLAGS(0, "stdio-color", TYPE, color, "WHEN",
 			    "when to colour percentages: always, never or auto (on terminals; default)", color_choice_option,
 			    OPTION_NO_NEGATION),
-	OPTION_REFUSED(0, "itrace", "OPTIONS",
-		       "decoding of hardware traces (Intel PT, Arm CoreSight) is not supported; record branches with -b instead"),
+	OPTION_ITRACE(TYPE, itrace),
 	OPTION_REFUSED(0, "gtk", NULL, "there are no windows of GTK; use --tui, or 'perf flamegraph' for a graph in a browser"),
 	OPTION_END,
 };

@@ -342,7 +342,9 @@ static bool show_beginning(struct report *report, const struct way *way, struct 
 		*ret_error = report_prepare(report);
 	if (!*ret_error)
 		*ret_error = report_make_fold(report);
-	if (!*ret_error && report->fold->entry_count) {
+	/* What a hardware trace is made to is all or nothing. */
+	bool traced = !*ret_error && features_has(&report->session->reader->features, FEATURE_AUXTRACE);
+	if (!*ret_error && !traced && report->fold->entry_count) {
 		*ret_error = report_screen(report, &way->tools);
 		return true;
 	}
@@ -574,6 +576,7 @@ static struct error *run(int argc, char **argv, int *ret_status)
 	struct opening_options opening = {.input = &options.input,
 					  .cpus = options.cpus,
 					  .time = options.time,
+					  .itrace = options.dump ? &ITRACE_NONE : &options.itrace,
 					  .unordered = options.disable_order && options.dump,
 					  .confined = "report",
 					  .output = way.screen ? "-" : options.html};

@@ -33,6 +33,7 @@ struct callgraph_choice {
 
 struct report_options {
 	struct input_options input;
+	struct itrace_options itrace;
 	struct output_options output;
 	struct code_options code; /* of functions that are opened */
 	const char *sort, *fields;

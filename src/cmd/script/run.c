@@ -72,6 +72,8 @@ static bool wants_type(const struct script_options *options, uint32_t type)
 		return options->show_cgroups;
 	case RECORD_TEXT_POKE:
 		return options->show_text_pokes;
+	case RECORD_AUXTRACE_ERROR:
+		return true;
 	default:
 		return false;
 	}

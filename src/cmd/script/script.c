@@ -71,6 +71,15 @@ static struct error *parse_generated(const struct option *option, const char *ar
 	return *generated ? NULL : error_new("unknown scripting language \"%s\"; choose one of: %s", argument, language_names());
 }
 
+static struct error *parse_instructions(const struct option *option, const char *argument, bool negated, void *field)
+{
+	struct script_options *options = (struct script_options *)((char *)field - offsetof(struct script_options, itrace));
+	(void)option, (void)argument, (void)negated;
+	options->nanoseconds = true;
+	struct error *error = itrace_options_parse("i0ns", &options->itrace);
+	return error ? error : script_fields_parse(&options->fields, "+insn,-event,-period");
+}
+
 static struct error *parse_dlarg(const struct option *option, const char *argument, bool negated, void *field)
 {
 	struct script_options *options = (struct script_options *)((char *)field - offsetof(struct script_options, dlfilter_arguments));
@@ -78,7 +87,7 @@ static struct error *parse_dlarg(const struct option *option, const char *argume
 	return NULL;
 }
 
-#define NO_TRACES "decoding of hardware traces (Intel PT, Arm CoreSight) is not supported; record branches with -b and use -F +brstack"
+#define NO_DEPTHS "how deep calls are isn't followed in hardware traces; use --itrace=cr -F +addr, which shows each call and return"
 #define TYPE struct script_options
 static const struct option script_options[] = {
 	OPTION_GROUP(input_option_group, TYPE, input),
@@ -154,11 +163,15 @@ static const struct option script_options[] = {
 	OPTION_FLAG(0, "dump-unsorted-raw-trace", TYPE, dump_unsorted, "dump records in file order"),
 	OPTION_FLAG('d', "debug-mode", TYPE, check_order, "print no samples, only check that time stamps are in order"),
 	OPTION_FLAG(0, "per-event-dump", TYPE, per_event_dump, "write one file per event: RECORDING.EVENT.dump"),
-	OPTION_REFUSED(0, "itrace", "OPTIONS", NO_TRACES),
-	OPTION_REFUSED(0, "insn-trace", NULL, NO_TRACES),
-	OPTION_REFUSED(0, "call-trace", NULL, NO_TRACES),
-	OPTION_REFUSED(0, "call-ret-trace", NULL, NO_TRACES),
-	OPTION_REFUSED(0, "graph-function", "SYMBOL,…", NO_TRACES),
+	OPTION_ITRACE(TYPE, itrace),
+	OPTION_CUSTOM_FLAGS(
+		0, "insn-trace", TYPE, itrace, NULL,
+		"each instruction of a hardware trace of Intel PT, with its bytes: --itrace=i0ns -F +insn,-event,-period --ns; --xed "
+		"shows it in assembly",
+		parse_instructions, OPTION_NO_ARGUMENT | OPTION_NO_NEGATION),
+	OPTION_REFUSED(0, "call-trace", NULL, NO_DEPTHS),
+	OPTION_REFUSED(0, "call-ret-trace", NULL, NO_DEPTHS),
+	OPTION_REFUSED(0, "graph-function", "SYMBOL,…", NO_DEPTHS),
 	OPTION_FLAG(0, "xed", TYPE, disassemble, "disassemble instructions (-F insn, brstackinsn); the program xed is not needed"),
 	OPTION_STRING(0, "addr2line", TYPE, addr2line, "PROGRAM",
 		      "for old command lines: perf reads source lines itself and runs no program"),
@@ -173,6 +186,7 @@ static struct error *prepare(struct script_options *options, const struct openin
 		.events = &reader->events,
 		.pipe = reader->pipe,
 		.callchains = !options->hide_call_graph,
+		.traced = opening->itrace != NULL,
 		.has_clock_data = features_has(&reader->features, FEATURE_CLOCK_DATA),
 	};
 	struct error *error = script_fields_check(&options->fields, &offer);
@@ -227,6 +241,7 @@ static struct error *open_and_run(struct script_options *options, int *ret_statu
 							.unordered = options->show_rounds || options->dump_unsorted,
 							.confined = foreign ? NULL : "script",
 							.unconfined = why,
+							.itrace = options->dump || options->dump_unsorted ? &ITRACE_NONE : &options->itrace,
 							.output = output};
 	struct opening opening = {0};
 	struct error *error = opening_begin(&opening, &opening_options);

@@ -11,6 +11,7 @@
 
 struct script_options {
 	struct input_options input;
+	struct itrace_options itrace;
 	struct output_options output;
 	struct script_fields fields;
 	bool list_fields; /* -F help */

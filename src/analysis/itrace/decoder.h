@@ -1,0 +1,120 @@
+/* A kind of hardware trace. Within analysis/itrace.
+ *
+ * A queue is the trace of one CPU, or of one thread, in the buffers in which it was recorded. Its decoder goes from one thing that has a
+ * time to the next. */
+#pragma once
+
+#include "analysis/itrace/itrace.h"
+#include "base/strbuf.h"
+#include "base/vec.h"
+#include "session/session.h"
+
+/* Numbers in AUXTRACE_INFO (tools/perf's enum auxtrace_type). */
+enum { TRACE_INTEL_PT = 1, TRACE_CORESIGHT = 3, TRACE_ARM_SPE = 4 };
+
+struct trace_piece {
+	const uint8_t *data;
+	uint64_t size;
+};
+
+struct trace_queue {
+	struct itrace *itrace;
+	uint32_t index;
+	uint32_t cpu, tid; /* whose trace it is; -1 = any */
+	VEC(struct trace_piece) pieces;
+	uint64_t time; /* how far it is: nanoseconds of the recording; 0 without times */
+	bool ended;
+	void *decoder; /* its state, by ops->open() */
+};
+
+struct trace_decoder {
+	uint32_t type;
+	const char *name;	     /* for messages: "Arm SPE" */
+	struct error *(*load)(void); /* the library that it needs; or NULL */
+	/* The trace's own description, and the events that are made. */
+	struct error *(*begin)(struct itrace *itrace, const struct record_auxtrace_info *info);
+	void (*end)(struct itrace *itrace);
+	void *(*open)(struct trace_queue *queue);
+	void (*close)(void *decoder);
+	/* Hands on what was found by the step before, and goes to the next: sets queue->time, which never goes back, or queue->ended. */
+	void (*step)(struct trace_queue *queue);
+	/* For dumps. */
+	void (*describe)(const struct record_auxtrace_info *info, struct strbuf *out);
+	void (*dump)(const struct record_auxtrace_info *info, const void *trace, size_t size, struct strbuf *out);
+};
+extern const struct trace_decoder trace_decoder_spe, trace_decoder_pt;
+
+/* Who runs on a CPU, as records of switches tell it. */
+struct trace_runner {
+	uint32_t pid, tid;
+};
+
+struct trace_counts {
+	uint64_t lost_bytes; /* that make no packets */
+	uint64_t errors;     /* the code and the trace didn't fit together, or … */
+	uint64_t no_code;    /* … there is no code */
+	uint64_t truncated;  /* AUX records of a buffer that was full */
+};
+
+/* How the trace's clock becomes the recording's time: linux/perf_event.h, struct perf_event_mmap_page. */
+struct trace_clock {
+	uint64_t shift, multiplier, zero;
+	bool is_short; /* the counter has only the bits of `mask`; `cycles` is a near value */
+	uint64_t cycles, mask;
+};
+
+struct itrace {
+	struct itrace_options options;
+	const struct trace_decoder *decoder;
+	struct session *session;    /* of the recording */
+	const struct event *source; /* the event that the trace is of */
+	struct event_list events;   /* the recording's and those made; the reader takes them over */
+	VEC(struct trace_queue) queues;
+	VEC(uint32_t) heap;		  /* places of those that haven't ended, the one that comes next first */
+	VEC(struct trace_runner) runners; /* by CPU */
+	const struct record_auxtrace_info *info;
+	struct trace_clock clock;  /* multiplier 0 = unknown */
+	struct resolver *resolver; /* of the session's machine: for code */
+	void *state;		   /* the decoder's */
+	bool timeless;		   /* samples have no times */
+	uint64_t model_time;	   /* what to ask the machine with */
+	struct strbuf out;	   /* records that wait to be fetched */
+	struct record pending;
+	bool has_pending, at_end, ended;
+	uint64_t skipped; /* of options.skipped */
+	uint64_t next_id;
+	struct error *obstacle; /* why a trace of a known kind isn't decoded; or NULL */
+	struct trace_counts counts;
+};
+
+/* From the trace's clock; 0 where the recording doesn't tell how. */
+uint64_t trace_time(const struct itrace *itrace, uint64_t ticks);
+
+/* How many ticks a span of time is. */
+uint64_t trace_ticks(const struct itrace *itrace, uint64_t nanoseconds);
+
+/* The recording's events. */
+void trace_events_copy(struct itrace *itrace);
+/* The recorded event of a PMU; NULL = none. */
+const struct event *trace_source(const struct itrace *itrace, uint32_t pmu);
+/* An event that is made: a copy of the attributes that matter of the one that the trace is of, with these parts of samples beside the usual
+ * ones (IP, TID, TIME, CPU, PERIOD). Lives as long as the reader. */
+struct event *trace_event_add(struct itrace *itrace, const char *name, uint32_t type, uint64_t config, uint64_t sample_type,
+			      uint64_t period);
+
+struct trace_sample {
+	uint64_t ip, addr, time, period, weight, data_src, phys_addr;
+	uint32_t pid, tid, cpu;
+	const void *raw; /* of events with PERF_SAMPLE_RAW: 4 bytes less than a multiple of 8 */
+	uint32_t raw_size;
+};
+/* Puts it down, unless it is one of those that are skipped; `event` may be NULL, when it isn't wanted. */
+bool trace_put(struct itrace *itrace, const struct event *event, const struct trace_sample *sample);
+/* What went wrong at an address, as a record; numbers and words are the kernel tool's. */
+void trace_put_error(struct trace_queue *queue, uint32_t code, uint64_t ip, const char *message);
+/* Begins a packet's line in a dump: where it is, and its bytes. */
+void trace_dump_bytes(const uint8_t *trace, size_t offset, size_t length, struct strbuf *out);
+/* Who runs on the queue's CPU, or whose trace it is. */
+struct trace_runner trace_runner_of(const struct trace_queue *queue);
+/* The process of a thread; -1 = unknown. */
+uint32_t trace_process_of(const struct itrace *itrace, uint32_t tid);

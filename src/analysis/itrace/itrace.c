@@ -1,0 +1,438 @@
+/* A recording's hardware trace as samples between its records.
+ *
+ * Not done here: what a kind of trace means (decoder.h), samples as records (made_events.c). */
+#include "analysis/itrace/itrace.h"
+
+#include "analysis/itrace/decoder.h"
+#include "base/hash.h"
+#include "base/mem.h"
+
+#include <inttypes.h>
+#include <linux/perf_event.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { CHUNK_SIZE = 256 << 10, CPUS_MAX = 1 << 16, QUEUES_MAX = 1 << 16 };
+enum { AUX_TRUNCATED = 1 };
+
+static const struct trace_decoder *const DECODERS[] = {
+	&trace_decoder_spe,
+#ifdef LIBIPT
+	&trace_decoder_pt,
+#endif
+};
+
+static const struct trace_decoder *decoder_of(uint32_t type)
+{
+	for (size_t i = 0; i < sizeof(DECODERS) / sizeof(DECODERS[0]); i++)
+		if (DECODERS[i]->type == type)
+			return DECODERS[i];
+	return NULL;
+}
+
+/* Why there is no decoder for what is known; NULL = it isn't. */
+static struct error *missing_decoder(uint32_t type)
+{
+#ifndef LIBIPT
+	if (type == TRACE_INTEL_PT)
+		return error_new_kind(ERROR_UNSUPPORTED, "this perf was built without libipt");
+#endif
+	(void)type;
+	return NULL;
+}
+
+static const char *trace_name(uint32_t type)
+{
+	static const char *const NAMES[] = {NULL, "Intel PT", "Intel BTS", "CoreSight", "Arm SPE", "s390 CPUMSF", "HiSilicon PTT"};
+	return type < sizeof(NAMES) / sizeof(NAMES[0]) && NAMES[type] ? NAMES[type] : "an unknown kind";
+}
+
+/* ── Who runs ── */
+
+static struct trace_runner *runner_on(struct itrace *itrace, uint32_t cpu)
+{
+	const struct trace_runner nobody = {(uint32_t)-1, (uint32_t)-1};
+	if (cpu >= CPUS_MAX)
+		return NULL;
+	while (itrace->runners.len <= cpu)
+		vec_push(&itrace->runners, nobody);
+	return &itrace->runners.data[cpu];
+}
+
+struct trace_runner trace_runner_of(const struct trace_queue *queue)
+{
+	const struct itrace *itrace = queue->itrace;
+	if (queue->tid != (uint32_t)-1)
+		return (struct trace_runner){trace_process_of(itrace, queue->tid), queue->tid};
+	return queue->cpu < itrace->runners.len ? itrace->runners.data[queue->cpu] : (struct trace_runner){(uint32_t)-1, (uint32_t)-1};
+}
+
+uint32_t trace_process_of(const struct itrace *itrace, uint32_t tid)
+{
+	const struct thread *thread = machine_thread(itrace->session->machine, tid, itrace->model_time);
+	return thread ? thread->pid : (uint32_t)-1;
+}
+
+/* Takes note of a record that tells who runs from now on. */
+static void follow_switch(struct itrace *itrace, const struct record *record)
+{
+	const struct record_header *header = record->header;
+	struct sample_id id;
+	if (!record->event)
+		return;
+	sample_id_decode(&itrace->session->reader->layouts[record->event->index], header, &id);
+	struct trace_runner *runner = runner_on(itrace, id.cpu);
+	if (!runner)
+		return;
+	switch (header->type) {
+	case RECORD_SWITCH:
+		if (!(header->misc & RECORD_MISC_SWITCH_OUT))
+			*runner = (struct trace_runner){id.pid, id.tid};
+		break;
+	case RECORD_SWITCH_CPU_WIDE: {
+		const struct record_switch_cpu_wide *wide = (const struct record_switch_cpu_wide *)header;
+		bool out = header->misc & RECORD_MISC_SWITCH_OUT;
+		*runner = out ? (struct trace_runner){wide->other_pid, wide->other_tid} : (struct trace_runner){id.pid, id.tid};
+		break;
+	}
+	case RECORD_ITRACE_START: {
+		const struct record_itrace_start *start = (const struct record_itrace_start *)header;
+		*runner = (struct trace_runner){start->pid, start->tid};
+		break;
+	}
+	case RECORD_AUX:
+		itrace->counts.truncated += ((const struct record_aux *)header)->flags & AUX_TRUNCATED;
+		break;
+	}
+}
+
+/* ── Queues ── */
+
+static bool is_before(const struct trace_queue *a, const struct trace_queue *b)
+{
+	return a->time != b->time ? a->time < b->time : a->index < b->index;
+}
+
+/* The order in which queues are decoded is a heap of their places; ended ones are taken out. */
+static void sift_down(struct itrace *itrace, size_t at)
+{
+	const struct trace_queue *queues = itrace->queues.data;
+	for (;;) {
+		size_t least = at;
+		for (size_t child = 2 * at + 1; child <= 2 * at + 2 && child < itrace->heap.len; child++)
+			if (is_before(&queues[itrace->heap.data[child]], &queues[itrace->heap.data[least]]))
+				least = child;
+		if (least == at)
+			return;
+		uint32_t moved = itrace->heap.data[at];
+		itrace->heap.data[at] = itrace->heap.data[least];
+		itrace->heap.data[least] = moved;
+		at = least;
+	}
+}
+
+static void begin_queues(struct itrace *itrace)
+{
+	for (size_t i = 0; i < itrace->queues.len; i++) {
+		struct trace_queue *queue = &itrace->queues.data[i];
+		queue->decoder = itrace->decoder->open(queue);
+		itrace->decoder->step(queue);
+		if (!queue->ended)
+			vec_push(&itrace->heap, (uint32_t)i);
+	}
+	for (size_t i = itrace->heap.len / 2; i-- > 0;)
+		sift_down(itrace, i);
+}
+
+/* The time of the queue that comes after the first one. */
+static uint64_t second_time(const struct itrace *itrace)
+{
+	uint64_t time = UINT64_MAX;
+	for (size_t child = 1; child <= 2 && child < itrace->heap.len; child++)
+		if (itrace->queues.data[itrace->heap.data[child]].time < time)
+			time = itrace->queues.data[itrace->heap.data[child]].time;
+	return time;
+}
+
+/* Decodes what comes before `until`. False: the chunk is full before that. */
+static bool run_queues(struct itrace *itrace, uint64_t until)
+{
+	while (itrace->heap.len) {
+		struct trace_queue *queue = &itrace->queues.data[itrace->heap.data[0]];
+		uint64_t second = second_time(itrace);
+		while (!queue->ended && queue->time < until && queue->time <= second && itrace->out.len < CHUNK_SIZE)
+			itrace->decoder->step(queue);
+		if (queue->ended)
+			itrace->heap.data[0] = itrace->heap.data[--itrace->heap.len];
+		sift_down(itrace, 0);
+		if (itrace->out.len >= CHUNK_SIZE)
+			return false;
+		if (itrace->heap.len && itrace->queues.data[itrace->heap.data[0]].time >= until)
+			return true;
+	}
+	return true;
+}
+
+/* ── The feed ── */
+
+/* Whether it is of use behind: not what describes the recording, which is known already, nor what has no place there. */
+static bool passes_on(const struct record_header *header)
+{
+	switch (header->type) {
+	case RECORD_AUXTRACE:
+	case RECORD_HEADER_ATTR:
+	case RECORD_HEADER_EVENT_TYPE:
+	case RECORD_HEADER_TRACING_DATA:
+	case RECORD_HEADER_BUILD_ID:
+	case RECORD_HEADER_FEATURE:
+	case RECORD_EVENT_UPDATE:
+		return false;
+	}
+	return true;
+}
+
+/* Records whose size isn't a multiple of 8, which no kernel writes, are counted as broken. */
+static void pass_on(struct itrace *itrace, const struct record *record)
+{
+	follow_switch(itrace, record);
+	if (record->header->size % 8)
+		reader_diagnostics_note(&itrace->session->reader->diagnostics, record->offset, "size isn't a multiple of 8");
+	else if (passes_on(record->header))
+		strbuf_add(&itrace->out, record->header, record->header->size);
+}
+
+/* Without times in the records all is decoded at their end. */
+static struct error *advance(struct itrace *itrace)
+{
+	struct error *error = NULL;
+	if (itrace->has_pending) {
+		if (!itrace->timeless && itrace->pending.time && !run_queues(itrace, itrace->pending.time))
+			return NULL;
+		itrace->model_time = itrace->pending.model_time;
+		pass_on(itrace, &itrace->pending);
+		itrace->has_pending = false;
+		return NULL;
+	}
+	int got = itrace->at_end ? 0 : session_next(itrace->session, &itrace->pending, &error);
+	itrace->has_pending = got > 0;
+	itrace->at_end = got == 0;
+	if (itrace->at_end)
+		itrace->ended = run_queues(itrace, UINT64_MAX);
+	return error;
+}
+
+static struct error *next_chunk(void *context, struct reader_chunk **ret)
+{
+	struct itrace *itrace = context;
+	struct error *error = NULL;
+	*ret = NULL;
+	while (!error && !itrace->ended && itrace->out.len < CHUNK_SIZE)
+		error = advance(itrace);
+	if (error || !itrace->out.len)
+		return error;
+	struct reader_chunk *chunk = mem_zalloc(sizeof(*chunk));
+	chunk->size = itrace->out.len;
+	chunk->data = (const uint8_t *)strbuf_detach(&itrace->out);
+	*ret = chunk;
+	return NULL;
+}
+
+/* ── Opening ── */
+
+/* In the head of a pipe form, or where the header says that there is some. */
+bool itrace_is_in(struct reader *recording)
+{
+	if (!recording->stable)
+		return false;
+	if (features_has(&recording->features, FEATURE_AUXTRACE))
+		return true;
+	uint64_t offset = recording->data_offset;
+	const struct record_header *header;
+	while (recording->pipe && (header = reader_record(recording, &offset, false)) && header->type >= RECORD_USER_START)
+		if (header->type == RECORD_AUXTRACE_INFO)
+			return true;
+	return false;
+}
+
+static void add_piece(struct itrace *itrace, struct map64 *places, const struct record_auxtrace *record, uint64_t offset)
+{
+	bool fresh;
+	uint64_t size;
+	const struct reader *reader = itrace->session->reader;
+	if (reader_in_file(reader, &record->header))
+		offset = (uint64_t)((const uint8_t *)record - reader->records);
+	const void *trace = reader_trace(reader, &record->header, offset, &size);
+	if (!trace || (itrace->queues.len == QUEUES_MAX && !map64_find(places, record->index)))
+		return;
+	uint64_t *place = map64_insert(places, record->index, &fresh);
+	if (fresh) {
+		*place = itrace->queues.len;
+		vec_push(&itrace->queues, (struct trace_queue){.itrace = itrace,
+							       .index = record->index,
+							       .cpu = (uint32_t)record->cpu,
+							       .tid = record->cpu == -1 ? (uint32_t)record->tid : (uint32_t)-1});
+	}
+	vec_push(&itrace->queues.data[*place].pieces, (struct trace_piece){trace, size});
+}
+
+static void take_clock(struct trace_clock *clock, const struct record_time_conv *record)
+{
+	*clock = (struct trace_clock){.shift = record->shift, .multiplier = record->multiplier, .zero = record->zero};
+	if (record->header.size < sizeof(*record) || !record->cap_short)
+		return;
+	clock->is_short = true;
+	clock->cycles = record->cycles;
+	clock->mask = record->mask;
+}
+
+/* Where the trace is, and what describes it, before the records are read: they may lie in front of it. */
+static void find_trace(struct itrace *itrace)
+{
+	struct reader *reader = itrace->session->reader;
+	uint64_t offset = reader->data_offset, next = offset;
+	const struct record_header *header;
+	struct map64 places = {0};
+	for (; (header = reader_record(reader, &next, false)); offset = next) {
+		if (header->type == RECORD_AUXTRACE_INFO && !itrace->info)
+			itrace->info = (const struct record_auxtrace_info *)header;
+		if (header->type == RECORD_TIME_CONV && !itrace->clock.multiplier)
+			take_clock(&itrace->clock, (const struct record_time_conv *)header);
+		if (header->type == RECORD_AUXTRACE)
+			add_piece(itrace, &places, (const struct record_auxtrace *)header, offset);
+	}
+	map64_deinit(&places);
+}
+
+static struct error *begin(struct itrace *itrace)
+{
+	find_trace(itrace);
+	trace_events_copy(itrace);
+	itrace->decoder = itrace->info ? decoder_of(itrace->info->type) : NULL;
+	if (itrace->info && !itrace->decoder)
+		itrace->obstacle = missing_decoder(itrace->info->type);
+	if (itrace->decoder && itrace->decoder->load && (itrace->obstacle = itrace->decoder->load()))
+		itrace->decoder = NULL;
+	if (!itrace->decoder)
+		return NULL;
+	struct error *error = itrace->decoder->begin(itrace, itrace->info);
+	if (!error)
+		begin_queues(itrace);
+	return error;
+}
+
+struct error *itrace_open(struct reader *recording, const struct itrace_options *options, const struct symbol_options *symbols,
+			  struct itrace **ret)
+{
+	const struct session_options session_options = {.reader = recording, .streaming = true, .whole_groups = true};
+	struct itrace *itrace = mem_zalloc(sizeof(*itrace));
+	itrace->options = *options;
+	struct error *error = session_open(&session_options, &itrace->session);
+	if (!error) {
+		itrace->resolver = resolver_create(itrace->session->machine, symbols);
+		error = error_wrap(begin(itrace), "%s", reader_name(recording));
+	}
+	if (error) {
+		itrace_close(itrace);
+		return error;
+	}
+	*ret = itrace;
+	return NULL;
+}
+
+struct reader *itrace_reader(struct itrace *itrace)
+{
+	const struct reader_feed feed = {.next = next_chunk, .context = itrace};
+	struct reader *recording = itrace->session->reader;
+	return reader_open_feed(recording->path, &feed, &itrace->events, &recording->features);
+}
+
+void itrace_diagnostics_text(const struct itrace *itrace, struct strbuf *out)
+{
+	const struct trace_counts *counts = &itrace->counts;
+	if (itrace->decoder)
+		itrace->session->reader->diagnostics.auxtrace_bytes = 0; /* it wasn't skipped */
+	session_diagnostics_text(itrace->session, out);
+	if (!itrace->decoder)
+		strbuf_printf(out, "%sits hardware trace (%s) isn't decoded%s%s", out->len ? "\n" : "",
+			      itrace->info ? trace_name(itrace->info->type) : "no AUXTRACE_INFO record says of which kind",
+			      itrace->obstacle ? ": " : "", itrace->obstacle ? error_message(itrace->obstacle) : "");
+	if (counts->lost_bytes)
+		strbuf_printf(out, "%s%" PRIu64 " bytes of the hardware trace aren't packets of %s: what they tell is missing",
+			      out->len ? "\n" : "", counts->lost_bytes, itrace->decoder->name);
+	if (counts->errors)
+		strbuf_printf(out,
+			      "%s%" PRIu64 " times the hardware trace couldn't be followed (%" PRIu64
+			      " times because the code is not at hand): what "
+			      "ran then is missing up to the trace's next point of synchronization; --itrace=e shows where",
+			      out->len ? "\n" : "", counts->errors, counts->no_code);
+	if (counts->truncated)
+		strbuf_printf(out,
+			      "%sthe buffer of the hardware trace was full %" PRIu64
+			      " times: what was traced then is missing (record -m,SIZE "
+			      "sets the size of the buffer)",
+			      out->len ? "\n" : "", counts->truncated);
+}
+
+void itrace_close(struct itrace *itrace)
+{
+	if (!itrace)
+		return;
+	for (size_t i = 0; i < itrace->queues.len; i++) {
+		struct trace_queue *queue = &itrace->queues.data[i];
+		if (queue->decoder)
+			itrace->decoder->close(queue->decoder);
+		vec_deinit(&queue->pieces);
+	}
+	if (itrace->decoder)
+		itrace->decoder->end(itrace);
+	vec_deinit(&itrace->queues);
+	vec_deinit(&itrace->heap);
+	vec_deinit(&itrace->runners);
+	strbuf_deinit(&itrace->out);
+	event_list_deinit(&itrace->events);
+	error_free(itrace->obstacle);
+	resolver_destroy(itrace->resolver);
+	session_close(itrace->session);
+	free(itrace);
+}
+
+void trace_dump_bytes(const uint8_t *trace, size_t offset, size_t length, struct strbuf *out)
+{
+	enum { WIDTH = 16 };
+	strbuf_printf(out, ".  %08zx: ", offset);
+	for (size_t i = 0; i < WIDTH; i++) {
+		if (i < length)
+			strbuf_printf(out, " %02x", trace[offset + i]);
+		else
+			strbuf_add_str(out, "   ");
+	}
+	strbuf_add_char(out, ' ');
+}
+
+/* What describes the trace stands in front of it. */
+static const struct record_auxtrace_info *find_info(struct reader *recording, uint64_t until)
+{
+	uint64_t offset = recording->data_offset;
+	const struct record_header *header;
+	while (offset < until && (header = reader_record(recording, &offset, false)))
+		if (header->type == RECORD_AUXTRACE_INFO)
+			return (const struct record_auxtrace_info *)header;
+	return NULL;
+}
+
+void itrace_dump_record(struct reader *recording, const struct record_header *header, uint64_t offset, struct strbuf *out)
+{
+	uint64_t size;
+	if ((header->type != RECORD_AUXTRACE && header->type != RECORD_AUXTRACE_INFO) || !recording->stable)
+		return;
+	const struct record_auxtrace_info *info = find_info(recording, offset + 1);
+	const struct trace_decoder *decoder = info ? decoder_of(info->type) : NULL;
+	if (header->type == RECORD_AUXTRACE_INFO && decoder)
+		decoder->describe((const struct record_auxtrace_info *)header, out);
+	const void *trace = reader_trace(recording, header, offset, &size);
+	if (trace && decoder)
+		decoder->dump(info, trace, size, out);
+	else if (trace)
+		strbuf_printf(out, ".\n. ... %s data: size %#" PRIx64 " bytes, whose packets aren't shown\n",
+			      trace_name(info ? info->type : 0), size);
+}

@@ -1,0 +1,158 @@
+/* Events that are made of a trace, and their samples as records. */
+#include "analysis/itrace/decoder.h"
+#include "base/mem.h"
+
+#include <linux/perf_event.h>
+#include <stdio.h>
+#include <string.h>
+
+/* What of the traced event's samples those that are made have, too: the kernel tool's PERF_SAMPLE_MASK. */
+static const uint64_t SHARED = PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ADDR | PERF_SAMPLE_ID |
+			       PERF_SAMPLE_STREAM_ID | PERF_SAMPLE_CPU | PERF_SAMPLE_PERIOD | PERF_SAMPLE_IDENTIFIER;
+/* Distance of their ids from those of the recording, as the kernel's tool has it. */
+enum { ID_DISTANCE = 1000000000 };
+
+uint64_t trace_time(const struct itrace *itrace, uint64_t ticks)
+{
+	const struct trace_clock *clock = &itrace->clock;
+	if (!clock->multiplier || clock->shift > 63)
+		return 0;
+	if (clock->is_short)
+		ticks = clock->cycles + ((ticks - clock->cycles) & clock->mask);
+	uint64_t low = ticks & ((1ull << clock->shift) - 1);
+	return clock->zero + (ticks >> clock->shift) * clock->multiplier + (low * clock->multiplier >> clock->shift);
+}
+
+uint64_t trace_ticks(const struct itrace *itrace, uint64_t nanoseconds)
+{
+	const struct trace_clock *clock = &itrace->clock;
+	if (!clock->multiplier || clock->shift > 63)
+		return nanoseconds;
+	return (uint64_t)(((unsigned __int128)nanoseconds << clock->shift) / clock->multiplier);
+}
+
+void trace_events_copy(struct itrace *itrace)
+{
+	const struct event_list *recorded = &itrace->session->reader->events;
+	for (size_t i = 0; i < recorded->events.len; i++) {
+		const struct event *event = recorded->events.data[i];
+		struct event *copy = event_list_add(&itrace->events, event->name);
+		const unsigned int index = copy->index;
+		*copy = *event;
+		copy->index = index;
+		memset(&copy->ids, 0, sizeof(copy->ids));
+		for (size_t j = 0; j < event->ids.len; j++)
+			vec_push(&copy->ids, event->ids.data[j]);
+	}
+}
+
+const struct event *trace_source(const struct itrace *itrace, uint32_t pmu)
+{
+	const struct event_list *events = &itrace->session->reader->events;
+	for (size_t i = 0; i < events->events.len; i++)
+		if (events->events.data[i]->attr.type == pmu)
+			return events->events.data[i];
+	return NULL;
+}
+
+struct event *trace_event_add(struct itrace *itrace, const char *name, uint32_t type, uint64_t config, uint64_t sample_type,
+			      uint64_t period)
+{
+	const struct event *source = itrace->source;
+	struct event *event = event_list_add(&itrace->events, name);
+	const struct event_attr *from = &source->attr;
+	event->attr = (struct event_attr){
+		.type = type,
+		.size = EVENT_ATTR_SIZE_V8,
+		.config = config,
+		.sample_period = period,
+		.sample_type = (from->sample_type & SHARED) | PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_PERIOD | sample_type,
+		.read_format = from->read_format,
+		.exclude_user = from->exclude_user,
+		.exclude_kernel = from->exclude_kernel,
+		.exclude_hv = from->exclude_hv,
+		.exclude_host = from->exclude_host,
+		.exclude_guest = from->exclude_guest,
+		.sample_id_all = from->sample_id_all,
+	};
+	if (itrace->timeless)
+		event->attr.sample_type &= ~(uint64_t)PERF_SAMPLE_TIME;
+	else
+		event->attr.sample_type |= PERF_SAMPLE_TIME;
+	if (!itrace->next_id)
+		itrace->next_id = (source->ids.len ? source->ids.data[0] : 0) + ID_DISTANCE;
+	vec_push(&event->ids, itrace->next_id++);
+	return event;
+}
+
+/* A sample's words, in the order of linux/perf_event.h. */
+static void add_words(const struct event *event, const struct trace_sample *sample, struct strbuf *out)
+{
+	const uint64_t type = event->attr.sample_type, id = event->ids.data[0];
+	const struct {
+		uint64_t part, value;
+	} WORDS[] = {
+		{PERF_SAMPLE_IDENTIFIER, id},
+		{PERF_SAMPLE_IP, sample->ip},
+		{PERF_SAMPLE_TID, sample->pid | (uint64_t)sample->tid << 32},
+		{PERF_SAMPLE_TIME, sample->time},
+		{PERF_SAMPLE_ADDR, sample->addr},
+		{PERF_SAMPLE_ID, id},
+		{PERF_SAMPLE_STREAM_ID, id},
+		{PERF_SAMPLE_CPU, sample->cpu},
+		{PERF_SAMPLE_PERIOD, sample->period},
+		{PERF_SAMPLE_WEIGHT, sample->weight},
+		{PERF_SAMPLE_DATA_SRC, sample->data_src},
+		{PERF_SAMPLE_PHYS_ADDR, sample->phys_addr},
+	};
+	for (size_t i = 0; i < sizeof(WORDS) / sizeof(WORDS[0]); i++) {
+		if (type & PERF_SAMPLE_RAW && WORDS[i].part == PERF_SAMPLE_WEIGHT) {
+			strbuf_add(out, &sample->raw_size, sizeof(sample->raw_size));
+			strbuf_add(out, sample->raw, sample->raw_size);
+		}
+		if (type & WORDS[i].part)
+			strbuf_add(out, &WORDS[i].value, sizeof(WORDS[i].value));
+	}
+}
+
+bool trace_put(struct itrace *itrace, const struct event *event, const struct trace_sample *sample)
+{
+	struct record_header header = {.type = RECORD_SAMPLE};
+	const uint64_t top = 1ull << 63;
+	if (!event)
+		return false;
+	if (itrace->skipped < itrace->options.skipped) {
+		itrace->skipped++;
+		return false;
+	}
+	const uint64_t where = sample->ip ? sample->ip : sample->addr;
+	bool is_kernel = where & top || machine_is_kernel_address(itrace->session->machine, where);
+	header.misc = is_kernel ? CPUMODE_KERNEL : CPUMODE_USER;
+	size_t begin = itrace->out.len;
+	strbuf_add(&itrace->out, &header, sizeof(header));
+	add_words(event, sample, &itrace->out);
+	header.size = (uint16_t)(itrace->out.len - begin);
+	memcpy(itrace->out.data + begin, &header, sizeof(header));
+	return true;
+}
+
+void trace_put_error(struct trace_queue *queue, uint32_t code, uint64_t ip, const char *message)
+{
+	struct itrace *itrace = queue->itrace;
+	struct trace_runner runner = trace_runner_of(queue);
+	struct record_auxtrace_error record = {
+		.header = {.type = RECORD_AUXTRACE_ERROR, .size = sizeof(record)},
+		.type = 1, /* of instructions; the only one there is */
+		.code = code,
+		.cpu = (int32_t)queue->cpu,
+		.pid = (int32_t)runner.pid,
+		.tid = (int32_t)runner.tid,
+		.format = 1, /* with the time */
+		.ip = ip,
+		.time = queue->time,
+	};
+	if (!itrace->options.errors)
+		return;
+	snprintf((char *)record.message, sizeof(record.message), "%s", message);
+	strbuf_add(&itrace->out, &record, sizeof(record));
+}

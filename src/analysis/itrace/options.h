@@ -1,0 +1,32 @@
+/* --itrace=LETTERS: which events are made of a hardware trace. Some have a number and a unit behind them; the manual pages have the
+ * list. */
+#pragma once
+
+#include "base/error.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum itrace_unit { ITRACE_NANOSECONDS, ITRACE_TICKS, ITRACE_INSTRUCTIONS };
+
+struct itrace_options {
+	bool asked; /* the option is there … */
+	bool given; /* … with letters; else what is made is the command's choice */
+	bool none;  /* --no-itrace: nothing is decoded */
+	bool instructions, branches, calls, returns, ptwrites, power, errors;
+	bool first_level, last_level, tlb, remote, memory; /* of memory accesses */
+	bool timeless;					   /* times in the trace aren't used */
+	uint64_t period;				   /* of instructions; 0 = the decoder's own */
+	enum itrace_unit unit;
+	uint64_t skipped; /* events that are passed over at first */
+};
+
+/* Reads `text`; NULL or "" = everything, as the command has it. An error names the letter that isn't possible, and why. */
+struct error *itrace_options_parse(const char *text, struct itrace_options *ret);
+/* For commands about memory accesses: these alone. */
+extern const struct itrace_options ITRACE_MEMORY;
+/* For dumps, which show the trace itself. */
+extern const struct itrace_options ITRACE_NONE;
+/* What is made when nothing is asked for: all kinds of events, with instructions every 100 µs, or instead of these, for commands that tell
+ * what happened (`each`), calls. */
+void itrace_options_default(struct itrace_options *ret, bool each);

@@ -14,6 +14,7 @@ import pytest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
 import exported  # noqa: E402
+import parquet  # noqa: E402
 import protobuf  # noqa: E402
 import recording  # noqa: E402
 
@@ -203,7 +204,7 @@ def test_hostile_names(perf, tmp_path, kind):
     rows = exported.READERS[kind](data)
     assert sum(row[4] for row in rows if row[0] in (None, CLOCK)) == 4500008
     plain = data if kind != "pprof" else b"".join(protobuf.decode(gzip.decompress(data))[6])
-    if kind in ("perfetto", "otlp"):  # lengths are bytes of any kind
+    if kind in ("perfetto", "otlp", "parquet"):  # lengths are bytes of any kind, or all is compressed
         plain = "".join(name for row in rows for name in row[3]).encode()
     assert b"\x1b" not in plain and b"\xff" not in plain
 
@@ -323,6 +324,47 @@ def test_pprof_mapping(perf, tmp_path):
     assert strings[protobuf.one(mapping, 5)] == "/no/such" and strings[protobuf.one(mapping, 6)] == "0123456789abcdef0123456789abcdef01234567"
     assert {protobuf.one(protobuf.decode(location), 3) for location in profile[4]} == {0x400123, 0x400456}
     assert set(locations.values()) == {("[such]",)}
+
+
+def test_parquet_columns(perf, made):
+    """The values of ndjson; nothing where it has none."""
+    table, groups = parquet.read(export(perf, made, "parquet"))
+    rows = [json.loads(line) for line in export(perf, made, "ndjson").splitlines()]
+    assert groups == 1 and list(table) == ["time", "event", "comm", "pid", "tid", "cpu", "period", "address", "symbol", "dso", "source", "line", "stack"]
+    for name, values in table.items():
+        wanted = [";".join(row["stack"]) if name == "stack" else int(row[name], 16) if name == "address" else row.get(name) for row in rows]
+        assert values == wanted, name
+
+
+def test_parquet_groups(perf, tmp_path):
+    """Each of 131072 rows, with a dictionary of its own: in the second there are processes that the first has not got."""
+    count = (1 << 17) + 1001
+
+    def owner(i):
+        return 1 if i < 1 << 17 else 1 + i % 39
+    (tmp_path / "perf.data").write_bytes(recording.make(
+        "event cpu-clock type=1 config=0 ids=1 freq=1000 sample=IDENTIFIER|IP|TID|TIME|CPU|PERIOD flags=sample_id_all,comm\n"
+        + "".join(f"comm pid={pid} tid={pid} name=task{pid}\n" for pid in range(1, 40))
+        + "".join(f"sample event=0 id=1 ip={0x1000 + i % 7:#x} pid={owner(i)} tid={owner(i)} time={i + 1} cpu={i % 3} period={i}\n" for i in range(count))))
+    table, groups = parquet.read(perf("export", "parquet", cwd=tmp_path, text=False).stdout)
+    assert groups == 2 and table["time"] == list(range(1, count + 1)) and sum(table["period"]) == count * (count - 1) // 2
+    assert table["pid"] == [owner(i) for i in range(count)] and table["cpu"] == [i % 3 for i in range(count)]
+    assert table["comm"] == [f"task{owner(i)}" for i in range(count)]
+    assert table["line"] == [None] * count and table["address"][:8] == [0x1000, *range(0x1001, 0x1007), 0x1000]
+
+
+def test_parquet_by_duckdb(perf, made, tmp_path):
+    """With node's @duckdb/node-api in $NODE_PATH: the same sums by an engine of others."""
+    if not shutil.which("node") or subprocess.run(["node", "-e", "require('@duckdb/node-api')"], capture_output=True, check=False).returncode:
+        pytest.skip("node has no @duckdb/node-api: npm install it, and set NODE_PATH")
+    (tmp_path / "table.parquet").write_bytes(export(perf, made, "parquet"))
+    program = ("require('@duckdb/node-api').DuckDBInstance.create().then(async (database) => { const reader = await (await database.connect()).runAndReadAll("
+               "\"select event, stack, cast(sum(period) as bigint) from 'table.parquet' group by all\"); "
+               "console.log(JSON.stringify(reader.getRows().map((row) => row.map(String)))); })")
+    done = subprocess.run(["node", "-e", program], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    wanted = sums([(EVENTS[event], pid, tid, stack.replace(" ", ";"), period) for event, pid, tid, stack, period in SAMPLES], 0, 3)
+    assert {(event, stack): int(period) for event, stack, period in json.loads(done.stdout)} == wanted
 
 
 @pytest.mark.parametrize("words,status,sentence", [

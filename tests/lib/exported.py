@@ -5,6 +5,7 @@ import gzip
 import io
 import json
 
+import parquet
 import protobuf
 
 csv.field_size_limit(1 << 24)
@@ -184,4 +185,11 @@ def csv_rows(data):
             for row in csv.DictReader(io.StringIO(data.decode(), newline=""))]
 
 
-READERS = {"folded": folded, "speedscope": speedscope, "firefox": firefox, "pprof": pprof, "chrome": chrome, "otlp": otlp, "otlp-json": otlp_json, "perfetto": perfetto, "ndjson": ndjson, "csv": csv_rows}
+def parquet_rows(data):
+    table, _ = parquet.read(data)
+    return [(event, pid, tid, tuple(stack.split(";")), period)
+            for event, pid, tid, stack, period in zip(*(table[name] for name in ("event", "pid", "tid", "stack", "period")))]
+
+
+READERS = {"folded": folded, "speedscope": speedscope, "firefox": firefox, "pprof": pprof, "chrome": chrome, "otlp": otlp, "otlp-json": otlp_json, "perfetto": perfetto, "ndjson": ndjson, "csv": csv_rows,
+           "parquet": parquet_rows}

@@ -353,6 +353,14 @@ def test_parquet_groups(perf, tmp_path):
     assert table["line"] == [None] * count and table["address"][:8] == [0x1000, *range(0x1001, 0x1007), 0x1000]
 
 
+def test_parquet_long_names(perf, tmp_path):
+    """A group has some 64 MB of names at most, so that no page is too large."""
+    write(tmp_path, [NAMES[0], b"a" * (1 << 20), b"b" * (1 << 20), b"c" * (1 << 20), *NAMES[4:]],
+          samples=[(0, 1, 1, " ".join(["start"] * depth), 1) for depth in (*range(1, 13), 12, 1)])
+    table, groups = parquet.read(export(perf, tmp_path, "parquet"))
+    assert groups == 2 and table["stack"] == [";".join(["a" * (1 << 20)] * depth) for depth in (*range(1, 13), 12, 1)]
+
+
 def test_parquet_by_duckdb(perf, made, tmp_path):
     """With node's @duckdb/node-api in $NODE_PATH: the same sums by an engine of others."""
     if not shutil.which("node") or subprocess.run(["node", "-e", "require('@duckdb/node-api')"], capture_output=True, check=False).returncode:

@@ -13,10 +13,12 @@
 #include "view/export/string_table.h"
 #include "view/view.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <zstd.h>
 
-enum { GROUP_ROWS = 1 << 17, COMPRESSION_LEVEL = 1 };
+/* Rows and bytes of stacks' names in a group: no page may come near 2 GB, whatever names there are. */
+enum { GROUP_ROWS = 1 << 17, GROUP_TEXT = 1 << 26, COMPRESSION_LEVEL = 1 };
 static const char magic[] = "PAR1";
 
 /* parquet.thrift */
@@ -58,6 +60,7 @@ struct writing {
 	ZSTD_CCtx *zstd;
 	struct strbuf header, page, compressed;
 	VEC(struct chunk) chunks; /* group after group */
+	VEC(size_t) ends;	  /* of groups: rows before the next one */
 	size_t columns;
 	struct line_names names;
 	samples_path path;
@@ -297,13 +300,49 @@ static void add_chunk(struct thrift *thrift, const struct line_column *column, c
 	thrift_end(thrift);
 }
 
+/* By stack: the bytes of its names. Freed by the caller. */
+static uint64_t *stack_sizes(const struct writing *writing)
+{
+	const struct samples *samples = writing->samples;
+	uint64_t *sizes = mem_zalloc_array(samples->stacks.len + 1, sizeof(*sizes));
+	for (size_t i = 1; i < samples->stacks.len; i++) {
+		const struct samples_stack *stack = &samples->stacks.data[i];
+		uint32_t function = samples->frames.data[stack->frame].function;
+		sizes[i] = sizes[stack->parent] + 1 + writing->names.ends[function] - (function ? writing->names.ends[function - 1] : 0);
+	}
+	return sizes;
+}
+
+static void divide_into_groups(struct writing *writing)
+{
+	const struct samples *samples = writing->samples;
+	uint64_t *sizes = stack_sizes(writing), text = 0;
+	size_t *seen = mem_zalloc_array(samples->stacks.len + 1, sizeof(*seen)); /* by stack: the last group that has it, from 1 on */
+	size_t from = 0;
+	for (size_t i = 0; i < samples->rows.len; i++) {
+		uint32_t stack = samples->rows.data[i].stack;
+		if (i - from == GROUP_ROWS || (text >= GROUP_TEXT && seen[stack] != writing->ends.len + 1)) {
+			vec_push(&writing->ends, i);
+			from = i;
+			text = 0;
+		}
+		if (seen[stack] != writing->ends.len + 1)
+			text += sizes[stack];
+		seen[stack] = writing->ends.len + 1;
+	}
+	if (samples->rows.len)
+		vec_push(&writing->ends, samples->rows.len);
+	free(sizes);
+	free(seen);
+}
+
 static void add_groups(const struct writing *writing, struct thrift *thrift)
 {
 	const struct chunk *chunk = writing->chunks.data;
-	thrift_begin_list(thrift, FILE_GROUPS, THRIFT_STRUCT, writing->chunks.len / writing->columns);
-	for (size_t left = writing->samples->rows.len, rows; left; left -= rows) {
+	thrift_begin_list(thrift, FILE_GROUPS, THRIFT_STRUCT, writing->ends.len);
+	for (size_t group = 0, from = 0; group < writing->ends.len; from = writing->ends.data[group++]) {
+		size_t rows = writing->ends.data[group] - from;
 		uint64_t size = 0;
-		rows = left < GROUP_ROWS ? left : GROUP_ROWS;
 		thrift_begin_element(thrift);
 		thrift_begin_list(thrift, GROUP_COLUMNS, THRIFT_STRUCT, writing->columns);
 		for (size_t i = 0; i < writing->columns; i++, chunk++) {
@@ -340,11 +379,10 @@ static struct error *show_samples(const struct samples *samples, const struct vi
 	writing.columns++;
 	line_names_init(&writing.names, samples, line_add_frame);
 	strbuf_add_str(&writing.out, magic);
-	for (size_t from = 0, to; from < samples->rows.len; from = to) {
-		to = samples->rows.len - from < GROUP_ROWS ? samples->rows.len : from + GROUP_ROWS;
+	divide_into_groups(&writing);
+	for (size_t group = 0, from = 0; group < writing.ends.len; from = writing.ends.data[group++])
 		for (size_t i = 0; i < writing.columns; i++)
-			write_chunk(&writing, &line_columns[i], from, to);
-	}
+			write_chunk(&writing, &line_columns[i], from, writing.ends.data[group]);
 	write_metadata(&writing);
 	line_names_deinit(&writing.names);
 	ZSTD_freeCCtx(writing.zstd);
@@ -353,6 +391,7 @@ static struct error *show_samples(const struct samples *samples, const struct vi
 	strbuf_deinit(&writing.compressed);
 	strbuf_deinit(&writing.stack);
 	vec_deinit(&writing.chunks);
+	vec_deinit(&writing.ends);
 	vec_deinit(&writing.path);
 	return stream_end(&writing.out, out, "Parquet file");
 }

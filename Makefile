@@ -1,5 +1,5 @@
 # make: builds build/perf, installing what is missing. make test: all tests; the last line counts them.
-.PHONY: all test check soak guest-test guest-shell arm64 install clean format
+.PHONY: all test check soak guest-test guest-shell arm64 deb portable install clean format
 
 all:
 	@tools/build
@@ -32,6 +32,14 @@ guest-shell: all
 arm64:
 	@tools/install-packages build test
 	@tools/build-arm64
+
+# Debian packages in build/deb, for the Debian that this is.
+deb:
+	@tools/build-deb
+
+# build/portable/perf-ng-VERSION-MACHINE.tar.xz, which runs from its folder on any Linux with glibc 2.31 or newer.
+portable:
+	@tools/build-portable
 
 install: all
 	@meson install -C build

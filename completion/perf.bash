@@ -92,4 +92,4 @@ _perf()
 		[[ $command == record && $previous == -- || $command == flamegraph && $previous == -- ]] && COMPREPLY+=($(compgen -c -- "$current"))
 	fi
 }
-complete -F _perf perf
+complete -F _perf perf perf-ng

@@ -10,7 +10,7 @@
     PYTHONPATH=$(perf --exec-path)/python python3
 
 A recording is read by the program `perf` (perf script --json), which does the symbols: the one that PERF names, else the one that this module came with, else
-that in PATH. Samples come in the order of time, one after the other, so that a recording of any size needs little memory.
+perf-ng or perf in PATH. Samples come in the order of time, one after the other, so that a recording of any size needs little memory.
 """
 import json
 import os
@@ -118,7 +118,7 @@ def _program():
     beside = os.path.dirname(core)
     places = [os.path.join(beside, 'perf'), os.path.join(os.path.dirname(beside), 'bin', 'perf')]
     found = [place for place in places if (os.path.basename(core), last) == ('perf-core', 'python') and os.access(place, os.X_OK)]
-    return os.environ.get('PERF') or (found or [shutil.which('perf')])[0] or 'perf'
+    return os.environ.get('PERF') or (found or [shutil.which('perf-ng') or shutil.which('perf')])[0] or 'perf'
 
 
 class Recording:

@@ -10,6 +10,9 @@
 #include <string.h>
 #include <sys/utsname.h>
 
+#ifndef EM_LOONGARCH
+#define EM_LOONGARCH 258 /* which <elf.h> has had since glibc 2.35 */
+#endif
 #define BIG_ENDIAN_CODE ((int)CS_MODE_BIG_ENDIAN)
 
 /* clang-format off */

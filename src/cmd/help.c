@@ -32,7 +32,8 @@ static const struct option help_options[] = {
 	OPTION_END,
 };
 
-/* The manual page in the folder that `meson install` puts it in, or in the build folder beside this program. NULL when there is none. */
+/* The manual page in the folder that `meson install` puts it in (packages compress it), or in the build folder beside this program. NULL
+ * when there is none. */
 static char *find_page(const char *name)
 {
 	char self[4096];
@@ -41,9 +42,9 @@ static char *find_page(const char *name)
 		return NULL;
 	self[len] = '\0';
 	*strrchr(self, '/') = '\0';
-	static const char *const places[] = {"../share/man/man1", "doc"};
+	static const char *const places[][2] = {{"../share/man/man1", ""}, {"../share/man/man1", ".gz"}, {"doc", ""}};
 	for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++) {
-		char *path = mem_printf("%s/%s/perf-%s.1", self, places[i], name);
+		char *path = mem_printf("%s/%s/perf-%s.1%s", self, places[i][0], name, places[i][1]);
 		if (!access(path, R_OK))
 			return path;
 		free(path);

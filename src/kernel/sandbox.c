@@ -39,7 +39,7 @@ enum {
 
 int sandbox_landlock_version(void)
 {
-	long version = syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
+	long version = syscall(__NR_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
 	return version > 0 ? (int)version : 0;
 }
 
@@ -53,7 +53,7 @@ static void allow_below(int ruleset, const char *path, uint64_t rights)
 	if (!S_ISDIR(status.st_mode)) /* other rights would be refused */
 		rights &= LANDLOCK_ACCESS_FS_WRITE_FILE | WRITES_3;
 	struct landlock_path_beneath_attr rule = {.allowed_access = rights, .parent_fd = place};
-	syscall(SYS_landlock_add_rule, ruleset, LANDLOCK_RULE_PATH_BENEATH, &rule, 0);
+	syscall(__NR_landlock_add_rule, ruleset, LANDLOCK_RULE_PATH_BENEATH, &rule, 0);
 }
 
 /* All writing is handled, that is forbidden, but for what the rules allow. False where Landlock is missing or off. */
@@ -65,7 +65,7 @@ static bool sandbox_files(const struct sandbox_options *options)
 	struct landlock_ruleset_attr handled = {.handled_access_fs = rights};
 	if (!version)
 		return false;
-	cleanup_close int ruleset = (int)syscall(SYS_landlock_create_ruleset, &handled, sizeof(handled.handled_access_fs), 0);
+	cleanup_close int ruleset = (int)syscall(__NR_landlock_create_ruleset, &handled, sizeof(handled.handled_access_fs), 0);
 	if (ruleset < 0)
 		return false;
 	for (size_t i = 0; i < sizeof(devices) / sizeof(*devices); i++)
@@ -74,7 +74,7 @@ static bool sandbox_files(const struct sandbox_options *options)
 		allow_below(ruleset, *path, FILES | newer);
 	if (options->links)
 		allow_below(ruleset, options->links, FILES | LANDLOCK_ACCESS_FS_MAKE_SYM | newer);
-	return !syscall(SYS_landlock_restrict_self, ruleset, 0);
+	return !syscall(__NR_landlock_restrict_self, ruleset, 0);
 }
 
 /* ---- seccomp ---- */

@@ -4,8 +4,12 @@ import pathlib
 import re
 import shutil
 import subprocess
+import sys
 
 import pytest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "lib"))
+import reused  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 
@@ -35,23 +39,6 @@ def programs_started(command, log):
     return re.findall(r'execve\("([^"]*)".* = 0$', log.read_text(), re.MULTILINE)
 
 
-# A compiler that takes the objects of another build of the same sources, and compiles what that one hasn't got.
-COMPILER = """#!/bin/sh
-for word; do
-	[ "$before" = -o ] && object=$word
-	before=$word
-done
-case " $* " in
-*" -c "*)
-	if [ -n "$object" ] && cp "$OTHER_BUILD/$object" "$object" 2>/dev/null; then
-		echo "$object:" >"$object.d"
-		exit
-	fi;;
-esac
-exec cc "$@"
-"""
-
-
 def build_of_the_same_sources(clone):
     """build/, which a first use has made just like the clone's, if it is of the sources that git has, and up to date; or None."""
     build = ROOT / "build"
@@ -64,9 +51,7 @@ def test_first_use_builds_and_later_uses_cost_nothing(clone, tmp_path):
     # A build as the first use makes it, but for what the compiler does: build/ was built with that.
     quick = {**os.environ, "CFLAGS": "-O0 -fno-lto -U_FORTIFY_SOURCE", "LDFLAGS": "-fno-lto"}
     if other := build_of_the_same_sources(clone):
-        (tmp_path / "compiler").write_text(COMPILER)
-        (tmp_path / "compiler").chmod(0o755)
-        quick.update(CC=str(tmp_path / "compiler"), OTHER_BUILD=str(other))
+        quick.update(reused.compiler(tmp_path, other))
     first = run([clone / "perf", "version"], cwd=tmp_path, env=quick)
     assert first.returncode == 0, first.stderr
     assert first.stdout.startswith("perf version ") and first.stdout.count("\n") == 1

@@ -5,6 +5,7 @@ import gzip
 import io
 import json
 
+import parquet
 import protobuf
 
 csv.field_size_limit(1 << 24)
@@ -94,11 +95,13 @@ def pprof(data):
 
 
 def perfetto(data):
-    rows, interned, counts = [], {}, {}
+    rows, interned, counts, events = [], {}, {}, {}
     for packet in map(protobuf.decode, protobuf.decode(data)[1]):
         sequence = protobuf.one(packet, 10)
         if protobuf.one(packet, 13) == 1:
             interned[sequence] = {5: {}, 6: {}, 7: {}}
+            timebase = protobuf.decode(protobuf.decode(protobuf.decode(packet[59][0])[12][0])[1][0])
+            events[sequence] = timebase[10][0].decode()
         for table in map(protobuf.decode, packet.get(12, [])):
             for field, known in interned[sequence].items():
                 known.update((protobuf.one(entry, 1), entry) for entry in map(protobuf.decode, table.get(field, [])))
@@ -109,7 +112,7 @@ def perfetto(data):
         stack = tuple(tables[5][protobuf.one(tables[6][frame], 2)][2][0].decode("utf-8", "strict") for frame in frames)
         place = sequence, protobuf.one(sample, 1, None)
         count = protobuf.one(sample, 6)
-        rows.append((sequence - 2, protobuf.one(sample, 2), protobuf.one(sample, 3), stack, count - counts.get(place, 0)))
+        rows.append((events[sequence], protobuf.one(sample, 2), protobuf.one(sample, 3), stack, count - counts.get(place, 0)))
         counts[place] = count
     return rows
 
@@ -182,4 +185,11 @@ def csv_rows(data):
             for row in csv.DictReader(io.StringIO(data.decode(), newline=""))]
 
 
-READERS = {"folded": folded, "speedscope": speedscope, "firefox": firefox, "pprof": pprof, "chrome": chrome, "otlp": otlp, "otlp-json": otlp_json, "perfetto": perfetto, "ndjson": ndjson, "csv": csv_rows}
+def parquet_rows(data):
+    table, _ = parquet.read(data)
+    return [(event, pid, tid, tuple(stack.split(";")), period)
+            for event, pid, tid, stack, period in zip(*(table[name] for name in ("event", "pid", "tid", "stack", "period")))]
+
+
+READERS = {"folded": folded, "speedscope": speedscope, "firefox": firefox, "pprof": pprof, "chrome": chrome, "otlp": otlp, "otlp-json": otlp_json, "perfetto": perfetto, "ndjson": ndjson, "csv": csv_rows,
+           "parquet": parquet_rows}

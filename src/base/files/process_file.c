@@ -125,7 +125,7 @@ static int open_below(const char *root, const char *name, const char *resolved)
 	int fd = -1;
 	/* EAGAIN: something was renamed meanwhile, anywhere on the machine. */
 	for (int i = 0; directory >= 0 && i < TRIES && (!i || (fd < 0 && errno == EAGAIN)); i++)
-		fd = (int)syscall(SYS_openat2, directory, name, &how, sizeof(how));
+		fd = (int)syscall(__NR_openat2, directory, name, &how, sizeof(how));
 	return directory < 0 || fd >= 0 || (errno != ENOSYS && errno != EPERM) ? fd : open(resolved, FLAGS | O_NOFOLLOW);
 }
 

@@ -240,7 +240,7 @@ void counters_keep_only(const struct counter_set *counters)
 	for (int fd = 0; fd <= highest; fd++)
 		if (!kept[fd])
 			close(fd);
-	syscall(SYS_close_range, (unsigned int)highest + 1, ~0u, 0);
+	syscall(__NR_close_range, (unsigned int)highest + 1, ~0u, 0);
 }
 
 void counter_set_enable(struct counter_set *counters, const struct event_list *events)

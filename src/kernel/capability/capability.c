@@ -12,6 +12,7 @@
 #include "kernel/tracing/tracefs.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -144,12 +145,36 @@ const char *capability_state_name(enum capability_state state)
 	return names[state];
 }
 
+/* A table of our own: the C library's (strerrorname_np, sigabbrev_np) came with 2.32, and one program is to run with older ones, too. */
 const char *capability_errno_name(int error)
 {
-	/* ENOTSUPP is the kernel's own (include/linux/errno.h), but gets out of bpf(). */
-	const char *name = error == 524 ? "ENOTSUPP" : strerrorname_np(error);
+	/* clang-format off */
+	static const char *const names[] = {
+		NULL, "EPERM", "ENOENT", "ESRCH", "EINTR", "EIO", "ENXIO", "E2BIG", "ENOEXEC", "EBADF", "ECHILD", "EAGAIN", "ENOMEM", "EACCES", "EFAULT",
+		"ENOTBLK", "EBUSY", "EEXIST", "EXDEV", "ENODEV", "ENOTDIR", "EISDIR", "EINVAL", "ENFILE", "EMFILE", "ENOTTY", "ETXTBSY", "EFBIG", "ENOSPC",
+		"ESPIPE", "EROFS", "EMLINK", "EPIPE", "EDOM", "ERANGE",
+		[ENOSYS] = "ENOSYS", [ELOOP] = "ELOOP", [ENODATA] = "ENODATA", [EOVERFLOW] = "EOVERFLOW", [EUSERS] = "EUSERS",
+		[EOPNOTSUPP] = "EOPNOTSUPP", [ENOBUFS] = "ENOBUFS", [ETIMEDOUT] = "ETIMEDOUT", [ECANCELED] = "ECANCELED",
+		[524] = "ENOTSUPP", /* the kernel's own (include/linux/errno.h), but gets out of bpf() */
+	};
+	/* clang-format on */
+	const char *name = error > 0 && (size_t)error < sizeof(names) / sizeof(*names) ? names[error] : NULL;
 
 	return name ? name : "an unknown errno";
+}
+
+const char *capability_signal_name(int number)
+{
+	/* clang-format off */
+	static const char *const names[] = {
+		[SIGHUP] = "SIGHUP", [SIGINT] = "SIGINT", [SIGQUIT] = "SIGQUIT", [SIGILL] = "SIGILL", [SIGTRAP] = "SIGTRAP", [SIGABRT] = "SIGABRT",
+		[SIGBUS] = "SIGBUS", [SIGFPE] = "SIGFPE", [SIGKILL] = "SIGKILL", [SIGUSR1] = "SIGUSR1", [SIGSEGV] = "SIGSEGV", [SIGUSR2] = "SIGUSR2",
+		[SIGPIPE] = "SIGPIPE", [SIGALRM] = "SIGALRM", [SIGTERM] = "SIGTERM", [SIGXCPU] = "SIGXCPU", [SIGSYS] = "SIGSYS",
+	};
+	/* clang-format on */
+	const char *name = number > 0 && (size_t)number < sizeof(names) / sizeof(*names) ? names[number] : NULL;
+
+	return name ? name : "a signal";
 }
 
 /* What cannot be done is told with everything that isn't OK: by the capability itself, or by its row. */

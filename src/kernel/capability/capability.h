@@ -79,6 +79,8 @@ const char *capability_state_name(enum capability_state state);
 
 /* "EPERM"; "an unknown errno" for numbers that have no name. */
 const char *capability_errno_name(int error);
+/* "SIGSYS"; "a signal" for those that nobody ends a process with. */
+const char *capability_signal_name(int number);
 
 /* For capabilities: each sets what it is named for, in place of what was there; facts are added. */
 void capability_found(struct capability_result *result, enum capability_state state, const char *format, ...)

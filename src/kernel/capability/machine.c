@@ -45,7 +45,7 @@ void probe_kernel(struct capability_context *context, struct capability_result *
 static void add_answer(struct strbuf *out, const char *call, int blocked)
 {
 	if (blocked < 0)
-		strbuf_printf(out, "%s() is answered by SIG%s", call, sigabbrev_np(-blocked));
+		strbuf_printf(out, "%s() is answered by %s", call, capability_signal_name(-blocked));
 	else
 		strbuf_printf(out, "%s() is answered by %s", call, capability_errno_name(blocked));
 }

@@ -6,7 +6,7 @@ static struct libarchive functions;
 
 struct error *libarchive_load(void)
 {
-#define LIBARCHIVE_ROW(name) {"archive_" #name, &functions.name},
+#define LIBARCHIVE_ROW(name) LIBRARY_FUNCTION(archive_##name, &functions.name),
 	const struct library_function rows[] = {LIBARCHIVE_FUNCTIONS(LIBARCHIVE_ROW)};
 #undef LIBARCHIVE_ROW
 	return library_load(LIBARCHIVE, rows, sizeof(rows) / sizeof(*rows));

@@ -26,7 +26,7 @@ static struct {
 
 static struct error *load_capstone(void)
 {
-#define CAPSTONE_ROW(name) {"cs_" #name, &capstone.name},
+#define CAPSTONE_ROW(name) LIBRARY_FUNCTION(cs_##name, &capstone.name),
 	const struct library_function rows[] = {CAPSTONE_FUNCTIONS(CAPSTONE_ROW)};
 #undef CAPSTONE_ROW
 	return library_load(LIBCAPSTONE, rows, sizeof(rows) / sizeof(*rows));

@@ -19,22 +19,13 @@ static void add_value(const struct line_value *value, const char *separator, str
 	}
 }
 
-/* A semicolon in a name would be another frame. */
-static void add_name(struct strbuf *out, const char *name)
-{
-	size_t from = out->len;
-	text_add_safe(out, name, strlen(name));
-	for (char *at = out->data + from; at && (at = strchr(at, ';')); at++)
-		*at = ':';
-}
-
 struct error *csv_samples(const struct samples *samples, const struct view_options *options, const struct sink *out)
 {
 	const char separator[] = {options->separator ? options->separator : ',', '\0'};
 	struct strbuf text = {0}, stack = {0};
 	struct line_names names;
 	samples_path path = {0};
-	line_names_init(&names, samples, add_name);
+	line_names_init(&names, samples, line_add_frame);
 	for (const struct line_column *column = line_columns; column->id && options->header; column++)
 		strbuf_printf(&text, "%s%s", column->id, separator);
 	strbuf_add_str(&text, options->header ? "stack\n" : "");

@@ -2,8 +2,10 @@
 #include "view/export/lines.h"
 
 #include "base/mem.h"
+#include "base/text.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* ---- columns ---- */
 
@@ -93,22 +95,30 @@ static struct line_value value_line(const struct samples *samples, const struct 
 }
 
 const struct line_column line_columns[] = {
-	{"time", value_time},
-	{"event", value_event},
-	{"comm", value_comm},
-	{"pid", value_pid},
-	{"tid", value_tid},
-	{"cpu", value_cpu},
-	{"period", value_period},
-	{"address", value_address},
-	{"symbol", value_symbol},
-	{"dso", value_dso},
-	{"source", value_source},
-	{"line", value_line},
-	{NULL, NULL},
+	{"time", LINE_COLUMN_U64, value_time},
+	{"event", LINE_COLUMN_TEXT, value_event},
+	{"comm", LINE_COLUMN_TEXT, value_comm},
+	{"pid", LINE_COLUMN_U32, value_pid},
+	{"tid", LINE_COLUMN_U32, value_tid},
+	{"cpu", LINE_COLUMN_U32, value_cpu},
+	{"period", LINE_COLUMN_U64, value_period},
+	{"address", LINE_COLUMN_U64, value_address},
+	{"symbol", LINE_COLUMN_TEXT, value_symbol},
+	{"dso", LINE_COLUMN_TEXT, value_dso},
+	{"source", LINE_COLUMN_TEXT, value_source},
+	{"line", LINE_COLUMN_U32, value_line},
+	{NULL},
 };
 
 /* ---- names ---- */
+
+void line_add_frame(struct strbuf *out, const char *name)
+{
+	size_t from = out->len;
+	text_add_safe(out, name, strlen(name));
+	for (char *at = out->data + from; at && (at = strchr(at, ';')); at++)
+		*at = ':';
+}
 
 void line_names_init(struct line_names *names, const struct samples *samples, void (*add)(struct strbuf *out, const char *name))
 {

@@ -13,6 +13,7 @@ struct line_value {
 
 struct line_column {
 	const char *id;
+	enum line_column_type { LINE_COLUMN_TEXT, LINE_COLUMN_U32, LINE_COLUMN_U64 } type;
 	struct line_value (*value)(const struct samples *samples, const struct samples_row *row);
 };
 /* All but the stack; ends with an id of NULL. */
@@ -25,6 +26,8 @@ struct line_names {
 };
 void line_names_init(struct line_names *names, const struct samples *samples, void (*add)(struct strbuf *out, const char *name));
 void line_names_deinit(struct line_names *names);
+/* For line_names_init(), where stacks are names between semicolons: one in a name would be another frame. */
+void line_add_frame(struct strbuf *out, const char *name);
 /* The functions of a stack, outermost first, with a character between them. `path` is the caller's to use again. */
 void line_names_add_stack(const struct line_names *names, const struct samples *samples, uint32_t stack, char between, samples_path *path,
 			  struct strbuf *out);

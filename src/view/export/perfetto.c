@@ -1,6 +1,6 @@
 /* A trace of Perfetto (https://perfetto.dev, protos/perfetto/trace): packets, each a field of the trace.
  *
- *	a sequence for each event:   what its samples refer to (interned), then a packet for each sample
+ *	a sequence for each event:   its name and what its samples refer to (interned), then a packet for each sample
  *	one for all tracepoints:     bundles of ftrace events, so that the scheduler's are shown as what ran on each CPU
  *
  * What a sample weighs is how far its event's counter has come since the sample before it on the same CPU.
@@ -21,8 +21,12 @@ enum packet_field {
 	PACKET_SEQUENCE = 10,
 	PACKET_INTERNED = 12,
 	PACKET_SEQUENCE_FLAGS = 13,
+	PACKET_DEFAULTS = 59,
 	PACKET_PERF_SAMPLE = 66,
 };
+enum defaults_field { DEFAULTS_PERF_SAMPLE = 12 };
+enum sample_defaults_field { SAMPLE_TIMEBASE = 1 };
+enum timebase_field { TIMEBASE_NAME = 10 };
 enum sequence_flag { STATE_CLEARED = 1, NEEDS_STATE = 2 };
 enum process_tree_field { TREE_PROCESS = 1, TREE_THREAD };
 enum process_field { PROCESS_PID = 1, PROCESS_COMMAND_LINE = 3 };
@@ -136,6 +140,15 @@ static void intern_names(struct writing *writing)
 	}
 }
 
+/* What is said once for all samples of a sequence. */
+static void add_defaults(struct writing *writing, const char *event)
+{
+	protobuf_add_string(&writing->list, TIMEBASE_NAME, event);
+	protobuf_add_message(&writing->part, SAMPLE_TIMEBASE, &writing->list);
+	protobuf_add_message(&writing->message, DEFAULTS_PERF_SAMPLE, &writing->part);
+	protobuf_add_message(&writing->packet, PACKET_DEFAULTS, &writing->message);
+}
+
 static void intern_mappings(struct writing *writing)
 {
 	for (size_t i = 0; i < writing->samples->mappings.len; i++) {
@@ -223,6 +236,7 @@ static void add_event(struct writing *writing, uint32_t event)
 	const struct samples *samples = writing->samples;
 	uint64_t sequence = event + (uint64_t)2;
 	struct map64 counts = {0}; /* by CPU */
+	add_defaults(writing, samples->events.data[event].name);
 	intern_names(writing);
 	intern_mappings(writing);
 	intern_frames(writing);

@@ -1,0 +1,29 @@
+"""Builds that take objects of another build of the same sources, for tests of what is made of them."""
+
+COMPILER = """#!/bin/sh
+for word; do
+	[ "$before" = -o ] && object=$word
+	before=$word
+done
+case " $* " in
+*" -c "*)
+	case " $COMPILED_ANEW " in
+	*" ${object##*/} "*) ;;
+	*)
+		if [ -n "$object" ] && cp "$OTHER_BUILD/$object" "$object" 2>/dev/null; then
+			echo "$object:" >"$object.d"
+			exit
+		fi
+		;;
+	esac ;;
+esac
+exec cc "$@"
+"""
+
+
+def compiler(folder, build, compiled_anew=()):
+    """Environment for a compiler, made in the folder, that compiles what the other build has not got, and those objects."""
+    path = folder / "compiler"
+    path.write_text(COMPILER)
+    path.chmod(0o755)
+    return {"CC": str(path), "OTHER_BUILD": str(build), "COMPILED_ANEW": " ".join(compiled_anew)}

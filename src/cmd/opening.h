@@ -35,6 +35,7 @@ struct opening_options {
 struct opening {
 	struct session *session;
 	struct resolver *resolver;
+	struct carried *carried;      /* what the recording brought itself, or NULL */
 	struct kallsyms_ahead *ahead; /* or NULL */
 	uint64_t *cpu_bits;	      /* the filter's, or NULL */
 	size_t cpu_words;

@@ -23,6 +23,7 @@ struct inject_options {
 	bool sleep;	     /* -s */
 	bool jit;
 	bool convert_chains;
+	bool self_contained;
 	bool sandbox;
 	struct output_options output_options;
 };

@@ -1,5 +1,5 @@
-/* What a recording carries: whatever the bytes say, every number in what is read leads to something, and what is written of it is read as the
- * same again. */
+/* What a recording carries: whatever the bytes say, every number in what is read leads to something, and what is written of it is read as
+ * the same again. */
 #include "symbol/carried/carried.h"
 
 #include <stdlib.h>

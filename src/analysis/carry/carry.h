@@ -19,7 +19,7 @@ struct carry_counts {
 	size_t functions, left_out; /* sampled ones: with their code; those for which there was no more room */
 };
 
-/* Adds the bytes of the table: all that report, script, annotate and flame graphs ask for, about all samples that pass the session's filter.
- * The resolver's names must be readable ones (symbol_options.demangle). The input must be stable. */
+/* Adds the bytes of the table: all that report, script, annotate and flame graphs ask for, about all samples that pass the session's
+ * filter. The resolver's names must be readable ones (symbol_options.demangle). The input must be stable. */
 struct error *carry_gather(struct session *session, struct resolver *resolver, const struct carry_options *options, struct strbuf *out,
 			   struct carry_counts *ret);

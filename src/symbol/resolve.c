@@ -168,7 +168,8 @@ static bool is_better(const struct symtab *here, const struct dso *dso, const st
 {
 	bool more_names = here->source == SYMBOLS_FULL && file->source != SYMBOLS_FULL;
 	bool more_lines = here->has_functions && !file->has_functions;
-	return (dso->build_id.size || dso->kind != DSO_FILE) && here->source == SYMBOLS_FULL && (more_names || more_lines);
+	bool is_same = file->build_id.size && buildid_equal(&dso->build_id, &file->build_id);
+	return (is_same || dso->kind != DSO_FILE) && here->source == SYMBOLS_FULL && (more_names || more_lines);
 }
 
 /* Places in this order: the kernel image of the options; a file with the recorded build-id that tells more than the recorder knew; what the

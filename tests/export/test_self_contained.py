@@ -27,7 +27,7 @@ COMMANDS = [
     ["export", "folded", "-o", "-"],
     ["export", "speedscope", "-o", "-"],
 ]
-RECORDINGS = {"fp": ["--call-graph", "fp"], "auto": ["-g"], "faults": ["-e", "page-faults", "-g"]}
+RECORDINGS = {"dwarf": ["--call-graph", "dwarf,4096"], "fp": ["--call-graph", "fp"], "auto": ["-g"], "faults": ["-e", "page-faults", "-g"]}
 
 
 @pytest.fixture(scope="module")

@@ -3,7 +3,9 @@
 #include "analysis/carry/carry_internal.h"
 
 #include "base/mem.h"
+#include "symbol/dso_build_id.h"
 
+#include <linux/perf_event.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -103,6 +105,7 @@ static void describe_file(struct carry *carry, const struct carry_file *file, st
 {
 	const struct dso *dso = file->dso;
 	const struct symtab *symtab = file->symtab;
+	struct buildid id = {0};
 	*ret = (struct carried_file){
 		.name = dso->name,
 		.kind = (uint8_t)dso->kind,
@@ -110,7 +113,7 @@ static void describe_file(struct carry *carry, const struct carry_file *file, st
 		.minor = dso->minor,
 		.inode = dso->inode,
 		.inode_generation = dso->inode_generation,
-		.build_id = dso->build_id,
+		.build_id = dso->build_id.size || !dso_read_build_id(dso, &id) ? dso->build_id : id,
 		.source = (uint8_t)symtab->source,
 		.path = symtab->path,
 		.of_count = symtab->count,
@@ -121,6 +124,18 @@ static void describe_file(struct carry *carry, const struct carry_file *file, st
 	for (size_t i = 0; i < symtab->segment_count; i++)
 		ret->segments[i] =
 			(struct carried_segment){symtab->segments[i].dso_addr, symtab->segments[i].size, symtab->segments[i].vaddr};
+}
+
+/* Stacks are unwound when the recording is read: the rules for each address that it came by then are those of the files. */
+static void gather_unwind(struct carry *carry, const struct carry_file *file, const struct map64 *hits, struct carried_file *carried)
+{
+	struct address *addresses = sorted_addresses(hits);
+	uint64_t *list = mem_alloc_array(hits->count + 1, sizeof(*list));
+	for (size_t i = 0; i < hits->count; i++)
+		list[i] = addresses[i].dso_addr;
+	carry_unwind(carry, file, list, hits->count, &carried->unwind);
+	free(list);
+	free(addresses);
 }
 
 static void gather_files(struct carry *carry, const struct carry_hits *hits, struct carried *carried)
@@ -134,7 +149,10 @@ static void gather_files(struct carry *carry, const struct carry_hits *hits, str
 		file->dso = machine->dsos.data[i];
 		file->symtab = resolver_symtab(carry->resolver, file->dso);
 		describe_file(carry, file, &carried->files[carried->file_count]);
-		gather_names(carry, file, &hits->by_dso[i], &carried->files[carried->file_count++]);
+		struct carried_file *described = &carried->files[carried->file_count++];
+		gather_names(carry, file, &hits->by_dso[i], described);
+		if (carry->unwinds && !file->dso->kernel)
+			gather_unwind(carry, file, &hits->by_dso[i], described);
 	}
 }
 
@@ -217,6 +235,14 @@ static void deinit(struct carry *carry)
 	arena_deinit(&carry->arena);
 }
 
+static bool has_registers(const struct event_list *list)
+{
+	bool has = false;
+	for (size_t i = 0; i < list->events.len; i++)
+		has |= (list->events.data[i]->attr.sample_type & PERF_SAMPLE_REGS_USER) != 0;
+	return has;
+}
+
 static struct error *encode(struct carried *carried, const struct carry_options *options, struct strbuf *out)
 {
 	size_t before = out->len;
@@ -237,6 +263,7 @@ struct error *carry_gather(struct session *session, struct resolver *resolver, c
 	struct carry carry = {.resolver = resolver, .file_count = hits.count, .room = options->code};
 	struct carried carried = {0};
 	carry.files = mem_zalloc_array(hits.count + 1, sizeof(*carry.files));
+	carry.unwinds = has_registers(&session->reader->events);
 	*ret = (struct carry_counts){0};
 	gather_files(&carry, &hits, &carried);
 	gather_code(&carry, ret);

@@ -75,7 +75,8 @@ struct carry {
 	VEC(struct carry_function) functions;
 	struct map64 source_index; /* interned path → index + 1 */
 	VEC(struct carry_source) sources;
-	size_t room; /* bytes left for code, lines and source text */
+	bool unwinds; /* samples have copies of stacks, or registers of leaf functions */
+	size_t room;  /* bytes left for code, lines and source text */
 };
 
 /* The functions at an address as an answer of the file, counted from 1; 0 = none. */
@@ -87,6 +88,8 @@ void carry_places_settle(struct carry *carry, struct carry_file *file, struct ca
 /* Notes the source text that is shown with a line. `path`: interned. */
 void carry_source_note(struct carry *carry, const char *path, uint32_t line);
 void carry_sources_settle(struct carry *carry, struct carried *ret);
+/* The call frame information of the addresses, sorted, that unwinding has gone through; nothing where the file isn't here. */
+void carry_unwind(struct carry *carry, const struct carry_file *file, const uint64_t *addresses, size_t count, struct carried_unwind *ret);
 /* Code, lines and names of a function; false when there is no room. Without code in the file there is nothing to carry. */
 bool carry_code(struct carry *carry, const struct carry_function *function);
 /* The instructions at the file's nameless addresses. */

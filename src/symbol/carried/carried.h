@@ -66,6 +66,39 @@ struct carried_code {
 	size_t name_count;
 };
 
+/* Bytes of a section of the file; what lies between pieces is zero. */
+struct carried_piece {
+	uint64_t offset;
+	const uint8_t *bytes;
+	size_t size;
+};
+
+/* A section that unwinding looks at. */
+struct carried_section {
+	const char *name;
+	uint64_t vaddr, size;
+	struct carried_piece *pieces; /* within it */
+	size_t piece_count;
+};
+
+/* Where a loadable segment was. */
+struct carried_load {
+	uint64_t offset, vaddr, size;
+	uint32_t flags; /* PF_* */
+};
+
+/* What unwinding through the file needs, as of struct elf_file; without sections there is nothing. All sections together have at most
+ * CARRIED_UNWIND_MAX bytes. */
+enum { CARRIED_UNWIND_MAX = 64 << 20 };
+struct carried_unwind {
+	bool is_64bit, big_endian;
+	uint16_t machine;
+	uint64_t entry;
+	struct carried_load *loads;
+	struct carried_section *sections;
+	size_t load_count, section_count;
+};
+
 struct carried_file {
 	/* Which one of the recording's. */
 	const char *name;
@@ -81,6 +114,7 @@ struct carried_file {
 	const char *code_path, *code_arch; /* of the code, or NULL */
 	struct carried_symbol *symbols;	   /* sorted by start */
 	struct carried_segment *segments;
+	struct carried_unwind unwind;
 	struct carried_answer *answers;
 	struct carried_place *places; /* sorted */
 	struct carried_code *codes;   /* sorted by dso_addr */

@@ -154,6 +154,42 @@ static void carry_segments(struct codec *codec, struct carried_file *file)
 	}
 }
 
+static void carry_section(struct codec *codec, struct carried_section *section, uint64_t *room)
+{
+	uint64_t last = 0;
+	section->name = carry_name(codec, section->name);
+	CARRY(codec, section->vaddr);
+	CARRY(codec, section->size);
+	codec->in.failed |= section->size > *room;
+	*room -= codec->in.failed ? 0 : section->size;
+	CARRY_LIST(codec, section->pieces, section->piece_count, 2);
+	for (size_t i = 0; i < section->piece_count; i++) {
+		struct carried_piece *piece = &section->pieces[i];
+		piece->offset = carry_from(codec, piece->offset, &last);
+		piece->bytes = carry_bytes(codec, piece->bytes, &piece->size);
+		codec->in.failed |= piece->offset > section->size || piece->size > section->size - piece->offset;
+	}
+}
+
+static void carry_unwind(struct codec *codec, struct carried_unwind *unwind)
+{
+	uint64_t room = CARRIED_UNWIND_MAX;
+	CARRY(codec, unwind->is_64bit);
+	CARRY(codec, unwind->big_endian);
+	CARRY(codec, unwind->machine);
+	CARRY(codec, unwind->entry);
+	CARRY_LIST(codec, unwind->loads, unwind->load_count, 4);
+	for (size_t i = 0; i < unwind->load_count; i++) {
+		CARRY(codec, unwind->loads[i].offset);
+		CARRY(codec, unwind->loads[i].vaddr);
+		CARRY(codec, unwind->loads[i].size);
+		CARRY(codec, unwind->loads[i].flags);
+	}
+	CARRY_LIST(codec, unwind->sections, unwind->section_count, 4);
+	for (size_t i = 0; i < unwind->section_count; i++)
+		carry_section(codec, &unwind->sections[i], &room);
+}
+
 static void carry_answers(struct codec *codec, struct carried_file *file)
 {
 	CARRY_LIST(codec, file->answers, file->answer_count, 4);
@@ -230,6 +266,7 @@ static void carry_file(struct codec *codec, struct carried_file *file)
 	file->code_arch = carry_text(codec, file->code_arch);
 	carry_symbols(codec, file);
 	carry_segments(codec, file);
+	carry_unwind(codec, &file->unwind);
 	carry_answers(codec, file);
 	carry_places(codec, file);
 	carry_codes(codec, file);
@@ -248,7 +285,7 @@ static void carry_source(struct codec *codec, struct carried_source *source)
 
 static void carry_all(struct codec *codec, struct carried *carried)
 {
-	enum { LEAST_FILE = 18, LEAST_SOURCE = 2 };
+	enum { LEAST_FILE = 24, LEAST_SOURCE = 2 };
 	CARRY_LIST(codec, carried->files, carried->file_count, LEAST_FILE);
 	for (size_t i = 0; i < carried->file_count && !codec->in.failed; i++)
 		carry_file(codec, &carried->files[i]);

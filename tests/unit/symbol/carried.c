@@ -16,6 +16,9 @@ static struct carried_name names[] = {{.address = 0x1200, .offset = 4, .name = "
 				      {.address = 0x1101, .relocation = true, .name = "later"}};
 static struct carried_symbol symbols[] = {{0x100, 5, "outer", 1, 2, false, false}, {0x200, 8, "_Z1fv", 0, 2, true, true}};
 static struct carried_segment segments[] = {{0, 0x1000, 0x1000}};
+static struct carried_piece pieces[] = {{0, BYTES, 2}, {7, BYTES, 5}};
+static struct carried_section sections[] = {{".eh_frame", 0x3000, 12, pieces, 2}};
+static struct carried_load loads[] = {{0x1000, 0x2000, 0x500, 5}};
 static struct carried_code codes[] = {{.dso_addr = 0x100,
 				       .address = 0x1100,
 				       .bytes = BYTES,
@@ -33,6 +36,7 @@ static struct carried_file files[] = {
 	 .code_arch = "aarch64",
 	 .symbols = symbols,
 	 .segments = segments,
+	 .unwind = {true, false, 62, 0x1100, loads, sections, 1, 1},
 	 .answers = answers,
 	 .places = places,
 	 .codes = codes,
@@ -66,6 +70,11 @@ static void what_is_written_is_read(void **state)
 	assert_true(file->symbols[1].mangled && file->symbols[1].ifunc_alias && !file->symbols[0].mangled);
 	assert_int_equal(file->segments[0].vaddr, 0x1000);
 	assert_string_equal(file->code_arch, "aarch64");
+	assert_true(file->unwind.is_64bit && !file->unwind.big_endian && file->unwind.machine == 62 && file->unwind.entry == 0x1100);
+	assert_int_equal(file->unwind.loads[0].vaddr, 0x2000);
+	assert_string_equal(file->unwind.sections[0].name, ".eh_frame");
+	assert_int_equal(file->unwind.sections[0].pieces[1].offset, 7);
+	assert_memory_equal(file->unwind.sections[0].pieces[1].bytes, BYTES, 5);
 	assert_int_equal(file->of_count, 90);
 	assert_null(carried_functions(file, 0x10ff));
 	const struct carried_answer *answer = carried_functions(file, 0x1103);
@@ -107,6 +116,20 @@ static void files_of_one_name(void **state)
 	strbuf_deinit(&bytes);
 }
 
+/* A section whose pieces lie outside of it, and one that is larger than all may be. */
+static void impossible_sections(void **state)
+{
+	static const uint64_t sizes[] = {11, (uint64_t)CARRIED_UNWIND_MAX + 1, UINT64_MAX};
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		struct strbuf bytes = {0};
+		sections[0].size = sizes[i];
+		encode(&bytes);
+		assert_null(carried_decode(bytes.data, bytes.len));
+		strbuf_deinit(&bytes);
+	}
+	sections[0].size = 12;
+}
+
 /* Cut anywhere it is none; with any byte changed it is one that can be looked at, or none. */
 static void damaged(void **state)
 {
@@ -138,6 +161,7 @@ int symbol_carried_tests(void)
 		cmocka_unit_test(what_is_written_is_read),
 		cmocka_unit_test(files_of_one_name),
 		cmocka_unit_test(damaged),
+		cmocka_unit_test(impossible_sections),
 	};
 	return cmocka_run_group_tests_name("symbol/carried", tests, NULL, NULL);
 }

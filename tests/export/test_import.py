@@ -257,8 +257,8 @@ def test_from_a_pipe_and_to_the_default(perf, tmp_path):
     (["folded", "empty"], 255, "empty is empty"),
     (["folded", "json"], 255, "is neither a recording nor folded stacks"),
     (["folded", "two"], 255, "two has two weights a line"),
-    (["pprof", "in"], 255, "in is no pprof profile"),
-    (["speedscope", "in"], 255, "in is no speedscope file"),
+    (["pprof", "in"], 255, "in is not a pprof profile"),
+    (["speedscope", "in"], 255, "in is not a speedscope file"),
     (["speedscope", "json"], 255, "json has no samples: nothing to import"),
     (["pprof", "zeros"], 255, "zeros cannot be unpacked: it is damaged, or unpacks to more than 2 MB"),
 ])

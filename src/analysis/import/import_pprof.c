@@ -363,7 +363,7 @@ struct error *import_pprof(const char *data, size_t size, const struct import_op
 	struct cursor profile = cursor_init(data, size, false);
 	struct error *error = NULL;
 	if (!read_tables(&reading, profile) || !reading.types.len || !reading.strings.len)
-		error = error_new("%s is no pprof profile (profile.proto, mostly compressed: .pb.gz), or it is damaged", options->name);
+		error = error_new("%s is not a pprof profile (profile.proto, mostly compressed: .pb.gz), or it is damaged", options->name);
 	if (!error)
 		settle_types(&reading);
 	for (struct field field; !error && next_field(&profile, &field);)

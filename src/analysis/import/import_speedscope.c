@@ -2,7 +2,7 @@
  * with weights ("sampled"), or of calls that open and close ("evented"). The text is gone over twice, since the table may come last; so
  * are a profile's members. */
 #include "analysis/import/imported.h"
-#include "base/json_reader.h"
+#include "base/formats/json_reader.h"
 #include "base/number.h"
 
 #include <math.h>
@@ -271,7 +271,7 @@ struct error *import_speedscope(const char *data, size_t size, const struct impo
 	struct reading reading = {.imported = ret};
 	struct error *error = NULL;
 	if (!read_member(&reading, data, size, "shared", read_shared) || !read_member(&reading, data, size, "profiles", read_profiles))
-		error = error_new("%s is no speedscope file (JSON with \"shared\" and \"profiles\"), or it is damaged", options->name);
+		error = error_new("%s is not a speedscope file (JSON with \"shared\" and \"profiles\"), or it is damaged", options->name);
 	vec_deinit(&reading.frames);
 	strbuf_deinit(&reading.name);
 	strbuf_deinit(&reading.text);

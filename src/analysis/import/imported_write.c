@@ -1,9 +1,9 @@
-/* A recording of what was imported. Functions get addresses that nobody has chosen: each file ("mapping") is mapped where there is room, each
- * function has a piece of it, and each place in a function (its line, and what is inlined there) two bytes of that:
+/* A recording of what was imported. Functions get addresses that nobody has chosen: each file ("mapping") is mapped where there is room,
+ * each function has a piece of it, and each place in a function (its line, and what is inlined there) two bytes of that:
  *
  *	mapping  ├─ function ─┬─ function ─┤
- *	           ·  ▮▮ ▮▮      ·  ▮▮                 · nobody's; the second byte of a place is its address, the first is what is asked for
- *	                                                 when a call returns there
+ *	           ·  ▮▮ ▮▮      ·  ▮▮          · nobody's; the second byte of a place is its address, the first
+ *	                                          is what is asked for when a call returns there
  *
  * What is where is told by the table that the recording carries. */
 #include "analysis/import/imported.h"

@@ -5,7 +5,7 @@
 #include "cmd/inject/inject.h"
 
 #include "base/mem.h"
-#include "cmd/self_contained.h"
+#include "cmd/record/self_contained.h"
 
 #include <string.h>
 

@@ -13,7 +13,7 @@
 #include "capture/gather/gather.h"
 #include "capture/stack_sizes.h"
 #include "capture/stack_way.h"
-#include "cmd/self_contained.h"
+#include "cmd/record/self_contained.h"
 #include "event/parse/parse.h"
 #include "kernel/fix.h"
 #include "kernel/hardware/cpus.h"

@@ -1,5 +1,5 @@
 /* JSON, read: values of all kinds, escapes, what is skipped, and what is no JSON. */
-#include "base/json_reader.h"
+#include "base/formats/json_reader.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

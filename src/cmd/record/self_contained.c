@@ -1,5 +1,5 @@
 /* A recording is read once more, with all that this machine knows of its addresses. */
-#include "cmd/self_contained.h"
+#include "cmd/record/self_contained.h"
 
 #include "analysis/carry/carry.h"
 #include "app/config.h"

@@ -1,6 +1,6 @@
 /* A scanner that knows where values end. Skipping counts brackets instead of going down into them, so that no nesting is too deep; a string
  * is what needs care, since brackets in it don't count. */
-#include "base/json_reader.h"
+#include "base/formats/json_reader.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -337,7 +337,7 @@ struct carried *carried_decode(const void *data, size_t size)
 		read_texts(&codec);
 		carry_all(&codec, carried);
 	}
-	bool good = known && !codec.in.failed;
+	bool good = known && !codec.in.failed && !cursor_left(&codec.in);
 	codec_deinit(&codec);
 	if (!good) {
 		carried_destroy(carried);

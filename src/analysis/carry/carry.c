@@ -9,13 +9,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LEAST_ROOM = 8 << 20, TABLE_MOST = 64 << 20, NAMES_ROOM = 16 << 20 };
+enum { LEAST_ROOM = 8 << 20, TABLE_MOST = 64 << 20, TRIES = 5 };
 
 struct carry_options carry_options_for(uint64_t size)
 {
-	uint64_t code = size / 4;
-	code = code < LEAST_ROOM ? LEAST_ROOM : code > TABLE_MOST - NAMES_ROOM ? TABLE_MOST - NAMES_ROOM : code;
-	return (struct carry_options){.most = TABLE_MOST, .code = code};
+	uint64_t wanted = size / 4;
+	wanted = wanted < LEAST_ROOM ? LEAST_ROOM : wanted > TABLE_MOST ? TABLE_MOST : wanted;
+	return (struct carry_options){.wanted = wanted, .most = TABLE_MOST};
 }
 
 /* ---- names ---- */
@@ -243,16 +243,28 @@ static bool has_registers(const struct event_list *list)
 	return has;
 }
 
-static struct error *encode(struct carried *carried, const struct carry_options *options, struct strbuf *out)
+/* The table with so much room for code, lines and text; returns its size. */
+static size_t gather(struct session *session, struct resolver *resolver, const struct carry_hits *hits, size_t room, struct strbuf *out,
+		     struct carry_counts *ret)
 {
-	size_t before = out->len;
-	carried_encode(carried, out);
-	if (out->len - before <= options->most)
-		return NULL;
-	return error_new("names and lines of what was hit take %zu MB, and %zu MB is the most that a recording carries",
-			 (out->len - before) >> 20, options->most >> 20);
+	struct carry carry = {.resolver = resolver, .file_count = hits->count, .room = room};
+	struct carried carried = {0};
+	carry.files = mem_zalloc_array(hits->count + 1, sizeof(*carry.files));
+	carry.unwinds = has_registers(&session->reader->events);
+	*ret = (struct carry_counts){0};
+	gather_files(&carry, hits, &carried);
+	gather_code(&carry, ret);
+	settle(&carry, &carried);
+	ret->files = carried.file_count;
+	for (size_t i = 0; i < carried.file_count; i++)
+		ret->symbols += carried.files[i].symbol_count;
+	strbuf_clear(out);
+	carried_encode(&carried, out);
+	deinit(&carry);
+	return out->len;
 }
 
+/* What entries take is only guessed while they are gathered, too much mostly. */
 struct error *carry_gather(struct session *session, struct resolver *resolver, const struct carry_options *options, struct strbuf *out,
 			   struct carry_counts *ret)
 {
@@ -260,19 +272,12 @@ struct error *carry_gather(struct session *session, struct resolver *resolver, c
 	struct error *error = carry_hits_find(session, resolver, &hits);
 	if (error)
 		return error;
-	struct carry carry = {.resolver = resolver, .file_count = hits.count, .room = options->code};
-	struct carried carried = {0};
-	carry.files = mem_zalloc_array(hits.count + 1, sizeof(*carry.files));
-	carry.unwinds = has_registers(&session->reader->events);
-	*ret = (struct carry_counts){0};
-	gather_files(&carry, &hits, &carried);
-	gather_code(&carry, ret);
-	settle(&carry, &carried);
-	ret->files = carried.file_count;
-	for (size_t i = 0; i < carried.file_count; i++)
-		ret->symbols += carried.files[i].symbol_count;
-	error = encode(&carried, options, out);
-	deinit(&carry);
+	size_t size, room = 2 * options->wanted;
+	for (unsigned int tries = 0; (size = gather(session, resolver, &hits, room, out, ret)) > options->wanted && room; tries++)
+		room = tries < TRIES ? (size_t)((double)room * 0.95 * (double)options->wanted / (double)size) : 0;
 	carry_hits_deinit(&hits);
-	return error;
+	if (size <= options->most)
+		return NULL;
+	return error_new("names and lines of what was hit take %zu MB, and %zu MB is the most that a recording carries", size >> 20,
+			 options->most >> 20);
 }

@@ -77,6 +77,10 @@ _perf()
 		COMPREPLY=($(compgen -W "hw sw cache pmu rawhw breakpoint tracepoint sdt pfm metric metricgroup" -- "$current"))
 		return
 	fi
+	if [[ ($command == export || $command == import) && $previous == "$command" && $current != -* ]]; then
+		COMPREPLY=($(compgen -W "$("$perf" "$command" 2>/dev/null | sed 's/^ *\([^ ]*\).*/\1/')" -- "$current"))
+		return
+	fi
 	# Behind a finished workload's first word or "--", the workload's own completion would be needed: files are the best guess.
 	if [[ -z $command || ($command == help && i -lt COMP_CWORD) ]]; then
 		if [[ $current == -* && -z $command ]]; then

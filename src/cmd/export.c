@@ -9,13 +9,17 @@
 #include "analysis/samples.h"
 #include "app/command.h"
 #include "app/groups.h"
+#include "base/cleanup.h"
 #include "base/files/replacement.h"
 #include "base/log.h"
+#include "base/mem.h"
 #include "base/text.h"
 #include "cmd/hidden_kernel.h"
 #include "cmd/opening.h"
 #include "view/view.h"
 
+#include <dirent.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -157,13 +161,33 @@ static struct error *write_output(struct export *export, struct fold **fold)
 	return error ? error : replacement_end(&file, write_to(export, fold, file.file));
 }
 
-/* Whether the file to write is the one that is read: replacing it would destroy the recording. */
+static bool is_same_file(const struct stat *written, const char *folder, const char *name)
+{
+	cleanup_free char *path = folder ? mem_printf("%s/%s", folder, name) : mem_strdup(name);
+	struct stat read;
+	return !stat(path, &read) && S_ISREG(read.st_mode) && read.st_dev == written->st_dev && read.st_ino == written->st_ino;
+}
+
+/* A recording that is a directory: its files are "data", "data.0", … */
+static bool is_in_directory(const struct stat *written, const char *folder)
+{
+	bool found = false;
+	DIR *dir = opendir(folder);
+	for (struct dirent *entry; dir && !found && (entry = readdir(dir));)
+		found = str_starts_with(entry->d_name, "data") && is_same_file(written, folder, entry->d_name);
+	if (dir)
+		closedir(dir);
+	return found;
+}
+
+/* Whether the file to write is one that is read: replacing it would destroy the recording. */
 static bool is_recording(const struct export_options *options)
 {
 	const char *input = options->input.input ? options->input.input : "perf.data";
-	struct stat read, written;
-	return options->output && strcmp(options->output, "-") != 0 && strcmp(input, "-") != 0 && !stat(input, &read) &&
-	       !stat(options->output, &written) && S_ISREG(read.st_mode) && read.st_dev == written.st_dev && read.st_ino == written.st_ino;
+	struct stat written;
+	if (!options->output || !strcmp(options->output, "-") || !strcmp(input, "-") || stat(options->output, &written))
+		return false;
+	return is_same_file(&written, NULL, input) || is_in_directory(&written, input);
 }
 
 static struct error *export_recording(struct export *export)

@@ -15,6 +15,7 @@
 #include "base/text.h"
 #include "capture/live.h"
 #include "kernel/sandbox.h"
+#include "symbol/carried/carried.h"
 #include "symbol/kernel/kallsyms_ahead.h"
 #include "symbol/kernel/kernel_image.h"
 
@@ -236,6 +237,15 @@ static char *find_code(const struct input_options *input)
 														      : NULL;
 }
 
+/* Names, lines and code that the recording brought; NULL = none. */
+static struct carried *find_carried(const struct features *features)
+{
+	struct carried *carried = features->carried ? carried_decode(features->carried, features->carried_size) : NULL;
+	if (!carried && features_has(features, FEATURE_SELF_CONTAINED))
+		log_warning("the recording's own names are damaged, or newer than this perf: files of this machine are used instead");
+	return carried;
+}
+
 struct reading_ahead {
 	struct opening *opening;
 	const struct input_options *input;
@@ -268,6 +278,8 @@ static void read_kernel_ahead(void *context, const struct session *session)
 	enum { LARGE = 16 << 20 };
 	const struct reading_ahead *reading = context;
 	const struct reader *reader = session->reader;
+	if (features_has(&reader->features, FEATURE_SELF_CONTAINED)) /* it brings them */
+		return;
 	if (!reader->stable || reader->data_end - reader->data_offset < LARGE || session->jobs < 2 || !samples_kernel(&reader->events))
 		return;
 	struct symbol_options symbols = symbols_of(reading->input, reading->opening);
@@ -338,6 +350,7 @@ static struct error *open_recording(struct opening *opening, const struct openin
 	struct symbol_options symbols = symbols_of(input, opening);
 	symbols.same_machine = session_is_of_this_machine(opening->session);
 	symbols.ahead = opening->ahead;
+	symbols.carried = opening->carried = find_carried(&opening->session->reader->features);
 	const struct debug_server_options server = {
 		.budget_ms = fetching_ms(input), .progress = options->progress ? NULL : show_fetching, .context = opening};
 	symbols.debug_server = opening->debug_server = options->first_bytes ? NULL : debug_server_create(&server);
@@ -394,6 +407,7 @@ struct error *opening_begin(struct opening *opening, const struct opening_option
 void opening_end(struct opening *opening)
 {
 	resolver_destroy(opening->resolver);
+	carried_destroy(opening->carried);
 	kallsyms_ahead_destroy(opening->ahead);
 	debug_server_destroy(opening->debug_server);
 	session_close(opening->session);

@@ -39,6 +39,7 @@ struct opening {
 	struct itrace *itrace; /* or NULL */
 	struct session *session;
 	struct resolver *resolver;
+	struct carried *carried;      /* what the recording brought itself, or NULL */
 	struct kallsyms_ahead *ahead; /* or NULL */
 	uint64_t *cpu_bits;	      /* the filter's, or NULL */
 	size_t cpu_words;

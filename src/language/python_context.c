@@ -94,7 +94,8 @@ static python_object *source_of_sample(struct python *python, bool with_text)
 	api->PyTuple_SetItem(tuple, 1, python_u64(python, file ? function->line : 0));
 	if (!with_text)
 		return tuple;
-	const struct source_options options = {.symfs = resolver_options(python->resolver)->symfs};
+	const struct source_options options = {.symfs = resolver_options(python->resolver)->symfs,
+					       .carried = resolver_options(python->resolver)->carried};
 	if (!python->sources_read)
 		python->sources_read = source_files_create(&options);
 	bool found = file && source_line(python->sources_read, file, function->line, &text, &size);

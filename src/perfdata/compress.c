@@ -1,6 +1,7 @@
 /* A thin layer over libzstd: the only file that includes it. */
 #include "perfdata/compress.h"
 #include "base/mem.h"
+#include "base/strbuf.h"
 
 #include <stdlib.h>
 #include <zstd.h>
@@ -84,4 +85,20 @@ ssize_t decompressor_step(struct decompressor *decompressor, struct compress_inp
 	bool moved = in.pos || out.pos;
 	*ret_more = moved && (input->left || out.pos == size);
 	return (ssize_t)out.pos;
+}
+
+void compress_all(const void *data, size_t size, struct strbuf *out)
+{
+	enum { LEVEL = 9 };
+	size_t most = ZSTD_compressBound(size);
+	size_t done = ZSTD_compress(strbuf_reserve(out, most), most, data, size, LEVEL);
+	if (ZSTD_isError(done))
+		mem_exhausted();
+	strbuf_advance(out, done);
+}
+
+bool decompress_all(const void *data, size_t data_size, void *output, size_t size)
+{
+	size_t done = ZSTD_decompress(output, size, data, data_size);
+	return !ZSTD_isError(done) && done == size;
 }

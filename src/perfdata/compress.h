@@ -32,3 +32,9 @@ void decompressor_reset(struct decompressor *decompressor);
 /* Takes from `input` (which moves on) and gives up to `size` bytes. Call until *ret_more is false: then the input is used up and nothing is
  * held back. Returns the bytes given, or -1 when the data is damaged. */
 ssize_t decompressor_step(struct decompressor *decompressor, struct compress_input *input, void *output, size_t size, bool *ret_more);
+
+struct strbuf;
+/* Adds a stream of the bytes alone. */
+void compress_all(const void *data, size_t size, struct strbuf *out);
+/* The opposite; false when that isn't exactly `size` bytes. */
+bool decompress_all(const void *data, size_t data_size, void *output, size_t size);

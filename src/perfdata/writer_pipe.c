@@ -66,7 +66,8 @@ static void add_tracing_data(const struct features *features, struct strbuf *out
 
 static bool feature_goes_ahead(unsigned int feature)
 {
-	return feature != FEATURE_TRACING_DATA && feature != FEATURE_BUILD_ID && feature != FEATURE_SAMPLE_TIME;
+	return feature != FEATURE_TRACING_DATA && feature != FEATURE_BUILD_ID && feature != FEATURE_SAMPLE_TIME &&
+	       feature != FEATURE_SELF_CONTAINED; /* too large for a record */
 }
 
 struct error *writer_pipe_head(struct writer *writer, const struct features *features, const uint64_t bits[4])

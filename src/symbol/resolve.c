@@ -6,6 +6,7 @@
 #include "symbol/resolve.h"
 
 #include "base/mem.h"
+#include "symbol/carried/carried.h"
 #include "symbol/debugfile.h"
 #include "symbol/elf/elf_symbols.h"
 #include "symbol/elf/minidebug.h"
@@ -123,7 +124,7 @@ static struct symtab *load_vdso(const struct symbol_options *options, const stru
 	return symtab;
 }
 
-static struct symtab *load(struct resolver *resolver, const struct dso *dso)
+static struct symtab *load_here(struct resolver *resolver, const struct dso *dso)
 {
 	const struct symbol_options *options = &resolver->options;
 	if (jit_dso(dso))
@@ -145,6 +146,47 @@ static struct symtab *load(struct resolver *resolver, const struct dso *dso)
 	default:
 		return empty_table(SYMBOLS_NONE);
 	}
+}
+
+/* What the recording brought. */
+static struct symtab *load_carried(const struct symbol_options *options, const struct carried_file *file, const struct dso *dso)
+{
+	struct symbol_builder builder = {0};
+	for (size_t i = 0; i < file->symbol_count; i++) {
+		const struct carried_symbol *symbol = &file->symbols[i];
+		symbol_builder_add(&builder, symbol->start, symbol->size, symbol->binding, symbol->type, symbol->name);
+		vec_last(&builder.symbols)->ifunc_alias = symbol->ifunc_alias;
+	}
+	symbol_builder_settle(&builder, false);
+	struct symtab *symtab = symtab_build(&builder, file->source, file->path);
+	symtab_set_carried(symtab, file, dso->kernel ? options->demangle_kernel : options->demangle);
+	return symtab;
+}
+
+/* A file here that is the recorded one for sure and tells more: debug information came later. */
+static bool is_better(const struct symtab *here, const struct dso *dso, const struct carried_file *file)
+{
+	bool more_names = here->source == SYMBOLS_FULL && file->source != SYMBOLS_FULL;
+	bool more_lines = here->has_functions && !file->has_functions;
+	bool is_same = file->build_id.size && buildid_equal(&dso->build_id, &file->build_id);
+	return (is_same || dso->kind != DSO_FILE) && here->source == SYMBOLS_FULL && (more_names || more_lines);
+}
+
+/* Places in this order: the kernel image of the options; a file with the recorded build-id that tells more than the recorder knew; what the
+ * recording brought; any file. */
+static struct symtab *load(struct resolver *resolver, const struct dso *dso)
+{
+	const struct symbol_options *options = &resolver->options;
+	const struct carried_file *file = carried_find(options->carried, dso);
+	if (!file || (dso->kernel && (options->vmlinux || options->kallsyms)))
+		return load_here(resolver, dso);
+	if (file->source == SYMBOLS_FULL && (file->has_functions || dso->kind != DSO_FILE))
+		return load_carried(options, file, dso);
+	struct symtab *here = load_here(resolver, dso);
+	if (is_better(here, dso, file))
+		return here;
+	symtab_destroy(here);
+	return load_carried(options, file, dso);
 }
 
 static const struct symtab *table_of(struct resolver *resolver, struct dso *dso)
@@ -263,6 +305,14 @@ enum symbol_source resolver_source(struct resolver *resolver, const struct dso *
 	const struct symtab *symtab = atomic_load_explicit(&((struct dso *)dso)->symtab, memory_order_acquire);
 	(void)resolver;
 	return symtab ? (enum symbol_source)symtab->source : SYMBOLS_NOT_LOADED;
+}
+
+const char *resolver_origin(struct resolver *resolver, const struct dso *dso, bool *ret_carried)
+{
+	const struct symtab *symtab = atomic_load_explicit(&((struct dso *)dso)->symtab, memory_order_acquire);
+	(void)resolver;
+	*ret_carried = symtab && symtab->is_carried;
+	return symtab ? symtab->path : NULL;
 }
 
 const char *symbol_source_text(enum symbol_source source)

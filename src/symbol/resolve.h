@@ -9,16 +9,18 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct carried;	       /* symbol/carried/carried.h */
 struct debug_server;   /* symbol/debug_server.h */
 struct kallsyms_ahead; /* symbol/kernel/kallsyms_ahead.h */
 
 struct symbol_options {
-	const char *symfs;	 /* prefix of every file looked at, or NULL */
-	const char *vmlinux;	 /* or NULL */
-	const char *kallsyms;	 /* file to use instead of /proc/kallsyms, or NULL */
-	const char *proc;	 /* "/proc", for tests another tree */
-	const char *kcore_dir;	 /* the kernel's code as the recording brought it (kernel/kcore_copy.h), or NULL */
-	const char *buildid_dir; /* build-id cache, default ~/.debug */
+	const char *symfs;	       /* prefix of every file looked at, or NULL */
+	const char *vmlinux;	       /* or NULL */
+	const char *kallsyms;	       /* file to use instead of /proc/kallsyms, or NULL */
+	const char *proc;	       /* "/proc", for tests another tree */
+	const char *kcore_dir;	       /* the kernel's code as the recording brought it (kernel/kcore_copy.h), or NULL */
+	const char *buildid_dir;       /* build-id cache, default ~/.debug */
+	const struct carried *carried; /* what the recording brought itself, or NULL. Must outlive the resolver */
 	bool ignore_vmlinux;
 	bool load_modules; /* from files, without kallsyms */
 	bool force;	   /* use perf-PID.map files that belong to other users */
@@ -93,3 +95,5 @@ enum symbol_source {
 enum symbol_source resolver_source(struct resolver *resolver, const struct dso *dso);
 /* The same in words, for a person: "stripped: only exported names". */
 const char *symbol_source_text(enum symbol_source source);
+/* The file that the names are from; NULL = none. *ret_carried: the recording brought them, its recorder had them from there. */
+const char *resolver_origin(struct resolver *resolver, const struct dso *dso, bool *ret_carried);

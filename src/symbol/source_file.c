@@ -7,6 +7,7 @@
 #include "base/hash.h"
 #include "base/mem.h"
 #include "base/vec.h"
+#include "symbol/carried/carried.h"
 
 #include <string.h>
 
@@ -115,6 +116,12 @@ static struct source_file *get_file(struct source_files *files, const char *path
 
 bool source_line(struct source_files *files, const char *path, uint32_t number, const char **ret_text, size_t *ret_size)
 {
+	const char *carried = carried_source_line(files->options.carried, path, number);
+	if (carried) {
+		*ret_text = carried;
+		*ret_size = strlen(carried);
+		return true;
+	}
 	const struct source_file *file = get_file(files, path);
 	if (!number || number > file->lines.len)
 		return false;

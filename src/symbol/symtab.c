@@ -13,6 +13,7 @@
 
 #include "base/cleanup.h"
 #include "base/radix.h"
+#include "symbol/carried/carried.h"
 #include "symbol/demangle.h"
 #include "symbol/dwarf/debug_info.h"
 #include "symbol/dwarf/functions.h"
@@ -38,6 +39,7 @@ struct symtab_private {
 	char *names; /* one block, which may hold more than them */
 	size_t name_bytes;
 	struct functions *functions; /* NULL: the file has no debug information that fits */
+	size_t name_count;	     /* symbols that the file has: how long a readable name may be depends on it */
 };
 
 void symbol_builder_deinit(struct symbol_builder *builder)
@@ -240,6 +242,7 @@ struct symtab *symtab_build(struct symbol_builder *builder, int source, const ch
 	symtab->source = source;
 	symtab->path = path ? mem_strdup(path) : NULL;
 	symtab->private = private;
+	private->name_count = count;
 	return symtab;
 }
 
@@ -274,7 +277,7 @@ static const struct symbol *with_readable_name(const struct symtab *symtab, size
 	uint8_t state = __atomic_load_n(&symbol->mangled, __ATOMIC_ACQUIRE);
 	if (state == NAME_MANGLED &&
 	    __atomic_compare_exchange_n(&symbol->mangled, &state, NAME_IN_WORK, false, __ATOMIC_ACQUIRE, __ATOMIC_ACQUIRE)) {
-		char *readable = demangle(symbol->name, demangle_limit(symtab->count));
+		char *readable = demangle(symbol->name, demangle_limit(symtab->private->name_count));
 		if (readable)
 			symbol->name = readable;
 		__atomic_store_n(&symbol->mangled, NAME_READABLE, __ATOMIC_RELEASE);
@@ -290,6 +293,17 @@ static const struct symbol *with_readable_name(const struct symtab *symtab, size
 const struct symbol *symtab_at(const struct symtab *symtab, size_t index)
 {
 	return index < symtab->count ? with_readable_name(symtab, index) : NULL;
+}
+
+const char **symtab_raw_names(const struct symtab *symtab)
+{
+	const char **names = mem_alloc_array(symtab->count + 1, sizeof(*names));
+	const char *at = symtab->private->names;
+	for (size_t i = 0; i < symtab->count; i++) {
+		names[i] = at;
+		at += strlen(at) + 1;
+	}
+	return names;
 }
 
 /* The last interval that starts at or before `addr`, plus one; 0 when none does. */
@@ -413,6 +427,24 @@ void symtab_set_layout(struct symtab *symtab, const struct elf_file *module, con
 void symtab_set_jitdump(struct symtab *symtab, const struct jitdump *dump)
 {
 	set_functions(symtab, functions_create_jitdump(dump));
+}
+
+void symtab_set_carried(struct symtab *symtab, const struct carried_file *file, bool demangle)
+{
+	for (size_t i = 0, k = 0; demangle && i < symtab->count; i++) {
+		struct symbol *symbol = (struct symbol *)&symtab->symbols[i];
+		while (k < file->symbol_count && file->symbols[k].start < symbol->start)
+			k++;
+		symbol->mangled = k < file->symbol_count && file->symbols[k].mangled ? NAME_MANGLED : NAME_READABLE;
+	}
+	symtab->is_carried = true;
+	symtab->private->name_count = file->of_count;
+	symtab->segments = mem_zalloc_array(file->segment_count + 1, sizeof(*symtab->segments));
+	for (size_t i = 0; i < file->segment_count; i++)
+		symtab->segments[symtab->segment_count++] =
+			(struct symtab_segment){file->segments[i].dso_addr, file->segments[i].size, file->segments[i].vaddr};
+	if (file->has_functions)
+		set_functions(symtab, functions_create_carried(file));
 }
 
 uint64_t symtab_vaddr(const struct symtab *symtab, uint64_t dso_addr)

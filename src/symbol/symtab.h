@@ -31,6 +31,7 @@ struct symtab {
 	int source;	    /* enum symbol_source, symbol/resolve.h */
 	const char *path;   /* file it was read from, or NULL */
 	bool has_functions; /* symtab_functions() may find something: there is debug information */
+	bool is_carried;    /* the recording brought it; `path` is where its recorder had it from */
 	/* How dso addresses become virtual addresses of the file, where the two differ. */
 	struct symtab_segment {
 		uint64_t dso_addr, size, vaddr;
@@ -49,6 +50,11 @@ void symtab_set_layout(struct symtab *symtab, const struct elf_file *module, con
 /* Notes the jitdump that the symbols are from: its addresses are offsets in it. */
 struct jitdump;
 void symtab_set_jitdump(struct symtab *symtab, const struct jitdump *dump);
+/* Notes what the recording carries of the file that the symbols are from. */
+struct carried_file;
+void symtab_set_carried(struct symtab *symtab, const struct carried_file *file, bool demangle);
+/* The names of all symbols as they are in the file; freed by the caller, the names are the table's. */
+const char **symtab_raw_names(const struct symtab *symtab);
 /* The virtual address in the file, which its debug information and disassembly speak of; `dso_addr` itself where nothing else is known. */
 uint64_t symtab_vaddr(const struct symtab *symtab, uint64_t dso_addr);
 struct code_function;

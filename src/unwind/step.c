@@ -16,7 +16,7 @@ bool walk_read_unrecorded(struct unwind_walk *walk, uint64_t address, unsigned i
 		const struct unwind_tables *tables =
 			resolver_attachment(walk->resolver, map->dso, unwind_tables_make, unwind_tables_destroy);
 		uint64_t offset = map_to_dso(map, address);
-		if (offset < tables->runtime.size && size <= tables->runtime.size - offset) {
+		if (!tables->is_carried && offset < tables->runtime.size && size <= tables->runtime.size - offset) {
 			memcpy(ret, tables->runtime.data + offset, size);
 			return true;
 		}

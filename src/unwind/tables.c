@@ -2,6 +2,7 @@
 #include "unwind/tables.h"
 
 #include "base/mem.h"
+#include "symbol/carried/carried.h"
 #include "symbol/elf/vdso.h"
 
 #include <elf.h>
@@ -26,6 +27,54 @@ static void open_debug_frame(struct unwind_tables *tables, const struct elf_file
 		cfi_section_init(&tables->sections[1], elf, data, size, 0, false);
 }
 
+/* The sections behind each other, as if they were the file. */
+static void take_carried(const struct carried_unwind *carried, struct elf_file *elf)
+{
+	size_t size = 0;
+	*elf = (struct elf_file){
+		.is_64bit = carried->is_64bit,
+		.swap = carried->big_endian != (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__),
+		.machine = carried->machine,
+		.entry = carried->entry,
+		.sections = mem_zalloc_array(carried->section_count + 1, sizeof(*elf->sections)),
+		.segments = mem_zalloc_array(carried->load_count + 1, sizeof(*elf->segments)),
+		.section_count = (uint32_t)carried->section_count,
+		.segment_count = (uint32_t)carried->load_count,
+	};
+	for (size_t i = 0; i < carried->load_count; i++) {
+		const struct carried_load *load = &carried->loads[i];
+		elf->segments[i] = (struct elf_segment){
+			.type = PT_LOAD, .flags = load->flags, .offset = load->offset, .vaddr = load->vaddr, .filesz = load->size};
+	}
+	for (size_t i = 0; i < carried->section_count; i++) {
+		const struct carried_section *section = &carried->sections[i];
+		elf->sections[i] = (struct elf_section){
+			.name = section->name, .type = SHT_PROGBITS, .addr = section->vaddr, .offset = size, .size = section->size};
+		size += section->size;
+	}
+	uint8_t *data = elf->owned = mem_zalloc(size + 1);
+	for (size_t i = 0; i < carried->section_count; i++)
+		for (size_t k = 0; k < carried->sections[i].piece_count; k++) {
+			const struct carried_piece *piece = &carried->sections[i].pieces[k];
+			if (piece->size)
+				memcpy(data + elf->sections[i].offset + piece->offset, piece->bytes, piece->size);
+		}
+	elf->data = data;
+	elf->size = size;
+}
+
+static bool open_carried(struct unwind_tables *tables, const struct symbol_options *options, const struct dso *dso)
+{
+	const struct carried_file *file = carried_find(options->carried, dso);
+	if (!file || !file->unwind.section_count)
+		return false;
+	take_carried(&file->unwind, &tables->runtime);
+	tables->is_carried = true;
+	open_eh_frame(tables);
+	open_debug_frame(tables, &tables->runtime);
+	return true;
+}
+
 /* A run-time compiler writes one section for each function. */
 static void open_dump(struct unwind_tables *tables, const struct jitdump *dump)
 {
@@ -42,6 +91,8 @@ static void open_dump(struct unwind_tables *tables, const struct jitdump *dump)
 void *unwind_tables_make(const struct symbol_options *options, const struct dso *dso)
 {
 	struct unwind_tables *tables = mem_zalloc(sizeof(*tables));
+	if (open_carried(tables, options, dso))
+		return tables;
 	if (dso->kind == DSO_VDSO && options->same_machine && vdso_open(&dso->build_id, &tables->runtime)) {
 		open_eh_frame(tables);
 		return tables;

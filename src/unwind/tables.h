@@ -7,7 +7,8 @@
 #include "unwind/packed.h"
 
 struct unwind_tables {
-	struct elf_file runtime;   /* the mapped file */
+	struct elf_file runtime;   /* the mapped file; of one that the recording carries, its sections alone */
+	bool is_carried;	   /* … and its offsets lead nowhere */
 	struct symbol_files files; /* its debug file, for .debug_frame */
 	void *inflated;
 	struct cfi_section sections[2]; /* .eh_frame, then .debug_frame; count 0 = none */

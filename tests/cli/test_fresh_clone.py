@@ -87,9 +87,10 @@ def test_install(clone, tmp_path):
 def test_completion(clone):
     script = ('source "$1/completion/perf.bash"; complete_words() { COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); COMPREPLY=(); _perf; '
               'echo "${COMPREPLY[*]}"; }; complete_words "$1/build/perf" conf; complete_words "$1/build/perf" config --sys; '
-              'complete_words "$1/build/perf" help vers; complete_words "$1/build/perf" sched tim; complete_words "$1/build/perf" sched latency --pi')
+              'complete_words "$1/build/perf" help vers; complete_words "$1/build/perf" sched tim; complete_words "$1/build/perf" sched latency --pi; '
+              'complete_words "$1/build/perf" import sp; complete_words "$1/build/perf" export otlp-')
     done = run(["bash", "-c", script, "bash", clone])
-    assert done.stdout.splitlines() == ["config", "--system", "version", "timehist", "--pids"], done.stderr
+    assert done.stdout.splitlines() == ["config", "--system", "version", "timehist", "--pids", "speedscope", "otlp-json"], done.stderr
 
 
 def test_completion_of_events(clone):

@@ -395,6 +395,23 @@ def test_not_over_the_recording(perf, tmp_path):
         assert (tmp_path / "perf.data").read_bytes() == before
 
 
+def test_not_over_a_part_of_the_recording(perf, tmp_path):
+    """A recording that is a directory is its files; what else is there may be written."""
+    write(tmp_path)
+    (tmp_path / "dir").mkdir()
+    before = (tmp_path / "perf.data").read_bytes()
+    (tmp_path / "dir/data").write_bytes(before)
+    (tmp_path / "dir/data.0").write_bytes(b"")
+    (tmp_path / "link").symlink_to("dir/data")
+    for output in ("dir/data", "./dir/../dir/data", "link", "dir/data.0"):
+        done = perf("export", "csv", "-i", "dir", "-o", output, cwd=tmp_path)
+        assert done.returncode == 255 and done.stderr.endswith(f"{output} is the recording itself: choose another file to write\n"), done.stderr
+        assert (tmp_path / "dir/data").read_bytes() == before and not (tmp_path / "dir/data.0").read_bytes()
+    for _ in range(2):
+        done = perf("export", "csv", "-i", "dir", "-o", "dir/samples.csv", cwd=tmp_path)
+        assert done.returncode == 0 and (tmp_path / "dir/samples.csv").stat().st_size, done.stderr
+
+
 def test_list(perf):
     done = perf("export")
     names = [line.split()[0] for line in done.stdout.splitlines()]

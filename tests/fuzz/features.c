@@ -1,4 +1,5 @@
-/* The bytes of one header feature (number in the first byte, byte order in its highest bit), read, printed, and written again. */
+/* The bytes of one header feature (number in the first byte, 127 for ours; byte order in its highest bit), read, printed, and written
+ * again. */
 #include "base/arena.h"
 #include "perfdata/features/features_print.h"
 #include "perfdata/features/features_read.h"
@@ -15,9 +16,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	reader.swapped = data[0] & 0x80;
 	reader.features.cpus_available = 4;
-	features_read(&reader.features, data[0] & 0x7f, data + 1, size - 1, reader.swapped);
+	unsigned int feature = data[0] & 0x7f;
+	feature = feature == 0x7f ? FEATURE_SELF_CONTAINED : feature;
+	features_read(&reader.features, feature, data + 1, size - 1, reader.swapped);
 	features_print(&reader, true, &out);
-	features_write(&reader.features, data[0] & 0x7f, &reader.events, 128, &out);
+	features_write(&reader.features, feature, &reader.events, 128, &out);
 	strbuf_deinit(&out);
 	features_deinit(&reader.features);
 	return 0;

@@ -109,7 +109,8 @@ struct annotate *annotate_of_fold(struct session *session, struct resolver *reso
 	annotate->totals = arena_zalloc(&private->arena, annotate->event_count * sizeof(*annotate->totals));
 	private->code_count = session->machine->dsos.len;
 	private->codes = mem_zalloc_array(private->code_count + 1, sizeof(*private->codes));
-	private->sources = source_files_create(&options->files);
+	private->options.files.carried = resolver_options(resolver)->carried;
+	private->sources = source_files_create(&private->options.files);
 	struct collecting collecting = {.annotate = annotate};
 	collect(&collecting, fold);
 	map64_deinit(&collecting.index);

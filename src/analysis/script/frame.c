@@ -88,7 +88,8 @@ void script_add_source_code(struct script_text *text, const struct script_sample
 	uint64_t line = hash_combine(hash_bytes(function->file, strlen(function->file)), function->line);
 	uint64_t *last = map64_insert(&text->last_lines, (uintptr_t)at->thread, NULL);
 	if (!text->sources) {
-		const struct source_options options = {.symfs = resolver_options(text->resolver)->symfs};
+		const struct source_options options = {.symfs = resolver_options(text->resolver)->symfs,
+						       .carried = resolver_options(text->resolver)->carried};
 		text->sources = source_files_create(&options);
 	}
 	if (*last == line || !source_line(text->sources, function->file, function->line, &code, &size))

@@ -47,6 +47,8 @@ static const struct option inject_options[] = {
 	OPTION_FLAG(
 		0, "convert-callchain", TYPE, convert_chains,
 		"replace stack copies (--call-graph dwarf) by unwound call chains; the recording becomes much smaller and faster to read"),
+	OPTION_FLAG(0, "self-contained", TYPE, self_contained,
+		    "store names, source lines and code of what was hit in the recording, so that it can be read on any machine"),
 	OPTION_STRING(0, "kallsyms", TYPE, kallsyms, "FILE", "for old command lines: nothing that is put in needs names of the kernel"),
 	OPTION_ITRACE(TYPE, itrace),
 	OPTION_FLAG(0, "strip", TYPE, strip, "with --itrace: leave out the samples that were recorded"),
@@ -84,6 +86,8 @@ static struct error *check_options(const struct inject_options *options)
 		log_info("--kallsyms: %s isn't read: nothing that is put in needs names of the kernel", options->kallsyms);
 	if (options->strip && !options->itrace.asked)
 		return error_new_kind(ERROR_USAGE, "--strip requires --itrace");
+	if (options->self_contained && (!options->output || !is_file(options->output)))
+		return error_new_kind(ERROR_USAGE, "--self-contained writes a file: give it with -o");
 	if (options->known_build_ids && !options->build_ids && !options->all_build_ids && !options->maps_hit && !options->maps_all)
 		return error_new_kind(ERROR_USAGE, "--known-build-ids requires -b, --buildid-all, -B or --mmap2-buildid-all");
 	return NULL;

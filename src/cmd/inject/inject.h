@@ -26,6 +26,7 @@ struct inject_options {
 	bool convert_chains;
 	struct itrace_options itrace;
 	bool strip;
+	bool self_contained;
 	bool sandbox;
 	struct output_options output_options;
 };

@@ -5,6 +5,7 @@
 #include "cmd/inject/inject.h"
 
 #include "base/mem.h"
+#include "cmd/record/self_contained.h"
 
 #include <string.h>
 
@@ -128,6 +129,8 @@ struct error *inject_output_finish(struct inject *inject)
 		features_set(features, FEATURE_SAMPLE_TIME);
 	}
 	struct error *error = writer_finish_data(inject->writer);
+	if (!error && inject->options->self_contained)
+		error = error_wrap(self_contained_gather(writer_path(inject->writer), true, features), "--self-contained");
 	return error ? error : writer_finish(inject->writer, features);
 }
 

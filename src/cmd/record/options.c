@@ -379,6 +379,8 @@ const struct option record_option_table[] = {
 	OPTION_FLAG(0, "all-cgroups", O, sampling.cgroups, "record control groups of samples"),
 	OPTION_FLAG('B', "no-buildid", O, no_buildid, "do not look for build-ids"),
 	OPTION_FLAG('N', "no-buildid-cache", O, no_buildid_cache, "do not copy the recorded programs to ~/.debug"),
+	OPTION_FLAG(0, "self-contained", O, self_contained,
+		    "store names, source lines and code of what was hit in the recording, so that it can be read on any machine"),
 	OPTION_FLAG(0, "buildid-all", O, buildid_all, "store the build-ids of all files, not only of those hit by samples"),
 	OPTION_FLAG(0, "buildid-mmap", O, sampling.build_id_mmap, "store build-ids in mmap records instead of at the end"),
 	OPTION_FLAG(0, "no-bpf-event", O, sampling.no_bpf_event, "do not record the loading of BPF programs"),

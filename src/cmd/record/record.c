@@ -13,6 +13,7 @@
 #include "capture/gather/gather.h"
 #include "capture/stack_sizes.h"
 #include "capture/stack_way.h"
+#include "cmd/record/self_contained.h"
 #include "event/parse/parse.h"
 #include "kernel/fix.h"
 #include "kernel/hardware/cpus.h"
@@ -158,6 +159,11 @@ static struct error *describe(void *context, const char *path, const struct feat
 		return NULL;
 	}
 	record_keep_python(recording->options.sampling.python, &recording->features);
+	error = recording->options.self_contained ? self_contained_gather(path, false, &recording->features) : NULL;
+	if (error) {
+		log_warning("--self-contained: %s", error_message(error));
+		error_free(error);
+	}
 	recording->examined = true;
 	return NULL;
 }
@@ -406,6 +412,9 @@ static struct error *record(struct recording *recording, char **command, int *re
 		tell_totals(recording);
 	tell_absence(recording);
 	tell_losses(recording);
+	if (options->self_contained && !recording->examined)
+		log_warning("--self-contained: a stream has no place for it; when it is a file, 'perf inject --self-contained -i FILE -o "
+			    "OUTPUT' adds it");
 	record_off_cpu_tell(recording->off_cpu);
 	if (!error)
 		*ret_status = ending_status(ENDING_RECORD, &recording->workload, recorder_totals(recording->recorder)->signal);

@@ -22,6 +22,7 @@ struct record_options {
 	bool dry_run;
 	bool no_buildid;	  /* -B */
 	bool no_buildid_cache;	  /* -N */
+	bool self_contained;	  /* --self-contained */
 	bool debug_files;	  /* --debuginfod: go into the cache, too */
 	bool off_cpu;		  /* --off-cpu */
 	uint64_t off_cpu_ms;	  /* --off-cpu-thresh; RECORD_OFF_CPU_DEFAULT = not given */

@@ -67,6 +67,39 @@ static void symbol_hint(struct report *report)
 	free(lacking);
 }
 
+/* With -v, of a file whose names were asked for: where they are from, and what would be better. */
+static void tell_origin(struct resolver *resolver, const struct dso *dso)
+{
+	struct strbuf text = {0}, remedy = {0};
+	bool carried;
+	enum symbol_source source = resolver_source(resolver, dso);
+	const char *path = resolver_origin(resolver, dso, &carried);
+	text_add_safe(&text, dso->name, strlen(dso->name));
+	strbuf_add_str(&text, carried ? ": names from the recording" : path ? ": names from " : ": no file with names");
+	strbuf_add_str(&text, carried && path ? ", whose recorder had them from " : "");
+	if (path)
+		text_add_safe(&text, path, strlen(path));
+	strbuf_printf(&text, " (%s%s)", symbol_source_text(source),
+		      source != SYMBOLS_FULL				    ? ""
+		      : resolver_has_functions(resolver, (struct dso *)dso) ? ", with source lines"
+									    : ", without source lines");
+	resolver_remedy(resolver, dso, &remedy);
+	if (remedy.len)
+		strbuf_printf(&text, "; better: %s", strbuf_str(&remedy));
+	log_info("%s", strbuf_str(&text));
+	strbuf_deinit(&text);
+	strbuf_deinit(&remedy);
+}
+
+static void tell_origins(struct report *report)
+{
+	const struct machine *machine = report->session->machine;
+	struct resolver *resolver = report->opening.resolver;
+	for (size_t i = 0; i < machine->dsos.len; i++)
+		if (resolver_source(resolver, machine->dsos.data[i]) != SYMBOLS_NOT_LOADED)
+			tell_origin(resolver, machine->dsos.data[i]);
+}
+
 /* "no unwind information (libfoo.so, 12%: install libfoo-dbgsym)". */
 static void add_end(struct report *report, const struct stack_ends *ends, const struct stack_end *end, struct strbuf *out)
 {
@@ -192,6 +225,8 @@ void report_hints(struct report *report)
 {
 	if (report->options->output.quiet)
 		return;
+	if (log_level() >= LOG_INFO)
+		tell_origins(report);
 	bool wanted = hint_is_wanted(STDERR_FILENO);
 	if (report->fold && !report->branch_mode)
 		hidden_kernel_warn(report->fold);

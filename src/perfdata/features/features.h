@@ -19,6 +19,8 @@ enum feature {
 	FEATURE_COUNT,
 };
 
+enum { FEATURE_CARRIED_MAX = 64 << 20 };
+
 struct feature_build_id {
 	uint16_t misc; /* CPUMODE_* of the record header */
 	int32_t pid;   /* -1 = host */
@@ -121,6 +123,10 @@ struct features {
 	 * as the reader; the parsed form is reader.formats. */
 	const void *tracing_data;
 	uint64_t tracing_data_size;
+	/* FEATURE_SELF_CONTAINED: what the recording brings of the files that were hit (symbol/carried/carried.h): not looked into here.
+	 * Compressed in the file; damaged, or above FEATURE_CARRIED_MAX bytes, it is NULL. */
+	const void *carried;
+	uint64_t carried_size;
 };
 
 bool features_has(const struct features *features, unsigned int feature);

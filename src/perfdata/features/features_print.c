@@ -291,6 +291,13 @@ static void print_hybrid(const struct reader *reader, struct strbuf *out)
 	}
 }
 
+static void print_carried(const struct reader *reader, struct strbuf *out)
+{
+	if (reader->features.carried_size)
+		strbuf_printf(out, "# contains names, source lines and code of what was hit: %" PRIu64 " kB\n",
+			      (reader->features.carried_size + 1023) / 1024);
+}
+
 static const struct printer {
 	void (*print)(const struct reader *reader, struct strbuf *out);
 	const char *text; /* without a function */
@@ -350,7 +357,7 @@ void features_print_facts(const struct reader *reader, bool full, struct strbuf 
 static void print_missing(const struct reader *reader, struct strbuf *out)
 {
 	strbuf_add_str(out, "# missing features: ");
-	for (unsigned int feature = 1; feature < FEATURE_COUNT; feature++)
+	for (unsigned int feature = 1; feature <= FEATURE_PMU_CAPS; feature++) /* as the kernel's perf: those that it knows */
 		if (!features_has(&reader->features, feature))
 			strbuf_printf(out, "%s ", feature_name(feature));
 	strbuf_add_char(out, '\n');

@@ -4,6 +4,7 @@
  * Not done here: what to do with them (model, printing), tracepoint formats (event/tracepoint). */
 #include "perfdata/features/features_read.h"
 #include "base/cursor.h"
+#include "perfdata/compress.h"
 #include "perfdata/features/features_fields.h"
 #include "perfdata/header.h"
 
@@ -243,6 +244,19 @@ static void read_build_ids(struct features *f, struct cursor *cursor)
 			return;
 		}
 	}
+}
+
+/* Two numbers of 64 bits, the version and the size without compression; then a zstd stream. */
+static void read_carried(struct features *f, struct cursor *cursor)
+{
+	uint64_t version = cursor_u64(cursor), size = cursor_u64(cursor);
+	if (version != 1 || size > FEATURE_CARRIED_MAX || cursor->failed)
+		return;
+	uint8_t *data = arena_alloc(&f->arena, size);
+	if (!decompress_all(cursor->at, cursor_left(cursor), data, size))
+		return;
+	f->carried = data;
+	f->carried_size = size;
 }
 
 static void (*const readers[FEATURE_COUNT])(struct features *, struct cursor *) = {

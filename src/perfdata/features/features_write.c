@@ -1,6 +1,7 @@
 /* Encoders of the header features: by the fields of their rows (features.def), or by a function that mirrors its reader in
  * features_read.c. Texts are padded with zeros to 64 bytes, as the kernel's perf pads them. */
 #include "perfdata/features/features_write.h"
+#include "perfdata/compress.h"
 #include "perfdata/features/features_fields.h"
 #include "perfdata/records.h"
 
@@ -213,6 +214,14 @@ static void write_build_ids(struct encoder *e)
 {
 	for (size_t i = 0; i < e->features->build_ids.len; i++)
 		features_write_build_id(&e->features->build_ids.data[i], 0, e->out);
+}
+
+static void write_carried(struct encoder *e)
+{
+	enum { VERSION = 1 };
+	put_u64(e, VERSION);
+	put_u64(e, e->features->carried_size);
+	compress_all(e->features->carried, e->features->carried_size, e->out);
 }
 
 static void (*const writers[FEATURE_COUNT])(struct encoder *) = {

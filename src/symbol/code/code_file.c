@@ -16,6 +16,7 @@
 #include "base/strbuf.h"
 #include "base/text.h"
 #include "model/jitdump.h"
+#include "symbol/carried/carried.h"
 #include "symbol/debugfile.h"
 #include "symbol/elf/elf_symbols.h"
 #include "symbol/elf/plt.h"
@@ -26,7 +27,7 @@
 #include <elf.h>
 #include <string.h>
 
-enum code_place { CODE_MAPPED, CODE_VMLINUX, CODE_MODULE, CODE_KCORE, CODE_JITDUMP };
+enum code_place { CODE_NONE, CODE_MAPPED, CODE_VMLINUX, CODE_MODULE, CODE_KCORE, CODE_JITDUMP };
 
 struct code_file {
 	struct resolver *resolver;
@@ -40,11 +41,14 @@ struct code_file {
 	VEC(struct elf_relocation) relocations;
 	uint32_t relocated_section, relocation_symbols;
 	struct kcore kcore;
-	uint8_t *buffer; /* what was read from kcore */
+	uint8_t *buffer;		    /* what was read from kcore */
+	const struct carried_file *carried; /* what the recording brought: it is looked at first; or NULL */
 };
 
 const char *code_file_path(const struct code_file *file)
 {
+	if (file->carried)
+		return file->carried->code_path ? file->carried->code_path : file->dso->name;
 	return file->place == CODE_VMLINUX ? resolver_symtab(file->resolver, file->dso)->path : file->dso->name;
 }
 
@@ -58,6 +62,8 @@ const char *code_file_arch(const struct code_file *file)
 {
 	const struct elf_file *elf = &file->elf;
 	uint16_t machine = elf->data ? elf->machine : 0;
+	if (file->carried)
+		return file->carried->code_arch;
 	if (file->place == CODE_JITDUMP && !file->dso->jitdump->swap)
 		machine = file->dso->jitdump->machine;
 	if (!machine)
@@ -162,6 +168,7 @@ static struct error *open_kind(struct code_file *file)
 {
 	const struct symbol_options *options = resolver_options(file->resolver);
 	resolver_symtab(file->resolver, file->dso); /* so that resolver_source() knows */
+	file->place = CODE_MAPPED;
 	switch (file->dso->kind) {
 	case DSO_KERNEL:
 		return open_vmlinux(file) || open_kcore(file) ? NULL : no_kernel(file);
@@ -190,8 +197,14 @@ static struct error *open_kind(struct code_file *file)
 struct error *code_file_open(struct resolver *resolver, struct dso *dso, struct code_file **ret)
 {
 	struct code_file *file = mem_zalloc(sizeof(*file));
-	*file = (struct code_file){.resolver = resolver, .dso = dso};
+	const struct carried_file *carried = carried_find(resolver_options(resolver)->carried, dso);
+	*file = (struct code_file){.resolver = resolver, .dso = dso, .carried = carried && carried->code_count ? carried : NULL};
 	struct error *error = open_kind(file);
+	if (error && file->carried) {
+		file->place = CODE_NONE;
+		error_free(error);
+		error = NULL;
+	}
 	if (error) {
 		code_file_close(file);
 		return error;
@@ -297,9 +310,28 @@ static bool read_jitdump(const struct jitdump *dump, uint64_t offset, uint64_t s
 	return true;
 }
 
+static bool read_carried(const struct carried_code *code, uint64_t dso_addr, uint64_t size, struct code_range *ret)
+{
+	uint64_t distance = dso_addr - code->dso_addr, left = code->size - distance;
+	*ret = (struct code_range){
+		.bytes = code->bytes + distance,
+		.size = size < left ? size : left,
+		.address = code->address + distance,
+		.section = code->section,
+		.section_index = code->section_index,
+		.carried = code,
+	};
+	return true;
+}
+
 bool code_file_read(struct code_file *file, uint64_t dso_addr, uint64_t size, struct code_range *ret)
 {
+	const struct carried_code *carried = carried_code_at(file->carried, dso_addr);
+	if (carried)
+		return read_carried(carried, dso_addr, size, ret);
 	switch (file->place) {
+	case CODE_NONE:
+		return false;
 	case CODE_MAPPED:
 		return read_mapped(&file->elf, dso_addr, size, ret);
 	case CODE_VMLINUX:
@@ -387,6 +419,11 @@ static bool slot_name(struct code_file *file, uint64_t address, struct code_name
 bool code_file_name(struct code_file *file, const struct code_range *range, uint64_t address, struct code_name *ret)
 {
 	uint64_t at, start;
+	const struct carried_name *carried = range->carried ? carried_code_name(range->carried, address) : NULL;
+	if (carried)
+		*ret = (struct code_name){.name = carried->name, .offset = carried->offset, .slot = carried->slot};
+	if (range->carried)
+		return carried != NULL;
 	if (slot_name(file, address, ret))
 		return true;
 	if (!dso_address(file, range, address, &at))
@@ -439,8 +476,11 @@ bool code_file_relocation(struct code_file *file, const struct code_range *range
 {
 	const struct elf_file *elf = &file->elf;
 	struct elf_symbol symbol;
-	if (file->place != CODE_MODULE)
-		return false;
+	const struct carried_name *carried = range->carried ? carried_code_relocation(range->carried, address, size) : NULL;
+	if (carried)
+		*ret = (struct code_name){.name = carried->name};
+	if (range->carried || file->place != CODE_MODULE)
+		return carried != NULL;
 	if (file->relocated_section != range->section_index)
 		gather_relocations(file, range->section_index);
 	const struct elf_relocation *found = relocation_from(file, address);

@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct carried_code; /* symbol/carried/carried.h */
 struct code_file;
 
 /* An error says why there is no code and what to do. The resolver must outlive it. One thread at a time. */
@@ -32,6 +33,7 @@ struct code_range {
 	uint64_t address;
 	const char *section; /* ".text"; NULL where there are none */
 	uint32_t section_index;
+	const struct carried_code *carried; /* private */
 };
 
 /* The code of `size` bytes from a dso address on (map_to_dso()), or as much as the file has; false when there is none. */

@@ -9,6 +9,7 @@
 #include "base/intern.h"
 #include "base/mem.h"
 #include "model/jitdump.h"
+#include "symbol/carried/carried.h"
 #include "symbol/dwarf/debug_info.h"
 
 #include <pthread.h>
@@ -24,8 +25,9 @@ struct functions {
 	pthread_mutex_t lock;
 	const char *path;
 	bool tried;
-	struct debug_info *info;    /* NULL = none */
-	const struct jitdump *dump; /* instead, or NULL */
+	struct debug_info *info;	    /* NULL = none */
+	const struct jitdump *dump;	    /* instead, or NULL */
+	const struct carried_file *carried; /* instead, or NULL */
 	struct arena arena;
 	struct intern names;
 	struct map64 answer_index; /* vaddr → index + 1 */
@@ -46,6 +48,14 @@ struct functions *functions_create_jitdump(const struct jitdump *dump)
 	struct functions *functions = functions_create(NULL);
 	functions->tried = true;
 	functions->dump = dump;
+	return functions;
+}
+
+struct functions *functions_create_carried(const struct carried_file *file)
+{
+	struct functions *functions = functions_create(NULL);
+	functions->tried = true;
+	functions->carried = file;
 	return functions;
 }
 
@@ -107,6 +117,24 @@ static struct answer make_answer(struct functions *functions, const struct debug
 	return (struct answer){found, count};
 }
 
+static size_t carried_frames(const struct carried_file *file, uint64_t vaddr, struct debug_frame *ret)
+{
+	const struct carried_answer *answer = carried_functions(file, vaddr);
+	size_t count = answer ? answer->count : 0;
+	for (size_t i = 0; i < count && i < DEBUG_FRAMES_MAX; i++) {
+		const struct carried_function *function = &answer->functions[i];
+		ret[i] = (struct debug_frame){function->name, function->file, function->line, function->name != NULL};
+	}
+	return count < DEBUG_FRAMES_MAX ? count : DEBUG_FRAMES_MAX;
+}
+
+static size_t find_frames(struct functions *functions, uint64_t vaddr, struct debug_frame *ret)
+{
+	if (functions->carried)
+		return carried_frames(functions->carried, vaddr, ret);
+	return debug_info_frames(functions->info, vaddr, ret);
+}
+
 size_t functions_at(struct functions *functions, uint64_t vaddr, const struct symbol *symbol, const struct code_function **ret)
 {
 	struct debug_frame frames[DEBUG_FRAMES_MAX];
@@ -115,9 +143,9 @@ size_t functions_at(struct functions *functions, uint64_t vaddr, const struct sy
 	if (!functions->tried)
 		functions->info = debug_info_open(functions->path);
 	functions->tried = true;
-	if (!map64_find(&functions->answer_index, vaddr) && functions->info) {
+	if (!map64_find(&functions->answer_index, vaddr) && (functions->info || functions->carried)) {
 		pthread_mutex_unlock(&functions->lock);
-		count = debug_info_frames(functions->info, vaddr, frames);
+		count = find_frames(functions, vaddr, frames);
 		pthread_mutex_lock(&functions->lock);
 	}
 	uint64_t *slot = map64_insert(&functions->answer_index, vaddr, NULL);

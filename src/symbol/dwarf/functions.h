@@ -19,6 +19,9 @@ struct functions;
 struct functions *functions_create(const char *path);
 /* For generated code: lines by the jitdump, which is asked with offsets in it. */
 struct functions *functions_create_jitdump(const struct jitdump *dump);
+/* For a file of which the recording carries what is known. */
+struct carried_file;
+struct functions *functions_create_carried(const struct carried_file *file);
 void functions_destroy(struct functions *functions);
 /* Those at virtual address `vaddr` of the file, innermost first. `symbol` is the table's for this address: the one for the same address
  * must be given each time; NULL when it has none, then only the line is told. Returns how many, 0 when there is no debug information; they

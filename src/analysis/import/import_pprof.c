@@ -1,0 +1,380 @@
+/* pprof's profile.proto (https://github.com/google/pprof/blob/main/proto/profile.proto). Its tables may come in any order: they are gone
+ * over first, samples afterwards. Numbers of tables are of the file's choice, but for those of strings.
+ *
+ *	sample ──► location ──► line, innermost first ──► function
+ *	               └──────► mapping
+ *
+ * A value of type "samples" beside others is how many samples there were, not what they weigh. */
+#include "analysis/import/imported.h"
+#include "base/cursor.h"
+#include "base/formats/leb128.h"
+#include "base/mem.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum profile_field {
+	PROFILE_SAMPLE_TYPE = 1,
+	PROFILE_SAMPLE,
+	PROFILE_MAPPING,
+	PROFILE_LOCATION,
+	PROFILE_FUNCTION,
+	PROFILE_STRING,
+};
+enum value_type_field { VALUE_TYPE = 1, VALUE_UNIT };
+enum sample_field { SAMPLE_LOCATION = 1, SAMPLE_VALUE, SAMPLE_LABEL };
+enum label_field { LABEL_KEY = 1, LABEL_TEXT, LABEL_NUMBER };
+enum mapping_field { MAPPING_ID = 1, MAPPING_FILE = 5 };
+enum location_field { LOCATION_ID = 1, LOCATION_MAPPING, LOCATION_ADDRESS, LOCATION_LINE };
+enum line_field { LINE_FUNCTION = 1, LINE_NUMBER };
+enum function_field { FUNCTION_ID = 1, FUNCTION_NAME, FUNCTION_SYSTEM_NAME, FUNCTION_FILE };
+
+enum { NOT_A_VALUE = UINT32_MAX, STEP_NS = 1000, EXPANDED_MAX = 1 << 22, TYPES_MAX = 64 };
+
+struct pprof_function {
+	uint64_t name, file; /* numbers of strings */
+};
+struct pprof_location {
+	uint64_t mapping, address;
+	struct cursor message; /* its lines are in it */
+};
+struct value_type {
+	uint64_t type, unit;
+	uint32_t event; /* or NOT_A_VALUE */
+	uint64_t scale; /* to nanoseconds; else 1 */
+};
+
+struct reading {
+	struct imported *imported;
+	VEC(const char *) strings; /* interned */
+	VEC(struct pprof_function) functions;
+	VEC(struct pprof_location) locations;
+	VEC(struct value_type) types;
+	struct map64 function_index, location_index, mapping_files; /* by id: number + 1; the mapping's string + 1 */
+	uint32_t counts;					    /* which value is a number of samples, or NOT_A_VALUE */
+	uint64_t expanded;					    /* samples that values stand for */
+};
+
+typedef VEC(uint64_t) number_list;
+
+/* ---- the encoding ---- */
+
+struct field {
+	uint32_t number;
+	uint64_t value;	       /* of a number */
+	struct cursor message; /* of a piece of bytes; else empty */
+	bool is_piece;
+};
+
+/* The next field; false at the end, or where the message is damaged. */
+static bool next_field(struct cursor *message, struct field *ret)
+{
+	enum { VARINT, FIXED64, PIECE, FIXED32 = 5 };
+	if (message->failed || !cursor_left(message))
+		return false;
+	uint64_t key = leb128_unsigned(message), length;
+	*ret = (struct field){.number = (uint32_t)(key >> 3)};
+	switch (key & 7) {
+	case VARINT:
+		ret->value = leb128_unsigned(message);
+		break;
+	case FIXED64:
+		ret->value = cursor_u64(message);
+		break;
+	case FIXED32:
+		ret->value = cursor_u32(message);
+		break;
+	case PIECE:
+		length = leb128_unsigned(message);
+		ret->message = cursor_init(cursor_bytes(message, length), message->failed ? 0 : length, false);
+		ret->is_piece = true;
+		break;
+	default:
+		message->failed = true;
+	}
+	return !message->failed;
+}
+
+/* A repeated number: alone, or many in a piece. */
+static void add_numbers(struct field *field, number_list *list)
+{
+	if (!field->is_piece)
+		vec_push(list, field->value);
+	while (field->is_piece && cursor_left(&field->message) && !field->message.failed) {
+		uint64_t value = leb128_unsigned(&field->message);
+		vec_push(list, value);
+	}
+}
+
+/* ---- tables ---- */
+
+static const char *string_at(const struct reading *reading, uint64_t number)
+{
+	return number < reading->strings.len ? reading->strings.data[number] : "";
+}
+
+static void read_value_type(struct reading *reading, struct cursor message)
+{
+	struct value_type type = {.scale = 1};
+	for (struct field field; next_field(&message, &field);)
+		if (field.number == VALUE_TYPE)
+			type.type = field.value;
+		else if (field.number == VALUE_UNIT)
+			type.unit = field.value;
+	if (reading->types.len < TYPES_MAX)
+		vec_push(&reading->types, type);
+}
+
+static void read_mapping(struct reading *reading, struct cursor message)
+{
+	uint64_t id = 0, file = 0;
+	for (struct field field; next_field(&message, &field);)
+		if (field.number == MAPPING_ID)
+			id = field.value;
+		else if (field.number == MAPPING_FILE)
+			file = field.value;
+	*map64_insert(&reading->mapping_files, id, NULL) = file + 1;
+}
+
+static void read_location(struct reading *reading, struct cursor message)
+{
+	struct pprof_location location = {.message = message};
+	uint64_t id = 0;
+	for (struct field field; next_field(&message, &field);)
+		if (field.number == LOCATION_ID)
+			id = field.value;
+		else if (field.number == LOCATION_MAPPING)
+			location.mapping = field.value;
+		else if (field.number == LOCATION_ADDRESS)
+			location.address = field.value;
+	vec_push(&reading->locations, location);
+	*map64_insert(&reading->location_index, id, NULL) = reading->locations.len;
+}
+
+static void read_function(struct reading *reading, struct cursor message)
+{
+	struct pprof_function function = {0};
+	uint64_t id = 0, system_name = 0;
+	for (struct field field; next_field(&message, &field);)
+		if (field.number == FUNCTION_ID)
+			id = field.value;
+		else if (field.number == FUNCTION_NAME)
+			function.name = field.value;
+		else if (field.number == FUNCTION_SYSTEM_NAME)
+			system_name = field.value;
+		else if (field.number == FUNCTION_FILE)
+			function.file = field.value;
+	function.name = function.name ? function.name : system_name;
+	vec_push(&reading->functions, function);
+	*map64_insert(&reading->function_index, id, NULL) = reading->functions.len;
+}
+
+static bool read_tables(struct reading *reading, struct cursor profile)
+{
+	for (struct field field; next_field(&profile, &field);)
+		switch (field.number) {
+		case PROFILE_SAMPLE_TYPE:
+			read_value_type(reading, field.message);
+			break;
+		case PROFILE_MAPPING:
+			read_mapping(reading, field.message);
+			break;
+		case PROFILE_LOCATION:
+			read_location(reading, field.message);
+			break;
+		case PROFILE_FUNCTION:
+			read_function(reading, field.message);
+			break;
+		case PROFILE_STRING:
+			vec_push(&reading->strings,
+				 intern_bytes(&reading->imported->texts, (const char *)field.message.at, cursor_left(&field.message)));
+			break;
+		default:
+			break;
+		}
+	return !profile.failed;
+}
+
+static uint64_t unit_ns(const char *unit)
+{
+	static const struct {
+		const char *name;
+		uint64_t ns;
+	} units[] = {{"nanoseconds", 1}, {"microseconds", 1000}, {"milliseconds", 1000000}, {"seconds", 1000000000}};
+	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++)
+		if (!strcmp(unit, units[i].name))
+			return units[i].ns;
+	return 0;
+}
+
+/* Each type is an event, but for the number of samples where there is another one. */
+static void settle_types(struct reading *reading)
+{
+	reading->counts = NOT_A_VALUE;
+	for (uint32_t i = 0; i < reading->types.len; i++) {
+		struct value_type *type = &reading->types.data[i];
+		const char *name = string_at(reading, type->type);
+		uint64_t ns = unit_ns(string_at(reading, type->unit));
+		type->event = NOT_A_VALUE;
+		if (reading->types.len > 1 && reading->counts == NOT_A_VALUE && !strcmp(name, "samples") && !ns) {
+			reading->counts = i;
+			continue;
+		}
+		type->event = imported_event(reading->imported, name, ns != 0);
+		type->scale = ns ? ns : 1;
+	}
+}
+
+/* ---- samples ---- */
+
+enum { LINES_MAX = 256 };
+
+/* One of a location's functions; without a name it is none. */
+static struct imported_frame read_line(const struct reading *reading, struct cursor message)
+{
+	uint64_t id = 0, line = 0;
+	for (struct field field; next_field(&message, &field);)
+		if (field.number == LINE_FUNCTION)
+			id = field.value;
+		else if (field.number == LINE_NUMBER)
+			line = field.value;
+	const uint64_t *number = map64_find(&reading->function_index, id);
+	const struct pprof_function *function = number ? &reading->functions.data[*number - 1] : NULL;
+	const char *source = function ? string_at(reading, function->file) : "";
+	return (struct imported_frame){
+		.function = function ? string_at(reading, function->name) : "", .file = *source ? source : NULL, .line = (uint32_t)line};
+}
+
+/* Innermost first, at least one: an address that has no name is called by itself. */
+static size_t read_lines(const struct reading *reading, const struct pprof_location *location, struct imported_frame *ret)
+{
+	char text[32];
+	size_t count = 0;
+	struct cursor message = location->message;
+	for (struct field field; count < LINES_MAX && next_field(&message, &field);) {
+		if (field.number != LOCATION_LINE)
+			continue;
+		ret[count] = read_line(reading, field.message);
+		count += *ret[count].function != '\0';
+	}
+	if (count)
+		return count;
+	snprintf(text, sizeof(text), "0x%" PRIx64, location->address);
+	ret[0] = (struct imported_frame){.function = intern_string(&reading->imported->texts, text)};
+	return 1;
+}
+
+/* Puts the functions at a location on top of its callers. */
+static uint32_t add_location(struct reading *reading, uint64_t id, uint32_t stack)
+{
+	static const struct pprof_location none = {0};
+	const uint64_t *number = map64_find(&reading->location_index, id);
+	const struct pprof_location *location = number ? &reading->locations.data[*number - 1] : &none;
+	const uint64_t *file = location->mapping ? map64_find(&reading->mapping_files, location->mapping) : NULL;
+	const char *mapping = file ? string_at(reading, *file - 1) : "";
+	struct imported_frame frames[LINES_MAX];
+	size_t count = read_lines(reading, location, frames);
+	for (size_t i = count; i-- > 0;) {
+		frames[i].mapping = *mapping ? mapping : NULL;
+		frames[i].kernel = !strncmp(mapping, "[kernel", strlen("[kernel"));
+		frames[i].inlined = i + 1 < count;
+		stack = imported_stack(reading->imported, stack, imported_frame(reading->imported, &frames[i]));
+	}
+	return stack;
+}
+
+struct labels {
+	uint64_t pid, tid;
+	bool has_pid, has_tid;
+	const char *comm;
+};
+
+static void read_label(const struct reading *reading, struct cursor message, struct labels *labels)
+{
+	const char *key = "", *text = "";
+	uint64_t number = 0;
+	for (struct field field; next_field(&message, &field);)
+		if (field.number == LABEL_KEY)
+			key = string_at(reading, field.value);
+		else if (field.number == LABEL_TEXT)
+			text = string_at(reading, field.value);
+		else if (field.number == LABEL_NUMBER)
+			number = field.value;
+	bool is_pid = !strcmp(key, "pid"), is_tid = !strcmp(key, "tid") || !strcmp(key, "thread_id");
+	labels->has_pid |= is_pid;
+	labels->has_tid |= is_tid;
+	labels->pid = is_pid ? number : labels->pid;
+	labels->tid = is_tid ? number : labels->tid;
+	if (!strcmp(key, "comm") || !strcmp(key, "thread"))
+		labels->comm = text;
+}
+
+static void add_values(struct reading *reading, const number_list *values, uint32_t stack, uint32_t thread)
+{
+	struct imported *imported = reading->imported;
+	uint64_t count = reading->counts < values->len ? values->data[reading->counts] : 1;
+	for (size_t i = 0; i < values->len && i < reading->types.len; i++) {
+		const struct value_type *type = &reading->types.data[i];
+		uint64_t value = values->data[i];
+		if (type->event == NOT_A_VALUE || !value)
+			continue;
+		if ((int64_t)value < 0 || value > UINT64_MAX / type->scale) {
+			imported->left_out++;
+			continue;
+		}
+		bool expands = count > 1 && count <= value && count < EXPANDED_MAX && reading->expanded + count <= EXPANDED_MAX;
+		reading->expanded += expands ? count : 1;
+		vec_push(&imported->samples, (struct imported_sample){.event = type->event,
+								      .stack = stack,
+								      .thread = thread,
+								      .count = expands ? (uint32_t)count : 1,
+								      .period = value * type->scale,
+								      .time = (imported->samples.len + 1) * STEP_NS});
+	}
+}
+
+static void read_sample(struct reading *reading, struct cursor message)
+{
+	struct labels labels = {0};
+	uint32_t stack = IMPORTED_NO_STACK;
+	number_list path = {0}, values = {0};
+	for (struct field field; next_field(&message, &field);)
+		if (field.number == SAMPLE_LOCATION)
+			add_numbers(&field, &path);
+		else if (field.number == SAMPLE_VALUE)
+			add_numbers(&field, &values);
+		else if (field.number == SAMPLE_LABEL)
+			read_label(reading, field.message, &labels);
+	for (size_t i = path.len; i-- > 0;)
+		stack = add_location(reading, path.data[i], stack);
+	uint32_t tid = labels.has_tid ? (uint32_t)labels.tid : labels.has_pid ? (uint32_t)labels.pid : 1;
+	uint32_t pid = labels.has_pid ? (uint32_t)labels.pid : tid;
+	add_values(reading, &values, stack,
+		   imported_thread(reading->imported, pid, tid, labels.comm && *labels.comm ? labels.comm : "pprof"));
+	vec_deinit(&path);
+	vec_deinit(&values);
+}
+
+struct error *import_pprof(const char *data, size_t size, const struct import_options *options, struct imported *ret)
+{
+	struct reading reading = {.imported = ret};
+	struct cursor profile = cursor_init(data, size, false);
+	struct error *error = NULL;
+	if (!read_tables(&reading, profile) || !reading.types.len || !reading.strings.len)
+		error = error_new("%s is not a pprof profile (profile.proto, mostly compressed: .pb.gz), or it is damaged", options->name);
+	if (!error)
+		settle_types(&reading);
+	for (struct field field; !error && next_field(&profile, &field);)
+		if (field.number == PROFILE_SAMPLE)
+			read_sample(&reading, field.message);
+	vec_deinit(&reading.strings);
+	vec_deinit(&reading.functions);
+	vec_deinit(&reading.locations);
+	vec_deinit(&reading.types);
+	map64_deinit(&reading.function_index);
+	map64_deinit(&reading.location_index);
+	map64_deinit(&reading.mapping_files);
+	return error;
+}

@@ -70,12 +70,17 @@ struct user_stacks_code {
  *
  *	C stack, a frame of the function that evaluates:  … struct _PyCFrame ── current_frame ──► frame ─► previous ─► … ─► entry
  *
+ * Since CPython 3.13 there is no struct _PyCFrame: the thread's state leads to the newest frame of all, and an entry, which lies in the
+ * function's own frame, to the newest one of the next function that evaluates.
+ *
  * Places are offsets in the file, as code's are; so they become addresses as that does. */
 struct user_stacks_python {
-	uint64_t runtime, code_type;		   /* places of _PyRuntime and PyCode_Type */
-	uint16_t interpreter, threads;		   /* in _PyRuntime: the main interpreter; in that: its newest thread */
-	uint16_t next_thread, thread_cframe;	   /* in a thread */
-	uint16_t cframe_current;		   /* in struct _PyCFrame */
+	uint64_t runtime, code_type;	      /* places of _PyRuntime and PyCode_Type */
+	uint16_t interpreter, threads;	      /* in _PyRuntime: the main interpreter; in that: its newest thread */
+	uint16_t next_thread, thread_cframe;  /* in a thread */
+	uint16_t cframe_current;	      /* in struct _PyCFrame */
+	uint16_t thread_frame, thread_number; /* in a thread: its newest frame, and what the kernel calls it; 0 = by struct _PyCFrame */
+	uint16_t next_interpreter;	      /* in an interpreter, by thread_number: `interpreter` leads to the newest one then */
 	uint16_t code, previous, instruction, end; /* in a frame */
 	uint8_t end_mask, end_value, end_counts;   /* the last frame of a C function has this there; it counts, or is only a mark */
 	uint8_t unused;

@@ -312,10 +312,6 @@ static __always_inline bool step_by_frame_pointer(struct walk *walk)
 
 enum { GOES_ON, STOPS };
 
-struct step {
-	struct walk *walk;
-};
-
 /* bpf_loop()'s: one frame of Python. In a loop of its own, since the verifier would look at each way out of it together with each way
  * through a frame of C. */
 static long take_python_step(uint32_t index, struct step *step)
@@ -326,7 +322,7 @@ static long take_python_step(uint32_t index, struct step *step)
 	if (!index) {
 		walk->python_frame = 0;
 		if (evaluates(mapping, walk->address))
-			begin_python(walk, mapping, walk->python_bottom);
+			begin_python(step, mapping, walk->python_bottom);
 	}
 	return walk->python_frame && walk->count < depth && step_python(walk) ? GOES_ON : STOPS;
 }
@@ -510,7 +506,7 @@ static __always_inline bool walk_begin(struct walk *walk, const struct seen_regi
 	walk->exact = walk->has_fp = walk->has_third = 1;
 	walk->has_link = HAS_LINK;
 	walk->count = walk->done = walk->bare = walk->window_words = 0;
-	walk->python_passed = walk->codes = 0;
+	walk->python_passed = walk->python_begun = walk->codes = 0;
 	walk->file.inode = 0;
 	keep_mappings(walk, task->mm);
 	return true;

@@ -116,7 +116,7 @@ struct walk {
 	 * before it. */
 	uint64_t python_outer, python_first;
 	uint32_t python_begun, python_had;
-	/* While a thread's state is looked for, and a code's number: there is little room on the stack, for four functions in each other. */
+	/* While a thread's state is looked for, and a code's number: four functions in each other have little room on the stack. */
 	uint64_t interpreter, thread, thread_number, thread_key;
 	struct python_known code_now;
 	uint32_t python_passed, python_known; /* the frame before was passed by its row; its place in `mappings` */

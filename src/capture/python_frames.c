@@ -8,6 +8,7 @@
 
 #include "arch/arch.h"
 #include "base/hash.h"
+#include "base/log.h"
 #include "base/mem.h"
 #include "base/vec.h"
 #include "symbol/code/names_image.h"
@@ -273,6 +274,17 @@ void python_frames_limit(struct python_frames *frames, size_t bytes)
 uint64_t python_frames_left_out(const struct python_frames *frames)
 {
 	return frames ? frames->left_out : 0;
+}
+
+void python_frames_warn(const struct python_frames *frames)
+{
+	uint64_t left_out = python_frames_left_out(frames);
+
+	if (left_out)
+		log_warning(
+			"Python's functions are missing in some stacks: names and lines of %llu code objects did not fit into %d MB. Measure "
+			"fewer processes, or a shorter time.",
+			(unsigned long long)left_out, PYTHON_FRAMES_BYTES >> 20);
 }
 
 void python_frames_destroy(struct python_frames *frames)

@@ -4,9 +4,10 @@
  *
  *	files: file ──► blocks of 256 bytes of code, from `first_block` on ──► words ──► the block's rows
  *
- * A word of a block is the number of its first row << 8 | how many rows it has - 1. The first row holds from the block's first byte on, so
- * that no other block's rows are needed. Words and rows lie in chunks, arrays that are made when the ones before are full; the rows of one
- * block lie in one chunk. */
+ * A word of a block is the number of its first row << 8 | how many rows it has - 1; 0: they have not been given yet. The first row holds
+ * from the block's first byte on, so that no other block's rows are needed. Words and rows lie in chunks, arrays that are made when the
+ * ones before are full; the rows of one block lie in one chunk. A file's words are there as soon as it is known, its rows when they are
+ * needed. */
 #pragma once
 
 #include <stdbool.h>
@@ -148,7 +149,7 @@ static inline uint32_t user_stacks_count(uint32_t head)
 }
 
 struct user_stacks_copy {
-	struct user_stacks_file file; /* no rows have been given for it; inode 0 = that wasn't the reason */
+	struct user_stacks_file file; /* no rows have been given for `address` in it; inode 0 = that wasn't the reason */
 	uint64_t address;	      /* in the process, where the walk ended */
 	uint64_t abi;		      /* PERF_SAMPLE_REGS_ABI_* */
 	uint64_t registers[USER_STACKS_REGISTERS];

@@ -112,6 +112,7 @@ static __always_inline bool find_mapping(struct walk *walk)
 		code = bpf_map_lookup_elem(&files, &walk->file);
 		if (!code)
 			return false;
+		mapping->file = walk->file;
 		walk->file.inode = 0;
 		if (code->copied)
 			return false;
@@ -148,12 +149,14 @@ static __always_inline const void *find_chunk(void *first, void *others, uint32_
 	return bpf_map_lookup_elem(map, &zero);
 }
 
-static __always_inline const struct user_stacks_row *find_row(struct walk *walk, const struct mapping *mapping)
+/* *ret_missing: it hasn't been given yet. */
+static __always_inline const struct user_stacks_row *find_row(struct walk *walk, const struct mapping *mapping, bool *ret_missing)
 {
 	uint64_t offset = walk->address + mapping->to_file;
 	uint64_t block = (offset >> USER_STACKS_BLOCK_BITS) - mapping->code.first_block;
 	uint32_t number, at = 0;
 
+	*ret_missing = false;
 	if (block >= mapping->code.blocks)
 		return NULL;
 	number = mapping->code.first_word + (uint32_t)block;
@@ -161,6 +164,9 @@ static __always_inline const struct user_stacks_row *find_row(struct walk *walk,
 	if (!words)
 		return NULL;
 	uint32_t word = words->words[number & (USER_STACKS_WORDS - 1)];
+	*ret_missing = !word;
+	if (!word)
+		return NULL;
 	uint32_t first = word >> 8, last = word & 0xff;
 	const struct row_chunk *rows = find_chunk(&first_rows, &row_chunks, first / USER_STACKS_ROWS);
 	if (!rows)
@@ -340,6 +346,7 @@ static long take_step(uint32_t index, struct step *step)
 	struct known_row *known;
 	uint32_t number = MAPPINGS;
 	uint64_t address;
+	bool missing;
 
 	if (walk->python_passed && walk->mappings[walk->python_known & (MAPPINGS - 1)].code.python)
 		bpf_loop(depth, take_python_step, step, 0);
@@ -365,7 +372,11 @@ static long take_step(uint32_t index, struct step *step)
 			if (!find_mapping(walk))
 				return STOPS;
 		}
-		row = find_row(walk, &walk->mappings[number & (MAPPINGS - 1)]);
+		row = find_row(walk, &walk->mappings[number & (MAPPINGS - 1)], &missing);
+		if (missing) {
+			walk->file = walk->mappings[number & (MAPPINGS - 1)].file;
+			return STOPS;
+		}
 		known->row = row ? *row : (struct user_stacks_row){.base = USER_STACKS_NONE};
 		known->address = address;
 		known->period = walk->period;

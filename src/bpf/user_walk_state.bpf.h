@@ -67,6 +67,7 @@ struct mapping {
 	uint64_t start, size;
 	uint64_t to_file; /* address plus this: offset in the file */
 	struct user_stacks_code code;
+	struct user_stacks_file file;
 };
 
 /* The row of an address, which spares looking for it: a stack has much in common with the one before. */

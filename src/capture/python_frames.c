@@ -63,17 +63,15 @@ struct python_frames {
 
 /* ---- interpreters ---- */
 
+/* What an interpreter tells, its modules may use: it is in the table for that, where there is one. Other tables of large files are long. */
 static bool find_symbol(const struct elf_file *elf, const char *name, struct elf_symbol *ret)
 {
-	static const char *const tables[] = {".dynsym", ".symtab"};
+	const struct elf_section *dynamic = elf_section(elf, ".dynsym"), *table = dynamic ? dynamic : elf_section(elf, ".symtab");
+	uint64_t count = table ? elf_symbol_count(elf, table) : 0;
 
-	for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++) {
-		const struct elf_section *table = elf_section(elf, tables[i]);
-		uint64_t count = table ? elf_symbol_count(elf, table) : 0;
-		for (uint64_t j = 0; j < count; j++)
-			if (elf_symbol_at(elf, table, j, ret) && ret->section != SHN_UNDEF && !strcmp(ret->name, name))
-				return true;
-	}
+	for (uint64_t i = 0; i < count; i++)
+		if (elf_symbol_at(elf, table, i, ret) && ret->section != SHN_UNDEF && !strcmp(ret->name, name))
+			return true;
 	return false;
 }
 

@@ -607,25 +607,35 @@ static void add_identity(struct stack_walker *walker, struct resolver *resolver,
 	wanted->waiting = 0;
 }
 
+static void learn(struct stack_walker *walker, struct resolver *resolver, struct wanted *wanted)
+{
+	if (wanted->first != (size_t)(wanted - walker->wanted.data)) {
+		add_identity(walker, resolver, wanted);
+		return;
+	}
+	if (!wanted->entered)
+		enter(walker, resolver, wanted);
+	if (wanted->parts.len)
+		give_part(walker, resolver, wanted, wanted->parts.data[--wanted->parts.len]);
+	if (wanted->parts.len)
+		return;
+	debug_rows(walker, wanted);
+	wanted->waiting = 0;
+}
+
+/* All that stacks were copied for comes before the next look into the rings, where there are more of them meanwhile, each to be unwound. */
 bool stack_walker_learn(struct stack_walker *walker, struct resolver *resolver, const struct symbol_options *symbols)
 {
+	enum { AT_ONCE = 32 };
 	struct wanted *wanted = most_wanted(walker);
 
 	if (!wanted)
 		wanted = next_expected(walker, symbols);
 	if (!wanted)
 		return false;
-	if (wanted->first != (size_t)(wanted - walker->wanted.data)) {
-		add_identity(walker, resolver, wanted);
-		return true;
-	}
-	if (!wanted->entered)
-		enter(walker, resolver, wanted);
-	if (wanted->parts.len)
-		give_part(walker, resolver, wanted, wanted->parts.data[--wanted->parts.len]);
-	if (!wanted->parts.len)
-		debug_rows(walker, wanted);
-	wanted->waiting = 0;
+	learn(walker, resolver, wanted);
+	for (int i = 1; i < AT_ONCE && (wanted = most_wanted(walker)) && wanted->waiting; i++)
+		learn(walker, resolver, wanted);
 	return true;
 }
 
